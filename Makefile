@@ -1,0 +1,77 @@
+# Two commands on a fresh Debian machine, as root: "make demo" and "make test". Each does all of its own set-up.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+ifeq ($(HOME),)
+export HOME := $(or $(shell getent passwd "$$(id -u)" | cut -d: -f6),/tmp)
+endif
+
+GO      := $(shell testbed/setup/go.sh --path)
+BED     ?= /var/lib/fsub-bed
+PREFIX  ?= /usr/local
+LINKS   := sbatch squeue scancel sinfo sacct scontrol
+TOOLS   := bin/tools
+
+# Golden cases and traces that do not belong to the project are used where they lie beside the checkout.
+export FSUB_ORACLE ?= $(patsubst %/cli_golden,%,$(firstword $(wildcard $(abspath ..)/*/data/cli_golden)))
+export FSUB_BED := $(BED)
+export PATH := $(dir $(GO)):$(PATH):/usr/sbin:/sbin
+
+# Git tells nothing of a checkout that belongs to somebody else, and Go then refuses to build.
+ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+endif
+
+.PHONY: build setup demo test test-full race lint bench install testbed-up testbed-down testbed-status fuzz clean
+
+build: setup ## build bin/fsub (static) and bin/fed
+	@echo "building bin/fsub and bin/fed"
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/fsub ./cmd/fsub
+	@CGO_ENABLED=1 $(GO) build -trimpath -o bin/fed ./cmd/fed
+	@for l in $(LINKS); do ln -sf fsub bin/$$l; done
+
+setup: ## install what the build and the testbed need (compiler, Go, debootstrap ...)
+	@testbed/setup/setup.sh
+
+demo: build ## real Slurm sites, the daemon, three jobs of an ordinary user
+	@testbed/demo/demo.sh
+
+testbed-up: build ## start the default sites; SITES="alpha gamma" or SITES=--all for others
+	bin/fed bed up $(SITES)
+
+testbed-down: build ## stop the demo's daemon and all sites
+	@testbed/demo/daemon.sh stop
+	bin/fed bed down
+
+testbed-status: build
+	bin/fed bed status
+
+test: build ## everything that takes less than ten minutes, real Slurm of both versions included
+	@testbed/setup/test.sh $(GO) -timeout 30m $(TESTFLAGS)
+
+test-full: build ## test, and what takes longer: long fault runs, the race detector on all packages
+	@FSUB_FULL=1 testbed/setup/test.sh $(GO) -timeout 80m $(TESTFLAGS)
+	$(MAKE) race
+
+race: setup
+	$(GO) test -race -short -timeout 40m ./...
+
+fuzz: setup ## each fuzz target for FUZZTIME
+	testbed/setup/fuzz.sh $(GO) $(or $(FUZZTIME),30s)
+
+bench: build ## ratios against sbatch and slurmrestd, each pair in one run
+	@testbed/bench/bench.sh
+
+lint: setup ## gofmt, go vet, staticcheck, govulncheck
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt these: $$out"; exit 1; fi
+	$(GO) vet ./...
+	GOBIN=$(abspath $(TOOLS)) $(GO) install honnef.co/go/tools/cmd/staticcheck@v0.8.2
+	$(TOOLS)/staticcheck ./...
+	@testbed/setup/govulncheck.sh $(GO) $(abspath $(TOOLS))
+
+install: build
+	install -D -m 755 bin/fsub $(DESTDIR)$(PREFIX)/bin/fsub
+	install -D -m 755 bin/fed $(DESTDIR)$(PREFIX)/bin/fed
+
+clean:
+	rm -rf bin

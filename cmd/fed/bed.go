@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fsub/testbed/bed"
+)
+
+// newBedCommand is `fed bed`: real Slurm sites on this machine, for tests and for the demo.
+func newBedCommand() *cobra.Command {
+	var o bed.Options
+	cmd := &cobra.Command{
+		Use:   "bed",
+		Short: "Run real Slurm sites on this machine, for tests and the demo",
+		Long: `Run real Slurm sites on this machine, for tests and the demo.
+
+Each site is a whole cluster with namespaces of its own: MariaDB, slurmdbd, slurmctld, some slurmds with fake GPUs, slurmrestd.
+The pseudo-site "login" is this machine with the bed's users (alice, bob, carol, dave): fsub's commands and the daemon run there.
+It needs root. The first up of a Slurm version installs it from this machine's Debian mirror, which takes a minute or two.`,
+		Args: cobra.NoArgs,
+	}
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&o.Dir, "dir", envOr("FSUB_BED", bed.DefaultDir), "directory of the bed (env FSUB_BED)")
+	flags.StringVar(&o.Cache, "cache", envOr("FSUB_BED_CACHE", bed.DefaultCache), "packed root filesystems (env FSUB_BED_CACHE)")
+	open := func() (*bed.Bed, error) { return bed.New(o) }
+	cmd.AddCommand(newBedUp(&o, open), newBedDown(open), newBedStatus(open), newBedExec(open), newBedService(open), newBedLink(open))
+	return cmd
+}
+
+func envOr(name, value string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return value
+}
+
+// bedContext ends on SIGINT and SIGTERM.
+func bedContext(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	parent := cmd.Context()
+	if parent == nil {
+		parent = context.Background()
+	}
+	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+}
+
+func newBedUp(o *bed.Options, open func() (*bed.Bed, error)) *cobra.Command {
+	var all, installOnly bool
+	cmd := &cobra.Command{
+		Use:   "up [SITE...]",
+		Short: "Start sites (alpha and beta by default), or repair them",
+		RunE: func(cmd *cobra.Command, sites []string) error {
+			b, err := open()
+			if err != nil {
+				return err
+			}
+			if all {
+				sites = bed.AllSites()
+			}
+			ctx, stop := bedContext(cmd)
+			defer stop()
+			if installOnly {
+				return b.Install(ctx, sites, cmd.ErrOrStderr())
+			}
+			return b.Up(ctx, sites, cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&all, "all", false, "start every site")
+	flags.BoolVar(&installOnly, "install-only", false, "make everything ready, but start nothing")
+	flags.StringVar(&o.Mirror, "mirror", os.Getenv("FSUB_BED_MIRROR"), "Debian mirror (default: from this machine's apt configuration; env FSUB_BED_MIRROR)")
+	flags.StringVar(&o.Subnet, "subnet", "", "unused IPv4 /24 for the sites (default: derived from the directory)")
+	flags.DurationVar(&o.MinJobAge, "min-job-age", 2*time.Minute, "how long slurmctld remembers an ended job, for sites that start now")
+	return cmd
+}
+
+func newBedDown(open func() (*bed.Bed, error)) *cobra.Command {
+	var wipe bool
+	cmd := &cobra.Command{
+		Use:   "down [SITE...]",
+		Short: "Stop sites, all of them by default",
+		RunE: func(cmd *cobra.Command, sites []string) error {
+			b, err := open()
+			if err != nil {
+				return err
+			}
+			ctx, stop := bedContext(cmd)
+			defer stop()
+			return b.Down(ctx, sites, wipe, cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().BoolVar(&wipe, "wipe", false, "remove the sites' state as well, and the homes when all sites go")
+	return cmd
+}
+
+func newBedStatus(open func() (*bed.Bed, error)) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show sites, services and nodes",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b, err := open()
+			if err != nil {
+				return err
+			}
+			ctx, stop := bedContext(cmd)
+			defer stop()
+			infos, err := b.Status(ctx)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), infos)
+			}
+			return printBed(cmd.OutOrStdout(), infos)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "for programs")
+	return cmd
+}
+
+func printBed(w io.Writer, infos []bed.Info) error {
+	t := newTable(w)
+	t.row("SITE", "SLURM", "UP", "NODES", "NOT RUNNING", "REST", "KEY FILE")
+	for _, i := range infos {
+		if !i.Up {
+			t.row(i.Name, "", "down", "", "", "", "")
+			continue
+		}
+		var nodes, missing []string
+		for _, state := range slices.Sorted(maps.Keys(i.Nodes)) {
+			nodes = append(nodes, fmt.Sprintf("%d %s", i.Nodes[state], state))
+		}
+		for _, name := range slices.Sorted(maps.Keys(i.Services)) {
+			if i.Services[name] == 0 {
+				missing = append(missing, name)
+			}
+		}
+		t.row(i.Name, i.Version, time.Since(i.Since).Round(time.Second).String(),
+			strings.Join(nodes, ","), strings.Join(missing, ","), i.RestURL, i.KeyFile)
+	}
+	return t.flush()
+}
+
+func newBedExec(open func() (*bed.Bed, error)) *cobra.Command {
+	c := bed.Cmd{}
+	cmd := &cobra.Command{
+		Use:   "exec SITE [--user USER] [--chdir DIR] -- COMMAND [ARG...]",
+		Short: `Run a command inside a site, or in the login ("exec login")`,
+		Args:  cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := open()
+			if err != nil {
+				return err
+			}
+			c.Site, c.Args = args[0], args[1:]
+			if c.Site == bed.Login {
+				return b.Replace(c) // signals and exit code are then the command's own
+			}
+			c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+			return runInSite(b, c)
+		},
+	}
+	cmd.Flags().StringVar(&c.User, "user", "", "run as this user (default root)")
+	cmd.Flags().StringVar(&c.Dir, "chdir", "", "working directory (default: the user's home)")
+	return cmd
+}
+
+// runInSite runs the command, passes signals on, and returns the command's exit code.
+func runInSite(b *bed.Bed, c bed.Cmd) error {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	running, err := b.Start(context.Background(), c)
+	if err != nil {
+		return err
+	}
+	go func() {
+		for s := range signals {
+			running.Process.Signal(s)
+		}
+	}()
+	err = running.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return exitError(128 + int(status.Signal()))
+		}
+		return exitError(exit.ExitCode())
+	}
+	return err
+}
+
+func newBedService(open func() (*bed.Bed, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:       "svc SITE start|stop|kill|pid SERVICE",
+		Short:     "Start, stop (SIGTERM) or kill (SIGKILL) one daemon: slurmctld, slurmdbd, slurmrestd, mariadb, slurmd:NODE",
+		Args:      cobra.ExactArgs(3),
+		ValidArgs: []string{"start", "stop", "kill", "pid"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := open()
+			if err != nil {
+				return err
+			}
+			ctx, stop := bedContext(cmd)
+			defer stop()
+			site, service := args[0], args[2]
+			switch args[1] {
+			case "start":
+				return b.StartService(ctx, site, service)
+			case "stop":
+				return b.StopService(site, service)
+			case "kill":
+				return b.KillService(site, service)
+			case "pid":
+				pid, err := b.ServicePID(site, service)
+				if err == nil && pid == 0 {
+					err = fmt.Errorf("%s does not run at %s", service, site)
+				}
+				if err == nil {
+					fmt.Fprintln(cmd.OutOrStdout(), pid)
+				}
+				return err
+			}
+			return fmt.Errorf("unknown action %q: choose from start, stop, kill, pid", args[1])
+		},
+	}
+}
+
+func newBedLink(open func() (*bed.Bed, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:   "link SITE cut|heal|slow",
+		Short: "Cut, heal or slow the network link between this machine and a site",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := open()
+			if err != nil {
+				return err
+			}
+			ctx, stop := bedContext(cmd)
+			defer stop()
+			return b.Link(ctx, args[0], bed.LinkState(args[1]))
+		},
+	}
+}

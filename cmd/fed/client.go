@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"fsub/federation"
+	"fsub/federation/api"
+)
+
+// connection is how a command reaches the daemon.
+type connection struct {
+	socket string
+	json   bool
+}
+
+// flags adds what every command that asks the daemon has.
+func (c *connection) flags(cmd *cobra.Command) {
+	socket := os.Getenv("FSUB_SOCKET")
+	if socket == "" {
+		socket = defaults().Socket
+	}
+	cmd.Flags().StringVar(&c.socket, "socket", socket, "the daemon's socket (environment: FSUB_SOCKET)")
+	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+}
+
+func (c *connection) client() *api.Client { return api.NewClient(c.socket) }
+
+// parseJobID reads a job ID from the command line. A task of an array ("30000001_4") stands for the array.
+func parseJobID(s string) (federation.JobID, error) {
+	id, _, _ := strings.Cut(s, "_")
+	n, err := strconv.ParseUint(id, 10, 32)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%q is no job ID: give the number that fsub printed", s)
+	}
+	return federation.JobID(n), nil
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// table prints aligned columns to a terminal and tab-separated ones to anything else.
+type table struct {
+	w io.Writer
+	t *tabwriter.Writer
+}
+
+func newTable(w io.Writer) *table {
+	if f, ok := w.(*os.File); ok {
+		if fi, err := f.Stat(); err == nil && fi.Mode()&os.ModeCharDevice != 0 {
+			return &table{t: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
+		}
+	}
+	return &table{w: w}
+}
+
+func (t *table) row(cells ...string) {
+	for i, c := range cells {
+		if c == "" {
+			cells[i] = "-"
+		}
+	}
+	line := strings.Join(cells, "\t")
+	if t.t != nil {
+		fmt.Fprintln(t.t, line)
+		return
+	}
+	fmt.Fprintln(t.w, line)
+}
+
+func (t *table) flush() error {
+	if t.t != nil {
+		return t.t.Flush()
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+
+	"fsub/federation"
+	"fsub/federation/controller"
+	"fsub/slurm"
+)
+
+// openSites makes the driver of every configured site. There is one kind so far; this is where others are listed.
+func openSites(c Config, log *slog.Logger) ([]controller.Site, error) {
+	var out []controller.Site
+	for _, s := range c.Sites {
+		d, err := openSite(c, s, log)
+		if err != nil {
+			return nil, err
+		}
+		users := map[string]federation.SiteUser{}
+		for name, u := range s.Users {
+			users[name] = federation.SiteUser{Name: u.Name, UID: u.UID, GID: u.GID}
+		}
+		out = append(out, controller.Site{Name: s.Name, Driver: d, Prices: s.Prices, Speed: s.Speed, Backlog: s.Backlog, Users: users})
+	}
+	return out, nil
+}
+
+// openSite reads the site's key and makes its driver. It speaks to nobody.
+func openSite(c Config, s SiteConfig, log *slog.Logger) (federation.Driver, error) {
+	d, err := slurm.Open(slurm.Config{
+		Name: s.Name, URL: s.URL, User: s.User, KeyFile: s.KeyFile, TokenFile: s.TokenFile, Timeout: s.Timeout,
+		RPS: s.CallsPerSecond, Burst: int(max(s.CallsPerSecond, 1)), DefaultPartition: s.Partition, Federation: c.Federation, FirstID: c.JobIDs.First, LastID: c.JobIDs.Last,
+		TopologyFile: s.Topology, NoAssociations: s.NoAssociations, Logger: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", s.Name, err)
+	}
+	return d, nil
+}

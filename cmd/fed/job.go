@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/place"
+)
+
+func newJobCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "job", Short: "What the federation has written down of a job"}
+	var c connection
+	show := &cobra.Command{
+		Use:   "show JOB",
+		Short: "Show a job with its attempts, its history and what it cost",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseJobID(args[0])
+			if err != nil {
+				return err
+			}
+			r, err := c.client().Job(cmd.Context(), id)
+			if err != nil {
+				return fmt.Errorf("job %d: %w", id, err)
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), r)
+			}
+			showJob(cmd.OutOrStdout(), r)
+			return nil
+		},
+	}
+	c.flags(show)
+	cmd.AddCommand(show)
+	return cmd
+}
+
+func showJob(w io.Writer, r *v1.JobRecord) {
+	j := &r.Job
+	fmt.Fprintf(w, "Job %d  %s  user %s\n", j.ID, j.Spec.Name, j.User)
+	fmt.Fprintf(w, "  state     %s%s\n", j.State, reasonText(j))
+	if j.Site != "" {
+		fmt.Fprintf(w, "  site      %s, partition %s, nodes %s\n", j.Site, orDash(j.Partition), orDash(j.Nodes))
+	}
+	fmt.Fprintf(w, "  submitted %s\n", when(j.Submit))
+	if !j.Start.IsZero() {
+		fmt.Fprintf(w, "  started   %s (%s after it was submitted)\n", when(j.Start), max(j.Start.Sub(j.Submit), 0).Round(time.Second))
+	}
+	if j.State.Ended() {
+		fmt.Fprintf(w, "  ended     %s, exit code %d:%d\n", when(j.End), j.ExitStatus>>8, j.ExitStatus&0x7f)
+	}
+	if j.Restarts > 0 {
+		fmt.Fprintf(w, "  restarts  %d\n", j.Restarts)
+	}
+	fmt.Fprintf(w, "  cost      $%.4f\n", float64(j.Cost))
+	for _, t := range r.Tasks {
+		fmt.Fprintf(w, "  task %-4d %-10s %s %s to %s, exit code %d:%d, $%.4f\n", t.Index, t.State, orDash(t.Nodes), clock(t.Start), clock(t.End), t.ExitStatus>>8, t.ExitStatus&0x7f, float64(t.Cost))
+	}
+	for _, a := range r.Attempts {
+		showAttempt(w, a)
+	}
+	if len(r.Events) > 0 {
+		fmt.Fprintln(w, "History")
+	}
+	for _, e := range r.Events {
+		fmt.Fprintf(w, "  %s  %s\n", when(e.At), e.Text)
+	}
+}
+
+func showAttempt(w io.Writer, a federation.Attempt) {
+	fmt.Fprintf(w, "Attempt %d at %s: %s", a.Number, a.Site, a.State)
+	if a.Final != "" {
+		fmt.Fprintf(w, " %s", a.Final)
+	}
+	if a.Tries > 1 {
+		fmt.Fprintf(w, ", sent %d times", a.Tries)
+	}
+	fmt.Fprintf(w, ", $%.4f\n", float64(a.Cost))
+	if a.Note != "" {
+		fmt.Fprintf(w, "  %s\n", a.Note)
+	}
+}
+
+func reasonText(j *federation.Job) string {
+	if j.Reason == "" || j.Reason == federation.ReasonNone {
+		return ""
+	}
+	return " (" + string(j.Reason) + ")"
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func when(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05") }
+
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("15:04:05")
+}
+
+func newExplainCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "explain JOB",
+		Short: "Say why a job is where it is: what every site would have cost, or why it could not run there",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseJobID(args[0])
+			if err != nil {
+				return err
+			}
+			e, err := c.client().Explain(cmd.Context(), id)
+			if err != nil {
+				return fmt.Errorf("job %d: %w", id, err)
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), e)
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), place.Explain(&e.Job, e.Decision))
+			return err
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,60 @@
+// Command fed is the daemon of a federation ("fed serve") and the tool of its operators and team leads:
+// fed <noun> <verb>. Researchers use fsub and Slurm's own command names instead (cmd/fsub).
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// run is main without the process: it turns errors into messages and exit codes, here and nowhere else.
+func run(ctx context.Context, args []string) int {
+	cmd := newCommand()
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(ctx)
+	var exit exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return int(exit)
+	}
+	fmt.Fprintf(os.Stderr, "fed: error: %v\n", err)
+	return 1
+}
+
+// exitError ends the process with a status of its own, everything having been said.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+func newCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fed",
+		Short: "One sbatch for every cluster you own: the federation's daemon and its operators' tool",
+		Long: `fed runs a federation of Slurm clusters and shows what it does.
+
+Researchers submit with fsub (or sbatch, squeue, scancel, sinfo, sacct by those names). fed is for those who run the
+federation: the daemon, the sites, and why a job went where it went.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	cmd.CompletionOptions.HiddenDefaultCmd = true
+	bed := newBedCommand()
+	bed.AddCommand(newBedConfigCommand())
+	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newJobCommand(), newExplainCommand(), bed)
+	return cmd
+}

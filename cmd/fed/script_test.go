@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+	"fsub/testbed/simsite"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"fed": main})
+}
+
+// TestFed tells the stories of testdata with the real daemon over a simulated site, alpha, whose slurmrestd listens on a socket.
+// $WORK/fed.yaml is a configuration for it, $WORK/key the site's key, $DIR a directory with a short path, $FSUB_SOCKET the
+// daemon's socket in it, $WORK/other.yaml one for another daemon on that socket.
+func TestFed(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		// A daemon that should have been refused serves for ever.
+		Deadline: time.Now().Add(2 * time.Minute),
+		Setup:    startSite,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"until":  until,
+			"submit": submit,
+			"stale":  stale,
+		},
+	})
+}
+
+func startSite(env *testscript.Env) error {
+	// The path of a socket is short, that of a test's directory may not be.
+	dir, err := os.MkdirTemp("", "fed")
+	if err != nil {
+		return err
+	}
+	key := []byte(rand.Text())
+	site, err := simsite.New(simsite.Config{
+		Name: "alpha", Clock: simsite.RealClock{}, JWTKey: key,
+		Nodes:      []simsite.NodeConfig{{Names: "a[1-2]", CPUs: 16, Mem: 64000, GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 4}}}},
+		Partitions: []simsite.PartitionConfig{{Name: "main", Default: true}},
+	})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "rest"))
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	go site.Serve(ctx, l)
+	env.Defer(func() { stop(); os.RemoveAll(dir) })
+	env.Setenv("DIR", dir)
+	env.Setenv("FSUB_SOCKET", filepath.Join(dir, "fed.sock"))
+	config := fmt.Sprintf("federation: test\nsocket: %s\nstate_dir: state\nsites:\n  - name: alpha\n    url: unix:%s\n    key_file: key\n    no_associations: true\n    prices: {gres/gpu: 2.5}\n",
+		filepath.Join(dir, "fed.sock"), filepath.Join(dir, "rest"))
+	other := fmt.Sprintf("federation: other\nsocket: %s\nstate_dir: state2\n", filepath.Join(dir, "fed.sock"))
+	return errors.Join(os.WriteFile(filepath.Join(env.WorkDir, "fed.yaml"), []byte(config), 0o644),
+		os.WriteFile(filepath.Join(env.WorkDir, "other.yaml"), []byte(other), 0o644),
+		os.WriteFile(filepath.Join(env.WorkDir, "key"), key, 0o600))
+}
+
+// until PATTERN COMMAND... repeats a command until its output matches.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	re := regexp.MustCompile("(?m)" + args[0])
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if ts.Exec(args[1], args[2:]...) == nil && re.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("no %q within 20 s; the last answer was\n%s%s", args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+}
+
+// submit NAME GPUS SCRIPT sets $NAME to the ID of a job that asks for so many GPUs on one node.
+func submit(ts *testscript.TestScript, _ bool, args []string) {
+	c := api.NewClient(ts.Getenv("FSUB_SOCKET"))
+	defer c.Close()
+	id, err := c.Submit(context.Background(), v1.SubmitRequest{
+		Spec:    sbatch.Spec{Name: args[0], GPUsPerNode: args[1], TimeLimit: time.Hour, WorkDir: "/tmp"},
+		Payload: sbatch.Payload{Script: "#!/bin/sh\n" + args[2] + "\n", Environment: []string{"PATH=/bin"}},
+	})
+	ts.Check(err)
+	ts.Setenv(args[0], id.String())
+}
+
+// stale PATH leaves a socket behind that nobody answers.
+func stale(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: args[0], Net: "unix"})
+	ts.Check(err)
+	l.SetUnlinkOnClose(false)
+	ts.Check(l.Close())
+}
+
+func TestListenLeavesAloneWhatIsNotItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "passwd")
+	if err := os.WriteFile(file, []byte("root\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := listen(file); err == nil {
+		l.Close()
+		t.Error("a file was replaced by a socket")
+	}
+	if text, _ := os.ReadFile(file); string(text) != "root\n" {
+		t.Errorf("the file holds %q", text)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := listen(link); err == nil {
+		l.Close()
+		t.Error("a link was replaced by a socket")
+	}
+	open := filepath.Join(dir, "open")
+	if err := errors.Join(os.Mkdir(open, 0o777), os.Chmod(open, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := listen(filepath.Join(open, "s")); err == nil || !strings.Contains(err.Error(), "chmod o-w") {
+		if err == nil {
+			l.Close()
+		}
+		t.Errorf("a directory that everybody may write to: %v", err)
+	}
+	if l, err := listen(filepath.Join(dir, strings.Repeat("x", 120))); err == nil || !strings.Contains(err.Error(), "shorter") {
+		if err == nil {
+			l.Close()
+		}
+		t.Errorf("a long path: %v", err)
+	}
+}
+
+func TestNumbersOfTheConfiguration(t *testing.T) {
+	const site = "sites: [{name: a, url: 'http://x', key_file: k, %s}]"
+	for _, text := range []string{
+		fmt.Sprintf(site, "prices: {cpu: .nan}"), fmt.Sprintf(site, "prices: {cpu: .inf}"), fmt.Sprintf(site, "prices: {cpu: -1}"),
+		fmt.Sprintf(site, "speed: {h100: .nan}"), fmt.Sprintf(site, "speed: {h100: 0}"), fmt.Sprintf(site, "timeout: -1s"),
+		fmt.Sprintf(site, "calls_per_second: .nan"), "policy: {wait_gpu_hour: .nan}", "policy: {run_fraction: -1}", "max_requeue: -1", "min_job_age: -1s",
+	} {
+		if _, err := parseConfig([]byte(text)); err == nil {
+			t.Errorf("accepted: %s", text)
+		}
+	}
+	if c, err := parseConfig([]byte("max_requeue: 0")); err != nil || c.maxRequeue() >= 0 {
+		t.Errorf("max_requeue: 0 means never: %d, %v", c.maxRequeue(), err)
+	}
+}

@@ -1,0 +1,161 @@
+// Package conn speaks HTTP/1.1 to the daemon over its unix socket with nothing but system calls: package net and
+// net/http would cost a command about a millisecond before its first line runs. [Conn] sends one request at a time
+// and keeps the connection for the next; what a request means is left to the commands.
+package conn
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// DefaultSocket is where the daemon listens unless FSUB_SOCKET names another path.
+const DefaultSocket = "/run/fsub/fsub.sock"
+
+// The failures that commands tell apart. Each is wrapped in an [Error].
+var (
+	// ErrConnect: nobody listens. Nothing was sent, so nothing was accepted.
+	ErrConnect = errors.New("Unable to contact slurm controller (connect failure)")
+	// ErrTimeout: the daemon took or answered nothing within the time-out. The request may have been carried out.
+	ErrTimeout = errors.New("Socket timed out on send/recv operation")
+	// ErrLost: the connection broke after the request was sent, at least in part. It may have been carried out.
+	ErrLost = errors.New("Zero Bytes were transmitted or received")
+)
+
+// Error is a call that got no whole answer. Error() is Slurm's sentence; Detail says what happened and what to do.
+type Error struct {
+	Err    error // ErrConnect, ErrTimeout or ErrLost
+	Detail string
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Conn is a connection to the daemon, made at the first call. It is not for concurrent use.
+type Conn struct {
+	path    string
+	timeout time.Duration
+	fd      int
+	open    bool
+	buf     []byte // received and not yet used
+}
+
+// New makes a Conn to the socket at path. timeout bounds each send and each wait for bytes; 0 is 30 seconds.
+func New(path string, timeout time.Duration) *Conn {
+	if timeout == 0 {
+		timeout = 30 * time.Second
+	}
+	return &Conn{path: path, timeout: timeout}
+}
+
+// FromEnv makes a Conn to the socket that the environment names, else to DefaultSocket.
+func FromEnv(env []string) *Conn {
+	path := DefaultSocket
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, "FSUB_SOCKET="); ok && v != "" {
+			path = v
+		}
+	}
+	return New(path, 0)
+}
+
+// SetTimeout changes the time-out from the next call on; it closes an open connection.
+func (c *Conn) SetTimeout(d time.Duration) {
+	c.Close()
+	c.timeout = d
+}
+
+// Close ends the connection. The next call makes a new one.
+func (c *Conn) Close() {
+	if c.open {
+		syscall.Close(c.fd)
+		c.open, c.buf = false, nil
+	}
+}
+
+// Do sends one request and returns the whole answer with its HTTP status. body, if not nil, is sent as JSON.
+// Any error is an *Error; nothing is ever sent twice.
+func (c *Conn) Do(method, path string, body []byte) (status int, reply []byte, err error) {
+	if err := c.connect(); err != nil {
+		return 0, nil, err
+	}
+	if err := c.send(method, path, body); err != nil {
+		c.Close()
+		return 0, nil, err
+	}
+	status, reply, keep, err := c.receive()
+	if err != nil || !keep {
+		c.Close()
+	}
+	return status, reply, err
+}
+
+func (c *Conn) connect() error {
+	if c.open {
+		return nil
+	}
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return c.refused(err)
+	}
+	tv := syscall.NsecToTimeval(c.timeout.Nanoseconds())
+	syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_SNDTIMEO, &tv)
+	syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &tv)
+	for {
+		err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: c.path})
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		syscall.Close(fd)
+		return c.refused(err)
+	}
+	c.fd, c.open, c.buf = fd, true, nil
+	return nil
+}
+
+func (c *Conn) refused(err error) error {
+	if err == syscall.EAGAIN {
+		return &Error{ErrTimeout, "the daemon at " + c.path + " takes no connections; look at its log, then try again"}
+	}
+	return &Error{ErrConnect, "no daemon answers at " + c.path + " (" + err.Error() +
+		"); nothing was submitted or changed; start it (fed serve) or set FSUB_SOCKET to its socket"}
+}
+
+func (c *Conn) send(method, path string, body []byte) error {
+	head := method + " " + path + " HTTP/1.1\r\nHost: fsub\r\n"
+	if body != nil {
+		head += "Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n"
+	}
+	msg := make([]byte, 0, len(head)+2+len(body))
+	msg = append(append(append(msg, head...), "\r\n"...), body...)
+	for len(msg) > 0 {
+		// MSG_NOSIGNAL: a daemon that went away is an error here, not the end of this process. A daemon that
+		// refuses a body it will not read answers first and then closes: its answer is still to be read.
+		n, err := syscall.SendmsgN(c.fd, msg, nil, nil, syscall.MSG_NOSIGNAL)
+		switch err {
+		case nil:
+			msg = msg[n:]
+		case syscall.EINTR:
+		case syscall.EPIPE, syscall.ECONNRESET:
+			return nil
+		default:
+			return c.broken(err)
+		}
+	}
+	return nil
+}
+
+func (c *Conn) broken(err error) error {
+	const doubt = "it may have been carried out: look before you repeat it (squeue --me)"
+	switch err {
+	case syscall.EAGAIN:
+		return &Error{ErrTimeout, "the daemon at " + c.path + " did not answer in " + c.timeout.String() + "; " + doubt}
+	case nil:
+		return &Error{ErrLost, "the daemon at " + c.path + " closed the connection without a whole answer; " + doubt}
+	}
+	return &Error{ErrLost, "connection to " + c.path + " broke (" + err.Error() + "); " + doubt}
+}

@@ -1,0 +1,167 @@
+package conn
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// listen starts a server on a new socket and returns a Conn to it.
+func listen(t *testing.T, h http.Handler) *Conn {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: h}
+	go srv.Serve(l)
+	t.Cleanup(func() { srv.Close() })
+	c := New(path, 5*time.Second)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// raw starts a server that reads one request's head and then writes answer and closes.
+func raw(t *testing.T, answer string) *Conn {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			nc.Read(make([]byte, 4096))
+			io.WriteString(nc, answer)
+			nc.Close()
+		}
+	}()
+	return New(path, 5*time.Second)
+}
+
+func TestRealServer(t *testing.T) {
+	c := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch r.URL.Path {
+		case "/echo":
+			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+			w.WriteHeader(201)
+			w.Write(body)
+		case "/chunks":
+			for range 3 {
+				io.WriteString(w, "part ")
+				w.(http.Flusher).Flush()
+			}
+		case "/none":
+			w.WriteHeader(204)
+		case "/close":
+			w.Header().Set("Connection", "close")
+			io.WriteString(w, "bye")
+		}
+	}))
+	big := strings.Repeat("x", 5<<20)
+	for _, s := range []struct {
+		path, body string
+		status     int
+		want       string
+	}{
+		{"/echo", "hello", 201, "hello"},
+		{"/echo", "", 201, ""},
+		{"/echo", big, 201, big},
+		{"/chunks", "", 200, "part part part "},
+		{"/none", "", 204, ""},
+		{"/close", "", 200, "bye"},
+		{"/echo", "again", 201, "again"},
+	} {
+		status, got, err := c.Do("POST", s.path, []byte(s.body))
+		if err != nil || status != s.status || string(got) != s.want {
+			t.Fatalf("%s: status %d, %d bytes, err %v; want %d, %d bytes", s.path, status, len(got), err, s.status, len(s.want))
+		}
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	c := New(filepath.Join(t.TempDir(), "none"), 0)
+	_, _, err := c.Do("GET", "/", nil)
+	var e *Error
+	if !errors.Is(err, ErrConnect) || !errors.As(err, &e) || !strings.Contains(e.Detail, "nothing was submitted") {
+		t.Fatalf("err %v, detail %+v", err, e)
+	}
+	if err.Error() != "Unable to contact slurm controller (connect failure)" {
+		t.Fatalf("sentence %q", err)
+	}
+}
+
+func TestBrokenAnswers(t *testing.T) {
+	for _, answer := range []string{
+		"",
+		"HTTP/1.1 200 OK\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
+		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc",
+		"SSH-2.0-OpenSSH\r\n",
+	} {
+		_, _, err := raw(t, answer).Do("GET", "/", nil)
+		if !errors.Is(err, ErrLost) {
+			t.Errorf("%q: err %v, want ErrLost", answer, err)
+		}
+	}
+}
+
+// A daemon need not read a body that it refuses: its answer counts all the same.
+func TestAnswerBeforeTheBodyIsRead(t *testing.T) {
+	c := raw(t, "HTTP/1.1 400 Bad Request\r\nContent-Length: 8\r\nConnection: close\r\n\r\ntoo long")
+	status, body, err := c.Do("POST", "/", make([]byte, 8<<20))
+	if err != nil || status != 400 || string(body) != "too long" {
+		t.Fatalf("%d %q %v", status, body, err)
+	}
+}
+
+func TestAnswerUntilClose(t *testing.T) {
+	status, body, err := raw(t, "HTTP/1.0 100 Continue\r\n\r\nHTTP/1.0 404 Not Found\r\n\r\nno such job").Do("GET", "/", nil)
+	if err != nil || status != 404 || string(body) != "no such job" {
+		t.Fatalf("%d %q %v", status, body, err)
+	}
+}
+
+func TestSilentServerTimesOut(t *testing.T) {
+	release := make(chan struct{})
+	c := listen(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer close(release)
+	c.SetTimeout(20 * time.Millisecond)
+	if _, _, err := c.Do("GET", "/", nil); !errors.Is(err, ErrTimeout) {
+		t.Fatalf("err %v, want ErrTimeout", err)
+	}
+}
+
+func TestFromEnv(t *testing.T) {
+	if c := FromEnv([]string{"A=b", "FSUB_SOCKET=/x"}); c.path != "/x" {
+		t.Fatal(c.path)
+	}
+	if c := FromEnv([]string{"FSUB_SOCKET="}); c.path != DefaultSocket {
+		t.Fatal(c.path)
+	}
+}
+
+func FuzzReply(f *testing.F) {
+	f.Add("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n")
+	f.Add("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")
+	f.Fuzz(func(t *testing.T, answer string) {
+		c := New("", 0)
+		c.fd, c.buf = -1, []byte(answer) // reading on fails, as a broken connection does
+		c.receive()
+	})
+}

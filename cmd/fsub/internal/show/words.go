@@ -1,0 +1,162 @@
+package show
+
+import (
+	"strconv"
+	"strings"
+
+	"fsub/slurm/wire"
+)
+
+// Env is a variable of env, "" if it is not set.
+func Env(env []string, name string) string {
+	value := ""
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// states are Slurm's job states, long and compact, in the order in which squeue lists them.
+var states = [...]struct{ long, short string }{
+	{"PENDING", "PD"}, {"RUNNING", "R"}, {"SUSPENDED", "S"}, {"COMPLETED", "CD"}, {"CANCELLED", "CA"}, {"FAILED", "F"}, {"TIMEOUT", "TO"},
+	{"NODE_FAIL", "NF"}, {"PREEMPTED", "PR"}, {"BOOT_FAIL", "BF"}, {"DEADLINE", "DL"}, {"OUT_OF_MEMORY", "OOM"}, {"COMPLETING", "CG"},
+	{"CONFIGURING", "CF"}, {"RESIZING", "RS"}, {"RESV_DEL_HOLD", "RD"}, {"REQUEUED", "RQ"}, {"REQUEUE_FED", "RF"}, {"REQUEUE_HOLD", "RH"},
+	{"REVOKED", "RV"}, {"SIGNALING", "SI"}, {"SPECIAL_EXIT", "SE"}, {"STAGE_OUT", "SO"}, {"STOPPED", "ST"},
+}
+
+// StateNames are all state names in lower case with commas, as the commands list them.
+func StateNames() string {
+	names := make([]string, len(states))
+	for i, s := range states {
+		names[i] = strings.ToLower(s.long)
+	}
+	return strings.Join(names, ",")
+}
+
+// LongState is the long name of a state given by its long or compact name, in any case; "" if there is none.
+func LongState(name string) string {
+	name = strings.ToUpper(name)
+	for _, s := range states {
+		if name == s.long || name == s.short {
+			return s.long
+		}
+	}
+	return ""
+}
+
+// CompactState is the two-letter name of a long one.
+func CompactState(long string) string {
+	for _, s := range states {
+		if long == s.long {
+			return s.short
+		}
+	}
+	return "?"
+}
+
+// State is the one word for a job_state list: a flag such as COMPLETING goes before the base state, as in squeue.
+func State(list wire.Strings) string {
+	for _, s := range list {
+		switch s {
+		case wire.FlagCompleting, wire.FlagConfiguring, wire.FlagStageOut, wire.FlagSpecialExit, wire.FlagRequeueHold, wire.FlagRequeueFed,
+			wire.FlagRequeued, wire.FlagResizing, wire.FlagRevoked, wire.FlagSignaling, wire.FlagStopped, wire.FlagResvDelHold:
+			return s
+		}
+	}
+	return wire.BaseState(list)
+}
+
+// Ended reports whether nothing of a job in this state is left.
+func Ended(list wire.Strings) bool {
+	switch wire.BaseState(list) {
+	case wire.StatePending, wire.StateRunning, wire.StateSuspended:
+		return false
+	}
+	return !list.Has(wire.FlagCompleting)
+}
+
+// Ranges are the numbers of "2-5,7,10-20:5", without the "%limit" that may follow.
+func Ranges(text string) []int {
+	text, _, _ = strings.Cut(text, "%")
+	var out []int
+	for part := range strings.SplitSeq(strings.Trim(text, "[]"), ",") {
+		span, by, stepped := strings.Cut(part, ":")
+		from, to, ranged := strings.Cut(span, "-")
+		if !ranged {
+			to = from
+		}
+		first, err1 := strconv.Atoi(from)
+		last, err2 := strconv.Atoi(to)
+		step := 1
+		if stepped {
+			step, _ = strconv.Atoi(by)
+		}
+		if err1 != nil || err2 != nil || step < 1 || first < 0 || last > 1<<22 {
+			return nil
+		}
+		for i := first; i <= last; i += step {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// List splits at commas and leaves out what is empty.
+func List(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' })
+}
+
+// SplitRefs splits a list of jobs at its commas, but not within brackets: "17,18_[1,3]".
+func SplitRefs(text string) []string {
+	depth := 0
+	return strings.FieldsFunc(text, func(c rune) bool {
+		switch c {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		return c == ',' && depth == 0
+	})
+}
+
+// OwnTask translates the number that a task of an array finds in its SLURM_JOB_ID: it is the site's own, which the
+// federation does not go by. Only within that very task is it known what it stands for; other text is left as it is.
+func OwnTask(env []string, ref string) string {
+	id, step, hasStep := strings.Cut(ref, ".")
+	array, task := Env(env, "SLURM_ARRAY_JOB_ID"), Env(env, "SLURM_ARRAY_TASK_ID")
+	if id == "" || id != Env(env, "SLURM_JOB_ID") || array == "" || task == "" || id == array {
+		return ref
+	}
+	if hasStep {
+		return array + "_" + task + "." + step
+	}
+	return array + "_" + task
+}
+
+// OwnTasks is OwnTask for each of refs.
+func OwnTasks(env, refs []string) []string {
+	for i := range refs {
+		refs[i] = OwnTask(env, refs[i])
+	}
+	return refs
+}
+
+// OrNull is text, or what Slurm prints for a string that is not set.
+func OrNull(text string) string { return orText(text, "(null)") }
+
+// Memory writes MiB as Slurm does, in the largest unit that needs no more than one half of it: 100M, 4G, 62.50G, 8000M.
+func Memory(mib int64) string {
+	const units = "MGTP"
+	n, unit := float64(mib), 0
+	for unit < len(units)-1 && n >= 1024 && n == float64(int64(n)) && int64(n)%512 == 0 {
+		n /= 1024
+		unit++
+	}
+	if n == float64(int64(n)) {
+		return strconv.FormatInt(int64(n), 10) + units[unit:unit+1]
+	}
+	return strconv.FormatFloat(n, 'f', 2, 64) + units[unit:unit+1]
+}

@@ -1,0 +1,164 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+	"fsub/slurm/wire"
+)
+
+// What somebody on the login node may try.
+
+// raw is a submission that fsub would never send.
+func raw(change func(*v1.SubmitRequest)) v1.SubmitRequest {
+	r := v1.SubmitRequest{Spec: sbatch.Spec{Name: "x", WorkDir: "/"}, Payload: sbatch.Payload{Script: "#!/bin/sh\n", Environment: []string{"A=1"}}}
+	change(&r)
+	return r
+}
+
+func TestNegativeNiceIsForOperators(t *testing.T) {
+	d := start(t)
+	for uid, want := range map[uint32]int64{alice: 0, olga: 100000, 0: 100000} {
+		var out v1.SubmitResponse
+		if code := as(t, uid, d.Socket, "POST", "/fed/v1/job", raw(func(r *v1.SubmitRequest) { r.Spec.Nice = -100000 }), &out); code != 200 {
+			t.Fatalf("%s: status %d", testUsers[uid], code)
+		}
+		if j, err := d.Store.Job(t.Context(), out.JobID); err != nil || j.Priority != want {
+			t.Errorf("%s: priority %d, want %d (%v)", testUsers[uid], j.Priority, want, err)
+		}
+	}
+}
+
+func TestControlCharactersAreRefused(t *testing.T) {
+	d := start(t)
+	c := api.NewClient(d.Socket)
+	defer c.Close()
+	for name, change := range map[string]func(*v1.SubmitRequest){
+		"name, new line":      func(r *v1.SubmitRequest) { r.Spec.Name = "x\n30000001 main root R" },
+		"name, escape":        func(r *v1.SubmitRequest) { r.Spec.Name = "\x1b[2J" },
+		"name, C1 escape":     func(r *v1.SubmitRequest) { r.Spec.Name = "\u009b2J" },
+		"work dir":            func(r *v1.SubmitRequest) { r.Spec.WorkDir = "/a\nb" },
+		"output":              func(r *v1.SubmitRequest) { r.Spec.Output = "/a\x07" },
+		"host":                func(r *v1.SubmitRequest) { r.SubmitHost = "login1\nerror" },
+		"host, too long":      func(r *v1.SubmitRequest) { r.SubmitHost = strings.Repeat("x", 1000) },
+		"gpus, too long":      func(r *v1.SubmitRequest) { r.Spec.GPUsPerNode = strings.Repeat("1", 5000) },
+		"signal":              func(r *v1.SubmitRequest) { r.Spec.Signal = &sbatch.Signal{Name: "KILL\n"} },
+		"NUL in environment":  func(r *v1.SubmitRequest) { r.Payload.Environment = []string{"A=\x00"} },
+		"NUL in an argument":  func(r *v1.SubmitRequest) { r.Payload.Argv = []string{"a\x00b"} },
+		"negative memory":     func(r *v1.SubmitRequest) { r.Spec.MemPerCPU = -1 << 40 },
+		"memory that wraps":   func(r *v1.SubmitRequest) { r.Spec.MemPerCPU = 1 << 62 },
+		"negative count":      func(r *v1.SubmitRequest) { r.Spec.NTasks = -5 },
+		"negative time":       func(r *v1.SubmitRequest) { r.Spec.SwitchesWait = -time.Second },
+		"more, negative":      func(r *v1.SubmitRequest) { r.Spec.More = &sbatch.More{CPUsPerGPU: -1} },
+		"more, control":       func(r *v1.SubmitRequest) { r.Spec.More = &sbatch.More{Prefer: "a\nb"} },
+		"more, too long":      func(r *v1.SubmitRequest) { r.Spec.More = &sbatch.More{Licenses: strings.Repeat("a", 5000)} },
+		"relative directory":  func(r *v1.SubmitRequest) { r.Spec.WorkDir = "tmp" },
+		"array of two lists":  func(r *v1.SubmitRequest) { r.Spec.Array = strings.Repeat("0-4000000,", 300) + "1" },
+		"script without #!":   func(r *v1.SubmitRequest) { r.Payload.Script = "rm -rf /\n" },
+		"script with a NUL":   func(r *v1.SubmitRequest) { r.Payload.Script = "#!/bin/sh\n\x00" },
+		"dependency, control": func(r *v1.SubmitRequest) { r.Spec.Dependency = "afterok:1\n2" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if id, err := c.Submit(t.Context(), raw(change)); err == nil {
+				t.Errorf("accepted as job %d", id)
+			}
+		})
+	}
+	if _, err := c.Submit(t.Context(), raw(func(r *v1.SubmitRequest) { r.Spec.Comment = "two\nlines" })); err != nil {
+		t.Errorf("a comment of two lines, which Slurm takes: %v", err)
+	}
+}
+
+// A short request may name very many tasks.
+func TestManyTasksInOneRequest(t *testing.T) {
+	d := start(t)
+	array := job(0, alice, federation.Running)
+	array.Spec.Array = "0-4000000"
+	id := d.Put(t, array)[0]
+	var req wire.KillJobs
+	for range 1000 {
+		req.Jobs = append(req.Jobs, fmt.Sprintf("%d_[0-4000000]", id))
+	}
+	req.Signal = "USR1"
+	if code := as(t, alice, d.Socket, "DELETE", "/slurm/v0.0.42/jobs", req, nil); code != 400 {
+		t.Errorf("DELETE /jobs: status %d, want 400", code)
+	}
+	if code := as(t, bob, d.Socket, "GET", "/slurm/v0.0.42/jobs?job_id="+strings.Join(req.Jobs, ","), nil, nil); code != 400 {
+		t.Errorf("GET /jobs: status %d, want 400", code)
+	}
+	// One task a thousand times is cheap: the array is spelled out once.
+	for i := range req.Jobs {
+		req.Jobs[i] = fmt.Sprintf("%d_%d", id, i)
+	}
+	var resp wire.KillJobsResponse
+	if code := as(t, alice, d.Socket, "DELETE", "/slurm/v0.0.42/jobs", req, &resp); code != 200 || len(resp.Status) > 0 {
+		t.Errorf("a thousand tasks: status %d, %+v", code, resp.Status)
+	}
+}
+
+// Only an operator may cancel what is being cancelled: it ends a job whose site has left the federation.
+func TestCancelOnceMore(t *testing.T) {
+	d := start(t)
+	j := job(0, alice, federation.Running)
+	j.Cancel = true
+	id := d.Put(t, j)[0]
+	for uid, want := range map[uint32]int{alice: 2021, olga: 0} {
+		var out v1.ActResponse
+		as(t, uid, d.Socket, "POST", "/fed/v1/jobs/cancel", v1.ActRequest{Jobs: []v1.JobRef{{ID: id}}}, &out)
+		got := 0
+		if e := out.Results[0].Error; e != nil {
+			got = e.Number
+		}
+		if got != want {
+			t.Errorf("%s: error %d, want %d", testUsers[uid], got, want)
+		}
+	}
+}
+
+// Connections of one user do not use up the daemon's file descriptors: the others' are still taken.
+func TestConnectionsOfOneUserAreBounded(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root: it connects as several users")
+	}
+	d := start(t)
+	held, release := hoard(t, alice, d.Socket)
+	if held > 1024 {
+		t.Errorf("one user holds %d connections", held)
+	}
+	if code := as(t, bob, d.Socket, "GET", "/slurm/v0.0.42/ping", nil, nil); code != 200 {
+		t.Errorf("bob while alice hoards: status %d", code)
+	}
+	release()
+	if code := as(t, alice, d.Socket, "GET", "/slurm/v0.0.42/ping", nil, nil); code != 200 {
+		t.Errorf("alice after she has closed them: status %d", code)
+	}
+}
+
+// A caller that stops in the middle of a large body does not keep others from sending theirs for ever; small ones do not wait at all.
+func TestSmallBodiesPassLargeOnesThatStall(t *testing.T) {
+	d := start(t)
+	for range 20 {
+		c, err := net.Dial("unix", d.Socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST /fed/v1/job HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n{")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	c := api.NewClient(d.Socket)
+	defer c.Close()
+	if _, err := c.Submit(ctx, raw(func(*v1.SubmitRequest) {})); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,182 @@
+// Package apitest runs the daemon's API for tests: a real [api.Server] on a real unix socket, over a [Store] in memory and
+// a [Controller] that carries out requests at once and knows the sites that it was given. Tests of the API and of the
+// commands use it; what a daemon decides and does is left to the tests of package controller.
+package apitest
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	"fsub/sbatch"
+)
+
+// Daemon is a running API.
+type Daemon struct {
+	Socket     string
+	Store      *Store
+	Controller *Controller
+	Server     *api.Server
+	stop       func()
+}
+
+// Stop tells the server to end and waits until it has.
+func (d *Daemon) Stop() { d.stop() }
+
+// Start serves the API on a socket that every user may connect to, until the test ends. What c leaves empty is filled in.
+func Start(t testing.TB, c api.Config) *Daemon {
+	t.Helper()
+	d := &Daemon{}
+	if c.Store == nil {
+		d.Store = NewStore()
+		c.Store = d.Store
+	}
+	if c.Controller == nil {
+		d.Controller = NewController(c.Store)
+		c.Controller = d.Controller
+	}
+	// Not t.TempDir: its path may be too long for a socket and is closed to other users.
+	dir, err := os.MkdirTemp("", "fsub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	d.Socket = filepath.Join(dir, "s")
+	l, err := net.Listen("unix", d.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(dir, 0o755)
+	os.Chmod(d.Socket, 0o666)
+	d.Server = api.NewServer(c)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- d.Server.Serve(ctx, l) }()
+	d.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	t.Cleanup(d.stop)
+	return d
+}
+
+// Put stores jobs as they are; one without an ID gets the next.
+func (d *Daemon) Put(t testing.TB, jobs ...federation.Job) []federation.JobID {
+	t.Helper()
+	var ids []federation.JobID
+	for _, j := range jobs {
+		p := sbatch.Payload{Script: "#!/bin/sh\necho secret of " + j.User + "\n", Environment: []string{"OWNER=" + j.User}}
+		if err := d.Store.CreateJob(t.Context(), &j, &p); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, j.ID)
+	}
+	return ids
+}
+
+// Controller is a small api.Controller. Settled carries out the requests that wait in the store: a cancelled job ends as
+// CANCELLED, hold and release change it, signals are only taken note of.
+type Controller struct {
+	store federation.Store
+
+	mu       sync.Mutex
+	sites    []*federation.Site
+	refuse   error
+	decision federation.Decision
+	changed  chan struct{}
+	done     []federation.Request
+	waiting  int
+}
+
+var _ api.Controller = (*Controller)(nil)
+
+// NewController returns one without sites that accepts every job.
+func NewController(s federation.Store) *Controller {
+	return &Controller{store: s, changed: make(chan struct{})}
+}
+
+// SetSites sets what Sites returns, SetRefusal what Judge returns, SetDecision what Explain returns.
+func (c *Controller) SetSites(s ...*federation.Site)    { c.locked(func() { c.sites = s }) }
+func (c *Controller) SetRefusal(err error)              { c.locked(func() { c.refuse = err }) }
+func (c *Controller) SetDecision(d federation.Decision) { c.locked(func() { c.decision = d }) }
+func (c *Controller) Sites() (s []*federation.Site)     { c.locked(func() { s = c.sites }); return s }
+func (c *Controller) Judge(*federation.Job) (err error) {
+	c.locked(func() { err = c.refuse })
+	return err
+}
+func (c *Controller) Wake() {}
+func (c *Controller) Explain(*federation.Job) (d federation.Decision) {
+	c.locked(func() { d = c.decision })
+	return d
+}
+
+// Changed implements api.Controller.
+func (c *Controller) Changed() (ch <-chan struct{}) {
+	c.locked(func() { ch, c.waiting = c.changed, c.waiting+1 })
+	return ch
+}
+
+// Waiting is how often somebody asked to be told of a change.
+func (c *Controller) Waiting() (n int) {
+	c.locked(func() { n = c.waiting })
+	return n
+}
+
+// Done are the requests that were carried out.
+func (c *Controller) Done() (r []federation.Request) {
+	c.locked(func() { r = slices.Clone(c.done) })
+	return r
+}
+
+func (c *Controller) locked(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+}
+
+// Settled carries out what waits.
+func (c *Controller) Settled(ctx context.Context, _ int64, _ time.Duration) {
+	requests, _ := c.store.Requests(ctx)
+	for _, r := range requests {
+		b := &federation.Batch{Done: []int64{r.Seq}}
+		job, err := c.store.Job(ctx, r.Job)
+		if err == nil && len(r.Tasks) == 0 {
+			b.Jobs = append(b.Jobs, &job)
+			apply(&job, r)
+		}
+		c.store.Commit(ctx, b)
+		c.locked(func() { c.done = append(c.done, r) })
+	}
+	c.JobEnded()
+}
+
+// JobEnded tells those who wait that a job has ended.
+func (c *Controller) JobEnded() {
+	c.locked(func() {
+		close(c.changed)
+		c.changed = make(chan struct{})
+	})
+}
+
+func apply(job *federation.Job, r federation.Request) {
+	switch r.Kind {
+	case federation.RequestCancel:
+		job.State, job.Cancel, job.CancelBy, job.End = federation.Cancelled, true, r.UID, r.At
+	case federation.RequestHold:
+		job.Held, job.Reason = federation.HeldUser, federation.ReasonHeldUser
+		if r.Operator {
+			job.Held, job.Reason = federation.HeldAdmin, federation.ReasonHeldAdmin
+		}
+	case federation.RequestRelease:
+		job.Held, job.Reason = federation.NotHeld, federation.ReasonPriority
+	}
+}

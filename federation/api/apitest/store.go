@@ -1,0 +1,257 @@
+package apitest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// Store is a federation.Store in memory. While Fail is set, every method returns it.
+type Store struct {
+	mu       sync.Mutex
+	fail     error
+	next     federation.JobID
+	rev      int64
+	seq      int64
+	jobs     map[federation.JobID]federation.Job
+	payloads map[federation.JobID]sbatch.Payload
+	tasks    map[federation.JobID]map[int]federation.Task
+	attempts map[federation.JobID][]federation.Attempt
+	events   map[federation.JobID][]federation.Event
+	requests map[int64]federation.Request
+	sites    map[federation.SiteName]federation.SiteRecord
+}
+
+var _ federation.Store = (*Store)(nil)
+
+// NewStore returns an empty store whose first job is federation.FirstJobID.
+func NewStore() *Store {
+	return &Store{
+		next:     federation.FirstJobID,
+		jobs:     map[federation.JobID]federation.Job{},
+		payloads: map[federation.JobID]sbatch.Payload{},
+		tasks:    map[federation.JobID]map[int]federation.Task{},
+		attempts: map[federation.JobID][]federation.Attempt{},
+		events:   map[federation.JobID][]federation.Event{},
+		requests: map[int64]federation.Request{},
+		sites:    map[federation.SiteName]federation.SiteRecord{},
+	}
+}
+
+// SetFail makes every method return err; nil ends that.
+func (s *Store) SetFail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = err
+}
+
+// CreateJob implements federation.Store. A job that comes with an ID keeps it.
+func (s *Store) CreateJob(_ context.Context, j *federation.Job, p *sbatch.Payload) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	if j.ID == 0 {
+		j.ID = s.next
+	}
+	s.next = max(s.next, j.ID+1)
+	s.rev++
+	j.Rev = s.rev
+	s.jobs[j.ID], s.payloads[j.ID] = *j, *p
+	return nil
+}
+
+// Job implements federation.Store.
+func (s *Store) Job(_ context.Context, id federation.JobID) (federation.Job, error) {
+	return get(s, s.jobs, id)
+}
+
+// Payload implements federation.Store.
+func (s *Store) Payload(_ context.Context, id federation.JobID) (sbatch.Payload, error) {
+	return get(s, s.payloads, id)
+}
+
+func get[T any](s *Store, m map[federation.JobID]T, id federation.JobID) (T, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := m[id]
+	if s.fail != nil {
+		return v, s.fail
+	}
+	if !ok {
+		return v, federation.ErrNotFound
+	}
+	return v, nil
+}
+
+// Tasks implements federation.Store.
+func (s *Store) Tasks(_ context.Context, id federation.JobID) ([]federation.Task, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tasksOf(id), s.fail
+}
+
+func (s *Store) tasksOf(id federation.JobID) []federation.Task {
+	return slices.SortedFunc(maps.Values(s.tasks[id]), func(a, b federation.Task) int { return a.Index - b.Index })
+}
+
+// TasksOf implements federation.Store.
+func (s *Store) TasksOf(_ context.Context, ids []federation.JobID) (map[federation.JobID][]federation.Task, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[federation.JobID][]federation.Task{}
+	for _, id := range ids {
+		if len(s.tasks[id]) > 0 {
+			out[id] = s.tasksOf(id)
+		}
+	}
+	return out, s.fail
+}
+
+// Attempts implements federation.Store.
+func (s *Store) Attempts(_ context.Context, id federation.JobID) ([]federation.Attempt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.attempts[id]), s.fail
+}
+
+// Events implements federation.Store.
+func (s *Store) Events(_ context.Context, id federation.JobID) ([]federation.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.events[id]), s.fail
+}
+
+// Jobs implements federation.Store.
+func (s *Store) Jobs(_ context.Context, q federation.JobQuery) ([]federation.Job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return nil, s.fail
+	}
+	var out []federation.Job
+	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+		if j := s.jobs[id]; matches(&j, q) {
+			out = append(out, j)
+		}
+		if q.Limit > 0 && len(out) == q.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+func matches(j *federation.Job, q federation.JobQuery) bool {
+	return (len(q.IDs) == 0 || slices.Contains(q.IDs, j.ID)) &&
+		(q.User == "" || q.User == j.User) &&
+		(len(q.States) == 0 || slices.Contains(q.States, j.State)) &&
+		(!q.Live || !j.State.Ended()) &&
+		j.Rev > q.SinceRev &&
+		(q.EndedAfter.IsZero() || !j.State.Ended() || !j.End.Before(q.EndedAfter)) &&
+		(q.Site == "" || q.Site == j.Site) &&
+		(q.Name == "" || q.Name == j.Spec.Name)
+}
+
+// LiveAttempts implements federation.Store.
+func (s *Store) LiveAttempts(context.Context) ([]federation.Attempt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []federation.Attempt
+	for _, list := range s.attempts {
+		for _, a := range list {
+			if !a.State.Final() {
+				out = append(out, a)
+			}
+		}
+	}
+	return out, s.fail
+}
+
+// AddRequest implements federation.Store.
+func (s *Store) AddRequest(_ context.Context, r federation.Request) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return 0, s.fail
+	}
+	s.seq++
+	r.Seq = s.seq
+	s.requests[r.Seq] = r
+	return r.Seq, nil
+}
+
+// Requests implements federation.Store.
+func (s *Store) Requests(context.Context) ([]federation.Request, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []federation.Request
+	for _, seq := range slices.Sorted(maps.Keys(s.requests)) {
+		out = append(out, s.requests[seq])
+	}
+	return out, s.fail
+}
+
+// Commit implements federation.Store.
+func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	for _, j := range b.Jobs {
+		s.rev++
+		j.Rev = s.rev
+		s.jobs[j.ID] = *j
+	}
+	for _, a := range b.Attempts {
+		s.putAttempt(*a)
+	}
+	for _, t := range b.Tasks {
+		if s.tasks[t.Job] == nil {
+			s.tasks[t.Job] = map[int]federation.Task{}
+		}
+		s.tasks[t.Job][t.Index] = *t
+	}
+	for _, e := range b.Events {
+		s.events[e.Job] = append(s.events[e.Job], e)
+	}
+	for _, seq := range b.Done {
+		delete(s.requests, seq)
+	}
+	return nil
+}
+
+func (s *Store) putAttempt(a federation.Attempt) {
+	list := s.attempts[a.Job]
+	i := slices.IndexFunc(list, func(x federation.Attempt) bool { return x.Number == a.Number })
+	if i < 0 {
+		s.attempts[a.Job] = append(list, a)
+		return
+	}
+	list[i] = a
+}
+
+// SiteState implements federation.Store.
+func (s *Store) SiteState(context.Context) (map[federation.SiteName]federation.SiteRecord, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.sites), s.fail
+}
+
+// SetSiteState implements federation.Store.
+func (s *Store) SetSiteState(_ context.Context, r federation.SiteRecord) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail == nil {
+		s.sites[r.Name] = r
+	}
+	return s.fail
+}
+
+// Close implements federation.Store.
+func (s *Store) Close() error { return nil }

@@ -1,0 +1,168 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+)
+
+// Client speaks to a daemon. It is what "fed" and tests use; the small commands have their own. It is safe for
+// concurrent use.
+//
+// A refusal is a *federation.SlurmError that wraps the Err value that the daemon had. A daemon that does not answer is
+// ErrUnavailable, ErrNotSent if nothing of the request can have reached it.
+type Client struct {
+	socket string
+	http   http.Client
+}
+
+// NewClient returns a client of the daemon at a unix socket. It connects at the first call.
+func NewClient(socket string) *Client {
+	var d net.Dialer
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		c, err := d.DialContext(ctx, "unix", socket)
+		if err != nil {
+			return nil, notSent{err}
+		}
+		return c, nil
+	}
+	return &Client{socket: socket, http: http.Client{Transport: &http.Transport{
+		DialContext: dial, MaxIdleConnsPerHost: 64, DisableCompression: true,
+	}}}
+}
+
+type notSent struct{ error }
+
+// Close ends idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Submit submits a job and returns its ID once it is durable.
+func (c *Client) Submit(ctx context.Context, r v1.SubmitRequest) (federation.JobID, error) {
+	var out v1.SubmitResponse
+	err := c.Do(ctx, "POST", "/fed/v1/job", r, &out)
+	return out.JobID, err
+}
+
+// Job reads all that is known of a job.
+func (c *Client) Job(ctx context.Context, id federation.JobID) (*v1.JobRecord, error) {
+	return get[v1.JobRecord](ctx, c, fmt.Sprintf("/fed/v1/job/%d", id))
+}
+
+// Wait returns the job once it has ended, or fails with ctx.
+func (c *Client) Wait(ctx context.Context, id federation.JobID) (*v1.JobRecord, error) {
+	for {
+		rec, err := get[v1.JobRecord](ctx, c, fmt.Sprintf("/fed/v1/job/%d/wait", id))
+		if err != nil || rec.Job.ID != 0 {
+			return rec, err
+		}
+	}
+}
+
+// Explain tells why a job is where it is.
+func (c *Client) Explain(ctx context.Context, id federation.JobID) (*v1.Explanation, error) {
+	return get[v1.Explanation](ctx, c, fmt.Sprintf("/fed/v1/job/%d/explain", id))
+}
+
+// Payload reads a job's script and environment.
+func (c *Client) Payload(ctx context.Context, id federation.JobID) (*sbatch.Payload, error) {
+	return get[sbatch.Payload](ctx, c, fmt.Sprintf("/fed/v1/job/%d/payload", id))
+}
+
+// Act asks that kind be done with jobs; there is one result for each reference.
+func (c *Client) Act(ctx context.Context, kind federation.RequestKind, r v1.ActRequest) ([]v1.ActResult, error) {
+	var out v1.ActResponse
+	err := c.Do(ctx, "POST", "/fed/v1/jobs/"+string(kind), r, &out)
+	return out.Results, err
+}
+
+// Sites lists the members of the federation.
+func (c *Client) Sites(ctx context.Context) ([]v1.Site, error) {
+	out, err := get[[]v1.Site](ctx, c, "/fed/v1/sites")
+	return *out, err
+}
+
+// SetSiteState changes a site's standing; operators only.
+func (c *Client) SetSiteState(ctx context.Context, site federation.SiteName, r v1.SetSiteState) error {
+	return c.Do(ctx, "POST", "/fed/v1/site/"+url.PathEscape(string(site))+"/state", r, nil)
+}
+
+func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
+	out := new(T)
+	return out, c.Do(ctx, "GET", path, nil, out)
+}
+
+// Do sends one request and decodes the answer into out. in and out may be nil; an empty answer leaves out as it is.
+func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://fsub"+path, body)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.noAnswer(ctx, err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return c.noAnswer(ctx, err)
+	case resp.StatusCode >= 400:
+		return refusal(method, path, resp.StatusCode, b)
+	case out == nil || len(b) == 0:
+		return nil
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		return fmt.Errorf("answer of %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// noAnswer is err as what the caller must make of it.
+func (c *Client) noAnswer(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	kind := federation.ErrUnavailable
+	if errors.As(err, new(notSent)) {
+		kind = federation.ErrNotSent
+	}
+	return fmt.Errorf("no answer from the daemon at %s, is it running (fed serve)? %w: %w", c.socket, kind, err)
+}
+
+// refusal is the error that a status of 400 or more stands for.
+func refusal(method, path string, status int, body []byte) error {
+	kind := federation.ErrUnavailable
+	switch status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		kind = federation.ErrInvalid
+	case http.StatusUnauthorized, http.StatusForbidden:
+		kind = federation.ErrDenied
+	case http.StatusNotFound:
+		kind = federation.ErrNotFound
+	case http.StatusConflict:
+		kind = federation.ErrConflict
+	}
+	var e v1.ErrorResponse
+	if err := json.Unmarshal(body, &e); err != nil || e.Error.Text == "" {
+		return fmt.Errorf("%s %s: status %d: %w", method, path, status, kind)
+	}
+	return &federation.SlurmError{Kind: kind, Number: e.Error.Number, Text: e.Error.Text, Detail: e.Error.Detail}
+}

@@ -1,0 +1,33 @@
+// Package api is the daemon's HTTP API and its Go client: slurmrestd's own paths and shapes (package slurm/wire), so that
+// every tool that speaks slurmrestd sees the federation as one cluster, and /fed/v1 (package v1) for what Slurm has no
+// word for. The server knows a caller by what the kernel says of the other end of the unix socket.
+//
+// Start with [Server] (server.go has every route) and [Client]. A listing is made of a [federation.Job] in three steps:
+// jobFilter selects, parts splits an array into its started tasks and the rest, view.record writes one wire.Job as
+// slurmctld would. Listings of slurmrestd's paths take more filters than slurmrestd's (see jobFilter), so that a command
+// that asks for one job does not cost a listing of all. Nothing here waits for a site: what is shown is what the
+// store and the controller's last looks say.
+package api
+
+import (
+	"context"
+	"time"
+
+	"fsub/federation"
+)
+
+// Controller is what the API needs of the controller. None of the methods waits for a site.
+type Controller interface {
+	// Judge reports as *federation.SlurmError why no site can ever run j, nil if one may.
+	Judge(j *federation.Job) error
+	// Explain says what placement thinks of a job: when it was bound, or now if it waits.
+	Explain(j *federation.Job) federation.Decision
+	// Sites are the members of the federation as last seen, by name. The values are shared: do not change them.
+	Sites() []*federation.Site
+	// Wake tells that something was written to the store: a job or a request.
+	Wake()
+	// Settled waits until the request seq has been carried out as far as the daemon can alone, or for at most d.
+	Settled(ctx context.Context, seq int64, d time.Duration)
+	// Changed returns a channel that is closed when a job that ends next has been written.
+	Changed() <-chan struct{}
+}

@@ -1,0 +1,299 @@
+package api
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+	"fsub/slurm/hostlist"
+	"fsub/slurm/wire"
+)
+
+// part is what a listing shows as one job: a job, one started task of an array, or the tasks of it that have not started.
+type part struct {
+	job     *federation.Job
+	task    *federation.Task // nil: not a task of its own
+	pending string           // tasks that have not started: "2-5,7%2"
+	limit   int              // of tasks at once
+
+	id         uint32 // Slurm's raw number
+	state      federation.State
+	reason     federation.Reason
+	nodes      string
+	start, end time.Time
+	exit       int32
+	restarts   int
+}
+
+// parts splits a job as Slurm lists it: an array has a record for each task that has started, then one for the rest.
+func parts(j *federation.Job, tasks []federation.Task) []part {
+	whole := part{job: j, id: uint32(j.ID), state: j.State, reason: j.Reason, nodes: j.Nodes,
+		start: j.Start, end: j.End, exit: j.ExitStatus, restarts: j.Restarts}
+	if j.Spec.Array == "" {
+		return []part{whole}
+	}
+	indices, err := federation.ArrayIndices(j.Spec.Array)
+	if err != nil {
+		return []part{whole}
+	}
+	limit := federation.ArrayLimit(j.Spec.Array)
+	var out []part
+	known := make(map[int]bool, len(tasks))
+	for i := range tasks {
+		t := &tasks[i]
+		known[t.Index] = true
+		id := t.SiteJobID
+		if id == 0 {
+			id = uint32(j.ID)
+		}
+		out = append(out, part{job: j, task: t, id: id, limit: limit, state: t.State, reason: t.Reason, nodes: t.Nodes,
+			start: t.Start, end: t.End, exit: t.ExitStatus, restarts: t.Restarts})
+	}
+	var rest []int
+	for _, i := range indices {
+		if !known[i] {
+			rest = append(rest, i)
+		}
+	}
+	if len(rest) == 0 {
+		return out
+	}
+	whole.pending, whole.limit = federation.FormatArray(rest, limit), limit
+	if whole.state.Started() || whole.state.Ended() && len(tasks) > 0 {
+		// The job as a whole runs or has ended; these tasks of it have not started.
+		whole.state, whole.nodes, whole.start, whole.exit = federation.Pending, "", time.Time{}, 0
+		if j.State.Ended() {
+			whole.state = federation.Cancelled
+		} else if limit > 0 {
+			whole.reason = "JobArrayTaskLimit"
+		} else {
+			whole.reason, whole.end = federation.ReasonResources, time.Time{}
+		}
+	}
+	return append(out, whole)
+}
+
+// record is p as slurmctld would report it.
+func (v *view) record(p *part) wire.Job {
+	j, sp := p.job, &p.job.Spec
+	z := v.sizeOf(j, p.nodes)
+	w := wire.Job{
+		Account: cmp.Or(j.Account, sp.Account), AllocatingNode: j.SubmitHost, BatchFlag: true,
+		AccrueTime: unixNumber(j.Submit), ArrayJobID: wire.Num(0), ArrayMaxTasks: wire.Num(0),
+		Cluster: cmp.Or(string(j.Site), v.cluster), Command: sp.Command, Comment: sp.Comment, Dependency: sp.Dependency,
+		BillableTRES: wire.Float{Set: true, Number: float64(z.cpus)}, CPUsPerTask: wire.Num(int64(max(sp.CPUsPerTask, 1))),
+		Deadline: unixNumber(sp.Deadline), DelayBoot: wire.Num(0), SubmitTime: unixNumber(j.Submit), SuspendTime: wire.Num(0),
+		DerivedExitCode: exitCode(0), ExitCode: exitCode(p.exit), Features: sp.Constraint, ExcludedNodes: sp.Exclude,
+		GroupID: wire.Int(j.GID), HetJobID: wire.Num(0), HetJobOffset: wire.Num(0), JobID: int64(p.id),
+		State: jobState(p.state), StateReason: shownReason(p.reason), StateDescription: hiddenReason(p.reason),
+		LastSchedEvaluation: wire.Num(0), MailUser: cmp.Or(sp.MailUser, j.User), MaxCPUs: wire.Num(0), MaxNodes: wire.Num(int64(sp.MaxNodes)),
+		Name: sp.Name, Nodes: p.nodes, Nice: int64(sp.Nice),
+		CPUs: wire.Num(int64(z.cpus)), NodeCount: wire.Num(int64(z.nodes)), Tasks: wire.Num(int64(z.tasks)),
+		TasksPerCore: wire.Inf(), TasksPerSocket: wire.Inf(), TasksPerTRES: wire.Num(0), TasksPerBoard: wire.Num(0), TasksPerNode: wire.Num(int64(sp.NTasksPerNode)),
+		Partition: v.partitionOf(j), MinCPUsPerNode: wire.Num(int64(max(sp.CPUsPerTask, 1))), MinTmpDiskPerNode: wire.Num(0),
+		PreemptTime: wire.Num(0), PreemptableTime: wire.Num(0), PreSusTime: wire.Num(0), ResizeTime: wire.Num(0),
+		Hold: j.Held != federation.NotHeld, Profile: wire.Strings{"NOT_SET"}, QOS: cmp.Or(sp.QOS, "normal"),
+		RequiredNodes: sp.NodeList, RequiredSwitches: wire.Int(sp.Switches), MaximumSwitchWaitTime: int64(sp.SwitchesWait / time.Second),
+		Requeue: sp.Requeue == nil || *sp.Requeue, RestartCnt: int64(p.restarts), ReservationName: sp.Reservation,
+		TimeMinimum: wire.Num(int64(sp.TimeMin / time.Minute)),
+		TRESPerNode: joinText(gresPrefixed(sp.GRES, "gres/"), gresPrefixed(sp.GPUsPerNode, "gres/gpu:")),
+		TRESPerJob:  gresPrefixed(sp.GPUs, "gres/gpu:"), TRESPerTask: gresPrefixed(sp.GPUsPerTask, "gres/gpu:"), TRESReq: z.tres(),
+		UserID: wire.Int(j.UID), UserName: j.User, WorkDir: sp.WorkDir,
+	}
+	w.GroupName, _ = v.users.GroupName(j.GID)
+	if j.Held == federation.NotHeld {
+		w.Priority = wire.Num(max(j.Priority, 1))
+	} else {
+		w.Priority = wire.Num(0)
+	}
+	if sp.MailType != "" {
+		w.MailType = strings.Split(sp.MailType, ",")
+	}
+	if sp.Exclusive != "" {
+		w.Shared = wire.Strings{map[string]string{"user": "user", "mcs": "mcs", "topo": "topo"}[sp.Exclusive]}
+		if w.Shared[0] == "" {
+			w.Shared[0] = "none"
+		}
+	}
+	setMemory(&w, sp, z)
+	v.setTimes(&w, p)
+	setArray(&w, p)
+	v.setFiles(&w, p)
+	if p.nodes != "" {
+		w.TRESAlloc = v.allocated(z, j.Site, firstNode(p.nodes)).tres()
+		w.BatchHost, w.JobResources = held(p, z)
+	}
+	return w
+}
+
+func setMemory(w *wire.Job, sp *sbatch.Spec, z size) {
+	switch {
+	case sp.MemPerNode == sbatch.MemAll:
+		w.MemoryPerNode = wire.Num(0)
+	case sp.MemPerNode > 0:
+		w.MemoryPerNode = wire.Num(int64(sp.MemPerNode))
+	case sp.MemPerCPU > 0:
+		w.MemoryPerCPU = wire.Num(int64(sp.MemPerCPU))
+	case z.memPerNode > 0:
+		w.MemoryPerNode = wire.Num(int64(z.memPerNode))
+	case z.memPerCPU > 0:
+		w.MemoryPerCPU = wire.Num(int64(z.memPerCPU))
+	}
+	if sp.MemPerGPU > 0 {
+		w.MemoryPerTRES = "gres/gpu:" + memText(sp.MemPerGPU)
+	}
+}
+
+// setTimes sets what depends on the clock: a running job ends when its limit does, one with a begin time starts then.
+func (v *view) setTimes(w *wire.Job, p *part) {
+	j, limit := p.job, v.limitOf(p.job)
+	switch limit {
+	case 0:
+	case sbatch.Unlimited:
+		w.TimeLimit = wire.Inf()
+	default:
+		w.TimeLimit = wire.Num(int64((limit + time.Minute - 1) / time.Minute))
+	}
+	start, end := p.start, p.end
+	eligible := j.Submit
+	if j.Spec.Begin.After(eligible) {
+		eligible = j.Spec.Begin
+	}
+	if p.state == federation.Pending {
+		end = time.Time{}
+		if j.Held != federation.NotHeld {
+			eligible = time.Time{}
+		}
+		start = time.Time{}
+		if j.Spec.Begin.After(v.now) {
+			start = j.Spec.Begin
+		}
+	}
+	if !p.state.Ended() && !start.IsZero() && limit > 0 && limit != sbatch.Unlimited {
+		end = start.Add(limit)
+	}
+	w.EligibleTime, w.StartTime, w.EndTime = unixNumber(eligible), unixNumber(start), unixNumber(end)
+}
+
+func setArray(w *wire.Job, p *part) {
+	if p.job.Spec.Array == "" {
+		return
+	}
+	w.ArrayJobID = wire.Num(int64(p.job.ID))
+	w.ArrayMaxTasks = wire.Num(int64(p.limit))
+	w.ArrayTaskString = p.pending
+	if p.task != nil {
+		w.ArrayTaskID = wire.Num(int64(p.task.Index))
+	}
+}
+
+func (v *view) setFiles(w *wire.Job, p *part) {
+	j := p.job
+	vars := fileVars{id: j.ID, jobID: p.id, task: -1, name: j.Spec.Name, user: j.User, node: firstNode(p.nodes)}
+	if p.task != nil {
+		vars.task = p.task.Index
+	}
+	out := stdFile(j, j.Spec.Output)
+	errFile, in := out, "/dev/null"
+	if j.Spec.Error != "" {
+		errFile = stdFile(j, j.Spec.Error)
+	}
+	if j.Spec.Input != "" {
+		in = stdFile(j, j.Spec.Input)
+	}
+	xo, xe, xi := expandFile(out, vars), expandFile(errFile, vars), expandFile(in, vars)
+	if v.expand {
+		w.StdOut, w.StdErr, w.StdIn = xo, xe, xi
+		return
+	}
+	w.StdOut, w.StdIn, w.StdOutExpanded, w.StdErrExpanded, w.StdInExpanded = out, in, xo, xe, xi
+	if j.Spec.Error != "" {
+		w.StdErr = errFile
+	}
+}
+
+// held is where a job runs: its first node, and what it has on each.
+func held(p *part, z size) (string, *wire.JobResources) {
+	names, err := hostlist.Expand(p.nodes)
+	if err != nil || len(names) == 0 {
+		return "", nil
+	}
+	r := &wire.JobResources{SelectType: wire.Strings{"CPU"}, CPUs: int64(z.cpus)}
+	r.Nodes = wire.JobResourceNodes{Count: int64(len(names)), SelectType: wire.Strings{"AVAILABLE"}, List: p.nodes}
+	for i, name := range names {
+		n := wire.JobNode{Index: int64(i), Name: name}
+		n.CPUs.Count = int64(max(z.cpus/len(names), 1))
+		n.Memory.Allocated = int64(z.mem) / int64(len(names))
+		r.Nodes.Allocation = append(r.Nodes.Allocation, n)
+	}
+	if !p.state.Started() {
+		r = nil // it holds nothing any more
+	}
+	return names[0], r
+}
+
+func firstNode(list string) string {
+	if names, err := hostlist.Expand(list); err == nil && len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// jobState is a state as slurmrestd lists it: what Slurm keeps as a flag stands beside a base state.
+func jobState(s federation.State) wire.Strings {
+	switch s {
+	case federation.Configuring, federation.Completing:
+		return wire.Strings{string(federation.Running), string(s)}
+	}
+	return wire.Strings{string(s)}
+}
+
+// exitCode is a status of wait(2) as slurmrestd writes it.
+func exitCode(status int32) wire.ExitCode {
+	code, sig := int64(status>>8)&0xff, int64(status&0x7f)
+	e := wire.ExitCode{Status: wire.Strings{"SUCCESS"}, ReturnCode: wire.Num(code)}
+	switch {
+	case sig != 0:
+		e.Status, e.Signal.ID, e.Signal.Name = wire.Strings{"SIGNALED"}, wire.Num(sig), signalName(sig)
+	case code != 0:
+		e.Status = wire.Strings{"ERROR"}
+	}
+	return e
+}
+
+func signalName(n int64) string {
+	return map[int64]string{1: "HUP", 2: "INT", 3: "QUIT", 4: "ILL", 6: "ABRT", 7: "BUS", 8: "FPE", 9: "KILL", 10: "USR1", 11: "SEGV",
+		12: "USR2", 13: "PIPE", 14: "ALRM", 15: "TERM"}[n]
+}
+
+// shownReason is a reason in words that Slurm's clients know. Ours, which begin with Fed, become the nearest of Slurm's.
+func shownReason(r federation.Reason) string {
+	switch {
+	case r == "":
+		return string(federation.ReasonNone)
+	case !strings.HasPrefix(string(r), "Fed"):
+		return string(r)
+	case r == federation.ReasonUnknownUser:
+		return string(federation.ReasonAccount)
+	case r == federation.ReasonForgotten:
+		return string(federation.ReasonNodeDown)
+	}
+	return string(federation.ReasonResources)
+}
+
+// hiddenReason is a reason of ours, for those who look closer.
+func hiddenReason(r federation.Reason) string {
+	if strings.HasPrefix(string(r), "Fed") {
+		return string(r)
+	}
+	return ""
+}
+
+func joinText(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "," + b
+}

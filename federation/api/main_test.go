@@ -1,0 +1,122 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestMain lets this test program stand in for another user: with API_TEST_SOCKET set it sends one request as whoever
+// runs it, and prints the status and the answer.
+func TestMain(m *testing.M) {
+	if socket := os.Getenv("API_TEST_SOCKET"); socket != "" && os.Args[1] == "hoard" {
+		hoardConns(socket)
+		return
+	} else if socket != "" {
+		if err := request(socket, os.Args[1], os.Args[2], strings.Join(os.Args[3:], " ")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func request(socket, method, path, body string) error {
+	h := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", socket)
+	}}}
+	req, err := http.NewRequest(method, "http://fsub"+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := h.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	fmt.Println(resp.StatusCode)
+	_, err = io.Copy(os.Stdout, resp.Body)
+	return err
+}
+
+// hoardConns opens 1,200 connections, says how many the daemon has kept, and keeps those until its input ends.
+func hoardConns(socket string) {
+	var conns []net.Conn
+	for range 1200 {
+		c, err := net.Dial("unix", socket)
+		if err != nil {
+			break
+		}
+		conns = append(conns, c)
+	}
+	held := 0
+	for _, c := range conns {
+		fmt.Fprintf(c, "GET /slurm/v0.0.42/ping HTTP/1.1\r\nHost: x\r\n\r\n")
+		if n, _ := c.Read(make([]byte, 1)); n == 1 {
+			held++
+		}
+	}
+	fmt.Println(held)
+	io.Copy(io.Discard, os.Stdin)
+}
+
+// hoard has uid hold as many connections as it gets, until release, which returns when they are closed.
+func hoard(t *testing.T, uid uint32, socket string) (held int, release func()) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", "hoard")
+	cmd.Env = []string{"API_TEST_SOCKET=" + socket, "GORACE=atexit_sleep_ms=0"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fscan(out, &held); err != nil {
+		t.Fatal(err)
+	}
+	return held, func() { in.Close(); cmd.Wait() }
+}
+
+// as sends one request as the user with uid, through a child process, and decodes the answer into out.
+func as(t *testing.T, uid uint32, socket, method, path string, in, out any) (status int) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root: it sends requests as several users")
+	}
+	body := []byte{}
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("/proc/self/exe", method, path, string(body))
+	// A program with the race detector sleeps for a second before it ends, unless told not to.
+	cmd.Env = []string{"API_TEST_SOCKET=" + socket, "GORACE=atexit_sleep_ms=0"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	cmd.Stderr = os.Stderr
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("request as uid %d: %v", uid, err)
+	}
+	head, rest, _ := strings.Cut(string(text), "\n")
+	if _, err := fmt.Sscan(head, &status); err != nil {
+		t.Fatalf("answer %q: %v", text, err)
+	}
+	if out != nil && rest != "" {
+		if err := json.Unmarshal([]byte(rest), out); err != nil {
+			t.Fatalf("answer %q: %v", rest, err)
+		}
+	}
+	return status
+}

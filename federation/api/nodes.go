@@ -1,0 +1,234 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"fsub/federation"
+	"fsub/sbatch"
+	"fsub/slurm/hostlist"
+	"fsub/slurm/wire"
+)
+
+// nodes is GET /nodes and GET /node/{name}: all nodes of all sites. Two sites may have nodes of one name; cluster_name tells
+// them apart.
+func (s *Server) nodes(w http.ResponseWriter, r *http.Request, c Caller) error {
+	resp := wire.NodesResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Nodes: wire.List[wire.Node]{}}
+	name := r.PathValue("name")
+	for _, site := range s.cfg.Controller.Sites() {
+		if site.Seen == nil {
+			continue
+		}
+		for i := range site.Seen.Nodes {
+			if n := &site.Seen.Nodes[i]; name == "" || n.Name == name {
+				resp.Nodes = append(resp.Nodes, nodeRecord(site, n))
+			}
+		}
+	}
+	if name != "" && len(resp.Nodes) == 0 {
+		return slurmErr(federation.ErrInvalid, wire.ErrNodeName)
+	}
+	return writeJSON(w, resp)
+}
+
+// nodeRecord is n as slurmctld would report it. Nodes of a site that does not answer are shown as last seen, NOT_RESPONDING.
+func nodeRecord(site *federation.Site, n *federation.Node) wire.Node {
+	state := slices.Clone(n.State)
+	if !site.Answering && !slices.Contains(state, "NOT_RESPONDING") {
+		state = append(state, "NOT_RESPONDING")
+	}
+	w := wire.Node{
+		Name: n.Name, Hostname: n.Name, Address: n.Name, ClusterName: string(site.Name), State: state, Reason: n.Reason,
+		Boards: 1, Sockets: int64(max(n.Sockets, 1)), Cores: int64(max(n.Cores, 1)), Threads: int64(max(n.Threads, 1)),
+		CPUs: int64(n.CPUs), EffectiveCPUs: int64(n.CPUs), AllocCPUs: int64(n.CPUsUsed), AllocIdleCPUs: int64(max(n.CPUs-n.CPUsUsed, 0)),
+		RealMemory: int64(n.Mem), AllocMemory: int64(n.MemUsed), Weight: 1, Version: site.Seen.Version,
+		Features: n.Features, ActiveFeatures: n.Features, Partitions: n.Partitions, GRESDrained: "N/A",
+		NextStateAfterReboot: wire.Strings{"INVALID"}, TRESWeighted: float64(n.CPUsUsed),
+		BootTime: wire.Num(0), LastBusy: wire.Num(0), ReasonChangedAt: wire.Num(0), ResumeAfter: wire.Num(0), SlurmdStartTime: wire.Num(0),
+		Energy: wire.Energy{CurrentWatts: wire.Num(0)},
+	}
+	var all, used []string
+	for _, g := range n.GRES {
+		kind := g.Name
+		if g.Type != "" {
+			kind += ":" + g.Type
+		}
+		all = append(all, fmt.Sprintf("%s:%d", kind, g.Total))
+		used = append(used, fmt.Sprintf("%s:%d", kind, g.Used))
+	}
+	w.GRES, w.GRESUsed = strings.Join(all, ","), strings.Join(used, ",")
+	w.TRES = nodeTRES(n.CPUs, n.Mem, n.CPUs, n.GRES, func(g federation.GRES) int { return g.Total })
+	if n.CPUsUsed > 0 || n.MemUsed > 0 {
+		w.TRESUsed = nodeTRES(n.CPUsUsed, n.MemUsed, 0, n.GRES, func(g federation.GRES) int { return g.Used })
+	}
+	return w
+}
+
+// nodeTRES writes "cpu=16,mem=62.50G,billing=16,gres/gpu=4,gres/gpu:h100=4".
+func nodeTRES(cpus int, mem sbatch.MemMiB, billing int, gres []federation.GRES, count func(federation.GRES) int) string {
+	out := fmt.Sprintf("cpu=%d,mem=%s", cpus, memText(mem))
+	if billing > 0 {
+		out += fmt.Sprintf(",billing=%d", billing)
+	}
+	for _, g := range gres {
+		if n := count(g); n > 0 {
+			out += fmt.Sprintf(",gres/%s=%d", g.Name, n)
+			if g.Type != "" {
+				out += fmt.Sprintf(",gres/%s:%s=%d", g.Name, g.Type, n)
+			}
+		}
+	}
+	return out
+}
+
+// partitions is GET /partitions and GET /partition/{name}: partitions of one name at several sites are one here.
+func (s *Server) partitions(w http.ResponseWriter, r *http.Request, c Caller) error {
+	resp := wire.PartitionsResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Partitions: wire.List[wire.Partition]{}}
+	name := r.PathValue("name")
+	v := s.view()
+	merged := v.merge()
+	for _, m := range merged {
+		if name == "" || m.name == name {
+			resp.Partitions = append(resp.Partitions, m.record(m.name == v.deflt && newer(r, "v0.0.43")))
+		}
+	}
+	if name != "" && len(resp.Partitions) == 0 {
+		return slurmErr(federation.ErrInvalid, wire.ErrPartition)
+	}
+	return writeJSON(w, resp)
+}
+
+// mergedPartition is a partition of the federation: the same name at one site or several.
+type mergedPartition struct {
+	name  string
+	first *federation.Partition
+	all   []*federation.Partition
+	nodes []*federation.Node
+	names []string
+}
+
+// merge puts the partitions of all sites together, in the order in which they are met.
+func (v *view) merge() []*mergedPartition {
+	byName := map[string]*mergedPartition{}
+	var out []*mergedPartition
+	for _, site := range v.sites {
+		if site.Seen == nil {
+			continue
+		}
+		for i := range site.Seen.Partitions {
+			p := &site.Seen.Partitions[i]
+			m := byName[p.Name]
+			if m == nil {
+				m = &mergedPartition{name: p.Name, first: p}
+				byName[p.Name] = m
+				out = append(out, m)
+			}
+			m.all = append(m.all, p)
+			for j := range site.Seen.Nodes {
+				if n := &site.Seen.Nodes[j]; slices.Contains(n.Partitions, p.Name) || slices.Contains(p.Nodes, n.Name) {
+					m.nodes, m.names = append(m.nodes, n), append(m.names, n.Name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// record is m as slurmctld would report it. Of limits that differ the widest is shown: a job within it can run somewhere.
+func (m *mergedPartition) record(deflt bool) wire.Partition {
+	p := m.first
+	var w wire.Partition
+	w.Name, w.NodeSets = m.name, "ALL"
+	w.Nodes.Configured, w.Nodes.Total = hostlist.Compress(m.names), int64(len(m.names))
+	w.Accounts = wire.Allowed{Allowed: strings.Join(p.AllowAccounts, ","), Deny: strings.Join(p.DenyAccounts, ",")}
+	w.QOS.Allowed = strings.Join(p.AllowQOS, ",")
+	for _, n := range m.nodes {
+		w.CPUs.Total += int64(n.CPUs)
+	}
+	w.TRES.Configured = m.tres(int(w.CPUs.Total))
+	w.Partition.State = wire.Strings{m.state()}
+	w.Defaults.Time = minutes(int64(p.DefaultTime.Minutes()), p.DefaultTime == sbatch.Unlimited)
+	w.Defaults.PartitionMemoryPerNode = wire.Num(int64(p.DefMemPerNode))
+	if p.DefMemPerCPU > 0 {
+		w.Defaults.MemoryPerCPU, w.Defaults.PartitionMemoryPerCPU = int64(p.DefMemPerCPU), wire.Num(int64(p.DefMemPerCPU))
+	}
+	w.Maximums.CPUsPerNode, w.Maximums.CPUsPerSocket, w.Maximums.Nodes = wire.Inf(), wire.Inf(), wire.Inf()
+	w.Maximums.PartitionMemoryPerNode, w.Maximums.Shares, w.Maximums.OverSubscribe.Jobs = wire.Num(0), 1, 1
+	w.Maximums.Time = m.maxTime()
+	if n := m.maxNodes(); n > 0 {
+		w.Maximums.Nodes = wire.Num(int64(n))
+	}
+	w.Minimums.Nodes = int64(p.MinNodes)
+	w.Priority.JobFactor, w.Priority.Tier = 1, int64(max(p.PriorityTier, 1))
+	if deflt {
+		w.Flags = wire.Strings{"DEFAULT"}
+	}
+	return w
+}
+
+// state is UP if it is at any site, else what the first site says.
+func (m *mergedPartition) state() string {
+	for _, p := range m.all {
+		if p.Up {
+			return "UP"
+		}
+	}
+	return cmp.Or(m.first.State, "DOWN")
+}
+
+func (m *mergedPartition) maxTime() wire.Number {
+	var most int64
+	for _, p := range m.all {
+		if p.MaxTime == sbatch.Unlimited || p.MaxTime == 0 {
+			return wire.Inf()
+		}
+		most = max(most, int64(p.MaxTime.Minutes()))
+	}
+	return wire.Num(most)
+}
+
+func (m *mergedPartition) maxNodes() int {
+	most := 0
+	for _, p := range m.all {
+		if p.MaxNodes == 0 {
+			return 0
+		}
+		most = max(most, p.MaxNodes)
+	}
+	return most
+}
+
+// tres is what the partition has in all: "cpu=64,mem=250G,node=4,billing=64,gres/gpu=16,gres/gpu:h100=16".
+func (m *mergedPartition) tres(cpus int) string {
+	z := size{cpus: cpus, nodes: len(m.nodes)}
+	byKind := map[[2]string]int{}
+	var order [][2]string
+	for _, n := range m.nodes {
+		z.mem += n.Mem
+		for _, g := range n.GRES {
+			k := [2]string{g.Name, g.Type}
+			if _, ok := byKind[k]; !ok {
+				order = append(order, k)
+			}
+			byKind[k] += g.Total
+		}
+	}
+	for _, k := range order {
+		z.gres = append(z.gres, gresCount{k[0], k[1], byKind[k]})
+	}
+	return z.tres()
+}
+
+// minutes is a time limit; 0 is none given.
+func minutes(n int64, unlimited bool) wire.Number {
+	switch {
+	case unlimited:
+		return wire.Inf()
+	case n == 0:
+		return wire.Number{}
+	}
+	return wire.Num(n)
+}

@@ -1,0 +1,219 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/user"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Caller is who stands at the other end of a connection, by the word of the kernel.
+type Caller struct {
+	Name string
+	UID  uint32
+	GID  uint32 // the effective group of the process
+	Role Role
+}
+
+// Role is a caller's admin level, in Slurm's words.
+type Role int
+
+const (
+	RoleNone Role = iota
+	RoleOperator
+	RoleAdministrator
+)
+
+func (r Role) String() string {
+	switch r {
+	case RoleOperator:
+		return "Operator"
+	case RoleAdministrator:
+		return "Administrator"
+	}
+	return "None"
+}
+
+// owns reports whether c may act on what belongs to uid.
+func (c Caller) owns(uid uint32) bool { return c.UID == uid || c.Role >= RoleOperator }
+
+// Users finds users of this machine.
+type Users interface {
+	// UserName is the name of uid. An error means that there is no such user.
+	UserName(uid uint32) (string, error)
+	// UserIDs are the uid and primary gid of a name or decimal uid.
+	UserIDs(name string) (uid, gid uint32, err error)
+	// GroupName is the name of gid.
+	GroupName(gid uint32) (string, error)
+}
+
+// SystemUsers is the system's own user database.
+type SystemUsers struct{}
+
+// UserName implements Users.
+func (SystemUsers) UserName(uid uint32) (string, error) {
+	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
+	if err != nil {
+		return "", err
+	}
+	return u.Username, nil
+}
+
+// UserIDs implements Users.
+func (SystemUsers) UserIDs(name string) (uint32, uint32, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		if u, err = user.LookupId(name); err != nil {
+			return 0, 0, err
+		}
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	return uint32(uid), uint32(gid), errors.Join(err1, err2)
+}
+
+// GroupName implements Users.
+func (SystemUsers) GroupName(gid uint32) (string, error) {
+	g, err := user.LookupGroupId(strconv.FormatUint(uint64(gid), 10))
+	if err != nil {
+		return "", err
+	}
+	return g.Name, nil
+}
+
+type peerKey struct{}
+
+// peer is what the kernel said of a connection, or why it could not.
+type peer struct {
+	cred *unix.Ucred
+	err  error
+}
+
+// ConnContext asks the kernel who is at the other end of c and keeps it for the requests of that connection. It is
+// for http.Server.ConnContext.
+func (s *Server) ConnContext(ctx context.Context, c net.Conn) context.Context {
+	cred, err := peerCred(c)
+	return context.WithValue(ctx, peerKey{}, peer{cred, err})
+}
+
+func peerCred(c net.Conn) (*unix.Ucred, error) {
+	if counted, ok := c.(*userConn); ok {
+		return counted.cred, nil
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return nil, fmt.Errorf("%s connection: only a unix socket tells who calls", c.RemoteAddr().Network())
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	return cred, errors.Join(err, credErr)
+}
+
+// caller is who sent the request that ctx belongs to.
+func (s *Server) caller(ctx context.Context) (Caller, error) {
+	p, ok := ctx.Value(peerKey{}).(peer)
+	switch {
+	case !ok:
+		return Caller{}, errNoCaller("the connection was not accepted by this server")
+	case p.err != nil:
+		return Caller{}, errNoCaller(p.err.Error())
+	}
+	name, err := s.users.UserName(p.cred.Uid)
+	if err != nil {
+		return Caller{}, errNoCaller(fmt.Sprintf("uid %d is not a user of this machine", p.cred.Uid))
+	}
+	c := Caller{Name: name, UID: p.cred.Uid, GID: p.cred.Gid}
+	c.Role = s.roles.of(c)
+	return c, nil
+}
+
+// roles tells who is more than a user.
+type roles struct {
+	self      uint32
+	operators map[string]bool // names and decimal uids
+}
+
+func newRoles(operators []string, self uint32) roles {
+	r := roles{self: self, operators: map[string]bool{}}
+	for _, o := range operators {
+		r.operators[o] = true
+	}
+	return r
+}
+
+func (r roles) of(c Caller) Role {
+	switch {
+	case c.UID == 0 || c.UID == r.self:
+		return RoleAdministrator
+	case r.operators[c.Name] || len(r.operators) > 0 && r.operators[strconv.FormatUint(uint64(c.UID), 10)]:
+		return RoleOperator
+	}
+	return RoleNone
+}
+
+// userCache remembers the names of users and groups for a while: a look-up may go over the network, and every request needs one.
+type userCache struct {
+	Users
+	now    func() time.Time
+	mu     sync.RWMutex
+	names  map[uint32]cachedName
+	groups map[uint32]cachedName
+}
+
+type cachedName struct {
+	name  string
+	err   error
+	until time.Time
+}
+
+// How long a name stays known. A user that is not there is asked for again soon: it may just have been added.
+const (
+	nameLife   = time.Minute
+	noNameLife = 2 * time.Second
+)
+
+func newUserCache(u Users, now func() time.Time) *userCache {
+	return &userCache{Users: u, now: now, names: map[uint32]cachedName{}, groups: map[uint32]cachedName{}}
+}
+
+// UserName is Users.UserName from memory where possible.
+func (c *userCache) UserName(uid uint32) (string, error) {
+	return c.cached(c.names, uid, c.Users.UserName)
+}
+
+// GroupName is Users.GroupName from memory where possible.
+func (c *userCache) GroupName(gid uint32) (string, error) {
+	return c.cached(c.groups, gid, c.Users.GroupName)
+}
+
+func (c *userCache) cached(in map[uint32]cachedName, id uint32, ask func(uint32) (string, error)) (string, error) {
+	now := c.now()
+	c.mu.RLock()
+	n, ok := in[id]
+	c.mu.RUnlock()
+	if ok && now.Before(n.until) {
+		return n.name, n.err
+	}
+	name, err := ask(id)
+	life := nameLife
+	if err != nil {
+		life = noNameLife
+	}
+	c.mu.Lock()
+	in[id] = cachedName{name, err, now.Add(life)}
+	c.mu.Unlock()
+	return name, err
+}

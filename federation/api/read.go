@@ -1,0 +1,128 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+// pollTime is how long GET /fed/v1/job/{id}/wait is kept open before the caller has to ask again.
+const pollTime = 60 * time.Second
+
+// pollGap is the least time between two looks at a job that is waited for.
+const pollGap = 50 * time.Millisecond
+
+// getJob is GET /fed/v1/job/{id}.
+func (s *Server) getJob(w http.ResponseWriter, r *http.Request, _ Caller) error {
+	id, err := jobID(r)
+	if err != nil {
+		return err
+	}
+	rec, err := s.record(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, rec)
+}
+
+// record reads all that is written down of a job.
+func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord, error) {
+	var rec v1.JobRecord
+	var err error
+	if rec.Job, err = s.cfg.Store.Job(ctx, id); err != nil {
+		return nil, ofStore(err, errNoContact)
+	}
+	if rec.Tasks, err = s.cfg.Store.Tasks(ctx, id); err != nil {
+		return nil, ofStore(err, errNoContact)
+	}
+	if rec.Attempts, err = s.cfg.Store.Attempts(ctx, id); err != nil {
+		return nil, ofStore(err, errNoContact)
+	}
+	if rec.Events, err = s.cfg.Store.Events(ctx, id); err != nil {
+		return nil, ofStore(err, errNoContact)
+	}
+	return &rec, nil
+}
+
+// waitJob is GET /fed/v1/job/{id}/wait.
+func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ Caller) error {
+	id, err := jobID(r)
+	if err != nil {
+		return err
+	}
+	over := time.NewTimer(pollTime)
+	defer over.Stop()
+	for {
+		// Taken before the job is read, so that an end between the two is not missed.
+		changed := s.cfg.Controller.Changed()
+		job, err := s.cfg.Store.Job(r.Context(), id)
+		if err != nil {
+			return ofStore(err, errNoContact)
+		}
+		if job.State.Ended() {
+			break
+		}
+		select {
+		case <-changed:
+			// Each end wakes every caller that waits: they do not all read again at once, and not for each.
+			time.Sleep(pollGap)
+		case <-over.C:
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		case <-s.stopping:
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		case <-r.Context().Done():
+			return nil
+		}
+	}
+	rec, err := s.record(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, rec)
+}
+
+// explainJob is GET /fed/v1/job/{id}/explain.
+func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ Caller) error {
+	id, err := jobID(r)
+	if err != nil {
+		return err
+	}
+	job, err := s.cfg.Store.Job(r.Context(), id)
+	if err != nil {
+		return ofStore(err, errNoContact)
+	}
+	attempts, err := s.cfg.Store.Attempts(r.Context(), id)
+	if err != nil {
+		return ofStore(err, errNoContact)
+	}
+	e := v1.Explanation{Job: job, Decision: s.cfg.Controller.Explain(&job), Now: s.cfg.Now().UTC()}
+	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
+		e.Chosen = &attempts[n-1].Decision.Offers[0]
+	}
+	return writeJSON(w, e)
+}
+
+// getPayload is GET /fed/v1/job/{id}/payload: script and environment are the owner's and the operators' only.
+func (s *Server) getPayload(w http.ResponseWriter, r *http.Request, c Caller) error {
+	id, err := jobID(r)
+	if err != nil {
+		return err
+	}
+	job, err := s.cfg.Store.Job(r.Context(), id)
+	if err != nil {
+		return ofStore(err, errNoContact)
+	}
+	if !c.owns(job.UID) {
+		return errNotYourJob
+	}
+	p, err := s.cfg.Store.Payload(r.Context(), id)
+	if err != nil {
+		return ofStore(err, errNoContact)
+	}
+	return writeJSON(w, p)
+}

@@ -1,0 +1,94 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	"fsub/federation/api/apitest"
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/wire"
+)
+
+func TestPingDiagAndMetrics(t *testing.T) {
+	d := start(t)
+	c := api.NewClient(d.Socket)
+	defer c.Close()
+	fill(t, d)
+	var p wire.PingResponse
+	if err := c.Do(t.Context(), "GET", "/slurm/v0.0.42/ping/", nil, &p); err != nil || len(p.Pings) != 1 || p.Pings[0].Pinged != "UP" || p.Meta.Slurm.Cluster != "fed" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	var g wire.DiagResponse
+	if err := c.Do(t.Context(), "GET", "/slurm/v0.0.45/diag/", nil, &g); err != nil || g.Statistics.JobsPending != 1 || g.Statistics.JobsRunning != 2 {
+		t.Errorf("%+v, %v", g.Statistics, err)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	d := apitest.Start(t, api.Config{Users: users{uint32(os.Getuid()): "me"}, Registerer: reg})
+	c := api.NewClient(d.Socket)
+	defer c.Close()
+	for range 3 {
+		c.Job(t.Context(), 999)
+	}
+	c.Do(t.Context(), "GET", "/slurm/v0.0.42/jobs/", nil, nil)
+	c.Do(t.Context(), "GET", "/slurm/v0.0.42/jobs", nil, nil)
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if f.GetName() == "fsub_api_requests_total" && m.Counter.GetValue() > 0 {
+				got[m.Label[0].GetValue()+" "+m.Label[1].GetValue()] = m.Counter.GetValue()
+			}
+		}
+	}
+	want := map[string]float64{"GET /fed/v1/job/{id} 4xx": 3, "GET /slurm/{version}/jobs 2xx": 2}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	h := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", d.Socket) }}}
+	resp, err := h.Get("http://fsub/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, _ := io.ReadAll(resp.Body); !strings.Contains(string(b), `fsub_api_request_seconds_bucket{route="GET /fed/v1/job/{id}",le="0.0005"}`) {
+		t.Errorf("metrics: %.300s", b)
+	}
+}
+
+// TestServeFinishesWhatIsInHand: told to stop, the server ends long polls at once and returns nil.
+func TestServeFinishesWhatIsInHand(t *testing.T) {
+	d := apitest.Start(t, api.Config{Users: users{uint32(os.Getuid()): "me"}})
+	c := api.NewClient(d.Socket)
+	defer c.Close()
+	id := d.Put(t, job(0, alice, federation.Running))[0]
+	polled := make(chan error, 1)
+	go func() {
+		var rec v1.JobRecord
+		polled <- c.Do(t.Context(), "GET", fmt.Sprintf("/fed/v1/job/%d/wait", id), nil, &rec)
+	}()
+	for d.Controller.Waiting() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	d.Stop()
+	if err := <-polled; err != nil {
+		t.Errorf("poll: %v", err)
+	}
+}

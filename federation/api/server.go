@@ -1,0 +1,192 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fsub/federation"
+)
+
+// Config is what a Server is made of. Store and Controller are required.
+type Config struct {
+	Store      federation.Store
+	Controller Controller
+
+	// Operators are user names or decimal uids that act as operators. Root and the daemon's own uid are administrators.
+	Operators []string
+
+	// Federation is the name that clients see as the cluster's: "fed" if empty.
+	Federation string
+	// Version is the Slurm version that the API says it is: digits and dots, three parts. "24.11.5" if empty.
+	Version string
+	// MinJobAge is how long an ended job stays in job listings, as in slurm.conf. 300 s if zero.
+	MinJobAge time.Duration
+
+	Logger     *slog.Logger          // nil: no logs
+	Registerer prometheus.Registerer // nil: no metrics
+	Gatherer   prometheus.Gatherer   // what /metrics shows; nil: Registerer, if it can
+	Now        func() time.Time      // nil: time.Now
+	Users      Users                 // nil: the system's user database
+}
+
+// Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted or
+// whose context [Server.ConnContext] has prepared.
+type Server struct {
+	cfg     Config
+	log     *slog.Logger
+	users   *userCache
+	roles   roles
+	metrics *metrics
+	mux     *http.ServeMux
+	started time.Time
+	host    string // this machine's name
+	marks   marks
+	large   chan struct{} // bounds the large bodies that are being read
+
+	stopping chan struct{} // closed when Serve is told to end: long polls return
+	stopOnce sync.Once
+}
+
+// NewServer returns a server that is ready to serve. It registers its metrics on c.Registerer.
+func NewServer(c Config) *Server {
+	setDefaults(&c)
+	s := &Server{
+		cfg:     c,
+		log:     c.Logger,
+		users:   newUserCache(c.Users, c.Now),
+		roles:   newRoles(c.Operators, uint32(os.Getuid())),
+		metrics: newMetrics(c.Registerer),
+		mux:     http.NewServeMux(),
+		started: c.Now(),
+		large:   make(chan struct{}, largeBodies),
+
+		stopping: make(chan struct{}),
+	}
+	s.host, _ = os.Hostname()
+	s.routes()
+	return s
+}
+
+func setDefaults(c *Config) {
+	if c.Federation == "" {
+		c.Federation = "fed"
+	}
+	if c.Version == "" {
+		c.Version = "24.11.5"
+	}
+	if c.MinJobAge == 0 {
+		c.MinJobAge = 300 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Gatherer == nil {
+		c.Gatherer, _ = c.Registerer.(prometheus.Gatherer)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Users == nil {
+		c.Users = SystemUsers{}
+	}
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Serve answers requests on l, a unix socket, until ctx ends. It then lets the requests in hand finish, for at most five
+// seconds, and returns nil; any other end is an error. A server serves until its first ctx ends and not again.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler:           s,
+		ConnContext:       s.ConnContext,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       5 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		// Not ctx itself: a submission in hand is not to be cut off half-way through its commit.
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		s.stopOnce.Do(func() { close(s.stopping) })
+		c, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		stopped <- h.Shutdown(c)
+	})
+	err := h.Serve(newFairListener(l, s.roles, s.log))
+	if stop() || !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	if err := <-stopped; err != nil {
+		h.Close()
+	}
+	return nil
+}
+
+// routes is the whole surface in one place. Each route counts its requests under its own pattern.
+func (s *Server) routes() {
+	s.handle("POST /fed/v1/job", s.submit)
+	s.handle("GET /fed/v1/job/{id}", s.getJob)
+	s.handle("GET /fed/v1/job/{id}/wait", s.waitJob)
+	s.handle("GET /fed/v1/job/{id}/explain", s.explainJob)
+	s.handle("GET /fed/v1/job/{id}/payload", s.getPayload)
+	s.handle("POST /fed/v1/jobs/cancel", s.act(federation.RequestCancel))
+	s.handle("POST /fed/v1/jobs/signal", s.act(federation.RequestSignal))
+	s.handle("POST /fed/v1/jobs/hold", s.act(federation.RequestHold))
+	s.handle("POST /fed/v1/jobs/release", s.act(federation.RequestRelease))
+	s.handle("GET /fed/v1/accounting", s.accounting)
+	s.handle("GET /fed/v1/sites", s.getSites)
+	s.handle("POST /fed/v1/site/{name}/state", s.setSiteState)
+	s.slurmRoutes()
+	if s.cfg.Gatherer != nil {
+		s.mux.Handle("GET /metrics", metricsHandler(s.cfg.Gatherer))
+	}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusNotFound, errNoRoute(r))
+	})
+}
+
+// handler answers a request of a known caller. What it returns as error becomes the answer; after it has written
+// one itself it returns nil.
+type handler func(w http.ResponseWriter, r *http.Request, c Caller) error
+
+// handle adds a route: it identifies the caller, runs h, turns its error into an answer and counts.
+func (s *Server) handle(pattern string, h handler) {
+	s.handleAs(pattern, h, s.fail)
+}
+
+// handleAs is handle with its own way to say that something failed.
+func (s *Server) handleAs(pattern string, h handler, fail func(http.ResponseWriter, *http.Request, error) int) {
+	observe := s.metrics.route(strings.TrimSuffix(pattern, "/{$}"))
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		c, err := s.caller(r.Context())
+		if err == nil {
+			err = h(w, r, c)
+		}
+		code := http.StatusOK
+		if err != nil {
+			code = fail(w, r, err)
+		}
+		observe(code, time.Since(began))
+	})
+}
+
+// jobID reads the {id} of a path.
+func jobID(r *http.Request) (federation.JobID, error) {
+	n, err := strconv.ParseUint(r.PathValue("id"), 10, 32)
+	if err != nil || n == 0 {
+		return 0, errInvalidJobID
+	}
+	return federation.JobID(n), nil
+}

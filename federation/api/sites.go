@@ -1,0 +1,107 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+// getSites is GET /fed/v1/sites.
+func (s *Server) getSites(w http.ResponseWriter, r *http.Request, _ Caller) error {
+	said, err := s.cfg.Store.SiteState(r.Context())
+	if err != nil {
+		return ofStore(err, errNoContact)
+	}
+	running, err := s.runningBySite(r)
+	if err != nil {
+		return err
+	}
+	out := []v1.Site{}
+	for _, site := range s.cfg.Controller.Sites() {
+		v := describeSite(site)
+		v.StateWhy = said[site.Name].Reason
+		v.Running = running[site.Name]
+		out = append(out, v)
+	}
+	return writeJSON(w, out)
+}
+
+// runningBySite counts the jobs of ours that hold nodes at each site.
+func (s *Server) runningBySite(r *http.Request) (map[federation.SiteName]int, error) {
+	jobs, err := s.cfg.Store.Jobs(r.Context(), federation.JobQuery{
+		States: []federation.State{federation.Configuring, federation.Running, federation.Suspended, federation.Completing},
+	})
+	if err != nil {
+		return nil, ofStore(err, errNoContact)
+	}
+	n := map[federation.SiteName]int{}
+	for _, j := range jobs {
+		n[j.Site]++
+	}
+	return n, nil
+}
+
+func describeSite(site *federation.Site) v1.Site {
+	v := v1.Site{
+		Name: site.Name, State: site.State,
+		Answering: site.Answering, Error: site.Error, ErrorSince: site.ErrorSince,
+		Bound: len(site.Bound),
+	}
+	o := site.Seen
+	if o == nil {
+		return v
+	}
+	v.Seen, v.Cluster, v.Version, v.Mode, v.Warnings = o.At, o.Cluster, o.Version, o.Mode, o.Warnings
+	v.Nodes = len(o.Nodes)
+	for i := range o.Nodes {
+		n := &o.Nodes[i]
+		usable := n.Usable()
+		if usable && slices.Contains(n.State, "IDLE") {
+			v.NodesIdle++
+		}
+		for _, g := range n.GRES {
+			if g.Name != "gpu" {
+				continue
+			}
+			v.GPUs += g.Total
+			if usable {
+				v.GPUsFree += g.Total - g.Used
+			}
+		}
+	}
+	return v
+}
+
+// setSiteState is POST /fed/v1/site/{name}/state.
+func (s *Server) setSiteState(w http.ResponseWriter, r *http.Request, c Caller) error {
+	if c.Role < RoleOperator {
+		return detailed(errDenied, "only an operator may; the daemon's configuration lists them (operators)")
+	}
+	var req v1.SetSiteState
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&req); err != nil {
+		return badBody(err.Error())
+	}
+	switch req.State {
+	case federation.FedActive, federation.FedInactive, federation.FedDrain:
+	default:
+		return badBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE or DRAIN", req.State))
+	}
+	name := federation.SiteName(r.PathValue("name"))
+	known := slices.ContainsFunc(s.cfg.Controller.Sites(), func(site *federation.Site) bool { return site.Name == name })
+	if !known {
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", name)}
+	}
+	err := s.cfg.Store.SetSiteState(r.Context(), federation.SiteRecord{
+		Name: name, State: req.State, Reason: req.Reason, By: c.Name, At: s.cfg.Now().UTC(),
+	})
+	if err != nil {
+		return ofStore(err, errTimedOut)
+	}
+	s.cfg.Controller.Wake()
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,244 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+	"fsub/slurm/wire"
+)
+
+// Limits of what a job may be, those of a slurmctld that was not told otherwise.
+const (
+	MaxScript     = 4 << 20 // bytes: max_script_size
+	maxText       = 1024    // name, account, comment, file names ...
+	maxArrayText  = 4 << 10 // --array
+	maxDependency = 128 << 10
+	maxNice       = 1<<31 - 3
+	maxHost       = 255
+	maxBody       = 32 << 20 // a script of MaxScript with every byte escaped the usual way, and an environment
+)
+
+// submit is POST /fed/v1/job. It must stay cheap: no site is asked and nothing is read from the store.
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, c Caller) error {
+	body, err := s.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	defer putBody(body)
+	var req v1.SubmitRequest
+	if err := decodeSubmit(body.Bytes(), &req); err != nil {
+		return badBody(err.Error())
+	}
+	job := &federation.Job{
+		User: c.Name, UID: c.UID, GID: c.GID,
+		Spec:       req.Spec,
+		SubmitHost: req.SubmitHost,
+	}
+	if err := s.accept(r.Context(), c, job, &req.Payload); err != nil {
+		return err
+	}
+	writeJobID(w, job.ID)
+	return nil
+}
+
+// accept makes a durable job of what c asked for, or says in Slurm's words why not.
+func (s *Server) accept(ctx context.Context, c Caller, job *federation.Job, p *sbatch.Payload) error {
+	if err := checkJob(job, p); err != nil {
+		return err
+	}
+	// A user may step back, not push forward: sbatch ignores a negative value, but not everybody is sbatch.
+	if job.Spec.Nice = min(job.Spec.Nice, maxNice); c.Role < RoleOperator {
+		job.Spec.Nice = max(job.Spec.Nice, 0)
+	}
+	if err := s.cfg.Controller.Judge(job); err != nil {
+		return err
+	}
+	job.State = federation.Pending
+	job.Reason = federation.ReasonPriority
+	job.Submit = s.cfg.Now().UTC()
+	job.Priority = -int64(job.Spec.Nice)
+	if job.Spec.Hold {
+		job.Held, job.Reason = federation.HeldUser, federation.ReasonHeldUser
+	}
+	if err := s.cfg.Store.CreateJob(ctx, job, p); err != nil {
+		if errors.Is(err, federation.ErrConflict) {
+			// All IDs are in use: what slurmctld says when it has no number left.
+			full := &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable"}
+			return storeError{full, err}
+		}
+		return ofStore(err, errTimedOut)
+	}
+	s.cfg.Controller.Wake()
+	return nil
+}
+
+// checkJob refuses what no site could take, whoever sent it: sbatch has made these checks, but not everybody is sbatch.
+func checkJob(j *federation.Job, p *sbatch.Payload) error {
+	switch {
+	case len(p.Script) > MaxScript:
+		return invalid(wire.ErrTooLong, fmt.Sprintf("the script has %d bytes, at most %d are allowed", len(p.Script), MaxScript))
+	case p.Script == "":
+		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2009, Text: "Job script not specified"}
+	case !strings.HasPrefix(p.Script, "#!"):
+		return notExecutable("the script does not begin with #!")
+	case strings.IndexByte(p.Script, 0) >= 0:
+		return notExecutable("the script contains a NULL character")
+	}
+	for _, list := range [...][]string{p.Argv, p.Environment} {
+		for _, text := range list {
+			if strings.IndexByte(text, 0) >= 0 {
+				return badBody("an argument or a variable of the environment contains a NULL character")
+			}
+		}
+	}
+	if !strings.HasPrefix(j.Spec.WorkDir, "/") {
+		return invalid(wire.ErrNoWorkDir, "work_dir must be an absolute path: "+strconv.Quote(j.Spec.WorkDir))
+	}
+	if err := errors.Join(checkTexts(j), checkMore(j.Spec.More)); err != nil {
+		return err
+	}
+	return checkNumbers(&j.Spec)
+}
+
+// checkTexts bounds what a user may write into listings and logs. Control characters would forge lines there; only a
+// comment may have them, as it may in Slurm.
+func checkTexts(j *federation.Job) error {
+	sp := &j.Spec
+	for _, t := range [...]struct {
+		name, text string
+		max        int
+	}{
+		{"name", sp.Name, maxText}, {"account", sp.Account, maxText}, {"partition", sp.Partition, maxText}, {"qos", sp.QOS, maxText},
+		{"reservation", sp.Reservation, maxText}, {"comment", sp.Comment, maxText}, {"constraint", sp.Constraint, maxText},
+		{"work_dir", sp.WorkDir, maxText}, {"input", sp.Input, maxText}, {"output", sp.Output, maxText}, {"error", sp.Error, maxText},
+		{"gres", sp.GRES, maxText}, {"gpus", sp.GPUs, maxText}, {"gpus_per_node", sp.GPUsPerNode, maxText}, {"gpus_per_task", sp.GPUsPerTask, maxText},
+		{"exclusive", sp.Exclusive, maxText}, {"open_mode", sp.OpenMode, maxText}, {"mail_type", sp.MailType, maxText},
+		{"mail_user", sp.MailUser, maxText}, {"command", sp.Command, maxText}, {"submit_host", j.SubmitHost, maxHost},
+		{"nodelist", sp.NodeList, 64 << 10}, {"exclude", sp.Exclude, 64 << 10},
+		{"array", sp.Array, maxArrayText}, {"dependency", sp.Dependency, maxDependency},
+	} {
+		if len(t.text) > t.max {
+			return invalid(wire.ErrTooLong, fmt.Sprintf("%s has %d bytes, at most %d are allowed", t.name, len(t.text), t.max))
+		}
+		bad := strings.IndexFunc(t.text, unicode.IsControl)
+		if t.name == "comment" {
+			bad = strings.IndexByte(t.text, 0)
+		}
+		if bad >= 0 {
+			return badBody(fmt.Sprintf("%s contains a control character at byte %d: %.40q", t.name, bad, t.text))
+		}
+	}
+	if sp.Signal != nil && !validSignal(sp.Signal.Name) {
+		return badBody(fmt.Sprintf("signal %.40q is no name such as USR1, and no number", sp.Signal.Name))
+	}
+	return nil
+}
+
+// notExecutable is what sbatch never lets through.
+func notExecutable(detail string) error {
+	return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 8, Text: "Exec format error", Detail: detail}
+}
+
+// checkNumbers refuses counts that mean nothing. They would be the site's to refuse, but placement adds them up before.
+func checkNumbers(sp *sbatch.Spec) error {
+	const most = 1 << 24
+	for _, n := range [...]int{sp.MinNodes, sp.MaxNodes, sp.NTasks, sp.NTasksPerNode, sp.CPUsPerTask, sp.Switches} {
+		if n < 0 || n > most {
+			return invalid(wire.ErrNodeCount, fmt.Sprintf("a count of %d", n))
+		}
+	}
+	if sp.MaxNodes != 0 && sp.MaxNodes < sp.MinNodes {
+		return invalid(wire.ErrNodeCount, fmt.Sprintf("at least %d and at most %d nodes", sp.MinNodes, sp.MaxNodes))
+	}
+	if sp.TimeLimit < 0 || sp.TimeMin < 0 || sp.SwitchesWait < 0 {
+		return invalid(wire.ErrTimeLimit, "a negative time")
+	}
+	const mostMem = 1 << 40 // MiB
+	for _, m := range [...]sbatch.MemMiB{sp.MemPerNode, sp.MemPerCPU, sp.MemPerGPU} {
+		if m < sbatch.MemAll || m > mostMem {
+			return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2044, Text: "Memory required by task is not available",
+				Detail: fmt.Sprintf("%d MiB of memory", m)}
+		}
+	}
+	if sp.Array != "" {
+		if _, err := federation.ArrayIndices(sp.Array); err != nil {
+			return invalid(wire.ErrArray, err.Error())
+		}
+	}
+	return nil
+}
+
+// bodies are buffers for request bodies: most are a few KiB, and making each anew costs more than decoding it.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// What one user may take up while bodies come in: time, and memory by the number of large ones.
+const (
+	bodyTime    = 30 * time.Second
+	largeBody   = 1 << 20
+	largeBodies = 16
+)
+
+// readBody reads all of a request's body into a buffer from the pool; put it back when nothing refers to it any more.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, error) {
+	if r.ContentLength > maxBody {
+		return nil, bodyTooLong()
+	}
+	if r.ContentLength < 0 || r.ContentLength > largeBody {
+		select {
+		case s.large <- struct{}{}:
+			defer func() { <-s.large }()
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	// A caller that stops in the middle does not keep what it was given. Not every ResponseWriter can do it: tests'.
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTime))
+	b := bodies.Get().(*bytes.Buffer)
+	b.Reset()
+	n, err := b.ReadFrom(io.LimitReader(r.Body, maxBody+1))
+	_ = rc.SetReadDeadline(time.Time{})
+	switch {
+	case err != nil:
+		return nil, badBody(err.Error())
+	case n > maxBody:
+		return nil, bodyTooLong()
+	}
+	return b, nil
+}
+
+func bodyTooLong() error {
+	return invalid(wire.ErrTooLong, fmt.Sprintf("a request has at most %d bytes, a script at most %d", maxBody, MaxScript))
+}
+
+// putBody gives a buffer back to the pool, unless it has grown so much that keeping it would be a waste.
+func putBody(b *bytes.Buffer) {
+	if b.Cap() <= 1<<20 {
+		bodies.Put(b)
+	}
+}
+
+// writeJobID writes a v1.SubmitResponse.
+func writeJobID(w http.ResponseWriter, id federation.JobID) {
+	b := make([]byte, 0, 32)
+	b = append(b, `{"job_id":`...)
+	b = strconv.AppendUint(b, uint64(id), 10)
+	b = append(b, "}\n"...)
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	w.Write(b)
+}
+
+var jsonType = []string{"application/json"}

@@ -1,0 +1,17 @@
+package v1
+
+import "fsub/slurm/wire"
+
+// AccountingJob is a job in the accounting with the numbers that sacct shows and slurmrestd's shape has no place for.
+type AccountingJob struct {
+	wire.DBJob
+	UserID      uint32  `json:"user_id"`
+	GroupID     uint32  `json:"group_id"`
+	CancelledBy *uint32 `json:"cancelled_by,omitempty"` // uid of who cancelled it
+}
+
+// AccountingResponse answers GET /fed/v1/accounting, which has the query and the meaning of GET /slurmdb/<version>/jobs.
+type AccountingResponse struct {
+	Jobs []AccountingJob `json:"jobs"`
+	wire.Reply
+}

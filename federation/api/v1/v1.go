@@ -1,0 +1,114 @@
+// Package v1 holds the JSON shapes of /fed/v1, the part of the daemon's API that Slurm has no word for. It is pure, so
+// that the small client binary can have it without net/http. Paths:
+//
+//	POST   /fed/v1/job                 SubmitRequest -> SubmitResponse
+//	GET    /fed/v1/job/{id}            -> JobRecord: the job with attempts, tasks, history
+//	GET    /fed/v1/job/{id}/wait       -> JobRecord once the job has ended (long poll; 204 after 60 s: ask again)
+//	GET    /fed/v1/job/{id}/explain    -> Explanation
+//	GET    /fed/v1/job/{id}/payload    -> sbatch.Payload, for the owner and operators
+//	POST   /fed/v1/jobs/cancel|signal|hold|release   ActRequest -> ActResponse
+//	GET    /fed/v1/accounting          -> AccountingResponse: what sacct shows
+//	GET    /fed/v1/sites               -> []Site
+//	POST   /fed/v1/site/{name}/state   SetSiteState, operators only
+package v1
+
+import (
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// SubmitRequest is a new job as fsub sends it.
+type SubmitRequest struct {
+	Spec       sbatch.Spec    `json:"spec"`
+	Payload    sbatch.Payload `json:"payload"`
+	SubmitHost string         `json:"submit_host,omitempty"`
+}
+
+// SubmitResponse is the answer to a submission. If JobID is not 0 the job is durable, whatever else is said.
+type SubmitResponse struct {
+	JobID federation.JobID `json:"job_id,omitempty"`
+	Error *Error           `json:"error,omitempty"`
+}
+
+// Error is why something was refused. Text is Slurm's sentence where Slurm has one: what follows
+// "Batch job submission failed: ". Every answer with an HTTP status of 400 and above has this shape under "error".
+type Error struct {
+	Number int    `json:"number,omitempty"` // Slurm's error number
+	Said   string `json:"said,omitempty"`   // what slurmctld says to the user before the sentence
+	Text   string `json:"text"`
+	Detail string `json:"detail,omitempty"` // what to look at, for people: one line
+}
+
+// ErrorResponse is the body of a refused call.
+type ErrorResponse struct {
+	Error Error `json:"error"`
+}
+
+// JobRecord is all that the daemon has written down of one job.
+type JobRecord struct {
+	Job      federation.Job       `json:"job"`
+	Tasks    []federation.Task    `json:"tasks,omitempty"`
+	Attempts []federation.Attempt `json:"attempts,omitempty"`
+	Events   []federation.Event   `json:"events,omitempty"`
+}
+
+// Explanation is why a job is where it is: what placement said when it was bound, or says now if it waits.
+type Explanation struct {
+	Job      federation.Job      `json:"job"`
+	Decision federation.Decision `json:"decision"`
+	// Chosen is what the newest attempt was bound for; nil while the job waits.
+	Chosen *federation.Offer `json:"chosen,omitempty"`
+	Now    time.Time         `json:"now"`
+}
+
+// ActRequest asks that something be done with jobs. For operators Force skips nothing: rights come from the caller alone.
+type ActRequest struct {
+	Jobs   []JobRef          `json:"jobs"`
+	Signal federation.Signal `json:"signal,omitzero"` // for /jobs/signal
+}
+
+// JobRef names a job, or some tasks of an array.
+type JobRef struct {
+	ID    federation.JobID `json:"id"`
+	Tasks []int            `json:"tasks,omitempty"`
+}
+
+// ActResponse has one result for each reference of the request, in its order. The actions are durable when it arrives.
+type ActResponse struct {
+	Results []ActResult `json:"results"`
+}
+
+// ActResult is the outcome for one reference; Error is nil if it was accepted.
+type ActResult struct {
+	ID    federation.JobID `json:"id"`
+	Error *Error           `json:"error,omitempty"`
+}
+
+// Site is one member of the federation for people and programs.
+type Site struct {
+	Name       federation.SiteName `json:"name"`
+	State      federation.FedState `json:"state"`
+	StateWhy   string              `json:"state_reason,omitempty"`
+	Answering  bool                `json:"answering"`
+	Error      string              `json:"error,omitempty"` // why it does not answer, and what to do
+	ErrorSince time.Time           `json:"error_since,omitzero"`
+	Seen       time.Time           `json:"seen,omitzero"` // time of the last good look
+	Cluster    string              `json:"cluster,omitempty"`
+	Version    string              `json:"version,omitempty"`
+	Mode       federation.Mode     `json:"mode,omitempty"`
+	Nodes      int                 `json:"nodes"`
+	NodesIdle  int                 `json:"nodes_idle"`
+	GPUs       int                 `json:"gpus"`
+	GPUsFree   int                 `json:"gpus_free"`
+	Running    int                 `json:"running"` // jobs of ours
+	Bound      int                 `json:"bound"`   // jobs of ours that wait there
+	Warnings   []string            `json:"warnings,omitempty"`
+}
+
+// SetSiteState changes a site's standing in the federation.
+type SetSiteState struct {
+	State  federation.FedState `json:"state"`
+	Reason string              `json:"reason,omitempty"`
+}

@@ -1,0 +1,60 @@
+package federation
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Attempt is one submission of a job to one site. A job has at most one attempt that is not final.
+//
+// A site knows an attempt by job ID and Key together, never by the ID alone: a controller that was killed hard
+// forgets IDs that it has acknowledged.
+type Attempt struct {
+	Job       JobID
+	Number    int    // from 1
+	Key       string // unique over all attempts of all federations that share a site; see [AttemptKey]
+	Site      SiteName
+	Partition string
+	State     AttemptState
+
+	Created time.Time // the intent was written
+	Acked   time.Time // the site's acknowledgement reached us
+	Started time.Time // by the site's clock
+	Ended   time.Time // by the site's clock
+
+	SiteJobID  uint32    // the job's number at the site; the federated ID where the site is pinned
+	SiteSubmit time.Time // by the site's clock: tells an attempt from an older one with the same ID
+	Tries      int       // how often it was sent to the site; more than one after lost replies
+	Restarts   int       // requeues by the site itself
+	Nodes      string
+	Final      State // for AttemptEnded: how the job ended at the site
+	ExitStatus int32
+	Class      FailureClass
+	Note       string // why it was refused, withdrawn or forgotten, in a sentence
+	// Decision is why it went there: Offers[0] is what was chosen, with its dollars. The lists may have been cut
+	// short. Stored whole (as JSON).
+	Decision Decision
+	Cost     Dollars
+}
+
+// AttemptKey is the key of an attempt: federation, job, number, and the job's time of submission, so that a key is never
+// given out again, not even after the store was lost and IDs began anew. It is what the site keeps in the job's record.
+func AttemptKey(federation string, j *Job, number int) string {
+	return KeyPrefix(federation) + fmt.Sprintf("%d.%d.%s", j.ID, number, strconv.FormatInt(j.Submit.UnixMicro(), 36))
+}
+
+// KeyPrefix begins every attempt key of a federation and of no other.
+func KeyPrefix(federation string) string { return "fsub:" + federation + ":" }
+
+// FailureClass says whose failure it was, which decides what happens next.
+type FailureClass string
+
+const (
+	ClassNone     FailureClass = ""
+	ClassUser     FailureClass = "user"     // not retried
+	ClassNode     FailureClass = "node"     // retried elsewhere, node suspected
+	ClassSite     FailureClass = "site"     // retried elsewhere
+	ClassCapacity FailureClass = "capacity" // next site, or wait
+	ClassPreempt  FailureClass = "preemption"
+)

@@ -1,0 +1,330 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+// refusedFor is how long a site that refused a job is left alone with it. Accounts, limits and nodes change.
+const refusedFor = 10 * time.Minute
+
+// bind writes the intent to run j where d.Offers[0] says. The submission itself follows the commit.
+func (c *Controller) bind(j *job, d federation.Decision) {
+	o := d.Offers[0]
+	s := c.byName[o.Site]
+	now := c.now().UTC()
+	number := j.Attempt + 1
+	if j.att != nil && j.att.Site != o.Site {
+		j.older = nil
+	}
+	j.att = &federation.Attempt{
+		Job: j.ID, Number: number, Key: federation.AttemptKey(c.cfg.Federation, &j.Job, number), Site: o.Site, Partition: o.Partition,
+		State: federation.AttemptIntended, Created: now, Decision: cut(d),
+	}
+	j.Attempt, j.Site, j.Partition = number, o.Site, o.Partition
+	j.Reason = federation.ReasonResources
+	j.unsure, j.missing, j.fails, j.lastKnown, j.retry, j.tellHold = false, time.Time{}, 0, time.Time{}, time.Time{}, false
+	s.jobs[j.ID] = j
+	c.queue.drop(j)
+	c.batch.job(j)
+	c.batch.attempt(j.att)
+	c.submit(j)
+	c.metrics.bound(s.Name)
+	c.log.Info("job bound", "job", j.ID, "site", o.Site, "pool", o.Pool, "attempt", number, "dollars", float64(o.Total))
+}
+
+// cut bounds what is kept of a decision: the best offers and as many rejections as a person would read.
+func cut(d federation.Decision) federation.Decision {
+	d.Offers = append([]federation.Offer(nil), d.Offers[:min(len(d.Offers), 8)]...)
+	d.Rejections = append([]federation.Rejection(nil), d.Rejections[:min(len(d.Rejections), 32)]...)
+	return d
+}
+
+// submit hands the attempt to its site, after the round's commit. The payload is read only then: it is large, and most
+// queued jobs wait long.
+func (c *Controller) submit(j *job) {
+	s := c.byName[j.att.Site]
+	j.busy = true
+	j.att.Tries++
+	c.batch.attempt(j.att)
+	copied := j.Job
+	kind := submitted{job: j.ID, attempt: j.att.Number}
+	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job)}
+	c.call(s, kind, func(ctx context.Context) any {
+		r := kind
+		sub.Payload, r.err = c.store.Payload(ctx, copied.ID)
+		if r.err != nil {
+			r.err = fmt.Errorf("%w: read the script: %w", federation.ErrNotSent, r.err)
+			return r
+		}
+		r.receipt, r.err = s.driver.Submit(ctx, sub)
+		return r
+	})
+}
+
+// user is who the job's owner is at the site.
+func (s *site) user(j *federation.Job) federation.SiteUser {
+	if u, ok := s.Users[j.User]; ok {
+		return u
+	}
+	return federation.SiteUser{Name: j.User, UID: j.UID, GID: j.GID}
+}
+
+// takeSubmitted takes in what a site answered to a submission. What it acknowledged is not yet safe there: polls watch over it.
+func (c *Controller) takeSubmitted(s *site, r submitted) {
+	j := c.jobs[r.job]
+	if j == nil || j.att == nil || j.att.Number != r.attempt {
+		return
+	}
+	a := j.att
+	if a.State.Final() { // a poll was faster and has seen its end
+		return
+	}
+	j.busy = false
+	if r.err != nil {
+		c.submitFailed(s, j, r.err)
+		return
+	}
+	a.SiteJobID = r.receipt.SiteJobID
+	a.Acked = c.now().UTC()
+	j.unsure, j.fails, j.missing, j.lastKnown = false, 0, time.Time{}, c.now()
+	if a.State == federation.AttemptIntended { // a poll may have been faster and seen it run
+		c.move(j, federation.AttemptSubmitted)
+	}
+	c.metrics.handedOver(a.Acked.Sub(j.Submit))
+	if r.receipt.Adopted {
+		c.event(j, "%s had it already: adopted", s.Name)
+	}
+	for _, w := range r.receipt.Warnings {
+		c.event(j, "%s remarked: %s", s.Name, w)
+	}
+	if j.Held != federation.NotHeld {
+		c.actAtSite(j, "hold", federation.Driver.Hold)
+	}
+	c.pollSoon(s)
+	c.batch.attempt(a)
+}
+
+// submitFailed follows the policy of each kind of error.
+func (c *Controller) submitFailed(s *site, j *job, err error) {
+	switch {
+	case j.att.State != federation.AttemptIntended: // a poll has seen it there: whatever was refused, it was not this
+		j.unsure = true
+		c.later(j, s, err)
+	case errors.Is(err, federation.ErrNotSent):
+		c.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
+		c.event(j, "never reached %s: %v", s.Name, err)
+		s.pollError, s.nextPoll = err, c.now() // not planned for again before a good poll
+		c.health(s)
+		c.backToQueue(j, federation.ReasonSiteUnavailable)
+	case errors.Is(err, federation.ErrInvalid):
+		c.refuse(s, j, err, federation.ReasonBadConstraints)
+	case errors.Is(err, federation.ErrDenied):
+		c.refuse(s, j, err, federation.ReasonAccount)
+	case errors.Is(err, federation.ErrCapacity), errors.Is(err, federation.ErrConflict):
+		c.refuse(s, j, err, federation.ReasonRefused)
+	default:
+		j.unsure = true
+		c.later(j, s, err)
+	}
+}
+
+// refuse notes that the site did not take the job: the next site is tried.
+func (c *Controller) refuse(s *site, j *job, err error, reason federation.Reason) {
+	c.finishAttempt(j, federation.AttemptRefused, err.Error())
+	j.att.Class = federation.ClassCapacity
+	c.event(j, "refused by %s: %v", s.Name, err)
+	if j.refused == nil {
+		j.refused = map[federation.SiteName]federation.Rejection{}
+	}
+	j.refused[s.Name] = federation.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: true}
+	j.refusedUntil = c.now().Add(refusedFor)
+	c.backToQueue(j, reason)
+}
+
+// backToQueue returns a job to the queue, or ends it if it was to be cancelled.
+func (c *Controller) backToQueue(j *job, reason federation.Reason) {
+	if j.Cancel {
+		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		return
+	}
+	c.requeue(j, reason)
+}
+
+// later sets the time of the next try after a call that proved nothing.
+func (c *Controller) later(j *job, s *site, err error) {
+	j.fails++
+	j.retry = c.now().Add(c.backoff(j.fails))
+	c.log.Warn("no answer about an attempt", "job", j.ID, "site", s.Name, "attempt", j.att.Number, "err", err)
+	if j.fails == 1 {
+		c.event(j, "no answer from %s, outcome unknown: %v", s.Name, err)
+	}
+}
+
+// move changes the attempt's state; a move that is not allowed is a defect and is logged.
+func (c *Controller) move(j *job, to federation.AttemptState) {
+	if err := j.att.Move(to); err != nil {
+		c.log.Error("attempt", "err", err)
+		return
+	}
+	c.batch.attempt(j.att)
+}
+
+// repair finds the attempts whose fate is unknown and the cancellations that have no effect yet, and acts on them.
+func (c *Controller) repair() {
+	c.lookAtSites()
+	c.cancelCopies()
+	now := c.now()
+	for _, j := range c.attention() {
+		s := c.byName[j.att.Site]
+		if s == nil || j.busy || now.Before(j.retry) {
+			continue
+		}
+		switch {
+		case j.unsure || j.lostStart || !j.missing.IsZero():
+			c.lookup(j, s)
+		case j.Cancel && !now.Before(j.cancelAt):
+			j.cancelAt = now.Add(c.t.CancelEach)
+			c.actAtSite(j, "cancel", func(d federation.Driver, ctx context.Context, id federation.JobID) error {
+				return d.Cancel(ctx, id, nil)
+			})
+		case j.heldThere && j.Held == federation.NotHeld && !now.Before(j.releaseAt):
+			j.releaseAt = now.Add(c.t.CancelEach)
+			c.actAtSite(j, "release", federation.Driver.Release)
+		case j.tellHold && !now.Before(j.tellHoldAt):
+			c.tellHold(j)
+		}
+	}
+}
+
+// tellHold tells the site again whether the job is held: it did not answer when that changed.
+func (c *Controller) tellHold(j *job) {
+	j.tellHold = false
+	switch {
+	case j.State != federation.Pending:
+	case j.Held != federation.NotHeld:
+		c.actAtSite(j, "hold", federation.Driver.Hold)
+	default:
+		c.actAtSite(j, "release", federation.Driver.Release)
+	}
+}
+
+// attention lists the live jobs for which repair may have something to do, in order of ID.
+func (c *Controller) attention() []*job {
+	var out []*job
+	for _, s := range c.sites {
+		for _, j := range s.jobs {
+			if j.unsure || j.Cancel || j.lostStart || j.heldThere || j.tellHold || !j.missing.IsZero() {
+				out = append(out, j)
+			}
+		}
+	}
+	sortByID(out)
+	return out
+}
+
+func (c *Controller) lookup(j *job, s *site) {
+	j.busy = true
+	kind := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}
+	c.call(s, kind, func(ctx context.Context) any {
+		r := kind
+		r.found, r.err = s.driver.Lookup(ctx, r.job)
+		return r
+	})
+}
+
+// takeLookedUp decides over an attempt whose fate was unknown, from all that the site knows of its ID.
+func (c *Controller) takeLookedUp(s *site, r lookedUp) {
+	j := c.jobs[r.job]
+	if j == nil || j.att == nil || j.att.Number != r.attempt || j.att.State.Final() {
+		return
+	}
+	j.busy = false
+	known := r.err == nil && c.same(j, r.found)
+	switch {
+	case r.err != nil && !errors.Is(r.err, federation.ErrNotFound):
+		c.later(j, s, r.err)
+	case known && r.confirm && c.startLost(j, r.found):
+		c.loseStart(s, j, r.found)
+	case known && (!r.found.FromAccounting || r.found.State.Ended()):
+		j.fails = 0
+		c.report(s, j, r.found)
+	case j.unsure && !known:
+		// Neither controller nor accounting has it: it never arrived, or was lost before it was saved. Should it still
+		// arrive, the second of the two is refused by its ID.
+		c.again(j, s)
+	default:
+		c.lost(j, s, known && r.found.State.Started())
+	}
+}
+
+// again submits an attempt of unknown fate once more, under the same key.
+func (c *Controller) again(j *job, s *site) {
+	j.unsure = false
+	if j.Cancel {
+		c.finishAttempt(j, federation.AttemptWithdrawn, "cancelled before it reached the site")
+		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		return
+	}
+	c.event(j, "%s does not know it: submitted again", s.Name)
+	c.submit(j)
+}
+
+// lost deals with an attempt that the site had acknowledged and does not know any more, or knows only from accounting as
+// not ended. It is believed after a second look: at once after the first, an accounting record may still be under way.
+func (c *Controller) lost(j *job, s *site, startedByAccounting bool) {
+	now := c.now()
+	wait := c.t.Confirm
+	if j.missing.IsZero() {
+		j.missing = now
+	}
+	// A new daemon has not seen it yet, but knows from when on it can have been there.
+	seen := cmp.Or(j.lastKnown, j.att.Acked, j.att.Created)
+	if j.missing.Sub(seen) > c.t.MinJobAge {
+		// So long unseen that it may have ended and been forgotten in the ordinary way while accounting lags.
+		wait = c.t.MinJobAge
+	}
+	if now.Sub(j.missing) < wait {
+		j.retry = j.missing.Add(wait)
+		return
+	}
+	started := startedByAccounting || j.att.State == federation.AttemptStarted
+	j.att.Class = federation.ClassSite
+	c.finishAttempt(j, federation.AttemptForgotten, lostNote(s.Name, started))
+	c.event(j, "%s", j.att.Note)
+	if !started {
+		c.backToQueue(j, federation.ReasonForgotten)
+		return
+	}
+	c.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+}
+
+func lostNote(s federation.SiteName, started bool) string {
+	if started {
+		return fmt.Sprintf("the controller of %s lost the job after it had started", s)
+	}
+	return fmt.Sprintf("the controller of %s lost the job; nothing says that it had started", s)
+}
+
+// siteFailure follows the requeue rules after a failure that is not the job's own: again if it may be requeued, else it ends.
+func (c *Controller) siteFailure(j *job, state federation.State, reason federation.Reason) {
+	switch {
+	case j.Cancel:
+		c.end(j, federation.Cancelled, reason, c.now())
+	case j.Spec.Requeue != nil && !*j.Spec.Requeue:
+		c.event(j, "not requeued: --no-requeue")
+		c.end(j, state, reason, c.now())
+	case j.Restarts >= c.cfg.MaxRequeue:
+		c.event(j, "not requeued: it was %d times already", j.Restarts)
+		c.end(j, state, reason, c.now())
+	default:
+		j.Restarts++
+		c.event(j, "requeued")
+		c.requeue(j, reason)
+	}
+}

@@ -1,0 +1,156 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"fsub/federation"
+)
+
+// call is something that a site will be asked after the round's commit. kind is an empty value of the result's type, for
+// the case that the call itself breaks.
+type call struct {
+	site *site
+	kind any
+	run  func(ctx context.Context) any
+}
+
+// result is what a call came back with.
+type result struct {
+	site  *site
+	value any // one of the types below
+}
+
+type (
+	observed struct {
+		obs *federation.Observation
+		err error
+	}
+	polled struct {
+		report federation.JobsReport
+		err    error
+	}
+	submitted struct {
+		job     federation.JobID
+		attempt int
+		receipt federation.Receipt
+		err     error
+	}
+	lookedUp struct {
+		job     federation.JobID
+		attempt int
+		found   federation.SiteJob
+		err     error
+		confirm bool // asked after the site had shown the attempt as pending again
+	}
+	// acted is the end of a cancel, signal, hold or release.
+	acted struct {
+		job   federation.JobID
+		what  string
+		stray int                 // number of the attempt whose copy was cancelled
+		copy  *federation.SiteJob // for a stray: what the site showed
+		err   error
+	}
+)
+
+var errPanic = errors.New("defect in the driver")
+
+func (c *Controller) call(s *site, kind any, run func(ctx context.Context) any) {
+	c.calls = append(c.calls, call{site: s, kind: kind, run: run})
+}
+
+// makeCalls makes the calls that the round has decided, now that their intents are durable.
+func (c *Controller) makeCalls(ctx context.Context) {
+	calls := c.calls
+	c.calls = nil
+	for _, k := range calls {
+		if c.cfg.Inline {
+			c.inline = append(c.inline, result{k.site, k.run(ctx)})
+			continue
+		}
+		go func() {
+			r := result{site: k.site, value: c.runCall(ctx, k)}
+			select {
+			case c.results <- r:
+			case <-ctx.Done():
+			}
+		}()
+	}
+}
+
+// runCall makes one call, within the time that a call may take. Submissions share a few slots of their site, so that a burst
+// does not fall on its controller all at once; everything else goes first.
+func (c *Controller) runCall(ctx context.Context, k call) (value any) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("driver failed", "site", k.site.Name, "err", p, "stack", string(debug.Stack()))
+			value = withError(k.kind, fmt.Errorf("%w: %w: %v", federation.ErrUnavailable, errPanic, p))
+		}
+	}()
+	if _, ok := k.kind.(submitted); ok {
+		select {
+		case k.site.slots <- struct{}{}:
+			defer func() { <-k.site.slots }()
+		case <-ctx.Done():
+			return withError(k.kind, fmt.Errorf("%w: the daemon stops", federation.ErrNotSent))
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.t.Call)
+	defer cancel()
+	done := c.metrics.call(k.site.Name, k.kind)
+	defer done()
+	return k.run(ctx)
+}
+
+// withError returns the result kind with err as its error.
+func withError(kind any, err error) any {
+	switch k := kind.(type) {
+	case observed:
+		k.err = err
+		return k
+	case polled:
+		k.err = err
+		return k
+	case submitted:
+		k.err = err
+		return k
+	case lookedUp:
+		k.err = err
+		return k
+	case acted:
+		k.err = err
+		return k
+	}
+	panic(fmt.Sprintf("no such call: %T", kind))
+}
+
+// takeResults takes in everything that has come back since the last round.
+func (c *Controller) takeResults() {
+	results := c.inline
+	c.inline = nil
+	for {
+		select {
+		case r := <-c.results:
+			results = append(results, r)
+			continue
+		default:
+		}
+		break
+	}
+	for _, r := range results {
+		switch v := r.value.(type) {
+		case observed:
+			c.takeObserved(r.site, v)
+		case polled:
+			c.takePolled(r.site, v)
+		case submitted:
+			c.takeSubmitted(r.site, v)
+		case lookedUp:
+			c.takeLookedUp(r.site, v)
+		case acted:
+			c.takeActed(r.site, v)
+		}
+	}
+}

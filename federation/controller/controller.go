@@ -1,0 +1,226 @@
+// Package controller moves jobs from the queue to the sites and follows them to their end. It is a reconciler: every
+// round observes, compares, writes the intent, acts, and writes the result, so that a crash between any two lines is
+// repaired by the next round.
+//
+// [Controller] is the only type that matters. One goroutine owns its state and runs its rounds; calls to sites fan out
+// and come back as values (calls.go). What API and people see is an immutable view (view.go). Where a job should run is
+// decided by package place; what a site is asked is the business of its Driver.
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/federation/place"
+)
+
+// Config is what a controller is made of.
+type Config struct {
+	Federation string // name of the federation; part of every attempt's key
+	Store      federation.Store
+	Sites      []Site
+	Policy     place.Policy
+	Timing     Timing
+	MaxRequeue int // how often a job is requeued after failures that are not its own; 0: 5, negative: never
+	MaxArray   int // one more than the highest index of an array's task; 0: as many as can be read
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer // may be nil
+	Now        func() time.Time      // nil: time.Now
+	// Inline runs every call to a site at once, inside the round that decided it, one after another. Simulations use it:
+	// equal seeds give equal histories.
+	Inline bool
+}
+
+// Site is one member of the federation as configured.
+type Site struct {
+	Name    federation.SiteName
+	Driver  federation.Driver
+	Prices  accounting.Prices
+	Speed   map[string]float64
+	Backlog int
+	Users   map[string]federation.SiteUser
+}
+
+// Timing are the intervals of the loops. Zero fields take the default in brackets.
+type Timing struct {
+	Poll       time.Duration // between looks at a site's jobs while some of ours live there [500ms]
+	Observe    time.Duration // between looks at a site's nodes [3s]
+	Call       time.Duration // how long one call to a site may take [15s]
+	Retry      time.Duration // after a failed call; doubles up to RetryMax [500ms]
+	RetryMax   time.Duration // [30s]
+	Confirm    time.Duration // a job that its site no longer knows is believed to be lost after a second look so much later [2s]
+	MinJobAge  time.Duration // how long a site's controller remembers ended jobs, at least [60s]
+	PlanAgain  time.Duration // plan without a cause after so long, for waits and limits pass [5s]
+	PlanGap    time.Duration // between two plans, at least [5ms]
+	CancelEach time.Duration // a cancellation is repeated until the end is seen [3s]
+}
+
+func (t Timing) withDefaults() Timing {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&t.Poll, 500*time.Millisecond)
+	set(&t.Observe, 3*time.Second)
+	set(&t.Call, 15*time.Second)
+	set(&t.Retry, 500*time.Millisecond)
+	set(&t.RetryMax, 30*time.Second)
+	set(&t.Confirm, 2*time.Second)
+	set(&t.MinJobAge, time.Minute)
+	set(&t.PlanAgain, 5*time.Second)
+	set(&t.PlanGap, 5*time.Millisecond)
+	set(&t.CancelEach, 3*time.Second)
+	return t
+}
+
+// Controller holds the live jobs and the sites. Its fields belong to the goroutine that calls Round.
+type Controller struct {
+	cfg    Config
+	t      Timing
+	log    *slog.Logger
+	now    func() time.Time
+	store  federation.Store
+	plan   *place.Planner
+	policy place.Policy
+
+	sites  []*site // by name
+	byName map[federation.SiteName]*site
+	jobs   map[federation.JobID]*job   // every job that has not ended
+	ended  map[federation.JobID]*job   // those of which the store does not know it yet
+	queue  queue                       // those without a live attempt
+	waits  map[federation.JobID][]*job // by the job that they depend on
+
+	lastRev  int64
+	lastRead time.Time      // of the store; zero: at once
+	requests map[int64]bool // taken up, not yet durable as done
+	batch    *pendingBatch
+	calls    []call // decided in this round, made after its commit
+	stray    map[strayKey]bool
+	copies   []strayCopy // to be cancelled again
+
+	planDirty bool
+	nextPlan  time.Time
+	lastPlan  time.Time
+
+	results chan result
+	inline  []result // results of inline calls, for the next round
+	wake    chan struct{}
+	view    view
+	metrics *metrics
+}
+
+// New returns a controller that has read the live jobs from the store. It makes no call to any site.
+func New(ctx context.Context, cfg Config) (*Controller, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.MaxRequeue == 0 {
+		cfg.MaxRequeue = 5
+	}
+	if cfg.MaxArray == 0 {
+		cfg.MaxArray = federation.MaxArrayIndex + 1
+	}
+	c := &Controller{
+		cfg: cfg, t: cfg.Timing.withDefaults(), log: cfg.Logger, now: cfg.Now, store: cfg.Store,
+		plan: new(place.Planner), policy: cfg.Policy,
+		byName: map[federation.SiteName]*site{}, jobs: map[federation.JobID]*job{}, ended: map[federation.JobID]*job{},
+		waits: map[federation.JobID][]*job{}, requests: map[int64]bool{}, stray: map[strayKey]bool{},
+		batch: newPendingBatch(), results: make(chan result, 1024), wake: make(chan struct{}, 1),
+		metrics: newMetrics(cfg.Registerer), planDirty: true,
+	}
+	c.view.init()
+	c.addSites()
+	if err := c.load(ctx); err != nil {
+		return nil, err
+	}
+	c.publish()
+	return c, nil
+}
+
+// Run runs rounds until ctx is done: whenever a result comes in, the store was written to, or a time has come.
+func (c *Controller) Run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.wake:
+			c.lastRead = time.Time{}
+		case <-timer.C:
+		case r := <-c.results:
+			c.inline = append(c.inline, r)
+		}
+		next := c.Round(ctx)
+		timer.Reset(max(next.Sub(c.now()), 0))
+	}
+}
+
+// readAnyway is how often the store is read if nothing said that there is something new in it.
+const readAnyway = 500 * time.Millisecond
+
+// Round takes the federation one step further and returns when the next one is due at the latest. Its steps:
+//
+//  1. take in the results of calls to sites
+//  2. read new jobs, operators' words and users' requests from the store
+//  3. carry out the requests as far as no site is needed
+//  4. repair: attempts whose fate is unknown are looked up, cancellations are repeated
+//  5. plan: bind jobs of the queue to sites
+//  6. commit all of this
+//  7. make the calls that were decided
+//  8. publish the view
+func (c *Controller) Round(ctx context.Context) (next time.Time) {
+	c.takeResults()
+	if now := c.now(); c.cfg.Inline || now.Sub(c.lastRead) >= readAnyway {
+		c.lastRead = now
+		c.readStore(ctx)
+	}
+	c.repair()
+	c.planJobs()
+	if c.commit(ctx) {
+		c.makeCalls(ctx)
+	}
+	c.publish()
+	return c.nextRound()
+}
+
+// nextRound returns the earliest time at which something is due without any event from outside.
+func (c *Controller) nextRound() time.Time {
+	now := c.now()
+	next := now.Add(c.t.PlanAgain)
+	sooner := func(t time.Time) {
+		if !t.IsZero() && t.Before(next) {
+			next = t
+		}
+	}
+	for _, s := range c.sites {
+		if !s.polling {
+			sooner(s.nextPoll)
+		}
+		if !s.observing {
+			sooner(s.nextObserve)
+		}
+	}
+	if c.planDirty {
+		sooner(c.nextPlan)
+	}
+	if c.view.behind {
+		sooner(c.view.published.Add(publishEvery))
+	}
+	if !c.batch.empty() {
+		sooner(now.Add(c.t.Retry))
+	}
+	if len(c.inline) > 0 {
+		return now
+	}
+	return next
+}

@@ -1,0 +1,182 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+// dependency is what a job waits for. The federation resolves it itself, so that it holds across sites; a site never sees it.
+type dependency struct {
+	any   bool // one term is enough
+	terms []waitTerm
+}
+
+type waitTerm struct {
+	federation.DependTerm
+	met   bool
+	never bool
+	from  time.Time // for after:J+minutes: when J started
+}
+
+// reason says why the job still waits, "" if it need not.
+func (d *dependency) reason(now time.Time) federation.Reason {
+	if len(d.terms) == 0 {
+		return ""
+	}
+	met, never := 0, 0
+	for i := range d.terms {
+		t := &d.terms[i]
+		switch {
+		case t.never:
+			never++
+		case t.met && !now.Before(t.from.Add(t.Delay)):
+			met++
+		}
+	}
+	switch {
+	case met == len(d.terms), d.any && met > 0:
+		return ""
+	case never == len(d.terms), !d.any && never > 0:
+		return federation.ReasonDependencyNever
+	}
+	return federation.ReasonDependency
+}
+
+// addDependency registers what j waits for, and settles what has happened already. It fails if the store does.
+func (c *Controller) addDependency(ctx context.Context, j *job) error {
+	if j.Spec.Dependency == "" || j.Attempt > 0 {
+		return nil
+	}
+	parsed, err := federation.ParseDependency(j.Spec.Dependency)
+	if err != nil { // checked when it was submitted
+		c.log.Error("stored dependency cannot be read", "job", j.ID, "err", err)
+		return nil
+	}
+	j.depends.any = parsed.Any
+	for _, t := range parsed.Terms {
+		if t.Kind == federation.DependSingleton {
+			c.dependOnNamesakes(j)
+			continue
+		}
+		if err := c.dependOn(ctx, j, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dependOnNamesakes is --dependency=singleton: j waits for the earlier jobs of its user and name.
+func (c *Controller) dependOnNamesakes(j *job) {
+	for _, other := range c.jobs {
+		if other.ID < j.ID && other.User == j.User && other.Spec.Name == j.Spec.Name {
+			c.waitFor(j, federation.DependTerm{Kind: federation.DependAfterAny, Job: other.ID, Task: -1}, other)
+		}
+	}
+}
+
+func (c *Controller) dependOn(ctx context.Context, j *job, t federation.DependTerm) error {
+	on := c.jobs[t.Job]
+	if on == nil {
+		on = c.ended[t.Job]
+	}
+	if on != nil {
+		c.waitFor(j, t, on)
+		return nil
+	}
+	on = &job{tasks: map[int]*federation.Task{}}
+	var err error
+	on.Job, err = c.store.Job(ctx, t.Job)
+	if errors.Is(err, federation.ErrNotFound) { // purged long ago: it counts as having ended well
+		on.Job, err = federation.Job{ID: t.Job, State: federation.Completed}, nil
+	}
+	if err == nil && t.Task >= 0 {
+		var tasks []federation.Task
+		tasks, err = c.store.Tasks(ctx, t.Job)
+		for i := range tasks {
+			on.tasks[tasks[i].Index] = &tasks[i]
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("read job %d, which it depends on: %w", t.Job, err)
+	}
+	c.waitFor(j, t, on)
+	return nil
+}
+
+// waitFor adds a term to what j waits for and brings it in line with the job that it names.
+func (c *Controller) waitFor(j *job, t federation.DependTerm, on *job) {
+	w := waitTerm{DependTerm: t}
+	w.settle(&on.Job, on.task(t.Task))
+	j.depends.terms = append(j.depends.terms, w)
+	if !on.State.Ended() {
+		c.waits[on.ID] = append(c.waits[on.ID], j)
+	}
+}
+
+// settle brings the term in line with the job that it waits for.
+func (t *waitTerm) settle(on *federation.Job, task *federation.Task) {
+	state, start := on.State, on.Start
+	if task != nil {
+		state, start = task.State, task.Start
+	} else if t.Task >= 0 && !on.State.Ended() {
+		return
+	}
+	switch t.Kind {
+	case federation.DependAfter: // once is enough: a requeue takes nothing back
+		if !t.met {
+			t.met = state.Started() || state.Ended()
+			t.from = start
+		}
+	case federation.DependAfterAny:
+		t.met = state.Ended()
+	case federation.DependAfterOK:
+		t.met = state == federation.Completed
+		t.never = state.Ended() && !t.met
+	case federation.DependAfterNotOK:
+		t.met = state.Ended() && state != federation.Completed
+		t.never = state == federation.Completed
+	}
+}
+
+// dependencyChanged settles what waits for j, which has started or ended, or of which a task has.
+func (c *Controller) dependencyChanged(j *job) {
+	waiting := c.waits[j.ID]
+	if len(waiting) == 0 {
+		return
+	}
+	for _, w := range waiting {
+		for i := range w.depends.terms {
+			if t := &w.depends.terms[i]; t.Job == j.ID {
+				t.settle(&j.Job, j.task(t.Task))
+			}
+		}
+	}
+	if j.State.Ended() {
+		delete(c.waits, j.ID)
+	}
+	c.planDirty = true
+}
+
+// checkDependency reports as *federation.SlurmError what is wrong with a job's dependency.
+func (c *Controller) checkDependency(j *federation.Job) error {
+	refuse := func(detail string) error {
+		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2038, Text: "Job dependency problem", Detail: detail}
+	}
+	parsed, err := federation.ParseDependency(j.Spec.Dependency)
+	if err != nil {
+		return refuse(err.Error())
+	}
+	for _, t := range parsed.Terms {
+		if t.Kind == federation.DependSingleton {
+			continue
+		}
+		if _, err := c.store.Job(context.Background(), t.Job); err != nil {
+			return refuse(fmt.Sprintf("job %d is not known; look with squeue or sacct", t.Job))
+		}
+	}
+	return nil
+}

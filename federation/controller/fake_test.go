@@ -1,0 +1,236 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/federation/place"
+	"fsub/federation/store"
+	"fsub/sbatch"
+)
+
+// fakeSite is a driver over a map: a site with one partition of GPU nodes that runs nothing by itself. Tests say what happens.
+type fakeSite struct {
+	now   func() time.Time
+	nodes int
+	jobs  map[federation.JobID]*federation.SiteJob // in the controller's memory
+	books map[federation.JobID]*federation.SiteJob // accounting
+
+	fail      error // what every call fails with
+	failAfter error // what Submit fails with after it has acted
+	submits   int
+	lookups   int
+	cancelled []federation.JobID
+	held      []federation.JobID
+	released  []federation.JobID
+}
+
+func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	o := &federation.Observation{At: f.now(), Cluster: "fake", Version: "24.11.5", Mode: federation.Pinned}
+	p := federation.Partition{Name: "main", Default: true, Up: true, State: "UP", MaxTime: sbatch.Unlimited}
+	for i := range f.nodes {
+		name := fmt.Sprintf("n%d", i+1)
+		p.Nodes = append(p.Nodes, name)
+		o.Nodes = append(o.Nodes, federation.Node{Name: name, State: []string{"IDLE"}, CPUs: 16, Mem: 64000,
+			GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 4}}, Partitions: []string{"main"}})
+	}
+	o.Partitions = []federation.Partition{p}
+	return o, nil
+}
+
+func (f *fakeSite) Submit(_ context.Context, s federation.Submission) (federation.Receipt, error) {
+	f.submits++
+	if f.fail != nil {
+		return federation.Receipt{}, f.fail
+	}
+	if old := f.jobs[s.Job.ID]; old != nil {
+		if old.Key != s.Key {
+			return federation.Receipt{}, federation.ErrConflict
+		}
+		return federation.Receipt{SiteJobID: uint32(s.Job.ID), Adopted: true}, nil
+	}
+	f.jobs[s.Job.ID] = &federation.SiteJob{ID: s.Job.ID, Key: s.Key, State: federation.Pending, Partition: "main", Submit: f.now()}
+	if err := f.failAfter; err != nil {
+		f.failAfter = nil
+		return federation.Receipt{}, err
+	}
+	return federation.Receipt{SiteJobID: uint32(s.Job.ID)}, nil
+}
+
+func (f *fakeSite) Jobs(context.Context, federation.Mark) (federation.JobsReport, error) {
+	if f.fail != nil {
+		return federation.JobsReport{}, f.fail
+	}
+	r := federation.JobsReport{At: f.now(), Known: map[federation.JobID]bool{}}
+	for id, j := range f.jobs {
+		r.Known[id] = true
+		r.Changed = append(r.Changed, *j)
+	}
+	return r, nil
+}
+
+func (f *fakeSite) Lookup(_ context.Context, id federation.JobID) (federation.SiteJob, error) {
+	f.lookups++
+	if f.fail != nil {
+		return federation.SiteJob{}, f.fail
+	}
+	if j := f.jobs[id]; j != nil {
+		return *j, nil
+	}
+	if j := f.books[id]; j != nil {
+		found := *j
+		found.FromAccounting = true
+		return found, nil
+	}
+	return federation.SiteJob{}, federation.ErrNotFound
+}
+
+func (f *fakeSite) Cancel(_ context.Context, id federation.JobID, _ []int) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	f.cancelled = append(f.cancelled, id)
+	if j := f.jobs[id]; j != nil && !j.State.Ended() {
+		j.State, j.End = federation.Cancelled, f.now()
+	}
+	return nil
+}
+
+func (f *fakeSite) Signal(context.Context, federation.JobID, []int, federation.Signal) error {
+	return nil
+}
+func (f *fakeSite) Release(_ context.Context, id federation.JobID) error {
+	f.released = append(f.released, id)
+	return nil
+}
+func (f *fakeSite) Hold(_ context.Context, id federation.JobID) error {
+	f.held = append(f.held, id)
+	return nil
+}
+
+// start and end are what the site does with a job.
+func (f *fakeSite) start(id federation.JobID) {
+	j := f.jobs[id]
+	j.State, j.Start, j.Nodes, j.TRES = federation.Running, f.now(), "n1", "cpu=1,node=1,gres/gpu=2,gres/gpu:h100=2"
+}
+
+func (f *fakeSite) end(id federation.JobID, s federation.State) {
+	j := f.jobs[id]
+	j.State, j.End = s, f.now()
+}
+
+// bench is a controller over two fake sites, "cheap" and "dear", in a time of its own.
+type bench struct {
+	t     *testing.T
+	clock time.Time
+	store *store.Store
+	cheap *fakeSite
+	dear  *fakeSite
+	ctl   *Controller
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{t: t, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	st, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "x.db"), Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	b.store = st
+	site := func() *fakeSite {
+		return &fakeSite{now: b.now, nodes: 2, jobs: map[federation.JobID]*federation.SiteJob{}, books: map[federation.JobID]*federation.SiteJob{}}
+	}
+	b.cheap, b.dear = site(), site()
+	b.restart()
+	b.rounds(3)
+	return b
+}
+
+func (b *bench) now() time.Time { return b.clock }
+
+// restart is a new daemon over the same store.
+func (b *bench) restart() {
+	b.t.Helper()
+	ctl, err := New(b.t.Context(), Config{Federation: "test", Store: b.store, Policy: place.DefaultPolicy(), Now: b.now, Inline: true, Sites: []Site{
+		{Name: "cheap", Driver: b.cheap, Prices: accounting.Prices{"gres/gpu": 1}},
+		{Name: "dear", Driver: b.dear, Prices: accounting.Prices{"gres/gpu": 3}},
+	}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.ctl = ctl
+}
+
+// rounds lets n rounds pass, a fifth of a second apart.
+func (b *bench) rounds(n int) {
+	for range n {
+		b.ctl.Round(b.t.Context())
+		b.clock = b.clock.Add(200 * time.Millisecond)
+	}
+}
+
+// wait lets a time pass.
+func (b *bench) wait(d time.Duration) { b.rounds(int(d / (200 * time.Millisecond))) }
+
+func (b *bench) submit(change func(*sbatch.Spec)) federation.JobID {
+	b.t.Helper()
+	j := federation.Job{User: "alice", UID: 7001, State: federation.Pending, Submit: b.clock,
+		Spec: sbatch.Spec{Name: "x", GPUsPerNode: "2", TimeLimit: time.Hour, WorkDir: "/"}}
+	if change != nil {
+		change(&j.Spec)
+	}
+	if err := b.store.CreateJob(b.t.Context(), &j, &sbatch.Payload{Script: "#!/bin/sh\n"}); err != nil {
+		b.t.Fatal(err)
+	}
+	return j.ID
+}
+
+func (b *bench) request(r federation.Request) {
+	b.t.Helper()
+	if _, err := b.store.AddRequest(b.t.Context(), r); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) job(id federation.JobID) federation.Job {
+	b.t.Helper()
+	j, err := b.store.Job(b.t.Context(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return j
+}
+
+func (b *bench) attempts(id federation.JobID) []federation.Attempt {
+	b.t.Helper()
+	a, err := b.store.Attempts(b.t.Context(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return a
+}
+
+// want checks a job's state, reason (if given) and site.
+func (b *bench) want(id federation.JobID, state federation.State, reason federation.Reason, site federation.SiteName) {
+	b.t.Helper()
+	j := b.job(id)
+	if j.State != state || reason != "" && j.Reason != reason || j.Site != site {
+		events, _ := b.store.Events(b.t.Context(), id)
+		b.t.Fatalf("job %d is %s %s at %q, want %s %s at %q; history: %v", id, j.State, j.Reason, j.Site, state, reason, site, events)
+	}
+}
+
+// noLookup is a site whose accounting does not answer.
+type noLookup struct{ *fakeSite }
+
+func (noLookup) Lookup(context.Context, federation.JobID) (federation.SiteJob, error) {
+	return federation.SiteJob{}, fmt.Errorf("%w: slurmdbd does not answer", federation.ErrUnavailable)
+}

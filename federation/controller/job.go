@@ -1,0 +1,259 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+// job is a live job with what the controller alone knows of it.
+type job struct {
+	federation.Job
+	att   *federation.Attempt      // the newest; nil before the first
+	tasks map[int]*federation.Task // of an array: those with a record of their own
+	past  map[int]*federation.Task // of an array: tasks that it has no more, because they were cancelled or ended in an earlier attempt
+	size  int                      // of an array: how many tasks it has, 0 for any other job
+
+	depends      dependency
+	refused      map[federation.SiteName]federation.Rejection // sites that are not asked again ...
+	refusedUntil time.Time                                    // ... before this
+
+	busy      bool        // a submission or look-up of the attempt is under way
+	unsure    bool        // the attempt may have reached its site or not: look it up before anything else
+	retry     time.Time   // no submission or look-up of the attempt before this
+	fails     int         // failed calls about the attempt in a row
+	lastKnown time.Time   // when the site's controller last had it
+	missing   time.Time   // since when it has not; zero: it has it
+	older     []time.Time // when earlier attempts were submitted at the same site, by its clock
+	lostStart bool        // the site shows it as pending again without a requeue; to be confirmed by a look-up
+	heldThere bool        // the site holds it, and nobody here has asked for that
+
+	cancelAt   time.Time // when to ask the site for its cancellation again
+	tellHold   bool      // the site did not answer when it was told to hold or release the job: tell it again ...
+	tellHoldAt time.Time // ... at this time
+
+	releaseAt time.Time // when to ask the site for its release again
+}
+
+// live reports whether an attempt of the job may be alive at some site.
+func (j *job) live() bool { return j.att != nil && !j.att.State.Final() }
+
+// load reads what the store has of live jobs. An attempt that was only intended may have reached its site or not.
+func (c *Controller) load(ctx context.Context) error {
+	jobs, err := c.store.Jobs(ctx, federation.JobQuery{Live: true})
+	if err != nil {
+		return fmt.Errorf("read the live jobs: %w", err)
+	}
+	attempts, err := c.store.LiveAttempts(ctx)
+	if err != nil {
+		return fmt.Errorf("read the live attempts: %w", err)
+	}
+	var arrays []federation.JobID
+	for i := range jobs { // in order of ID: a job comes after those that it may depend on
+		if _, err := c.addJob(ctx, jobs[i]); err != nil {
+			return err
+		}
+		c.lastRev = max(c.lastRev, jobs[i].Rev)
+		if jobs[i].Spec.Array != "" {
+			arrays = append(arrays, jobs[i].ID)
+		}
+	}
+	if err := c.loadTasks(ctx, arrays); err != nil {
+		return err
+	}
+	for i := range attempts {
+		c.attach(&attempts[i])
+	}
+	for _, j := range c.jobs {
+		if !j.live() {
+			c.queue.add(j)
+		}
+	}
+	states, err := c.store.SiteState(ctx)
+	if err != nil {
+		return fmt.Errorf("read the states of the sites: %w", err)
+	}
+	c.takeSiteStates(states)
+	return nil
+}
+
+func (c *Controller) loadTasks(ctx context.Context, arrays []federation.JobID) error {
+	if len(arrays) == 0 {
+		return nil
+	}
+	tasks, err := c.store.TasksOf(ctx, arrays)
+	if err != nil {
+		return fmt.Errorf("read the tasks of live arrays: %w", err)
+	}
+	for id, ts := range tasks {
+		j := c.jobs[id]
+		for i := range ts {
+			j.tasks[ts[i].Index] = &ts[i]
+		}
+		if indices, err := federation.ArrayIndices(j.Spec.Array); err == nil {
+			j.setAside(indices)
+		}
+		c.dependencyChanged(j)
+	}
+	return nil
+}
+
+// addJob takes up a job that the store has. It is in the queue only after queue.add.
+func (c *Controller) addJob(ctx context.Context, stored federation.Job) (*job, error) {
+	j := &job{Job: stored}
+	if j.Spec.Array != "" {
+		j.tasks = map[int]*federation.Task{}
+		indices, err := federation.ArrayIndices(j.Spec.Array)
+		if err != nil { // checked when it was submitted
+			c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
+		}
+		j.size = len(indices)
+	}
+	if err := c.addDependency(ctx, j); err != nil {
+		return nil, fmt.Errorf("job %d: %w", j.ID, err)
+	}
+	c.jobs[j.ID] = j
+	return j, nil
+}
+
+// narrow makes an array one of only the tasks in rest, which are in rising order.
+func (c *Controller) narrow(j *job, rest []int) {
+	j.Spec.Array = federation.FormatArray(rest, federation.ArrayLimit(j.Spec.Array))
+	j.size = len(rest)
+	j.setAside(rest)
+	c.batch.job(j)
+}
+
+// setAside moves the records of tasks that are not among indices to the past.
+func (j *job) setAside(indices []int) {
+	named := make(map[int]bool, len(indices))
+	for _, i := range indices {
+		named[i] = true
+	}
+	for i, t := range j.tasks {
+		if !named[i] {
+			if j.past == nil {
+				j.past = map[int]*federation.Task{}
+			}
+			j.past[i] = t
+			delete(j.tasks, i)
+		}
+	}
+}
+
+// task is the record of one task, nil if it has none.
+func (j *job) task(index int) *federation.Task {
+	if t := j.past[index]; t != nil {
+		return t
+	}
+	return j.tasks[index]
+}
+
+// attach gives a job its live attempt back after a restart.
+func (c *Controller) attach(a *federation.Attempt) {
+	j := c.jobs[a.Job]
+	if j == nil {
+		// The job has ended and its attempt has not: the two are written together, so this is a defect. What the site
+		// still has of it is found as a stray.
+		c.log.Error("live attempt of a job that has ended", "job", a.Job, "attempt", a.Number, "site", a.Site)
+		return
+	}
+	j.att = a
+	j.unsure = a.State == federation.AttemptIntended
+	s := c.byName[a.Site]
+	if s == nil {
+		c.log.Error("attempt at a site that is not configured; it keeps the job until the site is back", "job", a.Job, "site", a.Site)
+		return
+	}
+	s.jobs[j.ID] = j
+}
+
+// end makes a job's state final.
+func (c *Controller) end(j *job, state federation.State, reason federation.Reason, at time.Time) {
+	j.State, j.Reason, j.Held = state, reason, federation.NotHeld
+	j.End = at.UTC()
+	if j.End.IsZero() {
+		j.End = c.now().UTC()
+	}
+	c.batch.job(j)
+	delete(c.jobs, j.ID)
+	c.ended[j.ID] = j
+	c.queue.drop(j)
+	c.dependencyChanged(j)
+	c.planDirty = true
+	c.metrics.ended(state)
+	c.log.Info("job ended", "job", j.ID, "state", state, "site", j.Site, "cost", float64(j.Cost))
+}
+
+// requeue puts a job back into the federation's queue after an attempt that did not run it to an end of its own.
+func (c *Controller) requeue(j *job, reason federation.Reason) {
+	j.State, j.Reason = federation.Pending, reason
+	j.Start, j.End, j.Nodes = time.Time{}, time.Time{}, ""
+	j.Site, j.Partition = "", ""
+	j.unsure, j.busy, j.missing, j.fails = false, false, time.Time{}, 0
+	j.lostStart, j.heldThere = false, false
+	c.batch.job(j)
+	if j.size > 0 && len(j.tasks) > 0 && !c.keepEnded(j) {
+		c.end(j, federation.NodeFail, reason, c.now())
+		return
+	}
+	c.queue.add(j)
+	c.planDirty = true
+}
+
+// keepEnded takes the tasks that came to an end of their own out of an array that goes back to the queue: they do not run again. It
+// reports whether any are left.
+func (c *Controller) keepEnded(j *job) bool {
+	indices, err := federation.ArrayIndices(j.Spec.Array)
+	if err != nil { // checked when it was submitted
+		return true
+	}
+	var rest []int
+	for _, i := range indices {
+		t := j.tasks[i]
+		if t != nil && t.State.Ended() && failureClass(t.State) != federation.ClassNode && failureClass(t.State) != federation.ClassPreempt {
+			continue
+		}
+		if t != nil {
+			*t = federation.Task{Job: j.ID, Index: i, State: federation.Pending, Reason: j.Reason, Restarts: t.Restarts, Cost: t.Cost}
+			c.batch.task(t)
+		}
+		rest = append(rest, i)
+	}
+	if len(rest) > 0 && len(rest) < len(indices) {
+		c.narrow(j, rest)
+	}
+	return len(rest) > 0
+}
+
+// finishAttempt ends the job's live attempt, whatever happens to the job.
+func (c *Controller) finishAttempt(j *job, to federation.AttemptState, note string) {
+	a := j.att
+	if err := a.Move(to); err != nil {
+		c.log.Error("attempt", "err", err)
+		a.State = to
+	}
+	a.Note = note
+	if a.Ended.IsZero() {
+		a.Ended = c.now().UTC()
+	}
+	if s := c.byName[a.Site]; s != nil {
+		delete(s.jobs, j.ID)
+		c.observeSoon(s)
+	}
+	if !a.SiteSubmit.IsZero() {
+		j.older = append(j.older, a.SiteSubmit)
+	}
+	c.batch.attempt(a)
+}
+
+// event adds a line to the job's history.
+func (c *Controller) event(j *job, format string, args ...any) {
+	n := 0
+	if j.att != nil {
+		n = j.att.Number
+	}
+	c.batch.event(federation.Event{Job: j.ID, Attempt: n, At: c.now().UTC(), Text: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fsub/federation"
+)
+
+// metrics of the controller. Labels are sites, states and kinds of calls: bounded sets.
+type metrics struct {
+	taken_      prometheus.Counter
+	ended_      *prometheus.CounterVec
+	bound_      *prometheus.CounterVec
+	queued_     prometheus.Gauge
+	answering_  *prometheus.GaugeVec
+	calls       *prometheus.HistogramVec
+	plans       prometheus.Histogram
+	decisions   prometheus.Counter
+	handedOver_ prometheus.Histogram
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		taken_:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_jobs_taken_total", Help: "Jobs taken into the queue."}),
+		ended_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_jobs_ended_total", Help: "Jobs that ended, by state."}, []string{"state"}),
+		bound_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_jobs_bound_total", Help: "Attempts, by site."}, []string{"site"}),
+		queued_:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "fsub_jobs_queued", Help: "Jobs that wait in the federation's queue."}),
+		answering_:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_answering", Help: "1 if the site's last look and poll were good."}, []string{"site"}),
+		calls:       prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fsub_site_call_seconds", Help: "Calls to drivers, by site and kind.", Buckets: prometheus.ExponentialBuckets(0.001, 3, 10)}, []string{"site", "kind"}),
+		plans:       prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_plan_seconds", Help: "Time to plan.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10)}),
+		decisions:   prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_plan_decisions_total", Help: "Jobs that plans looked at."}),
+		handedOver_: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_handover_seconds", Help: "From acceptance of a job to the acknowledgement of its site.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}),
+	}
+	if r != nil {
+		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.calls, m.plans, m.decisions, m.handedOver_)
+	}
+	return m
+}
+
+func (m *metrics) taken()                      { m.taken_.Inc() }
+func (m *metrics) ended(s federation.State)    { m.ended_.WithLabelValues(string(s)).Inc() }
+func (m *metrics) bound(s federation.SiteName) { m.bound_.WithLabelValues(string(s)).Inc() }
+func (m *metrics) queued(n int)                { m.queued_.Set(float64(n)) }
+func (m *metrics) handedOver(d time.Duration)  { m.handedOver_.Observe(d.Seconds()) }
+func (m *metrics) planned(d time.Duration, jobs int) {
+	m.plans.Observe(d.Seconds())
+	m.decisions.Add(float64(jobs))
+}
+func (m *metrics) answering(s federation.SiteName, ok bool) {
+	v := 0.0
+	if ok {
+		v = 1
+	}
+	m.answering_.WithLabelValues(string(s)).Set(v)
+}
+
+// call times a call to a site until the function that it returns is called.
+func (m *metrics) call(s federation.SiteName, kind any) func() {
+	name := kindName(kind)
+	began := time.Now()
+	return func() { m.calls.WithLabelValues(string(s), name).Observe(time.Since(began).Seconds()) }
+}
+
+func kindName(kind any) string {
+	switch kind.(type) {
+	case observed:
+		return "observe"
+	case polled:
+		return "poll"
+	case submitted:
+		return "submit"
+	case lookedUp:
+		return "lookup"
+	}
+	return "act"
+}

@@ -1,0 +1,349 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/federation/place"
+	"fsub/sbatch"
+)
+
+// What happens when things come at odd times.
+
+// hookedStore is a store in which something happens just before the controller reads.
+type hookedStore struct {
+	federation.Store
+	beforeRequests func()
+	failJob        error // what Job fails with
+	failCommit     error
+}
+
+func (h *hookedStore) Requests(ctx context.Context) ([]federation.Request, error) {
+	if f := h.beforeRequests; f != nil {
+		h.beforeRequests = nil
+		f()
+	}
+	return h.Store.Requests(ctx)
+}
+
+func (h *hookedStore) Job(ctx context.Context, id federation.JobID) (federation.Job, error) {
+	if h.failJob != nil {
+		return federation.Job{}, h.failJob
+	}
+	return h.Store.Job(ctx, id)
+}
+
+func (h *hookedStore) Commit(ctx context.Context, b *federation.Batch) error {
+	if h.failCommit != nil {
+		return h.failCommit
+	}
+	return h.Store.Commit(ctx, b)
+}
+
+func (b *bench) hook() *hookedStore {
+	h := &hookedStore{Store: b.store}
+	b.ctl.store = h
+	return h
+}
+
+// A job ends in a round in which the store, which does not know of the end yet, shows it as pending and just written.
+func TestEndIsNotTakenForANewJob(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.rounds(4)
+	b.cheap.start(id)
+	b.cheap.end(id, federation.Completed)
+	for range 5 { // each writes the job, still pending here, again
+		b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+		b.rounds(1)
+	}
+	b.rounds(20)
+	b.want(id, federation.Completed, "", "cheap")
+	if n := len(b.attempts(id)); n != 1 {
+		t.Fatalf("%d attempts, want 1", n)
+	}
+}
+
+func TestEndIsNotTakenForANewJobWhileTheStoreFails(t *testing.T) {
+	b := newBench(t)
+	h := b.hook()
+	id := b.submit(nil)
+	b.rounds(4)
+	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+	b.cheap.start(id)
+	b.cheap.end(id, federation.Completed)
+	b.ctl.Round(t.Context())
+	h.failCommit = errors.New("disk full")
+	b.rounds(5)
+	h.failCommit = nil
+	b.rounds(20)
+	b.want(id, federation.Completed, "", "cheap")
+	if n := len(b.attempts(id)); n != 1 {
+		t.Fatalf("%d attempts, want 1", n)
+	}
+}
+
+// Two jobs and a request about the second are written while the controller reads: none is overlooked.
+func TestJobsWrittenWhileReadingAreTakenUp(t *testing.T) {
+	b := newBench(t)
+	var first, second federation.JobID
+	b.hook().beforeRequests = func() {
+		first, second = b.submit(nil), b.submit(nil)
+		b.request(federation.Request{Job: second, Kind: federation.RequestHold, UID: 7001})
+	}
+	b.rounds(10)
+	b.want(first, federation.Pending, "", "cheap")
+	b.want(second, federation.Pending, federation.ReasonHeldUser, "")
+}
+
+// A job is submitted in the very round in which the one that it depends on ends.
+func TestDependencyOnJobThatEndsMeanwhile(t *testing.T) {
+	b := newBench(t)
+	on := b.submit(func(s *sbatch.Spec) { s.Name = "first" })
+	b.rounds(4)
+	b.cheap.start(on)
+	b.rounds(4)
+	b.cheap.end(on, federation.Completed)
+	var ids []federation.JobID
+	for range 5 {
+		ids = append(ids, b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterok:%d", on) }))
+		b.rounds(1)
+	}
+	b.rounds(20)
+	for _, id := range ids {
+		if j := b.job(id); j.Reason == federation.ReasonDependency {
+			t.Errorf("job %d still waits for %d, which has ended", id, on)
+		}
+	}
+}
+
+func TestDependencyOnStart(t *testing.T) {
+	b := newBench(t)
+	on := b.submit(nil)
+	id := b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("after:%d", on) })
+	b.rounds(5)
+	b.want(id, federation.Pending, federation.ReasonDependency, "")
+	b.cheap.start(on)
+	b.rounds(10)
+	b.want(on, federation.Running, "", "cheap")
+	b.want(id, federation.Pending, "", "cheap")
+}
+
+func TestDependencyOnTask(t *testing.T) {
+	b := newBench(t)
+	on := b.submit(func(s *sbatch.Spec) { s.Array = "0-1" })
+	id := b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterok:%d_0", on) })
+	late := b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterok:%d_1", on) })
+	b.rounds(5)
+	b.cheap.start(on)
+	sj := b.cheap.jobs[on]
+	sj.Tasks = []federation.SiteTask{{Index: 0, State: federation.Completed, Start: b.clock, End: b.clock}, {Index: 1, State: federation.Running, Start: b.clock}}
+	b.rounds(10)
+	b.want(id, federation.Pending, "", "cheap")
+	b.want(late, federation.Pending, federation.ReasonDependency, "")
+}
+
+// After a restart a dependency on a task that has ended is met as it was before.
+func TestDependencyOnTaskAfterRestart(t *testing.T) {
+	b := newBench(t)
+	on := b.submit(func(s *sbatch.Spec) { s.Array = "0-1" })
+	b.rounds(5)
+	b.cheap.start(on)
+	b.cheap.jobs[on].Tasks = []federation.SiteTask{{Index: 0, State: federation.Completed, Start: b.clock, End: b.clock}, {Index: 1, State: federation.Running, Start: b.clock}}
+	b.rounds(10)
+	id := b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterok:%d_0", on) })
+	b.restart()
+	b.rounds(10)
+	b.want(id, federation.Pending, "", "cheap")
+}
+
+// A store that fails says nothing about the job that was asked for.
+func TestDependencyWhileTheStoreFails(t *testing.T) {
+	b := newBench(t)
+	on := b.submit(func(s *sbatch.Spec) { s.Array = "0-1" })
+	b.rounds(5)
+	b.request(federation.Request{Job: on, Kind: federation.RequestCancel, UID: 7001})
+	b.rounds(20)
+	b.want(on, federation.Cancelled, "", "cheap")
+	h := b.hook()
+	h.failJob = federation.ErrUnavailable
+	id := b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterok:%d", on) })
+	b.rounds(5)
+	h.failJob = nil
+	b.rounds(5)
+	b.want(id, federation.Pending, federation.ReasonDependencyNever, "")
+}
+
+// That one site has refused a job is no reason to wait with its cancellation at another.
+func TestCancelAfterRefusalElsewhere(t *testing.T) {
+	b := newBench(t)
+	b.cheap.fail = nil
+	refusing := &refusingSite{b.cheap}
+	b.ctl.byName["cheap"].driver = refusing
+	id := b.submit(nil)
+	b.rounds(8)
+	b.want(id, federation.Pending, "", "dear")
+	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
+	b.wait(3 * time.Second)
+	b.want(id, federation.Cancelled, "", "dear")
+}
+
+type refusingSite struct{ *fakeSite }
+
+func (*refusingSite) Submit(context.Context, federation.Submission) (federation.Receipt, error) {
+	return federation.Receipt{}, federation.ErrDenied
+}
+
+func TestUserCannotLiftOperatorsHold(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Begin = b.clock.Add(time.Hour) })
+	b.rounds(2)
+	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 0, Operator: true})
+	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
+	b.rounds(2)
+	b.want(id, federation.Pending, federation.ReasonHeldAdmin, "")
+}
+
+// A job at a site that was taken out of the configuration waits for it; an operator may give it up.
+func TestSiteRemovedFromConfiguration(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.rounds(4)
+	b.cheap.start(id)
+	b.rounds(4)
+	cheap := b.cheap
+	b.ctl = nil
+	ctl, err := New(t.Context(), Config{Federation: "test", Store: b.store, Policy: place.DefaultPolicy(), Now: b.now, Inline: true, Sites: []Site{
+		{Name: "dear", Driver: b.dear, Prices: accounting.Prices{"gres/gpu": 3}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ctl = ctl
+	b.rounds(10)
+	b.want(id, federation.Running, "", "cheap")
+	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
+	b.rounds(10)
+	b.want(id, federation.Running, "", "cheap")
+	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 0, Operator: true})
+	b.rounds(2)
+	b.want(id, federation.Cancelled, "", "cheap")
+	b.restart() // with the site again: the copy there is cancelled
+	b.rounds(10)
+	if len(cheap.cancelled) == 0 {
+		t.Error("the copy at the site that came back was not cancelled")
+	}
+}
+
+// An array that is requeued runs those tasks again that have not come to an end of their own, and no others.
+func TestRequeuedArrayKeepsItsEndedTasks(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-3" })
+	b.rounds(4)
+	b.cheap.start(id)
+	began := b.clock
+	end := began.Add(time.Hour)
+	sj := b.cheap.jobs[id]
+	sj.Tasks = []federation.SiteTask{
+		{Index: 0, State: federation.Completed, Start: began, End: end},
+		{Index: 1, State: federation.NodeFail, Start: began, End: end},
+		{Index: 2, State: federation.Failed, Start: began, End: end},
+		{Index: 3, State: federation.Completed, Start: began, End: end},
+	}
+	sj.State, sj.End = federation.NodeFail, end
+	b.rounds(4)
+	b.rounds(10)
+	j := b.job(id)
+	if j.Spec.Array != "1" || j.Site != "dear" { // cheap still has the ID
+		t.Fatalf("tasks %q at %q, want task 1 only, at dear", j.Spec.Array, j.Site)
+	}
+	if j.Cost != 8 { // 4 tasks x 2 GPUs x 1 h x $1
+		t.Errorf("cost of the first attempt: %v", j.Cost)
+	}
+	b.restart()
+	b.rounds(3)
+	b.dear.start(id)
+	began = b.clock
+	sj = b.dear.jobs[id]
+	sj.State, sj.End = federation.Completed, began.Add(time.Hour)
+	sj.Tasks = []federation.SiteTask{{Index: 1, State: federation.Completed, Start: began, End: began.Add(time.Hour)}}
+	b.rounds(5)
+	if j := b.job(id); j.State != federation.Completed || j.Cost != 14 {
+		t.Errorf("%s at %v, want COMPLETED at $14: what was paid for once is not counted twice", j.State, j.Cost)
+	}
+}
+
+// A release that the site did not hear is said again.
+func TestReleaseIsRepeated(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.rounds(4)
+	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+	b.rounds(2)
+	b.ctl.byName["cheap"].driver = &deafSite{fakeSite: b.cheap, deaf: 2}
+	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
+	b.wait(15 * time.Second)
+	if len(b.cheap.released) != 1 {
+		t.Fatalf("released %d times, want once: it did not hear the first two", len(b.cheap.released))
+	}
+}
+
+type deafSite struct {
+	*fakeSite
+	deaf int
+}
+
+func (d *deafSite) Release(ctx context.Context, id federation.JobID) error {
+	if d.deaf > 0 {
+		d.deaf--
+		return federation.ErrUnavailable
+	}
+	return d.fakeSite.Release(ctx, id)
+}
+
+// A poll sees the attempt before its submission returns with an error: the error proves nothing.
+func TestErrorAfterThePollHasSeenIt(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.rounds(4)
+	j, s := b.ctl.jobs[id], b.ctl.byName["cheap"]
+	b.cheap.start(id)
+	b.rounds(5)
+	b.ctl.takeSubmitted(s, submitted{job: id, attempt: 1, err: federation.ErrDenied})
+	b.wait(3 * time.Second)
+	b.want(id, federation.Running, "", "cheap")
+	if j.unsure || len(b.attempts(id)) != 1 {
+		t.Errorf("unsure: %v, attempts: %v", j.unsure, b.attempts(id))
+	}
+}
+
+// Users choose the kinds of jobs, and while no site answers nothing makes their judgements stale.
+func TestJudgementsAreBounded(t *testing.T) {
+	b := newBench(t)
+	for i := range maxJudgements + 100 {
+		j := &federation.Job{User: "alice", Spec: sbatch.Spec{NTasks: 1, TimeLimit: time.Duration(i+1) * time.Minute}}
+		if err := b.ctl.Judge(j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := b.ctl.view.sites.Load().judged.n.Load(); n > maxJudgements {
+		t.Errorf("%d judgements are remembered", n)
+	}
+}
+
+// What a round was too soon to publish is published when it may be, not when something else happens.
+func TestViewCatchesUp(t *testing.T) {
+	b := newBench(t)
+	b.wait(10 * time.Second)
+	b.ctl.view.published = b.clock
+	next := b.ctl.Round(t.Context())
+	if d := next.Sub(b.clock); d > publishEvery {
+		t.Errorf("the next round is due in %v, want at most %v: the view is behind", d, publishEvery)
+	}
+}

@@ -1,0 +1,162 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// planJobs binds jobs of the queue to sites, if there is a cause to plan and the last plan is not too recent.
+func (c *Controller) planJobs() {
+	now := c.now()
+	if now.Before(c.nextPlan) || !c.planDirty && now.Sub(c.lastPlan) < c.t.PlanAgain {
+		return
+	}
+	c.planDirty, c.lastPlan = false, now
+	began := time.Now()
+	if candidates := c.candidates(); len(candidates) > 0 {
+		p := c.plan.Plan(c.snapshot(candidates), c.policy)
+		c.metrics.planned(time.Since(began), len(p.Decisions))
+		for i := range p.Decisions {
+			c.decide(&p.Decisions[i])
+		}
+	}
+	gap := c.t.PlanGap
+	if took := time.Since(began); took > gap && !c.cfg.Inline { // at most half of the time goes into planning
+		gap = took
+	}
+	c.nextPlan = now.Add(gap)
+}
+
+// candidates are the jobs that may be bound now, in order. Jobs that may not are given their reason.
+func (c *Controller) candidates() []*federation.Job {
+	now := c.now()
+	var out []*federation.Job
+	for _, j := range c.queue.ordered() {
+		reason := c.blocked(j, now)
+		if reason == "" {
+			out = append(out, &j.Job)
+		} else if j.State == federation.Pending { // not ended by its deadline or its dependency
+			c.setReason(j, reason)
+		}
+	}
+	return out
+}
+
+// blocked says why a job may not be bound yet, "" if it may.
+func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
+	switch {
+	case !j.Spec.Deadline.IsZero() && now.After(j.Spec.Deadline):
+		c.end(j, federation.Deadline, federation.ReasonDeadline, now)
+		return federation.ReasonDeadline
+	case j.Held == federation.HeldAdmin:
+		return federation.ReasonHeldAdmin
+	case j.Held == federation.HeldUser:
+		return federation.ReasonHeldUser
+	case now.Before(j.Spec.Begin):
+		return federation.ReasonBeginTime
+	}
+	reason := j.depends.reason(now)
+	if reason == federation.ReasonDependencyNever && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
+		c.end(j, federation.Cancelled, reason, now)
+	}
+	return reason
+}
+
+func (c *Controller) setReason(j *job, r federation.Reason) {
+	if j.Reason != r {
+		j.Reason = r
+		c.batch.job(j)
+	}
+}
+
+// decide carries one decision of a plan out.
+func (c *Controller) decide(d *federation.Decision) {
+	j := c.jobs[d.Job]
+	if j == nil || j.live() {
+		return
+	}
+	if d.Bind {
+		c.bind(j, *d)
+		return
+	}
+	if len(j.refused) > 0 && d.Impossible() {
+		// It was accepted because some site looked right, and every such site has refused it.
+		for _, r := range d.Rejections {
+			c.event(j, "no site can run it: %s: %s %s", r.Site, r.Reason, r.Detail)
+		}
+		c.end(j, federation.Failed, federation.ReasonBadConstraints, c.now())
+		return
+	}
+	c.setReason(j, d.Reason)
+}
+
+// snapshot is what placement may know, as of now. Pointers in it are the controller's own: it is used within the round.
+func (c *Controller) snapshot(candidates []*federation.Job) federation.Snapshot {
+	bound := c.boundBySite()
+	s := federation.Snapshot{Now: c.now().UTC(), Jobs: candidates, Refused: c.refusals(candidates)}
+	for _, st := range c.sites {
+		view := st.Site
+		view.Bound = bound[st.Name]
+		s.Sites = append(s.Sites, &view)
+	}
+	return s
+}
+
+// boundBySite lists, for every site, the attempts that its last observation does not show as running.
+func (c *Controller) boundBySite() map[federation.SiteName][]federation.Bound {
+	bound := map[federation.SiteName][]federation.Bound{}
+	for _, s := range c.sites {
+		running := map[federation.JobID]int{}
+		if s.Seen != nil && len(s.jobs) > 0 {
+			for _, r := range s.Seen.Running {
+				running[r.Job]++
+			}
+		}
+		for _, j := range s.jobs {
+			if n := j.units() - running[j.ID]; n > 0 {
+				bound[s.Name] = append(bound[s.Name], federation.Bound{Job: &j.Job, Units: n, Partition: j.att.Partition, Since: j.att.Created})
+			}
+		}
+		slices.SortFunc(bound[s.Name], func(x, y federation.Bound) int { return cmp.Compare(x.Job.ID, y.Job.ID) })
+	}
+	return bound
+}
+
+// units is how many things of the job may still run: its tasks that have not ended, or 1.
+func (j *job) units() int {
+	if j.size == 0 {
+		return 1
+	}
+	n := j.size
+	for _, t := range j.tasks {
+		if t.State.Ended() {
+			n--
+		}
+	}
+	return n
+}
+
+// refusals are the sites that need not be asked again for a while, by job.
+func (c *Controller) refusals(candidates []*federation.Job) map[federation.JobID]map[federation.SiteName]federation.Rejection {
+	out := map[federation.JobID]map[federation.SiteName]federation.Rejection{}
+	for _, job := range candidates {
+		j := c.jobs[job.ID]
+		if len(j.refused) == 0 {
+			continue
+		}
+		if c.now().After(j.refusedUntil) {
+			j.refused = nil
+			continue
+		}
+		out[j.ID] = j.refused
+	}
+	return out
+}
+
+func sortByID(jobs []*job) {
+	slices.SortFunc(jobs, func(a, b *job) int { return cmp.Compare(a.ID, b.ID) })
+}

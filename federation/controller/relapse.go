@@ -1,0 +1,93 @@
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+// A controller that was killed hard may still have a job and have forgotten that it had started: it shows it as pending and
+// starts it again, without counting that as a requeue. The job may have run to its end meanwhile.
+
+// startLost reports whether a site shows an attempt as pending that it has shown as started.
+func (c *Controller) startLost(j *job, sj federation.SiteJob) bool {
+	return j.size == 0 && j.att.State == federation.AttemptStarted && sj.Restarts <= j.att.Restarts &&
+		!sj.FromAccounting && !sj.State.Started() && !sj.State.Ended()
+}
+
+// loseStart follows the requeue rules for such an attempt. One that may run again does so where it is.
+func (c *Controller) loseStart(s *site, j *job, sj federation.SiteJob) {
+	if sj.State == federation.Pending {
+		c.event(j, "the controller of %s lost the start: it shows the job as pending again", s.Name)
+		if c.mayRunAgain(j) {
+			j.Restarts++
+			c.move(j, federation.AttemptSubmitted)
+			c.report(s, j, sj)
+			return
+		}
+	}
+	j.att.Class = federation.ClassSite
+	c.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("the controller of %s lost the start of the job", s.Name))
+	c.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+	c.checkStray(s, nil, sj) // at best before it starts again
+}
+
+// startedAgain reports whether a site shows an attempt as started later than it has shown it before, and no requeue between.
+// The time at which a job starts moves also when its nodes are ready: after CONFIGURING it says nothing.
+func startedAgain(j *job, sj federation.SiteJob) bool {
+	a := j.att
+	return j.size == 0 && a.State == federation.AttemptStarted && !a.Started.IsZero() && sj.Start.After(a.Started) &&
+		j.State.Started() && j.State != federation.Configuring && sj.Restarts <= a.Restarts && !sj.FromAccounting
+}
+
+// mayRunAgain is the requeue rule.
+func (c *Controller) mayRunAgain(j *job) bool {
+	return !j.Cancel && (j.Spec.Requeue == nil || *j.Spec.Requeue) && j.Restarts < c.cfg.MaxRequeue
+}
+
+// strayCopy is a job at a site that should not be there and whose cancellation has failed.
+type strayCopy struct {
+	site  *site
+	job   federation.SiteJob
+	retry time.Time
+}
+
+// cancelCopies tries the failed cancellations of strays again.
+func (c *Controller) cancelCopies() {
+	copies := c.copies
+	c.copies = nil
+	for _, k := range copies {
+		if c.now().Before(k.retry) {
+			c.copies = append(c.copies, k)
+			continue
+		}
+		c.checkStray(k.site, nil, k.job)
+	}
+}
+
+// noteStray adds to a job's history, once, that a copy of it was cancelled: its controller has forgotten its end, or took an
+// attempt after it was given up.
+func (c *Controller) noteStray(s *site, r acted) {
+	k := strayKey{s.Name, r.job}
+	if r.stray == 0 || c.stray[k] {
+		return
+	}
+	c.stray[k] = true
+	c.batch.event(federation.Event{
+		Job: r.job, Attempt: r.stray, At: c.now().UTC(), Text: fmt.Sprintf("a copy of it turned up at %s after the attempt was over: cancelled", s.Name),
+	})
+}
+
+// noteHeld sees whether the site holds a job that nobody holds here. A node that remembers a job of which its controller has
+// lost the start refuses to start it a second time; the controller then requeues and holds it, and the node forgets. The job
+// is released, within the bound of requeues. What was not requeued, or is held by an operator of the site, stays so.
+func (c *Controller) noteHeld(s *site, j *job, sj federation.SiteJob) {
+	held := sj.State == federation.Pending && j.Held == federation.NotHeld && j.att.Restarts > 0 && j.Restarts <= c.cfg.MaxRequeue &&
+		sj.Reason == federation.ReasonHeldUser
+	if held && !j.heldThere {
+		j.releaseAt = c.now()
+		c.event(j, "%s holds it after the requeue: released", s.Name)
+	}
+	j.heldThere = held
+}

@@ -1,0 +1,275 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+)
+
+// strayKey names a job at a site that should not be there.
+type strayKey struct {
+	site federation.SiteName
+	job  federation.JobID
+}
+
+// takePolled takes in a site controller's view of our jobs: what has changed, and what it does not know any more.
+func (c *Controller) takePolled(s *site, r polled) {
+	s.polling = false
+	s.pollError = r.err
+	if r.err != nil {
+		s.pollFails++
+		s.nextPoll = c.now().Add(c.backoff(s.pollFails))
+		c.health(s)
+		return
+	}
+	s.pollFails = 0
+	s.mark, s.polled = r.report.Mark, r.report.At
+	s.nextPoll = c.now().Add(c.pollEvery(s))
+	c.health(s)
+	for _, sj := range r.report.Changed {
+		c.takeReport(s, sj)
+	}
+	c.findMissing(s, r.report)
+}
+
+// pollEvery is how soon to look again: seldom at a site that has nothing of ours.
+func (c *Controller) pollEvery(s *site) time.Duration {
+	if len(s.jobs) == 0 {
+		return c.t.Observe
+	}
+	return c.t.Poll
+}
+
+// pollSoon makes sure that a job which was just handed over is looked for.
+func (c *Controller) pollSoon(s *site) {
+	if t := c.now().Add(c.t.Poll); t.Before(s.nextPoll) {
+		s.nextPoll = t
+	}
+}
+
+func (c *Controller) takeReport(s *site, sj federation.SiteJob) {
+	j := c.jobs[sj.ID]
+	if j == nil || !j.live() || j.att.Site != s.Name || !c.same(j, sj) {
+		c.checkStray(s, j, sj)
+		return
+	}
+	if j.busy && j.unsure { // a look-up is under way: it decides
+		return
+	}
+	c.report(s, j, sj)
+}
+
+// same reports whether what the site shows is the job's newest attempt: ID and key, never the ID alone. A record without a
+// key (accounting shows it late) is told from older ones of the same ID by its time of submission.
+func (c *Controller) same(j *job, sj federation.SiteJob) bool {
+	a := j.att
+	if sj.Key != "" {
+		return sj.Key == a.Key
+	}
+	if sj.Submit.IsZero() {
+		return true
+	}
+	if !a.SiteSubmit.IsZero() && sj.Restarts == 0 {
+		return sj.Submit.Equal(a.SiteSubmit)
+	}
+	if slices.ContainsFunc(j.older, sj.Submit.Equal) {
+		return false
+	}
+	const skew = 2 * time.Minute // of the site's clock against ours
+	return sj.Submit.After(a.Created.Add(-skew))
+}
+
+// report brings job and attempt in line with what the site says.
+func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
+	a := j.att
+	j.unsure, j.missing, j.fails, j.lastKnown = false, time.Time{}, 0, c.now()
+	if j.lostStart = c.startLost(j, sj); j.lostStart { // what was asked before it started may come late: look again
+		return
+	}
+	if startedAgain(j, sj) {
+		c.event(j, "the controller of %s lost the start at %s: it has started the job again", s.Name, a.Started.Format(time.TimeOnly))
+		j.Restarts++
+		if !sj.State.Ended() && !c.mayRunAgain(j) {
+			c.loseStart(s, j, sj)
+			return
+		}
+	}
+	if a.Acked.IsZero() {
+		a.Acked = c.now().UTC()
+		c.event(j, "found at %s", s.Name)
+	}
+	if a.SiteSubmit.IsZero() {
+		a.SiteSubmit = sj.Submit
+	}
+	a.SiteJobID = uint32(sj.ID)
+	if sj.Restarts > a.Restarts {
+		j.Restarts += sj.Restarts - a.Restarts
+		a.Restarts = sj.Restarts
+		c.event(j, "requeued by %s", s.Name)
+	}
+	a.Nodes = sj.Nodes
+	c.takeTasks(j, sj)
+	j.Account, j.Nodes = sj.Account, sj.Nodes
+	if sj.Partition != "" {
+		j.Partition = sj.Partition
+	}
+	switch {
+	case sj.State.Ended():
+		c.endedAtSite(s, j, sj)
+		return
+	case sj.State.Started():
+		a.Started, j.Start = sj.Start, sj.Start
+		began := j.State == federation.Pending
+		j.State, j.Reason = sj.State, federation.ReasonNone
+		c.move(j, federation.AttemptStarted)
+		if began {
+			c.planDirty = true // what is bound and waits there has become less
+			c.dependencyChanged(j)
+		}
+	default:
+		j.State, j.Reason, j.Start = federation.Pending, sj.Reason, time.Time{}
+		c.move(j, federation.AttemptSubmitted)
+	}
+	c.noteHeld(s, j, sj)
+	c.batch.job(j)
+	c.batch.attempt(a)
+}
+
+// endedAtSite ends the attempt as the site says, and the job with it unless the failure was not its own.
+func (c *Controller) endedAtSite(s *site, j *job, sj federation.SiteJob) {
+	a := j.att
+	a.Final, a.ExitStatus, a.Started, a.Ended = sj.State, sj.ExitStatus, sj.Start, sj.End
+	a.Class = failureClass(sj.State)
+	a.Cost = c.cost(s, j, sj)
+	j.Cost += a.Cost
+	j.Start, j.ExitStatus = sj.Start, sj.ExitStatus
+	c.finishAttempt(j, federation.AttemptEnded, "")
+	switch {
+	case j.Cancel && sj.State != federation.Completed:
+		c.end(j, federation.Cancelled, sj.Reason, sj.End)
+	case sj.State == federation.Cancelled:
+		c.event(j, "cancelled at %s, not through the federation", s.Name)
+		c.end(j, sj.State, sj.Reason, sj.End)
+	case a.Class == federation.ClassNode || a.Class == federation.ClassPreempt:
+		c.event(j, "%s at %s", sj.State, s.Name)
+		c.siteFailure(j, sj.State, sj.Reason)
+	default:
+		c.end(j, sj.State, sj.Reason, sj.End)
+	}
+}
+
+func failureClass(s federation.State) federation.FailureClass {
+	switch s {
+	case federation.NodeFail, federation.BootFail:
+		return federation.ClassNode
+	case federation.Preempted:
+		return federation.ClassPreempt
+	case federation.Completed, federation.Cancelled:
+		return federation.ClassNone
+	}
+	return federation.ClassUser
+}
+
+// cost is what an ended attempt came to: its TRES at the site's prices for as long as it held them. An array's tasks hold
+// the same each.
+func (c *Controller) cost(s *site, j *job, sj federation.SiteJob) federation.Dollars {
+	tres, err := accounting.ParseTRES(sj.TRES)
+	if err != nil {
+		c.log.Error("cost of a job", "job", j.ID, "site", s.Name, "err", err)
+	}
+	if j.size == 0 {
+		return federation.Dollars(accounting.Cost(s.Prices, tres, elapsed(sj.Start, sj.End)))
+	}
+	var sum federation.Dollars
+	for _, t := range j.tasks {
+		t.Cost = federation.Dollars(accounting.Cost(s.Prices, tres, elapsed(t.Start, t.End)))
+		sum += t.Cost
+		c.batch.task(t)
+	}
+	return sum
+}
+
+func elapsed(start, end time.Time) time.Duration {
+	if start.IsZero() || end.Before(start) {
+		return 0
+	}
+	return end.Sub(start)
+}
+
+// takeTasks brings the records of an array's tasks in line with what the site says.
+func (c *Controller) takeTasks(j *job, sj federation.SiteJob) {
+	changed := false
+	for _, st := range sj.Tasks {
+		t := j.tasks[st.Index]
+		if t == nil {
+			if j.tasks == nil {
+				j.tasks = map[int]*federation.Task{}
+			}
+			t = &federation.Task{Job: j.ID, Index: st.Index}
+			j.tasks[st.Index] = t
+		}
+		now := federation.Task{
+			Job: j.ID, Index: st.Index, SiteJobID: st.SiteJobID, State: st.State, Reason: st.Reason, Nodes: st.Nodes,
+			Start: st.Start, End: st.End, ExitStatus: st.ExitStatus, Restarts: st.Restarts, Cost: t.Cost,
+		}
+		if *t != now {
+			*t = now
+			c.batch.task(t)
+			changed = true
+		}
+	}
+	if changed {
+		c.planDirty = true
+		c.dependencyChanged(j)
+	}
+}
+
+// findMissing finds attempts that the site has acknowledged and that its controller does not hold any more.
+func (c *Controller) findMissing(s *site, r federation.JobsReport) {
+	for _, j := range s.jobs {
+		switch {
+		case r.Known[j.ID]:
+			j.lastKnown, j.missing = c.now(), time.Time{}
+		case j.att.State != federation.AttemptIntended && j.missing.IsZero() && r.At.After(j.att.Acked):
+			j.missing = c.now()
+			j.retry = time.Time{}
+		}
+	}
+}
+
+// checkStray deals with a job at a site that is not where the books say: an attempt that was given up and turned up after
+// all. It is cancelled, so that no two copies live. What the books do not know at all is left alone.
+func (c *Controller) checkStray(s *site, j *job, sj federation.SiteJob) {
+	k := strayKey{s.Name, sj.ID}
+	if sj.State.Ended() || sj.FromAccounting {
+		delete(c.stray, k)
+		return
+	}
+	if !strings.HasPrefix(sj.Key, federation.KeyPrefix(c.cfg.Federation)) {
+		if !c.stray[k] {
+			c.stray[k] = true
+			c.log.Warn("a job with an ID of ours that is not ours", "job", sj.ID, "site", s.Name, "key", sj.Key)
+		}
+		return
+	}
+	id, key := sj.ID, sj.Key
+	kind := acted{job: id, what: "cancel stray", copy: &sj}
+	c.call(s, kind, func(ctx context.Context) any {
+		r := kind
+		var attempts []federation.Attempt
+		if attempts, r.err = c.store.Attempts(ctx, id); r.err != nil {
+			return r
+		}
+		for _, a := range attempts {
+			if a.Key == key && a.State.Final() {
+				c.log.Warn("cancel a copy of a job that was given up", "job", id, "site", s.Name, "attempt", a.Number)
+				r.stray, r.err = a.Number, s.driver.Cancel(ctx, id, nil)
+			}
+		}
+		return r
+	})
+}

@@ -1,0 +1,159 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fsub/federation"
+)
+
+// carryOut does what a user asked for, as far as that needs no site; the rest becomes a call. Rights were checked when the
+// request was accepted. A request about a job that has ended meanwhile is done.
+func (c *Controller) carryOut(r federation.Request) {
+	c.batch.done(r.Seq)
+	j := c.jobs[r.Job]
+	if j == nil {
+		return
+	}
+	switch r.Kind {
+	case federation.RequestCancel:
+		if len(r.Tasks) > 0 && j.size > 0 {
+			c.cancelTasks(j, r.Tasks)
+			return
+		}
+		c.cancel(j, r)
+	case federation.RequestHold:
+		c.hold(j, r)
+	case federation.RequestRelease:
+		c.release(j, r)
+	case federation.RequestSignal:
+		c.signal(j, r)
+	}
+}
+
+// cancel ends a job that is at no site at once; otherwise its site is asked until the end is seen. Of a site that is no member any more
+// nobody can ask that: the job waits until it is one again, or until an operator cancels it.
+func (c *Controller) cancel(j *job, r federation.Request) {
+	orphan := j.live() && c.byName[j.att.Site] == nil
+	if j.Cancel && !(orphan && r.Operator) {
+		return
+	}
+	j.Cancel, j.CancelBy = true, r.UID
+	c.event(j, "cancelled by uid %d", r.UID)
+	if orphan && r.Operator {
+		c.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("given up: %s is not in the configuration; what runs there was not stopped", j.att.Site))
+		c.event(j, "%s", j.att.Note)
+	}
+	if !j.live() {
+		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		return
+	}
+	c.batch.job(j)
+	j.cancelAt = c.now()
+}
+
+// cancelTasks takes tasks out of an array. Those of an array that waits here are ended at once.
+func (c *Controller) cancelTasks(j *job, tasks []int) {
+	if j.live() {
+		id, s := j.ID, c.byName[j.att.Site]
+		if s != nil {
+			c.call(s, acted{job: id, what: "cancel"}, func(ctx context.Context) any {
+				return acted{job: id, what: "cancel", err: s.driver.Cancel(ctx, id, tasks)}
+			})
+		}
+		return
+	}
+	indices, err := federation.ArrayIndices(j.Spec.Array)
+	if err != nil {
+		return
+	}
+	now := c.now().UTC()
+	gone := make(map[int]bool, len(tasks))
+	for _, i := range tasks {
+		gone[i] = true
+	}
+	var rest []int
+	for _, i := range indices {
+		if !gone[i] {
+			rest = append(rest, i)
+			continue
+		}
+		t := &federation.Task{Job: j.ID, Index: i, State: federation.Cancelled, End: now}
+		j.tasks[i] = t
+		c.batch.task(t)
+	}
+	if len(rest) == 0 {
+		c.end(j, federation.Cancelled, federation.ReasonNone, now)
+		return
+	}
+	c.narrow(j, rest)
+}
+
+func (c *Controller) hold(j *job, r federation.Request) {
+	if j.State != federation.Pending || j.Held == federation.HeldAdmin && !r.Operator {
+		return
+	}
+	j.Held, j.Reason = federation.HeldUser, federation.ReasonHeldUser
+	if r.Operator {
+		j.Held, j.Reason = federation.HeldAdmin, federation.ReasonHeldAdmin
+	}
+	c.batch.job(j)
+	c.actAtSite(j, "hold", federation.Driver.Hold)
+}
+
+// release lets a held job go. What an operator held, only an operator releases.
+func (c *Controller) release(j *job, r federation.Request) {
+	if j.Held == federation.HeldAdmin && !r.Operator {
+		return
+	}
+	j.Held = federation.NotHeld
+	if j.State == federation.Pending {
+		j.Reason = federation.ReasonPriority
+	}
+	c.batch.job(j)
+	c.planDirty = true
+	c.actAtSite(j, "release", federation.Driver.Release)
+}
+
+// actAtSite asks the site of a live attempt for one of the simple actions.
+func (c *Controller) actAtSite(j *job, what string, do func(federation.Driver, context.Context, federation.JobID) error) {
+	if !j.live() || c.byName[j.att.Site] == nil {
+		return
+	}
+	id, s := j.ID, c.byName[j.att.Site]
+	c.call(s, acted{job: id, what: what}, func(ctx context.Context) any {
+		return acted{job: id, what: what, err: do(s.driver, ctx, id)}
+	})
+}
+
+func (c *Controller) signal(j *job, r federation.Request) {
+	if !j.live() || j.att.State != federation.AttemptStarted {
+		c.event(j, "signal %s dropped: the job does not run", r.Signal.Name)
+		return
+	}
+	c.actAtSite(j, "signal", func(d federation.Driver, ctx context.Context, id federation.JobID) error {
+		return d.Signal(ctx, id, r.Tasks, r.Signal)
+	})
+}
+
+// takeActed notes what a site said to an action. Cancellations are repeated by repair until the end is seen; a hold or a release
+// until the site has answered; a signal is not.
+func (c *Controller) takeActed(s *site, r acted) {
+	if r.err == nil {
+		c.noteStray(s, r)
+		return
+	}
+	if r.copy != nil { // the site reports it only once
+		c.copies = append(c.copies, strayCopy{s, *r.copy, c.now().Add(c.t.CancelEach)})
+	}
+	c.log.Warn(r.what+" at site failed", "job", r.job, "site", s.Name, "err", r.err)
+	j := c.jobs[r.job]
+	switch {
+	case j == nil:
+	case !errors.Is(r.err, federation.ErrUnavailable):
+		c.event(j, "%s refused by %s: %v", r.what, s.Name, r.err)
+	case r.what == "hold" || r.what == "release":
+		j.tellHold, j.tellHoldAt = true, c.now().Add(c.t.CancelEach)
+	}
+}

@@ -1,0 +1,246 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/place"
+)
+
+// view is what the rest of the daemon sees of the controller. It never waits for a round, and a round never waits for it.
+type view struct {
+	sites     atomic.Pointer[viewOfSites]
+	published time.Time
+	behind    bool // something may have changed since, and it was too soon to publish it
+
+	planMu  sync.Mutex
+	planner place.Planner // remembers what the observations mean; a new kind of job is judged by it
+
+	mu      sync.Mutex
+	doneSeq int64         // requests up to this number have been carried out
+	done    chan struct{} // closed when doneSeq grows
+	ended   chan struct{} // closed when a job ends
+}
+
+// viewOfSites are the sites at one time, with what has been judged by them.
+type viewOfSites struct {
+	sites  []*federation.Site
+	judged *judgements
+}
+
+// judgements remember what was said of each kind of job, up to a bound: users choose how many kinds there are.
+type judgements struct {
+	byKey sync.Map // judgeKey -> error
+	n     atomic.Int64
+}
+
+// Bounds of what is remembered: of kinds, and of the text of one.
+const (
+	maxJudgements = 10_000
+	maxJudgedText = 4 << 10
+)
+
+func (j *judgements) full() bool { return j.n.Load() >= maxJudgements }
+
+func (j *judgements) add(k judgeKey, verdict error) {
+	if !j.full() && len(k.spec) <= maxJudgedText {
+		j.byKey.Store(k, verdict)
+		j.n.Add(1)
+	}
+}
+
+func (v *view) init() {
+	v.done, v.ended = make(chan struct{}), make(chan struct{})
+	v.sites.Store(&viewOfSites{judged: &judgements{}})
+}
+
+// publishEvery bounds how often the sites are copied; what is judged by them need not be newer.
+const publishEvery = 200 * time.Millisecond
+
+// publish makes the sites as they are now visible.
+func (c *Controller) publish() {
+	last := c.view.sites.Load()
+	old := last.sites
+	c.view.behind = len(old) == len(c.sites) && c.now().Sub(c.view.published) < publishEvery
+	if c.view.behind {
+		return
+	}
+	c.view.published = c.now()
+	bound := c.boundBySite()
+	next := &viewOfSites{judged: &judgements{}}
+	same := len(old) == len(c.sites)
+	for i, s := range c.sites {
+		copied := s.Site
+		for _, b := range bound[s.Name] {
+			job := *b.Job
+			b.Job = &job
+			copied.Bound = append(copied.Bound, b)
+		}
+		next.sites = append(next.sites, &copied)
+		same = same && old[i].Seen == copied.Seen && old[i].Answering == copied.Answering && old[i].State == copied.State
+	}
+	if same && !last.judged.full() { // judgements do not depend on what is bound
+		next.judged = last.judged
+	}
+	c.view.sites.Store(next)
+	c.metrics.queued(c.queue.len())
+}
+
+func (v *view) settled(done []int64) {
+	if len(done) == 0 {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, seq := range done {
+		v.doneSeq = max(v.doneSeq, seq)
+	}
+	close(v.done)
+	v.done = make(chan struct{})
+}
+
+func (v *view) jobEnded() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	close(v.ended)
+	v.ended = make(chan struct{})
+}
+
+// Wake tells the controller that the store has something new.
+func (c *Controller) Wake() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Sites returns the members of the federation as last published. The values are shared: they are not changed.
+func (c *Controller) Sites() []*federation.Site { return c.view.sites.Load().sites }
+
+// Settled waits until the request seq has been carried out as far as no site is needed, or for at most d.
+func (c *Controller) Settled(ctx context.Context, seq int64, d time.Duration) {
+	timeout := time.After(d)
+	for {
+		c.view.mu.Lock()
+		reached, done := c.view.doneSeq >= seq, c.view.done
+		c.view.mu.Unlock()
+		if reached {
+			return
+		}
+		select {
+		case <-done:
+		case <-timeout:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Changed returns a channel that is closed after the next job has ended.
+func (c *Controller) Changed() <-chan struct{} {
+	c.view.mu.Lock()
+	defer c.view.mu.Unlock()
+	return c.view.ended
+}
+
+// judgeKey is everything of a job that decides whether a site could ever run it. Jobs of one kind share a judgement.
+type judgeKey struct {
+	user string
+	spec string
+}
+
+// Judge reports as *federation.SlurmError why no site can ever run j. It asks no site: a site that does not answer may be
+// able to, unless its last observation says that it is not.
+func (c *Controller) Judge(j *federation.Job) error {
+	if j.Spec.Dependency != "" {
+		if err := c.checkDependency(j); err != nil {
+			return err
+		}
+	}
+	if j.Spec.Array != "" {
+		indices, err := federation.ArrayIndices(j.Spec.Array)
+		if err == nil && indices[len(indices)-1] >= c.cfg.MaxArray {
+			err = fmt.Errorf("array %q: the highest index is %d (max_array_size)", j.Spec.Array, c.cfg.MaxArray-1)
+		}
+		if err != nil {
+			return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2081, Text: "Invalid job array specification", Detail: err.Error()}
+		}
+	}
+	v := c.view.sites.Load()
+	key := keyOf(j)
+	if verdict, ok := v.judged.byKey.Load(key); ok {
+		err, _ := verdict.(error)
+		return err
+	}
+	err := c.judge(v, j)
+	v.judged.add(key, err)
+	return err
+}
+
+func (c *Controller) judge(v *viewOfSites, j *federation.Job) error {
+	c.view.planMu.Lock()
+	d := c.view.planner.Judge(federation.Snapshot{Now: c.now().UTC(), Sites: v.sites}, c.policy, j)
+	c.view.planMu.Unlock()
+	if !d.Impossible() {
+		return nil
+	}
+	if len(v.sites) == 0 {
+		return &federation.SlurmError{Kind: federation.ErrCapacity, Number: 2014, Text: "Requested node configuration is not available", Detail: "no site is configured; add one to the configuration"}
+	}
+	if refusal := place.Refusal(d); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+var errNoDecision = errors.New("placement did not look at the job")
+
+// planFor asks placement about one job alone, on the sites as published.
+func (c *Controller) planFor(v *viewOfSites, j *federation.Job) (federation.Decision, error) {
+	s := federation.Snapshot{Now: c.now().UTC(), Sites: v.sites, Jobs: []*federation.Job{j}}
+	c.view.planMu.Lock()
+	p := c.view.planner.Plan(s, c.policy)
+	c.view.planMu.Unlock()
+	if len(p.Decisions) != 1 {
+		return federation.Decision{}, errNoDecision
+	}
+	return p.Decisions[0], nil
+}
+
+// keyOf drops what does not matter for placement and prints the rest.
+func keyOf(j *federation.Job) judgeKey {
+	s := j.Spec
+	s.Name, s.Comment, s.Dependency, s.Nice, s.Hold = "", "", "", 0, false
+	s.MailType, s.MailUser, s.WorkDir, s.Input, s.Output, s.Error, s.OpenMode, s.Command = "", "", "", "", "", "", "", ""
+	s.Signal, s.Requeue, s.Begin, s.Deadline = nil, nil, time.Time{}, time.Time{}
+	text, err := json.Marshal(s) // not Sprintf: it would print pointers as addresses
+	if err != nil {
+		return judgeKey{user: j.User, spec: err.Error()}
+	}
+	return judgeKey{user: j.User, spec: string(text)}
+}
+
+// Explain says what placement thought of a job when it was bound, or thinks now if it waits.
+func (c *Controller) Explain(j *federation.Job) federation.Decision {
+	if j.Attempt > 0 && (j.Site != "" || j.State.Ended()) {
+		if attempts, err := c.store.Attempts(context.Background(), j.ID); err == nil && len(attempts) > 0 {
+			return attempts[len(attempts)-1].Decision
+		}
+	}
+	d, err := c.planFor(c.view.sites.Load(), j)
+	if err != nil {
+		return federation.Decision{Job: j.ID, Reason: federation.ReasonPriority}
+	}
+	if j.Reason != federation.ReasonNone && !d.Bind {
+		d.Reason = j.Reason
+	}
+	d.Bind = false
+	return d
+}

@@ -1,0 +1,134 @@
+package federation
+
+import (
+	"context"
+	"time"
+
+	"fsub/sbatch"
+)
+
+// Driver is what the controller needs of one site. Every method may be called from several goroutines at once, honours
+// ctx, and returns an error that wraps one of the package's Err values. ErrUnavailable always means: what was asked may
+// or may not have happened.
+type Driver interface {
+	// Observe returns the whole of what the site is now. A part that could not be read makes it an error.
+	Observe(ctx context.Context) (*Observation, error)
+
+	// Submit hands an attempt over and returns once the site has acknowledged it. It is idempotent by (job ID, key): if
+	// the site already has this attempt the receipt says Adopted and nothing new is started. If the ID is taken by
+	// something with another key it returns ErrConflict. After ErrUnavailable call Lookup before Submit again: the job may have
+	// run and left the site's memory; after ErrNotSent that is not needed. ErrInvalid, ErrDenied and ErrCapacity mean that the site has not taken the job.
+	Submit(ctx context.Context, s Submission) (Receipt, error)
+
+	// Jobs returns the federated jobs whose state at the site's controller differs from what mark stands for, and which
+	// ones it knows at all. The zero mark stands for knowing nothing. A failed call changes nothing: use the same mark again.
+	Jobs(ctx context.Context, mark Mark) (JobsReport, error)
+
+	// Lookup returns all that the site knows of one job ID: what the controller holds, else what its accounting recorded.
+	// ErrNotFound: both have answered and neither knows it. If either could not be asked and the other does not settle the
+	// question it is ErrUnavailable.
+	Lookup(ctx context.Context, id JobID) (SiteJob, error)
+
+	// Cancel ends the job, or only the given array tasks. A job that has already ended, or that the site does not know, is no
+	// error: whether it is gone is told by Jobs and Lookup.
+	Cancel(ctx context.Context, id JobID, tasks []int) error
+
+	// Signal sends sig ("USR1", "10") to the job's steps, to its batch shell, or both.
+	Signal(ctx context.Context, id JobID, tasks []int, sig Signal) error
+
+	// Hold and Release act on a job that is pending at the site. ErrNotFound: no such job; ErrConflict: it is not pending.
+	Hold(ctx context.Context, id JobID) error
+	Release(ctx context.Context, id JobID) error
+}
+
+// Limited is implemented by a driver whose site cannot do all that the conformance suite asks for. The suite prints
+// the reasons instead of running those tests.
+type Limited interface {
+	// Limits maps the name of a conformance test to the reason why the site cannot pass it.
+	Limits() map[string]string
+}
+
+// Signal is what scancel --signal, --batch and --full ask for.
+type Signal struct {
+	Name  string `json:"name"`            // "USR1" or a number
+	Batch bool   `json:"batch,omitempty"` // to the batch shell only
+	Full  bool   `json:"full,omitempty"`  // to the batch shell and the steps
+}
+
+// Submission is an attempt with all that the site needs to run it.
+type Submission struct {
+	Job       *Job
+	Payload   sbatch.Payload
+	Key       string
+	Partition string
+	User      SiteUser // at the site
+	// Restarts is how often the job has been requeued by the federation: what SLURM_RESTART_COUNT starts from.
+	Restarts int
+}
+
+// Receipt is a site's acknowledgement. It proves that the site's controller has the job in memory, not that it has
+// saved it: a controller killed within its save window forgets it.
+type Receipt struct {
+	SiteJobID uint32
+	Adopted   bool     // the site had it already
+	Warnings  []string // what the site ignored or remarked
+}
+
+// Mark stands for what a driver has already reported. It is opaque, and of no use to another driver.
+type Mark any
+
+// JobsReport is the site controller's view of the federated jobs.
+type JobsReport struct {
+	At      time.Time // when the request began: a job acknowledged later may be missing
+	Changed []SiteJob
+	Known   map[JobID]bool // every federated job that the controller holds in memory
+	Mark    Mark
+}
+
+// SiteJob is a job as its site sees it. Times are by the site's clock.
+type SiteJob struct {
+	ID    JobID
+	Key   string // "" where the record has none (accounting shows it only when the job ended)
+	State State
+	// FromAccounting: the site's controller does not hold the job; this is what accounting recorded. A State that has not
+	// Ended then means that the controller has lost the job: PENDING before it had started, RUNNING after.
+	FromAccounting bool
+
+	User       string
+	Account    string
+	Partition  string
+	QOS        string
+	Reason     Reason
+	Nodes      string // hostlist
+	NumNodes   int
+	CPUs       int
+	GPUs       int
+	GPUType    string
+	TRES       string // allocated: "cpu=4,mem=4000M,node=1,billing=4,gres/gpu=4"
+	Submit     time.Time
+	Eligible   time.Time
+	Start      time.Time // zero: has not started. While PENDING, never an estimate
+	End        time.Time // zero: has not ended
+	Limit      time.Duration
+	ExitStatus int32
+	Restarts   int
+	Priority   int64
+	Output     string
+
+	// Tasks are the tasks of an array that have a record of their own. PendingTasks are the others, as Slurm writes them
+	// ("2-5,7"): not started yet. For an array State is the summary: PENDING until a task starts, ended when all have.
+	Tasks        []SiteTask
+	PendingTasks string
+}
+
+// SiteTask is one task of an array at its site.
+type SiteTask struct {
+	Index      int
+	SiteJobID  uint32
+	State      State
+	Reason     Reason
+	Nodes      string
+	Start, End time.Time
+	ExitStatus int32
+	Restarts   int
+}

@@ -1,0 +1,46 @@
+package federation
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The errors that callers act on. Each has one policy in the controller; all others are treated as ErrUnavailable.
+var (
+	// ErrInvalid: the request can never be right (bad option, bad value). The job fails, the reason goes to the user.
+	ErrInvalid = errors.New("invalid request")
+	// ErrDenied: this user, account or token may not do that at this site. The site is not viable for the job.
+	ErrDenied = errors.New("denied")
+	// ErrCapacity: the site cannot run it now or ever, as it stands; another site may. Next site, or wait.
+	ErrCapacity = errors.New("no capacity")
+	// ErrUnavailable: no answer, or none that proves anything. What was asked may or may not have happened: keep the
+	// state, back off, show the age.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrNotFound: the site (or the store) answered in full and does not know the thing.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict: the name or ID is taken by something that is not ours, or the state has changed meanwhile.
+	ErrConflict = errors.New("conflict")
+)
+
+// ErrNotSent is the one kind of ErrUnavailable that proves something: the request never left, so nothing of it can have
+// happened (connection refused, no route, the site's API could not reach its controller).
+var ErrNotSent = fmt.Errorf("%w: not sent", ErrUnavailable)
+
+// SlurmError carries Slurm's own number and sentence beside one of the errors above, so that a command can say
+// what sbatch or scancel would have said. It wraps Kind.
+type SlurmError struct {
+	Kind   error  // one of the Err values above
+	Number int    // Slurm's error number, 0 if it gave none (2014, 2045, ...)
+	Said   string // what slurmctld says to the user before its sentence, if anything: "invalid partition specified: x"
+	Text   string // Slurm's sentence: "Requested node configuration is not available"
+	Detail string // what was asked and of whom; may be empty
+}
+
+func (e *SlurmError) Error() string {
+	if e.Detail == "" {
+		return e.Text
+	}
+	return e.Text + ": " + e.Detail
+}
+
+func (e *SlurmError) Unwrap() error { return e.Kind }

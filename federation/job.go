@@ -1,0 +1,96 @@
+package federation
+
+import (
+	"strconv"
+	"time"
+
+	"fsub/sbatch"
+)
+
+// JobID is the number that fsub prints and that the job has at its site, in SLURM_JOB_ID and in slurm-%j.out.
+// IDs come from a range that no site's own counter reaches.
+type JobID uint32
+
+func (id JobID) String() string { return strconv.FormatUint(uint64(id), 10) }
+
+// The default range of federated job IDs. Slurm's REST API refuses IDs from 2^26-1 upward.
+const (
+	FirstJobID JobID = 30_000_000
+	LastJobID  JobID = 67_108_862
+)
+
+// SiteName names one member of the federation: "alpha".
+type SiteName string
+
+// Job is what a user asked for, with all that is known of it so far. The script and its environment are apart, in
+// the store ([Store.Payload]). Times are UTC; the zero time means "not yet".
+type Job struct {
+	ID   JobID
+	User string // the caller's name on this machine
+	UID  uint32
+	GID  uint32
+	Spec sbatch.Spec
+
+	State    State
+	Reason   Reason // why it is PENDING, or why it ended badly
+	Priority int64  // higher first; ties go to the lower ID
+	Held     Hold
+
+	// Cancel is set once a cancellation was accepted; the job ends as CANCELLED when no attempt of it is left alive.
+	Cancel   bool
+	CancelBy uint32 // uid of who asked
+
+	Submit time.Time
+	Start  time.Time // of the newest attempt
+	End    time.Time
+
+	// Where the newest attempt is or was. Empty while the job waits in the federation's queue.
+	Attempt   int // number of the newest attempt, from 1; 0: none yet
+	Site      SiteName
+	Partition string
+	Nodes     string // hostlist
+	Account   string // the account it runs under at its site, once known
+
+	ExitStatus int32 // as wait(2) gives it: exit code << 8 | signal
+	Restarts   int   // how often it was requeued, over all sites
+	Cost       Dollars
+
+	SubmitHost string
+	Rev        int64 // changes with every write; orders changes within one store
+}
+
+// Dollars is an amount of money in US dollars.
+type Dollars float64
+
+// Hold says who holds a pending job. Slurm's reasons are JobHeldUser and JobHeldAdmin.
+type Hold string
+
+const (
+	NotHeld   Hold = ""
+	HeldUser  Hold = "user"
+	HeldAdmin Hold = "admin" // only an operator releases it
+)
+
+// Task is one task of a job array that has started or ended, or that was cancelled before it started. Tasks that
+// merely wait have no record of their own: they are what Spec.Array names and no Task does.
+type Task struct {
+	Job        JobID
+	Index      int
+	SiteJobID  uint32 // the site's own number of this task, not unique over sites
+	State      State
+	Reason     Reason
+	Nodes      string
+	Start, End time.Time
+	ExitStatus int32
+	Restarts   int
+	Cost       Dollars
+}
+
+// Event is one line of a job's history: why it moved, what was lost, who cancelled it. People read it in
+// "fed job show".
+type Event struct {
+	Job     JobID
+	Attempt int // 0: about the job as a whole
+	At      time.Time
+	Text    string
+}

@@ -1,0 +1,181 @@
+package place
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+)
+
+// fleet is sites of like nodes: 96 CPUs, 1 TiB, 8 GPUs each.
+func fleet(sites, nodes int) []*federation.Site {
+	var all []*federation.Site
+	for s := range sites {
+		obs := &federation.Observation{At: time.Unix(1e9, 0)}
+		part := federation.Partition{Name: "main", Default: true, Up: true, State: "UP"}
+		for n := range nodes {
+			name := fmt.Sprintf("s%02dn%05d", s, n)
+			part.Nodes = append(part.Nodes, name)
+			obs.Nodes = append(obs.Nodes, federation.Node{
+				Name: name, State: []string{"IDLE"}, CPUs: 96, Mem: 1 << 20, Threads: 1, Partitions: []string{"main"},
+				GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 8}},
+			})
+		}
+		obs.Partitions = []federation.Partition{part}
+		site := &federation.Site{
+			Name: federation.SiteName(fmt.Sprintf("s%02d", s)), State: federation.FedActive, Answering: true, Seen: obs,
+			Prices: accounting.Prices{"gres/gpu:h100": 2 + 0.01*float64(s)},
+		}
+		site.Pools = Pools(site.Name, obs)
+		all = append(all, site)
+	}
+	return all
+}
+
+// gpuJob asks for nodes with gpus each, 11 CPUs and 100 GiB to a GPU.
+func gpuJob(id, user, nodes, gpus int, limit time.Duration) *federation.Job {
+	j := &federation.Job{ID: federation.JobID(id), User: fmt.Sprintf("user%d", user), State: federation.Pending}
+	j.Spec.MinNodes, j.Spec.MaxNodes, j.Spec.CPUsPerTask = nodes, nodes, 11*gpus
+	j.Spec.GPUsPerNode = fmt.Sprintf("h100:%d", gpus)
+	j.Spec.MemPerGPU = 100 << 10
+	j.Spec.TimeLimit = limit
+	return j
+}
+
+// mixed is the GPUMIX workload: 70% one GPU, 6% two, 8% four, 12% eight, and gangs of whole nodes.
+func mixed(n int) []*federation.Job {
+	jobs := make([]*federation.Job, 0, n)
+	for i := range n {
+		nodes, gpus := 1, 8
+		switch r := i * 7919 % 1000; {
+		case r < 700:
+			gpus = 1
+		case r < 760:
+			gpus = 2
+		case r < 840:
+			gpus = 4
+		case r < 960:
+		case r < 980:
+			nodes = 2
+		case r < 990:
+			nodes = 4
+		case r < 998:
+			nodes = 8
+		default:
+			nodes = 16
+		}
+		jobs = append(jobs, gpuJob(i+1, i%10, nodes, gpus, time.Hour))
+	}
+	return jobs
+}
+
+func benchPlan(b *testing.B, sites []*federation.Site, jobs []*federation.Job) {
+	s := federation.Snapshot{Now: time.Unix(1e9, 0), Sites: sites, Jobs: jobs}
+	p := DefaultPolicy()
+	p.MaxLook, p.MaxBind = len(jobs), len(jobs)
+	var planner Planner
+	runtime.GC() // the workload is garbage of ours, not of the plan
+	planner.Plan(federation.Snapshot{Now: s.Now, Sites: sites}, p)
+	b.ReportAllocs()
+	placed, looked := 0, 0
+	for b.Loop() {
+		placed, looked = 0, 0
+		plan := planner.Plan(s, p)
+		for i := range plan.Decisions {
+			if plan.Decisions[i].Bind {
+				placed += jobs[i].Spec.MinNodes
+			}
+		}
+		looked = len(plan.Decisions)
+	}
+	perRun := b.Elapsed().Seconds() / float64(b.N)
+	b.ReportMetric(float64(placed)/perRun, "placements/s")
+	b.ReportMetric(float64(looked)/perRun, "looked/s")
+	b.ReportMetric(float64(placed), "placed")
+}
+
+// WAVE-N: N nodes of 8 GPUs, 8 N jobs of one GPU, all at once. Bare arrays do 8 to 10 million a second; Armada 18,000.
+func BenchmarkWave10000(b *testing.B) {
+	jobs := make([]*federation.Job, 80_000)
+	for i := range jobs {
+		jobs[i] = gpuJob(i+1, i%10, 1, 1, time.Hour)
+	}
+	b.Run("1x10000", func(b *testing.B) { benchPlan(b, fleet(1, 10_000), jobs) })
+	b.Run("10x1000", func(b *testing.B) { benchPlan(b, fleet(10, 1000), jobs) })
+}
+
+func BenchmarkGPUMix10000(b *testing.B) {
+	b.Run("10x1000-100k", func(b *testing.B) { benchPlan(b, fleet(10, 1000), mixed(100_000)) })
+	b.Run("10x1000-1M", func(b *testing.B) { benchPlan(b, fleet(10, 1000), mixed(1_000_000)) })
+}
+
+// A round when next to nothing is free: what the controller does most of the time.
+func BenchmarkFull(b *testing.B) {
+	sites := fleet(10, 1000)
+	for _, s := range sites {
+		for i := range s.Seen.Nodes {
+			n := &s.Seen.Nodes[i]
+			n.CPUsUsed, n.MemUsed, n.GRES[0].Used = 88, 800<<10, 8
+			end := time.Unix(1e9, 0).Add(time.Duration(i%600) * time.Minute)
+			for range 8 {
+				s.Seen.Running = append(s.Seen.Running, federation.RunningJob{
+					End: end, Nodes: []string{n.Name}, CPUs: 11, Mem: 100 << 10, GRES: []federation.GRES{{Name: "gpu", Type: "h100", Used: 1}},
+				})
+				end = end.Add(7 * time.Minute)
+			}
+		}
+	}
+	benchPlan(b, sites, mixed(100_000))
+}
+
+// One job alone, as "fed explain" and every new kind of job that is submitted ask.
+func BenchmarkOneJob(b *testing.B) {
+	jobs := mixed(1)
+	b.Run("2x6", func(b *testing.B) { benchPlan(b, fleet(2, 6), jobs) })
+	b.Run("10x1000", func(b *testing.B) { benchPlan(b, fleet(10, 1000), jobs) })
+	b.Run("judge-10x1000", func(b *testing.B) {
+		s := federation.Snapshot{Now: time.Unix(1e9, 0), Sites: fleet(10, 1000)}
+		var k Planner
+		k.Judge(s, Policy{}, jobs[0])
+		for b.Loop() {
+			k.Judge(s, Policy{}, jobs[0])
+		}
+	})
+}
+
+func BenchmarkModel(b *testing.B) {
+	sites := fleet(1, 10_000)
+	for b.Loop() {
+		newModel(sites[0])
+	}
+}
+
+// A thousand users with a hundred shapes each, at a hundred sites: what it costs to find out who can run where.
+func BenchmarkManyShapes(b *testing.B) {
+	jobs := make([]*federation.Job, 20_000)
+	for i := range jobs {
+		jobs[i] = gpuJob(i+1, i%1000, 1, 1+i/1000%8, time.Duration(1+i%100)*time.Hour)
+	}
+	benchPlan(b, fleet(100, 1000), jobs)
+}
+
+func BenchmarkPools(b *testing.B) {
+	sites := fleet(1, 10_000)
+	for b.Loop() {
+		Pools("s", sites[0].Seen)
+	}
+}
+
+// The size that the whole is made for: 100 sites of 10,000 nodes, a million jobs that wait. It wants 4 GB: ask for it by
+// name, -bench Largest.
+func BenchmarkLargest(b *testing.B) {
+	if f := flag.Lookup("test.bench"); f == nil || f.Value.String() != "Largest" {
+		b.Skip("not asked for by name")
+	}
+	sites, jobs := fleet(100, 10_000), mixed(1_000_000)
+	b.Run("idle", func(b *testing.B) { benchPlan(b, sites, jobs) })
+}

@@ -1,0 +1,126 @@
+package place
+
+import (
+	"strings"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+)
+
+// candidate is a pool that can run the jobs of a shape, with all of its price that does not depend on when.
+type candidate struct {
+	site *siteState
+	group
+	pool int      // the first of the group: for what all of them share
+	name string   // "main/h100", "main/h100+a100"
+	curs []cursor // one for each of fits
+	keys []fitKey // one for each of fits
+
+	limit time.Duration // sbatch.Unlimited or what the job may run here
+	run   time.Duration // expected
+	term  federation.Term
+	gpus  int
+	gpu   string // type of the GPUs
+	room  int    // units that the pool's nodes hold when nothing else runs
+	tie   uint64
+	tres  accounting.TRES
+
+	wasteful bool // nodes with GPUs for a job without: last among equals
+
+	// What later found out, and when: it holds until another job claims nodes of the site.
+	asked    bool
+	changes  int
+	start    int64
+	startFit int
+}
+
+func (pl *planner) newCandidate(a *ask, st *siteState, g group) *candidate {
+	c := &candidate{site: st, group: g, pool: g.pools[0], curs: make([]cursor, len(g.fits)), keys: make([]fitKey, len(g.fits))}
+	var cells []int32
+	for i, p := range g.pools {
+		cells = append(cells, st.model.cellsOf[p]...)
+		name := st.model.pools[p].Name
+		if i > 0 {
+			_, name, _ = strings.Cut(name, "/")
+			name = "+" + name
+		}
+		c.name += name
+	}
+	for i := range g.fits {
+		c.curs[i] = cursor{cells: cells, at: make([]*[maxBucket + 1]int32, len(cells))}
+	}
+	c.tie = st.tie(c.pool, pl.s.Seed)
+	c.price(a, &pl.policy)
+	c.wasteful = c.gpus == 0 && len(st.model.cells[cells[0]].gpus) > 0
+	return c
+}
+
+// moment is when a candidate could run a job, as the plan stands.
+type moment struct {
+	start int64 // Unix seconds; never if nothing says when
+	fit   int   // which of the candidate's fits
+	nodes []int32
+	units int // how many can start now
+	wait  time.Duration
+	total federation.Dollars
+}
+
+// now reports whether at least one unit can start at once.
+func (at *moment) now() bool { return at.units > 0 }
+
+// moment finds out when a candidate could run a job, and what that comes to.
+func (c *candidate) moment(a *ask, pl *planner) moment {
+	free := c.site.capacity()
+	at := moment{start: never}
+	for i := range c.fits {
+		if nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(pl.now, c.limit)); nodes != nil {
+			at = moment{start: pl.now, fit: i, nodes: nodes, units: 1}
+			break
+		}
+	}
+	if at.now() {
+		if a.width > 1 {
+			at.units = free.countNow(&c.curs[at.fit], &c.fits[at.fit], a.width, endAt(pl.now, c.limit))
+		}
+	} else {
+		at.start, at.fit = c.later(free)
+	}
+	c.weigh(&at, a, pl)
+	return at
+}
+
+// later is when a candidate that cannot run a job now can, and by which of its fits.
+func (c *candidate) later(free *capacity) (start int64, fit int) {
+	if c.asked && c.changes == free.changes {
+		return c.start, c.startFit
+	}
+	start = never
+	for i := range c.fits {
+		if c.keys[i].pools == 0 {
+			c.keys[i] = keyOf(c.pool, len(c.pools), &c.fits[i])
+		}
+		if t := free.estimate(&c.curs[i], &c.fits[i], c.keys[i], c.limit); t < start {
+			start, fit = t, i
+		}
+	}
+	c.asked, c.changes, c.start, c.startFit = true, free.changes, start, fit
+	return start, fit
+}
+
+// commit starts up to units of a job at a candidate and returns how many it started.
+func (c *candidate) commit(at *moment, units int, pl *planner) int {
+	free, f, end := c.site.capacity(), &c.fits[at.fit], endAt(pl.now, c.limit)
+	started := 0
+	for nodes := at.nodes; nodes != nil; {
+		for _, n := range nodes {
+			free.place(n, f, end)
+		}
+		started++
+		if started == units {
+			break
+		}
+		nodes = free.startNow(&c.curs[at.fit], f, end)
+	}
+	return started
+}

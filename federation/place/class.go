@@ -1,0 +1,96 @@
+package place
+
+import (
+	"fmt"
+	"strings"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// who is all of a job that its rights depend on.
+type who struct{ user, account, qos, reservation string }
+
+// recentClass is one entry of a small table in front of the map of classes.
+type recentClass struct {
+	who   who
+	class int
+}
+
+// classOf numbers the users of one plan by their rights: jobs of one class are judged alike at every site. So a shape is
+// worked out once and not once for each of a thousand users. Classes count from 1.
+func (pl *planner) classOf(job *federation.Job) int {
+	w := who{job.User, job.Spec.Account, job.Spec.QOS, job.Spec.Reservation}
+	near := &pl.known[w.hint()%uint(len(pl.known))]
+	if near.class > 0 && near.who == w {
+		return near.class
+	}
+	class, ok := pl.classes[w]
+	if !ok {
+		name := pl.rights(job)
+		if class, ok = pl.named[name]; !ok {
+			class = len(pl.named) + 1
+			pl.named[name] = class
+		}
+		pl.classes[w] = class
+	}
+	near.who, near.class = w, class
+	return class
+}
+
+// classOfMore numbers the less usual things that jobs ask for: equal ones have the same number, nothing is 0.
+func (pl *planner) classOfMore(m *sbatch.More) int {
+	if m == nil {
+		return 0
+	}
+	class, ok := pl.mores[*m]
+	if !ok {
+		class = len(pl.mores) + 1
+		pl.mores[*m] = class
+	}
+	return class
+}
+
+func (w *who) hint() uint {
+	h := uint(len(w.user))
+	for i := range len(w.user) {
+		h = h*31 + uint(w.user[i])
+	}
+	return h*31 + uint(len(w.account)+len(w.qos)*7)
+}
+
+// rights spells out what the sites make of a user. Where a site's answer names the user, the user's name is in it.
+func (pl *planner) rights(job *federation.Job) string {
+	var b strings.Builder
+	if job.Spec.Reservation != "" {
+		b.WriteString(job.User)
+	}
+	for i, st := range pl.sites {
+		if st.model == nil {
+			continue
+		}
+		limited := false // partitions ask for the account
+		for p := range st.model.obs.Partitions {
+			part := &st.model.obs.Partitions[p]
+			limited = limited || len(part.AllowAccounts)+len(part.DenyAccounts) > 0
+		}
+		if st.model.obs.Associations == nil {
+			if limited || job.Spec.Reservation != "" {
+				fmt.Fprintf(&b, "|%d %s", i, job.Spec.Account)
+			}
+			continue
+		}
+		access := accessOf(st.site, job)
+		if access.refusal != nil {
+			fmt.Fprintf(&b, "|%d %s", i, access.refusal.detail)
+			continue
+		}
+		fmt.Fprintf(&b, "|%d %s", i, access.account)
+		for _, as := range st.model.obs.Associations[userAt(st.site, job.User)] {
+			if as.Account == access.account && (as.Partition != "" || job.Spec.QOS != "") {
+				fmt.Fprintf(&b, " %s %s %s", job.User, as.Partition, as.QOS)
+			}
+		}
+	}
+	return b.String()
+}

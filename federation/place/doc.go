@@ -1,0 +1,17 @@
+// Package place decides where jobs run: [Plan] looks at a [federation.Snapshot] and gives every job it looked at a
+// [federation.Decision] with all the offers and rejections that led to it. It reads nothing but its arguments; equal
+// arguments give equal plans.
+//
+// How a plan comes about, and where to read:
+//
+//   - model.go: what one [federation.Observation] means: pools, cells of like nodes, what falls free when. Never changes.
+//   - ask.go, gres.go, constraint.go: what a job asks for; fit.go: what that comes to in one pool.
+//   - filter.go, group.go: which pools can run a job at all, or why not.
+//   - capacity.go: what is free while a plan is being made; timeline.go: when enough will be.
+//   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars.
+//   - plan.go: jobs in order of priority; shape.go, class.go: what jobs that ask for the same share.
+//   - explain.go, refusal.go: a decision in words, for people and for sbatch.
+//
+// It does not hand jobs to sites, and does not choose their nodes: those are the site's. The nodes it counts with are a
+// model of what the site will do.
+package place

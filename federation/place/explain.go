@@ -1,0 +1,125 @@
+package place
+
+import (
+	"fmt"
+	"strings"
+
+	"fsub/federation"
+)
+
+// reasons in the order of the filters: a pool that was refused for a later one came nearer to running the job.
+var reasons = []federation.Reason{
+	federation.ReasonUnsupported, federation.ReasonPartition, federation.ReasonUnknownUser, federation.ReasonAccount,
+	federation.ReasonQOS, federation.ReasonReservation, federation.ReasonPartitionTime, federation.ReasonPartitionNodes,
+	federation.ReasonGRES, federation.ReasonBadConstraints, federation.ReasonReqNodeNotAvail, federation.ReasonRefused,
+	federation.ReasonSiteDrain, federation.ReasonSiteUnavailable, federation.ReasonPartitionDown,
+}
+
+// rank tells how near a rejection came.
+func rank(r *federation.Rejection) int {
+	if r.Never && r.Reason == federation.ReasonSiteUnavailable {
+		return -1 // refuses our token: nothing is known of what it has
+	}
+	for i, reason := range reasons {
+		if reason == r.Reason {
+			return i
+		}
+	}
+	return len(reasons)
+}
+
+// nearest is the rejection that came nearest to running the job, of those that may pass if any may; nil if there is none.
+func nearest(rejections []federation.Rejection) *federation.Rejection {
+	var best *federation.Rejection
+	for i := range rejections {
+		r := &rejections[i]
+		if r.Detail == notAsked && r.Never && best != nil {
+			continue
+		}
+		if best == nil || best.Never && !r.Never || best.Never == r.Never && rank(r) > rank(best) {
+			best = r
+		}
+	}
+	return best
+}
+
+// waitReason is why a job waits that no pool can run now.
+func waitReason(rejections []federation.Rejection) federation.Reason {
+	if r := nearest(rejections); r != nil {
+		return r.Reason
+	}
+	return federation.ReasonSiteUnavailable // there are no sites at all
+}
+
+// Explain puts a decision into words, the same for equal decisions: where the job goes and what that comes to, the second
+// choice, and why not elsewhere.
+//
+//	job 30004711 -> rhein   $41.20 = run 38.10 (8 x h100 x 2.10 h at $2.27/h) + wait 3.10 (12 min)
+//	  second: weser  $47.75   starts now: run 47.75 (8 x a100 x 3.40 h at $1.76/h)
+//	  not viable: elbe (ReqNodeNotAvail: 4 nodes under one switch, largest leaf has 3), oder (FedSiteDrain: FedState is DRAIN)
+func Explain(job *federation.Job, d federation.Decision) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "job %s ", job.ID)
+	switch {
+	case d.Bind:
+		b.WriteString("-> " + offerText(&d.Offers[0], "", " = "))
+	case len(d.Offers) > 0:
+		fmt.Fprintf(&b, "waits (%s) for %s", d.Reason, offerText(&d.Offers[0], "", " = "))
+	case d.Impossible() && len(d.Rejections) > 0:
+		b.WriteString("cannot run anywhere")
+	default:
+		fmt.Fprintf(&b, "waits (%s)", d.Reason)
+	}
+	b.WriteByte('\n')
+	for i := 1; i < len(d.Offers); i++ {
+		label := "  then:   "
+		if i == 1 {
+			label = "  second: "
+		}
+		o := &d.Offers[i]
+		when := ""
+		if o.Wait == 0 {
+			when = "starts now: "
+		}
+		b.WriteString(label + offerText(o, when, "   ") + "\n")
+	}
+	if text := rejectionsText(d.Rejections); text != "" {
+		b.WriteString("  not viable: " + text + "\n")
+	}
+	return b.String()
+}
+
+// offerText is "rhein main/h100   $41.20 = run 38.10 (...) + wait 2.60 (...)".
+func offerText(o *federation.Offer, when, sep string) string {
+	terms := make([]string, len(o.Terms))
+	for i, t := range o.Terms {
+		terms[i] = fmt.Sprintf("%s %s", t.Name, moneyText(float64(t.Amount)))
+		if t.Detail != "" {
+			terms[i] += " (" + t.Detail + ")"
+		}
+	}
+	return fmt.Sprintf("%s %s  $%s%s%s%s", o.Site, o.Pool, moneyText(float64(o.Total)), sep, when, strings.Join(terms, " + "))
+}
+
+// rejectionsText lists the rejections but for partitions that nobody asked for.
+func rejectionsText(rejections []federation.Rejection) string {
+	var texts []string
+	for i := range rejections {
+		r := &rejections[i]
+		if r.Detail == notAsked {
+			continue
+		}
+		texts = append(texts, fmt.Sprintf("%s (%s: %s)", whereText(r), r.Reason, r.Detail))
+	}
+	return strings.Join(texts, ", ")
+}
+
+func whereText(r *federation.Rejection) string {
+	switch {
+	case r.Pool != "":
+		return string(r.Site) + " " + r.Pool
+	case r.Partition != "":
+		return string(r.Site) + " " + r.Partition
+	}
+	return string(r.Site)
+}

@@ -1,0 +1,165 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// access is what a user is at a site.
+type access struct {
+	account string // that the job would be charged to; "" if only the site knows
+	refusal *refusal
+}
+
+// accessOf tells whether the job's user may run at the site at all, and under which account.
+func accessOf(site *federation.Site, job *federation.Job) access {
+	account := job.Spec.Account
+	if site.Seen.Associations == nil {
+		return access{account: account}
+	}
+	user := userAt(site, job.User)
+	all := site.Seen.Associations[user]
+	if len(all) == 0 {
+		return access{refusal: forGood(federation.ReasonUnknownUser, "no user %s in its accounting", user)}
+	}
+	if account == "" {
+		account = all[0].Account
+		for _, as := range all {
+			if as.Default {
+				account = as.Account
+				break
+			}
+		}
+	}
+	for _, as := range all {
+		if as.Account == account {
+			return access{account: account}
+		}
+	}
+	return access{refusal: forGood(federation.ReasonAccount, "user %s has no account %s", user, account)}
+}
+
+// userAt is the name of a user at a site.
+func userAt(site *federation.Site, user string) string {
+	if u, ok := site.Users[user]; ok && u.Name != "" {
+		return u.Name
+	}
+	return user
+}
+
+// siteRefusal is why a whole site cannot take the job, nil if it may.
+func siteRefusal(site *federation.Site) *refusal {
+	switch {
+	case site.State != federation.FedActive:
+		return &refusal{reason: federation.ReasonSiteDrain, detail: "FedState is " + string(site.State)}
+	case site.Seen == nil:
+		detail := "not seen yet"
+		if site.Error != "" {
+			detail += ": " + site.Error
+		}
+		// One whose token is refused has answered: it will not run the job unless somebody acts.
+		return &refusal{reason: federation.ReasonSiteUnavailable, detail: detail, never: site.Denied}
+	case !site.Answering:
+		detail := "does not answer"
+		if site.Error != "" {
+			detail += ": " + site.Error
+		}
+		return &refusal{reason: federation.ReasonSiteUnavailable, detail: detail}
+	}
+	return nil
+}
+
+// partRefusal judges a partition for a job, by all that does not depend on the pool's nodes.
+func partRefusal(site *federation.Site, part *federation.Partition, job *federation.Job, a *ask, who access) *refusal {
+	switch {
+	case len(a.partitions) == 0 && !part.Default || len(a.partitions) > 0 && !slices.Contains(a.partitions, part.Name):
+		return forGood(federation.ReasonPartition, notAsked)
+	case !part.Up:
+		return &refusal{reason: federation.ReasonPartitionDown, detail: "partition is " + part.State}
+	}
+	if no := accountRefusal(site, part, job, who); no != nil {
+		return no
+	}
+	if no := reservationRefusal(site, job, who); no != nil {
+		return no
+	}
+	limit := a.limit(part.DefaultTime, part.MaxTime)
+	if a.spec.TimeMin > 0 {
+		limit = min(limit, a.spec.TimeMin)
+	}
+	if part.MaxTime > 0 && part.MaxTime != sbatch.Unlimited && limit > part.MaxTime {
+		return forGood(federation.ReasonPartitionTime, "asks for %s, partition allows %s", shortTime(limit), shortTime(part.MaxTime))
+	}
+	if part.MaxNodes > 0 && a.minNodes > part.MaxNodes {
+		return forGood(federation.ReasonPartitionNodes, "asks for %d nodes, partition allows %d", a.minNodes, part.MaxNodes)
+	}
+	if part.MinNodes > 0 && a.maxNodes > 0 && a.maxNodes < part.MinNodes {
+		return forGood(federation.ReasonPartitionNodes, "asks for %d nodes, partition wants %d", a.maxNodes, part.MinNodes)
+	}
+	return nil
+}
+
+func accountRefusal(site *federation.Site, part *federation.Partition, job *federation.Job, who access) *refusal {
+	if who.account != "" {
+		if len(part.AllowAccounts) > 0 && !slices.Contains(part.AllowAccounts, who.account) || slices.Contains(part.DenyAccounts, who.account) {
+			return forGood(federation.ReasonAccount, "account %s may not use the partition", who.account)
+		}
+	}
+	user := userAt(site, job.User)
+	associated, qosFound, qosListed := site.Seen.Associations == nil, false, false
+	for _, as := range site.Seen.Associations[user] {
+		if as.Account == who.account && (as.Partition == "" || as.Partition == part.Name) {
+			associated = true
+			qosListed = qosListed || len(as.QOS) > 0
+			qosFound = qosFound || slices.Contains(as.QOS, job.Spec.QOS)
+		}
+	}
+	switch {
+	case !associated:
+		return forGood(federation.ReasonAccount, "user %s has no account %s in the partition", user, who.account)
+	case job.Spec.QOS == "":
+		return nil
+	case qosListed && !qosFound:
+		return forGood(federation.ReasonQOS, "user %s may not use QOS %s", user, job.Spec.QOS)
+	case len(part.AllowQOS) > 0 && !slices.Contains(part.AllowQOS, job.Spec.QOS):
+		return forGood(federation.ReasonQOS, "partition does not allow QOS %s", job.Spec.QOS)
+	}
+	return nil
+}
+
+func reservationRefusal(site *federation.Site, job *federation.Job, who access) *refusal {
+	name := job.Spec.Reservation
+	if name == "" {
+		return nil
+	}
+	user := userAt(site, job.User)
+	for i := range site.Seen.Reservations {
+		r := &site.Seen.Reservations[i]
+		if r.Name != name {
+			continue
+		}
+		open := len(r.Users) == 0 && len(r.Accounts) == 0
+		if !open && !slices.Contains(r.Users, user) && !slices.Contains(r.Accounts, who.account) {
+			return forGood(federation.ReasonReservation, "%s may not use reservation %s", user, name)
+		}
+		return nil
+	}
+	return forGood(federation.ReasonReservation, "no reservation %s", name)
+}
+
+// shortTime prints a time limit as Slurm does.
+func shortTime(d time.Duration) string {
+	if d == sbatch.Unlimited {
+		return "UNLIMITED"
+	}
+	s := int64(d.Seconds())
+	clock := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)
+	if days := s / 86400; days > 0 {
+		return fmt.Sprintf("%d-%s", days, clock)
+	}
+	return clock
+}

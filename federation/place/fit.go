@@ -1,0 +1,290 @@
+package place
+
+import (
+	"fmt"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// fit is what a job takes in a pool: nodes of them, each with so much. A job that says only how many tasks it has may fit
+// in several ways, on few nodes or on many.
+type fit struct {
+	nodes    int
+	cpu, mem int32 // at least; of whole nodes it takes all CPUs
+	gres     []want
+	gpus     int  // of the whole job
+	whole    bool // the nodes must be idle, and run nothing else then
+	leaves   int  // at most so many leaf switches; 0: any number
+
+	reservation string
+	include     []int32
+	exclude     map[int32]bool
+}
+
+// want is an amount of GRES on each node, of one kind (slot) or, where the job does not care, of several.
+type want struct {
+	slots []int32
+	count int32
+	kinds []int32 // if the job does not care: all slots of the name at the site
+}
+
+// refusal is a filter's no.
+type refusal struct {
+	reason federation.Reason
+	detail string
+	never  bool
+	short  int // the pool has only so many of the nodes that the job wants; other pools of the partition may have the rest
+}
+
+// forGood is a no that stays, as the site is configured.
+func forGood(reason federation.Reason, format string, args ...any) *refusal {
+	return &refusal{reason: reason, detail: fmt.Sprintf(format, args...), never: true}
+}
+
+// The beginnings of details that [Refusal] tells apart, because Slurm has another sentence for them.
+const (
+	noSuchGRES    = "no GRES "
+	noPartition   = "no partition "
+	memoryOnANode = " MiB of memory on a node"
+	noSuchFeature = "no node has feature "
+	noSuchNode    = "no node "
+	bothLists     = "wanted and excluded at once: node "
+	tooFewCPUs    = "too few CPUs: "
+	notAsked      = "not asked for"
+)
+
+// fits works out how a job could run in a pool by its configured size alone, in the order of how few nodes it takes, or says
+// why it cannot.
+func (m *model) fits(a *ask, pool int) ([]fit, *refusal) {
+	shape, part := &m.pools[pool].Shape, m.parts[pool]
+	perNode, no := m.tasksThatFit(a, shape, part)
+	if no != nil {
+		return nil, no
+	}
+	least, most := a.nodeBounds(shape, perNode)
+	if a.maxNodes > 0 && least > a.maxNodes {
+		return nil, forGood(federation.ReasonReqNodeNotAvail, "takes %s, asked for at most %d", nodesText(least), a.maxNodes)
+	}
+	var fits []fit
+	var first *refusal
+	for _, n := range spread(least, most) {
+		f, no := m.fitOn(a, pool, n)
+		if no == nil {
+			fits = append(fits, f)
+		} else if first == nil {
+			first = no
+		}
+	}
+	if len(fits) == 0 {
+		return nil, first
+	}
+	return fits, nil
+}
+
+// nodeBounds are the fewest and the most nodes of a pool that a job can use, when perNode of its tasks fit on one.
+func (a *ask) nodeBounds(shape *federation.Node, perNode int) (least, most int) {
+	least = max(a.minNodes, 1, len(a.include))
+	if a.tasks > 0 {
+		least = max(least, ceilDiv(a.tasks, perNode))
+	}
+	for _, g := range a.jobGPUs {
+		each := shapeGRES(shape, g)
+		if n := a.gpusOnNode(); n > 0 {
+			each = n
+		}
+		least = max(least, ceilDiv(g.Count, max(each, 1)))
+	}
+	most = least
+	if (a.tasks > 1 || len(a.jobGPUs) > 0) && len(a.include) == 0 {
+		most = max(a.tasks, countGRES(a.jobGPUs), least)
+	}
+	if a.maxNodes > 0 {
+		most = min(most, max(a.maxNodes, least))
+	}
+	return least, most
+}
+
+// spread picks a few numbers of nodes to try between two bounds.
+func spread(least, most int) []int {
+	tries := []int{least}
+	for n := least + 1; n <= most && len(tries) < 5; n = max(n+1, 2*n-least) {
+		tries = append(tries, n)
+	}
+	return tries
+}
+
+// tasksThatFit is how many tasks of a job one node of a shape takes when it is empty, at least one.
+func (m *model) tasksThatFit(a *ask, shape *federation.Node, part *federation.Partition) (int, *refusal) {
+	for _, asks := range [][]gresAsk{a.nodeGRES, a.jobGPUs, a.taskGPUs} {
+		for _, g := range asks {
+			if no := m.hasGRES(shape, g); no != nil {
+				return 0, no
+			}
+		}
+	}
+	if a.cpusPerTask > shape.CPUs {
+		return 0, forGood(federation.ReasonReqNodeNotAvail, "%d CPUs for a task, nodes have %d", a.cpusPerTask, shape.CPUs)
+	}
+	perNode := shape.CPUs / a.cpusPerTask
+	for _, g := range a.nodeGRES {
+		if have := shapeGRES(shape, g); g.Count > have {
+			return 0, forGood(federation.ReasonGRES, "%d %s on each node, nodes have %d", g.Count, g, have)
+		}
+	}
+	for _, g := range a.taskGPUs {
+		have := shapeGRES(shape, g)
+		if g.Count > have {
+			return 0, forGood(federation.ReasonGRES, "%d %s for a task, nodes have %d", g.Count, g, have)
+		}
+		if n := a.gpusOnNode(); n > 0 {
+			have = max(n, g.Count)
+		}
+		perNode = min(perNode, have/g.Count)
+	}
+	if per := memPerCPU(a, part); per > 0 && per <= shape.Mem {
+		perNode = min(perNode, max(int(shape.Mem/per)/a.cpusPerTask, 1))
+	}
+	if a.tasksPerNode > 0 {
+		if a.tasksPerNode > perNode && (a.tasks == 0 || a.tasks >= a.tasksPerNode) {
+			return 0, forGood(federation.ReasonReqNodeNotAvail, "%d tasks of %d CPUs on each node, nodes have room for %d", a.tasksPerNode, a.cpusPerTask, perNode)
+		}
+		perNode = min(perNode, a.tasksPerNode)
+	}
+	return max(perNode, 1), nil
+}
+
+// fitOn is what a job takes on each of n nodes of a pool.
+func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
+	shape, part := &m.pools[pool].Shape, m.parts[pool]
+	tasks := max(a.tasksPerNode, 1)
+	if a.tasks > 0 {
+		tasks = ceilDiv(a.tasks, n)
+	}
+	cpus := tasks * a.cpusPerTask
+	if t := shape.Threads; t > 1 {
+		cpus = ceilDiv(cpus, t) * t // whole cores
+	}
+	if cpus > shape.CPUs {
+		if a.tasks > 0 && a.minNodes > 0 {
+			return fit{}, forGood(federation.ReasonReqNodeNotAvail, "%d CPUs on each of %d nodes, they have %d", cpus, n, shape.CPUs)
+		}
+		return fit{}, forGood(federation.ReasonReqNodeNotAvail, "%d CPUs on a node, nodes have %d", cpus, shape.CPUs)
+	}
+	f := fit{nodes: n, cpu: int32(cpus), whole: a.whole(), leaves: a.switches}
+	if no := m.addWants(&f, a, shape, tasks); no != nil {
+		return fit{}, no
+	}
+	mem := memOnNode(a, shape, part, cpus, ceilDiv(f.gpus, n))
+	if mem > shape.Mem {
+		return fit{}, forGood(federation.ReasonReqNodeNotAvail, "%d"+memoryOnANode+", nodes have %d", mem, shape.Mem)
+	}
+	f.mem = clamp(int64(mem))
+	return f, nil
+}
+
+// addWants translates the GRES that a job asks for into what it takes of each of f.nodes nodes.
+func (m *model) addWants(f *fit, a *ask, shape *federation.Node, tasks int) *refusal {
+	all := addGRES(nil, a.nodeGRES...)
+	if a.gpusOnNode() == 0 { // else that is what each node gives, and the others say how many nodes it takes
+		for _, g := range a.jobGPUs {
+			g.Count = ceilDiv(g.Count, f.nodes)
+			all = addGRES(all, g)
+		}
+		for _, g := range a.taskGPUs {
+			g.Count *= tasks
+			all = addGRES(all, g)
+		}
+	}
+	for _, g := range all {
+		if have := shapeGRES(shape, g); g.Count > have {
+			return forGood(federation.ReasonGRES, "%d %s on each of %d nodes, they have %d", g.Count, g, f.nodes, have)
+		}
+		w := want{count: int32(g.Count)}
+		for s, k := range m.slots {
+			if k.name != g.Name || g.Type != "" && k.kind != g.Type {
+				continue
+			}
+			if g.Type == "" {
+				w.kinds = append(w.kinds, int32(s))
+			}
+			if shapeGRES(shape, gresAsk{Name: k.name, Type: k.kind}) > 0 {
+				w.slots = append(w.slots, int32(s))
+			}
+		}
+		f.gres = append(f.gres, w)
+		if g.Name == "gpu" {
+			f.gpus += g.Count * f.nodes
+		}
+	}
+	if n := countGRES(a.jobGPUs); n > 0 && len(all) == 1 {
+		f.gpus = n // not the rounded number
+	}
+	return nil
+}
+
+// hasGRES says no if a shape has nothing of a kind.
+func (m *model) hasGRES(shape *federation.Node, g gresAsk) *refusal {
+	if shapeGRES(shape, g) > 0 {
+		return nil
+	}
+	var types []string
+	for _, have := range shape.GRES {
+		if have.Name == g.Name && have.Total > 0 {
+			types = append(types, have.Type)
+		}
+	}
+	if len(types) > 0 {
+		return forGood(federation.ReasonGRES, "no %s of type %s, nodes have %s", g.Name, g.Type, types[0])
+	}
+	for _, k := range m.slots {
+		if k.name == g.Name {
+			return forGood(federation.ReasonGRES, "nodes have no %s", g.Name)
+		}
+	}
+	return forGood(federation.ReasonGRES, noSuchGRES+"%q at the site", g.Name)
+}
+
+// shapeGRES is how many of a kind an empty node of a shape has.
+func shapeGRES(shape *federation.Node, g gresAsk) int {
+	n := 0
+	for _, have := range shape.GRES {
+		if have.Name == g.Name && (g.Type == "" || have.Type == g.Type) {
+			n += have.Total
+		}
+	}
+	return n
+}
+
+// memPerCPU is the memory for each CPU, 0 if it goes by another measure.
+func memPerCPU(a *ask, part *federation.Partition) sbatch.MemMiB {
+	switch {
+	case a.spec.MemPerCPU > 0:
+		return a.spec.MemPerCPU
+	case a.spec.MemPerNode != 0 || a.spec.MemPerGPU > 0 || part.DefMemPerNode > 0:
+		return 0
+	}
+	return part.DefMemPerCPU
+}
+
+// memOnNode is the memory that a job takes of each node. Where neither it nor the partition says anything it counts as 1 MiB, so
+// that a node whose memory is all taken is not seen as free: a site that tracks memory gives such a job all of it.
+func memOnNode(a *ask, shape *federation.Node, part *federation.Partition, cpus, gpus int) sbatch.MemMiB {
+	switch {
+	case a.spec.MemPerNode == sbatch.MemAll:
+		return shape.Mem
+	case a.spec.MemPerNode > 0:
+		return a.spec.MemPerNode
+	case a.spec.MemPerGPU > 0:
+		return a.spec.MemPerGPU * sbatch.MemMiB(gpus)
+	}
+	if per := memPerCPU(a, part); per > 0 {
+		return per * sbatch.MemMiB(cpus)
+	}
+	if part.DefMemPerNode > 0 {
+		return min(part.DefMemPerNode, shape.Mem)
+	}
+	return min(1, shape.Mem)
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }

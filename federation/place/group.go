@@ -1,0 +1,272 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// group is the nodes that a job may be placed on together: one pool, or several pools of a partition that none of them
+// alone could run it.
+type group struct {
+	pools []int
+	fits  []fit
+}
+
+// poolFits judges the nodes of a pool. It returns what the job takes there, or why it cannot run.
+func (m *model) poolFits(a *ask, pool int, reservation string) (group, *refusal) {
+	g, no := m.looks(a, pool, reservation)
+	if no != nil {
+		return g, no
+	}
+	return g, m.dropTooLarge(a, &g)
+}
+
+// looks judges a pool by what its nodes are, not by how many there are.
+func (m *model) looks(a *ask, pool int, reservation string) (group, *refusal) {
+	g := group{pools: []int{pool}}
+	var no *refusal
+	if g.fits, no = m.fits(a, pool); no != nil {
+		return g, no
+	}
+	if no := m.featureRefusal(a, pool); no != nil {
+		return g, no
+	}
+	for i := range g.fits {
+		g.fits[i].reservation = reservation
+	}
+	return g, nil
+}
+
+// dropTooLarge leaves in g the fits that it has enough nodes for, or says why there are none.
+func (m *model) dropTooLarge(a *ask, g *group) *refusal {
+	if no := m.setNodeLists(a, g); no != nil {
+		return no
+	}
+	var first *refusal
+	g.fits = slices.DeleteFunc(g.fits, func(f fit) bool {
+		no := m.sizeRefusal(a, g, &f)
+		if no != nil && (first == nil || first.never && !no.never) {
+			first = no
+		}
+		return no != nil
+	})
+	if len(g.fits) == 0 {
+		return first
+	}
+	return nil
+}
+
+// joined makes one group of all the pools of a partition whose empty nodes can each hold a part of the job, for Slurm joins
+// unlike nodes. ok is false if there is nothing to join, or still too little.
+func (m *model) joined(a *ask, part string, reservation string) (g group, ok bool) {
+	byNode := a.spec.MemPerNode == sbatch.MemAll || a.spec.MemPerNode+a.spec.MemPerCPU+a.spec.MemPerGPU == 0
+	for p := range m.pools {
+		if m.pools[p].Partition != part {
+			continue
+		}
+		one, no := m.looks(a, p, reservation)
+		if no != nil {
+			continue
+		}
+		// The pool whose nodes hold least decides how many nodes it takes, and how much a job that wants all of each gets.
+		least := one.fits[0].mem
+		if len(g.pools) > 0 {
+			least = min(least, g.fits[0].mem)
+		}
+		if len(g.pools) == 0 || one.fits[0].nodes > g.fits[0].nodes {
+			one.pools, g.pools = append(one.pools, g.pools...), nil
+			g = one
+		} else {
+			g.pools = append(g.pools, p)
+		}
+		if byNode {
+			for i := range g.fits {
+				g.fits[i].mem = min(g.fits[i].mem, least)
+			}
+		}
+	}
+	if len(g.pools) < 2 {
+		return g, false
+	}
+	for i := range g.fits {
+		for k := range g.fits[i].gres {
+			m.anySlots(&g.fits[i].gres[k], g.pools)
+		}
+	}
+	return g, m.dropTooLarge(a, &g) == nil
+}
+
+// anySlots lets a want be met by the kinds that any of the pools have: those of the same name, if there are several.
+func (m *model) anySlots(w *want, pools []int) {
+	if len(w.kinds) == 0 {
+		return
+	}
+	w.slots = w.slots[:0:0]
+	for _, s := range w.kinds {
+		kind := gresAsk{Name: m.slots[s].name, Type: m.slots[s].kind}
+		if slices.ContainsFunc(pools, func(p int) bool { return shapeGRES(&m.pools[p].Shape, kind) > 0 }) {
+			w.slots = append(w.slots, s)
+		}
+	}
+}
+
+func (m *model) featureRefusal(a *ask, pool int) *refusal {
+	if a.constraint == nil {
+		return nil
+	}
+	if f := a.constraint.missing(func(f string) bool { return m.feature[f] }); f != "" {
+		// Slurm refuses the whole expression then, even if another alternative would do.
+		return forGood(federation.ReasonBadConstraints, noSuchFeature+"%s", f)
+	}
+	has := func(f string) bool { return slices.Contains(m.pools[pool].Shape.Features, f) }
+	elsewhere := func(f string) bool {
+		for p := range m.pools {
+			if m.pools[p].Partition == m.pools[pool].Partition && slices.Contains(m.pools[p].Shape.Features, f) {
+				return true
+			}
+		}
+		return false
+	}
+	if a.constraint.eval(has, elsewhere) == no {
+		return forGood(federation.ReasonBadConstraints, "asks for %s, nodes have %s", a.spec.Constraint, strings.Join(m.pools[pool].Shape.Features, ","))
+	}
+	return nil
+}
+
+// nodesOf are the nodes of a group, in order.
+func (m *model) nodesOf(g *group) []int32 {
+	var nodes []int32
+	for _, p := range g.pools {
+		for _, n := range m.pools[p].Nodes {
+			nodes = append(nodes, int32(n))
+		}
+	}
+	return nodes
+}
+
+// setNodeLists notes the nodes that a job wants or does not want. It can be met only where all that it wants are.
+func (m *model) setNodeLists(a *ask, g *group) *refusal {
+	if len(a.include) == 0 && len(a.exclude) == 0 {
+		return nil
+	}
+	all := m.nodesOf(g)
+	var include []int32
+	for _, name := range a.include {
+		n, ok := m.nodeAt[name]
+		if !ok {
+			return forGood(federation.ReasonReqNodeNotAvail, noSuchNode+"%s", name)
+		}
+		if !slices.Contains(all, n) {
+			no := forGood(federation.ReasonReqNodeNotAvail, "node %s is not in the pool", name)
+			no.short = 1
+			return no
+		}
+		include = append(include, n)
+	}
+	exclude := make(map[int32]bool, len(a.exclude))
+	for _, name := range a.exclude {
+		if n, ok := m.nodeAt[name]; ok {
+			exclude[n] = true
+		}
+	}
+	for _, n := range include {
+		if exclude[n] {
+			return forGood(federation.ReasonReqNodeNotAvail, bothLists+"%s", m.obs.Nodes[n].Name)
+		}
+	}
+	for i := range g.fits {
+		g.fits[i].include, g.fits[i].exclude = include, exclude
+	}
+	return nil
+}
+
+// sizeRefusal tells whether a group has enough nodes: as configured, under the leaves that the job allows, and up.
+func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
+	size := m.sizes[g.pools[0]]
+	if len(g.pools) > 1 || f.exclude != nil || f.reservation != "" {
+		size = m.sizeOf(m.nodesOf(g), f)
+	}
+	if size.nodes < f.nodes {
+		no := forGood(federation.ReasonReqNodeNotAvail, "%s, pool has %d", nodesText(f.nodes), size.nodes)
+		if a.minNodes == 0 && a.tasks > size.cpus {
+			no.detail = fmt.Sprintf(tooFewCPUs+"%d tasks, pool has %d", a.tasks, size.cpus)
+		}
+		no.short = size.nodes
+		return no
+	}
+	if most := m.parts[g.pools[0]].MaxNodes; most > 0 && f.nodes > most {
+		return forGood(federation.ReasonPartitionNodes, "%s, partition allows %d", nodesText(f.nodes), most)
+	}
+	if f.leaves > 0 && m.tree {
+		// Not for good: the job may run anywhere once its --switches has waited long enough.
+		if most := most(size.leaves, f.leaves); most < f.nodes {
+			return &refusal{reason: federation.ReasonReqNodeNotAvail, detail: leafText(f, most)}
+		}
+		if most := most(size.upLeaves, f.leaves); most < f.nodes {
+			return &refusal{reason: federation.ReasonReqNodeNotAvail, detail: leafText(f, most) + " up"}
+		}
+	}
+	if size.up < f.nodes {
+		return &refusal{reason: federation.ReasonReqNodeNotAvail, detail: fmt.Sprintf("%s, %d of %d are up", nodesText(f.nodes), size.up, size.nodes)}
+	}
+	for _, n := range f.include {
+		if !m.up[n] {
+			return &refusal{reason: federation.ReasonReqNodeNotAvail, detail: "node " + m.obs.Nodes[n].Name + " is " + strings.Join(m.obs.Nodes[n].State, "+")}
+		}
+	}
+	return nil
+}
+
+// size is how large a set of nodes is.
+type size struct {
+	nodes, up, cpus  int
+	leaves, upLeaves []int // nodes under each leaf
+}
+
+// sizeOf counts the nodes that a job would use; f may be nil.
+func (m *model) sizeOf(nodes []int32, f *fit) size {
+	var s size
+	if m.tree {
+		s.leaves, s.upLeaves = make([]int, m.topo.Leaves()), make([]int, m.topo.Leaves())
+	}
+	for _, n := range nodes {
+		if f != nil && (f.exclude[n] || f.reservation != "" && !m.reservedFor(n, f.reservation)) {
+			continue
+		}
+		s.nodes++
+		s.cpus += int(m.totalCPU[n])
+		if m.up[n] {
+			s.up++
+		}
+		if m.tree {
+			leaf := m.topo.Leaf(n)
+			s.leaves[leaf]++
+			if m.up[n] {
+				s.upLeaves[leaf]++
+			}
+		}
+	}
+	return s
+}
+
+func (m *model) reservedFor(n int32, reservation string) bool {
+	return slices.ContainsFunc(m.blocks[n], func(b block) bool { return b.name == reservation })
+}
+
+func nodesText(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
+}
+
+func leafText(f *fit, most int) string {
+	if f.leaves == 1 {
+		return fmt.Sprintf("%d nodes under one switch, largest leaf has %d", f.nodes, most)
+	}
+	return fmt.Sprintf("%d nodes under %d switches, the largest have %d", f.nodes, f.leaves, most)
+}

@@ -1,0 +1,305 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/topology"
+)
+
+// model is what one observation of a site means to placement. It does not change, so a [Planner] keeps it for as long as the
+// observation is the site's newest. Nodes are known by their index in the observation.
+type model struct {
+	obs     *federation.Observation
+	pools   []federation.Pool
+	parts   []*federation.Partition // of each pool
+	sizes   []size                  // of each pool
+	cellsOf [][]int32               // of each pool
+	nodeAt  map[string]int32
+	feature map[string]bool // features that some node has
+	topo    *topology.Index
+	tree    bool // the site has a switch tree
+
+	slots     []slot // kinds of GRES at the site
+	cpu, mem  []int32
+	gres      []int32 // node x slot
+	totalCPU  []int32
+	totalMem  []int32
+	totalGRES []int32
+
+	up     []bool // can start jobs, now or when a reservation ends
+	cellOf []int32
+	cells  []cell
+	frees  [][]release // by node, in order of time
+	blocks [][]block   // by node: reservations
+
+	reserved bool // there are any reservations
+}
+
+// slot is one kind of GRES of a site.
+type slot struct{ name, kind string }
+
+// slotCount is an amount of one kind.
+type slotCount struct {
+	slot  int32
+	count int32
+}
+
+// cell is the nodes of one shape that are in the same partitions and reservations: each node is in one cell, each pool is made
+// of whole cells.
+type cell struct {
+	nodes        []int32 // only those that are up
+	reservations []string
+	gpus         []int32 // slots of GPUs that its nodes have
+}
+
+// release is what falls free on a node when a running job has reached its limit. at is in seconds of Unix time.
+type release struct {
+	at       int64
+	cpu, mem int32
+	gres     []slotCount
+}
+
+// block is a reservation of a whole node from one second to another.
+type block struct {
+	name     string
+	from, to int64
+}
+
+// never is a time that does not come.
+const never int64 = math.MaxInt64
+
+func newModel(site *federation.Site) *model {
+	obs := site.Seen
+	m := &model{obs: obs, pools: site.Pools, nodeAt: make(map[string]int32, len(obs.Nodes)), feature: map[string]bool{}}
+	if m.pools == nil {
+		m.pools = Pools(site.Name, obs)
+	}
+	names := make([]string, len(obs.Nodes))
+	for i := range obs.Nodes {
+		names[i] = obs.Nodes[i].Name
+		m.nodeAt[names[i]] = int32(i)
+		for _, f := range obs.Nodes[i].Features {
+			m.feature[f] = true
+		}
+	}
+	m.topo = obs.Tree.Index(names)
+	m.tree = len(obs.Tree.Switches) > 0
+	m.readNodes()
+	m.readReservations()
+	m.readRunning()
+	m.makeCells()
+	for p := range m.pools {
+		m.sizes = append(m.sizes, m.sizeOf(m.nodesOf(&group{pools: []int{p}}), nil))
+	}
+	return m
+}
+
+func (m *model) readNodes() {
+	nodes := m.obs.Nodes
+	for i := range nodes {
+		for _, g := range nodes[i].GRES {
+			if m.slot(g.Name, g.Type) < 0 {
+				m.slots = append(m.slots, slot{g.Name, g.Type})
+			}
+		}
+	}
+	n, stride := len(nodes), len(m.slots)
+	m.cpu, m.mem, m.totalCPU, m.totalMem = make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, n)
+	m.gres, m.totalGRES = make([]int32, n*stride), make([]int32, n*stride)
+	m.up = make([]bool, n)
+	for i := range nodes {
+		nd := &nodes[i]
+		m.totalCPU[i], m.totalMem[i] = clamp(int64(nd.CPUs)), clamp(int64(nd.Mem))
+		m.cpu[i], m.mem[i] = clamp(int64(nd.CPUs-nd.CPUsUsed)), clamp(int64(nd.Mem-nd.MemUsed))
+		for _, g := range nd.GRES {
+			at := i*stride + m.slot(g.Name, g.Type)
+			m.totalGRES[at] += clamp(int64(g.Total))
+			m.gres[at] += clamp(int64(g.Total - g.Used))
+		}
+		m.up[i] = nd.Usable()
+	}
+}
+
+// clamp keeps what a site reports within what is counted with: more used than there is counts as all used.
+func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32/4)) }
+
+// slot returns the number of a kind of GRES, -1 if the site has none.
+func (m *model) slot(name, kind string) int {
+	return slices.Index(m.slots, slot{name, kind})
+}
+
+// readReservations notes which nodes are taken when. A node that is down only for being reserved is up for those who may
+// use the reservation.
+func (m *model) readReservations() {
+	m.blocks = make([][]block, len(m.obs.Nodes))
+	for i := range m.obs.Reservations {
+		r := &m.obs.Reservations[i]
+		b := block{name: r.Name, from: unix(r.Start), to: never}
+		if !r.End.IsZero() {
+			b.to = unix(r.End)
+		}
+		for _, name := range r.Nodes {
+			n, ok := m.nodeAt[name]
+			if !ok {
+				continue
+			}
+			m.blocks[n] = append(m.blocks[n], b)
+			m.reserved = true
+			if !m.up[n] {
+				m.up[n] = usableButReserved(&m.obs.Nodes[n])
+			}
+		}
+	}
+}
+
+func usableButReserved(n *federation.Node) bool {
+	bare := *n
+	bare.State = slices.DeleteFunc(slices.Clone(n.State), func(s string) bool {
+		return s == "RESERVED" || s == "MAINT" || s == "MAINTENANCE"
+	})
+	return bare.Usable()
+}
+
+func unix(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+// readRunning notes what running jobs hold and when they give it back at the latest. A job without an end gives nothing back.
+func (m *model) readRunning() {
+	m.frees = make([][]release, len(m.obs.Nodes))
+	for i := range m.obs.Running {
+		j := &m.obs.Running[i]
+		if j.End.IsZero() {
+			continue
+		}
+		for _, name := range j.Nodes {
+			if n, ok := m.nodeAt[name]; ok {
+				m.frees[n] = append(m.frees[n], release{j.End.Unix(), clamp(int64(j.CPUs)), clamp(int64(j.Mem)), m.held(n, j.GRES)})
+			}
+		}
+	}
+	for n := range m.frees {
+		if slices.Contains(m.obs.Nodes[n].State, "COMPLETING") {
+			m.freeRest(int32(n))
+		}
+	}
+	for _, f := range m.frees {
+		slices.SortStableFunc(f, func(a, b release) int { return cmp.Compare(a.at, b.at) })
+	}
+}
+
+// freeRest takes what is in use on a node and held by no running job for the rest of one that is ending: it falls free at
+// any moment.
+func (m *model) freeRest(n int32) {
+	base := int(n) * len(m.slots)
+	rest := release{cpu: m.totalCPU[n] - m.cpu[n], mem: m.totalMem[n] - m.mem[n]}
+	gres := make([]int32, len(m.slots))
+	for s := range gres {
+		gres[s] = m.totalGRES[base+s] - m.gres[base+s]
+	}
+	for _, r := range m.frees[n] {
+		rest.cpu -= r.cpu
+		rest.mem -= r.mem
+		for _, g := range r.gres {
+			gres[g.slot] -= g.count
+		}
+	}
+	rest.cpu, rest.mem = max(rest.cpu, 0), max(rest.mem, 0)
+	for s, count := range gres {
+		if count > 0 {
+			rest.gres = append(rest.gres, slotCount{int32(s), count})
+		}
+	}
+	m.frees[n] = append(m.frees[n], rest)
+}
+
+// held translates what a job holds on node n. A site may report a GRES in use without its type.
+func (m *model) held(n int32, gres []federation.GRES) []slotCount {
+	var held []slotCount
+	for _, g := range gres {
+		s := m.slot(g.Name, g.Type)
+		if s < 0 || m.totalGRES[int(n)*len(m.slots)+s] == 0 {
+			s = slices.IndexFunc(m.slots, func(k slot) bool {
+				return k.name == g.Name && m.totalGRES[int(n)*len(m.slots)+m.slot(k.name, k.kind)] > 0
+			})
+		}
+		if s >= 0 && g.Used > 0 {
+			held = append(held, slotCount{int32(s), clamp(int64(g.Used))})
+		}
+	}
+	return held
+}
+
+func (m *model) makeCells() {
+	in := make([][]int32, len(m.obs.Nodes)) // pools of each node
+	m.parts = make([]*federation.Partition, len(m.pools))
+	for p := range m.pools {
+		for i := range m.obs.Partitions {
+			if m.obs.Partitions[i].Name == m.pools[p].Partition {
+				m.parts[p] = &m.obs.Partitions[i]
+			}
+		}
+		for _, n := range m.pools[p].Nodes {
+			in[n] = append(in[n], int32(p))
+		}
+	}
+	m.cellOf = make([]int32, len(m.obs.Nodes))
+	m.cellsOf = make([][]int32, len(m.pools))
+	at := map[string]int32{}
+	var last string
+	var lastCell int32 = -1
+	for n := range in {
+		m.cellOf[n] = -1
+		if len(in[n]) == 0 {
+			continue
+		}
+		key := cellKey(in[n], m.blocks[n])
+		if key != last || lastCell < 0 {
+			last, lastCell = key, m.cell(at, key, int32(n), in[n])
+		}
+		m.cellOf[n] = lastCell
+		if m.up[n] {
+			m.cells[lastCell].nodes = append(m.cells[lastCell].nodes, int32(n))
+		}
+	}
+}
+
+func cellKey(pools []int32, blocks []block) string {
+	key := make([]byte, 0, 32)
+	key = fmt.Append(key, pools)
+	for _, b := range blocks {
+		key = append(append(key, ' '), b.name...)
+	}
+	return string(key)
+}
+
+// cell returns the cell of a key, a new one with the looks of node n if there is none yet.
+func (m *model) cell(at map[string]int32, key string, n int32, pools []int32) int32 {
+	if c, ok := at[key]; ok {
+		return c
+	}
+	c := int32(len(m.cells))
+	at[key] = c
+	var nc cell
+	for _, b := range m.blocks[n] {
+		nc.reservations = append(nc.reservations, b.name)
+	}
+	for s, k := range m.slots {
+		if k.name == "gpu" && m.totalGRES[int(n)*len(m.slots)+s] > 0 {
+			nc.gpus = append(nc.gpus, int32(s))
+		}
+	}
+	m.cells = append(m.cells, nc)
+	for _, p := range pools {
+		m.cellsOf[p] = append(m.cellsOf[p], c)
+	}
+	return c
+}

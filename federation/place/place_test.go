@@ -1,0 +1,145 @@
+package place
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// Each file of testdata/plans is a transcript: "sites" and "jobs" add to the world, "plan" prints what became of every job.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/plans", func(t *testing.T, path string) {
+		w := newWorld()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "world": // begins anew
+				w = newWorld()
+				w.read(t, d.Input)
+			case "jobs":
+				w.jobs = nil
+				w.read(t, d.Input)
+			case "plan":
+				w.jobs = nil
+				w.read(t, d.Input)
+				return explainAll(w, Plan(w.snapshot(), w.policy))
+			case "policy":
+				d.MaybeScanArgs(t, "backlog", &w.policy.Backlog)
+				d.MaybeScanArgs(t, "reservations", &w.policy.Reservations)
+				d.MaybeScanArgs(t, "maxlook", &w.policy.MaxLook)
+				d.MaybeScanArgs(t, "maxbind", &w.policy.MaxBind)
+			default:
+				t.Fatalf("what is %q?", d.Cmd)
+			}
+			return ""
+		})
+	})
+}
+
+// A planner reads each observation once, and forgets those that are not in use any more.
+func TestPlannerMemory(t *testing.T) {
+	w := newWorld()
+	w.read(t, "site a\npartition main default nodes=a1\nnodes a1 cpus=4 mem=1000\nsite b\npartition main default nodes=b1\nnodes b1 cpus=4 mem=1000")
+	var k Planner
+	k.Plan(w.snapshot(), Policy{})
+	first := k.models[w.sites[0].Seen]
+	obs := *w.sites[1].Seen
+	old := w.sites[1].Seen
+	w.sites[1].Seen = &obs
+	k.Plan(w.snapshot(), Policy{})
+	if k.models[w.sites[0].Seen] != first {
+		t.Error("an observation was read again")
+	}
+	if k.models[old] != nil || len(k.models) != 2 {
+		t.Errorf("%d models are kept for 2 sites", len(k.models))
+	}
+}
+
+func TestPolicyDefaults(t *testing.T) {
+	if got := (Policy{}).withDefaults(); got != DefaultPolicy() {
+		t.Errorf("the zero policy is %+v, the default %+v", got, DefaultPolicy())
+	}
+	none := Policy{Backlog: -1, WaitGPUHour: -1, WaitJobHour: -1}.withDefaults()
+	if none.Backlog != 0 || none.WaitGPUHour != 0 || none.WaitJobHour != 0 {
+		t.Errorf("negative values mean none: %+v", none)
+	}
+}
+
+func TestPoolNames(t *testing.T) {
+	w := newWorld()
+	w.read(t, `site a
+partition main default nodes=n[1-7]
+partition all
+nodes n[1-2] cpus=16 mem=1000 gpu=h100:4
+nodes n3 cpus=16 mem=2000 gpu=h100:4
+nodes n[4-5] cpus=8 mem=1000
+nodes n6 cpus=8 mem=1000 features=x,y
+nodes n7 cpus=8 mem=1000 features=y,x
+nodes n8 cpus=64 mem=1000`)
+	w.sites[0].Seen.Nodes[7].Partitions = []string{"all"}
+	var got []string
+	for _, p := range Pools("a", w.sites[0].Seen) {
+		got = append(got, fmt.Sprint(p.Name, p.Nodes))
+	}
+	want := "[main/h100[0 1] main/h100-2[2] main/cpu8[3 4] main/cpu8-2[5 6] all/cpu64[7]]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("got  %v\nwant %s", got, want)
+	}
+}
+
+// A site whose interface has no word for an option is not viable for a job that needs it, and only for such a job.
+func TestLacks(t *testing.T) {
+	w := newWorld()
+	w.read(t, "site old\npartition main default nodes=a1\nnodes a1 cpus=4 mem=1000\nsite young\npartition main default nodes=b1\nnodes b1 cpus=4 mem=1000\n"+
+		"job 1\njob 2\njob 3\njob 4")
+	w.sites[0].Seen.Lacks = []string{"cores-per-socket"}
+	w.jobs[1].Spec.More = &sbatch.More{CoresPerSocket: 2}
+	w.jobs[2].Spec.More = &sbatch.More{Hint: "memory_bound"}
+	w.jobs[3].Spec.More = &sbatch.More{Hint: "nomultithread"}
+	plan := Plan(w.snapshot(), Policy{})
+	for i, viable := range []bool{true, false, false, true} {
+		refused := false
+		for _, r := range plan.Decisions[i].Rejections {
+			refused = refused || r.Site == "old" && r.Reason == federation.ReasonUnsupported && r.Never &&
+				r.Detail == "its interface cannot carry --cores-per-socket"
+		}
+		if refused == viable || len(plan.Decisions[i].Offers) == 0 {
+			t.Errorf("job %d: %+v", i+1, plan.Decisions[i])
+		}
+	}
+}
+
+// All tasks of a node share one CPU if the job overcommits.
+func TestOvercommit(t *testing.T) {
+	w := newWorld()
+	w.read(t, "site a\npartition main default nodes=a1\nnodes a1 cpus=4 mem=1000\njob 1 -n8\njob 2 -n8")
+	w.jobs[1].Spec.More = &sbatch.More{Overcommit: true}
+	plan := Plan(w.snapshot(), Policy{})
+	if plan.Decisions[0].Bind || !plan.Decisions[1].Bind {
+		t.Errorf("%+v", plan.Decisions)
+	}
+}
+
+// GRES of any kind is taken from, and given back to, the kinds that the node has: once it came back as another kind, and the
+// node seemed to have lost its own.
+func TestAnyGRES(t *testing.T) {
+	w := newWorld()
+	w.read(t, "site a\npartition main default nodes=n[1-2]\nnodes n1 cpus=4 mem=1000 gpu=h100:2\nnodes n2 cpus=4 mem=1000 gpu=a100:2")
+	c := newCapacity(newModel(w.sites[0]), w.now.Unix())
+	any := fit{nodes: 1, cpu: 1, gres: []want{{slots: []int32{0, 1}, count: 2}}}
+	a100 := fit{nodes: 1, cpu: 1, gres: []want{{slots: []int32{1}, count: 2}}}
+	end := c.now + 600
+	c.place(1, &any, end)
+	if c.fitsNow(1, &any, never) || c.fitsNow(1, &a100, never) {
+		t.Error("a node without free GPUs has room")
+	}
+	if got := c.readyAt(1, &a100, c.now, 0); got != end {
+		t.Errorf("a100s are free %d s from now, want 600", got-c.now)
+	}
+	if free := c.freeAt(1, end); free.gres[0] != 0 || free.gres[1] != 2 {
+		t.Errorf("free then: %v, want 0 and 2", free.gres)
+	}
+}

@@ -1,0 +1,90 @@
+package place
+
+import (
+	"time"
+
+	"fsub/federation"
+)
+
+// Policy is what the operators of a federation may set about placement. A field that is zero or less takes its value from
+// [DefaultPolicy], unless it says otherwise.
+type Policy struct {
+	// RunFraction is the share of its time limit that a job is expected to run. Users ask for about twice what they need.
+	RunFraction float64
+	// DefaultRun is how long a job without any time limit is expected to run.
+	DefaultRun time.Duration
+
+	// WaitJobHour and WaitGPUHour are what an hour of waiting is worth: per job, and per GPU that it asks for. A negative
+	// value means nothing at all.
+	WaitJobHour federation.Dollars
+	WaitGPUHour federation.Dollars
+	// FarWait is counted where nothing says when enough will be free.
+	FarWait time.Duration
+	// SwitchesWait is how long after its submission a job's --switches binds if it does not say so itself, as
+	// Slurm's max_switch_wait.
+	SwitchesWait time.Duration
+
+	// Backlog is how many jobs of ours may wait at a site beyond what it can start now, where the site sets none.
+	// A negative value means none at all.
+	Backlog int
+	// BindAhead is how soon a pool must be able to start a job for that job to wait there and not in the federation's queue:
+	// by the limits of what runs there, or because so many jobs run that enough of them are expected to end.
+	BindAhead time.Duration
+
+	// MaxLook and MaxBind bound the jobs that one plan looks at and binds.
+	MaxLook, MaxBind int
+	// Reservations is how many waiting jobs may hold nodes in time, in each pool.
+	Reservations int
+}
+
+// DefaultPolicy is the policy of a federation that sets none.
+func DefaultPolicy() Policy {
+	return Policy{
+		RunFraction:  0.5,
+		DefaultRun:   24 * time.Hour,
+		WaitJobHour:  0.20,
+		WaitGPUHour:  1.60,
+		FarWait:      7 * 24 * time.Hour,
+		SwitchesWait: 5 * time.Minute,
+		Backlog:      8,
+		BindAhead:    2 * time.Minute,
+		MaxLook:      100_000,
+		MaxBind:      100_000,
+		Reservations: 8,
+	}
+}
+
+func (p Policy) withDefaults() Policy {
+	d := DefaultPolicy()
+	set(&p.RunFraction, d.RunFraction)
+	set(&p.DefaultRun, d.DefaultRun)
+	set(&p.FarWait, d.FarWait)
+	set(&p.SwitchesWait, d.SwitchesWait)
+	set(&p.BindAhead, d.BindAhead)
+	set(&p.MaxLook, d.MaxLook)
+	set(&p.MaxBind, d.MaxBind)
+	set(&p.Reservations, d.Reservations)
+	setOrNone(&p.WaitJobHour, d.WaitJobHour)
+	setOrNone(&p.WaitGPUHour, d.WaitGPUHour)
+	setOrNone(&p.Backlog, d.Backlog)
+	return p
+}
+
+type number interface {
+	~int | ~int64 | ~float64
+}
+
+func set[T number](v *T, normal T) {
+	if *v <= 0 {
+		*v = normal
+	}
+}
+
+func setOrNone[T number](v *T, normal T) {
+	switch {
+	case *v == 0:
+		*v = normal
+	case *v < 0:
+		*v = 0
+	}
+}

@@ -1,0 +1,82 @@
+package place
+
+import (
+	"strings"
+
+	"fsub/federation"
+)
+
+// Refusal tells what sbatch says of a job that no site can ever run: Slurm's number and sentence for it (measured on
+// 24.11), with the pool that came nearest as Detail. It is nil for a job that some site can run, or may be able to: that one
+// waits.
+func Refusal(d federation.Decision) *federation.SlurmError {
+	if !d.Impossible() || len(d.Rejections) == 0 {
+		return nil
+	}
+	near := nearest(d.Rejections)
+	number, text := slurmSays(near, d.Rejections)
+	kind := federation.ErrInvalid
+	if number == 2045 || number == 2052 || number == 2066 {
+		kind = federation.ErrDenied
+	}
+	detail := near.Detail
+	if where := whereText(near); where != "" {
+		detail = where + ": " + detail
+	}
+	return &federation.SlurmError{Kind: kind, Number: number, Said: slurmSaysBefore(near), Text: text, Detail: detail}
+}
+
+// slurmSaysBefore is what slurmctld 24.11 tells the user before its sentence.
+func slurmSaysBefore(near *federation.Rejection) string {
+	if name, ok := strings.CutPrefix(near.Detail, noPartition); ok && near.Reason == federation.ReasonPartition {
+		return "invalid partition specified: " + name
+	}
+	if strings.Contains(near.Detail, memoryOnANode) {
+		return "Memory specification can not be satisfied"
+	}
+	return ""
+}
+
+// slurmSays is the error of Slurm 24.11 for the nearest rejection. Where it has a sentence of its own for something that no
+// node has, all pools that came so far must agree.
+func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, string) {
+	agreed := func(prefix string) bool {
+		for i := range all {
+			if all[i].Reason == near.Reason && !strings.HasPrefix(all[i].Detail, prefix) {
+				return false
+			}
+		}
+		return true
+	}
+	switch near.Reason {
+	case federation.ReasonPartition:
+		return 2000, "Invalid partition name specified"
+	case federation.ReasonUnknownUser, federation.ReasonAccount:
+		return 2045, "Invalid account or account/partition combination specified"
+	case federation.ReasonQOS:
+		return 2066, "Invalid qos specification"
+	case federation.ReasonReservation:
+		if strings.HasPrefix(near.Detail, "no reservation ") {
+			return 2053, "Requested reservation is invalid"
+		}
+		return 2052, "Access denied to requested reservation"
+	case federation.ReasonPartitionTime:
+		return 2051, "Requested time limit is invalid (missing or exceeds some limit)"
+	case federation.ReasonGRES:
+		if agreed(noSuchGRES) {
+			return 2072, "Invalid generic resource (gres) specification"
+		}
+	case federation.ReasonBadConstraints:
+		if agreed(noSuchFeature) {
+			return 2029, "Invalid feature specification"
+		}
+	case federation.ReasonReqNodeNotAvail:
+		switch {
+		case agreed(noSuchNode), agreed(bothLists):
+			return 2018, "Invalid node name specified"
+		case agreed(tooFewCPUs):
+			return 2178, "Requested topology configuration is not available"
+		}
+	}
+	return 2014, "Requested node configuration is not available"
+}

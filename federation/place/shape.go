@@ -1,0 +1,230 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// shape is what all jobs share that ask for the same by users with the same rights: which pools can run them, and which cannot.
+type shape struct {
+	ask        *ask
+	candidates []*candidate // cheapest to run first
+	rejections []federation.Rejection
+
+	// The offers of the last decision, and what they were made for: jobs that are decided alike share them.
+	offers []federation.Offer
+	made   made
+
+	// waits: the last job of the shape got nothing, when there were so many claims.
+	waits   bool
+	changes int
+}
+
+// made tells whether offers are still right for the next job of a shape.
+type made struct {
+	chosen *candidate
+	start  int64
+	units  int
+}
+
+// shapeKey is equal for jobs of one shape.
+type shapeKey struct {
+	class int // see class.go
+	more  int // see classOfMore
+
+	partition, qos, reservation, constraint, array string
+
+	gres, gpus, gpusPerNode, gpusPerTask string
+	nodeList, exclude, exclusive         string
+
+	minNodes, maxNodes, ntasks, perNode, cpus, switches int
+	memNode, memCPU, memGPU                             sbatch.MemMiB
+	limit, timeMin                                      time.Duration
+}
+
+func (pl *planner) keyOf(job *federation.Job, dropSwitches bool) shapeKey {
+	s := &job.Spec
+	k := shapeKey{
+		class: pl.classOf(job), more: pl.classOfMore(s.More), partition: s.Partition, qos: s.QOS, reservation: s.Reservation, constraint: s.Constraint,
+		array: s.Array, gres: s.GRES, gpus: s.GPUs, gpusPerNode: s.GPUsPerNode, gpusPerTask: s.GPUsPerTask,
+		nodeList: s.NodeList, exclude: s.Exclude, exclusive: s.Exclusive,
+		minNodes: s.MinNodes, maxNodes: s.MaxNodes, ntasks: s.NTasks, perNode: s.NTasksPerNode, cpus: s.CPUsPerTask, switches: s.Switches,
+		memNode: s.MemPerNode, memCPU: s.MemPerCPU, memGPU: s.MemPerGPU, limit: s.TimeLimit, timeMin: s.TimeMin,
+	}
+	if dropSwitches {
+		k.switches = 0
+	}
+	return k
+}
+
+// shapeOfJob returns the shape of a job. A job that some site has refused has one of its own.
+func (pl *planner) shapeOfJob(job *federation.Job) *shape {
+	drop := false
+	if job.Spec.Switches > 0 {
+		patience := job.Spec.SwitchesWait
+		if patience <= 0 {
+			patience = pl.policy.SwitchesWait
+		}
+		drop = pl.s.Now.Sub(job.Submit) >= patience && !job.Submit.IsZero()
+	}
+	if refused := pl.s.Refused[job.ID]; len(refused) > 0 {
+		return pl.newShape(job, drop, refused)
+	}
+	key := pl.keyOf(job, drop)
+	near := &pl.recent[key.hint()%uint(len(pl.recent))]
+	if near.shape != nil && near.key == key {
+		return near.shape
+	}
+	sh, ok := pl.shapes[key]
+	if !ok {
+		sh = pl.newShape(job, drop, nil)
+		pl.shapes[key] = sh
+	}
+	near.key, near.shape = key, sh
+	return sh
+}
+
+// recentShape is one entry of a small table in front of the map of shapes: hashing a whole key costs more than all the rest
+// of placing a job.
+type recentShape struct {
+	key   shapeKey
+	shape *shape
+}
+
+// hint is a cheap number that tells most shapes apart.
+func (k *shapeKey) hint() uint {
+	h := uint(k.class)*29 + uint(k.minNodes)*31 + uint(k.ntasks)*37 + uint(k.cpus)*41 + uint(k.limit/time.Minute)*43 + uint(k.memNode)*47
+	for _, s := range []string{k.partition, k.gres, k.gpus, k.gpusPerNode} {
+		h = h*61 + uint(len(s))
+		if len(s) > 0 {
+			h = h*61 + uint(s[0])*7 + uint(s[len(s)-1])
+		}
+	}
+	return h ^ h>>10
+}
+
+func (pl *planner) newShape(job *federation.Job, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
+	spec := job.Spec
+	sh := &shape{ask: newAsk(&spec, drop)}
+	for _, st := range pl.sites {
+		if r, ok := refused[st.site.Name]; ok {
+			r.Site, r.Partition, r.Pool = st.site.Name, "", ""
+			sh.rejections = append(sh.rejections, r)
+			continue
+		}
+		pl.judgeSite(sh, st, job)
+	}
+	slices.SortStableFunc(sh.candidates, func(a, b *candidate) int {
+		waste := 0
+		if a.wasteful != b.wasteful {
+			waste = 1
+			if b.wasteful {
+				waste = -1
+			}
+		}
+		return cmp.Or(cmp.Compare(a.term.Amount, b.term.Amount), waste, cmp.Compare(a.tie, b.tie))
+	})
+	return sh
+}
+
+// judgeSite adds to a shape the candidates and the rejections of one site. A site that takes no jobs now is judged all the same:
+// what it could never run it need not be waited for.
+func (pl *planner) judgeSite(sh *shape, st *siteState, job *federation.Job) {
+	whole := func(no *refusal) { sh.reject(st.site.Name, "", "", no) }
+	m := st.model
+	if m == nil {
+		whole(siteRefusal(st.site))
+		return
+	}
+	for _, option := range m.obs.Lacks {
+		if job.Spec.Uses(option) {
+			whole(forGood(federation.ReasonUnsupported, "its interface cannot carry --%s", option))
+			return
+		}
+	}
+	who := accessOf(st.site, job)
+	if who.refusal != nil {
+		whole(who.refusal)
+		return
+	}
+	asked := sh.ask.partitions
+	known := func(name string) bool {
+		return slices.ContainsFunc(m.obs.Partitions, func(p federation.Partition) bool { return p.Name == name })
+	}
+	switch {
+	case len(asked) > 0 && !slices.ContainsFunc(asked, known):
+		whole(forGood(federation.ReasonPartition, noPartition+"%s", strings.Join(asked, ",")))
+		return
+	case len(asked) == 0 && !slices.ContainsFunc(m.obs.Partitions, func(p federation.Partition) bool { return p.Default }):
+		whole(forGood(federation.ReasonPartition, "no default partition, and the job names none"))
+		return
+	case len(m.pools) == 0:
+		whole(&refusal{reason: federation.ReasonReqNodeNotAvail, detail: "no nodes"})
+		return
+	}
+	no := siteRefusal(st.site)
+	for i := range m.obs.Partitions {
+		pl.judgePartition(sh, st, job, who, &m.obs.Partitions[i], no)
+	}
+}
+
+func (pl *planner) judgePartition(sh *shape, st *siteState, job *federation.Job, who access, part *federation.Partition, siteNo *refusal) {
+	m := st.model
+	no := partRefusal(st.site, part, job, sh.ask, who)
+	if no != nil && siteNo != nil && !no.never {
+		no = siteNo
+	}
+	if no != nil {
+		sh.reject(st.site.Name, part.Name, "", no)
+		return
+	}
+	short, before := false, len(sh.candidates)
+	for p := range m.pools {
+		if m.pools[p].Partition != part.Name {
+			continue
+		}
+		g, no := m.poolFits(sh.ask, p, job.Spec.Reservation)
+		short = short || no != nil && no.short > 0
+		if siteNo != nil && (no == nil || !no.never) {
+			no = siteNo
+		}
+		if no != nil {
+			sh.reject(st.site.Name, part.Name, m.pools[p].Name, no)
+			continue
+		}
+		sh.candidates = append(sh.candidates, pl.newCandidate(sh.ask, st, g))
+	}
+	if short && len(sh.candidates) == before {
+		pl.judgeJoined(sh, st, job, part.Name, siteNo)
+	}
+}
+
+// judgeJoined tries the pools of a partition together where none could run the job alone. Their rejections stay, but
+// not for good.
+func (pl *planner) judgeJoined(sh *shape, st *siteState, job *federation.Job, part string, siteNo *refusal) {
+	g, ok := st.model.joined(sh.ask, part, job.Spec.Reservation)
+	if !ok {
+		return
+	}
+	for i := range sh.rejections {
+		if r := &sh.rejections[i]; r.Site == st.site.Name && r.Partition == part {
+			for _, p := range g.pools {
+				r.Never = r.Never && r.Pool != st.model.pools[p].Name
+			}
+		}
+	}
+	if siteNo == nil {
+		sh.candidates = append(sh.candidates, pl.newCandidate(sh.ask, st, g))
+	}
+}
+
+func (sh *shape) reject(site federation.SiteName, part, pool string, no *refusal) {
+	sh.rejections = append(sh.rejections, federation.Rejection{
+		Site: site, Partition: part, Pool: pool, Reason: no.reason, Detail: no.detail, Never: no.never,
+	})
+}

@@ -1,0 +1,380 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// overdue is how long a job that has passed its limit is expected to take to end, in seconds.
+const overdue = 60
+
+// at is when a release happens, seen from now.
+func (c *capacity) at(t int64) int64 {
+	if t <= c.now {
+		return c.now + overdue
+	}
+	return t
+}
+
+// freeOn is what is free on a node at some time.
+type freeOn struct {
+	cpu, mem int32
+	gres     []int32
+}
+
+// freeAt adds to what is free on node n now what falls free until t, and takes away what is claimed at t. The result is
+// valid until the next call.
+func (c *capacity) freeAt(n int32, t int64) freeOn {
+	stride := len(c.m.slots)
+	c.gresAt = append(c.gresAt[:0], c.gres[int(n)*stride:(int(n)+1)*stride]...)
+	free := freeOn{c.cpu[n], c.mem[n], c.gresAt}
+	for i := range c.m.frees[n] {
+		if r := &c.m.frees[n][i]; c.at(r.at) <= t {
+			free.cpu += r.cpu
+			free.mem += r.mem
+			for _, g := range r.gres {
+				free.gres[g.slot] += g.count
+			}
+		}
+	}
+	for i := c.head[n]; i > 0; i = c.placed[i-1].next {
+		if c.placed[i-1].end <= t {
+			c.add(&free, n, c.placed[i-1].f, 1)
+		}
+	}
+	for i := range c.claims[n] {
+		if k := &c.claims[n][i]; k.from <= t && t < k.to {
+			c.add(&free, n, k.f, -1)
+		}
+	}
+	// A job may hold more than the node's record shows: never count beyond what the node has.
+	free.cpu = min(free.cpu, c.m.totalCPU[n])
+	free.mem = min(free.mem, c.m.totalMem[n])
+	return free
+}
+
+func (c *capacity) add(free *freeOn, n int32, f *fit, sign int32) {
+	free.cpu += sign * c.cpus(n, f)
+	free.mem += sign * f.mem
+	for i := range f.gres {
+		c.takeGRES(free.gres, n, &f.gres[i], sign)
+	}
+}
+
+func (c *capacity) fitsIn(n int32, free *freeOn, f *fit) bool {
+	if free.cpu < f.cpu || free.mem < f.mem || f.whole && free.cpu < c.m.totalCPU[n] {
+		return false
+	}
+	for i := range f.gres {
+		if !enough(free.gres, &f.gres[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitsBetween reports whether f fits on node n all the time between two times. What is free only shrinks where a claim begins.
+func (c *capacity) fitsBetween(n int32, f *fit, from, to int64) bool {
+	inside := f.reservation == ""
+	for _, b := range c.m.blocks[n] {
+		mine := b.name == f.reservation
+		inside = inside || mine && b.from <= from
+		if !mine && b.from < to && b.to > from {
+			return false
+		}
+	}
+	if !inside {
+		return false
+	}
+	if free := c.freeAt(n, from); !c.fitsIn(n, &free, f) {
+		return false
+	}
+	for _, k := range c.claims[n] {
+		if k.from > from && k.from < to {
+			if free := c.freeAt(n, k.from); !c.fitsIn(n, &free, f) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// readyAt is the earliest time, not before from, at which f fits on node n for as long as it may run; never if nothing says when.
+func (c *capacity) readyAt(n int32, f *fit, from int64, limit time.Duration) int64 {
+	if !c.m.up[n] || f.exclude != nil && f.exclude[n] {
+		return never
+	}
+	if !c.marked[n] && f.reservation == "" {
+		return max(c.readyPlain(n, f), from)
+	}
+	times := append(c.times[:0], from)
+	for i := range c.m.frees[n] {
+		times = append(times, c.at(c.m.frees[n][i].at))
+	}
+	for i := c.head[n]; i > 0; i = c.placed[i-1].next {
+		times = append(times, c.placed[i-1].end)
+	}
+	for _, k := range c.claims[n] {
+		times = append(times, k.to)
+	}
+	for _, b := range c.m.blocks[n] {
+		times = append(times, b.from, b.to)
+	}
+	slices.Sort(times)
+	c.times = times
+	for i, t := range times {
+		if t >= from && t != never && (i == 0 || t != times[i-1]) && c.fitsBetween(n, f, t, endAt(t, limit)) {
+			return t
+		}
+	}
+	return never
+}
+
+// readyPlain is readyAt for a node on which things only fall free: how long a job may run does not matter then.
+func (c *capacity) readyPlain(n int32, f *fit) int64 {
+	if c.fitsNow(n, f, never) {
+		return c.now
+	}
+	frees := c.m.frees[n]
+	if c.head[n] == 0 && len(frees) > 0 {
+		// The usual case: everything ends in the order in which it is listed.
+		if free := c.freeAt(n, c.at(frees[len(frees)-1].at)); !c.fitsIn(n, &free, f) {
+			return never
+		}
+	}
+	times := c.times[:0]
+	for i := range frees {
+		times = append(times, c.at(frees[i].at))
+	}
+	for i := c.head[n]; i > 0; i = c.placed[i-1].next {
+		times = append(times, c.placed[i-1].end)
+	}
+	slices.Sort(times)
+	c.times = times
+	times = slices.Compact(times)
+	i, _ := slices.BinarySearchFunc(times, true, func(t int64, _ bool) int {
+		if free := c.freeAt(n, t); c.fitsIn(n, &free, f) {
+			return 0
+		}
+		return -1
+	})
+	if i == len(times) {
+		return never
+	}
+	return times[i]
+}
+
+// fitKey tells needs apart as far as the time when they can be met goes.
+type fitKey struct {
+	pool, pools int
+	cpu, mem    int32
+	nodes       int
+	whole       bool
+	leaves      int
+	reservation string
+	rest        string        // GRES and node lists
+	limit       time.Duration // left out while the site has no claims and no reservations
+}
+
+func keyOf(pool, pools int, f *fit) fitKey {
+	k := fitKey{pool: pool, pools: pools, cpu: f.cpu, mem: f.mem, nodes: f.nodes, whole: f.whole, leaves: f.leaves, reservation: f.reservation}
+	if len(f.gres) > 0 {
+		b := make([]byte, 0, 32)
+		for i := range f.gres {
+			for _, s := range f.gres[i].slots {
+				b = append(strconv.AppendInt(b, int64(s), 10), ',')
+			}
+			b = append(strconv.AppendInt(b, int64(f.gres[i].count), 10), ';')
+		}
+		k.rest = string(b)
+	}
+	if f.include != nil || f.exclude != nil {
+		k.rest += fmt.Sprint(f.include, f.exclude)
+	}
+	return k
+}
+
+// estimate is when a need can be met, and how many claims there were when that was worked out.
+type estimate struct {
+	start   int64
+	changes int
+}
+
+// estimate is the earliest time at which f could start, as far as is known; never if nothing says when. Within a plan it may be a
+// little old: what was started since is not in it.
+func (c *capacity) estimate(cur *cursor, f *fit, key fitKey, limit time.Duration) int64 {
+	if c.changes > 0 || c.m.reserved {
+		key.limit = limit
+	}
+	if e, ok := c.old[key]; ok && e.changes == c.changes {
+		return e.start
+	}
+	start, _ := c.earliest(cur, f, limit)
+	c.old[key] = estimate{start, c.changes}
+	return start
+}
+
+// turnover is how many of the jobs that run in a pool are expected to end within some seconds and to leave room for f: jobs end
+// at any time before their limit, one as likely as another.
+func (c *capacity) turnover(cur *cursor, f *fit, seconds int64) float64 {
+	sum := 0.0
+	for _, cell := range cur.cells {
+		for _, n := range c.m.cells[cell].nodes {
+			for i := range c.m.frees[n] {
+				if r := &c.m.frees[n][i]; c.covers(r, f) {
+					sum += min(1, float64(seconds)/float64(c.at(r.at)-c.now))
+				}
+			}
+		}
+	}
+	return sum
+}
+
+// covers reports whether what one job gives back is enough for f.
+func (c *capacity) covers(r *release, f *fit) bool {
+	if r.cpu < f.cpu || r.mem < f.mem || f.whole {
+		return false
+	}
+	for _, w := range f.gres {
+		sum := int32(0)
+		for _, g := range r.gres {
+			if slices.Contains(w.slots, g.slot) {
+				sum += g.count
+			}
+		}
+		if sum < w.count {
+			return false
+		}
+	}
+	return true
+}
+
+// nodeTime is a node and when it is ready.
+type nodeTime struct {
+	n  int32
+	at int64
+}
+
+// earliest works out when and on which nodes f could start.
+func (c *capacity) earliest(cur *cursor, f *fit, limit time.Duration) (int64, []int32) {
+	if f.nodes == 1 && len(f.include) == 0 {
+		return c.earliestOne(cur, f, limit)
+	}
+	ready := c.ready[:0]
+	for _, cell := range cur.cells {
+		for _, n := range c.m.cells[cell].nodes {
+			if t := c.readyAt(n, f, c.now, limit); t != never {
+				ready = append(ready, nodeTime{n, t})
+			}
+		}
+	}
+	c.ready = ready
+	for {
+		slices.SortStableFunc(ready, func(a, b nodeTime) int { return cmp.Compare(a.at, b.at) })
+		start := c.enoughAt(ready, f)
+		if start == never {
+			return never, nil
+		}
+		if c.settle(ready, f, start, limit) {
+			return start, c.nodesAt(ready, f, start)
+		}
+	}
+}
+
+func (c *capacity) earliestOne(cur *cursor, f *fit, limit time.Duration) (int64, []int32) {
+	start, on := never, int32(-1)
+	for _, cell := range cur.cells {
+		for _, n := range c.m.cells[cell].nodes {
+			if t := c.readyAt(n, f, c.now, limit); t < start {
+				start, on = t, n
+			}
+		}
+	}
+	if on < 0 {
+		return never, nil
+	}
+	return start, []int32{on}
+}
+
+// settle moves the nodes that were ready for a while but are not at start to their next time; it reports whether there were none.
+func (c *capacity) settle(ready []nodeTime, f *fit, start int64, limit time.Duration) bool {
+	settled := true
+	for i := range ready {
+		r := &ready[i]
+		if r.at >= start || r.at == never || !c.marked[r.n] && f.reservation == "" || c.fitsBetween(r.n, f, start, endAt(start, limit)) {
+			continue
+		}
+		r.at = c.readyAt(r.n, f, start+1, limit)
+		settled = false
+	}
+	return settled
+}
+
+// enoughAt is when enough of the nodes, sorted by time, are ready, close together if that is asked for.
+func (c *capacity) enoughAt(ready []nodeTime, f *fit) int64 {
+	if len(ready) < f.nodes {
+		return never
+	}
+	start := c.now
+	for _, n := range f.include {
+		i := slices.IndexFunc(ready, func(r nodeTime) bool { return r.n == n })
+		if i < 0 {
+			return never
+		}
+		start = max(start, ready[i].at)
+	}
+	if f.leaves == 0 || !c.m.tree {
+		return max(start, ready[f.nodes-1].at)
+	}
+	count := make([]int, c.m.topo.Leaves())
+	for _, r := range ready {
+		if r.at == never {
+			break
+		}
+		count[c.m.topo.Leaf(r.n)]++
+		if most(count, f.leaves) >= f.nodes {
+			return max(start, r.at)
+		}
+	}
+	return never
+}
+
+// most is the sum of the k largest counts.
+func most(count []int, k int) int {
+	if k == 1 {
+		return slices.Max(count)
+	}
+	sorted := slices.Clone(count)
+	slices.SortFunc(sorted, func(a, b int) int { return b - a })
+	sum := 0
+	for _, n := range sorted[:min(k, len(sorted))] {
+		sum += n
+	}
+	return sum
+}
+
+// nodesAt picks the nodes for a start: those that are ready last, so that the others stay free for other jobs until then.
+func (c *capacity) nodesAt(ready []nodeTime, f *fit, start int64) []int32 {
+	nodes := slices.Clone(f.include)
+	for i := len(ready) - 1; i >= 0; i-- {
+		if ready[i].at <= start && !slices.Contains(f.include, ready[i].n) {
+			nodes = append(nodes, ready[i].n)
+		}
+	}
+	if f.leaves > 0 && c.m.tree {
+		return c.underLeaves(nodes, f)
+	}
+	return nodes[:f.nodes]
+}
+
+// claim keeps nodes for a job that will start there.
+func (c *capacity) claim(nodes []int32, f *fit, from, to int64) {
+	for _, n := range nodes {
+		c.claims[n] = append(c.claims[n], claim{from, to, f})
+		c.marked[n] = true
+	}
+	c.changes++
+}

@@ -1,0 +1,370 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/sbatch"
+	"fsub/topology"
+)
+
+// world is a federation written down in lines, for the transcripts:
+//
+//	site alpha [state=DRAIN] [silent] [unseen] [backlog=2] [error=word]
+//	price gres/gpu:h100=2.10 cpu=0.01
+//	speed h100=2
+//	partition main default max=24h nodes=n[1-4] ...
+//	nodes n[1-4] cpus=16 mem=64000 gpu=h100:4 features=ib state=IDLE
+//	running n[1-2] cpus=4 mem=400 gpu=h100:2 end=30m
+//	reservation maint nodes=n1 from=1h to=2h users=bob
+//	switch leaf1 nodes=n[1-2] | switch spine children=leaf1,leaf2
+//	user alice accounts=ml,bio qos=normal
+//	bound 12 -N1 ...
+type world struct {
+	now     time.Time
+	sites   []*federation.Site
+	jobs    []*federation.Job
+	refused map[federation.JobID]map[federation.SiteName]federation.Rejection
+	policy  Policy
+}
+
+func newWorld() *world {
+	return &world{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
+}
+
+func (w *world) snapshot() federation.Snapshot {
+	for _, s := range w.sites {
+		if s.Seen != nil {
+			s.Pools = Pools(s.Name, s.Seen)
+		}
+	}
+	return federation.Snapshot{Now: w.now, Seed: 1, Sites: w.sites, Jobs: w.jobs, Refused: w.refused}
+}
+
+// words are the fields of a line: plain ones, and those with a value.
+type words struct {
+	plain []string
+	value map[string]string
+}
+
+func split(line string) words {
+	ws := words{value: map[string]string{}}
+	for _, f := range strings.Fields(line) {
+		if k, v, ok := strings.Cut(f, "="); ok && !strings.HasPrefix(f, "-") {
+			ws.value[k] = v
+		} else {
+			ws.plain = append(ws.plain, f)
+		}
+	}
+	return ws
+}
+
+func (ws words) has(word string) bool { return slices.Contains(ws.plain, word) }
+
+func (ws words) list(key string) []string {
+	if ws.value[key] == "" {
+		return nil
+	}
+	return strings.Split(ws.value[key], ",")
+}
+
+func (w *world) read(t testing.TB, text string) {
+	for _, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		if ws := split(line); len(ws.plain) > 0 {
+			w.line(t, ws)
+		}
+	}
+}
+
+func (w *world) line(t testing.TB, ws words) {
+	t.Helper()
+	kind, ws2 := ws.plain[0], words{ws.plain[1:], ws.value}
+	var site *federation.Site
+	if len(w.sites) > 0 {
+		site = w.sites[len(w.sites)-1]
+	}
+	switch kind {
+	case "site":
+		w.sites = append(w.sites, newSite(ws2, w.now))
+	case "price":
+		for k, v := range ws.value {
+			site.Prices[k] = number64(t, v)
+		}
+	case "speed":
+		for k, v := range ws.value {
+			site.Speed[k] = number64(t, v)
+		}
+	case "partition":
+		site.Seen.Partitions = append(site.Seen.Partitions, newPartition(t, ws2))
+	case "nodes":
+		addNodes(t, site.Seen, ws2)
+	case "running":
+		w.addRunning(t, site.Seen, ws2)
+	case "reservation":
+		r := federation.Reservation{
+			Name: ws2.plain[0], Nodes: hosts(t, ws.value["nodes"]), Users: ws.list("users"), Accounts: ws.list("accounts"),
+			Start: w.now.Add(span(t, ws.value["from"])), End: w.now.Add(span(t, ws.value["to"])),
+		}
+		site.Seen.Reservations = append(site.Seen.Reservations, r)
+	case "switch":
+		sw := topology.Switch{Name: ws2.plain[0], Nodes: hosts(t, ws.value["nodes"]), Children: ws.list("children")}
+		if len(sw.Children) > 0 {
+			sw.Level = 1
+		}
+		site.Seen.Tree.Switches = append(site.Seen.Tree.Switches, sw)
+	case "user":
+		if site.Seen.Associations == nil {
+			site.Seen.Associations = federation.Associations{}
+		}
+		for i, a := range ws.list("accounts") {
+			as := federation.Association{Account: a, QOS: ws.list("qos"), Default: i == 0}
+			site.Seen.Associations[ws2.plain[0]] = append(site.Seen.Associations[ws2.plain[0]], as)
+		}
+	case "alias":
+		for k, v := range ws.value {
+			site.Users[k] = federation.SiteUser{Name: v}
+		}
+	case "bound":
+		job := w.job(t, ws2)
+		units, _ := strconv.Atoi(ws.value["units"])
+		site.Bound = append(site.Bound, federation.Bound{Job: job, Partition: job.Spec.Partition, Since: w.now.Add(-time.Minute), Units: units})
+	case "job":
+		w.jobs = append(w.jobs, w.job(t, ws2))
+	default:
+		t.Fatalf("what is %q?", kind)
+	}
+}
+
+func newSite(ws words, now time.Time) *federation.Site {
+	s := &federation.Site{
+		Name: federation.SiteName(ws.plain[0]), State: federation.FedActive, Answering: true, Error: ws.value["error"],
+		Prices: accounting.Prices{}, Speed: map[string]float64{}, Users: map[string]federation.SiteUser{},
+		Seen: &federation.Observation{At: now},
+	}
+	if st := ws.value["state"]; st != "" {
+		s.State = federation.FedState(st)
+	}
+	s.Answering = !ws.has("silent")
+	if ws.has("unseen") {
+		s.Seen, s.Answering = nil, false
+	}
+	s.Backlog, _ = strconv.Atoi(ws.value["backlog"])
+	return s
+}
+
+func newPartition(t testing.TB, ws words) federation.Partition {
+	p := federation.Partition{
+		Name: ws.plain[0], Default: ws.has("default"), Up: !ws.has("down"), State: "UP",
+		MaxTime: span(t, ws.value["max"]), DefaultTime: span(t, ws.value["time"]),
+		Nodes: hosts(t, ws.value["nodes"]), AllowAccounts: ws.list("accounts"), DenyAccounts: ws.list("deny"), AllowQOS: ws.list("qos"),
+	}
+	if !p.Up {
+		p.State = "DOWN"
+	}
+	p.MaxNodes, _ = strconv.Atoi(ws.value["maxnodes"])
+	return p
+}
+
+func addNodes(t testing.TB, obs *federation.Observation, ws words) {
+	for _, name := range hosts(t, ws.plain[0]) {
+		n := federation.Node{Name: name, State: []string{"IDLE"}, Features: ws.list("features"), Threads: 1}
+		n.CPUs, _ = strconv.Atoi(ws.value["cpus"])
+		mem, _ := strconv.Atoi(ws.value["mem"])
+		n.Mem = sbatch.MemMiB(mem)
+		if s := ws.list("state"); s != nil {
+			n.State = s
+		}
+		n.GRES = gresOf(ws)
+		obs.Nodes = append(obs.Nodes, n)
+	}
+}
+
+func gresOf(ws words) []federation.GRES {
+	var all []federation.GRES
+	for k, v := range ws.value {
+		if kind, count, ok := strings.Cut(v, ":"); ok {
+			n, _ := strconv.Atoi(count)
+			all = append(all, federation.GRES{Name: k, Type: kind, Total: n})
+		}
+	}
+	return all
+}
+
+func (w *world) addRunning(t testing.TB, obs *federation.Observation, ws words) {
+	j := federation.RunningJob{Nodes: hosts(t, ws.plain[0])}
+	if end := ws.value["end"]; end != "" {
+		j.End = w.now.Add(span(t, end))
+		delete(ws.value, "end")
+	}
+	j.CPUs, _ = strconv.Atoi(ws.value["cpus"])
+	mem, _ := strconv.Atoi(ws.value["mem"])
+	j.Mem = sbatch.MemMiB(mem)
+	for _, g := range gresOf(ws) {
+		j.GRES = append(j.GRES, federation.GRES{Name: g.Name, Type: g.Type, Used: g.Total})
+	}
+	obs.Running = append(obs.Running, j)
+	for i := range obs.Nodes {
+		n := &obs.Nodes[i]
+		if !slices.Contains(j.Nodes, n.Name) {
+			continue
+		}
+		n.CPUsUsed += j.CPUs
+		n.MemUsed += j.Mem
+		for k := range n.GRES {
+			for _, g := range j.GRES {
+				if g.Name == n.GRES[k].Name && g.Type == n.GRES[k].Type {
+					n.GRES[k].Used += g.Used
+				}
+			}
+		}
+	}
+}
+
+// job reads "ID [USER] options"; the options are few and in their long form, but for -N, -n, -c, -t and -p.
+func (w *world) job(t testing.TB, ws words) *federation.Job {
+	t.Helper()
+	id, err := strconv.Atoi(ws.plain[0])
+	if err != nil {
+		t.Fatalf("job ID %q", ws.plain[0])
+	}
+	j := &federation.Job{ID: federation.JobID(id), User: "alice", State: federation.Pending, Submit: w.now.Add(-time.Second)}
+	rest := ws.plain[1:]
+	if len(rest) > 0 && rest[0][0] != '-' {
+		j.User, rest = rest[0], rest[1:]
+	}
+	for _, o := range rest {
+		name, value, ok := strings.Cut(o, "=")
+		if !ok {
+			name, value = o[:2], o[2:]
+			if strings.HasPrefix(o, "--") {
+				name, value = o, ""
+			}
+		}
+		w.option(t, j, name, value)
+	}
+	return j
+}
+
+func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
+	t.Helper()
+	s := &j.Spec
+	n, _ := strconv.Atoi(value)
+	switch name {
+	case "-N", "--nodes":
+		lo, hi, isRange := strings.Cut(value, "-")
+		s.MinNodes, _ = strconv.Atoi(lo)
+		s.MaxNodes = s.MinNodes
+		if isRange {
+			s.MaxNodes, _ = strconv.Atoi(hi)
+		}
+	case "-n", "--ntasks":
+		s.NTasks = n
+	case "-c", "--cpus-per-task":
+		s.CPUsPerTask = n
+	case "--ntasks-per-node":
+		s.NTasksPerNode = n
+	case "-t", "--time":
+		s.TimeLimit = span(t, value)
+	case "--time-min":
+		s.TimeMin = span(t, value)
+	case "-p", "--partition":
+		s.Partition = value
+	case "--mem":
+		s.MemPerNode = sbatch.MemMiB(n)
+		if n == 0 {
+			s.MemPerNode = sbatch.MemAll
+		}
+	case "--mem-per-cpu":
+		s.MemPerCPU = sbatch.MemMiB(n)
+	case "--mem-per-gpu":
+		s.MemPerGPU = sbatch.MemMiB(n)
+	case "--gres":
+		s.GRES = value
+	case "--gpus":
+		s.GPUs = value
+	case "--gpus-per-node":
+		s.GPUsPerNode = value
+	case "--gpus-per-task":
+		s.GPUsPerTask = value
+	case "--constraint":
+		s.Constraint = value
+	case "--account":
+		s.Account = value
+	case "--qos":
+		s.QOS = value
+	case "--reservation":
+		s.Reservation = value
+	case "--nodelist":
+		s.NodeList = value
+	case "--exclude":
+		s.Exclude = value
+	case "--exclusive":
+		s.Exclusive = "exclusive"
+	case "--switches":
+		s.Switches = n
+	case "--array":
+		s.Array = value
+	case "--waited":
+		j.Submit = w.now.Add(-span(t, value))
+	case "--refused":
+		r := federation.Rejection{Reason: federation.ReasonRefused, Detail: "Invalid license specification", Never: true}
+		w.refused[j.ID] = map[federation.SiteName]federation.Rejection{federation.SiteName(value): r}
+	default:
+		t.Fatalf("what is option %q?", name)
+	}
+}
+
+func hosts(t testing.TB, s string) []string {
+	t.Helper()
+	names, err := topology.ExpandHosts(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func number64(t testing.TB, s string) float64 {
+	t.Helper()
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func span(t testing.TB, s string) time.Duration {
+	t.Helper()
+	switch s {
+	case "":
+		return 0
+	case "unlimited":
+		return sbatch.Unlimited
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// explainAll is what the transcripts show of a plan.
+func explainAll(w *world, plan federation.Plan) string {
+	var b strings.Builder
+	for i, d := range plan.Decisions {
+		b.WriteString(Explain(w.jobs[i], d))
+		if e := Refusal(d); e != nil {
+			fmt.Fprintf(&b, "  sbatch: %d %s (%s)\n", e.Number, e.Text, e.Detail)
+		}
+	}
+	for _, j := range w.jobs[len(plan.Decisions):] {
+		fmt.Fprintf(&b, "job %s was not looked at\n", j.ID)
+	}
+	return b.String()
+}

@@ -1,0 +1,78 @@
+package federation
+
+import "time"
+
+// Snapshot is everything that placement may know. Equal snapshots give equal plans.
+type Snapshot struct {
+	Now   time.Time
+	Seed  uint64
+	Sites []*Site // sorted by name
+	// Jobs are the candidates in order of priority: pending, not held, not cancelled, dependencies met, begin time reached.
+	Jobs []*Job
+	// Refused holds, for each job that some site has refused, those sites and why: they are not asked again.
+	Refused map[JobID]map[SiteName]Rejection
+}
+
+// Plan is what placement decided: one Decision for each job of the snapshot that it looked at, in the same order.
+// Jobs beyond the last Decision were not looked at; they wait for reason Priority.
+type Plan struct {
+	Decisions []Decision
+}
+
+// Decision is the fate of one job in one plan, with everything that led to it.
+type Decision struct {
+	Job JobID `json:"job"`
+	// Bind: give the job to Offers[0] now. Otherwise it stays in the queue for Reason.
+	Bind   bool   `json:"bind,omitempty"`
+	Reason Reason `json:"reason,omitempty"`
+	// Offers are the pools that can run the job, cheapest first.
+	Offers []Offer `json:"offers,omitempty"`
+	// Rejections are the pools (or whole sites: Partition empty) that cannot, and why.
+	Rejections []Rejection `json:"rejections,omitempty"`
+}
+
+// Offer is what running a job in a pool would come to.
+type Offer struct {
+	Site      SiteName      `json:"site"`
+	Partition string        `json:"partition"`
+	Pool      string        `json:"pool"`
+	Start     time.Time     `json:"start"` // expected; not before the snapshot's time
+	Wait      time.Duration `json:"wait"`
+	Run       time.Duration `json:"run"` // expected run time
+	Nodes     int           `json:"nodes"`
+	GPUs      int           `json:"gpus"`
+	GPUType   string        `json:"gpu_type,omitempty"`
+	Terms     []Term        `json:"terms"`
+	Total     Dollars       `json:"total"` // sum of Terms
+}
+
+// Term is one named amount of an offer.
+type Term struct {
+	Name   string  `json:"name"` // "run", "wait", ...
+	Amount Dollars `json:"amount"`
+	Detail string  `json:"detail,omitempty"` // how it came about: "8 x h100, 2.1 h p50"
+}
+
+// Rejection says why a pool, or a whole site, cannot run a job.
+type Rejection struct {
+	Site      SiteName `json:"site"`
+	Partition string   `json:"partition,omitempty"`
+	Pool      string   `json:"pool,omitempty"`
+	Reason    Reason   `json:"reason"`
+	Detail    string   `json:"detail,omitempty"`
+	// Never: not now and not later either, as the site is configured. A site that does not answer is never Never.
+	Never bool `json:"never,omitempty"`
+}
+
+// Impossible reports that no site can ever run the job: no offer, and every rejection is for good.
+func (d *Decision) Impossible() bool {
+	if len(d.Offers) > 0 {
+		return false
+	}
+	for _, r := range d.Rejections {
+		if !r.Never {
+			return false
+		}
+	}
+	return true
+}

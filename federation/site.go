@@ -1,0 +1,181 @@
+package federation
+
+import (
+	"time"
+
+	"fsub/accounting"
+	"fsub/sbatch"
+	"fsub/topology"
+)
+
+// FedState is a site's standing in the federation, in Slurm's words. Only an ACTIVE site gets new jobs; a
+// DRAIN site keeps those that it has.
+type FedState string
+
+const (
+	FedActive   FedState = "ACTIVE"
+	FedInactive FedState = "INACTIVE"
+	FedDrain    FedState = "DRAIN"
+)
+
+// Mode is how a site carries federated job IDs. Pinned: the site runs the job under the federated ID itself.
+// Mapped: the site gives its own ID and a table joins the two.
+type Mode string
+
+const (
+	Pinned Mode = "pinned"
+	Mapped Mode = "mapped"
+)
+
+// Observation is the whole of what a site said of itself in one look. Slices and maps are not changed after it
+// was made: it is shared between goroutines.
+type Observation struct {
+	At      time.Time // when the look began
+	Cluster string    // Slurm's ClusterName
+	Version string    // "24.11.5"
+	Mode    Mode
+
+	Partitions   []Partition
+	Nodes        []Node // sorted by name
+	Reservations []Reservation
+	Running      []RunningJob // every job that holds nodes, ours and others
+	PendingJobs  int          // eligible jobs that wait at the site, ours and others (array tasks count one each)
+	Tree         topology.Tree
+
+	// Associations is nil where the site does not keep them or does not enforce them: then everybody may run.
+	Associations Associations
+
+	// Lacks are the options of sbatch, by name, that the site's interface has no word for: it cannot run a job that needs one.
+	Lacks []string
+
+	MaxJobSeen uint32   // highest job number of the site's own counter in sight: it must stay below the federated range
+	Warnings   []string // what the operator should know: an API field ignored, a range too near
+}
+
+// Partition is a Slurm partition. A zero limit means none.
+type Partition struct {
+	Name                        string
+	Default                     bool
+	Up                          bool          // state UP: accepts and starts jobs
+	State                       string        // as the site says it: UP, DOWN, DRAIN, INACTIVE
+	MaxTime                     time.Duration // sbatch.Unlimited or a limit
+	DefaultTime                 time.Duration // 0: MaxTime applies
+	MinNodes                    int
+	MaxNodes                    int
+	Nodes                       []string // names
+	AllowAccounts, DenyAccounts []string
+	AllowQOS                    []string
+	DefMemPerCPU, DefMemPerNode sbatch.MemMiB
+	PriorityTier                int
+}
+
+// Node is one compute node as the site reports it.
+type Node struct {
+	Name                    string
+	State                   []string // Slurm's words: IDLE, MIXED, ALLOCATED, DOWN, DRAIN, NOT_RESPONDING, ...
+	Reason                  string
+	CPUs                    int
+	Mem                     sbatch.MemMiB // configured
+	CPUsUsed                int
+	MemUsed                 sbatch.MemMiB // allocated to jobs
+	GRES                    []GRES
+	Features                []string
+	Partitions              []string
+	Sockets, Cores, Threads int
+}
+
+// Usable reports whether new jobs can start on the node: it is up, answers, and is not drained or reserved for
+// maintenance.
+func (n *Node) Usable() bool {
+	for _, s := range n.State {
+		switch s {
+		case "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "NOT_RESPONDING", "UNKNOWN", "FUTURE", "MAINTENANCE", "MAINT",
+			"POWERED_DOWN", "POWERING_DOWN", "REBOOT_ISSUED", "REBOOT_REQUESTED", "RESERVED", "INVALID_REG", "ERROR", "PLANNED_MAINT":
+			return false
+		}
+	}
+	return true
+}
+
+// GRES is one kind of generic resource of a node: gpu of type h100.
+type GRES struct {
+	Name  string // "gpu"
+	Type  string // "h100", or "" where the site gives none
+	Total int
+	Used  int
+}
+
+// RunningJob is one job that holds nodes at a site, as far as placement needs it: what falls free, and when at the latest.
+type RunningJob struct {
+	Job   JobID     // the site's number of it; a federated ID if it is ours (of an array, the array's ID)
+	End   time.Time // start + time limit; zero: no limit
+	Nodes []string
+	// What it holds on each of its nodes.
+	CPUs int
+	Mem  sbatch.MemMiB
+	GRES []GRES // Used counts
+}
+
+// Reservation is a Slurm reservation: nodes that only some may use for some time.
+type Reservation struct {
+	Name       string
+	Start, End time.Time
+	Nodes      []string
+	Users      []string
+	Accounts   []string
+	Maint      bool
+}
+
+// Associations tells who may run at a site: user name to the accounts of that user there. The first is the default one.
+type Associations map[string][]Association
+
+// Association is a user's right to charge an account, in Partition only if that is set.
+type Association struct {
+	Account   string
+	Partition string
+	QOS       []string
+	Default   bool
+}
+
+// Site is one member of the federation as placement and people see it: configuration, last good look and health.
+type Site struct {
+	Name    SiteName
+	State   FedState
+	Prices  accounting.Prices
+	Speed   map[string]float64  // by GPU type ("" for CPU-only work): relative speed, 1 where absent
+	Backlog int                 // jobs of ours that may wait at the site beyond what it can start now; 0: the default
+	Users   map[string]SiteUser // where names differ at the site
+
+	Seen       *Observation // last good look; nil: none since the daemon started
+	Pools      []Pool       // of Seen; see place.Pools
+	Answering  bool         // the last look was good
+	Denied     bool         // it answers and refuses our token: until an operator acts it runs nothing
+	Error      string       // why not
+	ErrorSince time.Time
+
+	// Bound are the attempts of ours that live at the site and are not in Seen.Running yet: intended, or pending there.
+	Bound []Bound
+}
+
+// SiteUser is a user's identity at a site where it differs from the one here.
+type SiteUser struct {
+	Name     string
+	UID, GID uint32
+}
+
+// Bound is a job that was given to a site and is not among the running jobs that the last observation saw.
+type Bound struct {
+	Job       *Job
+	Units     int // 1; for an array the number of its tasks that are neither ended nor seen to run
+	Partition string
+	Since     time.Time
+}
+
+// Pool is the like nodes of one partition of a site: same CPUs, memory, GRES and features.
+type Pool struct {
+	Site      SiteName
+	Partition string
+	Name      string // for people: "main/h100" or "main/cpu16"
+	Shape     Node   // the configured side of any of its nodes (no name, no state, nothing used)
+	Nodes     []int  // indices into Observation.Nodes
+}

@@ -1,0 +1,104 @@
+package federation
+
+import (
+	"context"
+	"time"
+
+	"fsub/sbatch"
+)
+
+// Store keeps the federation's state. What a method returned without error is durable: it survives kill -9 and loss of
+// power. Methods may be called from several goroutines; concurrent writes share commits.
+type Store interface {
+	// CreateJob gives the job the next free ID and stores it in state PENDING together with its payload. It fills
+	// ID, Rev and, if zero, Submit. It fails with ErrConflict if the range of IDs is used up.
+	CreateJob(ctx context.Context, j *Job, p *sbatch.Payload) error
+
+	// Job, Payload, Tasks, Attempts and Events read one job; ErrNotFound if there is none of that ID.
+	// Attempts are in order of their number, Events and Tasks in order of time and index.
+	Job(ctx context.Context, id JobID) (Job, error)
+	Payload(ctx context.Context, id JobID) (sbatch.Payload, error)
+	Tasks(ctx context.Context, id JobID) ([]Task, error)
+	Attempts(ctx context.Context, id JobID) ([]Attempt, error)
+	Events(ctx context.Context, id JobID) ([]Event, error)
+
+	// Jobs returns the jobs that match q in order of ID. TasksOf returns the task records of several jobs at once.
+	Jobs(ctx context.Context, q JobQuery) ([]Job, error)
+	TasksOf(ctx context.Context, ids []JobID) (map[JobID][]Task, error)
+
+	// LiveAttempts returns every attempt that is not final.
+	LiveAttempts(ctx context.Context) ([]Attempt, error)
+
+	// AddRequest records what a user asked to be done with a job, for the controller to carry out, and returns its number.
+	AddRequest(ctx context.Context, r Request) (int64, error)
+	// Requests returns the requests that are not done yet, oldest first.
+	Requests(ctx context.Context) ([]Request, error)
+
+	// Commit writes all of b or nothing.
+	Commit(ctx context.Context, b *Batch) error
+
+	// SiteState and SetSiteState keep what operators said of a site: its FedState and why.
+	SiteState(ctx context.Context) (map[SiteName]SiteRecord, error)
+	SetSiteState(ctx context.Context, r SiteRecord) error
+
+	Close() error
+}
+
+// JobQuery selects jobs. The zero value selects all; every field that is set narrows the selection.
+type JobQuery struct {
+	IDs        []JobID
+	User       string
+	States     []State
+	Live       bool      // only jobs that have not ended
+	SinceRev   int64     // only jobs with a greater Rev
+	EndedAfter time.Time // live jobs, and those that ended at or after this time
+	Site       SiteName
+	Name       string
+	Limit      int // at most so many, lowest IDs first; 0: no limit
+}
+
+// RequestKind is what a user may ask of an existing job.
+type RequestKind string
+
+const (
+	RequestCancel  RequestKind = "cancel"
+	RequestSignal  RequestKind = "signal"
+	RequestHold    RequestKind = "hold"
+	RequestRelease RequestKind = "release"
+)
+
+// Request is a durable wish of a user, already checked against that user's rights.
+type Request struct {
+	Seq      int64
+	Job      JobID
+	Tasks    []int // empty: the whole job
+	Kind     RequestKind
+	UID      uint32
+	Operator bool   // the caller acted as operator: a hold is JobHeldAdmin
+	Signal   Signal // for RequestSignal
+	At       time.Time
+}
+
+// Batch is a set of changes that become durable together. Jobs, Attempts and Tasks are written whole, by key, over what
+// is there (a job's Spec and owner never change and are not written again, but for Spec.Array); Rev is set by the store.
+type Batch struct {
+	Jobs     []*Job
+	Attempts []*Attempt
+	Tasks    []*Task
+	Events   []Event
+	Done     []int64 // numbers of requests that were carried out
+}
+
+// Empty reports whether there is nothing to write.
+func (b *Batch) Empty() bool {
+	return len(b.Jobs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done) == 0
+}
+
+// SiteRecord is what operators said of a site.
+type SiteRecord struct {
+	Name   SiteName
+	State  FedState
+	Reason string
+	By     string
+	At     time.Time
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"fsub/federation"
+)
+
+// Commit implements [federation.Store]. Besides what the interface says: ErrNotFound if b names a job that does not exist;
+// ErrConflict if it would leave a job with two attempts that are not final, or give an attempt the key of another. Where b has
+// the same thing twice, the later one counts.
+func (s *Store) Commit(ctx context.Context, b *federation.Batch) error {
+	if b.Empty() {
+		return nil
+	}
+	steps, err := stepsOf(b)
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	err = s.writer.submit(ctx, func(t *tx) error {
+		for i := range steps {
+			if err := t.step(&steps[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	for i, j := range b.Jobs { // they are the first steps
+		j.Rev = steps[i].args[0].(int64)
+	}
+	return nil
+}
+
+// step is one statement of a batch.
+type step struct {
+	text string
+	args []any
+	what string // of which job it is what, for errors
+	job  federation.JobID
+}
+
+// stepsOf prepares b in the caller's goroutine, as far as that is possible outside the transaction.
+func stepsOf(b *federation.Batch) ([]step, error) {
+	steps := make([]step, 0, len(b.Jobs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done))
+	for _, j := range b.Jobs {
+		args := append([]any{nil}, changingValues(j)...)
+		steps = append(steps, step{updateJob, append(args, int64(j.ID)), "record", j.ID})
+	}
+	for _, a := range finalFirst(b.Attempts) {
+		args, err := attemptValues(a)
+		if err != nil {
+			return nil, fmt.Errorf("job %d attempt %d: %w", a.Job, a.Number, err)
+		}
+		steps = append(steps, step{upsertAttempt, args, "attempt", a.Job})
+	}
+	for _, k := range b.Tasks {
+		steps = append(steps, step{upsertTask, taskValues(k), "task", k.Job})
+	}
+	for _, e := range b.Events {
+		steps = append(steps, step{insertEvent, []any{int64(e.Job), nil, int64(e.Attempt), nanos(e.At), e.Text}, "event", e.Job})
+	}
+	for _, seq := range b.Done {
+		steps = append(steps, step{deleteRequest, []any{seq}, "request", 0})
+	}
+	return steps, nil
+}
+
+// step does one statement, with the number that only the transaction can give.
+func (t *tx) step(s *step) error {
+	switch s.text {
+	case updateJob:
+		t.rev++
+		s.args[0] = t.rev
+	case insertEvent:
+		t.eventSeq++
+		s.args[1] = t.eventSeq
+	}
+	rows, err := t.exec(s.text, s.args...)
+	if err == nil && rows == 0 && s.text == updateJob {
+		err = federation.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("job %d: %s: %w", s.job, s.what, err)
+	}
+	return nil
+}
+
+// finalFirst returns the last mention of each attempt, those that are final before the others: the new attempt of a job can only
+// be written when the old one has ended, in whatever order the two stand in the batch.
+func finalFirst(attempts []*federation.Attempt) []*federation.Attempt {
+	if len(attempts) < 2 {
+		return attempts
+	}
+	type key struct {
+		job    federation.JobID
+		number int
+	}
+	last := make(map[key]*federation.Attempt, len(attempts))
+	for _, a := range attempts {
+		last[key{a.Job, a.Number}] = a
+	}
+	ordered := make([]*federation.Attempt, 0, len(attempts))
+	for _, final := range []bool{true, false} {
+		for _, a := range attempts {
+			if a.State.Final() == final && last[key{a.Job, a.Number}] == a {
+				ordered = append(ordered, a)
+			}
+		}
+	}
+	return ordered
+}

@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// jobColumns are in the order in which jobValues gives and readJob takes them.
+const jobColumns = "id, rev, user_name, uid, gid, name, submit_host, spec, " + // these never change, but for rev
+	"array_spec, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, end_time, " +
+	"attempt, site, part, nodes, account, exit_status, restarts, cost"
+
+var (
+	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 27) + " ON CONFLICT (id) DO NOTHING"
+	updateJob = "UPDATE jobs SET (rev, array_spec, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, " +
+		"end_time, attempt, site, part, nodes, account, exit_status, restarts, cost) = " + list(1, 20) + " WHERE id = $21"
+)
+
+const insertPayload = "INSERT INTO payloads (job_id, script, argv, environment) VALUES ($1, $2, $3, $4)"
+
+// CreateJob implements [federation.Store]. IDs are given upwards through the range and then from its beginning again.
+func (s *Store) CreateJob(ctx context.Context, j *federation.Job, p *sbatch.Payload) error {
+	job := *j
+	job.State = federation.Pending
+	if job.Submit.IsZero() {
+		job.Submit = time.Now()
+	}
+	job.Submit = job.Submit.UTC().Round(0)
+	// All that can be done outside the writer is.
+	values, err := jobValues(&job)
+	if err != nil {
+		return fmt.Errorf("create job: %w", err)
+	}
+	payload, err := payloadValues(p)
+	if err != nil {
+		return fmt.Errorf("create job: %w", err)
+	}
+	err = s.writer.submit(ctx, func(t *tx) error {
+		job.ID, job.Rev, err = t.createJob(values, payload)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("create job: %w", err)
+	}
+	*j = job
+	return nil
+}
+
+// createJob sets the ID and Rev in values and stores the job.
+func (t *tx) createJob(values, payload []any) (federation.JobID, int64, error) {
+	id := t.nextJob
+	t.rev++
+	for {
+		values[0], values[1] = int64(id), t.rev
+		rows, err := t.exec(insertJob, values...)
+		if err != nil {
+			return 0, 0, err
+		}
+		if rows == 1 {
+			break
+		}
+		if id, err = t.freeID(); err != nil {
+			return 0, 0, err
+		}
+	}
+	payload[0] = int64(id)
+	if _, err := t.exec(insertPayload, payload...); err != nil {
+		return 0, 0, err
+	}
+	if t.nextJob = id + 1; id == t.last {
+		t.nextJob = t.first
+	}
+	return id, t.rev, nil
+}
+
+func jobValues(j *federation.Job) ([]any, error) {
+	spec := j.Spec
+	spec.Array = ""
+	text, err := encode(&spec)
+	if err != nil {
+		return nil, err
+	}
+	return append([]any{
+		int64(j.ID), j.Rev, j.User, int64(j.UID), int64(j.GID), j.Spec.Name, j.SubmitHost, text,
+	}, changingValues(j)...), nil
+}
+
+// changingValues are those that Commit writes.
+func changingValues(j *federation.Job) []any {
+	return []any{
+		j.Spec.Array, string(j.State), !j.State.Ended(), string(j.Reason), j.Priority, string(j.Held), j.Cancel, int64(j.CancelBy),
+		nanos(j.Submit), nanos(j.Start), nanos(j.End),
+		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, int64(j.ExitStatus), int64(j.Restarts), float64(j.Cost),
+	}
+}
+
+func readJob(r *row) (j federation.Job) {
+	j.ID = federation.JobID(r.int())
+	j.Rev = r.int()
+	j.User = r.word()
+	j.UID = uint32(r.int())
+	j.GID = uint32(r.int())
+	_ = r.column() // name: it is in the spec
+	j.SubmitHost = r.word()
+	j.Spec = r.spec()
+	j.Spec.Array = r.text()
+	j.State = federation.State(r.word())
+	_ = r.column() // live: follows from the state
+	j.Reason = federation.Reason(r.word())
+	j.Priority = r.int()
+	j.Held = federation.Hold(r.word())
+	j.Cancel = r.bool()
+	j.CancelBy = uint32(r.int())
+	j.Submit, j.Start, j.End = r.time(), r.time(), r.time()
+	j.Attempt = int(r.int())
+	j.Site = federation.SiteName(r.word())
+	j.Partition = r.word()
+	j.Nodes = r.text()
+	j.Account = r.word()
+	j.ExitStatus = int32(r.int())
+	j.Restarts = int(r.int())
+	j.Cost = federation.Dollars(r.float())
+	return j
+}
+
+// Job implements [federation.Store].
+func (s *Store) Job(ctx context.Context, id federation.JobID) (federation.Job, error) {
+	return one(ctx, s, readJob, id, "SELECT "+jobColumns+" FROM jobs WHERE id = $1")
+}
+
+// Payload implements [federation.Store].
+func (s *Store) Payload(ctx context.Context, id federation.JobID) (sbatch.Payload, error) {
+	return one(ctx, s, readPayload, id, "SELECT script, argv, environment FROM payloads WHERE job_id = $1")
+}
+
+// one reads the row that a job has exactly one of.
+func one[T any](ctx context.Context, s *Store, read func(*row) T, id federation.JobID, text string) (v T, err error) {
+	found, err := query(ctx, s.readers, read, text, int64(id))
+	if err == nil && len(found) == 0 {
+		err = federation.ErrNotFound
+	}
+	if err != nil {
+		return v, fmt.Errorf("job %d: %w", id, err)
+	}
+	return found[0], nil
+}
+
+// payloadValues leaves room for the job's ID.
+func payloadValues(p *sbatch.Payload) ([]any, error) {
+	argv, err := joinStrings(p.Argv)
+	if err != nil {
+		return nil, fmt.Errorf("arguments: %w", err)
+	}
+	environment, err := joinStrings(p.Environment)
+	if err != nil {
+		return nil, fmt.Errorf("environment: %w", err)
+	}
+	return []any{nil, append([]byte{}, p.Script...), argv, environment}, nil
+}
+
+func readPayload(r *row) sbatch.Payload {
+	return sbatch.Payload{Script: string(r.bytes()), Argv: splitStrings(r.bytes()), Environment: splitStrings(r.bytes())}
+}
+
+// joinStrings ends each string with a NUL, which exec(2) does not let be inside one.
+func joinStrings(all []string) ([]byte, error) {
+	b := []byte{}
+	for _, s := range all {
+		if strings.IndexByte(s, 0) >= 0 {
+			return nil, fmt.Errorf("%w: %q has a NUL inside", federation.ErrInvalid, s)
+		}
+		b = append(append(b, s...), 0)
+	}
+	return b, nil
+}
+
+func splitStrings(b []byte) []string {
+	if len(b) == 0 {
+		return nil
+	}
+	return strings.Split(string(b[:len(b)-1]), "\x00")
+}

@@ -1,0 +1,35 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// purgeAtOnce bounds the jobs that one transaction deletes, so that other writers do not wait for long.
+const purgeAtOnce = 200
+
+const deleteEnded = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE NOT live AND end_time > 0 AND end_time < $1 " +
+	"AND NOT EXISTS (SELECT 1 FROM attempts WHERE attempts.job_id = jobs.id AND attempts.live) ORDER BY end_time LIMIT $2)"
+
+// Purge deletes the jobs that ended before the given time, with all that belongs to them, and returns how many. Their IDs
+// may be given again. A job of which an attempt is not final stays, whatever its state. If it fails in the middle, what was
+// deleted so far is, and is counted.
+func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
+	total := 0
+	for {
+		var rows int64
+		err := s.writer.submit(ctx, func(t *tx) (err error) {
+			rows, err = t.exec(deleteEnded, nanos(before), purgeAtOnce)
+			t.usedUp = t.usedUp && rows == 0
+			return err
+		})
+		if err != nil {
+			return total, fmt.Errorf("delete jobs that ended before %s: %w", before.Format(time.DateTime), err)
+		}
+		total += int(rows)
+		if rows < purgeAtOnce {
+			return total, nil
+		}
+	}
+}

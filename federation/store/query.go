@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fsub/federation"
+)
+
+// maxIDs bounds the parameters of one statement; longer lists of IDs are read in parts.
+const maxIDs = 500
+
+// Jobs implements [federation.Store].
+func (s *Store) Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
+	if len(q.IDs) == 0 {
+		return s.jobs(ctx, q)
+	}
+	var all []federation.Job
+	limit := q.Limit
+	for ids := range slices.Chunk(sorted(q.IDs), maxIDs) {
+		q.IDs = ids
+		if limit > 0 {
+			q.Limit = limit - len(all)
+		}
+		some, err := s.jobs(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+		if limit > 0 && len(all) == limit {
+			break
+		}
+	}
+	return all, nil
+}
+
+func (s *Store) jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
+	text, args := selectJobs(q)
+	jobs, err := query(ctx, s.readers, readJob, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	return jobs, nil
+}
+
+// selectJobs is the statement for q. The conditions that cut most, and have an index, are sub-selects of IDs: the planner
+// would otherwise follow the order of IDs through all jobs ever seen to spare a sort.
+func selectJobs(q federation.JobQuery) (string, []any) {
+	var w where
+	if len(q.IDs) > 0 {
+		w.in("id", len(q.IDs))
+		for _, id := range q.IDs {
+			w.args = append(w.args, int64(id))
+		}
+	}
+	if q.SinceRev > 0 {
+		w.and("id IN (SELECT id FROM jobs WHERE rev > %s)", q.SinceRev)
+	}
+	if q.Live {
+		w.and("live")
+	} else if !q.EndedAfter.IsZero() {
+		w.and("id IN (SELECT id FROM jobs WHERE live UNION ALL SELECT id FROM jobs WHERE NOT live AND end_time >= %s)", nanos(q.EndedAfter))
+	}
+	if q.User != "" {
+		w.and("user_name = %s", q.User)
+	}
+	if q.Site != "" {
+		w.and("site = %s", string(q.Site))
+	}
+	if q.Name != "" {
+		w.and("name = %s", q.Name)
+	}
+	if len(q.States) > 0 {
+		w.in("state", len(q.States))
+		for _, state := range q.States {
+			w.args = append(w.args, string(state))
+		}
+	}
+	text := "SELECT " + jobColumns + " FROM jobs" + w.text() + " ORDER BY id"
+	if q.Limit > 0 {
+		w.args = append(w.args, q.Limit)
+		text += fmt.Sprintf(" LIMIT $%d", len(w.args))
+	}
+	return text, w.args
+}
+
+// where gathers conditions and their parameters.
+type where struct {
+	terms []string
+	args  []any
+}
+
+// and adds a condition; %s in it stands for each of args.
+func (w *where) and(term string, args ...any) {
+	var names []any
+	for _, a := range args {
+		w.args = append(w.args, a)
+		names = append(names, fmt.Sprintf("$%d", len(w.args)))
+	}
+	w.terms = append(w.terms, fmt.Sprintf(term, names...))
+}
+
+// in adds the condition that column is one of the n parameters which the caller appends.
+func (w *where) in(column string, n int) {
+	w.terms = append(w.terms, column+" IN "+list(len(w.args)+1, n))
+}
+
+func (w *where) text() string {
+	if len(w.terms) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(w.terms, " AND ")
+}
+
+// sorted returns ids in order, each once.
+func sorted(ids []federation.JobID) []federation.JobID {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+const (
+	insertRequest = "INSERT INTO requests (seq, job_id, tasks, kind, uid, operator, signal, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+	deleteRequest = "DELETE FROM requests WHERE seq = $1"
+	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at FROM requests ORDER BY seq"
+)
+
+// AddRequest implements [federation.Store]. Seq is the store's to give; a zero At becomes now. ErrNotFound: there is no such
+// job. Numbers go up and are never given again.
+func (s *Store) AddRequest(ctx context.Context, r federation.Request) (int64, error) {
+	if r.At.IsZero() {
+		r.At = time.Now()
+	}
+	tasks, err := encode(r.Tasks)
+	if err != nil {
+		return 0, fmt.Errorf("add request: %w", err)
+	}
+	signal, err := encode(r.Signal)
+	if err != nil {
+		return 0, fmt.Errorf("add request: %w", err)
+	}
+	var seq int64
+	err = s.writer.submit(ctx, func(t *tx) error {
+		t.requestSeq++
+		seq = t.requestSeq
+		_, err := t.exec(insertRequest, seq, int64(r.Job), tasks, string(r.Kind), int64(r.UID), r.Operator, signal, nanos(r.At))
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("%s job %d: %w", r.Kind, r.Job, err)
+	}
+	return seq, nil
+}
+
+// Requests implements [federation.Store].
+func (s *Store) Requests(ctx context.Context) ([]federation.Request, error) {
+	all, err := query(ctx, s.readers, readRequest, selectRequest)
+	if err != nil {
+		return nil, fmt.Errorf("list requests: %w", err)
+	}
+	return all, nil
+}
+
+func readRequest(r *row) (q federation.Request) {
+	q.Seq = r.int()
+	q.Job = federation.JobID(r.int())
+	r.json(&q.Tasks)
+	q.Kind = federation.RequestKind(r.text())
+	q.UID = uint32(r.int())
+	q.Operator = r.bool()
+	r.json(&q.Signal)
+	q.At = r.time()
+	return q
+}

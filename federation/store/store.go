@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fsub/federation"
+)
+
+// Config says where the state is kept and which job IDs may be given.
+type Config struct {
+	// Path of the database file. Its directory is created if need be, for this user only. SQLite keeps two more files
+	// beside it (-wal and -shm) that belong to it: copy or move the three together and only while no daemon runs.
+	Path string
+
+	// FirstID and LastID are the range of job IDs, both included. Zero: the federation's default range.
+	FirstID, LastID federation.JobID
+
+	// Volatile gives up durability for speed, for simulations: what was written survives the end of the process but
+	// not of the machine. With an empty Path the state is gone at Close.
+	Volatile bool
+
+	Logger  *slog.Logger          // nil: no log
+	Metrics prometheus.Registerer // nil: none
+}
+
+// Store is a [federation.Store] in a database. Besides the errors that the interface names, every method returns one that
+// wraps ErrUnavailable if the database could not do it: disk full, I/O error, store closed. A write that failed so has left
+// nothing behind for other callers to see.
+type Store struct {
+	readers *sql.DB
+	writer  *writer
+	closers []io.Closer // in the order in which they are closed
+}
+
+var _ federation.Store = (*Store)(nil)
+
+// Open opens the store at c.Path, creating it or bringing its schema up to date. It fails if another process has it open, if
+// the file is something else or damaged, and if a newer fed has written it.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	s := &Store{}
+	if err := s.open(ctx, c); err != nil {
+		s.closeAll()
+		return nil, err
+	}
+	return s, nil
+}
+
+// complete fills in defaults and checks c.
+func (c *Config) complete() error {
+	if c.FirstID == 0 {
+		c.FirstID = federation.FirstJobID
+	}
+	if c.LastID == 0 {
+		c.LastID = federation.LastJobID
+	}
+	if c.FirstID > c.LastID {
+		return fmt.Errorf("store: range of job IDs: first %d is above last %d", c.FirstID, c.LastID)
+	}
+	if c.Path == "" && !c.Volatile {
+		return fmt.Errorf("store: no path for the database")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+func (s *Store) open(ctx context.Context, c Config) error {
+	if c.Path == "" {
+		dir, err := os.MkdirTemp("", "fsub-store-")
+		if err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+		s.closers = append(s.closers, closerFunc(func() error { return os.RemoveAll(dir) }))
+		c.Path = dir + "/fed.db"
+	}
+	lock, err := prepareFile(c.Path)
+	if err != nil {
+		return err
+	}
+	s.closers = append([]io.Closer{lock}, s.closers...)
+
+	db := sqliteWriter(c.Path, c.Volatile)
+	s.closers = append([]io.Closer{db}, s.closers...)
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return openError(c.Path, err)
+	}
+	if _, err := conn.ExecContext(ctx, sqliteWriterSetup); err != nil {
+		return openError(c.Path, err)
+	}
+	if err := migrate(ctx, conn, c.Path, c.Logger); err != nil {
+		return err
+	}
+	w, err := startWriter(ctx, conn, c)
+	if err != nil {
+		return openError(c.Path, err)
+	}
+	s.writer = w
+	s.readers = sqliteReaders(c.Path)
+	s.closers = append([]io.Closer{w, s.readers}, s.closers...)
+	return nil
+}
+
+// Close waits for the writes that are under way, refuses new ones and closes the database.
+func (s *Store) Close() error {
+	return s.closeAll()
+}
+
+func (s *Store) closeAll() error {
+	var first error
+	for _, c := range s.closers {
+		if err := c.Close(); err != nil && first == nil {
+			first = fmt.Errorf("close store: %w", err)
+		}
+	}
+	s.closers = nil
+	return first
+}
+
+type closerFunc func() error
+
+func (f closerFunc) Close() error { return f() }

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"fsub/federation"
+)
+
+const taskColumns = "job_id, task_index, site_job_id, state, reason, nodes, start_time, end_time, exit_status, restarts, cost"
+
+var upsertTask = "INSERT INTO tasks (" + taskColumns + ") VALUES " + list(1, 11) + " ON CONFLICT (job_id, task_index) DO UPDATE SET " +
+	"(site_job_id, state, reason, nodes, start_time, end_time, exit_status, restarts, cost) = " + list(3, 9)
+
+func taskValues(k *federation.Task) []any {
+	return []any{
+		int64(k.Job), int64(k.Index), int64(k.SiteJobID), string(k.State), string(k.Reason), k.Nodes, nanos(k.Start), nanos(k.End),
+		int64(k.ExitStatus), int64(k.Restarts), float64(k.Cost),
+	}
+}
+
+func readTask(r *row) (k federation.Task) {
+	k.Job = federation.JobID(r.int())
+	k.Index = int(r.int())
+	k.SiteJobID = uint32(r.int())
+	k.State = federation.State(r.word())
+	k.Reason = federation.Reason(r.word())
+	k.Nodes = r.word()
+	k.Start, k.End = r.time(), r.time()
+	k.ExitStatus = int32(r.int())
+	k.Restarts = int(r.int())
+	k.Cost = federation.Dollars(r.float())
+	return k
+}
+
+// Tasks implements [federation.Store].
+func (s *Store) Tasks(ctx context.Context, id federation.JobID) ([]federation.Task, error) {
+	return many(ctx, s, readTask, id, "SELECT "+taskColumns+" FROM tasks WHERE job_id = $1 ORDER BY task_index")
+}
+
+// TasksOf implements [federation.Store]. A job without task records, or that does not exist, is not in the result.
+func (s *Store) TasksOf(ctx context.Context, ids []federation.JobID) (map[federation.JobID][]federation.Task, error) {
+	tasks := make(map[federation.JobID][]federation.Task)
+	for part := range slices.Chunk(sorted(ids), maxIDs) {
+		args := make([]any, len(part))
+		for i, id := range part {
+			args[i] = int64(id)
+		}
+		some, err := query(ctx, s.readers, readTask,
+			"SELECT "+taskColumns+" FROM tasks WHERE job_id IN "+list(1, len(part))+" ORDER BY job_id, task_index", args...)
+		if err != nil {
+			return nil, fmt.Errorf("tasks of jobs: %w", err)
+		}
+		for _, k := range some {
+			tasks[k.Job] = append(tasks[k.Job], k)
+		}
+	}
+	return tasks, nil
+}
+
+// Events implements [federation.Store]. Those of the same time are in the order in which they were written.
+func (s *Store) Events(ctx context.Context, id federation.JobID) ([]federation.Event, error) {
+	return many(ctx, s, readEvent, id, "SELECT job_id, attempt, at, text FROM events WHERE job_id = $1 ORDER BY at, seq")
+}
+
+const insertEvent = "INSERT INTO events (job_id, seq, attempt, at, text) VALUES ($1, $2, $3, $4, $5)"
+
+func readEvent(r *row) federation.Event {
+	return federation.Event{Job: federation.JobID(r.int()), Attempt: int(r.int()), At: r.time(), Text: r.text()}
+}

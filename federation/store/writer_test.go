@@ -1,0 +1,269 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+var ctx = context.Background()
+
+func openTest(t *testing.T, r prometheus.Registerer) *Store {
+	t.Helper()
+	s, err := Open(ctx, Config{Path: filepath.Join(t.TempDir(), "fed.db"), Metrics: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// block keeps the writer busy until the result is called.
+func block(t *testing.T, s *Store) (release func()) {
+	t.Helper()
+	begun, gate := make(chan struct{}), make(chan struct{})
+	go s.writer.submit(ctx, func(*tx) error {
+		close(begun)
+		<-gate
+		return nil
+	})
+	<-begun
+	return func() { close(gate) }
+}
+
+// waitQueued returns when n writes are queued.
+func waitQueued(s *Store, n int) {
+	for len(s.writer.queue) < n {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func histogram(t *testing.T, r *prometheus.Registry, name string) (count uint64, sum float64) {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			h := f.GetMetric()[0].GetHistogram()
+			return h.GetSampleCount(), h.GetSampleSum()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0, 0
+}
+
+func TestQueuedWritesShareOneCommit(t *testing.T) {
+	r := prometheus.NewRegistry()
+	s := openTest(t, r)
+	release := block(t, s)
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			if err := s.CreateJob(ctx, &federation.Job{}, &sbatch.Payload{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	waitQueued(s, 100)
+	release()
+	all.Wait()
+	if commits, writes := histogram(t, r, "fed_store_commit_writes"); commits != 2 || writes != 101 {
+		t.Errorf("%v writes took %d commits, want 101 in 2", writes, commits)
+	}
+	if commits, _ := histogram(t, r, "fed_store_commit_seconds"); commits != 2 {
+		t.Errorf("%d commits were timed, want 2", commits)
+	}
+	again, err := Open(ctx, Config{Volatile: true, Metrics: r})
+	if err != nil {
+		t.Fatalf("second store with the same metrics: %v", err)
+	}
+	again.Close()
+}
+
+// TestFailuresInOneCommit puts writes of every fate into one group.
+func TestFailuresInOneCommit(t *testing.T) {
+	s := openTest(t, nil)
+	known := &federation.Job{}
+	if err := s.CreateJob(ctx, known, &sbatch.Payload{}); err != nil {
+		t.Fatal(err)
+	}
+	release := block(t, s)
+	gone, cancel := context.WithCancel(ctx)
+	jobs := make([]federation.Job, 30)
+	errs := make([]error, 30)
+	var all sync.WaitGroup
+	for i := range 30 {
+		all.Go(func() {
+			switch i % 3 {
+			case 0:
+				errs[i] = s.CreateJob(ctx, &jobs[i], &sbatch.Payload{})
+			case 1:
+				errs[i] = s.CreateJob(gone, &jobs[i], &sbatch.Payload{})
+			case 2: // its first half is right
+				errs[i] = s.Commit(ctx, &federation.Batch{Events: []federation.Event{{Job: known.ID}, {Job: 1}}})
+			}
+		})
+	}
+	waitQueued(s, 30)
+	cancel()
+	release()
+	all.Wait()
+	used := map[federation.JobID]bool{known.ID: true}
+	for i, err := range errs {
+		if want := []error{nil, context.Canceled, federation.ErrNotFound}[i%3]; !errors.Is(err, want) {
+			t.Errorf("caller %d: %v, want %v", i, err, want)
+		}
+		if i%3 == 0 {
+			used[jobs[i].ID] = true
+		}
+	}
+	stored, err := s.Jobs(ctx, federation.JobQuery{})
+	if err != nil || len(stored) != 11 || len(used) != 11 {
+		t.Fatalf("%d jobs with %d IDs, want 11: %v", len(stored), len(used), err)
+	}
+	for i, j := range stored { // the refused ones have used up no ID
+		if j.ID != known.ID+federation.JobID(i) || !used[j.ID] {
+			t.Errorf("job %d of the list is %d", i, j.ID)
+		}
+	}
+	if events, err := s.Events(ctx, known.ID); err != nil || len(events) != 0 {
+		t.Errorf("half of a refused batch: %v, %v", events, err)
+	}
+}
+
+// TestFullDatabase limits the size of the database, which fails as a full disk does: in the middle of a group.
+func TestFullDatabase(t *testing.T) {
+	s := openTest(t, nil)
+	first := &federation.Job{}
+	if err := s.CreateJob(ctx, first, &sbatch.Payload{}); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(pages string) {
+		t.Helper()
+		if err := s.writer.submit(ctx, func(x *tx) error { _, err := x.exec("PRAGMA max_page_count = " + pages); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit("60")
+	release := block(t, s)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			j := &federation.Job{}
+			err := s.CreateJob(ctx, j, &sbatch.Payload{Script: strings.Repeat("x", 100_000)})
+			if !errors.Is(err, federation.ErrUnavailable) || !strings.Contains(err.Error(), "no space left") || j.ID != 0 {
+				t.Errorf("job %d: %v", j.ID, err)
+			}
+		})
+	}
+	waitQueued(s, 20)
+	release()
+	all.Wait()
+	if jobs, err := s.Jobs(ctx, federation.JobQuery{}); err != nil || len(jobs) != 1 {
+		t.Errorf("%d jobs are stored, want 1: %v", len(jobs), err)
+	}
+	limit("1000000")
+	next := &federation.Job{}
+	if err := s.CreateJob(ctx, next, &sbatch.Payload{Script: strings.Repeat("x", 100_000)}); err != nil {
+		t.Fatalf("with space again: %v", err)
+	}
+	if next.ID != first.ID+1 || next.Rev != first.Rev+1 {
+		t.Errorf("job %d, Rev %d after job %d, Rev %d: what failed has moved the counters", next.ID, next.Rev, first.ID, first.Rev)
+	}
+}
+
+func TestWriterIsDurable(t *testing.T) {
+	s := openTest(t, nil)
+	for pragma, want := range map[string]int64{"synchronous": 2, "foreign_keys": 1, "temp_store": 2, "page_size": pageSize} {
+		err := s.writer.submit(ctx, func(x *tx) error {
+			got, _, err := x.number("PRAGMA " + pragma)
+			if got != want {
+				t.Errorf("%s is %d, want %d", pragma, got, want)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	var mode string
+	if err := s.readers.QueryRow("PRAGMA journal_mode").Scan(&mode); err != nil || mode != "wal" {
+		t.Errorf("journal mode is %q: %v", mode, err)
+	}
+	if _, err := s.readers.Exec("DELETE FROM jobs"); err == nil {
+		t.Error("a reading connection can write")
+	}
+}
+
+// TestQueryPlans: the queries that are made all the time must not read all jobs ever seen.
+func TestQueryPlans(t *testing.T) {
+	s := openTest(t, nil)
+	for name, q := range map[string]federation.JobQuery{
+		"IDs":      {IDs: []federation.JobID{1, 2, 3}},
+		"SinceRev": {SinceRev: 1},
+		"changed":  {SinceRev: 1, Live: true, Limit: 10},
+		"Live":     {Live: true},
+		"squeue":   {Live: true, User: "alice"},
+		"sacct":    {EndedAfter: time.Now(), User: "alice"},
+	} {
+		text, args := selectJobs(q)
+		type step struct{ what string }
+		steps, err := query(ctx, s.readers, func(r *row) step {
+			r.next = 3
+			return step{r.text()}
+		}, "EXPLAIN QUERY PLAN "+text, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range steps {
+			if strings.HasPrefix(p.what, "SCAN jobs") && !strings.Contains(p.what, "INDEX jobs_live") {
+				t.Errorf("%s: %s", name, p.what)
+			}
+		}
+	}
+}
+
+// TestUsedUpIsForgottenWithItsTransaction: within one group a caller takes the last ID and another finds none; when the group is done
+// again, the last ID is free again.
+func TestUsedUpIsForgottenWithItsTransaction(t *testing.T) {
+	s, err := Open(ctx, Config{Path: filepath.Join(t.TempDir(), "fed.db"), FirstID: 1, LastID: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 3 {
+		if err := s.CreateJob(ctx, &federation.Job{}, &sbatch.Payload{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := &federation.Job{ID: 2, State: federation.Completed, End: time.Unix(1, 0)}
+	if err := s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{old}}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Purge(ctx, time.Now()); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	release := block(t, s)
+	errs := make([]error, 2)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { errs[i] = s.CreateJob(ctx, &federation.Job{}, &sbatch.Payload{}) })
+	}
+	waitQueued(s, 2)
+	release()
+	all.Wait()
+	if (errs[0] == nil) == (errs[1] == nil) {
+		t.Errorf("one ID was free, and two callers got %v and %v", errs[0], errs[1])
+	}
+}

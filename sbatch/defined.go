@@ -1,0 +1,213 @@
+package sbatch
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// defined writes the options that were given, each in sbatch's canonical form, as sbatch -v lists them.
+func (p *parser) defined() map[string]string {
+	out := map[string]string{}
+	for i, from := range p.sources {
+		if from == fromNowhere || options[i].class != carried {
+			continue
+		}
+		if v, ok := p.definedValue(options[i].name); ok {
+			name := options[i].name
+			if name == "tasks-per-node" {
+				name = "ntasks-per-node"
+			}
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// definedValue is the value of one option; false if it does not count.
+func (p *parser) definedValue(name string) (string, bool) {
+	s := &p.req.Spec
+	switch name {
+	case "nodelist", "nodefile":
+		return s.NodeList, p.nodeFile == (name == "nodefile")
+	case "requeue", "no-requeue": // whichever came last, under both names
+		if s.Requeue == nil {
+			return "", false
+		}
+		return map[bool]string{true: "requeue", false: "no-requeue"}[*s.Requeue], true
+	case "hold", "parsable", "wait", "get-user-env":
+		return "set", true
+	case "export":
+		return *p.export, true
+	case "propagate":
+		return *p.propagate, true
+	case "mail-type":
+		if s.MailType == "" {
+			return "NONE", true
+		}
+	case "gres":
+		if s.GRES == "" {
+			return "none", true
+		}
+		return "gres/" + strings.ReplaceAll(s.GRES, ",", ",gres/"), true
+	case "nodes":
+		if s.MinNodes == s.MaxNodes {
+			return strconv.Itoa(s.MinNodes), true
+		}
+		return fmt.Sprintf("%d-%d", s.MinNodes, s.MaxNodes), true
+	case "open-mode":
+		return s.OpenMode[:1], true
+	case "signal":
+		return strings.TrimSuffix(s.Signal.String(), "@60"), true
+	case "switches":
+		if s.SwitchesWait == 0 {
+			return strconv.Itoa(s.Switches), true
+		}
+		return strconv.Itoa(s.Switches) + "@" + clockText(s.SwitchesWait), true
+	}
+	if v, ok := p.moreValue(name); ok {
+		return v, true
+	}
+	return plainValue(s, name), true
+}
+
+// moreValue is the value of an option of [More]; false if name is none.
+func (p *parser) moreValue(name string) (string, bool) {
+	m := p.req.Spec.More
+	if m == nil {
+		m = &More{}
+	}
+	switch name {
+	case "hint":
+		return *p.hint, true
+	case "tres-per-task":
+		return p.tresPerTask, true
+	case "tmp":
+		if m.TmpDisk == 0 {
+			return memoryText(MemAll), true // so it is written, though it is no disk at all
+		}
+		return memoryText(m.TmpDisk), true
+	case "delay-boot":
+		return limitText(m.DelayBoot), true
+	case "gres-flags":
+		if m.GRESFlags == "" {
+			return "unset", true
+		}
+	case "segment":
+		if m.Segment == 0 {
+			return "unset", true
+		}
+	case "oversubscribe":
+		return name, true
+	case "extra-node-info":
+		var b strings.Builder
+		for i, n := range [...]int{m.SocketsPerNode, m.CoresPerSocket, m.ThreadsPerCore} {
+			if n != 0 {
+				b.WriteString([...]string{"", ":", ":"}[i] + strconv.Itoa(n))
+			}
+		}
+		return b.String(), true
+	case "kill-on-invalid-dep":
+		return string(m.KillOnInvalidDep), true
+	case "wait-all-nodes", "oom-kill-step":
+		return map[YesNo]string{Yes: "1", No: "0"}[*m.yesNoField(name)], true
+	}
+	if f := m.flagField(name); f != nil {
+		return map[bool]string{true: "set", false: "unset"}[*f], true
+	}
+	if f := m.countField(name); f != nil {
+		return strconv.Itoa(*f), true
+	}
+	if f := m.textField(name); f != nil && name != "nodes" {
+		return *f, true
+	}
+	return "", false
+}
+
+// plainValue is the value of an option that is a text, a number, a size or a time of the Spec.
+func plainValue(s *Spec, name string) string {
+	switch name {
+	case "cpus-per-task":
+		return strconv.Itoa(s.CPUsPerTask)
+	case "ntasks":
+		return strconv.Itoa(s.NTasks)
+	case "ntasks-per-node", "tasks-per-node":
+		return strconv.Itoa(s.NTasksPerNode)
+	case "nice":
+		return strconv.Itoa(s.Nice)
+	case "mem":
+		return memoryText(s.MemPerNode)
+	case "mem-per-cpu":
+		return memoryText(s.MemPerCPU)
+	case "mem-per-gpu":
+		return memoryText(s.MemPerGPU)
+	case "time":
+		return limitText(s.TimeLimit)
+	case "time-min":
+		return limitText(s.TimeMin)
+	case "begin":
+		return s.Begin.Format(timeLayout)
+	case "deadline":
+		return s.Deadline.Format(timeLayout)
+	}
+	return map[string]string{"account": s.Account, "array": s.Array, "chdir": s.WorkDir, "comment": s.Comment,
+		"constraint": s.Constraint, "dependency": s.Dependency, "error": s.Error, "exclude": s.Exclude,
+		"exclusive": s.Exclusive, "gpus": s.GPUs, "gpus-per-node": s.GPUsPerNode, "gpus-per-task": s.GPUsPerTask,
+		"input": s.Input, "job-name": s.Name, "mail-type": s.MailType, "mail-user": s.MailUser, "output": s.Output,
+		"partition": s.Partition, "qos": s.QOS, "reservation": s.Reservation}[name]
+}
+
+const timeLayout = "2006-01-02T15:04:05"
+
+// memoryText is an amount as sbatch writes it: "4G", "100" for MiB, "0?" for all.
+func memoryText(m MemMiB) string {
+	switch {
+	case m == MemAll:
+		return "0?"
+	case m != 0 && m%(1<<20) == 0:
+		return strconv.FormatInt(int64(m>>20), 10) + "T"
+	case m != 0 && m%(1<<10) == 0:
+		return strconv.FormatInt(int64(m>>10), 10) + "G"
+	}
+	return strconv.FormatInt(int64(m), 10)
+}
+
+func limitText(d time.Duration) string {
+	if d == Unlimited {
+		return "UNLIMITED"
+	}
+	return clockText(d)
+}
+
+func clockText(d time.Duration) string {
+	s := int64(d / time.Second)
+	text := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)
+	if s >= 86400 {
+		text = strconv.FormatInt(s/86400, 10) + "-" + text
+	}
+	return text
+}
+
+// sayDefined keeps the table of -v for stderr.
+func (p *parser) sayDefined() {
+	if p.req.Verbose == 0 {
+		return
+	}
+	given := p.defined()
+	if p.wrap != nil {
+		given["wrap"] = *p.wrap
+	}
+	given["verbose"] = strconv.Itoa(p.req.Verbose)
+	rule := strings.Repeat("-", 20)
+	p.inform("sbatch: defined options")
+	p.inform("sbatch: " + rule + " " + rule)
+	for i := range options {
+		name := options[i].name
+		if v, ok := given[name]; ok {
+			p.inform(fmt.Sprintf("sbatch: %-20s: %s", name, v))
+		}
+	}
+	p.inform("sbatch: " + rule + " " + rule)
+	p.inform("sbatch: end of defined options")
+}

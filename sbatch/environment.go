@@ -1,0 +1,100 @@
+package sbatch
+
+import (
+	"strings"
+
+	"fsub/sbatch/getopt"
+)
+
+// lookup is the value of a variable; the first one counts, as for getenv.
+func lookup(env []string, name string) (string, bool) {
+	for _, e := range env {
+		if len(e) > len(name) && e[len(name)] == '=' && e[:len(name)] == name {
+			return e[len(name)+1:], true
+		}
+	}
+	return "", false
+}
+
+// environment applies the SBATCH_* variables, which overrule the script. Most environments have none, so they are
+// looked for first.
+func (p *parser) environment() error {
+	var vars []string
+	for _, e := range p.in.Env {
+		if strings.HasPrefix(e, "SBATCH_") || strings.HasPrefix(e, "SLURM_HINT=") || strings.HasPrefix(e, "SLURM_CLUSTERS=") {
+			vars = append(vars, e)
+		}
+	}
+	if vars == nil {
+		return nil
+	}
+	for id := range options {
+		for names := options[id].env; names != ""; {
+			var name string
+			name, names, _ = strings.Cut(names, " ")
+			if v, ok := lookup(vars, name); ok {
+				if err := p.variable(id, v); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if v, ok := lookup(vars, "SBATCH_WAIT4SWITCH"); ok {
+		p.switchesWait(v)
+	}
+	return nil
+}
+
+// variable applies one variable. For a flag it may also say that the flag is off, whatever the script said.
+func (p *parser) variable(id int, v string) error {
+	o := &options[id]
+	if o.arg == getopt.NoArg && !isYes(v) {
+		p.sources[id] = fromNowhere
+		p.unrefuse(o)
+		switch o.name {
+		case "requeue", "no-requeue":
+			p.req.Spec.Requeue = nil
+		case "wait":
+			p.req.Wait = false
+		default:
+			if f := p.more().flagField(o.name); f != nil {
+				*f = false
+			}
+		}
+		return nil
+	}
+	if o.name == "switches" && strings.Contains(v, "@") { // the wait has a variable of its own
+		_, err := p.count("--switches", v, 1)
+		return err
+	}
+	return p.give(id, v, fromEnv)
+}
+
+// isYes is how sbatch reads a flag in the environment: empty, "yes" or a number other than 0.
+func isYes(v string) bool {
+	n, rest, ok := number(v)
+	return v == "" || strings.EqualFold(v, "yes") || ok && rest == "" && n != 0
+}
+
+// earlyEnvironment applies the variables that count before the script is read.
+func (p *parser) earlyEnvironment() {
+	if v, ok := lookup(p.in.Env, "SBATCH_IGNORE_PBS"); ok && isYes(v) {
+		p.ignorePBS = true
+	}
+	if v, ok := lookup(p.in.Env, "SBATCH_DEBUG"); ok && p.req.Verbose == 0 {
+		n, _, _ := number(v)
+		p.req.Verbose = int(max(n, 0))
+	}
+}
+
+func (p *parser) readExitError() {
+	v, ok := lookup(p.in.Env, "SLURM_EXIT_ERROR")
+	if !ok {
+		return
+	}
+	if n, _, _ := number(v); n != 0 {
+		p.exitError = int(n) & 255
+		return
+	}
+	p.warn("sbatch: error: SLURM_EXIT_ERROR has zero value")
+}

@@ -1,0 +1,301 @@
+package sbatch
+
+import (
+	"strconv"
+	"strings"
+)
+
+// environ collects a job's environment; a later value of a name takes the place of an earlier one.
+type environ struct {
+	vars  []string
+	index map[string]int
+}
+
+func newEnviron(room int) *environ {
+	return &environ{vars: make([]string, 0, room), index: make(map[string]int, room)}
+}
+
+func (e *environ) add(entry string) {
+	name, _, ok := strings.Cut(entry, "=")
+	if !ok || name == "" {
+		return
+	}
+	if i, there := e.index[name]; there {
+		e.vars[i] = entry
+		return
+	}
+	e.index[name] = len(e.vars)
+	e.vars = append(e.vars, entry)
+}
+
+func (e *environ) set(name, value string) { e.add(name + "=" + value) }
+
+func (e *environ) has(name string) bool {
+	_, ok := e.index[name]
+	return ok
+}
+
+func (e *environ) drop(name string) {
+	if i, ok := e.index[name]; ok {
+		e.vars[i] = ""
+		delete(e.index, name)
+	}
+}
+
+// list is what was collected.
+func (e *environ) list() []string {
+	kept := e.vars[:0]
+	for _, v := range e.vars {
+		if v != "" {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// buildEnvironment makes the job's environment: what --export lets through of the caller's, and what sbatch adds.
+func (p *parser) buildEnvironment() {
+	e := newEnviron(len(p.in.Env) + 48)
+	p.exportEnvironment(e)
+	p.addOptions(e)
+	p.addSubmitter(e)
+	e.drop("SLURM_STEPMGR")
+	p.req.Payload.Environment = e.list()
+}
+
+// exportEnvironment follows --export: ALL (or nothing), NONE, NIL, or a list of NAME and NAME=value in which ALL may
+// stand. SLURM_* go through in any case. NONE and lists let the job load its user's login environment first.
+func (p *parser) exportEnvironment(e *environ) {
+	login := p.userEnv
+	everything := p.export == nil || strings.EqualFold(*p.export, "ALL")
+	switch {
+	case everything:
+		for _, v := range p.in.Env {
+			e.add(v)
+		}
+	case strings.EqualFold(*p.export, "NIL"):
+	case strings.EqualFold(*p.export, "NONE"):
+		login = true
+	default:
+		login = true
+		p.exportList(e)
+	}
+	if !everything {
+		for _, v := range p.in.Env {
+			if strings.HasPrefix(v, "SLURM_") {
+				e.add(v)
+			}
+		}
+		e.set("SLURM_EXPORT_ENV", *p.export)
+	}
+	if login {
+		e.set("SLURM_GET_USER_ENV", "1")
+	}
+}
+
+// exportList takes the variables of a list, item by item.
+func (p *parser) exportList(e *environ) {
+	for _, item := range splitQuoted(*p.export) {
+		if strings.EqualFold(item, "ALL") {
+			for _, v := range p.in.Env {
+				e.add(v)
+			}
+		} else if strings.Contains(item, "=") {
+			e.add(item)
+		} else if v, ok := lookup(p.in.Env, item); ok {
+			e.set(item, v)
+		}
+	}
+}
+
+// splitQuoted splits at commas outside quotes. Quotes around a whole item go; inside one, sbatch leaves them in the value.
+func splitQuoted(s string) (items []string) {
+	quote := byte(0)
+	start := 0
+	for i := 0; i <= len(s); i++ {
+		switch {
+		case i == len(s) || quote == 0 && s[i] == ',':
+			if item := s[start:i]; item != "" {
+				items = append(items, unquoted(item))
+			}
+			start = i + 1
+		case s[i] == quote:
+			quote = 0
+		case quote == 0 && (s[i] == '"' || s[i] == '\''):
+			quote = s[i]
+		}
+	}
+	return items
+}
+
+func unquoted(item string) string {
+	if n := len(item); n >= 2 && (item[0] == '"' || item[0] == '\'') && item[n-1] == item[0] {
+		return item[1 : n-1]
+	}
+	return item
+}
+
+// addOptions adds the variables by which a job knows how it was asked for. They are present only if the option was.
+func (p *parser) addOptions(e *environ) {
+	s := &p.req.Spec
+	number := func(name string, n int) {
+		if n != 0 {
+			e.set(name, strconv.Itoa(n))
+		}
+	}
+	word := func(name, v string) {
+		if v != "" {
+			e.set(name, v)
+		}
+	}
+	number("SLURM_NTASKS", s.NTasks)
+	number("SLURM_NPROCS", s.NTasks)
+	number("SLURM_NTASKS_PER_NODE", s.NTasksPerNode)
+	number("SLURM_CPUS_PER_TASK", s.CPUsPerTask)
+	word("SLURM_GPUS", s.GPUs)
+	word("SLURM_GPUS_PER_NODE", s.GPUsPerNode)
+	if s.MemPerGPU > 0 {
+		e.set("SLURM_MEM_PER_GPU", strconv.FormatInt(int64(s.MemPerGPU), 10))
+	}
+	if s.OpenMode != "" {
+		e.set("SLURM_OPEN_MODE", s.OpenMode[:1])
+	}
+	word("SLURM_JOB_DEPENDENCY", s.Dependency)
+	if s.More != nil {
+		p.addMore(s.More, number, word)
+	}
+	e.set("SLURM_JOB_NAME", s.Name)
+	p.addPerTask(e)
+	p.addLaunchers(e)
+}
+
+// addMore adds the variables of the options in m.
+func (p *parser) addMore(m *More, number func(string, int), word func(name, v string)) {
+	_, _, threads, perCore := m.Layout()
+	word("SLURM_HINT", m.Hint)
+	number("SLURM_THREADS_PER_CORE", threads)
+	number("SLURM_NTASKS_PER_CORE", perCore)
+	number("SLURM_NTASKS_PER_SOCKET", m.NTasksPerSocket)
+	number("SLURM_NTASKS_PER_GPU", m.NTasksPerGPU)
+	number("SLURM_NTASKS_PER_TRES", m.NTasksPerTRES)
+	number("SLURM_CPUS_PER_GPU", m.CPUsPerGPU)
+	word("SLURM_GPUS_PER_SOCKET", m.GPUsPerSocket)
+	word("SLURM_GPU_FREQ", m.GPUFreq)
+	word("SLURM_CONTAINER", m.Container)
+	word("SLURM_CONTAINER_ID", m.ContainerID)
+	method, plane, _ := strings.Cut(strings.ToLower(m.Distribution), "=")
+	word("SLURM_DISTRIBUTION", method)
+	word("SLURM_DIST_PLANESIZE", plane)
+	if method == "arbitrary" {
+		word("SLURM_ARBITRARY_NODELIST", p.req.Spec.NodeList)
+	}
+}
+
+// addPerTask says what each task gets, for srun in the job. Since 24.11 -c and --gpus-per-task are told so.
+func (p *parser) addPerTask(e *environ) {
+	s := &p.req.Spec
+	var parts []string
+	if s.CPUsPerTask != 0 {
+		parts = append(parts, "cpu="+strconv.Itoa(s.CPUsPerTask))
+	}
+	gpus := 0
+	for _, item := range strings.Split(s.GPUsPerTask, ",") {
+		if item == "" {
+			continue
+		}
+		kind, count, typed := strings.Cut(item, ":")
+		if !typed {
+			kind, count = "", item
+		}
+		if !digits(count) {
+			continue // a type alone: sbatch says nothing of it either
+		}
+		name := "gres/gpu"
+		if kind != "" {
+			name += ":" + kind
+		}
+		parts = append(parts, name+"="+count)
+		n, _, _ := number(count)
+		gpus += int(n)
+	}
+	if s.More != nil && s.More.TRESPerTask != "" {
+		parts = append(parts, s.More.TRESPerTask)
+	}
+	if parts != nil {
+		e.set("SLURM_TRES_PER_TASK", strings.Join(parts, ","))
+	}
+	switch {
+	case s.More != nil && s.More.TRESBind != "":
+		e.set("SLURM_TRES_BIND", s.More.TRESBind)
+	case s.More != nil && s.More.GPUBind != "":
+		e.set("SLURM_TRES_BIND", "gres/gpu:"+s.More.GPUBind)
+	case gpus > 0:
+		e.set("SLURM_TRES_BIND", "gres/gpu:per_task:"+strconv.Itoa(gpus))
+	}
+}
+
+// addLaunchers tells the launchers of MPI libraries to start through srun from outside any step, unless the user has said
+// how they are to start.
+func (p *parser) addLaunchers(e *environ) {
+	absent := func(name, value string) {
+		if !e.has(name) {
+			e.set(name, value)
+		}
+	}
+	const args = "--external-launcher"
+	absent("OMPI_MCA_plm_slurm_args", args)
+	absent("PRTE_MCA_plm_slurm_args", args)
+	for _, h := range [...]struct{ bootstrap, args string }{{"HYDRA_BOOTSTRAP", "HYDRA_LAUNCHER_EXTRA_ARGS"},
+		{"I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}} {
+		if v, ok := lookup(p.in.Env, h.bootstrap); !ok || v == "slurm" {
+			absent(h.bootstrap, "slurm")
+			absent(h.args, args)
+		}
+	}
+}
+
+// addSubmitter adds where, by whom and under which limits the job was submitted.
+func (p *parser) addSubmitter(e *environ) {
+	e.set("SLURM_SUBMIT_DIR", p.in.Dir)
+	e.set("SLURM_SUBMIT_HOST", p.in.Host)
+	e.set("SLURM_PRIO_PROCESS", strconv.Itoa(p.in.Nice))
+	umask := p.in.Umask
+	if p.umask != nil {
+		umask = *p.umask
+	}
+	if p.umask != nil || !e.has("SLURM_UMASK") {
+		u := strconv.FormatInt(int64(umask), 8)
+		e.set("SLURM_UMASK", "0000"[:max(0, 4-len(u))]+u)
+	}
+	if p.in.Limits == nil || p.userEnv {
+		return
+	}
+	for _, l := range p.in.Limits() {
+		mark := ""
+		if p.propagates(l.Name) {
+			mark = "U" // the user's wish: the node fails the job loudly if it cannot set the limit
+		}
+		e.set("SLURM_RLIMIT_"+l.Name, mark+strconv.FormatUint(l.Value, 10))
+	}
+}
+
+func (p *parser) propagates(name string) bool {
+	if p.propagate == nil {
+		return false
+	}
+	for _, w := range strings.Split(strings.ToUpper(*p.propagate), ",") {
+		if w == "ALL" || strings.TrimPrefix(w, "RLIMIT_") == name {
+			return true
+		}
+	}
+	return false
+}
+
+// knownLimit reports whether name may stand in --propagate.
+func knownLimit(name string) bool {
+	switch strings.TrimPrefix(strings.ToUpper(name), "RLIMIT_") {
+	case "ALL", "NONE", "CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS":
+		return true
+	}
+	return false
+}

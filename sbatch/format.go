@@ -1,0 +1,176 @@
+package sbatch
+
+import (
+	"strconv"
+	"time"
+)
+
+// Options writes s as words of a command line, in the order of the table's fields. Parsed again they give s, but for
+// what Parse derives from the script (Command, and a Name that is its file's).
+func (s *Spec) Options() []string {
+	var w words
+	w.text("job-name", s.Name)
+	w.text("account", s.Account)
+	w.text("partition", s.Partition)
+	w.text("qos", s.QOS)
+	w.text("reservation", s.Reservation)
+	w.text("comment", s.Comment)
+	w.text("constraint", s.Constraint)
+	w.text("array", s.Array)
+	w.text("dependency", s.Dependency)
+	if s.More == nil || s.More.NodeSizes == "" {
+		w.nodes(s.MinNodes, s.MaxNodes)
+	}
+	w.number("ntasks", s.NTasks)
+	w.number("ntasks-per-node", s.NTasksPerNode)
+	w.number("cpus-per-task", s.CPUsPerTask)
+	w.memory("mem", s.MemPerNode)
+	w.memory("mem-per-cpu", s.MemPerCPU)
+	w.memory("mem-per-gpu", s.MemPerGPU)
+	w.text("gres", s.GRES)
+	w.text("gpus", s.GPUs)
+	w.text("gpus-per-node", s.GPUsPerNode)
+	w.text("gpus-per-task", s.GPUsPerTask)
+	w.text("nodelist", s.NodeList)
+	w.text("exclude", s.Exclude)
+	w.text("exclusive", s.Exclusive)
+	if s.Switches != 0 {
+		w.add("switches", strconv.Itoa(s.Switches)+switchesWaitText(s.SwitchesWait))
+	}
+	w.limit("time", s.TimeLimit)
+	w.limit("time-min", s.TimeMin)
+	w.when("begin", s.Begin)
+	w.when("deadline", s.Deadline)
+	w.flag("hold", s.Hold)
+	w.number("nice", s.Nice)
+	if s.Requeue != nil {
+		w.flag("requeue", *s.Requeue)
+		w.flag("no-requeue", !*s.Requeue)
+	}
+	w.text("mail-type", s.MailType)
+	w.text("mail-user", s.MailUser)
+	w.text("chdir", s.WorkDir)
+	w.text("input", s.Input)
+	w.text("output", s.Output)
+	w.text("error", s.Error)
+	w.text("open-mode", s.OpenMode)
+	if s.Signal != nil {
+		w.add("signal", s.Signal.String())
+	}
+	if s.More != nil {
+		w.more(s.More)
+	}
+	return w
+}
+
+// more adds what m asks for, in the order of the option table.
+func (w *words) more(m *More) {
+	for i := range options {
+		name := options[i].name
+		if f := m.textField(name); f != nil {
+			w.text(name, *f)
+		} else if f := m.countField(name); f != nil {
+			w.number(name, *f)
+		} else if f := m.flagField(name); f != nil {
+			w.flag(name, *f)
+		}
+	}
+	w.memory("tmp", m.TmpDisk)
+	if m.DelayBoot != 0 {
+		w.add("delay-boot", clockText(m.DelayBoot))
+	}
+	w.text("kill-on-invalid-dep", string(m.KillOnInvalidDep))
+	w.yesNo("wait-all-nodes", m.WaitAllNodes)
+	w.yesNo("oom-kill-step", m.OOMKillStep)
+}
+
+// yesNo writes a choice as 1 or 0.
+func (w *words) yesNo(name string, v YesNo) {
+	switch v {
+	case Yes:
+		w.add(name, "1")
+	case No:
+		w.add(name, "0")
+	}
+}
+
+// String is the value of --signal.
+func (s *Signal) String() string {
+	flags := ""
+	if s.Reservation {
+		flags = "R"
+	}
+	if s.BatchOnly {
+		flags += "B"
+	}
+	if flags != "" {
+		flags += ":"
+	}
+	return flags + s.Name + "@" + strconv.FormatInt(int64(s.Before/time.Second), 10)
+}
+
+type words []string
+
+func (w *words) add(name, v string) { *w = append(*w, "--"+name+"="+v) }
+
+func (w *words) text(name, v string) {
+	if v != "" {
+		w.add(name, v)
+	}
+}
+
+func (w *words) flag(name string, v bool) {
+	if v {
+		*w = append(*w, "--"+name)
+	}
+}
+
+func (w *words) number(name string, n int) {
+	if n != 0 {
+		w.add(name, strconv.Itoa(n))
+	}
+}
+
+func (w *words) nodes(least, most int) {
+	switch {
+	case least == 0 && most == 0:
+	case least == most:
+		w.number("nodes", least)
+	case most == 0: // derived from --nodelist, which says it again
+	default:
+		w.add("nodes", strconv.Itoa(least)+"-"+strconv.Itoa(most))
+	}
+}
+
+func (w *words) memory(name string, m MemMiB) {
+	switch {
+	case m == MemAll:
+		w.add(name, "0")
+	case m != 0:
+		w.add(name, strconv.FormatInt(int64(m), 10))
+	}
+}
+
+func (w *words) limit(name string, d time.Duration) {
+	switch {
+	case d == Unlimited:
+		w.add(name, "UNLIMITED")
+	case d != 0:
+		w.add(name, strconv.FormatInt(int64(d/time.Minute), 10))
+	}
+}
+
+func (w *words) when(name string, t time.Time) {
+	if !t.IsZero() {
+		w.add(name, "uts"+strconv.FormatInt(t.Unix(), 10))
+	}
+}
+
+// switchesWaitText is the second half of --switches.
+func switchesWaitText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	s := int64(d / time.Second)
+	return "@" + strconv.FormatInt(s/60, 10) + ":" + strconv.FormatInt(s%60, 10)
+}

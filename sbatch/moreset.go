@@ -1,0 +1,278 @@
+package sbatch
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The setters of the options in [More]. Plain texts, counts and flags go by the option's name.
+
+func (p *parser) more() *More {
+	if p.req.Spec.More == nil {
+		p.req.Spec.More = new(More)
+	}
+	return p.req.Spec.More
+}
+
+func moreText(p *parser, o *option, v string) error { return text(p.more().textField(o.name), v) }
+func moreFlag(p *parser, o *option, _ string) error { *p.more().flagField(o.name) = true; return nil }
+
+func moreCount(p *parser, o *option, v string) (err error) {
+	*p.more().countField(o.name), err = p.count("--"+o.name, v, 1)
+	return err
+}
+
+func moreYesNo(p *parser, o *option, v string) error {
+	if !strings.EqualFold(v, "yes") && !strings.EqualFold(v, "no") {
+		return p.invalid(o)
+	}
+	*p.more().yesNoField(o.name) = YesNo(strings.ToLower(v))
+	return nil
+}
+
+// setGPUBind and setTRESBind say the same thing: the last one counts.
+func setGPUBind(p *parser, _ *option, v string) error {
+	p.more().GPUBind, p.more().TRESBind = v, ""
+	return nil
+}
+
+func setTRESBind(p *parser, _ *option, v string) error {
+	p.more().TRESBind, p.more().GPUBind = v, ""
+	return nil
+}
+
+func yesIf(b bool) YesNo {
+	if b {
+		return Yes
+	}
+	return No
+}
+
+// setCoreSpec: no API version takes 0 cores, which is not the same as not asking.
+func setCoreSpec(p *parser, o *option, v string) (err error) {
+	if p.more().CoreSpec, err = p.count("--core-spec", v, 0); err == nil {
+		p.unrefuse(o)
+		if p.more().CoreSpec == 0 {
+			p.refuse(o)
+		}
+	}
+	return err
+}
+
+func setTmp(p *parser, o *option, v string) error {
+	n, ok := size(v)
+	if !ok {
+		return p.invalid(o)
+	}
+	p.more().TmpDisk = n
+	return nil
+}
+
+func setDelayBoot(p *parser, o *option, v string) error {
+	s, ok := seconds(v)
+	if !ok {
+		return p.invalid(o)
+	}
+	p.more().DelayBoot = time.Duration(s) * time.Second
+	if p.unrefuse(o); s < 0 { // without end, or negative
+		p.refuse(o)
+		p.more().DelayBoot = Unlimited
+	}
+	return nil
+}
+
+func setNoKill(p *parser, o *option, v string) error {
+	switch strings.ToLower(v) {
+	case "", "set":
+		p.more().NoKill = true
+	case "off", "no":
+		p.more().NoKill = false
+	default:
+		return p.invalid(o)
+	}
+	return nil
+}
+
+func setWaitAllNodes(p *parser, o *option, v string) error {
+	n, err := p.count("--wait-all-nodes", v, 0)
+	if err == nil && n > 1 {
+		return p.invalid(o)
+	}
+	p.more().WaitAllNodes = yesIf(n == 1)
+	return err
+}
+
+func setOOMKillStep(p *parser, o *option, v string) error {
+	if v != "" && v != "0" && v != "1" {
+		return p.invalid(o)
+	}
+	p.more().OOMKillStep = yesIf(v != "0")
+	return nil
+}
+
+// setOversubscribe is the contrary of --exclusive.
+func setOversubscribe(p *parser, _ *option, _ string) error {
+	return text(&p.req.Spec.Exclusive, "oversubscribe")
+}
+
+func setSegment(p *parser, o *option, v string) error {
+	if err := shapeSegment(p, o, v); err != nil {
+		return err
+	}
+	n, _, _ := number(v)
+	p.more().Segment = int(n)
+	return nil
+}
+
+func setPriority(p *parser, o *option, v string) error {
+	if err := shapePriority(p, o, v); err != nil {
+		return err
+	}
+	if strings.EqualFold(v, "TOP") {
+		return text(&p.more().Priority, "TOP")
+	}
+	n, _, _ := number(v)
+	return text(&p.more().Priority, strconv.FormatInt(n, 10))
+}
+
+func setProfile(p *parser, o *option, v string) error {
+	if err := shapeProfile(p, o, v); err != nil {
+		return err
+	}
+	var kept []string
+	for _, w := range strings.Split(strings.ToLower(v), ",") {
+		switch w {
+		case "none", "all": // the first of them counts alone
+			return text(&p.more().Profile, w)
+		case "energy", "lustre", "network", "task":
+			kept = append(kept, w)
+		}
+	}
+	return text(&p.more().Profile, strings.Join(kept, ","))
+}
+
+func setAcctgFreq(p *parser, o *option, v string) error {
+	if err := shapeAcctgFreq(p, o, v); err != nil {
+		return err
+	}
+	return text(&p.more().AcctgFreq, v)
+}
+
+// setGRESFlags takes what slurmrestd has words for. The flags of shared GRES are not among them.
+func setGRESFlags(p *parser, o *option, v string) error {
+	if err := shapeGRESFlags(p, o, v); err != nil {
+		return err
+	}
+	p.unrefuse(o)
+	m := p.more()
+	m.GRESFlags = ""
+	for _, w := range strings.Split(strings.ToLower(v), ",") {
+		switch w {
+		case "disable-binding", "enforce-binding":
+			m.GRESFlags = w
+		case "":
+		default:
+			p.refuse(o)
+		}
+	}
+	return nil
+}
+
+// setHint keeps the word: sbatch looks at it only when all options are known; see verifyHint.
+func setHint(p *parser, _ *option, v string) error {
+	p.hint = &v
+	return text(&p.more().Hint, v)
+}
+
+// verifyHint checks the word, and leaves it out where other options say how tasks lie on cores.
+func (p *parser) verifyHint() error {
+	if p.hint == nil {
+		return nil
+	}
+	for _, other := range [...]string{"ntasks-per-core", "threads-per-core", "extra-node-info"} {
+		if p.wasSet(other) != fromNowhere {
+			p.forget("hint")
+			p.informVerbose("Following options are mutually exclusive with --hint: --ntasks-per-core, --threads-per-core, -B and " +
+				"--cpu-bind (other than --cpu-bind=verbose). Ignoring --hint.")
+			p.more().Hint = ""
+			return nil
+		}
+	}
+	switch strings.ToLower(*p.hint) {
+	case "compute_bound", "memory_bound", "multithread", "nomultithread":
+		return nil
+	case "help":
+		return &Exit{Code: exitFatal, Stdout: hintHelp}
+	}
+	return p.errorLine(exitFatal, `unrecognized --hint argument "`, *p.hint, `", see --hint=help`)
+}
+
+const hintHelp = "Application hint options:\n" +
+	"    --hint=             Bind tasks according to application hints\n" +
+	"        compute_bound   use all cores in each socket\n" +
+	"        memory_bound    use only one core in each socket\n" +
+	"        [no]multithread [don't] use extra threads with in-core multi-threading\n" +
+	"        help            show this help message\n"
+
+// setExtraNodeInfo is -B: sockets of a node, cores of a socket, threads of a core. Of a range the least counts.
+func setExtraNodeInfo(p *parser, o *option, v string) error {
+	if err := shapeExtraNodeInfo(p, o, v); err != nil {
+		return err
+	}
+	m := p.more()
+	fields := [...]*int{&m.SocketsPerNode, &m.CoresPerSocket, &m.ThreadsPerCore}
+	for i, part := range strings.Split(v, ":") {
+		if i == len(fields) {
+			break
+		}
+		least, _, _ := strings.Cut(part, "-")
+		n, _, _ := number(least) // "*" is 0: any number
+		*fields[i] = int(n)
+	}
+	return nil
+}
+
+// setDistribution keeps -m in sbatch's form.
+func setDistribution(p *parser, o *option, v string) error {
+	if err := shapeDistribution(p, o, v); err != nil {
+		return err
+	}
+	methods, pack, packed := strings.Cut(v, ",")
+	list := strings.Split(strings.ToLower(methods), ":")
+	for i := range list {
+		if list[i] == "*" {
+			list[i] = [...]string{"block", "cyclic", "cyclic"}[i]
+		}
+	}
+	d := strings.Join(list, ":")
+	if packed {
+		d += "," + strings.ToLower(pack)
+	}
+	return text(&p.more().Distribution, d)
+}
+
+// setTRESPerTask takes cpu=N, gres/NAME[:TYPE][=N] and license/NAME=N; the site judges what it is not. CPUs and GPUs are
+// the same as -c and --gpus-per-task.
+func setTRESPerTask(p *parser, _ *option, v string) error {
+	p.tresPerTask, p.tresCPUs, p.tresGPUs = v, 0, ""
+	var rest, gpus []string
+	for _, item := range strings.Split(v, ",") {
+		kind, count, _ := strings.Cut(item, "=")
+		n, tail, ok := number(count)
+		switch {
+		case kind == "cpu" && ok && tail == "" && n > 0:
+			p.tresCPUs = int(n)
+		case kind == "gres/gpu" && ok && tail == "":
+			gpus = append(gpus, count)
+		case strings.HasPrefix(kind, "gres/gpu:"):
+			gpus = append(gpus, strings.TrimSuffix(strings.TrimPrefix(kind, "gres/gpu:")+":"+count, ":"))
+		case kind == "gres/gpu":
+			gpus = append(gpus, "1")
+		default:
+			rest = append(rest, item)
+		}
+	}
+	p.tresGPUs = strings.Join(gpus, ",")
+	return text(&p.more().TRESPerTask, strings.Join(rest, ","))
+}

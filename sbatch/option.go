@@ -1,0 +1,128 @@
+package sbatch
+
+import (
+	"strings"
+	"sync"
+
+	"fsub/sbatch/getopt"
+)
+
+// class says what becomes of an option.
+type class uint8
+
+const (
+	carried class = iota // taken over into the request
+	early                // only on the command line, read before the script; ignored in directives
+	refused              // known, its value checked as sbatch does, and then refused by name
+)
+
+// option is one row of the option table. set takes the value over into the parser, or only checks it; a value that
+// was not given is "", which sbatch does not tell from an empty one.
+type option struct {
+	name  string
+	short byte
+	arg   getopt.Arg
+	env   string // names of environment variables, with blanks
+	class class
+	since string // first Slurm release, "" for all that matter
+	set   func(p *parser, o *option, value string) error
+}
+
+// optionSet is the table as getopt wants it. The ID of an option is its index in the table.
+var optionSet = sync.OnceValue(func() *getopt.Set {
+	rows := make([]getopt.Option, len(options))
+	for i := range options {
+		rows[i] = getopt.Option{Name: options[i].name, Short: options[i].short, Arg: options[i].arg, ID: i}
+	}
+	return getopt.NewSet("sbatch", rows)
+})
+
+// source is where an option came from.
+type source uint8
+
+const (
+	fromNowhere source = iota
+	fromScript
+	fromEnv
+	fromArgs
+)
+
+// wasSet is where the option called name was last set, fromNowhere if it was not.
+func (p *parser) wasSet(name string) source {
+	for i, from := range p.sources {
+		if from != fromNowhere && options[i].name == name {
+			return from
+		}
+	}
+	return fromNowhere
+}
+
+// forget makes an option one that was not given.
+func (p *parser) forget(name string) {
+	for i := range options {
+		if options[i].name == name {
+			p.sources[i] = fromNowhere
+		}
+	}
+}
+
+// apply takes over options that getopt has found, in their order.
+func (p *parser) apply(found []getopt.Found, from source) error {
+	for _, f := range found {
+		o := &options[f.ID]
+		if o.class == early {
+			if o.name == "ignore-pbs" {
+				p.ignorePBS = true
+			}
+			continue // read from the command line before; nowhere else do the others count
+		}
+		if err := p.give(f.ID, f.Value, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parser) give(id int, value string, from source) error {
+	o := &options[id]
+	p.sources[id] = from
+	if o.class == refused {
+		p.refuse(o)
+	}
+	return o.set(p, o, value)
+}
+
+// refuse notes that o was asked for; the job is refused once everything else is right.
+func (p *parser) refuse(o *option) {
+	for _, r := range p.refused {
+		if r == o {
+			return
+		}
+	}
+	p.refused = append(p.refused, o)
+}
+
+// unrefuse takes back what refuse noted.
+func (p *parser) unrefuse(o *option) {
+	for i, r := range p.refused {
+		if r == o {
+			p.refused = append(p.refused[:i], p.refused[i+1:]...)
+			return
+		}
+	}
+}
+
+// badOption is the refusal of a command line by getopt.
+func (p *parser) badOption(err error) error {
+	lines := []string{err.Error(), `Try "sbatch --help" for more information`}
+	if _, word, ok := strings.Cut(err.Error(), "unrecognized option '--"); ok {
+		name, _, _ := strings.Cut(strings.TrimSuffix(word, "'"), "=")
+		for _, n := range newer {
+			if n.name == name {
+				lines = append(lines, "sbatch: error: --"+name+" came with Slurm "+n.since+
+					"; fsub follows 24.11 and does not carry it yet")
+			}
+		}
+	}
+	return p.exit(exitBadOption, lines...)
+}

@@ -1,0 +1,246 @@
+package sbatch
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/sbatch/getopt"
+)
+
+// Input is everything that decides what a call of sbatch means. Nothing else is read.
+type Input struct {
+	Args []string  // the words after the command's name
+	Env  []string  // NAME=value, as the process got it
+	Dir  string    // current working directory, absolute
+	Host string    // for SLURM_SUBMIT_HOST
+	Root bool      // the caller is root
+	Now  time.Time // in the caller's time zone: --begin=16:00 is meant there
+
+	Umask  int
+	Nice   int                    // the process's priority, for SLURM_PRIO_PROCESS
+	Limits func() []Limit         // soft resource limits; nil: none are sent
+	Files  Files                  // for the script and for host files
+	Stdin  func() ([]byte, error) // read if no script is named; at most MaxScript+1 bytes
+}
+
+// Limit is one soft resource limit in Slurm's name ("NOFILE") and the kernel's unit; RLIM_INFINITY is the largest value.
+type Limit struct {
+	Name  string
+	Value uint64
+}
+
+// Files reads the caller's files, with the caller's rights.
+type Files interface {
+	// Exists reports whether there is something under the name.
+	Exists(name string) bool
+	// Read returns the first limit bytes of a file.
+	Read(name string, limit int) ([]byte, error)
+}
+
+// MaxScript is the largest script that a controller takes: Slurm's default of max_script_size.
+const MaxScript = 4 << 20
+
+// Request is a job as it is to be submitted, and how the caller wants to hear of it.
+type Request struct {
+	Spec    Spec
+	Payload Payload
+
+	Parsable bool // print the number alone
+	Quiet    bool // print nothing
+	Wait     bool // until the job has ended
+	Verbose  int
+
+	ExitError int      // exit code if the submission fails: 1, or what SLURM_EXIT_ERROR says
+	Warnings  []string // lines for stderr that fail nothing
+}
+
+// Exit says that the call ends without a job: because it is refused, or because only help was asked for.
+type Exit struct {
+	Code   int
+	Stdout string
+	Stderr []string // lines, complete with their prefix
+}
+
+func (e *Exit) Error() string {
+	if len(e.Stderr) == 0 {
+		return "exit " + strconv.Itoa(e.Code)
+	}
+	return strings.Join(e.Stderr, "\n")
+}
+
+// Exit codes of sbatch. SLURM_EXIT_ERROR changes the last one only.
+const (
+	exitBadOption = 255
+	exitFatal     = 1
+)
+
+// parser holds one call while it is read: script, then environment, then command line.
+type parser struct {
+	in  *Input
+	req Request
+
+	sources      [128]source // who set each option last, by index
+	refused      []*option
+	exitError    int
+	searchDir    string // where the script is looked for
+	ignorePBS    bool
+	wrap         *string
+	export       *string
+	propagate    *string
+	nodeFile     bool // NodeList is the name of a file
+	userEnv      bool
+	hint         *string
+	distribution string // "arbitrary" or ""
+
+	umask *int // of #PBS -W umask=
+
+	tresPerTask string // as written, and what it says of CPUs and GPUs
+	tresCPUs    int
+	tresGPUs    string
+}
+
+func (p *parser) exit(code int, lines ...string) error {
+	return &Exit{Code: code, Stderr: append(p.req.Warnings, lines...)}
+}
+
+// errorLine refuses with one line of the form "sbatch: error: ...".
+func (p *parser) errorLine(code int, parts ...string) error {
+	return p.exit(code, "sbatch: error: "+strings.Join(parts, ""))
+}
+
+func (p *parser) fatal(text string) error { return p.exit(exitFatal, "sbatch: fatal: "+text) }
+
+// warn keeps a line for stderr.
+func (p *parser) warn(line string) { p.req.Warnings = append(p.req.Warnings, line) }
+
+// inform keeps a line that -Q keeps away.
+func (p *parser) inform(line string) {
+	if !p.req.Quiet {
+		p.warn(line)
+	}
+}
+
+// informVerbose keeps a line that only -v asks for.
+func (p *parser) informVerbose(line string) {
+	if p.req.Verbose > 0 {
+		p.inform("sbatch: " + line)
+	}
+}
+
+// Parse reads one call of sbatch. Any error is an *Exit. The Request is whole only without an error.
+func Parse(in Input) (*Request, error) {
+	p := &parser{in: &in, exitError: 1}
+	if err := p.run(); err != nil {
+		return nil, err
+	}
+	return &p.req, nil
+}
+
+func (p *parser) run() error {
+	if err := p.read(); err != nil {
+		return err
+	}
+	if err := p.verify(); err != nil {
+		return err
+	}
+	if err := p.refuseUncarried(); err != nil {
+		return err
+	}
+	p.sayDefined()
+	p.req.ExitError = p.exitError
+	p.buildEnvironment()
+	return nil
+}
+
+// read takes over all options from their three sources, each overruling the one before.
+func (p *parser) read() error {
+	p.readExitError()
+	found, operands, err := p.firstPass()
+	if err != nil {
+		return err
+	}
+	script, file, err := p.readScript(operands)
+	if err != nil {
+		return err
+	}
+	p.req.Payload.Script = string(script)
+	if len(operands) > 1 {
+		p.req.Payload.Argv = operands[1:]
+	}
+	if p.wrap == nil {
+		if err := p.directives(script, file); err != nil {
+			return err
+		}
+	}
+	if err := p.environment(); err != nil {
+		return err
+	}
+	return p.apply(found, fromArgs)
+}
+
+// firstPass reads the command line for what must be known before the script is, and checks all its values: a bad one
+// is told before anything that may be wrong with the script. The options are taken over later, since they overrule script
+// and environment.
+func (p *parser) firstPass() (found []getopt.Found, operands []string, err error) {
+	if slices.Contains(p.in.Args, ":") { // wherever it stands, it parts components for sbatch
+		return nil, nil, p.notYet("a job of several components (the word :)")
+	}
+	found, operands, gerr := optionSet().Parse(p.in.Args, getopt.StopAtFirst)
+	check := *p
+	for i, f := range found {
+		if err := check.apply(found[i:i+1], fromArgs); err != nil {
+			return nil, nil, err
+		}
+		switch o := &options[f.ID]; o.name {
+		case "help":
+			return nil, nil, &Exit{Stdout: helpText()}
+		case "usage":
+			return nil, nil, &Exit{Stdout: usageText()}
+		case "version":
+			return nil, nil, &Exit{Stdout: "slurm " + Version + "\n"}
+		default:
+			if o.class == early {
+				p.sources[f.ID] = fromArgs
+				if err := o.set(p, o, f.Value); err != nil {
+					return nil, nil, err
+				}
+			}
+		}
+	}
+	if gerr != nil {
+		return nil, nil, p.badOption(gerr)
+	}
+	if p.searchDir = check.req.Spec.WorkDir; p.searchDir == "" {
+		p.searchDir = p.in.Dir
+	}
+	p.earlyEnvironment()
+	if p.wrap != nil && len(operands) > 0 {
+		return nil, nil, p.errorLine(p.exitError, "Script arguments not permitted with --wrap option")
+	}
+	return found, operands, nil
+}
+
+// Version is the release of Slurm whose sbatch this package follows; programs ask for it and choose their options by it.
+const Version = "24.11.5"
+
+func (p *parser) notYet(what string) error {
+	return p.errorLine(exitFatal, what, " is not carried by fsub yet")
+}
+
+func (p *parser) refuseUncarried() error {
+	if len(p.refused) == 0 {
+		return nil
+	}
+	return p.notYet("--" + p.refused[0].name)
+}
+
+// ExitCode is the code of an error from Parse.
+func ExitCode(err error) int {
+	if e := (*Exit)(nil); errors.As(err, &e) {
+		return e.Code
+	}
+	return 1
+}

@@ -1,0 +1,325 @@
+package sbatch
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The setters of the carried options. Each takes the value over in sbatch's canonical form, or refuses it in sbatch's
+// words. What only a controller can judge (account, partition, features, array and dependency syntax) passes as written.
+
+// invalid is the refusal of most values.
+func (p *parser) invalid(o *option) error {
+	return p.errorLine(exitBadOption, "Invalid --", o.name, " specification")
+}
+
+func text(field *string, v string) error {
+	*field = v
+	return nil
+}
+
+func setAccount(p *parser, _ *option, v string) error     { return text(&p.req.Spec.Account, v) }
+func setArray(p *parser, _ *option, v string) error       { return text(&p.req.Spec.Array, v) }
+func setComment(p *parser, _ *option, v string) error     { return text(&p.req.Spec.Comment, v) }
+func setConstraint(p *parser, _ *option, v string) error  { return text(&p.req.Spec.Constraint, v) }
+func setDependency(p *parser, _ *option, v string) error  { return text(&p.req.Spec.Dependency, v) }
+func setExclude(p *parser, _ *option, v string) error     { return text(&p.req.Spec.Exclude, v) }
+func setGPUs(p *parser, _ *option, v string) error        { return text(&p.req.Spec.GPUs, v) }
+func setGPUsPerNode(p *parser, _ *option, v string) error { return text(&p.req.Spec.GPUsPerNode, v) }
+func setGPUsPerTask(p *parser, _ *option, v string) error { return text(&p.req.Spec.GPUsPerTask, v) }
+func setMailUser(p *parser, _ *option, v string) error    { return text(&p.req.Spec.MailUser, v) }
+func setName(p *parser, _ *option, v string) error        { return text(&p.req.Spec.Name, v) }
+func setNodeList(p *parser, _ *option, v string) error    { return p.nodes(v, false) }
+func setNodeFile(p *parser, _ *option, v string) error    { return p.nodes(v, true) }
+func setPartition(p *parser, _ *option, v string) error   { return text(&p.req.Spec.Partition, v) }
+func setQOS(p *parser, _ *option, v string) error         { return text(&p.req.Spec.QOS, v) }
+func setReservation(p *parser, _ *option, v string) error { return text(&p.req.Spec.Reservation, v) }
+func setNothing(*parser, *option, string) error           { return nil }
+
+func setQuiet(p *parser, _ *option, _ string) error     { p.req.Quiet = true; return nil }
+func setVerbose(p *parser, _ *option, _ string) error   { p.req.Verbose++; return nil }
+func setWrap(p *parser, _ *option, v string) error      { p.wrap = &v; return nil }
+func setParsable(p *parser, _ *option, _ string) error  { p.req.Parsable = true; return nil }
+func setWait(p *parser, _ *option, _ string) error      { p.req.Wait = true; return nil }
+func setHold(p *parser, _ *option, _ string) error      { p.req.Spec.Hold = true; return nil }
+func setIgnorePBS(p *parser, _ *option, _ string) error { p.ignorePBS = true; return nil }
+func setExport(p *parser, _ *option, v string) error    { p.export = &v; return nil }
+func setRequeue(p *parser, _ *option, _ string) error   { p.req.Spec.Requeue = new(true); return nil }
+func setNoRequeue(p *parser, _ *option, _ string) error { p.req.Spec.Requeue = new(false); return nil }
+
+// nodes takes -w or -F, of which the last one counts.
+func (p *parser) nodes(v string, file bool) error {
+	p.req.Spec.NodeList, p.nodeFile = v, file
+	return nil
+}
+
+// file takes a file name pattern; the word none is /dev/null.
+func file(field *string, v string) error {
+	if strings.EqualFold(v, "none") {
+		v = "/dev/null"
+	}
+	*field = v
+	return nil
+}
+
+func setInput(p *parser, _ *option, v string) error  { return file(&p.req.Spec.Input, v) }
+func setOutput(p *parser, _ *option, v string) error { return file(&p.req.Spec.Output, v) }
+func setError(p *parser, _ *option, v string) error  { return file(&p.req.Spec.Error, v) }
+
+func setChdir(p *parser, _ *option, v string) error {
+	p.req.Spec.WorkDir = absolute(p.in.Dir, v)
+	return nil
+}
+
+// absolute is name, seen from dir, without tidying it up: sbatch does not, and %-patterns may hold dots.
+func absolute(dir, name string) string {
+	if strings.HasPrefix(name, "/") {
+		return name
+	}
+	return dir + "/" + name
+}
+
+func setNTasks(p *parser, o *option, v string) (err error) {
+	p.req.Spec.NTasks, err = p.count("--ntasks", v, 1)
+	return err
+}
+
+func setNTasksPerNode(p *parser, o *option, v string) (err error) {
+	p.req.Spec.NTasksPerNode, err = p.count("--ntasks-per-node", v, 1)
+	return err
+}
+
+func setCPUsPerTask(p *parser, o *option, v string) (err error) {
+	p.req.Spec.CPUsPerTask, err = p.count("--cpus-per-task", v, 1)
+	return err
+}
+
+func setMem(p *parser, o *option, v string) error       { return p.memory(o, &p.req.Spec.MemPerNode, v) }
+func setMemPerCPU(p *parser, o *option, v string) error { return p.memory(o, &p.req.Spec.MemPerCPU, v) }
+func setMemPerGPU(p *parser, o *option, v string) error { return p.memory(o, &p.req.Spec.MemPerGPU, v) }
+
+func (p *parser) memory(o *option, field *MemMiB, v string) error {
+	m, ok := size(v)
+	if !ok {
+		return p.invalid(o)
+	}
+	if m == 0 {
+		m = MemAll
+	}
+	*field = m
+	return nil
+}
+
+func setTime(p *parser, o *option, v string) error    { return p.limit(o, &p.req.Spec.TimeLimit, v) }
+func setTimeMin(p *parser, o *option, v string) error { return p.limit(o, &p.req.Spec.TimeMin, v) }
+
+func (p *parser) limit(o *option, field *time.Duration, v string) error {
+	d, ok := timeLimit(v)
+	if !ok {
+		return p.invalid(o)
+	}
+	*field = d
+	return nil
+}
+
+func setBegin(p *parser, o *option, v string) error    { return p.when(o, &p.req.Spec.Begin, v) }
+func setDeadline(p *parser, o *option, v string) error { return p.when(o, &p.req.Spec.Deadline, v) }
+
+func (p *parser) when(o *option, field *time.Time, v string) error {
+	t, pos, ok := pointInTime(v, p.in.Now)
+	if !ok {
+		lines := []string{"sbatch: error: Invalid --" + o.name + " specification"}
+		if pos != noPosition {
+			lines = append([]string{"Invalid time specification (pos=" + strconv.Itoa(pos) + "): " + v}, lines...)
+		}
+		return p.exit(exitBadOption, lines...)
+	}
+	*field = t
+	return nil
+}
+
+// setGRES takes NAME[:TYPE][:COUNT],... and drops the prefix gres/ that may stand before each.
+func setGRES(p *parser, o *option, v string) error {
+	switch {
+	case strings.EqualFold(v, "help") || strings.EqualFold(v, "list"):
+		return p.errorLine(exitFatal, "--gres=", v, " is not carried by fsub yet; run: sinfo -o %G")
+	case strings.EqualFold(v, "none"):
+		p.req.Spec.GRES = ""
+		return nil
+	}
+	items := strings.Split(v, ",")
+	for i := range items {
+		items[i] = strings.TrimPrefix(items[i], "gres/")
+	}
+	p.req.Spec.GRES = strings.Join(items, ",")
+	return nil
+}
+
+func setExclusive(p *parser, o *option, v string) error {
+	p.req.Spec.Exclusive = ""
+	p.unrefuse(o)
+	switch w := strings.ToLower(v); w {
+	case "":
+		p.req.Spec.Exclusive = "exclusive"
+	case "exclusive", "user", "mcs", "topo", "oversubscribe":
+		p.req.Spec.Exclusive = w
+	default:
+		return p.invalid(o)
+	}
+	return nil
+}
+
+// setNice takes what strtoll would: a value that is no number is 0, as in sbatch.
+func setNice(p *parser, _ *option, v string) error {
+	const most = 2147483645
+	n := int64(100)
+	if v != "" {
+		n, _, _ = number(v)
+	}
+	if n < -most || n > most {
+		return p.errorLine(exitBadOption, "Invalid --nice value, out of range (+/- 2147483645)")
+	}
+	p.req.Spec.Nice = int(n)
+	return nil
+}
+
+// setOpenMode looks at the first letter only, as sbatch does.
+func setOpenMode(p *parser, o *option, v string) error {
+	switch {
+	case v != "" && v[0]|0x20 == 'a':
+		p.req.Spec.OpenMode = "append"
+	case v != "" && v[0]|0x20 == 't':
+		p.req.Spec.OpenMode = "truncate"
+	default:
+		return p.invalid(o)
+	}
+	return nil
+}
+
+// setSwitches takes COUNT[@TIME].
+func setSwitches(p *parser, o *option, v string) error {
+	most, wait, timed := strings.Cut(v, "@")
+	n, err := p.count("--switches", most, 1)
+	if err != nil {
+		return err
+	}
+	p.req.Spec.Switches, p.req.Spec.SwitchesWait = n, 0
+	if timed {
+		p.switchesWait(wait)
+	}
+	return nil
+}
+
+// switchesWait takes the time of --switches. Without end, or unreadable, it is what it is when not given: as long as the
+// site lets jobs wait. No time at all is a second, since 0 means not given.
+func (p *parser) switchesWait(v string) {
+	p.req.Spec.SwitchesWait = 0
+	if s, ok := seconds(v); ok && s != unlimitedSeconds {
+		p.req.Spec.SwitchesWait = time.Duration(max(1, uint32(s))) * time.Second
+	}
+}
+
+func setGetUserEnv(p *parser, o *option, v string) error {
+	if v != "" {
+		_, rest, ok := number(v)
+		if !ok || len(rest) > 1 || rest != "" && rest[0]|0x20 != 's' && rest[0]|0x20 != 'l' {
+			return p.invalid(o)
+		}
+	}
+	p.userEnv = true
+	return nil
+}
+
+func setPropagate(p *parser, _ *option, v string) error {
+	if v == "" {
+		v = "ALL"
+	}
+	p.propagate = &v
+	return nil
+}
+
+// setNodes takes MIN[-MAX] with k and m for multiples of 1024, or a list of sizes.
+func setNodes(p *parser, o *option, v string) error {
+	if strings.ContainsAny(v, ",:") {
+		return p.nodeSizes(o, v)
+	}
+	least, most, ranged := strings.Cut(v, "-")
+	lo, ok := nodeCount(least)
+	if ranged && least == "" {
+		lo, ok = 1, true // "-3" is 1-3
+	}
+	if !ok {
+		return p.errorLine(exitBadOption, `"`, least, `" is not a valid node count`)
+	}
+	hi := lo
+	if ranged && most == "" {
+		return p.errorLine(exitBadOption, "Maximum node count -1 is less than minimum node count ", strconv.Itoa(lo))
+	}
+	if ranged {
+		if hi, ok = nodeCount(most); !ok {
+			return p.errorLine(exitBadOption, `"`, most, `" is not a valid node count`)
+		}
+	}
+	if hi < lo {
+		return p.errorLine(exitBadOption, "Maximum node count ", strconv.Itoa(hi), " is less than minimum node count ", strconv.Itoa(lo))
+	}
+	if p.req.Spec.More != nil {
+		p.req.Spec.More.NodeSizes = ""
+	}
+	p.req.Spec.MinNodes, p.req.Spec.MaxNodes = lo, hi
+	return nil
+}
+
+// nodeSizes takes 1,2,4 and 1-9:2. A gapless one is the plain range; any other is kept as it is written.
+func (p *parser) nodeSizes(o *option, v string) error {
+	sizes := map[int]bool{}
+	lo, hi := math.MaxInt, 0
+	for _, item := range strings.Split(v, ",") {
+		span, step, stepped := strings.Cut(item, ":")
+		from, to, ranged := strings.Cut(span, "-")
+		a, ok := nodeCount(from)
+		ok = ok || item == "" // "1," is 0 and 1
+		b, by := a, 1
+		if !ok {
+			item = from
+		}
+		if ok && ranged {
+			if b, ok = nodeCount(to); !ok {
+				item = to
+			}
+		}
+		if ok && stepped {
+			by, ok = nodeCount(step)
+			ok = ok && ranged && by > 0
+		}
+		if !ok || b < a || b > 1<<20 {
+			return p.errorLine(exitBadOption, `"`, item, `" is not a valid node count`)
+		}
+		for n := a; n <= b; n += by {
+			sizes[n] = true
+			lo, hi = min(lo, n), max(hi, n)
+		}
+	}
+	p.more().NodeSizes = ""
+	if len(sizes) != hi-lo+1 {
+		p.more().NodeSizes = v
+	}
+	p.req.Spec.MinNodes, p.req.Spec.MaxNodes = lo, hi
+	return nil
+}
+
+func nodeCount(s string) (int, bool) {
+	n, unit, ok := number(s)
+	switch strings.TrimRight(unit, " ") {
+	case "":
+	case "k", "K":
+		n *= 1 << 10
+	case "m", "M":
+		n *= 1 << 20
+	default:
+		return 0, false
+	}
+	return int(n), ok && n >= 0 && n <= math.MaxInt32
+}

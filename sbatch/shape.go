@@ -1,0 +1,136 @@
+package sbatch
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The checks of options that are known and not carried: a wrong value is refused in sbatch's words, as it would be if the
+// option were carried, and a right one is kept nowhere. A value that switches an option off is no reason to refuse it.
+
+func shapeAny(*parser, *option, string) error { return nil }
+
+func shapeGRESFlags(p *parser, o *option, v string) error {
+	enforce, disable := false, false
+	for _, w := range strings.Split(v, ",") {
+		switch strings.ToLower(w) {
+		case "disable-binding":
+			disable = true
+		case "enforce-binding":
+			enforce = true
+		case "", "one-task-per-sharing", "multiple-tasks-per-sharing":
+		default:
+			return p.errorLine(exitBadOption, "Invalid --gres-flags specification: ", w)
+		}
+	}
+	if enforce && disable {
+		return p.errorLine(exitBadOption, "Invalid --gres-flags combo: disable-binding and enforce-binding are mutually exclusive.")
+	}
+	return nil
+}
+
+func shapePriority(p *parser, o *option, v string) error {
+	if strings.EqualFold(v, "TOP") {
+		return nil
+	}
+	switch n, _, _ := number(v); {
+	case n < 0:
+		return p.errorLine(exitBadOption, "Priority must be >= 0")
+	case n >= math.MaxUint32-1:
+		return p.errorLine(exitBadOption, "Priority must be < 4294967294")
+	}
+	return nil
+}
+
+func shapeProfile(p *parser, o *option, v string) error {
+	for _, w := range strings.Split(strings.ToLower(v), ",") {
+		switch w {
+		case "none", "all", "energy", "lustre", "network", "task":
+			return nil
+		}
+	}
+	return p.errorLine(exitBadOption, "invalid --profile=", v, " option")
+}
+
+func shapeAcctgFreq(p *parser, o *option, v string) error {
+	for _, w := range strings.Split(v, ",") {
+		n := strings.ToLower(w)
+		for _, kind := range [...]string{"task=", "energy=", "network=", "filesystem="} {
+			if rest, ok := strings.CutPrefix(n, kind); ok {
+				n = rest
+				break
+			}
+		}
+		if _, _, ok := number(n); !ok && w != "" {
+			return p.errorLine(exitBadOption, "Invalid --acctg-freq specification: ", w)
+		}
+	}
+	return nil
+}
+
+func shapeSegment(p *parser, o *option, v string) error {
+	n, rest, ok := number(v)
+	if !ok && v != "" || rest != "" || n < 0 || n > math.MaxUint16 {
+		return p.invalid(o)
+	}
+	return nil
+}
+
+func shapeResvPorts(p *parser, o *option, v string) error {
+	if v == "" {
+		return nil
+	}
+	_, err := p.count("--resv-port", v, 0)
+	return err
+}
+
+// shapeUser is --uid and --gid. Root could run a job as another user; the daemon takes the user from the kernel.
+func shapeUser(p *parser, o *option, v string) error {
+	if !p.in.Root {
+		return p.errorLine(exitBadOption, "--", o.name, " only permitted by root user")
+	}
+	return nil
+}
+
+// shapeExtraNodeInfo is -B S[:C[:T]], each a number or *.
+func shapeExtraNodeInfo(p *parser, o *option, v string) error {
+	for i, part := range strings.Split(v, ":") {
+		if part == "*" || part == "" || i > 2 {
+			continue
+		}
+		least, _, _ := strings.Cut(part, "-")
+		if n, rest, ok := number(least); !ok || rest != "" || n < 0 {
+			return p.errorLine(exitFatal, `Invalid numeric value "`, part, `" for `, [...]string{"first", "second", "third"}[i],
+				" arg of -B.")
+		}
+	}
+	return nil
+}
+
+// shapeDistribution is -m: up to three methods, for nodes, sockets and cores, then Pack or NoPack.
+func shapeDistribution(p *parser, o *option, v string) error {
+	p.distribution = ""
+	methods, pack, packed := strings.Cut(v, ",")
+	if packed && !strings.EqualFold(pack, "Pack") && !strings.EqualFold(pack, "NoPack") {
+		return p.invalid(o)
+	}
+	for i, m := range strings.Split(methods, ":") {
+		m = strings.ToLower(m)
+		switch {
+		case i > 2:
+			return p.invalid(o)
+		case m == "*" || m == "block" || m == "cyclic" || m == "fcyclic" && i > 0:
+		case m == "arbitrary" && len(methods) == len(m):
+			p.distribution = m
+		case i == 0 && (m == "plane" || strings.HasPrefix(m, "plane=")):
+			if n, err := strconv.Atoi(strings.TrimPrefix(m, "plane=")); err != nil || n <= 0 {
+				return p.exit(exitBadOption, "sbatch: error: Invalid plane size or size not specified",
+					"sbatch: error: Invalid --distribution specification")
+			}
+		default:
+			return p.invalid(o)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package sbatch
+
+import "time"
+
+// Spec is what one job asks for: the merged result of directives, environment and command line, after the
+// checks that sbatch itself makes. The zero value of a field means "not asked for". Text fields hold what the
+// user wrote (sbatch's canonical form where it has one); numbers carry their unit in type or name.
+//
+// A Spec is small and stays in memory for as long as the job lives; script, arguments and environment are in
+// [Payload] and are read only when the job is handed to a site.
+type Spec struct {
+	Name        string `json:"name,omitempty"`
+	Account     string `json:"account,omitempty"`
+	Partition   string `json:"partition,omitempty"` // one name, or several with commas
+	QOS         string `json:"qos,omitempty"`
+	Reservation string `json:"reservation,omitempty"`
+	Comment     string `json:"comment,omitempty"`
+	Constraint  string `json:"constraint,omitempty"` // feature expression, evaluated by the site
+
+	Array      string `json:"array,omitempty"` // as written: "0-10:2%3"
+	Dependency string `json:"dependency,omitempty"`
+
+	MinNodes      int `json:"min_nodes,omitempty"`
+	MaxNodes      int `json:"max_nodes,omitempty"`
+	NTasks        int `json:"ntasks,omitempty"`
+	NTasksPerNode int `json:"ntasks_per_node,omitempty"`
+	CPUsPerTask   int `json:"cpus_per_task,omitempty"`
+
+	// At most one of the three is set. MemAll asks for all memory of each node (--mem=0).
+	MemPerNode MemMiB `json:"mem_per_node,omitempty"`
+	MemPerCPU  MemMiB `json:"mem_per_cpu,omitempty"`
+	MemPerGPU  MemMiB `json:"mem_per_gpu,omitempty"`
+
+	// TRES lists in Slurm's form without the "gres/" prefix of GPUs: "gpu:h100:2,nvme:1" for GRES,
+	// "h100:4" or "4" for the three GPU options.
+	GRES        string `json:"gres,omitempty"` // per node
+	GPUs        string `json:"gpus,omitempty"` // of the whole job
+	GPUsPerNode string `json:"gpus_per_node,omitempty"`
+	GPUsPerTask string `json:"gpus_per_task,omitempty"`
+
+	NodeList  string `json:"nodelist,omitempty"`  // hostlist
+	Exclude   string `json:"exclude,omitempty"`   // hostlist
+	Exclusive string `json:"exclusive,omitempty"` // "exclusive", "user", "mcs", "topo", or "oversubscribe" for its contrary
+
+	Switches     int           `json:"switches,omitempty"`
+	SwitchesWait time.Duration `json:"switches_wait,omitempty"`
+
+	TimeLimit time.Duration `json:"time_limit,omitempty"` // whole minutes, or Unlimited
+	TimeMin   time.Duration `json:"time_min,omitempty"`   // whole minutes
+	Begin     time.Time     `json:"begin,omitzero"`
+	Deadline  time.Time     `json:"deadline,omitzero"`
+
+	Hold    bool  `json:"hold,omitempty"`
+	Nice    int   `json:"nice,omitempty"`
+	Requeue *bool `json:"requeue,omitempty"` // nil: the site's default
+
+	MailType string `json:"mail_type,omitempty"` // sbatch's words with commas: "BEGIN,END,FAIL"
+	MailUser string `json:"mail_user,omitempty"`
+
+	WorkDir  string `json:"work_dir,omitempty"`  // absolute
+	Input    string `json:"input,omitempty"`     // file name pattern; "" is /dev/null
+	Output   string `json:"output,omitempty"`    // file name pattern; "" is slurm-%j.out, arrays slurm-%A_%a.out
+	Error    string `json:"error,omitempty"`     // file name pattern; "" is the same file as Output
+	OpenMode string `json:"open_mode,omitempty"` // "append" or "truncate"
+
+	Signal *Signal `json:"signal,omitempty"`
+
+	More *More `json:"more,omitempty"` // nil: nothing beyond the above was asked for
+
+	Command string `json:"command,omitempty"` // path of the script as sbatch resolved it; "" for stdin and --wrap
+}
+
+// Signal is --signal: what is sent to a job some time before its limit.
+type Signal struct {
+	Name        string        `json:"name"` // "USR1", or a number
+	Before      time.Duration `json:"before"`
+	BatchOnly   bool          `json:"batch_only,omitempty"`  // B: only the batch shell
+	Reservation bool          `json:"reservation,omitempty"` // R: also when it would overlap a reservation
+}
+
+// Payload is the heavy part of a job: what is sent to the site once and is never needed to place it.
+type Payload struct {
+	Script      string   `json:"script"`
+	Argv        []string `json:"argv,omitempty"`        // arguments after the script's name
+	Environment []string `json:"environment,omitempty"` // NAME=value
+}
+
+// MemMiB is an amount of memory in MiB.
+type MemMiB int64
+
+// MemAll asks for all memory of a node: --mem=0.
+const MemAll MemMiB = -1
+
+// Unlimited is a time limit of INFINITE or UNLIMITED.
+const Unlimited time.Duration = 1<<63 - 1

@@ -1,0 +1,224 @@
+package slurm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-resty/resty/v2"
+	"golang.org/x/time/rate"
+
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
+
+// maxAnswer bounds the memory that one answer may take: 30,000 jobs with all their details.
+const maxAnswer = 256 << 20
+
+// client makes the calls. It knows nothing of jobs.
+type client struct {
+	cfg    Config
+	http   *resty.Client
+	tokens *tokens
+	budget *rate.Limiter
+	api    atomic.Pointer[translation] // nil until negotiated
+	now    func() time.Time
+}
+
+// request is one call. Op names it in metrics and errors.
+type request struct {
+	op     string
+	method string
+	db     bool   // a slurmdbd operation
+	path   string // below the version
+	query  url.Values
+	body   any
+}
+
+// answer is any response shape of package wire.
+type answer interface{ Head() *wire.Reply }
+
+func newClient(cfg Config) (*client, error) {
+	c := &client{
+		cfg:    cfg,
+		tokens: &tokens{user: cfg.User, key: cfg.KeyFile, file: cfg.TokenFile},
+		budget: rate.NewLimiter(rate.Limit(cfg.RPS), cfg.Burst),
+		now:    time.Now,
+	}
+	if c.tokens.user == "" && cfg.KeyFile != "" {
+		c.tokens.user = "slurm"
+	}
+	if _, _, err := c.tokens.get(c.now()); err != nil {
+		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
+	}
+	base, transport := endpoint(cfg)
+	c.http = resty.New().SetTransport(transport).SetBaseURL(base).SetResponseBodyLimit(maxAnswer).
+		SetRedirectPolicy(resty.NoRedirectPolicy()). // the token would go with it
+		SetLogger(silent{}).SetRetryCount(2).SetRetryWaitTime(100 * time.Millisecond).SetRetryMaxWaitTime(time.Second).
+		AddRetryCondition(mayRetry)
+	return c, nil
+}
+
+// endpoint gives the base URL and the transport for it.
+func endpoint(cfg Config) (string, http.RoundTripper) {
+	path, isSocket := strings.CutPrefix(cfg.URL, "unix:")
+	base := cfg.URL
+	if isSocket {
+		base = "http://localhost" // the Host header; the socket is what is dialled
+	}
+	if cfg.Transport != nil {
+		return base, cfg.Transport
+	}
+	dialer := &net.Dialer{Timeout: min(5*time.Second, cfg.Timeout)}
+	t := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return dialTCP(ctx, dialer, network, addr)
+	},
+		MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, ForceAttemptHTTP2: false}
+	if isSocket {
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
+	}
+	return base, t
+}
+
+// dialTCP makes connections that take what was not delivered yet with them when they are closed. Otherwise a submission that we
+// gave up on a cut link would be delivered by the kernel when the link heals, minutes later.
+func dialTCP(ctx context.Context, dialer *net.Dialer, network, addr string) (net.Conn, error) {
+	conn, err := dialer.DialContext(ctx, network, addr)
+	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+		err = tcp.SetLinger(0)
+	}
+	return conn, err
+}
+
+// changePatience is how many times Config.Timeout a call that changes something may take. slurmrestd must give up before us: what it
+// still tries after we have gone, it may carry out (26.05 tries for 20 s to reach a slurmctld that is down).
+const changePatience = 3
+
+// mayRetry allows a second try of reads whose connection failed at once. Nothing else: a submission whose reply was
+// lost may have been acted on, and a site that hangs should not be waited for three times.
+func mayRetry(r *resty.Response, err error) bool {
+	var timeout net.Error
+	return err != nil && r != nil && r.Request.Method == http.MethodGet && !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, context.DeadlineExceeded) && (!errors.As(err, &timeout) || !timeout.Timeout())
+}
+
+// do makes a call in the negotiated version and reads the answer. It returns an error if there was no answer, or
+// one that proves nothing, or the credentials were refused. Refusals of the operation itself are in into.Head().Errors.
+func (c *client) do(ctx context.Context, r request, into answer) error {
+	tr, err := c.negotiated(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.op, err)
+	}
+	prefix := wire.Slurm
+	if r.db {
+		prefix = wire.SlurmDB
+	}
+	status, body, err := c.send(ctx, r, prefix(tr.version, r.path))
+	if err == nil {
+		err = c.judge(r, tr, status, body, into)
+	}
+	if errors.Is(err, errNoEndpoint) && !r.db {
+		c.api.Store(nil) // slurmrestd was exchanged for another version: ask again next time
+	}
+	if err != nil {
+		return fmt.Errorf("site %s: %s: %w", c.cfg.Name, r.op, err)
+	}
+	return nil
+}
+
+// send makes one HTTP exchange within the RPC budget.
+func (c *client) send(ctx context.Context, r request, path string) (status int, body []byte, err error) {
+	begin := c.now()
+	if err := c.budget.Wait(ctx); err != nil {
+		return 0, nil, fmt.Errorf("%w: waiting for the RPC budget of %g calls/s: %v", federation.ErrUnavailable, c.cfg.RPS, err)
+	}
+	sent := c.now()
+	defer func() {
+		if c.cfg.OnCall != nil {
+			c.cfg.OnCall(Call{Site: c.cfg.Name, Op: r.op, Waited: sent.Sub(begin), Took: c.now().Sub(sent), Status: status, Err: err})
+		}
+	}()
+	user, token, err := c.tokens.get(sent)
+	if err != nil {
+		return 0, nil, err
+	}
+	timeout := c.cfg.Timeout
+	if r.method != http.MethodGet {
+		timeout *= changePatience
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req := c.http.R().SetContext(ctx).SetQueryParamsFromValues(r.query).SetHeader("Accept", "application/json")
+	if token != "" {
+		req.SetHeader(wire.HeaderUser, user).SetHeader(wire.HeaderToken, token)
+	}
+	if r.body != nil {
+		raw, err := json.Marshal(r.body)
+		if err != nil {
+			return 0, nil, fmt.Errorf("%w: %v", federation.ErrInvalid, err)
+		}
+		req.SetHeader("Content-Type", "application/json").SetBody(raw)
+	}
+	resp, err := req.Execute(r.method, path)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%w: %v", federation.ErrUnavailable, err)
+	}
+	return resp.StatusCode(), resp.Body(), nil
+}
+
+// judge says what an answer is worth. The HTTP status alone tells little: 24.11 says 500 for every refusal, and a
+// refused DELETE is a 200.
+func (c *client) judge(r request, tr *translation, status int, body []byte, into answer) error {
+	if status == http.StatusUnauthorized {
+		return c.refusedToken("Authentication failure")
+	}
+	if err := tr.decode(body, into); err != nil {
+		if status == http.StatusNotFound {
+			return errNoEndpoint
+		}
+		if status == http.StatusNetworkAuthenticationRequired {
+			return c.refusedToken(wire.Strerror(wire.ErrAuth))
+		}
+		return fmt.Errorf("%w: HTTP status %d and an answer that is none of slurmrestd's: %.80q", federation.ErrUnavailable, status, body)
+	}
+	head := into.Head()
+	for _, e := range head.Errors {
+		switch {
+		case e.Number == wire.ErrAuth:
+			return c.refusedToken(e.Text)
+		case e.Number == errNoSuchURL:
+			return errNoEndpoint
+		case unavailable(e.Number):
+			return slurmError(federation.ErrUnavailable, e, "")
+		}
+	}
+	switch {
+	case status == http.StatusNetworkAuthenticationRequired: // /partitions/ has no errors[] then
+		return c.refusedToken(wire.Strerror(wire.ErrAuth))
+	case status/100 == 2 && head.Meta.Plugin.DataParser == "" && head.Meta.Slurm.Release == "":
+		return fmt.Errorf("%w: HTTP status %d and an answer that is none of slurmrestd's: %.80q", federation.ErrUnavailable, status, body)
+	case status >= 500 && len(head.Errors) == 0:
+		return fmt.Errorf("%w: HTTP status %d without a reason", federation.ErrUnavailable, status)
+	}
+	return nil
+}
+
+// refusedToken is the error for credentials that the site does not take.
+func (c *client) refusedToken(text string) error {
+	return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrAuth, Text: text, Detail: fmt.Sprintf(
+		"the site refuses the %s: it must fit the cluster's jwt_key, name a user whom the controller knows, and not be expired (are the clocks equal?)", c.tokens.describe())}
+}
+
+// silent keeps resty from writing to stderr; what failed is returned.
+type silent struct{}
+
+func (silent) Errorf(string, ...any) {}
+func (silent) Warnf(string, ...any)  {}
+func (silent) Debugf(string, ...any) {}

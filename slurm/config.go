@@ -1,0 +1,99 @@
+package slurm
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/topology"
+)
+
+// Config is all that a Driver needs to know of its site.
+type Config struct {
+	Name       federation.SiteName
+	Federation string // name of the federation: part of every attempt key
+	URL        string // "http://host:6820", "https://...", or "unix:/run/slurmrestd/sock"
+
+	// The daemon acts as User, who must be SlurmUser or root at the site, with a token that is made from KeyFile (the
+	// cluster's jwt_key, HS256) or read from TokenFile. Without either no token is sent: for a unix socket whose
+	// slurmrestd runs as SlurmUser. User defaults to "slurm", or to the one that the token names.
+	User      string
+	KeyFile   string
+	TokenFile string
+
+	// Timeout is that of a read; default 25 s: slurmrestd itself takes 9 to 20 s to find that slurmctld is down. Calls that change
+	// something are given three times as long.
+	Timeout time.Duration
+	RPS     float64    // calls per second, in the long run; default 200
+	Burst   int        // calls at once; default 200
+	OnCall  func(Call) // told of every call, for metrics; may be nil
+
+	FirstID, LastID federation.JobID // the federated range; default that of package federation
+
+	// The REST API has no switch tree: it comes from Tree, or from TopologyFile, the output of "scontrol show topology",
+	// which is read again when it changes.
+	Tree         topology.Tree
+	TopologyFile string
+
+	// DefaultPartition is the partition of jobs that name none. Slurm 24.11 does not tell it.
+	DefaultPartition string
+
+	// NoAssociations: everybody may run, whatever slurmdbd's associations say (AccountingStorageEnforce is off).
+	NoAssociations bool
+
+	Logger    *slog.Logger      // default: nothing is logged
+	Transport http.RoundTripper // for tests; default: made from URL
+}
+
+// Call is one request to slurmrestd, for metrics. Op is one of a bounded set of words.
+type Call struct {
+	Site   federation.SiteName
+	Op     string
+	Waited time.Duration // for the RPC budget
+	Took   time.Duration
+	Status int // HTTP status, 0 if there was none
+	Err    error
+}
+
+// withDefaults fills what was left out and checks the rest.
+func (c Config) withDefaults() (Config, error) {
+	if c.Name == "" {
+		return c, fmt.Errorf("a site needs a name")
+	}
+	if !strings.HasPrefix(c.URL, "unix:/") && !strings.HasPrefix(c.URL, "http://") && !strings.HasPrefix(c.URL, "https://") {
+		return c, fmt.Errorf("site %s: url %q: write http://HOST:PORT, https://HOST:PORT or unix:/PATH", c.Name, c.URL)
+	}
+	if c.KeyFile != "" && c.TokenFile != "" {
+		return c, fmt.Errorf("site %s: set key_file or token_file, not both", c.Name)
+	}
+	if c.FirstID == 0 {
+		c.FirstID = federation.FirstJobID
+	}
+	if c.LastID == 0 {
+		c.LastID = federation.LastJobID
+	}
+	if c.FirstID > c.LastID || c.LastID > federation.LastJobID {
+		return c, fmt.Errorf("site %s: job IDs %d to %d: want first <= last <= %d (slurmrestd refuses larger ones)", c.Name, c.FirstID, c.LastID, federation.LastJobID)
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 25 * time.Second
+	}
+	if c.RPS <= 0 {
+		c.RPS = 200
+	}
+	if c.Burst <= 0 {
+		c.Burst = 200
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// ours reports whether id is in the federated range.
+func (c *Config) ours(id int64) bool {
+	return id >= int64(c.FirstID) && id <= int64(c.LastID)
+}

@@ -1,0 +1,133 @@
+package slurm
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/sbatch"
+	"fsub/slurm/wire"
+)
+
+// describeMore sets what is asked for beyond the usual. It comes last: some of it overrules what was derived before.
+//
+// The priority stays here: a site would take it from the token of SlurmUser as it does from operators, and of users' it
+// takes no notice.
+func describeMore(d *wire.JobDesc, sp *sbatch.Spec) {
+	m := sp.More
+	describeLayout(d, m)
+	describeCPUs(d, sp)
+	describeBinding(d, m)
+	describeFlags(d, m)
+	d.Licenses, d.Prefer, d.BatchFeatures, d.BurstBuffer, d.Network = m.Licenses, m.Prefer, m.Batch, m.BurstBuffer, m.Network
+	d.WCKey, d.Extra, d.MCSLabel, d.SELinuxContext = m.WCKey, m.Extra, m.MCSLabel, m.Context
+	d.AcctGatherFreq, d.Container, d.ContainerID = m.AcctgFreq, m.Container, m.ContainerID
+	d.DelayBoot = int(m.DelayBoot / time.Second)
+	switch m.Profile {
+	case "":
+	case "all":
+		d.Profile = wire.Strings{"ENERGY", "LUSTRE", "NETWORK", "TASK"}
+	default:
+		d.Profile = strings.Split(strings.ToUpper(m.Profile), ",")
+	}
+}
+
+// describeLayout sets how the tasks lie on nodes, sockets and cores.
+func describeLayout(d *wire.JobDesc, m *sbatch.More) {
+	d.SocketsPerNode, d.CoresPerSocket, d.ThreadsPerCore, d.TasksPerCore = m.Layout()
+	d.TasksPerSocket, d.NTasksPerTRES = m.NTasksPerSocket, max(m.NTasksPerGPU, m.NTasksPerTRES)
+	d.MinCPUsPerNode = max(d.MinCPUsPerNode, m.MinCPUs)
+	d.CoreSpec, d.ThreadSpec, d.TmpDiskPerNode = m.CoreSpec, m.ThreadSpec, int(m.TmpDisk)
+	if m.Segment > 0 {
+		d.SegmentSize = wire.Num(int64(m.Segment))
+	}
+	d.Distribution = m.Distribution
+	if _, size, plane := strings.Cut(m.Distribution, "plane="); plane {
+		d.PlaneSize, _ = strconv.Atoi(size)
+	}
+	if m.Overcommit {
+		d.Overcommit = yes()
+	}
+	if m.Contiguous {
+		d.Contiguous = yes()
+	}
+}
+
+// describeCPUs sets the least number of CPUs where it is not that of the tasks.
+func describeCPUs(d *wire.JobDesc, sp *sbatch.Spec) {
+	m := sp.More
+	switch {
+	case m.Overcommit:
+		d.MinCPUs = max(1, sp.MinNodes)
+	case m.NodeSizes != "": // without a word on tasks there is one, on whatever number of nodes
+		d.MinCPUs = max(1, d.Tasks) * max(1, sp.CPUsPerTask)
+	case sp.NTasks == 0: // slurmctld counts the tasks of GPUs, but not their CPUs, and does not tell the job
+		if n := max(count(sp.GPUs), gpusPerNode(sp)*max(1, sp.MinNodes)) * d.NTasksPerTRES; n > 0 {
+			d.Tasks, d.MinCPUs = n, max(d.MinCPUs, n*max(1, sp.CPUsPerTask))
+			d.Flags = append(d.Flags, "EXACT_TASK_COUNT_REQUESTED")
+		}
+	}
+}
+
+// gpusPerNode is how many GPUs of each node are asked for, whatever their type.
+func gpusPerNode(sp *sbatch.Spec) int {
+	n := count(sp.GPUsPerNode)
+	for _, item := range strings.Split(sp.GRES, ",") {
+		if item == "gpu" {
+			n++
+		} else if gpus, ok := strings.CutPrefix(item, "gpu:"); ok {
+			n += count(gpus)
+		}
+	}
+	return n
+}
+
+// describeBinding sets what goes with each GPU and what is bound to what.
+func describeBinding(d *wire.JobDesc, m *sbatch.More) {
+	if m.CPUsPerGPU > 0 {
+		d.CPUsPerTRES = "gres/gpu:" + strconv.Itoa(m.CPUsPerGPU)
+	}
+	d.TRESPerSocket = prefixed("gres/gpu:", m.GPUsPerSocket)
+	if m.TRESPerTask != "" {
+		d.TRESPerTask = strings.TrimPrefix(d.TRESPerTask+","+m.TRESPerTask, ",")
+	}
+	switch {
+	case m.TRESBind != "":
+		d.TRESBind = m.TRESBind
+	case m.GPUBind != "":
+		d.TRESBind = "gres/gpu:" + m.GPUBind
+	}
+	if m.GPUFreq != "" {
+		d.TRESFreq = "gpu:" + m.GPUFreq
+	}
+}
+
+// describeFlags sets what is asked for by a word in the list of flags, and choices.
+func describeFlags(d *wire.JobDesc, m *sbatch.More) {
+	for _, f := range [...]struct {
+		asked bool
+		flag  string
+	}{
+		{m.SpreadJob, "SPREAD_JOB"}, {m.UseMinNodes, "PREFER_MINIMUM_NODE_COUNT"}, {m.StepManager, "STEPMGR_ENABLED"},
+		{m.GRESFlags == "enforce-binding", "GRES_BINDING_ENFORCED"}, {m.GRESFlags == "disable-binding", "GRES_BINDING_DISABLED"},
+		{m.KillOnInvalidDep == sbatch.Yes, "KILL_INVALID_DEPENDENCY"}, {m.KillOnInvalidDep == sbatch.No, "NO_KILL_INVALID_DEPENDENCY"},
+	} {
+		if f.asked {
+			d.Flags = append(d.Flags, f.flag)
+		}
+	}
+	if m.NoKill {
+		d.KillOnNodeFail = new(false)
+	}
+	if m.WaitAllNodes != "" {
+		d.WaitAllNodes = new(m.WaitAllNodes == sbatch.Yes)
+	}
+	switch m.OOMKillStep {
+	case sbatch.Yes:
+		d.OOMKillStep = 1
+	case sbatch.No:
+		d.OOMKillStep = 0
+	}
+}
+
+func yes() *bool { return new(true) }

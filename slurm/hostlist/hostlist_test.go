@@ -1,0 +1,100 @@
+package hostlist
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestExpand(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                  "",
+		"n1":                "n1",
+		"n[1-3]":            "n1 n2 n3",
+		"a[1-3],b[01-02,7]": "a1 a2 a3 b01 b02 b7",
+		"n[08-10]":          "n08 n09 n10",
+		"r[1-2]n[1-2]":      "r1n1 r1n2 r2n1 r2n2",
+		"r[1-2]-ib,x":       "r1-ib r2-ib x",
+		"n[9-11]":           "n9 n10 n11",
+		" login ":           "login",
+		"n[1,1]":            "n1 n1",
+	} {
+		got, err := Expand(in)
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: got %v, %v; want %s", in, got, err, want)
+		}
+	}
+}
+
+func TestExpandRefuses(t *testing.T) {
+	for _, in := range []string{"n[1-", "n]", "n[[1]]", "n[]", "n[a]", "n[3-1]", "n[-1]", "a,,b", "a b", ",a", "a,", "n[1-1000000000]", "n[1-1000][1-1000]", "n[1-99999999999999999999]"} {
+		if got, err := Expand(in); err == nil {
+			t.Errorf("%q was taken: %d names", in, len(got))
+		}
+	}
+}
+
+func TestCompress(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                "",
+		"n1":              "n1",
+		"n3 n1 n2 n7 n1":  "n[1-3,7]",
+		"n08 n09 n10 n11": "n[08-11]",
+		"n8 n9 n10":       "n[8-10]",
+		"login n2 n1":     "n[1-2],login",
+		"r1n1 r1n2 r2n1":  "r1n[1-2],r2n1",
+		"n1 n01 n02 n2":   "n[1-2,01-02]",
+		"a-ib b2":         "b2,a-ib",
+		"n099 n100 n1000": "n[1000,099-100]",
+	} {
+		if got := Compress(strings.Fields(in)); got != want {
+			t.Errorf("%q: got %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestRoundTrip: whatever names go in come out again, each once, and no list is longer than the names with commas.
+func TestRoundTrip(t *testing.T) {
+	name := rapid.StringMatching(`[a-z]{1,2}(0{0,2}[0-9]{1,3})?(-?[a-z]?0?[0-9]{1,2})?`)
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOf(name).Draw(t, "names")
+		list := Compress(names)
+		got, err := Expand(list)
+		if err != nil {
+			t.Fatalf("%s: %v", list, err)
+		}
+		want := slices.Clone(names)
+		slices.Sort(want)
+		want = slices.Compact(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%v -> %s -> %v", want, list, got)
+		}
+		if again := Compress(got); again != list {
+			t.Fatalf("order of names matters: %s, then %s", list, again)
+		}
+	})
+}
+
+func FuzzExpand(f *testing.F) {
+	for _, s := range []string{"n[1-3]", "a[1-3],b[01-02,7]", "r[1-2]n[1-2]", "n[", "x,,y"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		names, err := Expand(s)
+		if err != nil {
+			return
+		}
+		again, err := Expand(Compress(names))
+		if err != nil {
+			t.Fatalf("%q -> %v: %v", s, names, err)
+		}
+		slices.Sort(names)
+		slices.Sort(again)
+		if !slices.Equal(slices.Compact(names), slices.Compact(again)) {
+			t.Fatalf("%q: %v became %v", s, names, again)
+		}
+	})
+}

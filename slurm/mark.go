@@ -1,0 +1,176 @@
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
+
+// mark is what a caller of Jobs has been told. It is never changed: every report makes a new one.
+type mark struct {
+	seen map[federation.JobID]uint64 // hash of the job's rows in /jobs/state/
+	// owner tells which array a task of another number belongs to: the rows of /jobs/state/ ("17_3") do not.
+	owner map[int64]federation.JobID
+	// arrays are the arrays as they were last told.
+	arrays map[federation.JobID]*federation.SiteJob
+	// ended are the tasks that have left the controller's memory while their array has not.
+	ended map[federation.JobID]map[int]federation.SiteTask
+	// ends are the ends that were told, by a hash of all that was said. Details are younger than the list that led to them: the
+	// list changes once more when a job that was told as ended leaves COMPLETING.
+	ends map[federation.JobID]uint64
+	// waiting are the jobs that were PENDING: why they wait changes without a change of state.
+	waiting map[federation.JobID]waiting
+	// whole are the arrays of which ended has all such tasks. The others are asked for at slurmdbd.
+	whole map[federation.JobID]bool
+}
+
+// clone makes the next mark of m, with nothing seen yet.
+func (m *mark) clone() *mark {
+	return &mark{seen: map[federation.JobID]uint64{}, owner: copied(m.owner), arrays: copied(m.arrays), ended: copied(m.ended), ends: copied(m.ends), waiting: copied(m.waiting), whole: copied(m.whole)}
+}
+
+// changed lists the jobs whose rows are not those of the mark.
+func (m *mark) changed(mine map[federation.JobID][]row) []federation.JobID {
+	var out []federation.JobID
+	for id, r := range mine {
+		if h, ok := m.seen[id]; !ok || h != fingerprint(r) {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// see notes the rows and returns the jobs that have some.
+func (m *mark) see(mine map[federation.JobID][]row) map[federation.JobID]bool {
+	known := map[federation.JobID]bool{}
+	for id, r := range mine {
+		known[id] = true
+		m.seen[id] = fingerprint(r)
+	}
+	return known
+}
+
+// unsee makes the next report tell the job again.
+func (m *mark) unsee(id federation.JobID) { delete(m.seen, id) }
+
+// copied is a copy that may be written to.
+func copied[K comparable, V any](m map[K]V) map[K]V {
+	c := maps.Clone(m)
+	if c == nil {
+		c = map[K]V{}
+	}
+	return c
+}
+
+type waiting struct {
+	reason   federation.Reason
+	restarts int // a start that failed between two looks shows only here
+	read     time.Time
+}
+
+// A job that waits is asked about again when what we know of it is so old, a few with each report.
+const (
+	waitingAge  = 30 * time.Second
+	waitingMost = 5
+)
+
+// learn notes which tasks belong to the arrays that were looked at.
+func (m *mark) learn(ids []federation.JobID, records map[federation.JobID][]wire.Job) {
+	looked := map[federation.JobID]bool{}
+	for _, id := range ids {
+		looked[id] = true
+	}
+	maps.DeleteFunc(m.owner, func(_ int64, id federation.JobID) bool { return looked[id] })
+	for id, rs := range records {
+		for _, r := range rs {
+			if r.JobID != int64(id) && r.ArrayTaskID.Set {
+				m.owner[r.JobID] = id
+			}
+		}
+	}
+}
+
+// learnTasks notes the tasks of arrays of which only some records were asked for.
+func (m *mark) learnTasks(arrays map[federation.JobID]federation.SiteJob) {
+	for id, j := range arrays {
+		for _, t := range j.Tasks {
+			m.owner[int64(t.SiteJobID)] = id
+		}
+	}
+}
+
+// remember adds to an array the tasks that have ended and left the controller's memory, and keeps those that have ended.
+func (m *mark) remember(j *federation.SiteJob) {
+	if len(j.Tasks) == 0 {
+		return
+	}
+	addTasks(j, m.ended[j.ID])
+	m.ended[j.ID] = endedTasks(j.Tasks)
+	told := *j
+	m.arrays[j.ID] = &told
+}
+
+func endedTasks(tasks []federation.SiteTask) map[int]federation.SiteTask {
+	out := map[int]federation.SiteTask{}
+	for _, t := range tasks {
+		if t.State.Ended() {
+			out[t.Index] = t
+		}
+	}
+	return out
+}
+
+// stale picks the jobs of which it should be asked again why they wait: those that were asked about longest ago.
+func (m *mark) stale(mine map[federation.JobID][]row, changed []federation.JobID, now time.Time) []federation.JobID {
+	var out []federation.JobID
+	for id, w := range m.waiting {
+		if mine[id] != nil && now.Sub(w.read) >= waitingAge && !slices.Contains(changed, id) {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, func(a, b federation.JobID) int {
+		return cmp.Or(m.waiting[a].read.Compare(m.waiting[b].read), cmp.Compare(a, b))
+	})
+	return out[:min(len(out), waitingMost)]
+}
+
+// noteWaiting keeps why a job waits, and reports whether that or its state is new.
+func (m *mark) noteWaiting(j *federation.SiteJob, now time.Time) bool {
+	was, waited := m.waiting[j.ID]
+	if j.State != federation.Pending {
+		delete(m.waiting, j.ID)
+		return true
+	}
+	m.waiting[j.ID] = waiting{reason: j.Reason, restarts: j.Restarts, read: now}
+	return !waited || was.reason != j.Reason || was.restarts != j.Restarts
+}
+
+// noteEnd keeps what is told of a job's end, and reports whether just that has been told before.
+func (m *mark) noteEnd(j *federation.SiteJob) (told bool) {
+	if !j.State.Ended() {
+		delete(m.ends, j.ID)
+		return false
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%+v", *j)
+	was, ok := m.ends[j.ID]
+	m.ends[j.ID] = h.Sum64()
+	return ok && was == h.Sum64()
+}
+
+// forget drops what belongs to jobs that the controller no longer holds.
+func (m *mark) forget(known map[federation.JobID]bool) {
+	maps.DeleteFunc(m.owner, func(_ int64, id federation.JobID) bool { return !known[id] })
+	maps.DeleteFunc(m.ends, func(id federation.JobID, _ uint64) bool { return !known[id] })
+	maps.DeleteFunc(m.waiting, func(id federation.JobID, _ waiting) bool { return !known[id] })
+	maps.DeleteFunc(m.whole, func(id federation.JobID, _ bool) bool { return !known[id] })
+	maps.DeleteFunc(m.arrays, func(id federation.JobID, _ *federation.SiteJob) bool { return !known[id] })
+	maps.DeleteFunc(m.ended, func(id federation.JobID, _ map[int]federation.SiteTask) bool { return !known[id] })
+}

@@ -1,0 +1,56 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
+
+// translation is how one API version differs from the shapes of package wire. A version that a further file adds goes
+// into versions, newest first.
+type translation struct {
+	version string
+	// encode gives the body of a submission.
+	encode func(*wire.JobDesc) any
+	// decode reads any answer into its shape.
+	decode func(body []byte, into any) error
+	// lacks are the options of sbatch, by name, that the version has no word for. They are those that [sbatch.Spec.Uses] knows.
+	lacks []string
+}
+
+// versions are the API versions that this package can speak, in order of preference.
+var versions = []*translation{v42("v0.0.45"), v42("v0.0.44", "cores-per-socket"), v42("v0.0.43", "cores-per-socket"),
+	v42("v0.0.42", "cores-per-socket")}
+
+// errNoEndpoint: slurmrestd does not know the path, hence not the version or the plugin.
+var errNoEndpoint = fmt.Errorf("%w: slurmrestd has no such operation", federation.ErrUnavailable)
+
+// negotiated returns the newest version that both sides speak. The site is asked once, and again after a call was answered
+// with "no such operation". /ping/ is asked because it needs no slurmctld.
+func (c *client) negotiated(ctx context.Context) (*translation, error) {
+	if tr := c.api.Load(); tr != nil {
+		return tr, nil
+	}
+	for _, tr := range versions {
+		r := request{op: "negotiate", method: http.MethodGet}
+		status, body, err := c.send(ctx, r, wire.Slurm(tr.version, wire.PathPing))
+		if err == nil {
+			err = c.judge(r, tr, status, body, new(wire.PingResponse))
+		}
+		if errors.Is(err, errNoEndpoint) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("site %s: %w", c.cfg.Name, err)
+		}
+		c.api.Store(tr)
+		c.cfg.Logger.Info("API version negotiated", "site", c.cfg.Name, "version", tr.version)
+		return tr, nil
+	}
+	return nil, fmt.Errorf("site %s: %w: it speaks none of the API versions %s to %s (Slurm 24.11 and later do)", c.cfg.Name,
+		federation.ErrUnavailable, versions[len(versions)-1].version, versions[0].version)
+}

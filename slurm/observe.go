@@ -1,0 +1,240 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"fsub/federation"
+	"fsub/sbatch"
+	"fsub/slurm/hostlist"
+	"fsub/slurm/wire"
+)
+
+// look is what a site answered, before it is translated.
+type look struct {
+	nodes   wire.NodesResponse
+	parts   wire.PartitionsResponse
+	resvs   wire.ReservationsResponse
+	rows    []row
+	running []federation.RunningJob
+	assocs  federation.Associations
+}
+
+// Observe reads nodes, partitions, reservations and the jobs that run; slurmdbd's associations once a minute. Four calls,
+// and one for each running job that is new to us.
+func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
+	o := &federation.Observation{At: d.c.now(), Mode: federation.Pinned}
+	if err := d.probe(ctx); err != nil {
+		return nil, err
+	}
+	tr, err := d.c.negotiated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.Lacks = tr.lacks
+	l, err := d.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.Cluster, o.Version = l.nodes.Meta.Slurm.Cluster, l.nodes.Meta.Slurm.Release
+	o.Running, o.Associations, o.MaxJobSeen = l.running, l.assocs, d.maxJob(l.rows)
+	for i := range l.nodes.Nodes {
+		o.Nodes = append(o.Nodes, node(&l.nodes.Nodes[i]))
+	}
+	sort.Slice(o.Nodes, func(a, b int) bool { return o.Nodes[a].Name < o.Nodes[b].Name })
+	for i := range l.resvs.Reservations {
+		r, err := reservation(&l.resvs.Reservations[i])
+		if err != nil {
+			return nil, fmt.Errorf("site %s: %w: reservation %s: %v", d.cfg.Name, federation.ErrUnavailable, l.resvs.Reservations[i].Name, err)
+		}
+		o.Reservations = append(o.Reservations, r)
+	}
+	if err := d.partitions(o, l.parts.Partitions); err != nil {
+		return nil, err
+	}
+	for _, r := range l.rows {
+		if state(r.state) == federation.Pending {
+			o.PendingJobs++
+		}
+	}
+	if o.Tree, err = d.topology.tree(); err != nil {
+		d.remarks.add(err.Error()) // the last good tree stays in use
+	}
+	o.Warnings = append(o.Warnings, d.warnings(o)...)
+	return o, nil
+}
+
+// look asks for all at the same time. If one part fails there is no observation.
+func (d *Driver) look(ctx context.Context) (*look, error) {
+	l := new(look)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return d.read(ctx, "nodes", wire.PathNodes, &l.nodes) })
+	g.Go(func() error { return d.read(ctx, "partitions", wire.PathPartitions, &l.parts) })
+	g.Go(func() error { return d.read(ctx, "reservations", wire.PathReservations, &l.resvs) })
+	g.Go(func() (err error) {
+		if l.rows, err = d.states(ctx, ""); err == nil {
+			l.running, err = d.holders(ctx, l.rows)
+		}
+		return err
+	})
+	g.Go(func() (err error) {
+		l.assocs, err = d.associationsNow(ctx)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if len(l.nodes.Nodes) == 0 || len(l.parts.Partitions) == 0 {
+		return nil, fmt.Errorf("site %s: %w: it reports no nodes or no partitions", d.cfg.Name, federation.ErrUnavailable)
+	}
+	return l, nil
+}
+
+// read makes one read whose answer must be whole.
+func (d *Driver) read(ctx context.Context, op, path string, into answer) error {
+	if err := d.c.do(ctx, request{op: op, method: http.MethodGet, path: path}, into); err != nil {
+		return err
+	}
+	for _, e := range into.Head().Errors {
+		return fmt.Errorf("site %s: %s: %w", d.cfg.Name, op, slurmError(federation.ErrUnavailable, e, ""))
+	}
+	d.remark(into.Head())
+	return nil
+}
+
+func node(n *wire.Node) federation.Node {
+	cpus := n.EffectiveCPUs
+	if cpus == 0 {
+		cpus = n.CPUs
+	}
+	return federation.Node{
+		Name: n.Name, State: n.State, Reason: n.Reason,
+		CPUs: int(cpus), CPUsUsed: int(n.AllocCPUs),
+		Mem: sbatch.MemMiB(n.RealMemory - n.SpecializedMemory), MemUsed: sbatch.MemMiB(n.AllocMemory),
+		GRES: nodeGRES(n.GRES, n.GRESUsed), Features: n.ActiveFeatures, Partitions: n.Partitions,
+		Sockets: int(n.Sockets), Cores: int(n.Cores), Threads: int(n.Threads),
+	}
+}
+
+func reservation(r *wire.Reservation) (federation.Reservation, error) {
+	nodes, err := hostlist.Expand(r.NodeList)
+	return federation.Reservation{
+		Name: r.Name, Start: unix(r.StartTime.Value()), End: unix(r.EndTime.Value()), Nodes: nodes,
+		Users: commas(r.Users), Accounts: commas(r.Accounts), Maint: r.Flags.Has("MAINT"),
+	}, err
+}
+
+// partitions adds the partitions to o and finds the default one.
+func (d *Driver) partitions(o *federation.Observation, list []wire.Partition) error {
+	for i := range list {
+		p := &list[i]
+		nodes, err := hostlist.Expand(p.Nodes.Configured)
+		if err != nil {
+			return fmt.Errorf("site %s: %w: partition %s: %v", d.cfg.Name, federation.ErrUnavailable, p.Name, err)
+		}
+		state := strings.Join(p.Partition.State, "+")
+		f := federation.Partition{
+			Name: p.Name, Default: p.Flags.Has("DEFAULT"), Up: state == "UP", State: state,
+			MaxTime: minutes(p.Maximums.Time), DefaultTime: minutes(p.Defaults.Time),
+			MinNodes: int(p.Minimums.Nodes), MaxNodes: int(p.Maximums.Nodes.Value()), Nodes: nodes,
+			AllowAccounts: commas(p.Accounts.Allowed), DenyAccounts: commas(p.Accounts.Deny), AllowQOS: commas(p.QOS.Allowed),
+			DefMemPerCPU:  sbatch.MemMiB(p.Defaults.PartitionMemoryPerCPU.Value()),
+			DefMemPerNode: sbatch.MemMiB(p.Defaults.PartitionMemoryPerNode.Value()),
+			PriorityTier:  int(p.Priority.Tier),
+		}
+		o.Partitions = append(o.Partitions, f)
+	}
+	d.chooseDefault(o)
+	return nil
+}
+
+// chooseDefault marks the default partition. API versions before v0.0.43 do not tell it; then it is the configured one, the one that a
+// job without a wish was seen in, or, with a warning, the first.
+func (d *Driver) chooseDefault(o *federation.Observation) {
+	d.mu.Lock()
+	name := d.defPart
+	d.mu.Unlock()
+	if d.cfg.DefaultPartition != "" {
+		name = d.cfg.DefaultPartition
+	} else if slices.ContainsFunc(o.Partitions, func(p federation.Partition) bool { return p.Default }) {
+		return
+	}
+	found := false
+	for i := range o.Partitions {
+		o.Partitions[i].Default = o.Partitions[i].Name == name
+		found = found || o.Partitions[i].Default
+	}
+	if found {
+		return
+	}
+	o.Partitions[0].Default = true
+	if d.cfg.DefaultPartition != "" {
+		o.Warnings = append(o.Warnings, fmt.Sprintf("default_partition %q is no partition of the site; %s is taken for it", name, o.Partitions[0].Name))
+	} else if len(o.Partitions) > 1 {
+		o.Warnings = append(o.Warnings, fmt.Sprintf("Slurm %s does not tell which partition is the default: %s is taken for it; set default_partition in the site's configuration", o.Version, o.Partitions[0].Name))
+	}
+}
+
+// maxJob returns the highest number of the site's own counter in sight.
+func (d *Driver) maxJob(rows []row) uint32 {
+	var highest int64
+	for _, r := range rows {
+		if r.id < int64(d.cfg.FirstID) {
+			highest = max(highest, r.id)
+		}
+	}
+	return uint32(highest)
+}
+
+// warnings are what the operator should know.
+func (d *Driver) warnings(o *federation.Observation) []string {
+	out := d.remarks.list()
+	if first := uint32(d.cfg.FirstID); o.MaxJobSeen > first-first/10 {
+		out = append(out, fmt.Sprintf("the site's own job IDs have reached %d, close to the federated range from %d: set MaxJobId=%d in its slurm.conf", o.MaxJobSeen, first, first-1))
+	}
+	return out
+}
+
+// commas splits a list; "" and "ALL" say nothing.
+func commas(list string) []string {
+	if list == "" || strings.EqualFold(list, "ALL") {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+// remark keeps the warnings of an answer.
+func (d *Driver) remark(r *wire.Reply) {
+	for _, w := range r.Warnings {
+		d.remarks.add(w.Description)
+	}
+}
+
+// remarks are distinct sentences, few of them: what a site says again and again is one remark.
+type remarks struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+const maxRemarks = 20
+
+func (r *remarks) add(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.texts) < maxRemarks && !slices.Contains(r.texts, text) {
+		r.texts = append(r.texts, text)
+	}
+}
+
+func (r *remarks) list() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.texts)
+}

@@ -1,0 +1,124 @@
+package slurm
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+)
+
+// secret writes a file that only we may read.
+func secret(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestTokenFromKey(t *testing.T) {
+	key := "raw \x00 bytes\n"
+	src := &tokens{user: "slurm", key: secret(t, key)}
+	now := time.Unix(1_800_000_000, 0)
+	user, token, err := src.get(now)
+	if err != nil || user != "slurm" {
+		t.Fatalf("%s, %v", user, err)
+	}
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("token %q", token)
+	}
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(parts[0] + "." + parts[1]))
+	if base64.RawURLEncoding.EncodeToString(mac.Sum(nil)) != parts[2] {
+		t.Error("the signature is not that of the key's raw bytes")
+	}
+	raw, _ := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		Exp, Iat int64
+		Sun      string
+	}
+	if err := json.Unmarshal(raw, &claims); err != nil || claims.Sun != "slurm" || claims.Iat != now.Unix() || claims.Exp != now.Add(time.Hour).Unix() {
+		t.Errorf("claims %+v, %v", claims, err)
+	}
+	if _, again, _ := src.get(now.Add(10 * time.Minute)); again != token {
+		t.Error("a token that is good for long is made anew")
+	}
+	if _, later, _ := src.get(now.Add(40 * time.Minute)); later == token {
+		t.Error("a token of which less than half is left is used on")
+	}
+}
+
+func TestKeyIsReadAgain(t *testing.T) {
+	path := secret(t, "one")
+	src := &tokens{user: "slurm", key: path}
+	now := time.Unix(1_800_000_000, 0)
+	_, before, _ := src.get(now)
+	if err := os.WriteFile(path, []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, after, err := src.get(now); err != nil || after == before {
+		t.Errorf("a new key makes the same token: %v", err)
+	}
+}
+
+func TestTokenFile(t *testing.T) {
+	token := sign([]byte("k"), "carol", time.Unix(1, 0), time.Unix(2, 0))
+	path := secret(t, "SLURM_JWT="+token+"\n")
+	src := &tokens{file: path}
+	if user, got, err := src.get(time.Now()); err != nil || got != token || user != "carol" {
+		t.Errorf("%s %q, %v", user, got, err)
+	}
+	next := sign([]byte("longer key"), "carol", time.Unix(3, 0), time.Unix(40000, 0))
+	if err := os.WriteFile(path, []byte(next), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := src.get(time.Now()); err != nil || got != next {
+		t.Errorf("the file has changed and the old token is used: %v", err)
+	}
+}
+
+func TestSecretsAreRefused(t *testing.T) {
+	open := secret(t, "key")
+	if err := os.Chmod(open, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		cfg  Config
+		want string
+	}{
+		"readable": {Config{KeyFile: open}, "chmod 600 " + open},
+		"missing":  {Config{KeyFile: "/does/not/exist"}, "/does/not/exist"},
+		"empty":    {Config{KeyFile: secret(t, "")}, "is empty"},
+		"no token": {Config{TokenFile: secret(t, "hello")}, "scontrol token"},
+	} {
+		c.cfg.Name, c.cfg.URL = "alpha", "http://127.0.0.1:1"
+		_, err := Open(c.cfg)
+		if !errors.Is(err, federation.ErrDenied) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "alpha") {
+			t.Errorf("%s: %v; want the site and %q", name, err, c.want)
+		}
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for want, c := range map[string]Config{
+		"needs a name": {URL: "http://x"},
+		"http://HOST":  {Name: "a", URL: "x:6820"},
+		"not both":     {Name: "a", URL: "http://x", KeyFile: "k", TokenFile: "t"},
+		"job IDs":      {Name: "a", URL: "http://x", FirstID: 5, LastID: 4},
+		"refuses larg": {Name: "a", URL: "http://x", LastID: 1 << 30},
+	} {
+		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v; want %q", c, err, want)
+		}
+	}
+}

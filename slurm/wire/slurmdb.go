@@ -1,0 +1,198 @@
+package wire
+
+// DBJob is a job as slurmdbd recorded it. Times are Unix times, 0 for "not yet". After a controller forgot a job there
+// may be several records of one ID, and one that says PENDING or RUNNING for ever.
+type DBJob struct {
+	Account         string     `json:"account"`
+	Comment         DBComment  `json:"comment"`
+	AllocationNodes int64      `json:"allocation_nodes"`
+	Array           DBArray    `json:"array"`
+	Association     AssocShort `json:"association"`
+	Block           string     `json:"block"`
+	Cluster         string     `json:"cluster"`
+	Constraints     string     `json:"constraints"`
+	Container       string     `json:"container"`
+	DerivedExitCode ExitCode   `json:"derived_exit_code"`
+	Time            DBTime     `json:"time"`
+	ExitCode        ExitCode   `json:"exit_code"`
+	Extra           string     `json:"extra"`
+	FailedNode      string     `json:"failed_node"`
+	Flags           Strings    `json:"flags"`
+	Group           string     `json:"group"`
+	Het             struct {
+		JobID     int64  `json:"job_id"`
+		JobOffset Number `json:"job_offset"`
+	} `json:"het"`
+	JobID    int64  `json:"job_id"`
+	Name     string `json:"name"`
+	Licenses string `json:"licenses"`
+	MCS      struct {
+		Label string `json:"label"`
+	} `json:"mcs"`
+	Nodes     string `json:"nodes"` // hostlist, or "None assigned"
+	Partition string `json:"partition"`
+	Hold      bool   `json:"hold"`
+	Priority  Number `json:"priority"`
+	QOS       string `json:"qos"`
+	QOSReq    string `json:"qosreq"`
+	Required  struct {
+		CPUs          int64  `json:"CPUs"`
+		MemoryPerCPU  Number `json:"memory_per_cpu"`
+		MemoryPerNode Number `json:"memory_per_node"`
+	} `json:"required"`
+	KillRequestUser string `json:"kill_request_user"`
+	RestartCnt      int64  `json:"restart_cnt"`
+	Reservation     struct {
+		ID   int64  `json:"id"`
+		Name string `json:"name"`
+	} `json:"reservation"`
+	Script         string       `json:"script"`
+	StdInExpanded  string       `json:"stdin_expanded"`
+	StdOutExpanded string       `json:"stdout_expanded"`
+	StdErrExpanded string       `json:"stderr_expanded"`
+	StdOut         string       `json:"stdout"`
+	StdErr         string       `json:"stderr"`
+	StdIn          string       `json:"stdin"`
+	SLUID          string       `json:"sluid,omitempty"` // from v0.0.45
+	State          DBState      `json:"state"`
+	Steps          List[DBStep] `json:"steps"`
+	SubmitLine     string       `json:"submit_line"`
+	TRES           struct {
+		Allocated List[TRES] `json:"allocated"`
+		Requested List[TRES] `json:"requested"`
+	} `json:"tres"`
+	UsedGRES string `json:"used_gres"`
+	User     string `json:"user"`
+	WCKey    struct {
+		WCKey string  `json:"wckey"`
+		Flags Strings `json:"flags"`
+	} `json:"wckey"`
+	WorkDir string `json:"working_directory"`
+}
+
+// DBComment are a job's comments. They are written when the job ends, not before.
+type DBComment struct {
+	Administrator string `json:"administrator"`
+	Job           string `json:"job"`
+	System        string `json:"system"`
+}
+
+// DBArray is a record's place in its array: JobID 0 for none, Task the tasks that have not started.
+type DBArray struct {
+	JobID  int64 `json:"job_id"`
+	Limits struct {
+		Max struct {
+			Running struct {
+				Tasks int64 `json:"tasks"`
+			} `json:"running"`
+		} `json:"max"`
+	} `json:"limits"`
+	TaskID Number `json:"task_id"`
+	Task   string `json:"task"`
+}
+
+type DBState struct {
+	Current Strings `json:"current"`
+	Reason  string  `json:"reason"`
+}
+
+// DBTime are a job's times: Unix times, seconds, and Limit in minutes.
+type DBTime struct {
+	Elapsed    int64    `json:"elapsed"`
+	Eligible   int64    `json:"eligible"`
+	End        int64    `json:"end"`
+	Planned    Number   `json:"planned"`
+	Start      int64    `json:"start"`
+	Submission int64    `json:"submission"`
+	Suspended  int64    `json:"suspended"`
+	System     Duration `json:"system"`
+	Limit      Number   `json:"limit"`
+	Total      Duration `json:"total"`
+	User       Duration `json:"user"`
+}
+
+type Duration struct {
+	Seconds      int64 `json:"seconds"`
+	Microseconds int64 `json:"microseconds"`
+}
+
+// TRES is an amount of a trackable resource: {"gres","gpu:h100",1002,4}.
+type TRES struct {
+	Type  string `json:"type"`
+	Name  string `json:"name"`
+	ID    int64  `json:"id"`
+	Count int64  `json:"count"`
+}
+
+// DBStep is one step of a job: the batch script, the external step, or an srun.
+type DBStep struct {
+	Time struct {
+		Elapsed   int64    `json:"elapsed"`
+		End       Number   `json:"end"`
+		Start     Number   `json:"start"`
+		Suspended int64    `json:"suspended"`
+		System    Duration `json:"system"`
+		Total     Duration `json:"total"`
+		User      Duration `json:"user"`
+	} `json:"time"`
+	ExitCode ExitCode `json:"exit_code"`
+	Nodes    struct {
+		Count int64   `json:"count"`
+		Range string  `json:"range"`
+		List  Strings `json:"list"`
+	} `json:"nodes"`
+	Tasks struct {
+		Count int64 `json:"count"`
+	} `json:"tasks"`
+	PID             Text    `json:"pid"`
+	KillRequestUser string  `json:"kill_request_user"`
+	State           Strings `json:"state"`
+	Step            struct {
+		ID   Text   `json:"id"` // "17.batch", "17.0"
+		Name string `json:"name"`
+	} `json:"step"`
+	TRES struct {
+		Allocated List[TRES] `json:"allocated"`
+	} `json:"tres"`
+}
+
+// DBJobsResponse answers GET /slurmdb/<version>/jobs/ and /job/{id}. An unknown job is an empty list.
+type DBJobsResponse struct {
+	Jobs List[DBJob] `json:"jobs"`
+	Reply
+}
+
+// AssocShort names an association.
+type AssocShort struct {
+	Account   string `json:"account"`
+	Cluster   string `json:"cluster"`
+	Partition string `json:"partition"`
+	User      string `json:"user"`
+	ID        int64  `json:"id"`
+}
+
+// Association is a user's right to charge an account, without its limits. User "" is the account itself.
+type Association struct {
+	Account string `json:"account"`
+	Cluster string `json:"cluster"`
+	Comment string `json:"comment"`
+	Default struct {
+		QOS string `json:"qos"`
+	} `json:"default"`
+	Flags         Strings `json:"flags"`
+	ID            Int     `json:"id"`
+	IsDefault     bool    `json:"is_default"`
+	Lineage       string  `json:"lineage"`
+	ParentAccount string  `json:"parent_account"`
+	Partition     string  `json:"partition"`
+	Priority      Number  `json:"priority"`
+	QOS           Strings `json:"qos"`
+	SharesRaw     int64   `json:"shares_raw"`
+	User          string  `json:"user"`
+}
+
+// AssociationsResponse answers GET /slurmdb/<version>/associations/.
+type AssociationsResponse struct {
+	Associations List[Association] `json:"associations"`
+	Reply
+}

@@ -1,0 +1,138 @@
+// Command bench measures what fsub promises about speed and prints ratios. Each pair is measured in one run, taking turns,
+// because the machine's load changes. It starts two Slurm sites in a bed of its own and a daemon for each part, and removes
+// all of them. Parts: processes.go, accept.go, handover.go, hung.go.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"fsub/testbed/bed"
+	"fsub/testbed/daemon"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == takeTurnsArg {
+		exit(takeTurns(os.Stdin, os.Stdout))
+	}
+	var o options
+	var parts string
+	flag.StringVar(&o.fsub, "fsub", "bin/fsub", "the fsub binary")
+	flag.StringVar(&o.fed, "fed", "bin/fed", "the fed binary")
+	flag.StringVar(&o.bed, "bed", "/var/lib/fsub-bed-bench", "directory for the sites; it is removed at the end")
+	flag.StringVar(&parts, "parts", "processes,accept,handover,hung", "what to measure")
+	flag.IntVar(&o.count, "count", 200, "runs of each command")
+	flag.IntVar(&o.jobs, "jobs", 6000, "submissions to the daemon in each of the rounds of accept")
+	flag.IntVar(&o.restJobs, "rest-jobs", 1000, "submissions to slurmrestd in each of the rounds of accept")
+	flag.IntVar(&o.rounds, "rounds", 3, "rounds of accept")
+	flag.IntVar(&o.handovers, "handovers", 50, "jobs of handover")
+	flag.BoolVar(&o.keep, "keep", false, "leave the sites up")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, o, strings.Split(parts, ","), os.Stdout)
+	stop()
+	exit(err)
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench: error: %v\n", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+type options struct {
+	fsub, fed, bed        string
+	count, jobs, restJobs int
+	rounds, handovers     int
+	keep                  bool
+}
+
+// bench is one run: its sites and what it has found.
+type bench struct {
+	options
+	b    *bed.Bed
+	user bed.User
+	out  io.Writer
+	rows []row
+}
+
+// row is one line of the result. Values are texts with their units.
+type row struct {
+	what, ours, theirs, ratio, goal string
+	met                             bool
+}
+
+func run(ctx context.Context, o options, parts []string, out io.Writer) (err error) {
+	do := map[string]func(context.Context) error{}
+	r := &bench{options: o, out: out}
+	do["processes"], do["accept"], do["handover"], do["hung"] = r.processes, r.accept, r.handover, r.hung
+	for _, p := range parts {
+		if do[p] == nil {
+			return fmt.Errorf("no part %q: choose from processes, accept, handover, hung", p)
+		}
+	}
+	for _, p := range []*string{&r.fsub, &r.fed} {
+		if *p, err = filepath.Abs(*p); err != nil {
+			return err
+		}
+	}
+	if r.b, err = bed.Open(o.bed); err != nil {
+		return err
+	}
+	if r.user, err = bed.FindUser("alice"); err != nil {
+		return err
+	}
+	defer func() {
+		if o.keep {
+			return
+		}
+		if downErr := r.b.Down(context.WithoutCancel(ctx), nil, true, nil); err == nil {
+			err = downErr
+		}
+	}()
+	if err := r.b.Up(ctx, []string{"alpha", "beta"}, os.Stderr); err != nil {
+		return err
+	}
+	if err := r.describe(); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		fmt.Fprintf(os.Stderr, "bench: %s\n", p)
+		if err := do[p](ctx); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	r.print()
+	return nil
+}
+
+// dir is a directory that host and sites see under the same path.
+func (r *bench) dir(part string) string { return filepath.Join(r.b.Home("bench"), part) }
+
+// startDaemon starts a daemon with a new state, and returns once it sees the sites.
+func (r *bench) startDaemon(ctx context.Context, part string) (*daemon.Daemon, error) {
+	if err := os.RemoveAll(r.dir(part)); err != nil {
+		return nil, err
+	}
+	d, err := daemon.New(ctx, daemon.Options{Bed: r.b, Fed: r.fed, Dir: r.dir(part), Federation: "bench-" + part})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Start(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.AwaitSites(ctx); err != nil {
+		d.Stop()
+		return nil, err
+	}
+	return d, nil
+}

@@ -1,0 +1,131 @@
+#!/bin/bash
+# demo.sh: real Slurm sites, the daemon, and three unchanged sbatch scripts of an ordinary user; shows where each went and why.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+[ "$(id -u)" = 0 ] || { echo "demo: run it as root: it starts real Slurm clusters in namespaces of their own" >&2; exit 1; }
+bed=${FSUB_BED:-/var/lib/fsub-bed}
+export FSUB_BED=$bed FSUB_SOCKET=$bed/fed/fsub.sock
+[ "$bed" = /var/lib/fsub-bed ] && dir= make= || { dir=" --dir $bed" make=" BED=$bed"; } # for commands to type
+bin=$bed/bin home=$bed/home/alice
+failures=()
+
+bold= plain=
+if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+say() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
+fed() { "$bin/fed" "$@"; }
+show() { printf '\n$ %s\n' "$*"; "$@" || fail "$*"; }
+alice() { bin/fed bed exec login --user alice -- "$@"; }
+fail() { failures+=("$*"); echo "demo: failed: $*" >&2; }
+
+# The last words, whatever has happened.
+verdict() {
+	code=$?
+	if [ "$code" != 0 ] && [ ${#failures[@]} = 0 ]; then failures=("it stopped with exit code $code: see above"); fi
+	[ ${#failures[@]} = 0 ] && return
+	printf '\n%sDEMO FAILED%s\n' "$bold" "$plain" >&2
+	printf '  %s\n' "${failures[@]}" "The daemon's log: $bed/fed/fed.log" >&2
+	exit 1
+}
+trap verdict EXIT
+
+# Waits for the end of a job and prints its states: one, or those of its tasks.
+await_job() {
+	local state
+	for _ in $(seq 600); do
+		state=$(alice squeue -h -t all -j "$1" -o %T | sort -u | tr '\n' ' ') || return 1
+		case $state in *PENDING*|*RUNNING*|*COMPLETING*|*CONFIGURING*) sleep 0.2 ;; *) break ;; esac
+	done
+	echo "${state% }"
+}
+
+# Shows what the site itself has in its books, which must be the same as in fsub's. A site's slurmdbd may lag behind its slurmctld a little.
+show_books() { # show_books SITE ID
+	local rows ours
+	ours=$(alice sacct -n -X -j "$2" | grep -c COMPLETED) || { fail "sacct -j $2 shows nothing that is completed"; return; }
+	local columns=jobid%14,jobname%16,state,elapsed,nodelist,alloctres%60
+	# only ended ones: slurmctld 24.11 leaves a second, waiting row of an array's last task there
+	local sacct=(sacct -X -j "$2" -s CD,F,CA,TO,NF -S now-1days -E now)
+	printf '\n%s$ %s        (Slurm'"'"'s own, at the site)\n' "$1" "${sacct[*]}"
+	for _ in $(seq 20); do
+		rows=$(bin/fed bed exec "$1" --user alice -- "${sacct[@]}" --format="$columns") || break
+		[ "$(grep -c COMPLETED <<<"$rows")" -ge "$ours" ] && break
+		sleep 0.5
+	done
+	sed 's/ *$//' <<<"$rows"
+	[ "$(grep -c COMPLETED <<<"$rows")" = "$ours" ] || fail "the books of $1 do not show job $2 as completed ($ours times)"
+}
+
+# Shows the job's output files, which must name its ID.
+show_output() { # show_output ID
+	local f outs
+	outs=$(compgen -G "$home/slurm-$1.out" || compgen -G "$home/slurm-$1_*.out" | sort) || { fail "job $1 has no output file in $home"; return; }
+	for f in $outs; do
+		printf '\nalice$ cat %s\n' "${f##*/}"
+		cat "$f"
+		grep -q "$1" "$f" || fail "$f does not show the job's ID"
+	done
+}
+
+say "Starting two real Slurm clusters and the daemon"
+echo "alpha: 4 nodes x 4 H100, dear; beta: 6 nodes x 2 A100 under two leaf switches, cheap"
+bin/fed bed up
+testbed/demo/daemon.sh restart
+show fed site list
+for s in testbed/demo/*.sbatch; do
+	install -m 644 "$s" "$home/${s##*/}"
+done
+
+say "alice submits three unchanged sbatch scripts with fsub"
+ids=()
+for s in train-one-node.sbatch train-two-nodes.sbatch sweep.sbatch; do
+	printf '\nalice$ fsub %s\n' "$s"
+	out=$(alice fsub "$s") || { fail "fsub $s"; continue; }
+	echo "$out"
+	id=${out##* }
+	if [[ $id =~ ^[0-9]+$ ]]; then ids+=("$id"); else fail "no job ID in: $out"; fi
+done
+
+say "While they run: the same IDs in fsub's squeue and in the sites' own"
+sleep 2
+printf '\nalice$ squeue\n'
+alice squeue || fail "squeue"
+for site in alpha beta; do
+	printf '\n%s$ squeue        (Slurm'"'"'s own, at the site)\n' "$site"
+	bin/fed bed exec "$site" --user alice -- squeue || fail "squeue at $site"
+done
+
+for id in "${ids[@]}"; do
+	say "Job $id: where it went, and why"
+	state=$(await_job "$id") || { fail "squeue -j $id"; continue; }
+	[ "$state" = COMPLETED ] || fail "job $id ended as ${state:-nothing that squeue knows}"
+	show fed explain "$id"
+	show fed job show "$id"
+	site=$(fed job show "$id" --json | sed -n 's/.*"Site": *"\([a-z]*\)".*/\1/p' | head -n 1)
+	if [ -n "$site" ]; then show_books "$site" "$id"; else fail "job $id went to no site"; fi
+	show_output "$id"
+done
+
+say "What it cost"
+printf '\nalice$ sacct\n'
+alice sacct -X -j "$(IFS=,; echo "${ids[*]}")" || fail "sacct"
+echo
+for id in "${ids[@]}"; do
+	printf 'job %s  ' "$id"
+	fed job show "$id" | sed -n 's/^  cost *//p'
+done
+
+say "Go on by hand: the clusters and the daemon are still up"
+cat <<T
+As alice, in her home, with sbatch, squeue, scancel, sinfo and sacct that mean the federation:
+    bin/fed bed exec login$dir --user alice -- bash
+    fsub train-one-node.sbatch
+As the operator:
+    export FSUB_SOCKET=$FSUB_SOCKET
+    bin/fed site list
+    bin/fed explain ${ids[0]:-JOB}
+    bin/fed site drain beta --reason cooling
+    tail -f $bed/fed/fed.log
+Stop everything:
+    make testbed-down${make}
+T
+[ ${#failures[@]} = 0 ] && printf '\n%sDEMO OK: %d jobs ran, each under one ID everywhere%s\n' "$bold" "${#ids[@]}" "$plain"

@@ -1,0 +1,81 @@
+// Package deptest holds the directions of imports that the design depends on.
+package deptest
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// forbidden says what a package, or any below it where the path ends in "/...", must not depend on, and why.
+var forbidden = []struct {
+	pkg, on, because string
+}{
+	{"fsub/cmd/fsub/...", "net/http", "the client starts in a millisecond: net/http alone costs as much again"},
+	{"fsub/cmd/fsub/...", "net", "a static binary without cgo needs no resolver, and its set-up time is paid by every call"},
+	{"fsub/cmd/fsub/...", "github.com/...", "the client is linked from the standard library and our pure packages only"},
+	{"fsub/cmd/fsub/...", "runtime/cgo", "one static binary for every login node, whatever its libc"},
+	{"fsub/cmd/fsub/...", "fsub/slurm", "clients ask the daemon, never a site"},
+	{"fsub/slurm/wire", "fsub/...", "the JSON shapes are pure: client, server and simulated site share them"},
+	{"fsub/slurm/wire", "github.com/...", "the JSON shapes are pure"},
+	{"fsub/slurm/hostlist", "fsub/...", "hostlists are text"},
+	{"fsub/sbatch/...", "fsub/federation", "understanding a script needs no federation"},
+	{"fsub/topology", "fsub/federation", "trees and gangs know nothing of jobs"},
+	{"fsub/accounting", "fsub/federation", "money is arithmetic"},
+	{"fsub/federation", "fsub/slurm", "the domain knows no site's language"},
+	{"fsub/federation", "fsub/federation/store", "the domain does no I/O"},
+	{"fsub/federation", "fsub/federation/controller", "the domain does no I/O"},
+	{"fsub/federation", "net/http", "the domain does no I/O"},
+	{"fsub/federation", "database/sql", "the domain does no I/O"},
+	{"fsub/federation/place", "fsub/federation/controller", "placement is a pure function"},
+	{"fsub/federation/place", "fsub/federation/store", "placement is a pure function"},
+	{"fsub/federation/place", "log/slog", "placement keeps its reasons as data"},
+	{"fsub/federation/place", "net/http", "placement is a pure function"},
+	{"fsub/federation/controller", "fsub/slurm", "the controller knows drivers by their interface"},
+	{"fsub/federation/controller", "fsub/federation/store", "the controller knows the store by its interface"},
+	{"fsub/federation/controller", "fsub/federation/api", "the API looks at the controller, not the other way round"},
+	{"fsub/federation/store", "fsub/federation/controller", "brothers do not import each other"},
+	{"fsub/federation/store", "fsub/federation/place", "brothers do not import each other"},
+	{"fsub/federation/api", "fsub/federation/controller", "the API needs an interface of six methods"},
+	{"fsub/federation/api", "fsub/federation/store", "the API needs the Store interface"},
+	{"fsub/federation/api", "github.com/go-resty/...", "the server side needs no client of slurmrestd"},
+	{"fsub/federation/api/v1", "net/http", "the small client has these shapes"},
+	{"fsub/slurm", "fsub/federation/controller", "a driver does what it is asked"},
+	{"fsub/slurm", "fsub/federation/store", "a driver keeps no state that must survive"},
+	{"fsub/slurm", "fsub/federation/api", "brothers do not import each other"},
+	{"fsub/cmd/fed", "fsub/testbed/simsite", "what is shipped holds no simulation"},
+}
+
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Deps " "}}`, "fsub/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	used := make([]bool, len(forbidden))
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		pkg, deps := fields[0], fields[1:]
+		for i, rule := range forbidden {
+			if !match(rule.pkg, pkg) {
+				continue
+			}
+			used[i] = true
+			for _, d := range deps {
+				if match(rule.on, d) && !match(rule.pkg, d) {
+					t.Errorf("%s depends on %s: %s", pkg, d, rule.because)
+				}
+			}
+		}
+	}
+	for i, u := range used {
+		if !u {
+			t.Errorf("rule for %s: there is no such package any more", forbidden[i].pkg)
+		}
+	}
+}
+
+// match reports whether path is pattern, or lies below it where pattern ends in "/...".
+func match(pattern, path string) bool {
+	root, below := strings.CutSuffix(pattern, "/...")
+	return path == root || below && strings.HasPrefix(path, root+"/")
+}

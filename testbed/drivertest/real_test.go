@@ -1,0 +1,165 @@
+package drivertest_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/slurm"
+	"fsub/testbed/bed"
+	"fsub/testbed/drivertest"
+	"fsub/testbed/proxy"
+)
+
+// TestRealSlurm runs the suite on real Slurm: alpha is 24.11, gamma is 26.05.
+func TestRealSlurm(t *testing.T) {
+	b, names := realBed(t)
+	for _, n := range names {
+		t.Run(n, func(t *testing.T) {
+			t.Parallel()
+			drivertest.Run(t, realHarness(t, b, n))
+		})
+	}
+}
+
+// shared is the bed of all tests of this package. It is one of their own, where controllers may be killed and forget ended jobs
+// soon, unless FSUB_DRIVERTEST_BED names one that is up; FSUB_DRIVERTEST_SITES names its sites, separated by blanks.
+var shared struct {
+	once  sync.Once
+	bed   *bed.Bed
+	sites []string
+	lent  bool // not ours to kill anything in
+	err   error
+}
+
+func realBed(t *testing.T) (*bed.Bed, []string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: -short leaves out real Slurm")
+	}
+	shared.once.Do(func() { shared.err = startBed() })
+	if errors.Is(shared.err, bed.ErrNotRoot) {
+		t.Skipf("SKIPPED: %v", shared.err)
+	}
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.bed, shared.sites
+}
+
+func startBed() error {
+	shared.sites = []string{"alpha", "gamma"}
+	if s := strings.Fields(os.Getenv("FSUB_DRIVERTEST_SITES")); len(s) > 0 {
+		shared.sites = s
+	}
+	dir := os.Getenv("FSUB_DRIVERTEST_BED")
+	shared.lent = dir != ""
+	if !shared.lent {
+		dir = filepath.Join(os.TempDir(), "fsub-drivertest-bed")
+	}
+	b, err := bed.New(bed.Options{Dir: dir, MinJobAge: 5 * time.Second})
+	if err != nil || shared.lent {
+		shared.bed = b
+		return err
+	}
+	if err := b.Down(context.Background(), nil, true, io.Discard); err != nil { // what a killed run has left
+		return err
+	}
+	shared.bed = b
+	return b.Up(context.Background(), shared.sites, os.Stderr)
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.bed != nil && !shared.lent {
+		if err := shared.bed.Down(context.Background(), nil, true, io.Discard); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// nextID gives every job of this process a number of its own, at all sites (they share the home directories), and not one of earlier
+// runs on the same bed.
+var nextID = func() *atomic.Uint32 {
+	n := new(atomic.Uint32)
+	n.Store(uint32(federation.FirstJobID) + uint32(time.Now().Unix()%180_000)*200)
+	return n
+}()
+
+// realHarness is a site of the bed, seen as a harness.
+func realHarness(t *testing.T, b *bed.Bed, name string) drivertest.Harness {
+	info, err := b.Site(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var site bed.Site
+	for _, s := range bed.Sites {
+		if s.Name == name {
+			site = s
+		}
+	}
+	open := func(url, key string) *slurm.Driver {
+		d, err := slurm.Open(slurm.Config{Name: federation.SiteName(name), Federation: "drivertest", URL: url, KeyFile: key,
+			Timeout: 15 * time.Second, RPS: 1000, Burst: 1000, DefaultPartition: "main"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	lossy, err := proxy.New(info.RestURL, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(lossy.Close)
+	wrong := filepath.Join(t.TempDir(), "wrong.key")
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	if err := os.WriteFile(wrong, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := drivertest.Harness{
+		Driver: open(info.RestURL, info.KeyFile), Federation: "drivertest",
+		NextID: func() federation.JobID { return federation.JobID(nextID.Add(1)) },
+		User:   federation.SiteUser{Name: "alice", UID: 7001, GID: 7001}, Account: "physics",
+		Other: federation.SiteUser{Name: "bob", UID: 7002, GID: 7002}, OtherAccount: "vision",
+		Partition: "main", GPUType: site.GPUType, Nodes: site.Nodes,
+		Patience: 60 * time.Second, Parallel: true,
+		Dir: b.Home("alice"), ReadFile: os.ReadFile,
+		LoseReply: func() { lossy.Next(proxy.LoseReply) }, Lossy: open(lossy.URL(), info.KeyFile),
+		ForgetsAfter:   3 * time.Minute, // slurmctld looks for old jobs every one or two minutes
+		Stranger:       open(info.RestURL, wrong),
+		KillController: func() { must(b.KillService(name, "slurmctld")) },
+		StartController: func() {
+			must(b.StartService(context.Background(), name, "slurmctld"))
+			d := open(info.RestURL, info.KeyFile)
+			for range 300 {
+				if d.Ping(context.Background()) == nil {
+					return
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			t.Fatal("slurmctld does not come back")
+		},
+	}
+	if shared.lent {
+		h.KillController, h.StartController, h.ForgetsAfter = nil, nil, 0
+	}
+	return h
+}

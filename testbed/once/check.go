@@ -1,0 +1,139 @@
+package once
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+// Verdict is what became of one submission.
+type Verdict struct {
+	Kind Kind
+	Why  string // for Broken: what must not be
+}
+
+// Kind sorts verdicts.
+type Kind int
+
+const (
+	Once         Kind = iota // ran once, to its end
+	Rerun                    // ran again, and the record says that a controller had lost it or requeued it
+	NodeFailed               // started, lost by its controller, and not to be requeued
+	RerunBlindly             // not to be requeued, and yet submitted again: nothing that survived said that it had started
+	RerunUnseen              // its controller forgot the start, and started it again before anybody could ask: the record says nothing
+	Broken                   // anything else
+)
+
+// Kill is the time for which a site's controller was dead.
+type Kill struct {
+	Site     federation.SiteName
+	From, To time.Time
+}
+
+// Check compares the record and the runs of an acknowledged submission, knowing when controllers were killed.
+func Check(s *Submission, rec *v1.JobRecord, runs []Run, kills []Kill) Verdict {
+	if why := mismatch(s, rec, runs, kills); why != "" {
+		return Verdict{Broken, why}
+	}
+	excuses, blind := excusesOf(rec)
+	state := rec.Job.State
+	switch {
+	case len(runs) > 1+excuses && !stopped(s, rec, runs, excuses):
+		if len(runs) <= 1+excuses+siteRepeats(runs, kills) {
+			return Verdict{RerunUnseen, ""}
+		}
+		return Verdict{Broken, fmt.Sprintf("ran %d times, and the record explains %d", len(runs), 1+excuses)}
+	case state == federation.NodeFail && s.NoRequeue:
+		return Verdict{NodeFailed, ""}
+	case state == federation.Cancelled && s.NoRequeue && len(runs) == 1 && !rec.Job.Cancel:
+		// A node knew what its controller had forgotten: that the job has run. It refused to start it again.
+		return Verdict{NodeFailed, ""}
+	case state != federation.Completed:
+		return Verdict{Broken, fmt.Sprintf("ended as %s (%s)", state, rec.Job.Reason)}
+	case !slices.ContainsFunc(runs, func(r Run) bool { return !r.End.IsZero() }):
+		return Verdict{Broken, "no run of it came to its end, and it counts as COMPLETED"}
+	case len(runs) == 1:
+		return Verdict{Once, ""}
+	case s.NoRequeue && blind:
+		return Verdict{RerunBlindly, ""}
+	case s.NoRequeue && copies(rec) == 0:
+		return Verdict{Broken, "not to be requeued, and ran again although it was known to have started"}
+	}
+	return Verdict{Rerun, ""}
+}
+
+// mismatch says what cannot be in any history, "" if all fits.
+func mismatch(s *Submission, rec *v1.JobRecord, runs []Run, kills []Kill) string {
+	j := &rec.Job
+	switch {
+	case j.ID != s.ID || j.Spec.Name != s.Token || j.User != s.User:
+		return fmt.Sprintf("the books have %q of %s under its ID %d", j.Spec.Name, j.User, j.ID)
+	case !j.State.Ended():
+		return fmt.Sprintf("is %s (%s) still", j.State, j.Reason)
+	}
+	for _, a := range rec.Attempts {
+		if !a.State.Final() {
+			return fmt.Sprintf("has ended, and its attempt %d is %s", a.Number, a.State)
+		}
+	}
+	for i, r := range runs {
+		if r.ID != s.ID {
+			return fmt.Sprintf("ran under the ID %d", r.ID)
+		}
+		if !slices.ContainsFunc(rec.Attempts, func(a federation.Attempt) bool { return a.Site == r.Site && a.Tries > 0 }) {
+			return fmt.Sprintf("ran at %s, where it was never sent", r.Site)
+		}
+		// A run without an end was killed: when is not known.
+		if i > 0 && r.Begin.Before(runs[i-1].End) && siteRepeats(runs[i-1:i+1], kills) == 0 {
+			return "two copies ran at the same time"
+		}
+	}
+	return ""
+}
+
+// excusesOf counts the runs beyond one that the record explains: requeues, by the federation or by the site; copies that a
+// controller started of a job whose end it had forgotten; and attempts that were lost without a sign that they had started, which
+// count as no requeue. blind: there is such an attempt.
+func excusesOf(rec *v1.JobRecord) (n int, blind bool) {
+	n = rec.Job.Restarts + copies(rec)
+	for _, a := range rec.Attempts {
+		if a.State == federation.AttemptForgotten && a.Started.IsZero() {
+			n, blind = n+1, true
+		}
+	}
+	return n, blind
+}
+
+func copies(rec *v1.JobRecord) (n int) {
+	for _, e := range rec.Events {
+		if strings.HasPrefix(e.Text, "a copy of it turned up") {
+			n++
+		}
+	}
+	return n
+}
+
+// stopped reports whether the last run is one too many that was not let come to its end: its controller had started again
+// what was not to be requeued.
+func stopped(s *Submission, rec *v1.JobRecord, runs []Run, excuses int) bool {
+	return s.NoRequeue && rec.Job.State == federation.NodeFail && len(runs) == 2+excuses && runs[len(runs)-1].End.IsZero() &&
+		slices.ContainsFunc(rec.Attempts, func(a federation.Attempt) bool { return a.State == federation.AttemptForgotten })
+}
+
+// siteRepeats counts the runs that follow another at the same site whose controller was killed between their beginnings. It
+// has forgotten the first, and starts the job again within a second, on another node even beside it.
+func siteRepeats(runs []Run, kills []Kill) (n int) {
+	for i := 1; i < len(runs); i++ {
+		a, b := runs[i-1], runs[i]
+		if a.Site == b.Site && slices.ContainsFunc(kills, func(k Kill) bool {
+			return k.Site == a.Site && k.From.Before(b.Begin) && k.To.After(a.Begin)
+		}) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,76 @@
+package once
+
+import (
+	"testing"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+func TestCheck(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(1_800_000_000+s), 0) }
+	run := func(site string, begin, end int) Run {
+		r := Run{ID: 30000000, Site: federation.SiteName(site), Begin: at(begin)}
+		if end > 0 {
+			r.End = at(end)
+		}
+		return r
+	}
+	attempt := func(site string, state federation.AttemptState, started bool) federation.Attempt {
+		a := federation.Attempt{Site: federation.SiteName(site), State: state, Tries: 1}
+		if started {
+			a.Started = at(0)
+		}
+		return a
+	}
+	ended, forgotten := federation.AttemptEnded, federation.AttemptForgotten
+	twice := []Run{run("alpha", 0, 2), run("alpha", 5, 7)}
+	for name, c := range map[string]struct {
+		noRequeue bool
+		state     federation.State
+		restarts  int
+		attempts  []federation.Attempt
+		runs      []Run
+		kills     []Kill
+		want      Kind
+	}{
+		"once":                    {state: federation.Completed, attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice[:1], want: Once},
+		"never":                   {state: federation.Completed, attempts: []federation.Attempt{attempt("alpha", ended, true)}, want: Broken},
+		"twice without a word":    {state: federation.Completed, attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, want: Broken},
+		"not to its end":          {state: federation.Completed, attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: []Run{run("alpha", 0, 0)}, want: Broken},
+		"still pending":           {state: federation.Pending, attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice[:1], want: Broken},
+		"live attempt":            {state: federation.Completed, attempts: []federation.Attempt{attempt("alpha", federation.AttemptSubmitted, true)}, runs: twice[:1], want: Broken},
+		"where it never was sent": {state: federation.Completed, attempts: []federation.Attempt{attempt("beta", ended, true)}, runs: twice[:1], want: Broken},
+		"requeued":                {state: federation.Completed, restarts: 1, attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, want: Rerun},
+		"requeued against its will": {noRequeue: true, state: federation.Completed, restarts: 1,
+			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, want: Broken},
+		"two copies": {state: federation.Completed, restarts: 1, attempts: []federation.Attempt{attempt("alpha", ended, true)},
+			runs: []Run{run("alpha", 0, 6), run("alpha", 5, 7)}, want: Broken},
+		"lost before anything was known": {state: federation.Completed, want: Rerun,
+			attempts: []federation.Attempt{attempt("alpha", forgotten, false), attempt("alpha", ended, true)}, runs: twice},
+		"the same, not to be requeued": {noRequeue: true, state: federation.Completed, want: RerunBlindly,
+			attempts: []federation.Attempt{attempt("alpha", forgotten, false), attempt("alpha", ended, true)}, runs: twice},
+		"lost after its start": {noRequeue: true, state: federation.NodeFail, want: NodeFailed,
+			attempts: []federation.Attempt{attempt("alpha", forgotten, true)}, runs: twice[:1]},
+		"its second run stopped": {noRequeue: true, state: federation.NodeFail, want: NodeFailed,
+			attempts: []federation.Attempt{attempt("alpha", forgotten, true)}, runs: []Run{twice[0], run("alpha", 5, 0)}},
+		"a node that remembers": {noRequeue: true, state: federation.Cancelled, want: NodeFailed,
+			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice[:1]},
+		"killed between the runs": {state: federation.Completed, want: RerunUnseen,
+			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, kills: []Kill{{"alpha", at(3), at(4)}}},
+		"killed while it ran": {state: federation.Completed, want: RerunUnseen, attempts: []federation.Attempt{attempt("alpha", ended, true)},
+			runs: []Run{run("alpha", 0, 6), run("alpha", 5, 7), run("alpha", 12, 13)}, kills: []Kill{{"alpha", at(3), at(4)}, {"alpha", at(8), at(9)}}},
+		"another site killed between the runs": {state: federation.Completed, want: Broken,
+			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, kills: []Kill{{"beta", at(3), at(4)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Submission{ID: 30000000, Token: "x", User: "alice", NoRequeue: c.noRequeue}
+			rec := &v1.JobRecord{Job: federation.Job{ID: 30000000, User: "alice", State: c.state, Restarts: c.restarts}, Attempts: c.attempts}
+			rec.Job.Spec.Name = "x"
+			if v := Check(s, rec, c.runs, c.kills); v.Kind != c.want {
+				t.Errorf("verdict %d %q, want %d", v.Kind, v.Why, c.want)
+			}
+		})
+	}
+}

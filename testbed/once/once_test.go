@@ -1,0 +1,137 @@
+package once
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"fsub/testbed/bed"
+)
+
+// TestExactlyOnce submits jobs to the real daemon over real Slurm while it kills the daemon and the sites' controllers and
+// loses requests and answers between them. Every job that was acknowledged must have run once, or the books must say why
+// it ran again.
+//
+// FSUB_ONCE_JOBS is how many (300; FSUB_FULL: 2000), FSUB_ONCE_SEED the seed of the faults, FSUB_ONCE_KEEP=1 leaves the bed up.
+func TestExactlyOnce(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED, NOTHING WAS TESTED: real Slurm sites need root")
+	}
+	if testing.Short() {
+		t.Skip("SKIPPED, NOTHING WAS TESTED: -short; this test starts real Slurm sites and takes minutes")
+	}
+	seed := number(t, "FSUB_ONCE_SEED", int(time.Now().UnixNano()%1_000_000))
+	jobs := 300
+	if os.Getenv("FSUB_FULL") != "" {
+		jobs = 2000
+	}
+	jobs = number(t, "FSUB_ONCE_JOBS", jobs)
+	t.Logf("%d submissions; run again with FSUB_ONCE_JOBS=%d FSUB_ONCE_SEED=%d", jobs, jobs, seed)
+
+	w := newWorld(t, uint64(seed))
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+time.Duration(jobs)*400*time.Millisecond)
+	defer cancel()
+
+	// Faults begin with the first submission and end after the last.
+	faults, stop := context.WithCancel(ctx)
+	var torment sync.WaitGroup
+	torment.Go(func() { w.killDaemon(faults) })
+	for _, site := range w.sites {
+		torment.Go(func() { w.killController(faults, site) })
+	}
+	working, rest := context.WithCancel(ctx)
+	var operator sync.WaitGroup
+	operator.Go(func() { w.resumeNodes(working) })
+	w.setOdds(Odds{LoseRequest: 0.04, LoseReply: 0.08, CutReply: 0.02, SwallowIt: 0.004})
+	begun := time.Now()
+	subs := w.submit(ctx, jobs)
+	t.Logf("submitted within %v", time.Since(begun).Round(time.Second))
+	sleep(ctx, 3*time.Second)
+	stop()
+	torment.Wait()
+	w.setOdds(Odds{})
+	w.registerNodes(ctx)
+
+	w.awaitEnds(ctx, subs)
+	rest()
+	operator.Wait()
+	w.check(ctx, subs, begun)
+}
+
+func number(t *testing.T, env string, otherwise int) int {
+	t.Helper()
+	v := os.Getenv(env)
+	if v == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		t.Fatalf("%s=%q is no positive number", env, v)
+	}
+	return n
+}
+
+// sleep waits; it returns false if ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// buildFed builds the daemon.
+func buildFed(t *testing.T, dir string) string {
+	t.Helper()
+	path := filepath.Join(dir, "fed")
+	cmd := exec.Command("go", "build", "-o", path, "fsub/cmd/fed")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the daemon: %v\n%s", err, out)
+	}
+	return path
+}
+
+// newBed starts two sites in a bed of the test's own.
+func newBed(t *testing.T) *bed.Bed {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "fsub-once-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bed.New(bed.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if os.Getenv("FSUB_ONCE_KEEP") != "" {
+			t.Logf("the bed stays; end it with: fed bed down --wipe --dir %s", dir)
+			return
+		}
+		if err := b.Down(context.Background(), nil, true, nil); err != nil {
+			t.Errorf("bed down: %v", err)
+		}
+		os.RemoveAll(dir)
+	})
+	if err := b.Up(t.Context(), siteNames, os.Stderr); err != nil {
+		t.Fatalf("bed up: %v", err)
+	}
+	return b
+}
+
+var siteNames = []string{"alpha", "beta"}
+
+// features bind a job to one site; both have nodes without need for their GPUs.
+var features = []string{"", "", "h100", "a100"}
+
+func token(i, try int) string { return fmt.Sprintf("once-%d.%d", i, try) }

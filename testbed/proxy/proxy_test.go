@@ -1,0 +1,83 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestFaults(t *testing.T) {
+	var acted atomic.Int32
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		acted.Add(1)
+		_, _ = io.WriteString(w, "done")
+	}))
+	defer site.Close()
+	p, err := New(site.URL, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	call := func(method string) (int, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		defer cancel()
+		r, err := http.NewRequestWithContext(ctx, method, p.URL()+"/x", strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return 0, err
+		}
+		defer a.Body.Close()
+		return a.StatusCode, nil
+	}
+	for _, c := range []struct {
+		fault  Fault
+		status int
+		acted  int32
+	}{{Pass, 200, 1}, {LoseReply, 0, 1}, {LoseRequest, 0, 0}, {BadGateway, 502, 0}, {Hang, 0, 0}} {
+		acted.Store(0)
+		p.Next(c.fault)
+		if status, err := call("GET"); status != 200 { // reads are not touched
+			t.Fatalf("fault %d: a read got %d, %v", c.fault, status, err)
+		}
+		status, err := call("POST")
+		if status != c.status || acted.Load() != c.acted+1 {
+			t.Errorf("fault %d: status %d (%v), the site acted %d times, want %d, %d", c.fault, status, err, acted.Load()-1, c.status, c.acted)
+		}
+		if c.fault != Pass && p.Count(c.fault) != 1 {
+			t.Errorf("fault %d was counted %d times", c.fault, p.Count(c.fault))
+		}
+	}
+}
+
+func TestRateFollowsTheSeed(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer site.Close()
+	var runs [2]string
+	for i := range runs {
+		p, err := New(site.URL, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Rate(BadGateway, 0.5)
+		for range 20 {
+			r, err := http.Post(p.URL(), "", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs[i] += r.Status[:1]
+			r.Body.Close()
+		}
+		p.Close()
+	}
+	if runs[0] != runs[1] || !strings.Contains(runs[0], "2") || !strings.Contains(runs[0], "5") {
+		t.Errorf("%s, then %s", runs[0], runs[1])
+	}
+}

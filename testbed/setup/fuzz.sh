@@ -1,0 +1,9 @@
+#!/bin/sh
+# fuzz.sh GO TIME: run every fuzz target of the project for so long.
+set -eu
+cd "$(dirname "$0")/../.."
+grep -rn --include='*_test.go' -oE '^func Fuzz[A-Za-z0-9_]+' . | while IFS=: read -r file _ func; do
+	name=${func#func }
+	echo "== $(dirname "$file") $name"
+	"$1" test -run '^$' -fuzz "^$name\$" -fuzztime "$2" "./$(dirname "$file")"
+done

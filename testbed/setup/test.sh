@@ -1,0 +1,15 @@
+#!/bin/bash
+# test.sh GO [ARG...]: run all tests of the project, ARGs being go test's, and end with a verdict. What real Slurm needs is installed before the
+# tests' own time begins.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+go=$1
+shift
+if [ "$(id -u)" = 0 ]; then
+	bin/fed bed up --all --install-only
+else
+	echo "test: you are not root: tests against real Slurm clusters will be skipped" >&2
+fi
+"$go" vet ./... || { echo "TESTS FAILED: go vet (its words are above)" >&2; exit 1; }
+"$go" build -o bin/verdict ./testbed/setup/verdict
+"$go" test -json "$@" ./... </dev/null | bin/verdict -log bin/test.log

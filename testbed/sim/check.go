@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"fsub/federation"
+	"fsub/testbed/simsite"
+)
+
+// What must never happen, and is checked after every round: two live copies of a job. At the end: a job that was
+// acknowledged and did not run, or ran twice without its record saying why.
+
+// checkStep looks for two live copies of a job, and counts the jobs that have ended in the books.
+func (w *world) checkStep(ctx context.Context) error {
+	alive := map[uint32]string{}
+	for _, s := range w.sites {
+		for _, r := range s.Active() {
+			if other, twice := alive[r.JobID]; twice && r.Array == 0 {
+				return fmt.Errorf("job %d runs twice at once: %s and %s %s", r.JobID, other, s.Name(), r.Key)
+			}
+			alive[r.JobID] = s.Name() + " " + r.Key
+		}
+	}
+	if w.report.Rounds%64 != 0 && len(w.acked) < w.cfg.Jobs {
+		return nil
+	}
+	live, err := w.store.Jobs(ctx, federation.JobQuery{Live: true})
+	if err != nil {
+		return err
+	}
+	w.ended = len(w.acked) - len(live)
+	return nil
+}
+
+// checkAll compares the books with what really ran.
+func (w *world) checkAll(ctx context.Context) error {
+	for _, id := range w.acked {
+		j, err := w.store.Job(ctx, id)
+		if err != nil {
+			return fmt.Errorf("job %d was acknowledged and is not in the books: %w", id, err)
+		}
+		if err := w.checkJob(ctx, &j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) checkJob(ctx context.Context, j *federation.Job) error {
+	byKey := map[string]int{}
+	runs, finished := 0, 0
+	for _, s := range w.sites {
+		for _, r := range s.Runs(uint32(j.ID)) {
+			runs++
+			byKey[r.Key]++
+			if r.Outcome == simsite.RunCompleted {
+				finished++
+			}
+		}
+	}
+	w.report.Runs += runs
+	w.report.Reruns += max(runs-1, 0)
+	attempts, err := w.store.Attempts(ctx, j.ID)
+	if err != nil {
+		return err
+	}
+	last := &attempts[len(attempts)-1]
+	switch {
+	case j.State == federation.Completed:
+		w.report.Completed++
+		if finished == 0 {
+			return w.wrong(ctx, j, "is COMPLETED and never ran to its end")
+		}
+	case j.State == federation.NodeFail && j.Spec.Requeue != nil && runs > 0 && siteFailed(last):
+		// It may not be requeued and its controller lost it, or lost its end: the record says so.
+	default:
+		return w.wrong(ctx, j, "should have completed")
+	}
+	for i := range attempts {
+		if err := w.checkAttempt(ctx, j, &attempts[i], &attempts[i] == last, byKey[attempts[i].Key]); err != nil {
+			return err
+		}
+		delete(byKey, attempts[i].Key)
+	}
+	if len(byKey) > 0 {
+		return w.wrong(ctx, j, fmt.Sprintf("ran under keys that are not in the books: %v", byKey))
+	}
+	return nil
+}
+
+// checkAttempt compares one attempt with how often it ran. An attempt that is not the last may have run only if its record says
+// that its site lost or failed it. One that ran again, without a requeue on record, is its killed controller's doing: it had saved neither
+// the job nor the start, and nobody had looked before. Without kills that cannot be.
+func (w *world) checkAttempt(ctx context.Context, j *federation.Job, a *federation.Attempt, last bool, runs int) error {
+	if runs > 0 && !last && !siteFailed(a) {
+		return w.wrong(ctx, j, fmt.Sprintf("attempt %d ran, is %s, and was followed by another", a.Number, a.State))
+	}
+	again := runs - 1 - j.Restarts
+	if again <= 0 {
+		return nil
+	}
+	if w.report.Kills == 0 {
+		return w.wrong(ctx, j, fmt.Sprintf("ran %d times although no controller was killed", runs))
+	}
+	w.report.SiteReruns += again
+	return nil
+}
+
+// siteFailed reports whether an attempt's record says that a site's controller lost the job or gave its nodes up.
+func siteFailed(a *federation.Attempt) bool {
+	return a.State == federation.AttemptForgotten || a.State == federation.AttemptEnded && a.Final == federation.NodeFail
+}
+
+// wrong describes a job that breaks a rule, with its whole record.
+func (w *world) wrong(ctx context.Context, j *federation.Job, what string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "job %d (%s %s, restarts %d, site %s) %s", j.ID, j.State, j.Reason, j.Restarts, j.Site, what)
+	attempts, _ := w.store.Attempts(ctx, j.ID)
+	for _, a := range attempts {
+		fmt.Fprintf(&b, "\n  attempt %d at %s: %s %s, tries %d, created %s: %s", a.Number, a.Site, a.State, a.Final, a.Tries, a.Created.Format("15:04:05.000"), a.Note)
+	}
+	events, _ := w.store.Events(ctx, j.ID)
+	for _, e := range events {
+		fmt.Fprintf(&b, "\n  %s %s", e.At.Format("15:04:05.000"), e.Text)
+	}
+	for _, s := range w.sites {
+		for _, r := range s.Runs(uint32(j.ID)) {
+			fmt.Fprintf(&b, "\n  run at %s %s: %s to %s %s", s.Name(), r.Key, r.Start.Format("15:04:05.000"), r.End.Format("15:04:05.000"), r.Outcome)
+		}
+	}
+	return errors.New(b.String())
+}
+
+// unfinished describes the first few jobs that have not ended.
+func (w *world) unfinished(ctx context.Context) error {
+	live, err := w.store.Jobs(ctx, federation.JobQuery{Live: true, Limit: 3})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range live {
+		errs = append(errs, w.wrong(ctx, &live[i], "has not ended"))
+	}
+	return errors.Join(errs...)
+}

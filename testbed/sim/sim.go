@@ -1,0 +1,284 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/controller"
+	"fsub/federation/place"
+	"fsub/federation/store"
+	"fsub/sbatch"
+	"fsub/testbed/simsite"
+)
+
+// Config is one history.
+type Config struct {
+	Seed  uint64
+	Jobs  int
+	Dir   string // where the store is kept, for as long as the run lasts
+	Sites []Site
+
+	MeanGap time.Duration // between two submissions
+	// Mean times between faults; 0: none of that kind.
+	Crash      time.Duration // of the daemon, at any of its steps
+	Controller time.Duration // of a site's slurmctld, within its save window
+	Accounting time.Duration // of a site's slurmdbd, which is back after some time
+	// Chances of what may go wrong with one request to a site.
+	Loss Loss
+
+	Limit  time.Duration // of virtual time; a history that takes longer has lost something
+	Logger *slog.Logger
+}
+
+// Loss are chances, from 0 to 1, for each call to a driver.
+type Loss struct {
+	Request float64 // never arrives, and the caller cannot know
+	Refused float64 // never arrives, and the caller knows
+	Reply   float64 // arrives and acts; the reply is lost
+}
+
+// Site is a simulated site with what the federation is told of it.
+type Site struct {
+	Config simsite.Config
+	Prices map[string]float64
+	// Driver makes the site's driver.
+	Driver func(*simsite.Site) (federation.Driver, error)
+}
+
+// Report is what a history came to.
+type Report struct {
+	Submitted, Completed int
+	Runs                 int // starts of jobs at nodes, over all sites
+	Reruns               int // of them, those after the first of a job
+	SiteReruns           int // of them, those of one attempt whose first start a killed controller lost before anybody had seen it
+	Crashes              int // of the daemon
+	Kills                int // of slurmctlds
+	Lost                 int // requests and replies
+	Rounds               int
+	Virtual              time.Duration
+}
+
+// start is when every history begins.
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// world is a history in progress.
+type world struct {
+	cfg     Config
+	rng     *rand.Rand
+	clock   *simsite.VirtualClock
+	sites   []*simsite.Site
+	store   *store.Store
+	life    *life
+	ctl     *controller.Controller
+	wrapped []controller.Site
+	report  Report
+
+	acked      []federation.JobID
+	nextSubmit time.Time
+	nextKill   time.Time
+	nextDBD    time.Time
+	dbdBack    map[*simsite.Site]time.Time
+	ctldBack   map[*simsite.Site]time.Time
+	ended      int
+}
+
+// Run plays one history to its end and reports what it came to. The error says what went wrong, with the seed.
+func Run(ctx context.Context, cfg Config) (Report, error) {
+	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), clock: simsite.NewVirtualClock(start),
+		dbdBack: map[*simsite.Site]time.Time{}, ctldBack: map[*simsite.Site]time.Time{}}
+	if w.cfg.Logger == nil {
+		w.cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	err := w.play(ctx)
+	w.report.Virtual = w.clock.Now().Sub(start)
+	if err != nil {
+		err = fmt.Errorf("seed %d, after %s of virtual time: %w", cfg.Seed, w.report.Virtual.Round(time.Millisecond), err)
+	}
+	return w.report, err
+}
+
+func (w *world) play(ctx context.Context) error {
+	if err := w.build(ctx); err != nil {
+		return err
+	}
+	defer w.store.Close()
+	for w.ended < w.cfg.Jobs {
+		next, err := w.round(ctx)
+		if err != nil {
+			return err
+		}
+		if w.clock.Now().Sub(start) > w.cfg.Limit {
+			return fmt.Errorf("%d of %d jobs have not ended: %w", w.cfg.Jobs-w.ended, w.cfg.Jobs, w.unfinished(ctx))
+		}
+		w.advance(next)
+	}
+	return w.checkAll(ctx)
+}
+
+func (w *world) build(ctx context.Context) error {
+	var err error
+	w.store, err = store.Open(ctx, store.Config{Path: filepath.Join(w.cfg.Dir, "sim.db"), Volatile: true})
+	if err != nil {
+		return err
+	}
+	for i, s := range w.cfg.Sites {
+		c := s.Config
+		c.Clock, c.Seed = w.clock, w.cfg.Seed+uint64(i)*1000
+		site, err := simsite.New(c)
+		if err != nil {
+			return err
+		}
+		d, err := s.Driver(site)
+		if err != nil {
+			return err
+		}
+		w.sites = append(w.sites, site)
+		w.wrapped = append(w.wrapped, controller.Site{Name: federation.SiteName(c.Name), Driver: &lossy{Driver: d, w: w}, Prices: s.Prices})
+	}
+	w.nextSubmit = w.clock.Now()
+	w.nextKill, w.nextDBD = w.draw(w.cfg.Controller), w.draw(w.cfg.Accounting)
+	return w.boot(ctx)
+}
+
+// boot starts a new life of the daemon over what the store has.
+func (w *world) boot(ctx context.Context) error {
+	w.life = &life{rng: w.rng, steps: -1}
+	if w.cfg.Crash > 0 {
+		// One round makes about ten steps and there are two or so a second.
+		w.life.steps = 1 + int(w.rng.ExpFloat64()*w.cfg.Crash.Seconds()*20)
+	}
+	sites := make([]controller.Site, len(w.wrapped))
+	for i, s := range w.wrapped {
+		s.Driver = &mortalDriver{Driver: s.Driver, life: w.life}
+		sites[i] = s
+	}
+	var err error
+	w.ctl, err = controller.New(ctx, controller.Config{
+		Federation: "sim", Store: &mortalStore{Store: w.store, life: w.life}, Sites: sites, Policy: place.DefaultPolicy(),
+		Logger: w.cfg.Logger, Now: w.clock.Now, Inline: true, MaxRequeue: 1000,
+	})
+	if errors.Is(err, errDead) {
+		w.report.Crashes++
+		return w.boot(ctx)
+	}
+	return err
+}
+
+// round lets the daemon live for one round, or die in it, and returns when something is due next.
+func (w *world) round(ctx context.Context) (time.Time, error) {
+	if err := w.submitDue(ctx); err != nil {
+		return time.Time{}, err
+	}
+	w.faultsDue()
+	next := w.ctl.Round(ctx)
+	w.report.Rounds++
+	if w.life.dead {
+		w.report.Crashes++
+		if err := w.boot(ctx); err != nil {
+			return next, err
+		}
+		next = w.clock.Now()
+	}
+	return next, w.checkStep(ctx)
+}
+
+// advance moves the clock on to the next thing that is due.
+func (w *world) advance(next time.Time) {
+	for _, t := range []time.Time{w.nextKill, w.nextDBD} {
+		if !t.IsZero() && t.Before(next) {
+			next = t
+		}
+	}
+	if len(w.acked) < w.cfg.Jobs && w.nextSubmit.Before(next) {
+		next = w.nextSubmit
+	}
+	d := max(next.Sub(w.clock.Now()), time.Millisecond)
+	w.clock.Advance(d)
+	for _, s := range w.sites {
+		s.Advance(0)
+	}
+}
+
+// draw returns a time of the next fault of a kind, zero if there is to be none.
+func (w *world) draw(mean time.Duration) time.Time {
+	if mean <= 0 {
+		return time.Time{}
+	}
+	return w.clock.Now().Add(time.Duration(w.rng.ExpFloat64() * float64(mean)))
+}
+
+// submitDue submits the jobs whose time has come, as the API would: what CreateJob has returned for is acknowledged.
+func (w *world) submitDue(ctx context.Context) error {
+	for len(w.acked) < w.cfg.Jobs && !w.clock.Now().Before(w.nextSubmit) {
+		j := federation.Job{
+			User: "alice", UID: 7001, GID: 7001, State: federation.Pending, Reason: federation.ReasonPriority, Submit: w.clock.Now(),
+			Spec: w.drawSpec(),
+		}
+		p := sbatch.Payload{
+			Script:      fmt.Sprintf("#!/bin/sh\n#SIM run=%s exit=0\n", time.Duration(w.rng.Float64()*float64(20*time.Second)).Round(time.Millisecond)),
+			Environment: []string{"PATH=/usr/bin:/bin"},
+		}
+		if err := w.store.CreateJob(ctx, &j, &p); err != nil {
+			return err
+		}
+		w.acked = append(w.acked, j.ID)
+		w.report.Submitted++
+		w.nextSubmit = w.nextSubmit.Add(time.Duration(w.rng.ExpFloat64() * float64(w.cfg.MeanGap)))
+	}
+	return nil
+}
+
+func (w *world) drawSpec() sbatch.Spec {
+	s := sbatch.Spec{Name: "sim", WorkDir: "/home/alice", TimeLimit: time.Hour, GPUsPerNode: fmt.Sprint(1 + w.rng.IntN(4)), MinNodes: 1, MaxNodes: 1}
+	if w.rng.IntN(10) == 0 {
+		s.MinNodes, s.MaxNodes = 2, 2
+	}
+	if w.rng.IntN(4) == 0 {
+		no := false
+		s.Requeue = &no
+	}
+	return s
+}
+
+// calmAfter is how long after the last submission controllers are killed no more. A site that is killed every minute never
+// finds out what became of jobs whose end it lost.
+const calmAfter = 2 * time.Minute
+
+// faultsDue lets happen at the sites what is due.
+func (w *world) faultsDue() {
+	now := w.clock.Now()
+	if len(w.acked) == w.cfg.Jobs && now.Sub(w.nextSubmit) > calmAfter {
+		w.nextKill = time.Time{}
+	}
+	if !w.nextKill.IsZero() && !now.Before(w.nextKill) {
+		w.nextKill = w.draw(w.cfg.Controller)
+		s := w.sites[w.rng.IntN(len(w.sites))]
+		if w.ctldBack[s].IsZero() {
+			w.report.Kills++
+			s.KillController(simsite.CrashOptions{ForgetEnded: w.rng.IntN(8) == 0, KeepChanges: w.rng.IntN(2) == 0})
+			w.ctldBack[s] = now.Add(time.Duration(w.rng.IntN(5000)) * time.Millisecond)
+		}
+	}
+	if !w.nextDBD.IsZero() && !now.Before(w.nextDBD) {
+		w.nextDBD = w.draw(w.cfg.Accounting)
+		s := w.sites[w.rng.IntN(len(w.sites))]
+		s.SetSlurmdbd(false)
+		w.dbdBack[s] = now.Add(time.Duration(w.rng.IntN(20000)) * time.Millisecond)
+	}
+	for _, s := range w.sites {
+		if t := w.ctldBack[s]; !t.IsZero() && !now.Before(t) {
+			s.StartController()
+			delete(w.ctldBack, s)
+		}
+		if t := w.dbdBack[s]; !t.IsZero() && !now.Before(t) {
+			s.SetSlurmdbd(true)
+			delete(w.dbdBack, s)
+		}
+	}
+}

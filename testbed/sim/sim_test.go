@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/slurm"
+	"fsub/testbed/simsite"
+)
+
+var (
+	seed = flag.Uint64("sim.seed", 0, "play only this seed, with the controller's log")
+	jobs = flag.Int("sim.jobs", 0, "jobs of each history")
+)
+
+var key = []byte("the key of every simulated site")
+
+// driver makes the real driver, speaking to the simulated site without a socket.
+func driver(t *testing.T) func(*simsite.Site) (federation.Driver, error) {
+	file := filepath.Join(t.TempDir(), "jwt.key")
+	if err := os.WriteFile(file, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func(s *simsite.Site) (federation.Driver, error) {
+		return slurm.Open(slurm.Config{
+			Name: federation.SiteName(s.Name()), URL: "http://" + s.Name(), Federation: "sim", User: "slurm", KeyFile: file,
+			RPS: math.MaxInt32, Burst: math.MaxInt32, Transport: http.RoundTripper(s.Transport()),
+		})
+	}
+}
+
+// direct is a driver that skips HTTP and JSON, for mass: the conformance suite holds both to the same promises.
+func direct(s *simsite.Site) (federation.Driver, error) { return s.Driver(simsite.DriverConfig{}), nil }
+
+func sites(nodes int, driver func(*simsite.Site) (federation.Driver, error)) []Site {
+	make := func(name, gpu, version string, price float64) Site {
+		return Site{
+			Config: simsite.Config{
+				Name: name, Version: version,
+				Nodes:      []simsite.NodeConfig{{Names: fmt.Sprintf("%s[1-%d]", name, nodes), CPUs: 64, Mem: 512000, GRES: []federation.GRES{{Name: "gpu", Type: gpu, Total: 8}}}},
+				Partitions: []simsite.PartitionConfig{{Name: "main", Default: true}},
+				Users:      []simsite.UserConfig{{Name: "alice", UID: 7001, GID: 7001, Accounts: []string{"physics"}}},
+				MinJobAge:  2 * time.Minute, JWTKey: key, EnforceAssociations: true,
+			},
+			Prices: map[string]float64{"gres/gpu": price},
+			Driver: driver,
+		}
+	}
+	return []Site{make("a", "h100", "24.11.5", 4), make("b", "a100", "24.11.5", 1), make("c", "h200", "26.05.5", 5)}
+}
+
+// play plays one history and prints what it came to.
+func play(t *testing.T, cfg Config) Report {
+	t.Helper()
+	if *seed != 0 {
+		cfg.Seed = *seed
+		cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	if *jobs != 0 {
+		cfg.Jobs = *jobs
+	}
+	cfg.Dir = t.TempDir()
+	r, err := Run(t.Context(), cfg)
+	t.Logf("seed %d: %+v", cfg.Seed, r)
+	if err != nil {
+		t.Fatalf("%v\nreplay: go test ./testbed/sim -run '%s' -sim.seed=%d", err, t.Name(), cfg.Seed)
+	}
+	return r
+}
+
+// TestCalm: nothing fails, so every job runs once. It goes through the driver for real sites.
+func TestCalm(t *testing.T) {
+	r := play(t, Config{Seed: 1, Jobs: 300, Sites: sites(4, driver(t)), MeanGap: 200 * time.Millisecond, Limit: time.Hour})
+	if r.Runs != r.Submitted || r.Completed != r.Submitted {
+		t.Errorf("%+v: every job should have run once and completed", r)
+	}
+}
+
+// TestExactlyOnce: the daemon dies at any of its steps, requests and replies are lost, accounting is away for a while. Every job
+// that was acknowledged runs exactly once.
+func TestExactlyOnce(t *testing.T) {
+	sum := playMany(t, Config{Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})
+	if sum.Runs != sum.Submitted || sum.Completed != sum.Submitted {
+		t.Error("not every job ran exactly once and to its end")
+	}
+}
+
+// TestKilledControllers: besides all that, controllers are killed within their save window: they forget jobs that they have
+// acknowledged, starts and ends. None is forgotten, and what runs again does so by the requeue rules, on record.
+func TestKilledControllers(t *testing.T) {
+	sum := playMany(t, Config{Crash: 20 * time.Second, Controller: 20 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.01, Refused: 0.01, Reply: 0.03}})
+	if sum.Kills == 0 {
+		t.Error("no controller was killed")
+	}
+}
+
+// playMany plays many histories, 100,000 jobs in all if there is time, and adds up what they came to.
+func playMany(t *testing.T, cfg Config) (sum Report) {
+	histories, each := 10, 500
+	if os.Getenv("FSUB_FULL") != "" {
+		histories, each = 50, 2000
+	}
+	for i := range histories {
+		c := cfg
+		c.Seed, c.Jobs, c.Sites, c.MeanGap, c.Limit = uint64(1000+i), each, sites(16, direct), 80*time.Millisecond, 12*time.Hour
+		r := play(t, c)
+		sum.Submitted += r.Submitted
+		sum.Completed += r.Completed
+		sum.Runs += r.Runs
+		sum.Reruns += r.Reruns
+		sum.SiteReruns += r.SiteReruns
+		sum.Crashes += r.Crashes
+		sum.Kills += r.Kills
+		sum.Lost += r.Lost
+		if *seed != 0 {
+			break
+		}
+	}
+	t.Logf("all: %+v", sum)
+	if sum.Crashes == 0 || sum.Lost == 0 {
+		t.Error("a history without faults proves nothing")
+	}
+	return sum
+}
+
+// TestReplay: equal seeds give equal histories.
+func TestReplay(t *testing.T) {
+	cfg := Config{Seed: 7, Jobs: 200, Sites: sites(2, direct), MeanGap: 150 * time.Millisecond, Limit: 12 * time.Hour,
+		Crash: 10 * time.Second, Controller: 20 * time.Second, Loss: Loss{Reply: 0.05}}
+	if a, b := play(t, cfg), play(t, cfg); a != b {
+		t.Errorf("seed 7 gave %+v and then %+v", a, b)
+	}
+}

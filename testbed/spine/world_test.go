@@ -1,0 +1,254 @@
+package spine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/testbed/bed"
+	"fsub/testbed/daemon"
+)
+
+// The tests share one bed and one daemon: bringing them up takes longer than all tests together.
+var world struct {
+	bed    *bed.Bed
+	daemon *daemon.Daemon
+	bin    string // directory of fsub and its links
+	skip   string
+}
+
+func TestMain(m *testing.M) {
+	if os.Getuid() != 0 {
+		world.skip = "SKIPPED: not root: real Slurm sites need namespaces of their own"
+		os.Exit(m.Run())
+	}
+	os.Exit(withWorld(m))
+}
+
+func withWorld(m *testing.M) int {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("/var/tmp", "fsub-spine-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := errors.Join(os.Chmod(dir, 0o755)); err != nil {
+		panic(err)
+	}
+	b, err := bed.New(bed.Options{Dir: dir})
+	if err != nil {
+		panic(err)
+	}
+	defer func() {
+		if err := b.Down(ctx, nil, true, io.Discard); err != nil {
+			fmt.Fprintln(os.Stderr, "bed down:", err)
+		}
+	}()
+	if err := b.Up(ctx, []string{"alpha", "beta", "gamma"}, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bed up:", err)
+		return 1
+	}
+	world.bed, world.bin = b, filepath.Join(dir, "bin")
+	if err := build(world.bin); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	d, err := daemon.New(ctx, daemon.Options{Bed: b, Fed: filepath.Join(world.bin, "fed"), Dir: b.FedDir(), Federation: "spine", Edit: addBrokenSite(dir)})
+	if err == nil {
+		err = d.Start(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "daemon:", err)
+		return 1
+	}
+	world.daemon = d
+	defer d.Stop()
+	code := m.Run()
+	if code != 0 {
+		log, _ := os.ReadFile(d.LogFile())
+		fmt.Fprintf(os.Stderr, "the daemon's log ends:\n%s\n", log[max(0, len(log)-8000):])
+	}
+	return code
+}
+
+// addBrokenSite gives the federation a member whose token is wrong: alpha under another name with a key of its own.
+func addBrokenSite(dir string) func(map[string]any) {
+	return func(config map[string]any) {
+		key := filepath.Join(dir, "wrong.key")
+		if err := os.WriteFile(key, bytes.Repeat([]byte("x"), 32), 0o600); err != nil {
+			panic(err)
+		}
+		sites := config["sites"].([]any)
+		url := sites[0].(map[string]any)["url"]
+		config["sites"] = append(sites, map[string]any{"name": "broken", "url": url, "key_file": key})
+	}
+}
+
+func build(bin string) error {
+	for name, cgo := range map[string]string{"fsub": "0", "fed": "1"} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(bin, name), "fsub/cmd/"+name)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+	}
+	for _, name := range []string{"sbatch", "squeue", "scancel", "sinfo", "sacct"} {
+		if err := os.Symlink("fsub", filepath.Join(bin, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func needWorld(t *testing.T) {
+	t.Helper()
+	if world.skip != "" {
+		t.Skip(world.skip)
+	}
+}
+
+// output is what a command said.
+type output struct {
+	stdout, stderr string
+	code           int
+}
+
+// login runs one of our commands in the login, as a user.
+func login(t *testing.T, user string, args ...string) output {
+	t.Helper()
+	return run(t, bed.Cmd{Site: bed.Login, User: user, Args: args,
+		Env: []string{"PATH=" + world.bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.daemon.Socket(), "LC_ALL=C.UTF-8", "FOO=bar"}})
+}
+
+// at runs one of Slurm's own commands inside a site, as a user.
+func at(t *testing.T, site, user string, args ...string) output {
+	t.Helper()
+	return run(t, bed.Cmd{Site: site, User: user, Args: args})
+}
+
+func run(t *testing.T, c bed.Cmd) output {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	c.Stdout, c.Stderr = &stdout, &stderr
+	err := world.bed.Exec(t.Context(), c)
+	out := output{stdout: stdout.String(), stderr: stderr.String()}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		out.code = exit.ExitCode()
+	case err != nil:
+		t.Fatalf("%v: %v", c.Args, err)
+	}
+	return out
+}
+
+// fsub submits as a user and returns the ID that it printed.
+func fsub(t *testing.T, user string, args ...string) federation.JobID {
+	t.Helper()
+	out := login(t, user, append([]string{"fsub"}, args...)...)
+	text, ok := strings.CutPrefix(out.stdout, "Submitted batch job ")
+	id, err := strconv.ParseUint(strings.TrimSuffix(text, "\n"), 10, 32)
+	if !ok || err != nil || out.code != 0 || out.stderr != "" {
+		t.Fatalf("fsub %v: exit %d, stdout %q, stderr %q", args, out.code, out.stdout, out.stderr)
+	}
+	return federation.JobID(id)
+}
+
+// script writes a file into a user's home.
+func script(t *testing.T, user, name, text string) string {
+	t.Helper()
+	path := filepath.Join(world.bed.Home(user), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// await waits until a job of the federation is as wanted.
+func await(t *testing.T, id federation.JobID, what string, ok func(*federation.Job) bool) *federation.Job {
+	t.Helper()
+	c := world.daemon.Client()
+	defer c.Close()
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		r, err := c.Job(t.Context(), id)
+		if err == nil && ok(&r.Job) {
+			return &r.Job
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("job %d is not %s after a minute: %v\n%+v", id, what, err, r)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func awaitEnd(t *testing.T, id federation.JobID) *federation.Job {
+	t.Helper()
+	return await(t, id, "ended", func(j *federation.Job) bool { return j.State.Ended() })
+}
+
+func awaitRunning(t *testing.T, id federation.JobID) *federation.Job {
+	t.Helper()
+	return await(t, id, "running", func(j *federation.Job) bool { return j.State == federation.Running })
+}
+
+// as is an HTTP client whose other end sees the user.
+func as(t *testing.T, user string) *http.Client {
+	t.Helper()
+	u, err := bed.FindUser(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return daemon.DialAs(world.daemon.Socket(), u.UID, u.UID)
+	}}}
+}
+
+// call asks the API as a user and returns the status and the body.
+func call(t *testing.T, user, method, path string, body any) (int, string) {
+	t.Helper()
+	var in io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://fsub"+path, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := as(t, user).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+func jobPath(id federation.JobID, rest string) string {
+	return fmt.Sprintf("/fed/v1/job/%d%s", id, rest)
+}
+
+// act is a request about one job.
+func act(id federation.JobID) v1.ActRequest { return v1.ActRequest{Jobs: []v1.JobRef{{ID: id}}} }

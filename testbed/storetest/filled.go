@@ -1,0 +1,49 @@
+package storetest
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// filled returns a T of which every field, however deep, has a value that is not zero and differs from its neighbours'. A
+// field that is added to a type is in the tests without anybody thinking of it.
+func filled[T any](seed int) T {
+	var v T
+	n := seed * 1000
+	fill(reflect.ValueOf(&v).Elem(), &n)
+	return v
+}
+
+func fill(v reflect.Value, n *int) {
+	*n++
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(time.Unix(1_700_000_000+int64(*n), int64(*n)).UTC()))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Uint32:
+		v.SetUint(1<<31 + uint64(*n)) // above what fits in an int32
+	case reflect.Float64:
+		v.SetFloat(float64(*n) + 0.1)
+	case reflect.String:
+		v.SetString(fmt.Sprintf("<text> %d ü'\"\n", *n))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(v.Index(0), n)
+		fill(v.Index(1), n)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	default:
+		panic("storetest: cannot fill a " + v.Type().String())
+	}
+}
