@@ -55,8 +55,21 @@ type Job struct {
 	Restarts   int   // how often it was requeued, over all sites
 	Cost       Dollars
 
+	// Part is set for a job that is one task of an array and has a record of its own, because the array is spread over
+	// sites. Such a job has a number of its own, as a started task has in Slurm, and its Spec has no Array.
+	Part *ArrayPart
+
 	SubmitHost string
 	Rev        int64 // changes with every write; orders changes within one store
+}
+
+// ArrayPart says which task of which array a job is.
+type ArrayPart struct {
+	Array JobID // the number that fsub printed: SLURM_ARRAY_JOB_ID
+	Index int
+	// Of the whole array as it was submitted: SLURM_ARRAY_TASK_COUNT, _MIN, _MAX and _STEP.
+	Count, Min, Max, Step int
+	Limit                 int // tasks that may run at once, 0: all
 }
 
 // Dollars is an amount of money in US dollars.

@@ -67,6 +67,12 @@ type Spec struct {
 
 	More *More `json:"more,omitempty"` // nil: nothing beyond the above was asked for
 
+	Clusters string         `json:"clusters,omitempty"` // names of sites with commas, or "all"; "" is all of them too
+	Fed      *Fed           `json:"fed,omitempty"`      // nil: nothing was asked of the federation itself
+	Plugin   []PluginOption `json:"plugin,omitempty"`   // options that only some sites know, in the order of their names
+	Het      []Spec         `json:"het,omitempty"`      // the further components of a heterogeneous job; they have no Het
+
+
 	Command string `json:"command,omitempty"` // path of the script as sbatch resolved it; "" for stdin and --wrap
 }
 
@@ -76,6 +82,30 @@ type Signal struct {
 	Before      time.Duration `json:"before"`
 	BatchOnly   bool          `json:"batch_only,omitempty"`  // B: only the batch shell
 	Reservation bool          `json:"reservation,omitempty"` // R: also when it would overlap a reservation
+}
+
+// Fed is what #FSUB lines and --fed-* options ask of the federation, for which Slurm has no word.
+type Fed struct {
+	Sites    []string `json:"sites,omitempty"`     // only these
+	NotSites []string `json:"not_sites,omitempty"` // none of these
+	// Accelerators are the kinds of GPU that will do, as "TYPE" or "TYPE:FACTOR": FACTOR times as many of this type as the job's
+	// own options ask for. The job's own type, if it names one, must be among them.
+	Accelerators []string `json:"accelerators,omitempty"`
+	MaxCost      float64  `json:"max_cost,omitempty"` // US dollars for the whole job; 0: no bound
+	StageIn      []Stage  `json:"stage_in,omitempty"`
+	StageOut     []Stage  `json:"stage_out,omitempty"`
+}
+
+// Stage is one copy between the user's file system (or a blob store) and the job's working directory.
+type Stage struct {
+	From string `json:"from"` // path, glob or URL
+	To   string `json:"to"`   // path or URL; "" for stage-in is the same relative path
+}
+
+// PluginOption is an option that a plugin of some sites provides (pyxis, shifter, ...).
+type PluginOption struct {
+	Name  string `json:"name"`            // long, without dashes
+	Value string `json:"value,omitempty"` // "" where it takes none
 }
 
 // Payload is the heavy part of a job: what is sent to the site once and is never needed to place it.
