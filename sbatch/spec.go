@@ -72,7 +72,6 @@ type Spec struct {
 	Plugin   []PluginOption `json:"plugin,omitempty"`   // options that only some sites know, in the order of their names
 	Het      []Spec         `json:"het,omitempty"`      // the further components of a heterogeneous job; they have no Het
 
-
 	Command string `json:"command,omitempty"` // path of the script as sbatch resolved it; "" for stdin and --wrap
 }
 
