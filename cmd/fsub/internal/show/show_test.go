@@ -197,20 +197,3 @@ func TestQuery(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-func TestOwnTask(t *testing.T) {
-	env := []string{"SLURM_JOB_ID=77", "SLURM_ARRAY_JOB_ID=30000003", "SLURM_ARRAY_TASK_ID=2"}
-	for ref, want := range map[string]string{"77": "30000003_2", "77.batch": "30000003_2.batch", "78": "78", "30000003": "30000003", "": ""} {
-		if got := OwnTask(env, ref); got != want {
-			t.Errorf("%q: %q, want %q", ref, got, want)
-		}
-	}
-	// The last task has the array's own number: it stays the array, as in Slurm.
-	env[0] = "SLURM_JOB_ID=30000003"
-	if got := OwnTask(env, "30000003"); got != "30000003" {
-		t.Error(got)
-	}
-	if got := OwnTask([]string{"SLURM_JOB_ID=77"}, "77"); got != "77" {
-		t.Error(got)
-	}
-}

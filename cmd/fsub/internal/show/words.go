@@ -122,28 +122,6 @@ func SplitRefs(text string) []string {
 	})
 }
 
-// OwnTask translates the number that a task of an array finds in its SLURM_JOB_ID: it is the site's own, which the
-// federation does not go by. Only within that very task is it known what it stands for; other text is left as it is.
-func OwnTask(env []string, ref string) string {
-	id, step, hasStep := strings.Cut(ref, ".")
-	array, task := Env(env, "SLURM_ARRAY_JOB_ID"), Env(env, "SLURM_ARRAY_TASK_ID")
-	if id == "" || id != Env(env, "SLURM_JOB_ID") || array == "" || task == "" || id == array {
-		return ref
-	}
-	if hasStep {
-		return array + "_" + task + "." + step
-	}
-	return array + "_" + task
-}
-
-// OwnTasks is OwnTask for each of refs.
-func OwnTasks(env, refs []string) []string {
-	for i := range refs {
-		refs[i] = OwnTask(env, refs[i])
-	}
-	return refs
-}
-
 // OrNull is text, or what Slurm prints for a string that is not set.
 func OrNull(text string) string { return orText(text, "(null)") }
 
