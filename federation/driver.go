@@ -24,21 +24,21 @@ type Driver interface {
 	// ones it knows at all. The zero mark stands for knowing nothing. A failed call changes nothing: use the same mark again.
 	Jobs(ctx context.Context, mark Mark) (JobsReport, error)
 
-	// Lookup returns all that the site knows of one job ID: what the controller holds, else what its accounting recorded.
+	// Lookup returns all that the site knows of one job: what the controller holds, else what its accounting recorded.
 	// ErrNotFound: both have answered and neither knows it. If either could not be asked and the other does not settle the
 	// question it is ErrUnavailable.
-	Lookup(ctx context.Context, id JobID) (SiteJob, error)
+	Lookup(ctx context.Context, ref JobRef) (SiteJob, error)
 
 	// Cancel ends the job, or only the given array tasks. A job that has already ended, or that the site does not know, is no
 	// error: whether it is gone is told by Jobs and Lookup.
-	Cancel(ctx context.Context, id JobID, tasks []int) error
+	Cancel(ctx context.Context, ref JobRef, tasks []int) error
 
 	// Signal sends sig ("USR1", "10") to the job's steps, to its batch shell, or both.
-	Signal(ctx context.Context, id JobID, tasks []int, sig Signal) error
+	Signal(ctx context.Context, ref JobRef, tasks []int, sig Signal) error
 
 	// Hold and Release act on a job that is pending at the site. ErrNotFound: no such job; ErrConflict: it is not pending.
-	Hold(ctx context.Context, id JobID) error
-	Release(ctx context.Context, id JobID) error
+	Hold(ctx context.Context, ref JobRef) error
+	Release(ctx context.Context, ref JobRef) error
 }
 
 // Limited is implemented by a driver whose site cannot do all that the conformance suite asks for. The suite prints
@@ -46,6 +46,14 @@ type Driver interface {
 type Limited interface {
 	// Limits maps the name of a conformance test to the reason why the site cannot pass it.
 	Limits() map[string]string
+}
+
+// JobRef names a job of ours at a site: the federated ID, and what finds it where it runs under a number of the site's own.
+type JobRef struct {
+	ID        JobID
+	Key       string    // of the attempt; "": any attempt
+	SiteJobID uint32    // the site's number, 0 while it is not known
+	Submitted time.Time // when the attempt was made: accounting is not searched before that. Zero: as far back as it goes
 }
 
 // Signal is what scancel --signal, --batch and --full ask for.
@@ -87,9 +95,10 @@ type JobsReport struct {
 
 // SiteJob is a job as its site sees it. Times are by the site's clock.
 type SiteJob struct {
-	ID    JobID
-	Key   string // "" where the record has none (accounting shows it only when the job ended)
-	State State
+	ID        JobID
+	SiteJobID uint32 // the site's number of it, the federated ID where the site is pinned; 0: not told
+	Key       string // "" where the record has none (accounting shows it only when the job ended)
+	State     State
 	// FromAccounting: the site's controller does not hold the job; this is what accounting recorded. A State that has not
 	// Ended then means that the controller has lost the job: PENDING before it had started, RUNNING after.
 	FromAccounting bool

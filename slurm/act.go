@@ -11,8 +11,8 @@ import (
 )
 
 // Cancel sends the job SIGTERM and, after KillWait, SIGKILL, as scancel does.
-func (d *Driver) Cancel(ctx context.Context, id federation.JobID, tasks []int) error {
-	for _, err := range d.kill(ctx, "cancel", wire.KillJobs{Jobs: names(id, tasks)}) {
+func (d *Driver) Cancel(ctx context.Context, ref federation.JobRef, tasks []int) error {
+	for _, err := range d.kill(ctx, "cancel", wire.KillJobs{Jobs: names(ref.ID, tasks)}) {
 		// Gone or ended already is as good as cancelled.
 		if !errors.Is(err, federation.ErrNotFound) && !errors.Is(err, federation.ErrConflict) {
 			return err
@@ -23,8 +23,8 @@ func (d *Driver) Cancel(ctx context.Context, id federation.JobID, tasks []int) e
 
 // Signal sends sig as scancel does: to the steps, with Batch to the batch shell only, with Full to both.
 // ErrConflict: the job is not running.
-func (d *Driver) Signal(ctx context.Context, id federation.JobID, tasks []int, sig federation.Signal) error {
-	k := wire.KillJobs{Jobs: names(id, tasks), Signal: sig.Name}
+func (d *Driver) Signal(ctx context.Context, ref federation.JobRef, tasks []int, sig federation.Signal) error {
+	k := wire.KillJobs{Jobs: names(ref.ID, tasks), Signal: sig.Name}
 	switch {
 	case sig.Full:
 		k.Flags = []string{wire.KillFull}
@@ -66,13 +66,13 @@ func (d *Driver) kill(ctx context.Context, op string, k wire.KillJobs) []error {
 }
 
 // Hold keeps a pending job, or the tasks of an array that have not started, from starting.
-func (d *Driver) Hold(ctx context.Context, id federation.JobID) error {
-	return d.setHold(ctx, "hold", id, true)
+func (d *Driver) Hold(ctx context.Context, ref federation.JobRef) error {
+	return d.setHold(ctx, "hold", ref.ID, true)
 }
 
 // Release undoes Hold.
-func (d *Driver) Release(ctx context.Context, id federation.JobID) error {
-	return d.setHold(ctx, "release", id, false)
+func (d *Driver) Release(ctx context.Context, ref federation.JobRef) error {
+	return d.setHold(ctx, "release", ref.ID, false)
 }
 
 // setHold looks first: slurmctld accepts a hold of a running job, which would be held at its next requeue.

@@ -159,7 +159,7 @@ func TestAnswersThatProveNothing(t *testing.T) {
 	}
 	f.on("GET /slurm/job/30000007", 200, wire.JobsResponse{})
 	f.on("GET /slurmdb/job/30000007", 200, wire.DBJobsResponse{})
-	if _, err := d.Lookup(t.Context(), 30_000_007); !errors.Is(err, federation.ErrUnavailable) {
+	if _, err := d.Lookup(t.Context(), federation.JobRef{ID: 30_000_007}); !errors.Is(err, federation.ErrUnavailable) {
 		t.Errorf("Lookup of an empty list: %v", err)
 	}
 }
@@ -221,7 +221,7 @@ func TestTimeouts(t *testing.T) {
 	if err := d.Ping(t.Context()); !errors.Is(err, federation.ErrUnavailable) {
 		t.Errorf("a read that hangs: %v", err)
 	}
-	if err := d.Cancel(t.Context(), 30_000_007, nil); !errors.Is(err, federation.ErrUnavailable) {
+	if err := d.Cancel(t.Context(), federation.JobRef{ID: 30_000_007}, nil); !errors.Is(err, federation.ErrUnavailable) {
 		t.Errorf("a change that hangs: %v", err)
 	}
 	if n := f.count("/diag/"); n != 1 {
@@ -271,7 +271,7 @@ func TestNotFoundNeedsBoth(t *testing.T) {
 	f := newFake(t, "v0.0.42")
 	d := f.driver(t, nil)
 	const id, ctld, dbd, diag = 30_000_007, "GET /slurm/job/30000007", "GET /slurmdb/job/30000007", "GET /slurm/diag/"
-	lookup := func() error { _, err := d.Lookup(t.Context(), id); return err }
+	lookup := func() error { _, err := d.Lookup(t.Context(), federation.JobRef{ID: id}); return err }
 	f.on(ctld, 404, wire.JobsResponse{Reply: failed(wire.ErrJobID)})
 	if err := lookup(); !errors.Is(err, federation.ErrUnavailable) {
 		t.Errorf("a site without slurmdbd: %v", err)
@@ -335,10 +335,10 @@ func TestKillRefusals(t *testing.T) {
 		wire.ErrUnreachable: {federation.ErrUnavailable, federation.ErrUnavailable},
 	} {
 		f.on("DELETE /slurm/jobs/", 200, wire.KillJobsResponse{Status: wire.List[wire.KillStatus]{{StepID: "30000007", Error: wire.KillError{Code: code}}}})
-		if err := d.Cancel(t.Context(), 30_000_007, nil); !errors.Is(err, c.cancel) {
+		if err := d.Cancel(t.Context(), federation.JobRef{ID: 30_000_007}, nil); !errors.Is(err, c.cancel) {
 			t.Errorf("Cancel, %d: %v", code, err)
 		}
-		if err := d.Signal(t.Context(), 30_000_007, nil, federation.Signal{Name: "USR1"}); !errors.Is(err, c.signal) {
+		if err := d.Signal(t.Context(), federation.JobRef{ID: 30_000_007}, nil, federation.Signal{Name: "USR1"}); !errors.Is(err, c.signal) {
 			t.Errorf("Signal, %d: %v", code, err)
 		}
 	}

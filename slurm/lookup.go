@@ -17,7 +17,8 @@ import (
 
 // Lookup asks the controller, then slurmdbd. "Not found" must be true: it lets the federation submit the job again. So
 // slurmdbd's no counts only while the controller has nothing left to tell it.
-func (d *Driver) Lookup(ctx context.Context, id federation.JobID) (federation.SiteJob, error) {
+func (d *Driver) Lookup(ctx context.Context, ref federation.JobRef) (federation.SiteJob, error) {
+	id := ref.ID
 	j, err := d.held(ctx, id)
 	if err == nil {
 		return j, d.addPast(ctx, &j)

@@ -190,8 +190,8 @@ func (c *Controller) repair() {
 			c.lookup(j, s)
 		case j.Cancel && !now.Before(j.cancelAt):
 			j.cancelAt = now.Add(c.t.CancelEach)
-			c.actAtSite(j, "cancel", func(d federation.Driver, ctx context.Context, id federation.JobID) error {
-				return d.Cancel(ctx, id, nil)
+			c.actAtSite(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+				return d.Cancel(ctx, ref, nil)
 			})
 		case j.heldThere && j.Held == federation.NotHeld && !now.Before(j.releaseAt):
 			j.releaseAt = now.Add(c.t.CancelEach)
@@ -230,10 +230,10 @@ func (c *Controller) attention() []*job {
 
 func (c *Controller) lookup(j *job, s *site) {
 	j.busy = true
-	kind := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}
+	kind, ref := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}, j.att.Ref()
 	c.call(s, kind, func(ctx context.Context) any {
 		r := kind
-		r.found, r.err = s.driver.Lookup(ctx, r.job)
+		r.found, r.err = s.driver.Lookup(ctx, ref)
 		return r
 	})
 }

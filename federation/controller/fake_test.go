@@ -77,7 +77,8 @@ func (f *fakeSite) Jobs(context.Context, federation.Mark) (federation.JobsReport
 	return r, nil
 }
 
-func (f *fakeSite) Lookup(_ context.Context, id federation.JobID) (federation.SiteJob, error) {
+func (f *fakeSite) Lookup(_ context.Context, ref federation.JobRef) (federation.SiteJob, error) {
+	id := ref.ID
 	f.lookups++
 	if f.fail != nil {
 		return federation.SiteJob{}, f.fail
@@ -93,7 +94,8 @@ func (f *fakeSite) Lookup(_ context.Context, id federation.JobID) (federation.Si
 	return federation.SiteJob{}, federation.ErrNotFound
 }
 
-func (f *fakeSite) Cancel(_ context.Context, id federation.JobID, _ []int) error {
+func (f *fakeSite) Cancel(_ context.Context, ref federation.JobRef, _ []int) error {
+	id := ref.ID
 	if f.fail != nil {
 		return f.fail
 	}
@@ -104,15 +106,15 @@ func (f *fakeSite) Cancel(_ context.Context, id federation.JobID, _ []int) error
 	return nil
 }
 
-func (f *fakeSite) Signal(context.Context, federation.JobID, []int, federation.Signal) error {
+func (f *fakeSite) Signal(context.Context, federation.JobRef, []int, federation.Signal) error {
 	return nil
 }
-func (f *fakeSite) Release(_ context.Context, id federation.JobID) error {
-	f.released = append(f.released, id)
+func (f *fakeSite) Release(_ context.Context, ref federation.JobRef) error {
+	f.released = append(f.released, ref.ID)
 	return nil
 }
-func (f *fakeSite) Hold(_ context.Context, id federation.JobID) error {
-	f.held = append(f.held, id)
+func (f *fakeSite) Hold(_ context.Context, ref federation.JobRef) error {
+	f.held = append(f.held, ref.ID)
 	return nil
 }
 
@@ -231,6 +233,6 @@ func (b *bench) want(id federation.JobID, state federation.State, reason federat
 // noLookup is a site whose accounting does not answer.
 type noLookup struct{ *fakeSite }
 
-func (noLookup) Lookup(context.Context, federation.JobID) (federation.SiteJob, error) {
+func (noLookup) Lookup(context.Context, federation.JobRef) (federation.SiteJob, error) {
 	return federation.SiteJob{}, fmt.Errorf("%w: slurmdbd does not answer", federation.ErrUnavailable)
 }

@@ -299,12 +299,12 @@ type deafSite struct {
 	deaf int
 }
 
-func (d *deafSite) Release(ctx context.Context, id federation.JobID) error {
+func (d *deafSite) Release(ctx context.Context, ref federation.JobRef) error {
 	if d.deaf > 0 {
 		d.deaf--
 		return federation.ErrUnavailable
 	}
-	return d.fakeSite.Release(ctx, id)
+	return d.fakeSite.Release(ctx, ref)
 }
 
 // A poll sees the attempt before its submission returns with an error: the error proves nothing.

@@ -267,7 +267,7 @@ func (c *Controller) checkStray(s *site, j *job, sj federation.SiteJob) {
 		for _, a := range attempts {
 			if a.Key == key && a.State.Final() {
 				c.log.Warn("cancel a copy of a job that was given up", "job", id, "site", s.Name, "attempt", a.Number)
-				r.stray, r.err = a.Number, s.driver.Cancel(ctx, id, nil)
+				r.stray, r.err = a.Number, s.driver.Cancel(ctx, federation.JobRef{ID: id, Key: key, SiteJobID: sj.SiteJobID, Submitted: a.Created}, nil)
 			}
 		}
 		return r

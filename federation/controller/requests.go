@@ -56,10 +56,10 @@ func (c *Controller) cancel(j *job, r federation.Request) {
 // cancelTasks takes tasks out of an array. Those of an array that waits here are ended at once.
 func (c *Controller) cancelTasks(j *job, tasks []int) {
 	if j.live() {
-		id, s := j.ID, c.byName[j.att.Site]
+		id, ref, s := j.ID, j.att.Ref(), c.byName[j.att.Site]
 		if s != nil {
 			c.call(s, acted{job: id, what: "cancel"}, func(ctx context.Context) any {
-				return acted{job: id, what: "cancel", err: s.driver.Cancel(ctx, id, tasks)}
+				return acted{job: id, what: "cancel", err: s.driver.Cancel(ctx, ref, tasks)}
 			})
 		}
 		return
@@ -117,13 +117,13 @@ func (c *Controller) release(j *job, r federation.Request) {
 }
 
 // actAtSite asks the site of a live attempt for one of the simple actions.
-func (c *Controller) actAtSite(j *job, what string, do func(federation.Driver, context.Context, federation.JobID) error) {
+func (c *Controller) actAtSite(j *job, what string, do func(federation.Driver, context.Context, federation.JobRef) error) {
 	if !j.live() || c.byName[j.att.Site] == nil {
 		return
 	}
-	id, s := j.ID, c.byName[j.att.Site]
+	id, ref, s := j.ID, j.att.Ref(), c.byName[j.att.Site]
 	c.call(s, acted{job: id, what: what}, func(ctx context.Context) any {
-		return acted{job: id, what: what, err: do(s.driver, ctx, id)}
+		return acted{job: id, what: what, err: do(s.driver, ctx, ref)}
 	})
 }
 
@@ -132,8 +132,8 @@ func (c *Controller) signal(j *job, r federation.Request) {
 		c.event(j, "signal %s dropped: the job does not run", r.Signal.Name)
 		return
 	}
-	c.actAtSite(j, "signal", func(d federation.Driver, ctx context.Context, id federation.JobID) error {
-		return d.Signal(ctx, id, r.Tasks, r.Signal)
+	c.actAtSite(j, "signal", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+		return d.Signal(ctx, ref, r.Tasks, r.Signal)
 	})
 }
 

@@ -27,10 +27,10 @@ func testDown(s *suite) {
 	calls := map[string]func() error{ // at the same time: each may take as long as the site's own time-out
 		"Observe": func() error { _, err := s.Driver.Observe(s.ctx); return err },
 		"Jobs":    func() error { _, err := s.Driver.Jobs(s.ctx, mark); return err },
-		"Lookup":  func() error { _, err := s.Driver.Lookup(s.ctx, id); return err },
+		"Lookup":  func() error { _, err := s.Driver.Lookup(s.ctx, federation.JobRef{ID: id}); return err },
 		"Submit":  func() error { _, err := s.Driver.Submit(s.ctx, sub); return err },
-		"Cancel":  func() error { return s.Driver.Cancel(s.ctx, s.NextID(), nil) },
-		"Hold":    func() error { return s.Driver.Hold(s.ctx, id) },
+		"Cancel":  func() error { return s.Driver.Cancel(s.ctx, federation.JobRef{ID: s.NextID()}, nil) },
+		"Hold":    func() error { return s.Driver.Hold(s.ctx, federation.JobRef{ID: id}) },
 	}
 	errs := map[string]error{}
 	var mu sync.Mutex
@@ -69,7 +69,7 @@ func testKilled(s *suite) {
 	s.KillController()
 	s.StartController()
 	s.eventually("the site says whether it has the job", s.Patience, func() string {
-		j, err := s.Driver.Lookup(s.ctx, id)
+		j, err := s.Driver.Lookup(s.ctx, federation.JobRef{ID: id})
 		forgotten := errors.Is(err, federation.ErrNotFound) || (err == nil && j.FromAccounting && !j.State.Ended())
 		if err != nil && !forgotten {
 			return err.Error()
@@ -85,7 +85,7 @@ func testKilled(s *suite) {
 	if j := s.lookup(id); j.FromAccounting || j.Key != sub.Key {
 		s.Fatalf("after the second submission: %+v", j)
 	}
-	if err := s.Driver.Release(s.ctx, id); err != nil {
+	if err := s.Driver.Release(s.ctx, federation.JobRef{ID: id}); err != nil {
 		s.Fatal(err)
 	}
 	s.untilState(id, federation.Completed)

@@ -46,7 +46,7 @@ func testAccounting(s *suite) {
 	if j.User != s.User.Name || j.Account != s.Account || j.Nodes == "" {
 		s.Errorf("%+v", j)
 	}
-	s.wants("Hold of a job that the controller has forgotten", s.Driver.Hold(s.ctx, id), federation.ErrNotFound)
+	s.wants("Hold of a job that the controller has forgotten", s.Driver.Hold(s.ctx, federation.JobRef{ID: id}), federation.ErrNotFound)
 	s.cancel(id, nil)
 }
 
@@ -76,7 +76,7 @@ func testContext(s *suite) {
 	if _, err := s.Driver.Submit(ctx, sub); err == nil {
 		s.Error("Submit ignores its context")
 	}
-	if _, err := s.Driver.Lookup(ctx, sub.Job.ID); err == nil {
+	if _, err := s.Driver.Lookup(ctx, federation.JobRef{ID: sub.Job.ID}); err == nil {
 		s.Error("Lookup ignores its context")
 	}
 }

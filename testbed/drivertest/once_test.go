@@ -67,7 +67,7 @@ func runOnce(t *testing.T, b *bed.Bed, site string, seed uint64) {
 	deadline := time.Now().Add(2 * time.Minute)
 	for _, id := range ids {
 		for {
-			j, err := h.Driver.Lookup(context.Background(), id)
+			j, err := h.Driver.Lookup(context.Background(), federation.JobRef{ID: id})
 			if err == nil && j.State.Ended() {
 				break
 			}
@@ -98,7 +98,7 @@ func handOver(d *slurm.Driver, h drivertest.Harness, id federation.JobID) error 
 			return err
 		}
 		for {
-			found, err := d.Lookup(ctx, id)
+			found, err := d.Lookup(ctx, federation.JobRef{ID: id})
 			if err == nil {
 				if found.Key != "" && found.Key != sub.Key {
 					return fmt.Errorf("job %d: key %q", id, found.Key)

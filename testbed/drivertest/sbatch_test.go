@@ -172,7 +172,7 @@ func tryDriver(t *testing.T, h drivertest.Harness, line, script string) (string,
 	if err != nil {
 		return "", err
 	}
-	t.Cleanup(func() { _ = h.Driver.Cancel(context.Background(), id, nil) })
+	t.Cleanup(func() { _ = h.Driver.Cancel(context.Background(), federation.JobRef{ID: id}, nil) })
 	for _, w := range r.Warnings {
 		t.Errorf("warning: %s", w)
 	}

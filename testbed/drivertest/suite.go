@@ -32,7 +32,7 @@ func (s *suite) job(script string, change func(*federation.Submission)) federati
 	if change != nil {
 		change(&sub)
 	}
-	s.Cleanup(func() { _ = s.Driver.Cancel(context.Background(), id, nil) })
+	s.Cleanup(func() { _ = s.Driver.Cancel(context.Background(), federation.JobRef{ID: id}, nil) })
 	return sub
 }
 
@@ -71,7 +71,7 @@ func hold(sub *federation.Submission) { sub.Job.Held = federation.HeldUser }
 // lookup returns what the site says of a job.
 func (s *suite) lookup(id federation.JobID) federation.SiteJob {
 	s.Helper()
-	j, err := s.Driver.Lookup(s.ctx, id)
+	j, err := s.Driver.Lookup(s.ctx, federation.JobRef{ID: id})
 	if err != nil {
 		s.Fatalf("Lookup(%d): %v", id, err)
 	}
@@ -128,7 +128,7 @@ func (s *suite) wants(what string, err, want error) {
 func (s *suite) absent(id federation.JobID) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("job %d was refused and is not found", id), s.Patience, func() string {
-		j, err := s.Driver.Lookup(s.ctx, id)
+		j, err := s.Driver.Lookup(s.ctx, federation.JobRef{ID: id})
 		switch {
 		case errors.Is(err, federation.ErrNotFound):
 			return ""

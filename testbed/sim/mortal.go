@@ -79,13 +79,13 @@ func (d *mortalDriver) Jobs(ctx context.Context, m federation.Mark) (out federat
 	return
 }
 
-func (d *mortalDriver) Lookup(ctx context.Context, id federation.JobID) (out federation.SiteJob, err error) {
-	err = d.life.step(func() (err error) { out, err = d.Driver.Lookup(ctx, id); return })
+func (d *mortalDriver) Lookup(ctx context.Context, ref federation.JobRef) (out federation.SiteJob, err error) {
+	err = d.life.step(func() (err error) { out, err = d.Driver.Lookup(ctx, ref); return })
 	return
 }
 
-func (d *mortalDriver) Cancel(ctx context.Context, id federation.JobID, tasks []int) error {
-	return d.life.step(func() error { return d.Driver.Cancel(ctx, id, tasks) })
+func (d *mortalDriver) Cancel(ctx context.Context, ref federation.JobRef, tasks []int) error {
+	return d.life.step(func() error { return d.Driver.Cancel(ctx, ref, tasks) })
 }
 
 // lossy is a driver on the far side of a bad line. What is lost does not depend on the daemon's life.
@@ -127,11 +127,11 @@ func (d *lossy) Jobs(ctx context.Context, m federation.Mark) (out federation.Job
 	return
 }
 
-func (d *lossy) Lookup(ctx context.Context, id federation.JobID) (out federation.SiteJob, err error) {
-	err = d.call(func() (err error) { out, err = d.Driver.Lookup(ctx, id); return })
+func (d *lossy) Lookup(ctx context.Context, ref federation.JobRef) (out federation.SiteJob, err error) {
+	err = d.call(func() (err error) { out, err = d.Driver.Lookup(ctx, ref); return })
 	return
 }
 
-func (d *lossy) Cancel(ctx context.Context, id federation.JobID, tasks []int) error {
-	return d.call(func() error { return d.Driver.Cancel(ctx, id, tasks) })
+func (d *lossy) Cancel(ctx context.Context, ref federation.JobRef, tasks []int) error {
+	return d.call(func() error { return d.Driver.Cancel(ctx, ref, tasks) })
 }

@@ -21,7 +21,7 @@ func array1(list string, more ...func(*wire.JobDesc)) func(*wire.JobDesc) {
 func TestArrayTasksHaveTheirOwnNumbers(t *testing.T) {
 	s := newSite(t)
 	s.mustSubmit(t, desc(10*second1, pinned(30000011, "fsub:k"), array1("0-3")))
-	j, err := s.Driver(DriverConfig{}).Lookup(context.Background(), 30000011)
+	j, err := s.Driver(DriverConfig{}).Lookup(context.Background(), federation.JobRef{ID: 30000011})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,17 +61,17 @@ func TestArrayCancel(t *testing.T) {
 	s := newSite(t)
 	ctx, d := context.Background(), s.Driver(DriverConfig{})
 	s.mustSubmit(t, desc(10*second1, pinned(30000011, "k"), array1("0-5%2")))
-	if err := d.Cancel(ctx, 30000011, []int{0, 3, 4}); err != nil {
+	if err := d.Cancel(ctx, federation.JobRef{ID: 30000011}, []int{0, 3, 4}); err != nil {
 		t.Fatal(err)
 	}
-	j, _ := d.Lookup(ctx, 30000011)
+	j, _ := d.Lookup(ctx, federation.JobRef{ID: 30000011})
 	if j.PendingTasks != "5" || len(j.Tasks) != 3 || j.Tasks[0].State != federation.Cancelled || j.Tasks[2].Index != 2 {
 		t.Errorf("%+v", j)
 	}
-	if err := d.Cancel(ctx, 30000011, nil); err != nil {
+	if err := d.Cancel(ctx, federation.JobRef{ID: 30000011}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if j, _ = d.Lookup(ctx, 30000011); j.State != federation.Cancelled {
+	if j, _ = d.Lookup(ctx, federation.JobRef{ID: 30000011}); j.State != federation.Cancelled {
 		t.Errorf("after cancelling all: %+v", j)
 	}
 	if n := s.RunCount(30000011); n != 3 {
@@ -84,12 +84,12 @@ func TestArrayKeepsItsRecordWhileTasksLive(t *testing.T) {
 	d := s.Driver(DriverConfig{})
 	s.mustSubmit(t, desc(50*second1, pinned(30000011, "k"), array1("0-9%1")))
 	s.Advance(400 * second1)
-	j, err := d.Lookup(context.Background(), 30000011)
+	j, err := d.Lookup(context.Background(), federation.JobRef{ID: 30000011})
 	if err != nil || j.FromAccounting || len(j.Tasks) != 9 || j.PendingTasks != "9" {
 		t.Fatalf("%+v %v", j, err)
 	}
 	s.Advance(300 * second1)
-	if j, err = d.Lookup(context.Background(), 30000011); err != nil || !j.FromAccounting || j.State != federation.Completed || len(j.Tasks) != 10 {
+	if j, err = d.Lookup(context.Background(), federation.JobRef{ID: 30000011}); err != nil || !j.FromAccounting || j.State != federation.Completed || len(j.Tasks) != 10 {
 		t.Errorf("%+v %v", j, err)
 	}
 }

@@ -101,7 +101,7 @@ func TestServe(t *testing.T) {
 	if _, err := d.Submit(ctx, submission(federation.FirstJobID+1)); err == nil {
 		t.Error("the reply was not lost")
 	}
-	if j, err := d.Lookup(ctx, federation.FirstJobID+1); err != nil || j.State != federation.Running {
+	if j, err := d.Lookup(ctx, federation.JobRef{ID: federation.FirstJobID + 1}); err != nil || j.State != federation.Running {
 		t.Errorf("lookup: %+v %v", j, err)
 	}
 	cancel()

@@ -21,7 +21,7 @@ func TestKilledControllerForgets(t *testing.T) {
 	s.RestartController(CrashOptions{})
 	s.wantState(t, old, federation.Running)
 	s.wantRuns(t, 30000002, RunOrphan)
-	j, err := d.Lookup(context.Background(), 30000002)
+	j, err := d.Lookup(context.Background(), federation.JobRef{ID: 30000002})
 	if err != nil || !j.FromAccounting || j.State != federation.Running || j.Key != "" {
 		t.Errorf("the ghost in accounting: %+v %v", j, err)
 	}
@@ -144,12 +144,12 @@ func TestArrayForgottenInPart(t *testing.T) {
 	s.Advance(3 * second1) // two tasks ended at 8 s, two more started: not saved
 	s.RestartController(CrashOptions{})
 	d := s.Driver(DriverConfig{})
-	j, err := d.Lookup(context.Background(), 30000011)
+	j, err := d.Lookup(context.Background(), federation.JobRef{ID: 30000011})
 	if err != nil || j.PendingTasks == "" {
 		t.Fatalf("%+v %v", j, err)
 	}
 	s.Advance(10 * time.Minute)
-	if j, _ = d.Lookup(context.Background(), 30000011); len(j.Tasks) != 6 || !j.State.Ended() {
+	if j, _ = d.Lookup(context.Background(), federation.JobRef{ID: 30000011}); len(j.Tasks) != 6 || !j.State.Ended() {
 		t.Errorf("%+v", j)
 	}
 	if p, r := s.Counts(); p != 0 || r != 0 {
@@ -163,7 +163,7 @@ func TestSlurmdbdDown(t *testing.T) {
 	s.SetSlurmdbd(false)
 	s.mustSubmit(t, desc(second1, pinned(30000001, "k")))
 	s.Advance(2 * second1)
-	if _, err := d.Lookup(ctx, 30000009); !errors.Is(err, federation.ErrUnavailable) {
+	if _, err := d.Lookup(ctx, federation.JobRef{ID: 30000009}); !errors.Is(err, federation.ErrUnavailable) {
 		t.Errorf("unknown job while slurmdbd is down: %v", err)
 	}
 	if len(s.Records(30000001)) != 0 {
@@ -173,7 +173,7 @@ func TestSlurmdbdDown(t *testing.T) {
 	if r := s.Records(30000001); len(r) != 1 || r[0].State != federation.Completed {
 		t.Errorf("after it came back: %+v", r)
 	}
-	if _, err := d.Lookup(ctx, 30000009); !errors.Is(err, federation.ErrNotFound) {
+	if _, err := d.Lookup(ctx, federation.JobRef{ID: 30000009}); !errors.Is(err, federation.ErrNotFound) {
 		t.Errorf("unknown job: %v", err)
 	}
 	s.SetSlurmdbd(false)

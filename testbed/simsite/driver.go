@@ -129,9 +129,9 @@ func attempted(key string) string {
 }
 
 // Cancel implements [federation.Driver].
-func (d *Driver) Cancel(ctx context.Context, id federation.JobID, tasks []int) error {
+func (d *Driver) Cancel(ctx context.Context, ref federation.JobRef, tasks []int) error {
 	return d.call(ctx, OpKill, func() error {
-		err := d.s.kill(d.caller(), targetText(id, tasks), federation.Signal{})
+		err := d.s.kill(d.caller(), targetText(ref.ID, tasks), federation.Signal{})
 		if err == errJobID || err == errAlreadyDone {
 			return nil
 		}
@@ -140,11 +140,11 @@ func (d *Driver) Cancel(ctx context.Context, id federation.JobID, tasks []int) e
 }
 
 // Signal implements [federation.Driver].
-func (d *Driver) Signal(ctx context.Context, id federation.JobID, tasks []int, sig federation.Signal) error {
+func (d *Driver) Signal(ctx context.Context, ref federation.JobRef, tasks []int, sig federation.Signal) error {
 	if signalNumber(sig.Name) == 0 {
 		return d.fail(OpKill, fmt.Errorf("%w: signal %q", federation.ErrInvalid, sig.Name))
 	}
-	return d.call(ctx, OpKill, func() error { return d.s.kill(d.caller(), targetText(id, tasks), sig) })
+	return d.call(ctx, OpKill, func() error { return d.s.kill(d.caller(), targetText(ref.ID, tasks), sig) })
 }
 
 func targetText(id federation.JobID, tasks []int) string {
@@ -160,11 +160,13 @@ func targetText(id federation.JobID, tasks []int) string {
 }
 
 // Hold implements [federation.Driver].
-func (d *Driver) Hold(ctx context.Context, id federation.JobID) error { return d.hold(ctx, id, true) }
+func (d *Driver) Hold(ctx context.Context, ref federation.JobRef) error {
+	return d.hold(ctx, ref.ID, true)
+}
 
 // Release implements [federation.Driver].
-func (d *Driver) Release(ctx context.Context, id federation.JobID) error {
-	return d.hold(ctx, id, false)
+func (d *Driver) Release(ctx context.Context, ref federation.JobRef) error {
+	return d.hold(ctx, ref.ID, false)
 }
 
 func (d *Driver) hold(ctx context.Context, id federation.JobID, on bool) error {

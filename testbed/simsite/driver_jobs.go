@@ -60,7 +60,8 @@ func (d *Driver) ours(id uint32) bool {
 }
 
 // Lookup implements [federation.Driver].
-func (d *Driver) Lookup(ctx context.Context, id federation.JobID) (federation.SiteJob, error) {
+func (d *Driver) Lookup(ctx context.Context, ref federation.JobRef) (federation.SiteJob, error) {
+	id := ref.ID
 	var out federation.SiteJob
 	held := d.call(ctx, OpJob, func() error {
 		j, a := d.s.jobs[uint32(id)], d.s.arrays[uint32(id)]

@@ -83,13 +83,13 @@ func TestDriversAgree(t *testing.T) {
 	held := submitBoth(func(s *federation.Submission) { s.Job.Held = federation.HeldUser })
 	submitBoth(spec(func(p *sbatch.Spec) { p.Begin, p.TimeLimit = time.Now().Add(time.Hour), sbatch.Unlimited }))
 	waits := submitBoth(spec(func(p *sbatch.Spec) { p.MinNodes, p.MaxNodes, p.GPUsPerNode = 4, 4, "4" }))
-	if err := direct.Cancel(ctx, gang, nil); err != nil {
+	if err := direct.Cancel(ctx, federation.JobRef{ID: gang}, nil); err != nil {
 		t.Error(err)
 	}
-	if err := rest.Hold(ctx, waits); err != nil {
+	if err := rest.Hold(ctx, federation.JobRef{ID: waits}); err != nil {
 		t.Error(err)
 	}
-	if err := rest.Release(ctx, held); err != nil {
+	if err := rest.Release(ctx, federation.JobRef{ID: held}); err != nil {
 		t.Error(err)
 	}
 
@@ -97,8 +97,8 @@ func TestDriversAgree(t *testing.T) {
 	s.KillController(CrashOptions{ForgetEnded: true, KeepChanges: true})
 	s.StartController()
 	for _, id := range []federation.JobID{short, gang, waits, held, id - 1, 4711} {
-		a, errA := direct.Lookup(ctx, id)
-		b, errB := rest.Lookup(ctx, id)
+		a, errA := direct.Lookup(ctx, federation.JobRef{ID: id})
+		b, errB := rest.Lookup(ctx, federation.JobRef{ID: id})
 		if errors.Is(errA, federation.ErrNotFound) != errors.Is(errB, federation.ErrNotFound) {
 			t.Errorf("lookup of %d: %v and %v", id, errA, errB)
 		}
@@ -213,7 +213,7 @@ func TestEmptyListsProveNothing(t *testing.T) {
 		if o, err := d.Observe(ctx); !errors.Is(err, federation.ErrUnavailable) {
 			t.Errorf("observe: %+v %v", o, err)
 		}
-		if j, err := d.Lookup(ctx, federation.FirstJobID+1); !errors.Is(err, federation.ErrUnavailable) {
+		if j, err := d.Lookup(ctx, federation.JobRef{ID: federation.FirstJobID + 1}); !errors.Is(err, federation.ErrUnavailable) {
 			t.Errorf("lookup: %+v %v", j, err)
 		}
 		s.ClearFaults()
@@ -239,7 +239,7 @@ func TestMarks(t *testing.T) {
 		if err != nil || len(r1.Changed) != 3 {
 			t.Fatalf("%+v %v", r1, err)
 		}
-		if err := d.Cancel(ctx, federation.FirstJobID+1, nil); err != nil {
+		if err := d.Cancel(ctx, federation.JobRef{ID: federation.FirstJobID + 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 { // a mark may be used again

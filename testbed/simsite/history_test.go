@@ -61,7 +61,7 @@ func step(s *Site, d *Driver, rng *rand.Rand, id federation.JobID, h hash.Hash) 
 		_, err := d.Submit(ctx, sub)
 		fmt.Fprintln(h, err)
 	case x < 86:
-		fmt.Fprintln(h, d.Cancel(ctx, id-federation.JobID(rng.IntN(20)), nil))
+		fmt.Fprintln(h, d.Cancel(ctx, federation.JobRef{ID: id - federation.JobID(rng.IntN(20))}, nil))
 	case x < 89:
 		s.KillController(CrashOptions{KeepChanges: rng.IntN(2) == 0, ForgetEnded: rng.IntN(3) == 0})
 	case x < 93:

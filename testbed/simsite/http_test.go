@@ -127,7 +127,7 @@ func TestGhostOfTheLastTask(t *testing.T) {
 		t.Fatalf("%v: want a row for each of 3 tasks and the ghost: %+v", err, a.Jobs)
 	}
 	for _, d := range []federation.Driver{s.Driver(DriverConfig{}), restDriver(t, s)} {
-		if j, err := d.Lookup(t.Context(), 30000011); err != nil || j.State != federation.Completed || len(j.Tasks) != 3 || j.PendingTasks != "" {
+		if j, err := d.Lookup(t.Context(), federation.JobRef{ID: 30000011}); err != nil || j.State != federation.Completed || len(j.Tasks) != 3 || j.PendingTasks != "" {
 			t.Errorf("%T: %+v %v", d, j, err)
 		}
 	}

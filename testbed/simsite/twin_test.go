@@ -38,7 +38,7 @@ func TestCompleting(t *testing.T) {
 	s.Advance(5 * time.Second)
 	for _, want := range []federation.State{federation.Completing, federation.Completed} {
 		for _, d := range []federation.Driver{direct, rest} {
-			if j, err := d.Lookup(ctx, id); err != nil || j.State != want {
+			if j, err := d.Lookup(ctx, federation.JobRef{ID: id}); err != nil || j.State != want {
 				t.Errorf("%T: %s %v, want %s", d, j.State, err, want)
 			}
 		}
@@ -65,7 +65,7 @@ func TestConcurrentUse(t *testing.T) {
 					t.Error(err)
 				}
 				_, _ = d.Jobs(ctx, nil)
-				_ = d.Cancel(ctx, federation.FirstJobID+n, nil)
+				_ = d.Cancel(ctx, federation.JobRef{ID: federation.FirstJobID + n}, nil)
 			}
 		})
 	}
