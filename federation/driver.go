@@ -72,6 +72,8 @@ type Submission struct {
 	User      SiteUser // at the site
 	// Restarts is how often the job has been requeued by the federation: what SLURM_RESTART_COUNT starts from.
 	Restarts int
+	// First: nobody has sent this attempt to the site before, so that it need not be searched for there.
+	First bool
 }
 
 // Receipt is a site's acknowledgement. It proves that the site's controller has the job in memory, not that it has
@@ -90,7 +92,17 @@ type JobsReport struct {
 	At      time.Time // when the request began: a job acknowledged later may be missing
 	Changed []SiteJob
 	Known   map[JobID]bool // every federated job that the controller holds in memory
-	Mark    Mark
+	// Keys are the attempts that the controller holds, where one job may be there in several: nil where its ID can be there but once.
+	Keys map[string]bool
+	Mark Mark
+}
+
+// Knows reports whether the controller holds an attempt.
+func (r *JobsReport) Knows(id JobID, key string) bool {
+	if r.Keys != nil {
+		return r.Keys[key]
+	}
+	return r.Known[id]
 }
 
 // SiteJob is a job as its site sees it. Times are by the site's clock.

@@ -54,7 +54,7 @@ func (c *Controller) submit(j *job) {
 	c.batch.attempt(j.att)
 	copied := j.Job
 	kind := submitted{job: j.ID, attempt: j.att.Number}
-	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job)}
+	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job), First: j.att.Tries == 1}
 	c.call(s, kind, func(ctx context.Context) any {
 		r := kind
 		sub.Payload, r.err = c.store.Payload(ctx, copied.ID)

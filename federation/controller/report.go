@@ -105,7 +105,9 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 	if a.SiteSubmit.IsZero() {
 		a.SiteSubmit = sj.Submit
 	}
-	a.SiteJobID = uint32(sj.ID)
+	if sj.SiteJobID != 0 {
+		a.SiteJobID = sj.SiteJobID
+	}
 	if sj.Restarts > a.Restarts {
 		j.Restarts += sj.Restarts - a.Restarts
 		a.Restarts = sj.Restarts
@@ -232,7 +234,7 @@ func (c *Controller) takeTasks(j *job, sj federation.SiteJob) {
 func (c *Controller) findMissing(s *site, r federation.JobsReport) {
 	for _, j := range s.jobs {
 		switch {
-		case r.Known[j.ID]:
+		case r.Knows(j.ID, j.att.Key):
 			j.lastKnown, j.missing = c.now(), time.Time{}
 		case j.att.State != federation.AttemptIntended && j.missing.IsZero() && r.At.After(j.att.Acked):
 			j.missing = c.now()
