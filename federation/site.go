@@ -145,6 +145,10 @@ type Site struct {
 	Speed   map[string]float64  // by GPU type ("" for CPU-only work): relative speed, 1 where absent
 	Backlog int                 // jobs of ours that may wait at the site beyond what it can start now; 0: the default
 	Users   map[string]SiteUser // where names differ at the site
+	// FileSystems are the directories of the submit host that the site's nodes have too, with all that is below them. nil: all of
+	// them; empty: none.
+	FileSystems []string
+	Options     []PluginOption // that plugins of the site add to sbatch's
 
 	Seen       *Observation // last good look; nil: none since the daemon started
 	Pools      []Pool       // of Seen; see place.Pools

@@ -69,6 +69,9 @@ type SiteConfig struct {
 	CallsPerSecond float64             `yaml:"calls_per_second"`
 	Timeout        time.Duration       `yaml:"timeout"`
 	Users          map[string]SiteUser `yaml:"users,omitempty"` // where names differ at the site
+	// Directories of the submit hosts that the site's nodes have too. No key: all of them; "none" (or an empty list): none.
+	FileSystems   Directories    `yaml:"filesystems,omitempty"`
+	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"` // what the site's plugins add to sbatch's options
 }
 
 // SiteUser is who a user is at a site.
@@ -202,7 +205,7 @@ func (s *SiteConfig) check() error {
 	if !number(s.CallsPerSecond) || s.Timeout < 0 || s.Backlog < 0 {
 		return errors.New("calls_per_second, timeout and backlog are positive numbers")
 	}
-	return nil
+	return s.checkOffered()
 }
 
 // number reports whether f can be reckoned with: .nan and .inf, which YAML knows, would spoil every sum of dollars.

@@ -21,7 +21,8 @@ func openSites(c Config, log *slog.Logger) ([]controller.Site, error) {
 		for name, u := range s.Users {
 			users[name] = federation.SiteUser{Name: u.Name, UID: u.UID, GID: u.GID}
 		}
-		out = append(out, controller.Site{Name: s.Name, Driver: d, Prices: s.Prices, Speed: s.Speed, Backlog: s.Backlog, Users: users})
+		out = append(out, controller.Site{Name: s.Name, Driver: d, Prices: s.Prices, Speed: s.Speed, Backlog: s.Backlog, Users: users,
+			FileSystems: s.FileSystems, Options: s.options()})
 	}
 	return out, nil
 }

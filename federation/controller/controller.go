@@ -44,6 +44,9 @@ type Site struct {
 	Speed   map[string]float64
 	Backlog int
 	Users   map[string]federation.SiteUser
+	// FileSystems and Options are as in federation.Site.
+	FileSystems []string
+	Options     []federation.PluginOption
 }
 
 // Timing are the intervals of the loops. Zero fields take the default in brackets.

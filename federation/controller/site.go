@@ -32,7 +32,7 @@ func (c *Controller) addSites() {
 		s := &site{driver: sc.Driver, slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
 		s.Site = federation.Site{
 			Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed,
-			Backlog: sc.Backlog, Users: sc.Users, Error: "not seen yet", ErrorSince: c.now().UTC(),
+			Backlog: sc.Backlog, Users: sc.Users, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),
 		}
 		c.sites = append(c.sites, s)
 		c.byName[sc.Name] = s

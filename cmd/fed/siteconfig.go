@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+
+	"fsub/federation"
+)
+
+// Directories is a list of absolute paths, or the one word "none" for the empty list. nil is not set.
+type Directories []string
+
+// UnmarshalYAML reads either form.
+func (d *Directories) UnmarshalYAML(text []byte) error {
+	var word string
+	if err := yaml.Unmarshal(text, &word); err == nil {
+		if word != "none" {
+			return fmt.Errorf(`%q is neither a list of directories nor "none"`, word)
+		}
+		*d = Directories{}
+		return nil
+	}
+	list := []string{}
+	if err := yaml.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	*d = list
+	return nil
+}
+
+// MarshalYAML prints what UnmarshalYAML reads.
+func (d Directories) MarshalYAML() (any, error) {
+	if d != nil && len(d) == 0 {
+		return "none", nil
+	}
+	return []string(d), nil
+}
+
+// IsZero reports whether nothing was set: an empty list is something.
+func (d Directories) IsZero() bool { return d == nil }
+
+// PluginOption is an option of sbatch that a plugin of the site provides.
+type PluginOption struct {
+	Name   string               `yaml:"name"`
+	Short  string               `yaml:"short,omitempty"`
+	Value  federation.TakesWhat `yaml:"value,omitempty"` // required, optional or none; required if not set
+	Plugin string               `yaml:"plugin"`          // its name as in plugstack.conf: "pyxis"
+}
+
+var (
+	optionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	pluginName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+)
+
+func (s *SiteConfig) checkOffered() error {
+	for _, dir := range s.FileSystems {
+		if !path.IsAbs(dir) || path.Clean(dir) != dir {
+			return fmt.Errorf(`filesystems: %q is no absolute path without "..", "." and slashes at its end`, dir)
+		}
+	}
+	for i, o := range s.PluginOptions {
+		switch {
+		case !optionName.MatchString(o.Name):
+			return fmt.Errorf("plugin_options[%d]: name: %q is no long option without its dashes", i, o.Name)
+		case !pluginName.MatchString(o.Plugin):
+			return fmt.Errorf("plugin_options[%d]: plugin: %q is no name of a plugin: the option reaches the job under it", i, o.Plugin)
+		case len(o.Short) > 1:
+			return fmt.Errorf("plugin_options[%d]: short: %q is not one letter", i, o.Short)
+		case !slices.Contains([]federation.TakesWhat{"", federation.TakesValue, federation.MayTakeValue, federation.TakesNoValue}, o.Value):
+			return fmt.Errorf("plugin_options[%d]: value: %q is not required, optional or none", i, o.Value)
+		}
+		if slices.ContainsFunc(s.PluginOptions[:i], func(p PluginOption) bool { return p.Name == o.Name }) {
+			return errors.New("plugin_options: there are two options named " + o.Name)
+		}
+	}
+	return nil
+}
+
+func (s *SiteConfig) options() []federation.PluginOption {
+	var out []federation.PluginOption
+	for _, o := range s.PluginOptions {
+		if o.Value == "" {
+			o.Value = federation.TakesValue
+		}
+		out = append(out, federation.PluginOption{Name: o.Name, Short: o.Short, Value: o.Value, Plugin: o.Plugin})
+	}
+	return out
+}

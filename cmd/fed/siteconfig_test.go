@@ -1,0 +1,63 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"fsub/federation"
+)
+
+func TestSiteOffers(t *testing.T) {
+	read := func(keys string) (SiteConfig, error) {
+		c, err := parseConfig([]byte("sites:\n- {name: a, url: http://a:1, key_file: k, " + keys + "}"))
+		if err != nil {
+			return SiteConfig{}, err
+		}
+		return c.Sites[0], nil
+	}
+	for keys, want := range map[string]Directories{
+		"":                               nil,
+		"filesystems: none":              {},
+		"filesystems: []":                {},
+		"filesystems: [/home, /scratch]": {"/home", "/scratch"},
+	} {
+		s, err := read(keys)
+		if err != nil || !reflect.DeepEqual(s.FileSystems, want) || (s.FileSystems == nil) != (want == nil) {
+			t.Errorf("%s: %#v %v", keys, s.FileSystems, err)
+		}
+		// What "fed config check" prints is read as the same.
+		text, err := yaml.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again SiteConfig
+		if err := yaml.Unmarshal(text, &again); err != nil || (again.FileSystems == nil) != (want == nil) || len(again.FileSystems) != len(want) {
+			t.Errorf("%s: printed as %s", keys, text)
+		}
+	}
+	s, err := read("plugin_options: [{name: container-image, plugin: pyxis}, {name: no-home, short: H, value: none, plugin: pyxis}]")
+	want := []federation.PluginOption{
+		{Name: "container-image", Value: federation.TakesValue, Plugin: "pyxis"},
+		{Name: "no-home", Short: "H", Value: federation.TakesNoValue, Plugin: "pyxis"},
+	}
+	if err != nil || !reflect.DeepEqual(s.options(), want) {
+		t.Errorf("%+v %v", s.options(), err)
+	}
+	for keys, says := range map[string]string{
+		"filesystems: all":                                             `"all" is neither`,
+		"filesystems: [home]":                                          "no absolute path",
+		"filesystems: [/home/]":                                        "no absolute path",
+		"plugin_options: [{name: --x, plugin: p}]":                     "without its dashes",
+		"plugin_options: [{name: x}]":                                  "no name of a plugin",
+		"plugin_options: [{name: x, plugin: p, value: yes}]":           "not required, optional or none",
+		"plugin_options: [{name: x, plugin: p, short: xy}]":            "not one letter",
+		"plugin_options: [{name: x, plugin: p}, {name: x, plugin: q}]": "two options named x",
+	} {
+		if _, err := read(keys); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %s", keys, err, says)
+		}
+	}
+}
