@@ -58,6 +58,8 @@ type Job struct {
 	// Part is set for a job that is one task of an array and has a record of its own, because the array is spread over
 	// sites. Such a job has a number of its own, as a started task has in Slurm, and its Spec has no Array.
 	Part *ArrayPart
+	// Whole is set for an array: what it was when it was submitted. Spec.Array is what is left of it.
+	Whole *ArrayWhole
 
 	SubmitHost string
 	Rev        int64 // changes with every write; orders changes within one store
@@ -70,6 +72,15 @@ type ArrayPart struct {
 	// Of the whole array as it was submitted: SLURM_ARRAY_TASK_COUNT, _MIN, _MAX and _STEP.
 	Count, Min, Max, Step int
 	Limit                 int // tasks that may run at once, 0: all
+}
+
+// ArrayWhole is an array as it was submitted.
+type ArrayWhole struct {
+	Count, Min, Max, Step int
+	Limit                 int // tasks that may run at once, over all sites together; 0: all
+	// Spread: its tasks are bound to sites one by one. Each that is becomes a job with a [ArrayPart]; Spec.Array
+	// names those that still wait, and is empty when there are none.
+	Spread bool
 }
 
 // Dollars is an amount of money in US dollars.

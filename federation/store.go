@@ -14,6 +14,10 @@ type Store interface {
 	// ID, Rev and, if zero, Submit. It fails with ErrConflict if the range of IDs is used up.
 	CreateJob(ctx context.Context, j *Job, p *sbatch.Payload) error
 
+	// ReserveIDs returns n free job IDs that CreateJob gives to nobody until it has gone once through the whole range: for jobs
+	// that a Batch creates. It fails with ErrConflict if there are not so many.
+	ReserveIDs(ctx context.Context, n int) ([]JobID, error)
+
 	// Job, Payload, Tasks, Attempts and Events read one job; ErrNotFound if there is none of that ID.
 	// Attempts are in order of their number, Events and Tasks in order of time and index.
 	Job(ctx context.Context, id JobID) (Job, error)
@@ -46,7 +50,7 @@ type Store interface {
 
 // JobQuery selects jobs. The zero value selects all; every field that is set narrows the selection.
 type JobQuery struct {
-	IDs        []JobID
+	IDs        []JobID // jobs of these IDs, and those that are a part of an array of one of them
 	User       string
 	States     []State
 	Live       bool      // only jobs that have not ended
@@ -82,6 +86,9 @@ type Request struct {
 // Batch is a set of changes that become durable together. Jobs, Attempts and Tasks are written whole, by key, over what
 // is there (a job's Spec and owner never change and are not written again, but for Spec.Array); Rev is set by the store.
 type Batch struct {
+	// Create are new jobs without a payload, under IDs of ReserveIDs: parts of arrays, whose payload is the array's. They are
+	// stored as they are. ErrConflict: an ID is taken.
+	Create   []*Job
 	Jobs     []*Job
 	Attempts []*Attempt
 	Tasks    []*Task
@@ -91,7 +98,7 @@ type Batch struct {
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Jobs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done) == 0
+	return len(b.Create)+len(b.Jobs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done) == 0
 }
 
 // SiteRecord is what operators said of a site.

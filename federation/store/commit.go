@@ -29,8 +29,11 @@ func (s *Store) Commit(ctx context.Context, b *federation.Batch) error {
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
-	for i, j := range b.Jobs { // they are the first steps
-		j.Rev = steps[i].args[0].(int64)
+	for i, j := range b.Create { // they are the first steps
+		j.Rev = steps[i].args[1].(int64)
+	}
+	for i, j := range b.Jobs { // and they the next
+		j.Rev = steps[len(b.Create)+i].args[0].(int64)
 	}
 	return nil
 }
@@ -45,7 +48,14 @@ type step struct {
 
 // stepsOf prepares b in the caller's goroutine, as far as that is possible outside the transaction.
 func stepsOf(b *federation.Batch) ([]step, error) {
-	steps := make([]step, 0, len(b.Jobs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done))
+	steps := make([]step, 0, len(b.Create)+len(b.Jobs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done))
+	for _, j := range b.Create {
+		args, err := jobValues(j)
+		if err != nil {
+			return nil, fmt.Errorf("job %d: %w", j.ID, err)
+		}
+		steps = append(steps, step{insertJob, args, "creation", j.ID})
+	}
 	for _, j := range b.Jobs {
 		args := append([]any{nil}, changingValues(j)...)
 		steps = append(steps, step{updateJob, append(args, int64(j.ID)), "record", j.ID})
@@ -75,6 +85,9 @@ func (t *tx) step(s *step) error {
 	case updateJob:
 		t.rev++
 		s.args[0] = t.rev
+	case insertJob:
+		t.rev++
+		s.args[1] = t.rev
 	case insertEvent:
 		t.eventSeq++
 		s.args[1] = t.eventSeq
@@ -82,6 +95,9 @@ func (t *tx) step(s *step) error {
 	rows, err := t.exec(s.text, s.args...)
 	if err == nil && rows == 0 && s.text == updateJob {
 		err = federation.ErrNotFound
+	}
+	if err == nil && rows == 0 && s.text == insertJob {
+		err = federation.ErrConflict
 	}
 	if err != nil {
 		return fmt.Errorf("job %d: %s: %w", s.job, s.what, err)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,14 +12,14 @@ import (
 )
 
 // jobColumns are in the order in which jobValues gives and readJob takes them.
-const jobColumns = "id, rev, user_name, uid, gid, name, submit_host, spec, " + // these never change, but for rev
-	"array_spec, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, end_time, " +
+const jobColumns = "id, rev, user_name, uid, gid, name, submit_host, spec, part_of, array_part, " + // these never change, but for rev
+	"array_spec, array_whole, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, end_time, " +
 	"attempt, site, part, nodes, account, exit_status, restarts, cost"
 
 var (
-	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 27) + " ON CONFLICT (id) DO NOTHING"
-	updateJob = "UPDATE jobs SET (rev, array_spec, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, " +
-		"end_time, attempt, site, part, nodes, account, exit_status, restarts, cost) = " + list(1, 20) + " WHERE id = $21"
+	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 30) + " ON CONFLICT (id) DO NOTHING"
+	updateJob = "UPDATE jobs SET (rev, array_spec, array_whole, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, " +
+		"end_time, attempt, site, part, nodes, account, exit_status, restarts, cost) = " + list(1, 21) + " WHERE id = $22"
 )
 
 const insertPayload = "INSERT INTO payloads (job_id, script, argv, environment) VALUES ($1, $2, $3, $4)"
@@ -78,6 +79,32 @@ func (t *tx) createJob(values, payload []any) (federation.JobID, int64, error) {
 	return id, t.rev, nil
 }
 
+// ReserveIDs implements [federation.Store].
+func (s *Store) ReserveIDs(ctx context.Context, n int) ([]federation.JobID, error) {
+	ids := make([]federation.JobID, 0, n)
+	err := s.writer.submit(ctx, func(t *tx) error {
+		ids = ids[:0]
+		for range n {
+			id, err := t.freeID()
+			if err != nil {
+				return err
+			}
+			if slices.Contains(ids, id) { // once through all that is free
+				return fmt.Errorf("%w: only %d job IDs are free", federation.ErrConflict, len(ids))
+			}
+			ids = append(ids, id)
+			if t.nextJob = id + 1; id == t.last {
+				t.nextJob = t.first
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reserve %d job IDs: %w", n, err)
+	}
+	return ids, nil
+}
+
 func jobValues(j *federation.Job) ([]any, error) {
 	spec := j.Spec
 	spec.Array = ""
@@ -85,18 +112,34 @@ func jobValues(j *federation.Job) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	var array federation.JobID
+	if j.Part != nil {
+		array = j.Part.Array
+	}
 	return append([]any{
-		int64(j.ID), j.Rev, j.User, int64(j.UID), int64(j.GID), j.Spec.Name, j.SubmitHost, text,
+		int64(j.ID), j.Rev, j.User, int64(j.UID), int64(j.GID), j.Spec.Name, j.SubmitHost, text, int64(array), optional(j.Part),
 	}, changingValues(j)...), nil
 }
 
 // changingValues are those that Commit writes.
 func changingValues(j *federation.Job) []any {
 	return []any{
-		j.Spec.Array, string(j.State), !j.State.Ended(), string(j.Reason), j.Priority, string(j.Held), j.Cancel, int64(j.CancelBy),
+		j.Spec.Array, optional(j.Whole), string(j.State), !j.State.Ended(), string(j.Reason), j.Priority, string(j.Held), j.Cancel, int64(j.CancelBy),
 		nanos(j.Submit), nanos(j.Start), nanos(j.End),
 		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, int64(j.ExitStatus), int64(j.Restarts), float64(j.Cost),
 	}
+}
+
+// optional is *v as JSON, "" for nil. T has nothing that JSON cannot hold.
+func optional[T federation.ArrayPart | federation.ArrayWhole](v *T) string {
+	if v == nil {
+		return ""
+	}
+	text, err := encode(v)
+	if err != nil {
+		panic(err)
+	}
+	return text
 }
 
 func readJob(r *row) (j federation.Job) {
@@ -108,7 +151,10 @@ func readJob(r *row) (j federation.Job) {
 	_ = r.column() // name: it is in the spec
 	j.SubmitHost = r.word()
 	j.Spec = r.spec()
+	_ = r.column() // part_of: it is in the part
+	j.Part = readOptional[federation.ArrayPart](r)
 	j.Spec.Array = r.text()
+	j.Whole = readOptional[federation.ArrayWhole](r)
 	j.State = federation.State(r.word())
 	_ = r.column() // live: follows from the state
 	j.Reason = federation.Reason(r.word())

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,20 +19,19 @@ func (s *Store) Jobs(ctx context.Context, q federation.JobQuery) ([]federation.J
 		return s.jobs(ctx, q)
 	}
 	var all []federation.Job
-	limit := q.Limit
 	for ids := range slices.Chunk(sorted(q.IDs), maxIDs) {
 		q.IDs = ids
-		if limit > 0 {
-			q.Limit = limit - len(all)
-		}
 		some, err := s.jobs(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, some...)
-		if limit > 0 && len(all) == limit {
-			break
-		}
+	}
+	// A part and its array may be in different chunks, or both be asked for.
+	slices.SortFunc(all, func(a, b federation.Job) int { return cmp.Compare(a.ID, b.ID) })
+	all = slices.CompactFunc(all, func(a, b federation.Job) bool { return a.ID == b.ID })
+	if q.Limit > 0 && len(all) > q.Limit {
+		all = all[:q.Limit]
 	}
 	return all, nil
 }
@@ -50,7 +50,9 @@ func (s *Store) jobs(ctx context.Context, q federation.JobQuery) ([]federation.J
 func selectJobs(q federation.JobQuery) (string, []any) {
 	var w where
 	if len(q.IDs) > 0 {
-		w.in("id", len(q.IDs))
+		some := list(1, len(q.IDs))
+		w.terms = append(w.terms, "id IN (SELECT id FROM jobs WHERE id IN "+some+
+			" UNION ALL SELECT id FROM jobs WHERE part_of <> 0 AND part_of IN "+some+")")
 		for _, id := range q.IDs {
 			w.args = append(w.args, int64(id))
 		}

@@ -72,6 +72,17 @@ func (r *row) json(into any) {
 	}
 }
 
+// readOptional is what optional has stored.
+func readOptional[T any](r *row) *T {
+	if text, _ := r.values[r.next].(string); text == "" {
+		_ = r.text()
+		return nil
+	}
+	v := new(T)
+	r.json(v)
+	return v
+}
+
 // spec is a job's Spec. Jobs that were submitted by one script in a loop often have the same: it is decoded once, and they share
 // what it points to.
 func (r *row) spec() (spec sbatch.Spec) {

@@ -53,6 +53,8 @@ func (s Suite) Run(t *testing.T) {
 		{"RecordsComeInOrder", testOrder},
 		{"JobsSelects", testJobs},
 		{"LongListsOfIDs", testManyIDs},
+		{"PartsAreFoundByTheirArray", testParts},
+		{"ReservedIDsAreGivenToNobody", testReserve},
 		{"RequestsWaitUntilDone", testRequests},
 		{"SiteStateIsTheLastSet", testSites},
 		{"CancelledCallerWritesNothing", testCancelled},

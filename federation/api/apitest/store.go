@@ -66,6 +66,18 @@ func (s *Store) CreateJob(_ context.Context, j *federation.Job, p *sbatch.Payloa
 	return nil
 }
 
+// ReserveIDs implements federation.Store.
+func (s *Store) ReserveIDs(_ context.Context, n int) ([]federation.JobID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []federation.JobID
+	for range n {
+		ids = append(ids, s.next)
+		s.next++
+	}
+	return ids, s.fail
+}
+
 // Job implements federation.Store.
 func (s *Store) Job(_ context.Context, id federation.JobID) (federation.Job, error) {
 	return get(s, s.jobs, id)
@@ -147,7 +159,7 @@ func (s *Store) Jobs(_ context.Context, q federation.JobQuery) ([]federation.Job
 }
 
 func matches(j *federation.Job, q federation.JobQuery) bool {
-	return (len(q.IDs) == 0 || slices.Contains(q.IDs, j.ID)) &&
+	return (len(q.IDs) == 0 || slices.Contains(q.IDs, j.ID) || j.Part != nil && slices.Contains(q.IDs, j.Part.Array)) &&
 		(q.User == "" || q.User == j.User) &&
 		(len(q.States) == 0 || slices.Contains(q.States, j.State)) &&
 		(!q.Live || !j.State.Ended()) &&
@@ -203,7 +215,7 @@ func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 	if s.fail != nil {
 		return s.fail
 	}
-	for _, j := range b.Jobs {
+	for _, j := range slices.Concat(b.Create, b.Jobs) {
 		s.rev++
 		j.Rev = s.rev
 		s.jobs[j.ID] = *j
