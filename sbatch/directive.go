@@ -15,7 +15,7 @@ func (p *parser) directives(script []byte, file string) error {
 	if err != nil {
 		return err
 	}
-	found, rest, gerr := optionSet().Parse(words, getopt.StopAtFirst)
+	found, rest, gerr := p.set.Parse(words, getopt.StopAtFirst)
 	if err := p.apply(found, fromScript); err != nil {
 		return err
 	}

@@ -53,8 +53,8 @@ var recordedOn = time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)
 
 // parseScript runs the parser on a script as the recording did: sbatch < script, in /tmp.
 func parseScript(script string) (*parser, error) {
-	p := &parser{in: &Input{Dir: "/tmp", Host: "host", Now: recordedOn, Files: noFiles{},
-		Stdin: func() ([]byte, error) { return []byte(script), nil }}, exitError: 1}
+	p := newParser(&Input{Dir: "/tmp", Host: "host", Now: recordedOn, Files: noFiles{},
+		Stdin: func() ([]byte, error) { return []byte(script), nil }})
 	return p, p.run()
 }
 

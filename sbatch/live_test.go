@@ -156,8 +156,8 @@ func (c call) ask(real sbatchCommand, dir string) reply {
 
 // compare says in what the parser and the real sbatch differ; "" if in nothing.
 func (c call) compare(a reply) string {
-	p := &parser{exitError: 1, in: &Input{Args: c.args, Env: c.env, Dir: a.Dir, Now: a.At, Files: noFiles{}, Root: true,
-		Stdin: func() ([]byte, error) { return []byte(c.script), nil }}}
+	p := newParser(&Input{Args: c.args, Env: c.env, Dir: a.Dir, Now: a.At, Files: noFiles{}, Root: true,
+		Stdin: func() ([]byte, error) { return []byte(c.script), nil }})
 	var exit *Exit
 	err := p.read()
 	errors.As(err, &exit)

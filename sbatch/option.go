@@ -24,18 +24,25 @@ type option struct {
 	arg   getopt.Arg
 	env   string // names of environment variables, with blanks
 	class class
-	since string // first Slurm release, "" for all that matter
+	since Release // first Slurm release that knows it, "" for all that matter
+	until Release // first one that no longer does, "" for none
 	set   func(p *parser, o *option, value string) error
 }
 
-// optionSet is the table as getopt wants it. The ID of an option is its index in the table.
-var optionSet = sync.OnceValue(func() *getopt.Set {
-	rows := make([]getopt.Option, len(options))
+func (o *option) in(r Release) bool { return o.since <= r && (o.until == "" || r < o.until) }
+
+// optionSet is the table of [Following] as getopt wants it. The ID of an option is its index in the table.
+var optionSet = sync.OnceValue(func() *getopt.Set { return newOptionSet(Following) })
+
+func newOptionSet(r Release) *getopt.Set {
+	rows := make([]getopt.Option, 0, len(options))
 	for i := range options {
-		rows[i] = getopt.Option{Name: options[i].name, Short: options[i].short, Arg: options[i].arg, ID: i}
+		if o := &options[i]; o.in(r) {
+			rows = append(rows, getopt.Option{Name: o.name, Short: o.short, Arg: o.arg, ID: i})
+		}
 	}
 	return getopt.NewSet("sbatch", rows)
-})
+}
 
 // source is where an option came from.
 type source uint8
@@ -117,10 +124,10 @@ func (p *parser) badOption(err error) error {
 	lines := []string{err.Error(), `Try "sbatch --help" for more information`}
 	if _, word, ok := strings.Cut(err.Error(), "unrecognized option '--"); ok {
 		name, _, _ := strings.Cut(strings.TrimSuffix(word, "'"), "=")
-		for _, n := range newer {
-			if n.name == name {
-				lines = append(lines, "sbatch: error: --"+name+" came with Slurm "+n.since+
-					"; fsub follows 24.11 and does not carry it yet")
+		for i := range options {
+			if o := &options[i]; o.name == name && o.since > Following && p.release == Following {
+				lines = append(lines, "sbatch: error: --"+name+" came with Slurm "+string(o.since)+
+					"; fsub follows "+string(Following)+" and does not carry it yet")
 			}
 		}
 	}

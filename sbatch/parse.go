@@ -12,12 +12,14 @@ import (
 
 // Input is everything that decides what a call of sbatch means. Nothing else is read.
 type Input struct {
-	Args []string  // the words after the command's name
-	Env  []string  // NAME=value, as the process got it
-	Dir  string    // current working directory, absolute
-	Host string    // for SLURM_SUBMIT_HOST
-	Root bool      // the caller is root
-	Now  time.Time // in the caller's time zone: --begin=16:00 is meant there
+	Args  []string // the words after the command's name
+	Env   []string // NAME=value, as the process got it
+	Dir   string   // current working directory, absolute
+	Host  string   // for SLURM_SUBMIT_HOST
+	Root  bool     // the caller is root
+	Slurm Release  // whose sbatch is followed, "" is [Following]
+
+	Now time.Time // in the caller's time zone: --begin=16:00 is meant there
 
 	Umask  int
 	Nice   int                    // the process's priority, for SLURM_PRIO_PROCESS
@@ -79,10 +81,13 @@ const (
 
 // parser holds one call while it is read: script, then environment, then command line.
 type parser struct {
-	in  *Input
-	req Request
+	in      *Input
+	req     Request
+	release Release
+	set     *getopt.Set
+	shown   map[string]string // values of options that the request has no place for, as sbatch lists them
 
-	sources      [128]source // who set each option last, by index
+	sources      [160]source // who set each option last, by index
 	refused      []*option
 	exitError    int
 	searchDir    string // where the script is looked for
@@ -132,11 +137,19 @@ func (p *parser) informVerbose(line string) {
 
 // Parse reads one call of sbatch. Any error is an *Exit. The Request is whole only without an error.
 func Parse(in Input) (*Request, error) {
-	p := &parser{in: &in, exitError: 1}
+	p := newParser(&in)
 	if err := p.run(); err != nil {
 		return nil, err
 	}
 	return &p.req, nil
+}
+
+func newParser(in *Input) *parser {
+	p := &parser{in: in, exitError: 1, release: Following, set: optionSet()}
+	if in.Slurm != "" && in.Slurm != Following {
+		p.release, p.set = in.Slurm, newOptionSet(in.Slurm)
+	}
+	return p
 }
 
 func (p *parser) run() error {
@@ -188,7 +201,7 @@ func (p *parser) firstPass() (found []getopt.Found, operands []string, err error
 	if slices.Contains(p.in.Args, ":") { // wherever it stands, it parts components for sbatch
 		return nil, nil, p.notYet("a job of several components (the word :)")
 	}
-	found, operands, gerr := optionSet().Parse(p.in.Args, getopt.StopAtFirst)
+	found, operands, gerr := p.set.Parse(p.in.Args, getopt.StopAtFirst)
 	check := *p
 	for i, f := range found {
 		if err := check.apply(found[i:i+1], fromArgs); err != nil {
@@ -222,9 +235,6 @@ func (p *parser) firstPass() (found []getopt.Found, operands []string, err error
 	}
 	return found, operands, nil
 }
-
-// Version is the release of Slurm whose sbatch this package follows; programs ask for it and choose their options by it.
-const Version = "24.11.5"
 
 func (p *parser) notYet(what string) error {
 	return p.errorLine(exitFatal, what, " is not carried by fsub yet")

@@ -319,7 +319,7 @@ func BenchmarkDirectives(b *testing.B) {
 	script := []byte(block)
 	b.ReportAllocs()
 	for b.Loop() {
-		p := &parser{in: &in, exitError: 1}
+		p := newParser(&in)
 		if err := p.directives(script, "stdin"); err != nil {
 			b.Fatal(err)
 		}

@@ -88,6 +88,10 @@ func randomWords(r *rand.Rand) []string {
 	var o *option
 	for o == nil || skipped[o.name] {
 		o = &options[r.IntN(len(options))]
+		if !o.in(Following) {
+			o = nil
+			continue
+		}
 		if o.class == refused && r.IntN(3) > 0 {
 			o = nil // the carried ones matter most
 		}
@@ -140,7 +144,7 @@ func randomCall(r *rand.Rand) call {
 func randomVariable(r *rand.Rand) string {
 	for {
 		o := &options[r.IntN(len(options))]
-		if o.env == "" || skipped[o.name] {
+		if o.env == "" || !o.in(Following) || skipped[o.name] {
 			continue
 		}
 		v := randomValue(r, o)

@@ -134,3 +134,46 @@ func shapeDistribution(p *parser, o *option, v string) error {
 	}
 	return nil
 }
+
+// show keeps the value of an option that the request has no place for, as sbatch lists it.
+func (p *parser) show(name, v string) {
+	if p.shown == nil {
+		p.shown = map[string]string{}
+	}
+	p.shown[name] = v
+}
+
+func setShown(p *parser, o *option, v string) error {
+	if o.arg == no {
+		v = "set"
+	}
+	p.show(o.name, v)
+	return nil
+}
+
+// setMemUpdate is MARGIN@DELAY of 26.05.
+func setMemUpdate(p *parser, o *option, v string) error {
+	margin, delay, ok := strings.Cut(v, "@")
+	if !ok {
+		return p.exit(exitFatal, "sbatch: error: --mem-update requires MARGIN@DELAY format")
+	}
+	if !digits(margin) || !digits(delay) {
+		return p.invalid(o)
+	}
+	p.show(o.name, v)
+	return nil
+}
+
+// setPower is --power=level of 22.05 and 23.*; what it does not know it passes over, and says so.
+func setPower(p *parser, o *option, v string) error {
+	shown := "unset"
+	for _, w := range strings.Split(v, ",") {
+		if strings.EqualFold(w, "level") {
+			shown = "LEVEL"
+		} else if w != "" {
+			p.warn("sbatch: error: Ignoring unrecognized power option (" + w + ")")
+		}
+	}
+	p.show(o.name, shown)
+	return nil
+}
