@@ -67,6 +67,7 @@ type Partition struct {
 	AllowQOS                    []string
 	DefMemPerCPU, DefMemPerNode sbatch.MemMiB
 	PriorityTier                int
+	Info                        *PartitionInfo // nil: not told
 }
 
 // Node is one compute node as the site reports it.
@@ -82,6 +83,7 @@ type Node struct {
 	Features                []string
 	Partitions              []string
 	Sockets, Cores, Threads int
+	Info                    *NodeInfo // nil: not told
 }
 
 // Usable reports whether new jobs can start on the node: it is up, answers, and is not drained or reserved for

@@ -119,7 +119,7 @@ func node(n *wire.Node) federation.Node {
 		CPUs: int(cpus), CPUsUsed: int(n.AllocCPUs),
 		Mem: sbatch.MemMiB(n.RealMemory - n.SpecializedMemory), MemUsed: sbatch.MemMiB(n.AllocMemory),
 		GRES: nodeGRES(n.GRES, n.GRESUsed), Features: n.ActiveFeatures, Partitions: n.Partitions,
-		Sockets: int(n.Sockets), Cores: int(n.Cores), Threads: int(n.Threads),
+		Sockets: int(n.Sockets), Cores: int(n.Cores), Threads: int(n.Threads), Info: nodeInfo(n),
 	}
 }
 
@@ -148,6 +148,7 @@ func (d *Driver) partitions(o *federation.Observation, list []wire.Partition) er
 			DefMemPerCPU:  sbatch.MemMiB(p.Defaults.PartitionMemoryPerCPU.Value()),
 			DefMemPerNode: sbatch.MemMiB(p.Defaults.PartitionMemoryPerNode.Value()),
 			PriorityTier:  int(p.Priority.Tier),
+			Info:          partitionInfo(p),
 		}
 		o.Partitions = append(o.Partitions, f)
 	}
