@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fsub/federation"
@@ -13,12 +14,12 @@ import (
 	"fsub/slurm/wire"
 )
 
-// nodes is GET /nodes and GET /node/{name}: all nodes of all sites. Two sites may have nodes of one name; cluster_name tells
-// them apart.
+// nodes is GET /nodes and GET /node/{name}: all nodes of all sites, or of those that the query's cluster names. Two sites may
+// have nodes of one name; cluster_name tells them apart.
 func (s *Server) nodes(w http.ResponseWriter, r *http.Request, c Caller) error {
 	resp := wire.NodesResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Nodes: wire.List[wire.Node]{}}
 	name := r.PathValue("name")
-	for _, site := range s.cfg.Controller.Sites() {
+	for _, site := range s.sites(r) {
 		if site.Seen == nil {
 			continue
 		}
@@ -32,6 +33,22 @@ func (s *Server) nodes(w http.ResponseWriter, r *http.Request, c Caller) error {
 		return slurmErr(federation.ErrInvalid, wire.ErrNodeName)
 	}
 	return writeJSON(w, resp)
+}
+
+// sites are those that a query's cluster names, with commas; all if it names none.
+func (s *Server) sites(r *http.Request) []*federation.Site {
+	all := s.cfg.Controller.Sites()
+	names := csv(r.URL.Query(), "cluster")
+	if len(names) == 0 {
+		return all
+	}
+	var out []*federation.Site
+	for _, site := range all {
+		if slices.Contains(names, string(site.Name)) {
+			out = append(out, site)
+		}
+	}
+	return out
 }
 
 // nodeRecord is n as slurmctld would report it. Nodes of a site that does not answer are shown as last seen, NOT_RESPONDING.
@@ -60,11 +77,31 @@ func nodeRecord(site *federation.Site, n *federation.Node) wire.Node {
 		used = append(used, fmt.Sprintf("%s:%d", kind, g.Used))
 	}
 	w.GRES, w.GRESUsed = strings.Join(all, ","), strings.Join(used, ",")
+	if n.Info != nil {
+		addInfo(&w, n.Info)
+	}
 	w.TRES = nodeTRES(n.CPUs, n.Mem, n.CPUs, n.GRES, func(g federation.GRES) int { return g.Total })
 	if n.CPUsUsed > 0 || n.MemUsed > 0 {
 		w.TRESUsed = nodeTRES(n.CPUsUsed, n.MemUsed, 0, n.GRES, func(g federation.GRES) int { return g.Used })
 	}
 	return w
+}
+
+// addInfo puts what the site says of the node in place of what was made up.
+func addInfo(w *wire.Node, n *federation.NodeInfo) {
+	w.Hostname, w.Address, w.Port = cmp.Or(n.Hostname, w.Hostname), cmp.Or(n.Address, w.Address), int64(n.Port)
+	w.Version, w.Architecture, w.OperatingSystem = cmp.Or(n.Version, w.Version), n.Architecture, n.System
+	w.CPULoad, w.TemporaryDisk, w.Weight = wire.Int(n.CPULoad), int64(n.TmpDisk), int64(max(n.Weight, 1))
+	if n.FreeMem > 0 {
+		w.FreeMem = wire.Num(int64(n.FreeMem))
+	}
+	if n.Features != nil {
+		w.Features = n.Features
+	}
+	w.GRES, w.GRESUsed = cmp.Or(n.GRES, w.GRES), cmp.Or(n.GRESUsed, w.GRESUsed)
+	w.Comment, w.Extra, w.Reservation = n.Comment, n.Extra, n.Reservation
+	w.ReasonSetByUser, w.ReasonChangedAt = n.ReasonUser, unixNumber(n.ReasonAt)
+	w.BootTime, w.SlurmdStartTime, w.LastBusy = unixNumber(n.Booted), unixNumber(n.Started), unixNumber(n.LastBusy)
 }
 
 // nodeTRES writes "cpu=16,mem=62.50G,billing=16,gres/gpu=4,gres/gpu:h100=4".
@@ -84,15 +121,22 @@ func nodeTRES(cpus int, mem sbatch.MemMiB, billing int, gres []federation.GRES, 
 	return out
 }
 
-// partitions is GET /partitions and GET /partition/{name}: partitions of one name at several sites are one here.
+// partitions is GET /partitions and GET /partition/{name}: partitions of one name at several sites are one here. With cluster in
+// the query it is what those sites have.
 func (s *Server) partitions(w http.ResponseWriter, r *http.Request, c Caller) error {
 	resp := wire.PartitionsResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Partitions: wire.List[wire.Partition]{}}
 	name := r.PathValue("name")
-	v := s.view()
-	merged := v.merge()
-	for _, m := range merged {
+	v := s.viewOf(s.sites(r))
+	for _, m := range v.merge() {
 		if name == "" || m.name == name {
-			resp.Partitions = append(resp.Partitions, m.record(m.name == v.deflt && newer(r, "v0.0.43")))
+			p := m.record()
+			if m.name == v.deflt {
+				p.Flags = append(wire.Strings{"DEFAULT"}, p.Flags...)
+			}
+			if !newer(r, "v0.0.43") {
+				p.Flags = nil
+			}
+			resp.Partitions = append(resp.Partitions, p)
 		}
 	}
 	if name != "" && len(resp.Partitions) == 0 {
@@ -138,7 +182,7 @@ func (v *view) merge() []*mergedPartition {
 }
 
 // record is m as slurmctld would report it. Of limits that differ the widest is shown: a job within it can run somewhere.
-func (m *mergedPartition) record(deflt bool) wire.Partition {
+func (m *mergedPartition) record() wire.Partition {
 	p := m.first
 	var w wire.Partition
 	w.Name, w.NodeSets = m.name, "ALL"
@@ -163,10 +207,36 @@ func (m *mergedPartition) record(deflt bool) wire.Partition {
 	}
 	w.Minimums.Nodes = int64(p.MinNodes)
 	w.Priority.JobFactor, w.Priority.Tier = 1, int64(max(p.PriorityTier, 1))
-	if deflt {
-		w.Flags = wire.Strings{"DEFAULT"}
+	if p.Info != nil {
+		addPartitionInfo(&w, p.Info)
 	}
 	return w
+}
+
+// addPartitionInfo adds what the first site says of the partition.
+func addPartitionInfo(w *wire.Partition, p *federation.PartitionInfo) {
+	if p.Hidden {
+		w.Flags = append(w.Flags, "HIDDEN")
+	}
+	if p.RootOnly {
+		w.Flags = append(w.Flags, "ROOT_ONLY")
+	}
+	w.Groups.Allowed, w.Nodes.AllowedAllocation, w.GraceTime = p.AllowGroups, p.AllocNodes, int64(p.GraceTime.Seconds())
+	if p.MaxCPUsPerNode > 0 {
+		w.Maximums.CPUsPerNode = wire.Num(int64(p.MaxCPUsPerNode))
+	}
+	w.Priority.JobFactor = int64(max(p.JobFactor, 1))
+	kind, count, _ := strings.Cut(p.OverSubscribe, ":")
+	jobs, _ := strconv.ParseInt(count, 10, 64)
+	switch kind {
+	case "EXCLUSIVE":
+		w.Maximums.Shares, w.Maximums.OverSubscribe.Jobs = 0, 0
+	case "YES":
+		w.Maximums.Shares, w.Maximums.OverSubscribe.Jobs = jobs, jobs
+	case "FORCE":
+		w.Maximums.Shares, w.Maximums.OverSubscribe.Jobs = jobs|1<<15, jobs
+		w.Maximums.OverSubscribe.Flags = wire.Strings{"force"}
+	}
 }
 
 // state is UP if it is at any site, else what the first site says.

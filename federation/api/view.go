@@ -20,9 +20,12 @@ type view struct {
 	expand     bool // standard_output with its patterns replaced: up to v0.0.42
 }
 
-func (s *Server) view() *view {
+func (s *Server) view() *view { return s.viewOf(s.cfg.Controller.Sites()) }
+
+// viewOf is the view of some sites only.
+func (s *Server) viewOf(sites []*federation.Site) *view {
 	v := &view{
-		cluster: s.cfg.Federation, now: s.cfg.Now(), sites: s.cfg.Controller.Sites(), users: s.users,
+		cluster: s.cfg.Federation, now: s.cfg.Now(), sites: sites, users: s.users,
 		partitions: map[federation.SiteName]map[string]*federation.Partition{},
 	}
 	for _, site := range v.sites {

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"fsub/federation"
+	"fsub/slurm/hostlist"
+	"fsub/slurm/wire"
+)
+
+// reservations is GET /reservations and GET /reservation/{name}: those of all sites, or of those that the query's cluster names.
+func (s *Server) reservations(w http.ResponseWriter, r *http.Request, c Caller) error {
+	resp := wire.ReservationsResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Reservations: wire.List[wire.Reservation]{}}
+	name := r.PathValue("name")
+	for _, site := range s.sites(r) {
+		if site.Seen == nil {
+			continue
+		}
+		for i := range site.Seen.Reservations {
+			if v := &site.Seen.Reservations[i]; name == "" || v.Name == name {
+				resp.Reservations = append(resp.Reservations, reservationRecord(site, v))
+			}
+		}
+	}
+	if name != "" && len(resp.Reservations) == 0 {
+		return slurmErr(federation.ErrInvalid, wire.ErrReservation)
+	}
+	return writeJSON(w, resp)
+}
+
+func reservationRecord(site *federation.Site, v *federation.Reservation) wire.Reservation {
+	out := wire.Reservation{
+		Name: v.Name, NodeList: hostlist.Compress(v.Nodes), NodeCount: int64(len(v.Nodes)), StartTime: unixNumber(v.Start), EndTime: unixNumber(v.End),
+		Users: strings.Join(v.Users, ","), Accounts: strings.Join(v.Accounts, ","), Flags: wire.Strings{},
+	}
+	if v.Maint {
+		out.Flags = wire.Strings{"MAINT"}
+	}
+	for i := range site.Seen.Nodes {
+		for _, name := range v.Nodes {
+			if n := &site.Seen.Nodes[i]; n.Name == name {
+				out.CoreCount += int64(max(n.Sockets*n.Cores, 1))
+			}
+		}
+	}
+	return out
+}
