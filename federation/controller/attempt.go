@@ -55,16 +55,13 @@ func (c *Controller) submit(j *job) {
 	copied := j.Job
 	kind := submitted{job: j.ID, attempt: j.att.Number}
 	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job), First: j.att.Tries == 1}
-	c.call(s, kind, func(ctx context.Context) any {
-		r := kind
-		sub.Payload, r.err = c.store.Payload(ctx, copied.ID)
-		if r.err != nil {
-			r.err = fmt.Errorf("%w: read the script: %w", federation.ErrNotSent, r.err)
+	c.calls = append(c.calls, call{site: s, kind: kind,
+		before: func(ctx context.Context) error { return c.ready(ctx, s, &sub, copied.ID) },
+		run: func(ctx context.Context) any {
+			r := kind
+			r.receipt, r.err = s.driver.Submit(ctx, sub)
 			return r
-		}
-		r.receipt, r.err = s.driver.Submit(ctx, sub)
-		return r
-	})
+		}})
 }
 
 // user is who the job's owner is at the site.
@@ -116,6 +113,8 @@ func (c *Controller) submitFailed(s *site, j *job, err error) {
 	case j.att.State != federation.AttemptIntended: // a poll has seen it there: whatever was refused, it was not this
 		j.unsure = true
 		c.later(j, s, err)
+	case errors.As(err, new(stageError)):
+		c.stageFailed(s, j, err)
 	case errors.Is(err, federation.ErrNotSent):
 		c.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
 		c.event(j, "never reached %s: %v", s.Name, err)
@@ -179,6 +178,7 @@ func (c *Controller) move(j *job, to federation.AttemptState) {
 func (c *Controller) repair() {
 	c.lookAtSites()
 	c.cancelCopies()
+	c.collectAgain()
 	now := c.now()
 	for _, j := range c.attention() {
 		s := c.byName[j.att.Site]

@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"fsub/federation"
 )
@@ -12,9 +14,22 @@ import (
 // call is something that a site will be asked after the round's commit. kind is an empty value of the result's type, for
 // the case that the call itself breaks.
 type call struct {
-	site *site
-	kind any
-	run  func(ctx context.Context) any
+	site   *site
+	kind   any
+	before func(ctx context.Context) error // what it needs, if anything: it holds up no other call, and may take long
+	run    func(ctx context.Context) any
+	limit  time.Duration // of run; 0: Timing.Call
+}
+
+// ready does what comes before the call; failed is the result if that fails.
+func (k call) ready(ctx context.Context) (failed any) {
+	if k.before == nil {
+		return nil
+	}
+	if err := k.before(ctx); err != nil {
+		return withError(k.kind, err)
+	}
+	return nil
 }
 
 // result is what a call came back with.
@@ -45,6 +60,13 @@ type (
 		err     error
 		confirm bool // asked after the site had shown the attempt as pending again
 	}
+	// collected is the end of a job's results being brought home.
+	collected struct {
+		job     federation.JobID
+		attempt int
+		notes   []string
+		err     error
+	}
 	// acted is the end of a cancel, signal, hold or release.
 	acted struct {
 		job   federation.JobID
@@ -67,7 +89,11 @@ func (c *Controller) makeCalls(ctx context.Context) {
 	c.calls = nil
 	for _, k := range calls {
 		if c.cfg.Inline {
-			c.inline = append(c.inline, result{k.site, k.run(ctx)})
+			value := k.ready(ctx)
+			if value == nil {
+				value = k.run(ctx)
+			}
+			c.inline = append(c.inline, result{k.site, value})
 			continue
 		}
 		go func() {
@@ -89,6 +115,9 @@ func (c *Controller) runCall(ctx context.Context, k call) (value any) {
 			value = withError(k.kind, fmt.Errorf("%w: %w: %v", federation.ErrUnavailable, errPanic, p))
 		}
 	}()
+	if failed := k.ready(ctx); failed != nil {
+		return failed
+	}
 	if _, ok := k.kind.(submitted); ok {
 		select {
 		case k.site.slots <- struct{}{}:
@@ -97,7 +126,7 @@ func (c *Controller) runCall(ctx context.Context, k call) (value any) {
 			return withError(k.kind, fmt.Errorf("%w: the daemon stops", federation.ErrNotSent))
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.t.Call)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(k.limit, c.t.Call))
 	defer cancel()
 	done := c.metrics.call(k.site.Name, k.kind)
 	defer done()
@@ -117,6 +146,9 @@ func withError(kind any, err error) any {
 		k.err = err
 		return k
 	case lookedUp:
+		k.err = err
+		return k
+	case collected:
 		k.err = err
 		return k
 	case acted:
@@ -149,6 +181,8 @@ func (c *Controller) takeResults() {
 			c.takeSubmitted(r.site, v)
 		case lookedUp:
 			c.takeLookedUp(r.site, v)
+		case collected:
+			c.takeCollected(r.site, v)
 		case acted:
 			c.takeActed(r.site, v)
 		}

@@ -31,6 +31,8 @@ type Config struct {
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer // may be nil
 	Now        func() time.Time      // nil: time.Now
+	// Stager carries files to and from sites that do not see a job's working directory; nil: such sites run nothing of it.
+	Stager federation.Stager
 	// Inline runs every call to a site at once, inside the round that decided it, one after another. Simulations use it:
 	// equal seeds give equal histories.
 	Inline bool
@@ -105,7 +107,8 @@ type Controller struct {
 	batch    *pendingBatch
 	calls    []call // decided in this round, made after its commit
 	stray    map[strayKey]bool
-	copies   []strayCopy // to be cancelled again
+	homeward map[string]*homeward // by key of the attempt
+	copies   []strayCopy          // to be cancelled again
 
 	planDirty bool
 	nextPlan  time.Time
@@ -136,7 +139,7 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 		cfg: cfg, t: cfg.Timing.withDefaults(), log: cfg.Logger, now: cfg.Now, store: cfg.Store,
 		plan: new(place.Planner), policy: cfg.Policy,
 		byName: map[federation.SiteName]*site{}, jobs: map[federation.JobID]*job{}, ended: map[federation.JobID]*job{},
-		waits: map[federation.JobID][]*job{}, requests: map[int64]bool{}, stray: map[strayKey]bool{},
+		waits: map[federation.JobID][]*job{}, requests: map[int64]bool{}, stray: map[strayKey]bool{}, homeward: map[string]*homeward{},
 		batch: newPendingBatch(), results: make(chan result, 1024), wake: make(chan struct{}, 1),
 		metrics: newMetrics(cfg.Registerer), planDirty: true,
 	}

@@ -143,6 +143,9 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 
 // endedAtSite ends the attempt as the site says, and the job with it unless the failure was not its own.
 func (c *Controller) endedAtSite(s *site, j *job, sj federation.SiteJob) {
+	if c.bringHome(s, j, sj) {
+		return
+	}
 	a := j.att
 	a.Final, a.ExitStatus, a.Started, a.Ended = sj.State, sj.ExitStatus, sj.Start, sj.End
 	a.Class = failureClass(sj.State)

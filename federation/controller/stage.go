@@ -1,0 +1,147 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+// How long bringing files to a site, or results home, may take; and for how long results are tried for after the job's end.
+const (
+	stageTime = time.Hour
+	homeFor   = 2 * time.Hour
+)
+
+// staged reports whether the files of a job at s have to be carried to and fro.
+func (c *Controller) staged(s *site, j *federation.Job) bool {
+	return c.cfg.Stager != nil && !s.Sees(j.Spec.WorkDir)
+}
+
+// stageError is a submission that failed before the site was asked: its files could not be brought there.
+type stageError struct{ err error }
+
+func (e stageError) Error() string { return "stage-in: " + e.err.Error() }
+func (e stageError) Unwrap() error { return e.err }
+
+// ready reads the payload of a submission and has its files brought to the site.
+func (c *Controller) ready(ctx context.Context, s *site, sub *federation.Submission, payloadOf federation.JobID) error {
+	payload, err := c.store.Payload(ctx, payloadOf)
+	if err != nil {
+		return fmt.Errorf("%w: read the script: %w", federation.ErrNotSent, err)
+	}
+	sub.Payload = payload
+	if !c.staged(s, sub.Job) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, stageTime)
+	defer cancel()
+	prepared, err := c.cfg.Stager.Prepare(ctx, s.Name, *sub)
+	if err != nil {
+		return stageError{err}
+	}
+	*sub = prepared
+	return nil
+}
+
+// stageFailed ends a job whose own words cannot be followed. For any other cause the site is left alone for a while.
+func (c *Controller) stageFailed(s *site, j *job, err error) {
+	if !errors.Is(err, federation.ErrInvalid) && !errors.Is(err, federation.ErrDenied) {
+		c.refuse(s, j, err, federation.ReasonRefused)
+		return
+	}
+	c.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
+	c.event(j, "%v", err)
+	j.att.Class = federation.ClassUser
+	j.ExitStatus = 1 << 8
+	if j.Cancel {
+		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		return
+	}
+	c.end(j, federation.Failed, federation.ReasonLaunchFailure, c.now())
+}
+
+// homeward is a job that has ended at its site and whose results are on the way. For others it ends only when they are
+// there: whoever waits for the end reads them next.
+type homeward struct {
+	ended federation.SiteJob
+	until time.Time // when to give up
+	again time.Time // when to try again
+	busy  bool
+	tries int
+	done  bool // they are there, or given up
+}
+
+// bringHome reports whether the results of j are still on the way, and sets them going.
+func (c *Controller) bringHome(s *site, j *job, sj federation.SiteJob) bool {
+	if !c.staged(s, &j.Job) || sj.Start.IsZero() {
+		return false
+	}
+	h := c.homeward[j.att.Key]
+	if h != nil && h.done {
+		delete(c.homeward, j.att.Key)
+		return false
+	}
+	if h == nil {
+		h = &homeward{ended: sj, until: c.now().Add(homeFor)}
+		c.homeward[j.att.Key] = h
+		j.State, j.Reason, j.Start = federation.Completing, federation.ReasonNone, sj.Start
+		c.move(j, federation.AttemptStarted)
+		c.batch.job(j)
+		c.collect(s, j, h)
+	}
+	return true
+}
+
+// collect has the results fetched.
+func (c *Controller) collect(s *site, j *job, h *homeward) {
+	h.busy = true
+	h.tries++
+	copied, attempt, ended := j.Job, *j.att, h.ended
+	kind := collected{job: j.ID, attempt: attempt.Number}
+	c.calls = append(c.calls, call{site: s, kind: kind, limit: stageTime, run: func(ctx context.Context) any {
+		r := kind
+		r.notes, r.err = c.cfg.Stager.Collect(ctx, &copied, &attempt, ended)
+		return r
+	}})
+}
+
+// collectAgain repeats what failed.
+func (c *Controller) collectAgain() {
+	for _, s := range c.sites {
+		for _, j := range s.jobs {
+			if h := c.homeward[j.att.Key]; h != nil && !h.busy && !h.done && !c.now().Before(h.again) {
+				c.collect(s, j, h)
+			}
+		}
+	}
+}
+
+// takeCollected ends the job whose results are home, or tries again.
+func (c *Controller) takeCollected(s *site, r collected) {
+	j := c.jobs[r.job]
+	if j == nil || j.att == nil || j.att.Number != r.attempt || c.homeward[j.att.Key] == nil {
+		return
+	}
+	h := c.homeward[j.att.Key]
+	h.busy = false
+	lasting := errors.Is(r.err, federation.ErrInvalid) || errors.Is(r.err, federation.ErrDenied)
+	if r.err != nil && !lasting && c.now().Before(h.until) {
+		h.again = c.now().Add(c.backoff(h.tries))
+		c.log.Warn("results are not home yet", "job", j.ID, "site", s.Name, "err", r.err)
+		if h.tries == 1 {
+			c.event(j, "its results are still at the store, tried again: %v", r.err)
+		}
+		return
+	}
+	for _, n := range r.notes {
+		c.event(j, "%s", n)
+	}
+	if r.err != nil {
+		c.event(j, "its results could not all be brought home: %v", r.err)
+	}
+	h.done = true
+	c.endedAtSite(s, j, h.ended)
+}

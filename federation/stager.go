@@ -1,0 +1,18 @@
+package federation
+
+import "context"
+
+// Stager carries the files of a job to a site that does not see the job's working directory ([Site.Sees]), and brings
+// home what the job has written there. Whatever it does may be done again: after a crash the controller asks anew.
+type Stager interface {
+	// Prepare puts the job's script and files where the site's nodes can fetch them, and returns the submission that the
+	// site gets instead of s: a script that fetches them, runs the user's own script unchanged, and sends back what it
+	// wrote. ErrInvalid and ErrDenied: what the user asked for cannot be had, at no site; the user was told in the job's
+	// output file as far as that can be written. Any other error may pass.
+	Prepare(ctx context.Context, site SiteName, s Submission) (Submission, error)
+
+	// Collect writes what the attempt has sent back to where it would be had the job run in its working directory: its
+	// output, and what it asked to be staged out. Notes are for the job's history. Nothing sent back is no error but a
+	// note; ErrInvalid and ErrDenied will not pass by trying again.
+	Collect(ctx context.Context, j *Job, a *Attempt, ended SiteJob) (notes []string, err error)
+}
