@@ -17,14 +17,9 @@ type header struct {
 
 // receive reads one answer. keep says whether the connection may be used again.
 func (c *Conn) receive() (status int, body []byte, keep bool, err error) {
-	var h header
-	for { // 1xx answers come before the real one
-		if h, err = c.readHeader(); err != nil {
-			return 0, nil, false, err
-		}
-		if h.status >= 200 {
-			break
-		}
+	h, err := c.readHead()
+	if err != nil {
+		return 0, nil, false, err
 	}
 	switch {
 	case h.status == 204 || h.status == 304:
@@ -38,6 +33,15 @@ func (c *Conn) receive() (status int, body []byte, keep bool, err error) {
 		body, err = c.takeAll()
 	}
 	return h.status, body, h.keep, err
+}
+
+// readHead reads up to the body of the real answer: answers of 100 to 199 come before it.
+func (c *Conn) readHead() (header, error) {
+	for {
+		if h, err := c.readHeader(); err != nil || h.status >= 200 {
+			return h, err
+		}
+	}
 }
 
 func (c *Conn) readHeader() (header, error) {

@@ -1,0 +1,95 @@
+package v1
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fsub/slurm/wire"
+)
+
+// leftOut are the fields of a job that a row does not have.
+var leftOut = []string{"JobResources", "Power", "PriorityByPartition", "StepID", "StdOutExpanded", "StdErrExpanded", "StdInExpanded", "BillableTRES"}
+
+// fill sets every field that a row has to a value drawn by t.
+func fill(t *rapid.T, j *wire.Job) {
+	v := reflect.ValueOf(j).Elem()
+	text := rapid.StringMatching(`[ -~ü]{0,9}`)
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		if slices.Contains(leftOut, name) {
+			continue
+		}
+		n := rapid.Int64Range(-1<<40, 1<<62).Draw(t, name)
+		switch f := v.Field(i).Addr().Interface().(type) {
+		case *string:
+			*f = text.Draw(t, name)
+		case *wire.Number:
+			*f = rapid.SampledFrom([]wire.Number{{}, wire.Inf(), wire.Num(0), wire.Num(n)}).Draw(t, name)
+		case *int64:
+			*f = n
+		case *wire.Int:
+			*f = wire.Int(n)
+		case *bool:
+			*f = n&1 == 1
+		case *wire.Strings:
+			*f = rapid.SampledFrom([]wire.Strings{nil, {"RUNNING"}, {"RUNNING", "COMPLETING"}}).Draw(t, name)
+		case *wire.ExitCode:
+			if code := n & 0xffff; code != 0 {
+				f.ReturnCode, f.Signal.ID = wire.Num(code>>8), wire.Num(code&0xff)
+			}
+		default:
+			panic(fmt.Sprintf("a row has no way to write %s, a %T", name, f))
+		}
+	}
+}
+
+func TestRowsReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var want, got wire.Job
+		fill(t, &want)
+		row := AppendRow(nil, &want)
+		got.JobID = 99 // of the row before
+		if err := ReadRow(row, &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v\n got %+v\nwant %+v", err, got, want)
+		}
+		for i := range row {
+			ReadRow(row[:i], &got) // cut short: an error or not, but no panic
+		}
+	})
+}
+
+// A newer daemon may write fields that this client does not know.
+func TestUnknownFieldsAreLeftOut(t *testing.T) {
+	want := wire.Job{JobID: 17, Name: "a"}
+	row := appendText(nil, uint64(len(rowFields)+5)<<2, "new")
+	row = appendNumber(AppendRow(row, &want), uint64(len(rowFields))<<2, 5)
+	var got wire.Job
+	if err := ReadRow(row, &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
+func FuzzReadRow(f *testing.F) {
+	f.Add(AppendRow(nil, &wire.Job{JobID: 1, Name: "x", State: wire.Strings{"RUNNING"}, TimeLimit: wire.Inf(), Hold: true}))
+	f.Fuzz(func(t *testing.T, row []byte) {
+		var j wire.Job
+		ReadRow(row, &j)
+	})
+}
+
+func BenchmarkReadRow(b *testing.B) {
+	j := wire.Job{JobID: 30000001, Name: "train", UserName: "alice", Partition: "main", State: wire.Strings{"PENDING"}, Account: "proj",
+		TRESReq: "cpu=1,mem=100M,node=1,billing=1", WorkDir: "/home/alice/project", StdOut: "/home/alice/project/slurm-%j.out",
+		StdIn: "/dev/null", NodeCount: wire.Num(1), CPUs: wire.Num(1), SubmitTime: wire.Num(1800000000), TimeLimit: wire.Num(60), Priority: wire.Num(1)}
+	row := AppendRow(nil, &j)
+	b.SetBytes(int64(len(row)))
+	for b.Loop() {
+		if err := ReadRow(row, &j); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
