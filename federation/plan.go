@@ -42,8 +42,11 @@ type Offer struct {
 	Nodes     int           `json:"nodes"`
 	GPUs      int           `json:"gpus"`
 	GPUType   string        `json:"gpu_type,omitempty"`
+	As        string        `json:"as,omitempty"` // which of Spec.Fed.Accelerators it counts with; see place.Effective
 	Terms     []Term        `json:"terms"`
 	Total     Dollars       `json:"total"` // sum of Terms
+	// Parts are the components of a heterogeneous job, in their order, each with its own pool and price. They start together.
+	Parts []Offer `json:"parts,omitempty"`
 }
 
 // Term is one named amount of an offer.

@@ -75,6 +75,9 @@ const (
 	ReasonBacklog         Reason = "FedBacklog"         // enough is waiting at the site already
 	ReasonRefused         Reason = "FedRefused"         // the site has refused this job
 	ReasonForgotten       Reason = "FedForgotten"       // the site's controller lost the job
+	ReasonNotAsked        Reason = "FedSiteNotAsked"    // the job asks for other sites
+	ReasonMaxCost         Reason = "FedMaxCost"         // dearer than the job may be
+	ReasonFileSystem      Reason = "FedFileSystem"      // the job's working directory is not there, and nothing is copied
 )
 
 // AttemptState is how far one submission to one site has come.

@@ -11,11 +11,15 @@ import (
 // candidate is a pool that can run the jobs of a shape, with all of its price that does not depend on when.
 type candidate struct {
 	site *siteState
+	ask  *ask
+	as   string // see variant
 	group
-	pool int      // the first of the group: for what all of them share
-	name string   // "main/h100", "main/h100+a100"
-	curs []cursor // one for each of fits
-	keys []fitKey // one for each of fits
+	// For a heterogeneous job: the pools that can run each of its components, cheapest first. fits is empty then; see het.go.
+	parts [][]*candidate
+	pool  int      // the first of the group: for what all of them share
+	name  string   // "main/h100", "main/h100+a100"
+	curs  []cursor // one for each of fits
+	keys  []fitKey // one for each of fits
 
 	limit time.Duration // sbatch.Unlimited or what the job may run here
 	run   time.Duration // expected
@@ -35,8 +39,8 @@ type candidate struct {
 	startFit int
 }
 
-func (pl *planner) newCandidate(a *ask, st *siteState, g group) *candidate {
-	c := &candidate{site: st, group: g, pool: g.pools[0], curs: make([]cursor, len(g.fits)), keys: make([]fitKey, len(g.fits))}
+func (pl *planner) newCandidate(v variant, st *siteState, g group) *candidate {
+	c := &candidate{site: st, ask: v.ask, as: v.as, group: g, pool: g.pools[0], curs: make([]cursor, len(g.fits)), keys: make([]fitKey, len(g.fits))}
 	var cells []int32
 	for i, p := range g.pools {
 		cells = append(cells, st.model.cellsOf[p]...)
@@ -51,7 +55,7 @@ func (pl *planner) newCandidate(a *ask, st *siteState, g group) *candidate {
 		c.curs[i] = cursor{cells: cells, at: make([]*[maxBucket + 1]int32, len(cells))}
 	}
 	c.tie = st.tie(c.pool, pl.s.Seed)
-	c.price(a, &pl.policy)
+	c.price(v.ask, &pl.policy)
 	c.wasteful = c.gpus == 0 && len(st.model.cells[cells[0]].gpus) > 0
 	return c
 }
@@ -64,13 +68,18 @@ type moment struct {
 	units int // how many can start now
 	wait  time.Duration
 	total federation.Dollars
+	spots []spot // of the components, for a heterogeneous job
 }
 
 // now reports whether at least one unit can start at once.
 func (at *moment) now() bool { return at.units > 0 }
 
 // moment finds out when a candidate could run a job, and what that comes to.
-func (c *candidate) moment(a *ask, pl *planner) moment {
+func (c *candidate) moment(pl *planner) moment {
+	if c.parts != nil {
+		return c.together(pl)
+	}
+	a := c.ask
 	free := c.site.capacity()
 	at := moment{start: never}
 	for i := range c.fits {
@@ -86,7 +95,7 @@ func (c *candidate) moment(a *ask, pl *planner) moment {
 	} else {
 		at.start, at.fit = c.later(free)
 	}
-	c.weigh(&at, a, pl)
+	c.weigh(&at, pl)
 	return at
 }
 
@@ -110,6 +119,9 @@ func (c *candidate) later(free *capacity) (start int64, fit int) {
 
 // commit starts up to units of a job at a candidate and returns how many it started.
 func (c *candidate) commit(at *moment, units int, pl *planner) int {
+	if c.parts != nil {
+		return c.commitParts(at, pl)
+	}
 	free, f, end := c.site.capacity(), &c.fits[at.fit], endAt(pl.now, c.limit)
 	started := 0
 	for nodes := at.nodes; nodes != nil; {

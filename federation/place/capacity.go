@@ -5,8 +5,9 @@ import "slices"
 // capacity is what is free at one site while a plan is being made. It starts as the model says and only shrinks: that is
 // what lets a search go on where the last one for the same need has stopped (see [cursor]).
 type capacity struct {
-	m   *model
-	now int64
+	m    *model
+	now  int64
+	from int64 // searches for a start begin here: now, but for copies
 
 	cpu, mem []int32
 	gres     []int32
@@ -53,7 +54,7 @@ const maxBucket = 63
 
 func newCapacity(m *model, now int64) *capacity {
 	c := &capacity{
-		m: m, now: now,
+		m: m, now: now, from: now,
 		cpu: slices.Clone(m.cpu), mem: slices.Clone(m.mem), gres: slices.Clone(m.gres),
 		bucket: make([]uint8, len(m.cpu)), cells: make([]cellState, len(m.cells)),
 		head: make([]int32, len(m.cpu)), claims: map[int32][]claim{}, marked: make([]bool, len(m.cpu)),

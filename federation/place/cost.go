@@ -125,7 +125,8 @@ func sizeText(c *candidate, tres accounting.TRES) string {
 }
 
 // weigh puts a price on the waiting: what a job-hour and the GPU-hours are worth, for each unit.
-func (c *candidate) weigh(at *moment, a *ask, pl *planner) {
+func (c *candidate) weigh(at *moment, pl *planner) {
+	a := c.ask
 	switch {
 	case at.units > 0:
 		at.wait = 0
@@ -142,26 +143,35 @@ func (c *candidate) weigh(at *moment, a *ask, pl *planner) {
 		mean += time.Duration((left/2 + rounds) * float64(c.run))
 	}
 	at.wait = mean
-	at.total = c.term.Amount + c.waitCost(mean, a, &pl.policy)
+	at.total = c.term.Amount + c.waitCost(mean, &pl.policy)
 }
 
-func (c *candidate) waitCost(wait time.Duration, a *ask, p *Policy) federation.Dollars {
+func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
 	perHour := p.WaitJobHour + p.WaitGPUHour*federation.Dollars(c.gpus)
-	return federation.Dollars(wait.Hours()) * perHour * federation.Dollars(a.units)
+	return federation.Dollars(wait.Hours()) * perHour * federation.Dollars(c.ask.units)
 }
 
 // offer puts a candidate and a moment into words.
-func (c *candidate) offer(at *moment, a *ask, pl *planner) federation.Offer {
-	m := c.site.model
+func (c *candidate) offer(at *moment, pl *planner) federation.Offer {
+	if c.parts != nil {
+		return c.offerParts(at, pl)
+	}
+	m, a := c.site.model, c.ask
 	if c.term.Detail == "" {
 		c.term.Detail = runDetail(c.site.site.Prices, c.tres, c, &c.fits[0], a.units)
 	}
 	o := federation.Offer{
 		Site: c.site.site.Name, Partition: m.pools[c.pool].Partition, Pool: c.name,
 		Start: pl.s.Now, Wait: at.wait, Run: c.run,
-		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu,
+		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu, As: c.as,
 		Terms: []federation.Term{c.term}, Total: at.total,
 	}
+	c.setWait(&o, at, pl)
+	return o
+}
+
+// setWait fills in when an offer's job would start, and what the waiting comes to.
+func (c *candidate) setWait(o *federation.Offer, at *moment, pl *planner) {
 	if !at.now() {
 		first := pl.policy.FarWait
 		if at.start != never {
@@ -170,9 +180,8 @@ func (c *candidate) offer(at *moment, a *ask, pl *planner) federation.Offer {
 		o.Start = pl.s.Now.Add(first)
 	}
 	if at.wait > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, a, &pl.policy), Detail: waitDetail(at, a)})
+		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &pl.policy), Detail: waitDetail(at, c.ask)})
 	}
-	return o
 }
 
 func waitDetail(at *moment, a *ask) string {

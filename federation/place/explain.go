@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fsub/federation"
@@ -9,10 +10,11 @@ import (
 
 // reasons in the order of the filters: a pool that was refused for a later one came nearer to running the job.
 var reasons = []federation.Reason{
-	federation.ReasonUnsupported, federation.ReasonPartition, federation.ReasonUnknownUser, federation.ReasonAccount,
-	federation.ReasonQOS, federation.ReasonReservation, federation.ReasonPartitionTime, federation.ReasonPartitionNodes,
-	federation.ReasonGRES, federation.ReasonBadConstraints, federation.ReasonReqNodeNotAvail, federation.ReasonRefused,
-	federation.ReasonSiteDrain, federation.ReasonSiteUnavailable, federation.ReasonPartitionDown,
+	federation.ReasonNotAsked, federation.ReasonUnsupported, federation.ReasonFileSystem, federation.ReasonPartition,
+	federation.ReasonUnknownUser, federation.ReasonAccount, federation.ReasonQOS, federation.ReasonReservation,
+	federation.ReasonPartitionTime, federation.ReasonPartitionNodes, federation.ReasonGRES, federation.ReasonBadConstraints,
+	federation.ReasonReqNodeNotAvail, federation.ReasonMaxCost, federation.ReasonRefused, federation.ReasonSiteDrain,
+	federation.ReasonSiteUnavailable, federation.ReasonPartitionDown,
 }
 
 // rank tells how near a rejection came.
@@ -20,10 +22,12 @@ func rank(r *federation.Rejection) int {
 	if r.Never && r.Reason == federation.ReasonSiteUnavailable {
 		return -1 // refuses our token: nothing is known of what it has
 	}
-	for i, reason := range reasons {
-		if reason == r.Reason {
-			return i
-		}
+	return rankOf(r.Reason)
+}
+
+func rankOf(reason federation.Reason) int {
+	if i := slices.Index(reasons, reason); i >= 0 {
+		return i
 	}
 	return len(reasons)
 }
@@ -98,7 +102,11 @@ func offerText(o *federation.Offer, when, sep string) string {
 			terms[i] += " (" + t.Detail + ")"
 		}
 	}
-	return fmt.Sprintf("%s %s  $%s%s%s%s", o.Site, o.Pool, moneyText(float64(o.Total)), sep, when, strings.Join(terms, " + "))
+	pool := o.Pool
+	if o.As != "" {
+		pool += " as " + o.As
+	}
+	return fmt.Sprintf("%s %s  $%s%s%s%s", o.Site, pool, moneyText(float64(o.Total)), sep, when, strings.Join(terms, " + "))
 }
 
 // rejectionsText lists the rejections but for partitions that nobody asked for.

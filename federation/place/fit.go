@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"strings"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -37,6 +38,17 @@ type refusal struct {
 	short  int // the pool has only so many of the nodes that the job wants; other pools of the partition may have the rest
 }
 
+// nearer reports whether the job came nearer to running than with other, where another kind of GPU was tried.
+func (r *refusal) nearer(other *refusal) bool {
+	if r.never != other.never {
+		return !r.never
+	}
+	if r.reason != other.reason {
+		return rankOf(r.reason) > rankOf(other.reason)
+	}
+	return strings.Contains(other.detail, notOfType) && !strings.Contains(r.detail, notOfType)
+}
+
 // forGood is a no that stays, as the site is configured.
 func forGood(reason federation.Reason, format string, args ...any) *refusal {
 	return &refusal{reason: reason, detail: fmt.Sprintf(format, args...), never: true}
@@ -52,6 +64,7 @@ const (
 	bothLists     = "wanted and excluded at once: node "
 	tooFewCPUs    = "too few CPUs: "
 	notAsked      = "not asked for"
+	notOfType     = " of type "
 )
 
 // fits works out how a job could run in a pool by its configured size alone, in the order of how few nodes it takes, or says
@@ -235,7 +248,7 @@ func (m *model) hasGRES(shape *federation.Node, g gresAsk) *refusal {
 		}
 	}
 	if len(types) > 0 {
-		return forGood(federation.ReasonGRES, "no %s of type %s, nodes have %s", g.Name, g.Type, types[0])
+		return forGood(federation.ReasonGRES, "no %s"+notOfType+"%s, nodes have %s", g.Name, g.Type, types[0])
 	}
 	for _, k := range m.slots {
 		if k.name == g.Name {

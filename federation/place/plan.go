@@ -60,6 +60,8 @@ type planner struct {
 	classes map[who]int
 	mores   map[sbatch.More]int
 	named   map[string]int // class by what tells it from the others
+	demands map[string]int // see classOfDemand
+	apart   bool           // some site does not share the submit hosts' file systems
 	known   []recentClass
 	changes int // counts claims at all sites
 }
@@ -99,7 +101,8 @@ func (st *siteState) capacity() *capacity {
 }
 
 func (k *Planner) start(s *federation.Snapshot, p Policy) *planner {
-	pl := &planner{s: s, policy: p, now: s.Now.Unix(), shapes: map[shapeKey]*shape{}, classes: map[who]int{}, mores: map[sbatch.More]int{}, named: map[string]int{}}
+	pl := &planner{s: s, policy: p, now: s.Now.Unix(), shapes: map[shapeKey]*shape{}, classes: map[who]int{}, mores: map[sbatch.More]int{}, named: map[string]int{},
+		demands: map[string]int{}}
 	table := min(len(s.Jobs)+1, 512)
 	pl.recent, pl.known = make([]recentShape, table), make([]recentClass, table)
 	models := make(map[*federation.Observation]*model, len(s.Sites))
@@ -116,6 +119,7 @@ func (k *Planner) start(s *federation.Snapshot, p Policy) *planner {
 			models[site.Seen] = m
 			st.model = m
 		}
+		pl.apart = pl.apart || site.FileSystems != nil
 		pl.sites = append(pl.sites, st)
 	}
 	k.models = models
@@ -136,10 +140,10 @@ func (pl *planner) holdBound(st *siteState) {
 		var best *candidate
 		var at moment
 		for _, c := range sh.candidates {
-			if c.site != st || b.Partition != "" && st.model.pools[c.pool].Partition != b.Partition {
+			if c.site != st || b.Partition != "" && c.parts == nil && st.model.pools[c.pool].Partition != b.Partition {
 				continue
 			}
-			m := c.moment(sh.ask, pl)
+			m := c.moment(pl)
 			if best == nil || m.now() && !at.now() || m.now() == at.now() && m.start < at.start {
 				best, at = c, m
 			}
@@ -157,7 +161,7 @@ func (pl *planner) holdBound(st *siteState) {
 				pl.reserve(best)
 			}
 			st.backlog++
-			if best.fits[0].nodes > 1 {
+			if best.wide() {
 				st.waiting++
 			}
 		}
@@ -187,7 +191,7 @@ func (pl *planner) decide(job *federation.Job) federation.Decision {
 		return d
 	}
 	free := best.site.capacity()
-	busy := pl.keepsBusy(best, sh.ask)
+	busy := pl.keepsBusy(best)
 	early := best.site.backlog < best.site.limit && (busy || pl.soon(at.start))
 	if !early && free.reserve[best.pool] >= pl.policy.Reservations {
 		sh.waits, sh.changes = true, pl.changes
@@ -212,8 +216,8 @@ func (pl *planner) soon(start int64) bool {
 
 // keepsBusy reports whether a small job should wait at the site because enough of what runs there is about to end: limits say
 // when at the latest, most jobs end long before. It must not run in front of a job that holds nodes in time there.
-func (pl *planner) keepsBusy(c *candidate, a *ask) bool {
-	if c.site.waiting > 0 || c.site.backlog >= c.site.limit || a.units > 1 || c.fits[0].nodes > 1 {
+func (pl *planner) keepsBusy(c *candidate) bool {
+	if c.site.waiting > 0 || c.site.backlog >= c.site.limit || c.ask.units > 1 || c.wide() {
 		return false
 	}
 	ahead := int64(pl.policy.BindAhead / time.Second)
@@ -229,7 +233,7 @@ func (pl *planner) best(sh *shape) (*candidate, moment) {
 		if best != nil && c.term.Amount >= bestAt.total {
 			break
 		}
-		at := c.moment(sh.ask, pl)
+		at := c.moment(pl)
 		if best == nil || at.total < bestAt.total {
 			best, bestAt = c, at
 		}
@@ -241,6 +245,9 @@ func (pl *planner) best(sh *shape) (*candidate, moment) {
 func (pl *planner) reserve(c *candidate) int64 {
 	free := c.site.capacity()
 	pl.changes++
+	if c.parts != nil {
+		return c.reserveParts()
+	}
 	start, best := never, -1
 	var nodes []int32
 	for i := range c.fits {
@@ -264,14 +271,14 @@ func endAt(start int64, limit time.Duration) int64 {
 // offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
 func (pl *planner) offersOf(sh *shape, best *candidate, at *moment) []federation.Offer {
 	made := made{best, at.start, at.units}
-	if sh.offers != nil && sh.made == made {
+	if sh.offers != nil && sh.made == made && best.parts == nil {
 		return sh.offers
 	}
-	offers := []federation.Offer{best.offer(at, sh.ask, pl)}
+	offers := []federation.Offer{best.offer(at, pl)}
 	for _, c := range sh.candidates {
 		if c != best {
-			other := c.moment(sh.ask, pl)
-			offers = append(offers, c.offer(&other, sh.ask, pl))
+			other := c.moment(pl)
+			offers = append(offers, c.offer(&other, pl))
 		}
 	}
 	slices.SortStableFunc(offers[1:], func(a, b federation.Offer) int { return cmp.Compare(a.Total, b.Total) })
@@ -287,8 +294,8 @@ func (k *Planner) Judge(s federation.Snapshot, p Policy, job *federation.Job) fe
 	d := federation.Decision{Job: job.ID, Reason: federation.ReasonNone, Rejections: sh.rejections}
 	for _, c := range sh.candidates {
 		at := moment{start: pl.now, units: sh.ask.width}
-		c.weigh(&at, sh.ask, pl)
-		d.Offers = append(d.Offers, c.offer(&at, sh.ask, pl))
+		c.weigh(&at, pl)
+		d.Offers = append(d.Offers, c.offer(&at, pl))
 	}
 	if len(d.Offers) == 0 {
 		d.Reason = waitReason(sh.rejections)

@@ -23,7 +23,8 @@ func drawWorld(t *rapid.T, busy bool) *world {
 		if busy {
 			state = rapid.SampledFrom([]string{"", "", "", "silent", "state=DRAIN", "unseen"}).Draw(t, "state")
 		}
-		fmt.Fprintf(&b, "site %s %s\n", name, state)
+		files := rapid.SampledFrom([]string{"", "", "filesystems=/home", "filesystems=none"}).Draw(t, "files")
+		fmt.Fprintf(&b, "site %s %s %s\n", name, state, files)
 		if state == "unseen" {
 			continue
 		}
@@ -95,6 +96,11 @@ func drawJob(t *rapid.T, w *world, id int) *federation.Job {
 	maybe("--mem=4000", "--mem=0", "--mem-per-cpu=2000")
 	maybe("--switches=1", "--exclusive", "--array=0-5%3", "--reservation=r1", "-pshort", "-pmain,short", "--constraint=ib|a100",
 		"--nodelist=s0a1", "--exclude=s0a[1-2]", "--time-min=4m")
+	maybe("--clusters=s0", "--not-sites=s1", "--max-cost=1.5", "--accelerators=h100,a100:2", "--accelerators=a100:3,h100")
+	maybe("--work-dir=/home", "--work-dir=/data", "--stage-out=x")
+	if rapid.IntRange(0, 7).Draw(t, "components") == 0 {
+		opts = append(opts, ":", rapid.SampledFrom([]string{"-c2", "-N2", "-N2 --gres=gpu:1", "-c12", "-pshort -n4", "--gpus=3"}).Draw(t, "component"))
+	}
 	line := fmt.Sprintf("%d %s", id, strings.Join(opts, " "))
 	t.Log("job " + line)
 	return w.job(&failer{T: t}, split(line))
@@ -117,6 +123,7 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 
 		checkOrder(t, s, plan)
 		checkComplete(t, s, plan)
+		checkDemands(t, s, plan)
 		checkCapacity(t, pl)
 		checkAmounts(t, s, plan)
 		checkJudge(t, s, plan)
@@ -161,10 +168,14 @@ func checkOrder(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 
 // checkComplete: every pool of every site is an offer or has a rejection, and never both.
 func checkComplete(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
-	for _, d := range plan.Decisions {
+	for i, d := range plan.Decisions {
 		for _, site := range s.Sites {
 			if site.Seen == nil && !slices.ContainsFunc(d.Rejections, func(r federation.Rejection) bool { return r.Site == site.Name }) {
 				t.Fatalf("job %d: not a word of site %s", d.Job, site.Name)
+			}
+			if len(s.Jobs[i].Spec.Het) > 0 {
+				checkWhole(t, site, &d)
+				continue
 			}
 			for _, p := range site.Pools {
 				offered, rejected := 0, 0
@@ -181,6 +192,46 @@ func checkComplete(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 				if offered+rejected != 1 {
 					t.Fatalf("job %d: pool %s %s has %d offers and %d rejections", d.Job, p.Site, p.Name, offered, rejected)
 				}
+			}
+		}
+	}
+}
+
+// checkWhole: a site takes all of a heterogeneous job or nothing.
+func checkWhole(t *rapid.T, site *federation.Site, d *federation.Decision) {
+	at := func(s federation.SiteName) bool { return s == site.Name }
+	offered := slices.ContainsFunc(d.Offers, func(o federation.Offer) bool { return at(o.Site) })
+	rejected := slices.ContainsFunc(d.Rejections, func(r federation.Rejection) bool { return at(r.Site) })
+	if offered == rejected {
+		t.Fatalf("job %d: site %s is offered: %v, rejected: %v", d.Job, site.Name, offered, rejected)
+	}
+	for _, o := range d.Offers {
+		sum := federation.Dollars(0)
+		for _, p := range o.Parts {
+			sum += p.Total
+			if p.Site != o.Site || !p.Start.Equal(o.Start) {
+				t.Fatalf("job %d: component at %s on %v, the whole at %s on %v", d.Job, p.Site, p.Start, o.Site, o.Start)
+			}
+		}
+		if diff := sum - o.Terms[0].Amount; diff > 1e-6 || diff < -1e-6 {
+			t.Fatalf("job %d: components cost %v, the whole %v", d.Job, sum, o.Terms[0].Amount)
+		}
+	}
+}
+
+// checkDemands: nothing goes where the job does not want to go, or costs more than it may.
+func checkDemands(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
+	for i, d := range plan.Decisions {
+		spec := &s.Jobs[i].Spec
+		for _, o := range d.Offers {
+			if spec.Clusters != "" && spec.Clusters != string(o.Site) {
+				t.Fatalf("job %d: asks for %s, was offered %s", d.Job, spec.Clusters, o.Site)
+			}
+			if site := s.Sites[slices.IndexFunc(s.Sites, func(s *federation.Site) bool { return s.Name == o.Site })]; !site.Reaches(spec) {
+				t.Fatalf("job %d: %s does not have %s", d.Job, o.Site, spec.WorkDir)
+			}
+			if f := spec.Fed; f != nil && (f.MaxCost > 0 && float64(o.Terms[0].Amount) > f.MaxCost+1e-9 || slices.Contains(f.NotSites, string(o.Site))) {
+				t.Fatalf("job %d: %+v, was offered %+v", d.Job, f, o)
 			}
 		}
 	}
@@ -235,7 +286,13 @@ func checkAmounts(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 		}
 		spec := &s.Jobs[i].Spec
 		a := free[d.Offers[0].Site]
-		a.cpus -= max(spec.NTasks, d.Offers[0].Nodes) * max(spec.CPUsPerTask, 1)
+		nodes := d.Offers[0].Nodes
+		for k := range spec.Het {
+			c := &spec.Het[k]
+			a.cpus -= max(c.NTasks, d.Offers[0].Parts[k+1].Nodes) * max(c.CPUsPerTask, 1)
+			nodes -= d.Offers[0].Parts[k+1].Nodes
+		}
+		a.cpus -= max(spec.NTasks, nodes) * max(spec.CPUsPerTask, 1)
 		a.gpus -= d.Offers[0].GPUs
 		free[d.Offers[0].Site] = a
 		if a.cpus < 0 || a.gpus < 0 {

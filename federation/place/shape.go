@@ -12,7 +12,8 @@ import (
 
 // shape is what all jobs share that ask for the same by users with the same rights: which pools can run them, and which cannot.
 type shape struct {
-	ask        *ask
+	ask        *ask         // of the first variant: for all that does not depend on the kind of GPU
+	variants   []variant    // what may be asked for; in a pool the cheapest counts
 	candidates []*candidate // cheapest to run first
 	rejections []federation.Rejection
 
@@ -34,8 +35,9 @@ type made struct {
 
 // shapeKey is equal for jobs of one shape.
 type shapeKey struct {
-	class int // see class.go
-	more  int // see classOfMore
+	class  int // see class.go
+	more   int // see classOfMore
+	demand int // see classOfDemand
 
 	partition, qos, reservation, constraint, array string
 
@@ -50,7 +52,7 @@ type shapeKey struct {
 func (pl *planner) keyOf(job *federation.Job, dropSwitches bool) shapeKey {
 	s := &job.Spec
 	k := shapeKey{
-		class: pl.classOf(job), more: pl.classOfMore(s.More), partition: s.Partition, qos: s.QOS, reservation: s.Reservation, constraint: s.Constraint,
+		class: pl.classOf(job), more: pl.classOfMore(s.More), demand: pl.classOfDemand(job), partition: s.Partition, qos: s.QOS, reservation: s.Reservation, constraint: s.Constraint,
 		array: s.Array, gres: s.GRES, gpus: s.GPUs, gpusPerNode: s.GPUsPerNode, gpusPerTask: s.GPUsPerTask,
 		nodeList: s.NodeList, exclude: s.Exclude, exclusive: s.Exclusive,
 		minNodes: s.MinNodes, maxNodes: s.MaxNodes, ntasks: s.NTasks, perNode: s.NTasksPerNode, cpus: s.CPUsPerTask, switches: s.Switches,
@@ -98,7 +100,7 @@ type recentShape struct {
 
 // hint is a cheap number that tells most shapes apart.
 func (k *shapeKey) hint() uint {
-	h := uint(k.class)*29 + uint(k.minNodes)*31 + uint(k.ntasks)*37 + uint(k.cpus)*41 + uint(k.limit/time.Minute)*43 + uint(k.memNode)*47
+	h := uint(k.class)*29 + uint(k.minNodes)*31 + uint(k.ntasks)*37 + uint(k.cpus)*41 + uint(k.limit/time.Minute)*43 + uint(k.memNode)*47 + uint(k.demand)*53
 	for _, s := range []string{k.partition, k.gres, k.gpus, k.gpusPerNode} {
 		h = h*61 + uint(len(s))
 		if len(s) > 0 {
@@ -109,16 +111,25 @@ func (k *shapeKey) hint() uint {
 }
 
 func (pl *planner) newShape(job *federation.Job, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
-	spec := job.Spec
-	sh := &shape{ask: newAsk(&spec, drop)}
+	sh := bareShape(job, drop)
 	for _, st := range pl.sites {
 		if r, ok := refused[st.site.Name]; ok {
 			r.Site, r.Partition, r.Pool = st.site.Name, "", ""
 			sh.rejections = append(sh.rejections, r)
 			continue
 		}
-		pl.judgeSite(sh, st, job)
+		if len(job.Spec.Het) > 0 {
+			pl.judgeHet(sh, st, job, drop)
+		} else {
+			pl.judgeSite(sh, st, job)
+		}
 	}
+	sh.sort()
+	return sh
+}
+
+// sort puts the candidates into their order: cheapest to run first.
+func (sh *shape) sort() {
 	slices.SortStableFunc(sh.candidates, func(a, b *candidate) int {
 		waste := 0
 		if a.wasteful != b.wasteful {
@@ -129,6 +140,12 @@ func (pl *planner) newShape(job *federation.Job, drop bool, refused map[federati
 		}
 		return cmp.Or(cmp.Compare(a.term.Amount, b.term.Amount), waste, cmp.Compare(a.tie, b.tie))
 	})
+}
+
+func bareShape(job *federation.Job, drop bool) *shape {
+	spec := job.Spec
+	sh := &shape{variants: variants(&spec, drop)}
+	sh.ask = sh.variants[0].ask
 	return sh
 }
 
@@ -137,15 +154,17 @@ func (pl *planner) newShape(job *federation.Job, drop bool, refused map[federati
 func (pl *planner) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 	whole := func(no *refusal) { sh.reject(st.site.Name, "", "", no) }
 	m := st.model
+	if no := demandRefusal(st.site, &job.Spec); no != nil {
+		whole(no)
+		return
+	}
 	if m == nil {
 		whole(siteRefusal(st.site))
 		return
 	}
-	for _, option := range m.obs.Lacks {
-		if job.Spec.Uses(option) {
-			whole(forGood(federation.ReasonUnsupported, "its interface cannot carry --%s", option))
-			return
-		}
+	if option := lacked(m.obs, &job.Spec); option != "" {
+		whole(forGood(federation.ReasonUnsupported, "its interface cannot carry --%s", option))
+		return
 	}
 	who := accessOf(st.site, job)
 	if who.refusal != nil {
@@ -188,7 +207,7 @@ func (pl *planner) judgePartition(sh *shape, st *siteState, job *federation.Job,
 		if m.pools[p].Partition != part.Name {
 			continue
 		}
-		g, no := m.poolFits(sh.ask, p, job.Spec.Reservation)
+		c, no := pl.poolCandidate(sh, st, job, p)
 		short = short || no != nil && no.short > 0
 		if siteNo != nil && (no == nil || !no.never) {
 			no = siteNo
@@ -197,7 +216,7 @@ func (pl *planner) judgePartition(sh *shape, st *siteState, job *federation.Job,
 			sh.reject(st.site.Name, part.Name, m.pools[p].Name, no)
 			continue
 		}
-		sh.candidates = append(sh.candidates, pl.newCandidate(sh.ask, st, g))
+		sh.candidates = append(sh.candidates, c)
 	}
 	if short && len(sh.candidates) == before {
 		pl.judgeJoined(sh, st, job, part.Name, siteNo)
@@ -207,20 +226,56 @@ func (pl *planner) judgePartition(sh *shape, st *siteState, job *federation.Job,
 // judgeJoined tries the pools of a partition together where none could run the job alone. Their rejections stay, but
 // not for good.
 func (pl *planner) judgeJoined(sh *shape, st *siteState, job *federation.Job, part string, siteNo *refusal) {
-	g, ok := st.model.joined(sh.ask, part, job.Spec.Reservation)
-	if !ok {
+	var best *candidate
+	for _, v := range sh.variants {
+		if g, ok := st.model.joined(v.ask, part, job.Spec.Reservation); ok {
+			c := pl.newCandidate(v, st, g)
+			if costRefusal(job, c.term.Amount) == nil && (best == nil || c.term.Amount < best.term.Amount) {
+				best = c
+			}
+		}
+	}
+	if best == nil {
 		return
 	}
 	for i := range sh.rejections {
 		if r := &sh.rejections[i]; r.Site == st.site.Name && r.Partition == part {
-			for _, p := range g.pools {
+			for _, p := range best.pools {
 				r.Never = r.Never && r.Pool != st.model.pools[p].Name
 			}
 		}
 	}
 	if siteNo == nil {
-		sh.candidates = append(sh.candidates, pl.newCandidate(sh.ask, st, g))
+		sh.candidates = append(sh.candidates, best)
 	}
+}
+
+// poolCandidate is a pool with the variant of the job that is cheapest to run there, or why it can run none.
+func (pl *planner) poolCandidate(sh *shape, st *siteState, job *federation.Job, pool int) (*candidate, *refusal) {
+	var best *candidate
+	var nearest *refusal
+	for _, v := range sh.variants {
+		g, no := st.model.poolFits(v.ask, pool, job.Spec.Reservation)
+		if no == nil {
+			c := pl.newCandidate(v, st, g)
+			if no = costRefusal(job, c.term.Amount); no == nil {
+				if best == nil || c.term.Amount < best.term.Amount {
+					best = c
+				}
+				continue
+			}
+		}
+		if v.as != "" {
+			no.detail += " (as " + v.as + ")"
+		}
+		if nearest == nil || no.nearer(nearest) {
+			nearest = no
+		}
+	}
+	if best != nil {
+		return best, nil
+	}
+	return nil, nearest
 }
 
 func (sh *shape) reject(site federation.SiteName, part, pool string, no *refusal) {

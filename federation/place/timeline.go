@@ -266,7 +266,7 @@ func (c *capacity) earliest(cur *cursor, f *fit, limit time.Duration) (int64, []
 	ready := c.ready[:0]
 	for _, cell := range cur.cells {
 		for _, n := range c.m.cells[cell].nodes {
-			if t := c.readyAt(n, f, c.now, limit); t != never {
+			if t := c.readyAt(n, f, c.from, limit); t != never {
 				ready = append(ready, nodeTime{n, t})
 			}
 		}
@@ -288,7 +288,7 @@ func (c *capacity) earliestOne(cur *cursor, f *fit, limit time.Duration) (int64,
 	start, on := never, int32(-1)
 	for _, cell := range cur.cells {
 		for _, n := range c.m.cells[cell].nodes {
-			if t := c.readyAt(n, f, c.now, limit); t < start {
+			if t := c.readyAt(n, f, c.from, limit); t < start {
 				start, on = t, n
 			}
 		}
@@ -318,7 +318,7 @@ func (c *capacity) enoughAt(ready []nodeTime, f *fit) int64 {
 	if len(ready) < f.nodes {
 		return never
 	}
-	start := c.now
+	start := c.from
 	for _, n := range f.include {
 		i := slices.IndexFunc(ready, func(r nodeTime) bool { return r.n == n })
 		if i < 0 {

@@ -16,7 +16,7 @@ import (
 
 // world is a federation written down in lines, for the transcripts:
 //
-//	site alpha [state=DRAIN] [silent] [unseen] [backlog=2] [error=word]
+//	site alpha [state=DRAIN] [silent] [unseen] [backlog=2] [error=word] [filesystems=/home,/scratch|none] [lacks=option] [options=plugin/name,...]
 //	price gres/gpu:h100=2.10 cpu=0.01
 //	speed h100=2
 //	partition main default max=24h nodes=n[1-4] ...
@@ -156,6 +156,16 @@ func newSite(ws words, now time.Time) *federation.Site {
 		s.Seen, s.Answering = nil, false
 	}
 	s.Backlog, _ = strconv.Atoi(ws.value["backlog"])
+	if s.FileSystems = ws.list("filesystems"); ws.value["filesystems"] == "none" {
+		s.FileSystems = []string{}
+	}
+	for _, o := range ws.list("options") {
+		plugin, name, _ := strings.Cut(o, "/")
+		s.Options = append(s.Options, federation.PluginOption{Name: name, Plugin: plugin, Value: federation.TakesValue})
+	}
+	if s.Seen != nil {
+		s.Seen.Lacks = ws.list("lacks")
+	}
 	return s
 }
 
@@ -227,7 +237,8 @@ func (w *world) addRunning(t testing.TB, obs *federation.Observation, ws words) 
 	}
 }
 
-// job reads "ID [USER] options"; the options are few and in their long form, but for -N, -n, -c, -t and -p.
+// job reads "ID [USER] options [: options of the next component]"; the options are few and in their long form, but for -N, -n, -c,
+// -t and -p.
 func (w *world) job(t testing.TB, ws words) *federation.Job {
 	t.Helper()
 	id, err := strconv.Atoi(ws.plain[0])
@@ -239,7 +250,14 @@ func (w *world) job(t testing.TB, ws words) *federation.Job {
 	if len(rest) > 0 && rest[0][0] != '-' {
 		j.User, rest = rest[0], rest[1:]
 	}
+	part := j
+	var parts []*federation.Job
 	for _, o := range rest {
+		if o == ":" {
+			part = &federation.Job{}
+			parts = append(parts, part)
+			continue
+		}
 		name, value, ok := strings.Cut(o, "=")
 		if !ok {
 			name, value = o[:2], o[2:]
@@ -247,7 +265,10 @@ func (w *world) job(t testing.TB, ws words) *federation.Job {
 				name, value = o, ""
 			}
 		}
-		w.option(t, j, name, value)
+		w.option(t, part, name, value)
+	}
+	for _, p := range parts {
+		j.Spec.Het = append(j.Spec.Het, p.Spec)
 	}
 	return j
 }
@@ -311,6 +332,18 @@ func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
 		s.Switches = n
 	case "--array":
 		s.Array = value
+	case "--clusters":
+		s.Clusters = value
+	case "--sites", "--not-sites", "--accelerators", "--max-cost", "--stage-out":
+		w.ofFederation(t, s, name, value)
+	case "--work-dir":
+		s.WorkDir = value
+	case "--plugin":
+		s.Plugin = append(s.Plugin, sbatch.PluginOption{Name: value})
+	case "--cost":
+		j.Cost = federation.Dollars(number64(t, value))
+	case "--part-of":
+		j.Part = &federation.ArrayPart{Array: 1, Count: n}
 	case "--waited":
 		j.Submit = w.now.Add(-span(t, value))
 	case "--refused":
@@ -318,6 +351,24 @@ func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
 		w.refused[j.ID] = map[federation.SiteName]federation.Rejection{federation.SiteName(value): r}
 	default:
 		t.Fatalf("what is option %q?", name)
+	}
+}
+
+func (w *world) ofFederation(t testing.TB, s *sbatch.Spec, name, value string) {
+	if s.Fed == nil {
+		s.Fed = &sbatch.Fed{}
+	}
+	switch name {
+	case "--sites":
+		s.Fed.Sites = strings.Split(value, ",")
+	case "--not-sites":
+		s.Fed.NotSites = strings.Split(value, ",")
+	case "--accelerators":
+		s.Fed.Accelerators = strings.Split(value, ",")
+	case "--max-cost":
+		s.Fed.MaxCost = number64(t, value)
+	case "--stage-out":
+		s.Fed.StageOut = []sbatch.Stage{{From: value}}
 	}
 }
 

@@ -1,0 +1,125 @@
+package place
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// demandRefusal is why a site is none of those that the job asks for, whatever nodes it has; nil if it is.
+func demandRefusal(site *federation.Site, spec *sbatch.Spec) *refusal {
+	name := string(site.Name)
+	if asked := Clusters(spec); asked != nil && !slices.Contains(asked, name) {
+		return forGood(federation.ReasonNotAsked, "the job asks for %s", strings.Join(asked, ","))
+	}
+	if f := spec.Fed; f != nil {
+		if len(f.Sites) > 0 && !slices.Contains(f.Sites, name) {
+			return forGood(federation.ReasonNotAsked, "the job asks for %s", strings.Join(f.Sites, ","))
+		}
+		if slices.Contains(f.NotSites, name) {
+			return forGood(federation.ReasonNotAsked, "the job does not want it")
+		}
+	}
+	for _, o := range spec.Plugin {
+		if site.Option(o.Name) == nil {
+			return forGood(federation.ReasonUnsupported, "it has no option --%s", o.Name)
+		}
+	}
+	if !site.Reaches(spec) {
+		return forGood(federation.ReasonFileSystem, "%s is not there, and the job copies nothing", spec.WorkDir)
+	}
+	return nil
+}
+
+// Clusters are the sites that --clusters names, nil if it does not narrow the choice.
+func Clusters(spec *sbatch.Spec) []string {
+	if spec.Clusters == "" || spec.Clusters == "all" {
+		return nil
+	}
+	return strings.Split(spec.Clusters, ",")
+}
+
+// lacked is the first of the options that a site's interface has no word for and that the job needs, "" if there is none.
+func lacked(obs *federation.Observation, spec *sbatch.Spec) string {
+	for _, option := range obs.Lacks {
+		if spec.Uses(option) || option == "hetjob" && len(spec.Het) > 0 {
+			return option
+		}
+	}
+	return ""
+}
+
+// classOfDemand numbers what jobs ask of the federation itself: equal demands have the same number, none is 0.
+func (pl *planner) classOfDemand(job *federation.Job) int {
+	s := &job.Spec
+	if s.Clusters == "" && s.Fed == nil && len(s.Plugin)+len(s.Het) == 0 && !pl.apart {
+		return 0
+	}
+	b := append(make([]byte, 0, 128), s.Clusters...)
+	list := func(texts []string) {
+		for _, t := range texts {
+			b = append(append(b, ','), t...)
+		}
+		b = append(b, ';')
+	}
+	list(nil)
+	if f := s.Fed; f != nil {
+		list(f.Sites)
+		list(f.NotSites)
+		list(f.Accelerators)
+		if f.MaxCost > 0 {
+			b = strconv.AppendFloat(b, f.MaxCost, 'g', -1, 64)
+			b = strconv.AppendFloat(append(b, ' '), float64(job.Cost), 'g', -1, 64)
+			b = strconv.AppendInt(append(b, ' '), int64(taskCount(job)), 10)
+		}
+	}
+	for _, o := range s.Plugin {
+		b = append(append(b, ' '), o.Name...)
+	}
+	for i, st := range pl.sites {
+		if pl.apart && !st.site.Reaches(s) {
+			// The refusal names the directory.
+			b = append(strconv.AppendInt(append(b, '!'), int64(i), 10), s.WorkDir...)
+		}
+	}
+	if len(s.Het) > 0 {
+		het, _ := json.Marshal(s.Het)
+		b = append(append(b, job.User...), het...) // the components' accounts are not in the job's class
+	}
+	class, ok := pl.demands[string(b)]
+	if !ok {
+		class = len(pl.demands) + 1
+		pl.demands[string(b)] = class
+	}
+	return class
+}
+
+// costRefusal says no to what costs more than the job may cost in all: the array that it is a part of, and what its earlier attempts
+// have cost. What counts is what it is expected to be billed, not what waiting is worth.
+func costRefusal(job *federation.Job, amount federation.Dollars) *refusal {
+	if job.Spec.Fed == nil || job.Spec.Fed.MaxCost <= 0 {
+		return nil
+	}
+	whole := amount * federation.Dollars(taskCount(job))
+	most := federation.Dollars(job.Spec.Fed.MaxCost)
+	switch {
+	case whole+job.Cost <= most:
+		return nil
+	case job.Cost > 0:
+		return forGood(federation.ReasonMaxCost, "would cost $%s after $%s so far, the job may cost $%s",
+			moneyText(float64(whole)), moneyText(float64(job.Cost)), moneyText(float64(most)))
+	}
+	return forGood(federation.ReasonMaxCost, "would cost $%s, the job may cost $%s", moneyText(float64(whole)), moneyText(float64(most)))
+}
+
+// taskCount is how many jobs like this one the user's array has, 1 if it is no part of one.
+func taskCount(job *federation.Job) int {
+	if job.Part == nil {
+		return 1
+	}
+	return max(job.Part.Count, 1)
+}

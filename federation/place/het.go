@@ -1,0 +1,268 @@
+package place
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// A heterogeneous job has several components, each with wishes of its own, that start together at one site. Each is judged as a job of
+// its own; where all of them can run the site is one candidate, whose parts are theirs. What is free is not taken while a time is
+// looked for: that is done in a copy, in which the components claim nodes one after the other.
+
+// judgeHet adds to a shape the candidate, or the rejections, of one site for a heterogeneous job.
+func (pl *planner) judgeHet(sh *shape, st *siteState, job *federation.Job, drop bool) {
+	whole := &candidate{site: st, ask: sh.ask}
+	var failed []federation.Rejection
+	for i := range len(job.Spec.Het) + 1 {
+		one := componentOf(job, i)
+		sub := bareShape(&one, drop)
+		if i == 0 {
+			if no := demandRefusal(st.site, &job.Spec); no != nil {
+				sh.reject(st.site.Name, "", "", no)
+				return
+			}
+			if st.model != nil && lacked(st.model.obs, &job.Spec) == "hetjob" {
+				sh.reject(st.site.Name, "", "", forGood(federation.ReasonUnsupported, "its interface cannot carry heterogeneous jobs"))
+				return
+			}
+		}
+		pl.judgeSite(sub, st, &one)
+		if len(sub.candidates) == 0 {
+			for k := range sub.rejections {
+				sub.rejections[k].Detail += componentText(i)
+			}
+			// A component that can never run there says more than one that cannot now.
+			if failed == nil || !forEver(failed) && forEver(sub.rejections) {
+				failed = sub.rejections
+			}
+			continue
+		}
+		sub.sort()
+		whole.parts = append(whole.parts, sub.candidates)
+	}
+	if failed != nil {
+		sh.rejections = append(sh.rejections, failed...)
+		return
+	}
+	pl.joinParts(whole, job)
+	no := costRefusal(job, whole.term.Amount)
+	if _, spots := whole.gather(newEmptyCapacity(st.model, pl.now)); no == nil && spots == nil {
+		no = &refusal{reason: federation.ReasonReqNodeNotAvail, detail: "its components do not fit at one time"}
+	}
+	if no != nil {
+		sh.reject(st.site.Name, "", "", no)
+		return
+	}
+	sh.candidates = append(sh.candidates, whole)
+}
+
+// componentOf is component i as a job of its own: 0 is what comes first. What is asked of the federation holds for the whole
+// and is looked at once, but for the kinds of GPU that will do.
+func componentOf(job *federation.Job, i int) federation.Job {
+	one := *job
+	one.Spec.Het, one.Spec.Array, one.Spec.Clusters, one.Spec.Plugin = nil, "", "", nil
+	if i > 0 {
+		one.Spec = job.Spec.Het[i-1]
+	}
+	one.Spec.WorkDir = job.Spec.WorkDir
+	one.Spec.Fed = nil
+	if f := job.Spec.Fed; f != nil {
+		one.Spec.Fed = &sbatch.Fed{Accelerators: f.Accelerators, StageIn: f.StageIn, StageOut: f.StageOut}
+	}
+	return one
+}
+
+func componentText(i int) string { return " (component " + strconv.Itoa(i) + ")" }
+
+func forEver(rejections []federation.Rejection) bool {
+	return !slices.ContainsFunc(rejections, func(r federation.Rejection) bool { return !r.Never })
+}
+
+// joinParts sums up what the components cost at least. If the job's cost is bounded each of them has only its cheapest pool.
+func (pl *planner) joinParts(c *candidate, job *federation.Job) {
+	c.pool = c.parts[0][0].pool
+	c.tie = c.site.tie(c.pool, pl.s.Seed)
+	c.term.Name, c.room = "run", 1
+	var names []string
+	for i := range c.parts {
+		if job.Spec.Fed != nil && job.Spec.Fed.MaxCost > 0 {
+			c.parts[i] = c.parts[i][:1]
+		}
+		first := c.parts[i][0]
+		c.term.Amount += first.term.Amount
+		c.gpus += first.gpus
+		c.gpu = cmp.Or(c.gpu, first.gpu)
+		c.run = max(c.run, first.run)
+		c.wasteful = c.wasteful || first.wasteful
+		names = append(names, first.name)
+	}
+	c.name = strings.Join(names, " + ")
+}
+
+// spot is where one component starts.
+type spot struct {
+	c     *candidate
+	fit   int
+	nodes []int32
+}
+
+// maxGather bounds the search for a time when all components can start: each step goes to the start of the one that is last.
+const maxGather = 64
+
+// gather finds the earliest time at which all components can start, and where; never and nil if there is none. It takes nothing.
+func (c *candidate) gather(books *capacity) (start int64, spots []spot) {
+	from := books.now
+	for range maxGather {
+		free, last := books.copyFrom(from), from
+		spots = make([]spot, len(c.parts))
+		for _, i := range c.hardestFirst() {
+			at := never
+			at, spots[i] = earliestOf(free, c.parts[i])
+			if at == never {
+				return never, nil
+			}
+			s := &spots[i]
+			free.claim(s.nodes, &s.c.fits[s.fit], at, endAt(at, s.c.limit))
+			last = max(last, at)
+		}
+		if last == from {
+			return from, spots
+		}
+		from = last
+	}
+	return never, nil
+}
+
+// hardestFirst is the order in which components choose their nodes: those with the fewest pools and the most nodes before the others.
+func (c *candidate) hardestFirst() []int {
+	order := make([]int, len(c.parts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := c.parts[a], c.parts[b]
+		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(y[0].fits[0].nodes, x[0].fits[0].nodes), cmp.Compare(y[0].fits[0].cpu, x[0].fits[0].cpu))
+	})
+	return order
+}
+
+// earliestOf is the cheapest of some pools that can start a component when the search begins, else the one that can first.
+func earliestOf(free *capacity, options []*candidate) (start int64, best spot) {
+	start = never
+	for _, o := range options {
+		for i := range o.fits {
+			at, nodes := free.earliest(&o.curs[i], &o.fits[i], o.limit)
+			if at < start {
+				start, best = at, spot{o, i, nodes}
+			}
+			if start == free.from {
+				return start, best
+			}
+		}
+	}
+	return start, best
+}
+
+// copyFrom is a copy in which nodes can be claimed, and in which searches for a start begin at from.
+func (c *capacity) copyFrom(from int64) *capacity {
+	k := *c
+	k.from = from
+	k.marked = slices.Clone(c.marked)
+	k.claims = maps.Clone(c.claims)
+	for n, list := range k.claims {
+		k.claims[n] = slices.Clip(list)
+	}
+	k.gresAt, k.times, k.ready = nil, nil, nil
+	return &k
+}
+
+// newEmptyCapacity is a site as if nothing ran there.
+func newEmptyCapacity(m *model, now int64) *capacity {
+	empty := *m
+	empty.cpu, empty.mem, empty.gres = m.totalCPU, m.totalMem, m.totalGRES
+	empty.frees = make([][]release, len(m.frees))
+	return newCapacity(&empty, now)
+}
+
+// together is the moment of a heterogeneous job: all components, or none.
+func (c *candidate) together(pl *planner) moment {
+	at := moment{}
+	at.start, at.spots = c.gather(c.site.capacity())
+	if at.spots != nil && at.start == pl.now {
+		at.units = 1
+	}
+	c.weigh(&at, pl)
+	at.total += c.amount(&at) - c.term.Amount
+	return at
+}
+
+// amount is what the components cost to run where they are.
+func (c *candidate) amount(at *moment) federation.Dollars {
+	if at.spots == nil {
+		return c.term.Amount
+	}
+	sum := federation.Dollars(0)
+	for _, s := range at.spots {
+		sum += s.c.term.Amount
+	}
+	return sum
+}
+
+func (c *candidate) commitParts(at *moment, pl *planner) int {
+	free := c.site.capacity()
+	for _, s := range at.spots {
+		for _, n := range s.nodes {
+			free.place(n, &s.c.fits[s.fit], endAt(pl.now, s.c.limit))
+		}
+	}
+	return 1
+}
+
+// reserveParts is reserve for a heterogeneous job.
+func (c *candidate) reserveParts() int64 {
+	free := c.site.capacity()
+	start, spots := c.gather(free)
+	for _, s := range spots {
+		free.claim(s.nodes, &s.c.fits[s.fit], start, endAt(start, s.c.limit))
+	}
+	return start
+}
+
+// wide reports whether a job takes more than one node.
+func (c *candidate) wide() bool { return c.parts != nil || c.fits[0].nodes > 1 }
+
+// offerParts puts a heterogeneous job into words: the whole, and each of its components.
+func (c *candidate) offerParts(at *moment, pl *planner) federation.Offer {
+	o := federation.Offer{Site: c.site.site.Name, Start: pl.s.Now, Wait: at.wait, Total: at.total, GPUs: c.gpus, GPUType: c.gpu}
+	var names, details []string
+	sum := federation.Dollars(0)
+	for i, options := range c.parts {
+		one, fit := options[0], 0
+		if at.spots != nil {
+			one, fit = at.spots[i].c, at.spots[i].fit
+		}
+		part := one.offer(&moment{start: pl.now, fit: fit, units: 1, total: one.term.Amount}, pl)
+		o.Parts = append(o.Parts, part)
+		o.Nodes += part.Nodes
+		o.Run = max(o.Run, part.Run)
+		sum += one.term.Amount
+		name := part.Pool
+		if part.As != "" {
+			name += " as " + part.As
+		}
+		names, details = append(names, name), append(details, one.term.Detail)
+	}
+	o.Partition, o.Pool = o.Parts[0].Partition, strings.Join(names, " and ")
+	o.Terms = []federation.Term{{Name: "run", Amount: sum, Detail: strings.Join(details, ", and ")}}
+	c.setWait(&o, at, pl)
+	for i := range o.Parts {
+		o.Parts[i].Start, o.Parts[i].Wait = o.Start, o.Wait
+	}
+	return o
+}
