@@ -11,11 +11,13 @@ import (
 type DependKind string
 
 const (
-	DependAfter      DependKind = "after"      // has started
-	DependAfterAny   DependKind = "afterany"   // has ended
-	DependAfterOK    DependKind = "afterok"    // has ended with exit code 0
-	DependAfterNotOK DependKind = "afternotok" // has ended otherwise
-	DependSingleton  DependKind = "singleton"  // all earlier jobs of the same name and user have ended
+	DependAfter      DependKind = "after"            // has started
+	DependAfterAny   DependKind = "afterany"         // has ended
+	DependAfterOK    DependKind = "afterok"          // has ended with exit code 0
+	DependAfterNotOK DependKind = "afternotok"       // has ended otherwise
+	DependAfterCorr  DependKind = "aftercorr"        // task N of an array: task N of the other has ended with exit code 0
+	DependAfterBB    DependKind = "afterburstbuffer" // has ended, its burst buffer included: what ends is told to us after that
+	DependSingleton  DependKind = "singleton"        // all earlier jobs of the same name and user have ended
 )
 
 // Dependency is a parsed --dependency: all of its terms must be met, or any one of them.
@@ -33,7 +35,7 @@ type DependTerm struct {
 }
 
 // ParseDependency reads an --dependency value: "afterok:100:101,after:102+5", with "?" between terms for any of them, "J"
-// alone for afterany. It fails with ErrInvalid; types that the federation cannot resolve yet are refused by name.
+// alone for afterany. It fails with ErrInvalid.
 func ParseDependency(s string) (Dependency, error) {
 	var d Dependency
 	sep := ","
@@ -62,9 +64,7 @@ func parseDependItem(item string) ([]DependTerm, error) {
 			return nil, fmt.Errorf("%w: singleton takes no job", ErrInvalid)
 		}
 		return []DependTerm{{Kind: kind, Task: -1}}, nil
-	case DependAfter, DependAfterAny, DependAfterOK, DependAfterNotOK:
-	case "aftercorr", "afterburstbuffer":
-		return nil, fmt.Errorf("%w: %s is not carried by fsub yet", ErrInvalid, kind)
+	case DependAfter, DependAfterAny, DependAfterOK, DependAfterNotOK, DependAfterCorr, DependAfterBB:
 	default:
 		if found {
 			return nil, fmt.Errorf("%w: %q is no dependency type", ErrInvalid, kindText)

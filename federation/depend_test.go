@@ -14,6 +14,7 @@ func TestParseDependency(t *testing.T) {
 		"12":                            {Terms: []DependTerm{{DependAfterAny, 12, -1, 0}}},
 		"after:12+5,afternotok:7_3":     {Terms: []DependTerm{{DependAfter, 12, -1, 5 * time.Minute}, {DependAfterNotOK, 7, 3, 0}}},
 		"afterok:1?afterok:2":           {Any: true, Terms: []DependTerm{{DependAfterOK, 1, -1, 0}, {DependAfterOK, 2, -1, 0}}},
+		"aftercorr:3":                   {Terms: []DependTerm{{DependAfterCorr, 3, -1, 0}}},
 		"singleton":                     {Terms: []DependTerm{{DependSingleton, 0, -1, 0}}},
 		"afterany:30000001_*,afterok:2": {Terms: []DependTerm{{DependAfterAny, 30000001, -1, 0}, {DependAfterOK, 2, -1, 0}}},
 	} {
@@ -22,7 +23,7 @@ func TestParseDependency(t *testing.T) {
 			t.Errorf("%s: %+v %v, want %+v", text, got, err, want)
 		}
 	}
-	for _, bad := range []string{"", "afterok", "afterok:", "afterok:x", "afterok:0", "singleton:3", "aftercorr:3", "never:3", "afterok:1,afterok:2?afterok:3", "afterok:1+5", "afterok:-1"} {
+	for _, bad := range []string{"", "afterok", "afterok:", "afterok:x", "afterok:0", "singleton:3", "aftercorr:", "never:3", "afterok:1,afterok:2?afterok:3", "afterok:1+5", "afterok:-1"} {
 		if _, err := ParseDependency(bad); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q: %v, want ErrInvalid", bad, err)
 		}

@@ -74,6 +74,20 @@ type ArrayPart struct {
 	Limit                 int // tasks that may run at once, 0: all
 }
 
+// Task is a part as a task of its array.
+func (j *Job) Task() Task {
+	return Task{Job: j.Part.Array, Index: j.Part.Index, SiteJobID: uint32(j.ID), State: j.State, Reason: j.Reason, Nodes: j.Nodes,
+		Start: j.Start, End: j.End, ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost}
+}
+
+// PayloadOf is the job that the script and environment of j are stored with: its array, if it is a part of one.
+func (j *Job) PayloadOf() JobID {
+	if j.Part != nil {
+		return j.Part.Array
+	}
+	return j.ID
+}
+
 // ArrayWhole is an array as it was submitted.
 type ArrayWhole struct {
 	Count, Min, Max, Step int

@@ -23,7 +23,9 @@ type Plan struct {
 type Decision struct {
 	Job JobID `json:"job"`
 	// Bind: give the job to Offers[0] now. Otherwise it stays in the queue for Reason.
-	Bind   bool   `json:"bind,omitempty"`
+	Bind bool `json:"bind,omitempty"`
+	// Spread: the job is an array of which no site can start all tasks now, while several can run some: bind them one by one.
+	Spread bool   `json:"spread,omitempty"`
 	Reason Reason `json:"reason,omitempty"`
 	// Offers are the pools that can run the job, cheapest first.
 	Offers []Offer `json:"offers,omitempty"`

@@ -123,13 +123,22 @@ func (s *Server) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.J
 	if err != nil {
 		return nil, nil, ofStore(err, errNoContact)
 	}
+	parts := map[federation.JobID][]federation.Job{}
 	for _, j := range list {
 		jobs[j.ID] = j
+		if j.Part != nil {
+			parts[j.Part.Array] = append(parts[j.Part.Array], j)
+		}
 	}
 	if len(arrays) == 0 {
 		return jobs, nil, nil
 	}
 	tasks, err := s.cfg.Store.TasksOf(ctx, arrays)
+	for id := range parts {
+		if tasks != nil {
+			tasks[id] = withParts(tasks[id], parts[id])
+		}
+	}
 	return jobs, tasks, ofStore(err, errNoContact)
 }
 
@@ -212,9 +221,9 @@ type arrayTasks struct {
 // newArrayTasks spells out the tasks of job, of which known have a record. A job that is no array has none.
 func newArrayTasks(job *federation.Job, known []federation.Task) *arrayTasks {
 	a := &arrayTasks{job: job.ID, has: map[int]bool{}, ended: map[int]bool{}}
-	indices, err := federation.ArrayIndices(job.Spec.Array)
-	if err != nil {
-		return a
+	var indices []int
+	if job.Spec.Array != "" { // of a spread array it is what still waits
+		indices, _ = federation.ArrayIndices(job.Spec.Array) // checked when it was submitted
 	}
 	for _, i := range indices {
 		a.has[i] = true

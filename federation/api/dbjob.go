@@ -73,7 +73,7 @@ func (s *Server) account(ctx context.Context, v *view, q url.Values) ([]part, []
 		return nil, nil, err
 	}
 	list = slices.DeleteFunc(list, func(p part) bool { return !win.has(&p, len(f.refs) > 0) })
-	slices.SortStableFunc(list, func(a, b part) int { return cmp.Compare(a.job.ID, b.job.ID) })
+	slices.SortStableFunc(list, func(a, b part) int { return cmp.Compare(cmp.Or(a.array, a.job.ID), cmp.Or(b.array, b.job.ID)) })
 	return list, s.unknownUsers(&f), nil
 }
 
@@ -155,8 +155,8 @@ func (v *view) dbRecord(p *part) wire.DBJob {
 	w.Comment.Job = sp.Comment
 	w.Association = wire.AssocShort{Account: w.Account, Cluster: w.Cluster, User: w.User}
 	w.Het.JobOffset = wire.Number{}
-	if sp.Array != "" {
-		w.Array.JobID, w.Array.Task, w.Array.TaskID = int64(j.ID), p.pending, job.ArrayTaskID
+	if p.array != 0 {
+		w.Array.JobID, w.Array.Task, w.Array.TaskID = int64(p.array), p.pending, job.ArrayTaskID
 		w.Array.Limits.Max.Running.Tasks = int64(p.limit)
 	}
 	if p.state == federation.Cancelled && j.Cancel {

@@ -13,7 +13,7 @@ import (
 func stdFile(j *federation.Job, pattern string) string {
 	if pattern == "" {
 		pattern = "slurm-%j.out"
-		if j.Spec.Array != "" {
+		if j.Spec.Array != "" || j.Part != nil || j.Whole != nil {
 			pattern = "slurm-%A_%a.out"
 		}
 	}

@@ -14,6 +14,7 @@ import (
 // part is what a listing shows as one job: a job, one started task of an array, or the tasks of it that have not started.
 type part struct {
 	job     *federation.Job
+	array   federation.JobID // 0: no array
 	task    *federation.Task // nil: not a task of its own
 	pending string           // tasks that have not started: "2-5,7%2"
 	limit   int              // of tasks at once
@@ -31,24 +32,36 @@ type part struct {
 func parts(j *federation.Job, tasks []federation.Task) []part {
 	whole := part{job: j, id: uint32(j.ID), state: j.State, reason: j.Reason, nodes: j.Nodes,
 		start: j.Start, end: j.End, exit: j.ExitStatus, restarts: j.Restarts}
-	if j.Spec.Array == "" {
+	if j.Part != nil { // a task that is a job of its own
+		whole.array, whole.limit, whole.task = j.Part.Array, j.Part.Limit, &federation.Task{Job: j.Part.Array, Index: j.Part.Index}
 		return []part{whole}
 	}
-	indices, err := federation.ArrayIndices(j.Spec.Array)
-	if err != nil {
+	spread := j.Whole != nil && j.Whole.Spread
+	if j.Spec.Array == "" && !spread {
 		return []part{whole}
+	}
+	whole.array = j.ID
+	var indices []int
+	if j.Spec.Array != "" {
+		var err error
+		if indices, err = federation.ArrayIndices(j.Spec.Array); err != nil {
+			return []part{whole}
+		}
 	}
 	limit := federation.ArrayLimit(j.Spec.Array)
 	var out []part
 	known := make(map[int]bool, len(tasks))
 	for i := range tasks {
 		t := &tasks[i]
+		if spread && !t.State.Ended() {
+			continue // what it was in an earlier attempt of the whole array
+		}
 		known[t.Index] = true
 		id := t.SiteJobID
 		if id == 0 {
 			id = uint32(j.ID)
 		}
-		out = append(out, part{job: j, task: t, id: id, limit: limit, state: t.State, reason: t.Reason, nodes: t.Nodes,
+		out = append(out, part{job: j, array: j.ID, task: t, id: id, limit: limit, state: t.State, reason: t.Reason, nodes: t.Nodes,
 			start: t.Start, end: t.End, exit: t.ExitStatus, restarts: t.Restarts})
 	}
 	var rest []int
@@ -61,6 +74,15 @@ func parts(j *federation.Job, tasks []federation.Task) []part {
 		return out
 	}
 	whole.pending, whole.limit = federation.FormatArray(rest, limit), limit
+	if spread {
+		whole.state, whole.nodes, whole.start, whole.exit = federation.Pending, "", time.Time{}, 0
+		if j.Cancel || j.State.Ended() {
+			whole.state = federation.Cancelled
+		} else {
+			whole.end = time.Time{}
+		}
+		return append(out, whole)
+	}
 	if whole.state.Started() || whole.state.Ended() && len(tasks) > 0 {
 		// The job as a whole runs or has ended; these tasks of it have not started.
 		whole.state, whole.nodes, whole.start, whole.exit = federation.Pending, "", time.Time{}, 0
@@ -178,10 +200,10 @@ func (v *view) setTimes(w *wire.Job, p *part) {
 }
 
 func setArray(w *wire.Job, p *part) {
-	if p.job.Spec.Array == "" {
+	if p.array == 0 {
 		return
 	}
-	w.ArrayJobID = wire.Num(int64(p.job.ID))
+	w.ArrayJobID = wire.Num(int64(p.array))
 	w.ArrayMaxTasks = wire.Num(int64(p.limit))
 	w.ArrayTaskString = p.pending
 	if p.task != nil {
@@ -191,7 +213,7 @@ func setArray(w *wire.Job, p *part) {
 
 func (v *view) setFiles(w *wire.Job, p *part) {
 	j := p.job
-	vars := fileVars{id: j.ID, jobID: p.id, task: -1, name: j.Spec.Name, user: j.User, node: firstNode(p.nodes)}
+	vars := fileVars{id: cmp.Or(p.array, j.ID), jobID: p.id, task: -1, name: j.Spec.Name, user: j.User, node: firstNode(p.nodes)}
 	if p.task != nil {
 		vars.task = p.task.Index
 	}

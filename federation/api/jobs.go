@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -98,8 +99,11 @@ func (f *jobFilter) part(p *part) bool {
 	if len(f.states) > 0 && !slices.Contains(f.states, string(p.state)) {
 		return false
 	}
-	tasks := f.refs[p.job.ID]
-	if len(tasks) == 0 || p.job.Spec.Array == "" {
+	if _, asked := f.refs[p.job.ID]; asked && p.job.Part != nil {
+		return true // by its own number
+	}
+	tasks := f.refs[cmp.Or(p.array, p.job.ID)]
+	if len(tasks) == 0 || p.array == 0 {
 		return true
 	}
 	if p.task != nil {
@@ -185,7 +189,7 @@ func (s *Server) list(ctx context.Context, v *view, f *jobFilter, q federation.J
 			continue
 		}
 		selected = append(selected, j)
-		if j.Spec.Array != "" {
+		if j.Spec.Array != "" || j.Whole != nil {
 			arrays = append(arrays, j.ID)
 		}
 	}
@@ -309,7 +313,7 @@ func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c Caller) err
 
 // name is p as squeue calls it, without the limit of an array: "17", "17_3", "17_[4-9]".
 func (p *part) name() string {
-	id := p.job.ID.String()
+	id := cmp.Or(p.array, p.job.ID).String()
 	switch {
 	case p.task != nil:
 		return id + "_" + strconv.Itoa(p.task.Index)

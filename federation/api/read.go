@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"fsub/federation"
@@ -38,6 +39,11 @@ func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord
 	if rec.Tasks, err = s.cfg.Store.Tasks(ctx, id); err != nil {
 		return nil, ofStore(err, errNoContact)
 	}
+	if rec.Job.Whole != nil && rec.Job.Whole.Spread {
+		if rec.Tasks, err = s.spreadTasks(ctx, id, rec.Tasks); err != nil {
+			return nil, err
+		}
+	}
 	if rec.Attempts, err = s.cfg.Store.Attempts(ctx, id); err != nil {
 		return nil, ofStore(err, errNoContact)
 	}
@@ -45,6 +51,34 @@ func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord
 		return nil, ofStore(err, errNoContact)
 	}
 	return &rec, nil
+}
+
+// spreadTasks are the tasks of an array that is spread: those with a record of their own that ended in it, and its parts.
+func (s *Server) spreadTasks(ctx context.Context, id federation.JobID, own []federation.Task) ([]federation.Task, error) {
+	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{id}})
+	if err != nil {
+		return nil, ofStore(err, errNoContact)
+	}
+	return withParts(own, jobs), nil
+}
+
+// withParts adds the parts among jobs to the tasks that an array has itself, in order of their index.
+func withParts(own []federation.Task, jobs []federation.Job) []federation.Task {
+	parts := map[int]bool{}
+	var all []federation.Task
+	for i := range jobs {
+		if jobs[i].Part != nil {
+			parts[jobs[i].Part.Index] = true
+			all = append(all, jobs[i].Task())
+		}
+	}
+	for _, t := range own {
+		if !parts[t.Index] && t.State.Ended() {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b federation.Task) int { return a.Index - b.Index })
+	return all
 }
 
 // waitJob is GET /fed/v1/job/{id}/wait.
@@ -120,7 +154,7 @@ func (s *Server) getPayload(w http.ResponseWriter, r *http.Request, c Caller) er
 	if !c.owns(job.UID) {
 		return errNotYourJob
 	}
-	p, err := s.cfg.Store.Payload(r.Context(), id)
+	p, err := s.cfg.Store.Payload(r.Context(), job.PayloadOf())
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}

@@ -52,11 +52,11 @@ func (c *Controller) submit(j *job) {
 	j.busy = true
 	j.att.Tries++
 	c.batch.attempt(j.att)
-	copied := j.Job
+	copied, payload := j.Job, j.PayloadOf()
 	kind := submitted{job: j.ID, attempt: j.att.Number}
 	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job), First: j.att.Tries == 1}
 	c.calls = append(c.calls, call{site: s, kind: kind,
-		before: func(ctx context.Context) error { return c.ready(ctx, s, &sub, copied.ID) },
+		before: func(ctx context.Context) error { return c.ready(ctx, s, &sub, payload) },
 		run: func(ctx context.Context) any {
 			r := kind
 			r.receipt, r.err = s.driver.Submit(ctx, sub)
@@ -138,12 +138,29 @@ func (c *Controller) refuse(s *site, j *job, err error, reason federation.Reason
 	c.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class = federation.ClassCapacity
 	c.event(j, "refused by %s: %v", s.Name, err)
+	var said *federation.SlurmError
+	if errors.As(err, &said) && said.Number == invalidArray && j.Whole != nil && !j.spreads() {
+		c.spread(j, "too large for "+string(s.Name)) // its MaxArraySize is not the user's business
+		c.backToQueue(j, federation.ReasonPriority)
+		return
+	}
+	no := federation.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: true}
+	j.leaveOut(no, c.now().Add(refusedFor))
+	if j.array != nil && reason != federation.ReasonRefused { // nor is it asked for the tasks that wait
+		j.array.leaveOut(no, c.now().Add(refusedFor))
+	}
+	c.backToQueue(j, reason)
+}
+
+// invalidArray is Slurm's number of "Invalid job array specification".
+const invalidArray = 2081
+
+// leaveOut notes that a site is not to be asked again for a while.
+func (j *job) leaveOut(no federation.Rejection, until time.Time) {
 	if j.refused == nil {
 		j.refused = map[federation.SiteName]federation.Rejection{}
 	}
-	j.refused[s.Name] = federation.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: true}
-	j.refusedUntil = c.now().Add(refusedFor)
-	c.backToQueue(j, reason)
+	j.refused[no.Site], j.refusedUntil = no, until
 }
 
 // backToQueue returns a job to the queue, or ends it if it was to be cancelled.

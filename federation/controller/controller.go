@@ -108,7 +108,15 @@ type Controller struct {
 	calls    []call // decided in this round, made after its commit
 	stray    map[strayKey]bool
 	homeward map[string]*homeward // by key of the attempt
-	copies   []strayCopy          // to be cancelled again
+
+	ids        []federation.JobID               // reserved, for parts of arrays
+	idsOffered int                              // how many of them stand in the plan that is being made
+	idsAgain   time.Time                        // no reservation before this: the last one failed
+	offered    map[federation.JobID]offeredPart // the parts in that plan
+	shrunk     map[*job]bool                    // arrays that parts were taken from in this round
+	arrays     map[federation.JobID]*job        // live arrays that are spread
+
+	copies []strayCopy // to be cancelled again
 
 	planDirty bool
 	nextPlan  time.Time
@@ -140,6 +148,7 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 		plan: new(place.Planner), policy: cfg.Policy,
 		byName: map[federation.SiteName]*site{}, jobs: map[federation.JobID]*job{}, ended: map[federation.JobID]*job{},
 		waits: map[federation.JobID][]*job{}, requests: map[int64]bool{}, stray: map[strayKey]bool{}, homeward: map[string]*homeward{},
+		offered: map[federation.JobID]offeredPart{}, arrays: map[federation.JobID]*job{}, shrunk: map[*job]bool{},
 		batch: newPendingBatch(), results: make(chan result, 1024), wake: make(chan struct{}, 1),
 		metrics: newMetrics(cfg.Registerer), planDirty: true,
 	}
@@ -192,6 +201,7 @@ func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	}
 	c.repair()
 	c.planJobs()
+	c.writeShrunk()
 	if c.commit(ctx) {
 		c.makeCalls(ctx)
 	}

@@ -20,6 +20,10 @@ type waitTerm struct {
 	met   bool
 	never bool
 	from  time.Time // for after:J+minutes: when J started
+
+	byTask bool                     // aftercorr of an array: asked for each task, never for the whole
+	states map[int]federation.State // for that: of the other's tasks
+	over   bool                     // for that: the other has ended
 }
 
 // reason says why the job still waits, "" if it need not.
@@ -31,6 +35,8 @@ func (d *dependency) reason(now time.Time) federation.Reason {
 	for i := range d.terms {
 		t := &d.terms[i]
 		switch {
+		case t.byTask:
+			met++
 		case t.never:
 			never++
 		case t.met && !now.Before(t.from.Add(t.Delay)):
@@ -46,9 +52,37 @@ func (d *dependency) reason(now time.Time) federation.Reason {
 	return federation.ReasonDependency
 }
 
+// taskReason says why one task of an array still waits for the tasks of the same index that it depends on, "" if it need not.
+func (d *dependency) taskReason(index int, now time.Time) federation.Reason {
+	reason := federation.Reason("")
+	for i := range d.terms {
+		t := &d.terms[i]
+		if !t.byTask {
+			continue
+		}
+		state, known := t.states[index]
+		switch {
+		case state == federation.Completed, !known && t.over: // Slurm does not wait for a task that there never was
+			if d.any {
+				return ""
+			}
+		case state.Ended():
+			if !d.any {
+				return federation.ReasonDependencyNever
+			}
+			reason = federation.ReasonDependencyNever
+		default:
+			if reason == "" {
+				reason = federation.ReasonDependency
+			}
+		}
+	}
+	return reason
+}
+
 // addDependency registers what j waits for, and settles what has happened already. It fails if the store does.
 func (c *Controller) addDependency(ctx context.Context, j *job) error {
-	if j.Spec.Dependency == "" || j.Attempt > 0 {
+	if j.Spec.Dependency == "" || j.Attempt > 0 && !j.spreads() {
 		return nil
 	}
 	parsed, err := federation.ParseDependency(j.Spec.Dependency)
@@ -72,7 +106,7 @@ func (c *Controller) addDependency(ctx context.Context, j *job) error {
 // dependOnNamesakes is --dependency=singleton: j waits for the earlier jobs of its user and name.
 func (c *Controller) dependOnNamesakes(j *job) {
 	for _, other := range c.jobs {
-		if other.ID < j.ID && other.User == j.User && other.Spec.Name == j.Spec.Name {
+		if other.ID < j.ID && other.Part == nil && other.User == j.User && other.Spec.Name == j.Spec.Name {
 			c.waitFor(j, federation.DependTerm{Kind: federation.DependAfterAny, Job: other.ID, Task: -1}, other)
 		}
 	}
@@ -93,12 +127,8 @@ func (c *Controller) dependOn(ctx context.Context, j *job, t federation.DependTe
 	if errors.Is(err, federation.ErrNotFound) { // purged long ago: it counts as having ended well
 		on.Job, err = federation.Job{ID: t.Job, State: federation.Completed}, nil
 	}
-	if err == nil && t.Task >= 0 {
-		var tasks []federation.Task
-		tasks, err = c.store.Tasks(ctx, t.Job)
-		for i := range tasks {
-			on.tasks[tasks[i].Index] = &tasks[i]
-		}
+	if err == nil && (t.Task >= 0 || t.Kind == federation.DependAfterCorr) {
+		err = c.readTasks(ctx, on)
 	}
 	if err != nil {
 		return fmt.Errorf("read job %d, which it depends on: %w", t.Job, err)
@@ -107,10 +137,40 @@ func (c *Controller) dependOn(ctx context.Context, j *job, t federation.DependTe
 	return nil
 }
 
+// readTasks reads the tasks of an array that has ended.
+func (c *Controller) readTasks(ctx context.Context, on *job) error {
+	tasks, err := c.store.Tasks(ctx, on.ID)
+	if err != nil && !errors.Is(err, federation.ErrNotFound) {
+		return err
+	}
+	for i := range tasks {
+		on.tasks[tasks[i].Index] = &tasks[i]
+	}
+	parts, err := c.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{on.ID}})
+	for i := range parts {
+		if p := &parts[i]; p.Part != nil {
+			t := p.Task()
+			on.tasks[t.Index] = &t
+		}
+	}
+	return err
+}
+
 // waitFor adds a term to what j waits for and brings it in line with the job that it names.
 func (c *Controller) waitFor(j *job, t federation.DependTerm, on *job) {
 	w := waitTerm{DependTerm: t}
-	w.settle(&on.Job, on.task(t.Task))
+	switch {
+	case t.Kind == federation.DependAfterBB:
+		w.Kind = federation.DependAfterAny
+	case t.Kind == federation.DependAfterCorr && (j.Whole == nil || on.Whole == nil || t.Task >= 0):
+		w.Kind = federation.DependAfterOK // there are no tasks that correspond
+	case t.Kind == federation.DependAfterCorr:
+		w.byTask = true
+		if !j.spreads() {
+			c.spread(j, "each waits for a task of its own")
+		}
+	}
+	w.settle(on)
 	j.depends.terms = append(j.depends.terms, w)
 	if !on.State.Ended() {
 		c.waits[on.ID] = append(c.waits[on.ID], j)
@@ -118,7 +178,12 @@ func (c *Controller) waitFor(j *job, t federation.DependTerm, on *job) {
 }
 
 // settle brings the term in line with the job that it waits for.
-func (t *waitTerm) settle(on *federation.Job, task *federation.Task) {
+func (t *waitTerm) settle(on *job) {
+	if t.byTask {
+		t.settleTasks(on)
+		return
+	}
+	task := on.task(t.Task)
 	state, start := on.State, on.Start
 	if task != nil {
 		state, start = task.State, task.Start
@@ -142,6 +207,19 @@ func (t *waitTerm) settle(on *federation.Job, task *federation.Task) {
 	}
 }
 
+// settleTasks takes down how the tasks of the other array are.
+func (t *waitTerm) settleTasks(on *job) {
+	if t.states == nil {
+		t.states = map[int]federation.State{}
+	}
+	for _, tasks := range []map[int]*federation.Task{on.tasks, on.past} {
+		for i, task := range tasks {
+			t.states[i] = task.State
+		}
+	}
+	t.over = on.State.Ended()
+}
+
 // dependencyChanged settles what waits for j, which has started or ended, or of which a task has.
 func (c *Controller) dependencyChanged(j *job) {
 	waiting := c.waits[j.ID]
@@ -151,7 +229,7 @@ func (c *Controller) dependencyChanged(j *job) {
 	for _, w := range waiting {
 		for i := range w.depends.terms {
 			if t := &w.depends.terms[i]; t.Job == j.ID {
-				t.settle(&j.Job, j.task(t.Task))
+				t.settle(j)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -235,4 +236,25 @@ type noLookup struct{ *fakeSite }
 
 func (noLookup) Lookup(context.Context, federation.JobRef) (federation.SiteJob, error) {
 	return federation.SiteJob{}, fmt.Errorf("%w: slurmdbd does not answer", federation.ErrUnavailable)
+}
+
+// part is the job that a task of a spread array has become.
+func (b *bench) part(array federation.JobID, index int) federation.Job {
+	b.t.Helper()
+	for _, j := range b.partsOf(array) {
+		if j.Part.Index == index {
+			return j
+		}
+	}
+	b.t.Fatalf("task %d of array %d is no job of its own", index, array)
+	return federation.Job{}
+}
+
+func (b *bench) partsOf(array federation.JobID) []federation.Job {
+	b.t.Helper()
+	jobs, err := b.store.Jobs(b.t.Context(), federation.JobQuery{IDs: []federation.JobID{array}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return slices.DeleteFunc(jobs, func(j federation.Job) bool { return j.Part == nil })
 }

@@ -15,6 +15,9 @@ type job struct {
 	tasks map[int]*federation.Task // of an array: those with a record of their own
 	past  map[int]*federation.Task // of an array: tasks that it has no more, because they were cancelled or ended in an earlier attempt
 	size  int                      // of an array: how many tasks it has, 0 for any other job
+	array *job                     // of a part: its array
+	parts map[int]*job             // of an array that is spread: its parts that have not ended
+	rest  []int                    // of an array that is spread: its tasks that are no parts yet, in rising order
 
 	depends      dependency
 	refused      map[federation.SiteName]federation.Rejection // sites that are not asked again ...
@@ -56,19 +59,27 @@ func (c *Controller) load(ctx context.Context) error {
 			return err
 		}
 		c.lastRev = max(c.lastRev, jobs[i].Rev)
-		if jobs[i].Spec.Array != "" {
+		if jobs[i].Whole != nil || jobs[i].Spec.Array != "" {
 			arrays = append(arrays, jobs[i].ID)
 		}
 	}
 	if err := c.loadTasks(ctx, arrays); err != nil {
 		return err
 	}
+	if err := c.loadParts(ctx); err != nil {
+		return err
+	}
 	for i := range attempts {
 		c.attach(&attempts[i])
 	}
 	for _, j := range c.jobs {
-		if !j.live() {
+		if !j.live() && (!j.spreads() || len(j.rest) > 0) {
 			c.queue.add(j)
+		}
+	}
+	for _, j := range c.jobs {
+		if j.spreads() {
+			c.endIfDone(j, c.now()) // the last part has ended in a batch that the array's end was not in
 		}
 	}
 	states, err := c.store.SiteState(ctx)
@@ -92,7 +103,7 @@ func (c *Controller) loadTasks(ctx context.Context, arrays []federation.JobID) e
 		for i := range ts {
 			j.tasks[ts[i].Index] = &ts[i]
 		}
-		if indices, err := federation.ArrayIndices(j.Spec.Array); err == nil {
+		if indices, err := federation.ArrayIndices(j.Spec.Array); err == nil && !j.spreads() {
 			j.setAside(indices)
 		}
 		c.dependencyChanged(j)
@@ -100,10 +111,52 @@ func (c *Controller) loadTasks(ctx context.Context, arrays []federation.JobID) e
 	return nil
 }
 
+// loadParts joins the arrays that are spread with their parts, those that have ended too.
+func (c *Controller) loadParts(ctx context.Context) error {
+	var arrays []federation.JobID
+	for _, j := range c.jobs {
+		if j.spreads() {
+			arrays = append(arrays, j.ID)
+		}
+	}
+	if len(arrays) == 0 {
+		return nil
+	}
+	all, err := c.store.Jobs(ctx, federation.JobQuery{IDs: arrays})
+	if err != nil {
+		return fmt.Errorf("read the parts of live arrays: %w", err)
+	}
+	for i := range all {
+		part := &all[i]
+		if part.Part == nil {
+			continue
+		}
+		if p := c.jobs[part.ID]; p != nil {
+			c.linkPart(p)
+		} else {
+			t := part.Task()
+			c.jobs[t.Job].tasks[t.Index] = &t
+		}
+	}
+	for _, id := range arrays {
+		c.dependencyChanged(c.jobs[id])
+	}
+	return nil
+}
+
 // addJob takes up a job that the store has. It is in the queue only after queue.add.
 func (c *Controller) addJob(ctx context.Context, stored federation.Job) (*job, error) {
 	j := &job{Job: stored}
-	if j.Spec.Array != "" {
+	if j.Spec.Array != "" && j.Whole == nil {
+		j.Whole = wholeOf(j.Spec.Array)
+	}
+	if j.spreads() {
+		j.tasks, j.parts = map[int]*federation.Task{}, map[int]*job{}
+		c.arrays[j.ID] = j
+		if err := j.readRest(); err != nil {
+			c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
+		}
+	} else if j.Spec.Array != "" {
 		j.tasks = map[int]*federation.Task{}
 		indices, err := federation.ArrayIndices(j.Spec.Array)
 		if err != nil { // checked when it was submitted
@@ -181,7 +234,12 @@ func (c *Controller) end(j *job, state federation.State, reason federation.Reaso
 	delete(c.jobs, j.ID)
 	c.ended[j.ID] = j
 	c.queue.drop(j)
+	delete(c.shrunk, j)
+	delete(c.arrays, j.ID)
 	c.dependencyChanged(j)
+	if j.array != nil {
+		c.partChanged(j)
+	}
 	c.planDirty = true
 	c.metrics.ended(state)
 	c.log.Info("job ended", "job", j.ID, "state", state, "site", j.Site, "cost", float64(j.Cost))
@@ -201,6 +259,9 @@ func (c *Controller) requeue(j *job, reason federation.Reason) {
 	}
 	c.queue.add(j)
 	c.planDirty = true
+	if j.array != nil {
+		c.partChanged(j)
+	}
 }
 
 // keepEnded takes the tasks that came to an end of their own out of an array that goes back to the queue: they do not run again. It
@@ -224,6 +285,8 @@ func (c *Controller) keepEnded(j *job) bool {
 	}
 	if len(rest) > 0 && len(rest) < len(indices) {
 		c.narrow(j, rest)
+		// As an array of its own the rest would not know how many tasks there are in all.
+		c.spread(j, "some of them have ended")
 	}
 	return len(rest) > 0
 }

@@ -260,22 +260,21 @@ func TestRequeuedArrayKeepsItsEndedTasks(t *testing.T) {
 	b.rounds(4)
 	b.rounds(10)
 	j := b.job(id)
-	if j.Spec.Array != "1" || j.Site != "dear" { // cheap still has the ID
-		t.Fatalf("tasks %q at %q, want task 1 only, at dear", j.Spec.Array, j.Site)
-	}
 	if j.Cost != 8 { // 4 tasks x 2 GPUs x 1 h x $1
 		t.Errorf("cost of the first attempt: %v", j.Cost)
 	}
+	p := b.part(id, 1) // under a number of its own: cheap still has the array's
+	if p.Site != "cheap" || p.Part.Count != 4 || p.Part.Max != 3 || j.Spec.Array != "" {
+		t.Fatalf("at %q as a part of %+v, left of the array %q", p.Site, p.Part, j.Spec.Array)
+	}
 	b.restart()
 	b.rounds(3)
-	b.dear.start(id)
-	began = b.clock
-	sj = b.dear.jobs[id]
-	sj.State, sj.End = federation.Completed, began.Add(time.Hour)
-	sj.Tasks = []federation.SiteTask{{Index: 1, State: federation.Completed, Start: began, End: began.Add(time.Hour)}}
+	b.cheap.start(p.ID)
+	sj = b.cheap.jobs[p.ID]
+	sj.State, sj.End = federation.Completed, b.clock.Add(time.Hour)
 	b.rounds(5)
-	if j := b.job(id); j.State != federation.Completed || j.Cost != 14 {
-		t.Errorf("%s at %v, want COMPLETED at $14: what was paid for once is not counted twice", j.State, j.Cost)
+	if j := b.job(id); j.State != federation.Failed || j.Cost != 10 {
+		t.Errorf("%s at %v, want FAILED, as its task 2, at $10: what was paid for once is not counted twice", j.State, j.Cost)
 	}
 }
 

@@ -24,6 +24,7 @@ func (c *Controller) planJobs() {
 			c.decide(&p.Decisions[i])
 		}
 	}
+	clear(c.offered)
 	gap := c.t.PlanGap
 	if took := time.Since(began); took > gap && !c.cfg.Inline { // at most half of the time goes into planning
 		gap = took
@@ -34,12 +35,20 @@ func (c *Controller) planJobs() {
 // candidates are the jobs that may be bound now, in order. Jobs that may not are given their reason.
 func (c *Controller) candidates() []*federation.Job {
 	now := c.now()
+	c.idsOffered = 0
 	var out []*federation.Job
 	for _, j := range c.queue.ordered() {
 		reason := c.blocked(j, now)
+		if reason == "" && j.spreads() {
+			var parts []*federation.Job
+			if parts, reason = c.offerParts(j, now); len(parts) > 0 {
+				out = append(out, parts...)
+				continue
+			}
+		}
 		if reason == "" {
 			out = append(out, &j.Job)
-		} else if j.State == federation.Pending { // not ended by its deadline or its dependency
+		} else if !j.State.Ended() { // by its deadline or its dependency
 			c.setReason(j, reason)
 		}
 	}
@@ -50,7 +59,7 @@ func (c *Controller) candidates() []*federation.Job {
 func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
 	switch {
 	case !j.Spec.Deadline.IsZero() && now.After(j.Spec.Deadline):
-		c.end(j, federation.Deadline, federation.ReasonDeadline, now)
+		c.endRest(j, federation.Deadline, federation.ReasonDeadline, now)
 		return federation.ReasonDeadline
 	case j.Held == federation.HeldAdmin:
 		return federation.ReasonHeldAdmin
@@ -61,7 +70,10 @@ func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
 	}
 	reason := j.depends.reason(now)
 	if reason == federation.ReasonDependencyNever && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
-		c.end(j, federation.Cancelled, reason, now)
+		c.endRest(j, federation.Cancelled, reason, now)
+	}
+	if limit := j.limit(); reason == "" && limit > 0 && j.array.running() >= limit {
+		return reasonTaskLimit
 	}
 	return reason
 }
@@ -76,11 +88,21 @@ func (c *Controller) setReason(j *job, r federation.Reason) {
 // decide carries one decision of a plan out.
 func (c *Controller) decide(d *federation.Decision) {
 	j := c.jobs[d.Job]
+	if part, ok := c.offered[d.Job]; ok {
+		c.decidePart(part, d)
+		return
+	}
 	if j == nil || j.live() {
 		return
 	}
 	if d.Bind {
-		c.bind(j, *d)
+		if c.mayBind(j) {
+			c.bind(j, *d)
+		}
+		return
+	}
+	if d.Spread && j.Whole != nil {
+		c.spread(j, "no site can start all of them now")
 		return
 	}
 	if len(j.refused) > 0 && d.Impossible() {
@@ -145,6 +167,9 @@ func (c *Controller) refusals(candidates []*federation.Job) map[federation.JobID
 	out := map[federation.JobID]map[federation.SiteName]federation.Rejection{}
 	for _, job := range candidates {
 		j := c.jobs[job.ID]
+		if part, ok := c.offered[job.ID]; ok {
+			j = part.array
+		}
 		if len(j.refused) == 0 {
 			continue
 		}
@@ -152,7 +177,7 @@ func (c *Controller) refusals(candidates []*federation.Job) map[federation.JobID
 			j.refused = nil
 			continue
 		}
-		out[j.ID] = j.refused
+		out[job.ID] = j.refused
 	}
 	return out
 }

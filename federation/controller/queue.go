@@ -78,6 +78,12 @@ func (b *pendingBatch) job(j *job) {
 	}
 }
 
+// create writes a job that the store does not have yet.
+func (b *pendingBatch) create(j *job) {
+	b.jobs[j] = true
+	b.order.Create = append(b.order.Create, &j.Job)
+}
+
 func (b *pendingBatch) attempt(a *federation.Attempt) {
 	if !b.attempts[a] {
 		b.attempts[a] = true

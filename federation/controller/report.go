@@ -131,6 +131,9 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 		if began {
 			c.planDirty = true // what is bound and waits there has become less
 			c.dependencyChanged(j)
+			if j.array != nil {
+				c.partChanged(j)
+			}
 		}
 	default:
 		j.State, j.Reason, j.Start = federation.Pending, sj.Reason, time.Time{}
@@ -228,6 +231,7 @@ func (c *Controller) takeTasks(j *job, sj federation.SiteJob) {
 		}
 	}
 	if changed {
+		c.batch.job(j) // its Rev tells those who keep listings of the tasks too
 		c.planDirty = true
 		c.dependencyChanged(j)
 	}

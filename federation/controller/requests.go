@@ -16,6 +16,15 @@ func (c *Controller) carryOut(r federation.Request) {
 	if j == nil {
 		return
 	}
+	if j.spreads() {
+		c.carryOutSpread(j, r)
+		return
+	}
+	c.carryOutOne(j, r)
+}
+
+// carryOutOne is carryOut for what is one job at one site.
+func (c *Controller) carryOutOne(j *job, r federation.Request) {
 	switch r.Kind {
 	case federation.RequestCancel:
 		if len(r.Tasks) > 0 && j.size > 0 {

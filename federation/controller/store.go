@@ -19,6 +19,7 @@ func (c *Controller) readStore(ctx context.Context) {
 		c.log.Error("read new jobs", "err", err)
 		return
 	}
+	c.reserveIDs(ctx, c.wantIDs(requests))
 	for _, r := range requests {
 		if !c.requests[r.Seq] {
 			c.requests[r.Seq] = true

@@ -185,6 +185,10 @@ func (pl *planner) decide(job *federation.Job) federation.Decision {
 		return d
 	}
 	d.Offers = pl.offersOf(sh, best, &at)
+	if sh.ask.width > 1 && (!at.now() || at.units < sh.ask.width) && sh.manySites() {
+		d.Spread, d.Reason = true, federation.ReasonPriority
+		return d
+	}
 	if at.now() {
 		best.commit(&at, sh.ask.width, pl)
 		d.Bind = true
@@ -207,6 +211,11 @@ func (pl *planner) decide(job *federation.Job) federation.Decision {
 	best.site.waiting++
 	d.Reason = federation.ReasonResources
 	return d
+}
+
+// manySites reports whether more than one site can run the job.
+func (sh *shape) manySites() bool {
+	return slices.ContainsFunc(sh.candidates, func(c *candidate) bool { return c.site != sh.candidates[0].site })
 }
 
 // soon reports whether a job that starts then may wait at the site: late binding wants no more there than keeps it busy.

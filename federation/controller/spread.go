@@ -1,0 +1,391 @@
+package controller
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"fsub/federation"
+)
+
+// An array is spread when no single site can start all of it at once and more than one can run it, or when a site does not take
+// arrays of its size. Its tasks are then bound one by one, as they can start, each as a job of its own: a part. So a limit of tasks
+// (--array=0-99%5) holds over all sites together, and a task that is requeued may run elsewhere.
+//
+// The array's own record stays alive until its last task has ended. What it shows as tasks are its parts.
+
+// partsAhead bounds the tasks of one array that one plan looks at.
+const partsAhead = 1000
+
+// spread begins to bind an array task by task. What is left of it after a requeue counts as it did before.
+func (c *Controller) spread(j *job, why string) {
+	j.Whole.Spread = true
+	j.parts = map[int]*job{}
+	for i, t := range j.past {
+		j.tasks[i] = t
+	}
+	j.past = nil
+	c.arrays[j.ID] = j
+	if err := j.readRest(); err != nil { // checked when it was submitted
+		c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
+	}
+	c.event(j, "its tasks are bound one by one: %s", why)
+	c.batch.job(j)
+	c.planDirty = true
+}
+
+// spreads reports whether j is an array whose tasks are bound one by one.
+func (j *job) spreads() bool { return j.Whole != nil && j.Whole.Spread }
+
+// readRest reads which tasks of a spread array have not been bound yet. Of one that was cancelled none will be.
+func (j *job) readRest() error {
+	j.rest = nil
+	if j.Spec.Array == "" || j.Cancel || j.State.Ended() {
+		return nil
+	}
+	var err error
+	j.rest, err = federation.ArrayIndices(j.Spec.Array)
+	return err
+}
+
+// wholeOf describes an array that is as it was submitted.
+func wholeOf(spec string) *federation.ArrayWhole {
+	indices, err := federation.ArrayIndices(spec)
+	if err != nil || len(indices) == 0 {
+		return nil
+	}
+	return &federation.ArrayWhole{
+		Count: len(indices), Min: indices[0], Max: indices[len(indices)-1], Step: federation.ArrayStep(spec), Limit: federation.ArrayLimit(spec),
+	}
+}
+
+// running is how many tasks of a spread array count against its limit: those that are at a site.
+func (j *job) running() int {
+	n := 0
+	for _, p := range j.parts {
+		if p.live() {
+			n++
+		}
+	}
+	return n
+}
+
+// limit is how many tasks of the array that a part belongs to may run at once, 0 for all, and for what is no part.
+func (j *job) limit() int {
+	if j.array == nil {
+		return 0
+	}
+	return j.array.Whole.Limit
+}
+
+// mayBind reports whether a part may be bound: others of its array may have been, since the plan was begun.
+func (c *Controller) mayBind(p *job) bool {
+	limit := p.limit()
+	return limit == 0 || p.array.running() < limit
+}
+
+// decidePart carries out what a plan says of a task that waits in a spread array.
+func (c *Controller) decidePart(o offeredPart, d *federation.Decision) {
+	j := o.array
+	if !d.Bind {
+		if len(j.refused) > 0 && d.Impossible() {
+			for _, r := range d.Rejections {
+				c.event(j, "no site can run its tasks: %s: %s %s", r.Site, r.Reason, r.Detail)
+			}
+			c.endRest(j, federation.Failed, federation.ReasonBadConstraints, c.now())
+		} else {
+			c.setReason(j, d.Reason)
+		}
+		return
+	}
+	if _, waits := slices.BinarySearch(j.rest, o.part.Part.Index); !waits || j.Whole.Limit > 0 && j.running() >= j.Whole.Limit {
+		return
+	}
+	c.bind(c.addPart(j, o.part), *d)
+}
+
+// reserveIDs makes sure that there are IDs for the parts that the next plan may make.
+func (c *Controller) reserveIDs(ctx context.Context, n int) {
+	if n <= len(c.ids) || c.now().Before(c.idsAgain) {
+		return
+	}
+	ids, err := c.store.ReserveIDs(ctx, n+partsAhead)
+	if err != nil {
+		c.log.Error("reserve job IDs for the tasks of arrays", "err", err)
+		c.idsAgain = c.now().Add(c.t.Retry)
+		return
+	}
+	c.ids = append(c.ids, ids...)
+}
+
+// wantIDs is how many parts may be made before the store is read again: by a plan, and by requests about single tasks.
+func (c *Controller) wantIDs(requests []federation.Request) int {
+	n := 0
+	for _, r := range requests {
+		if j := c.jobs[r.Job]; j != nil && j.spreads() {
+			n += len(r.Tasks)
+		}
+	}
+	for _, j := range c.arrays {
+		n += min(len(j.rest), partsAhead)
+	}
+	return n
+}
+
+// offerParts returns, as jobs that do not exist yet, those tasks of a spread array that may start now. The reason says why there
+// are none.
+func (c *Controller) offerParts(j *job, now time.Time) ([]*federation.Job, federation.Reason) {
+	room := min(len(j.rest), partsAhead, len(c.ids)-c.idsOffered)
+	if limit := j.Whole.Limit; limit > 0 {
+		if limit -= j.running(); limit <= 0 {
+			return nil, reasonTaskLimit
+		}
+		room = min(room, limit)
+	}
+	if room <= 0 {
+		return nil, federation.ReasonPriority
+	}
+	jobs := make([]federation.Job, 0, room)
+	var out []*federation.Job
+	reason := federation.ReasonPriority
+	for _, index := range j.rest {
+		if len(jobs) == room {
+			break
+		}
+		if r := j.depends.taskReason(index, now); r != "" {
+			reason = r
+			continue
+		}
+		jobs = append(jobs, j.makePart(c.ids[c.idsOffered], index))
+		c.idsOffered++
+		p := &jobs[len(jobs)-1]
+		c.offered[p.ID] = offeredPart{j, p}
+		out = append(out, p)
+	}
+	return out, reason
+}
+
+const reasonTaskLimit federation.Reason = "JobArrayTaskLimit"
+
+// offeredPart is a part that a plan may bind.
+type offeredPart struct {
+	array *job
+	part  *federation.Job
+}
+
+// makePart is the job that one task of a spread array becomes.
+func (j *job) makePart(id federation.JobID, index int) federation.Job {
+	p := federation.Job{
+		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.Spec, State: federation.Pending, Reason: federation.ReasonPriority,
+		Priority: j.Priority, Submit: j.Submit, SubmitHost: j.SubmitHost,
+	}
+	p.Spec.Array, p.Spec.Dependency = "", ""
+	w := j.Whole
+	p.Part = &federation.ArrayPart{Array: j.ID, Index: index, Count: w.Count, Min: w.Min, Max: w.Max, Step: w.Step, Limit: w.Limit}
+	return p
+}
+
+// addPart makes a task of a spread array a job. It is in the queue only after queue.add.
+func (c *Controller) addPart(array *job, part *federation.Job) *job {
+	p := &job{Job: *part, array: array}
+	c.ids = slices.DeleteFunc(c.ids, func(id federation.JobID) bool { return id == p.ID })
+	c.jobs[p.ID] = p
+	array.parts[p.Part.Index] = p
+	if i, ok := slices.BinarySearch(array.rest, p.Part.Index); ok {
+		array.rest = slices.Delete(array.rest, i, i+1)
+	}
+	c.shrunk[array] = true
+	c.batch.create(p)
+	array.mirror(p)
+	return p
+}
+
+// splitOff makes one waiting task of a spread array a job, in the queue, so that something can be done with it alone. It
+// returns nil if the task does not wait, or no ID is at hand.
+func (c *Controller) splitOff(array *job, index int) *job {
+	if _, ok := slices.BinarySearch(array.rest, index); !ok || len(c.ids) == 0 {
+		return nil
+	}
+	part := array.makePart(c.ids[0], index)
+	part.Held, part.Reason = array.Held, array.Reason
+	p := c.addPart(array, &part)
+	c.queue.add(p)
+	return p
+}
+
+// writeShrunk brings what is left of the arrays that parts were taken from into their records. Large arrays are written once a
+// round, however many of their tasks were bound in it.
+func (c *Controller) writeShrunk() {
+	shrunk := slices.Collect(maps.Keys(c.shrunk))
+	sortByID(shrunk)
+	for _, j := range shrunk {
+		c.writeRest(j)
+		if len(j.rest) == 0 {
+			c.queue.drop(j)
+		}
+	}
+}
+
+func (c *Controller) writeRest(j *job) {
+	delete(c.shrunk, j)
+	j.Spec.Array = ""
+	if len(j.rest) > 0 {
+		j.Spec.Array = federation.FormatArray(j.rest, j.Whole.Limit)
+	}
+	c.batch.job(j)
+}
+
+// dropRest lets the tasks that wait never start. They stay in the array's record, which shows them as cancelled.
+func (c *Controller) dropRest(j *job) {
+	c.writeRest(j)
+	j.Cancel, j.rest = true, nil
+	c.queue.drop(j)
+}
+
+// linkPart joins a part that the store has with its array.
+func (c *Controller) linkPart(p *job) {
+	array := c.jobs[p.Part.Array]
+	if array == nil || !array.spreads() {
+		c.log.Error("task of an array that is not there", "job", p.ID, "array", p.Part.Array)
+		return
+	}
+	p.array = array
+	array.parts[p.Part.Index] = p
+	array.mirror(p)
+}
+
+// mirror keeps in the array what its listings and the jobs that depend on it see of a part.
+func (j *job) mirror(p *job) {
+	t := p.Task()
+	j.tasks[t.Index] = &t
+}
+
+// partChanged brings an array in line with a part that has started, ended, or gone back to the queue.
+func (c *Controller) partChanged(p *job) {
+	array := p.array
+	array.mirror(p)
+	if p.State.Started() && array.State == federation.Pending {
+		array.State, array.Start = federation.Running, p.Start
+		c.batch.job(array)
+	}
+	if p.State.Ended() && array.parts[p.Part.Index] == p {
+		delete(array.parts, p.Part.Index)
+		array.Cost += p.Cost
+		c.batch.job(array)
+	}
+	c.dependencyChanged(array)
+	c.endIfDone(array, p.End)
+}
+
+// endIfDone ends a spread array of which nothing waits and nothing runs.
+func (c *Controller) endIfDone(j *job, at time.Time) {
+	if len(j.rest) > 0 || len(j.parts) > 0 || j.State.Ended() {
+		return
+	}
+	state, status := j.summary()
+	j.ExitStatus = status
+	c.end(j, state, j.Reason, at)
+}
+
+// summary is the state and exit status of an array whose tasks have all ended: COMPLETED if each did so.
+func (j *job) summary() (federation.State, int32) {
+	state, status := federation.Completed, int32(0)
+	rank := map[federation.State]int{federation.Completed: 0, federation.Cancelled: 1, federation.Failed: 3}
+	for _, t := range j.tasks {
+		status = max(status, t.ExitStatus)
+		r, known := rank[t.State]
+		if !known {
+			r = 2
+		}
+		if r > rankOf(rank, state) {
+			state = t.State
+		}
+	}
+	if j.Cancel {
+		state = federation.Cancelled
+	}
+	return state, status
+}
+
+func rankOf(rank map[federation.State]int, s federation.State) int {
+	if r, ok := rank[s]; ok {
+		return r
+	}
+	return 2
+}
+
+// endRest ends an array, or if parts of it live, what of it still waits.
+func (c *Controller) endRest(j *job, state federation.State, reason federation.Reason, at time.Time) {
+	if !j.spreads() || len(j.parts) == 0 {
+		c.end(j, state, reason, at)
+		return
+	}
+	j.Reason = reason
+	c.dropRest(j)
+}
+
+// carryOutSpread does what a user asked for with each of the tasks that are meant: all, if none is named.
+func (c *Controller) carryOutSpread(j *job, r federation.Request) {
+	if len(r.Tasks) == 0 {
+		c.carryOutRest(j, r)
+		for _, index := range slices.Sorted(maps.Keys(j.parts)) {
+			c.carryOutOne(j.parts[index], r)
+		}
+		return
+	}
+	one := r
+	one.Tasks = nil
+	var cancel []int
+	for _, index := range r.Tasks {
+		p := j.parts[index]
+		if p == nil && r.Kind == federation.RequestCancel {
+			cancel = append(cancel, index)
+			continue
+		}
+		if p == nil && r.Kind != federation.RequestSignal {
+			p = c.splitOff(j, index)
+		}
+		if p != nil {
+			c.carryOutOne(p, one)
+		}
+	}
+	if len(cancel) > 0 {
+		c.cancelRest(j, cancel)
+	}
+}
+
+// carryOutRest does what was asked for with the tasks that are no parts yet.
+func (c *Controller) carryOutRest(j *job, r federation.Request) {
+	switch r.Kind {
+	case federation.RequestCancel:
+		j.CancelBy = r.UID
+		c.event(j, "cancelled by uid %d", r.UID)
+		c.dropRest(j)
+		c.endIfDone(j, c.now())
+	case federation.RequestHold, federation.RequestRelease:
+		if len(j.rest) > 0 {
+			running := j.State
+			j.State = federation.Pending // as far as its waiting tasks go
+			c.carryOutOne(j, r)
+			j.State = running
+		}
+	}
+}
+
+// cancelRest cancels single tasks that have not been bound.
+func (c *Controller) cancelRest(j *job, tasks []int) {
+	now := c.now().UTC()
+	for _, index := range tasks {
+		i, waits := slices.BinarySearch(j.rest, index)
+		if !waits {
+			continue
+		}
+		j.rest = slices.Delete(j.rest, i, i+1)
+		c.shrunk[j] = true
+		t := &federation.Task{Job: j.ID, Index: index, State: federation.Cancelled, End: now}
+		j.tasks[index] = t
+		c.batch.task(t)
+	}
+	c.endIfDone(j, now)
+}

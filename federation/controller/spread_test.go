@@ -1,0 +1,209 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// turn lets the sites of a bench run what they have: what runs ends as says, what waits starts. It returns how many ran.
+func (b *bench) turn(says func(federation.Job) federation.State) int {
+	b.t.Helper()
+	ran := 0
+	for _, s := range []*fakeSite{b.cheap, b.dear} {
+		for id, sj := range s.jobs {
+			switch sj.State {
+			case federation.Running:
+				ran++
+				s.end(id, says(b.job(id)))
+			case federation.Pending:
+				s.start(id)
+			}
+		}
+	}
+	b.rounds(4)
+	return ran
+}
+
+func wellDone(federation.Job) federation.State { return federation.Completed }
+
+// An array that no site can start whole runs at both, each task once, never more than its limit at once, whatever dies.
+func TestSpreadArray(t *testing.T) {
+	for _, limit := range []int{0, 5} {
+		b := newBench(t)
+		id := b.submit(func(s *sbatch.Spec) {
+			s.Array = "1-29:2"
+			if limit > 0 {
+				s.Array = fmt.Sprintf("1-29:2%%%d", limit)
+			}
+		})
+		b.rounds(4)
+		most, sites := 0, map[federation.SiteName]int{}
+		for n := 0; !b.job(id).State.Ended(); n++ {
+			if n == 100 {
+				t.Fatalf("limit %d: does not end; left %q", limit, b.job(id).Spec.Array)
+			}
+			live := 0
+			for _, p := range b.partsOf(id) {
+				if !p.State.Ended() && p.Attempt > 0 {
+					live++
+				}
+			}
+			most = max(most, live)
+			b.turn(wellDone)
+			if n%3 == 1 {
+				b.restart()
+				b.rounds(4)
+			}
+		}
+		if limit > 0 && most != limit || most < 5 {
+			t.Errorf("limit %d: at most %d tasks at once", limit, most)
+		}
+		var indices []int
+		for _, p := range b.partsOf(id) {
+			indices = append(indices, p.Part.Index)
+			sites[p.Site]++
+			w := *p.Part
+			w.Index = 0
+			if p.State != federation.Completed || p.Attempt != 1 || w != (federation.ArrayPart{Array: id, Count: 15, Min: 1, Max: 29, Step: 2, Limit: limit}) {
+				t.Errorf("task %d: %s after %d attempts, part of %+v", p.Part.Index, p.State, p.Attempt, w)
+			}
+		}
+		slices.Sort(indices)
+		if want, _ := federation.ArrayIndices("1-29:2"); !slices.Equal(indices, want) {
+			t.Errorf("limit %d: tasks %v", limit, indices)
+		}
+		if len(sites) != 2 {
+			t.Errorf("limit %d: ran at %v, want both sites", limit, sites)
+		}
+		if j := b.job(id); j.State != federation.Completed || j.Start.IsZero() || j.End.IsZero() {
+			t.Errorf("limit %d: array %s from %v to %v", limit, j.State, j.Start, j.End)
+		}
+	}
+}
+
+// What is asked of single tasks, or of all, reaches those that run, those that are bound and those that wait.
+func TestSpreadRequests(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-19" })
+	b.rounds(4)
+	b.turn(wellDone) // some run now
+	bound := b.partsOf(id)
+	if len(bound) == 0 || len(bound) == 20 {
+		t.Fatalf("%d tasks are bound, want some", len(bound))
+	}
+	running, waiting := bound[0].Part.Index, 19
+	b.request(federation.Request{Job: id, Tasks: []int{running, waiting}, Kind: federation.RequestCancel, UID: 7001})
+	b.request(federation.Request{Job: id, Tasks: []int{18}, Kind: federation.RequestHold, UID: 7001})
+	b.rounds(6)
+	if p := b.part(id, running); p.State != federation.Cancelled {
+		t.Errorf("task %d that ran is %s", running, p.State)
+	}
+	tasks, err := b.store.Tasks(t.Context(), id)
+	if err != nil || len(tasks) != 1 || tasks[0].Index != waiting || tasks[0].State != federation.Cancelled {
+		t.Errorf("tasks that were cancelled while they waited: %v %v", tasks, err)
+	}
+	if p := b.part(id, 18); p.Held != federation.HeldUser || p.State != federation.Pending {
+		t.Errorf("task 18: held %q, %s", p.Held, p.State)
+	}
+	for range 40 {
+		b.turn(wellDone)
+	}
+	if j := b.job(id); j.State.Ended() {
+		t.Fatalf("the array is %s, and task 18 is held", j.State)
+	}
+	b.restart()
+	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
+	for range 6 {
+		b.turn(wellDone)
+	}
+	if j := b.job(id); j.State != federation.Cancelled { // two of its tasks were
+		t.Errorf("in the end the array is %s", j.State)
+	}
+
+	id = b.submit(func(s *sbatch.Spec) { s.Array = "0-99" })
+	b.rounds(4)
+	b.turn(wellDone)
+	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
+	b.rounds(10)
+	j := b.job(id)
+	if j.State != federation.Cancelled || j.Spec.Array == "" {
+		t.Errorf("cancelled as a whole: %s, %q never began", j.State, j.Spec.Array)
+	}
+	for _, p := range b.partsOf(id) {
+		if !p.State.Ended() {
+			t.Errorf("task %d is still %s", p.Part.Index, p.State)
+		}
+	}
+}
+
+// Each task of an array with aftercorr waits for the task of its own index.
+func TestAfterCorr(t *testing.T) {
+	b := newBench(t)
+	first := b.submit(func(s *sbatch.Spec) { s.Array = "0-3" })
+	b.rounds(2)
+	second := b.submit(func(s *sbatch.Spec) { s.Array, s.Dependency = "0-3", fmt.Sprintf("aftercorr:%d", first) })
+	b.rounds(4)
+	if n := len(b.partsOf(second)); n != 0 {
+		t.Fatalf("%d tasks are bound before any of the first array has ended", n)
+	}
+	site := b.cheap
+	site.start(first)
+	sj := site.jobs[first]
+	sj.Tasks = []federation.SiteTask{
+		{Index: 0, State: federation.Running, Start: b.clock}, {Index: 1, State: federation.Completed, Start: b.clock, End: b.clock},
+		{Index: 2, State: federation.Failed, Start: b.clock, End: b.clock}, {Index: 3, State: federation.Running, Start: b.clock},
+	}
+	b.rounds(4)
+	if got := b.partsOf(second); len(got) != 1 || got[0].Part.Index != 1 {
+		t.Fatalf("bound: %v, want task 1", got)
+	}
+	b.restart()
+	b.rounds(4)
+	sj.Tasks[0].State, sj.Tasks[0].End = federation.Completed, b.clock
+	sj.Tasks[3].State, sj.Tasks[3].End = federation.Completed, b.clock
+	sj.State, sj.End = federation.Failed, b.clock
+	b.rounds(4)
+	for range 6 {
+		b.turn(wellDone)
+	}
+	var ran []int
+	for _, p := range b.partsOf(second) {
+		ran = append(ran, p.Part.Index)
+	}
+	slices.Sort(ran)
+	if j := b.job(second); !slices.Equal(ran, []int{0, 1, 3}) || j.State.Ended() || j.Reason != federation.ReasonDependencyNever {
+		t.Errorf("ran %v, the array is %s %s", ran, j.State, j.Reason)
+	}
+}
+
+// A requeued task keeps its number and may run elsewhere; it counts against the limit only while it is at a site.
+func TestSpreadTaskIsRequeued(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-11%6" })
+	b.rounds(4)
+	once := map[int]bool{}
+	for range 20 {
+		b.turn(func(j federation.Job) federation.State {
+			if j.Part != nil && !once[j.Part.Index] {
+				once[j.Part.Index] = true
+				return federation.NodeFail
+			}
+			return federation.Completed
+		})
+		b.wait(5e9)
+	}
+	j := b.job(id)
+	parts := b.partsOf(id)
+	if j.State != federation.Completed || len(parts) != 12 {
+		t.Fatalf("array %s with %d parts", j.State, len(parts))
+	}
+	for _, p := range parts {
+		if p.Restarts != 1 || p.Attempt < 2 { // one more where the site still has the earlier one
+			t.Errorf("task %d: %d restarts, %d attempts", p.Part.Index, p.Restarts, p.Attempt)
+		}
+	}
+}
