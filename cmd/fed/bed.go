@@ -206,7 +206,7 @@ func runInSite(b *bed.Bed, c bed.Cmd) error {
 func newBedService(open func() (*bed.Bed, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:       "svc SITE start|stop|kill|pid SERVICE",
-		Short:     "Start, stop (SIGTERM) or kill (SIGKILL) one daemon: slurmctld, slurmdbd, slurmrestd, mariadb, slurmd:NODE",
+		Short:     "Start, stop (SIGTERM) or kill (SIGKILL) one daemon: slurmctld, slurmdbd, slurmrestd, mariadb, slurmd:NODE, munged at a site that has it",
 		Args:      cobra.ExactArgs(3),
 		ValidArgs: []string{"start", "stop", "kill", "pid"},
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,10 +19,11 @@ var demoPrices = map[string]accounting.Prices{
 	"alpha": {"gres/gpu:h100": 3.90, "cpu": 0.04},
 	"beta":  {"gres/gpu:a100": 1.30, "cpu": 0.02},
 	"gamma": {"gres/gpu:h200": 4.60, "cpu": 0.05},
+	"delta": {"gres/gpu:v100": 0.60, "cpu": 0.01},
 }
 
 // demoSpeed is how fast the bed's GPU types count against an H100.
-var demoSpeed = map[string]float64{"h100": 1, "h200": 1.1, "a100": 0.45}
+var demoSpeed = map[string]float64{"h100": 1, "h200": 1.1, "a100": 0.45, "v100": 0.2}
 
 func newBedConfigCommand() *cobra.Command {
 	var dir string

@@ -37,6 +37,14 @@ func (v confVars) Leaves() []string {
 	return leaves
 }
 
+// StoreFlags say what slurmdbd keeps of a job.
+func (v confVars) StoreFlags() string {
+	if v.Suite == "bookworm" { // 22.05 knows no job_extra
+		return "job_comment,job_env,job_script"
+	}
+	return "job_comment,job_env,job_extra,job_script"
+}
+
 // Hostnames are all names that resolve to the loopback address in the site.
 func (v confVars) Hostnames() string {
 	return strings.Join(append([]string{"localhost", v.Name + "-ctl"}, v.NodeNames()...), " ")
@@ -50,8 +58,8 @@ SlurmctldHost={{.Name}}-ctl(127.0.0.1)
 SlurmctldPort=6817
 SlurmUser=slurm
 SlurmdUser=root
-AuthType=auth/slurm
-CredType=cred/slurm
+AuthType=auth/{{.Auth}}
+CredType=cred/{{.Auth}}
 AuthAltTypes=auth/jwt
 AuthAltParameters=jwt_key={{.Dir}}/etc/jwt_hs256.key
 StateSaveLocation={{.Dir}}/state
@@ -74,7 +82,7 @@ SlurmdTimeout=30
 KillWait=5
 InactiveLimit=0
 MinJobAge={{.MinJobAge}}
-MaxJobCount=100000
+MaxJobCount=200000
 FirstJobId=100001
 MaxJobId=29999999
 SchedulerType=sched/backfill
@@ -90,7 +98,7 @@ AccountingStorageHost=127.0.0.1
 AccountingStoragePort=6819
 AccountingStorageEnforce=associations,limits,qos
 AccountingStorageTRES=gres/gpu,gres/gpu:{{.GPUType}}
-AccountingStoreFlags=job_comment,job_env,job_extra,job_script
+AccountingStoreFlags={{.StoreFlags}}
 PriorityType=priority/multifactor
 PriorityWeightFairshare=100000
 PriorityWeightAge=1000
@@ -99,7 +107,7 @@ PartitionName=main Nodes=ALL Default=YES DefaultTime=01:00:00 MaxTime=7-00:00:00
 PartitionName=short Nodes=ALL DefaultTime=00:10:00 MaxTime=01:00:00 PriorityTier=10 State=UP
 `
 
-const slurmdbdConf = `AuthType=auth/slurm
+const slurmdbdConf = `AuthType=auth/{{.Auth}}
 AuthAltTypes=auth/jwt
 AuthAltParameters=jwt_key={{.Dir}}/etc/jwt_hs256.key
 DbdHost={{.Name}}-ctl
@@ -120,6 +128,10 @@ StorageLoc=slurm_acct_db
 const dbSQL = `CREATE DATABASE IF NOT EXISTS slurm_acct_db;
 CREATE USER IF NOT EXISTS 'slurm'@'127.0.0.1' IDENTIFIED BY 'slurm';
 GRANT ALL ON slurm_acct_db.* TO 'slurm'@'127.0.0.1';
+`
+
+// cgroupConf: 22.05 has no "disabled", and otherwise looks for a mounted cgroup file system, though the plugins of slurmConf use none.
+const cgroupConf = `CgroupPlugin={{if eq .Suite "bookworm"}}cgroup/v1{{else}}disabled{{end}}
 `
 
 const gresConf = `NodeName={{.NodeRange}} Name=gpu Type={{.GPUType}} File=/dev/nvidia[0-{{add -1 .GPUs}}]
@@ -148,7 +160,7 @@ func renderConf(v confVars) ([]confFile, error) {
 		{"slurmdbd.conf", 0o600, slurmdbdConf},
 		{"gres.conf", 0o644, gresConf},
 		{"topology.conf", 0o644, topologyConf},
-		{"cgroup.conf", 0o644, "CgroupPlugin=disabled\n"},
+		{"cgroup.conf", 0o644, cgroupConf},
 		{"hosts", 0o644, hostsFile},
 		{"nsswitch.conf", 0o644, "passwd: files\ngroup: files\nshadow: files\nhosts: files\n"}, // a site asks no DNS
 		{"db.sql", 0o644, dbSQL},

@@ -104,8 +104,14 @@ func (b *Bed) clear(ctx context.Context, st state, s Site) error {
 // stopServices ends the daemons in the reverse of their order, so that state and accounting are saved. One that does not
 // end in time ends with the namespace.
 func (b *Bed) stopServices(s Site, holder procID, say teller) {
-	list := b.services(s)
-	first, last := list[:3], list[3:] // mariadb, slurmdbd, slurmctld; then what can stop at the same time
+	var first, last []service
+	for _, v := range b.services(s) {
+		if v.atOnce() {
+			last = append(last, v)
+		} else {
+			first = append(first, v)
+		}
+	}
 	stop := func(v service) error {
 		if err := end(holder, v, unix.SIGTERM, 10*time.Second); err != nil {
 			say("%s: %v", s.Name, err)
@@ -113,8 +119,8 @@ func (b *Bed) stopServices(s Site, holder procID, say teller) {
 		return nil
 	}
 	each(last, stop)
-	for i := range first {
-		stop(first[len(first)-1-i])
+	for _, v := range slices.Backward(first) {
+		stop(v)
 	}
 }
 

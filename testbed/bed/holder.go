@@ -93,6 +93,11 @@ func (b *Bed) mountRoot(s Site) error {
 			return err
 		}
 	}
+	for _, dir := range []string{b.BinDir(), b.FedDir()} { // for jobs that submit: see the package's comment
+		if err := bindReadOnly(dir, filepath.Join(root, dir)); err != nil {
+			return err
+		}
+	}
 	etc := filepath.Join(b.siteDir(s.Name), "etc")
 	for from, to := range map[string]string{
 		"passwd": "/etc/passwd", "group": "/etc/group", "hosts": "/etc/hosts", "nsswitch.conf": "/etc/nsswitch.conf", ".": "/etc/slurm",
@@ -119,7 +124,7 @@ func mountSystem(root string) error {
 		}
 	}
 	// slurmctld and slurmdbd run as SlurmUser and cannot make their own; slurmd insists on root's
-	for dir, uid := range map[string]int{"slurmctld": slurmUID, "slurmdbd": slurmUID, "slurm": 0} {
+	for dir, uid := range map[string]int{"slurmctld": slurmUID, "slurmdbd": slurmUID, "slurm": 0, "munge": 0} {
 		if err := makeDir(filepath.Join(root, "run", dir), 0o755, uid, uid); err != nil {
 			return err
 		}

@@ -116,6 +116,14 @@ func bind(source, target string) error {
 	return mount(source, target, "", unix.MS_BIND, "")
 }
 
+// bindReadOnly is bind, but nothing can be changed through the second path. Sockets behind it take connections.
+func bindReadOnly(source, target string) error {
+	if err := bind(source, target); err != nil {
+		return err
+	}
+	return mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
+}
+
 func touch(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644)
 	if err != nil {

@@ -20,28 +20,48 @@ const slurmUID = 64030
 
 // service is one daemon of a site. It is found by its command line, not by a remembered PID: slurmctld takes a new PID when it is reconfigured.
 type service struct {
-	name string // slurmctld, slurmdbd, slurmrestd, mariadb, slurmd:NODE
+	name string // slurmctld, slurmdbd, slurmrestd, mariadb, munged, slurmd:NODE
 	args []string
 	env  []string
 	node string // for slurmd: its host name, in a uts namespace of its own
 	user *User  // nil: root
 	port int
+	// socket is what a daemon without a port listens on.
+	socket string
 
 	finish func() error // mends what a kill left, before each start
 }
 
 // services lists the daemons of a site in the order in which they start.
 func (b *Bed) services(s Site) []service {
-	list := []service{
-		{name: "mariadb", port: mariadbPort, args: b.mariadbArgs(s)},
-		{name: "slurmdbd", port: slurmdbdPort, args: []string{"slurmdbd", "-D"}},
-		{name: "slurmctld", port: slurmctldPort, args: []string{"slurmctld", "-D"}, finish: func() error { return b.finishSaves(s) }},
+	var list []service
+	if s.Auth == AuthMunge {
+		list = append(list, service{name: "munged", socket: mungeSocket, args: b.mungedArgs(s)})
 	}
+	list = append(list,
+		service{name: "mariadb", port: mariadbPort, args: b.mariadbArgs(s)},
+		service{name: "slurmdbd", port: slurmdbdPort, args: []string{"slurmdbd", "-D"}},
+		service{name: "slurmctld", port: slurmctldPort, args: []string{"slurmctld", "-D"}, finish: func() error { return b.finishSaves(s) }},
+	)
 	for i, node := range s.NodeNames() {
 		list = append(list, service{name: "slurmd:" + node, node: node, port: slurmdPort + i + 1, args: []string{"slurmd", "-D", "-N", node}})
 	}
 	return append(list, service{name: "slurmrestd", port: restPort, user: &restUser, env: []string{"SLURM_JWT=daemon"},
 		args: []string{"slurmrestd", "-a", "rest_auth/jwt", fmt.Sprintf("0.0.0.0:%d", restPort)}})
+}
+
+// atOnce reports whether a daemon can start, and stop, at the same time as others: those before it in the list need one another.
+func (v service) atOnce() bool { return v.node != "" || v.name == "slurmrestd" }
+
+// mungeSocket is where all programs look for munged unless each of them, and slurmdbd's clients by another option than the others, is told otherwise.
+const mungeSocket = "/run/munge/munge.socket.2"
+
+// mungedArgs make it look up no names, and keep nothing but its key beyond the life of the site. It runs as root, and then wants its files to be root's.
+func (b *Bed) mungedArgs(s Site) []string {
+	return []string{
+		"munged", "--foreground", "--key-file=" + filepath.Join(b.siteDir(s.Name), "etc", mungeKey), "--socket=" + mungeSocket,
+		"--pid-file=/run/munge/munged.pid", "--seed-file=/run/munge/munged.seed", "--origin=127.0.0.1", "--num-threads=2",
+	}
 }
 
 func (b *Bed) mariadbArgs(s Site) []string {
@@ -191,7 +211,7 @@ func (b *Bed) outFile(site string, v service) string {
 
 // answers reports whether a service does its work.
 func (b *Bed) answers(ctx context.Context, holder procID, v service) (bool, error) {
-	open, err := listens(holder, v.port)
+	open, err := listens(holder, v)
 	if err != nil || !open || v.name != "slurmctld" {
 		return open, err
 	}
@@ -222,24 +242,36 @@ func (b *Bed) await(ctx context.Context, site string, holder procID, v service) 
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s at %s does not answer on port %d: %w", v.name, site, v.port, context.Cause(ctx))
+			return fmt.Errorf("%s at %s does not answer on %s: %w", v.name, site, v.address(), context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// listens reports whether a TCP port is open on the site's loopback address.
-func listens(holder procID, port int) (open bool, err error) {
+func (v service) address() string {
+	if v.socket != "" {
+		return v.socket
+	}
+	return fmt.Sprintf("port %d", v.port)
+}
+
+// listens reports whether a service accepts connections: on its socket, or on its port of the site's loopback address.
+func listens(holder procID, v service) (open bool, err error) {
+	var family int = unix.AF_INET
+	var to unix.Sockaddr = &unix.SockaddrInet4{Port: v.port, Addr: [4]byte{127, 0, 0, 1}}
+	if v.socket != "" {
+		family, to = unix.AF_UNIX, &unix.SockaddrUnix{Name: v.socket}
+	}
 	err = onThread(func() error {
-		if err := enter(holder.PID, "net"); err != nil {
+		if err := enter(holder.PID, "net", "mnt"); err != nil {
 			return err
 		}
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
-		open = unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}) == nil
+		open = unix.Connect(fd, to) == nil
 		return nil
 	})
 	return open, err

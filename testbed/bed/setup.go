@@ -112,8 +112,8 @@ func (b *Bed) writeSite(st state, s Site) error {
 			return err
 		}
 	}
-	for name, size := range map[string]int{"slurm.key": 1024, "jwt_hs256.key": 32} {
-		if err := makeKey(filepath.Join(etc, name), size); err != nil {
+	for _, k := range keys {
+		if err := makeKey(filepath.Join(etc, k.name), k.size, k.uid); err != nil {
 			return err
 		}
 	}
@@ -125,8 +125,21 @@ func (b *Bed) writeSite(st state, s Site) error {
 	return b.writeUsers(etc, b.rootDir(s.Suite), append(s.Users(), restUser))
 }
 
-// makeKey makes a key for SlurmUser once.
-func makeKey(path string, size int) error {
+const mungeKey = "munge.key"
+
+// keys are the secrets of a site: of auth/slurm, of its tokens, of auth/munge. Those of the other authentication lie idle.
+var keys = []struct {
+	name string
+	size int // bytes
+	uid  int // whose it is
+}{
+	{"slurm.key", 1024, slurmUID},
+	{"jwt_hs256.key", 32, slurmUID},
+	{mungeKey, 128, 0},
+}
+
+// makeKey makes a key once.
+func makeKey(path string, size, uid int) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
@@ -135,7 +148,7 @@ func makeKey(path string, size int) error {
 	if err := writeFile(path, key, 0o600); err != nil {
 		return err
 	}
-	return os.Chown(path, slurmUID, slurmUID)
+	return os.Chown(path, uid, uid)
 }
 
 func makeDir(path string, mode os.FileMode, uid, gid int) error {

@@ -11,6 +11,7 @@ type Site struct {
 	Name  string
 	Index int    // 1..62, decides its address in the bed's subnet
 	Suite string // Debian suite, which decides the Slurm version
+	Auth  Auth   // how its daemons and commands know each other
 
 	Nodes   int // named Name1, Name2, ...
 	CPUs    int // of each node
@@ -23,11 +24,20 @@ type Site struct {
 	Without   []string // users that this site does not know
 }
 
+// Auth is Slurm's own authentication at a site. slurmrestd's callers have tokens whatever it is.
+type Auth string
+
+const (
+	AuthSlurm Auth = "slurm" // a key that all daemons and commands read; Slurm 23.11 and later
+	AuthMunge Auth = "munge" // a daemon of its own, munged, on every machine; all versions
+)
+
 // Sites is the table of sites that a bed can have. A site's Index is never given to another one.
 var Sites = []Site{
-	{Name: "alpha", Index: 1, Suite: "trixie", Nodes: 4, CPUs: 16, MemMiB: 64000, GPUs: 4, GPUType: "h100", LeafNodes: 2},
-	{Name: "beta", Index: 2, Suite: "trixie", Nodes: 6, CPUs: 16, MemMiB: 64000, GPUs: 2, GPUType: "a100", LeafNodes: 3, Without: []string{"dave"}},
-	{Name: "gamma", Index: 3, Suite: "forky", Nodes: 4, CPUs: 16, MemMiB: 64000, GPUs: 8, GPUType: "h200", LeafNodes: 2, Extra: true},
+	{Name: "alpha", Index: 1, Suite: "trixie", Auth: AuthSlurm, Nodes: 4, CPUs: 16, MemMiB: 64000, GPUs: 4, GPUType: "h100", LeafNodes: 2},
+	{Name: "beta", Index: 2, Suite: "trixie", Auth: AuthSlurm, Nodes: 6, CPUs: 16, MemMiB: 64000, GPUs: 2, GPUType: "a100", LeafNodes: 3, Without: []string{"dave"}},
+	{Name: "gamma", Index: 3, Suite: "forky", Auth: AuthSlurm, Nodes: 4, CPUs: 16, MemMiB: 64000, GPUs: 8, GPUType: "h200", LeafNodes: 2, Extra: true},
+	{Name: "delta", Index: 4, Suite: "bookworm", Auth: AuthMunge, Nodes: 4, CPUs: 16, MemMiB: 64000, GPUs: 4, GPUType: "v100", LeafNodes: 2, Extra: true},
 }
 
 // Login is the name of the pseudo-site in which fsub's commands and the daemon run.

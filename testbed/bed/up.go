@@ -120,7 +120,7 @@ func (b *Bed) upSite(ctx context.Context, st state, s Site, say teller) error {
 func (b *Bed) startAll(ctx context.Context, s Site, holder procID) error {
 	var last []service
 	for _, v := range b.services(s) {
-		if v.node != "" || v.name == "slurmrestd" {
+		if v.atOnce() {
 			last = append(last, v)
 			continue
 		}
