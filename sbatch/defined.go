@@ -2,6 +2,7 @@ package sbatch
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -11,11 +12,13 @@ import (
 func (p *parser) defined() map[string]string {
 	out := map[string]string{}
 	for i, from := range p.sources {
-		if from == fromNowhere || options[i].class != carried {
+		if from == fromNowhere {
 			continue
 		}
-		if v, ok := p.definedValue(options[i].name); ok {
-			name := options[i].name
+		name := options[i].name
+		if v, ok := p.shown[name]; ok {
+			out[name] = v
+		} else if v, ok := p.definedValue(name); ok {
 			if name == "tasks-per-node" {
 				name = "ntasks-per-node"
 			}
@@ -36,8 +39,31 @@ func (p *parser) definedValue(name string) (string, bool) {
 			return "", false
 		}
 		return map[bool]string{true: "requeue", false: "no-requeue"}[*s.Requeue], true
-	case "hold", "parsable", "wait", "get-user-env":
+	case "bbf":
+		return p.bbFile, true
+	case "clusters", "cluster":
+		return s.Clusters, true
+	case "export-file":
+		return p.exportFile, true
+	case "test-only":
+		return map[bool]string{true: "set", false: "unset"}[p.req.TestOnly], true
+	case "hold", "parsable", "wait", "ignore-pbs":
 		return "set", true
+	case "quiet":
+		return "1", true
+	case "verbose":
+		return strconv.Itoa(p.req.Verbose), true
+	case "wrap":
+		return *p.wrap, true
+	case "help", "usage", "version":
+		return "", false
+	case "mem", "mem-per-cpu", "mem-per-gpu":
+		v := plainValue(s, name)
+		return v, v != "0" // put away by another one
+	case "time":
+		return minutesText(p.timeLimit), true
+	case "time-min":
+		return minutesText(p.timeMin), true
 	case "export":
 		return *p.export, true
 	case "propagate":
@@ -47,10 +73,14 @@ func (p *parser) definedValue(name string) (string, bool) {
 			return "NONE", true
 		}
 	case "gres":
-		if s.GRES == "" {
-			return "none", true
+		if p.noGRES != "" {
+			return p.noGRES, true
 		}
-		return "gres/" + strings.ReplaceAll(s.GRES, ",", ",gres/"), true
+		prefix := "gres/"
+		if p.release < Slurm2411 {
+			prefix = "gres:"
+		}
+		return prefix + strings.ReplaceAll(s.GRES, ",", ","+prefix), true
 	case "nodes":
 		if s.MinNodes == s.MaxNodes {
 			return strconv.Itoa(s.MinNodes), true
@@ -92,6 +122,10 @@ func (p *parser) moreValue(name string) (string, bool) {
 		return limitText(m.DelayBoot), true
 	case "gres-flags":
 		if m.GRESFlags == "" {
+			return "unset", true
+		}
+	case "mem-bind":
+		if m.MemBind == "" {
 			return "unset", true
 		}
 	case "segment":
@@ -142,10 +176,6 @@ func plainValue(s *Spec, name string) string {
 		return memoryText(s.MemPerCPU)
 	case "mem-per-gpu":
 		return memoryText(s.MemPerGPU)
-	case "time":
-		return limitText(s.TimeLimit)
-	case "time-min":
-		return limitText(s.TimeMin)
 	case "begin":
 		return s.Begin.Format(timeLayout)
 	case "deadline":
@@ -180,6 +210,18 @@ func limitText(d time.Duration) string {
 	return clockText(d)
 }
 
+// minutesText is a time limit as sbatch writes it.
+func minutesText(n uint32) string {
+	if n == math.MaxUint32 {
+		return "UNLIMITED"
+	}
+	text := fmt.Sprintf("%02d:%02d:00", n/60%24, n%60)
+	if days := n / (24 * 60); days > 0 {
+		text = strconv.Itoa(int(days)) + "-" + text
+	}
+	return text
+}
+
 func clockText(d time.Duration) string {
 	s := int64(d / time.Second)
 	text := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)
@@ -190,15 +232,10 @@ func clockText(d time.Duration) string {
 }
 
 // sayDefined keeps the table of -v for stderr.
-func (p *parser) sayDefined() {
+func (p *parser) sayDefined(given map[string]string) {
 	if p.req.Verbose == 0 {
 		return
 	}
-	given := p.defined()
-	if p.wrap != nil {
-		given["wrap"] = *p.wrap
-	}
-	given["verbose"] = strconv.Itoa(p.req.Verbose)
 	rule := strings.Repeat("-", 20)
 	p.inform("sbatch: defined options")
 	p.inform("sbatch: " + rule + " " + rule)

@@ -8,58 +8,71 @@ import (
 	"fsub/sbatch/getopt"
 )
 
-// directives reads the #SBATCH lines of a script. All lines together are one command line, so that a value may stand
-// on the line after its option.
-func (p *parser) directives(script []byte, file string) error {
-	words, err := p.directiveWords(script, file)
+// scanner is a script and how far its directives are read.
+type scanner struct {
+	script []byte
+	file   string // the script's name in messages
+	rest   []byte // behind the last line that was read
+	number int    // of that line
+	warned bool
+}
+
+// directives reads the #SBATCH lines of the next component. They are one command line together, so that a value may stand
+// on the line after its option. more says that another component follows.
+func (p *parser) directives(s *scanner) (more bool, err error) {
+	words, more, err := p.directiveWords(s)
 	if err != nil {
-		return err
+		return false, err
 	}
 	found, rest, gerr := p.set.Parse(words, getopt.StopAtFirst)
 	if err := p.apply(found, fromScript); err != nil {
-		return err
+		return false, err
 	}
 	if gerr != nil {
-		return p.badOption(gerr)
+		return false, p.badOption(gerr)
 	}
 	if len(rest) > 0 {
-		return p.errorLine(exitBadOption, "Invalid directive found in batch script: ", rest[0])
+		return false, p.errorLine(exitBadOption, "Invalid directive found in batch script: ", rest[0])
 	}
-	return p.foreignDirectives(script, file)
+	return more, p.foreignDirectives(s.script, s.file)
 }
 
-// directiveWords collects the words of all directives: lines that begin with #SBATCH in column one, up to the first line
-// that is neither blank nor a comment.
-func (p *parser) directiveWords(script []byte, file string) (words []string, err error) {
-	warned := false
+// directiveWords collects the words of the component's directives: lines that begin with #SBATCH in column one, up to the line
+// that begins another component, or to the first one that is neither blank nor a comment.
+func (p *parser) directiveWords(s *scanner) (words []string, more bool, err error) {
+	if s.number == 0 {
+		s.rest = s.script
+	}
 	words = make([]string, 0, 16)
-	for number := 1; len(script) > 0; number++ {
+	for len(s.rest) > 0 {
 		var line []byte
-		line, script, _ = bytes.Cut(script, []byte{'\n'})
+		line, s.rest, _ = bytes.Cut(s.rest, []byte{'\n'})
+		s.number++
 		text, ok := bytes.CutPrefix(line, []byte("#SBATCH"))
 		if !ok {
 			text, ok = bytes.CutPrefix(line, []byte("#SLURM"))
-			if ok && !warned {
-				warned = true
+			if ok && !s.warned {
+				s.warned = true
 				p.warn("sbatch: error: Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch")
 			}
 		}
 		if ok {
+			before := len(words)
 			var het bool
-			if words, het, err = p.directiveLine(words, text, file, number); err != nil {
-				return nil, err
+			if words, het, err = p.directiveLine(words, text, s.file, s.number); err != nil {
+				return nil, false, err
 			}
-			if het {
-				return nil, p.notYet("a job of several components (#SBATCH hetjob)")
+			if het && len(words) == before { // behind other words it only ends the line
+				return words, true, nil
 			}
 		} else if t := bytes.TrimLeft(line, " \t\v\f\r"); len(t) > 0 && t[0] != '#' {
-			break
+			s.rest = nil
 		}
 	}
-	return words, nil
+	return words, false, nil
 }
 
-// directiveLine adds the words of one directive to words. het says that it begins another component of a heterogeneous job. An empty word
+// directiveLine adds the words of one directive to words. het says that hetjob or packjob ended it. An empty word
 // ("" or a lone backslash) ends the line, as a comment does.
 func (p *parser) directiveLine(words []string, line []byte, file string, number int) (_ []string, het bool, err error) {
 	const blanks = " \t\v\f\r"
@@ -80,12 +93,28 @@ func (p *parser) directiveLine(words []string, line []byte, file string, number 
 			return words, false, nil
 		}
 		plain := len(start)-len(rest) == len(word) // quoted, it is a word like any other
-		if plain && (strings.EqualFold(word, "hetjob") || strings.EqualFold(word, "packjob")) {
+		if plain && strings.EqualFold(word, "hetjob") {
+			return words, true, nil
+		}
+		if plain && strings.EqualFold(word, "packjob") {
+			p.warnPackjob()
 			return words, true, nil
 		}
 		words = append(words, word)
 		line = rest
 	}
+}
+
+// warnPackjob says once that the word is the old one.
+func (p *parser) warnPackjob() {
+	switch {
+	case p.packjob:
+	case p.release < Slurm2411:
+		p.warn(`sbatch: Warning: the "packjob" component separator is being deprecated. Please, use "hetjob" instead.`)
+	default:
+		p.warn(`sbatch: warning: The "packjob" component separator is deprecated. Please use "hetjob" instead.`)
+	}
+	p.packjob = true
 }
 
 // cutWord takes the first word off a line. Quotes of both kinds may stand anywhere in it, a backslash keeps the next

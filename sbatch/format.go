@@ -14,6 +14,7 @@ func (s *Spec) Options() []string {
 	w.text("partition", s.Partition)
 	w.text("qos", s.QOS)
 	w.text("reservation", s.Reservation)
+	w.text("clusters", s.Clusters)
 	w.text("comment", s.Comment)
 	w.text("constraint", s.Constraint)
 	w.text("array", s.Array)
@@ -76,8 +77,13 @@ func (w *words) more(m *More) {
 		}
 	}
 	w.memory("tmp", m.TmpDisk)
-	if m.DelayBoot != 0 {
+	if m.DelayBoot == Unlimited {
+		w.add("delay-boot", "UNLIMITED")
+	} else if m.DelayBoot != 0 {
 		w.add("delay-boot", clockText(m.DelayBoot))
+	}
+	if m.NoCoreSpec {
+		w.add("core-spec", "0")
 	}
 	w.text("kill-on-invalid-dep", string(m.KillOnInvalidDep))
 	w.yesNo("wait-all-nodes", m.WaitAllNodes)

@@ -61,6 +61,13 @@ type More struct {
 	AcctgFreq   string        `json:"acctg_freq,omitempty"` // "task=30,energy=60" or seconds
 	Container   string        `json:"container,omitempty"`
 	ContainerID string        `json:"container_id,omitempty"`
+
+	CPUFreq           string `json:"cpu_freq,omitempty"` // sbatch's form: "Low-High:Performance", "2000000"
+	MemBind           string `json:"mem_bind,omitempty"` // sbatch's form: "verbose,local"
+	Reboot            bool   `json:"reboot,omitempty"`   // for operators only
+	ResvPorts         string `json:"resv_ports,omitempty"`
+	ClusterConstraint string `json:"cluster_constraint,omitempty"` // features of a cluster; counts in Slurm's own federations
+	NoCoreSpec        bool   `json:"no_core_spec,omitempty"`       // --core-spec=0: asked for explicitly
 }
 
 // YesNo is a choice that need not have been made: then it is "".

@@ -15,8 +15,12 @@ func (m *More) textField(name string) *string {
 		return &m.Container
 	case "container-id":
 		return &m.ContainerID
+	case "cluster-constraint":
+		return &m.ClusterConstraint
 	case "context":
 		return &m.Context
+	case "cpu-freq":
+		return &m.CPUFreq
 	case "distribution":
 		return &m.Distribution
 	case "extra":
@@ -35,6 +39,8 @@ func (m *More) textField(name string) *string {
 		return &m.Licenses
 	case "mcs-label":
 		return &m.MCSLabel
+	case "mem-bind":
+		return &m.MemBind
 	case "network":
 		return &m.Network
 	case "nodes":
@@ -49,6 +55,8 @@ func (m *More) textField(name string) *string {
 		return &m.TRESBind
 	case "tres-per-task":
 		return &m.TRESPerTask
+	case "resv-ports":
+		return &m.ResvPorts
 	case "wckey":
 		return &m.WCKey
 	}
@@ -93,6 +101,8 @@ func (m *More) flagField(name string) *bool {
 		return &m.NoKill
 	case "overcommit":
 		return &m.Overcommit
+	case "reboot":
+		return &m.Reboot
 	case "spread-job":
 		return &m.SpreadJob
 	case "stepmgr":

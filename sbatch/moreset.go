@@ -33,6 +33,9 @@ func moreYesNo(p *parser, o *option, v string) error {
 
 // setGPUBind and setTRESBind say the same thing: the last one counts.
 func setGPUBind(p *parser, _ *option, v string) error {
+	if err := p.checkGPUBind(v); err != nil {
+		return err
+	}
 	p.more().GPUBind, p.more().TRESBind = v, ""
 	return nil
 }
@@ -49,14 +52,11 @@ func yesIf(b bool) YesNo {
 	return No
 }
 
-// setCoreSpec: no API version takes 0 cores, which is not the same as not asking.
+// setCoreSpec: asking for 0 cores is not the same as not asking.
 func setCoreSpec(p *parser, o *option, v string) (err error) {
-	if p.more().CoreSpec, err = p.count("--core-spec", v, 0); err == nil {
-		p.unrefuse(o)
-		if p.more().CoreSpec == 0 {
-			p.refuse(o)
-		}
-	}
+	m := p.more()
+	m.CoreSpec, err = p.count("--core-spec", v, 0)
+	m.NoCoreSpec = m.CoreSpec == 0
 	return err
 }
 
@@ -75,8 +75,7 @@ func setDelayBoot(p *parser, o *option, v string) error {
 		return p.invalid(o)
 	}
 	p.more().DelayBoot = time.Duration(s) * time.Second
-	if p.unrefuse(o); s < 0 { // without end, or negative
-		p.refuse(o)
+	if s < 0 { // without end, or negative
 		p.more().DelayBoot = Unlimited
 	}
 	return nil
@@ -159,24 +158,28 @@ func setAcctgFreq(p *parser, o *option, v string) error {
 	return text(&p.more().AcctgFreq, v)
 }
 
-// setGRESFlags takes what slurmrestd has words for. The flags of shared GRES are not among them.
+// setGRESFlags keeps the words with commas, in sbatch's order.
 func setGRESFlags(p *parser, o *option, v string) error {
 	if err := shapeGRESFlags(p, o, v); err != nil {
 		return err
 	}
-	p.unrefuse(o)
-	m := p.more()
-	m.GRESFlags = ""
-	for _, w := range strings.Split(strings.ToLower(v), ",") {
-		switch w {
-		case "disable-binding", "enforce-binding":
-			m.GRESFlags = w
-		case "":
-		default:
-			p.refuse(o)
+	given := "," + strings.ToLower(v) + ","
+	var kept []string
+	for _, w := range [...]string{"disable-binding", "enforce-binding", "one-task-per-sharing", "multiple-tasks-per-sharing"} {
+		if strings.Contains(given, ","+w+",") {
+			kept = append(kept, w)
 		}
 	}
-	return nil
+	return text(&p.more().GRESFlags, strings.Join(kept, ","))
+}
+
+func setResvPorts(p *parser, o *option, v string) error {
+	if v == "" {
+		v = "0"
+	}
+	n, err := p.count("--resv-port", v, 0)
+	p.more().ResvPorts = strconv.Itoa(n)
+	return err
 }
 
 // setHint keeps the word: sbatch looks at it only when all options are known; see verifyHint.

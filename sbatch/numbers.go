@@ -76,16 +76,22 @@ func scaled(n, unit int64) MemMiB {
 
 // timeLimit reads a length of time: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S in whole minutes, rounded up. Zero and the words
 // are Unlimited.
-func timeLimit(s string) (time.Duration, bool) {
+//
+// minutes are 32 bits in Slurm: a negative limit comes out as thousands of years there, and is Unlimited here, since a Duration ends
+// at 292 years.
+func timeLimit(s string) (d time.Duration, minutes uint32, ok bool) {
 	secs, ok := seconds(s)
 	if !ok {
-		return 0, false
+		return 0, 0, false
 	}
-	minutes := uint32((secs + 59) / 60) // 32 bits in Slurm: a negative limit comes out as thousands of years
-	if secs == unlimitedSeconds || minutes == 0 || int64(minutes) > int64(math.MaxInt64/time.Minute) {
-		return Unlimited, true
+	minutes = uint32((secs + 59) / 60)
+	if secs == unlimitedSeconds || minutes == 0 {
+		return Unlimited, math.MaxUint32, true
 	}
-	return time.Duration(minutes) * time.Minute, true
+	if int64(minutes) > int64(math.MaxInt64/time.Minute) {
+		return Unlimited, minutes, true
+	}
+	return time.Duration(minutes) * time.Minute, minutes, true
 }
 
 const unlimitedSeconds = math.MinInt64

@@ -53,6 +53,7 @@ type Request struct {
 	Parsable bool // print the number alone
 	Quiet    bool // print nothing
 	Wait     bool // until the job has ended
+	TestOnly bool // only ask where and when it would start
 	Verbose  int
 
 	ExitError int      // exit code if the submission fails: 1, or what SLURM_EXIT_ERROR says
@@ -102,6 +103,19 @@ type parser struct {
 
 	umask *int // of #PBS -W umask=
 
+	packjob bool   // its warning was given
+	noGRES  string // "none" or "NONE", as --gres had it
+	memBind memBind
+
+	exportFile string
+	bbFile     string
+
+	timeLimit, timeMin uint32 // minutes; a negative limit is longer than a Duration
+
+	explain    bool // keep what was understood, and give no request
+	parseOnly  bool // without the checks between options; for tests
+	understood []map[string]string
+
 	tresPerTask string // as written, and what it says of CPUs and GPUs
 	tresCPUs    int
 	tresGPUs    string
@@ -130,7 +144,7 @@ func (p *parser) inform(line string) {
 
 // informVerbose keeps a line that only -v asks for.
 func (p *parser) informVerbose(line string) {
-	if p.req.Verbose > 0 {
+	if p.req.Verbose > 0 || p.explain {
 		p.inform("sbatch: " + line)
 	}
 }
@@ -156,13 +170,12 @@ func (p *parser) run() error {
 	if err := p.read(); err != nil {
 		return err
 	}
-	if err := p.verify(); err != nil {
-		return err
+	if p.explain {
+		return nil
 	}
 	if err := p.refuseUncarried(); err != nil {
 		return err
 	}
-	p.sayDefined()
 	p.req.ExitError = p.exitError
 	p.buildEnvironment()
 	return nil
@@ -183,49 +196,29 @@ func (p *parser) read() error {
 	if len(operands) > 1 {
 		p.req.Payload.Argv = operands[1:]
 	}
-	if p.wrap == nil {
-		if err := p.directives(script, file); err != nil {
-			return err
-		}
-	}
-	if err := p.environment(); err != nil {
-		return err
-	}
-	return p.apply(found, fromArgs)
+	return p.components(found, script, file)
 }
 
 // firstPass reads the command line for what must be known before the script is, and checks all its values: a bad one
 // is told before anything that may be wrong with the script. The options are taken over later, since they overrule script
 // and environment.
-func (p *parser) firstPass() (found []getopt.Found, operands []string, err error) {
-	if slices.Contains(p.in.Args, ":") { // wherever it stands, it parts components for sbatch
-		return nil, nil, p.notYet("a job of several components (the word :)")
-	}
-	found, operands, gerr := p.set.Parse(p.in.Args, getopt.StopAtFirst)
+func (p *parser) firstPass() (found [][]getopt.Found, operands []string, err error) {
 	check := *p
-	for i, f := range found {
-		if err := check.apply(found[i:i+1], fromArgs); err != nil {
+	for args := p.in.Args; ; args = operands[1:] {
+		part, rest, gerr := p.set.Parse(args, getopt.StopAtFirst)
+		if err := p.checkPart(&check, part); err != nil {
 			return nil, nil, err
 		}
-		switch o := &options[f.ID]; o.name {
-		case "help":
-			return nil, nil, &Exit{Stdout: helpText()}
-		case "usage":
-			return nil, nil, &Exit{Stdout: usageText()}
-		case "version":
-			return nil, nil, &Exit{Stdout: "slurm " + Version + "\n"}
-		default:
-			if o.class == early {
-				p.sources[f.ID] = fromArgs
-				if err := o.set(p, o, f.Value); err != nil {
-					return nil, nil, err
-				}
-			}
+		if gerr != nil {
+			return nil, nil, p.badOption(gerr)
 		}
+		found, operands = append(found, part), rest
+		if len(rest) == 0 || rest[0] != ":" {
+			break
+		}
+		check.inherit()
 	}
-	if gerr != nil {
-		return nil, nil, p.badOption(gerr)
-	}
+	operands = slices.DeleteFunc(operands, func(w string) bool { return w == ":" }) // behind the script too sbatch drops them
 	if p.searchDir = check.req.Spec.WorkDir; p.searchDir == "" {
 		p.searchDir = p.in.Dir
 	}
@@ -234,6 +227,36 @@ func (p *parser) firstPass() (found []getopt.Found, operands []string, err error
 		return nil, nil, p.errorLine(p.exitError, "Script arguments not permitted with --wrap option")
 	}
 	return found, operands, nil
+}
+
+// checkPart checks the options of one component of the command line and takes over those that count at once.
+func (p *parser) checkPart(check *parser, part []getopt.Found) error {
+	for i, f := range part {
+		if err := check.apply(part[i:i+1], fromArgs); err != nil {
+			return err
+		}
+		if f.ID >= len(options) {
+			continue
+		}
+		switch o := &options[f.ID]; o.name {
+		case "help":
+			return &Exit{Stdout: helpText()}
+		case "usage":
+			return &Exit{Stdout: usageText()}
+		case "autocomplete":
+			return &Exit{Stdout: p.completions(f.Value)}
+		case "version":
+			return &Exit{Stdout: "slurm " + Version + "\n"}
+		default:
+			if o.class == early {
+				p.sources[f.ID] = fromArgs
+				if err := o.set(p, o, f.Value); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (p *parser) notYet(what string) error {

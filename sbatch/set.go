@@ -20,6 +20,9 @@ func text(field *string, v string) error {
 	return nil
 }
 
+func setClusters(p *parser, _ *option, v string) error    { return text(&p.req.Spec.Clusters, v) }
+func setBBF(p *parser, _ *option, v string) error         { return text(&p.bbFile, v) }
+func setExportFile(p *parser, _ *option, v string) error  { return text(&p.exportFile, v) }
 func setAccount(p *parser, _ *option, v string) error     { return text(&p.req.Spec.Account, v) }
 func setArray(p *parser, _ *option, v string) error       { return text(&p.req.Spec.Array, v) }
 func setComment(p *parser, _ *option, v string) error     { return text(&p.req.Spec.Comment, v) }
@@ -41,13 +44,27 @@ func setNothing(*parser, *option, string) error           { return nil }
 func setQuiet(p *parser, _ *option, _ string) error     { p.req.Quiet = true; return nil }
 func setVerbose(p *parser, _ *option, _ string) error   { p.req.Verbose++; return nil }
 func setWrap(p *parser, _ *option, v string) error      { p.wrap = &v; return nil }
+func setTestOnly(p *parser, _ *option, _ string) error  { p.req.TestOnly = true; return nil }
 func setParsable(p *parser, _ *option, _ string) error  { p.req.Parsable = true; return nil }
 func setWait(p *parser, _ *option, _ string) error      { p.req.Wait = true; return nil }
 func setHold(p *parser, _ *option, _ string) error      { p.req.Spec.Hold = true; return nil }
 func setIgnorePBS(p *parser, _ *option, _ string) error { p.ignorePBS = true; return nil }
 func setExport(p *parser, _ *option, v string) error    { p.export = &v; return nil }
-func setRequeue(p *parser, _ *option, _ string) error   { p.req.Spec.Requeue = new(true); return nil }
 func setNoRequeue(p *parser, _ *option, _ string) error { p.req.Spec.Requeue = new(false); return nil }
+
+// setRequeue takes the word expedite since 25.11.
+func setRequeue(p *parser, o *option, v string) error {
+	p.req.Spec.Requeue = new(true)
+	delete(p.shown, o.name)
+	switch v {
+	case "":
+	case "expedite":
+		p.show(o.name, v)
+	default:
+		return p.invalid(o)
+	}
+	return nil
+}
 
 // nodes takes -w or -F, of which the last one counts.
 func (p *parser) nodes(v string, file bool) error {
@@ -112,15 +129,19 @@ func (p *parser) memory(o *option, field *MemMiB, v string) error {
 	return nil
 }
 
-func setTime(p *parser, o *option, v string) error    { return p.limit(o, &p.req.Spec.TimeLimit, v) }
-func setTimeMin(p *parser, o *option, v string) error { return p.limit(o, &p.req.Spec.TimeMin, v) }
+func setTime(p *parser, o *option, v string) error {
+	return p.limit(o, &p.req.Spec.TimeLimit, &p.timeLimit, v)
+}
 
-func (p *parser) limit(o *option, field *time.Duration, v string) error {
-	d, ok := timeLimit(v)
-	if !ok {
+func setTimeMin(p *parser, o *option, v string) error {
+	return p.limit(o, &p.req.Spec.TimeMin, &p.timeMin, v)
+}
+
+func (p *parser) limit(o *option, field *time.Duration, minutes *uint32, v string) (err error) {
+	var ok bool
+	if *field, *minutes, ok = timeLimit(v); !ok {
 		return p.invalid(o)
 	}
-	*field = d
 	return nil
 }
 
@@ -128,7 +149,7 @@ func setBegin(p *parser, o *option, v string) error    { return p.when(o, &p.req
 func setDeadline(p *parser, o *option, v string) error { return p.when(o, &p.req.Spec.Deadline, v) }
 
 func (p *parser) when(o *option, field *time.Time, v string) error {
-	t, pos, ok := pointInTime(v, p.in.Now)
+	t, pos, ok := pointInTime(v, p.in.Now, p.release)
 	if !ok {
 		lines := []string{"sbatch: error: Invalid --" + o.name + " specification"}
 		if pos != noPosition {
@@ -146,9 +167,10 @@ func setGRES(p *parser, o *option, v string) error {
 	case strings.EqualFold(v, "help") || strings.EqualFold(v, "list"):
 		return p.errorLine(exitFatal, "--gres=", v, " is not carried by fsub yet; run: sinfo -o %G")
 	case strings.EqualFold(v, "none"):
-		p.req.Spec.GRES = ""
+		p.req.Spec.GRES, p.noGRES = "", v
 		return nil
 	}
+	p.noGRES = ""
 	items := strings.Split(v, ",")
 	for i := range items {
 		items[i] = strings.TrimPrefix(items[i], "gres/")
@@ -163,7 +185,17 @@ func setExclusive(p *parser, o *option, v string) error {
 	switch w := strings.ToLower(v); w {
 	case "":
 		p.req.Spec.Exclusive = "exclusive"
-	case "exclusive", "user", "mcs", "topo", "oversubscribe":
+	case "exclusive", "user", "mcs", "oversubscribe":
+		p.req.Spec.Exclusive = w
+	case "allocation":
+		if p.release < Slurm2605 {
+			return p.invalid(o)
+		}
+		p.req.Spec.Exclusive = "exclusive"
+	case "topo":
+		if p.release < Slurm2411 {
+			return p.invalid(o)
+		}
 		p.req.Spec.Exclusive = w
 	default:
 		return p.invalid(o)
@@ -229,6 +261,12 @@ func setGetUserEnv(p *parser, o *option, v string) error {
 		}
 	}
 	p.userEnv = true
+	switch n, rest, _ := number(v); {
+	case p.release >= Slurm2605:
+		p.show(o.name, "set")
+	default:
+		p.show(o.name, strconv.FormatInt(n, 10)+strings.ToUpper(rest))
+	}
 	return nil
 }
 
@@ -242,7 +280,7 @@ func setPropagate(p *parser, _ *option, v string) error {
 
 // setNodes takes MIN[-MAX] with k and m for multiples of 1024, or a list of sizes.
 func setNodes(p *parser, o *option, v string) error {
-	if strings.ContainsAny(v, ",:") {
+	if strings.ContainsAny(v, ",:") && p.release >= Slurm2411 {
 		return p.nodeSizes(o, v)
 	}
 	least, most, ranged := strings.Cut(v, "-")

@@ -9,9 +9,10 @@ import (
 // The checks of options that are known and not carried: a wrong value is refused in sbatch's words, as it would be if the
 // option were carried, and a right one is kept nowhere. A value that switches an option off is no reason to refuse it.
 
-func shapeAny(*parser, *option, string) error { return nil }
-
 func shapeGRESFlags(p *parser, o *option, v string) error {
+	if w := strings.ToLower(v); p.release < Slurm2411 && w != "disable-binding" && w != "enforce-binding" {
+		return p.invalid(o)
+	}
 	enforce, disable := false, false
 	for _, w := range strings.Split(v, ",") {
 		switch strings.ToLower(w) {
@@ -75,14 +76,6 @@ func shapeSegment(p *parser, o *option, v string) error {
 		return p.invalid(o)
 	}
 	return nil
-}
-
-func shapeResvPorts(p *parser, o *option, v string) error {
-	if v == "" {
-		return nil
-	}
-	_, err := p.count("--resv-port", v, 0)
-	return err
 }
 
 // shapeUser is --uid and --gid. Root could run a job as another user; the daemon takes the user from the kernel.

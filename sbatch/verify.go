@@ -172,7 +172,11 @@ func (p *parser) deriveNodes() {
 		return
 	}
 	if s.NTasks < s.MinNodes {
-		p.inform("sbatch: warning: can't run " + strconv.Itoa(s.NTasks) + " processes on " + strconv.Itoa(s.MinNodes) +
+		warning := "warning"
+		if p.release < Slurm2411 {
+			warning = "Warning"
+		}
+		p.inform("sbatch: " + warning + ": can't run " + strconv.Itoa(s.NTasks) + " processes on " + strconv.Itoa(s.MinNodes) +
 			" nodes, setting nnodes to " + strconv.Itoa(s.NTasks))
 		s.MinNodes = s.NTasks
 	}

@@ -23,12 +23,13 @@ type moment struct {
 	offset   time.Duration
 	dayShift int // today, tomorrow
 	dayWord  bool
+	old      bool // 22.05: fewer words
 }
 
 // pointInTime reads a time as sbatch does: now+2hours, 16:00, 8:30pm, tomorrow 10:00, 12/25, 122526, 2027-01-02T10:00,
 // noon, teatime, uts1800000000. Blanks, dashes and T may stand between the parts. A clock time without a date is the next
 // such time, a date without a year the next such day, both in the zone of now. pos is where reading failed, for the message.
-func pointInTime(s string, now time.Time) (t time.Time, pos int, ok bool) {
+func pointInTime(s string, now time.Time, r Release) (t time.Time, pos int, ok bool) {
 	if s == "" {
 		return t, noPosition, false
 	}
@@ -39,7 +40,7 @@ func pointInTime(s string, now time.Time) (t time.Time, pos int, ok bool) {
 		}
 		return time.Unix(n, 0).In(now.Location()), 0, true
 	}
-	m := moment{s: s, now: now}
+	m := moment{s: s, now: now, old: r < Slurm2411}
 	for m.pos < len(s) {
 		if !m.part() {
 			return t, m.pos, false
@@ -76,6 +77,9 @@ func (m *moment) part() bool {
 		return m.number(rest)
 	}
 	for _, w := range clockWords {
+		if w.word == "elevenses" && m.old {
+			continue
+		}
 		if m.word(w.word) {
 			m.clock, m.h, m.m, m.s2 = true, w.hour, 0, 0
 			return true

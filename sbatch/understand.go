@@ -1,0 +1,24 @@
+package sbatch
+
+// Understood is how a call of sbatch is read, without a verdict that needs a controller.
+type Understood struct {
+	// Components are the options of each component of the job that were given, by long name, in sbatch's canonical form: what
+	// sbatch -v lists. What only says how sbatch is to go about it (-v, -Q, --test-only) is left out.
+	Components []map[string]string
+	Notices    []string // lines for stderr that fail nothing, those of -v included
+}
+
+// Understand reads one call as the sbatch of in.Slurm does, options that fsub does not carry included. Any error is an *Exit.
+func Understand(in Input) (*Understood, error) {
+	p := newParser(&in)
+	p.explain = true
+	if err := p.run(); err != nil {
+		return nil, err
+	}
+	for _, given := range p.understood {
+		for _, name := range [...]string{"verbose", "quiet", "test-only"} {
+			delete(given, name)
+		}
+	}
+	return &Understood{p.understood, p.req.Warnings}, nil
+}
