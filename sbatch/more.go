@@ -101,13 +101,9 @@ func (m *More) Layout() (sockets, cores, threads, tasksPerCore int) {
 
 // Uses reports whether s needs an option that a site may have no word for, by the option's name.
 func (s *Spec) Uses(option string) bool {
-	if s.More == nil {
-		return false
-	}
-	switch option {
-	case "cores-per-socket":
+	if option == "cores-per-socket" {
 		_, cores, _, _ := s.More.Layout()
 		return cores != 0
 	}
-	return false
+	return s.usesRare(option)
 }

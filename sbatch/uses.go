@@ -1,0 +1,39 @@
+package sbatch
+
+import "strings"
+
+// usesRare is Uses for the options that Slurm 22.05's REST interface, or a newer one, has no word for. Some names stand for one form of an
+// option only: "signal=B:", "nodes=LIST".
+func (s *Spec) usesRare(option string) bool {
+	m := s.More
+	if m == nil {
+		m = &More{}
+	}
+	switch option {
+	case "switches":
+		return s.Switches > 0
+	case "signal=B:":
+		return s.Signal != nil && s.Signal.BatchOnly
+	case "exclusive=topo":
+		return s.Exclusive == "topo"
+	case "nodes=LIST":
+		return m.NodeSizes != ""
+	case "distribution=arbitrary":
+		return strings.HasPrefix(m.Distribution, "arbitrary")
+	case "overcommit":
+		return m.Overcommit
+	case "contiguous":
+		return m.Contiguous
+	case "stepmgr":
+		return m.StepManager
+	case "oom-kill-step":
+		return m.OOMKillStep != ""
+	case "segment":
+		return m.Segment > 0
+	}
+	text, known := map[string]string{
+		"network": m.Network, "batch": m.Batch, "tres-per-task": m.TRESPerTask, "tres-bind": m.TRESBind, "extra": m.Extra, "context": m.Context,
+		"container-id": m.ContainerID, "wckey": m.WCKey,
+	}[option]
+	return known && text != ""
+}
