@@ -3,6 +3,8 @@ package sinfo
 import (
 	"cmp"
 	"fmt"
+	"io"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,20 +14,29 @@ import (
 	"fsub/slurm/wire"
 )
 
-// entry is one field: its letter (0: none), name, header, and value. sum: see [show.Field].
+// entry is one field: its letter (0: none), name, header, and value.
 type entry struct {
 	letter byte
 	name   string
 	header string
-	sum    bool
+	kind   kind
 	value  func(*group) string
 }
+
+// kind says whether nodes that differ in a field have a row each.
+type kind uint8
+
+const (
+	apart kind = iota // always
+	sum               // never: the value is made of all nodes of the row
+	size              // only with --exact: else the value is the least, marked with a +, or the range
+)
 
 // fields finds fields by the letters of -o and the names of -O.
 func (c *command) fields() (letters map[byte]*show.Field[group], names map[string]*show.Field[group]) {
 	letters, names = map[byte]*show.Field[group]{}, map[string]*show.Field[group]{}
-	for _, e := range slices.Concat(c.partitionEntries(), c.nodeEntries(), fixedEntries) {
-		f := &show.Field[group]{Header: e.header, Value: e.value, Sum: e.sum}
+	for _, e := range c.entries() {
+		f := &show.Field[group]{Header: e.header, Value: e.value, Sum: e.kind == sum || e.kind == size && !c.exact}
 		if e.letter != 0 {
 			letters[e.letter] = f
 		}
@@ -34,39 +45,83 @@ func (c *command) fields() (letters map[byte]*show.Field[group], names map[strin
 	return letters, names
 }
 
-func text(s string) func(*group) string { return func(*group) string { return s } }
+func (c *command) entries() []entry {
+	return slices.Concat(c.partitionEntries(), c.nodeEntries())
+}
 
-// node makes a value of a row's first node: all its nodes have the same.
+// node makes a value of a row's first node: all its nodes have the same. Without a node it is what an empty one has.
 func node(of func(*wire.Node) string) func(*group) string {
 	return func(g *group) string {
 		if n := g.first(); n != nil {
 			return of(n)
 		}
-		return ""
+		return of(&noNode)
 	}
 }
 
-func number(of func(*wire.Node) int64) func(*group) string {
-	return node(func(n *wire.Node) string { return strconv.FormatInt(of(n), 10) })
+var noNode = wire.Node{Version: "N/A"}
+
+// least is a number of the row's nodes: the least one, with a + if others have more.
+func least(of func(*wire.Node) int64) func(*group) string {
+	return func(g *group) string { return leastText(g, of) }
+}
+
+func leastText(g *group, of func(*wire.Node) int64) string {
+	low, high := g.span(of)
+	if low != high {
+		return strconv.FormatInt(low, 10) + "+"
+	}
+	return strconv.FormatInt(low, 10)
 }
 
 func (c *command) partitionEntries() []entry {
 	return []entry{
-		{'P', "Partition", "PARTITION", false, func(g *group) string {
+		{'P', "Partition", "PARTITION", apart, func(g *group) string {
 			if g.part.Flags.Has("DEFAULT") {
 				return g.part.Name + "*"
 			}
 			return g.part.Name
 		}},
-		{'R', "PartitionName", "PARTITION", false, func(g *group) string { return g.part.Name }},
-		{'a', "Available", "AVAIL", false, available},
-		{'l', "Time", "TIMELIMIT", false, func(g *group) string { return limit(g.part.Maximums.Time, "infinite") }},
-		{'L', "DefaultTime", "DEFAULTTIME", false, func(g *group) string { return limit(g.part.Defaults.Time, "n/a") }},
-		{'s', "Size", "JOB_SIZE", false, jobSize},
-		{'p', "PriorityTier", "PRIO_TIER", false, func(g *group) string { return strconv.FormatInt(g.part.Priority.Tier, 10) }},
-		{'I', "PriorityJobFactor", "PRIO_JOB_FACTOR", false, func(g *group) string { return strconv.FormatInt(g.part.Priority.JobFactor, 10) }},
-		{'g', "Groups", "GROUPS", false, func(g *group) string { return cmp.Or(g.part.Groups.Allowed, "all") }},
+		{'R', "PartitionName", "PARTITION", apart, func(g *group) string { return g.part.Name }},
+		{'a', "Available", "AVAIL", apart, available},
+		{'l', "Time", "TIMELIMIT", apart, func(g *group) string { return limit(g.part.Maximums.Time, "infinite") }},
+		{'L', "DefaultTime", "DEFAULTTIME", apart, func(g *group) string { return limit(g.part.Defaults.Time, "n/a") }},
+		{'s', "Size", "JOB_SIZE", apart, jobSize},
+		{'p', "PriorityTier", "PRIO_TIER", apart, func(g *group) string { return strconv.FormatInt(g.part.Priority.Tier, 10) }},
+		{'I', "PriorityJobFactor", "PRIO_JOB_FACTOR", apart, func(g *group) string { return strconv.FormatInt(g.part.Priority.JobFactor, 10) }},
+		{'g', "Groups", "GROUPS", apart, func(g *group) string { return cmp.Or(g.part.Groups.Allowed, "all") }},
+		{'r', "Root", "ROOT", apart, func(g *group) string { return yesNo(g.part.Flags.Has("ROOT_ONLY")) }},
+		{'h', "OverSubscribe", "OVERSUBSCRIBE", apart, overSubscribe},
+		{'B', "MaxCPUsPerNode", "MAX_CPUS_PER_NODE", apart, maxCPUs},
+		{'M', "PreemptMode", "PREEMPT_MODE", apart, func(*group) string { return "OFF" }}, // no version of slurmrestd tells it
+		{'S', "AllocNodes", "ALLOCNODES", apart, func(g *group) string { return cmp.Or(g.part.Nodes.AllowedAllocation, "all") }},
 	}
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func overSubscribe(g *group) string {
+	switch m := &g.part.Maximums; {
+	case m.OverSubscribe.Flags.Has("force"):
+		return "FORCE:" + strconv.FormatInt(m.OverSubscribe.Jobs, 10)
+	case m.OverSubscribe.Jobs > 1:
+		return "YES:" + strconv.FormatInt(m.OverSubscribe.Jobs, 10)
+	case m.OverSubscribe.Jobs == 0 && m.Shares == 0:
+		return "EXCLUSIVE"
+	}
+	return "NO"
+}
+
+func maxCPUs(g *group) string {
+	if n := g.part.Maximums.CPUsPerNode; n.Set && !n.Infinite {
+		return strconv.FormatInt(n.Number, 10)
+	}
+	return "UNLIMITED"
 }
 
 func available(g *group) string {
@@ -103,48 +158,42 @@ func jobSize(g *group) string {
 
 func (c *command) nodeEntries() []entry {
 	return []entry{
-		{'D', "Nodes", "NODES", true, func(g *group) string { return strconv.Itoa(len(g.nodes)) }},
-		{'N', "NodeList", "NODELIST", true, nodeList},
-		{'F', "NodeAIOT", "NODES(A/I/O/T)", true, func(g *group) string { return slashed(g.nodeCounts()) }},
-		{'A', "NodeAI", "NODES(A/I)", true, func(g *group) string { a, i, _, _ := g.nodeCounts(); return fmt.Sprintf("%d/%d", a, i) }},
-		{'C', "CPUsState", "CPUS(A/I/O/T)", true, func(g *group) string { return slashed(g.cpuCounts()) }},
-		{'t', "StateCompact", "STATE", false, stateOf(func(s stateName) string { return s.short })},
-		{'T', "StateLong", "STATE", false, stateOf(func(s stateName) string { return s.long })},
-		{0, "StateComplete", "STATECOMPLETE", false, node(func(n *wire.Node) string { return strings.ToLower(strings.Join(n.State, "+")) })},
-		{'n', "NodeHost", "HOSTNAMES", false, node(func(n *wire.Node) string { return n.Hostname })},
-		{'o', "NodeAddr", "NODE_ADDR", false, node(func(n *wire.Node) string { return n.Address })},
-		{'G', "Gres", "GRES", false, node(func(n *wire.Node) string { return show.OrNull(n.GRES) })},
-		{0, "GresUsed", "GRES_USED", false, node(func(n *wire.Node) string { return show.OrNull(n.GRESUsed) })},
-		{'c', "CPUs", "CPUS", false, number(func(n *wire.Node) int64 { return n.CPUs })},
-		{'m', "Memory", "MEMORY", false, number(func(n *wire.Node) int64 { return n.RealMemory })},
-		{0, "AllocMem", "ALLOCMEM", false, number(func(n *wire.Node) int64 { return n.AllocMemory })},
-		{'e', "FreeMem", "FREE_MEM", false, node(freeMemory)},
-		{'f', "Features", "AVAIL_FEATURES", false, node(func(n *wire.Node) string { return show.OrNull(strings.Join(n.Features, ",")) })},
-		{'b', "features_act", "ACTIVE_FEATURES", false, node(func(n *wire.Node) string { return show.OrNull(strings.Join(n.ActiveFeatures, ",")) })},
-		{'z', "SocketCoreThread", "S:C:T", false, node(func(n *wire.Node) string { return fmt.Sprintf("%d:%d:%d", n.Sockets, n.Cores, n.Threads) })},
-		{'X', "Sockets", "SOCKETS", false, number(func(n *wire.Node) int64 { return n.Sockets })},
-		{'Y', "Cores", "CORES", false, number(func(n *wire.Node) int64 { return n.Cores })},
-		{'Z', "Threads", "THREADS", false, number(func(n *wire.Node) int64 { return n.Threads })},
-		{'O', "CPUsLoad", "CPU_LOAD", false, node(func(n *wire.Node) string { return fmt.Sprintf("%.2f", float64(n.CPULoad)/100) })},
-		{'w', "Weight", "WEIGHT", false, number(func(n *wire.Node) int64 { return n.Weight })},
-		{'d', "Disk", "TMP_DISK", false, number(func(n *wire.Node) int64 { return n.TemporaryDisk })},
-		{'v', "Version", "VERSION", false, node(func(n *wire.Node) string { return n.Version })},
-		{'i', "Reservation", "RESERVATION", false, node(func(n *wire.Node) string { return n.Reservation })},
-		{'E', "Reason", "REASON", false, node(func(n *wire.Node) string { return cmp.Or(n.Reason, "none") })},
-		{'u', "User", "USER", false, node(func(n *wire.Node) string { return cmp.Or(n.ReasonSetByUser, "Unknown") })},
-		{'U', "UserLong", "USER", false, node(func(n *wire.Node) string { return cmp.Or(n.ReasonSetByUser, "Unknown") })},
-		{'H', "TimeStamp", "TIMESTAMP", false, node(c.reasonTime)},
-		{'V', "Cluster", "CLUSTER", false, node(func(n *wire.Node) string { return cmp.Or(n.ClusterName, "N/A") })},
-		{0, "Port", "PORT", false, number(func(n *wire.Node) int64 { return n.Port })},
-		{0, "Comment", "COMMENT", false, node(func(n *wire.Node) string { return show.OrNull(n.Comment) })},
-		{0, "Extra", "EXTRA", false, node(func(n *wire.Node) string { return show.OrNull(n.Extra) })},
+		{'D', "Nodes", "NODES", sum, func(g *group) string { return strconv.Itoa(len(g.nodes)) }},
+		{'N', "NodeList", "NODELIST", sum, nodeList},
+		{'F', "NodeAIOT", "NODES(A/I/O/T)", sum, func(g *group) string { return slashed(g.nodeCounts()) }},
+		{'A', "NodeAI", "NODES(A/I)", sum, func(g *group) string { a, i, _, _ := g.nodeCounts(); return fmt.Sprintf("%d/%d", a, i) }},
+		{'C', "CPUsState", "CPUS(A/I/O/T)", sum, func(g *group) string { return slashed(g.cpuCounts()) }},
+		{'t', "StateCompact", "STATE", apart, stateOf(func(s stateName) string { return s.short })},
+		{'T', "StateLong", "STATE", apart, stateOf(func(s stateName) string { return s.long })},
+		{0, "StateComplete", "STATECOMPLETE", apart, node(func(n *wire.Node) string { return strings.ToLower(strings.Join(n.State, "+")) })},
+		{'n', "NodeHost", "HOSTNAMES", apart, node(func(n *wire.Node) string { return n.Hostname })},
+		{'o', "NodeAddr", "NODE_ADDR", apart, node(func(n *wire.Node) string { return n.Address })},
+		{'G', "Gres", "GRES", apart, node(func(n *wire.Node) string { return show.OrNull(n.GRES) })},
+		{0, "GresUsed", "GRES_USED", apart, node(func(n *wire.Node) string { return show.OrNull(n.GRESUsed) })},
+		{'c', "CPUs", "CPUS", size, least(func(n *wire.Node) int64 { return n.CPUs })},
+		{'m', "Memory", "MEMORY", size, least(func(n *wire.Node) int64 { return n.RealMemory })},
+		{0, "AllocMem", "ALLOCMEM", apart, least(func(n *wire.Node) int64 { return n.AllocMemory })},
+		{'e', "FreeMem", "FREE_MEM", size, freeMemory},
+		{'f', "Features", "AVAIL_FEATURES", apart, node(func(n *wire.Node) string { return show.OrNull(strings.Join(n.Features, ",")) })},
+		{'b', "features_act", "ACTIVE_FEATURES", apart, node(func(n *wire.Node) string { return show.OrNull(strings.Join(n.ActiveFeatures, ",")) })},
+		{'z', "SocketCoreThread", "S:C:T", size, shapeText},
+		{'X', "Sockets", "SOCKETS", size, least(func(n *wire.Node) int64 { return n.Sockets })},
+		{'Y', "Cores", "CORES", size, least(func(n *wire.Node) int64 { return n.Cores })},
+		{'Z', "Threads", "THREADS", size, least(func(n *wire.Node) int64 { return n.Threads })},
+		{'O', "CPUsLoad", "CPU_LOAD", size, load},
+		{'w', "Weight", "WEIGHT", size, least(func(n *wire.Node) int64 { return n.Weight })},
+		{'d', "Disk", "TMP_DISK", size, least(func(n *wire.Node) int64 { return n.TemporaryDisk })},
+		{'v', "Version", "VERSION", apart, node(func(n *wire.Node) string { return n.Version })},
+		{'i', "Reservation", "RESERVATION", apart, node(func(n *wire.Node) string { return n.Reservation })},
+		{'E', "Reason", "REASON", apart, node(func(n *wire.Node) string { return cmp.Or(n.Reason, "none") })},
+		{'u', "User", "USER", apart, node(func(n *wire.Node) string { return cmp.Or(n.ReasonSetByUser, "Unknown") })},
+		{'U', "UserLong", "USER", apart, node(longUser)},
+		{'H', "TimeStamp", "TIMESTAMP", apart, node(c.reasonTime)},
+		{'V', "Cluster", "CLUSTER", apart, node(func(n *wire.Node) string { return cmp.Or(n.ClusterName, "N/A") })},
+		{0, "Port", "PORT", size, least(func(n *wire.Node) int64 { return n.Port })},
+		{0, "Comment", "COMMENT", apart, node(func(n *wire.Node) string { return show.OrNull(n.Comment) })},
+		{0, "Extra", "EXTRA", apart, node(func(n *wire.Node) string { return show.OrNull(n.Extra) })},
 	}
-}
-
-// fixedEntries are fields that the federation has nothing to say about: they show what a plain partition shows.
-var fixedEntries = []entry{
-	{'r', "Root", "ROOT", false, text("no")}, {'h', "OverSubscribe", "OVERSUBSCRIBE", false, text("NO")}, {'B', "MaxCPUsPerNode", "MAX_CPUS_PER_NODE", false, text("UNLIMITED")},
-	{'M', "PreemptMode", "PREEMPT_MODE", false, text("OFF")}, {'S', "AllocNodes", "ALLOCNODES", false, text("all")},
 }
 
 func nodeList(g *group) string {
@@ -166,11 +215,42 @@ func stateOf(of func(stateName) string) func(*group) string {
 	}
 }
 
-func freeMemory(n *wire.Node) string {
-	if !n.FreeMem.Set {
+// shapeText is the nodes' S:C:T.
+func shapeText(g *group) string {
+	return leastText(g, func(n *wire.Node) int64 { return n.Sockets }) + ":" + leastText(g, func(n *wire.Node) int64 { return n.Cores }) + ":" +
+		leastText(g, func(n *wire.Node) int64 { return n.Threads })
+}
+
+// load and freeMemory are ranges where the row's nodes differ.
+func load(g *group) string {
+	low, high := g.span(func(n *wire.Node) int64 { return int64(n.CPULoad) })
+	text := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/100) }
+	if low != high {
+		return text(low) + "-" + text(high)
+	}
+	return text(low)
+}
+
+func freeMemory(g *group) string {
+	if n := g.first(); n != nil && !n.FreeMem.Set {
 		return "N/A"
 	}
-	return strconv.FormatInt(n.FreeMem.Number, 10)
+	low, high := g.span(func(n *wire.Node) int64 { return n.FreeMem.Number })
+	if low != high {
+		return fmt.Sprintf("%d-%d", low, high)
+	}
+	return strconv.FormatInt(low, 10)
+}
+
+// longUser is who set the reason, with the number that the name has on this machine.
+func longUser(n *wire.Node) string {
+	if n.ReasonSetByUser == "" {
+		return "Unknown"
+	}
+	if u, err := user.Lookup(n.ReasonSetByUser); err == nil {
+		return n.ReasonSetByUser + "(" + u.Uid + ")"
+	}
+	return n.ReasonSetByUser
 }
 
 func (c *command) reasonTime(n *wire.Node) string {
@@ -178,4 +258,31 @@ func (c *command) reasonTime(n *wire.Node) string {
 		return c.times.Unix(t)
 	}
 	return "Unknown"
+}
+
+// printLetters is --helpformat: the letters of --format, eight in a line.
+func printLetters(w io.Writer) {
+	n := 0
+	for _, e := range byName() {
+		if e.letter == 0 {
+			continue
+		}
+		n++
+		fmt.Fprintf(w, "%%%c    %s", e.letter, map[bool]string{true: "\n"}[n%8 == 0])
+	}
+	fmt.Fprintln(w)
+}
+
+// printNames is --helpFormat: the names of --Format, four in a line.
+func printNames(w io.Writer) {
+	for i, e := range byName() {
+		fmt.Fprintf(w, "%-20s%s", e.name, map[bool]string{true: "\n"}[i%4 == 3])
+	}
+	fmt.Fprintln(w)
+}
+
+func byName() []entry {
+	list := new(command).entries()
+	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(strings.ToLower(a.name), strings.ToLower(b.name)) })
+	return list
 }

@@ -3,6 +3,7 @@ package sinfo
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -33,11 +34,24 @@ func (g *group) first() *wire.Node {
 	return g.nodes[0]
 }
 
-// cells are all nodes in all their partitions, as far as the options select them.
+// span is the least and the greatest of a number of the row's nodes; 0 for none.
+func (g *group) span(of func(*wire.Node) int64) (low, high int64) {
+	for i, n := range g.nodes {
+		v := of(n)
+		if i == 0 {
+			low, high = v, v
+		}
+		low, high = min(low, v), max(high, v)
+	}
+	return low, high
+}
+
+// cells are all nodes in all their partitions, as far as the options select them. A partition with none of them has a row too where
+// rows are about partitions.
 func (c *command) cells(parts []wire.Partition, nodes []wire.Node) ([]cell, error) {
 	want, err := wanted(c.nodeList)
 	if err != nil {
-		return nil, fmt.Errorf("sinfo: error: Invalid node list: %s", c.nodeList)
+		return nil, fmt.Errorf("sinfo: error: '%s' invalid entry for --nodes", c.nodeList)
 	}
 	inPart := map[string][]*wire.Node{}
 	for i := range nodes {
@@ -51,17 +65,22 @@ func (c *command) cells(parts []wire.Partition, nodes []wire.Node) ([]cell, erro
 	var out []cell
 	for i := range parts {
 		p := &parts[i]
-		if len(c.partitions) > 0 && !slices.Contains(c.partitions, p.Name) {
+		if len(c.partitions) > 0 && !slices.Contains(c.partitions, p.Name) || c.hides(p) {
 			continue
 		}
 		for _, n := range inPart[p.Name] {
 			out = append(out, cell{p, i, n})
 		}
-		if p.Nodes.Total == 0 && want == nil && len(c.states) == 0 && !c.reasons && !c.nodes {
+		if len(inPart[p.Name]) == 0 && !c.nodes && !c.reasons && !c.json && !c.yaml {
 			out = append(out, cell{p, i, nil})
 		}
 	}
 	return out, nil
+}
+
+// hides reports whether a partition is one that only --all, --partition, or root shows.
+func (c *command) hides(p *wire.Partition) bool {
+	return p.Flags.Has("HIDDEN") && !c.all && len(c.partitions) == 0 && os.Getuid() != 0
 }
 
 func wanted(list string) (map[string]bool, error) {
@@ -85,17 +104,19 @@ func (c *command) selects(n *wire.Node, want map[string]bool) bool {
 		return false
 	case c.responding && n.State.Has("NOT_RESPONDING"), c.dead && !n.State.Has("NOT_RESPONDING"):
 		return false
-	case c.clusters != "" && c.clusters != "all" && len(c.sites) > 0 && !slices.Contains(c.sites, n.ClusterName):
-		return false
 	}
-	return len(c.states) == 0 || slices.ContainsFunc(c.states, func(s string) bool { return inState(n, s) })
+	return len(c.states) == 0 || slices.ContainsFunc(c.states, func(t stateTerm) bool { return t.fits(n) })
 }
 
 // group puts cells together whose columns show the same; with --Node each stays alone.
 func (c *command) group(cells []cell, layout show.Layout[group]) []*group {
 	var out []*group
 	byKey := map[string]*group{}
+	partitions := c.ofPartitions(layout)
 	for _, x := range cells {
+		if x.node == nil && !partitions {
+			continue
+		}
 		one := &group{part: x.part, order: x.order}
 		if x.node != nil {
 			one.nodes = []*wire.Node{x.node}
@@ -112,6 +133,11 @@ func (c *command) group(cells []cell, layout show.Layout[group]) []*group {
 	}
 	c.order(out, layout)
 	return out
+}
+
+// ofPartitions reports whether a layout names the partition.
+func (c *command) ofPartitions(layout show.Layout[group]) bool {
+	return slices.ContainsFunc(layout, func(col show.Column[group]) bool { return col.Field != nil && col.Header == "PARTITION" })
 }
 
 // key is what two groups have in common if they are one row.
@@ -144,28 +170,22 @@ func (c *command) order(groups []*group, layout show.Layout[group]) {
 	}
 	letters, _ := c.fields()
 	var by []func(a, b *group) int
-	for key := range strings.SplitSeq(keys, ",") {
-		down := strings.HasPrefix(key, "-")
-		key = strings.TrimLeft(key, "+-")
-		var less func(a, b *group) int
-		switch {
-		case key == "#P":
-			less = func(a, b *group) int { return cmp.Compare(a.order, b.order) }
-		case key == "t" || key == "T":
-			less = func(a, b *group) int { return cmp.Compare(stateRank(a.first()), stateRank(b.first())) }
-		case key == "N" || key == "n":
-			less = func(a, b *group) int { return compareNames(a.first(), b.first()) }
-		case key != "" && letters[key[len(key)-1]] != nil:
-			f := letters[key[len(key)-1]]
-			less = func(a, b *group) int { return cmp.Compare(f.Value(a), f.Value(b)) }
+	down, given := false, false // of the next letter
+	for i := range len(keys) {
+		switch keys[i] {
+		case '-':
+			down = true
+		case '#':
+			given = true
+		case '+', ',', '=':
 		default:
-			continue
+			if less := comparison(keys[i], given, letters); less != nil && down {
+				by = append(by, func(a, b *group) int { return less(b, a) })
+			} else if less != nil {
+				by = append(by, less)
+			}
+			down, given = false, false
 		}
-		if down {
-			up := less
-			less = func(a, b *group) int { return up(b, a) }
-		}
-		by = append(by, less)
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		for _, less := range by {
@@ -177,12 +197,40 @@ func (c *command) order(groups []*group, layout show.Layout[group]) {
 	})
 }
 
-// compareNames compares names with their numbers as numbers: n9 comes before n10.
-func compareNames(a, b *wire.Node) int {
-	if a == nil || b == nil {
-		return 0
+// comparison compares by one letter of --sort; nil for one that is not known, which sinfo passes over. given: the order in which the
+// partitions came, not that of their names.
+func comparison(key byte, given bool, letters map[byte]*show.Field[group]) func(a, b *group) int {
+	switch {
+	case key == 'P' && given:
+		return func(a, b *group) int { return cmp.Compare(a.order, b.order) }
+	case key == 't' || key == 'T':
+		return func(a, b *group) int { return cmp.Compare(stateRank(a.first()), stateRank(b.first())) }
+	case key == 'N' || key == 'n':
+		return func(a, b *group) int { return natural(firstName(a), firstName(b)) }
+	case key == 'E': // no reason comes first
+		return func(a, b *group) int { return cmp.Compare(reasonOf(a), reasonOf(b)) }
+	case letters[key] != nil:
+		return func(a, b *group) int { return natural(letters[key].Value(a), letters[key].Value(b)) }
 	}
-	x, y := a.Name, b.Name
+	return nil
+}
+
+func firstName(g *group) string {
+	if n := g.first(); n != nil {
+		return n.Name
+	}
+	return ""
+}
+
+func reasonOf(g *group) string {
+	if n := g.first(); n != nil {
+		return n.Reason
+	}
+	return ""
+}
+
+// natural compares text with its numbers as numbers: n9 comes before n10.
+func natural(x, y string) int {
 	for x != "" && y != "" {
 		if n, m := digits(x), digits(y); n > 0 && m > 0 {
 			p, q := strings.TrimLeft(x[:n], "0"), strings.TrimLeft(y[:m], "0")

@@ -4,11 +4,10 @@ package sinfo
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"fsub/cmd/fsub/internal/conn"
@@ -43,37 +42,76 @@ func run(args, env []string, stdout, stderr io.Writer, c show.Caller, now time.T
 	if done {
 		return exit
 	}
-	var out bytes.Buffer // nothing is printed of a listing that failed half-way
-	cmd := &command{options: opts, times: show.NewTimes(env, now), stdout: &out, stderr: stderr, caller: c}
-	if err := cmd.list(); err != nil {
-		fmt.Fprintf(stderr, "%s\n", err)
-		return 1
+	for {
+		var out bytes.Buffer // nothing is printed of a listing that failed half-way
+		cmd := &command{options: opts, times: show.NewTimes(env, now), stdout: &out, stderr: stderr, caller: c}
+		if err := cmd.list(); err != nil {
+			fmt.Fprintf(stderr, "%s\n", err)
+			return 1
+		}
+		if _, err := stdout.Write(out.Bytes()); err != nil {
+			fmt.Fprintf(stderr, "sinfo: error: %s\n", err)
+			return 1
+		}
+		if opts.iterate == 0 {
+			return 0
+		}
+		time.Sleep(time.Duration(opts.iterate) * time.Second)
+		now = time.Now()
 	}
-	if _, err := stdout.Write(out.Bytes()); err != nil {
-		fmt.Fprintf(stderr, "sinfo: error: %s\n", err)
-		return 1
-	}
-	return 0
 }
 
+// list is one listing, with --clusters one for each. Its error is a whole line for stderr.
 func (c *command) list() error {
+	clusters, complaint, err := show.Clusters(c.caller, "sinfo", c.clusters)
+	switch {
+	case errors.As(err, new(*show.Failure)):
+		return fmt.Errorf("slurm_load_partitions: %w", err)
+	case err != nil:
+		return err
+	}
+	io.WriteString(c.stderr, complaint)
+	if (c.long || c.iterate > 0) && !c.noHeader && !c.json && !c.yaml {
+		fmt.Fprintln(c.stdout, c.times.Now().Local().Format("Mon Jan 02 15:04:05 2006"))
+	}
+	if len(clusters) == 0 {
+		clusters = []show.Cluster{{}}
+	}
+	for _, one := range clusters {
+		if c.clusters != "" && !c.noHeader && !c.json && !c.yaml {
+			fmt.Fprintf(c.stdout, "CLUSTER: %s\n", one.Name)
+		}
+		if err := c.listSite(one.Site); err != nil {
+			return err
+		}
+	}
+	if c.iterate > 0 {
+		fmt.Fprintln(c.stdout)
+	}
+	return nil
+}
+
+// listSite is the listing of a site, or of all ("").
+func (c *command) listSite(site string) error {
+	var q show.Query
+	q.Add("cluster", site)
+	if c.reservations {
+		return c.listReservations(q.String())
+	}
 	var parts wire.PartitionsResponse
-	if err := show.Get(c.caller, wire.Slurm("v0.0.43", wire.PathPartitions), &parts); err != nil {
+	if err := show.Get(c.caller, wire.Slurm("v0.0.43", wire.PathPartitions)+q.String(), &parts); err != nil {
 		return fmt.Errorf("slurm_load_partitions: %w", err)
 	}
 	var nodes wire.NodesResponse
-	if err := show.Get(c.caller, wire.Slurm("v0.0.43", wire.PathNodes), &nodes); err != nil {
+	if err := show.Get(c.caller, wire.Slurm("v0.0.43", wire.PathNodes)+q.String(), &nodes); err != nil {
 		return fmt.Errorf("slurm_load_node: %w", err)
 	}
 	cells, err := c.cells(parts.Partitions, nodes.Nodes)
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON(cells, parts.Reply)
-	}
-	if c.clusters != "" && !c.noHeader {
-		fmt.Fprintf(c.stdout, "CLUSTER: %s\n", parts.Meta.Slurm.Cluster)
+	if c.json || c.yaml {
+		return c.printDocument(cells, parts.Reply)
 	}
 	c.print(cells)
 	return nil
@@ -82,9 +120,6 @@ func (c *command) list() error {
 // print writes the rows that the cells make under the format.
 func (c *command) print(cells []cell) {
 	layout := c.layout(cells)
-	if c.long {
-		fmt.Fprintln(c.stdout, c.times.Now().Local().Format("Mon Jan 02 15:04:05 2006"))
-	}
 	rows := c.group(cells, layout)
 	if !c.noHeader {
 		fmt.Fprintln(c.stdout, layout.Header())
@@ -97,15 +132,16 @@ func (c *command) print(cells []cell) {
 // layout reads the format, and complains about what it does not know.
 func (c *command) layout(cells []cell) show.Layout[group] {
 	letters, names := c.fields()
-	var layout show.Layout[group]
-	var unknown []string
 	if c.format2 != "" {
-		layout, unknown = show.LongFormat(c.format2, names)
-	} else {
-		layout, unknown = show.Format(c.oneFormat(cells), letters)
+		layout, unknown := show.LongFormat(c.format2, names)
+		for _, u := range unknown {
+			fmt.Fprintf(c.stderr, "sinfo: error: Invalid job format specification: %s\n", u) // a node format; sinfo says so
+		}
+		return layout
 	}
+	layout, unknown := show.Format(c.oneFormat(cells), letters)
 	for _, u := range unknown {
-		fmt.Fprintf(c.stderr, "sinfo: error: Invalid node format specification: %s\n", u)
+		fmt.Fprintf(c.stderr, "Invalid node format specification: %s\n", u)
 	}
 	return layout
 }
@@ -142,60 +178,4 @@ func (c *command) nodeFormat(cells []cell) string {
 		return head + "%.11T %4c %.8z %.6m %.8d %.6w %.8f %20E"
 	}
 	return head + "%6t"
-}
-
-// printJSON writes one entry for each group of nodes that are alike, in the main keys of sinfo --json.
-func (c *command) printJSON(cells []cell, reply wire.Reply) error {
-	letters, _ := c.fields()
-	layout, _ := show.Format("%P%a%l%T%c%m%f%G%z%w%E", letters)
-	type counts struct {
-		Allocated int      `json:"allocated"`
-		Idle      int      `json:"idle"`
-		Other     int      `json:"other"`
-		Total     int      `json:"total"`
-		Nodes     []string `json:"nodes"`
-	}
-	type entry struct {
-		Node struct {
-			State wire.Strings `json:"state"`
-		} `json:"node"`
-		Nodes     counts         `json:"nodes"`
-		CPUs      counts         `json:"cpus"`
-		Partition wire.Partition `json:"partition"`
-		GRES      struct {
-			Total string `json:"total"`
-			Used  string `json:"used"`
-		} `json:"gres"`
-		Features struct {
-			Total string `json:"total"`
-		} `json:"features"`
-		Reason struct {
-			Description string `json:"description"`
-		} `json:"reason"`
-		Cluster string `json:"cluster"`
-	}
-	out := struct {
-		Sinfo []entry `json:"sinfo"`
-		wire.Reply
-	}{Sinfo: []entry{}, Reply: reply}
-	for _, g := range c.group(cells, layout) {
-		e := entry{Partition: *g.part, Nodes: counts{Nodes: []string{}}}
-		e.Nodes.Allocated, e.Nodes.Idle, e.Nodes.Other, e.Nodes.Total = g.nodeCounts()
-		e.CPUs.Allocated, e.CPUs.Idle, e.CPUs.Other, e.CPUs.Total = g.cpuCounts()
-		e.CPUs.Nodes = []string{}
-		for _, n := range g.nodes {
-			e.Nodes.Nodes = append(e.Nodes.Nodes, n.Name)
-		}
-		if n := g.first(); n != nil {
-			e.Node.State, e.GRES.Total, e.GRES.Used, e.Reason.Description, e.Cluster = n.State, n.GRES, n.GRESUsed, n.Reason, n.ClusterName
-			e.Features.Total = strings.Join(n.Features, ",")
-		}
-		out.Sinfo = append(out.Sinfo, e)
-	}
-	b, err := json.MarshalIndent(out, "", "  ")
-	if err != nil {
-		return err
-	}
-	c.stdout.Write(append(b, '\n'))
-	return nil
 }

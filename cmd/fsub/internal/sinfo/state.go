@@ -102,42 +102,64 @@ func stateRank(n *wire.Node) int {
 	return rank
 }
 
-// nodeStates are the words that --states takes, and the lists that each stands for.
-var nodeStates = []stateName{
-	{"allocated", "alloc"}, {"completing", "comp"}, {"down", "down"}, {"drain", "drain"}, {"drained", "drain"}, {"draining", "drng"}, {"error", "error"},
-	{"fail", "fail"}, {"failing", "failg"}, {"future", "futr"}, {"idle", "idle"}, {"maint", "maint"}, {"mixed", "mix"}, {"planned", "plnd"},
-	{"power_down", "pow_dn"}, {"power_up", "pow_up"}, {"reserved", "resv"}, {"unknown", "unk"}, {"no_respond", "no_resp"}, {"powered_down", "~"}, {"reboot", "boot"},
-}
+// stateTerm are words of --states that must all fit.
+type stateTerm []string
 
-// knownState is the long form of a word that --states takes, "" if it takes no such word.
+// stateWords are the words that --states takes, as sinfo 24.11 lists them.
+var stateWords = []string{"unknown", "down", "idle", "allocated", "?", "mixed", "future", "drain", "drained", "draining", "no_respond", "reserved",
+	"planned", "blocked", "cloud", "completing", "powering_down", "powered_down", "power_down", "powering_up", "fail", "maint", "reboot", "reboot^"}
+
+// shortStates are other spellings that --states takes.
+var shortStates = []stateName{{"unknown", "unk"}, {"allocated", "alloc"}, {"mixed", "mix"}, {"future", "futr"}, {"drained", "drain"}, {"draining", "drng"},
+	{"no_respond", "no_resp"}, {"reserved", "resv"}, {"planned", "plnd"}, {"blocked", "block"}, {"completing", "comp"}, {"powering_down", "pow_dn"},
+	{"powered_down", "pow_off"}, {"powering_up", "powering_up"}, {"maint", "maintenance"}, {"fail", "failing"}}
+
+// knownState is the word of --states that word means: itself, its beginning, or its short form; "" if there is none.
 func knownState(word string) string {
 	word = strings.ToLower(word)
-	for _, s := range nodeStates {
-		if word == s.long || word == s.short {
+	for _, s := range stateWords {
+		if word != "" && strings.HasPrefix(s, word) {
+			return s
+		}
+	}
+	for _, s := range shortStates {
+		if word == s.short {
 			return s.long
 		}
 	}
 	return ""
 }
 
-// inState reports whether a node is what a word of --states asks for. An idle or allocated node that is drained is not idle.
+// fits reports whether a node is all that the term asks for.
+func (t stateTerm) fits(n *wire.Node) bool {
+	return !slices.ContainsFunc(t, func(word string) bool { return !inState(n, word) })
+}
+
+// inState reports whether a node is what a word of --states asks for: a base state, whatever flags are with it, or a flag.
 func inState(n *wire.Node, word string) bool {
-	base := baseState(n).long
+	has := func(flags ...string) bool { return slices.ContainsFunc(flags, n.State.Has) }
+	busy := has("ALLOCATED", "MIXED", "COMPLETING")
 	switch word {
+	case "?":
+		return has("ERROR")
 	case "drain":
-		return base == "drained" || base == "draining"
+		return has("DRAIN", "DRAINED", "DRAINING")
+	case "drained":
+		return has("DRAINED") || has("DRAIN") && !busy
+	case "draining":
+		return has("DRAINING") || has("DRAIN") && busy
 	case "no_respond":
-		return n.State.Has("NOT_RESPONDING")
-	case "power_down", "powered_down":
-		return n.State.Has("POWERED_DOWN") || n.State.Has("POWERING_DOWN")
-	case "power_up":
-		return n.State.Has("POWERING_UP")
-	case "reboot":
-		return n.State.Has("REBOOT_ISSUED") || n.State.Has("REBOOT_REQUESTED")
-	case "completing":
-		return n.State.Has("COMPLETING")
+		return has("NOT_RESPONDING")
 	case "allocated":
-		return base == word || base == "completing"
+		return has("ALLOCATED", "COMPLETING")
+	case "maint":
+		return has("MAINTENANCE", "MAINT")
+	case "reboot":
+		return has("REBOOT_ISSUED", "REBOOT_REQUESTED")
+	case "reboot^":
+		return has("REBOOT_ISSUED")
+	case "fail":
+		return has("FAIL", "FAILING")
 	}
-	return base == word
+	return has(strings.ToUpper(word))
 }

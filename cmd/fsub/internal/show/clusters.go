@@ -1,0 +1,56 @@
+package show
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/wire"
+)
+
+// Cluster is one of those that --clusters names: a site of the federation, or the federation as a whole.
+type Cluster struct {
+	Name string
+	Site string // "" for the whole
+}
+
+// Clusters reads the value of --clusters. Empty is no cluster; "all" is the federation as a whole. Of names that are not known it returns
+// the complaint about each, and an error, a whole line for stderr, if none is left.
+func Clusters(c Caller, command, list string) (out []Cluster, complaint string, err error) {
+	if list == "" {
+		return nil, "", nil
+	}
+	var ping wire.PingResponse
+	if err := Get(c, wire.Slurm(wire.Base, wire.PathPing), &ping); err != nil {
+		return nil, "", err
+	}
+	whole := ping.Meta.Slurm.Cluster
+	if list == "all" {
+		return []Cluster{{Name: whole}}, "", nil
+	}
+	var sites []v1.Site
+	if err := Get(c, "/fed/v1/sites", &sites); err != nil {
+		return nil, "", err
+	}
+	var unknown string
+	for _, name := range List(list) {
+		switch known := slices.ContainsFunc(sites, func(s v1.Site) bool { return string(s.Name) == name }); {
+		case slices.ContainsFunc(out, func(o Cluster) bool { return o.Name == name }):
+		case known && name == whole && len(sites) == 1: // the same
+			out = append(out, Cluster{Name: name})
+		case known:
+			out = append(out, Cluster{Name: name, Site: name})
+		case name == whole:
+			out = append(out, Cluster{Name: name})
+		default:
+			unknown = name
+			complaint += fmt.Sprintf("%s: error: No cluster '%s' known by database.\n", command, name)
+		}
+	}
+	if len(out) == 0 {
+		return nil, "", errors.New(complaint + fmt.Sprintf("%s: error: '%s' can't be reached now, or it is an invalid entry for --cluster.  "+
+			"Use 'sacctmgr list clusters' to see available clusters.\n%s: fatal: Could not get cluster information", command, unknown, command))
+	}
+	return out, complaint, nil
+}
