@@ -24,6 +24,11 @@ func (w *world) checkStep(ctx context.Context) error {
 			alive[r.JobID] = s.Name() + " " + r.Key
 		}
 	}
+	if len(w.limits) > 0 {
+		if err := w.checkLimits(ctx); err != nil {
+			return err
+		}
+	}
 	if w.report.Rounds%64 != 0 && len(w.acked) < w.cfg.Jobs {
 		return nil
 	}
@@ -31,7 +36,12 @@ func (w *world) checkStep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.ended = len(w.acked) - len(live)
+	w.ended = len(w.acked)
+	for i := range live {
+		if live[i].Part == nil { // its array is not among them without it
+			w.ended--
+		}
+	}
 	return nil
 }
 
@@ -42,7 +52,11 @@ func (w *world) checkAll(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("job %d was acknowledged and is not in the books: %w", id, err)
 		}
-		if err := w.checkJob(ctx, &j); err != nil {
+		check := w.checkJob
+		if j.Whole != nil {
+			check = w.checkArray
+		}
+		if err := check(ctx, &j); err != nil {
 			return err
 		}
 	}

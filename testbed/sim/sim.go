@@ -24,6 +24,10 @@ type Config struct {
 	Dir   string // where the store is kept, for as long as the run lasts
 	Sites []Site
 
+	// MaxTasks makes every fourth job an array of up to so many tasks; 0: none. Not together with killed controllers: what those
+	// forget of an array is not compared task by task.
+	MaxTasks int
+
 	MeanGap time.Duration // between two submissions
 	// Mean times between faults; 0: none of that kind.
 	Crash      time.Duration // of the daemon, at any of its steps
@@ -54,6 +58,7 @@ type Site struct {
 // Report is what a history came to.
 type Report struct {
 	Submitted, Completed int
+	Tasks, Parts         int // of arrays; those of them that were bound one by one
 	Runs                 int // starts of jobs at nodes, over all sites
 	Reruns               int // of them, those after the first of a job
 	SiteReruns           int // of them, those of one attempt whose first start a killed controller lost before anybody had seen it
@@ -80,6 +85,8 @@ type world struct {
 	report  Report
 
 	acked      []federation.JobID
+	limits     map[federation.JobID]int              // of arrays that have one
+	arrays     map[federation.JobID]federation.JobID // by the jobs that have run: the array that one is a part of, or 0
 	nextSubmit time.Time
 	nextKill   time.Time
 	nextDBD    time.Time
@@ -91,6 +98,7 @@ type world struct {
 // Run plays one history to its end and reports what it came to. The error says what went wrong, with the seed.
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), clock: simsite.NewVirtualClock(start),
+		limits: map[federation.JobID]int{}, arrays: map[federation.JobID]federation.JobID{},
 		dbdBack: map[*simsite.Site]time.Time{}, ctldBack: map[*simsite.Site]time.Time{}}
 	if w.cfg.Logger == nil {
 		w.cfg.Logger = slog.New(slog.DiscardHandler)
@@ -228,6 +236,9 @@ func (w *world) submitDue(ctx context.Context) error {
 			return err
 		}
 		w.acked = append(w.acked, j.ID)
+		if limit := federation.ArrayLimit(j.Spec.Array); limit > 0 {
+			w.limits[j.ID] = limit
+		}
 		w.report.Submitted++
 		w.nextSubmit = w.nextSubmit.Add(time.Duration(w.rng.ExpFloat64() * float64(w.cfg.MeanGap)))
 	}
@@ -238,6 +249,9 @@ func (w *world) drawSpec() sbatch.Spec {
 	s := sbatch.Spec{Name: "sim", WorkDir: "/home/alice", TimeLimit: time.Hour, GPUsPerNode: fmt.Sprint(1 + w.rng.IntN(4)), MinNodes: 1, MaxNodes: 1}
 	if w.rng.IntN(10) == 0 {
 		s.MinNodes, s.MaxNodes = 2, 2
+	}
+	if w.cfg.MaxTasks > 0 && w.rng.IntN(4) == 0 {
+		s.Array = w.drawArray()
 	}
 	if w.rng.IntN(4) == 0 {
 		no := false

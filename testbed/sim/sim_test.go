@@ -93,6 +93,23 @@ func TestExactlyOnce(t *testing.T) {
 	}
 }
 
+// TestArrays: the same with arrays, most of them larger than any site: each task runs exactly once, and no limit is passed.
+func TestArrays(t *testing.T) {
+	var sum Report
+	histories, each := 3, 60
+	if os.Getenv("FSUB_FULL") != "" {
+		histories, each = 10, 300
+	}
+	for i := range histories {
+		r := play(t, Config{Seed: uint64(2000 + i), Jobs: each, Sites: sites(4, direct), MeanGap: time.Second, MaxTasks: 80, Limit: 24 * time.Hour,
+			Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})
+		sum.Tasks, sum.Parts, sum.Crashes, sum.Lost = sum.Tasks+r.Tasks, sum.Parts+r.Parts, sum.Crashes+r.Crashes, sum.Lost+r.Lost
+	}
+	if sum.Parts < sum.Tasks/4 || sum.Parts == sum.Tasks || sum.Crashes == 0 || sum.Lost == 0 {
+		t.Errorf("%+v: some arrays should have been spread and some not, with faults", sum)
+	}
+}
+
 // TestKilledControllers: besides all that, controllers are killed within their save window: they forget jobs that they have
 // acknowledged, starts and ends. None is forgotten, and what runs again does so by the requeue rules, on record.
 func TestKilledControllers(t *testing.T) {
