@@ -61,7 +61,7 @@ func (p *parser) component(found []getopt.Found, lines *scanner) (more bool, err
 		p.understood = append(p.understood, given)
 		p.sayDefined(given)
 	}
-	return more, nil
+	return more, p.verifyLate()
 }
 
 // ofComponent are the options that a component does not take over from the one before it: what it runs on. Found by trying sbatch

@@ -151,6 +151,9 @@ func (p *parser) moreValue(name string) (string, bool) {
 		return map[bool]string{true: "set", false: "unset"}[*f], true
 	}
 	if f := m.countField(name); f != nil {
+		if *f == 0 && (name == "sockets-per-node" || name == "cores-per-socket" || name == "threads-per-core") {
+			return "-2", true // -B put it away
+		}
 		return strconv.Itoa(*f), true
 	}
 	if f := m.textField(name); f != nil && name != "nodes" {

@@ -85,7 +85,7 @@ func (p *parser) directiveLine(words []string, line []byte, file string, number 
 		if len(start) > 0 && start[0] == ':' {
 			return nil, false, where("Unexpected `:`")
 		}
-		word, rest, open := cutWord(start)
+		word, rest, open := cutWord(start, p.release < Slurm2411)
 		if open != 0 {
 			return nil, false, where("Unmatched `" + string(rune(open)) + "`")
 		}
@@ -118,8 +118,9 @@ func (p *parser) warnPackjob() {
 }
 
 // cutWord takes the first word off a line. Quotes of both kinds may stand anywhere in it, a backslash keeps the next
-// character as it is, and an unquoted # ends the line. open is the quote that was never closed, or 0.
-func cutWord(line []byte) (word string, rest []byte, open byte) {
+// character as it is, and an unquoted # ends the line. open is the quote that was never closed, or 0. An old sbatch (22.05) ends
+// the word at a blank outside quotes even behind a backslash.
+func cutWord(line []byte, old bool) (word string, rest []byte, open byte) {
 	i := 0
 	for i < len(line) && !special(line[i]) {
 		i++
@@ -133,7 +134,7 @@ scan:
 	for ; i < len(line); i++ {
 		c := line[i]
 		switch {
-		case escaped:
+		case escaped && !(old && open == 0 && isBlank(c)):
 			b, escaped = append(b, c), false
 		case c == '\\':
 			escaped = true

@@ -196,8 +196,15 @@ func (p *parser) verifyHint() error {
 	for _, other := range [...]string{"ntasks-per-core", "threads-per-core", "extra-node-info"} {
 		if p.wasSet(other) != fromNowhere {
 			p.forget("hint")
-			p.informVerbose("Following options are mutually exclusive with --hint: --ntasks-per-core, --threads-per-core, -B and " +
-				"--cpu-bind (other than --cpu-bind=verbose). Ignoring --hint.")
+			others, than := "--ntasks-per-core, --threads-per-core,", "than"
+			switch {
+			case p.release < Slurm2411:
+				than = "then"
+			case p.release >= Slurm2605:
+				others = "--ntasks-per-core, --cores-per-socket, --threads-per-core, --sockets-per-node,"
+			}
+			p.informVerbose("Following options are mutually exclusive with --hint: " + others + " -B and --cpu-bind (other " + than +
+				" --cpu-bind=verbose). Ignoring --hint.")
 			p.more().Hint = ""
 			return nil
 		}

@@ -79,7 +79,7 @@ func (p *parser) apply(found []getopt.Found, from source) error {
 		o := &options[f.ID]
 		if o.class == early {
 			if o.name == "ignore-pbs" {
-				p.ignorePBS = true
+				p.ignorePBS, p.sources[f.ID] = true, from
 			}
 			continue // read from the command line before; nowhere else do the others count
 		}

@@ -108,7 +108,9 @@ type parser struct {
 	memBind memBind
 
 	exportFile string
+	exported   []string // what it held
 	bbFile     string
+	bbText     []byte
 
 	timeLimit, timeMin uint32 // minutes; a negative limit is longer than a Duration
 
@@ -177,6 +179,9 @@ func (p *parser) run() error {
 		return err
 	}
 	p.req.ExitError = p.exitError
+	if p.bbText != nil {
+		p.req.Payload.Script = withBurstBuffer(p.req.Payload.Script, p.bbText)
+	}
 	p.buildEnvironment()
 	return nil
 }

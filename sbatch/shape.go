@@ -13,20 +13,26 @@ func shapeGRESFlags(p *parser, o *option, v string) error {
 	if w := strings.ToLower(v); p.release < Slurm2411 && w != "disable-binding" && w != "enforce-binding" {
 		return p.invalid(o)
 	}
-	enforce, disable := false, false
+	enforce, disable, oneTask := false, false, false
 	for _, w := range strings.Split(v, ",") {
 		switch strings.ToLower(w) {
 		case "disable-binding":
 			disable = true
 		case "enforce-binding":
 			enforce = true
-		case "", "one-task-per-sharing", "multiple-tasks-per-sharing":
+		case "one-task-per-sharing":
+			oneTask = true
+		case "", "multiple-tasks-per-sharing":
 		default:
 			return p.errorLine(exitBadOption, "Invalid --gres-flags specification: ", w)
 		}
 	}
 	if enforce && disable {
 		return p.errorLine(exitBadOption, "Invalid --gres-flags combo: disable-binding and enforce-binding are mutually exclusive.")
+	}
+	if oneTask { // no version of slurmrestd has a word for it, so that no site's slurm.conf matters
+		return p.errorLine(exitBadOption, "In order to use --gres-flags=one-task-per-sharing you must also have "+
+			"SelectTypeParameters=MULTIPLE_SHARING_GRES_PJ in your slurm.conf")
 	}
 	return nil
 }

@@ -8,17 +8,16 @@ type Understood struct {
 	Notices    []string // lines for stderr that fail nothing, those of -v included
 }
 
-// Understand reads one call as the sbatch of in.Slurm does, options that fsub does not carry included. Any error is an *Exit.
+// Understand reads one call as the sbatch of in.Slurm does, options that fsub does not carry included. Any error is an *Exit; what was
+// understood before it is returned too, as sbatch -v lists it.
 func Understand(in Input) (*Understood, error) {
 	p := newParser(&in)
 	p.explain = true
-	if err := p.run(); err != nil {
-		return nil, err
-	}
+	err := p.run()
 	for _, given := range p.understood {
 		for _, name := range [...]string{"verbose", "quiet", "test-only"} {
 			delete(given, name)
 		}
 	}
-	return &Understood{p.understood, p.req.Warnings}, nil
+	return &Understood{p.understood, p.req.Warnings}, err
 }

@@ -13,7 +13,7 @@ func (p *parser) verify() error {
 		return p.errorLine(p.exitError, "don't specify both --verbose (-v) and --quiet (-Q)")
 	}
 	for _, check := range [...]func(*parser) error{(*parser).verifyMemory, (*parser).verifyExclusions, (*parser).verifyTRES,
-		(*parser).verifyHint, (*parser).verifyHosts, (*parser).verifyLimits} {
+		(*parser).verifyHint, (*parser).verifyHosts} {
 		if err := check(p); err != nil {
 			return err
 		}
@@ -31,6 +31,17 @@ func (p *parser) verify() error {
 		s.More = nil
 	}
 	return nil
+}
+
+// verifyLate makes the checks that sbatch makes when it has listed the options.
+func (p *parser) verifyLate() error {
+	if p.distribution == "arbitrary" && p.req.Spec.NodeList == "" {
+		return p.errorLine(p.exitError, "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option")
+	}
+	if err := p.verifyLimits(); err != nil {
+		return err
+	}
+	return p.readFiles()
 }
 
 // verifyMemory allows one of the three sizes. Two on the command line or in the script are an error, two in the
@@ -68,7 +79,12 @@ func (p *parser) verifyMemory() error {
 // verifyExclusions refuses pairs of options that sbatch does not take together.
 func (p *parser) verifyExclusions() error {
 	has := func(name string) bool { return p.wasSet(name) != fromNowhere }
+	if has("threads-per-core") {
+		p.informVerbose("Setting --cpu-bind=threads as a default of --threads-per-core use")
+	}
 	switch {
+	case has("resv-ports") && !has("stepmgr"):
+		return p.errorLine(p.exitError, "Slurmstepd step management must be enabled to use --resv-ports for job allocations")
 	case has("exclusive") && has("oversubscribe"):
 		return p.fatal("--exclusive and --oversubscribe options are mutually exclusive")
 	case has("cpus-per-task") && has("cpus-per-gpu"):
@@ -90,8 +106,6 @@ func (p *parser) verifyExclusions() error {
 			") can not be bigger than --threads-per-core (", strconv.Itoa(p.more().ThreadsPerCore), ")")
 	case p.distribution == "arbitrary" && has("nodes"):
 		return p.errorLine(p.exitError, "--nodes is incompatible with --distribution=arbitrary")
-	case p.distribution == "arbitrary" && p.req.Spec.NodeList == "":
-		return p.errorLine(p.exitError, "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option")
 	}
 	return nil
 }
@@ -142,7 +156,8 @@ func (p *parser) verifyLimits() error {
 	return nil
 }
 
-// deriveTasks counts the tasks that -B and an arbitrary distribution imply.
+// deriveTasks counts the tasks that an arbitrary distribution implies, or a number of nodes together with one of sockets, cores or
+// threads. -B needs no number of nodes for that.
 func (p *parser) deriveTasks() {
 	s := &p.req.Spec
 	if s.More == nil || s.NTasks > 0 {
@@ -152,11 +167,18 @@ func (p *parser) deriveTasks() {
 		s.NTasks, _ = hostCount(s.NodeList)
 		return
 	}
-	if p.wasSet("extra-node-info") != fromNowhere && s.NTasksPerNode == 0 {
-		m := s.More
-		s.NTasks = max(1, s.MinNodes) * max(1, m.SocketsPerNode) * max(1, m.CoresPerSocket) * max(1, m.ThreadsPerCore)
-		p.informVerbose("Number of tasks implicitly set to " + strconv.Itoa(s.NTasks) + ".")
+	sockets, cores, threads, _ := s.More.Layout()
+	fixed := s.MinNodes == s.MaxNodes || s.MaxNodes == 0
+	if s.NTasksPerNode > 0 || !fixed || sockets == 0 && cores == 0 && threads == 0 ||
+		p.wasSet("nodes") == fromNowhere && s.NodeList == "" && p.wasSet("extra-node-info") == fromNowhere {
+		return
 	}
+	nodes := s.MinNodes
+	if p.wasSet("nodes") == fromNowhere {
+		nodes, _ = hostCount(s.NodeList)
+	}
+	s.NTasks = max(1, nodes) * max(1, sockets) * max(1, cores) * max(1, threads)
+	p.informVerbose("Number of tasks implicitly set to " + strconv.Itoa(s.NTasks) + ".")
 }
 
 // deriveNodes makes the number of nodes fit the number of tasks.
