@@ -11,7 +11,8 @@ import (
 // power. Methods may be called from several goroutines; concurrent writes share commits.
 type Store interface {
 	// CreateJob gives the job the next free ID and stores it in state PENDING together with its payload. It fills
-	// ID, Rev and, if zero, Submit. It fails with ErrConflict if the range of IDs is used up.
+	// ID, Rev and, if zero, Submit. It fails with ErrConflict if the range of IDs is used up. The components in Spec.Het become jobs too,
+	// with the IDs that follow.
 	CreateJob(ctx context.Context, j *Job, p *sbatch.Payload) error
 
 	// ReserveIDs returns n free job IDs that CreateJob gives to nobody until it has gone once through the whole range: for jobs
@@ -50,7 +51,7 @@ type Store interface {
 
 // JobQuery selects jobs. The zero value selects all; every field that is set narrows the selection.
 type JobQuery struct {
-	IDs        []JobID // jobs of these IDs, and those that are a part of an array of one of them
+	IDs        []JobID // jobs of these IDs, and those that are a part of an array, or a component of a job, of one of them
 	User       string
 	States     []State
 	Live       bool      // only jobs that have not ended
@@ -69,6 +70,10 @@ const (
 	RequestSignal  RequestKind = "signal"
 	RequestHold    RequestKind = "hold"
 	RequestRelease RequestKind = "release"
+	RequestRequeue RequestKind = "requeue" // stop it where it runs, or take up again what has ended, under the same ID
+	RequestReqHold RequestKind = "requeuehold"
+	RequestUpdate  RequestKind = "update"
+	RequestTop     RequestKind = "top" // before the other jobs of its user
 )
 
 // Request is a durable wish of a user, already checked against that user's rights.
@@ -78,18 +83,21 @@ type Request struct {
 	Tasks    []int // empty: the whole job
 	Kind     RequestKind
 	UID      uint32
-	Operator bool   // the caller acted as operator: a hold is JobHeldAdmin
-	Signal   Signal // for RequestSignal
+	Operator bool            // the caller acted as operator: a hold is JobHeldAdmin
+	Signal   Signal          // for RequestSignal
+	Change   []sbatch.Change // for RequestUpdate
+	Restarts int             // for RequestRequeue: what Job.Restarts was; once it is more the request is done
 	At       time.Time
 }
 
 // Batch is a set of changes that become durable together. Jobs, Attempts and Tasks are written whole, by key, over what
-// is there (a job's Spec and owner never change and are not written again, but for Spec.Array); Rev is set by the store.
+// is there (a job's owner never changes and is not written again, nor is its Spec, but for Spec.Array); Rev is set by the store.
 type Batch struct {
 	// Create are new jobs without a payload, under IDs of ReserveIDs: parts of arrays, whose payload is the array's. They are
 	// stored as they are. ErrConflict: an ID is taken.
 	Create   []*Job
 	Jobs     []*Job
+	Specs    []*Job // jobs whose Spec is written too, because a user has changed it; they are among Jobs as well
 	Attempts []*Attempt
 	Tasks    []*Task
 	Events   []Event
@@ -98,7 +106,7 @@ type Batch struct {
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Create)+len(b.Jobs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done) == 0
+	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done) == 0
 }
 
 // SiteRecord is what operators said of a site.

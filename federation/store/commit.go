@@ -48,7 +48,7 @@ type step struct {
 
 // stepsOf prepares b in the caller's goroutine, as far as that is possible outside the transaction.
 func stepsOf(b *federation.Batch) ([]step, error) {
-	steps := make([]step, 0, len(b.Create)+len(b.Jobs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done))
+	steps := make([]step, 0, len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done))
 	for _, j := range b.Create {
 		args, err := jobValues(j)
 		if err != nil {
@@ -59,6 +59,13 @@ func stepsOf(b *federation.Batch) ([]step, error) {
 	for _, j := range b.Jobs {
 		args := append([]any{nil}, changingValues(j)...)
 		steps = append(steps, step{updateJob, append(args, int64(j.ID)), "record", j.ID})
+	}
+	for _, j := range b.Specs {
+		args, err := specValues(j)
+		if err != nil {
+			return nil, fmt.Errorf("job %d: %w", j.ID, err)
+		}
+		steps = append(steps, step{updateSpec, args, "spec", j.ID})
 	}
 	for _, a := range finalFirst(b.Attempts) {
 		args, err := attemptValues(a)
@@ -93,7 +100,7 @@ func (t *tx) step(s *step) error {
 		s.args[1] = t.eventSeq
 	}
 	rows, err := t.exec(s.text, s.args...)
-	if err == nil && rows == 0 && s.text == updateJob {
+	if err == nil && rows == 0 && (s.text == updateJob || s.text == updateSpec) {
 		err = federation.ErrNotFound
 	}
 	if err == nil && rows == 0 && s.text == insertJob {

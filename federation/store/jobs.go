@@ -12,15 +12,25 @@ import (
 )
 
 // jobColumns are in the order in which jobValues gives and readJob takes them.
-const jobColumns = "id, rev, user_name, uid, gid, name, submit_host, spec, part_of, array_part, " + // these never change, but for rev
+const jobColumns = "id, rev, user_name, uid, gid, name, submit_host, spec, part_of, component, array_part, " + // these never change, but for rev
 	"array_spec, array_whole, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, end_time, " +
 	"attempt, site, part, nodes, account, exit_status, restarts, cost"
 
 var (
-	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 30) + " ON CONFLICT (id) DO NOTHING"
+	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 31) + " ON CONFLICT (id) DO NOTHING"
 	updateJob = "UPDATE jobs SET (rev, array_spec, array_whole, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, " +
 		"end_time, attempt, site, part, nodes, account, exit_status, restarts, cost) = " + list(1, 21) + " WHERE id = $22"
 )
+
+// updateSpec leaves alone what has a column of its own, but for the name.
+const updateSpec = "UPDATE jobs SET (spec, name) = ($1, $2) WHERE id = $3"
+
+func specValues(j *federation.Job) ([]any, error) {
+	spec := j.Spec
+	spec.Array = ""
+	text, err := encode(&spec)
+	return []any{text, j.Spec.Name, int64(j.ID)}, err
+}
 
 const insertPayload = "INSERT INTO payloads (job_id, script, argv, environment) VALUES ($1, $2, $3, $4)"
 
@@ -42,8 +52,15 @@ func (s *Store) CreateJob(ctx context.Context, j *federation.Job, p *sbatch.Payl
 		return fmt.Errorf("create job: %w", err)
 	}
 	err = s.writer.submit(ctx, func(t *tx) error {
-		job.ID, job.Rev, err = t.createJob(values, payload)
-		return err
+		if len(job.Spec.Het) > 0 {
+			if err := t.roomFor(len(job.Spec.Het) + 1); err != nil {
+				return err
+			}
+		}
+		if job.ID, job.Rev, err = t.createJob(values, payload); err != nil {
+			return err
+		}
+		return t.createComponents(&job)
 	})
 	if err != nil {
 		return fmt.Errorf("create job: %w", err)
@@ -105,6 +122,32 @@ func (s *Store) ReserveIDs(ctx context.Context, n int) ([]federation.JobID, erro
 	return ids, nil
 }
 
+// createComponents stores the components of a heterogeneous job under the IDs that follow its own.
+func (t *tx) createComponents(leader *federation.Job) error {
+	for i := range leader.Spec.Het {
+		c := *leader
+		c.ID, c.Spec, c.Component = leader.ID+federation.JobID(i)+1, leader.Spec.Het[i], &federation.HetComponent{Leader: leader.ID, Offset: i + 1}
+		c.Spec.Het = nil
+		t.rev++
+		c.Rev = t.rev
+		values, err := jobValues(&c)
+		if err != nil {
+			return err
+		}
+		rows, err := t.exec(insertJob, values...)
+		if err == nil && rows == 0 {
+			err = federation.ErrConflict
+		}
+		if err != nil {
+			return err
+		}
+		if t.nextJob = c.ID + 1; c.ID == t.last {
+			t.nextJob = t.first
+		}
+	}
+	return nil
+}
+
 func jobValues(j *federation.Job) ([]any, error) {
 	spec := j.Spec
 	spec.Array = ""
@@ -112,12 +155,16 @@ func jobValues(j *federation.Job) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var array federation.JobID
-	if j.Part != nil {
-		array = j.Part.Array
+	var of federation.JobID
+	component := 0
+	switch {
+	case j.Part != nil:
+		of = j.Part.Array
+	case j.Component != nil:
+		of, component = j.Component.Leader, j.Component.Offset
 	}
 	return append([]any{
-		int64(j.ID), j.Rev, j.User, int64(j.UID), int64(j.GID), j.Spec.Name, j.SubmitHost, text, int64(array), optional(j.Part),
+		int64(j.ID), j.Rev, j.User, int64(j.UID), int64(j.GID), j.Spec.Name, j.SubmitHost, text, int64(of), int64(component), optional(j.Part),
 	}, changingValues(j)...), nil
 }
 
@@ -151,7 +198,10 @@ func readJob(r *row) (j federation.Job) {
 	_ = r.column() // name: it is in the spec
 	j.SubmitHost = r.word()
 	j.Spec = r.spec()
-	_ = r.column() // part_of: it is in the part
+	of, component := federation.JobID(r.int()), int(r.int())
+	if component > 0 {
+		j.Component = &federation.HetComponent{Leader: of, Offset: component}
+	}
 	j.Part = readOptional[federation.ArrayPart](r)
 	j.Spec.Array = r.text()
 	j.Whole = readOptional[federation.ArrayWhole](r)

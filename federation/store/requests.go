@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	insertRequest = "INSERT INTO requests (seq, job_id, tasks, kind, uid, operator, signal, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+	insertRequest = "INSERT INTO requests (seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts) " +
+		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 	deleteRequest = "DELETE FROM requests WHERE seq = $1"
-	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at FROM requests ORDER BY seq"
+	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts FROM requests ORDER BY seq"
 )
 
 // AddRequest implements [federation.Store]. Seq is the store's to give; a zero At becomes now. ErrNotFound: there is no such
@@ -28,11 +29,15 @@ func (s *Store) AddRequest(ctx context.Context, r federation.Request) (int64, er
 	if err != nil {
 		return 0, fmt.Errorf("add request: %w", err)
 	}
+	change, err := encode(r.Change)
+	if err != nil {
+		return 0, fmt.Errorf("add request: %w", err)
+	}
 	var seq int64
 	err = s.writer.submit(ctx, func(t *tx) error {
 		t.requestSeq++
 		seq = t.requestSeq
-		_, err := t.exec(insertRequest, seq, int64(r.Job), tasks, string(r.Kind), int64(r.UID), r.Operator, signal, nanos(r.At))
+		_, err := t.exec(insertRequest, seq, int64(r.Job), tasks, string(r.Kind), int64(r.UID), r.Operator, signal, nanos(r.At), change, int64(r.Restarts))
 		return err
 	})
 	if err != nil {
@@ -59,5 +64,7 @@ func readRequest(r *row) (q federation.Request) {
 	q.Operator = r.bool()
 	r.json(&q.Signal)
 	q.At = r.time()
+	r.json(&q.Change)
+	q.Restarts = int(r.int())
 	return q
 }
