@@ -34,6 +34,8 @@ type SlurmError struct {
 	Said   string // what slurmctld says to the user before its sentence, if anything: "invalid partition specified: x"
 	Text   string // Slurm's sentence: "Requested node configuration is not available"
 	Detail string // what was asked and of whom; may be empty
+	// Alone: Text is all that a command says. Else sbatch puts "Batch job submission failed: " before it.
+	Alone bool
 }
 
 func (e *SlurmError) Error() string {

@@ -51,6 +51,18 @@ type Offer struct {
 	Parts []Offer `json:"parts,omitempty"`
 }
 
+// Trial is what a job would come to if it were submitted now: what "sbatch --test-only" tells.
+type Trial struct {
+	Decision Decision
+	// Where and when it would start; Site is empty if no site can run it as things are. Of a heterogeneous job they are those of all
+	// components together.
+	Site       SiteName
+	Partition  string
+	Start      time.Time
+	Nodes      []string // that placement counts with; the site may choose others
+	Processors int      // CPUs of all nodes together
+}
+
 // Term is one named amount of an offer.
 type Term struct {
 	Name   string  `json:"name"` // "run", "wait", ...

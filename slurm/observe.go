@@ -38,7 +38,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Lacks = tr.lacks
+	o.Lacks = append(slices.Clone(tr.lacks), "hetjob") // Submit sends the first component only
 	l, err := d.look(ctx)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,8 @@ type Controller interface {
 	Judge(j *federation.Job) error
 	// Explain says what placement thinks of a job: when it was bound, or now if it waits.
 	Explain(j *federation.Job) federation.Decision
+	// Try says when and where j would start if it were submitted now. It fails with what Judge says of a job that can run nowhere.
+	Try(j *federation.Job) (federation.Trial, error)
 	// Sites are the members of the federation as last seen, by name. The values are shared: do not change them.
 	Sites() []*federation.Site
 	// Wake tells that something was written to the store: a job or a request.

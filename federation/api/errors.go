@@ -102,7 +102,7 @@ func status(err error) int {
 func wireError(err error) v1.Error {
 	var e *federation.SlurmError
 	if errors.As(err, &e) {
-		return v1.Error{Number: e.Number, Said: e.Said, Text: e.Text, Detail: e.Detail}
+		return v1.Error{Number: e.Number, Said: e.Said, Text: e.Text, Detail: e.Detail, Alone: e.Alone}
 	}
 	return v1.Error{Text: err.Error()}
 }

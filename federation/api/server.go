@@ -146,6 +146,7 @@ func (s *Server) routes() {
 	s.handle("POST /fed/v1/jobs/release", s.act(federation.RequestRelease))
 	s.handle("GET /fed/v1/accounting", s.accounting)
 	s.handle("GET /fed/v1/sites", s.getSites)
+	s.handle("GET /fed/v1/options", s.getOptions)
 	s.handle("POST /fed/v1/site/{name}/state", s.setSiteState)
 	s.slurmRoutes()
 	if s.cfg.Gatherer != nil {

@@ -54,12 +54,16 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c Caller) e
 	if job.Spec, err = specOf(req.Job); err != nil {
 		return err
 	}
-	if err := s.accept(r.Context(), c, job, &p); err != nil {
+	named, err := s.accept(r.Context(), c, job, &p)
+	if err != nil {
 		return err
 	}
 	resp := wire.JobSubmitResponse{JobID: int64(job.ID), StepID: "batch", Reply: s.reply(r, c)}
 	for _, name := range unknownFields(body.Bytes()) {
 		resp.Warnings = append(resp.Warnings, wire.Warning{Description: "Ignoring unknown field \"" + name + "\"", Source: "#/job/" + name})
+	}
+	for _, text := range named.warnings {
+		resp.Warnings = append(resp.Warnings, wire.Warning{Description: text, Source: "#/job/clusters"})
 	}
 	return writeJSON(w, resp)
 }
@@ -98,7 +102,7 @@ func specOf(d *wire.JobDesc) (sbatch.Spec, error) {
 	}
 	sp := sbatch.Spec{
 		Name: d.Name, Account: d.Account, Partition: d.Partition, QOS: d.QOS, Reservation: d.Reservation, Comment: d.Comment,
-		Constraint: d.Constraints, Array: d.Array, Dependency: d.Dependency,
+		Constraint: d.Constraints, Array: d.Array, Dependency: d.Dependency, Clusters: d.Clusters,
 		MinNodes: d.MinNodes, MaxNodes: d.MaxNodes, NTasks: d.Tasks, NTasksPerNode: d.TasksPerNode, CPUsPerTask: d.CPUsPerTask,
 		WorkDir: d.WorkDir, Input: d.StdIn, Output: d.StdOut, Error: d.StdErr, MailUser: d.MailUser, MailType: strings.Join(d.MailType, ","),
 		NodeList: hostlist.Compress(d.RequiredNodes), Exclude: hostlist.Compress(d.ExcludedNodes),
@@ -132,7 +136,7 @@ func notCarried(d *wire.JobDesc) []string {
 		"cpus_per_tres": d.CPUsPerTRES != "", "ntasks_per_tres": d.NTasksPerTRES != 0, "licenses": d.Licenses != "",
 		"contiguous": d.Contiguous != nil && *d.Contiguous, "overcommit": d.Overcommit != nil && *d.Overcommit,
 		"distribution": d.Distribution != "", "segment_size": d.SegmentSize.Set, "priority": d.Priority.Set && d.Priority.Number != 0,
-		"flags": len(d.Flags) > 0, "kill_on_node_fail": d.KillOnNodeFail != nil && !*d.KillOnNodeFail, "clusters": d.Clusters != "",
+		"flags": len(d.Flags) > 0, "kill_on_node_fail": d.KillOnNodeFail != nil && !*d.KillOnNodeFail,
 	}
 	maps.DeleteFunc(set, func(_ string, on bool) bool { return !on })
 	return slices.Sorted(maps.Keys(set))

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,25 +47,47 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c Caller) error 
 		Spec:       req.Spec,
 		SubmitHost: req.SubmitHost,
 	}
-	if err := s.accept(r.Context(), c, job, &req.Payload); err != nil {
+	if req.TestOnly {
+		return s.try(w, r, c, job, &req.Payload)
+	}
+	named, err := s.accept(r.Context(), c, job, &req.Payload)
+	if err != nil {
 		return err
+	}
+	if named.answer != "" || len(named.warnings) > 0 {
+		return writeJSON(w, v1.SubmitResponse{JobID: job.ID, Cluster: named.answer, Warnings: named.warnings})
 	}
 	writeJobID(w, job.ID)
 	return nil
 }
 
 // accept makes a durable job of what c asked for, or says in Slurm's words why not.
-func (s *Server) accept(ctx context.Context, c Caller, job *federation.Job, p *sbatch.Payload) error {
+func (s *Server) accept(ctx context.Context, c Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
+	named, err := s.prepare(c, job, p)
+	if err != nil {
+		return named, err
+	}
+	if err := s.cfg.Controller.Judge(job); err != nil {
+		return named, err
+	}
+	s.pin(job)
+	named.answer = cmp.Or(named.answer, job.Spec.Clusters)
+	return named, s.create(ctx, job, p)
+}
+
+// prepare checks what c asked for, by itself, and brings it into the form that is stored.
+func (s *Server) prepare(c Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
 	if err := checkJob(job, p); err != nil {
-		return err
+		return clusters{}, err
 	}
 	// A user may step back, not push forward: sbatch ignores a negative value, but not everybody is sbatch.
 	if job.Spec.Nice = min(job.Spec.Nice, maxNice); c.Role < RoleOperator {
 		job.Spec.Nice = max(job.Spec.Nice, 0)
 	}
-	if err := s.cfg.Controller.Judge(job); err != nil {
-		return err
-	}
+	return s.checkDemand(&job.Spec)
+}
+
+func (s *Server) create(ctx context.Context, job *federation.Job, p *sbatch.Payload) error {
 	job.State = federation.Pending
 	job.Reason = federation.ReasonPriority
 	job.Submit = s.cfg.Now().UTC()
@@ -106,10 +129,37 @@ func checkJob(j *federation.Job, p *sbatch.Payload) error {
 	if !strings.HasPrefix(j.Spec.WorkDir, "/") {
 		return invalid(wire.ErrNoWorkDir, "work_dir must be an absolute path: "+strconv.Quote(j.Spec.WorkDir))
 	}
+	return errors.Join(checkSpec(j), checkComponents(j))
+}
+
+func checkSpec(j *federation.Job) error {
 	if err := errors.Join(checkTexts(j), checkMore(j.Spec.More)); err != nil {
 		return err
 	}
 	return checkNumbers(&j.Spec)
+}
+
+// maxComponents is how many components a heterogeneous job may have, as in slurmctld 24.11.
+const maxComponents = 128
+
+// checkComponents makes the checks for the further components of a heterogeneous job.
+func checkComponents(j *federation.Job) error {
+	if len(j.Spec.Het) >= maxComponents {
+		return badBody(fmt.Sprintf("%d components, at most %d are allowed", len(j.Spec.Het)+1, maxComponents))
+	}
+	for i := range j.Spec.Het {
+		one := federation.Job{Spec: j.Spec.Het[i]}
+		if len(one.Spec.Het) > 0 {
+			return badBody("a component has components")
+		}
+		if err := checkSpec(&one); err != nil {
+			return err
+		}
+	}
+	if len(j.Spec.Het) > 0 && j.Spec.Array != "" {
+		return invalid(wire.ErrArray, "a heterogeneous job cannot be an array")
+	}
+	return nil
 }
 
 // checkTexts bounds what a user may write into listings and logs. Control characters would forge lines there; only a
@@ -127,7 +177,7 @@ func checkTexts(j *federation.Job) error {
 		{"exclusive", sp.Exclusive, maxText}, {"open_mode", sp.OpenMode, maxText}, {"mail_type", sp.MailType, maxText},
 		{"mail_user", sp.MailUser, maxText}, {"command", sp.Command, maxText}, {"submit_host", j.SubmitHost, maxHost},
 		{"nodelist", sp.NodeList, 64 << 10}, {"exclude", sp.Exclude, 64 << 10},
-		{"array", sp.Array, maxArrayText}, {"dependency", sp.Dependency, maxDependency},
+		{"array", sp.Array, maxArrayText}, {"dependency", sp.Dependency, maxDependency}, {"clusters", sp.Clusters, maxText},
 	} {
 		if len(t.text) > t.max {
 			return invalid(wire.ErrTooLong, fmt.Sprintf("%s has %d bytes, at most %d are allowed", t.name, len(t.text), t.max))

@@ -5,6 +5,7 @@ package apitest
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -114,6 +115,20 @@ func (c *Controller) Judge(*federation.Job) (err error) {
 	return err
 }
 func (c *Controller) Wake() {}
+
+// Try implements api.Controller: the first offer of the decision, on nodes n1 and up.
+func (c *Controller) Try(j *federation.Job) (t federation.Trial, err error) {
+	c.locked(func() { t.Decision, err = c.decision, c.refuse })
+	if err != nil || len(t.Decision.Offers) == 0 {
+		return t, err
+	}
+	o := &t.Decision.Offers[0]
+	t.Site, t.Partition, t.Start, t.Processors = o.Site, o.Partition, o.Start, 2*o.Nodes
+	for i := range o.Nodes {
+		t.Nodes = append(t.Nodes, fmt.Sprintf("n%d", i+1))
+	}
+	return t, nil
+}
 func (c *Controller) Explain(*federation.Job) (d federation.Decision) {
 	c.locked(func() { d = c.decision })
 	return d

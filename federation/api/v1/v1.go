@@ -6,9 +6,12 @@
 //	GET    /fed/v1/job/{id}/wait       -> JobRecord once the job has ended (long poll; 204 after 60 s: ask again)
 //	GET    /fed/v1/job/{id}/explain    -> Explanation
 //	GET    /fed/v1/job/{id}/payload    -> sbatch.Payload, for the owner and operators
-//	POST   /fed/v1/jobs/cancel|signal|hold|release   ActRequest -> ActResponse
+//	POST   /fed/v1/jobs/cancel|signal|hold|release|requeue|requeuehold|update|top|suspend|resume   ActRequest -> ActResponse
+//	GET    /fed/v1/config              -> []ConfigValue: what scontrol show config shows
+//	GET    /fed/v1/topology            -> []Switch
 //	GET    /fed/v1/accounting          -> AccountingResponse: what sacct shows
 //	GET    /fed/v1/sites               -> []Site
+//	GET    /fed/v1/options             -> []PluginOption
 //	POST   /fed/v1/site/{name}/state   SetSiteState, operators only
 package v1
 
@@ -24,21 +27,29 @@ type SubmitRequest struct {
 	Spec       sbatch.Spec    `json:"spec"`
 	Payload    sbatch.Payload `json:"payload"`
 	SubmitHost string         `json:"submit_host,omitempty"`
+	TestOnly   bool           `json:"test_only,omitempty"` // tell when it would start, and store nothing
 }
 
 // SubmitResponse is the answer to a submission. If JobID is not 0 the job is durable, whatever else is said.
 type SubmitResponse struct {
 	JobID federation.JobID `json:"job_id,omitempty"`
 	Error *Error           `json:"error,omitempty"`
+	// Cluster is the site that --clusters has chosen: what "Submitted batch job N on cluster C" says. "" without that option.
+	Cluster string `json:"cluster,omitempty"`
+	// Warnings are sentences that the command prints as errors, although it goes on: clusters that nobody knows.
+	Warnings []string `json:"warnings,omitempty"`
+	// Message is the answer to TestOnly, and JobID is 0 then: "Job N to start at ..." with the time in the daemon's zone.
+	Message string `json:"message,omitempty"`
 }
 
 // Error is why something was refused. Text is Slurm's sentence where Slurm has one: what follows
 // "Batch job submission failed: ". Every answer with an HTTP status of 400 and above has this shape under "error".
 type Error struct {
 	Number int    `json:"number,omitempty"` // Slurm's error number
-	Said   string `json:"said,omitempty"`   // what slurmctld says to the user before the sentence
+	Said   string `json:"said,omitempty"`   // what slurmctld says to the user before the sentence; one line or several
 	Text   string `json:"text"`
 	Detail string `json:"detail,omitempty"` // what to look at, for people: one line
+	Alone  bool   `json:"alone,omitempty"`  // Text is not to be put after "Batch job submission failed: "
 }
 
 // ErrorResponse is the body of a refused call.
@@ -66,7 +77,8 @@ type Explanation struct {
 // ActRequest asks that something be done with jobs. For operators Force skips nothing: rights come from the caller alone.
 type ActRequest struct {
 	Jobs   []JobRef          `json:"jobs"`
-	Signal federation.Signal `json:"signal,omitzero"` // for /jobs/signal
+	Signal federation.Signal `json:"signal,omitzero"`  // for /jobs/signal
+	Change []sbatch.Change   `json:"change,omitempty"` // for /jobs/update
 }
 
 // JobRef names a job, or some tasks of an array.
@@ -105,6 +117,14 @@ type Site struct {
 	Running    int                 `json:"running"` // jobs of ours
 	Bound      int                 `json:"bound"`   // jobs of ours that wait there
 	Warnings   []string            `json:"warnings,omitempty"`
+}
+
+// PluginOption is an option that plugins of some sites add to sbatch's.
+type PluginOption struct {
+	Name  string                `json:"name"`            // long, without dashes
+	Short string                `json:"short,omitempty"` // one letter
+	Value federation.TakesWhat  `json:"value"`           // "optional" also where sites differ
+	Sites []federation.SiteName `json:"sites"`
 }
 
 // SetSiteState changes a site's standing in the federation.

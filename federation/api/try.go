@@ -1,0 +1,60 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+	"fsub/slurm/hostlist"
+)
+
+// try is a submission with TestOnly: the sentence of sbatch --test-only, or the refusal that a submission would get. As slurmctld does
+// it uses up a job number.
+func (s *Server) try(w http.ResponseWriter, r *http.Request, c Caller, job *federation.Job, p *sbatch.Payload) error {
+	named, err := s.prepare(c, job, p)
+	if err != nil {
+		return err
+	}
+	t, err := s.cfg.Controller.Try(job)
+	if err != nil {
+		return err
+	}
+	if t.Site == "" {
+		return nowhereNow(&t.Decision)
+	}
+	ids, err := s.cfg.Store.ReserveIDs(r.Context(), 1)
+	if err != nil {
+		return ofStore(err, errTimedOut)
+	}
+	return writeJSON(w, v1.SubmitResponse{Message: trialText(ids[0], &t, len(job.Spec.Het) > 0), Warnings: named.warnings})
+}
+
+// trialText is what sbatch 24.11 prints after "sbatch: ". Of a heterogeneous job it leaves the partition out.
+func trialText(id federation.JobID, t *federation.Trial, het bool) string {
+	text := fmt.Sprintf("Job %d to start at %s using %d processors on ", id, t.Start.Local().Format("2006-01-02T15:04:05"), t.Processors)
+	nodes := hostlist.Compress(t.Nodes)
+	if het {
+		return text + nodes
+	}
+	return text + fmt.Sprintf("nodes %s in partition %s", nodes, t.Partition)
+}
+
+// nowhereNow is the refusal of a job that may run one day, while nothing says when.
+func nowhereNow(d *federation.Decision) error {
+	why := "no site is configured"
+	if len(d.Rejections) > 0 {
+		r := &d.Rejections[0]
+		for i := range d.Rejections {
+			if d.Rejections[i].Reason == d.Reason {
+				r = &d.Rejections[i]
+			}
+		}
+		why = fmt.Sprintf("%s: %s (%s)", r.Site, r.Detail, r.Reason)
+	}
+	if d.Reason == federation.ReasonSiteUnavailable {
+		return detailed(errNoContact, why)
+	}
+	return &federation.SlurmError{Kind: federation.ErrCapacity, Number: 2016, Text: "Requested nodes are busy", Detail: why}
+}

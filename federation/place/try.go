@@ -1,0 +1,78 @@
+package place
+
+import (
+	"time"
+
+	"fsub/federation"
+)
+
+// Try tells when and where a job would start if it came now and were the only one in the queue.
+func (k *Planner) Try(s federation.Snapshot, p Policy, job *federation.Job) federation.Trial {
+	s.Jobs = nil
+	pl := k.start(&s, p.withDefaults())
+	for _, st := range pl.sites {
+		pl.holdBound(st)
+	}
+	sh := pl.shapeOfJob(job)
+	t := federation.Trial{Decision: federation.Decision{Job: job.ID, Rejections: sh.rejections}}
+	best, at := pl.best(sh)
+	if best == nil {
+		t.Decision.Reason = waitReason(sh.rejections)
+		return t
+	}
+	t.Decision.Offers = pl.offersOf(sh, best, &at)
+	o := &t.Decision.Offers[0]
+	t.Site, t.Partition, t.Start = o.Site, o.Partition, o.Start
+	if t.Start.Before(job.Spec.Begin) {
+		t.Start = job.Spec.Begin
+	}
+	t.Start = t.Start.Truncate(time.Second)
+	for _, sp := range best.spotsAt(&at) {
+		t.Processors += sp.processors()
+		for _, n := range sp.nodes {
+			t.Nodes = append(t.Nodes, best.site.model.obs.Nodes[n].Name)
+		}
+	}
+	return t
+}
+
+// spotsAt is where a candidate would start at a moment: nodes that are free then, or any where nothing says when.
+func (c *candidate) spotsAt(at *moment) []spot {
+	parts, fit, nodes := c.parts, at.fit, at.nodes
+	switch {
+	case at.spots != nil:
+		return at.spots
+	case parts == nil && nodes == nil && at.start != never:
+		_, nodes = c.site.capacity().earliest(&c.curs[fit], &c.fits[fit], c.limit)
+	}
+	if nodes != nil {
+		return []spot{{c, fit, nodes}}
+	}
+	if parts == nil {
+		parts = [][]*candidate{{c}}
+	}
+	var spots []spot
+	for _, options := range parts {
+		o := options[0]
+		all := o.site.model.nodesOf(&o.group)
+		spots = append(spots, spot{o, 0, all[:min(o.fits[0].nodes, len(all))]})
+	}
+	return spots
+}
+
+// processors are the CPUs that a job gets at a spot: of whole nodes all, else what its tasks take.
+func (s *spot) processors() int {
+	f, m, sum := &s.c.fits[s.fit], s.c.site.model, 0
+	for _, n := range s.nodes {
+		if f.whole {
+			sum += int(m.totalCPU[n])
+		} else {
+			sum += int(f.cpu)
+		}
+	}
+	a := s.c.ask
+	if m.pools[s.c.pool].Shape.Threads > 1 || f.whole || a.tasks == 0 {
+		return sum
+	}
+	return min(sum, max(a.tasks*a.cpusPerTask, len(s.nodes)))
+}
