@@ -58,6 +58,9 @@ type Job struct {
 	// Part is set for a job that is one task of an array and has a record of its own, because the array is spread over
 	// sites. Such a job has a number of its own, as a started task has in Slurm, and its Spec has no Array.
 	Part *ArrayPart
+	// Component is set for a further component of a heterogeneous job. The first one, its leader, has the others in Spec.Het and is
+	// what is placed and submitted; the components follow it.
+	Component *HetComponent
 	// Whole is set for an array: what it was when it was submitted. Spec.Array is what is left of it.
 	Whole *ArrayWhole
 
@@ -72,6 +75,12 @@ type ArrayPart struct {
 	// Of the whole array as it was submitted: SLURM_ARRAY_TASK_COUNT, _MIN, _MAX and _STEP.
 	Count, Min, Max, Step int
 	Limit                 int // tasks that may run at once, 0: all
+}
+
+// HetComponent says which component of which heterogeneous job a job is. Its ID is the leader's plus Offset.
+type HetComponent struct {
+	Leader JobID
+	Offset int // from 1
 }
 
 // Task is a part as a task of its array.

@@ -193,6 +193,32 @@ func (t *tx) freeID() (id federation.JobID, err error) {
 	return id, err
 }
 
+// roomFor moves on to where n IDs in a row are free.
+func (t *tx) roomFor(n int) error {
+	wrapped := false
+	for id := t.nextJob; ; {
+		end := id + federation.JobID(n) - 1
+		if end > t.last || end < id {
+			if wrapped {
+				return fmt.Errorf("%w: no %d job IDs in a row are free", federation.ErrConflict, n)
+			}
+			id, wrapped = t.first, true
+			if end = id + federation.JobID(n) - 1; end > t.last {
+				return fmt.Errorf("%w: the range of job IDs is smaller than %d", federation.ErrConflict, n)
+			}
+		}
+		taken, found, err := t.number("SELECT id FROM jobs WHERE id >= $1 AND id <= $2 ORDER BY id DESC LIMIT 1", int64(id), int64(end))
+		if err != nil {
+			return err
+		}
+		if !found {
+			t.nextJob = id
+			return nil
+		}
+		id = federation.JobID(taken) + 1
+	}
+}
+
 // freeIn returns the lowest free ID from first to last.
 func (t *tx) freeIn(first, last federation.JobID) (federation.JobID, bool, error) {
 	_, taken, err := t.number("SELECT id FROM jobs WHERE id = $1", int64(first))

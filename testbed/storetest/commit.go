@@ -27,7 +27,7 @@ func testCommitFields(e *env) {
 	want.User, want.UID, want.GID = j.User, j.UID, j.GID
 	want.Spec = j.Spec
 	want.Spec.Array = b.Jobs[0].Spec.Array
-	want.Part = j.Part
+	want.Part, want.Component = j.Part, j.Component
 
 	got, err := s.Job(ctx, j.ID)
 	e.must(err)

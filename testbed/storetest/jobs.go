@@ -34,6 +34,7 @@ func testCreateFills(e *env) {
 func testCreateKeeps(e *env) {
 	s := e.open()
 	j := filled[federation.Job](1)
+	j.Component = nil // a job is a part or a component, never both
 	e.must(s.CreateJob(ctx, &j, &sbatch.Payload{}))
 	got, err := s.Job(ctx, j.ID)
 	e.must(err)

@@ -58,7 +58,7 @@ func (m *model) commit(b *federation.Batch) error {
 		}
 		next := *j
 		next.User, next.UID, next.GID, next.SubmitHost = old.User, old.UID, old.GID, old.SubmitHost
-		next.Spec, next.Part = old.Spec, old.Part
+		next.Spec, next.Part, next.Component = old.Spec, old.Part, old.Component
 		next.Spec.Array = j.Spec.Array
 		old.Job = next
 	}

@@ -80,3 +80,41 @@ func testReserve(e *env) {
 		e.Fatal("five IDs reserved where four are free")
 	}
 }
+
+// testComponents creates heterogeneous jobs: their components have the IDs that follow, also where only scattered IDs are free.
+func testComponents(e *env) {
+	s := e.openRange(100, 109)
+	create := func() federation.JobID {
+		j := &federation.Job{User: "alice", UID: 1000, GID: 100, Reason: federation.ReasonPriority,
+			Spec: sbatch.Spec{Name: "a", Het: []sbatch.Spec{{Name: "b"}, {Name: "c", MinNodes: 2}}}}
+		e.must(s.CreateJob(ctx, j, &sbatch.Payload{Script: "#!/bin/sh\n"}))
+		return j.ID
+	}
+	e.create(s, "bob", "")
+	id := create()
+	got, err := s.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{id}})
+	e.must(err)
+	e.same("IDs", ids(got), []federation.JobID{101, 102, 103})
+	for i, j := range got[1:] {
+		if j.Component == nil || *j.Component != (federation.HetComponent{Leader: id, Offset: i + 1}) || j.Spec.Name != []string{"b", "c"}[i] ||
+			j.User != "alice" || j.State != federation.Pending || j.Submit != got[0].Submit || j.Rev <= got[i].Rev {
+			e.Fatalf("component %d is %+v", i+1, j)
+		}
+	}
+	_, err = s.Payload(ctx, 102)
+	e.wants(err, federation.ErrNotFound)
+	p, ok := s.(purger)
+	if !ok {
+		return
+	}
+	create()
+	create()            // 107 to 109
+	end(e, s, 100, 106) // too scattered
+	purge(e, p, 2)
+	j := &federation.Job{User: "alice", Spec: sbatch.Spec{Het: []sbatch.Spec{{}}}}
+	e.wants(s.CreateJob(ctx, j, &sbatch.Payload{}), federation.ErrConflict)
+	end(e, s, 105)
+	purge(e, p, 1)
+	e.must(s.CreateJob(ctx, j, &sbatch.Payload{Script: "#!/bin/sh\n"}))
+	e.same("first of two in a row", j.ID, federation.JobID(105))
+}

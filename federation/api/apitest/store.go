@@ -63,6 +63,12 @@ func (s *Store) CreateJob(_ context.Context, j *federation.Job, p *sbatch.Payloa
 	s.rev++
 	j.Rev = s.rev
 	s.jobs[j.ID], s.payloads[j.ID] = *j, *p
+	for i, spec := range j.Spec.Het {
+		c := *j
+		c.ID, c.Spec, c.Component = s.next, spec, &federation.HetComponent{Leader: j.ID, Offset: i + 1}
+		s.next++
+		s.jobs[c.ID] = c
+	}
 	return nil
 }
 
@@ -159,7 +165,8 @@ func (s *Store) Jobs(_ context.Context, q federation.JobQuery) ([]federation.Job
 }
 
 func matches(j *federation.Job, q federation.JobQuery) bool {
-	return (len(q.IDs) == 0 || slices.Contains(q.IDs, j.ID) || j.Part != nil && slices.Contains(q.IDs, j.Part.Array)) &&
+	return (len(q.IDs) == 0 || slices.Contains(q.IDs, j.ID) || j.Part != nil && slices.Contains(q.IDs, j.Part.Array) ||
+		j.Component != nil && slices.Contains(q.IDs, j.Component.Leader)) &&
 		(q.User == "" || q.User == j.User) &&
 		(len(q.States) == 0 || slices.Contains(q.States, j.State)) &&
 		(!q.Live || !j.State.Ended()) &&
