@@ -35,3 +35,9 @@ type PartitionInfo struct {
 	JobFactor        int
 	GraceTime        time.Duration
 }
+
+// License is a counted right of a site's jobs to use something.
+type License struct {
+	Name                  string
+	Total, Used, Reserved int
+}

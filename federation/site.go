@@ -38,12 +38,16 @@ type Observation struct {
 	Partitions   []Partition
 	Nodes        []Node // sorted by name
 	Reservations []Reservation
+	Licenses     []License
 	Running      []RunningJob // every job that holds nodes, ours and others
 	PendingJobs  int          // eligible jobs that wait at the site, ours and others (array tasks count one each)
 	Tree         topology.Tree
 
 	// Associations is nil where the site does not keep them or does not enforce them: then everybody may run.
 	Associations Associations
+
+	// OnlyUser is the one user (by the site's name) for whom the site's token acts; "": it acts for all.
+	OnlyUser string
 
 	// Lacks are the options of sbatch, by name, that the site's interface has no word for: it cannot run a job that needs one.
 	Lacks []string

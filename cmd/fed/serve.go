@@ -71,7 +71,7 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 		return err
 	}
 	srv := api.NewServer(api.Config{
-		Store: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, Logger: log, Registerer: reg,
+		Store: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: log, Registerer: reg,
 	})
 	l, err := listen(c.Socket)
 	if err != nil {

@@ -79,7 +79,7 @@ func (s *Server) actOn(ctx context.Context, c Caller, kind federation.RequestKin
 			errs[i] = errInvalidJobID
 			continue
 		}
-		if errs[i] = permit(c, kind, &job); errs[i] != nil {
+		if errs[i] = s.permitAct(c, kind, &job, &req); errs[i] != nil {
 			continue
 		}
 		if len(ref.Tasks) > 0 {
@@ -94,7 +94,7 @@ func (s *Server) actOn(ctx context.Context, c Caller, kind federation.RequestKin
 		wg.Go(func() {
 			defer func() { <-room }()
 			seqs[i], errs[i] = s.cfg.Store.AddRequest(ctx, federation.Request{
-				Job: ref.ID, Tasks: ref.Tasks, Kind: kind, UID: c.UID, Signal: req.Signal, At: s.cfg.Now().UTC(),
+				Job: ref.ID, Tasks: ref.Tasks, Kind: kind, UID: c.UID, Signal: req.Signal, At: s.cfg.Now().UTC(), Change: req.Change, Restarts: job.Restarts,
 				// An operator's hold of a job of their own is a user's hold.
 				Operator: c.Role >= RoleOperator && (kind != federation.RequestHold || c.UID != job.UID),
 			})

@@ -31,6 +31,8 @@ type Config struct {
 	Version string
 	// MinJobAge is how long an ended job stays in job listings, as in slurm.conf. 300 s if zero.
 	MinJobAge time.Duration
+	// MaxArraySize is one more than the highest index of an array's task, as in slurm.conf. The federation's own bound if zero.
+	MaxArraySize int
 
 	Logger     *slog.Logger          // nil: no logs
 	Registerer prometheus.Registerer // nil: no metrics
@@ -86,6 +88,9 @@ func setDefaults(c *Config) {
 	}
 	if c.MinJobAge == 0 {
 		c.MinJobAge = 300 * time.Second
+	}
+	if c.MaxArraySize == 0 {
+		c.MaxArraySize = federation.MaxArrayIndex + 1
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -144,6 +149,14 @@ func (s *Server) routes() {
 	s.handle("POST /fed/v1/jobs/signal", s.act(federation.RequestSignal))
 	s.handle("POST /fed/v1/jobs/hold", s.act(federation.RequestHold))
 	s.handle("POST /fed/v1/jobs/release", s.act(federation.RequestRelease))
+	s.handle("POST /fed/v1/jobs/requeue", s.act(federation.RequestRequeue))
+	s.handle("POST /fed/v1/jobs/requeuehold", s.act(federation.RequestReqHold))
+	s.handle("POST /fed/v1/jobs/update", s.act(federation.RequestUpdate))
+	s.handle("POST /fed/v1/jobs/top", s.act(federation.RequestTop))
+	s.handle("POST /fed/v1/jobs/suspend", s.act(requestSuspend))
+	s.handle("POST /fed/v1/jobs/resume", s.act(requestResume))
+	s.handle("GET /fed/v1/config", s.config)
+	s.handle("GET /fed/v1/topology", s.topology)
 	s.handle("GET /fed/v1/accounting", s.accounting)
 	s.handle("GET /fed/v1/sites", s.getSites)
 	s.handle("GET /fed/v1/options", s.getOptions)

@@ -29,6 +29,7 @@ func (s *Server) slurmRoutes() {
 		"GET /slurm/{version}/node/{name}":        s.nodes,
 		"GET /slurm/{version}/partitions":         s.partitions,
 		"GET /slurm/{version}/partition/{name}":   s.partitions,
+		"GET /slurm/{version}/licenses":           s.licenses,
 		"GET /slurm/{version}/reservations":       s.reservations,
 		"GET /slurm/{version}/reservation/{name}": s.reservations,
 		"POST /slurm/{version}/job/submit":        s.slurmSubmit,

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+)
+
+// What only operators may ask, and no site can be asked through its API: whoever may ask is told so at once.
+const (
+	requestSuspend federation.RequestKind = "suspend"
+	requestResume  federation.RequestKind = "resume"
+)
+
+var (
+	errJobPending = slurmErr(federation.ErrConflict, 2024)
+	errNoRequeue  = &federation.SlurmError{Kind: federation.ErrConflict, Number: 2028, Text: "Requested operation is presently disabled"}
+	errPriority   = &federation.SlurmError{Kind: federation.ErrDenied, Number: 2135, Text: "Changes to job priority are not persistent, change nice instead"}
+)
+
+// permitAct says in Slurm's words why c may not do what req asks to job; nil if it may.
+func (s *Server) permitAct(c Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
+	switch kind {
+	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestUpdate, federation.RequestTop, requestSuspend, requestResume:
+	default:
+		return permit(c, kind, job)
+	}
+	if job.State.Ended() && job.End.Before(s.cfg.Now().Add(-s.cfg.MinJobAge)) {
+		return errInvalidJobID // slurmctld would have forgotten it
+	}
+	switch kind {
+	case federation.RequestRequeue, federation.RequestReqHold:
+		return permitRequeue(c, job)
+	case federation.RequestUpdate:
+		return s.permitUpdate(c, job, req.Change)
+	}
+	switch {
+	case c.Role < RoleOperator:
+		return errDenied
+	case kind != federation.RequestTop:
+		return notSupported("Slurm's REST interface has no suspend and no resume")
+	case job.State != federation.Pending:
+		return errNotPending
+	}
+	return nil
+}
+
+func permitRequeue(c Caller, job *federation.Job) error {
+	switch {
+	case !c.owns(job.UID):
+		return errDenied
+	case job.Spec.Requeue != nil && !*job.Spec.Requeue:
+		return errNoRequeue
+	case job.State == federation.Pending:
+		return errJobPending
+	case job.Cancel && !job.State.Ended(), job.State == federation.Completing:
+		return errTryLater
+	}
+	return nil
+}
+
+// running are the options that can be changed of a job that has started.
+var running = map[string]bool{"time": true, "comment": true, "job-name": true, "nice": true, "requeue": true, "mail-type": true, "mail-user": true,
+	"extra": true, "time-min": true, "deadline": true, "switches": true, "array-limit": true, "priority": true}
+
+// permitUpdate checks the values too, and that some site could run the changed job.
+func (s *Server) permitUpdate(c Caller, job *federation.Job, changes []sbatch.Change) error {
+	operator := c.Role >= RoleOperator
+	switch {
+	case !c.owns(job.UID):
+		return errNotYourJob
+	case job.State.Ended():
+		return errJobFinished
+	case job.Cancel:
+		return errTryLater
+	case len(changes) == 0:
+		return badBody("nothing is to be changed")
+	}
+	changed := *job
+	var err error
+	if changed.Spec, err = changedSpec(job, changes, s.cfg.Now().UTC()); err != nil {
+		return err
+	}
+	for i := range changes {
+		if err := permitChange(&changes[i], job, &changed, operator); err != nil {
+			return err
+		}
+	}
+	if job.State != federation.Pending {
+		return nil
+	}
+	if err := checkMore(changed.Spec.More); err != nil {
+		return err
+	}
+	return s.cfg.Controller.Judge(&changed)
+}
+
+func permitChange(change *sbatch.Change, before, after *federation.Job, operator bool) error {
+	started := before.State != federation.Pending
+	switch {
+	case strings.HasPrefix(change.Option, "-"): // the site's or an administrator's
+		return errDenied
+	case change.Option == "priority":
+		if _, hold := federation.PriorityOf(change.Value); hold == federation.NotHeld && !operator && !isRelease(change.Value) {
+			return errPriority
+		}
+	case change.Option == "nice" && after.Spec.Nice < 0:
+		return errDenied
+	case started && !running[change.Option]:
+		return errNotPending
+	case started && change.Option == "time" && !operator && longer(after.Spec.TimeLimit, before.Spec.TimeLimit):
+		return errDenied
+	}
+	if len(change.Value) > maxText {
+		return badBody(change.Key + " is too long")
+	}
+	return nil
+}
+
+// longer reports whether limit a lets a job run longer than b; without a limit of its own it has its partition's.
+func longer(a, b time.Duration) bool { return b != 0 && a > b }
+
+func isRelease(value string) bool {
+	return strings.EqualFold(value, "INFINITE") || value == strconv.Itoa(1<<32-1)
+}
+
+// changedSpec makes the changes that are the Spec's. A value that cannot be read is an error whose Said is what scontrol prints.
+func changedSpec(job *federation.Job, changes []sbatch.Change, now time.Time) (sbatch.Spec, error) {
+	spec, err := federation.ChangedSpec(job, changes, now)
+	if e, ok := err.(*sbatch.ChangeError); ok {
+		return spec, &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2062, Text: "Invalid value", Said: e.Text}
+	}
+	return spec, err
+}

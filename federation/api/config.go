@@ -1,0 +1,123 @@
+package api
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/hostlist"
+	"fsub/slurm/wire"
+)
+
+// config is GET /fed/v1/config: what "scontrol show config" shows, in Slurm's keys and their order. Each value is what the
+// federation does; where that is its sites' affair, it is what every Slurm does that has not been told otherwise.
+func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ Caller) error {
+	sites := s.cfg.Controller.Sites()
+	enforce, topologyPlugin, nodes := "none", "topology/flat", 0
+	gres := map[string]bool{}
+	for _, site := range sites {
+		if site.Seen == nil {
+			continue
+		}
+		if site.Seen.Associations != nil {
+			enforce = "associations,limits,qos"
+		}
+		if len(site.Seen.Tree.Switches) > 0 {
+			topologyPlugin = "topology/tree"
+		}
+		nodes += len(site.Seen.Nodes)
+		for i := range site.Seen.Nodes {
+			for _, g := range site.Seen.Nodes[i].GRES {
+				gres[g.Name] = true
+			}
+		}
+	}
+	var licenses []string
+	for _, l := range licensesOf(sites) {
+		licenses = append(licenses, l.Name+":"+strconv.FormatInt(l.Total, 10))
+	}
+	value := func(key, text string) v1.ConfigValue { return v1.ConfigValue{Key: key, Value: text} }
+	null := func(list []string) string {
+		if len(list) == 0 {
+			return "(null)"
+		}
+		return strings.Join(list, ",")
+	}
+	return writeJSON(w, []v1.ConfigValue{
+		value("AccountingStorageEnforce", enforce),
+		value("AccountingStorageHost", s.host),
+		value("AccountingStorageType", "accounting_storage/slurmdbd"),
+		value("AccountingStoreFlags", "job_comment,job_env,job_script"),
+		{Key: "BOOT_TIME", Value: strconv.FormatInt(s.started.Unix(), 10), Time: true},
+		value("ClusterName", s.cfg.Federation),
+		value("DefMemPerNode", "UNLIMITED"),
+		value("EnforcePartLimits", "ANY"),
+		value("FirstJobId", federation.FirstJobID.String()),
+		value("GresTypes", null(slices.Sorted(maps.Keys(gres)))),
+		value("JobRequeue", "1"),
+		value("KillWait", "30 sec"),
+		value("Licenses", null(licenses)),
+		value("MaxArraySize", strconv.Itoa(s.cfg.MaxArraySize)),
+		value("MaxJobCount", strconv.Itoa(int(federation.LastJobID-federation.FirstJobID)+1)),
+		value("MaxJobId", federation.LastJobID.String()),
+		value("MaxMemPerNode", "UNLIMITED"),
+		value("MaxNodeCount", strconv.Itoa(nodes)),
+		value("MinJobAge", strconv.Itoa(int(s.cfg.MinJobAge/time.Second))+" sec"),
+		value("PreemptMode", "OFF"),
+		value("PriorityType", "priority/basic"),
+		value("PrivateData", "none"),
+		value("ProctrackType", "proctrack/cgroup"),
+		value("SchedulerType", "sched/backfill"),
+		value("SelectType", "select/cons_tres"),
+		value("SelectTypeParameters", "CR_CORE_MEMORY"),
+		value("SlurmctldHost[0]", s.host),
+		value("SLURM_VERSION", s.cfg.Version),
+		value("TopologyPlugin", topologyPlugin),
+	})
+}
+
+// licenses is GET /licenses: those of all sites, or of those that the query's cluster names.
+func (s *Server) licenses(w http.ResponseWriter, r *http.Request, c Caller) error {
+	return writeJSON(w, wire.LicensesResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Licenses: licensesOf(s.sites(r))})
+}
+
+// licensesOf adds up the licenses of a name, for a job may run wherever one is free.
+func licensesOf(sites []*federation.Site) wire.List[wire.License] {
+	out := wire.List[wire.License]{}
+	for _, site := range sites {
+		if site.Seen == nil {
+			continue
+		}
+		for _, l := range site.Seen.Licenses {
+			i := slices.IndexFunc(out, func(o wire.License) bool { return o.Name == l.Name })
+			if i < 0 {
+				i = len(out)
+				out = append(out, wire.License{Name: l.Name})
+			}
+			o := &out[i]
+			o.Total, o.Used, o.Reserved = o.Total+int64(l.Total), o.Used+int64(l.Used), o.Reserved+int64(l.Reserved)
+			o.Free = o.Total - o.Used
+		}
+	}
+	return out
+}
+
+// topology is GET /fed/v1/topology: the switches of every site, leaves first, each with all nodes below it.
+func (s *Server) topology(w http.ResponseWriter, _ *http.Request, _ Caller) error {
+	out := []v1.Switch{}
+	for _, site := range s.cfg.Controller.Sites() {
+		if site.Seen == nil {
+			continue
+		}
+		for _, sw := range site.Seen.Tree.Switches {
+			out = append(out, v1.Switch{Site: site.Name, Name: sw.Name, Level: sw.Level,
+				Nodes: hostlist.Compress(sw.Nodes), Switches: hostlist.Compress(sw.Children)})
+		}
+	}
+	return writeJSON(w, out)
+}

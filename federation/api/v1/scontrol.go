@@ -1,0 +1,20 @@
+package v1
+
+import "fsub/federation"
+
+// Switch is one switch of one site: GET /fed/v1/topology -> []Switch. Nodes and Switches are host lists; of a switch above
+// others Nodes are all those below it.
+type Switch struct {
+	Site     federation.SiteName `json:"site"`
+	Name     string              `json:"name"`
+	Level    int                 `json:"level"`
+	Nodes    string              `json:"nodes"`
+	Switches string              `json:"switches,omitempty"`
+}
+
+// ConfigValue is one line of "scontrol show config": GET /fed/v1/config -> []ConfigValue, in the order of the lines.
+type ConfigValue struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	Time  bool   `json:"time,omitempty"` // Value is a Unix time
+}
