@@ -1,5 +1,5 @@
 // Command fsub is the small client of the daemon. What it does depends on the name it is called by: fsub and sbatch
-// submit a job, squeue scancel sinfo sacct do what Slurm's commands of these names do, over the whole federation.
+// submit a job, squeue scancel sinfo sacct scontrol do what Slurm's commands of these names do, over the whole federation.
 //
 // It starts in well under a millisecond, so that a loop of submissions is not slowed by it: one static binary without
 // net, net/http, regexp or init work, one request to the daemon's unix socket (package conn). A test holds the list.
@@ -13,6 +13,7 @@ import (
 	"fsub/cmd/fsub/internal/conn"
 	"fsub/cmd/fsub/internal/sacct"
 	"fsub/cmd/fsub/internal/scancel"
+	"fsub/cmd/fsub/internal/scontrol"
 	"fsub/cmd/fsub/internal/sinfo"
 	"fsub/cmd/fsub/internal/squeue"
 	"fsub/cmd/fsub/internal/submit"
@@ -43,11 +44,9 @@ func run(name string, args, env []string, stdout, stderr io.Writer) int {
 	case "sinfo":
 		return sinfo.Main(args, env, stdout, stderr, c)
 	case "scontrol":
-		io.WriteString(stderr, "scontrol: error: fsub does not have this command yet; use squeue, sacct, scancel, sinfo, "+
-			"or the site's own scontrol\n")
-		return 1
+		return scontrol.Main(args, env, stdout, stderr, c)
 	}
 	io.WriteString(stderr, name+": error: fsub does not know a command of this name; it is fsub, sbatch, squeue, scancel, "+
-		"sinfo or sacct by the name of the file\n")
+		"sinfo, sacct or scontrol by the name of the file\n")
 	return 1
 }
