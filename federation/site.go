@@ -45,6 +45,7 @@ type Observation struct {
 
 	// Associations is nil where the site does not keep them or does not enforce them: then everybody may run.
 	Associations Associations
+	Accounts     []Account // in the order of the site's accounting; nil where Associations is
 
 	// OnlyUser is the one user (by the site's name) for whom the site's token acts; "": it acts for all.
 	OnlyUser string
@@ -141,6 +142,21 @@ type Association struct {
 	Partition string
 	QOS       []string
 	Default   bool
+
+	// What people look at.
+	ID         int64  // slurmdbd's number
+	DefaultQOS string // of the association, "" for none
+	Shares     int64  // 0: not told
+}
+
+// Account is an account as a site's accounting has it: what its users' associations belong to.
+type Account struct {
+	Name       string
+	Parent     string // "" for root
+	ID         int64
+	QOS        []string
+	DefaultQOS string
+	Shares     int64
 }
 
 // Site is one member of the federation as placement and people see it: configuration, last good look and health.
