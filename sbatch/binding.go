@@ -13,7 +13,10 @@ func (p *parser) checkGPUBind(v string) error {
 		kind = rest
 	}
 	kind, list, listed := strings.Cut(kind, ":")
-	word, _, _ := strings.Cut(strings.ToLower(kind), ",")
+	word := strings.ToLower(kind)
+	if !listed { // what follows such a word is looked at by nobody
+		word, _, _ = strings.Cut(word, ",")
+	}
 	said := v
 	if p.release < Slurm2411 {
 		said = "gpu:" + v

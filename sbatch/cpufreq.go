@@ -11,16 +11,22 @@ type frequency struct {
 	rank int64
 }
 
-// frequencyWords are known by their first letters.
-var frequencyWords = [...]struct{ prefix, text string }{{"lo", "Low"}, {"me", "Medium"}, {"highm1", "Highm1"}, {"hi", "High"}}
+// frequencyWords with their rank; they are known by their first letters, whatever follows.
+var frequencyWords = [...]struct {
+	text    string
+	letters int
+	rank    int64
+}{{"Low", 2, 1}, {"Medium", 3, 2}, {"Highm1", 6, 4}, {"High", 2, 3}}
 
-// governors are known by their first letters. Those that slurm.conf does not allow by default (CpuFreqGovernors) are refused, as sbatch
+// begins reports whether s begins with the first n letters of word, in any case.
+func begins(s, word string, n int) bool { return len(s) >= n && strings.EqualFold(s[:n], word[:n]) }
+
+// governors are known by their first four letters. Those that slurm.conf does not allow by default (CpuFreqGovernors) are refused, as sbatch
 // does at a site that says nothing of them.
 var governors = [...]struct {
-	prefix, text string
-	allowed      bool
-}{{"co", "Conservative", false}, {"on", "OnDemand", true}, {"pe", "Performance", true}, {"po", "PowerSave", false},
-	{"us", "UserSpace", true}, {"sc", "SchedUtil", false}}
+	text    string
+	allowed bool
+}{{"Conservative", false}, {"OnDemand", true}, {"Performance", true}, {"PowerSave", false}, {"UserSpace", true}, {"SchedUtil", false}}
 
 // setCPUFreq takes P1[-P2][:GOVERNOR], or a governor alone.
 func setCPUFreq(p *parser, _ *option, v string) error {
@@ -32,8 +38,17 @@ func setCPUFreq(p *parser, _ *option, v string) error {
 		return p.exit(exitBadOption, "sbatch: error: "+strings.Join(parts, ""), invalid)
 	}
 	old := p.release < Slurm2411
-	values, gov, governed := strings.Cut(v, ":")
-	least, most, ranged := strings.Cut(values, "-")
+	least, most, ranged := strings.Cut(v, "-")
+	var gov string
+	var governed bool
+	if ranged {
+		most, gov, governed = strings.Cut(most, ":")
+	} else {
+		least, gov, governed = strings.Cut(least, ":")
+	}
+	if name, _ := governor(least); name != "" && governed && !ranged {
+		return bad("governor cannot be specified twice ", least, "{-}:", gov, " in --cpu-freq")
+	}
 	if !ranged && !governed {
 		if name, allowed := governor(v); name != "" {
 			if !allowed {
@@ -85,9 +100,9 @@ func readFrequency(s string, old bool) (f frequency, ok bool) {
 	if n, rest, ok := number(s); ok && isDigit(s, 0) {
 		return frequency{strconv.FormatInt(n, 10), n}, n > 0 && (rest == "" || old)
 	}
-	for i, w := range frequencyWords {
-		if strings.HasPrefix(strings.ToLower(s), w.prefix) {
-			return frequency{w.text, 1<<32 + [...]int64{1, 2, 4, 3}[i]}, true
+	for _, w := range frequencyWords {
+		if begins(s, w.text, w.letters) {
+			return frequency{w.text, 1<<32 + w.rank}, true
 		}
 	}
 	return f, false
@@ -95,7 +110,7 @@ func readFrequency(s string, old bool) (f frequency, ok bool) {
 
 func governor(s string) (name string, allowed bool) {
 	for _, g := range governors {
-		if strings.HasPrefix(strings.ToLower(s), g.prefix) {
+		if begins(s, g.text, 4) {
 			return g.text, g.allowed
 		}
 	}

@@ -124,6 +124,26 @@ func (p *parser) moreValue(name string) (string, bool) {
 		if m.GRESFlags == "" {
 			return "unset", true
 		}
+	case "profile":
+		switch m.Profile {
+		case "all":
+			return "Energy,Lustre,Network,Task", true
+		case "none":
+			return "None", true
+		}
+		var words []string
+		for _, w := range [...]string{"Energy", "Lustre", "Network", "Task"} {
+			if strings.Contains(m.Profile, strings.ToLower(w)) {
+				words = append(words, w)
+			}
+		}
+		return strings.Join(words, ","), true
+	case "priority":
+		if m.Priority == "TOP" {
+			return "-3", true // so sbatch writes its number for it
+		}
+		n, _, _ := number(m.Priority)
+		return strconv.Itoa(int(int32(n))), true
 	case "mem-bind":
 		if m.MemBind == "" {
 			return "unset", true

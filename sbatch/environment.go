@@ -29,6 +29,9 @@ func (p *parser) environment() error {
 		return nil
 	}
 	for id := range options {
+		if !options[id].in(p.release) {
+			continue
+		}
 		for names := options[id].env; names != ""; {
 			var name string
 			name, names, _ = strings.Cut(names, " ")
@@ -62,6 +65,9 @@ func (p *parser) variable(id int, v string) error {
 			}
 		}
 		return nil
+	}
+	if o.arg == getopt.NoArg || o.name == "requeue" && isYes(v) {
+		v = ""
 	}
 	if o.name == "switches" && strings.Contains(v, "@") { // the wait has a variable of its own
 		_, err := p.count("--switches", v, 1)

@@ -37,11 +37,14 @@ func setGPUBind(p *parser, _ *option, v string) error {
 		return err
 	}
 	p.more().GPUBind, p.more().TRESBind = v, ""
+	p.show("gpu-bind", v)
+	p.show("tres-bind", "gres/gpu:"+v)
 	return nil
 }
 
 func setTRESBind(p *parser, _ *option, v string) error {
 	p.more().TRESBind, p.more().GPUBind = v, ""
+	p.show("tres-bind", v)
 	return nil
 }
 
@@ -75,8 +78,12 @@ func setDelayBoot(p *parser, o *option, v string) error {
 		return p.invalid(o)
 	}
 	p.more().DelayBoot = time.Duration(s) * time.Second
+	delete(p.shown, o.name)
 	if s < 0 { // without end, or negative
 		p.more().DelayBoot = Unlimited
+		if s != unlimitedSeconds {
+			p.show(o.name, clockText(time.Duration(uint32(s))*time.Second))
+		}
 	}
 	return nil
 }
@@ -140,11 +147,14 @@ func setProfile(p *parser, o *option, v string) error {
 		return err
 	}
 	var kept []string
-	for _, w := range strings.Split(strings.ToLower(v), ",") {
-		switch w {
-		case "none", "all": // the first of them counts alone
+	v = strings.ToLower(v)
+	for _, w := range [...]string{"none", "all"} { // either counts alone
+		if strings.Contains(v, w) {
 			return text(&p.more().Profile, w)
-		case "energy", "lustre", "network", "task":
+		}
+	}
+	for _, w := range [...]string{"energy", "lustre", "network", "task"} {
+		if strings.Contains(v, w) {
 			kept = append(kept, w)
 		}
 	}

@@ -35,8 +35,10 @@ func (p *parser) count(name, value string, least int64) (int, error) {
 	switch {
 	case !ok && value != "" || rest != "" || n < least: // nothing counts as 0
 		return 0, p.errorLine(exitFatal, `Invalid numeric value "`, value, `" for `, name, ".")
+	case n > math.MaxInt32 && p.release < Slurm2411:
+		return int(int32(n)), nil // 22.05 lets numbers wrap
 	case n > math.MaxInt32:
-		return 0, p.errorLine(exitFatal, "Numeric argument (", value, ") too large for ", name, ".")
+		return 0, p.errorLine(exitFatal, "Numeric argument (", strings.TrimLeft(value, " +"), ") too large for ", name, ".")
 	}
 	return int(n), nil
 }

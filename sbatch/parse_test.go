@@ -26,7 +26,7 @@ func TestRoundTrip(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		var args []string
 		for range 1 + r.IntN(6) {
-			args = append(args, randomWords(r)...)
+			args = append(args, randomWords(r, Following)...)
 		}
 		first, err := Parse(input("#!/bin/sh\n", args...))
 		if err != nil {

@@ -2,6 +2,7 @@ package sbatch
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"fsub/sbatch/getopt"
@@ -17,16 +18,22 @@ var valuePools = map[string][]string{
 	"mail":  {"END", "begin", "ALL", "NONE", "FAIL,END", "TIME_LIMIT_50", "bogus", "ARRAY_TASKS", "BEGIN,bogus", "", "end,", "TIMEOUT", "stage_out,requeue"},
 	"signal": {"USR1", "B:USR1@60", "R:TERM", "BR:10@5", "SIGINT", "9", "@5", "usr2@65536", "TERM@", "B:", "X:1", "BUSR1", "40", "HUP@5x",
 		"BB:1", ":INT", "RTTOU@7", "b:cont", "64", "SEGV", "", "B", "R", "BTERM@3", "B@4", "10x", "INT@-1", "USR1@ 5"},
-	"switches": {"2", "2@10", "2@1:30", "0", "x", "2@", "3@abc", "1@UNLIMITED", "@5", ""},
-	"hint":     {"nomultithread", "multithread", "compute_bound", "Memory_Bound", "bogus"},
-	"-B":       {"1", "2:4", "1:*:1", "*:2", "*:*:2", "1-2:4", "a", "1:b", "1:2:3:4", "-1", "2:4:1"},
-	"-m":       {"block", "cyclic", "*", "block:*", "cyclic:*:fcyclic", "block:fcyclic", "*:*:*", "plane=4", "plane", "plane=0", "block,Pack", "Cyclic:Block,nopack", "fcyclic", "block:cyclic:block:x", "block,foo"},
-	"choice":   {"yes", "no", "0", "1", "2", "set", "off", "", "x", "NO"},
-	"profile":  {"all", "none", "task", "energy,task", "x", "task,none", "Network,LUSTRE", "task,x", ""},
-	"flags":    {"enforce-binding", "disable-binding", "enforce-binding,disable-binding", "x", "Disable-Binding", ""},
-	"freq":     {"30", "task=30", "task=30,energy=60", "x", "task=x", "network=0", "30,task=10", ""},
-	"tres":     {"cpu=2", "gres/gpu=1", "gres/gpu:a100=2", "cpu=2,gres/gpu=1", "license/x=1", "gres/gpu:1", "gres/nvme=1", "x"},
-	"text":     {"x", "a b", "", "none", "NONE", "/dev/null", "a/b", "%x-%j.out", "gpu:2", "h100:1,nvme:2", "gres/gpu:1", "a,b", "é", "~", "$HOME", "0", "user", "truncate", "append", "t", "5", "-5", "x:y", "ALL", "n[1-3]"},
+	"switches":   {"2", "2@10", "2@1:30", "0", "x", "2@", "3@abc", "1@UNLIMITED", "@5", ""},
+	"hint":       {"nomultithread", "multithread", "compute_bound", "Memory_Bound", "bogus"},
+	"-B":         {"1", "2:4", "1:*:1", "*:2", "*:*:2", "1-2:4", "a", "1:b", "1:2:3:4", "-1", "2:4:1"},
+	"-m":         {"block", "cyclic", "*", "block:*", "cyclic:*:fcyclic", "block:fcyclic", "*:*:*", "plane=4", "plane", "plane=0", "block,Pack", "Cyclic:Block,nopack", "fcyclic", "block:cyclic:block:x", "block,foo"},
+	"choice":     {"yes", "no", "0", "1", "2", "set", "off", "", "x", "NO"},
+	"profile":    {"all", "none", "task", "energy,task", "x", "task,none", "Network,LUSTRE", "task,x", ""},
+	"flags":      {"enforce-binding", "disable-binding", "enforce-binding,disable-binding", "x", "Disable-Binding", ""},
+	"freq":       {"30", "task=30", "task=30,energy=60", "x", "task=x", "network=0", "30,task=10", ""},
+	"cpu-freq":   {"low", "HighM1", "medium", "ondemand", "perf", "powersave", "low-high", "low-high:ondemand", "1000-high:performance", "1000-2000:userspace", "2000-1000:ondemand", "high:userspace", "1000:performance", "12x", "0", "x", "low-x:ondemand", "low-high:x", "2000000", ":ondemand", "low-"},
+	"gpu-freq":   {"low", "high,memory=low", "1500", "x", "verbose", "verbose,1500", "memory=", "memory=5", "LOW", "low,", "", "highm1", "memory=x", "5,x"},
+	"gpu-bind":   {"closest", "None", "single:2", "per_task:1", "map_gpu:0,1", "mask_gpu:0x3", "map:1", "mask:f", "verbose,closest", "x", "verbose", "single", "map_gpu:x", "mask_gpu:g", "gpu:closest", "", "closest,x", "map_gpu:0*2"},
+	"mem-bind":   {"local", "rank", "none", "verbose", "quiet", "v,local", "prefer,rank", "sort", "nosort,local", "map_mem:0,1", "mask_mem:0x1,2", "map_mem", "map_mem:x", "x", "", ",", "local,x", "q", "rank,local"},
+	"mem-update": {"5@10", "5", "5@", "@5", "x@5", "0@0"},
+	"power":      {"level", "x", "level,x", ""},
+	"tres":       {"cpu=2", "gres/gpu=1", "gres/gpu:a100=2", "cpu=2,gres/gpu=1", "license/x=1", "gres/gpu:1", "gres/nvme=1", "x"},
+	"text":       {"x", "a b", "", "none", "NONE", "/dev/null", "a/b", "%x-%j.out", "gpu:2", "h100:1,nvme:2", "gres/gpu:1", "a,b", "é", "~", "$HOME", "0", "user", "truncate", "append", "t", "5", "-5", "x:y", "ALL", "n[1-3]"},
 }
 
 func poolOf(o *option) []string {
@@ -49,6 +56,8 @@ func poolOf(o *option) []string {
 		return valuePools["choice"]
 	case "gres-flags":
 		return valuePools["flags"]
+	case "cpu-freq", "gpu-freq", "gpu-bind", "mem-bind", "mem-update", "power":
+		return valuePools[o.name]
 	case "acctg-freq":
 		return valuePools["freq"]
 	case "tres-per-task":
@@ -78,17 +87,16 @@ func randomValue(r *rand.Rand, o *option) string {
 	return v
 }
 
-// skipped are options whose refusals are not compared word by word: they are not carried, and their grammar is the site's.
-var skipped = map[string]bool{"cpu-freq": true, "gpu-freq": true, "gpu-bind": true, "mem-bind": true, "autocomplete": true,
-	"uid": true, "gid": true, "help": true, "usage": true, "version": true, "gres": false, "profile": true,
-	"quiet": true, "verbose": true, "wrap": true}
+// skipped are options that end the call, or that depend on the machine.
+var skipped = map[string]bool{"autocomplete": true, "uid": true, "gid": true, "help": true, "usage": true, "version": true,
+	"quiet": true, "verbose": true, "wrap": true, "external": true}
 
 // randomWords is an option as it may be written.
-func randomWords(r *rand.Rand) []string {
+func randomWords(r *rand.Rand, release Release) []string {
 	var o *option
 	for o == nil || skipped[o.name] {
 		o = &options[r.IntN(len(options))]
-		if !o.in(Following) {
+		if !o.in(release) {
 			o = nil
 			continue
 		}
@@ -121,30 +129,30 @@ func randomWords(r *rand.Rand) []string {
 	return []string{"--" + name + "=" + v}
 }
 
-func randomCall(r *rand.Rand) call {
-	c := call{script: "#!/bin/sh\n"}
+func randomCall(r *rand.Rand, release Release) call {
+	c := call{release: release, script: "#!/bin/sh\n"}
 	for range r.IntN(4) {
-		c.script += randomDirective(r)
+		c.script += randomDirective(r, release)
 	}
 	for range r.IntN(3) {
-		c.args = append(c.args, randomWords(r)...)
+		c.args = append(c.args, randomWords(r, release)...)
 	}
 	if r.IntN(3) == 0 {
-		c.env = append(c.env, randomVariable(r))
+		c.env = append(c.env, randomVariable(r, release))
 	}
 	// Any word that is no option would be the script's name.
-	found, operands, err := optionSet().Parse(c.args, getopt.StopAtFirst)
-	_ = found
+	c.args = slices.DeleteFunc(c.args, func(w string) bool { return w == ":" }) // what sbatch makes of such a value is odd
+	_, operands, err := newOptionSet(release).Parse(c.args, getopt.StopAtFirst)
 	if err == nil && len(operands) > 0 {
 		c.args = c.args[:len(c.args)-len(operands)]
 	}
 	return c
 }
 
-func randomVariable(r *rand.Rand) string {
+func randomVariable(r *rand.Rand, release Release) string {
 	for {
 		o := &options[r.IntN(len(options))]
-		if o.env == "" || !o.in(Following) || skipped[o.name] {
+		if o.env == "" || !o.in(release) || skipped[o.name] {
 			continue
 		}
 		v := randomValue(r, o)
@@ -156,10 +164,10 @@ func randomVariable(r *rand.Rand) string {
 }
 
 // randomDirective writes some options as one #SBATCH line, with quotes, comments and other noise.
-func randomDirective(r *rand.Rand) string {
+func randomDirective(r *rand.Rand, release Release) string {
 	line := pick(r, []string{"#SBATCH", "#SBATCH ", "#SBATCH\t", "#SBATCH  ", "#SBATCH ", "#SBATCH ", " #SBATCH ", "##SBATCH ", "# SBATCH "})
 	for range 1 + r.IntN(2) {
-		for _, w := range randomWords(r) {
+		for _, w := range randomWords(r, release) {
 			line += " " + quoted(r, w)
 		}
 	}

@@ -173,7 +173,9 @@ func setGRES(p *parser, o *option, v string) error {
 	p.noGRES = ""
 	items := strings.Split(v, ",")
 	for i := range items {
-		items[i] = strings.TrimPrefix(items[i], "gres/")
+		if p.release >= Slurm2411 {
+			items[i] = strings.TrimPrefix(items[i], "gres/")
+		}
 	}
 	p.req.Spec.GRES = strings.Join(items, ",")
 	return nil

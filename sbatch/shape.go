@@ -51,9 +51,8 @@ func shapePriority(p *parser, o *option, v string) error {
 }
 
 func shapeProfile(p *parser, o *option, v string) error {
-	for _, w := range strings.Split(strings.ToLower(v), ",") {
-		switch w {
-		case "none", "all", "energy", "lustre", "network", "task":
+	for _, w := range [...]string{"none", "all", "energy", "lustre", "network", "task"} {
+		if strings.Contains(strings.ToLower(v), w) { // anywhere
 			return nil
 		}
 	}
@@ -154,9 +153,11 @@ func setShown(p *parser, o *option, v string) error {
 func setMemUpdate(p *parser, o *option, v string) error {
 	margin, delay, ok := strings.Cut(v, "@")
 	if !ok {
-		return p.exit(exitFatal, "sbatch: error: --mem-update requires MARGIN@DELAY format")
+		return p.exit(exitBadOption, "sbatch: error: --mem-update requires MARGIN@DELAY format")
 	}
-	if !digits(margin) || !digits(delay) {
+	m, rest, _ := number(margin)
+	d, rest2, _ := number(delay)
+	if !digits(margin) || rest+rest2 != "" || m < 1 || m > math.MaxUint16 || d < 1 || d > math.MaxUint16 {
 		return p.invalid(o)
 	}
 	p.show(o.name, v)

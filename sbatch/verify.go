@@ -93,6 +93,8 @@ func (p *parser) verifyExclusions() error {
 		return p.fatal("--gpus-per-task is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
 	case has("ntasks-per-gpu") && (has("ntasks-per-node") || has("tasks-per-node")):
 		return p.fatal("--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
+	case p.release >= Slurm2605 && has("gpus-per-node") && has("gres") && strings.Contains(","+p.req.Spec.GRES, ",gpu"):
+		return p.fatal("--gpus-per-node and --gres=gpu are mutually exclusive.")
 	case has("bb") && has("bbf"):
 		return p.errorLine(p.exitError, "Cannot specify both --burst-buffer and --bbf")
 	case has("core-spec") && has("thread-spec"):
