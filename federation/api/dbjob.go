@@ -153,8 +153,11 @@ func (v *view) dbRecord(p *part) wire.DBJob {
 		State: wire.DBState{Current: wire.Strings{string(dbState(p.state))}, Reason: job.StateReason},
 	}
 	w.Comment.Job = sp.Comment
-	w.Association = wire.AssocShort{Account: w.Account, Cluster: w.Cluster, User: w.User}
+	w.Association = wire.AssocShort{Account: w.Account, Cluster: w.Cluster, User: w.User, ID: v.associationOf(j)}
 	w.Het.JobOffset = wire.Number{}
+	if job.HetJobID.Value() != 0 {
+		w.Het.JobID, w.Het.JobOffset = job.HetJobID.Value(), job.HetJobOffset
+	}
 	if p.array != 0 {
 		w.Array.JobID, w.Array.Task, w.Array.TaskID = int64(p.array), p.pending, job.ArrayTaskID
 		w.Array.Limits.Max.Running.Tasks = int64(p.limit)
@@ -218,5 +221,6 @@ func batchStep(p *part, w *wire.DBJob) wire.DBStep {
 	first := firstNode(p.nodes)
 	st.Nodes.Count, st.Nodes.Range, st.Nodes.List = 1, hostlist.Compress([]string{first}), wire.Strings{first}
 	st.Tasks.Count = 1
+	st.CPU.RequestedFrequency.Min, st.CPU.RequestedFrequency.Max, st.CPU.Governor, st.Task.Distribution = wire.Num(0), wire.Num(0), "0", "Unknown"
 	return st
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -142,6 +143,7 @@ func (v *view) record(p *part) wire.Job {
 	setMemory(&w, sp, z)
 	v.setTimes(&w, p)
 	setArray(&w, p)
+	setComponent(&w, j)
 	v.setFiles(&w, p)
 	if p.nodes != "" {
 		w.TRESAlloc = v.allocated(z, j.Site, firstNode(p.nodes)).tres()
@@ -197,6 +199,18 @@ func (v *view) setTimes(w *wire.Job, p *part) {
 		end = start.Add(limit)
 	}
 	w.EligibleTime, w.StartTime, w.EndTime = unixNumber(eligible), unixNumber(start), unixNumber(end)
+}
+
+// setComponent says which component of which heterogeneous job j is. A component's record does not know how many there are.
+func setComponent(w *wire.Job, j *federation.Job) {
+	switch {
+	case len(j.Spec.Het) > 0:
+		w.HetJobID, w.HetJobOffset = wire.Num(int64(j.ID)), wire.Num(0)
+		w.HetJobIDSet = fmt.Sprintf("%d-%d", j.ID, int(j.ID)+len(j.Spec.Het))
+	case j.Component != nil:
+		w.HetJobID, w.HetJobOffset = wire.Num(int64(j.Component.Leader)), wire.Num(int64(j.Component.Offset))
+		w.HetJobIDSet = fmt.Sprintf("%d-%d", j.Component.Leader, j.ID)
+	}
 }
 
 func setArray(w *wire.Job, p *part) {

@@ -156,11 +156,17 @@ func splitRefs(text string) []string {
 	})
 }
 
-// parseRef reads one job as Slurm writes it: "17", "17_3", "17_[1-3]". A step after it is left out of account.
+// parseRef reads one job as Slurm writes it: "17", "17_3", "17_[1-3]", "17+1" (a component). A step after it is left out of account.
 func parseRef(text string) (federation.JobID, []int, error) {
 	base, _, _ := strings.Cut(text, ".")
 	idText, taskText, hasTask := strings.Cut(base, "_")
+	idText, component, isComponent := strings.Cut(idText, "+")
 	n, err := strconv.ParseUint(idText, 10, 32)
+	if isComponent && err == nil {
+		var offset uint64
+		offset, err = strconv.ParseUint(component, 10, 8)
+		n += offset
+	}
 	if err != nil || n == 0 {
 		return 0, nil, detailed(errInvalidJobID, fmt.Sprintf("no job %q", text))
 	}
@@ -315,6 +321,10 @@ func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c Caller) err
 func (p *part) name() string {
 	id := cmp.Or(p.array, p.job.ID).String()
 	switch {
+	case len(p.job.Spec.Het) > 0:
+		return id + "+0"
+	case p.job.Component != nil:
+		return p.job.Component.Leader.String() + "+" + strconv.Itoa(p.job.Component.Offset)
 	case p.task != nil:
 		return id + "_" + strconv.Itoa(p.task.Index)
 	case p.pending != "":

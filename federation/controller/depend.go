@@ -106,7 +106,7 @@ func (c *Controller) addDependency(ctx context.Context, j *job) error {
 // dependOnNamesakes is --dependency=singleton: j waits for the earlier jobs of its user and name.
 func (c *Controller) dependOnNamesakes(j *job) {
 	for _, other := range c.jobs {
-		if other.ID < j.ID && other.Part == nil && other.User == j.User && other.Spec.Name == j.Spec.Name {
+		if other.ID < j.ID && other.Part == nil && other.Component == nil && other.User == j.User && other.Spec.Name == j.Spec.Name {
 			c.waitFor(j, federation.DependTerm{Kind: federation.DependAfterAny, Job: other.ID, Task: -1}, other)
 		}
 	}

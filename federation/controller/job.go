@@ -19,6 +19,10 @@ type job struct {
 	parts map[int]*job             // of an array that is spread: its parts that have not ended
 	rest  []int                    // of an array that is spread: its tasks that are no parts yet, in rising order
 
+	leader *job   // of a component of a heterogeneous job: the first one
+	others []*job // of such a leader: the components after it
+	TRES   string // of a component: what the site gave it
+
 	depends      dependency
 	refused      map[federation.SiteName]federation.Rejection // sites that are not asked again ...
 	refusedUntil time.Time                                    // ... before this
@@ -73,7 +77,7 @@ func (c *Controller) load(ctx context.Context) error {
 		c.attach(&attempts[i])
 	}
 	for _, j := range c.jobs {
-		if !j.live() && (!j.spreads() || len(j.rest) > 0) {
+		if !j.live() && j.leader == nil && (!j.spreads() || len(j.rest) > 0) {
 			c.queue.add(j)
 		}
 	}
@@ -168,6 +172,9 @@ func (c *Controller) addJob(ctx context.Context, stored federation.Job) (*job, e
 		return nil, fmt.Errorf("job %d: %w", j.ID, err)
 	}
 	c.jobs[j.ID] = j
+	if j.Component != nil {
+		c.linkComponent(j)
+	}
 	return j, nil
 }
 
@@ -236,6 +243,7 @@ func (c *Controller) end(j *job, state federation.State, reason federation.Reaso
 	c.queue.drop(j)
 	delete(c.shrunk, j)
 	delete(c.arrays, j.ID)
+	c.endComponents(j, j.End)
 	c.dependencyChanged(j)
 	if j.array != nil {
 		c.partChanged(j)
@@ -253,6 +261,7 @@ func (c *Controller) requeue(j *job, reason federation.Reason) {
 	j.unsure, j.busy, j.missing, j.fails = false, false, time.Time{}, 0
 	j.lostStart, j.heldThere = false, false
 	c.batch.job(j)
+	c.componentsFollow(j)
 	if j.size > 0 && len(j.tasks) > 0 && !c.keepEnded(j) {
 		c.end(j, federation.NodeFail, reason, c.now())
 		return

@@ -30,6 +30,11 @@ func (c *Controller) takePolled(s *site, r polled) {
 	s.mark, s.polled = r.report.Mark, r.report.At
 	s.nextPoll = c.now().Add(c.pollEvery(s))
 	c.health(s)
+	for _, sj := range r.report.Changed { // before their leader, with which they end
+		if j := c.jobs[sj.ID]; j != nil && j.leader != nil {
+			c.reportComponent(s, j, sj)
+		}
+	}
 	for _, sj := range r.report.Changed {
 		c.takeReport(s, sj)
 	}
@@ -53,6 +58,9 @@ func (c *Controller) pollSoon(s *site) {
 
 func (c *Controller) takeReport(s *site, sj federation.SiteJob) {
 	j := c.jobs[sj.ID]
+	if j != nil && j.leader != nil {
+		return
+	}
 	if j == nil || !j.live() || j.att.Site != s.Name || !c.same(j, sj) {
 		c.checkStray(s, j, sj)
 		return

@@ -20,7 +20,11 @@ func (c *Controller) carryOut(r federation.Request) {
 		c.carryOutSpread(j, r)
 		return
 	}
+	if j.leader != nil { // what is done to one is done to all
+		j = j.leader
+	}
 	c.carryOutOne(j, r)
+	c.componentsFollow(j)
 }
 
 // carryOutOne is carryOut for what is one job at one site.

@@ -51,6 +51,9 @@ func (c *Controller) readJobs(ctx context.Context) error {
 		if err != nil {
 			return err // lastRev stays: all are read again, and those that were taken up are known
 		}
+		if j.Component != nil {
+			continue
+		}
 		c.queue.add(j)
 		c.planDirty = c.planDirty || j.Held == federation.NotHeld
 		c.metrics.taken()

@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"time"
+
+	"fsub/federation"
+)
+
+// A heterogeneous job is placed, submitted, held and cancelled as one: by its first component, the leader. The others have numbers
+// and records of their own, which follow what the site says of each; they are never in the queue.
+
+// linkComponent joins a component with its leader. A leader that is not live has been ended without it, which the store does not allow.
+func (c *Controller) linkComponent(j *job) {
+	leader := c.jobs[j.Component.Leader]
+	if leader == nil {
+		c.log.Error("component of a job that is not there", "job", j.ID, "leader", j.Component.Leader)
+		delete(c.jobs, j.ID)
+		return
+	}
+	j.leader = leader
+	leader.others = append(leader.others, j)
+}
+
+// reportComponent takes in what the site says of a component, if it is that of its leader's live attempt.
+func (c *Controller) reportComponent(s *site, j *job, sj federation.SiteJob) {
+	l := j.leader
+	if !l.live() || l.att.Site != s.Name || sj.Key != l.att.Key || j.State.Ended() {
+		return
+	}
+	j.Site, j.Partition, j.Account, j.Nodes, j.TRES = s.Name, sj.Partition, sj.Account, sj.Nodes, sj.TRES
+	j.State, j.Reason, j.Start, j.Restarts = sj.State, sj.Reason, sj.Start, sj.Restarts
+	if sj.State.Ended() {
+		j.ExitStatus = sj.ExitStatus
+		j.Cost += c.cost(s, j, sj)
+		c.end(j, sj.State, sj.Reason, sj.End)
+		return
+	}
+	c.batch.job(j)
+}
+
+// endComponents ends with a job the components of it that have not been seen to end.
+func (c *Controller) endComponents(l *job, at time.Time) {
+	for _, j := range l.others {
+		if j.State.Ended() {
+			continue
+		}
+		j.ExitStatus = l.ExitStatus
+		if s := c.byName[j.Site]; s != nil && !j.Start.IsZero() {
+			j.Cost += c.cost(s, j, federation.SiteJob{TRES: j.TRES, Start: j.Start, End: at})
+		}
+		c.end(j, l.State, l.Reason, at)
+	}
+}
+
+// componentsFollow brings the waiting components in line with their leader: bound, requeued, held or released.
+func (c *Controller) componentsFollow(l *job) {
+	for _, j := range l.others {
+		if j.State.Ended() {
+			continue
+		}
+		j.Held, j.Cancel, j.CancelBy = l.Held, l.Cancel, l.CancelBy
+		if l.State == federation.Pending {
+			j.State, j.Reason, j.Site, j.Partition, j.Nodes, j.Start = federation.Pending, l.Reason, l.Site, "", "", time.Time{}
+		}
+		c.batch.job(j)
+	}
+}

@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// A heterogeneous job is bound, requeued and ended as one; each component shows what its site says of it.
+func TestComponents(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) {
+		s.Het = []sbatch.Spec{{Name: "y", TimeLimit: time.Hour, WorkDir: "/"}}
+	})
+	b.rounds(4)
+	if b.cheap.jobs[id] == nil || b.cheap.jobs[id+1] != nil {
+		t.Fatalf("submitted: %v, want the leader alone", b.cheap.jobs)
+	}
+	b.want(id, federation.Pending, "", "cheap")
+	b.want(id+1, federation.Pending, "", "cheap")
+	component(b, b.cheap, id)
+	b.cheap.jobs[id+1].Nodes = "n2"
+	b.rounds(4)
+	b.want(id, federation.Running, "", "cheap")
+	b.want(id+1, federation.Running, "", "cheap")
+	if j := b.job(id + 1); j.Nodes != "n2" || j.Attempt != 0 {
+		t.Errorf("component: %+v", j)
+	}
+	b.restart()
+	b.rounds(3)
+
+	// The nodes fail: both wait again, and run again.
+	b.cheap.end(id, federation.NodeFail)
+	delete(b.cheap.jobs, id+1)
+	b.wait(time.Second)
+	if j := b.job(id + 1); j.State != federation.Pending || j.Nodes != "" {
+		t.Fatalf("after the failure the component is %s on %q", j.State, j.Nodes)
+	}
+	delete(b.cheap.jobs, id)
+	b.wait(5 * time.Second)
+	s := b.cheap
+	if b.job(id).Site == "dear" {
+		s = b.dear
+	}
+	component(b, s, id)
+	b.rounds(4)
+	b.clock = b.clock.Add(time.Hour)
+	s.end(id, federation.Completed)
+	delete(s.jobs, id+1) // its own end is never seen
+	b.rounds(4)
+	b.want(id, federation.Completed, "", b.job(id).Site)
+	j := b.job(id + 1)
+	if j.State != federation.Completed || j.End.IsZero() || j.Cost == 0 {
+		t.Errorf("component: %s, end %v, cost %v", j.State, j.End, j.Cost)
+	}
+	if n := len(b.ctl.jobs); n != 0 {
+		t.Errorf("%d jobs are left", n)
+	}
+}
+
+// component starts a job of two components at a site.
+func component(b *bench, s *fakeSite, id federation.JobID) {
+	attempts := b.attempts(id)
+	s.jobs[id+1] = &federation.SiteJob{ID: id + 1, Key: attempts[len(attempts)-1].Key, Partition: "main", Submit: b.clock}
+	s.start(id)
+	s.start(id + 1)
+}
+
+// What is asked of one component is done to all.
+func TestComponentsAreCancelledTogether(t *testing.T) {
+	b := newBench(t)
+	b.cheap.nodes, b.dear.nodes = 0, 0
+	b.wait(4 * time.Second)
+	id := b.submit(func(s *sbatch.Spec) { s.Het = []sbatch.Spec{{Name: "y", WorkDir: "/"}, {Name: "z", WorkDir: "/"}} })
+	b.rounds(3)
+	b.request(federation.Request{Job: id + 2, Kind: federation.RequestHold, UID: 7001})
+	b.rounds(3)
+	for k := range federation.JobID(3) {
+		if j := b.job(id + k); j.Held != federation.HeldUser || j.Reason != federation.ReasonHeldUser {
+			t.Errorf("component %d: held %q, %s", k, j.Held, j.Reason)
+		}
+	}
+	b.request(federation.Request{Job: id + 1, Kind: federation.RequestCancel, UID: 7001})
+	b.rounds(3)
+	for k := range federation.JobID(3) {
+		b.want(id+k, federation.Cancelled, "", "")
+	}
+}
