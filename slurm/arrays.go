@@ -33,10 +33,10 @@ func smallChange(last *federation.SiteJob, rows []row, loose map[int][]int64) (a
 		t, ok := known[r.id]
 		n, err := strconv.Atoi(r.tasks)
 		switch {
-		case r.id == int64(last.ID) && err == nil && state(r.state) == federation.Pending:
+		case r.id == int64(last.SiteJobID) && err == nil && state(r.state) == federation.Pending:
 			waits[n] = true
 			c.pending = append(c.pending, n)
-		case !ok || r.id == int64(last.ID): // the array's own record has become a task
+		case !ok || r.id == int64(last.SiteJobID): // the array's own record has become a task
 			return c, false
 		case state(r.state) != t.State:
 			c.ask = append(c.ask, r.id)
@@ -59,10 +59,10 @@ func smallChange(last *federation.SiteJob, rows []row, loose map[int][]int64) (a
 }
 
 // looseTasks are the records of array tasks that nobody is known to own, by task index.
-func looseTasks(rows []row, cfg *Config, owner map[int64]federation.JobID) map[int][]int64 {
+func looseTasks(rows []row, ours func(number) bool, owner map[int64]number) map[int][]int64 {
 	out := map[int][]int64{}
 	for _, r := range rows {
-		if n, err := strconv.Atoi(r.tasks); err == nil && !cfg.ours(r.id) && owner[r.id] == 0 {
+		if n, err := strconv.Atoi(r.tasks); err == nil && !ours(number(r.id)) && owner[r.id] == 0 {
 			out[n] = append(out[n], r.id)
 		}
 	}
@@ -70,9 +70,13 @@ func looseTasks(rows []row, cfg *Config, owner map[int64]federation.JobID) map[i
 }
 
 // updateArrays brings large arrays up to date and returns them; those for which that did not work are left over.
-func (d *Driver) updateArrays(ctx context.Context, old *mark, changed []federation.JobID, mine map[federation.JobID][]row, rows []row) (
-	updated map[federation.JobID]federation.SiteJob, rest []federation.JobID, err error) {
-	updated = map[federation.JobID]federation.SiteJob{}
+func (d *Driver) updateArrays(ctx context.Context, old *mark, changed []number, mine map[number][]row, v *view) (
+	updated map[number]federation.SiteJob, rest []number, err error) {
+	updated = map[number]federation.SiteJob{}
+	if v.records != nil { // they are all at hand
+		return updated, changed, nil
+	}
+	rows := v.rows
 	var loose map[int][]int64
 	for _, id := range changed {
 		last := old.arrays[id]
@@ -81,7 +85,7 @@ func (d *Driver) updateArrays(ctx context.Context, old *mark, changed []federati
 			continue
 		}
 		if loose == nil {
-			loose = looseTasks(rows, &d.cfg, old.owner)
+			loose = looseTasks(rows, d.ours(old), old.owner)
 		}
 		c, ok := smallChange(last, mine[id], loose)
 		var records []wire.Job
@@ -110,7 +114,7 @@ func applyChange(last *federation.SiteJob, c arrayChange, records []wire.Job) (f
 	}
 	for i := range records {
 		r := &records[i]
-		if r.ArrayJobID.Value() != int64(j.ID) || !r.ArrayTaskID.Set {
+		if r.ArrayJobID.Value() != int64(j.SiteJobID) || !r.ArrayTaskID.Set {
 			continue
 		}
 		t := siteTask(r)

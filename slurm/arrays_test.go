@@ -11,7 +11,7 @@ import (
 
 // bigArray is an array of which tasks 0 to 24 run and 25 to 29 wait.
 func bigArray() (*federation.SiteJob, []row) {
-	j := &federation.SiteJob{ID: 30_000_001, State: federation.Running, PendingTasks: "25-29"}
+	j := &federation.SiteJob{ID: 30_000_001, SiteJobID: 30_000_001, State: federation.Running, PendingTasks: "25-29"}
 	var rows []row
 	for i := range 25 {
 		j.Tasks = append(j.Tasks, federation.SiteTask{Index: i, SiteJobID: uint32(100 + i), State: federation.Running, Start: time.Unix(1, 0)})
@@ -81,7 +81,7 @@ func TestChangesThatAreNotSmall(t *testing.T) {
 // TestTaskStartedMeanwhile: the list of waiting tasks was read before the records.
 func TestTaskStartedMeanwhile(t *testing.T) {
 	waiting := wire.Job{JobID: 30_000_001, ArrayJobID: wire.Num(30_000_001), ArrayTaskString: "26-29", State: wire.Strings{"PENDING"}}
-	j := siteJob(30_000_001, []wire.Job{waiting, record(100, 30_000_001, 25, "RUNNING")}, []int{25, 26, 27, 28, 29})
+	j := siteJob(name{job: 30_000_001}, 30_000_001, []wire.Job{waiting, record(100, 30_000_001, 25, "RUNNING")}, []int{25, 26, 27, 28, 29})
 	if len(j.Tasks) != 1 || j.PendingTasks != "26-29" {
 		t.Errorf("%+v", j)
 	}

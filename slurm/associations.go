@@ -13,62 +13,74 @@ import (
 
 // associations are slurmdbd's, kept for a minute, and longer while slurmdbd does not answer.
 type associations struct {
-	list federation.Associations
-	read time.Time
+	list     federation.Associations
+	accounts []federation.Account
+	read     time.Time
 }
 
 const associationsAge = time.Minute
 
 // associationsNow returns who may run at the site, nil for everybody. Without slurmdbd there are none; one that does not
 // answer leaves the old ones in force, and is an error only if there are no old ones.
-func (d *Driver) associationsNow(ctx context.Context) (federation.Associations, error) {
+func (d *Driver) associationsNow(ctx context.Context) (associations, error) {
 	if d.cfg.NoAssociations {
-		return nil, nil
+		return associations{}, nil
 	}
 	now := d.c.now()
 	d.mu.Lock()
 	have := d.assocs
 	d.mu.Unlock()
 	if !have.read.IsZero() && now.Sub(have.read) < associationsAge {
-		return have.list, nil
+		return have, nil
 	}
-	list, err := d.readAssociations(ctx)
+	fresh, err := d.readAssociations(ctx)
 	if errors.Is(err, errNoEndpoint) {
-		list, err = nil, nil
+		fresh, err = associations{}, nil
 	}
 	if err != nil {
 		if have.read.IsZero() || errors.Is(err, federation.ErrDenied) {
-			return nil, err
+			return associations{}, err
 		}
 		d.remarks.add(fmt.Sprintf("slurmdbd has not answered since %s; its associations of then are used", have.read.UTC().Format(time.RFC3339)))
-		return have.list, nil
+		return have, nil
 	}
+	fresh.read = now
 	d.mu.Lock()
-	d.assocs = associations{list: list, read: now}
+	d.assocs = fresh
 	d.mu.Unlock()
-	return list, nil
+	return fresh, nil
 }
 
-func (d *Driver) readAssociations(ctx context.Context) (federation.Associations, error) {
+func (d *Driver) readAssociations(ctx context.Context) (associations, error) {
 	var a wire.AssociationsResponse
 	r := request{op: "associations", method: http.MethodGet, db: true, path: wire.PathDBAssociations}
 	if err := d.c.do(ctx, r, &a); err != nil {
-		return nil, err
+		return associations{}, err
 	}
 	if len(a.Errors) > 0 {
-		return nil, fmt.Errorf("site %s: associations: %w", d.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
+		return associations{}, fmt.Errorf("site %s: associations: %w", d.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
 	}
-	list := federation.Associations{}
+	cluster := a.Meta.Slurm.Cluster
+	if cluster == "" { // Slurm older than 23.11 does not say which it is
+		cluster = d.clusterName(ctx)
+	}
+	out := associations{list: federation.Associations{}}
 	for _, x := range a.Associations {
-		if x.User == "" || x.Flags.Has("DELETED") || (x.Cluster != a.Meta.Slurm.Cluster && a.Meta.Slurm.Cluster != "") {
+		if x.Flags.Has("DELETED") || (x.Cluster != cluster && cluster != "") {
 			continue
 		}
-		as := federation.Association{Account: x.Account, Partition: x.Partition, QOS: x.QOS, Default: x.IsDefault}
+		if x.User == "" {
+			out.accounts = append(out.accounts, federation.Account{Name: x.Account, Parent: x.ParentAccount, ID: int64(x.ID), QOS: x.QOS,
+				DefaultQOS: x.Default.QOS, Shares: x.SharesRaw})
+			continue
+		}
+		as := federation.Association{Account: x.Account, Partition: x.Partition, QOS: x.QOS, Default: x.IsDefault,
+			ID: int64(x.ID), DefaultQOS: x.Default.QOS, Shares: x.SharesRaw}
 		if as.Default {
-			list[x.User] = append([]federation.Association{as}, list[x.User]...)
+			out.list[x.User] = append([]federation.Association{as}, out.list[x.User]...)
 		} else {
-			list[x.User] = append(list[x.User], as)
+			out.list[x.User] = append(out.list[x.User], as)
 		}
 	}
-	return list, nil
+	return out, nil
 }

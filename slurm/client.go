@@ -29,7 +29,9 @@ type client struct {
 	tokens *tokens
 	budget *rate.Limiter
 	api    atomic.Pointer[translation] // nil until negotiated
-	now    func() time.Time
+	// release is that of the slurmrestd that answered last: "22.05.8".
+	release atomic.Value
+	now     func() time.Time
 }
 
 // request is one call. Op names it in metrics and errors.
@@ -40,6 +42,7 @@ type request struct {
 	path   string // below the version
 	query  url.Values
 	body   any
+	as     string // who is to be named as the caller, if not the token's user
 }
 
 // answer is any response shape of package wire.
@@ -156,6 +159,9 @@ func (c *client) send(ctx context.Context, r request, path string) (status int, 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	req := c.http.R().SetContext(ctx).SetQueryParamsFromValues(r.query).SetHeader("Accept", "application/json")
+	if r.as != "" {
+		user = r.as
+	}
 	if token != "" {
 		req.SetHeader(wire.HeaderUser, user).SetHeader(wire.HeaderToken, token)
 	}
@@ -179,6 +185,9 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 	if status == http.StatusUnauthorized {
 		return c.refusedToken("Authentication failure")
 	}
+	if status == http.StatusNotModified {
+		return errNotModified
+	}
 	if err := tr.decode(body, into); err != nil {
 		if status == http.StatusNotFound {
 			return errNoEndpoint
@@ -189,6 +198,9 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 		return fmt.Errorf("%w: HTTP status %d and an answer that is none of slurmrestd's: %.80q", federation.ErrUnavailable, status, body)
 	}
 	head := into.Head()
+	if head.Meta.Slurm.Release != "" {
+		c.release.Store(head.Meta.Slurm.Release)
+	}
 	for _, e := range head.Errors {
 		switch {
 		case e.Number == wire.ErrAuth:
@@ -215,6 +227,9 @@ func (c *client) refusedToken(text string) error {
 	return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrAuth, Text: text, Detail: fmt.Sprintf(
 		"the site refuses the %s: it must fit the cluster's jwt_key, name a user whom the controller knows, and not be expired (are the clocks equal?)", c.tokens.describe())}
 }
+
+// errNotModified: nothing has changed since the time that was named in the request.
+var errNotModified = errors.New("not modified")
 
 // silent keeps resty from writing to stderr; what failed is returned.
 type silent struct{}

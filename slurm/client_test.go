@@ -81,7 +81,7 @@ func (f *fake) count(s string) (n int) {
 
 func (f *fake) driver(t *testing.T, change func(*Config)) *Driver {
 	t.Helper()
-	c := Config{Name: "alpha", Federation: "f", URL: f.URL, KeyFile: secret(t, "key"), RPS: 1e6, Burst: 1e6, Timeout: 2 * time.Second}
+	c := Config{Name: "alpha", Federation: "f", URL: f.URL, KeyFile: secret(t, "key"), RPS: 1e6, Burst: 1e6, Timeout: 2 * time.Second, Mode: federation.Pinned}
 	if change != nil {
 		change(&c)
 	}
@@ -124,7 +124,7 @@ func TestNegotiation(t *testing.T) {
 		t.Errorf("second call after the change: %v", err)
 	}
 	f.mu.Lock()
-	f.version = "v0.0.38"
+	f.version = "v0.0.37"
 	f.mu.Unlock()
 	_ = d.Ping(t.Context())
 	if err := d.Ping(t.Context()); !errors.Is(err, federation.ErrUnavailable) || !strings.Contains(err.Error(), "v0.0.42") {

@@ -17,12 +17,19 @@ type Config struct {
 	Federation string // name of the federation: part of every attempt key
 	URL        string // "http://host:6820", "https://...", or "unix:/run/slurmrestd/sock"
 
-	// The daemon acts as User, who must be SlurmUser or root at the site, with a token that is made from KeyFile (the
+	// The daemon acts as User, who is SlurmUser or root at a pinned site, with a token that is made from KeyFile (the
 	// cluster's jwt_key, HS256) or read from TokenFile. Without either no token is sent: for a unix socket whose
 	// slurmrestd runs as SlurmUser. User defaults to "slurm", or to the one that the token names.
 	User      string
 	KeyFile   string
 	TokenFile string
+
+	// Mode is how the site carries job IDs: Pinned, Mapped, or "" for what the token is found to allow. A site is mapped in any case if its API
+	// version cannot carry a job ID. With a token of neither SlurmUser nor root it runs jobs of the token's user only.
+	Mode federation.Mode
+	// Settle is how long a submission of which nothing was heard may still take effect at a mapped site. Only after that it is said not to be
+	// there. Default 30 s: slurmrestd gives up on a slurmctld that is down after 20.
+	Settle time.Duration
 
 	// Timeout is that of a read; default 25 s: slurmrestd itself takes 9 to 20 s to find that slurmctld is down. Calls that change
 	// something are given three times as long.
@@ -77,6 +84,12 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.FirstID > c.LastID || c.LastID > federation.LastJobID {
 		return c, fmt.Errorf("site %s: job IDs %d to %d: want first <= last <= %d (slurmrestd refuses larger ones)", c.Name, c.FirstID, c.LastID, federation.LastJobID)
+	}
+	if c.Mode != "" && c.Mode != federation.Pinned && c.Mode != federation.Mapped {
+		return c, fmt.Errorf("site %s: mode %q: write pinned, mapped, or nothing", c.Name, c.Mode)
+	}
+	if c.Settle <= 0 {
+		c.Settle = 30 * time.Second
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = 25 * time.Second

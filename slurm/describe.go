@@ -21,8 +21,8 @@ func describe(s *federation.Submission) (*wire.JobDesc, error) {
 	sp := &s.Job.Spec
 	d := &wire.JobDesc{
 		JobID:        int64(s.Job.ID),
-		UserID:       number(s.User.UID),
-		GroupID:      number(s.User.GID),
+		UserID:       numeric(s.User.UID),
+		GroupID:      numeric(s.User.GID),
 		AdminComment: s.Key,
 
 		Name:        sp.Name,
@@ -61,7 +61,7 @@ func describe(s *federation.Submission) (*wire.JobDesc, error) {
 // noValue16 says "not given" where slurmrestd would otherwise take 0 for what was asked.
 const noValue16 = 0xfffe
 
-func number(id uint32) wire.Text { return wire.Text(strconv.FormatUint(uint64(id), 10)) }
+func numeric(id uint32) wire.Text { return wire.Text(strconv.FormatUint(uint64(id), 10)) }
 
 // describeSize sets nodes, tasks, CPUs and memory.
 func describeSize(d *wire.JobDesc, sp *sbatch.Spec) {

@@ -9,17 +9,21 @@ import (
 	"fsub/federation"
 )
 
-// Driver is one Slurm cluster in pinned mode: its jobs run under their federated IDs, which only a token of SlurmUser or root may
-// choose. It is safe for concurrent use, and keeps nothing that it could not ask the site for again.
+// Driver is one Slurm cluster. Where the token may choose job IDs it is pinned: its jobs run under their federated IDs. Else it is
+// mapped; see mapped.go. It is safe for concurrent use, and keeps nothing that it could not ask the site for again.
 type Driver struct {
 	cfg Config
 	c   *client
 	log *slog.Logger
 
 	mu       sync.Mutex
-	pinned   bool         // the site was asked and lets us choose job IDs
+	stands   standing     // what the token may do, once the site was asked
+	jobs     recentJobs   // of a site without /jobs/state/: the last answer about all jobs
+	cluster  string       // the site's name for itself, where not every answer tells it
+	unsure   doubts       // submissions to a mapped site of which nothing was heard
 	assocs   associations // cached: slurmdbd need not be asked at every look
 	running  runningJobs  // cached details of the jobs that hold nodes
+	boot     int64        // when the controller of a mapped site began to count, as that cache has it
 	defPart  string       // learned from a job that named no partition
 	remarks  remarks      // warnings of the site
 	topology topologyFile
@@ -38,6 +42,7 @@ func Open(cfg Config) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{cfg: cfg, c: c, log: cfg.Logger.With("site", string(cfg.Name))}
+	d.unsure.begin = c.now()
 	if d.topology, err = openTopology(cfg); err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}

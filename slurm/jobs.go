@@ -26,34 +26,45 @@ type row struct {
 	state wire.Strings
 }
 
+// view is what the controller said of all its jobs in one answer.
+type view struct {
+	rows    []row
+	records []wire.Job // nil where only the rows were asked for
+}
+
 // Jobs looks at /jobs/state/ (80 bytes a job) and asks for the details of those jobs whose rows are new or different.
+// Where there is no such thing the details of all jobs are read whenever one has changed.
 func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsReport, error) {
 	old, _ := m.(*mark)
 	if old == nil {
 		old = &mark{}
 	}
 	report := federation.JobsReport{At: d.c.now()}
-	rows, err := d.states(ctx, "")
+	st, err := d.standing(ctx)
 	if err != nil {
 		return report, err
 	}
-	mine := group(rows, &d.cfg, old.owner)
+	v, old, err := d.lookAtJobs(ctx, st, old)
+	if err != nil {
+		return report, err
+	}
+	mine := group(v.rows, d.ours(old), old.owner)
 	changed := old.changed(mine)
 	again := old.stale(mine, changed, report.At)
-	arrays, whole, err := d.updateArrays(ctx, old, changed, mine, rows)
+	arrays, whole, err := d.updateArrays(ctx, old, changed, mine, v)
 	if err != nil {
 		return report, err
 	}
 	whole = append(whole, again...)
-	records, err := d.details(ctx, whole, len(rows))
+	records, err := d.details(ctx, whole, v)
 	if err != nil {
 		return report, err
 	}
 	next := old.clone()
 	next.learn(whole, records)
 	next.learnTasks(arrays)
-	mine = group(rows, &d.cfg, next.owner)
-	report.Known = next.see(mine)
+	mine = group(v.rows, d.ours(next), next.owner)
+	known := next.see(mine)
 	for id, j := range arrays {
 		if last := old.arrays[id]; !reflect.DeepEqual(*last, j) { // else a task that was told has left the memory
 			next.remember(&j)
@@ -63,23 +74,43 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	for _, id := range whole {
 		if len(records[id]) == 0 { // gone between the two questions: the next report will not know it
 			next.unsee(id)
-			delete(report.Known, id)
+			delete(known, id)
 			continue
 		}
-		j := siteJob(id, records[id], pendingTasks(id, mine[id]))
-		if !d.completeArray(ctx, next, &j) {
+		j := siteJob(d.nameOf(st, id, records[id]), id, records[id], pendingTasks(id, mine[id]))
+		if !d.completeArray(ctx, st, next, &j) {
 			next.unsee(id) // try again with the next report
 		}
 		next.remember(&j)
 		news := next.noteWaiting(&j, report.At)
 		if told := next.noteEnd(&j); !told && (news || !slices.Contains(again, id)) {
-			d.noteStranger(&j)
+			if !st.mapped {
+				d.noteStranger(&j)
+			}
 			report.Changed = append(report.Changed, j)
 		}
 	}
-	next.forget(report.Known)
+	next.forget(known)
+	report.Known, report.Keys = next.tellKnown(st, known)
 	report.Mark = next
-	return report, nil
+	return report, d.endTwins(ctx, &report, next)
+}
+
+// tellKnown turns numbers into jobs.
+func (m *mark) tellKnown(st standing, known map[number]bool) (jobs map[federation.JobID]bool, keys map[string]bool) {
+	jobs = map[federation.JobID]bool{}
+	if !st.mapped {
+		for n := range known {
+			jobs[federation.JobID(n)] = true
+		}
+		return jobs, nil
+	}
+	keys = map[string]bool{}
+	for n := range known {
+		jobs[m.named[n].job] = true
+		keys[m.named[n].key] = true
+	}
+	return jobs, keys
 }
 
 // states reads /jobs/state/, of all jobs or of some.
@@ -109,11 +140,11 @@ func (d *Driver) states(ctx context.Context, ids string) ([]row, error) {
 }
 
 // group sorts the federation's rows by job.
-func group(rows []row, cfg *Config, owner map[int64]federation.JobID) map[federation.JobID][]row {
-	out := map[federation.JobID][]row{}
+func group(rows []row, ours func(number) bool, owner map[int64]number) map[number][]row {
+	out := map[number][]row{}
 	for _, r := range rows {
-		if cfg.ours(r.id) {
-			out[federation.JobID(r.id)] = append(out[federation.JobID(r.id)], r)
+		if ours(number(r.id)) {
+			out[number(r.id)] = append(out[number(r.id)], r)
 		} else if id, ok := owner[r.id]; ok && r.tasks != "" {
 			out[id] = append(out[id], r)
 		}
@@ -133,7 +164,7 @@ func fingerprint(rows []row) uint64 {
 }
 
 // pendingTasks lists the tasks of an array that have not started: those that have the array's own number and wait.
-func pendingTasks(id federation.JobID, rows []row) []int {
+func pendingTasks(id number, rows []row) []int {
 	var out []int
 	for _, r := range rows {
 		if r.id == int64(id) && r.tasks != "" && state(r.state) == federation.Pending {
@@ -146,12 +177,14 @@ func pendingTasks(id federation.JobID, rows []row) []int {
 }
 
 // details asks for the records of jobs: one by one, or all at once where that is less work for the controller.
-func (d *Driver) details(ctx context.Context, ids []federation.JobID, total int) (map[federation.JobID][]wire.Job, error) {
-	out := map[federation.JobID][]wire.Job{}
-	if len(ids) > 20 && len(ids)*20 > total {
-		all, err := d.allJobs(ctx)
-		if err != nil {
-			return nil, err
+func (d *Driver) details(ctx context.Context, ids []number, v *view) (map[number][]wire.Job, error) {
+	out := map[number][]wire.Job{}
+	if all := v.records; all != nil || len(ids) > 20 && len(ids)*20 > len(v.rows) {
+		if all == nil {
+			var err error
+			if all, err = d.allJobs(ctx); err != nil {
+				return nil, err
+			}
 		}
 		wanted := map[int64]bool{}
 		for _, id := range ids {
@@ -163,7 +196,7 @@ func (d *Driver) details(ctx context.Context, ids []federation.JobID, total int)
 				id = a
 			}
 			if wanted[id] {
-				out[federation.JobID(id)] = append(out[federation.JobID(id)], j)
+				out[number(id)] = append(out[number(id)], j)
 			}
 		}
 		return out, nil
@@ -188,8 +221,12 @@ func (d *Driver) details(ctx context.Context, ids []federation.JobID, total int)
 
 // allJobs reads /jobs/: 8 kB and 0.7 ms of the controller's time for each job there is.
 func (d *Driver) allJobs(ctx context.Context) ([]wire.Job, error) {
+	return d.readJobs(ctx, request{op: "jobs", method: http.MethodGet, path: wire.PathJobs})
+}
+
+func (d *Driver) readJobs(ctx context.Context, r request) ([]wire.Job, error) {
 	var a wire.JobsResponse
-	if err := d.c.do(ctx, request{op: "jobs", method: http.MethodGet, path: wire.PathJobs}, &a); err != nil {
+	if err := d.c.do(ctx, r, &a); err != nil {
 		return nil, err
 	}
 	if len(a.Errors) > 0 {
@@ -221,15 +258,15 @@ func (d *Driver) job(ctx context.Context, id int64) ([]wire.Job, error) {
 
 // completeArray fetches, for an array that is new to the mark, the tasks that left the controller's memory before we looked. It
 // reports false if slurmdbd could not be asked.
-func (d *Driver) completeArray(ctx context.Context, m *mark, j *federation.SiteJob) bool {
-	if len(j.Tasks) == 0 || m.whole[j.ID] {
+func (d *Driver) completeArray(ctx context.Context, st standing, m *mark, j *federation.SiteJob) bool {
+	if len(j.Tasks) == 0 || m.whole[number(j.SiteJobID)] {
 		return true
 	}
-	past, err := d.pastTasks(ctx, j)
+	past, err := d.pastTasks(ctx, st, j)
 	if err != nil {
 		return false
 	}
-	m.ended[j.ID], m.whole[j.ID] = past, true
+	m.ended[number(j.SiteJobID)], m.whole[number(j.SiteJobID)] = past, true
 	return true
 }
 

@@ -16,22 +16,26 @@ import (
 )
 
 // Lookup asks the controller, then slurmdbd. "Not found" must be true: it lets the federation submit the job again. So
-// slurmdbd's no counts only while the controller has nothing left to tell it.
+// slurmdbd's no counts only while the controller has nothing left to tell it, and at a mapped site only once nothing can be
+// under way to it.
 func (d *Driver) Lookup(ctx context.Context, ref federation.JobRef) (federation.SiteJob, error) {
-	id := ref.ID
-	j, err := d.held(ctx, id)
-	if err == nil {
-		return j, d.addPast(ctx, &j)
+	st, err := d.standing(ctx)
+	if err != nil {
+		return federation.SiteJob{}, err
 	}
-	past, dbErr := d.recorded(ctx, id, time.Time{})
+	j, err := d.held(ctx, st, ref)
+	if err == nil {
+		return j, d.addPast(ctx, st, &j)
+	}
+	past, dbErr := d.recorded(ctx, st, ref)
 	switch {
 	case errors.Is(err, federation.ErrNotFound) && dbErr == nil:
 		return past, nil
 	case errors.Is(err, federation.ErrNotFound) && errors.Is(dbErr, federation.ErrNotFound):
-		return federation.SiteJob{}, d.really(ctx, id)
+		return federation.SiteJob{}, d.really(ctx, st, ref)
 	case errors.Is(err, federation.ErrNotFound) && errors.Is(dbErr, errNoEndpoint):
 		return federation.SiteJob{}, fmt.Errorf("site %s: job %d: %w: the controller does not hold it, and without slurmdbd nobody can say whether it has run",
-			d.cfg.Name, id, federation.ErrUnavailable)
+			d.cfg.Name, ref.ID, federation.ErrUnavailable)
 	case errors.Is(err, federation.ErrNotFound):
 		return federation.SiteJob{}, dbErr
 	case dbErr == nil && settled(past.State) && len(past.Tasks) == 0:
@@ -42,11 +46,11 @@ func (d *Driver) Lookup(ctx context.Context, ref federation.JobRef) (federation.
 
 // addPast adds to an array the tasks that only slurmdbd remembers. If they cannot be had, an array that seems to have
 // ended is an error.
-func (d *Driver) addPast(ctx context.Context, j *federation.SiteJob) error {
+func (d *Driver) addPast(ctx context.Context, st standing, j *federation.SiteJob) error {
 	if len(j.Tasks) == 0 {
 		return nil
 	}
-	past, err := d.pastTasks(ctx, j)
+	past, err := d.pastTasks(ctx, st, j)
 	if err != nil && j.State.Ended() {
 		return err
 	}
@@ -55,8 +59,8 @@ func (d *Driver) addPast(ctx context.Context, j *federation.SiteJob) error {
 }
 
 // pastTasks returns the tasks of an array that slurmdbd has seen end. A site without slurmdbd has none.
-func (d *Driver) pastTasks(ctx context.Context, j *federation.SiteJob) (map[int]federation.SiteTask, error) {
-	past, err := d.recorded(ctx, j.ID, j.Submit)
+func (d *Driver) pastTasks(ctx context.Context, st standing, j *federation.SiteJob) (map[int]federation.SiteTask, error) {
+	past, err := d.recorded(ctx, st, federation.JobRef{ID: j.ID, Key: j.Key, SiteJobID: j.SiteJobID, Submitted: j.Submit})
 	if err != nil && !errors.Is(err, federation.ErrNotFound) && !errors.Is(err, errNoEndpoint) {
 		return nil, err
 	}
@@ -74,7 +78,11 @@ func settled(s federation.State) bool {
 
 // really confirms that a job is unknown: the controller must have delivered all its news to slurmdbd. On a busy site
 // there is nearly always some on its way, for some milliseconds.
-func (d *Driver) really(ctx context.Context, id federation.JobID) error {
+func (d *Driver) really(ctx context.Context, st standing, ref federation.JobRef) error {
+	id := ref.ID
+	if left := d.unsure.left(ref.Key, d.c.now(), d.cfg.Settle); st.mapped && left > 0 {
+		return fmt.Errorf("site %s: job %d: %w: not found, but a submission of which nothing was heard may arrive for another %s", d.cfg.Name, id, federation.ErrUnavailable, left.Round(time.Second))
+	}
 	var waiting int64
 	for range 5 {
 		stats, err := d.diag(ctx)
@@ -82,7 +90,7 @@ func (d *Driver) really(ctx context.Context, id federation.JobID) error {
 			return err
 		}
 		if waiting = stats.DBDAgentQueueSize; waiting == 0 {
-			_, err := d.recorded(ctx, id, time.Time{})
+			_, err := d.recorded(ctx, st, ref)
 			if err == nil {
 				break // it was on its way
 			}
@@ -110,54 +118,39 @@ func (d *Driver) diag(ctx context.Context) (wire.Diag, error) {
 }
 
 // held returns the job as the controller holds it.
-func (d *Driver) held(ctx context.Context, id federation.JobID) (federation.SiteJob, error) {
-	records, err := d.job(ctx, int64(id))
+func (d *Driver) held(ctx context.Context, st standing, ref federation.JobRef) (federation.SiteJob, error) {
+	id, records, err := d.find(ctx, st, ref)
+	if err != nil {
+		return federation.SiteJob{}, err
+	}
+	tr, err := d.c.negotiated(ctx)
 	if err != nil {
 		return federation.SiteJob{}, err
 	}
 	var pending []int
 	for _, r := range records {
-		if strings.Contains(r.ArrayTaskString, "...") { // cut off
-			rows, err := d.states(ctx, id.String())
+		switch {
+		case tr.old && !r.ArrayTaskID.Set:
+			pending = append(pending, waitingTasks(r.ArrayTaskString)...)
+		case strings.Contains(r.ArrayTaskString, "..."): // cut off
+			rows, err := d.states(ctx, strconv.FormatInt(int64(id), 10))
 			if err != nil {
 				return federation.SiteJob{}, err
 			}
 			pending = pendingTasks(id, rows)
 		}
 	}
-	return siteJob(id, records, pending), nil
+	return siteJob(d.nameOf(st, id, records), id, records, pending), nil
 }
 
-// recorded returns the job as slurmdbd recorded it, without what was submitted before since.
-func (d *Driver) recorded(ctx context.Context, id federation.JobID, since time.Time) (federation.SiteJob, error) {
-	var a wire.DBJobsResponse
-	err := d.c.do(ctx, request{op: "dbjob", method: http.MethodGet, db: true, path: wire.PathDBJob + id.String()}, &a)
-	if err != nil {
-		return federation.SiteJob{}, err
-	}
-	if len(a.Errors) > 0 {
-		return federation.SiteJob{}, fmt.Errorf("site %s: dbjob %d: %w", d.cfg.Name, id, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
-	}
-	var rows []wire.DBJob
-	for _, r := range a.Jobs {
-		if ofJob(&r, id) && r.Time.Submission >= since.Unix() {
-			rows = append(rows, r)
-		}
-	}
-	if len(rows) == 0 {
-		return federation.SiteJob{}, fmt.Errorf("site %s: job %d: %w", d.cfg.Name, id, federation.ErrNotFound)
-	}
-	return recordedJob(id, rows), nil
-}
-
-func ofJob(r *wire.DBJob, id federation.JobID) bool {
+func ofJob(r *wire.DBJob, id number) bool {
 	return r.JobID == int64(id) || r.Array.JobID == int64(id)
 }
 
 // recordedJob makes one job of slurmdbd's rows. There is a row for each requeue, and there are ghosts: a row that stays PENDING of a job
 // that a killed controller forgot, and on 24.11 one for the last task of an array beside its real one. The newest row
 // tells; of two of the same time the one that got further.
-func recordedJob(id federation.JobID, rows []wire.DBJob) federation.SiteJob {
+func recordedJob(n name, id number, rows []wire.DBJob) federation.SiteJob {
 	rows = withoutGhosts(rows)
 	slices.SortStableFunc(rows, func(a, b wire.DBJob) int {
 		return cmp.Or(cmp.Compare(b.Time.Submission, a.Time.Submission), cmp.Compare(progress(&b), progress(&a)))
@@ -165,9 +158,9 @@ func recordedJob(id federation.JobID, rows []wire.DBJob) federation.SiteJob {
 	rows = ofOneAttempt(rows)
 	head := &rows[0]
 	if head.Array.JobID == 0 {
-		return plainRecord(id, head)
+		return plainRecord(n, id, head)
 	}
-	j := plainRecord(id, head)
+	j := plainRecord(n, id, head)
 	taken := map[int64]bool{}
 	rest := federation.State("")
 	for i := range rows {
@@ -240,9 +233,9 @@ func progress(r *wire.DBJob) int {
 	return 0
 }
 
-func plainRecord(id federation.JobID, r *wire.DBJob) federation.SiteJob {
+func plainRecord(n name, id number, r *wire.DBJob) federation.SiteJob {
 	j := federation.SiteJob{
-		ID: id, Key: keyOf(r.Comment.Administrator), State: state(r.State.Current), FromAccounting: true,
+		ID: n.job, SiteJobID: uint32(id), Key: cmp.Or(n.key, keyOf(r.Comment.Administrator)), State: state(r.State.Current), FromAccounting: true,
 		User: r.User, Account: r.Account, Partition: r.Partition, QOS: r.QOS, Reason: reasonOf(r), Nodes: nodesOf(r),
 		NumNodes: int(r.AllocationNodes), CPUs: int(r.Required.CPUs), TRES: tresText(r.TRES.Allocated),
 		Submit: unix(r.Time.Submission), Eligible: unix(r.Time.Eligible), Limit: minutes(r.Time.Limit),

@@ -12,32 +12,53 @@ import (
 	"fsub/slurm/wire"
 )
 
+// number is the number of a job at its site, for the tasks of an array that of the array. Where the site is pinned it is the federated ID.
+type number int64
+
 // mark is what a caller of Jobs has been told. It is never changed: every report makes a new one.
 type mark struct {
-	seen map[federation.JobID]uint64 // hash of the job's rows in /jobs/state/
+	// boot is when the controller began to count, at a mapped site: one that has started again may have given our jobs' numbers to others.
+	boot int64
+	// named are the jobs that are ours at a mapped site, strange the records that are not: their details told.
+	named   map[number]name
+	strange map[int64]bool
+
+	seen map[number]uint64 // hash of the job's rows in /jobs/state/
 	// owner tells which array a task of another number belongs to: the rows of /jobs/state/ ("17_3") do not.
-	owner map[int64]federation.JobID
+	owner map[int64]number
 	// arrays are the arrays as they were last told.
-	arrays map[federation.JobID]*federation.SiteJob
+	arrays map[number]*federation.SiteJob
 	// ended are the tasks that have left the controller's memory while their array has not.
-	ended map[federation.JobID]map[int]federation.SiteTask
+	ended map[number]map[int]federation.SiteTask
 	// ends are the ends that were told, by a hash of all that was said. Details are younger than the list that led to them: the
 	// list changes once more when a job that was told as ended leaves COMPLETING.
-	ends map[federation.JobID]uint64
+	ends map[number]uint64
 	// waiting are the jobs that were PENDING: why they wait changes without a change of state.
-	waiting map[federation.JobID]waiting
+	waiting map[number]waiting
 	// whole are the arrays of which ended has all such tasks. The others are asked for at slurmdbd.
-	whole map[federation.JobID]bool
+	whole map[number]bool
 }
 
 // clone makes the next mark of m, with nothing seen yet.
 func (m *mark) clone() *mark {
-	return &mark{seen: map[federation.JobID]uint64{}, owner: copied(m.owner), arrays: copied(m.arrays), ended: copied(m.ended), ends: copied(m.ends), waiting: copied(m.waiting), whole: copied(m.whole)}
+	return &mark{boot: m.boot, named: maps.Clone(m.named), strange: m.strange, seen: map[number]uint64{}, owner: copied(m.owner), arrays: copied(m.arrays), ended: copied(m.ended), ends: copied(m.ends), waiting: copied(m.waiting), whole: copied(m.whole)}
+}
+
+// again is m with room for what is learned of the rows of a mapped site. Of strange records only those that are still there are kept.
+func (m *mark) again(rows []row) *mark {
+	next := *m
+	next.named, next.owner, next.strange = copied(m.named), copied(m.owner), map[int64]bool{}
+	for _, r := range rows {
+		if m.strange[r.id] {
+			next.strange[r.id] = true
+		}
+	}
+	return &next
 }
 
 // changed lists the jobs whose rows are not those of the mark.
-func (m *mark) changed(mine map[federation.JobID][]row) []federation.JobID {
-	var out []federation.JobID
+func (m *mark) changed(mine map[number][]row) []number {
+	var out []number
 	for id, r := range mine {
 		if h, ok := m.seen[id]; !ok || h != fingerprint(r) {
 			out = append(out, id)
@@ -48,8 +69,8 @@ func (m *mark) changed(mine map[federation.JobID][]row) []federation.JobID {
 }
 
 // see notes the rows and returns the jobs that have some.
-func (m *mark) see(mine map[federation.JobID][]row) map[federation.JobID]bool {
-	known := map[federation.JobID]bool{}
+func (m *mark) see(mine map[number][]row) map[number]bool {
+	known := map[number]bool{}
 	for id, r := range mine {
 		known[id] = true
 		m.seen[id] = fingerprint(r)
@@ -58,7 +79,7 @@ func (m *mark) see(mine map[federation.JobID][]row) map[federation.JobID]bool {
 }
 
 // unsee makes the next report tell the job again.
-func (m *mark) unsee(id federation.JobID) { delete(m.seen, id) }
+func (m *mark) unsee(id number) { delete(m.seen, id) }
 
 // copied is a copy that may be written to.
 func copied[K comparable, V any](m map[K]V) map[K]V {
@@ -82,12 +103,12 @@ const (
 )
 
 // learn notes which tasks belong to the arrays that were looked at.
-func (m *mark) learn(ids []federation.JobID, records map[federation.JobID][]wire.Job) {
-	looked := map[federation.JobID]bool{}
+func (m *mark) learn(ids []number, records map[number][]wire.Job) {
+	looked := map[number]bool{}
 	for _, id := range ids {
 		looked[id] = true
 	}
-	maps.DeleteFunc(m.owner, func(_ int64, id federation.JobID) bool { return looked[id] })
+	maps.DeleteFunc(m.owner, func(_ int64, id number) bool { return looked[id] })
 	for id, rs := range records {
 		for _, r := range rs {
 			if r.JobID != int64(id) && r.ArrayTaskID.Set {
@@ -98,7 +119,7 @@ func (m *mark) learn(ids []federation.JobID, records map[federation.JobID][]wire
 }
 
 // learnTasks notes the tasks of arrays of which only some records were asked for.
-func (m *mark) learnTasks(arrays map[federation.JobID]federation.SiteJob) {
+func (m *mark) learnTasks(arrays map[number]federation.SiteJob) {
 	for id, j := range arrays {
 		for _, t := range j.Tasks {
 			m.owner[int64(t.SiteJobID)] = id
@@ -111,10 +132,10 @@ func (m *mark) remember(j *federation.SiteJob) {
 	if len(j.Tasks) == 0 {
 		return
 	}
-	addTasks(j, m.ended[j.ID])
-	m.ended[j.ID] = endedTasks(j.Tasks)
+	addTasks(j, m.ended[number(j.SiteJobID)])
+	m.ended[number(j.SiteJobID)] = endedTasks(j.Tasks)
 	told := *j
-	m.arrays[j.ID] = &told
+	m.arrays[number(j.SiteJobID)] = &told
 }
 
 func endedTasks(tasks []federation.SiteTask) map[int]federation.SiteTask {
@@ -128,14 +149,14 @@ func endedTasks(tasks []federation.SiteTask) map[int]federation.SiteTask {
 }
 
 // stale picks the jobs of which it should be asked again why they wait: those that were asked about longest ago.
-func (m *mark) stale(mine map[federation.JobID][]row, changed []federation.JobID, now time.Time) []federation.JobID {
-	var out []federation.JobID
+func (m *mark) stale(mine map[number][]row, changed []number, now time.Time) []number {
+	var out []number
 	for id, w := range m.waiting {
 		if mine[id] != nil && now.Sub(w.read) >= waitingAge && !slices.Contains(changed, id) {
 			out = append(out, id)
 		}
 	}
-	slices.SortFunc(out, func(a, b federation.JobID) int {
+	slices.SortFunc(out, func(a, b number) int {
 		return cmp.Or(m.waiting[a].read.Compare(m.waiting[b].read), cmp.Compare(a, b))
 	})
 	return out[:min(len(out), waitingMost)]
@@ -143,34 +164,35 @@ func (m *mark) stale(mine map[federation.JobID][]row, changed []federation.JobID
 
 // noteWaiting keeps why a job waits, and reports whether that or its state is new.
 func (m *mark) noteWaiting(j *federation.SiteJob, now time.Time) bool {
-	was, waited := m.waiting[j.ID]
+	was, waited := m.waiting[number(j.SiteJobID)]
 	if j.State != federation.Pending {
-		delete(m.waiting, j.ID)
+		delete(m.waiting, number(j.SiteJobID))
 		return true
 	}
-	m.waiting[j.ID] = waiting{reason: j.Reason, restarts: j.Restarts, read: now}
+	m.waiting[number(j.SiteJobID)] = waiting{reason: j.Reason, restarts: j.Restarts, read: now}
 	return !waited || was.reason != j.Reason || was.restarts != j.Restarts
 }
 
 // noteEnd keeps what is told of a job's end, and reports whether just that has been told before.
 func (m *mark) noteEnd(j *federation.SiteJob) (told bool) {
 	if !j.State.Ended() {
-		delete(m.ends, j.ID)
+		delete(m.ends, number(j.SiteJobID))
 		return false
 	}
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%+v", *j)
-	was, ok := m.ends[j.ID]
-	m.ends[j.ID] = h.Sum64()
+	was, ok := m.ends[number(j.SiteJobID)]
+	m.ends[number(j.SiteJobID)] = h.Sum64()
 	return ok && was == h.Sum64()
 }
 
 // forget drops what belongs to jobs that the controller no longer holds.
-func (m *mark) forget(known map[federation.JobID]bool) {
-	maps.DeleteFunc(m.owner, func(_ int64, id federation.JobID) bool { return !known[id] })
-	maps.DeleteFunc(m.ends, func(id federation.JobID, _ uint64) bool { return !known[id] })
-	maps.DeleteFunc(m.waiting, func(id federation.JobID, _ waiting) bool { return !known[id] })
-	maps.DeleteFunc(m.whole, func(id federation.JobID, _ bool) bool { return !known[id] })
-	maps.DeleteFunc(m.arrays, func(id federation.JobID, _ *federation.SiteJob) bool { return !known[id] })
-	maps.DeleteFunc(m.ended, func(id federation.JobID, _ map[int]federation.SiteTask) bool { return !known[id] })
+func (m *mark) forget(known map[number]bool) {
+	maps.DeleteFunc(m.owner, func(_ int64, id number) bool { return !known[id] })
+	maps.DeleteFunc(m.named, func(id number, _ name) bool { return !known[id] })
+	maps.DeleteFunc(m.ends, func(id number, _ uint64) bool { return !known[id] })
+	maps.DeleteFunc(m.waiting, func(id number, _ waiting) bool { return !known[id] })
+	maps.DeleteFunc(m.whole, func(id number, _ bool) bool { return !known[id] })
+	maps.DeleteFunc(m.arrays, func(id number, _ *federation.SiteJob) bool { return !known[id] })
+	maps.DeleteFunc(m.ended, func(id number, _ map[int]federation.SiteTask) bool { return !known[id] })
 }

@@ -27,7 +27,7 @@ func TestAnEndIsToldOnce(t *testing.T) {
 	if m.noteEnd(&again) || m.noteEnd(&j) {
 		t.Error("the end after a requeue is not told")
 	}
-	m.forget(map[federation.JobID]bool{})
+	m.forget(map[number]bool{})
 	if len(m.ends) != 0 {
 		t.Error("the ends of jobs that the site no longer holds are kept")
 	}

@@ -14,17 +14,26 @@ import (
 // into versions, newest first.
 type translation struct {
 	version string
-	// encode gives the body of a submission.
-	encode func(*wire.JobDesc) any
+	// old: a job ID cannot be chosen, there is no /jobs/state/, and jobs are signalled one by one.
+	old bool
+	// describe gives the body of a submission.
+	describe func(*federation.Submission, how) (any, error)
 	// decode reads any answer into its shape.
 	decode func(body []byte, into any) error
 	// lacks are the options of sbatch, by name, that the version has no word for. They are those that [sbatch.Spec.Uses] knows.
 	lacks []string
 }
 
+// how says what a submission may hold.
+type how struct {
+	pinned bool // the job ID
+	others bool // another user than the token's, and the comment of administrators
+	argv   bool // arguments of the script
+}
+
 // versions are the API versions that this package can speak, in order of preference.
 var versions = []*translation{v42("v0.0.45"), v42("v0.0.44", "cores-per-socket"), v42("v0.0.43", "cores-per-socket"),
-	v42("v0.0.42", "cores-per-socket")}
+	v42("v0.0.42", "cores-per-socket"), v38()}
 
 // errNoEndpoint: slurmrestd does not know the path, hence not the version or the plugin.
 var errNoEndpoint = fmt.Errorf("%w: slurmrestd has no such operation", federation.ErrUnavailable)
@@ -51,6 +60,6 @@ func (c *client) negotiated(ctx context.Context) (*translation, error) {
 		c.cfg.Logger.Info("API version negotiated", "site", c.cfg.Name, "version", tr.version)
 		return tr, nil
 	}
-	return nil, fmt.Errorf("site %s: %w: it speaks none of the API versions %s to %s (Slurm 24.11 and later do)", c.cfg.Name,
-		federation.ErrUnavailable, versions[len(versions)-1].version, versions[0].version)
+	return nil, fmt.Errorf("site %s: %w: it speaks none of the API versions v0.0.42 to %s (Slurm 24.11 and later do) and not %s (22.05 to 23.11)", c.cfg.Name,
+		federation.ErrUnavailable, versions[0].version, versions[len(versions)-1].version)
 }

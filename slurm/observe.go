@@ -22,29 +22,45 @@ type look struct {
 	nodes   wire.NodesResponse
 	parts   wire.PartitionsResponse
 	resvs   wire.ReservationsResponse
-	rows    []row
+	jobs    *view
 	running []federation.RunningJob
-	assocs  federation.Associations
+	assocs  associations
 }
 
 // Observe reads nodes, partitions, reservations and the jobs that run; slurmdbd's associations once a minute. Four calls,
 // and one for each running job that is new to us.
 func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	o := &federation.Observation{At: d.c.now(), Mode: federation.Pinned}
-	if err := d.probe(ctx); err != nil {
+	st, err := d.standing(ctx)
+	if err == nil && !st.known {
+		st, err = d.probe(ctx)
+	}
+	if err != nil {
 		return nil, err
+	}
+	d.mu.Lock()
+	d.stands = st
+	d.mu.Unlock()
+	if st.mapped {
+		o.Mode, o.OnlyUser = federation.Mapped, st.onlyUser
 	}
 	tr, err := d.c.negotiated(ctx)
 	if err != nil {
 		return nil, err
 	}
 	o.Lacks = append(slices.Clone(tr.lacks), "hetjob") // Submit sends the first component only
-	l, err := d.look(ctx)
+	l, err := d.look(ctx, st)
 	if err != nil {
 		return nil, err
 	}
 	o.Cluster, o.Version = l.nodes.Meta.Slurm.Cluster, l.nodes.Meta.Slurm.Release
-	o.Running, o.Associations, o.MaxJobSeen = l.running, l.assocs, d.maxJob(l.rows)
+	if tr.old {
+		o.Cluster = d.clusterName(ctx)
+	}
+	o.Running, o.Associations, o.Accounts = l.running, l.assocs.list, l.assocs.accounts
+	if !st.mapped { // else its numbers are its own business
+		o.MaxJobSeen = d.maxJob(l.jobs.rows)
+	}
 	for i := range l.nodes.Nodes {
 		o.Nodes = append(o.Nodes, node(&l.nodes.Nodes[i]))
 	}
@@ -59,7 +75,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if err := d.partitions(o, l.parts.Partitions); err != nil {
 		return nil, err
 	}
-	for _, r := range l.rows {
+	for _, r := range l.jobs.rows {
 		if state(r.state) == federation.Pending {
 			o.PendingJobs++
 		}
@@ -72,15 +88,15 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 }
 
 // look asks for all at the same time. If one part fails there is no observation.
-func (d *Driver) look(ctx context.Context) (*look, error) {
+func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 	l := new(look)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.read(ctx, "nodes", wire.PathNodes, &l.nodes) })
 	g.Go(func() error { return d.read(ctx, "partitions", wire.PathPartitions, &l.parts) })
 	g.Go(func() error { return d.read(ctx, "reservations", wire.PathReservations, &l.resvs) })
 	g.Go(func() (err error) {
-		if l.rows, err = d.states(ctx, ""); err == nil {
-			l.running, err = d.holders(ctx, l.rows)
+		if l.jobs, err = d.lookAtNodes(ctx, st); err == nil {
+			l.running, err = d.holders(ctx, st, l.jobs)
 		}
 		return err
 	})

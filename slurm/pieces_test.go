@@ -31,7 +31,7 @@ func sample[T any](t *testing.T, name string) T {
 
 func TestRunningJobOfRealSlurm(t *testing.T) {
 	a := sample[wire.JobsResponse](t, "24.11_v0.0.42_job_running.json")
-	j := siteJob(30_000_010, a.Jobs, nil)
+	j := siteJob((&Driver{}).nameOf(standing{}, 30_000_010, a.Jobs), 30_000_010, a.Jobs, nil)
 	if j.State != federation.Running || j.User != "alice" || j.Account != "proj1" || j.GPUs != 1 || j.GPUType != "h100" || j.Nodes != "alpha1" ||
 		j.Start.IsZero() || !j.End.IsZero() || j.Limit != 5*time.Minute || j.Output != "/tmp/30000010.out" {
 		t.Errorf("%+v", j)
@@ -47,7 +47,7 @@ func TestRunningJobOfRealSlurm(t *testing.T) {
 func TestArrayOfRealSlurm(t *testing.T) {
 	for _, name := range []string{"24.11_v0.0.42_job_array.json", "26.05_v0.0.45_job_array.json"} {
 		a := sample[wire.JobsResponse](t, name)
-		j := siteJob(30_000_011, a.Jobs, nil)
+		j := siteJob((&Driver{}).nameOf(standing{}, 30_000_011, a.Jobs), 30_000_011, a.Jobs, nil)
 		if j.State != federation.Running || j.PendingTasks != "2-5" || len(j.Tasks) != 2 || j.Tasks[0].Index != 0 || j.Tasks[0].SiteJobID != 1 || j.Key != "fsub:arr" {
 			t.Errorf("%s: %+v", name, j)
 		}
@@ -60,7 +60,7 @@ func TestGhostRows(t *testing.T) {
 	if len(a.Jobs) != 7 {
 		t.Fatalf("%d rows", len(a.Jobs))
 	}
-	j := recordedJob(30_000_011, a.Jobs)
+	j := recordedJob(name{job: 30_000_011}, 30_000_011, a.Jobs)
 	if j.State != federation.Failed || j.ExitStatus != 3<<8 || len(j.Tasks) != 6 || j.PendingTasks != "" || !j.FromAccounting || j.Key != "fsub:arr" {
 		t.Errorf("%+v", j)
 	}
@@ -83,7 +83,7 @@ func TestAnyRows(t *testing.T) {
 			}
 			return r
 		}), 1, 6).Draw(t, "rows")
-		j := recordedJob(30_000_001, rows)
+		j := recordedJob(name{job: 30_000_001}, 30_000_001, rows)
 		seen := map[int]bool{}
 		for _, k := range j.Tasks {
 			if seen[k.Index] {
@@ -112,7 +112,7 @@ func TestNewestRowTells(t *testing.T) {
 		{"requeued", []wire.DBJob{row(10, 11, 12, "NODE_FAIL", "fsub:f:1.1.x"), row(13, 0, 0, "PENDING", "")}, federation.Pending},
 		{"same second", []wire.DBJob{row(10, 0, 0, "PENDING", ""), row(10, 10, 10, "FAILED", "fsub:f:1.1.x")}, federation.Failed},
 	} {
-		if j := recordedJob(30_000_001, c.rows); j.State != c.want {
+		if j := recordedJob(name{job: 30_000_001}, 30_000_001, c.rows); j.State != c.want {
 			t.Errorf("%s: %s, want %s", c.what, j.State, c.want)
 		}
 	}
@@ -127,11 +127,11 @@ func TestAttemptsAreNotMixed(t *testing.T) {
 	}
 	waits := row(0, 20, "PENDING", "")
 	waits.JobID, waits.Array.TaskID, waits.Array.Task = 30_000_001, wire.Number{}, "0-1"
-	j := recordedJob(30_000_001, []wire.DBJob{row(0, 10, "FAILED", "fsub:f:1.1.x"), row(1, 10, "FAILED", "fsub:f:1.1.x"), waits})
+	j := recordedJob(name{job: 30_000_001}, 30_000_001, []wire.DBJob{row(0, 10, "FAILED", "fsub:f:1.1.x"), row(1, 10, "FAILED", "fsub:f:1.1.x"), waits})
 	if j.State != federation.Pending || j.Key != "" || len(j.Tasks) != 0 || j.PendingTasks != "0-1" {
 		t.Errorf("attempt 2 waits: %+v", j)
 	}
-	j = recordedJob(30_000_001, []wire.DBJob{row(0, 10, "FAILED", "fsub:f:1.1.x"), row(1, 10, "FAILED", "fsub:f:1.1.x"), row(0, 20, "COMPLETED", "fsub:f:1.2.x"), row(1, 20, "COMPLETED", "fsub:f:1.2.x")})
+	j = recordedJob(name{job: 30_000_001}, 30_000_001, []wire.DBJob{row(0, 10, "FAILED", "fsub:f:1.1.x"), row(1, 10, "FAILED", "fsub:f:1.1.x"), row(0, 20, "COMPLETED", "fsub:f:1.2.x"), row(1, 20, "COMPLETED", "fsub:f:1.2.x")})
 	if j.State != federation.Completed || j.Key != "fsub:f:1.2.x" || len(j.Tasks) != 2 {
 		t.Errorf("attempt 2 has ended: %+v", j)
 	}

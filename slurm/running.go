@@ -29,9 +29,12 @@ type runningJob struct {
 const maxAge = 5 * time.Minute
 
 // holders returns every job that holds nodes, with details that are asked for once.
-func (d *Driver) holders(ctx context.Context, rows []row) ([]federation.RunningJob, error) {
-	now := d.c.now()
+func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federation.RunningJob, error) {
+	now, rows := d.c.now(), v.rows
 	next := runningJobs{}
+	if v.records != nil {
+		return d.heldBy(st, v.records), nil
+	}
 	var ask []int64
 	d.mu.Lock()
 	for _, r := range rows {
@@ -52,7 +55,7 @@ func (d *Driver) holders(ctx context.Context, rows []row) ([]federation.RunningJ
 	for i := range records {
 		if r := &records[i]; holdsNodes(r.State) {
 			d.learnDefault(r)
-			next[r.JobID] = runningJob{RunningJob: holder(r), read: now}
+			next[r.JobID] = runningJob{RunningJob: d.holds(st, r), read: now}
 		}
 	}
 	d.mu.Lock()
@@ -64,6 +67,18 @@ func (d *Driver) holders(ctx context.Context, rows []row) ([]federation.RunningJ
 	}
 	slices.SortFunc(out, func(a, b federation.RunningJob) int { return cmp.Compare(a.Job, b.Job) })
 	return out, nil
+}
+
+// heldBy translates the records of those jobs that hold nodes.
+func (d *Driver) heldBy(st standing, records []wire.Job) []federation.RunningJob {
+	var out []federation.RunningJob
+	for i := range records {
+		if holdsNodes(records[i].State) {
+			out = append(out, d.holds(st, &records[i]))
+		}
+	}
+	slices.SortFunc(out, func(a, b federation.RunningJob) int { return cmp.Compare(a.Job, b.Job) })
+	return out
 }
 
 // holdsNodes reports whether a job in this state keeps nodes from others.
@@ -106,6 +121,17 @@ func (d *Driver) runningRecords(ctx context.Context, ids []int64, total int) ([]
 		})
 	}
 	return out, g.Wait()
+}
+
+// holds is what a job holds, under the name that it has here.
+func (d *Driver) holds(st standing, r *wire.Job) federation.RunningJob {
+	j := holder(r)
+	if n, ours := d.nameIn(r); st.mapped && ours {
+		j.Job = n.job
+	} else if st.mapped && d.cfg.ours(int64(j.Job)) { // what looks like one of ours is none
+		j.Job = 0
+	}
+	return j
 }
 
 // holder is what a job holds, the most that it has on any of its nodes.

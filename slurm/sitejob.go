@@ -33,14 +33,14 @@ func state(l wire.Strings) federation.State {
 // siteJob makes one job of the records that slurmctld has for it: one, or for an array one for each task that has started
 // and one for those that have not. pending names the latter where it is known better than the record says it: there it is cut
 // off after 64 characters. It may be older than the records: a task that has one of its own waits no more.
-func siteJob(id federation.JobID, records []wire.Job, pending []int) federation.SiteJob {
+func siteJob(n name, id number, records []wire.Job, pending []int) federation.SiteJob {
 	head := records[0]
 	for _, r := range records {
 		if r.JobID == int64(id) {
 			head = r
 		}
 	}
-	j := plainJob(id, &head)
+	j := plainJob(n, id, &head)
 	if head.ArrayJobID.Value() == 0 {
 		return j
 	}
@@ -112,9 +112,9 @@ func waits(list string, i int) bool {
 }
 
 // plainJob translates one record.
-func plainJob(id federation.JobID, r *wire.Job) federation.SiteJob {
+func plainJob(n name, id number, r *wire.Job) federation.SiteJob {
 	j := federation.SiteJob{
-		ID: id, Key: keyOf(r.AdminComment), State: state(r.State), User: r.UserName, Account: r.Account, Partition: r.Partition, QOS: r.QOS,
+		ID: n.job, SiteJobID: uint32(id), Key: n.key, State: state(r.State), User: r.UserName, Account: r.Account, Partition: r.Partition, QOS: r.QOS,
 		Reason: reason(r.StateReason), Nodes: r.Nodes, NumNodes: int(r.NodeCount.Value()), CPUs: int(r.CPUs.Value()), TRES: r.TRESAlloc,
 		Submit: unix(r.SubmitTime.Value()), Eligible: unix(r.EligibleTime.Value()), Limit: minutes(r.TimeLimit),
 		ExitStatus: waitStatus(r.ExitCode), Restarts: int(r.RestartCnt), Priority: r.Priority.Value(), Output: r.StdOut,

@@ -12,49 +12,91 @@ import (
 	"fsub/slurm/wire"
 )
 
-// Submit sends the attempt with its job ID pinned. The attempt's key travels with it as admin_comment: slurmctld keeps that through
-// restarts, requeues and the splitting of arrays, slurmdbd records it when the job ends, and comment and extra stay the user's.
+// Submit sends the attempt. To a pinned site it goes with its job ID, and with its key as admin_comment: slurmctld keeps that through
+// restarts, requeues and the splitting of arrays, slurmdbd records it when the job ends, and comment and extra stay the user's. At a mapped
+// site it is searched for first, unless this is its first time.
 func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federation.Receipt, error) {
-	desc, err := describe(&s)
-	if err != nil {
+	fail := func(err error) (federation.Receipt, error) {
 		return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
+	}
+	st, err := d.standing(ctx)
+	if err != nil {
+		return federation.Receipt{}, err
 	}
 	tr, err := d.c.negotiated(ctx)
 	if err != nil {
 		return federation.Receipt{}, err
 	}
-	for _, option := range tr.lacks {
-		if s.Job.Spec.Uses(option) {
-			return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w: its API version %s cannot carry --%s", s.Job.ID, d.cfg.Name,
-				federation.ErrInvalid, tr.version, option)
+	if err := d.carries(tr, st, &s); err != nil {
+		return fail(err)
+	}
+	r := request{op: "submit", method: http.MethodPost, path: wire.PathJobSubmit}
+	h := how{pinned: !st.mapped, others: st.onlyUser == "", argv: d.c.takesArguments()}
+	out := s
+	if s.Job.Part != nil {
+		out = asPart(out)
+	}
+	if st.mapped {
+		out = d.keyed(st, withIDs(out))
+		if st.onlyUser == "" && tr.old {
+			r.as = s.User.Name
+		}
+		if !s.First {
+			if receipt, err := d.adoptMapped(ctx, st, &s); err != nil || receipt.Adopted {
+				return receipt, err
+			}
 		}
 	}
+	if r.body, err = tr.describe(&out, h); err != nil {
+		return fail(err)
+	}
+	receipt, err := d.send(ctx, st, &s, r)
+	if st.mapped && errors.Is(err, federation.ErrUnavailable) {
+		d.unsure.note(s.Key, d.c.now())
+	}
+	return receipt, err
+}
+
+// carries refuses what the site's interface has no word for, and whom the token may not act for.
+func (d *Driver) carries(tr *translation, st standing, s *federation.Submission) error {
+	if err := d.onlyFor(st, s.User.Name); err != nil {
+		return err
+	}
+	for _, option := range tr.lacks {
+		if s.Job.Spec.Uses(option) {
+			return fmt.Errorf("%w: its API version %s cannot carry --%s", federation.ErrInvalid, tr.version, option)
+		}
+	}
+	return nil
+}
+
+// send makes the submission and reads what came of it.
+func (d *Driver) send(ctx context.Context, st standing, s *federation.Submission, r request) (federation.Receipt, error) {
 	var a wire.JobSubmitResponse
-	err = d.c.do(ctx, request{op: "submit", method: http.MethodPost, path: wire.PathJobSubmit, body: tr.encode(desc)}, &a)
-	if err != nil {
+	if err := d.c.do(ctx, r, &a); err != nil {
 		return federation.Receipt{}, fmt.Errorf("job %d: %w", s.Job.ID, err)
 	}
 	if a.JobID != 0 { // then it was submitted, whatever errors[] say
-		return d.submitted(s, &a)
+		return d.submitted(st, *s, &a)
 	}
 	for _, e := range a.Errors {
-		if e.Number == wire.ErrDuplicateJob {
-			return d.adopt(ctx, s)
+		if e.Number == wire.ErrDuplicateJob && !st.mapped {
+			return d.adopt(ctx, st, *s)
 		}
 	}
 	if len(a.Errors) == 0 {
 		return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w: an answer without job ID or reason", s.Job.ID, d.cfg.Name, federation.ErrUnavailable)
 	}
-	err = refusal(a.Errors[0])
-	if a.Errors[0].Number == wire.ErrJobID {
-		err = d.notPinned()
+	err := refusal(a.Errors[0])
+	if a.Errors[0].Number == wire.ErrJobID && !st.mapped {
+		err = d.notPinned(nil)
 	}
 	return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
 }
 
 // submitted makes the receipt. A field that slurmrestd did not know is a part of the job that was dropped: that
 // must not pass unseen.
-func (d *Driver) submitted(s federation.Submission, a *wire.JobSubmitResponse) (federation.Receipt, error) {
+func (d *Driver) submitted(st standing, s federation.Submission, a *wire.JobSubmitResponse) (federation.Receipt, error) {
 	r := federation.Receipt{SiteJobID: uint32(a.JobID)}
 	for _, w := range a.Warnings {
 		if strings.Contains(w.Description, "Job is in held state") {
@@ -68,25 +110,24 @@ func (d *Driver) submitted(s federation.Submission, a *wire.JobSubmitResponse) (
 	if a.Message != "" {
 		r.Warnings = append(r.Warnings, strings.TrimSpace(a.Message))
 	}
-	if a.JobID != int64(s.Job.ID) {
+	if !st.mapped && a.JobID != int64(s.Job.ID) {
 		return r, fmt.Errorf("submit job %d to %s: %w: the site runs it as %d", s.Job.ID, d.cfg.Name, federation.ErrConflict, a.JobID)
 	}
 	return r, nil
 }
 
 // adopt looks at the job that has the ID already. It is ours if it has our key.
-func (d *Driver) adopt(ctx context.Context, s federation.Submission) (federation.Receipt, error) {
+func (d *Driver) adopt(ctx context.Context, st standing, s federation.Submission) (federation.Receipt, error) {
 	fail := func(err error) (federation.Receipt, error) {
 		return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
 	}
-	there, err := d.held(ctx, s.Job.ID)
+	there, err := d.held(ctx, st, federation.JobRef{ID: s.Job.ID})
 	switch {
 	case errors.Is(err, federation.ErrNotFound):
 		return fail(fmt.Errorf("%w: the ID was taken and is free again: look the job up", federation.ErrUnavailable))
 	case err != nil:
 		return federation.Receipt{}, err
-	case there.Key == s.Key && there.State == federation.Failed && there.Start.IsZero() && there.Reason == federation.ReasonBadConstraints:
-		// Slurm 24.11 keeps a record of a job that it refused with 2014: a second submission finds it.
+	case there.Key == s.Key && wasRefused(&there):
 		return fail(slurmError(federation.ErrCapacity, wire.Error{Number: wire.ErrNodeConfig}, ""))
 	case there.Key == s.Key:
 		return federation.Receipt{SiteJobID: uint32(s.Job.ID), Adopted: true}, nil
@@ -100,6 +141,11 @@ func (d *Driver) adopt(ctx context.Context, s federation.Submission) (federation
 	}
 	return fail(&federation.SlurmError{Kind: federation.ErrConflict, Number: wire.ErrDuplicateJob, Text: wire.Strerror(wire.ErrDuplicateJob),
 		Detail: fmt.Sprintf("the ID belongs to %s of user %s (%s)", what, there.User, there.State)})
+}
+
+// wasRefused reports whether a job is the record that Slurm 22.05 and 24.11 keep of one that they refused with 2014: a second submission finds it.
+func wasRefused(j *federation.SiteJob) bool {
+	return j.State == federation.Failed && j.Start.IsZero() && j.Reason == federation.ReasonBadConstraints
 }
 
 // earlier reports whether a and b are keys of the same job of the same federation and a has the lower attempt number.
@@ -138,41 +184,4 @@ func keyOf(comment string) string {
 		}
 	}
 	return ""
-}
-
-// probe finds out whether the site lets us choose job IDs, which the pinned mode needs. slurmctld checks that late: the
-// request below names a reservation that cannot exist and is refused in any case, but with another number.
-func (d *Driver) probe(ctx context.Context) error {
-	d.mu.Lock()
-	known := d.pinned
-	d.mu.Unlock()
-	if known {
-		return nil
-	}
-	hold := true
-	desc := &wire.JobDesc{JobID: int64(d.cfg.LastID), UserID: "0", GroupID: "0", Name: "fsub-probe", Reservation: "fsub-no-such-reservation", Hold: &hold,
-		WorkDir: "/", Environment: wire.Environment{"FSUB=probe"}, Script: "#!/bin/true\n"}
-	tr, err := d.c.negotiated(ctx)
-	if err != nil {
-		return err
-	}
-	var a wire.JobSubmitResponse
-	if err := d.c.do(ctx, request{op: "probe", method: http.MethodPost, path: wire.PathJobSubmit, body: tr.encode(desc)}, &a); err != nil {
-		return err
-	}
-	for _, e := range a.Errors {
-		if e.Number == wire.ErrJobID || e.Number == wire.ErrUserID || e.Number == wire.ErrAccess {
-			return fmt.Errorf("site %s: %w", d.cfg.Name, d.notPinned())
-		}
-	}
-	d.mu.Lock()
-	d.pinned = true
-	d.mu.Unlock()
-	return nil
-}
-
-// notPinned says why the site cannot be used in pinned mode, and what to do.
-func (d *Driver) notPinned() error {
-	return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrJobID, Text: wire.Strerror(wire.ErrJobID), Detail: fmt.Sprintf(
-		"the site does not let the %s choose job IDs: use a token of its SlurmUser (scontrol show config | grep SlurmUser)", d.c.tokens.describe())}
 }

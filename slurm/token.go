@@ -110,6 +110,13 @@ func (t *tokens) take(content string) error {
 	return nil
 }
 
+// name is the user whom the token names, "" where there is none.
+func (t *tokens) name() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.user
+}
+
 // describe names the secret in messages, without showing it.
 func (t *tokens) describe() string {
 	switch {

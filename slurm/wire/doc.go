@@ -38,6 +38,8 @@ const (
 	PathDBJobs         = "/jobs/"
 	PathDBAssociations = "/associations/"
 	PathDBPing         = "/ping/"
+	PathDBWCKeys       = "/wckeys/"
+	PathDBClusters     = "/clusters/"
 )
 
 // Slurm is the path of a slurmctld operation in an API version: Slurm("v0.0.42", PathJobs).

@@ -144,16 +144,51 @@ type DBStep struct {
 	Tasks struct {
 		Count int64 `json:"count"`
 	} `json:"tasks"`
-	PID             Text    `json:"pid"`
+	PID Text `json:"pid"`
+	CPU struct {
+		RequestedFrequency struct {
+			Min Number `json:"min"`
+			Max Number `json:"max"`
+		} `json:"requested_frequency"`
+		Governor string `json:"governor"`
+	} `json:"CPU"`
 	KillRequestUser string  `json:"kill_request_user"`
 	State           Strings `json:"state"`
-	Step            struct {
+	Statistics      struct {
+		CPU struct {
+			ActualFrequency int64 `json:"actual_frequency"` // kHz
+		} `json:"CPU"`
+		Energy struct {
+			Consumed Number `json:"consumed"`
+		} `json:"energy"`
+	} `json:"statistics"`
+	Step struct {
 		ID   Text   `json:"id"` // "17.batch", "17.0"
 		Name string `json:"name"`
 	} `json:"step"`
+	Task struct {
+		Distribution string `json:"distribution"`
+	} `json:"task"`
 	TRES struct {
+		Requested StepUsage  `json:"requested"` // what went in: CPU time, memory, what was read
+		Consumed  StepUsage  `json:"consumed"`  // what went out: what was written
 		Allocated List[TRES] `json:"allocated"`
 	} `json:"tres"`
+}
+
+// StepUsage is what was measured of a step's tasks, by TRES: CPU time in ms, mem and vmem in bytes, fs/disk in bytes.
+type StepUsage struct {
+	Max     List[TaskTRES] `json:"max"`
+	Min     List[TaskTRES] `json:"min"`
+	Average List[TRES]     `json:"average"`
+	Total   List[TRES]     `json:"total"`
+}
+
+// TaskTRES is an amount of one task, and which task it was.
+type TaskTRES struct {
+	TRES
+	Task int64  `json:"task"`
+	Node string `json:"node"`
 }
 
 // DBJobsResponse answers GET /slurmdb/<version>/jobs/ and /job/{id}. An unknown job is an empty list.
@@ -195,4 +230,25 @@ type Association struct {
 type AssociationsResponse struct {
 	Associations List[Association] `json:"associations"`
 	Reply
+}
+
+// WCKeysResponse answers GET /slurmdb/<version>/wckeys/. There are none where they are not tracked.
+type WCKeysResponse struct {
+	WCKeys List[WCKey] `json:"wckeys"`
+	Reply
+}
+
+type WCKey struct {
+	Name string `json:"name"`
+	User string `json:"user"`
+}
+
+// ClustersResponse answers GET /slurmdb/<version>/clusters/.
+type ClustersResponse struct {
+	Clusters List[ClusterName] `json:"clusters"`
+	Reply
+}
+
+type ClusterName struct {
+	Name string `json:"name"`
 }

@@ -29,7 +29,7 @@ func restDriver(t testing.TB, s *Site) *slurm.Driver {
 		t.Fatal(err)
 	}
 	d, err := slurm.Open(slurm.Config{Name: federation.SiteName(s.Name()), Federation: "f", URL: "http://" + s.Name(), KeyFile: key, RPS: 1e6,
-		Burst: 1e6, Tree: s.Tree(), DefaultPartition: "main", Transport: s.Transport()})
+		Burst: 1e6, Tree: s.Tree(), DefaultPartition: "main", Mode: federation.Pinned, Transport: s.Transport()})
 	if err != nil {
 		t.Fatal(err)
 	}

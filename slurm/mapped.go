@@ -1,0 +1,340 @@
+package slurm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"fsub/federation"
+	"fsub/sbatch"
+	"fsub/slurm/wire"
+)
+
+// A mapped site gives jobs numbers of its own, and a controller that is killed hard may give a number that it has acknowledged to
+// another job. So a job is its key, which travels in a field of its record that can be searched: the driver keeps no table, it asks.
+
+// name is what a job is called here.
+type name struct {
+	job federation.JobID
+	key string
+}
+
+// standing is what our token may do at the site.
+type standing struct {
+	known  bool
+	mapped bool
+	// onlyUser is the one user for whom the token acts, "" if it acts for all.
+	onlyUser string
+	// wckey: the site takes no notice of workload characterization keys, so that ours can be the key. Otherwise it is in the comment.
+	wckey bool
+}
+
+// standing finds out what the token may do, once.
+func (d *Driver) standing(ctx context.Context) (standing, error) {
+	d.mu.Lock()
+	st := d.stands
+	d.mu.Unlock()
+	if st.known {
+		return st, nil
+	}
+	if d.cfg.Mode == federation.Pinned { // Observe makes sure
+		return standing{}, nil
+	}
+	st, err := d.probe(ctx)
+	if err != nil {
+		return st, err
+	}
+	d.mu.Lock()
+	d.stands = st
+	d.mu.Unlock()
+	return st, nil
+}
+
+// probe asks the site what the token may do.
+func (d *Driver) probe(ctx context.Context) (standing, error) {
+	tr, err := d.c.negotiated(ctx)
+	if err != nil {
+		return standing{}, err
+	}
+	st := standing{known: true, mapped: tr.old || d.cfg.Mode == federation.Mapped}
+	all := false
+	if tr.old {
+		all, err = d.actsAsOthers(ctx)
+	} else {
+		all, err = d.choosesIDs(ctx, tr)
+	}
+	if err != nil {
+		return standing{}, err
+	}
+	if !all {
+		st.mapped, st.onlyUser = true, d.c.tokens.name()
+	}
+	switch {
+	case d.cfg.Mode == federation.Pinned && st.mapped:
+		return standing{}, fmt.Errorf("site %s: %w", d.cfg.Name, d.notPinned(tr))
+	case st.mapped && !all && st.onlyUser == "":
+		return standing{}, fmt.Errorf("site %s: %w: whose the %s is nobody knows: set user", d.cfg.Name, federation.ErrDenied, d.c.tokens.describe())
+	case st.mapped:
+		st.wckey, err = d.noWCKeys(ctx)
+	}
+	return st, err
+}
+
+// choosesIDs finds out whether the site lets us choose job IDs and users. slurmctld checks that late: the request below names a
+// reservation that cannot exist and is refused in any case, but with another number.
+func (d *Driver) choosesIDs(ctx context.Context, tr *translation) (bool, error) {
+	hold := true
+	desc := &wire.JobDesc{JobID: int64(d.cfg.LastID), UserID: "0", GroupID: "0", Name: "fsub-probe", Reservation: "fsub-no-such-reservation", Hold: &hold,
+		WorkDir: "/", Environment: wire.Environment{"FSUB=probe"}, Script: "#!/bin/true\n"}
+	var a wire.JobSubmitResponse
+	r := request{op: "probe", method: http.MethodPost, path: wire.PathJobSubmit, body: wire.JobSubmitRequest{Job: desc}}
+	if err := d.c.do(ctx, r, &a); err != nil {
+		return false, err
+	}
+	for _, e := range a.Errors {
+		if e.Number == wire.ErrJobID || e.Number == wire.ErrUserID || e.Number == wire.ErrAccess {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// actsAsOthers finds out whether the token is good for calls in another's name. That it is good at all is asked first.
+func (d *Driver) actsAsOthers(ctx context.Context) (bool, error) {
+	if _, err := d.diag(ctx); err != nil {
+		return false, err
+	}
+	var a wire.DiagResponse
+	err := d.c.do(ctx, request{op: "probe", method: http.MethodGet, path: wire.PathDiag, as: "nobody"}, &a)
+	if errors.Is(err, federation.ErrDenied) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// noWCKeys reports whether slurmdbd keeps no list of workload characterization keys, which it does where they are tracked.
+func (d *Driver) noWCKeys(ctx context.Context) (bool, error) {
+	var a wire.WCKeysResponse
+	err := d.c.do(ctx, request{op: "wckeys", method: http.MethodGet, db: true, path: wire.PathDBWCKeys}, &a)
+	if errors.Is(err, errNoEndpoint) {
+		return true, nil
+	}
+	return err == nil && len(a.WCKeys) == 0, err
+}
+
+// notPinned says why the site cannot be used in pinned mode, and what to do.
+func (d *Driver) notPinned(tr *translation) error {
+	detail := fmt.Sprintf("the site does not let the %s choose job IDs: use a token of its SlurmUser (scontrol show config | grep SlurmUser), or mode: mapped", d.c.tokens.describe())
+	if tr != nil && tr.old {
+		detail = "API version " + tr.version + " has no word for job IDs: use mode: mapped"
+	}
+	return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrJobID, Text: wire.Strerror(wire.ErrJobID), Detail: detail}
+}
+
+// keyed returns the submission for a mapped site: the key is in the record, the federated ID in file names and environment.
+func (d *Driver) keyed(st standing, s federation.Submission) federation.Submission {
+	job := *s.Job
+	sp := &job.Spec
+	if m := sp.More; st.wckey && (m == nil || m.WCKey == "") {
+		more := sbatch.More{}
+		if m != nil {
+			more = *m
+		}
+		more.WCKey = s.Key
+		sp.More = &more
+	} else {
+		sp.Comment = strings.TrimSpace(sp.Comment + " " + s.Key)
+	}
+	s.Job = &job
+	return s
+}
+
+// ours tells which numbers are those of jobs of the federation, by what a mark knows.
+func (d *Driver) ours(m *mark) func(number) bool {
+	if m.named == nil {
+		return func(n number) bool { return d.cfg.ours(int64(n)) }
+	}
+	return func(n number) bool { _, ok := m.named[n]; return ok }
+}
+
+// nameOf gives the name of the job of some records. Where the site is pinned its number is the ID.
+func (d *Driver) nameOf(st standing, id number, records []wire.Job) name {
+	if !st.mapped {
+		for i := range records {
+			if records[i].JobID == int64(id) {
+				return name{federation.JobID(id), keyOf(records[i].AdminComment)}
+			}
+		}
+		return name{federation.JobID(id), keyOf(records[0].AdminComment)}
+	}
+	for i := range records {
+		if n, ok := d.nameIn(&records[i]); ok {
+			return n
+		}
+	}
+	return name{}
+}
+
+// nameIn reads the name from a record.
+func (d *Driver) nameIn(r *wire.Job) (name, bool) {
+	return d.parseKey(r.AdminComment, r.WCKey, r.Comment)
+}
+
+// parseKey finds a key of this federation in any of the texts.
+func (d *Driver) parseKey(texts ...string) (name, bool) {
+	for _, text := range texts {
+		key := keyOf(text)
+		rest, ok := strings.CutPrefix(key, federation.KeyPrefix(d.cfg.Federation))
+		if !ok {
+			continue
+		}
+		id, _, _ := strings.Cut(rest, ".")
+		if n, err := strconv.ParseUint(id, 10, 32); err == nil {
+			return name{federation.JobID(n), key}, true
+		}
+	}
+	return name{}, false
+}
+
+// lookAtJobs reads the state of all jobs, and finds out which of those that the mark does not know are ours. It returns the mark to go by:
+// a new one if the controller has started again.
+func (d *Driver) lookAtJobs(ctx context.Context, st standing, old *mark) (*view, *mark, error) {
+	if !st.mapped {
+		rows, err := d.states(ctx, "")
+		return &view{rows: rows}, old, err
+	}
+	stats, err := d.diag(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if boot := stats.ReqTimeStart.Value(); old.boot != boot {
+		old = &mark{boot: boot}
+	}
+	v, err := d.viewJobs(ctx, &stats)
+	if err != nil {
+		return nil, nil, err
+	}
+	old = old.again(v.rows)
+	var ask []int64
+	for _, r := range v.rows {
+		if _, ours := old.named[number(r.id)]; !ours && old.owner[r.id] == 0 && !old.strange[r.id] {
+			ask = append(ask, r.id)
+		}
+	}
+	records := v.records
+	if records == nil && len(ask) > 0 {
+		if records, err = d.runningRecords(ctx, unique(ask), len(v.rows)); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range records {
+		d.sortIn(old, &records[i])
+	}
+	return v, old, nil
+}
+
+// sortIn notes whether a record is that of a job of ours.
+func (d *Driver) sortIn(m *mark, r *wire.Job) {
+	n, ours := d.nameIn(r)
+	head := number(cmp.Or(r.ArrayJobID.Value(), r.JobID))
+	switch {
+	case !ours:
+		m.strange[r.JobID] = true
+	case head != number(r.JobID):
+		m.owner[r.JobID] = head
+		m.named[head] = n
+	default:
+		m.named[head] = n
+	}
+}
+
+// viewJobs reads the rows, or all records where there are no rows. stats were read just before.
+func (d *Driver) viewJobs(ctx context.Context, stats *wire.Diag) (*view, error) {
+	tr, err := d.c.negotiated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !tr.old {
+		rows, err := d.states(ctx, "")
+		return &view{rows: rows}, err
+	}
+	records, err := d.recentJobs(ctx, stats)
+	if err != nil {
+		return nil, err
+	}
+	return &view{rows: rowsOf(records), records: records}, nil
+}
+
+// endTwins cancels the second copy of an attempt, should one have arrived late: one that was given up and that its site took after all. What
+// has started is left; if both have, an operator hears of it.
+func (d *Driver) endTwins(ctx context.Context, r *federation.JobsReport, m *mark) error {
+	first := map[string]number{}
+	for n, who := range m.named {
+		if f, twice := first[who.key]; !twice || n < f {
+			first[who.key] = n
+		}
+	}
+	if len(first) == len(m.named) {
+		return nil
+	}
+	kept := r.Changed[:0]
+	for _, j := range r.Changed {
+		n := number(j.SiteJobID)
+		if f := first[j.Key]; j.Key == "" || f == n {
+			kept = append(kept, j)
+			continue
+		}
+		if j.State == federation.Pending {
+			if errs := d.kill(ctx, "cancel", wire.KillJobs{Jobs: []string{strconv.FormatInt(int64(n), 10)}}); len(errs) > 0 {
+				return errors.Join(errs...)
+			}
+			d.log.Warn("cancelled the second copy of a job", "job", j.ID, "key", j.Key, "number", n, "first", first[j.Key])
+		} else if !j.State.Ended() {
+			d.remarks.add(fmt.Sprintf("job %d runs twice: as %d and as %d", j.ID, first[j.Key], n))
+		}
+	}
+	r.Changed = kept
+	return nil
+}
+
+// onlyFor refuses what the token may not do.
+func (d *Driver) onlyFor(st standing, user string) error {
+	if st.onlyUser == "" || st.onlyUser == user {
+		return nil
+	}
+	return fmt.Errorf("%w: its token acts for %s only", federation.ErrDenied, st.onlyUser)
+}
+
+func unique(list []int64) []int64 {
+	seen := map[int64]bool{}
+	out := list[:0]
+	for _, n := range list {
+		if !seen[n] {
+			seen[n] = true
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// lookAtNodes reads what Observe needs of the jobs.
+func (d *Driver) lookAtNodes(ctx context.Context, st standing) (*view, error) {
+	if !st.mapped {
+		rows, err := d.states(ctx, "")
+		return &view{rows: rows}, err
+	}
+	stats, err := d.diag(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	if boot := stats.ReqTimeStart.Value(); d.boot != boot { // its numbers may be others' now
+		d.boot, d.running = boot, nil
+	}
+	d.mu.Unlock()
+	return d.viewJobs(ctx, &stats)
+}

@@ -1,0 +1,85 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
+
+// kill38 asks for a signal, job by job: to the batch shell and the steps together, there is no other.
+func (d *Driver) kill38(ctx context.Context, op string, k wire.KillJobs) []error {
+	if k.Signal != "" && !slices.Contains(k.Flags, wire.KillFull) {
+		return []error{fmt.Errorf("%s job %s at %s: %w: API version v0.0.38 signals the batch shell and the steps together, or nothing (scancel --full)",
+			op, k.Jobs[0], d.cfg.Name, federation.ErrInvalid)}
+	}
+	r := request{op: op, method: http.MethodDelete}
+	if k.Signal != "" {
+		r.query = url.Values{"signal": {k.Signal}}
+	}
+	var out []error
+	for _, job := range k.Jobs {
+		var a wire.KillJobsResponse
+		r.path = wire.PathJob + job
+		if err := d.c.do(ctx, r, &a); err != nil {
+			out = append(out, err)
+			continue
+		}
+		for _, e := range a.Errors {
+			out = append(out, fmt.Errorf("%s job %s at %s: %w", op, job, d.cfg.Name, acted(e.Number, e.Text, e.Description)))
+		}
+	}
+	return out
+}
+
+// clusterName is what the site calls itself: v0.0.38 tells it with a job, and in slurmdbd's list if that is of one cluster only.
+func (d *Driver) clusterName(ctx context.Context) string {
+	d.mu.Lock()
+	name, jobs := d.cluster, d.jobs.records
+	d.mu.Unlock()
+	if name != "" {
+		return name
+	}
+	if len(jobs) > 0 {
+		name = jobs[0].Cluster
+	}
+	if name == "" {
+		var a wire.ClustersResponse
+		err := d.c.do(ctx, request{op: "clusters", method: http.MethodGet, db: true, path: wire.PathDBClusters}, &a)
+		if err == nil && len(a.Clusters) == 1 {
+			name = a.Clusters[0].Name
+		} else if err == nil || errors.Is(err, errNoEndpoint) {
+			d.remarks.add("v0.0.38 does not tell the name of the cluster while it has no jobs")
+		}
+	}
+	d.mu.Lock()
+	d.cluster = name
+	d.mu.Unlock()
+	return name
+}
+
+// Limits implements [federation.Limited].
+func (d *Driver) Limits() map[string]string {
+	out := map[string]string{}
+	st, err := d.standing(context.Background())
+	if err != nil {
+		return out
+	}
+	if tr := d.c.api.Load(); tr != nil && tr.old {
+		for test, why := range limitsOfV38 {
+			out[test] = why
+		}
+	}
+	if st.mapped {
+		out["SubmitTakenIDConflicts"] = "the site gives numbers of its own: no ID of ours can be taken"
+	}
+	if st.onlyUser != "" {
+		out["SubmitUnknownUserIsDenied"] = "the token acts for one user: there is no other to be unknown"
+	}
+	return out
+}

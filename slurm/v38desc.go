@@ -1,0 +1,210 @@
+package slurm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+	"fsub/slurm/wire"
+)
+
+// desc38 is a job in the words of v0.0.38: sbatch's options by long names. A key that slurmrestd does not know makes it refuse the job; of
+// some it looks only whether they are there. test_only must never be among them: 22.05 submits such a job for real.
+type desc38 map[string]any
+
+// set adds a key unless its value says that nothing was asked for.
+func set38[T comparable](d desc38, key string, value T) {
+	if zero := *new(T); value != zero {
+		d[key] = value
+	}
+}
+
+// describeV38 is what [describe] is for later versions. What sbatch derives from the options slurmrestd derives itself here.
+func describeV38(s *federation.Submission, h how) (any, error) {
+	sp := &s.Job.Spec
+	if sp.Nice < 0 {
+		return nil, slurmError(federation.ErrInvalid, wire.Error{Number: wire.ErrNice}, "only operators may ask for a negative one")
+	}
+	d := desc38{}
+	for key, value := range map[string]string{
+		"name": sp.Name, "account": sp.Account, "partition": s.Partition, "qos": sp.QOS, "reservation": sp.Reservation, "comment": sp.Comment,
+		"constraints": sp.Constraint, "array": sp.Array, "nodelist": sp.NodeList, "exclude_nodes": sp.Exclude,
+		"gpus": sp.GPUs, "gpus_per_node": sp.GPUsPerNode, "gpus_per_task": sp.GPUsPerTask, "mail_user": sp.MailUser, "open_mode": sp.OpenMode,
+	} {
+		set38(d, key, value)
+	}
+	if sp.GRES != "none" {
+		set38(d, "gres", sp.GRES)
+	}
+	if !strings.EqualFold(sp.MailType, "none") {
+		set38(d, "mail_type", sp.MailType)
+	}
+	set38(d, "hold", s.Job.Held != federation.NotHeld)
+	set38(d, "nice", sp.Nice)
+	if r := sp.Requeue; r != nil && *r {
+		d["requeue"] = true
+	} else if r != nil {
+		d["no_requeue"] = true
+	}
+	d.size(sp)
+	d.times(sp)
+	d.files(s)
+	if sp.More != nil {
+		d.more(sp.More)
+	}
+	body := map[string]any{"job": d, "script": s.Payload.Script}
+	switch {
+	case len(s.Payload.Argv) > 0 && h.argv:
+		d["argv"] = append([]string{"script"}, s.Payload.Argv...)
+	case len(s.Payload.Argv) > 0:
+		body["script"] = withArguments(s.Payload.Script, s.Payload.Argv)
+	}
+	return body, nil
+}
+
+// size sets nodes, tasks, CPUs and memory.
+func (d desc38) size(sp *sbatch.Spec) {
+	switch { // a string: of a list 22.05 makes one node
+	case sp.MaxNodes > sp.MinNodes:
+		d["nodes"] = fmt.Sprintf("%d-%d", max(1, sp.MinNodes), sp.MaxNodes)
+	case sp.MinNodes > 0 && sp.MaxNodes > 0:
+		d["nodes"] = strconv.Itoa(sp.MinNodes)
+	case sp.MinNodes > 0: // at least so many
+		d["nodes"] = fmt.Sprintf("%d-%d", sp.MinNodes, manyNodes)
+	}
+	set38(d, "tasks", sp.NTasks)
+	set38(d, "tasks_per_node", sp.NTasksPerNode)
+	set38(d, "cpus_per_task", sp.CPUsPerTask)
+	switch {
+	case sp.MemPerNode == sbatch.MemAll:
+		d["memory_per_node"] = "0"
+	case sp.MemPerNode > 0:
+		d["memory_per_node"] = int64(sp.MemPerNode)
+	case sp.MemPerCPU > 0:
+		d["memory_per_cpu"] = int64(sp.MemPerCPU)
+	case sp.MemPerGPU > 0:
+		d["memory_per_gpu"] = int64(sp.MemPerGPU)
+	}
+	if sp.Exclusive == "oversubscribe" {
+		d["oversubscribe"] = true
+	} else {
+		set38(d, "exclusive", sp.Exclusive)
+	}
+}
+
+// manyNodes is more than any cluster has: an upper bound for a job that named none.
+const manyNodes = 1_000_000
+
+// times sets limits, times and the warning signal. "uts" and Unix time is a form that knows no time zone.
+func (d desc38) times(sp *sbatch.Spec) {
+	minutes := func(key string, limit time.Duration) {
+		if limit == sbatch.Unlimited {
+			d[key] = "UNLIMITED"
+		} else {
+			set38(d, key, int64(limit/time.Minute))
+		}
+	}
+	minutes("time_limit", sp.TimeLimit)
+	minutes("time_minimum", sp.TimeMin)
+	if !sp.Begin.IsZero() {
+		d["begin_time"] = fmt.Sprintf("uts%d", sp.Begin.Unix())
+	}
+	if !sp.Deadline.IsZero() {
+		d["deadline"] = fmt.Sprintf("uts%d", sp.Deadline.Unix())
+	}
+	if s := sp.Signal; s != nil {
+		text := fmt.Sprintf("%s@%d", s.Name, s.Before/time.Second)
+		if s.Reservation {
+			text = "R:" + text
+		}
+		d["signal"] = text
+	}
+}
+
+// files sets the environment, and where input and output are.
+func (d desc38) files(s *federation.Submission) {
+	sp := &s.Job.Spec
+	env := map[string]string{}
+	for _, v := range s.Payload.Environment {
+		if name, value, ok := strings.Cut(v, "="); ok {
+			env[name] = value
+		}
+	}
+	if s.Restarts > 0 {
+		env["SLURM_RESTART_COUNT"] = strconv.Itoa(s.Restarts)
+	}
+	if len(env) == 0 { // refused otherwise
+		env["SLURM_SUBMIT_DIR"] = sp.WorkDir
+	}
+	d["environment"], d["current_working_directory"] = env, sp.WorkDir
+	d["standard_input"] = file(sp.WorkDir, sp.Input)
+	if sp.Input == "" {
+		d["standard_input"] = "/dev/null"
+	}
+	set38(d, "standard_output", file(sp.WorkDir, sp.Output))
+	set38(d, "standard_error", file(sp.WorkDir, sp.Error))
+}
+
+// more sets what is asked for beyond the usual.
+func (d desc38) more(m *sbatch.More) {
+	sockets, cores, threads, tasksPerCore := m.Layout()
+	for key, n := range map[string]int{
+		"sockets_per_node": sockets, "cores_per_socket": cores, "threads_per_core": threads, "tasks_per_core": tasksPerCore,
+		"tasks_per_socket": m.NTasksPerSocket, "ntasks_per_gpu": m.NTasksPerGPU, "ntasks_per_tres": m.NTasksPerTRES, "cpus_per_gpu": m.CPUsPerGPU,
+		"minimum_cpus_per_node": m.MinCPUs, "core_specification": m.CoreSpec, "thread_specification": m.ThreadSpec,
+		"temporary_disk_per_node": int(m.TmpDisk),
+	} {
+		set38(d, key, n)
+	}
+	for key, text := range map[string]string{
+		"gpus_per_socket": m.GPUsPerSocket, "gpu_binding": m.GPUBind, "gpu_frequency": m.GPUFreq, "gres_flags": m.GRESFlags, "licenses": m.Licenses,
+		"prefer": m.Prefer, "burst_buffer": m.BurstBuffer, "wckey": m.WCKey, "mcs_label": m.MCSLabel, "profile": m.Profile,
+		"account_gather_frequency": m.AcctgFreq, "container": m.Container, "kill_on_invalid_dependency": string(m.KillOnInvalidDep),
+	} {
+		set38(d, key, text)
+	}
+	set38(d, "spread_job", m.SpreadJob)
+	set38(d, "minimum_nodes", m.UseMinNodes) // here the name of --use-min-nodes
+	if m.NoKill {
+		d["no_kill"] = "set"
+	}
+	if m.WaitAllNodes != "" {
+		d["wait_all_nodes"] = map[sbatch.YesNo]int{sbatch.Yes: 1}[m.WaitAllNodes]
+	}
+	if m.DelayBoot > 0 {
+		d["delay_boot"] = fmt.Sprintf("%d:%02d:%02d", int(m.DelayBoot.Hours()), int(m.DelayBoot.Minutes())%60, int(m.DelayBoot.Seconds())%60)
+	}
+}
+
+// shells are the interpreters that can set their own arguments.
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "ksh": true, "zsh": true}
+
+// withArguments makes a script that finds its arguments without being given any: slurmrestd before 22.05.9 takes a job with arguments and then
+// dies. A shell script sets them in its second line; any other is read by its interpreter from a third file.
+func withArguments(script string, argv []string) string {
+	first, rest, _ := strings.Cut(script, "\n")
+	words := strings.Fields(strings.TrimPrefix(first, "#!"))
+	if len(words) == 0 {
+		return script
+	}
+	name := words[0][strings.LastIndexByte(words[0], '/')+1:]
+	if name == "env" && len(words) > 1 {
+		name = words[1]
+	}
+	quoted := make([]string, len(argv))
+	for i, a := range argv {
+		quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	}
+	if shells[name] {
+		return first + "\nset -- " + strings.Join(quoted, " ") + "\n" + rest
+	}
+	end := "FSUB_END_OF_SCRIPT"
+	for strings.Contains(script, end) {
+		end += "_"
+	}
+	return "#!/bin/sh\nexec " + strings.Join(words, " ") + " /dev/fd/3 " + strings.Join(quoted, " ") + " 3<<'" + end + "'\n" +
+		strings.TrimSuffix(script, "\n") + "\n" + end + "\n"
+}
