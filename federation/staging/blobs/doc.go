@@ -5,12 +5,3 @@
 //
 // This is the only package that links the SDKs of the clouds' stores; only cmd/fed imports it.
 package blobs
-
-import (
-	_ "gocloud.dev/blob"
-	_ "gocloud.dev/blob/azureblob"
-	_ "gocloud.dev/blob/fileblob"
-	_ "gocloud.dev/blob/gcsblob"
-	_ "gocloud.dev/blob/memblob"
-	_ "gocloud.dev/blob/s3blob"
-)

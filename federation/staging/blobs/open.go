@@ -1,0 +1,156 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/azureblob" // azblob://
+	"gocloud.dev/blob/fileblob"
+	_ "gocloud.dev/blob/gcsblob" // gs://
+	_ "gocloud.dev/blob/memblob" // mem://, for tests
+	_ "gocloud.dev/blob/s3blob"  // s3://
+	"gocloud.dev/gcerrors"
+
+	"fsub/federation"
+)
+
+// Config says what store to open.
+type Config struct {
+	// URL of the bucket, with the parameters that gocloud.dev knows for its kind: "s3://bucket?region=eu-central-1&prefix=fsub/",
+	// "gs://bucket?access_id=...&private_key_path=...", "azblob://container?...", "file:///var/lib/fsub/blobs".
+	URL string
+	// Public is where nodes reach [Store.ServeHTTP]: "http://login1:6830". Only for file://.
+	Public string
+	Key    []byte // signs addresses. Only for file://
+	Max    int64  // bytes that a PUT by address may have; 0: no bound. Only for file://
+}
+
+// Store implements staging.Objects.
+type Store struct {
+	bucket *blob.Bucket
+	signer *fileblob.URLSignerHMAC // for file://
+	max    int64
+	header []string
+}
+
+// Open opens the bucket. Credentials of a cloud come from where its own tools have them: the environment, files, the instance.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("blobs: url: %w", err)
+	}
+	s := &Store{max: c.Max}
+	switch u.Scheme {
+	case "file":
+		return s, s.openDirectory(u, c)
+	case "azblob":
+		s.header = []string{"x-ms-blob-type: BlockBlob"}
+	}
+	if s.bucket, err = blob.OpenBucket(ctx, c.URL); err != nil {
+		return nil, fmt.Errorf("blobs: url %s: %w", u.Redacted(), err)
+	}
+	return s, nil
+}
+
+func (s *Store) openDirectory(u *url.URL, c Config) error {
+	public, err := url.Parse(c.Public)
+	if err != nil || public.Scheme != "http" && public.Scheme != "https" || public.Host == "" {
+		return fmt.Errorf("blobs: public_url: %q is no http:// or https:// address; nodes reach the daemon's blobs there", c.Public)
+	}
+	if len(c.Key) < 32 {
+		return errors.New("blobs: the key that signs addresses is shorter than 32 bytes")
+	}
+	dir := filepath.FromSlash(u.Path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("blobs: %w", err)
+	}
+	public.Path = blobPath
+	s.signer = fileblob.NewURLSignerHMAC(public, c.Key)
+	s.bucket, err = fileblob.OpenBucket(dir, &fileblob.Options{
+		URLSigner: s.signer, DirFileMode: 0o700, NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
+	})
+	return err
+}
+
+// Close ends the connections to the store.
+func (s *Store) Close() error { return s.bucket.Close() }
+
+// wrap gives an error of the store the kind that callers act on.
+func wrap(err error) error {
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return fmt.Errorf("%w: %w", federation.ErrNotFound, err)
+	}
+	return err
+}
+
+// Put implements staging.Objects.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // before Close it gives up what was written
+	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream"})
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, r); err != nil {
+		cancel()
+		w.Close()
+		return err
+	}
+	return w.Close()
+}
+
+// Get implements staging.Objects.
+func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	r, err := s.bucket.NewRangeReader(ctx, key, offset, length, nil)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return r, nil
+}
+
+// Size implements staging.Objects.
+func (s *Store) Size(ctx context.Context, key string) (int64, error) {
+	a, err := s.bucket.Attributes(ctx, key)
+	if err != nil {
+		return 0, wrap(err)
+	}
+	return a.Size, nil
+}
+
+// List implements staging.Objects.
+func (s *Store) List(ctx context.Context, prefix string, each func(key string, at time.Time) error) error {
+	it := s.bucket.List(&blob.ListOptions{Prefix: prefix})
+	for {
+		o, err := it.Next(ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := each(o.Key, o.ModTime); err != nil {
+			return err
+		}
+	}
+}
+
+// Delete implements staging.Objects.
+func (s *Store) Delete(ctx context.Context, key string) error { return wrap(s.bucket.Delete(ctx, key)) }
+
+// Sign implements staging.Objects.
+func (s *Store) Sign(ctx context.Context, method, key string, life time.Duration) (string, error) {
+	return s.bucket.SignedURL(ctx, key, &blob.SignedURLOptions{Method: method, Expiry: life})
+}
+
+// PutHeaders implements staging.Objects.
+func (s *Store) PutHeaders() []string { return s.header }
+
+var _ http.Handler = (*Store)(nil)

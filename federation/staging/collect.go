@@ -1,0 +1,166 @@
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"fsub/federation"
+)
+
+// Collect implements federation.Stager.
+func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.Attempt, ended federation.SiteJob) ([]string, error) {
+	plan, err := NewPlan(j.Spec.Fed)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := tasksOf(j.Spec.Array)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := s.payload(ctx, j)
+	if err != nil {
+		return nil, fmt.Errorf("read the environment of job %d: %w", j.ID, err)
+	}
+	free, err := s.slot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	started := map[int]bool{}
+	for _, t := range ended.Tasks {
+		started[t.Index] = !t.Start.IsZero()
+	}
+	c := collector{Stager: s, job: j, attempt: a, plan: plan, user: userOf(j, payload.Environment), prefix: prefixOf(a.Key)}
+	var lasting error
+	for _, t := range tasks {
+		if t != noTask && !started[t] {
+			continue
+		}
+		err := c.task(ctx, t)
+		if err != nil && !errors.Is(err, federation.ErrInvalid) && !errors.Is(err, federation.ErrDenied) {
+			return c.notes, err
+		}
+		lasting = errors.Join(lasting, err)
+	}
+	return c.notes, lasting
+}
+
+// payload reads the payload of a job, which of a part of an array is the whole array's.
+func (s *Stager) payload(ctx context.Context, j *federation.Job) (p struct{ Environment []string }, err error) {
+	id := j.ID
+	if j.Part != nil {
+		id = j.Part.Array
+	}
+	whole, err := s.cfg.Payload(ctx, id)
+	p.Environment = whole.Environment
+	return p, err
+}
+
+// collector brings the results of one attempt home.
+type collector struct {
+	*Stager
+	job     *federation.Job
+	attempt *federation.Attempt
+	plan    Plan
+	user    User
+	prefix  string
+	notes   []string
+}
+
+// maxNotes bounds what one job adds to its history.
+const maxNotes = 20
+
+func (c *collector) note(format string, args ...any) {
+	if len(c.notes) < maxNotes {
+		c.notes = append(c.notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// task brings one task's results home, once: what is home is marked so.
+func (c *collector) task(ctx context.Context, task int) error {
+	mark := c.prefix + taskName(task) + "/home"
+	if _, err := c.cfg.Objects.Size(ctx, mark); !notThere(err) {
+		return err
+	}
+	st, err := c.state(ctx, c.prefix, task)
+	if notThere(err) {
+		st, err = state{}, nil
+		c.note("%s sent nothing back: no node could fetch the job's files, or it ended before it had", c.attempt.Site)
+	}
+	if err != nil {
+		return err
+	}
+	err = c.output(ctx, task, st)
+	for i, it := range c.plan.Out {
+		if transient(err) {
+			return err
+		}
+		err = errors.Join(err, c.files(ctx, task, i, it))
+	}
+	if transient(err) {
+		return err
+	}
+	return errors.Join(err, c.cfg.Objects.Put(ctx, mark, text("1\n")))
+}
+
+// transient reports whether trying again may help.
+func transient(err error) bool {
+	return err != nil && !errors.Is(err, federation.ErrInvalid) && !errors.Is(err, federation.ErrDenied)
+}
+
+// output writes the output files. A job that sent nothing back has one too, which says so.
+func (c *collector) output(ctx context.Context, task int, st state) error {
+	if err := c.stream(ctx, task, "out", st.Out, false, st); err != nil {
+		return err
+	}
+	if !c.twoFiles(c.job, task) {
+		return nil
+	}
+	return c.stream(ctx, task, "err", st.Err, true, st)
+}
+
+func (c *collector) stream(ctx context.Context, task int, name string, size int64, stderr bool, st state) error {
+	log := &logReader{ctx: ctx, objects: c.cfg.Objects, prefix: c.prefix + taskName(task) + "/" + name + ".", end: size}
+	defer log.Close()
+	last := ""
+	if !st.Done && (stderr || !c.twoFiles(c.job, task)) {
+		last = fmt.Sprintf("fsub: this may not be all: %s did not send the end of the output\n", c.attempt.Site)
+	}
+	if size == MaxLog {
+		last = fmt.Sprintf("\nfsub: cut off after %d bytes\n", MaxLog)
+	}
+	file := c.cfg.Output(c.job, task, stderr)
+	err := c.cfg.Files.Write(ctx, c.user, file, c.job.Spec.OpenMode == "append", io.MultiReader(log, text(last)))
+	if err != nil {
+		return fmt.Errorf("output to %s: %w", file, err)
+	}
+	return nil
+}
+
+// files unpacks what one stage-out directive named.
+func (c *collector) files(ctx context.Context, task, i int, it Item) error {
+	key := c.prefix + taskName(task) + "/" + filesName(i)
+	size, err := c.cfg.Objects.Size(ctx, key)
+	switch {
+	case notThere(err):
+		c.note("stage-out: nothing came back of %s", it.From)
+		return nil
+	case err != nil:
+		return err
+	case size > c.cfg.Max:
+		return fmt.Errorf("%w: stage-out: %s comes to %d bytes, at most %d are carried (blobs: max_mib)", federation.ErrInvalid, it.From, size, c.cfg.Max)
+	}
+	r, err := c.cfg.Objects.Get(ctx, key, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	n, err := c.cfg.Files.Unpack(ctx, c.user, c.job.Spec.WorkDir, it, c.cfg.Max, r)
+	if err != nil {
+		return err
+	}
+	c.note("stage-out: %d files of %s", n, it.From)
+	return nil
+}

@@ -1,0 +1,81 @@
+package home
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Child does one piece of work, which it reads from in, as the user that this process is. It returns the process's exit status.
+func Child(in io.Reader, out, stderr io.Writer) int {
+	err := serve(bufio.NewReader(in), out)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, err)
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EDQUOT):
+		return exitDenied
+	case errors.As(err, new(userError)), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
+		return exitInvalid
+	}
+	return 1
+}
+
+// userError is a mistake that trying again does not cure.
+type userError struct{ text string }
+
+func (e userError) Error() string { return e.text }
+
+func userErrorf(format string, args ...any) error { return userError{fmt.Sprintf(format, args...)} }
+
+func serve(in *bufio.Reader, out io.Writer) error {
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("read what to do: %w", err)
+	}
+	var req request
+	if err := json.Unmarshal(line, &req); err != nil {
+		return fmt.Errorf("read what to do: %w", err)
+	}
+	syscall.Umask(req.Umask)
+	switch req.Do {
+	case "pack":
+		return pack(req, out)
+	case "unpack":
+		n, err := unpack(req, in)
+		fmt.Fprintln(out, n)
+		return err
+	case "write":
+		return write(req, in)
+	}
+	return fmt.Errorf("asked to %q", req.Do)
+}
+
+// write puts what it reads into a file. What is no file (a pipe, a terminal) is left alone: it could take for ever.
+func write(req request, in io.Reader) error {
+	if st, err := os.Stat(req.Name); err == nil && !st.Mode().IsRegular() {
+		if st.Mode()&fs.ModeDevice != 0 { // /dev/null
+			_, err := io.Copy(io.Discard, in)
+			return err
+		}
+		return userErrorf("%s is no regular file", req.Name)
+	}
+	flags := os.O_CREATE | os.O_WRONLY
+	if req.Append {
+		flags |= os.O_APPEND
+	} else {
+		flags |= os.O_TRUNC
+	}
+	f, err := os.OpenFile(req.Name, flags, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, in)
+	return errors.Join(err, f.Close())
+}

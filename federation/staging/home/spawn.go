@@ -1,0 +1,162 @@
+package home
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/staging"
+)
+
+// Spawner implements staging.Files. Command starts a process that calls [Child]: this program, usually.
+type Spawner struct {
+	Command []string
+}
+
+// request is the first line that a child reads.
+type request struct {
+	Do     string         `json:"do"` // "pack", "unpack", "write"
+	Dir    string         `json:"dir,omitempty"`
+	Items  []staging.Item `json:"items,omitempty"`
+	Max    int64          `json:"max,omitempty"`
+	Name   string         `json:"name,omitempty"`
+	Append bool           `json:"append,omitempty"`
+	Umask  int            `json:"umask"`
+}
+
+// Statuses of a child that failed: whose fault it was.
+const (
+	exitInvalid = 3
+	exitDenied  = 4
+)
+
+// Pack implements staging.Files.
+func (s Spawner) Pack(ctx context.Context, u staging.User, dir string, items []staging.Item, max int64, w io.Writer) error {
+	return s.run(ctx, u, request{Do: "pack", Dir: dir, Items: items, Max: max}, nil, w)
+}
+
+// Unpack implements staging.Files.
+func (s Spawner) Unpack(ctx context.Context, u staging.User, dir string, item staging.Item, max int64, r io.Reader) (int, error) {
+	var out bytes.Buffer
+	err := s.run(ctx, u, request{Do: "unpack", Dir: dir, Items: []staging.Item{item}, Max: max}, r, &out)
+	n, _ := strconv.Atoi(strings.TrimSpace(out.String()))
+	return n, err
+}
+
+// Write implements staging.Files.
+func (s Spawner) Write(ctx context.Context, u staging.User, name string, appendTo bool, r io.Reader) error {
+	return s.run(ctx, u, request{Do: "write", Name: name, Append: appendTo}, r, io.Discard)
+}
+
+func (s Spawner) run(ctx context.Context, u staging.User, req request, in io.Reader, out io.Writer) error {
+	cred, err := credential(u)
+	if err != nil {
+		return err
+	}
+	req.Umask = u.Umask
+	line, err := json.Marshal(req)
+	if err != nil {
+		return err
+	}
+	if in == nil {
+		in = strings.NewReader("")
+	}
+	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
+	cmd.Env = []string{"PATH=/usr/bin:/bin"}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred, Setsid: true} // it ends when the pipes do
+	source := &keepError{r: in}
+	cmd.Stdin = io.MultiReader(bytes.NewReader(append(line, '\n')), source)
+	cmd.Stdout = out
+	stderr := &tail{}
+	cmd.Stderr = stderr
+	cmd.WaitDelay = 5 * time.Second
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case source.err != nil:
+		return source.err
+	case errors.As(err, &exit):
+		return childError(exit.ExitCode(), u, stderr.String())
+	}
+	return err
+}
+
+// childError is what a child that failed has said.
+func childError(code int, u staging.User, said string) error {
+	switch code {
+	case exitInvalid:
+		return fmt.Errorf("%w: %s", federation.ErrInvalid, said)
+	case exitDenied:
+		return fmt.Errorf("%w: %s", federation.ErrDenied, said)
+	}
+	return fmt.Errorf("files of %s: %s (status %d)", u.Name, said, code)
+}
+
+// credential is the user to be, nil if this process is that user already.
+func credential(u staging.User) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		if uint32(os.Geteuid()) == u.UID {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("%w: the daemon cannot act as %s: it does not run as root", federation.ErrDenied, u.Name)
+	}
+	c := &syscall.Credential{Uid: u.UID, Gid: u.GID}
+	known, err := user.LookupId(strconv.FormatUint(uint64(u.UID), 10))
+	if err != nil {
+		return nil, fmt.Errorf("%w: uid %d is not a user of this machine: %w", federation.ErrDenied, u.UID, err)
+	}
+	groups, err := known.GroupIds()
+	if err != nil {
+		return nil, fmt.Errorf("groups of %s: %w", u.Name, err)
+	}
+	for _, g := range groups {
+		n, err := strconv.ParseUint(g, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("groups of %s: %w", u.Name, err)
+		}
+		c.Groups = append(c.Groups, uint32(n))
+	}
+	return c, nil
+}
+
+// keepError remembers why a reader failed: the child sees only that its input ended.
+type keepError struct {
+	r   io.Reader
+	err error
+}
+
+func (k *keepError) Read(p []byte) (int, error) {
+	n, err := k.r.Read(p)
+	if err != nil && err != io.EOF {
+		k.err = err
+	}
+	return n, err
+}
+
+// tail keeps the first KiB of what a child says.
+type tail struct{ bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	if room := 1024 - t.Len(); room > 0 {
+		t.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	return strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(t.Buffer.String(), "\n", " "), "?"))
+}

@@ -1,0 +1,235 @@
+package staging_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+func TestScriptRunsUnchanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.payload.Argv = []string{"a b", "*", "", "$HOME", "'q'"}
+	w.write("in put", "from stdin\n")
+	// No newline at the end, quotes, a here-document: nothing of the text may matter.
+	script := "#!/bin/bash\n# 'it''s' \\ \"EOF\"\ncat <<'EOF'\n$x `y`\nEOF\n" +
+		"for a in \"$@\"; do echo \"[$a]\"; done\ncat\necho ${0##*/} $# ${SLURM_SUBMIT_DIR##*/}\n[ \"$PWD\" = \"$SLURM_SUBMIT_DIR\" ] && env | grep -c _fsub\nexit 7"
+	j, a := w.job(script, nil)
+	j.Spec.Input = "in put"
+	status, _ := w.whole(j, a)
+	if status != "7" {
+		t.Errorf("exit status %s", status)
+	}
+	want := "$x `y`\n[a b]\n[*]\n[]\n[$HOME]\n['q']\nfrom stdin\nslurm_script 5 work\n0\n"
+	if got := w.read("out.txt"); got != want {
+		t.Errorf("output:\n%s", got)
+	}
+}
+
+func TestFilesThereAndBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("data/a b.csv", "1")
+	w.write("data/c.csv", "2")
+	w.write("data/d.txt", "no")
+	w.write("tree/deep/file", "3")
+	w.write("model.bin", "4")
+	j, a := w.job("#!/bin/sh\nfind . -type f | sort\nmkdir -p results/sub\ncat data/*.csv >results/sum\ncp in/model.bin results/sub/m\nln -s sum results/link\nln -s /etc/passwd results/out\necho x >one\necho y >two.log\necho err >&2\n",
+		&sbatch.Fed{
+			StageIn:  []sbatch.Stage{{From: "data/*.csv"}, {From: "tree"}, {From: w.dir + "/model.bin", To: "in/"}},
+			StageOut: []sbatch.Stage{{From: "results"}, {From: "one", To: "renamed"}, {From: "*.log", To: w.TempDir() + "/logs"}, {From: "nothing*"}},
+		})
+	j.Spec.Error = "err.txt"
+	status, notes := w.whole(j, a)
+	if status != "0" {
+		t.Fatalf("exit status %s: %s%s", status, w.read("out.txt"), w.read("err.txt"))
+	}
+	if got, want := w.read("out.txt"), "./data/a b.csv\n./data/c.csv\n./in/model.bin\n./tree/deep/file\n"; got != want {
+		t.Errorf("the script saw\n%s", got)
+	}
+	if got, want := w.read("err.txt"), "err\nfsub: stage-out: nothing matches nothing*\n"; got != want {
+		t.Errorf("stderr:\n%s", got)
+	}
+	for name, want := range map[string]string{"results/sum": "12", "results/sub/m": "4", "results/link": "12", "results/out": "", "renamed": "x\n"} {
+		if got := w.read(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if !strings.Contains(notes, "3 files of results") || !strings.Contains(notes, "nothing came back of nothing*") {
+		t.Errorf("notes:\n%s", notes)
+	}
+}
+
+func TestAFailedStageInIsToldInTheOutput(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fed  sbatch.Fed
+		want string
+	}{
+		"missing":   {sbatch.Fed{StageIn: []sbatch.Stage{{From: "nowhere/*.csv"}}}, "nothing matches nowhere/*.csv"},
+		"too large": {sbatch.Fed{StageIn: []sbatch.Stage{{From: "large"}}}, "more than 1048576 bytes"},
+		"outside":   {sbatch.Fed{StageIn: []sbatch.Stage{{From: "large", To: "../x"}}}, "does not lie in the job's working directory"},
+		"bucket":    {sbatch.Fed{StageIn: []sbatch.Stage{{From: "s3://b/k"}}}, "signed https:// address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write("large", strings.Repeat("x", 2<<20))
+			j, a := w.job("#!/bin/sh\n", &c.fed)
+			_, err := w.stager.Prepare(t.Context(), "far", federation.Submission{Job: j, Payload: w.payload, Key: a.Key})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error: %v", err)
+			}
+			if got := w.read("out.txt"); !strings.Contains(got, c.want) || !strings.HasPrefix(got, "fsub: ") {
+				t.Errorf("output: %q", got)
+			}
+		})
+	}
+}
+
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j, a := w.job("#!/bin/bash\ntrap 'echo got USR1' USR1\ntrap 'echo got INT' INT\necho ready\nfor i in 1 2 3; do sleep 0.2 & wait $!; wait $!; done\nkill -KILL $$\n", nil)
+	n := w.start(w.prepare(j, a), 0)
+	for !strings.Contains(w.readNode(n), "ready") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	n.signal("USR1")
+	n.signal("INT")
+	if got := n.wait(); got != "137" {
+		t.Errorf("a script that died of a signal nobody sent ends with %s", got)
+	}
+	w.collect(j, a, federation.SiteJob{})
+	if got := w.read("out.txt"); strings.Count(got, "got USR1") != 1 || strings.Count(got, "got INT") != 1 {
+		t.Errorf("output: %s", got)
+	}
+}
+
+func TestDeathBySignal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j, a := w.job("#!/bin/sh\necho ready\nexec sleep 30\n", nil)
+	n := w.start(w.prepare(j, a), 0)
+	for !strings.Contains(w.readNode(n), "ready") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	n.signal("TERM")
+	if got := n.wait(); got != "terminated" {
+		t.Errorf("ended with %s", got)
+	}
+	w.collect(j, a, federation.SiteJob{})
+	if got := w.read("out.txt"); got != "ready\n" {
+		t.Errorf("output: %q", got)
+	}
+}
+
+func TestLogWhileItRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	// Over the end of the first piece, so that it is put together of two.
+	j, a := w.job("#!/bin/sh\nhead -c 100000 /dev/zero | tr '\\0' x\necho end of part one\nwhile [ ! -e "+w.dir+"/go ]; do sleep 0.1; done\necho last\n", nil)
+	n := w.start(w.prepare(j, a), 0)
+	read := ""
+	follow := func(until string) {
+		t.Helper()
+		for deadline := time.Now().Add(30 * time.Second); !strings.Contains(read, until); time.Sleep(20 * time.Millisecond) {
+			l, err := w.stager.ReadLog(t.Context(), j, a, -1, false, int64(len(read)), 70000)
+			if err == nil {
+				read += string(l.Text)
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("no %q in %d bytes (%v)", until, len(read), err)
+			}
+		}
+	}
+	follow("end of part one")
+	w.write("go", "")
+	follow("last")
+	n.wait()
+	l, err := w.stager.ReadLog(t.Context(), j, a, -1, false, int64(len(read)), 100)
+	if err != nil || !l.Done || len(l.Text) > 0 || len(read) != 100000+len("end of part one\nlast\n") {
+		t.Errorf("%d bytes, then %+v, %v", len(read), l, err)
+	}
+}
+
+func TestRequeuedBySiteCountsAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j, a := w.job("#!/bin/sh\n[ -n \"$SLURM_RESTART_COUNT\" ] || head -c 200000 /dev/zero\necho run\n", nil)
+	sub := w.prepare(j, a)
+	w.start(sub, 0).wait()
+	w.start(sub, 0, "SLURM_RESTART_COUNT=1").wait()
+	w.collect(j, a, federation.SiteJob{})
+	if got := w.read("out.txt"); got != "run\n" {
+		t.Errorf("output has %d bytes", len(got))
+	}
+}
+
+func TestArrayTasks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j, a := w.job("#!/bin/sh\necho task $SLURM_ARRAY_TASK_ID\necho $SLURM_ARRAY_TASK_ID >r.$SLURM_ARRAY_TASK_ID\n", &sbatch.Fed{StageOut: []sbatch.Stage{{From: "r.*"}}})
+	j.Spec.Array, j.Spec.Output = "1,3,120,700", "out.%a"
+	sub := w.prepare(j, a)
+	var ended federation.SiteJob
+	for _, task := range []int{1, 120} {
+		if got := w.start(sub, task, "SLURM_ARRAY_TASK_ID="+taskText(task)).wait(); got != "0" {
+			t.Errorf("task %d: %s", task, got)
+		}
+		ended.Tasks = append(ended.Tasks, federation.SiteTask{Index: task, Start: time.Now()})
+	}
+	w.collect(j, a, ended)
+	if w.read("out.1") != "task 1\n" || w.read("out.120") != "task 120\n" || w.read("r.120") != "120\n" || w.read("r.1") != "1\n" {
+		t.Errorf("%q %q %q", w.read("out.1"), w.read("out.120"), w.read("r.120"))
+	}
+}
+
+func TestNothingCameBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j, a := w.job("#!/bin/sh\n", nil)
+	w.prepare(j, a)
+	if notes := w.collect(j, a, federation.SiteJob{}); !strings.Contains(notes, "far sent nothing back") {
+		t.Errorf("notes: %s", notes)
+	}
+	if got := w.read("out.txt"); !strings.Contains(got, "far did not send the end of the output") {
+		t.Errorf("output: %q", got)
+	}
+}
+
+// TestCollectAgain: after a crash of the daemon everything is asked for again.
+func TestCollectAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j, a := w.job("#!/bin/sh\necho one\n", nil)
+	j.Spec.OpenMode = "append"
+	w.write("out.txt", "before\n")
+	w.whole(j, a)
+	w.collect(j, a, federation.SiteJob{})
+	if got := w.read("out.txt"); got != "before\none\n" {
+		t.Errorf("output: %q", got)
+	}
+}
+
+func TestTheEndIsSentWhenTheStoreIsBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	j, a := w.job("#!/bin/sh\necho ready\nwhile [ ! -e "+w.dir+"/go ]; do sleep 0.1; done\necho last\n", &sbatch.Fed{StageOut: []sbatch.Stage{{From: "."}}})
+	n := w.start(w.prepare(j, a), 0)
+	for !strings.Contains(w.readNode(n), "ready") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	w.down.Store(true)
+	w.write("go", "")
+	time.AfterFunc(1500*time.Millisecond, func() { w.down.Store(false) })
+	if got := n.wait(); got != "0" {
+		t.Errorf("status %s", got)
+	}
+	w.collect(j, a, federation.SiteJob{})
+	if got := w.read("out.txt"); got != "ready\nlast\n" {
+		t.Errorf("output: %q", got)
+	}
+}

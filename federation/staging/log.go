@@ -1,0 +1,145 @@
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"fsub/federation"
+)
+
+// state is what a node last said of a task.
+type state struct {
+	Out, Err int64 // bytes of output that count
+	Run      int   // how often the site had requeued it
+	Done     bool  // the script has ended and everything was sent
+	Status   int   // of the script
+}
+
+func parseState(text string) (state, error) {
+	var s state
+	var done string
+	_, err := fmt.Sscanf(text, "out %d err %d run %d done %s", &s.Out, &s.Err, &s.Run, &done)
+	if err != nil || s.Out < 0 || s.Err < 0 {
+		return state{}, fmt.Errorf("what the node said cannot be read: %.80q", text)
+	}
+	if done != "-" {
+		s.Done = true
+		s.Status, err = strconv.Atoi(done)
+	}
+	s.Out, s.Err = min(s.Out, MaxLog), min(s.Err, MaxLog)
+	return s, err
+}
+
+// state reads what a node said of a task; federation.ErrNotFound if it said nothing.
+func (s *Stager) state(ctx context.Context, prefix string, task int) (state, error) {
+	r, err := s.cfg.Objects.Get(ctx, prefix+taskName(task)+"/state", 0, 200)
+	if err != nil {
+		return state{}, err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return state{}, err
+	}
+	return parseState(string(text))
+}
+
+// Log is a part of a task's output that is in the store.
+type Log struct {
+	Text []byte
+	More bool // there is more to read at once
+	Done bool // it was read to its end, and there will be no more
+}
+
+// ReadLog reads up to max bytes of a task's output from offset on. task is -1 for a job that is no array. ErrNotFound: the node has
+// sent nothing yet, or it is no longer kept.
+func (s *Stager) ReadLog(ctx context.Context, j *federation.Job, a *federation.Attempt, task int, stderr bool, offset int64, max int) (Log, error) {
+	prefix := prefixOf(a.Key)
+	st, err := s.state(ctx, prefix, task)
+	if err != nil {
+		return Log{}, err
+	}
+	stream, size := "out", st.Out
+	if stderr && s.twoFiles(j, task) {
+		stream, size = "err", st.Err
+	}
+	r := &logReader{ctx: ctx, objects: s.cfg.Objects, prefix: prefix + taskName(task) + "/" + stream + ".", at: offset, end: min(size, offset+int64(max))}
+	defer r.Close()
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return Log{}, err
+	}
+	read := offset + int64(len(text))
+	return Log{Text: text, More: read < size && len(text) > 0, Done: st.Done && read >= size}, nil
+}
+
+// twoFiles reports whether a job's errors go to a file of their own.
+func (s *Stager) twoFiles(j *federation.Job, task int) bool {
+	return j.Spec.Error != "" && s.cfg.Output(j, task, true) != s.cfg.Output(j, task, false)
+}
+
+// logReader reads one stream over its pieces, from at to end.
+type logReader struct {
+	ctx     context.Context
+	objects Objects
+	prefix  string
+	at, end int64
+	piece   io.ReadCloser
+	last    int64 // where the open piece ends
+}
+
+func (l *logReader) Read(p []byte) (int, error) {
+	for {
+		if l.at >= l.end {
+			return 0, io.EOF
+		}
+		if l.piece == nil {
+			if err := l.open(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := l.piece.Read(p)
+		l.at += int64(n)
+		if n > 0 || err != nil && err != io.EOF {
+			if err == io.EOF {
+				err = nil
+			}
+			return n, err
+		}
+		if err == io.EOF {
+			if l.at < l.last { // it has become shorter: the task was started again, and its state is read in a moment
+				return 0, io.EOF
+			}
+			l.Close()
+		}
+	}
+}
+
+func (l *logReader) open() (err error) {
+	k := 0
+	for k < pieces-1 && pieceStart(k+1) <= l.at {
+		k++
+	}
+	l.last = min(pieceStart(k+1), l.end)
+	l.piece, err = l.objects.Get(l.ctx, l.prefix+strconv.Itoa(k), l.at-pieceStart(k), l.last-l.at)
+	return err
+}
+
+// Close implements io.Closer.
+func (l *logReader) Close() error {
+	if l.piece == nil {
+		return nil
+	}
+	err := l.piece.Close()
+	l.piece = nil
+	return err
+}
+
+// notThere reports whether err says that there is no such object.
+func notThere(err error) bool { return errors.Is(err, federation.ErrNotFound) }
+
+func text(s string) io.Reader { return strings.NewReader(s) }

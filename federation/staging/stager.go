@@ -1,0 +1,184 @@
+package staging
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// Config is what a Stager is made of.
+type Config struct {
+	Federation string // its name: the first part of every key
+	Objects    Objects
+	Files      Files
+	// Scratch is, for each site, the directory of its nodes in which jobs work; "/tmp" where there is none. A job of several nodes
+	// sees its files on all of them only if they share it.
+	Scratch map[federation.SiteName]string
+	// Payload reads a job's script and environment. Output is the file that a job's output, or its errors, go to on this machine;
+	// task is the task's index in an array, -1 for any other job.
+	Payload func(ctx context.Context, id federation.JobID) (sbatch.Payload, error)
+	Output  func(j *federation.Job, task int, stderr bool) string
+	Max     int64         // bytes of a job's files in each direction, for each directive on the way home
+	Life    time.Duration // of an address
+	Logger  *slog.Logger
+}
+
+// Stager implements federation.Stager.
+type Stager struct {
+	cfg   Config
+	slots chan struct{} // bounds the copies at one time
+}
+
+// copies is how many jobs are served at one time.
+const copies = 8
+
+// New returns a Stager.
+func New(c Config) *Stager {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Stager{cfg: c, slots: make(chan struct{}, copies)}
+}
+
+// slot waits for room; call free when done.
+func (s *Stager) slot(ctx context.Context) (free func(), err error) {
+	select {
+	case s.slots <- struct{}{}:
+		return func() { <-s.slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Prepare implements federation.Stager.
+func (s *Stager) Prepare(ctx context.Context, site federation.SiteName, sub federation.Submission) (federation.Submission, error) {
+	spec := &sub.Job.Spec
+	plan, err := NewPlan(spec.Fed)
+	if err == nil {
+		err = s.checkLife(spec)
+	}
+	if err != nil {
+		return sub, s.tell(ctx, &sub, err)
+	}
+	free, err := s.slot(ctx)
+	if err != nil {
+		return sub, err
+	}
+	defer free()
+	prefix := prefixOf(sub.Key)
+	if err := s.pack(ctx, &sub, plan, prefix+"in.tar"); err != nil {
+		return sub, s.tell(ctx, &sub, err)
+	}
+	two := spec.Error != "" && s.cfg.Output(sub.Job, noTask, true) != s.cfg.Output(sub.Job, noTask, false)
+	blocks, err := s.sign(ctx, prefix, spec.Array, two, len(plan.Out))
+	if err != nil {
+		return sub, fmt.Errorf("addresses in the store: %w", err)
+	}
+	scratch := s.cfg.Scratch[site]
+	if scratch == "" {
+		scratch = "/tmp"
+	}
+	w := Wrapper{Scratch: scratch, Blocks: blocks, Array: spec.Array != "", TwoFiles: two, Max: s.cfg.Max, PutHeader: strings.Join(s.cfg.Objects.PutHeaders(), ""), Plan: plan}
+	return rewritten(sub, w), nil
+}
+
+// checkLife refuses a job that may still run when its addresses have lapsed.
+func (s *Stager) checkLife(spec *sbatch.Spec) error {
+	if spec.TimeLimit != 0 && spec.TimeLimit > s.cfg.Life {
+		return fmt.Errorf("%w: a job that is staged may run for at most %s (blobs: url_life)", federation.ErrCapacity, s.cfg.Life)
+	}
+	return nil
+}
+
+// rewritten is the submission that runs the wrapper. Its output files lie where the wrapper can read them, under a name that others
+// cannot guess before the job is there.
+func rewritten(sub federation.Submission, w Wrapper) federation.Submission {
+	job := *sub.Job
+	sub.Payload.Script = w.Text()
+	name := path.Join(w.Scratch, "fsub-"+fingerprint(sub.Payload.Script)+"-%a")
+	change := func(spec *sbatch.Spec) {
+		spec.WorkDir, spec.Input, spec.OpenMode = w.Scratch, "", "truncate"
+		spec.Output, spec.Error = name+".out", ""
+		if w.TwoFiles {
+			spec.Error = name + ".err"
+		}
+	}
+	change(&job.Spec)
+	job.Spec.Het = slices.Clone(job.Spec.Het)
+	for i := range job.Spec.Het {
+		change(&job.Spec.Het[i])
+	}
+	sub.Job = &job
+	return sub
+}
+
+// tasksOf are the tasks of an array, or noTask for any other job.
+func tasksOf(array string) ([]int, error) {
+	if array == "" {
+		return []int{noTask}, nil
+	}
+	return federation.ArrayIndices(array)
+}
+
+// sign writes the objects of addresses and returns their own addresses.
+func (s *Stager) sign(ctx context.Context, prefix, array string, two bool, outs int) (map[int]string, error) {
+	tasks, err := tasksOf(array)
+	if err != nil {
+		return nil, err
+	}
+	fetch, err := s.cfg.Objects.Sign(ctx, "GET", prefix+"in.tar", s.cfg.Life)
+	if err != nil {
+		return nil, err
+	}
+	text := map[int]*strings.Builder{}
+	for _, t := range tasks {
+		n := max(t, 0) / blockSize
+		if text[n] == nil {
+			text[n] = &strings.Builder{}
+		}
+		fmt.Fprintf(text[n], "%s in.tar %s\n", taskName(t), fetch)
+		for _, name := range names(two, outs) {
+			url, err := s.cfg.Objects.Sign(ctx, "PUT", prefix+taskName(t)+"/"+name, s.cfg.Life)
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(text[n], "%s %s %s\n", taskName(t), name, url)
+		}
+	}
+	blocks := map[int]string{}
+	for n, b := range text {
+		key := prefix + "urls." + strconv.Itoa(n)
+		if err := s.cfg.Objects.Put(ctx, key, strings.NewReader(b.String())); err != nil {
+			return nil, err
+		}
+		if blocks[n], err = s.cfg.Objects.Sign(ctx, "GET", key, s.cfg.Life); err != nil {
+			return nil, err
+		}
+	}
+	return blocks, nil
+}
+
+// names are the objects that one task may write.
+func names(two bool, outs int) []string {
+	list := []string{"state"}
+	for k := range pieces {
+		list = append(list, "out."+strconv.Itoa(k))
+		if two {
+			list = append(list, "err."+strconv.Itoa(k))
+		}
+	}
+	for i := range outs {
+		list = append(list, filesName(i))
+	}
+	return list
+}
+
+func filesName(i int) string { return "files." + strconv.Itoa(i) + ".tar" }

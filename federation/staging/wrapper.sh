@@ -1,0 +1,242 @@
+# fsub runs this in place of the user's script where the user's files are not to be seen. It fetches script and files into a
+# directory of its own, runs the script there, and sends back what the script wrote. Names begin with _fsub; nothing of it
+# reaches the script but SLURM_SUBMIT_DIR, which is that directory.
+
+_fsub_say() { printf 'fsub: %s\n' "$*" >&2; }
+_fsub_bin=/usr/local/bin:/usr/bin:/bin # the user's PATH may be made for another machine
+
+# The three ways to fetch and send take address and file. An address lets anybody in, so it never stands in an argument, where
+# other users of the node see it.
+if PATH=$_fsub_bin command -v curl >/dev/null; then
+	_fsub_get() { printf 'url = "%s"\n' "$1" | PATH=$_fsub_bin curl -q -fsSL --connect-timeout 20 --speed-limit 1 --speed-time 60 -K - -o "$2"; }
+	_fsub_put() {
+		{ printf 'url = "%s"\n' "$1"; printf 'header = "%s"\n' "$_fsub_header"; } |
+			PATH=$_fsub_bin curl -q -fsS --connect-timeout 20 --speed-limit 1 --speed-time 60 -K - -T "$2" -o /dev/null
+	}
+elif PATH=$_fsub_bin command -v python3 >/dev/null; then
+	_fsub_python='
+import os, shutil, sys, urllib.parse, http.client
+def call(method, url, body, headers):
+    for _ in range(5):
+        u = urllib.parse.urlsplit(url)
+        kind = http.client.HTTPSConnection if u.scheme == "https" else http.client.HTTPConnection
+        c = kind(u.netloc, timeout=60)
+        c.request(method, u.path + ("?" + u.query if u.query else ""), body, headers)
+        r = c.getresponse()
+        if r.status // 100 != 3: break
+        url = urllib.parse.urljoin(url, r.getheader("Location"))
+    if r.status // 100 != 2: sys.exit("HTTP status %d" % r.status)
+    return r
+method, name, url = sys.argv[1], sys.argv[2], sys.stdin.readline().strip()
+if method == "GET":
+    with open(name, "wb") as f: shutil.copyfileobj(call("GET", url, None, {}), f)
+else:
+    h = dict([tuple(sys.argv[3].split(": ", 1))]); h["Content-Length"] = str(os.path.getsize(name))
+    with open(name, "rb") as f: call("PUT", url, f, h)'
+	_fsub_get() { printf '%s\n' "$1" | PATH=$_fsub_bin python3 -I -c "$_fsub_python" GET "$2"; }
+	_fsub_put() { printf '%s\n' "$1" | PATH=$_fsub_bin python3 -I -c "$_fsub_python" PUT "$2" "$_fsub_header"; }
+elif PATH=$_fsub_bin command -v wget >/dev/null; then
+	_fsub_get() { printf '%s\n' "$1" | PATH=$_fsub_bin wget --no-config -nv -T 60 -t 1 -O "$2" -i -; }
+	_fsub_put() { printf '%s\n' "$1" | PATH=$_fsub_bin wget --no-config -nv -T 60 -t 1 --method=PUT --body-file="$2" --header="$_fsub_header" -O /dev/null -i -; }
+else
+	_fsub_say "this node cannot fetch the job's files: it has none of curl, python3 and wget; its administrator can install one"
+	exit 1
+fi
+
+# _fsub_try COMMAND... repeats a fetch or a send that failed, for two minutes or so.
+_fsub_try() {
+	for _fsub_pause in 1 2 4 8 16 30 60 0; do
+		"$@" 2>"$_fsub_dir/trouble" && return 0
+		[ "$_fsub_pause" = 0 ] || PATH=$_fsub_bin sleep $_fsub_pause
+	done
+	return 1
+}
+_fsub_trouble() { PATH=$_fsub_bin tail -n 1 "$_fsub_dir/trouble" 2>/dev/null; }
+
+# _fsub_url NAME prints the address of an object of this task.
+_fsub_url() {
+	while read -r _fsub_t _fsub_n _fsub_u; do
+		[ "$_fsub_t $_fsub_n" = "$_fsub_task $1" ] && printf '%s\n' "$_fsub_u" && return
+	done <"$_fsub_dir/urls"
+	return 1
+}
+
+_fsub_size() { PATH=$_fsub_bin wc -c <"$1" 2>/dev/null || echo 0; }
+_fsub_sent() { PATH=$_fsub_bin cat "$_fsub_dir/sent.$1"; }
+
+# _fsub_ship PUT STREAM FILE sends what is new of an output. A piece is sent again as it grows.
+_fsub_ship() {
+	_fsub_now=$(($(_fsub_size "$3"))) _fsub_old=$(_fsub_sent "$2") _fsub_k=0 _fsub_start=0 _fsub_len=$_fsub_first
+	while [ $_fsub_k -lt $_fsub_pieces ] && [ $_fsub_now -gt $_fsub_start ]; do
+		_fsub_end=$((_fsub_start + _fsub_len))
+		if [ $_fsub_old -lt $_fsub_end ] && [ $_fsub_now -gt $_fsub_old ]; then
+			[ $_fsub_end -lt $_fsub_now ] || _fsub_end=$_fsub_now
+			PATH=$_fsub_bin tail -c +$((_fsub_start + 1)) "$3" 2>/dev/null | PATH=$_fsub_bin head -c $((_fsub_end - _fsub_start)) >"$_fsub_dir/piece"
+			$1 "$(_fsub_url "$2.$_fsub_k")" "$_fsub_dir/piece" || return 1
+		fi
+		_fsub_start=$((_fsub_start + _fsub_len)) _fsub_len=$((_fsub_len * 4)) _fsub_k=$((_fsub_k + 1))
+	done
+	echo $_fsub_now >"$_fsub_dir/sent.$2"
+}
+
+# _fsub_report PUT [STATUS] sends both outputs and then says how much of them counts.
+_fsub_report() {
+	_fsub_ship "$1" out "$_fsub_out" || return 1
+	[ -z "$_fsub_err" ] || _fsub_ship "$1" err "$_fsub_err" || return 1
+	echo "out $(_fsub_sent out) err $(_fsub_sent err) run ${SLURM_RESTART_COUNT:-0} done ${2:--}" >"$_fsub_dir/state"
+	$1 "$(_fsub_url state)" "$_fsub_dir/state"
+}
+
+_fsub_put_hard() { _fsub_try _fsub_put "$@"; }
+_fsub_put_soft() { _fsub_put "$@" 2>/dev/null; }
+
+# _fsub_follow sends the output while the script runs, the less often the more it is. It sees the signals that everybody in the
+# job gets, and says so.
+_fsub_follow() {
+	for _fsub_sig in $_fsub_signals; do trap "echo >'$_fsub_dir/sig.$_fsub_sig'" $_fsub_sig; done
+	_fsub_wait=2
+	while [ ! -e "$_fsub_dir/end" ]; do
+		PATH=$_fsub_bin sleep 1
+		_fsub_wait=$((_fsub_wait - 1))
+		[ $_fsub_wait -le 0 ] || continue
+		_fsub_total=$(($(_fsub_size "$_fsub_out") + $([ -z "$_fsub_err" ] && echo 0 || _fsub_size "$_fsub_err")))
+		_fsub_wait=$((2 + _fsub_total / 262144))
+		[ $_fsub_wait -le 300 ] || _fsub_wait=300
+		[ "$_fsub_total" = "$_fsub_last" ] && continue
+		_fsub_report _fsub_put_soft && _fsub_last=$_fsub_total
+	done
+}
+
+# _fsub_forward SIGNAL passes on what only this shell was sent (scancel --batch, --signal=B:). What everybody in the job is
+# sent has reached the script already; that the follower has seen it tells the two apart.
+_fsub_forward() {
+	_fsub_got=1
+	for _fsub_i in 1 2 3 4; do
+		[ -e "$_fsub_dir/sig.$1" ] && PATH=$_fsub_bin rm -f "$_fsub_dir/sig.$1" && _fsub_seen=$1 && return
+		PATH=$_fsub_bin sleep 0.05 2>/dev/null
+	done
+	_fsub_seen=$1
+	kill -s "$1" "$_fsub_pid" 2>/dev/null
+}
+
+# _fsub_close STATUS sends the outputs for good and leaves the node as it was.
+_fsub_close() {
+	trap '' $_fsub_signals
+	: >"$_fsub_dir/end"
+	[ -z "$_fsub_follower" ] || wait "$_fsub_follower" 2>/dev/null
+	if ! _fsub_report _fsub_put_hard "$1"; then
+		_fsub_say "the output could not be sent back: $(_fsub_trouble)"
+	fi
+	cd / && PATH=$_fsub_bin rm -rf "$_fsub_dir"
+	for _fsub_f in "$_fsub_out" "$_fsub_err"; do
+		case $_fsub_f in "$_fsub_scratch"/fsub-*) PATH=$_fsub_bin rm -f "$_fsub_f" ;; esac
+	done
+}
+_fsub_fail() {
+	_fsub_say "$*"
+	_fsub_close 1
+	exit 1
+}
+
+# _fsub_collect I PATTERN sends what a stage-out directive names. IFS is empty: blanks in names do not part them.
+_fsub_collect() {
+	cd "$_fsub_dir/work" || return 1
+	_fsub_i=$1 IFS=
+	set -- $2
+	unset IFS
+	if [ ! -e "$1" ] && [ ! -h "$1" ]; then
+		_fsub_say "stage-out: nothing matches $1"
+		return 0
+	fi
+	if ! PATH=$_fsub_bin tar -cf "$_fsub_dir/files.tar" -- "$@" 2>"$_fsub_dir/trouble"; then
+		_fsub_say "stage-out: $1: $(_fsub_trouble)"
+		return 1
+	fi
+	if [ "$(($(_fsub_size "$_fsub_dir/files.tar")))" -gt $_fsub_max ]; then
+		_fsub_say "stage-out: $1 comes to $(($(_fsub_size "$_fsub_dir/files.tar"))) bytes, at most $_fsub_max are carried (blobs: max_mib)"
+		return 1
+	fi
+	if ! _fsub_try _fsub_put "$(_fsub_url "files.$_fsub_i.tar")" "$_fsub_dir/files.tar"; then
+		_fsub_say "stage-out: $1 could not be sent: $(_fsub_trouble)"
+		return 1
+	fi
+	PATH=$_fsub_bin rm -f "$_fsub_dir/files.tar"
+}
+
+# _fsub_send PATH ADDRESS sends a file to an address of the user's own.
+_fsub_send() {
+	_fsub_try _fsub_put "$2" "$_fsub_dir/work/$1" && return
+	_fsub_say "stage-out: $1 could not be sent to its address: $(_fsub_trouble)"
+	return 1
+}
+
+# _fsub_fetch PATH ADDRESS fetches a file from an address of the user's own.
+_fsub_fetch() {
+	PATH=$_fsub_bin mkdir -p "$(PATH=$_fsub_bin dirname "$_fsub_dir/work/$1")"
+	_fsub_try _fsub_get "$2" "$_fsub_dir/work/$1" || _fsub_fail "stage-in: $1 could not be fetched: $(_fsub_trouble)"
+}
+
+_fsub_task=- # the variable may come from the job that submitted this one
+[ $_fsub_array = 0 ] || _fsub_task=$SLURM_ARRAY_TASK_ID
+_fsub_signals="HUP INT QUIT USR1 USR2 TERM ALRM"
+_fsub_out=$(PATH=$_fsub_bin readlink /proc/$$/fd/1)
+_fsub_err= _fsub_seen= _fsub_follower=
+[ $_fsub_two = 0 ] || _fsub_err=$(PATH=$_fsub_bin readlink /proc/$$/fd/2)
+_fsub_dir=$(PATH=$_fsub_bin mktemp -d "$_fsub_scratch/fsub-${SLURM_JOB_ID:-0}.XXXXXX") || {
+	_fsub_say "no directory for the job can be made in $_fsub_scratch of $(PATH=$_fsub_bin uname -n)"
+	exit 1
+}
+trap : $_fsub_signals
+echo 0 >"$_fsub_dir/sent.out"
+echo 0 >"$_fsub_dir/sent.err"
+if ! _fsub_try _fsub_get "$(_fsub_block)" "$_fsub_dir/urls"; then
+	_fsub_say "stage-in: the job's files could not be fetched: $(_fsub_trouble)"
+	PATH=$_fsub_bin rm -rf "$_fsub_dir"
+	exit 1
+fi
+_fsub_report _fsub_put_soft # an earlier run of this attempt counts no more
+_fsub_try _fsub_get "$(_fsub_url in.tar)" "$_fsub_dir/in.tar" || _fsub_fail "stage-in: the job's files could not be fetched: $(_fsub_trouble)"
+PATH=$_fsub_bin tar -xf "$_fsub_dir/in.tar" -C "$_fsub_dir" 2>"$_fsub_dir/trouble" || _fsub_fail "stage-in: the job's files could not be unpacked: $(_fsub_trouble)"
+PATH=$_fsub_bin rm -f "$_fsub_dir/in.tar"
+_fsub_in
+cd "$_fsub_dir/work" || _fsub_fail "the job's directory $_fsub_dir/work is gone"
+export SLURM_SUBMIT_DIR="$_fsub_dir/work"
+
+_fsub_stdin=/dev/null
+[ ! -e "$_fsub_dir/stdin" ] || _fsub_stdin=$_fsub_dir/stdin
+_fsub_follow </dev/null &
+_fsub_follower=$!
+# A command in the background is made deaf to INT and QUIT by the shell: env undoes that, where it is new enough.
+_fsub_env=
+PATH=$_fsub_bin env --default-signal=INT true 2>/dev/null && _fsub_env="$(PATH=$_fsub_bin command -v env) --default-signal=INT,QUIT"
+if [ -x "$_fsub_dir/slurm_script" ]; then
+	$_fsub_env "$_fsub_dir/slurm_script" "$@" <"$_fsub_stdin" &
+else # a file system from which nothing is executed: do what the kernel would
+	read -r _fsub_line <"$_fsub_dir/slurm_script"
+	_fsub_line=${_fsub_line#\#!}
+	$_fsub_env $_fsub_line "$_fsub_dir/slurm_script" "$@" <"$_fsub_stdin" &
+fi
+_fsub_pid=$!
+for _fsub_sig in $_fsub_signals; do trap "_fsub_forward $_fsub_sig" $_fsub_sig; done
+while :; do
+	_fsub_got=
+	wait $_fsub_pid 2>/dev/null # where some shells say what it died of
+	_fsub_status=$?
+	[ -n "$_fsub_got" ] || break
+	# A signal came. Wait again; 127 says that the status before was the script's own.
+	_fsub_before=$_fsub_status
+	kill -0 $_fsub_pid 2>/dev/null && continue
+	wait $_fsub_pid 2>/dev/null
+	_fsub_status=$?
+	[ $_fsub_status != 127 ] || _fsub_status=$_fsub_before
+	break
+done
+trap '' $_fsub_signals
+_fsub_results || [ $_fsub_status != 0 ] || _fsub_status=1
+_fsub_close "$_fsub_status"
+# A script that died of a signal that it was sent: so does the job, as far as Slurm can see.
+if [ -n "$_fsub_seen" ] && [ "$_fsub_status" -gt 128 ] && [ "$(kill -l $((_fsub_status - 128)) 2>/dev/null)" = "$_fsub_seen" ]; then
+	trap - "$_fsub_seen"
+	kill -s "$_fsub_seen" $$
+fi
+exit "$_fsub_status"
