@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -39,6 +40,7 @@ func TestFed(t *testing.T) {
 			"until":  until,
 			"submit": submit,
 			"stale":  stale,
+			"status": status,
 		},
 	})
 }
@@ -96,6 +98,15 @@ func submit(ts *testscript.TestScript, _ bool, args []string) {
 	})
 	ts.Check(err)
 	ts.Setenv(args[0], id.String())
+}
+
+// status CODE COMMAND... runs a command that has to end with that exit code.
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || fmt.Sprint(exit.ExitCode()) != args[0] {
+		ts.Fatalf("%v, want exit status %s", err, args[0])
+	}
 }
 
 // stale PATH leaves a socket behind that nobody answers.
