@@ -1,0 +1,19 @@
+package federation
+
+import "context"
+
+// What follows is implemented by drivers whose site can do it. A driver that has the method may still return ErrInvalid: this
+// site cannot, and nothing was done.
+
+// Requeuer puts a job back into its site's queue, as scontrol requeue does: what runs is stopped, the job keeps its number and
+// is a restart more. Of an array only the given tasks, if there are any. ErrConflict: it waits already, or is ending.
+type Requeuer interface {
+	Requeue(ctx context.Context, ref JobRef, tasks []int) error
+}
+
+// Updater changes a job at its site from what before asks for to what after does. Job.Partition of both is the partition that the
+// job has, or is to have, there. ErrConflict: the job has started, and that cannot be changed any more; any other
+// refusal is the site's word about what is asked for. In each case nothing, or only a part of it, was changed.
+type Updater interface {
+	Update(ctx context.Context, ref JobRef, before, after *Job) error
+}

@@ -1,0 +1,108 @@
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
+
+var _ federation.Updater = (*Driver)(nil)
+
+// Update asks for the fields in which the submissions of before and after would differ. So what follows from an option, as the
+// number of CPUs from that of tasks, changes with it.
+func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, after *federation.Job) error {
+	st, err := d.standing(ctx)
+	if err != nil {
+		return err
+	}
+	tr, err := d.c.negotiated(ctx)
+	if err != nil {
+		return err
+	}
+	if tr.old {
+		return fmt.Errorf("update job %d at %s: %w: API version v0.0.38 changes hold and priority only", ref.ID, d.cfg.Name, federation.ErrInvalid)
+	}
+	body, err := difference(before, after)
+	if err != nil || len(body) == 0 {
+		return err
+	}
+	j, err := d.held(ctx, st, ref)
+	if err != nil {
+		return err
+	}
+	var a wire.JobUpdateResponse
+	r := request{op: "update", method: http.MethodPost, path: wire.PathJob + strconv.FormatInt(int64(j.SiteJobID), 10), body: body}
+	if err := d.c.do(ctx, r, &a); err != nil {
+		return err
+	}
+	for _, e := range a.Errors {
+		return fmt.Errorf("update job %d at %s: %w", ref.ID, d.cfg.Name, acted(e.Number, e.Text, ""))
+	}
+	for _, res := range a.Results {
+		if res.Code != 0 {
+			return fmt.Errorf("update job %d at %s: %w", ref.ID, d.cfg.Name, acted(res.Code, res.Error, res.Why))
+		}
+	}
+	return nil
+}
+
+// fixed are fields that a submission has and an update must not: they are the job's for good, or slurmctld's to work out.
+var fixed = []string{"job_id", "user_id", "group_id", "admin_comment", "script", "environment", "argv", "flags", "hold", "dependency", "array"}
+
+// difference is the body of an update: the fields of after's submission that before's has not, and those that it has no more, emptied.
+func difference(before, after *federation.Job) (map[string]json.RawMessage, error) {
+	old, err := fields(before)
+	if err != nil {
+		return nil, err
+	}
+	body, err := fields(after)
+	if err != nil {
+		return nil, err
+	}
+	for name, was := range old {
+		now, has := body[name]
+		switch {
+		case !has:
+			body[name] = emptied(was)
+		case bytes.Equal(was, now):
+			delete(body, name)
+		}
+		if now, has := body[name]; has && now == nil {
+			delete(body, name) // slurmrestd has no word for none of it
+		}
+	}
+	for _, name := range fixed {
+		delete(body, name)
+	}
+	return body, nil
+}
+
+func fields(j *federation.Job) (map[string]json.RawMessage, error) {
+	desc, err := describe(&federation.Submission{Job: j, Partition: j.Partition})
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(desc)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]json.RawMessage{}
+	return out, json.Unmarshal(text, &out)
+}
+
+// emptied is what takes away a text or a choice; numbers and lists cannot be.
+func emptied(was json.RawMessage) json.RawMessage {
+	switch {
+	case len(was) > 0 && was[0] == '"':
+		return json.RawMessage(`""`)
+	case string(was) == "true":
+		return json.RawMessage("false")
+	}
+	return nil
+}
