@@ -25,36 +25,56 @@ const (
 		"tresusageoutave,tresusageouttot"
 )
 
-// columns reads the list of fields. Its error is a whole line for stderr.
+// columns reads the list of fields: that of --format, then those of --brief and --long. Its error is a whole line for stderr.
 func (c *command) columns() ([]column, error) {
-	list := c.format
-	switch {
-	case list != "":
-	case c.long:
-		list = longFields
-	case c.brief:
-		list = briefFields
-	default:
-		list = defaultFields
+	lists := []string{c.format}
+	if c.brief {
+		lists = append(lists, briefFields)
+	}
+	if c.long {
+		lists = append(lists, longFields)
 	}
 	var out []column
-	for _, item := range show.List(list) {
-		name, width, sized := strings.Cut(strings.TrimSpace(item), "%")
-		f, err := findField(name)
-		if err != nil {
-			return nil, err
-		}
-		col := column{f, f.width}
-		if sized {
-			n, err := strconv.Atoi(width)
-			if err != nil {
-				return nil, fmt.Errorf("sacct: error: Invalid field requested: \"%s\"", item)
+	for _, list := range lists {
+		for item := range strings.SplitSeq(list, ",") {
+			if item == "" {
+				break // sacct reads no further
 			}
-			col.width = n
+			cols, err := readColumn(strings.TrimSpace(item))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, cols...)
 		}
-		out = append(out, col)
+	}
+	if len(out) == 0 {
+		for item := range strings.SplitSeq(defaultFields, ",") {
+			f, _ := findField(item)
+			out = append(out, column{f, f.width})
+		}
 	}
 	return out, nil
+}
+
+// readColumn reads one item, "state%20"; "all" is every field.
+func readColumn(item string) ([]column, error) {
+	name, width, sized := strings.Cut(item, "%")
+	if strings.EqualFold(name, "all") {
+		out := make([]column, len(fields))
+		for i := range fields {
+			out[i] = column{&fields[i], fields[i].width}
+		}
+		return out, nil
+	}
+	f, err := findField(name)
+	if err != nil {
+		return nil, err
+	}
+	if !sized {
+		return []column{{f, f.width}}, nil
+	}
+	n, _ := strconv.Atoi(width) // what is no number is no width
+	return []column{{f, n}}, nil
 }
 
 // findField finds a field by the beginning of its name: the first of the table that fits.
@@ -79,7 +99,7 @@ func (c *command) print(columns []column, records []record) {
 		for i, col := range columns {
 			switch {
 			case !c.parsable && !c.parsable2:
-				b.WriteString(fit(text(col), col.width, mark) + " ")
+				b.WriteString(col.fit(text(col), mark) + " ")
 			case c.parsable2 && i == len(columns)-1:
 				b.WriteString(text(col))
 			default:
@@ -100,15 +120,20 @@ func (c *command) print(columns []column, records []record) {
 	c.stdout.Write([]byte(b.String()))
 }
 
-// fit pads or cuts text to a width; what was cut of a value is marked with a +.
-func fit(text string, width int, mark bool) string {
-	right := width > 0
-	width = max(width, -width)
-	runes := []rune(text)
-	if len(runes) <= width || width == 0 {
-		return show.Fit(text, width, right)
+// fit pads or cuts text to the column's width; what was cut of a value is marked with a +. A time that has no room is not shown in
+// part.
+func (c column) fit(text string, value bool) string {
+	right, width := c.width > 0, max(c.width, -c.width)
+	if width == 0 {
+		return ""
 	}
-	if mark {
+	runes := []rune(text)
+	switch {
+	case len(runes) <= width:
+		return show.Fit(text, width, right)
+	case value && c.time:
+		return strings.Repeat("#", width)
+	case value:
 		return string(runes[:width-1]) + "+"
 	}
 	return string(runes[:width])

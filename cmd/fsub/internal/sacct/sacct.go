@@ -4,7 +4,6 @@ package sacct
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,8 +15,6 @@ import (
 	"fsub/cmd/fsub/internal/conn"
 	"fsub/cmd/fsub/internal/show"
 	v1 "fsub/federation/api/v1"
-	"fsub/sbatch"
-	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
 
@@ -53,26 +50,51 @@ func run(args, env []string, stdout, stderr io.Writer, c show.Caller, now time.T
 }
 
 func (c *command) list() error {
-	if c.script {
-		return c.printScripts()
-	}
 	columns, err := c.columns()
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON()
+	if len(c.qos) > 0 {
+		if err := c.checkQOS(); err != nil {
+			return err
+		}
 	}
 	var resp v1.AccountingResponse
 	if err := show.Get(c.caller, "/fed/v1/accounting"+c.query(), &resp); err != nil {
 		return fmt.Errorf("sacct: error: %w", err)
 	}
 	for _, u := range show.InvalidUsers(&resp.Reply) {
-		if _, err := strconv.Atoi(u); err != nil {
-			return fmt.Errorf("sacct: fatal: Invalid user id: %s", u)
+		return fmt.Errorf("sacct: error: Invalid user id: %s", u)
+	}
+	jobs := resp.Jobs[:0]
+	for _, j := range resp.Jobs {
+		if c.selects(&j, resp.Meta.Slurm.Cluster) {
+			c.cutTimes(&j)
+			jobs = append(jobs, j)
 		}
 	}
-	c.print(columns, c.records(resp.Jobs, resp.Meta.Slurm.Cluster))
+	switch {
+	case c.script, c.envVars:
+		return c.printPayloads(jobs)
+	case c.json, c.yaml:
+		return c.printDocument(jobs, resp.Reply)
+	}
+	c.print(columns, c.records(jobs))
+	return nil
+}
+
+// checkQOS refuses a QOS that no site has. Where no site tells of any there is nothing to check by.
+func (c *command) checkQOS() error {
+	var known v1.Associations
+	if err := show.Get(c.caller, "/fed/v1/associations", &known); err != nil {
+		return fmt.Errorf("sacct: error: %w", err)
+	}
+	all := known.QOS()
+	for _, q := range c.qos {
+		if len(all) > 0 && !slices.Contains(all, q) {
+			return fmt.Errorf("sacct: error: You gave a bad qos '%s'. Valid QOS's are %s\nsacct: fatal: problem processing qos list", q, strings.Join(all, ","))
+		}
+	}
 	return nil
 }
 
@@ -109,14 +131,11 @@ type record struct {
 	step *wire.DBStep
 }
 
-// records makes the selections that the daemon does not make, and adds the steps.
-func (c *command) records(jobs []v1.AccountingJob, whole string) []record {
+// records are the rows: the jobs, each with its steps.
+func (c *command) records(jobs []v1.AccountingJob) []record {
 	var out []record
 	for i := range jobs {
 		j := &jobs[i]
-		if !c.inClusters(j.Cluster, whole) || !c.onNodes(j.Nodes) {
-			continue
-		}
 		job, steps := c.wanted(j)
 		if job {
 			out = append(out, record{j, nil})
@@ -137,7 +156,7 @@ func (c *command) wanted(j *v1.AccountingJob) (job bool, steps map[string]bool) 
 	}
 	steps = map[string]bool{}
 	for _, r := range c.refs {
-		if !r.has(j) {
+		if !r.has(j, c.wholeHet) {
 			continue
 		}
 		if r.step == "" || c.allocations {
@@ -148,59 +167,8 @@ func (c *command) wanted(j *v1.AccountingJob) (job bool, steps map[string]bool) 
 	return false, steps
 }
 
-func (c *command) inClusters(cluster, whole string) bool {
-	return len(c.clusters) == 0 || slices.Contains(c.clusters, cluster) || slices.Contains(c.clusters, whole)
-}
-
-func (c *command) onNodes(list string) bool {
-	if c.nodes == "" {
-		return true
-	}
-	want, _ := hostlist.Expand(c.nodes)
-	has, _ := hostlist.Expand(list)
-	return slices.ContainsFunc(has, func(n string) bool { return slices.Contains(want, n) })
-}
-
 // stepName is what follows the job in a step's ID: "batch", "0".
 func stepName(st *wire.DBStep) string {
 	_, name, _ := strings.Cut(string(st.Step.ID), ".")
 	return name
-}
-
-// printJSON passes on what the accounting says in slurmrestd's shape.
-func (c *command) printJSON() error {
-	var raw []byte
-	if err := show.Get(c.caller, wire.SlurmDB(wire.Base, wire.PathDBJobs)+c.query(), &raw); err != nil {
-		return fmt.Errorf("sacct: error: %w", err)
-	}
-	var out bytes.Buffer
-	if json.Indent(&out, bytes.TrimSpace(raw), "", "  ") != nil {
-		return fmt.Errorf("sacct: error: Unexpected message received")
-	}
-	out.WriteByte('\n')
-	_, err := c.stdout.Write(out.Bytes())
-	return err
-}
-
-// printScripts is --batch-script. A job that is not known has nothing printed.
-func (c *command) printScripts() error {
-	if len(c.refs) == 0 {
-		return fmt.Errorf("sacct: fatal: The options --batch-script and --env-vars need to be used with --jobs")
-	}
-	for _, r := range c.refs {
-		var p sbatch.Payload
-		err := show.Get(c.caller, fmt.Sprintf("/fed/v1/job/%d/payload", r.id), &p)
-		if f, ok := err.(*show.Failure); ok && f.Number == wire.ErrJobID {
-			continue
-		} else if ok && f.Number == wire.ErrUserID {
-			p.Script = "NONE\n"
-		} else if err != nil {
-			return fmt.Errorf("sacct: error: %w", err)
-		}
-		if !c.noHeader {
-			fmt.Fprintf(c.stdout, "Batch Script for %d\n%s\n", r.id, strings.Repeat("-", 80))
-		}
-		fmt.Fprintln(c.stdout, strings.TrimSuffix(p.Script, "\n"))
-	}
-	return nil
 }

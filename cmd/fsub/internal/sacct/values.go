@@ -13,10 +13,6 @@ import (
 // What only the site has measured, and has not told.
 func unknown(*command, *record) string { return "" }
 
-func text(s string) func(*command, *record) string {
-	return func(*command, *record) string { return s }
-}
-
 // ofJob is a value that steps do not have, ofStep one that jobs do not have.
 func ofJob(of func(*record) string) func(*command, *record) string {
 	return func(_ *command, r *record) string {
@@ -49,18 +45,81 @@ func (c *command) when(unix int64, none string) string {
 }
 
 func start(c *command, r *record) string {
-	if r.Time.Start == 0 && r.Time.End != 0 {
+	switch {
+	case r.step != nil:
+		return c.when(r.step.Time.Start.Value(), "Unknown")
+	case r.Time.Start == 0 && r.Time.End != 0:
 		return "None" // it ended before it had started
 	}
 	return c.when(r.Time.Start, "Unknown")
 }
 
-// submitted is when a job came; a step comes when it starts.
+func end(c *command, r *record) string {
+	if r.step != nil {
+		return c.when(r.step.Time.End.Value(), "Unknown")
+	}
+	return c.when(r.Time.End, "Unknown")
+}
+
+// submitted is when a job came; a step comes, and is eligible, when it starts.
 func submitted(c *command, r *record) string {
 	if r.step != nil {
 		return c.when(r.step.Time.Start.Value(), "Unknown")
 	}
 	return c.when(r.Time.Submission, "Unknown")
+}
+
+func eligible(c *command, r *record) string {
+	if r.step != nil {
+		return c.when(r.step.Time.Start.Value(), "Unknown")
+	}
+	return c.when(r.Time.Eligible, "Unknown")
+}
+
+// times are the CPU times of a job or a step.
+type times struct{ system, total, user wire.Duration }
+
+// cpuTime writes one of them as sacct does: thousandths of a second below an hour.
+func cpuTime(of func(times) wire.Duration) func(*command, *record) string {
+	return func(_ *command, r *record) string {
+		t := times{r.Time.System, r.Time.Total, r.Time.User}
+		if r.step != nil {
+			t = times{r.step.Time.System, r.step.Time.Total, r.step.Time.User}
+		}
+		d := of(t)
+		if ms := d.Microseconds / 1000; ms > 0 && d.Seconds < 3600 {
+			return fmt.Sprintf("%02d:%02d.%03d", d.Seconds/60, d.Seconds%60, ms)
+		}
+		return clock(d.Seconds)
+	}
+}
+
+func suspended(r *record) int64 {
+	if r.step != nil {
+		return r.step.Time.Suspended
+	}
+	return r.Time.Suspended
+}
+
+// fileName is a file of the job's: with its patterns, or with --expand-patterns without.
+func fileName(of func(*record) (name, expanded string)) func(*command, *record) string {
+	return func(c *command, r *record) string {
+		if r.step != nil {
+			return ""
+		}
+		name, expanded := of(r)
+		if c.expand && name != "" {
+			return expanded
+		}
+		return name
+	}
+}
+
+func nonZero(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return decimal(n)
 }
 
 // displayID is the job's ID as users write it, rawText as numbers.
@@ -145,6 +204,9 @@ func count(list []wire.TRES, kind string) int64 {
 
 // cpus are the CPUs that were given: a batch step has those of its node.
 func cpus(r *record) int64 {
+	if r.step != nil && len(r.step.TRES.Allocated) > 0 {
+		return count(r.step.TRES.Allocated, "cpu")
+	}
 	n := count(r.TRES.Allocated, "cpu")
 	if r.step != nil && r.AllocationNodes > 1 {
 		return max(n/r.AllocationNodes, 1)
@@ -153,6 +215,20 @@ func cpus(r *record) int64 {
 }
 
 func allocCPUs(_ *command, r *record) string { return decimal(cpus(r)) }
+
+func requestedCPUs(r *record) string {
+	if r.step != nil {
+		return decimal(cpus(r))
+	}
+	return decimal(r.Required.CPUs)
+}
+
+func requestedNodes(r *record) string {
+	if r.step != nil {
+		return decimal(r.step.Nodes.Count)
+	}
+	return decimal(count(r.TRES.Requested, "node"))
+}
 
 func cpuSeconds(_ *command, r *record) int64 { return cpus(r) * elapsed(r) }
 
@@ -247,8 +323,11 @@ func tres(c *command, list []wire.TRES) string {
 }
 
 func allocTRES(c *command, r *record) string {
-	if r.step == nil {
+	switch {
+	case r.step == nil:
 		return tres(c, r.TRES.Allocated)
+	case len(r.step.TRES.Allocated) > 0:
+		return tres(c, r.step.TRES.Allocated)
 	}
 	var list []wire.TRES
 	for _, t := range r.TRES.Allocated {

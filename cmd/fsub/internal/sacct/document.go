@@ -1,0 +1,65 @@
+package sacct
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"fsub/cmd/fsub/internal/show"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+	"fsub/slurm/wire"
+)
+
+// printDocument is --json and --yaml, in slurmrestd's shape.
+func (c *command) printDocument(jobs []v1.AccountingJob, reply wire.Reply) error {
+	reply.Meta.Command = wire.Strings{"sacct"}
+	out := wire.DBJobsResponse{Reply: reply, Jobs: make(wire.List[wire.DBJob], len(jobs))}
+	for i := range jobs {
+		out.Jobs[i] = jobs[i].DBJob
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	write := show.JSON
+	if c.yaml {
+		write = show.YAML
+	}
+	b, err := write(raw)
+	if err != nil {
+		return fmt.Errorf("sacct: error: %w", err)
+	}
+	_, err = c.stdout.Write(b)
+	return err
+}
+
+// printPayloads is --batch-script and --env-vars. Of a job that is not known nothing is printed; of another user's the word NONE.
+func (c *command) printPayloads(jobs []v1.AccountingJob) error {
+	for i := range jobs {
+		j := &jobs[i]
+		id := j.JobID
+		if j.Array.JobID != 0 {
+			id = j.Array.JobID
+		} else if j.Het.JobID != 0 {
+			id = j.Het.JobID
+		}
+		var p sbatch.Payload
+		err := show.Get(c.caller, "/fed/v1/job/"+strconv.FormatInt(id, 10)+"/payload", &p)
+		if f, ok := err.(*show.Failure); ok && f.Number == wire.ErrUserID {
+			p.Script, p.Environment = "NONE", []string{"NONE"}
+		} else if err != nil {
+			return fmt.Errorf("sacct: error: %w", err)
+		}
+		title, text := "Batch Script for %s", strings.TrimSuffix(p.Script, "\n")
+		if c.envVars {
+			title, text = "Environment used for %s (must be batch to display)", strings.Join(p.Environment, "\n")
+		}
+		if !c.noHeader {
+			fmt.Fprintf(c.stdout, title+"\n%s\n", displayID(&record{j, nil}), strings.Repeat("-", 80))
+		}
+		fmt.Fprintln(c.stdout, text)
+	}
+	return nil
+}
