@@ -54,6 +54,7 @@ type Server struct {
 	host    string // this machine's name
 	marks   marks
 	large   chan struct{} // bounds the large bodies that are being read
+	queue   queue
 
 	stopping chan struct{} // closed when Serve is told to end: long polls return
 	stopOnce sync.Once
@@ -161,6 +162,7 @@ func (s *Server) routes() {
 	s.handle("GET /fed/v1/sites", s.getSites)
 	s.handle("GET /fed/v1/options", s.getOptions)
 	s.handle("POST /fed/v1/site/{name}/state", s.setSiteState)
+	s.handle("GET /fed/v1/queue", s.getQueue)
 	s.slurmRoutes()
 	if s.cfg.Gatherer != nil {
 		s.mux.Handle("GET /metrics", metricsHandler(s.cfg.Gatherer))

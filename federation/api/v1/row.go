@@ -17,6 +17,7 @@ import (
 type QueueHead struct {
 	Cluster      string   `json:"cluster"`                 // the name of the federation
 	InvalidUsers []string `json:"invalid_users,omitempty"` // users of the query that this machine does not have
+	InvalidNodes []string `json:"invalid_nodes,omitempty"` // nodes of the query that no site has
 }
 
 // How values are written.

@@ -71,6 +71,9 @@ func refusal(reply []byte) error {
 	return &Failure{Number: wire.ErrAuth, Text: orText(strings.TrimSpace(string(reply)), "Unexpected message received")}
 }
 
+// Refusal is the failure that an answer with a status of 400 and above tells of.
+func Refusal(reply []byte) error { return refusal(reply) }
+
 func orText(a, b string) string {
 	if a != "" {
 		return a

@@ -28,29 +28,40 @@ type Layout[T any] []Column[T]
 
 // Header is the line above the rows.
 func (l Layout[T]) Header() string {
-	return l.line(func(f *Field[T]) string { return f.Header })
+	var b []byte
+	for _, c := range l {
+		if c.Field != nil {
+			b = AppendFit(b, c.Header, c.Width, c.Right)
+		}
+		b = append(b, c.Suffix...)
+	}
+	return string(b)
 }
 
 // Row is the line of v.
-func (l Layout[T]) Row(v *T) string {
-	return l.line(func(f *Field[T]) string { return f.Value(v) })
-}
+func (l Layout[T]) Row(v *T) string { return string(l.AppendRow(nil, v)) }
 
-func (l Layout[T]) line(text func(*Field[T]) string) string {
-	var b strings.Builder
-	for _, c := range l {
+// AppendRow writes the line of v after b.
+func (l Layout[T]) AppendRow(b []byte, v *T) []byte {
+	for i := range l {
+		c := &l[i]
 		if c.Field != nil {
-			b.WriteString(Fit(text(c.Field), c.Width, c.Right))
+			b = AppendFit(b, c.Value(v), c.Width, c.Right)
 		}
-		b.WriteString(c.Suffix)
+		b = append(b, c.Suffix...)
 	}
-	return b.String()
+	return b
 }
 
 // Fit pads text with blanks to width characters, or cuts it there; width 0 leaves it as it is.
 func Fit(text string, width int, right bool) string {
+	return string(AppendFit(nil, text, width, right))
+}
+
+// AppendFit writes after b what Fit makes of text.
+func AppendFit(b []byte, text string, width int, right bool) []byte {
 	if width <= 0 {
-		return text
+		return append(b, text...)
 	}
 	n := len(text)
 	for i := range n {
@@ -61,13 +72,21 @@ func Fit(text string, width int, right bool) string {
 	}
 	switch {
 	case n > width && n == len(text):
-		return text[:width]
+		return append(b, text[:width]...)
 	case n > width:
-		return string([]rune(text)[:width])
+		return append(b, string([]rune(text)[:width])...)
 	case right:
-		return strings.Repeat(" ", width-n) + text
+		return append(appendBlanks(b, width-n), text...)
 	}
-	return text + strings.Repeat(" ", width-n)
+	return appendBlanks(append(b, text...), width-n)
+}
+
+func appendBlanks(b []byte, n int) []byte {
+	const blanks = "                                                                "
+	for ; n > len(blanks); n -= len(blanks) {
+		b = append(b, blanks...)
+	}
+	return append(b, blanks[:n]...)
 }
 
 // Format reads the format of -o: "%[.][width]letter" with any text between. What it does not know is shown as it is

@@ -99,13 +99,24 @@ func Strftime(format string, t time.Time) string {
 // Elapsed writes a number of seconds as squeue does: 1:43, 2:03:04, 1-02:03:04.
 func Elapsed(seconds int64) string {
 	d, h, m, s := split(seconds)
-	switch {
-	case d > 0:
-		return fmt.Sprintf("%d-%02d:%02d:%02d", d, h, m, s)
-	case h > 0:
-		return fmt.Sprintf("%d:%02d:%02d", h, m, s)
+	var buf [24]byte
+	b := buf[:0]
+	if d > 0 {
+		b = append(strconv.AppendInt(b, d, 10), '-')
 	}
-	return fmt.Sprintf("%d:%02d", m, s)
+	if d > 0 || h > 0 {
+		b = append(appendTwo(b, h, d > 0), ':')
+	}
+	b = append(appendTwo(b, m, d > 0 || h > 0), ':')
+	return string(appendTwo(b, s, true))
+}
+
+// appendTwo writes n, with two digits at least if padded.
+func appendTwo(b []byte, n int64, padded bool) []byte {
+	if padded && n < 10 {
+		b = append(b, '0')
+	}
+	return strconv.AppendInt(b, n, 10)
 }
 
 // Clock writes a number of seconds as sacct does: 00:01:43, 1-02:03:04.

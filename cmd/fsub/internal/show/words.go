@@ -18,55 +18,23 @@ func Env(env []string, name string) string {
 	return value
 }
 
-// states are Slurm's job states, long and compact, in the order in which squeue lists them.
-var states = [...]struct{ long, short string }{
-	{"PENDING", "PD"}, {"RUNNING", "R"}, {"SUSPENDED", "S"}, {"COMPLETED", "CD"}, {"CANCELLED", "CA"}, {"FAILED", "F"}, {"TIMEOUT", "TO"},
-	{"NODE_FAIL", "NF"}, {"PREEMPTED", "PR"}, {"BOOT_FAIL", "BF"}, {"DEADLINE", "DL"}, {"OUT_OF_MEMORY", "OOM"}, {"COMPLETING", "CG"},
-	{"CONFIGURING", "CF"}, {"RESIZING", "RS"}, {"RESV_DEL_HOLD", "RD"}, {"REQUEUED", "RQ"}, {"REQUEUE_FED", "RF"}, {"REQUEUE_HOLD", "RH"},
-	{"REVOKED", "RV"}, {"SIGNALING", "SI"}, {"SPECIAL_EXIT", "SE"}, {"STAGE_OUT", "SO"}, {"STOPPED", "ST"},
-}
-
 // StateNames are all state names in lower case with commas, as the commands list them.
 func StateNames() string {
-	names := make([]string, len(states))
-	for i, s := range states {
-		names[i] = strings.ToLower(s.long)
+	names := make([]string, len(wire.StateNames))
+	for i, s := range wire.StateNames {
+		names[i] = strings.ToLower(s.Long)
 	}
 	return strings.Join(names, ",")
 }
 
 // LongState is the long name of a state given by its long or compact name, in any case; "" if there is none.
-func LongState(name string) string {
-	name = strings.ToUpper(name)
-	for _, s := range states {
-		if name == s.long || name == s.short {
-			return s.long
-		}
-	}
-	return ""
-}
+func LongState(name string) string { return wire.LongState(name) }
 
 // CompactState is the two-letter name of a long one.
-func CompactState(long string) string {
-	for _, s := range states {
-		if long == s.long {
-			return s.short
-		}
-	}
-	return "?"
-}
+func CompactState(long string) string { return wire.CompactState(long) }
 
 // State is the one word for a job_state list: a flag such as COMPLETING goes before the base state, as in squeue.
-func State(list wire.Strings) string {
-	for _, s := range list {
-		switch s {
-		case wire.FlagCompleting, wire.FlagConfiguring, wire.FlagStageOut, wire.FlagSpecialExit, wire.FlagRequeueHold, wire.FlagRequeueFed,
-			wire.FlagRequeued, wire.FlagResizing, wire.FlagRevoked, wire.FlagSignaling, wire.FlagStopped, wire.FlagResvDelHold:
-			return s
-		}
-	}
-	return wire.BaseState(list)
-}
+func State(list wire.Strings) string { return wire.ShownState(list) }
 
 // Ended reports whether nothing of a job in this state is left.
 func Ended(list wire.Strings) bool {

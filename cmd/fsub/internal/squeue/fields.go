@@ -2,7 +2,6 @@ package squeue
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,7 +75,7 @@ func (c *command) when(of func(*row) wire.Number) func(*row) string {
 
 // entries are all fields; the order is that of --helpFormat.
 func (c *command) entries() []entry {
-	return slices.Concat(c.identityEntries(), c.resourceEntries(), c.timeEntries(), c.placeEntries(), fixedEntries)
+	return slices.Concat(c.identityEntries(), c.resourceEntries(), c.timeEntries(), c.placeEntries(), c.rareEntries(), fixedEntries)
 }
 
 func (c *command) identityEntries() []entry {
@@ -94,7 +93,7 @@ func (c *command) identityEntries() []entry {
 		{0, "exit_code", "EXIT_CODE", func(r *row) string { return exitText(r.ExitCode) }},
 		{'G', "GroupId", "GROUP", integer(func(r *row) int64 { return int64(r.GroupID) })},
 		{'g', "GroupName", "GROUP", func(r *row) string { return r.GroupName }},
-		{'i', "JobArrayId", "JOBID", jobID},
+		{'i', "JobArrayId", "JOBID", c.shownID},
 		{'A', "JobId", "JOBID", rawID},
 		{'j', "Name", "NAME", func(r *row) string { return r.Name }},
 		{'y', "Nice", "NICE", integer(func(r *row) int64 { return r.Nice })},
@@ -173,51 +172,51 @@ func (c *command) placeEntries() []entry {
 	}
 }
 
-// fixedEntries are fields that nothing of a federated job fills: they show what Slurm shows for a job that did not ask.
+// rareEntries are fields that few jobs set.
+func (c *command) rareEntries() []entry {
+	return []entry{
+		{0, "AssocId", "ASSOC_ID", integer(func(r *row) int64 { return r.AssociationID })},
+		{0, "BatchFlag", "BATCH_FLAG", func(r *row) string { return flag(r.BatchFlag) }},
+		{0, "BurstBuffer", "BURST_BUFFER", orNull(func(r *row) string { return r.BurstBuffer })},
+		{0, "BurstBufferState", "BURST_BUFFER_STATE", orNull(func(r *row) string { return r.BurstBufferState })},
+		{0, "ClusterFeature", "CLUSTER_FEATURES", orNull(func(r *row) string { return r.ClusterFeatures })},
+		{0, "Container", "CONTAINER", orNull(func(r *row) string { return r.Container })},
+		{0, "ContainerId", "CONTAINERID", orNull(func(r *row) string { return r.ContainerID })},
+		{'O', "Contiguous", "CONTIGUOUS", func(r *row) string { return flag(r.Contiguous) }},
+		{'I', "Cores", "CORES_PER_SOCKET", orStar(func(r *row) wire.Number { return r.CoresPerSocket })},
+		{'X', "CoreSpec", "CORE_SPEC", coreSpec},
+		{0, "cpus-per-tres", "CPUS_PER_TRES", orNA(func(r *row) string { return r.CPUsPerTRES })},
+		{0, "DelayBoot", "DELAY_BOOT", func(r *row) string { return show.Elapsed(r.DelayBoot.Value()) }},
+		{0, "HetJobId", "HET_JOB_ID", ofHet(func(r *row) wire.Number { return r.HetJobID })},
+		{0, "HetJobIdSet", "HET_JOB_ID_SET", orNA(func(r *row) string { return r.HetJobIDSet })},
+		{0, "HetJobOffset", "HET_JOB_OFFSET", ofHet(func(r *row) wire.Number { return r.HetJobOffset })},
+		{0, "MCSLabel", "MCSLABEL", orNull(func(r *row) string { return r.MCSLabel })},
+		{0, "Network", "NETWORK", orNull(func(r *row) string { return r.Network })},
+		{0, "NTPerCore", "NTASKS_PER_CORE", bounded(func(r *row) wire.Number { return r.TasksPerCore })},
+		{0, "NTPerSocket", "NTASKS_PER_SOCKET", bounded(func(r *row) wire.Number { return r.TasksPerSocket })},
+		{0, "NTPerBoard", "NTASKS_PER_BOARD", num(func(r *row) wire.Number { return r.TasksPerBoard })},
+		{0, "PreemptTime", "PREEMPT_TIME", c.when(func(r *row) wire.Number { return r.PreemptTime })},
+		{0, "Prefer", "PREFER", orNull(func(r *row) string { return r.Prefer })},
+		{0, "Profile", "PROFILE", profile},
+		{0, "Reboot", "REBOOT", func(r *row) string { return flag(r.Reboot) }},
+		{0, "ResizeTime", "RESIZE_TIME", c.when(func(r *row) wire.Number { return r.ResizeTime })},
+		{'z', "SCT", "S:C:T", func(r *row) string {
+			return star(r.SocketsPerNode) + ":" + star(r.CoresPerSocket) + ":" + star(r.ThreadsPerCore)
+		}},
+		{'H', "Sockets", "SOCKETS_PER_NODE", orStar(func(r *row) wire.Number { return r.SocketsPerNode })},
+		{0, "system_comment", "SYSTEM_COMMENT", orNull(func(r *row) string { return r.SystemComment })},
+		{'J', "Threads", "THREADS_PER_CORE", orStar(func(r *row) wire.Number { return r.ThreadsPerCore })},
+		{0, "tres-bind", "TRES_BIND", orNA(func(r *row) string { return r.TRESBind })},
+		{0, "tres-freq", "TRES_FREQ", orNA(func(r *row) string { return r.TRESFreq })},
+		{0, "tres-per-socket", "TRES_PER_SOCKET", orNA(func(r *row) string { return r.TRESPerSocket })},
+	}
+}
+
+// fixedEntries are fields of what the federation has not: they show what Slurm shows for a job that did not ask.
 var fixedEntries = []entry{
-	{0, "AllocSID", "ALLOC_SID", text("0")}, {0, "AssocId", "ASSOC_ID", text("0")}, {0, "BatchFlag", "BATCH_FLAG", text("1")},
-	{0, "BoardsPerNode", "BOARDS_PER_NODE", text("0")}, {0, "BurstBuffer", "BURST_BUFFER", text("(null)")},
-	{0, "BurstBufferState", "BURST_BUFFER_STATE", text("(null)")}, {0, "ClusterFeature", "CLUSTER_FEATURES", text("(null)")},
-	{0, "Container", "CONTAINER", text("(null)")}, {0, "ContainerId", "CONTAINERID", text("(null)")},
-	{'O', "Contiguous", "CONTIGUOUS", text("0")}, {'I', "Cores", "CORES_PER_SOCKET", text("*")}, {'X', "CoreSpec", "CORE_SPEC", text("N/A")},
-	{0, "cpus-per-tres", "CPUS_PER_TRES", text("N/A")}, {0, "DelayBoot", "DELAY_BOOT", text("0:00")}, {0, "HetJobId", "HET_JOB_ID", text("N/A")},
-	{0, "HetJobIdSet", "HET_JOB_ID_SET", text("N/A")}, {0, "HetJobOffset", "HET_JOB_OFFSET", text("N/A")}, {0, "MCSLabel", "MCSLABEL", text("(null)")},
-	{0, "Network", "NETWORK", text("(null)")}, {0, "NTPerCore", "NTASKS_PER_CORE", text("N/A")}, {0, "NTPerSocket", "NTASKS_PER_SOCKET", text("N/A")},
-	{0, "NTPerBoard", "NTASKS_PER_BOARD", text("0")}, {0, "Origin", "ORIGIN", text("NA")}, {0, "OriginRaw", "ORIGIN_RAW", text("NA")},
-	{0, "PreemptTime", "PREEMPT_TIME", text("N/A")}, {0, "Prefer", "PREFER", text("(null)")}, {0, "Profile", "PROFILE", text("NotSet")},
-	{0, "Reboot", "REBOOT", text("0")}, {0, "ResizeTime", "RESIZE_TIME", text("N/A")}, {'z', "SCT", "S:C:T", text("*:*:*")},
+	{0, "AllocSID", "ALLOC_SID", text("0")}, {0, "BoardsPerNode", "BOARDS_PER_NODE", text("0")},
+	{0, "Origin", "ORIGIN", text("NA")}, {0, "OriginRaw", "ORIGIN_RAW", text("NA")},
 	{0, "SiblingsActive", "ACTIVE_SIBLINGS", text("NA")}, {0, "SiblingsActiveRaw", "ACTIVE_SIBLINGS_RAW", text("NA")},
 	{0, "SiblingsViable", "VIABLE_SIBLINGS", text("NA")}, {0, "SiblingsViableRaw", "VIALBLE_SIBLINGS_RAW", text("NA")},
-	{'H', "Sockets", "SOCKETS_PER_NODE", text("*")}, {0, "SPerBoard", "SOCKETS_PER_BOARD", text("0")}, {0, "system_comment", "SYSTEM_COMMENT", text("(null)")},
-	{'J', "Threads", "THREADS_PER_CORE", text("*")}, {0, "tres-bind", "TRES_BIND", text("N/A")}, {0, "tres-freq", "TRES_FREQ", text("N/A")},
-	{0, "tres-per-socket", "TRES_PER_SOCKET", text("N/A")},
-}
-
-// stepFields are those of --steps. Of a job's steps the federation knows the batch script.
-func (c *command) stepFields() fieldSet {
-	return newFieldSet([]entry{
-		{'i', "StepID", "STEPID", func(r *row) string { return jobID(r) + ".batch" }},
-		{'j', "StepName", "NAME", text("batch")},
-		{'P', "Partition", "PARTITION", func(r *row) string { return r.Partition }},
-		{'u', "UserName", "USER", func(r *row) string { return r.UserName }},
-		{'U', "UserID", "USER", integer(func(r *row) int64 { return int64(r.UserID) })},
-		{'M', "TimeUsed", "TIME", func(r *row) string { return show.Elapsed(c.timeUsed(r)) }},
-		{'N', "Nodes", "NODELIST", func(r *row) string { return r.BatchHost }},
-		{'A', "NumTasks", "TASKS", text("1")},
-		{'l', "TimeLimit", "TIME_LIMIT", text("UNLIMITED")},
-		{'S', "StartTime", "START_TIME", c.when(func(r *row) wire.Number { return r.StartTime })},
-		{'b', "tres-per-node", "TRES_PER_NODE", text("N/A")},
-	})
-}
-
-// printFields lists the fields for --helpformat (letters) and --helpFormat (names).
-func printFields(w io.Writer, letters bool) {
-	for _, e := range new(command).entries() {
-		switch {
-		case !letters && e.name != "":
-			fmt.Fprintln(w, e.name)
-		case letters && e.letter != 0:
-			fmt.Fprintf(w, "%%%c  %s\n", e.letter, e.header)
-		}
-	}
+	{0, "SPerBoard", "SOCKETS_PER_BOARD", text("0")},
 }

@@ -1,10 +1,11 @@
 // Package squeue lists the federation's jobs as Slurm's squeue lists a cluster's: its options, columns, states, exit codes
-// and sentences. It asks the daemon for wire.Jobs and turns them into lines; which jobs there are is the daemon's affair.
+// and sentences. The daemon selects and orders the jobs; here they are turned into lines one by one as they come, so that a
+// long queue needs no more memory than a short one.
 package squeue
 
 import (
-	"bytes"
-	"encoding/json"
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,13 +15,12 @@ import (
 
 	"fsub/cmd/fsub/internal/conn"
 	"fsub/cmd/fsub/internal/show"
-	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
 
 // Main is the command squeue.
 func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
-	return run(args, env, stdout, stderr, c, time.Now())
+	return run(args, env, stdout, stderr, c, time.Now)
 }
 
 // The formats of squeue. %Y of --start is left-justified, as in Slurm.
@@ -29,139 +29,169 @@ const (
 	longFormat  = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 	startFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 	stepFormat  = "%.15i %.8j %.9P %.8u %.9M %N"
+	stateFormat = "%.18i %.2t" // --only-job-state
 )
 
 // command is one call of squeue.
 type command struct {
 	options
-	times          show.Times
-	stdout, stderr io.Writer
-	caller         show.Caller
+	times  show.Times
+	stdout *bufio.Writer
+	stderr io.Writer
+	caller show.Streamer
 }
 
-func run(args, env []string, stdout, stderr io.Writer, c show.Caller, now time.Time) int {
+func run(args, env []string, stdout, stderr io.Writer, c show.Streamer, now func() time.Time) int {
 	opts, exit, done := parse(args, env, stdout, stderr)
 	if done {
 		return exit
 	}
-	var out bytes.Buffer // nothing is printed of a listing that failed half-way
-	cmd := &command{options: opts, times: show.NewTimes(env, now), stdout: &out, stderr: stderr, caller: c}
-	err := cmd.list()
-	if err != nil {
-		fmt.Fprintf(stderr, "%s\n", err)
-		return 1
+	cmd := &command{options: opts, stdout: bufio.NewWriterSize(stdout, 32<<10), stderr: stderr, caller: c}
+	for {
+		cmd.times = show.NewTimes(env, now())
+		err := cmd.list()
+		if flushErr := cmd.stdout.Flush(); err == nil && flushErr != nil {
+			fmt.Fprintf(stderr, "squeue: error: %s\n", flushErr)
+			return 1 // nobody reads any more
+		}
+		if err != nil {
+			fmt.Fprintf(stderr, "%s\n", err)
+		}
+		if cmd.iterate == 0 {
+			if err != nil {
+				return 1
+			}
+			return 0
+		}
+		io.WriteString(stdout, "\n")
+		time.Sleep(cmd.iterate)
 	}
-	if _, err := stdout.Write(out.Bytes()); err != nil {
-		fmt.Fprintf(stderr, "squeue: error: %s\n", err)
-		return 1
-	}
-	return 0
 }
 
 // list prints what was asked for. Its error is a whole line for stderr.
 func (c *command) list() error {
+	if !c.noHeader && (c.long || c.iterate > 0) && c.document == "" {
+		fmt.Fprintln(c.stdout, c.times.Now().Local().Format("Mon Jan 02 15:04:05 2006"))
+	}
+	if c.clusters == "" {
+		return c.body("")
+	}
 	clusters, err := c.clusterNames()
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON()
-	}
-	var resp wire.JobsResponse
-	if err := show.Get(c.caller, c.path("v0.0.43"), &resp); err != nil {
-		return fmt.Errorf("slurm_load_jobs error: %w", err)
-	}
-	for _, u := range show.InvalidUsers(&resp.Reply) {
-		fmt.Fprintf(c.stderr, "squeue: error: Invalid user: %s\n\n", u)
-	}
-	if len(clusters) == 0 {
-		return c.print(resp.Jobs)
-	}
-	for _, name := range clusters {
+	for i, cl := range clusters {
 		if !c.noHeader {
-			fmt.Fprintf(c.stdout, "CLUSTER: %s\n", name)
+			if i > 0 {
+				fmt.Fprintln(c.stdout)
+			}
+			fmt.Fprintf(c.stdout, "CLUSTER: %s\n", cl.name)
 		}
-		if err := c.print(ofCluster(resp.Jobs, name, resp.Meta.Slurm.Cluster)); err != nil {
+		if err := c.body(cl.only); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// path is the request for the jobs that the options select, as far as the daemon selects them.
-func (c *command) path(version string) string {
-	if len(c.jobs) == 1 {
-		// The only case in which an unknown job is an error.
-		return wire.Slurm(version, wire.PathJob) + c.jobs[0]
+// body prints the jobs of one cluster, of all if it is "".
+func (c *command) body(cluster string) error {
+	if c.document != "" {
+		return c.printDocument(cluster)
 	}
+	q, err := show.OpenQueue(c.caller, c.query(cluster))
+	var f *show.Failure
+	if errors.As(err, &f) && f.Number == wire.ErrJobID && (c.onlyState || len(c.stepIDs) > 0) {
+		return c.print(nil) // not an error to these
+	}
+	if err != nil {
+		return fmt.Errorf("slurm_load_jobs error: %w", err)
+	}
+	defer q.Close()
+	for _, u := range q.Head.InvalidUsers {
+		fmt.Fprintf(c.stderr, "squeue: error: Invalid user: %s\n\n", u)
+	}
+	if len(q.Head.InvalidNodes) > 0 {
+		return fmt.Errorf("squeue: error: Invalid node name %s", q.Head.InvalidNodes[0])
+	}
+	return c.print(q)
+}
+
+// query is the request for the jobs that the options select, as far as the daemon selects them.
+func (c *command) query(cluster string) string {
 	var q show.Query
+	q.Add("cluster", cluster)
 	q.Add("job_id", strings.Join(c.jobs, ","))
+	if len(c.stepIDs) > 0 {
+		q.Add("job_id", strings.Join(c.stepIDs, ","))
+	}
 	q.Add("users", strings.Join(c.users, ","))
 	q.Add("name", strings.Join(c.names, ","))
 	q.Add("partition", strings.Join(c.partitions, ","))
 	q.Add("account", strings.Join(c.accounts, ","))
 	q.Add("qos", strings.Join(c.qos, ","))
-	if c.json {
-		q.Add("states", strings.Join(c.states, ","))
-	} else {
-		q.Add("states", strings.Join(c.askedStates(), ","))
-		q.Add("sparse", "1") // without what says nothing
-	}
-	return wire.Slurm(version, wire.PathJobs) + q.String()
-}
-
-// askedStates are the states that the daemon need tell of, none for all. It takes CONFIGURING and COMPLETING for states
-// beside RUNNING, squeue for flags of it.
-func (c *command) askedStates() []string {
-	const running = "RUNNING,CONFIGURING,COMPLETING"
+	q.Add("nodes", strings.Join(c.nodes, ","))
 	switch {
-	case c.allStates:
-		return nil
-	case len(c.states) == 0:
-		return []string{"PENDING", running, "SUSPENDED"}
-	case slices.Contains(c.states, "RUNNING"):
-		return append(slices.Clone(c.states), running)
+	case c.steps:
+		q.Add("states", "RUNNING")
+	case len(c.states) > 0:
+		q.Add("states", strings.Join(c.states, ","))
+	case c.start && !c.allStates:
+		q.Add("states", "PENDING")
+	case !c.allStates:
+		q.Add("live", "1")
 	}
-	return c.states
+	q.Add("sort", c.order())
+	return q.String()
 }
 
-func (c *command) printJSON() error {
-	var raw []byte
-	if err := show.Get(c.caller, c.path(wire.Base), &raw); err != nil {
+// order is what the rows are sorted by, "" for squeue's own order: partition, state, priority.
+func (c *command) order() string {
+	switch {
+	case c.sort != "":
+		return c.sort
+	case c.steps:
+		return "P,A"
+	case c.start:
+		return "S"
+	}
+	return ""
+}
+
+// print writes the header and a line for each row of q, which may be nil for none.
+func (c *command) print(q *show.Queue) error {
+	layout := c.layout()
+	if !c.noHeader {
+		c.stdout.WriteString(layout.Header() + "\n")
+	}
+	if q == nil {
+		return nil
+	}
+	selected := c.selection()
+	var j wire.Job
+	var line []byte
+	for q.Next(&j) {
+		if !selected.wants(&j) {
+			continue
+		}
+		for _, task := range selected.tasks(&j) {
+			line = append(layout.AppendRow(line[:0], &row{&j, task}), '\n')
+			if _, err := c.stdout.Write(line); err != nil {
+				return fmt.Errorf("squeue: error: %w", err)
+			}
+		}
+	}
+	if err := q.Err(); err != nil {
 		return fmt.Errorf("slurm_load_jobs error: %w", err)
 	}
-	var out bytes.Buffer
-	if json.Indent(&out, bytes.TrimSpace(raw), "", "  ") != nil {
-		return fmt.Errorf("slurm_load_jobs error: Unexpected message received")
-	}
-	out.WriteByte('\n')
-	c.stdout.Write(out.Bytes())
 	return nil
-}
-
-// print writes the lines of one cluster.
-func (c *command) print(jobs []wire.Job) error {
-	rows := c.rows(jobs)
-	if c.long && c.format == "" && c.format2 == "" {
-		fmt.Fprintln(c.stdout, c.times.Now().Local().Format("Mon Jan 02 15:04:05 2006"))
-	}
-	layout := c.layout()
-	var b strings.Builder
-	if !c.noHeader {
-		b.WriteString(layout.Header() + "\n")
-	}
-	for i := range rows {
-		b.WriteString(layout.Row(&rows[i]) + "\n")
-	}
-	_, err := io.WriteString(c.stdout, b.String())
-	return err
 }
 
 // layout reads the format, and complains about what it does not know.
 func (c *command) layout() show.Layout[row] {
-	fields := c.fields()
+	fields, what := c.fields(), "job"
 	if c.steps {
-		fields = c.stepFields()
+		fields, what = c.stepFields(), "job step"
 	}
 	var layout show.Layout[row]
 	var unknown []string
@@ -171,7 +201,7 @@ func (c *command) layout() show.Layout[row] {
 		layout, unknown = show.Format(c.oneFormat(), fields.letters)
 	}
 	for _, u := range unknown {
-		fmt.Fprintf(c.stderr, "squeue: error: Invalid job format specification: %s\n", u)
+		fmt.Fprintf(c.stderr, "squeue: error: Invalid %s format specification: %s\n", what, u)
 	}
 	return layout
 }
@@ -184,57 +214,15 @@ func (c *command) oneFormat() string {
 		return stepFormat
 	case c.start:
 		return startFormat
+	case c.onlyState:
+		return stateFormat
 	case c.long:
 		return longFormat
 	}
 	return shortFormat
 }
 
-// clusterNames checks --clusters. A site of the federation is a cluster, and so is the federation as a whole.
-func (c *command) clusterNames() ([]string, error) {
-	if c.clusters == "" {
-		return nil, nil
-	}
-	var ping wire.PingResponse
-	if err := show.Get(c.caller, wire.Slurm(wire.Base, wire.PathPing), &ping); err != nil {
-		return nil, fmt.Errorf("slurm_load_jobs error: %w", err)
-	}
-	whole := ping.Meta.Slurm.Cluster
-	if c.clusters == "all" {
-		return []string{whole}, nil
-	}
-	var sites []v1.Site
-	if err := show.Get(c.caller, "/fed/v1/sites", &sites); err != nil {
-		return nil, fmt.Errorf("slurm_load_jobs error: %w", err)
-	}
-	known := map[string]bool{whole: true}
-	for _, s := range sites {
-		known[string(s.Name)] = true
-	}
-	names := show.List(c.clusters)
-	for _, n := range names {
-		if !known[n] {
-			return nil, fmt.Errorf("squeue: error: No cluster '%s' known by database.\nsqueue: error: '%s' can't be reached now, "+
-				"or it is an invalid entry for --cluster.  Use 'fed site list' to see available clusters.\n"+
-				"squeue: fatal: Could not get cluster information", n, n)
-		}
-	}
-	return names, nil
-}
-
-// ofCluster keeps the jobs of one site; the federation as a whole has all.
-func ofCluster(jobs []wire.Job, name, whole string) []wire.Job {
-	if name == whole {
-		return jobs
-	}
-	var out []wire.Job
-	for _, j := range jobs {
-		if j.Cluster == name {
-			out = append(out, j)
-		}
-	}
-	return out
-}
-
 // uid is the caller's.
 func uid() int { return os.Getuid() }
+
+func oneOf(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }

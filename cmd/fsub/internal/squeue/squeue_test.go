@@ -2,300 +2,288 @@ package squeue
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
+	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"fsub/cmd/fsub/internal/conn"
-	"fsub/slurm/wire"
+	"fsub/cmd/fsub/internal/show"
+	"fsub/federation"
+	"fsub/federation/api"
+	"fsub/federation/api/apitest"
+	"fsub/sbatch"
 )
 
-// fakeDaemon answers every request for jobs with the same ones, as far as it selects at all.
-type fakeDaemon struct {
-	jobs  []wire.Job
-	paths []string
-	err   error
+type people struct{}
+
+func (people) UserName(uid uint32) (string, error) {
+	switch uid {
+	case uint32(os.Getuid()):
+		return "alice", nil
+	case 61002:
+		return "bob", nil
+	}
+	return "", errors.New("no such user")
 }
 
-func (d *fakeDaemon) Do(_, path string, _ []byte) (int, []byte, error) {
-	d.paths = append(d.paths, path)
-	if d.err != nil {
-		return 0, nil, d.err
+func (people) UserIDs(name string) (uid, gid uint32, err error) {
+	switch name {
+	case "alice":
+		return uint32(os.Getuid()), 1, nil
+	case "bob":
+		return 61002, 1, nil
 	}
-	resp := wire.JobsResponse{Jobs: d.jobs}
-	resp.Meta.Slurm.Cluster = "chk"
-	if id, ok := strings.CutPrefix(path, "/slurm/v0.0.43/job/"); ok {
-		resp.Jobs = nil
-		id, _, _ = strings.Cut(id, "_")
-		for _, j := range d.jobs {
-			if (&row{&j, -1}).master() == atoi(id) {
-				resp.Jobs = append(resp.Jobs, j)
-			}
-		}
-		if len(resp.Jobs) == 0 {
-			resp.Errors = append(resp.Errors, wire.Error{Number: wire.ErrJobID, Text: wire.Strerror(wire.ErrJobID)})
-			b, err := json.Marshal(resp)
-			return 404, b, err
-		}
-	}
-	if _, query, ok := strings.Cut(path, "?"); ok {
-		resp.Jobs = filter(d.jobs, query)
-		for _, f := range strings.Split(query, "&") {
-			if f == "users=nosuchuser" {
-				resp.Warnings = append(resp.Warnings, wire.Warning{Description: "Invalid user: nosuchuser"})
-			}
-		}
-	}
-	b, err := json.Marshal(resp)
-	return 200, b, err
+	return 0, 0, errors.New("no such user")
 }
 
-func atoi(s string) int64 {
-	var n int64
-	json.Unmarshal([]byte(s), &n)
-	return n
-}
+func (people) GroupName(uint32) (string, error) { return "users", nil }
 
-// filter is the daemon's own selection, for the lists that the tests use.
-func filter(jobs []wire.Job, query string) []wire.Job {
-	var out []wire.Job
-	for _, j := range jobs {
-		keep := true
-		for _, f := range strings.Split(query, "&") {
-			name, list, _ := strings.Cut(f, "=")
-			any := false
-			for _, v := range strings.Split(list, ",") {
-				id, _, _ := strings.Cut(v, "_")
-				any = any || map[string]bool{
-					"job_id": (&row{&j, -1}).master() == atoi(id), "users": v == j.UserName || v == strconv.Itoa(int(j.UserID)), "name": v == j.Name,
-					"partition": v == j.Partition, "account": v == j.Account, "qos": v == j.QOS, "sparse": true, "states": true,
-				}[name]
-			}
-			keep = keep && any
-		}
-		if keep {
-			out = append(out, j)
-		}
+// start runs an API over two sites: 1 runs at alpha, 2 and 3 wait, 4 has failed, 6 is an array of alpha's of which two tasks run, 20
+// is an array that is spread: its tasks 0 and 1 are the jobs 21 at alpha and 22 at beta.
+func start(t testing.TB) *apitest.Daemon {
+	d := apitest.Start(t, api.Config{Federation: "fed", Users: people{}})
+	node := func(name string) []federation.Node {
+		return []federation.Node{{Name: name, State: []string{"IDLE"}, Partitions: []string{"main"}}}
 	}
-	return out
-}
-
-const began = 1795195874 // when the jobs of the golden runs were submitted
-
-// goldenJobs are the jobs that the golden runs of a real squeue saw.
-func goldenJobs() []wire.Job {
-	one := func(id int64, name, state, reason string, prio, limit, start, end int64) wire.Job {
-		j := wire.Job{JobID: id, Name: name, State: wire.Strings{state}, StateReason: reason, Account: "research", Partition: "main", UserName: "alice",
-			UserID: wire.Int(os.Getuid()), GroupName: "alice", QOS: "normal", Priority: wire.Num(prio), TimeLimit: wire.Num(limit),
-			SubmitTime: wire.Num(began), StartTime: wire.Num(start), EndTime: wire.Num(end), NodeCount: wire.Num(1), CPUs: wire.Num(1), Tasks: wire.Num(1),
-			MinCPUsPerNode: wire.Num(1), MemoryPerNode: wire.Num(100), TRESReq: "cpu=1,mem=100M,node=1,billing=1", WorkDir: "/tmp/alice"}
-		if start != 0 && state != "PENDING" {
-			j.Nodes, j.BatchHost, j.TRESAlloc = "chk1", "chk1", j.TRESReq
-		}
+	d.Controller.SetSites(
+		&federation.Site{Name: "alpha", Seen: &federation.Observation{Nodes: node("a1"), Partitions: []federation.Partition{{Name: "main", Default: true}}}},
+		&federation.Site{Name: "beta", Seen: &federation.Observation{Nodes: node("b1"), Partitions: []federation.Partition{{Name: "main"}}}})
+	now := time.Now()
+	job := func(id federation.JobID, name string, state federation.State, spec sbatch.Spec) federation.Job {
+		spec.Name, spec.WorkDir, spec.TimeLimit = name, "/home/alice", time.Hour
+		return federation.Job{ID: id, User: "alice", UID: uint32(os.Getuid()), State: state, Reason: federation.ReasonPriority, Partition: "main", Submit: now, Priority: 5, Spec: spec}
+	}
+	runs := func(j federation.Job, site federation.SiteName, node string) federation.Job {
+		j.Site, j.Nodes, j.Start, j.Reason = site, node, now, federation.ReasonNone
 		return j
 	}
-	run := func(id int64, name string, limit int64) wire.Job {
-		return one(id, name, "RUNNING", "None", 1, limit, began, began+60*limit)
-	}
-	task := func(j wire.Job, index int64) wire.Job {
-		j.ArrayJobID, j.ArrayTaskID, j.ArrayMaxTasks = wire.Num(6), wire.Num(index), wire.Num(2)
+	held := job(3, "held", federation.Pending, sbatch.Spec{})
+	held.Held, held.Reason = federation.HeldUser, federation.ReasonHeldUser
+	bobs := job(2, "wait", federation.Pending, sbatch.Spec{Begin: now.Add(time.Hour), Reservation: "resv"})
+	bobs.User, bobs.UID, bobs.Spec.Partition, bobs.Partition = "bob", 61002, "short", ""
+	failed := runs(job(4, "bad", federation.Failed, sbatch.Spec{}), "beta", "b1")
+	failed.End = now
+	spread := job(20, "spread", federation.Pending, sbatch.Spec{Array: "2-5%2"})
+	spread.Whole = &federation.ArrayWhole{Count: 6, Max: 5, Step: 1, Limit: 2, Spread: true}
+	part := func(id federation.JobID, index int) federation.Job {
+		j := job(id, "spread", federation.Running, sbatch.Spec{})
+		j.Part = &federation.ArrayPart{Array: 20, Index: index, Count: 6, Max: 5, Step: 1, Limit: 2}
 		return j
 	}
-	het := func(j wire.Job, offset int64) wire.Job {
-		j.HetJobID, j.HetJobOffset = wire.Num(9), wire.Num(offset)
-		return j
+	d.Put(t, runs(job(1, "train", federation.Running, sbatch.Spec{}), "alpha", "a1"), bobs, held, failed,
+		runs(job(6, "sweep", federation.Running, sbatch.Spec{Array: "0-5%2"}), "alpha", "a1"), spread,
+		runs(part(21, 0), "alpha", "a1"), runs(part(22, 1), "beta", "b1"))
+	task := func(i int, raw uint32) *federation.Task {
+		return &federation.Task{Job: 6, Index: i, SiteJobID: raw, State: federation.Running, Nodes: "a1", Start: now}
 	}
-	rest := one(6, "arrjob", "PENDING", "JobArrayTaskLimit", 33333, 15, 0, 0)
-	rest.ArrayJobID, rest.ArrayTaskString, rest.ArrayMaxTasks = wire.Num(6), "2-5%2", wire.Num(2)
-	gpu := run(8, "gpujob", 15)
-	gpu.TRESPerNode = "gres/gpu:h100:1"
-	gpu.TRESAlloc += ",gres/gpu=1,gres/gpu:h100=1"
-	second := het(run(10, "hetjob", 15), 1)
-	second.Nodes, second.BatchHost, second.MemoryPerNode = "chk2", "chk2", wire.Num(200)
-	cancelled := one(7, "cancjob", "CANCELLED", "Priority", 1, 5, 0, began)
-	return []wire.Job{
-		run(1, "runjob", 30), one(2, "pendjob", "PENDING", "BeginTime", 1, 5, began+7200, began+7500), one(3, "heldjob", "PENDING", "JobHeldUser", 0, 5, 0, 0),
-		one(4, "donejob", "COMPLETED", "None", 1, 5, began, began+1), one(5, "failjob", "FAILED", "NonZeroExitCode", 1, 5, began, began+1),
-		rest, task(run(11, "arrjob", 15), 0), task(run(12, "arrjob", 15), 1), cancelled, gpu, het(run(9, "hetjob", 15), 0), second,
-	}
-}
-
-// drop removes jobs that a later golden run no longer saw.
-func drop(jobs []wire.Job, ids ...int64) []wire.Job {
-	var out []wire.Job
-next:
-	for _, j := range jobs {
-		for _, id := range ids {
-			if j.JobID == id {
-				continue next
-			}
-		}
-		out = append(out, j)
-	}
-	return out
-}
-
-type golden struct {
-	Cmd    string `json:"cmd"`
-	RC     any    `json:"rc"`
-	Stdout string `json:"stdout"`
-	Stderr string `json:"stderr"`
-}
-
-// goldenLines reads what a real squeue 24.11 answered.
-func goldenLines(t *testing.T) map[string]golden {
-	dir := os.Getenv("FSUB_ORACLE")
-	if dir == "" {
-		t.Skip("FSUB_ORACLE is not set: no recorded runs of a real squeue to compare with")
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "cli_golden", "golden_24.11.jsonl"))
-	if err != nil {
-		t.Skip(err)
-	}
-	out := map[string]golden{}
-	for line := range bytes.Lines(b) {
-		var g golden
-		if err := json.Unmarshal(line, &g); err != nil {
-			t.Fatal(err)
-		}
-		if _, dup := out[g.Cmd]; !dup {
-			out[g.Cmd] = g
-		}
-	}
-	return out
-}
-
-// words splits a command line as the shell does.
-func words(t *testing.T, line string) []string {
-	t.Helper()
-	out, err := exec.Command("bash", "-c", "printf '%s\\0' "+line).Output()
+	err := d.Store.Commit(t.Context(), &federation.Batch{Tasks: []*federation.Task{task(0, 77), task(1, 78)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	return d
 }
 
-var clock = regexp.MustCompile(`20\d\d-\d\d-\d\dT[0-9:]+|(\d+:)?\d+:\d\d`)
-
-// comparable masks times and puts the rows in order: those of equal rank come in none that a client could rely on.
-func comparable(s string) string {
-	lines := strings.Split(strings.TrimRight(clock.ReplaceAllString(s, "#"), "\n"), "\n")
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
+func call(t testing.TB, d *apitest.Daemon, env []string, args ...string) (exit int, stdout, stderr string) {
+	c := conn.New(d.Socket, 0)
+	defer c.Close()
+	var out, errs bytes.Buffer
+	exit = run(args, env, &out, &errs, c, time.Now)
+	return exit, out.String(), errs.String()
 }
 
-func TestGolden(t *testing.T) {
-	lines := goldenLines(t)
-	compared := 0
-	all := goldenJobs()
-	late := drop(all, 2, 3) // one cancelled, one released later in the recorded session
-	for _, set := range []struct {
-		jobs []wire.Job
-		cmds []string
-	}{
-		{all, []string{
-			`squeue --format=%i\|%T --states=all --noheader --name runjob`,
-			`squeue --format=%i\|%T --states=all --noheader --name arrjob`,
-			`squeue --format=%i\|%T --states=all --noheader --name nosuch`,
-			`squeue --noheader -o '%i %t' -t all -p nosuch -u alice`,
-			`squeue --noheader --format='%i %t' --job '1,4'`,
-			`squeue --noheader --format='%i %t' --job '1'`,
-			`squeue --noheader --format='%i %t' --job '999999'`,
-			`squeue -j 1`, `squeue -j 4`, `squeue -j 999999`,
-			`env SLURM_TIME_FORMAT=standard squeue --noheader -o '%i^^^%t^^^%r^^^%B^^^%u^^^%D^^^%C^^^%R^^^%P^^^%l^^^%M^^^%S^^^%j^^^%V' --jobs=1,1`,
-			`squeue -h -j 1,999999 -o "%A|%r"`,
-			`squeue -h -o %T -j 1`, `squeue -u alice -j 1`,
-		}},
-		{drop(all, 2), []string{`squeue '-o "%u"' -u alice -h -p main`, `squeue -o '"%u"' -u alice -h`}},
-		{late, []string{
-			`squeue`, `squeue -l`, `squeue -n runjob`, `squeue -hn runjob`,
-			`squeue --me -o '"%i","%j","%t","%M","%L","%D","%C","%m","%b","%R"'`,
-			`squeue -u alice -h --format=%2t%100j`, `squeue -h --format "%i %t %M"`, `squeue -h --only-job-state --jobs 1 -o "%T"`,
-			`squeue -h -j 1 -o '%T %B'`, `squeue --format "%A|%u|%t|%.15j|%Z" --noheader`, `squeue -a -h -o "JobId=%i TimeUsed=%M Partition=%P JobState=%T ReqNodes=%D ReqCPUs=%C TimeLimit=%l Name=%j NodeList=%N"`,
-			`squeue --all --noheader --format=%j\ %y\ %Q\ %T\ %r`, `squeue -h -o%F -n arrjob`, `squeue -h -o%P --states=PENDING`,
-			`squeue -u alice -r --noheader '--format=%i|%t|%M|%l|%D|%C|%P|%j' -j999999`, `squeue -t X`, `squeue -u nosuchuser`, `squeue -p nosuch`,
-			`squeue --start`, `squeue -o "%18i|%-10j|%.5D"`, `squeue -o "%zz %i"`, `squeue -O "JobID:8,Name:.10,State" -h`, `squeue --noheader --Format='JobID:|,ArrayJobID:|,State:|,WorkDir:'`,
-			`squeue --bogus`, `squeue -j 1,4 --states=all --Format=jobarrayid,state --noheader --array`, `squeue -o %A,%.50j -n runjob`,
-		}},
+func TestRows(t *testing.T) {
+	d := start(t)
+	for _, test := range []struct{ args, want string }{
+		{"-h -o %i", "6_[2-5%2] 20_[2-5%2] 3 1 6_0 6_1 20_0 20_1 2"}, // 3 is held: priority 0
+		{"-h -t all -o %i", "4 6_[2-5%2] 20_[2-5%2] 3 1 6_0 6_1 20_0 20_1 2"},
+		{"-h -o %i --sort=-i -t R", "20_1 20_0 6_1 6_0 1"},
+		{"-h -o %i -S u,-i", "20_[2-5%2] 20_1 20_0 6_[2-5%2] 6_1 6_0 3 1 2"},
+		{"-h -r -o %i -n sweep", "6_2 6_3 6_4 6_5 6_0 6_1"},
+		{"-h -o %i -j 6_[2-3],6_1", "6_2 6_3 6_1"},
+		{"-h -o %i -j 6_77", ""},
+		{"-h -o %i -j 20", "20_[2-5%2] 20_0 20_1"},
+		{"-h -o %i -j 20_1", "20_1"},
+		{"-h -o %i -j 20_4", "20_4"},
+		{"-h -o %i -j 22", "20_1"},
+		{"-h -o %i|%A|%F|%K -n spread", "20_[2-5%2]|20|20|2-5%2 20_0|21|20|0 20_1|22|20|1"},
+		{"-h -r -o %i|%A -n spread", "20_2|20 20_3|20 20_4|20 20_5|20 20_0|21 20_1|22"},
+		{"-h --only-job-state -n spread", "20_[2-5] PD 20_0 R 20_1 R"},
+		{"-h -s -o %i", "1.batch 20_0.batch 20_1.batch 6_0.batch 6_1.batch"},
+		{"-h -s 6_1.batch -o %i", "6_1.batch"},
+		{"-h -j 6_1 -o %i", "6_1"},
+		{"-h -u bob -o %i|%P", "2|short"},
+		{"-h -u 61002 -o %i", "2"},
+		{"-h --notme -o %i", "2"},
+		{"-h --me --notme -o %i", ""},
+		{"-h -R resv -o %i", "2"},
+		{"-h -w b1 -o %i", "20_1"},
+		{"-h --start -o %i", "2 6_[2-5%2] 20_[2-5%2] 3"},
+		{"-h -M beta -o %i", "20_1"},
+		{"-M beta,alpha -o %i -n spread", "CLUSTER: beta JOBID 20_1 CLUSTER: alpha JOBID 20_0"},
+		{"-M all -o %i -n spread", "CLUSTER: fed JOBID 20_[2-5%2] CLUSTER: alpha JOBID 20_0 CLUSTER: beta JOBID 20_1"},
+		{"-M fed -o %i -n spread", "CLUSTER: fed JOBID 20_[2-5%2] 20_0 20_1"},
+		{"-h -j 1,1,999 -o %i", "1"},
+		{"-h -j -o %i -n train", "1"},
 	} {
-		for _, cmd := range set.cmds {
-			g, ok := lines[cmd]
-			if !ok {
-				t.Errorf("no recorded run of %s", cmd)
-				continue
-			}
-			compared++
-			args := words(t, cmd)
-			var env []string
-			for args[0] != "squeue" {
-				env, args = append(env, args[0]), args[1:]
-			}
-			var stdout, stderr bytes.Buffer
-			rc := run(args[1:], env, &stdout, &stderr, &fakeDaemon{jobs: set.jobs}, time.Unix(began+100, 0))
-			if float64(rc) != g.RC {
-				t.Errorf("%s: exit %d, want %v", cmd, rc, g.RC)
-			}
-			if got, want := strings.TrimSpace(stderr.String()), strings.TrimSpace(g.Stderr); got != want {
-				t.Errorf("%s: stderr\n got %q\nwant %q", cmd, got, want)
-			}
-			if got, want := comparable(stdout.String()), comparable(g.Stdout); got != want && rc == 0 {
-				t.Errorf("%s\n got:\n%s\nwant:\n%s", cmd, got, want)
-			}
+		exit, stdout, stderr := call(t, d, nil, strings.Fields(test.args)...)
+		if got := strings.Join(strings.Fields(stdout), " "); exit != 0 || got != test.want || stderr != "" {
+			t.Errorf("%s: exit %d %s\n got %s\nwant %s", test.args, exit, stderr, got, test.want)
 		}
 	}
-	t.Logf("%d recorded runs compared", compared)
 }
 
-func TestOrder(t *testing.T) {
-	for _, test := range []struct{ args, want string }{
-		{"-h -t all -o %i", "7 4 5 6_[2-5%2] 2 3 1 6_0 6_1 8 9+0 9+1"},
-		{"-h -o %i --sort=-i -t R", "9+1 9+0 8 6_1 6_0 1"},
-		{"-h -o %i -S -l,i -t R", "1 6_0 6_1 8 9+0 9+1"},
-		{"-h -r -o %i -t PD", "6_2 6_3 6_4 6_5 2 3"},
-		{"-h -o %i -j 6_[2-3]", "6_2 6_3 6_0 6_1"},
-		{"-h -s -j 1 -o %i", "1.batch"},
+func TestRefusals(t *testing.T) {
+	d := start(t)
+	const try = "\nTry \"squeue --help\" for more information\n"
+	states := "squeue: error: Valid job states include: " + show.StateNames() + "\n\n"
+	unreachable := "squeue: error: 'nosuch' can't be reached now, or it is an invalid entry for --cluster.  Use 'sacctmgr list clusters' to see available clusters.\n" +
+		"squeue: fatal: Could not get cluster information\n"
+	for _, test := range []struct {
+		args           string
+		exit           int
+		stdout, stderr string
+	}{
+		{"-j 999", 1, "", "slurm_load_jobs error: Invalid job id specified\n"},
+		{"--only-job-state -j 999", 0, "             JOBID ST\n", ""},
+		{"-j abc", 1, "", "squeue: error: Invalid job id: abc\n"},
+		{"-j 0", 1, "", "squeue: error: Invalid job id: 0\n"},
+		{"-i 0", 1, "", "squeue: error: --iterate=0\n\n"},
+		{"-i x", 1, "", "squeue: error: --iterate=x\n\n"},
+		{"-i", 1, "", "squeue: option requires an argument -- 'i'" + try},
+		{"-t pd,r,x", 1, "", "squeue: error: Invalid job state specified: x\n" + states},
+		{"-t ALL,pd", 1, "", "squeue: error: Invalid job state specified: ALL\n" + states},
+		{"-w nosuch", 1, "", "squeue: error: Invalid node name nosuch\n"},
+		{"-w a[1-2", 1, "", "squeue: error: 'a[1-2' invalid entry for --nodelist\n"},
+		{"-S A", 1, "", "squeue: error: Invalid sort specification: A\n"},
+		{"-S name", 1, "", "squeue: error: Invalid sort specification: a\n"},
+		{"-s 17", 1, "", "squeue: error: Invalid job_step id: 17.??\n"},
+		{"-o %i -O jobid", 1, "", "squeue: error: -O (--Format) is incompatible with -o (--format)\n"},
+		{"-O jobid -o %i", 1, "", "squeue: error: -o (--format) is incompatible with -O (--Format)\n"},
+		{"-s -h -o %i%t -n train", 0, "1.batch%t\n", "squeue: error: Invalid job step format specification: t\n"},
+		{"-M nosuch", 1, "", "squeue: error: No cluster 'nosuch' known by database.\n" + unreachable},
+		{"-M nosuch,beta -h -o %i", 0, "20_1\n", "squeue: error: No cluster 'nosuch' known by database.\n"},
+		{"-h -u nosuch,bob -o %i", 0, "2\n", "squeue: error: Invalid user: nosuch\n\n"},
+		{"--json=v0.0.1", 1, "", "squeue: error: application/json output not supported by data_parser/v0.0.1; it is by v0.0.42, v0.0.43, v0.0.44, v0.0.45\n"},
+		{"--running-over 1", 1, "", "squeue: unrecognized option '--running-over'" + try},
 	} {
-		var stdout, stderr bytes.Buffer
-		rc := run(strings.Fields(test.args), nil, &stdout, &stderr, &fakeDaemon{jobs: goldenJobs()}, time.Unix(began+100, 0))
-		if got := strings.Join(strings.Fields(stdout.String()), " "); rc != 0 || got != test.want {
-			t.Errorf("%s: exit %d %s\n got %s\nwant %s", test.args, rc, &stderr, got, test.want)
+		exit, stdout, stderr := call(t, d, nil, strings.Fields(test.args)...)
+		if exit != test.exit || stdout != test.stdout || stderr != test.stderr {
+			t.Errorf("%s: exit %d, want %d\nstdout %q\n  want %q\nstderr %q\n  want %q", test.args, exit, test.exit, stdout, test.stdout, stderr, test.stderr)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	d := start(t)
+	for _, test := range []struct{ env, args, want string }{
+		{"SQUEUE_FORMAT=%i", "-h -n train", "1\n"},
+		{"SQUEUE_FORMAT=%i SQUEUE_FORMAT2=state:8", "-h -n train", "RUNNING \n"},
+		{"SQUEUE_FORMAT2=state", "-h -n train -o %i", "1\n"},
+		{"SQUEUE_FORMAT=%i", "-h -n train -O state:8", "RUNNING \n"},
+		{"SQUEUE_FORMAT=%i SQUEUE_SORT=-i SQUEUE_STATES=R SQUEUE_NAMES=sweep", "-h", "6_1\n6_0\n"},
+		{"SQUEUE_FORMAT=%i SQUEUE_USERS=bob", "-h", "2\n"},
+		{"SQUEUE_FORMAT=%i SQUEUE_USERS=bob", "-h -u alice -n train", "1\n"},
+		{"SQUEUE_FORMAT=%i SQUEUE_PARTITION=short", "-h", "2\n"},
+		{"SQUEUE_FORMAT=%i SQUEUE_ARRAY=1 SQUEUE_STATES=PD SQUEUE_NAMES=sweep", "-h", "6_2\n6_3\n6_4\n6_5\n"},
+		{"SQUEUE_FORMAT=%i SLURM_CLUSTERS=beta", "", "CLUSTER: beta\nJOBID\n20_1\n"},
+		{"SQUEUE_FORMAT=%i SQUEUE_LICENSES=matlab", "-h", ""},
+	} {
+		exit, stdout, stderr := call(t, d, strings.Fields(test.env), strings.Fields(test.args)...)
+		if exit != 0 || stdout != test.want || stderr != "" {
+			t.Errorf("%s squeue %s: exit %d\n got %q %s\nwant %q", test.env, test.args, exit, stdout, stderr, test.want)
+		}
+	}
+}
+
+// The names and headers of -O are those of a real squeue.
+func TestFieldNames(t *testing.T) {
+	dir := os.Getenv("FSUB_ORACLE")
+	if dir == "" {
+		t.Skip("FSUB_ORACLE is not set: there is no list of a real squeue's fields to compare with")
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "cli_golden", "fields24.tsv"))
+	if err != nil {
+		t.Skip(err)
+	}
+	names, n := (&command{}).fields().names, 0
+	for line := range strings.Lines(string(b)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) < 3 || f[0] != "squeue" {
+			continue
+		}
+		n++
+		if got := names[strings.ToLower(f[1])]; got == nil || got.Header != f[2] {
+			t.Errorf("-O %s: %+v, want the header %s", f[1], got, f[2])
+		}
+	}
+	if n < 100 {
+		t.Errorf("only %d fields in the list", n)
+	}
+}
+
+func TestListedFieldsExist(t *testing.T) {
+	fields := (&command{}).fields()
+	for _, l := range listedLetters {
+		if fields.letters[byte(l)] == nil {
+			t.Errorf("no field %%%c", l)
+		}
+	}
+	for _, name := range listedNames {
+		if fields.names[strings.ToLower(name)] == nil {
+			t.Errorf("no field %s", name)
 		}
 	}
 }
 
 func TestOutageLooksLikeSlurms(t *testing.T) {
-	for _, err := range []error{conn.ErrConnect, conn.ErrTimeout} {
-		var stdout, stderr bytes.Buffer
-		rc := run([]string{"--me"}, nil, &stdout, &stderr, &fakeDaemon{err: &conn.Error{Err: err, Detail: "long"}}, time.Now())
-		if want := "slurm_load_jobs error: " + err.Error() + "\n"; rc != 1 || stdout.Len() != 0 || stderr.String() != want {
-			t.Errorf("exit %d, stdout %q, stderr %q, want %q", rc, &stdout, &stderr, want)
+	d := start(t)
+	d.Store.SetFail(errors.New("disk full"))
+	for _, args := range []string{"--me", "--json", "-j 1", "-M beta"} {
+		exit, stdout, stderr := call(t, d, nil, strings.Fields(args)...)
+		if exit != 1 || stdout != "" && args != "-M beta" || stderr != "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n" {
+			t.Errorf("%s: exit %d, stdout %q, stderr %q", args, exit, stdout, stderr)
 		}
 	}
 }
 
-func TestFilters(t *testing.T) {
-	d := &fakeDaemon{jobs: goldenJobs()}
-	var stdout, stderr bytes.Buffer
-	run(strings.Fields("-h -o %i --partition main -A research,x -u alice -n runjob -j 1,2"), []string{"SQUEUE_QOS=normal", "SQUEUE_NAMES=other"}, &stdout, &stderr, d, time.Unix(began+100, 0))
-	want := "/slurm/v0.0.43/jobs/?job_id=1,2&users=alice&name=runjob&partition=main&account=research,x&qos=normal&states=PENDING,RUNNING,CONFIGURING,COMPLETING,SUSPENDED&sparse=1"
-	if len(d.paths) != 1 || d.paths[0] != want {
-		t.Errorf("requests %q, want %q", d.paths, want)
+// fewWrites fails after some writes.
+type fewWrites struct {
+	out  bytes.Buffer
+	left int
+}
+
+func (w *fewWrites) Write(p []byte) (int, error) {
+	if w.left--; w.left < 0 {
+		return 0, io.ErrClosedPipe
+	}
+	return w.out.Write(p)
+}
+
+// Each listing is written out before the next is waited for; it ends when nobody reads any more.
+func TestIterate(t *testing.T) {
+	d := start(t)
+	c := conn.New(d.Socket, 0)
+	defer c.Close()
+	out := fewWrites{left: 3}
+	at := func() time.Time { return time.Date(2026, 11, 20, 17, 33, 8, 0, time.Local) }
+	exit := run(strings.Fields("-i 1 -o %i -n train"), nil, &out, io.Discard, c, at)
+	const once = "Fri Nov 20 17:33:08 2026\nJOBID\n1\n"
+	if exit != 1 || out.out.String() != once+"\n"+once {
+		t.Errorf("exit %d, %q", exit, &out.out)
 	}
 }
 
 func TestLocalCallsNeedNoDaemon(t *testing.T) {
-	for args, want := range map[string]string{"-V": "slurm 24.11.5\n", "--version": "slurm 24.11.5\n", "--usage": usage, "--help": help} {
+	for args, want := range map[string]string{"-V": "slurm 24.11.5\n", "--version": "slurm 24.11.5\n", "--usage": usage, "--help": help,
+		"--helpstate": strings.ReplaceAll(show.StateNames(), ",", "\n") + "\n"} {
 		var stdout, stderr bytes.Buffer
-		rc := run([]string{args}, nil, &stdout, &stderr, nil, time.Now())
-		if rc != 0 || stdout.String() != want || stderr.Len() != 0 {
-			t.Errorf("%s: exit %d, %q, %q", args, rc, &stdout, &stderr)
+		exit := run([]string{args}, nil, &stdout, &stderr, nil, time.Now)
+		if exit != 0 || stdout.String() != want || stderr.Len() != 0 {
+			t.Errorf("%s: exit %d, %q, %q", args, exit, &stdout, &stderr)
 		}
 	}
 }

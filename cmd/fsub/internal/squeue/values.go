@@ -3,12 +3,23 @@ package squeue
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"fsub/cmd/fsub/internal/show"
 	"fsub/slurm/wire"
 )
 
-// jobID is the ID as users write it: 17, 17_3, 17_[4-9%2].
+// shownID is the ID as users write it: 17, 17_3, 17+1, 17_[4-9%2]; without the limit with --only-job-state.
+func (c *command) shownID(r *row) string {
+	id := jobID(r)
+	if c.onlyState && strings.HasSuffix(id, "]") {
+		if i := strings.LastIndexByte(id, '%'); i > 0 {
+			return id[:i] + "]"
+		}
+	}
+	return id
+}
+
 func jobID(r *row) string {
 	id := strconv.FormatInt(r.master(), 10)
 	switch {
@@ -119,6 +130,60 @@ func shared(r *row) string {
 
 func exitText(e wire.ExitCode) string {
 	return fmt.Sprintf("%d:%d", e.ReturnCode.Value(), e.Signal.ID.Value())
+}
+
+// star is a count of which none was asked for: *.
+func star(n wire.Number) string {
+	if n.Value() == 0 {
+		return "*"
+	}
+	return strconv.FormatInt(n.Number, 10)
+}
+
+func orStar(of func(*row) wire.Number) func(*row) string {
+	return func(r *row) string { return star(of(r)) }
+}
+
+// bounded is a count of which the infinite means that none was asked for.
+func bounded(of func(*row) wire.Number) func(*row) string {
+	return func(r *row) string {
+		if n := of(r); n.Set && !n.Infinite {
+			return strconv.FormatInt(n.Number, 10)
+		}
+		return "N/A"
+	}
+}
+
+// ofHet is a number that only a component of a heterogeneous job has.
+func ofHet(of func(*row) wire.Number) func(*row) string {
+	return func(r *row) string {
+		if r.HetJobID.Value() == 0 {
+			return "N/A"
+		}
+		return strconv.FormatInt(of(r).Value(), 10)
+	}
+}
+
+func coreSpec(r *row) string {
+	if r.CoreSpec == 0 {
+		return "N/A"
+	}
+	return strconv.FormatInt(r.CoreSpec, 10)
+}
+
+// profile is --profile as squeue writes it: NotSet, None, All, Energy,Task.
+func profile(r *row) string {
+	if len(r.Profile) == 0 {
+		return "NotSet"
+	}
+	words := make([]string, len(r.Profile))
+	for i, w := range r.Profile {
+		if w == "NOT_SET" {
+			return "NotSet"
+		}
+		words[i] = w[:min(len(w), 1)] + strings.ToLower(w[min(len(w), 1):])
+	}
+	return strings.Join(words, ",")
 }
 
 func flag(on bool) string {

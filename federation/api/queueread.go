@@ -1,0 +1,191 @@
+package api
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/hostlist"
+)
+
+// queueFilter is what GET /fed/v1/queue selects by: lists with commas of which one must fit, where a list is given at all.
+type queueFilter struct {
+	jobFilter
+	one     bool     // job_id names one job: that it is not known is an error
+	cluster []string // names of sites, or of the federation for the jobs that have none
+	live    bool     // not those that have ended
+	offsets bool     // job_id names a component: 17+1
+}
+
+func readQueueFilter(q url.Values) (f queueFilter, err error) {
+	refs := splitRefs(strings.Join(q["job_id"], ","))
+	for i, text := range refs {
+		var component bool
+		refs[i], _, component = strings.Cut(text, "+")
+		f.offsets = f.offsets || component
+	}
+	rest := url.Values{}
+	for name, values := range q {
+		rest[name] = values
+	}
+	rest["job_id"] = refs
+	f.jobFilter, err = readFilter(rest)
+	f.one, f.cluster, f.live = len(refs) == 1, csv(q, "cluster"), q.Get("live") != ""
+	return f, err
+}
+
+// row reports whether r is selected, what names jobs aside.
+func (f *queueFilter) row(r *queueRow, ended time.Time) bool {
+	switch {
+	case !r.end.IsZero() && (f.live || r.end.Before(ended)):
+		return false
+	case len(f.states) > 0 && !slices.Contains(f.states, r.state) && !slices.Contains(f.states, r.base):
+		return false
+	}
+	return (len(f.users) == 0 || slices.Contains(f.users, r.user) || slices.Contains(f.users, strconv.Itoa(int(r.uid)))) &&
+		oneOf(f.names, r.name) && oneOf(f.partitions, r.part) && oneOf(f.accounts, r.account) && oneOf(f.qos, r.qos) && oneOf(f.cluster, r.cluster)
+}
+
+// named are the rows of the jobs that the filter names, known or not. A task that has started must be named itself; tasks
+// that wait are in one row, of which the client shows those that were asked for.
+func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
+	add := func(k *queuedJob, tasks map[int]bool) {
+		known = true
+		for _, r := range k.rows {
+			if len(tasks) == 0 || r.task == waitingTasks || tasks[int(r.task)] {
+				rows = append(rows, r)
+			}
+		}
+	}
+	for id, tasks := range f.refs {
+		if k := q.jobs[id]; k != nil {
+			add(k, tasks)
+		}
+		for _, k := range q.groups[id] {
+			add(k, tasks)
+		}
+	}
+	slices.SortFunc(rows, squeueOrder)
+	return slices.Compact(rows), known
+}
+
+// selected are the rows that f selects, in squeue's order.
+func (s *Server) selected(f *queueFilter, user string) (rows []*queueRow, err error) {
+	q := &s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	known := true
+	switch {
+	case len(f.refs) > 0:
+		rows, known = q.named(f)
+	case user != "":
+		rows = q.rowsOf(user)
+	default:
+		rows = q.rows()
+	}
+	if f.one && !known {
+		return nil, errInvalidJobID
+	}
+	return rows, nil
+}
+
+// getQueue is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of jobFilter and cluster, live and sort.
+func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ Caller) error {
+	query := r.URL.Query()
+	f, err := readQueueFilter(query)
+	if err != nil {
+		return err
+	}
+	order, err := readOrder(query.Get("sort"))
+	if err != nil {
+		return err
+	}
+	s.queue.mu.Lock()
+	err = s.queue.refresh(r.Context(), s)
+	s.queue.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	all, err := s.selected(&f, s.onlyUser(&f.jobFilter))
+	if err != nil {
+		return err
+	}
+	ended := s.cfg.Now().Add(-s.cfg.MinJobAge)
+	rows := make([]*queueRow, 0, len(all))
+	for _, row := range all {
+		if f.row(row, ended) {
+			rows = append(rows, row)
+		}
+	}
+	if len(order) > 0 {
+		if rows, err = sortRows(rows, order, s.cfg.Now()); err != nil {
+			return err
+		}
+	}
+	head := v1.QueueHead{Cluster: s.cfg.Federation}
+	for _, warning := range s.unknownUsers(&f.jobFilter) {
+		head.InvalidUsers = append(head.InvalidUsers, strings.TrimPrefix(warning.Description, "Invalid user: "))
+	}
+	if head.InvalidNodes = s.unknownNodes(query.Get("nodes")); len(head.InvalidNodes) > 0 {
+		rows = nil
+	}
+	return writeRows(w, head, rows)
+}
+
+// unknownNodes are the nodes of a hostlist that no site has.
+func (s *Server) unknownNodes(list string) []string {
+	if list == "" {
+		return nil
+	}
+	names, err := hostlist.Expand(list)
+	if err != nil {
+		return []string{list}
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(s.cfg.Controller.Sites(), func(site *federation.Site) bool {
+			return site.Seen != nil && slices.ContainsFunc(site.Seen.Nodes, func(n federation.Node) bool { return n.Name == name })
+		})
+	})
+}
+
+// onlyUser is the name of the only user that f selects, "" if there are more or it is not known.
+func (s *Server) onlyUser(f *jobFilter) string {
+	if len(f.users) != 1 {
+		return ""
+	}
+	name := f.users[0]
+	if uid, err := strconv.ParseUint(name, 10, 32); err == nil {
+		name, _ = s.users.UserName(uint32(uid))
+	}
+	return name
+}
+
+// writeRows writes the answer with its length, so that the client knows when it has all of it.
+func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow) error {
+	text, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	text = append(binary.AppendUvarint(nil, uint64(len(text))), text...)
+	size := len(text)
+	for _, r := range rows {
+		size += len(r.row)
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.Itoa(size))
+	out := bufio.NewWriterSize(w, min(size, 64<<10))
+	out.Write(text)
+	for _, r := range rows {
+		out.Write(r.row)
+	}
+	out.Flush() // it fails where the client has gone
+	return nil
+}
