@@ -29,8 +29,12 @@ func (p *parser) components(found [][]getopt.Found, script []byte, file string) 
 		}
 		p.inherit()
 	}
+	fed := p.req.Spec.Fed // of the whole job
+	for i := range all {
+		all[i].Fed = nil
+	}
 	p.req.Spec = all[0]
-	if len(all) > 1 {
+	if p.req.Spec.Fed = fed; len(all) > 1 {
 		p.req.Spec.Het = all[1:]
 	}
 	return nil

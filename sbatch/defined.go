@@ -25,6 +25,18 @@ func (p *parser) defined() map[string]string {
 			out[name] = v
 		}
 	}
+	for _, o := range p.req.Spec.Plugin {
+		out[o.Name] = o.Value
+	}
+	var fed words
+	p.req.Spec.Fed.options(&fed)
+	for _, w := range fed {
+		name, v, _ := strings.Cut(w[2:], "=")
+		if had, ok := out[name]; ok { // several copies
+			v = had + "\n" + v
+		}
+		out[name] = v
+	}
 	return out
 }
 

@@ -34,6 +34,12 @@ func (p *parser) directives(s *scanner) (more bool, err error) {
 	if len(rest) > 0 {
 		return false, p.errorLine(exitBadOption, "Invalid directive found in batch script: ", rest[0])
 	}
+	if len(p.fedWords) > 0 {
+		if err := p.fedLines(p.fedWords); err != nil {
+			return false, err
+		}
+		p.fedWords = nil
+	}
 	return more, p.foreignDirectives(s.script, s.file)
 }
 
@@ -64,6 +70,10 @@ func (p *parser) directiveWords(s *scanner) (words []string, more bool, err erro
 			}
 			if het && len(words) == before { // behind other words it only ends the line
 				return words, true, nil
+			}
+		} else if text, ok := bytes.CutPrefix(line, []byte("#FSUB")); ok {
+			if p.fedWords, _, err = p.directiveLine(p.fedWords, text, s.file, s.number); err != nil {
+				return nil, false, err
 			}
 		} else if t := bytes.TrimLeft(line, " \t\v\f\r"); len(t) > 0 && t[0] != '#' {
 			s.rest = nil

@@ -19,10 +19,17 @@ func lookup(env []string, name string) (string, bool) {
 // environment applies the SBATCH_* variables, which overrule the script. Most environments have none, so they are
 // looked for first.
 func (p *parser) environment() error {
-	var vars []string
+	var vars, fed []string
 	for _, e := range p.in.Env {
 		if strings.HasPrefix(e, "SBATCH_") || strings.HasPrefix(e, "SLURM_HINT=") || strings.HasPrefix(e, "SLURM_CLUSTERS=") {
 			vars = append(vars, e)
+		} else if strings.HasPrefix(e, "FSUB_") {
+			fed = append(fed, e)
+		}
+	}
+	if fed != nil {
+		if err := p.fedEnvironment(fed); err != nil {
+			return err
 		}
 	}
 	if vars == nil {

@@ -61,6 +61,14 @@ func (s *Spec) Options() []string {
 	if s.More != nil {
 		w.more(s.More)
 	}
+	s.Fed.options(&w)
+	for _, o := range s.Plugin {
+		if o.Value == "" {
+			w.flag(o.Name, true)
+		} else {
+			w.add(o.Name, o.Value)
+		}
+	}
 	return w
 }
 

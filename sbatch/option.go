@@ -32,16 +32,16 @@ type option struct {
 func (o *option) in(r Release) bool { return o.since <= r && (o.until == "" || r < o.until) }
 
 // optionSet is the table of [Following] as getopt wants it. The ID of an option is its index in the table.
-var optionSet = sync.OnceValue(func() *getopt.Set { return newOptionSet(Following) })
+var optionSet = sync.OnceValue(func() *getopt.Set { return newOptionSet(Following, nil) })
 
-func newOptionSet(r Release) *getopt.Set {
-	rows := make([]getopt.Option, 0, len(options))
+func newOptionSet(r Release, plugins []Plugin) *getopt.Set {
+	rows := make([]getopt.Option, 0, len(options)+len(plugins))
 	for i := range options {
 		if o := &options[i]; o.in(r) {
 			rows = append(rows, getopt.Option{Name: o.name, Short: o.short, Arg: o.arg, ID: i})
 		}
 	}
-	return getopt.NewSet("sbatch", rows)
+	return getopt.NewSet("sbatch", append(rows, pluginRows(plugins)...)).Whole(fedRows())
 }
 
 // source is where an option came from.
@@ -76,6 +76,16 @@ func (p *parser) forget(name string) {
 // apply takes over options that getopt has found, in their order.
 func (p *parser) apply(found []getopt.Found, from source) error {
 	for _, f := range found {
+		switch {
+		case f.ID >= pluginID:
+			p.givePlugin(f.Name, f.Value)
+			continue
+		case f.ID >= fedID:
+			if err := p.giveFed(f.ID-fedID, f.Value); err != nil {
+				return err
+			}
+			continue
+		}
 		o := &options[f.ID]
 		if o.class == early {
 			if o.name == "ignore-pbs" {
@@ -131,5 +141,5 @@ func (p *parser) badOption(err error) error {
 			}
 		}
 	}
-	return p.exit(exitBadOption, lines...)
+	return &Exit{Code: exitBadOption, Stderr: append(p.req.Warnings, lines...), Unknown: !strings.Contains(err.Error(), "argument")}
 }

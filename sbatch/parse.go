@@ -12,12 +12,13 @@ import (
 
 // Input is everything that decides what a call of sbatch means. Nothing else is read.
 type Input struct {
-	Args  []string // the words after the command's name
-	Env   []string // NAME=value, as the process got it
-	Dir   string   // current working directory, absolute
-	Host  string   // for SLURM_SUBMIT_HOST
-	Root  bool     // the caller is root
-	Slurm Release  // whose sbatch is followed, "" is [Following]
+	Args    []string // the words after the command's name
+	Env     []string // NAME=value, as the process got it
+	Dir     string   // current working directory, absolute
+	Host    string   // for SLURM_SUBMIT_HOST
+	Root    bool     // the caller is root
+	Plugins []Plugin // options that plugins of sites add
+	Slurm   Release  // whose sbatch is followed, "" is [Following]
 
 	Now time.Time // in the caller's time zone: --begin=16:00 is meant there
 
@@ -65,6 +66,8 @@ type Exit struct {
 	Code   int
 	Stdout string
 	Stderr []string // lines, complete with their prefix
+	// Unknown: it is because of an option that sbatch does not have; a plugin of some site may have it.
+	Unknown bool
 }
 
 func (e *Exit) Error() string {
@@ -102,6 +105,8 @@ type parser struct {
 	distribution string // "arbitrary" or ""
 
 	umask *int // of #PBS -W umask=
+
+	fedWords []string // of #FSUB lines
 
 	packjob bool   // its warning was given
 	noGRES  string // "none" or "NONE", as --gres had it
@@ -162,8 +167,11 @@ func Parse(in Input) (*Request, error) {
 
 func newParser(in *Input) *parser {
 	p := &parser{in: in, exitError: 1, release: Following, set: optionSet()}
-	if in.Slurm != "" && in.Slurm != Following {
-		p.release, p.set = in.Slurm, newOptionSet(in.Slurm)
+	if in.Slurm != "" {
+		p.release = in.Slurm
+	}
+	if p.release != Following || in.Plugins != nil {
+		p.set = newOptionSet(p.release, in.Plugins)
 	}
 	return p
 }

@@ -142,7 +142,7 @@ func randomCall(r *rand.Rand, release Release) call {
 	}
 	// Any word that is no option would be the script's name.
 	c.args = slices.DeleteFunc(c.args, func(w string) bool { return w == ":" }) // what sbatch makes of such a value is odd
-	_, operands, err := newOptionSet(release).Parse(c.args, getopt.StopAtFirst)
+	_, operands, err := newOptionSet(release, nil).Parse(c.args, getopt.StopAtFirst)
 	if err == nil && len(operands) > 0 {
 		c.args = c.args[:len(c.args)-len(operands)]
 	}

@@ -52,6 +52,7 @@ func (e *Error) Error() string { return e.Text }
 type Set struct {
 	command string
 	options []Option
+	whole   []Option
 
 	once  sync.Once
 	short [256]uint16 // index + 1 of the option with that letter
@@ -63,6 +64,13 @@ type Set struct {
 // that a Set may be a package variable of a program that starts often.
 func NewSet(command string, options []Option) *Set {
 	return &Set{command: command, options: options}
+}
+
+// Whole gives s further long options that only their whole name selects, so that no prefix of another one changes its meaning. It is
+// called before the first Parse and returns s.
+func (s *Set) Whole(options []Option) *Set {
+	s.whole = options
+	return s
 }
 
 // index prepares the tables at the first use.
@@ -154,6 +162,11 @@ func (s *Set) match(name, word string) (*Option, error) {
 			first = o
 		} else if o.ID != first.ID || o.Arg != first.Arg {
 			others = append(others, o)
+		}
+	}
+	for i := range s.whole {
+		if first == nil && s.whole[i].Name == name {
+			return &s.whole[i], nil
 		}
 	}
 	if first == nil {

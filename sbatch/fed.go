@@ -1,0 +1,173 @@
+package sbatch
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+
+	"fsub/sbatch/getopt"
+)
+
+// fedOptions are what is asked of the federation itself. On the command line they are --fed-NAME, and only the whole name will do, so
+// that sbatch's own prefixes stay what they are; in #FSUB lines, which are comments to the real sbatch, the prefix may be left out.
+// The variable of an option is between the two: FSUB_SITES for --fed-sites. Of several values the last one counts, but for the
+// copies, which add up.
+var fedOptions = [...]struct {
+	name string
+	set  func(f *Fed, v string) (why string)
+}{
+	{"sites", func(f *Fed, v string) string { return nameList(&f.Sites, v) }},
+	{"exclude-sites", func(f *Fed, v string) string { return nameList(&f.NotSites, v) }},
+	{"accelerators", setAccelerators},
+	{"max-cost", setMaxCost},
+	{"stage-in", func(f *Fed, v string) string { return addStage(&f.StageIn, v) }},
+	{"stage-out", func(f *Fed, v string) string { return addStage(&f.StageOut, v) }},
+}
+
+// IDs of options that are not of the table: fedID + index in fedOptions, pluginID + index in Input.Plugins.
+const (
+	fedID    = 1000
+	pluginID = 2000
+)
+
+// fedRows are the fed options as the command line has them.
+func fedRows() []getopt.Option {
+	rows := make([]getopt.Option, len(fedOptions))
+	for i, o := range fedOptions {
+		rows[i] = getopt.Option{Name: "fed-" + o.name, Arg: getopt.RequiredArg, ID: fedID + i}
+	}
+	return rows
+}
+
+// fedLineSet is for #FSUB lines.
+var fedLineSet = sync.OnceValue(func() *getopt.Set {
+	rows := fedRows()
+	for i, o := range fedOptions {
+		rows = append(rows, getopt.Option{Name: o.name, Arg: getopt.RequiredArg, ID: fedID + i})
+	}
+	return getopt.NewSet("sbatch: error: #FSUB", rows)
+})
+
+// fedLines takes over the words of #FSUB lines.
+func (p *parser) fedLines(words []string) error {
+	found, rest, err := fedLineSet().Parse(words, getopt.StopAtFirst)
+	for _, f := range found {
+		if err := p.giveFed(f.ID-fedID, f.Value); err != nil {
+			return err
+		}
+	}
+	switch {
+	case err != nil:
+		return p.exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
+			"--stage-in and --stage-out")
+	case len(rest) > 0:
+		return p.errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
+	}
+	return nil
+}
+
+// fedEnvironment applies the FSUB_* variables.
+func (p *parser) fedEnvironment(vars []string) error {
+	for i, o := range fedOptions {
+		name := "FSUB_" + strings.ReplaceAll(strings.ToUpper(o.name), "-", "_")
+		v, _ := lookup(vars, name)
+		for item := range strings.Lines(v) { // several copies, one on a line
+			if item = strings.TrimSpace(item); item == "" {
+				continue
+			}
+			if err := p.giveFed(i, item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// giveFed takes over one option. The Fed is a copy: what was checked before is not changed.
+func (p *parser) giveFed(i int, v string) error {
+	f := Fed{}
+	if old := p.req.Spec.Fed; old != nil {
+		f = *old
+	}
+	if why := fedOptions[i].set(&f, v); why != "" {
+		return p.errorLine(exitBadOption, "Invalid --fed-", fedOptions[i].name, " specification: ", why)
+	}
+	p.req.Spec.Fed = &f
+	return nil
+}
+
+func nameList(field *[]string, v string) (why string) {
+	list := strings.Split(v, ",")
+	for _, name := range list {
+		if name == "" || strings.ContainsAny(name, " \t\n") {
+			return strconv.Quote(v) + " is no list of names with commas"
+		}
+	}
+	*field = list
+	return ""
+}
+
+// setAccelerators takes TYPE or TYPE:FACTOR items with commas.
+func setAccelerators(f *Fed, v string) (why string) {
+	var list []string
+	if why := nameList(&list, v); why != "" {
+		return why
+	}
+	for _, item := range list {
+		kind, factor, given := strings.Cut(item, ":")
+		n, err := strconv.ParseFloat(factor, 64)
+		if kind == "" || given && (err != nil || !(n > 0) || math.IsInf(n, 0)) {
+			return strconv.Quote(item) + " is not TYPE or TYPE:FACTOR with a factor above 0, such as a100:2"
+		}
+	}
+	f.Accelerators = list
+	return ""
+}
+
+func setMaxCost(f *Fed, v string) (why string) {
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(n > 0) || math.IsInf(n, 0) {
+		return strconv.Quote(v) + " is no number of US dollars above 0, such as 25.50"
+	}
+	f.MaxCost = n
+	return ""
+}
+
+// addStage takes FROM or "FROM -> TO". An arrow, since colons and equal signs are parts of URLs.
+func addStage(field *[]Stage, v string) (why string) {
+	from, to, arrow := strings.Cut(v, "->")
+	s := Stage{From: strings.TrimSpace(from), To: strings.TrimSpace(to)}
+	if s.From == "" || arrow && s.To == "" || strings.Contains(s.To, "->") {
+		return strconv.Quote(v) + ` is not FROM or "FROM -> TO" with paths or URLs`
+	}
+	*field = append((*field)[:len(*field):len(*field)], s)
+	return ""
+}
+
+// options writes f as words of a command line.
+func (f *Fed) options(w *words) {
+	if f == nil {
+		return
+	}
+	w.text("fed-sites", strings.Join(f.Sites, ","))
+	w.text("fed-exclude-sites", strings.Join(f.NotSites, ","))
+	w.text("fed-accelerators", strings.Join(f.Accelerators, ","))
+	if f.MaxCost != 0 {
+		w.add("fed-max-cost", strconv.FormatFloat(f.MaxCost, 'g', -1, 64))
+	}
+	for _, s := range f.StageIn {
+		w.add("fed-stage-in", s.String())
+	}
+	for _, s := range f.StageOut {
+		w.add("fed-stage-out", s.String())
+	}
+}
+
+// String is s as an option has it.
+func (s Stage) String() string {
+	if s.To == "" {
+		return s.From
+	}
+	return s.From + " -> " + s.To
+}

@@ -1,0 +1,102 @@
+package sbatch
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fsub/sbatch/getopt"
+)
+
+func TestFed(t *testing.T) {
+	const script = `#!/bin/sh
+#FSUB --sites=a,b --max-cost=10 --stage-in="data/*.txt -> in" # what it may cost
+#SBATCH -n 2
+#FSUB--fed-exclude-sites c
+ #FSUB --bogus
+##FSUB --bogus
+#FSUB --stage-in=s3://bucket/x?region=eu:1=2
+true
+#FSUB --bogus
+`
+	in := input(script, "--fed-accelerators=h100,a100:2", "--fed-stage-out", "out->s3://b/o", "--fed-stage-out=log")
+	in.Env = []string{"FSUB_SITES=d", "FSUB_STAGE_IN=m -> n\nk", "FSUB_SOCKET=/x"}
+	r, err := Parse(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Fed{Sites: []string{"d"}, NotSites: []string{"c"}, Accelerators: []string{"h100", "a100:2"}, MaxCost: 10,
+		StageIn:  []Stage{{"data/*.txt", "in"}, {"s3://bucket/x?region=eu:1=2", ""}, {"m", "n"}, {"k", ""}},
+		StageOut: []Stage{{"out", "s3://b/o"}, {"log", ""}}}
+	if diff := cmp.Diff(want, r.Spec.Fed); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	again, err := Parse(input("#!/bin/sh\n", r.Spec.Options()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r.Spec, again.Spec); diff != "" {
+		t.Errorf("written down and read again (-first +again)\n%s", diff)
+	}
+	// They are asked of the whole job, not of a component.
+	r, err = Parse(input("#!/bin/sh\n#SBATCH hetjob\n#FSUB --sites=x\n"))
+	if err != nil || r.Spec.Fed == nil || len(r.Spec.Het) != 1 || r.Spec.Het[0].Fed != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestFedRefusals(t *testing.T) {
+	for _, c := range []struct{ script, args, want string }{
+		{"", "--fed-site=a", "sbatch: unrecognized option '--fed-site=a'"},
+		{"", "--f=a", "sbatch: unrecognized option '--f=a'"},
+		{"", "--fed-max-cost=x", `sbatch: error: Invalid --fed-max-cost specification: "x" is no number of US dollars above 0, such as 25.50`},
+		{"", "--fed-max-cost=-1", `sbatch: error: Invalid --fed-max-cost specification: "-1" is no number of US dollars above 0, such as 25.50`},
+		{"", "--fed-sites=a,", `sbatch: error: Invalid --fed-sites specification: "a," is no list of names with commas`},
+		{"", "--fed-accelerators=a100:0", `sbatch: error: Invalid --fed-accelerators specification: "a100:0" is not TYPE or TYPE:FACTOR with a factor above 0, such as a100:2`},
+		{"", "--fed-stage-in=->x", `sbatch: error: Invalid --fed-stage-in specification: "->x" is not FROM or "FROM -> TO" with paths or URLs`},
+		{"#FSUB --bogus", "", "sbatch: error: #FSUB: unrecognized option '--bogus'"},
+		{"#FSUB --sites=a b", "", "sbatch: error: Invalid directive found in a #FSUB line: b"},
+		{"#FSUB --sites='a", "", "sbatch: fatal: stdin: line 2: Unmatched `'` in [--sites='a]"},
+	} {
+		_, err := Parse(input("#!/bin/sh\n"+c.script+"\n", strings.Fields(c.args)...))
+		var exit *Exit
+		if !errors.As(err, &exit) || exit.Stderr[0] != c.want || exit.Code != 255 && !strings.Contains(c.want, "fatal") {
+			t.Errorf("%s %s: %v", c.script, c.args, err)
+		}
+	}
+}
+
+func TestPlugins(t *testing.T) {
+	plugins := []Plugin{{"container-image", "", getopt.RequiredArg}, {"container-writable", "", getopt.NoArg}, {"view", "", getopt.OptionalArg},
+		{"time", "", getopt.RequiredArg}, {"image", "I", getopt.RequiredArg}}
+	ask := func(script string, args ...string) (*Request, *Exit) {
+		in := input("#!/bin/sh\n"+script+"\n", args...)
+		in.Plugins = plugins
+		r, err := Parse(in)
+		var exit *Exit
+		errors.As(err, &exit)
+		return r, exit
+	}
+	r, exit := ask("#SBATCH --container-im=a.sqsh --view -n2", "--container-w", "-Ix", "--container-image", "b", "-t5")
+	if exit != nil {
+		t.Fatal(exit)
+	}
+	want := []PluginOption{{"container-image", "b"}, {"container-writable", ""}, {"image", "x"}, {"view", ""}}
+	if !slices.Equal(r.Spec.Plugin, want) || r.Spec.NTasks != 2 || r.Spec.TimeLimit == 0 {
+		t.Errorf("%+v", r.Spec)
+	}
+	// As in Slurm they make a prefix ambiguous, and the options of sbatch come first.
+	if _, exit = ask("", "--container-i=x"); exit == nil || !strings.HasSuffix(exit.Stderr[0], "possibilities: '--container-id' '--container-image'") {
+		t.Errorf("%v", exit)
+	}
+	for args, unknown := range map[string]bool{"--container-image=x": true, "-I": true, "--time": false, "-nx": false, "--nope": true} {
+		_, err := Parse(input("#!/bin/sh\n", args))
+		var exit *Exit
+		if !errors.As(err, &exit) || exit.Unknown != unknown {
+			t.Errorf("%s: %#v", args, exit)
+		}
+	}
+}
