@@ -70,6 +70,7 @@ type Submission struct {
 	Key       string
 	Partition string
 	User      SiteUser // at the site
+	Offer     Offer    // what it was bound for. Job and Payload ask for what it counts with already
 	// Restarts is how often the job has been requeued by the federation: what SLURM_RESTART_COUNT starts from.
 	Restarts int
 	// First: nobody has sent this attempt to the site before, so that it need not be searched for there.

@@ -56,6 +56,9 @@ func (c *Controller) submit(j *job) {
 	copied, payload := j.Job, j.PayloadOf()
 	kind := submitted{job: j.ID, attempt: j.att.Number}
 	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job), First: j.att.Tries == 1}
+	if offers := j.att.Decision.Offers; len(offers) > 0 {
+		sub.Offer = offers[0]
+	}
 	c.calls = append(c.calls, call{site: s, kind: kind,
 		before: func(ctx context.Context) error { return c.ready(ctx, s, &sub, payload) },
 		run: func(ctx context.Context) any {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/place"
 )
 
 // How long bringing files to a site, or results home, may take; and for how long results are tried for after the job's end.
@@ -33,6 +34,7 @@ func (c *Controller) ready(ctx context.Context, s *site, sub *federation.Submiss
 		return fmt.Errorf("%w: read the script: %w", federation.ErrNotSent, err)
 	}
 	sub.Payload = payload
+	place.Adapt(sub, s.Options)
 	if !c.staged(s, sub.Job) {
 		return nil
 	}

@@ -174,7 +174,7 @@ func (c *Controller) Judge(j *federation.Job) error {
 		}
 	}
 	v := c.view.sites.Load()
-	key := keyOf(j)
+	key := keyOf(j, v.sites)
 	if verdict, ok := v.judged.byKey.Load(key); ok {
 		err, _ := verdict.(error)
 		return err
@@ -215,11 +215,18 @@ func (c *Controller) planFor(v *viewOfSites, j *federation.Job) (federation.Deci
 }
 
 // keyOf drops what does not matter for placement and prints the rest.
-func keyOf(j *federation.Job) judgeKey {
+func keyOf(j *federation.Job, sites []*federation.Site) judgeKey {
 	s := j.Spec
+	dir := ""
+	for _, site := range sites {
+		if !site.Reaches(&s) { // then the refusal names it
+			dir = s.WorkDir
+		}
+	}
 	s.Name, s.Comment, s.Dependency, s.Nice, s.Hold = "", "", "", 0, false
 	s.MailType, s.MailUser, s.WorkDir, s.Input, s.Output, s.Error, s.OpenMode, s.Command = "", "", "", "", "", "", "", ""
 	s.Signal, s.Requeue, s.Begin, s.Deadline = nil, nil, time.Time{}, time.Time{}
+	s.WorkDir = dir
 	text, err := json.Marshal(s) // not Sprintf: it would print pointers as addresses
 	if err != nil {
 		return judgeKey{user: j.User, spec: err.Error()}

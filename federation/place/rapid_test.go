@@ -322,7 +322,7 @@ func TestIdlePoolTakesTheJob(t *testing.T) {
 		if len(d.Offers) > 0 && !d.Bind && !d.Spread {
 			t.Fatalf("everything is idle, yet: %s", Explain(w.jobs[0], d))
 		}
-		if len(d.Offers) == 0 && !d.Impossible() && w.jobs[0].Spec.Switches == 0 {
+		if len(d.Offers) == 0 && !d.Impossible() && w.jobs[0].Spec.Switches == 0 && len(w.jobs[0].Spec.Het) == 0 {
 			joined := slices.ContainsFunc(d.Rejections, func(r federation.Rejection) bool { return !r.Never && strings.Contains(r.Detail, "pool has") })
 			if !joined {
 				t.Fatalf("nothing is down, so it is now or never: %s", Explain(w.jobs[0], d))
