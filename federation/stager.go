@@ -16,3 +16,17 @@ type Stager interface {
 	// note; ErrInvalid and ErrDenied will not pass by trying again.
 	Collect(ctx context.Context, j *Job, a *Attempt, ended SiteJob) (notes []string, err error)
 }
+
+// LogPart is a piece of a job's output.
+type LogPart struct {
+	Text []byte
+	More bool // there is more to read at once
+	Done bool // this is its end: the job will write no more
+}
+
+// LogReader reads the output of jobs whose site does not see their working directory.
+type LogReader interface {
+	// ReadLog reads up to max bytes from offset on, of the output of an attempt or of its errors. task is the index of an array's
+	// task, -1 for any other job. ErrNotFound: nothing was sent yet, or it is no longer kept.
+	ReadLog(ctx context.Context, j *Job, a *Attempt, task int, stderr bool, offset int64, max int) (LogPart, error)
+}

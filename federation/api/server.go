@@ -39,6 +39,7 @@ type Config struct {
 	Gatherer   prometheus.Gatherer   // what /metrics shows; nil: Registerer, if it can
 	Now        func() time.Time      // nil: time.Now
 	Users      Users                 // nil: the system's user database
+	Logs       federation.LogReader  // of jobs at sites that do not see their directory; nil: there are none
 }
 
 // Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted or
@@ -146,6 +147,8 @@ func (s *Server) routes() {
 	s.handle("GET /fed/v1/job/{id}/wait", s.waitJob)
 	s.handle("GET /fed/v1/job/{id}/explain", s.explainJob)
 	s.handle("GET /fed/v1/job/{id}/payload", s.getPayload)
+	s.handle("GET /fed/v1/job/{id}/log", s.getLog)
+	s.handle("GET /fed/v1/job/{id}/log/text", s.getLogText)
 	s.handle("POST /fed/v1/jobs/cancel", s.act(federation.RequestCancel))
 	s.handle("POST /fed/v1/jobs/signal", s.act(federation.RequestSignal))
 	s.handle("POST /fed/v1/jobs/hold", s.act(federation.RequestHold))

@@ -28,17 +28,20 @@ func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.A
 		return nil, err
 	}
 	defer free()
-	started := map[int]bool{}
+	started := map[int]*federation.Task{}
 	for _, t := range ended.Tasks {
-		started[t.Index] = !t.Start.IsZero()
+		if !t.Start.IsZero() {
+			started[t.Index] = &federation.Task{Job: j.ID, Index: t.Index, SiteJobID: t.SiteJobID, Nodes: t.Nodes}
+		}
 	}
 	c := collector{Stager: s, job: j, attempt: a, plan: plan, user: userOf(j, payload.Environment), prefix: prefixOf(a.Key)}
 	var lasting error
 	for _, t := range tasks {
-		if t != noTask && !started[t] {
+		record := started[t]
+		if t != noTask && record == nil {
 			continue
 		}
-		err := c.task(ctx, t)
+		err := c.task(ctx, t, record)
 		if err != nil && !errors.Is(err, federation.ErrInvalid) && !errors.Is(err, federation.ErrDenied) {
 			return c.notes, err
 		}
@@ -79,7 +82,7 @@ func (c *collector) note(format string, args ...any) {
 }
 
 // task brings one task's results home, once: what is home is marked so.
-func (c *collector) task(ctx context.Context, task int) error {
+func (c *collector) task(ctx context.Context, task int, record *federation.Task) error {
 	mark := c.prefix + taskName(task) + "/home"
 	if _, err := c.cfg.Objects.Size(ctx, mark); !notThere(err) {
 		return err
@@ -92,7 +95,7 @@ func (c *collector) task(ctx context.Context, task int) error {
 	if err != nil {
 		return err
 	}
-	err = c.output(ctx, task, st)
+	err = c.output(ctx, task, record, st)
 	for i, it := range c.plan.Out {
 		if transient(err) {
 			return err
@@ -111,27 +114,27 @@ func transient(err error) bool {
 }
 
 // output writes the output files. A job that sent nothing back has one too, which says so.
-func (c *collector) output(ctx context.Context, task int, st state) error {
-	if err := c.stream(ctx, task, "out", st.Out, false, st); err != nil {
+func (c *collector) output(ctx context.Context, task int, record *federation.Task, st state) error {
+	if err := c.stream(ctx, task, record, "out", st.Out, false, st); err != nil {
 		return err
 	}
-	if !c.twoFiles(c.job, task) {
+	if !c.twoFiles(c.job) {
 		return nil
 	}
-	return c.stream(ctx, task, "err", st.Err, true, st)
+	return c.stream(ctx, task, record, "err", st.Err, true, st)
 }
 
-func (c *collector) stream(ctx context.Context, task int, name string, size int64, stderr bool, st state) error {
+func (c *collector) stream(ctx context.Context, task int, record *federation.Task, name string, size int64, stderr bool, st state) error {
 	log := &logReader{ctx: ctx, objects: c.cfg.Objects, prefix: c.prefix + taskName(task) + "/" + name + ".", end: size}
 	defer log.Close()
 	last := ""
-	if !st.Done && (stderr || !c.twoFiles(c.job, task)) {
+	if !st.Done && (stderr || !c.twoFiles(c.job)) {
 		last = fmt.Sprintf("fsub: this may not be all: %s did not send the end of the output\n", c.attempt.Site)
 	}
 	if size == MaxLog {
 		last = fmt.Sprintf("\nfsub: cut off after %d bytes\n", MaxLog)
 	}
-	file := c.cfg.Output(c.job, task, stderr)
+	file := c.cfg.Output(c.job, record, stderr)
 	err := c.cfg.Files.Write(ctx, c.user, file, c.job.Spec.OpenMode == "append", io.MultiReader(log, text(last)))
 	if err != nil {
 		return fmt.Errorf("output to %s: %w", file, err)

@@ -48,38 +48,30 @@ func (s *Stager) state(ctx context.Context, prefix string, task int) (state, err
 	return parseState(string(text))
 }
 
-// Log is a part of a task's output that is in the store.
-type Log struct {
-	Text []byte
-	More bool // there is more to read at once
-	Done bool // it was read to its end, and there will be no more
-}
-
-// ReadLog reads up to max bytes of a task's output from offset on. task is -1 for a job that is no array. ErrNotFound: the node has
-// sent nothing yet, or it is no longer kept.
-func (s *Stager) ReadLog(ctx context.Context, j *federation.Job, a *federation.Attempt, task int, stderr bool, offset int64, max int) (Log, error) {
+// ReadLog implements federation.LogReader.
+func (s *Stager) ReadLog(ctx context.Context, j *federation.Job, a *federation.Attempt, task int, stderr bool, offset int64, max int) (federation.LogPart, error) {
 	prefix := prefixOf(a.Key)
 	st, err := s.state(ctx, prefix, task)
 	if err != nil {
-		return Log{}, err
+		return federation.LogPart{}, err
 	}
 	stream, size := "out", st.Out
-	if stderr && s.twoFiles(j, task) {
+	if stderr && s.twoFiles(j) {
 		stream, size = "err", st.Err
 	}
 	r := &logReader{ctx: ctx, objects: s.cfg.Objects, prefix: prefix + taskName(task) + "/" + stream + ".", at: offset, end: min(size, offset+int64(max))}
 	defer r.Close()
 	text, err := io.ReadAll(r)
 	if err != nil {
-		return Log{}, err
+		return federation.LogPart{}, err
 	}
 	read := offset + int64(len(text))
-	return Log{Text: text, More: read < size && len(text) > 0, Done: st.Done && read >= size}, nil
+	return federation.LogPart{Text: text, More: read < size && len(text) > 0, Done: st.Done && read >= size}, nil
 }
 
 // twoFiles reports whether a job's errors go to a file of their own.
-func (s *Stager) twoFiles(j *federation.Job, task int) bool {
-	return j.Spec.Error != "" && s.cfg.Output(j, task, true) != s.cfg.Output(j, task, false)
+func (s *Stager) twoFiles(j *federation.Job) bool {
+	return j.Spec.Error != "" && s.cfg.Output(j, nil, true) != s.cfg.Output(j, nil, false)
 }
 
 // logReader reads one stream over its pieces, from at to end.

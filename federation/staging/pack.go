@@ -109,9 +109,9 @@ func (s *Stager) tell(ctx context.Context, sub *federation.Submission, err error
 	if !errors.Is(err, federation.ErrInvalid) && !errors.Is(err, federation.ErrDenied) {
 		return err
 	}
-	task := noTask
-	if tasks, e := tasksOf(sub.Job.Spec.Array); e == nil && len(tasks) > 0 {
-		task = tasks[0]
+	var task *federation.Task
+	if tasks, e := tasksOf(sub.Job.Spec.Array); e == nil && tasks[0] != noTask {
+		task = &federation.Task{Job: sub.Job.ID, Index: tasks[0]}
 	}
 	name := s.cfg.Output(sub.Job, task, true)
 	u := userOf(sub.Job, sub.Payload.Environment)

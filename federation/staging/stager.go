@@ -23,9 +23,9 @@ type Config struct {
 	// sees its files on all of them only if they share it.
 	Scratch map[federation.SiteName]string
 	// Payload reads a job's script and environment. Output is the file that a job's output, or its errors, go to on this machine;
-	// task is the task's index in an array, -1 for any other job.
+	// t is the task of an array, nil for any other job.
 	Payload func(ctx context.Context, id federation.JobID) (sbatch.Payload, error)
-	Output  func(j *federation.Job, task int, stderr bool) string
+	Output  func(j *federation.Job, t *federation.Task, stderr bool) string
 	Max     int64         // bytes of a job's files in each direction, for each directive on the way home
 	Life    time.Duration // of an address
 	Logger  *slog.Logger
@@ -77,7 +77,7 @@ func (s *Stager) Prepare(ctx context.Context, site federation.SiteName, sub fede
 	if err := s.pack(ctx, &sub, plan, prefix+"in.tar"); err != nil {
 		return sub, s.tell(ctx, &sub, err)
 	}
-	two := spec.Error != "" && s.cfg.Output(sub.Job, noTask, true) != s.cfg.Output(sub.Job, noTask, false)
+	two := s.twoFiles(sub.Job)
 	blocks, err := s.sign(ctx, prefix, spec.Array, two, len(plan.Out))
 	if err != nil {
 		return sub, fmt.Errorf("addresses in the store: %w", err)

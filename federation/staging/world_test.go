@@ -68,12 +68,15 @@ func (w *world) newStager(o staging.Objects) *staging.Stager {
 		Federation: "test", Objects: o, Files: home.Spawner{Command: []string{"/proc/self/exe", "as-user"}},
 		Scratch: map[federation.SiteName]string{"far": w.scratch},
 		Payload: func(context.Context, federation.JobID) (sbatch.Payload, error) { return w.payload, nil },
-		Output: func(j *federation.Job, task int, stderr bool) string {
+		Output: func(j *federation.Job, t *federation.Task, stderr bool) string {
 			name := j.Spec.Output
 			if stderr && j.Spec.Error != "" {
 				name = j.Spec.Error
 			}
-			return filepath.Join(j.Spec.WorkDir, strings.ReplaceAll(name, "%a", strconv.Itoa(task)))
+			if t != nil {
+				name = strings.ReplaceAll(name, "%a", strconv.Itoa(t.Index))
+			}
+			return filepath.Join(j.Spec.WorkDir, name)
 		},
 		Max: 1 << 20, Life: time.Hour,
 	})

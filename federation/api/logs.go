@@ -1,0 +1,178 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/wire"
+)
+
+// OutputFile is the file on this machine that a job's output goes to, or its errors. t is the task of an array, nil for any other job.
+func OutputFile(j *federation.Job, t *federation.Task, stderr bool) string {
+	pattern := j.Spec.Output
+	if stderr && j.Spec.Error != "" {
+		pattern = j.Spec.Error
+	}
+	if pattern == "none" {
+		return "/dev/null"
+	}
+	vars := fileVars{id: j.ID, jobID: uint32(j.ID), task: -1, name: j.Spec.Name, user: j.User, node: firstNode(j.Nodes)}
+	if j.Part != nil {
+		vars.id, vars.task = j.Part.Array, j.Part.Index
+	}
+	if t != nil {
+		vars.task, vars.node = t.Index, firstNode(t.Nodes)
+		if t.SiteJobID != 0 {
+			vars.jobID = t.SiteJobID
+		}
+	}
+	return expandFile(stdFile(j, pattern), vars)
+}
+
+// logOf is whose output a request is about.
+type logOf struct {
+	job     federation.Job
+	task    *federation.Task    // of an array
+	attempt *federation.Attempt // the newest; nil if there is none
+	stderr  bool
+	staged  bool
+}
+
+// getLog is GET /fed/v1/job/{id}/log.
+func (s *Server) getLog(w http.ResponseWriter, r *http.Request, c Caller) error {
+	l, err := s.logOf(r, c)
+	if err != nil {
+		return err
+	}
+	out := v1.Log{State: l.job.State, Reason: l.job.Reason, Site: l.job.Site, Attempt: l.job.Attempt,
+		File: OutputFile(&l.job, l.task, l.stderr), Staged: l.staged}
+	// A task's end is not enough where the results of all come home with the job's end.
+	out.Ended = out.State.Ended()
+	if l.task != nil && l.task.State != "" && !out.Ended {
+		out.State, out.Reason = l.task.State, l.task.Reason
+		out.Ended = l.task.State.Ended() && !l.staged
+	}
+	return writeJSON(w, out)
+}
+
+// logPart is how much one answer carries.
+const logPart = 1 << 20
+
+// getLogText is GET /fed/v1/job/{id}/log/text.
+func (s *Server) getLogText(w http.ResponseWriter, r *http.Request, c Caller) error {
+	l, err := s.logOf(r, c)
+	if err != nil {
+		return err
+	}
+	offset, err := strconv.ParseInt("0"+r.FormValue("offset"), 10, 64)
+	if err != nil {
+		return badBody("offset: " + err.Error())
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if !l.staged {
+		w.Header().Set(v1.LogHeader, "none")
+		return nil
+	}
+	task := -1
+	if l.task != nil {
+		task = l.task.Index
+	}
+	p, err := s.cfg.Logs.ReadLog(r.Context(), &l.job, l.attempt, task, l.stderr, offset, logPart)
+	switch {
+	case errors.Is(err, federation.ErrNotFound):
+		w.Header().Set(v1.LogHeader, "none")
+		return nil
+	case err != nil:
+		return storeError{errNoContact, err}
+	}
+	word := "wait"
+	if p.More {
+		word = "more"
+	} else if p.Done {
+		word = "done"
+	}
+	w.Header().Set(v1.LogHeader, word)
+	_, _ = w.Write(p.Text)
+	return nil
+}
+
+// logOf finds what a request asks for; it is the owner's and the operators' only.
+func (s *Server) logOf(r *http.Request, c Caller) (*logOf, error) {
+	id, err := jobID(r)
+	if err != nil {
+		return nil, err
+	}
+	l := &logOf{stderr: r.FormValue("stream") == "stderr"}
+	if l.job, err = s.cfg.Store.Job(r.Context(), id); err != nil {
+		return nil, ofStore(err, errNoContact)
+	}
+	if !c.owns(l.job.UID) {
+		return nil, errNotYourJob
+	}
+	if text := r.FormValue("task"); text != "" {
+		index, err := strconv.Atoi(text)
+		if err == nil {
+			err = s.findTask(r.Context(), l, index)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	attempts, err := s.cfg.Store.Attempts(r.Context(), l.job.ID)
+	if err != nil {
+		return nil, ofStore(err, errNoContact)
+	}
+	if n := len(attempts); n > 0 {
+		l.attempt = &attempts[n-1]
+		l.staged = s.cfg.Logs != nil && !s.sees(l.attempt.Site, l.job.Spec.WorkDir)
+	}
+	return l, nil
+}
+
+// findTask makes l about one task of its array: a job of its own if the array is spread over sites.
+func (s *Server) findTask(ctx context.Context, l *logOf, index int) error {
+	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{l.job.ID}})
+	if err != nil {
+		return ofStore(err, errNoContact)
+	}
+	for i := range jobs {
+		if p := jobs[i].Part; p != nil && p.Array == l.job.ID && p.Index == index {
+			l.job = jobs[i]
+			return nil
+		}
+	}
+	tasks, err := s.cfg.Store.Tasks(ctx, l.job.ID)
+	if err != nil {
+		return ofStore(err, errNoContact)
+	}
+	for i := range tasks {
+		if tasks[i].Index == index {
+			l.task = &tasks[i]
+			return nil
+		}
+	}
+	indices, err := federation.ArrayIndices(l.job.Spec.Array)
+	if err == nil {
+		for _, i := range indices {
+			if i == index {
+				l.task = &federation.Task{Job: l.job.ID, Index: index}
+				return nil
+			}
+		}
+	}
+	return detailed(slurmErr(federation.ErrNotFound, wire.ErrJobID), "the array has no task "+strconv.Itoa(index))
+}
+
+// sees reports whether a site has a directory; one that is not configured any more is taken to.
+func (s *Server) sees(name federation.SiteName, dir string) bool {
+	for _, site := range s.cfg.Controller.Sites() {
+		if site.Name == name {
+			return site.Sees(dir)
+		}
+	}
+	return true
+}
