@@ -23,12 +23,15 @@ type connection struct {
 
 // flags adds what every command that asks the daemon has.
 func (c *connection) flags(cmd *cobra.Command) {
-	socket := os.Getenv("FSUB_SOCKET")
-	if socket == "" {
-		socket = defaults().Socket
-	}
-	cmd.Flags().StringVar(&c.socket, "socket", socket, "the daemon's socket (environment: FSUB_SOCKET)")
+	cmd.Flags().StringVar(&c.socket, "socket", socketDefault(), "the daemon's socket (environment: FSUB_SOCKET)")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+}
+
+func socketDefault() string {
+	if s := os.Getenv("FSUB_SOCKET"); s != "" {
+		return s
+	}
+	return defaults().Socket
 }
 
 func (c *connection) client() *api.Client { return api.NewClient(c.socket) }

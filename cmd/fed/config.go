@@ -35,6 +35,7 @@ type Config struct {
 	MaxArray   int           `yaml:"max_array_size"`       // one more than the highest task index, as MaxArraySize in slurm.conf
 	KeepEnded  time.Duration `yaml:"keep_ended,omitempty"` // how long ended jobs stay in the books; 0: for ever
 	Policy     Policy        `yaml:"policy"`
+	Blobs      Blobs         `yaml:"blobs,omitempty"`
 	Sites      []SiteConfig  `yaml:"sites"`
 }
 
@@ -70,7 +71,10 @@ type SiteConfig struct {
 	Timeout        time.Duration       `yaml:"timeout"`
 	Users          map[string]SiteUser `yaml:"users,omitempty"` // where names differ at the site
 	// Directories of the submit hosts that the site's nodes have too. No key: all of them; "none" (or an empty list): none.
-	FileSystems   Directories    `yaml:"filesystems,omitempty"`
+	FileSystems Directories `yaml:"filesystems,omitempty"`
+	// Where jobs work whose files are carried to the site: a directory of its nodes, seen by all of them if jobs of several nodes are to find
+	// their files everywhere. /tmp if not set.
+	Scratch       string         `yaml:"scratch,omitempty"`
 	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"` // what the site's plugins add to sbatch's options
 }
 
@@ -91,6 +95,7 @@ func defaults() Config {
 		MinJobAge:  5 * time.Minute,
 		MaxRequeue: 5,
 		MaxArray:   1_000_001,
+		Blobs:      defaultBlobs(),
 		Policy: Policy{RunFraction: p.RunFraction, WaitJobHour: float64(p.WaitJobHour), WaitGPUHour: float64(p.WaitGPUHour),
 			Backlog: p.Backlog, BindAhead: p.BindAhead},
 	}
@@ -164,7 +169,7 @@ func (c *Config) check() error {
 	if c.MaxArray < 1 || c.MaxArray > federation.MaxArrayIndex+1 || c.KeepEnded < 0 || c.KeepEnded > 0 && c.KeepEnded < c.MinJobAge {
 		return fmt.Errorf("max_array_size is from 1 to %d; keep_ended is 0 or not less than min_job_age", federation.MaxArrayIndex+1)
 	}
-	if err := c.Policy.check(); err != nil {
+	if err := errors.Join(c.Policy.check(), c.Blobs.check()); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}

@@ -22,6 +22,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/controller"
 	"fsub/federation/place"
+	"fsub/federation/staging"
 	"fsub/federation/store"
 )
 
@@ -64,14 +65,25 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 		return err
 	}
 	defer st.Close()
+	objects, err := openBlobs(ctx, &c)
+	if err != nil {
+		return err
+	}
+	var stager federation.Stager = staging.None{}
+	var logs federation.LogReader
+	carrier := newStager(&c, objects, st, log)
+	if objects != nil {
+		defer objects.Close()
+		stager, logs = carrier, carrier
+	}
 	ctl, err := controller.New(ctx, controller.Config{
-		Federation: c.Federation, Store: st, Sites: sites, Policy: c.policy(), MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray, Logger: log, Registerer: reg,
+		Stager: stager, Federation: c.Federation, Store: st, Sites: sites, Policy: c.policy(), MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray, Logger: log, Registerer: reg,
 	})
 	if err != nil {
 		return err
 	}
 	srv := api.NewServer(api.Config{
-		Store: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: log, Registerer: reg,
+		Logs: logs, Store: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: log, Registerer: reg,
 	})
 	l, err := listen(c.Socket)
 	if err != nil {
@@ -81,6 +93,11 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return ctl.Run(ctx) })
 	g.Go(func() error { return srv.Serve(ctx, l) })
+	if objects != nil {
+		if err := runBlobs(ctx, g, &c, objects, carrier, st, log); err != nil {
+			return err
+		}
+	}
 	if c.KeepEnded > 0 {
 		g.Go(func() error { return purge(ctx, st, c.KeepEnded, log) })
 	}

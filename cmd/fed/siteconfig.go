@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 
@@ -62,6 +63,9 @@ func (s *SiteConfig) checkOffered() error {
 		if !path.IsAbs(dir) || path.Clean(dir) != dir {
 			return fmt.Errorf(`filesystems: %q is no absolute path without "..", "." and slashes at its end`, dir)
 		}
+	}
+	if s.Scratch != "" && (!path.IsAbs(s.Scratch) || path.Clean(s.Scratch) != s.Scratch || strings.ContainsAny(s.Scratch, "%\\\n")) {
+		return fmt.Errorf("scratch: %q is no absolute path of a directory", s.Scratch)
 	}
 	for i, o := range s.PluginOptions {
 		switch {

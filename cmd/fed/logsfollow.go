@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	v1 "fsub/federation/api/v1"
+)
+
+// logPause is the time between two looks at an output that is followed.
+const logPause = 500 * time.Millisecond
+
+// logs copies one output to out.
+type logs struct {
+	client      *api.Client
+	ref         api.LogRef
+	name        string // the job as it was asked for
+	follow      bool
+	out, errOut io.Writer
+
+	offset  int64
+	attempt int
+	file    string // of which offset is
+	said    bool
+}
+
+// run returns when everything there is was copied or, if the output is followed, when the job has ended. A follower does not mind a daemon
+// that is away for a while.
+func (l *logs) run(ctx context.Context) error {
+	for {
+		done, err := l.look(ctx)
+		switch {
+		case errors.Is(err, federation.ErrUnavailable) && l.follow && l.said, ctx.Err() == nil && err == nil && !done:
+		case ctx.Err() != nil && l.follow:
+			return nil
+		default:
+			return err
+		}
+		select {
+		case <-time.After(logPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// look copies what is new.
+func (l *logs) look(ctx context.Context) (done bool, err error) {
+	info, err := l.client.Log(ctx, l.ref)
+	if err != nil {
+		return false, fmt.Errorf("job %s: %w", l.name, err)
+	}
+	if l.follow && info.Attempt != l.attempt && l.attempt != 0 && l.offset > 0 {
+		fmt.Fprintf(l.errOut, "fed: job %s was started again\n", l.name)
+		l.offset = 0
+	}
+	l.attempt = info.Attempt
+	there, ended := false, false
+	if info.Staged {
+		there, ended, err = l.copyStaged(ctx)
+	}
+	if err == nil && !there && (!info.Staged || info.Ended) {
+		there, err = l.copyFile(info.File)
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case !l.follow && !there:
+		return true, l.nothing(info)
+	case !l.follow, info.Ended:
+		return true, nil
+	case there:
+		l.said = true
+	case !l.said:
+		l.said = true
+		fmt.Fprintf(l.errOut, "fed: %v\n", l.nothing(info))
+	}
+	return ended && info.Ended, nil
+}
+
+// nothing says why there is no output.
+func (l *logs) nothing(info *v1.Log) error {
+	reason := ""
+	if info.Reason != "" && info.Reason != federation.ReasonNone {
+		reason = " (" + string(info.Reason) + ")"
+	}
+	if info.Ended {
+		return fmt.Errorf("job %s ended as %s%s and left no output: there is no %s", l.name, info.State, reason, info.File)
+	}
+	return fmt.Errorf("job %s has no output yet: it is %s%s", l.name, info.State, reason)
+}
+
+// copyStaged copies what the daemon has. there: it has something, be it empty; done: that was the end.
+func (l *logs) copyStaged(ctx context.Context) (there, done bool, err error) {
+	for {
+		text, word, err := l.client.LogText(ctx, l.ref, l.offset)
+		if err != nil {
+			return false, false, fmt.Errorf("job %s: %w", l.name, err)
+		}
+		if _, err := l.out.Write(text); err != nil {
+			return false, false, err
+		}
+		l.offset += int64(len(text))
+		if word != "more" {
+			return word != "none", word == "done", nil
+		}
+	}
+}
+
+// copyFile copies what a file has beyond the offset, with the caller's own rights.
+func (l *logs) copyFile(name string) (there bool, err error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe of that name would wait for ever
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	if !st.Mode().IsRegular() {
+		return false, fmt.Errorf("the output of job %s goes to %s, which keeps nothing to show", l.name, name)
+	}
+	if name != l.file && l.file != "" || st.Size() < l.offset { // begun anew
+		l.offset = 0
+	}
+	l.file = name
+	n, err := io.Copy(l.out, io.NewSectionReader(f, l.offset, st.Size()-l.offset))
+	l.offset += n
+	return true, err
+}
