@@ -103,6 +103,7 @@ func (s *Server) actOn(ctx context.Context, c Caller, kind federation.RequestKin
 	}
 	wg.Wait()
 	s.settle(ctx, seqs)
+	s.refusals(seqs, errs)
 	return errs, nil
 }
 

@@ -49,11 +49,26 @@ func (s *Server) permitAct(c Caller, kind federation.RequestKind, job *federatio
 	return nil
 }
 
+// refusals fills in what the controller, or a site, has refused in the meantime.
+func (s *Server) refusals(seqs []int64, errs []error) {
+	ctl, ok := s.cfg.Controller.(interface{ Refusal(seq int64) error })
+	if !ok {
+		return
+	}
+	for i, seq := range seqs {
+		if errs[i] == nil && seq != 0 {
+			errs[i] = ctl.Refusal(seq)
+		}
+	}
+}
+
 func permitRequeue(c Caller, job *federation.Job) error {
 	switch {
 	case !c.owns(job.UID):
 		return errDenied
 	case job.Spec.Requeue != nil && !*job.Spec.Requeue:
+		return errNoRequeue
+	case job.State.Ended() && (job.Spec.Array != "" || job.Whole != nil || job.Part != nil): // its tasks are not kept apart any more
 		return errNoRequeue
 	case job.State == federation.Pending:
 		return errJobPending

@@ -199,6 +199,7 @@ func (c *Controller) move(j *job, to federation.AttemptState) {
 func (c *Controller) repair() {
 	c.lookAtSites()
 	c.cancelCopies()
+	c.repairAsked()
 	c.collectAgain()
 	now := c.now()
 	for _, j := range c.attention() {

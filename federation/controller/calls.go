@@ -154,6 +154,9 @@ func withError(kind any, err error) any {
 	case acted:
 		k.err = err
 		return k
+	case answered:
+		k.err = err
+		return k
 	}
 	panic(fmt.Sprintf("no such call: %T", kind))
 }
@@ -185,6 +188,8 @@ func (c *Controller) takeResults() {
 			c.takeCollected(r.site, v)
 		case acted:
 			c.takeActed(r.site, v)
+		case answered:
+			c.takeAnswered(r.site, v)
 		}
 	}
 }

@@ -104,6 +104,7 @@ type Controller struct {
 	lastRev  int64
 	lastRead time.Time      // of the store; zero: at once
 	requests map[int64]bool // taken up, not yet durable as done
+	asked    map[federation.JobID]*asked
 	batch    *pendingBatch
 	calls    []call // decided in this round, made after its commit
 	stray    map[strayKey]bool
@@ -147,7 +148,7 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 		cfg: cfg, t: cfg.Timing.withDefaults(), log: cfg.Logger, now: cfg.Now, store: cfg.Store,
 		plan: new(place.Planner), policy: cfg.Policy,
 		byName: map[federation.SiteName]*site{}, jobs: map[federation.JobID]*job{}, ended: map[federation.JobID]*job{},
-		waits: map[federation.JobID][]*job{}, requests: map[int64]bool{}, stray: map[strayKey]bool{}, homeward: map[string]*homeward{},
+		waits: map[federation.JobID][]*job{}, requests: map[int64]bool{}, asked: map[federation.JobID]*asked{}, stray: map[strayKey]bool{}, homeward: map[string]*homeward{},
 		offered: map[federation.JobID]offeredPart{}, arrays: map[federation.JobID]*job{}, shrunk: map[*job]bool{},
 		batch: newPendingBatch(), results: make(chan result, 1024), wake: make(chan struct{}, 1),
 		metrics: newMetrics(cfg.Registerer), planDirty: true,

@@ -64,11 +64,12 @@ type pendingBatch struct {
 	jobs     map[*job]bool
 	attempts map[*federation.Attempt]bool
 	tasks    map[*federation.Task]bool
+	specs    map[*job]bool
 	order    federation.Batch
 }
 
 func newPendingBatch() *pendingBatch {
-	return &pendingBatch{jobs: map[*job]bool{}, attempts: map[*federation.Attempt]bool{}, tasks: map[*federation.Task]bool{}}
+	return &pendingBatch{jobs: map[*job]bool{}, attempts: map[*federation.Attempt]bool{}, tasks: map[*federation.Task]bool{}, specs: map[*job]bool{}}
 }
 
 func (b *pendingBatch) job(j *job) {
@@ -82,6 +83,14 @@ func (b *pendingBatch) job(j *job) {
 func (b *pendingBatch) create(j *job) {
 	b.jobs[j] = true
 	b.order.Create = append(b.order.Create, &j.Job)
+}
+
+// spec has the job's Spec written too. The job itself must be in the batch as well.
+func (b *pendingBatch) spec(j *job) {
+	if !b.specs[j] {
+		b.specs[j] = true
+		b.order.Specs = append(b.order.Specs, &j.Job)
+	}
 }
 
 func (b *pendingBatch) attempt(a *federation.Attempt) {

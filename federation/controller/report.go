@@ -165,6 +165,8 @@ func (c *Controller) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	j.Start, j.ExitStatus = sj.Start, sj.ExitStatus
 	c.finishAttempt(j, federation.AttemptEnded, "")
 	switch {
+	case c.takesBack(j, &sj):
+		c.putBack(j)
 	case j.Cancel && sj.State != federation.Completed:
 		c.end(j, federation.Cancelled, sj.Reason, sj.End)
 	case sj.State == federation.Cancelled:

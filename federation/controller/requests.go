@@ -11,6 +11,11 @@ import (
 // carryOut does what a user asked for, as far as that needs no site; the rest becomes a call. Rights were checked when the
 // request was accepted. A request about a job that has ended meanwhile is done.
 func (c *Controller) carryOut(r federation.Request) {
+	switch r.Kind {
+	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestUpdate:
+		c.ask(r)
+		return
+	}
 	c.batch.done(r.Seq)
 	j := c.jobs[r.Job]
 	if j == nil {
@@ -42,6 +47,8 @@ func (c *Controller) carryOutOne(j *job, r federation.Request) {
 		c.release(j, r)
 	case federation.RequestSignal:
 		c.signal(j, r)
+	case federation.RequestTop:
+		c.top(j)
 	}
 }
 

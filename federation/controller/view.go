@@ -26,6 +26,8 @@ type view struct {
 	doneSeq int64         // requests up to this number have been carried out
 	done    chan struct{} // closed when doneSeq grows
 	ended   chan struct{} // closed when a job ends
+
+	refused refusals
 }
 
 // viewOfSites are the sites at one time, with what has been judged by them.

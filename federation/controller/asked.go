@@ -1,0 +1,211 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// asked is a request that a site has a word in: to requeue a job that runs, or to change one that was handed over. It stays in the
+// store until it is carried out or refused, so that a crash does not lose it; a job has one of them at a time.
+type asked struct {
+	federation.Request
+	spec    *sbatch.Spec // of an update: what the job asks for afterwards
+	calling bool         // the site is being asked
+	at      time.Time    // do nothing before
+	// stop: the site cannot do it. The attempt is cancelled, and when its end is seen the job goes back to the queue.
+	stop bool
+	hold bool // what is left of a requeuehold: to hold the job once it waits again
+}
+
+// answered is the end of a call about an asked request.
+type answered struct {
+	job federation.JobID
+	seq int64
+	err error
+}
+
+// ask takes up a request to requeue or to change a job.
+func (c *Controller) ask(r federation.Request) {
+	j := c.jobs[r.Job]
+	switch {
+	case j == nil && r.Kind != federation.RequestUpdate:
+		c.takeUpAgain(r)
+	case j == nil:
+		c.batch.done(r.Seq)
+	case c.asked[r.Job] != nil:
+		delete(c.requests, r.Seq) // read again, when the one before it is done
+	case j.spreads():
+		c.askSpread(j, r)
+	default:
+		c.askOne(j, r)
+	}
+}
+
+// askSpread passes a request about an array whose tasks are bound one by one on to those tasks.
+func (c *Controller) askSpread(j *job, r federation.Request) {
+	c.batch.done(r.Seq)
+	if r.Kind == federation.RequestUpdate && len(r.Tasks) == 0 {
+		if spec, err := federation.ChangedSpec(&j.Job, r.Change, r.At); err == nil {
+			c.changeHere(j, spec)
+		}
+	}
+	for _, index := range slices.Sorted(maps.Keys(j.parts)) {
+		p := j.parts[index]
+		if (len(r.Tasks) == 0 || slices.Contains(r.Tasks, index)) && c.asked[p.ID] == nil {
+			one := r
+			one.Job, one.Tasks, one.Seq, one.Restarts = p.ID, nil, 0, p.Restarts
+			c.askOne(p, one)
+		}
+	}
+}
+
+func (c *Controller) askOne(j *job, r federation.Request) {
+	if r.Kind == federation.RequestUpdate {
+		c.update(j, r)
+		return
+	}
+	c.requeueAsked(j, r)
+}
+
+// answer makes an asked request done.
+func (c *Controller) answer(a *asked) {
+	delete(c.asked, a.Job)
+	if a.Seq != 0 {
+		c.batch.done(a.Seq)
+	}
+}
+
+// refuseAsked makes it done without having been done, and keeps the reason for whoever has asked.
+func (c *Controller) refuseAsked(j *job, a *asked, err error) {
+	c.event(j, "%s refused: %v", a.Kind, err)
+	c.view.refuse(a.Seq, err)
+	c.answer(a)
+}
+
+// takeAnswered takes in what a site said.
+func (c *Controller) takeAnswered(s *site, r answered) {
+	a := c.asked[r.job]
+	j := c.jobs[r.job]
+	if a == nil || a.Seq != r.seq || j == nil {
+		return
+	}
+	a.calling = false
+	switch {
+	case errors.Is(r.err, federation.ErrUnavailable):
+		a.at = c.now().Add(c.t.CancelEach)
+	case a.stop: // a poll tells whether it has ended
+		if r.err != nil && a.Kind == federation.RequestUpdate {
+			c.refuseAsked(j, a, r.err)
+		}
+	case a.Kind == federation.RequestUpdate:
+		c.updated(j, a, r.err)
+	default:
+		c.requeuedThere(s, j, a, r.err)
+	}
+}
+
+// repairAsked goes on with the requests that wait.
+func (c *Controller) repairAsked() {
+	now := c.now()
+	for _, id := range slices.Sorted(maps.Keys(c.asked)) {
+		a, j := c.asked[id], c.jobs[id]
+		switch {
+		case j == nil || j.Cancel:
+			c.answer(a)
+		case !j.live(): // it went back to the queue by itself
+			if a.spec != nil {
+				c.changeHere(j, *a.spec)
+			}
+			c.answer(a)
+		case a.hold:
+			if j.State == federation.Pending {
+				c.answer(a)
+				c.hold(j, a.Request)
+			}
+		case a.Kind != federation.RequestUpdate && j.Restarts > a.Restarts:
+			c.answer(a)
+		case !a.calling && !now.Before(a.at) && c.byName[j.att.Site] != nil:
+			c.askSite(j, a)
+		}
+	}
+}
+
+// askSite asks the job's site for what a wants, or for the end of the attempt.
+func (c *Controller) askSite(j *job, a *asked) {
+	s, ref := c.byName[j.att.Site], j.att.Ref()
+	a.calling, a.at = true, c.now().Add(c.t.CancelEach)
+	var do func(context.Context) error
+	switch {
+	case a.stop && a.Kind == federation.RequestUpdate:
+		// Held first: what cannot start any more can be taken back without harm.
+		do = func(ctx context.Context) error {
+			if err := s.driver.Hold(ctx, ref); err != nil {
+				return err
+			}
+			return s.driver.Cancel(ctx, ref, nil)
+		}
+	case a.stop:
+		do = func(ctx context.Context) error { return s.driver.Cancel(ctx, ref, nil) }
+	case a.Kind == federation.RequestUpdate:
+		do = updateAt(s.driver, ref, j, a.spec)
+	default:
+		do = requeueAt(s.driver, ref, a.Tasks)
+	}
+	kind := answered{job: j.ID, seq: a.Seq}
+	c.call(s, kind, func(ctx context.Context) any {
+		r := kind
+		r.err = do(ctx)
+		return r
+	})
+}
+
+// takesBack reports whether the end of j's attempt was asked for so that it may go back to the queue. After a crash nothing is known
+// of that but the request, and that the attempt was cancelled.
+func (c *Controller) takesBack(j *job, sj *federation.SiteJob) bool {
+	a := c.asked[j.ID]
+	return a != nil && !j.Cancel && (a.stop || sj.State == federation.Cancelled && (a.Kind != federation.RequestUpdate || sj.Start.IsZero()))
+}
+
+// putBack returns a job to the queue after its attempt was stopped for that. Its site is left alone with it for a while: it remembers the
+// number, and refuses to take it a second time, until MinJobAge has passed.
+func (c *Controller) putBack(j *job) {
+	a := c.asked[j.ID]
+	if a.spec != nil {
+		c.changeHere(j, *a.spec)
+	} else {
+		j.Restarts++
+		c.event(j, "requeued by uid %d", a.UID)
+	}
+	if a.Kind == federation.RequestReqHold {
+		j.Held = holdOf(a.Request)
+	}
+	c.avoid(j, j.att.Site, c.now().Add(c.t.MinJobAge))
+	c.answer(a)
+	c.requeue(j, federation.ReasonBeginTime)
+}
+
+func (c *Controller) avoid(j *job, site federation.SiteName, until time.Time) {
+	if !c.now().Before(until) {
+		return
+	}
+	if j.refused == nil {
+		j.refused = map[federation.SiteName]federation.Rejection{}
+	}
+	j.refused[site] = federation.Rejection{Site: site, Reason: federation.ReasonBeginTime,
+		Detail: fmt.Sprintf("it remembers the run before under the same number until %s", until.UTC().Format(time.TimeOnly))}
+	j.refusedUntil = until
+}
+
+func holdOf(r federation.Request) federation.Hold {
+	if r.Operator {
+		return federation.HeldAdmin
+	}
+	return federation.HeldUser
+}

@@ -1,0 +1,118 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fsub/federation"
+)
+
+// requeueAsked is scontrol requeue of a job that has not ended. One that waits already is as good as requeued. Where the site
+// cannot do it the attempt is stopped, and the job queued here again under its ID.
+func (c *Controller) requeueAsked(j *job, r federation.Request) {
+	a := &asked{Request: r}
+	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
+		c.answer(a)
+		if r.Kind == federation.RequestReqHold {
+			c.hold(j, r)
+		}
+		return
+	}
+	c.asked[j.ID] = a
+	c.event(j, "%s asked for by uid %d", r.Kind, r.UID)
+	c.repairAsked()
+}
+
+func requeueAt(d federation.Driver, ref federation.JobRef, tasks []int) func(context.Context) error {
+	q, ok := d.(federation.Requeuer)
+	return func(ctx context.Context) error {
+		if !ok {
+			return fmt.Errorf("%w: its driver cannot requeue", federation.ErrInvalid)
+		}
+		return q.Requeue(ctx, ref, tasks)
+	}
+}
+
+// requeuedThere takes in what the site said to a requeue. That the job waits again, a poll tells.
+func (c *Controller) requeuedThere(s *site, j *job, a *asked, err error) {
+	switch {
+	case err == nil:
+		if a.hold = a.Kind == federation.RequestReqHold; !a.hold {
+			c.answer(a)
+		}
+		c.pollSoon(s)
+	case errors.Is(err, federation.ErrConflict): // it waits, or is ending
+		c.answer(a)
+	case errors.Is(err, federation.ErrInvalid) && j.size == 0:
+		a.stop, a.at = true, c.now()
+		c.repairAsked()
+	default:
+		c.refuseAsked(j, a, err)
+	}
+}
+
+// takeUpAgain is scontrol requeue of a job that has ended: it gets back into the queue under its ID.
+func (c *Controller) takeUpAgain(r federation.Request) {
+	again := func() { delete(c.requests, r.Seq) } // read again
+	if c.ended[r.Job] != nil {
+		again()
+		return
+	}
+	ctx := context.Background()
+	stored, err := c.store.Job(ctx, r.Job)
+	if errors.Is(err, federation.ErrNotFound) || err == nil && (!stored.State.Ended() || stored.Restarts > r.Restarts || stored.Whole != nil || stored.Part != nil) {
+		c.batch.done(r.Seq)
+		return
+	}
+	var attempts []federation.Attempt
+	if err == nil {
+		attempts, err = c.store.Attempts(ctx, r.Job)
+	}
+	var j *job
+	if err == nil {
+		j, err = c.addJob(ctx, stored)
+	}
+	if err != nil {
+		c.log.Error("take up an ended job again", "job", r.Job, "err", err)
+		again()
+		return
+	}
+	if n := len(attempts); n > 0 {
+		j.att = &attempts[n-1]
+		for i := range attempts {
+			if a := &attempts[i]; a.Site == j.att.Site && !a.SiteSubmit.IsZero() {
+				j.older = append(j.older, a.SiteSubmit)
+			}
+		}
+		c.avoid(j, j.att.Site, stored.End.Add(c.t.MinJobAge))
+	}
+	j.Cancel, j.CancelBy, j.ExitStatus, j.Held = false, 0, 0, federation.NotHeld
+	j.Restarts++
+	if r.Kind == federation.RequestReqHold {
+		j.Held = holdOf(r)
+	}
+	c.event(j, "requeued by uid %d after it had ended", r.UID)
+	c.batch.done(r.Seq)
+	c.requeue(j, federation.ReasonBeginTime)
+}
+
+// top puts a job before all others of its user.
+func (c *Controller) top(j *job) {
+	most := j.Priority
+	for _, other := range c.jobs {
+		if other.User == j.User && other != j {
+			most = max(most, other.Priority+1)
+		}
+	}
+	c.setPriority(j, most)
+}
+
+func (c *Controller) setPriority(j *job, n int64) {
+	if j.Priority != n {
+		j.Priority = n
+		c.queue.sorted = false
+		c.planDirty = true
+		c.batch.job(j)
+	}
+}

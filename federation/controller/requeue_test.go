@@ -1,0 +1,209 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// able is a site that can requeue and change jobs.
+type able struct {
+	*fakeSite
+	requeues []federation.JobID
+	updates  []sbatch.Spec
+	err      error
+}
+
+func (a *able) Requeue(_ context.Context, ref federation.JobRef, _ []int) error {
+	if a.err != nil {
+		return a.err
+	}
+	a.requeues = append(a.requeues, ref.ID)
+	j := a.jobs[ref.ID]
+	j.State, j.Start, j.Nodes = federation.Pending, time.Time{}, ""
+	j.Restarts++
+	return nil
+}
+
+func (a *able) Update(_ context.Context, _ federation.JobRef, _, after *federation.Job) error {
+	if a.err != nil {
+		return a.err
+	}
+	a.updates = append(a.updates, after.Spec)
+	return nil
+}
+
+func (b *bench) makeAble() *able {
+	a := &able{fakeSite: b.cheap}
+	b.ctl.byName["cheap"].driver = a
+	return a
+}
+
+func requeue(id federation.JobID) federation.Request {
+	return federation.Request{Job: id, Kind: federation.RequestRequeue, UID: 7001}
+}
+
+func change(id federation.JobID, option, value string) federation.Request {
+	return federation.Request{Job: id, Kind: federation.RequestUpdate, UID: 7001, Change: []sbatch.Change{{Key: option, Option: option, Value: value}}}
+}
+
+func (b *bench) running() federation.JobID {
+	b.t.Helper()
+	id := b.submit(nil)
+	b.wait(time.Second)
+	b.cheap.start(id)
+	b.wait(time.Second)
+	b.want(id, federation.Running, "", "cheap")
+	return id
+}
+
+func TestRequeueAtTheSite(t *testing.T) {
+	b := newBench(t)
+	a := b.makeAble()
+	id := b.running()
+	b.request(requeue(id))
+	b.wait(2 * time.Second)
+	b.want(id, federation.Pending, "", "cheap")
+	if j := b.job(id); j.Restarts != 1 || j.Attempt != 1 || len(a.requeues) != 1 || len(b.cheap.cancelled) != 0 {
+		t.Errorf("restarts %d, attempt %d, requeues %v, cancelled %v", j.Restarts, j.Attempt, a.requeues, b.cheap.cancelled)
+	}
+	b.noRequests()
+}
+
+// A site that cannot requeue has its run stopped, and the job runs again under its ID, elsewhere if that is sooner.
+func TestRequeueByTheFederation(t *testing.T) {
+	b := newBench(t)
+	id := b.running()
+	b.request(requeue(id))
+	b.wait(3 * time.Second)
+	b.want(id, federation.Pending, "", "dear")
+	if j := b.job(id); j.Restarts != 1 || j.Attempt != 2 || b.dear.jobs[id] == nil {
+		t.Errorf("restarts %d, attempt %d", j.Restarts, j.Attempt)
+	}
+	b.noRequests()
+}
+
+func TestRequeueHold(t *testing.T) {
+	for name, can := range map[string]bool{"site": true, "federation": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			if can {
+				b.makeAble()
+			}
+			id := b.running()
+			b.request(federation.Request{Job: id, Kind: federation.RequestReqHold, UID: 7001})
+			b.wait(3 * time.Second)
+			if j := b.job(id); j.State != federation.Pending || j.Held != federation.HeldUser || j.Restarts != 1 {
+				t.Errorf("%s, held %q, %d restarts", j.State, j.Held, j.Restarts)
+			}
+			b.noRequests()
+		})
+	}
+}
+
+func TestRequeueOfAnEndedJob(t *testing.T) {
+	b := newBench(t)
+	id := b.running()
+	b.cheap.end(id, federation.Failed)
+	b.wait(time.Second)
+	b.want(id, federation.Failed, "", "cheap")
+	b.request(requeue(id))
+	b.wait(2 * time.Second)
+	b.want(id, federation.Pending, "", "dear")
+	if j := b.job(id); j.Restarts != 1 || !j.End.IsZero() {
+		t.Errorf("restarts %d, end %v", j.Restarts, j.End)
+	}
+	b.noRequests()
+}
+
+// The daemon dies after every step of a requeue: the job is requeued once.
+func TestRequeueOutlivesCrashes(t *testing.T) {
+	for n := range 8 {
+		b := newBench(t)
+		id := b.running()
+		b.request(requeue(id))
+		b.rounds(n)
+		b.restart()
+		b.wait(5 * time.Second)
+		if j := b.job(id); j.Restarts != 1 || j.Attempt != 2 || j.State != federation.Pending {
+			t.Errorf("crash after %d rounds: %s, %d restarts, attempt %d", n, j.State, j.Restarts, j.Attempt)
+		}
+		b.noRequests()
+	}
+}
+
+func TestUpdateHere(t *testing.T) {
+	b := newBench(t)
+	first := b.submit(func(s *sbatch.Spec) { s.Begin = b.clock.Add(time.Hour) })
+	id := b.submit(func(s *sbatch.Spec) { s.Begin = b.clock.Add(time.Hour) })
+	b.wait(time.Second)
+	b.want(id, federation.Pending, federation.ReasonBeginTime, "")
+	b.request(change(id, "dependency", "afterany:"+first.String()))
+	b.request(change(id, "begin", "2026-01-01T00:00:00"))
+	b.request(change(id, "time", "7"))
+	b.wait(time.Second)
+	b.want(id, federation.Pending, federation.ReasonDependency, "")
+	b.restart()
+	b.wait(time.Second)
+	if j := b.job(id); j.Spec.TimeLimit != 7*time.Minute || j.Reason != federation.ReasonDependency {
+		t.Errorf("after a restart: limit %v, %s", j.Spec.TimeLimit, j.Reason)
+	}
+	b.request(change(id, "dependency", ""))
+	b.wait(time.Second)
+	b.want(id, federation.Pending, "", "cheap")
+	b.noRequests()
+}
+
+func TestUpdateAtTheSite(t *testing.T) {
+	b := newBench(t)
+	a := b.makeAble()
+	id := b.submit(nil)
+	b.wait(time.Second)
+	a.err = federation.ErrUnavailable
+	b.request(change(id, "time", "7"))
+	b.wait(time.Second)
+	if j := b.job(id); j.Spec.TimeLimit != time.Hour {
+		t.Errorf("changed before the site knew: %v", j.Spec.TimeLimit)
+	}
+	a.err = nil
+	b.wait(5 * time.Second)
+	if j := b.job(id); j.Spec.TimeLimit != 7*time.Minute || len(a.updates) != 1 || j.Attempt != 1 {
+		t.Errorf("limit %v, updates %v", j.Spec.TimeLimit, a.updates)
+	}
+	b.noRequests()
+}
+
+// What its site refuses another may take: a job that waits there is taken back. One that runs is left as it is.
+func TestUpdateThatTheSiteRefuses(t *testing.T) {
+	b := newBench(t)
+	a := b.makeAble()
+	waits := b.submit(nil)
+	runs := b.running()
+	a.err = &federation.SlurmError{Kind: federation.ErrCapacity, Number: 2029, Text: "Invalid feature specification"}
+	b.request(change(waits, "comment", "x"))
+	b.request(change(runs, "comment", "x"))
+	b.wait(3 * time.Second)
+	if j := b.job(waits); j.Site != "dear" || j.Spec.Comment != "x" || j.Restarts != 0 {
+		t.Errorf("waiting: at %q, comment %q, %d restarts", j.Site, j.Spec.Comment, j.Restarts)
+	}
+	if j := b.job(runs); j.State != federation.Running || j.Spec.Comment != "" {
+		t.Errorf("running: %s, comment %q", j.State, j.Spec.Comment)
+	}
+	if err := b.ctl.Refusal(2); !errors.Is(err, federation.ErrCapacity) {
+		t.Errorf("refusal: %v", err)
+	}
+	b.noRequests()
+}
+
+// noRequests wants everything that was asked for to be settled.
+func (b *bench) noRequests() {
+	b.t.Helper()
+	left, err := b.store.Requests(b.t.Context())
+	if err != nil || len(left) > 0 || len(b.ctl.asked) > 0 {
+		b.t.Errorf("left over: %+v, %d asked, %v", left, len(b.ctl.asked), err)
+	}
+}

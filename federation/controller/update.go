@@ -1,0 +1,118 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// update is scontrol update. Of a job that waits here only the Spec changes, and it is planned for anew; of one that was handed over
+// the site is told. What its site refuses while the job has not started is a reason to look for another site.
+func (c *Controller) update(j *job, r federation.Request) {
+	a := &asked{Request: r}
+	spec, err := federation.ChangedSpec(&j.Job, r.Change, r.At)
+	if err != nil { // checked when it was asked for
+		c.refuseAsked(j, a, err)
+		return
+	}
+	c.event(j, "changed by uid %d: %s", r.UID, changesText(r.Change))
+	c.changePriority(j, r)
+	depends := spec.Dependency != j.Spec.Dependency
+	switch {
+	case depends && j.Attempt > 0: // after a crash a job that was handed over once waits for no other any more
+		c.refuseAsked(j, a, fmt.Errorf("%w: its dependency was met", federation.ErrConflict))
+	case !j.live() || reflect.DeepEqual(spec, j.Spec):
+		c.changeHere(j, spec)
+		c.answer(a)
+	default:
+		a.spec = &spec
+		c.asked[j.ID] = a
+		c.repairAsked()
+	}
+}
+
+func changesText(changes []sbatch.Change) string {
+	var out []string
+	for _, ch := range changes {
+		out = append(out, ch.Key+"="+ch.Value)
+	}
+	return strings.Join(out, " ")
+}
+
+// changePriority does what is no part of the Spec: priority 0 holds, an operator's number counts.
+func (c *Controller) changePriority(j *job, r federation.Request) {
+	for _, ch := range r.Change {
+		if ch.Option != "priority" {
+			continue
+		}
+		n, hold := federation.PriorityOf(ch.Value)
+		switch {
+		case hold != federation.NotHeld:
+			c.hold(j, r)
+		case n > 0 && r.Operator:
+			c.setPriority(j, n)
+		default:
+			c.release(j, r)
+		}
+	}
+}
+
+// updateAt tells the site. before and after are copies: the controller goes on meanwhile.
+func updateAt(d federation.Driver, ref federation.JobRef, j *job, spec *sbatch.Spec) func(context.Context) error {
+	before, after := j.Job, j.Job
+	before.Partition, after.Partition = j.att.Partition, j.att.Partition
+	after.Spec = *spec
+	if spec.Partition != j.Spec.Partition && !slices.Contains(strings.Split(spec.Partition, ","), after.Partition) {
+		after.Partition, _, _ = strings.Cut(spec.Partition, ",")
+	}
+	u, ok := d.(federation.Updater)
+	return func(ctx context.Context) error {
+		if !ok {
+			return fmt.Errorf("%w: its driver cannot change jobs", federation.ErrInvalid)
+		}
+		return u.Update(ctx, ref, &before, &after)
+	}
+}
+
+// updated takes in what the site said to an update.
+func (c *Controller) updated(j *job, a *asked, err error) {
+	switch {
+	case err == nil:
+		c.changeHere(j, *a.spec)
+		c.answer(a)
+	case j.att.State == federation.AttemptSubmitted && j.size == 0:
+		c.event(j, "not changed at %s: %v; taken back to look for another site", j.att.Site, err)
+		a.stop, a.at = true, c.now()
+		c.repairAsked()
+	default:
+		c.refuseAsked(j, a, err)
+	}
+}
+
+// changeHere makes spec what the job asks for.
+func (c *Controller) changeHere(j *job, spec sbatch.Spec) {
+	depends := spec.Dependency != j.Spec.Dependency
+	if j.Whole != nil && spec.Array != "" {
+		j.Whole.Limit = federation.ArrayLimit(spec.Array)
+	}
+	j.Spec = spec
+	c.batch.job(j)
+	c.batch.spec(j)
+	j.refused = nil
+	c.planDirty = true
+	if !depends || j.live() {
+		return
+	}
+	for id, waiting := range c.waits {
+		c.waits[id] = slices.DeleteFunc(waiting, func(w *job) bool { return w == j })
+	}
+	j.depends = dependency{}
+	if err := c.addDependency(context.Background(), j); err != nil {
+		c.log.Error("take over a new dependency", "job", j.ID, "err", err)
+	}
+}
