@@ -80,13 +80,28 @@ func (o *object) spec(s *sbatch.Spec) {
 		o.flag("reservation", g.Reservation)
 		o.b, o.first = append(o.b, '}'), false
 	}
-	if s.More != nil { // rare, and many fields
-		if more, err := json.Marshal(s.More); err == nil { // its types cannot fail
-			o.key("more")
-			o.b = append(o.b, more...)
-		}
+	if s.More != nil {
+		o.rare("more", s.More)
+	}
+	o.text("clusters", s.Clusters)
+	if s.Fed != nil {
+		o.rare("fed", s.Fed)
+	}
+	if len(s.Plugin) > 0 {
+		o.rare("plugin", s.Plugin)
+	}
+	if len(s.Het) > 0 {
+		o.rare("het", s.Het)
 	}
 	o.text("command", s.Command)
+}
+
+// rare writes what few jobs have, and what has many fields. Its types cannot fail.
+func (o *object) rare(name string, v any) {
+	if text, err := json.Marshal(v); err == nil {
+		o.key(name)
+		o.b = append(o.b, text...)
+	}
 }
 
 // object writes the members of a JSON object. Zero values are left out, as the tags of the types say.

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 	"time"
 
@@ -16,8 +17,15 @@ import (
 // added to the types and forgotten here fails it.
 func TestEncodingIsThatOfTheTypes(t *testing.T) {
 	when := rapid.Custom(func(t *rapid.T) time.Time { return time.Unix(rapid.Int64Range(1, 1<<33).Draw(t, "unix"), 0).UTC() })
+	// Components of a heterogeneous job are Specs again: without a bound there is no end to them.
+	specs := rapid.MakeCustom[sbatch.Spec](rapid.MakeConfig{Fields: map[reflect.Type]map[string]*rapid.Generator[any]{
+		reflect.TypeFor[sbatch.Spec](): {"Het": rapid.Just([]sbatch.Spec(nil)).AsAny()},
+	}})
 	rapid.Check(t, func(t *rapid.T) {
-		spec := rapid.Make[sbatch.Spec]().Draw(t, "spec")
+		spec := specs.Draw(t, "spec")
+		if rapid.Bool().Draw(t, "has components") {
+			spec.Het = rapid.SliceOfN(specs, 1, 2).Draw(t, "components")
+		}
 		spec.Begin, spec.Deadline = when.Draw(t, "begin"), when.Draw(t, "deadline")
 		payload := rapid.Make[sbatch.Payload]().Draw(t, "payload")
 		host := rapid.String().Draw(t, "host")
