@@ -141,6 +141,12 @@ func TestTestOnly(t *testing.T) {
 	if status, got = try(func(*sbatch.Spec) {}); status != 500 || got.Error.Text != "Unable to contact slurm controller (connect failure)" {
 		t.Errorf("%d %+v", status, got.Error)
 	}
+	d.Controller.SetDecision(federation.Decision{Reason: federation.ReasonSiteUnavailable, Rejections: []federation.Rejection{
+		{Site: "alpha", Reason: federation.ReasonSiteUnavailable, Detail: "asleep"}, {Site: "beta", Reason: federation.ReasonPartition, Detail: "no partition x", Never: true},
+	}})
+	if status, got = try(func(*sbatch.Spec) {}); status != 400 || got.Error.Text != "Invalid partition name specified" || !strings.Contains(got.Error.Detail, "alpha: asleep") {
+		t.Errorf("%d %+v", status, got.Error)
+	}
 	d.Controller.SetDecision(federation.Decision{Reason: federation.ReasonPartitionDown, Rejections: []federation.Rejection{{Site: "alpha", Reason: federation.ReasonPartitionDown}}})
 	if status, got = try(func(*sbatch.Spec) {}); status != 400 || got.Error.Text != "Requested nodes are busy" {
 		t.Errorf("%d %+v", status, got.Error)

@@ -3,9 +3,11 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/place"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
 )
@@ -41,19 +43,22 @@ func trialText(id federation.JobID, t *federation.Trial, het bool) string {
 	return text + fmt.Sprintf("nodes %s in partition %s", nodes, t.Partition)
 }
 
-// nowhereNow is the refusal of a job that may run one day, while nothing says when.
+// nowhereNow is the refusal of a job that may run one day, while nothing says when. Where the sites that are seen can never run it that is
+// what it says, although one that is not seen might.
 func nowhereNow(d *federation.Decision) error {
 	why := "no site is configured"
-	if len(d.Rejections) > 0 {
-		r := &d.Rejections[0]
-		for i := range d.Rejections {
-			if d.Rejections[i].Reason == d.Reason {
-				r = &d.Rejections[i]
-			}
+	unseen := func(r federation.Rejection) bool { return !r.Never && r.Reason == federation.ReasonSiteUnavailable }
+	for _, r := range d.Rejections {
+		if r.Reason == d.Reason {
+			why = fmt.Sprintf("%s: %s (%s)", r.Site, r.Detail, r.Reason)
 		}
-		why = fmt.Sprintf("%s: %s (%s)", r.Site, r.Detail, r.Reason)
 	}
 	if d.Reason == federation.ReasonSiteUnavailable {
+		seen := federation.Decision{Rejections: slices.DeleteFunc(slices.Clone(d.Rejections), unseen)}
+		if no := place.Refusal(seen); no != nil {
+			no.Detail += "; another site may: " + why
+			return no
+		}
 		return detailed(errNoContact, why)
 	}
 	return &federation.SlurmError{Kind: federation.ErrCapacity, Number: 2016, Text: "Requested nodes are busy", Detail: why}
