@@ -55,6 +55,7 @@ func TestBed(t *testing.T) {
 			t.Run("nodes have names of their own", func(t *testing.T) { testNodes(t, b, s) })
 			t.Run("slurmrestd takes the key's tokens only", func(t *testing.T) { testREST(t, b, s) })
 			t.Run("users", func(t *testing.T) { testUsers(t, b, s) })
+			t.Run("a job reaches the daemon", func(t *testing.T) { testShare(t, b, s) })
 		})
 	}
 	t.Run("login", func(t *testing.T) { testLogin(t, b) })
@@ -72,11 +73,11 @@ func TestBed(t *testing.T) {
 func sbatch(t *testing.T, b *Bed, site, script string, options ...string) string {
 	t.Helper()
 	out := filepath.Join(b.Home("alice"), site+"-"+fmt.Sprint(time.Now().UnixNano())+".out")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()
 	args := append([]string{"sbatch", "--wait", "-o", out, "--wrap", script}, options...)
 	if _, err := b.Output(ctx, site, "alice", args...); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v\n%s", err, b.Report(context.WithoutCancel(t.Context()), site))
 	}
 	return readFile(t, out)
 }
@@ -137,7 +138,7 @@ func testREST(t *testing.T, b *Bed, s Site) {
 		key  string
 		code int
 	}{"right key": {key, 200}, "wrong key": {key + "x", refused}} {
-		if code := restDiag(t, info.RestURL, version, mintToken(tc.key, "slurm")); code != tc.code {
+		if code := restDiag(t, info.RestURL, version, mintToken(tc.key, "slurm"), time.Minute); code != tc.code {
 			t.Errorf("%s: diag answers %d, want %d", name, code, tc.code)
 		}
 	}
@@ -153,8 +154,8 @@ func mintToken(key, user string) string {
 	return text + "." + enc(mac.Sum(nil))
 }
 
-// restDiag returns the status of GET /diag, 0 when slurmrestd cannot be reached.
-func restDiag(t *testing.T, url, version, token string) int {
+// restDiag returns the status of GET /diag, 0 when slurmrestd does not answer in time.
+func restDiag(t *testing.T, url, version, token string, limit time.Duration) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", url+"/slurm/"+version+"/diag/", nil)
 	if err != nil {
@@ -162,7 +163,7 @@ func restDiag(t *testing.T, url, version, token string) int {
 	}
 	req.Header.Set("X-SLURM-USER-TOKEN", token)
 	req.Header.Set("X-SLURM-USER-NAME", "slurm") // 22.05 wants it
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {
 		return 0
@@ -227,14 +228,15 @@ func testLink(t *testing.T, b *Bed) {
 	}
 	token := mintToken(readFile(t, info.KeyFile), "slurm")
 	steps := []struct {
-		to   LinkState
-		want int
-	}{{LinkCut, 0}, {LinkHeal, 200}, {LinkSlow, 200}, {LinkHeal, 200}}
+		to    LinkState
+		want  int
+		limit time.Duration
+	}{{LinkCut, 0, 3 * time.Second}, {LinkHeal, 200, time.Minute}, {LinkSlow, 200, time.Minute}, {LinkHeal, 200, time.Minute}}
 	for _, step := range steps {
 		if err := b.Link(t.Context(), "alpha", step.to); err != nil {
 			t.Fatal(err)
 		}
-		if got := restDiag(t, info.RestURL, "v0.0.42", token); got != step.want {
+		if got := restDiag(t, info.RestURL, "v0.0.42", token, step.limit); got != step.want {
 			t.Errorf("link %s: diag answers %d, want %d", step.to, got, step.want)
 		}
 		if step.to == LinkCut {
@@ -273,6 +275,22 @@ func testServices(t *testing.T, b *Bed) {
 		if out, err := b.Output(t.Context(), "gamma", "alice", "sbatch", "-o", "/dev/null", "--wrap", "true"); err != nil {
 			t.Errorf("sbatch after a restart: %v %s", err, out)
 		}
+	}
+	for how, end := range map[string]func(string, string) error{"kill": b.KillService, "stop": b.StopService} {
+		if err := end("delta", "munged"); err != nil {
+			t.Fatalf("%s munged: %v", how, err)
+		}
+		if how == "stop" { // after a kill its socket is left, and squeue tries that for 49 s
+			if _, err := b.Output(t.Context(), "delta", "alice", "squeue"); err == nil {
+				t.Error("without munged delta still knows its users")
+			}
+		}
+		if err := b.StartService(t.Context(), "delta", "munged"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := sbatch(t, b, "delta", "echo known"); got != "known\n" {
+		t.Errorf("job after munged came back wrote %q", got)
 	}
 	if got := sbatch(t, b, "beta", "echo alive", "-w", "beta6"); got != "alive\n" {
 		t.Errorf("job after the restarts wrote %q", got)
@@ -325,7 +343,7 @@ func testRepair(t *testing.T, b *Bed) {
 		t.Fatal(err)
 	}
 	for _, p := range processes {
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(endLimit); ; time.Sleep(5 * time.Millisecond) {
 			if _, err := startTime(p.pid); err != nil {
 				break
 			}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +18,7 @@ func (b *Bed) saveFirstState(ctx context.Context, s Site, holder procID, ctld se
 	if _, err := os.Stat(filepath.Join(b.stateDir(s.Name), "assoc_usage")); err == nil {
 		return nil
 	}
-	if err := end(holder, ctld, unix.SIGTERM, 15*time.Second); err != nil {
+	if err := end(holder, ctld, unix.SIGTERM, endLimit); err != nil {
 		return err
 	}
 	return b.start(ctx, s.Name, holder, ctld)

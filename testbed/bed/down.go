@@ -113,7 +113,7 @@ func (b *Bed) stopServices(s Site, holder procID, say teller) {
 		}
 	}
 	stop := func(v service) error {
-		if err := end(holder, v, unix.SIGTERM, 10*time.Second); err != nil {
+		if err := end(holder, v, unix.SIGTERM, time.Minute); err != nil {
 			say("%s: %v", s.Name, err)
 		}
 		return nil
@@ -139,7 +139,7 @@ func killHolder(holder procID) error {
 	if err := signal(holder.PID, unix.SIGKILL); err != nil {
 		return err
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(endLimit)
 	for _, id := range append(ids, holder) {
 		for id.alive() {
 			if time.Now().After(deadline) {

@@ -94,7 +94,7 @@ func readStat(pid int) (start uint64, state string, err error) {
 // process is one process of a site, seen from the host.
 type process struct {
 	pid  int
-	argv []string
+	argv []string // empty while it changes from one program to another
 }
 
 // processesOf lists the living processes in the pid namespace of which init is the first process.
@@ -122,10 +122,15 @@ func processes(pass func(process) bool) ([]process, error) {
 			continue
 		}
 		cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err != nil || len(cmdline) == 0 { // gone, or a zombie
+		if err != nil {
 			continue
 		}
-		p := process{pid, strings.Split(strings.TrimRight(string(cmdline), "\x00"), "\x00")}
+		p := process{pid: pid}
+		if len(cmdline) > 0 {
+			p.argv = strings.Split(strings.TrimRight(string(cmdline), "\x00"), "\x00")
+		} else if _, err := startTime(pid); err != nil {
+			continue // gone, or a zombie
+		}
 		if pass(p) {
 			found = append(found, p)
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // A root filesystem holds a Debian release with a whole Slurm site installed and nothing started. It is built once, kept as a
-// packed file in the cache, and unpacked into each bed, where all sites of that release share it read-only.
+// packed file in the cache, and unpacked once beside it: all sites of that release, of all beds, share it read-only. A bed has a link to it.
 
 // recipe changes when the contents of a root filesystem do: an older packed one is then not used.
 const recipe = "1"
@@ -41,21 +41,34 @@ func (b *Bed) provideRoots(ctx context.Context, sites []Site, say teller) error 
 	return each(missing, func(suite string) error { return b.provideRoot(ctx, suite, say) })
 }
 
-// rootReady reports whether the unpacked root filesystem of a suite can be used. One from before a reboot is not trusted: unpacking
-// is cheap, and waiting for the disk, so that a power cut leaves no empty files, is not.
+// rootReady reports whether the bed has a root filesystem of a suite that can be used.
 func (b *Bed) rootReady(suite string) bool {
 	for _, s := range Sites {
 		if _, up := b.holder(s.Name); up && s.Suite == suite {
 			return true // and must not be replaced
 		}
 	}
+	target, err := os.Readlink(b.rootDir(suite))
+	return err == nil && target == b.unpackedRoot(suite) && thisBoot(target)
+}
+
+// thisBoot reports whether a root filesystem was unpacked since the machine started. One from before is not trusted: unpacking is cheap,
+// and waiting for the disk, so that a power cut leaves no empty files, is not.
+func thisBoot(dir string) bool {
 	boot, err := bootID()
 	if err != nil {
 		return false
 	}
-	unpacked, err := os.ReadFile(b.rootDir(suite) + ".boot")
+	unpacked, err := os.ReadFile(dir + ".boot")
 	return err == nil && string(unpacked) == boot
 }
+
+// unpackedRoot is a suite's root filesystem in the cache, packedRoot the file that it comes from.
+func (b *Bed) unpackedRoot(suite string) string {
+	return filepath.Join(b.opts.Cache, fmt.Sprintf("%s-%s-%s", suite, runtime.GOARCH, recipe))
+}
+
+func (b *Bed) packedRoot(suite string) string { return b.unpackedRoot(suite) + ".tar.zst" }
 
 // rootVersion returns the Slurm version of an unpacked root filesystem. An error means that there is none.
 func (b *Bed) rootVersion(suite string) (string, error) {
@@ -63,27 +76,34 @@ func (b *Bed) rootVersion(suite string) (string, error) {
 	return strings.TrimSpace(string(v)), err
 }
 
+// provideRoot makes sure that the cache has an unpacked root filesystem, and links the bed to it.
 func (b *Bed) provideRoot(ctx context.Context, suite string, say teller) error {
-	packed := filepath.Join(b.opts.Cache, fmt.Sprintf("%s-%s-%s.tar.zst", suite, runtime.GOARCH, recipe))
-	if err := b.providePacked(ctx, suite, packed, say); err != nil {
-		return err
-	}
-	begun := time.Now()
-	if err := b.unpackRoot(ctx, packed, suite); err != nil {
-		return fmt.Errorf("unpack %s: %w", packed, err)
-	}
-	say("%s: unpacked in %.1f s", suite, time.Since(begun).Seconds())
-	return nil
-}
-
-// providePacked makes sure that the cache has a whole packed file.
-func (b *Bed) providePacked(ctx context.Context, suite, packed string, say teller) error {
-	unlock, err := lockFile(filepath.Join(b.opts.Cache, suite+".lock")) // another bed may be building the same
+	unlock, err := lockFile(filepath.Join(b.opts.Cache, suite+".lock")) // another bed may be at the same
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	err = checkSum(packed)
+	if !thisBoot(b.unpackedRoot(suite)) {
+		if err := b.providePacked(ctx, suite, say); err != nil {
+			return err
+		}
+		begun := time.Now()
+		if err := unpack(ctx, b.packedRoot(suite), b.unpackedRoot(suite)); err != nil {
+			return fmt.Errorf("unpack %s: %w", b.packedRoot(suite), err)
+		}
+		say("%s: unpacked in %.1f s", suite, time.Since(begun).Seconds())
+	}
+	link := b.rootDir(suite)
+	if err := os.RemoveAll(link); err != nil {
+		return err
+	}
+	return os.Symlink(b.unpackedRoot(suite), link)
+}
+
+// providePacked makes sure that the cache has a whole packed file.
+func (b *Bed) providePacked(ctx context.Context, suite string, say teller) error {
+	packed := b.packedRoot(suite)
+	err := checkSum(packed)
 	if err == nil {
 		return nil
 	}
@@ -96,12 +116,11 @@ func (b *Bed) providePacked(ctx context.Context, suite, packed string, say telle
 	return nil
 }
 
-// unpackRoot fills the bed's root of a suite. It appears under its name only when it is whole.
-func (b *Bed) unpackRoot(ctx context.Context, packed, suite string) error {
-	if err := needSpace(b.opts.Dir, 1<<30); err != nil {
+// unpack fills dir from a packed file. It appears under its name only when it is whole.
+func unpack(ctx context.Context, packed, dir string) error {
+	if err := needSpace(filepath.Dir(dir), 1<<30); err != nil {
 		return err
 	}
-	dir := b.rootDir(suite)
 	tmp := dir + ".new"
 	if err := os.RemoveAll(tmp); err != nil {
 		return err

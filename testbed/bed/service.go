@@ -68,6 +68,9 @@ func (b *Bed) mariadbArgs(s Site) []string {
 	return []string{
 		"mariadbd", "--no-defaults", "--user=mysql", "--datadir=" + filepath.Join(b.siteDir(s.Name), "db"), "--socket=mysqld.sock",
 		"--pid-file=mysqld.pid", "--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", mariadbPort), "--init-file=/etc/slurm/db.sql",
+		// The database must survive kill -9, not a power cut. Otherwise it writes past the page cache and waits for the disk, which on a
+		// machine that does other things took it a minute to start.
+		"--innodb-flush-method=nosync", "--debug-no-sync", "--innodb-log-file-buffering=ON", "--skip-innodb-use-native-aio",
 		"--skip-name-resolve", "--skip-log-bin", "--innodb-log-file-size=8M", "--innodb-buffer-pool-size=64M",
 		"--innodb-flush-log-at-trx-commit=2", "--innodb-lock-wait-timeout=900", "--max-allowed-packet=16M",
 		"--loose-innodb-snapshot-isolation=OFF", // slurmdbd 26.05 refuses the default of MariaDB 11.6 and later
@@ -76,6 +79,9 @@ func (b *Bed) mariadbArgs(s Site) []string {
 
 // matches reports whether a process is this service, or is about to become it.
 func (v service) matches(p process) bool {
+	if len(p.argv) == 0 {
+		return false
+	}
 	if n := len(detach); len(p.argv) > n && slices.Equal(p.argv[:n], detach) {
 		p.argv = p.argv[n:]
 	}
@@ -123,6 +129,16 @@ func pidOf(holder procID, v service) (int, error) {
 		}
 	}
 	return 0, nil
+}
+
+// present reports whether a service runs or is about to. A process in the middle of exec shows no command line, for long when the program
+// comes from a busy disk: it may be the service.
+func present(holder procID, v service) (bool, error) {
+	ps, err := processesOf(holder)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(ps, func(p process) bool { return len(p.argv) == 0 || v.matches(p) }), nil
 }
 
 // StartService starts a daemon that does not run, and waits until it answers.
@@ -216,14 +232,21 @@ func (b *Bed) answers(ctx context.Context, holder procID, v service) (bool, erro
 		return open, err
 	}
 	// slurmctld 26.05 opens its port before it reads its state, and may end over that
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	return b.inSite(ctx, holder, "scontrol", "ping") == nil, nil
 }
 
+// Limits are for a machine that does much else at the same time: what takes long there must not fail.
+const (
+	startLimit = 5 * time.Minute  // for a service to answer, and for nodes to register
+	endLimit   = 2 * time.Minute  // for a service to end
+	askLimit   = 15 * time.Second // for a command of Slurm, which may be asked again
+)
+
 // await waits until a service does its work. A service that ended meanwhile is an error with its last words.
 func (b *Bed) await(ctx context.Context, site string, holder procID, v service) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	missing := 0
 	for {
@@ -232,12 +255,12 @@ func (b *Bed) await(ctx context.Context, site string, holder procID, v service) 
 		} else if ready {
 			return nil
 		}
-		if pid, err := pidOf(holder, v); err == nil && pid == 0 {
+		if here, err := present(holder, v); err == nil && !here {
 			missing++
 		} else {
 			missing = 0
 		}
-		if missing == 5 { // not the first time: a process in the middle of exec shows no command line
+		if missing == 5 { // not the first time: a list of processes is not made in one moment
 			return fmt.Errorf("%s at %s ended at once: %s (see %s)", v.name, site, lastLine(b.outFile(site, v)), b.outFile(site, v))
 		}
 		select {
@@ -301,7 +324,7 @@ func (b *Bed) endService(site, name string, sig unix.Signal) error {
 	if !ok {
 		return errDown(site)
 	}
-	return end(holder, v, sig, 15*time.Second)
+	return end(holder, v, sig, endLimit)
 }
 
 var errStillRuns = errors.New("still runs")

@@ -101,7 +101,7 @@ func (b *Bed) statusOf(ctx context.Context, s Site) (Info, error) {
 
 // nodeStates counts a site's nodes by state, in Slurm's words.
 func (b *Bed) nodeStates(ctx context.Context, site string) (map[string]int, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	out, err := b.Output(ctx, site, "", "sinfo", "-h", "-p", "main", "-o", "%T %D")
 	if err != nil {
@@ -114,7 +114,11 @@ func (b *Bed) nodeStates(ctx context.Context, site string) (map[string]int, erro
 			continue
 		}
 		n, _ := strconv.Atoi(count)
-		states[strings.TrimRight(name, "*~#$@+^!%-")] += n
+		state := strings.TrimRight(name, "*~#$@+^!%-")
+		if strings.Contains(name, "*") {
+			state += "*"
+		}
+		states[state] += n
 	}
 	return states, nil
 }

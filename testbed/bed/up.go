@@ -146,7 +146,7 @@ func (b *Bed) startAll(ctx context.Context, s Site, holder procID) error {
 
 // awaitNodes waits until every node answers. Nodes that an operator drained or set down, or that run jobs, are fine.
 func (b *Bed) awaitNodes(ctx context.Context, s Site) error {
-	ctx, cancel := context.WithTimeout(ctx, 45*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	for {
 		states, err := b.nodeStates(ctx, s.Name)
