@@ -24,7 +24,7 @@ func (c *Controller) staged(s *site, j *federation.Job) bool {
 // stageError is a submission that failed before the site was asked: its files could not be brought there.
 type stageError struct{ err error }
 
-func (e stageError) Error() string { return "stage-in: " + e.err.Error() }
+func (e stageError) Error() string { return e.err.Error() }
 func (e stageError) Unwrap() error { return e.err }
 
 // ready reads the payload of a submission and has its files brought to the site.

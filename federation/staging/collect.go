@@ -153,7 +153,7 @@ func (c *collector) files(ctx context.Context, task, i int, it Item) error {
 	case err != nil:
 		return err
 	case size > c.cfg.Max:
-		return fmt.Errorf("%w: stage-out: %s comes to %d bytes, at most %d are carried (blobs: max_mib)", federation.ErrInvalid, it.From, size, c.cfg.Max)
+		return invalid("stage-out: %s comes to %d bytes, at most %d are carried (blobs: max_mib)", it.From, size, c.cfg.Max)
 	}
 	r, err := c.cfg.Objects.Get(ctx, key, 0, -1)
 	if err != nil {

@@ -40,19 +40,24 @@ func NewPlan(f *sbatch.Fed) (Plan, error) {
 		return p, nil
 	}
 	if len(f.StageIn) > maxStages || len(f.StageOut) > maxStages {
-		return p, fmt.Errorf("%w: a job has at most %d stage-in and %d stage-out directives; name a directory or a pattern", federation.ErrInvalid, maxStages, maxStages)
+		return p, invalid("a job has at most %d stage-in and %d stage-out directives; name a directory or a pattern", maxStages, maxStages)
 	}
 	for _, s := range f.StageIn {
 		if err := p.addIn(s); err != nil {
-			return p, fmt.Errorf("%w: stage-in %s: %w", federation.ErrInvalid, s.From, err)
+			return p, invalid("stage-in: %s: %v", s.From, err)
 		}
 	}
 	for _, s := range f.StageOut {
 		if err := p.addOut(s); err != nil {
-			return p, fmt.Errorf("%w: stage-out %s: %w", federation.ErrInvalid, s.From, err)
+			return p, invalid("stage-out: %s: %v", s.From, err)
 		}
 	}
 	return p, nil
+}
+
+// invalid is a mistake of the user's, as the user is told of it.
+func invalid(format string, args ...any) error {
+	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: fmt.Sprintf(format, args...)}
 }
 
 func (p *Plan) addIn(s sbatch.Stage) error {

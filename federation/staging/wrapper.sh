@@ -111,11 +111,11 @@ _fsub_follow() {
 # sent has reached the script already; that the follower has seen it tells the two apart.
 _fsub_forward() {
 	_fsub_got=1
-	for _fsub_i in 1 2 3 4; do
-		[ -e "$_fsub_dir/sig.$1" ] && PATH=$_fsub_bin rm -f "$_fsub_dir/sig.$1" && _fsub_seen=$1 && return
-		PATH=$_fsub_bin sleep 0.05 2>/dev/null
-	done
 	_fsub_seen=$1
+	for _fsub_i in 1 2 3 4; do
+		[ -e "$_fsub_dir/sig.$1" ] && PATH=$_fsub_bin rm -f "$_fsub_dir/sig.$1" && return
+		PATH=$_fsub_bin sleep 0.05
+	done 2>/dev/null # where some shells say that the sleep was ended by the signal
 	kill -s "$1" "$_fsub_pid" 2>/dev/null
 }
 
@@ -204,7 +204,7 @@ export SLURM_SUBMIT_DIR="$_fsub_dir/work"
 
 _fsub_stdin=/dev/null
 [ ! -e "$_fsub_dir/stdin" ] || _fsub_stdin=$_fsub_dir/stdin
-_fsub_follow </dev/null &
+_fsub_follow </dev/null 2>/dev/null &
 _fsub_follower=$!
 # A command in the background is made deaf to INT and QUIT by the shell: env undoes that, where it is new enough.
 _fsub_env=

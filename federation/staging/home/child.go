@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -17,7 +18,7 @@ func Child(in io.Reader, out, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, err)
+	fmt.Fprintln(stderr, plain(err))
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EDQUOT):
 		return exitDenied
@@ -33,6 +34,16 @@ type userError struct{ text string }
 func (e userError) Error() string { return e.text }
 
 func userErrorf(format string, args ...any) error { return userError{fmt.Sprintf(format, args...)} }
+
+// plain is an error as a user reads it: without the name of the system call.
+func plain(err error) string {
+	text := err.Error()
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		text = strings.Replace(text, p.Error(), p.Path+": "+p.Err.Error(), 1)
+	}
+	return text
+}
 
 func serve(in *bufio.Reader, out io.Writer) error {
 	line, err := in.ReadBytes('\n')

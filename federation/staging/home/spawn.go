@@ -99,9 +99,9 @@ func (s Spawner) run(ctx context.Context, u staging.User, req request, in io.Rea
 func childError(code int, u staging.User, said string) error {
 	switch code {
 	case exitInvalid:
-		return fmt.Errorf("%w: %s", federation.ErrInvalid, said)
+		return &federation.SlurmError{Kind: federation.ErrInvalid, Text: said}
 	case exitDenied:
-		return fmt.Errorf("%w: %s", federation.ErrDenied, said)
+		return &federation.SlurmError{Kind: federation.ErrDenied, Text: said}
 	}
 	return fmt.Errorf("files of %s: %s (status %d)", u.Name, said, code)
 }
