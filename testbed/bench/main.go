@@ -1,6 +1,6 @@
 // Command bench measures what fsub promises about speed and prints ratios. Each pair is measured in one run, taking turns,
 // because the machine's load changes. It starts two Slurm sites in a bed of its own and a daemon for each part, and removes
-// all of them. Parts: processes.go, accept.go, handover.go, hung.go.
+// all of them. Parts: processes.go, accept.go, handover.go, hung.go, queue.go.
 package main
 
 import (
@@ -27,12 +27,15 @@ func main() {
 	flag.StringVar(&o.fsub, "fsub", "bin/fsub", "the fsub binary")
 	flag.StringVar(&o.fed, "fed", "bin/fed", "the fed binary")
 	flag.StringVar(&o.bed, "bed", "/var/lib/fsub-bed-bench", "directory for the sites; it is removed at the end")
-	flag.StringVar(&parts, "parts", "processes,accept,handover,hung", "what to measure")
+	flag.StringVar(&parts, "parts", "processes,accept,handover,hung,queue", "what to measure")
 	flag.IntVar(&o.count, "count", 200, "runs of each command")
 	flag.IntVar(&o.jobs, "jobs", 6000, "submissions to the daemon in each of the rounds of accept")
 	flag.IntVar(&o.restJobs, "rest-jobs", 1000, "submissions to slurmrestd in each of the rounds of accept")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds of accept")
 	flag.IntVar(&o.handovers, "handovers", 50, "jobs of handover")
+	flag.IntVar(&o.queueJobs, "queue-jobs", 100_000, "jobs of queue")
+	flag.IntVar(&o.queueRuns, "queue-runs", 10, "runs of each command of queue")
+	flag.StringVar(&o.json, "json", "", "also write the ratios to this file")
 	flag.BoolVar(&o.keep, "keep", false, "leave the sites up")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -53,6 +56,8 @@ type options struct {
 	fsub, fed, bed        string
 	count, jobs, restJobs int
 	rounds, handovers     int
+	queueJobs, queueRuns  int
+	json                  string
 	keep                  bool
 }
 
@@ -74,10 +79,10 @@ type row struct {
 func run(ctx context.Context, o options, parts []string, out io.Writer) (err error) {
 	do := map[string]func(context.Context) error{}
 	r := &bench{options: o, out: out}
-	do["processes"], do["accept"], do["handover"], do["hung"] = r.processes, r.accept, r.handover, r.hung
+	do["processes"], do["accept"], do["handover"], do["hung"], do["queue"] = r.processes, r.accept, r.handover, r.hung, r.queue
 	for _, p := range parts {
 		if do[p] == nil {
-			return fmt.Errorf("no part %q: choose from processes, accept, handover, hung", p)
+			return fmt.Errorf("no part %q: choose from processes, accept, handover, hung, queue", p)
 		}
 	}
 	for _, p := range []*string{&r.fsub, &r.fed} {
@@ -112,6 +117,9 @@ func run(ctx context.Context, o options, parts []string, out io.Writer) (err err
 		}
 	}
 	r.print()
+	if o.json != "" {
+		return r.writeJSON(o.json)
+	}
 	return nil
 }
 
