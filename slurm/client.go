@@ -127,6 +127,9 @@ func (c *client) do(ctx context.Context, r request, into answer) error {
 	if err == nil {
 		err = c.judge(r, tr, status, body, into)
 	}
+	if errors.Is(err, errUnspecified) && !r.db {
+		err = c.whyUnspecified(ctx, r, err)
+	}
 	if errors.Is(err, errNoEndpoint) && !r.db {
 		c.api.Store(nil) // slurmrestd was exchanged for another version: ask again next time
 	}
@@ -207,6 +210,8 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 			return c.refusedToken(e.Text)
 		case e.Number == errNoSuchURL:
 			return errNoEndpoint
+		case e.Number == unspecified38 && r.method == http.MethodGet:
+			return fmt.Errorf("%w: %s: %s", errUnspecified, e.Text, e.Description)
 		case unavailable(e.Number):
 			return slurmError(federation.ErrUnavailable, e, "")
 		}
@@ -226,6 +231,26 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 func (c *client) refusedToken(text string) error {
 	return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrAuth, Text: text, Detail: fmt.Sprintf(
 		"the site refuses the %s: it must fit the cluster's jwt_key, name a user whom the controller knows, and not be expired (are the clocks equal?)", c.tokens.describe())}
+}
+
+// errUnspecified: a slurmrestd of v0.0.38 has no answer from slurmctld.
+var errUnspecified = fmt.Errorf("%w: slurmctld does not answer, or refuses the token", federation.ErrUnavailable)
+
+// whyUnspecified finds out which of the two it is from slurmdbd, which takes the same tokens and says what it has against one.
+func (c *client) whyUnspecified(ctx context.Context, r request, err error) error {
+	tr := c.api.Load()
+	if tr == nil { // still to be negotiated
+		tr = versions[len(versions)-1]
+	}
+	q := request{op: "dbdiag", method: http.MethodGet, db: true, path: wire.PathDiag, as: r.as}
+	status, body, dbErr := c.send(ctx, q, wire.SlurmDB(tr.version, q.path))
+	if dbErr == nil {
+		dbErr = c.judge(q, tr, status, body, new(wire.WCKeysResponse))
+	}
+	if errors.Is(dbErr, federation.ErrDenied) {
+		return dbErr
+	}
+	return err
 }
 
 // errNotModified: nothing has changed since the time that was named in the request.

@@ -53,6 +53,9 @@ func (c *client) negotiated(ctx context.Context) (*translation, error) {
 		if errors.Is(err, errNoEndpoint) {
 			continue
 		}
+		if errors.Is(err, errUnspecified) {
+			err = c.whyUnspecified(ctx, r, err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("site %s: %w", c.cfg.Name, err)
 		}

@@ -110,9 +110,9 @@ type error38 struct {
 }
 
 const (
+	// unspecified38 comes when slurmctld hangs up on a bad token, and also, after 9 s, when it cannot be reached.
 	unspecified38 = -1
-	nothing38     = 9003 // slurmdbd found nothing
-	noBytes38     = 5005 // slurmctld closed the connection
+	nothing38     = 9003 // slurmdbd found nothing: of jobs that is an answer like any other
 )
 
 // errors38 turns the entries into those of later versions. An entry with the number 0 says that something went well.
@@ -120,12 +120,9 @@ func errors38(list []error38, into any) wire.List[wire.Error] {
 	var out wire.List[wire.Error]
 	for _, e := range list {
 		x := wire.Error{Description: e.Description, Number: e.Number + e.Code + e.Errno, Text: string(e.Error), Source: e.Source}
-		if x.Number == 0 || x.Number == nothing38 {
+		_, jobs := into.(*wire.DBJobsResponse)
+		if x.Number == 0 || x.Number == nothing38 && jobs {
 			continue
-		}
-		// slurmctld hangs up on a bad token, and slurmrestd says only that a load has failed. Were the controller away it would say so.
-		if load := strings.HasPrefix(x.Source, "slurm_load_") || x.Source == "slurm_get_statistics"; load && x.Number == unspecified38 {
-			x.Number, x.Text = wire.ErrAuth, wire.Strerror(wire.ErrAuth)
 		}
 		out = append(out, x)
 	}
@@ -159,6 +156,7 @@ type submitted38 struct {
 
 // limitsOfV38 are the promises of a driver that a site of v0.0.38 cannot keep.
 var limitsOfV38 = map[string]string{
-	"SignalBatch":               "v0.0.38 signals the batch shell and the steps together, or nothing",
-	"ArrayPendingTasksAreWhole": "v0.0.38 cuts the list of tasks that wait off after 64 characters",
+	"SignalBatch":                  "v0.0.38 signals the batch shell and the steps together, or nothing",
+	"LookupForgottenTellsExitCode": "slurmdbd's exit codes come through v0.0.38 as 0; of a job that failed it is said that the code was 1",
+	"ArrayPendingTasksAreWhole":    "v0.0.38 cuts the list of tasks that wait off after 64 characters",
 }

@@ -78,8 +78,5 @@ func (d *Driver) Limits() map[string]string {
 	if st.mapped {
 		out["SubmitTakenIDConflicts"] = "the site gives numbers of its own: no ID of ours can be taken"
 	}
-	if st.onlyUser != "" {
-		out["SubmitUnknownUserIsDenied"] = "the token acts for one user: there is no other to be unknown"
-	}
 	return out
 }

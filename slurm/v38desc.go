@@ -70,10 +70,8 @@ func (d desc38) size(sp *sbatch.Spec) {
 	switch { // a string: of a list 22.05 makes one node
 	case sp.MaxNodes > sp.MinNodes:
 		d["nodes"] = fmt.Sprintf("%d-%d", max(1, sp.MinNodes), sp.MaxNodes)
-	case sp.MinNodes > 0 && sp.MaxNodes > 0:
+	case sp.MinNodes > 0: // with an upper bound it would get as many as are free
 		d["nodes"] = strconv.Itoa(sp.MinNodes)
-	case sp.MinNodes > 0: // at least so many
-		d["nodes"] = fmt.Sprintf("%d-%d", sp.MinNodes, manyNodes)
 	}
 	set38(d, "tasks", sp.NTasks)
 	set38(d, "tasks_per_node", sp.NTasksPerNode)
@@ -94,9 +92,6 @@ func (d desc38) size(sp *sbatch.Spec) {
 		set38(d, "exclusive", sp.Exclusive)
 	}
 }
-
-// manyNodes is more than any cluster has: an upper bound for a job that named none.
-const manyNodes = 1_000_000
 
 // times sets limits, times and the warning signal. "uts" and Unix time is a form that knows no time zone.
 func (d desc38) times(sp *sbatch.Spec) {

@@ -87,6 +87,9 @@ func (j *dbJob38) wire() wire.DBJob {
 	out := j.DBJob
 	out.ExitCode.ReturnCode, out.ExitCode.Signal.ID = j.ExitCode.ReturnCode, j.ExitCode.Signal.ID
 	out.DerivedExitCode.ReturnCode, out.DerivedExitCode.Signal.ID = j.DerivedExitCode.ReturnCode, j.DerivedExitCode.Signal.ID
+	if out.State.Current.Has(wire.StateFailed) && out.ExitCode.ReturnCode.Value() == 0 && out.ExitCode.Signal.ID.Value() == 0 {
+		out.ExitCode.ReturnCode = wire.Num(1) // 22.05.8 says 0 for all that exited
+	}
 	if !out.Time.Limit.Set {
 		out.Time.Limit = wire.Inf()
 	}

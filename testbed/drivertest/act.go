@@ -52,7 +52,7 @@ func testCancelUnknown(s *suite) { s.cancel(s.NextID(), nil) }
 
 func (s *suite) cancel(id federation.JobID, tasks []int) {
 	s.Helper()
-	if err := s.Driver.Cancel(s.ctx, federation.JobRef{ID: id}, tasks); err != nil {
+	if err := s.Driver.Cancel(s.ctx, s.ref(id), tasks); err != nil {
 		s.Fatalf("Cancel(%d, %v): %v", id, tasks, err)
 	}
 }
@@ -61,7 +61,7 @@ func testSignalBatch(s *suite) {
 	id := s.run("trap 'exit 7' USR1\nwhile :; do sleep 1; done")
 	s.untilState(id, federation.Running)
 	s.Wait(2 * time.Second) // until the trap is set
-	if err := s.Driver.Signal(s.ctx, federation.JobRef{ID: id}, nil, federation.Signal{Name: "USR1", Batch: true}); err != nil {
+	if err := s.Driver.Signal(s.ctx, s.ref(id), nil, federation.Signal{Name: "USR1", Batch: true}); err != nil {
 		s.Fatalf("Signal: %v", err)
 	}
 	j := s.until(id, "ended", func(j federation.SiteJob) bool { return j.State.Ended() })
@@ -72,7 +72,7 @@ func testSignalBatch(s *suite) {
 
 func testSignalPending(s *suite) {
 	id := s.submit(s.job("exit 0", hold))
-	err := s.Driver.Signal(s.ctx, federation.JobRef{ID: id}, nil, federation.Signal{Name: "USR1"})
+	err := s.Driver.Signal(s.ctx, s.ref(id), nil, federation.Signal{Name: "USR1"})
 	s.wants("Signal of a pending job", err, federation.ErrConflict)
 	if j := s.lookup(id); j.State != federation.Pending {
 		s.Errorf("the signal made it %s", j.State)
@@ -86,14 +86,14 @@ func testSignalUnknown(s *suite) {
 
 func testHoldRelease(s *suite) {
 	id := s.submit(s.job("exit 0", func(sub *federation.Submission) { sub.Job.Spec.Begin = s.Now().Add(4 * time.Second).UTC() }))
-	if err := s.Driver.Hold(s.ctx, federation.JobRef{ID: id}); err != nil {
+	if err := s.Driver.Hold(s.ctx, s.ref(id)); err != nil {
 		s.Fatalf("Hold: %v", err)
 	}
 	s.Wait(8 * time.Second)
 	if j := s.lookup(id); j.State != federation.Pending {
 		s.Fatalf("held, and became %s", j.State)
 	}
-	if err := s.Driver.Release(s.ctx, federation.JobRef{ID: id}); err != nil {
+	if err := s.Driver.Release(s.ctx, s.ref(id)); err != nil {
 		s.Fatalf("Release: %v", err)
 	}
 	s.untilState(id, federation.Completed)
@@ -104,14 +104,14 @@ func testHoldRelease(s *suite) {
 		sub.Job.Spec.Begin = s.Now().Add(time.Hour).UTC()
 	}))
 	for range 2 {
-		if err := s.Driver.Release(s.ctx, federation.JobRef{ID: later}); err != nil {
+		if err := s.Driver.Release(s.ctx, s.ref(later)); err != nil {
 			s.Errorf("Release of a job that waits for its time: %v", err)
 		}
 	}
 	if j := s.lookup(later); j.State != federation.Pending {
 		s.Errorf("released an hour before its time, and became %s", j.State)
 	}
-	if err := s.Driver.Cancel(s.ctx, federation.JobRef{ID: later}, nil); err != nil {
+	if err := s.Driver.Cancel(s.ctx, s.ref(later), nil); err != nil {
 		s.Error(err)
 	}
 }
@@ -119,8 +119,8 @@ func testHoldRelease(s *suite) {
 func testHoldRunning(s *suite) {
 	id := s.run("sleep 300")
 	s.untilState(id, federation.Running)
-	s.wants("Hold of a running job", s.Driver.Hold(s.ctx, federation.JobRef{ID: id}), federation.ErrConflict)
-	s.wants("Release of a running job", s.Driver.Release(s.ctx, federation.JobRef{ID: id}), federation.ErrConflict)
+	s.wants("Hold of a running job", s.Driver.Hold(s.ctx, s.ref(id)), federation.ErrConflict)
+	s.wants("Release of a running job", s.Driver.Release(s.ctx, s.ref(id)), federation.ErrConflict)
 }
 
 func testHoldUnknown(s *suite) {

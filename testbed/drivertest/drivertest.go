@@ -33,6 +33,8 @@ type Harness struct {
 	Wait func(time.Duration)
 	// Patience is how long the site may take to start a job that can start, or to tell of a change. Default 20 s.
 	Patience time.Duration
+	// Settle is how long the site needs beyond that to be sure that it has not a job.
+	Settle time.Duration
 	// Parallel lets the subtests run at the same time.
 	Parallel bool
 
@@ -91,7 +93,7 @@ func run(t *testing.T, h *Harness, p promise, limits map[string]string, parallel
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		t.Cleanup(cancel)
-		p.test(&suite{T: t, Harness: h, ctx: ctx})
+		p.test(&suite{T: t, Harness: h, ctx: ctx, refs: map[federation.JobID]federation.JobRef{}})
 	})
 }
 
@@ -139,6 +141,7 @@ var promises = []promise{
 	{"LookupUnknownIsNotFound", testLookupUnknown},
 	{"LookupHeld", testLookupHeld},
 	{"LookupForgottenIsInAccounting", testAccounting},
+	{"LookupForgottenTellsExitCode", testAccountingExit},
 	{"LookupForgottenArrayIsInAccounting", testArrayAccounting},
 	{"ObserveTheSite", testObserve},
 	{"ObserveRunning", testObserveRunning},

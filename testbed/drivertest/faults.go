@@ -27,10 +27,10 @@ func testDown(s *suite) {
 	calls := map[string]func() error{ // at the same time: each may take as long as the site's own time-out
 		"Observe": func() error { _, err := s.Driver.Observe(s.ctx); return err },
 		"Jobs":    func() error { _, err := s.Driver.Jobs(s.ctx, mark); return err },
-		"Lookup":  func() error { _, err := s.Driver.Lookup(s.ctx, federation.JobRef{ID: id}); return err },
+		"Lookup":  func() error { _, err := s.Driver.Lookup(s.ctx, s.ref(id)); return err },
 		"Submit":  func() error { _, err := s.Driver.Submit(s.ctx, sub); return err },
 		"Cancel":  func() error { return s.Driver.Cancel(s.ctx, federation.JobRef{ID: s.NextID()}, nil) },
-		"Hold":    func() error { return s.Driver.Hold(s.ctx, federation.JobRef{ID: id}) },
+		"Hold":    func() error { return s.Driver.Hold(s.ctx, s.ref(id)) },
 	}
 	errs := map[string]error{}
 	var mu sync.Mutex
@@ -68,8 +68,8 @@ func testKilled(s *suite) {
 	id := s.submit(sub)
 	s.KillController()
 	s.StartController()
-	s.eventually("the site says whether it has the job", s.Patience, func() string {
-		j, err := s.Driver.Lookup(s.ctx, federation.JobRef{ID: id})
+	s.eventually("the site says whether it has the job", s.Patience+s.Settle, func() string {
+		j, err := s.Driver.Lookup(s.ctx, s.ref(id))
 		forgotten := errors.Is(err, federation.ErrNotFound) || (err == nil && j.FromAccounting && !j.State.Ended())
 		if err != nil && !forgotten {
 			return err.Error()
@@ -82,10 +82,13 @@ func testKilled(s *suite) {
 		s.Fatalf("Submit again: %v", err)
 	}
 	s.Logf("second submission: %+v", r)
+	ref := s.ref(id)
+	ref.SiteJobID = r.SiteJobID
+	s.refs[id] = ref
 	if j := s.lookup(id); j.FromAccounting || j.Key != sub.Key {
 		s.Fatalf("after the second submission: %+v", j)
 	}
-	if err := s.Driver.Release(s.ctx, federation.JobRef{ID: id}); err != nil {
+	if err := s.Driver.Release(s.ctx, s.ref(id)); err != nil {
 		s.Fatal(err)
 	}
 	s.untilState(id, federation.Completed)

@@ -17,7 +17,7 @@ func testMark(s *suite) {
 	if j, ok := of(s.report(first.Mark), id); ok {
 		s.Errorf("nothing has changed, and the report tells %+v", j)
 	}
-	if err := s.Driver.Release(s.ctx, federation.JobRef{ID: id}); err != nil {
+	if err := s.Driver.Release(s.ctx, s.ref(id)); err != nil {
 		s.Fatal(err)
 	}
 	var states []federation.State
@@ -88,7 +88,7 @@ func task(j federation.SiteJob, index int) federation.SiteTask {
 }
 
 func testArray(s *suite) {
-	sub := s.job(`echo "$SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID"; sleep 1; exit $((SLURM_ARRAY_TASK_ID == 2))`, func(sub *federation.Submission) {
+	sub := s.job(`echo "${FSUB_ARRAY_JOB_ID:-$SLURM_ARRAY_JOB_ID} $SLURM_ARRAY_TASK_ID"; sleep 1; exit $((SLURM_ARRAY_TASK_ID == 2))`, func(sub *federation.Submission) {
 		sub.Job.Spec.Array, sub.Job.Spec.Output, sub.Job.Held = "0-2", "out-%A_%a", federation.HeldUser
 	})
 	id := s.submit(sub)
@@ -96,7 +96,7 @@ func testArray(s *suite) {
 	if j, _ := of(first, id); j.State != federation.Pending || j.PendingTasks != "0-2" || len(j.Tasks) != 0 || j.Key != sub.Key {
 		s.Fatalf("an array that has not started: %+v", j)
 	}
-	if err := s.Driver.Release(s.ctx, federation.JobRef{ID: id}); err != nil {
+	if err := s.Driver.Release(s.ctx, s.ref(id)); err != nil {
 		s.Fatal(err)
 	}
 	mark, all := first.Mark, map[int]federation.SiteTask{}

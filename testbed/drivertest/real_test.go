@@ -21,13 +21,32 @@ import (
 	"fsub/testbed/proxy"
 )
 
-// TestRealSlurm runs the suite on real Slurm: alpha is 24.11, gamma is 26.05.
+// TestRealSlurm runs the suite on real Slurm: alpha is 24.11, gamma is 26.05, delta 22.05.
 func TestRealSlurm(t *testing.T) {
 	b, names := realBed(t)
 	for _, n := range names {
 		t.Run(n, func(t *testing.T) {
 			t.Parallel()
 			drivertest.Run(t, realHarness(t, b, n))
+		})
+	}
+}
+
+// TestMappedSlurm runs the suite where the site's numbers are its own: with a token of SlurmUser and with one of the user's. Of all sites
+// that is the only way for delta to be used, so that TestRealSlurm has done the first there.
+func TestMappedSlurm(t *testing.T) {
+	b, names := realBed(t)
+	for _, n := range names {
+		t.Run(n, func(t *testing.T) {
+			t.Parallel()
+			if n != "delta" {
+				t.Run("SlurmUser", func(t *testing.T) {
+					drivertest.Run(t, harness(t, b, n, func(c *slurm.Config) { c.Mode = federation.Mapped }))
+				})
+			}
+			t.Run("alice", func(t *testing.T) {
+				drivertest.Run(t, harness(t, b, n, func(c *slurm.Config) { c.User = "alice" }))
+			})
 		})
 	}
 }
@@ -58,7 +77,7 @@ func realBed(t *testing.T) (*bed.Bed, []string) {
 }
 
 func startBed() error {
-	shared.sites = []string{"alpha", "gamma"}
+	shared.sites = []string{"alpha", "gamma", "delta"}
 	if s := strings.Fields(os.Getenv("FSUB_DRIVERTEST_SITES")); len(s) > 0 {
 		shared.sites = s
 	}
@@ -100,6 +119,10 @@ var nextID = func() *atomic.Uint32 {
 
 // realHarness is a site of the bed, seen as a harness.
 func realHarness(t *testing.T, b *bed.Bed, name string) drivertest.Harness {
+	return harness(t, b, name, func(*slurm.Config) {})
+}
+
+func harness(t *testing.T, b *bed.Bed, name string, change func(*slurm.Config)) drivertest.Harness {
 	info, err := b.Site(name)
 	if err != nil {
 		t.Fatal(err)
@@ -111,8 +134,10 @@ func realHarness(t *testing.T, b *bed.Bed, name string) drivertest.Harness {
 		}
 	}
 	open := func(url, key string) *slurm.Driver {
-		d, err := slurm.Open(slurm.Config{Name: federation.SiteName(name), Federation: "drivertest", URL: url, KeyFile: key,
-			Timeout: 15 * time.Second, RPS: 1000, Burst: 1000, DefaultPartition: "main"})
+		c := slurm.Config{Name: federation.SiteName(name), Federation: "drivertest", URL: url, KeyFile: key,
+			Timeout: 15 * time.Second, RPS: 1000, Burst: 1000, DefaultPartition: "main"}
+		change(&c)
+		d, err := slurm.Open(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +165,7 @@ func realHarness(t *testing.T, b *bed.Bed, name string) drivertest.Harness {
 		User:   federation.SiteUser{Name: "alice", UID: 7001, GID: 7001}, Account: "physics",
 		Other: federation.SiteUser{Name: "bob", UID: 7002, GID: 7002}, OtherAccount: "vision",
 		Partition: "main", GPUType: site.GPUType, Nodes: site.Nodes,
-		Patience: 60 * time.Second, Parallel: true,
+		Patience: 60 * time.Second, Settle: 30 * time.Second, Parallel: true,
 		Dir: b.Home("alice"), ReadFile: os.ReadFile,
 		LoseReply: func() { lossy.Next(proxy.LoseReply) }, Lossy: open(lossy.URL(), info.KeyFile),
 		ForgetsAfter:   3 * time.Minute, // slurmctld looks for old jobs every one or two minutes

@@ -28,7 +28,7 @@ func testRuns(s *suite) {
 }
 
 func testOutput(s *suite) {
-	id := s.run(`echo "job $SLURM_JOB_ID in $PWD"`)
+	id := s.run(`echo "job ${FSUB_JOB_ID:-$SLURM_JOB_ID} in $PWD"`)
 	want := fmt.Sprintf("job %d in %s", id, s.Dir)
 	if got := s.file(fmt.Sprintf("slurm-%d.out", id)); got != want {
 		s.Errorf("output %q, want %q", got, want)
@@ -48,7 +48,7 @@ func testTwice(s *suite) {
 	id := s.submit(sub)
 	for range 3 {
 		r, err := s.Driver.Submit(s.ctx, sub)
-		if err != nil || !r.Adopted || r.SiteJobID != uint32(id) {
+		if err != nil || !r.Adopted || r.SiteJobID != s.ref(id).SiteJobID {
 			s.Fatalf("Submit again: %+v, %v", r, err)
 		}
 	}

@@ -17,7 +17,16 @@ import (
 type suite struct {
 	*testing.T
 	*Harness
-	ctx context.Context
+	ctx  context.Context
+	refs map[federation.JobID]federation.JobRef
+}
+
+// ref is what the site is asked about: with all that is known of the job, which is nothing of one that was never submitted.
+func (s *suite) ref(id federation.JobID) federation.JobRef {
+	if ref, ok := s.refs[id]; ok {
+		return ref
+	}
+	return federation.JobRef{ID: id, Submitted: s.Now()}
 }
 
 // job makes a submission of a job that runs script, as attempt 1. change may alter it. The job is cancelled when the
@@ -32,7 +41,8 @@ func (s *suite) job(script string, change func(*federation.Submission)) federati
 	if change != nil {
 		change(&sub)
 	}
-	s.Cleanup(func() { _ = s.Driver.Cancel(context.Background(), federation.JobRef{ID: id}, nil) })
+	s.refs[id] = federation.JobRef{ID: id, Key: sub.Key, Submitted: j.Submit}
+	s.Cleanup(func() { _ = s.Driver.Cancel(context.Background(), s.ref(id), nil) })
 	return sub
 }
 
@@ -56,6 +66,9 @@ func (s *suite) submit(sub federation.Submission) federation.JobID {
 	for _, w := range r.Warnings {
 		s.Errorf("Submit: warning %q", w)
 	}
+	ref := s.refs[sub.Job.ID]
+	ref.SiteJobID = r.SiteJobID
+	s.refs[sub.Job.ID] = ref
 	return sub.Job.ID
 }
 
@@ -71,9 +84,12 @@ func hold(sub *federation.Submission) { sub.Job.Held = federation.HeldUser }
 // lookup returns what the site says of a job.
 func (s *suite) lookup(id federation.JobID) federation.SiteJob {
 	s.Helper()
-	j, err := s.Driver.Lookup(s.ctx, federation.JobRef{ID: id})
+	j, err := s.Driver.Lookup(s.ctx, s.ref(id))
 	if err != nil {
 		s.Fatalf("Lookup(%d): %v", id, err)
+	}
+	if want := s.ref(id).SiteJobID; want != 0 && j.SiteJobID != want {
+		s.Fatalf("Lookup(%d): the job has number %d at the site, its receipt said %d", id, j.SiteJobID, want)
 	}
 	if j.ID != id {
 		s.Fatalf("Lookup(%d) is about job %d", id, j.ID)
@@ -127,8 +143,8 @@ func (s *suite) wants(what string, err, want error) {
 // absent fails unless the site does not know the job. The site may need a moment to be sure.
 func (s *suite) absent(id federation.JobID) {
 	s.Helper()
-	s.eventually(fmt.Sprintf("job %d was refused and is not found", id), s.Patience, func() string {
-		j, err := s.Driver.Lookup(s.ctx, federation.JobRef{ID: id})
+	s.eventually(fmt.Sprintf("job %d was refused and is not found", id), s.Patience+s.Settle, func() string {
+		j, err := s.Driver.Lookup(s.ctx, s.ref(id))
 		switch {
 		case errors.Is(err, federation.ErrNotFound):
 			return ""

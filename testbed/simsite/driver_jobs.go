@@ -107,7 +107,7 @@ func settled(st federation.State) bool {
 
 // siteJob is a plain job as the federation sees it. Times are to the second, as Slurm gives them.
 func (s *Site) siteJob(j *job) federation.SiteJob {
-	o := federation.SiteJob{ID: federation.JobID(j.groupID()), Key: j.key, State: j.seen(), User: j.user.Name, Account: j.account, Partition: j.part.Name,
+	o := federation.SiteJob{ID: federation.JobID(j.groupID()), SiteJobID: j.groupID(), Key: j.key, State: j.seen(), User: j.user.Name, Account: j.account, Partition: j.part.Name,
 		QOS: j.qos, Reason: s.reasonOf(j), Nodes: j.nodes, NumNodes: max(len(j.shares), j.need.minNodes), CPUs: j.need.tasks * j.need.cpusTask,
 		TRES: j.tres, Submit: second(j.submit), Eligible: second(j.eligible), Limit: limitOf(j.limit), ExitStatus: j.exit, Restarts: j.restarts,
 		Priority: j.prio, Output: j.output()}
@@ -240,7 +240,7 @@ func (s *Site) recordedJob(id uint32) (federation.SiteJob, bool) {
 }
 
 func siteRecord(r *Record) federation.SiteJob {
-	o := federation.SiteJob{ID: federation.JobID(r.JobID), FromAccounting: true, Key: strings.TrimSpace(r.Admin), State: r.State, User: r.User,
+	o := federation.SiteJob{ID: federation.JobID(r.JobID), SiteJobID: r.JobID, FromAccounting: true, Key: strings.TrimSpace(r.Admin), State: r.State, User: r.User,
 		Account: r.Account, Partition: r.Part, QOS: r.QOS, Reason: r.Reason, Nodes: r.Nodes, TRES: r.TRES, Submit: r.Submit,
 		Eligible: r.Eligible.Truncate(time.Second), Limit: limitOf(int64(r.Limit)), ExitStatus: r.Exit, Restarts: r.Restarts}
 	o.GPUs, o.GPUType = gpusOf(r.TRES)

@@ -69,9 +69,11 @@ func (s *Site) observe() *federation.Observation {
 	}
 	if s.cfg.EnforceAssociations {
 		o.Associations = federation.Associations{}
+		id := int64(1)
 		for _, u := range s.cfg.Users {
 			for i, a := range u.Accounts {
-				o.Associations[u.Name] = append(o.Associations[u.Name], federation.Association{Account: a, QOS: []string{"normal"}, Default: i == 0})
+				id++
+				o.Associations[u.Name] = append(o.Associations[u.Name], federation.Association{Account: a, QOS: []string{"normal"}, Default: i == 0, ID: id, Shares: 1})
 			}
 		}
 	}
