@@ -1,5 +1,6 @@
 // Command fsub is the small client of the daemon. What it does depends on the name it is called by: fsub and sbatch
-// submit a job, squeue scancel sinfo sacct scontrol do what Slurm's commands of these names do, over the whole federation.
+// submit a job, squeue scancel sinfo sacct scontrol sacctmgr sshare do what Slurm's commands of these names do, over the whole
+// federation; srun and salloc give way to the site's own within a job.
 //
 // It starts in well under a millisecond, so that a loop of submissions is not slowed by it: one static binary without
 // net, net/http, regexp or init work, one request to the daemon's unix socket (package conn). A test holds the list.
@@ -11,11 +12,14 @@ import (
 	"strings"
 
 	"fsub/cmd/fsub/internal/conn"
+	"fsub/cmd/fsub/internal/refusal"
 	"fsub/cmd/fsub/internal/sacct"
+	"fsub/cmd/fsub/internal/sacctmgr"
 	"fsub/cmd/fsub/internal/scancel"
 	"fsub/cmd/fsub/internal/scontrol"
 	"fsub/cmd/fsub/internal/sinfo"
 	"fsub/cmd/fsub/internal/squeue"
+	"fsub/cmd/fsub/internal/sshare"
 	"fsub/cmd/fsub/internal/submit"
 )
 
@@ -45,8 +49,14 @@ func run(name string, args, env []string, stdout, stderr io.Writer) int {
 		return sinfo.Main(args, env, stdout, stderr, c)
 	case "scontrol":
 		return scontrol.Main(args, env, stdout, stderr, c)
+	case "sacctmgr":
+		return sacctmgr.Main(args, env, stdout, stderr, c)
+	case "sshare":
+		return sshare.Main(args, env, stdout, stderr, c)
+	case "srun", "salloc":
+		return refusal.Main(name, args, env, stdout, stderr)
 	}
 	io.WriteString(stderr, name+": error: fsub does not know a command of this name; it is fsub, sbatch, squeue, scancel, "+
-		"sinfo, sacct or scontrol by the name of the file\n")
+		"sinfo, sacct, scontrol, sacctmgr, sshare, srun or salloc by the name of the file\n")
 	return 1
 }

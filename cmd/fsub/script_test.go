@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"fsub": main, "sbatch": main, "scontrol": main,
-		"squeue": main, "scancel": main, "sinfo": main, "sacct": main})
+		"squeue": main, "scancel": main, "sinfo": main, "sacct": main, "sacctmgr": main, "sshare": main, "srun": main, "salloc": main})
 }
 
 // TestSubmit tells the stories of testdata/submit with a stand-in for the daemon: it writes each request to
