@@ -42,6 +42,7 @@ type request struct {
 	path   string // below the version
 	query  url.Values
 	body   any
+	raw    bool   // body holds guarded bytes
 	as     string // who is to be named as the caller, if not the token's user
 }
 
@@ -173,6 +174,9 @@ func (c *client) send(ctx context.Context, r request, path string) (status int, 
 		if err != nil {
 			return 0, nil, fmt.Errorf("%w: %v", federation.ErrInvalid, err)
 		}
+		if r.raw {
+			raw = unguard(raw)
+		}
 		req.SetHeader("Content-Type", "application/json").SetBody(raw)
 	}
 	resp, err := req.Execute(r.method, path)
@@ -242,7 +246,7 @@ func (c *client) whyUnspecified(ctx context.Context, r request, err error) error
 	if tr == nil { // still to be negotiated
 		tr = versions[len(versions)-1]
 	}
-	q := request{op: "dbdiag", method: http.MethodGet, db: true, path: wire.PathDiag, as: r.as}
+	q := request{op: "tres", method: http.MethodGet, db: true, path: wire.PathDBTRES, as: r.as}
 	status, body, dbErr := c.send(ctx, q, wire.SlurmDB(tr.version, q.path))
 	if dbErr == nil {
 		dbErr = c.judge(q, tr, status, body, new(wire.WCKeysResponse))

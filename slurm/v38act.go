@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 
 	"fsub/federation"
 	"fsub/slurm/wire"
@@ -15,8 +17,7 @@ import (
 // kill38 asks for a signal, job by job: to the batch shell and the steps together, there is no other.
 func (d *Driver) kill38(ctx context.Context, op string, k wire.KillJobs) []error {
 	if k.Signal != "" && !slices.Contains(k.Flags, wire.KillFull) {
-		return []error{fmt.Errorf("%s job %s at %s: %w: API version v0.0.38 signals the batch shell and the steps together, or nothing (scancel --full)",
-			op, k.Jobs[0], d.cfg.Name, federation.ErrInvalid)}
+		return []error{d.refuse38(ctx, op, k.Jobs[0])}
 	}
 	r := request{op: op, method: http.MethodDelete}
 	if k.Signal != "" {
@@ -35,6 +36,28 @@ func (d *Driver) kill38(ctx context.Context, op string, k wire.KillJobs) []error
 		}
 	}
 	return out
+}
+
+// refuse38 says why a signal to the steps or to the batch shell alone is not sent: there may be a better reason than that there is no such thing.
+func (d *Driver) refuse38(ctx context.Context, op, job string) error {
+	id, _, _ := strings.Cut(job, "_")
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: job number %q", federation.ErrInvalid, id)
+	}
+	records, err := d.job(ctx, n)
+	if err != nil {
+		return err
+	}
+	switch s := state(records[0].State); {
+	case s == federation.Pending && len(records) == 1:
+		err = slurmError(federation.ErrConflict, wire.Error{Number: wire.ErrJobPending}, "")
+	case s.Ended() && len(records) == 1:
+		err = slurmError(federation.ErrConflict, wire.Error{Number: wire.ErrAlreadyDone}, "")
+	default:
+		err = fmt.Errorf("%w: API version v0.0.38 signals the batch shell and the steps together, or nothing (scancel --full)", federation.ErrInvalid)
+	}
+	return fmt.Errorf("%s job %s at %s: %w", op, job, d.cfg.Name, err)
 }
 
 // clusterName is what the site calls itself: v0.0.38 tells it with a job, and in slurmdbd's list if that is of one cluster only.

@@ -40,6 +40,7 @@ const (
 	PathDBPing         = "/ping/"
 	PathDBWCKeys       = "/wckeys/"
 	PathDBClusters     = "/clusters/"
+	PathDBTRES         = "/tres/"
 )
 
 // Slurm is the path of a slurmctld operation in an API version: Slurm("v0.0.42", PathJobs).
