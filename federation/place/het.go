@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -139,34 +140,79 @@ func (c *candidate) gather(books *capacity) (start int64, spots []spot) {
 	return never, nil
 }
 
-// hardestFirst is the order in which components choose their nodes: those with the fewest pools and the most nodes before the others.
+// hardestFirst is the order in which components choose their nodes: those with the fewest pools before the others, then those that
+// take most of a node.
 func (c *candidate) hardestFirst() []int {
 	order := make([]int, len(c.parts))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := c.parts[a], c.parts[b]
-		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(y[0].fits[0].nodes, x[0].fits[0].nodes), cmp.Compare(y[0].fits[0].cpu, x[0].fits[0].cpu))
+		x, y := &c.parts[a][0].fits[0], &c.parts[b][0].fits[0]
+		return cmp.Or(cmp.Compare(len(c.parts[a]), len(c.parts[b])), cmp.Compare(y.gresCount(), x.gresCount()),
+			cmp.Compare(y.cpu, x.cpu), cmp.Compare(y.mem, x.mem), cmp.Compare(y.nodes, x.nodes))
 	})
 	return order
 }
 
+// gresCount is how much GRES of any kind f takes of a node.
+func (f *fit) gresCount() (n int32) {
+	for _, w := range f.gres {
+		n += w.count
+	}
+	return n
+}
+
 // earliestOf is the cheapest of some pools that can start a component when the search begins, else the one that can first.
 func earliestOf(free *capacity, options []*candidate) (start int64, best spot) {
+	for _, o := range options {
+		for i := range o.fits {
+			if nodes := free.tightest(&o.curs[i], &o.fits[i], o.limit); nodes != nil {
+				return free.from, spot{o, i, nodes}
+			}
+		}
+	}
 	start = never
 	for _, o := range options {
 		for i := range o.fits {
-			at, nodes := free.earliest(&o.curs[i], &o.fits[i], o.limit)
-			if at < start {
+			if at, nodes := free.earliest(&o.curs[i], &o.fits[i], o.limit); at < start {
 				start, best = at, spot{o, i, nodes}
-			}
-			if start == free.from {
-				return start, best
 			}
 		}
 	}
 	return start, best
+}
+
+// tightest picks, of the nodes on which f can start when the search begins, those with the least to spare: what comes after it finds more
+// room. It is nil if there are not enough, or if not any nodes will do.
+func (c *capacity) tightest(cur *cursor, f *fit, limit time.Duration) []int32 {
+	if len(f.include) > 0 || f.leaves > 0 && c.m.tree {
+		return nil
+	}
+	type room struct{ n, gres, cpu int32 }
+	var rooms []room
+	for _, cell := range cur.cells {
+		for _, n := range c.m.cells[cell].nodes {
+			if c.readyAt(n, f, c.from, limit) != c.from {
+				continue
+			}
+			r, free := room{n: n}, c.freeAt(n, c.from)
+			r.cpu = free.cpu
+			for _, g := range free.gres {
+				r.gres += g
+			}
+			rooms = append(rooms, r)
+		}
+	}
+	if len(rooms) < f.nodes {
+		return nil
+	}
+	slices.SortStableFunc(rooms, func(a, b room) int { return cmp.Or(cmp.Compare(a.gres, b.gres), cmp.Compare(a.cpu, b.cpu)) })
+	nodes := make([]int32, f.nodes)
+	for i := range nodes {
+		nodes[i] = rooms[i].n
+	}
+	return nodes
 }
 
 // copyFrom is a copy in which nodes can be claimed, and in which searches for a start begin at from.

@@ -341,6 +341,10 @@ func TestBackfillNeverDelaysTheGang(t *testing.T) {
 			w.read(&failer{T: t}, fmt.Sprintf("running n%d cpus=2 mem=4000 gpu=h100:1 end=%dm", i%4+1, rapid.IntRange(1, 60).Draw(t, "end")))
 		}
 		gang := w.job(&failer{T: t}, split(fmt.Sprintf("1 -N%d --gres=gpu:4 -t30m", rapid.IntRange(2, 4).Draw(t, "gang"))))
+		if rapid.Bool().Draw(t, "het") {
+			gang = w.job(&failer{T: t}, split(fmt.Sprintf("1 -N%d --gres=gpu:%d -t30m : -N1 --gres=gpu:%d -t20m", rapid.IntRange(1, 3).Draw(t, "first"),
+				rapid.IntRange(1, 4).Draw(t, "gpus of the first"), rapid.IntRange(1, 4).Draw(t, "gpus of the second"))))
+		}
 		w.jobs = []*federation.Job{gang}
 		var promise time.Time
 		for id := 2; ; w.now = w.now.Add(time.Minute) {
