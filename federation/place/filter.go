@@ -18,10 +18,13 @@ type access struct {
 // accessOf tells whether the job's user may run at the site at all, and under which account.
 func accessOf(site *federation.Site, job *federation.Job) access {
 	account := job.Spec.Account
+	user := userAt(site, job.User)
+	if only := site.Seen.OnlyUser; only != "" && only != user {
+		return access{refusal: forGood(federation.ReasonUnknownUser, "its token acts for %s only", only)}
+	}
 	if site.Seen.Associations == nil {
 		return access{account: account}
 	}
-	user := userAt(site, job.User)
 	all := site.Seen.Associations[user]
 	if len(all) == 0 {
 		return access{refusal: forGood(federation.ReasonUnknownUser, "no user %s in its accounting", user)}
