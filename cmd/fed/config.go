@@ -57,8 +57,9 @@ type Policy struct {
 // SiteConfig is one Slurm cluster.
 type SiteConfig struct {
 	Name           federation.SiteName `yaml:"name"`
-	URL            string              `yaml:"url"`  // http://HOST:PORT or unix:/PATH of slurmrestd
-	User           string              `yaml:"user"` // whose token it is; SlurmUser, for pinned job IDs
+	URL            string              `yaml:"url"`            // http://HOST:PORT or unix:/PATH of slurmrestd
+	User           string              `yaml:"user"`           // whose token it is; SlurmUser, for pinned job IDs
+	Mode           federation.Mode     `yaml:"mode,omitempty"` // pinned or mapped; not set: what the token is found to allow
 	KeyFile        string              `yaml:"key_file,omitempty"`
 	TokenFile      string              `yaml:"token_file,omitempty"`
 	Prices         accounting.Prices   `yaml:"prices,omitempty"` // dollars per hour of one unit: gres/gpu:h100, gres/gpu, cpu, mem (GiB), node
@@ -196,6 +197,8 @@ func (s *SiteConfig) check() error {
 		return errors.New("key_file or token_file is missing: the key that its slurmctld checks tokens with, or a token")
 	case s.KeyFile != "" && s.TokenFile != "":
 		return errors.New("key_file and token_file exclude each other")
+	case s.Mode != "" && s.Mode != federation.Pinned && s.Mode != federation.Mapped:
+		return fmt.Errorf("mode: %q is neither pinned (jobs run under their federated IDs) nor mapped (under IDs of the site's own)", s.Mode)
 	}
 	for tres, p := range s.Prices {
 		if !number(p) {

@@ -30,7 +30,7 @@ func openSites(c Config, log *slog.Logger) ([]controller.Site, error) {
 // openSite reads the site's key and makes its driver. It speaks to nobody.
 func openSite(c Config, s SiteConfig, log *slog.Logger) (federation.Driver, error) {
 	d, err := slurm.Open(slurm.Config{
-		Name: s.Name, URL: s.URL, User: s.User, KeyFile: s.KeyFile, TokenFile: s.TokenFile, Timeout: s.Timeout,
+		Name: s.Name, URL: s.URL, User: s.User, Mode: s.Mode, KeyFile: s.KeyFile, TokenFile: s.TokenFile, Timeout: s.Timeout,
 		RPS: s.CallsPerSecond, Burst: int(max(s.CallsPerSecond, 1)), DefaultPartition: s.Partition, Federation: c.Federation, FirstID: c.JobIDs.First, LastID: c.JobIDs.Last,
 		TopologyFile: s.Topology, NoAssociations: s.NoAssociations, Logger: log,
 	})
