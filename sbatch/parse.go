@@ -280,7 +280,14 @@ func (p *parser) refuseUncarried() error {
 	if len(p.refused) == 0 {
 		return nil
 	}
-	return p.notYet("--" + p.refused[0].name)
+	o := p.refused[0]
+	switch {
+	case o.name == "uid" || o.name == "gid":
+		return p.errorLine(exitFatal, "--", o.name, " is not carried by fsub, which submits for whoever calls it; run: sudo -u USER sbatch ...")
+	case o.since > Following:
+		return p.errorLine(exitFatal, "--", o.name, " came with Slurm ", string(o.since), " and is not carried by fsub yet")
+	}
+	return p.notYet("--" + o.name)
 }
 
 // ExitCode is the code of an error from Parse.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -18,6 +19,9 @@ func decodeSubmit(body []byte, req *v1.SubmitRequest) error {
 		return nil
 	}
 	*req = v1.SubmitRequest{}
+	if !utf8.Valid(body) { // encoding/json would change it without a word
+		return errors.New("it has bytes that are no UTF-8 elsewhere than in the payload of a request as fsub writes it")
+	}
 	return json.Unmarshal(body, req)
 }
 
@@ -26,6 +30,7 @@ func decodeSubmit(body []byte, req *v1.SubmitRequest) error {
 type scanner struct {
 	text string
 	pos  int
+	raw  bool // strings may have bytes that are no UTF-8
 }
 
 func (s *scanner) request(body []byte, req *v1.SubmitRequest) bool {
@@ -34,11 +39,21 @@ func (s *scanner) request(body []byte, req *v1.SubmitRequest) bool {
 		case "spec":
 			s.blanks()
 			from := s.pos
-			return s.skipObject() && json.Unmarshal(body[from:s.pos], &req.Spec) == nil
+			return s.skipObject() && utf8.Valid(body[from:s.pos]) && json.Unmarshal(body[from:s.pos], &req.Spec) == nil
 		case "payload":
-			return s.payload(&req.Payload)
+			s.raw = true // a job's script, arguments and environment are bytes
+			ok = s.payload(&req.Payload)
+			s.raw = false
+			return ok
 		case "submit_host":
 			req.SubmitHost, ok = s.string()
+			return ok
+		case "test_only":
+			s.blanks()
+			if ok = strings.HasPrefix(s.text[s.pos:], "true"); ok {
+				s.pos += len("true")
+				req.TestOnly = true
+			}
 			return ok
 		}
 		return false
@@ -122,7 +137,7 @@ func (s *scanner) string() (string, bool) {
 		switch c := rest[i]; {
 		case c == '"':
 			s.pos += i + 1
-			return rest[:i], utf8.ValidString(rest[:i])
+			return rest[:i], s.raw || utf8.ValidString(rest[:i])
 		case c == '\\':
 			return s.escaped(i)
 		case c < ' ':
@@ -149,7 +164,7 @@ func (s *scanner) escaped(i int) (string, bool) {
 		}
 		if rest[i] == '"' {
 			s.pos += i + 1
-			return string(out), utf8.Valid(out)
+			return string(out), s.raw || utf8.Valid(out)
 		}
 		var n int
 		if out, n = unescape(out, rest[i:]); n == 0 {

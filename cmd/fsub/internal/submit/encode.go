@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"fsub/sbatch"
 )
@@ -22,7 +21,17 @@ func appendSubmit(b []byte, host string, req *sbatch.Request) []byte {
 	o.list("environment", req.Payload.Environment)
 	o.b, o.first = append(o.b, '}'), false
 	o.text("submit_host", host)
+	o.flag("test_only", req.TestOnly)
 	return append(o.b, '}')
+}
+
+// roomFor is the length of the request, near enough that a script is not copied a second time to make room.
+func roomFor(req *sbatch.Request) int {
+	n := 4096 + len(req.Payload.Script) + len(req.Payload.Script)/16
+	for _, v := range req.Payload.Environment {
+		n += len(v) + 8
+	}
+	return n
 }
 
 func (o *object) spec(s *sbatch.Spec) {
@@ -158,24 +167,16 @@ func (o *object) list(name string, items []string) {
 	o.b = append(o.b, ']')
 }
 
-// appendString writes a JSON string. s is valid UTF-8; what is not comes out as the replacement character.
+// appendString writes a JSON string. Bytes that are no UTF-8 are written as they are, which is no JSON by the letter: the daemon and
+// slurmrestd take them so in scripts, arguments and environments, and there is no other way to say them.
 func appendString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+		if c >= ' ' && c != '"' && c != '\\' {
 			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && size == 1 {
-				b = append(append(b, s[start:i]...), `\ufffd`...)
-				start = i + 1
-			}
-			i += size
 			continue
 		}
 		b = append(b, s[start:i]...)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"fsub/cmd/fsub/internal/conn"
@@ -26,7 +27,7 @@ func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 }
 
 func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn) int {
-	req, err := sbatch.Parse(in)
+	req, err := parse(in, c)
 	if err != nil {
 		var exit *sbatch.Exit
 		errors.As(err, &exit)
@@ -35,16 +36,20 @@ func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn) int {
 		return exit.Code
 	}
 	say(stderr, req.Warnings...)
-	if name, ok := notText(&req.Payload); ok {
-		say(stderr, "sbatch: error: "+name+" is not valid UTF-8 and would reach the site changed; fsub cannot carry it yet")
+	if word, ok := notText(&req.Spec); ok {
+		say(stderr, "sbatch: error: "+strconv.Quote(word)+" is not valid UTF-8 and would reach the site changed; only scripts, "+
+			"arguments and environments may have such bytes")
 		return req.ExitError
 	}
-	id, lines := send(in.Host, req, c)
-	if len(lines) > 0 {
-		say(stderr, lines...)
+	id, cluster, lines, ok := send(in.Host, req, c)
+	say(stderr, lines...)
+	if !ok {
 		return req.ExitError
 	}
-	if err := announce(stdout, req, id); err != nil {
+	if req.TestOnly {
+		return 0
+	}
+	if err := announce(stdout, req, id, cluster); err != nil {
 		say(stderr, "sbatch: error: job "+id+" is submitted, but its number cannot be written: "+err.Error())
 		return req.ExitError
 	}
@@ -60,10 +65,14 @@ func say(w io.Writer, lines ...string) {
 	}
 }
 
-// announce prints the number as sbatch does: programs read it from this line.
-func announce(w io.Writer, req *sbatch.Request, id string) (err error) {
+// announce prints the number as sbatch does: programs read it from this line. cluster is "" without --clusters.
+func announce(w io.Writer, req *sbatch.Request, id, cluster string) (err error) {
 	switch {
 	case req.Quiet:
+	case req.Parsable && cluster != "":
+		_, err = io.WriteString(w, id+";"+cluster+"\n")
+	case cluster != "":
+		_, err = io.WriteString(w, "Submitted batch job "+id+" on cluster "+cluster+"\n")
 	case req.Parsable:
 		_, err = io.WriteString(w, id+"\n")
 	default:
@@ -72,19 +81,16 @@ func announce(w io.Writer, req *sbatch.Request, id string) (err error) {
 	return err
 }
 
-// notText finds what JSON cannot carry unchanged: bytes that are no UTF-8.
-func notText(p *sbatch.Payload) (name string, found bool) {
-	if !utf8.ValidString(p.Script) {
-		return "the script", true
-	}
-	for _, a := range p.Argv {
-		if !utf8.ValidString(a) {
-			return "the argument " + strconv.Quote(a), true
+// notText finds an option whose value has bytes that are no UTF-8.
+func notText(s *sbatch.Spec) (word string, found bool) {
+	for _, w := range append(s.Options(), s.Command) {
+		if !utf8.ValidString(w) {
+			return w, true
 		}
 	}
-	for _, e := range p.Environment {
-		if !utf8.ValidString(e) {
-			return "the variable " + strconv.Quote(e), true
+	for i := range s.Het {
+		if w, found := notText(&s.Het[i]); found {
+			return w, true
 		}
 	}
 	return "", false
@@ -92,40 +98,52 @@ func notText(p *sbatch.Payload) (name string, found bool) {
 
 const failed = "sbatch: error: Batch job submission failed: "
 
-// send hands the job over. Either id is the number of a durable job, or lines say why there is none, or why nobody knows.
-func send(host string, req *sbatch.Request, c *conn.Conn) (id string, lines []string) {
-	body := appendSubmit(nil, host, req)
+// send hands the job over. If ok, id is the number of a durable job, or there is none because of --test-only; lines are for stderr
+// in any case: without ok they say why there is no job, or why nobody knows.
+func send(host string, req *sbatch.Request, c *conn.Conn) (id, cluster string, lines []string, ok bool) {
+	body := appendSubmit(make([]byte, 0, roomFor(req)), host, req)
 	status, reply, err := c.Do("POST", "/fed/v1/job", body)
 	if err != nil {
-		return "", failure(err)
+		return "", "", failure(err), false
 	}
-	if id, ok := jobID(reply); ok {
-		return id, nil
+	if id, ok := jobID(reply); ok && !req.TestOnly {
+		return id, "", nil, true
 	}
 	var resp v1.SubmitResponse
 	err = json.Unmarshal(reply, &resp)
-	switch {
-	case err == nil && resp.JobID != 0:
-		return resp.JobID.String(), nil
-	case err == nil && resp.Error != nil && resp.Error.Text != "":
-		return "", refusal(resp.Error)
+	for _, w := range resp.Warnings {
+		lines = append(lines, "sbatch: error: "+w)
 	}
-	return "", []string{failed + "Unspecified error", "sbatch: error: the daemon answered with HTTP status " + strconv.Itoa(status) +
-		" and no job; it may be of another version than this command, or its log tells more"}
+	switch {
+	case err == nil && req.TestOnly && resp.Message != "":
+		if !req.Quiet {
+			lines = append(lines, "sbatch: "+resp.Message)
+		}
+		return "", "", lines, true
+	case err == nil && resp.JobID != 0 && !req.TestOnly:
+		return resp.JobID.String(), resp.Cluster, lines, true
+	case err == nil && resp.Error != nil && resp.Error.Text != "":
+		return "", "", append(lines, refusal(resp.Error, req.TestOnly)...), false
+	}
+	return "", "", []string{failed + "Unspecified error", "sbatch: error: the daemon answered with HTTP status " + strconv.Itoa(status) +
+		" and no job; it may be of another version than this command, or its log tells more"}, false
 }
 
 // errInvalidGRES is the one refusal that sbatch prints without saying that the submission failed.
 const errInvalidGRES = 2072
 
 // refusal is what sbatch prints of e, and one line more that says what to look at.
-func refusal(e *v1.Error) []string {
+func refusal(e *v1.Error, testOnly bool) []string {
 	var lines []string
-	if e.Said != "" {
-		lines = append(lines, "sbatch: error: "+e.Said)
+	for said := range strings.Lines(e.Said) {
+		lines = append(lines, "sbatch: error: "+strings.TrimSuffix(said, "\n"))
 	}
-	if e.Number == errInvalidGRES {
+	switch {
+	case e.Number == errInvalidGRES || e.Alone:
 		lines = append(lines, "sbatch: error: "+e.Text)
-	} else {
+	case testOnly:
+		lines = append(lines, "allocation failure: "+e.Text)
+	default:
 		lines = append(lines, failed+e.Text)
 	}
 	if e.Detail != "" {
