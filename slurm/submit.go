@@ -47,6 +47,7 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 			}
 		}
 	}
+	r.raw = guard(&out.Payload)
 	if r.body, err = tr.describe(&out, h); err != nil {
 		return fail(err)
 	}
@@ -61,6 +62,9 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 func (d *Driver) carries(tr *translation, st standing, s *federation.Submission) error {
 	if err := d.onlyFor(st, s.User.Name); err != nil {
 		return err
+	}
+	if len(s.Job.Spec.Het) > 0 && (st.mapped || tr.old) {
+		return fmt.Errorf("%w: it numbers jobs itself, so the components of a heterogeneous one could not be told from other jobs", federation.ErrInvalid)
 	}
 	for _, option := range tr.lacks {
 		if s.Job.Spec.Uses(option) {
