@@ -21,7 +21,7 @@ type queue struct {
 	mu      sync.Mutex
 	rev     int64
 	jobs    map[federation.JobID]*queuedJob
-	groups  map[federation.JobID][]*queuedJob // by array: its parts that are jobs of their own
+	groups  map[federation.JobID][]*queuedJob // by array or leader: its parts or components, which are jobs of their own
 	sorted  []*queueRow                       // in squeue's order, with rows that are dead
 	fresh   []*queueRow                       // not in sorted yet
 	dead    int                               // rows in sorted that are
@@ -35,7 +35,7 @@ type queue struct {
 // queuedJob is a job with its rows: one, or for an array one for each started task and one for the rest.
 type queuedJob struct {
 	job   federation.JobID
-	array federation.JobID // of which it is a part
+	group federation.JobID // the array or leader to which it belongs; 0: none
 	end   time.Time        // zero: live
 	begin time.Time        // its rows change then
 	rows  []*queueRow
@@ -45,6 +45,7 @@ type queuedJob struct {
 // but for dead, which the queue's lock guards.
 type queueRow struct {
 	id       int64 // the number that the shown ID begins with
+	place    int64 // where slurmctld would have it in its list
 	task     int64 // index of the task, beyond all for those that have not started
 	raw      int64
 	user     string
@@ -221,10 +222,16 @@ func (q *queue) take(v *view, j *federation.Job, tasks []federation.Task) {
 		row.row = append(binary.AppendUvarint(make([]byte, 0, len(buf)+2), uint64(len(buf))), buf...)
 		k.rows = append(k.rows, row)
 	}
+	placeTasks(k.rows)
 	q.jobs[j.ID] = k
-	if j.Part != nil {
-		k.array = j.Part.Array
-		q.groups[k.array] = append(q.groups[k.array], k)
+	switch {
+	case j.Part != nil:
+		k.group = j.Part.Array
+	case j.Component != nil:
+		k.group = j.Component.Leader
+	}
+	if k.group != 0 {
+		q.groups[k.group] = append(q.groups[k.group], k)
 	}
 	q.fresh = append(q.fresh, k.rows...)
 	q.byUser = nil
@@ -239,6 +246,24 @@ func newQueueRow(w *wire.Job) *queueRow {
 	return r
 }
 
+// placeTasks gives the rows of a job the places that they have in slurmctld's list: the first task of an array that starts takes over
+// the array's, any other gets its own by its number. Numbers that a site gave are lower than any of ours: such tasks stay together.
+func placeTasks(rows []*queueRow) {
+	var first *queueRow
+	for _, r := range rows {
+		r.place = r.id
+		if r.task != waitingTasks && r.raw != r.id {
+			r.place = max(r.raw, r.id)
+			if first == nil || r.raw < first.raw {
+				first = r
+			}
+		}
+	}
+	if first != nil && len(rows) > 1 {
+		first.place = first.id
+	}
+}
+
 // drop takes out the rows of a job.
 func (q *queue) drop(id federation.JobID) {
 	k := q.jobs[id]
@@ -251,10 +276,10 @@ func (q *queue) drop(id federation.JobID) {
 		q.dead++
 	}
 	q.byUser = nil
-	if k.array != 0 {
-		rest := slices.DeleteFunc(q.groups[k.array], func(x *queuedJob) bool { return x == k })
-		if q.groups[k.array] = rest; len(rest) == 0 {
-			delete(q.groups, k.array)
+	if k.group != 0 {
+		rest := slices.DeleteFunc(q.groups[k.group], func(x *queuedJob) bool { return x == k })
+		if q.groups[k.group] = rest; len(rest) == 0 {
+			delete(q.groups, k.group)
 		}
 	}
 }
@@ -301,8 +326,8 @@ func (q *queue) rowsOf(user string) []*queueRow {
 	return q.byUser[user]
 }
 
-// squeueOrder is squeue's "P,t,-p"; what is equal in that is in order of its number.
+// squeueOrder is squeue's "P,t,-p"; what is equal in that stands as in slurmctld's list.
 func squeueOrder(a, b *queueRow) int {
 	return cmp.Or(strings.Compare(a.part, b.part), strings.Compare(a.short, b.short), cmp.Compare(b.priority, a.priority),
-		cmp.Compare(a.id, b.id), cmp.Compare(a.task, b.task), cmp.Compare(a.raw, b.raw))
+		cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id), cmp.Compare(a.task, b.task), cmp.Compare(a.raw, b.raw))
 }

@@ -22,15 +22,12 @@ type queueFilter struct {
 	one     bool     // job_id names one job: that it is not known is an error
 	cluster []string // names of sites, or of the federation for the jobs that have none
 	live    bool     // not those that have ended
-	offsets bool     // job_id names a component: 17+1
 }
 
 func readQueueFilter(q url.Values) (f queueFilter, err error) {
 	refs := splitRefs(strings.Join(q["job_id"], ","))
 	for i, text := range refs {
-		var component bool
-		refs[i], _, component = strings.Cut(text, "+")
-		f.offsets = f.offsets || component
+		refs[i], _, _ = strings.Cut(text, "+") // a component stands for its job, as in squeue
 	}
 	rest := url.Values{}
 	for name, values := range q {

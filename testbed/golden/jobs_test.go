@@ -39,9 +39,9 @@ func (w *world) jobs() (jobSet, []*federation.Task) {
 	jobs[6].Spec.Array, jobs[6].Reason = "0-5%2", "JobArrayTaskLimit"
 	jobs[7].State, jobs[7].Reason, jobs[7].Cancel, jobs[7].CancelBy, jobs[7].End = federation.Cancelled, federation.ReasonPriority, true, w.uid, w.began
 	jobs[8].Spec.GRES = "gpu:h100:1"
-	second := jobs[9].Spec
-	second.MemPerNode = 200
-	jobs[9].Spec.Het = []sbatch.Spec{second}
+	second := *jobs[9]
+	second.Spec.MemPerNode, second.Nodes, second.Component = 200, "chk2", &federation.HetComponent{Leader: 9, Offset: 1}
+	jobs[9].Spec.Het, jobs[10] = []sbatch.Spec{second.Spec}, &second
 	for id, j := range jobs {
 		j.ID = id
 	}

@@ -87,14 +87,19 @@ func newWorld(t *testing.T, n int) *world {
 func (w *world) put(t *testing.T, p phase) {
 	jobs, tasks := w.jobs()
 	p.change(jobs, w.began)
+	b := &federation.Batch{Tasks: tasks}
 	for id := federation.JobID(1); id <= 12; id++ {
-		if j := jobs[id]; j != nil {
+		switch j := jobs[id]; {
+		case j == nil:
+		case j.Component != nil: // it came with its leader
+			b.Jobs = append(b.Jobs, j)
+		default:
 			if err := w.daemon.Store.CreateJob(t.Context(), j, payload(id)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if err := w.daemon.Store.Commit(t.Context(), &federation.Batch{Tasks: tasks}); err != nil {
+	if err := w.daemon.Store.Commit(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -65,8 +65,8 @@ func (s *Store) CreateJob(_ context.Context, j *federation.Job, p *sbatch.Payloa
 	s.jobs[j.ID], s.payloads[j.ID] = *j, *p
 	for i, spec := range j.Spec.Het {
 		c := *j
-		c.ID, c.Spec, c.Component = s.next, spec, &federation.HetComponent{Leader: j.ID, Offset: i + 1}
-		s.next++
+		c.ID, c.Spec, c.Component = j.ID+federation.JobID(i+1), spec, &federation.HetComponent{Leader: j.ID, Offset: i + 1}
+		s.next = max(s.next, c.ID+1)
 		s.jobs[c.ID] = c
 	}
 	return nil
