@@ -1,11 +1,16 @@
 package staging_test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/staging/blobs"
+	"fsub/federation/staging/blobs/s3test"
 	"fsub/sbatch"
 )
 
@@ -232,4 +237,73 @@ func TestTheEndIsSentWhenTheStoreIsBack(t *testing.T) {
 	if got := w.read("out.txt"); got != "ready\nlast\n" {
 		t.Errorf("output: %q", got)
 	}
+}
+
+// TestOverS3: the same wrapper, by addresses that S3 has signed.
+func TestOverS3(t *testing.T) { // not parallel: it sets variables
+	url := s3test.Start(t)
+	w := newWorld(t)
+	store, err := blobs.Open(t.Context(), blobs.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	w.stager = w.newStager(store)
+	w.write("data", "1")
+	j, a := w.job("#!/bin/sh\nhead -c 70000 /dev/zero\ncp data result\n", &sbatch.Fed{StageIn: []sbatch.Stage{{From: "data"}}, StageOut: []sbatch.Stage{{From: "result"}}})
+	if status, _ := w.whole(j, a); status != "0" || w.read("result") != "1" || len(w.read("out.txt")) != 70000 {
+		t.Errorf("status %s, result %q, %d bytes of output", status, w.read("result"), len(w.read("out.txt")))
+	}
+}
+
+// TestOtherTools: nodes that have no curl use python3, or wget.
+func TestOtherTools(t *testing.T) {
+	for _, tool := range []string{"python3", "wget", ""} {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			j, a := w.job("#!/bin/sh\ncat data\ncp data result\n", &sbatch.Fed{StageIn: []sbatch.Stage{{From: "data"}}, StageOut: []sbatch.Stage{{From: "result"}}})
+			w.write("data", "of the user")
+			sub := w.prepare(j, a)
+			usual := "_fsub_bin=/usr/local/bin:/usr/bin:/bin"
+			if !strings.Contains(sub.Payload.Script, usual) {
+				t.Fatal("the wrapper sets its PATH in another way")
+			}
+			sub.Payload.Script = strings.Replace(sub.Payload.Script, usual, "_fsub_bin="+tools(t, tool), 1)
+			n := w.start(sub, 0)
+			if tool == "" {
+				if n.cmd.Wait(); n.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(w.readNode(n), "has none of curl, python3 and wget") {
+					t.Errorf("a node with no tool at all: %s: %s", n.cmd.ProcessState, w.readNode(n))
+				}
+				return
+			}
+			status := n.wait()
+			w.collect(j, a, federation.SiteJob{})
+			if status != "0" || w.read("result") != "of the user" || w.read("out.txt") != "of the user" {
+				t.Errorf("status %s, result %q, output %q", status, w.read("result"), w.read("out.txt"))
+			}
+		})
+	}
+}
+
+// tools makes a directory of what the wrapper needs, with only one of the three that fetch.
+func tools(t *testing.T, fetch string) string {
+	dir := t.TempDir()
+	for _, name := range strings.Fields("cat sleep tail head wc mktemp mkdir rm tar readlink dirname uname env true sh " + fetch) {
+		path, err := exec.LookPath(name)
+		if name == "python3" { // not a shim that needs more of its environment
+			path, err = "/usr/bin/python3", nil
+			if _, e := os.Stat(path); e != nil {
+				path, err = exec.LookPath(name)
+			}
+		}
+		if err != nil {
+			t.Skipf("SKIPPED: this machine has no %s", name)
+		}
+		script := "#!/bin/sh\nexec " + path + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }

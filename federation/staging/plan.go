@@ -131,6 +131,28 @@ func local(name string) bool {
 	return name != "" && c[0] != '/' && c != ".." && !strings.HasPrefix(c, "../") && !strings.ContainsAny(name, "\x00\n")
 }
 
+// Names reports whether name, or a directory that it lies in, is what the item's From stands for: as a shell would read it, so "*" is
+// not ".bashrc".
+func (it Item) Names(name string) bool {
+	from := path.Clean(it.From)
+	if from == "." {
+		return true
+	}
+	want, have := strings.Split(strings.ReplaceAll(from, "[!", "[^"), "/"), strings.Split(path.Clean(name), "/")
+	if len(have) < len(want) {
+		return false
+	}
+	for i, w := range want {
+		if strings.HasPrefix(have[i], ".") && !strings.HasPrefix(w, ".") {
+			return false
+		}
+		if ok, err := path.Match(w, have[i]); have[i] != w && (!ok || err != nil) {
+			return false
+		}
+	}
+	return true
+}
+
 func hasMeta(name string) bool { return strings.ContainsAny(name, "*?[") }
 
 // Target is where a file goes that lies at name and was found by item: both relative, or both absolute. Item's To may be relative to

@@ -42,10 +42,14 @@ func unpack(req request, in io.Reader) (files int, err error) {
 			return u.files, userErrorf("stage-out: %q in what came back does not lie in the job's directory", h.Name)
 		}
 		to, ok := within(under, it.Target(name))
-		if !ok {
+		if !ok || !it.Names(name) {
 			return u.files, userErrorf("stage-out: %q in what came back is not what %s names", h.Name, it.From)
 		}
-		if err := u.entry(to, h, r); err != nil {
+		err = u.entry(to, h, r)
+		if err != nil && strings.Contains(err.Error(), "path escapes from parent") { // os.Root has no other word for it
+			return u.files, userErrorf("stage-out: %s would lead out of %s by a link: name that directory as the target", name, base)
+		}
+		if err != nil {
 			return u.files, fmt.Errorf("stage-out: %w", err)
 		}
 	}
