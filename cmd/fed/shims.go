@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// shimNames are Slurm's commands that fsub is by the name of the file. srun and salloc pass on to the site's own within a job.
+var (
+	shimNames = []string{"sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "sacctmgr", "sshare"}
+	passNames = []string{"srun", "salloc"}
+)
+
+func newShimsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "shims",
+		Short: "Make Slurm's command names mean the federation, and see which win in a shell",
+	}
+	cmd.AddCommand(newShimsInstallCommand(), newShimsCheckCommand())
+	return cmd
+}
+
+// shimInstaller is "fed shims install".
+type shimInstaller struct {
+	dir, fsub string
+	noSrun    bool
+}
+
+func newShimsInstallCommand() *cobra.Command {
+	var s shimInstaller
+	cmd := &cobra.Command{
+		Use:   "install DIR",
+		Short: "Link Slurm's commands in DIR to fsub, and print the line that puts DIR first in PATH",
+		Long: `Link sbatch, squeue, scancel, sacct, sinfo, scontrol, sacctmgr, sshare, srun and salloc in DIR to fsub, and print the line that puts
+DIR first in PATH: eval "$(fed shims install DIR)".
+
+Within a job srun and salloc become the site's own, which stand further on in PATH; elsewhere they say what to do instead.
+Links of ours are renewed; anything else of these names in DIR is left alone, and an error.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.dir = args[0]
+			return s.run(cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringVar(&s.fsub, "fsub", "", "the fsub binary (default: beside fed, else the one in PATH)")
+	cmd.Flags().BoolVar(&s.noSrun, "no-srun", false, "do not link srun and salloc")
+	return cmd
+}
+
+func (s *shimInstaller) run(stdout, stderr io.Writer) error {
+	target, err := s.target()
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return err
+	}
+	names := shimNames
+	if !s.noSrun {
+		names = append(append([]string(nil), shimNames...), passNames...)
+	}
+	todo, err := missingLinks(dir, target, names)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range todo {
+		if err := replaceLink(target, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	if len(todo) > 0 {
+		fmt.Fprintf(stderr, "linked in %s to %s: %s\n", dir, target, strings.Join(todo, " "))
+	}
+	_, err = fmt.Fprintf(stdout, "export PATH=%s:$PATH\n", quoted(dir))
+	return err
+}
+
+// target is the fsub to link to.
+func (s *shimInstaller) target() (string, error) {
+	if s.fsub != "" {
+		if !executable(s.fsub) {
+			return "", fmt.Errorf("%s is no program", s.fsub)
+		}
+		return filepath.Abs(s.fsub)
+	}
+	if self, err := os.Executable(); err == nil {
+		if beside := filepath.Join(filepath.Dir(self), "fsub"); executable(beside) {
+			return beside, nil
+		}
+	}
+	found, err := exec.LookPath("fsub")
+	if err != nil {
+		return "", errors.New("there is no fsub beside fed or in PATH: say where it is with --fsub FILE")
+	}
+	return filepath.Abs(found)
+}
+
+// missingLinks are the names whose links are not there or lead to another fsub. What is not ours is an error that names all of it.
+func missingLinks(dir, target string, names []string) (todo []string, err error) {
+	var foreign []string
+	for _, name := range names {
+		file := filepath.Join(dir, name)
+		to, linkErr := os.Readlink(file)
+		_, statErr := os.Lstat(file)
+		switch {
+		case errors.Is(statErr, os.ErrNotExist):
+			todo = append(todo, name)
+		case statErr != nil:
+			return nil, statErr
+		case linkErr != nil || filepath.Base(to) != "fsub":
+			foreign = append(foreign, file)
+		case to != target:
+			todo = append(todo, name)
+		}
+	}
+	if len(foreign) > 0 {
+		return nil, fmt.Errorf("not ours, and left alone: %s; nothing was linked: move them away, or choose a directory of its own", strings.Join(foreign, " "))
+	}
+	return todo, nil
+}
+
+// replaceLink makes a link where there is none or one of ours, without a moment in which there is none.
+func replaceLink(target, file string) error {
+	tmp := file + ".new"
+	os.Remove(tmp)
+	if err := os.Symlink(target, tmp); err != nil {
+		return err
+	}
+	return os.Rename(tmp, file)
+}
+
+func executable(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
+}
+
+// quoted is text as a shell reads it as one word.
+func quoted(text string) string {
+	if !strings.ContainsAny(text, " \t\n\"'\\$`*?[]{}()<>|&;#~!") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
