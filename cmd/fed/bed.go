@@ -36,7 +36,7 @@ It needs root. The first up of a Slurm version installs it from this machine's D
 	flags.StringVar(&o.Dir, "dir", envOr("FSUB_BED", bed.DefaultDir), "directory of the bed (env FSUB_BED)")
 	flags.StringVar(&o.Cache, "cache", envOr("FSUB_BED_CACHE", bed.DefaultCache), "packed root filesystems (env FSUB_BED_CACHE)")
 	open := func() (*bed.Bed, error) { return bed.New(o) }
-	cmd.AddCommand(newBedUp(&o, open), newBedDown(open), newBedStatus(open), newBedExec(open), newBedService(open), newBedLink(open))
+	cmd.AddCommand(newBedUp(&o, open), newBedDown(open), newBedStatus(open), newBedExec(open), newBedService(open), newBedLink(open), newBedCommands(open))
 	return cmd
 }
 
@@ -174,7 +174,7 @@ func newBedExec(open func() (*bed.Bed, error)) *cobra.Command {
 			return runInSite(b, c)
 		},
 	}
-	cmd.Flags().StringVar(&c.User, "user", "", "run as this user (default root)")
+	cmd.Flags().StringVarP(&c.User, "user", "u", "", "run as this user (default root)")
 	cmd.Flags().StringVar(&c.Dir, "chdir", "", "working directory (default: the user's home)")
 	return cmd
 }
@@ -201,6 +201,21 @@ func runInSite(b *bed.Bed, c bed.Cmd) error {
 		return exitError(exit.ExitCode())
 	}
 	return err
+}
+
+func newBedCommands(open func() (*bed.Bed, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:   "install-commands FSUB",
+		Short: "Give the bed's users and jobs our commands: copy the fsub binary into the bed, with Slurm's names as links",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := open()
+			if err != nil {
+				return err
+			}
+			return b.InstallCommands(args[0])
+		},
+	}
 }
 
 func newBedService(open func() (*bed.Bed, error)) *cobra.Command {

@@ -63,13 +63,14 @@ func New(o Options) (*Bed, error) {
 // Dir is the directory of the bed.
 func (b *Bed) Dir() string { return b.opts.Dir }
 
-// FedDir is a directory for the daemon, at the same path on the host and in the login.
+// FedDir is a directory for the daemon, at the same path on the host, in the login and, read-only, at every site.
 func (b *Bed) FedDir() string { return filepath.Join(b.opts.Dir, "fed") }
 
 // SocketFile is where the login's commands look for the daemon, unless the caller's environment says otherwise (FSUB_SOCKET).
 func (b *Bed) SocketFile() string { return filepath.Join(b.FedDir(), "fsub.sock") }
 
-// BinDir is first in the login's PATH. It is for programs that lie where the bed's users cannot read them.
+// BinDir is first in the login's PATH, and every site sees it under the same path. It is for fsub's commands, and for programs that lie where the
+// bed's users cannot read them.
 func (b *Bed) BinDir() string { return filepath.Join(b.opts.Dir, "bin") }
 
 // Home returns a user's home directory, which has the same path on the host, in the login and at every site.

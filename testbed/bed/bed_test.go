@@ -49,15 +49,20 @@ func TestBed(t *testing.T) {
 	if err := b.Up(t.Context(), AllSites(), os.Stderr); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range Sites {
-		t.Run(s.Name, func(t *testing.T) {
-			t.Run("a job writes into the user's home", func(t *testing.T) { testJob(t, b, s) })
-			t.Run("nodes have names of their own", func(t *testing.T) { testNodes(t, b, s) })
-			t.Run("slurmrestd takes the key's tokens only", func(t *testing.T) { testREST(t, b, s) })
-			t.Run("users", func(t *testing.T) { testUsers(t, b, s) })
-			t.Run("a job reaches the daemon", func(t *testing.T) { testShare(t, b, s) })
-		})
-	}
+	installFakeCommands(t, b)
+	t.Run("sites", func(t *testing.T) {
+		for _, s := range Sites {
+			t.Run(s.Name, func(t *testing.T) {
+				t.Parallel()
+				t.Run("a job writes into the user's home", func(t *testing.T) { testJob(t, b, s) })
+				t.Run("nodes have names of their own", func(t *testing.T) { testNodes(t, b, s) })
+				t.Run("slurmrestd takes the key's tokens only", func(t *testing.T) { testREST(t, b, s) })
+				t.Run("users", func(t *testing.T) { testUsers(t, b, s) })
+				t.Run("a job reaches the daemon", func(t *testing.T) { testShare(t, b, s) })
+				t.Run("sbatch prints what it parsed", func(t *testing.T) { testParse(t, b, s.Name) })
+			})
+		}
+	})
 	t.Run("login", func(t *testing.T) { testLogin(t, b) })
 	t.Run("link", func(t *testing.T) { testLink(t, b) })
 	t.Run("services", func(t *testing.T) { testServices(t, b) })

@@ -164,6 +164,8 @@ func renderConf(v confVars) ([]confFile, error) {
 		{"hosts", 0o644, hostsFile},
 		{"nsswitch.conf", 0o644, "passwd: files\ngroup: files\nshadow: files\nhosts: files\n"}, // a site asks no DNS
 		{"db.sql", 0o644, dbSQL},
+		{parseDir + "/slurm.conf", 0o644, parseConf},
+		{parseDir + "/cli_filter.lua", 0o644, parseLua},
 	}
 	funcs := template.FuncMap{"add": func(a, b int) int { return a + b }}
 	for i, f := range files {

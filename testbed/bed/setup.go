@@ -95,7 +95,7 @@ func (b *Bed) writeUsers(dir, root string, users []User) error {
 // writeSite makes a site's directories, keys and configuration.
 func (b *Bed) writeSite(st state, s Site) error {
 	dir := b.siteDir(s.Name)
-	for _, sub := range []string{"etc", "log", "spool", "state", "db"} {
+	for _, sub := range []string{"etc/" + parseDir, "log", "spool", "state", "db"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return err
 		}

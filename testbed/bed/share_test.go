@@ -12,13 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// testShare holds that a job can run a program of BinDir, and reach a daemon whose socket in FedDir is made after the site started: the daemon
-// is told the user whose job it is.
-func testShare(t *testing.T, b *Bed, s Site) {
-	tool, socket := filepath.Join(b.BinDir(), "tool-"+s.Name), filepath.Join(b.FedDir(), s.Name+".sock")
-	if err := os.WriteFile(tool, []byte("#!/bin/sh\nexec curl -s --max-time 60 --unix-socket "+socket+" http://fsub/\n"), 0o755); err != nil {
+// installFakeCommands gives the bed commands that ask the daemon who they are.
+func installFakeCommands(t *testing.T, b *Bed) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "fsub")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\nexec curl -s --max-time 60 --unix-socket $FSUB_SOCKET http://fsub/\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	for range 2 { // the second time it replaces them
+		if err := b.InstallCommands(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// testShare holds that a job can run our commands, and reach a daemon whose socket in FedDir is made after the site started: the daemon is told
+// the user whose job it is.
+func testShare(t *testing.T, b *Bed, s Site) {
+	socket := filepath.Join(b.FedDir(), s.Name+".sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +40,8 @@ func testShare(t *testing.T, b *Bed, s Site) {
 	}
 	l.SetDeadline(time.Now().Add(startLimit))
 	go answerWithUID(l)
-	got := sbatch(t, b, s.Name, fmt.Sprintf("PATH=%s:$PATH; tool-%s; touch %s/x %s/x || echo closed", b.BinDir(), s.Name, b.BinDir(), b.FedDir()))
+	got := sbatch(t, b, s.Name, fmt.Sprintf("export PATH=%[1]s:$PATH FSUB_SOCKET=%[2]s; squeue; touch %[1]s/x %[3]s/x || echo closed",
+		b.BinDir(), socket, b.FedDir()))
 	if want := "uid 7001\n"; !strings.HasPrefix(got, want) {
 		t.Errorf("the daemon was told %q, want %q", got, want)
 	}
