@@ -78,7 +78,7 @@ func newWorld(t *testing.T, n int) *world {
 	t.Cleanup(func() { os.RemoveAll(w.home) })
 	os.Chown(w.home, int(w.uid), int(w.uid))
 	w.daemon = apitest.Start(t, api.Config{Federation: "chk", Users: people{w.uid}})
-	w.daemon.Controller.SetSites(chk())
+	w.daemon.Controller.SetSites(describe(chk(), w.began))
 	w.put(t, phases[n])
 	return w
 }
@@ -107,7 +107,7 @@ func (w *world) put(t *testing.T, p phase) {
 // payload is the script of a job, where a line shows it.
 func payload(id federation.JobID) *sbatch.Payload {
 	script := map[federation.JobID]string{
-		1: "#!/bin/bash\n#SBATCH --job-name=runjob\nsrun -n1 true\nsleep 1200\n",
+		1: "#!/bin/bash\n#SBATCH --job-name=runjob --time=30 -n1 --mem=100M --comment=\"my comment\"\n#SBATCH -o /tmp/alice/%x-%j.out\nsrun -n1 true\nsleep 900\n",
 	}[id]
 	return &sbatch.Payload{Script: script}
 }
