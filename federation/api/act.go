@@ -197,14 +197,7 @@ func permit(c Caller, kind federation.RequestKind, job *federation.Job) error {
 		if job.State == federation.Pending {
 			return errTryLater
 		}
-	case federation.RequestHold:
-		if job.State != federation.Pending {
-			return errNotPending
-		}
-	case federation.RequestRelease:
-		if job.State != federation.Pending {
-			return errNotPending
-		}
+	case federation.RequestRelease: // of what runs there is nothing to release, and as in Slurm that is no error; nor is a hold
 		if job.Held == federation.HeldAdmin && c.Role < RoleOperator {
 			return errDenied
 		}

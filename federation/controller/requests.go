@@ -15,6 +15,10 @@ func (c *Controller) carryOut(r federation.Request) {
 	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestUpdate:
 		c.ask(r)
 		return
+	case federation.RequestHold, federation.RequestRelease:
+		if c.spreadFirst(r) {
+			return
+		}
 	}
 	c.batch.done(r.Seq)
 	j := c.jobs[r.Job]
@@ -111,6 +115,9 @@ func (c *Controller) cancelTasks(j *job, tasks []int) {
 }
 
 func (c *Controller) hold(j *job, r federation.Request) {
+	if c.refuseTasks(j, r) {
+		return
+	}
 	if j.State != federation.Pending || j.Held == federation.HeldAdmin && !r.Operator {
 		return
 	}
@@ -124,6 +131,9 @@ func (c *Controller) hold(j *job, r federation.Request) {
 
 // release lets a held job go. What an operator held, only an operator releases.
 func (c *Controller) release(j *job, r federation.Request) {
+	if c.refuseTasks(j, r) {
+		return
+	}
 	if j.Held == federation.HeldAdmin && !r.Operator {
 		return
 	}

@@ -207,3 +207,37 @@ func (b *bench) noRequests() {
 		b.t.Errorf("left over: %+v, %d asked, %v", left, len(b.ctl.asked), err)
 	}
 }
+
+// Tasks of an array that waits here are held one by one; of one that waits at a site they cannot be, and that is said.
+func TestHoldOfTasks(t *testing.T) {
+	b := newBench(t)
+	begin := b.clock.Add(time.Minute)
+	here := b.submit(func(s *sbatch.Spec) { s.Array, s.Begin = "0-2", begin })
+	there := b.submit(func(s *sbatch.Spec) { s.Array, s.GPUsPerNode = "0-1", "1" })
+	b.wait(time.Second)
+	b.want(there, federation.Pending, "", "cheap")
+	hold := func(id federation.JobID) {
+		b.request(federation.Request{Job: id, Tasks: []int{1}, Kind: federation.RequestHold, UID: 7001})
+	}
+	hold(here)
+	hold(there)
+	b.wait(time.Second)
+	if j := b.job(there); j.Held != federation.NotHeld || b.ctl.Refusal(2) == nil {
+		t.Errorf("at a site: held %q, refusal %v", j.Held, b.ctl.Refusal(2))
+	}
+	b.clock = begin
+	b.wait(2 * time.Second)
+	parts, err := b.store.Jobs(b.t.Context(), federation.JobQuery{IDs: []federation.JobID{here}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := map[int]bool{}
+	for _, p := range parts {
+		if p.Part != nil {
+			bound[p.Part.Index] = p.Site != ""
+		}
+	}
+	if !bound[0] || bound[1] || !bound[2] {
+		t.Errorf("bound: %v, want 0 and 2", bound)
+	}
+}

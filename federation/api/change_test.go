@@ -1,0 +1,109 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+)
+
+func TestUpdateIsJudged(t *testing.T) {
+	d := start(t)
+	wait, runs, over := job(0, alice, federation.Pending), job(0, alice, federation.Running), job(0, alice, federation.Completed)
+	runs.Spec.TimeLimit, wait.Spec.TimeLimit = time.Hour, time.Hour
+	over.End = time.Now()
+	ids := d.Put(t, wait, runs, over)
+	for _, test := range []struct {
+		name          string
+		uid           uint32
+		id            federation.JobID
+		option, value string
+		text          string
+	}{
+		{"longer while it waits", alice, ids[0], "time", "+60", ""},
+		{"longer while it runs", alice, ids[1], "time", "90", "Access/permission denied"},
+		{"shorter while it runs", alice, ids[1], "time", "30", ""},
+		{"longer while it runs, by an operator", 0, ids[1], "time", "90", ""},
+		{"partition while it runs", alice, ids[1], "partition", "main", "Job is no longer pending execution"},
+		{"comment while it runs", alice, ids[1], "comment", "x", ""},
+		{"another's", bob, ids[0], "comment", "x", "Invalid user id"},
+		{"ended", alice, ids[2], "comment", "x", "Job has already finished"},
+		{"no value", alice, ids[0], "time", "soon", "Invalid value"},
+		{"an administrator's", alice, ids[0], "-AdminComment", "x", "Access/permission denied"},
+		{"priority", alice, ids[0], "priority", "7", "Changes to job priority are not persistent, change nice instead"},
+		{"hold by priority", alice, ids[0], "priority", "0", ""},
+		{"negative nice", alice, ids[0], "nice", "-7", "Access/permission denied"},
+		{"nice", alice, ids[0], "nice", "7", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out v1.ActResponse
+			as(t, test.uid, d.Socket, "POST", "/fed/v1/jobs/update", v1.ActRequest{Jobs: []v1.JobRef{{ID: test.id}},
+				Change: []sbatch.Change{{Key: "Key", Option: test.option, Value: test.value}}}, &out)
+			text := ""
+			if len(out.Results) != 1 {
+				t.Fatalf("%+v", out)
+			}
+			if e := out.Results[0].Error; e != nil {
+				text = e.Text
+			}
+			if text != test.text {
+				t.Errorf("%q, want %q", text, test.text)
+			}
+		})
+	}
+	c := api.NewClient(d.Socket)
+	defer c.Close()
+	d.Controller.SetRefusal(&federation.SlurmError{Kind: federation.ErrCapacity, Number: 2000, Text: "Invalid partition name specified"})
+	var out v1.ActResponse
+	as(t, alice, d.Socket, "POST", "/fed/v1/jobs/update", v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[0]}},
+		Change: []sbatch.Change{{Key: "Partition", Option: "partition", Value: "nosuch"}}}, &out)
+	if len(out.Results) != 1 || out.Results[0].Error == nil || out.Results[0].Error.Number != 2000 {
+		t.Errorf("no site has the partition: %+v", out)
+	}
+}
+
+// TestConfigKeys holds the keys that programs look for in scontrol show config.
+func TestConfigKeys(t *testing.T) {
+	d := start(t)
+	var raw json.RawMessage
+	as(t, alice, d.Socket, "GET", "/fed/v1/config", nil, &raw)
+	var values []v1.ConfigValue
+	if err := json.Unmarshal(raw, &values); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, v := range values {
+		got[v.Key] = v.Value
+	}
+	for key, want := range map[string]string{"MaxArraySize": "4000001", "MinJobAge": "300 sec", "MaxJobCount": "37108863", "ClusterName": "fed", "SLURM_VERSION": "24.11.5",
+		"ProctrackType": "proctrack/", "SelectType": "select/cons_tres", "SelectTypeParameters": "CR_CORE_MEMORY", "SchedulerType": "sched/backfill",
+		"KillWait": "30 sec", "SlurmctldHost[0]": "", "AccountingStorageType": "accounting_storage/slurmdbd"} {
+		if value, has := got[key]; !has || !strings.HasPrefix(value, want) {
+			t.Errorf("%s is %q, want %q", key, value, want)
+		}
+	}
+}
+
+// What only operators may ask, users are refused as by Slurm; of operators it is what the sites cannot do that is refused.
+func TestOperatorsOnly(t *testing.T) {
+	d := start(t)
+	ids := d.Put(t, job(0, alice, federation.Pending))
+	for verb, operator := range map[string]string{"top": "", "suspend": "Requested operation not supported on this system", "resume": "Requested operation not supported on this system"} {
+		for uid, want := range map[uint32]string{alice: "Access/permission denied", 0: operator} {
+			var out v1.ActResponse
+			as(t, uid, d.Socket, "POST", "/fed/v1/jobs/"+verb, v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[0]}}}, &out)
+			text := ""
+			if e := out.Results[0].Error; e != nil {
+				text = e.Text
+			}
+			if text != want {
+				t.Errorf("%s by uid %d: %q, want %q", verb, uid, text, want)
+			}
+		}
+	}
+}
