@@ -60,13 +60,19 @@ func run(j *federation.Job, nodes string, start time.Time) *federation.Job {
 // chk is the recorded site.
 func chk() *federation.Site {
 	node := func(name, state string, cpus int, mem sbatch.MemMiB, gpus int) federation.Node {
-		return federation.Node{Name: name, State: []string{state}, CPUs: 16, CPUsUsed: cpus, Mem: 64000, MemUsed: mem, Partitions: []string{"main", "short"},
+		info := &federation.NodeInfo{Address: "127.0.0.1", Port: 27210, CPULoad: 594, FreeMem: 5367, Weight: 1, GRESUsed: "gpu:h100:0(IDX:N/A)"}
+		if gpus > 0 {
+			info.CPULoad, info.FreeMem, info.GRESUsed = 531, 9834, "gpu:h100:1(IDX:0)"
+		}
+		return federation.Node{Info: info, Name: name, State: []string{state}, CPUs: 16, CPUsUsed: cpus, Mem: 64000, MemUsed: mem, Partitions: []string{"main", "short"},
 			Sockets: 16, Cores: 1, Threads: 1, Features: []string{"h100", "ib"}, GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 4, Used: gpus}}}
 	}
 	names := []string{"chk1", "chk2", "chk3", "chk4"}
 	return &federation.Site{Name: "chk", State: federation.FedActive, Answering: true, Seen: &federation.Observation{
 		At: time.Now(), Cluster: "chk", Version: "24.11.5", Mode: federation.Pinned,
-		Nodes: []federation.Node{node("chk1", "MIXED", 5, 500, 1), node("chk2", "MIXED", 1, 200, 0), node("chk3", "IDLE", 0, 0, 0), node("chk4", "IDLE", 0, 0, 0)},
+		Nodes:        []federation.Node{node("chk1", "MIXED", 5, 500, 1), node("chk2", "MIXED", 1, 200, 0), node("chk3", "IDLE", 0, 0, 0), node("chk4", "IDLE", 0, 0, 0)},
+		Accounts:     []federation.Account{{Name: "root", ID: 1, QOS: []string{"normal"}}, {Name: "research", Parent: "root", ID: 2, QOS: []string{"normal"}}},
+		Associations: federation.Associations{"alice": {{Account: "research", Default: true, QOS: []string{"normal"}, ID: 4, Shares: 1}}},
 		Partitions: []federation.Partition{
 			{Name: "main", Default: true, Up: true, State: "UP", MaxTime: sbatch.Unlimited, DefaultTime: 10 * time.Minute, Nodes: names, PriorityTier: 1},
 			{Name: "short", Up: true, State: "UP", MaxTime: time.Hour, Nodes: names, PriorityTier: 10},
