@@ -140,6 +140,7 @@ func (v *view) record(p *part) wire.Job {
 			w.Shared[0] = "none"
 		}
 	}
+	setMore(&w, sp)
 	setMemory(&w, sp, z)
 	v.setTimes(&w, p)
 	setArray(&w, p)

@@ -148,7 +148,11 @@ func (c *command) jobTimes(r *record, j *wire.Job) {
 	r.line("RunTime=%s TimeLimit=%s TimeMin=%s", show.Clock(c.runTime(j)), limitText(j.TimeLimit, "Partition_Limit"), limitText(orUnset(j.TimeMinimum), "N/A"))
 	r.line("SubmitTime=%s EligibleTime=%s", c.at(j.SubmitTime, "Unknown"), c.at(j.EligibleTime, "Unknown"))
 	r.line("AccrueTime=%s", c.at(j.AccrueTime, "Unknown"))
-	r.line("StartTime=%s EndTime=%s Deadline=%s", c.at(j.StartTime, "Unknown"), c.at(j.EndTime, "Unknown"), c.at(j.Deadline, "N/A"))
+	begun := j.StartTime
+	if begun.Value() == 0 && show.Ended(j.State) { // it never ran
+		begun = j.EndTime
+	}
+	r.line("StartTime=%s EndTime=%s Deadline=%s", c.at(begun, "Unknown"), c.at(j.EndTime, "Unknown"), c.at(j.Deadline, "N/A"))
 	// The federation looks at a job when it comes and when it is placed.
 	looked, scheduler := j.LastSchedEvaluation, "Main"
 	if started(j) {

@@ -94,6 +94,7 @@ func (c *command) printJSON(e *entity, id string) int {
 	if err := show.Get(c.caller, path, &raw); err != nil {
 		return c.fail("slurm_load_%s error: %s", e.name, err)
 	}
+	raw = asScontrol(raw, e)
 	var out bytes.Buffer
 	if json.Indent(&out, bytes.TrimSpace(raw), "", "  ") != nil {
 		return c.fail("slurm_load_%s error: Unexpected message received", e.name)
@@ -101,6 +102,15 @@ func (c *command) printJSON(e *entity, id string) int {
 	out.WriteString("\n\n")
 	c.stdout.Write(out.Bytes())
 	return 0
+}
+
+// asScontrol says that it was scontrol, not slurmrestd, that wrote a document.
+func asScontrol(doc []byte, e *entity) []byte {
+	doc = bytes.Replace(doc, []byte(`"type":"openapi/slurmctld","name":"Slurm OpenAPI slurmctld"`), []byte(`"type":"","name":""`), 1)
+	if e.path == wire.PathJobs {
+		doc = bytes.Replace(doc, []byte(`"command":[]`), []byte(`"command":["show","job"]`), 1)
+	}
+	return doc
 }
 
 // checkCluster makes sure that --clusters names the federation or one of its sites.

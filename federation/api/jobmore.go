@@ -1,0 +1,52 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"fsub/sbatch"
+	"fsub/slurm/wire"
+)
+
+// setMore shows the rarer options of a job.
+func setMore(w *wire.Job, sp *sbatch.Spec) {
+	if strings.HasPrefix(w.TRESPerTask, "gres/gpu") && sp.GPUsPerTask != "" {
+		w.TRESBind = "gres/gpu:per_task:" + lastNumber(sp.GPUsPerTask)
+	}
+	if sp.CPUsPerTask > 0 {
+		w.TRESPerTask = joinText(fmt.Sprintf("cpu=%d", sp.CPUsPerTask), w.TRESPerTask)
+	}
+	m := sp.More
+	if m == nil {
+		return
+	}
+	sockets, cores, threads, tasksPerCore := m.Layout()
+	for _, f := range []struct {
+		field *wire.Number
+		n     int
+	}{{&w.SocketsPerNode, sockets}, {&w.CoresPerSocket, cores}, {&w.ThreadsPerCore, threads}, {&w.TasksPerCore, tasksPerCore},
+		{&w.TasksPerSocket, m.NTasksPerSocket}, {&w.TasksPerTRES, m.NTasksPerTRES}, {&w.MinTmpDiskPerNode, int(m.TmpDisk)}} {
+		if f.n > 0 {
+			*f.field = wire.Num(int64(f.n))
+		}
+	}
+	if m.MinCPUs > 0 {
+		w.MinCPUsPerNode = wire.Num(int64(m.MinCPUs))
+	}
+	w.CoreSpec, w.ThreadSpec, w.SegmentSize = int64(m.CoreSpec), int64(m.ThreadSpec), int64(m.Segment)
+	w.Licenses, w.Network, w.Prefer, w.BatchFeatures, w.BurstBuffer = m.Licenses, m.Network, m.Prefer, m.Batch, m.BurstBuffer
+	w.Contiguous, w.DelayBoot = m.Contiguous, wire.Num(int64(m.DelayBoot/time.Second))
+	w.WCKey, w.Extra, w.MCSLabel, w.SELinuxContext = m.WCKey, m.Extra, m.MCSLabel, m.Context
+	w.Container, w.ContainerID, w.TRESFreq = m.Container, m.ContainerID, m.GPUFreq
+	w.TRESPerSocket = gresPrefixed(m.GPUsPerSocket, "gres/gpu:")
+	if m.CPUsPerGPU > 0 {
+		w.CPUsPerTRES = fmt.Sprintf("gres/gpu:%d", m.CPUsPerGPU)
+	}
+	if m.TRESBind != "" {
+		w.TRESBind = m.TRESBind
+	}
+}
+
+// lastNumber is the count of a list such as "h100:2": what stands behind its last colon.
+func lastNumber(list string) string { return list[strings.LastIndexByte(list, ':')+1:] }
