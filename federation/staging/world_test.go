@@ -137,7 +137,8 @@ func (w *world) start(sub federation.Submission, task int, env ...string) *node 
 		}
 		return f
 	}
-	cmd := exec.Command(spool, sub.Payload.Argv...)
+	// Not the file itself: another test's process may have it open for writing for a moment.
+	cmd := exec.Command("/bin/sh", append([]string{spool}, sub.Payload.Argv...)...)
 	cmd.Dir = sub.Job.Spec.WorkDir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "SLURM_JOB_ID=" + sub.Job.ID.String()}, env...)
 	out := open(sub.Job.Spec.Output)
