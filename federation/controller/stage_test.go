@@ -1,0 +1,147 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+var stageDirectives = &sbatch.Fed{StageOut: []sbatch.Stage{{From: "results"}}}
+
+// fakeStager carries nothing; it counts, and fails as it is told.
+type fakeStager struct {
+	prepareErr, collectErr error
+	prepared, collected    int
+}
+
+func (f *fakeStager) Prepare(_ context.Context, site federation.SiteName, s federation.Submission) (federation.Submission, error) {
+	f.prepared++
+	if site != "cheap" {
+		return s, errors.New("that site sees the directory")
+	}
+	s.Payload.Script = "#!/bin/sh\n# wrapped\n"
+	return s, f.prepareErr
+}
+
+func (f *fakeStager) Collect(context.Context, *federation.Job, *federation.Attempt, federation.SiteJob) ([]string, error) {
+	f.collected++
+	return []string{"3 files"}, f.collectErr
+}
+
+// stagedBench is a bench whose cheap site sees no directory.
+func stagedBench(t *testing.T) (*bench, *fakeStager) {
+	b, f := newBench(t), &fakeStager{}
+	b.carry(f)
+	return b, f
+}
+
+func (b *bench) carry(f *fakeStager) {
+	b.ctl.cfg.Stager = f
+	b.ctl.byName["cheap"].FileSystems = []string{}
+}
+
+func (b *bench) history(id federation.JobID) string {
+	events, err := b.store.Events(b.t.Context(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return fmt.Sprint(events)
+}
+
+// staged is a job at the cheap site. Only there it can be carried to: placement would not send it there without directives.
+func (b *bench) staged() federation.JobID {
+	b.t.Helper()
+	id := b.submit(func(s *sbatch.Spec) { s.Fed = stageDirectives })
+	b.rounds(4)
+	b.want(id, federation.Pending, "", "cheap")
+	return id
+}
+
+func TestTheEndWaitsForTheResults(t *testing.T) {
+	b, f := stagedBench(t)
+	id := b.staged()
+	b.cheap.start(id)
+	b.rounds(4)
+	f.collectErr = errors.New("the store is down")
+	b.cheap.end(id, federation.Completed)
+	b.wait(10 * time.Second)
+	b.want(id, federation.Completing, "", "cheap")
+	if f.prepared != 1 || f.collected < 3 {
+		t.Errorf("prepared %d times, tried to collect %d times", f.prepared, f.collected)
+	}
+	f.collectErr = nil
+	b.wait(30 * time.Second)
+	b.want(id, federation.Completed, "", "cheap")
+	if h := b.history(id); !strings.Contains(h, "3 files") || !strings.Contains(h, "the store is down") {
+		t.Errorf("history: %s", h)
+	}
+}
+
+func TestResultsAreCollectedAgainAfterARestart(t *testing.T) {
+	b, f := stagedBench(t)
+	id := b.staged()
+	b.cheap.start(id)
+	f.collectErr = errors.New("the store is down")
+	b.cheap.end(id, federation.Failed)
+	b.rounds(4)
+	b.want(id, federation.Completing, "", "cheap")
+	b.restart()
+	b.carry(f)
+	f.collectErr = nil
+	b.wait(3 * time.Second)
+	b.want(id, federation.Failed, "", "cheap")
+	if b.cheap.submits != 1 {
+		t.Errorf("submitted %d times", b.cheap.submits)
+	}
+}
+
+func TestResultsThatCannotBeHadEndTheJob(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		wait time.Duration
+	}{
+		"denied":   {fmt.Errorf("%w: read-only", federation.ErrDenied), 3 * time.Second},
+		"too long": {errors.New("the store is down"), homeFor + time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, f := stagedBench(t)
+			id := b.staged()
+			b.cheap.start(id)
+			f.collectErr = c.err
+			b.cheap.end(id, federation.Completed)
+			b.wait(c.wait)
+			b.want(id, federation.Completed, "", "cheap")
+			if h := b.history(id); !strings.Contains(h, "could not all be brought home") {
+				t.Errorf("history: %s", h)
+			}
+		})
+	}
+}
+
+func TestAStageInThatCannotBeDoneFailsTheJob(t *testing.T) {
+	b, f := stagedBench(t)
+	f.prepareErr = fmt.Errorf("%w: nothing matches *.csv", federation.ErrInvalid)
+	id := b.submit(func(s *sbatch.Spec) { s.Fed = stageDirectives })
+	b.wait(2 * time.Second)
+	b.want(id, federation.Failed, federation.ReasonLaunchFailure, "cheap")
+	if j := b.job(id); b.cheap.submits != 0 || j.ExitStatus != 1<<8 || !strings.Contains(b.history(id), "nothing matches *.csv") {
+		t.Errorf("%d submissions, exit status %d, history %s", b.cheap.submits, j.ExitStatus, b.history(id))
+	}
+}
+
+func TestAStoreThatIsDownSendsTheJobElsewhere(t *testing.T) {
+	b, f := stagedBench(t)
+	f.prepareErr = errors.New("the store is down")
+	id := b.submit(func(s *sbatch.Spec) { s.Fed = stageDirectives })
+	b.wait(3 * time.Second)
+	b.want(id, federation.Pending, "", "dear")
+	if b.cheap.submits != 0 || f.prepared != 1 {
+		t.Errorf("%d submissions, prepared %d times", b.cheap.submits, f.prepared)
+	}
+}
