@@ -74,6 +74,9 @@ func testLostReply(s *suite) {
 		s.Skip("the harness cannot lose a reply")
 	}
 	sub := s.job("sleep 1; echo ran", func(sub *federation.Submission) { sub.Job.Spec.OpenMode = "append" })
+	if _, err := s.Lossy.Observe(s.ctx); err != nil { // a driver may have to get to know its site first
+		s.Fatal(err)
+	}
 	s.LoseReply()
 	_, err := s.Lossy.Submit(s.ctx, sub)
 	s.wants("Submit whose reply was lost", err, federation.ErrUnavailable)

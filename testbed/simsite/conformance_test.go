@@ -22,6 +22,16 @@ func TestConformance(t *testing.T) {
 			drivertest.Run(t, harness(s, siteTime{restDriver(t, s), s}, badDriver(t, s)))
 		})
 	}
+	// Under numbers of the site's own, with a token of SlurmUser and with one that acts for alice only.
+	for name, change := range map[string]func(*slurm.Config){
+		"mapped": func(c *slurm.Config) { c.Mode = federation.Mapped }, "alice": func(c *slurm.Config) { c.User = "alice" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := conformanceSite(t, "24.11.5")
+			settled := func(c *slurm.Config) { change(c); c.Settle = time.Nanosecond } // its time is not the site's
+			drivertest.Run(t, harness(s, siteTime{restDriverWith(t, s, settled), s}, badDriver(t, s)))
+		})
+	}
 	t.Run("direct", func(t *testing.T) {
 		s := conformanceSite(t, "24.11.5")
 		drivertest.Run(t, harness(s, s.Driver(DriverConfig{}), nil))

@@ -84,6 +84,7 @@ func (s *Site) StartController() {
 		return
 	}
 	s.down = false
+	s.boot = s.now
 	s.flush()
 	s.recount()
 	for _, r := range s.liveRuns() {

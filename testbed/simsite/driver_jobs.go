@@ -215,7 +215,7 @@ func (s *Site) recordedJob(id uint32) (federation.SiteJob, bool) {
 	if newest.Array == 0 {
 		return o, true
 	}
-	o.ID, o.Submit = federation.JobID(id), base
+	o.ID, o.SiteJobID, o.Submit = federation.JobID(id), id, base
 	tasks := map[int]*row{}
 	for _, r := range rows {
 		if old := tasks[r.Task]; !r.Submit.Before(base) && (old == nil || !r.Submit.Before(old.Submit)) {

@@ -69,6 +69,7 @@ var routes = map[string]route{
 	"GET db jobs":         {OpDBJobs, true, (*Site).getDBJobs},
 	"GET db associations": {OpDBOther, true, (*Site).getDBAssociations},
 	"GET db users":        {OpDBOther, true, (*Site).getDBUsers},
+	"GET db wckeys":       {OpDBOther, true, (*Site).getDBWCKeys},
 	"GET db config":       {OpDBOther, true, (*Site).getDBConfig},
 }
 

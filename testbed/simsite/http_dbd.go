@@ -38,8 +38,8 @@ func (s *Site) getDBJobs(c *call) {
 	s.ok(c, &a)
 }
 
-// dbFilter understands job_name, users, account, partition, state, start_time and end_time (as "uts<epoch>" or a
-// number); with usage_time_as_submit_time the times are those of submission.
+// dbFilter understands job_name, users, account, partition, state, wckey, and submit_time, start_time and end_time (as "uts<epoch>" or a
+// number); with usage_time_as_submit_time the latter two are times of submission.
 func dbFilter(c *call) func(*row) bool {
 	q := c.query
 	in := func(key, value string) bool {
@@ -52,6 +52,7 @@ func dbFilter(c *call) func(*row) bool {
 	}
 	from, hasFrom := at("start_time")
 	to, hasTo := at("end_time")
+	submitted, hasSubmitted := at("submit_time")
 	bySubmit := q.Get("usage_time_as_submit_time") == "true"
 	return func(r *row) bool {
 		when, end := r.Eligible, r.End
@@ -59,10 +60,10 @@ func dbFilter(c *call) func(*row) bool {
 			when, end = r.Submit, r.Submit
 		}
 		switch {
-		case !in("job_name", r.Desc.Name), !in("users", r.User), !in("account", r.Account), !in("partition", r.Part),
+		case !in("job_name", r.Desc.Name), !in("wckey", r.Desc.WCKey), !in("users", r.User), hasSubmitted && r.Submit.Before(submitted), !in("account", r.Account), !in("partition", r.Part),
 			!in("state", string(r.State)):
 			return false
-		case when.IsZero(), hasTo && when.After(to), hasFrom && !end.IsZero() && end.Before(from):
+		case when.IsZero() && !hasSubmitted, hasTo && when.After(to), hasFrom && !end.IsZero() && end.Before(from):
 			return false
 		}
 		return true
@@ -83,6 +84,7 @@ func (s *Site) wireRecord(r *Record) wire.DBJob {
 		DerivedExitCode: exitCode(federation.Completed, 0), Extra: r.Extra, JobID: int64(r.JobID), Name: d.Name, Nodes: r.Nodes,
 		Partition: r.Part, QOS: r.QOS, RestartCnt: int64(r.Restarts), User: r.User, WorkDir: d.WorkDir}
 	w.Association = wire.AssocShort{Account: r.Account, Cluster: s.cfg.Name, User: r.User}
+	w.WCKey.WCKey = d.WCKey
 	w.Comment = wire.DBComment{Job: r.Comment, Administrator: r.Admin}
 	if w.Nodes == "" {
 		w.Nodes = "None assigned"
@@ -172,6 +174,11 @@ func (s *Site) getDBUsers(c *call) {
 		a.Users = append(a.Users, w)
 	}
 	s.ok(c, &a)
+}
+
+// getDBWCKeys: the site does not track them.
+func (s *Site) getDBWCKeys(c *call) {
+	s.ok(c, &wire.WCKeysResponse{Reply: s.meta(c)})
 }
 
 func (s *Site) getDBConfig(c *call) {
