@@ -9,6 +9,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // fleet is sites of like nodes: 96 CPUs, 1 TiB, 8 GPUs each.
@@ -111,6 +112,30 @@ func BenchmarkWave10000(b *testing.B) {
 func BenchmarkGPUMix10000(b *testing.B) {
 	b.Run("10x1000-100k", func(b *testing.B) { benchPlan(b, fleet(10, 1000), mixed(100_000)) })
 	b.Run("10x1000-1M", func(b *testing.B) { benchPlan(b, fleet(10, 1000), mixed(1_000_000)) })
+}
+
+// What jobs ask of the federation itself must not cost much more than what they ask of nodes.
+func BenchmarkDemands(b *testing.B) {
+	jobs := mixed(100_000)
+	for i, j := range jobs {
+		j.Spec.Fed = &sbatch.Fed{MaxCost: float64(100 + i%5), NotSites: []string{"s09"}}
+		if i%3 == 0 {
+			j.Spec.Clusters = fmt.Sprintf("s%02d", i%9)
+		}
+	}
+	benchPlan(b, fleet(10, 1000), jobs)
+}
+
+// BenchmarkComponents has a thousand heterogeneous jobs, no two alike, on sites where they must wait.
+func BenchmarkComponents(b *testing.B) {
+	jobs := mixed(1000)
+	for i, j := range jobs {
+		j.Spec.TimeLimit += time.Duration(i) * time.Minute
+		other := j.Spec
+		other.MinNodes, other.MaxNodes = 40, 40
+		j.Spec.Het = []sbatch.Spec{other}
+	}
+	benchPlan(b, fleet(3, 100), jobs)
 }
 
 // A round when next to nothing is free: what the controller does most of the time.

@@ -37,6 +37,7 @@ type candidate struct {
 	changes  int
 	start    int64
 	startFit int
+	spots    []spot // where, for a heterogeneous job
 }
 
 func (pl *planner) newCandidate(v variant, st *siteState, g group) *candidate {

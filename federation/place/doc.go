@@ -6,10 +6,13 @@
 //
 //   - model.go: what one [federation.Observation] means: pools, cells of like nodes, what falls free when. Never changes.
 //   - ask.go, gres.go, constraint.go: what a job asks for; fit.go: what that comes to in one pool.
+//   - demand.go, accelerator.go: what it asks of the federation: sites, cost, kinds of GPU that will do.
 //   - filter.go, group.go: which pools can run a job at all, or why not.
 //   - capacity.go: what is free while a plan is being made; timeline.go: when enough will be.
 //   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars.
 //   - plan.go: jobs in order of priority; shape.go, class.go: what jobs that ask for the same share.
+//   - het.go: the components of a heterogeneous job, which start together.
+//   - adapt.go: what a site is sent where it was offered something else than the job names; try.go: one job, only to tell.
 //   - explain.go, refusal.go: a decision in words, for people and for sbatch.
 //
 // It does not hand jobs to sites, and does not choose their nodes: those are the site's. The nodes it counts with are a

@@ -3,6 +3,8 @@ package place
 import (
 	"strings"
 	"testing"
+
+	"fsub/sbatch"
 )
 
 func TestConstraint(t *testing.T) {
@@ -107,6 +109,38 @@ func FuzzConstraint(f *testing.F) {
 		}
 		if c.missing(all) != "" || c != nil && c.missing(none) == "" {
 			t.Fatalf("missing features of %q: %q", s, c.missing(none))
+		}
+	})
+}
+
+// However GPUs are asked for, as another kind there are FACTOR times as many and the rest stays.
+func FuzzAccelerated(f *testing.F) {
+	f.Add("gpu:h100:2,nvme:1", "4", "a100:2")
+	f.Add("nvme:1,gpu", "h100:2", "a100:1.5")
+	f.Fuzz(func(t *testing.T, gres, gpus, as string) {
+		kind, factor, ok := accelerator(as)
+		if !ok {
+			return
+		}
+		before := sbatch.Spec{GRES: gres, GPUs: gpus}
+		after := accelerated(before, as)
+		count := func(asks []gresAsk, gpu bool) (n int) {
+			for _, a := range asks {
+				if (a.Name == "gpu") == gpu {
+					n += a.Count
+				}
+			}
+			return n
+		}
+		old, okGRES := parseGRES(gres)
+		now, _ := parseGRES(after.GRES)
+		if okGRES && (count(now, false) != count(old, false) || count(now, true) != scaled(count(old, true), factor)) {
+			t.Fatalf("%q as %q is %q", gres, as, after.GRES)
+		}
+		old, okGPUs := parseGPUs(gpus)
+		now, _ = parseGPUs(after.GPUs)
+		if okGPUs && len(old) > 0 && (len(now) != 1 || now[0].Type != kind || now[0].Count != scaled(count(old, true), factor)) {
+			t.Fatalf("%q as %q is %q", gpus, as, after.GPUs)
 		}
 	})
 }

@@ -239,7 +239,13 @@ func newEmptyCapacity(m *model, now int64) *capacity {
 // together is the moment of a heterogeneous job: all components, or none.
 func (c *candidate) together(pl *planner) moment {
 	at := moment{}
-	at.start, at.spots = c.gather(c.site.capacity())
+	free := c.site.capacity()
+	if c.asked && c.changes == free.changes { // it had to wait then, and less is free now
+		at.start, at.spots = c.start, c.spots
+	} else {
+		at.start, at.spots = c.gather(free)
+		c.asked, c.changes, c.start, c.spots = at.start > pl.now, free.changes, at.start, at.spots
+	}
 	if at.spots != nil && at.start == pl.now {
 		at.units = 1
 	}
