@@ -141,6 +141,9 @@ type SiteJob struct {
 	// ("2-5,7"): not started yet. For an array State is the summary: PENDING until a task starts, ended when all have.
 	Tasks        []SiteTask
 	PendingTasks string
+
+	// Components are the further components of a heterogeneous job, of which this is the leader.
+	Components []SiteJob
 }
 
 // SiteTask is one task of an array at its site.

@@ -57,7 +57,9 @@ func (e *environ) list() []string {
 func (p *parser) buildEnvironment() {
 	e := newEnviron(len(p.in.Env) + 48)
 	p.exportEnvironment(e)
-	p.addOptions(e)
+	addOptions(e, &p.req.Spec)
+	addComponents(e, &p.req.Spec)
+	p.addLaunchers(e)
 	p.addSubmitter(e)
 	e.drop("SLURM_STEPMGR")
 	p.req.Payload.Environment = e.list()
@@ -65,12 +67,18 @@ func (p *parser) buildEnvironment() {
 
 // exportEnvironment follows --export: ALL (or nothing), NONE, NIL, or a list of NAME and NAME=value in which ALL may
 // stand. SLURM_* go through in any case. NONE and lists let the job load its user's login environment first.
+//
+// What --export-file holds takes the place of the caller's environment.
 func (p *parser) exportEnvironment(e *environ) {
+	env := p.in.Env
+	if p.exported != nil {
+		env = p.exported
+	}
 	login := p.userEnv
 	everything := p.export == nil || strings.EqualFold(*p.export, "ALL")
 	switch {
 	case everything:
-		for _, v := range p.in.Env {
+		for _, v := range env {
 			e.add(v)
 		}
 	case strings.EqualFold(*p.export, "NIL"):
@@ -78,10 +86,10 @@ func (p *parser) exportEnvironment(e *environ) {
 		login = true
 	default:
 		login = true
-		p.exportList(e)
+		p.exportList(e, env)
 	}
 	if !everything {
-		for _, v := range p.in.Env {
+		for _, v := range env {
 			if strings.HasPrefix(v, "SLURM_") {
 				e.add(v)
 			}
@@ -94,15 +102,15 @@ func (p *parser) exportEnvironment(e *environ) {
 }
 
 // exportList takes the variables of a list, item by item.
-func (p *parser) exportList(e *environ) {
+func (p *parser) exportList(e *environ, env []string) {
 	for _, item := range splitQuoted(*p.export) {
 		if strings.EqualFold(item, "ALL") {
-			for _, v := range p.in.Env {
+			for _, v := range env {
 				e.add(v)
 			}
 		} else if strings.Contains(item, "=") {
 			e.add(item)
-		} else if v, ok := lookup(p.in.Env, item); ok {
+		} else if v, ok := lookup(env, item); ok {
 			e.set(item, v)
 		}
 	}
@@ -136,8 +144,7 @@ func unquoted(item string) string {
 }
 
 // addOptions adds the variables by which a job knows how it was asked for. They are present only if the option was.
-func (p *parser) addOptions(e *environ) {
-	s := &p.req.Spec
+func addOptions(e *environ, s *Spec) {
 	number := func(name string, n int) {
 		if n != 0 {
 			e.set(name, strconv.Itoa(n))
@@ -162,15 +169,15 @@ func (p *parser) addOptions(e *environ) {
 	}
 	word("SLURM_JOB_DEPENDENCY", s.Dependency)
 	if s.More != nil {
-		p.addMore(s.More, number, word)
+		addMore(s, number, word)
 	}
 	e.set("SLURM_JOB_NAME", s.Name)
-	p.addPerTask(e)
-	p.addLaunchers(e)
+	addPerTask(e, s)
 }
 
-// addMore adds the variables of the options in m.
-func (p *parser) addMore(m *More, number func(string, int), word func(name, v string)) {
+// addMore adds the variables of the options in s.More.
+func addMore(s *Spec, number func(string, int), word func(name, v string)) {
+	m := s.More
 	_, _, threads, perCore := m.Layout()
 	word("SLURM_HINT", m.Hint)
 	number("SLURM_THREADS_PER_CORE", threads)
@@ -181,19 +188,23 @@ func (p *parser) addMore(m *More, number func(string, int), word func(name, v st
 	number("SLURM_CPUS_PER_GPU", m.CPUsPerGPU)
 	word("SLURM_GPUS_PER_SOCKET", m.GPUsPerSocket)
 	word("SLURM_GPU_FREQ", m.GPUFreq)
+	word("SLURM_CPU_FREQ_REQ", m.CPUFreq)
+	if m.MemBind != "" {
+		word("SLURM_MEM_BIND", m.MemBind)
+		word("SLURM_MEM_BIND_VERBOSE", map[bool]string{true: "verbose", false: "quiet"}[strings.Contains(m.MemBind, "verbose")])
+	}
 	word("SLURM_CONTAINER", m.Container)
 	word("SLURM_CONTAINER_ID", m.ContainerID)
 	method, plane, _ := strings.Cut(strings.ToLower(m.Distribution), "=")
 	word("SLURM_DISTRIBUTION", method)
 	word("SLURM_DIST_PLANESIZE", plane)
 	if method == "arbitrary" {
-		word("SLURM_ARBITRARY_NODELIST", p.req.Spec.NodeList)
+		word("SLURM_ARBITRARY_NODELIST", s.NodeList)
 	}
 }
 
 // addPerTask says what each task gets, for srun in the job. Since 24.11 -c and --gpus-per-task are told so.
-func (p *parser) addPerTask(e *environ) {
-	s := &p.req.Spec
+func addPerTask(e *environ, s *Spec) {
 	var parts []string
 	if s.CPUsPerTask != 0 {
 		parts = append(parts, "cpu="+strconv.Itoa(s.CPUsPerTask))
@@ -298,4 +309,25 @@ func knownLimit(name string) bool {
 		return true
 	}
 	return false
+}
+
+// addComponents adds what the options of each component of a heterogeneous job say, under names that end with its number.
+func addComponents(e *environ, leader *Spec) {
+	if len(leader.Het) == 0 {
+		return
+	}
+	one := *leader
+	for i := range len(leader.Het) + 1 {
+		if i > 0 {
+			one = leader.Het[i-1]
+		}
+		own := newEnviron(0)
+		addOptions(own, &one)
+		for _, entry := range own.list() {
+			if name, value, _ := strings.Cut(entry, "="); name != "SLURM_JOB_NAME" { // slurmd tells that one
+				e.set(name+"_HET_GROUP_"+strconv.Itoa(i), value)
+				e.set(name+"_PACK_GROUP_"+strconv.Itoa(i), value) // what it was called up to 20.02
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,9 +131,10 @@ func (d *Driver) states(ctx context.Context, ids string) ([]row, error) {
 	rows := make([]row, 0, len(a.Jobs))
 	for _, j := range a.Jobs {
 		id, tasks, _ := strings.Cut(string(j.JobID), "_")
+		id, component, _ := strings.Cut(id, "+")
 		n, err := strconv.ParseInt(id, 10, 64)
-		if err != nil {
-			continue // a component of a heterogeneous job ("9+1"): not ours
+		if err != nil || component != "" && component != "0" {
+			continue // a component of a heterogeneous job is looked at with its leader, "9+0"
 		}
 		rows = append(rows, row{id: n, tasks: tasks, state: j.State})
 	}
@@ -192,7 +194,7 @@ func (d *Driver) details(ctx context.Context, ids []number, v *view) (map[number
 		}
 		for _, j := range all {
 			id := j.JobID
-			if a := j.ArrayJobID.Value(); a != 0 {
+			if a := cmp.Or(j.ArrayJobID.Value(), j.HetJobID.Value()); a != 0 {
 				id = a
 			}
 			if wanted[id] {

@@ -48,7 +48,10 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Lacks = append(slices.Clone(tr.lacks), "hetjob") // Submit sends the first component only
+	o.Lacks = slices.Clone(tr.lacks)
+	if st.mapped || tr.old { // where the site numbers them the components cannot be told from its other jobs
+		o.Lacks = append(o.Lacks, "hetjob")
+	}
 	l, err := d.look(ctx, st)
 	if err != nil {
 		return nil, err

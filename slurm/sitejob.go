@@ -41,12 +41,16 @@ func siteJob(n name, id number, records []wire.Job, pending []int) federation.Si
 		}
 	}
 	j := plainJob(n, id, &head)
+	if head.HetJobID.Value() != 0 {
+		addComponents(&j, n, records)
+	}
 	if head.ArrayJobID.Value() == 0 {
 		return j
 	}
 	j.Output = strings.ReplaceAll(j.Output, noTask, "%a")
 	pending = withoutRecord(pending, records)
 	var rest federation.State // of the tasks that have no record
+	var split []int           // 22.05 gives tasks records of their own shortly before they start
 	for i := range records {
 		r := &records[i]
 		if !r.ArrayTaskID.Set {
@@ -57,13 +61,36 @@ func siteJob(n name, id number, records []wire.Job, pending []int) federation.Si
 		}
 		t := siteTask(r)
 		if t.State == federation.Pending && t.Restarts == 0 { // the last one of an array, which has the array's own record
-			rest, j.PendingTasks = federation.Pending, strconv.Itoa(t.Index)
+			split = append(split, t.Index)
 			continue
 		}
 		j.Tasks = append(j.Tasks, t)
 	}
+	if len(split) > 0 {
+		rest = federation.Pending
+		j.PendingTasks = withMore(j.PendingTasks, split)
+	}
 	summarize(&j, rest)
 	return j
+}
+
+// addComponents adds the components of a heterogeneous job after the first.
+func addComponents(j *federation.SiteJob, n name, records []wire.Job) {
+	for i := range records {
+		if offset := records[i].HetJobOffset.Value(); offset > 0 {
+			of := name{job: n.job + federation.JobID(offset), key: n.key}
+			j.Components = append(j.Components, plainJob(of, number(records[i].JobID), &records[i]))
+		}
+	}
+	sort.Slice(j.Components, func(a, b int) bool { return j.Components[a].ID < j.Components[b].ID })
+}
+
+// withMore adds tasks to a list of those that wait.
+func withMore(list string, more []int) string {
+	if waiting, err := federation.ArrayIndices(list); err == nil {
+		more = append(waiting, more...)
+	}
+	return ranges(more)
 }
 
 // withoutRecord drops the tasks that have a record of their own.

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"fsub/federation"
 	"fsub/slurm/wire"
@@ -10,7 +11,7 @@ import (
 // v42 is the translation of data_parser v0.0.42 and of those after it that keep its types, which is so up to v0.0.45.
 func v42(version string, lacks ...string) *translation {
 	return &translation{
-		lacks:    lacks,
+		lacks:    append(lacks, "core-spec=0", "resv-ports", "gres-flags=SHARING"),
 		version:  version,
 		describe: describeV42,
 		decode:   decodeV42,
@@ -18,6 +19,14 @@ func v42(version string, lacks ...string) *translation {
 }
 
 func describeV42(s *federation.Submission, h how) (any, error) {
+	if len(s.Job.Spec.Het) > 0 {
+		return describeComponents(s, h)
+	}
+	d, err := describeOne(s, h)
+	return wire.JobSubmitRequest{Job: d}, err
+}
+
+func describeOne(s *federation.Submission, h how) (*wire.JobDesc, error) {
 	d, err := describe(s)
 	if err != nil {
 		return nil, err
@@ -28,7 +37,33 @@ func describeV42(s *federation.Submission, h how) (any, error) {
 	if !h.others {
 		d.UserID, d.GroupID, d.AdminComment = "", "", ""
 	}
-	return wire.JobSubmitRequest{Job: d}, nil
+	return d, nil
+}
+
+// describeComponents describes a heterogeneous job: its components with the numbers that follow its own. The script is the first
+// one's.
+func describeComponents(s *federation.Submission, h how) (any, error) {
+	r := wire.JobSubmitRequest{Script: s.Payload.Script}
+	for i := range len(s.Job.Spec.Het) + 1 {
+		job, one := *s.Job, *s
+		if i > 0 {
+			job.Spec = s.Job.Spec.Het[i-1]
+			job.ID += federation.JobID(i)
+			one.Partition = job.Spec.Partition
+		}
+		if i < len(s.Offer.Parts) {
+			one.Partition = s.Offer.Parts[i].Partition
+		}
+		job.Spec.Het = nil
+		one.Job = &job
+		d, err := describeOne(&one, h)
+		if err != nil {
+			return nil, fmt.Errorf("component %d: %w", i, err)
+		}
+		d.Script = ""
+		r.Jobs = append(r.Jobs, *d)
+	}
+	return r, nil
 }
 
 // decodeV42 reads an answer. From v0.0.43 on standard_output holds the pattern; wire wants what v0.0.42 has there, the

@@ -119,6 +119,8 @@ type Controller struct {
 
 	copies []strayCopy // to be cancelled again
 
+	began     time.Time // of this daemon
+	looked    bool      // since then all sites have been looked at, or could have been
 	planDirty bool
 	nextPlan  time.Time
 	lastPlan  time.Time
@@ -154,6 +156,7 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 		metrics: newMetrics(cfg.Registerer), planDirty: true,
 	}
 	c.view.init()
+	c.began = c.now()
 	c.addSites()
 	if err := c.load(ctx); err != nil {
 		return nil, err
@@ -227,8 +230,11 @@ func (c *Controller) nextRound() time.Time {
 			sooner(s.nextObserve)
 		}
 	}
-	if c.planDirty {
+	if c.planDirty && c.looked {
 		sooner(c.nextPlan)
+	}
+	if !c.looked {
+		sooner(c.began.Add(c.t.Observe))
 	}
 	if c.view.behind {
 		sooner(c.view.published.Add(publishEvery))

@@ -21,12 +21,8 @@ func (c *Controller) linkComponent(j *job) {
 	leader.others = append(leader.others, j)
 }
 
-// reportComponent takes in what the site says of a component, if it is that of its leader's live attempt.
+// reportComponent takes in what the site says of a component of its leader's live attempt.
 func (c *Controller) reportComponent(s *site, j *job, sj federation.SiteJob) {
-	l := j.leader
-	if !l.live() || l.att.Site != s.Name || sj.Key != l.att.Key || j.State.Ended() {
-		return
-	}
 	j.Site, j.Partition, j.Account, j.Nodes, j.TRES = s.Name, sj.Partition, sj.Account, sj.Nodes, sj.TRES
 	j.State, j.Reason, j.Start, j.Restarts = sj.State, sj.Reason, sj.Start, sj.Restarts
 	if sj.State.Ended() {

@@ -20,8 +20,8 @@ func TestComponents(t *testing.T) {
 	}
 	b.want(id, federation.Pending, "", "cheap")
 	b.want(id+1, federation.Pending, "", "cheap")
-	component(b, b.cheap, id)
-	b.cheap.jobs[id+1].Nodes = "n2"
+	b.cheap.startAll(id)
+	b.cheap.jobs[id].Components[0].Nodes = "n2"
 	b.rounds(4)
 	b.want(id, federation.Running, "", "cheap")
 	b.want(id+1, federation.Running, "", "cheap")
@@ -33,7 +33,6 @@ func TestComponents(t *testing.T) {
 
 	// The nodes fail: both wait again, and run again.
 	b.cheap.end(id, federation.NodeFail)
-	delete(b.cheap.jobs, id+1)
 	b.wait(time.Second)
 	if j := b.job(id + 1); j.State != federation.Pending || j.Nodes != "" {
 		t.Fatalf("after the failure the component is %s on %q", j.State, j.Nodes)
@@ -44,11 +43,11 @@ func TestComponents(t *testing.T) {
 	if b.job(id).Site == "dear" {
 		s = b.dear
 	}
-	component(b, s, id)
+	s.startAll(id)
 	b.rounds(4)
 	b.clock = b.clock.Add(time.Hour)
 	s.end(id, federation.Completed)
-	delete(s.jobs, id+1) // its own end is never seen
+	s.jobs[id].Components = nil // its own end is never seen
 	b.rounds(4)
 	b.want(id, federation.Completed, "", b.job(id).Site)
 	j := b.job(id + 1)
@@ -60,12 +59,12 @@ func TestComponents(t *testing.T) {
 	}
 }
 
-// component starts a job of two components at a site.
-func component(b *bench, s *fakeSite, id federation.JobID) {
-	attempts := b.attempts(id)
-	s.jobs[id+1] = &federation.SiteJob{ID: id + 1, Key: attempts[len(attempts)-1].Key, Partition: "main", Submit: b.clock}
-	s.start(id)
-	s.start(id + 1)
+// startAll starts a job of two components.
+func (f *fakeSite) startAll(id federation.JobID) {
+	f.start(id)
+	second := *f.jobs[id]
+	second.ID++
+	f.jobs[id].Components = []federation.SiteJob{second}
 }
 
 // What is asked of one component is done to all.

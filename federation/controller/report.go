@@ -30,11 +30,6 @@ func (c *Controller) takePolled(s *site, r polled) {
 	s.mark, s.polled = r.report.Mark, r.report.At
 	s.nextPoll = c.now().Add(c.pollEvery(s))
 	c.health(s)
-	for _, sj := range r.report.Changed { // before their leader, with which they end
-		if j := c.jobs[sj.ID]; j != nil && j.leader != nil {
-			c.reportComponent(s, j, sj)
-		}
-	}
 	for _, sj := range r.report.Changed {
 		c.takeReport(s, sj)
 	}
@@ -58,9 +53,6 @@ func (c *Controller) pollSoon(s *site) {
 
 func (c *Controller) takeReport(s *site, sj federation.SiteJob) {
 	j := c.jobs[sj.ID]
-	if j != nil && j.leader != nil {
-		return
-	}
 	if j == nil || !j.live() || j.att.Site != s.Name || !c.same(j, sj) {
 		c.checkStray(s, j, sj)
 		return
@@ -95,6 +87,11 @@ func (c *Controller) same(j *job, sj federation.SiteJob) bool {
 func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	j.unsure, j.missing, j.fails, j.lastKnown = false, time.Time{}, 0, c.now()
+	for _, component := range sj.Components { // before their leader, with which they end
+		if k := c.jobs[component.ID]; k != nil && k.leader == j {
+			c.reportComponent(s, k, component)
+		}
+	}
 	if j.lostStart = c.startLost(j, sj); j.lostStart { // what was asked before it started may come late: look again
 		return
 	}

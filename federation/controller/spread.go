@@ -107,10 +107,10 @@ func (c *Controller) decidePart(o offeredPart, d *federation.Decision) {
 
 // reserveIDs makes sure that there are IDs for the parts that the next plan may make.
 func (c *Controller) reserveIDs(ctx context.Context, n int) {
-	if n <= len(c.ids) || c.now().Before(c.idsAgain) {
+	if n -= len(c.ids); n <= 0 || c.now().Before(c.idsAgain) {
 		return
 	}
-	ids, err := c.store.ReserveIDs(ctx, n+partsAhead)
+	ids, err := c.store.ReserveIDs(ctx, max(n, 64))
 	if err != nil {
 		c.log.Error("reserve job IDs for the tasks of arrays", "err", err)
 		c.idsAgain = c.now().Add(c.t.Retry)
