@@ -46,13 +46,16 @@ func (u users) UserIDs(name string) (uint32, uint32, error) {
 
 func (u users) GroupName(gid uint32) (string, error) { return u.UserName(gid) }
 
-func start(t testing.TB) *apitest.Daemon {
+func start(t testing.TB) *apitest.Daemon { return startWith(t, api.Config{}) }
+
+func startWith(t testing.TB, c api.Config) *apitest.Daemon {
 	t.Helper()
 	u := users{uint32(os.Getuid()): "root"}
 	for uid, name := range testUsers {
 		u[uid] = name
 	}
-	return apitest.Start(t, api.Config{Users: u, Operators: []string{"olga"}})
+	c.Users, c.Operators = u, []string{"olga"}
+	return apitest.Start(t, c)
 }
 
 func job(id federation.JobID, uid uint32, state federation.State) federation.Job {
