@@ -34,6 +34,9 @@ func (p *parser) readFiles() error {
 // withBurstBuffer is the script with the burst buffer's directives behind its first line, as sbatch puts them there.
 func withBurstBuffer(script string, directives []byte) string {
 	first, rest, _ := strings.Cut(script, "\n")
-	text := string(bytes.TrimRight(directives, "\n"))
-	return first + "\n" + text + "\n" + rest
+	if !bytes.HasSuffix(directives, []byte("\n")) {
+		first += "\n" + string(directives)
+		directives = nil
+	}
+	return first + "\n" + string(directives) + rest
 }

@@ -30,6 +30,14 @@ func (s *Spec) usesRare(option string) bool {
 		return m.OOMKillStep != ""
 	case "segment":
 		return m.Segment > 0
+	case "core-spec=0":
+		return m.NoCoreSpec
+	case "resv-ports":
+		return m.ResvPorts != ""
+	case "reboot":
+		return m.Reboot
+	case "gres-flags=SHARING":
+		return strings.Contains(m.GRESFlags, "sharing")
 	}
 	text, known := map[string]string{
 		"network": m.Network, "batch": m.Batch, "tres-per-task": m.TRESPerTask, "tres-bind": m.TRESBind, "extra": m.Extra, "context": m.Context,

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,14 @@ func describeMore(d *wire.JobDesc, sp *sbatch.Spec) {
 	d.WCKey, d.Extra, d.MCSLabel, d.SELinuxContext = m.WCKey, m.Extra, m.MCSLabel, m.Context
 	d.AcctGatherFreq, d.Container, d.ContainerID = m.AcctgFreq, m.Container, m.ContainerID
 	d.DelayBoot = int(m.DelayBoot / time.Second)
+	if m.DelayBoot == sbatch.Unlimited {
+		d.DelayBoot = math.MaxUint32
+	}
+	d.CPUFrequency, d.ClusterConstraint = m.CPUFreq, m.ClusterConstraint
+	d.MemBindType, d.MemBind = memoryBinding(m.MemBind)
+	if m.Reboot {
+		d.Reboot = yes()
+	}
 	switch m.Profile {
 	case "":
 	case "all":
@@ -30,6 +39,18 @@ func describeMore(d *wire.JobDesc, sp *sbatch.Spec) {
 	default:
 		d.Profile = strings.Split(strings.ToUpper(m.Profile), ",")
 	}
+}
+
+// memoryBinding is the words of --mem-bind and the list of its map or mask.
+func memoryBinding(bind string) (types wire.Strings, list string) {
+	if bind == "" {
+		return nil, ""
+	}
+	words, list, _ := strings.Cut(bind, ":")
+	for _, w := range strings.Split(words, ",") {
+		types = append(types, strings.ToUpper(strings.TrimSuffix(w, "_mem")))
+	}
+	return types, list
 }
 
 // describeLayout sets how the tasks lie on nodes, sockets and cores.
@@ -109,7 +130,8 @@ func describeFlags(d *wire.JobDesc, m *sbatch.More) {
 		flag  string
 	}{
 		{m.SpreadJob, "SPREAD_JOB"}, {m.UseMinNodes, "PREFER_MINIMUM_NODE_COUNT"}, {m.StepManager, "STEPMGR_ENABLED"},
-		{m.GRESFlags == "enforce-binding", "GRES_BINDING_ENFORCED"}, {m.GRESFlags == "disable-binding", "GRES_BINDING_DISABLED"},
+		{strings.Contains(m.GRESFlags, "enforce-binding"), "GRES_BINDING_ENFORCED"},
+		{strings.Contains(m.GRESFlags, "disable-binding"), "GRES_BINDING_DISABLED"},
 		{m.KillOnInvalidDep == sbatch.Yes, "KILL_INVALID_DEPENDENCY"}, {m.KillOnInvalidDep == sbatch.No, "NO_KILL_INVALID_DEPENDENCY"},
 	} {
 		if f.asked {

@@ -18,6 +18,7 @@ func v38() *translation {
 		lacks: []string{
 			"switches", "overcommit", "contiguous", "network", "batch", "tres-per-task", "tres-bind", "segment", "extra", "oom-kill-step", "stepmgr",
 			"context", "container-id", "exclusive=topo", "distribution=arbitrary", "nodes=LIST", "signal=B:", "wckey",
+			"resv-ports", "reboot", "gres-flags=SHARING",
 		},
 	}
 }

@@ -157,7 +157,8 @@ func (d desc38) more(m *sbatch.More) {
 	for key, text := range map[string]string{
 		"gpus_per_socket": m.GPUsPerSocket, "gpu_binding": m.GPUBind, "gpu_frequency": m.GPUFreq, "gres_flags": m.GRESFlags, "licenses": m.Licenses,
 		"prefer": m.Prefer, "burst_buffer": m.BurstBuffer, "wckey": m.WCKey, "mcs_label": m.MCSLabel, "profile": m.Profile,
-		"account_gather_frequency": m.AcctgFreq, "container": m.Container, "kill_on_invalid_dependency": string(m.KillOnInvalidDep),
+		"account_gather_frequency": m.AcctgFreq, "container": m.Container, "cpu_frequency": m.CPUFreq,
+		"cluster_constraint": m.ClusterConstraint, "memory_binding": m.MemBind, "kill_on_invalid_dependency": string(m.KillOnInvalidDep),
 	} {
 		set38(d, key, text)
 	}
@@ -169,7 +170,12 @@ func (d desc38) more(m *sbatch.More) {
 	if m.WaitAllNodes != "" {
 		d["wait_all_nodes"] = map[sbatch.YesNo]int{sbatch.Yes: 1}[m.WaitAllNodes]
 	}
-	if m.DelayBoot > 0 {
+	if m.NoCoreSpec {
+		d["core_specification"] = 0
+	}
+	if m.DelayBoot == sbatch.Unlimited {
+		d["delay_boot"] = "INFINITE"
+	} else if m.DelayBoot > 0 {
 		d["delay_boot"] = fmt.Sprintf("%d:%02d:%02d", int(m.DelayBoot.Hours()), int(m.DelayBoot.Minutes())%60, int(m.DelayBoot.Seconds())%60)
 	}
 }

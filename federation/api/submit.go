@@ -84,6 +84,10 @@ func (s *Server) prepare(c Caller, job *federation.Job, p *sbatch.Payload) (clus
 	if job.Spec.Nice = min(job.Spec.Nice, maxNice); c.Role < RoleOperator {
 		job.Spec.Nice = max(job.Spec.Nice, 0)
 	}
+	if m := job.Spec.More; m != nil && m.Reboot && c.Role < RoleOperator { // a site would obey SlurmUser's token
+		return clusters{}, &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrAccess, Text: "Access/permission denied",
+			Said: "rebooting of nodes is only allowed for admins"}
+	}
 	return s.checkDemand(&job.Spec)
 }
 

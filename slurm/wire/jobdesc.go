@@ -94,6 +94,12 @@ type JobDesc struct {
 	ContainerID    string  `json:"container_id,omitempty"`
 	WaitAllNodes   *bool   `json:"wait_all_nodes,omitempty"`
 
+	CPUFrequency      string  `json:"cpu_frequency,omitempty"`
+	ClusterConstraint string  `json:"cluster_constraint,omitempty"`
+	MemBind           string  `json:"memory_binding,omitempty"`      // the list of MAP and MASK
+	MemBindType       Strings `json:"memory_binding_type,omitempty"` // NONE RANK MAP MASK LOCAL VERBOSE SORT PREFER
+	Reboot            *bool   `json:"reboot,omitempty"`              // for administrators
+
 	KillWarningSignal string  `json:"kill_warning_signal,omitempty"`
 	KillWarningDelay  Number  `json:"kill_warning_delay,omitzero"` // seconds
 	KillWarningFlags  Strings `json:"kill_warning_flags,omitempty"`

@@ -1,0 +1,94 @@
+package sbatch
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// bodies are files by their absolute names.
+type bodies map[string]string
+
+func (b bodies) Exists(name string) bool { return b[name] != "" }
+func (b bodies) Read(name string, _ int) ([]byte, error) {
+	if body, ok := b[name]; ok {
+		return []byte(body), nil
+	}
+	return noFiles{}.Read(name, 0)
+}
+
+// TestClientsBusiness: what sbatch itself makes of options for which no interface has a word. Tried on sbatch 24.11.5.
+func TestClientsBusiness(t *testing.T) {
+	files := bodies{"/home/alice/dir/bb": "#BB one\n\n#BB two", "/home/alice/dir/bbn": "#BB one\n", "/home/alice/dir/env": "A=1\x00B=x y\x00SLURM_X=2\x00",
+		"/dev/fd/7": "FD=7\x00"}
+	ask := func(args ...string) (*Request, error) {
+		in := input("#!/bin/sh\n#SBATCH -n1\ntrue\n", args...)
+		in.Env, in.Files = []string{"HOME=/home/alice", "QQ=1", "SLURM_Y=3"}, files
+		return Parse(in)
+	}
+	for arg, want := range map[string]string{
+		"--bbf=bb":  "#!/bin/sh\n#BB one\n\n#BB two\n#SBATCH -n1\ntrue\n",
+		"--bbf=bbn": "#!/bin/sh\n#BB one\n#SBATCH -n1\ntrue\n",
+	} {
+		if r, err := ask(arg); err != nil || r.Payload.Script != want {
+			t.Errorf("%s: %q, %v", arg, r.Payload.Script, err)
+		}
+	}
+	for _, c := range []struct{ args, has, hasNot string }{
+		{"--export-file=env", "A=1 SLURM_X=2", "HOME QQ SLURM_Y SLURM_GET_USER_ENV"},
+		{"--export-file=env --export=ALL", "A=1 SLURM_X=2", "HOME QQ"},
+		{"--export-file=env --export=A,C=4", "A=1 C=4 SLURM_X=2 SLURM_GET_USER_ENV=1", "B QQ"},
+		{"--export-file=7", "FD=7", "A QQ"},
+		{"--cpu-freq=low-high:performance --mem-bind=v,local", "SLURM_CPU_FREQ_REQ=Low-High:Performance SLURM_MEM_BIND=verbose,local SLURM_MEM_BIND_VERBOSE=verbose QQ=1", ""},
+		{"--mem-bind=map_mem:0,1", "SLURM_MEM_BIND=map_mem:0,1 SLURM_MEM_BIND_VERBOSE=quiet", ""},
+	} {
+		r, err := ask(strings.Fields(c.args)...)
+		if err != nil {
+			t.Errorf("%s: %v", c.args, err)
+			continue
+		}
+		for _, v := range strings.Fields(c.has) {
+			if !slices.Contains(r.Payload.Environment, v) {
+				t.Errorf("%s: no %s in %q", c.args, v, r.Payload.Environment)
+			}
+		}
+		for _, name := range strings.Fields(c.hasNot) {
+			if v, there := lookup(r.Payload.Environment, name); there {
+				t.Errorf("%s: %s=%s is there", c.args, name, v)
+			}
+		}
+	}
+	for args, want := range map[string]string{
+		"--bbf=nope":         "sbatch: error: Invalid --bbf specification",
+		"--export-file=nope": "sbatch: error: Could not open user environment file nope",
+	} {
+		_, err := ask(args)
+		var exit *Exit
+		if !errors.As(err, &exit) || exit.Stderr[0] != want || exit.Code != 1 {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+func TestAutocomplete(t *testing.T) {
+	_, err := Parse(input("", "--autocomplete=--no"))
+	var exit *Exit
+	const want = "--no-kill=\n--no-kill \n--no-requeue\n--nodefile=\n--nodelist=\n--nodes=\n\n"
+	if !errors.As(err, &exit) || exit.Code != 0 || exit.Stdout != want {
+		t.Errorf("%#v", exit)
+	}
+}
+
+func TestUses(t *testing.T) {
+	for args, option := range map[string]string{"-S0": "core-spec=0", "--resv-ports --stepmgr": "resv-ports", "--reboot": "reboot",
+		"--gres-flags=multiple-tasks-per-sharing": "gres-flags=SHARING", "--cores-per-socket=2": "cores-per-socket"} {
+		r, err := Parse(input("#!/bin/sh\n", strings.Fields(args)...))
+		if err != nil || !r.Spec.Uses(option) {
+			t.Errorf("%s does not use %s: %v", args, option, err)
+		}
+		if r, err = Parse(input("#!/bin/sh\n", "-n1", "-S1")); err != nil || r.Spec.Uses(option) {
+			t.Errorf("-n1 uses %s: %v", option, err)
+		}
+	}
+}
