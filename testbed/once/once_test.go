@@ -18,8 +18,25 @@ import (
 // loses requests and answers between them. Every job that was acknowledged must have run once, or the books must say why
 // it ran again.
 //
-// FSUB_ONCE_JOBS is how many (300; FSUB_FULL: 2000), FSUB_ONCE_SEED the seed of the faults, FSUB_ONCE_KEEP=1 leaves the bed up.
-func TestExactlyOnce(t *testing.T) {
+// FSUB_ONCE_JOBS is how many (300; mapped 120; FSUB_FULL: 2000 and 1000), FSUB_ONCE_SEED the seed of the faults, FSUB_ONCE_KEEP=1 leaves the bed up.
+func TestExactlyOnce(t *testing.T) { exactlyOnce(t, pinned, 300, 2000) }
+
+// TestExactlyOnceMapped is the same where sites give numbers of their own: Slurm 22.05, which has no word for ours, and 24.11 made to.
+func TestExactlyOnceMapped(t *testing.T) { exactlyOnce(t, mapped, 120, 1000) }
+
+// setting is the sites of a run, and what of the daemon's configuration of them is not as usual.
+type setting struct {
+	sites    []string
+	features []string // bind a job to one site; all have nodes without need for their GPUs
+	config   map[string]any
+}
+
+var (
+	pinned = setting{sites: []string{"alpha", "beta"}, features: []string{"", "", "h100", "a100"}}
+	mapped = setting{sites: []string{"alpha", "delta"}, features: []string{"", "", "h100", "v100"}, config: map[string]any{"mode": "mapped"}}
+)
+
+func exactlyOnce(t *testing.T, set setting, few, many int) {
 	if os.Getuid() != 0 {
 		t.Skip("SKIPPED, NOTHING WAS TESTED: real Slurm sites need root")
 	}
@@ -27,14 +44,14 @@ func TestExactlyOnce(t *testing.T) {
 		t.Skip("SKIPPED, NOTHING WAS TESTED: -short; this test starts real Slurm sites and takes minutes")
 	}
 	seed := number(t, "FSUB_ONCE_SEED", int(time.Now().UnixNano()%1_000_000))
-	jobs := 300
+	jobs := few
 	if os.Getenv("FSUB_FULL") != "" {
-		jobs = 2000
+		jobs = many
 	}
 	jobs = number(t, "FSUB_ONCE_JOBS", jobs)
 	t.Logf("%d submissions; run again with FSUB_ONCE_JOBS=%d FSUB_ONCE_SEED=%d", jobs, jobs, seed)
 
-	w := newWorld(t, uint64(seed))
+	w := newWorld(t, set, uint64(seed))
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+time.Duration(jobs)*400*time.Millisecond)
 	defer cancel()
 
@@ -100,7 +117,7 @@ func buildFed(t *testing.T, dir string) string {
 }
 
 // newBed starts two sites in a bed of the test's own.
-func newBed(t *testing.T) *bed.Bed {
+func newBed(t *testing.T, sites []string) *bed.Bed {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "fsub-once-")
 	if err != nil {
@@ -123,15 +140,10 @@ func newBed(t *testing.T) *bed.Bed {
 		}
 		os.RemoveAll(dir)
 	})
-	if err := b.Up(t.Context(), siteNames, os.Stderr); err != nil {
+	if err := b.Up(t.Context(), sites, os.Stderr); err != nil {
 		t.Fatalf("bed up: %v", err)
 	}
 	return b
 }
-
-var siteNames = []string{"alpha", "beta"}
-
-// features bind a job to one site; both have nodes without need for their GPUs.
-var features = []string{"", "", "h100", "a100"}
 
 func token(i, try int) string { return fmt.Sprintf("once-%d.%d", i, try) }

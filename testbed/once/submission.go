@@ -45,7 +45,7 @@ func (s *Submission) Request() v1.SubmitRequest {
 
 // script writes down that it begins and that it ends, each with one append.
 func (s *Submission) script() string {
-	line := `echo "%s $SLURM_JOB_ID ${SLURM_RESTART_COUNT:-0} $SLURM_CLUSTER_NAME $SLURMD_NODENAME $(date +%%s.%%N)" >>` + s.runFile() + "\n"
+	line := `echo "%s ${FSUB_JOB_ID:-$SLURM_JOB_ID} ${SLURM_RESTART_COUNT:-0} $SLURM_CLUSTER_NAME $SLURMD_NODENAME $(date +%%s.%%N)" >>` + s.runFile() + "\n"
 	return "#!/bin/sh\n" + fmt.Sprintf(line, "begin") + fmt.Sprintf("sleep %.2f\n", s.Duration.Seconds()) + fmt.Sprintf(line, "end")
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -26,10 +27,10 @@ import (
 
 // world is everything that the test starts: sites, proxies, the daemon, clients of two users.
 type world struct {
-	t       *testing.T
-	bed     *bed.Bed
-	daemon  *daemon.Daemon
-	sites   []string
+	t      *testing.T
+	bed    *bed.Bed
+	daemon *daemon.Daemon
+	setting
 	proxies map[string]*Proxy
 	users   []bed.User
 	clients []*http.Client // by user
@@ -41,8 +42,8 @@ type world struct {
 	controllerKills []Kill
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, bed: newBed(t), sites: siteNames, proxies: map[string]*Proxy{}, seed: seed}
+func newWorld(t *testing.T, set setting, seed uint64) *world {
+	w := &world{t: t, bed: newBed(t, set.sites), setting: set, proxies: map[string]*Proxy{}, seed: seed}
 	for i, site := range w.sites {
 		info, err := w.bed.Site(site)
 		if err != nil {
@@ -73,6 +74,7 @@ func (w *world) makeDaemon() {
 				site := s.(map[string]any)
 				site["url"] = w.proxies[site["name"].(string)].URL()
 				delete(site, "prices") // equal sites: both are used
+				maps.Copy(site, w.config)
 			}
 		},
 	})
@@ -230,7 +232,7 @@ func (w *world) submit(ctx context.Context, n int) []*Submission {
 		model := Submission{
 			Duration:  between(rng, 100*time.Millisecond, 2*time.Second),
 			NoRequeue: rng.IntN(2) == 0,
-			Feature:   features[rng.IntN(len(features))],
+			Feature:   w.features[rng.IntN(len(w.features))],
 		}
 		wg.Go(func() {
 			tried := w.untilAcknowledged(ctx, i, model)
