@@ -199,3 +199,25 @@ func TestSlurmSubmitClusters(t *testing.T) {
 		t.Error("a cluster that nobody knows was taken")
 	}
 }
+
+// Clients know Slurm's words only; the daemon's own stands beside it.
+func TestReasonsOfOurs(t *testing.T) {
+	d := start(t)
+	for reason, want := range map[federation.Reason]string{
+		federation.ReasonMaxCost: "AssociationJobLimit", federation.ReasonNotAsked: "BadConstraints", federation.ReasonFileSystem: "BadConstraints",
+		federation.ReasonSiteUnavailable: "Resources", federation.ReasonUnknownUser: "InvalidAccount", federation.ReasonPriority: "Priority",
+	} {
+		j := job(0, alice, federation.Pending)
+		j.Reason = reason
+		id := d.Put(t, j)[0]
+		var got struct {
+			Jobs []struct {
+				StateReason string `json:"state_reason"`
+			}
+		}
+		as(t, alice, d.Socket, "GET", "/slurm/v0.0.42/job/"+id.String(), nil, &got)
+		if len(got.Jobs) != 1 || got.Jobs[0].StateReason != want {
+			t.Errorf("%s: %+v, want %s", reason, got.Jobs, want)
+		}
+	}
+}

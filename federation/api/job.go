@@ -314,6 +314,10 @@ func shownReason(r federation.Reason) string {
 		return string(r)
 	case r == federation.ReasonUnknownUser:
 		return string(federation.ReasonAccount)
+	case r == federation.ReasonMaxCost:
+		return "AssociationJobLimit"
+	case r == federation.ReasonNotAsked, r == federation.ReasonFileSystem, r == federation.ReasonUnsupported, r == federation.ReasonGRES:
+		return string(federation.ReasonBadConstraints) // as things are it can run nowhere: waiting does not help
 	case r == federation.ReasonForgotten:
 		return string(federation.ReasonNodeDown)
 	}
