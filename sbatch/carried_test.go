@@ -71,6 +71,38 @@ func TestClientsBusiness(t *testing.T) {
 	}
 }
 
+// TestHostFile: SLURM_HOSTFILE names the host of each task, if no option does.
+func TestHostFile(t *testing.T) {
+	ask := func(env string, args ...string) (*Request, *Exit) {
+		in := input("#!/bin/sh\n", args...)
+		in.Env, in.Files = []string{"SLURM_HOSTFILE=" + env}, bodies{"/home/alice/dir/hosts": "a1\na1 # twice\na[2-3]\n", "/none": "# none\n"}
+		r, err := Parse(in)
+		var exit *Exit
+		errors.As(err, &exit)
+		return r, exit
+	}
+	for _, c := range []struct {
+		args         string
+		tasks, nodes int
+		list         string
+	}{{"-J x", 4, 3, "a1,a1,a[2-3]"}, {"-n2 -m block", 2, 1, "a1,a1"}, {"-n3", 3, 2, "a1,a1,a2"}} {
+		r, exit := ask("hosts", strings.Fields(c.args)...)
+		if exit != nil || r.Spec.NTasks != c.tasks || r.Spec.MinNodes != c.nodes || r.Spec.NodeList != c.list || r.Spec.More.Distribution != "arbitrary" {
+			t.Errorf("%s: %+v, %v", c.args, r, exit)
+		}
+	}
+	if r, exit := ask("hosts", "-w", "b1"); exit != nil || r.Spec.NodeList != "b1" || r.Spec.More != nil {
+		t.Errorf("%+v, %v", r, exit)
+	}
+	const failure = "sbatch: error: Failure getting NodeNames from hostfile"
+	if _, exit := ask("/nope"); exit == nil || len(exit.Stderr) != 2 || exit.Stderr[1] != failure || exit.Code != 1 {
+		t.Errorf("%v", exit)
+	}
+	if _, exit := ask("/none"); exit == nil || exit.Stderr[0] != "sbatch: error: Hostlist is empty!" {
+		t.Errorf("%v", exit)
+	}
+}
+
 func TestAutocomplete(t *testing.T) {
 	_, err := Parse(input("", "--autocomplete=--no"))
 	var exit *Exit

@@ -1,6 +1,7 @@
 package sbatch
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -8,10 +9,18 @@ import (
 // verifyHosts reads the host files that -w and -x may name, and refuses a list that is none.
 func (p *parser) verifyHosts() error {
 	s := &p.req.Spec
-	if name, ok := lookup(p.in.Env, "SLURM_HOSTFILE"); ok && s.NodeList == "" && name != "" {
-		return p.notYet("SLURM_HOSTFILE (an arbitrary distribution of tasks)")
-	}
 	var err error
+	fromEnv := false
+	if name, ok := lookup(p.in.Env, "SLURM_HOSTFILE"); ok && s.NodeList == "" {
+		const failure = "sbatch: error: Failure getting NodeNames from hostfile"
+		if s.NodeList, err = p.hostFile(name, false); err != nil {
+			return p.exit(p.exitError, "sbatch: error: slurm_allocate_resources error opening file "+name+", "+p.openFailure, failure)
+		}
+		if s.NodeList == "" {
+			return p.exit(p.exitError, "sbatch: error: Hostlist is empty!", failure)
+		}
+		p.distribution, p.more().Distribution, fromEnv = "arbitrary", "arbitrary", true
+	}
 	if p.nodeFile || strings.Contains(s.NodeList, "/") {
 		if s.NodeList, err = p.hostFile(s.NodeList, p.nodeFile); err != nil {
 			return err
@@ -22,8 +31,12 @@ func (p *parser) verifyHosts() error {
 			return err
 		}
 	}
-	if _, ok := hostCount(s.NodeList); !ok {
+	hosts, ok := expandHosts(s.NodeList)
+	if !ok {
 		return p.fatal("Invalid node list specified")
+	}
+	if fromEnv && s.NTasks > 0 && s.NTasks < len(hosts) { // one task for each host of the list
+		s.NodeList = strings.Join(hosts[:s.NTasks], ",")
 	}
 	return nil
 }
@@ -33,7 +46,8 @@ func (p *parser) hostFile(name string, byOption bool) (string, error) {
 	const most = 1 << 20
 	body, err := p.in.Files.Read(absolute(p.in.Dir, name), most)
 	if err != nil {
-		line := "sbatch: error: slurm_allocate_resources error opening file " + name + ", " + reason(err)
+		p.openFailure = reason(err)
+		line := "sbatch: error: slurm_allocate_resources error opening file " + name + ", " + p.openFailure
 		if byOption {
 			return "", p.exit(exitBadOption, line, "sbatch: error: Invalid --nodefile node file")
 		}
@@ -59,15 +73,27 @@ func reason(err error) string {
 
 // hostCount counts the different hosts of a list such as n1,r[1-2]n[01-16].
 func hostCount(list string) (n int, ok bool) {
-	seen := map[string]bool{}
+	if list == "" {
+		return 0, true
+	}
+	hosts, ok := expandHosts(list)
+	slices.Sort(hosts)
+	return len(slices.Compact(hosts)), ok
+}
+
+// expandHosts is every host of a list, as often and in the order as it is named.
+func expandHosts(list string) (hosts []string, ok bool) {
 	for list != "" {
 		end := itemEnd(list)
-		if end < 0 || !expandHost("", list[:end], seen) {
-			return 0, false
+		if end < 0 {
+			return nil, false
+		}
+		if hosts, ok = expandHost(hosts, "", list[:end]); !ok {
+			return nil, false
 		}
 		list = strings.TrimPrefix(list[end:], ",")
 	}
-	return len(seen), true
+	return hosts, true
 }
 
 // itemEnd is where the first item of a hostlist ends: at a comma outside brackets. -1 if brackets do not match.
@@ -97,18 +123,18 @@ func itemEnd(list string) int {
 // maxHosts bounds the expansion of a list: more nodes than any Slurm cluster may have.
 const maxHosts = 1 << 16
 
-// expandHost puts every host of one item into seen; prefix is what is already expanded.
-func expandHost(prefix, item string, seen map[string]bool) bool {
+// expandHost adds every host of one item to hosts; prefix is what is already expanded.
+func expandHost(hosts []string, prefix, item string) (_ []string, ok bool) {
 	open := strings.IndexByte(item, '[')
 	if open < 0 {
 		if prefix+item != "" {
-			seen[prefix+item] = true
+			hosts = append(hosts, prefix+item)
 		}
-		return len(seen) <= maxHosts
+		return hosts, len(hosts) <= maxHosts
 	}
 	ranges, rest, ok := strings.Cut(item[open+1:], "]")
 	if !ok {
-		return false
+		return nil, false
 	}
 	for _, r := range strings.Split(ranges, ",") {
 		low, high, ranged := strings.Cut(r, "-")
@@ -118,17 +144,17 @@ func expandHost(prefix, item string, seen map[string]bool) bool {
 		a, err1 := strconv.Atoi(low)
 		b, err2 := strconv.Atoi(high)
 		if err1 != nil || err2 != nil || a < 0 || b < a || b-a > maxHosts {
-			return false
+			return nil, false
 		}
 		for n := a; n <= b; n++ {
 			digits := strconv.Itoa(n)
 			if pad := len(low) - len(digits); pad > 0 {
 				digits = strings.Repeat("0", pad) + digits
 			}
-			if !expandHost(prefix+item[:open]+digits, rest, seen) {
-				return false
+			if hosts, ok = expandHost(hosts, prefix+item[:open]+digits, rest); !ok {
+				return nil, false
 			}
 		}
 	}
-	return true
+	return hosts, true
 }

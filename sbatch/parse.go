@@ -108,6 +108,8 @@ type parser struct {
 
 	fedWords []string // of #FSUB lines
 
+	openFailure string // why a host file cannot be read
+
 	packjob bool   // its warning was given
 	noGRES  string // "none" or "NONE", as --gres had it
 	memBind memBind

@@ -166,7 +166,8 @@ func (p *parser) deriveTasks() {
 		return
 	}
 	if p.distribution == "arbitrary" {
-		s.NTasks, _ = hostCount(s.NodeList)
+		hosts, _ := expandHosts(s.NodeList)
+		s.NTasks = len(hosts)
 		return
 	}
 	sockets, cores, threads, _ := s.More.Layout()
