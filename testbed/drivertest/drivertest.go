@@ -106,6 +106,9 @@ type promise struct {
 var promises = []promise{
 	{"SubmitRunsUnderTheID", testRuns},
 	{"SubmitPlacesOutput", testOutput},
+	{"SubmitNamesFiles", testPatterns},
+	{"SubmitNamesFilesOfTasks", testArrayPatterns},
+	{"SubmitPartOfAnArray", testPart},
 	{"SubmitActsAsTheUser", testIdentity},
 	{"SubmitTwiceAdopts", testTwice},
 	{"SubmitEndedAdopts", testEndedAdopts},

@@ -200,7 +200,7 @@ func keptEnv(t *testing.T, b *bed.Bed, site, id string) map[string]string {
 	for _, v := range bytes.Split(body[4:], []byte{0}) { // the count of the variables comes first
 		name, value, _ := strings.Cut(string(v), "=")
 		if name != "" && callers[name] == "" && !strings.HasPrefix(name, "SLURM_RLIMIT_") {
-			vars[name] = strings.ReplaceAll(value, id, "ID")
+			vars[name] = withoutID(value, id)
 		}
 	}
 	return vars

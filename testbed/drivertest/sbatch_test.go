@@ -9,7 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -167,16 +169,31 @@ func tryDriver(t *testing.T, h drivertest.Harness, line, script string) (string,
 	if partition == "" {
 		partition = "main"
 	}
-	r, err := h.Driver.Submit(context.Background(), federation.Submission{Job: j, Payload: req.Payload, Partition: partition, User: h.User,
-		Key: federation.AttemptKey(h.Federation, j, 1)})
+	key := federation.AttemptKey(h.Federation, j, 1)
+	r, err := h.Driver.Submit(context.Background(), federation.Submission{Job: j, Payload: req.Payload, Partition: partition, User: h.User, Key: key, First: true})
 	if err != nil {
 		return "", err
 	}
-	t.Cleanup(func() { _ = h.Driver.Cancel(context.Background(), federation.JobRef{ID: id}, nil) })
+	ref := federation.JobRef{ID: id, Key: key, SiteJobID: r.SiteJobID}
+	t.Cleanup(func() { _ = h.Driver.Cancel(context.Background(), ref, nil) })
 	for _, w := range r.Warnings {
 		t.Errorf("warning: %s", w)
 	}
-	return id.String(), nil
+	number := strconv.FormatUint(uint64(r.SiteJobID), 10)
+	federated.Store(number, id.String())
+	return number, nil
+}
+
+// federated has the federated IDs of jobs, by their numbers at mapped sites.
+var federated sync.Map
+
+// withoutID puts "ID" for a job's number and for its federated ID.
+func withoutID(text, id string) string {
+	if fed, ok := federated.Load(id); ok && fed != id {
+		text = strings.ReplaceAll(text, fed.(string), "ID")
+	}
+	number := regexp.MustCompile(`(^|[^0-9])` + id + `([^0-9M]|$)`)
+	return strings.ReplaceAll(number.ReplaceAllString(text, "${1}ID${2}"), "%j", "ID")
 }
 
 func cancelAtEnd(t *testing.T, b *bed.Bed, site, id string) {
@@ -191,13 +208,12 @@ func scontrol(t *testing.T, b *bed.Bed, site, id string) map[string]string {
 		t.Fatalf("scontrol: %v: %s", err, out)
 	}
 	fields := map[string]string{}
-	number := regexp.MustCompile(`(^|[^0-9])` + id + `([^0-9M]|$)`)
 	for _, w := range regexp.MustCompile(`(?:^| )([A-Z][A-Za-z/:]*)=`).FindAllStringSubmatchIndex(out, -1) {
 		rest := out[w[1]:]
 		if next := regexp.MustCompile(` [A-Z][A-Za-z/:]*=`).FindStringIndex(rest); next != nil {
 			rest = rest[:next[0]]
 		}
-		fields[out[w[2]:w[3]]] = number.ReplaceAllString(strings.TrimSpace(rest), "${1}ID${2}")
+		fields[out[w[2]:w[3]]] = withoutID(strings.TrimSpace(rest), id)
 	}
 	return fields
 }
@@ -226,6 +242,7 @@ func readEnv(t *testing.T, file string) map[string]string {
 var differs = map[string]string{
 	"JobId": "", "ArrayJobId": "", "SubmitTime": "seconds apart", "AccrueTime": "seconds apart", "EligibleTime": "seconds apart", "StartTime": "seconds apart", "EndTime": "seconds apart",
 	"Deadline": "seconds apart", "LastSchedEval": "", "RunTime": "", "SLUID": "", "AdminComment": "the attempt's key", "AllocNode:Sid": "the host that slurmrestd runs on",
+	"FSUB_JOB_ID": "for commands within a job of a mapped site", "FSUB_ARRAY_JOB_ID": "the same",
 	"SubmitLine": "no API version can set it", "Priority": "ages",
 	"SLURM_JOB_ID": "", "SLURM_JOB_SLUID": "", "SLURM_JOBID": "", "SLURM_JOB_START_TIME": "", "SLURM_JOB_END_TIME": "", "SLURM_TASK_PID": "", "SLURM_SUBMIT_HOST": "", "SLURM_NODEID": "",
 	"SLURM_JOB_GPUS": "as they fall free", "CUDA_VISIBLE_DEVICES": "as they fall free", "GPU_DEVICE_ORDINAL": "as they fall free", "ROCR_VISIBLE_DEVICES": "as they fall free", "ZE_AFFINITY_MASK": "as they fall free",
