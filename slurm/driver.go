@@ -21,6 +21,7 @@ type Driver struct {
 	jobs     recentJobs   // of a site without /jobs/state/: the last answer about all jobs
 	cluster  string       // the site's name for itself, where not every answer tells it
 	unsure   doubts       // submissions to a mapped site of which nothing was heard
+	licenses licenses     // cached too
 	assocs   associations // cached: slurmdbd need not be asked at every look
 	running  runningJobs  // cached details of the jobs that hold nodes
 	boot     int64        // when the controller of a mapped site began to count, as that cache has it

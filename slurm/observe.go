@@ -25,6 +25,8 @@ type look struct {
 	jobs    *view
 	running []federation.RunningJob
 	assocs  associations
+
+	licenses []federation.License
 }
 
 // Observe reads nodes, partitions, reservations and the jobs that run; slurmdbd's associations once a minute. Four calls,
@@ -61,6 +63,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 		o.Cluster = d.clusterName(ctx)
 	}
 	o.Running, o.Associations, o.Accounts = l.running, l.assocs.list, l.assocs.accounts
+	o.Licenses = l.licenses
 	if !st.mapped { // else its numbers are its own business
 		o.MaxJobSeen = d.maxJob(l.jobs.rows)
 	}
@@ -106,6 +109,10 @@ func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 	g.Go(func() (err error) {
 		l.assocs, err = d.associationsNow(ctx)
 		return err
+	})
+	g.Go(func() error {
+		l.licenses = d.licensesNow(ctx)
+		return nil
 	})
 	if err := g.Wait(); err != nil {
 		return nil, err
