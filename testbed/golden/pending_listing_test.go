@@ -1,6 +1,4 @@
 package golden
 
 // Lines of squeue, scancel and sbatch.
-var pendingListing = []string{
-	`scancel 1.99`,
-}
+var pendingListing []string

@@ -16,8 +16,9 @@ type options struct {
 	refs                                               []ref
 	users, names, states                               []string
 	account, partition, qos, nodes, reservation, wckey string
+	clusters, sibling                                  string
 	signal                                             string // without SIG; "": the usual end
-	batch, full, quiet, verbose                        bool
+	batch, full, interactive, quiet, verbose           bool
 }
 
 // filtered reports whether jobs are selected by something but their IDs.
@@ -31,12 +32,17 @@ func (o *options) kills() bool {
 	return !o.batch && (o.signal == "" || o.signal == "KILL" || o.signal == "9")
 }
 
+// plain reports whether jobs are just to be ended by their IDs: then one that has gone already is no failure.
+func (o *options) plain() bool { return o.signal == "" && !o.batch && !o.filtered() && !o.interactive }
+
 const (
 	optAccount = iota
 	optBatch
+	optClusters
 	optFull
 	optHelp
 	optIgnore
+	optInteractive
 	optMe
 	optName
 	optNodes
@@ -44,9 +50,9 @@ const (
 	optQOS
 	optQuiet
 	optReservation
+	optSibling
 	optSignal
 	optState
-	optUnsupported
 	optUsage
 	optUser
 	optVerbose
@@ -56,16 +62,15 @@ const (
 
 var optionSet = getopt.NewSet("scancel", []getopt.Option{
 	{Name: "account", Short: 'A', Arg: getopt.RequiredArg, ID: optAccount},
-	{Name: "admin-comment", Arg: getopt.RequiredArg, ID: optUnsupported},
 	{Name: "batch", Short: 'b', ID: optBatch},
-	{Name: "cluster", Arg: getopt.RequiredArg, ID: optIgnore},
-	{Name: "clusters", Short: 'M', Arg: getopt.RequiredArg, ID: optIgnore},
-	{Name: "cron", Short: 'c', ID: optUnsupported},
+	{Name: "cluster", Arg: getopt.RequiredArg, ID: optClusters},
+	{Name: "clusters", Short: 'M', Arg: getopt.RequiredArg, ID: optClusters},
+	{Name: "cron", Short: 'c', ID: optIgnore},
 	{Name: "ctld", ID: optIgnore},
 	{Name: "full", Short: 'f', ID: optFull},
 	{Name: "help", ID: optHelp},
 	{Name: "hurry", Short: 'H', ID: optIgnore},
-	{Name: "interactive", Short: 'i', ID: optUnsupported},
+	{Name: "interactive", Short: 'i', ID: optInteractive},
 	{Name: "jobname", Arg: getopt.RequiredArg, ID: optName},
 	{Name: "me", ID: optMe},
 	{Name: "name", Short: 'n', Arg: getopt.RequiredArg, ID: optName},
@@ -74,7 +79,7 @@ var optionSet = getopt.NewSet("scancel", []getopt.Option{
 	{Name: "qos", Short: 'q', Arg: getopt.RequiredArg, ID: optQOS},
 	{Name: "quiet", Short: 'Q', ID: optQuiet},
 	{Name: "reservation", Short: 'R', Arg: getopt.RequiredArg, ID: optReservation},
-	{Name: "sibling", Arg: getopt.RequiredArg, ID: optUnsupported},
+	{Name: "sibling", Arg: getopt.RequiredArg, ID: optSibling},
 	{Name: "signal", Short: 's', Arg: getopt.RequiredArg, ID: optSignal},
 	{Name: "state", Short: 't', Arg: getopt.RequiredArg, ID: optState},
 	{Name: "usage", ID: optUsage},
@@ -91,7 +96,7 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 		fmt.Fprintf(stderr, "%s\nTry \"scancel --help\" for more information\n", err)
 		return o, 1, true
 	}
-	err = o.fromEnv(env)
+	err = o.fromEnv(env, stderr)
 	for _, f := range found {
 		switch f.ID {
 		case optVersion:
@@ -103,8 +108,6 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 		case optUsage:
 			io.WriteString(stdout, usage)
 			return o, 0, true
-		case optUnsupported:
-			err = fmt.Errorf("scancel: error: fsub's scancel does not have --%s yet", f.Name)
 		}
 		if err == nil {
 			err = o.set(f)
@@ -118,38 +121,44 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, err)
-		return o, exitOf(err), true
+		return o, 1, true
 	}
 	return o, 0, false
 }
 
-// exitOf is 1, but for a step that is not there: then, as in Slurm, the number of "Invalid job id specified".
-func exitOf(err error) int {
-	if _, ok := err.(stepError); ok {
-		return 225
+// fromEnv reads the environment. A switch that is neither true nor false is told of and left alone, as by scancel.
+func (o *options) fromEnv(env []string, stderr io.Writer) error {
+	for name, id := range map[string]int{"SCANCEL_BATCH": optBatch, "SCANCEL_FULL": optFull, "SCANCEL_HURRY": optIgnore, "SCANCEL_CTLD": optIgnore,
+		"SCANCEL_INTERACTIVE": optInteractive, "SCANCEL_VERBOSE": optVerbose} {
+		switch v := strings.ToLower(show.Env(env, name)); v {
+		case "", "f", "false":
+		case "t", "true":
+			o.set(getopt.Found{Option: &getopt.Option{ID: id}})
+		default:
+			fmt.Fprintf(stderr, "scancel: error: Unrecognized %s value: %s\n", name, show.Env(env, name))
+		}
 	}
-	return 1
+	if v := show.Env(env, "SCANCEL_STATE"); v != "" {
+		if o.states = stateList(v); o.states == nil {
+			return fmt.Errorf("Unrecognized SCANCEL_STATE value: %s\n%s", v, validStates)
+		}
+	}
+	for name, id := range map[string]int{"SCANCEL_ACCOUNT": optAccount, "SCANCEL_NAME": optName, "SCANCEL_PARTITION": optPartition,
+		"SCANCEL_QOS": optQOS, "SCANCEL_USER": optUser, "SCANCEL_WCKEY": optWCKey, "SLURM_CLUSTERS": optClusters} {
+		if v := show.Env(env, name); v != "" {
+			o.set(getopt.Found{Option: &getopt.Option{ID: id}, Value: v, Given: true})
+		}
+	}
+	return nil
 }
 
-// stepError is a step that the federation does not know.
-type stepError string
+const validStates = "Valid job states are PENDING, RUNNING, and SUSPENDED"
 
-func (e stepError) Error() string {
-	return "scancel: error: Kill job error on job step id " + string(e) + ": Invalid job id specified"
-}
-
-func (o *options) fromEnv(env []string) error {
-	for name, id := range map[string]int{
-		"SCANCEL_ACCOUNT": optAccount, "SCANCEL_BATCH": optBatch, "SCANCEL_FULL": optFull, "SCANCEL_NAME": optName, "SCANCEL_PARTITION": optPartition,
-		"SCANCEL_QOS": optQOS, "SCANCEL_STATE": optState, "SCANCEL_USER": optUser, "SCANCEL_VERBOSE": optVerbose, "SCANCEL_WCKEY": optWCKey,
-	} {
-		v := show.Env(env, name)
-		if v == "" || (id == optBatch || id == optFull || id == optVerbose) && (strings.EqualFold(v, "f") || strings.EqualFold(v, "false")) {
-			continue
-		}
-		if err := o.set(getopt.Found{Option: &getopt.Option{ID: id}, Value: v, Given: true}); err != nil {
-			return err
-		}
+// stateList is the one state that --state takes, in its long form; nil if it is none of those that are listed.
+func stateList(text string) []string {
+	switch long := show.LongState(text); long {
+	case "PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING":
+		return []string{long}
 	}
 	return nil
 }
@@ -161,8 +170,12 @@ func (o *options) set(f getopt.Found) error {
 		o.account = f.Value
 	case optBatch:
 		o.batch = true
+	case optClusters:
+		o.clusters = f.Value
 	case optFull:
 		o.full = true
+	case optInteractive:
+		o.interactive = true
 	case optMe:
 		o.users = []string{strconv.Itoa(os.Getuid())}
 	case optName:
@@ -177,18 +190,16 @@ func (o *options) set(f getopt.Found) error {
 		o.quiet = true
 	case optReservation:
 		o.reservation = f.Value
+	case optSibling:
+		o.sibling = f.Value
 	case optSignal:
 		o.signal = strings.TrimPrefix(strings.ToUpper(f.Value), "SIG")
 		if !validSignal(o.signal) {
 			return fmt.Errorf("Unknown job signal: %s", f.Value)
 		}
 	case optState:
-		for _, s := range show.List(f.Value) {
-			long := show.LongState(s)
-			if long != "PENDING" && long != "RUNNING" && long != "SUSPENDED" {
-				return fmt.Errorf("Invalid job state specified: %s\nValid job states are PENDING, RUNNING, and SUSPENDED", s)
-			}
-			o.states = append(o.states, long)
+		if o.states = stateList(f.Value); o.states == nil {
+			return fmt.Errorf("Invalid job state specified: %s\n%s", f.Value, validStates)
 		}
 	case optUser:
 		o.users = show.List(f.Value)
@@ -205,12 +216,8 @@ func (o *options) jobs(operands, env []string) error {
 	for _, word := range operands {
 		for _, text := range show.OwnTasks(env, show.SplitRefs(word)) {
 			r, ok := parseRef(text)
-			if !ok && isStep(text) {
-				base, _, _ := strings.Cut(text, ".")
-				return stepError(base)
-			}
 			if !ok {
-				return fmt.Errorf("scancel: error: Invalid job id %s", word)
+				return fmt.Errorf("scancel: error: Invalid job id %s", text)
 			}
 			o.refs = append(o.refs, r)
 		}
@@ -218,23 +225,37 @@ func (o *options) jobs(operands, env []string) error {
 	return nil
 }
 
-// signals are the names that --signal takes, without SIG.
-var signals = "HUP INT QUIT ABRT KILL ALRM TERM USR1 USR2 URG CONT STOP TSTP TTIN TTOU XCPU BUS SEGV PIPE CHLD ILL TRAP FPE WINCH"
-
-func validSignal(name string) bool {
-	if n, err := strconv.Atoi(name); err == nil {
-		return n >= 1 && n <= 64
-	}
-	for s := range strings.SplitSeq(signals, " ") {
-		if s == name {
-			return true
-		}
-	}
-	return false
+// signals are the names that --signal takes, without SIG, and their numbers.
+var signals = [...]struct {
+	name   string
+	number string
+}{
+	{"HUP", "1"}, {"INT", "2"}, {"QUIT", "3"}, {"ILL", "4"}, {"TRAP", "5"}, {"ABRT", "6"}, {"BUS", "7"}, {"FPE", "8"}, {"KILL", "9"}, {"USR1", "10"},
+	{"SEGV", "11"}, {"USR2", "12"}, {"PIPE", "13"}, {"ALRM", "14"}, {"TERM", "15"}, {"CHLD", "17"}, {"CONT", "18"}, {"STOP", "19"}, {"TSTP", "20"},
+	{"TTIN", "21"}, {"TTOU", "22"}, {"URG", "23"}, {"XCPU", "24"}, {"WINCH", "28"},
 }
 
-const usage = `Usage: scancel [-bfQv] [-A account] [-n name] [-p partition] [-q qos] [-R reservation] [-s signal] [-t state] [-u user] [-w nodes]
-               [--me] [--usage] [job_id[_task_id]...]
+// validSignal reports whether name is one of signals, or a number.
+func validSignal(name string) bool {
+	n, err := strconv.Atoi(signalNumber(name))
+	return err == nil && n >= 1 && n <= 64
+}
+
+// signalNumber is the number of a signal, or name itself if it is none of signals.
+func signalNumber(name string) string {
+	for _, s := range signals {
+		if s.name == name {
+			return s.number
+		}
+	}
+	return name
+}
+
+const usage = `Usage: scancel [-A account] [--batch] [--ctld] [--full] [--interactive] [-n job_name]
+               [-p partition] [-Q] [-q qos] [-R reservation] [-s signal | integer]
+               [-t PENDING | RUNNING | SUSPENDED] [--usage] [-u user_name]
+               [--hurry] [-V] [-v] [-w hosts...] [--wckey=wckey]
+               [job_id[_array_id][.step_id]]
 `
 
 const help = `Usage: scancel [OPTIONS] [job_id[_task_id]...]
@@ -243,6 +264,8 @@ Cancels jobs of the federation, or sends them a signal.
   -A, --account=NAME        only jobs of this account
   -b, --batch               signal the batch script alone
   -f, --full                signal the batch script and all steps
+  -i, --interactive         ask about each job
+  -M, --clusters=LIST|all   only jobs at these sites
       --me                  only your own jobs
   -n, --name=LIST           only jobs of these names
   -p, --partition=NAME      only jobs of this partition
@@ -250,9 +273,12 @@ Cancels jobs of the federation, or sends them a signal.
   -Q, --quiet               say nothing of jobs that have ended
   -R, --reservation=NAME    only jobs of this reservation
   -s, --signal=NAME|NUMBER  send this signal
-  -t, --state=LIST          only jobs that are PENDING, RUNNING or SUSPENDED
+  -t, --state=STATE         only jobs that are PENDING, RUNNING or SUSPENDED
   -u, --user=LIST           only jobs of these users
   -v, --verbose             say what is done
   -w, --nodelist=LIST       only jobs on these nodes
+      --wckey=KEY           only jobs with this workload characterization key
   -V, --version             the version
+
+Taken without effect: --cron --ctld --hurry
 `

@@ -9,40 +9,44 @@ import (
 	"fsub/slurm/wire"
 )
 
-// ref is a job as it was named: 17, 17_3, 17_[1-3].
+// ref is a job as it was named: 17, 17_3, 17_[1-3], 17+1, 17.0.
 type ref struct {
 	text  string
+	base  string // text without the step
 	id    federation.JobID
-	tasks []int // empty: the whole job
+	tasks []int  // empty: the whole job
+	step  string // "": none
 }
 
-// parseRef reads one job. A step of it stands for the job as a whole where it is the batch script's; others the
-// federation does not know.
+// parseRef reads one job. Steps have numbers: the batch script's is none of its own to scancel.
 func parseRef(text string) (ref, bool) {
 	base, step, hasStep := strings.Cut(text, ".")
-	if hasStep && step != "batch" {
+	if _, err := strconv.ParseUint(step, 10, 32); hasStep && err != nil {
 		return ref{}, false
 	}
 	idText, taskText, hasTask := strings.Cut(base, "_")
+	idText, offsetText, hasOffset := strings.Cut(idText, "+")
 	n, err := strconv.ParseUint(idText, 10, 32)
 	if err != nil || n == 0 {
 		return ref{}, false
 	}
-	r := ref{text: text, id: federation.JobID(n)}
-	if hasTask {
+	if hasOffset {
+		offset, err := strconv.ParseUint(offsetText, 10, 8)
+		if err != nil || hasTask {
+			return ref{}, false
+		}
+		n += offset // a component's number
+	}
+	r := ref{text: text, base: base, id: federation.JobID(n), step: step}
+	switch {
+	case hasTask && taskText == "":
+		r.tasks = []int{-1} // no task that is: scancel says so of "17_"
+	case hasTask:
 		if r.tasks = show.Ranges(taskText); len(r.tasks) == 0 {
 			return ref{}, false
 		}
 	}
 	return r, true
-}
-
-// isStep reports whether text names a step of a job, other than its batch script.
-func isStep(text string) bool {
-	base, step, has := strings.Cut(text, ".")
-	_, ok := parseRef(base)
-	_, err := strconv.ParseUint(step, 10, 32)
-	return has && ok && (err == nil || step == "extern")
 }
 
 func masterOf(j *wire.Job) int64 {
@@ -52,7 +56,7 @@ func masterOf(j *wire.Job) int64 {
 	return j.JobID
 }
 
-// refOf names a job of a listing: a task by itself, and the tasks that wait as a list.
+// refOf names a job of a listing: a task by itself, the tasks that wait as a list, a component with its leader.
 func refOf(j *wire.Job) ref {
 	id := masterOf(j)
 	r := ref{text: strconv.FormatInt(id, 10), id: federation.JobID(id)}
@@ -64,6 +68,9 @@ func refOf(j *wire.Job) ref {
 		r.tasks = show.Ranges(j.ArrayTaskString)
 		list, _, _ := strings.Cut(j.ArrayTaskString, "%")
 		r.text += "_[" + list + "]"
+	case j.HetJobID.Value() != 0:
+		r.text = strconv.FormatInt(j.HetJobID.Number, 10) + "+" + strconv.FormatInt(j.HetJobOffset.Value(), 10)
 	}
+	r.base = r.text
 	return r
 }

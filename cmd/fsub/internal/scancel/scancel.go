@@ -5,62 +5,107 @@ package scancel
 import (
 	"fmt"
 	"io"
-	"slices"
+	"os"
 	"strings"
 
 	"fsub/cmd/fsub/internal/conn"
 	"fsub/cmd/fsub/internal/show"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
-	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
 
 // Main is the command scancel.
 func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
-	return run(args, env, stdout, stderr, c)
+	return run(args, env, os.Stdin, stdout, stderr, c)
 }
 
-func run(args, env []string, stdout, stderr io.Writer, c show.Caller) int {
+func run(args, env []string, stdin io.Reader, stdout, stderr io.Writer, c show.Streamer) int {
 	o, exit, done := parse(args, env, stdout, stderr)
 	if done {
 		return exit
 	}
-	cmd := &command{options: o, stderr: stderr, caller: c}
+	cmd := &command{options: o, stdin: stdin, stdout: stdout, stderr: stderr, caller: c}
 	return cmd.run()
 }
 
 // command is one call of scancel.
 type command struct {
 	options
-	stderr io.Writer
-	caller show.Caller
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	caller         show.Streamer
+	sites          []string // of --clusters; empty: all
 }
 
+// notFederated is Slurm's number of "Not a valid federated job", cut to a byte.
+const notFederated = 191
+
 func (c *command) run() int {
-	refs := c.refs
-	if c.filtered() {
-		var err error
-		var exit int
-		if refs, exit, err = c.matching(); err != nil {
-			fmt.Fprintln(c.stderr, err)
-			return 1
-		} else if exit != 0 && len(refs) == 0 {
-			return exit
+	if c.sibling != "" { // a job of ours is at one site at a time
+		for _, r := range c.refs {
+			c.complain(r, "Not a valid federated job")
+		}
+		return notFederated
+	}
+	if err := c.readClusters(); err != nil {
+		fmt.Fprintln(c.stderr, err)
+		return 1
+	}
+	var refs []ref
+	exit := 0
+	for _, r := range c.refs {
+		if r.step == "" {
+			refs = append(refs, r)
+		} else if code := c.cancelStep(r); code != 0 {
+			exit = code
 		}
 	}
-	if len(refs) == 0 {
+	if c.filtered() || c.interactive || len(c.sites) > 0 {
+		if len(c.refs) > 0 && len(refs) == 0 {
+			return exit
+		}
+		found, code, err := c.matching(refs)
+		if err != nil {
+			fmt.Fprintln(c.stderr, err)
+			return 1
+		}
+		refs, exit = found, max(exit, code)
+	}
+	if len(refs) > 0 {
+		exit = max(exit, c.act(refs))
+	}
+	return exit
+}
+
+// cancelStep says what scancel says of a step that is not there: steps are the site's, the federation knows none.
+func (c *command) cancelStep(r ref) int {
+	jobs, err := c.read(show.Query{}, []ref{r})
+	if err != nil {
+		fmt.Fprintln(c.stderr, err)
+		return 1
+	}
+	const invalid = "scancel: error: Kill job error on job step id %s: Invalid job id specified\n"
+	switch {
+	case len(jobs) == 0 || show.Ended(jobs[0].State):
+		fmt.Fprintf(c.stderr, invalid, r.text)
+		return 1
+	case wire.BaseState(jobs[0].State) == wire.StatePending:
 		return 0
 	}
-	return c.act(refs)
+	fmt.Fprintf(c.stderr, invalid+invalid, r.base, r.base)
+	return wire.ErrJobID & 0xff
 }
 
 // act sends everything in one request, as hundreds of IDs may come at once, and reports what was refused.
 func (c *command) act(refs []ref) int {
 	req := v1.ActRequest{Signal: federation.Signal{Name: c.signal, Batch: c.batch, Full: c.full}}
 	path := "/fed/v1/jobs/signal"
-	if c.kills() {
+	switch {
+	case c.kills():
 		path, req.Signal = "/fed/v1/jobs/cancel", federation.Signal{}
+	case c.signal == "":
+		req.Signal.Name = "KILL" // of the batch script alone
 	}
 	for _, r := range refs {
 		req.Jobs = append(req.Jobs, v1.JobRef{ID: r.id, Tasks: r.tasks})
@@ -71,7 +116,7 @@ func (c *command) act(refs []ref) int {
 	var resp v1.ActResponse
 	if err := show.Post(c.caller, path, req, &resp); err != nil {
 		for _, r := range refs {
-			fmt.Fprintf(c.stderr, "scancel: error: Kill job error on job id %s: %s\n", r.text, err)
+			c.complain(r, err.Error())
 		}
 		return 1
 	}
@@ -89,27 +134,31 @@ func (c *command) act(refs []ref) int {
 
 // doing is what --verbose says of a job.
 func (c *command) doing() string {
+	what := ""
 	switch {
-	case c.kills():
-		return "Terminating"
 	case c.batch:
-		return "Signal " + c.signal + " to batch"
+		what = " batch"
+	case c.full:
+		what = " full"
 	}
-	return "Signal " + c.signal + " to"
+	if c.signal == "" {
+		return "Terminating" + what
+	}
+	return "Signal " + signalNumber(c.signal) + " to" + what
 }
 
 // report prints a refusal and gives the exit code that it makes: the error's number, cut to a byte, as in Slurm. That a job
 // has gone already is no failure of a plain scancel, and said only if asked for.
 func (c *command) report(r ref, e *v1.Error) int {
 	gone := e.Number == wire.ErrJobID || e.Number == wire.ErrAlreadyDone
-	if gone && c.kills() && !c.filtered() {
-		if c.verbose {
-			fmt.Fprintf(c.stderr, "scancel: error: Kill job error on job id %s: %s\n", r.text, e.Text)
+	if gone && c.plain() {
+		if c.verbose && !c.quiet {
+			c.complain(r, e.Text)
 		}
 		return 0
 	}
 	if !c.quiet || !gone {
-		fmt.Fprintf(c.stderr, "scancel: error: Kill job error on job id %s: %s\n", r.text, e.Text)
+		c.complain(r, e.Text)
 	}
 	if gone || e.Number&0xff == 0 {
 		return 1
@@ -117,97 +166,44 @@ func (c *command) report(r ref, e *v1.Error) int {
 	return e.Number & 0xff
 }
 
-// matching reads the live jobs and picks those that were named, if any were, and match every filter. A named job
-// that does not exist is reported at once; exit is then 1.
-func (c *command) matching() (refs []ref, exit int, err error) {
-	var q show.Query
-	q.Add("users", strings.Join(c.users, ","))
-	q.Add("name", strings.Join(c.names, ","))
-	q.Add("partition", c.partition)
-	q.Add("account", c.account)
-	q.Add("qos", c.qos)
-	q.Add("sparse", "1") // without what says nothing
-	var resp wire.JobsResponse
-	// Named jobs are read whatever they are, to tell one that is not there from one that does not match.
-	path := wire.Slurm("v0.0.43", wire.PathJobs) + q.String()
-	if err := show.Get(c.caller, path, &resp); err != nil {
-		return nil, 1, fmt.Errorf("scancel: error: slurm_load_jobs error: %w", err)
-	}
-	for _, u := range show.InvalidUsers(&resp.Reply) {
-		return nil, 1, fmt.Errorf("scancel: error: Invalid user name: %s", u)
-	}
-	if len(c.refs) == 0 {
-		return c.live(resp.Jobs), 0, nil
-	}
-	for _, r := range c.refs {
-		found, known, err := c.named(r, resp.Jobs)
-		if err != nil {
-			return nil, 1, err
-		}
-		refs = append(refs, found...)
-		if !known {
-			exit = c.report(r, &v1.Error{Number: wire.ErrJobID, Text: wire.Strerror(wire.ErrJobID)})
-		}
-	}
-	return refs, exit, nil
+func (c *command) complain(r ref, why string) {
+	fmt.Fprintf(c.stderr, "scancel: error: Kill job error on job id %s: %s\n", r.text, why)
 }
 
-// live names the jobs of a listing that match, an array once.
-func (c *command) live(jobs []wire.Job) []ref {
-	var refs []ref
-	for i := range jobs {
-		j := &jobs[i]
-		if !c.matches(j) {
-			continue
+// readClusters checks --clusters: the names of sites, or of the federation for all of them. As with the others of Slurm's commands,
+// unknown names are an error only where there is no other.
+func (c *command) readClusters() error {
+	if c.clusters == "" || c.clusters == "all" {
+		return nil
+	}
+	var ping wire.PingResponse
+	if err := show.Get(c.caller, wire.Slurm(wire.Base, wire.PathPing), &ping); err != nil {
+		return fmt.Errorf("scancel: error: slurm_load_jobs error: %w", err)
+	}
+	var sites []v1.Site
+	if err := show.Get(c.caller, "/fed/v1/sites", &sites); err != nil {
+		return fmt.Errorf("scancel: error: slurm_load_jobs error: %w", err)
+	}
+	known := map[string]bool{}
+	for _, s := range sites {
+		known[string(s.Name)] = true
+	}
+	whole := false
+	for _, name := range show.List(c.clusters) {
+		switch {
+		case name == ping.Meta.Slurm.Cluster:
+			whole = true
+		case known[name]:
+			c.sites = append(c.sites, name)
+		default:
+			fmt.Fprintf(c.stderr, "scancel: error: No cluster '%s' known by database.\n", name)
 		}
-		r := refOf(j)
-		if !slices.ContainsFunc(refs, func(x ref) bool { return x.text == r.text }) {
-			refs = append(refs, r)
-		}
 	}
-	return refs
-}
-
-// named picks the jobs of a listing that r names; known tells whether the daemon has it at all.
-func (c *command) named(r ref, jobs []wire.Job) (refs []ref, known bool, err error) {
-	for i := range jobs {
-		j := &jobs[i]
-		if masterOf(j) != int64(r.id) || len(r.tasks) > 0 && j.ArrayTaskID.Set && !slices.Contains(r.tasks, int(j.ArrayTaskID.Number)) {
-			continue
-		}
-		known = true
-		if c.matches(j) {
-			refs = append(refs, r)
-			break
-		}
+	if whole {
+		c.sites = nil
+	} else if len(c.sites) == 0 {
+		return fmt.Errorf("scancel: error: '%s' can't be reached now, or it is an invalid entry for --cluster.  Use 'sacctmgr list clusters' to see "+
+			"available clusters.\nscancel: fatal: Could not get cluster information", strings.Trim(c.clusters, ","))
 	}
-	if known {
-		return refs, true, nil
-	}
-	var resp wire.JobsResponse
-	err = show.Get(c.caller, wire.Slurm("v0.0.43", wire.PathJob)+r.id.String(), &resp)
-	if f, ok := err.(*show.Failure); ok && f.Number == wire.ErrJobID {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("scancel: error: slurm_load_jobs error: %w", err)
-	}
-	return nil, true, nil
-}
-
-// matches makes the selections that the daemon does not make.
-func (c *command) matches(j *wire.Job) bool {
-	state := show.State(j.State)
-	if show.Ended(j.State) || len(c.states) > 0 && !slices.Contains(c.states, state) && !slices.Contains(c.states, wire.BaseState(j.State)) {
-		return false
-	}
-	if c.reservation != "" && j.ReservationName != c.reservation || c.wckey != "" && j.WCKey != c.wckey {
-		return false
-	}
-	if c.nodes == "" {
-		return true
-	}
-	want, _ := hostlist.Expand(c.nodes)
-	has, _ := hostlist.Expand(j.Nodes)
-	return slices.ContainsFunc(has, func(n string) bool { return slices.Contains(want, n) })
+	return nil
 }

@@ -98,8 +98,8 @@ func call(t testing.TB, d *apitest.Daemon, env []string, args ...string) (exit i
 func TestRows(t *testing.T) {
 	d := start(t)
 	for _, test := range []struct{ args, want string }{
-		{"-h -o %i", "6_[2-5%2] 20_[2-5%2] 3 1 6_0 6_1 20_0 20_1 2"}, // 3 is held: priority 0
-		{"-h -t all -o %i", "4 6_[2-5%2] 20_[2-5%2] 3 1 6_0 6_1 20_0 20_1 2"},
+		{"-h -o %i", "6_[2-5%2] 20_[2-5%2] 3 1 6_0 20_0 20_1 6_1 2"}, // 3 is held: priority 0; 6_1 has the highest number
+		{"-h -t all -o %i", "4 6_[2-5%2] 20_[2-5%2] 3 1 6_0 20_0 20_1 6_1 2"},
 		{"-h -o %i --sort=-i -t R", "20_1 20_0 6_1 6_0 1"},
 		{"-h -o %i -S u,-i", "20_[2-5%2] 20_1 20_0 6_[2-5%2] 6_1 6_0 3 1 2"},
 		{"-h -r -o %i -n sweep", "6_2 6_3 6_4 6_5 6_0 6_1"},
