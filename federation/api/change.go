@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -111,7 +112,14 @@ func (s *Server) permitUpdate(c Caller, job *federation.Job, changes []sbatch.Ch
 	if err := checkMore(changed.Spec.More); err != nil {
 		return err
 	}
-	return s.cfg.Controller.Judge(&changed)
+	err = s.cfg.Controller.Judge(&changed)
+	var refusal *federation.SlurmError
+	if errors.As(err, &refusal) { // what sbatch says before its sentence, scontrol does not
+		plain := *refusal
+		plain.Said = ""
+		return &plain
+	}
+	return err
 }
 
 func permitChange(change *sbatch.Change, before, after *federation.Job, operator bool) error {

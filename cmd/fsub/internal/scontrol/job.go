@@ -3,6 +3,7 @@ package scontrol
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,13 +44,16 @@ func (c *command) loadJobs(id string) ([]wire.Job, int) {
 	}
 	err := show.Get(c.caller, wire.Slurm(restVersion, wire.PathJob)+base+"?sparse=1", &resp)
 	if f, ok := err.(*show.Failure); ok && hasTask && f.Number == wire.ErrJobID {
-		if err = show.Get(c.caller, wire.Slurm(restVersion, wire.PathJob)+number+"?sparse=1", new(wire.JobsResponse)); err == nil {
-			fmt.Fprintf(c.stdout, "Job %s not found\n", id)
-			return nil, 1
-		}
+		err = show.Get(c.caller, wire.Slurm(restVersion, wire.PathJob)+number+"?sparse=1", &resp)
 	}
 	if err != nil {
 		return nil, c.fail("slurm_load_jobs error: %s", err)
+	}
+	if hasTask {
+		if resp.Jobs = taskOf(resp.Jobs, task); len(resp.Jobs) == 0 {
+			fmt.Fprintf(c.stdout, "Job %s not found\n", id)
+			return nil, 1
+		}
 	}
 	if !hasComponent {
 		return resp.Jobs, 0
@@ -60,6 +64,22 @@ func (c *command) loadJobs(id string) ([]wire.Job, int) {
 		}
 	}
 	return nil, c.fail("slurm_load_jobs error: Invalid job id specified")
+}
+
+// taskOf picks the record of one task of an array. One that waits has none of its own: then it is shown as the record of all that wait.
+func taskOf(jobs []wire.Job, task string) []wire.Job {
+	index, _ := strconv.Atoi(task)
+	var out []wire.Job
+	for _, j := range jobs {
+		switch {
+		case j.ArrayTaskID.Set && j.ArrayTaskID.Number == int64(index):
+			return []wire.Job{j}
+		case !j.ArrayTaskID.Set && slices.Contains(show.Ranges(j.ArrayTaskString), index):
+			j.ArrayTaskID = wire.Num(int64(index))
+			out = append(out, j)
+		}
+	}
+	return out
 }
 
 func digits(s string) bool {

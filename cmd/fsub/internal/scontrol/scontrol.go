@@ -17,6 +17,7 @@ import (
 
 // Main is the command scontrol.
 func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
+	leave(args, env, c)
 	return run(args, env, os.Stdin, stdout, stderr, c, time.Now())
 }
 

@@ -1,0 +1,76 @@
+package scontrol
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fsub/slurm/hostlist"
+)
+
+func TestInOrder(t *testing.T) {
+	for in, want := range map[string]string{
+		"n001,n002,n003": "n[001-003]",
+		"b2,b1,a10,a9":   "b[2,1],a[10,9]",
+		"b,a,c,a":        "b,a,c,a",
+		"a1,a2,a3,b":     "a[1-3],b",
+		"n9,n10,n11":     "n[9-11]",
+		"n09,n10":        "n[09-10]",
+		"n1":             "n1",
+		"a1,b,a2":        "a1,b,a2",
+		"a1,a1":          "a[1,1]",
+	} {
+		if got := inOrder(strings.Split(in, ",")); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestInOrderRoundTrip: what is compressed expands to the same names in the same order.
+func TestInOrderRoundTrip(t *testing.T) {
+	name := rapid.StringMatching(`[a-c]{1,2}(0{0,2}[0-9]{1,2})?`)
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfN(name, 1, 30).Draw(t, "names")
+		list := inOrder(names)
+		got, err := hostlist.Expand(list)
+		if err != nil || !slices.Equal(got, names) {
+			t.Fatalf("%v -> %s -> %v %v", names, list, got, err)
+		}
+	})
+}
+
+func TestByName(t *testing.T) {
+	names := strings.Fields("b2 a10 a9 b1 a a09 c")
+	slices.SortFunc(names, byName)
+	if got := strings.Join(names, " "); got != "a a9 a09 a10 b1 b2 c" {
+		t.Error(got)
+	}
+}
+
+func TestSiteArgs(t *testing.T) {
+	env := []string{"SLURM_JOB_ID=77", "SLURM_ARRAY_JOB_ID=70", "SLURM_ARRAY_TASK_ID=3"}
+	for _, c := range []struct {
+		args      string
+		reachable bool
+		want      string
+	}{
+		{"requeue 77", true, "requeue 77"},
+		{"requeue 70_3", true, "requeue 77"},
+		{"requeuehold 70_3", false, "requeuehold 77"},
+		{"requeue 70_4", true, ""},
+		{"requeue 70_4", false, "requeue 70_4"},
+		{"show job 77", true, ""},
+		{"-o show job 77 -d", false, "-o show job 77 -d"},
+		{"show hostnames a[1-2]", false, ""},
+		{"show hostlist a1,a2", false, ""},
+		{"--version", false, ""},
+		{"version", false, ""},
+	} {
+		got := siteArgs(strings.Fields(c.args), env, func() bool { return c.reachable })
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s (daemon reachable: %v): %q, want %q", c.args, c.reachable, got, c.want)
+		}
+	}
+}
