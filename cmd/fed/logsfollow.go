@@ -29,7 +29,7 @@ type logs struct {
 	offset  int64
 	attempt int
 	file    string // of which offset is
-	said    bool
+	said    bool // the daemon has answered once
 }
 
 // run returns when everything there is was copied or, if the output is followed, when the job has ended. A follower does not mind a daemon
@@ -62,9 +62,9 @@ func (l *logs) look(ctx context.Context) (done bool, err error) {
 		l.offset = 0
 	}
 	l.attempt = info.Attempt
-	there, ended := false, false
+	there := false
 	if info.Staged {
-		there, ended, err = l.copyStaged(ctx)
+		there, err = l.copyStaged(ctx)
 	}
 	if err == nil && !there && (!info.Staged || info.Ended) {
 		there, err = l.copyFile(info.File)
@@ -74,15 +74,11 @@ func (l *logs) look(ctx context.Context) (done bool, err error) {
 		return false, err
 	case !l.follow && !there:
 		return true, l.nothing(info)
-	case !l.follow, info.Ended:
-		return true, nil
-	case there:
-		l.said = true
-	case !l.said:
-		l.said = true
+	case !there && (info.Ended || !l.said):
 		fmt.Fprintf(l.errOut, "fed: %v\n", l.nothing(info))
 	}
-	return ended && info.Ended, nil
+	l.said = true
+	return !l.follow || info.Ended, nil
 }
 
 // nothing says why there is no output.
@@ -97,19 +93,19 @@ func (l *logs) nothing(info *v1.Log) error {
 	return fmt.Errorf("job %s has no output yet: it is %s%s", l.name, info.State, reason)
 }
 
-// copyStaged copies what the daemon has. there: it has something, be it empty; done: that was the end.
-func (l *logs) copyStaged(ctx context.Context) (there, done bool, err error) {
+// copyStaged copies what the daemon has; there: it has something, be it empty.
+func (l *logs) copyStaged(ctx context.Context) (there bool, err error) {
 	for {
 		text, word, err := l.client.LogText(ctx, l.ref, l.offset)
 		if err != nil {
-			return false, false, fmt.Errorf("job %s: %w", l.name, err)
+			return false, fmt.Errorf("job %s: %w", l.name, err)
 		}
 		if _, err := l.out.Write(text); err != nil {
-			return false, false, err
+			return false, err
 		}
 		l.offset += int64(len(text))
 		if word != "more" {
-			return word != "none", word == "done", nil
+			return word != "none", nil
 		}
 	}
 }

@@ -1,0 +1,212 @@
+package staged
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/testbed/bed"
+	"fsub/testbed/daemon"
+)
+
+// The tests share one bed with one site, whose nodes see no directory of the login, and one daemon.
+var world struct {
+	bed    *bed.Bed
+	daemon *daemon.Daemon
+	bin    string
+	skip   string
+}
+
+func TestMain(m *testing.M) {
+	if os.Getuid() != 0 {
+		world.skip = "SKIPPED: not root: real Slurm sites need namespaces of their own"
+		os.Exit(m.Run())
+	}
+	os.Exit(withWorld(m))
+}
+
+func withWorld(m *testing.M) int {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("/var/tmp", "fsub-staged-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		panic(err)
+	}
+	b, err := bed.New(bed.Options{Dir: dir})
+	if err != nil {
+		panic(err)
+	}
+	defer func() {
+		if err := b.Down(ctx, nil, true, io.Discard); err != nil {
+			fmt.Fprintln(os.Stderr, "bed down:", err)
+		}
+	}()
+	if err := start(ctx, b, dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer world.daemon.Stop()
+	code := m.Run()
+	if code != 0 {
+		log, _ := os.ReadFile(world.daemon.LogFile())
+		fmt.Fprintf(os.Stderr, "the daemon's log ends:\n%s\n", log[max(0, len(log)-8000):])
+	}
+	return code
+}
+
+func start(ctx context.Context, b *bed.Bed, dir string) error {
+	if err := b.Up(ctx, []string{"alpha"}, os.Stderr); err != nil {
+		return fmt.Errorf("bed up: %w", err)
+	}
+	world.bed, world.bin = b, filepath.Join(dir, "bin")
+	for name, cgo := range map[string]string{"fsub": "0", "fed": "1"} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(world.bin, name), "fsub/cmd/"+name)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+	}
+	for _, name := range []string{"scancel", "sbatch"} {
+		if err := os.Symlink("fsub", filepath.Join(world.bin, name)); err != nil {
+			return err
+		}
+	}
+	var err error
+	world.daemon, err = daemon.New(ctx, daemon.Options{Bed: b, Fed: filepath.Join(world.bin, "fed"), Dir: b.FedDir(), Federation: "staged", Edit: noFiles(dir)})
+	if err != nil {
+		return err
+	}
+	if err := world.daemon.Start(ctx); err != nil {
+		return err
+	}
+	return world.daemon.AwaitSites(ctx)
+}
+
+// noFiles says that the site sees none of the login's directories, and gives the daemon a store that the site's nodes reach: at
+// the login's end of the line to them.
+func noFiles(dir string) func(map[string]any) {
+	return func(config map[string]any) {
+		site := config["sites"].([]any)[0].(map[string]any)
+		u, err := url.Parse(site["url"].(string))
+		if err != nil {
+			panic(err)
+		}
+		addr := net.JoinHostPort(netip.MustParseAddr(u.Hostname()).Prev().String(), "6831")
+		site["filesystems"], site["scratch"] = "none", "/tmp"
+		config["blobs"] = map[string]any{"url": "file://" + dir + "/blobs", "listen": addr, "public_url": "http://" + addr}
+	}
+}
+
+func needWorld(t *testing.T) {
+	t.Helper()
+	if world.skip != "" {
+		t.Skip(world.skip)
+	}
+}
+
+// place is a directory of a user's that only the login has.
+type place struct {
+	*testing.T
+	user, dir string
+}
+
+func newPlace(t *testing.T, user string) *place {
+	needWorld(t)
+	t.Helper()
+	u, err := bed.FindUser(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(world.bed.Dir(), "only-here-")
+	if err := errors.Join(err, os.Chown(dir, u.UID, u.UID)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return &place{t, user, dir}
+}
+
+// run runs one of our commands in the login, as the user, in the place.
+func (p *place) run(args ...string) (stdout, stderr string, code int) {
+	p.Helper()
+	return p.runAs(p.user, args...)
+}
+
+func (p *place) runAs(user string, args ...string) (stdout, stderr string, code int) {
+	p.Helper()
+	var out, errOut bytes.Buffer
+	err := world.bed.Exec(p.Context(), bed.Cmd{Site: bed.Login, User: user, Dir: p.dir, Args: args, Stdout: &out, Stderr: &errOut,
+		Env: []string{"PATH=" + world.bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.daemon.Socket(), "LC_ALL=C.UTF-8"}})
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.Fatalf("%v: %v", args, err)
+	}
+	if exit != nil {
+		code = exit.ExitCode()
+	}
+	return out.String(), errOut.String(), code
+}
+
+// write makes a file of the user's.
+func (p *place) write(name, text string) {
+	p.Helper()
+	u, _ := bed.FindUser(p.user)
+	path := filepath.Join(p.dir, name)
+	if err := errors.Join(os.WriteFile(path, []byte(text), 0o700), os.Chown(path, u.UID, u.UID)); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *place) read(name string) string {
+	text, _ := os.ReadFile(filepath.Join(p.dir, name))
+	return string(text)
+}
+
+// submit submits a script and returns the job.
+func (p *place) submit(script string, args ...string) federation.JobID {
+	p.Helper()
+	p.write("job.sh", script)
+	out, errOut, code := p.run(append(append([]string{"fsub", "--parsable"}, args...), "job.sh")...)
+	id, err := strconv.ParseUint(strings.TrimSpace(out), 10, 32)
+	if code != 0 || err != nil {
+		p.Fatalf("fsub: %d %s%s", code, out, errOut)
+	}
+	return federation.JobID(id)
+}
+
+// until waits for something to become true of a job.
+func (p *place) until(id federation.JobID, what string, ok func(*federation.Job) bool) *federation.Job {
+	p.Helper()
+	c := world.daemon.Client()
+	defer c.Close()
+	var last any
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		r, err := c.Job(p.Context(), id)
+		if err == nil && ok(&r.Job) {
+			return &r.Job
+		}
+		if last = err; err == nil {
+			last = r
+		}
+	}
+	p.Fatalf("job %d is not %s: %+v", id, what, last)
+	return nil
+}
+
+func ended(j *federation.Job) bool   { return j.State.Ended() }
+func running(j *federation.Job) bool { return j.State == federation.Running }
