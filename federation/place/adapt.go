@@ -86,7 +86,7 @@ func replaced(env []string, vars []variable) []string {
 
 // withPlugins adds the options of plugins as sbatch leaves them in a job's environment: the plugin finds the first variable in the batch
 // step, which takes it out, and srun reads the second for its steps. slurmrestd has no field for them, and passes both on (measured
-// with a plugin of our own on 24.11 and 26.05: the same calls with the same values as after sbatch).
+// with a plugin of our own on 22.05, 24.11 and 26.05: the same calls with the same values as after sbatch).
 func withPlugins(env []string, asked []sbatch.PluginOption, known []federation.PluginOption) []string {
 	env = slices.Clone(env)
 	for _, o := range asked {
