@@ -83,7 +83,7 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 		return err
 	}
 	srv := api.NewServer(api.Config{
-		Logs: logs, Store: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: log, Registerer: reg,
+		Logs: logs, Store: st, Usage: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: log, Registerer: reg,
 	})
 	l, err := listen(c.Socket)
 	if err != nil {
@@ -93,6 +93,7 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return ctl.Run(ctx) })
 	g.Go(func() error { return srv.Serve(ctx, l) })
+	g.Go(func() error { return newCollector(sites, st, log).Run(ctx) })
 	if objects != nil {
 		if err := runBlobs(ctx, g, &c, objects, carrier, st, log); err != nil {
 			return err

@@ -33,6 +33,9 @@ func (s *Server) dbJobs(w http.ResponseWriter, r *http.Request, c Caller) error 
 	for i := range list {
 		resp.Jobs[i] = v.dbRecord(&list[i])
 	}
+	if err := s.addUsage(r.Context(), list, func(i int) *wire.DBJob { return &resp.Jobs[i] }); err != nil {
+		return err
+	}
 	return writeJSON(w, resp)
 }
 
@@ -51,6 +54,9 @@ func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c Caller) er
 		if j.Cancel && list[i].state == federation.Cancelled {
 			resp.Jobs[i].CancelledBy = &j.CancelBy
 		}
+	}
+	if err := s.addUsage(r.Context(), list, func(i int) *wire.DBJob { return &resp.Jobs[i].DBJob }); err != nil {
+		return err
 	}
 	return writeJSON(w, resp)
 }
@@ -109,7 +115,10 @@ func (w window) has(p *part, byID bool) bool {
 	from, to, start, end := seconds(w.from), seconds(w.to), seconds(p.start), seconds(p.end)
 	began := max(p.job.Submit.Unix(), seconds(p.job.Spec.Begin))
 	ended := p.state.Ended()
-	if !byID && (began > to || p.job.Held != federation.NotHeld) || ended && end < from {
+	if byID {
+		began = p.job.Submit.Unix()
+	}
+	if began > to || !byID && p.job.Held != federation.NotHeld || ended && end < from {
 		return false
 	}
 	if len(w.states) == 0 {
@@ -125,7 +134,7 @@ func (w window) has(p *part, byID bool) bool {
 			if start != 0 && start <= to && (!ended || end > from) {
 				return true
 			}
-		case state == "PENDING" && from != 0 && start > from && began <= to:
+		case state == "PENDING" && (byID || from != 0) && start > from && began <= to:
 			return true // it waited at the beginning of the window
 		}
 	}

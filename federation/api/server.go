@@ -21,6 +21,7 @@ import (
 type Config struct {
 	Store      federation.Store
 	Controller Controller
+	Usage      federation.UsageStore // what sites measured of ended jobs; nil: nothing
 
 	// Operators are user names or decimal uids that act as operators. Root and the daemon's own uid are administrators.
 	Operators []string
@@ -162,6 +163,7 @@ func (s *Server) routes() {
 	s.handle("GET /fed/v1/config", s.config)
 	s.handle("GET /fed/v1/topology", s.topology)
 	s.handle("GET /fed/v1/accounting", s.accounting)
+	s.handle("GET /fed/v1/associations", s.associations)
 	s.handle("GET /fed/v1/sites", s.getSites)
 	s.handle("GET /fed/v1/options", s.getOptions)
 	s.handle("POST /fed/v1/site/{name}/state", s.setSiteState)

@@ -23,6 +23,7 @@ import (
 type Daemon struct {
 	Socket     string
 	Store      *Store
+	Usage      *Usage
 	Controller *Controller
 	Server     *api.Server
 	stop       func()
@@ -38,6 +39,10 @@ func Start(t testing.TB, c api.Config) *Daemon {
 	if c.Store == nil {
 		d.Store = NewStore()
 		c.Store = d.Store
+	}
+	if c.Usage == nil {
+		d.Usage = NewUsage()
+		c.Usage = d.Usage
 	}
 	if c.Controller == nil {
 		d.Controller = NewController(c.Store)

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
+
+// addUsage puts what the sites measured into the records of a listing: the steps in place of the one that is made up, and CPU
+// times. Without a store of usage, or where nothing is stored, the records stay as they are.
+func (s *Server) addUsage(ctx context.Context, list []part, records func(i int) *wire.DBJob) error {
+	if s.cfg.Usage == nil || len(list) == 0 {
+		return nil
+	}
+	ids := make([]federation.JobID, 0, len(list))
+	for i := range list {
+		if n := len(ids); n == 0 || ids[n-1] != list[i].job.ID {
+			ids = append(ids, list[i].job.ID)
+		}
+	}
+	all, err := s.cfg.Usage.UsageOf(ctx, ids)
+	if err != nil {
+		return ofStore(err, errNoContact)
+	}
+	for i := range list {
+		p := &list[i]
+		index := -1
+		if p.task != nil && p.job.Part == nil {
+			index = p.task.Index
+		}
+		usages := all[p.job.ID]
+		for k := range usages {
+			if u := &usages[k]; (u.Index == index || p.job.Part != nil) && p.pending == "" && p.state != federation.Pending {
+				fillUsage(records(i), u, p.name())
+			}
+		}
+	}
+	return nil
+}
+
+func fillUsage(w *wire.DBJob, u *federation.Usage, name string) {
+	w.Flags, w.Time.System, w.Time.User, w.Time.Total = u.Flags, duration(u.System), duration(u.User), duration(u.Total)
+	if len(u.Steps) == 0 {
+		return
+	}
+	w.Steps = nil
+	for i := range u.Steps {
+		w.Steps = append(w.Steps, stepRecord(&u.Steps[i], name))
+	}
+}
+
+func stepRecord(s *federation.Step, name string) wire.DBStep {
+	var st wire.DBStep
+	st.Step.ID, st.Step.Name, st.State, st.ExitCode = wire.Text(name+"."+s.ID), s.Name, wire.Strings{string(dbState(s.State))}, exitCode(s.ExitStatus)
+	st.Nodes.Range, st.Nodes.Count, st.Nodes.List, st.Tasks.Count = s.Nodes, int64(s.NumNodes), wire.Strings{s.Nodes}, int64(s.NumTasks)
+	st.Time.Start, st.Time.End, st.Time.Elapsed = unixNumber(s.Start), unixNumber(s.End), int64(s.Elapsed/time.Second)
+	st.Time.Suspended = int64(s.Suspended / time.Second)
+	st.Time.System, st.Time.User, st.Time.Total = duration(s.System), duration(s.User), duration(s.Total)
+	st.Task.Distribution, st.CPU.Governor = s.Layout, s.Governor
+	st.CPU.RequestedFrequency.Min, st.CPU.RequestedFrequency.Max = setNumber(s.MinFreq), setNumber(s.MaxFreq)
+	st.Statistics.CPU.ActualFrequency, st.Statistics.Energy.Consumed = s.Frequency, wire.Num(s.Energy)
+	st.TRES.Allocated, st.TRES.Requested, st.TRES.Consumed = amounts(s.Allocated), measured(&s.In), measured(&s.Out)
+	return st
+}
+
+func duration(d time.Duration) wire.Duration {
+	return wire.Duration{Seconds: int64(d / time.Second), Microseconds: int64(d % time.Second / time.Microsecond)}
+}
+
+func setNumber(n *int64) wire.Number {
+	if n == nil {
+		return wire.Number{}
+	}
+	return wire.Num(*n)
+}
+
+// tresIDs are the numbers that Slurm gives the TRES which every cluster has.
+var tresIDs = map[string]int64{"cpu": 1, "mem": 2, "energy": 3, "node": 4, "billing": 5, "fs": 6, "vmem": 7, "pages": 8}
+
+func tresRecord(a federation.Amount) wire.TRES {
+	return wire.TRES{Type: a.Type, Name: a.Name, ID: tresIDs[a.Type], Count: a.Count}
+}
+
+func amounts(list []federation.Amount) wire.List[wire.TRES] {
+	var out wire.List[wire.TRES]
+	for _, a := range list {
+		out = append(out, tresRecord(a))
+	}
+	return out
+}
+
+func measured(m *federation.Measured) wire.StepUsage {
+	tasks := func(list []federation.TaskAmount) (out wire.List[wire.TaskTRES]) {
+		for _, a := range list {
+			out = append(out, wire.TaskTRES{TRES: tresRecord(a.Amount), Task: a.Task, Node: a.Node})
+		}
+		return out
+	}
+	return wire.StepUsage{Max: tasks(m.Max), Min: tasks(m.Min), Average: amounts(m.Average), Total: amounts(m.Total)}
+}

@@ -1,0 +1,80 @@
+package federation
+
+import (
+	"context"
+	"time"
+)
+
+// Usage is what a site's accounting measured of a job that has ended, or of one task of an array: sacct shows it. It is read once.
+type Usage struct {
+	Job   JobID `json:"-"`
+	Index int   `json:"-"` // the task; -1: the job itself
+
+	Flags               []string      `json:"flags,omitempty"` // how it was scheduled: SchedMain, SchedBackfill ...
+	System, User, Total time.Duration `json:",omitempty"`      // CPU time of all steps
+	Steps               []Step        `json:"steps,omitempty"`
+}
+
+// Step is one step of a job: its batch script, what its site runs beside it ("extern"), or an srun.
+type Step struct {
+	ID         string        `json:"id"` // "batch", "extern", "0"
+	Name       string        `json:"name"`
+	State      State         `json:"state"`
+	ExitStatus int32         `json:"exit,omitempty"` // as wait(2) gives it
+	Nodes      string        `json:"nodes,omitempty"`
+	NumNodes   int           `json:"num_nodes,omitempty"`
+	NumTasks   int           `json:"num_tasks,omitempty"`
+	Start, End time.Time     `json:",omitzero"`
+	Elapsed    time.Duration `json:",omitempty"`
+	Suspended  time.Duration `json:",omitempty"`
+
+	System, User, Total time.Duration `json:",omitempty"`
+	Layout              string        `json:"layout,omitempty"`    // how its tasks were spread: "Block"
+	Governor            string        `json:"governor,omitempty"`  // of the CPU frequency, as asked for
+	MinFreq, MaxFreq    *int64        `json:",omitempty"`          // asked for, kHz; nil: not asked for
+	Frequency           int64         `json:"frequency,omitempty"` // measured, kHz
+	Energy              int64         `json:"energy,omitempty"`    // joules
+
+	Allocated []Amount `json:"allocated,omitempty"`
+	In        Measured `json:"in"`  // CPU time (ms), memory (bytes), what was read (bytes), pages
+	Out       Measured `json:"out"` // what was written (bytes)
+}
+
+// Measured is what was measured of a step's tasks, by TRES.
+type Measured struct {
+	Max     []TaskAmount `json:"max,omitempty"`
+	Min     []TaskAmount `json:"min,omitempty"`
+	Average []Amount     `json:"average,omitempty"`
+	Total   []Amount     `json:"total,omitempty"`
+}
+
+// Amount is an amount of a TRES, which Slurm names by type and name: "fs" and "disk", "mem" and "".
+type Amount struct {
+	Type  string `json:"type"`
+	Name  string `json:"name,omitempty"`
+	Count int64  `json:"count"`
+}
+
+// TaskAmount is an amount of one task, and which one.
+type TaskAmount struct {
+	Amount
+	Task int64  `json:"task,omitempty"`
+	Node string `json:"node,omitempty"`
+}
+
+// UsageStore keeps what was measured.
+type UsageStore interface {
+	// PutUsage stores what was measured of a job, in place of what is there. None at all is stored too: the job then counts as measured.
+	PutUsage(ctx context.Context, job JobID, list []Usage) error
+	// UsageOf returns what is stored of jobs. One of which nothing is, is not in the result.
+	UsageOf(ctx context.Context, ids []JobID) (map[JobID][]Usage, error)
+	// Unmeasured returns jobs that ran, ended at or after since, and of which nothing is stored; the first to end first, at most limit.
+	Unmeasured(ctx context.Context, since time.Time, limit int) ([]JobID, error)
+}
+
+// Measurer is a driver whose site can tell what jobs used.
+type Measurer interface {
+	// Measured returns what the site's accounting knows of jobs that it has seen end, an array by its tasks. A job that is not in the result
+	// is not known to have ended there yet.
+	Measured(ctx context.Context, refs []JobRef) (map[JobID][]Usage, error)
+}
