@@ -67,10 +67,11 @@ func (pl *planner) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 // and is looked at once, but for the kinds of GPU that will do.
 func componentOf(job *federation.Job, i int) federation.Job {
 	one := *job
-	one.Spec.Het, one.Spec.Array, one.Spec.Clusters, one.Spec.Plugin = nil, "", "", nil
+	one.Spec.Plugin = nil
 	if i > 0 {
 		one.Spec = job.Spec.Het[i-1]
 	}
+	one.Spec.Het, one.Spec.Array, one.Spec.Clusters = nil, "", "" // the first component's --clusters is the job's
 	one.Spec.WorkDir = job.Spec.WorkDir
 	one.Spec.Fed = nil
 	if f := job.Spec.Fed; f != nil {
