@@ -1,10 +1,13 @@
 // Package conn speaks HTTP/1.1 to the daemon over its unix socket with nothing but system calls: package net and
 // net/http would cost a command about a millisecond before its first line runs. [Conn] sends one request at a time
 // and keeps the connection for the next; what a request means is left to the commands.
+//
+// Built with the tag "remote" it speaks TLS too, to an address tls://HOST:PORT#FINGERPRINT: for machines that do not have the socket.
 package conn
 
 import (
 	"errors"
+	"io"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,7 +42,9 @@ type Conn struct {
 	timeout time.Duration
 	fd      int
 	open    bool
-	buf     []byte // received and not yet used
+	tls     io.ReadWriteCloser // instead of fd, where path is an address
+	token   string             // says over TLS who calls
+	buf     []byte             // received and not yet used
 }
 
 // New makes a Conn to the socket at path. timeout bounds each send and each wait for bytes; 0 is 30 seconds.
@@ -52,13 +57,18 @@ func New(path string, timeout time.Duration) *Conn {
 
 // FromEnv makes a Conn to the socket that the environment names, else to DefaultSocket.
 func FromEnv(env []string) *Conn {
-	path := DefaultSocket
+	path, token := DefaultSocket, ""
 	for _, e := range env {
 		if v, ok := strings.CutPrefix(e, "FSUB_SOCKET="); ok && v != "" {
 			path = v
 		}
+		if v, ok := strings.CutPrefix(e, "FSUB_TOKEN="); ok {
+			token = v
+		}
 	}
-	return New(path, 0)
+	c := New(path, 0)
+	c.token = token
+	return c
 }
 
 // SetTimeout changes the time-out from the next call on; it closes an open connection.
@@ -70,7 +80,12 @@ func (c *Conn) SetTimeout(d time.Duration) {
 // Close ends the connection. The next call makes a new one.
 func (c *Conn) Close() {
 	if c.open {
-		syscall.Close(c.fd)
+		if c.tls != nil {
+			c.tls.Close()
+			c.tls = nil
+		} else {
+			syscall.Close(c.fd)
+		}
 		c.open, c.buf = false, nil
 	}
 }
@@ -94,6 +109,14 @@ func (c *Conn) Do(method, path string, body []byte) (status int, reply []byte, e
 
 func (c *Conn) connect() error {
 	if c.open {
+		return nil
+	}
+	if address, ok := strings.CutPrefix(c.path, "tls://"); ok {
+		t, err := dial(address, c.timeout)
+		if err != nil {
+			return &Error{ErrConnect, "no daemon answers at " + c.path + " (" + err.Error() + "); nothing was submitted or changed"}
+		}
+		c.tls, c.open, c.buf = t, true, nil
 		return nil
 	}
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -127,11 +150,29 @@ func (c *Conn) refused(err error) error {
 
 func (c *Conn) send(method, path string, body []byte) error {
 	head := method + " " + path + " HTTP/1.1\r\nHost: fsub\r\n"
+	if c.tls != nil {
+		head += "X-SLURM-USER-TOKEN: " + c.token + "\r\n"
+	}
 	if body != nil {
 		head += "Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n"
 	}
-	msg := make([]byte, 0, len(head)+2+len(body))
-	msg = append(append(append(msg, head...), "\r\n"...), body...)
+	head += "\r\n"
+	if len(body) > 64<<10 { // not copied once more
+		if err := c.write([]byte(head)); err != nil {
+			return err
+		}
+		return c.write(body)
+	}
+	return c.write(append(append(make([]byte, 0, len(head)+len(body)), head...), body...))
+}
+
+func (c *Conn) write(msg []byte) error {
+	if c.tls != nil {
+		if _, err := c.tls.Write(msg); err != nil && !answered(err) {
+			return c.brokenTLS(err)
+		}
+		return nil
+	}
 	for len(msg) > 0 {
 		// MSG_NOSIGNAL: a daemon that went away is an error here, not the end of this process. A daemon that
 		// refuses a body it will not read answers first and then closes: its answer is still to be read.
@@ -149,8 +190,38 @@ func (c *Conn) send(method, path string, body []byte) error {
 	return nil
 }
 
+// brokenTLS is broken for a failure over TLS, of which only the words are known.
+func (c *Conn) brokenTLS(err error) error {
+	if isTimeout(err) {
+		return c.broken(syscall.EAGAIN)
+	}
+	return &Error{ErrLost, "connection to " + c.path + " broke (" + err.Error() + "); " + doubt}
+}
+
+const doubt = "it may have been carried out: look before you repeat it (squeue --me)"
+
+// receiveSome reads what has come; 0 is the end of the connection.
+func (c *Conn) receiveSome(p []byte) (int, error) {
+	if c.tls != nil {
+		n, err := c.tls.Read(p)
+		if n > 0 || err == io.EOF || err == nil {
+			return n, nil
+		}
+		return 0, c.brokenTLS(err)
+	}
+	for {
+		n, err := syscall.Read(c.fd, p)
+		switch err {
+		case nil:
+			return n, nil
+		case syscall.EINTR:
+		default:
+			return 0, c.broken(err)
+		}
+	}
+}
+
 func (c *Conn) broken(err error) error {
-	const doubt = "it may have been carried out: look before you repeat it (squeue --me)"
 	switch err {
 	case syscall.EAGAIN:
 		return &Error{ErrTimeout, "the daemon at " + c.path + " did not answer in " + c.timeout.String() + "; " + doubt}

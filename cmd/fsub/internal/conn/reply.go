@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // header is what matters of an answer's head.
@@ -161,17 +160,9 @@ func (c *Conn) fill(want int) (int, error) {
 		copy(bigger, c.buf)
 		c.buf = bigger
 	}
-	for {
-		n, err := syscall.Read(c.fd, c.buf[len(c.buf):cap(c.buf)])
-		switch err {
-		case nil:
-			c.buf = c.buf[:len(c.buf)+n]
-			return n, nil
-		case syscall.EINTR:
-		default:
-			return 0, c.broken(err)
-		}
-	}
+	n, err := c.receiveSome(c.buf[len(c.buf):cap(c.buf)])
+	c.buf = c.buf[:len(c.buf)+n]
+	return n, err
 }
 
 func (c *Conn) noHTTP(line string) error {

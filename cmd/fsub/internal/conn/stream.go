@@ -4,7 +4,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // Stream sends a request without a body and returns the answer before it is read: for answers that are used piece by piece. The
@@ -120,14 +119,5 @@ func (c *Conn) read(p []byte) (int, error) {
 		c.buf = c.buf[n:]
 		return n, nil
 	}
-	for {
-		n, err := syscall.Read(c.fd, p)
-		switch err {
-		case nil:
-			return n, nil
-		case syscall.EINTR:
-		default:
-			return 0, c.broken(err)
-		}
-	}
+	return c.receiveSome(p)
 }
