@@ -1,6 +1,7 @@
 package sbatch
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -56,12 +57,20 @@ const (
 
 // wasSet is where the option called name was last set, fromNowhere if it was not.
 func (p *parser) wasSet(name string) source {
-	for i, from := range p.sources {
-		if from != fromNowhere && options[i].name == name {
-			return from
+	for _, id := range p.given {
+		if p.sources[id] != fromNowhere && options[id].name == name {
+			return p.sources[id]
 		}
 	}
 	return fromNowhere
+}
+
+// mark notes where an option came from.
+func (p *parser) mark(id int, from source) {
+	if !slices.Contains(p.given, uint8(id)) {
+		p.given = append(p.given, uint8(id))
+	}
+	p.sources[id] = from
 }
 
 // forget makes an option one that was not given.
@@ -89,7 +98,8 @@ func (p *parser) apply(found []getopt.Found, from source) error {
 		o := &options[f.ID]
 		if o.class == early {
 			if o.name == "ignore-pbs" {
-				p.ignorePBS, p.sources[f.ID] = true, from
+				p.ignorePBS = true
+				p.mark(f.ID, from)
 			}
 			continue // read from the command line before; nowhere else do the others count
 		}
@@ -102,7 +112,7 @@ func (p *parser) apply(found []getopt.Found, from source) error {
 
 func (p *parser) give(id int, value string, from source) error {
 	o := &options[id]
-	p.sources[id] = from
+	p.mark(id, from)
 	if o.class == refused {
 		p.refuse(o)
 	}

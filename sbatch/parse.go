@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"fsub/sbatch/getopt"
 )
@@ -92,6 +93,7 @@ type parser struct {
 	shown   map[string]string // values of options that the request has no place for, as sbatch lists them
 
 	sources      [160]source // who set each option last, by index
+	given        []uint8     // indexes of those that were ever set
 	refused      []*option
 	exitError    int
 	searchDir    string // where the script is looked for
@@ -207,7 +209,7 @@ func (p *parser) read() error {
 	if err != nil {
 		return err
 	}
-	p.req.Payload.Script = string(script)
+	p.req.Payload.Script = unsafe.String(unsafe.SliceData(script), len(script)) // it may be 4 MiB, and nobody writes to it any more
 	if len(operands) > 1 {
 		p.req.Payload.Argv = operands[1:]
 	}
@@ -264,7 +266,7 @@ func (p *parser) checkPart(check *parser, part []getopt.Found) error {
 			return &Exit{Stdout: "slurm " + Version + "\n"}
 		default:
 			if o.class == early {
-				p.sources[f.ID] = fromArgs
+				p.mark(f.ID, fromArgs)
 				if err := o.set(p, o, f.Value); err != nil {
 					return err
 				}

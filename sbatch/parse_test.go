@@ -328,6 +328,13 @@ func BenchmarkDirectives(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "blocks/s")
 }
 
+// TestRoom: a parser has room for every option of the table.
+func TestRoom(t *testing.T) {
+	if room := len((&parser{}).sources); len(options) > room || len(options) > 256 {
+		t.Errorf("%d options, room for %d", len(options), room)
+	}
+}
+
 func directivesOf(p *parser, script []byte) error {
 	_, err := p.directives(&scanner{script: script, file: "stdin"})
 	return err

@@ -94,11 +94,16 @@ func shapeUser(p *parser, o *option, v string) error {
 // shapeExtraNodeInfo is -B S[:C[:T]], each a number or *.
 func shapeExtraNodeInfo(p *parser, o *option, v string) error {
 	for i, part := range strings.Split(v, ":") {
-		if part == "*" || part == "" || i > 2 {
+		if part == "" || part[0] == '*' || i > 2 {
 			continue
 		}
-		least, _, _ := strings.Cut(part, "-")
-		if n, rest, ok := number(least); !ok || rest != "" || n < 0 {
+		least, most, ranged := strings.Cut(part, "-")
+		n, rest, ok := number(least)
+		if ranged {
+			most, _, _ = strings.Cut(most, "-")
+			ok = ok && digits(most)
+		}
+		if !ok || rest != "" || n < 0 {
 			return p.errorLine(exitFatal, `Invalid numeric value "`, part, `" for `, [...]string{"first", "second", "third"}[i],
 				" arg of -B.")
 		}

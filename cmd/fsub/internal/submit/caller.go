@@ -98,7 +98,12 @@ func (files) Read(name string, limit int) ([]byte, error) {
 
 // readAll reads up to limit bytes. Package os would set up a poller first.
 func readAll(fd, limit int) ([]byte, error) {
-	buf := make([]byte, 0, min(limit, 16<<10))
+	room := 16 << 10
+	var st syscall.Stat_t
+	if syscall.Fstat(fd, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFREG {
+		room = int(max(st.Size, 0)) + 1 // one more, to see the end
+	}
+	buf := make([]byte, 0, min(limit, room))
 	for len(buf) < limit {
 		if len(buf) == cap(buf) {
 			buf = slices.Grow(buf, min(limit-len(buf), len(buf)))
