@@ -1,0 +1,84 @@
+package drivertest
+
+import (
+	"errors"
+	"time"
+
+	"fsub/federation"
+)
+
+// update asks for a change of a job that was submitted as sub. A driver that cannot is one that has changed nothing.
+func (s *suite) update(sub federation.Submission, change func(*federation.Job)) (err error, can bool) {
+	s.Helper()
+	u, ok := s.Driver.(federation.Updater)
+	if !ok {
+		return nil, false
+	}
+	before, after := *sub.Job, *sub.Job
+	before.Partition, after.Partition = sub.Partition, sub.Partition
+	change(&after)
+	err = u.Update(s.ctx, s.ref(sub.Job.ID), &before, &after)
+	return err, !errors.Is(err, federation.ErrInvalid)
+}
+
+func testUpdate(s *suite) {
+	sub := s.job("exit 0", hold)
+	id := s.submit(sub)
+	err, can := s.update(sub, func(j *federation.Job) { j.Spec.TimeLimit, j.Spec.Comment = 7*time.Minute, "changed" })
+	want := sub.Job.Spec.TimeLimit
+	if can {
+		want = 7 * time.Minute
+	}
+	if can && err != nil {
+		s.Fatalf("Update: %v", err)
+	}
+	if j := s.lookup(id); j.State != federation.Pending || j.Limit != want || j.Key != sub.Key && j.Key != "" {
+		s.Errorf("after Update (driver can: %v): %s, limit %v, key %q; want %v under the same key", can, j.State, j.Limit, j.Key, want)
+	}
+}
+
+func testUpdateRunning(s *suite) {
+	sub := s.job("sleep 300", nil)
+	id := s.submit(sub)
+	s.untilState(id, federation.Running)
+	err, can := s.update(sub, func(j *federation.Job) { j.Spec.Begin = s.Now().Add(time.Hour).UTC() })
+	if can {
+		s.wants("Update of the begin of a running job", err, federation.ErrConflict)
+	}
+	if j := s.lookup(id); j.State != federation.Running {
+		s.Errorf("the update made it %s", j.State)
+	}
+}
+
+func testUpdateUnknown(s *suite) {
+	sub := s.job("exit 0", nil)
+	if err, can := s.update(sub, func(j *federation.Job) { j.Spec.Comment = "x" }); can {
+		s.wants("Update of an unknown job", err, federation.ErrNotFound)
+	}
+}
+
+// testRequeue: a job that is requeued waits again under its ID and key, and is one restart on. Where the site cannot it runs on.
+func testRequeue(s *suite) {
+	q, ok := s.Driver.(federation.Requeuer)
+	if !ok {
+		s.Skip("the driver has no Requeue")
+	}
+	id := s.run("sleep 300")
+	key := s.untilState(id, federation.Running).Key
+	err := q.Requeue(s.ctx, s.ref(id), nil)
+	if errors.Is(err, federation.ErrInvalid) {
+		if j := s.lookup(id); j.State != federation.Running || j.Restarts != 0 {
+			s.Errorf("refused, and %s with %d restarts", j.State, j.Restarts)
+		}
+		return
+	}
+	if err != nil {
+		s.Fatalf("Requeue: %v", err)
+	}
+	j := s.untilState(id, federation.Pending)
+	if j.Restarts != 1 || j.Key != key || !j.Start.IsZero() {
+		s.Errorf("requeued: %d restarts, key %q, start %v; want 1 under key %q, and none", j.Restarts, j.Key, j.Start, key)
+	}
+	s.wants("Requeue of a job that waits", q.Requeue(s.ctx, s.ref(id), nil), federation.ErrConflict)
+	s.wants("Requeue of an unknown job", q.Requeue(s.ctx, federation.JobRef{ID: s.NextID()}, nil), federation.ErrNotFound)
+}
