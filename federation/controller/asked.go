@@ -186,6 +186,7 @@ func (c *Controller) putBack(j *job) {
 	if a.Kind == federation.RequestReqHold {
 		j.Held = holdOf(a.Request)
 	}
+	j.ExitStatus = 0
 	c.avoid(j, j.att.Site, c.now().Add(c.t.MinJobAge))
 	c.answer(a)
 	c.requeue(j, federation.ReasonBeginTime)
