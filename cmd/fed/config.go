@@ -36,6 +36,7 @@ type Config struct {
 	KeepEnded  time.Duration `yaml:"keep_ended,omitempty"` // how long ended jobs stay in the books; 0: for ever
 	Policy     Policy        `yaml:"policy"`
 	Blobs      Blobs         `yaml:"blobs,omitempty"`
+	Remote     Remote        `yaml:"remote,omitempty"`
 	Sites      []SiteConfig  `yaml:"sites"`
 }
 
@@ -75,7 +76,10 @@ type SiteConfig struct {
 	FileSystems Directories `yaml:"filesystems,omitempty"`
 	// Where jobs work whose files are carried to the site: a directory of its nodes, seen by all of them if jobs of several nodes are to find
 	// their files everywhere. /tmp if not set.
-	Scratch       string         `yaml:"scratch,omitempty"`
+	Scratch string `yaml:"scratch,omitempty"`
+	// Directory of the site's nodes with our commands (fsub-remote, or fsub where they see the daemon's socket, by the names of Slurm's).
+	// Jobs find it first in PATH. Not set: jobs there have the site's own commands.
+	Commands      string         `yaml:"commands,omitempty"`
 	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"` // what the site's plugins add to sbatch's options
 }
 
@@ -148,6 +152,8 @@ func (c *Config) resolve(dir string) {
 	}
 	abs(&c.Socket)
 	abs(&c.StateDir)
+	abs(&c.Remote.Cert)
+	abs(&c.Remote.Key)
 	for i := range c.Sites {
 		abs(&c.Sites[i].KeyFile)
 		abs(&c.Sites[i].TokenFile)
@@ -170,7 +176,7 @@ func (c *Config) check() error {
 	if c.MaxArray < 1 || c.MaxArray > federation.MaxArrayIndex+1 || c.KeepEnded < 0 || c.KeepEnded > 0 && c.KeepEnded < c.MinJobAge {
 		return fmt.Errorf("max_array_size is from 1 to %d; keep_ended is 0 or not less than min_job_age", federation.MaxArrayIndex+1)
 	}
-	if err := errors.Join(c.Policy.check(), c.Blobs.check()); err != nil {
+	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check()); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}
@@ -197,6 +203,8 @@ func (s *SiteConfig) check() error {
 		return errors.New("key_file or token_file is missing: the key that its slurmctld checks tokens with, or a token")
 	case s.KeyFile != "" && s.TokenFile != "":
 		return errors.New("key_file and token_file exclude each other")
+	case s.Commands != "" && !filepath.IsAbs(s.Commands):
+		return fmt.Errorf("commands: %q is no absolute path on the site's nodes", s.Commands)
 	case s.Mode != "" && s.Mode != federation.Pinned && s.Mode != federation.Mapped:
 		return fmt.Errorf("mode: %q is neither pinned (jobs run under their federated IDs) nor mapped (under IDs of the site's own)", s.Mode)
 	}

@@ -76,14 +76,18 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 		defer objects.Close()
 		stager, logs = carrier, carrier
 	}
+	remote, err := openRemote(&c)
+	if err != nil {
+		return err
+	}
 	ctl, err := controller.New(ctx, controller.Config{
-		Stager: stager, Federation: c.Federation, Store: st, Sites: sites, Policy: c.policy(), MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray, Logger: log, Registerer: reg,
+		Environment: newInJob(&c, remote).Environment, Stager: stager, Federation: c.Federation, Store: st, Sites: sites, Policy: c.policy(), MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray, Logger: log, Registerer: reg,
 	})
 	if err != nil {
 		return err
 	}
 	srv := api.NewServer(api.Config{
-		Logs: logs, Store: st, Usage: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: log, Registerer: reg,
+		Tokens: remote.callers(), Logs: logs, Store: st, Usage: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: log, Registerer: reg,
 	})
 	l, err := listen(c.Socket)
 	if err != nil {
@@ -93,6 +97,10 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return ctl.Run(ctx) })
 	g.Go(func() error { return srv.Serve(ctx, l) })
+	if remote != nil {
+		log.Info("callers from other machines are let in", "address", remote.address)
+		g.Go(func() error { return srv.Serve(ctx, remote.listener) })
+	}
 	g.Go(func() error { return newCollector(sites, st, log).Run(ctx) })
 	if objects != nil {
 		if err := runBlobs(ctx, g, &c, objects, carrier, st, log); err != nil {

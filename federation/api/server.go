@@ -35,6 +35,9 @@ type Config struct {
 	// MaxArraySize is one more than the highest index of an array's task, as in slurm.conf. The federation's own bound if zero.
 	MaxArraySize int
 
+	// Tokens say who calls over TLS; nil: nobody may.
+	Tokens *Tokens
+
 	Logger     *slog.Logger          // nil: no logs
 	Registerer prometheus.Registerer // nil: no metrics
 	Gatherer   prometheus.Gatherer   // what /metrics shows; nil: Registerer, if it can
@@ -55,8 +58,8 @@ type Server struct {
 	started time.Time
 	host    string // this machine's name
 	marks   marks
-	large   chan struct{} // bounds the large bodies that are being read
 	queue   queue
+	large   chan struct{} // bounds the large bodies that are being read
 
 	stopping chan struct{} // closed when Serve is told to end: long polls return
 	stopOnce sync.Once
@@ -112,8 +115,8 @@ func setDefaults(c *Config) {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Serve answers requests on l, a unix socket, until ctx ends. It then lets the requests in hand finish, for at most five
-// seconds, and returns nil; any other end is an error. A server serves until its first ctx ends and not again.
+// Serve answers requests on l, a unix socket or a listener of TLS, until ctx ends. It then lets the requests in hand finish, for at most five
+// seconds, and returns nil; any other end is an error. It may serve several listeners under one ctx, and not again after that.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
 		Handler:           s,
@@ -164,10 +167,10 @@ func (s *Server) routes() {
 	s.handle("GET /fed/v1/topology", s.topology)
 	s.handle("GET /fed/v1/accounting", s.accounting)
 	s.handle("GET /fed/v1/associations", s.associations)
+	s.handle("GET /fed/v1/queue", s.getQueue)
 	s.handle("GET /fed/v1/sites", s.getSites)
 	s.handle("GET /fed/v1/options", s.getOptions)
 	s.handle("POST /fed/v1/site/{name}/state", s.setSiteState)
-	s.handle("GET /fed/v1/queue", s.getQueue)
 	s.slurmRoutes()
 	if s.cfg.Gatherer != nil {
 		s.mux.Handle("GET /metrics", metricsHandler(s.cfg.Gatherer))
@@ -191,7 +194,7 @@ func (s *Server) handleAs(pattern string, h handler, fail func(http.ResponseWrit
 	observe := s.metrics.route(strings.TrimSuffix(pattern, "/{$}"))
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		c, err := s.caller(r.Context())
+		c, err := s.callerOf(r)
 		if err == nil {
 			err = h(w, r, c)
 		}

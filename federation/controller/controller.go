@@ -31,6 +31,8 @@ type Config struct {
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer // may be nil
 	Now        func() time.Time      // nil: time.Now
+	// Environment gives a job the environment that it is to have at a site, made of its own; nil: its own. It changes neither argument.
+	Environment func(site federation.SiteName, j *federation.Job, env []string) []string
 	// Stager carries files to and from sites that do not see a job's working directory; nil: such sites run nothing of it.
 	Stager federation.Stager
 	// Inline runs every call to a site at once, inside the round that decided it, one after another. Simulations use it:

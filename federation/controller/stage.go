@@ -35,6 +35,9 @@ func (c *Controller) ready(ctx context.Context, s *site, sub *federation.Submiss
 	}
 	sub.Payload = payload
 	place.Adapt(sub, s.Options)
+	if c.cfg.Environment != nil {
+		sub.Payload.Environment = c.cfg.Environment(s.Name, sub.Job, sub.Payload.Environment)
+	}
 	if !c.staged(s, sub.Job) {
 		return nil
 	}

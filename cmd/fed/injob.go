@@ -1,0 +1,65 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// tokenBeyond is for how long a token in a job's environment is good beyond the job's limit: jobs wait, and may be requeued.
+const tokenBeyond = 30 * 24 * time.Hour
+
+// inJob gives jobs what the commands inside them need: at sites that have the commands they come first in PATH, and find the
+// daemon and a token.
+type inJob struct {
+	commands map[federation.SiteName]string
+	socket   string // where the daemon is, for the nodes of all sites
+	door     *door  // nil: socket is a path that the nodes see, and the kernel says who calls
+	now      func() time.Time
+}
+
+func newInJob(c *Config, d *door) *inJob {
+	in := &inJob{commands: map[federation.SiteName]string{}, socket: c.Socket, door: d, now: time.Now}
+	if d != nil {
+		in.socket = d.address
+	}
+	for _, s := range c.Sites {
+		if s.Commands != "" {
+			in.commands[s.Name] = s.Commands
+		}
+	}
+	return in
+}
+
+// defaultPath is where a shell looks for programs that was told nothing.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Environment returns the environment of a job at a site. env is not changed.
+func (in *inJob) Environment(site federation.SiteName, j *federation.Job, env []string) []string {
+	dir := in.commands[site]
+	if dir == "" {
+		return env
+	}
+	path := defaultPath
+	env = slices.DeleteFunc(slices.Clone(env), func(e string) bool {
+		if v, ok := strings.CutPrefix(e, "PATH="); ok {
+			path = v
+			return true
+		}
+		return strings.HasPrefix(e, "FSUB_SOCKET=") || strings.HasPrefix(e, "FSUB_TOKEN=")
+	})
+	env = append(env, "PATH="+dir+":"+path, "FSUB_SOCKET="+in.socket)
+	if in.door != nil {
+		until := in.now().Add(tokenBeyond)
+		if limit := j.Spec.TimeLimit; limit != sbatch.Unlimited {
+			until = until.Add(limit)
+		} else {
+			until = until.AddDate(1, 0, 0)
+		}
+		env = append(env, "FSUB_TOKEN="+in.door.tokens.Make(j.User, until))
+	}
+	return env
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"fsub/federation/api"
+)
+
+// Remote is the daemon's door to other machines: TLS, for callers with a token. Commands inside jobs come through it.
+type Remote struct {
+	Listen  string `yaml:"listen,omitempty"`    // HOST:PORT; "" is closed
+	Address string `yaml:"address,omitempty"`   // HOST:PORT as compute nodes reach it; that of listen if not set
+	Cert    string `yaml:"cert_file,omitempty"` // PEM; the daemon makes one of its own if not set, which callers know by its fingerprint
+	Key     string `yaml:"key_file,omitempty"`
+}
+
+func (r *Remote) check() error {
+	if r.Listen == "" {
+		if *r != (Remote{}) {
+			return errors.New("remote: listen is missing: HOST:PORT")
+		}
+		return nil
+	}
+	for name, addr := range map[string]string{"listen": r.Listen, "address": r.Address} {
+		if _, _, err := net.SplitHostPort(addr); addr != "" && err != nil {
+			return fmt.Errorf("remote: %s: %q is no HOST:PORT", name, addr)
+		}
+	}
+	if (r.Cert == "") != (r.Key == "") {
+		return errors.New("remote: cert_file and key_file go together")
+	}
+	return nil
+}
+
+// door is an open Remote.
+type door struct {
+	listener net.Listener
+	tokens   *api.Tokens
+	address  string // tls://HOST:PORT#FINGERPRINT
+}
+
+// openRemote opens the door, nil if there is to be none. What it makes is kept in the state directory, so that jobs of an earlier daemon
+// still find theirs.
+func openRemote(c *Config) (*door, error) {
+	if c.Remote.Listen == "" {
+		return nil, nil
+	}
+	secret, err := secretFile(filepath.Join(c.StateDir, "token.key"))
+	if err != nil {
+		return nil, fmt.Errorf("remote: %w", err)
+	}
+	certFile, keyFile := c.Remote.Cert, c.Remote.Key
+	if certFile == "" {
+		certFile, keyFile = filepath.Join(c.StateDir, "remote.crt"), filepath.Join(c.StateDir, "remote.key")
+		if err := makeCertificate(certFile, keyFile); err != nil {
+			return nil, fmt.Errorf("remote: %w", err)
+		}
+	}
+	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("remote: %w", err)
+	}
+	l, err := net.Listen("tcp", c.Remote.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("remote: %w", err)
+	}
+	address := c.Remote.Address
+	if address == "" {
+		address = l.Addr().String()
+	}
+	sum := sha256.Sum256(cert.Certificate[0])
+	return &door{
+		listener: tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}),
+		tokens:   api.NewTokens(secret), address: "tls://" + address + "#" + hex.EncodeToString(sum[:]),
+	}, nil
+}
+
+// callers tells who comes through the door; nobody if there is none.
+func (d *door) callers() *api.Tokens {
+	if d == nil {
+		return nil
+	}
+	return d.tokens
+}
+
+// secretFile reads a secret, which it makes the first time.
+func secretFile(path string) ([]byte, error) {
+	secret, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		secret = make([]byte, 32)
+		if _, err := rand.Read(secret); err != nil {
+			return nil, err
+		}
+		return secret, writeNew(path, secret)
+	}
+	if err == nil && len(secret) < 32 {
+		err = fmt.Errorf("%s has %d bytes, want 32 or more; remove it to have a new one made", path, len(secret))
+	}
+	return secret, err
+}
+
+// writeNew writes a file that only its owner may read, whole or not at all.
+func writeNew(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// makeCertificate makes a certificate and its key, unless they are there.
+func makeCertificate(certFile, keyFile string) error {
+	_, err1 := os.Stat(certFile)
+	_, err2 := os.Stat(keyFile)
+	if err1 == nil && err2 == nil {
+		return nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	t := &x509.Certificate{SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "fsub"}, NotBefore: now.Add(-time.Hour),
+		NotAfter: now.AddDate(20, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, &key.PublicKey, key)
+	if err != nil {
+		return err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	// The key first: without the certificate both are made anew.
+	return errors.Join(
+		writeNew(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
+		writeNew(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+}

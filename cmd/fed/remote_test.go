@@ -1,0 +1,82 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// The daemon's certificate and secret stay the same over restarts, and nobody else may read them.
+func TestRemoteIsKept(t *testing.T) {
+	c := defaults()
+	c.StateDir = filepath.Join(t.TempDir(), "state")
+	c.Remote = Remote{Listen: "127.0.0.1:0", Address: "fed.example.org:6819"}
+	var addresses, tokens []string
+	for range 2 {
+		d, err := openRemote(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.listener.Close()
+		addresses = append(addresses, d.address)
+		tokens = append(tokens, d.tokens.Make("alice", time.Unix(1_900_000_000, 0)))
+		if user, err := d.tokens.User(tokens[0]); user != "alice" || err != nil {
+			t.Errorf("a token of before: %q %v", user, err)
+		}
+	}
+	if addresses[0] != addresses[1] || !strings.HasPrefix(addresses[0], "tls://fed.example.org:6819#") || len(addresses[0]) != len("tls://fed.example.org:6819#")+64 {
+		t.Errorf("addresses %q", addresses)
+	}
+	for _, name := range []string{"token.key", "remote.key"} {
+		if st, err := os.Stat(filepath.Join(c.StateDir, name)); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", name, st, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(c.StateDir, "token.key"), []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openRemote(&c); err == nil || !strings.Contains(err.Error(), "5 bytes") {
+		t.Errorf("a short secret: %v", err)
+	}
+}
+
+func TestInJobEnvironment(t *testing.T) {
+	c := defaults()
+	c.Sites = []SiteConfig{{Name: "a", Commands: "/opt/fsub/bin"}, {Name: "b"}}
+	job := &federation.Job{User: "alice", Spec: sbatch.Spec{TimeLimit: time.Hour}}
+	env := []string{"A=1", "PATH=/usr/bin", "FSUB_TOKEN=another's", "FSUB_SOCKET=/elsewhere", "Z=2"}
+	before := slices.Clone(env)
+	in := newInJob(&c, nil)
+	if got := in.Environment("b", job, env); !slices.Equal(got, env) {
+		t.Errorf("a site without commands: %q", got)
+	}
+	want := []string{"A=1", "Z=2", "PATH=/opt/fsub/bin:/usr/bin", "FSUB_SOCKET=" + c.Socket}
+	if got := in.Environment("a", job, env); !slices.Equal(got, want) || !slices.Equal(env, before) {
+		t.Errorf("%q, from %q", got, env)
+	}
+	if got := in.Environment("a", job, nil); !slices.Contains(got, "PATH=/opt/fsub/bin:"+defaultPath) {
+		t.Errorf("without a PATH: %q", got)
+	}
+
+	c.StateDir, c.Remote = t.TempDir(), Remote{Listen: "127.0.0.1:0"}
+	d, err := openRemote(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.listener.Close()
+	in = newInJob(&c, d)
+	for _, limit := range []time.Duration{time.Hour, sbatch.Unlimited} {
+		job.Spec.TimeLimit = limit
+		got := in.Environment("a", job, env)
+		token, ok := strings.CutPrefix(got[len(got)-1], "FSUB_TOKEN=")
+		if user, err := d.tokens.User(token); !ok || user != "alice" || err != nil || !slices.Contains(got, "FSUB_SOCKET="+d.address) {
+			t.Errorf("limit %v: %q: %q %v", limit, got, user, err)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Tokens makes and checks the tokens by which those say who they are whom the kernel cannot vouch for, because they call over TCP:
+// the commands inside jobs. A token is a JWT (HS256) of the shape that "scontrol token" prints, with the claims exp, iat and
+// sun (the user's name here).
+type Tokens struct {
+	key []byte
+	now func() time.Time
+}
+
+// NewTokens makes Tokens of a secret key, which whoever has it can make tokens for everybody with.
+func NewTokens(key []byte) *Tokens { return &Tokens{key: key, now: time.Now} }
+
+// Make returns a token for a user that is good until the given time.
+func (t *Tokens) Make(user string, until time.Time) string {
+	claims, err := json.Marshal(claims{Expires: until.Unix(), Issued: t.now().Unix(), User: user})
+	if err != nil {
+		panic(err) // numbers and a string
+	}
+	enc := base64.RawURLEncoding
+	text := enc.EncodeToString([]byte(tokenHead)) + "." + enc.EncodeToString(claims)
+	return text + "." + enc.EncodeToString(t.mac(text))
+}
+
+const tokenHead = `{"alg":"HS256","typ":"JWT"}`
+
+type claims struct {
+	Expires int64  `json:"exp"`
+	Issued  int64  `json:"iat"`
+	User    string `json:"sun"`
+}
+
+func (t *Tokens) mac(text string) []byte {
+	m := hmac.New(sha256.New, t.key)
+	m.Write([]byte(text))
+	return m.Sum(nil)
+}
+
+var errBadToken = errors.New("the token was not made by this daemon")
+
+// User returns whose token it is. Only what Make has made is taken: no other algorithm, and nothing that has expired.
+func (t *Tokens) User(token string) (string, error) {
+	cut := strings.LastIndexByte(token, '.')
+	if cut < 0 {
+		return "", errBadToken
+	}
+	enc := base64.RawURLEncoding
+	mac, err := enc.DecodeString(token[cut+1:])
+	head, body, _ := strings.Cut(token[:cut], ".")
+	if err != nil || head != enc.EncodeToString([]byte(tokenHead)) || !hmac.Equal(mac, t.mac(token[:cut])) {
+		return "", errBadToken
+	}
+	var c claims
+	text, err := enc.DecodeString(body)
+	if err := errors.Join(err, json.Unmarshal(text, &c)); err != nil || c.User == "" {
+		return "", errBadToken
+	}
+	if t.now().Unix() >= c.Expires {
+		return "", fmt.Errorf("the token has expired at %s", time.Unix(c.Expires, 0).UTC().Format(time.DateTime))
+	}
+	return c.User, nil
+}
+
+// callerOf is who sent a request: by the kernel's word on a unix socket, by a token over TCP. Whoever comes with a token is a user
+// and no more: tokens lie in the environment of jobs.
+func (s *Server) callerOf(r *http.Request) (Caller, error) {
+	token := r.Header.Get("X-SLURM-USER-TOKEN")
+	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && token == "" {
+		token = bearer
+	}
+	if r.TLS == nil || s.cfg.Tokens == nil {
+		return s.caller(r.Context())
+	}
+	if token == "" {
+		return Caller{}, errNoCaller("a call over TCP needs a token in X-SLURM-USER-TOKEN; jobs find one in FSUB_TOKEN")
+	}
+	user, err := s.cfg.Tokens.User(token)
+	if err != nil {
+		return Caller{}, errNoCaller(err.Error())
+	}
+	if claimed := r.Header.Get("X-SLURM-USER-NAME"); claimed != "" && claimed != user {
+		return Caller{}, errNoCaller(fmt.Sprintf("the token is %s's, not %s's", user, claimed))
+	}
+	uid, gid, err := s.users.UserIDs(user)
+	if err != nil {
+		return Caller{}, errNoCaller(fmt.Sprintf("%s is not a user of this machine", user))
+	}
+	return Caller{Name: user, UID: uid, GID: gid}, nil
+}
