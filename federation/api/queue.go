@@ -204,12 +204,12 @@ func (q *queue) take(v *view, j *federation.Job, tasks []federation.Task) {
 	if j.State.Ended() {
 		k.end = j.End
 	}
-	if j.State == federation.Pending && j.Spec.Begin.After(v.now) {
-		k.begin = j.Spec.Begin
-		q.awaits(k.begin)
-	}
 	var buf []byte
 	for _, p := range parts(j, tasks) {
+		if p.state == federation.Pending && j.Spec.Begin.After(v.now) {
+			k.begin = j.Spec.Begin
+			q.awaits(k.begin)
+		}
 		w := v.record(&p)
 		row := newQueueRow(&w)
 		if p.state.Ended() {
