@@ -37,7 +37,7 @@ func run(name string, args, env []string, stdout, stderr io.Writer) int {
 	c := conn.FromEnv(env)
 	defer c.Close()
 	switch name {
-	case "fsub", "sbatch":
+	case "fsub", "fsub-remote", "sbatch":
 		return submit.Main(args, env, stdout, stderr, c)
 	case "squeue":
 		return squeue.Main(args, env, stdout, stderr, c)
