@@ -114,15 +114,6 @@ func within(list, name string) bool {
 	return false
 }
 
-// ofCluster is the part of a path's query that picks sites.
-func (c *command) ofCluster() string {
-	var q show.Query
-	if c.clusters != "all" && c.clusters != c.whole {
-		q.Add("cluster", c.clusters)
-	}
-	return q.String()
-}
-
 // showConfig is "show config": the federation's own settings, in Slurm's keys, then the state of the daemon.
 func (c *command) showConfig(string, bool) int {
 	var values []v1.ConfigValue

@@ -17,15 +17,10 @@ func (c *command) showNodes(list string, given bool) int {
 		return 0
 	}
 	var resp wire.NodesResponse
-	if c.load("slurm_load_node", wire.Slurm(restVersion, wire.PathNodes), &resp) != nil {
+	if c.load("slurm_load_node", wire.Slurm(restVersion, wire.PathNodes)+c.ofCluster(), &resp) != nil {
 		return 1
 	}
-	nodes := resp.Nodes[:0]
-	for _, n := range resp.Nodes {
-		if c.inCluster(n.ClusterName) {
-			nodes = append(nodes, n)
-		}
-	}
+	nodes := resp.Nodes
 	if list == "" {
 		for i := range nodes {
 			c.printNode(&nodes[i])

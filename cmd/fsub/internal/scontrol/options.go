@@ -15,7 +15,8 @@ type options struct {
 	details  bool
 	oneLine  bool
 	quiet    bool
-	json     bool
+	json     bool // or YAML
+	yaml     bool
 	clusters string
 }
 
@@ -29,6 +30,7 @@ const (
 	optOneLine
 	optQuiet
 	optVersion
+	optYAML
 	optUnsupported
 )
 
@@ -50,7 +52,7 @@ var optionSet = getopt.NewSet("scontrol", []getopt.Option{
 	{Name: "usage", ID: optHelp},
 	{Name: "verbose", Short: 'v', ID: optIgnore},
 	{Name: "version", Short: 'V', ID: optVersion},
-	{Name: "yaml", Arg: getopt.OptionalArg, ID: optUnsupported},
+	{Name: "yaml", Arg: getopt.OptionalArg, ID: optYAML},
 })
 
 // parse reads the environment, then the command line over it. done means that the command ends here with exit.
@@ -69,7 +71,9 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 		case optDetails:
 			o.details = true
 		case optJSON:
-			o.json = true
+			o.json, o.yaml = true, false
+		case optYAML:
+			o.json, o.yaml = true, true
 		case optClusters:
 			o.clusters = f.Value
 		case optOneLine:
@@ -94,7 +98,7 @@ const help = `scontrol [<OPTION>] [<COMMAND>]
     Valid <OPTION> values are:
      -a, --all      also show hidden partitions
      -d, --details  show more of each job
-     --json         write JSON
+     --json, --yaml write JSON, YAML
      -M, --clusters=NAME  only this site
      -o, --oneliner one line for each record
      -Q, --quiet    say nothing of what failed

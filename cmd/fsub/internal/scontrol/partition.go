@@ -11,12 +11,12 @@ import (
 // showPartitions is "show partitions [NAME]".
 func (c *command) showPartitions(name string, given bool) int {
 	var resp wire.PartitionsResponse
-	if c.load("slurm_load_partitions", wire.Slurm(restVersion, wire.PathPartitions), &resp) != nil {
+	if c.load("slurm_load_partitions", wire.Slurm(restVersion, wire.PathPartitions)+c.ofCluster(), &resp) != nil {
 		return 1
 	}
 	shown := 0
 	for i := range resp.Partitions {
-		if p := &resp.Partitions[i]; !given || p.Name == name {
+		if p := &resp.Partitions[i]; p.Name == name || !given && (c.all || !p.Flags.Has("HIDDEN")) {
 			shown++
 			c.printPartition(p)
 		}
@@ -47,14 +47,16 @@ func (c *command) printPartition(p *wire.Partition) {
 	line := func(format string, args ...any) { text += sep + fmt.Sprintf(format, args...) }
 	line("AllowGroups=%s %s AllowQos=%s", orAll(p.Groups.Allowed), accounts(p), orAll(p.QOS.Allowed))
 	line("AllocNodes=%s Default=%s QoS=%s", orAll(p.Nodes.AllowedAllocation), yes(p.Flags.Has("DEFAULT")), orWord(p.QOS.Assigned, "N/A"))
-	line("DefaultTime=%s DisableRootJobs=NO ExclusiveUser=NO ExclusiveTopo=NO GraceTime=%d Hidden=NO", limitText(p.Defaults.Time, "NONE"), p.GraceTime)
+	line("DefaultTime=%s DisableRootJobs=NO ExclusiveUser=NO ExclusiveTopo=NO GraceTime=%d Hidden=%s", limitText(p.Defaults.Time, "NONE"), p.GraceTime,
+		yes(p.Flags.Has("HIDDEN")))
 	line("MaxNodes=%s MaxTime=%s MinNodes=%d LLN=NO MaxCPUsPerNode=%s MaxCPUsPerSocket=%s", unlimited(p.Maximums.Nodes), limitText(p.Maximums.Time, "UNLIMITED"),
 		p.Minimums.Nodes, unlimited(p.Maximums.CPUsPerNode), unlimited(p.Maximums.CPUsPerSocket))
 	if p.NodeSets != "" {
 		line("NodeSets=%s", p.NodeSets)
 	}
 	line("Nodes=%s", show.OrNull(p.Nodes.Configured))
-	line("PriorityJobFactor=%d PriorityTier=%d RootOnly=NO ReqResv=NO OverSubscribe=NO", p.Priority.JobFactor, p.Priority.Tier)
+	line("PriorityJobFactor=%d PriorityTier=%d RootOnly=%s ReqResv=NO OverSubscribe=%s", p.Priority.JobFactor, p.Priority.Tier, yes(p.Flags.Has("ROOT_ONLY")),
+		shares(p))
 	line("OverTimeLimit=NONE PreemptMode=OFF")
 	line("State=%s TotalCPUs=%d TotalNodes=%d SelectTypeParameters=NONE", state(p), p.CPUs.Total, p.Nodes.Total)
 	line("JobDefaults=(null)")
@@ -66,6 +68,20 @@ func (c *command) printPartition(p *wire.Partition) {
 		text += "\n"
 	}
 	fmt.Fprint(c.stdout, text)
+}
+
+// shares is how jobs share nodes of a partition, as its OverSubscribe= was written.
+func shares(p *wire.Partition) string {
+	jobs := p.Maximums.OverSubscribe.Jobs
+	switch {
+	case p.Maximums.Shares == 0 && jobs == 0:
+		return "EXCLUSIVE"
+	case p.Maximums.OverSubscribe.Flags.Has("force"):
+		return fmt.Sprintf("FORCE:%d", jobs)
+	case jobs > 1:
+		return fmt.Sprintf("YES:%d", jobs)
+	}
+	return "NO"
 }
 
 func state(p *wire.Partition) string {

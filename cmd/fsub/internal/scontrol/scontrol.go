@@ -28,7 +28,8 @@ type command struct {
 	times          show.Times
 	stdout, stderr io.Writer
 	caller         show.Caller
-	whole          string // name of the federation, once it is known
+	sites          []string // those that --clusters names, once they are known ...
+	some           bool     // ... and that they are not all
 }
 
 func run(args, env []string, stdin io.Reader, stdout, stderr io.Writer, caller show.Caller, now time.Time) int {
@@ -131,6 +132,9 @@ func (c *command) do(words []string) int {
 		}
 		if len(rest) < v.least || v.most >= 0 && len(rest) > v.most {
 			return c.wrongNumber(word, v, len(rest) < v.least)
+		}
+		if !local(words) && c.checkCluster() != nil {
+			return 1
 		}
 		return v.run(c, rest)
 	}

@@ -2,12 +2,12 @@ package scontrol
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"fsub/cmd/fsub/internal/show"
-	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
 
@@ -59,10 +59,6 @@ func (c *command) show(words []string) int {
 		if !is(name, e.name, e.short) {
 			continue
 		}
-		local := strings.HasPrefix(e.name, "host")
-		if !local && c.checkCluster() != nil {
-			return 1
-		}
 		if c.json && e.path != "" {
 			return c.printJSON(&e, id)
 		}
@@ -80,7 +76,7 @@ func (c *command) load(what, path string, out any) error {
 	return err
 }
 
-// printJSON prints what the daemon says of an entity. A job that is not there is an empty list.
+// printJSON prints what the daemon says of an entity, as JSON or YAML. A job that is not there is an empty list.
 func (c *command) printJSON(e *entity, id string) int {
 	path := wire.Slurm(wire.Base, e.path)
 	if e.path == wire.PathJobs && id != "" {
@@ -94,13 +90,18 @@ func (c *command) printJSON(e *entity, id string) int {
 	if err := show.Get(c.caller, path, &raw); err != nil {
 		return c.fail("slurm_load_%s error: %s", e.name, err)
 	}
-	raw = asScontrol(raw, e)
-	var out bytes.Buffer
-	if json.Indent(&out, bytes.TrimSpace(raw), "", "  ") != nil {
-		return c.fail("slurm_load_%s error: Unexpected message received", e.name)
+	write := show.JSON
+	if c.yaml {
+		write = show.YAML
 	}
-	out.WriteString("\n\n")
-	c.stdout.Write(out.Bytes())
+	text, err := write(asScontrol(raw, e))
+	if err != nil {
+		return c.fail("slurm_load_%s error: %s", e.name, err)
+	}
+	c.stdout.Write(text)
+	if !c.yaml {
+		fmt.Fprintln(c.stdout)
+	}
 	return 0
 }
 
@@ -115,45 +116,36 @@ func asScontrol(doc []byte, e *entity) []byte {
 
 // checkCluster makes sure that --clusters names the federation or one of its sites.
 func (c *command) checkCluster() error {
-	if c.clusters == "" || c.clusters == "all" || c.whole != "" {
+	if c.clusters == "" || c.sites != nil {
 		return nil
 	}
-	var ping wire.PingResponse
-	if err := c.load("slurm_ping", wire.Slurm(wire.Base, wire.PathPing), &ping); err != nil {
+	named, complaint, err := show.Clusters(c.caller, "scontrol", c.clusters)
+	if err != nil {
+		c.fail("%s", err)
 		return err
 	}
-	c.whole = ping.Meta.Slurm.Cluster
-	var sites []v1.Site
-	if err := c.load("slurm_load_sites", "/fed/v1/sites", &sites); err != nil {
-		return err
-	}
-	known := map[string]bool{c.whole: true}
-	for _, s := range sites {
-		known[string(s.Name)] = true
-	}
-	for _, n := range show.List(c.clusters) {
-		if !known[n] {
-			c.fail("scontrol: error: No cluster '%s' known by database.\nscontrol: error: '%s' can't be reached now, or it is an invalid entry "+
-				"for --cluster.  Use 'fed site list' to see available clusters.\nscontrol: fatal: Could not get cluster information", n, n)
-			return errCluster
+	io.WriteString(c.stderr, complaint)
+	c.sites = []string{}
+	for _, n := range named {
+		if n.Site == "" {
+			return nil // all of them
 		}
+		c.sites = append(c.sites, n.Site)
 	}
+	c.some = true
 	return nil
 }
 
-var errCluster = fmt.Errorf("no such cluster")
-
 // inCluster reports whether something of a site is to be shown.
-func (c *command) inCluster(site string) bool {
-	if c.clusters == "" || c.clusters == "all" {
-		return true
+func (c *command) inCluster(site string) bool { return !c.some || slices.Contains(c.sites, site) }
+
+// ofCluster is the part of a path's query that picks sites.
+func (c *command) ofCluster() string {
+	var q show.Query
+	if c.some {
+		q.Add("cluster", strings.Join(c.sites, ","))
 	}
-	for _, n := range show.List(c.clusters) {
-		if n == site || n == c.whole {
-			return true
-		}
-	}
-	return false
+	return q.String()
 }
 
 // record is one entry of a listing: pieces, each followed by a line break and three blanks, or by one blank with --oneliner.
