@@ -10,7 +10,7 @@ type Usage struct {
 	Job   JobID `json:"-"`
 	Index int   `json:"-"` // the task; -1: the job itself
 
-	Flags               []string      `json:"flags,omitempty"` // how it was scheduled: SchedMain, SchedBackfill ...
+	Flags               []string      `json:"flags,omitempty"` // how it was scheduled, in slurmrestd's words: STARTED_ON_BACKFILL ...
 	System, User, Total time.Duration `json:",omitempty"`      // CPU time of all steps
 	Steps               []Step        `json:"steps,omitempty"`
 }

@@ -184,7 +184,10 @@ func (v *view) dbRecord(p *part) wire.DBJob {
 	w.Time = v.dbTime(p, &job)
 	w.StdOutExpanded, w.StdErrExpanded, w.StdInExpanded = job.StdOutExpanded, job.StdErrExpanded, job.StdInExpanded
 	w.StdOut, w.StdErr, w.StdIn = job.StdOut, job.StdErr, job.StdIn
-	if !p.start.IsZero() && p.nodes != "" {
+	if sp.Error == "" { // slurmdbd has no name where none was given
+		w.StdErrExpanded = ""
+	}
+	if !p.start.IsZero() && p.nodes != "" && job.HetJobOffset.Value() == 0 { // the script runs in the first component
 		w.Steps = wire.List[wire.DBStep]{batchStep(p, &w)}
 	}
 	return w

@@ -80,6 +80,7 @@ func newWorld(t *testing.T, n int) *world {
 	w.daemon = apitest.Start(t, api.Config{Federation: "chk", Users: people{w.uid}})
 	w.daemon.Controller.SetSites(describe(chk(), w.began))
 	w.put(t, phases[n])
+	w.putUsage(t)
 	return w
 }
 
@@ -108,6 +109,7 @@ func (w *world) put(t *testing.T, p phase) {
 func payload(id federation.JobID) *sbatch.Payload {
 	script := map[federation.JobID]string{
 		1: "#!/bin/bash\n#SBATCH --job-name=runjob --time=30 -n1 --mem=100M --comment=\"my comment\"\n#SBATCH -o /tmp/alice/%x-%j.out\nsrun -n1 true\nsleep 900\n",
+		4: "#!/bin/sh\n# This script was created by sbatch --wrap.\n\nsrun true; echo hi",
 	}[id]
 	return &sbatch.Payload{Script: script}
 }

@@ -1,7 +1,6 @@
 package sacct
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,20 +13,11 @@ import (
 
 // printDocument is --json and --yaml, in slurmrestd's shape.
 func (c *command) printDocument(jobs []v1.AccountingJob, reply wire.Reply) error {
-	reply.Meta.Command = wire.Strings{"sacct"}
 	out := wire.DBJobsResponse{Reply: reply, Jobs: make(wire.List[wire.DBJob], len(jobs))}
 	for i := range jobs {
 		out.Jobs[i] = jobs[i].DBJob
 	}
-	raw, err := json.Marshal(out)
-	if err != nil {
-		return err
-	}
-	write := show.JSON
-	if c.yaml {
-		write = show.YAML
-	}
-	b, err := write(raw)
+	b, err := show.Document(&out, &out.Reply, "sacct", c.args, c.yaml)
 	if err != nil {
 		return fmt.Errorf("sacct: error: %w", err)
 	}

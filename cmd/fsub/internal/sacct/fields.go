@@ -47,7 +47,7 @@ var fields = []field{
 	{name: "ExitCode", width: 8, value: exitCode},
 	{name: "Extra", width: 19, value: ofJob(func(r *record) string { return r.Extra })},
 	{name: "FailedNode", width: 15, value: ofJob(func(r *record) string { return r.FailedNode })},
-	{name: "Flags", width: 20, value: ofJob(func(r *record) string { return strings.Join(r.Flags, ",") })},
+	{name: "Flags", width: 20, value: ofJob(func(r *record) string { return strings.Join(flagsOf(r.AccountingJob), ",") })},
 	{name: "GID", width: 6, value: ofJob(func(r *record) string { return decimal(int64(r.GroupID)) })},
 	{name: "Group", width: 9, value: ofJob(func(r *record) string { return r.Group })},
 	{name: "JobID", width: -12, value: jobID},

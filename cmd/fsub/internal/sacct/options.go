@@ -17,6 +17,8 @@ import (
 
 // options are what the command line and the environment ask for.
 type options struct {
+	args []string // the words of the call
+
 	refs                                                      []ref
 	users, names, partitions, accounts, qos, states, clusters []string
 	assocs, constraints, flags, groups, reasons, wckeys       []string
@@ -161,6 +163,7 @@ func parse(args, env []string, stdout, stderr io.Writer, now time.Time) (o optio
 	}
 	o.delimiter = "|"
 	o.format = show.Env(env, "SACCT_FORMAT")
+	o.args = args
 	for _, f := range found {
 		if printHelp(f.ID, stdout) {
 			return o, 0, true

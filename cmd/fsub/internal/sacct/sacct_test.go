@@ -126,7 +126,7 @@ func goldenJobs() []v1.AccountingJob {
 	rest := one(6, "arrjob", "PENDING", 15, 0)
 	rest.Array.JobID, rest.Array.Task, rest.Nodes, rest.AllocationNodes, rest.TRES.Allocated, rest.Time.Start = 6, "2-5%2", "None assigned", 0, nil, 0
 	failed := ended(one(5, "failjob", "FAILED", 5, 3))
-	failed.Constraints, failed.WCKey.WCKey, failed.Association.ID, failed.Flags, failed.State.Reason = "h100&ib", "k", 5, wire.Strings{"SchedMain", "StartReceived"}, "NonZeroExitCode"
+	failed.Constraints, failed.WCKey.WCKey, failed.Association.ID, failed.Flags, failed.State.Reason = "h100&ib", "k", 5, wire.Strings{"STARTED_ON_SCHEDULE", "START_RECEIVED"}, "NonZeroExitCode"
 	failed.StdOut, failed.StdOutExpanded, failed.StdErrExpanded = "/tmp/alice/%j.out", "/tmp/alice/5.out", "/tmp/alice/5.out"
 	return []v1.AccountingJob{
 		steps(one(1, "runjob", "RUNNING", 30, 0), "batch", "0"), steps(ended(one(4, "donejob", "COMPLETED", 5, 0)), "batch", "0"),
@@ -264,8 +264,10 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	if run(strings.Fields("-n -P -X -o totalcpu,maxrss -j 1"), nil, &stdout, &stderr, &fakeDaemon{jobs: []v1.AccountingJob{j}}, time.Now()); stdout.String() != "01:01:40|\n" {
-		t.Errorf("of the job: %q", &stdout)
+	run(strings.Fields("-n -P -o jobid,totalcpu,maxrss -j 1"), nil, &stdout, &stderr, &fakeDaemon{jobs: []v1.AccountingJob{j}}, time.Now())
+	run(strings.Fields("-n -P -X -o totalcpu -j 1"), nil, &stdout, &stderr, &fakeDaemon{jobs: []v1.AccountingJob{j}}, time.Now())
+	if want := "1|01:01:40|\n1.0|00:00.441|63616K\n00:00:00\n"; stdout.String() != want {
+		t.Errorf("of the job: %q, want %q", &stdout, want)
 	}
 }
 

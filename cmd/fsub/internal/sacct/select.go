@@ -30,11 +30,26 @@ func (c *command) named(j *v1.AccountingJob) bool {
 	return len(c.refs) == 0 || slices.ContainsFunc(c.refs, func(r ref) bool { return r.has(j, c.wholeHet) })
 }
 
-func jobFlagsOf(j *v1.AccountingJob) []string {
-	if len(j.Flags) == 0 {
-		return []string{"None"}
+// flagWords are slurmrestd's words for the flags, and sacct's.
+var flagWords = [][2]string{{"STARTED_ON_SUBMIT", "SchedSubmit"}, {"STARTED_ON_SCHEDULE", "SchedMain"}, {"STARTED_ON_BACKFILL", "SchedBackfill"},
+	{"START_RECEIVED", "StartReceived"}}
+
+// flagsOf are a job's flags in sacct's words.
+func flagsOf(j *v1.AccountingJob) []string {
+	var out []string
+	for _, w := range flagWords {
+		if j.Flags.Has(w[0]) {
+			out = append(out, w[1])
+		}
 	}
-	return j.Flags
+	return out
+}
+
+func jobFlagsOf(j *v1.AccountingJob) []string {
+	if out := flagsOf(j); len(out) > 0 {
+		return out
+	}
+	return []string{"None"}
 }
 
 func (c *command) onNodes(list string) bool {

@@ -81,9 +81,12 @@ type times struct{ system, total, user wire.Duration }
 
 // cpuTime writes one of them as sacct does: thousandths of a second below an hour.
 func cpuTime(of func(times) wire.Duration) func(*command, *record) string {
-	return func(_ *command, r *record) string {
+	return func(c *command, r *record) string {
 		t := times{r.Time.System, r.Time.Total, r.Time.User}
-		if r.step != nil {
+		switch {
+		case c.allocations: // sacct adds up the steps, which it does not read then
+			t = times{}
+		case r.step != nil:
 			t = times{r.step.Time.System, r.step.Time.Total, r.step.Time.User}
 		}
 		d := of(t)

@@ -1,7 +1,7 @@
 package sinfo
 
 import (
-	"encoding/json"
+	"fmt"
 	"strings"
 
 	"fsub/cmd/fsub/internal/show"
@@ -93,22 +93,13 @@ const docFormat = "Partition,Available,Time,StateComplete,Features,features_act,
 func (c *command) printDocument(cells []cell, reply wire.Reply) error {
 	_, names := c.fields()
 	layout, _ := show.LongFormat(docFormat, names)
-	reply.Meta.Command = wire.Strings{"sinfo"}
 	out := document{Reply: reply}
 	for _, g := range c.group(cells, layout) {
 		out.Sinfo = append(out.Sinfo, describe(g))
 	}
-	raw, err := json.Marshal(out)
+	b, err := show.Document(&out, &out.Reply, "sinfo", c.args, c.yaml)
 	if err != nil {
-		return err
-	}
-	write := show.JSON
-	if c.yaml {
-		write = show.YAML
-	}
-	b, err := write(raw)
-	if err != nil {
-		return err
+		return fmt.Errorf("sinfo: error: %w", err)
 	}
 	_, err = c.stdout.Write(b)
 	return err

@@ -14,6 +14,8 @@ import (
 
 // options are what the command line and the environment ask for.
 type options struct {
+	args []string // the words of the call
+
 	partitions                               []string
 	states                                   []stateTerm // a node is shown if one of them fits
 	clusters, format, format2, sort          string
@@ -98,6 +100,7 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 	}
 	err = o.fromEnv(env)
 	allGiven, partGiven := false, false
+	o.args = args
 	for _, f := range found {
 		if printHelp(f.ID, stdout) {
 			return o, 0, true
