@@ -1,8 +1,10 @@
 package sbatch
 
 import (
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"fsub/sbatch/getopt"
 )
 
 // now is a Friday evening in a zone that is not UTC.
@@ -273,12 +277,52 @@ func TestWarningsAndQuiet(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	f.Add("#!/bin/sh\n#SBATCH -N2 --time=1:2:3 \"--job-name=a b\" # c\n#SBATCH hetjob\n", "-n 4\x00--mem=4G", "SBATCH_WAIT=1")
-	f.Add("#!/bin/sh\n#SBATCH --begin=12/25-10:00 -w n[1-3,07]x[1-2] --signal=B:USR1@9\n", "--export=A='x,y',ALL", "SBATCH_REQ_SWITCH=2")
-	f.Fuzz(func(t *testing.T, script, args, env string) {
-		in := input(script, strings.Split(args, "\x00")...)
+// seeds are the recorded calls, and what they do not have.
+func seeds(f *testing.F, add func(script, args, env string)) {
+	add("#!/bin/sh\n#SBATCH -N2 --time=1:2:3 \"--job-name=a b\" # c\n#SBATCH hetjob\n", "-n 4\x00--mem=4G", "SBATCH_WAIT=1")
+	add("#!/bin/sh\n#SBATCH --begin=12/25-10:00 -w n[1-3,07]x[1-2] --signal=B:USR1@9\n", "--export=A='x,y',ALL", "SBATCH_REQ_SWITCH=2")
+	add("#!/bin/sh\n#FSUB --sites=a,b --stage-in='x -> y'\n#SBATCH packjob\n", "-n1\x00:\x00-n2\x00:\x00--fed-max-cost=3", "FSUB_SITES=x\x00SLURM_HOSTFILE=")
+	add("#!/bin/sh\n#PBS -l nodes=2:ppn=4+n7,walltime=1:00\n#BSUB -n 2,4 -cwd x\n", "--cpu-freq=low-high:ondemand\x00--mem-bind=v,map_mem:0,1", "")
+	for _, file := range []string{"calls-22.05", "calls-24.11", "calls-26.05", "foreign", "het"} {
+		body, err := os.ReadFile("testdata/" + file + ".jsonl")
+		if err != nil {
+			f.Fatal(err)
+		}
+		for line := range strings.Lines(string(body)) {
+			var a reply
+			if err := json.Unmarshal([]byte(line), &a); err != nil {
+				f.Fatal(err)
+			}
+			add(a.Script, strings.Join(a.Args, "\x00"), strings.Join(a.Env, "\x00"))
+		}
+	}
+}
+
+// fuzzed is a call made of texts; NULs part words and variables.
+func fuzzed(script, args, env string) Input {
+	in := input(script)
+	if args != "" {
+		in.Args = strings.Split(args, "\x00")
+	}
+	if env != "" {
 		in.Env = strings.Split(env, "\x00")
+	}
+	return in
+}
+
+func FuzzParse(f *testing.F) {
+	seeds(f, func(script, args, env string) {
+		for release := range Releases() {
+			f.Add(script, args, env, uint8(release))
+		}
+	})
+	plugins := []Plugin{{"container-image", "", getopt.RequiredArg}, {"view", "I", getopt.OptionalArg}, {"writable", "", getopt.NoArg}}
+	f.Fuzz(func(t *testing.T, script, args, env string, release uint8) {
+		in := fuzzed(script, args, env)
+		in.Slurm = Releases()[int(release)%len(Releases())]
+		if release > 100 {
+			in.Plugins = plugins
+		}
 		r, err := Parse(in)
 		var exit *Exit
 		switch {
@@ -286,8 +330,30 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("neither request nor error")
 		case err != nil && (!errors.As(err, &exit) || exit.Code < 0 || exit.Code > 255):
 			t.Fatalf("error %#v", err)
-		case err != nil && exit.Code != 0 && len(exit.Stderr) == 0:
+		case err != nil && exit.Code != 0 && len(exit.Stderr) == 0 && exit.Stdout == "":
 			t.Fatal("refused without a word")
+		}
+		got, err2 := Understand(in)
+		if err == nil && (err2 != nil || len(got.Components) != 1+len(r.Spec.Het)) {
+			t.Fatalf("Parse takes it, Understand has %+v, %v", got, err2)
+		}
+	})
+}
+
+// FuzzRoundTrip: what Parse understands it understands again when it is written down.
+func FuzzRoundTrip(f *testing.F) {
+	seeds(f, func(script, args, env string) { f.Add(script, args, env) })
+	f.Fuzz(func(t *testing.T, script, args, env string) {
+		first, err := Parse(fuzzed(script, args, env))
+		if err != nil || len(first.Spec.Het) > 0 {
+			return
+		}
+		again, err := Parse(input("#!/bin/sh\n", first.Spec.Options()...))
+		if err != nil {
+			t.Fatalf("%q: %v", first.Spec.Options(), err)
+		}
+		if diff := cmp.Diff(first.Spec, again.Spec); diff != "" {
+			t.Fatalf("%q (-first +again)\n%s", first.Spec.Options(), diff)
 		}
 	})
 }
