@@ -150,7 +150,11 @@ func (p *place) run(args ...string) (stdout, stderr string, code int) {
 func (p *place) runAs(user string, args ...string) (stdout, stderr string, code int) {
 	p.Helper()
 	var out, errOut bytes.Buffer
-	err := world.bed.Exec(p.Context(), bed.Cmd{Site: bed.Login, User: user, Dir: p.dir, Args: args, Stdout: &out, Stderr: &errOut,
+	dir := p.dir
+	if user != p.user { // who may not go there
+		dir = "/"
+	}
+	err := world.bed.Exec(p.Context(), bed.Cmd{Site: bed.Login, User: user, Dir: dir, Args: args, Stdout: &out, Stderr: &errOut,
 		Env: []string{"PATH=" + world.bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.daemon.Socket(), "LC_ALL=C.UTF-8"}})
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
