@@ -268,6 +268,12 @@ func (u *doubts) left(key string, now time.Time, settle time.Duration) time.Dura
 	return settle - now.Sub(at)
 }
 
+// until2302 reports whether the site is Slurm 23.02 or older.
+func (c *client) until2302() bool {
+	release, _ := c.release.Load().(string)
+	return strings.HasPrefix(release, "22.") || strings.HasPrefix(release, "23.02")
+}
+
 // takesArguments reports whether a script may have arguments: slurmrestd before 22.05.9 takes such a job, and dies.
 func (c *client) takesArguments() bool {
 	release, _ := c.release.Load().(string)

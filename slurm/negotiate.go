@@ -29,6 +29,8 @@ type how struct {
 	pinned bool // the job ID
 	others bool // another user than the token's, and the comment of administrators
 	argv   bool // arguments of the script
+	// until2302: the site is Slurm 23.02 or older.
+	until2302 bool
 }
 
 // versions are the API versions that this package can speak, in order of preference.

@@ -31,7 +31,7 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 		return fail(err)
 	}
 	r := request{op: "submit", method: http.MethodPost, path: wire.PathJobSubmit}
-	h := how{pinned: !st.mapped, others: st.onlyUser == "", argv: d.c.takesArguments()}
+	h := how{pinned: !st.mapped, others: st.onlyUser == "", argv: d.c.takesArguments(), until2302: d.c.until2302()}
 	out := s
 	if s.Job.Part != nil {
 		out = asPart(out)

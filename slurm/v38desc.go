@@ -51,7 +51,7 @@ func describeV38(s *federation.Submission, h how) (any, error) {
 	}
 	d.size(sp)
 	d.times(sp)
-	d.files(s)
+	d.files(s, h.until2302)
 	if sp.More != nil {
 		d.more(sp.More)
 	}
@@ -70,10 +70,16 @@ func (d desc38) size(sp *sbatch.Spec) {
 	switch { // a string: of a list 22.05 makes one node
 	case sp.MaxNodes > sp.MinNodes:
 		d["nodes"] = fmt.Sprintf("%d-%d", max(1, sp.MinNodes), sp.MaxNodes)
+	case sp.MaxNodes == 0 && (sp.NodeList != "" || sp.NTasksPerNode > 0): // derived, as slurmctld derives it
 	case sp.MinNodes > 0: // with an upper bound it would get as many as are free
 		d["nodes"] = strconv.Itoa(sp.MinNodes)
 	}
-	set38(d, "tasks", sp.NTasks)
+	switch {
+	case sp.NTasks > 0:
+		d["tasks"] = sp.NTasks
+	case sp.NTasksPerNode > 0: // as sbatch reckons. What it reckons for nodes alone it does not tell the job, and so the site is not told either
+		d["tasks"] = max(1, sp.MinNodes) * sp.NTasksPerNode
+	}
 	set38(d, "tasks_per_node", sp.NTasksPerNode)
 	set38(d, "cpus_per_task", sp.CPUsPerTask)
 	switch {
@@ -120,13 +126,16 @@ func (d desc38) times(sp *sbatch.Spec) {
 }
 
 // files sets the environment, and where input and output are.
-func (d desc38) files(s *federation.Submission) {
+func (d desc38) files(s *federation.Submission, old bool) {
 	sp := &s.Job.Spec
 	env := map[string]string{}
 	for _, v := range s.Payload.Environment {
 		if name, value, ok := strings.Cut(v, "="); ok {
 			env[name] = value
 		}
+	}
+	if old {
+		environment2302(env, sp)
 	}
 	if s.Restarts > 0 {
 		env["SLURM_RESTART_COUNT"] = strconv.Itoa(s.Restarts)
@@ -141,6 +150,29 @@ func (d desc38) files(s *federation.Submission) {
 	}
 	set38(d, "standard_output", file(sp.WorkDir, sp.Output))
 	set38(d, "standard_error", file(sp.WorkDir, sp.Error))
+}
+
+// newer are variables that sbatch sets from 23.11 on. To an older srun the launchers' option is an error.
+var newer = []string{"SLURM_TRES_PER_TASK", "SLURM_TRES_BIND", "OMPI_MCA_plm_slurm_args", "PRTE_MCA_plm_slurm_args", "HYDRA_BOOTSTRAP",
+	"HYDRA_LAUNCHER_EXTRA_ARGS", "I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}
+
+// environment2302 turns what sbatch of 23.11 puts into the environment into what 23.02 and 22.05 do. What the user set otherwise stays.
+func environment2302(env map[string]string, sp *sbatch.Spec) {
+	bind := strings.TrimPrefix(env["SLURM_TRES_BIND"], "gres/gpu:")
+	for _, name := range newer {
+		if v := env[name]; strings.HasPrefix(name, "SLURM_") || v == "slurm" || v == "--external-launcher" {
+			delete(env, name)
+		}
+	}
+	if sp.GPUsPerTask != "" {
+		env["SLURM_GPUS_PER_TASK"] = sp.GPUsPerTask
+	}
+	if sp.More != nil && sp.More.GPUBind != "" && bind != "" {
+		env["SLURM_GPU_BIND"] = bind
+	}
+	if n := max(1, sp.MinNodes) * sp.NTasksPerNode; n > 0 && sp.NTasks == 0 {
+		env["SLURM_NTASKS"], env["SLURM_NPROCS"] = strconv.Itoa(n), strconv.Itoa(n)
+	}
 }
 
 // more sets what is asked for beyond the usual.
