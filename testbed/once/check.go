@@ -24,6 +24,7 @@ const (
 	Rerun                    // ran again, and the record says that a controller had lost it or requeued it
 	NodeFailed               // started, lost by its controller, and not to be requeued
 	RerunBlindly             // not to be requeued, and yet submitted again: nothing that survived said that it had started
+	NumberTaken              // not to be requeued, and never ran: its node refused it for a forgotten job of the same number at a mapped site
 	RerunUnseen              // its controller forgot the start, and started it again before anybody could ask: the record says nothing
 	Broken                   // anything else
 )
@@ -52,6 +53,8 @@ func Check(s *Submission, rec *v1.JobRecord, runs []Run, kills []Kill) Verdict {
 	case state == federation.Cancelled && s.NoRequeue && len(runs) == 1 && !rec.Job.Cancel:
 		// A node knew what its controller had forgotten: that the job has run. It refused to start it again.
 		return Verdict{NodeFailed, ""}
+	case state == federation.Cancelled && s.NoRequeue && len(runs) == 0 && !rec.Job.Cancel && numberTaken(rec, kills):
+		return Verdict{NumberTaken, ""}
 	case state != federation.Completed:
 		return Verdict{Broken, fmt.Sprintf("ended as %s (%s)", state, rec.Job.Reason)}
 	case !slices.ContainsFunc(runs, func(r Run) bool { return !r.End.IsZero() }):
@@ -64,6 +67,17 @@ func Check(s *Submission, rec *v1.JobRecord, runs []Run, kills []Kill) Verdict {
 		return Verdict{Broken, "not to be requeued, and ran again although it was known to have started"}
 	}
 	return Verdict{Rerun, ""}
+}
+
+// numberTaken reports whether the last attempt had a number of the site's own, from a controller that had been killed before and may have
+// given that number to a job that it has forgotten. The job's node remembers that one, and refuses what seems to be the same again.
+func numberTaken(rec *v1.JobRecord, kills []Kill) bool {
+	if len(rec.Attempts) == 0 {
+		return false
+	}
+	a := rec.Attempts[len(rec.Attempts)-1]
+	return a.SiteJobID != uint32(a.Job) && a.Ended.Sub(a.Started) <= time.Second &&
+		slices.ContainsFunc(kills, func(k Kill) bool { return k.Site == a.Site && k.From.Before(a.Acked) })
 }
 
 // mismatch says what cannot be in any history, "" if all fits.

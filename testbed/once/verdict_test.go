@@ -73,10 +73,10 @@ func (w *world) check(ctx context.Context, subs []*Submission, begun time.Time) 
 	}
 	w.t.Logf("SUMMARY seed %d, %v: %d submissions acknowledged (and %d accepted whose answer was lost), daemon killed %d times, controllers %d times, "+
 		"requests lost %d (submissions %d), replies lost %d (receipts %d), nodes drained by Slurm %d; ran once %d, reruns explained %d, NODE_FAIL by --no-requeue %d, "+
-		"--no-requeue and submitted again because nothing told that it had started %d, started again by a controller before anybody could see it %d, broken %d",
+		"--no-requeue and submitted again because nothing told that it had started %d, --no-requeue and refused for its number %d, started again by a controller before anybody could see it %d, broken %d",
 		w.seed, time.Since(begun).Round(time.Second), acknowledged, unanswered, w.daemonKills.Load(), len(w.controllerKills),
 		lost.LostRequests, lost.LostSubmissions, lost.LostReplies, lost.LostReceipts, w.drains.Load(),
-		count[Once], count[Rerun], count[NodeFailed], count[RerunBlindly], count[RerunUnseen], count[Broken])
+		count[Once], count[Rerun], count[NodeFailed], count[RerunBlindly], count[NumberTaken], count[RerunUnseen], count[Broken])
 	if acknowledged == 0 || w.daemonKills.Load() == 0 || len(w.controllerKills) == 0 || lost.LostReceipts == 0 {
 		w.t.Error("nothing was tested: no submission, no kill or no lost reply")
 	}
@@ -119,13 +119,18 @@ func (w *world) explain(ctx context.Context, s *Submission, rec *v1.JobRecord, r
 	}
 	w.mu.Unlock()
 	for _, site := range w.sites {
-		out, err := w.bed.Output(ctx, site, "", "sacct", "-D", "-X", "-P", "-j", strconv.Itoa(int(s.ID)),
-			"--format=jobid,jobname,state,exitcode,submit,start,end,nodelist,restarts")
+		id := s.ID.String()
+		for _, a := range rec.Attempts {
+			if string(a.Site) == site && a.SiteJobID != 0 {
+				id = strconv.Itoa(int(a.SiteJobID))
+			}
+		}
+		out, err := w.bed.Output(ctx, site, "", "sacct", "-D", "-X", "-P", "-j", id, "--format=jobid,jobname,state,exitcode,submit,start,end,nodelist")
 		if err != nil {
 			out = err.Error()
 		}
 		b.WriteString("\nsacct at " + site + ":\n" + out)
-		out, _ = w.bed.Output(ctx, site, "", "grep", "-hE", "JobId="+s.ID.String()+"|job "+s.ID.String(), "-r", w.bed.Dir()+"/sites/"+site+"/log")
+		out, _ = w.bed.Output(ctx, site, "", "grep", "-hE", "JobId="+id+"|job "+id, "-r", w.bed.Dir()+"/sites/"+site+"/log")
 		b.WriteString("logs at " + site + ":\n" + out)
 	}
 	if v.Kind == Broken {
