@@ -28,7 +28,7 @@ func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, afte
 	if tr.old {
 		return fmt.Errorf("update job %d at %s: %w: API version v0.0.38 changes hold and priority only", ref.ID, d.cfg.Name, federation.ErrInvalid)
 	}
-	body, err := difference(before, after)
+	body, err := d.difference(st, ref.Key, before, after)
 	if err != nil || len(body) == 0 {
 		return err
 	}
@@ -56,12 +56,12 @@ func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, afte
 var fixed = []string{"job_id", "user_id", "group_id", "admin_comment", "script", "environment", "argv", "flags", "hold", "dependency", "array"}
 
 // difference is the body of an update: the fields of after's submission that before's has not, and those that it has no more, emptied.
-func difference(before, after *federation.Job) (map[string]json.RawMessage, error) {
-	old, err := fields(before)
+func (d *Driver) difference(st standing, key string, before, after *federation.Job) (map[string]json.RawMessage, error) {
+	old, err := d.fields(st, key, before)
 	if err != nil {
 		return nil, err
 	}
-	body, err := fields(after)
+	body, err := d.fields(st, key, after)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,16 @@ func difference(before, after *federation.Job) (map[string]json.RawMessage, erro
 	return body, nil
 }
 
-func fields(j *federation.Job) (map[string]json.RawMessage, error) {
-	desc, err := describe(&federation.Submission{Job: j, Partition: j.Partition})
+// fields are what a submission of j would have, with the key where the site keeps it among the user's own words.
+func (d *Driver) fields(st standing, key string, j *federation.Job) (map[string]json.RawMessage, error) {
+	s := federation.Submission{Job: j, Partition: j.Partition, Key: key}
+	if j.Part != nil {
+		s = asPart(s)
+	}
+	if st.mapped {
+		s = d.keyed(st, withIDs(s))
+	}
+	desc, err := describe(&s)
 	if err != nil {
 		return nil, err
 	}

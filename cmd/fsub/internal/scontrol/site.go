@@ -63,7 +63,8 @@ func local(words []string) bool {
 
 // isOwn reports whether id is the job, or the task of an array, that this process is a part of.
 func isOwn(id string, env []string) bool {
-	if id == show.Env(env, "SLURM_JOB_ID") {
+	fed := show.Env(env, "FSUB_JOB_ID") // where the site gives numbers of its own
+	if id == show.Env(env, "SLURM_JOB_ID") || id == fed && show.Env(env, "SLURM_ARRAY_TASK_ID") == "" {
 		return true
 	}
 	array, task := show.Env(env, "SLURM_ARRAY_JOB_ID"), show.Env(env, "SLURM_ARRAY_TASK_ID")
