@@ -214,8 +214,8 @@ func (q *queue) take(v *view, j *federation.Job, tasks []federation.Task) {
 		row := newQueueRow(&w)
 		if p.state.Ended() {
 			row.end = p.end
-			if row.end.IsZero() {
-				row.end = j.End
+			if row.end.IsZero() || !k.end.IsZero() && k.end.Before(row.end) {
+				row.end = j.End // it goes with the array at the latest
 			}
 		}
 		buf = v1.AppendRow(buf[:0], &w)

@@ -266,21 +266,3 @@ func TestQueueIsSafeForManyPollers(t *testing.T) {
 	}
 	wg.Wait()
 }
-
-// BenchmarkQueue is a poll of two jobs among a hundred thousand.
-func BenchmarkQueue(b *testing.B) {
-	d := apitest.Start(b, api.Config{Users: queueUsers{}})
-	for range 100_000 {
-		if err := d.Store.CreateJob(b.Context(), &federation.Job{User: "alice", State: federation.Pending, Spec: sbatch.Spec{Name: "x"}}, &sbatch.Payload{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if _, _, _, err := readQueue(d.Socket, "?job_id=30000001,30000002"); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, _, _, err := readQueue(d.Socket, "?job_id=30000001,30000002"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
