@@ -103,7 +103,7 @@ func (d *Driver) setHold(ctx context.Context, op string, ref federation.JobRef, 
 	if err != nil {
 		return err
 	}
-	j, err := d.held(ctx, st, ref)
+	j, err := d.held(ctx, st.of(ref), ref)
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (d *Driver) isOf(records []wire.Job, ref federation.JobRef) bool {
 // numbers are those of the job at the site, one but for second copies. ErrNotFound: a mapped site does not know it.
 func (d *Driver) numbers(ctx context.Context, ref federation.JobRef) ([]number, error) {
 	st, err := d.standing(ctx)
-	if err != nil || !st.mapped {
+	if err != nil || !st.of(ref).mapped {
 		return []number{number(ref.ID)}, err
 	}
 	all, err := d.findAll(ctx, ref)

@@ -23,6 +23,7 @@ func (d *Driver) Lookup(ctx context.Context, ref federation.JobRef) (federation.
 	if err != nil {
 		return federation.SiteJob{}, err
 	}
+	st = st.of(ref)
 	j, err := d.held(ctx, st, ref)
 	if err == nil {
 		return j, d.addPast(ctx, st, &j)

@@ -54,6 +54,14 @@ func (d *Driver) standing(ctx context.Context) (standing, error) {
 	return st, nil
 }
 
+// of is the standing that counts for one job: at a site that has become pinned there may still be jobs under numbers of its own.
+func (st standing) of(ref federation.JobRef) standing {
+	if ref.SiteJobID != 0 && ref.SiteJobID != uint32(ref.ID) {
+		st.mapped = true
+	}
+	return st
+}
+
 // probe asks the site what the token may do.
 func (d *Driver) probe(ctx context.Context) (standing, error) {
 	tr, err := d.c.negotiated(ctx)

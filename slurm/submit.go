@@ -81,6 +81,9 @@ func (d *Driver) send(ctx context.Context, st standing, s *federation.Submission
 		return federation.Receipt{}, fmt.Errorf("job %d: %w", s.Job.ID, err)
 	}
 	if a.JobID != 0 { // then it was submitted, whatever errors[] say
+		if err := d.ranAs(ctx, r.as, a.JobID); err != nil {
+			return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
+		}
 		return d.submitted(st, *s, &a)
 	}
 	for _, e := range a.Errors {

@@ -9,6 +9,9 @@ import (
 
 // v38 is the translation of v0.0.38, which Slurm 22.05 to 23.11 speak. It is not made by a data_parser: a job is described in sbatch's
 // options, answers have shapes of their own, and much is missing. A job ID cannot be chosen: sites that speak nothing newer are mapped.
+//
+// One option is not told to the site, and the job is run all the same: the distribution of tasks, which is srun's business and which srun
+// finds in the environment.
 func v38() *translation {
 	return &translation{
 		version:  "v0.0.38",
@@ -22,10 +25,6 @@ func v38() *translation {
 		},
 	}
 }
-
-// droppedByV38 are the options that a site of v0.0.38 does not hear of, since without them the job is the same but for its comfort: the
-// layout of tasks is srun's business, which finds it in the environment.
-var droppedByV38 = []string{"distribution"}
 
 // decodeV38 reads an answer into the shapes of package wire.
 func decodeV38(body []byte, into any) error {

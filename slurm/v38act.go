@@ -103,3 +103,17 @@ func (d *Driver) Limits() map[string]string {
 	}
 	return out
 }
+
+// ranAs makes sure that a job which was submitted in another's name is that user's: 22.05 takes one of a name that it does not know for
+// "nobody", unless associations are enforced.
+func (d *Driver) ranAs(ctx context.Context, user string, id int64) error {
+	if user == "" || !d.cfg.NoAssociations {
+		return nil
+	}
+	records, err := d.job(ctx, id)
+	if err != nil || records[0].UserName == user {
+		return err
+	}
+	errs := d.kill(ctx, "cancel", wire.KillJobs{Jobs: []string{strconv.FormatInt(id, 10)}})
+	return errors.Join(append(errs, slurmError(federation.ErrDenied, wire.Error{Number: wire.ErrUserID}, "the site knows no user "+user))...)
+}
