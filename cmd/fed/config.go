@@ -79,7 +79,10 @@ type SiteConfig struct {
 	Scratch string `yaml:"scratch,omitempty"`
 	// Directory of the site's nodes with our commands (fsub-remote, or fsub where they see the daemon's socket, by the names of Slurm's).
 	// Jobs find it first in PATH. Not set: jobs there have the site's own commands.
-	Commands      string         `yaml:"commands,omitempty"`
+	Commands string `yaml:"commands,omitempty"`
+	// Where those commands reach the daemon: HOST:PORT of its remote door, or the path of its socket where the nodes see that. Not set: the
+	// address of remote, else the socket.
+	Daemon        string         `yaml:"daemon,omitempty"`
 	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"` // what the site's plugins add to sbatch's options
 }
 
@@ -191,6 +194,9 @@ func (c *Config) check() error {
 		if err := s.check(); err != nil {
 			return fmt.Errorf("site %s: %w", s.Name, err)
 		}
+		if s.Daemon != "" && !filepath.IsAbs(s.Daemon) && c.Remote.Listen == "" {
+			return fmt.Errorf("site %s: daemon: %q is neither the path of a socket nor, without remote: listen, an address where the daemon listens", s.Name, s.Daemon)
+		}
 	}
 	return nil
 }
@@ -205,6 +211,8 @@ func (s *SiteConfig) check() error {
 		return errors.New("key_file and token_file exclude each other")
 	case s.Commands != "" && !filepath.IsAbs(s.Commands):
 		return fmt.Errorf("commands: %q is no absolute path on the site's nodes", s.Commands)
+	case s.Daemon != "" && s.Commands == "":
+		return errors.New("daemon: this is for the commands in jobs: set commands too")
 	case s.Mode != "" && s.Mode != federation.Pinned && s.Mode != federation.Mapped:
 		return fmt.Errorf("mode: %q is neither pinned (jobs run under their federated IDs) nor mapped (under IDs of the site's own)", s.Mode)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,19 +17,27 @@ const tokenBeyond = 30 * 24 * time.Hour
 // daemon and a token.
 type inJob struct {
 	commands map[federation.SiteName]string
-	socket   string // where the daemon is, for the nodes of all sites
-	door     *door  // nil: socket is a path that the nodes see, and the kernel says who calls
+	socket   map[federation.SiteName]string // where the daemon is, as the site's nodes see it: a path, or an address for which they need a token
+	door     *door                          // nil: there are no addresses
 	now      func() time.Time
 }
 
 func newInJob(c *Config, d *door) *inJob {
-	in := &inJob{commands: map[federation.SiteName]string{}, socket: c.Socket, door: d, now: time.Now}
-	if d != nil {
-		in.socket = d.address
-	}
+	in := &inJob{commands: map[federation.SiteName]string{}, socket: map[federation.SiteName]string{}, door: d, now: time.Now}
 	for _, s := range c.Sites {
-		if s.Commands != "" {
-			in.commands[s.Name] = s.Commands
+		if s.Commands == "" {
+			continue
+		}
+		in.commands[s.Name] = s.Commands
+		switch {
+		case filepath.IsAbs(s.Daemon):
+			in.socket[s.Name] = s.Daemon
+		case d == nil:
+			in.socket[s.Name] = c.Socket
+		case s.Daemon != "":
+			in.socket[s.Name] = d.at(s.Daemon)
+		default:
+			in.socket[s.Name] = d.at(d.address)
 		}
 	}
 	return in
@@ -51,8 +60,9 @@ func (in *inJob) Environment(site federation.SiteName, j *federation.Job, env []
 		}
 		return strings.HasPrefix(e, "FSUB_SOCKET=") || strings.HasPrefix(e, "FSUB_TOKEN=")
 	})
-	env = append(env, "PATH="+dir+":"+path, "FSUB_SOCKET="+in.socket)
-	if in.door != nil {
+	socket := in.socket[site]
+	env = append(env, "PATH="+dir+":"+path, "FSUB_SOCKET="+socket)
+	if !filepath.IsAbs(socket) {
 		until := in.now().Add(tokenBeyond)
 		if limit := j.Spec.TimeLimit; limit != sbatch.Unlimited {
 			until = until.Add(limit)

@@ -49,10 +49,14 @@ func (r *Remote) check() error {
 
 // door is an open Remote.
 type door struct {
-	listener net.Listener
-	tokens   *api.Tokens
-	address  string // tls://HOST:PORT#FINGERPRINT
+	listener    net.Listener
+	tokens      *api.Tokens
+	address     string // HOST:PORT
+	fingerprint string // SHA-256 of the certificate
 }
+
+// at is what FSUB_SOCKET says of the door where it is reached at HOST:PORT.
+func (d *door) at(address string) string { return "tls://" + address + "#" + d.fingerprint }
 
 // openRemote opens the door, nil if there is to be none. What it makes is kept in the state directory, so that jobs of an earlier daemon
 // still find theirs.
@@ -86,7 +90,7 @@ func openRemote(c *Config) (*door, error) {
 	sum := sha256.Sum256(cert.Certificate[0])
 	return &door{
 		listener: tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}),
-		tokens:   api.NewTokens(secret), address: "tls://" + address + "#" + hex.EncodeToString(sum[:]),
+		tokens:   api.NewTokens(secret), address: address, fingerprint: hex.EncodeToString(sum[:]),
 	}, nil
 }
 

@@ -24,7 +24,7 @@ func TestRemoteIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.listener.Close()
-		addresses = append(addresses, d.address)
+		addresses = append(addresses, d.at(d.address))
 		tokens = append(tokens, d.tokens.Make("alice", time.Unix(1_900_000_000, 0)))
 		if user, err := d.tokens.User(tokens[0]); user != "alice" || err != nil {
 			t.Errorf("a token of before: %q %v", user, err)
@@ -71,11 +71,19 @@ func TestInJobEnvironment(t *testing.T) {
 	}
 	defer d.listener.Close()
 	in = newInJob(&c, d)
+	c.Sites[0].Daemon = "10.0.0.1:7"
+	if got := newInJob(&c, d).Environment("a", job, env); !slices.Contains(got, "FSUB_SOCKET="+d.at("10.0.0.1:7")) {
+		t.Errorf("an address of its own: %q", got)
+	}
+	c.Sites[0].Daemon = "/run/s"
+	if got := newInJob(&c, d).Environment("a", job, env); got[len(got)-1] != "FSUB_SOCKET=/run/s" {
+		t.Errorf("a socket that the nodes see: %q", got)
+	}
 	for _, limit := range []time.Duration{time.Hour, sbatch.Unlimited} {
 		job.Spec.TimeLimit = limit
 		got := in.Environment("a", job, env)
 		token, ok := strings.CutPrefix(got[len(got)-1], "FSUB_TOKEN=")
-		if user, err := d.tokens.User(token); !ok || user != "alice" || err != nil || !slices.Contains(got, "FSUB_SOCKET="+d.address) {
+		if user, err := d.tokens.User(token); !ok || user != "alice" || err != nil || !slices.Contains(got, "FSUB_SOCKET="+d.at(d.address)) {
 			t.Errorf("limit %v: %q: %q %v", limit, got, user, err)
 		}
 	}
