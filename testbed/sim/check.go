@@ -109,7 +109,7 @@ func (w *world) checkJob(ctx context.Context, j *federation.Job) error {
 // that its site lost or failed it. One that ran again, without a requeue on record, is its killed controller's doing: it had saved neither
 // the job nor the start, and nobody had looked before. Without kills that cannot be.
 func (w *world) checkAttempt(ctx context.Context, j *federation.Job, a *federation.Attempt, last bool, runs int) error {
-	if runs > 0 && !last && !siteFailed(a) {
+	if runs > 0 && !last && !siteFailed(a) && !w.stopped(a) {
 		return w.wrong(ctx, j, fmt.Sprintf("attempt %d ran, is %s, and was followed by another", a.Number, a.State))
 	}
 	again := runs - 1 - j.Restarts

@@ -33,6 +33,8 @@ type Config struct {
 	Crash      time.Duration // of the daemon, at any of its steps
 	Controller time.Duration // of a site's slurmctld, within its save window
 	Accounting time.Duration // of a site's slurmdbd, which is back after some time
+	// Mean time between a user's requeues of jobs that run; 0: none.
+	Requeue time.Duration
 	// Chances of what may go wrong with one request to a site.
 	Loss Loss
 
@@ -65,6 +67,7 @@ type Report struct {
 	Crashes              int // of the daemon
 	Kills                int // of slurmctlds
 	Lost                 int // requests and replies
+	Asked                int // requeues by users
 	Rounds               int
 	Virtual              time.Duration
 }
@@ -90,15 +93,19 @@ type world struct {
 	nextSubmit time.Time
 	nextKill   time.Time
 	nextDBD    time.Time
-	dbdBack    map[*simsite.Site]time.Time
-	ctldBack   map[*simsite.Site]time.Time
-	ended      int
+
+	nextRequeue time.Time
+	asked       map[federation.JobID]int // how often a requeue was asked for
+
+	dbdBack  map[*simsite.Site]time.Time
+	ctldBack map[*simsite.Site]time.Time
+	ended    int
 }
 
 // Run plays one history to its end and reports what it came to. The error says what went wrong, with the seed.
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), clock: simsite.NewVirtualClock(start),
-		limits: map[federation.JobID]int{}, arrays: map[federation.JobID]federation.JobID{},
+		asked: map[federation.JobID]int{}, limits: map[federation.JobID]int{}, arrays: map[federation.JobID]federation.JobID{},
 		dbdBack: map[*simsite.Site]time.Time{}, ctldBack: map[*simsite.Site]time.Time{}}
 	if w.cfg.Logger == nil {
 		w.cfg.Logger = slog.New(slog.DiscardHandler)
@@ -116,7 +123,14 @@ func (w *world) play(ctx context.Context) error {
 		return err
 	}
 	defer w.store.Close()
-	for w.ended < w.cfg.Jobs {
+	for {
+		done, err := w.settled(ctx)
+		if err != nil {
+			return err
+		}
+		if done && w.ended >= w.cfg.Jobs {
+			return w.checkAll(ctx)
+		}
 		next, err := w.round(ctx)
 		if err != nil {
 			return err
@@ -126,7 +140,6 @@ func (w *world) play(ctx context.Context) error {
 		}
 		w.advance(next)
 	}
-	return w.checkAll(ctx)
 }
 
 func (w *world) build(ctx context.Context) error {
@@ -184,6 +197,9 @@ func (w *world) round(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	w.faultsDue()
+	if err := w.requeueDue(ctx); err != nil {
+		return time.Time{}, err
+	}
 	next := w.ctl.Round(ctx)
 	w.report.Rounds++
 	if w.life.dead {

@@ -156,3 +156,28 @@ func TestReplay(t *testing.T) {
 		t.Errorf("seed 7 gave %+v and then %+v", a, b)
 	}
 }
+
+// TestRequeues: users requeue what runs while the daemon dies and lines fail, at sites that can requeue and at sites where the federation has
+// to. Each requeue makes a job run once more at most, and none gets lost on its way.
+func TestRequeues(t *testing.T) {
+	histories, each := 2, 100
+	if os.Getenv("FSUB_FULL") != "" {
+		histories, each = 20, 500
+	}
+	for name, d := range map[string]func(*simsite.Site) (federation.Driver, error){"site": direct, "federation": driver(t)} {
+		t.Run(name, func(t *testing.T) {
+			var sum Report
+			for i := range histories {
+				r := play(t, Config{Seed: uint64(3000 + i), Jobs: each, Sites: sites(4, d), MeanGap: time.Second, Limit: 24 * time.Hour, Requeue: 5 * time.Second,
+					Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})
+				sum.Asked, sum.Reruns, sum.Crashes, sum.Lost = sum.Asked+r.Asked, sum.Reruns+r.Reruns, sum.Crashes+r.Crashes, sum.Lost+r.Lost
+				if r.Reruns > r.Asked {
+					t.Errorf("%d runs after the first, %d requeues", r.Reruns, r.Asked)
+				}
+			}
+			if sum.Asked < 5*histories || sum.Reruns < sum.Asked/2 || sum.Crashes == 0 || sum.Lost == 0 {
+				t.Errorf("%+v: most requeues should have had an effect, with faults", sum)
+			}
+		})
+	}
+}
