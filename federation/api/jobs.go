@@ -26,12 +26,15 @@ type jobFilter struct {
 	partitions []string
 	accounts   []string
 	qos        []string
+	clusters   []string // sites, or the federation for the jobs that have none
+	live       bool     // not those that have ended
 }
 
 func readFilter(q url.Values) (jobFilter, error) {
 	f := jobFilter{
 		users: csv(q, "users", "user"), states: upper(csv(q, "states", "state")), names: csv(q, "name", "job_name"),
 		partitions: csv(q, "partition"), accounts: csv(q, "account"), qos: csv(q, "qos"),
+		clusters: csv(q, "cluster"), live: q.Get("live") != "",
 	}
 	var total taskCount
 	for _, text := range splitRefs(strings.Join(append(q["job_id"], q["step"]...), ",")) {
@@ -83,7 +86,7 @@ func (f *jobFilter) query(users Users) federation.JobQuery {
 		q.Name = f.names[0]
 	}
 	// A task may wait while its array has ended in part, but not when it has ended.
-	q.Live = len(f.states) > 0 && !slices.ContainsFunc(f.states, func(s string) bool { return federation.State(s).Ended() })
+	q.Live = f.live || len(f.states) > 0 && !slices.ContainsFunc(f.states, func(s string) bool { return federation.State(s).Ended() })
 	return q
 }
 
@@ -91,12 +94,13 @@ func (f *jobFilter) query(users Users) federation.JobQuery {
 func (f *jobFilter) job(v *view, j *federation.Job) bool {
 	return (len(f.users) == 0 || slices.Contains(f.users, j.User) || slices.Contains(f.users, strconv.Itoa(int(j.UID)))) &&
 		oneOf(f.names, j.Spec.Name) && oneOf(f.partitions, v.partitionOf(j)) &&
-		oneOf(f.accounts, anyOf(j.Account, j.Spec.Account)) && oneOf(f.qos, anyOf(j.Spec.QOS, "normal"))
+		oneOf(f.accounts, anyOf(j.Account, j.Spec.Account)) && oneOf(f.qos, anyOf(j.Spec.QOS, "normal")) &&
+		oneOf(f.clusters, anyOf(string(j.Site), v.cluster))
 }
 
 // part reports whether a part of a selected job is selected. Of tasks that have not started, those not asked for are taken away.
 func (f *jobFilter) part(p *part) bool {
-	if len(f.states) > 0 && !slices.Contains(f.states, string(p.state)) {
+	if f.live && p.state.Ended() || len(f.states) > 0 && !slices.Contains(f.states, string(p.state)) && !slices.Contains(f.states, jobState(p.state)[0]) {
 		return false
 	}
 	if _, asked := f.refs[p.job.ID]; asked && p.job.Part != nil {
@@ -259,11 +263,15 @@ func (s *Server) unknownUsers(f *jobFilter) []wire.Warning {
 
 // job is GET /job/{id}.
 func (s *Server) job(w http.ResponseWriter, r *http.Request, c Caller) error {
-	var f jobFilter
+	f, err := readFilter(r.URL.Query())
+	if err != nil {
+		return err
+	}
 	id, tasks, err := parseRef(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
+	f.refs = nil
 	f.add(id, tasks)
 	return s.writeJobs(w, r, &f, wire.JobsResponse{Reply: s.reply(r, c)}, s.cfg.Now())
 }
@@ -279,23 +287,32 @@ func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *jobFilter,
 		return err
 	}
 	if len(list) == 0 && r.PathValue("id") != "" {
-		return errInvalidJobID
+		known, err := s.cfg.Store.Jobs(r.Context(), federation.JobQuery{IDs: q.IDs, EndedAfter: q.EndedAfter})
+		if err != nil {
+			return ofStore(err, errNoContact)
+		}
+		if len(known) == 0 {
+			return errInvalidJobID
+		}
 	}
 	if len(q.IDs) == 0 && q.User == "" && q.Name == "" && !q.Live {
 		s.marks.add(now.Unix(), rev)
+	}
+	resp.LastUpdate, resp.LastBackfill = unixNumber(now), unixNumber(now)
+	if r.URL.Query().Get("sparse") == "" {
+		if len(list) == 0 {
+			resp.Warnings = append(resp.Warnings, wire.Warning{Description: "Zero jobs to dump"})
+		}
+		return streamJobs(w, v, list, &resp)
 	}
 	resp.Jobs = make(wire.List[wire.Job], len(list))
 	for i := range list {
 		resp.Jobs[i] = v.record(&list[i])
 	}
-	resp.LastUpdate, resp.LastBackfill = unixNumber(now), unixNumber(now)
-	if r.URL.Query().Get("sparse") != "" {
-		return writeJSON(w, struct {
-			Jobs any `json:"jobs"`
-			wire.Reply
-		}{sparse(resp.Jobs), resp.Reply})
-	}
-	return writeJSON(w, resp)
+	return writeJSON(w, struct {
+		Jobs any `json:"jobs"`
+		wire.Reply
+	}{sparse(resp.Jobs), resp.Reply})
 }
 
 // jobsState is GET /jobs/state: the cheap poll.

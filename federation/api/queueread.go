@@ -19,9 +19,7 @@ import (
 // queueFilter is what GET /fed/v1/queue selects by: lists with commas of which one must fit, where a list is given at all.
 type queueFilter struct {
 	jobFilter
-	one     bool     // job_id names one job: that it is not known is an error
-	cluster []string // names of sites, or of the federation for the jobs that have none
-	live    bool     // not those that have ended
+	one bool // job_id names one job: that it is not known is an error
 }
 
 func readQueueFilter(q url.Values) (f queueFilter, err error) {
@@ -35,7 +33,7 @@ func readQueueFilter(q url.Values) (f queueFilter, err error) {
 	}
 	rest["job_id"] = refs
 	f.jobFilter, err = readFilter(rest)
-	f.one, f.cluster, f.live = len(refs) == 1, csv(q, "cluster"), q.Get("live") != ""
+	f.one = len(refs) == 1
 	return f, err
 }
 
@@ -48,7 +46,7 @@ func (f *queueFilter) row(r *queueRow, ended time.Time) bool {
 		return false
 	}
 	return (len(f.users) == 0 || slices.Contains(f.users, r.user) || slices.Contains(f.users, strconv.Itoa(int(r.uid)))) &&
-		oneOf(f.names, r.name) && oneOf(f.partitions, r.part) && oneOf(f.accounts, r.account) && oneOf(f.qos, r.qos) && oneOf(f.cluster, r.cluster)
+		oneOf(f.names, r.name) && oneOf(f.partitions, r.part) && oneOf(f.accounts, r.account) && oneOf(f.qos, r.qos) && oneOf(f.clusters, r.cluster)
 }
 
 // named are the rows of the jobs that the filter names, known or not. A task that has started must be named itself; tasks

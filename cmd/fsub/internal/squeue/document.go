@@ -34,21 +34,12 @@ func (c *command) printDocument(cluster string) error {
 }
 
 func (c *command) documentPath(cluster string) string {
-	if len(c.jobs) == 1 {
-		// The only case in which an unknown job is an error.
-		id, _, _ := strings.Cut(c.jobs[0], "+")
-		return wire.Slurm(c.parser, wire.PathJob) + id
+	if len(c.jobs) != 1 {
+		return wire.Slurm(c.parser, wire.PathJobs) + c.query(cluster)
 	}
-	var q show.Query
-	q.Add("cluster", cluster)
-	q.Add("job_id", strings.Join(c.jobs, ","))
-	q.Add("users", strings.Join(c.users, ","))
-	q.Add("name", strings.Join(c.names, ","))
-	q.Add("partition", strings.Join(c.partitions, ","))
-	q.Add("account", strings.Join(c.accounts, ","))
-	q.Add("qos", strings.Join(c.qos, ","))
-	q.Add("states", strings.Join(c.states, ","))
-	return wire.Slurm(c.parser, wire.PathJobs) + q.String()
+	// The only case in which an unknown job is an error.
+	id, _, _ := strings.Cut(c.jobs[0], "+")
+	return wire.Slurm(c.parser, wire.PathJob) + id + c.query(cluster)
 }
 
 // indentJSON copies a JSON document with two blanks for each level, as slurm's commands write it. It needs no more memory than

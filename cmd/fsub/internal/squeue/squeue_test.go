@@ -287,3 +287,27 @@ func TestLocalCallsNeedNoDaemon(t *testing.T) {
 		}
 	}
 }
+
+func TestDocuments(t *testing.T) {
+	d := start(t)
+	for args, want := range map[string]string{
+		"--json -M beta -n spread": "CLUSTER: beta 22", "--json -j 20,1": "1 20 21 22", "--json -u bob": "2", "--json -j 6_1": "78 6", "--json -t CD": "",
+		"--json -j 4": "", "--json -t all -j 4": "4", "--json -j 1 -u bob": "", "--json -t R -n train": "1", "--yaml -j 22": "22",
+	} {
+		exit, stdout, stderr := call(t, d, nil, strings.Fields(args)...)
+		var got []string
+		for line := range strings.Lines(stdout) {
+			if id, ok := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(strings.NewReplacer(`"`, "", ",", "", "!!int ", "").Replace(line)), "!!str "), "job_id: "); ok {
+				got = append(got, id)
+			} else if strings.HasPrefix(line, "CLUSTER") {
+				got = append(got, strings.TrimSpace(line))
+			}
+		}
+		if exit != 0 || stderr != "" || strings.Join(got, " ") != want {
+			t.Errorf("%s: exit %d, jobs %q, want %q; %s", args, exit, got, want, stderr)
+		}
+	}
+	if exit, stdout, stderr := call(t, d, nil, "--json", "-j", "999"); exit != 1 || stdout != "" || stderr != "slurm_load_jobs error: Invalid job id specified\n" {
+		t.Errorf("unknown job: exit %d, %q, %q", exit, stdout, stderr)
+	}
+}
