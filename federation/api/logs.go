@@ -50,12 +50,10 @@ func (s *Server) getLog(w http.ResponseWriter, r *http.Request, c Caller) error 
 	}
 	out := v1.Log{State: l.job.State, Reason: l.job.Reason, Site: l.job.Site, Attempt: l.job.Attempt,
 		File: OutputFile(&l.job, l.task, l.stderr), Staged: l.staged}
-	// A task's end is not enough where the results of all come home with the job's end.
-	out.Ended = out.State.Ended()
-	if l.task != nil && l.task.State != "" && !out.Ended {
+	if l.task != nil && l.task.State != "" && !out.State.Ended() {
 		out.State, out.Reason = l.task.State, l.task.Reason
-		out.Ended = l.task.State.Ended() && !l.staged
 	}
+	out.Ended = out.State.Ended()
 	return writeJSON(w, out)
 }
 

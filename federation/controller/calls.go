@@ -64,6 +64,7 @@ type (
 	collected struct {
 		job     federation.JobID
 		attempt int
+		all     bool // not only of tasks that have ended
 		notes   []string
 		err     error
 	}

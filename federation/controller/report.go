@@ -120,6 +120,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 	}
 	a.Nodes = sj.Nodes
 	c.takeTasks(j, sj)
+	c.bringTasksHome(s, j, sj)
 	j.Account, j.Nodes = sj.Account, sj.Nodes
 	if sj.Partition != "" {
 		j.Partition = sj.Partition

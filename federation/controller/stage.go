@@ -68,12 +68,13 @@ func (c *Controller) stageFailed(s *site, j *job, err error) {
 	c.end(j, federation.Failed, federation.ReasonLaunchFailure, c.now())
 }
 
-// homeward is a job that has ended at its site and whose results are on the way. For others it ends only when they are
-// there: whoever waits for the end reads them next.
+// homeward is an attempt of which results are on the way. The job ends only when they are there: whoever waits for the end reads
+// them next. Those of an array's tasks come as the tasks end.
 type homeward struct {
-	ended federation.SiteJob
-	until time.Time // when to give up
-	again time.Time // when to try again
+	ended *federation.SiteJob // how the attempt ended; nil while only tasks of it have
+	tasks int                 // how many tasks had ended when they were last fetched
+	until time.Time           // when to give up
+	again time.Time           // when to try again
 	busy  bool
 	tries int
 	done  bool // they are there, or given up
@@ -84,28 +85,63 @@ func (c *Controller) bringHome(s *site, j *job, sj federation.SiteJob) bool {
 	if !c.staged(s, &j.Job) || sj.Start.IsZero() {
 		return false
 	}
-	h := c.homeward[j.att.Key]
-	if h != nil && h.done {
+	h := c.homewardOf(j)
+	if h.done {
 		delete(c.homeward, j.att.Key)
 		return false
 	}
-	if h == nil {
-		h = &homeward{ended: sj, until: c.now().Add(homeFor)}
-		c.homeward[j.att.Key] = h
+	if h.ended == nil {
+		h.ended, h.until = &sj, c.now().Add(homeFor)
 		j.State, j.Reason, j.Start = federation.Completing, federation.ReasonNone, sj.Start
 		c.move(j, federation.AttemptStarted)
 		c.batch.job(j)
-		c.collect(s, j, h)
+		if !h.busy {
+			c.collect(s, j, h, sj)
+		}
 	}
 	return true
 }
 
-// collect has the results fetched.
-func (c *Controller) collect(s *site, j *job, h *homeward) {
+func (c *Controller) homewardOf(j *job) *homeward {
+	h := c.homeward[j.att.Key]
+	if h == nil {
+		h = &homeward{}
+		c.homeward[j.att.Key] = h
+	}
+	return h
+}
+
+// bringTasksHome sets the results of tasks going that have ended before their array. What fails is tried again with the next, or at
+// the end.
+func (c *Controller) bringTasksHome(s *site, j *job, sj federation.SiteJob) {
+	if !c.staged(s, &j.Job) || sj.State.Ended() {
+		return
+	}
+	if h := c.homeward[j.att.Key]; h != nil && h.ended != nil { // its site has requeued it after its end
+		delete(c.homeward, j.att.Key)
+	}
+	ended := sj
+	ended.Tasks = nil
+	for _, t := range sj.Tasks {
+		if t.State.Ended() && !t.Start.IsZero() {
+			ended.Tasks = append(ended.Tasks, t)
+		}
+	}
+	if len(ended.Tasks) == 0 {
+		return
+	}
+	if h := c.homewardOf(j); !h.busy && h.tasks != len(ended.Tasks) {
+		h.tasks = len(ended.Tasks)
+		c.collect(s, j, h, ended)
+	}
+}
+
+// collect has results fetched.
+func (c *Controller) collect(s *site, j *job, h *homeward, ended federation.SiteJob) {
 	h.busy = true
 	h.tries++
-	copied, attempt, ended := j.Job, *j.att, h.ended
-	kind := collected{job: j.ID, attempt: attempt.Number}
+	copied, attempt := j.Job, *j.att
+	kind := collected{job: j.ID, attempt: attempt.Number, all: h.ended != nil}
 	c.calls = append(c.calls, call{site: s, kind: kind, limit: stageTime, run: func(ctx context.Context) any {
 		r := kind
 		r.notes, r.err = c.cfg.Stager.Collect(ctx, &copied, &attempt, ended)
@@ -117,8 +153,8 @@ func (c *Controller) collect(s *site, j *job, h *homeward) {
 func (c *Controller) collectAgain() {
 	for _, s := range c.sites {
 		for _, j := range s.jobs {
-			if h := c.homeward[j.att.Key]; h != nil && !h.busy && !h.done && !c.now().Before(h.again) {
-				c.collect(s, j, h)
+			if h := c.homeward[j.att.Key]; h != nil && h.ended != nil && !h.busy && !h.done && !c.now().Before(h.again) {
+				c.collect(s, j, h, *h.ended)
 			}
 		}
 	}
@@ -132,6 +168,12 @@ func (c *Controller) takeCollected(s *site, r collected) {
 	}
 	h := c.homeward[j.att.Key]
 	h.busy = false
+	if !r.all {
+		if r.err != nil {
+			c.log.Warn("results of tasks are not home yet", "job", j.ID, "site", s.Name, "err", r.err)
+		}
+		return
+	}
 	lasting := errors.Is(r.err, federation.ErrInvalid) || errors.Is(r.err, federation.ErrDenied)
 	if r.err != nil && !lasting && c.now().Before(h.until) {
 		h.again = c.now().Add(c.backoff(h.tries))
@@ -148,5 +190,5 @@ func (c *Controller) takeCollected(s *site, r collected) {
 		c.event(j, "its results could not all be brought home: %v", r.err)
 	}
 	h.done = true
-	c.endedAtSite(s, j, h.ended)
+	c.endedAtSite(s, j, *h.ended)
 }

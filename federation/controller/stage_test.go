@@ -18,6 +18,7 @@ var stageDirectives = &sbatch.Fed{StageOut: []sbatch.Stage{{From: "results"}}}
 type fakeStager struct {
 	prepareErr, collectErr error
 	prepared, collected    int
+	tasks                  []int // of the last Collect
 }
 
 func (f *fakeStager) Prepare(_ context.Context, site federation.SiteName, s federation.Submission) (federation.Submission, error) {
@@ -29,8 +30,12 @@ func (f *fakeStager) Prepare(_ context.Context, site federation.SiteName, s fede
 	return s, f.prepareErr
 }
 
-func (f *fakeStager) Collect(context.Context, *federation.Job, *federation.Attempt, federation.SiteJob) ([]string, error) {
+func (f *fakeStager) Collect(_ context.Context, _ *federation.Job, _ *federation.Attempt, ended federation.SiteJob) ([]string, error) {
 	f.collected++
+	f.tasks = nil
+	for _, t := range ended.Tasks {
+		f.tasks = append(f.tasks, t.Index)
+	}
 	return []string{"3 files"}, f.collectErr
 }
 
@@ -144,4 +149,55 @@ func TestAStoreThatIsDownSendsTheJobElsewhere(t *testing.T) {
 	if b.cheap.submits != 0 || f.prepared != 1 {
 		t.Errorf("%d submissions, prepared %d times", b.cheap.submits, f.prepared)
 	}
+}
+
+func TestResultsOfTasksComeAsTheyEnd(t *testing.T) {
+	b, f := stagedBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Fed, s.Array = stageDirectives, "1-3" })
+	b.rounds(4)
+	b.want(id, federation.Pending, "", "cheap")
+	b.cheap.start(id)
+	at := b.cheap.jobs[id]
+	for i := 1; i <= 3; i++ {
+		at.Tasks = append(at.Tasks, federation.SiteTask{Index: i, SiteJobID: uint32(i), State: federation.Running, Start: b.clock})
+	}
+	b.wait(2 * time.Second)
+	if f.collected != 0 {
+		t.Fatalf("collected %d times while all run", f.collected)
+	}
+	at.Tasks[1].State, at.Tasks[1].End = federation.Completed, b.clock
+	b.wait(2 * time.Second)
+	if f.collected != 1 || fmt.Sprint(f.tasks) != "[2]" {
+		t.Errorf("collected %d times, last of tasks %v", f.collected, f.tasks)
+	}
+	b.want(id, federation.Running, "", "cheap")
+	for i := range at.Tasks {
+		at.Tasks[i].State, at.Tasks[i].End = federation.Completed, b.clock
+	}
+	b.cheap.end(id, federation.Completed)
+	b.wait(2 * time.Second)
+	b.want(id, federation.Completed, "", "cheap")
+	if f.collected != 2 || len(f.tasks) != 3 {
+		t.Errorf("collected %d times, last of tasks %v", f.collected, f.tasks)
+	}
+}
+
+// A job that its site runs once more after its end does not end by what was seen before.
+func TestRequeuedAfterItsEndIsNotOver(t *testing.T) {
+	b, f := stagedBench(t)
+	id := b.staged()
+	b.cheap.start(id)
+	f.collectErr = errors.New("the store is down")
+	b.cheap.end(id, federation.Completed)
+	b.rounds(4)
+	b.want(id, federation.Completing, "", "cheap")
+	at := b.cheap.jobs[id]
+	at.State, at.End, at.Restarts = federation.Running, time.Time{}, 1
+	b.rounds(5)
+	f.collectErr = nil
+	b.wait(5 * time.Second)
+	b.want(id, federation.Running, "", "cheap")
+	b.cheap.end(id, federation.Completed)
+	b.wait(2 * time.Second)
+	b.want(id, federation.Completed, "", "cheap")
 }

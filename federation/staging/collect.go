@@ -35,6 +35,7 @@ func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.A
 		}
 	}
 	c := collector{Stager: s, job: j, attempt: a, plan: plan, user: userOf(j, payload.Environment), prefix: prefixOf(a.Key)}
+	c.files, c.missing = make([]int, len(plan.Out)), make([]int, len(plan.Out))
 	var lasting error
 	for _, t := range tasks {
 		record := started[t]
@@ -47,6 +48,7 @@ func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.A
 		}
 		lasting = errors.Join(lasting, err)
 	}
+	c.sum()
 	return c.notes, lasting
 }
 
@@ -70,6 +72,20 @@ type collector struct {
 	user    User
 	prefix  string
 	notes   []string
+	// By directive: files brought home, and tasks of which nothing came.
+	files, missing []int
+}
+
+// sum adds what came of each directive to the notes.
+func (c *collector) sum() {
+	for i, it := range c.plan.Out {
+		if c.files[i] > 0 {
+			c.note("stage-out: %d files of %s", c.files[i], it.From)
+		}
+		if c.missing[i] > 0 {
+			c.note("stage-out: nothing came back of %s (%d times)", it.From, c.missing[i])
+		}
+	}
 }
 
 // maxNotes bounds what one job adds to its history.
@@ -83,10 +99,6 @@ func (c *collector) note(format string, args ...any) {
 
 // task brings one task's results home, once: what is home is marked so.
 func (c *collector) task(ctx context.Context, task int, record *federation.Task) error {
-	mark := c.prefix + taskName(task) + "/home"
-	if _, err := c.cfg.Objects.Size(ctx, mark); !notThere(err) {
-		return err
-	}
 	st, err := c.state(ctx, c.prefix, task)
 	if notThere(err) {
 		st, err = state{}, nil
@@ -95,17 +107,21 @@ func (c *collector) task(ctx context.Context, task int, record *federation.Task)
 	if err != nil {
 		return err
 	}
+	mark, run := c.prefix+taskName(task)+"/home", fmt.Sprintf("run %d\n", st.Run) // a site may run it once more
+	if done, err := c.read(ctx, mark); done == run || err != nil && !notThere(err) {
+		return err
+	}
 	err = c.output(ctx, task, record, st)
 	for i, it := range c.plan.Out {
 		if transient(err) {
 			return err
 		}
-		err = errors.Join(err, c.files(ctx, task, i, it))
+		err = errors.Join(err, c.unpack(ctx, task, i, it))
 	}
 	if transient(err) {
 		return err
 	}
-	return errors.Join(err, c.cfg.Objects.Put(ctx, mark, text("1\n")))
+	return errors.Join(err, c.cfg.Objects.Put(ctx, mark, text(run)))
 }
 
 // transient reports whether trying again may help.
@@ -142,13 +158,13 @@ func (c *collector) stream(ctx context.Context, task int, record *federation.Tas
 	return nil
 }
 
-// files unpacks what one stage-out directive named.
-func (c *collector) files(ctx context.Context, task, i int, it Item) error {
+// unpack unpacks what one stage-out directive named.
+func (c *collector) unpack(ctx context.Context, task, i int, it Item) error {
 	key := c.prefix + taskName(task) + "/" + filesName(i)
 	size, err := c.cfg.Objects.Size(ctx, key)
 	switch {
 	case notThere(err):
-		c.note("stage-out: nothing came back of %s", it.From)
+		c.missing[i]++
 		return nil
 	case err != nil:
 		return err
@@ -164,6 +180,6 @@ func (c *collector) files(ctx context.Context, task, i int, it Item) error {
 	if err != nil {
 		return err
 	}
-	c.note("stage-out: %d files of %s", n, it.From)
+	c.files[i] += n
 	return nil
 }

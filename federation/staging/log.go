@@ -36,16 +36,22 @@ func parseState(text string) (state, error) {
 
 // state reads what a node said of a task; federation.ErrNotFound if it said nothing.
 func (s *Stager) state(ctx context.Context, prefix string, task int) (state, error) {
-	r, err := s.cfg.Objects.Get(ctx, prefix+taskName(task)+"/state", 0, 200)
+	text, err := s.read(ctx, prefix+taskName(task)+"/state")
 	if err != nil {
 		return state{}, err
+	}
+	return parseState(text)
+}
+
+// read reads a small object.
+func (s *Stager) read(ctx context.Context, key string) (string, error) {
+	r, err := s.cfg.Objects.Get(ctx, key, 0, 200)
+	if err != nil {
+		return "", err
 	}
 	defer r.Close()
 	text, err := io.ReadAll(r)
-	if err != nil {
-		return state{}, err
-	}
-	return parseState(string(text))
+	return string(text), err
 }
 
 // ReadLog implements federation.LogReader.
