@@ -162,8 +162,8 @@ func (d *Driver) recordsOf(ctx context.Context, id number, since time.Time) ([]w
 // searchSkew is how far the clocks of a site and of this machine may be apart for a search in accounting.
 const searchSkew = 10 * time.Minute
 
-// searchRecords finds the rows of a job of a mapped site by its key. slurmdbd learns the key some seconds after the job, and a key that is in
-// a comment only when the job ends: a row under the job's number without any key counts too, if it was submitted after the attempt was made.
+// searchRecords finds the rows of a job of a mapped site by its key, never by its number: a controller that was killed gives that to others.
+// slurmdbd learns a key some seconds after the job, and one that is in a comment only when the job ends, if at all.
 func (d *Driver) searchRecords(ctx context.Context, st standing, ref federation.JobRef) ([]wire.DBJob, error) {
 	query := url.Values{"submit_time": {"uts" + strconv.FormatInt(max(0, ref.Submitted.Add(-searchSkew).Unix()), 10)}}
 	if st.wckey && ref.Key != "" {
@@ -179,16 +179,10 @@ func (d *Driver) searchRecords(ctx context.Context, st standing, ref federation.
 			rows = append(rows, r)
 		}
 	}
-	if len(rows) > 0 || ref.SiteJobID == 0 || ref.Submitted.IsZero() {
-		return ofNewest(d, rows, ref)
-	}
-	numbered, err := d.recordsOf(ctx, number(ref.SiteJobID), ref.Submitted.Add(-searchSkew))
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range numbered {
-		if _, keyed := d.nameInRecord(&r); !keyed && r.WCKey.WCKey == "" && r.Comment.Job == "" {
-			rows = append(rows, r)
+	if len(rows) == 0 && !st.wckey && ref.SiteJobID != 0 {
+		if _, err := d.recordsOf(ctx, number(ref.SiteJobID), ref.Submitted.Add(-searchSkew)); !errors.Is(err, federation.ErrNotFound) {
+			return nil, fmt.Errorf("site %s: job %d: %w: slurmdbd has a record of number %d without its key, which may be that of another job", d.cfg.Name, ref.ID,
+				federation.ErrUnavailable, ref.SiteJobID)
 		}
 	}
 	return ofNewest(d, rows, ref)
