@@ -41,8 +41,11 @@ func (c *Controller) ask(r federation.Request) {
 		c.batch.done(r.Seq)
 	case c.asked[r.Job] != nil:
 		delete(c.requests, r.Seq) // read again, when the one before it is done
+	case r.Kind == federation.RequestUpdate && c.spreadFirst(r):
 	case j.spreads():
 		c.askSpread(j, r)
+	case r.Kind == federation.RequestUpdate && c.refuseTasks(j, r):
+		c.batch.done(r.Seq)
 	default:
 		c.askOne(j, r)
 	}
@@ -56,9 +59,16 @@ func (c *Controller) askSpread(j *job, r federation.Request) {
 			c.changeHere(j, spec)
 		}
 	}
-	for _, index := range slices.Sorted(maps.Keys(j.parts)) {
+	indices := r.Tasks
+	if len(indices) == 0 {
+		indices = slices.Sorted(maps.Keys(j.parts))
+	}
+	for _, index := range indices {
 		p := j.parts[index]
-		if (len(r.Tasks) == 0 || slices.Contains(r.Tasks, index)) && c.asked[p.ID] == nil {
+		if p == nil && r.Kind == federation.RequestUpdate {
+			p = c.splitOff(j, index)
+		}
+		if p != nil && c.asked[p.ID] == nil {
 			one := r
 			one.Job, one.Tasks, one.Seq, one.Restarts = p.ID, nil, 0, p.Restarts
 			c.askOne(p, one)

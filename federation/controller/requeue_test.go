@@ -241,3 +241,47 @@ func TestHoldOfTasks(t *testing.T) {
 		t.Errorf("bound: %v, want 0 and 2", bound)
 	}
 }
+
+func TestUpdateOfTasks(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Array, s.Begin = "0-2", b.clock.Add(time.Hour) })
+	b.wait(time.Second)
+	r := change(id, "time", "7")
+	r.Tasks = []int{1}
+	b.request(r)
+	b.request(change(id, "comment", "all"))
+	b.wait(2 * time.Second)
+	jobs, err := b.store.Jobs(b.t.Context(), federation.JobQuery{IDs: []federation.JobID{id}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := 0
+	for _, j := range jobs {
+		want := time.Hour
+		if j.Part != nil {
+			parts++
+			want = 7 * time.Minute
+		}
+		if j.Spec.TimeLimit != want || j.Spec.Comment != "all" {
+			t.Errorf("job %d, part %v: limit %v, comment %q", j.ID, j.Part, j.Spec.TimeLimit, j.Spec.Comment)
+		}
+	}
+	if parts != 1 {
+		t.Errorf("%d parts, want the one that was changed", parts)
+	}
+	b.noRequests()
+}
+
+func TestTop(t *testing.T) {
+	b := newBench(t)
+	var ids []federation.JobID
+	for range 3 {
+		ids = append(ids, b.submit(func(s *sbatch.Spec) { s.Begin = b.clock.Add(time.Hour) }))
+	}
+	b.wait(time.Second)
+	b.request(federation.Request{Job: ids[2], Kind: federation.RequestTop, Operator: true})
+	b.wait(time.Second)
+	if first := b.ctl.queue.ordered()[0]; first.ID != ids[2] || b.job(ids[2]).Priority <= b.job(ids[0]).Priority {
+		t.Errorf("first is job %d, want %d", first.ID, ids[2])
+	}
+}
