@@ -28,6 +28,8 @@ type service struct {
 	port int
 	// socket is what a daemon without a port listens on.
 	socket string
+	// greets: the daemon speaks first, and is ready when it has.
+	greets bool
 
 	finish func() error // mends what a kill left, before each start
 }
@@ -39,7 +41,7 @@ func (b *Bed) services(s Site) []service {
 		list = append(list, service{name: "munged", socket: mungeSocket, args: b.mungedArgs(s)})
 	}
 	list = append(list,
-		service{name: "mariadb", port: mariadbPort, args: b.mariadbArgs(s)},
+		service{name: "mariadb", port: mariadbPort, greets: true, args: b.mariadbArgs(s)},
 		service{name: "slurmdbd", port: slurmdbdPort, args: []string{"slurmdbd", "-D"}},
 		service{name: "slurmctld", port: slurmctldPort, args: []string{"slurmctld", "-D"}, finish: func() error { return b.finishSaves(s) }},
 	)
@@ -278,7 +280,8 @@ func (v service) address() string {
 	return fmt.Sprintf("port %d", v.port)
 }
 
-// listens reports whether a service accepts connections: on its socket, or on its port of the site's loopback address.
+// listens reports whether a service accepts connections: on its socket, or on its port of the site's loopback address. One that greets must do so:
+// mariadbd opens its port a moment before it is ready, and a SIGTERM in that moment leaves it hanging for ever (10.11 to 11.8).
 func listens(holder procID, v service) (open bool, err error) {
 	var family int = unix.AF_INET
 	var to unix.Sockaddr = &unix.SockaddrInet4{Port: v.port, Addr: [4]byte{127, 0, 0, 1}}
@@ -294,10 +297,26 @@ func listens(holder procID, v service) (open bool, err error) {
 			return err
 		}
 		defer unix.Close(fd)
-		open = unix.Connect(fd, to) == nil
+		if unix.Connect(fd, to) != nil {
+			return nil
+		}
+		open = !v.greets || greeted(fd)
 		return nil
 	})
 	return open, err
+}
+
+// greeted waits for the first byte, for a second at most.
+func greeted(fd int) bool {
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 1}); err != nil {
+		return false
+	}
+	for {
+		n, err := unix.Read(fd, make([]byte, 1))
+		if err != unix.EINTR {
+			return n == 1
+		}
+	}
 }
 
 func lastLine(path string) string {
