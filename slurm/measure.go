@@ -33,7 +33,7 @@ func (d *Driver) Measured(ctx context.Context, refs []federation.JobRef) (map[fe
 		byNumber[n], numbers[i] = &refs[i], strconv.FormatInt(n, 10)
 	}
 	var a wire.DBJobsResponse
-	q := url.Values{"step": {strings.Join(numbers, ",")}}
+	q := url.Values{"step": numbers} // each by itself: 24.11 takes no list
 	err = d.c.do(ctx, request{op: "dbjobs", method: http.MethodGet, db: true, path: wire.PathDBJobs, query: q}, &a)
 	if err != nil {
 		return nil, err
@@ -86,9 +86,11 @@ func sameAttempt(r *wire.DBJob, ref *federation.JobRef) bool {
 
 // usageOf translates what slurmdbd has of a job or task.
 func usageOf(job federation.JobID, index int, r *wire.DBJob) federation.Usage {
-	u := federation.Usage{Job: job, Index: index, Flags: r.Flags, System: cpuTime(r.Time.System), User: cpuTime(r.Time.User), Total: cpuTime(r.Time.Total)}
-	for i := range r.Steps {
-		u.Steps = append(u.Steps, stepOf(&r.Steps[i]))
+	u := federation.Usage{Job: job, Index: index, Flags: r.Flags}
+	for i := range r.Steps { // slurmrestd leaves the sums to its readers
+		s := stepOf(&r.Steps[i])
+		u.System, u.User, u.Total = u.System+s.System, u.User+s.User, u.Total+s.Total
+		u.Steps = append(u.Steps, s)
 	}
 	return u
 }

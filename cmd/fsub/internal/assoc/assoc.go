@@ -4,6 +4,7 @@ package assoc
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"fsub/cmd/fsub/internal/show"
@@ -88,6 +89,14 @@ func (t *tree) addUsers(account string, siblings []*v1.Association, above ...str
 		t.out = append(t.out, Node{u, above, float64(u.Shares) / float64(sum)})
 	}
 	return sum
+}
+
+// ID is an association's number; nothing where the site does not tell it, as no slurmrestd up to 24.11 does.
+func ID(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // Words splits the value of a condition: "alice,bob", without quotes.

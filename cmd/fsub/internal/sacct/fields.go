@@ -21,7 +21,7 @@ var fields = []field{
 	{name: "AllocCPUS", width: 10, value: allocCPUs},
 	{name: "AllocNodes", width: 10, value: allocNodes},
 	{name: "AllocTRES", width: 10, value: allocTRES},
-	{name: "AssocID", width: 7, value: func(_ *command, r *record) string { return decimal(r.Association.ID) }},
+	{name: "AssocID", width: 7, value: func(_ *command, r *record) string { return nonZero(r.Association.ID) }},
 	{name: "AveCPU", width: 10, value: usage(inAverage, "cpu", cpuClock)},
 	{name: "AveCPUFreq", width: 10, value: ofStep(func(r *record) string { return frequency(r.step.Statistics.CPU.ActualFrequency) })},
 	{name: "AveDiskRead", width: 14, value: usage(inAverage, "fs/disk", (*command).megabytes)},

@@ -54,7 +54,7 @@ var associationFields = []field{
 	{Name: "DefaultQOS", Header: "Def QOS", Width: 9, Value: ofAssoc(func(a *v1.Association) string { return a.DefaultQOS })},
 	limit("GrpTRESRunMins", "GrpTRESRunMins", 13), limit("GrpNodes", "GrpNodes", 8), limit("GrpCPUs", "GrpCPUs", 8), limit("GrpMem", "GrpMem", 7),
 	limit("GrpCPUMins", "GrpCPUMins", 11), limit("MaxNodes", "MaxNodes", 8), limit("MaxCPUs", "MaxCPUs", 8), limit("MaxCPUMins", "MaxCPUMins", 11),
-	{Name: "ID", Header: "ID", Width: 6, Value: ofAssoc(func(a *v1.Association) string { return strconv.FormatInt(a.ID, 10) })},
+	{Name: "ID", Header: "ID", Width: 6, Value: ofAssoc(func(a *v1.Association) string { return assoc.ID(a.ID) })},
 	{Name: "ParentName", Header: "ParentName", Width: 10, Value: ofAssoc(func(a *v1.Association) string { return a.ParentAccount })},
 }
 

@@ -23,7 +23,7 @@ var fields = []assoc.Field[node]{
 	{Name: "FairShare", Header: "FairShare", Width: 10, Value: notComputed},
 	{Name: "GrpTRESMins", Header: "GrpTRESMins", Width: 30, Value: notComputed},
 	{Name: "GrpTRESRaw", Header: "GrpTRESRaw", Width: 30, Value: notComputed},
-	{Name: "ID", Header: "ID", Width: 6, Value: func(n *node) string { return strconv.FormatInt(n.ID, 10) }},
+	{Name: "ID", Header: "ID", Width: 6, Value: func(n *node) string { return assoc.ID(n.ID) }},
 	{Name: "LevelFS", Header: "LevelFS", Width: 10, Value: notComputed},
 	{Name: "NormShares", Header: "NormShares", Width: 11, Value: func(n *node) string { return strconv.FormatFloat(n.Norm, 'f', 6, 64) }},
 	{Name: "NormUsage", Header: "NormUsage", Width: 11, Value: notComputed},
