@@ -81,7 +81,8 @@ func settled(s federation.State) bool {
 // there is nearly always some on its way, for some milliseconds.
 func (d *Driver) really(ctx context.Context, st standing, ref federation.JobRef) error {
 	id := ref.ID
-	if left := d.unsure.left(ref.Key, d.c.now(), d.cfg.Settle); st.mapped && left > 0 {
+	// Of one that was acknowledged nothing more is under way.
+	if left := d.unsure.left(ref.Key, d.c.now(), d.cfg.Settle); st.mapped && ref.SiteJobID == 0 && left > 0 {
 		return fmt.Errorf("site %s: job %d: %w: not found, but a submission of which nothing was heard may arrive for another %s", d.cfg.Name, id, federation.ErrUnavailable, left.Round(time.Second))
 	}
 	var waiting int64
