@@ -96,7 +96,7 @@ func (s *Server) actOn(ctx context.Context, c Caller, kind federation.RequestKin
 			seqs[i], errs[i] = s.cfg.Store.AddRequest(ctx, federation.Request{
 				Job: ref.ID, Tasks: ref.Tasks, Kind: kind, UID: c.UID, Signal: req.Signal, At: s.cfg.Now().UTC(), Change: req.Change, Restarts: job.Restarts,
 				// An operator's hold of a job of their own is a user's hold.
-				Operator: c.Role >= RoleOperator && (kind != federation.RequestHold || c.UID != job.UID),
+				Operator: c.Role >= RoleOperator && (kind != federation.RequestHold || c.UID != job.UID && !req.AsUser),
 			})
 			errs[i] = ofStore(errs[i], errTimedOut)
 		})

@@ -107,3 +107,17 @@ func TestOperatorsOnly(t *testing.T) {
 		}
 	}
 }
+
+// An operator's uhold is the user's to release, a hold is not.
+func TestUserHoldOfAnOperator(t *testing.T) {
+	d := start(t)
+	ids := d.Put(t, job(0, alice, federation.Pending), job(0, alice, federation.Pending))
+	for i, asUser := range []bool{true, false} {
+		as(t, 0, d.Socket, "POST", "/fed/v1/jobs/hold", v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[i]}}, AsUser: asUser}, new(v1.ActResponse))
+		var out v1.ActResponse
+		as(t, alice, d.Socket, "POST", "/fed/v1/jobs/release", v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[i]}}}, &out)
+		if refused := out.Results[0].Error != nil; refused == asUser {
+			t.Errorf("as the user %v: release refused %v", asUser, refused)
+		}
+	}
+}

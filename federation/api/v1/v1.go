@@ -78,8 +78,9 @@ type Explanation struct {
 // ActRequest asks that something be done with jobs. For operators Force skips nothing: rights come from the caller alone.
 type ActRequest struct {
 	Jobs   []JobRef          `json:"jobs"`
-	Signal federation.Signal `json:"signal,omitzero"`  // for /jobs/signal
-	Change []sbatch.Change   `json:"change,omitempty"` // for /jobs/update
+	Signal federation.Signal `json:"signal,omitzero"`   // for /jobs/signal
+	Change []sbatch.Change   `json:"change,omitempty"`  // for /jobs/update
+	AsUser bool              `json:"as_user,omitempty"` // for /jobs/hold: an operator's hold that the job's owner may release
 }
 
 // JobRef names a job, or some tasks of an array.

@@ -49,7 +49,10 @@ func parseRef(text string) (r v1.JobRef, ok bool) {
 // send asks for something to be done with jobs, all in one request. It returns a refusal, or nil, for each.
 func (c *command) send(verb string, refs []ref, change []sbatch.Change) []*v1.Error {
 	out := make([]*v1.Error, len(refs))
-	req := v1.ActRequest{Change: change}
+	req := v1.ActRequest{Change: change, AsUser: verb == "uhold"}
+	if req.AsUser {
+		verb = "hold"
+	}
 	var sent []int
 	for i, r := range refs {
 		if r.ok {
