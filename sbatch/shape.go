@@ -88,7 +88,28 @@ func shapeUser(p *parser, o *option, v string) error {
 	if !p.in.Root {
 		return p.errorLine(exitBadOption, "--", o.name, " only permitted by root user")
 	}
+	id, ok := p.account(map[string]string{"uid": "/etc/passwd", "gid": "/etc/group"}[o.name], v)
+	if !ok {
+		return p.invalid(o)
+	}
+	p.show(o.name, id)
 	return nil
+}
+
+// account finds a user or group by name or number in a file of them.
+func (p *parser) account(file, v string) (id string, ok bool) {
+	const most = 4 << 20
+	body, err := p.in.Files.Read(file, most)
+	if err != nil {
+		return "", false
+	}
+	for line := range strings.Lines(string(body)) {
+		fields := strings.Split(line, ":")
+		if len(fields) > 2 && (fields[0] == v || fields[2] == v) {
+			return fields[2], true
+		}
+	}
+	return "", false
 }
 
 // shapeExtraNodeInfo is -B S[:C[:T]], each a number or *.

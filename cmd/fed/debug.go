@@ -94,9 +94,12 @@ func debugParse(stdout, stderr io.Writer, in sbatch.Input) error {
 	for _, l := range lines {
 		fmt.Fprintln(stderr, l)
 	}
-	if exit != nil && exit.Stdout != "" { // --help and the like
-		_, err := io.WriteString(stdout, exit.Stdout)
-		return errors.Join(err, exitCode(exit))
+	if exit != nil && exit.Stdout != "" { // --help and the like, or a list of values with a refusal
+		if exit.Code == 0 {
+			_, err := io.WriteString(stdout, exit.Stdout)
+			return err
+		}
+		io.WriteString(stderr, exit.Stdout)
 	}
 	if got.Components == nil {
 		got.Components = []map[string]string{}
