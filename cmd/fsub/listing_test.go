@@ -64,8 +64,10 @@ func (f fixture) sites() {
 				{Name: "short", Up: true, State: "UP", MaxTime: time.Hour},
 			}}}
 	}
-	f.d.Controller.SetSites(
-		site("alpha", true, node("a1", "MIXED", 4, "main", "short"), node("a2", "IDLE", 0, "main", "short")),
+	alpha := site("alpha", true, node("a1", "MIXED", 4, "main", "short"), node("a2", "IDLE", 0, "main", "short"))
+	alpha.Seen.Accounts = []federation.Account{{Name: "root", Shares: 1}, {Name: "proj", Parent: "root", Shares: 1}}
+	alpha.Seen.Associations = federation.Associations{f.me.Username: {{Account: "proj", Default: true, QOS: []string{"high", "normal"}, Shares: 1}}}
+	f.d.Controller.SetSites(alpha,
 		site("beta", false, node("b1", "IDLE", 0, "main")))
 }
 
