@@ -48,23 +48,29 @@ func (c *Controller) ready(ctx context.Context, s *site, sub *federation.Submiss
 		return stageError{err}
 	}
 	*sub = prepared
+	// That may have taken long. A job that was cancelled meanwhile need not run for the moment until its site hears of it.
+	if j, err := c.store.Job(ctx, sub.Job.ID); err == nil && j.Cancel {
+		return stageError{errCancelled}
+	}
 	return nil
 }
 
+var errCancelled = errors.New("cancelled while its files were brought to the site")
+
 // stageFailed ends a job whose own words cannot be followed. For any other cause the site is left alone for a while.
 func (c *Controller) stageFailed(s *site, j *job, err error) {
-	if !errors.Is(err, federation.ErrInvalid) && !errors.Is(err, federation.ErrDenied) {
+	lasting := errors.Is(err, federation.ErrInvalid) || errors.Is(err, federation.ErrDenied)
+	if !lasting && !j.Cancel {
 		c.refuse(s, j, err, federation.ReasonRefused)
 		return
 	}
 	c.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
 	c.event(j, "%v", err)
-	j.att.Class = federation.ClassUser
-	j.ExitStatus = 1 << 8
 	if j.Cancel {
 		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
 		return
 	}
+	j.att.Class, j.ExitStatus = federation.ClassUser, 1<<8
 	c.end(j, federation.Failed, federation.ReasonLaunchFailure, c.now())
 }
 

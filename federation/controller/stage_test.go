@@ -18,11 +18,15 @@ var stageDirectives = &sbatch.Fed{StageOut: []sbatch.Stage{{From: "results"}}}
 type fakeStager struct {
 	prepareErr, collectErr error
 	prepared, collected    int
-	tasks                  []int // of the last Collect
+	tasks                  []int  // of the last Collect
+	meanwhile              func() // what happens while files are brought to the site
 }
 
 func (f *fakeStager) Prepare(_ context.Context, site federation.SiteName, s federation.Submission) (federation.Submission, error) {
 	f.prepared++
+	if f.meanwhile != nil {
+		f.meanwhile()
+	}
 	if site != "cheap" {
 		return s, errors.New("that site sees the directory")
 	}
@@ -200,4 +204,22 @@ func TestRequeuedAfterItsEndIsNotOver(t *testing.T) {
 	b.cheap.end(id, federation.Completed)
 	b.wait(2 * time.Second)
 	b.want(id, federation.Completed, "", "cheap")
+}
+
+func TestCancelledWhileItsFilesAreOnTheWay(t *testing.T) {
+	b, f := stagedBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Fed = stageDirectives })
+	f.meanwhile = func() { // as another round of a real controller would write it down
+		j := b.job(id)
+		j.Cancel = true
+		if err := b.store.Commit(b.t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}}); err != nil {
+			t.Fatal(err)
+		}
+		b.ctl.jobs[id].Cancel = true
+	}
+	b.wait(2 * time.Second)
+	b.want(id, federation.Cancelled, "", "cheap")
+	if b.cheap.submits != 0 {
+		t.Errorf("%d submissions", b.cheap.submits)
+	}
 }

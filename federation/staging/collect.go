@@ -147,6 +147,9 @@ func (c *collector) stream(ctx context.Context, task int, record *federation.Tas
 	if !st.Done && (stderr || !c.twoFiles(c.job)) {
 		last = fmt.Sprintf("fsub: this may not be all: %s did not send the end of the output\n", c.attempt.Site)
 	}
+	if last != "" && !st.Known {
+		last = fmt.Sprintf("fsub: nothing came back from %s: its nodes do not reach the store, or the job ended before it began\n", c.attempt.Site)
+	}
 	if size == MaxLog {
 		last = fmt.Sprintf("\nfsub: cut off after %d bytes\n", MaxLog)
 	}

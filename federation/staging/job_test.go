@@ -200,7 +200,7 @@ func TestNothingCameBack(t *testing.T) {
 	if notes := w.collect(j, a, federation.SiteJob{}); !strings.Contains(notes, "far sent nothing back") {
 		t.Errorf("notes: %s", notes)
 	}
-	if got := w.read("out.txt"); !strings.Contains(got, "far did not send the end of the output") {
+	if got := w.read("out.txt"); !strings.Contains(got, "fsub: nothing came back from far") {
 		t.Errorf("output: %q", got)
 	}
 }

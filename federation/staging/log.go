@@ -13,6 +13,7 @@ import (
 
 // state is what a node last said of a task.
 type state struct {
+	Known    bool  // the node has said something
 	Out, Err int64 // bytes of output that count
 	Run      int   // how often the site had requeued it
 	Done     bool  // the script has ended and everything was sent
@@ -30,6 +31,7 @@ func parseState(text string) (state, error) {
 		s.Done = true
 		s.Status, err = strconv.Atoi(done)
 	}
+	s.Known = true
 	s.Out, s.Err = min(s.Out, MaxLog), min(s.Err, MaxLog)
 	return s, err
 }
