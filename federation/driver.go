@@ -16,7 +16,7 @@ type Driver interface {
 
 	// Submit hands an attempt over and returns once the site has acknowledged it. It is idempotent by (job ID, key): if
 	// the site already has this attempt the receipt says Adopted and nothing new is started. If the ID is taken by
-	// something with another key it returns ErrConflict. After ErrUnavailable call Lookup before Submit again: the job may have
+	// something with another key it returns ErrConflict; at a mapped site no ID of ours can be taken, and the key alone tells. After ErrUnavailable call Lookup before Submit again: the job may have
 	// run and left the site's memory; after ErrNotSent that is not needed. ErrInvalid, ErrDenied and ErrCapacity mean that the site has not taken the job.
 	Submit(ctx context.Context, s Submission) (Receipt, error)
 
@@ -24,7 +24,8 @@ type Driver interface {
 	// ones it knows at all. The zero mark stands for knowing nothing. A failed call changes nothing: use the same mark again.
 	Jobs(ctx context.Context, mark Mark) (JobsReport, error)
 
-	// Lookup returns all that the site knows of one job: what the controller holds, else what its accounting recorded.
+	// Lookup returns all that the site knows of one job: what the controller holds, else what its accounting recorded. A mapped site's own
+	// number is a hint only: it may have been given to another job.
 	// ErrNotFound: both have answered and neither knows it. If either could not be asked and the other does not settle the
 	// question it is ErrUnavailable.
 	Lookup(ctx context.Context, ref JobRef) (SiteJob, error)

@@ -45,6 +45,9 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	d.mu.Unlock()
 	if st.mapped {
 		o.Mode, o.OnlyUser = federation.Mapped, st.onlyUser
+		if !st.wckey {
+			d.remarks.add("the site tracks wckeys, so that the keys of attempts are in the comments of jobs: it must store them (AccountingStoreFlags=job_comment)")
+		}
 	}
 	tr, err := d.c.negotiated(ctx)
 	if err != nil {
