@@ -51,7 +51,7 @@ func TestComponents(t *testing.T) {
 		})
 	}
 	id := fsub(t, "alice", "-H", "-n1", ":", "-n2", "--wrap", "true")
-	if out := login(t, "alice", "scancel", (id+1).String()); out.code != 0 || out.stderr != "" {
+	if out := login(t, "alice", "scancel", (id + 1).String()); out.code != 0 || out.stderr != "" {
 		t.Errorf("scancel %d+1: %+v", id, out)
 	}
 	for k := range federation.JobID(2) {

@@ -67,7 +67,7 @@ func withWorld(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	d, err := daemon.New(ctx, daemon.Options{Bed: b, Fed: filepath.Join(world.bin, "fed"), Dir: b.FedDir(), Federation: "spine", Edit: addBrokenSite(dir)})
+	d, err := daemon.New(ctx, daemon.Options{Bed: b, Fed: filepath.Join(world.bin, "fed"), Dir: b.FedDir(), Federation: "spine", Edit: edit(b, dir)})
 	if err == nil {
 		err = d.Start(ctx)
 	}
@@ -85,6 +85,29 @@ func withWorld(m *testing.M) int {
 	return code
 }
 
+// edit gives the federation a broken member, and jobs our commands: at alpha they see the daemon's socket, at gamma they call over
+// the network.
+func edit(b *bed.Bed, dir string) func(map[string]any) {
+	broken := addBrokenSite(dir)
+	return func(config map[string]any) {
+		gamma, err := b.Site("gamma")
+		if err != nil {
+			panic(err)
+		}
+		door := gamma.Link.Host + ":16819"
+		config["remote"] = map[string]any{"listen": door}
+		for _, s := range config["sites"].([]any) {
+			switch site := s.(map[string]any); site["name"] {
+			case "alpha":
+				site["commands"], site["daemon"] = world.bin, filepath.Join(b.FedDir(), "fsub.sock")
+			case "gamma":
+				site["commands"], site["daemon"] = filepath.Join(world.bin, "remote"), door
+			}
+		}
+		broken(config)
+	}
+}
+
 // addBrokenSite gives the federation a member whose token is wrong: alpha under another name with a key of its own.
 func addBrokenSite(dir string) func(map[string]any) {
 	return func(config map[string]any) {
@@ -99,16 +122,18 @@ func addBrokenSite(dir string) func(map[string]any) {
 }
 
 func build(bin string) error {
-	for name, cgo := range map[string]string{"fsub": "0", "fed": "1"} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(bin, name), "fsub/cmd/"+name)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
+	for _, p := range []struct{ out, pkg, cgo, tags string }{{"fsub", "fsub", "0", ""}, {"remote/fsub", "fsub", "0", "remote"}, {"fed", "fed", "1", ""}} {
+		cmd := exec.Command("go", "build", "-tags", p.tags, "-o", filepath.Join(bin, p.out), "fsub/cmd/"+p.pkg)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED="+p.cgo)
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", name, err, out)
+			return fmt.Errorf("build %s: %w\n%s", p.out, err, out)
 		}
 	}
-	for _, name := range []string{"sbatch", "squeue", "scancel", "sinfo", "sacct"} {
-		if err := os.Symlink("fsub", filepath.Join(bin, name)); err != nil {
-			return err
+	for _, name := range []string{"sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "sacctmgr", "sshare"} {
+		for _, dir := range []string{bin, filepath.Join(bin, "remote")} {
+			if err := os.Symlink("fsub", filepath.Join(dir, name)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -181,16 +206,22 @@ func script(t *testing.T, user, name, text string) string {
 // await waits until a job of the federation is as wanted.
 func await(t *testing.T, id federation.JobID, what string, ok func(*federation.Job) bool) *federation.Job {
 	t.Helper()
+	return awaitFor(t, id, what, 60, ok)
+}
+
+// awaitFor waits for so many seconds at the most.
+func awaitFor(t *testing.T, id federation.JobID, what string, seconds int, ok func(*federation.Job) bool) *federation.Job {
+	t.Helper()
 	c := world.daemon.Client()
 	defer c.Close()
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(time.Duration(seconds) * time.Second)
 	for {
 		r, err := c.Job(t.Context(), id)
 		if err == nil && ok(&r.Job) {
 			return &r.Job
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("job %d is not %s after a minute: %v\n%+v", id, what, err, r)
+			t.Fatalf("job %d is not %s after %d s: %v\n%+v", id, what, seconds, err, r)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -199,6 +230,11 @@ func await(t *testing.T, id federation.JobID, what string, ok func(*federation.J
 func awaitEnd(t *testing.T, id federation.JobID) *federation.Job {
 	t.Helper()
 	return await(t, id, "ended", func(j *federation.Job) bool { return j.State.Ended() })
+}
+
+func awaitEndFor(t *testing.T, id federation.JobID, seconds int) *federation.Job {
+	t.Helper()
+	return awaitFor(t, id, "ended", seconds, func(j *federation.Job) bool { return j.State.Ended() })
 }
 
 func awaitRunning(t *testing.T, id federation.JobID) *federation.Job {

@@ -1,0 +1,110 @@
+package spine
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fsub/federation"
+)
+
+// Inside a job our commands come first, know who calls and speak of the federation: squeue, scontrol, sacct, sbatch with a dependency
+// on the job itself, scancel of another. At gamma they reach the daemon over the network.
+func TestInsideAJob(t *testing.T) {
+	needWorld(t)
+	for _, site := range []string{"alpha", "gamma"} {
+		t.Run(site, func(t *testing.T) {
+			dir := world.bed.Home("alice")
+			victim := fsub(t, "alice", "-H", "--wrap", "true")
+			other := fsub(t, "bob", "-H", "--wrap", "true")
+			out := filepath.Join(dir, "inside-"+site)
+			id := fsub(t, "alice", "-J", "outer", "--gres=gpu:"+gpuOf[site]+":1", "-t5", "-o", out, "--wrap", fmt.Sprintf(`
+command -v squeue
+squeue -h -j $SLURM_JOB_ID -o "%%i %%j %%T"
+scontrol show job $SLURM_JOB_ID | head -1
+scontrol show hostnames $SLURM_JOB_NODELIST
+FSUB_SOCKET=/nowhere scontrol show hostnames n[1-2]
+sacct -n -X -P -j $SLURM_JOB_ID -o jobid,state
+next=$(sbatch --parsable -o %[1]s.next --dependency=afterok:$SLURM_JOB_ID --wrap 'echo after')
+squeue -h -j $next -o "%%T %%r"
+scancel %[2]d && echo cancelled
+scancel %[3]d || echo refused
+`, out, victim, other))
+			j := awaitEnd(t, id)
+			if string(j.Site) != site || j.State != federation.Completed {
+				t.Fatalf("ended as %s at %s", j.State, j.Site)
+			}
+			commands := world.bin
+			if site == "gamma" {
+				commands = filepath.Join(world.bin, "remote")
+			}
+			want := fmt.Sprintf("%s/squeue\n%d outer RUNNING\nJobId=%d JobName=outer\n%s\nn1\nn2\n%d|RUNNING\nPENDING Dependency\ncancelled\n"+
+				"scancel: error: Kill job error on job id %d: Access/permission denied\nrefused\n", commands, id, id, j.Nodes, id, other)
+			if got := read(t, out); got != want {
+				t.Errorf("the job wrote\n%s\nwant\n%s", got, want)
+			}
+			if got := read(t, out+".next"); got != "after\n" {
+				t.Errorf("the job that it submitted wrote %q", got)
+			}
+			if end := awaitEnd(t, victim); end.State != federation.Cancelled {
+				t.Errorf("the job that it cancelled is %s", end.State)
+			}
+			login(t, "bob", "scancel", other.String())
+		})
+	}
+}
+
+// A job that requeues itself comes back under its own number, and knows that it does.
+func TestRequeueFromWithin(t *testing.T) {
+	needWorld(t)
+	for _, site := range []string{"alpha", "gamma"} {
+		t.Run(site, func(t *testing.T) {
+			out := filepath.Join(world.bed.Home("alice"), "requeue-"+site)
+			id := fsub(t, "alice", "--gres=gpu:"+gpuOf[site]+":1", "-t5", "--open-mode=append", "-o", out, "--wrap",
+				`echo "$SLURM_JOB_ID ${SLURM_RESTART_COUNT-none}"; [ "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID; sleep 60; }`)
+			await(t, id, "requeued", func(j *federation.Job) bool { return j.Restarts == 1 })
+			if j := await(t, id, "pending again", func(j *federation.Job) bool { return j.State == federation.Pending || j.Restarts == 1 }); j.State.Ended() {
+				t.Fatalf("ended as %s", j.State)
+			}
+			login(t, "alice", "scontrol", "update", "JobId="+id.String(), "StartTime=now")
+			j := awaitEndFor(t, id, 4*60)
+			if j.State != federation.Completed || j.Restarts != 1 {
+				t.Errorf("ended as %s after %d restarts", j.State, j.Restarts)
+			}
+			if got, want := read(t, out), fmt.Sprintf("%[1]d none\n%[1]d 1\n", id); !strings.HasPrefix(got, want[:len(want)/2]) || !strings.HasSuffix(got, want[len(want)/2:]) {
+				t.Errorf("the job wrote %q, want %q with what slurmd says of the cancellation between", got, want)
+			}
+		})
+	}
+}
+
+// Dependencies hold over sites.
+func TestDependenciesOverSites(t *testing.T) {
+	needWorld(t)
+	good := fsub(t, "alice", "--gres=gpu:h100:1", "-t5", "--array=0-1", "--wrap", "sleep 2; [ $SLURM_ARRAY_TASK_ID = 0 ]") // alpha; task 1 fails
+	at := func(site string, dep string, more ...string) federation.JobID {
+		return fsub(t, "alice", append(append([]string{"--gres=gpu:" + gpuOf[site] + ":1", "-t5", "--dependency=" + fmt.Sprintf(dep, good)}, more...), "--wrap", "true")...)
+	}
+	ok := at("gamma", "afterok:%d", "--kill-on-invalid-dep=yes")
+	notok := at("gamma", "afternotok:%d")
+	one := at("beta", "afterok:%d_0")
+	started := at("beta", "after:%d")
+	corr := at("gamma", "aftercorr:%d", "--array=0-1")
+	either := fsub(t, "alice", "-t5", fmt.Sprintf("--dependency=afterok:%d?afterany:%d", good, one), "--wrap", "true")
+	for id, want := range map[federation.JobID]federation.State{ok: federation.Cancelled, notok: federation.Completed, one: federation.Completed,
+		started: federation.Completed, either: federation.Completed} {
+		if j := awaitEnd(t, id); j.State != want {
+			t.Errorf("%s ended as %s, want %s", j.Spec.Dependency, j.State, want)
+		}
+	}
+	j := await(t, corr, "done as far as it can be", func(j *federation.Job) bool {
+		return j.Reason == federation.ReasonDependencyNever && j.Spec.Array == "1"
+	})
+	rows := login(t, "alice", "squeue", "-h", "-j", corr.String(), "-o", "%i %t %r").stdout
+	if want := fmt.Sprintf("%d_[1] PD DependencyNeverSatisfied\n", corr); rows != want {
+		t.Errorf("squeue says %q, want %q; the array is %s", rows, want, j.State)
+	}
+	login(t, "alice", "scancel", corr.String())
+	awaitEnd(t, corr)
+}
