@@ -115,7 +115,7 @@ func (v *view) record(p *part) wire.Job {
 		Name: sp.Name, Nodes: p.nodes, Nice: int64(sp.Nice),
 		CPUs: wire.Num(int64(z.cpus)), NodeCount: wire.Num(int64(z.nodes)), Tasks: wire.Num(int64(z.tasks)),
 		TasksPerCore: wire.Inf(), TasksPerSocket: wire.Inf(), TasksPerTRES: wire.Num(0), TasksPerBoard: wire.Num(0), TasksPerNode: wire.Num(int64(sp.NTasksPerNode)),
-		Partition: v.partitionOf(j), MinCPUsPerNode: wire.Num(int64(max(sp.CPUsPerTask, 1))), MinTmpDiskPerNode: wire.Num(0),
+		Partition: v.partitionOf(j), MinCPUsPerNode: wire.Num(int64(max(sp.CPUsPerTask, 1) * max(sp.NTasksPerNode, 1))), MinTmpDiskPerNode: wire.Num(0),
 		PreemptTime: wire.Num(0), PreemptableTime: wire.Num(0), PreSusTime: wire.Num(0), ResizeTime: wire.Num(0),
 		Hold: j.Held != federation.NotHeld, Profile: wire.Strings{"NOT_SET"}, QOS: cmp.Or(sp.QOS, "normal"),
 		RequiredNodes: sp.NodeList, RequiredSwitches: wire.Int(sp.Switches), MaximumSwitchWaitTime: int64(sp.SwitchesWait / time.Second),
@@ -147,8 +147,10 @@ func (v *view) record(p *part) wire.Job {
 	setComponent(&w, j)
 	v.setFiles(&w, p)
 	if p.nodes != "" {
-		w.TRESAlloc = v.allocated(z, j.Site, firstNode(p.nodes)).tres()
+		z = v.allocated(z, j.Site, firstNode(p.nodes))
+		w.TRESAlloc = z.tres()
 		w.BatchHost, w.JobResources = held(p, z)
+		w.GRESDetail = gresDetail(&w, z)
 	}
 	return w
 }
@@ -167,7 +169,7 @@ func setMemory(w *wire.Job, sp *sbatch.Spec, z size) {
 		w.MemoryPerCPU = wire.Num(int64(z.memPerCPU))
 	}
 	if sp.MemPerGPU > 0 {
-		w.MemoryPerTRES = "gres/gpu:" + memText(sp.MemPerGPU)
+		w.MemoryPerTRES = fmt.Sprintf("gres/gpu:%d", sp.MemPerGPU)
 	}
 }
 

@@ -11,8 +11,14 @@ import (
 
 // setMore shows the rarer options of a job.
 func setMore(w *wire.Job, sp *sbatch.Spec) {
-	if strings.HasPrefix(w.TRESPerTask, "gres/gpu") && sp.GPUsPerTask != "" {
+	if sp.GPUsPerTask != "" {
 		w.TRESBind = "gres/gpu:per_task:" + lastNumber(sp.GPUsPerTask)
+		if i := strings.LastIndexByte(w.TRESPerTask, ':'); i > 0 { // here the number stands behind an equals sign
+			w.TRESPerTask = w.TRESPerTask[:i] + "=" + w.TRESPerTask[i+1:]
+		}
+	}
+	if n := int64(max(sp.CPUsPerTask, 1) * max(sp.NTasksPerNode, 1)); n > w.MinCPUsPerNode.Value() {
+		w.MinCPUsPerNode = wire.Num(n)
 	}
 	if sp.CPUsPerTask > 0 {
 		w.TRESPerTask = joinText(fmt.Sprintf("cpu=%d", sp.CPUsPerTask), w.TRESPerTask)
@@ -38,7 +44,13 @@ func setMore(w *wire.Job, sp *sbatch.Spec) {
 	w.Licenses, w.Network, w.Prefer, w.BatchFeatures, w.BurstBuffer = m.Licenses, m.Network, m.Prefer, m.Batch, m.BurstBuffer
 	w.Contiguous, w.DelayBoot = m.Contiguous, wire.Num(int64(m.DelayBoot/time.Second))
 	w.WCKey, w.Extra, w.MCSLabel, w.SELinuxContext = m.WCKey, m.Extra, m.MCSLabel, m.Context
-	w.Container, w.ContainerID, w.TRESFreq = m.Container, m.ContainerID, m.GPUFreq
+	w.Container, w.ContainerID = m.Container, m.ContainerID
+	if m.GPUFreq != "" {
+		w.TRESFreq = "gpu:" + m.GPUFreq
+	}
+	if m.Profile != "" {
+		w.Profile = strings.Split(strings.ToUpper(m.Profile), ",")
+	}
 	w.TRESPerSocket = gresPrefixed(m.GPUsPerSocket, "gres/gpu:")
 	if m.CPUsPerGPU > 0 {
 		w.CPUsPerTRES = fmt.Sprintf("gres/gpu:%d", m.CPUsPerGPU)
@@ -46,6 +58,27 @@ func setMore(w *wire.Job, sp *sbatch.Spec) {
 	if m.TRESBind != "" {
 		w.TRESBind = m.TRESBind
 	}
+}
+
+// gresDetail is what a job that runs has on each of its nodes, without saying which of them.
+func gresDetail(w *wire.Job, z size) wire.Strings {
+	if w.JobResources == nil || len(z.gres) == 0 {
+		return nil
+	}
+	nodes := max(len(w.JobResources.Nodes.Allocation), 1)
+	var items []string
+	for _, g := range z.gres {
+		kind := g.name
+		if g.kind != "" {
+			kind += ":" + g.kind
+		}
+		items = append(items, fmt.Sprintf("%s:%d", kind, g.count/nodes))
+	}
+	list := make(wire.Strings, nodes)
+	for i := range list {
+		list[i] = strings.Join(items, ",")
+	}
+	return list
 }
 
 // lastNumber is the count of a list such as "h100:2": what stands behind its last colon.

@@ -100,7 +100,8 @@ func (c *command) jobNeeds(r *record, j *wire.Job) {
 		memory = "MinMemoryCPU=" + memoryText(j.MemoryPerCPU)
 	case j.MemoryPerTRES != "":
 		_, amount, _ := strings.Cut(j.MemoryPerTRES, ":")
-		memory = "MinMemoryTRES=" + cmp.Or(amount, j.MemoryPerTRES)
+		mib, _ := strconv.ParseInt(amount, 10, 64)
+		memory = "MinMemoryTRES=" + show.Memory(mib)
 	}
 	r.line("MinCPUsNode=%d %s MinTmpDiskNode=%s", j.MinCPUsPerNode.Value(), memory, memoryText(j.MinTmpDiskPerNode))
 	r.line("Features=%s DelayBoot=%s", show.OrNull(j.Features), show.Clock(j.DelayBoot.Value()))
