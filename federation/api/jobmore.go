@@ -17,9 +17,6 @@ func setMore(w *wire.Job, sp *sbatch.Spec) {
 			w.TRESPerTask = w.TRESPerTask[:i] + "=" + w.TRESPerTask[i+1:]
 		}
 	}
-	if n := int64(max(sp.CPUsPerTask, 1) * max(sp.NTasksPerNode, 1)); n > w.MinCPUsPerNode.Value() {
-		w.MinCPUsPerNode = wire.Num(n)
-	}
 	if sp.CPUsPerTask > 0 {
 		w.TRESPerTask = joinText(fmt.Sprintf("cpu=%d", sp.CPUsPerTask), w.TRESPerTask)
 	}
