@@ -78,7 +78,7 @@ func debugInput(args []string) (sbatch.Input, error) {
 	}
 	host, _ := os.Hostname()
 	return sbatch.Input{
-		Args: args, Env: os.Environ(), Dir: dir, Host: host, Root: os.Getuid() == 0, Now: time.Now(), Files: osFiles{},
+		Args: args, Env: os.Environ(), Dir: dir, Host: host, Now: time.Now(), Files: osFiles{}, // as for any user: scripts are written by those
 		Stdin: func() ([]byte, error) { return io.ReadAll(io.LimitReader(os.Stdin, sbatch.MaxScript+1)) },
 	}, nil
 }
