@@ -41,6 +41,8 @@ type Store struct {
 	header []string
 }
 
+const noWarning = "response_checksum_validation"
+
 // Open opens the bucket. Credentials of a cloud come from where its own tools have them: the environment, files, the instance.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	u, err := url.Parse(c.URL)
@@ -53,8 +55,15 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return s, s.openDirectory(u, c)
 	case "azblob":
 		s.header = []string{"x-ms-blob-type: BlockBlob"}
+	case "s3":
+		// What a node has put by address has no checksum of the SDK's: it would complain of each.
+		q := u.Query()
+		if !q.Has(noWarning) {
+			q.Set(noWarning, "when_required")
+			u.RawQuery = q.Encode()
+		}
 	}
-	if s.bucket, err = blob.OpenBucket(ctx, c.URL); err != nil {
+	if s.bucket, err = blob.OpenBucket(ctx, u.String()); err != nil {
 		return nil, fmt.Errorf("blobs: url %s: %w", u.Redacted(), err)
 	}
 	return s, nil
