@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -247,8 +246,8 @@ func longUser(n *wire.Node) string {
 	if n.ReasonSetByUser == "" {
 		return "Unknown"
 	}
-	if u, err := user.Lookup(n.ReasonSetByUser); err == nil {
-		return n.ReasonSetByUser + "(" + u.Uid + ")"
+	if uid, ok := show.UserID(n.ReasonSetByUser); ok {
+		return n.ReasonSetByUser + "(" + uid + ")"
 	}
 	return n.ReasonSetByUser
 }
