@@ -73,6 +73,8 @@ func kindName(kind any) string {
 		return "submit"
 	case lookedUp:
 		return "lookup"
+	case collected:
+		return "collect"
 	}
 	return "act"
 }

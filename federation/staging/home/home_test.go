@@ -166,3 +166,18 @@ func TestASiteWritesOnlyWhatWasNamed(t *testing.T) {
 		})
 	}
 }
+
+// TestAChildThatLies: the process that packs is its user's, who may have it send what he likes.
+func TestAChildThatLies(t *testing.T) {
+	liar := home.Spawner{Command: []string{"/bin/sh", "-c", "exec cat /dev/zero"}}
+	u := staging.User{Name: "me", UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
+	var n countWriter
+	err := liar.Pack(t.Context(), u, "/", []staging.Item{{From: "x"}}, 1000, &n)
+	if !errors.Is(err, federation.ErrInvalid) || n > 65<<20 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+type countWriter int
+
+func (n *countWriter) Write(p []byte) (int, error) { *n += countWriter(len(p)); return len(p), nil }

@@ -43,7 +43,14 @@ const (
 
 // Pack implements staging.Files.
 func (s Spawner) Pack(ctx context.Context, u staging.User, dir string, items []staging.Item, max int64, w io.Writer) error {
-	return s.run(ctx, u, request{Do: "pack", Dir: dir, Items: items, Max: max}, nil, w)
+	// The child counts the files' bytes. It is its user's, who might change its mind: so the archive is bounded here too, with
+	// room for many small files.
+	limited := &limitedWriter{w: w, left: 2*max + 64<<20}
+	err := s.run(ctx, u, request{Do: "pack", Dir: dir, Items: items, Max: max}, nil, limited)
+	if limited.left < 0 {
+		return &federation.SlurmError{Kind: federation.ErrInvalid, Text: "stage-in: the archive of the files is much larger than the files may be (blobs: max_mib)"}
+	}
+	return err
 }
 
 // Unpack implements staging.Files.
@@ -131,6 +138,19 @@ func credential(u staging.User) (*syscall.Credential, error) {
 		c.Groups = append(c.Groups, uint32(n))
 	}
 	return c, nil
+}
+
+// limitedWriter fails once it was given too much.
+type limitedWriter struct {
+	w    io.Writer
+	left int64
+}
+
+func (l *limitedWriter) Write(p []byte) (int, error) {
+	if l.left -= int64(len(p)); l.left < 0 {
+		return 0, errors.New("too much")
+	}
+	return l.w.Write(p)
 }
 
 // keepError remembers why a reader failed: the child sees only that its input ended.
