@@ -30,14 +30,20 @@ var governors = [...]struct {
 
 // setCPUFreq takes P1[-P2][:GOVERNOR], or a governor alone.
 func setCPUFreq(p *parser, _ *option, v string) error {
-	bad := func(parts ...string) error {
-		invalid := "sbatch: error: Invalid --cpu-freq argument"
-		if parts == nil {
-			return p.exit(exitBadOption, invalid)
-		}
-		return p.exit(exitBadOption, "sbatch: error: "+strings.Join(parts, ""), invalid)
+	value, why := cpuFreq(v, p.release < Slurm2411)
+	if value != "" {
+		return text(&p.more().CPUFreq, value)
 	}
-	old := p.release < Slurm2411
+	lines := []string{"sbatch: error: Invalid --cpu-freq argument"}
+	if why != "" {
+		lines = []string{"sbatch: error: " + why, lines[0]}
+	}
+	return p.exit(exitBadOption, lines...)
+}
+
+// cpuFreq is sbatch's form of v, or "" and why there is none, if sbatch gives a reason. An old sbatch (22.05) takes a range without
+// governor.
+func cpuFreq(v string, old bool) (value, why string) {
 	least, most, ranged := strings.Cut(v, "-")
 	var gov string
 	var governed bool
@@ -46,55 +52,59 @@ func setCPUFreq(p *parser, _ *option, v string) error {
 	} else {
 		least, gov, governed = strings.Cut(least, ":")
 	}
-	if name, _ := governor(least); name != "" && governed && !ranged {
-		return bad("governor cannot be specified twice ", least, "{-}:", gov, " in --cpu-freq")
-	}
-	if !ranged && !governed {
-		if name, allowed := governor(v); name != "" {
-			if !allowed {
-				return bad("governor of ", v, " is not allowed in slurm.conf")
-			}
-			return text(&p.more().CPUFreq, name)
+	if name, allowed := governor(least); name != "" && !ranged {
+		switch {
+		case governed:
+			return "", "governor cannot be specified twice " + least + "{-}:" + gov + " in --cpu-freq"
+		case !allowed:
+			return "", notAllowed(v)
 		}
+		return name, ""
 	}
 	low, known := readFrequency(least, old)
-	switch {
-	case !known && (least != "" && least != "0" || old):
-		return bad(`unrecognized --cpu-freq argument "`, least, `"`)
-	case !known:
-		return bad()
+	if !known {
+		if least == "" || least == "0" {
+			return "", map[bool]string{true: unrecognized(least)}[old]
+		}
+		return "", unrecognized(least)
 	}
 	name, allowed := governor(gov)
 	switch {
 	case governed && name == "":
-		return bad("illegal governor: ", gov, " on --cpu-freq")
+		return "", "illegal governor: " + gov + " on --cpu-freq"
 	case governed && !allowed:
-		return bad("governor of ", v, " is not allowed in slurm.conf")
-	case !ranged && governed && name == "UserSpace" && !old:
-		return text(&p.more().CPUFreq, low.text)
-	case !ranged && governed:
-		return bad("gov on cpu-frec (", gov, ") illegal without max")
-	case !ranged:
-		return text(&p.more().CPUFreq, low.text)
-	case !governed && !old:
-		return bad("You must explicitly choose a governor when defining a range. Please specify only one value for the desired " +
-			"frequency (p1) or choose a specific governor (p3).")
+		return "", notAllowed(v)
+	case ranged:
+		return frequencyRange(low, least, most, name, old)
+	case governed && (name != "UserSpace" || old):
+		return "", "gov on cpu-frec (" + gov + ") illegal without max"
+	}
+	return low.text, ""
+}
+
+// frequencyRange is LOW-HIGH with the governor called name, "" for none.
+func frequencyRange(low frequency, least, most, name string, old bool) (value, why string) {
+	if name == "" && !old {
+		return "", "You must explicitly choose a governor when defining a range. Please specify only one value for the desired " +
+			"frequency (p1) or choose a specific governor (p3)."
 	}
 	high, known := readFrequency(most, old)
 	switch {
 	case !known:
-		return bad(`unrecognized --cpu-freq argument "`, most, `"`)
+		return "", unrecognized(most)
 	case high.rank < low.rank:
-		return bad("min cpu-frec (", least, ") must be < max cpu-freq (", most, ")")
+		return "", "min cpu-frec (" + least + ") must be < max cpu-freq (" + most + ")"
 	case name == "UserSpace" && !old:
-		return bad("userspace governor does not support a range. Please specify only one value for the desired frequency (p1) " +
-			"or choose a different governor.")
-	}
-	if name != "" {
+		return "", "userspace governor does not support a range. Please specify only one value for the desired frequency (p1) " +
+			"or choose a different governor."
+	case name != "":
 		name = ":" + name
 	}
-	return text(&p.more().CPUFreq, low.text+"-"+high.text+name)
+	return low.text + "-" + high.text + name, ""
 }
+
+func unrecognized(v string) string { return `unrecognized --cpu-freq argument "` + v + `"` }
+func notAllowed(v string) string   { return "governor of " + v + " is not allowed in slurm.conf" }
 
 func readFrequency(s string, old bool) (f frequency, ok bool) {
 	if n, rest, ok := number(s); ok && isDigit(s, 0) {

@@ -72,7 +72,8 @@ type Spec struct {
 	Plugin   []PluginOption `json:"plugin,omitempty"`   // options that only some sites know, in the order of their names
 	Het      []Spec         `json:"het,omitempty"`      // the further components of a heterogeneous job; they have no Het
 
-	Command string `json:"command,omitempty"` // path of the script as sbatch resolved it; "" for stdin and --wrap
+	Command    string `json:"command,omitempty"`     // path of the script as sbatch resolved it; "" for stdin and --wrap
+	SubmitLine string `json:"submit_line,omitempty"` // the call as it was typed, its first kilobyte; the client sets it, sacct shows it
 }
 
 // Signal is --signal: what is sent to a job some time before its limit.
