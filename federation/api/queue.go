@@ -59,7 +59,8 @@ type queueRow struct {
 	base     string
 	short    string
 	priority int64
-	end      time.Time // when the job ended; zero: live
+	ended    bool
+	end      time.Time // when it, or the array that it is of, ended
 	row      []byte    // with its length before it
 	dead     bool
 }
@@ -212,11 +213,11 @@ func (q *queue) take(v *view, j *federation.Job, tasks []federation.Task) {
 		}
 		w := v.record(&p)
 		row := newQueueRow(&w)
-		if p.state.Ended() {
+		if row.ended = p.state.Ended(); row.ended {
 			row.end = p.end
-			if row.end.IsZero() || !k.end.IsZero() && k.end.Before(row.end) {
-				row.end = j.End // it goes with the array at the latest
-			}
+		}
+		if !k.end.IsZero() && (row.end.IsZero() || k.end.Before(row.end)) {
+			row.end = k.end // it goes with its array at the latest
 		}
 		buf = v1.AppendRow(buf[:0], &w)
 		row.row = append(binary.AppendUvarint(make([]byte, 0, len(buf)+2), uint64(len(buf))), buf...)

@@ -266,3 +266,27 @@ func TestQueueIsSafeForManyPollers(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// As real Slurm 24.11 shows them: an exclusive job has all of its nodes, one with --cpus-per-gpu so many for each.
+func TestSizesOfRareRequests(t *testing.T) {
+	d := apitest.Start(t, api.Config{Users: queueUsers{}})
+	node := federation.Node{Name: "a1", CPUs: 16, GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 4}}}
+	d.Controller.SetSites(&federation.Site{Name: "alpha", Seen: &federation.Observation{Nodes: []federation.Node{node}}})
+	runs := func(spec sbatch.Spec) federation.Job {
+		return federation.Job{User: "alice", State: federation.Running, Site: "alpha", Nodes: "a1", Spec: spec}
+	}
+	d.Put(t, runs(sbatch.Spec{NTasks: 4, GPUs: "2", Exclusive: "exclusive"}), runs(sbatch.Spec{GPUsPerNode: "2", MemPerGPU: 10, More: &sbatch.More{CPUsPerGPU: 3, GPUFreq: "low", Profile: "task"}}),
+		runs(sbatch.Spec{NTasksPerNode: 2, CPUsPerTask: 3}))
+	_, _, jobs, err := readQueue(d.Socket, "")
+	if err != nil || len(jobs) != 3 {
+		t.Fatal(jobs, err)
+	}
+	for i, want := range []string{"16 cpu=16,node=1,billing=16,gres/gpu=4,gres/gpu:h100=4", "6 cpu=6,mem=20M,node=1,billing=6,gres/gpu=2,gres/gpu:h100=2", "6 cpu=6,node=1,billing=6"} {
+		if got := fmt.Sprint(jobs[i].CPUs.Value(), " ", jobs[i].TRESAlloc); got != want {
+			t.Errorf("job %d: %s, want %s", i, got, want)
+		}
+	}
+	if j := jobs[1]; j.TRESFreq != "gpu:low" || j.MemoryPerTRES != "gres/gpu:10" || !slices.Equal(j.Profile, []string{"TASK"}) || jobs[2].MinCPUsPerNode.Value() != 6 {
+		t.Errorf("%s %s %v, at least %d processors", j.TRESFreq, j.MemoryPerTRES, j.Profile, jobs[2].MinCPUsPerNode.Value())
+	}
+}

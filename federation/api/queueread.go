@@ -40,7 +40,7 @@ func readQueueFilter(q url.Values) (f queueFilter, err error) {
 // row reports whether r is selected, what names jobs aside.
 func (f *queueFilter) row(r *queueRow, ended time.Time) bool {
 	switch {
-	case !r.end.IsZero() && (f.live || r.end.Before(ended)):
+	case f.live && r.ended, !r.end.IsZero() && r.end.Before(ended):
 		return false
 	case len(f.states) > 0 && !slices.Contains(f.states, r.state) && !slices.Contains(f.states, r.base):
 		return false

@@ -48,6 +48,13 @@ func sizeOf(j *federation.Job) size {
 	z.gres = append(z.gres, gpuCounts(sp.GPUs, 1)...)
 	z.gres = append(z.gres, gpuCounts(sp.GPUsPerNode, z.nodes)...)
 	z.gres = append(z.gres, gpuCounts(sp.GPUsPerTask, z.tasks)...)
+	if sp.More != nil && sp.More.CPUsPerGPU > 0 {
+		gpus := 0
+		for _, g := range z.gres {
+			gpus += g.count
+		}
+		z.cpus = max(z.cpus, gpus*sp.More.CPUsPerGPU)
+	}
 	switch {
 	case sp.MemPerNode > 0:
 		z.mem = sp.MemPerNode * sbatch.MemMiB(z.nodes)

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/slurm/hostlist"
 )
 
 // view is the federation as one cluster at one moment: what listings of jobs, nodes and partitions are made of.
@@ -81,7 +82,36 @@ func (v *view) sizeOf(j *federation.Job, nodes string) size {
 			z.mem = max(p.DefMemPerNode*sbatch.MemMiB(z.nodes), p.DefMemPerCPU*sbatch.MemMiB(z.cpus))
 		}
 	}
+	if j.Spec.Exclusive == "exclusive" {
+		v.wholeNodes(&z, j.Site, nodes)
+	}
 	return z
+}
+
+// wholeNodes makes z all processors and GRES of its nodes.
+func (v *view) wholeNodes(z *size, at federation.SiteName, list string) {
+	names, err := hostlist.Expand(list)
+	i := slices.IndexFunc(v.sites, func(s *federation.Site) bool { return s.Name == at && s.Seen != nil })
+	if err != nil || i < 0 || list == "" {
+		return
+	}
+	cpus, sums := 0, map[gresCount]int{}
+	for _, name := range names {
+		k := slices.IndexFunc(v.sites[i].Seen.Nodes, func(n federation.Node) bool { return n.Name == name })
+		if k < 0 {
+			return
+		}
+		n := &v.sites[i].Seen.Nodes[k]
+		cpus += n.CPUs
+		for _, g := range n.GRES {
+			sums[gresCount{name: g.Name, kind: g.Type}] += g.Total
+		}
+	}
+	z.cpus, z.gres = cpus, nil
+	for g, count := range sums {
+		z.gres = append(z.gres, gresCount{g.name, g.kind, count})
+	}
+	slices.SortFunc(z.gres, func(a, b gresCount) int { return strings.Compare(a.name+a.kind, b.name+b.kind) })
 }
 
 // limitOf is a job's time limit: its own, else that of its partition at its site, else that of any site's partition of

@@ -151,7 +151,8 @@ func (c *command) doing() string {
 // has gone already is no failure of a plain scancel, and said only if asked for.
 func (c *command) report(r ref, e *v1.Error) int {
 	gone := e.Number == wire.ErrJobID || e.Number == wire.ErrAlreadyDone
-	if gone && c.plain() {
+	// What was only found by a filter may have ended since, or be on its way: nobody named it.
+	if gone && (c.plain() || len(c.refs) == 0) {
 		if c.verbose && !c.quiet {
 			c.complain(r, e.Text)
 		}
