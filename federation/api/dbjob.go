@@ -161,7 +161,7 @@ func (v *view) dbRecord(p *part) wire.DBJob {
 		Nodes: cmp.Or(p.nodes, "None assigned"),
 		State: wire.DBState{Current: wire.Strings{string(dbState(p.state))}, Reason: job.StateReason},
 	}
-	w.Comment.Job = sp.Comment
+	w.Comment.Job, w.SubmitLine = sp.Comment, sp.SubmitLine
 	w.Association = wire.AssocShort{Account: w.Account, Cluster: w.Cluster, User: w.User, ID: v.associationOf(j)}
 	w.Het.JobOffset = wire.Number{}
 	if job.HetJobID.Value() != 0 {

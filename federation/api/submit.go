@@ -179,7 +179,7 @@ func checkTexts(j *federation.Job) error {
 		{"work_dir", sp.WorkDir, maxText}, {"input", sp.Input, maxText}, {"output", sp.Output, maxText}, {"error", sp.Error, maxText},
 		{"gres", sp.GRES, maxText}, {"gpus", sp.GPUs, maxText}, {"gpus_per_node", sp.GPUsPerNode, maxText}, {"gpus_per_task", sp.GPUsPerTask, maxText},
 		{"exclusive", sp.Exclusive, maxText}, {"open_mode", sp.OpenMode, maxText}, {"mail_type", sp.MailType, maxText},
-		{"mail_user", sp.MailUser, maxText}, {"command", sp.Command, maxText}, {"submit_host", j.SubmitHost, maxHost},
+		{"mail_user", sp.MailUser, maxText}, {"command", sp.Command, maxText}, {"submit_line", sp.SubmitLine, maxText}, {"submit_host", j.SubmitHost, maxHost},
 		{"nodelist", sp.NodeList, 64 << 10}, {"exclude", sp.Exclude, 64 << 10},
 		{"array", sp.Array, maxArrayText}, {"dependency", sp.Dependency, maxDependency}, {"clusters", sp.Clusters, maxText},
 	} {

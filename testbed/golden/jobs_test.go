@@ -32,6 +32,8 @@ func (w *world) jobs() (jobSet, []*federation.Task) {
 		8: run(job("gpujob", 15*time.Minute, "%j.out"), "chk1", w.began),
 		9: run(job("hetjob", 15*time.Minute, "%j.out"), "chk1", w.began),
 	}
+	jobs[1].Spec.SubmitLine = "sbatch --parsable r.sh"
+	jobs[4].Spec.SubmitLine = "sbatch --parsable -J donejob --wrap srun true; echo hi -t 5 --mem=100M -o /tmp/alice/%j.out"
 	jobs[1].Spec.Comment, jobs[1].Spec.Command = "my comment", "/tmp/alice/r.sh"
 	jobs[2].Spec.Begin, jobs[2].Reason, jobs[2].Priority = w.began.Add(2*time.Hour), federation.ReasonBeginTime, 33333
 	jobs[3].Held, jobs[3].Reason, jobs[3].Spec.Hold = federation.HeldUser, federation.ReasonHeldUser, true

@@ -103,6 +103,7 @@ func (o *object) spec(s *sbatch.Spec) {
 		o.rare("het", s.Het)
 	}
 	o.text("command", s.Command)
+	o.text("submit_line", s.SubmitLine)
 }
 
 // rare writes what few jobs have, and what has many fields. Its types cannot fail.

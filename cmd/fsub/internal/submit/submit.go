@@ -36,6 +36,7 @@ func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn) int {
 		return exit.Code
 	}
 	say(stderr, req.Warnings...)
+	req.Spec.SubmitLine = submitLine(in.Args)
 	if word, ok := notText(&req.Spec); ok {
 		say(stderr, "sbatch: error: "+strconv.Quote(word)+" is not valid UTF-8 and would reach the site changed; only scripts, "+
 			"arguments and environments may have such bytes")
@@ -57,6 +58,19 @@ func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn) int {
 		return wait(id, stderr, c)
 	}
 	return 0
+}
+
+// submitLine is the call as sacct shows it. A script given by --wrap may be long: its beginning is enough.
+func submitLine(args []string) string {
+	const most = 1024
+	line := "sbatch"
+	for _, a := range args {
+		if len(line) >= most {
+			break
+		}
+		line += " " + a[:min(len(a), most)]
+	}
+	return strings.ToValidUTF8(line[:min(len(line), most)], "")
 }
 
 func say(w io.Writer, lines ...string) {
