@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"fsub/federation"
@@ -15,13 +16,14 @@ import (
 
 // checkStep looks for two live copies of a job, and counts the jobs that have ended in the books.
 func (w *world) checkStep(ctx context.Context) error {
-	alive := map[uint32]string{}
+	alive := map[federation.JobID]string{}
 	for _, s := range w.sites {
 		for _, r := range s.Active() {
-			if other, twice := alive[r.JobID]; twice && r.Array == 0 {
-				return fmt.Errorf("job %d runs twice at once: %s and %s %s", r.JobID, other, s.Name(), r.Key)
+			id := w.jobOf(&r)
+			if other, twice := alive[id]; twice && r.Array == 0 {
+				return fmt.Errorf("job %d runs twice at once: %s and %s %s", id, other, s.Name(), r.Key)
 			}
-			alive[r.JobID] = s.Name() + " " + r.Key
+			alive[id] = s.Name() + " " + r.Key
 		}
 	}
 	if len(w.limits) > 0 {
@@ -67,7 +69,7 @@ func (w *world) checkJob(ctx context.Context, j *federation.Job) error {
 	byKey := map[string]int{}
 	runs, finished := 0, 0
 	for _, s := range w.sites {
-		for _, r := range s.Runs(uint32(j.ID)) {
+		for _, r := range w.runsOf(s, j.ID) {
 			runs++
 			byKey[r.Key]++
 			if r.Outcome == simsite.RunCompleted {
@@ -103,6 +105,31 @@ func (w *world) checkJob(ctx context.Context, j *federation.Job) error {
 		return w.wrong(ctx, j, fmt.Sprintf("ran under keys that are not in the books: %v", byKey))
 	}
 	return nil
+}
+
+// jobOf is the job of a run: where sites give their own numbers it is in the key ("fsub:sim:ID.NUMBER.TIME").
+func (w *world) jobOf(r *simsite.Run) federation.JobID {
+	if !w.cfg.Mapped {
+		return federation.JobID(r.JobID)
+	}
+	rest := strings.TrimPrefix(r.Key, federation.KeyPrefix("sim"))
+	text, _, _ := strings.Cut(rest, ".")
+	id, _ := strconv.ParseUint(text, 10, 32)
+	return federation.JobID(id)
+}
+
+func (w *world) runsOf(s *simsite.Site, id federation.JobID) []simsite.Run {
+	if !w.cfg.Mapped {
+		return s.Runs(uint32(id))
+	}
+	var out []simsite.Run
+	s.EachRun(func(r simsite.Run) bool {
+		if w.jobOf(&r) == id {
+			out = append(out, r)
+		}
+		return true
+	})
+	return out
 }
 
 // checkAttempt compares one attempt with how often it ran. An attempt that is not the last may have run only if its record says
@@ -141,7 +168,7 @@ func (w *world) wrong(ctx context.Context, j *federation.Job, what string) error
 		fmt.Fprintf(&b, "\n  %s %s", e.At.Format("15:04:05.000"), e.Text)
 	}
 	for _, s := range w.sites {
-		for _, r := range s.Runs(uint32(j.ID)) {
+		for _, r := range w.runsOf(s, j.ID) {
 			fmt.Fprintf(&b, "\n  run at %s %s: %s to %s %s", s.Name(), r.Key, r.Start.Format("15:04:05.000"), r.End.Format("15:04:05.000"), r.Outcome)
 		}
 	}

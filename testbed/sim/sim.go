@@ -28,6 +28,7 @@ type Config struct {
 	// forget of an array is not compared task by task.
 	MaxTasks int
 
+	Mapped  bool          // the sites give numbers of their own
 	MeanGap time.Duration // between two submissions
 	// Mean times between faults; 0: none of that kind.
 	Crash      time.Duration // of the daemon, at any of its steps

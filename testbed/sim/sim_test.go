@@ -37,6 +37,21 @@ func driver(t *testing.T) func(*simsite.Site) (federation.Driver, error) {
 	}
 }
 
+// mapped makes drivers that let the sites give numbers of their own, with a token of SlurmUser or of alice only.
+func mapped(t *testing.T, user string) func(*simsite.Site) (federation.Driver, error) {
+	file := filepath.Join(t.TempDir(), "jwt.key")
+	if err := os.WriteFile(file, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func(s *simsite.Site) (federation.Driver, error) {
+		return slurm.Open(slurm.Config{
+			Name: federation.SiteName(s.Name()), URL: "http://" + s.Name(), Federation: "sim", User: user, KeyFile: file, Mode: federation.Mapped,
+			RPS: math.MaxInt32, Burst: math.MaxInt32, Transport: http.RoundTripper(s.Transport()),
+			Settle: time.Nanosecond, // what is not lost arrives at once
+		})
+	}
+}
+
 // direct is a driver that skips HTTP and JSON, for mass: the conformance suite holds both to the same promises.
 func direct(s *simsite.Site) (federation.Driver, error) { return s.Driver(simsite.DriverConfig{}), nil }
 
@@ -90,6 +105,25 @@ func TestExactlyOnce(t *testing.T) {
 	sum := playMany(t, Config{Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})
 	if sum.Runs != sum.Submitted || sum.Completed != sum.Submitted {
 		t.Error("not every job ran exactly once and to its end")
+	}
+}
+
+// TestMapped: the same where the sites give numbers of their own, and where controllers are killed, which give a number twice.
+func TestMapped(t *testing.T) {
+	jobs := 150
+	if os.Getenv("FSUB_FULL") != "" {
+		jobs = 1000
+	}
+	for i, user := range []string{"slurm", "alice"} {
+		cfg := Config{Seed: uint64(3000 + i), Jobs: jobs, Sites: sites(4, mapped(t, user)), Mapped: true, MeanGap: 300 * time.Millisecond, Limit: 12 * time.Hour,
+			Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}}
+		if r := play(t, cfg); r.Runs != r.Submitted || r.Completed != r.Submitted || r.Crashes == 0 || r.Lost == 0 {
+			t.Errorf("%s: not every job ran exactly once and to its end: %+v", user, r)
+		}
+		cfg.Seed, cfg.Controller, cfg.Sites = cfg.Seed+10, 20*time.Second, sites(4, mapped(t, user))
+		if r := play(t, cfg); r.Kills == 0 {
+			t.Errorf("%s: no controller was killed", user)
+		}
 	}
 }
 
