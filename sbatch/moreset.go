@@ -242,6 +242,7 @@ func setExtraNodeInfo(p *parser, o *option, v string) error {
 	}
 	m := p.more()
 	fields := [...]*int{&m.SocketsPerNode, &m.CoresPerSocket, &m.ThreadsPerCore}
+	m.SocketsPerNode, m.CoresPerSocket, m.ThreadsPerCore = 0, 0, 0 // what other options said of them is gone
 	for i, part := range strings.Split(v, ":") {
 		if i == len(fields) {
 			break

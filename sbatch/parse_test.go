@@ -108,6 +108,7 @@ func TestMore(t *testing.T) {
 		{"--hint=multithread", More{Hint: "multithread"}, "SLURM_HINT=multithread SLURM_NTASKS_PER_CORE=65535"},
 		{"--hint=nomultithread --threads-per-core=2", More{ThreadsPerCore: 2}, "SLURM_THREADS_PER_CORE=2"},
 		{"-B 1:4:1 -N2", More{SocketsPerNode: 1, CoresPerSocket: 4, ThreadsPerCore: 1}, "SLURM_NTASKS=8 SLURM_THREADS_PER_CORE=1"},
+		{"--threads-per-core=4 -B 1:2 --sockets-per-node=3", More{SocketsPerNode: 3, CoresPerSocket: 2}, ""},
 		{"-B *:2-4", More{CoresPerSocket: 2}, "SLURM_NTASKS=2"},
 		{"-m *:block,Pack", More{Distribution: "block:block,pack"}, "SLURM_DISTRIBUTION=block:block,pack"},
 		{"-m plane=4", More{Distribution: "plane=4"}, "SLURM_DISTRIBUTION=plane SLURM_DIST_PLANESIZE=4"},

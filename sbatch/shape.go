@@ -60,6 +60,7 @@ func shapeProfile(p *parser, o *option, v string) error {
 }
 
 func shapeAcctgFreq(p *parser, o *option, v string) error {
+	var lines []string
 	for _, w := range strings.Split(v, ",") {
 		n := strings.ToLower(w)
 		for _, kind := range [...]string{"task=", "energy=", "network=", "filesystem="} {
@@ -69,8 +70,11 @@ func shapeAcctgFreq(p *parser, o *option, v string) error {
 			}
 		}
 		if _, _, ok := number(n); !ok && w != "" {
-			return p.errorLine(exitBadOption, "Invalid --acctg-freq specification: ", w)
+			lines = append(lines, "sbatch: error: Invalid --acctg-freq specification: "+w)
 		}
+	}
+	if lines != nil {
+		return p.exit(exitBadOption, lines...)
 	}
 	return nil
 }
