@@ -28,6 +28,8 @@ type Controller interface {
 	Sites() []*federation.Site
 	// Wake tells that something was written to the store: a job or a request.
 	Wake()
+	// LookAt asks for a look at a site's jobs out of turn.
+	LookAt(site federation.SiteName)
 	// Settled waits until the request seq has been carried out as far as the daemon can alone, or for at most d.
 	Settled(ctx context.Context, seq int64, d time.Duration)
 	// Changed returns a channel that is closed when a job that ends next has been written.

@@ -134,6 +134,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer cancel()
 		stopped <- h.Shutdown(c)
 	})
+	go s.warmQueue(ctx)
 	err := h.Serve(newFairListener(l, s.roles, s.log))
 	if stop() || !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -196,6 +197,7 @@ func (s *Server) handleAs(pattern string, h handler, fail func(http.ResponseWrit
 		began := time.Now()
 		c, err := s.callerOf(r)
 		if err == nil {
+			s.fromWithin(r)
 			err = h(w, r, c)
 		}
 		code := http.StatusOK

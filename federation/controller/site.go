@@ -52,6 +52,13 @@ func (c *Controller) backoff(fails int) time.Duration {
 // lookAtSites asks for the observations and polls that are due.
 func (c *Controller) lookAtSites() {
 	now := c.now()
+	for name := range c.view.wanted() {
+		if s := c.byName[name]; s != nil && s.pollError == nil && s.nextPoll.After(now) {
+			if s.nextPoll = s.polled.Add(lookGap); s.nextPoll.Before(now) {
+				s.nextPoll = now
+			}
+		}
+	}
 	for _, s := range c.sites {
 		if !s.observing && !now.Before(s.nextObserve) {
 			s.observing = true

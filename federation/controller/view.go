@@ -26,6 +26,7 @@ type view struct {
 	doneSeq int64         // requests up to this number have been carried out
 	done    chan struct{} // closed when doneSeq grows
 	ended   chan struct{} // closed when a job ends
+	lookAt  map[federation.SiteName]bool
 
 	refused refusals
 }
@@ -120,6 +121,28 @@ func (c *Controller) Wake() {
 	case c.wake <- struct{}{}:
 	default:
 	}
+}
+
+// LookAt asks for a look at a site's jobs out of turn. Looks follow each other no faster than lookGap.
+func (c *Controller) LookAt(site federation.SiteName) {
+	c.view.mu.Lock()
+	if c.view.lookAt == nil {
+		c.view.lookAt = map[federation.SiteName]bool{}
+	}
+	c.view.lookAt[site] = true
+	c.view.mu.Unlock()
+	c.Wake()
+}
+
+const lookGap = 100 * time.Millisecond
+
+// wanted returns the sites that LookAt was called for.
+func (v *view) wanted() map[federation.SiteName]bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	sites := v.lookAt
+	v.lookAt = nil
+	return sites
 }
 
 // Sites returns the members of the federation as last published. The values are shared: they are not changed.

@@ -121,6 +121,18 @@ func (c *Controller) Judge(*federation.Job) (err error) {
 }
 func (c *Controller) Wake() {}
 
+// LookAt starts the pending jobs of a site: it had started them already, and nobody has looked.
+func (c *Controller) LookAt(site federation.SiteName) {
+	jobs, err := c.store.Jobs(context.Background(), federation.JobQuery{Site: site, States: []federation.State{federation.Pending}})
+	if err != nil {
+		return
+	}
+	for i := range jobs {
+		jobs[i].State, jobs[i].Start = federation.Running, time.Now()
+		_ = c.store.Commit(context.Background(), &federation.Batch{Jobs: []*federation.Job{&jobs[i]}})
+	}
+}
+
 // Try implements api.Controller: the first offer of the decision, on nodes n1 and up.
 func (c *Controller) Try(j *federation.Job) (t federation.Trial, err error) {
 	c.locked(func() { t.Decision, err = c.decision, c.refuse })

@@ -44,6 +44,7 @@ type Conn struct {
 	open    bool
 	tls     io.ReadWriteCloser // instead of fd, where path is an address
 	token   string             // says over TLS who calls
+	job     string             // the job that this process runs in, and its array
 	buf     []byte             // received and not yet used
 }
 
@@ -58,6 +59,7 @@ func New(path string, timeout time.Duration) *Conn {
 // FromEnv makes a Conn to the socket that the environment names, else to DefaultSocket.
 func FromEnv(env []string) *Conn {
 	path, token := DefaultSocket, ""
+	var job, array, known string
 	for _, e := range env {
 		if v, ok := strings.CutPrefix(e, "FSUB_SOCKET="); ok && v != "" {
 			path = v
@@ -65,9 +67,23 @@ func FromEnv(env []string) *Conn {
 		if v, ok := strings.CutPrefix(e, "FSUB_TOKEN="); ok {
 			token = v
 		}
+		if v, ok := strings.CutPrefix(e, "SLURM_JOB_ID="); ok {
+			job = v
+		}
+		if v, ok := strings.CutPrefix(e, "SLURM_ARRAY_JOB_ID="); ok {
+			array = v
+		}
+		if v, ok := strings.CutPrefix(e, "FSUB_JOB_ID="); ok {
+			known = v
+		}
 	}
 	c := New(path, 0)
-	c.token = token
+	c.token, c.job = token, job
+	if known != "" { // the site has numbers of its own
+		c.job = known
+	} else if array != "" {
+		c.job += "," + array
+	}
 	return c
 }
 
@@ -150,6 +166,9 @@ func (c *Conn) refused(err error) error {
 
 func (c *Conn) send(method, path string, body []byte) error {
 	head := method + " " + path + " HTTP/1.1\r\nHost: fsub\r\n"
+	if c.job != "" && !strings.ContainsAny(c.job, "\r\n") {
+		head += "X-Fsub-Job: " + c.job + "\r\n"
+	}
 	if c.tls != nil {
 		head += "X-SLURM-USER-TOKEN: " + c.token + "\r\n"
 	}

@@ -1,0 +1,53 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	"fsub/federation/api/apitest"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+)
+
+// A job that asks after itself is told that it runs, although nobody had looked yet. Nobody else waits.
+func TestCallFromWithin(t *testing.T) {
+	d := apitest.Start(t, api.Config{})
+	job := federation.Job{User: "root", Spec: sbatch.Spec{Name: "x"}, State: federation.Pending, Site: "alpha", Submit: time.Now()}
+	id := d.Put(t, job, federation.Job{User: "root", State: federation.Pending, Submit: time.Now()})
+	ask := func(header string) federation.State {
+		t.Helper()
+		client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return net.Dial("unix", d.Socket)
+		}}}
+		defer client.CloseIdleConnections()
+		req, err := http.NewRequest("GET", "http://fsub/fed/v1/job/"+id[0].String(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(api.HeaderJob, header)
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var r v1.JobRecord
+		if err := json.NewDecoder(resp.Body).Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		return r.Job.State
+	}
+	for _, other := range []string{"", "nonsense", "1", id[1].String()} {
+		if s := ask(other); s != federation.Pending {
+			t.Errorf("asked from within %q it is %s", other, s)
+		}
+	}
+	if s := ask("7," + id[0].String()); s != federation.Running {
+		t.Errorf("asked from within as a task it is %s", s)
+	}
+}
