@@ -72,7 +72,7 @@ func (q *queue) refresh(ctx context.Context, s *Server) error {
 	first := q.jobs == nil
 	v := s.view()
 	if !first && q.otherWorld(v) {
-		first = true
+		first, q.jobs = true, nil // also if this fails half-way
 	}
 	query := federation.JobQuery{SinceRev: q.rev}
 	if first {
@@ -98,6 +98,7 @@ func (q *queue) refresh(ctx context.Context, s *Server) error {
 	var tasks map[federation.JobID][]federation.Task
 	if len(arrays) > 0 {
 		if tasks, err = s.cfg.Store.TasksOf(ctx, arrays); err != nil {
+			q.changes = now // what was overtaken is looked for again
 			return ofStore(err, errNoContact)
 		}
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"net/http"
@@ -70,6 +71,14 @@ func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
 	}
 	slices.SortFunc(rows, squeueOrder)
 	return slices.Compact(rows), known
+}
+
+// warmQueue reads the queue before anybody asks: of a hundred thousand jobs that takes a second or two. A failure is told to whoever
+// asks next.
+func (s *Server) warmQueue(ctx context.Context) {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	s.queue.refresh(ctx, s)
 }
 
 // selected are the rows that f selects, in squeue's order.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -199,8 +200,12 @@ func (r *bench) pollers(dial func() (net.Conn, error)) error {
 
 // result is the benchmark for programs.
 type result struct {
-	What, Ours, Theirs, Ratio, Goal string
-	Met                             bool
+	What   string `json:"what"`
+	Ours   string `json:"ours"`
+	Theirs string `json:"theirs"`
+	Ratio  string `json:"ratio"`
+	Goal   string `json:"goal"`
+	Met    bool   `json:"met"`
 }
 
 // writeJSON writes the rows to a file.
@@ -209,9 +214,12 @@ func (r *bench) writeJSON(file string) error {
 	for i, x := range r.rows {
 		results[i] = result{x.what, x.ours, x.theirs, x.ratio, x.goal, x.met}
 	}
-	text, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // goals are full of < and >
+	e.SetIndent("", "  ")
+	if err := e.Encode(results); err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
+	return os.WriteFile(file, text.Bytes(), 0o644)
 }
