@@ -135,7 +135,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		stopped <- h.Shutdown(c)
 	})
 	go s.warmQueue(ctx)
-	go s.warmQueue(ctx)
 	err := h.Serve(newFairListener(l, s.roles, s.log))
 	if stop() || !errors.Is(err, http.ErrServerClosed) {
 		return err
