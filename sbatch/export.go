@@ -188,7 +188,6 @@ func addMore(s *Spec, number func(string, int), word func(name, v string)) {
 	number("SLURM_CPUS_PER_GPU", m.CPUsPerGPU)
 	word("SLURM_GPUS_PER_SOCKET", m.GPUsPerSocket)
 	word("SLURM_GPU_FREQ", m.GPUFreq)
-	word("SLURM_CPU_FREQ_REQ", m.CPUFreq)
 	if m.MemBind != "" {
 		word("SLURM_MEM_BIND", m.MemBind)
 		word("SLURM_MEM_BIND_VERBOSE", map[bool]string{true: "verbose", false: "quiet"}[strings.Contains(m.MemBind, "verbose")])

@@ -170,6 +170,9 @@ func environment2302(env map[string]string, sp *sbatch.Spec) {
 	if sp.More != nil && sp.More.GPUBind != "" && bind != "" {
 		env["SLURM_GPU_BIND"] = bind
 	}
+	if sp.More != nil && sp.More.CPUFreq != "" {
+		env["SLURM_CPU_FREQ_REQ"] = sp.More.CPUFreq // later slurmctlds set it
+	}
 	if n := max(1, sp.MinNodes) * sp.NTasksPerNode; n > 0 && sp.NTasks == 0 {
 		env["SLURM_NTASKS"], env["SLURM_NPROCS"] = strconv.Itoa(n), strconv.Itoa(n)
 	}

@@ -112,6 +112,20 @@ var options = []string{
 	"-N 2,4 --ntasks-per-node=2",
 	"-N 2,4 --hint=nomultithread --gpus-per-node=1",
 	"-N 1-4:3 --ntasks-per-node=2",
+	"--cpu-freq=low-high:performance",
+	"--cpu-freq=2000000 -n2",
+	"--cpu-freq=performance",
+	"--mem-bind=verbose,local",
+	"--mem-bind=map_mem:0,1 -n2",
+	"--cluster-constraint=x",
+	"--delay-boot=infinite",
+	"-S 0",
+	"-N2 --hint=nomultithread",
+	"-N2 --threads-per-core=1 -c2",
+	"-N2 --sockets-per-node=1",
+	"-w %N[1-2] -B 1",
+	"--threads-per-core=2 -B 1:2",
+	"-m arbitrary -w %N1,%N1,%N2",
 }
 
 // until26 are lines that sbatch 26.05 reads otherwise than 24.11, which is the one that we follow.
@@ -122,7 +136,8 @@ var until26 = map[string]string{
 }
 
 // writtenOut are fields whose value is the same hosts otherwise written, since slurmrestd takes names one by one.
-var writtenOut = map[string][]string{"-m arbitrary -w %N[1-2]": {"ReqNodeList", "SLURM_ARBITRARY_NODELIST"}}
+var writtenOut = map[string][]string{"-m arbitrary -w %N[1-2]": {"ReqNodeList", "SLURM_ARBITRARY_NODELIST"},
+	"-m arbitrary -w %N1,%N1,%N2": {"ReqNodeList", "SLURM_ARBITRARY_NODELIST"}}
 
 // callers are variables that the two callers have otherwise, with the reason.
 var callers = map[string]string{
