@@ -187,7 +187,7 @@ func checkTexts(j *federation.Job) error {
 			return invalid(wire.ErrTooLong, fmt.Sprintf("%s has %d bytes, at most %d are allowed", t.name, len(t.text), t.max))
 		}
 		bad := strings.IndexFunc(t.text, unicode.IsControl)
-		if t.name == "comment" {
+		if t.name == "comment" || t.name == "submit_line" { // which may have a script in it
 			bad = strings.IndexByte(t.text, 0)
 		}
 		if bad >= 0 {

@@ -60,7 +60,7 @@ func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn) int {
 	return 0
 }
 
-// submitLine is the call as sacct shows it. A script given by --wrap may be long: its beginning is enough.
+// submitLine is the call as sacct shows it, in one line. A script given by --wrap may be long: its beginning is enough.
 func submitLine(args []string) string {
 	const most = 1024
 	line := "sbatch"
@@ -70,7 +70,13 @@ func submitLine(args []string) string {
 		}
 		line += " " + a[:min(len(a), most)]
 	}
-	return strings.ToValidUTF8(line[:min(len(line), most)], "")
+	oneLine := func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}
+	return strings.Map(oneLine, strings.ToValidUTF8(line[:min(len(line), most)], ""))
 }
 
 func say(w io.Writer, lines ...string) {
