@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"fsub/federation"
 	"fsub/slurm/wire"
@@ -67,4 +69,18 @@ func (c *client) negotiated(ctx context.Context) (*translation, error) {
 	}
 	return nil, fmt.Errorf("site %s: %w: it speaks none of the API versions v0.0.42 to %s (Slurm 24.11 and later do) and not %s (22.05 to 23.11)", c.cfg.Name,
 		federation.ErrUnavailable, versions[0].version, versions[len(versions)-1].version)
+}
+
+// until2302 reports whether the site is Slurm 23.02 or older.
+func (c *client) until2302() bool {
+	release, _ := c.release.Load().(string)
+	return strings.HasPrefix(release, "22.") || strings.HasPrefix(release, "23.02")
+}
+
+// takesArguments reports whether a script may have arguments: slurmrestd before 22.05.9 takes such a job, and dies.
+func (c *client) takesArguments() bool {
+	release, _ := c.release.Load().(string)
+	patch, ok := strings.CutPrefix(release, "22.05.")
+	n, err := strconv.Atoi(patch)
+	return !ok || err == nil && n >= 9
 }

@@ -192,3 +192,18 @@ func keyOf(comment string) string {
 	}
 	return ""
 }
+
+// adoptMapped looks for an attempt at a mapped site. A receipt that is not adopted says that the site has it not.
+func (d *Driver) adoptMapped(ctx context.Context, st standing, s *federation.Submission) (federation.Receipt, error) {
+	there, err := d.held(ctx, st, federation.JobRef{ID: s.Job.ID, Key: s.Key, Submitted: s.Job.Submit})
+	switch {
+	case errors.Is(err, federation.ErrNotFound):
+		return federation.Receipt{}, nil
+	case err != nil:
+		return federation.Receipt{}, err
+	case wasRefused(&there):
+		err := slurmError(federation.ErrCapacity, wire.Error{Number: wire.ErrNodeConfig}, "")
+		return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
+	}
+	return federation.Receipt{SiteJobID: there.SiteJobID, Adopted: true}, nil
+}

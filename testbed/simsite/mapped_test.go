@@ -125,7 +125,7 @@ func TestCommentsStayTheUsers(t *testing.T) {
 		{"w", "mine", "w", "mine KEY"},
 		{"w", "", "w", "KEY"},
 	} {
-		sub := submission(federation.FirstJobID + federation.JobID(i+1))
+		sub := submission(federation.FirstJobID+federation.JobID(i+1), script("#SIM run=1s"))
 		sub.Job.Spec.Comment, sub.Job.Spec.More = c.comment, &sbatch.More{WCKey: c.wckey}
 		r, err := d.Submit(t.Context(), sub)
 		if err != nil {
@@ -145,6 +145,12 @@ func TestCommentsStayTheUsers(t *testing.T) {
 		}
 		if j, err := d.Lookup(t.Context(), federation.JobRef{ID: sub.Job.ID, Key: sub.Key}); err != nil || j.SiteJobID != r.SiteJobID {
 			t.Errorf("%+v: %+v, %v", c, j, err)
+		}
+		s.Advance(10 * time.Second)
+		s.RestartController(CrashOptions{ForgetEnded: true})
+		j, err := d.Lookup(t.Context(), federation.JobRef{ID: sub.Job.ID, Key: sub.Key, SiteJobID: r.SiteJobID, Submitted: s.Now().Add(-time.Minute)})
+		if err != nil || !j.FromAccounting || j.State != federation.Completed || j.Key != sub.Key {
+			t.Errorf("%+v, in accounting only: %+v, %v", c, j, err)
 		}
 	}
 }

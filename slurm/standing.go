@@ -1,0 +1,139 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
+
+// standing is what our token may do at the site.
+type standing struct {
+	known  bool
+	mapped bool
+	// onlyUser is the one user for whom the token acts, "" if it acts for all.
+	onlyUser string
+	// wckey: the site takes no notice of workload characterization keys, so that ours can be the key. Otherwise it is in the comment.
+	wckey bool
+}
+
+// standing finds out what the token may do, once.
+func (d *Driver) standing(ctx context.Context) (standing, error) {
+	d.mu.Lock()
+	st := d.stands
+	d.mu.Unlock()
+	if st.known {
+		return st, nil
+	}
+	if d.cfg.Mode == federation.Pinned { // Observe makes sure
+		return standing{}, nil
+	}
+	st, err := d.probe(ctx)
+	if err != nil {
+		return st, err
+	}
+	d.mu.Lock()
+	d.stands = st
+	d.mu.Unlock()
+	return st, nil
+}
+
+// of is the standing that counts for one job: at a site that has become pinned there may still be jobs under numbers of its own.
+func (st standing) of(ref federation.JobRef) standing {
+	if ref.SiteJobID != 0 && ref.SiteJobID != uint32(ref.ID) {
+		st.mapped = true
+	}
+	return st
+}
+
+// probe asks the site what the token may do.
+func (d *Driver) probe(ctx context.Context) (standing, error) {
+	tr, err := d.c.negotiated(ctx)
+	if err != nil {
+		return standing{}, err
+	}
+	st := standing{known: true, mapped: tr.old || d.cfg.Mode == federation.Mapped}
+	all := false
+	if tr.old {
+		all, err = d.actsAsOthers(ctx)
+	} else {
+		all, err = d.choosesIDs(ctx, tr)
+	}
+	if err != nil {
+		return standing{}, err
+	}
+	if !all {
+		st.mapped, st.onlyUser = true, d.c.tokens.name()
+	}
+	switch {
+	case d.cfg.Mode == federation.Pinned && st.mapped:
+		return standing{}, fmt.Errorf("site %s: %w", d.cfg.Name, d.notPinned(tr))
+	case st.mapped && !all && st.onlyUser == "":
+		return standing{}, fmt.Errorf("site %s: %w: whose the %s is nobody knows: set user", d.cfg.Name, federation.ErrDenied, d.c.tokens.describe())
+	case st.mapped:
+		st.wckey, err = d.noWCKeys(ctx)
+	}
+	return st, err
+}
+
+// choosesIDs finds out whether the site lets us choose job IDs and users. slurmctld checks that late: the request below names a
+// reservation that cannot exist and is refused in any case, but with another number.
+func (d *Driver) choosesIDs(ctx context.Context, tr *translation) (bool, error) {
+	hold := true
+	desc := &wire.JobDesc{JobID: int64(d.cfg.LastID), UserID: "0", GroupID: "0", Name: "fsub-probe", Reservation: "fsub-no-such-reservation", Hold: &hold,
+		WorkDir: "/", Environment: wire.Environment{"FSUB=probe"}, Script: "#!/bin/true\n"}
+	var a wire.JobSubmitResponse
+	r := request{op: "probe", method: http.MethodPost, path: wire.PathJobSubmit, body: wire.JobSubmitRequest{Job: desc}}
+	if err := d.c.do(ctx, r, &a); err != nil {
+		return false, err
+	}
+	for _, e := range a.Errors {
+		if e.Number == wire.ErrJobID || e.Number == wire.ErrUserID || e.Number == wire.ErrAccess {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// actsAsOthers finds out whether the token is good for calls in another's name. That it is good at all is asked first.
+func (d *Driver) actsAsOthers(ctx context.Context) (bool, error) {
+	if _, err := d.diag(ctx); err != nil {
+		return false, err
+	}
+	var a wire.DiagResponse
+	err := d.c.do(ctx, request{op: "probe", method: http.MethodGet, path: wire.PathDiag, as: "nobody"}, &a)
+	if errors.Is(err, federation.ErrDenied) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// noWCKeys reports whether slurmdbd keeps no list of workload characterization keys, which it does where they are tracked.
+func (d *Driver) noWCKeys(ctx context.Context) (bool, error) {
+	var a wire.WCKeysResponse
+	err := d.c.do(ctx, request{op: "wckeys", method: http.MethodGet, db: true, path: wire.PathDBWCKeys}, &a)
+	if errors.Is(err, errNoEndpoint) {
+		return true, nil
+	}
+	return err == nil && len(a.WCKeys) == 0, err
+}
+
+// notPinned says why the site cannot be used in pinned mode, and what to do.
+func (d *Driver) notPinned(tr *translation) error {
+	detail := fmt.Sprintf("the site does not let the %s choose job IDs: use a token of its SlurmUser (scontrol show config | grep SlurmUser), or mode: mapped", d.c.tokens.describe())
+	if tr != nil && tr.old {
+		detail = "API version " + tr.version + " has no word for job IDs: use mode: mapped"
+	}
+	return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrJobID, Text: wire.Strerror(wire.ErrJobID), Detail: detail}
+}
+
+// onlyFor refuses what the token may not do.
+func (d *Driver) onlyFor(st standing, user string) error {
+	if st.onlyUser == "" || st.onlyUser == user {
+		return nil
+	}
+	return fmt.Errorf("%w: its token acts for %s only", federation.ErrDenied, st.onlyUser)
+}
