@@ -13,6 +13,8 @@ type Usage struct {
 	Flags               []string      `json:"flags,omitempty"` // how it was scheduled, in slurmrestd's words: STARTED_ON_BACKFILL ...
 	System, User, Total time.Duration `json:",omitempty"`      // CPU time of all steps
 	Steps               []Step        `json:"steps,omitempty"`
+
+	Allocated, Requested []Amount `json:",omitempty"` // memory in MiB, as the site's defaults made it
 }
 
 // Step is one step of a job: its batch script, what its site runs beside it ("extern"), or an srun.

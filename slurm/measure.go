@@ -86,7 +86,7 @@ func sameAttempt(r *wire.DBJob, ref *federation.JobRef) bool {
 
 // usageOf translates what slurmdbd has of a job or task.
 func usageOf(job federation.JobID, index int, r *wire.DBJob) federation.Usage {
-	u := federation.Usage{Job: job, Index: index, Flags: r.Flags}
+	u := federation.Usage{Job: job, Index: index, Flags: r.Flags, Allocated: amounts(r.TRES.Allocated), Requested: amounts(r.TRES.Requested)}
 	for i := range r.Steps { // slurmrestd leaves the sums to its readers
 		s := stepOf(&r.Steps[i])
 		u.System, u.User, u.Total = u.System+s.System, u.User+s.User, u.Total+s.Total
@@ -103,10 +103,18 @@ func stepOf(st *wire.DBStep) federation.Step {
 		Elapsed: time.Duration(st.Time.Elapsed) * time.Second, Suspended: time.Duration(st.Time.Suspended) * time.Second,
 		System: cpuTime(st.Time.System), User: cpuTime(st.Time.User), Total: cpuTime(st.Time.Total), Layout: st.Task.Distribution,
 		Governor: st.CPU.Governor, MinFreq: setNumber(st.CPU.RequestedFrequency.Min), MaxFreq: setNumber(st.CPU.RequestedFrequency.Max),
-		Frequency: st.Statistics.CPU.ActualFrequency, Energy: st.Statistics.Energy.Consumed.Value(),
+		Frequency: frequency(st.Statistics.CPU.ActualFrequency), Energy: st.Statistics.Energy.Consumed.Value(),
 		Allocated: amounts(st.TRES.Allocated), In: measured(&st.TRES.Requested), Out: measured(&st.TRES.Consumed),
 	}
 	return s
+}
+
+// frequency drops what cannot be one: 24.11 gives nonsense for steps of several nodes.
+func frequency(kHz int64) int64 {
+	if kHz < 0 || kHz > 100e6 {
+		return 0
+	}
+	return kHz
 }
 
 func cpuTime(d wire.Duration) time.Duration {

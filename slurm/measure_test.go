@@ -68,6 +68,9 @@ func TestMeasured(t *testing.T) {
 	if len(got) != 2 || len(got[61]) != 1 || len(got[64]) != 2 {
 		t.Fatalf("got %+v", got)
 	}
+	if frequency(2600000) != 2600000 || frequency(4657935875538160000) != 0 {
+		t.Error("a frequency that cannot be")
+	}
 	u := got[61][0]
 	if u.Index != -1 || u.Total != 2*time.Second+time.Millisecond || len(u.Steps) != 2 || u.Steps[1].ID != "0" ||
 		!reflect.DeepEqual(u.Steps[0].In.Max, []federation.TaskAmount{{Amount: federation.Amount{Type: "mem", Count: 4096}, Task: 1, Node: "a1"}}) {

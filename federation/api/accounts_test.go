@@ -106,7 +106,7 @@ func TestUsage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(ended, federation.Usage{Index: -1, Total: 3 * time.Second, Flags: []string{"START_RECEIVED"}, Steps: []federation.Step{step("batch"), step("0")}})
+	put(ended, federation.Usage{Index: -1, Total: 3 * time.Second, Allocated: []federation.Amount{{Type: "mem", Count: 2000}, {Type: "energy", Count: -2}}, Flags: []string{"START_RECEIVED"}, Steps: []federation.Step{step("batch"), step("0")}})
 	put(array, federation.Usage{Index: 0, Total: time.Second, Steps: []federation.Step{step("extern")}})
 	put(running, federation.Usage{Index: -1}) // measured, and nothing found
 	var resp wire.DBJobsResponse
@@ -122,6 +122,9 @@ func TestUsage(t *testing.T) {
 	}
 	if want := "[0.batch=0 0 2.batch=1 2.0=1 3 3_0.extern=1 1 3_1.batch=0 0 0]"; fmt.Sprint(got) != want {
 		t.Errorf("steps and CPU seconds %v, want %s", got, want)
+	}
+	if a := resp.Jobs[1].TRES.Allocated; len(a) != 1 || a[0] != (wire.TRES{Type: "mem", ID: 2, Count: 2000}) {
+		t.Errorf("allocated %+v", a)
 	}
 	s := resp.Jobs[1].Steps[1]
 	if m := s.TRES.Requested.Max[0]; m.Type != "mem" || m.ID != 2 || m.Count != 4096 || m.Task != 1 || m.Node != "n1" || s.ExitCode.ReturnCode.Value() != 2 ||

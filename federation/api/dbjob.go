@@ -184,6 +184,12 @@ func (v *view) dbRecord(p *part) wire.DBJob {
 	w.Time = v.dbTime(p, &job)
 	w.StdOutExpanded, w.StdErrExpanded, w.StdInExpanded = job.StdOutExpanded, job.StdErrExpanded, job.StdInExpanded
 	w.StdOut, w.StdErr, w.StdIn = job.StdOut, job.StdErr, job.StdIn
+	if p.state == federation.Cancelled { // slurmdbd has the signal with the batch step
+		w.ExitCode = exitCode(0)
+	}
+	if p.state != federation.Pending { // slurmdbd keeps why a job waited, not how it ended
+		w.State.Reason = "None"
+	}
 	if sp.Error == "" { // slurmdbd has no name where none was given
 		w.StdErrExpanded = ""
 	}

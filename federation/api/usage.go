@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"fsub/federation"
@@ -41,6 +42,12 @@ func (s *Server) addUsage(ctx context.Context, list []part, records func(i int) 
 }
 
 func fillUsage(w *wire.DBJob, u *federation.Usage, name string) {
+	if len(u.Allocated) > 0 {
+		w.TRES.Allocated = withoutEnergy(u.Allocated)
+	}
+	if len(u.Requested) > 0 {
+		w.TRES.Requested = withoutEnergy(u.Requested)
+	}
 	w.Flags, w.Time.System, w.Time.User, w.Time.Total = u.Flags, duration(u.System), duration(u.User), duration(u.Total)
 	if len(u.Steps) == 0 {
 		return
@@ -49,6 +56,11 @@ func fillUsage(w *wire.DBJob, u *federation.Usage, name string) {
 	for i := range u.Steps {
 		w.Steps = append(w.Steps, stepRecord(&u.Steps[i], name))
 	}
+}
+
+// withoutEnergy leaves out energy, which Slurm counts among what was given, as -2 joules.
+func withoutEnergy(list []federation.Amount) wire.List[wire.TRES] {
+	return amounts(slices.DeleteFunc(slices.Clone(list), func(a federation.Amount) bool { return a.Type == "energy" }))
 }
 
 func stepRecord(s *federation.Step, name string) wire.DBStep {

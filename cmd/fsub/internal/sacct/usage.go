@@ -216,17 +216,21 @@ func governor(_ *command, r *record) string {
 	return r.step.CPU.Governor
 }
 
-// energy is that of the steps; of a job that runs sacct does not say it.
+// energy of a job is that of its sruns; of one that has none sacct does not say it.
 func energy(_ *command, r *record) string {
-	switch {
-	case r.step != nil:
+	if r.step != nil {
 		return decimal(r.step.Statistics.Energy.Consumed.Value())
-	case wire.BaseState(r.State.Current) == wire.StateRunning:
-		return ""
 	}
 	var sum int64
+	sruns := 0
 	for i := range r.Steps {
-		sum += r.Steps[i].Statistics.Energy.Consumed.Value()
+		if name := stepName(&r.Steps[i]); name != "" && name[0] <= '9' {
+			sruns++
+			sum += r.Steps[i].Statistics.Energy.Consumed.Value()
+		}
+	}
+	if sruns == 0 && len(r.Steps) > 0 {
+		return ""
 	}
 	return decimal(sum)
 }

@@ -263,11 +263,15 @@ func (c *command) reasonTime(n *wire.Node) string {
 func printLetters(w io.Writer) {
 	n := 0
 	for _, e := range byName() {
-		if e.letter == 0 {
+		letter := e.letter
+		if e.name == "GresUsed" { // sinfo lists it under the letter of Gres
+			letter = 'G'
+		}
+		if letter == 0 {
 			continue
 		}
 		n++
-		fmt.Fprintf(w, "%%%c    %s", e.letter, map[bool]string{true: "\n"}[n%8 == 0])
+		fmt.Fprintf(w, "%%%c    %s", letter, map[bool]string{true: "\n"}[n%8 == 0])
 	}
 	fmt.Fprintln(w)
 }
@@ -282,6 +286,7 @@ func printNames(w io.Writer) {
 
 func byName() []entry {
 	list := new(command).entries()
-	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(strings.ToLower(a.name), strings.ToLower(b.name)) })
+	key := func(e entry) string { return strings.Replace(strings.ToLower(e.name), "socketcore", "sockets core", 1) } // where sinfo has it
+	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(key(a), key(b)) })
 	return list
 }

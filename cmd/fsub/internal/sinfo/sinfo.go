@@ -27,6 +27,9 @@ const (
 	summaryFormat    = "%9P %.5a %.10l %.16F %N"
 	reasonsFormat    = "%20E %9u %19H %N"
 	reasonLongFormat = "%20E %12U %19H %6t %N"
+	// "%all" stands for all letters.
+	allFormat = "%a|%b|%c|%d|%e|%f|%g|%h|%i|%l|%m|%n|%o|%p|%r|%s|%t|%u|%v|%w|%z|" +
+		"%A |%B |%C |%D |%E |%F |%G |%H |%I |%L |%M |%N |%O |%P |%R |%S |%T |%U |%V |%X |%Y |%Z |"
 )
 
 // command is one call of sinfo.
@@ -148,6 +151,8 @@ func (c *command) layout(cells []cell) show.Layout[group] {
 
 func (c *command) oneFormat(cells []cell) string {
 	switch {
+	case c.format == "%all":
+		return allFormat
 	case c.format != "":
 		return c.format
 	case c.reasons && c.long:
