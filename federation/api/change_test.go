@@ -121,3 +121,32 @@ func TestUserHoldOfAnOperator(t *testing.T) {
 		}
 	}
 }
+
+func TestUpdateByREST(t *testing.T) {
+	d := start(t)
+	ids := d.Put(t, job(0, alice, federation.Pending))
+	path := "/slurm/v0.0.42/job/" + ids[0].String()
+	for _, test := range []struct {
+		body   string
+		status int
+		check  func(*federation.Job) bool
+	}{
+		{`{"time_limit":{"set":true,"number":7},"comment":"x y","nice":5}`, 200, func(j *federation.Job) bool {
+			return j.Spec.TimeLimit == 7*time.Minute && j.Spec.Comment == "x y" && j.Spec.Nice == 5
+		}},
+		{`{"constraints":"ib","begin_time":{"set":true,"number":1895295217}}`, 200, func(j *federation.Job) bool {
+			return j.Spec.Constraint == "ib" && j.Spec.Begin.Unix() == 1895295217
+		}},
+		{`{"constraints":""}`, 200, func(j *federation.Job) bool { return j.Spec.Constraint == "" }},
+		{`{"hold":true}`, 200, func(j *federation.Job) bool { return j.Held == federation.HeldUser }},
+		{`{"comment":"z","hold":false}`, 500, func(j *federation.Job) bool { return j.Spec.Comment == "x y" && j.Held == federation.HeldUser }},
+		{`{"script":"#!/bin/sh\n"}`, 500, func(j *federation.Job) bool { return true }},
+		{`{"nodes":"many"}`, 500, func(j *federation.Job) bool { return j.Spec.MinNodes == 0 }},
+	} {
+		code := as(t, alice, d.Socket, "POST", path, json.RawMessage(test.body), new(map[string]any))
+		j, err := d.Store.Job(t.Context(), ids[0])
+		if err != nil || code != test.status || !test.check(&j) {
+			t.Errorf("%s: status %d, want %d; %+v %v", test.body, code, test.status, j.Spec, err)
+		}
+	}
+}

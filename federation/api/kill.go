@@ -113,7 +113,7 @@ func killStatus(name string, id federation.JobID, err error) wire.KillStatus {
 	return wire.KillStatus{StepID: name, JobID: wire.Num(int64(id)), Error: wire.KillError{Text: e.Text, Code: e.Number, Message: e.Text}}
 }
 
-// updateJob is POST /job/{id}. Hold and release are what it can do; every other field is refused by name.
+// updateJob is POST /job/{id}. Fields that it cannot change are refused by name.
 func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c Caller) error {
 	body, err := s.readBody(w, r)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c Caller) err
 	if err := errors.Join(json.Unmarshal(body.Bytes(), &fields), json.Unmarshal(body.Bytes(), &desc)); err != nil {
 		return badBody(err.Error())
 	}
-	kind, err := updateKind(fields, &desc)
+	kind, changes, err := restUpdate(fields, &desc)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c Caller) err
 	if err != nil {
 		return err
 	}
-	errs, err := s.actOn(r.Context(), c, kind, v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: tasks}}})
+	errs, err := s.actOn(r.Context(), c, kind, v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: tasks}}, Change: changes})
 	if err == nil {
 		err = errs[0]
 	}

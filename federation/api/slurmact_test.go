@@ -135,7 +135,7 @@ func TestSlurmHold(t *testing.T) {
 	}{
 		{bob, `{"hold":true}`, 500, ""}, {alice, `{"hold":true}`, 200, federation.HeldUser}, {alice, `{"priority":{"set":false,"infinite":true}}`, 200, ""},
 		{olga, `{"priority":0}`, 200, federation.HeldAdmin}, {alice, `{"hold":false}`, 500, federation.HeldAdmin}, {olga, `{"hold":false}`, 200, ""},
-		{alice, `{"nice":5}`, 500, ""},
+		{alice, `{"nice":5}`, 200, ""}, {alice, `{"nice":-5}`, 500, ""}, {alice, `{"shared":["none"]}`, 500, ""},
 	} {
 		code := as(t, test.uid, d.Socket, "POST", path, rawJSON(test.body), nil)
 		j, _ := d.Store.Job(t.Context(), id)

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+	"fsub/slurm/wire"
+)
+
+// restChange is a field of POST /job/{id} that changes a job: scontrol's word for it, sbatch's option, and the value as that takes it.
+type restChange struct {
+	key, option string
+	value       func(*wire.JobDesc) string
+}
+
+var restChanges = map[string]restChange{
+	"account":     {"Account", "account", func(d *wire.JobDesc) string { return d.Account }},
+	"begin_time":  {"StartTime", "begin", func(d *wire.JobDesc) string { return inUTC(d.BeginTime.Value()) }},
+	"comment":     {"Comment", "comment", func(d *wire.JobDesc) string { return d.Comment }},
+	"constraints": {"Features", "constraint", func(d *wire.JobDesc) string { return d.Constraints }},
+	"deadline":    {"Deadline", "deadline", func(d *wire.JobDesc) string { return inUTC(d.Deadline) }},
+	"dependency":  {"Dependency", "dependency", func(d *wire.JobDesc) string { return d.Dependency }},
+	"licenses":    {"Licenses", "licenses", func(d *wire.JobDesc) string { return d.Licenses }},
+	"name":        {"JobName", "job-name", func(d *wire.JobDesc) string { return d.Name }},
+	"nodes":       {"NumNodes", "nodes", func(d *wire.JobDesc) string { return d.Nodes }},
+	"partition":   {"Partition", "partition", func(d *wire.JobDesc) string { return d.Partition }},
+	"qos":         {"QOS", "qos", func(d *wire.JobDesc) string { return d.QOS }},
+	"reservation": {"ReservationName", "reservation", func(d *wire.JobDesc) string { return d.Reservation }},
+	"tasks":       {"NumTasks", "ntasks", func(d *wire.JobDesc) string { return strconv.Itoa(d.Tasks) }},
+	"time_limit": {"TimeLimit", "time", func(d *wire.JobDesc) string {
+		if d.TimeLimit.Infinite {
+			return "UNLIMITED"
+		}
+		return strconv.FormatInt(d.TimeLimit.Value(), 10)
+	}},
+	"nice": {"Nice", "nice", func(d *wire.JobDesc) string {
+		if d.Nice == nil {
+			return ""
+		}
+		return strconv.Itoa(*d.Nice)
+	}},
+}
+
+func inUTC(unix int64) string { return time.Unix(unix, 0).UTC().Format("2006-01-02T15:04:05") }
+
+// restUpdate reads what an update asks for: to hold or release, or to change fields. What cannot be carried is refused by name.
+func restUpdate(fields map[string]json.RawMessage, desc *wire.JobDesc) (federation.RequestKind, []sbatch.Change, error) {
+	var changes []sbatch.Change
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if c, ok := restChanges[name]; ok {
+			changes = append(changes, sbatch.Change{Key: c.key, Option: c.option, Value: c.value(desc)})
+		}
+	}
+	if len(changes) == 0 {
+		kind, err := updateKind(fields, desc)
+		return kind, nil, err
+	}
+	for name := range fields {
+		if _, ok := restChanges[name]; !ok && name != "job_id" {
+			return "", nil, notSupported(fmt.Sprintf("field %q of a job cannot be changed, or not together with others", name))
+		}
+	}
+	return federation.RequestUpdate, changes, nil
+}
