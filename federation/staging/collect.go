@@ -19,9 +19,9 @@ func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.A
 	if err != nil {
 		return nil, err
 	}
-	payload, err := s.payload(ctx, j)
+	env, err := s.environment(ctx, j)
 	if err != nil {
-		return nil, fmt.Errorf("read the environment of job %d: %w", j.ID, err)
+		return nil, err
 	}
 	free, err := s.slot(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.A
 			started[t.Index] = &federation.Task{Job: j.ID, Index: t.Index, SiteJobID: t.SiteJobID, Nodes: t.Nodes}
 		}
 	}
-	c := collector{Stager: s, job: j, attempt: a, plan: plan, user: userOf(j, payload.Environment), prefix: prefixOf(a.Key)}
+	c := collector{Stager: s, job: j, attempt: a, plan: plan, user: userOf(j, env), prefix: prefixOf(a.Key)}
 	c.files, c.missing = make([]int, len(plan.Out)), make([]int, len(plan.Out))
 	var lasting error
 	for _, t := range tasks {
@@ -52,15 +52,17 @@ func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.A
 	return c.notes, lasting
 }
 
-// payload reads the payload of a job, which of a part of an array is the whole array's.
-func (s *Stager) payload(ctx context.Context, j *federation.Job) (p struct{ Environment []string }, err error) {
+// environment reads what a job was submitted with; of a part of an array that is the whole array's.
+func (s *Stager) environment(ctx context.Context, j *federation.Job) ([]string, error) {
 	id := j.ID
 	if j.Part != nil {
 		id = j.Part.Array
 	}
-	whole, err := s.cfg.Payload(ctx, id)
-	p.Environment = whole.Environment
-	return p, err
+	p, err := s.cfg.Payload(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("read the environment of job %d: %w", id, err)
+	}
+	return p.Environment, nil
 }
 
 // collector brings the results of one attempt home.
