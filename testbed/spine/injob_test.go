@@ -60,6 +60,7 @@ func TestRequeueFromWithin(t *testing.T) {
 	needWorld(t)
 	for _, site := range []string{"alpha", "gamma"} {
 		t.Run(site, func(t *testing.T) {
+			t.Parallel() // Slurm lets a requeued job wait for half a minute
 			out := filepath.Join(world.bed.Home("alice"), "requeue-"+site)
 			id := fsub(t, "alice", "--gres=gpu:"+gpuOf[site]+":1", "-t5", "--open-mode=append", "-o", out, "--wrap",
 				`echo "$SLURM_JOB_ID ${SLURM_RESTART_COUNT-none}"; [ "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID; sleep 60; }`)
@@ -70,10 +71,11 @@ func TestRequeueFromWithin(t *testing.T) {
 			login(t, "alice", "scontrol", "update", "JobId="+id.String(), "StartTime=now")
 			j := awaitEndFor(t, id, 4*60)
 			if j.State != federation.Completed || j.Restarts != 1 {
-				t.Errorf("ended as %s after %d restarts", j.State, j.Restarts)
+				t.Errorf("ended as %s after %d restarts: %s", j.State, j.Restarts, login(t, "alice", "fed", "job", "show", id.String()).stdout)
 			}
-			if got, want := read(t, out), fmt.Sprintf("%[1]d none\n%[1]d 1\n", id); !strings.HasPrefix(got, want[:len(want)/2]) || !strings.HasSuffix(got, want[len(want)/2:]) {
-				t.Errorf("the job wrote %q, want %q with what slurmd says of the cancellation between", got, want)
+			first, second := id.String()+" none\n", id.String()+" 1\n"
+			if got := read(t, out); !strings.HasPrefix(got, first) || !strings.HasSuffix(got, second) { // with what slurmd says between
+				t.Errorf("the job wrote %q, want %q and %q", got, first, second)
 			}
 		})
 	}
