@@ -127,7 +127,7 @@ func TestActStates(t *testing.T) {
 		{"ended", "cancel", v1.JobRef{ID: ids[0]}, 2021, "Job/step already completing or completed"},
 		{"unknown", "cancel", v1.JobRef{ID: 999999}, 2017, "Invalid job id specified"},
 		{"signal to a pending job", "signal", v1.JobRef{ID: ids[2]}, 2020, "Job can not be altered now, try again later"},
-		{"hold of a running job", "hold", v1.JobRef{ID: ids[1]}, 0, ""}, // it counts when the job is requeued
+		{"hold of a running job", "hold", v1.JobRef{ID: ids[1]}, 0, ""}, // slurmctld takes it without a word
 		{"requeue of a pending job", "requeue", v1.JobRef{ID: ids[2]}, 2024, "Job is pending execution"},
 		{"requeue of an unknown job", "requeue", v1.JobRef{ID: 999999}, 2017, "Invalid job id specified"},
 		{"task that is not in the array", "cancel", v1.JobRef{ID: ids[3], Tasks: []int{77}}, 2017, "Invalid job id specified"},
