@@ -92,6 +92,7 @@ type Request struct {
 
 // Batch is a set of changes that become durable together. Jobs, Attempts and Tasks are written whole, by key, over what
 // is there (a job's owner never changes and is not written again, nor is its Spec, but for Spec.Array); Rev is set by the store.
+// A task is written together with its job, whose Rev then tells of both: listings are kept by it.
 type Batch struct {
 	// Create are new jobs without a payload, under IDs of ReserveIDs: parts of arrays, whose payload is the array's. They are
 	// stored as they are. ErrConflict: an ID is taken.

@@ -2,6 +2,7 @@ package squeue
 
 import (
 	"fmt"
+	"strings"
 
 	"fsub/cmd/fsub/internal/show"
 	v1 "fsub/federation/api/v1"
@@ -55,15 +56,8 @@ func pick(known map[string]cluster, names []string, unknown func(string)) ([]clu
 		out = append(out, cl)
 	}
 	if len(out) == 0 {
-		list := ""
-		for i, n := range names {
-			if i > 0 {
-				list += ","
-			}
-			list += n
-		}
 		return nil, fmt.Errorf("squeue: error: '%s' can't be reached now, or it is an invalid entry for --cluster.  Use 'sacctmgr list clusters' to see "+
-			"available clusters.\nsqueue: fatal: Could not get cluster information", list)
+			"available clusters.\nsqueue: fatal: Could not get cluster information", strings.Join(names, ","))
 	}
 	return out, nil
 }
