@@ -29,7 +29,7 @@ type logs struct {
 	offset  int64
 	attempt int
 	file    string // of which offset is
-	said    bool // the daemon has answered once
+	said    bool   // the daemon has answered once
 }
 
 // run returns when everything there is was copied or, if the output is followed, when the job has ended. A follower does not mind a daemon
