@@ -10,6 +10,7 @@
 //	GET    /fed/v1/config              -> []ConfigValue: what scontrol show config shows
 //	GET    /fed/v1/topology            -> []Switch
 //	GET    /fed/v1/accounting          -> AccountingResponse: what sacct shows
+//	GET    /fed/v1/associations        -> Associations: what sacctmgr and sshare show
 //	GET    /fed/v1/queue               -> what squeue shows, job by job: see AppendRow
 //	GET    /fed/v1/sites               -> []Site
 //	GET    /fed/v1/options             -> []PluginOption
