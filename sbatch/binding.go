@@ -12,25 +12,21 @@ func (p *parser) checkGPUBind(v string) error {
 	if first, rest, ok := strings.Cut(v, ","); ok && strings.EqualFold(first, "verbose") {
 		kind = rest
 	}
-	kind, list, listed := strings.Cut(kind, ":")
-	word := strings.ToLower(kind)
-	if !listed { // what follows such a word is looked at by nobody
-		word, _, _ = strings.Cut(word, ",")
-	}
-	said := v
+	word, list, listed := strings.Cut(strings.ToLower(kind), ":")
+	said, letters := v, 7
 	if p.release < Slurm2411 {
-		said = "gpu:" + v
+		said, letters = "gpu:"+v, 1
 	}
 	invalid := "sbatch: error: Invalid --gpu-bind argument: " + said
 	switch {
-	case !listed && (word == "closest" || word == "none"):
+	case strings.HasPrefix(word, "closest"[:letters]), strings.HasPrefix(word, "none"[:min(letters, 4)]): // whatever follows
 		return nil
 	case listed && (word == "single" || word == "per_task"):
 		if n, _, _ := number(list); n >= 0 {
 			return nil
 		}
 	case listed && (word == "map_gpu" || word == "mask_gpu" || p.release >= Slurm2411 && (word == "map" || word == "mask")):
-		bad, c := badNumber(list, word[:2] == "ma" && strings.HasPrefix(word, "mask"))
+		bad, c := badNumber(list, strings.HasPrefix(word, "mask"))
 		if c == "" {
 			return nil
 		}
