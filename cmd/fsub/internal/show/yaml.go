@@ -84,7 +84,9 @@ func yamlList(b *bytes.Buffer, d *json.Decoder, open json.Delim, depth int) erro
 			return err
 		}
 	}
-	d.Token() // the closing bracket
+	if _, err := d.Token(); err != nil { // the closing bracket
+		return errors.New("Unexpected message received")
+	}
 	return nil
 }
 
