@@ -53,12 +53,10 @@ func badNumber(list string, mask bool) (item, char string) {
 
 // setGPUFreq takes [memory=]VALUE items with commas, among which verbose may stand.
 func setGPUFreq(p *parser, o *option, v string) error {
-	some := false
 	for _, item := range strings.Split(v, ",") {
 		if item == "" {
 			continue
 		}
-		some = true
 		switch value := strings.TrimPrefix(item, "memory="); {
 		case item == "verbose" || digits(value):
 		case value == "low" || value == "medium" || value == "high" || value == "highm1":
@@ -66,7 +64,7 @@ func setGPUFreq(p *parser, o *option, v string) error {
 			return p.errorLine(exitBadOption, "Invalid --gpu-freq argument: gpu:", v)
 		}
 	}
-	if !some {
+	if v == "" {
 		return p.errorLine(exitBadOption, "Invalid --gpu-freq argument: gpu:", v)
 	}
 	return text(&p.more().GPUFreq, v)
