@@ -22,6 +22,10 @@ type Options struct {
 	Mirror string // Debian mirror; from the machine's apt configuration when empty
 	Subnet string // an unused IPv4 /24; derived from Dir when empty. Remembered by the bed until it is wiped
 
+	// Share are directories of the host that are seen at every site as well, read-only and under the same path, such as one with
+	// programs that jobs run. Taken when a site starts.
+	Share []string
+
 	MinJobAge time.Duration // how long slurmctld remembers an ended job; 2 minutes when 0. Taken when a site starts
 }
 

@@ -93,7 +93,7 @@ func (b *Bed) mountRoot(s Site) error {
 			return err
 		}
 	}
-	for _, dir := range []string{b.BinDir(), b.FedDir()} { // for jobs that submit: see the package's comment
+	for _, dir := range append([]string{b.BinDir(), b.FedDir()}, b.opts.Share...) { // the first two for jobs that submit: see the package's comment
 		if err := bindReadOnly(dir, filepath.Join(root, dir)); err != nil {
 			return err
 		}
