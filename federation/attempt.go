@@ -40,7 +40,7 @@ type Attempt struct {
 
 // Ref is what a site's driver is asked about.
 func (a *Attempt) Ref() JobRef {
-	return JobRef{ID: a.Job, Key: a.Key, SiteJobID: a.SiteJobID, Submitted: a.Created}
+	return JobRef{ID: a.Job, Key: a.Key, SiteJobID: a.SiteJobID, SiteSubmit: a.SiteSubmit, Submitted: a.Created}
 }
 
 // AttemptKey is the key of an attempt: federation, job, number, and the job's time of submission, so that a key is never

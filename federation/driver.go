@@ -52,9 +52,11 @@ type Limited interface {
 // JobRef names a job of ours at a site: the federated ID, and what finds it where it runs under a number of the site's own.
 type JobRef struct {
 	ID        JobID
-	Key       string    // of the attempt; "": any attempt
-	SiteJobID uint32    // the site's number, 0 while it is not known
-	Submitted time.Time // when the attempt was made: accounting is not searched before that. Zero: as far back as it goes
+	Key       string // of the attempt; "": any attempt
+	SiteJobID uint32 // the site's number, 0 while it is not known
+	// SiteSubmit is when the site took the job, by the site's clock; zero: not known. With the number it tells the job from later ones.
+	SiteSubmit time.Time
+	Submitted  time.Time // when the attempt was made: accounting is not searched before that. Zero: as far back as it goes
 }
 
 // Signal is what scancel --signal, --batch and --full ask for.

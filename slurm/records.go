@@ -57,7 +57,7 @@ func (d *Driver) recordsOf(ctx context.Context, id number, since time.Time) ([]w
 // searchSkew is how far the clocks of a site and of this machine may be apart for a search in accounting.
 const searchSkew = 10 * time.Minute
 
-// searchRecords finds the rows of a job of a mapped site by its key, never by its number: a controller that was killed gives that to others.
+// searchRecords finds the rows of a job of a mapped site by its key, not by its number alone: a controller that was killed gives that to others.
 // slurmdbd learns a key some seconds after the job, and one that is in a comment only when the job ends, if at all.
 func (d *Driver) searchRecords(ctx context.Context, st standing, ref federation.JobRef) ([]wire.DBJob, error) {
 	rows, err := d.recordsWith(ctx, ref, st.wckey)
@@ -66,6 +66,9 @@ func (d *Driver) searchRecords(ctx context.Context, st standing, ref federation.
 	}
 	if err != nil || len(rows) > 0 {
 		return ofNewest(rows), err
+	}
+	if rows, err := d.recordsAt(ctx, ref); err != nil || len(rows) > 0 {
+		return rows, err
 	}
 	if err := d.perhapsRan(ctx, st, ref); err != nil {
 		return nil, err
@@ -83,6 +86,22 @@ func (d *Driver) recordsWith(ctx context.Context, ref federation.JobRef, wckey b
 	return slices.DeleteFunc(all, func(r wire.DBJob) bool {
 		n, ours := d.nameInRecord(&r)
 		return !ours || n.job != ref.ID || ref.Key != "" && ref.Key != n.key
+	}), err
+}
+
+// recordsAt are the rows of the job's number that were submitted in that very second and have no key: what slurmdbd has of a job that its
+// controller forgot before it had told the key. A number is not given again within a second.
+func (d *Driver) recordsAt(ctx context.Context, ref federation.JobRef) ([]wire.DBJob, error) {
+	if ref.SiteJobID == 0 || ref.SiteSubmit.IsZero() {
+		return nil, nil
+	}
+	rows, err := d.recordsOf(ctx, number(ref.SiteJobID), ref.SiteSubmit)
+	if errors.Is(err, federation.ErrNotFound) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(rows, func(r wire.DBJob) bool {
+		_, keyed := d.nameInRecord(&r)
+		return keyed || r.WCKey.WCKey != "" || r.Time.Submission != ref.SiteSubmit.Unix()
 	}), err
 }
 
