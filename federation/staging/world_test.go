@@ -38,7 +38,6 @@ type world struct {
 	server  *httptest.Server
 	dir     string // the user's working directory
 	scratch string
-	path    string      // PATH of the wrapper's own tools; "": the usual
 	down    atomic.Bool // the store refuses everything that nodes ask
 	payload sbatch.Payload
 }

@@ -77,7 +77,7 @@ func appendText(b []byte, tag uint64, s string) []byte {
 }
 
 func appendNumber(b []byte, tag uint64, n int64) []byte {
-	return binary.AppendVarint(binary.AppendUvarint(b, tag|rowNumber), n)
+	return binary.AppendVarint(binary.AppendUvarint(b, tag+rowNumber), n)
 }
 
 // ReadRow sets all of j from what AppendRow wrote. Fields that it does not know are those of a newer daemon, and left out. The texts of
