@@ -36,7 +36,7 @@ It needs root. The first up of a Slurm version installs it from this machine's D
 	flags.StringVar(&o.Dir, "dir", envOr("FSUB_BED", bed.DefaultDir), "directory of the bed (env FSUB_BED)")
 	flags.StringVar(&o.Cache, "cache", envOr("FSUB_BED_CACHE", bed.DefaultCache), "packed root filesystems (env FSUB_BED_CACHE)")
 	open := func() (*bed.Bed, error) { return bed.New(o) }
-	cmd.AddCommand(newBedUp(&o, open), newBedDown(open), newBedStatus(open), newBedExec(open), newBedService(open), newBedLink(open), newBedCommands(open))
+	cmd.AddCommand(newBedUp(&o, open), newBedDown(open), newBedStatus(open), newBedExec(open), newBedService(open), newBedLink(open), newBedCommands(open), newBedHold(open))
 	return cmd
 }
 
@@ -216,6 +216,28 @@ func newBedCommands(open func() (*bed.Bed, error)) *cobra.Command {
 			return b.InstallCommands(args[0])
 		},
 	}
+}
+
+func newBedHold(open func() (*bed.Bed, error)) *cobra.Command {
+	var user string
+	var n int
+	cmd := &cobra.Command{
+		Use:   "hold SITE",
+		Short: "Give a site many held jobs, as a queue to measure commands against; scancel -u USER removes them",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := open()
+			if err != nil {
+				return err
+			}
+			ctx, stop := bedContext(cmd)
+			defer stop()
+			return b.Hold(ctx, args[0], user, n)
+		},
+	}
+	cmd.Flags().StringVarP(&user, "user", "u", "alice", "whose jobs they are")
+	cmd.Flags().IntVarP(&n, "jobs", "n", 100000, "how many")
+	return cmd
 }
 
 func newBedService(open func() (*bed.Bed, error)) *cobra.Command {

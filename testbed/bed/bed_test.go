@@ -60,6 +60,7 @@ func TestBed(t *testing.T) {
 				t.Run("users", func(t *testing.T) { testUsers(t, b, s) })
 				t.Run("a job reaches the daemon", func(t *testing.T) { testShare(t, b, s) })
 				t.Run("sbatch prints what it parsed", func(t *testing.T) { testParse(t, b, s.Name) })
+				t.Run("held jobs have records of their own", func(t *testing.T) { testHold(t, b, s) })
 			})
 		}
 	})
