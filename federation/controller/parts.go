@@ -1,0 +1,136 @@
+package controller
+
+import (
+	"slices"
+	"time"
+
+	"fsub/federation"
+)
+
+// offeredPart is a part that a plan may bind.
+type offeredPart struct {
+	array *job
+	part  *federation.Job
+}
+
+// makePart is the job that one task of a spread array becomes.
+func (j *job) makePart(id federation.JobID, index int) federation.Job {
+	p := federation.Job{
+		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.Spec, State: federation.Pending, Reason: federation.ReasonPriority,
+		Priority: j.Priority, Submit: j.Submit, SubmitHost: j.SubmitHost,
+	}
+	p.Spec.Array, p.Spec.Dependency = "", ""
+	w := j.Whole
+	p.Part = &federation.ArrayPart{Array: j.ID, Index: index, Count: w.Count, Min: w.Min, Max: w.Max, Step: w.Step, Limit: w.Limit}
+	return p
+}
+
+// addPart makes a task of a spread array a job. It is in the queue only after queue.add.
+func (c *Controller) addPart(array *job, part *federation.Job) *job {
+	p := &job{Job: *part, array: array}
+	c.ids = slices.DeleteFunc(c.ids, func(id federation.JobID) bool { return id == p.ID })
+	c.jobs[p.ID] = p
+	array.parts[p.Part.Index] = p
+	if i, ok := slices.BinarySearch(array.rest, p.Part.Index); ok {
+		array.rest = slices.Delete(array.rest, i, i+1)
+	}
+	c.shrunk[array] = true
+	c.batch.create(p)
+	array.mirror(p)
+	return p
+}
+
+// splitOff makes one waiting task of a spread array a job, in the queue, so that something can be done with it alone. It
+// returns nil if the task does not wait, or no ID is at hand.
+func (c *Controller) splitOff(array *job, index int) *job {
+	if _, ok := slices.BinarySearch(array.rest, index); !ok || len(c.ids) == 0 {
+		return nil
+	}
+	part := array.makePart(c.ids[0], index)
+	part.Held, part.Reason = array.Held, array.Reason
+	p := c.addPart(array, &part)
+	c.queue.add(p)
+	return p
+}
+
+// linkPart joins a part that the store has with its array.
+func (c *Controller) linkPart(p *job) {
+	array := c.jobs[p.Part.Array]
+	if array == nil || !array.spreads() {
+		c.log.Error("task of an array that is not there", "job", p.ID, "array", p.Part.Array)
+		return
+	}
+	p.array = array
+	array.parts[p.Part.Index] = p
+	array.mirror(p)
+}
+
+// mirror keeps in the array what its listings and the jobs that depend on it see of a part.
+func (j *job) mirror(p *job) {
+	t := p.Task()
+	j.tasks[t.Index] = &t
+}
+
+// partChanged brings an array in line with a part that has started, ended, or gone back to the queue.
+func (c *Controller) partChanged(p *job) {
+	array := p.array
+	array.mirror(p)
+	if p.State.Started() && array.State == federation.Pending {
+		array.State, array.Start = federation.Running, p.Start
+		c.batch.job(array)
+	}
+	if p.State.Ended() && array.parts[p.Part.Index] == p {
+		delete(array.parts, p.Part.Index)
+		array.Cost += p.Cost
+		c.batch.job(array)
+	}
+	c.dependencyChanged(array)
+	c.endIfDone(array, p.End)
+}
+
+// endIfDone ends a spread array of which nothing waits and nothing runs.
+func (c *Controller) endIfDone(j *job, at time.Time) {
+	if len(j.rest) > 0 || len(j.parts) > 0 || j.State.Ended() {
+		return
+	}
+	state, status := j.summary()
+	j.ExitStatus = status
+	c.end(j, state, j.Reason, at)
+}
+
+// summary is the state and exit status of an array whose tasks have all ended: COMPLETED if each did so.
+func (j *job) summary() (federation.State, int32) {
+	state, status := federation.Completed, int32(0)
+	rank := map[federation.State]int{federation.Completed: 0, federation.Cancelled: 1, federation.Failed: 3}
+	for _, t := range j.tasks {
+		status = max(status, t.ExitStatus)
+		r, known := rank[t.State]
+		if !known {
+			r = 2
+		}
+		if r > rankOf(rank, state) {
+			state = t.State
+		}
+	}
+	if j.Cancel {
+		state = federation.Cancelled
+	}
+	return state, status
+}
+
+func rankOf(rank map[federation.State]int, s federation.State) int {
+	if r, ok := rank[s]; ok {
+		return r
+	}
+	return 2
+}
+
+// endRest ends an array, or if parts of it live, what of it still waits.
+func (c *Controller) endRest(j *job, state federation.State, reason federation.Reason, at time.Time) {
+	if !j.spreads() || len(j.parts) == 0 {
+		c.end(j, state, reason, at)
+		return
+	}
+	j.Reason = reason
+	c.dropRest(j)
+}

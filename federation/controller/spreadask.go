@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+
+	"fsub/federation"
+)
+
+// carryOutSpread does what a user asked for with each of the tasks that are meant: all, if none is named.
+func (c *Controller) carryOutSpread(j *job, r federation.Request) {
+	if len(r.Tasks) == 0 {
+		c.carryOutRest(j, r)
+		for _, index := range slices.Sorted(maps.Keys(j.parts)) {
+			c.carryOutOne(j.parts[index], r)
+		}
+		return
+	}
+	one := r
+	one.Tasks = nil
+	var cancel []int
+	for _, index := range r.Tasks {
+		p := j.parts[index]
+		if p == nil && r.Kind == federation.RequestCancel {
+			cancel = append(cancel, index)
+			continue
+		}
+		if p == nil && r.Kind != federation.RequestSignal {
+			p = c.splitOff(j, index)
+		}
+		if p != nil {
+			c.carryOutOne(p, one)
+		}
+	}
+	if len(cancel) > 0 {
+		c.cancelRest(j, cancel)
+	}
+}
+
+// carryOutRest does what was asked for with the tasks that are no parts yet.
+func (c *Controller) carryOutRest(j *job, r federation.Request) {
+	switch r.Kind {
+	case federation.RequestCancel:
+		j.CancelBy = r.UID
+		c.event(j, "cancelled by uid %d", r.UID)
+		c.dropRest(j)
+		c.endIfDone(j, c.now())
+	case federation.RequestHold, federation.RequestRelease:
+		if len(j.rest) > 0 {
+			running := j.State
+			j.State = federation.Pending // as far as its waiting tasks go
+			c.carryOutOne(j, r)
+			j.State = running
+		}
+	}
+}
+
+// cancelRest cancels single tasks that have not been bound.
+func (c *Controller) cancelRest(j *job, tasks []int) {
+	now := c.now().UTC()
+	for _, index := range tasks {
+		i, waits := slices.BinarySearch(j.rest, index)
+		if !waits {
+			continue
+		}
+		j.rest = slices.Delete(j.rest, i, i+1)
+		c.shrunk[j] = true
+		t := &federation.Task{Job: j.ID, Index: index, State: federation.Cancelled, End: now}
+		j.tasks[index] = t
+		c.batch.task(t)
+	}
+	c.endIfDone(j, now)
+}
