@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -44,6 +45,26 @@ func parseJobID(s string) (federation.JobID, error) {
 		return 0, fmt.Errorf("%q is no job ID: give the number that fsub printed", s)
 	}
 	return federation.JobID(n), nil
+}
+
+// findJob reads a job ID from the command line, as parseJobID does; a task of an array that is spread over sites is a job itself.
+func findJob(ctx context.Context, c *api.Client, s string) (federation.JobID, error) {
+	id, err := parseJobID(s)
+	_, task, ok := strings.Cut(s, "_")
+	index, notNumber := strconv.Atoi(task)
+	if err != nil || !ok || notNumber != nil {
+		return id, err
+	}
+	r, err := c.Job(ctx, id)
+	if err != nil || r.Job.Whole == nil || !r.Job.Whole.Spread {
+		return id, nil // what is wrong the caller will find
+	}
+	for _, t := range r.Tasks {
+		if t.Index == index && t.SiteJobID != 0 {
+			return federation.JobID(t.SiteJobID), nil
+		}
+	}
+	return id, nil
 }
 
 func printJSON(w io.Writer, v any) error {

@@ -16,15 +16,16 @@ func newJobCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "job", Short: "What the federation has written down of a job"}
 	var c connection
 	show := &cobra.Command{
-		Use:   "show JOB",
+		Use:   "show JOB[_TASK]",
 		Short: "Show a job with its attempts, its history and what it cost",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseJobID(args[0])
+			client := c.client()
+			id, err := findJob(cmd.Context(), client, args[0])
 			if err != nil {
 				return err
 			}
-			r, err := c.client().Job(cmd.Context(), id)
+			r, err := client.Job(cmd.Context(), id)
 			if err != nil {
 				return fmt.Errorf("job %d: %w", id, err)
 			}
@@ -58,6 +59,9 @@ func showJob(w io.Writer, r *v1.JobRecord) {
 		fmt.Fprintf(w, "  restarts  %d\n", j.Restarts)
 	}
 	fmt.Fprintf(w, "  cost      $%.4f\n", float64(j.Cost))
+	if j.Part != nil {
+		fmt.Fprintf(w, "  task      %d of array %d\n", j.Part.Index, j.Part.Array)
+	}
 	for _, t := range r.Tasks {
 		fmt.Fprintf(w, "  task %-4d %-10s %s %s to %s, exit code %d:%d, $%.4f\n", t.Index, t.State, orDash(t.Nodes), clock(t.Start), clock(t.End), t.ExitStatus>>8, t.ExitStatus&0x7f, float64(t.Cost))
 	}
@@ -112,15 +116,16 @@ func clock(t time.Time) string {
 func newExplainCommand() *cobra.Command {
 	var c connection
 	cmd := &cobra.Command{
-		Use:   "explain JOB",
+		Use:   "explain JOB[_TASK]",
 		Short: "Say why a job is where it is: what every site would have cost, or why it could not run there",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseJobID(args[0])
+			client := c.client()
+			id, err := findJob(cmd.Context(), client, args[0])
 			if err != nil {
 				return err
 			}
-			e, err := c.client().Explain(cmd.Context(), id)
+			e, err := client.Explain(cmd.Context(), id)
 			if err != nil {
 				return fmt.Errorf("job %d: %w", id, err)
 			}

@@ -274,5 +274,6 @@ func (c *Controller) Explain(j *federation.Job) federation.Decision {
 		d.Reason = j.Reason
 	}
 	d.Bind = false
+	d.Spread = d.Spread || j.Whole != nil && j.Whole.Spread && len(d.Offers) > 0
 	return d
 }
