@@ -24,7 +24,7 @@ const (
 	Rerun                    // ran again, and the record says that a controller had lost it or requeued it
 	NodeFailed               // started, lost by its controller, and not to be requeued
 	RerunBlindly             // not to be requeued, and yet submitted again: nothing that survived said that it had started
-	NumberTaken              // not to be requeued, and never ran: its node refused it for a forgotten job of the same number at a mapped site
+	NumberTaken              // not to be requeued, and its last attempt never ran: its node refused it for a forgotten job of the same number at a mapped site
 	RerunUnseen              // its controller forgot the start, and started it again before anybody could ask: the record says nothing
 	Broken                   // anything else
 )
@@ -53,7 +53,7 @@ func Check(s *Submission, rec *v1.JobRecord, runs []Run, kills []Kill) Verdict {
 	case state == federation.Cancelled && s.NoRequeue && len(runs) == 1 && !rec.Job.Cancel:
 		// A node knew what its controller had forgotten: that the job has run. It refused to start it again.
 		return Verdict{NodeFailed, ""}
-	case state == federation.Cancelled && s.NoRequeue && len(runs) == 0 && !rec.Job.Cancel && numberTaken(rec, kills):
+	case state == federation.Cancelled && s.NoRequeue && len(runs) <= excuses && !rec.Job.Cancel && numberTaken(rec, kills):
 		return Verdict{NumberTaken, ""}
 	case state != federation.Completed:
 		return Verdict{Broken, fmt.Sprintf("ended as %s (%s)", state, rec.Job.Reason)}
