@@ -1,9 +1,11 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -28,15 +30,14 @@ var demoSpeed = map[string]float64{"h100": 1, "h200": 1.1, "a100": 0.45, "v100":
 func newBedConfigCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Print a configuration for the daemon (fed serve) of the bed's sites that are up",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "config [SITE...]",
+		Short: "Print a configuration for the daemon (fed serve) of the bed's sites that are up, or of those named",
+		RunE: func(cmd *cobra.Command, names []string) error {
 			b, err := bed.Open(dir)
 			if err != nil {
 				return err
 			}
-			c, err := bedConfig(cmd, b)
+			c, err := bedConfig(cmd, b, names)
 			if err != nil {
 				return err
 			}
@@ -47,7 +48,7 @@ func newBedConfigCommand() *cobra.Command {
 	return cmd
 }
 
-func bedConfig(cmd *cobra.Command, b *bed.Bed) (Config, error) {
+func bedConfig(cmd *cobra.Command, b *bed.Bed, names []string) (Config, error) {
 	c := defaults()
 	c.Federation = "bed"
 	c.Socket = filepath.Join(b.FedDir(), "fsub.sock")
@@ -57,7 +58,7 @@ func bedConfig(cmd *cobra.Command, b *bed.Bed) (Config, error) {
 		return c, err
 	}
 	for _, s := range sites {
-		if !s.Up {
+		if !s.Up || len(names) > 0 && !slices.Contains(names, s.Name) {
 			continue
 		}
 		site := SiteConfig{Name: federation.SiteName(s.Name), URL: s.RestURL, User: "slurm", KeyFile: s.KeyFile, Partition: "main",
@@ -69,7 +70,14 @@ func bedConfig(cmd *cobra.Command, b *bed.Bed) (Config, error) {
 		c.Sites = append(c.Sites, site)
 	}
 	if len(c.Sites) == 0 {
-		return c, errors.New("no site of the bed is up; run: fed bed up")
+		return c, fmt.Errorf("no site of the bed is up%s; run: fed bed up", ofThese(names))
 	}
 	return c, nil
+}
+
+func ofThese(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return " among " + strings.Join(names, ", ")
 }
