@@ -237,7 +237,7 @@ func progress(r *wire.DBJob) int {
 
 func plainRecord(n name, id number, r *wire.DBJob) federation.SiteJob {
 	j := federation.SiteJob{
-		ID: n.job, SiteJobID: uint32(id), Key: cmp.Or(n.key, keyOf(r.Comment.Administrator)), State: state(r.State.Current), FromAccounting: true,
+		ID: n.job, SiteJobID: uint32(id), Key: cmp.Or(n.key, keyOf(r.Comment.Administrator)), State: recordedState(r), FromAccounting: true,
 		User: r.User, Account: r.Account, Partition: r.Partition, QOS: r.QOS, Reason: reasonOf(r), Nodes: nodesOf(r),
 		NumNodes: int(r.AllocationNodes), CPUs: int(r.Required.CPUs), TRES: tresText(r.TRES.Allocated),
 		Submit: unix(r.Time.Submission), Eligible: unix(r.Time.Eligible), Limit: minutes(r.Time.Limit),
@@ -253,8 +253,18 @@ func plainRecord(n name, id number, r *wire.DBJob) federation.SiteJob {
 	return j
 }
 
+// recordedState is the state of a row. One that has a start and nodes has started, whatever the word: 22.05 leaves PENDING there if its
+// controller was killed right after the start.
+func recordedState(r *wire.DBJob) federation.State {
+	s := state(r.State.Current)
+	if s == federation.Pending && r.Time.Start > 0 && nodesOf(r) != "" {
+		return federation.Running
+	}
+	return s
+}
+
 func recordedTask(r *wire.DBJob) federation.SiteTask {
-	t := federation.SiteTask{Index: int(r.Array.TaskID.Number), SiteJobID: uint32(r.JobID), State: state(r.State.Current), Reason: reasonOf(r),
+	t := federation.SiteTask{Index: int(r.Array.TaskID.Number), SiteJobID: uint32(r.JobID), State: recordedState(r), Reason: reasonOf(r),
 		Nodes: nodesOf(r), ExitStatus: waitStatus(r.ExitCode), Restarts: int(r.RestartCnt)}
 	t.Start, t.End = times(t.State, t.Nodes, r.Time.Start, r.Time.End)
 	return t

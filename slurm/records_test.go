@@ -26,9 +26,10 @@ func TestRecordsBeforeTheirKey(t *testing.T) {
 		change func(*wire.DBJob)
 		found  bool
 	}{
-		"its own":         {func(*wire.DBJob) {}, true},
-		"submitted later": {func(r *wire.DBJob) { r.Time.Submission++ }, false},
-		"another key":     {func(r *wire.DBJob) { r.WCKey.WCKey = "fsub:f:30000008.1.abc" }, false},
+		"its own":                      {func(*wire.DBJob) {}, true},
+		"its own, started and PENDING": {func(r *wire.DBJob) { r.State.Current = wire.Strings{"PENDING"} }, true},
+		"submitted later":              {func(r *wire.DBJob) { r.Time.Submission++ }, false},
+		"another key":                  {func(r *wire.DBJob) { r.WCKey.WCKey = "fsub:f:30000008.1.abc" }, false},
 		"somebody's wckey, ended": {func(r *wire.DBJob) {
 			r.WCKey.WCKey, r.State.Current, r.Comment.Job = "x", wire.Strings{"COMPLETED"}, "y"
 		}, false},
