@@ -72,6 +72,8 @@ func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ Caller) error 
 		value("PriorityType", "priority/basic"),
 		value("PrivateData", "none"),
 		value("ProctrackType", "proctrack/cgroup"),
+		value("PropagateResourceLimits", "ALL"), // sbatch sends them all
+		value("PropagateResourceLimitsExcept", "(null)"),
 		value("SchedulerType", "sched/backfill"),
 		value("SelectType", "select/cons_tres"),
 		value("SelectTypeParameters", "CR_CORE_MEMORY"),
