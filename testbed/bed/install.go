@@ -8,7 +8,7 @@ import (
 )
 
 // commandNames are the names under which fsub is Slurm's commands.
-var commandNames = []string{"sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol"}
+var commandNames = []string{"sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "sacctmgr", "sshare"}
 
 // InstallCommands copies the fsub binary into BinDir, with Slurm's names as links to it: for users in the login, and for jobs at the sites.
 // What runs of an older copy goes on.

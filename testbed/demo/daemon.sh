@@ -26,7 +26,7 @@ start() {
 	mkdir -p "$dir" "$bed/bin"
 	# everybody's commands, where every user and every site can read them
 	install -m 755 bin/fsub bin/fed "$bed/bin/"
-	for l in sbatch squeue scancel sinfo sacct scontrol; do ln -sf fsub "$bed/bin/$l"; done
+	for l in sbatch squeue scancel sinfo sacct scontrol sacctmgr sshare; do ln -sf fsub "$bed/bin/$l"; done
 	bin/fed bed config alpha beta >"$dir/fed.yaml.new" && mv "$dir/fed.yaml.new" "$dir/fed.yaml"
 	nohup bin/fed bed exec login -- "$bed/bin/fed" serve --config "$dir/fed.yaml" >>"$dir/fed.log" 2>&1 </dev/null &
 	echo $! >"$pidfile"
