@@ -1,6 +1,7 @@
 package sbatch
 
 import (
+	"slices"
 	"strings"
 
 	"fsub/sbatch/getopt"
@@ -24,31 +25,51 @@ Options of the federation, also in #FSUB lines of a script (--sites=a,b):
       --fed-stage-out=from[->to]  copied back when it has ended         FSUB_STAGE_OUT
 `
 
+// headings are those under which sbatch lists options, each with its options; what is in none is under the first. Programs look for the words.
+var headings = []struct {
+	text    string
+	options []string
+}{
+	{"Parallel run options:", nil},
+	{"Constraint options:", []string{"cluster-constraint", "constraint", "contiguous", "exclude", "mem", "mincpus", "nodefile", "nodelist", "prefer",
+		"reservation", "tmp"}},
+	{"Consumable resources related options:", []string{"exclusive", "mem-per-cpu"}},
+	{"Affinity/Multi-core options:", []string{"cores-per-socket", "extra-node-info", "hint", "mem-bind", "ntasks-per-core", "ntasks-per-socket",
+		"sockets-per-node", "threads-per-core", "tres-bind"}},
+	{"GPU scheduling options:", []string{"cpus-per-gpu", "gpu-bind", "gpu-freq", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "mem-per-gpu"}},
+	{"Help options:", []string{"help", "usage"}},
+	{"Other options:", []string{"version"}},
+}
+
+// heading is the index in headings under which an option stands.
+func heading(name string) int {
+	for i, h := range headings {
+		if slices.Contains(h.options, name) {
+			return i
+		}
+	}
+	return 0
+}
+
 // helpText lists the options of the table: first those that are carried to a site, then those that are refused.
 func helpText() string {
-	var b strings.Builder
-	b.WriteString(usageText())
-	b.WriteString("\nsubmits a batch script to the federation, under the rules of Slurm's sbatch.\n\nOptions:\n")
+	under := make([]strings.Builder, len(headings))
 	var not []string
 	for i := range options {
 		o := &options[i]
-		if !o.in(Following) {
-			continue
-		}
-		if o.class == refused {
+		switch {
+		case !o.in(Following):
+		case o.class == refused:
 			not = append(not, "--"+o.name)
-			continue
+		default:
+			under[heading(o.name)].WriteString(o.helpLine())
 		}
-		short := "    "
-		if o.short != 0 {
-			short = "-" + string(rune(o.short)) + ", "
-		}
-		value := [...]string{getopt.NoArg: "", getopt.RequiredArg: "=value", getopt.OptionalArg: "[=value]"}[o.arg]
-		line := "  " + short + "--" + o.name + value
-		if o.env != "" {
-			line += strings.Repeat(" ", max(2, 36-len(line))) + o.env
-		}
-		b.WriteString(line + "\n")
+	}
+	var b strings.Builder
+	b.WriteString(usageText())
+	b.WriteString("\nsubmits a batch script to the federation, under the rules of Slurm's sbatch.\n")
+	for i, h := range headings {
+		b.WriteString("\n" + h.text + "\n" + under[i].String())
 	}
 	b.WriteString(fedHelp)
 	b.WriteString("\nKnown and not carried:")
@@ -63,4 +84,18 @@ func helpText() string {
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// helpLine is an option with its short form and its environment variables.
+func (o *option) helpLine() string {
+	short := "    "
+	if o.short != 0 {
+		short = "-" + string(rune(o.short)) + ", "
+	}
+	value := [...]string{getopt.NoArg: "", getopt.RequiredArg: "=value", getopt.OptionalArg: "[=value]"}[o.arg]
+	line := "  " + short + "--" + o.name + value
+	if o.env != "" {
+		line += strings.Repeat(" ", max(2, 36-len(line))) + o.env
+	}
+	return line + "\n"
 }
