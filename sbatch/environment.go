@@ -1,6 +1,7 @@
 package sbatch
 
 import (
+	"slices"
 	"strings"
 
 	"fsub/sbatch/getopt"
@@ -97,6 +98,7 @@ func (p *parser) earlyEnvironment() {
 	if v, ok := lookup(p.in.Env, "SBATCH_DEBUG"); ok && p.req.Verbose == 0 {
 		n, _, _ := number(v)
 		p.req.Verbose = int(max(n, 0))
+		p.mark(slices.IndexFunc(options[:], func(o option) bool { return o.name == "verbose" }), fromEnv)
 	}
 }
 

@@ -274,8 +274,7 @@ func (p *parser) addSubmitter(e *environ) {
 		umask = *p.umask
 	}
 	if p.umask != nil || !e.has("SLURM_UMASK") {
-		u := strconv.FormatInt(int64(umask), 8)
-		e.set("SLURM_UMASK", "0000"[:max(0, 4-len(u))]+u)
+		e.set("SLURM_UMASK", octal(umask))
 	}
 	if p.in.Limits == nil || p.userEnv {
 		return
@@ -287,6 +286,30 @@ func (p *parser) addSubmitter(e *environ) {
 		}
 		e.set("SLURM_RLIMIT_"+l.Name, mark+strconv.FormatUint(l.Value, 10))
 	}
+}
+
+// saySubmitter keeps what -vv tells of that. It is what sbatch calls a debug message.
+func (p *parser) saySubmitter() {
+	if p.req.Verbose < 2 {
+		return
+	}
+	if p.in.Limits != nil {
+		for _, l := range p.in.Limits() {
+			if p.propagate == nil || p.propagates(l.Name) {
+				p.inform("sbatch: debug:  propagating RLIMIT_" + l.Name + "=" + strconv.FormatUint(l.Value, 10))
+			}
+		}
+	}
+	p.inform("sbatch: debug:  propagating SLURM_PRIO_PROCESS=" + strconv.Itoa(p.in.Nice))
+	if _, has := lookup(p.in.Env, "SLURM_UMASK"); !has {
+		p.inform("sbatch: debug:  propagating UMASK=" + octal(p.in.Umask))
+	}
+}
+
+// octal writes a umask in four digits.
+func octal(umask int) string {
+	u := strconv.FormatInt(int64(umask), 8)
+	return "0000"[:max(0, 4-len(u))] + u
 }
 
 func (p *parser) propagates(name string) bool {

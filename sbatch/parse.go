@@ -194,6 +194,7 @@ func (p *parser) run() error {
 	if p.bbText != nil {
 		p.req.Payload.Script = withBurstBuffer(p.req.Payload.Script, p.bbText)
 	}
+	p.saySubmitter()
 	p.buildEnvironment()
 	return nil
 }
