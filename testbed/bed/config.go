@@ -182,14 +182,15 @@ func renderConf(v confVars) ([]confFile, error) {
 	return files, nil
 }
 
-// appendUsers returns a passwd and a group file with users added to those of a root filesystem. A line that exists already wins.
+// appendUsers returns a passwd and a group file with users added to those of a root filesystem. A line that exists already wins. They have
+// no password here, and so need no entry in the shadow file: without either, su refuses even root, and slurmd needs su for --export=NONE.
 func appendUsers(passwd, group string, users []User, home string) (newPasswd, newGroup string) {
 	for _, u := range users {
 		dir := home + "/" + u.Name
 		if u.Name == restUser.Name {
 			dir = "/nonexistent"
 		}
-		passwd = appendEntry(passwd, u.Name, fmt.Sprintf("%s:x:%d:%d:%s:%s:/bin/bash", u.Name, u.UID, u.UID, u.Name, dir))
+		passwd = appendEntry(passwd, u.Name, fmt.Sprintf("%s:*:%d:%d:%s:%s:/bin/bash", u.Name, u.UID, u.UID, u.Name, dir))
 		group = appendEntry(group, u.Name, fmt.Sprintf("%s:x:%d:", u.Name, u.UID))
 	}
 	return passwd, group

@@ -59,11 +59,11 @@ func TestSecretsAreClosed(t *testing.T) {
 
 func TestAppendUsers(t *testing.T) {
 	passwd, group := appendUsers("root:x:0:0:root:/root:/bin/bash", "root:x:0:\n", []User{{Name: "alice", UID: 7001}, restUser}, "/bed/home")
-	wantPasswd := "root:x:0:0:root:/root:/bin/bash\nalice:x:7001:7001:alice:/bed/home/alice:/bin/bash\nslurmrest:x:7900:7900:slurmrest:/nonexistent:/bin/bash\n"
+	wantPasswd := "root:x:0:0:root:/root:/bin/bash\nalice:*:7001:7001:alice:/bed/home/alice:/bin/bash\nslurmrest:*:7900:7900:slurmrest:/nonexistent:/bin/bash\n"
 	if passwd != wantPasswd {
 		t.Errorf("passwd:\n%s", cmp.Diff(wantPasswd, passwd))
 	}
-	if want := "root:x:0:\nalice:x:7001:\nslurmrest:x:7900:\n"; group != want {
+	if want := "root:x:0:\nalice:*:7001:\nslurmrest:x:7900:\n"; group != want {
 		t.Errorf("group:\n%s", cmp.Diff(want, group))
 	}
 	again, _ := appendUsers(passwd, group, []User{{Name: "alice", UID: 7001}}, "/bed/home")
