@@ -63,7 +63,7 @@ func TestAppendUsers(t *testing.T) {
 	if passwd != wantPasswd {
 		t.Errorf("passwd:\n%s", cmp.Diff(wantPasswd, passwd))
 	}
-	if want := "root:x:0:\nalice:*:7001:\nslurmrest:x:7900:\n"; group != want {
+	if want := "root:x:0:\nalice:x:7001:\nslurmrest:x:7900:\n"; group != want {
 		t.Errorf("group:\n%s", cmp.Diff(want, group))
 	}
 	again, _ := appendUsers(passwd, group, []User{{Name: "alice", UID: 7001}}, "/bed/home")
