@@ -67,7 +67,7 @@ func (s *Server) accept(ctx context.Context, c Caller, job *federation.Job, p *s
 	if err != nil {
 		return named, err
 	}
-	if err := s.cfg.Controller.Judge(job); err != nil {
+	if err := s.judge(job, func() error { return s.cfg.Controller.Judge(job) }); err != nil {
 		return named, err
 	}
 	s.pin(job)

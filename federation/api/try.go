@@ -19,7 +19,11 @@ func (s *Server) try(w http.ResponseWriter, r *http.Request, c Caller, job *fede
 	if err != nil {
 		return err
 	}
-	t, err := s.cfg.Controller.Try(job)
+	var t federation.Trial
+	err = s.judge(job, func() (err error) {
+		t, err = s.cfg.Controller.Try(job)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+	"fsub/slurm/wire"
+)
+
+// judge refuses a job that no site can ever run, in slurmctld's order: partitions, accounts and nodes, deadline. ask is what the
+// planner says of it.
+func (s *Server) judge(job *federation.Job, ask func() error) error {
+	sites, now := s.cfg.Controller.Sites(), s.cfg.Now()
+	components := append([]sbatch.Spec{job.Spec}, job.Spec.Het...)
+	for i := range components {
+		if err := checkPartitions(&components[i], sites); err != nil {
+			return err
+		}
+	}
+	if err := ask(); err != nil {
+		return err
+	}
+	for i := range components {
+		if err := checkDeadline(&components[i], now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPartitions refuses a list of partitions of which one is at no site, as slurmctld does however good the others are. A site that
+// was never seen may have it. A single partition is placement's to judge.
+func checkPartitions(sp *sbatch.Spec, sites []*federation.Site) error {
+	if !strings.Contains(sp.Partition, ",") {
+		return nil
+	}
+	known := map[string]bool{"": true}
+	for _, site := range sites {
+		if site.Seen == nil {
+			return nil
+		}
+		for _, p := range site.Seen.Partitions {
+			known[p.Name] = true
+		}
+	}
+	names := strings.Split(sp.Partition, ",")
+	if i := slices.IndexFunc(names, func(name string) bool { return !known[name] }); i >= 0 {
+		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: wire.ErrPartition, Text: wire.Strerror(wire.ErrPartition),
+			Said: "invalid partition specified: " + names[i], Detail: "no site has a partition " + names[i]}
+	}
+	return nil
+}
+
+// checkDeadline refuses a job that cannot end before its deadline: with the least time that it would do with, from the moment that it
+// may begin. Without a time limit of its own only a deadline that is over is refused, for the limit is then the partition's.
+func checkDeadline(sp *sbatch.Spec, now time.Time) error {
+	if sp.Deadline.IsZero() {
+		return nil
+	}
+	start := now.Truncate(time.Second) // as the deadline is
+	if sp.Begin.After(now) {
+		start = sp.Begin
+	}
+	number, least := wire.ErrTimeLimit, sp.TimeLimit
+	if sp.TimeMin > 0 {
+		number, least = wire.ErrTimeMin, sp.TimeMin
+	}
+	switch {
+	case sp.Deadline.Before(now.Truncate(time.Second)):
+		return invalid(wire.ErrTimeLimit, "the deadline is over")
+	case least > sp.Deadline.Sub(start):
+		return invalid(number, "the job cannot end before its deadline")
+	}
+	return nil
+}
