@@ -38,7 +38,8 @@ func TestClientsBusiness(t *testing.T) {
 	for _, c := range []struct{ args, has, hasNot string }{
 		{"--export-file=env", "A=1 SLURM_X=2", "HOME QQ SLURM_Y SLURM_GET_USER_ENV"},
 		{"--export-file=env --export=ALL", "A=1 SLURM_X=2", "HOME QQ"},
-		{"--export-file=env --export=A,C=4", "A=1 C=4 SLURM_X=2 SLURM_GET_USER_ENV=1", "B QQ"},
+		{"--export-file=env --export=A,C=4", "A=1 C=4 SLURM_X=2 SLURM_GET_USER_ENV=1", "QQ SLURM_EXPORT_ENV"},
+		{"--export-file=env --export=NONE --hint=nomultithread", "SLURM_GET_USER_ENV=1 SLURM_THREADS_PER_CORE=1", "A SLURM_X SLURM_HINT SLURM_JOB_NAME SLURM_RLIMIT_CPU"},
 		{"--export-file=7", "FD=7", "A QQ"},
 		{"--cpu-freq=low-high:performance --mem-bind=v,local", "SLURM_MEM_BIND=verbose,local SLURM_MEM_BIND_VERBOSE=verbose QQ=1", "SLURM_CPU_FREQ_REQ"}, // slurmctld sets it
 		{"--mem-bind=map_mem:0,1", "SLURM_MEM_BIND=map_mem:0,1 SLURM_MEM_BIND_VERBOSE=quiet", ""},
@@ -61,6 +62,7 @@ func TestClientsBusiness(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"--bbf=nope":         "sbatch: error: Invalid --bbf specification",
+		"--propagate=STACK,nofile": "sbatch: error: Bad rlimit name: nofile", "--propagate=ALL,STACK": "sbatch: error: Bad rlimit name: ALL",
 		"--export-file=nope": "sbatch: error: Could not open user environment file nope",
 	} {
 		_, err := ask(args)

@@ -1,6 +1,7 @@
 package sbatch
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -58,46 +59,65 @@ func (p *parser) buildEnvironment() {
 	e := newEnviron(len(p.in.Env) + 48)
 	p.exportEnvironment(e)
 	addOptions(e, &p.req.Spec)
+	p.restoreFile(e)
 	addComponents(e, &p.req.Spec)
 	p.addLaunchers(e)
 	p.addSubmitter(e)
-	e.drop("SLURM_STEPMGR")
 	p.req.Payload.Environment = e.list()
 }
 
 // exportEnvironment follows --export: ALL (or nothing), NONE, NIL, or a list of NAME and NAME=value in which ALL may
 // stand. SLURM_* go through in any case. NONE and lists let the job load its user's login environment first.
 //
-// What --export-file holds takes the place of the caller's environment.
+// What --export-file holds takes the place of the caller's environment. A list then lets all of it through, and adds what it sets.
 func (p *parser) exportEnvironment(e *environ) {
-	env := p.in.Env
-	if p.exported != nil {
-		env = p.exported
+	words := "ALL"
+	if p.export != nil {
+		words = *p.export
 	}
-	login := p.userEnv
-	everything := p.export == nil || strings.EqualFold(*p.export, "ALL")
+	everything, none, nothing := strings.EqualFold(words, "ALL"), strings.EqualFold(words, "NONE"), strings.EqualFold(words, "NIL")
 	switch {
-	case everything:
-		for _, v := range env {
-			e.add(v)
+	case none || nothing:
+	case p.exported != nil:
+		addAll(e, p.exported)
+		for _, item := range splitQuoted(words) {
+			e.add(item) // what is no NAME=value is passed over
 		}
-	case strings.EqualFold(*p.export, "NIL"):
-	case strings.EqualFold(*p.export, "NONE"):
-		login = true
+	case everything:
+		addAll(e, p.in.Env)
 	default:
-		login = true
-		p.exportList(e, env)
+		p.exportList(e, p.in.Env)
 	}
-	if !everything {
-		for _, v := range env {
+	if !everything && p.exported == nil {
+		for _, v := range p.in.Env {
 			if strings.HasPrefix(v, "SLURM_") {
 				e.add(v)
 			}
 		}
 		e.set("SLURM_EXPORT_ENV", *p.export)
 	}
-	if login {
+	if p.userEnv || !everything && !nothing {
 		e.set("SLURM_GET_USER_ENV", "1")
+	}
+}
+
+func addAll(e *environ, vars []string) {
+	for _, v := range vars {
+		e.add(v)
+	}
+}
+
+// restoreFile puts back what sbatch sets before it reads --export-file, which replaces all that is set by then.
+func (p *parser) restoreFile(e *environ) {
+	if p.exported == nil {
+		return
+	}
+	for _, name := range []string{"SLURM_JOB_NAME", "SLURM_OPEN_MODE", "SLURM_HINT", "SLURM_JOB_DEPENDENCY", "SLURM_CONTAINER", "SLURM_CONTAINER_ID"} {
+		if v, ok := lookup(p.exported, name); ok {
+			e.set(name, v)
+		} else {
+			e.drop(name)
+		}
 	}
 }
 
@@ -276,15 +296,16 @@ func (p *parser) addSubmitter(e *environ) {
 	if p.umask != nil || !e.has("SLURM_UMASK") {
 		e.set("SLURM_UMASK", octal(umask))
 	}
-	if p.in.Limits == nil || p.userEnv {
+	if p.in.Limits == nil || p.userEnv || p.exported != nil {
 		return
 	}
 	for _, l := range p.in.Limits() {
-		mark := ""
-		if p.propagates(l.Name) {
-			mark = "U" // the user's wish: the node fails the job loudly if it cannot set the limit
+		switch value := strconv.FormatUint(l.Value, 10); {
+		case p.propagate == nil:
+			e.set("SLURM_RLIMIT_"+l.Name, value)
+		case p.propagates(l.Name): // the user's wish: the node fails the job loudly if it cannot set the limit
+			e.set("SLURM_RLIMIT_"+l.Name, "U"+value)
 		}
-		e.set("SLURM_RLIMIT_"+l.Name, mark+strconv.FormatUint(l.Value, 10))
 	}
 }
 
@@ -312,22 +333,21 @@ func octal(umask int) string {
 	return "0000"[:max(0, 4-len(u))] + u
 }
 
+// propagates reports whether --propagate names a limit.
 func (p *parser) propagates(name string) bool {
-	if p.propagate == nil {
-		return false
-	}
-	for _, w := range strings.Split(strings.ToUpper(*p.propagate), ",") {
-		if w == "ALL" || strings.TrimPrefix(w, "RLIMIT_") == name {
-			return true
-		}
-	}
-	return false
+	return p.propagate != nil && (*p.propagate == "ALL" ||
+		slices.ContainsFunc(limitNames(*p.propagate), func(w string) bool { return strings.TrimPrefix(w, "RLIMIT_") == name }))
 }
 
-// knownLimit reports whether name may stand in --propagate.
+// limitNames are the names in the value of --propagate.
+func limitNames(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// knownLimit reports whether name may stand in a list of --propagate. ALL and NONE stand alone; in other letters sbatch knows no name.
 func knownLimit(name string) bool {
-	switch strings.TrimPrefix(strings.ToUpper(name), "RLIMIT_") {
-	case "ALL", "NONE", "CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS":
+	switch strings.TrimPrefix(name, "RLIMIT_") {
+	case "CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS":
 		return true
 	}
 	return false

@@ -22,7 +22,7 @@ func TestVerbose(t *testing.T) {
 		{"-v", "", table("sbatch: verbose             : 1")},
 		{"-vv", "", append(table("sbatch: verbose             : 2"), core, nofile, nice, umask)},
 		{"-vv", "SLURM_UMASK=0022", append(table("sbatch: verbose             : 2"), core, nofile, nice)},
-		{"-vvv --propagate=nofile", "", append(table("sbatch: propagate           : nofile", "sbatch: verbose             : 3"), nofile, nice, umask)},
+		{"-vvv --propagate=NOFILE", "", append(table("sbatch: propagate           : NOFILE", "sbatch: verbose             : 3"), nofile, nice, umask)},
 		{"-vv --propagate=NONE", "", append(table("sbatch: propagate           : NONE", "sbatch: verbose             : 2"), nice, umask)},
 		{"", "SBATCH_DEBUG=4", append(table("sbatch: verbose             : 4"), core, nofile, nice, umask)},
 		{"", "SBATCH_DEBUG=0", nil},

@@ -147,10 +147,10 @@ func (p *parser) verifyTRES() error {
 
 // verifyLimits looks at the names of --propagate.
 func (p *parser) verifyLimits() error {
-	if p.propagate == nil {
+	if p.propagate == nil || *p.propagate == "ALL" || *p.propagate == "NONE" {
 		return nil
 	}
-	for _, name := range strings.Split(*p.propagate, ",") {
+	for _, name := range limitNames(*p.propagate) {
 		if !knownLimit(name) {
 			return p.exit(p.exitError, "sbatch: error: Bad rlimit name: "+name, "sbatch: error: --propagate="+*p.propagate+" is not valid.")
 		}
