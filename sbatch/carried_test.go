@@ -61,7 +61,7 @@ func TestClientsBusiness(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--bbf=nope":         "sbatch: error: Invalid --bbf specification",
+		"--bbf=nope":               "sbatch: error: Invalid --bbf specification",
 		"--propagate=STACK,nofile": "sbatch: error: Bad rlimit name: nofile", "--propagate=ALL,STACK": "sbatch: error: Bad rlimit name: ALL",
 		"--export-file=nope": "sbatch: error: Could not open user environment file nope",
 	} {
