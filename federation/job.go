@@ -116,6 +116,8 @@ const (
 	NotHeld   Hold = ""
 	HeldUser  Hold = "user"
 	HeldAdmin Hold = "admin" // only an operator releases it
+	// HeldSpecial is HeldUser of a job that was requeued to wait in state SPECIAL_EXIT.
+	HeldSpecial Hold = "special"
 )
 
 // Task is one task of a job array that has started or ended, or that was cancelled before it started. Tasks that

@@ -72,6 +72,7 @@ const (
 	RequestRelease RequestKind = "release"
 	RequestRequeue RequestKind = "requeue" // stop it where it runs, or take up again what has ended, under the same ID
 	RequestReqHold RequestKind = "requeuehold"
+	RequestSpecial RequestKind = "requeuespecial" // requeuehold, and it waits in state SPECIAL_EXIT
 	RequestUpdate  RequestKind = "update"
 	RequestTop     RequestKind = "top" // before the other jobs of its user
 )

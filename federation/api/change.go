@@ -26,7 +26,7 @@ var (
 // permitAct says in Slurm's words why c may not do what req asks to job; nil if it may.
 func (s *Server) permitAct(c Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
 	switch kind {
-	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestUpdate, federation.RequestTop, requestSuspend, requestResume:
+	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate, federation.RequestTop, requestSuspend, requestResume:
 	default:
 		return permit(c, kind, job)
 	}
@@ -34,7 +34,7 @@ func (s *Server) permitAct(c Caller, kind federation.RequestKind, job *federatio
 		return errInvalidJobID // slurmctld would have forgotten it
 	}
 	switch kind {
-	case federation.RequestRequeue, federation.RequestReqHold:
+	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial:
 		return permitRequeue(c, job)
 	case federation.RequestUpdate:
 		return s.permitUpdate(c, job, req.Change)

@@ -110,7 +110,7 @@ func (v *view) record(p *part) wire.Job {
 		Deadline: unixNumber(sp.Deadline), DelayBoot: wire.Num(0), SubmitTime: unixNumber(j.Submit), SuspendTime: wire.Num(0),
 		DerivedExitCode: exitCode(0), ExitCode: exitCode(p.exit), Features: sp.Constraint, ExcludedNodes: sp.Exclude,
 		GroupID: wire.Int(j.GID), HetJobID: wire.Num(0), HetJobOffset: wire.Num(0), JobID: int64(p.id),
-		State: jobState(p.state), StateReason: shownReason(p.reason), StateDescription: hiddenReason(p.reason),
+		State: p.states(), StateReason: shownReason(p.reason), StateDescription: hiddenReason(p.reason),
 		LastSchedEvaluation: wire.Num(0), MailUser: cmp.Or(sp.MailUser, j.User), MaxCPUs: wire.Num(0), MaxNodes: wire.Num(int64(sp.MaxNodes)),
 		Name: sp.Name, Nodes: p.nodes, Nice: int64(sp.Nice),
 		CPUs: wire.Num(int64(z.cpus)), NodeCount: wire.Num(int64(z.nodes)), Tasks: wire.Num(int64(z.tasks)),
@@ -278,6 +278,14 @@ func firstNode(list string) string {
 		return names[0]
 	}
 	return ""
+}
+
+// states are p's state as slurmrestd lists it.
+func (p *part) states() wire.Strings {
+	if p.state == federation.Pending && p.job.Held == federation.HeldSpecial {
+		return wire.Strings{string(federation.Pending), wire.FlagSpecialExit}
+	}
+	return jobState(p.state)
 }
 
 // jobState is a state as slurmrestd lists it: what Slurm keeps as a flag stands beside a base state.

@@ -100,7 +100,7 @@ func (f *jobFilter) job(v *view, j *federation.Job) bool {
 
 // part reports whether a part of a selected job is selected. Of tasks that have not started, those not asked for are taken away.
 func (f *jobFilter) part(p *part) bool {
-	if f.live && p.state.Ended() || len(f.states) > 0 && !slices.Contains(f.states, string(p.state)) && !slices.Contains(f.states, jobState(p.state)[0]) {
+	if f.live && p.state.Ended() || len(f.states) > 0 && !slices.Contains(f.states, string(p.state)) && !slices.ContainsFunc(p.states(), func(s string) bool { return slices.Contains(f.states, s) }) {
 		return false
 	}
 	if _, asked := f.refs[p.job.ID]; asked && p.job.Part != nil {
@@ -329,7 +329,7 @@ func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c Caller) err
 	}
 	resp := wire.JobsStateResponse{Reply: s.reply(r, c), Jobs: make(wire.List[wire.JobStateRow], len(list))}
 	for i := range list {
-		resp.Jobs[i] = wire.JobStateRow{JobID: wire.Text(list[i].name()), State: jobState(list[i].state)}
+		resp.Jobs[i] = wire.JobStateRow{JobID: wire.Text(list[i].name()), State: list[i].states()}
 	}
 	return writeJSON(w, resp)
 }

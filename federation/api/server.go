@@ -160,6 +160,7 @@ func (s *Server) routes() {
 	s.handle("POST /fed/v1/jobs/release", s.act(federation.RequestRelease))
 	s.handle("POST /fed/v1/jobs/requeue", s.act(federation.RequestRequeue))
 	s.handle("POST /fed/v1/jobs/requeuehold", s.act(federation.RequestReqHold))
+	s.handle("POST /fed/v1/jobs/requeuespecial", s.act(federation.RequestSpecial))
 	s.handle("POST /fed/v1/jobs/update", s.act(federation.RequestUpdate))
 	s.handle("POST /fed/v1/jobs/top", s.act(federation.RequestTop))
 	s.handle("POST /fed/v1/jobs/suspend", s.act(requestSuspend))

@@ -193,7 +193,7 @@ func (c *Controller) putBack(j *job) {
 		j.Restarts++
 		c.event(j, "requeued by uid %d", a.UID)
 	}
-	if a.Kind == federation.RequestReqHold {
+	if holds(a.Request) {
 		j.Held = holdOf(a.Request)
 	}
 	j.ExitStatus = 0
@@ -214,8 +214,16 @@ func (c *Controller) avoid(j *job, site federation.SiteName, until time.Time) {
 	j.refusedUntil = until
 }
 
+// holds reports whether r is to requeue a job and to hold it then.
+func holds(r federation.Request) bool {
+	return r.Kind == federation.RequestReqHold || r.Kind == federation.RequestSpecial
+}
+
 func holdOf(r federation.Request) federation.Hold {
-	if r.Operator {
+	switch {
+	case r.Kind == federation.RequestSpecial:
+		return federation.HeldSpecial
+	case r.Operator:
 		return federation.HeldAdmin
 	}
 	return federation.HeldUser

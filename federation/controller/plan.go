@@ -73,7 +73,7 @@ func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
 		return federation.ReasonDeadline
 	case j.Held == federation.HeldAdmin:
 		return federation.ReasonHeldAdmin
-	case j.Held == federation.HeldUser:
+	case j.Held != federation.NotHeld:
 		return federation.ReasonHeldUser
 	case now.Before(j.Spec.Begin):
 		return federation.ReasonBeginTime

@@ -12,7 +12,7 @@ import (
 // request was accepted. A request about a job that has ended meanwhile is done.
 func (c *Controller) carryOut(r federation.Request) {
 	switch r.Kind {
-	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestUpdate:
+	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate:
 		c.ask(r)
 		return
 	case federation.RequestHold, federation.RequestRelease:
@@ -121,9 +121,8 @@ func (c *Controller) hold(j *job, r federation.Request) {
 	if j.State != federation.Pending || j.Held == federation.HeldAdmin && !r.Operator {
 		return
 	}
-	j.Held, j.Reason = federation.HeldUser, federation.ReasonHeldUser
-	if r.Operator {
-		j.Held, j.Reason = federation.HeldAdmin, federation.ReasonHeldAdmin
+	if j.Held, j.Reason = holdOf(r), federation.ReasonHeldUser; j.Held == federation.HeldAdmin {
+		j.Reason = federation.ReasonHeldAdmin
 	}
 	c.batch.job(j)
 	c.actAtSite(j, "hold", federation.Driver.Hold)

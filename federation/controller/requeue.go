@@ -14,7 +14,7 @@ func (c *Controller) requeueAsked(j *job, r federation.Request) {
 	a := &asked{Request: r}
 	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
 		c.answer(a)
-		if r.Kind == federation.RequestReqHold {
+		if holds(r) {
 			c.hold(j, r)
 		}
 		return
@@ -38,7 +38,7 @@ func requeueAt(d federation.Driver, ref federation.JobRef, tasks []int) func(con
 func (c *Controller) requeuedThere(s *site, j *job, a *asked, err error) {
 	switch {
 	case err == nil:
-		if a.hold = a.Kind == federation.RequestReqHold; !a.hold {
+		if a.hold = holds(a.Request); !a.hold {
 			c.answer(a)
 		}
 		c.pollSoon(s)
@@ -89,7 +89,7 @@ func (c *Controller) takeUpAgain(r federation.Request) {
 	}
 	j.Cancel, j.CancelBy, j.ExitStatus, j.Held = false, 0, 0, federation.NotHeld
 	j.Restarts++
-	if r.Kind == federation.RequestReqHold {
+	if holds(r) {
 		j.Held = holdOf(r)
 	}
 	c.event(j, "requeued by uid %d after it had ended", r.UID)

@@ -94,13 +94,15 @@ func TestRequeueHold(t *testing.T) {
 			if can {
 				b.makeAble()
 			}
-			id := b.running()
-			b.request(federation.Request{Job: id, Kind: federation.RequestReqHold, UID: 7001})
-			b.wait(3 * time.Second)
-			if j := b.job(id); j.State != federation.Pending || j.Held != federation.HeldUser || j.Restarts != 1 {
-				t.Errorf("%s, held %q, %d restarts", j.State, j.Held, j.Restarts)
+			for kind, held := range map[federation.RequestKind]federation.Hold{federation.RequestReqHold: federation.HeldUser, federation.RequestSpecial: federation.HeldSpecial} {
+				id := b.running()
+				b.request(federation.Request{Job: id, Kind: kind, UID: 7001})
+				b.wait(3 * time.Second)
+				if j := b.job(id); j.State != federation.Pending || j.Held != held || j.Restarts != 1 {
+					t.Errorf("%s: %s, held %q, %d restarts", kind, j.State, j.Held, j.Restarts)
+				}
+				b.noRequests()
 			}
-			b.noRequests()
 		})
 	}
 }

@@ -210,7 +210,10 @@ func apply(job *federation.Job, r federation.Request) {
 		}
 	case federation.RequestRelease:
 		job.Held, job.Reason = federation.NotHeld, federation.ReasonPriority
-	case federation.RequestRequeue:
+	case federation.RequestRequeue, federation.RequestSpecial:
+		if r.Kind == federation.RequestSpecial {
+			job.Held = federation.HeldSpecial
+		}
 		job.State, job.Reason, job.Cancel, job.Restarts = federation.Pending, federation.ReasonBeginTime, false, job.Restarts+1
 		job.Start, job.End, job.Nodes = time.Time{}, time.Time{}, ""
 	case federation.RequestUpdate:

@@ -6,7 +6,7 @@
 //	GET    /fed/v1/job/{id}/wait       -> JobRecord once the job has ended (long poll; 204 after 60 s: ask again)
 //	GET    /fed/v1/job/{id}/explain    -> Explanation
 //	GET    /fed/v1/job/{id}/payload    -> sbatch.Payload, for the owner and operators
-//	POST   /fed/v1/jobs/cancel|signal|hold|release|requeue|requeuehold|update|top|suspend|resume   ActRequest -> ActResponse
+//	POST   /fed/v1/jobs/cancel|signal|hold|release|requeue|requeuehold|requeuespecial|update|top|suspend|resume   ActRequest -> ActResponse
 //	GET    /fed/v1/config              -> []ConfigValue: what scontrol show config shows
 //	GET    /fed/v1/topology            -> []Switch
 //	GET    /fed/v1/accounting          -> AccountingResponse: what sacct shows

@@ -90,9 +90,11 @@ func (c *command) complain(r ref, e *v1.Error) {
 	c.fail("%s for job %s", e.Text, r.text)
 }
 
-// actOn is requeue, requeuehold, suspend, resume and top: one complaint for each job that is refused.
-func (c *command) actOn(verb string, words []string) int {
-	refs := c.refs(words)
+// actOn is suspend, resume and top.
+func (c *command) actOn(verb string, words []string) int { return c.actOnRefs(verb, c.refs(words)) }
+
+// actOnRefs makes one complaint for each job that is refused.
+func (c *command) actOnRefs(verb string, refs []ref) int {
 	exit := 0
 	for i, e := range c.send(verb, refs, nil) {
 		if e == nil {

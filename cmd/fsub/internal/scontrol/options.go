@@ -109,8 +109,8 @@ const help = `scontrol [<OPTION>] [<COMMAND>]
      hold, uhold <job_list>   keep jobs from starting; IDs, or name=NAME
      ping                     whether the daemon answers
      release <job_list>       let held jobs start
-     requeue <job_list>       stop jobs and put them back into the queue
-     requeuehold <job_list>   the same, and hold them
+     requeue [Incomplete] <job_list>  stop jobs and put them back into the queue; not those that have ended
+     requeuehold [Incomplete] [State=SpecialExit] <job_list>  the same, and hold them, in that state
      show <ENTITY> [<ID>]     config, hostlist, hostlistsorted, hostnames, job, licenses, node, partition, reservation, step,
                               topology
      suspend, resume <job_list>  operators only, where the site can

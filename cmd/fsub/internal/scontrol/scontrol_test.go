@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fsub/slurm/hostlist"
+	"fsub/slurm/wire"
 )
 
 func TestInOrder(t *testing.T) {
@@ -71,6 +72,29 @@ func TestSiteArgs(t *testing.T) {
 		got := siteArgs(strings.Fields(c.args), env, func() bool { return c.reachable })
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s (daemon reachable: %v): %q, want %q", c.args, c.reachable, got, c.want)
+		}
+	}
+}
+
+func TestIncomplete(t *testing.T) {
+	task := func(id, index int64, state ...string) wire.Job {
+		return wire.Job{JobID: id, ArrayJobID: wire.Num(70), ArrayTaskID: wire.Num(index), State: state}
+	}
+	waiting := wire.Job{JobID: 70, ArrayJobID: wire.Num(70), ArrayTaskString: "5-9", State: wire.Strings{"PENDING"}}
+	jobs := []wire.Job{waiting, task(71, 1, "RUNNING"), task(72, 2, "COMPLETED"), task(73, 0, "RUNNING", "COMPLETING"),
+		{JobID: 80, State: wire.Strings{"FAILED"}}, {JobID: 81, State: wire.Strings{"RUNNING"}}}
+	for _, c := range []struct {
+		ref   string
+		known bool
+		want  []int
+	}{
+		{"70", true, []int{1, 0}}, {"70_1", true, []int{1}}, {"70_2", true, nil}, {"70_5", true, nil},
+		{"80", true, nil}, {"81", true, []int{-1}}, {"82", false, nil}, {"71", true, []int{-1}},
+	} {
+		r, ok := parseRef(c.ref)
+		known, running := partsOf(ref{JobRef: r, ok: ok}, jobs)
+		if known != c.known || !slices.Equal(running, c.want) {
+			t.Errorf("%s: known %v, running %v", c.ref, known, running)
 		}
 	}
 }
