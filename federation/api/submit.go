@@ -93,11 +93,17 @@ func (s *Server) prepare(c Caller, job *federation.Job, p *sbatch.Payload) (clus
 
 func (s *Server) create(ctx context.Context, job *federation.Job, p *sbatch.Payload) error {
 	job.State = federation.Pending
-	job.Reason = federation.ReasonPriority
 	job.Submit = s.cfg.Now().UTC()
 	job.Priority = -int64(job.Spec.Nice)
-	if job.Spec.Hold {
+	switch { // until the controller has looked at it
+	case job.Spec.Hold:
 		job.Held, job.Reason = federation.HeldUser, federation.ReasonHeldUser
+	case job.Spec.Begin.After(job.Submit):
+		job.Reason = federation.ReasonBeginTime
+	case job.Spec.Dependency != "":
+		job.Reason = federation.ReasonDependency
+	default:
+		job.Reason = federation.ReasonPriority
 	}
 	if err := s.cfg.Store.CreateJob(ctx, job, p); err != nil {
 		if errors.Is(err, federation.ErrConflict) {
