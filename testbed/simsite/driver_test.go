@@ -70,7 +70,9 @@ func script(text string) func(*federation.Submission) {
 // TestDriversAgree: what the direct driver says of a site is what the slurm driver reads from its slurmrestd.
 func TestDriversAgree(t *testing.T) {
 	ctx := context.Background()
-	s := newSite(t, withKey)
+	s := newSite(t, withKey, func(c *Config) { // nothing happens between the two looks
+		c.Clock, c.TokenClock = NewVirtualClock(time.Now()), RealClock{}
+	})
 	direct, rest := s.Driver(DriverConfig{}), restDriver(t, s)
 	id := federation.FirstJobID
 	submitBoth := func(change ...func(*federation.Submission)) federation.JobID {
@@ -101,6 +103,7 @@ func TestDriversAgree(t *testing.T) {
 		t.Error(err)
 	}
 
+	s.Advance(3 * time.Second)
 	cmpJobs(t, "all", direct, rest, nil)
 	s.KillController(CrashOptions{ForgetEnded: true, KeepChanges: true})
 	s.StartController()
