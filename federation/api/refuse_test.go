@@ -24,6 +24,7 @@ func TestRefusals(t *testing.T) {
 		sbatch.Spec
 		text, said string
 	}{
+		"too many nodes":        {sbatch.Spec{MinNodes: 1024000000, MaxNodes: 1024000000}, "More processors requested than permitted", ""}, // EnforcePartLimits=ANY
 		"all known":             {sbatch.Spec{Partition: "main,gpu,short"}, "", ""},
 		"empty names":           {sbatch.Spec{Partition: "main,,short,"}, "", ""},
 		"unknown":               {sbatch.Spec{Partition: "main,maing"}, partition, "invalid partition specified: maing"},

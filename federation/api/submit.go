@@ -215,8 +215,11 @@ func notExecutable(detail string) error {
 func checkNumbers(sp *sbatch.Spec) error {
 	const most = 1 << 24
 	for _, n := range [...]int{sp.MinNodes, sp.MaxNodes, sp.NTasks, sp.NTasksPerNode, sp.CPUsPerTask, sp.Switches} {
-		if n < 0 || n > most {
+		switch {
+		case n < 0:
 			return invalid(wire.ErrNodeCount, fmt.Sprintf("a count of %d", n))
+		case n > most:
+			return invalid(wire.ErrTooManyCPUs, fmt.Sprintf("a count of %d", n))
 		}
 	}
 	if sp.MaxNodes != 0 && sp.MaxNodes < sp.MinNodes {
