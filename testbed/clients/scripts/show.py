@@ -1,0 +1,26 @@
+"""What the scripts tell the test: which program of which version, and what of it was seen to work."""
+import subprocess
+import time
+
+
+def version(name, number):
+    print("client", name, number, flush=True)
+
+
+def shown(what):
+    print("shown", what, flush=True)
+
+
+def command(*args):
+    """The output of one of Slurm's commands, for a look from outside of the program."""
+    return subprocess.run(args, check=True, capture_output=True, text=True).stdout
+
+
+def until(ok, what, seconds=90):
+    """Waits for something to become true, and returns it."""
+    deadline = time.time() + seconds
+    while time.time() < deadline:
+        if got := ok():
+            return got
+        time.sleep(0.3)
+    raise SystemExit("not within %d s: %s" % (seconds, what))
