@@ -65,7 +65,8 @@ func TestSiteOfV38(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := o.Partitions[0]
-	if !p.Default || !p.Up || p.MaxTime != 7*24*time.Hour || p.DefaultTime != time.Hour || p.MaxNodes != 0 || len(p.Nodes) != 4 || o.Partitions[1].PriorityTier != 10 {
+	if !p.Default || !p.Up || p.MaxTime != 7*24*time.Hour || p.DefaultTime != time.Hour || p.MaxNodes != 0 || len(p.Nodes) != 4 || o.Partitions[1].PriorityTier != 10 ||
+		p.Info.OverSubscribe != "NO" {
 		t.Errorf("%+v", o.Partitions)
 	}
 }

@@ -152,6 +152,7 @@ func (p *partition38) wire() wire.Partition {
 	out.Defaults.PartitionMemoryPerCPU, out.Defaults.PartitionMemoryPerNode = p.DefaultMemoryPerCPU, p.DefaultMemoryPerNode
 	out.Defaults.Time = p.DefaultTime
 	out.Maximums.Time, out.Maximums.Nodes = limit38(p.MaxTime), limit38(p.MaxNodes)
+	out.Maximums.Shares, out.Maximums.OverSubscribe.Jobs = 1, 1 // not told: Slurm's default, as 0 is EXCLUSIVE
 	out.Minimums.Nodes, out.Priority.Tier, out.TRES.Configured = p.MinNodes, p.Tier, p.TRES
 	out.Partition.State = wire.Strings{p.State}
 	for _, f := range p.Flags {
