@@ -51,6 +51,7 @@ func runOnce(t *testing.T, b *bed.Bed, site string, seed uint64) {
 	p.Rate(proxy.LoseReply, 0.25)
 	p.Rate(proxy.LoseRequest, 0.1)
 	p.Rate(proxy.BadGateway, 0.1)
+	begun := time.Now()
 	ids := make([]federation.JobID, jobs)
 	var g errgroup.Group
 	g.SetLimit(8)
@@ -68,7 +69,9 @@ func runOnce(t *testing.T, b *bed.Bed, site string, seed uint64) {
 	deadline := time.Now().Add(2 * time.Minute)
 	for _, id := range ids {
 		for {
-			j, err := h.Driver.Lookup(context.Background(), federation.JobRef{ID: id})
+			// By its key: on a slow machine the controller has forgotten it by now.
+			key := federation.AttemptKey(h.Federation, &federation.Job{ID: id}, 1)
+			j, err := h.Driver.Lookup(context.Background(), federation.JobRef{ID: id, Key: key, Submitted: begun})
 			if err == nil && j.State.Ended() {
 				break
 			}
