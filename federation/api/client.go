@@ -75,7 +75,11 @@ func (c *Client) Explain(ctx context.Context, id federation.JobID) (*v1.Explanat
 
 // Payload reads a job's script and environment.
 func (c *Client) Payload(ctx context.Context, id federation.JobID) (*sbatch.Payload, error) {
-	return get[sbatch.Payload](ctx, c, fmt.Sprintf("/fed/v1/job/%d/payload", id))
+	r, err := get[v1.PayloadResponse](ctx, c, fmt.Sprintf("/fed/v1/job/%d/payload", id))
+	if err != nil {
+		return nil, err
+	}
+	return r.Exact(), nil
 }
 
 // Act asks that kind be done with jobs; there is one result for each reference.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
@@ -158,5 +159,9 @@ func (s *Server) getPayload(w http.ResponseWriter, r *http.Request, c Caller) er
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
-	return writeJSON(w, p)
+	resp := v1.PayloadResponse{Payload: p}
+	if !utf8.ValidString(p.Script) {
+		resp.Bytes = []byte(p.Script)
+	}
+	return writeJSON(w, resp)
 }

@@ -5,7 +5,7 @@
 //	GET    /fed/v1/job/{id}            -> JobRecord: the job with attempts, tasks, history
 //	GET    /fed/v1/job/{id}/wait       -> JobRecord once the job has ended (long poll; 204 after 60 s: ask again)
 //	GET    /fed/v1/job/{id}/explain    -> Explanation
-//	GET    /fed/v1/job/{id}/payload    -> sbatch.Payload, for the owner and operators
+//	GET    /fed/v1/job/{id}/payload    -> PayloadResponse, for the owner and operators
 //	POST   /fed/v1/jobs/cancel|signal|hold|release|requeue|requeuehold|requeuespecial|update|top|suspend|resume   ActRequest -> ActResponse
 //	GET    /fed/v1/config              -> []ConfigValue: what scontrol show config shows
 //	GET    /fed/v1/topology            -> []Switch
@@ -30,6 +30,20 @@ type SubmitRequest struct {
 	Payload    sbatch.Payload `json:"payload"`
 	SubmitHost string         `json:"submit_host,omitempty"`
 	TestOnly   bool           `json:"test_only,omitempty"` // tell when it would start, and store nothing
+}
+
+// PayloadResponse is a job's payload. JSON strings cannot hold bytes that are no UTF-8: a script with such bytes is in Bytes too, as it is.
+type PayloadResponse struct {
+	sbatch.Payload
+	Bytes []byte `json:"script_bytes,omitempty"`
+}
+
+// Exact puts the script into the payload as it was submitted.
+func (r *PayloadResponse) Exact() *sbatch.Payload {
+	if r.Bytes != nil {
+		r.Script = string(r.Bytes)
+	}
+	return &r.Payload
 }
 
 // SubmitResponse is the answer to a submission. If JobID is not 0 the job is durable, whatever else is said.

@@ -7,7 +7,6 @@ import (
 
 	"fsub/cmd/fsub/internal/show"
 	v1 "fsub/federation/api/v1"
-	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
 
@@ -35,8 +34,9 @@ func (c *command) printPayloads(jobs []v1.AccountingJob) error {
 		} else if j.Het.JobID != 0 {
 			id = j.Het.JobID
 		}
-		var p sbatch.Payload
-		err := show.Get(c.caller, "/fed/v1/job/"+strconv.FormatInt(id, 10)+"/payload", &p)
+		var answer v1.PayloadResponse
+		err := show.Get(c.caller, "/fed/v1/job/"+strconv.FormatInt(id, 10)+"/payload", &answer)
+		p := answer.Exact()
 		if f, ok := err.(*show.Failure); ok && f.Number == wire.ErrUserID {
 			p.Script, p.Environment = "NONE", []string{"NONE"}
 		} else if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fsub/cmd/fsub/internal/show"
-	"fsub/sbatch"
+	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
 
@@ -18,16 +18,17 @@ func (c *command) write(words []string) int {
 	if !is(words[0], "batch_script", 3) {
 		return c.fail("invalid write argument:%s", words[0])
 	}
-	var payload sbatch.Payload
+	var answer v1.PayloadResponse
 	r, ok := parseRef(show.OwnTask(c.env, words[1]))
 	err := error(&show.Failure{Number: wire.ErrJobID, Text: wire.Strerror(wire.ErrJobID)})
 	if ok {
-		err = show.Get(c.caller, "/fed/v1/job/"+r.ID.String()+"/payload", &payload)
+		err = show.Get(c.caller, "/fed/v1/job/"+r.ID.String()+"/payload", &answer)
 	}
 	if err != nil { // in 24.11 this is no failure of the command
 		c.fail("job script retrieval failed: %s", err)
 		return 0
 	}
+	payload := answer.Exact()
 	name := "slurm-" + words[1] + ".sh"
 	if len(words) > 2 {
 		name = words[2]
