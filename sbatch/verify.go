@@ -97,8 +97,6 @@ func (p *parser) verifyExclusions() error {
 		return p.fatal("--gpus-per-node and --gres=gpu are mutually exclusive.")
 	case has("bb") && has("bbf"):
 		return p.errorLine(p.exitError, "Cannot specify both --burst-buffer and --bbf")
-	case has("core-spec") && has("thread-spec"):
-		return p.fatal("-S/--core-spec and --thred-spec options are mutually exclusive")
 	case has("ntasks-per-gpu") && has("tres-per-task"):
 		return p.fatal("--tres-per-task is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
 	case has("ntasks-per-gpu") && has("gpus-per-socket"):
@@ -108,6 +106,25 @@ func (p *parser) verifyExclusions() error {
 			") can not be bigger than --threads-per-core (", strconv.Itoa(p.more().ThreadsPerCore), ")")
 	case p.distribution == "arbitrary" && has("nodes"):
 		return p.errorLine(p.exitError, "--nodes is incompatible with --distribution=arbitrary")
+	}
+	return p.verifySpecialized()
+}
+
+// verifySpecialized allows one of --core-spec and --thread-spec. Of the environment's and another one the one that is read later counts.
+func (p *parser) verifySpecialized() error {
+	core, thread := p.wasSet("core-spec"), p.wasSet("thread-spec")
+	switch {
+	case core == fromNowhere || thread == fromNowhere:
+	case core == fromEnv && thread == fromEnv:
+		return p.fatal("Both --core-spec and --thread-spec set using environment variables. Those options are mutually exclusive.")
+	case core != fromEnv && thread != fromEnv:
+		return p.fatal("-S/--core-spec and --thred-spec options are mutually exclusive")
+	case core > thread:
+		p.forget("thread-spec")
+		p.more().ThreadSpec = 0
+	default:
+		p.forget("core-spec")
+		p.more().CoreSpec, p.more().NoCoreSpec = 0, false
 	}
 	return nil
 }
