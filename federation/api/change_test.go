@@ -83,7 +83,7 @@ func TestConfigKeys(t *testing.T) {
 	for key, want := range map[string]string{"MaxArraySize": "4000001", "MinJobAge": "300 sec", "MaxJobCount": "37108863", "ClusterName": "fed", "SLURM_VERSION": "24.11.5",
 		"ProctrackType": "proctrack/", "SelectType": "select/cons_tres", "SelectTypeParameters": "CR_CORE_MEMORY", "SchedulerType": "sched/backfill",
 		"KillWait": "30 sec", "SlurmctldHost[0]": "", "AccountingStorageType": "accounting_storage/slurmdbd", "PropagateResourceLimits": "ALL",
-		"PropagateResourceLimitsExcept": "(null)"} {
+		"PropagateResourceLimitsExcept": "(null)", "AllowSpecResourcesUsage": "No", "OverTimeLimit": "0 min"} {
 		if value, has := got[key]; !has || !strings.HasPrefix(value, want) {
 			t.Errorf("%s is %q, want %q", key, value, want)
 		}
