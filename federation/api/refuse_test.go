@@ -7,6 +7,7 @@ import (
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
+	"fsub/slurm/wire"
 )
 
 // TestRefusals holds what slurmctld 24.11 refuses that placement has no word in. The sentences are its own.
@@ -59,5 +60,43 @@ func TestRefusals(t *testing.T) {
 	var got v1.SubmitResponse
 	if status := as(t, alice, d.Socket, "POST", "/fed/v1/job", request1(func(r *v1.SubmitRequest) { r.Spec.Partition = "main,maing" }), &got); status != 200 {
 		t.Errorf("a partition that a site may have which was never seen: %d %+v", status, got.Error)
+	}
+}
+
+// TestLimitByDeadline: a job without a limit of its own gets what is left until its deadline when it starts, in whole minutes, unless its
+// partition has a default.
+func TestLimitByDeadline(t *testing.T) {
+	d := start(t)
+	alpha := site("alpha")
+	alpha.Seen = &federation.Observation{Partitions: []federation.Partition{{Name: "main", Default: true, MaxTime: 7 * 24 * time.Hour},
+		{Name: "timed", MaxTime: time.Hour, DefaultTime: 30 * time.Minute}}}
+	d.Controller.SetSites(alpha)
+	started := time.Now().Truncate(time.Second)
+	for name, c := range map[string]struct {
+		partition       string
+		started         bool
+		deadline, limit time.Duration
+		want            int64
+	}{
+		"cut":         {"main", true, 10*time.Minute - time.Second, 0, 9},
+		"not cut":     {"main", true, 30 * 24 * time.Hour, 0, 7 * 24 * 60},
+		"waits":       {"main", false, 10 * time.Minute, 0, 7 * 24 * 60},
+		"own limit":   {"main", true, 10 * time.Minute, 3 * time.Minute, 3},
+		"default":     {"timed", true, 40 * time.Minute, 0, 30},
+		"no deadline": {"main", true, 0, 0, 7 * 24 * 60},
+	} {
+		j := job(0, alice, federation.Pending)
+		j.Site, j.Spec.Partition, j.Partition, j.Spec.TimeLimit = "alpha", c.partition, c.partition, c.limit
+		if c.deadline > 0 {
+			j.Spec.Deadline = started.Add(c.deadline)
+		}
+		if c.started {
+			j.State, j.Start = federation.Running, started
+		}
+		var got wire.JobsResponse
+		as(t, alice, d.Socket, "GET", "/slurm/v0.0.42/job/"+d.Put(t, j)[0].String(), nil, &got)
+		if len(got.Jobs) != 1 || got.Jobs[0].TimeLimit.Number != c.want {
+			t.Errorf("%s: %+v, want %d minutes", name, got.Jobs, c.want)
+		}
 	}
 }

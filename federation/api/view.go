@@ -120,10 +120,15 @@ func (v *view) limitOf(j *federation.Job) time.Duration {
 	if j.Spec.TimeLimit != 0 {
 		return j.Spec.TimeLimit
 	}
-	if p := v.partitionAt(j); p != nil {
-		return defaultLimit(p)
+	p := v.partitionAt(j)
+	if p == nil {
+		return 0
 	}
-	return 0
+	limit := defaultLimit(p)
+	if p.DefaultTime == 0 && !j.Spec.Deadline.IsZero() && !j.Start.IsZero() { // cut by slurmctld when it starts
+		limit = min(limit, j.Spec.Deadline.Sub(j.Start).Truncate(time.Minute))
+	}
+	return limit
 }
 
 func defaultLimit(p *federation.Partition) time.Duration {
