@@ -8,10 +8,12 @@
 //	go run ./testbed/expect SUITE            # all of tests.txt
 //	go run ./testbed/expect SUITE test17.4   # these only
 //
-// Each side has a bed of its own and runs at the same time as the other, inside the site, as an ordinary user. sbatch, squeue,
-// scancel, sinfo, sacct and scontrol are ours on our side; srun, salloc and the rest are the site's on both. A test's output is
-// kept in -logs. Programs that the suite needs and the site lacks (expect itself) are taken from Debian packages and unpacked
-// into the site's root, which is in memory.
+// Each side has a bed of its own and runs at the same time as the other, inside the site, as an ordinary user or, where tests.txt
+// says so, as root. sbatch, squeue, scancel, sinfo, sacct and scontrol are ours on our side; srun, salloc and the rest are the site's on
+// both. The site has what tests would be skipped for taken out of its slurm.conf. A test's output is kept in -logs. All takes ten minutes.
+//
+// Programs that the suite needs and the site lacks (expect, a C compiler) come as Debian packages of the host's own release, into
+// -debs, and are unpacked into the site's root, which is in memory.
 //
 // Files: side.go and packages.go make a cluster ready, suite.go runs a test in it, report.go compares.
 package main
