@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"fsub/slurm/wire"
 )
 
-// judge refuses a job that no site can ever run, in slurmctld's order: partitions, accounts and nodes, deadline. ask is what the
+// judge refuses a job that no site can ever run, in slurmctld's order: partitions, accounts and nodes, tasks of GPUs, deadline. ask is what the
 // planner says of it.
 func (s *Server) judge(job *federation.Job, ask func() error) error {
 	sites, now := s.cfg.Controller.Sites(), s.cfg.Now()
@@ -24,7 +25,7 @@ func (s *Server) judge(job *federation.Job, ask func() error) error {
 		return err
 	}
 	for i := range components {
-		if err := checkDeadline(&components[i], now); err != nil {
+		if err := cmp.Or(checkPerTask(&components[i]), checkDeadline(&components[i], now)); err != nil {
 			return err
 		}
 	}
@@ -52,6 +53,17 @@ func checkPartitions(sp *sbatch.Spec, sites []*federation.Site) error {
 			Said: "invalid partition specified: " + names[i], Detail: "no site has a partition " + names[i]}
 	}
 	return nil
+}
+
+// checkPerTask refuses GPUs for each task where nothing says how many tasks there are: no -n, -N or --gpus. 22.05 takes --ntasks-per-node
+// for that; we follow 24.11.
+func checkPerTask(sp *sbatch.Spec) error {
+	asked := sp.GPUsPerTask != "" || sp.More != nil && strings.Contains(sp.More.TRESPerTask, "gres/")
+	if !asked || sp.NTasks > 0 || sp.MinNodes > 0 || sp.GPUs != "" {
+		return nil
+	}
+	return &federation.SlurmError{Kind: federation.ErrInvalid, Number: wire.ErrGRES, Text: wire.Strerror(wire.ErrGRES),
+		Said: "Failed to validate job spec. --gpus-per-task or --tres-per-task used without either --gpus or -n/--ntasks is not allowed."}
 }
 
 // checkDeadline refuses a job that cannot end before its deadline: with the least time that it would do with, from the moment that it

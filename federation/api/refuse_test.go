@@ -20,6 +20,8 @@ func TestRefusals(t *testing.T) {
 	d.Controller.SetDecision(federation.Decision{Offers: []federation.Offer{{Site: "alpha", Partition: "main", Start: time.Now(), Nodes: 1}}})
 	const partition, limit, least = "Invalid partition name specified", "Requested time limit is invalid (missing or exceeds some limit)",
 		"Invalid time-min specification (exceeds job's time or other limits)"
+	const gres = "Invalid generic resource (gres) specification"
+	const perTask = "Failed to validate job spec. --gpus-per-task or --tres-per-task used without either --gpus or -n/--ntasks is not allowed."
 	in := func(d time.Duration) time.Time { return time.Now().Add(d).Truncate(time.Second) }
 	for name, c := range map[string]struct {
 		sbatch.Spec
@@ -31,6 +33,11 @@ func TestRefusals(t *testing.T) {
 		"unknown":               {sbatch.Spec{Partition: "main,maing"}, partition, "invalid partition specified: maing"},
 		"unknown first":         {sbatch.Spec{Partition: "maing,main"}, partition, "invalid partition specified: maing"},
 		"of a component":        {sbatch.Spec{Het: []sbatch.Spec{{Partition: "main,maing"}}}, partition, "invalid partition specified: maing"},
+		"GPUs of no task":       {sbatch.Spec{GPUsPerTask: "1", NTasksPerNode: 2}, gres, perTask},
+		"GRES of no task":       {sbatch.Spec{More: &sbatch.More{TRESPerTask: "cpu=2,gres/gpu=1"}}, gres, perTask},
+		"CPUs of no task":       {sbatch.Spec{More: &sbatch.More{TRESPerTask: "cpu=2"}}, "", ""},
+		"GPUs of tasks":         {sbatch.Spec{GPUsPerTask: "1", MinNodes: 1, NTasksPerNode: 2}, "", ""},
+		"tasks of GPUs":         {sbatch.Spec{GPUsPerTask: "1", GPUs: "2"}, "", ""},
 		"over":                  {sbatch.Spec{Deadline: in(-time.Hour)}, limit, ""},
 		"no limit":              {sbatch.Spec{Deadline: in(time.Minute)}, "", ""},
 		"fits":                  {sbatch.Spec{Deadline: in(time.Hour), TimeLimit: 59 * time.Minute}, "", ""},
