@@ -19,8 +19,8 @@ const (
 	user = "alice" // who runs the tests that do not need root, and in whose home they are
 )
 
-// likeBaseline makes the site one that tests do not skip: without enforced accounts and default time limit.
-const likeBaseline = `sed -i -e '/^AccountingStorageEnforce/d' -e 's/ DefaultTime=[^ ]*//' -e '$aEnforcePartLimits=ANY' /etc/slurm/slurm.conf && scontrol reconfigure`
+// unskip takes out of slurm.conf what tests are skipped for: a default time limit, and that a job beyond its partition's limits waits.
+const unskip = `sed -i -e 's/ DefaultTime=[^ ]*//' -e '$aEnforcePartLimits=ANY' /etc/slurm/slurm.conf && scontrol reconfigure`
 
 // ours are the commands that are fsub on our side.
 var ours = []string{"sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol"}
@@ -43,7 +43,7 @@ func newSide(ctx context.Context, o options, name string) (*side, error) {
 	if err := b.Up(ctx, []string{site}, os.Stderr); err != nil {
 		return s, err
 	}
-	if err := s.inSite(ctx, nil, "sh", "-c", likeBaseline); err != nil {
+	if err := s.inSite(ctx, nil, "sh", "-c", unskip); err != nil {
 		return s, fmt.Errorf("change slurm.conf: %w", err)
 	}
 	if err := s.install(ctx); err != nil {
@@ -123,7 +123,7 @@ func (s *side) startDaemon(ctx context.Context) error {
 	s.daemon, err = daemon.New(ctx, daemon.Options{Bed: s.b, Fed: s.fed, Dir: s.b.FedDir(), Federation: "expect", Edit: func(config map[string]any) {
 		for _, c := range config["sites"].([]any) {
 			c := c.(map[string]any)
-			c["commands"], c["daemon"], c["no_associations"] = s.b.BinDir(), s.b.SocketFile(), true
+			c["commands"], c["daemon"] = s.b.BinDir(), s.b.SocketFile()
 		}
 	}})
 	if err != nil {
