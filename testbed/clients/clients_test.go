@@ -15,17 +15,26 @@ import (
 
 // client is a program and what its script must show of it.
 type client struct {
-	script string // in scripts/; run by the client's own Python, or by sh
+	script string // in scripts/; run by the client's own Python or R, or by sh
 	pypi   string // its packages there; empty: it is Debian's
 	shows  string // words in their order
 }
 
 var clients = []client{
+	{"batchtools.R", "", "submit poll array fail cancel"},
+	{"clustershell.sh", "", "partitions jobs states cancel"},
+	{"ipyparallel.py", "", "submit poll fail cancel"},
+	{"rslurm.R", "", "submit array poll depend fail cancel"},
 	{"snakemake.sh", "", "submit poll depend fail cancel"},
+	{"toil.py", "", "submit poll depend fail"},
 
 	{"dask.py", "dask-jobqueue==0.9.0", "submit work poll fail cancel"},
+	{"hydra.py", "hydra-core==1.3.8 hydra-submitit-launcher==1.2.0", "submit poll array fail"},
 	{"parsl.py", "parsl==2026.10.26", "submit poll cancel fail"},
 	{"psij.py", "psij-python==0.9.11", "submit poll fail cancel depend srun"},
+	{"qtoolkit.py", "qtoolkit==0.1.7", "submit poll fail queue cancel"},
+	{"reframe.sh", "reframe-hpc==4.10.4", "submit poll depend fail cancel"},
+	{"simple_slurm.py", "simple-slurm==0.3.6", "submit poll fail array depend queue cancel"},
 	{"snakemake9.sh", "snakemake==9.27.1 snakemake-executor-plugin-slurm==2.8.0", "submit poll depend array fail cancel"},
 	{"submitit.py", "submitit==1.5.4", "submit poll fail cancel array depend"},
 	{"torchx.py", "torchx==0.7.0", "submit poll fail het requeue cancel"},
@@ -91,14 +100,11 @@ func (c client) run(t *testing.T, user, bin string) {
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, u.UID, u.UID)); err != nil {
 		t.Fatal(err)
 	}
-	interpreter := "sh"
-	if filepath.Ext(c.script) == ".py" {
-		interpreter = filepath.Join(bin, "python3")
-	}
+	interpreter := map[string]string{".sh": "sh", ".py": "python3", ".R": "Rscript"}[filepath.Ext(c.script)] // the first of PATH
 	script := filepath.Join(world.bed.BinDir(), "scripts", "with_"+c.script)
 	var out bytes.Buffer
 	err = world.bed.Exec(t.Context(), bed.Cmd{Site: bed.Login, User: user, Dir: dir, Args: []string{interpreter, script}, Stdout: &out, Stderr: &out,
-		Env: []string{"PATH=" + world.bed.BinDir() + ":" + bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.daemon.Socket(), "LC_ALL=C.UTF-8",
+		Env: []string{"PATH=" + world.bed.BinDir() + ":" + bin + ":/usr/bin:/bin", "RHOME=" + cache + "/debian/usr/lib/R", "FSUB_SOCKET=" + world.daemon.Socket(), "LC_ALL=C.UTF-8",
 			"PYTHONDONTWRITEBYTECODE=1"}})
 	var shown []string
 	for line := range strings.Lines(out.String()) {

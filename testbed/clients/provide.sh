@@ -7,7 +7,7 @@ cache=/var/cache/fsub-clients
 packages="python3 python3-minimal python3-pip python3-venv patchelf snakemake toil clustershell python3-ipyparallel r-cran-batchtools r-cran-rslurm"
 # The C library is the machine's and the sites' own; compilers and the like are of no use here.
 unwanted='^(libc6.*|libc-.*|libgcc.*|libstdc.*|gcc.*|g[+][+].*|cpp.*|binutils.*|lib.san.*|lib..san.*|libcc1.*|.*-dev|gdb|git.*|perl.*|libperl.*|dpkg|tar|sed|debconf|ucf)='
-recipe=1 # changes when what is made of the same packages does
+recipe=2 # changes when what is made of the same packages does
 
 mkdir -p "$cache/venv"
 exec 9>"$cache/lock"
@@ -37,11 +37,23 @@ debian() {
 	lib=$tree/usr/lib/x86_64-linux-gnu
 	LD_LIBRARY_PATH=$new/usr/lib/x86_64-linux-gnu "$new/usr/bin/patchelf" --force-rpath --set-rpath "$lib:$lib/blas:$lib/lapack" "$new/usr/bin/python3.11"
 	grep -lrI '^#!/usr/bin/python3' "$new/usr/bin" | xargs sed -i "1s#/usr/bin/python3#$tree/usr/bin/python3#"
-	# R is told its place.
-	sed -i -E "s#=/usr/(lib|share|include)#=$tree/usr/\1#; s#/etc/R#$tree/etc/R#" "$new/usr/lib/R/bin/R"
+	placeR "$new" "$tree" "$lib"
 	echo "$recipe $packages" >"$new/recipe"
 	rm -rf "$tree"
 	mv "$new" "$tree"
+}
+
+# placeR NEW TREE LIB: tell R that it lives in TREE, in NEW for now.
+placeR() {
+	local new=$1 tree=$2 lib=$3 r=$1/usr/lib/R f
+	for f in "$r"/etc/*; do
+		if [ -L "$f" ]; then ln -sf "../../../../etc/R/${f##*/}" "$f"; fi
+	done
+	cp "$r/etc/Renviron.ucf" "$new/etc/R/Renviron" # the package's own set-up does this
+	for f in "$new/usr/bin/R" "$r/bin/R"; do
+		if [ ! -L "$f" ]; then sed -i -E "s#=\"?/usr/(lib|share)/R#=$tree/usr/\1/R#; s#^if test \"\\\$\{R_HOME_DIR\}\" = .*#if false; then#" "$f"; fi
+	done
+	LD_LIBRARY_PATH=$new/usr/lib/x86_64-linux-gnu "$new/usr/bin/patchelf" --force-rpath --set-rpath "$tree/usr/lib/R/lib:$lib:$lib/blas:$lib/lapack" "$r/bin/exec/R"
 }
 
 venv() {

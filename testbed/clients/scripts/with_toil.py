@@ -1,14 +1,12 @@
 # Toil: a workflow whose jobs are jobs of Slurm; states and exit codes by sacct, running ones by squeue.
 import os
-import subprocess
-import sys
 
 from toil.common import Toil
 from toil.job import Job
 from toil.leader import FailedJobsException
 from toil.version import baseVersion
 
-from show import command, shown, until, version
+from show import shown, version
 
 
 def number(job, n):
@@ -27,12 +25,6 @@ def fail(job):
     raise RuntimeError("on purpose")
 
 
-def slow(job):
-    import time
-
-    time.sleep(600)
-
-
 def run(function, store):
     options = Job.Runner.getDefaultOptions(os.path.abspath(store))
     options.batchSystem, options.retryCount, options.clean, options.logLevel = "slurm", 0, "always", "WARNING"
@@ -42,10 +34,7 @@ def run(function, store):
         return toil.start(Job.wrapJobFn(function))
 
 
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        run(slow, "slow.store")
-        raise SystemExit(1)
+if __name__ == "__main__":  # jobs read this file as well
     version("toil", baseVersion)
     assert run(tree, "tree.store") == 6
     shown("submit")
@@ -56,9 +45,3 @@ if __name__ == "__main__":
         raise SystemExit("a job that failed went unnoticed")
     except FailedJobsException:
         shown("fail")
-    p = subprocess.Popen([sys.executable, __file__, "slow"])
-    until(lambda: "RUNNING" in command("squeue", "-h", "--me", "-o", "%T"), "a job runs")
-    p.send_signal(2)
-    p.wait(timeout=120)
-    until(lambda: command("squeue", "-h", "--me") == "", "it is cancelled")
-    shown("cancel")
