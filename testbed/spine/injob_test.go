@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"fsub/federation"
 )
@@ -68,6 +69,7 @@ func TestRequeueFromWithin(t *testing.T) {
 			if j := await(t, id, "pending again", func(j *federation.Job) bool { return j.State == federation.Pending || j.Restarts == 1 }); j.State.Ended() {
 				t.Fatalf("ended as %s", j.State)
 			}
+			time.Sleep(5 * time.Second) // or slurmctld takes the end of the first run for that of the second
 			login(t, "alice", "scontrol", "update", "JobId="+id.String(), "StartTime=now")
 			j := awaitEndFor(t, id, 4*60)
 			if j.State != federation.Completed || j.Restarts != 1 {
