@@ -126,14 +126,56 @@ var options = []string{
 	"-w %N[1-2] -B 1",
 	"--threads-per-core=2 -B 1:2",
 	"-m arbitrary -w %N1,%N1,%N2",
+	"-A physics",
+	"-A nosuch",
+	"--bbf=bbf",
+	"--context=abc",
+	"--export=NONE",
+	"--export=NIL",
+	"--export=HOME,B=1",
+	"--export=ALL,B='x'",
+	"--get-user-env",
+	"--get-user-env=10L",
+	"--ignore-pbs",
+	"-F hosts-%N",
+	"--ntasks-per-tres=2 --gpus=2",
+	"--propagate=STACK,NOFILE",
+	"--propagate=stack",
+	"-v",
+	"-q normal",
+	"-q nosuch",
+	"--reservation=nosuch",
+	"--resv-ports",
+	"--resv-ports=2",
+	"--tasks-per-node=2 -N2",
+	"--consolidate-segments",
+	"--container-type=x",
+	"--external",
+	"--mem-update=1G",
+	"--resources=x",
+	"--spread-segments",
+	"--uid=alice",
+	"--gid=alice",
+	"--power=level",
+	"--runtime=x",
 }
 
-// until26 are lines that sbatch 26.05 reads otherwise than 24.11, which is the one that we follow.
-var until26 = map[string]string{
+// otherwise are lines that sbatch of a site reads otherwise than that of 24.11, which is the one that we follow, with the difference.
+var otherwise = map[string]map[string]string{"gamma": {
 	"--hint=nomultithread --sockets-per-node=2": "26.05 ignores the hint, 24.11 the sockets",
 	"--hint=multithread --sockets-per-node=2":   "the same",
 	"--hint=compute_bound --sockets-per-node=2": "the same",
-}
+	"--consolidate-segments":                    "24.11 does not know it, and we refuse it",
+	"--container-type=x":                        "the same",
+	"--external":                                "the same",
+	"--mem-update=1G":                           "the same",
+	"--resources=x":                             "the same",
+	"--spread-segments":                         "the same",
+	"--get-user-env=10L":                        "26.05 takes no argument",
+}, "delta": {
+	"--export=NIL":  "22.05 takes NIL for the name of a variable",
+	"--power=level": "24.11 does not know it any more",
+}}
 
 // writtenOut are fields whose value is the same hosts otherwise written, since slurmrestd takes names one by one.
 var writtenOut = map[string][]string{"-m arbitrary -w %N[1-2]": {"ReqNodeList", "SLURM_ARBITRARY_NODELIST"},
@@ -152,9 +194,14 @@ func TestSameOptions(t *testing.T) {
 	for _, site := range names {
 		t.Run(site, func(t *testing.T) {
 			h := realHarness(t, b, site)
+			for name, text := range map[string]string{"bbf": "#BB one\n", "hosts-" + site: site + "1\n" + site + "2\n"} {
+				if err := os.WriteFile(filepath.Join(h.Dir, name), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
 			for _, line := range options {
 				t.Run(line, func(t *testing.T) {
-					if why := until26[line]; why != "" && site == "gamma" {
+					if why := otherwise[site][line]; why != "" {
 						t.Skip(why)
 					}
 					full := "-H " + strings.NewReplacer("%T", h.GPUType, "%N", site).Replace(line)
