@@ -97,7 +97,8 @@ func TestAFailedStageInIsToldInTheOutput(t *testing.T) {
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	j, a := w.job("#!/bin/bash\ntrap 'echo got USR1' USR1\ntrap 'echo got INT' INT\necho ready\nfor i in 1 2 3; do sleep 0.2 & wait $!; wait $!; done\nkill -KILL $$\n", nil)
+	j, a := w.job("#!/bin/bash\nn=0\ntrap 'echo got USR1; n=$((n+1))' USR1\ntrap 'echo got INT; n=$((n+1))' INT\necho ready\n"+
+		"for i in {1..300}; do sleep 0.1 & wait $!; [ $n -lt 2 ] || break; done\nsleep 0.5; kill -KILL $$\n", nil)
 	n := w.start(w.prepare(j, a), 0)
 	for !strings.Contains(w.readNode(n), "ready") {
 		time.Sleep(10 * time.Millisecond)

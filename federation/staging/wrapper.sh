@@ -111,6 +111,10 @@ _fsub_follow() {
 # sent has reached the script already; that the follower has seen it tells the two apart.
 _fsub_forward() {
 	_fsub_got=1
+	if [ -z "$_fsub_pid" ]; then # the script is just being started
+		_fsub_pending="$_fsub_pending $1"
+		return
+	fi
 	_fsub_seen=$1
 	for _fsub_i in 1 2 3 4; do
 		[ -e "$_fsub_dir/sig.$1" ] && PATH=$_fsub_bin rm -f "$_fsub_dir/sig.$1" && return
@@ -208,6 +212,8 @@ _fsub_follow </dev/null 2>/dev/null &
 _fsub_follower=$!
 # A command in the background is made deaf to INT and QUIT by the shell: env undoes that, where it is new enough.
 _fsub_env=
+_fsub_pid= _fsub_pending=
+for _fsub_sig in $_fsub_signals; do trap "_fsub_forward $_fsub_sig" $_fsub_sig; done
 PATH=$_fsub_bin env --default-signal=INT true 2>/dev/null && _fsub_env="$(PATH=$_fsub_bin command -v env) --default-signal=INT,QUIT"
 if [ -x "$_fsub_dir/slurm_script" ]; then
 	$_fsub_env "$_fsub_dir/slurm_script" "$@" <"$_fsub_stdin" &
@@ -217,7 +223,7 @@ else # a file system from which nothing is executed: do what the kernel would
 	$_fsub_env $_fsub_line "$_fsub_dir/slurm_script" "$@" <"$_fsub_stdin" &
 fi
 _fsub_pid=$!
-for _fsub_sig in $_fsub_signals; do trap "_fsub_forward $_fsub_sig" $_fsub_sig; done
+for _fsub_sig in $_fsub_pending; do _fsub_forward $_fsub_sig; done
 while :; do
 	_fsub_got=
 	wait $_fsub_pid 2>/dev/null # where some shells say what it died of
