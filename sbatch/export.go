@@ -240,12 +240,15 @@ func addPerTask(e *environ, s *Spec) {
 		if !digits(count) {
 			continue // a type alone: sbatch says nothing of it either
 		}
+		n, _, _ := number(count)
+		if n == 0 {
+			continue
+		}
 		name := "gres/gpu"
 		if kind != "" {
 			name += ":" + kind
 		}
 		parts = append(parts, name+"="+count)
-		n, _, _ := number(count)
 		gpus += int(n)
 	}
 	if s.More != nil && s.More.TRESPerTask != "" {

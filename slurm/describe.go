@@ -146,21 +146,22 @@ func prefixed(prefix, list string) string {
 	return strings.Join(items, ",")
 }
 
-// perTask writes a GPU list as tres_per_task wants it: with "=" before the number.
+// perTask writes a GPU list as tres_per_task wants it: with "=" before the number, and without what nobody gets.
 func perTask(list string) string {
 	if list == "" {
 		return ""
 	}
-	items := strings.Split(list, ",")
-	for i, item := range items {
+	var items []string
+	for _, item := range strings.Split(list, ",") {
 		kind, n, typed := strings.Cut(item, ":")
 		switch _, err := strconv.Atoi(kind); {
+		case count(item) == 0:
 		case typed:
-			items[i] = "gres/gpu:" + kind + "=" + n
+			items = append(items, "gres/gpu:"+kind+"="+n)
 		case err == nil:
-			items[i] = "gres/gpu=" + kind
+			items = append(items, "gres/gpu="+kind)
 		default:
-			items[i] = "gres/gpu:" + kind + "=1"
+			items = append(items, "gres/gpu:"+kind+"=1")
 		}
 	}
 	return strings.Join(items, ",")

@@ -58,7 +58,7 @@ func checkPartitions(sp *sbatch.Spec, sites []*federation.Site) error {
 // checkPerTask refuses GPUs for each task where nothing says how many tasks there are: no -n, -N or --gpus. 22.05 takes --ntasks-per-node
 // for that; we follow 24.11.
 func checkPerTask(sp *sbatch.Spec) error {
-	asked := sp.GPUsPerTask != "" || sp.More != nil && strings.Contains(sp.More.TRESPerTask, "gres/")
+	asked := strings.Trim(sp.GPUsPerTask, "0") != "" || sp.More != nil && strings.Contains(sp.More.TRESPerTask, "gres/")
 	if !asked || sp.NTasks > 0 || sp.MinNodes > 0 || sp.GPUs != "" {
 		return nil
 	}

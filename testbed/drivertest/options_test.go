@@ -126,6 +126,8 @@ var options = []string{
 	"-w %N[1-2] -B 1",
 	"--threads-per-core=2 -B 1:2",
 	"-m arbitrary -w %N1,%N1,%N2",
+	"--gpus-per-task=0 -n1 -c2",
+	"--gpus-per-task=%T:0 -n1",
 	"-A physics",
 	"-A nosuch",
 	"--bbf=bbf",

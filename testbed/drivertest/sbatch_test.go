@@ -243,7 +243,11 @@ func scontrol(t *testing.T, b *bed.Bed, site, id string) map[string]string {
 		if next := regexp.MustCompile(` [A-Z][A-Za-z/:]*=`).FindStringIndex(rest); next != nil {
 			rest = rest[:next[0]]
 		}
-		fields[out[w[2]:w[3]]] = withoutID(strings.TrimSpace(rest), id)
+		name := out[w[2]:w[3]]
+		if strings.HasPrefix(name, "Std") { // whatever stands beside the number in a file name
+			rest = strings.ReplaceAll(rest, id, "ID")
+		}
+		fields[name] = withoutID(strings.TrimSpace(rest), id)
 	}
 	return fields
 }
