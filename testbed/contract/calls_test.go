@@ -20,7 +20,7 @@ var shapes = []call{
 	{name: "plain", steps: true},
 	{name: "n1", args: []string{"-n1"}, steps: true},
 	{name: "n4", args: []string{"-N2", "--ntasks-per-node=2", "-c2", "--mem=100", "-J", "nm"}, steps: true},
-	{name: "gpu", args: []string{"--gres=gpu:2", "-n2", "--mem=100"}, steps: true},
+	{name: "gpu", args: []string{"-N1", "--gres=gpu:2", "-n2", "--mem=100"}, steps: true}, // without -N 26.05 takes one node or two, from run to run
 	{name: "gpus", args: []string{"--gpus=1", "--mem-per-gpu=50"}, steps: true},
 	{name: "gpn", args: []string{"-N2", "--gpus-per-node=1", "--ntasks-per-node=1", "-c2", "--mem-per-cpu=50"}, steps: true},
 	{name: "gpt", args: []string{"-n2", "--gpus-per-task=1", "--mem=50"}, steps: true},
