@@ -21,8 +21,11 @@ until_true "a job runs" runs
 [ "$(nodeset -c "@sj:$id")" = 2 ]
 [ "$(nodeset -c "@su:$USER")" = 2 ]
 shown jobs
-nodeset -f @st:mixed,@st:allocated >/dev/null
-[ "$(nodeset -f "@sj:$id" -i "$(nodeset -f @st:mixed @st:allocated)")" = "$(nodeset -f "@sj:$id")" ]
+busy() { # nodes are looked at every few seconds
+	rm -rf conf/cache
+	[ "$(nodeset -f "@sj:$id" -i "$(nodeset -f @st:mixed @st:allocated)")" = "$(nodeset -f "@sj:$id")" ]
+}
+until_true "its nodes are busy" busy
 shown states
 scancel "$id"
 gone() { [ -z "$(nodeset -f "@sj:$id")" ]; }
