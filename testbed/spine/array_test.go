@@ -16,7 +16,7 @@ import (
 // the environment and the file names of one array, and to squeue, sacct and scancel it is one.
 func TestSpreadArray(t *testing.T) {
 	needWorld(t)
-	tasks, limit := 300, 30
+	tasks, limit := 300, 50 // two of the sites have room for 40
 	if os.Getenv("FSUB_FULL") != "" {
 		tasks, limit = 10_000, 100
 	}
