@@ -192,7 +192,10 @@ func (c *Controller) writeRest(j *job) {
 
 // dropRest lets the tasks that wait never start. They stay in the array's record, which shows them as cancelled.
 func (c *Controller) dropRest(j *job) {
-	c.writeRest(j)
+	if !j.Cancel { // the second time rest is empty, and the record is to keep what it names
+		c.writeRest(j)
+	}
 	j.Cancel, j.rest = true, nil
 	c.queue.drop(j)
+	c.batch.job(j)
 }
