@@ -75,6 +75,11 @@ func openRemote(c *Config) (*door, error) {
 			return nil, fmt.Errorf("remote: %w", err)
 		}
 	}
+	for _, secret := range []string{filepath.Join(c.StateDir, "token.key"), keyFile} {
+		if err := private(secret); err != nil {
+			return nil, fmt.Errorf("remote: %w", err)
+		}
+	}
 	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("remote: %w", err)
@@ -100,6 +105,18 @@ func (d *door) callers() *api.Tokens {
 		return nil
 	}
 	return d.tokens
+}
+
+// private refuses a secret that others may read: whoever has it can be any user, or the daemon.
+func private(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s may be read by others (mode %04o); run: chmod 600 %s", path, st.Mode().Perm(), path)
+	}
+	return nil
 }
 
 // secretFile reads a secret, which it makes the first time.

@@ -38,6 +38,18 @@ func TestRemoteIsKept(t *testing.T) {
 			t.Errorf("%s: %v %v", name, st, err)
 		}
 	}
+	for _, name := range []string{"token.key", "remote.key"} {
+		path := filepath.Join(c.StateDir, name)
+		if err := os.Chmod(path, 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openRemote(&c); err == nil || !strings.Contains(err.Error(), "chmod 600 "+path) {
+			t.Errorf("%s that others may read: %v", name, err)
+		}
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(c.StateDir, "token.key"), []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
