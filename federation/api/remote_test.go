@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/apitest"
 )
@@ -64,6 +65,11 @@ func TestCallOverTLS(t *testing.T) {
 		if status, body := call("GET", path, "", c.header...); status != c.status || !strings.Contains(body, c.says) {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
+	}
+	// A call from within somebody else's job has no site looked at.
+	other := d.Put(t, federation.Job{User: "x", UID: 12345, State: federation.Pending, Site: "alpha", Submit: time.Now()})[0]
+	if status, body := call("GET", "/fed/v1/job/"+other.String(), "", "X-SLURM-USER-TOKEN", token, api.HeaderJob, other.String()); status != 200 || !strings.Contains(body, "PENDING") {
+		t.Errorf("from within another's job: %d %s", status, body)
 	}
 	if status, body := call("POST", "/fed/v1/site/alpha/state", `{"state":"DRAIN"}`, "X-SLURM-USER-TOKEN", token); status < 400 {
 		t.Errorf("root's token drains a site: %d %s", status, body)

@@ -198,7 +198,7 @@ func (s *Server) handleAs(pattern string, h handler, fail func(http.ResponseWrit
 		began := time.Now()
 		c, err := s.callerOf(r)
 		if err == nil {
-			s.fromWithin(r)
+			s.fromWithin(r, c)
 			err = h(w, r, c)
 		}
 		code := http.StatusOK

@@ -16,8 +16,8 @@ const HeaderJob = "X-Fsub-Job"
 const withinWait = 2 * time.Second
 
 // fromWithin lets a call from inside a job wait until the daemon has seen that job start. It looks at the sites now and then only,
-// and a job that asks after itself in its first moments would read that it waits.
-func (s *Server) fromWithin(r *http.Request) {
+// and a job that asks after itself in its first moments would read that it waits. Only the job's owner can have its site looked at.
+func (s *Server) fromWithin(r *http.Request, c Caller) {
 	ref := r.Header.Get(HeaderJob)
 	if ref == "" {
 		return
@@ -26,7 +26,7 @@ func (s *Server) fromWithin(r *http.Request) {
 	var look time.Time
 	for ; time.Now().Before(deadline) && r.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
 		job, ok := s.within(r, ref)
-		if !ok || job.State != federation.Pending || job.Site == "" {
+		if !ok || !c.owns(job.UID) || job.State != federation.Pending || job.Site == "" {
 			return
 		}
 		if time.Since(look) > 200*time.Millisecond {
