@@ -11,16 +11,16 @@ import (
 	"os"
 	"strings"
 
-	"fsub/cmd/fsub/internal/conn"
-	"fsub/cmd/fsub/internal/refusal"
-	"fsub/cmd/fsub/internal/sacct"
-	"fsub/cmd/fsub/internal/sacctmgr"
-	"fsub/cmd/fsub/internal/scancel"
-	"fsub/cmd/fsub/internal/scontrol"
-	"fsub/cmd/fsub/internal/sinfo"
-	"fsub/cmd/fsub/internal/squeue"
-	"fsub/cmd/fsub/internal/sshare"
-	"fsub/cmd/fsub/internal/submit"
+	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/refusal"
+	"fsub/cmd/internal/sacct"
+	"fsub/cmd/internal/sacctmgr"
+	"fsub/cmd/internal/scancel"
+	"fsub/cmd/internal/scontrol"
+	"fsub/cmd/internal/sinfo"
+	"fsub/cmd/internal/squeue"
+	"fsub/cmd/internal/sshare"
+	"fsub/cmd/internal/submit"
 )
 
 func main() {

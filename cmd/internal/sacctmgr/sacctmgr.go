@@ -1,0 +1,256 @@
+// Package sacctmgr lists the users, accounts, associations, clusters, QOS and TRES of all sites as Slurm's sacctmgr does, from
+// what the daemon has seen of the sites' accounting. It changes nothing: the accounts are the sites'.
+package sacctmgr
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"fsub/cmd/internal/assoc"
+	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/show"
+	"fsub/sbatch/getopt"
+)
+
+// Main is the command sacctmgr.
+func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
+	return run(args, stdout, stderr, c)
+}
+
+const (
+	optAssociations = iota
+	optHelp
+	optIgnore
+	optJSON
+	optNoHeader
+	optParsable
+	optParsable2
+	optVersion
+)
+
+var optionSet = getopt.NewSet("sacctmgr", []getopt.Option{
+	{Name: "associations", Short: 's', ID: optAssociations},
+	{Name: "help", Short: 'h', ID: optHelp},
+	{Name: "usage", ID: optHelp},
+	{Name: "immediate", Short: 'i', ID: optIgnore},
+	{Name: "json", Arg: getopt.OptionalArg, ID: optJSON},
+	{Name: "noheader", Short: 'n', ID: optNoHeader},
+	{Name: "oneliner", Short: 'o', ID: optIgnore},
+	{Name: "parsable", Short: 'p', ID: optParsable},
+	{Name: "parsable2", Short: 'P', ID: optParsable2},
+	{Name: "quiet", Short: 'Q', ID: optIgnore},
+	{Name: "readonly", Short: 'r', ID: optIgnore},
+	{Name: "verbose", Short: 'v', ID: optIgnore},
+	{Name: "version", Short: 'V', ID: optVersion},
+	{Name: "yaml", Arg: getopt.OptionalArg, ID: optJSON},
+})
+
+// query is what is to be listed, and how.
+type query struct {
+	style             assoc.Style
+	withAssoc, asTree bool
+	format            string
+	// Conditions: what is listed has one of the values; none is any.
+	names, users, accounts, clusters, partitions, qos, types []string
+}
+
+func run(args []string, stdout, stderr io.Writer, c show.Caller) int {
+	found, words, err := optionSet.Parse(args, getopt.Permute)
+	if err != nil {
+		fmt.Fprintf(stderr, "%s\nTry \"sacctmgr --help\" for more information\n", err)
+		return 1
+	}
+	var q query
+	for _, f := range found {
+		switch f.ID {
+		case optVersion:
+			fmt.Fprintln(stdout, show.Version)
+			return 0
+		case optHelp:
+			io.WriteString(stdout, help)
+			return 0
+		case optJSON:
+			err = fmt.Errorf("sacctmgr: error: the federation's sacctmgr has no --%s; use --parsable2", f.Name)
+		case optAssociations:
+			q.withAssoc = true
+		case optNoHeader:
+			q.style.NoHeader = true
+		case optParsable:
+			q.style.Parsable, q.style.Parsable2 = true, false
+		case optParsable2:
+			q.style.Parsable, q.style.Parsable2 = false, true
+		}
+	}
+	if err == nil {
+		err = q.command(words, stdout, c)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// command does what the words say. Its error is whole lines for stderr.
+func (q *query) command(words []string, stdout io.Writer, c show.Caller) error {
+	if len(words) == 0 {
+		return errors.New("sacctmgr: error: the federation's sacctmgr asks nothing: say what to list, for example \"sacctmgr list user\"")
+	}
+	switch verb := strings.ToLower(words[0]); {
+	case verb == "help":
+		_, err := io.WriteString(stdout, help)
+		return err
+	case verb == "version":
+		_, err := fmt.Fprintln(stdout, show.Version)
+		return err
+	case isVerb(verb, "show", "list"):
+		return q.list(words[1:], stdout, c)
+	case isVerb(verb, "add", "archive", "clear", "create", "delete", "dump", "load", "modify", "ping", "reconfigure", "remove", "shutdown"):
+		return fmt.Errorf("sacctmgr: error: \"%s\" is not possible here: the federation's accounts are those of its sites; run the site's own sacctmgr there", verb)
+	}
+	return fmt.Errorf("invalid keyword: %s", words[0])
+}
+
+// isVerb reports whether word is one of verbs, or three letters or more of one.
+func isVerb(word string, verbs ...string) bool {
+	for _, v := range verbs {
+		if len(word) >= 3 && strings.HasPrefix(v, word) {
+			return true
+		}
+	}
+	return false
+}
+
+const noEntity = `No valid entity in list command
+Input line must include "Account", "Association", "Cluster", "Configuration",
+"Event", "Federation", "Problem", "QOS", "Resource", "Reservation",
+"RunAwayJobs", "Stats", "Transaction", "TRES", "User", or "WCKey"`
+
+// list is "list ENTITY ...".
+func (q *query) list(words []string, stdout io.Writer, c show.Caller) error {
+	if len(words) == 0 {
+		return errors.New(noEntity)
+	}
+	entity := entityOf(words[0])
+	switch {
+	case entity == "":
+		return errors.New(noEntity)
+	case !listed(entity):
+		return fmt.Errorf("sacctmgr: error: the federation keeps no list of %s; run the site's own sacctmgr there", entity)
+	}
+	if err := q.conditions(entity, words[1:]); err != nil {
+		return err
+	}
+	known, err := assoc.Load(c, "")
+	if err != nil {
+		return fmt.Errorf("sacctmgr: error: %w", err)
+	}
+	table, err := q.table(entity, known)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(stdout, table)
+	return err
+}
+
+// entities are the words that stand for something to list, and how few letters do.
+var entities = []struct {
+	name  string
+	least int
+}{
+	{"accounts", 2}, {"associations", 2}, {"clusters", 2}, {"configuration", 2}, {"events", 1}, {"federation", 1}, {"problems", 1}, {"qos", 1},
+	{"reservations", 3}, {"resources", 3}, {"runawayjobs", 2}, {"stats", 1}, {"transactions", 2}, {"tres", 4}, {"users", 1}, {"wckeys", 1},
+}
+
+func entityOf(word string) string {
+	word = strings.ToLower(word)
+	for _, e := range entities {
+		if len(word) >= e.least && strings.HasPrefix(e.name, word) {
+			return e.name
+		}
+	}
+	return ""
+}
+
+func listed(entity string) bool {
+	switch entity {
+	case "accounts", "associations", "clusters", "qos", "tres", "users":
+		return true
+	}
+	return false
+}
+
+// conditions reads what follows the entity: names, NAME=VALUE, and words such as withassoc.
+func (q *query) conditions(entity string, words []string) error {
+	for _, word := range words {
+		name, value, given := strings.Cut(word, "=")
+		name = strings.ToLower(name)
+		switch {
+		case !given && isWord(name):
+			q.withAssoc = q.withAssoc || strings.HasPrefix(name, "witha")
+			q.asTree = q.asTree || name == "tree"
+		case !given:
+			q.names = append(q.names, assoc.Words(word)...)
+		case name != "" && strings.HasPrefix("format", name):
+			q.format += "," + value
+		default:
+			into := q.condition(entity, name)
+			if into == nil {
+				return fmt.Errorf(" Unknown condition: %s\n Use keyword 'set' to modify value", word)
+			}
+			*into = append(*into, assoc.Words(value)...)
+		}
+	}
+	return nil
+}
+
+// isWord reports whether a word says how to list, not what.
+func isWord(word string) bool {
+	switch word {
+	case "where", "tree", "onlydefaults", "withsubaccounts":
+		return true
+	}
+	for _, w := range []string{"withassoc", "withcoordinators", "withdeleted", "withrawqoslevel", "wolimits", "wopinfo", "woplimits"} {
+		if len(word) >= 3 && strings.HasPrefix(w, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// condition is where the values of NAME= belong; nil if there is no such condition.
+func (q *query) condition(entity, name string) *[]string {
+	is := func(full string, least int) bool { return len(name) >= least && strings.HasPrefix(full, name) }
+	switch {
+	case is("names", 1):
+		return &q.names
+	case entity == "tres" && is("type", 1):
+		return &q.types
+	case is("users", 1):
+		return &q.users
+	case is("accounts", 2):
+		return &q.accounts
+	case is("clusters", 1):
+		return &q.clusters
+	case is("partitions", 3):
+		return &q.partitions
+	case is("qos", 1), is("qoslevel", 4):
+		return &q.qos
+	}
+	return nil
+}
+
+const help = `Usage: sacctmgr [OPTIONS] list ENTITY [NAME...] [CONDITION=VALUES...] [format=FIELDS]
+Lists what the accounting of the federation's sites has. Changes are made with the sites' own sacctmgr.
+
+ENTITY is account, association, cluster, qos, tres or user; conditions are users= accounts= clusters= partitions= qos= names=, and words such
+as "where" and "withassoc" may stand between them.
+
+  -n, --noheader            no lines above the rows
+  -P, --parsable2           fields with | between them
+  -p, --parsable            fields with | after them
+  -s, --associations        users and accounts with their associations
+  -V, --version             the version
+`

@@ -1,0 +1,155 @@
+package sacctmgr
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fsub/cmd/internal/assoc"
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/wire"
+)
+
+// row is one line of any table: a name and, where the line is about one, an association.
+type row struct {
+	name    string // of the user, account, cluster or QOS
+	account string // the user's default one
+	admin   string
+	tres    wire.TRES
+	depth   int
+	*v1.Association
+}
+
+type field = assoc.Field[row]
+
+// limit is a limit of an association or a cluster. The federation does not see the sites' limits, and shows none.
+func limit(name, header string, width int) field {
+	return field{Name: name, Header: header, Width: width, Value: func(*row) string { return "" }}
+}
+
+func ofAssoc(of func(*v1.Association) string) func(*row) string {
+	return func(r *row) string {
+		if r.Association == nil {
+			return ""
+		}
+		return of(r.Association)
+	}
+}
+
+// associationFields are those of an association, wherever they are shown.
+var associationFields = []field{
+	{Name: "Cluster", Header: "Cluster", Width: 10, Value: ofAssoc(func(a *v1.Association) string { return a.Cluster })},
+	{Name: "Account", Header: "Account", Width: 10, Value: account},
+	{Name: "User", Header: "User", Width: 10, Value: ofAssoc(func(a *v1.Association) string { return a.User })},
+	{Name: "Partition", Header: "Partition", Width: 10, Value: ofAssoc(func(a *v1.Association) string { return a.Partition })},
+	{Name: "Share", Header: "Share", Width: 9, Value: ofAssoc(func(a *v1.Association) string { return strconv.FormatInt(a.Shares, 10) })},
+	{Name: "Fairshare", Header: "Share", Width: 9, Value: ofAssoc(func(a *v1.Association) string { return strconv.FormatInt(a.Shares, 10) })},
+	limit("Priority", "Priority", 10), limit("GrpJobs", "GrpJobs", 7), limit("GrpTRES", "GrpTRES", 13), limit("GrpSubmitJobs", "GrpSubmit", 9),
+	limit("GrpWall", "GrpWall", 11), limit("GrpTRESMins", "GrpTRESMins", 13), limit("MaxJobs", "MaxJobs", 7), limit("MaxTRES", "MaxTRES", 13),
+	limit("MaxTRESPerNode", "MaxTRESPerNode", 14), limit("MaxSubmitJobs", "MaxSubmit", 9), limit("MaxWall", "MaxWall", 11),
+	limit("MaxTRESMins", "MaxTRESMins", 13),
+	{Name: "QOS", Header: "QOS", Width: 20, Value: ofAssoc(func(a *v1.Association) string { return strings.Join(a.QOS, ",") })},
+	{Name: "QOSLevel", Header: "QOS", Width: 20, Value: ofAssoc(func(a *v1.Association) string { return strings.Join(a.QOS, ",") })},
+	{Name: "DefaultQOS", Header: "Def QOS", Width: 9, Value: ofAssoc(func(a *v1.Association) string { return a.DefaultQOS })},
+	limit("GrpTRESRunMins", "GrpTRESRunMins", 13), limit("GrpNodes", "GrpNodes", 8), limit("GrpCPUs", "GrpCPUs", 8), limit("GrpMem", "GrpMem", 7),
+	limit("GrpCPUMins", "GrpCPUMins", 11), limit("MaxNodes", "MaxNodes", 8), limit("MaxCPUs", "MaxCPUs", 8), limit("MaxCPUMins", "MaxCPUMins", 11),
+	{Name: "ID", Header: "ID", Width: 6, Value: ofAssoc(func(a *v1.Association) string { return assoc.ID(a.ID) })},
+	{Name: "ParentName", Header: "ParentName", Width: 10, Value: ofAssoc(func(a *v1.Association) string { return a.ParentAccount })},
+}
+
+func account(r *row) string {
+	if r.Association == nil {
+		return ""
+	}
+	return strings.Repeat(" ", r.depth) + r.Association.Account
+}
+
+func name(r *row) string { return r.name }
+
+var userFields = append([]field{
+	{Name: "User", Header: "User", Width: 10, Value: name},
+	{Name: "DefaultAccount", Header: "Def Acct", Width: 10, Value: func(r *row) string { return r.account }},
+	{Name: "AdminLevel", Header: "Admin", Width: 9, Value: func(r *row) string { return r.admin }},
+	limit("Coordinators", "Coord Accounts", 20),
+}, without(associationFields, "User")...)
+
+var accountFields = append([]field{
+	{Name: "Account", Header: "Account", Width: 10, Value: name},
+	// A site's API does not tell them; Slurm's own default is the account's name.
+	{Name: "Description", Header: "Descr", Width: 20, Value: name},
+	{Name: "Organization", Header: "Org", Width: 20, Value: name},
+	limit("Coordinators", "Coord Accounts", 20),
+}, without(associationFields, "Account")...)
+
+var clusterFields = append([]field{
+	{Name: "Cluster", Header: "Cluster", Width: 10, Value: name},
+	limit("ControlHost", "ControlHost", 15), limit("ControlPort", "ControlPort", 12), limit("RPC", "RPC", 5), limit("Classification", "Classification", 10),
+}, without(associationFields, "Cluster")...)
+
+var qosFields = []field{
+	{Name: "Name", Header: "Name", Width: 10, Value: name},
+	limit("Priority", "Priority", 10), limit("GraceTime", "GraceTime", 10), limit("Preempt", "Preempt", 10), limit("PreemptExemptTime", "PreemptExemptTime", 19),
+	limit("PreemptMode", "PreemptMode", 11), limit("Flags", "Flags", 20), limit("UsageThreshold", "UsageThres", 10), limit("UsageFactor", "UsageFactor", 11),
+	limit("GrpTRES", "GrpTRES", 13), limit("GrpTRESMins", "GrpTRESMins", 13), limit("GrpTRESRunMins", "GrpTRESRunMins", 13), limit("GrpJobs", "GrpJobs", 7),
+	limit("GrpSubmitJobs", "GrpSubmit", 9), limit("GrpWall", "GrpWall", 11), limit("MaxTRES", "MaxTRES", 13), limit("MaxTRESPerNode", "MaxTRESPerNode", 14),
+	limit("MaxTRESMins", "MaxTRESMins", 13), limit("MaxWall", "MaxWall", 11), limit("MaxTRESPU", "MaxTRESPU", 13), limit("MaxJobsPU", "MaxJobsPU", 9),
+	limit("MaxSubmitPU", "MaxSubmitPU", 11), limit("MaxTRESPA", "MaxTRESPA", 13), limit("MinTRES", "MinTRES", 13),
+}
+
+var tresFields = []field{
+	{Name: "Type", Header: "Type", Width: 8, Value: func(r *row) string { return r.tres.Type }},
+	{Name: "Name", Header: "Name", Width: 15, Value: func(r *row) string { return r.tres.Name }},
+	{Name: "ID", Header: "ID", Width: 6, Value: func(r *row) string { return strconv.FormatInt(r.tres.ID, 10) }},
+}
+
+func without(list []field, name string) []field {
+	return slices.DeleteFunc(slices.Clone(list), func(f field) bool { return f.Name == name })
+}
+
+const (
+	limitsOfUser = ",Cluster,Account,Partition,Share,Priority,MaxJobs,MaxNodes,MaxCPUs,MaxSubmit,MaxWall,MaxCPUMins,QOS,DefaultQOS"
+	limitsOfAcct = ",Cluster,ParentName,User,Share,Priority,GrpJobs,GrpNodes,GrpCPUs,GrpMem,GrpSubmit,GrpWall,GrpCPUMins,MaxJobs,MaxNodes,MaxCPUs," +
+		"MaxSubmit,MaxWall,MaxCPUMins,QOS,DefaultQOS"
+)
+
+// table makes the table of an entity.
+func (q *query) table(entity string, known *v1.Associations) (string, error) {
+	switch entity {
+	case "users":
+		return q.write("User,DefaultAccount,AdminLevel", limitsOfUser, userFields, q.userRows(known))
+	case "accounts":
+		return q.write("Account,Description,Organization", limitsOfAcct, accountFields, q.accountRows(known))
+	case "clusters":
+		return q.write("Cluster,ControlHost,ControlPort,RPC,Share,GrpJobs,GrpTRES,GrpSubmit,MaxJobs,MaxTRES,MaxSubmit,MaxWall,QOS,DefaultQOS", "",
+			clusterFields, q.clusterRows(known))
+	case "qos":
+		return q.write("Name,Priority,GraceTime,Preempt,PreemptExemptTime,PreemptMode,Flags%40,UsageThreshold,UsageFactor,GrpTRES,GrpTRESMins,"+
+			"GrpTRESRunMins,GrpJobs,GrpSubmit,GrpWall,MaxTRES,MaxTRESPerNode,MaxTRESMins,MaxWall,MaxTRESPU,MaxJobsPU,MaxSubmitPU,MaxTRESPA,MinTRES", "",
+			qosFields, q.qosRows(known))
+	case "tres":
+		return q.write("Type,Name%15,ID", "", tresFields, q.tresRows(known))
+	}
+	fields := associationFields
+	if q.asTree {
+		fields = slices.Clone(fields)
+		fields[1].Width = -20
+	}
+	return q.write("Cluster,Account,User,Partition,Share,Priority,GrpJobs,GrpTRES,GrpSubmit,GrpWall,GrpTRESMins,MaxJobs,MaxTRES,MaxTRESPerNode,MaxSubmit,"+
+		"MaxWall,MaxTRESMins,QOS,DefaultQOS,GrpTRESRunMins", "", fields, q.associationRows(known))
+}
+
+// write writes rows in the fields that are asked for, else in the usual ones; more are added withassoc.
+func (q *query) write(usual, more string, fields []field, rows []row) (string, error) {
+	list := q.format
+	if strings.Trim(list, ",") == "" {
+		if list = usual; q.withAssoc {
+			list += more
+		}
+	}
+	columns, unknown := assoc.Columns(list, fields)
+	if unknown != "" {
+		return "", fmt.Errorf("Unknown field '%s'", strings.ToLower(unknown))
+	}
+	return assoc.Format(q.style, columns, rows), nil
+}

@@ -1,0 +1,210 @@
+// Package scancel cancels and signals jobs of the federation as Slurm's scancel does: its options, sentences and exit
+// codes. Who may do what to which job is the daemon's to decide.
+package scancel
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/show"
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/wire"
+)
+
+// Main is the command scancel.
+func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
+	return run(args, env, os.Stdin, stdout, stderr, c)
+}
+
+func run(args, env []string, stdin io.Reader, stdout, stderr io.Writer, c show.Streamer) int {
+	o, exit, done := parse(args, env, stdout, stderr)
+	if done {
+		return exit
+	}
+	cmd := &command{options: o, stdin: stdin, stdout: stdout, stderr: stderr, caller: c}
+	return cmd.run()
+}
+
+// command is one call of scancel.
+type command struct {
+	options
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	caller         show.Streamer
+	sites          []string // of --clusters; empty: all
+}
+
+// notFederated is Slurm's number of "Not a valid federated job", cut to a byte.
+const notFederated = 191
+
+func (c *command) run() int {
+	if c.sibling != "" { // a job of ours is at one site at a time
+		for _, r := range c.refs {
+			c.complain(r, "Not a valid federated job")
+		}
+		return notFederated
+	}
+	if err := c.readClusters(); err != nil {
+		fmt.Fprintln(c.stderr, err)
+		return 1
+	}
+	var refs []ref
+	exit := 0
+	for _, r := range c.refs {
+		if r.step == "" {
+			refs = append(refs, r)
+		} else if code := c.cancelStep(r); code != 0 {
+			exit = code
+		}
+	}
+	if c.filtered() || c.interactive || len(c.sites) > 0 {
+		if len(c.refs) > 0 && len(refs) == 0 {
+			return exit
+		}
+		found, code, err := c.matching(refs)
+		if err != nil {
+			fmt.Fprintln(c.stderr, err)
+			return 1
+		}
+		refs, exit = found, max(exit, code)
+	}
+	if len(refs) > 0 {
+		exit = max(exit, c.act(refs))
+	}
+	return exit
+}
+
+// cancelStep says what scancel says of a step that is not there: steps are the site's, the federation knows none.
+func (c *command) cancelStep(r ref) int {
+	jobs, err := c.read(show.Query{}, []ref{r})
+	if err != nil {
+		fmt.Fprintln(c.stderr, err)
+		return 1
+	}
+	const invalid = "scancel: error: Kill job error on job step id %s: Invalid job id specified\n"
+	switch {
+	case len(jobs) == 0 || show.Ended(jobs[0].State):
+		fmt.Fprintf(c.stderr, invalid, r.text)
+		return 1
+	case wire.BaseState(jobs[0].State) == wire.StatePending:
+		return 0
+	}
+	fmt.Fprintf(c.stderr, invalid+invalid, r.base, r.base)
+	return wire.ErrJobID & 0xff
+}
+
+// act sends everything in one request, as hundreds of IDs may come at once, and reports what was refused.
+func (c *command) act(refs []ref) int {
+	req := v1.ActRequest{Signal: federation.Signal{Name: c.signal, Batch: c.batch, Full: c.full}}
+	path := "/fed/v1/jobs/signal"
+	switch {
+	case c.kills():
+		path, req.Signal = "/fed/v1/jobs/cancel", federation.Signal{}
+	case c.signal == "":
+		req.Signal.Name = "KILL" // of the batch script alone
+	}
+	for _, r := range refs {
+		req.Jobs = append(req.Jobs, v1.JobRef{ID: r.id, Tasks: r.tasks})
+		if c.verbose {
+			fmt.Fprintf(c.stderr, "scancel: %s job %s\n", c.doing(), r.text)
+		}
+	}
+	var resp v1.ActResponse
+	if err := show.Post(c.caller, path, req, &resp); err != nil {
+		for _, r := range refs {
+			c.complain(r, err.Error())
+		}
+		return 1
+	}
+	exit := 0
+	for i, result := range resp.Results {
+		if result.Error == nil || i >= len(refs) {
+			continue
+		}
+		if code := c.report(refs[i], result.Error); code != 0 {
+			exit = code
+		}
+	}
+	return exit
+}
+
+// doing is what --verbose says of a job.
+func (c *command) doing() string {
+	what := ""
+	switch {
+	case c.batch:
+		what = " batch"
+	case c.full:
+		what = " full"
+	}
+	if c.signal == "" {
+		return "Terminating" + what
+	}
+	return "Signal " + signalNumber(c.signal) + " to" + what
+}
+
+// report prints a refusal and gives the exit code that it makes: the error's number, cut to a byte, as in Slurm. That a job
+// has gone already is no failure of a plain scancel, and said only if asked for.
+func (c *command) report(r ref, e *v1.Error) int {
+	gone := e.Number == wire.ErrJobID || e.Number == wire.ErrAlreadyDone
+	// What was only found by a filter may have ended since, or be on its way: nobody named it.
+	if gone && (c.plain() || len(c.refs) == 0) {
+		if c.verbose && !c.quiet {
+			c.complain(r, e.Text)
+		}
+		return 0
+	}
+	if !c.quiet || !gone {
+		c.complain(r, e.Text)
+	}
+	if gone || e.Number&0xff == 0 {
+		return 1
+	}
+	return e.Number & 0xff
+}
+
+func (c *command) complain(r ref, why string) {
+	fmt.Fprintf(c.stderr, "scancel: error: Kill job error on job id %s: %s\n", r.text, why)
+}
+
+// readClusters checks --clusters: the names of sites, or of the federation for all of them. As with the others of Slurm's commands,
+// unknown names are an error only where there is no other.
+func (c *command) readClusters() error {
+	if c.clusters == "" || c.clusters == "all" {
+		return nil
+	}
+	var ping wire.PingResponse
+	if err := show.Get(c.caller, wire.Slurm(wire.Base, wire.PathPing), &ping); err != nil {
+		return fmt.Errorf("scancel: error: slurm_load_jobs error: %w", err)
+	}
+	var sites []v1.Site
+	if err := show.Get(c.caller, "/fed/v1/sites", &sites); err != nil {
+		return fmt.Errorf("scancel: error: slurm_load_jobs error: %w", err)
+	}
+	known := map[string]bool{}
+	for _, s := range sites {
+		known[string(s.Name)] = true
+	}
+	whole := false
+	for _, name := range show.List(c.clusters) {
+		switch {
+		case name == ping.Meta.Slurm.Cluster:
+			whole = true
+		case known[name]:
+			c.sites = append(c.sites, name)
+		default:
+			fmt.Fprintf(c.stderr, "scancel: error: No cluster '%s' known by database.\n", name)
+		}
+	}
+	if whole {
+		c.sites = nil
+	} else if len(c.sites) == 0 {
+		return fmt.Errorf("scancel: error: '%s' can't be reached now, or it is an invalid entry for --cluster.  Use 'sacctmgr list clusters' to see "+
+			"available clusters.\nscancel: fatal: Could not get cluster information", strings.Trim(c.clusters, ","))
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package scontrol
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fsub/cmd/internal/show"
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+	"fsub/slurm/wire"
+)
+
+// ref is a job as it was named. Text that names none is refused here, as by slurmctld.
+type ref struct {
+	text string
+	v1.JobRef
+	ok bool
+}
+
+// refs reads words of jobs, with commas in them.
+func (c *command) refs(words []string) []ref {
+	var out []ref
+	for _, w := range words {
+		for _, text := range show.SplitRefs(w) {
+			r := ref{text: text}
+			r.JobRef, r.ok = parseRef(show.OwnTask(c.env, text))
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func parseRef(text string) (r v1.JobRef, ok bool) {
+	idText, tasks, hasTasks := strings.Cut(text, "_")
+	if !digits(idText) || len(idText) > 10 {
+		return r, false
+	}
+	for _, d := range idText {
+		r.ID = r.ID*10 + federation.JobID(d-'0')
+	}
+	if hasTasks {
+		r.Tasks = show.Ranges(tasks)
+	}
+	return r, r.ID != 0 && (!hasTasks || len(r.Tasks) > 0)
+}
+
+// send asks for something to be done with jobs, all in one request. It returns a refusal, or nil, for each.
+func (c *command) send(verb string, refs []ref, change []sbatch.Change) []*v1.Error {
+	out := make([]*v1.Error, len(refs))
+	req := v1.ActRequest{Change: change, AsUser: verb == "uhold"}
+	if req.AsUser {
+		verb = "hold"
+	}
+	var sent []int
+	for i, r := range refs {
+		if r.ok {
+			req.Jobs = append(req.Jobs, r.JobRef)
+			sent = append(sent, i)
+		} else {
+			out[i] = &v1.Error{Number: wire.ErrJobID, Text: wire.Strerror(wire.ErrJobID)}
+		}
+	}
+	if len(sent) == 0 {
+		return out
+	}
+	var resp v1.ActResponse
+	if err := show.Post(c.caller, "/fed/v1/jobs/"+verb, req, &resp); err != nil {
+		for _, i := range sent {
+			out[i] = &v1.Error{Text: err.Error()}
+		}
+		return out
+	}
+	for k, i := range sent {
+		if k < len(resp.Results) {
+			out[i] = resp.Results[k].Error
+		}
+	}
+	return out
+}
+
+// complain prints a refusal as it is said of a job, or of tasks of an array.
+func (c *command) complain(r ref, e *v1.Error) {
+	if r.Tasks != nil && r.ok {
+		id, _, _ := strings.Cut(r.text, "_")
+		c.fail("%s_%s: %s", id, strings.Trim(r.text[len(id)+1:], "[]"), e.Text)
+		return
+	}
+	c.fail("%s for job %s", e.Text, r.text)
+}
+
+// actOn is suspend, resume and top.
+func (c *command) actOn(verb string, words []string) int { return c.actOnRefs(verb, c.refs(words)) }
+
+// actOnRefs makes one complaint for each job that is refused.
+func (c *command) actOnRefs(verb string, refs []ref) int {
+	exit := 0
+	for i, e := range c.send(verb, refs, nil) {
+		if e == nil {
+			continue
+		}
+		exit = 1
+		if (verb == "suspend" || verb == "resume") && e.Number == wire.ErrJobID {
+			e.Text = "Unexpected message received" // 24.11
+		}
+		c.complain(refs[i], e)
+	}
+	return exit
+}
+
+// holdJobs is hold and release, of IDs or of name=NAME.
+func (c *command) holdJobs(verb string, words []string) int {
+	exit := 0
+	for _, w := range words {
+		if exit |= c.holdWord(verb, w); exit != 0 && len(words) == 1 {
+			return exit
+		}
+	}
+	return exit
+}
+
+// holdWord does one word. Slurm ends with a summary line where all that was asked for is one job, or jobs of one name.
+func (c *command) holdWord(verb, word string) int {
+	key, name, named := strings.Cut(word, "=")
+	var refs []ref
+	if named && (is(key, "name", 1) || is(key, "jobname", 1)) {
+		var err error
+		if refs, err = c.jobsNamed(name); err != nil {
+			return 1
+		}
+	} else {
+		if named && is(key, "jobid", 1) {
+			word = name
+		}
+		refs = c.refs([]string{word})
+	}
+	exit := 0
+	for i, e := range c.send(verb, refs, nil) {
+		if e == nil {
+			continue
+		}
+		exit = 1
+		c.complain(refs[i], e)
+		if refs[i].Tasks == nil {
+			c.fail("slurm_suspend error: %s", e.Text)
+		}
+	}
+	return exit
+}
+
+// jobsNamed are the caller's jobs of a name, an array once.
+func (c *command) jobsNamed(name string) ([]ref, error) {
+	var q show.Query
+	q.Add("name", name)
+	q.Add("sparse", "1")
+	var resp wire.JobsResponse
+	if err := c.load("slurm_load_jobs", wire.Slurm(restVersion, wire.PathJobs)+q.String(), &resp); err != nil {
+		return nil, err
+	}
+	var refs []ref
+	for i := range resp.Jobs {
+		j := &resp.Jobs[i]
+		id := j.JobID
+		if array := j.ArrayJobID.Value(); array != 0 {
+			id = array
+		}
+		r := ref{text: fmt.Sprint(id), JobRef: v1.JobRef{ID: federation.JobID(id)}, ok: true}
+		if !slices.ContainsFunc(refs, func(x ref) bool { return x.ID == r.ID }) {
+			refs = append(refs, r)
+		}
+	}
+	return refs, nil
+}

@@ -1,0 +1,223 @@
+package scontrol
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fsub/cmd/internal/show"
+	"fsub/slurm/wire"
+)
+
+// showJob is "show job [ID]". An ID is that of a job, of one task (6_2) or of one component (9+1); of an array all records are shown.
+func (c *command) showJob(id string, _ bool) int {
+	jobs, exit := c.loadJobs(show.OwnTask(c.env, id))
+	if exit != 0 {
+		return exit
+	}
+	shown := 0
+	for i := range jobs {
+		if c.inCluster(jobs[i].Cluster) {
+			shown++
+			c.printJob(&jobs[i])
+		}
+	}
+	if shown == 0 {
+		fmt.Fprintln(c.stdout, "No jobs in the system")
+	}
+	return 0
+}
+
+// loadJobs reads one job, or all for the empty ID.
+func (c *command) loadJobs(id string) ([]wire.Job, int) {
+	var resp wire.JobsResponse
+	if id == "" {
+		err := c.load("slurm_load_jobs", wire.Slurm(restVersion, wire.PathJobs)+"?sparse=1", &resp)
+		return resp.Jobs, exitOf(err)
+	}
+	base, component, hasComponent := strings.Cut(id, "+")
+	number, task, hasTask := strings.Cut(base, "_")
+	if !digits(number) || hasTask && !digits(task) || hasComponent && !digits(component) {
+		return nil, c.fail("scontrol_print_job error: Invalid job id specified")
+	}
+	err := show.Get(c.caller, wire.Slurm(restVersion, wire.PathJob)+base+"?sparse=1", &resp)
+	if f, ok := err.(*show.Failure); ok && hasTask && f.Number == wire.ErrJobID {
+		err = show.Get(c.caller, wire.Slurm(restVersion, wire.PathJob)+number+"?sparse=1", &resp)
+	}
+	if err != nil {
+		return nil, c.fail("slurm_load_jobs error: %s", err)
+	}
+	if hasTask {
+		if resp.Jobs = taskOf(resp.Jobs, task); len(resp.Jobs) == 0 {
+			fmt.Fprintf(c.stdout, "Job %s not found\n", id)
+			return nil, 1
+		}
+	}
+	if !hasComponent {
+		return resp.Jobs, 0
+	}
+	for _, j := range resp.Jobs {
+		if strconv.FormatInt(j.HetJobOffset.Value(), 10) == component {
+			return []wire.Job{j}, 0
+		}
+	}
+	return nil, c.fail("slurm_load_jobs error: Invalid job id specified")
+}
+
+// taskOf picks the record of one task of an array. One that waits has none of its own: then it is shown as the record of all that wait.
+func taskOf(jobs []wire.Job, task string) []wire.Job {
+	index, _ := strconv.Atoi(task)
+	var out []wire.Job
+	for _, j := range jobs {
+		switch {
+		case j.ArrayTaskID.Set && j.ArrayTaskID.Number == int64(index):
+			return []wire.Job{j}
+		case !j.ArrayTaskID.Set && slices.Contains(show.Ranges(j.ArrayTaskString), index):
+			j.ArrayTaskID = wire.Num(int64(index))
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+func exitOf(err error) int {
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// printJob writes one record, in 24.11's order of keys.
+func (c *command) printJob(j *wire.Job) {
+	r := c.record()
+	c.jobHead(r, j)
+	c.jobTimes(r, j)
+	c.jobPlace(r, j)
+	c.jobSize(r, j)
+	if c.details {
+		jobNodes(r, j)
+	}
+	c.jobNeeds(r, j)
+	jobFiles(r, j)
+	jobTRES(r, j)
+	c.end(r)
+}
+
+// end writes a record out; without --oneliner a blank line follows it.
+func (c *command) end(r *record) {
+	r.b.WriteByte('\n')
+	if !c.oneLine {
+		r.b.WriteByte('\n')
+	}
+	fmt.Fprint(c.stdout, r.b.String())
+}
+
+func (c *command) jobHead(r *record, j *wire.Job) {
+	first := fmt.Sprintf("JobId=%d ", j.JobID)
+	if array := j.ArrayJobID.Value(); array != 0 {
+		first += fmt.Sprintf("ArrayJobId=%d ", array)
+		if task := taskText(j); task != "" {
+			first += "ArrayTaskId=" + task + " "
+		}
+		if n := j.ArrayMaxTasks.Value(); n != 0 {
+			first += fmt.Sprintf("ArrayTaskThrottle=%d ", n)
+		}
+	}
+	het := j.HetJobID.Value() != 0
+	if het {
+		first += fmt.Sprintf("HetJobId=%d HetJobOffset=%d ", j.HetJobID.Number, j.HetJobOffset.Value())
+	}
+	r.line("%sJobName=%s", first, j.Name)
+	if het {
+		r.line("HetJobIdSet=%s", j.HetJobIDSet)
+	}
+	r.line("UserId=%s(%d) GroupId=%s(%d) MCS_label=%s", j.UserName, j.UserID, j.GroupName, j.GroupID, cmp.Or(j.MCSLabel, "N/A"))
+	r.line("Priority=%d Nice=%d Account=%s QOS=%s", j.Priority.Value(), j.Nice, show.OrNull(j.Account), show.OrNull(j.QOS))
+	r.line("JobState=%s Reason=%s Dependency=%s", show.State(j.State), cmp.Or(j.StateReason, "None"), show.OrNull(j.Dependency))
+	r.line("Requeue=%s Restarts=%d BatchFlag=%s Reboot=%s ExitCode=%s", flag(j.Requeue), j.RestartCnt, flag(j.BatchFlag), flag(j.Reboot), exitText(j.ExitCode))
+	if c.details {
+		r.line("DerivedExitCode=%s", exitText(j.DerivedExitCode))
+	}
+}
+
+func taskText(j *wire.Job) string {
+	if j.ArrayTaskID.Set {
+		return strconv.FormatInt(j.ArrayTaskID.Number, 10)
+	}
+	return j.ArrayTaskString
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+func exitText(e wire.ExitCode) string {
+	return fmt.Sprintf("%d:%d", e.ReturnCode.Value(), e.Signal.ID.Value())
+}
+
+func (c *command) jobTimes(r *record, j *wire.Job) {
+	r.line("RunTime=%s TimeLimit=%s TimeMin=%s", show.Clock(c.runTime(j)), limitText(j.TimeLimit, "Partition_Limit"), limitText(orUnset(j.TimeMinimum), "N/A"))
+	r.line("SubmitTime=%s EligibleTime=%s", c.at(j.SubmitTime, "Unknown"), c.at(j.EligibleTime, "Unknown"))
+	r.line("AccrueTime=%s", c.at(j.AccrueTime, "Unknown"))
+	begun := j.StartTime
+	if begun.Value() == 0 && show.Ended(j.State) { // it never ran
+		begun = j.EndTime
+	}
+	r.line("StartTime=%s EndTime=%s Deadline=%s", c.at(begun, "Unknown"), c.at(j.EndTime, "Unknown"), c.at(j.Deadline, "N/A"))
+	// The federation looks at a job when it comes and when it is placed.
+	looked, scheduler := j.LastSchedEvaluation, "Main"
+	if started(j) {
+		scheduler = "Backfill"
+	}
+	if looked.Value() == 0 {
+		looked = j.SubmitTime
+		if started(j) {
+			looked = j.StartTime
+		}
+	}
+	r.line("SuspendTime=%s SecsPreSuspend=%d LastSchedEval=%s Scheduler=%s", c.at(j.SuspendTime, "None"), j.PreSusTime.Value(),
+		c.at(looked, "Unknown"), scheduler)
+}
+
+// started reports whether the job runs or has run.
+func started(j *wire.Job) bool {
+	return wire.BaseState(j.State) != wire.StatePending && j.StartTime.Value() > 0 && j.Nodes != ""
+}
+
+func (c *command) runTime(j *wire.Job) int64 {
+	switch {
+	case !started(j):
+		return 0
+	case show.Ended(j.State):
+		return j.EndTime.Value() - j.StartTime.Value()
+	}
+	return c.times.Now().Unix() - j.StartTime.Value()
+}
+
+// orUnset is n, unset if it is 0.
+func orUnset(n wire.Number) wire.Number {
+	if n.Value() == 0 && !n.Infinite {
+		return wire.Number{}
+	}
+	return n
+}
+
+// limitText writes minutes; unset is the word for a limit that was not given.
+func limitText(n wire.Number, unset string) string {
+	switch {
+	case n.Infinite:
+		return "UNLIMITED"
+	case !n.Set:
+		return unset
+	}
+	return show.Clock(n.Number * 60)
+}

@@ -1,0 +1,176 @@
+package scontrol
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"fsub/cmd/internal/show"
+	"fsub/slurm/wire"
+)
+
+// restVersion is the API version that records are asked for in; the JSON that users see is of wire.Base, as 24.11 prints it.
+const restVersion = "v0.0.43"
+
+// entity is what can be shown. id is the ID, "" for all; given tells an empty one from none.
+type entity struct {
+	name  string
+	short int
+	path  string // of the JSON, without the ID; "": it has none
+	print func(c *command, id string, given bool) int
+}
+
+// entities in the order in which an abbreviation is looked for.
+func entities() []entity {
+	nothing := func(*command, string, bool) int { return 0 }
+	return []entity{
+		{"aliases", 1, "", nothing},
+		{"assoc_mgr", 2, "", nothing},
+		{"bbstat", 2, "", nothing},
+		{"burstbuffer", 2, "", nothing},
+		{"config", 1, "", (*command).showConfig},
+		{"daemons", 1, "", nothing},
+		{"dwstat", 2, "", nothing},
+		{"federation", 1, "", nothing},
+		{"frontend", 2, "", func(c *command, _ string, _ bool) int { fmt.Fprintln(c.stdout, "No nodes in the system"); return 0 }},
+		{"hostlist", 5, "", func(c *command, id string, _ bool) int { return c.hostlist(id, false) }},
+		{"hostlistsorted", 9, "", func(c *command, id string, _ bool) int { return c.hostlist(id, true) }},
+		{"hostnames", 5, "", (*command).hostnames},
+		{"jobs", 1, wire.PathJobs, (*command).showJob},
+		{"jobid", 4, wire.PathJobs, (*command).showJob},
+		{"licenses", 2, wire.PathLicenses, (*command).showLicenses},
+		{"nodes", 1, wire.PathNodes, (*command).showNodes},
+		{"partitions", 2, wire.PathPartitions, (*command).showPartitions},
+		{"reservations", 1, wire.PathReservations, (*command).showReservations},
+		{"steps", 2, "", (*command).showSteps},
+		{"topology", 1, "", (*command).showTopology},
+	}
+}
+
+// show is "show ENTITY[=ID] [ID]".
+func (c *command) show(words []string) int {
+	name, id, given := strings.Cut(words[0], "=")
+	if len(words) > 1 {
+		id, given = words[1], true
+	}
+	for _, e := range entities() {
+		if !is(name, e.name, e.short) {
+			continue
+		}
+		if c.json && e.path != "" {
+			return c.printJSON(&e, id)
+		}
+		return e.print(c, id, given)
+	}
+	return c.fail("invalid entity:%s for keyword:%s ", name, "show")
+}
+
+// load asks the daemon for a listing. A failure is said in the words that the call has in Slurm.
+func (c *command) load(what, path string, out any) error {
+	err := show.Get(c.caller, path, out)
+	if err != nil {
+		c.fail("%s error: %s", what, err)
+	}
+	return err
+}
+
+// printJSON prints what the daemon says of an entity, as JSON or YAML. A job that is not there is an empty list.
+func (c *command) printJSON(e *entity, id string) int {
+	path := wire.Slurm(wire.Base, e.path)
+	if e.path == wire.PathJobs && id != "" {
+		var q show.Query
+		q.Add("job_id", show.OwnTask(c.env, id))
+		path += q.String()
+	} else if id != "" {
+		path = wire.Slurm(wire.Base, strings.TrimSuffix(e.path, "s/")+"/") + id
+	}
+	var raw []byte
+	if err := show.Get(c.caller, path, &raw); err != nil {
+		return c.fail("slurm_load_%s error: %s", e.name, err)
+	}
+	write := show.JSON
+	if c.yaml {
+		write = show.YAML
+	}
+	text, err := write(asScontrol(raw, e))
+	if err != nil {
+		return c.fail("slurm_load_%s error: %s", e.name, err)
+	}
+	c.stdout.Write(text)
+	if !c.yaml {
+		fmt.Fprintln(c.stdout)
+	}
+	return 0
+}
+
+// asScontrol says that it was scontrol, not slurmrestd, that wrote a document.
+func asScontrol(doc []byte, e *entity) []byte {
+	doc = bytes.Replace(doc, []byte(`"type":"openapi/slurmctld","name":"Slurm OpenAPI slurmctld"`), []byte(`"type":"","name":""`), 1)
+	if e.path == wire.PathJobs {
+		doc = bytes.Replace(doc, []byte(`"command":[]`), []byte(`"command":["show","job"]`), 1)
+	}
+	return doc
+}
+
+// checkCluster makes sure that --clusters names the federation or one of its sites.
+func (c *command) checkCluster() error {
+	if c.clusters == "" || c.sites != nil {
+		return nil
+	}
+	named, complaint, err := show.Clusters(c.caller, "scontrol", c.clusters)
+	if err != nil {
+		c.fail("%s", err)
+		return err
+	}
+	io.WriteString(c.stderr, complaint)
+	c.sites = []string{}
+	for _, n := range named {
+		if n.Site == "" {
+			return nil // all of them
+		}
+		c.sites = append(c.sites, n.Site)
+	}
+	c.some = true
+	return nil
+}
+
+// inCluster reports whether something of a site is to be shown.
+func (c *command) inCluster(site string) bool { return !c.some || slices.Contains(c.sites, site) }
+
+// ofCluster is the part of a path's query that picks sites.
+func (c *command) ofCluster() string {
+	var q show.Query
+	if c.some {
+		q.Add("cluster", strings.Join(c.sites, ","))
+	}
+	return q.String()
+}
+
+// record is one entry of a listing: pieces, each followed by a line break and three blanks, or by one blank with --oneliner.
+type record struct {
+	b   strings.Builder
+	sep string
+}
+
+func (c *command) record() *record {
+	if c.oneLine {
+		return &record{sep: " "}
+	}
+	return &record{sep: "\n   "}
+}
+
+// line adds a piece.
+func (r *record) line(format string, args ...any) {
+	fmt.Fprintf(&r.b, format, args...)
+	r.b.WriteString(r.sep)
+}
+
+// at writes a time that may not be set: word then.
+func (c *command) at(n wire.Number, word string) string {
+	if n.Value() == 0 {
+		return word
+	}
+	return c.times.Unix(n.Number)
+}

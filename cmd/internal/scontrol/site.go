@@ -1,0 +1,72 @@
+package scontrol
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+
+	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/refusal"
+	"fsub/cmd/internal/show"
+	"fsub/sbatch/getopt"
+	"fsub/slurm/wire"
+)
+
+// leave makes this process the site's own scontrol where that is the better one, and returns otherwise. Within a job that is for a
+// requeue of the very job, which only the site can do at once and on the spot, and for whatever needs a daemon that cannot be reached from
+// there.
+func leave(args, env []string, c show.Caller) {
+	if show.Env(env, "SLURM_JOB_ID") == "" {
+		return
+	}
+	instead := siteArgs(args, env, func() bool {
+		_, _, err := c.Do("GET", wire.Slurm(wire.Base, wire.PathPing), nil)
+		return !errors.Is(err, conn.ErrConnect)
+	})
+	if instead == nil {
+		return
+	}
+	next := refusal.Next("scontrol", show.Env(env, "PATH"), func() (os.FileInfo, error) { return os.Stat("/proc/self/exe") })
+	if next != "" {
+		syscall.Exec(next, append([]string{"scontrol"}, instead...), env) // if that fails, what follows says why nothing works
+	}
+}
+
+// siteArgs are the words for the site's scontrol, nil if ours is to do it. The job is named to the site by the site's own number.
+func siteArgs(args, env []string, reachable func() bool) []string {
+	_, words, err := optionSet.Parse(args, getopt.Permute)
+	if err != nil || len(words) == 0 {
+		return nil
+	}
+	verb := words[0]
+	switch {
+	case local(words):
+		return nil
+	case (is(verb, "requeue", 3) || is(verb, "requeuehold", 8)) && len(words) == 2 && isOwn(words[1], env):
+		return []string{verb, show.Env(env, "SLURM_JOB_ID")}
+	case reachable():
+		return nil
+	}
+	return args
+}
+
+// local reports whether a command needs neither daemon nor site.
+func local(words []string) bool {
+	verb := words[0]
+	if is(verb, "show", 3) && len(words) > 1 {
+		name, _, _ := strings.Cut(words[1], "=")
+		return is(name, "hostlistsorted", 5) || is(name, "hostnames", 5)
+	}
+	return is(verb, "version", 4) || is(verb, "help", 2) || is(verb, "errnumstr", 2)
+}
+
+// isOwn reports whether id is the job, or the task of an array, that this process is a part of.
+func isOwn(id string, env []string) bool {
+	fed := show.Env(env, "FSUB_JOB_ID") // where the site gives numbers of its own
+	if id == show.Env(env, "SLURM_JOB_ID") || id == fed && show.Env(env, "SLURM_ARRAY_TASK_ID") == "" {
+		return true
+	}
+	array, task := show.Env(env, "SLURM_ARRAY_JOB_ID"), show.Env(env, "SLURM_ARRAY_TASK_ID")
+	return array != "" && id == array+"_"+task
+}
