@@ -17,3 +17,19 @@ type Requeuer interface {
 type Updater interface {
 	Update(ctx context.Context, ref JobRef, before, after *Job) error
 }
+
+// Notifier is a driver that knows by itself when Jobs or Observe would tell something new. The controller then looks at once
+// instead of waiting for its next round.
+type Notifier interface {
+	// Notify has f called, soon after each change, from any goroutine. f returns at once. It is called before Run.
+	Notify(f func(News))
+}
+
+// News says what has changed at a site.
+type News struct{ Jobs, Nodes bool }
+
+// Runner is a driver with loops of its own, which the daemon runs for as long as it lives. Run returns when ctx is done, or with
+// the error that keeps the site from working at all.
+type Runner interface {
+	Run(ctx context.Context) error
+}

@@ -44,7 +44,8 @@ type Offer struct {
 	Nodes     int           `json:"nodes"`
 	GPUs      int           `json:"gpus"`
 	GPUType   string        `json:"gpu_type,omitempty"`
-	As        string        `json:"as,omitempty"` // which of Spec.Fed.Accelerators it counts with; see place.Effective
+	As        string        `json:"as,omitempty"`       // which of Spec.Fed.Accelerators it counts with; see place.Effective
+	Offering  string        `json:"offering,omitempty"` // what is to be rented for it; see [Rented]
 	Terms     []Term        `json:"terms"`
 	Total     Dollars       `json:"total"` // sum of Terms
 	// Parts are the components of a heterogeneous job, in their order, each with its own pool and price. They start together.

@@ -50,6 +50,9 @@ type Observation struct {
 	// OnlyUser is the one user (by the site's name) for whom the site's token acts; "": it acts for all.
 	OnlyUser string
 
+	// TasksOnly: the site takes no array whole. Each task is a job of its own there, as in an array that is spread.
+	TasksOnly bool
+
 	// Lacks are the options of sbatch, by name, that the site's interface has no word for: it cannot run a job that needs one.
 	Lacks []string
 
@@ -89,12 +92,16 @@ type Node struct {
 	Partitions              []string
 	Sockets, Cores, Threads int
 	Info                    *NodeInfo // nil: not told
+	Rented                  *Rented   // nil: it is not
 }
 
 // Usable reports whether new jobs can start on the node: it is up, answers, and is not drained or reserved for
-// maintenance.
+// maintenance. A node of a rented pool that is powered down is one that would be started.
 func (n *Node) Usable() bool {
 	for _, s := range n.State {
+		if s == "POWERED_DOWN" && n.Rented != nil {
+			continue
+		}
 		switch s {
 		case "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "NOT_RESPONDING", "UNKNOWN", "FUTURE", "MAINTENANCE", "MAINT",
 			"POWERED_DOWN", "POWERING_DOWN", "REBOOT_ISSUED", "REBOOT_REQUESTED", "RESERVED", "INVALID_REG", "ERROR", "PLANNED_MAINT":

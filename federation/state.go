@@ -77,6 +77,12 @@ const (
 	ReasonForgotten       Reason = "FedForgotten"       // the site's controller lost the job
 	ReasonNotAsked        Reason = "FedSiteNotAsked"    // the job asks for other sites
 	ReasonMaxCost         Reason = "FedMaxCost"         // dearer than the job may be
+	ReasonStockOut        Reason = "FedStockOut"        // the cloud has none of these machines left just now
+	ReasonQuota           Reason = "FedQuota"           // the cloud's account may have no more of them
+	ReasonBudget          Reason = "FedBudget"          // the pool has spent what it may
+	ReasonCloudDenied     Reason = "FedCloudDenied"     // the cloud does not take our credentials
+	ReasonThrottled       Reason = "FedThrottled"       // the cloud wants fewer calls
+	ReasonBoot            Reason = "FedBoot"            // its machines start
 	ReasonFileSystem      Reason = "FedFileSystem"      // the job's working directory is not there, and nothing is copied
 )
 

@@ -1,0 +1,168 @@
+package agentapi
+
+import "time"
+
+// Hello introduces a machine. Its one-time token is in the Authorization header. The same Hello may be sent again after a lost reply: it is known by
+// its Nonce. Answers that are not 200: 401 the token is not good (any more) and the machine should end itself; 425 the daemon has not recorded
+// the machine yet: ask again soon.
+type Hello struct {
+	Instance string    `json:"instance"` // the provider's ID of the machine
+	Nonce    string    `json:"nonce"`    // random, made by the agent at its start
+	Version  string    `json:"version"`  // of the agent
+	Steps    string    `json:"steps"`    // IP:PORT where it takes steps of srun from its gang; "" if it cannot
+	Hostname string    `json:"hostname"`
+	CPUs     int       `json:"cpus"`
+	MemMiB   int64     `json:"mem_mib"`
+	GPUs     []GPU     `json:"gpus,omitempty"`
+	Booted   time.Time `json:"booted"` // when the agent began
+}
+
+// GPU is one accelerator that the machine has.
+type GPU struct {
+	Index int    `json:"index"`
+	Type  string `json:"type,omitempty"`
+	UUID  string `json:"uuid,omitempty"`
+}
+
+// Welcome is the answer to the first Hello with a good token.
+type Welcome struct {
+	Machine  string        `json:"machine"` // our ID of it
+	Node     string        `json:"node"`    // the host name that it has from now on
+	Session  string        `json:"session"` // the token of all further requests
+	Lease    time.Duration `json:"lease"`   // without an answer for so long the machine ends itself
+	PollWait time.Duration `json:"poll_wait"`
+	Metadata string        `json:"metadata,omitempty"` // where the provider announces the machine's end: "ec2"; "" nowhere
+}
+
+// Poll asks for orders. The door holds it for up to Welcome.PollWait while the orders are still those of Version.
+type Poll struct {
+	Version uint64   `json:"version"` // of the Orders that the agent carries out; 0: none yet
+	Known   []string `json:"known"`   // the runs whose Launch the agent has
+	Signals uint64   `json:"signals"` // highest [Signal.Seq] that it has carried out
+}
+
+// Orders are what a machine is to do.
+type Orders struct {
+	Version uint64        `json:"version"`
+	Lease   time.Duration `json:"lease"`
+	Runs    []Order       `json:"runs,omitempty"`
+	Signals []Signal      `json:"signals,omitempty"` // those that the agent has not carried out yet
+	End     string        `json:"end,omitempty"`     // why the machine is to end itself: "idle", ...; "" it stays
+}
+
+// Order is one run that the machine is to have. A run that the agent does not know and that comes without a Launch is not its to start.
+type Order struct {
+	Run    string  `json:"run"`
+	Launch *Launch `json:"launch,omitempty"` // what the agent does not have yet
+	Stop   *Stop   `json:"stop,omitempty"`   // end it
+	// Ended: the run's end is in the books; the agent may forget it.
+	Ended bool `json:"ended,omitempty"`
+}
+
+// Stop ends a run: SIGCONT and SIGTERM, and SIGKILL after Grace.
+type Stop struct {
+	Why   Why           `json:"why"`
+	Grace time.Duration `json:"grace"`
+}
+
+// Signal is what scancel asks to be sent, as [fsub/federation.Signal] means it. Array tasks are runs of their own.
+type Signal struct {
+	Seq   uint64 `json:"seq"`
+	Run   string `json:"run"`
+	Name  string `json:"name"` // "USR1" or a number
+	Batch bool   `json:"batch,omitempty"`
+	Full  bool   `json:"full,omitempty"`
+}
+
+// Report tells of runs and of the machine. The whole of each run that has changed; a status is sent again until it was answered.
+type Report struct {
+	Runs   []Status `json:"runs,omitempty"`
+	Notice *Notice  `json:"notice,omitempty"`
+	Load   *Load    `json:"load,omitempty"`
+	// Ending: the machine ends itself now, and why. Nothing runs on it any more.
+	Ending string `json:"ending,omitempty"`
+}
+
+// RunState is how far a run is on one machine.
+type RunState string
+
+const (
+	RunReady   RunState = "ready"   // prepared: its user, directory and step service are there. All that the further machines of a gang say
+	RunRunning RunState = "running" // the batch script has begun
+	RunEnded   RunState = "ended"   // nothing of it lives on this machine
+)
+
+// Why says what ended a run, if not its script by itself.
+type Why string
+
+const (
+	WhyExit    Why = ""        // the script ended by itself
+	WhyCancel  Why = "cancel"  // it was asked for
+	WhyRequeue Why = "requeue" // it was asked for: the job is to run again
+	WhyTimeout Why = "timeout"
+	WhyPreempt Why = "preempt" // the provider takes the machine
+	WhyMemory  Why = "memory"  // the kernel killed it at its memory limit
+	WhyLaunch  Why = "launch"  // it never began: no such directory or user, output not writable. Status.Detail says what
+	WhyNode    Why = "node"    // the machine, or another of its gang, failed
+	WhyLease   Why = "lease"   // the daemon was not heard for as long as the lease
+)
+
+// Status is a run on one machine.
+type Status struct {
+	Run   string    `json:"run"`
+	State RunState  `json:"state"`
+	Start time.Time `json:"start,omitzero"`
+	End   time.Time `json:"end,omitzero"`
+	// Exit is how the batch script ended, as wait(2) gives it: exit code << 8 | signal. Only the first machine of a gang has it.
+	Exit   int32  `json:"exit,omitempty"`
+	Why    Why    `json:"why,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	Steps  []Step `json:"steps,omitempty"` // the batch step and srun's; on the first machine for the whole gang
+}
+
+// Step is one step of a run: "batch", or a number as srun gives it.
+type Step struct {
+	ID    string    `json:"id"`
+	Name  string    `json:"name"`
+	State string    `json:"state"` // RUNNING, COMPLETED, FAILED, CANCELLED, ...
+	Nodes string    `json:"nodes"` // hostlist
+	Tasks int       `json:"tasks"`
+	CPUs  int       `json:"cpus"`
+	Start time.Time `json:"start,omitzero"`
+	End   time.Time `json:"end,omitzero"`
+	Exit  int32     `json:"exit"`
+	Used  Used      `json:"used"`
+}
+
+// Used is what processes have used.
+type Used struct {
+	User     time.Duration `json:"user"` // CPU time
+	System   time.Duration `json:"system"`
+	MaxRSS   int64         `json:"max_rss"`  // bytes, of all processes of a node together, the highest node
+	MaxNode  string        `json:"max_node"` // which that was
+	Read     int64         `json:"read"`     // bytes
+	Written  int64         `json:"written"`
+	GPUMem   int64         `json:"gpu_mem,omitempty"`   // bytes, most at one time
+	GPUUtil  float64       `json:"gpu_util,omitempty"`  // percent, on average
+	GPUHours float64       `json:"gpu_hours,omitempty"` // busy
+}
+
+// Notice is what the provider has announced.
+type Notice struct {
+	Kind NoticeKind `json:"kind"`
+	At   time.Time  `json:"at"` // when the machine goes
+}
+
+// NoticeKind is a kind of notice.
+type NoticeKind string
+
+const (
+	NoticePreempt   NoticeKind = "preempt"   // the machine ends at At
+	NoticeRebalance NoticeKind = "rebalance" // it is more likely to than others
+)
+
+// Load is the machine as a whole.
+type Load struct {
+	Load1  float64 `json:"load1"`
+	FreeMi int64   `json:"free_mib"`
+}

@@ -1,0 +1,46 @@
+package cloud
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+)
+
+// MachineID is our name of a machine: the site's name, a colon and a number: "aws:17". The door finds the site's driver by it.
+type MachineID string
+
+// Agents is what the door asks of a site's driver on behalf of its machines. The driver has checked no token: that is the door's.
+type Agents interface {
+	// Hello lets in a machine of the gang named by token, once per machine (the same nonce may come again). ErrDenied: no such gang, the
+	// machine is not of it, it was let in already, or the gang is over. ErrConflict: not recorded yet, ask again.
+	Hello(ctx context.Context, gang string, h agentapi.Hello) (Let, error)
+	// Poll returns the machine's orders as soon as they are not those of p.Version, or ctx ends: then the same ones again. ErrDenied: the machine
+	// is not one any more.
+	Poll(ctx context.Context, m MachineID, p agentapi.Poll) (agentapi.Orders, error)
+	// Report returns when what was told is in the books.
+	Report(ctx context.Context, m MachineID, r agentapi.Report) error
+	// Log appends to the output of a run on this machine, from the offset it begins at, and returns how much there is now. ErrConflict: there is a gap
+	// before it, and the size tells where to go on. ErrDenied: the run is not one of this machine's.
+	Log(ctx context.Context, m MachineID, run, stream string, offset int64, body io.Reader) (size int64, err error)
+	// Owner is the user whose commands run inside the run on this machine. ErrDenied: the run is not one of this machine's, or is over.
+	Owner(m MachineID, run string) (user string, err error)
+}
+
+// Let is a machine that was let in.
+type Let struct {
+	Machine MachineID
+	Node    string // its host name
+	Welcome agentapi.Welcome
+}
+
+// Door is what a driver needs of the door: how its machines will find it. See package door.
+type Door interface {
+	http.Handler
+	// Boot fills in URL, Pin, Token, Expires and the agent of a gang's boot data. Equal arguments give equal data.
+	Boot(site federation.SiteName, gang string, provider Boot) (Boot, error)
+	// Add lets the machines of a site in.
+	Add(site federation.SiteName, a Agents)
+}

@@ -1,0 +1,112 @@
+package cloud
+
+import (
+	"context"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// Provider rents machines from one cloud. Methods may be called from several goroutines; each makes as few calls as the cloud allows, tries each once
+// and returns an *[Error] for whatever the cloud refused. Retry, rate limit, cool-down and metrics are the caller's (see [Wrap]).
+type Provider interface {
+	// Offerings returns what can be rented, with prices: every type, zone and market that the provider was configured for. What is out of stock just now
+	// is among them: only Create finds that out.
+	Offerings(ctx context.Context) ([]Offering, error)
+
+	// Create starts Count machines or none. It is idempotent by Request.Token: asked again with an equal request it returns the machines of
+	// the first time, whatever became of them. If it fails with KindUnavailable or KindThrottled, machines may exist: ask again or List.
+	// After any other error none of this request exists or will.
+	Create(ctx context.Context, r Request) ([]Instance, error)
+
+	// List returns every machine of this federation's site: those with the tags, in any state that is not ended, and those ended
+	// that the cloud still shows. One listing, paged as the cloud wants it; a part that cannot be read makes it an error. A machine that Create has just
+	// returned may be missing for some seconds.
+	List(ctx context.Context) ([]Instance, error)
+
+	// Delete ends machines. One that is ended, or that the cloud does not know (any more), is no error. It is done when List
+	// shows them ended or not at all, not before.
+	Delete(ctx context.Context, ids []InstanceID) error
+}
+
+// Topologist is a Provider that can tell how near to each other its machines are.
+type Topologist interface {
+	// Topology returns for running machines the groups that each is in, widest first: ["nn-1", "nn-17", "nn-204"]. Machines that share the last are
+	// nearest. A machine of which nothing is known is not in the result.
+	Topology(ctx context.Context, ids []InstanceID) (map[InstanceID][]string, error)
+}
+
+// InstanceID is the provider's name of a machine: "i-0abc...".
+type InstanceID string
+
+// Market is how a machine is paid for.
+type Market string
+
+const (
+	OnDemand Market = "on-demand"
+	Spot     Market = "spot"     // may be taken back
+	Reserved Market = "reserved" // a capacity reservation that is paid for anyhow
+	Block    Market = "block"    // a capacity block: reserved for a time, paid in advance
+)
+
+// Offering is one kind of machine in one zone and market, at a price.
+type Offering struct {
+	ID          string // "g6.xlarge/us-east-2a/spot": unique at its provider, and the same at every look
+	Type        string
+	Region      string
+	Zone        string
+	Market      Market
+	Reservation string // the cloud's name of it, for Reserved and Block
+
+	CPUs    int
+	Mem     sbatch.MemMiB
+	GPUs    int
+	GPUType string // "h100", as in the prices of sites
+	// Features are what --constraint can ask for: "spot", "efa", the type's name.
+	Features []string
+	Arch     string // "x86_64", "arm64"
+
+	Price      federation.Dollars // per hour of one machine
+	PricedAt   time.Time          // when the price was learnt
+	PriceFrom  string             // where: "pricing API", "table of 2026-07-20", "configuration"
+	Interrupts float64            // expected interruptions per hour; 0 where there are none
+	Boot       time.Duration      // from Create to the agent's first word, as expected
+	Max        int                // machines at one time, 0: no bound is known
+	// MaxGang is the most machines that Create can put near to each other; 0: no such placement.
+	MaxGang int
+	Until   time.Time // when a capacity block ends; zero: open
+}
+
+// Request asks for a gang of machines.
+type Request struct {
+	Token    string // names the gang: at most 64 letters, digits and '-'. Equal tokens come with equal requests
+	Site     federation.SiteName
+	Offering Offering
+	Count    int
+	Names    []string // host names, one for each machine
+	Near     bool     // put them near to each other (placement group)
+	Boot     Boot     // what they are started with
+}
+
+// InstanceState is the life of a machine in the cloud's eyes.
+type InstanceState string
+
+const (
+	InstancePending InstanceState = "pending"
+	InstanceRunning InstanceState = "running"
+	InstanceEnding  InstanceState = "ending"
+	InstanceEnded   InstanceState = "ended" // nothing is paid for any more
+)
+
+// Instance is a machine as the cloud shows it.
+type Instance struct {
+	ID       InstanceID
+	Token    string // of the Request that made it, from its tag
+	Name     string // one of Request.Names, from its tag or its place in the gang; "" where the cloud does not tell
+	State    InstanceState
+	Reason   string // the cloud's words on why it ended: "Server.SpotInstanceTermination"
+	Offering string // Offering.ID, as far as the cloud tells
+	Addr     string // IP address within the cloud; "" while it has none
+	Launched time.Time
+}
