@@ -91,11 +91,11 @@ const (
 //	Intended --> Submitted --> Started --> Ended
 //	   |             |            |
 //	   +-> Refused   +-> Ended    +-> Forgotten
-//	   +-> Withdrawn +-> Forgotten
+//	   +-> Withdrawn +-> Forgotten, Withdrawn
 //
 // Intended: the decision is durable; the site may or may not have the job. Submitted: the site has acknowledged it.
 // Started: the site says that it has run or runs. The other four are final: Ended (the site says so), Refused (the site
-// never took it), Withdrawn (proven never to have reached the site, given up), Forgotten (the site took it and lost it).
+// never took it), Withdrawn (proven never to have reached the site, or given back by it unstarted), Forgotten (the site took it and lost it).
 type AttemptState string
 
 const (
@@ -119,7 +119,7 @@ func (s AttemptState) Final() bool {
 
 var attemptMoves = map[AttemptState][]AttemptState{
 	AttemptIntended:  {AttemptSubmitted, AttemptStarted, AttemptEnded, AttemptRefused, AttemptWithdrawn, AttemptForgotten},
-	AttemptSubmitted: {AttemptStarted, AttemptEnded, AttemptForgotten},
+	AttemptSubmitted: {AttemptStarted, AttemptEnded, AttemptForgotten, AttemptWithdrawn},
 	// A site may requeue a job by itself: Started goes back to Submitted, under the same ID.
 	AttemptStarted: {AttemptSubmitted, AttemptEnded, AttemptForgotten},
 }

@@ -341,12 +341,32 @@ func (c *Controller) siteFailure(j *job, state federation.State, reason federati
 	case j.Spec.Requeue != nil && !*j.Spec.Requeue:
 		c.event(j, "not requeued: --no-requeue")
 		c.end(j, state, reason, c.now())
-	case j.Restarts >= c.cfg.MaxRequeue:
-		c.event(j, "not requeued: it was %d times already", j.Restarts)
+	case state != federation.Preempted && c.failedTooOften(j):
+		c.event(j, "not requeued: it has failed so %d times already", c.cfg.MaxRequeue)
 		c.end(j, state, reason, c.now())
 	default:
 		j.Restarts++
 		c.event(j, "requeued")
 		c.requeue(j, reason)
 	}
+}
+
+// failedTooOften reports whether a job has used up its requeues after failures of nodes and sites. Preemptions are no failures, nor is what users requeue. The
+// job's history is read only when it may matter.
+func (c *Controller) failedTooOften(j *job) bool {
+	if j.Restarts < c.cfg.MaxRequeue {
+		return false
+	}
+	attempts, err := c.store.Attempts(context.Background(), j.ID)
+	if err != nil {
+		c.log.Error("read the attempts of a job", "job", j.ID, "err", err)
+		return true
+	}
+	failed := 0
+	for _, a := range attempts {
+		if a.Number != j.att.Number && (a.Class == federation.ClassNode || a.Class == federation.ClassSite) {
+			failed++
+		}
+	}
+	return failed >= c.cfg.MaxRequeue
 }

@@ -130,8 +130,10 @@ type Controller struct {
 	results chan result
 	inline  []result // results of inline calls, for the next round
 	wake    chan struct{}
-	view    view
-	metrics *metrics
+	// newsCame wakes it because a site has news.
+	newsCame chan struct{}
+	view     view
+	metrics  *metrics
 }
 
 // New returns a controller that has read the live jobs from the store. It makes no call to any site.
@@ -154,12 +156,13 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 		byName: map[federation.SiteName]*site{}, jobs: map[federation.JobID]*job{}, ended: map[federation.JobID]*job{},
 		waits: map[federation.JobID][]*job{}, requests: map[int64]bool{}, asked: map[federation.JobID]*asked{}, stray: map[strayKey]bool{}, homeward: map[string]*homeward{},
 		offered: map[federation.JobID]offeredPart{}, arrays: map[federation.JobID]*job{}, shrunk: map[*job]bool{},
-		batch: newPendingBatch(), results: make(chan result, 1024), wake: make(chan struct{}, 1),
+		batch: newPendingBatch(), results: make(chan result, 1024), wake: make(chan struct{}, 1), newsCame: make(chan struct{}, 1),
 		metrics: newMetrics(cfg.Registerer), planDirty: true,
 	}
 	c.view.init()
 	c.began = c.now()
 	c.addSites()
+	c.listen()
 	if err := c.load(ctx); err != nil {
 		return nil, err
 	}
@@ -167,7 +170,7 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 	return c, nil
 }
 
-// Run runs rounds until ctx is done: whenever a result comes in, the store was written to, or a time has come.
+// Run runs rounds until ctx is done: whenever a result comes in, the store was written to, a site has news, or a time has come.
 func (c *Controller) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -177,6 +180,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			return ctx.Err()
 		case <-c.wake:
 			c.lastRead = time.Time{}
+		case <-c.newsCame:
 		case <-timer.C:
 		case r := <-c.results:
 			c.inline = append(c.inline, r)

@@ -87,6 +87,10 @@ func (c *Controller) same(j *job, sj federation.SiteJob) bool {
 func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	j.unsure, j.missing, j.fails, j.lastKnown = false, time.Time{}, 0, c.now()
+	if sj.Returned {
+		c.returned(s, j, sj)
+		return
+	}
 	for _, component := range sj.Components { // before their leader, with which they end
 		if k := c.jobs[component.ID]; k != nil && k.leader == j {
 			c.reportComponent(s, k, component)
@@ -190,12 +194,15 @@ func failureClass(s federation.State) federation.FailureClass {
 	return federation.ClassUser
 }
 
-// cost is what an ended attempt came to: its TRES at the site's prices for as long as it held them. An array's tasks hold
-// the same each.
+// cost is what an ended attempt came to: what the site says that it cost by the hour, else its TRES at the site's prices, for as long as it held them.
+// An array's tasks hold the same each.
 func (c *Controller) cost(s *site, j *job, sj federation.SiteJob) federation.Dollars {
 	tres, err := accounting.ParseTRES(sj.TRES)
 	if err != nil {
 		c.log.Error("cost of a job", "job", j.ID, "site", s.Name, "err", err)
+	}
+	if sj.PricePerHour > 0 {
+		return sj.PricePerHour * federation.Dollars(elapsed(sj.Start, sj.End).Hours())
 	}
 	if j.size == 0 {
 		return federation.Dollars(accounting.Cost(s.Prices, tres, elapsed(sj.Start, sj.End)))

@@ -20,6 +20,7 @@ type site struct {
 	nextObserve, nextPoll   time.Time
 	observeFails, pollFails int
 	observeError, pollError error
+	news                    news
 	mark                    federation.Mark
 	polled                  time.Time                 // when the last good poll began
 	jobs                    map[federation.JobID]*job // those with an attempt here that is not final
@@ -60,6 +61,7 @@ func (c *Controller) lookAtSites() {
 		}
 	}
 	for _, s := range c.sites {
+		c.takeNews(s)
 		if !s.observing && !now.Before(s.nextObserve) {
 			s.observing = true
 			c.call(s, observed{}, func(ctx context.Context) any {
