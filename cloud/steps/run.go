@@ -1,0 +1,59 @@
+package steps
+
+import (
+	"log/slog"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"fsub/cloud/agentapi"
+)
+
+// SocketEnv names the variable by which a job's srun finds its machine's Service.
+const SocketEnv = "FSUB_STEPS"
+
+// Config is what a Service needs of its agent.
+type Config struct {
+	Addr   string // where other nodes reach it: IP:PORT, port 0 for any
+	Logger *slog.Logger
+	// Daemon is the command line of a program that calls [Daemon]: the agent's own, by a word of its own: {"/proc/self/exe", "step-daemon"}.
+	Daemon []string
+}
+
+// Run is a run of a job on this machine.
+type Run struct {
+	Launch *agentapi.Launch
+	// Dir is the run's own directory; its user must be able to search it. The socket is made in it.
+	Dir string
+	// Env is what all processes of the run on this machine have over the environment that srun was called with (sockets of this machine's
+	// agent, say). SocketEnv is added to it.
+	Env []string
+	// Prepare is called with the command of each step daemon before it starts, to put it into a cgroup or to say how a user is become. nil: the Service
+	// sets the Credential of Launch.User where it is root.
+	Prepare func(*exec.Cmd)
+}
+
+// Stop is why and how all steps of a run are ended.
+type Stop struct {
+	Why   agentapi.Why
+	Grace time.Duration // between SIGTERM and SIGKILL
+}
+
+// Steps is the part of a Service that the agent uses; a Service is made by [New].
+type Steps interface {
+	// Addr is IP:PORT for Hello.Steps.
+	Addr() string
+	// AddRun lets the processes of a run's user start steps. On the first machine of the gang it must come before the batch script starts,
+	// on the others before the machine says that it is ready. It returns what is to be added to the run's environment.
+	AddRun(r Run) (env []string, err error)
+	// RemoveRun kills what the run's steps have on this machine and forgets it.
+	RemoveRun(run string)
+	// Signal sends a signal to the steps of a run on all nodes; step "" is every step. On the first machine only.
+	Signal(run, step string, sig syscall.Signal) error
+	// Stop ends the steps of a run on all nodes, in srun's words for why. On the first machine only. It does not wait.
+	Stop(run string, s Stop)
+	// Status is the run's steps so far, ended ones too. On the first machine only.
+	Status(run string) []agentapi.Step
+	// Close ends everything.
+	Close() error
+}
