@@ -14,8 +14,12 @@ import (
 	"time"
 )
 
-// DefaultSocket is where the daemon listens unless FSUB_SOCKET names another path.
-const DefaultSocket = "/run/fsub/fsub.sock"
+// DefaultSocket is where the daemon of a machine listens, OwnSocket, below a user's home directory, where one listens that the user has started without
+// a configuration. The environment's FSUB_SOCKET names any other.
+const (
+	DefaultSocket = "/run/fsub/fsub.sock"
+	OwnSocket     = "/.fsub/fsub.sock"
+)
 
 // The failures that commands tell apart. Each is wrapped in an [Error].
 var (
@@ -39,6 +43,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Conn is a connection to the daemon, made at the first call. It is not for concurrent use.
 type Conn struct {
 	path    string
+	own     string // tried where path does not exist; "" for none
 	timeout time.Duration
 	fd      int
 	open    bool
@@ -56,13 +61,16 @@ func New(path string, timeout time.Duration) *Conn {
 	return &Conn{path: path, timeout: timeout}
 }
 
-// FromEnv makes a Conn to the socket that the environment names, else to DefaultSocket.
+// FromEnv makes a Conn to the socket that the environment names, else to DefaultSocket, else to OwnSocket.
 func FromEnv(env []string) *Conn {
-	path, token := DefaultSocket, ""
+	path, token, own := DefaultSocket, "", ""
 	var job, array, known string
 	for _, e := range env {
 		if v, ok := strings.CutPrefix(e, "FSUB_SOCKET="); ok && v != "" {
 			path = v
+		}
+		if v, ok := strings.CutPrefix(e, "HOME="); ok && v != "" {
+			own = v + OwnSocket
 		}
 		if v, ok := strings.CutPrefix(e, "FSUB_TOKEN="); ok {
 			token = v
@@ -78,6 +86,9 @@ func FromEnv(env []string) *Conn {
 		}
 	}
 	c := New(path, 0)
+	if path == DefaultSocket {
+		c.own = own
+	}
 	c.token, c.job = token, job
 	if known != "" { // the site has numbers of its own
 		c.job = known
@@ -144,6 +155,10 @@ func (c *Conn) connect() error {
 	syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &tv)
 	for {
 		err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: c.path})
+		if err == syscall.ENOENT && c.own != "" && exists(c.own) {
+			c.path, c.own = c.own, ""
+			continue
+		}
 		if err != syscall.EINTR {
 			break
 		}
@@ -154,6 +169,12 @@ func (c *Conn) connect() error {
 	}
 	c.fd, c.open, c.buf = fd, true, nil
 	return nil
+}
+
+// exists reports whether there is something at path.
+func exists(path string) bool {
+	var st syscall.Stat_t
+	return syscall.Stat(path, &st) == nil
 }
 
 func (c *Conn) refused(err error) error {

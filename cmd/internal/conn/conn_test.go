@@ -165,3 +165,23 @@ func FuzzReply(f *testing.F) {
 		c.receive()
 	})
 }
+
+// A daemon that the user has started is found where the machine has none; one that the machine has, or that FSUB_SOCKET names, comes first.
+func TestOwnSocket(t *testing.T) {
+	own := listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "own") }))
+	theirs := listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "theirs") }))
+	for _, k := range []struct{ path, want string }{{"/nonexistent/socket", "own"}, {theirs.path, "theirs"}} {
+		c := New(k.path, time.Second)
+		c.own = own.path
+		if _, reply, err := c.Do("GET", "/", nil); err != nil || string(reply) != k.want {
+			t.Errorf("%s: %q, %v", k.path, reply, err)
+		}
+		c.Close()
+	}
+	if c := FromEnv([]string{"HOME=/home/x", "FSUB_SOCKET=/y"}); c.own != "" {
+		t.Error("FSUB_SOCKET is not the only one")
+	}
+	if c := FromEnv([]string{"HOME=/home/x"}); c.own != "/home/x/.fsub/fsub.sock" {
+		t.Errorf("below the home directory it is %q", c.own)
+	}
+}
