@@ -1,0 +1,63 @@
+package cloud
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+)
+
+// systemUsers are the users of this machine.
+type systemUsers struct{}
+
+// Lookup implements Users.
+func (systemUsers) Lookup(_ context.Context, name string) (agentapi.User, error) {
+	u, err := user.Lookup(name)
+	if errors.As(err, new(user.UnknownUserError)) {
+		return agentapi.User{}, fmt.Errorf("user %s: %w", name, federation.ErrNotFound)
+	}
+	if err != nil {
+		return agentapi.User{}, err
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	if err := errors.Join(err1, err2); err != nil {
+		return agentapi.User{}, err
+	}
+	out := agentapi.User{Name: u.Username, UID: uint32(uid), GID: uint32(gid), Home: u.HomeDir, Shell: shellOf(u.Username)}
+	if g, err := user.LookupGroupId(u.Gid); err == nil {
+		out.Group = g.Name
+	}
+	groups, err := u.GroupIds()
+	if err != nil {
+		return agentapi.User{}, err
+	}
+	for _, g := range groups {
+		if n, err := strconv.ParseUint(g, 10, 32); err == nil && uint32(n) != out.GID {
+			out.Groups = append(out.Groups, uint32(n))
+		}
+	}
+	return out, nil
+}
+
+// shellOf is the login shell, which os/user does not tell.
+func shellOf(name string) string {
+	f, err := os.Open("/etc/passwd")
+	if err != nil {
+		return "/bin/sh"
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if parts := strings.Split(lines.Text(), ":"); len(parts) == 7 && parts[0] == name && parts[6] != "" {
+			return parts[6]
+		}
+	}
+	return "/bin/sh"
+}
