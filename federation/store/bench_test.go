@@ -169,3 +169,52 @@ func list(b *testing.B, s *store.Store, q federation.JobQuery, want int) {
 		b.Fatalf("%d jobs, want %d", len(jobs), want)
 	}
 }
+
+// BenchmarkLoadPool is a start of the daemon beside the books of 100,000 machines that are long gone.
+func BenchmarkLoadPool(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "fed.db")
+	s := open(b, store.Config{Path: path})
+	data := []byte(`{"offering": "g6.xlarge/us-east-2a/spot", "padding": "` + strings.Repeat("x", 500) + `"}`)
+	now := time.Now()
+	for i := range 200 {
+		var put []federation.PoolRecord
+		for n := range 500 {
+			put = append(put, federation.PoolRecord{Kind: federation.PoolMachine, ID: fmt.Sprint(i, ".", n), Closed: now.Add(-time.Hour), Data: data})
+		}
+		put[0].Closed = time.Time{}
+		put[1].Closed = now
+		if err := s.CommitPool(b.Context(), "aws", put); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("Load400", func(b *testing.B) {
+		for b.Loop() {
+			if all, err := s.LoadPool(b.Context(), "aws", now.Add(-time.Minute)); err != nil || len(all) != 400 {
+				b.Fatal(len(all), err)
+			}
+		}
+	})
+	b.Run("Newest100", func(b *testing.B) {
+		for b.Loop() {
+			if all, err := s.PoolHistory(b.Context(), "", federation.PoolMachine, now.Add(-24*time.Hour), 100); err != nil || len(all) != 100 {
+				b.Fatal(len(all), err)
+			}
+		}
+	})
+	b.Run("Commit64", func(b *testing.B) {
+		var next atomic.Int64
+		var all sync.WaitGroup
+		for range 64 {
+			all.Go(func() {
+				for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+					r := federation.PoolRecord{Kind: federation.PoolJob, ID: fmt.Sprint(i), Job: federation.JobID(i), Data: data}
+					if err := s.CommitPool(b.Context(), "aws", []federation.PoolRecord{r}); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+	})
+}

@@ -14,18 +14,29 @@ const deleteEnded = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE NOT
 
 // Purge deletes the jobs that ended before the given time, with all that belongs to them, and returns how many. Their IDs
 // may be given again. A job of which an attempt is not final stays, whatever its state. If it fails in the middle, what was
-// deleted so far is, and is counted.
+// deleted so far is, and is counted. The records of rented pools that were closed before then go too, all but the machines: they say
+// what was paid.
 func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
-	total := 0
+	total, err := s.purge(ctx, deleteEnded, before)
+	if err != nil {
+		return total, fmt.Errorf("delete jobs that ended before %s: %w", before.Format(time.DateTime), err)
+	}
+	if _, err := s.purge(ctx, deleteClosedPool, before); err != nil {
+		return total, fmt.Errorf("delete records of pools closed before %s: %w", before.Format(time.DateTime), err)
+	}
+	return total, nil
+}
+
+func (s *Store) purge(ctx context.Context, text string, before time.Time) (total int, err error) {
 	for {
 		var rows int64
 		err := s.writer.submit(ctx, func(t *tx) (err error) {
-			rows, err = t.exec(deleteEnded, nanos(before), purgeAtOnce)
-			t.usedUp = t.usedUp && rows == 0
+			rows, err = t.exec(text, nanos(before), purgeAtOnce)
+			t.usedUp = t.usedUp && (rows == 0 || text != deleteEnded)
 			return err
 		})
 		if err != nil {
-			return total, fmt.Errorf("delete jobs that ended before %s: %w", before.Format(time.DateTime), err)
+			return total, err
 		}
 		total += int(rows)
 		if rows < purgeAtOnce {

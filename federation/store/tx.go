@@ -26,12 +26,13 @@ type counters struct {
 	rev        int64
 	eventSeq   int64
 	requestSeq int64
+	poolSeq    int64
 }
 
 func newTx(ctx context.Context, conn *sql.Conn, first, last federation.JobID) (*tx, error) {
 	t := &tx{conn: conn, stmts: make(map[string]*sql.Stmt), first: first, last: last}
-	row := conn.QueryRowContext(ctx, "SELECT next_job, rev, event_seq, request_seq FROM meta")
-	if err := row.Scan(&t.nextJob, &t.rev, &t.eventSeq, &t.requestSeq); err != nil {
+	row := conn.QueryRowContext(ctx, "SELECT next_job, rev, event_seq, request_seq, pool_seq FROM meta")
+	if err := row.Scan(&t.nextJob, &t.rev, &t.eventSeq, &t.requestSeq, &t.poolSeq); err != nil {
 		return nil, err
 	}
 	if t.nextJob < first || t.nextJob > last {
@@ -88,8 +89,8 @@ func (t *tx) transaction(do func() error) error {
 
 func (t *tx) commit() error {
 	if t.counters != t.stored {
-		_, err := t.exec("UPDATE meta SET next_job = $1, rev = $2, event_seq = $3, request_seq = $4",
-			int64(t.nextJob), t.rev, t.eventSeq, t.requestSeq)
+		_, err := t.exec("UPDATE meta SET next_job = $1, rev = $2, event_seq = $3, request_seq = $4, pool_seq = $5",
+			int64(t.nextJob), t.rev, t.eventSeq, t.requestSeq, t.poolSeq)
 		if err != nil {
 			return err
 		}

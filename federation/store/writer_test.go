@@ -234,6 +234,36 @@ func TestQueryPlans(t *testing.T) {
 	}
 }
 
+// TestPoolQueryPlans: what a daemon reads when it starts, and people read all the time, must not go through all machines ever rented.
+func TestPoolQueryPlans(t *testing.T) {
+	s := openTest(t, nil)
+	for name, q := range map[string]struct {
+		text string
+		args []any
+	}{
+		"load":    {loadPool, []any{"local", int64(1)}},
+		"job":     {poolOfJob, []any{int64(1), "local", "job"}},
+		"history": {poolHistory, []any{"", "machine", int64(1), int64(10)}},
+		"purge":   {"SELECT" + strings.TrimPrefix(deleteClosedPool, "DELETE"), []any{int64(1), int64(10)}},
+	} {
+		text := strings.Replace("EXPLAIN QUERY PLAN "+q.text, "SELECT FROM", "SELECT * FROM", 1)
+		steps, err := query(ctx, s.readers, func(r *row) string {
+			r.next = 3
+			return r.text()
+		}, text, q.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, what := range steps {
+			reads := strings.Contains(what, " pool_records ") && !strings.Contains(what, "INTEGER PRIMARY KEY")
+			if reads && !strings.Contains(what, "INDEX pool_records_open") && !strings.Contains(what, "INDEX pool_records_closed (closed") &&
+				!strings.Contains(what, "INDEX pool_records_job") {
+				t.Errorf("%s: %s", name, what)
+			}
+		}
+	}
+}
+
 // TestUsedUpIsForgottenWithItsTransaction: within one group a caller takes the last ID and another finds none; when the group is done
 // again, the last ID is free again.
 func TestUsedUpIsForgottenWithItsTransaction(t *testing.T) {

@@ -28,6 +28,8 @@ func fill(v reflect.Value, n *int, within []reflect.Type) {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(int64(*n))
+	case reflect.Uint8:
+		v.SetUint(uint64(*n) % 256)
 	case reflect.Uint32:
 		v.SetUint(1<<31 + uint64(*n)) // above what fits in an int32
 	case reflect.Float64:

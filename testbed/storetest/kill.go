@@ -41,7 +41,7 @@ func testKill(e *env) {
 		}
 		e.must(s.Close())
 	}
-	e.Logf("%d kills, %d jobs, %d batches, %d requests acknowledged", rounds, len(acked.jobs), acked.batches, acked.requests)
+	e.Logf("%d kills, %d jobs, %d batches, %d requests, %d pool records acknowledged", rounds, len(acked.jobs), acked.batches, acked.requests, len(acked.pools))
 }
 
 func (e *env) killOnce(acked *ledger) {
@@ -122,6 +122,9 @@ func writeOne(s federation.Store, w, n int) error {
 		}
 		fmt.Printf("done %d 0\n", seq)
 	}
+	if p, ok := s.(federation.PoolStore); ok {
+		return writePool(p, j.ID, mark)
+	}
 	return nil
 }
 
@@ -144,13 +147,15 @@ type ledger struct {
 	steps             map[federation.JobID]int
 	checked           map[federation.JobID]bool // its records were all looked at
 	waiting, settled  map[int64]bool            // requests; those that may be either are in neither
+	pools             map[federation.JobID]int  // steps of the job's records of a pool
+	numbers           map[int64]bool            // of machines
 	batches, requests int
 }
 
 func newLedger() *ledger {
 	return &ledger{
 		jobs: make(map[federation.JobID]string), steps: make(map[federation.JobID]int), checked: make(map[federation.JobID]bool),
-		waiting: make(map[int64]bool), settled: make(map[int64]bool),
+		waiting: make(map[int64]bool), settled: make(map[int64]bool), pools: make(map[federation.JobID]int), numbers: make(map[int64]bool),
 	}
 }
 
@@ -176,6 +181,13 @@ func (l *ledger) note(e *env, line string) {
 		delete(l.waiting, id)
 	case "done":
 		l.settled[id] = true
+	case "pool":
+		l.pools[federation.JobID(id)]++
+	case "number":
+		if l.numbers[id] {
+			e.Fatalf("number %d of a machine was given twice", id)
+		}
+		l.numbers[id] = true
 	}
 }
 
@@ -218,6 +230,9 @@ func (l *ledger) check(e *env, s federation.Store) {
 		if !there[seq] {
 			e.Fatalf("request %d is gone", seq)
 		}
+	}
+	if p, ok := s.(federation.PoolStore); ok {
+		l.checkPools(e, p)
 	}
 }
 
