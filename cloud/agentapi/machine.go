@@ -166,3 +166,8 @@ type Load struct {
 	Load1  float64 `json:"load1"`
 	FreeMi int64   `json:"free_mib"`
 }
+
+// LogSize is the answer to a piece of output: how much the daemon has now. With 409 there was a gap before the piece, and the agent goes on from Size.
+type LogSize struct {
+	Size int64 `json:"size"`
+}

@@ -1,0 +1,118 @@
+package door
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"fsub/federation"
+)
+
+// handler answers a request. What it returns as error becomes the answer.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// status is an error with the status that it is answered with.
+type status struct {
+	code int
+	error
+}
+
+func (s status) Unwrap() error { return s.error }
+
+// unauthorized ends the machine that hears it.
+type unauthorized struct{ error }
+
+func (u unauthorized) Unwrap() error { return u.error }
+
+func (d *Door) handle(pattern string, h handler) {
+	_, route, _ := strings.Cut(pattern, "/agent/v1/")
+	observe := d.metrics.route(strings.SplitN(route, "/", 2)[0])
+	d.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		seen := &seenWriter{ResponseWriter: w}
+		if err := h(seen, r); err != nil {
+			d.fail(seen, r, err)
+		}
+		observe(seen.code, time.Since(began))
+	})
+}
+
+func (d *Door) fail(w *seenWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // nobody is there any more
+	}
+	code := codeOf(err)
+	if code >= 500 {
+		d.log.Warn("agent's request failed", "path", r.URL.Path, "status", code, "err", err)
+	}
+	if w.code == 0 {
+		http.Error(w, err.Error(), code)
+	}
+}
+
+func codeOf(err error) int {
+	var s status
+	var u unauthorized
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &s):
+		return s.code
+	case errors.As(err, &u):
+		return http.StatusUnauthorized
+	case errors.As(err, &large):
+		return http.StatusRequestEntityTooLarge
+	case errors.Is(err, federation.ErrInvalid):
+		return http.StatusBadRequest
+	case errors.Is(err, federation.ErrDenied):
+		return http.StatusForbidden
+	case errors.Is(err, federation.ErrNotFound):
+		return http.StatusNotFound
+	case errors.Is(err, federation.ErrConflict):
+		return http.StatusConflict
+	}
+	return http.StatusServiceUnavailable
+}
+
+// seenWriter remembers the status of an answer.
+type seenWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+func (w *seenWriter) WriteHeader(code int) {
+	if w.code == 0 {
+		w.code = code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *seenWriter) Write(b []byte) (int, error) {
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *seenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// bodyTime is how long an agent may take to say what it says in JSON.
+const bodyTime = 30 * time.Second
+
+func readJSON(w http.ResponseWriter, r *http.Request, into any) error {
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // not every connection has one
+	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into); err != nil {
+		return fmt.Errorf("%w: body: %w", federation.ErrInvalid, err)
+	}
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, v any) error {
+	w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(w).Encode(v)
+}

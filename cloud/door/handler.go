@@ -1,0 +1,181 @@
+package door
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/cloud"
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+)
+
+// maxBody bounds what an agent says in JSON, maxPiece one piece of output. Output goes from the connection to its file and is never held.
+const (
+	maxBody  = 16 << 20
+	maxPiece = 16 << 30
+)
+
+// commandLife is how long the token of one request of a job's command is good.
+const commandLife = time.Minute
+
+// hello lets a machine in.
+func (d *Door) hello(w http.ResponseWriter, r *http.Request) error {
+	site, gang, err := d.gang(bearer(r))
+	if err != nil {
+		return unauthorized{err}
+	}
+	var h agentapi.Hello
+	if err := readJSON(w, r, &h); err != nil {
+		return err
+	}
+	agents, err := d.agents(site)
+	if err != nil {
+		return err
+	}
+	let, err := agents.Hello(r.Context(), gang, h)
+	switch {
+	case errors.Is(err, federation.ErrDenied):
+		d.log.Warn("a machine was not let in", "site", site, "gang", gang, "instance", h.Instance, "err", err)
+		return unauthorized{err}
+	case errors.Is(err, federation.ErrConflict):
+		return status{http.StatusTooEarly, err}
+	case err != nil:
+		return err
+	}
+	if siteOf(let.Machine) != site {
+		return fmt.Errorf("machine %s was let in at site %s", let.Machine, site)
+	}
+	d.log.Info("machine let in", "site", site, "gang", gang, "machine", let.Machine, "node", let.Node, "instance", h.Instance)
+	return writeJSON(w, d.welcome(let))
+}
+
+func (d *Door) welcome(let cloud.Let) agentapi.Welcome {
+	welcome := let.Welcome
+	welcome.Machine, welcome.Session = string(let.Machine), d.session(let.Machine)
+	if welcome.Node == "" {
+		welcome.Node = let.Node
+	}
+	if welcome.Lease == 0 {
+		welcome.Lease = d.cfg.Lease
+	}
+	if welcome.PollWait == 0 {
+		welcome.PollWait = min(d.cfg.PollWait, welcome.Lease/4)
+	}
+	return welcome
+}
+
+// machineHandler answers a machine that was let in.
+type machineHandler func(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error
+
+func (d *Door) asMachine(h machineHandler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		m, err := d.machine(bearer(r))
+		if err != nil {
+			return unauthorized{err}
+		}
+		agents, err := d.agents(siteOf(m))
+		if err != nil {
+			return err
+		}
+		return h(w, r, m, agents)
+	}
+}
+
+func (d *Door) poll(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
+	var p agentapi.Poll
+	if err := readJSON(w, r, &p); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), d.cfg.PollWait)
+	defer cancel()
+	orders, err := a.Poll(ctx, m, p)
+	if err != nil {
+		return overIfDenied(err)
+	}
+	if orders.Lease == 0 {
+		orders.Lease = d.cfg.Lease
+	}
+	return writeJSON(w, orders)
+}
+
+func (d *Door) report(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
+	var report agentapi.Report
+	if err := readJSON(w, r, &report); err != nil {
+		return err
+	}
+	if err := a.Report(r.Context(), m, report); err != nil {
+		return overIfDenied(err)
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// overIfDenied: what a machine is denied that asks for no run in particular means that it is none any more.
+func overIfDenied(err error) error {
+	if errors.Is(err, federation.ErrDenied) {
+		return unauthorized{err}
+	}
+	return err
+}
+
+// logPiece takes a piece of a run's output. The body is the driver's to read.
+func (d *Door) logPiece(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
+	offset, err := strconv.ParseInt(r.URL.Query().Get("offset"), 10, 64)
+	stream := r.PathValue("stream")
+	if err != nil || offset < 0 || stream != "out" && stream != "err" {
+		return fmt.Errorf("%w: a log is RUN/out or RUN/err, from an offset", federation.ErrInvalid)
+	}
+	size, err := a.Log(r.Context(), m, r.PathValue("run"), stream, offset, http.MaxBytesReader(w, r.Body, maxPiece))
+	switch {
+	case errors.Is(err, federation.ErrConflict):
+		w.WriteHeader(http.StatusConflict)
+	case err != nil:
+		return err
+	}
+	return json.NewEncoder(w).Encode(agentapi.LogSize{Size: size})
+}
+
+// within passes a request of a command inside a run on to the API, as the run's owner and nobody else.
+func (d *Door) within(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
+	if d.cfg.API == nil {
+		return fmt.Errorf("%w: the daemon takes no requests of commands inside jobs", federation.ErrNotFound)
+	}
+	user, err := a.Owner(m, r.PathValue("run"))
+	if err != nil {
+		return err
+	}
+	in := r.Clone(r.Context())
+	if err := stripRun(in.URL); err != nil {
+		return err
+	}
+	in.RequestURI = in.URL.RequestURI()
+	for _, h := range []string{"Authorization", "X-Slurm-User-Name", "X-Slurm-User-Token"} {
+		in.Header.Del(h)
+	}
+	in.Header.Set("X-SLURM-USER-TOKEN", d.cfg.Token(user, d.cfg.Now().Add(commandLife)))
+	// The API asks the kernel who calls where there is no TLS: at a unix socket. The kernel would name the agent.
+	if in.TLS == nil {
+		in.TLS = &tls.ConnectionState{}
+	}
+	d.cfg.API.ServeHTTP(w, in)
+	return nil
+}
+
+// stripRun takes PathJob and the run off a request's path.
+func stripRun(u *url.URL) error {
+	_, path, ok := strings.Cut(strings.TrimPrefix(u.EscapedPath(), agentapi.PathJob), "/")
+	plain, err := url.PathUnescape(path)
+	if err != nil || !ok {
+		return fmt.Errorf("%w: no path below the run", federation.ErrInvalid)
+	}
+	u.Path, u.RawPath = "/"+plain, "/"+path
+	return nil
+}
