@@ -1,0 +1,141 @@
+// Package inside is the first moment of a local machine: what must be done within its namespaces before the agent can begin there. The agent's
+// binary calls [Main] first of all; called as "fed-agent -inside DIR" it then is no agent yet, but what makes the machine and becomes the agent.
+//
+// It imports next to nothing, since every agent carries it.
+package inside
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files of a machine's directory.
+const (
+	SpecFile    = "inside.json"
+	BootFile    = "boot"    // what the agent is started with; it removes it
+	ProcessFile = "process" // the one process that is the machine: see [Claim]
+	HostsFile   = "hosts"   // the machine's /etc/hosts
+	NoticeFile  = "notice"  // agentapi.Notice in JSON once the machine's end is announced
+	LogFile     = "agent.log"
+)
+
+// Spec says what is to be made.
+type Spec struct {
+	Agent    string `json:"agent"`    // path of its binary
+	Hostname string `json:"hostname"` // "": the machine has the host's UTS namespace
+	Hosts    bool   `json:"hosts"`    // its mount namespace is its own: HostsFile becomes /etc/hosts
+	Proc     bool   `json:"proc"`     // its PID namespace is its own: it gets a /proc
+	// Supervise: there is no PID namespace whose end would end all processes. This process stays, and ends what the agent leaves behind.
+	Supervise bool     `json:"supervise"`
+	Wait      bool     `json:"wait"` // for a word on descriptor 4 before the agent begins: until the link is there
+	Net       []string `json:"net"`  // lines for "ip -batch -"
+	// Probe: only try.
+	Probe bool `json:"probe"`
+}
+
+// Main returns at once unless the process was started as "NAME -inside DIR"; then it never returns. What goes wrong is written to
+// descriptor 3, which is closed without a word when the agent begins.
+func Main() {
+	if len(os.Args) != 3 || os.Args[1] != "-inside" {
+		return
+	}
+	runtime.LockOSThread() // capabilities are a thread's, and the thread that calls exec becomes the agent
+	unix.CloseOnExec(3)
+	unix.CloseOnExec(4)
+	report := os.NewFile(3, "report")
+	if err := become(os.Args[2], report); err != nil {
+		fmt.Fprint(report, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func become(dir string, report *os.File) error {
+	if err := os.Chdir(dir); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(SpecFile)
+	if err != nil {
+		return err
+	}
+	var s Spec
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("%s: %w", SpecFile, err)
+	}
+	if !s.Probe {
+		self, err := thisProcess()
+		if err != nil {
+			return err
+		}
+		if err := Claim(".", self.String()); err != nil {
+			return err
+		}
+	}
+	if s.Wait {
+		if n, _ := io.ReadFull(os.NewFile(4, "go"), make([]byte, 1)); n == 0 {
+			return errors.New("who started the machine has gone")
+		}
+	}
+	if err := s.prepare(); err != nil || s.Probe {
+		return err
+	}
+	argv := []string{filepath.Base(s.Agent), "-boot", BootFile}
+	if s.Supervise {
+		return supervise(s.Agent, argv, report)
+	}
+	return unix.Exec(s.Agent, argv, os.Environ())
+}
+
+// prepare makes the machine's view of the world, and then gives up what it took to make it.
+func (s *Spec) prepare() error {
+	if s.Hosts || s.Proc {
+		// What is mounted on the host later is to be seen here, not the other way round.
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+			return fmt.Errorf("make mounts slaves: %w", err)
+		}
+	}
+	if s.Hosts {
+		if err := unix.Mount(HostsFile, "/etc/hosts", "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mount /etc/hosts: %w", err)
+		}
+	}
+	if s.Proc {
+		if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+			return fmt.Errorf("mount /proc: %w", err)
+		}
+	}
+	if s.Hostname != "" {
+		if err := unix.Sethostname([]byte(s.Hostname)); err != nil {
+			return fmt.Errorf("set host name: %w", err)
+		}
+	}
+	if err := configureNet(s.Net); err != nil {
+		return err
+	}
+	// In a user namespace these were lent for the above. The agent and its jobs are to have no more than the user has.
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("drop capabilities: %w", err)
+	}
+	return nil
+}
+
+func configureNet(lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	cmd := exec.Command("ip", "-batch", "-")
+	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("ip: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
