@@ -1,0 +1,203 @@
+package keeper
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// start starts a shell that runs text, with output to the file out in a directory of its own.
+func start(t testing.TB, text string, more func(*Config)) (*Process, string) {
+	t.Helper()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "slurm_script")
+	if err := os.WriteFile(script, []byte("#!/bin/bash\n"+text+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Argv: []string{script}, Env: []string{"PATH=" + os.Getenv("PATH"), "SLURM_TASK_PID=%PID%"}, Dir: dir, Umask: 0o22, Out: filepath.Join(dir, "out")}
+	if more != nil {
+		more(&c)
+	}
+	p, err := Start(c, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		<-p.Done
+		p.Close()
+	})
+	return p, dir
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestScript(t *testing.T) {
+	p, dir := start(t, `echo "pid $SLURM_TASK_PID $$"; echo err >&2; pwd; umask; ls /proc/$$/fd; grep -E "^Sig(Blk|Ign)" /proc/self/status; exit 7`, nil)
+	<-p.Done
+	if p.Failed != nil || p.Status.ExitStatus() != 7 {
+		t.Fatalf("failed %v, status %v", p.Failed, p.Status)
+	}
+	pid := strconv.Itoa(p.PID)
+	want := "pid " + pid + " " + pid + "\nerr\n" + dir + "\n0022\n0\n1\n2\n255\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"
+	if got := read(t, filepath.Join(dir, "out")); got != want {
+		t.Errorf("it wrote %q, not %q", got, want)
+	}
+	if p.Out == nil || p.Err != nil || p.Stderr == nil {
+		t.Errorf("output %v, error %v, to write %v", p.Out, p.Err, p.Stderr)
+	}
+}
+
+func TestNowhere(t *testing.T) {
+	p, dir := start(t, "pwd", func(c *Config) { c.Dir = "/nonexistent" })
+	<-p.Done
+	want := "slurmstepd: error: couldn't chdir to `/nonexistent': No such file or directory: going to /tmp instead\n/tmp\n"
+	if got := read(t, filepath.Join(dir, "out")); got != want {
+		t.Errorf("it wrote %q, not %q", got, want)
+	}
+}
+
+func TestNoOutput(t *testing.T) {
+	for name, more := range map[string]func(*Config){
+		"output": func(c *Config) { c.Out = "/nonexistent/out" },
+		"error":  func(c *Config) { c.Err = "/nonexistent/out" },
+		"input":  func(c *Config) { c.In = "/nonexistent/in" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, dir := start(t, "touch ran", more)
+			<-p.Done
+			if e, ok := p.Failed.(*IOError); !ok || !strings.Contains(e.Text, "/nonexistent/") {
+				t.Errorf("failed: %v", p.Failed)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
+				t.Error("the script ran")
+			}
+		})
+	}
+}
+
+// Nothing escapes: not by a session of its own, not by a parent that ended, not by clearing its environment.
+func TestKillsAll(t *testing.T) {
+	p, dir := start(t, `(setsid env -i /bin/bash -c 'trap "" TERM HUP; echo $BASHPID >a; while :; do /bin/sleep 0.01; done' &) &
+		for i in 1 2 3; do (trap "" TERM; echo $BASHPID >b$i; while :; do sleep 0.01; done) & done
+		while ! [ -s a -a -s b1 -a -s b2 -a -s b3 ]; do sleep 0.01; done; touch ready`, nil)
+	<-p.Exited
+	var pids []int
+	for _, f := range []string{"a", "b1", "b2", "b3"} {
+		pid, err := strconv.Atoi(strings.TrimSpace(read(t, filepath.Join(dir, f))))
+		if err != nil || syscall.Kill(pid, 0) != nil {
+			t.Fatalf("%s: %v: not alive", f, err)
+		}
+		pids = append(pids, pid)
+	}
+	select {
+	case <-p.Done:
+		t.Fatal("done while processes live")
+	default:
+	}
+	p.Kill()
+	<-p.Done
+	for _, pid := range pids {
+		if syscall.Kill(pid, 0) == nil {
+			t.Errorf("process %d lives", pid)
+		}
+	}
+}
+
+// A keeper whose agent is gone kills all.
+func TestAgentGone(t *testing.T) {
+	p, dir := start(t, "setsid sleep 1000 & echo $! >pid; sync pid; mv pid pid.ready; sleep 1000", nil)
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "pid.ready")); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(read(t, filepath.Join(dir, "pid.ready"))))
+	p.conn.Close() // as the kernel does
+	<-p.Done
+	if syscall.Kill(pid, 0) == nil || syscall.Kill(p.PID, 0) == nil {
+		t.Error("processes live")
+	}
+}
+
+func TestSignals(t *testing.T) {
+	p, dir := start(t, `trap 'echo batch' USR1; (trap 'echo child; exit' USR1; touch c; while :; do sleep 0.01; done) & trap 'touch end' USR2
+		touch b; while ! [ -e end ]; do sleep 0.01; done; kill -9 %1`, nil)
+	for _, f := range []string{"b", "c"} {
+		for {
+			if _, err := os.Stat(filepath.Join(dir, f)); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	p.Signal(syscall.SIGUSR1)
+	time.Sleep(50 * time.Millisecond)
+	p.Signal(syscall.SIGUSR2)
+	<-p.Exited
+	if got := read(t, filepath.Join(dir, "out")); got != "batch\n" {
+		t.Errorf("it wrote %q", got)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	p, dir := start(t, `ulimit -Sn; ulimit -Sc; ulimit -Sn 700 && echo hard stays`, func(c *Config) {
+		c.Limits = []Limit{{Name: "NOFILE", Value: 600}, {Name: "CORE", Value: 0}, {Name: "STACK", Value: 1 << 62}}
+	})
+	<-p.Done
+	if got := read(t, filepath.Join(dir, "out")); got != "600\n0\nhard stays\n" {
+		t.Errorf("it wrote %q", got)
+	}
+}
+
+func TestBecome(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED: not root: cannot become somebody else")
+	}
+	p, dir := start(t, "id; stat -c %u:%g:%a .", func(c *Config) {
+		c.Become, c.UID, c.GID, c.Groups = true, 12345, 12346, []uint32{12346, 12347}
+		if err := os.Chmod(filepath.Dir(c.Dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(c.Dir, 12345, 12346); err != nil {
+			t.Fatal(err)
+		}
+	})
+	<-p.Done
+	if got := read(t, filepath.Join(dir, "out")); p.Failed != nil || !strings.HasPrefix(got, "uid=12345 gid=12346 groups=12346,12347\n12345:12346:") {
+		t.Errorf("failed %v; it wrote %q", p.Failed, got)
+	}
+}
+
+// BenchmarkStart is the time from the order to the script's first line, and on to nothing being left.
+func BenchmarkStart(b *testing.B) {
+	script := filepath.Join(b.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	var begun time.Duration
+	for b.Loop() {
+		t0 := time.Now()
+		p, err := Start(Config{Argv: []string{script}, Dir: "/", Out: "/dev/null"}, os.Stderr)
+		if err != nil {
+			b.Fatal(err)
+		}
+		<-p.Begun
+		begun += time.Since(t0)
+		<-p.Done
+		p.Close()
+	}
+	b.ReportMetric(float64(begun.Microseconds())/float64(b.N)/1000, "ms/begun")
+}

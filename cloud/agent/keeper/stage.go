@@ -1,0 +1,181 @@
+package keeper
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// stage makes of this process, which has the user's identity already, the script. It returns only if it cannot, with the exit code.
+func stage() int {
+	c, err := readConfig()
+	if err != nil {
+		tell(event{Failed: "read what to start: " + err.Error()})
+		return 1
+	}
+	syscall.Umask(c.Umask)
+	nowhere := enter(c.Dir)
+	files, err := open(&c)
+	if err != nil {
+		tell(event{Failed: err.Error(), IO: true})
+		return 1
+	}
+	for i, f := range files[:3] {
+		if err := unix.Dup3(f, i, 0); err != nil && f != i {
+			tell(event{Failed: err.Error(), IO: true})
+			return 1
+		}
+	}
+	say(nowhere)
+	setLimits(c.Limits)
+	if c.CPUs != nil {
+		bind(c.CPUs)
+	}
+	sendBegun(files, files[1] == files[2], c.Append)
+	forget()
+	err = syscall.Exec(c.Argv[0], c.Argv, withPID(c.Env))
+	say("slurmstepd: error: execve(): " + c.Argv[0] + ": " + sentence(err) + "\n")
+	if errno, ok := err.(syscall.Errno); ok {
+		return int(errno) // as slurmstepd does
+	}
+	return 1
+}
+
+// forget takes from the script what it might inherit of whoever started the agent: open files, and signals that are ignored.
+func forget() {
+	signal.Notify(make(chan os.Signal, 1)) // a signal with a handler is at its default after exec; one that is ignored stays so
+	if unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	fds, err := os.ReadDir("/proc/self/fd") // a kernel before 5.11
+	if err != nil {
+		return
+	}
+	for _, e := range fds {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+}
+
+// say writes to the script's standard error.
+func say(text string) {
+	if text != "" {
+		syscall.Write(2, []byte(text))
+	}
+}
+
+// enter goes to dir, or to /tmp, and returns what is to be said of that.
+func enter(dir string) string {
+	err := os.Chdir(dir)
+	if err == nil {
+		return ""
+	}
+	os.Chdir("/tmp")
+	return "slurmstepd: error: couldn't chdir to `" + dir + "': " + sentence(err) + ": going to /tmp instead\n"
+}
+
+// sentence is strerror(3) of an error, which begins with a capital letter.
+func sentence(err error) string {
+	text := err.Error()
+	var errno syscall.Errno
+	switch e := err.(type) {
+	case *os.PathError:
+		errno, _ = e.Err.(syscall.Errno)
+	case syscall.Errno:
+		errno = e
+	}
+	if errno != 0 {
+		text = errno.Error()
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// open opens standard input, output and error, and a reader of each of the two. They are above those of a keeper.
+func open(c *Config) (files []int, err error) {
+	in := c.In
+	if in == "" {
+		in = "/dev/null"
+	}
+	how := unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC
+	if c.Append {
+		how = unix.O_WRONLY | unix.O_CREAT | unix.O_APPEND
+	}
+	files = make([]int, 3, 5)
+	if files[0], err = openHigh(in, unix.O_RDONLY); err != nil {
+		return nil, &os.PathError{Op: "open standard input", Path: in, Err: err}
+	}
+	if files[1], err = openHigh(c.Out, how); err != nil {
+		return nil, &os.PathError{Op: "open standard output", Path: c.Out, Err: err}
+	}
+	if c.Err == "" || c.Err == c.Out {
+		files[2] = files[1]
+	} else if files[2], err = openHigh(c.Err, how); err != nil {
+		return nil, &os.PathError{Op: "open standard error", Path: c.Err, Err: err}
+	}
+	return files, nil
+}
+
+// openHigh opens a file under a number that no standard file has.
+func openHigh(path string, how int) (int, error) {
+	for {
+		fd, err := unix.Open(path, how|unix.O_CLOEXEC, 0o666)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || fd > cgroupFD {
+			return fd, err
+		}
+		high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, cgroupFD+1)
+		unix.Close(fd)
+		return high, err
+	}
+}
+
+// sendBegun sends the agent what it may write the job's standard error with, and readers of the files that it can send on: those that
+// are regular. All were opened with the user's rights.
+func sendBegun(files []int, same, appends bool) {
+	e := event{Begun: true, PID: os.Getpid(), Same: same}
+	fds := []int{files[2]}
+	for i, f := range files[1:] {
+		var st unix.Stat_t
+		if unix.Fstat(f, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || i == 1 && same {
+			continue
+		}
+		// The same file, whatever its name means by now.
+		if r, err := unix.Open("/proc/self/fd/"+strconv.Itoa(f), unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+			fds, e.Readers[i] = append(fds, r), true
+			if appends {
+				e.Start[i] = st.Size
+			}
+		}
+	}
+	text, err := json.Marshal(e)
+	if err == nil {
+		unix.Sendmsg(eventFD, text, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+	}
+}
+
+// withPID puts the process's number into the environment.
+func withPID(env []string) []string {
+	for i, e := range env {
+		if e == "SLURM_TASK_PID=%PID%" {
+			env[i] = "SLURM_TASK_PID=" + strconv.Itoa(os.Getpid())
+		}
+	}
+	return env
+}
+
+func bind(cpus []int) {
+	var set unix.CPUSet
+	for _, n := range cpus {
+		set.Set(n)
+	}
+	unix.SchedSetaffinity(0, &set) // a CPU that is not there is no reason to fail
+}
