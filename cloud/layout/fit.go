@@ -24,7 +24,7 @@ type Share struct {
 	CPUs  int
 	Mem   sbatch.MemMiB // 0: no limit was asked for, and the site has none
 	GPUs  int
-	Tasks int
+	Tasks int // as SLURM_TASKS_PER_NODE has it
 }
 
 // ErrNoFit: the nodes that were given do not do; with more, or others, it may.
@@ -38,11 +38,62 @@ type Options struct {
 
 // Fit chooses the nodes that a job gets, out of those that are free for it, and what it gets of each, as slurmctld would. The shares are in the order of
 // the nodes. [ErrNoFit]: these nodes do not do. Any other error says what no node could make good.
+//
+// Where nodes are free in part slurmctld may spread a job over more of them than it needs; Fit takes as few as it can, the first ones of
+// equal room.
 func Fit(spec *sbatch.Spec, free []Node, o Options) ([]Share, error) {
-	return nil, ErrNoFit
+	var nd need
+	if err := nd.read(spec, o); err != nil {
+		return nil, err
+	}
+	c, err := nd.candidates(spec, free)
+	if err != nil {
+		return nil, err
+	}
+	if c = nd.choose(c); c == nil {
+		return nil, ErrNoFit
+	}
+	return nd.shares(free, c), nil
 }
 
-// Need says how many new nodes of one shape a job takes, and what it gets of the one of which it gets most. [ErrNoFit]: no number of them will do.
+// Need says how many new nodes of one shape a job takes, and what it gets of the first, which is the one of which it gets most. [ErrNoFit]: no number of them
+// will do. Names that the job asks for count as a number of nodes only.
 func Need(spec *sbatch.Spec, shape Node, o Options) (nodes int, each Share, err error) {
-	return 0, Share{}, ErrNoFit
+	var nd need
+	if err := nd.read(spec, o); err != nil {
+		return 0, Share{}, err
+	}
+	if err := nd.named(spec); err != nil {
+		return 0, Share{}, err
+	}
+	one := nd.capacity(&shape)
+	if one.tasks == 0 {
+		return 0, Share{}, ErrNoFit
+	}
+	// Of equal nodes either the tasks or the GPUs say how many.
+	k := max(nd.minNodes, ceil(nd.tasks, one.tasks))
+	if nd.exact {
+		k = nd.minNodes
+	}
+	if nd.gpusJob > 0 {
+		k = max(k, ceil(nd.gpusJob, one.gpus))
+	}
+	if nd.ranged() {
+		k = max(k, nd.most())
+	}
+	k = nd.sized(k)
+	if k == 0 || nd.maxNodes > 0 && k > nd.maxNodes {
+		return 0, Share{}, ErrNoFit
+	}
+	fresh, c := make([]Node, k), make([]candidate, k)
+	for i := range fresh {
+		fresh[i], c[i] = shape, one
+		c[i].node = i
+	}
+	if c = nd.choose(c); c == nil {
+		return 0, Share{}, ErrNoFit
+	}
+	return len(c), nd.shares(fresh, c)[0], nil
 }
+
+func ceil(a, b int) int { return (a + b - 1) / b }

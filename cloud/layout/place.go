@@ -1,0 +1,206 @@
+package layout
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Step is what srun asks of its job's nodes. The zero value of a field means "not asked for".
+type Step struct {
+	MinNodes     int      `json:"min_nodes,omitempty"`
+	MaxNodes     int      `json:"max_nodes,omitempty"`
+	Tasks        int      `json:"tasks,omitempty"` // 0: as many as the nodes are, or as their CPUs allow where CPUsPerTask is set
+	CPUsPerTask  int      `json:"cpus_per_task,omitempty"`
+	TasksPerNode int      `json:"tasks_per_node,omitempty"`
+	Nodes        []string `json:"nodes,omitempty"` // that must be among them; with the distribution "arbitrary" one for each task
+	Exclude      []string `json:"exclude,omitempty"`
+	Relative     int      `json:"relative,omitempty"` // leave out so many of the job's first nodes
+	// Distribution is --distribution in srun's form; "" is cyclic for a task (or less) per node, else block.
+	Distribution string `json:"distribution,omitempty"`
+	Plane        int    `json:"plane,omitempty"` // size of the plane
+	Exact        bool   `json:"exact,omitempty"` // take the CPUs of the tasks only, not those of the whole node
+	Overlap      bool   `json:"overlap,omitempty"`
+	Overcommit   bool   `json:"overcommit,omitempty"`
+
+	MemPerNode int64 `json:"mem_per_node,omitempty"` // MiB; -1: all of the job's there; 0: memory is not counted. At most one of the two is set
+	MemPerCPU  int64 `json:"mem_per_cpu,omitempty"`
+
+	NoGPUs      bool `json:"no_gpus,omitempty"`
+	GPUs        int  `json:"gpus,omitempty"` // of the whole step. None of these set: all that the job has
+	GPUsPerNode int  `json:"gpus_per_node,omitempty"`
+	GPUsPerTask int  `json:"gpus_per_task,omitempty"`
+}
+
+// Free is one node of a job as a step finds it: what the job has of it, and what of that no other step holds.
+type Free struct {
+	Name           string
+	CPUs, IdleCPUs int
+	Mem, IdleMem   int64 // MiB; Mem 0: no limit is kept
+	GPUs, IdleGPUs int
+	Steps          int // that run there
+}
+
+// Part is what a step has of one node.
+type Part struct {
+	Node  int // index into what was given to Place
+	CPUs  int
+	Mem   int64 // MiB
+	GPUs  int
+	Ranks []int // of its tasks, in the order of SLURM_LOCALID
+}
+
+// ErrBusy: the step would fit if other steps of the job were over.
+var ErrBusy = errors.New("Requested nodes are busy")
+
+// Refused is a step that never fits. Its text is srun's, without "srun: error: "; there may be several lines.
+type Refused struct{ Text string }
+
+func (r *Refused) Error() string { return r.Text }
+
+// TooMany is what slurmctld says where the job has too few CPUs.
+const TooMany = "More processors requested than permitted"
+
+// Place lays out a step over the nodes of its job, which are in the order of SLURM_JOB_NODELIST. The parts are in the order of the nodes, or of
+// s.Nodes where the distribution is "arbitrary". Errors are ErrBusy and *Refused.
+func Place(s Step, nodes []Free) ([]Part, error) {
+	idle, err := place(s, nodes)
+	if err == nil {
+		return idle, nil
+	}
+	if _, refused := errors.AsType[*Refused](err); refused {
+		return nil, err
+	}
+	whole := slices.Clone(nodes)
+	for i := range whole {
+		n := &whole[i]
+		n.IdleCPUs, n.IdleMem, n.IdleGPUs = n.CPUs, n.Mem, n.GPUs
+	}
+	if _, err := place(s, whole); err != nil {
+		return nil, never(s, whole)
+	}
+	return nil, ErrBusy
+}
+
+// never says why a step does not fit on a job that runs nothing else.
+func never(s Step, nodes []Free) error {
+	gpus := s.GPUs + s.GPUsPerNode + s.GPUsPerTask
+	if gpus > 0 {
+		s.GPUs, s.GPUsPerNode, s.GPUsPerTask, s.NoGPUs = 0, 0, 0, true
+		if _, err := place(s, nodes); err == nil {
+			return &Refused{"Invalid generic resource (gres) specification"}
+		}
+	}
+	if s.MemPerNode > 0 || s.MemPerCPU > 0 {
+		s.MemPerNode, s.MemPerCPU = 0, 0
+		if _, err := place(s, nodes); err == nil {
+			return &Refused{"Memory required by task is not available"}
+		}
+	}
+	return &Refused{TooMany}
+}
+
+// place works with what is idle. Any error but *Refused means that it does not fit.
+func place(s Step, nodes []Free) ([]Part, error) {
+	if strings.HasPrefix(s.Distribution, "arbitrary") && len(s.Nodes) > 0 {
+		return placeArbitrary(s, nodes)
+	}
+	usable, err := candidates(s, nodes)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(s, nodes, usable)
+	if err != nil {
+		return nil, err
+	}
+	if s.Tasks == 0 {
+		s.Tasks = tasksOf(s, nodes, chosen)
+	}
+	counts := spread(s, caps(s, nodes, chosen), s.Tasks)
+	parts := make([]Part, len(chosen))
+	for i, n := range chosen {
+		parts[i].Node = n
+	}
+	number(s, parts, counts)
+	return parts, fill(s, nodes, parts)
+}
+
+// fill gives the parts what their tasks take of the nodes.
+func fill(s Step, nodes []Free, parts []Part) error {
+	if s.GPUs > 0 {
+		return errors.Join(fillEach(s, nodes, parts), shareGPUs(s, nodes, parts))
+	}
+	return fillEach(s, nodes, parts)
+}
+
+func fillEach(s Step, nodes []Free, parts []Part) error {
+	for i := range parts {
+		p := &parts[i]
+		n := &nodes[p.Node]
+		p.CPUs, p.GPUs = n.CPUs, n.GPUs
+		if s.Exact {
+			p.CPUs = min(n.CPUs, len(p.Ranks)*max(s.CPUsPerTask, 1))
+		}
+		p.Mem = memOf(s, n, p.CPUs)
+		switch {
+		case s.NoGPUs:
+			p.GPUs = 0
+		case s.GPUsPerNode > 0:
+			p.GPUs = s.GPUsPerNode
+		case s.GPUsPerTask > 0:
+			p.GPUs = s.GPUsPerTask * len(p.Ranks)
+		case s.GPUs > 0:
+			p.GPUs = 0
+		}
+		if !fits(s, n, p) {
+			return ErrNoFit
+		}
+	}
+	return nil
+}
+
+// memOf is the memory of a step's part with so many CPUs.
+func memOf(s Step, n *Free, cpus int) int64 {
+	switch {
+	case s.MemPerNode < 0:
+		return n.Mem
+	case s.MemPerNode > 0:
+		return s.MemPerNode
+	}
+	return s.MemPerCPU * int64(cpus)
+}
+
+// fits: steps that may overlap need what the job has, others what is idle of it.
+func fits(s Step, n *Free, p *Part) bool {
+	cpus, mem, gpus := n.IdleCPUs, n.IdleMem, n.IdleGPUs
+	if s.Overlap {
+		cpus, mem, gpus = n.CPUs, n.Mem, n.GPUs
+	}
+	return p.CPUs <= cpus && (n.Mem == 0 || p.Mem <= mem) && p.GPUs <= gpus
+}
+
+// shareGPUs deals out --gpus: one to each node, then as many as there are from the first node on.
+func shareGPUs(s Step, nodes []Free, parts []Part) error {
+	left := s.GPUs
+	for round := 0; left > 0; round++ {
+		before := left
+		for i := range parts {
+			p := &parts[i]
+			n := &nodes[p.Node]
+			room := n.IdleGPUs
+			if s.Overlap {
+				room = n.GPUs
+			}
+			take := min(room-p.GPUs, left)
+			if round == 0 {
+				take = min(take, 1)
+			}
+			p.GPUs += take
+			left -= take
+		}
+		if left == before {
+			return ErrNoFit
+		}
+	}
+	return nil
+}

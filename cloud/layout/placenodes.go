@@ -1,0 +1,128 @@
+package layout
+
+import (
+	"fmt"
+	"slices"
+)
+
+// candidates are the indexes of the nodes that a step may have.
+func candidates(s Step, nodes []Free) ([]int, error) {
+	var usable []int
+	for i := range nodes {
+		if i >= s.Relative && !slices.Contains(s.Exclude, nodes[i].Name) {
+			usable = append(usable, i)
+		}
+	}
+	for _, name := range s.Nodes {
+		if i := slices.IndexFunc(usable, func(i int) bool { return nodes[i].Name == name }); i < 0 {
+			return nil, &Refused{"Requested node configuration is not available"}
+		}
+	}
+	if want := max(s.MinNodes, 1); len(usable) < want {
+		text := fmt.Sprintf("Only allocated %d nodes asked for %d", len(usable), want)
+		if len(s.Exclude) > 0 {
+			text += "\nAre required nodes explicitly excluded?"
+		}
+		return nil, &Refused{text}
+	}
+	return usable, nil
+}
+
+// choose picks the nodes: those that must be among them, then the first ones that have room, until there are enough of them and of their CPUs.
+func choose(s Step, nodes []Free, usable []int) ([]int, error) {
+	least := max(s.MinNodes, 1)
+	most := max(s.MaxNodes, least, len(s.Nodes))
+	if s.MaxNodes == 0 {
+		most = len(usable)
+	}
+	each := max(s.CPUsPerTask, 1)
+	var chosen []int
+	room := 0
+	take := func(i int) {
+		chosen = append(chosen, i)
+		room += capacity(s, &nodes[i]) / each
+	}
+	for _, i := range usable {
+		if slices.Contains(s.Nodes, nodes[i].Name) {
+			take(i)
+		}
+	}
+	enough := func() bool {
+		return len(chosen) >= least && (s.Tasks > 0 && (room >= s.Tasks || s.Overcommit) || s.Tasks == 0 && len(chosen) >= most)
+	}
+	for _, busy := range [...]bool{false, true} { // nodes without a step come first
+		for _, i := range usable {
+			if enough() || len(chosen) >= most {
+				break
+			}
+			if nodes[i].Steps > 0 == busy && !slices.Contains(chosen, i) && capacity(s, &nodes[i]) >= least1(s, each) {
+				take(i)
+			}
+		}
+	}
+	slices.Sort(chosen)
+	if len(chosen) < least || s.Tasks > 0 && !s.Overcommit && room < s.Tasks {
+		return nil, ErrNoFit
+	}
+	return chosen, nil
+}
+
+// least1 is how many CPUs a node must have to be worth taking.
+func least1(s Step, each int) int {
+	if s.Overcommit {
+		return 1
+	}
+	return each
+}
+
+// capacity is how many CPUs of a node the step can have.
+func capacity(s Step, n *Free) int {
+	switch {
+	case s.Overlap:
+		return n.CPUs
+	case !s.Exact && n.IdleCPUs < n.CPUs:
+		return 0 // such a step has the whole of its nodes
+	case !roomBeside(s, n):
+		return 0
+	}
+	return n.IdleCPUs
+}
+
+// roomBeside: memory and GPUs for one task at least.
+func roomBeside(s Step, n *Free) bool {
+	mem, gpus := memOf(s, n, max(s.CPUsPerTask, 1)), n.GPUs
+	switch {
+	case s.NoGPUs || s.GPUs > 0:
+		gpus = 0
+	case s.GPUsPerNode > 0:
+		gpus = s.GPUsPerNode
+	case s.GPUsPerTask > 0:
+		gpus = s.GPUsPerTask
+	}
+	return (n.Mem == 0 || mem <= n.IdleMem) && gpus <= n.IdleGPUs
+}
+
+// placeArbitrary runs one task on each node of the list, as often as it stands there.
+func placeArbitrary(s Step, nodes []Free) ([]Part, error) {
+	var parts []Part
+	for rank, name := range s.Nodes {
+		if s.Tasks > 0 && rank >= s.Tasks {
+			break
+		}
+		node := slices.IndexFunc(nodes, func(n Free) bool { return n.Name == name })
+		if node < 0 {
+			return nil, &Refused{"Requested node configuration is not available"}
+		}
+		i := slices.IndexFunc(parts, func(p Part) bool { return p.Node == node })
+		if i < 0 {
+			i, parts = len(parts), append(parts, Part{Node: node})
+		}
+		parts[i].Ranks = append(parts[i].Ranks, rank)
+	}
+	for i := range parts {
+		if n := &nodes[parts[i].Node]; !s.Overcommit && len(parts[i].Ranks)*max(s.CPUsPerTask, 1) > n.CPUs {
+			return nil, &Refused{TooMany}
+		}
+	}
+	return parts, fill(s, nodes, parts)
+}
