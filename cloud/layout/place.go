@@ -116,7 +116,7 @@ func place(s Step, nodes []Free) ([]Part, error) {
 	if s.Tasks == 0 {
 		s.Tasks = tasksOf(s, nodes, chosen)
 	}
-	counts := spread(s, caps(s, nodes, chosen), s.Tasks)
+	counts := turns(s, caps(s, nodes, chosen), s.Tasks)
 	parts := make([]Part, len(chosen))
 	for i, n := range chosen {
 		parts[i].Node = n

@@ -30,9 +30,9 @@ func caps(s Step, nodes []Free, chosen []int) []int {
 	return c
 }
 
-// spread says how many of the tasks each node runs. Whatever the distribution, nodes take turns: one task each, as long as they have CPUs. Once no
+// turns says how many of the tasks each node runs. Whatever the distribution, nodes take turns: one task each, as long as they have CPUs. Once no
 // node has, all take further tasks in turns; a block distribution notices that at the end of a round, the others at once (24.11).
-func spread(s Step, caps []int, tasks int) []int {
+func turns(s Step, caps []int, tasks int) []int {
 	counts := make([]int, len(caps))
 	block := strings.HasPrefix(kind(s), "block")
 	for over := false; tasks > 0; {
