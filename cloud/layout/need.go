@@ -126,24 +126,28 @@ func (n *need) gpuItem(item string, gres bool) (int, error) {
 // count derives the numbers of tasks and nodes from each other and from the GPUs, as sbatch and slurmctld do.
 func (n *need) count() {
 	n.counted = n.tasks > 0
-	if n.gpusJob > 0 && n.gpusNode > 0 {
-		n.minNodes = ceil(n.gpusJob, n.gpusNode)
+	gpus := n.gpusJob
+	if gpus > 0 && n.gpusNode > 0 {
+		n.minNodes = ceil(gpus, n.gpusNode)
 		n.maxNodes, n.sizes, n.gpusJob = n.minNodes, "", 0
+		if n.counted && n.perNode == 0 {
+			n.perNode = ceil(n.tasks, n.minNodes)
+		}
 	}
 	switch {
 	case n.counted:
-		if n.tasksGPU > 0 && n.gpusJob == 0 && n.gpusNode == 0 && n.gpusTask == 0 {
+		if n.tasksGPU > 0 && gpus == 0 && n.gpusNode == 0 && n.gpusTask == 0 {
 			n.gpusJob = ceil(n.tasks, n.tasksGPU)
 		}
 	case n.perNode > 0:
 		n.counted, n.exact = true, true
 		n.tasks = n.minNodes * n.perNode
-	case n.gpusTask > 0 && n.gpusJob > 0:
-		n.counted, n.tasks = true, max(1, n.gpusJob/n.gpusTask)
+	case n.gpusTask > 0 && gpus > 0:
+		n.counted, n.tasks = true, max(1, gpus/n.gpusTask)
 	case n.gpusTask > 0:
 		n.counted, n.tasks = true, n.minNodes
-	case n.tasksGPU > 0 && n.gpusJob > 0:
-		n.counted, n.tasks = true, n.gpusJob*n.tasksGPU
+	case n.tasksGPU > 0 && gpus > 0:
+		n.counted, n.tasks = true, gpus*n.tasksGPU
 	case n.tasksGPU > 0 && n.gpusNode > 0:
 		n.counted, n.exact, n.perNode = true, true, n.gpusNode*n.tasksGPU
 		n.tasks = n.minNodes * n.perNode

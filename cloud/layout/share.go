@@ -15,7 +15,7 @@ func (n *need) shares(free []Node, c []candidate) []Share {
 	}
 	tasks = max(tasks, len(c))
 	if n.even() {
-		spread(tasks, out, func(i int) int { return c[i].tasks })
+		deal(tasks, out, func(i int) int { return c[i].tasks })
 	}
 	for i := range out {
 		s, f := &out[i], &free[c[i].node]
@@ -96,11 +96,11 @@ func (n *need) lay(free []Node, out []Share) {
 		tasks += out[i].Tasks
 		out[i].Tasks = 0
 	}
-	spread(tasks, out, room)
+	deal(tasks, out, room)
 }
 
-// spread deals tasks out one by one, round after round, to those that have room.
-func spread(tasks int, out []Share, room func(int) int) {
+// deal gives tasks out one by one, round after round, to those that have room.
+func deal(tasks int, out []Share, room func(int) int) {
 	for tasks > 0 {
 		open := 0
 		for i := range out {
