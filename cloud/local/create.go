@@ -1,0 +1,213 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"fsub/cloud"
+	"fsub/cloud/local/inside"
+)
+
+// Create implements cloud.Provider.
+func (p *Provider) Create(ctx context.Context, r cloud.Request) ([]cloud.Instance, error) {
+	shape, err := p.check(r)
+	if err != nil {
+		return nil, refuse(cloud.KindInvalid, cloud.ScopeOffering, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, refuse(cloud.KindUnavailable, cloud.ScopeOffering, err)
+	}
+	g, err := p.record(r, shape)
+	if err != nil {
+		return nil, refuse(cloud.KindUnavailable, cloud.ScopeOffering, err)
+	}
+	if err := p.startAll(g, r); err != nil {
+		p.abandon(g)
+		return nil, refuse(cloud.KindUnavailable, cloud.ScopeOffering, err)
+	}
+	return p.show(g)
+}
+
+func (p *Provider) check(r cloud.Request) (Shape, error) {
+	switch {
+	case r.Token == "" || len(r.Token) > 64 || !wordOf(r.Token, "-"):
+		return Shape{}, fmt.Errorf("token %q is not of at most 64 letters, digits and '-'", r.Token)
+	case r.Count < 1 || len(r.Names) != r.Count:
+		return Shape{}, fmt.Errorf("%d machines with %d names", r.Count, len(r.Names))
+	}
+	for _, name := range r.Names {
+		if name == "" || len(name) > 63 || !wordOf(name, "-.") {
+			return Shape{}, fmt.Errorf("%q is no host name", name)
+		}
+	}
+	return p.shape(r.Offering.ID)
+}
+
+// record writes the gang down, or finds it.
+func (p *Provider) record(r cloud.Request, shape Shape) (*gang, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	hash := hashOf(r)
+	if g := p.gangs[r.Token]; g != nil {
+		if g.Request != hash {
+			return nil, &cloud.Error{Kind: cloud.KindConflict, Scope: cloud.ScopeOffering, Text: "gang " + r.Token + " was asked for differently before"}
+		}
+		return g, nil
+	}
+	used, addrs := 0, map[string]bool{}
+	for _, g := range p.gangs {
+		for i := range g.Machines {
+			if m := &g.Machines[i]; p.present(m) {
+				addrs[m.Addr] = true
+				if g.Offering == r.Offering.ID {
+					used++
+				}
+			}
+		}
+	}
+	if shape.Max > 0 && used+r.Count > shape.Max {
+		return nil, &cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeOffering,
+			Text: fmt.Sprintf("%d machines of %s are there, %d more make more than %d", used, shape.Type, r.Count, shape.Max)}
+	}
+	g := &gang{Token: r.Token, Request: hash, Offering: r.Offering.ID, Created: p.cfg.Now().UTC()}
+	for i, name := range r.Names {
+		addr, err := p.freeAddr(addrs)
+		if err != nil {
+			return nil, &cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeCloud, Text: err.Error()}
+		}
+		addrs[addr] = true
+		g.Machines = append(g.Machines, machine{ID: cloud.InstanceID(fmt.Sprintf("%s.%d", r.Token, i)), Name: name, Addr: addr})
+	}
+	if err := p.save(g); err != nil {
+		return nil, err
+	}
+	p.gangs[g.Token] = g
+	return g, nil
+}
+
+// present reports whether a machine takes up its place still: one that ended since the last look does not.
+func (p *Provider) present(m *machine) bool {
+	if !m.Ended.IsZero() {
+		return false
+	}
+	proc, begun, err := p.process(m)
+	return err != nil || !begun || proc.Alive()
+}
+
+// hashOf tells equal requests. Prices change from look to look and are no part of what is asked for; nor is the boot data, for a daemon that comes back
+// with another address asks for the rest of its gangs.
+func hashOf(r cloud.Request) string {
+	text, err := json.Marshal(struct {
+		Offering string
+		Names    []string
+	}{r.Offering.ID, r.Names})
+	if err != nil {
+		panic(err) // text and numbers
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// startAll starts those machines of a gang that have not begun.
+func (p *Provider) startAll(g *gang, r cloud.Request) error {
+	var group errgroup.Group
+	group.SetLimit(4 * runtime.NumCPU()) // starting is waiting for the kernel, mostly
+	for _, m := range p.machines(g) {
+		if !m.Ended.IsZero() {
+			continue
+		}
+		group.Go(func() error {
+			err := p.start(&m, r)
+			if errors.Is(err, inside.ErrClaimed) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("start machine %s: %w", m.ID, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// machines is a copy of a gang's machines.
+func (p *Provider) machines(g *gang) []machine {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(g.Machines)
+}
+
+// abandon ends what there is of a gang that could not be started whole, and forgets it: asked for again, it is tried again.
+func (p *Provider) abandon(g *gang) {
+	var all sync.WaitGroup
+	for _, m := range p.machines(g) {
+		all.Go(func() {
+			if err := p.end(&m); err != nil {
+				p.log.Error("end a machine of a gang that could not be started", "machine", m.ID, "err", err)
+			}
+		})
+	}
+	all.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.forget(g); err != nil {
+		p.log.Error("forget a gang that could not be started", "gang", g.Token, "err", err)
+	}
+}
+
+// start makes a machine's directory and starts its process, unless it has one.
+func (p *Provider) start(m *machine, r cloud.Request) error {
+	dir := p.dir(m.ID)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if _, begun, err := p.process(m); err != nil || begun {
+		return errors.Join(err, ifTrue(begun, inside.ErrClaimed))
+	}
+	boot := r.Boot
+	boot.Path, boot.Agent, boot.PowerOff = p.cfg.Agent, "", false
+	boot.Instance, boot.Addr = string(m.ID), m.Addr
+	boot.Metadata = "file:" + filepath.Join(dir, inside.NoticeFile)
+	if p.isolation.Mounts {
+		boot.Hosts = "/etc/hosts"
+		if err := writeHosts(dir, m); err != nil {
+			return err
+		}
+	}
+	if err := replaceFile(filepath.Join(dir, inside.BootFile), boot.Lines()); err != nil {
+		return err
+	}
+	return p.launch(m, p.spec(m))
+}
+
+func ifTrue(b bool, err error) error {
+	if b {
+		return err
+	}
+	return nil
+}
+
+// writeHosts makes the machine's hosts file: the host's, and its own name.
+func writeHosts(dir string, m *machine) error {
+	text, err := os.ReadFile("/etc/hosts")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, inside.HostsFile)
+	text = append(text, fmt.Sprintf("\n%s\t%s\n", m.Addr, m.Name)...)
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o644) // whatever the umask: every job reads it
+}

@@ -1,0 +1,101 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fsub/cloud"
+	"fsub/cloud/agentapi"
+	"fsub/cloud/local/inside"
+)
+
+// Delete implements cloud.Provider. It returns when the machines are ended.
+func (p *Provider) Delete(_ context.Context, ids []cloud.InstanceID) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(ids))
+	for n, id := range ids {
+		g, m := p.find(id)
+		if g == nil || !m.Ended.IsZero() {
+			continue
+		}
+		all.Go(func() {
+			if errs[n] = p.end(&m); errs[n] == nil {
+				p.settle(g, &m, "deleted")
+			}
+		})
+	}
+	all.Wait()
+	for n, err := range errs {
+		if err != nil {
+			return refuse(cloud.KindUnavailable, cloud.ScopeCloud, fmt.Errorf("end %s: %w", ids[n], err))
+		}
+	}
+	return nil
+}
+
+func (p *Provider) find(id cloud.InstanceID) (*gang, machine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	token, _, _ := strings.Cut(string(id), ".")
+	if g := p.gangs[token]; g != nil {
+		for _, m := range g.Machines {
+			if m.ID == id {
+				return g, m
+			}
+		}
+	}
+	return nil, machine{}
+}
+
+// endTime is how long a machine's processes may take to die of SIGKILL.
+const endTime = 10 * time.Second
+
+// end kills a machine, or sees to it that it never begins.
+func (p *Provider) end(m *machine) error {
+	dir := p.dir(m.ID)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	_ = inside.Claim(dir, inside.Nobody) // whoever starts it just now comes too late, or was first
+	proc, _, err := p.process(m)
+	if err != nil {
+		return err
+	}
+	if err := p.kill(proc); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+func (p *Provider) kill(proc inside.Process) error {
+	sig := unix.SIGKILL // of the first process of a PID namespace: it ends all of them
+	if !p.isolation.Processes {
+		sig = unix.SIGTERM // the supervisor's sign to kill all of them
+	}
+	if err := proc.Signal(sig); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(endTime); proc.Alive(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("process %d does not end", proc.PID)
+		}
+	}
+	return nil
+}
+
+// Announce tells a machine that it is going to be taken: what a cloud's metadata service does before it takes back a spot machine.
+func (p *Provider) Announce(id cloud.InstanceID, n agentapi.Notice) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(p.dir(id), inside.NoticeFile), text)
+}

@@ -1,0 +1,165 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fsub/cloud/local/inside"
+)
+
+// Isolation is how far machines are machines of their own here. What is false is shared with the host.
+type Isolation struct {
+	Users     bool // in a user namespace of the daemon's user: what makes the others possible without root
+	Processes bool // PID namespace. Without it a supervisor kills what a machine leaves behind
+	Mounts    bool // mount namespace with its own /etc/hosts. Without it the names of other machines do not resolve
+	Names     bool // UTS namespace with its own host name
+	Network   bool
+}
+
+// probe finds out what the kernel allows, by trying. The error says why there is not more.
+func (p *Provider) probe() (Isolation, error) {
+	full := Isolation{Users: os.Geteuid() != 0, Processes: true, Mounts: true, Names: true, Network: p.net != nil}
+	less := full
+	less.Processes = false // where parts of /proc are hidden, as in containers, a new one may not be mounted
+	var why error
+	for _, try := range []Isolation{full, less} {
+		err := p.try(try)
+		if err == nil {
+			return try, why
+		}
+		why = errors.Join(why, err)
+	}
+	return Isolation{}, why
+}
+
+func (p *Provider) try(i Isolation) error {
+	dir, err := os.MkdirTemp(p.cfg.Dir, "probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := writeHosts(dir, &machine{Name: "probe", Addr: "127.0.0.1"}); err != nil {
+		return err
+	}
+	spec := specOf(i, p.cfg.Agent, "probe")
+	spec.Probe = true
+	return launchIn(dir, i, spec, nil)
+}
+
+func specOf(i Isolation, agent, name string) inside.Spec {
+	s := inside.Spec{Agent: agent, Hosts: i.Mounts, Proc: i.Processes, Supervise: !i.Processes}
+	if i.Names {
+		s.Hostname = name
+	}
+	return s
+}
+
+func (p *Provider) spec(m *machine) inside.Spec {
+	s := specOf(p.isolation, p.cfg.Agent, m.Name)
+	if p.net != nil {
+		s.Wait, s.Net = true, p.net.inside(m.Addr)
+	}
+	return s
+}
+
+func (p *Provider) launch(m *machine, s inside.Spec) error {
+	var link func(pid int) error
+	if p.net != nil {
+		link = func(pid int) error { return p.net.link(m.Addr, pid) }
+	}
+	return launchIn(p.dir(m.ID), p.isolation, s, link)
+}
+
+// launchTime is how long a machine's process may take to become the agent.
+const launchTime = 20 * time.Second
+
+// launchIn starts a machine's process in its directory, and returns when it is the agent. link, if given, connects it to the network.
+func launchIn(dir string, i Isolation, s inside.Spec, link func(pid int) error) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(filepath.Join(dir, inside.SpecFile), text); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(dir, inside.LogFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	said, report, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer said.Close()
+	wait, word, err := os.Pipe()
+	if err != nil {
+		report.Close()
+		return err
+	}
+	defer word.Close()
+	cmd := exec.Command(s.Agent, "-inside", dir)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + dir, "LANG=C.UTF-8"}
+	cmd.ExtraFiles = []*os.File{report, wait}
+	cmd.SysProcAttr = i.attributes()
+	err = cmd.Start()
+	report.Close()
+	wait.Close()
+	if err != nil {
+		return err
+	}
+	// It is to outlive the daemon, but while that lives it is its child.
+	go func() { _ = cmd.Wait() }()
+	if link != nil {
+		if err := link(cmd.Process.Pid); err != nil {
+			return err // closing word ends it
+		}
+	}
+	_, _ = word.Write([]byte{1})
+	return heard(said)
+}
+
+// heard waits for the process to become the agent.
+func heard(said *os.File) error {
+	_ = said.SetReadDeadline(time.Now().Add(launchTime))
+	text, err := io.ReadAll(said)
+	switch {
+	case err != nil:
+		return fmt.Errorf("it does not begin: %w", err)
+	case string(text) == inside.ErrClaimed.Error():
+		return inside.ErrClaimed
+	case len(text) > 0:
+		return errors.New(strings.TrimSpace(string(text)))
+	}
+	return nil
+}
+
+// attributes are how a machine's process is started: in a session and in namespaces of its own.
+func (i Isolation) attributes() *unix.SysProcAttr {
+	a := &unix.SysProcAttr{Setsid: true}
+	for flag, on := range map[uintptr]bool{unix.CLONE_NEWPID: i.Processes, unix.CLONE_NEWNS: i.Mounts, unix.CLONE_NEWUTS: i.Names, unix.CLONE_NEWNET: i.Network} {
+		if on {
+			a.Cloneflags |= flag
+		}
+	}
+	if i.Users {
+		// The user is the same inside. Ambient capabilities last over the first exec; the process drops them when the namespaces are ready.
+		uid, gid := os.Geteuid(), os.Getegid()
+		a.Cloneflags |= unix.CLONE_NEWUSER
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+	}
+	return a
+}

@@ -1,0 +1,111 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/cloud"
+	"fsub/cloud/local/inside"
+)
+
+// List implements cloud.Provider. It also clears away what machines that ended by themselves have left.
+func (p *Provider) List(context.Context) ([]cloud.Instance, error) {
+	p.mu.Lock()
+	gangs := make([]*gang, 0, len(p.gangs))
+	for _, g := range p.gangs {
+		gangs = append(gangs, g)
+	}
+	p.mu.Unlock()
+	slices.SortFunc(gangs, func(a, b *gang) int { return cmp.Compare(a.Token, b.Token) })
+	var out []cloud.Instance
+	for _, g := range gangs {
+		list, err := p.show(g)
+		if err != nil {
+			return nil, refuse(cloud.KindUnavailable, cloud.ScopeCloud, err)
+		}
+		out = append(out, list...)
+		p.mu.Lock()
+		if g.ended() && p.cfg.Now().Sub(lastEnd(g)) > keepEnded && p.gangs[g.Token] == g {
+			_ = p.forget(g) // the next one tries again
+		}
+		p.mu.Unlock()
+	}
+	return out, nil
+}
+
+func lastEnd(g *gang) (end time.Time) {
+	for i := range g.Machines {
+		if e := g.Machines[i].Ended; e.After(end) {
+			end = e
+		}
+	}
+	return end
+}
+
+// show looks at the machines of a gang.
+func (p *Provider) show(g *gang) ([]cloud.Instance, error) {
+	var out []cloud.Instance
+	for _, m := range p.machines(g) {
+		i := cloud.Instance{ID: m.ID, Token: g.Token, Name: m.Name, Offering: g.Offering, Addr: m.Addr, Launched: g.Created, State: cloud.InstanceRunning}
+		if m.Ended.IsZero() {
+			proc, begun, err := p.process(&m)
+			switch {
+			case err != nil:
+				return nil, err
+			case !begun:
+				i.State = cloud.InstancePending
+			case !proc.Alive():
+				m = p.settle(g, &m, p.lastWords(&m))
+			}
+		}
+		if !m.Ended.IsZero() {
+			i.State, i.Reason = cloud.InstanceEnded, m.Reason
+		}
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+// settle enters the end of a machine whose processes are gone, and removes its directory.
+func (p *Provider) settle(g *gang, m *machine, reason string) machine {
+	err := os.RemoveAll(p.dir(m.ID))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range g.Machines {
+		mine := &g.Machines[i]
+		if mine.ID != m.ID {
+			continue
+		}
+		if mine.Ended.IsZero() && err == nil {
+			mine.Ended, mine.Reason = p.cfg.Now().UTC(), reason
+			if p.gangs[g.Token] == g {
+				err = p.save(g)
+			}
+			p.log.Info("local machine ended", "machine", m.ID, "reason", reason)
+		}
+		*m = *mine
+	}
+	if err != nil {
+		p.log.Warn("clear away a local machine", "machine", m.ID, "err", err)
+	}
+	return *m
+}
+
+// lastWords is the end of what the agent said, of a machine that ended by itself.
+func (p *Provider) lastWords(m *machine) string {
+	text, err := os.ReadFile(filepath.Join(p.dir(m.ID), inside.LogFile))
+	if err != nil {
+		return "its process is gone"
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	last := lines[len(lines)-1]
+	if last == "" {
+		return "its process is gone"
+	}
+	return "its process is gone; it said last: " + last[:min(len(last), 300)]
+}

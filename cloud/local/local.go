@@ -1,0 +1,195 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"fsub/cloud"
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// Config is what a Provider is made of. Dir and Agent are required.
+type Config struct {
+	Dir     string  // of this provider alone, absolute. Others may not read it: the machines' boot data passes through
+	Agent   string  // path of the agent's binary
+	Shapes  []Shape // what machines there are; nil: one, of the size of this machine
+	Network Network // "": NetworkHost
+
+	Logger *slog.Logger     // nil: no logs
+	Now    func() time.Time // nil: time.Now
+}
+
+// Network is what network machines have.
+type Network string
+
+const (
+	NetworkHost      Network = "host"
+	NetworkNamespace Network = "namespace" // one of their own each, on a bridge. Root only
+)
+
+// Shape is one kind of machine. What it has is declared: nothing keeps the sum within what this machine has.
+type Shape struct {
+	Type       string // its name: letters, digits, '.', '-', '_'
+	CPUs       int
+	Mem        sbatch.MemMiB
+	GPUs       int
+	GPUType    string
+	Features   []string
+	Price      federation.Dollars // per hour
+	Market     cloud.Market       // "": cloud.OnDemand
+	Interrupts float64            // expected per hour
+	Boot       time.Duration      // 0: DefaultBoot
+	Max        int                // machines at one time; 0: no bound
+}
+
+// DefaultBoot is how long a machine takes to start, about.
+const DefaultBoot = 200 * time.Millisecond
+
+// Provider is the local cloud.
+type Provider struct {
+	cfg       Config
+	log       *slog.Logger
+	isolation Isolation
+	net       *network // nil: the host's
+
+	mu    sync.Mutex
+	gangs map[string]*gang // by token
+}
+
+var _ cloud.Provider = (*Provider)(nil)
+
+// New opens a provider: finds the machines of an earlier one of the same directory, and how far machines can be isolated here.
+func New(c Config) (*Provider, error) {
+	if !filepath.IsAbs(c.Dir) {
+		return nil, fmt.Errorf("local: directory %q is not absolute", c.Dir)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if len(c.Shapes) == 0 {
+		c.Shapes = []Shape{ThisMachine()}
+	}
+	if err := checkShapes(c.Shapes); err != nil {
+		return nil, fmt.Errorf("local: %w", err)
+	}
+	if err := checkAgent(c.Agent); err != nil {
+		return nil, fmt.Errorf("local: %w", err)
+	}
+	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, "gangs"), filepath.Join(c.Dir, "machines")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("local: %w", err)
+		}
+	}
+	p := &Provider{cfg: c, log: c.Logger, gangs: map[string]*gang{}}
+	if err := p.load(); err != nil {
+		return nil, fmt.Errorf("local: %w", err)
+	}
+	if err := p.openNetwork(); err != nil {
+		return nil, fmt.Errorf("local: %w", err)
+	}
+	var why error
+	if p.isolation, why = p.probe(); why != nil {
+		p.log.Warn("local machines are not isolated as far as they could be", "isolation", p.isolation, "err", why)
+	}
+	return p, nil
+}
+
+func checkAgent(path string) error {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("agent: %w", err)
+	case !st.Mode().IsRegular() || st.Mode().Perm()&0o111 == 0:
+		return fmt.Errorf("agent: %s is no program", path)
+	case !filepath.IsAbs(path):
+		return fmt.Errorf("agent: %s is not absolute", path)
+	}
+	return nil
+}
+
+func checkShapes(shapes []Shape) error {
+	seen := map[string]bool{}
+	for i := range shapes {
+		s := &shapes[i]
+		if s.Market == "" {
+			s.Market = cloud.OnDemand
+		}
+		if s.Boot == 0 {
+			s.Boot = DefaultBoot
+		}
+		switch {
+		case s.Type == "" || !wordOf(s.Type, ".-_"):
+			return fmt.Errorf("shape %q: its name is to be of letters, digits, '.', '-' and '_'", s.Type)
+		case s.CPUs < 1 || s.Mem < 1 || s.GPUs < 0 || s.Max < 0 || s.Price < 0:
+			return fmt.Errorf("shape %s: it needs CPUs and memory, and nothing of it is negative", s.Type)
+		case seen[s.id()]:
+			return fmt.Errorf("shape %s is there twice", s.id())
+		}
+		seen[s.id()] = true
+	}
+	return nil
+}
+
+func (s *Shape) id() string { return s.Type + "/" + string(s.Market) }
+
+// wordOf reports whether all of s are ASCII letters, digits or among more.
+func wordOf(s, more string) bool {
+	for _, r := range s {
+		if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9') && !slices.Contains([]rune(more), r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Offerings implements cloud.Provider.
+func (p *Provider) Offerings(context.Context) ([]cloud.Offering, error) {
+	var out []cloud.Offering
+	for _, s := range p.cfg.Shapes {
+		features := append([]string{s.Type}, s.Features...)
+		if s.Market == cloud.Spot {
+			features = append(features, "spot")
+		}
+		gang := s.Max
+		if gang == 0 {
+			gang = 1024
+		}
+		out = append(out, cloud.Offering{
+			ID: s.id(), Type: s.Type, Region: "local", Zone: "local", Market: s.Market,
+			CPUs: s.CPUs, Mem: s.Mem, GPUs: s.GPUs, GPUType: s.GPUType, Features: features, Arch: arch(),
+			Price: s.Price, PricedAt: p.cfg.Now(), PriceFrom: "configuration", Interrupts: s.Interrupts, Boot: s.Boot, Max: s.Max, MaxGang: gang,
+		})
+	}
+	return out, nil
+}
+
+func (p *Provider) shape(offering string) (Shape, error) {
+	for _, s := range p.cfg.Shapes {
+		if s.id() == offering {
+			return s, nil
+		}
+	}
+	return Shape{}, fmt.Errorf("no shape %q is configured", offering)
+}
+
+// Close forgets the provider. Its machines live on.
+func (p *Provider) Close() error { return nil }
+
+func refuse(kind cloud.ErrorKind, scope cloud.Scope, err error) error {
+	var already *cloud.Error
+	if errors.As(err, &already) {
+		return err
+	}
+	return &cloud.Error{Kind: kind, Scope: scope, Text: err.Error(), Err: err}
+}
