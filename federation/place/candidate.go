@@ -24,6 +24,8 @@ type candidate struct {
 	limit time.Duration // sbatch.Unlimited or what the job may run here
 	run   time.Duration // expected
 	term  federation.Term
+	risk  federation.Term    // see rented.go
+	fixed federation.Dollars // both together: what it costs whenever it starts
 	gpus  int
 	gpu   string // type of the GPUs
 	room  int    // units that the pool's nodes hold when nothing else runs
@@ -57,6 +59,7 @@ func (pl *planner) newCandidate(v variant, st *siteState, g group) *candidate {
 	}
 	c.tie = st.tie(c.pool, pl.s.Seed)
 	c.price(v.ask, &pl.policy)
+	c.priceRisk(&pl.policy)
 	c.wasteful = c.gpus == 0 && len(st.model.cells[cells[0]].gpus) > 0
 	return c
 }
@@ -68,6 +71,7 @@ type moment struct {
 	nodes []int32
 	units int // how many can start now
 	wait  time.Duration
+	boot  boot
 	total federation.Dollars
 	spots []spot // of the components, for a heterogeneous job
 }
@@ -85,7 +89,7 @@ func (c *candidate) moment(pl *planner) moment {
 	at := moment{start: never}
 	for i := range c.fits {
 		if nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(pl.now, c.limit)); nodes != nil {
-			at = moment{start: pl.now, fit: i, nodes: nodes, units: 1}
+			at = moment{start: pl.now, fit: i, nodes: nodes, units: 1, boot: c.bootOn(nodes)}
 			break
 		}
 	}

@@ -134,7 +134,7 @@ func (c *capacity) fitsNow(n int32, f *fit, end int64) bool {
 	if f.exclude != nil && f.exclude[n] {
 		return false
 	}
-	return !c.marked[n] && f.reservation == "" || c.fitsBetween(n, f, c.now, end)
+	return !c.marked[n] && f.reservation == "" || c.fitsBetween(n, f, c.now, c.m.afterBoot(n, end))
 }
 
 func enough(free []int32, w *want) bool {
@@ -156,7 +156,7 @@ func (c *capacity) place(n int32, f *fit, end int64) {
 	for i := range f.gres {
 		c.takeGRES(c.gres[base:base+len(c.m.slots)], n, &f.gres[i], -1)
 	}
-	if end != never {
+	if end = c.m.afterBoot(n, end); end != never {
 		c.placed = append(c.placed, placed{c.head[n], end, f})
 		c.head[n] = int32(len(c.placed))
 	}

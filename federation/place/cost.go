@@ -40,12 +40,8 @@ func (c *candidate) price(a *ask, p *Policy) {
 		tres[name] += n
 	}
 	c.run = expectedRun(c.limit, c.site.site.Speed[c.gpu], p)
-	prices := c.site.site.Prices
-	c.term = federation.Term{
-		Name:   "run",
-		Amount: federation.Dollars(accounting.Cost(prices, tres, c.run) * float64(a.units)),
-	}
 	c.tres = tres
+	c.term = federation.Term{Name: "run", Amount: c.runCost(shape) * federation.Dollars(a.units)}
 	c.room = roomFor(shape, m, f, &c.group)
 }
 
@@ -83,8 +79,8 @@ func roomFor(shape *federation.Node, m *model, f *fit, g *group) int {
 }
 
 // runDetail says how the run term came about: "4 x h100 x 0.50 h at $2.10/h".
-func runDetail(prices accounting.Prices, tres accounting.TRES, c *candidate, f *fit, units int) string {
-	hours := hoursText(c.run)
+func (c *candidate) runDetail(f *fit, units int) string {
+	prices, tres, hours := c.site.site.Prices, c.tres, hoursText(c.run)
 	var parts []string
 	priced := func(name string, n float64, what string) {
 		if price := prices.Of(name); price > 0 && n > 0 {
@@ -104,6 +100,9 @@ func runDetail(prices accounting.Prices, tres accounting.TRES, c *candidate, f *
 	priced("cpu", float64(tres["cpu"]), fmt.Sprintf("%d cpu", tres["cpu"]))
 	priced("mem", float64(tres["mem"]), fmt.Sprintf("%s GiB", strconv.FormatFloat(float64(tres["mem"])/1024, 'g', 4, 64)))
 	detail := strings.Join(parts, " + ")
+	if r := c.rented(); r != nil && r.PricePerHour > 0 {
+		detail = c.rentDetail(r, f)
+	}
 	if detail == "" {
 		detail = sizeText(c, tres) + " x " + hours + ", no price set"
 	}
@@ -143,7 +142,8 @@ func (c *candidate) weigh(at *moment, pl *planner) {
 		mean += time.Duration((left/2 + rounds) * float64(c.run))
 	}
 	at.wait = mean
-	at.total = c.term.Amount + c.waitCost(mean, &pl.policy)
+	at.boot.cost = c.bootCost(at, &pl.policy)
+	at.total = c.fixed + c.waitCost(mean, &pl.policy) + at.boot.cost
 }
 
 func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
@@ -158,13 +158,19 @@ func (c *candidate) offer(at *moment, pl *planner) federation.Offer {
 	}
 	m, a := c.site.model, c.ask
 	if c.term.Detail == "" {
-		c.term.Detail = runDetail(c.site.site.Prices, c.tres, c, &c.fits[0], a.units)
+		c.term.Detail = c.runDetail(&c.fits[0], a.units)
 	}
 	o := federation.Offer{
 		Site: c.site.site.Name, Partition: m.pools[c.pool].Partition, Pool: c.name,
 		Start: pl.s.Now, Wait: at.wait, Run: c.run,
 		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu, As: c.as,
 		Terms: []federation.Term{c.term}, Total: at.total,
+	}
+	if r := c.rented(); r != nil {
+		o.Offering = r.Offering
+	}
+	if c.risk.Amount > 0 {
+		o.Terms = append(o.Terms, c.risk)
 	}
 	c.setWait(&o, at, pl)
 	return o
@@ -178,6 +184,10 @@ func (c *candidate) setWait(o *federation.Offer, at *moment, pl *planner) {
 			first = time.Duration(at.start-pl.now) * time.Second
 		}
 		o.Start = pl.s.Now.Add(first)
+	}
+	if b := &at.boot; b.nodes > 0 {
+		o.Start, o.Wait = o.Start.Add(b.span()), o.Wait+b.span()
+		o.Terms = append(o.Terms, federation.Term{Name: "boot", Amount: b.cost, Detail: b.text(at.units)})
 	}
 	if at.wait > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &pl.policy), Detail: waitDetail(at, c.ask)})

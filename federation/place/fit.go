@@ -184,7 +184,7 @@ func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 		}
 		return fit{}, forGood(federation.ReasonReqNodeNotAvail, "%d CPUs on a node, nodes have %d", cpus, shape.CPUs)
 	}
-	f := fit{nodes: n, cpu: int32(cpus), whole: a.whole(), leaves: a.switches}
+	f := fit{nodes: n, cpu: int32(cpus), whole: a.whole() || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches}
 	if no := m.addWants(&f, a, shape, tasks); no != nil {
 		return fit{}, no
 	}

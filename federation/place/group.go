@@ -65,7 +65,7 @@ func (m *model) dropTooLarge(a *ask, g *group) *refusal {
 func (m *model) joined(a *ask, part string, reservation string) (g group, ok bool) {
 	byNode := a.spec.MemPerNode == sbatch.MemAll || a.spec.MemPerNode+a.spec.MemPerCPU+a.spec.MemPerGPU == 0
 	for p := range m.pools {
-		if m.pools[p].Partition != part {
+		if m.pools[p].Partition != part || m.pools[p].Shape.Rented != nil { // what is rented together is alike
 			continue
 		}
 		one, no := m.looks(a, p, reservation)
@@ -211,6 +211,9 @@ func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
 		}
 	}
 	if size.up < f.nodes {
+		if no := m.rentalRefusal(g, f, size); no != nil {
+			return no
+		}
 		return &refusal{reason: federation.ReasonReqNodeNotAvail, detail: fmt.Sprintf("%s, %d of %d are up", nodesText(f.nodes), size.up, size.nodes)}
 	}
 	for _, n := range f.include {

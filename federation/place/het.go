@@ -52,7 +52,7 @@ func (pl *planner) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 		return
 	}
 	pl.joinParts(whole, job)
-	no := costRefusal(job, whole.term.Amount)
+	no := costRefusal(job, whole.bill())
 	if _, spots := whole.gather(newEmptyCapacity(st.model, pl.now)); no == nil && spots == nil {
 		no = &refusal{reason: federation.ReasonReqNodeNotAvail, detail: "its components do not fit at one time"}
 	}
@@ -98,6 +98,7 @@ func (pl *planner) joinParts(c *candidate, job *federation.Job) {
 		}
 		first := c.parts[i][0]
 		c.term.Amount += first.term.Amount
+		c.fixed += first.fixed
 		c.gpus += first.gpus
 		c.gpu = cmp.Or(c.gpu, first.gpu)
 		c.run = max(c.run, first.run)
@@ -249,20 +250,23 @@ func (c *candidate) together(pl *planner) moment {
 	}
 	if at.spots != nil && at.start == pl.now {
 		at.units = 1
+		for _, s := range at.spots {
+			at.boot.add(s.c.bootOn(s.nodes))
+		}
 	}
 	c.weigh(&at, pl)
-	at.total += c.amount(&at) - c.term.Amount
+	at.total += c.amount(&at) - c.fixed
 	return at
 }
 
-// amount is what the components cost to run where they are.
+// amount is what the components cost where they are.
 func (c *candidate) amount(at *moment) federation.Dollars {
 	if at.spots == nil {
-		return c.term.Amount
+		return c.fixed
 	}
 	sum := federation.Dollars(0)
 	for _, s := range at.spots {
-		sum += s.c.term.Amount
+		sum += s.c.fixed
 	}
 	return sum
 }
@@ -294,25 +298,30 @@ func (c *candidate) wide() bool { return c.parts != nil || c.fits[0].nodes > 1 }
 func (c *candidate) offerParts(at *moment, pl *planner) federation.Offer {
 	o := federation.Offer{Site: c.site.site.Name, Start: pl.s.Now, Wait: at.wait, Total: at.total, GPUs: c.gpus, GPUType: c.gpu}
 	var names, details []string
-	sum := federation.Dollars(0)
+	run, risk := federation.Term{Name: "run"}, federation.Term{Name: "risk"}
 	for i, options := range c.parts {
 		one, fit := options[0], 0
 		if at.spots != nil {
 			one, fit = at.spots[i].c, at.spots[i].fit
 		}
-		part := one.offer(&moment{start: pl.now, fit: fit, units: 1, total: one.term.Amount}, pl)
+		part := one.offer(&moment{start: pl.now, fit: fit, units: 1, total: one.fixed}, pl)
 		o.Parts = append(o.Parts, part)
 		o.Nodes += part.Nodes
 		o.Run = max(o.Run, part.Run)
-		sum += one.term.Amount
+		run.Amount += one.term.Amount
+		risk.Amount += one.risk.Amount
 		name := part.Pool
 		if part.As != "" {
 			name += " as " + part.As
 		}
 		names, details = append(names, name), append(details, one.term.Detail)
 	}
-	o.Partition, o.Pool = o.Parts[0].Partition, strings.Join(names, " and ")
-	o.Terms = []federation.Term{{Name: "run", Amount: sum, Detail: strings.Join(details, ", and ")}}
+	o.Partition, o.Offering, o.Pool = o.Parts[0].Partition, o.Parts[0].Offering, strings.Join(names, " and ")
+	run.Detail = strings.Join(details, ", and ")
+	o.Terms = []federation.Term{run}
+	if risk.Amount > 0 {
+		o.Terms = append(o.Terms, risk)
+	}
 	c.setWait(&o, at, pl)
 	for i := range o.Parts {
 		o.Parts[i].Start, o.Parts[i].Wait = o.Start, o.Wait

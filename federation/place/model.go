@@ -31,11 +31,13 @@ type model struct {
 	totalMem  []int32
 	totalGRES []int32
 
-	up     []bool // can start jobs, now or when a reservation ends
-	cellOf []int32
-	cells  []cell
-	frees  [][]release // by node, in order of time
-	blocks [][]block   // by node: reservations
+	up      []bool  // can start jobs, now or when a reservation ends
+	boot    []int64 // by node: seconds that it takes to start; nil if no node must
+	longest []int64 // by pool: the longest of them
+	cellOf  []int32
+	cells   []cell
+	frees   [][]release // by node, in order of time
+	blocks  [][]block   // by node: reservations
 
 	reserved bool // there are any reservations
 }
@@ -49,12 +51,13 @@ type slotCount struct {
 	count int32
 }
 
-// cell is the nodes of one shape that are in the same partitions and reservations: each node is in one cell, each pool is made
-// of whole cells.
+// cell is the nodes of one shape that are in the same partitions and reservations, and must all start first or need not: each node is
+// in one cell, each pool is made of whole cells.
 type cell struct {
 	nodes        []int32 // only those that are up
 	reservations []string
 	gpus         []int32 // slots of GPUs that its nodes have
+	cold         bool    // its nodes must start first
 }
 
 // release is what falls free on a node when a running job has reached its limit. at is in seconds of Unix time.
@@ -95,6 +98,11 @@ func newModel(site *federation.Site) *model {
 	m.makeCells()
 	for p := range m.pools {
 		m.sizes = append(m.sizes, m.sizeOf(m.nodesOf(&group{pools: []int{p}}), nil))
+		longest := int64(0)
+		for _, n := range m.pools[p].Nodes {
+			longest = max(longest, m.bootOf(int32(n)))
+		}
+		m.longest = append(m.longest, longest)
 	}
 	return m
 }
@@ -122,6 +130,12 @@ func (m *model) readNodes() {
 			m.gres[at] += clamp(int64(g.Total - g.Used))
 		}
 		m.up[i] = nd.Usable()
+		if nd.Rented != nil && nd.Rented.Boot > 0 && m.up[i] {
+			if m.boot == nil {
+				m.boot = make([]int64, n)
+			}
+			m.boot[i] = int64((nd.Rented.Boot + time.Second - 1) / time.Second)
+		}
 	}
 }
 
@@ -261,7 +275,7 @@ func (m *model) makeCells() {
 		if len(in[n]) == 0 {
 			continue
 		}
-		key := cellKey(in[n], m.blocks[n])
+		key := cellKey(in[n], m.blocks[n], m.bootOf(int32(n)) > 0)
 		if key != last || lastCell < 0 {
 			last, lastCell = key, m.cell(at, key, int32(n), in[n])
 		}
@@ -270,11 +284,25 @@ func (m *model) makeCells() {
 			m.cells[lastCell].nodes = append(m.cells[lastCell].nodes, int32(n))
 		}
 	}
+	for _, cells := range m.cellsOf {
+		// A search takes the first nodes that will do: those that are there before those that must start.
+		slices.SortStableFunc(cells, func(a, b int32) int { return cmp.Compare(m.coldness(a), m.coldness(b)) })
+	}
 }
 
-func cellKey(pools []int32, blocks []block) string {
+func (m *model) coldness(cell int32) int {
+	if m.cells[cell].cold {
+		return 1
+	}
+	return 0
+}
+
+func cellKey(pools []int32, blocks []block, cold bool) string {
 	key := make([]byte, 0, 32)
 	key = fmt.Append(key, pools)
+	if cold {
+		key = append(key, '~')
+	}
 	for _, b := range blocks {
 		key = append(append(key, ' '), b.name...)
 	}
@@ -288,7 +316,7 @@ func (m *model) cell(at map[string]int32, key string, n int32, pools []int32) in
 	}
 	c := int32(len(m.cells))
 	at[key] = c
-	var nc cell
+	nc := cell{cold: m.bootOf(n) > 0}
 	for _, b := range m.blocks[n] {
 		nc.reservations = append(nc.reservations, b.name)
 	}

@@ -185,6 +185,10 @@ func (pl *planner) decide(job *federation.Job) federation.Decision {
 		return d
 	}
 	d.Offers = pl.offersOf(sh, best, &at)
+	if best.site.model.obs.TasksOnly && job.Spec.Array != "" && job.Part == nil {
+		d.Spread, d.Reason = true, federation.ReasonPriority
+		return d
+	}
 	if sh.ask.width > 1 && (!at.now() || at.units < sh.ask.width) && sh.manySites() {
 		d.Spread, d.Reason = true, federation.ReasonPriority
 		return d
@@ -239,7 +243,7 @@ func (pl *planner) best(sh *shape) (*candidate, moment) {
 	var best *candidate
 	var bestAt moment
 	for _, c := range sh.candidates {
-		if best != nil && c.term.Amount >= bestAt.total {
+		if best != nil && c.fixed >= bestAt.total {
 			break
 		}
 		at := c.moment(pl)
@@ -279,7 +283,7 @@ func endAt(start int64, limit time.Duration) int64 {
 
 // offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
 func (pl *planner) offersOf(sh *shape, best *candidate, at *moment) []federation.Offer {
-	made := made{best, at.start, at.units}
+	made := made{best, at.start, at.units, at.boot}
 	if sh.offers != nil && sh.made == made && best.parts == nil {
 		return sh.offers
 	}

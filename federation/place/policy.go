@@ -24,6 +24,9 @@ type Policy struct {
 	// Slurm's max_switch_wait.
 	SwitchesWait time.Duration
 
+	// LostWork is how much work a job loses at most when a rented node is taken from it: the time between two checkpoints.
+	LostWork time.Duration
+
 	// Backlog is how many jobs of ours may wait at a site beyond what it can start now, where the site sets none.
 	// A negative value means none at all.
 	Backlog int
@@ -46,6 +49,7 @@ func DefaultPolicy() Policy {
 		WaitGPUHour:  1.60,
 		FarWait:      7 * 24 * time.Hour,
 		SwitchesWait: 5 * time.Minute,
+		LostWork:     30 * time.Minute,
 		Backlog:      8,
 		BindAhead:    2 * time.Minute,
 		MaxLook:      100_000,
@@ -60,6 +64,7 @@ func (p Policy) withDefaults() Policy {
 	set(&p.DefaultRun, d.DefaultRun)
 	set(&p.FarWait, d.FarWait)
 	set(&p.SwitchesWait, d.SwitchesWait)
+	set(&p.LostWork, d.LostWork)
 	set(&p.BindAhead, d.BindAhead)
 	set(&p.MaxLook, d.MaxLook)
 	set(&p.MaxBind, d.MaxBind)

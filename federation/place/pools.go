@@ -9,9 +9,9 @@ import (
 	"fsub/federation"
 )
 
-// Pools groups the nodes of each partition of a site by their shape: CPUs, memory, GRES and features. Pools come in the
-// order of partitions, within a partition in the order of their first nodes, and are named for people: "main/h100",
-// "main/cpu16"; a further pool of the same look gets a number, "main/h100-2".
+// Pools groups the nodes of each partition of a site by their shape: CPUs, memory, GRES and features, and by what would be rented.
+// Pools come in the order of partitions, within a partition in the order of their first nodes, and are named for people:
+// "main/h100", "main/cpu16", "main/g6.xlarge/us-east-2a/spot"; a further pool of the same look gets a number, "main/h100-2".
 func Pools(site federation.SiteName, obs *federation.Observation) []federation.Pool {
 	if obs == nil {
 		return nil
@@ -72,6 +72,11 @@ func shapeOf(n *federation.Node) federation.Node {
 	for _, g := range n.GRES {
 		shape.GRES = append(shape.GRES, federation.GRES{Name: g.Name, Type: g.Type, Total: g.Total})
 	}
+	if n.Rented != nil {
+		rented := *n.Rented
+		rented.Boot = 0
+		shape.Rented = &rented
+	}
 	return shape
 }
 
@@ -85,11 +90,17 @@ func shapeText(n *federation.Node) string {
 	features := slices.Clone(n.Features)
 	slices.Sort(features)
 	fmt.Fprint(&b, features)
+	if r := n.Rented; r != nil {
+		fmt.Fprint(&b, " ", r.Offering, " ", r.PricePerHour, " ", r.Whole, " ", r.Interrupts)
+	}
 	return b.String()
 }
 
-// look names a shape in a word: its GPU type, else "gpu", else its CPUs.
+// look names a shape in a word: what is rented, its GPU type, else "gpu", else its CPUs.
 func look(shape *federation.Node) string {
+	if shape.Rented != nil && shape.Rented.Offering != "" {
+		return shape.Rented.Offering
+	}
 	for _, g := range shape.GRES {
 		if g.Name == "gpu" && g.Total > 0 {
 			if g.Type != "" {

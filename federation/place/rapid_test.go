@@ -24,7 +24,8 @@ func drawWorld(t *rapid.T, busy bool) *world {
 			state = rapid.SampledFrom([]string{"", "", "", "silent", "state=DRAIN", "unseen"}).Draw(t, "state")
 		}
 		files := rapid.SampledFrom([]string{"", "", "filesystems=/home", "filesystems=none"}).Draw(t, "files")
-		fmt.Fprintf(&b, "site %s %s %s\n", name, state, files)
+		tasks := rapid.SampledFrom([]string{"", "", "tasks"}).Draw(t, "tasks only")
+		fmt.Fprintf(&b, "site %s %s %s %s\n", name, state, files, tasks)
 		if state == "unseen" {
 			continue
 		}
@@ -53,7 +54,14 @@ func drawNodes(t *rapid.T, b *strings.Builder, site string, busy bool) {
 	for i := range rapid.IntRange(1, 3).Draw(t, "groups") {
 		n := rapid.IntRange(1, 6).Draw(t, "nodes")
 		names = append(names, fmt.Sprintf("%s%c[1-%d]", site, 'a'+i, n))
-		fmt.Fprintf(b, "nodes %s %s\n", names[i], rapid.SampledFrom(shapes).Draw(t, "shape"))
+		fmt.Fprintf(b, "nodes %s %s %s\n", names[i], rapid.SampledFrom(shapes).Draw(t, "shape"), drawRent(t))
+		if rapid.IntRange(0, 3).Draw(t, "rented too") == 0 {
+			cold := fmt.Sprintf("%s%cr[1-%d]", site, 'a'+i, rapid.IntRange(1, 3).Draw(t, "rented"))
+			fmt.Fprintf(b, "nodes %s cpus=16 mem=64000 gpu=h100:4 features=h100 %s\n", cold, drawRent(t))
+			names = append(names, cold)
+			names[i], names[len(names)-1] = names[len(names)-1], names[i]
+			break
+		}
 		if busy && rapid.Bool().Draw(t, "down") {
 			fmt.Fprintf(b, "nodes %s%cd cpus=16 mem=64000 state=DOWN\n", site, 'a'+i)
 			names = append(names, fmt.Sprintf("%s%cd", site, 'a'+i))
@@ -80,6 +88,17 @@ func drawNodes(t *rapid.T, b *strings.Builder, site string, busy bool) {
 		from := rapid.IntRange(-10, 60).Draw(t, "from")
 		fmt.Fprintf(b, "reservation r1 nodes=%sa1 from=%dm to=%dm users=alice\n", site, from, from+30)
 	}
+}
+
+// drawRent makes nodes that are rented: warm ones, ones that must start, and ones that cannot be had.
+func drawRent(t *rapid.T) string {
+	if rapid.Bool().Draw(t, "own") {
+		return ""
+	}
+	rent := fmt.Sprintf("rent=t%d/z/spot@0.%d interrupts=0.%d", rapid.IntRange(1, 2).Draw(t, "type"), rapid.IntRange(0, 9).Draw(t, "price"),
+		rapid.IntRange(0, 3).Draw(t, "interrupts"))
+	return rent + rapid.SampledFrom([]string{"", " shared"}).Draw(t, "whole") +
+		rapid.SampledFrom([]string{" state=IDLE,CLOUD", " state=IDLE,CLOUD,POWERED_DOWN boot=45s", " state=IDLE,CLOUD,POWERED_DOWN boot=400s"}).Draw(t, "power")
 }
 
 func drawJob(t *rapid.T, w *world, id int) *federation.Job {
@@ -211,6 +230,11 @@ func checkWhole(t *rapid.T, site *federation.Site, d *federation.Decision) {
 			sum += p.Total
 			if p.Site != o.Site || !p.Start.Equal(o.Start) {
 				t.Fatalf("job %d: component at %s on %v, the whole at %s on %v", d.Job, p.Site, p.Start, o.Site, o.Start)
+			}
+		}
+		for _, term := range o.Terms[1:] {
+			if term.Name == "risk" {
+				sum -= term.Amount
 			}
 		}
 		if diff := sum - o.Terms[0].Amount; diff > 1e-6 || diff < -1e-6 {

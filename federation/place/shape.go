@@ -31,6 +31,7 @@ type made struct {
 	chosen *candidate
 	start  int64
 	units  int
+	boot   boot
 }
 
 // shapeKey is equal for jobs of one shape.
@@ -138,7 +139,7 @@ func (sh *shape) sort() {
 				waste = -1
 			}
 		}
-		return cmp.Or(cmp.Compare(a.term.Amount, b.term.Amount), waste, cmp.Compare(a.tie, b.tie))
+		return cmp.Or(cmp.Compare(a.fixed, b.fixed), waste, cmp.Compare(a.tie, b.tie))
 	})
 }
 
@@ -230,7 +231,7 @@ func (pl *planner) judgeJoined(sh *shape, st *siteState, job *federation.Job, pa
 	for _, v := range sh.variants {
 		if g, ok := st.model.joined(v.ask, part, job.Spec.Reservation); ok {
 			c := pl.newCandidate(v, st, g)
-			if costRefusal(job, c.term.Amount) == nil && (best == nil || c.term.Amount < best.term.Amount) {
+			if costRefusal(job, c.bill()) == nil && (best == nil || c.fixed < best.fixed) {
 				best = c
 			}
 		}
@@ -258,8 +259,8 @@ func (pl *planner) poolCandidate(sh *shape, st *siteState, job *federation.Job, 
 		g, no := st.model.poolFits(v.ask, pool, job.Spec.Reservation)
 		if no == nil {
 			c := pl.newCandidate(v, st, g)
-			if no = costRefusal(job, c.term.Amount); no == nil {
-				if best == nil || c.term.Amount < best.term.Amount {
+			if no = costRefusal(job, c.bill()); no == nil {
+				if best == nil || c.fixed < best.fixed {
 					best = c
 				}
 				continue

@@ -16,11 +16,11 @@ import (
 
 // world is a federation written down in lines, for the transcripts:
 //
-//	site alpha [state=DRAIN] [silent] [unseen] [backlog=2] [error=word] [filesystems=/home,/scratch|none] [lacks=option] [options=plugin/name,...]
+//	site alpha [state=DRAIN] [silent] [unseen] [backlog=2] [error=word] [filesystems=/home,/scratch|none] [lacks=option] [options=plugin/name,...] [tasks]
 //	price gres/gpu:h100=2.10 cpu=0.01
 //	speed h100=2
 //	partition main default max=24h nodes=n[1-4] ...
-//	nodes n[1-4] cpus=16 mem=64000 gpu=h100:4 features=ib state=IDLE
+//	nodes n[1-4] cpus=16 mem=64000 gpu=h100:4 features=ib state=IDLE [rent=OFFERING@2.10 [shared] [interrupts=0.1]] [boot=90s] [reason=Word:_more]
 //	running n[1-2] cpus=4 mem=400 gpu=h100:2 end=30m
 //	reservation maint nodes=n1 from=1h to=2h users=bob
 //	switch leaf1 nodes=n[1-2] | switch spine children=leaf1,leaf2
@@ -164,7 +164,7 @@ func newSite(ws words, now time.Time) *federation.Site {
 		s.Options = append(s.Options, federation.PluginOption{Name: name, Plugin: plugin, Value: federation.TakesValue})
 	}
 	if s.Seen != nil {
-		s.Seen.Lacks = ws.list("lacks")
+		s.Seen.Lacks, s.Seen.TasksOnly = ws.list("lacks"), ws.has("tasks")
 	}
 	return s
 }
@@ -192,14 +192,28 @@ func addNodes(t testing.TB, obs *federation.Observation, ws words) {
 			n.State = s
 		}
 		n.GRES = gresOf(ws)
+		n.Reason = strings.ReplaceAll(ws.value["reason"], "_", " ")
+		n.Rented = rentedOf(t, ws)
 		obs.Nodes = append(obs.Nodes, n)
 	}
+}
+
+func rentedOf(t testing.TB, ws words) *federation.Rented {
+	offering, price, ok := strings.Cut(ws.value["rent"], "@")
+	if !ok {
+		return nil
+	}
+	r := &federation.Rented{Offering: offering, PricePerHour: federation.Dollars(number64(t, price)), Whole: !ws.has("shared"), Boot: span(t, ws.value["boot"])}
+	if i := ws.value["interrupts"]; i != "" {
+		r.Interrupts = number64(t, i)
+	}
+	return r
 }
 
 func gresOf(ws words) []federation.GRES {
 	var all []federation.GRES
 	for k, v := range ws.value {
-		if kind, count, ok := strings.Cut(v, ":"); ok {
+		if kind, count, ok := strings.Cut(v, ":"); ok && k != "reason" {
 			n, _ := strconv.Atoi(count)
 			all = append(all, federation.GRES{Name: k, Type: kind, Total: n})
 		}

@@ -1,0 +1,195 @@
+package place
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+)
+
+// Nodes of rented pools have a price of their own. What a job comes to there has up to three terms beside waiting:
+//
+//	run  = price of a node x nodes x expected run. Where nodes are shared, price is the job's share of one: the largest of its
+//	       shares of the node's CPUs, memory and GPUs.
+//	risk = nodes x interrupts x expected run x lost work x the price by the hour of all that the job holds. Interrupts are by node
+//	       and hour: one node that is taken back ends the whole gang. Lost work is half the expected run, at most Policy.LostWork.
+//	boot = what waiting is worth for as long as the slowest node takes to start, and the price of each that must for its own start.
+//
+// Run, risk and the nodes' price in boot are expected to be billed: --max-cost bounds them.
+
+// rented is what a candidate's nodes are beyond Slurm nodes, nil if they are not rented.
+func (c *candidate) rented() *federation.Rented { return c.site.model.pools[c.pool].Shape.Rented }
+
+// runCost is what one unit's expected run costs.
+func (c *candidate) runCost(shape *federation.Node) federation.Dollars {
+	if r := shape.Rented; r != nil && r.PricePerHour > 0 {
+		share := shareOf(shape, &c.fits[0])
+		return r.PricePerHour * federation.Dollars(share*float64(c.fits[0].nodes)*c.run.Hours())
+	}
+	return federation.Dollars(accounting.Cost(c.site.site.Prices, c.tres, c.run))
+}
+
+// shareOf is the part of a node that f takes: the largest of its shares of CPUs, memory and GPUs.
+func shareOf(shape *federation.Node, f *fit) float64 {
+	if f.whole {
+		return 1
+	}
+	share := float64(f.cpu) / float64(max(shape.CPUs, 1))
+	share = max(share, float64(f.mem)/float64(max(shape.Mem, 1)))
+	if have := shapeGRES(shape, gresAsk{Name: "gpu"}); have > 0 {
+		share = max(share, float64(f.gpus)/float64(f.nodes*have))
+	}
+	return min(share, 1)
+}
+
+// rentDetail is "2 x g6.xlarge x 1.00 h at $0.80/h", of shared nodes "0.25 of g6.xlarge x 1.00 h at $0.80/h".
+func (c *candidate) rentDetail(r *federation.Rented, f *fit) string {
+	kind, _, _ := strings.Cut(r.Offering, "/")
+	if kind == "" {
+		kind = "node"
+	}
+	what := strconv.Itoa(f.nodes) + " x " + kind
+	if share := shareOf(&c.site.model.pools[c.pool].Shape, f); share < 1 {
+		what = strconv.FormatFloat(share, 'g', 3, 64) + " of " + kind
+		if f.nodes > 1 {
+			what = strconv.Itoa(f.nodes) + " x " + what
+		}
+	}
+	return fmt.Sprintf("%s x %s at $%s/h", what, hoursText(c.run), moneyText(float64(r.PricePerHour)))
+}
+
+// priceRisk fills in what is expected to be lost, and with it what the candidate costs whenever it starts.
+func (c *candidate) priceRisk(p *Policy) {
+	c.fixed = c.term.Amount
+	r := c.rented()
+	if r == nil || r.Interrupts <= 0 || c.term.Amount <= 0 || c.run <= 0 {
+		return
+	}
+	nodes, lost := c.fits[0].nodes, min(c.run/2, p.LostWork)
+	often := r.Interrupts * float64(nodes) * c.run.Hours()
+	c.risk = federation.Term{
+		Name: "risk",
+		// What the run costs, for the share of it that is lost each time.
+		Amount: federation.Dollars(often*lost.Hours()/c.run.Hours()) * c.term.Amount,
+		Detail: fmt.Sprintf("taken back %s/h x %s x %s, %s lost each time", strconv.FormatFloat(r.Interrupts, 'g', 3, 64), nodesText(nodes),
+			hoursText(c.run), spanText(lost)),
+	}
+	c.fixed += c.risk.Amount
+}
+
+// bootOf is how many seconds node n takes to start.
+func (m *model) bootOf(n int32) int64 {
+	if m.boot == nil {
+		return 0
+	}
+	return m.boot[n]
+}
+
+// afterBoot is when a job ends on node n that would end at end if it had not to wait for the node to start.
+func (m *model) afterBoot(n int32, end int64) int64 {
+	if m.boot == nil || end == never {
+		return end
+	}
+	return end + m.boot[n]
+}
+
+// boot is what must be started before a job can.
+type boot struct {
+	nodes   int                // that must start
+	longest int64              // seconds
+	price   federation.Dollars // of all of them while they start
+	cost    federation.Dollars // with what waiting for them is worth
+}
+
+func (b *boot) span() time.Duration { return time.Duration(b.longest) * time.Second }
+
+// text is "2 nodes start in 2 min", for so many tasks.
+func (b *boot) text(units int) string {
+	if b.nodes*units == 1 {
+		return "1 node starts in " + spanText(b.span())
+	}
+	return fmt.Sprintf("%d nodes start in %s", b.nodes*units, spanText(b.span()))
+}
+
+// add joins what another component must start.
+func (b *boot) add(o boot) {
+	b.nodes += o.nodes
+	b.longest = max(b.longest, o.longest)
+	b.price += o.price
+}
+
+// bootOn is what must be started for a job to run on some nodes.
+func (c *candidate) bootOn(nodes []int32) (b boot) {
+	m := c.site.model
+	if m.boot == nil {
+		return b
+	}
+	for _, n := range nodes {
+		if s := m.boot[n]; s > 0 {
+			b.nodes++
+			b.longest = max(b.longest, s)
+			b.price += c.bootPrice(s)
+		}
+	}
+	return b
+}
+
+// bootCost is the price of the nodes that must start, and of waiting for them. Of an array each task that can start now counts as the
+// first does, and the others find what these leave.
+func (c *candidate) bootCost(at *moment, p *Policy) federation.Dollars {
+	if at.boot.nodes == 0 {
+		return 0
+	}
+	share := federation.Dollars(at.units) / federation.Dollars(c.ask.units)
+	return c.waitCost(at.boot.span(), p)*share + at.boot.price*federation.Dollars(at.units)
+}
+
+// bootPrice is what nodes cost for some seconds in which they start.
+func (c *candidate) bootPrice(seconds int64) federation.Dollars {
+	r := c.rented()
+	if r == nil {
+		return 0
+	}
+	return r.PricePerHour * federation.Dollars(float64(seconds)/3600)
+}
+
+// bill is what a job is expected to be billed at most: if every one of its nodes must start.
+func (c *candidate) bill() federation.Dollars {
+	m := c.site.model
+	if c.parts != nil {
+		sum := federation.Dollars(0)
+		for _, options := range c.parts {
+			sum += options[0].bill()
+		}
+		return sum
+	}
+	if m.boot == nil {
+		return c.fixed
+	}
+	longest := int64(0)
+	for _, p := range c.pools {
+		longest = max(longest, m.longest[p])
+	}
+	return c.fixed + c.bootPrice(longest*int64(c.fits[0].nodes))*federation.Dollars(c.ask.units)
+}
+
+// rentalRefusal is why too few nodes of a rented pool are up, where one of those that are not says so. It is never for good: a cloud that has no
+// such machine now may have some later.
+func (m *model) rentalRefusal(g *group, f *fit, s size) *refusal {
+	for _, n := range m.nodesOf(g) {
+		nd := &m.obs.Nodes[n]
+		word, rest, _ := strings.Cut(nd.Reason, " ")
+		if nd.Rented == nil || m.up[n] || !strings.HasPrefix(word, "Fed") || f.exclude[n] {
+			continue
+		}
+		word = strings.TrimSuffix(word, ":")
+		if rest = strings.TrimSpace(rest); rest == "" {
+			rest = fmt.Sprintf("%s, %d of %d can be had", nodesText(f.nodes), s.up, s.nodes)
+		}
+		return &refusal{reason: federation.Reason(word), detail: rest}
+	}
+	return nil
+}
