@@ -1,0 +1,191 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+
+	"fsub/cloud"
+	"fsub/federation"
+)
+
+// Config is what to rent, and where. It holds no credential.
+type Config struct {
+	Site       federation.SiteName
+	Federation string // the tag by which our machines are known from others': not empty
+
+	Regions []Region // none: the region of the environment, the shared configuration or the metadata service
+	Types   []Type   // at least one, or Reservations
+	// Reservations are IDs of capacity reservations and capacity blocks ("cr-...") to be offered while they are active.
+	Reservations []string
+	// AnyZone offers each type once more per region and market, in whichever of the zones AWS finds it (the whole gang in one).
+	AnyZone bool
+
+	// Images are what machines boot, by architecture ("x86_64", "arm64"); "x86_64/gpu" is preferred for types with GPUs. Each is "ami-...",
+	// "resolve:ssm:/PARAMETER", or "OWNER/NAME" where NAME may hold * and the newest that fits is taken ("self/slurm-*"). Default: Amazon Linux 2023,
+	// and AWS's deep learning base image for GPUs.
+	Images     map[string]string
+	VolumeGiB  int    // of the root volume (gp3); 0: as the image has it
+	RootDevice string // the root volume's name; needed with VolumeGiB where the image is "resolve:ssm:..."
+	// InstanceProfile is the name or ARN of what the machines may do in AWS; "": nothing. KeyName lets people in by ssh.
+	InstanceProfile string
+	KeyName         string
+	Tags            map[string]string // beyond ours, on all that is made
+
+	// SpotInterrupts is how often spot machines are taken back, per hour. AWS publishes no rate of this kind. Default: [DefaultInterrupts].
+	SpotInterrupts float64
+	Boot           time.Duration // from Create to the agent's first word, as expected; default 90 s
+
+	Profile         string // of the shared files
+	CredentialsFile string // "": the default
+	// Endpoint stands in for EC2, and PricingEndpoint for the price list. With Endpoint alone the price list is not asked.
+	Endpoint        string
+	PricingEndpoint string
+
+	HTTP   sdk.HTTPClient   // nil: the SDK's
+	Logger *slog.Logger     // nil: slog.Default()
+	Now    func() time.Time // nil: time.Now
+}
+
+// Region is one region to rent in.
+type Region struct {
+	Name           string
+	Zones          []string          // names ("us-east-2a"); none: all that have a subnet
+	Subnets        []string          // IDs; none: the default ones of VPC
+	VPC            string            // ID; "": the default VPC
+	SecurityGroups []string          // IDs; none: the VPC's default one
+	Images         map[string]string // before those of Config
+}
+
+// Type is a machine type that is wanted.
+type Type struct {
+	Name    string         // "g6.xlarge", or with * "g6.*"
+	Markets []cloud.Market // OnDemand, Spot; none: OnDemand
+	// Price is the on-demand price per hour of one machine, where a contract makes it another than the list's. 0: the list's.
+	Price federation.Dollars
+	Max   int // machines at one time; 0: no bound
+}
+
+// DefaultInterrupts is the rate of spot interruptions per hour that is assumed where none is configured. It is a cautious guess: AWS's Spot Instance Advisor
+// tells monthly frequencies in classes up to "> 20 %" for a type in a region, not a rate per hour, and no API.
+const DefaultInterrupts = 0.05
+
+// Boot is what machines of EC2 need in their boot data (cloud.Config.Boot).
+func Boot() cloud.Boot { return cloud.Boot{Metadata: "ec2", PowerOff: true} }
+
+var defaultImages = map[string]string{
+	"x86_64":     "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64",
+	"arm64":      "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-arm64",
+	"x86_64/gpu": "resolve:ssm:/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-amazon-linux-2023/latest/ami-id",
+	"arm64/gpu":  "resolve:ssm:/aws/service/deeplearning/ami/arm64/base-oss-nvidia-driver-gpu-amazon-linux-2023/latest/ami-id",
+}
+
+// tagKey is what the metadata service can show of a tag: it would refuse the launch for another.
+var tagKey = regexp.MustCompile(`^[A-Za-z0-9+\-=.,_:@]{1,128}$`)
+
+func (c *Config) check() error {
+	switch {
+	case c.Site == "" || c.Federation == "":
+		return fmt.Errorf("aws: the site and the federation need names: machines are known by them")
+	case len(c.Types) == 0 && len(c.Reservations) == 0:
+		return fmt.Errorf("aws: no types and no reservations: nothing would be offered")
+	case c.VolumeGiB < 0 || c.VolumeGiB > 65536:
+		return fmt.Errorf("aws: volume of %d GiB: EC2 has 1 to 65536", c.VolumeGiB)
+	case c.SpotInterrupts < 0:
+		return fmt.Errorf("aws: %g interruptions per hour", c.SpotInterrupts)
+	}
+	for k, v := range c.Tags {
+		if !tagKey.MatchString(k) || strings.HasPrefix(k, "aws:") || strings.HasPrefix(k, tagPrefix) || len(v) > 256 {
+			return fmt.Errorf("aws: tag %q: keys are 1 to 128 of letters, digits and +-=.,_:@ (the metadata service shows them), none begins with aws: or %s; values have up to 256 characters", k, tagPrefix)
+		}
+	}
+	for _, t := range c.Types {
+		if err := t.check(); err != nil {
+			return err
+		}
+	}
+	for _, r := range c.Reservations {
+		if !strings.HasPrefix(r, "cr-") {
+			return fmt.Errorf("aws: reservation %q: IDs of capacity reservations and blocks begin with cr-", r)
+		}
+	}
+	return c.checkImages()
+}
+
+func (t Type) check() error {
+	if !strings.Contains(t.Name, ".") || strings.ContainsAny(t.Name, ", /") {
+		return fmt.Errorf("aws: type %q: give it as EC2 does: g6.xlarge, or g6.*", t.Name)
+	}
+	if t.Price < 0 || t.Max < 0 {
+		return fmt.Errorf("aws: type %s: price and max are not negative", t.Name)
+	}
+	for _, m := range t.Markets {
+		if m != cloud.OnDemand && m != cloud.Spot {
+			return fmt.Errorf("aws: type %s: market %q: on-demand or spot (reservations and blocks are listed by their IDs)", t.Name, m)
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkImages() error {
+	all := []map[string]string{c.Images}
+	for _, r := range c.Regions {
+		if r.Name == "" {
+			return fmt.Errorf("aws: a region without a name")
+		}
+		all = append(all, r.Images)
+	}
+	for _, images := range all {
+		for _, key := range slices.Sorted(maps.Keys(images)) {
+			if _, ok := defaultImages[key]; !ok {
+				return fmt.Errorf("aws: image for %q: architectures are x86_64 and arm64, with /gpu behind for types with GPUs", key)
+			}
+			if _, err := parseImage(images[key]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// load makes the SDK's configuration. Nothing is retried: the callers of a Provider do that, and EC2 says InsufficientInstanceCapacity with status 500, which
+// the SDK's own retryer would send three times.
+func (c *Config) load(ctx context.Context) (sdk.Config, error) {
+	opts := []func(*config.LoadOptions) error{
+		config.WithRetryer(func() sdk.Retryer { return sdk.NopRetryer{} }),
+	}
+	if c.Profile != "" {
+		opts = append(opts, config.WithSharedConfigProfile(c.Profile))
+	}
+	if c.CredentialsFile != "" {
+		opts = append(opts, config.WithSharedCredentialsFiles([]string{c.CredentialsFile}))
+	}
+	if c.HTTP != nil {
+		opts = append(opts, config.WithHTTPClient(c.HTTP))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, opts...)
+	if err != nil {
+		return cfg, fmt.Errorf("aws: read the SDK's configuration: %s", scrub(err.Error()))
+	}
+	return cfg, nil
+}
+
+// region asks the metadata service where this machine is, for a daemon that runs in EC2.
+func region(ctx context.Context, cfg sdk.Config) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	out, err := imds.NewFromConfig(cfg).GetRegion(ctx, &imds.GetRegionInput{})
+	if err != nil {
+		return "", fmt.Errorf("aws: no region: name one in the configuration, or in AWS_REGION (the metadata service does not answer)")
+	}
+	return out.Region, nil
+}

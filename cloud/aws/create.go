@@ -1,0 +1,277 @@
+package aws
+
+import (
+	"context"
+	"encoding/base64"
+	"regexp"
+	"slices"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"fsub/cloud"
+)
+
+// launch is all that a gang's request says, before it is put into the words of RunInstances or of a launch template.
+type launch struct {
+	r        *cloud.Request
+	tags     map[string]string
+	image    image
+	info     types.InstanceTypeInfo
+	subnet   subnet // zero: any of those of the type's zones
+	group    string // placement group; "": none
+	userData string // base64
+}
+
+// Create starts a gang by RunInstances, or by CreateFleet where the offering is of any zone. The machines' order is that of Request.Names.
+func (p *Provider) Create(ctx context.Context, r cloud.Request) ([]cloud.Instance, error) {
+	reg, l, err := p.prepare(ctx, &r)
+	if err != nil {
+		return nil, err
+	}
+	reg.left.begin(r.Token, r.Near || l.fleet())
+	defer reg.left.end(r.Token)
+	if r.Near {
+		if err := reg.makeGroup(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	var made []cloud.Instance
+	if l.fleet() {
+		made, err = p.runFleet(ctx, reg, l)
+	} else {
+		made, err = p.run(ctx, reg, l)
+	}
+	if hasCode(err, "IdempotentParameterMismatch", "IdempotentInstanceTerminated") {
+		// The token is known, and the words differ. They may be the same request: images are looked up by name, and the configuration may have
+		// changed since. Or the machines have ended already.
+		made, err = p.made(ctx, reg, l, err)
+	}
+	if err != nil {
+		err = refused(err)
+		reg.cleanUp(ctx, p, l, err)
+		return nil, err
+	}
+	p.remember(reg, made)
+	return made, nil
+}
+
+var tokenForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
+// prepare checks a request and finds out what it does not say.
+func (p *Provider) prepare(ctx context.Context, r *cloud.Request) (*regional, *launch, error) {
+	o := &r.Offering
+	if !tokenForm.MatchString(r.Token) || r.Count < 1 || len(r.Names) != r.Count || slices.Contains(r.Names, "") {
+		return nil, nil, invalid("a gang of %d with %d names and token %q", r.Count, len(r.Names), r.Token)
+	}
+	if r.Near && o.MaxGang == 0 {
+		return nil, nil, invalid("%s cannot be put into a placement group", o.Type)
+	}
+	i := slices.IndexFunc(p.regions, func(x *regional) bool { return x.Name == o.Region })
+	if i < 0 {
+		return nil, nil, invalid("region %s is not configured", o.Region)
+	}
+	reg := p.regions[i]
+	c, err := reg.known(ctx, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &launch{r: r, subnet: c.subnet[o.Zone], info: c.types[o.Type]}
+	if l.info.InstanceType == "" || o.Zone != "" && l.subnet.id == "" {
+		return nil, nil, invalid("%s is not to be had in %s, or no subnet is configured there", o.Type, o.Zone)
+	}
+	if l.image, err = reg.imageFor(ctx, p, o.Arch, o.GPUs > 0); err != nil {
+		return nil, nil, err
+	}
+	if p.cfg.VolumeGiB > 0 && l.image.root == "" {
+		return nil, nil, invalid("a volume of %d GiB is asked for, and the name of the image's root volume is not known: set the root device (/dev/xvda for Amazon Linux, /dev/sda1 for Ubuntu)", p.cfg.VolumeGiB)
+	}
+	if l.tags, err = p.gangTags(r); err != nil {
+		return nil, nil, err
+	}
+	if l.fleet() {
+		l.tags[tagFleet] = "yes"
+	}
+	if l.userData, err = userData(r.Boot); err != nil {
+		return nil, nil, err
+	}
+	if r.Near {
+		l.group = p.resourceName(r.Token)
+	}
+	return reg, l, nil
+}
+
+// maxUserData is what EC2 takes, before base64.
+const maxUserData = 16 << 10
+
+func userData(b cloud.Boot) (string, error) {
+	script := b.Script()
+	if len(script) > maxUserData {
+		return "", invalid("the boot script has %d bytes, and EC2 takes %d", len(script), maxUserData)
+	}
+	return base64.StdEncoding.EncodeToString([]byte(script)), nil
+}
+
+// resourceName names what is made for one gang besides its machines.
+func (p *Provider) resourceName(token string) string {
+	return "fsub-" + string(p.cfg.Site) + "-" + token
+}
+
+// fleet reports whether AWS chooses the zone.
+func (l *launch) fleet() bool { return l.r.Offering.Zone == "" }
+
+// efa reports whether the machines get their fast network, which is of use among near ones only.
+func (l *launch) efa() bool { return l.r.Near && efaInterfaces(&l.info) > 0 }
+
+func (l *launch) specs(kinds ...types.ResourceType) []types.TagSpecification {
+	var specs []types.TagSpecification
+	for _, k := range kinds {
+		specs = append(specs, types.TagSpecification{ResourceType: k, Tags: sdkTags(l.tags)})
+	}
+	return specs
+}
+
+// run asks for the machines of a gang in one zone.
+func (p *Provider) run(ctx context.Context, reg *regional, l *launch) ([]cloud.Instance, error) {
+	out, err := reg.ec2.RunInstances(ctx, p.runInput(reg, l))
+	if err != nil {
+		return nil, err
+	}
+	return l.inOrder(out.Instances), nil
+}
+
+func (p *Provider) runInput(reg *regional, l *launch) *ec2.RunInstancesInput {
+	o := &l.r.Offering
+	in := &ec2.RunInstancesInput{
+		MinCount: sdk.Int32(int32(l.r.Count)), MaxCount: sdk.Int32(int32(l.r.Count)),
+		ClientToken: sdk.String(l.r.Token), ImageId: sdk.String(l.image.id), InstanceType: types.InstanceType(o.Type), UserData: sdk.String(l.userData),
+		InstanceInitiatedShutdownBehavior: types.ShutdownBehaviorTerminate,
+		// Tokens only, so that a job that can be made to fetch an address does not reach the metadata; two hops, for jobs in containers.
+		MetadataOptions: &types.InstanceMetadataOptionsRequest{
+			HttpEndpoint: types.InstanceMetadataEndpointStateEnabled, HttpTokens: types.HttpTokensStateRequired,
+			HttpPutResponseHopLimit: sdk.Int32(2), InstanceMetadataTags: types.InstanceMetadataTagsStateEnabled,
+		},
+		TagSpecifications: l.specs(types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface),
+	}
+	if p.cfg.KeyName != "" {
+		in.KeyName = sdk.String(p.cfg.KeyName)
+	}
+	if profile := p.cfg.InstanceProfile; strings.HasPrefix(profile, "arn:") {
+		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Arn: sdk.String(profile)}
+	} else if profile != "" {
+		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: sdk.String(profile)}
+	}
+	if p.cfg.VolumeGiB > 0 {
+		in.BlockDeviceMappings = []types.BlockDeviceMapping{{DeviceName: sdk.String(l.image.root), Ebs: &types.EbsBlockDevice{
+			VolumeSize: sdk.Int32(int32(p.cfg.VolumeGiB)), VolumeType: types.VolumeTypeGp3, DeleteOnTermination: sdk.Bool(true),
+		}}}
+	}
+	if l.group != "" {
+		in.Placement = &types.Placement{GroupName: sdk.String(l.group)}
+	}
+	market(in, o)
+	network(in, reg, l)
+	return in
+}
+
+// market says how the machines are paid for.
+func market(in *ec2.RunInstancesInput, o *cloud.Offering) {
+	switch o.Market {
+	case cloud.Spot:
+		in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot, SpotOptions: &types.SpotMarketOptions{
+			SpotInstanceType: types.SpotInstanceTypeOneTime, InstanceInterruptionBehavior: types.InstanceInterruptionBehaviorTerminate,
+		}}
+		in.TagSpecifications = append(in.TagSpecifications, types.TagSpecification{ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: in.TagSpecifications[0].Tags})
+	case cloud.Block:
+		in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeCapacityBlock}
+	}
+	if o.Reservation != "" {
+		in.CapacityReservationSpecification = &types.CapacityReservationSpecification{
+			CapacityReservationTarget: &types.CapacityReservationTarget{CapacityReservationId: sdk.String(o.Reservation)},
+		}
+	}
+}
+
+// network attaches the machines: plainly, or with all their EFA interfaces.
+func network(in *ec2.RunInstancesInput, reg *regional, l *launch) {
+	if !l.efa() {
+		in.SecurityGroupIds = reg.SecurityGroups
+		if l.subnet.id != "" {
+			in.SubnetId = sdk.String(l.subnet.id)
+		}
+		return
+	}
+	for _, card := range efaCards(&l.info) {
+		in.NetworkInterfaces = append(in.NetworkInterfaces, types.InstanceNetworkInterfaceSpecification{
+			NetworkCardIndex: sdk.Int32(card.index), DeviceIndex: sdk.Int32(card.device), InterfaceType: sdk.String(card.kind),
+			Groups: reg.SecurityGroups, SubnetId: subnetID(l.subnet), DeleteOnTermination: sdk.Bool(true),
+		})
+	}
+}
+
+func subnetID(s subnet) *string {
+	if s.id == "" {
+		return nil
+	}
+	return sdk.String(s.id)
+}
+
+type card struct {
+	index, device int32
+	kind          string
+}
+
+// efaCards are the interfaces that a type gets: the first card carries IP, with EFA where it can, and the others EFA alone. A type with more cards than EFA
+// interfaces (p6-b300: 17 and 16) has a first one without.
+func efaCards(info *types.InstanceTypeInfo) []card {
+	efas, cards := efaInterfaces(info), int(sdk.ToInt32(info.NetworkInfo.MaximumNetworkCards))
+	first := card{kind: "efa"}
+	if cards > efas {
+		first.kind = "interface"
+	} else {
+		efas--
+	}
+	all := []card{first}
+	for i := 1; i < cards && efas > 0; i, efas = i+1, efas-1 {
+		all = append(all, card{int32(i), 1, "efa-only"})
+	}
+	return all
+}
+
+// inOrder are a gang's machines by their place in it.
+func (l *launch) inOrder(all []types.Instance) []cloud.Instance {
+	slices.SortFunc(all, func(a, b types.Instance) int {
+		return int(sdk.ToInt32(a.AmiLaunchIndex)) - int(sdk.ToInt32(b.AmiLaunchIndex))
+	})
+	made := make([]cloud.Instance, len(all))
+	for i := range all {
+		if len(all[i].Tags) == 0 {
+			all[i].Tags = sdkTags(l.tags)
+		}
+		made[i] = instance(&all[i])
+	}
+	return made
+}
+
+// made returns the machines that an equal request has made before. cause is why that is asked.
+func (p *Provider) made(ctx context.Context, reg *regional, l *launch, cause error) ([]cloud.Instance, error) {
+	found, err := p.find(ctx, reg, tagFilter(tagSite, string(p.cfg.Site)), tagFilter(tagGang, l.r.Token), tagFilter(tagRequest, l.tags[tagRequest]))
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, cause
+	}
+	if l.fleet() {
+		l.nameByID(found)
+	} else {
+		at := map[string]int{}
+		for i, n := range l.r.Names {
+			at[n] = i
+		}
+		slices.SortFunc(found, func(a, b cloud.Instance) int { return at[a.Name] - at[b.Name] })
+	}
+	return found, nil
+}

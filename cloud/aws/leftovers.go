@@ -1,0 +1,176 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"fsub/cloud"
+)
+
+// sweepEvery is the least time between two looks for placement groups and launch templates without machines. One goes at the second look that finds it so: a
+// machine may be missing from a listing for some seconds after its start.
+const sweepEvery = 2 * time.Minute
+
+// leftovers is what a region may hold besides machines. After the start of the daemon, and whenever a gang has made such a thing, List looks for them until
+// none is left.
+type leftovers struct {
+	mu      sync.Mutex
+	busy    map[string]int // tokens of gangs that are being made
+	clear   bool           // nothing is left
+	at      time.Time      // of the last look
+	orphans map[string]bool
+}
+
+// begin says that the gang's things are needed, whatever the listing shows.
+func (l *leftovers) begin(token string, more bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.busy == nil {
+		l.busy = map[string]int{}
+	}
+	l.busy[token]++
+	if more {
+		l.clear = false
+	}
+}
+
+func (l *leftovers) end(token string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.busy[token]--; l.busy[token] == 0 {
+		delete(l.busy, token)
+	}
+}
+
+// due reports whether it is time for a look.
+func (l *leftovers) due(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.clear || !l.at.IsZero() && now.Sub(l.at) < sweepEvery {
+		return false
+	}
+	l.at = now
+	return true
+}
+
+// left is one placement group or launch template.
+type left struct {
+	token, name string
+	drop        func() error
+}
+
+// sweep ends what belongs to gangs without machines. Errors are said in the log: the machines' listing is good without.
+func (r *regional) sweep(ctx context.Context, p *Provider, listed []cloud.Instance) {
+	if !r.left.due(p.now()) {
+		return
+	}
+	all, err := r.findLeft(ctx, p)
+	if err != nil {
+		p.log.Warn("placement groups and launch templates are not looked through", "region", r.Name, "err", err)
+		return
+	}
+	live := map[string]bool{}
+	for _, m := range listed {
+		if m.State != cloud.InstanceEnded {
+			live[m.Token] = true
+		}
+	}
+	for _, one := range r.left.orphaned(all, live) {
+		if err := one.drop(); err != nil {
+			p.log.Warn("what a gang has left cannot be deleted", "region", r.Name, "name", one.name, "err", err)
+		}
+	}
+}
+
+// orphaned returns those that were without machines at the last look and are so now, and remembers for the next look.
+func (l *leftovers) orphaned(all []left, live map[string]bool) []left {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var twice []left
+	seen := map[string]bool{}
+	for _, one := range all {
+		if live[one.token] || l.busy[one.token] > 0 {
+			continue
+		}
+		if l.orphans[one.name] {
+			twice = append(twice, one)
+		}
+		seen[one.name] = true
+	}
+	l.orphans = seen
+	l.clear = len(all) == 0 && len(l.busy) == 0
+	return twice
+}
+
+func (r *regional) findLeft(ctx context.Context, p *Provider) ([]left, error) {
+	ours := []filter{tagFilter(tagFederation, p.cfg.Federation), tagFilter(tagSite, string(p.cfg.Site))}
+	groups, err := r.ec2.DescribePlacementGroups(ctx, &ec2.DescribePlacementGroupsInput{Filters: ours})
+	if err != nil {
+		return nil, refused(err)
+	}
+	var all []left
+	for _, g := range groups.PlacementGroups {
+		name := sdk.ToString(g.GroupName)
+		all = append(all, left{tagMap(g.Tags)[tagGang], name, func() error { return r.dropGroup(ctx, name) }})
+	}
+	for pages := ec2.NewDescribeLaunchTemplatesPaginator(r.ec2, &ec2.DescribeLaunchTemplatesInput{Filters: ours}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, refused(err)
+		}
+		for _, t := range page.LaunchTemplates {
+			name := sdk.ToString(t.LaunchTemplateName)
+			all = append(all, left{tagMap(t.Tags)[tagGang], name, func() error { r.dropTemplate(ctx, p, name); return nil }})
+		}
+	}
+	return all, nil
+}
+
+// makeGroup makes the gang's placement group, or finds that it is there.
+func (r *regional) makeGroup(ctx context.Context, l *launch) error {
+	_, err := r.ec2.CreatePlacementGroup(ctx, &ec2.CreatePlacementGroupInput{
+		GroupName: sdk.String(l.group), Strategy: types.PlacementStrategyCluster, TagSpecifications: l.specs(types.ResourceTypePlacementGroup),
+	})
+	if err != nil && !hasCode(err, "InvalidPlacementGroup.Duplicate") {
+		return refused(err)
+	}
+	return nil
+}
+
+// dropGroup deletes a placement group, unless machines are in it still.
+func (r *regional) dropGroup(ctx context.Context, name string) error {
+	_, err := r.ec2.DeletePlacementGroup(ctx, &ec2.DeletePlacementGroupInput{GroupName: sdk.String(name)})
+	if err != nil && !hasCode(err, "InvalidPlacementGroup.Unknown", "InvalidPlacementGroup.InUse") {
+		return refused(err)
+	}
+	return nil
+}
+
+func (r *regional) dropTemplate(ctx context.Context, p *Provider, name string) {
+	_, err := r.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: sdk.String(name)})
+	if err != nil && !hasCode(err, "InvalidLaunchTemplateName.NotFoundException", "InvalidLaunchTemplateName.NotFound") {
+		p.log.Warn("a launch template is not deleted yet", "name", name, "err", refused(err))
+	}
+}
+
+// cleanUp removes what was made for a gang that does not come to be. After an error that proves nothing all stays: the gang may exist.
+func (r *regional) cleanUp(ctx context.Context, p *Provider, l *launch, cause error) {
+	var e *cloud.Error
+	if !errors.As(cause, &e) || e.Kind == cloud.KindUnavailable || e.Kind == cloud.KindThrottled || e.Kind == cloud.KindConflict {
+		return
+	}
+	if l.group != "" {
+		if err := r.dropGroup(ctx, l.group); err != nil {
+			p.log.Warn("a placement group is not deleted yet", "name", l.group, "err", err)
+		}
+	}
+	if l.fleet() {
+		r.dropTemplate(ctx, p, p.templateName(l))
+	}
+}

@@ -1,0 +1,262 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"fsub/cloud"
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// gangs is how many machines are said to fit near each other where no count is given: AWS names no bound, and says InsufficientInstanceCapacity beyond it.
+const gangs = 1000
+
+// Offerings are made of what EC2 says of the types that are wanted, by zone and market. One for which no price is known anywhere is left out, and said
+// in the log: it would seem to cost nothing.
+func (p *Provider) Offerings(ctx context.Context) ([]cloud.Offering, error) {
+	var all []cloud.Offering
+	for _, r := range p.regions {
+		some, err := r.offerings(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	slices.SortFunc(all, func(a, b cloud.Offering) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+func (r *regional) offerings(ctx context.Context, p *Provider) ([]cloud.Offering, error) {
+	reserved, err := r.reservations(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.known(ctx, p, reserved...)
+	if err != nil {
+		return nil, err
+	}
+	wanted := p.cfg.wanted(c.types)
+	names := slices.Sorted(maps.Keys(wanted))
+	list := p.prices.onDemand(ctx, r.Name, names)
+	spots := map[[2]string]quote{}
+	if slices.ContainsFunc(slices.Collect(maps.Values(wanted)), func(t Type) bool { return slices.Contains(t.Markets, cloud.Spot) }) {
+		spots = r.spot(ctx, p, names)
+	}
+	var all []cloud.Offering
+	for _, name := range names {
+		info, want := c.types[name], wanted[name]
+		for _, market := range want.Markets {
+			if !slices.Contains(info.SupportedUsageClasses, types.UsageClassType(market)) {
+				continue
+			}
+			all = append(all, p.inZones(r, c, &info, want, market, list[name], spots)...)
+		}
+	}
+	return append(all, p.reserved(r, c, reserved)...), nil
+}
+
+// wanted are the types that the configuration names, each with what it says of it: the first that fits.
+func (c *Config) wanted(known map[string]types.InstanceTypeInfo) map[string]Type {
+	wanted := map[string]Type{}
+	for name := range known {
+		for _, t := range c.Types {
+			if ok, _ := path.Match(t.Name, name); ok {
+				if len(t.Markets) == 0 {
+					t.Markets = []cloud.Market{cloud.OnDemand}
+				}
+				wanted[name] = t
+				break
+			}
+		}
+	}
+	return wanted
+}
+
+// inZones offers a type in each zone, and in any.
+func (p *Provider) inZones(r *regional, c *catalog, info *types.InstanceTypeInfo, want Type, market cloud.Market, list quote, spots map[[2]string]quote) []cloud.Offering {
+	if want.Price > 0 {
+		list = quote{want.Price, p.now(), "configuration"}
+	}
+	var all []cloud.Offering
+	var dearest quote
+	typ := string(info.InstanceType)
+	for _, zone := range c.zones[typ] {
+		q, ok := list, list.usd > 0
+		if market == cloud.Spot {
+			q, ok = spotQuote(spots[[2]string{typ, zone}], typ, c.subnet[zone].zoneID, list, p.now())
+		}
+		if !ok {
+			p.log.Warn("no price is known: the type is not offered (set its price)", "type", typ, "zone", zone, "market", market)
+			continue
+		}
+		if q.usd > dearest.usd {
+			dearest = q
+		}
+		all = append(all, p.offering(r, info, zone, market, q, want.Max))
+	}
+	if p.cfg.AnyZone && len(all) > 1 {
+		// Which zone it will be is not known before: it costs no more than the dearest.
+		all = append(all, p.offering(r, info, "", market, dearest, want.Max))
+	}
+	return all
+}
+
+// offering describes one kind of machine. zone "" is any of the region.
+func (p *Provider) offering(r *regional, info *types.InstanceTypeInfo, zone string, market cloud.Market, q quote, most int) cloud.Offering {
+	typ := string(info.InstanceType)
+	where := zone
+	if where == "" {
+		where = r.Name
+	}
+	o := cloud.Offering{
+		ID: typ + "/" + where + "/" + string(market), Type: typ, Region: r.Name, Zone: zone, Market: market, Arch: arch(info), Max: most,
+		Price: q.usd, PricedAt: q.at, PriceFrom: q.from, Boot: p.cfg.Boot, Features: []string{typ},
+	}
+	if info.VCpuInfo != nil {
+		o.CPUs = int(sdk.ToInt32(info.VCpuInfo.DefaultVCpus))
+	}
+	if info.MemoryInfo != nil {
+		// The kernel keeps some for itself, and firmware more on large machines. ParallelCluster counts on 95 % too.
+		o.Mem = sbatch.MemMiB(sdk.ToInt64(info.MemoryInfo.SizeInMiB) * 95 / 100)
+	}
+	if sdk.ToBool(info.BareMetal) {
+		o.Boot = max(o.Boot, 10*time.Minute)
+	}
+	if market == cloud.Spot {
+		o.Interrupts = p.cfg.SpotInterrupts
+		o.Features = append(o.Features, "spot")
+	}
+	if efaInterfaces(info) > 0 {
+		o.Features = append(o.Features, "efa")
+	}
+	if info.PlacementGroupInfo != nil && slices.Contains(info.PlacementGroupInfo.SupportedStrategies, types.PlacementGroupStrategyCluster) {
+		if o.MaxGang = most; most == 0 {
+			o.MaxGang = gangs
+		}
+	}
+	var more []string
+	o.GPUs, o.GPUType, more = accelerators(info)
+	o.Features = append(o.Features, more...)
+	return o
+}
+
+func arch(info *types.InstanceTypeInfo) string {
+	if info.ProcessorInfo != nil {
+		for _, a := range info.ProcessorInfo.SupportedArchitectures {
+			if a == types.ArchitectureTypeX8664 || a == types.ArchitectureTypeArm64 {
+				return string(a)
+			}
+		}
+	}
+	return string(types.ArchitectureTypeX8664)
+}
+
+// accelerators returns the GPUs of a type in the names that sites use (h100, a100, l4), and features that tell more: the memory where a name has two, and
+// accelerators that are no GPUs, which a job that asks for any GPU must not get.
+func accelerators(info *types.InstanceTypeInfo) (count int, gpu string, features []string) {
+	if info.GpuInfo != nil {
+		for _, g := range info.GpuInfo.Gpus {
+			name := acceleratorName(sdk.ToString(g.Name))
+			if maker := sdk.ToString(g.Manufacturer); !strings.EqualFold(maker, "NVIDIA") && !strings.EqualFold(maker, "AMD") {
+				features = append(features, name)
+				continue
+			}
+			mem := 0
+			if g.MemoryInfo != nil {
+				mem = (int(sdk.ToInt32(g.MemoryInfo.SizeInMiB)) + 512) / 1024
+			}
+			n := int(sdk.ToInt32(g.Count))
+			if part := sdk.ToFloat64(g.GpuPartitionSize); n == 0 || part > 0 && part < 1 {
+				n, name = max(1, int(sdk.ToInt32(g.LogicalGpuCount))), fmt.Sprintf("%s-%dgb", name, mem)
+			} else if name == "a100" || name == "v100" {
+				features = append(features, fmt.Sprintf("%s-%dgb", name, mem))
+			}
+			count, gpu = count+n, name
+		}
+	}
+	if info.NeuronInfo != nil {
+		for _, d := range info.NeuronInfo.NeuronDevices {
+			features = append(features, "neuron", acceleratorName(sdk.ToString(d.Name)))
+		}
+	}
+	return count, gpu, features
+}
+
+// acceleratorName is EC2's name as sites write it.
+func acceleratorName(s string) string {
+	if strings.EqualFold(s, "RTX PRO Server 6000") {
+		return "rtx-pro-6000"
+	}
+	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(s)), " ", "-")
+}
+
+func efaInterfaces(info *types.InstanceTypeInfo) int {
+	if info.NetworkInfo == nil || !sdk.ToBool(info.NetworkInfo.EfaSupported) || info.NetworkInfo.EfaInfo == nil {
+		return 0
+	}
+	return int(sdk.ToInt32(info.NetworkInfo.EfaInfo.MaximumEfaInterfaces))
+}
+
+// reservations are the configured ones that are active in this region.
+func (r *regional) reservations(ctx context.Context, p *Provider) ([]types.CapacityReservation, error) {
+	if len(p.cfg.Reservations) == 0 {
+		return nil, nil
+	}
+	// Not by ID: the whole call would fail for one that is in another region or gone, and there is no filter for IDs.
+	in := &ec2.DescribeCapacityReservationsInput{Filters: []filter{{Name: sdk.String("state"), Values: []string{string(types.CapacityReservationStateActive)}}}}
+	var found []types.CapacityReservation
+	for pages := ec2.NewDescribeCapacityReservationsPaginator(r.ec2, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, refused(err)
+		}
+		for _, one := range page.CapacityReservations {
+			if slices.Contains(p.cfg.Reservations, sdk.ToString(one.CapacityReservationId)) {
+				found = append(found, one)
+			}
+		}
+	}
+	return found, nil
+}
+
+// blockEnds is how long before its end EC2 begins to end the machines of a capacity block.
+const blockEnds = 30 * time.Minute
+
+// reserved offers what is reserved and active. It is paid for whether it is used or not, so that one machine more costs nothing.
+func (p *Provider) reserved(r *regional, c *catalog, all []types.CapacityReservation) []cloud.Offering {
+	var offers []cloud.Offering
+	for _, res := range all {
+		zone, id := sdk.ToString(res.AvailabilityZone), sdk.ToString(res.CapacityReservationId)
+		info, ok := c.types[sdk.ToString(res.InstanceType)]
+		if res.State != types.CapacityReservationStateActive {
+			continue
+		}
+		if !ok || c.subnet[zone].id == "" {
+			p.log.Warn("the reservation's zone has no subnet of ours, or its type is not known: it is not offered", "reservation", id, "zone", zone)
+			continue
+		}
+		market := cloud.Reserved
+		if res.ReservationType == types.CapacityReservationTypeCapacityBlock {
+			market = cloud.Block
+		}
+		q := quote{federation.Dollars(0), p.now(), "paid for with " + id}
+		o := p.offering(r, &info, zone, market, q, int(sdk.ToInt32(res.TotalInstanceCount)))
+		o.ID += "/" + id
+		o.Reservation = id
+		if o.Until = sdk.ToTime(res.EndDate); market == cloud.Block && !o.Until.IsZero() {
+			o.Until = o.Until.Add(-blockEnds)
+		}
+		offers = append(offers, o)
+	}
+	return offers
+}

@@ -1,0 +1,164 @@
+package aws
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"golang.org/x/sync/errgroup"
+
+	"fsub/cloud"
+)
+
+// Provider rents machines from EC2. It remembers prices, types and images for some hours, and nothing that a crash would make worse.
+type Provider struct {
+	cfg     Config
+	log     *slog.Logger
+	now     func() time.Time
+	regions []*regional
+	prices  *prices
+
+	mu    sync.Mutex
+	where map[cloud.InstanceID]*regional // of machines seen in the last listing or made since
+}
+
+var (
+	_ cloud.Provider   = (*Provider)(nil)
+	_ cloud.Topologist = (*Provider)(nil)
+)
+
+// regional is one region that is rented in.
+type regional struct {
+	Region
+	ec2     *ec2.Client
+	catalog catalog
+	spots   spotPrices
+	left    leftovers
+}
+
+// New makes a Provider. It calls nobody, except the metadata service where no region is configured.
+func New(ctx context.Context, cfg Config) (*Provider, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	base, err := cfg.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(cfg.Regions) == 0 {
+		if base.Region == "" {
+			if base.Region, err = region(ctx, base); err != nil {
+				return nil, err
+			}
+		}
+		cfg.Regions = []Region{{Name: base.Region}}
+	}
+	if cfg.HTTP == nil {
+		// A connection that neither answers nor breaks must not hold a round for ever. No call of ours takes EC2 that long.
+		base.HTTPClient = awshttp.NewBuildableClient().WithTimeout(time.Minute).WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 8 })
+	}
+	if cfg.SpotInterrupts == 0 {
+		cfg.SpotInterrupts = DefaultInterrupts
+	}
+	if cfg.Boot == 0 {
+		cfg.Boot = 90 * time.Second
+	}
+	p := &Provider{cfg: cfg, log: cfg.Logger, now: cfg.Now, where: map[cloud.InstanceID]*regional{}}
+	if p.log == nil {
+		p.log = slog.Default()
+	}
+	if p.now == nil {
+		p.now = time.Now
+	}
+	p.log = p.log.With("site", cfg.Site)
+	p.prices = newPrices(p, base)
+	for _, r := range cfg.Regions {
+		p.regions = append(p.regions, &regional{Region: r, ec2: client(base, r.Name, cfg.Endpoint)})
+	}
+	return p, nil
+}
+
+func client(base sdk.Config, region, endpoint string) *ec2.Client {
+	return ec2.NewFromConfig(base, func(o *ec2.Options) {
+		o.Region = region
+		if endpoint != "" {
+			o.BaseEndpoint = sdk.String(endpoint)
+		}
+	})
+}
+
+// List asks each region once, in pages of 1,000. It also clears away what machines have left behind (see sweep).
+func (p *Provider) List(ctx context.Context) ([]cloud.Instance, error) {
+	lists := make([][]cloud.Instance, len(p.regions))
+	g, gctx := errgroup.WithContext(ctx)
+	for i, r := range p.regions {
+		g.Go(func() (err error) {
+			lists[i], err = p.find(gctx, r, tagFilter(tagFederation, p.cfg.Federation), tagFilter(tagSite, string(p.cfg.Site)))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	where := map[cloud.InstanceID]*regional{}
+	for i, r := range p.regions {
+		for _, m := range lists[i] {
+			where[m.ID] = r
+		}
+		r.sweep(ctx, p, lists[i])
+	}
+	p.mu.Lock()
+	p.where = where
+	p.mu.Unlock()
+	return slices.Concat(lists...), nil
+}
+
+// find lists the machines of a region that the filters take.
+func (p *Provider) find(ctx context.Context, r *regional, filters ...filter) ([]cloud.Instance, error) {
+	pages := ec2.NewDescribeInstancesPaginator(r.ec2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: sdk.Int32(1000)})
+	var found []cloud.Instance
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, refused(err)
+		}
+		for _, res := range page.Reservations {
+			for i := range res.Instances {
+				found = append(found, instance(&res.Instances[i]))
+			}
+		}
+	}
+	return found, nil
+}
+
+// remember notes where machines are, so that Delete asks one region only.
+func (p *Provider) remember(r *regional, made []cloud.Instance) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range made {
+		p.where[m.ID] = r
+	}
+}
+
+// byRegion groups machines by where they are. Those of which it is not known are in all groups.
+func (p *Provider) byRegion(ids []cloud.InstanceID) map[*regional][]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	groups := map[*regional][]string{}
+	for _, id := range ids {
+		in := p.regions
+		if r := p.where[id]; r != nil {
+			in = []*regional{r}
+		}
+		for _, r := range in {
+			groups[r] = append(groups[r], string(id))
+		}
+	}
+	return groups
+}

@@ -1,0 +1,169 @@
+package aws
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"fsub/cloud"
+	"fsub/slurm/hostlist"
+)
+
+// The tags that everything of ours carries. Those of a gang tell enough to find it again after a crash.
+const (
+	tagPrefix     = "fsub-"
+	tagFederation = "fsub-federation"
+	tagSite       = "fsub-site"
+	tagGang       = "fsub-gang"     // Request.Token
+	tagOffering   = "fsub-offering" // Offering.ID
+	tagRequest    = "fsub-request"  // hash of the Request
+	tagNames      = "fsub-names"    // hostlist of Request.Names by launch index; goes on in fsub-names-2, -3 ...
+	tagName       = "Name"          // for people; of a machine that a fleet has made it is its host name
+	tagFleet      = "fsub-fleet"    // the machine is one of a fleet, where the launch index says nothing
+)
+
+const (
+	maxTagValue = 256
+	maxNameTags = 10
+)
+
+type filter = types.Filter
+
+func tagFilter(key string, values ...string) filter {
+	return filter{Name: sdk.String("tag:" + key), Values: values}
+}
+
+// ourTags are on all that is made.
+func (p *Provider) ourTags() map[string]string {
+	tags := maps.Clone(p.cfg.Tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	tags[tagFederation] = p.cfg.Federation
+	tags[tagSite] = string(p.cfg.Site)
+	return tags
+}
+
+// gangTags are on the machines of a gang.
+func (p *Provider) gangTags(r *cloud.Request) (map[string]string, error) {
+	tags := p.ourTags()
+	tags[tagGang] = r.Token
+	tags[tagOffering] = r.Offering.ID
+	tags[tagRequest] = requestHash(r)
+	names := hostlist.Compress(r.Names)
+	if back, err := hostlist.Expand(names); err != nil || !slices.Equal(back, r.Names) {
+		names = strings.Join(r.Names, ",") // the order counts
+	}
+	tags[tagName] = names
+	if len(names) > maxTagValue {
+		tags[tagName] = fmt.Sprintf("%s (gang of %d)", r.Names[0], r.Count)
+	}
+	parts := chunks(names, maxTagValue)
+	if len(parts) > maxNameTags {
+		return nil, invalid("%d host names do not fit into %d tags: give machines of one gang names with numbers in a row", len(r.Names), maxNameTags)
+	}
+	for i, part := range parts {
+		tags[namesTag(i)] = part
+	}
+	return tags, nil
+}
+
+func namesTag(i int) string {
+	if i == 0 {
+		return tagNames
+	}
+	return tagNames + "-" + strconv.Itoa(i+1)
+}
+
+func chunks(s string, size int) []string {
+	var parts []string
+	for len(s) > size {
+		parts, s = append(parts, s[:size]), s[size:]
+	}
+	return append(parts, s)
+}
+
+func sdkTags(tags map[string]string) []types.Tag {
+	out := make([]types.Tag, 0, len(tags))
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, types.Tag{Key: sdk.String(k), Value: sdk.String(tags[k])})
+	}
+	return out
+}
+
+func tagMap(tags []types.Tag) map[string]string {
+	m := make(map[string]string, len(tags))
+	for _, t := range tags {
+		m[sdk.ToString(t.Key)] = sdk.ToString(t.Value)
+	}
+	return m
+}
+
+// requestHash is the same for equal requests, whatever the configuration says by then.
+func requestHash(r *cloud.Request) string {
+	h := sha256.New()
+	o := &r.Offering
+	fmt.Fprintf(h, "%q\n", []string{r.Token, string(r.Site), o.ID, o.Type, o.Region, o.Zone, string(o.Market), o.Reservation, strconv.FormatBool(r.Near)})
+	fmt.Fprintf(h, "%d %q\n%s", r.Count, r.Names, r.Boot.Lines())
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// instance is a machine as EC2 shows it.
+func instance(i *types.Instance) cloud.Instance {
+	tags := tagMap(i.Tags)
+	m := cloud.Instance{
+		ID: cloud.InstanceID(sdk.ToString(i.InstanceId)), Token: tags[tagGang], Offering: tags[tagOffering], Name: name(i, tags),
+		Addr: sdk.ToString(i.PrivateIpAddress), Launched: sdk.ToTime(i.LaunchTime),
+	}
+	if i.StateReason != nil {
+		m.Reason = cmp.Or(sdk.ToString(i.StateReason.Code), sdk.ToString(i.StateReason.Message))
+	}
+	if i.State == nil {
+		m.State = cloud.InstancePending
+		return m
+	}
+	switch i.State.Name {
+	case types.InstanceStateNamePending:
+		m.State = cloud.InstancePending
+	case types.InstanceStateNameShuttingDown:
+		m.State = cloud.InstanceEnding
+	case types.InstanceStateNameTerminated:
+		m.State = cloud.InstanceEnded
+	case types.InstanceStateNameStopping, types.InstanceStateNameStopped:
+		// Nobody but a person stops our machines. They hold volumes that are paid for and do not end by themselves: they are as good as
+		// running machines that do not answer.
+		m.State = cloud.InstanceRunning
+		m.Reason = cmp.Or(m.Reason, string(i.State.Name))
+	default:
+		m.State = cloud.InstanceRunning
+	}
+	return m
+}
+
+// name is the machine's host name by its place in the gang.
+func name(i *types.Instance, tags map[string]string) string {
+	if tags[tagFleet] != "" {
+		if n := tags[tagName]; n != "" && !strings.ContainsAny(n, "[, ") {
+			return n
+		}
+		return ""
+	}
+	var all strings.Builder
+	for n := range maxNameTags {
+		all.WriteString(tags[namesTag(n)])
+	}
+	names, err := hostlist.Expand(all.String())
+	at := int(sdk.ToInt32(i.AmiLaunchIndex))
+	if err != nil || at < 0 || at >= len(names) {
+		return ""
+	}
+	return names[at]
+}

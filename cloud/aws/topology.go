@@ -1,0 +1,74 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"fsub/cloud"
+)
+
+// topologyMost is how many machines EC2 takes in one question.
+const topologyMost = 100
+
+// Topology returns the three layers of network nodes of each machine, widest first; those of an UltraServer have its ID behind them. EC2 tells of running
+// machines of its larger types only, and some minutes after their start.
+func (p *Provider) Topology(ctx context.Context, ids []cloud.InstanceID) (map[cloud.InstanceID][]string, error) {
+	found := map[cloud.InstanceID][]string{}
+	for reg, names := range p.byRegion(ids) {
+		slices.Sort(names)
+		for batch := range slices.Chunk(slices.Compact(names), topologyMost) {
+			if err := reg.topology(ctx, batch, found); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+func (r *regional) topology(ctx context.Context, ids []string, found map[cloud.InstanceID][]string) error {
+	err := r.askTopology(ctx, ids, found)
+	if err == nil || len(ids) == 0 {
+		return err
+	}
+	var e *cloud.Error
+	if !errors.As(err, &e) || e.Kind != cloud.KindNotFound {
+		return err
+	}
+	// Some have ended since. EC2 names them; where it does not, each half is asked.
+	if len(ids) == 1 {
+		return nil
+	}
+	bad := instanceID.FindAllString(e.Text, -1)
+	rest := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(bad, id) })
+	if len(rest) == 0 {
+		return nil
+	}
+	if len(rest) < len(ids) {
+		return r.topology(ctx, rest, found)
+	}
+	half := len(ids) / 2
+	return errors.Join(r.topology(ctx, ids[:half], found), r.topology(ctx, ids[half:], found))
+}
+
+func (r *regional) askTopology(ctx context.Context, ids []string, found map[cloud.InstanceID][]string) error {
+	for pages := ec2.NewDescribeInstanceTopologyPaginator(r.ec2, &ec2.DescribeInstanceTopologyInput{InstanceIds: ids}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return refused(err)
+		}
+		for _, i := range page.Instances {
+			nodes := slices.Clone(i.NetworkNodes)
+			if block := sdk.ToString(i.CapacityBlockId); block != "" {
+				nodes = append(nodes, block)
+			}
+			if len(nodes) > 0 {
+				found[cloud.InstanceID(sdk.ToString(i.InstanceId))] = nodes
+			}
+		}
+	}
+	return nil
+}
