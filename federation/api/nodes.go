@@ -80,6 +80,9 @@ func nodeRecord(site *federation.Site, n *federation.Node) wire.Node {
 	if n.Info != nil {
 		addInfo(&w, n.Info)
 	}
+	if slices.Contains(n.State, "CLOUD") && (n.Info == nil || n.Info.Version == "") {
+		w.Version = "" // no slurmd has said it yet
+	}
 	w.TRES = nodeTRES(n.CPUs, n.Mem, n.CPUs, n.GRES, func(g federation.GRES) int { return g.Total })
 	if n.CPUsUsed > 0 || n.MemUsed > 0 {
 		w.TRESUsed = nodeTRES(n.CPUsUsed, n.MemUsed, 0, n.GRES, func(g federation.GRES) int { return g.Used })

@@ -60,14 +60,18 @@ func (c *command) printNode(n *wire.Node) {
 	}
 	r.line("NodeName=%s %sCoresPerSocket=%d ", n.Name, arch, n.Cores)
 	load := "N/A"
-	if n.FreeMem.Set || n.CPULoad > 0 {
+	if n.FreeMem.Set || n.CPULoad > 0 || n.State.Has("CLOUD") {
 		load = fmt.Sprintf("%.2f", float64(n.CPULoad)/100)
 	}
 	r.line("CPUAlloc=%d CPUEfctv=%d CPUTot=%d CPULoad=%s", n.AllocCPUs, n.EffectiveCPUs, n.CPUs, load)
 	r.line("AvailableFeatures=%s", show.OrNull(strings.Join(n.Features, ",")))
 	r.line("ActiveFeatures=%s", show.OrNull(strings.Join(n.ActiveFeatures, ",")))
 	r.line("Gres=%s", show.OrNull(n.GRES))
-	r.line("NodeAddr=%s NodeHostName=%s%s Version=%s", n.Address, n.Hostname, portText(n.Port), n.Version)
+	version := ""
+	if n.Version != "" {
+		version = "Version=" + n.Version
+	}
+	r.line("NodeAddr=%s NodeHostName=%s %s%s", n.Address, n.Hostname, portText(n.Port), version)
 	if n.OperatingSystem != "" {
 		r.line("OS=%s ", n.OperatingSystem)
 	}
@@ -88,11 +92,12 @@ func (c *command) printNode(n *wire.Node) {
 	c.end(r)
 }
 
+// portText is slurmd's port, unless it is the usual one.
 func portText(port int64) string {
-	if port == 0 {
+	if port == 0 || port == 6818 {
 		return ""
 	}
-	return " Port=" + strconv.FormatInt(port, 10)
+	return "Port=" + strconv.FormatInt(port, 10) + " "
 }
 
 func freeText(n wire.Number) string {

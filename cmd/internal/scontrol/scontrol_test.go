@@ -1,6 +1,7 @@
 package scontrol
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -96,5 +97,38 @@ func TestIncomplete(t *testing.T) {
 		if known != c.known || !slices.Equal(running, c.want) {
 			t.Errorf("%s: known %v, running %v", c.ref, known, running)
 		}
+	}
+}
+
+// TestCloudNode is the record of a node that is started when a job needs it, as scontrol 24.11 writes it of a node of State=CLOUD.
+func TestCloudNode(t *testing.T) {
+	var out bytes.Buffer
+	c := &command{stdout: &out}
+	c.printNode(&wire.Node{
+		Name: "c1", Hostname: "c1", Address: "c1", Port: 6818, Cores: 1, Sockets: 4, Boards: 1, Threads: 1, CPUs: 4, EffectiveCPUs: 4, AllocCPUs: 1,
+		RealMemory: 8000, AllocMemory: 1000, Weight: 1, Features: wire.Strings{"g6", "cloud"}, ActiveFeatures: wire.Strings{"g6", "cloud"}, GRES: "gpu:l4:1",
+		State: wire.Strings{"MIXED", "CLOUD", "NOT_RESPONDING", "POWERING_UP"}, Partitions: wire.Strings{"main", "short", "cloud"},
+		TRES: "cpu=4,mem=8000M,billing=4,gres/gpu=1", TRESUsed: "cpu=1,mem=1000M",
+		BootTime: wire.Num(0), LastBusy: wire.Num(0), SlurmdStartTime: wire.Num(0), ResumeAfter: wire.Num(0),
+	})
+	want := `NodeName=c1 CoresPerSocket=1 
+   CPUAlloc=1 CPUEfctv=4 CPUTot=4 CPULoad=0.00
+   AvailableFeatures=g6,cloud
+   ActiveFeatures=g6,cloud
+   Gres=gpu:l4:1
+   NodeAddr=c1 NodeHostName=c1 
+   RealMemory=8000 AllocMem=1000 FreeMem=N/A Sockets=4 Boards=1
+   State=MIXED+CLOUD+NOT_RESPONDING+POWERING_UP ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
+   Partitions=main,short,cloud 
+   BootTime=None SlurmdStartTime=None
+   LastBusyTime=Unknown ResumeAfterTime=None
+   CfgTRES=cpu=4,mem=8000M,billing=4,gres/gpu=1
+   AllocTRES=cpu=1,mem=1000M
+   CurrentWatts=0 AveWatts=0
+   
+
+`
+	if out.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", &out, want)
 	}
 }

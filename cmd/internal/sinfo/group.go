@@ -162,8 +162,6 @@ func (c *command) order(groups []*group, layout show.Layout[group]) {
 		switch {
 		case c.nodes:
 			keys = "N,#P"
-		case c.reasons:
-			keys = "E,N"
 		default:
 			keys = "#P,-t"
 		}

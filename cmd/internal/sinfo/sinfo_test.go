@@ -135,7 +135,7 @@ func TestRows(t *testing.T) {
 		{"-h -o %D", "5"},
 		{"-h -o %F", "2/2/1/5"},
 		{"-h -p short -o %F,%C", "2/2/1/5,6/16/42/64"},
-		{"-h -R -o %E,%N", "dead,chk3 fan,chk1"},
+		{"-h -R -o %E,%N", "fan,chk1 dead,chk3"},
 		{"-h -t idle -p main -o %N", "chk4"},
 		{"-h -t drain -p main -o %N", "chk1"},
 		{"-h -n chk[2-3] -p main -o %N,%T", "chk2,mixed* chk3,down"},
@@ -168,6 +168,44 @@ func TestRows(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		rc := run(strings.Fields(test.args), nil, &stdout, &stderr, &fakeDaemon{change: two}, time.Now())
+		if got := strings.Join(strings.Fields(stdout.String()), " "); rc != 0 || got != test.want {
+			t.Errorf("%s: exit %d %s\n got %s\nwant %s", test.args, rc, &stderr, got, test.want)
+		}
+	}
+}
+
+// TestCloud has nodes that are started when a job needs them. The rows are those of a real sinfo 24.11 with nodes of State=CLOUD, all in one
+// partition, that were made to be in these states.
+func TestCloud(t *testing.T) {
+	cloud := func(r *wire.NodesResponse) {
+		r.Nodes = nil
+		add := func(name string, alloc int64, reason string, state ...string) {
+			r.Nodes = append(r.Nodes, wire.Node{Name: name, Hostname: name, State: state, CPUs: 4, AllocCPUs: alloc, RealMemory: 8000, Reason: reason,
+				Partitions: wire.Strings{"short"}, Features: wire.Strings{"g6"}})
+		}
+		add("c1", 1, "", "MIXED", "CLOUD", "NOT_RESPONDING", "POWERING_UP")
+		add("c2", 1, "", "MIXED", "CLOUD", "NOT_RESPONDING", "POWERING_UP")
+		add("c3", 4, "", "ALLOCATED", "CLOUD", "NOT_RESPONDING", "POWERING_UP")
+		add("c4", 0, "", "IDLE", "CLOUD", "POWERED_DOWN")
+		add("c5", 0, "FedStockOut: none left", "DOWN", "CLOUD", "POWERED_DOWN")
+		add("c6", 0, "x", "IDLE", "CLOUD", "DRAIN", "POWERED_DOWN")
+		add("c7", 0, "", "IDLE", "CLOUD", "NOT_RESPONDING", "POWERING_UP")
+		add("c8", 0, "", "IDLE", "CLOUD", "POWERING_DOWN")
+	}
+	for _, test := range []struct{ args, want string }{
+		{"-N -h -p short -o %N|%t|%T|%F|%A|%C", "c1|mix#|mixed#|1/0/0/1|1/0|1/3/0/4 c2|mix#|mixed#|1/0/0/1|1/0|1/3/0/4 c3|alloc#|allocated#|1/0/0/1|1/0|4/0/0/4 " +
+			"c4|idle~|idle~|0/1/0/1|0/1|0/4/0/4 c5|down~|down~|0/0/1/1|0/0|0/0/4/4 c6|drain~|drained~|0/0/1/1|0/0|0/0/4/4 " +
+			"c7|idle#|idle#|0/1/0/1|0/1|0/4/0/4 c8|idle%|idle%|0/1/0/1|0/1|0/4/0/4"},
+		{"-h -t cloud -p short -o %D", "8"},
+		{"-h -t powering_up -p short -o %N", "c[1-3,7]"},
+		{"-h -t alloc -p short -o %t,%N", "mix#,c[1-2] alloc#,c3"},
+		{"-h -t idle&powered_down -p short -o %N", "c[4,6]"},
+		{"-h -t down -p short -o %E", "FedStockOut: none left"},
+		{"-h -R -o %E,%N", "x,c6 FedStockOut: none left,c5"},
+		{"-h -N -n c4 -O StateComplete", "idle+cloud+powered_d"},
+	} {
+		var stdout, stderr bytes.Buffer
+		rc := run(strings.Fields(test.args), nil, &stdout, &stderr, &fakeDaemon{change: cloud}, time.Now())
 		if got := strings.Join(strings.Fields(stdout.String()), " "); rc != 0 || got != test.want {
 			t.Errorf("%s: exit %d %s\n got %s\nwant %s", test.args, rc, &stderr, got, test.want)
 		}

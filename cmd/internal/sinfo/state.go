@@ -15,14 +15,14 @@ func nodeState(n *wire.Node) stateName {
 	s := baseState(n)
 	sign := ""
 	switch {
-	case n.State.Has("NOT_RESPONDING"):
-		sign = "*"
 	case n.State.Has("POWERING_DOWN"):
 		sign = "%"
 	case n.State.Has("POWERED_DOWN"):
 		sign = "~"
-	case n.State.Has("POWERING_UP"):
+	case n.State.Has("POWERING_UP"): // and NOT_RESPONDING until it is there
 		sign = "#"
+	case n.State.Has("NOT_RESPONDING"):
+		sign = "*"
 	case n.State.Has("POWER_DOWN"):
 		sign = "!"
 	case n.State.Has("REBOOT_ISSUED"):
@@ -72,12 +72,15 @@ func baseState(n *wire.Node) stateName {
 	return stateName{"unknown", "unk"}
 }
 
-// unusable reports whether a node that is not busy is neither allocated nor idle in the sense of A/I/O/T.
+// unusable reports whether a node that is not busy is neither allocated nor idle in the sense of A/I/O/T. One that is
+// being started, or would be for a job, is idle though it does not answer.
 func unusable(n *wire.Node) bool {
 	return slices.ContainsFunc(n.State, func(s string) bool {
 		switch s {
-		case "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE", "UNKNOWN", "INVALID_REG", "NOT_RESPONDING":
+		case "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE", "UNKNOWN", "INVALID_REG":
 			return true
+		case "NOT_RESPONDING":
+			return !n.State.Has("POWERING_UP") && !n.State.Has("POWERED_DOWN")
 		}
 		return false
 	})
@@ -151,7 +154,7 @@ func inState(n *wire.Node, word string) bool {
 	case "no_respond":
 		return has("NOT_RESPONDING")
 	case "allocated":
-		return has("ALLOCATED", "COMPLETING")
+		return busy // mixed ones too
 	case "maint":
 		return has("MAINTENANCE", "MAINT")
 	case "reboot":
