@@ -111,7 +111,7 @@ func call[T any](ctx context.Context, w *wrapper, method string, f func(context.
 			return result, err
 		}
 		w.cfg.Logger.Debug("the cloud is asked again", "site", w.cfg.Site, "method", method, "err", err)
-		if sleep(ctx, wait) != nil {
+		if waitFor(ctx, wait) != nil {
 			return result, err
 		}
 		wait *= 2
@@ -144,7 +144,7 @@ func (w *wrapper) turn(ctx context.Context) error {
 	}
 	now := w.cfg.Now()
 	r := w.limit.ReserveN(now, 1)
-	if err := sleep(ctx, r.DelayFrom(now)); err != nil {
+	if err := waitFor(ctx, r.DelayFrom(now)); err != nil {
 		r.CancelAt(w.cfg.Now())
 		return &Error{Kind: KindUnavailable, Scope: ScopeCloud, Text: "the caller did not wait for its turn", Err: err}
 	}
@@ -198,7 +198,7 @@ func kindOf(err error) ErrorKind {
 	return KindUnavailable
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+func waitFor(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
