@@ -1,0 +1,252 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/layout"
+	"fsub/cloud/steps/wire"
+)
+
+// books are the steps of a run: what they hold of its nodes, those that run and those that are over. The gang's first machine has them.
+type books struct {
+	launch *agentapi.Launch
+
+	mu     sync.Mutex
+	freed  chan struct{} // closed and made anew whenever a step gives something back
+	next   uint32
+	groups [][]held // by group and node
+	active []*step
+	over   []agentapi.Step
+	closed bool // the run is being ended: no further steps
+}
+
+// held is what the steps that share nothing hold of a node: a flag for each of its CPUs and GPUs.
+type held struct {
+	node  *agentapi.Node
+	cpus  []bool
+	gpus  []bool
+	mem   int64
+	steps int // all of them
+}
+
+// share is what a step has of a node.
+type share struct {
+	group, node int
+	part        layout.Part
+	cpus, gpus  []int // indexes into the node's
+	counted     bool  // it is held: the step does not overlap
+}
+
+var errClosed = errors.New("Job/step already completing or completed")
+
+func newBooks(l *agentapi.Launch) *books {
+	b := &books{launch: l, freed: make(chan struct{})}
+	for g := range l.Groups {
+		nodes := make([]held, len(l.Groups[g].Nodes))
+		for i := range nodes {
+			n := &l.Groups[g].Nodes[i]
+			nodes[i] = held{node: n, cpus: make([]bool, n.CPUs), gpus: make([]bool, len(n.GPUs))}
+		}
+		b.groups = append(b.groups, nodes)
+	}
+	return b
+}
+
+// create gives a step its nodes and its number; it waits for other steps to end where it must.
+func (b *books) create(ctx context.Context, s *step) error {
+	for {
+		err, freed := b.try(s)
+		if !errors.Is(err, layout.ErrBusy) || s.req.Immediate {
+			return err
+		}
+		s.waited = true
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return errClosed
+		}
+	}
+}
+
+// try creates the step if it can be now; else freed tells when to ask again.
+func (b *books) try(s *step) (err error, freed <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return errClosed, nil
+	}
+	var shares []share
+	for i := range s.req.Parts {
+		p := &s.req.Parts[i]
+		if p.Group < 0 || p.Group >= len(b.groups) {
+			err = &layout.Refused{Text: "Requested het-group offset exceeds highest hetjob index (" + strconv.Itoa(p.Group) + " > " + strconv.Itoa(len(b.groups)-1) + ")"}
+			break
+		}
+		var parts []layout.Part
+		if parts, err = layout.Place(p.Ask, b.free(p.Group)); err != nil {
+			break
+		}
+		start := len(shares)
+		for _, part := range parts {
+			shares = append(shares, share{group: p.Group, node: part.Node, part: part, counted: !p.Ask.Overlap})
+		}
+		b.take(shares[start:])
+		s.counts = append(s.counts, len(parts))
+	}
+	if err != nil {
+		b.release(shares)
+		s.counts = nil
+		return err, b.freed
+	}
+	s.shares = shares
+	if s.req.Receive == "" {
+		s.id = b.next
+		b.next++
+	}
+	s.start = time.Now()
+	b.active = append(b.active, s)
+	return nil, nil
+}
+
+// free is what a group's nodes have for a further step.
+func (b *books) free(group int) []layout.Free {
+	nodes := make([]layout.Free, len(b.groups[group]))
+	for i := range nodes {
+		h := &b.groups[group][i]
+		nodes[i] = layout.Free{
+			Name: h.node.Name, CPUs: h.node.CPUs, IdleCPUs: count(h.cpus, false), Mem: h.node.MemMiB, IdleMem: h.node.MemMiB - h.mem,
+			GPUs: len(h.gpus), IdleGPUs: count(h.gpus, false), Steps: h.steps,
+		}
+	}
+	return nodes
+}
+
+func count(flags []bool, want bool) (n int) {
+	for _, f := range flags {
+		if f == want {
+			n++
+		}
+	}
+	return n
+}
+
+// take picks the CPUs and GPUs of shares: idle ones first; a step that overlaps may have others too.
+func (b *books) take(shares []share) {
+	for i := range shares {
+		s := &shares[i]
+		h := &b.groups[s.group][s.node]
+		s.cpus = pick(h.cpus, s.part.CPUs, s.counted)
+		s.gpus = pick(h.gpus, s.part.GPUs, s.counted)
+		h.steps++
+		if s.counted {
+			h.mem += s.part.Mem
+		}
+	}
+}
+
+func pick(flags []bool, n int, mark bool) (ids []int) {
+	for _, busy := range [...]bool{false, true} {
+		for i, f := range flags {
+			if len(ids) < n && f == busy && !slices.Contains(ids, i) {
+				ids = append(ids, i)
+			}
+		}
+	}
+	slices.Sort(ids)
+	if mark {
+		for _, i := range ids {
+			flags[i] = true
+		}
+	}
+	return ids
+}
+
+func (b *books) release(shares []share) {
+	for _, s := range shares {
+		h := &b.groups[s.group][s.node]
+		h.steps--
+		if !s.counted {
+			continue
+		}
+		h.mem -= s.part.Mem
+		for _, i := range s.cpus {
+			h.cpus[i] = false
+		}
+		for _, i := range s.gpus {
+			h.gpus[i] = false
+		}
+	}
+}
+
+// end takes a step out of those that run.
+func (b *books) end(s *step) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.release(s.shares)
+	b.active = slices.DeleteFunc(b.active, func(a *step) bool { return a == s })
+	if s.req.Receive == "" {
+		b.over = append(b.over, s.status())
+	}
+	close(b.freed)
+	b.freed = make(chan struct{})
+}
+
+// close refuses further steps, and those that wait.
+func (b *books) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	close(b.freed)
+	b.freed = make(chan struct{})
+}
+
+// live are the steps that run: all, or the one of that number.
+func (b *books) live(id string) (steps []*step) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.active {
+		if id == "" || id == strconv.FormatUint(uint64(s.id), 10) && s.req.Receive == "" {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+func (b *books) status() []agentapi.Step {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := slices.Clone(b.over)
+	for _, s := range b.active {
+		if s.req.Receive == "" {
+			all = append(all, s.status())
+		}
+	}
+	return all
+}
+
+// layout is what srun is told of the step.
+func (s *step) layout() wire.Layout {
+	l := wire.Layout{Job: s.launch.Job, Step: s.id, Waited: s.waited, GraceMS: int(s.launch.KillWait / time.Millisecond)}
+	rank0, i := 0, 0
+	for part, n := range s.counts {
+		tasks := 0
+		for range n {
+			sh := &s.shares[i]
+			ranks := make([]int, len(sh.part.Ranks))
+			for k, r := range sh.part.Ranks {
+				ranks[k] = rank0 + r
+			}
+			l.Nodes = append(l.Nodes, wire.Placed{Name: s.launch.Groups[sh.group].Nodes[sh.node].Name, Part: part, Ranks: ranks, CPUs: sh.part.CPUs})
+			tasks += len(ranks)
+			i++
+		}
+		rank0 += tasks
+	}
+	return l
+}

@@ -1,0 +1,229 @@
+package steps
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fsub/cloud/steps/wire"
+)
+
+// Daemon is the main function of the process that runs a step's tasks on one node, as the job's user. Its only way out is the socket that it inherits as
+// file 3: the orders come from there, and when it closes everything ends.
+func Daemon() int {
+	debug.SetGCPercent(400)
+	f := os.NewFile(3, "orders")
+	if f == nil {
+		return 2
+	}
+	c, err := net.FileConn(f)
+	f.Close()
+	if err != nil {
+		return 2
+	}
+	in := wire.NewReader(bufio.NewReaderSize(c, 16<<10))
+	first, err := in.Read()
+	if err != nil || first.Kind != wire.Launch {
+		return 2
+	}
+	var launch wire.NodeLaunch
+	if json.Unmarshal(first.Payload, &launch) != nil {
+		return 2
+	}
+	// What tasks leave behind becomes a child of this process, and is found and killed at the end.
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	d := &daemon{n: &launch, out: wire.NewWriter(c), tasks: make([]task, len(launch.Tasks)), files: map[string]*os.File{}}
+	return d.main(in)
+}
+
+// daemon is a step on one node.
+type daemon struct {
+	n     *wire.NodeLaunch
+	out   *wire.Writer
+	files map[string]*os.File // opened for several tasks, by name
+	pumps sync.WaitGroup
+	pty   *os.File // the terminal's other side
+	ptyFD int
+
+	mu    sync.Mutex
+	tasks []task
+	left  int         // tasks that have not ended
+	exits []wire.Exit // not told yet
+	used  wire.NodeUsed
+	taken uint64 // bytes of stdin that all tasks have, as told
+	fed   uint64 // that came
+}
+
+// task is one task.
+type task struct {
+	pid   int
+	ended bool
+	stdin *feed // nil: not from srun
+}
+
+func (d *daemon) main(in *wire.Reader) int {
+	d.prepare()
+	d.left = len(d.tasks)
+	for i := range d.tasks {
+		d.start(i)
+	}
+	for _, f := range d.files {
+		f.Close()
+	}
+	d.out.Write(wire.Started, uint32(d.n.Node), nil)
+	go d.obey(in)
+	d.reap()
+	d.drain()
+	d.tellExits()
+	d.out.WriteJSON(wire.NodeEnd, uint32(d.n.Node), d.used)
+	return 0
+}
+
+// prepare gives the daemon what all of its tasks inherit.
+func (d *daemon) prepare() {
+	p := &d.n.Part
+	syscall.Umask(p.Umask)
+	if err := os.Chdir(p.Dir); err != nil {
+		d.complain("couldn't chdir to `" + p.Dir + "': " + words(err) + ": going to /tmp instead")
+		os.Chdir("/tmp")
+	}
+}
+
+// complain tells the step's stderr, as slurmstepd would.
+func (d *daemon) complain(text string) {
+	d.out.Write(wire.Stderr, wire.All, []byte("slurmstepd: error: "+text+"\n"))
+}
+
+// words is the C library's text for an error, without what was done to what.
+func words(err error) string {
+	if n, ok := errors.AsType[syscall.Errno](err); ok {
+		return errnoWords(n)
+	}
+	return err.Error()
+}
+
+// obey carries out what comes through the socket. Its end is the end of everything.
+func (d *daemon) obey(in *wire.Reader) {
+	for {
+		f, err := in.Read()
+		if err != nil {
+			for range 50 {
+				killAll(syscall.SIGKILL)
+				time.Sleep(20 * time.Millisecond)
+			}
+			os.Exit(1)
+		}
+		switch f.Kind {
+		case wire.Stdin:
+			d.feed(f)
+		case wire.Signal:
+			killAll(syscall.Signal(f.N))
+		case wire.Kill:
+			d.kill(time.Duration(f.N) * time.Millisecond)
+		case wire.Window:
+			if size, err := wire.JSON[wire.Size](f); err == nil {
+				d.resize(size)
+			}
+		}
+	}
+}
+
+// kill ends the tasks: at once, or with a warning first.
+func (d *daemon) kill(grace time.Duration) {
+	if grace > 0 {
+		killAll(syscall.SIGCONT)
+		killAll(syscall.SIGTERM)
+	}
+	time.AfterFunc(grace, func() { killAll(syscall.SIGKILL) })
+}
+
+// gather is how long the end of a task waits for others, so that srun tells of them in one line.
+const gather = 15 * time.Millisecond
+
+// reap waits for the tasks, kills what they leave behind, and waits for that too.
+func (d *daemon) reap() {
+	for {
+		var status syscall.WaitStatus
+		var used syscall.Rusage
+		pid, err := syscall.Wait4(-1, &status, 0, &used)
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err != nil: // ECHILD: nothing is left
+			return
+		}
+		d.mu.Lock()
+		d.count(&used)
+		mine := d.end(pid, status)
+		left := d.left
+		d.mu.Unlock()
+		if left == 0 {
+			if mine {
+				d.tellExits()
+			}
+			killAll(syscall.SIGKILL)
+		}
+	}
+}
+
+// end notes the end of a task. The caller holds mu.
+func (d *daemon) end(pid int, status syscall.WaitStatus) bool {
+	for i := range d.tasks {
+		if t := &d.tasks[i]; t.pid == pid && !t.ended {
+			d.endTask(i, uint32(status))
+			return true
+		}
+	}
+	return false
+}
+
+// endTask: the caller holds mu.
+func (d *daemon) endTask(i int, status uint32) {
+	t := &d.tasks[i]
+	t.ended = true
+	d.left--
+	if t.stdin != nil {
+		t.stdin.close()
+	}
+	if len(d.exits) == 0 && d.left > 0 {
+		time.AfterFunc(gather, d.tellExits)
+	}
+	d.exits = append(d.exits, wire.Exit{Rank: d.n.Tasks[i].Rank, Status: status})
+}
+
+func (d *daemon) tellExits() {
+	d.mu.Lock()
+	exits := d.exits
+	d.exits = nil
+	d.mu.Unlock()
+	if len(exits) > 0 {
+		d.out.WriteJSON(wire.Exits, uint32(d.n.Node), exits)
+	}
+}
+
+// count adds what an ended process used. The caller holds mu.
+func (d *daemon) count(u *syscall.Rusage) {
+	d.used.User += time.Duration(u.Utime.Nano())
+	d.used.System += time.Duration(u.Stime.Nano())
+	d.used.MaxRSS += u.Maxrss << 10 // they run side by side, as a rule
+	d.used.Read += u.Inblock * 512
+	d.used.Write += u.Oublock * 512
+}
+
+// drain waits for the rest of the output. A process that nobody could kill does not hold the step for ever.
+func (d *daemon) drain() {
+	done := make(chan struct{})
+	go func() { d.pumps.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+	}
+}

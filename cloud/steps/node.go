@@ -1,0 +1,167 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fsub/cloud/jobenv"
+	"fsub/cloud/steps/wire"
+)
+
+// startNode starts what another machine's service asks for, and stands between it and the step daemon.
+func (s *Service) startNode(r *run, c net.Conn, in *wire.Reader, first wire.Frame) {
+	launch, err := wire.JSON[wire.NodeLaunch](first)
+	if err != nil {
+		r.log.Warn("a step cannot be read", "err", err)
+		return
+	}
+	d, err := s.startDaemon(r, &launch)
+	if err != nil {
+		r.log.Warn("a step did not start", "step", launch.Step, "err", err)
+		out := wire.NewWriter(c)
+		out.Write(wire.Stderr, wire.All, []byte("slurmstepd: error: "+err.Error()+"\n"))
+		return
+	}
+	s.wg.Go(func() {
+		pass(wire.NewWriter(d), in)
+		d.Close() // the other side is gone: so are its tasks
+	})
+	io.Copy(c, d)
+	d.Close()
+}
+
+// startDaemon starts the step daemon and gives it its orders. Closing the connection kills all that it started.
+func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error) {
+	complete(r, launch, s.c.Daemon)
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	cmd := exec.Command(s.c.Daemon[0], s.c.Daemon[1:]...)
+	cmd.Dir = "/"
+	cmd.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=single"}
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = time.Second
+	if u := r.Launch.User; os.Geteuid() == 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+	}
+	if r.Prepare != nil {
+		r.Prepare(cmd)
+	}
+	if err := cmd.Start(); err != nil {
+		ours.Close()
+		return nil, fmt.Errorf("start the step daemon: %w", err)
+	}
+	stop := context.AfterFunc(r.ctx, func() { ours.Close() })
+	s.wg.Go(func() {
+		cmd.Wait()
+		stop()
+	})
+	if err := wire.NewWriter(ours).WriteJSON(wire.Launch, 0, launch); err != nil {
+		ours.Close()
+		return nil, err
+	}
+	return ours, nil
+}
+
+func socketPair() (ours net.Conn, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := os.NewFile(uintptr(fds[0]), "step")
+	defer f.Close()
+	theirs = os.NewFile(uintptr(fds[1]), "daemon")
+	ours, err = net.FileConn(f)
+	return ours, theirs, err
+}
+
+// complete adds to a launch what this machine knows: environment, binding, program of each task.
+func complete(r *run, n *wire.NodeLaunch, daemon []string) {
+	l := r.Launch
+	n.User, n.Self = l.User.Name, daemon
+	n.Host0 = l.Groups[l.Group].Nodes[l.Node].Name
+	n.Names = wire.Names{JobName: n.Name, User: l.User.Name}
+	if l.Array != nil {
+		n.Names.ArrayJob, n.Names.Task = l.Array.Job, l.Array.Task
+	}
+	spec := jobenv.StepSpec{
+		ID: n.Step, Env: n.Part.Env, Nodes: n.Nodes, Tasks: n.Counts, CPUs: n.CPUs, Distribution: n.Part.Distribution,
+		Host: n.Host, Port: n.Port, Umask: n.Part.Umask, Group: n.Group,
+	}
+	env := jobenv.Step(l, spec)
+	own := r.Env
+	if r.Commands != "" {
+		own = append(own[:len(own):len(own)], "PATH="+pathFirst(r.Commands, env))
+	}
+	common := override(env, own)
+	ranks := make([]int, len(n.Ranks)) // in the part
+	for i, rank := range n.Ranks {
+		ranks[i] = rank - n.Rank0
+	}
+	bound := bindCPUs(n)
+	gpus := bindGPUs(n)
+	for i, rank := range ranks {
+		task := wire.Task{Rank: n.Ranks[i], Argv: program(&n.Part, rank), CPUs: bound[i]}
+		whole := jobenv.Task(&spec, env, jobenv.TaskSpec{Node: n.Node, Rank: n.Ranks[i], Local: i, Ranks: n.Ranks, GPUs: gpus[i]})
+		task.Env = without(override(whole, own), common)
+		n.Tasks = append(n.Tasks, task)
+	}
+	n.Part.Env, n.Part.Programs = common, nil
+}
+
+// pathFirst is PATH with this machine's folder of commands at its head, instead of that of another machine: the one of the same name.
+func pathFirst(commands string, env []string) string {
+	path := ""
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, "PATH="); ok {
+			path = v
+		}
+	}
+	return withFirst(commands, path)
+}
+
+// override is env with the variables of own in the place of those of the same name.
+func override(env, own []string) []string {
+	if len(own) == 0 {
+		return env
+	}
+	all := make([]string, 0, len(env)+len(own))
+	for _, e := range env {
+		if !slices.ContainsFunc(own, func(o string) bool { return nameOf(o) == nameOf(e) }) {
+			all = append(all, e)
+		}
+	}
+	return append(all, own...)
+}
+
+func nameOf(e string) string {
+	name, _, _ := strings.Cut(e, "=")
+	return name
+}
+
+// without are the variables of env that common has not, or has with another value.
+func without(env, common []string) (own []string) {
+	have := make(map[string]bool, len(common))
+	for _, e := range common {
+		have[e] = true
+	}
+	for _, e := range env {
+		if !have[e] {
+			own = append(own, e)
+		}
+	}
+	return own
+}

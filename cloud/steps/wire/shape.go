@@ -1,0 +1,156 @@
+package wire
+
+import (
+	"slices"
+	"time"
+
+	"fsub/cloud/layout"
+)
+
+// Request is what srun asks for. The parts are its components (A : B), one for any other call; their ranks follow each other.
+type Request struct {
+	Run     string        `json:"run,omitempty"` // set by a service that passes the request on
+	Name    string        `json:"name"`          // --job-name, or the command's
+	Parts   []Part        `json:"parts"`
+	Receive string        `json:"receive,omitempty"` // what sbcast asks for, in JSON; such a step has no number
+	Timeout time.Duration `json:"timeout,omitempty"`
+	Pty     *Size         `json:"pty,omitempty"` // the first task has a terminal
+	Quiet   bool          `json:"quiet,omitempty"`
+	// Immediate: be refused rather than wait for CPUs.
+	Immediate bool `json:"immediate,omitempty"`
+}
+
+// Part is one component of a step.
+type Part struct {
+	Group      int         `json:"group"` // the component of the job
+	Ask        layout.Step `json:"ask"`
+	Argv       []string    `json:"argv"`
+	Programs   []Program   `json:"programs,omitempty"` // --multi-prog, instead of Argv
+	Env        []string    `json:"env"`
+	Dir        string      `json:"dir"`
+	Umask      int         `json:"umask"`
+	Limits     []Limit     `json:"limits,omitempty"`
+	Stdin      Stream      `json:"stdin"`
+	Stdout     Stream      `json:"stdout"`
+	Stderr     Stream      `json:"stderr"`
+	Append     bool        `json:"append,omitempty"`
+	Unbuffered bool        `json:"unbuffered,omitempty"`
+	CPUBind    string      `json:"cpu_bind,omitempty"`
+	GPUBind    string      `json:"gpu_bind,omitempty"`
+	// Distribution is SLURM_DISTRIBUTION.
+	Distribution string `json:"distribution,omitempty"`
+}
+
+// Program is a line of a --multi-prog file. In its words %t is the rank and %o its place among Ranks.
+type Program struct {
+	Ranks []int    `json:"ranks,omitempty"`
+	Rest  bool     `json:"rest,omitempty"` // all ranks that no other line names
+	Argv  []string `json:"argv"`
+}
+
+// Limit is a resource limit of srun that its tasks get too: setrlimit's number, soft value.
+type Limit struct {
+	Resource int    `json:"resource"`
+	Soft     uint64 `json:"soft"`
+}
+
+// Stream is where a task's stream goes to or comes from.
+type Stream struct {
+	// Kind is "": srun; "null": nowhere; "file": Pattern, opened on the node for each task; "stdout": where its stdout goes.
+	Kind    string `json:"kind,omitempty"`
+	Pattern string `json:"pattern,omitempty"`
+	Rank    *int   `json:"rank,omitempty"` // srun's only for this rank, "null" for the others
+}
+
+// Size is that of a terminal.
+type Size struct {
+	Rows uint16 `json:"rows"`
+	Cols uint16 `json:"cols"`
+}
+
+// Layout is a step that was created.
+type Layout struct {
+	Job     uint32   `json:"job"`
+	Step    uint32   `json:"step"`
+	Waited  bool     `json:"waited,omitempty"` // it had to wait for other steps
+	Nodes   []Placed `json:"nodes"`
+	GraceMS int      `json:"grace_ms"` // KillWait
+}
+
+// Placed is a node of a step.
+type Placed struct {
+	Name  string `json:"name"`
+	Part  int    `json:"part"`
+	Ranks []int  `json:"ranks"`
+	CPUs  int    `json:"cpus"`
+}
+
+// Exit is a task's end as wait(2) gives it.
+type Exit struct {
+	Rank   int    `json:"r"`
+	Status uint32 `json:"s"`
+}
+
+// NodeUsed is what a step used on one node.
+type NodeUsed struct {
+	User   time.Duration `json:"user"`
+	System time.Duration `json:"system"`
+	MaxRSS int64         `json:"max_rss"` // bytes
+	Read   int64         `json:"read"`
+	Write  int64         `json:"write"`
+	OOM    bool          `json:"oom,omitempty"`
+}
+
+// NodeLaunch is what one node is to start. A service sends it without what the node itself knows (User, Tasks' Env), which is added there.
+type NodeLaunch struct {
+	Run     string   `json:"run"`
+	Job     uint32   `json:"job"`
+	Step    uint32   `json:"step"`
+	Node    int      `json:"node"`            // index in the step
+	Group   int      `json:"group"`           // of the job; -1: the step is in several
+	Bound   bool     `json:"bound,omitempty"` // tasks are kept on CPUIDs
+	Part    Part     `json:"part"`            // Env is what tasks get of srun's
+	Nodes   []string `json:"nodes"`           // of the step
+	Counts  []int    `json:"counts"`
+	CPUs    []int    `json:"cpus"`
+	Ranks   []int    `json:"ranks"`             // of this node's tasks, in the step
+	Rank0   int      `json:"rank0"`             // the part's first rank in the step
+	CPUIDs  []int    `json:"cpu_ids,omitempty"` // that the step has on this node
+	GPUs    []int    `json:"gpus"`
+	Host    string   `json:"host"` // IP address of srun's machine
+	Port    int      `json:"port"`
+	Pty     *Size    `json:"pty,omitempty"`
+	Receive string   `json:"receive,omitempty"`
+	Name    string   `json:"name"`
+
+	// What the node adds.
+	User  string   `json:"user,omitempty"`
+	Host0 string   `json:"host0,omitempty"` // its own host name
+	Tasks []Task   `json:"tasks,omitempty"`
+	Self  []string `json:"self,omitempty"` // the command line of the step daemon itself
+	Names Names    `json:"names"`
+}
+
+// Names are what file name patterns need of the job.
+type Names struct {
+	ArrayJob uint32 `json:"array_job,omitempty"`
+	Task     int    `json:"task,omitempty"`
+	JobName  string `json:"job_name,omitempty"`
+	User     string `json:"user,omitempty"`
+}
+
+// Task is one task as a node starts it.
+type Task struct {
+	Rank int      `json:"rank"` // in the step
+	Argv []string `json:"argv"`
+	Env  []string `json:"env"`
+	CPUs []int    `json:"cpus,omitempty"` // that it is bound to
+}
+
+// Offset is the place of a rank among those of p, or -1: %o. Of a line "*" it is the rank's.
+func (p *Program) Offset(rank int) int {
+	if p.Rest {
+		return rank
+	}
+	return slices.Index(p.Ranks, rank)
+}
