@@ -23,7 +23,7 @@ DescribeRegions DescribeAvailabilityZones DescribeSubnets DescribeVpcs DescribeS
 CreatePlacementGroup DescribePlacementGroups DeletePlacementGroup DescribeInstanceTopology
 CreateCapacityReservation DescribeCapacityReservations CancelCapacityReservation DescribeCapacityReservationTopology
 DescribeCapacityBlockOfferings PurchaseCapacityBlock DescribeCapacityBlocks GetConsoleOutput
-CreateLaunchTemplate DeleteLaunchTemplate DescribeLaunchTemplates DescribeLaunchTemplateVersions CreateFleet DescribeFleets DeleteFleets`
+CreateLaunchTemplate DeleteLaunchTemplate DescribeLaunchTemplates CreateFleet`
 
 type ref struct {
 	Shape        string `json:"shape"`

@@ -1,0 +1,147 @@
+package ec2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"fsub/testbed/ec2/model"
+)
+
+// owner is the account that everything belongs to.
+const owner = "123456789012"
+
+// Cloud is one region of a simulated EC2. Its methods may be called from several goroutines.
+type Cloud struct {
+	cfg  Config
+	ops  map[string]*model.Op
+	made bool // the Cloud made Config.Dir
+
+	mu        sync.Mutex
+	types     map[string]*Type
+	instances map[string]*instance
+	order     []*instance // oldest first
+	seq       int
+	tokens    map[string]*answered
+	tags      map[string]map[string]string // of everything but instances
+	groups    map[string]*group
+	reserved  []*reservation
+	blocks    []*offer // capacity blocks for sale
+	templates []*template
+	faults    faults
+	calls     []Call
+	closed    bool
+	stop      context.Context // done once the Cloud is closed
+	stopped   context.CancelFunc
+	work      sync.WaitGroup // goroutines that start or end instances
+	server    *http.Server
+	net       byte // second byte of the instances' addresses
+}
+
+// New makes a cloud without instances. Close it.
+func New(cfg Config) *Cloud {
+	cfg.defaults()
+	c := &Cloud{
+		cfg: cfg, ops: model.Load(), types: map[string]*Type{}, instances: map[string]*instance{}, tokens: map[string]*answered{},
+		tags: map[string]map[string]string{}, groups: map[string]*group{}, net: randomNet(),
+	}
+	c.stop, c.stopped = context.WithCancel(context.Background())
+	for _, t := range cfg.Types {
+		c.types[t.Name] = t
+	}
+	return c
+}
+
+// AccessKey and SecretKey are the credentials that are good here.
+func (c *Cloud) AccessKey() string { return c.cfg.AccessKey }
+
+// SecretKey belongs to AccessKey.
+func (c *Cloud) SecretKey() string { return c.cfg.SecretKey }
+
+// Region is the cloud's only region.
+func (c *Cloud) Region() string { return c.cfg.Region }
+
+// Start serves the cloud on addr, "127.0.0.1:0" if it is empty, and returns its URL.
+func (c *Cloud) Start(addr string) (string, error) {
+	str(&addr, "127.0.0.1:0")
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	c.server = &http.Server{Handler: c, ReadHeaderTimeout: 10 * time.Second}
+	c.work.Go(func() { c.server.Serve(l) })
+	return "http://" + l.Addr().String(), nil
+}
+
+// Close ends everything at once: the server, the instances' processes, their metadata services and directories. It returns when nothing is left.
+func (c *Cloud) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	c.stopped()
+	c.mu.Unlock()
+	if c.server != nil {
+		c.server.Close()
+	}
+	c.work.Wait() // an instance that was just starting has its machine now
+	var err error
+	for _, in := range c.order {
+		if in.machine != nil {
+			err = errors.Join(err, in.machine.end(0))
+			in.machine.remove()
+		}
+	}
+	if c.made {
+		err = errors.Join(err, os.RemoveAll(c.cfg.Dir))
+	}
+	return err
+}
+
+// later does fn after d, with the lock held, unless the cloud is closed by then.
+func (c *Cloud) later(d time.Duration, fn func()) {
+	time.AfterFunc(d, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.closed {
+			fn()
+		}
+	})
+}
+
+// dir returns the directory of one instance, made. The lock is held.
+func (c *Cloud) dir(id string) (string, error) {
+	if c.cfg.Dir == "" {
+		dir, err := os.MkdirTemp("", "fsub-ec2-")
+		if err != nil {
+			return "", err
+		}
+		c.cfg.Dir, c.made = dir, true
+		if err := os.Chmod(dir, 0o755); err != nil { // the instances' users must get through
+			return "", err
+		}
+	}
+	dir := filepath.Join(c.cfg.Dir, id)
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// newID returns an ID such as Amazon's: a prefix and 17 hexadecimal digits.
+func newID(prefix string) string { return prefix + "-0" + randomHex(16) }
+
+// randomNet is a byte that keeps the addresses of clouds on one machine apart, as well as chance can.
+func randomNet() byte {
+	var n byte
+	fmt.Sscanf(randomHex(2), "%x", &n)
+	return 64 + n%128
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

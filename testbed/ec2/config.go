@@ -1,0 +1,82 @@
+package ec2
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// Config says what cloud to make. The zero value is a good one.
+type Config struct {
+	Region string   // "us-east-2"
+	Zones  []string // "us-east-2a" and so on; three of them
+	// AccessKey and SecretKey are the only credentials that are good. Made up where empty: ask the Cloud for them.
+	AccessKey, SecretKey string
+	Types                []*Type  // what can be rented; [Types] where nil
+	Images               []Image  // one for each architecture where nil
+	Profiles             []string // names of the instance profiles that exist
+
+	// Process makes running instances run their user data. Else they are only states.
+	Process bool
+	// Dir holds the instances' directories; a new one, removed by Close, where empty.
+	Dir string
+
+	Pending time.Duration // from RunInstances to running; 20 ms
+	Ending  time.Duration // from shutting-down to terminated, at least; 20 ms
+	Grace   time.Duration // from SIGTERM to SIGKILL of an instance that is ended; 2 s
+	Gone    time.Duration // how long the terminated are shown; 1 min (an hour at Amazon)
+	Lag     time.Duration // how old what Describe* shows of instances is; 0
+	Lead    time.Duration // from a spot notice to the end; 2 s (2 min at Amazon)
+
+	Log *slog.Logger
+}
+
+// Image is a machine image.
+type Image struct{ ID, Name, Arch string }
+
+func (cfg *Config) defaults() {
+	str(&cfg.Region, "us-east-2")
+	if cfg.Zones == nil {
+		cfg.Zones = []string{cfg.Region + "a", cfg.Region + "b", cfg.Region + "c"}
+	}
+	str(&cfg.AccessKey, "AKIA"+strings.ToUpper(randomHex(16)))
+	str(&cfg.SecretKey, randomHex(40))
+	if cfg.Types == nil {
+		cfg.Types = Types()
+	}
+	if cfg.Images == nil {
+		cfg.Images = []Image{
+			{ID: "ami-0a1b2c3d4e5f60001", Name: "al2023-ami-2023.9.20261101.0-kernel-6.12-x86_64", Arch: "x86_64"},
+			{ID: "ami-0a1b2c3d4e5f60002", Name: "al2023-ami-2023.9.20261101.0-kernel-6.12-arm64", Arch: "arm64"},
+		}
+	}
+	dur(&cfg.Pending, 20*time.Millisecond)
+	dur(&cfg.Ending, 20*time.Millisecond)
+	dur(&cfg.Grace, 2*time.Second)
+	dur(&cfg.Gone, time.Minute)
+	dur(&cfg.Lead, 2*time.Second)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+func str(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}
+
+func dur(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
+
+// randomHex returns n random hexadecimal digits.
+func randomHex(n int) string {
+	b := make([]byte, (n+1)/2)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)[:n]
+}

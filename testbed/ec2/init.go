@@ -1,0 +1,54 @@
+package ec2
+
+import "strings"
+
+// initScript is the first process of a machine.
+func (m *machine) initScript() string {
+	script := plainInit
+	if m.alone {
+		script = namespaceInit
+	}
+	return strings.NewReplacer("@DIR@", m.spec.Dir, "@HOST@", m.spec.Host, "@ADDR@", m.spec.Addr).Replace(script)
+}
+
+// plainInit has nothing to set up: the cloud finds the machine's processes itself.
+const plainInit = `[ -s @DIR@/user-data ] || exit 0
+exec @DIR@/user-data
+`
+
+// namespaceInit makes the machine its own where it has namespaces: a private /etc to write to, an empty /run (and so no systemd or dbus that could switch the
+// real machine off), a /proc of its own without sysrq, the stubs over the real shutdown commands. Then it is init: it reaps, passes SIGTERM on, and ends last.
+const namespaceInit = `fail() { echo "cannot set up the machine: $1"; exit 1; }
+d=@DIR@
+mount --make-rprivate / || fail "private mounts"
+mount -t proc proc /proc || fail "mount /proc"
+mount --bind /dev/null /proc/sysrq-trigger || fail "mask sysrq"
+mount -t overlay overlay -o lowerdir=/etc,upperdir=$d/etc,workdir=$d/work /etc 2>/dev/null ||
+	{ cp -a /etc/. $d/etc/ && mount --bind $d/etc /etc; } || fail "an /etc of its own"
+for f in shutdown poweroff halt reboot systemctl; do
+	for p in /sbin /usr/sbin /bin /usr/bin; do
+		[ ! -e $p/$f ] || mount --bind $d/bin/$f $p/$f || fail "mask $p/$f"
+	done
+done
+mount -t tmpfs -o mode=755 tmpfs /run || fail "mount /run"
+hostname @HOST@ || fail "set the host name"
+echo @HOST@ > /etc/hostname
+printf '127.0.0.1 localhost\n@ADDR@ @HOST@\n' > /etc/hosts
+ending=
+trap 'ending=1; kill -TERM -1' TERM
+[ ! -s $d/user-data ] || $d/user-data &
+while [ -z "$ending" ]; do sleep 3600 & wait $!; done
+while set -- /proc/[0-9]*; [ $# -gt 1 ]; do sleep 0.02; done
+`
+
+// stub stands where a command is that would switch the real machine off: it turns the instance's power switch instead.
+func (m *machine) stub(name string) string {
+	const text = `#!/bin/sh
+# Ends the instance, not the machine that it runs on.
+name=@NAME@
+case "$1" in poweroff|halt|reboot) [ "$name" = systemctl ] && name=$1 && shift; esac
+[ "$name" != systemctl ] || { echo "systemctl: there is no systemd on this instance" >&2; exit 1; }
+echo "$name" "$@" > @DIR@/power
+`
+	return strings.NewReplacer("@DIR@", m.spec.Dir, "@NAME@", name).Replace(text)
+}

@@ -1,0 +1,274 @@
+package ec2
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"fsub/testbed/ec2/model"
+)
+
+// The states of instances.
+const (
+	pending      = "pending"
+	running      = "running"
+	shuttingDown = "shutting-down"
+	terminated   = "terminated"
+	stopped      = "stopped"
+)
+
+var stateCode = map[string]int{pending: 0, running: 16, shuttingDown: 32, terminated: 48, stopped: 80}
+
+// instance is one machine. The cloud's lock guards it.
+type instance struct {
+	id          string
+	seq         int // counts all instances of the cloud from 1
+	launch      *launch
+	index       int // in its launch
+	addr        string
+	launched    time.Time
+	tags        map[string]string
+	history     []stage // oldest first, never empty
+	code, why   string  // StateReason
+	transition  string  // StateTransitionReason
+	machine     *machine
+	neverBoots  bool
+	notice      time.Time // when a spot instance is to end; zero: no notice
+	recommended time.Time // to rebalance
+	console     string    // of a machine that is gone
+	powerOff    int       // counts orders to power off, so that an older one knows that it was taken back
+}
+
+// stage is a state since a time.
+type stage struct {
+	state string
+	at    time.Time
+}
+
+func (in *instance) state() string { return in.history[len(in.history)-1].state }
+
+// seen is the state as of a time; "" if the instance was not there.
+func (in *instance) seen(at time.Time) string {
+	for i := len(in.history) - 1; i >= 0; i-- {
+		if !in.history[i].at.After(at) {
+			return in.history[i].state
+		}
+	}
+	return ""
+}
+
+// alive reports whether it takes capacity.
+func (in *instance) alive() bool { s := in.state(); return s == pending || s == running }
+
+func (in *instance) become(state string) {
+	in.history = append(in.history, stage{state, time.Now()})
+}
+
+// start takes a new instance through its boot. The lock is held.
+func (c *Cloud) start(in *instance, dies bool) {
+	boot := c.faults.boot(in.launch.typ.Name, in.launch.zone, in.launch.market)
+	in.neverBoots = boot.Never
+	c.later(c.cfg.Pending+boot.Delay, func() {
+		switch {
+		case in.state() != pending:
+		case dies:
+			c.finish(in, "Server.InternalError", "Internal error on launch")
+		default:
+			in.become(running)
+			c.boot(in)
+		}
+	})
+}
+
+// boot starts the machine of an instance that is running. The lock is held.
+func (c *Cloud) boot(in *instance) {
+	if !c.cfg.Process || in.neverBoots {
+		return
+	}
+	dir, err := c.dir(in.id)
+	if err != nil {
+		c.cfg.Log.Error("make the instance's directory", "instance", in.id, "err", err)
+		return
+	}
+	spec := machineSpec{
+		ID: in.id, Dir: dir, Addr: in.addr, Host: hostName(in.addr), UserData: in.launch.userData,
+		Metadata: c.Metadata(in.id), PowerOff: func(args []string) { c.ordered(in, args) }, Closed: c.stop.Done(),
+	}
+	c.work.Go(func() {
+		m, err := startMachine(spec)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if err != nil {
+			c.cfg.Log.Error("start the instance", "instance", in.id, "err", err)
+			c.end(in, "Server.InternalError", "Internal error on launch", "")
+			return
+		}
+		in.machine = m
+		if !in.alive() && !c.closed {
+			c.stopMachine(in, 0, func() {})
+		}
+	})
+}
+
+// end takes an instance down as a shutdown does: its processes get SIGTERM and, after the grace, SIGKILL. The lock is held.
+func (c *Cloud) end(in *instance, code, why, transition string) {
+	c.endWithin(in, c.cfg.Grace, code, why, transition)
+}
+
+func (c *Cloud) endWithin(in *instance, grace time.Duration, code, why, transition string) {
+	if !in.alive() && in.state() != stopped {
+		return
+	}
+	in.become(shuttingDown)
+	in.code, in.why, in.transition = code, code+": "+why, transition
+	c.stopMachine(in, grace, func() { c.finish(in, code, why) })
+}
+
+// stopMachine ends the processes, and does then with the lock held. The lock is held.
+func (c *Cloud) stopMachine(in *instance, grace time.Duration, then func()) {
+	m := in.machine
+	if m == nil {
+		c.later(c.cfg.Ending, then)
+		return
+	}
+	c.work.Go(func() {
+		if err := m.end(grace); err != nil {
+			c.cfg.Log.Error("end the instance", "instance", in.id, "err", err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		in.console, in.machine = m.console(), nil
+		m.remove()
+		if !c.closed {
+			then()
+		}
+	})
+}
+
+// finish makes an instance terminated, and forgets it when it has been shown long enough. The lock is held.
+func (c *Cloud) finish(in *instance, code, why string) {
+	if in.state() == terminated {
+		return
+	}
+	in.become(terminated)
+	in.code, in.why = code, code+": "+why
+	c.later(c.cfg.Gone, func() { c.forget(in) })
+}
+
+func (c *Cloud) forget(in *instance) {
+	delete(c.instances, in.id)
+	for i, other := range c.order {
+		if other == in {
+			c.order = append(c.order[:i:i], c.order[i+1:]...)
+			break
+		}
+	}
+}
+
+// ordered does what the instance's own shutdown, poweroff, halt or reboot command was called with.
+func (c *Cloud) ordered(in *instance, args []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in.powerOff++
+	delay, cancel, reboot := parseShutdown(args)
+	if cancel || c.closed {
+		return
+	}
+	order := in.powerOff
+	act := func() {
+		if in.powerOff != order || !in.alive() {
+			return
+		}
+		why := "Instance initiated shutdown"
+		switch {
+		case reboot: // user data runs once in an instance's life: it stays, idle
+			c.stopMachine(in, c.cfg.Grace, func() {})
+		case in.launch.shutdown == "terminate" || in.launch.market == spot:
+			c.end(in, "Client.InstanceInitiatedShutdown", why, "")
+		default:
+			c.stopMachine(in, c.cfg.Grace, func() {})
+			in.become(stopped)
+			in.code, in.why = "Client.InstanceInitiatedShutdown", "Client.InstanceInitiatedShutdown: "+why
+		}
+	}
+	if delay == 0 {
+		act()
+	} else {
+		c.later(delay, act)
+	}
+}
+
+// parseShutdown understands the words of shutdown(8): "-c", "-r", "now", "+N" minutes. The command's name comes first.
+func parseShutdown(args []string) (delay time.Duration, cancel, reboot bool) {
+	for i, a := range args {
+		var minutes int
+		switch {
+		case i == 0:
+			reboot = a == "reboot"
+			if a == "shutdown" {
+				delay = time.Minute // its default
+			}
+		case a == "-c":
+			cancel = true
+		case a == "-r" || a == "--reboot":
+			reboot = true
+		case a == "now":
+			delay = 0
+		case strings.HasPrefix(a, "+"):
+			if _, err := fmt.Sscanf(a, "+%d", &minutes); err == nil {
+				delay = time.Duration(minutes) * time.Minute
+			}
+		}
+	}
+	return delay, cancel, reboot
+}
+
+func hostName(addr string) string { return "ip-" + strings.ReplaceAll(addr, ".", "-") }
+
+// describe is the instance as DescribeInstances shows it, in the state that is seen.
+func (c *Cloud) describe(in *instance, state string) model.Doc {
+	l := in.launch
+	doc := model.Doc{
+		"InstanceId": in.id, "ImageId": l.image, "InstanceType": l.typ.Name, "Architecture": l.typ.Arch, "AmiLaunchIndex": in.index,
+		"State": model.Doc{"Code": stateCode[state], "Name": state}, "LaunchTime": in.launched, "ClientToken": l.token, "EbsOptimized": false,
+		"Hypervisor": "xen", "VirtualizationType": "hvm", "RootDeviceName": "/dev/xvda", "RootDeviceType": "ebs", "EnaSupport": true,
+		"Monitoring": model.Doc{"State": "disabled"}, "Tags": tagDocs(in.tags), "StateTransitionReason": in.transition,
+		"Placement": c.placement(l), "MetadataOptions": c.metadataOptions(l),
+		"CpuOptions": model.Doc{"CoreCount": max(1, l.typ.CPUs/2), "ThreadsPerCore": 2},
+	}
+	if l.market != onDemand {
+		doc["InstanceLifecycle"] = l.market
+	}
+	if l.market == spot {
+		doc["SpotInstanceRequestId"] = "sir-" + in.id[len(in.id)-8:]
+	}
+	if l.reservation != nil {
+		doc["CapacityReservationId"] = l.reservation.id
+	}
+	if in.code != "" {
+		doc["StateReason"] = model.Doc{"Code": in.code, "Message": in.why}
+	}
+	if state != terminated && state != shuttingDown {
+		doc["PrivateIpAddress"], doc["PrivateDnsName"] = in.addr, hostName(in.addr)+"."+c.cfg.Region+".compute.internal"
+		doc["SubnetId"], doc["VpcId"] = c.subnetID(l.zone), vpcID
+		doc["SecurityGroups"] = []model.Doc{{"GroupId": groupID, "GroupName": "default"}}
+	}
+	return doc
+}
+
+func (c *Cloud) placement(l *launch) model.Doc {
+	p := model.Doc{"AvailabilityZone": l.zone, "AvailabilityZoneId": c.zoneID(l.zone), "Tenancy": "default", "GroupName": ""}
+	if l.group != nil {
+		p["GroupName"], p["GroupId"] = l.group.name, l.group.id
+	}
+	return p
+}
+
+func (c *Cloud) metadataOptions(l *launch) model.Doc {
+	o := model.Doc{"State": "applied", "HttpTokens": "required", "HttpPutResponseHopLimit": 2, "HttpEndpoint": "enabled",
+		"HttpProtocolIpv6": "disabled", "InstanceMetadataTags": "disabled"}
+	for k, v := range l.metadata {
+		o[k] = v
+	}
+	return o
+}

@@ -1,0 +1,213 @@
+package ec2
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// machineSpec is what a machine is started with.
+type machineSpec struct {
+	ID, Dir, Addr, Host string
+	UserData            []byte
+	Metadata            http.Handler
+	PowerOff            func(args []string) // the machine's own shutdown command was called: its name and arguments
+	Closed              <-chan struct{}     // the cloud is closed: no more grace
+}
+
+// machine is the processes of an instance, its metadata service, and its power switch.
+type machine struct {
+	spec   machineSpec
+	server *http.Server
+	power  *os.File // a FIFO: the shutdown command writes its name and arguments
+	init   *exec.Cmd
+	alone  bool          // has namespaces of its own
+	done   chan struct{} // closed once init has ended
+}
+
+// startMachine runs the user data as a new machine's first boot does. Root's machines have mount, UTS and PID namespaces of their own, without which nothing is
+// run: no boot script may switch off, or rename, the machine below. Others' machines are sessions.
+func startMachine(spec machineSpec) (*machine, error) {
+	m := &machine{spec: spec, alone: os.Geteuid() == 0, done: make(chan struct{})}
+	if err := m.furnish(); err != nil {
+		return nil, errors.Join(err, m.end(0))
+	}
+	log, err := os.OpenFile(m.path("console.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, errors.Join(err, m.end(0))
+	}
+	defer log.Close()
+	m.init = exec.Command("/bin/sh", m.path("init"))
+	m.init.Dir, m.init.Stdout, m.init.Stderr = m.path("root"), log, log
+	m.init.Env = []string{
+		"PATH=" + m.path("bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + m.path("root"), "LANG=C.UTF-8",
+		"AWS_EC2_METADATA_SERVICE_ENDPOINT=http://" + m.server.Addr, "FSUB_POWEROFF=" + m.path("bin/poweroff"), marker + "=" + spec.ID,
+	}
+	m.init.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if m.alone {
+		m.init.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID
+	}
+	if err := m.init.Start(); err != nil {
+		m.init = nil
+		return nil, errors.Join(fmt.Errorf("start the machine's first process: %w", err), m.end(0))
+	}
+	go m.watch()
+	return m, nil
+}
+
+func (m *machine) path(name string) string { return filepath.Join(m.spec.Dir, name) }
+
+// furnish makes the machine's directory and starts its services.
+func (m *machine) furnish() error {
+	for _, dir := range []string{"bin", "root", "etc", "work"} {
+		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	script, err := unpack(m.spec.UserData)
+	if err != nil {
+		return err
+	}
+	files := map[string]string{"user-data": script, "init": m.initScript()}
+	for _, name := range []string{"shutdown", "poweroff", "halt", "reboot", "systemctl"} {
+		files["bin/"+name] = m.stub(name)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(m.path(name), []byte(text), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(m.path("user-data"), 0o700); err != nil { // it holds a token
+		return err
+	}
+	if err := m.openPower(); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", m.spec.Addr+":0")
+	if err != nil {
+		return fmt.Errorf("serve the instance's metadata: %w", err)
+	}
+	m.server = &http.Server{Handler: m.spec.Metadata, Addr: l.Addr().String(), ReadHeaderTimeout: 10 * time.Second}
+	go m.server.Serve(l)
+	return nil
+}
+
+// unpack returns user data as a script. cloud-init takes it packed with gzip as well; other forms than scripts are not run.
+func unpack(data []byte) (string, error) {
+	if zip, err := gzip.NewReader(bytes.NewReader(data)); err == nil {
+		if data, err = io.ReadAll(zip); err != nil {
+			return "", fmt.Errorf("unpack the user data: %w", err)
+		}
+	}
+	if len(data) > 0 && !bytes.HasPrefix(data, []byte("#!")) {
+		return "#!/bin/sh\necho 'the user data is no script: it was not run'\n", nil
+	}
+	return string(data), nil
+}
+
+// watch follows the first process. One of a machine with a PID namespace that ends by itself was hit by reboot(2): the machine is off.
+func (m *machine) watch() {
+	m.init.Wait()
+	close(m.done)
+	if m.alone {
+		m.spec.PowerOff([]string{"poweroff"})
+	}
+}
+
+// end ends all processes of the machine: SIGTERM, then after the grace SIGKILL. It returns when they are gone, and may be called twice.
+func (m *machine) end(grace time.Duration) error {
+	var err error
+	if m.init != nil {
+		if m.alone {
+			m.endNamespace(grace)
+		} else {
+			err = m.endSession(grace)
+		}
+	}
+	if m.server != nil {
+		m.server.Close()
+	}
+	if m.power != nil {
+		m.power.Close()
+	}
+	return err
+}
+
+// endNamespace: the first process passes SIGTERM on and ends when it is alone; with it the kernel kills all others.
+func (m *machine) endNamespace(grace time.Duration) {
+	if grace > 0 {
+		m.init.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-m.done:
+		case <-m.spec.Closed:
+		case <-time.After(grace):
+		}
+	}
+	m.init.Process.Kill()
+	<-m.done
+}
+
+// console returns the end of what the machine's first processes have printed.
+func (m *machine) console() string {
+	text, err := os.ReadFile(m.path("console.log"))
+	if err != nil {
+		return ""
+	}
+	return string(text[max(0, len(text)-64<<10):])
+}
+
+// remove takes the machine's directory away.
+func (m *machine) remove() { os.RemoveAll(m.spec.Dir) }
+
+// freeze stops all processes of the machine, or lets them go on.
+func (m *machine) freeze(stop bool) error {
+	sig := syscall.SIGCONT
+	if stop {
+		sig = syscall.SIGSTOP
+	}
+	for range 3 { // a process that was being forked is caught the next time
+		for _, pid := range m.members() {
+			if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// openPower makes the power switch and listens to it.
+func (m *machine) openPower() error {
+	if err := syscall.Mkfifo(m.path("power"), 0o600); err != nil {
+		return fmt.Errorf("make the power switch: %w", err)
+	}
+	f, err := os.OpenFile(m.path("power"), os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("open the power switch: %w", err)
+	}
+	m.power = f
+	go func() {
+		buf := make([]byte, 4096) // a line is shorter, and a FIFO takes it whole
+		for {
+			n, err := f.Read(buf)
+			if err != nil {
+				return
+			}
+			for line := range strings.Lines(string(buf[:n])) {
+				if args := strings.Fields(line); len(args) > 0 {
+					m.spec.PowerOff(args)
+				}
+			}
+		}
+	}()
+	return nil
+}

@@ -1,0 +1,177 @@
+package ec2
+
+import (
+	"slices"
+	"strings"
+
+	"fsub/testbed/ec2/model"
+)
+
+// The network that every account has in a region: one VPC with one subnet in each zone, and a security group.
+const (
+	vpcID   = "vpc-0f5ab000000000001"
+	groupID = "sg-0f5ab000000000001"
+)
+
+func (c *Cloud) subnetID(zone string) string {
+	return "subnet-0f5ab0000000000" + "0" + zone[len(zone)-1:] // a letter from a to f is a digit as well
+}
+
+// zoneID is the name of a zone that is the same in every account: "use2-az1".
+func (c *Cloud) zoneID(zone string) string {
+	f := strings.Split(c.cfg.Region, "-")
+	return f[0] + f[1][:1] + f[len(f)-1] + "-az" + itoa(slices.Index(c.cfg.Zones, zone)+1)
+}
+
+// planNetwork takes the zone from the subnet or the placement, and checks the interfaces.
+func (c *Cloud) planNetwork(l *launch) error {
+	interfaces := l.args.Docs("NetworkInterfaces")
+	subnet, groups := l.args.Str("SubnetId"), l.args.Strs("SecurityGroupIds")
+	if len(interfaces) > 0 {
+		switch {
+		case subnet != "":
+			return refuse("InvalidParameterCombination", "Network interfaces and an instance-level subnet ID may not be specified on the same request")
+		case len(groups) > 0 || len(l.args.Strs("SecurityGroups")) > 0:
+			return refuse("InvalidParameterCombination", "Network interfaces and an instance-level security groups may not be specified on the same request")
+		}
+		if err := checkInterfaces(l, interfaces); err != nil {
+			return err
+		}
+		for _, i := range interfaces {
+			str(&subnet, i.Str("SubnetId"))
+			groups = append(groups, i.Strs("Groups")...)
+		}
+	}
+	for _, g := range append(groups, l.args.Strs("SecurityGroups")...) {
+		if g != groupID && g != "default" {
+			return refuse("InvalidGroup.NotFound", "The security group '%s' does not exist", g)
+		}
+	}
+	return c.zoneOf(l, subnet)
+}
+
+func (c *Cloud) zoneOf(l *launch, subnet string) error {
+	zone := l.args.Sub("Placement").Str("AvailabilityZone")
+	if id := l.args.Sub("Placement").Str("AvailabilityZoneId"); id != "" {
+		for _, z := range c.cfg.Zones {
+			if c.zoneID(z) == id {
+				zone = z
+			}
+		}
+		str(&zone, id)
+	}
+	if zone != "" && !slices.Contains(c.cfg.Zones, zone) {
+		return refuse("InvalidParameterValue", "Invalid availability zone: [%s]", zone)
+	}
+	l.zone = zone
+	if subnet == "" {
+		return nil
+	}
+	for _, z := range c.cfg.Zones {
+		if c.subnetID(z) == subnet {
+			if zone != "" && z != zone {
+				return refuse("InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid. Subnet '%s' is in the availability zone %s", zone, subnet, z)
+			}
+			l.zone = z
+			return nil
+		}
+	}
+	return refuse("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", subnet)
+}
+
+// checkInterfaces checks what can be wrong with many interfaces: cards that are not there, too many EFAs, a public address.
+func checkInterfaces(l *launch, interfaces []model.Doc) error {
+	efas := 0
+	used := map[[2]int]bool{}
+	for _, i := range interfaces {
+		card, device := i.Int("NetworkCardIndex"), i.Int("DeviceIndex")
+		if strings.HasPrefix(i.Str("InterfaceType"), "efa") {
+			efas++
+		}
+		switch {
+		case card >= max(1, l.typ.Cards):
+			return refuse("InvalidParameterValue", "Network card index %d is not valid: the instance type %s has %d network cards", card, l.typ.Name, max(1, l.typ.Cards))
+		case used[[2]int{card, device}]:
+			return refuse("InvalidParameterValue", "Each network interface requires a unique device index on its network card.")
+		case i.Bool("AssociatePublicIpAddress") && len(interfaces) > 1:
+			return refuse("InvalidParameterCombination", "The associatePublicIPAddress parameter cannot be specified when launching with multiple network interfaces.")
+		}
+		used[[2]int{card, device}] = true
+	}
+	if efas > 0 && l.typ.EFA == 0 {
+		return refuse("UnsupportedOperation", "Elastic Fabric Adapter (EFA) is not supported by the instance type %s.", l.typ.Name)
+	}
+	if efas > l.typ.EFA {
+		return refuse("AttachmentLimitExceeded", "The instance type %s supports at most %d EFA interfaces, %d were asked for.", l.typ.Name, l.typ.EFA, efas)
+	}
+	if !used[[2]int{0, 0}] {
+		return refuse("InvalidParameterCombination", "A primary network interface (device index 0) is required.")
+	}
+	return nil
+}
+
+func (c *Cloud) describeRegions(args model.Doc) (model.Doc, error) {
+	docs, err := filtered(args, []row{{doc: model.Doc{"RegionName": c.cfg.Region, "Endpoint": "ec2." + c.cfg.Region + ".amazonaws.com", "OptInStatus": "opt-in-not-required"},
+		field: map[string]string{"region-name": c.cfg.Region, "opt-in-status": "opt-in-not-required"}}})
+	return model.Doc{"Regions": docs}, err
+}
+
+func (c *Cloud) describeAvailabilityZones(args model.Doc) (model.Doc, error) {
+	var rows []row
+	for _, z := range c.cfg.Zones {
+		rows = append(rows, row{
+			doc: model.Doc{"ZoneName": z, "ZoneId": c.zoneID(z), "RegionName": c.cfg.Region, "State": "available", "ZoneType": "availability-zone",
+				"OptInStatus": "opt-in-not-required", "GroupName": c.cfg.Region + "-zg-1"},
+			field: map[string]string{"zone-name": z, "zone-id": c.zoneID(z), "region-name": c.cfg.Region, "state": "available", "zone-type": "availability-zone",
+				"opt-in-status": "opt-in-not-required", "group-name": c.cfg.Region + "-zg-1"},
+		})
+	}
+	rows, err := choose(rows, "zone-name", args.Strs("ZoneNames"), "InvalidParameterValue", "Invalid availability zone: [%s]")
+	if err != nil {
+		return nil, err
+	}
+	docs, err := filtered(args, rows)
+	return model.Doc{"AvailabilityZones": docs}, err
+}
+
+func (c *Cloud) describeSubnets(args model.Doc) (model.Doc, error) {
+	var rows []row
+	for i, z := range c.cfg.Zones {
+		id, cidr := c.subnetID(z), "127."+itoa(int(c.net))+"."+itoa(16*i)+".0/20"
+		if c.tags[id] == nil {
+			c.tags[id] = map[string]string{}
+		}
+		rows = append(rows, row{
+			doc: model.Doc{"SubnetId": id, "VpcId": vpcID, "AvailabilityZone": z, "AvailabilityZoneId": c.zoneID(z), "State": "available", "CidrBlock": cidr,
+				"AvailableIpAddressCount": 4091, "DefaultForAz": true, "MapPublicIpOnLaunch": true, "OwnerId": owner, "Tags": tagDocs(c.tags[id])},
+			field: map[string]string{"subnet-id": id, "vpc-id": vpcID, "availability-zone": z, "availabilityZone": z, "availability-zone-id": c.zoneID(z), "state": "available",
+				"default-for-az": "true", "cidr-block": cidr, "owner-id": owner},
+			tags: c.tags[id],
+		})
+	}
+	rows, err := choose(rows, "subnet-id", args.Strs("SubnetIds"), "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist")
+	if err != nil {
+		return nil, err
+	}
+	return answerList(args, "Subnets", rows, 5, 1000)
+}
+
+func (c *Cloud) describeVpcs(args model.Doc) (model.Doc, error) {
+	rows, err := choose([]row{{doc: model.Doc{"VpcId": vpcID, "State": "available", "IsDefault": true, "CidrBlock": "127." + itoa(int(c.net)) + ".0.0/16", "OwnerId": owner, "InstanceTenancy": "default"},
+		field: map[string]string{"vpc-id": vpcID, "state": "available", "is-default": "true", "isDefault": "true", "owner-id": owner}}},
+		"vpc-id", args.Strs("VpcIds"), "InvalidVpcID.NotFound", "The vpc ID '%s' does not exist")
+	if err != nil {
+		return nil, err
+	}
+	return answerList(args, "Vpcs", rows, 5, 1000)
+}
+
+func (c *Cloud) describeSecurityGroups(args model.Doc) (model.Doc, error) {
+	rows, err := choose([]row{{doc: model.Doc{"GroupId": groupID, "GroupName": "default", "VpcId": vpcID, "OwnerId": owner, "Description": "default VPC security group"},
+		field: map[string]string{"group-id": groupID, "group-name": "default", "vpc-id": vpcID, "owner-id": owner}}},
+		"group-id", args.Strs("GroupIds"), "InvalidGroup.NotFound", "The security group '%s' does not exist")
+	if err != nil {
+		return nil, err
+	}
+	return answerList(args, "SecurityGroups", rows, 5, 1000)
+}

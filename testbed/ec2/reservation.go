@@ -1,0 +1,214 @@
+package ec2
+
+import (
+	"slices"
+	"time"
+
+	"fsub/testbed/ec2/model"
+)
+
+// reservation is a capacity reservation: bought on demand, or a capacity block.
+type reservation struct {
+	id, typ, zone string
+	total         int
+	kind          string // "default", "capacity-block"
+	match         string // "open", "targeted"
+	state         string // "active", "scheduled", "cancelled", "expired"
+	created       time.Time
+	start, end    time.Time // end: zero where it is unlimited
+	blockID       string
+}
+
+// free is how many more instances it has room for.
+func (r *reservation) free(c *Cloud) int {
+	n := r.total
+	for _, in := range c.order {
+		if in.launch.reservation == r && in.alive() {
+			n--
+		}
+	}
+	return n
+}
+
+// planReservation finds the reservation that a launch is to take its capacity from: the one it names, or an open one that fits.
+func (c *Cloud) planReservation(l *launch) error {
+	spec := l.args.Sub("CapacityReservationSpecification")
+	target := spec.Sub("CapacityReservationTarget")
+	id := target.Str("CapacityReservationId")
+	switch {
+	case target.Has("CapacityReservationResourceGroupArn"):
+		return refuse("UnsupportedOperation", "The stand-in knows no groups of capacity reservations")
+	case id != "":
+		return c.planTarget(l, id)
+	case l.market == block:
+		return refuse("InvalidParameterCombination", "The market type capacity-block needs the capacity reservation of a Capacity Block as its target.")
+	case l.market == spot && spec.Str("CapacityReservationPreference") == "capacity-reservations-only":
+		return refuse("InvalidParameterCombination", "Spot instances cannot use capacity reservations.")
+	case l.market == spot || spec.Str("CapacityReservationPreference") == "none":
+		return nil
+	}
+	for _, r := range c.reserved {
+		if r.state == "active" && r.kind == "default" && r.match == "open" && r.typ == l.typ.Name && (l.zone == "" || l.zone == r.zone) && r.free(c) >= l.args.Int("MinCount") {
+			l.reservation, l.zone = r, r.zone
+			return nil
+		}
+	}
+	if spec.Str("CapacityReservationPreference") == "capacity-reservations-only" {
+		return refuse("ReservationCapacityExceeded", "There is no open capacity reservation with enough capacity for this request.")
+	}
+	return nil
+}
+
+func (c *Cloud) planTarget(l *launch, id string) error {
+	i := slices.IndexFunc(c.reserved, func(r *reservation) bool { return r.id == id })
+	if i < 0 {
+		return refuse("InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist", id)
+	}
+	r := c.reserved[i]
+	switch {
+	case r.state != "active":
+		return refuse("InvalidCapacityReservationState", "The capacity reservation '%s' is %s, not active.", id, r.state)
+	case r.typ != l.typ.Name:
+		return refuse("InvalidParameterCombination", "The instance type %s does not match that of the capacity reservation, %s.", l.typ.Name, r.typ)
+	case l.zone != "" && l.zone != r.zone:
+		return refuse("InvalidParameterCombination", "The availability zone %s does not match that of the capacity reservation, %s.", l.zone, r.zone)
+	case (r.kind == block) != (l.market == block):
+		return refuse("InvalidParameterCombination", "The market type %s does not fit a capacity reservation of the type %s.", l.market, r.kind)
+	}
+	l.reservation, l.zone = r, r.zone
+	return nil
+}
+
+func (c *Cloud) createCapacityReservation(args model.Doc) (model.Doc, error) {
+	if first, err := c.once("CreateCapacityReservation", args); err != nil || first != nil {
+		return again(first, args, err)
+	}
+	zone := args.Str("AvailabilityZone")
+	t := c.types[args.Str("InstanceType")]
+	switch {
+	case t == nil:
+		return nil, refuse("InvalidParameterValue", "Invalid value '%s' for InstanceType.", args.Str("InstanceType"))
+	case !slices.Contains(c.cfg.Zones, zone):
+		return nil, refuse("InvalidParameterValue", "Invalid availability zone: [%s]", zone)
+	case !t.offered(zone) || c.inStock(t.Name, zone, onDemand) < args.Int("InstanceCount"):
+		return nil, stockOut(t.Name, zone, onDemand)
+	}
+	tags, err := tagsFor(args, "capacity-reservation")
+	if err != nil {
+		return nil, err
+	}
+	if err := dryRun(args); err != nil {
+		return nil, err
+	}
+	r := &reservation{id: newID("cr"), typ: t.Name, zone: zone, total: args.Int("InstanceCount"), kind: "default", match: args.Str("InstanceMatchCriteria"), state: "active",
+		created: time.Now().UTC(), start: time.Now().UTC(), end: args.Time("EndDate")}
+	str(&r.match, "open")
+	c.reserve(r, tags["capacity-reservation"])
+	answer := func() (model.Doc, error) { return model.Doc{"CapacityReservation": c.reservationRow(r).doc}, nil }
+	c.remember("CreateCapacityReservation", args, answer)
+	return answer()
+}
+
+// reserve enters a reservation, and ends it when it is due. The lock is held.
+func (c *Cloud) reserve(r *reservation, tags map[string]string) {
+	c.reserved = append(c.reserved, r)
+	c.tags[r.id] = clone(tags)
+	if wait := time.Until(r.start); wait > 0 {
+		r.state = "scheduled"
+		c.later(wait, func() {
+			if r.state == "scheduled" {
+				r.state = "active"
+			}
+		})
+	}
+	if !r.end.IsZero() {
+		c.later(time.Until(r.end), func() { c.expire(r) })
+	}
+}
+
+// expire ends a reservation. The instances of a capacity block end with it.
+func (c *Cloud) expire(r *reservation) {
+	if r.state != "active" && r.state != "scheduled" {
+		return
+	}
+	r.state = "expired"
+	if r.kind != block {
+		return
+	}
+	for _, in := range c.order {
+		if in.launch.reservation == r {
+			c.end(in, "Server.CapacityBlockExpired", "Capacity Block expired", "")
+		}
+	}
+}
+
+func (c *Cloud) reservationRow(r *reservation) row {
+	d := model.Doc{
+		"CapacityReservationId": r.id, "OwnerId": owner, "InstanceType": r.typ, "InstancePlatform": "Linux/UNIX", "AvailabilityZone": r.zone, "AvailabilityZoneId": c.zoneID(r.zone),
+		"Tenancy": "default", "TotalInstanceCount": r.total, "AvailableInstanceCount": 0, "EbsOptimized": false, "EphemeralStorage": false, "State": r.state, "StartDate": r.start,
+		"CreateDate": r.created, "EndDateType": "unlimited", "InstanceMatchCriteria": r.match, "ReservationType": r.kind, "Tags": tagDocs(c.tags[r.id]),
+		"CapacityReservationArn": "arn:aws:ec2:" + c.cfg.Region + ":" + owner + ":capacity-reservation/" + r.id,
+	}
+	if r.state == "active" {
+		d["AvailableInstanceCount"] = r.free(c)
+	}
+	end := ""
+	if !r.end.IsZero() {
+		d["EndDate"], d["EndDateType"], end = r.end, "limited", r.end.Format(time.RFC3339)
+	}
+	if r.blockID != "" {
+		d["CapacityBlockId"] = r.blockID
+	}
+	return row{doc: d, tags: c.tags[r.id], field: map[string]string{"instance-type": r.typ, "owner-id": owner, "availability-zone": r.zone, "availability-zone-id": c.zoneID(r.zone),
+		"state": r.state, "tenancy": "default", "instance-match-criteria": r.match, "reservation-type": r.kind, "end-date": end, "end-date-type": d.Str("EndDateType"), "id": r.id,
+		"instance-platform": "Linux/UNIX", "start-date": r.start.Format(time.RFC3339)}}
+}
+
+func (c *Cloud) describeCapacityReservations(args model.Doc) (model.Doc, error) {
+	var rows []row
+	for _, r := range c.reserved {
+		rows = append(rows, c.reservationRow(r))
+	}
+	rows, err := choose(rows, "id", args.Strs("CapacityReservationIds"), "InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist")
+	if err != nil {
+		return nil, err
+	}
+	return answerList(args, "CapacityReservations", rows, 1, 1000)
+}
+
+func (c *Cloud) cancelCapacityReservation(args model.Doc) (model.Doc, error) {
+	for _, r := range c.reserved {
+		if r.id != args.Str("CapacityReservationId") {
+			continue
+		}
+		if r.kind == block {
+			return nil, refuse("UnsupportedOperation", "A Capacity Block cannot be cancelled.")
+		}
+		if err := dryRun(args); err != nil {
+			return nil, err
+		}
+		r.state = "cancelled"
+		return model.Doc{"Return": true}, nil
+	}
+	return nil, refuse("InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist", args.Str("CapacityReservationId"))
+}
+
+func (c *Cloud) describeCapacityReservationTopology(args model.Doc) (model.Doc, error) {
+	var rows []row
+	for _, r := range c.reserved {
+		if r.state != "active" && r.state != "scheduled" {
+			continue
+		}
+		doc := model.Doc{"CapacityReservationId": r.id, "InstanceType": r.typ, "State": r.state, "AvailabilityZone": r.zone, "AvailabilityZoneId": c.zoneID(r.zone),
+			"NetworkNodes": nodesOf(r.zone, r.id)}
+		if r.blockID != "" {
+			doc["CapacityBlockId"] = r.blockID
+		}
+		rows = append(rows, row{doc: doc, field: map[string]string{"id": r.id, "availability-zone": r.zone, "instance-type": r.typ}})
+	}
+	rows, err := choose(rows, "id", args.Strs("CapacityReservationIds"), "InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist")
+	if err != nil {
+		return nil, err
+	}
+	return answerList(args, "CapacityReservations", rows, 1, 10)
+}
