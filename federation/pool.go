@@ -54,3 +54,53 @@ type PoolRecord struct {
 	// Payload is large and written once: nil leaves what is there. It is dropped when the record is closed.
 	Payload []byte
 }
+
+// PoolTeller is a driver of rented pools that tells operators how they stand.
+type PoolTeller interface {
+	// Pools is how each pool of the site stands now, in the order of the configuration. It comes from memory.
+	Pools() []PoolStatus
+}
+
+// PoolStatus is how a rented pool stands.
+type PoolStatus struct {
+	Site SiteName
+	Name string // also of its partition
+
+	Min, Max                     int // machines that are kept though idle; that there may be at one time
+	Starting, Idle, Busy, Ending int // machines: asked for or starting, without a job, with jobs, on their way out
+	Waiting                      int // jobs that the site has and that no machine has been found for
+
+	PricePerHour   Dollars // of all machines that there are
+	Today, Month   Dollars // spent since the beginning of the UTC day and month, what runs included
+	Daily, Monthly Dollars // what it may spend; 0: no bound
+	Stopped        string  // why it starts no machine at all; "": it does
+	Cooling        []Cooling
+}
+
+// Cooling is something that a provider has refused and is not asked for until some time.
+type Cooling struct {
+	What   string // "offering g6.xlarge/us-east-2a/spot", "cloud"
+	Reason Reason
+	Detail string
+	Until  time.Time
+}
+
+// Machine is a rented machine as the books have it.
+type Machine struct {
+	Site         SiteName
+	Pool         string
+	ID           string // the driver's
+	Name         string // of its node
+	Instance     string // the provider's name of it; "": not known yet
+	Offering     string
+	Market       string
+	State        string // starting, idle, busy, ending, ended
+	PricePerHour Dollars
+	Job          JobID // that it runs or has run last; 0: none, or not told
+	Created      time.Time
+	Ready        time.Time // zero: it never was
+	Ended        time.Time // zero: it has not
+	Cost         Dollars   // so far
+	IdleCost     Dollars   // of that, for the time without a job
+	Why          string    // it ended, or is to end
+}

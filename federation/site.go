@@ -75,7 +75,10 @@ type Partition struct {
 	AllowQOS                    []string
 	DefMemPerCPU, DefMemPerNode sbatch.MemMiB
 	PriorityTier                int
-	Info                        *PartitionInfo // nil: not told
+	// MaxStarts is how many of its nodes that are powered down may be started at the most as things are, where that is fewer than there
+	// are: offerings of one pool share what the pool may have. nil: all of them.
+	MaxStarts *int
+	Info      *PartitionInfo // nil: not told
 }
 
 // Node is one compute node as the site reports it.
