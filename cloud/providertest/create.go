@@ -67,9 +67,9 @@ func machinesGetAddresses(s *suite) {
 	})
 }
 
-func (s *suite) sameAgain(p cloud.Provider, r cloud.Request, made []cloud.Instance) {
+func (s *suite) sameAgain(r cloud.Request, made []cloud.Instance) {
 	s.Helper()
-	again, err := p.Create(s.ctx, r)
+	again, err := s.Provider.Create(s.ctx, r)
 	if err != nil {
 		s.Fatalf("the same request again: %v", err)
 	}
@@ -82,16 +82,17 @@ func (s *suite) sameAgain(p cloud.Provider, r cloud.Request, made []cloud.Instan
 func createAgain(s *suite) {
 	r := s.request(3)
 	made := s.create(r)
-	s.sameAgain(s.Provider, r, made)
+	s.sameAgain(r, made)
 	s.listed(r, 3)
-	s.sameAgain(s.Provider, r, made)
+	s.sameAgain(r, made)
 	s.listed(r, 3)
 }
 
 func createAgainAfterRestart(s *suite) {
 	r := s.request(2)
 	made := s.create(r)
-	s.sameAgain(s.again(), r, made)
+	s.restart()
+	s.sameAgain(r, made)
 	s.listed(r, 2)
 }
 
@@ -99,9 +100,9 @@ func createAgainAfterRestart(s *suite) {
 func createAgainAfterEnd(s *suite) {
 	r := s.request(2)
 	made := s.create(r)
-	s.delete(s.Provider, ids(made)...)
+	s.delete(ids(made)...)
 	s.gone(ids(made))
-	s.sameAgain(s.Provider, r, made)
+	s.sameAgain(r, made)
 	s.gone(ids(made))
 	s.listed(r, 0)
 }
@@ -137,16 +138,14 @@ func createConflict(s *suite) {
 	other.Count, other.Names = 3, append(slices.Clone(r.Names), "further")
 	renamed := r
 	renamed.Names = []string{"another", "name"}
-	booted := r
-	booted.Boot.Token += "-changed"
-	for what, wrong := range map[string]cloud.Request{"count": other, "names": renamed, "boot data": booted} {
+	for what, wrong := range map[string]cloud.Request{"count": other, "names": renamed} {
 		_, err := s.Provider.Create(s.ctx, wrong)
 		if err == nil {
 			s.Fatalf("the token with another %s was taken", what)
 		}
 		s.refused(err, cloud.KindConflict)
 	}
-	s.sameAgain(s.Provider, r, made)
+	s.sameAgain(r, made)
 	s.listed(r, 2)
 }
 

@@ -81,13 +81,9 @@ func lostReply(s *suite) {
 func lostReplyAndRestart(s *suite) {
 	r := s.request(2)
 	s.lose(r)
-	p := s.again()
+	s.restart()
 	s.listed(r, 2)
-	made, err := p.Create(s.ctx, r)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.isGang(r, made)
+	s.create(r)
 	s.listed(r, 2)
 }
 

@@ -31,7 +31,8 @@ const (
 // Harness is a cloud to be tested, with nothing in it.
 type Harness struct {
 	Provider cloud.Provider
-	// Again returns another Provider of the same cloud, site and federation that remembers nothing, as after a crash. nil: Provider itself.
+	// Again returns another Provider of the same cloud, site and federation that remembers nothing, as after a crash; the first is not used any more.
+	// nil: it cannot.
 	Again func(t *testing.T) cloud.Provider
 	// Stranger returns a Provider of the same cloud for another site. nil: there is none.
 	Stranger func(t *testing.T) cloud.Provider
@@ -138,13 +139,13 @@ func (s *suite) defaults() {
 	s.Fatalf("no offering %q of which four can be had among %d", s.Harness.Offering, len(all))
 }
 
-// again is the Provider after a crash.
-func (s *suite) again() cloud.Provider {
+// restart goes on with a Provider that remembers nothing, as after a crash.
+func (s *suite) restart() {
 	s.Helper()
 	if s.Again == nil {
 		s.Skip("the cloud cannot be opened a second time")
 	}
-	return s.Again(s.T)
+	s.Provider = s.Again(s.T)
 }
 
 // request is a new gang.
@@ -230,9 +231,9 @@ func (s *suite) until(what string, ok func() bool) {
 	}
 }
 
-func (s *suite) delete(p cloud.Provider, ids ...cloud.InstanceID) {
+func (s *suite) delete(ids ...cloud.InstanceID) {
 	s.Helper()
-	if err := p.Delete(s.ctx, ids); err != nil {
+	if err := s.Provider.Delete(s.ctx, ids); err != nil {
 		s.Fatalf("Delete(%v): %v", ids, err)
 	}
 }

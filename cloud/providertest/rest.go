@@ -34,8 +34,8 @@ func offeringsAreWhole(s *suite) {
 }
 
 func offeringsStayTheSame(s *suite) {
-	names := func(p cloud.Provider) []string {
-		all, err := p.Offerings(s.ctx)
+	names := func() []string {
+		all, err := s.Provider.Offerings(s.ctx)
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -46,11 +46,12 @@ func offeringsStayTheSame(s *suite) {
 		slices.Sort(out)
 		return out
 	}
-	first := names(s.Provider)
-	if second := names(s.Provider); !slices.Equal(first, second) {
+	first := names()
+	if second := names(); !slices.Equal(first, second) {
 		s.Errorf("one look shows %v, the next %v", first, second)
 	}
-	if third := names(s.again()); !slices.Equal(first, third) {
+	s.restart()
+	if third := names(); !slices.Equal(first, third) {
 		s.Errorf("one look shows %v, one after a restart %v", first, third)
 	}
 }
@@ -71,9 +72,9 @@ func listAfterRestart(s *suite) {
 	r := s.request(2)
 	made := s.create(r)
 	s.listed(r, 2)
-	p := s.again()
+	s.restart()
 	found := map[cloud.InstanceID]cloud.Instance{}
-	for _, m := range s.list(p) {
+	for _, m := range s.list(s.Provider) {
 		found[m.ID] = m
 	}
 	for _, m := range made {
@@ -88,24 +89,24 @@ func deleteAll(s *suite) {
 	made := s.create(r)
 	s.create(other)
 	s.listed(r, 3)
-	s.delete(s.Provider, ids(made)...)
+	s.delete(ids(made)...)
 	s.gone(ids(made))
 	s.listed(other, 1)
 }
 
 func deleteTwice(s *suite) {
 	made := s.create(s.request(1))
-	s.delete(s.Provider, made[0].ID)
-	s.delete(s.Provider, made[0].ID)
+	s.delete(made[0].ID)
+	s.delete(made[0].ID)
 	s.gone(ids(made))
-	s.delete(s.Provider, made[0].ID, made[0].ID)
+	s.delete(made[0].ID, made[0].ID)
 }
 
 func deletePart(s *suite) {
 	r := s.request(3)
 	made := s.create(r)
 	s.listed(r, 3)
-	s.delete(s.Provider, made[1].ID)
+	s.delete(made[1].ID)
 	s.gone([]cloud.InstanceID{made[1].ID})
 	left := s.listed(r, 2)
 	if left[made[0].ID].ID == "" || left[made[2].ID].ID == "" {
@@ -114,8 +115,9 @@ func deletePart(s *suite) {
 }
 
 func deleteUnknown(s *suite) {
-	s.delete(s.Provider, s.Unknown)
-	s.delete(s.again(), s.Unknown)
+	s.delete(s.Unknown)
+	s.restart()
+	s.delete(s.Unknown)
 }
 
 // deleteUnknownAmong: one that nobody knows does not keep the others alive.
@@ -123,14 +125,14 @@ func deleteUnknownAmong(s *suite) {
 	r := s.request(3)
 	made := s.create(r)
 	s.listed(r, 3)
-	s.delete(s.Provider, made[0].ID, s.Unknown, made[1].ID, made[2].ID)
+	s.delete(made[0].ID, s.Unknown, made[1].ID, made[2].ID)
 	s.gone(ids(made))
 }
 
 func deleteNothing(s *suite) {
 	r := s.request(1)
 	s.create(r)
-	s.delete(s.Provider)
+	s.delete()
 	s.listed(r, 1)
 }
 
@@ -138,7 +140,8 @@ func deleteAfterRestart(s *suite) {
 	r := s.request(2)
 	made := s.create(r)
 	s.listed(r, 2)
-	s.delete(s.again(), ids(made)...)
+	s.restart()
+	s.delete(ids(made)...)
 	s.gone(ids(made))
 }
 
@@ -179,6 +182,10 @@ func wrapKeepsIt(s *suite) {
 	if _, has := s.Provider.(cloud.Topologist); has != had {
 		s.Errorf("a Topologist before: %v, after: %v", had, has)
 	}
-	createAgain(s)
-	deleteUnknownAmong(s)
+	r := s.request(3)
+	made := s.create(r)
+	s.sameAgain(r, made)
+	s.listed(r, 3)
+	s.delete(made[0].ID, s.Unknown, made[1].ID, made[2].ID)
+	s.gone(ids(made))
 }

@@ -1,0 +1,37 @@
+package local
+
+import (
+	"errors"
+	"testing"
+
+	"fsub/cloud"
+	"fsub/cloud/providertest"
+)
+
+// TestConformance holds the local cloud to what every provider keeps.
+func TestConformance(t *testing.T) {
+	providertest.Run(t, func(t *testing.T) providertest.Harness {
+		four := func(c *Config) { c.Shapes = []Shape{{Type: "small", CPUs: 1, Mem: 100, Max: 4}} }
+		p := world(t, four)
+		return providertest.Harness{
+			Provider: p, Site: "local", Boot: cloud.Boot{Token: "conformance"}, Unknown: "no-such-machine",
+			Again: func(t *testing.T) cloud.Provider { return open(t, p.cfg.Dir, four) },
+			Break: func(t *testing.T, f providertest.Fault, o cloud.Offering) (func(), error) {
+				if f != providertest.StockOut {
+					return nil, errors.New("there is no account and no network between")
+				}
+				made, err := p.Create(t.Context(), cloud.Request{Token: "full", Site: "local", Offering: o, Count: 3, Names: []string{"a", "b", "c"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return func() {
+					for _, m := range made {
+						if err := p.Delete(t.Context(), []cloud.InstanceID{m.ID}); err != nil {
+							t.Error(err)
+						}
+					}
+				}, nil
+			},
+		}
+	})
+}
