@@ -121,6 +121,11 @@ func hashOf(r cloud.Request) string {
 
 // startAll starts those machines of a gang that have not begun.
 func (p *Provider) startAll(g *gang, r cloud.Request) error {
+	if p.net != nil {
+		if err := p.net.ensure(); err != nil {
+			return err
+		}
+	}
 	var group errgroup.Group
 	group.SetLimit(4 * runtime.NumCPU()) // starting is waiting for the kernel, mostly
 	for _, m := range p.machines(g) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,12 +34,28 @@ func (p *Provider) Delete(_ context.Context, ids []cloud.InstanceID) error {
 		})
 	}
 	all.Wait()
+	if p.net != nil {
+		errs = append(errs, p.net.remove(p.unused))
+		ids = append(slices.Clone(ids), "the network")
+	}
 	for n, err := range errs {
 		if err != nil {
 			return refuse(cloud.KindUnavailable, cloud.ScopeCloud, fmt.Errorf("end %s: %w", ids[n], err))
 		}
 	}
 	return nil
+}
+
+// unused reports whether there are no machines.
+func (p *Provider) unused() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, g := range p.gangs {
+		if slices.ContainsFunc(g.Machines, func(m machine) bool { return p.present(&m) }) {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *Provider) find(id cloud.InstanceID) (*gang, machine) {
@@ -71,6 +88,9 @@ func (p *Provider) end(m *machine) error {
 	}
 	if err := p.kill(proc); err != nil {
 		return err
+	}
+	if p.net != nil {
+		p.net.unlink(m.Addr) // it would go by itself, a little later
 	}
 	return os.RemoveAll(dir)
 }

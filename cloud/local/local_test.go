@@ -5,10 +5,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,16 +49,26 @@ func agent(file string) int {
 	orphan := exec.Command("sh", "-c", "setsid sleep 987654 & exit 0")
 	_ = orphan.Run()
 	host, _ := os.Hostname()
-	addrs, _ := net.LookupHost(boot.Token)
+	hosts, _ := os.ReadFile("/etc/hosts")
 	_, procErr := os.Stat("/proc/self/stat")
 	caps, _ := os.ReadFile("/proc/thread-self/status")
-	seen := fmt.Sprintf("%s %v %v %d %v %s", host, addrs, boot.Addr, os.Getuid(), procErr, capEff(string(caps)))
+	seen := fmt.Sprintf("%s %v %v %d %v %s", host, addrsOf(string(hosts), boot.Token), boot.Addr, os.Getuid(), procErr, capEff(string(caps)))
 	_ = os.WriteFile("seen.new", []byte(seen), 0o600)
 	_ = os.Rename("seen.new", "seen")
 	select {
 	case <-time.After(10 * time.Minute): // a test that died
 	}
 	return 0
+}
+
+// addrsOf finds a name in a hosts file.
+func addrsOf(hosts, name string) (out []string) {
+	for line := range strings.Lines(hosts) {
+		if f := strings.Fields(line); len(f) > 1 && slices.Contains(f[1:], name) {
+			out = append(out, f[0])
+		}
+	}
+	return out
 }
 
 func capEff(status string) string {

@@ -78,8 +78,8 @@ func Look(pid int) (Process, error) {
 	}
 	// The name, in parentheses, may hold anything.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
-		return Process{}, unix.ESRCH
+	if len(fields) < 20 || fields[0] == "X" || fields[0] == "Z" && (fields[17] == "0" || fields[17] == "1") {
+		return Process{}, unix.ESRCH // a zombie with further threads is one whose end is not over yet: it still kills its PID namespace
 	}
 	start, err := strconv.ParseUint(fields[19], 10, 64)
 	if err != nil {
