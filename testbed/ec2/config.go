@@ -30,6 +30,10 @@ type Config struct {
 	Lag     time.Duration // how old what Describe* shows of instances is; 0
 	Lead    time.Duration // from a spot notice to the end; 2 s (2 min at Amazon)
 
+	// Latency is the least time that an answer takes; 5 ms. An answer that comes at once is lost now and then: smithy-go (1.28.8) closes the request's body when
+	// it has the answer's header, and net/http takes what a closed body's WriteTo returns for a failure to write, and closes the connection.
+	Latency time.Duration
+
 	Log *slog.Logger
 }
 
@@ -57,6 +61,7 @@ func (cfg *Config) defaults() {
 	dur(&cfg.Grace, 2*time.Second)
 	dur(&cfg.Gone, time.Minute)
 	dur(&cfg.Lead, 2*time.Second)
+	dur(&cfg.Latency, 5*time.Millisecond)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}

@@ -22,6 +22,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the request is too long", http.StatusRequestEntityTooLarge)
 		return
 	}
+	time.Sleep(c.cfg.Latency)
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
 		c.servePricing(w, r, body, target)
 		return
@@ -44,6 +45,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(refused.Status)
 		answer = errorXML(refused, request)
 	}
+	w.Header().Set("Content-Length", itoa(len(answer)))
 	w.Write(answer)
 }
 
