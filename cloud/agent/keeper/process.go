@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -229,4 +231,16 @@ func (p *Process) ask(r request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.conn.Write(text) // a keeper that has ended has nothing to do any more
+}
+
+// Resident is how much memory all processes that descend from the script have now, in bytes.
+func (p *Process) Resident() (sum int64) {
+	for _, pid := range descendants(p.cmd.Process.Pid) {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+		if f := strings.Fields(string(text)); err == nil && len(f) > 1 {
+			pages, _ := strconv.ParseInt(f[1], 10, 64)
+			sum += pages * int64(os.Getpagesize())
+		}
+	}
+	return sum
 }

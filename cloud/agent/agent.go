@@ -1,0 +1,182 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/steps"
+)
+
+// Config is what an Agent is made of. Boot and Dir are required.
+type Config struct {
+	Boot agentapi.Boot
+	// Dir is the agent's own directory: spool, sockets and commands are in it.
+	Dir string
+	// Program is the binary that is srun, sbatch, squeue ... by name; "": jobs find no commands.
+	Program string
+	Version string
+	// Steps runs what srun asks for. nil: there is no srun.
+	Steps  steps.Steps
+	Logger *slog.Logger // nil: no logs
+}
+
+// Agent is one machine's agent.
+type Agent struct {
+	cfg     Config
+	log     *slog.Logger
+	door    *door
+	lease   *lease
+	news    *news
+	welcome agentapi.Welcome
+	hosts   *hosts
+	groups  *cgroups
+
+	mu      sync.Mutex
+	runs    map[string]*run
+	version uint64 // of the orders that are carried out
+	signals uint64 // the last one that was sent
+	notice  *agentapi.Notice
+	ending  string        // why the machine ends; "": it does not
+	end     chan struct{} // closed when ending is set
+}
+
+// New makes an Agent. It says nothing before Run.
+func New(c Config) (*Agent, error) {
+	d, err := newDoor(c.Boot)
+	if err != nil {
+		return nil, err
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return nil, err
+	}
+	a := &Agent{cfg: c, log: c.Logger, door: d, news: newNews(), runs: map[string]*run{}, end: make(chan struct{})}
+	a.hosts = newHosts(hostsFile(c.Boot))
+	return a, nil
+}
+
+// errNotIn: the machine never became one of the daemon's.
+var errNotIn = errors.New("the daemon did not let this machine in")
+
+// Run is the machine's life. It returns when the machine is to end: nil if it was told to, or lost its daemon; nothing of any run lives then.
+func (a *Agent) Run(ctx context.Context) error {
+	if err := a.prepare(); err != nil {
+		return err
+	}
+	defer a.groups.close()
+	if err := a.hello(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errNotIn, err)
+	}
+	if err := a.settle(); err != nil {
+		return err
+	}
+	life, stop := context.WithCancel(ctx)
+	defer stop()
+	var work sync.WaitGroup
+	for _, f := range []func(context.Context){a.poll, a.report, a.watchLease, a.watchNotice, reapOrphans} {
+		work.Go(func() { f(life) })
+	}
+	select {
+	case <-a.end:
+	case <-ctx.Done():
+		a.endMachine("the agent was told to stop", agentapi.WhyNode)
+	}
+	a.waitRuns()
+	a.lastWords()
+	stop()
+	work.Wait()
+	return nil
+}
+
+// prepare makes the agent's directory.
+func (a *Agent) prepare() error {
+	if err := adopt(); err != nil {
+		return err
+	}
+	if os.Geteuid() == 0 {
+		if err := openWay(a.cfg.Dir); err != nil {
+			return err
+		}
+	}
+	for _, d := range []string{"spool", "run"} {
+		if err := os.MkdirAll(filepath.Join(a.cfg.Dir, d), 0o755); err != nil {
+			return err
+		}
+	}
+	a.groups = newCgroups(a.log)
+	return a.linkCommands()
+}
+
+// hello says hello until the daemon lets the machine in.
+func (a *Agent) hello(ctx context.Context) error {
+	instance, err := a.instance(ctx)
+	if err != nil {
+		return err
+	}
+	h := machine(rand.Text(), instance, a.cfg.Version)
+	if a.cfg.Steps != nil {
+		h.Steps = a.cfg.Steps.Addr()
+	}
+	until := a.cfg.Boot.Expires
+	if until.IsZero() {
+		until = time.Now().Add(time.Hour)
+	}
+	for wait := newBackoff(); ; {
+		began := time.Now()
+		err := a.door.call(ctx, helloTime, agentapi.PathHello, a.cfg.Boot.Token, h, &a.welcome)
+		if err == nil {
+			a.lease = newLease(began, a.welcome.Lease)
+			a.door.session = a.welcome.Session
+			a.log.Info("in", "machine", a.welcome.Machine, "node", a.welcome.Node, "lease", a.welcome.Lease)
+			return nil
+		}
+		if denied(err) || time.Now().After(until) || wait.sleep(ctx) != nil {
+			return err
+		}
+	}
+}
+
+// settle gives the machine its name.
+func (a *Agent) settle() error {
+	if a.cfg.Boot.PowerOff && os.Geteuid() == 0 && a.welcome.Node != "" {
+		return setHostname(a.welcome.Node)
+	}
+	return nil
+}
+
+// endMachine stops all runs, and lets Run return when they have ended.
+func (a *Agent) endMachine(reason string, why agentapi.Why) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ending != "" {
+		return
+	}
+	a.log.Info("the machine ends", "reason", reason)
+	a.ending = reason
+	for _, r := range a.runs {
+		r.stop(agentapi.Stop{Why: why, Grace: r.l.KillWait})
+	}
+	close(a.end)
+}
+
+func (a *Agent) waitRuns() {
+	a.mu.Lock()
+	var runs []*run
+	for _, r := range a.runs {
+		runs = append(runs, r)
+	}
+	a.mu.Unlock()
+	for _, r := range runs {
+		<-r.ended
+	}
+}

@@ -1,0 +1,340 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/sbatch"
+)
+
+func TestBatch(t *testing.T) {
+	d := newFakeDoor(t)
+	d.early = 2
+	a := startAgent(t, d, nil)
+	dir := d.launch("r1", `echo "job $SLURM_JOB_ID args $# $2"; echo "$0"; stat -c '%a %u' "$0" "${0%/*}"; pwd; [ $SLURM_TASK_PID = $$ ] && echo pid; exit 3`,
+		func(l *agentapi.Launch) { l.Argv = []string{"a", "b c"} })
+	s := d.awaitEnd("r1")
+	if exitCode(s) != "3:0" || s.Why != "" || s.Start.IsZero() || s.End.Before(s.Start) {
+		t.Errorf("it ended with %+v", s)
+	}
+	uid := strconv.Itoa(os.Getuid())
+	spool := filepath.Join(a.dir, "spool", "job30000001")
+	want := "job 30000001 args 2 b c\n" + spool + "/slurm_script\n700 " + uid + "\n700 " + uid + "\n" + dir + "\npid\n"
+	if got := output(t, dir); got != want {
+		t.Errorf("it wrote %q, not %q", got, want)
+	}
+	if len(s.Steps) != 1 || s.Steps[0].ID != "batch" || s.Steps[0].State != "FAILED" || s.Steps[0].End.IsZero() {
+		t.Errorf("steps %+v", s.Steps)
+	}
+	if left, _ := filepath.Glob(filepath.Join(a.dir, "spool", "*")); left != nil {
+		t.Errorf("the spool still has %v", left)
+	}
+	if len(d.hellos) != 1 || d.hellos[0].Instance != "i-1" || d.hellos[0].CPUs == 0 || d.hellos[0].MemMiB == 0 {
+		t.Errorf("hellos: %+v", d.hellos)
+	}
+	d.order(func(o *agentapi.Orders) { o.Runs[0].Ended = true })
+	d.order(func(o *agentapi.Orders) { o.End = "idle" })
+	<-a.done
+	if a.err != nil || d.ending != "idle" {
+		t.Errorf("the agent ended with %v, and said %q", a.err, d.ending)
+	}
+}
+
+// What was told twice, or told by an answer that got lost, changes nothing; what was not answered is told again.
+func TestLostAnswers(t *testing.T) {
+	d := newFakeDoor(t)
+	d.lost = 3
+	startAgent(t, d, nil)
+	dir := d.launch("r1", "echo once >>ran", nil)
+	d.awaitEnd("r1")
+	d.await("all answers are lost", func() bool { return d.lost == 0 })
+	if text, _ := os.ReadFile(filepath.Join(dir, "ran")); string(text) != "once\n" {
+		t.Errorf("ran: %q", text)
+	}
+}
+
+// The daemon may go away and come again while a job runs.
+func TestDaemonRestarts(t *testing.T) {
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	dir := d.launch("r1", "touch began; while ! [ -e go ]; do sleep 0.01; done; echo done", nil)
+	awaitFile(t, filepath.Join(dir, "began"))
+	d.set(func() { d.down = true })
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(output(t, dir), "done") {
+		time.Sleep(time.Millisecond)
+	}
+	d.set(func() { d.down = false })
+	if s := d.awaitEnd("r1"); s.Exit != 0 || s.Why != "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A lease that lapses ends the jobs, then the machine.
+func TestLeaseLapses(t *testing.T) {
+	d := newFakeDoor(t)
+	d.lease = time.Second
+	a := startAgent(t, d, nil)
+	dir := d.launch("r1", "trap 'echo term; exit 1' TERM; touch began; while :; do sleep 0.01; done", nil)
+	awaitFile(t, filepath.Join(dir, "began"))
+	d.set(func() { d.down = true })
+	<-a.done
+	if a.err != nil {
+		t.Error(a.err)
+	}
+	if got := output(t, dir); !strings.Contains(got, "DUE TO NODE FAILURE") || !strings.HasSuffix(got, "term\n") {
+		t.Errorf("the job wrote %q", got)
+	}
+}
+
+// A machine that the daemon does not know any more ends at once.
+func TestDenied(t *testing.T) {
+	d := newFakeDoor(t)
+	a := startAgent(t, d, nil)
+	dir := d.launch("r1", "touch began; sleep 1000", nil)
+	awaitFile(t, filepath.Join(dir, "began"))
+	d.set(func() { d.denied = true })
+	<-a.done
+	if a.err != nil {
+		t.Error(a.err)
+	}
+}
+
+func TestNotLetIn(t *testing.T) {
+	d := newFakeDoor(t)
+	a := startAgent(t, d, func(c *Config) { c.Boot.Token = "another" })
+	<-a.done
+	if a.err == nil || !strings.Contains(a.err.Error(), "401") {
+		t.Errorf("err %v", a.err)
+	}
+}
+
+func TestStops(t *testing.T) {
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	wait := "touch began; while :; do sleep 0.01; done"
+	polite := "trap 'echo term; exit 5' TERM; " + wait
+	stop := func(why agentapi.Why, grace time.Duration) func(*agentapi.Order) {
+		return func(o *agentapi.Order) { o.Stop = &agentapi.Stop{Why: why, Grace: grace} }
+	}
+	limit := func(l *agentapi.Launch) { l.TimeLimit = 500 * time.Millisecond }
+	for name, c := range map[string]struct {
+		script string
+		more   func(*agentapi.Launch)
+		order  func(*agentapi.Order)
+		exit   string
+		why    agentapi.Why
+		says   string
+	}{
+		"cancel":         {polite, nil, stop(agentapi.WhyCancel, time.Minute), "5:0", agentapi.WhyCancel, " ***\nterm\n"},
+		"cancel rudely":  {"trap '' TERM; " + wait, nil, stop(agentapi.WhyCancel, 100*time.Millisecond), "0:9", agentapi.WhyCancel, " ***\n"},
+		"default action": {wait, nil, stop(agentapi.WhyCancel, time.Minute), "0:15", agentapi.WhyCancel, " ***\n"},
+		"requeue":        {polite, nil, stop(agentapi.WhyRequeue, time.Minute), "5:0", agentapi.WhyRequeue, " DUE TO JOB REQUEUE ***\nterm\n"},
+		"time limit":     {polite, limit, nil, "5:0", agentapi.WhyTimeout, " DUE TO TIME LIMIT ***\nterm\n"},
+		"stopped":        {"trap 'echo term; exit 5' TERM; touch began; kill -STOP $$; while :; do sleep 0.01; done", nil, stop(agentapi.WhyCancel, time.Minute), "5:0", agentapi.WhyCancel, " ***\nterm\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := strings.ReplaceAll(name, " ", "-")
+			dir := d.launch(run, c.script, c.more)
+			awaitFile(t, filepath.Join(dir, "began"))
+			if c.order != nil {
+				d.order(func(o *agentapi.Orders) {
+					for i := range o.Runs {
+						if o.Runs[i].Run == run {
+							c.order(&o.Runs[i])
+						}
+					}
+				})
+			}
+			s := d.awaitEnd(run)
+			if exitCode(s) != c.exit || s.Why != c.why {
+				t.Errorf("exit %s, why %q", exitCode(s), s.Why)
+			}
+			got := output(t, dir)
+			got = strings.ReplaceAll(got, "Terminated\n", "") // what bash says of its child
+			if !strings.HasPrefix(got, "slurmstepd: error: *** JOB 30000001 ON node-1 CANCELLED AT "+time.Now().Format("2006-01-")) || !strings.HasSuffix(got, c.says) {
+				t.Errorf("it wrote %q", got)
+			}
+		})
+	}
+}
+
+// A run that orders do not name any more is ended.
+func TestNotNamed(t *testing.T) {
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	dir := d.launch("r1", "touch began; sleep 1000", nil)
+	awaitFile(t, filepath.Join(dir, "began"))
+	d.order(func(o *agentapi.Orders) { o.Runs = nil })
+	if s := d.awaitEnd("r1"); s.Why != agentapi.WhyCancel {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestSignals(t *testing.T) {
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	dir := d.launch("r1", `trap 'echo batch' USR1; trap 'echo end >>ended' USR2
+		(trap 'echo child; exit' USR1; touch child; while :; do sleep 0.01; done) & touch began; while ! [ -e ended ]; do sleep 0.01; done; wait`, nil)
+	awaitFile(t, filepath.Join(dir, "began"))
+	awaitFile(t, filepath.Join(dir, "child"))
+	send := func(s agentapi.Signal) {
+		s.Run = "r1"
+		d.order(func(o *agentapi.Orders) {
+			s.Seq = uint64(len(o.Signals) + 1)
+			o.Signals = append(o.Signals, s)
+		})
+	}
+	has := func(text string) {
+		for !strings.Contains(output(t, dir), text) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	send(agentapi.Signal{Name: "USR1"}) // to steps, of which there are none
+	send(agentapi.Signal{Name: "USR1", Batch: true})
+	has("batch\n")
+	if got := output(t, dir); got != "batch\n" {
+		t.Errorf("after the signal to the batch shell: %q", got)
+	}
+	send(agentapi.Signal{Name: "10", Full: true})
+	has("child\n")
+	send(agentapi.Signal{Name: "USR2", Batch: true})
+	d.awaitEnd("r1")
+	if got := output(t, dir); strings.Count(got, "batch\n") != 2 || strings.Count(got, "child\n") != 1 {
+		t.Errorf("it wrote %q", got)
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "ended")); string(text) != "end\n" {
+		t.Errorf("ended: %q", text)
+	}
+}
+
+// --signal comes before the limit, and only to the batch shell with B.
+func TestWarning(t *testing.T) {
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	dir := d.launch("r1", "trap 'echo warned; exit 0' USR1; while :; do sleep 0.01; done", func(l *agentapi.Launch) {
+		l.TimeLimit = time.Hour
+		l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", Before: time.Hour - 300*time.Millisecond, BatchOnly: true}
+	})
+	if s := d.awaitEnd("r1"); s.Exit != 0 || s.Why != "" || output(t, dir) != "warned\n" {
+		t.Errorf("%+v: %q", s, output(t, dir))
+	}
+}
+
+// What cannot begin says why.
+func TestLaunchFails(t *testing.T) {
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	for name, c := range map[string]struct {
+		more   func(*agentapi.Launch)
+		exit   int32
+		detail string
+	}{
+		"output": {func(l *agentapi.Launch) { l.Groups[0].Spec.Output = "/nonexistent/x" }, 53, "open standard output /nonexistent/x: no such file or directory"},
+		"input":  {func(l *agentapi.Launch) { l.Groups[0].Spec.Input = "/nonexistent/x" }, 53, "open standard input"},
+		"node":   {func(l *agentapi.Launch) { l.Node = 7 }, 0, "which node"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d.launch(name, "true", c.more)
+			s := d.awaitEnd(name)
+			if s.Why != agentapi.WhyLaunch || s.Exit != c.exit || !strings.Contains(s.Detail, c.detail) {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// An agent that is not root runs nobody else's jobs.
+func TestNotRoot(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("SKIPPED: root may run anybody's jobs")
+	}
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	d.launch("r1", "true", func(l *agentapi.Launch) { l.User.UID++ })
+	if s := d.awaitEnd("r1"); s.Why != agentapi.WhyLaunch || !strings.Contains(s.Detail, "not root") {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestOtherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED: not root: cannot become somebody else")
+	}
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	dir := d.launch("r1", "id; umask; echo x >file; cat $0 >/dev/null && echo reads", func(l *agentapi.Launch) {
+		l.User = agentapi.User{Name: "nemo", UID: 54321, GID: 54322, Groups: []uint32{54323}}
+		l.Environment = append(l.Environment, "SLURM_UMASK=0027")
+	})
+	if s := d.awaitEnd("r1"); s.Exit != 0 {
+		t.Errorf("%+v", s)
+	}
+	if got := output(t, dir); got != "uid=54321 gid=54322 groups=54322,54323\n0027\nreads\n" {
+		t.Errorf("it wrote %q", got)
+	}
+	info, err := os.Stat(filepath.Join(dir, "slurm-30000001.out"))
+	if err != nil || info.Mode().Perm() != 0o640 || info.Sys().(*syscall.Stat_t).Uid != 54321 {
+		t.Errorf("output: %v, %v", info, err)
+	}
+}
+
+// Nothing that the agent knows, and none of its files, are to be found in a job's processes.
+func TestSecrets(t *testing.T) {
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	dir := d.launch("r1", "for p in $$ $PPID; do cat /proc/$p/environ /proc/$p/cmdline; ls -l /proc/$p/fd; done; ps axww -o args; ls -l /proc/$$/fd | wc -l", func(l *agentapi.Launch) {
+		l.Key = []byte("keykeykey")
+		l.Environment = append(l.Environment, "MINE=1")
+	})
+	d.awaitEnd("r1")
+	got := output(t, dir)
+	for _, secret := range []string{oneTime, session, "keykeykey", "socket:"} {
+		if os.Getuid() != 0 && secret == "socket:" { // the keeper is the same user's
+			continue
+		}
+		if own := got[:strings.Index(got, "total")]; strings.Contains(own, secret) || secret != "socket:" && strings.Contains(got, secret) {
+			t.Errorf("%s is there", secret)
+		}
+	}
+	if !strings.Contains(got, "MINE=1") || !strings.HasSuffix(got, "\n5\n") { // 0 1 2, bash's script, and the line before
+		t.Errorf("it wrote %q", got)
+	}
+}
+
+// Several runs at once have nothing in common but the machine.
+func TestTogether(t *testing.T) {
+	d := newFakeDoor(t)
+	a := startAgent(t, d, nil)
+	var names []string
+	for i := range 10 {
+		name := fmt.Sprint("r", i)
+		d.launch(name, fmt.Sprintf("exit %d", i), func(l *agentapi.Launch) { l.Job += uint32(i) })
+		names = append(names, name)
+	}
+	for i, name := range names {
+		if s := d.awaitEnd(name); exitCode(s) != fmt.Sprintf("%d:0", i) {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if states := d.history[name]; !slices.IsSorted(states) && states[len(states)-1] != agentapi.RunEnded {
+			t.Errorf("%s went through %v", name, states)
+		}
+	}
+	d.order(func(o *agentapi.Orders) { o.Runs = nil })
+	for {
+		if p := a.standing(); len(p.Known) == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,143 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"fsub/cloud/agentapi"
+)
+
+// helloTime bounds one try to be let in, callTime any other request that is answered at once.
+const (
+	helloTime = 20 * time.Second
+	callTime  = 20 * time.Second
+)
+
+// door is the way to the daemon.
+type door struct {
+	http    *http.Client
+	base    string
+	session string
+}
+
+// refused is an answer that is not 200.
+type refused struct {
+	code int
+	text string
+}
+
+func (r *refused) Error() string { return fmt.Sprintf("%d: %s", r.code, r.text) }
+
+// denied reports whether the daemon has said that this is no machine of its own.
+func denied(err error) bool {
+	var r *refused
+	return errors.As(err, &r) && r.code == http.StatusUnauthorized
+}
+
+func newDoor(b agentapi.Boot) (*door, error) {
+	t := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 2 * time.Minute, WriteBufferSize: 64 << 10}
+	dialer := &net.Dialer{Timeout: 10 * time.Second}
+	d := &door{http: &http.Client{Transport: t}, base: b.URL}
+	if path, ok := strings.CutPrefix(b.URL, "unix:"); ok {
+		d.base = "http://door"
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
+		return d, nil
+	}
+	if !strings.HasPrefix(b.URL, "https://") || b.Pin == "" {
+		return nil, fmt.Errorf("boot data: the door's address %q is neither unix:/PATH nor https:// with a pin", b.URL)
+	}
+	pin, err := base64.StdEncoding.DecodeString(b.Pin)
+	if err != nil || len(pin) != sha256.Size {
+		return nil, errors.New("boot data: the pin is not the base64 of a SHA-256")
+	}
+	t.DialContext = dialer.DialContext
+	t.TLSHandshakeTimeout = 10 * time.Second
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, VerifyPeerCertificate: pinned(pin)}
+	d.base = strings.TrimSuffix(b.URL, "/")
+	return d, nil
+}
+
+// pinned accepts a certificate with the key that the boot data names: nothing else proves the door, so that it needs no authority and no name.
+func pinned(pin []byte) func([][]byte, [][]*x509.Certificate) error {
+	return func(certs [][]byte, _ [][]*x509.Certificate) error {
+		if len(certs) == 0 {
+			return errors.New("the door shows no certificate")
+		}
+		c, err := x509.ParseCertificate(certs[0])
+		if err != nil {
+			return err
+		}
+		if sum := sha256.Sum256(c.RawSubjectPublicKeyInfo); subtle.ConstantTimeCompare(sum[:], pin) != 1 {
+			return errors.New("the door shows another key than the one in the boot data")
+		}
+		return nil
+	}
+}
+
+// call sends in as JSON and reads the answer into out, if it is not nil. It is tried once.
+func (d *door) call(ctx context.Context, limit time.Duration, path, token string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return d.send(ctx, path, token, bytes.NewReader(body), int64(len(body)), out)
+}
+
+func (d *door) send(ctx context.Context, path, token string, body io.Reader, size int64, out any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.base+path, body)
+	if err != nil {
+		return err
+	}
+	r.ContentLength = size
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := d.http.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4096))
+		return &refused{answer.StatusCode, strings.TrimSpace(string(text))}
+	}
+	if out != nil {
+		err = json.NewDecoder(answer.Body).Decode(out)
+	}
+	io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // the connection is used again
+	return err
+}
+
+// backoff is the time between tries: from 50 ms to 2 s, none the same.
+type backoff struct{ wait time.Duration }
+
+func newBackoff() *backoff { return &backoff{50 * time.Millisecond} }
+
+func (b *backoff) reset() { b.wait = 50 * time.Millisecond }
+
+func (b *backoff) sleep(ctx context.Context) error {
+	t := time.NewTimer(b.wait/2 + rand.N(b.wait))
+	defer t.Stop()
+	b.wait = min(2*b.wait, 2*time.Second)
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

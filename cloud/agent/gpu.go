@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"context"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/cloud/agentapi"
+)
+
+// smi asks nvidia-smi for a table of its GPUs; nil where there is none.
+func smi(fields string) [][]string {
+	path, err := exec.LookPath("nvidia-smi")
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	text, err := exec.CommandContext(ctx, path, "--query-gpu="+fields, "--format=csv,noheader,nounits").Output()
+	if err != nil {
+		return nil
+	}
+	var rows [][]string
+	for line := range strings.Lines(string(text)) {
+		row := strings.Split(strings.TrimSpace(line), ",")
+		for i := range row {
+			row[i] = strings.TrimSpace(row[i])
+		}
+		if len(row) == strings.Count(fields, ",")+1 {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// gpus are those that the machine has.
+func gpus() (list []agentapi.GPU) {
+	for _, row := range smi("index,name,uuid") {
+		if n, err := strconv.Atoi(row[0]); err == nil {
+			list = append(list, agentapi.GPU{Index: n, Type: row[1], UUID: row[2]})
+		}
+	}
+	return list
+}
+
+// gpuMeter is what a run makes of its GPUs.
+type gpuMeter struct {
+	mine   map[int]bool
+	looked time.Time
+	looks  int
+	util   float64 // sum of the looks' averages, in percent
+	hours  float64
+	mem    int64
+}
+
+func newGPUMeter(indices []int) gpuMeter {
+	m := gpuMeter{mine: map[int]bool{}, looked: time.Now()}
+	for _, n := range indices {
+		m.mine[n] = true
+	}
+	return m
+}
+
+func (m *gpuMeter) look() {
+	if len(m.mine) == 0 {
+		return
+	}
+	var util float64
+	var mem int64
+	n := 0
+	for _, row := range smi("index,utilization.gpu,memory.used") {
+		index, err := strconv.Atoi(row[0])
+		if err != nil || !m.mine[index] {
+			continue
+		}
+		u, _ := strconv.ParseFloat(row[1], 64)
+		mib, _ := strconv.ParseInt(row[2], 10, 64)
+		util, mem, n = util+u, mem+mib<<20, n+1
+	}
+	if n == 0 {
+		return
+	}
+	now := time.Now()
+	m.hours += util / 100 * now.Sub(m.looked).Hours()
+	m.util, m.looks, m.mem, m.looked = m.util+util/float64(n), m.looks+1, max(m.mem, mem), now
+}
+
+func (m *gpuMeter) last(u *agentapi.Used) {
+	if m.looks > 0 {
+		u.GPUMem, u.GPUUtil, u.GPUHours = m.mem, m.util/float64(m.looks), m.hours
+	}
+}

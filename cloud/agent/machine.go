@@ -1,0 +1,137 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fsub/cloud/agentapi"
+)
+
+// machine introduces this one.
+func machine(nonce, instance, version string) agentapi.Hello {
+	name, _ := os.Hostname()
+	return agentapi.Hello{Instance: instance, Nonce: nonce, Version: version, Hostname: name, CPUs: runtime.NumCPU(), MemMiB: memory("MemTotal"), GPUs: gpus(), Booted: time.Now().UTC()}
+}
+
+// memory is a line of /proc/meminfo, in MiB.
+func memory(name string) int64 {
+	text, _ := os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == name+":" {
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			return n >> 10
+		}
+	}
+	return 0
+}
+
+func machineLoad() *agentapi.Load {
+	l := &agentapi.Load{FreeMi: memory("MemAvailable")}
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		l.Load1, _ = strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	}
+	return l
+}
+
+// instance is the provider's ID of the machine.
+func (a *Agent) instance(ctx context.Context) (string, error) {
+	if a.cfg.Boot.Instance != "" || a.cfg.Boot.Metadata != "ec2" {
+		return a.cfg.Boot.Instance, nil
+	}
+	for wait := newBackoff(); ; {
+		id, err := newIMDS().get(ctx, "instance-id")
+		if err == nil {
+			return id, nil
+		}
+		a.log.Warn("no instance ID", "err", err)
+		if wait.sleep(ctx) != nil {
+			return "", fmt.Errorf("instance metadata: %w", err)
+		}
+	}
+}
+
+func setHostname(name string) error {
+	return os.NewSyscallError("sethostname", unix.Sethostname([]byte(name)))
+}
+
+// adopt makes orphans of the agent's processes its own: those of a keeper that was killed.
+func adopt() error {
+	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+}
+
+// openWay lets users of jobs search the agent's directory. They cannot list it.
+func openWay(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode()&0o011 == 0o011 {
+		return err
+	}
+	return os.Chmod(dir, info.Mode().Perm()|0o711)
+}
+
+// names are the commands that the agent's binary is.
+var names = []string{"srun", "sbatch", "squeue", "scancel", "sacct", "scontrol", "sinfo", "sacctmgr", "sshare", "sbcast", "salloc", "fsub"}
+
+// commands is the folder of the commands; "": there is none.
+func (a *Agent) commands() string {
+	if a.cfg.Program == "" {
+		return ""
+	}
+	return filepath.Join(a.cfg.Dir, "bin")
+}
+
+func (a *Agent) linkCommands() error {
+	if a.cfg.Program == "" {
+		return nil
+	}
+	if err := os.MkdirAll(a.commands(), 0o755); err != nil {
+		return err
+	}
+	program := a.cfg.Program
+	if os.Geteuid() == 0 && !reachable(program) { // users could not start it there
+		own := filepath.Join(a.cfg.Dir, "fed-agent")
+		if err := copyProgram(program, own); err != nil {
+			return err
+		}
+		program = own
+	}
+	for _, name := range names {
+		link := filepath.Join(a.commands(), name)
+		os.Remove(link)
+		if err := os.Symlink(program, link); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reachable reports whether everybody may run a program, by the modes on its way.
+func reachable(path string) bool {
+	for ; ; path = filepath.Dir(path) {
+		if info, err := os.Stat(path); err != nil || info.Mode()&1 == 0 {
+			return false
+		}
+		if path == "/" {
+			return true
+		}
+	}
+}
+
+func copyProgram(from, to string) error {
+	os.Remove(to)
+	if os.Link(from, to) == nil {
+		return os.Chmod(to, 0o755)
+	}
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o755)
+}

@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"fsub/cloud/agentapi"
+)
+
+// poll asks for orders and carries them out, until the machine ends.
+func (a *Agent) poll(ctx context.Context) {
+	wait := newBackoff()
+	for ctx.Err() == nil {
+		var o agentapi.Orders
+		began := time.Now()
+		err := a.door.call(ctx, a.welcome.PollWait+callTime, agentapi.PathPoll, a.door.session, a.standing(), &o)
+		switch {
+		case err == nil:
+			wait.reset()
+			a.lease.renew(began, o.Lease)
+			a.obey(o)
+			continue
+		case denied(err):
+			a.endMachine("the daemon has no such machine any more: "+err.Error(), agentapi.WhyNode)
+			return
+		case ctx.Err() == nil:
+			a.log.Warn("no orders", "err", err, "lease", a.lease.left().Round(time.Second))
+		}
+		if wait.sleep(ctx) != nil {
+			return
+		}
+	}
+}
+
+// standing is where the agent stands.
+func (a *Agent) standing() agentapi.Poll {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := agentapi.Poll{Version: a.version, Signals: a.signals, Known: []string{}}
+	for id := range a.runs {
+		p.Known = append(p.Known, id)
+	}
+	slices.Sort(p.Known)
+	return p
+}
+
+// obey carries out orders. Nothing here waits.
+func (a *Agent) obey(o agentapi.Orders) {
+	a.mu.Lock()
+	named := map[string]bool{}
+	for _, order := range o.Runs {
+		named[order.Run] = true
+		a.obeyRun(order)
+	}
+	for id, r := range a.runs {
+		switch {
+		case named[id]:
+		case r.hasEnded():
+			a.forget(id)
+		default:
+			r.stop(agentapi.Stop{Why: agentapi.WhyCancel, Grace: r.l.KillWait})
+		}
+	}
+	for _, s := range o.Signals {
+		if s.Seq > a.signals {
+			if r := a.runs[s.Run]; r != nil {
+				r.signal(s)
+			}
+			a.signals = s.Seq
+		}
+	}
+	a.version = o.Version
+	a.mu.Unlock()
+	if o.End != "" {
+		a.endMachine(o.End, agentapi.WhyNode)
+	}
+}
+
+// obeyRun carries out what is ordered of one run. a.mu is held.
+func (a *Agent) obeyRun(o agentapi.Order) {
+	r := a.runs[o.Run]
+	switch {
+	case r == nil && (o.Launch == nil || o.Ended || a.ending != ""):
+		return // not ours to start
+	case r == nil:
+		r = a.newRun(o.Launch)
+		a.runs[o.Run] = r
+		if o.Stop != nil {
+			r.stop(*o.Stop) // before it begins
+		} else if a.notice != nil && a.notice.Kind == agentapi.NoticePreempt {
+			r.preempt(a.notice.At)
+		}
+		go r.live()
+	case o.Ended && r.hasEnded():
+		a.forget(o.Run)
+	case o.Stop != nil:
+		r.stop(*o.Stop)
+	}
+}
+
+// forget forgets a run that is in the books. a.mu is held.
+func (a *Agent) forget(id string) {
+	delete(a.runs, id)
+	a.news.drop(id)
+}

@@ -1,0 +1,207 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"fsub/cloud/agent/keeper"
+	"fsub/cloud/agentapi"
+	"fsub/cloud/jobenv"
+	"fsub/cloud/steps"
+)
+
+// prepare makes all that the run needs on this machine: user, names, directories, cgroup, sockets.
+func (r *run) prepare() error {
+	l := r.l
+	if l.Group >= len(l.Groups) || l.Node >= len(l.Groups[l.Group].Nodes) {
+		return errors.New("the launch does not say which node this machine is")
+	}
+	if strings.ContainsAny(l.Run, "/\x00") || l.Run == "" || l.Run[0] == '.' {
+		return errors.New("the run's name is not one of a file")
+	}
+	if !r.become() && int(l.User.UID) != os.Geteuid() {
+		return fmt.Errorf("the agent is not root: it runs jobs of user %d only, not of %s (%d)", os.Geteuid(), l.User.Name, l.User.UID)
+	}
+	if r.a.cfg.Boot.PowerOff && r.become() {
+		if err := makeUser(l.User); err != nil {
+			return fmt.Errorf("make user %s: %w", l.User.Name, err)
+		}
+	}
+	if err := r.a.hosts.add(l); err != nil {
+		return fmt.Errorf("write the names of the gang's nodes: %w", err)
+	}
+	r.dir = filepath.Join(r.a.cfg.Dir, "run", l.Run)
+	if err := os.Mkdir(r.dir, 0o711); err != nil {
+		return err
+	}
+	r.group = r.a.groups.add(r)
+	var err error
+	if r.sock, err = r.listen(); err != nil {
+		return fmt.Errorf("socket for the job's commands: %w", err)
+	}
+	r.env = []string{"FSUB_SOCKET=" + r.sock.path}
+	if r.a.cfg.Steps == nil {
+		return nil
+	}
+	more, err := r.a.cfg.Steps.AddRun(steps.Run{Launch: l, Dir: r.dir, Env: r.env, Prepare: r.group.forSteps()})
+	if err != nil {
+		return fmt.Errorf("step service: %w", err)
+	}
+	r.steps, r.env = true, append(r.env, more...)
+	return nil
+}
+
+// become reports whether the job's processes get an identity that the agent does not have.
+func (r *run) become() bool { return os.Geteuid() == 0 }
+
+// script writes the spool copy, and says what is to be started.
+func (r *run) script() (keeper.Config, error) {
+	l := r.l
+	r.spool = filepath.Join(r.a.cfg.Dir, "spool", fmt.Sprintf("job%05d", l.Job))
+	path := filepath.Join(r.spool, "slurm_script")
+	if err := r.writeScript(path); err != nil {
+		return keeper.Config{}, err
+	}
+	spec := &l.Groups[0].Spec
+	c := keeper.Config{Argv: append([]string{path}, l.Argv...), Dir: spec.WorkDir, Become: r.become(), UID: l.User.UID, GID: l.User.GID, Groups: l.User.Groups,
+		Umask: umask(l.Environment), Limits: limits(l.Environment), CPUs: r.node.CPUIDs, Append: spec.OpenMode == "append"}
+	c.In = r.fileName(spec.Input)
+	c.Out = r.fileName(r.outputPattern())
+	c.Err = r.fileName(spec.Error)
+	c.Cgroup, c.Tasks = r.group.forBatch()
+	c.Env = r.environment()
+	return c, nil
+}
+
+// writeScript writes the script into a directory that is its user's alone, as slurmd does.
+func (r *run) writeScript(path string) error {
+	os.RemoveAll(r.spool) // of an earlier run of the job, whose agent was killed
+	if err := os.Mkdir(r.spool, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(r.l.Script)
+	if r.become() {
+		err = errors.Join(err, f.Chown(int(r.l.User.UID), int(r.l.User.GID)), os.Chown(r.spool, int(r.l.User.UID), int(r.l.User.GID)))
+	}
+	return errors.Join(err, f.Chmod(0o700), f.Close())
+}
+
+func (r *run) outputPattern() string {
+	switch spec := &r.l.Groups[0].Spec; {
+	case spec.Output != "":
+		return spec.Output
+	case r.l.Array != nil:
+		return "slurm-%A_%a.out"
+	default:
+		return "slurm-%j.out"
+	}
+}
+
+// fileName expands a pattern; "" stays so.
+func (r *run) fileName(pattern string) string {
+	if pattern == "" {
+		return ""
+	}
+	l := r.l
+	n := jobenv.Names{Job: l.Job, JobName: l.Groups[0].Spec.Name, User: l.User.Name, Node: r.node.Name, Step: "batch", Dir: l.Groups[0].Spec.WorkDir}
+	if l.Array != nil {
+		n.ArrayJob, n.Task = l.Array.Job, l.Array.Task
+	}
+	return jobenv.FileName(pattern, n)
+}
+
+// environment is the script's. Its process's number is filled in by the process itself.
+func (r *run) environment() []string {
+	env := jobenv.Batch(r.l, jobenv.Own{Commands: r.a.commands(), Socket: r.sock.path})
+	env = setenv(env, "SLURM_TASK_PID=%PID%")
+	for _, e := range r.env {
+		env = setenv(env, e)
+	}
+	return env
+}
+
+// setenv sets a variable in env.
+func setenv(env []string, entry string) []string {
+	name := entry[:strings.IndexByte(entry, '=')+1]
+	for i, e := range env {
+		if strings.HasPrefix(e, name) {
+			env[i] = entry
+			return env
+		}
+	}
+	return append(env, entry)
+}
+
+// limits are those that sbatch sends in variables of the user's environment: "SLURM_RLIMIT_NOFILE=1024", or "U1024" for one that the user asked for.
+func limits(env []string) (list []keeper.Limit) {
+	for _, e := range env {
+		name, value, ok := strings.Cut(e, "=")
+		name, is := strings.CutPrefix(name, "SLURM_RLIMIT_")
+		if !ok || !is {
+			continue
+		}
+		number, asked := strings.CutPrefix(value, "U")
+		if n, err := strconv.ParseUint(number, 10, 64); err == nil {
+			list = append(list, keeper.Limit{Name: name, Value: n, Asked: asked})
+		}
+	}
+	return list
+}
+
+// umask is the one that sbatch sends in SLURM_UMASK.
+func umask(env []string) int {
+	for _, e := range env {
+		if value, ok := strings.CutPrefix(e, "SLURM_UMASK="); ok {
+			if n, err := strconv.ParseInt(value, 8, 32); err == nil {
+				return int(n) & 0o777
+			}
+		}
+	}
+	return 0o022
+}
+
+// cleanup takes away what prepare and script made. Nothing of the run lives when it returns.
+func (r *run) cleanup() {
+	if r.steps {
+		r.mu.Lock()
+		r.status.Steps = r.stepsNow(r.status) // they are forgotten next
+		r.steps = false
+		r.mu.Unlock()
+		r.a.cfg.Steps.RemoveRun(r.l.Run)
+	}
+	r.sock.close()
+	r.group.remove()
+	r.a.hosts.remove(r.l.Run)
+	for _, d := range []string{r.spool, r.dir} {
+		if d != "" {
+			os.RemoveAll(d)
+		}
+	}
+	if r.p != nil {
+		r.p.Close()
+	}
+}
+
+// stepsNow are the batch step and those of srun. r.mu is held.
+func (r *run) stepsNow(s agentapi.Status) []agentapi.Step {
+	if r.p == nil || r.begin.IsZero() {
+		return nil
+	}
+	if !r.steps && len(s.Steps) > 0 { // the step service has forgotten the run
+		s.Steps[0] = r.batchStep(s)
+		return s.Steps
+	}
+	list := []agentapi.Step{r.batchStep(s)}
+	if r.steps {
+		list = append(list, r.a.cfg.Steps.Status(r.l.Run)...)
+	}
+	return list
+}

@@ -1,0 +1,141 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"fsub/cloud/agentapi"
+)
+
+// news is what the daemon has not confirmed yet: of each run the last status, which replaces those before it.
+type news struct {
+	mu     sync.Mutex
+	runs   map[string]told
+	notice *agentapi.Notice
+	serial int
+	some   chan struct{} // has an element when there may be something to tell
+}
+
+// told is a status with its number: one that changed while it was sent is sent again.
+type told struct {
+	serial int
+	status agentapi.Status
+}
+
+func newNews() *news { return &news{runs: map[string]told{}, some: make(chan struct{}, 1)} }
+
+func (n *news) wake() {
+	select {
+	case n.some <- struct{}{}:
+	default:
+	}
+}
+
+func (n *news) tell(s agentapi.Status) {
+	n.mu.Lock()
+	n.serial++
+	n.runs[s.Run] = told{n.serial, s}
+	n.mu.Unlock()
+	n.wake()
+}
+
+func (n *news) tellNotice(notice agentapi.Notice) {
+	n.mu.Lock()
+	n.notice = &notice
+	n.mu.Unlock()
+	n.wake()
+}
+
+func (n *news) drop(run string) {
+	n.mu.Lock()
+	delete(n.runs, run)
+	n.mu.Unlock()
+}
+
+// next is all that is to be told, and how to note that it was.
+func (n *news) next() (r agentapi.Report, done func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	sent := map[string]int{}
+	for id, t := range n.runs {
+		r.Runs = append(r.Runs, t.status)
+		sent[id] = t.serial
+	}
+	slices.SortFunc(r.Runs, func(x, y agentapi.Status) int { return n.runs[x.Run].serial - n.runs[y.Run].serial })
+	r.Notice = n.notice
+	return r, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for id, serial := range sent {
+			if n.runs[id].serial == serial {
+				delete(n.runs, id)
+			}
+		}
+		if n.notice == r.Notice {
+			n.notice = nil
+		}
+	}
+}
+
+// loadEvery is how often the machine as a whole is told of.
+const loadEvery = time.Minute
+
+// report tells the daemon at once what there is to tell, and again until it was answered.
+func (a *Agent) report(ctx context.Context) {
+	loads := time.NewTicker(loadEvery)
+	defer loads.Stop()
+	wait := newBackoff()
+	for {
+		load := false
+		select {
+		case <-a.news.some:
+		case <-loads.C:
+			load = true
+		case <-ctx.Done():
+			return
+		}
+		r, done := a.news.next()
+		if load {
+			r.Load = machineLoad()
+		}
+		if len(r.Runs) == 0 && r.Notice == nil && r.Load == nil {
+			continue
+		}
+		if err := a.tell(ctx, r); err != nil {
+			a.log.Warn("report not taken", "err", err)
+			if denied(err) || wait.sleep(ctx) != nil {
+				return
+			}
+			a.news.wake()
+			continue
+		}
+		wait.reset()
+		done()
+	}
+}
+
+func (a *Agent) tell(ctx context.Context, r agentapi.Report) error {
+	began := time.Now()
+	err := a.door.call(ctx, callTime, agentapi.PathReport, a.door.session, r, nil)
+	if err == nil {
+		a.lease.renew(began, 0)
+	}
+	return err
+}
+
+// lastWords tells the daemon that the machine ends, if it can still be heard.
+func (a *Agent) lastWords() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for wait := newBackoff(); ; {
+		r, _ := a.news.next()
+		a.mu.Lock()
+		r.Ending = a.ending
+		a.mu.Unlock()
+		if err := a.tell(ctx, r); err == nil || denied(err) || wait.sleep(ctx) != nil {
+			return
+		}
+	}
+}

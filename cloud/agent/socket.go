@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fsub/cloud/agentapi"
+)
+
+// socket is where a run's commands (squeue, sbatch ...) find the daemon on this machine. It speaks for the run's owner, so it listens to nobody else.
+type socket struct {
+	path   string
+	dir    string // made for it alone; "": none
+	server *http.Server
+}
+
+// maxSocketPath is how long the name of a unix socket may be.
+const maxSocketPath = 107
+
+// listen opens the run's socket.
+func (r *run) listen() (*socket, error) {
+	s := &socket{path: filepath.Join(r.dir, "fsub.sock")}
+	if len(s.path) > maxSocketPath {
+		dir, err := os.MkdirTemp("/tmp", "fsub-agent-")
+		if err != nil {
+			return nil, err
+		}
+		if err := os.Chmod(dir, 0o711); err != nil {
+			return nil, err
+		}
+		s.dir, s.path = dir, filepath.Join(dir, "fsub.sock")
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(s.path, 0o666); err != nil { // who it is is asked of the kernel
+		l.Close()
+		return nil, err
+	}
+	s.server = &http.Server{Handler: r.a.passOn(r.l.Run), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: time.Minute, ErrorLog: log.New(quiet{}, "", 0)}
+	go s.server.Serve(&owned{l, r.l.User.UID})
+	return s, nil
+}
+
+func (s *socket) close() {
+	if s == nil {
+		return
+	}
+	s.server.Close()
+	if s.dir != "" {
+		os.RemoveAll(s.dir)
+	}
+}
+
+// passOn hands requests to the daemon, which answers as the run's owner.
+func (a *Agent) passOn(run string) http.Handler {
+	base, err := url.Parse(a.door.base)
+	if err != nil {
+		return http.NotFoundHandler() // newDoor has seen to it that it is one
+	}
+	return &httputil.ReverseProxy{
+		Transport:     a.door.http.Transport,
+		FlushInterval: -1, // some answers go on for as long as a job
+		ErrorLog:      log.New(quiet{}, "", 0),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			path := agentapi.PathJob + url.PathEscape(run) + r.In.URL.EscapedPath()
+			r.Out.URL = &url.URL{Scheme: base.Scheme, Host: base.Host, Path: path, RawPath: path, RawQuery: r.In.URL.RawQuery}
+			if plain, err := url.PathUnescape(path); err == nil {
+				r.Out.URL.Path = plain
+			}
+			r.Out.Header.Set("Authorization", "Bearer "+a.door.session)
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if !errors.Is(err, context.Canceled) {
+				http.Error(w, "the daemon is not there: "+err.Error(), http.StatusServiceUnavailable)
+			}
+		},
+	}
+}
+
+// owned is a listener that lets in one user, root, and whoever the agent is.
+type owned struct {
+	*net.UnixListener
+	uid uint32
+}
+
+func (o *owned) Accept() (net.Conn, error) {
+	for {
+		c, err := o.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		if uid, err := peer(c); err == nil && (uid == o.uid || uid == 0 || uid == uint32(os.Geteuid())) {
+			return c, nil
+		}
+		c.Close()
+	}
+}
+
+// peer is who called, by the kernel's word.
+func peer(c *net.UnixConn) (uid uint32, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	if err2 := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err2 != nil {
+		return 0, err2
+	}
+	if err != nil {
+		return 0, err
+	}
+	return cred.Uid, nil
+}
+
+// quiet drops what package http would print.
+type quiet struct{}
+
+func (quiet) Write(p []byte) (int, error) { return len(p), nil }

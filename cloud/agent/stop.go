@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"fmt"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/steps"
+)
+
+// ending is how a running script is being ended. Its zero value: it is not.
+type ending struct {
+	term   <-chan time.Time // when SIGTERM is due
+	kill   <-chan time.Time // when SIGKILL is
+	killAt time.Time
+}
+
+// stop ends the run: SIGCONT and SIGTERM, and SIGKILL after the grace. Asked again it can only become sooner.
+func (e *ending) stop(r *run, s agentapi.Stop) {
+	e.killBy(time.Now().Add(s.Grace))
+	switch {
+	case r.why == "":
+		r.why = s.Why
+		e.say(r)
+		e.terminate(r)
+	case e.term != nil: // the script was only warned so far
+		e.terminate(r)
+	}
+}
+
+func (e *ending) killBy(at time.Time) {
+	if e.killAt.IsZero() || at.Before(e.killAt) {
+		e.killAt, e.kill = at, time.After(time.Until(at))
+	}
+}
+
+// say writes slurmstepd's sentence to the job's standard error.
+func (e *ending) say(r *run) {
+	because := ""
+	switch r.why {
+	case agentapi.WhyTimeout:
+		because = " DUE TO TIME LIMIT"
+	case agentapi.WhyPreempt:
+		because = " DUE TO PREEMPTION"
+	case agentapi.WhyNode, agentapi.WhyLease:
+		because = " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS"
+	case agentapi.WhyRequeue:
+		because = " DUE TO JOB REQUEUE"
+	}
+	r.p.Say(fmt.Sprintf("slurmstepd: error: *** JOB %d ON %s CANCELLED AT %s%s ***", r.l.Job, r.node.Name, time.Now().Format("2006-01-02T15:04:05"), because))
+}
+
+// terminate sends SIGTERM to all, and to those that are stopped SIGCONT.
+func (e *ending) terminate(r *run) {
+	e.term = nil
+	if r.steps {
+		r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, time.Until(e.killAt)))
+	}
+	r.p.SignalAll(syscall.SIGCONT)
+	r.p.SignalAll(syscall.SIGTERM)
+}
+
+// preempt tells the script that the machine goes at a time, and lets it use the time up to a margin: a job that asks for a signal gets that one first
+// and SIGTERM later.
+func (e *ending) preempt(r *run, at time.Time) {
+	if r.why != "" {
+		return // on its way already
+	}
+	r.why = agentapi.WhyPreempt
+	lead := time.Until(at)
+	e.killBy(at.Add(-min(max(lead/10, 200*time.Millisecond), 10*time.Second)))
+	e.say(r)
+	s := r.spec().Signal
+	if s == nil {
+		e.terminate(r)
+		return
+	}
+	r.warn()
+	e.term = time.After(time.Until(e.killAt) - min(r.l.KillWait, lead/4))
+}
+
+func stepsStop(why agentapi.Why, grace time.Duration) steps.Stop {
+	return steps.Stop{Why: why, Grace: max(grace, 0)}
+}
+
+// killSteps kills what steps there are at once.
+func (r *run) killSteps() {
+	if r.steps {
+		r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, 0))
+	}
+}
+
+// stepsRun reports whether a step of the run has not ended.
+func (r *run) stepsRun() bool {
+	for _, s := range r.a.cfg.Steps.Status(r.l.Run) {
+		if s.End.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// signalNumber reads a signal as sbatch and scancel write it: "USR1" or a number.
+func signalNumber(name string) (syscall.Signal, bool) {
+	if n, err := strconv.Atoi(name); err == nil {
+		return syscall.Signal(n), n > 0 && n < 65
+	}
+	sig := unix.SignalNum("SIG" + name)
+	return sig, sig != 0
+}

@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"fsub/cloud/agent/keeper"
+	"fsub/cloud/agentapi"
+)
+
+// piece is the most output that is sent at one time: large enough that the requests cost nothing, small enough that a lost one does not either.
+const piece = 8 << 20
+
+// pieceTime bounds the sending of one piece.
+const pieceTime = 2 * time.Minute
+
+// stream sends a file that the script writes to the daemon, while it is being written.
+type stream struct {
+	a    *Agent
+	path string // of the door
+	file *os.File
+	at   int64         // what of the file has been sent
+	base int64         // file offset minus stream offset
+	over chan struct{} // closed when the script has ended
+	done chan struct{}
+	fail time.Duration // how long to go on trying after the script's end
+}
+
+// openStreams begins to send the output, if it is to be sent.
+func (r *run) openStreams() {
+	if !r.l.Stream {
+		return
+	}
+	for name, o := range map[string]*keeper.Output{"out": r.p.Out, "err": r.p.Err} {
+		if o == nil {
+			continue
+		}
+		s := &stream{a: r.a, path: agentapi.PathLog + url.PathEscape(r.l.Run) + "/" + name, file: o.File, at: o.Start, base: o.Start,
+			over: make(chan struct{}), done: make(chan struct{}), fail: time.Minute}
+		r.output = append(r.output, s)
+		go s.follow()
+	}
+}
+
+// closeStreams returns when all output has been sent, or cannot be.
+func (r *run) closeStreams() {
+	for _, s := range r.output {
+		close(s.over)
+	}
+	for _, s := range r.output {
+		<-s.done
+	}
+}
+
+// Looks at the file are this far apart: the shorter, the more there was.
+const (
+	lookSoon = 5 * time.Millisecond
+	lookLate = 250 * time.Millisecond
+)
+
+func (s *stream) follow() {
+	defer close(s.done)
+	pause, trouble := lookSoon, newBackoff()
+	for over := false; ; {
+		n, err := s.some(over)
+		var until time.Duration
+		switch {
+		case errors.As(err, new(*gone)):
+			return
+		case err != nil:
+			s.a.log.Warn("output not taken", "stream", s.path, "err", err)
+			until = trouble.wait
+			trouble.wait = min(2*trouble.wait, 2*time.Second)
+			if s.fail -= until; over && s.fail < 0 || s.a.lease.left() <= 0 {
+				return
+			}
+		case n > 0:
+			trouble.reset()
+			pause = lookSoon
+			if n >= piece/2 {
+				continue
+			}
+			until = pause
+		case over:
+			return
+		default:
+			until, pause = pause, min(2*pause, lookLate)
+		}
+		if over {
+			time.Sleep(min(until, 10*time.Millisecond+until*time.Duration(btoi(err != nil))))
+			continue
+		}
+		select {
+		case <-s.over:
+			over = true
+		case <-time.After(until):
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// gone is an answer after which there is no sense in sending more.
+type gone struct{ error }
+
+// some sends what is there to send, up to a piece, and returns how much that was. The last piece says so.
+func (s *stream) some(over bool) (n int64, err error) {
+	info, err := s.file.Stat()
+	if err != nil {
+		return 0, &gone{err}
+	}
+	size := info.Size()
+	if size < s.at { // the script has emptied the file, and writes it anew
+		s.base -= s.at
+		s.at = 0
+	}
+	n = min(size-s.at, piece)
+	last := over && s.at+n == size
+	if n == 0 && !last {
+		return 0, nil
+	}
+	query := "?offset=" + fmt.Sprint(s.at-s.base)
+	if last {
+		query += "&end=1"
+	}
+	err = s.send(query, n)
+	if err == nil {
+		s.at += n
+		if last {
+			return 0, nil
+		}
+	}
+	return n, err
+}
+
+func (s *stream) send(query string, n int64) error {
+	ctx, cancel := context.WithTimeout(context.Background(), pieceTime)
+	defer cancel()
+	began := time.Now()
+	var has agentapi.LogSize
+	err := s.a.door.send(ctx, s.path+query, s.a.door.session, io.NewSectionReader(s.file, s.at, n), n, &has)
+	var r *refused
+	switch {
+	case err == nil:
+		s.a.lease.renew(began, 0)
+	case errors.As(err, &r) && r.code == http.StatusConflict:
+		if json.Unmarshal([]byte(r.text), &has) == nil {
+			s.at = s.base + has.Size // where the daemon is
+		}
+	case errors.As(err, &r) && r.code >= 400 && r.code < 500:
+		return &gone{err}
+	}
+	return err
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"fsub/cloud/agent"
+	"fsub/cloud/agentapi"
+)
+
+// serve is the agent, from its boot data to the machine's end. It returns 0 if the machine was one of the daemon's, and 1 if it never became one; either
+// way its boot script ends the machine.
+func serve(file string, stderr io.Writer) int {
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	// A machine's memory is its jobs': the agent is idle most of the time, and small.
+	debug.SetGCPercent(50)
+	debug.SetMemoryLimit(64 << 20)
+	if err := live(file, log); err != nil {
+		fmt.Fprintln(stderr, "fed-agent: error:", err)
+		return 1
+	}
+	return 0
+}
+
+func live(file string, log *slog.Logger) error {
+	boot, err := readBoot(file)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	a, err := agent.New(agent.Config{Boot: boot, Dir: dir, Program: program, Version: version(), Logger: log})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return a.Run(ctx)
+}
+
+// readBoot reads the boot data and removes the file: the token in it is nobody else's.
+func readBoot(file string) (agentapi.Boot, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return agentapi.Boot{}, err
+	}
+	boot, err := agentapi.ParseBoot(text)
+	return boot, errors.Join(err, os.Remove(file))
+}
+
+// ownAddr is the address by which the machines of its gang reach this one: the one that it reaches the door from, unless it was told.
+func ownAddr(b agentapi.Boot) string {
+	if b.Addr != "" {
+		return b.Addr
+	}
+	u, err := url.Parse(b.URL)
+	if err != nil || u.Scheme != "https" {
+		return "127.0.0.1"
+	}
+	port := u.Port()
+	if port == "" {
+		port = "443"
+	}
+	c, err := net.Dial("udp", net.JoinHostPort(u.Hostname(), port)) // sends nothing
+	if err != nil {
+		return "127.0.0.1"
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).IP.String()
+}
+
+// version is of the build.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return info.Main.Version
+}
