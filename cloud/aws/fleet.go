@@ -167,21 +167,25 @@ func (p *Provider) nameFleet(ctx context.Context, reg *regional, made []cloud.In
 	}
 }
 
-// fleetError is what the zones' errors say together: one that has none left is reason enough to go elsewhere; else the first.
+// fleetError is what the zones' errors say together. What no other zone changes comes first: permission, then quota. One zone that has none left says more
+// than one that refuses the request for a reason of its own.
 func fleetError(all []types.CreateFleetError) error {
-	var first error
+	var worst error
+	rank := len(fleetRank)
 	for _, e := range all {
 		code := sdk.ToString(e.ErrorCode)
-		err := refused(&smithy.GenericAPIError{Code: code, Message: sdk.ToString(e.ErrorMessage)})
-		if meaningOf(code, 0).kind == cloud.KindStockOut {
-			return err
+		at := slices.Index(fleetRank, meaningOf(code, 0).kind)
+		if at < 0 {
+			at = len(fleetRank) - 1
 		}
-		if first == nil {
-			first = err
+		if at < rank {
+			worst, rank = refused(&smithy.GenericAPIError{Code: code, Message: sdk.ToString(e.ErrorMessage)}), at
 		}
 	}
-	return first
+	return worst
 }
+
+var fleetRank = []cloud.ErrorKind{cloud.KindDenied, cloud.KindQuota, cloud.KindStockOut, cloud.KindThrottled, cloud.KindInvalid}
 
 func (p *Provider) templateName(l *launch) string {
 	return p.resourceName(l.r.Token) + "-" + l.tags[tagRequest][:8]

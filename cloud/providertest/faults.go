@@ -26,7 +26,8 @@ func (s *suite) breakIt(f Fault) (mend func()) {
 	return mend
 }
 
-// faulty: Create says what is wrong, makes nothing, and works as soon as it is mended.
+// faulty: Create says what is wrong, makes nothing, and works as soon as it is mended: under the same token where the error proved nothing, and under a new one
+// where it was final.
 func faulty(f Fault, kind cloud.ErrorKind) func(*suite) {
 	return func(s *suite) {
 		r := s.request(2)
@@ -43,8 +44,15 @@ func faulty(f Fault, kind cloud.ErrorKind) func(*suite) {
 		}
 		mend()
 		s.listed(r, 0)
-		s.create(r)
-		s.listed(r, 2)
+		if kind == cloud.KindThrottled || kind == cloud.KindUnavailable {
+			s.create(r)
+			s.listed(r, 2)
+			return
+		}
+		next := s.request(2)
+		s.create(next)
+		s.listed(next, 2)
+		s.listed(r, 0)
 	}
 }
 
