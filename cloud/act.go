@@ -1,0 +1,170 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+)
+
+// act calls f for a job that lives here, under the lock, and waits until what it changed is durable. nil stands for a job that the site does not know,
+// or that has ended: those are told apart by over.
+func (d *Driver) act(ctx context.Context, ref federation.JobRef, f func(j *job, over bool) error) error {
+	if err := d.isLoaded(ctx); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	j := d.jobs[ref.ID]
+	if j != nil && ref.Key != "" && ref.Key != j.Key {
+		j = nil
+	}
+	err := f(j, j != nil && !j.End.IsZero())
+	d.schedule()
+	page := d.page
+	poke(d.written)
+	d.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return d.durable(ctx, page)
+}
+
+func notHere(ref federation.JobRef) error {
+	return fmt.Errorf("job %d: %w", ref.ID, federation.ErrNotFound)
+}
+
+// Cancel implements federation.Driver.
+func (d *Driver) Cancel(ctx context.Context, ref federation.JobRef, _ []int) error {
+	return d.act(ctx, ref, func(j *job, over bool) error {
+		switch {
+		case j == nil || over:
+		case j.run == nil:
+			d.finish(j, outcome{State: federation.Cancelled, At: d.now()})
+		default:
+			d.stop(j.run, agentapi.WhyCancel, outcome{State: federation.Cancelled})
+		}
+		return nil
+	})
+}
+
+// Requeue implements federation.Requeuer.
+func (d *Driver) Requeue(ctx context.Context, ref federation.JobRef, _ []int) error {
+	return d.act(ctx, ref, func(j *job, over bool) error {
+		switch {
+		case j == nil:
+			return notHere(ref)
+		case over || j.run == nil || j.run.End != nil || j.run.Stop != nil || j.State == federation.Pending:
+			return fmt.Errorf("job %d waits already, or ends: %w", ref.ID, federation.ErrConflict)
+		}
+		d.stop(j.run, agentapi.WhyRequeue, outcome{State: federation.Pending})
+		return nil
+	})
+}
+
+// stop has a run ended by its agents. What of it no agent was told ends at once, as o says.
+func (d *Driver) stop(r *run, why agentapi.Why, o outcome) {
+	if r.Stop != nil && (why != agentapi.WhyCancel || r.Stop.Why == agentapi.WhyCancel) {
+		return
+	}
+	r.Stop = &agentapi.Stop{Why: why, Grace: d.t.KillWait}
+	d.put(r.job)
+	if !r.sent[0] && r.Members[0].State == "" { // the script cannot have begun
+		o.At = d.now()
+		d.fail(r, o)
+		return
+	}
+	if r.End != nil && r.End.State == federation.Pending && why == agentapi.WhyCancel {
+		r.End.State = federation.Cancelled // it does not run again
+	}
+	r.job.State = federation.Completing
+	d.bumpAfter(r)
+}
+
+// Signal implements federation.Driver. It returns when the machines have carried it out.
+func (d *Driver) Signal(ctx context.Context, ref federation.JobRef, _ []int, sig federation.Signal) error {
+	var waits []chan struct{}
+	err := d.act(ctx, ref, func(j *job, over bool) error {
+		switch {
+		case j == nil || over:
+			return notHere(ref)
+		case j.run == nil || j.State == federation.Pending || !j.run.open:
+			return fmt.Errorf("job %d has not started: %w", ref.ID, federation.ErrConflict)
+		}
+		for i, m := range j.run.machines {
+			if j.run.Members[i].State == agentapi.RunEnded {
+				continue
+			}
+			last := m.acked
+			if n := len(m.signals); n > 0 {
+				last = m.signals[n-1].Seq
+			}
+			m.acked = max(last+1, uint64(d.now().UnixMicro()))
+			s := signal{agentapi.Signal{Seq: m.acked, Run: j.run.ID, Name: sig.Name, Batch: sig.Batch, Full: sig.Full}, make(chan struct{})}
+			m.signals = append(m.signals, s)
+			waits = append(waits, s.done)
+			m.bump()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, done := range waits {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return fmt.Errorf("signal job %d: %w: %w", ref.ID, ctx.Err(), federation.ErrUnavailable)
+		}
+	}
+	return nil
+}
+
+// Hold implements federation.Driver.
+func (d *Driver) Hold(ctx context.Context, ref federation.JobRef) error {
+	return d.act(ctx, ref, func(j *job, over bool) error {
+		switch {
+		case j == nil || over:
+			return notHere(ref)
+		case j.State != federation.Pending:
+			return fmt.Errorf("job %d has started: %w", ref.ID, federation.ErrConflict)
+		case j.run != nil: // its machines start: they are for others now
+			d.unbind(j.run, false, "")
+		}
+		d.dequeue(j)
+		j.Job.Held = federation.HeldUser
+		d.put(j)
+		d.enqueue(j) // sets the reason
+		return nil
+	})
+}
+
+// Release implements federation.Driver.
+func (d *Driver) Release(ctx context.Context, ref federation.JobRef) error {
+	return d.act(ctx, ref, func(j *job, over bool) error {
+		switch {
+		case j == nil || over:
+			return notHere(ref)
+		case j.State != federation.Pending:
+			return fmt.Errorf("job %d has started: %w", ref.ID, federation.ErrConflict)
+		}
+		j.Job.Held = federation.NotHeld
+		d.put(j)
+		d.enqueue(j)
+		return nil
+	})
+}
+
+// overdue stops a run whose agent should have ended it for its time limit.
+func (d *Driver) overdue(j *job, now time.Time) {
+	r := j.run
+	if r == nil || j.Start.IsZero() || r.Stop != nil {
+		return
+	}
+	limit := j.limit(r.machines[0].pool)
+	if late := d.t.KillWait + d.t.Margin; limit < 1<<62 && now.After(j.Start.Add(limit+late)) {
+		d.log.Warn("an agent has let a job's time limit pass", "job", j.id(), "limit", limit)
+		d.stop(r, agentapi.WhyTimeout, outcome{State: federation.Timeout, Reason: federation.ReasonTimeLimit})
+	}
+}

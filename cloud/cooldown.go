@@ -1,0 +1,173 @@
+package cloud
+
+import (
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+// coolDown is a refusal that is remembered: until it passes the cloud is not asked for what it is about.
+type coolDown struct {
+	kind  ErrorKind
+	text  string
+	until time.Time
+	times int   // refusals one after the other
+	probe *gang // the first that asks after it has passed; the others wait for what it hears
+}
+
+// coolKeys are what an offering's refusals are remembered under, by scope.
+func coolKeys(o *Offering) map[Scope]string {
+	return map[Scope]string{
+		ScopeOffering: "offering " + o.ID,
+		ScopeZone:     "zone " + o.Type + " " + o.Zone,
+		ScopeRegion:   "region " + o.Type + " " + string(o.Market) + " " + o.Region,
+		ScopeCloud:    "cloud",
+	}
+}
+
+// cooling is the cool-down that keeps an offering from being asked for, nil if none does. One that has passed and is being tried counts for all but the gang
+// that tries it.
+func (d *Driver) cooling(o *Offering, g *gang) *coolDown {
+	now := d.now()
+	for _, key := range coolKeys(o) {
+		if c := d.cool[key]; c != nil && (now.Before(c.until) || c.probe != nil && c.probe != g) {
+			return c
+		}
+	}
+	return nil
+}
+
+// shortWait is what a job rather waits than be given back for.
+const shortWait = time.Minute
+
+// mayGrow reports whether new machines of a lane may be asked for.
+func (d *Driver) mayGrow(l *lane) (verdict, bool) {
+	switch {
+	case l.gone:
+		return verdict{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud does not offer them any more", back: true}, false
+	case d.cfg.Door == nil:
+		return verdict{reason: federation.ReasonReqNodeNotAvail, detail: "there is no door for machines"}, false
+	}
+	if l.pool.spent.why != "" {
+		return verdict{reason: federation.ReasonBudget, detail: l.pool.spent.why, back: true}, false
+	}
+	c := d.cooling(&l.offering, nil)
+	if c == nil {
+		return verdict{}, true
+	}
+	return verdict{reason: reasonOf(c.kind), detail: c.text, back: c.until.Sub(d.now()) > shortWait}, false
+}
+
+func reasonOf(k ErrorKind) federation.Reason {
+	switch k {
+	case KindStockOut:
+		return federation.ReasonStockOut
+	case KindQuota:
+		return federation.ReasonQuota
+	case KindDenied:
+		return federation.ReasonCloudDenied
+	case KindThrottled:
+		return federation.ReasonThrottled
+	case KindUnavailable:
+		return federation.ReasonSiteUnavailable
+	}
+	return federation.ReasonRefused
+}
+
+// mayCall is asked before each call for a gang. It returns how long to wait before asking again, or why the call is not to be made at all.
+func (d *Driver) mayCall(g *gang, again bool) (refused *Error, wait time.Duration) {
+	if g.State == gangOver {
+		return &Error{Kind: KindInvalid, Text: g.Why}, 0
+	}
+	if c := d.cooling(&g.Offering, g); c != nil {
+		if again || !d.now().Before(c.until) {
+			return nil, max(c.until.Sub(d.now()), time.Second)
+		}
+		return &Error{Kind: KindQuota, Scope: ScopeOffering, Text: c.text}, 0 // nothing was asked: nothing is there
+	}
+	for _, key := range coolKeys(&g.Offering) {
+		if c := d.cool[key]; c != nil {
+			c.probe = g
+		}
+	}
+	return nil, 0
+}
+
+// callDone remembers what a call for a gang came to.
+func (d *Driver) callDone(g *gang, e *Error) {
+	keys := coolKeys(&g.Offering)
+	for _, key := range keys {
+		c := d.cool[key]
+		if c != nil && c.probe == g {
+			c.probe = nil
+		}
+		if e == nil && c != nil {
+			delete(d.cool, key) // it can be had again
+		}
+	}
+	if e == nil {
+		d.capacity(g.pool)
+		return
+	}
+	if e.Kind == KindConflict {
+		return // about this token only
+	}
+	key := keys[e.Scope]
+	if key == "" {
+		key = keys[ScopeOffering]
+	}
+	d.coolDown(key, e)
+}
+
+// coolDown begins a cool-down, or a longer one.
+func (d *Driver) coolDown(key string, e *Error) {
+	c := d.cool[key]
+	if c == nil {
+		c = &coolDown{}
+		d.cool[key] = c
+	}
+	now := d.now()
+	if now.Before(c.until) {
+		return // the answer to a call from before
+	}
+	if c.kind != e.Kind || now.Sub(c.until) > time.Hour {
+		c.times = 0
+	}
+	c.kind, c.text = e.Kind, e.Text
+	if e.Code != "" {
+		c.text = fmt.Sprintf("%s: %s", e.Code, e.Text)
+	}
+	var base time.Duration
+	switch e.Kind {
+	case KindThrottled, KindUnavailable:
+		base = 5 * time.Second
+	case KindInvalid, KindNotFound:
+		base = time.Hour
+	default:
+		base = d.t.StockOut
+	}
+	wait := max(e.After, base<<min(c.times, 6))
+	c.times++
+	c.until = now.Add(wait)
+	d.metrics.cooling(e.Kind)
+	d.log.Warn("cool-down", "of", key, "kind", e.Kind, "for", wait, "err", e)
+	for _, p := range d.pools {
+		d.capacity(p) // those that wait may go elsewhere, or back
+	}
+	d.news.nodes()
+}
+
+// coolOff lets the cloud be asked again when a cool-down has passed.
+func (d *Driver) coolOff(now, last time.Time) {
+	passed := false
+	for _, c := range d.cool {
+		passed = passed || !now.Before(c.until) && last.Before(c.until)
+	}
+	if passed {
+		for _, p := range d.pools {
+			d.capacity(p)
+		}
+		d.news.nodes()
+	}
+}

@@ -1,0 +1,255 @@
+package cloud
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+// newGang is a gang that is thought of: its machines can be given to jobs, and nothing is written or asked for yet.
+func (d *Driver) newGang(l *lane, count int, near bool) *gang {
+	now := d.now()
+	g := &gang{pool: l.pool, lane: l}
+	g.gangRecord = gangRecord{Number: d.numbers[0], Pool: l.pool.Name, Offering: l.offering, Names: l.newNames(count), Near: near, Asked: now, State: gangAsked,
+		Expires: now.Add(max(d.t.Boot, 3*l.offering.Boot)).Truncate(time.Second)}
+	d.numbers = d.numbers[1:]
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	g.Token = fmt.Sprintf("%.30s-%d-%s", d.cfg.Site, g.Number, hex.EncodeToString(random[:]))
+	for i := range g.Names {
+		m := newMachine(g, i)
+		m.changed, m.version = make(chan struct{}), uint64(now.UnixMicro())
+		g.machines = append(g.machines, m)
+		d.add(m)
+	}
+	d.gangs[g.Token] = g
+	return g
+}
+
+// draw gets numbers for gangs to come, so that a gang need not wait for one.
+func (d *Driver) draw() {
+	if d.drawing {
+		return
+	}
+	d.drawing = true
+	d.spawn(func(ctx context.Context) {
+		for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+			numbers, err := d.drawNumbers(ctx)
+			d.mu.Lock()
+			d.numbers = append(d.numbers, numbers...)
+			if err == nil {
+				d.drawing = false
+				for _, p := range d.pools {
+					d.capacity(p)
+				}
+				d.schedule()
+				d.mu.Unlock()
+				return
+			}
+			d.mu.Unlock()
+			d.log.Error("draw numbers for machines", "err", err)
+			if !sleep(ctx, wait) {
+				return
+			}
+		}
+	})
+}
+
+func (d *Driver) drawNumbers(ctx context.Context) (numbers []int64, err error) {
+	for range 8 {
+		n, err := d.cfg.Store.NextPoolNumber(ctx, d.cfg.Site, federation.PoolGang)
+		if err != nil {
+			return numbers, err
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+// request is what the cloud is asked for a gang: always the same for the same gang.
+func (d *Driver) request(g *gang) (Request, error) {
+	boot := d.cfg.Boot
+	boot.Lease, boot.Expires = d.t.Lease, g.Expires
+	if d.cfg.Door != nil {
+		var err error
+		if boot, err = d.cfg.Door.Boot(d.cfg.Site, g.Token, boot); err != nil {
+			return Request{}, err
+		}
+	}
+	return Request{Token: g.Token, Site: d.cfg.Site, Offering: g.Offering, Count: len(g.Names), Names: g.Names, Near: g.Near, Boot: boot}, nil
+}
+
+// createTries is how often a gang is asked for when nothing proves that it was refused.
+const createTries = 4
+
+// create asks the cloud for a gang whose record is durable. Calls of which nothing is known are made again, under the same token.
+func (d *Driver) create(ctx context.Context, g *gang) {
+	for try := 1; ; try++ {
+		d.mu.Lock()
+		v, wait := d.mayCall(g, try > 1)
+		d.mu.Unlock()
+		if wait > 0 {
+			if !sleep(ctx, wait) {
+				return
+			}
+			try--
+			continue
+		}
+		var made []Instance
+		err := error(v)
+		if v == nil {
+			made, err = d.callCreate(ctx, g)
+		}
+		if ctx.Err() != nil {
+			return // the next start asks again
+		}
+		d.mu.Lock()
+		again := d.created(g, made, err, v == nil, try)
+		d.schedule()
+		d.mu.Unlock()
+		if again == 0 || !sleep(ctx, again) {
+			return
+		}
+	}
+}
+
+// callCreate makes the call. Half a gang is no answer.
+func (d *Driver) callCreate(ctx context.Context, g *gang) ([]Instance, error) {
+	r, err := d.request(g)
+	if err != nil {
+		return nil, &Error{Kind: KindUnavailable, Scope: ScopeCloud, Text: "the boot data cannot be made: " + err.Error(), Err: err}
+	}
+	made, err := d.cfg.Provider.Create(ctx, r)
+	if err == nil && len(made) != r.Count {
+		err = &Error{Kind: KindUnavailable, Scope: ScopeOffering, Text: fmt.Sprintf("%d machines where %d were asked for", len(made), r.Count)}
+	}
+	d.metrics.create(err)
+	return made, err
+}
+
+// created takes in what the cloud said. It returns after how long to ask again; 0: not.
+func (d *Driver) created(g *gang, made []Instance, err error, called bool, try int) (again time.Duration) {
+	if err == nil {
+		g.calling = false
+		d.callDone(g, nil)
+		d.made(g, made)
+		return 0
+	}
+	e := asError(err)
+	if called {
+		d.log.Warn("machines were not created", "pool", g.Pool, "offering", g.Offering.ID, "count", len(g.Names), "try", try, "err", err)
+		d.callDone(g, e)
+	}
+	proved := e.Kind != KindUnavailable && e.Kind != KindThrottled
+	if called && !proved && try < createTries && d.now().Before(g.Expires) {
+		return max(e.After, time.Duration(1<<try)*time.Second)
+	}
+	g.calling = false
+	if !proved || e.Kind == KindConflict { // they may exist all the same: the next listing tells
+		poke(d.look)
+	}
+	d.gangFailed(g, e.Error(), e.Kind == KindConflict)
+	return 0
+}
+
+// asError is what a provider returned as an *Error; what is none proves nothing.
+func asError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Kind: KindUnavailable, Scope: ScopeCloud, Text: err.Error(), Err: err}
+}
+
+// made writes down the machines of a gang.
+func (d *Driver) made(g *gang, list []Instance) {
+	now := d.now()
+	byName := map[string]Instance{}
+	for i, in := range list {
+		byName[cmp.Or(in.Name, g.Names[i])] = in
+	}
+	wanted := g.State == gangAsked
+	if wanted {
+		g.State = gangMade
+	}
+	d.put(g)
+	for i, m := range g.machines {
+		in, ok := byName[m.Name]
+		if !ok {
+			in = list[i]
+		}
+		m.Instance, m.Addr, m.Created, m.State = in.ID, in.Addr, now, machineBooting
+		if !in.Launched.IsZero() && in.Launched.After(g.Asked) && in.Launched.Before(now) {
+			m.Created = in.Launched.UTC()
+		}
+		m.idle = now
+		if len(m.runs) > 0 {
+			m.BusyFrom = now
+		}
+		d.put(m)
+	}
+	for i, m := range g.machines {
+		if in := list[i]; in.State == InstanceEnded || in.State == InstanceEnding {
+			d.gone(m, cmp.Or(in.Reason, "it ended before it had started"))
+		}
+	}
+	d.news.nodes()
+}
+
+// gangFailed gives up a gang of which nothing is there. Its jobs are scheduled anew.
+func (d *Driver) gangFailed(g *gang, why string, boot bool) {
+	g.State, g.Why = gangOver, why
+	runs := map[*run]bool{}
+	for _, m := range g.machines {
+		for _, r := range m.runs {
+			runs[r] = true
+		}
+	}
+	for r := range runs {
+		d.unbind(r, boot, why)
+	}
+	for _, m := range g.machines {
+		m.State, m.Why = machineEnded, why
+		d.remove(m)
+		m.bump()
+	}
+	d.put(g)
+	d.closeGang(g)
+	d.capacity(g.pool)
+	d.news.nodes()
+}
+
+// closeGang forgets a gang whose machines have all ended.
+func (d *Driver) closeGang(g *gang) {
+	r, _ := g.record()
+	if r.Closed.IsZero() {
+		return
+	}
+	d.put(g)
+	delete(d.gangs, g.Token)
+}
+
+// unbind takes a job's machines away before it has started on any: it waits again, unless its machines failed to boot too often.
+func (d *Driver) unbind(r *run, boot bool, why string) {
+	j, now := r.job, d.now()
+	for i, m := range r.machines {
+		m.give(r, &r.Members[i], now)
+		d.freed(m)
+	}
+	j.run, j.Run = nil, nil
+	if boot {
+		if j.Boots++; j.Boots >= d.t.Boots {
+			d.finish(j, outcome{State: federation.BootFail, Reason: federation.ReasonBoot, Detail: why, At: now})
+			return
+		}
+	}
+	j.State, j.Reason, j.Start = federation.Pending, federation.ReasonResources, time.Time{}
+	d.put(j)
+	d.enqueue(j)
+}

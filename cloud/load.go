@@ -1,0 +1,219 @@
+package cloud
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+)
+
+// load reads the books. Nobody else looks at the driver's state yet.
+func (d *Driver) load(ctx context.Context) error {
+	now := d.now()
+	records, err := d.cfg.Store.LoadPool(ctx, d.cfg.Site, now.Add(-d.t.Keep))
+	if err != nil {
+		return err
+	}
+	if d.numbers, err = d.drawNumbers(ctx); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, kind := range []federation.PoolKind{federation.PoolGang, federation.PoolMachine, federation.PoolJob} {
+		for _, r := range records {
+			if r.Kind != kind {
+				continue
+			}
+			if err := d.loadRecord(r); err != nil {
+				return fmt.Errorf("record %s %s of site %s cannot be read: %w: %w", r.Kind, r.ID, d.cfg.Site, err, federation.ErrInvalid)
+			}
+		}
+	}
+	slices.SortStableFunc(d.ended, func(a, b *job) int { return a.End.Compare(b.End) })
+	return d.loadSpent(ctx, now)
+}
+
+func (d *Driver) loadRecord(r federation.PoolRecord) error {
+	switch r.Kind {
+	case federation.PoolGang:
+		g := &gang{}
+		if err := json.Unmarshal(r.Data, &g.gangRecord); err != nil || !r.Closed.IsZero() {
+			return err
+		}
+		d.loadGang(g)
+	case federation.PoolMachine:
+		var m machineRecord
+		if err := json.Unmarshal(r.Data, &m); err != nil || !r.Closed.IsZero() {
+			return err
+		}
+		d.loadMachine(m, r.ID)
+	case federation.PoolJob:
+		j := &job{written: true}
+		if err := json.Unmarshal(r.Data, &j.jobRecord); err != nil {
+			return err
+		}
+		d.loadJob(j)
+	}
+	return nil
+}
+
+// loadGang brings a gang back with machines of which nothing is known yet. Its pool may have gone from the configuration: then it
+// is one without lanes of its own that gets no jobs.
+func (d *Driver) loadGang(g *gang) {
+	g.pool = d.pool(g.Pool)
+	if g.pool == nil {
+		g.pool = newPool(d, PoolConfig{Name: g.Pool, Idle: time.Nanosecond})
+		g.pool.retired = true
+		d.pools = append(d.pools, g.pool)
+	}
+	g.lane = g.pool.laneOf(&g.Offering)
+	version := uint64(d.now().UnixMicro())
+	for i := range g.Names {
+		m := newMachine(g, i)
+		m.version = version
+		g.machines = append(g.machines, m)
+		d.add(m)
+	}
+	d.gangs[g.Token] = g
+}
+
+func (d *Driver) loadMachine(r machineRecord, id string) {
+	g := d.gangs[r.Gang]
+	if g == nil || r.Index >= len(g.machines) {
+		d.strays[r.Instance] = &stray{since: d.now(), machine: r, id: MachineID(id)} // one that was being ended
+		return
+	}
+	m := g.machines[r.Index]
+	m.machineRecord = r
+	m.idle = d.now()
+	d.heard(m) // it may have been answered just before the end
+	if m.State == machineEnding {
+		m.drain, m.deleteAt = m.Why, d.now()
+	}
+}
+
+func (d *Driver) loadJob(j *job) {
+	if old := d.jobs[j.id()]; old != nil { // of an older attempt
+		d.forgetJob(old)
+		d.ended = slices.DeleteFunc(d.ended, func(e *job) bool { return e == old })
+	}
+	d.jobs[j.id()], d.known = j, nil
+	d.publish(j)
+	if !j.End.IsZero() {
+		d.ended = append(d.ended, j)
+		return
+	}
+	if j.Run == nil || !j.holds() {
+		d.enqueue(j)
+		return
+	}
+	r := &run{runRecord: j.Run, job: j, open: true, sent: make([]bool, len(j.Run.Members))}
+	for i := range r.Members {
+		k := &r.Members[i]
+		m := d.machines[k.Machine]
+		if m == nil {
+			d.lostRun(j, k)
+			return
+		}
+		r.machines = append(r.machines, m)
+		r.sent[i] = m.State == machineUp // it may have been told
+	}
+	j.run = r
+	for i, m := range r.machines {
+		k := &r.Members[i]
+		m.cpus += k.CPUs
+		m.mem += k.Mem
+		for _, n := range k.GPUs {
+			m.gpus[n] = true
+		}
+		m.runs[r.ID] = r
+		if !m.pool.Shared && d.cfg.Boot.PowerOff {
+			m.User = j.User.Name
+		}
+	}
+}
+
+// holds reports whether the job's last run holds machines. A run of a job that waits again is only what is remembered of it.
+func (j *job) holds() bool {
+	return j.State != federation.Pending || j.Reason == federation.ReasonBoot
+}
+
+// lostRun ends a job one of whose machines is not in the books any more: it had ended, and the page with the job's end was not written.
+func (d *Driver) lostRun(j *job, k *member) {
+	d.log.Warn("a machine of a job is not in the books", "job", j.id(), "machine", k.Machine)
+	d.finish(j, outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: k.Name + " is gone", At: d.now()})
+}
+
+// loadSpent adds up what the machines that have ended in this month have cost.
+func (d *Driver) loadSpent(ctx context.Context, now time.Time) error {
+	budgets := false
+	for _, p := range d.pools {
+		p.spent.roll(now)
+		budgets = budgets || p.Daily > 0 || p.Monthly > 0
+	}
+	if !budgets {
+		return nil
+	}
+	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	records, err := d.cfg.Store.PoolHistory(ctx, d.cfg.Site, federation.PoolMachine, month, 1<<20)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		var m machineRecord
+		if r.Closed.IsZero() || json.Unmarshal(r.Data, &m) != nil {
+			continue
+		}
+		if p := d.pool(m.Pool); p != nil {
+			p.spent.add(&m)
+		}
+	}
+	return nil
+}
+
+// resume goes on where the last daemon was: the loops run already.
+func (d *Driver) resume() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, g := range d.gangs {
+		switch g.State {
+		case gangAsked:
+			g.calling = true
+			d.spawn(func(ctx context.Context) { d.create(ctx, g) })
+		default:
+			d.resumeMade(g)
+		}
+	}
+	for _, j := range d.jobs {
+		if r := j.run; r != nil {
+			if r.Stop != nil && r.End == nil && j.State == federation.Completing {
+				continue // its agents end it
+			}
+			d.settle(r)
+			d.advance(r)
+		}
+	}
+	d.schedule()
+	poke(d.ender)
+}
+
+// resumeMade: machines of a gang that was made and that have no open record have ended.
+func (d *Driver) resumeMade(g *gang) {
+	for _, m := range g.machines {
+		if m.State == machineAsked {
+			m.State, m.Ended = machineEnded, g.Asked
+			for _, r := range values(m.runs) {
+				if k := r.memberOf(m); k.State != agentapi.RunEnded {
+					d.failMachine(m, cmp.Or(m.Why, "it is gone"), false)
+				}
+			}
+			d.remove(m)
+		}
+	}
+	d.closeGang(g)
+}

@@ -1,0 +1,136 @@
+package cloud
+
+import (
+	"strings"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+)
+
+// recorded has a machine written, if it is one that has a record.
+func (d *Driver) recorded(m *machine) {
+	if m.State != machineAsked && m.Instance != "" {
+		d.put(m)
+	}
+}
+
+// endMachine ends a machine on which nothing runs.
+func (d *Driver) endMachine(m *machine, why string) {
+	if m.State != machineBooting && m.State != machineUp {
+		return
+	}
+	d.log.Info("machine to be ended", "machine", m.id, "pool", m.Pool, "why", why)
+	m.State, m.Why, m.drain = machineEnding, why, why
+	d.put(m)
+	d.after(func() {
+		m.deleteAt = d.now()
+		m.bump()
+		poke(d.ender)
+	})
+	d.news.nodes()
+}
+
+// gone takes in that a machine runs nothing any more, by the cloud's own word: what it had is over, and so is it.
+func (d *Driver) gone(m *machine, why string) {
+	if m.State == machineEnded {
+		return
+	}
+	d.failMachine(m, why, m.taken(why))
+	now := d.now()
+	m.settleBusy(now)
+	m.State, m.Ended = machineEnded, now
+	if m.Why == "" {
+		m.Why = why
+	}
+	m.Cost = m.Price * federation.Dollars(m.Ended.Sub(m.Created).Hours())
+	m.IdleCost = m.Price * federation.Dollars(max(m.Ended.Sub(m.Created)-m.Busy, 0).Hours())
+	d.put(m)
+	m.pool.spent.machineEnded(m)
+	d.metrics.machineEnded(m)
+	d.log.Info("machine ended", "machine", m.id, "pool", m.Pool, "why", m.Why, "dollars", float64(m.Cost))
+	d.remove(m)
+	m.bump()
+	d.closeGang(m.gang)
+	d.capacity(m.pool)
+	d.news.nodes()
+}
+
+// failed ends a machine that is not to be trusted with anything any more, and what it had: nothing of that lives, which the caller knows.
+func (d *Driver) failed(m *machine, why string, preempted bool) {
+	if m.State == machineEnded || m.State == machineEnding {
+		return
+	}
+	d.failMachine(m, why, preempted)
+	d.endMachine(m, why)
+}
+
+// failMachine ends the runs of a machine on which nothing lives. A gang that has not come up fails as one.
+func (d *Driver) failMachine(m *machine, why string, preempted bool) {
+	m.drain = why
+	for _, r := range values(m.runs) {
+		if r.job.State == federation.Pending { // its machines were not all up: nothing has begun
+			m.give(r, r.memberOf(m), d.now())
+			d.unbind(r, true, m.Name+": "+why)
+			continue
+		}
+		for i := range r.Members {
+			if r.machines[i] == m {
+				r.Members[i].State = agentapi.RunEnded
+			}
+		}
+		o := outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: m.Name + ": " + why, At: d.now()}
+		if preempted {
+			o.State, o.Reason = federation.Preempted, federation.ReasonNone
+		}
+		d.put(r.job)
+		d.fail(r, o)
+	}
+	if m.State == machineBooting && m.pool.Min == 0 {
+		return
+	}
+}
+
+// taken reports whether a machine that has ended was taken back by the cloud.
+func (m *machine) taken(why string) bool {
+	switch {
+	case m.notice != nil && m.notice.Kind == agentapi.NoticePreempt:
+		return true
+	case m.State == machineEnding:
+		return false
+	}
+	return strings.Contains(strings.ToLower(why), "spot") || m.Market == Spot
+}
+
+// lateMachine ends a machine that did not come up in time, or is silent for so long that its agent has ended what it had.
+func (d *Driver) lateMachine(m *machine, now time.Time) {
+	switch m.State {
+	case machineBooting:
+		if now.After(m.gang.Expires) {
+			d.failed(m, "it did not say hello in time", false)
+			d.bootFailed(m)
+		}
+	case machineUp:
+		if now.After(m.lapse) {
+			d.failed(m, "its agent was not heard for "+d.t.Lease.String(), false)
+		}
+	}
+}
+
+// bootFailed lets the offering of a machine that did not come up alone for a while.
+func (d *Driver) bootFailed(m *machine) {
+	d.coolDown(coolKeys(&m.gang.Offering)[ScopeOffering], &Error{Kind: KindUnavailable, After: time.Minute, Text: m.Name + " did not come up"})
+}
+
+// heard notes that a machine has been given an answer: its lease runs anew.
+func (d *Driver) heard(m *machine) {
+	m.lapse = d.now().Add(d.t.Lease + d.t.KillWait + d.t.Margin)
+}
+
+func values[K comparable, V any](m map[K]V) []V {
+	out := make([]V, 0, len(m))
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}

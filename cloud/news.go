@@ -1,0 +1,63 @@
+package cloud
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fsub/federation"
+)
+
+// news tells the controller that there is something to be seen.
+type news struct {
+	mu     sync.Mutex
+	told   func(federation.News)
+	nodes_ atomic.Bool
+	jobs_  atomic.Bool
+	wake   chan struct{}
+}
+
+// Notify implements federation.Notifier.
+func (d *Driver) Notify(f func(federation.News)) {
+	d.news.mu.Lock()
+	defer d.news.mu.Unlock()
+	d.news.told = f
+}
+
+func (n *news) jobs() {
+	n.jobs_.Store(true)
+	poke(n.wake)
+}
+
+func (n *news) nodes() {
+	n.nodes_.Store(true)
+	poke(n.wake)
+}
+
+// tellNews passes news on: of jobs at once, of nodes not more often than a look at them costs.
+func (d *Driver) tellNews(ctx context.Context) {
+	const nodesEach = 100 * time.Millisecond
+	n := &d.news
+	var last time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.wake:
+		}
+		what := federation.News{Jobs: n.jobs_.Swap(false)}
+		if now := d.now(); now.Sub(last) >= nodesEach {
+			what.Nodes = n.nodes_.Swap(false)
+			last = now
+		} else if n.nodes_.Load() {
+			time.AfterFunc(nodesEach-now.Sub(last), func() { poke(n.wake) })
+		}
+		n.mu.Lock()
+		told := n.told
+		n.mu.Unlock()
+		if told != nil && (what.Jobs || what.Nodes) {
+			told(what)
+		}
+	}
+}

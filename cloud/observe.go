@@ -1,0 +1,168 @@
+package cloud
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// version is what a rented pool says it runs.
+const version = "fsub"
+
+// maxVirtual bounds the nodes that are shown of an offering and do not exist: no plan binds as many at one time.
+const maxVirtual = 1024
+
+// Observe implements federation.Driver. It is answered from memory: the cloud is asked by loops.
+func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
+	if err := d.isLoaded(ctx); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.offered != nil && len(d.machines) == 0 {
+		err := d.offered
+		if !errors.Is(err, federation.ErrDenied) && !errors.Is(err, federation.ErrUnavailable) {
+			err = fmt.Errorf("%w: %w", err, federation.ErrUnavailable)
+		}
+		return nil, fmt.Errorf("what can be rented is not known: %w", err)
+	}
+	o := &federation.Observation{At: d.now(), Cluster: string(d.cfg.Site), Version: version, Mode: federation.Pinned, OnlyUser: d.cfg.OnlyUser, TasksOnly: true}
+	for _, p := range d.pools {
+		if !p.retired {
+			d.observePool(o, p)
+		}
+	}
+	slices.SortFunc(o.Nodes, func(a, b federation.Node) int { return cmp.Compare(a.Name, b.Name) })
+	for _, j := range d.jobs {
+		switch {
+		case !j.End.IsZero():
+		case j.run != nil:
+			o.Running = append(o.Running, j.running()...)
+		case j.class != nil:
+			o.PendingJobs++
+		}
+	}
+	o.Tree = d.tree()
+	if d.offered != nil {
+		o.Warnings = append(o.Warnings, "what can be rented could not be read anew: "+d.offered.Error())
+	}
+	if n := len(d.strays); n > 0 {
+		o.Warnings = append(o.Warnings, fmt.Sprintf("%d machines of this site are in no gang of the books and will be ended", n))
+	}
+	return o, nil
+}
+
+// observePool adds a pool's partition and nodes: machines that are there, and those that there could be.
+func (d *Driver) observePool(o *federation.Observation, p *pool) {
+	part := federation.Partition{Name: p.Name, Default: p.Default, Up: true, State: "UP", MaxTime: p.MaxTime, DefaultTime: p.DefaultTime, MinNodes: 1, MaxNodes: p.Max,
+		DefMemPerCPU: p.DefMemPerCPU}
+	if part.MaxTime == 0 {
+		part.MaxTime = sbatch.Unlimited
+	}
+	for _, l := range p.lanes {
+		shape := l.node()
+		for _, m := range l.machines {
+			o.Nodes = append(o.Nodes, m.node(shape, d.now()))
+			part.Nodes = append(part.Nodes, m.Name)
+		}
+		n := min(l.room(), maxVirtual)
+		virtual := shape
+		virtual.Rented = l.rented(max(l.offering.Boot, time.Millisecond))
+		virtual.State = []string{"IDLE", "CLOUD", "POWERED_DOWN"}
+		if v, ok := d.mayGrow(l); !ok && n > 0 {
+			virtual.State, virtual.Reason = []string{"DOWN", "CLOUD"}, string(v.reason)+": "+v.detail
+		}
+		for _, name := range l.newNames(n) {
+			virtual.Name = name
+			o.Nodes = append(o.Nodes, virtual)
+		}
+		part.Nodes = append(part.Nodes, l.newNames(n)...)
+	}
+	o.Partitions = append(o.Partitions, part)
+}
+
+// node is the configured side of a lane's machines. They share its slices.
+func (l *lane) node() federation.Node {
+	f := &l.offering
+	n := federation.Node{CPUs: f.CPUs, Mem: f.Mem, Features: l.features(), Partitions: []string{l.pool.Name}, Sockets: 1, Cores: f.CPUs, Threads: 1}
+	if f.GPUs > 0 {
+		n.GRES = []federation.GRES{{Name: "gpu", Type: f.GPUType, Total: f.GPUs}}
+	}
+	return n
+}
+
+// rented says what a machine of the lane costs. It is equal for all of them but for the time to boot.
+func (l *lane) rented(boot time.Duration) *federation.Rented {
+	return &federation.Rented{Offering: l.offering.ID, PricePerHour: l.offering.Price, Whole: !l.pool.Shared, Boot: boot, Interrupts: l.offering.Interrupts}
+}
+
+// node is a machine as a Slurm node.
+func (m *machine) node(n federation.Node, now time.Time) federation.Node {
+	n.Name, n.CPUsUsed, n.MemUsed = m.Name, m.cpus, m.mem
+	boot := time.Duration(0)
+	state := "IDLE"
+	switch {
+	case len(m.runs) > 0 && (m.cpus >= n.CPUs || !m.pool.Shared):
+		state = "ALLOCATED"
+	case len(m.runs) > 0:
+		state = "MIXED"
+	}
+	n.State = []string{state, "CLOUD"}
+	switch m.State {
+	case machineAsked, machineBooting:
+		n.State = append(n.State, "POWERING_UP")
+		boot = max(m.lane.offering.Boot-now.Sub(m.gang.Asked), time.Millisecond)
+	case machineEnding:
+		n.State = append(n.State, "POWERING_DOWN")
+		n.Reason = m.Why
+	}
+	if m.drain != "" && m.State != machineEnding {
+		n.State, n.Reason = append(n.State, "DRAIN"), m.drain
+	}
+	if len(n.GRES) > 0 {
+		n.GRES = slices.Clone(n.GRES)
+		for _, used := range m.gpus {
+			if used {
+				n.GRES[0].Used++
+			}
+		}
+	}
+	n.Rented = m.lane.rented(boot)
+	return n
+}
+
+// running is a job that holds machines, one entry for each component and share.
+func (j *job) running() []federation.RunningJob {
+	var list []federation.RunningJob
+	r := j.run
+	end := time.Time{}
+	if limit := j.limit(r.machines[0].pool); limit < sbatch.Unlimited {
+		from := j.Start
+		if from.IsZero() {
+			from = r.machines[0].gang.Asked.Add(r.machines[0].lane.offering.Boot)
+		}
+		end = from.Add(limit)
+	}
+	for i := range r.Members {
+		k, kind := &r.Members[i], r.machines[i].gang.Offering.GPUType
+		if n := len(list); n > 0 && i > 0 {
+			last, before := &list[n-1], &r.Members[i-1]
+			if before.Group == k.Group && last.CPUs == k.CPUs && last.Mem == k.Mem && len(before.GPUs) == len(k.GPUs) {
+				last.Nodes = append(last.Nodes, k.Name)
+				continue
+			}
+		}
+		one := federation.RunningJob{Job: j.id() + federation.JobID(k.Group), End: end, Nodes: []string{k.Name}, CPUs: k.CPUs, Mem: k.Mem}
+		if len(k.GPUs) > 0 {
+			one.GRES = []federation.GRES{{Name: "gpu", Type: kind, Total: len(k.GPUs), Used: len(k.GPUs)}}
+		}
+		list = append(list, one)
+	}
+	return list
+}

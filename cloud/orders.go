@@ -1,0 +1,252 @@
+package cloud
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// Hello implements Agents.
+func (d *Driver) Hello(ctx context.Context, token string, h agentapi.Hello) (Let, error) {
+	if err := d.isLoaded(ctx); err != nil {
+		return Let{}, err
+	}
+	d.mu.Lock()
+	m, err := d.hello(token, h)
+	if err != nil {
+		d.mu.Unlock()
+		return Let{}, err
+	}
+	page := d.page
+	d.mu.Unlock()
+	if err := d.durable(ctx, page); err != nil {
+		return Let{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.heard(m)
+	return Let{Machine: m.id, Node: m.Name, Welcome: agentapi.Welcome{Machine: string(m.id), Node: m.Name, Lease: d.t.Lease, PollWait: d.t.PollWait,
+		Metadata: d.cfg.Boot.Metadata}}, nil
+}
+
+func (d *Driver) hello(token string, h agentapi.Hello) (*machine, error) {
+	g := d.gangs[token]
+	if g == nil || g.State == gangOver {
+		return nil, fmt.Errorf("no such gang: %w", federation.ErrDenied)
+	}
+	if g.State == gangAsked {
+		return nil, fmt.Errorf("the machines of gang %d are not recorded yet: %w", g.Number, federation.ErrConflict)
+	}
+	i := slices.IndexFunc(g.machines, func(m *machine) bool { return m.Instance == InstanceID(h.Instance) })
+	if i < 0 {
+		return nil, fmt.Errorf("instance %.60q is not of gang %d: %w", h.Instance, g.Number, federation.ErrDenied)
+	}
+	m, sum := g.machines[i], sha256.Sum256([]byte(h.Nonce))
+	nonce := hex.EncodeToString(sum[:])
+	switch {
+	case m.State == machineUp && m.Nonce == nonce: // the reply was lost
+		return m, nil
+	case m.State != machineBooting || m.Nonce != "":
+		return nil, fmt.Errorf("machine %s was let in already, or is over: %w", m.id, federation.ErrDenied)
+	case d.now().After(g.Expires):
+		return nil, fmt.Errorf("machine %s comes too late: %w", m.id, federation.ErrDenied)
+	}
+	m.State, m.Nonce, m.Ready, m.Steps, m.Agent = machineUp, nonce, d.now(), h.Steps, h.Version
+	if host, _, err := net.SplitHostPort(h.Steps); err == nil {
+		m.Addr = host
+	}
+	d.heard(m)
+	d.put(m)
+	d.metrics.booted(m.Ready.Sub(g.Asked))
+	d.after(func() {
+		for _, r := range m.runs {
+			d.advance(r)
+		}
+	})
+	for _, r := range m.runs {
+		d.advance(r) // its state goes on the same page
+	}
+	if len(m.runs) == 0 {
+		m.idle = d.now()
+		d.freed(m)
+		d.schedule()
+	}
+	d.news.nodes()
+	return m, nil
+}
+
+// Poll implements Agents.
+func (d *Driver) Poll(ctx context.Context, id MachineID, p agentapi.Poll) (agentapi.Orders, error) {
+	if err := d.isLoaded(ctx); err != nil {
+		return agentapi.Orders{}, err
+	}
+	for {
+		d.mu.Lock()
+		m, err := d.machine(id)
+		if err != nil {
+			d.mu.Unlock()
+			return agentapi.Orders{}, err
+		}
+		m.carriedOut(p.Signals)
+		changed := m.changed
+		orders, launches := d.orders(m, p)
+		now := ctx.Err() != nil || orders.Version != p.Version || len(launches) > 0
+		if now {
+			d.heard(m)
+			d.mu.Unlock()
+			return d.launch(ctx, orders, launches)
+		}
+		d.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// machine finds a machine that may speak.
+func (d *Driver) machine(id MachineID) (*machine, error) {
+	m := d.machines[id]
+	if m == nil || m.State != machineUp && m.State != machineEnding {
+		return nil, fmt.Errorf("machine %s: %w", id, federation.ErrDenied)
+	}
+	return m, nil
+}
+
+// orders are a machine's, and the runs of whose launch the agent is still to be told.
+func (d *Driver) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[string]*job) {
+	o := agentapi.Orders{Version: m.version, Lease: d.t.Lease}
+	launches := map[string]*job{}
+	for _, r := range m.runs {
+		for i := range r.machines {
+			if r.machines[i] != m || !r.shows(i) {
+				continue
+			}
+			order, k := agentapi.Order{Run: r.ID, Stop: r.Stop}, &r.Members[i]
+			if k.State == "" && !slices.Contains(p.Known, r.ID) {
+				if r.Stop != nil && !r.sent[i] {
+					continue // it was stopped before it was told of
+				}
+				r.sent[i] = true
+				order.Launch = d.launchOf(r, i)
+				launches[r.ID] = nil
+				if i == 0 {
+					launches[r.ID] = r.job
+				}
+			}
+			o.Runs = append(o.Runs, order)
+		}
+	}
+	for id, said := range m.over {
+		switch {
+		case !slices.Contains(p.Known, id) && m.version == p.Version:
+			delete(m.over, id) // forgotten
+		case said:
+			o.Runs = append(o.Runs, agentapi.Order{Run: id, Ended: true})
+		}
+	}
+	for _, s := range m.signals {
+		if s.Seq > p.Signals {
+			o.Signals = append(o.Signals, s.Signal)
+		}
+	}
+	if m.State == machineEnding && len(o.Runs) == 0 || m.State == machineEnding && len(m.runs) == 0 {
+		o.End = m.Why
+	}
+	return o, launches
+}
+
+// launchOf is what the machine of the ith member must know to run its share; script and environment come later.
+func (d *Driver) launchOf(r *run, i int) *agentapi.Launch {
+	j := r.job
+	l := &agentapi.Launch{Run: r.ID, Job: uint32(j.id()), Restarts: j.Base + j.Restarts, Cluster: string(d.cfg.Site), Account: j.Job.Spec.Account, QOS: j.Job.Spec.QOS,
+		User: j.User, SubmitHost: j.Job.SubmitHost, Group: r.Members[i].Group, Node: r.Members[i].Node, Start: j.Start, TimeLimit: j.limit(r.machines[0].pool),
+		KillWait: d.t.KillWait, Key: d.key(r), Stream: d.streams()}
+	if part := j.Job.Part; part != nil {
+		l.Array = &agentapi.Array{Job: uint32(part.Array), Task: part.Index, Count: part.Count, Min: part.Min, Max: part.Max, Step: part.Step}
+	}
+	for g := range j.Wants {
+		spec := *j.component(g)
+		spec.Het = nil
+		l.Groups = append(l.Groups, agentapi.Group{Job: l.Job + uint32(g), Spec: spec, Partition: j.Wants[g].Partition})
+	}
+	for n, m := range r.machines {
+		k := &r.Members[n]
+		l.Groups[k.Group].Nodes = append(l.Groups[k.Group].Nodes, agentapi.Node{Name: m.Name, Addr: m.Addr, Steps: m.Steps, CPUs: k.CPUs, MemMiB: int64(k.Mem),
+			GPUs: k.GPUs, GPUType: m.gang.Offering.GPUType, Tasks: k.Tasks, Whole: !m.pool.Shared})
+	}
+	return l
+}
+
+// streams reports whether machines send the output of jobs.
+func (d *Driver) streams() bool { return d.cfg.LogDir != "" && !d.cfg.SharesFiles }
+
+// launch puts script and environment into the launches of heads, which may have to be read first.
+func (d *Driver) launch(ctx context.Context, o agentapi.Orders, launches map[string]*job) (agentapi.Orders, error) {
+	for i := range o.Runs {
+		l := o.Runs[i].Launch
+		if l == nil {
+			continue
+		}
+		j := launches[l.Run]
+		if j == nil {
+			continue
+		}
+		p, err := d.payloadOf(ctx, j)
+		if err != nil {
+			d.log.Error("read a job's script", "job", j.id(), "err", err)
+			return agentapi.Orders{}, err
+		}
+		l.Script, l.Argv, l.Environment = p.Script, p.Argv, p.Environment
+	}
+	return o, nil
+}
+
+// payloadOf reads a job's payload, from memory if it is there.
+func (d *Driver) payloadOf(ctx context.Context, j *job) (p sbatch.Payload, err error) {
+	d.mu.Lock()
+	text := j.payload
+	d.mu.Unlock()
+	if text == nil {
+		if text, err = d.cfg.Store.PoolPayload(ctx, d.cfg.Site, federation.PoolJob, j.Key); err != nil {
+			return p, fmt.Errorf("the script of job %d: %w: %w", j.id(), err, federation.ErrUnavailable)
+		}
+	}
+	return p, json.Unmarshal(text, &p)
+}
+
+// carriedOut drops the signals that the agent has carried out.
+func (m *machine) carriedOut(seq uint64) {
+	m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
+		if s.Seq <= seq {
+			close(s.done)
+			return true
+		}
+		return false
+	})
+}
+
+// Owner implements Agents.
+func (d *Driver) Owner(id MachineID, run string) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := d.machines[id]
+	if m == nil || m.runs[run] == nil || m.State != machineUp {
+		return "", fmt.Errorf("run %.60q is not one of machine %s: %w", run, id, federation.ErrDenied)
+	}
+	r := m.runs[run]
+	for i := range r.machines {
+		if r.machines[i] == m && r.shows(i) && r.Members[i].State != agentapi.RunEnded {
+			return r.job.User.Name, nil
+		}
+	}
+	return "", fmt.Errorf("run %s is over on machine %s: %w", run, id, federation.ErrDenied)
+}

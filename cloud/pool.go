@@ -1,0 +1,199 @@
+package cloud
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fsub/cloud/layout"
+	"fsub/federation"
+)
+
+// pool is a partition of the site: like a PoolConfig, with what there is of it.
+type pool struct {
+	PoolConfig
+	d        *Driver
+	lanes    []*lane // cheapest first
+	machines int     // that are not ended
+	classes  map[*class]bool
+	first    *class // has waited so long that nobody of a lower rank may take machines
+	spent    spent
+	retired  bool // not configured any more: it gets no jobs
+}
+
+// lane is one offering of a pool.
+type lane struct {
+	pool     *pool
+	offering Offering // as it was seen last
+	gone     bool     // the provider offers it no more
+	prefix   string   // of its machines' names
+	machines []*machine
+}
+
+func newPool(d *Driver, cfg PoolConfig) *pool {
+	return &pool{PoolConfig: cfg, d: d, classes: map[*class]bool{}}
+}
+
+func (d *Driver) pool(name string) *pool {
+	for _, p := range d.pools {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// offer takes in what the provider offers now.
+func (p *pool) offer(list []Offering) {
+	for _, l := range p.lanes {
+		l.gone = true
+	}
+	for i := range list {
+		if o := &list[i]; p.Select.takes(o) && o.CPUs > 0 {
+			l := p.laneOf(o)
+			l.offering, l.gone = *o, false
+		}
+	}
+	several := len(p.lanes) > 1
+	for _, l := range p.lanes {
+		if l.prefix == "" {
+			l.prefix = p.prefix(l, several)
+		}
+	}
+	slices.SortStableFunc(p.lanes, func(a, b *lane) int {
+		return cmp.Or(cmp.Compare(a.offering.Price, b.offering.Price), cmp.Compare(a.offering.ID, b.offering.ID))
+	})
+}
+
+// laneOf is the lane of an offering, made if it is new.
+func (p *pool) laneOf(o *Offering) *lane {
+	for _, l := range p.lanes {
+		if l.offering.ID == o.ID {
+			return l
+		}
+	}
+	l := &lane{pool: p, offering: *o, gone: true}
+	p.lanes = append(p.lanes, l)
+	return l
+}
+
+// prefix is what the names of a lane's machines begin with: site and pool, and the offering where there are several. A host name has 63 characters at most.
+func (p *pool) prefix(l *lane, several bool) string {
+	name := string(p.d.cfg.Site) + "-" + p.Name + "-"
+	if several {
+		name += plain(l.offering.Type) + "-"
+	}
+	if len(name) > 50 {
+		name = name[:50] + "-"
+	}
+	for n := 2; slices.ContainsFunc(p.lanes, func(other *lane) bool { return other.prefix == name }); n++ {
+		name = strings.TrimRight(name, "0123456789x-") + fmt.Sprintf("-x%d-", n)
+	}
+	return name
+}
+
+// plain is a text with nothing but what a host name may have.
+func plain(s string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(s)), "-")
+}
+
+// options are how the pool gives out its machines.
+func (p *pool) options() layout.Options {
+	return layout.Options{Whole: !p.Shared, DefMemPerCPU: p.DefMemPerCPU}
+}
+
+// shape is a new machine of the lane.
+func (l *lane) shape() layout.Node {
+	o := &l.offering
+	return layout.Node{CPUs: o.CPUs, Mem: o.Mem, GPUs: o.GPUs, GPUType: o.GPUType}
+}
+
+// room is how many more machines there may be in a lane.
+func (l *lane) room() int {
+	if l.gone {
+		return 0
+	}
+	room := l.pool.Max - l.pool.machines
+	if l.offering.Max > 0 {
+		room = min(room, l.offering.Max-len(l.machines))
+	}
+	return max(room, 0)
+}
+
+// newNames are the first names of the lane that no machine has.
+func (l *lane) newNames(n int) []string {
+	names := make([]string, 0, n)
+	for i := 1; len(names) < n; i++ {
+		name := fmt.Sprintf("%s%d", l.prefix, i)
+		if l.pool.d.names[name] == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// lanesFor are the lanes that a component may run in: the one that placement chose, or all.
+func (p *pool) lanesFor(w want) []*lane {
+	if w.Offering == "" {
+		return p.lanes
+	}
+	for i, l := range p.lanes {
+		if l.offering.ID == w.Offering {
+			return p.lanes[i : i+1]
+		}
+	}
+	return nil
+}
+
+// add and remove keep count of machines.
+func (d *Driver) add(m *machine) {
+	d.machines[m.id], d.names[m.Name] = m, m
+	m.pool.machines++
+	i, _ := slices.BinarySearchFunc(m.lane.machines, m, func(a, b *machine) int {
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	m.lane.machines = slices.Insert(m.lane.machines, i, m)
+}
+
+func (d *Driver) remove(m *machine) {
+	if d.machines[m.id] != m {
+		return
+	}
+	delete(d.machines, m.id)
+	delete(d.names, m.Name)
+	m.pool.machines--
+	if i := slices.Index(m.lane.machines, m); i >= 0 {
+		m.lane.machines = slices.Delete(m.lane.machines, i, i+1)
+	}
+}
+
+// features are what --constraint can ask for.
+func (l *lane) features() []string {
+	return append(slices.Clone(l.offering.Features), l.pool.Features...)
+}
+
+// price of a run, by the hour: what it holds of each of its machines.
+func (r *run) price() (sum federation.Dollars) {
+	for i, m := range r.machines {
+		k, o := &r.Members[i], &m.gang.Offering
+		part := 1.0
+		if m.pool.Shared {
+			part = min(1, max(share(k.CPUs, o.CPUs), share(int(k.Mem), int(o.Mem)), share(len(k.GPUs), o.GPUs)))
+		}
+		sum += m.Price * federation.Dollars(part)
+	}
+	return sum
+}
+
+func share(n, of int) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}

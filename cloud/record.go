@@ -1,0 +1,150 @@
+package cloud
+
+import (
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// What is written to the books, as JSON. Fields are only ever added.
+
+// jobRecord is an attempt that the site has taken.
+type jobRecord struct {
+	Job       federation.Job `json:"job"`
+	Key       string         `json:"key"`
+	Partition string         `json:"partition"`
+	User      agentapi.User  `json:"user"`
+	Wants     []want         `json:"wants"`              // one for each component
+	Base      int            `json:"base,omitempty"`     // restarts by the federation
+	Restarts  int            `json:"restarts,omitempty"` // and here
+	Accepted  time.Time      `json:"accepted"`
+	Boots     int            `json:"boots,omitempty"` // gangs that did not come up for it
+	Runs      int            `json:"runs,omitempty"`  // runs that were named for it
+
+	State    federation.State  `json:"state"`
+	Reason   federation.Reason `json:"reason,omitempty"`
+	Detail   string            `json:"detail,omitempty"`
+	Returned bool              `json:"returned,omitempty"`
+	Start    time.Time         `json:"start,omitzero"`
+	End      time.Time         `json:"end,omitzero"`
+	Exit     int32             `json:"exit,omitempty"`
+	Run      *runRecord        `json:"run,omitempty"` // the one that holds machines, else the last
+	Steps    []agentapi.Step   `json:"steps,omitempty"`
+}
+
+// want is where placement wants a component to run.
+type want struct {
+	Partition string `json:"partition"`
+	Offering  string `json:"offering,omitempty"` // "": the cheapest
+}
+
+// runRecord is a job with the machines that it was given.
+type runRecord struct {
+	ID      string         `json:"id"`
+	Members []member       `json:"members"`
+	Stop    *agentapi.Stop `json:"stop,omitempty"`
+	End     *outcome       `json:"end,omitempty"`   // how it ends, once that is known; it has ended when nothing of it lives
+	Price   float64        `json:"price,omitempty"` // by the hour
+	Parts   []part         `json:"parts,omitempty"` // one for each component
+}
+
+// part is what a component holds, in Slurm's words.
+type part struct {
+	Nodes    string `json:"nodes"`
+	TRES     string `json:"tres"`
+	NumNodes int    `json:"num_nodes"`
+	CPUs     int    `json:"cpus"`
+	GPUs     int    `json:"gpus,omitempty"`
+	GPUType  string `json:"gpu_type,omitempty"`
+}
+
+func (r *runRecord) part(group int) *part {
+	if group < len(r.Parts) {
+		return &r.Parts[group]
+	}
+	return &part{}
+}
+
+// member is what a run has of one machine. Members are in the order of groups and nodes: the first is the head.
+type member struct {
+	Machine MachineID         `json:"machine"`
+	Name    string            `json:"name"`
+	Group   int               `json:"group,omitempty"`
+	Node    int               `json:"node,omitempty"`
+	CPUs    int               `json:"cpus"`
+	Mem     sbatch.MemMiB     `json:"mem,omitempty"`
+	GPUs    []int             `json:"gpus,omitempty"`
+	Tasks   int               `json:"tasks"`
+	State   agentapi.RunState `json:"state,omitempty"` // what its agent said last; RunEnded also where that is proven otherwise
+}
+
+// outcome is how a run ends.
+type outcome struct {
+	State  federation.State  `json:"state"` // PENDING: it is to run again
+	Reason federation.Reason `json:"reason,omitempty"`
+	Detail string            `json:"detail,omitempty"`
+	Exit   int32             `json:"exit,omitempty"`
+	At     time.Time         `json:"at"`
+}
+
+// gangRecord is a request for machines.
+type gangRecord struct {
+	Number   int64     `json:"number"`
+	Token    string    `json:"token"`
+	Pool     string    `json:"pool"`
+	Offering Offering  `json:"offering"`
+	Names    []string  `json:"names"`
+	Near     bool      `json:"near,omitempty"`
+	Asked    time.Time `json:"asked"`
+	Expires  time.Time `json:"expires"` // its machines must have said hello
+	State    gangState `json:"state"`
+	Why      string    `json:"why,omitempty"`
+}
+
+type gangState string
+
+const (
+	gangAsked gangState = "asked" // Create may have been called
+	gangMade  gangState = "made"  // its machines are in the books
+	gangOver  gangState = "over"  // none of it is used any more
+)
+
+// machineRecord is a machine with what it has cost.
+type machineRecord struct {
+	Gang     string             `json:"gang"`
+	Index    int                `json:"index"`
+	Pool     string             `json:"pool"`
+	Name     string             `json:"name"`
+	Instance InstanceID         `json:"instance"`
+	Offering string             `json:"offering"`
+	Market   Market             `json:"market,omitempty"`
+	Price    federation.Dollars `json:"price"` // per hour
+	State    machineState       `json:"state"`
+	User     string             `json:"user,omitempty"` // the only one whose jobs it may run
+	Addr     string             `json:"addr,omitempty"`
+	Steps    string             `json:"steps,omitempty"`
+	Nonce    string             `json:"nonce,omitempty"` // SHA-256 of what it introduced itself with
+	Agent    string             `json:"agent,omitempty"` // version
+
+	Created time.Time `json:"created"`
+	Ready   time.Time `json:"ready,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Why     string    `json:"why,omitempty"` // it ended, or is to end
+
+	Busy     time.Duration      `json:"busy,omitempty"` // for how long it had a job, until BusyFrom
+	BusyFrom time.Time          `json:"busy_from,omitzero"`
+	Cost     federation.Dollars `json:"cost,omitempty"` // of its whole life; set at its end
+	IdleCost federation.Dollars `json:"idle_cost,omitempty"`
+}
+
+type machineState string
+
+const (
+	machineAsked   machineState = "asked" // in memory only: the gang's record stands for it
+	machineBooting machineState = "booting"
+	machineUp      machineState = "up"
+	machineEnding  machineState = "ending"
+	machineEnded   machineState = "ended"
+)

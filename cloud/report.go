@@ -1,0 +1,135 @@
+package cloud
+
+import (
+	"context"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+)
+
+// Report implements Agents.
+func (d *Driver) Report(ctx context.Context, id MachineID, rep agentapi.Report) error {
+	if err := d.isLoaded(ctx); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	m, err := d.machine(id)
+	if err != nil {
+		d.mu.Unlock()
+		return err
+	}
+	d.heard(m)
+	for _, s := range rep.Runs {
+		d.status(m, s)
+	}
+	if rep.Notice != nil {
+		d.noticed(m, *rep.Notice)
+	}
+	if rep.Ending != "" {
+		d.failed(m, "it ends itself: "+rep.Ending, false)
+	}
+	d.schedule()
+	page := d.page
+	poke(d.written) // also where nothing has changed: an answer means that all is in the books
+	d.mu.Unlock()
+	return d.durable(ctx, page)
+}
+
+// status takes in what an agent says of a run.
+func (d *Driver) status(m *machine, s agentapi.Status) {
+	r := m.runs[s.Run]
+	if r == nil {
+		if s.State == agentapi.RunEnded {
+			m.over[s.Run] = true
+			m.bump()
+		}
+		return
+	}
+	i := 0
+	for r.machines[i] != m {
+		i++
+	}
+	k, j := &r.Members[i], r.job
+	if k.State == agentapi.RunEnded || k.State == s.State && s.State != agentapi.RunEnded {
+		if i == 0 && len(s.Steps) > 0 {
+			j.Steps = s.Steps
+		}
+		return
+	}
+	k.State = s.State
+	d.put(j)
+	if i == 0 && len(s.Steps) > 0 {
+		j.Steps = s.Steps
+	}
+	switch s.State {
+	case agentapi.RunReady:
+		if i > 0 && r.ready() {
+			d.after(func() { d.advance(r) })
+		}
+	case agentapi.RunRunning:
+		if i == 0 && r.End == nil {
+			j.State = federation.Running
+		}
+	case agentapi.RunEnded:
+		d.memberEnded(r, i, s)
+	}
+}
+
+// memberEnded takes in that nothing of a run lives on one of its machines any more. If it is the head, that is how the job ends; a further machine that ends
+// first is a failure.
+func (d *Driver) memberEnded(r *run, i int, s agentapi.Status) {
+	o := d.outcomeOf(r, s)
+	if i > 0 && s.Why == agentapi.WhyExit {
+		o = outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: r.Members[i].Name + " ended its part before the script had ended", At: o.At}
+	}
+	d.fail(r, o)
+}
+
+// outcomeOf is how a run ends by what an agent says.
+func (d *Driver) outcomeOf(r *run, s agentapi.Status) outcome {
+	o := outcome{Exit: s.Exit, Detail: s.Detail, At: d.now()}
+	if t := s.End.UTC(); !s.End.IsZero() && t.After(r.job.Start) && t.Before(o.At) {
+		o.At = t
+	}
+	switch s.Why {
+	case agentapi.WhyExit:
+		o.State = federation.Completed
+		if s.Exit != 0 {
+			o.State, o.Reason = federation.Failed, federation.ReasonNonZeroExit
+		}
+	case agentapi.WhyCancel:
+		o.State = federation.Cancelled
+	case agentapi.WhyRequeue:
+		o.State = federation.Pending
+	case agentapi.WhyTimeout:
+		o.State, o.Reason = federation.Timeout, federation.ReasonTimeLimit
+	case agentapi.WhyPreempt:
+		o.State = federation.Preempted
+	case agentapi.WhyMemory:
+		o.State, o.Reason = federation.OutOfMemory, "OutOfMemory"
+	case agentapi.WhyLaunch:
+		o.State, o.Reason = federation.Failed, federation.ReasonLaunchFailure
+	default:
+		o.State, o.Reason = federation.NodeFail, federation.ReasonNodeDown
+	}
+	return o
+}
+
+// noticed takes in what the provider has announced: the machine gets no more jobs.
+func (d *Driver) noticed(m *machine, n agentapi.Notice) {
+	if m.notice != nil && m.notice.Kind == agentapi.NoticePreempt {
+		return
+	}
+	m.notice = &n
+	m.drain = "the cloud takes it back at " + n.At.UTC().Format(time.RFC3339)
+	if n.Kind == agentapi.NoticeRebalance {
+		m.drain = "the cloud may take it back soon"
+	}
+	d.log.Info("notice", "machine", m.id, "kind", n.Kind, "at", n.At)
+	d.metrics.notice(n.Kind)
+	if len(m.runs) == 0 {
+		d.endMachine(m, m.drain)
+	}
+	d.news.nodes()
+}

@@ -1,0 +1,264 @@
+package cloud
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"fsub/cloud/layout"
+	"fsub/federation"
+)
+
+// verdict says why a job gets no machines now.
+type verdict struct {
+	reason federation.Reason
+	detail string
+	back   bool // it is given back: waiting here would not help
+}
+
+var waits = verdict{reason: federation.ReasonResources}
+
+// schedule gives machines to pending jobs for as long as there are any, highest rank first. The caller holds the lock.
+func (d *Driver) schedule() {
+	for len(d.trying) > 0 {
+		i := 0
+		for k, c := range d.trying {
+			if len(c.jobs) > 0 && (len(d.trying[i].jobs) == 0 || rank(c.jobs[0], d.trying[i].jobs[0]) < 0) {
+				i = k
+			}
+		}
+		c := d.trying[i]
+		d.trying[i] = d.trying[len(d.trying)-1]
+		d.trying = d.trying[:len(d.trying)-1]
+		c.trying = false
+		d.start(c)
+	}
+}
+
+// start gives machines to the jobs of a class, as far as they go.
+func (d *Driver) start(c *class) {
+	for len(c.jobs) > 0 {
+		j := c.jobs[0]
+		if d.yields(c) {
+			return
+		}
+		r, v := d.place(j)
+		if r == nil && !v.back {
+			if c.since.IsZero() {
+				c.since = d.now()
+			}
+			if j.Reason != v.reason || j.Detail != v.detail {
+				j.Reason, j.Detail = v.reason, v.detail
+				d.put(j)
+			}
+			return
+		}
+		heap.Pop(&c.jobs)
+		j.class, c.since = nil, time.Time{}
+		if r != nil {
+			d.bind(j, r)
+		} else {
+			d.giveBack(j, v)
+		}
+		if c.trying || len(d.trying) > 0 && len(c.jobs) > 0 { // others may come first now
+			d.try(c)
+			break
+		}
+	}
+	d.drop(c)
+}
+
+// yields reports whether a class must wait because one of higher rank has waited too long in a pool of its own.
+func (d *Driver) yields(c *class) bool {
+	return slices.ContainsFunc(c.pools, func(p *pool) bool {
+		return p.first != nil && p.first != c && len(p.first.jobs) > 0 && rank(p.first.jobs[0], c.jobs[0]) < 0
+	})
+}
+
+// place finds machines for every component of a job, all or none: nil and a verdict if there are none.
+func (d *Driver) place(j *job) (*run, verdict) {
+	r := &run{runRecord: &runRecord{ID: j.runID(j.Runs + 1)}, job: j}
+	for i := range j.Wants {
+		if v, ok := d.placeComponent(j, r, i); !ok {
+			d.unplace(r)
+			return nil, v
+		}
+	}
+	return r, verdict{}
+}
+
+// unplace takes back what place has given a run.
+func (d *Driver) unplace(r *run) {
+	now := d.now()
+	for i, m := range r.machines {
+		m.give(r, &r.Members[i], now)
+	}
+	for _, g := range r.gangs {
+		d.numbers = append(d.numbers, g.Number)
+		for _, m := range g.machines {
+			d.remove(m)
+		}
+	}
+}
+
+// placeComponent finds machines for one component: such as are there, else new ones.
+func (d *Driver) placeComponent(j *job, r *run, i int) (verdict, bool) {
+	p := d.pool(j.Wants[i].Partition)
+	if p == nil {
+		return verdict{reason: federation.ReasonPartition, back: true}, false
+	}
+	spec, lanes := j.component(i), p.lanesFor(j.Wants[i])
+	for _, l := range lanes {
+		if nodes, machines := l.freeFor(j); len(nodes) > 0 {
+			if shares, err := layout.Fit(spec, nodes, p.options()); err == nil {
+				d.take(r, i, shares, machines)
+				return verdict{}, true
+			}
+		}
+	}
+	last := verdict{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud offers no such machines any more", back: true}
+	for k, l := range lanes {
+		v, ok := d.grow(j, r, i, l)
+		if ok {
+			return verdict{}, true
+		}
+		if k == 0 || last.back && !v.back {
+			last = v
+		}
+	}
+	return last, false
+}
+
+// freeFor are the machines of a lane that a job may use now: those that are up first.
+func (l *lane) freeFor(j *job) (nodes []layout.Node, machines []*machine) {
+	for _, up := range []bool{true, false} {
+		for _, m := range l.machines {
+			if up != (m.State == machineUp) || !m.usable(j.User.Name) || len(m.runs) > 0 && !l.pool.Shared {
+				continue
+			}
+			if n := m.free(); n.CPUs > 0 {
+				nodes, machines = append(nodes, n), append(machines, m)
+			}
+		}
+	}
+	return nodes, machines
+}
+
+// take gives a component of a run its part of machines.
+func (d *Driver) take(r *run, group int, shares []layout.Share, machines []*machine) {
+	now := d.now()
+	for n, s := range shares {
+		m := machines[s.Node]
+		r.machines = append(r.machines, m)
+		r.Members = append(r.Members, member{Machine: m.id, Name: m.Name, Group: group, Node: n, CPUs: s.CPUs, Mem: s.Mem, Tasks: s.Tasks, GPUs: m.take(r, s, now)})
+	}
+}
+
+// grow adds new machines of a lane to those that are there, so that a component fits.
+func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
+	p, spec := l.pool, j.component(i)
+	need, _, err := layout.Need(spec, l.shape(), p.options())
+	if err != nil {
+		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
+	}
+	if v, ok := d.mayGrow(l); !ok {
+		v.back = v.back && len(l.machines) < need // else it waits for those
+		return v, false
+	}
+	near := p.Near && l.offering.MaxGang >= need && need > 1
+	var nodes []layout.Node
+	var machines []*machine
+	if !near {
+		nodes, machines = l.freeFor(j)
+	}
+	there := len(nodes)
+	for range need {
+		nodes = append(nodes, l.shape())
+	}
+	shares, err := layout.Fit(spec, nodes, p.options())
+	if err != nil {
+		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, layout.ErrNoFit)}, false
+	}
+	count := 0
+	for k := range shares {
+		if shares[k].Node >= there {
+			shares[k].Node = there + count // the new ones are all alike: no gaps
+			count++
+		}
+	}
+	if room := l.room(); count > room {
+		return d.makeRoom(j, l, count, room), false
+	}
+	if len(d.numbers) == 0 {
+		d.draw()
+		return waits, false
+	}
+	g := d.newGang(l, count, near)
+	r.gangs = append(r.gangs, g)
+	d.take(r, i, shares, append(machines, g.machines...))
+	return verdict{}, true
+}
+
+// makeRoom ends idle machines that the job cannot use, if that would make room for those that it needs.
+func (d *Driver) makeRoom(j *job, l *lane, count, room int) verdict {
+	if count > l.pool.Max || l.offering.Max > 0 && count > l.offering.Max {
+		return verdict{reason: federation.ReasonPartitionNodes, back: true,
+			detail: fmt.Sprintf("it needs %d new machines, and there may be %d", count, max(min(l.pool.Max, l.offering.Max), l.pool.Max))}
+	}
+	var idle []*machine
+	for _, other := range l.pool.lanes {
+		for _, m := range other.machines {
+			if len(m.runs) == 0 && m.State == machineUp && (other != l || !m.usable(j.User.Name)) {
+				idle = append(idle, m)
+			}
+			if m.State == machineEnding {
+				room++ // it will be there soon
+			}
+		}
+	}
+	if short := count - room; short > 0 && short <= len(idle) {
+		for _, m := range idle[:short] {
+			d.endMachine(m, "makes room")
+		}
+	}
+	return waits
+}
+
+// bind writes down which machines a job has. What they are told, and what the cloud is asked, follows when that is durable.
+func (d *Driver) bind(j *job, r *run) {
+	j.Runs++
+	j.run, j.Run = r, r.runRecord
+	r.sent = make([]bool, len(r.Members))
+	for _, m := range r.machines {
+		if p := m.pool; !p.Shared && d.cfg.Boot.PowerOff && m.User == "" {
+			m.User = j.User.Name
+			d.recorded(m)
+		}
+	}
+	r.Price, r.Parts = float64(r.price()), r.parts(len(j.Wants))
+	j.Reason, j.Detail, j.Returned = federation.ReasonBoot, "", false
+	d.put(j)
+	for _, g := range r.gangs {
+		d.put(g)
+		g.calling = true
+	}
+	d.advance(r)
+	d.after(func() {
+		r.open = true
+		for _, g := range r.gangs {
+			d.spawn(func(ctx context.Context) { d.create(ctx, g) })
+		}
+		d.advance(r)
+	})
+	d.news.nodes()
+}
+
+// giveBack ends an attempt that cannot be started here.
+func (d *Driver) giveBack(j *job, v verdict) {
+	d.log.Info("job given back", "job", j.id(), "reason", v.reason, "detail", v.detail)
+	j.Returned = true
+	d.finish(j, outcome{State: federation.BootFail, Reason: v.reason, Detail: v.detail, At: d.now()})
+}

@@ -1,0 +1,210 @@
+package cloud
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/layout"
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// job is an attempt in memory.
+type job struct {
+	jobRecord
+	payload []byte // JSON of sbatch.Payload; nil: in the store only
+	written bool   // its record is in the store, and the payload with it
+
+	class *class // while it waits to be scheduled
+	run   *run   // that holds machines
+
+	shown  federation.SiteJob // what was written of it last: what others see
+	rev    uint64             // of shown; 0: nothing yet
+	newer  *job               // the list of jobs by rev
+	older  *job
+	killed bool // to be cancelled as soon as nothing of it lives
+}
+
+func (j *job) id() federation.JobID { return j.Job.ID }
+
+func (j *job) record() (federation.PoolRecord, any) {
+	r := federation.PoolRecord{Kind: federation.PoolJob, ID: j.Key, Job: j.id(), Closed: j.End}
+	if !j.written && j.End.IsZero() {
+		r.Payload = j.payload
+	}
+	return r, &j.jobRecord
+}
+
+// limit is the job's time limit; sbatch.Unlimited: none.
+func (j *job) limit(p *pool) time.Duration {
+	for _, l := range []time.Duration{j.Job.Spec.TimeLimit, p.DefaultTime, p.MaxTime} {
+		if l > 0 {
+			return l
+		}
+	}
+	return sbatch.Unlimited
+}
+
+// component is the Spec of one component of a job.
+func (j *job) component(i int) *sbatch.Spec {
+	if i == 0 {
+		return &j.Job.Spec
+	}
+	return &j.Job.Spec.Het[i-1]
+}
+
+// run is a job with its machines. What is durable of it is in the job's record.
+type run struct {
+	*runRecord
+	job      *job
+	machines []*machine // of Members
+	open     bool       // its machines are in the books: it may be shown to them
+	sent     []bool     // the launch went to the member's agent, or may have
+	gangs    []*gang    // that were started for it
+}
+
+func (r *run) head() *machine { return r.machines[0] }
+
+// gang is a request for machines, in memory.
+type gang struct {
+	gangRecord
+	pool     *pool
+	lane     *lane
+	machines []*machine
+	calling  bool // Create is being called, or will be
+}
+
+func (g *gang) record() (federation.PoolRecord, any) {
+	r := federation.PoolRecord{Kind: federation.PoolGang, ID: g.Token}
+	if g.State == gangOver && !slices.ContainsFunc(g.machines, func(m *machine) bool { return m.State != machineEnded }) {
+		for _, m := range g.machines {
+			if m.Ended.After(r.Closed) {
+				r.Closed = m.Ended
+			}
+		}
+		if r.Closed.IsZero() {
+			r.Closed = g.Asked
+		}
+	}
+	return r, &g.gangRecord
+}
+
+// machine is a rented machine, in memory.
+type machine struct {
+	machineRecord
+	id    MachineID
+	gang  *gang
+	pool  *pool
+	lane  *lane
+	runs  map[string]*run // that have a part of it
+	over  map[string]bool // runs whose end is in the books: the agent may forget them. True once the agent has said that nothing lives
+	cpus  int             // in use
+	mem   sbatch.MemMiB
+	gpus  []bool // in use, by index
+	drain string // why it gets no new jobs; "": it does
+
+	version uint64
+	changed chan struct{}
+	signals []signal
+	acked   uint64
+
+	lapse    time.Time // it is known to run nothing from then on, unless it is heard of before
+	notice   *agentapi.Notice
+	idle     time.Time // since when it has no job
+	deleteAt time.Time // when to ask the cloud to end it (again); zero: not
+	placed   bool      // the cloud was asked how near it is to others
+	near     []string  // what it said: see Topologist
+}
+
+// signal is one that waits for the agent to carry it out.
+type signal struct {
+	agentapi.Signal
+	done chan struct{}
+}
+
+func (m *machine) record() (federation.PoolRecord, any) {
+	return federation.PoolRecord{Kind: federation.PoolMachine, ID: string(m.id), Job: 0, Closed: m.Ended}, &m.machineRecord
+}
+
+// bump lets those who wait for the machine's orders look again.
+func (m *machine) bump() {
+	m.version++
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// usable reports whether the machine may be given jobs of a user.
+func (m *machine) usable(user string) bool {
+	switch m.State {
+	case machineAsked, machineBooting, machineUp:
+		return m.drain == "" && m.gang.State != gangOver && (m.User == "" || m.User == user)
+	}
+	return false
+}
+
+// free is what the machine can still give.
+func (m *machine) free() layout.Node {
+	o := &m.gang.Offering
+	n := layout.Node{Name: m.Name, CPUs: o.CPUs - m.cpus, Mem: o.Mem - m.mem, GPUs: o.GPUs, GPUType: o.GPUType, Busy: len(m.runs) > 0}
+	for _, used := range m.gpus {
+		if used {
+			n.GPUs--
+		}
+	}
+	return n
+}
+
+// take gives a run a part of the machine, and returns which GPUs.
+func (m *machine) take(r *run, s layout.Share, now time.Time) (gpus []int) {
+	m.cpus += s.CPUs
+	m.mem += s.Mem
+	for i := range m.gpus {
+		if len(gpus) < s.GPUs && !m.gpus[i] {
+			m.gpus[i] = true
+			gpus = append(gpus, i)
+		}
+	}
+	if len(m.runs) == 0 && m.State != machineAsked {
+		m.BusyFrom = now
+	}
+	m.runs[r.ID] = r
+	return gpus
+}
+
+// give takes back what take gave.
+func (m *machine) give(r *run, k *member, now time.Time) {
+	if m.runs[r.ID] != r {
+		return
+	}
+	delete(m.runs, r.ID)
+	m.cpus -= k.CPUs
+	m.mem -= k.Mem
+	for _, i := range k.GPUs {
+		m.gpus[i] = false
+	}
+	if len(m.runs) == 0 {
+		m.idle = now
+		m.settleBusy(now)
+	}
+}
+
+func (m *machine) settleBusy(now time.Time) {
+	if !m.BusyFrom.IsZero() {
+		m.Busy += now.Sub(m.BusyFrom)
+		m.BusyFrom = time.Time{}
+	}
+}
+
+func newMachine(g *gang, index int) *machine {
+	m := &machine{gang: g, pool: g.pool, lane: g.lane, id: machineID(g, index), runs: map[string]*run{}, over: map[string]bool{}, changed: make(chan struct{}),
+		gpus: make([]bool, g.Offering.GPUs)}
+	m.machineRecord = machineRecord{Gang: g.Token, Index: index, Pool: g.Pool, Name: g.Names[index], Offering: g.Offering.ID, Market: g.Offering.Market,
+		Price: g.Offering.Price, State: machineAsked}
+	return m
+}
+
+func machineID(g *gang, index int) MachineID {
+	return MachineID(fmt.Sprintf("%s:%d.%d", g.pool.d.cfg.Site, g.Number, index))
+}

@@ -1,0 +1,200 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/layout"
+	"fsub/federation"
+)
+
+// maxPayloads is how many bytes of scripts and environments stay in memory until they are needed.
+const maxPayloads = 64 << 20
+
+// Submit implements federation.Driver.
+func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federation.Receipt, error) {
+	if err := d.isLoaded(ctx); err != nil {
+		return federation.Receipt{}, err
+	}
+	if err := d.mayRun(&s); err != nil {
+		return federation.Receipt{}, err
+	}
+	receipt := federation.Receipt{SiteJobID: uint32(s.Job.ID), Adopted: true}
+	if !s.First {
+		if has, err := d.hasAttempt(ctx, &s); has || err != nil {
+			return receipt, err
+		}
+	}
+	user, err := d.users.lookup(ctx, s.User.Name)
+	switch {
+	case errors.Is(err, federation.ErrNotFound):
+		return federation.Receipt{}, fmt.Errorf("site %s has no user %s: %w", d.cfg.Site, s.User.Name, federation.ErrDenied)
+	case err != nil:
+		return federation.Receipt{}, fmt.Errorf("look up user %s: %w: %w", s.User.Name, err, federation.ErrNotSent)
+	}
+	payload, err := json.Marshal(s.Payload)
+	if err != nil {
+		return federation.Receipt{}, fmt.Errorf("the job's script: %w: %w", err, federation.ErrInvalid)
+	}
+	page, adopted, err := d.accept(&s, user, payload)
+	if err != nil {
+		return federation.Receipt{}, err
+	}
+	receipt.Adopted = adopted
+	return receipt, d.durable(ctx, page)
+}
+
+// mayRun refuses what can be refused by looking at the submission alone.
+func (d *Driver) mayRun(s *federation.Submission) error {
+	spec := &s.Job.Spec
+	switch {
+	case spec.Array != "" && s.Job.Part == nil:
+		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2081, Text: "Invalid job array specification", Detail: "a rented pool takes each task as a job of its own"}
+	case spec.Nice < 0 && s.User.UID != 0:
+		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2002, Text: "Access/permission denied", Detail: "only root may ask for a negative nice value"}
+	case d.cfg.OnlyUser != "" && s.User.Name != d.cfg.OnlyUser:
+		return fmt.Errorf("site %s runs jobs of user %s only: %w", d.cfg.Site, d.cfg.OnlyUser, federation.ErrDenied)
+	}
+	if users, ok := d.cfg.Accounts[spec.Account]; d.cfg.Accounts != nil && (!ok || !slices.Contains(users, s.User.Name)) {
+		return &federation.SlurmError{Kind: federation.ErrDenied, Number: 2045, Text: "Invalid account or account/partition combination specified"}
+	}
+	return nil
+}
+
+// hasAttempt reports whether the site has taken the very attempt before, perhaps so long ago that only the books know it.
+func (d *Driver) hasAttempt(ctx context.Context, s *federation.Submission) (bool, error) {
+	d.mu.Lock()
+	j := d.jobs[s.Job.ID]
+	d.mu.Unlock()
+	if j != nil && j.Key == s.Key {
+		return false, nil // accept sees it too, and waits until it is durable
+	}
+	records, err := d.cfg.Store.PoolRecords(ctx, d.cfg.Site, federation.PoolJob, s.Job.ID)
+	if err != nil {
+		return false, fmt.Errorf("look for job %d: %w: %w", s.Job.ID, err, federation.ErrNotSent)
+	}
+	return slices.ContainsFunc(records, func(r federation.PoolRecord) bool { return r.ID == s.Key }), nil
+}
+
+// accept takes a job in, and returns the page that makes it durable.
+func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []byte) (*page, bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.offered != nil && len(d.machines) == 0 {
+		return nil, false, fmt.Errorf("what can be rented is not known: %w", d.offered)
+	}
+	if old := d.jobs[s.Job.ID]; old != nil {
+		switch {
+		case old.Key == s.Key:
+			poke(d.written)
+			return d.page, true, nil
+		case old.End.IsZero():
+			return nil, false, fmt.Errorf("job %d is there already, as %s: %w", s.Job.ID, old.Key, federation.ErrConflict)
+		}
+		d.forgetJob(old)
+	}
+	now := d.now()
+	j := &job{payload: payload}
+	j.jobRecord = jobRecord{Job: *s.Job, Key: s.Key, Partition: s.Partition, User: user, Base: s.Restarts, Accepted: now, State: federation.Pending,
+		Reason: federation.ReasonNone, Wants: wants(s)}
+	if err := d.canEverRun(j); err != nil {
+		return nil, false, err
+	}
+	d.jobs[j.id()], d.known = j, nil
+	d.payloads += len(payload)
+	d.put(j)
+	d.after(func() {
+		if d.payloads > maxPayloads && j.run == nil && j.payload != nil {
+			d.payloads -= len(j.payload)
+			j.payload = nil // it is in the store
+		}
+	})
+	d.enqueue(j)
+	d.schedule()
+	return d.page, false, nil
+}
+
+// wants are where placement wants the components of a job to run.
+func wants(s *federation.Submission) []want {
+	if len(s.Offer.Parts) == 1+len(s.Job.Spec.Het) {
+		var list []want
+		for _, o := range s.Offer.Parts {
+			list = append(list, want{o.Partition, o.Offering})
+		}
+		return list
+	}
+	list := []want{{s.Partition, s.Offer.Offering}}
+	for range s.Job.Spec.Het {
+		list = append(list, list[0])
+	}
+	return list
+}
+
+// canEverRun fails with ErrCapacity if no machines of the pool would do, however many there were.
+func (d *Driver) canEverRun(j *job) error {
+	for i, w := range j.Wants {
+		p := d.pool(w.Partition)
+		if p == nil {
+			return fmt.Errorf("site %s has no partition %s: %w", d.cfg.Site, w.Partition, federation.ErrCapacity)
+		}
+		why := fmt.Errorf("nothing is offered")
+		can := slices.ContainsFunc(p.lanes, func(l *lane) bool {
+			if w.Offering != "" && l.offering.ID != w.Offering {
+				return false
+			}
+			need, _, err := layout.Need(j.component(i), l.shape(), p.options())
+			if err == nil && need > p.Max {
+				err = fmt.Errorf("it needs %d machines, and the pool may have %d", need, p.Max)
+			}
+			if err != nil {
+				why = err
+			}
+			return err == nil
+		})
+		if !can {
+			return &federation.SlurmError{Kind: federation.ErrCapacity, Number: 2014, Text: "Requested node configuration is not available",
+				Detail: fmt.Sprintf("partition %s: %v", w.Partition, why)}
+		}
+	}
+	return nil
+}
+
+// userCache remembers users for a while: a look-up may go to a directory service.
+type userCache struct {
+	users Users
+	now   func() time.Time
+	mu    sync.Mutex
+	known map[string]cachedUser
+}
+
+type cachedUser struct {
+	user agentapi.User
+	at   time.Time
+}
+
+func (c *userCache) lookup(ctx context.Context, name string) (agentapi.User, error) {
+	const fresh = time.Minute
+	c.mu.Lock()
+	u, ok := c.known[name]
+	c.mu.Unlock()
+	if ok && c.now().Sub(u.at) < fresh {
+		return u.user, nil
+	}
+	user, err := c.users.Lookup(ctx, name)
+	if err != nil {
+		return user, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
+		c.known = map[string]cachedUser{}
+	}
+	c.known[name] = cachedUser{user, c.now()}
+	return user, nil
+}

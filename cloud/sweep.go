@@ -1,0 +1,232 @@
+package cloud
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"fsub/federation"
+)
+
+// stray is a machine with our tag that no gang in the books has.
+type stray struct {
+	since   time.Time
+	machine machineRecord
+	id      MachineID
+	asked   time.Time // when it was last asked to be ended
+}
+
+func (s *stray) record() (federation.PoolRecord, any) {
+	return federation.PoolRecord{Kind: federation.PoolMachine, ID: string(s.id), Closed: s.machine.Ended}, &s.machine
+}
+
+// offerings asks again and again what can be rented.
+func (d *Driver) offerings(ctx context.Context) {
+	for wait := time.Second; ; {
+		list, err := d.cfg.Provider.Offerings(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		next := d.t.Offers
+		d.mu.Lock()
+		if err != nil {
+			d.log.Error("ask what can be rented", "err", err)
+			d.offered = err
+			next = max(wait, asError(err).After)
+			wait = min(2*wait, d.t.Offers)
+		} else {
+			wait, d.offered = time.Second, nil
+			for _, p := range d.pools {
+				p.offer(list)
+				d.capacity(p)
+			}
+			d.schedule()
+		}
+		d.news.nodes()
+		d.mu.Unlock()
+		if !sleep(ctx, next) {
+			return
+		}
+	}
+}
+
+// list lists the machines once in a while, and sooner while some start or end. However many machines there are, it is one call.
+func (d *Driver) list(ctx context.Context) {
+	for wait := d.t.ListSoon; ; {
+		began := d.now()
+		list, err := d.cfg.Provider.List(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		d.metrics.listed(err)
+		soon := false
+		if err != nil {
+			d.log.Error("list machines", "err", err)
+			wait = min(2*max(wait, asError(err).After), max(d.t.List, asError(err).After))
+		} else {
+			wait = d.t.ListSoon
+			d.mu.Lock()
+			soon = d.listedNow(began, list)
+			d.schedule()
+			d.mu.Unlock()
+			d.lookAtTopology(ctx)
+		}
+		if !sleep(ctx, wait) {
+			return
+		}
+		if err != nil || soon {
+			continue
+		}
+		t := time.NewTimer(max(d.t.List-wait, 0))
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		case <-d.look:
+		}
+	}
+}
+
+// listedNow compares a listing with the books; it reports whether another one is of use soon.
+func (d *Driver) listedNow(began time.Time, list []Instance) (soon bool) {
+	d.listed = began
+	byInstance := make(map[InstanceID]*machine, len(d.machines))
+	for _, m := range d.machines {
+		if m.Instance != "" {
+			byInstance[m.Instance] = m
+		}
+	}
+	seen := make(map[InstanceID]bool, len(list))
+	for _, in := range list {
+		seen[in.ID] = true
+		m := byInstance[in.ID]
+		switch {
+		case m == nil && d.gangs[in.Token] != nil && d.gangs[in.Token].calling: // Create has not returned yet
+		case m == nil:
+			soon = d.strayed(in, began) || soon
+		case in.State == InstanceEnded:
+			d.gone(m, cmp.Or(in.Reason, m.Why, "the cloud has ended it"))
+		default:
+			if m.Addr == "" {
+				m.Addr = in.Addr
+			}
+			if in.State == InstanceEnding && m.State != machineEnding && m.drain == "" {
+				m.drain = cmp.Or(in.Reason, "the cloud ends it")
+			}
+		}
+	}
+	for _, m := range byInstance {
+		if !seen[m.Instance] && began.Sub(m.Created) > d.t.ListLag && m.State != machineEnded {
+			d.gone(m, cmp.Or(m.Why, "the cloud does not know it any more"))
+		}
+		soon = soon || m.State == machineEnding || m.State == machineBooting
+	}
+	for id, s := range d.strays {
+		if !seen[id] {
+			d.strayEnded(id, s)
+		}
+	}
+	return soon
+}
+
+// strayed takes in a machine that is ours by its tag, and in no gang that lives: it is ended after a grace, and goes into the books.
+func (d *Driver) strayed(in Instance, began time.Time) (soon bool) {
+	s := d.strays[in.ID]
+	if in.State == InstanceEnded {
+		if s != nil {
+			d.strayEnded(in.ID, s)
+		}
+		return false
+	}
+	now := d.now()
+	if s == nil {
+		s = &stray{since: now, id: MachineID(string(d.cfg.Site) + ":" + string(in.ID))}
+		s.machine = machineRecord{Gang: in.Token, Name: in.Name, Instance: in.ID, Offering: in.Offering, State: machineUp, Created: in.Launched.UTC(), Addr: in.Addr,
+			Why: "no gang in the books has it"}
+		if in.Launched.IsZero() {
+			s.machine.Created = began
+		}
+		for _, p := range d.pools {
+			for _, l := range p.lanes {
+				if l.offering.ID == in.Offering {
+					s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, l.offering.Price, l.offering.Market
+				}
+			}
+		}
+		d.strays[in.ID] = s
+		d.log.Warn("a machine of ours that no gang in the books has", "instance", in.ID, "gang", in.Token)
+	}
+	if now.Sub(s.since) >= d.t.Stray && s.machine.State == machineUp {
+		s.machine.State = machineEnding
+		d.put(s)
+		poke(d.ender)
+	}
+	return true
+}
+
+func (d *Driver) strayEnded(id InstanceID, s *stray) {
+	delete(d.strays, id)
+	r := &s.machine
+	r.State, r.Ended = machineEnded, d.now()
+	r.Cost = r.Price * federation.Dollars(r.Ended.Sub(r.Created).Hours())
+	r.IdleCost = r.Cost
+	d.put(s)
+	if p := d.pool(r.Pool); p != nil {
+		p.spent.roll(r.Ended)
+		p.spent.add(r)
+	}
+}
+
+// end asks the cloud to end the machines that are to be ended, many with one call, and again while the listing shows them.
+func (d *Driver) end(ctx context.Context) {
+	const atOnce, again = 200, time.Minute
+	for wait := d.t.ListSoon; ; {
+		d.mu.Lock()
+		now := d.now()
+		var ids []InstanceID
+		var machines []*machine
+		for _, m := range d.machines {
+			if m.State == machineEnding && !m.deleteAt.IsZero() && !now.Before(m.deleteAt) && len(ids) < atOnce {
+				ids, machines = append(ids, m.Instance), append(machines, m)
+			}
+		}
+		for id, s := range d.strays {
+			if s.machine.State == machineEnding && now.Sub(s.asked) >= again && len(ids) < atOnce {
+				ids = append(ids, id)
+				s.asked = now
+			}
+		}
+		d.mu.Unlock()
+		if len(ids) > 0 {
+			err := d.cfg.Provider.Delete(ctx, ids)
+			next := again
+			if err != nil {
+				d.log.Error("end machines", "count", len(ids), "err", err)
+				wait = min(2*max(wait, time.Second, asError(err).After), max(d.t.List, asError(err).After))
+				next = wait
+			} else {
+				wait = d.t.ListSoon
+			}
+			d.mu.Lock()
+			for _, m := range machines {
+				m.deleteAt = d.now().Add(next)
+			}
+			d.mu.Unlock()
+			poke(d.look)
+			if err == nil && len(ids) < atOnce {
+				continue
+			}
+			if !sleep(ctx, wait) {
+				return
+			}
+			continue
+		}
+		t := time.NewTimer(d.t.ListSoon)
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		case <-d.ender:
+		}
+	}
+}

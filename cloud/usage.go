@@ -1,0 +1,104 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+)
+
+// Measured implements federation.Measurer: what the agents have told of the steps of jobs that have ended.
+func (d *Driver) Measured(ctx context.Context, refs []federation.JobRef) (map[federation.JobID][]federation.Usage, error) {
+	if err := d.isLoaded(ctx); err != nil {
+		return nil, err
+	}
+	out := map[federation.JobID][]federation.Usage{}
+	for _, ref := range refs {
+		r, err := d.endedRecord(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			out[ref.ID] = []federation.Usage{usageOf(ref.ID, r)}
+		}
+	}
+	return out, nil
+}
+
+// endedRecord is the record of a job that has ended; nil: it has not, or is not known.
+func (d *Driver) endedRecord(ctx context.Context, ref federation.JobRef) (*jobRecord, error) {
+	d.mu.Lock()
+	j := d.jobs[ref.ID]
+	if j != nil && (ref.Key == "" || j.Key == ref.Key) {
+		defer d.mu.Unlock()
+		if j.End.IsZero() {
+			return nil, nil
+		}
+		r := j.jobRecord // an ended record is not changed any more
+		return &r, nil
+	}
+	d.mu.Unlock()
+	r, err := d.inBooks(ctx, ref)
+	if errors.Is(err, federation.ErrNotFound) {
+		return nil, nil
+	}
+	return r, err
+}
+
+func usageOf(id federation.JobID, r *jobRecord) federation.Usage {
+	u := federation.Usage{Job: id, Index: -1}
+	for i := range r.Steps {
+		s := stepOf(&r.Steps[i])
+		u.User += s.User
+		u.System += s.System
+		u.Steps = append(u.Steps, s)
+	}
+	u.Total = u.User + u.System
+	if r.Run != nil {
+		for i := range r.Run.Members {
+			u.Allocated = addMem(u.Allocated, int64(r.Run.Members[i].Mem))
+		}
+		u.Requested = u.Allocated
+	}
+	return u
+}
+
+func addMem(list []federation.Amount, n int64) []federation.Amount {
+	if n == 0 {
+		return list
+	}
+	if len(list) == 0 {
+		list = []federation.Amount{{Type: "mem"}}
+	}
+	list[0].Count += n
+	return list
+}
+
+// stepOf is a step in the federation's words. What one node used most of stands for the task that used most.
+func stepOf(s *agentapi.Step) federation.Step {
+	out := federation.Step{ID: s.ID, Name: s.Name, State: federation.State(s.State), ExitStatus: s.Exit, Nodes: s.Nodes, NumTasks: s.Tasks, Start: s.Start, End: s.End,
+		System: s.Used.System, User: s.Used.User, Total: s.Used.System + s.Used.User}
+	if s.End.After(s.Start) {
+		out.Elapsed = s.End.Sub(s.Start)
+	}
+	out.Allocated = []federation.Amount{{Type: "cpu", Count: int64(s.CPUs)}}
+	in := &out.In
+	in.Total = []federation.Amount{{Type: "cpu", Count: out.Total.Milliseconds()}}
+	most := func(kind, name string, n int64) {
+		if n > 0 {
+			in.Max = append(in.Max, federation.TaskAmount{Amount: federation.Amount{Type: kind, Name: name, Count: n}, Node: s.Used.MaxNode})
+			in.Total = append(in.Total, federation.Amount{Type: kind, Name: name, Count: n})
+		}
+	}
+	most("mem", "", s.Used.MaxRSS)
+	most("gres", "gpumem", s.Used.GPUMem)
+	most("gres", "gpuutil", int64(s.Used.GPUUtil))
+	if s.Used.Read > 0 {
+		in.Total = append(in.Total, federation.Amount{Type: "fs", Name: "disk", Count: s.Used.Read})
+	}
+	if s.Used.Written > 0 {
+		out.Out.Total = []federation.Amount{{Type: "fs", Name: "disk", Count: s.Used.Written}}
+	}
+	return out
+}
