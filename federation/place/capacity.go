@@ -22,6 +22,9 @@ type capacity struct {
 	marked  []bool // by node: has claims or blocks, so its future matters
 	changes int    // counts claims: estimates made before one are old
 
+	starts []int32 // by partition: how many of its nodes may still be started; nil: all may
+	begun  []bool  // by node: counted there
+
 	reserve []int // by pool: how many waiting jobs hold claims
 	old     map[fitKey]estimate
 
@@ -59,6 +62,9 @@ func newCapacity(m *model, now int64) *capacity {
 		bucket: make([]uint8, len(m.cpu)), cells: make([]cellState, len(m.cells)),
 		head: make([]int32, len(m.cpu)), claims: map[int32][]claim{}, marked: make([]bool, len(m.cpu)),
 		reserve: make([]int, len(m.pools)), old: map[fitKey]estimate{},
+	}
+	if m.starts != nil {
+		c.starts, c.begun = slices.Clone(m.starts), make([]bool, len(m.cpu))
 	}
 	for n, b := range m.blocks {
 		c.marked[n] = slices.ContainsFunc(b, func(b block) bool { return b.to > now })
@@ -131,7 +137,7 @@ func (c *capacity) fitsNow(n int32, f *fit, end int64) bool {
 			return false
 		}
 	}
-	if f.exclude != nil && f.exclude[n] {
+	if f.exclude != nil && f.exclude[n] || c.starts != nil && !c.mayStart(n) {
 		return false
 	}
 	return !c.marked[n] && f.reservation == "" || c.fitsBetween(n, f, c.now, c.m.afterBoot(n, end))
@@ -150,6 +156,7 @@ func enough(free []int32, w *want) bool {
 
 // place takes what f needs from node n until end.
 func (c *capacity) place(n int32, f *fit, end int64) {
+	c.begin(n)
 	c.cpu[n] -= c.cpus(n, f)
 	c.mem[n] -= f.mem
 	base := int(n) * len(c.m.slots)
@@ -236,8 +243,9 @@ func (c *capacity) one(cur *cursor, f *fit, end int64) int32 {
 
 // many finds f.nodes nodes on which f fits now, nil if there are not so many.
 func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
+	start := starter{c: c}
 	for _, n := range f.include {
-		if !c.m.up[n] || !c.fitsNow(n, f, end) {
+		if !c.m.up[n] || !c.fitsNow(n, f, end) || !start.take(n) {
 			return nil
 		}
 	}
@@ -252,7 +260,7 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 				}
 				n := s.buckets[b][k]
 				switch fits := c.bucket[n] == b && c.fitsNow(n, f, end); {
-				case fits && !slices.Contains(f.include, n):
+				case fits && !slices.Contains(f.include, n) && start.take(n):
 					nodes = append(nodes, n)
 				case !fits && k == int(at[b]):
 					at[b]++
@@ -305,13 +313,13 @@ func (c *capacity) startNow(cur *cursor, f *fit, end int64) []int32 {
 
 // countNow is how many of f could start now if nothing else did, up to most. On a node whose future matters it counts one.
 func (c *capacity) countNow(cur *cursor, f *fit, most int, end int64) int {
-	sum := 0
+	sum, start := 0, starter{c: c}
 	for _, cell := range cur.cells {
 		for _, n := range c.m.cells[cell].nodes {
 			if sum >= most*f.nodes {
 				return most
 			}
-			if c.fitsNow(n, f, end) {
+			if c.fitsNow(n, f, end) && start.take(n) {
 				sum += c.copies(n, f)
 			}
 		}

@@ -8,7 +8,7 @@
 //   - ask.go, gres.go, constraint.go: what a job asks for; fit.go: what that comes to in one pool.
 //   - demand.go, accelerator.go: what it asks of the federation: sites, cost, kinds of GPU that will do.
 //   - filter.go, group.go: which pools can run a job at all, or why not.
-//   - rented.go: what nodes of rented pools come to, and those that must start first.
+//   - rented.go: what nodes of rented pools come to, and those that must start first; starts.go: how many may.
 //   - capacity.go: what is free while a plan is being made; timeline.go: when enough will be.
 //   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars.
 //   - plan.go: jobs in order of priority; shape.go, class.go: what jobs that ask for the same share.

@@ -193,9 +193,10 @@ func (c *capacity) tightest(cur *cursor, f *fit, limit time.Duration) []int32 {
 	}
 	type room struct{ n, gres, cpu int32 }
 	var rooms []room
+	begin := starter{c: c}
 	for _, cell := range cur.cells {
 		for _, n := range c.m.cells[cell].nodes {
-			if c.readyAt(n, f, c.from, limit) != c.from {
+			if c.readyAt(n, f, c.from, limit) != c.from || !begin.take(n) {
 				continue
 			}
 			r, free := room{n: n}, c.freeAt(n, c.from)
@@ -226,6 +227,7 @@ func (c *capacity) copyFrom(from int64) *capacity {
 	for n, list := range k.claims {
 		k.claims[n] = slices.Clip(list)
 	}
+	k.starts, k.begun = slices.Clone(c.starts), slices.Clone(c.begun)
 	k.gresAt, k.times, k.ready = nil, nil, nil
 	return &k
 }
@@ -234,7 +236,7 @@ func (c *capacity) copyFrom(from int64) *capacity {
 func newEmptyCapacity(m *model, now int64) *capacity {
 	empty := *m
 	empty.cpu, empty.mem, empty.gres = m.totalCPU, m.totalMem, m.totalGRES
-	empty.frees = make([][]release, len(m.frees))
+	empty.frees, empty.starts = make([][]release, len(m.frees)), nil
 	return newCapacity(&empty, now)
 }
 

@@ -31,6 +31,9 @@ type model struct {
 	totalMem  []int32
 	totalGRES []int32
 
+	starts   []int32 // by partition: how many of its nodes may be started; nil: all may
+	startsOf []int32 // by node: the partition whose starts it counts to if it is started, -1 for none
+
 	up      []bool  // can start jobs, now or when a reservation ends
 	boot    []int64 // by node: seconds that it takes to start; nil if no node must
 	longest []int64 // by pool: the longest of them
@@ -96,6 +99,7 @@ func newModel(site *federation.Site) *model {
 	m.readReservations()
 	m.readRunning()
 	m.makeCells()
+	m.readStarts()
 	for p := range m.pools {
 		m.sizes = append(m.sizes, m.sizeOf(m.nodesOf(&group{pools: []int{p}}), nil))
 		longest := int64(0)

@@ -70,7 +70,11 @@ func drawNodes(t *rapid.T, b *strings.Builder, site string, busy bool) {
 		}
 	}
 	all := strings.Join(names, ",")
-	fmt.Fprintf(b, "partition main default nodes=%s\n", all)
+	starts := ""
+	if busy {
+		starts = rapid.SampledFrom([]string{"", "starts=0", "starts=1", "starts=3"}).Draw(t, "starts")
+	}
+	fmt.Fprintf(b, "partition main default nodes=%s %s\n", all, starts)
 	if rapid.Bool().Draw(t, "second partition") {
 		fmt.Fprintf(b, "partition short max=1h nodes=%s\n", names[0])
 	}
@@ -268,12 +272,17 @@ func checkCapacity(t *rapid.T, pl *planner) {
 		if st.model == nil {
 			continue
 		}
-		c := st.capacity()
+		c, started := st.capacity(), map[int32]int32{}
 		for n := range c.cpu {
 			n := int32(n)
 			times := []int64{pl.now}
 			for _, k := range c.claims[n] {
 				times = append(times, k.from)
+			}
+			if c.starts != nil && c.m.startsOf[n] >= 0 && (len(c.claims[n]) > 0 || c.cpu[n] < c.m.cpu[n]) {
+				if started[c.m.startsOf[n]]++; started[c.m.startsOf[n]] > c.m.starts[c.m.startsOf[n]] {
+					t.Fatalf("%s: more than %d nodes are started", st.site.Name, c.m.starts[c.m.startsOf[n]])
+				}
 			}
 			for _, at := range times {
 				free := c.freeAt(n, at)

@@ -104,7 +104,7 @@ func (c *capacity) fitsBetween(n int32, f *fit, from, to int64) bool {
 
 // readyAt is the earliest time, not before from, at which f fits on node n for as long as it may run; never if nothing says when.
 func (c *capacity) readyAt(n int32, f *fit, from int64, limit time.Duration) int64 {
-	if !c.m.up[n] || f.exclude != nil && f.exclude[n] {
+	if !c.m.up[n] || f.exclude != nil && f.exclude[n] || c.starts != nil && !c.mayStart(n) {
 		return never
 	}
 	if !c.marked[n] && f.reservation == "" {
@@ -263,10 +263,10 @@ func (c *capacity) earliest(cur *cursor, f *fit, limit time.Duration) (int64, []
 	if f.nodes == 1 && len(f.include) == 0 {
 		return c.earliestOne(cur, f, limit)
 	}
-	ready := c.ready[:0]
+	ready, begin := c.ready[:0], starter{c: c}
 	for _, cell := range cur.cells {
 		for _, n := range c.m.cells[cell].nodes {
-			if t := c.readyAt(n, f, c.from, limit); t != never {
+			if t := c.readyAt(n, f, c.from, limit); t != never && begin.take(n) {
 				ready = append(ready, nodeTime{n, t})
 			}
 		}
@@ -373,6 +373,7 @@ func (c *capacity) nodesAt(ready []nodeTime, f *fit, start int64) []int32 {
 // claim keeps nodes for a job that will start there.
 func (c *capacity) claim(nodes []int32, f *fit, from, to int64) {
 	for _, n := range nodes {
+		c.begin(n)
 		c.claims[n] = append(c.claims[n], claim{from, to, f})
 		c.marked[n] = true
 	}

@@ -19,7 +19,7 @@ import (
 //	site alpha [state=DRAIN] [silent] [unseen] [backlog=2] [error=word] [filesystems=/home,/scratch|none] [lacks=option] [options=plugin/name,...] [tasks]
 //	price gres/gpu:h100=2.10 cpu=0.01
 //	speed h100=2
-//	partition main default max=24h nodes=n[1-4] ...
+//	partition main default max=24h nodes=n[1-4] starts=2 ...
 //	nodes n[1-4] cpus=16 mem=64000 gpu=h100:4 features=ib state=IDLE [rent=OFFERING@2.10 [shared] [interrupts=0.1]] [boot=90s] [reason=Word:_more]
 //	running n[1-2] cpus=4 mem=400 gpu=h100:2 end=30m
 //	reservation maint nodes=n1 from=1h to=2h users=bob
@@ -179,6 +179,10 @@ func newPartition(t testing.TB, ws words) federation.Partition {
 		p.State = "DOWN"
 	}
 	p.MaxNodes, _ = strconv.Atoi(ws.value["maxnodes"])
+	if s, ok := ws.value["starts"]; ok {
+		n, _ := strconv.Atoi(s)
+		p.MaxStarts = &n
+	}
 	return p
 }
 

@@ -1,0 +1,64 @@
+package place
+
+import "slices"
+
+// Offerings of one pool share what the pool may have: of the nodes of a partition that are powered down no more than
+// [federation.Partition].MaxStarts are started in one plan. A node that is claimed for later counts too: what it stands for must not be taken
+// by another.
+
+// readStarts notes which nodes count.
+func (m *model) readStarts() {
+	for i := range m.obs.Partitions {
+		part := &m.obs.Partitions[i]
+		if part.MaxStarts == nil {
+			continue
+		}
+		if m.starts == nil {
+			m.starts, m.startsOf = make([]int32, len(m.obs.Partitions)), slices.Repeat([]int32{-1}, len(m.obs.Nodes))
+		}
+		m.starts[i] = clamp(int64(*part.MaxStarts))
+		for p := range m.pools {
+			if m.parts[p] != part {
+				continue
+			}
+			for _, n := range m.pools[p].Nodes {
+				if slices.Contains(m.obs.Nodes[n].State, "POWERED_DOWN") {
+					m.startsOf[n] = int32(i)
+				}
+			}
+		}
+	}
+}
+
+// mustStart reports whether node n would be one more that is started.
+func (c *capacity) mustStart(n int32) bool {
+	return c.starts != nil && c.m.startsOf[n] >= 0 && !c.begun[n]
+}
+
+// mayStart reports whether node n is there, or may be started.
+func (c *capacity) mayStart(n int32) bool { return !c.mustStart(n) || c.starts[c.m.startsOf[n]] > 0 }
+
+// begin counts node n, if it must be started.
+func (c *capacity) begin(n int32) {
+	if c.mustStart(n) {
+		c.begun[n] = true
+		c.starts[c.m.startsOf[n]]--
+	}
+}
+
+// starter picks, of the nodes of one pool, no more that must start than may.
+type starter struct {
+	c    *capacity
+	used int32
+}
+
+func (s *starter) take(n int32) bool {
+	if !s.c.mustStart(n) {
+		return true
+	}
+	if s.used >= s.c.starts[s.c.m.startsOf[n]] {
+		return false
+	}
+	s.used++
+	return true
+}
