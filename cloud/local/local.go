@@ -174,6 +174,9 @@ func (p *Provider) Offerings(context.Context) ([]cloud.Offering, error) {
 	return out, nil
 }
 
+// Boot is what a driver puts into the boot data of this provider's machines: they have the agent, and see the door's socket.
+func (p *Provider) Boot() cloud.Boot { return cloud.Boot{Path: p.cfg.Agent} }
+
 func (p *Provider) shape(offering string) (Shape, error) {
 	for _, s := range p.cfg.Shapes {
 		if s.id() == offering {
