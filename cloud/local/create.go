@@ -174,7 +174,7 @@ func (p *Provider) abandon(g *gang) {
 // start makes a machine's directory and starts its process, unless it has one.
 func (p *Provider) start(m *machine, r cloud.Request) error {
 	dir := p.dir(m.ID)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
 		return err
 	}
 	if _, begun, err := p.process(m); err != nil || begun {

@@ -89,10 +89,16 @@ func (p *Provider) end(m *machine) error {
 	if err := p.kill(proc); err != nil {
 		return err
 	}
+	p.clear(m)
+	return os.RemoveAll(dir)
+}
+
+// clear removes what a machine without processes has outside of its directory.
+func (p *Provider) clear(m *machine) {
 	if p.net != nil {
 		p.net.unlink(m.Addr) // it would go by itself, a little later
 	}
-	return os.RemoveAll(dir)
+	removeCgroups(m.ID)
 }
 
 func (p *Provider) kill(proc inside.Process) error {

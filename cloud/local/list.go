@@ -73,9 +73,7 @@ func (p *Provider) show(g *gang) ([]cloud.Instance, error) {
 
 // settle enters the end of a machine whose processes are gone, and removes its directory.
 func (p *Provider) settle(g *gang, m *machine, reason string) machine {
-	if p.net != nil {
-		p.net.unlink(m.Addr)
-	}
+	p.clear(m)
 	err := os.RemoveAll(p.dir(m.ID))
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -86,10 +86,8 @@ func New(c Config) (*Provider, error) {
 	if err := checkAgent(c.Agent); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, "gangs"), filepath.Join(c.Dir, "machines")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("local: %w", err)
-		}
+	if err := makeDirs(c.Dir); err != nil {
+		return nil, fmt.Errorf("local: %w", err)
 	}
 	p := &Provider{cfg: c, log: c.Logger, gangs: map[string]*gang{}}
 	if err := p.load(); err != nil {
@@ -103,6 +101,17 @@ func New(c Config) (*Provider, error) {
 		p.log.Warn("local machines are not isolated as far as they could be", "isolation", p.isolation, "err", why)
 	}
 	return p, nil
+}
+
+// makeDirs makes the directories. Jobs of other users run scripts below a machine's, so that they must get through; the files are closed to them.
+func makeDirs(dir string) error {
+	if err := os.MkdirAll(filepath.Join(dir, "gangs"), 0o711); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "machines"), 0o711); err != nil {
+		return err
+	}
+	return errors.Join(os.Chmod(dir, 0o711), os.Chmod(filepath.Join(dir, "gangs"), 0o700), os.Chmod(filepath.Join(dir, "machines"), 0o711))
 }
 
 func checkAgent(path string) error {
