@@ -22,7 +22,7 @@ const namespaceInit = `fail() { echo "cannot set up the machine: $1"; exit 1; }
 d=@DIR@
 mount --make-rprivate / || fail "private mounts"
 mount -t proc proc /proc || fail "mount /proc"
-mount --bind /dev/null /proc/sysrq-trigger || fail "mask sysrq"
+[ ! -e /proc/sysrq-trigger ] || mount --bind /dev/null /proc/sysrq-trigger || fail "mask sysrq"
 mount -t overlay overlay -o lowerdir=/etc,upperdir=$d/etc,workdir=$d/work /etc 2>/dev/null ||
 	{ cp -a /etc/. $d/etc/ && mount --bind $d/etc /etc; } || fail "an /etc of its own"
 for f in shutdown poweroff halt reboot systemctl; do
@@ -36,19 +36,21 @@ echo @HOST@ > /etc/hostname
 printf '127.0.0.1 localhost\n@ADDR@ @HOST@\n' > /etc/hosts
 ending=
 trap 'ending=1; kill -TERM -1' TERM
+: > $d/up
 [ ! -s $d/user-data ] || $d/user-data &
 while [ -z "$ending" ]; do sleep 3600 & wait $!; done
 while set -- /proc/[0-9]*; [ $# -gt 1 ]; do sleep 0.02; done
 `
 
-// stub stands where a command is that would switch the real machine off: it turns the instance's power switch instead.
-func (m *machine) stub(name string) string {
+// stub stands where a command is that would switch the real machine off: it turns the instance's power switch instead. It goes by the name that it is called by,
+// since most of these commands are links to one.
+func (m *machine) stub() string {
 	const text = `#!/bin/sh
 # Ends the instance, not the machine that it runs on.
-name=@NAME@
+name=${0##*/}
 case "$1" in poweroff|halt|reboot) [ "$name" = systemctl ] && name=$1 && shift; esac
 [ "$name" != systemctl ] || { echo "systemctl: there is no systemd on this instance" >&2; exit 1; }
 echo "$name" "$@" > @DIR@/power
 `
-	return strings.NewReplacer("@DIR@", m.spec.Dir, "@NAME@", name).Replace(text)
+	return strings.ReplaceAll(text, "@DIR@", m.spec.Dir)
 }

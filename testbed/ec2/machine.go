@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -33,6 +34,7 @@ type machine struct {
 	init   *exec.Cmd
 	alone  bool          // has namespaces of its own
 	done   chan struct{} // closed once init has ended
+	ending atomic.Bool
 }
 
 // startMachine runs the user data as a new machine's first boot does. Root's machines have mount, UTS and PID namespaces of their own, without which nothing is
@@ -62,7 +64,25 @@ func startMachine(spec machineSpec) (*machine, error) {
 		return nil, errors.Join(fmt.Errorf("start the machine's first process: %w", err), m.end(0))
 	}
 	go m.watch()
+	if err := m.setUp(); err != nil {
+		return nil, errors.Join(err, m.end(0))
+	}
 	return m, nil
+}
+
+// setUp waits until a machine with namespaces is about to run its user data.
+func (m *machine) setUp() error {
+	for m.alone {
+		if _, err := os.Stat(m.path("up")); err == nil {
+			break
+		}
+		select {
+		case <-m.done:
+			return fmt.Errorf("the machine did not come up: %s", m.console())
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 func (m *machine) path(name string) string { return filepath.Join(m.spec.Dir, name) }
@@ -80,7 +100,7 @@ func (m *machine) furnish() error {
 	}
 	files := map[string]string{"user-data": script, "init": m.initScript()}
 	for _, name := range []string{"shutdown", "poweroff", "halt", "reboot", "systemctl"} {
-		files["bin/"+name] = m.stub(name)
+		files["bin/"+name] = m.stub()
 	}
 	for name, text := range files {
 		if err := os.WriteFile(m.path(name), []byte(text), 0o755); err != nil {
@@ -119,7 +139,7 @@ func unpack(data []byte) (string, error) {
 func (m *machine) watch() {
 	m.init.Wait()
 	close(m.done)
-	if m.alone {
+	if _, err := os.Stat(m.path("up")); m.alone && err == nil && !m.ending.Load() {
 		m.spec.PowerOff([]string{"poweroff"})
 	}
 }
@@ -127,6 +147,7 @@ func (m *machine) watch() {
 // end ends all processes of the machine: SIGTERM, then after the grace SIGKILL. It returns when they are gone, and may be called twice.
 func (m *machine) end(grace time.Duration) error {
 	var err error
+	m.ending.Store(true)
 	if m.init != nil {
 		if m.alone {
 			m.endNamespace(grace)
