@@ -1,0 +1,136 @@
+package pools
+
+import (
+	"context"
+	"fmt"
+
+	"fsub/cloud"
+	"fsub/federation"
+)
+
+// now is the driver, while the daemon is up.
+func (w *world) now() (*cloud.Driver, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.driver == nil {
+		return nil, fmt.Errorf("the daemon is down: %w", federation.ErrUnavailable)
+	}
+	return w.driver, nil
+}
+
+var (
+	_ federation.Driver   = (*world)(nil)
+	_ federation.Requeuer = (*world)(nil)
+	_ federation.Limited  = (*world)(nil)
+)
+
+func (w *world) Observe(ctx context.Context) (*federation.Observation, error) {
+	d, err := w.now()
+	if err != nil {
+		return nil, err
+	}
+	return d.Observe(ctx)
+}
+
+func (w *world) Submit(ctx context.Context, s federation.Submission) (federation.Receipt, error) {
+	d, err := w.now()
+	if err != nil {
+		return federation.Receipt{}, err
+	}
+	return d.Submit(ctx, s)
+}
+
+func (w *world) Jobs(ctx context.Context, mark federation.Mark) (federation.JobsReport, error) {
+	d, err := w.now()
+	if err != nil {
+		return federation.JobsReport{}, err
+	}
+	return d.Jobs(ctx, mark)
+}
+
+func (w *world) Lookup(ctx context.Context, ref federation.JobRef) (federation.SiteJob, error) {
+	d, err := w.now()
+	if err != nil {
+		return federation.SiteJob{}, err
+	}
+	return d.Lookup(ctx, ref)
+}
+
+func (w *world) Cancel(ctx context.Context, ref federation.JobRef, tasks []int) error {
+	d, err := w.now()
+	if err != nil {
+		return err
+	}
+	return d.Cancel(ctx, ref, tasks)
+}
+
+func (w *world) Signal(ctx context.Context, ref federation.JobRef, tasks []int, sig federation.Signal) error {
+	d, err := w.now()
+	if err != nil {
+		return err
+	}
+	return d.Signal(ctx, ref, tasks, sig)
+}
+
+func (w *world) Hold(ctx context.Context, ref federation.JobRef) error {
+	d, err := w.now()
+	if err != nil {
+		return err
+	}
+	return d.Hold(ctx, ref)
+}
+
+func (w *world) Release(ctx context.Context, ref federation.JobRef) error {
+	d, err := w.now()
+	if err != nil {
+		return err
+	}
+	return d.Release(ctx, ref)
+}
+
+func (w *world) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
+	d, err := w.now()
+	if err != nil {
+		return err
+	}
+	return d.Requeue(ctx, ref, tasks)
+}
+
+// Limits implements federation.Limited. It is asked once, while the daemon is up.
+func (w *world) Limits() map[string]string {
+	d, err := w.now()
+	if err != nil {
+		return nil
+	}
+	return d.Limits()
+}
+
+// lossy loses the next reply of the daemon to a submission or a cancellation, after it has acted.
+type lossy struct {
+	*world
+	lose bool
+}
+
+func (l *lossy) lost() error {
+	if !l.lose {
+		return nil
+	}
+	l.lose = false
+	return fmt.Errorf("the reply was lost: %w", federation.ErrUnavailable)
+}
+
+func (l *lossy) Submit(ctx context.Context, s federation.Submission) (federation.Receipt, error) {
+	r, err := l.world.Submit(ctx, s)
+	if lost := l.lost(); lost != nil {
+		return federation.Receipt{}, lost
+	}
+	return r, err
+}
+
+func (l *lossy) Cancel(ctx context.Context, ref federation.JobRef, tasks []int) error {
+	err := l.world.Cancel(ctx, ref, tasks)
+	if lost := l.lost(); lost != nil {
+		return lost
+	}
+	return err
+}
