@@ -24,10 +24,11 @@ endif
 
 .PHONY: build setup demo test test-full race lint bench install testbed-up testbed-down testbed-status fuzz clean
 
-build: setup ## build bin/fsub and bin/fsub-remote (static) and bin/fed
-	@echo "building bin/fsub, bin/fsub-remote and bin/fed"
+build: setup ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static) and bin/fed
+	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent and bin/fed"
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/fsub ./cmd/fsub
 	@CGO_ENABLED=0 $(GO) build -trimpath -tags remote -ldflags '-s -w' -o bin/fsub-remote ./cmd/fsub
+	@CGO_ENABLED=0 $(GO) build -trimpath -tags remote -ldflags '-s -w' -o bin/fed-agent ./cmd/fed-agent
 	@CGO_ENABLED=1 $(GO) build -trimpath -o bin/fed ./cmd/fed
 	@for l in $(LINKS); do ln -sf fsub bin/$$l; done
 
@@ -73,6 +74,7 @@ lint: setup ## gofmt, go vet, staticcheck, govulncheck
 install: build
 	install -D -m 755 bin/fsub $(DESTDIR)$(PREFIX)/bin/fsub
 	install -D -m 755 bin/fsub-remote $(DESTDIR)$(PREFIX)/bin/fsub-remote
+	install -D -m 755 bin/fed-agent $(DESTDIR)$(PREFIX)/bin/fed-agent
 	install -D -m 755 bin/fed $(DESTDIR)$(PREFIX)/bin/fed
 
 clean:

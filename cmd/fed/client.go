@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/internal/conn"
 	"fsub/federation"
 	"fsub/federation/api"
 )
@@ -32,7 +35,20 @@ func socketDefault() string {
 	if s := os.Getenv("FSUB_SOCKET"); s != "" {
 		return s
 	}
-	return defaults().Socket
+	usual := defaults().Socket
+	if home, err := os.UserHomeDir(); err == nil {
+		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
+			if own := home + conn.OwnSocket; fileExists(own) {
+				return own
+			}
+		}
+	}
+	return usual
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func (c *connection) client() *api.Client { return api.NewClient(c.socket) }

@@ -37,6 +37,7 @@ type Config struct {
 	Policy     Policy        `yaml:"policy"`
 	Blobs      Blobs         `yaml:"blobs,omitempty"`
 	Remote     Remote        `yaml:"remote,omitempty"`
+	Agents     Agents        `yaml:"agents,omitempty"`
 	Sites      []SiteConfig  `yaml:"sites"`
 }
 
@@ -55,11 +56,12 @@ type Policy struct {
 	BindAhead   time.Duration `yaml:"bind_ahead"`
 }
 
-// SiteConfig is one Slurm cluster.
+// SiteConfig is one site: a Slurm cluster, or a pool of machines that are rented.
 type SiteConfig struct {
 	Name           federation.SiteName `yaml:"name"`
-	URL            string              `yaml:"url"`            // http://HOST:PORT or unix:/PATH of slurmrestd
-	User           string              `yaml:"user"`           // whose token it is; SlurmUser, for pinned job IDs
+	Kind           string              `yaml:"kind,omitempty"` // slurm if not set; local, aws
+	URL            string              `yaml:"url,omitempty"`  // http://HOST:PORT or unix:/PATH of slurmrestd
+	User           string              `yaml:"user,omitempty"` // whose token it is; SlurmUser, for pinned job IDs
 	Mode           federation.Mode     `yaml:"mode,omitempty"` // pinned or mapped; not set: what the token is found to allow
 	KeyFile        string              `yaml:"key_file,omitempty"`
 	TokenFile      string              `yaml:"token_file,omitempty"`
@@ -69,8 +71,8 @@ type SiteConfig struct {
 	Partition      string              `yaml:"default_partition,omitempty"` // of jobs that name none; Slurm 24.11 does not tell it
 	Topology       string              `yaml:"topology_file,omitempty"`     // topology.conf, or what "scontrol show topology" prints
 	NoAssociations bool                `yaml:"no_associations,omitempty"`   // the site does not enforce accounts
-	CallsPerSecond float64             `yaml:"calls_per_second"`
-	Timeout        time.Duration       `yaml:"timeout"`
+	CallsPerSecond float64             `yaml:"calls_per_second,omitempty"`
+	Timeout        time.Duration       `yaml:"timeout,omitempty"`
 	Users          map[string]SiteUser `yaml:"users,omitempty"` // where names differ at the site
 	// Directories of the submit hosts that the site's nodes have too. No key: all of them; "none" (or an empty list): none.
 	FileSystems Directories `yaml:"filesystems,omitempty"`
@@ -84,6 +86,11 @@ type SiteConfig struct {
 	// address of remote, else the socket.
 	Daemon        string         `yaml:"daemon,omitempty"`
 	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"` // what the site's plugins add to sbatch's options
+
+	// Of sites that are no Slurm clusters.
+	Pools []PoolConfig `yaml:"pools,omitempty"` // its partitions; one named after the kind, with all that is offered, if not set
+	Local *LocalConfig `yaml:"local,omitempty"`
+	AWS   *AWSConfig   `yaml:"aws,omitempty"`
 }
 
 // SiteUser is who a user is at a site.
@@ -104,6 +111,7 @@ func defaults() Config {
 		MaxRequeue: 5,
 		MaxArray:   1_000_001,
 		Blobs:      defaultBlobs(),
+		Agents:     defaultAgents(),
 		Policy: Policy{RunFraction: p.RunFraction, WaitJobHour: float64(p.WaitJobHour), WaitGPUHour: float64(p.WaitGPUHour),
 			Backlog: p.Backlog, BindAhead: p.BindAhead},
 	}
@@ -133,6 +141,12 @@ func parseConfig(text []byte) (Config, error) {
 	}
 	for i := range c.Sites {
 		s := &c.Sites[i]
+		if s.Kind == kindSlurm {
+			s.Kind = ""
+		}
+		if s.rented() {
+			continue
+		}
 		if s.User == "" {
 			s.User = "slurm"
 		}
@@ -157,10 +171,14 @@ func (c *Config) resolve(dir string) {
 	abs(&c.StateDir)
 	abs(&c.Remote.Cert)
 	abs(&c.Remote.Key)
+	abs(&c.Agents.Binary)
 	for i := range c.Sites {
 		abs(&c.Sites[i].KeyFile)
 		abs(&c.Sites[i].TokenFile)
 		abs(&c.Sites[i].Topology)
+		if a := c.Sites[i].AWS; a != nil {
+			abs(&a.CredentialsFile)
+		}
 	}
 }
 
@@ -179,7 +197,7 @@ func (c *Config) check() error {
 	if c.MaxArray < 1 || c.MaxArray > federation.MaxArrayIndex+1 || c.KeepEnded < 0 || c.KeepEnded > 0 && c.KeepEnded < c.MinJobAge {
 		return fmt.Errorf("max_array_size is from 1 to %d; keep_ended is 0 or not less than min_job_age", federation.MaxArrayIndex+1)
 	}
-	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check()); err != nil {
+	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check()); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}
@@ -191,7 +209,15 @@ func (c *Config) check() error {
 			return fmt.Errorf("sites[%d]: there are two sites named %s", i, s.Name)
 		}
 		seen[s.Name] = true
-		if err := s.check(); err != nil {
+		check := s.check
+		if s.rented() {
+			check = func() error { return s.checkRented(&c.Agents) }
+		}
+		err := check()
+		if err == nil {
+			err = s.checkCommon()
+		}
+		if err != nil {
 			return fmt.Errorf("site %s: %w", s.Name, err)
 		}
 		if s.Daemon != "" && !filepath.IsAbs(s.Daemon) && c.Remote.Listen == "" {
@@ -203,6 +229,10 @@ func (c *Config) check() error {
 
 func (s *SiteConfig) check() error {
 	switch {
+	case s.Kind != "":
+		return fmt.Errorf("kind: %q is none of slurm, local, aws", s.Kind)
+	case len(s.Pools) > 0 || s.Local != nil || s.AWS != nil:
+		return errors.New("pools, local and aws are for sites of the kinds local and aws")
 	case s.URL == "":
 		return errors.New("url is missing: http://HOST:PORT or unix:/PATH of its slurmrestd")
 	case s.KeyFile == "" && s.TokenFile == "":
@@ -216,6 +246,11 @@ func (s *SiteConfig) check() error {
 	case s.Mode != "" && s.Mode != federation.Pinned && s.Mode != federation.Mapped:
 		return fmt.Errorf("mode: %q is neither pinned (jobs run under their federated IDs) nor mapped (under IDs of the site's own)", s.Mode)
 	}
+	return nil
+}
+
+// checkCommon checks the keys that sites of all kinds have.
+func (s *SiteConfig) checkCommon() error {
 	for tres, p := range s.Prices {
 		if !number(p) {
 			return fmt.Errorf("prices: %s costs %v: a price is a number and not negative", tres, p)
@@ -249,17 +284,20 @@ func (p *Policy) check() error {
 
 func newConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "The configuration file"}
-	var path string
+	var file configFlag
 	check := &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration and print what was understood, with all defaults",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := readConfig(path)
+			c, err := file.read()
 			if err != nil {
 				return err
 			}
 			for _, s := range c.Sites {
+				if s.rented() {
+					continue
+				}
 				if _, err := openSite(c, s, nil); err != nil {
 					return err
 				}
@@ -267,7 +305,7 @@ func newConfigCommand() *cobra.Command {
 			return yaml.NewEncoder(cmd.OutOrStdout(), yaml.IndentSequence(true)).Encode(c)
 		},
 	}
-	check.Flags().StringVarP(&path, "config", "c", defaultConfig, "configuration file")
+	file.add(check)
 	cmd.AddCommand(check)
 	return cmd
 }

@@ -1,19 +1,28 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/federation"
 	"fsub/federation/controller"
 	"fsub/slurm"
 )
 
-// openSites makes the driver of every configured site. There is one kind so far; this is where others are listed.
-func openSites(c Config, log *slog.Logger) ([]controller.Site, error) {
+// openSites makes the driver of every configured site: of Slurm clusters here, of pools that are rented in clouds.go.
+func openSites(ctx context.Context, c Config, rented *clouds, st federation.PoolStore, log *slog.Logger, reg prometheus.Registerer) ([]controller.Site, error) {
 	var out []controller.Site
-	for _, s := range c.Sites {
-		d, err := openSite(c, s, log)
+	for i, s := range c.Sites {
+		var d federation.Driver
+		var err error
+		if s.rented() {
+			d, err = rented.open(ctx, &c, &c.Sites[i], st, log, reg)
+		} else {
+			d, err = openSite(c, s, log)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -18,11 +18,11 @@ const tokenBeyond = 30 * 24 * time.Hour
 type inJob struct {
 	commands map[federation.SiteName]string
 	socket   map[federation.SiteName]string // where the daemon is, as the site's nodes see it: a path, or an address for which they need a token
-	door     *door                          // nil: there are no addresses
+	door     *remoteDoor                          // nil: there are no addresses
 	now      func() time.Time
 }
 
-func newInJob(c *Config, d *door) *inJob {
+func newInJob(c *Config, d *remoteDoor) *inJob {
 	in := &inJob{commands: map[federation.SiteName]string{}, socket: map[federation.SiteName]string{}, door: d, now: time.Now}
 	for _, s := range c.Sites {
 		if s.Commands == "" {

@@ -47,8 +47,8 @@ func (r *Remote) check() error {
 	return nil
 }
 
-// door is an open Remote.
-type door struct {
+// remoteDoor is an open Remote.
+type remoteDoor struct {
 	listener    net.Listener
 	tokens      *api.Tokens
 	address     string // HOST:PORT
@@ -56,11 +56,11 @@ type door struct {
 }
 
 // at is what FSUB_SOCKET says of the door where it is reached at HOST:PORT.
-func (d *door) at(address string) string { return "tls://" + address + "#" + d.fingerprint }
+func (d *remoteDoor) at(address string) string { return "tls://" + address + "#" + d.fingerprint }
 
 // openRemote opens the door, nil if there is to be none. What it makes is kept in the state directory, so that jobs of an earlier daemon
 // still find theirs.
-func openRemote(c *Config) (*door, error) {
+func openRemote(c *Config) (*remoteDoor, error) {
 	if c.Remote.Listen == "" {
 		return nil, nil
 	}
@@ -93,14 +93,14 @@ func openRemote(c *Config) (*door, error) {
 		address = l.Addr().String()
 	}
 	sum := sha256.Sum256(cert.Certificate[0])
-	return &door{
+	return &remoteDoor{
 		listener: tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}),
 		tokens:   api.NewTokens(secret), address: address, fingerprint: hex.EncodeToString(sum[:]),
 	}, nil
 }
 
 // callers tells who comes through the door; nobody if there is none.
-func (d *door) callers() *api.Tokens {
+func (d *remoteDoor) callers() *api.Tokens {
 	if d == nil {
 		return nil
 	}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCloudSites(t *testing.T) {
+	c, err := parseConfig([]byte(`
+agents: {listen: "0.0.0.0:6831", address: "login1:6831"}
+sites:
+  - name: here
+    kind: local
+    local: {nodes: 4, cpus: 2, mem_mib: 1000, gpus: 8, gpu_type: h100, price: 1.5}
+    filesystems: [/home]
+  - name: aws
+    kind: aws
+    aws: {region: us-east-2, types: [g6.xlarge], credentials_file: aws.credentials}
+    pools:
+      - {name: gpu, types: [g6.xlarge], markets: [spot], max: 4, idle: 5m, budget_month: 500, shared: true}
+      - {name: big, max: 2, near: true, default: true}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.resolve("/etc/fsub")
+	aws := c.Sites[1]
+	if !c.Sites[0].rented() || c.Sites[0].Timeout != 0 || aws.AWS.CredentialsFile != "/etc/fsub/aws.credentials" || aws.Pools[0].Idle != 5*time.Minute || !*aws.Pools[0].Shared || c.Agents.Lease != 2*time.Minute {
+		t.Errorf("understood as %+v", c)
+	}
+}
+
+func TestCloudSiteErrors(t *testing.T) {
+	for _, k := range []struct{ site, says string }{
+		{"{name: a, kind: gcp}", `kind: "gcp" is none of slurm, local, aws`},
+		{"{name: a, kind: local, url: http://x}", "url: this is for Slurm clusters; the site's kind is local"},
+		{"{name: a, kind: local, pools: [{name: x}, {name: x}]}", "pools: there are two named x"},
+		{"{name: a, kind: local, pools: [{name: x, markets: [cheap]}]}", `pools[0]: markets: "cheap" is none of`},
+		{"{name: a, kind: local, pools: [{name: x, min: 3, max: 2}]}", "min 3 and max 2"},
+		{"{name: a, kind: local, pools: [{name: x, budget_day: .nan}]}", "budget_day and budget_month are dollars"},
+		{"{name: a, kind: local, local: {price: -1}}", "local: price is -1"},
+		{"{name: a, kind: local, prices: {cpu: -1}}", "prices: cpu costs -1"},
+		{"{name: a, kind: aws}", "aws is missing"},
+		{"{name: a, kind: aws, aws: {types: [g6.xlarge]}}", "set agents: listen"},
+		{"{name: a, kind: local, aws: {types: [g6.xlarge]}}", "local and aws are for sites of these kinds"},
+		{"{name: a, url: http://x, key_file: k, pools: [{name: x}]}", "pools, local and aws are for sites of the kinds local and aws"},
+	} {
+		_, err := parseConfig([]byte("sites: [" + k.site + "]"))
+		if err == nil || !strings.Contains(err.Error(), k.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v; want %q in one line", k.site, err, k.says)
+		}
+	}
+	_, err := parseConfig([]byte("agents: {listen: x}\nsites: []"))
+	if err == nil || !strings.Contains(err.Error(), `agents: listen: "x" is no HOST:PORT`) {
+		t.Errorf("agents: %v", err)
+	}
+	_, err = parseConfig([]byte("agents: {listen: \"x:1\", lease: 1s}\nsites: []"))
+	if err == nil || !strings.Contains(err.Error(), "lease: 1s is less than 10s") {
+		t.Errorf("agents: %v", err)
+	}
+}
+
+func TestEmbedded(t *testing.T) {
+	c, err := embedded()
+	if err != nil || len(c.Sites) != 1 || c.Sites[0].Kind != kindLocal {
+		t.Errorf("without a configuration: %+v, %v", c.Sites, err)
+	}
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"fsub/cloud"
+	"fsub/cloud/door"
+	"fsub/federation"
+	"fsub/federation/api"
+)
+
+// clouds are the sites whose machines are made when they are needed, and the door that those come in by.
+type clouds struct {
+	door      *door.Door
+	key       []byte
+	listeners []net.Listener
+	api       later
+	running   []federation.Runner
+	logs      map[federation.SiteName]federation.LogReader // of sites that do not share the users' files
+}
+
+// later is a handler that is known only when others have been made that need it. Before that it is not there.
+type later struct{ h atomic.Pointer[http.Handler] }
+
+func (l *later) set(h http.Handler) { l.h.Store(&h) }
+
+func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h := l.h.Load(); h != nil {
+		(*h).ServeHTTP(w, r)
+		return
+	}
+	http.Error(w, "the daemon is starting", http.StatusServiceUnavailable)
+}
+
+// openClouds opens the door if there is a site that needs one. It returns nil if there is none. Its keys are made once and kept in the state directory.
+func openClouds(c *Config, log *slog.Logger, reg prometheus.Registerer) (_ *clouds, err error) {
+	if !c.rents() {
+		return nil, nil
+	}
+	cl := &clouds{logs: map[federation.SiteName]federation.LogReader{}}
+	defer func() {
+		if err != nil {
+			cl.close()
+			err = fmt.Errorf("agents: %w", err)
+		}
+	}()
+	keyFile := filepath.Join(c.StateDir, "agents.key")
+	if cl.key, err = secretFile(keyFile); err == nil {
+		err = private(keyFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := openTokens(c)
+	if err != nil {
+		return nil, err
+	}
+	binary, err := findAgent(c)
+	if err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(c.StateDir, "agents.sock")
+	l, err := listenPrivate(socket)
+	if err != nil {
+		return nil, err
+	}
+	cl.listeners = append(cl.listeners, l)
+	dc := door.Config{Key: cl.key, API: &cl.api, Token: tokens.Make, Agent: binary, Socket: socket, Lease: c.Agents.Lease, Logger: log, Registerer: reg}
+	if c.Agents.Listen != "" {
+		if dc.URL, dc.Pin, err = cl.listenTLS(c); err != nil {
+			return nil, err
+		}
+	}
+	cl.door, err = door.New(dc)
+	return cl, err
+}
+
+// listenTLS opens the door to the network, and returns where it is and what its certificate is known by.
+func (cl *clouds) listenTLS(c *Config) (url, pin string, err error) {
+	certFile, keyFile := filepath.Join(c.StateDir, "agents.crt"), filepath.Join(c.StateDir, "agents-tls.key")
+	if err := makeCertificate(certFile, keyFile); err != nil {
+		return "", "", err
+	}
+	if err := private(keyFile); err != nil {
+		return "", "", err
+	}
+	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return "", "", err
+	}
+	if pin, err = door.Pin(cert); err != nil {
+		return "", "", err
+	}
+	l, err := net.Listen("tcp", c.Agents.Listen)
+	if err != nil {
+		return "", "", err
+	}
+	cl.listeners = append(cl.listeners, tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}))
+	address := c.Agents.Address
+	if address == "" {
+		address = l.Addr().String()
+	}
+	return "https://" + address, pin, nil
+}
+
+// serve lets agents in and runs the sites until ctx ends. It returns at once.
+func (cl *clouds) serve(ctx context.Context, g *errgroup.Group, srv http.Handler) {
+	if cl == nil {
+		return
+	}
+	cl.api.set(srv)
+	for _, l := range cl.listeners {
+		g.Go(func() error { return cl.door.Serve(ctx, l) })
+	}
+	for _, r := range cl.running {
+		g.Go(func() error { return r.Run(ctx) })
+	}
+}
+
+func (cl *clouds) close() {
+	for _, l := range cl.listeners {
+		l.Close()
+	}
+}
+
+// open makes the driver of a rented site.
+func (cl *clouds) open(ctx context.Context, c *Config, s *SiteConfig, st federation.PoolStore, log *slog.Logger, reg prometheus.Registerer) (*cloud.Driver, error) {
+	p, boot, err := openProvider(ctx, c, s, log)
+	if err != nil {
+		return nil, err
+	}
+	d, err := cloud.New(cloud.Config{
+		Site: s.Name, Federation: c.Federation, Provider: wrapProvider(p, s, log, reg), Store: st, Door: cl.door, Pools: s.pools(), Boot: boot, Secret: cl.key,
+		LogDir: filepath.Join(c.StateDir, "logs", string(s.Name)), SharesFiles: s.FileSystems == nil, OnlyUser: onlyUser(s), Logger: log, Registerer: reg,
+		Timing: cloud.Timing{Lease: c.Agents.Lease},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", s.Name, err)
+	}
+	cl.door.Add(s.Name, d)
+	cl.running = append(cl.running, d)
+	if s.FileSystems != nil {
+		cl.logs[s.Name] = d
+	}
+	return d, nil
+}
+
+// rents reports whether there is a site whose machines are made when they are needed.
+func (c *Config) rents() bool {
+	for i := range c.Sites {
+		if c.Sites[i].rented() {
+			return true
+		}
+	}
+	return false
+}
+
+// findAgent returns the path of the agent's program, which must be there.
+func findAgent(c *Config) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	path := c.agentBinary(self)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("the program of machines' agents: %w; put fed-agent there, or name it as agents: binary", err)
+	}
+	return path, nil
+}
+
+// openTokens makes the tokens with which the commands inside jobs come back. The key is that of the remote door.
+func openTokens(c *Config) (*api.Tokens, error) {
+	path := filepath.Join(c.StateDir, "token.key")
+	secret, err := secretFile(path)
+	if err == nil {
+		err = private(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return api.NewTokens(secret), nil
+}
+
+// listenPrivate opens a socket for this user alone.
+func listenPrivate(path string) (net.Listener, error) {
+	if err := makeRoom(path); err != nil {
+		return nil, fmt.Errorf("socket %s: %w", path, err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}

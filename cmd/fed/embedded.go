@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"fsub/cmd/internal/conn"
+)
+
+// configFlag is the --config of a command.
+type configFlag struct{ path string }
+
+func (f *configFlag) add(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.path, "config", "c", "", "configuration file (default "+defaultConfig+"; without that file, this machine is the one site)")
+}
+
+// read reads the configuration that the flag names, else the one at its usual place, else the one that works without a file.
+func (f *configFlag) read() (Config, error) {
+	if f.path != "" {
+		return readConfig(f.path)
+	}
+	if _, err := os.Stat(defaultConfig); errors.Is(err, fs.ErrNotExist) {
+		return embedded()
+	}
+	return readConfig(defaultConfig)
+}
+
+// embedded is the configuration of a daemon that was told nothing: one pool of this machine. Root serves everybody from the usual places; anybody else serves themselves from
+// below their home directory, where their commands look too.
+func embedded() (Config, error) {
+	c := defaults()
+	c.Sites = []SiteConfig{{Name: kindLocal, Kind: kindLocal}}
+	if os.Geteuid() != 0 {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return c, err
+		}
+		c.Socket = home + conn.OwnSocket
+		c.StateDir = filepath.Join(filepath.Dir(c.Socket), "state")
+	}
+	return c, c.check()
+}

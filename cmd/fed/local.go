@@ -1,0 +1,54 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+
+	"fsub/cloud"
+	"fsub/cloud/local"
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// openLocal makes the pool of this machine.
+func openLocal(c *Config, s *SiteConfig, log *slog.Logger) (cloud.Provider, cloud.Boot, error) {
+	binary, err := findAgent(c)
+	if err != nil {
+		return nil, cloud.Boot{}, err
+	}
+	k := local.Config{Dir: filepath.Join(c.StateDir, "machines", string(s.Name)), Agent: binary, Logger: log}
+	if l := s.Local; l != nil {
+		k.Network = local.Network(l.Network)
+		shape := l.shape(local.ThisMachine())
+		k.Shapes = []local.Shape{shape}
+	}
+	p, err := local.New(k)
+	if err != nil {
+		return nil, cloud.Boot{}, err
+	}
+	return p, p.Boot(), nil
+}
+
+// shape is what each of the nodes is said to have: what is not said is an even share of this machine.
+func (l *LocalConfig) shape(whole local.Shape) local.Shape {
+	nodes := max(l.Nodes, 1)
+	out := whole
+	out.CPUs, out.Mem = max(whole.CPUs/nodes, 1), max(whole.Mem/sbatch.MemMiB(nodes), 1)
+	if nodes > 1 {
+		out.GPUs = 0
+	}
+	if l.CPUs > 0 {
+		out.CPUs = l.CPUs
+	}
+	if l.Mem > 0 {
+		out.Mem = l.Mem
+	}
+	if l.GPUs > 0 {
+		out.GPUs, out.GPUType = l.GPUs, l.GPUType
+	}
+	out.Price, out.Max = federation.Dollars(l.Price), nodes
+	if l.Spot {
+		out.Market = cloud.Spot
+	}
+	return out
+}

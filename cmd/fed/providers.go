@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fsub/cloud"
+	"fsub/cloud/aws"
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// openProvider makes what rents the machines of a site, and says what they need to be started. This is where the clouds are listed.
+func openProvider(ctx context.Context, c *Config, s *SiteConfig, log *slog.Logger) (cloud.Provider, cloud.Boot, error) {
+	var p cloud.Provider
+	var boot cloud.Boot
+	var err error
+	switch s.Kind {
+	case kindLocal:
+		p, boot, err = openLocal(c, s, log)
+	case kindAWS:
+		p, err = aws.New(ctx, s.aws(c.Federation, log))
+		boot = aws.Boot()
+	default:
+		err = fmt.Errorf("no cloud is called %q", s.Kind)
+	}
+	if err != nil {
+		return nil, boot, fmt.Errorf("site %s: %w", s.Name, err)
+	}
+	return p, boot, nil
+}
+
+// wrapProvider gives a provider what all have alike: a bound on the rate of its calls, repetition, metrics.
+func wrapProvider(p cloud.Provider, s *SiteConfig, log *slog.Logger, reg prometheus.Registerer) cloud.Provider {
+	if s.Kind == kindLocal { // no calls leave this machine
+		return p
+	}
+	return cloud.Wrap(p, cloud.WrapConfig{Site: s.Name, RPS: s.CallsPerSecond, Registerer: reg, Logger: log})
+}
+
+// aws is the site's configuration as its provider has it.
+func (s *SiteConfig) aws(fed string, log *slog.Logger) aws.Config {
+	a := s.AWS
+	kinds := []cloud.Market{cloud.OnDemand, cloud.Spot}
+	if len(a.Markets) > 0 {
+		kinds = nil
+		for _, m := range a.Markets {
+			if m := cloud.Market(m); m == cloud.OnDemand || m == cloud.Spot {
+				kinds = append(kinds, m)
+			}
+		}
+	}
+	out := aws.Config{
+		Site: s.Name, Federation: fed, Reservations: a.Reservations, AnyZone: a.AnyZone, Images: a.Images, VolumeGiB: a.VolumeGiB,
+		InstanceProfile: a.InstanceProfile, KeyName: a.KeyName, Tags: a.Tags, SpotInterrupts: a.SpotInterrupts, Boot: a.Boot, Profile: a.Profile,
+		CredentialsFile: a.CredentialsFile, Endpoint: a.Endpoint, PricingEndpoint: a.PricingEndpoint, Logger: log,
+	}
+	if a.Region != "" {
+		out.Regions = []aws.Region{{Name: a.Region, Zones: a.Zones, VPC: a.VPC, Subnets: a.Subnets, SecurityGroups: a.SecurityGroups}}
+	}
+	for _, t := range a.Types {
+		out.Types = append(out.Types, aws.Type{Name: t, Markets: kinds, Price: federation.Dollars(a.Prices[t])})
+	}
+	return out
+}
+
+// pools are the site's partitions as its driver has them.
+func (s *SiteConfig) pools() []cloud.PoolConfig {
+	var out []cloud.PoolConfig
+	for _, p := range s.Pools {
+		k := cloud.PoolConfig{
+			Name: p.Name, Default: p.Default, Select: cloud.Selector{Types: p.Types, Zones: p.Zones}, Min: p.Min, Max: p.Max, Idle: p.Idle,
+			Daily: federation.Dollars(p.BudgetDay), Monthly: federation.Dollars(p.BudgetMonth), Near: p.Near, MaxTime: p.MaxTime, DefaultTime: p.DefaultTime,
+			DefMemPerCPU: p.DefMemPerCPU, Shared: s.Kind == kindLocal,
+		}
+		for _, m := range p.Markets {
+			k.Select.Markets = append(k.Select.Markets, cloud.Market(m))
+		}
+		if p.Shared != nil {
+			k.Shared = *p.Shared
+		}
+		if k.MaxTime == 0 {
+			k.MaxTime = sbatch.Unlimited
+		}
+		out = append(out, k)
+	}
+	if len(out) == 0 {
+		out = []cloud.PoolConfig{{Name: s.Kind, Default: true, Shared: s.Kind == kindLocal, MaxTime: sbatch.Unlimited}}
+	}
+	if s.Kind == kindLocal { // its machines cost nothing while they are idle
+		for i := range out {
+			nodes := s.localNodes()
+			if out[i].Max == 0 {
+				out[i].Max = nodes
+			}
+			if len(s.Pools) == 0 {
+				out[i].Min = nodes
+			}
+		}
+	}
+	return out
+}
+
+func (s *SiteConfig) localNodes() int {
+	if s.Local == nil || s.Local.Nodes == 0 {
+		return 1
+	}
+	return s.Local.Nodes
+}
+
+// onlyUser is the one user whose jobs a site can run: the daemon's own, where it is not root and the machines are its children.
+func onlyUser(s *SiteConfig) string {
+	if s.Kind != kindLocal || os.Geteuid() == 0 {
+		return ""
+	}
+	u, err := user.Current()
+	if err != nil {
+		return fmt.Sprint(os.Geteuid())
+	}
+	return u.Username
+}
