@@ -145,3 +145,11 @@ func offer(t *testing.T, p *Provider, id string) cloud.Offering {
 	}
 	return all[i]
 }
+
+func kindOf(err error) cloud.ErrorKind {
+	var e *cloud.Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ""
+}

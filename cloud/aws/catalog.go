@@ -1,13 +1,10 @@
 package aws
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,14 +16,19 @@ import (
 // catalogTTL is how long types, zones, subnets and images are taken to stay as they are.
 const catalogTTL = 6 * time.Hour
 
-// catalog is what a region has to rent, as far as it is wanted. Its mutex is held while it is fetched: others wait for the one answer.
-type catalog struct {
+// memory holds a region's catalog. Its mutex is held while it is fetched: others wait for the one answer.
+type memory struct {
 	mu     sync.Mutex
+	last   *catalog
+	images map[string]image // by specification and architecture, found since the last catalog
+}
+
+// catalog is what a region has to rent, as far as it is wanted. It does not change once it was made.
+type catalog struct {
 	at     time.Time
 	types  map[string]types.InstanceTypeInfo
 	zones  map[string][]string // of a type, names; only those that have a subnet of ours
 	subnet map[string]subnet   // by zone
-	images map[string]image    // by specification and architecture
 }
 
 type subnet struct {
@@ -35,36 +37,42 @@ type subnet struct {
 
 // known returns the region's catalog with the types of the reservations, at most catalogTTL old, or the last one if there is no newer to be had.
 func (r *regional) known(ctx context.Context, p *Provider, reserved ...types.CapacityReservation) (*catalog, error) {
-	c := &r.catalog
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	fresh := !c.at.IsZero() && p.now().Sub(c.at) < catalogTTL
-	for _, res := range reserved {
-		if _, ok := c.types[sdk.ToString(res.InstanceType)]; !ok && p.now().Sub(c.at) > 10*time.Minute {
-			fresh = false // it has become active since
-		}
+	m := &r.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last != nil && p.now().Sub(m.last.at) < m.last.goodFor(reserved) {
+		return m.last, nil
 	}
-	if fresh {
-		return c, nil
-	}
-	err := r.learn(ctx, p, c)
-	if err != nil && c.at.IsZero() {
+	c, err := r.learn(ctx, p)
+	if err != nil && m.last == nil {
 		return nil, err
 	}
 	if err != nil {
 		p.log.Warn("machine types are not known anew: the old ones are kept", "region", r.Name, "err", err)
+		return m.last, nil
 	}
+	m.last, m.images = c, map[string]image{}
 	return c, nil
 }
 
-func (r *regional) learn(ctx context.Context, p *Provider, c *catalog) error {
+// goodFor is shorter for a catalog that lacks the type of a reservation, which has become active since.
+func (c *catalog) goodFor(reserved []types.CapacityReservation) time.Duration {
+	for _, res := range reserved {
+		if _, ok := c.types[sdk.ToString(res.InstanceType)]; !ok {
+			return 10 * time.Minute
+		}
+	}
+	return catalogTTL
+}
+
+func (r *regional) learn(ctx context.Context, p *Provider) (*catalog, error) {
 	subnets, err := r.subnets(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	reserved, err := r.reservations(ctx, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	patterns := p.cfg.patterns()
 	for _, res := range reserved {
@@ -72,19 +80,19 @@ func (r *regional) learn(ctx context.Context, p *Provider, c *catalog) error {
 	}
 	infos, err := r.instanceTypes(ctx, patterns)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	names := slices.Sorted(maps.Keys(infos))
 	for _, pattern := range patterns {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(infos)), func(t string) bool { ok, _ := path.Match(pattern, t); return ok }) {
+		if !slices.ContainsFunc(names, func(t string) bool { ok, _ := path.Match(pattern, t); return ok }) {
 			p.log.Warn("the region has no such machine type", "region", r.Name, "type", pattern)
 		}
 	}
-	zones, err := r.zonesOf(ctx, slices.Sorted(maps.Keys(infos)), subnets)
+	zones, err := r.zonesOf(ctx, names, subnets)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.types, c.zones, c.subnet, c.images, c.at = infos, zones, subnets, map[string]image{}, p.now()
-	return nil
+	return &catalog{p.now(), infos, zones, subnets}, nil
 }
 
 // patterns are the types that are wanted, each once.
@@ -176,89 +184,13 @@ func (r *regional) zonesOf(ctx context.Context, names []string, subnets map[stri
 	return zones, nil
 }
 
-// image is what machines boot.
-type image struct {
-	id   string // "ami-...", or "resolve:ssm:..." that EC2 itself resolves
-	root string // name of the root volume; "" where it is not known
-}
-
-// imageSpec is one value of Config.Images, read.
-type imageSpec struct {
-	id          string
-	owner, name string
-}
-
-func parseImage(s string) (imageSpec, error) {
-	switch owner, name, slash := strings.Cut(s, "/"); {
-	case strings.HasPrefix(s, "ami-"), strings.HasPrefix(s, "resolve:ssm:") && len(s) > len("resolve:ssm:"):
-		return imageSpec{id: s}, nil
-	case slash && owner != "" && name != "" && !strings.Contains(owner, ":"):
-		return imageSpec{owner: owner, name: name}, nil
-	}
-	return imageSpec{}, fmt.Errorf(`aws: image %q: give "ami-...", "resolve:ssm:/PARAMETER" or "OWNER/NAME" (owner self, amazon or an account's number)`, s)
-}
-
-// imageFor returns what a type's machines boot.
-func (r *regional) imageFor(ctx context.Context, p *Provider, arch string, gpu bool) (image, error) {
-	spec, err := parseImage(p.cfg.imageText(&r.Region, arch, gpu))
-	if err != nil {
-		return image{}, err
-	}
-	if strings.HasPrefix(spec.id, "resolve:") || spec.id != "" && p.cfg.VolumeGiB == 0 {
-		return image{id: spec.id, root: p.cfg.RootDevice}, nil
-	}
-	c := &r.catalog
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := fmt.Sprint(spec, arch)
-	if found, ok := c.images[key]; ok {
-		return found, nil
-	}
-	found, err := r.findImage(ctx, spec, arch)
-	if err == nil && c.images != nil {
-		c.images[key] = found
-	}
-	return found, err
-}
-
-// imageText picks the most particular of the images that are configured. A type with GPUs takes the plain one of its architecture before a default.
-func (c *Config) imageText(r *Region, arch string, gpu bool) string {
-	for _, images := range []map[string]string{r.Images, c.Images} {
-		if gpu && images[arch+"/gpu"] != "" {
-			return images[arch+"/gpu"]
-		}
-		if images[arch] != "" {
-			return images[arch]
+// places are the subnets where a type is to be had: that of the zone, or those of all its zones for "".
+func (c *catalog) places(typ, zone string) []subnet {
+	var places []subnet
+	for _, z := range c.zones[typ] {
+		if zone == "" || z == zone {
+			places = append(places, c.subnet[z])
 		}
 	}
-	if gpu {
-		return defaultImages[arch+"/gpu"]
-	}
-	return defaultImages[arch]
-}
-
-func (r *regional) findImage(ctx context.Context, spec imageSpec, arch string) (image, error) {
-	in := &ec2.DescribeImagesInput{Filters: []filter{{Name: sdk.String("architecture"), Values: []string{arch}}}}
-	if spec.id != "" {
-		in.ImageIds = []string{spec.id}
-	} else {
-		in.Owners = []string{spec.owner}
-		in.Filters = append(in.Filters, filter{Name: sdk.String("name"), Values: []string{spec.name}}, filter{Name: sdk.String("state"), Values: []string{"available"}})
-	}
-	var all []types.Image
-	for pages := ec2.NewDescribeImagesPaginator(r.ec2, in); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return image{}, refused(err)
-		}
-		all = append(all, page.Images...)
-	}
-	if len(all) == 0 {
-		return image{}, invalid("region %s has no image %s for %s", r.Name, cmp.Or(spec.id, spec.owner+"/"+spec.name), arch)
-	}
-	// The date is written in ISO 8601: the newest is the greatest. The ID settles a tie.
-	newest := slices.MaxFunc(all, func(a, b types.Image) int {
-		return cmp.Or(cmp.Compare(sdk.ToString(a.CreationDate), sdk.ToString(b.CreationDate)), cmp.Compare(sdk.ToString(a.ImageId), sdk.ToString(b.ImageId)))
-	})
-	return image{id: sdk.ToString(newest.ImageId), root: sdk.ToString(newest.RootDeviceName)}, nil
+	return places
 }

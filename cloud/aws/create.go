@@ -20,9 +20,9 @@ type launch struct {
 	tags     map[string]string
 	image    image
 	info     types.InstanceTypeInfo
-	subnet   subnet // zero: any of those of the type's zones
-	group    string // placement group; "": none
-	userData string // base64
+	zones    []subnet // where they may be: one, or all of the type's for a fleet
+	group    string   // placement group; "": none
+	userData string   // base64
 }
 
 // Create starts a gang by RunInstances, or by CreateFleet where the offering is of any zone. The machines' order is that of Request.Names.
@@ -78,8 +78,8 @@ func (p *Provider) prepare(ctx context.Context, r *cloud.Request) (*regional, *l
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &launch{r: r, subnet: c.subnet[o.Zone], info: c.types[o.Type]}
-	if l.info.InstanceType == "" || o.Zone != "" && l.subnet.id == "" {
+	l := &launch{r: r, zones: c.places(o.Type, o.Zone), info: c.types[o.Type]}
+	if len(l.zones) == 0 {
 		return nil, nil, invalid("%s is not to be had in %s, or no subnet is configured there", o.Type, o.Zone)
 	}
 	if l.image, err = reg.imageFor(ctx, p, o.Arch, o.GPUs > 0); err != nil {
@@ -198,24 +198,23 @@ func market(in *ec2.RunInstancesInput, o *cloud.Offering) {
 func network(in *ec2.RunInstancesInput, reg *regional, l *launch) {
 	if !l.efa() {
 		in.SecurityGroupIds = reg.SecurityGroups
-		if l.subnet.id != "" {
-			in.SubnetId = sdk.String(l.subnet.id)
-		}
+		in.SubnetId = l.subnet()
 		return
 	}
 	for _, card := range efaCards(&l.info) {
 		in.NetworkInterfaces = append(in.NetworkInterfaces, types.InstanceNetworkInterfaceSpecification{
 			NetworkCardIndex: sdk.Int32(card.index), DeviceIndex: sdk.Int32(card.device), InterfaceType: sdk.String(card.kind),
-			Groups: reg.SecurityGroups, SubnetId: subnetID(l.subnet), DeleteOnTermination: sdk.Bool(true),
+			Groups: reg.SecurityGroups, SubnetId: l.subnet(), DeleteOnTermination: sdk.Bool(true),
 		})
 	}
 }
 
-func subnetID(s subnet) *string {
-	if s.id == "" {
+// subnet is where the machines go; nil in a fleet's template, since the fleet decides.
+func (l *launch) subnet() *string {
+	if l.fleet() {
 		return nil
 	}
-	return sdk.String(s.id)
+	return sdk.String(l.zones[0].id)
 }
 
 type card struct {

@@ -13,7 +13,8 @@ package aws
 
 import _ "embed"
 
-// Policy is an IAM policy with what the daemon's role needs. A role that is not allowed pricing:GetProducts gets list prices from the table.
+// Policy is an IAM policy with what the daemon's role needs. Without pricing:GetProducts prices are those of the table; ssm:GetParameters is for images
+// that are named "resolve:ssm:..."; iam:PassRole for an instance profile whose role is named fsub-..., and for nothing where none is configured.
 //
 //go:embed policy.json
 var Policy string

@@ -24,7 +24,7 @@ func (p *Provider) runFleet(ctx context.Context, reg *regional, l *launch) ([]cl
 	if err != nil && !hasCode(err, "InvalidLaunchTemplateName.AlreadyExistsException", "InvalidLaunchTemplateName.AlreadyExists") {
 		return nil, err
 	}
-	out, err := reg.ec2.CreateFleet(ctx, l.fleetInput(template, reg.overrides(l)))
+	out, err := reg.ec2.CreateFleet(ctx, l.fleetInput(template))
 	if err != nil {
 		return nil, err
 	}
@@ -73,23 +73,21 @@ func (p *Provider) template(reg *regional, l *launch) *types.RequestLaunchTempla
 }
 
 // overrides are the places that the fleet may choose from.
-func (r *regional) overrides(l *launch) []types.FleetLaunchTemplateOverridesRequest {
-	r.catalog.mu.Lock()
-	defer r.catalog.mu.Unlock()
+func (l *launch) overrides() []types.FleetLaunchTemplateOverridesRequest {
 	var all []types.FleetLaunchTemplateOverridesRequest
-	for _, zone := range r.catalog.zones[l.r.Offering.Type] {
-		all = append(all, types.FleetLaunchTemplateOverridesRequest{InstanceType: types.InstanceType(l.r.Offering.Type), SubnetId: sdk.String(r.catalog.subnet[zone].id)})
+	for _, zone := range l.zones {
+		all = append(all, types.FleetLaunchTemplateOverridesRequest{InstanceType: types.InstanceType(l.r.Offering.Type), SubnetId: sdk.String(zone.id)})
 	}
 	return all
 }
 
-func (l *launch) fleetInput(template string, overrides []types.FleetLaunchTemplateOverridesRequest) *ec2.CreateFleetInput {
+func (l *launch) fleetInput(template string) *ec2.CreateFleetInput {
 	n := sdk.Int32(int32(l.r.Count))
 	in := &ec2.CreateFleetInput{
 		Type: types.FleetTypeInstant, ClientToken: sdk.String(l.r.Token),
 		LaunchTemplateConfigs: []types.FleetLaunchTemplateConfigRequest{{
 			LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: sdk.String(template), Version: sdk.String("1")},
-			Overrides:                   overrides,
+			Overrides:                   l.overrides(),
 		}},
 		TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{TotalTargetCapacity: n, DefaultTargetCapacityType: types.DefaultTargetCapacityTypeOnDemand},
 		TagSpecifications:           l.specs(types.ResourceTypeFleet, types.ResourceTypeInstance),
@@ -158,6 +156,9 @@ func (l *launch) nameByID(made []cloud.Instance) {
 
 // nameFleet writes the names onto the machines, one call for each: in a fleet nothing else tells. Without it List has no names, and nothing worse.
 func (p *Provider) nameFleet(ctx context.Context, reg *regional, made []cloud.Instance) {
+	if len(made) == 1 {
+		return // its tags say it
+	}
 	for _, m := range made {
 		_, err := reg.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{string(m.ID)}, Tags: sdkTags(map[string]string{tagName: m.Name})})
 		if err != nil {

@@ -241,7 +241,7 @@ func (p *Provider) reserved(r *regional, c *catalog, all []types.CapacityReserva
 		if res.State != types.CapacityReservationStateActive {
 			continue
 		}
-		if !ok || c.subnet[zone].id == "" {
+		if !ok || len(c.places(string(info.InstanceType), zone)) == 0 {
 			p.log.Warn("the reservation's zone has no subnet of ours, or its type is not known: it is not offered", "reservation", id, "zone", zone)
 			continue
 		}

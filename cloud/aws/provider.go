@@ -36,10 +36,10 @@ var (
 // regional is one region that is rented in.
 type regional struct {
 	Region
-	ec2     *ec2.Client
-	catalog catalog
-	spots   spotPrices
-	left    leftovers
+	ec2    *ec2.Client
+	memory memory
+	spots  spotPrices
+	left   leftovers
 }
 
 // New makes a Provider. It calls nobody, except the metadata service where no region is configured.
