@@ -53,7 +53,7 @@ func (d *Driver) enqueue(j *job) {
 			j.Reason = federation.ReasonHeldAdmin
 		}
 		return
-	case j.Job.Spec.Begin.After(d.now()):
+	case j.begin().After(d.now()):
 		j.Reason = federation.ReasonBeginTime
 		d.begins[j] = true
 		return

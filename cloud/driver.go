@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -102,6 +103,11 @@ func (d *Driver) Run(ctx context.Context) error {
 	defer cancel()
 	d.ctx = ctx
 	d.rev = uint64(d.now().UnixMicro()) // a mark of the life before knows less
+	if d.cfg.LogDir != "" {
+		if err := os.MkdirAll(d.cfg.LogDir, 0o700); err != nil {
+			return fmt.Errorf("site %s: the directory of jobs' output: %w", d.cfg.Site, err)
+		}
+	}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		err := d.load(ctx)
 		if err == nil {

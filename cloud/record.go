@@ -20,8 +20,9 @@ type jobRecord struct {
 	Base      int            `json:"base,omitempty"`     // restarts by the federation
 	Restarts  int            `json:"restarts,omitempty"` // and here
 	Accepted  time.Time      `json:"accepted"`
-	Boots     int            `json:"boots,omitempty"` // gangs that did not come up for it
-	Runs      int            `json:"runs,omitempty"`  // runs that were named for it
+	Boots     int            `json:"boots,omitempty"`     // gangs that did not come up for it
+	Runs      int            `json:"runs,omitempty"`      // runs that were named for it
+	NotBefore time.Time      `json:"not_before,omitzero"` // after a requeue
 
 	State    federation.State  `json:"state"`
 	Reason   federation.Reason `json:"reason,omitempty"`

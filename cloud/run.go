@@ -149,6 +149,7 @@ func (d *Driver) complete(r *run) {
 	if r.End.State == federation.Pending {
 		j.State, j.Reason, j.Detail, j.Start = federation.Pending, r.End.Reason, r.End.Detail, time.Time{}
 		j.Restarts++
+		j.NotBefore = now.Add(d.t.Again)
 		d.put(j)
 		d.enqueue(j)
 	} else {

@@ -10,6 +10,7 @@ import (
 
 	"fsub/cloud/layout"
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // verdict says why a job gets no machines now.
@@ -114,7 +115,7 @@ func (d *Driver) placeComponent(j *job, r *run, i int) (verdict, bool) {
 	for _, l := range lanes {
 		if nodes, machines := l.freeFor(j); len(nodes) > 0 {
 			if shares, err := layout.Fit(spec, nodes, p.options()); err == nil {
-				d.take(r, i, shares, machines)
+				d.take(r, i, spec, shares, machines)
 				return verdict{}, true
 			}
 		}
@@ -148,10 +149,18 @@ func (l *lane) freeFor(j *job) (nodes []layout.Node, machines []*machine) {
 }
 
 // take gives a component of a run its part of machines.
-func (d *Driver) take(r *run, group int, shares []layout.Share, machines []*machine) {
+func (d *Driver) take(r *run, group int, spec *sbatch.Spec, shares []layout.Share, machines []*machine) {
 	now := d.now()
 	for n, s := range shares {
 		m := machines[s.Node]
+		if !m.pool.Shared { // as with --exclusive: all CPUs, and the memory that was asked for
+			switch {
+			case spec.MemPerNode > 0:
+				s.Mem = min(s.Mem, spec.MemPerNode)
+			case spec.MemPerCPU > 0:
+				s.Mem = min(s.Mem, spec.MemPerCPU*sbatch.MemMiB(s.CPUs))
+			}
+		}
 		r.machines = append(r.machines, m)
 		r.Members = append(r.Members, member{Machine: m.id, Name: m.Name, Group: group, Node: n, CPUs: s.CPUs, Mem: s.Mem, Tasks: s.Tasks, GPUs: m.take(r, s, now)})
 	}
@@ -198,7 +207,7 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	}
 	g := d.newGang(l, count, near)
 	r.gangs = append(r.gangs, g)
-	d.take(r, i, shares, append(machines, g.machines...))
+	d.take(r, i, spec, shares, append(machines, g.machines...))
 	return verdict{}, true
 }
 

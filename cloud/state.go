@@ -37,6 +37,14 @@ func (j *job) record() (federation.PoolRecord, any) {
 	return r, &j.jobRecord
 }
 
+// begin is when the job may start at the earliest.
+func (j *job) begin() time.Time {
+	if j.NotBefore.After(j.Job.Spec.Begin) {
+		return j.NotBefore
+	}
+	return j.Job.Spec.Begin
+}
+
 // limit is the job's time limit; sbatch.Unlimited: none.
 func (j *job) limit(p *pool) time.Duration {
 	for _, l := range []time.Duration{j.Job.Spec.TimeLimit, p.DefaultTime, p.MaxTime} {

@@ -22,7 +22,7 @@ func (d *Driver) tick(last time.Time) time.Time {
 	now := d.now()
 	d.coolOff(now, last)
 	for j := range d.begins {
-		if !j.Job.Spec.Begin.After(now) {
+		if !j.begin().After(now) {
 			d.enqueue(j)
 		}
 	}

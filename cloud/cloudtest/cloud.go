@@ -1,0 +1,247 @@
+// Package cloudtest is a cloud without a cloud, for tests of the driver: a [Provider] whose machines are goroutines with an agent that speaks to the driver,
+// and a [Store] that outlives drivers. Both have switches for faults. Time is the runtime's, so that all of it works in a testing/synctest bubble.
+package cloudtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"fsub/cloud"
+	"fsub/federation"
+)
+
+// Provider is a cloud.Provider whose machines run fake agents.
+type Provider struct {
+	Offers []cloud.Offering
+	Boot   time.Duration // from Create to hello
+	Lag    time.Duration // how long a new machine is missing from listings
+	Door   *Door
+
+	// Before is called before each call, After when it is done and before it is answered: an error is what the caller gets. Nil: no fault.
+	Before func(op string, r *cloud.Request) error
+	After  func(op string, r *cloud.Request) error
+	// NoBoot: the machines that are created never say a word.
+	NoBoot func(r *cloud.Request, name string) bool
+
+	mu       sync.Mutex
+	next     int
+	machines []*Machine // in the order of creation
+	byToken  map[string][]*Machine
+	calls    []Call
+	jobs     map[federation.JobID]*Job
+	faults   []string
+}
+
+// Call is one call that the cloud was asked.
+type Call struct {
+	Op string
+	At time.Time
+}
+
+// Machine is one that was created.
+type Machine struct {
+	cloud.Instance
+	Request cloud.Request
+	agent   *agent
+	created time.Time
+	ended   time.Time
+}
+
+// Job is what the machines have done for a job.
+type Job struct {
+	Starts  int           // of its script
+	Living  int           // scripts that run now; more than one is a fault
+	Done    time.Duration // of "work": what its checkpoint holds
+	Signals []string
+	Nodes   int // of the last start
+}
+
+var _ cloud.Provider = (*Provider)(nil)
+
+// around is a call with its faults. What do returns is undone by no fault.
+func (p *Provider) around(op string, r *cloud.Request, do func() error) error {
+	p.mu.Lock()
+	p.calls = append(p.calls, Call{op, time.Now()})
+	p.mu.Unlock()
+	if p.Before != nil {
+		if err := p.Before(op, r); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	err := do()
+	p.mu.Unlock()
+	if err == nil && p.After != nil {
+		err = p.After(op, r)
+	}
+	return err
+}
+
+// Offerings implements cloud.Provider.
+func (p *Provider) Offerings(context.Context) (list []cloud.Offering, err error) {
+	err = p.around("Offerings", nil, func() error { list = slices.Clone(p.Offers); return nil })
+	return list, err
+}
+
+// Create implements cloud.Provider.
+func (p *Provider) Create(_ context.Context, r cloud.Request) (list []cloud.Instance, err error) {
+	err = p.around("Create", &r, func() error {
+		made, ok := p.byToken[r.Token]
+		if ok && fmt.Sprint(made[0].Request) != fmt.Sprint(r) {
+			return &cloud.Error{Kind: cloud.KindConflict, Scope: cloud.ScopeOffering, Code: "IdempotentParameterMismatch", Text: "the token was used for another request"}
+		}
+		if !ok {
+			made = p.create(r)
+		}
+		for _, m := range made {
+			list = append(list, m.Instance)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+func (p *Provider) create(r cloud.Request) (made []*Machine) {
+	for _, name := range r.Names {
+		p.next++
+		m := &Machine{Request: r, created: time.Now(), Instance: cloud.Instance{ID: cloud.InstanceID(fmt.Sprintf("i-%04d", p.next)), Token: r.Token, Name: name,
+			State: cloud.InstanceRunning, Offering: r.Offering.ID, Addr: fmt.Sprintf("10.0.%d.%d", p.next/250, p.next%250+1), Launched: time.Now()}}
+		made = append(made, m)
+		p.machines = append(p.machines, m)
+		if p.NoBoot == nil || !p.NoBoot(&r, name) {
+			m.agent = newAgent(p, m)
+			go m.agent.live()
+		}
+	}
+	if p.byToken == nil {
+		p.byToken = map[string][]*Machine{}
+	}
+	p.byToken[r.Token] = made
+	return made
+}
+
+// List implements cloud.Provider.
+func (p *Provider) List(context.Context) (list []cloud.Instance, err error) {
+	err = p.around("List", nil, func() error {
+		for _, m := range p.machines {
+			long := m.State == cloud.InstanceEnded && time.Since(m.ended) > time.Hour
+			if time.Since(m.created) >= p.Lag && !long {
+				list = append(list, m.Instance)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// Delete implements cloud.Provider.
+func (p *Provider) Delete(_ context.Context, ids []cloud.InstanceID) error {
+	return p.around("Delete", nil, func() error {
+		for _, m := range p.machines {
+			if slices.Contains(ids, m.ID) {
+				p.endLocked(m, "User.Terminated")
+			}
+		}
+		return nil
+	})
+}
+
+func (p *Provider) endLocked(m *Machine, reason string) {
+	if m.State == cloud.InstanceEnded {
+		return
+	}
+	m.State, m.Reason, m.ended = cloud.InstanceEnded, reason, time.Now()
+	if m.agent != nil {
+		m.agent.killLocked()
+	}
+}
+
+// Kill ends a machine as if it had failed: whatever runs on it is gone.
+func (p *Provider) Kill(id cloud.InstanceID, reason string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.machines {
+		if m.ID == id {
+			p.endLocked(m, reason)
+		}
+	}
+}
+
+// Preempt announces that a machine will be taken, and takes it after lead.
+func (p *Provider) Preempt(id cloud.InstanceID, lead time.Duration) {
+	p.mu.Lock()
+	var a *agent
+	for _, m := range p.machines {
+		if m.ID == id && m.State == cloud.InstanceRunning {
+			a = m.agent
+		}
+	}
+	p.mu.Unlock()
+	if a != nil {
+		a.announce(time.Now().Add(lead))
+	}
+	time.AfterFunc(lead, func() { p.Kill(id, "Server.SpotInstanceTermination") })
+}
+
+// Machines are all machines that were ever created.
+func (p *Provider) Machines() (list []cloud.Instance) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.machines {
+		list = append(list, m.Instance)
+	}
+	return list
+}
+
+// Living are the machines that have not ended.
+func (p *Provider) Living() (list []cloud.Instance) {
+	return slices.DeleteFunc(p.Machines(), func(m cloud.Instance) bool { return m.State == cloud.InstanceEnded })
+}
+
+// Calls is how often op was asked since a time.
+func (p *Provider) Calls(op string, since time.Time) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.calls {
+		if c.Op == op && !c.At.Before(since) {
+			n++
+		}
+	}
+	return n
+}
+
+// Job is what the machines have done for a job.
+func (p *Provider) Job(id federation.JobID) Job {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if j := p.jobs[id]; j != nil {
+		return *j
+	}
+	return Job{}
+}
+
+func (p *Provider) jobLocked(id federation.JobID) *Job {
+	if p.jobs == nil {
+		p.jobs = map[federation.JobID]*Job{}
+	}
+	if p.jobs[id] == nil {
+		p.jobs[id] = &Job{}
+	}
+	return p.jobs[id]
+}
+
+// Faults are the promises that were broken: a job that ran twice at once, a script on a machine that was not ready.
+func (p *Provider) Faults() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.faults)
+}

@@ -1,0 +1,90 @@
+package cloudtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	"fsub/cloud"
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+)
+
+// Door is a cloud.Door without HTTP: fake agents call the driver that was added last. Tokens name their gang in plain words.
+type Door struct {
+	mu    sync.Mutex
+	sites map[federation.SiteName]cloud.Agents
+	// Before is called before a call of an agent reaches the driver, After when it was answered: an error is what the agent gets. Nil: no fault.
+	Before, After func(op string) error
+}
+
+var _ cloud.Door = (*Door)(nil)
+
+// Boot implements cloud.Door.
+func (d *Door) Boot(site federation.SiteName, gang string, b cloud.Boot) (cloud.Boot, error) {
+	b.URL, b.Token = "https://door", "token-of-"+gang
+	return b, nil
+}
+
+// Add implements cloud.Door.
+func (d *Door) Add(site federation.SiteName, a cloud.Agents) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.sites == nil {
+		d.sites = map[federation.SiteName]cloud.Agents{}
+	}
+	d.sites[site] = a
+}
+
+// Remove makes the daemon unreachable.
+func (d *Door) Remove(site federation.SiteName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.sites, site)
+}
+
+func (d *Door) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "no HTTP here", http.StatusTeapot)
+}
+
+// call passes a call to the driver that is there now.
+func (d *Door) call(op string, site federation.SiteName, f func(a cloud.Agents) error) error {
+	if d.Before != nil {
+		if err := d.Before(op); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	a := d.sites[site]
+	d.mu.Unlock()
+	if a == nil {
+		return fmt.Errorf("no daemon: %w", federation.ErrUnavailable)
+	}
+	if err := f(a); err != nil {
+		return err
+	}
+	if d.After != nil {
+		return d.After(op)
+	}
+	return nil
+}
+
+func (d *Door) hello(ctx context.Context, site federation.SiteName, gang string, h agentapi.Hello) (l cloud.Let, err error) {
+	err = d.call("Hello", site, func(a cloud.Agents) (err error) { l, err = a.Hello(ctx, gang, h); return err })
+	return l, err
+}
+
+func (d *Door) poll(ctx context.Context, site federation.SiteName, m cloud.MachineID, p agentapi.Poll) (o agentapi.Orders, err error) {
+	err = d.call("Poll", site, func(a cloud.Agents) (err error) { o, err = a.Poll(ctx, m, p); return err })
+	return o, err
+}
+
+func (d *Door) report(ctx context.Context, site federation.SiteName, m cloud.MachineID, r agentapi.Report) error {
+	return d.call("Report", site, func(a cloud.Agents) error { return a.Report(ctx, m, r) })
+}
+
+func (d *Door) log(ctx context.Context, site federation.SiteName, m cloud.MachineID, run string, offset int64, body io.Reader) error {
+	return d.call("Log", site, func(a cloud.Agents) error { _, err := a.Log(ctx, m, run, "out", offset, body); return err })
+}

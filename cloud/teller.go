@@ -1,0 +1,90 @@
+package cloud
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+)
+
+var _ federation.PoolTeller = (*Driver)(nil)
+
+// Pools implements federation.PoolTeller.
+func (d *Driver) Pools() []federation.PoolStatus {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	var all []federation.PoolStatus
+	for _, p := range d.pools {
+		all = append(all, d.statusOf(p, now))
+	}
+	return all
+}
+
+func (d *Driver) statusOf(p *pool, now time.Time) federation.PoolStatus {
+	s := federation.PoolStatus{Site: d.cfg.Site, Name: p.Name, Min: p.Min, Max: p.Max, Daily: p.Daily, Monthly: p.Monthly, Stopped: p.overBudget(now)}
+	p.spent.roll(now)
+	s.Today, s.Month = p.spending(now)
+	seen := map[*coolDown]bool{}
+	for _, l := range p.lanes {
+		for _, m := range l.machines {
+			s.PricePerHour += m.Price
+			switch {
+			case m.State == machineEnding:
+				s.Ending++
+			case m.State != machineUp:
+				s.Starting++
+			case len(m.runs) > 0:
+				s.Busy++
+			default:
+				s.Idle++
+			}
+		}
+		for _, key := range coolKeys(&l.offering) {
+			if c := d.cool[key]; c != nil && !seen[c] && now.Before(c.until) {
+				seen[c] = true
+				s.Cooling = append(s.Cooling, federation.Cooling{What: key, Reason: reasonOf(c.kind), Detail: c.text, Until: c.until})
+			}
+		}
+	}
+	slices.SortFunc(s.Cooling, func(a, b federation.Cooling) int { return strings.Compare(a.What, b.What) })
+	for _, c := range d.classes {
+		if slices.Contains(c.pools, p) {
+			s.Waiting += len(c.jobs)
+		}
+	}
+	return s
+}
+
+// MachineOf reads a machine's record in the books, as of now.
+func MachineOf(r federation.PoolRecord, now time.Time) (federation.Machine, error) {
+	var m machineRecord
+	if err := json.Unmarshal(r.Data, &m); err != nil {
+		return federation.Machine{}, fmt.Errorf("machine %s in the books of %s cannot be read: %w", r.ID, r.Site, err)
+	}
+	out := federation.Machine{
+		Site: r.Site, Pool: m.Pool, ID: r.ID, Name: m.Name, Instance: string(m.Instance), Offering: m.Offering, Market: string(m.Market), PricePerHour: m.Price,
+		Job: r.Job, Created: m.Created, Ready: m.Ready, Ended: m.Ended, Cost: m.Cost, IdleCost: m.IdleCost, Why: m.Why,
+		State: string(m.State),
+	}
+	if m.State == machineBooting || m.State == machineAsked {
+		out.State = "starting"
+	}
+	if m.Ended.IsZero() && !m.Created.IsZero() {
+		busy := m.Busy
+		if !m.BusyFrom.IsZero() {
+			busy += now.Sub(m.BusyFrom)
+		}
+		out.Cost = m.within(m.Created, now)
+		out.IdleCost = out.Cost - min(out.Cost, m.Price*federation.Dollars(max(busy, 0).Hours()))
+		if m.State == machineUp && m.BusyFrom.IsZero() {
+			out.State = "idle"
+		} else if m.State == machineUp {
+			out.State = "busy"
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,87 @@
+package cloud
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fsub/federation"
+)
+
+// TestMachineOf: what a machine has cost goes on with the clock until it ends, and so does what it did not do.
+func TestMachineOf(t *testing.T) {
+	created := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	base := machineRecord{Pool: "gpu", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: Spot, Price: 2, Created: created, Ready: created.Add(time.Minute)}
+	want := federation.Machine{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", PricePerHour: 2, Job: 7,
+		Created: created, Ready: base.Ready}
+	for name, c := range map[string]struct {
+		change     func(*machineRecord)
+		state      string
+		cost, idle federation.Dollars
+		why        string
+	}{
+		"starting": {func(m *machineRecord) { m.State = machineBooting }, "starting", 4, 4, ""},
+		"idle":     {func(m *machineRecord) { m.State, m.Busy = machineUp, 30*time.Minute }, "idle", 4, 3, ""},
+		"busy": {func(m *machineRecord) {
+			m.State, m.Busy, m.BusyFrom = machineUp, 30*time.Minute, created.Add(time.Hour)
+		}, "busy", 4, 1, ""},
+		"ending": {func(m *machineRecord) { m.State, m.Why, m.Busy = machineEnding, "idle", 2*time.Hour }, "ending", 4, 0, "idle"},
+		"ended": {func(m *machineRecord) {
+			m.State, m.Ended, m.Cost, m.IdleCost, m.Why = machineEnded, created.Add(time.Hour), 2, 0.5, "idle"
+		}, "ended", 2, 0.5, "idle"},
+	} {
+		r := base
+		c.change(&r)
+		data, err := json.Marshal(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := MachineOf(federation.PoolRecord{Site: "aws", Kind: federation.PoolMachine, ID: "aws:1.0", Job: 7, Data: data}, created.Add(2*time.Hour))
+		w := want
+		w.State, w.Cost, w.IdleCost, w.Why, w.Ended = c.state, c.cost, c.idle, c.why, r.Ended
+		if diff := cmp.Diff(w, got); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+	if _, err := MachineOf(federation.PoolRecord{ID: "aws:1.0", Data: []byte("{")}, created); err == nil {
+		t.Error("a record that is cut off was read")
+	}
+}
+
+// TestPoolStatus: machines by what they do, what the pool has spent with what runs, and each refusal once though it is about several offerings.
+func TestPoolStatus(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	d := &Driver{cfg: Config{Site: "aws", Now: func() time.Time { return now }}, cool: map[string]*coolDown{
+		"cloud":             {kind: KindDenied, text: "no", until: now.Add(time.Minute)},
+		"offering g6/a/od":  {kind: KindStockOut, text: "none left", until: now.Add(time.Hour)},
+		"offering g6/a/old": {kind: KindStockOut, until: now},
+	}}
+	p := newPool(d, PoolConfig{Name: "gpu", Min: 1, Max: 16, Daily: 100, Monthly: 5})
+	p.spent.roll(now)
+	p.spent.monthCost = 4
+	for i, state := range []machineState{machineUp, machineUp, machineBooting, machineAsked, machineEnding} {
+		if i%2 == 0 {
+			p.lanes = append(p.lanes, &lane{pool: p, offering: Offering{ID: []string{"g6/a/od", "g6/a/old", "g5/a/od"}[i/2]}})
+		}
+		l := p.lanes[len(p.lanes)-1]
+		m := &machine{machineRecord: machineRecord{State: state, Price: 0.5, Created: now.Add(-time.Hour)}}
+		if i == 0 {
+			m.runs = map[string]*run{"1": nil}
+		}
+		l.machines = append(l.machines, m)
+	}
+	other := newPool(d, PoolConfig{Name: "cpu", Max: 2})
+	d.pools = []*pool{p, other}
+	d.classes = map[string]*class{"a": {pools: d.pools, jobs: make(ranked, 3)}, "b": {pools: d.pools[:1], jobs: make(ranked, 2)}}
+	want := []federation.PoolStatus{{
+		Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 1, Busy: 1, Ending: 1, Waiting: 5, PricePerHour: 2.5, Today: 2.5, Month: 6.5, Daily: 100, Monthly: 5,
+		Stopped: "pool gpu has spent $6.50 of its $5.00 for this month",
+		Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonCloudDenied, Detail: "no", Until: now.Add(time.Minute)},
+			{What: "offering g6/a/od", Reason: federation.ReasonStockOut, Detail: "none left", Until: now.Add(time.Hour)}},
+	}, {Site: "aws", Name: "cpu", Max: 2, Waiting: 3}}
+	if diff := cmp.Diff(want, d.Pools()); diff != "" {
+		t.Error(diff)
+	}
+}
