@@ -20,7 +20,7 @@ func (d *daemon) start(i int) {
 	env := override(d.n.Part.Env, spec.Env)
 	argv := spec.Argv
 	if d.n.Receive != "" {
-		argv = append(append([]string{}, d.n.Self...), "receive", d.n.Receive)
+		argv = append(append([]string{}, d.n.Self...), receiveWord, d.n.Receive)
 	}
 	path := lookPath(argv[0], env)
 	c, err := newChild(path, argv, env)

@@ -1,0 +1,54 @@
+package steps
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"syscall"
+	"time"
+)
+
+// File is what each node makes of a file that sbcast sends: Request.Receive in JSON.
+type File struct {
+	Dest     string      `json:"dest"` // absolute
+	Mode     os.FileMode `json:"mode"`
+	Force    bool        `json:"force,omitempty"` // replace what is there
+	Modified time.Time   `json:"modified,omitzero"`
+	Accessed time.Time   `json:"accessed,omitzero"`
+}
+
+// receiveWord stands before the File in the command line of the step daemon's other self.
+const receiveWord = "receive"
+
+// receive is a task whose stdin is the file. Its exit code is an error's number.
+func receive(order string, in io.Reader) int {
+	var f File
+	if json.Unmarshal([]byte(order), &f) != nil {
+		return int(syscall.EINVAL)
+	}
+	if err := f.write(in); err != nil {
+		if n, ok := errors.AsType[syscall.Errno](err); ok {
+			return int(n)
+		}
+		return int(syscall.EIO)
+	}
+	return 0
+}
+
+func (f *File) write(in io.Reader) error {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if f.Force {
+		os.Remove(f.Dest) // it may run, and a program that runs cannot be written to
+	}
+	to, err := os.OpenFile(f.Dest, flags, 0o700)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, in)
+	err = errors.Join(err, to.Chmod(f.Mode), to.Close())
+	if err == nil && !f.Modified.IsZero() {
+		err = os.Chtimes(f.Dest, f.Accessed, f.Modified)
+	}
+	return err
+}

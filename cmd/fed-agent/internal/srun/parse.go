@@ -1,0 +1,190 @@
+package srun
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/cloud/layout"
+	"fsub/sbatch/getopt"
+)
+
+// call is one component of a command line, with what the environment says.
+type call struct {
+	vars  []string // the environment
+	inEnv bool     // an option is being read from there
+	group int      // the job's component; -1: it has none
+
+	ask          layout.Step
+	tasksGiven   bool // on the command line
+	nodesGiven   bool
+	cpusGiven    bool
+	perNodeGiven bool
+	cpusPerGPU   int
+
+	shownDistribution, secondLevel string
+
+	argv                                 []string
+	job, name, dir, export               string
+	stdin                                string
+	stdout, stderr                       *string
+	append, label, unbuffered, multiProg bool
+	cpuBind, gpuBind                     string
+	bindVerbose                          bool
+	killBad, noKill, quit, noStatus      bool
+	pty, quiet, immediate, testOnly      bool
+	verbose                              int
+	wait, timeout                        time.Duration
+	groups                               []int
+
+	notices []string // lines for stderr that fail nothing
+}
+
+func (c *call) inform(line string) { c.notices = append(c.notices, "srun: "+line) }
+
+// env is a variable; in a component of a heterogeneous job the component's own.
+func (c *call) env(name string) string {
+	if c.group >= 0 {
+		if v, ok := lookup(c.vars, name+"_HET_GROUP_"+strconv.Itoa(c.group)); ok {
+			return v
+		}
+	}
+	v, _ := lookup(c.vars, name)
+	return v
+}
+
+func lookup(vars []string, name string) (string, bool) {
+	for _, v := range slices.Backward(vars) {
+		if rest, ok := strings.CutPrefix(v, name); ok && rest != "" && rest[0] == '=' {
+			return rest[1:], true
+		}
+	}
+	return "", false
+}
+
+// components are the pieces of a command line between words ":".
+func components(args []string) [][]string {
+	var all [][]string
+	for {
+		i := slices.Index(args, ":")
+		if i < 0 {
+			return append(all, args)
+		}
+		all, args = append(all, args[:i]), args[i+1:]
+	}
+}
+
+// parse reads one component. An error is an *exit.
+func parse(args, vars []string, group int) (*call, error) {
+	found, operands, gerr := newSet().Parse(args, getopt.StopAtFirst)
+	c := &call{vars: vars, group: group, export: "ALL", stdin: "all"}
+	for _, f := range found { // which component it is decides which variables count
+		if f.Name == "het-group" || f.Name == "pack-group" {
+			if err := setGroups(c, f.Value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(c.groups) > 0 {
+		c.group = c.groups[0]
+	}
+	c.groups = nil
+	if err := c.environment(); err != nil {
+		return nil, err
+	}
+	for _, f := range found {
+		if set := options[f.ID].set; set != nil {
+			if err := set(c, f.Value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if gerr != nil {
+		return nil, &exit{255, "", gerr.Error() + "\nTry \"srun --help\" for more information\n"}
+	}
+	if len(operands) == 0 {
+		return nil, &exit{1, "", "srun: fatal: No command given to execute.\n"}
+	}
+	c.argv = operands
+	return c, c.resolve()
+}
+
+// environment reads the options that variables give. A value that cannot be read is left alone, as srun does with a word of warning.
+func (c *call) environment() error {
+	c.inEnv = true
+	defer func() { c.inEnv = false }()
+	for i := range options {
+		for _, name := range options[i].env {
+			v := c.env(name)
+			if v == "" {
+				continue
+			}
+			if flag := options[i].arg == no; flag && (v == "0" || strings.EqualFold(v, "no")) {
+				continue
+			}
+			if err := options[i].set(c, v); err != nil {
+				if options[i].name == "container" {
+					return err
+				}
+				c.inform(fmt.Sprintf("error: %s=%s is left alone: %s", name, v, strings.TrimSpace(strings.TrimPrefix(err.Error(), "srun: error: "))))
+			}
+		}
+	}
+	return nil
+}
+
+// resolve settles how many nodes and tasks are asked for, in srun's way (24.11).
+func (c *call) resolve() error {
+	a := &c.ask
+	if a.CPUsPerTask > 0 {
+		a.Exact = true
+	}
+	if c.cpusPerGPU > 0 && a.GPUsPerTask > 0 && a.CPUsPerTask == 0 {
+		a.CPUsPerTask, a.Exact = c.cpusPerGPU*a.GPUsPerTask, true
+	}
+	if a.TasksPerNode > 0 && !c.tasksGiven && (a.Tasks == 0 || c.nodesGiven) {
+		a.Tasks = a.TasksPerNode * max(a.MinNodes, 1)
+	}
+	if strings.HasPrefix(a.Distribution, "arbitrary") && len(a.Nodes) > 0 && !c.tasksGiven {
+		a.Tasks = len(a.Nodes)
+	}
+	if strings.Contains(c.secondLevel+c.shownDistribution, "pack") && !strings.Contains(c.secondLevel+c.shownDistribution, "nopack") {
+		a.MinNodes = min(a.MinNodes, 1)
+	}
+	if a.Tasks > 0 && a.Tasks < a.MinNodes {
+		c.inform(fmt.Sprintf("warning: can't run %d processes on %d nodes, setting nnodes to %d", a.Tasks, a.MinNodes, a.Tasks))
+		a.MinNodes, a.MaxNodes = a.Tasks, a.Tasks
+	}
+	if a.TasksPerNode > 0 && a.Tasks > a.TasksPerNode*max(a.MaxNodes, 1) {
+		c.inform(fmt.Sprintf("warning: can't honor --ntasks-per-node set to %d which doesn't match the requested tasks %d with the maximum number of requested nodes %d. "+
+			"Ignoring --ntasks-per-node.", a.TasksPerNode, a.Tasks, max(a.MaxNodes, 1)))
+		a.TasksPerNode = 0
+	}
+	return c.checkRelative()
+}
+
+func (c *call) checkRelative() error {
+	have, err := strconv.Atoi(c.env("SLURM_JOB_NUM_NODES"))
+	if err != nil || c.ask.Relative == 0 || c.ask.Relative+c.ask.MinNodes <= have {
+		return nil
+	}
+	option := "SLURM_JOB_NUM_NODES"
+	if c.nodesGiven {
+		option = "--nodes"
+	}
+	return bad("--relative and %s option incompatible with count of allocated nodes (%d+%d>%d)", option, c.ask.Relative, c.ask.MinNodes, have)
+}
+
+// distribution is SLURM_DISTRIBUTION, "" for the default.
+func (c *call) distribution() string {
+	if c.shownDistribution != "" || c.secondLevel == "" {
+		return c.shownDistribution
+	}
+	first := "block"
+	if c.ask.Tasks > 0 && c.ask.Tasks <= max(c.ask.MinNodes, 1) && c.secondLevel != ",pack" {
+		first = "cyclic"
+	}
+	return first + c.secondLevel
+}
