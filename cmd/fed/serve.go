@@ -27,7 +27,8 @@ import (
 )
 
 func newServeCommand() *cobra.Command {
-	var path, level string
+	var file configFlag
+	var level string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon until SIGTERM",
@@ -37,14 +38,14 @@ func newServeCommand() *cobra.Command {
 			if err := l.UnmarshalText([]byte(level)); err != nil {
 				return fmt.Errorf("--log: %q is none of debug, info, warn, error", level)
 			}
-			c, err := readConfig(path)
+			c, err := file.read()
 			if err != nil {
 				return err
 			}
 			return serve(cmd.Context(), c, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: l})))
 		},
 	}
-	cmd.Flags().StringVarP(&path, "config", "c", defaultConfig, "configuration file")
+	file.add(cmd)
 	cmd.Flags().StringVar(&level, "log", "info", "least level that is logged: debug, info, warn, error")
 	return cmd
 }
@@ -54,10 +55,6 @@ func newServeCommand() *cobra.Command {
 func serve(ctx context.Context, c Config, log *slog.Logger) error {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	sites, err := openSites(c, log)
-	if err != nil {
-		return err
-	}
 	st, err := store.Open(ctx, store.Config{
 		Path: filepath.Join(c.StateDir, "fed.db"), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, Logger: log, Metrics: reg,
 	})
@@ -80,6 +77,23 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	rented, err := openClouds(&c, log, reg)
+	if err != nil {
+		return err
+	}
+	sites, err := openSites(ctx, c, rented, st, log, reg)
+	if err != nil {
+		return err
+	}
+	if rented != nil {
+		logs = poolLogs{bySite: rented.logs, others: logs}
+	}
+	tokens := remote.callers()
+	if tokens == nil && rented != nil { // the commands of jobs come through the agents' door
+		if tokens, err = openTokens(&c); err != nil {
+			return err
+		}
+	}
 	ctl, err := controller.New(ctx, controller.Config{
 		Environment: newInJob(&c, remote).Environment, Stager: stager, Federation: c.Federation, Store: st, Sites: sites, Policy: c.policy(), MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray, Logger: log, Registerer: reg,
 	})
@@ -87,7 +101,7 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 		return err
 	}
 	srv := api.NewServer(api.Config{
-		Tokens: remote.callers(), Logs: logs, Store: st, Usage: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: log, Registerer: reg,
+		Tokens: tokens, Logs: logs, Pools: newPoolBooks(sites, st, log), Store: st, Usage: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: log, Registerer: reg,
 	})
 	l, err := listen(c.Socket)
 	if err != nil {
@@ -97,6 +111,7 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return ctl.Run(ctx) })
 	g.Go(func() error { return srv.Serve(ctx, l) })
+	rented.serve(ctx, g, srv)
 	if remote != nil {
 		log.Info("callers from other machines are let in", "address", remote.address)
 		g.Go(func() error { return srv.Serve(ctx, remote.listener) })

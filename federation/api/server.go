@@ -44,6 +44,7 @@ type Config struct {
 	Now        func() time.Time      // nil: time.Now
 	Users      Users                 // nil: the system's user database
 	Logs       federation.LogReader  // of jobs at sites that do not see their directory; nil: there are none
+	Pools      Pools                 // of rented machines; nil: there are none
 }
 
 // Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted or
@@ -172,6 +173,8 @@ func (s *Server) routes() {
 	s.handle("GET /fed/v1/queue", s.getQueue)
 	s.handle("GET /fed/v1/sites", s.getSites)
 	s.handle("GET /fed/v1/options", s.getOptions)
+	s.handle("GET /fed/v1/pools", s.getPools)
+	s.handle("GET /fed/v1/machines", s.getMachines)
 	s.handle("POST /fed/v1/site/{name}/state", s.setSiteState)
 	s.slurmRoutes()
 	if s.cfg.Gatherer != nil {

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+// A pipe gets a line for each pool and machine, with tabs, and a dash where there is nothing.
+func TestPoolTables(t *testing.T) {
+	at := time.Date(2026, 11, 20, 12, 5, 0, 0, time.Local)
+	var out strings.Builder
+	err := printPools(&out, []v1.Pool{
+		{Site: "local", Name: "main", Max: 4},
+		{Site: "aws", Name: "gpu", Starting: 1, Idle: 2, Busy: 3, Ending: 4, Max: 16, Waiting: 5, PricePerHour: 2.5, Today: 0.004, Month: 123.456, Daily: 50, Monthly: 500,
+			Stopped: "has spent\n$50.00", Cooling: []v1.Cooling{{What: "zone g6 us-east-2a", Reason: federation.ReasonStockOut, Until: at}}},
+	})
+	want := "SITE\tPOOL\tSTARTING\tIDLE\tBUSY\tENDING\tMAX\tWAITING\t$/H\tTODAY\tMONTH\tBUDGET\tNOTE\n" +
+		"local\tmain\t0\t0\t0\t0\t4\t0\t0.00\t0.00\t0.00\t-\t-\n" +
+		"aws\tgpu\t1\t2\t3\t4\t16\t5\t2.50\t0.0040\t123.46\t50.00/day,500.00/month\thas spent $50.00; zone g6 us-east-2a: FedStockOut until 12:05:00\n"
+	if err != nil || out.String() != want {
+		t.Errorf("%v\n got %s\nwant %s", err, out.String(), want)
+	}
+	out.Reset()
+	err = printMachines(&out, []v1.Machine{
+		{Site: "aws", Pool: "gpu", ID: "aws:17.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6.xlarge/us-east-2a/spot", State: "busy", PricePerHour: 0.4, Job: 30000001, Created: at, Cost: 0.2},
+		{Site: "local", Pool: "main", ID: "local:1.0", Name: "local-main-1", Offering: "small", State: "ended", Created: at, Ended: at.Add(time.Hour), IdleCost: 0.25, Cost: 1, Why: "idle\nfor 5m"},
+	})
+	want = "SITE\tPOOL\tMACHINE\tNODE\tINSTANCE\tOFFERING\tSTATE\tSINCE\tENDED\tJOB\t$/H\tCOST\tIDLE\tWHY\n" +
+		"aws\tgpu\taws:17.0\taws-gpu-1\ti-1\tg6.xlarge/us-east-2a/spot\tbusy\t2026-11-20T12:05:00\t-\t30000001\t0.40\t0.20\t0.00\t-\n" +
+		"local\tmain\tlocal:1.0\tlocal-main-1\t-\tsmall\tended\t2026-11-20T12:05:00\t2026-11-20T13:05:00\t-\t0.00\t1.00\t0.25\tidle for 5m\n"
+	if err != nil || out.String() != want {
+		t.Errorf("%v\n got %s\nwant %s", err, out.String(), want)
+	}
+}

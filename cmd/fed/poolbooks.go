@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"fsub/cloud"
+	"fsub/federation"
+	"fsub/federation/controller"
+)
+
+// poolBooks tells of all rented pools: how they stand from their drivers, which machines there were from the store.
+type poolBooks struct {
+	tellers []federation.PoolTeller
+	store   federation.PoolStore
+	log     *slog.Logger
+}
+
+func newPoolBooks(sites []controller.Site, st federation.PoolStore, log *slog.Logger) *poolBooks {
+	b := &poolBooks{store: st, log: log}
+	for _, s := range sites {
+		if t, ok := s.Driver.(federation.PoolTeller); ok {
+			b.tellers = append(b.tellers, t)
+		}
+	}
+	return b
+}
+
+func (b *poolBooks) Pools() []federation.PoolStatus {
+	var all []federation.PoolStatus
+	for _, t := range b.tellers {
+		all = append(all, t.Pools()...)
+	}
+	return all
+}
+
+// Machines leaves out a record that it cannot read: one is no reason to show none.
+func (b *poolBooks) Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error) {
+	records, err := b.store.PoolHistory(ctx, site, federation.PoolMachine, since, limit)
+	if err != nil {
+		return nil, err
+	}
+	all, now := make([]federation.Machine, 0, len(records)), time.Now()
+	for i := range records {
+		m, err := cloud.MachineOf(records[i], now)
+		if err != nil {
+			b.log.Error("read the books of machines", "site", records[i].Site, "err", err)
+			continue
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}

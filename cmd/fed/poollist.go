@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+func newPoolListCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the pools: machines by state, what was spent and may be, and what the clouds refuse just now",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			pools, err := c.client().Pools(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), pools)
+			}
+			return printPools(cmd.OutOrStdout(), pools)
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func printPools(w io.Writer, pools []v1.Pool) error {
+	t := newTable(w)
+	t.row("SITE", "POOL", "STARTING", "IDLE", "BUSY", "ENDING", "MAX", "WAITING", "$/H", "TODAY", "MONTH", "BUDGET", "NOTE")
+	for i := range pools {
+		p := &pools[i]
+		n := func(i int) string { return fmt.Sprint(i) }
+		t.row(string(p.Site), p.Name, n(p.Starting), n(p.Idle), n(p.Busy), n(p.Ending), n(p.Max), n(p.Waiting),
+			dollars(p.PricePerHour), dollars(p.Today), dollars(p.Month), budgetText(p), poolNote(p))
+	}
+	return t.flush()
+}
+
+// dollars to the cent, and to a hundredth of it where there is no more.
+func dollars(d federation.Dollars) string {
+	if d > 0 && d < 0.01 {
+		return fmt.Sprintf("%.4f", float64(d))
+	}
+	return fmt.Sprintf("%.2f", float64(d))
+}
+
+func budgetText(p *v1.Pool) string {
+	var texts []string
+	if p.Daily > 0 {
+		texts = append(texts, dollars(p.Daily)+"/day")
+	}
+	if p.Monthly > 0 {
+		texts = append(texts, dollars(p.Monthly)+"/month")
+	}
+	return strings.Join(texts, ",")
+}
+
+// poolNote says why a pool starts no machines, or not all kinds.
+func poolNote(p *v1.Pool) string {
+	var notes []string
+	if p.Stopped != "" {
+		notes = append(notes, p.Stopped)
+	}
+	for _, c := range p.Cooling {
+		notes = append(notes, fmt.Sprintf("%s: %s until %s", c.What, c.Reason, c.Until.Local().Format("15:04:05")))
+	}
+	return strings.ReplaceAll(strings.Join(notes, "; "), "\n", " ")
+}
+
+func newPoolMachinesCommand() *cobra.Command {
+	var c connection
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "machines [SITE]",
+		Short: "List the rented machines, the newest first: what each does, for which job, and what it has cost",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			site := federation.SiteName(strings.Join(args, ""))
+			machines, err := c.client().Machines(cmd.Context(), site, all)
+			if err != nil {
+				return err
+			}
+			if len(machines) == v1.MaxMachines {
+				fmt.Fprintf(cmd.ErrOrStderr(), "fed: only the newest %d machines are listed\n", v1.MaxMachines)
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), machines)
+			}
+			return printMachines(cmd.OutOrStdout(), machines)
+		},
+	}
+	c.flags(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "those that have ended too")
+	return cmd
+}
+
+func printMachines(w io.Writer, machines []v1.Machine) error {
+	t := newTable(w)
+	t.row("SITE", "POOL", "MACHINE", "NODE", "INSTANCE", "OFFERING", "STATE", "SINCE", "ENDED", "JOB", "$/H", "COST", "IDLE", "WHY")
+	for i := range machines {
+		m := &machines[i]
+		job := ""
+		if m.Job != 0 {
+			job = m.Job.String()
+		}
+		t.row(string(m.Site), m.Pool, m.ID, m.Name, m.Instance, m.Offering, m.State, timeText(m.Created), timeText(m.Ended), job,
+			dollars(m.PricePerHour), dollars(m.Cost), dollars(m.IdleCost), strings.ReplaceAll(m.Why, "\n", " "))
+	}
+	return t.flush()
+}
+
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return when(t)
+}

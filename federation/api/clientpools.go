@@ -1,0 +1,29 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+// Pools tells how the pools of rented machines stand; operators only.
+func (c *Client) Pools(ctx context.Context) ([]v1.Pool, error) {
+	out, err := get[[]v1.Pool](ctx, c, "/fed/v1/pools")
+	return *out, err
+}
+
+// Machines lists the rented machines of a site, or of all (""), the newest first; ended tells of those too that have ended. Operators only.
+func (c *Client) Machines(ctx context.Context, site federation.SiteName, ended bool) ([]v1.Machine, error) {
+	q := url.Values{}
+	if site != "" {
+		q.Set("site", string(site))
+	}
+	if ended {
+		q.Set("since", strconv.Itoa(0))
+	}
+	out, err := get[[]v1.Machine](ctx, c, "/fed/v1/machines?"+q.Encode())
+	return *out, err
+}

@@ -1,0 +1,75 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+// Pools tells how rented pools stand.
+type Pools interface {
+	// Pools are those of all sites.
+	Pools() []federation.PoolStatus
+	// Machines are those that there are, and those that have ended at since or later, the newest first, at most limit; of all sites if site is "".
+	Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error)
+}
+
+var errOperatorsOnly = detailed(errDenied, "only an operator may; the daemon's configuration lists them (operators)")
+
+// getPools is GET /fed/v1/pools.
+func (s *Server) getPools(w http.ResponseWriter, _ *http.Request, c Caller) error {
+	if c.Role < RoleOperator {
+		return errOperatorsOnly
+	}
+	out := []v1.Pool{}
+	if s.cfg.Pools != nil {
+		for _, p := range s.cfg.Pools.Pools() {
+			out = append(out, v1.PoolOf(&p))
+		}
+	}
+	return writeJSON(w, out)
+}
+
+// getMachines is GET /fed/v1/machines.
+func (s *Server) getMachines(w http.ResponseWriter, r *http.Request, c Caller) error {
+	if c.Role < RoleOperator {
+		return errOperatorsOnly
+	}
+	q := r.URL.Query()
+	site, since, limit := federation.SiteName(q.Get("site")), s.cfg.Now().AddDate(1, 0, 0), v1.MaxMachines
+	if text := q.Get("since"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return badBody(fmt.Sprintf("since=%s: give seconds since 1970", text))
+		}
+		since = time.Unix(n, 0)
+	}
+	if text := q.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return badBody(fmt.Sprintf("limit=%s: give a number from 1 to %d", text, v1.MaxMachines))
+		}
+		limit = min(n, v1.MaxMachines)
+	}
+	out := []v1.Machine{}
+	if s.cfg.Pools == nil {
+		return writeJSON(w, out)
+	}
+	all, err := s.cfg.Pools.Machines(r.Context(), site, since, limit)
+	if err != nil {
+		return ofStore(err, errNoContact)
+	}
+	if len(all) == 0 && site != "" && !slices.ContainsFunc(s.cfg.Controller.Sites(), func(o *federation.Site) bool { return o.Name == site }) {
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", site)}
+	}
+	for _, m := range all {
+		out = append(out, v1.Machine(m))
+	}
+	return writeJSON(w, out)
+}

@@ -1,0 +1,116 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	v1 "fsub/federation/api/v1"
+)
+
+// books are pools that remember what they were asked.
+type books struct {
+	pools    []federation.PoolStatus
+	machines []federation.Machine
+	asked    string
+	err      error
+}
+
+func (b *books) Pools() []federation.PoolStatus { return b.pools }
+
+func (b *books) Machines(_ context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error) {
+	b.asked = fmt.Sprint(site, " ", since.Unix(), " ", limit)
+	if since.After(time.Now()) {
+		b.asked = fmt.Sprint(site, " now ", limit)
+	}
+	return b.machines, b.err
+}
+
+func TestPoolsAreForOperators(t *testing.T) {
+	until := time.Date(2026, 11, 20, 12, 5, 0, 0, time.UTC)
+	b := &books{
+		pools: []federation.PoolStatus{{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5, Today: 8, Month: 90,
+			Daily: 100, Monthly: 1000, Stopped: "spent", Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}},
+		machines: []federation.Machine{{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", State: "ended",
+			PricePerHour: 0.4, Job: 30000001, Created: until, Ready: until.Add(time.Minute), Ended: until.Add(time.Hour), Cost: 0.4, IdleCost: 0.1, Why: "idle"}},
+	}
+	d := startWith(t, api.Config{Pools: b})
+	for _, path := range []string{"/fed/v1/pools", "/fed/v1/machines"} {
+		var refused v1.ErrorResponse
+		if code := as(t, alice, d.Socket, "GET", path, nil, &refused); code != 403 {
+			t.Errorf("%s for a user: status %d, %+v", path, code, refused)
+		}
+	}
+	var pools []v1.Pool
+	if code := as(t, olga, d.Socket, "GET", "/fed/v1/pools", nil, &pools); code != 200 || len(pools) != 1 {
+		t.Fatalf("status %d, %+v", code, pools)
+	}
+	want := v1.Pool{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5, Today: 8, Month: 90,
+		Daily: 100, Monthly: 1000, Stopped: "spent", Cooling: []v1.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}
+	if diff := cmp.Diff(want, pools[0]); diff != "" {
+		t.Error(diff)
+	}
+	for query, asked := range map[string]string{
+		"": " now 10000", "?site=aws": "aws now 10000", "?since=0&limit=7": " 0 7", "?since=1700000000&limit=99999999": " 1700000000 10000",
+	} {
+		var machines []v1.Machine
+		code := as(t, olga, d.Socket, "GET", "/fed/v1/machines"+query, nil, &machines)
+		if code != 200 || b.asked != asked || len(machines) != 1 || federation.Machine(machines[0]) != b.machines[0] {
+			t.Errorf("%q: status %d, asked %q, want %q: %+v", query, code, b.asked, asked, machines)
+		}
+	}
+	for _, query := range []string{"?since=yesterday", "?limit=0", "?limit=x"} {
+		if code := as(t, olga, d.Socket, "GET", "/fed/v1/machines"+query, nil, nil); code != 400 {
+			t.Errorf("%q: status %d", query, code)
+		}
+	}
+	b.machines, b.err = nil, federation.ErrUnavailable
+	if code := as(t, olga, d.Socket, "GET", "/fed/v1/machines", nil, nil); code < 500 {
+		t.Errorf("with the store gone: status %d", code)
+	}
+	b.err = nil
+	if code := as(t, olga, d.Socket, "GET", "/fed/v1/machines?site=nowhere", nil, nil); code != 404 {
+		t.Errorf("a site that is not there: status %d", code)
+	}
+}
+
+func TestPoolsOfAClient(t *testing.T) {
+	b := &books{pools: []federation.PoolStatus{{Site: "local", Name: "main"}}, machines: []federation.Machine{{ID: "local:1.0"}}}
+	d := startWith(t, api.Config{Pools: b})
+	c := api.NewClient(d.Socket)
+	defer c.Close()
+	pools, err := c.Pools(t.Context())
+	if err != nil || len(pools) != 1 || pools[0].Site != "local" {
+		t.Errorf("%+v, %v", pools, err)
+	}
+	var asked []string
+	for _, ended := range []bool{false, true} {
+		machines, err := c.Machines(t.Context(), "local", ended)
+		if err != nil || len(machines) != 1 || machines[0].ID != "local:1.0" {
+			t.Errorf("%+v, %v", machines, err)
+		}
+		asked = append(asked, b.asked)
+	}
+	if want := []string{"local now 10000", "local 0 10000"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	bare := start(t)
+	c = api.NewClient(bare.Socket)
+	defer c.Close()
+	if pools, err := c.Pools(t.Context()); err != nil || len(pools) != 0 {
+		t.Errorf("without pools: %+v, %v", pools, err)
+	}
+	if machines, err := c.Machines(t.Context(), "", true); err != nil || len(machines) != 0 {
+		t.Errorf("without pools: %+v, %v", machines, err)
+	}
+	if _, err := c.Machines(t.Context(), "nowhere", true); err != nil && !errors.Is(err, federation.ErrNotFound) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,69 @@
+package v1
+
+import (
+	"time"
+
+	"fsub/federation"
+)
+
+// Pool is how a pool of rented machines stands: GET /fed/v1/pools, for operators.
+type Pool struct {
+	Site         federation.SiteName `json:"site"`
+	Name         string              `json:"name"` // also of its partition
+	Min          int                 `json:"min"`  // machines that are kept though idle
+	Max          int                 `json:"max"`  // that there may be at one time
+	Starting     int                 `json:"starting"`
+	Idle         int                 `json:"idle"`
+	Busy         int                 `json:"busy"`
+	Ending       int                 `json:"ending"`
+	Waiting      int                 `json:"waiting"` // jobs that wait for machines there
+	PricePerHour federation.Dollars  `json:"price_per_hour"`
+	Today        federation.Dollars  `json:"today"` // spent since the day began, by UTC
+	Month        federation.Dollars  `json:"month"`
+	Daily        federation.Dollars  `json:"daily_budget,omitempty"` // 0: no bound
+	Monthly      federation.Dollars  `json:"monthly_budget,omitempty"`
+	Stopped      string              `json:"stopped,omitempty"` // why no machine is started
+	Cooling      []Cooling           `json:"cooling,omitempty"`
+}
+
+// Cooling is what a provider has refused and is not asked for until some time.
+type Cooling struct {
+	What   string            `json:"what"`
+	Reason federation.Reason `json:"reason"`
+	Detail string            `json:"detail,omitempty"`
+	Until  time.Time         `json:"until"`
+}
+
+// PoolOf is the answer for a pool.
+func PoolOf(s *federation.PoolStatus) Pool {
+	p := Pool{Site: s.Site, Name: s.Name, Min: s.Min, Max: s.Max, Starting: s.Starting, Idle: s.Idle, Busy: s.Busy, Ending: s.Ending, Waiting: s.Waiting,
+		PricePerHour: s.PricePerHour, Today: s.Today, Month: s.Month, Daily: s.Daily, Monthly: s.Monthly, Stopped: s.Stopped}
+	for _, c := range s.Cooling {
+		p.Cooling = append(p.Cooling, Cooling(c))
+	}
+	return p
+}
+
+// Machine is a rented machine as the books have it: GET /fed/v1/machines, for operators, with the newest first. Of the query site is the one
+// whose machines are told, since (seconds since 1970) tells of those too that have ended since then, and limit is how many at most.
+type Machine struct {
+	Site         federation.SiteName `json:"site"`
+	Pool         string              `json:"pool"`
+	ID           string              `json:"id"`
+	Name         string              `json:"name"` // of its node
+	Instance     string              `json:"instance,omitempty"`
+	Offering     string              `json:"offering"`
+	Market       string              `json:"market,omitempty"`
+	State        string              `json:"state"` // starting, idle, busy, ending, ended
+	PricePerHour federation.Dollars  `json:"price_per_hour"`
+	Job          federation.JobID    `json:"job,omitempty"` // that it runs or has run last
+	Created      time.Time           `json:"created"`
+	Ready        time.Time           `json:"ready,omitzero"`
+	Ended        time.Time           `json:"ended,omitzero"`
+	Cost         federation.Dollars  `json:"cost"` // so far
+	IdleCost     federation.Dollars  `json:"idle_cost"`
+	Why          string              `json:"why,omitempty"` // it ended, or is to end
+}
+
+// MaxMachines is how many machines one answer has at most.
+const MaxMachines = 10_000
