@@ -34,7 +34,7 @@ var agentBinary = sync.OnceValues(func() (string, error) {
 		return path, nil
 	}
 	path := filepath.Join(scratch, "fed-agent")
-	cmd := exec.Command("go", "build", "-o", path, "fsub/cmd/fed-agent")
+	cmd := exec.Command("go", "build", "-tags", "remote", "-trimpath", "-ldflags", "-s -w", "-o", path, "fsub/cmd/fed-agent")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the agent: %w\n%s", err, out)
