@@ -54,6 +54,7 @@ type Policy struct {
 	WaitGPUHour float64       `yaml:"wait_gpu_hour"` // dollars
 	Backlog     int           `yaml:"backlog"`
 	BindAhead   time.Duration `yaml:"bind_ahead"`
+	LostWork    time.Duration `yaml:"lost_work"` // at most, when a rented machine is taken back
 }
 
 // SiteConfig is one site: a Slurm cluster, or a pool of machines that are rented.
@@ -88,7 +89,7 @@ type SiteConfig struct {
 	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"` // what the site's plugins add to sbatch's options
 
 	// Of sites that are no Slurm clusters.
-	Pools []PoolConfig `yaml:"pools,omitempty"` // its partitions; one named after the kind, with all that is offered, if not set
+	Pools []PoolConfig `yaml:"pools,omitempty"` // its partitions; one named main, with all that is offered, if not set
 	Local *LocalConfig `yaml:"local,omitempty"`
 	AWS   *AWSConfig   `yaml:"aws,omitempty"`
 }
@@ -113,7 +114,7 @@ func defaults() Config {
 		Blobs:      defaultBlobs(),
 		Agents:     defaultAgents(),
 		Policy: Policy{RunFraction: p.RunFraction, WaitJobHour: float64(p.WaitJobHour), WaitGPUHour: float64(p.WaitGPUHour),
-			Backlog: p.Backlog, BindAhead: p.BindAhead},
+			Backlog: p.Backlog, BindAhead: p.BindAhead, LostWork: p.LostWork},
 	}
 }
 
@@ -276,8 +277,8 @@ func (p *Policy) check() error {
 			return fmt.Errorf("policy: %s is %v: it must be a number and not negative", name, f)
 		}
 	}
-	if p.Backlog < 0 || p.BindAhead < 0 {
-		return errors.New("policy: backlog and bind_ahead are not negative")
+	if p.Backlog < 0 || p.BindAhead < 0 || p.LostWork < 0 {
+		return errors.New("policy: backlog, bind_ahead and lost_work are not negative")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ const tokenBeyond = 30 * 24 * time.Hour
 type inJob struct {
 	commands map[federation.SiteName]string
 	socket   map[federation.SiteName]string // where the daemon is, as the site's nodes see it: a path, or an address for which they need a token
-	door     *remoteDoor                          // nil: there are no addresses
+	door     *remoteDoor                    // nil: there are no addresses
 	now      func() time.Time
 }
 

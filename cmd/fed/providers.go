@@ -90,7 +90,7 @@ func (s *SiteConfig) pools() []cloud.PoolConfig {
 		out = append(out, k)
 	}
 	if len(out) == 0 {
-		out = []cloud.PoolConfig{{Name: s.Kind, Default: true, Shared: s.Kind == kindLocal, MaxTime: sbatch.Unlimited}}
+		out = []cloud.PoolConfig{{Name: "main", Default: true, Shared: s.Kind == kindLocal, MaxTime: sbatch.Unlimited}}
 	}
 	if s.Kind == kindLocal { // its machines cost nothing while they are idle
 		for i := range out {
