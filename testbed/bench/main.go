@@ -1,6 +1,6 @@
 // Command bench measures what fsub promises about speed and prints ratios. Each pair is measured in one run, taking turns,
 // because the machine's load changes. It starts two Slurm sites in a bed of its own and a daemon for each part, and removes
-// all of them. Parts: processes.go, accept.go, handover.go, hung.go, queue.go.
+// all of them. Parts: processes.go, accept.go, handover.go, hung.go, queue.go, local.go.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -27,7 +28,7 @@ func main() {
 	flag.StringVar(&o.fsub, "fsub", "bin/fsub", "the fsub binary")
 	flag.StringVar(&o.fed, "fed", "bin/fed", "the fed binary")
 	flag.StringVar(&o.bed, "bed", "/var/lib/fsub-bed-bench", "directory for the sites; it is removed at the end")
-	flag.StringVar(&parts, "parts", "processes,accept,handover,hung,queue", "what to measure")
+	flag.StringVar(&parts, "parts", "processes,accept,handover,hung,queue,local", "what to measure")
 	flag.IntVar(&o.count, "count", 200, "runs of each command")
 	flag.IntVar(&o.jobs, "jobs", 6000, "submissions to the daemon in each of the rounds of accept")
 	flag.IntVar(&o.restJobs, "rest-jobs", 1000, "submissions to slurmrestd in each of the rounds of accept")
@@ -80,15 +81,24 @@ func run(ctx context.Context, o options, parts []string, out io.Writer) (err err
 	do := map[string]func(context.Context) error{}
 	r := &bench{options: o, out: out}
 	do["processes"], do["accept"], do["handover"], do["hung"], do["queue"] = r.processes, r.accept, r.handover, r.hung, r.queue
+	do["local"] = r.local
 	for _, p := range parts {
 		if do[p] == nil {
-			return fmt.Errorf("no part %q: choose from processes, accept, handover, hung, queue", p)
+			return fmt.Errorf("no part %q: choose from processes, accept, handover, hung, queue, local", p)
 		}
 	}
 	for _, p := range []*string{&r.fsub, &r.fed} {
 		if *p, err = filepath.Abs(*p); err != nil {
 			return err
 		}
+	}
+	if len(parts) == 1 && parts[0] == "local" { // needs no Slurm
+		r.note("machine: %d processors (%s), %s, load %s", runtime.NumCPU(), processor(), runtime.Version(), loadAverage())
+		if err := r.local(ctx); err != nil {
+			return fmt.Errorf("local: %w", err)
+		}
+		r.print()
+		return nil
 	}
 	if r.b, err = bed.Open(o.bed); err != nil {
 		return err
