@@ -57,7 +57,7 @@ func (c *Cloud) answer(r *http.Request, body []byte, form url.Values, action, re
 	if c.closed {
 		return nil, &apiError{http.StatusServiceUnavailable, "ServiceUnavailable", "The stand-in is closed."}
 	}
-	if err := c.admit(r, body, action, fault); err != nil {
+	if err := c.admit(r, body, "ec2", action, fault); err != nil {
 		return nil, err
 	}
 	if op == nil || act == nil {
@@ -82,8 +82,8 @@ func (c *Cloud) answer(r *http.Request, body []byte, form url.Values, action, re
 }
 
 // admit refuses what has no good signature, comes too often, or is not allowed. The lock is held.
-func (c *Cloud) admit(r *http.Request, body []byte, action string, fault *Fault) error {
-	if err := verify(r, body, c.cfg.AccessKey, c.cfg.SecretKey, "ec2", time.Now()); err != nil {
+func (c *Cloud) admit(r *http.Request, body []byte, service, action string, fault *Fault) error {
+	if err := verify(r, body, c.cfg.AccessKey, c.cfg.SecretKey, service, time.Now()); err != nil {
 		return err
 	}
 	if !c.faults.allow(action, time.Now()) {
@@ -91,7 +91,7 @@ func (c *Cloud) admit(r *http.Request, body []byte, action string, fault *Fault)
 	}
 	if c.faults.denied[action] || c.faults.denied[""] {
 		return &apiError{http.StatusForbidden, "UnauthorizedOperation", "You are not authorized to perform this operation. User: arn:aws:iam::" + owner +
-			":user/fsub is not authorized to perform: ec2:" + action + " because no identity-based policy allows the ec2:" + action + " action"}
+			":user/fsub is not authorized to perform: " + service + ":" + strings.TrimPrefix(action, "pricing:") + " because no identity-based policy allows it"}
 	}
 	if fault != nil && fault.Kind == Refuse {
 		return fault.refusal()

@@ -105,7 +105,7 @@ func (l *loader) define(f []string) *shape {
 	case len(f) > 0:
 		s.enum = map[string]bool{}
 		for _, v := range f {
-			s.enum[v] = true
+			s.enum[strings.ReplaceAll(v, `\s`, " ")] = true
 		}
 	}
 	return s

@@ -113,7 +113,7 @@ func (s *service) print(w io.Writer, name string) {
 		fmt.Fprintf(w, " %s %s", or(shape.Member.LocationName, "member"), shape.Member.Shape)
 	}
 	for _, v := range shape.Enum {
-		fmt.Fprintf(w, " %s", v)
+		fmt.Fprintf(w, " %s", strings.ReplaceAll(v, " ", `\s`))
 	}
 	fmt.Fprintln(w)
 	for _, member := range sorted(shape.Members) {
