@@ -113,7 +113,7 @@ func (a *Agent) prepare() error {
 			return err
 		}
 	}
-	a.groups = newCgroups(a.log)
+	a.groups = newCgroups(a.cfg.Boot.Instance, a.log)
 	return a.linkCommands()
 }
 

@@ -24,18 +24,19 @@ type cgroups struct {
 }
 
 // newCgroups looks for a place to make cgroups. Without one, runs are held together by their keepers, and have no memory limit.
-func newCgroups(log *slog.Logger) *cgroups {
+func newCgroups(instance string, log *slog.Logger) *cgroups {
 	g := &cgroups{log: log}
-	name := "fsub-agent/" + rand.Text()
+	if instance == "" || strings.ContainsRune(instance, '/') {
+		instance = rand.Text()
+	}
+	name := "fsub-agent/" + instance // a provider of local machines knows it by that
 	v2, mem1 := cgroupMounts()
 	for _, parent := range parents(v2) {
 		if dir := filepath.Join(parent, name); os.MkdirAll(dir, 0o755) == nil {
 			g.v2 = dir
-			for d := range strings.SplitSeq("fsub-agent", "/") {
-				delegate(parent)
-				delegate(filepath.Join(parent, d))
+			for _, d := range []string{parent, filepath.Dir(dir), dir} {
+				delegate(d)
 			}
-			delegate(dir)
 			break
 		}
 	}
@@ -116,8 +117,9 @@ func (g *cgroups) close() {
 
 // cgroup is that of a run. A nil one limits nothing.
 type cgroup struct {
-	dir  string // version 2: has the limits; batch and steps are below it
-	mem1 string // version 1
+	dir   string   // version 2: has the limits; batch and steps are below it
+	steps *os.File // the directory of steps
+	mem1  string   // version 1
 }
 
 // add makes the cgroup of a run, as far as the machine has any.
@@ -163,6 +165,7 @@ func (c *cgroup) limit(n agentapi.Node, memory string) {
 	for _, leaf := range []string{"batch", "steps"} {
 		os.Mkdir(filepath.Join(c.dir, leaf), 0o755)
 	}
+	c.steps, _ = os.Open(filepath.Join(c.dir, "steps"))
 }
 
 func (c *cgroup) set(file, value string) {
@@ -180,9 +183,12 @@ func (c *cgroup) forBatch() (dir string, tasks []string) {
 	return dir, tasks
 }
 
-// forSteps puts a step daemon where its tasks are to be. nil: nowhere.
+// forSteps puts a step daemon, and so its tasks, into the run's cgroup. nil: there is none of version 2.
 func (c *cgroup) forSteps() func(*exec.Cmd) {
-	return nil
+	if c.steps == nil {
+		return nil
+	}
+	return func(cmd *exec.Cmd) { cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(c.steps.Fd()) }
 }
 
 // oomKills is how many processes of the run the kernel has killed at the memory limit.
@@ -212,6 +218,9 @@ func field(path, name string) int {
 func (c *cgroup) remove() {
 	if c == nil {
 		return
+	}
+	if c.steps != nil {
+		c.steps.Close()
 	}
 	dirs := []string{c.mem1}
 	if c.dir != "" {

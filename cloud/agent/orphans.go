@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,11 +36,19 @@ func reapOrphans(ctx context.Context) {
 
 // deadChildren are the children that have ended and were not waited for.
 func deadChildren() (dead []int) {
-	self := " " + strconv.Itoa(os.Getpid()) + " "
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
+	for pid, state := range children() {
+		if state == 'Z' {
+			dead = append(dead, pid)
+		}
 	}
+	return dead
+}
+
+// children are the agent's, with their states.
+func children() map[int]byte {
+	list := map[int]byte{}
+	self := " " + strconv.Itoa(os.Getpid()) + " "
+	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -50,9 +59,28 @@ func deadChildren() (dead []int) {
 			continue
 		}
 		// PID (NAME) STATE PPID ...; the name may hold anything.
-		if after := string(text[strings.LastIndexByte(string(text), ')')+1:]); strings.HasPrefix(after, " Z"+self) {
-			dead = append(dead, pid)
+		if after := string(text[strings.LastIndexByte(string(text), ')')+1:]); len(after) > 2 && strings.HasPrefix(after[2:], self) {
+			list[pid] = after[1]
 		}
 	}
-	return dead
+	return list
+}
+
+// killStrays kills what a run has left to the agent, which only happens if its user has killed a keeper or a step's daemon: the children that have an entry
+// in their environment which only processes of the run have, until there are none.
+func killStrays(entry string) {
+	for range 1000 {
+		found := false
+		for pid, state := range children() {
+			text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+			if err == nil && state != 'Z' && slices.Contains(strings.Split(string(text), "\x00"), entry) {
+				syscall.Kill(pid, syscall.SIGKILL)
+				found = true
+			}
+		}
+		if !found {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }

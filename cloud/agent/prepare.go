@@ -47,7 +47,7 @@ func (r *run) prepare() error {
 	if r.a.cfg.Steps == nil {
 		return nil
 	}
-	more, err := r.a.cfg.Steps.AddRun(steps.Run{Launch: l, Dir: r.dir, Env: r.env, Prepare: r.group.forSteps()})
+	more, err := r.a.cfg.Steps.AddRun(steps.Run{Launch: l, Dir: r.dir, Env: r.env, Commands: r.a.commands(), Prepare: r.group.forSteps()})
 	if err != nil {
 		return fmt.Errorf("step service: %w", err)
 	}
@@ -77,10 +77,10 @@ func (r *run) script() (keeper.Config, error) {
 	return c, nil
 }
 
-// writeScript writes the script into a directory that is its user's alone, as slurmd does.
+// writeScript writes the script into a directory that the user's group can read, as slurmd does.
 func (r *run) writeScript(path string) error {
 	os.RemoveAll(r.spool) // of an earlier run of the job, whose agent was killed
-	if err := os.Mkdir(r.spool, 0o700); err != nil {
+	if err := os.Mkdir(r.spool, 0o750); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
@@ -89,7 +89,7 @@ func (r *run) writeScript(path string) error {
 	}
 	_, err = f.WriteString(r.l.Script)
 	if r.become() {
-		err = errors.Join(err, f.Chown(int(r.l.User.UID), int(r.l.User.GID)), os.Chown(r.spool, int(r.l.User.UID), int(r.l.User.GID)))
+		err = errors.Join(err, f.Chown(int(r.l.User.UID), int(r.l.User.GID)), os.Chown(r.spool, -1, int(r.l.User.GID)))
 	}
 	return errors.Join(err, f.Chmod(0o700), f.Close())
 }
@@ -120,12 +120,21 @@ func (r *run) fileName(pattern string) string {
 
 // environment is the script's. Its process's number is filled in by the process itself.
 func (r *run) environment() []string {
-	env := jobenv.Batch(r.l, jobenv.Own{Commands: r.a.commands(), Socket: r.sock.path})
+	own := jobenv.Own{Commands: r.a.commands(), Socket: r.sock.path, IsDir: isDir}
+	if jobenv.WantsLogin(r.l) {
+		own.Login = loginEnvironment(r.l.User, r.a.log)
+	}
+	env := jobenv.Batch(r.l, own)
 	env = setenv(env, "SLURM_TASK_PID=%PID%")
 	for _, e := range r.env {
 		env = setenv(env, e)
 	}
 	return env
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // setenv sets a variable in env.
@@ -177,7 +186,10 @@ func (r *run) cleanup() {
 		r.mu.Unlock()
 		r.a.cfg.Steps.RemoveRun(r.l.Run)
 	}
-	r.sock.close()
+	if r.sock != nil {
+		killStrays("FSUB_SOCKET=" + r.sock.path)
+		r.sock.close()
+	}
 	r.group.remove()
 	r.a.hosts.remove(r.l.Run)
 	for _, d := range []string{r.spool, r.dir} {

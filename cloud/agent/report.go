@@ -127,7 +127,11 @@ func (a *Agent) tell(ctx context.Context, r agentapi.Report) error {
 
 // lastWords tells the daemon that the machine ends, if it can still be heard.
 func (a *Agent) lastWords() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	patience := 5 * time.Second
+	if a.lease.left() <= 0 {
+		patience = time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for wait := newBackoff(); ; {
 		r, _ := a.news.next()

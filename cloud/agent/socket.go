@@ -54,9 +54,6 @@ func (r *run) listen() (*socket, error) {
 }
 
 func (s *socket) close() {
-	if s == nil {
-		return
-	}
 	s.server.Close()
 	if s.dir != "" {
 		os.RemoveAll(s.dir)

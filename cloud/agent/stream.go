@@ -30,7 +30,6 @@ type stream struct {
 	base int64         // file offset minus stream offset
 	over chan struct{} // closed when the script has ended
 	done chan struct{}
-	fail time.Duration // how long to go on trying after the script's end
 }
 
 // openStreams begins to send the output, if it is to be sent.
@@ -43,7 +42,7 @@ func (r *run) openStreams() {
 			continue
 		}
 		s := &stream{a: r.a, path: agentapi.PathLog + url.PathEscape(r.l.Run) + "/" + name, file: o.File, at: o.Start, base: o.Start,
-			over: make(chan struct{}), done: make(chan struct{}), fail: time.Minute}
+			over: make(chan struct{}), done: make(chan struct{})}
 		r.output = append(r.output, s)
 		go s.follow()
 	}
@@ -65,51 +64,44 @@ const (
 	lookLate = 250 * time.Millisecond
 )
 
+// follow sends what there is, waits, and looks again, until the script has ended and all is sent, or cannot be.
 func (s *stream) follow() {
 	defer close(s.done)
 	pause, trouble := lookSoon, newBackoff()
 	for over := false; ; {
 		n, err := s.some(over)
-		var until time.Duration
+		wait := pause
 		switch {
 		case errors.As(err, new(*gone)):
+			s.a.log.Warn("output not wanted", "stream", s.path, "err", err)
 			return
 		case err != nil:
 			s.a.log.Warn("output not taken", "stream", s.path, "err", err)
-			until = trouble.wait
-			trouble.wait = min(2*trouble.wait, 2*time.Second)
-			if s.fail -= until; over && s.fail < 0 || s.a.lease.left() <= 0 {
-				return
+			if s.a.lease.left() <= 0 {
+				return // nobody will take it any more
 			}
+			wait, trouble.wait = trouble.wait, min(2*trouble.wait, 2*time.Second)
 		case n > 0:
 			trouble.reset()
-			pause = lookSoon
-			if n >= piece/2 {
+			if pause = lookSoon; n >= piece/8 {
 				continue
 			}
-			until = pause
+			wait = pause // many small writes go together
 		case over:
 			return
 		default:
-			until, pause = pause, min(2*pause, lookLate)
+			pause = min(2*pause, lookLate)
 		}
 		if over {
-			time.Sleep(min(until, 10*time.Millisecond+until*time.Duration(btoi(err != nil))))
+			time.Sleep(wait)
 			continue
 		}
 		select {
 		case <-s.over:
 			over = true
-		case <-time.After(until):
+		case <-time.After(wait):
 		}
 	}
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // gone is an answer after which there is no sense in sending more.
@@ -135,14 +127,10 @@ func (s *stream) some(over bool) (n int64, err error) {
 	if last {
 		query += "&end=1"
 	}
-	err = s.send(query, n)
-	if err == nil {
-		s.at += n
-		if last {
-			return 0, nil
-		}
+	if err := s.send(query, n); err != nil || last {
+		return 0, err
 	}
-	return n, err
+	return n, nil
 }
 
 func (s *stream) send(query string, n int64) error {
@@ -155,12 +143,21 @@ func (s *stream) send(query string, n int64) error {
 	switch {
 	case err == nil:
 		s.a.lease.renew(began, 0)
+		s.at = max(s.at+n, s.base+has.Size) // it may have had more of it before
 	case errors.As(err, &r) && r.code == http.StatusConflict:
 		if json.Unmarshal([]byte(r.text), &has) == nil {
-			s.at = s.base + has.Size // where the daemon is
+			s.goOn(has.Size)
 		}
 	case errors.As(err, &r) && r.code >= 400 && r.code < 500:
 		return &gone{err}
 	}
 	return err
+}
+
+// goOn goes on where the daemon is.
+func (s *stream) goOn(size int64) {
+	s.at = s.base + size
+	if s.at < 0 { // it lacks what was in the file before the script emptied it: that is lost
+		s.at, s.base = 0, -size
+	}
 }

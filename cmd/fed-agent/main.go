@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"fsub/cloud/local/inside"
+	"fsub/cloud/steps"
+	"fsub/cmd/fed-agent/internal/srun"
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/refusal"
 	"fsub/cmd/internal/sacct"
@@ -26,6 +28,9 @@ const stepDaemon = "step-daemon"
 
 func main() {
 	inside.Main()
+	if len(os.Args) > 1 && os.Args[1] == stepDaemon {
+		os.Exit(steps.Daemon())
+	}
 	os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
@@ -40,6 +45,8 @@ var commands = map[string]command{
 // run is the program by its name.
 func run(name string, args, env []string, stdout, stderr io.Writer) int {
 	switch name {
+	case "srun", "sbcast":
+		return srun.Main(name, args, env, os.Stdin, stdout, stderr)
 	case "salloc":
 		return refusal.Main(name, args, env, stdout, stderr)
 	}

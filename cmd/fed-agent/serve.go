@@ -15,6 +15,7 @@ import (
 
 	"fsub/cloud/agent"
 	"fsub/cloud/agentapi"
+	"fsub/cloud/steps"
 )
 
 // serve is the agent, from its boot data to the machine's end. It returns 0 if the machine was one of the daemon's, and 1 if it never became one; either
@@ -24,6 +25,7 @@ func serve(file string, stderr io.Writer) int {
 	// A machine's memory is its jobs': the agent is idle most of the time, and small.
 	debug.SetGCPercent(50)
 	debug.SetMemoryLimit(64 << 20)
+	syscall.Umask(0o022)
 	if err := live(file, log); err != nil {
 		fmt.Fprintln(stderr, "fed-agent: error:", err)
 		return 1
@@ -44,7 +46,12 @@ func live(file string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	a, err := agent.New(agent.Config{Boot: boot, Dir: dir, Program: program, Version: version(), Logger: log})
+	service, err := steps.New(steps.Config{Addr: net.JoinHostPort(ownAddr(boot), "0"), Logger: log, Daemon: []string{"/proc/self/exe", stepDaemon}})
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	a, err := agent.New(agent.Config{Boot: boot, Dir: dir, Program: program, Version: version(), Steps: service, Logger: log})
 	if err != nil {
 		return err
 	}

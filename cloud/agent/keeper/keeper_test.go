@@ -62,7 +62,8 @@ func TestScript(t *testing.T) {
 func TestNowhere(t *testing.T) {
 	p, dir := start(t, "pwd", func(c *Config) { c.Dir = "/nonexistent" })
 	<-p.Done
-	want := "slurmstepd: error: couldn't chdir to `/nonexistent': No such file or directory: going to /tmp instead\n/tmp\n"
+	line := "slurmstepd: error: couldn't chdir to `/nonexistent': No such file or directory: going to /tmp instead\n"
+	want := line + line + "/tmp\n"
 	if got := read(t, filepath.Join(dir, "out")); got != want {
 		t.Errorf("it wrote %q, not %q", got, want)
 	}
@@ -154,11 +155,50 @@ func TestSignals(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	p, dir := start(t, `ulimit -Sn; ulimit -Sc; ulimit -Sn 700 && echo hard stays`, func(c *Config) {
-		c.Limits = []Limit{{Name: "NOFILE", Value: 600}, {Name: "CORE", Value: 0}, {Name: "STACK", Value: 1 << 62}}
+		c.Limits = []Limit{{Name: "NOFILE", Value: 600}, {Name: "CORE", Value: 0}, {Name: "NOFILE", Value: 1 << 60, Asked: true}, {Name: "NOFILE", Value: 1 << 60}}
 	})
 	<-p.Done
-	if got := read(t, filepath.Join(dir, "out")); got != "600\n0\nhard stays\n" {
+	want := "slurmstepd: error: Can't propagate RLIMIT_NOFILE of 1152921504606846976 from submit host: Invalid argument\n600\n0\nhard stays\n"
+	if got := read(t, filepath.Join(dir, "out")); got != want {
 		t.Errorf("it wrote %q", got)
+	}
+}
+
+// What cannot be executed ends with the number of the error, as under slurmstepd.
+func TestNoInterpreter(t *testing.T) {
+	for first, want := range map[string]struct {
+		says string
+		exit int
+	}{
+		"#!/nonexistent/i -x": {"bad interpreter(/nonexistent/i): No such file or directory\n", 2},
+		"#!/etc/passwd":       {"SCRIPT: Permission denied\n", 13},
+	} {
+		p, dir := start(t, "", func(c *Config) {
+			if err := os.WriteFile(c.Argv[0], []byte(first+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		})
+		<-p.Done
+		says := strings.ReplaceAll("slurmstepd: error: execve(): "+want.says, "SCRIPT", filepath.Join(dir, "slurm_script"))
+		if got := read(t, filepath.Join(dir, "out")); got != says || p.Status.ExitStatus() != want.exit {
+			t.Errorf("%s: exit %d, it wrote %q", first, p.Status.ExitStatus(), got)
+		}
+	}
+}
+
+// Output is appended to whatever the open mode says; the mode says whether it begins empty.
+func TestOpenMode(t *testing.T) {
+	for appends, want := range map[bool]string{true: "before\nafter\n", false: "after\n"} {
+		p, dir := start(t, "echo after", func(c *Config) {
+			c.Append = appends
+			if err := os.WriteFile(c.Out, []byte("before\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+		<-p.Done
+		if got := read(t, filepath.Join(dir, "out")); got != want || p.Out.Start != int64(len(want)-len("after\n")) {
+			t.Errorf("append %v: it wrote %q, ours from %d", appends, got, p.Out.Start)
+		}
 	}
 }
 

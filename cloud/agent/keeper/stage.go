@@ -40,7 +40,7 @@ func stage() int {
 	sendBegun(files, files[1] == files[2], c.Append)
 	forget()
 	err = syscall.Exec(c.Argv[0], c.Argv, withPID(c.Env))
-	say("slurmstepd: error: execve(): " + c.Argv[0] + ": " + sentence(err) + "\n")
+	say("slurmstepd: error: execve(): " + culprit(c.Argv[0], err) + ": " + sentence(err) + "\n")
 	if errno, ok := err.(syscall.Errno); ok {
 		return int(errno) // as slurmstepd does
 	}
@@ -64,6 +64,18 @@ func forget() {
 	}
 }
 
+// culprit is what could not be executed: where there is a script, and nothing is there, it is its interpreter.
+func culprit(path string, err error) string {
+	text, readErr := os.ReadFile(path)
+	line, _, _ := strings.Cut(string(text[:min(len(text), 256)]), "\n")
+	if interpreter, is := strings.CutPrefix(line, "#!"); is && readErr == nil && err == syscall.ENOENT {
+		if words := strings.Fields(interpreter); len(words) > 0 {
+			return "bad interpreter(" + words[0] + ")"
+		}
+	}
+	return path
+}
+
 // say writes to the script's standard error.
 func say(text string) {
 	if text != "" {
@@ -78,7 +90,7 @@ func enter(dir string) string {
 		return ""
 	}
 	os.Chdir("/tmp")
-	return "slurmstepd: error: couldn't chdir to `" + dir + "': " + sentence(err) + ": going to /tmp instead\n"
+	return strings.Repeat("slurmstepd: error: couldn't chdir to `"+dir+"': "+sentence(err)+": going to /tmp instead\n", 2) // 24.11 says it twice
 }
 
 // sentence is strerror(3) of an error, which begins with a capital letter.
@@ -103,9 +115,9 @@ func open(c *Config) (files []int, err error) {
 	if in == "" {
 		in = "/dev/null"
 	}
-	how := unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC
-	if c.Append {
-		how = unix.O_WRONLY | unix.O_CREAT | unix.O_APPEND
+	how := unix.O_WRONLY | unix.O_CREAT | unix.O_APPEND // so does slurmstepd, whatever the open mode
+	if !c.Append {
+		how |= unix.O_TRUNC
 	}
 	files = make([]int, 3, 5)
 	if files[0], err = openHigh(in, unix.O_RDONLY); err != nil {

@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/sbatch"
+)
+
+// leave leaves a notice where a local machine finds it.
+func leave(t *testing.T, path string, n agentapi.Notice) {
+	t.Helper()
+	text, err := json.Marshal(n)
+	if err == nil {
+		err = os.WriteFile(path+".new", text, 0o644)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPreempt(t *testing.T) {
+	checkpoint := "touch checkpoint; exit 0"
+	wait := "touch began; while :; do sleep 0.01; done"
+	warn := func(l *agentapi.Launch) {
+		l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", BatchOnly: true, Before: time.Minute}
+	}
+	for name, c := range map[string]struct {
+		script string
+		more   func(*agentapi.Launch)
+		lead   time.Duration
+		exit   string
+		says   bool // a checkpoint was written
+	}{
+		"term":         {"trap '" + checkpoint + "' TERM; " + wait, nil, time.Minute, "0:0", true},
+		"signal":       {"trap '" + checkpoint + "' USR1; trap '' TERM; " + wait, warn, time.Minute, "0:0", true},
+		"signal, term": {"trap '' USR1; trap '" + checkpoint + "' TERM; " + wait, func(l *agentapi.Launch) { warn(l); l.KillWait = time.Hour }, 2 * time.Second, "0:0", true},
+		"never":        {"trap '' TERM; " + wait, nil, time.Second, "0:9", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newFakeDoor(t)
+			file := filepath.Join(d.dir, "notice")
+			startAgent(t, d, func(c *Config) { c.Boot.Metadata = "file:" + file })
+			dir := d.launch("r1", c.script, c.more)
+			awaitFile(t, filepath.Join(dir, "began"))
+			at := time.Now().Add(c.lead).UTC().Round(0)
+			leave(t, file, agentapi.Notice{Kind: agentapi.NoticePreempt, At: at})
+			s := d.awaitEnd("r1")
+			if s.Why != agentapi.WhyPreempt || exitCode(s) != c.exit {
+				t.Errorf("%+v", s)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "checkpoint")); (err == nil) != c.says {
+				t.Errorf("checkpoint: %v", err)
+			}
+			if !strings.Contains(output(t, dir), "DUE TO PREEMPTION ***\n") {
+				t.Errorf("it wrote %q", output(t, dir))
+			}
+			if len(d.notices) != 1 || !d.notices[0].At.Equal(at) {
+				t.Errorf("notices %v", d.notices)
+			}
+		})
+	}
+}
+
+// fakeIMDS answers as EC2's instance metadata service does, with a token only.
+type fakeIMDS struct {
+	mu    sync.Mutex
+	data  map[string]string
+	asked map[string]int
+}
+
+func (f *fakeIMDS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked[r.URL.Path]++
+	if r.URL.Path == "/latest/api/token" && r.Method == http.MethodPut && r.Header.Get("X-aws-ec2-metadata-token-ttl-seconds") != "" {
+		w.Write([]byte("the-token"))
+		return
+	}
+	if r.Header.Get("X-aws-ec2-metadata-token") != "the-token" {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	text, ok := f.data[strings.TrimPrefix(r.URL.Path, "/latest/meta-data/")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Write([]byte(text))
+}
+
+func TestEC2(t *testing.T) {
+	f := &fakeIMDS{data: map[string]string{"instance-id": "i-0abc"}, asked: map[string]int{}}
+	server := httptest.NewServer(f)
+	defer server.Close()
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.URL+"/")
+	d := newFakeDoor(t)
+	d.metadata = "ec2"
+	startAgent(t, d, func(c *Config) { c.Boot.Instance, c.Boot.Metadata = "", "ec2" })
+	d.await("the machine", func() bool { return len(d.hellos) == 1 && d.hellos[0].Instance == "i-0abc" })
+	f.mu.Lock()
+	f.data["events/recommendations/rebalance"] = `{"noticeTime":"2026-11-05T08:22:00Z"}`
+	f.mu.Unlock()
+	d.await("the advice", func() bool { return len(d.notices) == 1 && d.notices[0].Kind == agentapi.NoticeRebalance })
+	f.mu.Lock()
+	f.data["spot/instance-action"] = `{"action":"terminate","time":"2026-11-05T08:24:00Z"}`
+	f.mu.Unlock()
+	d.await("the end", func() bool { return len(d.notices) == 2 })
+	if n := d.notices[1]; n.Kind != agentapi.NoticePreempt || !n.At.Equal(time.Date(2026, 11, 5, 8, 24, 0, 0, time.UTC)) {
+		t.Errorf("%+v", n)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.asked["/latest/api/token"] > 2 {
+		t.Errorf("%d tokens were asked for", f.asked["/latest/api/token"])
+	}
+}
