@@ -61,7 +61,12 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 	}
 	if cfg.HTTP == nil {
 		// A connection that neither answers nor breaks must not hold a round for ever. No call of ours takes EC2 that long.
-		base.HTTPClient = awshttp.NewBuildableClient().WithTimeout(time.Minute).WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 8 })
+		// The SDK's own client has the certificates of AWS_CA_BUNDLE.
+		client, ok := base.HTTPClient.(*awshttp.BuildableClient)
+		if !ok {
+			client = awshttp.NewBuildableClient()
+		}
+		base.HTTPClient = client.WithTimeout(time.Minute).WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 8 })
 	}
 	if cfg.SpotInterrupts == 0 {
 		cfg.SpotInterrupts = DefaultInterrupts
