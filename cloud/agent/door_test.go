@@ -151,10 +151,11 @@ func (d *fakeDoor) poll(w http.ResponseWriter, r *http.Request) {
 	json.NewDecoder(r.Body).Decode(&p)
 	wake := time.AfterFunc(d.lease/4, d.cond.Broadcast)
 	defer wake.Stop()
+	defer context.AfterFunc(r.Context(), d.cond.Broadcast)()
 	until := time.Now().Add(d.lease / 4)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for !d.down && !d.denied && p.Version == d.orders.Version && time.Now().Before(until) {
+	for r.Context().Err() == nil && !d.down && !d.denied && p.Version == d.orders.Version && time.Now().Before(until) {
 		d.cond.Wait()
 	}
 	if d.denied {
