@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go"
 
 	"fsub/cloud"
 )
@@ -31,6 +32,19 @@ func (p *Provider) Delete(ctx context.Context, ids []cloud.InstanceID) error {
 	return errs[0]
 }
 
+// unknownIn reports whether a call was refused for machines that EC2 does not know, and which it names.
+func unknownIn(err error) (unknown bool, bad []string) {
+	var api smithy.APIError
+	if !errors.As(err, &api) || meaningOf(api.ErrorCode(), 0).kind != cloud.KindNotFound {
+		return false, nil
+	}
+	return true, instanceID.FindAllString(api.ErrorMessage(), -1)
+}
+
+func without(ids, bad []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(bad, id) })
+}
+
 var instanceID = regexp.MustCompile(`\bi-[0-9A-Za-z-]+`)
 
 // terminate ends machines. Those that EC2 does not know are ended already; it names them, and refuses the whole call for each.
@@ -42,7 +56,7 @@ func (p *Provider) terminate(ctx context.Context, reg *regional, ids []string) e
 	if err == nil {
 		return nil
 	}
-	unknown := hasCode(err, "InvalidInstanceID.NotFound", "InvalidInstanceID.Malformed")
+	unknown, bad := unknownIn(err)
 	err = refused(err)
 	var e *cloud.Error
 	if !errors.As(err, &e) || !unknown && (e.Kind != cloud.KindDenied || e.Scope != cloud.ScopeOffering) {
@@ -54,11 +68,8 @@ func (p *Provider) terminate(ctx context.Context, reg *regional, ids []string) e
 		}
 		return err // protected
 	}
-	if bad := instanceID.FindAllString(e.Text, -1); unknown && len(bad) > 0 {
-		rest := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(bad, id) })
-		if len(rest) < len(ids) {
-			return p.terminate(ctx, reg, rest)
-		}
+	if rest := without(ids, bad); len(rest) < len(ids) {
+		return p.terminate(ctx, reg, rest)
 	}
 	half := len(ids) / 2
 	return errors.Join(p.terminate(ctx, reg, ids[:half]), p.terminate(ctx, reg, ids[half:]))

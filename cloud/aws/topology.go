@@ -30,24 +30,19 @@ func (p *Provider) Topology(ctx context.Context, ids []cloud.InstanceID) (map[cl
 }
 
 func (r *regional) topology(ctx context.Context, ids []string, found map[cloud.InstanceID][]string) error {
-	err := r.askTopology(ctx, ids, found)
-	if err == nil || len(ids) == 0 {
-		return err
+	if len(ids) == 0 {
+		return nil
 	}
-	var e *cloud.Error
-	if !errors.As(err, &e) || e.Kind != cloud.KindNotFound {
-		return err
+	err := r.askTopology(ctx, ids, found)
+	unknown, bad := unknownIn(err)
+	if !unknown {
+		return refused(err)
 	}
 	// Some have ended since. EC2 names them; where it does not, each half is asked.
 	if len(ids) == 1 {
 		return nil
 	}
-	bad := instanceID.FindAllString(e.Text, -1)
-	rest := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(bad, id) })
-	if len(rest) == 0 {
-		return nil
-	}
-	if len(rest) < len(ids) {
+	if rest := without(ids, bad); len(rest) < len(ids) {
 		return r.topology(ctx, rest, found)
 	}
 	half := len(ids) / 2
@@ -58,7 +53,7 @@ func (r *regional) askTopology(ctx context.Context, ids []string, found map[clou
 	for pages := ec2.NewDescribeInstanceTopologyPaginator(r.ec2, &ec2.DescribeInstanceTopologyInput{InstanceIds: ids}); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return refused(err)
+			return err
 		}
 		for _, i := range page.Instances {
 			nodes := slices.Clone(i.NetworkNodes)

@@ -1,0 +1,141 @@
+package aws
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/cloud"
+	"fsub/testbed/ec2"
+)
+
+func asError(err error, e **cloud.Error) bool { return errors.As(err, e) }
+
+// sweepWorld is a cloud with a clock.
+type sweepWorld struct {
+	*testing.T
+	c   *ec2.Cloud
+	cfg Config
+	p   *Provider
+	now time.Time
+}
+
+func newSweepWorld(t *testing.T) *sweepWorld {
+	w := &sweepWorld{T: t, now: time.Now()}
+	var url string
+	w.c, url = world(t, ec2.Config{})
+	w.cfg = standIn(w.c, url, credentials(t, w.c.AccessKey(), w.c.SecretKey()))
+	w.cfg.AnyZone, w.cfg.Logger, w.cfg.Now = true, quiet, func() time.Time { return w.now }
+	w.p = open(t, w.cfg)
+	return w
+}
+
+func (w *sweepWorld) list() {
+	w.Helper()
+	if _, err := w.p.List(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// later lists as the daemon does, each minute.
+func (w *sweepWorld) later(d time.Duration) {
+	w.Helper()
+	for end := w.now.Add(d); w.now.Before(end); {
+		w.now = w.now.Add(time.Minute)
+		w.list()
+	}
+}
+
+func (w *sweepWorld) run(zone, how string) {
+	action := "RunInstances"
+	if !strings.HasSuffix(zone, "a") {
+		action = "CreateFleet"
+	}
+	r := gang(offer(w.T, w.p, "c7i.large/"+zone+"/on-demand"), "near-1", 2)
+	r.Near = true
+	switch how {
+	case "refused":
+		w.c.SetStock(ec2.Pool{}, 0)
+	case "reply lost":
+		w.c.Inject(ec2.Fault{Action: action, Kind: ec2.LoseReply})
+	case "crash before the machines", "crash, and asked again":
+		w.c.Inject(ec2.Fault{Action: action, Kind: ec2.LoseRequest})
+	}
+	made, err := w.p.Create(w.Context(), r)
+	if (err == nil) != (how == "deleted") {
+		w.Fatalf("Create: %v", err)
+	}
+	w.c.ClearFaults()
+	if strings.HasPrefix(how, "crash") {
+		w.p = open(w.T, w.cfg)
+	}
+	if how == "reply lost" || how == "crash, and asked again" {
+		if made, err = w.p.Create(w.Context(), r); err != nil {
+			w.Fatal(err)
+		}
+	}
+	if len(made) > 0 {
+		w.later(20 * time.Minute)
+		if got := leftIn(w.T, w.p); len(got) != 1 || got[0] != "fsub-aws-near-1" {
+			w.Errorf("while the gang runs there is %v", got)
+		}
+		if err := w.p.Delete(w.Context(), idsOf(made)); err != nil {
+			w.Fatal(err)
+		}
+		wait(w.T, "all ended", func() bool { return w.c.Live() == 0 })
+		wait(w.T, "all shown as ended", func() bool { w.list(); return ended(w.T, w.p) })
+	}
+	if how == "refused" {
+		if got := leftIn(w.T, w.p); len(got) > 0 {
+			w.Errorf("right after the refusal there is %v", got)
+		}
+	}
+	w.later(6 * time.Minute)
+	if got := leftIn(w.T, w.p); len(got) > 0 {
+		w.Errorf("%v is left", got)
+	}
+	// With nothing left there is nothing to look for.
+	w.c.ResetCalls()
+	w.later(time.Hour)
+	if n := w.c.Count("DescribePlacementGroups"); n > 1 {
+		w.Errorf("%d looks for placement groups in an hour without any", n)
+	}
+}
+
+func ended(t *testing.T, p *Provider) bool {
+	t.Helper()
+	all, err := p.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.State != cloud.InstanceEnded {
+			return false
+		}
+	}
+	return true
+}
+
+// TestSweepSparesTheBusy: a gang that is being made has no machines yet, and its things stay.
+func TestSweepSparesTheBusy(t *testing.T) {
+	var l leftovers
+	all := []left{{token: "a", name: "ga"}, {token: "b", name: "gb"}, {token: "c", name: "gc"}}
+	live := map[string]bool{"c": true}
+	l.begin("b", true)
+	if got := l.orphaned(all, live); len(got) > 0 {
+		t.Errorf("gone at the first look: %v", got)
+	}
+	got := l.orphaned(all, live)
+	if len(got) != 1 || got[0].name != "ga" {
+		t.Errorf("gone at the second look: %v", got)
+	}
+	l.end("b")
+	l.orphaned(all[1:], live)
+	if got := l.orphaned(all[1:], live); len(got) != 1 || got[0].name != "gb" {
+		t.Errorf("gone when it is not made any more: %v", got)
+	}
+	if l.clear || len(l.orphaned(nil, nil)) > 0 || !l.clear {
+		t.Error("nothing is left only when nothing is")
+	}
+}
