@@ -115,6 +115,7 @@ type Controller struct {
 	ids        []federation.JobID               // reserved, for parts of arrays
 	idsOffered int                              // how many of them stand in the plan that is being made
 	idsAgain   time.Time                        // no reservation before this: the last one failed
+	idsWanted  time.Time                        // when there were too few for a plan
 	offered    map[federation.JobID]offeredPart // the parts in that plan
 	shrunk     map[*job]bool                    // arrays that parts were taken from in this round
 	arrays     map[federation.JobID]*job        // live arrays that are spread

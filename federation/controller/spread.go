@@ -33,6 +33,15 @@ func (c *Controller) spread(j *job, why string) {
 	c.event(j, "its tasks are bound one by one: %s", why)
 	c.batch.job(j)
 	c.planDirty = true
+	c.lackIDs()
+}
+
+// lackIDs has the store read before the next plan, which reserves IDs for parts: they would have to wait for the next cause to plan. It does so
+// once in a while only, for there may be none to be had.
+func (c *Controller) lackIDs() {
+	if now := c.now(); now.Sub(c.idsWanted) >= c.t.Retry {
+		c.idsWanted, c.lastRead, c.planDirty = now, time.Time{}, true
+	}
 }
 
 // spreads reports whether j is an array whose tasks are bound one by one.
@@ -144,6 +153,7 @@ func (c *Controller) offerParts(j *job, now time.Time) ([]*federation.Job, feder
 		room = min(room, limit)
 	}
 	if room <= 0 {
+		c.lackIDs()
 		return nil, federation.ReasonPriority
 	}
 	jobs := make([]federation.Job, 0, room)
