@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"fsub/federation"
@@ -227,10 +228,10 @@ func (d *Driver) gangFailed(g *gang, why string, boot bool) {
 
 // closeGang forgets a gang whose machines have all ended.
 func (d *Driver) closeGang(g *gang) {
-	r, _ := g.record()
-	if r.Closed.IsZero() {
+	if g.State == gangAsked || slices.ContainsFunc(g.machines, func(m *machine) bool { return m.State != machineEnded }) {
 		return
 	}
+	g.State = gangOver
 	d.put(g)
 	delete(d.gangs, g.Token)
 }

@@ -26,6 +26,7 @@ func (d *Driver) Hello(ctx context.Context, token string, h agentapi.Hello) (Let
 		return Let{}, err
 	}
 	page := d.page
+	poke(d.written) // also where nothing has changed
 	d.mu.Unlock()
 	if err := d.durable(ctx, page); err != nil {
 		return Let{}, err
@@ -108,6 +109,8 @@ func (d *Driver) Poll(ctx context.Context, id MachineID, p agentapi.Poll) (agent
 		select {
 		case <-changed:
 		case <-ctx.Done():
+		case <-d.ctx.Done():
+			return agentapi.Orders{}, fmt.Errorf("the daemon ends: %w", federation.ErrUnavailable)
 		}
 	}
 }

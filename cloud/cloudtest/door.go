@@ -15,12 +15,19 @@ import (
 // Door is a cloud.Door without HTTP: fake agents call the driver that was added last. Tokens name their gang in plain words.
 type Door struct {
 	mu    sync.Mutex
-	sites map[federation.SiteName]cloud.Agents
+	sites map[federation.SiteName]daemon
 	// Before is called before a call of an agent reaches the driver, After when it was answered: an error is what the agent gets. Nil: no fault.
 	Before, After func(op string) error
 }
 
 var _ cloud.Door = (*Door)(nil)
+
+// daemon is a driver that can be reached, until ctx ends.
+type daemon struct {
+	cloud.Agents
+	ctx  context.Context
+	gone context.CancelFunc
+}
 
 // Boot implements cloud.Door.
 func (d *Door) Boot(site federation.SiteName, gang string, b cloud.Boot) (cloud.Boot, error) {
@@ -33,16 +40,20 @@ func (d *Door) Add(site federation.SiteName, a cloud.Agents) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.sites == nil {
-		d.sites = map[federation.SiteName]cloud.Agents{}
+		d.sites = map[federation.SiteName]daemon{}
 	}
-	d.sites[site] = a
+	ctx, cancel := context.WithCancel(context.Background())
+	d.sites[site] = daemon{a, ctx, cancel}
 }
 
-// Remove makes the daemon unreachable.
+// Remove makes the daemon unreachable. Calls that it has not answered are lost.
 func (d *Door) Remove(site federation.SiteName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.sites, site)
+	if a, ok := d.sites[site]; ok {
+		a.gone()
+		delete(d.sites, site)
+	}
 }
 
 func (d *Door) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -50,19 +61,26 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 }
 
 // call passes a call to the driver that is there now.
-func (d *Door) call(op string, site federation.SiteName, f func(a cloud.Agents) error) error {
+func (d *Door) call(ctx context.Context, op string, site federation.SiteName, f func(ctx context.Context, a cloud.Agents) error) error {
 	if d.Before != nil {
 		if err := d.Before(op); err != nil {
 			return err
 		}
 	}
 	d.mu.Lock()
-	a := d.sites[site]
+	a, ok := d.sites[site]
 	d.mu.Unlock()
-	if a == nil {
+	if !ok {
 		return fmt.Errorf("no daemon: %w", federation.ErrUnavailable)
 	}
-	if err := f(a); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(a.ctx, cancel)()
+	err := f(ctx, a)
+	if a.ctx.Err() != nil {
+		return fmt.Errorf("the daemon went away: %w", federation.ErrUnavailable)
+	}
+	if err != nil {
 		return err
 	}
 	if d.After != nil {
@@ -72,19 +90,22 @@ func (d *Door) call(op string, site federation.SiteName, f func(a cloud.Agents) 
 }
 
 func (d *Door) hello(ctx context.Context, site federation.SiteName, gang string, h agentapi.Hello) (l cloud.Let, err error) {
-	err = d.call("Hello", site, func(a cloud.Agents) (err error) { l, err = a.Hello(ctx, gang, h); return err })
+	err = d.call(ctx, "Hello", site, func(ctx context.Context, a cloud.Agents) (err error) { l, err = a.Hello(ctx, gang, h); return err })
 	return l, err
 }
 
 func (d *Door) poll(ctx context.Context, site federation.SiteName, m cloud.MachineID, p agentapi.Poll) (o agentapi.Orders, err error) {
-	err = d.call("Poll", site, func(a cloud.Agents) (err error) { o, err = a.Poll(ctx, m, p); return err })
+	err = d.call(ctx, "Poll", site, func(ctx context.Context, a cloud.Agents) (err error) { o, err = a.Poll(ctx, m, p); return err })
 	return o, err
 }
 
 func (d *Door) report(ctx context.Context, site federation.SiteName, m cloud.MachineID, r agentapi.Report) error {
-	return d.call("Report", site, func(a cloud.Agents) error { return a.Report(ctx, m, r) })
+	return d.call(ctx, "Report", site, func(ctx context.Context, a cloud.Agents) error { return a.Report(ctx, m, r) })
 }
 
 func (d *Door) log(ctx context.Context, site federation.SiteName, m cloud.MachineID, run string, offset int64, body io.Reader) error {
-	return d.call("Log", site, func(a cloud.Agents) error { _, err := a.Log(ctx, m, run, "out", offset, body); return err })
+	return d.call(ctx, "Log", site, func(ctx context.Context, a cloud.Agents) error {
+		_, err := a.Log(ctx, m, run, "out", offset, body)
+		return err
+	})
 }
