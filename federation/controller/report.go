@@ -165,7 +165,10 @@ func (c *Controller) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	a.Cost = c.cost(s, j, sj)
 	j.Cost += a.Cost
 	j.Start, j.ExitStatus = sj.Start, sj.ExitStatus
-	c.finishAttempt(j, federation.AttemptEnded, "")
+	c.finishAttempt(j, federation.AttemptEnded, sj.Detail)
+	if sj.Detail != "" {
+		c.event(j, "%s says: %s", s.Name, sj.Detail)
+	}
 	switch {
 	case c.takesBack(j, &sj):
 		c.putBack(j)
