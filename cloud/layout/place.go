@@ -3,7 +3,6 @@ package layout
 import (
 	"errors"
 	"slices"
-	"strings"
 )
 
 // Step is what srun asks of its job's nodes. The zero value of a field means "not asked for".
@@ -16,7 +15,7 @@ type Step struct {
 	Nodes        []string `json:"nodes,omitempty"` // that must be among them; with the distribution "arbitrary" one for each task
 	Exclude      []string `json:"exclude,omitempty"`
 	Relative     int      `json:"relative,omitempty"` // leave out so many of the job's first nodes
-	// Distribution is --distribution in srun's form; "" is cyclic for a task (or less) per node, else block.
+	// Distribution is how ranks go over nodes: "block", "cyclic", "plane", "arbitrary"; "": see [Default].
 	Distribution string `json:"distribution,omitempty"`
 	Plane        int    `json:"plane,omitempty"` // size of the plane
 	Exact        bool   `json:"exact,omitempty"` // take the CPUs of the tasks only, not those of the whole node
@@ -30,6 +29,7 @@ type Step struct {
 	GPUs        int  `json:"gpus,omitempty"` // of the whole step. None of these set: all that the job has
 	GPUsPerNode int  `json:"gpus_per_node,omitempty"`
 	GPUsPerTask int  `json:"gpus_per_task,omitempty"`
+	CPUsPerGPU  int  `json:"cpus_per_gpu,omitempty"`
 }
 
 // Free is one node of a job as a step finds it: what the job has of it, and what of that no other step holds.
@@ -61,9 +61,17 @@ func (r *Refused) Error() string { return r.Text }
 // TooMany is what slurmctld says where the job has too few CPUs.
 const TooMany = "More processors requested than permitted"
 
+// NoGPUs is what it says where the job has too few of them.
+const NoGPUs = "Invalid generic resource (gres) specification"
+
+func asksGPUs(s Step) bool { return s.GPUs+s.GPUsPerNode+s.GPUsPerTask+s.CPUsPerGPU > 0 }
+
 // Place lays out a step over the nodes of its job, which are in the order of SLURM_JOB_NODELIST. The parts are in the order of the nodes, or of
 // s.Nodes where the distribution is "arbitrary". Errors are ErrBusy and *Refused.
 func Place(s Step, nodes []Free) ([]Part, error) {
+	if asksGPUs(s) && !slices.ContainsFunc(nodes, func(n Free) bool { return n.GPUs > 0 }) {
+		return nil, &Refused{NoGPUs}
+	}
 	idle, err := place(s, nodes)
 	if err == nil {
 		return idle, nil
@@ -84,11 +92,10 @@ func Place(s Step, nodes []Free) ([]Part, error) {
 
 // never says why a step does not fit on a job that runs nothing else.
 func never(s Step, nodes []Free) error {
-	gpus := s.GPUs + s.GPUsPerNode + s.GPUsPerTask
-	if gpus > 0 {
-		s.GPUs, s.GPUsPerNode, s.GPUsPerTask, s.NoGPUs = 0, 0, 0, true
+	if asksGPUs(s) {
+		s.GPUs, s.GPUsPerNode, s.GPUsPerTask, s.CPUsPerGPU, s.NoGPUs = 0, 0, 0, 0, true
 		if _, err := place(s, nodes); err == nil {
-			return &Refused{"Invalid generic resource (gres) specification"}
+			return &Refused{NoGPUs}
 		}
 	}
 	if s.MemPerNode > 0 || s.MemPerCPU > 0 {
@@ -102,7 +109,7 @@ func never(s Step, nodes []Free) error {
 
 // place works with what is idle. Any error but *Refused means that it does not fit.
 func place(s Step, nodes []Free) ([]Part, error) {
-	if strings.HasPrefix(s.Distribution, "arbitrary") && len(s.Nodes) > 0 {
+	if s.Distribution == "arbitrary" && len(s.Nodes) > 0 {
 		return placeArbitrary(s, nodes)
 	}
 	usable, err := candidates(s, nodes)
@@ -151,6 +158,12 @@ func fillEach(s Step, nodes []Free, parts []Part) error {
 			p.GPUs = s.GPUsPerTask * len(p.Ranks)
 		case s.GPUs > 0:
 			p.GPUs = 0
+		}
+		if s.CPUsPerGPU > 0 {
+			if p.GPUs == 0 {
+				return ErrNoFit
+			}
+			p.CPUs = min(n.CPUs, s.CPUsPerGPU*p.GPUs)
 		}
 		if !fits(s, n, p) {
 			return ErrNoFit

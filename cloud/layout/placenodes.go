@@ -28,12 +28,12 @@ func candidates(s Step, nodes []Free) ([]int, error) {
 	return usable, nil
 }
 
-// choose picks the nodes: those that must be among them, then the first ones that have room, until there are enough of them and of their CPUs.
+// choose picks the nodes: those that must be among them, then those without a step, then others, as many as the step may have.
 func choose(s Step, nodes []Free, usable []int) ([]int, error) {
 	least := max(s.MinNodes, 1)
 	most := max(s.MaxNodes, least, len(s.Nodes))
-	if s.MaxNodes == 0 {
-		most = len(usable)
+	if s.Tasks > 0 {
+		most = max(min(most, s.Tasks), least, len(s.Nodes))
 	}
 	each := max(s.CPUsPerTask, 1)
 	var chosen []int
@@ -47,15 +47,12 @@ func choose(s Step, nodes []Free, usable []int) ([]int, error) {
 			take(i)
 		}
 	}
-	enough := func() bool {
-		return len(chosen) >= least && (s.Tasks > 0 && (room >= s.Tasks || s.Overcommit) || s.Tasks == 0 && len(chosen) >= most)
+	short := func() bool { // without a number of nodes, as few as do
+		return len(chosen) < most || s.MaxNodes == 0 && room < s.Tasks && !s.Overcommit
 	}
-	for _, busy := range [...]bool{false, true} { // nodes without a step come first
+	for _, busy := range [...]bool{false, true} {
 		for _, i := range usable {
-			if enough() || len(chosen) >= most {
-				break
-			}
-			if nodes[i].Steps > 0 == busy && !slices.Contains(chosen, i) && capacity(s, &nodes[i]) >= least1(s, each) {
+			if short() && nodes[i].Steps > 0 == busy && !slices.Contains(chosen, i) && capacity(s, &nodes[i]) >= least1(s, each) {
 				take(i)
 			}
 		}

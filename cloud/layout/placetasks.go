@@ -1,7 +1,5 @@
 package layout
 
-import "strings"
-
 // tasksOf is the number of tasks of a step that asks for none: one per node, or what the CPUs of the nodes allow.
 func tasksOf(s Step, nodes []Free, chosen []int) int {
 	n := 0
@@ -33,8 +31,11 @@ func caps(s Step, nodes []Free, chosen []int) []int {
 // turns says how many of the tasks each node runs. Whatever the distribution, nodes take turns: one task each, as long as they have CPUs. Once no
 // node has, all take further tasks in turns; a block distribution notices that at the end of a round, the others at once (24.11).
 func turns(s Step, caps []int, tasks int) []int {
+	if kind(s) == "plane" {
+		return planes(max(s.Plane, 1), caps, tasks)
+	}
 	counts := make([]int, len(caps))
-	block := strings.HasPrefix(kind(s), "block")
+	block := kind(s) == "block"
 	for over := false; tasks > 0; {
 		for i := range counts {
 			if tasks > 0 && (over || counts[i] < caps[i]) {
@@ -50,6 +51,29 @@ func turns(s Step, caps []int, tasks int) []int {
 	return counts
 }
 
+// planes: nodes take turns by the planeful, but each leaves one task for every node after it that has none.
+func planes(size int, caps []int, tasks int) []int {
+	counts := make([]int, len(caps))
+	for over := false; tasks > 0; over = over || full(counts, caps) {
+		for i := range counts {
+			take := min(size, tasks)
+			if !over {
+				take = min(take, caps[i]-counts[i])
+			}
+			later := 0
+			for k := i + 1; k < len(counts); k++ {
+				if counts[k] == 0 && caps[k] > 0 {
+					later++
+				}
+			}
+			take = max(min(take, tasks-later), 0)
+			counts[i] += take
+			tasks -= take
+		}
+	}
+	return counts
+}
+
 func full(counts, caps []int) bool {
 	for i := range counts {
 		if counts[i] < caps[i] {
@@ -61,13 +85,17 @@ func full(counts, caps []int) bool {
 
 // kind is the step's distribution over nodes: "block", "cyclic", "plane".
 func kind(s Step) string {
-	word, _, _ := strings.Cut(s.Distribution, ",")
-	word, _, _ = strings.Cut(word, ":")
-	word, _, _ = strings.Cut(word, "=")
-	switch {
-	case word == "cyclic" || word == "plane":
-		return word
-	case word != "" || s.Tasks > max(s.MinNodes, 1):
+	switch s.Distribution {
+	case "block", "cyclic", "plane":
+		return s.Distribution
+	}
+	return Default(s, s.Tasks)
+}
+
+// Default is the distribution of a step that asks for none: cyclic where there is not more than a task for each node. A step that asks for
+// CPUs and not for tasks is block (24.11).
+func Default(s Step, tasks int) string {
+	if tasks > max(s.MinNodes, 1) || s.Tasks == 0 && s.CPUsPerTask > 0 {
 		return "block"
 	}
 	return "cyclic"

@@ -94,11 +94,12 @@ func (s *Service) AddRun(r Run) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("steps of run %s: %w", l.Run, err)
 	}
-	socket, err := listenUnix(filepath.Join(r.Dir, "steps"), int(l.User.UID))
+	path := filepath.Join(r.Dir, "steps")
+	socket, err := listenUnix(path, int(l.User.UID))
 	if err != nil {
 		return nil, fmt.Errorf("steps of run %s: %w", l.Run, err)
 	}
-	env := SocketEnv + "=" + socket.Addr().String()
+	env := SocketEnv + "=" + path
 	r.Env = append(r.Env[:len(r.Env):len(r.Env)], env)
 	n := &run{Run: r, keys: k, socket: socket, log: s.c.Logger.With("job", l.Job)}
 	if l.Group == 0 && l.Node == 0 {
@@ -117,23 +118,6 @@ func (s *Service) AddRun(r Run) ([]string, error) {
 	}
 	s.wg.Go(func() { s.acceptJob(n) })
 	return []string{env}, nil
-}
-
-// listenUnix makes a socket that only the user can use.
-func listenUnix(path string, uid int) (net.Listener, error) {
-	os.Remove(path)
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, err
-	}
-	if os.Geteuid() == 0 {
-		err = os.Chown(path, uid, -1)
-	}
-	if err = errors.Join(err, os.Chmod(path, 0o600)); err != nil {
-		l.Close()
-		return nil, err
-	}
-	return l, nil
 }
 
 // RemoveRun implements [Steps].

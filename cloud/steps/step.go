@@ -73,7 +73,7 @@ func (s *Service) serveStep(r *run, c net.Conn, in *wire.Reader, first wire.Fram
 func (st *step) refuse(err error) {
 	var text string
 	switch refused, ok := errors.AsType[*layout.Refused](err); {
-	case ok && refused.Text != layout.TooMany && refused.Text != "Invalid generic resource (gres) specification":
+	case ok && refused.Text != layout.TooMany && refused.Text != layout.NoGPUs:
 		text = refused.Text
 	default:
 		text = "Unable to create step for job " + strconv.FormatUint(uint64(st.launch.Job), 10) + ": " + err.Error()
@@ -194,6 +194,15 @@ func (st *step) nodeLaunch(l *wire.Layout, i, port int) *wire.NodeLaunch {
 	n.Bound = node.CPUIDs != nil
 	for _, g := range sh.gpus {
 		n.GPUs = append(n.GPUs, node.GPUs[g])
+	}
+	if d := n.Part.Distribution; d == "" || d[0] == ',' {
+		tasks := 0
+		for k := range l.Nodes {
+			if l.Nodes[k].Part == part {
+				tasks += len(l.Nodes[k].Ranks)
+			}
+		}
+		n.Part.Distribution = layout.Default(n.Part.Ask, tasks) + d
 	}
 	if st.req.Pty != nil && len(n.Ranks) > 0 && n.Ranks[0] == 0 {
 		n.Pty = st.req.Pty

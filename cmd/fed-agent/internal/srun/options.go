@@ -41,7 +41,7 @@ var options = []option{
 	{"cores-per-socket", 0, req, nil, nil},
 	{"cpu-bind", 0, req, []string{"SLURM_CPU_BIND"}, setCPUBind},
 	{"cpu-freq", 0, req, nil, nil},
-	{"cpus-per-gpu", 0, req, nil, numberOf("--cpus-per-gpu", func(c *call) *int { return &c.cpusPerGPU })},
+	{"cpus-per-gpu", 0, req, nil, numberOf("--cpus-per-gpu", func(c *call) *int { return &c.ask.CPUsPerGPU })},
 	{"cpus-per-task", 'c', req, []string{"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK"}, setCPUsPerTask},
 	{"deadline", 0, req, nil, nil},
 	{"delay-boot", 0, req, nil, nil},

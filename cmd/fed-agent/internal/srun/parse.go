@@ -22,9 +22,8 @@ type call struct {
 	nodesGiven   bool
 	cpusGiven    bool
 	perNodeGiven bool
-	cpusPerGPU   int
 
-	shownDistribution, secondLevel string
+	shownDistribution string // SLURM_DISTRIBUTION; one that begins with a comma follows the default
 
 	argv                                 []string
 	job, name, dir, export               string
@@ -141,26 +140,31 @@ func (c *call) resolve() error {
 	if a.CPUsPerTask > 0 {
 		a.Exact = true
 	}
-	if c.cpusPerGPU > 0 && a.GPUsPerTask > 0 && a.CPUsPerTask == 0 {
-		a.CPUsPerTask, a.Exact = c.cpusPerGPU*a.GPUsPerTask, true
-	}
-	if a.TasksPerNode > 0 && !c.tasksGiven && (a.Tasks == 0 || c.nodesGiven) {
-		a.Tasks = a.TasksPerNode * max(a.MinNodes, 1)
-	}
-	if strings.HasPrefix(a.Distribution, "arbitrary") && len(a.Nodes) > 0 && !c.tasksGiven {
+	arbitrary := a.Distribution == "arbitrary" && len(a.Nodes) > 0
+	if arbitrary && !c.tasksGiven {
 		a.Tasks = len(a.Nodes)
 	}
-	if strings.Contains(c.secondLevel+c.shownDistribution, "pack") && !strings.Contains(c.secondLevel+c.shownDistribution, "nopack") {
+	if strings.HasSuffix(c.shownDistribution, ",pack") {
 		a.MinNodes = min(a.MinNodes, 1)
 	}
-	if a.Tasks > 0 && a.Tasks < a.MinNodes {
+	if a.Tasks > 0 && a.Tasks < a.MinNodes && !arbitrary {
 		c.inform(fmt.Sprintf("warning: can't run %d processes on %d nodes, setting nnodes to %d", a.Tasks, a.MinNodes, a.Tasks))
 		a.MinNodes, a.MaxNodes = a.Tasks, a.Tasks
 	}
-	if a.TasksPerNode > 0 && a.Tasks > a.TasksPerNode*max(a.MaxNodes, 1) {
+	nodes := max(a.MaxNodes, 1)
+	if have, err := strconv.Atoi(c.env("SLURM_JOB_NUM_NODES")); err == nil {
+		nodes = min(nodes, have)
+	}
+	if a.TasksPerNode > 0 && !c.tasksGiven && (a.Tasks == 0 || c.nodesGiven) {
+		a.Tasks = a.TasksPerNode * nodes
+	}
+	if a.TasksPerNode > 0 && a.Tasks > a.TasksPerNode*nodes {
 		c.inform(fmt.Sprintf("warning: can't honor --ntasks-per-node set to %d which doesn't match the requested tasks %d with the maximum number of requested nodes %d. "+
-			"Ignoring --ntasks-per-node.", a.TasksPerNode, a.Tasks, max(a.MaxNodes, 1)))
+			"Ignoring --ntasks-per-node.", a.TasksPerNode, a.Tasks, nodes))
 		a.TasksPerNode = 0
+	}
+	if arbitrary {
+		a.MinNodes, a.MaxNodes = 0, 0
 	}
 	return c.checkRelative()
 }
@@ -175,16 +179,4 @@ func (c *call) checkRelative() error {
 		option = "--nodes"
 	}
 	return bad("--relative and %s option incompatible with count of allocated nodes (%d+%d>%d)", option, c.ask.Relative, c.ask.MinNodes, have)
-}
-
-// distribution is SLURM_DISTRIBUTION, "" for the default.
-func (c *call) distribution() string {
-	if c.shownDistribution != "" || c.secondLevel == "" {
-		return c.shownDistribution
-	}
-	first := "block"
-	if c.ask.Tasks > 0 && c.ask.Tasks <= max(c.ask.MinNodes, 1) && c.secondLevel != ",pack" {
-		first = "cyclic"
-	}
-	return first + c.secondLevel
 }

@@ -39,7 +39,7 @@ func request(calls []*call) (*wire.Request, error) {
 func (c *call) part() (wire.Part, error) {
 	p := wire.Part{
 		Ask: c.ask, Argv: c.argv, Env: c.taskEnv(), Dir: c.dir, Umask: currentUmask(), Limits: limits(), Append: c.append,
-		Unbuffered: c.unbuffered, CPUBind: c.cpuBind, GPUBind: c.gpuBind, Distribution: c.distribution(),
+		Unbuffered: c.unbuffered, CPUBind: c.cpuBind, GPUBind: c.gpuBind, Distribution: c.shownDistribution,
 	}
 	if p.Dir == "" {
 		p.Dir, _ = os.Getwd()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -93,7 +92,7 @@ func broadcast(f *os.File, what steps.File, socket string, env []string, stderr 
 	ask.MinNodes, _ = strconv.Atoi(envOf(env, "SLURM_JOB_NUM_NODES"))
 	quiet := wire.Stream{Kind: "null"}
 	r := wire.Request{Name: "sbcast", Receive: string(order), Parts: []wire.Part{{Ask: ask, Argv: []string{"sbcast"}, Env: env, Dir: "/", Umask: 0o022, Stdout: quiet, Stderr: quiet}}}
-	c, err := net.Dial("unix", socket)
+	c, err := steps.Dial(socket)
 	if err != nil {
 		fmt.Fprintf(stderr, "sbcast: error: the step service of this node does not answer: %s\n", err)
 		return 1

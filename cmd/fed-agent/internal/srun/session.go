@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"fsub/cloud/steps"
 	"fsub/cloud/steps/wire"
 )
 
@@ -62,7 +62,7 @@ func (s *session) run(args []string, socket string) (int, error) {
 	}
 	restore := s.terminal(req)
 	defer restore()
-	c, err := net.Dial("unix", socket)
+	c, err := steps.Dial(socket)
 	if err != nil {
 		return 0, fmt.Errorf("the step service of this node does not answer: %w", err)
 	}

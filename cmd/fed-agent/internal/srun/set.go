@@ -144,12 +144,14 @@ func setDistribution(c *call, v string) error {
 	case "plane":
 		c.shownDistribution = "plane"
 	case "*":
-		c.ask.Distribution = ""
-		if c.shownDistribution = ""; rest != "" {
-			c.secondLevel = ":" + rest
+		c.ask.Distribution, c.shownDistribution = "block", "block"
+		if rest != "" {
+			c.shownDistribution = "block:" + rest
 		}
-	case "pack", "nopack":
-		c.ask.Distribution, c.shownDistribution, c.secondLevel = "", "", ","+word
+	case "pack":
+		c.ask.Distribution, c.shownDistribution = "block", "block,pack"
+	case "nopack":
+		c.ask.Distribution, c.shownDistribution = "", ",nopack"
 	}
 	return nil
 }
