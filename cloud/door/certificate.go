@@ -1,11 +1,21 @@
 package door
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
 )
 
 // Pin is what agents know the door's certificate by: the SHA-256 of its public key, in base64, as curl's --pinnedpubkey has it after "sha256//". A
@@ -17,4 +27,52 @@ func Pin(c tls.Certificate) (string, error) {
 	}
 	sum := sha256.Sum256(leaf.RawSubjectPublicKeyInfo)
 	return base64.StdEncoding.EncodeToString(sum[:]), nil
+}
+
+// Certificate loads the door's certificate and key, which it makes the first time. Machines of an earlier daemon know it still.
+func Certificate(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if !errors.Is(err, os.ErrNotExist) {
+		return cert, err
+	}
+	if err := makeCertificate(certFile, keyFile); err != nil {
+		return tls.Certificate{}, fmt.Errorf("make the door's certificate: %w", err)
+	}
+	return tls.LoadX509KeyPair(certFile, keyFile)
+}
+
+func makeCertificate(certFile, keyFile string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	t := &x509.Certificate{SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "fsub agents"}, NotBefore: now.Add(-time.Hour),
+		NotAfter: now.AddDate(20, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, &key.PublicKey, key)
+	if err != nil {
+		return err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	// The key first: without the certificate both are made anew.
+	return errors.Join(
+		writeNew(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
+		writeNew(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+}
+
+// writeNew writes a file that only its owner may read, whole or not at all.
+func writeNew(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }

@@ -186,7 +186,7 @@ func (p *Provider) start(m *machine, r cloud.Request) error {
 	boot.Metadata = "file:" + filepath.Join(dir, inside.NoticeFile)
 	if p.isolation.Mounts {
 		boot.Hosts = "/etc/hosts"
-		if err := writeHosts(dir, m); err != nil {
+		if err := writeHosts(dir); err != nil {
 			return err
 		}
 	}
@@ -203,14 +203,13 @@ func ifTrue(b bool, err error) error {
 	return nil
 }
 
-// writeHosts makes the machine's hosts file: the host's, and its own name.
-func writeHosts(dir string, m *machine) error {
+// writeHosts makes the machine's hosts file: the host's, to which the agent adds the names of its gangs.
+func writeHosts(dir string) error {
 	text, err := os.ReadFile("/etc/hosts")
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(dir, inside.HostsFile)
-	text = append(text, fmt.Sprintf("\n%s\t%s\n", m.Addr, m.Name)...)
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		return err
 	}

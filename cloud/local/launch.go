@@ -48,7 +48,7 @@ func (p *Provider) try(i Isolation) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := writeHosts(dir, &machine{Name: "probe", Addr: "127.0.0.1"}); err != nil {
+	if err := writeHosts(dir); err != nil {
 		return err
 	}
 	spec := specOf(i, p.cfg.Agent, "probe")

@@ -49,7 +49,11 @@ func agent(file string) int {
 	orphan := exec.Command("sh", "-c", "setsid sleep 987654 & exit 0")
 	_ = orphan.Run()
 	host, _ := os.Hostname()
-	hosts, _ := os.ReadFile("/etc/hosts")
+	var hosts []byte
+	if boot.Hosts != "" { // else it is the host's
+		_ = os.WriteFile(boot.Hosts, []byte("127.9.9.9 "+host+"\n"), 0) // in place: it is a mount
+		hosts, _ = os.ReadFile("/etc/hosts")
+	}
 	_, procErr := os.Stat("/proc/self/stat")
 	caps, _ := os.ReadFile("/proc/thread-self/status")
 	seen := fmt.Sprintf("%s %v %v %d %v %s", host, addrsOf(string(hosts), boot.Token), boot.Addr, os.Getuid(), procErr, capEff(string(caps)))
@@ -212,17 +216,20 @@ func TestMachinesAreOfTheirOwn(t *testing.T) {
 		caps = capEffOf(t)
 	}
 	for n, i := range got {
-		other := ""
+		wrote := "" // each writes its own name, and looks for the first's
 		if n == 0 {
-			other = got[0].Addr // its own name is in its hosts file; the others' come with the agent
+			wrote = "127.9.9.9"
 		}
-		want := fmt.Sprintf("%s [%s] %s %d <nil> %s", i.Name, other, i.Addr, os.Getuid(), caps)
+		want := fmt.Sprintf("%s [%s] %s %d <nil> %s", i.Name, wrote, i.Addr, os.Getuid(), caps)
 		if s := seen(t, p, i.ID); s != want {
 			t.Errorf("machine %d saw %q, want %q", n, s, want)
 		}
 	}
 	if host, _ := os.Hostname(); host == got[0].Name {
 		t.Error("the host's own name was changed")
+	}
+	if hosts, _ := os.ReadFile("/etc/hosts"); strings.Contains(string(hosts), got[0].Name) {
+		t.Error("the host's own /etc/hosts was changed")
 	}
 }
 

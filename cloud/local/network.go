@@ -165,3 +165,11 @@ func (p *Provider) freeAddr(used map[string]bool) (string, error) {
 	}
 	return "", errors.New("no address is left")
 }
+
+// HostAddr is where machines reach this host: the bridge's address, or localhost where they share its network.
+func (p *Provider) HostAddr() string {
+	if p.net == nil {
+		return "127.0.0.1"
+	}
+	return p.net.addr(1).String()
+}

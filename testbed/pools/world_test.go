@@ -3,6 +3,7 @@ package pools
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +21,6 @@ import (
 	"time"
 
 	"fsub/cloud"
-	"fsub/cloud/agentapi"
 	"fsub/cloud/door"
 	"fsub/cloud/local"
 	"fsub/federation"
@@ -83,6 +83,7 @@ type world struct {
 	log      *slog.Logger
 	logText  *safeBuffer
 	key      []byte
+	port     string // of the door, if it is on TCP
 	api      atomic.Pointer[http.Handler]
 
 	mu     sync.Mutex
@@ -220,7 +221,9 @@ func (w *world) start() {
 	})
 }
 
+// openDoor opens the door on a socket, or on a port that machines with a network of their own reach.
 func (w *world) openDoor() (*door.Door, net.Listener) {
+	w.t.Helper()
 	c := door.Config{Key: w.key, Socket: filepath.Join(w.dir, "door.sock"), Lease: w.opts.timing.Lease, PollWait: w.opts.timing.PollWait, Logger: w.log,
 		Token: func(user string, _ time.Time) string { return "token of " + user },
 		API: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -228,8 +231,7 @@ func (w *world) openDoor() (*door.Door, net.Listener) {
 				(*h).ServeHTTP(rw, r)
 			}
 		})}
-	_ = os.Remove(c.Socket)
-	l, err := net.Listen("unix", c.Socket)
+	l, err := w.listen(&c)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -238,6 +240,28 @@ func (w *world) openDoor() (*door.Door, net.Listener) {
 		w.t.Fatal(err)
 	}
 	return d, l
+}
+
+func (w *world) listen(c *door.Config) (net.Listener, error) {
+	if !w.opts.tcp {
+		_ = os.Remove(c.Socket)
+		return net.Listen("unix", c.Socket)
+	}
+	cert, err := door.Certificate(filepath.Join(w.dir, "door.crt"), filepath.Join(w.dir, "door.key"))
+	if err != nil {
+		return nil, err
+	}
+	if w.port == "" {
+		w.port = "0"
+	}
+	l, err := net.Listen("tcp", "0.0.0.0:"+w.port)
+	if err != nil {
+		return nil, err
+	}
+	_, w.port, _ = net.SplitHostPort(l.Addr().String())
+	c.Socket, c.URL = "", "https://"+net.JoinHostPort(w.provider.HostAddr(), w.port)
+	c.Pin, err = door.Pin(cert)
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}), err
 }
 
 // kill ends the daemon's part without a word to anybody. Machines and jobs go on.
@@ -286,12 +310,26 @@ func (w *world) nothingLeft() {
 	if left := processesBelow(w.dir); len(left) > 0 {
 		w.t.Errorf("processes left: %s", strings.Join(left, "\n"))
 	}
+	for _, root := range []string{"/sys/fs/cgroup/unified/fsub-agent", "/sys/fs/cgroup/fsub-agent", "/sys/fs/cgroup/memory/fsub-agent"} {
+		entries, _ := os.ReadDir(root)
+		for _, e := range entries {
+			if token, _, _ := strings.Cut(e.Name(), "."); w.had(token) {
+				w.t.Errorf("cgroup left: %s/%s", root, e.Name())
+			}
+		}
+	}
 	if left, _ := filepath.Glob(filepath.Join(w.dir, "pool", "machines", "*")); len(left) > 0 {
 		w.t.Errorf("directories left: %v", left)
 	}
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || bytes.Contains(mounts, []byte(w.dir)) {
 		w.t.Errorf("mounts left (%v): %s", err, mounts)
 	}
+}
+
+// had reports whether a gang was the world's.
+func (w *world) had(token string) bool {
+	_, err := os.Stat(filepath.Join(w.dir, "pool", "gangs", token+".json"))
+	return err == nil
 }
 
 // processesBelow finds processes that work below dir.
@@ -409,5 +447,3 @@ func (s *safeBuffer) String() string {
 	defer s.mu.Unlock()
 	return s.b.String()
 }
-
-var _ = agentapi.NoticePreempt
