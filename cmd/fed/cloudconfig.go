@@ -88,6 +88,28 @@ func (p *PoolConfig) check() error {
 	return nil
 }
 
+// TimingConfig are the waits of a site whose machines are rented; see cloud.Timing for the defaults.
+type TimingConfig struct {
+	Boot     time.Duration `yaml:"boot,omitempty"`      // within which a machine must have come in
+	List     time.Duration `yaml:"list,omitempty"`      // between two listings of the machines
+	ListSoon time.Duration `yaml:"list_soon,omitempty"` // while some start or end
+	ListLag  time.Duration `yaml:"list_lag,omitempty"`  // how long a new machine may be missing in them
+	Stray    time.Duration `yaml:"stray,omitempty"`     // how long a machine that nobody knows is left alone
+	StockOut time.Duration `yaml:"stock_out,omitempty"` // how long is not asked for what was out of stock, at first
+	KillWait time.Duration `yaml:"kill_wait,omitempty"` // between SIGTERM and SIGKILL
+	Margin   time.Duration `yaml:"margin,omitempty"`    // beyond the lease, until a machine that is silent runs nothing for sure
+}
+
+func (t *TimingConfig) check() error {
+	for name, d := range map[string]time.Duration{"boot": t.Boot, "list": t.List, "list_soon": t.ListSoon, "list_lag": t.ListLag, "stray": t.Stray,
+		"stock_out": t.StockOut, "kill_wait": t.KillWait, "margin": t.Margin} {
+		if d < 0 || d > 0 && d < 100*time.Millisecond {
+			return fmt.Errorf("timing: %s: %s is less than 100ms", name, d)
+		}
+	}
+	return nil
+}
+
 // LocalConfig is a pool of processes on this machine.
 type LocalConfig struct {
 	Nodes   int           `yaml:"nodes,omitempty"`   // 1 if not set
@@ -179,6 +201,11 @@ func (s *SiteConfig) checkRented(agents *Agents) error {
 			return fmt.Errorf("pools: there are two named %s", p.Name)
 		}
 		names[p.Name] = true
+	}
+	if s.Timing != nil {
+		if err := s.Timing.check(); err != nil {
+			return err
+		}
 	}
 	switch {
 	case (s.Local != nil) && s.Kind != kindLocal || (s.AWS != nil) && s.Kind != kindAWS:

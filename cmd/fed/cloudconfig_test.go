@@ -39,12 +39,13 @@ func TestCloudSiteErrors(t *testing.T) {
 		{"{name: a, kind: local, pools: [{name: x, markets: [cheap]}]}", `pools[0]: markets: "cheap" is none of`},
 		{"{name: a, kind: local, pools: [{name: x, min: 3, max: 2}]}", "min 3 and max 2"},
 		{"{name: a, kind: local, pools: [{name: x, budget_day: .nan}]}", "budget_day and budget_month are dollars"},
+		{"{name: a, kind: local, timing: {list: 1ms}}", "timing: list: 1ms is less than 100ms"},
 		{"{name: a, kind: local, local: {price: -1}}", "local: price is -1"},
 		{"{name: a, kind: local, prices: {cpu: -1}}", "prices: cpu costs -1"},
 		{"{name: a, kind: aws}", "aws is missing"},
 		{"{name: a, kind: aws, aws: {types: [g6.xlarge]}}", "set agents: listen"},
 		{"{name: a, kind: local, aws: {types: [g6.xlarge]}}", "local and aws are for sites of these kinds"},
-		{"{name: a, url: http://x, key_file: k, pools: [{name: x}]}", "pools, local and aws are for sites of the kinds local and aws"},
+		{"{name: a, url: http://x, key_file: k, pools: [{name: x}]}", "pools, timing, local and aws are for sites of the kinds local and aws"},
 	} {
 		_, err := parseConfig([]byte("sites: [" + k.site + "]"))
 		if err == nil || !strings.Contains(err.Error(), k.says) || strings.Contains(err.Error(), "\n") {

@@ -143,7 +143,7 @@ func (cl *clouds) open(ctx context.Context, c *Config, s *SiteConfig, st federat
 	d, err := cloud.New(cloud.Config{
 		Site: s.Name, Federation: c.Federation, Provider: wrapProvider(p, s, log, reg), Store: st, Door: cl.door, Pools: s.pools(), Boot: boot, Secret: cl.key,
 		LogDir: filepath.Join(c.StateDir, "logs", string(s.Name)), SharesFiles: s.FileSystems == nil, OnlyUser: onlyUser(s), Logger: log, Registerer: reg,
-		Timing: cloud.Timing{Lease: c.Agents.Lease},
+		Timing: s.timing(c.Agents.Lease),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", s.Name, err)

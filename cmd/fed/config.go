@@ -92,6 +92,8 @@ type SiteConfig struct {
 	Pools []PoolConfig `yaml:"pools,omitempty"` // its partitions; one named main, with all that is offered, if not set
 	Local *LocalConfig `yaml:"local,omitempty"`
 	AWS   *AWSConfig   `yaml:"aws,omitempty"`
+	// Timing is for those who know why.
+	Timing *TimingConfig `yaml:"timing,omitempty"`
 }
 
 // SiteUser is who a user is at a site.
@@ -232,8 +234,8 @@ func (s *SiteConfig) check() error {
 	switch {
 	case s.Kind != "":
 		return fmt.Errorf("kind: %q is none of slurm, local, aws", s.Kind)
-	case len(s.Pools) > 0 || s.Local != nil || s.AWS != nil:
-		return errors.New("pools, local and aws are for sites of the kinds local and aws")
+	case len(s.Pools) > 0 || s.Local != nil || s.AWS != nil || s.Timing != nil:
+		return errors.New("pools, timing, local and aws are for sites of the kinds local and aws")
 	case s.URL == "":
 		return errors.New("url is missing: http://HOST:PORT or unix:/PATH of its slurmrestd")
 	case s.KeyFile == "" && s.TokenFile == "":

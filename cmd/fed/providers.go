@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -123,4 +124,13 @@ func onlyUser(s *SiteConfig) string {
 		return fmt.Sprint(os.Geteuid())
 	}
 	return u.Username
+}
+
+// timing are the site's waits.
+func (s *SiteConfig) timing(lease time.Duration) cloud.Timing {
+	t := s.Timing
+	if t == nil {
+		t = &TimingConfig{}
+	}
+	return cloud.Timing{Lease: lease, Boot: t.Boot, List: t.List, ListSoon: t.ListSoon, ListLag: t.ListLag, Stray: t.Stray, StockOut: t.StockOut, KillWait: t.KillWait, Margin: t.Margin}
 }
