@@ -71,20 +71,36 @@ func (d *Driver) observePool(o *federation.Observation, p *pool) {
 			o.Nodes = append(o.Nodes, m.node(shape, d.now()))
 			part.Nodes = append(part.Nodes, m.Name)
 		}
-		n := min(l.room(), maxVirtual)
+		n := l.virtual()
 		virtual := shape
 		virtual.Rented = l.rented(max(l.offering.Boot, time.Millisecond))
 		virtual.State = []string{"IDLE", "CLOUD", "POWERED_DOWN"}
 		if v, ok := d.mayGrow(l); !ok && n > 0 {
-			virtual.State, virtual.Reason = []string{"DOWN", "CLOUD"}, string(v.reason)+": "+v.detail
+			virtual.State, virtual.Reason = []string{"DOWN", "CLOUD", "POWERED_DOWN"}, string(v.reason)+": "+v.detail
 		}
-		for _, name := range l.newNames(n) {
+		names := l.newNames(n)
+		for _, name := range names {
 			virtual.Name = name
 			o.Nodes = append(o.Nodes, virtual)
 		}
-		part.Nodes = append(part.Nodes, l.newNames(n)...)
+		part.Nodes = append(part.Nodes, names...)
 	}
+	starts := max(p.Max-p.machines, 0)
+	part.MaxStarts = &starts
 	o.Partitions = append(o.Partitions, part)
+}
+
+// virtual is how many nodes are shown beside the machines that are there: as many as the lane may have in all, also while others have taken the pool's
+// room. A job that needs so many is to wait then, and not to be refused.
+func (l *lane) virtual() int {
+	if l.gone {
+		return 0
+	}
+	most := l.pool.Max
+	if l.offering.Max > 0 {
+		most = min(most, l.offering.Max)
+	}
+	return min(max(most-len(l.machines), 0), maxVirtual)
 }
 
 // node is the configured side of a lane's machines. They share its slices.
