@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -33,11 +32,16 @@ func (s *Service) startNode(r *run, c net.Conn, in *wire.Reader, first wire.Fram
 		return
 	}
 	s.wg.Go(func() {
-		pass(wire.NewWriter(d), in)
-		d.Close() // the other side is gone: so are its tasks
+		for {
+			f, err := in.Read()
+			if err != nil {
+				d.Close() // the other side is gone: so are its tasks
+				return
+			}
+			wire.NewWriter(d).Write(f.Kind, f.N, f.Payload)
+		}
 	})
 	io.Copy(c, d)
-	d.Close()
 }
 
 // startDaemon starts the step daemon and gives it its orders. Closing the connection kills all that it started.
@@ -53,7 +57,7 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 	cmd.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=single"}
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = time.Second
+	cmd.Stderr = os.Stderr // the trace of a crash belongs in the log of the agent
 	if u := r.Launch.User; os.Geteuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
 	}

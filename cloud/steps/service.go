@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -175,9 +176,19 @@ func (s *Service) serveNode(c net.Conn) {
 		r.log.Warn("a connection for steps broke", "from", c.RemoteAddr(), "err", err)
 	case first.Kind == wire.Launch:
 		s.startNode(r, t, in, first)
+		linger(t)
 	case first.Kind == wire.Create && r.books != nil:
 		s.serveStep(r, t, in, first)
+		linger(t)
 	}
+}
+
+// linger waits for the other side to close: a connection that is closed while something of the other side is still unread is reset, and what
+// was written last is lost.
+func linger(t *tls.Conn) {
+	t.CloseWrite()
+	t.SetReadDeadline(time.Now().Add(helloTimeout))
+	io.Copy(io.Discard, t)
 }
 
 func (s *Service) runByName(name string) *run {

@@ -33,6 +33,7 @@ type step struct {
 	mu    sync.Mutex
 	nodes []*wire.Writer // nil: not connected, or over
 	ended bool
+	said  bool // the line of its end
 	tally tally
 }
 
@@ -272,6 +273,13 @@ func (st *step) stop(s Stop) {
 
 // say tells the step's stderr of its end, as its first node's slurmstepd would.
 func (st *step) say(why agentapi.Why) {
+	st.mu.Lock()
+	again := st.said
+	st.said = true
+	st.mu.Unlock()
+	if again {
+		return
+	}
 	first := &st.shares[0]
 	line := "slurmstepd: error: *** STEP " + st.name() + " ON " + st.launch.Groups[first.group].Nodes[first.node].Name + " CANCELLED AT " +
 		time.Now().Format("2006-01-02T15:04:05")
