@@ -1,0 +1,132 @@
+package shapes
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"fsub/slurm/hostlist"
+)
+
+// mask puts words for what no two runs of a script have in common. It is made for one file: nodes are numbered in the order of their names there, so that what a
+// file says of the nodes of its job is compared, and which ones they were is not.
+type mask struct {
+	p     place
+	dir   string
+	nodes map[string]string
+}
+
+// Nodes are called alpha1; rented ones by their site, pool and number.
+var (
+	listed = regexp.MustCompile(`\b((?:alpha|local|aws)[a-z0-9.-]*?)\[([0-9,-]+)\]`)
+	single = regexp.MustCompile(`\b(?:alpha|local-[a-z0-9.-]+?-|aws-[a-z0-9.-]+?-)\d+\b`)
+)
+
+func newMask(p place, dir, text string) *mask {
+	m := &mask{p: p, dir: dir, nodes: map[string]string{}}
+	names := single.FindAllString(text, -1)
+	for _, list := range listed.FindAllString(text, -1) {
+		some, _ := hostlist.Expand(list)
+		names = append(names, some...)
+	}
+	sort.Slice(names, func(i, j int) bool { return number(names[i]) < number(names[j]) })
+	for _, n := range slices.Compact(names) {
+		m.nodes[n] = "NODE" + strconv.Itoa(len(m.nodes)+1)
+	}
+	return m
+}
+
+func number(name string) int {
+	i := len(name)
+	for i > 0 && name[i-1] >= '0' && name[i-1] <= '9' {
+		i--
+	}
+	n, _ := strconv.Atoi(name[i:])
+	return n
+}
+
+// numbers of jobs have eight digits in the federation; they are numbered no further: that a job has its own is what FSUB's other tests hold.
+var jobID = regexp.MustCompile(`\b0*[3-9]\d{7}\b`)
+
+var times = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+`), "TIME"},
+	{regexp.MustCompile(`(?m)^(SLURM_JOB_(?:START|END)_TIME)=\d+$`), "$1=TIME"},
+	{regexp.MustCompile(`(?m)^(SLURM_TASK_PID|SLURM_SRUN_COMM_PORT|SLURM_STEP_LAUNCHER_PORT|MASTER_PORT)=\d+$`), "$1=#"},
+	{regexp.MustCompile(`line \d+: +\d+ (Killed|Terminated)`), "line # $1"},
+}
+
+func (m *mask) text(s string) string {
+	s = strings.ReplaceAll(s, m.dir, "DIR")
+	s = listed.ReplaceAllStringFunc(s, func(list string) string {
+		names, _ := hostlist.Expand(list)
+		for i, n := range names {
+			names[i] = m.nodes[n]
+		}
+		return strings.Join(names, ",")
+	})
+	s = single.ReplaceAllStringFunc(s, func(n string) string { return m.nodes[n] })
+	for _, t := range times {
+		s = t.pattern.ReplaceAllString(s, t.with)
+	}
+	s = jobID.ReplaceAllStringFunc(s, func(id string) string { return fmt.Sprintf("JOB%d", len(id)) })
+	if strings.Contains(s, "SLURM_JOB_ID=") {
+		s = m.environment(s)
+	}
+	return s
+}
+
+func (m *mask) name(s string) string {
+	for n := range m.nodes {
+		s = strings.ReplaceAll(s, n, "NODE")
+	}
+	s = single.ReplaceAllString(s, "NODE")
+	return jobID.ReplaceAllStringFunc(s, func(id string) string { return fmt.Sprintf("JOB%d", len(id)) })
+}
+
+// variables that differ, with the reason and what is compared of them instead.
+var variables = map[string]struct {
+	with string // "" leaves the line out
+	why  string
+}{
+	"SLURM_CONF":                  {"", "rented machines have no slurm.conf"},
+	"SLURM_CLUSTER_NAME":          {"SITE", "the site's name"},
+	"SLURM_SUBMIT_HOST":           {"HOST", "where the command was called"},
+	"SLURM_TOPOLOGY_ADDR":         {"ADDR", "rented machines have no tree of switches"},
+	"SLURM_TOPOLOGY_ADDR_PATTERN": {"PATTERN", "the same"},
+	"FSUB_SITES":                  {"", "ours: where the script runs"},
+	"FSUB_SOCKET":                 {"", "ours: a way to the daemon"},
+	"FSUB_STEPS":                  {"", "ours: a way to the step service of a rented machine"},
+	"PATH":                        {"", "our commands come first in it"},
+	"SLURM_JOB_GPUS":              {"GPUS", "as they fall free"},
+	"SLURM_STEP_GPUS":             {"GPUS", "as they fall free"},
+	"CUDA_VISIBLE_DEVICES":        {"GPUS", "as they fall free"},
+	"GPU_DEVICE_ORDINAL":          {"GPUS", "as they fall free"},
+	"ROCR_VISIBLE_DEVICES":        {"GPUS", "as they fall free"},
+	"ZE_AFFINITY_MASK":            {"GPUS", "as they fall free"},
+	"SLURM_LAUNCH_NODE_IPADDR":    {"ADDR", "nodes of the real site are all 127.0.0.1"},
+	"SLURM_SRUN_COMM_HOST":        {"ADDR", "the same"},
+}
+
+func (m *mask) environment(s string) string {
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(s, "\n"), "\n") {
+		name, value, ok := strings.Cut(line, "=")
+		v, known := variables[name]
+		switch {
+		case !ok || !known:
+			out = append(out, line)
+		case v.with == "GPUS":
+			out = append(out, fmt.Sprintf("%s=%d of them", name, len(strings.Split(value, ","))))
+		case v.with != "":
+			out = append(out, name+"="+v.with)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n") + "\n"
+}
