@@ -101,7 +101,7 @@ type Timing struct {
 	Offers   time.Duration // between two looks at offerings and prices; 10 min
 	Keep     time.Duration // how long an ended job stays in memory; 5 min
 	Tick     time.Duration // between two looks at the clock; 1 s
-	StockOut time.Duration // first cool-down after a stock-out, doubled with each further one up to six times; 10 min
+	StockOut time.Duration // first cool-down after a stock-out, doubled with each further one up to an hour; 10 min
 	Again    time.Duration // how long a requeued job waits (Slurm: two minutes); 5 s
 	Overtake time.Duration // how long a job that waits for machines lets later ones pass; 5 min
 }

@@ -147,7 +147,7 @@ func (d *Driver) coolDown(key string, e *Error) {
 	default:
 		base = d.t.StockOut
 	}
-	wait := max(e.After, base<<min(c.times, 6))
+	wait := max(e.After, min(base<<min(c.times, 10), max(base, time.Hour)))
 	c.times++
 	c.until = now.Add(wait)
 	d.metrics.cooling(e.Kind)

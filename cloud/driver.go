@@ -59,7 +59,8 @@ type Driver struct {
 	numbers  []int64 // of gangs to come
 	drawing  bool
 	strays   map[InstanceID]*stray
-	offered  error // why the offerings are not known; nil: they are
+	settled  map[InstanceID]bool // that have ended and are in the books, for as long as they are listed
+	offered  error               // why the offerings are not known; nil: they are
 	listed   time.Time
 }
 
@@ -84,7 +85,7 @@ func New(cfg Config) (*Driver, error) {
 	d := &Driver{cfg: cfg, t: cfg.Timing, log: cfg.Logger, metrics: newMetrics(cfg.Registerer, cfg.Site), loaded: make(chan struct{}),
 		written: make(chan struct{}, 1), look: make(chan struct{}, 1), ender: make(chan struct{}, 1), page: newPage(),
 		jobs: map[federation.JobID]*job{}, begins: map[*job]bool{}, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{},
-		classes: map[string]*class{}, cool: map[string]*coolDown{}, strays: map[InstanceID]*stray{}, offered: errNotLoaded}
+		classes: map[string]*class{}, cool: map[string]*coolDown{}, strays: map[InstanceID]*stray{}, settled: map[InstanceID]bool{}, offered: errNotLoaded}
 	d.users.users, d.users.now = cfg.Users, cfg.Now
 	d.news.wake = make(chan struct{}, 1)
 	for _, p := range cfg.Pools {

@@ -35,7 +35,13 @@ func (d *Driver) load(ctx context.Context) error {
 		}
 	}
 	slices.SortStableFunc(d.ended, func(a, b *job) int { return a.End.Compare(b.End) })
-	return d.loadSpent(ctx, now)
+	if err := d.loadSpent(ctx, now); err != nil {
+		return err
+	}
+	for _, p := range d.pools {
+		p.spent.why = p.overBudget(now)
+	}
+	return nil
 }
 
 func (d *Driver) loadRecord(r federation.PoolRecord) error {

@@ -46,6 +46,7 @@ func (d *Driver) gone(m *machine, why string) {
 	m.Cost = m.Price * federation.Dollars(m.Ended.Sub(m.Created).Hours())
 	m.IdleCost = m.Price * federation.Dollars(max(m.Ended.Sub(m.Created)-m.Busy, 0).Hours())
 	d.put(m)
+	d.settled[m.Instance] = true
 	m.pool.spent.machineEnded(m)
 	d.metrics.machineEnded(m)
 	d.log.Info("machine ended", "machine", m.id, "pool", m.Pool, "why", m.Why, "dollars", float64(m.Cost))
@@ -85,9 +86,6 @@ func (d *Driver) failMachine(m *machine, why string, preempted bool) {
 		}
 		d.put(r.job)
 		d.fail(r, o)
-	}
-	if m.State == machineBooting && m.pool.Min == 0 {
-		return
 	}
 }
 

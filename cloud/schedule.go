@@ -174,7 +174,7 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
 	}
 	if v, ok := d.mayGrow(l); !ok {
-		v.back = v.back && len(l.machines) < need // else it waits for those
+		v.back = v.back && l.usable(j) < need // else it waits for those
 		return v, false
 	}
 	near := p.Near && l.offering.MaxGang >= need && need > 1
@@ -209,6 +209,16 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	r.gangs = append(r.gangs, g)
 	d.take(r, i, spec, shares, append(machines, g.machines...))
 	return verdict{}, true
+}
+
+// usable is how many machines there are that the job could use one day.
+func (l *lane) usable(j *job) (n int) {
+	for _, m := range l.machines {
+		if m.usable(j.User.Name) {
+			n++
+		}
+	}
+	return n
 }
 
 // makeRoom ends idle machines that the job cannot use, if that would make room for those that it needs.

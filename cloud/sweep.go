@@ -3,6 +3,7 @@ package cloud
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"time"
 
 	"fsub/federation"
@@ -69,6 +70,7 @@ func (d *Driver) list(ctx context.Context) {
 			soon = d.listedNow(began, list)
 			d.schedule()
 			d.mu.Unlock()
+			d.bookEnded(ctx, list)
 			d.lookAtTopology(ctx)
 		}
 		if !sleep(ctx, wait) {
@@ -136,23 +138,11 @@ func (d *Driver) strayed(in Instance, began time.Time) (soon bool) {
 		if s != nil {
 			d.strayEnded(in.ID, s)
 		}
-		return false
+		return false // see bookEnded
 	}
 	now := d.now()
 	if s == nil {
-		s = &stray{since: now, id: MachineID(string(d.cfg.Site) + ":" + string(in.ID))}
-		s.machine = machineRecord{Gang: in.Token, Name: in.Name, Instance: in.ID, Offering: in.Offering, State: machineUp, Created: in.Launched.UTC(), Addr: in.Addr,
-			Why: "no gang in the books has it"}
-		if in.Launched.IsZero() {
-			s.machine.Created = began
-		}
-		for _, p := range d.pools {
-			for _, l := range p.lanes {
-				if l.offering.ID == in.Offering {
-					s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, l.offering.Price, l.offering.Market
-				}
-			}
-		}
+		s = d.newStray(in, began)
 		d.strays[in.ID] = s
 		d.log.Warn("a machine of ours that no gang in the books has", "instance", in.ID, "gang", in.Token)
 	}
@@ -164,8 +154,72 @@ func (d *Driver) strayed(in Instance, began time.Time) (soon bool) {
 	return true
 }
 
+func (d *Driver) newStray(in Instance, began time.Time) *stray {
+	s := &stray{since: d.now(), id: MachineID(string(d.cfg.Site) + ":" + string(in.ID))}
+	s.machine = machineRecord{Gang: in.Token, Name: in.Name, Instance: in.ID, Offering: in.Offering, State: machineUp, Created: in.Launched.UTC(), Addr: in.Addr,
+		Why: "no gang in the books has it"}
+	if in.Launched.IsZero() {
+		s.machine.Created = began
+	}
+	for _, p := range d.pools {
+		for _, l := range p.lanes {
+			if l.offering.ID == in.Offering {
+				s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, l.offering.Price, l.offering.Market
+			}
+		}
+	}
+	return s
+}
+
+// bookEnded enters machines in the books that are seen for the first time when they have ended already. Most of those that a listing shows as ended are booked:
+// the store is asked only about those of which this daemon does not know it.
+func (d *Driver) bookEnded(ctx context.Context, list []Instance) {
+	var unknown []Instance
+	oldest := d.now()
+	d.mu.Lock()
+	settled := map[InstanceID]bool{}
+	for _, in := range list {
+		switch {
+		case in.State != InstanceEnded:
+		case d.settled[in.ID]:
+			settled[in.ID] = true
+		case d.strays[in.ID] == nil && (d.gangs[in.Token] == nil || !d.gangs[in.Token].calling):
+			unknown = append(unknown, in)
+			if !in.Launched.IsZero() && in.Launched.Before(oldest) {
+				oldest = in.Launched
+			}
+		}
+	}
+	d.settled = settled
+	d.mu.Unlock()
+	if len(unknown) == 0 {
+		return
+	}
+	records, err := d.cfg.Store.PoolHistory(ctx, d.cfg.Site, federation.PoolMachine, oldest, 1<<20)
+	if err != nil {
+		d.log.Error("look for ended machines in the books", "err", err)
+		return
+	}
+	booked := map[InstanceID]bool{}
+	for _, r := range records {
+		var m machineRecord
+		if json.Unmarshal(r.Data, &m) == nil {
+			booked[m.Instance] = true
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, in := range unknown {
+		d.settled[in.ID] = true
+		if !booked[in.ID] {
+			d.strayEnded(in.ID, d.newStray(in, d.now()))
+		}
+	}
+}
+
 func (d *Driver) strayEnded(id InstanceID, s *stray) {
 	delete(d.strays, id)
+	d.settled[id] = true
 	r := &s.machine
 	r.State, r.Ended = machineEnded, d.now()
 	r.Cost = r.Price * federation.Dollars(r.Ended.Sub(r.Created).Hours())

@@ -2,7 +2,6 @@ package cloud_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -165,5 +164,3 @@ func (w *world) sound() {
 }
 
 var errLost = fmt.Errorf("the reply was lost: %w", federation.ErrUnavailable)
-
-var _ = errors.Is

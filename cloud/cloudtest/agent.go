@@ -130,11 +130,11 @@ func (a *agent) heard() {
 
 // watch ends the machine when its lease has lapsed.
 func (a *agent) watch() {
-	for a.wait(time.Second) {
+	for left := a.lease; a.wait(left + time.Second); {
 		a.mu.Lock()
-		lapsed := time.Since(a.answered) > a.lease
+		left = a.lease - time.Since(a.answered)
 		a.mu.Unlock()
-		if lapsed {
+		if left < 0 {
 			a.endSelf("lease")
 			return
 		}

@@ -1,0 +1,317 @@
+package cloud_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fsub/cloud"
+	"fsub/federation"
+)
+
+// bubble runs a test on virtual time; the world ends with it.
+func bubble(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer func() {
+			if w.stop != nil {
+				w.stop()
+			}
+			for _, m := range w.cloud.Living() {
+				w.cloud.Kill(m.ID, "the test is over")
+			}
+		}()
+		f(w)
+		w.sound()
+	})
+}
+
+// TestSpot: 200 jobs that keep checkpoints run on machines that are taken back at random. All finish, none runs twice at once, and no work is lost but
+// that since the last checkpoint.
+func TestSpot(t *testing.T) {
+	bubble(t, func(w *world) {
+		const jobs, work = 200, 120
+		rng := rand.New(rand.NewPCG(1, 2))
+		w.cloud.Offers[0].Market, w.cloud.Offers[0].Interrupts = cloud.Spot, 20
+		w.cfg.Pools[0].Max = 64
+		w.ready()
+		live := map[federation.JobID]federation.Submission{}
+		number := map[federation.JobID]int{}
+		for range jobs {
+			s := w.job("work 120", func(s *federation.Submission) { s.Job.Spec.CPUsPerTask = 4 })
+			if _, err := w.driver.Submit(context.Background(), s); err != nil {
+				t.Fatal(err)
+			}
+			live[s.Job.ID], number[s.Job.ID] = s, 1
+		}
+		preempted, began := 0, time.Now()
+		for len(live) > 0 && time.Since(began) < 12*time.Hour {
+			time.Sleep(3 * time.Second)
+			if living := w.cloud.Living(); len(living) > 0 {
+				m := living[rng.IntN(len(living))]
+				switch rng.IntN(3) {
+				case 0: // without a word
+					w.cloud.Kill(m.ID, "Server.SpotInstanceTermination")
+				case 1:
+					w.cloud.Preempt(m.ID, 2*time.Minute)
+				default:
+					w.cloud.Preempt(m.ID, 3*time.Second)
+				}
+			}
+			for id, s := range live {
+				j := w.lookup(id)
+				switch {
+				case j.State == federation.Completed:
+					delete(live, id)
+				case j.State == federation.Preempted || j.Returned || j.State == federation.BootFail: // as the controller does: a new attempt
+					if j.State == federation.Preempted {
+						preempted++
+					}
+					number[id]++
+					s.Key = federation.AttemptKey("test", s.Job, number[id])
+					s.Restarts++
+					live[id] = s
+					if _, err := w.driver.Submit(context.Background(), s); err != nil {
+						t.Fatalf("Submit again: %v", err)
+					}
+				case j.State.Ended():
+					t.Fatalf("job %d ended as %+v", id, j)
+				}
+			}
+		}
+		if len(live) > 0 || preempted < 20 {
+			t.Fatalf("%d jobs are left after %s, %d preemptions", len(live), time.Since(began), preempted)
+		}
+		for id := range number {
+			if got := w.cloud.Job(id).Done; got != work*time.Second {
+				t.Errorf("job %d has done %s of work, want %ds", id, got, work)
+			}
+		}
+		t.Logf("%d preemptions in %s", preempted, time.Since(began))
+	})
+}
+
+// refusals are what a cloud may answer for hours, and how often it may be asked within one.
+var refusals = []struct {
+	name   string
+	err    cloud.Error
+	reason federation.Reason
+	calls  int // of Create in an hour, at most
+}{
+	{"stock-out", cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeOffering, Code: "InsufficientInstanceCapacity", Text: "none left"}, federation.ReasonStockOut, 12},
+	{"quota", cloud.Error{Kind: cloud.KindQuota, Scope: cloud.ScopeRegion, Code: "VcpuLimitExceeded", Text: "limit 0"}, federation.ReasonQuota, 12},
+	{"denied", cloud.Error{Kind: cloud.KindDenied, Scope: cloud.ScopeCloud, Code: "AuthFailure", Text: "no"}, federation.ReasonCloudDenied, 12},
+	{"throttled", cloud.Error{Kind: cloud.KindThrottled, Scope: cloud.ScopeCloud, Code: "RequestLimitExceeded", Text: "slow down"}, federation.ReasonThrottled, 40},
+	{"invalid", cloud.Error{Kind: cloud.KindInvalid, Scope: cloud.ScopeOffering, Code: "InvalidParameterValue", Text: "no such subnet"}, federation.ReasonRefused, 12},
+	{"unavailable", cloud.Error{Kind: cloud.KindUnavailable, Scope: cloud.ScopeCloud, Text: "no route"}, federation.ReasonSiteUnavailable, 40},
+}
+
+// TestRefusals: whatever the cloud refuses for an hour, the jobs wait with its reason, or are given back with it, and the cloud is asked a bounded number of
+// times. When it can be had again the jobs run.
+func TestRefusals(t *testing.T) {
+	for _, c := range refusals {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				refuse := true
+				w.cloud.Before = func(op string, _ *cloud.Request) error {
+					if op == "Create" && refuse {
+						e := c.err
+						return &e
+					}
+					return nil
+				}
+				w.ready()
+				const jobs = 100
+				subs := map[federation.JobID]federation.Submission{}
+				for range jobs {
+					s := w.job("sleep 5", nil)
+					if _, err := w.driver.Submit(context.Background(), s); err != nil {
+						t.Fatal(err)
+					}
+					subs[s.Job.ID] = s
+				}
+				begin := time.Now()
+				resubmit(w, subs, time.Hour, func(j federation.SiteJob) {
+					if j.Returned && (j.Reason != c.reason || !strings.Contains(j.Detail, c.err.Text)) {
+						t.Errorf("given back with %s %q, want %s", j.Reason, j.Detail, c.reason)
+					}
+				})
+				if n := w.cloud.Calls("Create", begin.Add(-time.Minute)); n > c.calls || n == 0 {
+					t.Errorf("%d calls of Create in an hour, want 1 to %d", n, c.calls)
+				}
+				if n := w.cloud.Calls("Delete", begin); n > 0 {
+					t.Errorf("%d calls of Delete, where nothing was made", n)
+				}
+				refuse = false
+				resubmit(w, subs, 4*time.Hour, func(federation.SiteJob) {})
+				for id := range subs {
+					if n := w.cloud.Job(id).Starts; n != 1 {
+						t.Fatalf("job %d was started %d times", id, n)
+					}
+				}
+			})
+		})
+	}
+}
+
+// resubmit hands jobs that were given back over again when the site shows nodes that can be had, as the controller does, until all have run or the time is over.
+func resubmit(w *world, subs map[federation.JobID]federation.Submission, within time.Duration, look func(federation.SiteJob)) {
+	w.Helper()
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(5 * time.Second) {
+		o, err := w.driver.Observe(context.Background())
+		if err != nil {
+			w.Fatal(err)
+		}
+		usable := false
+		for i := range o.Nodes {
+			usable = usable || o.Nodes[i].Usable()
+			if n := &o.Nodes[i]; !n.Usable() && n.Reason == "" {
+				w.Fatalf("node without a reason: %+v", n)
+			}
+		}
+		left := 0
+		for id, s := range subs {
+			j := w.lookup(id)
+			look(j)
+			if j.State != federation.Completed {
+				left++
+			}
+			if j.Returned && usable {
+				s.Job.Attempt++
+				s.Key = federation.AttemptKey("test", s.Job, s.Job.Attempt)
+				subs[id] = s
+				if _, err := w.driver.Submit(context.Background(), s); err != nil {
+					w.Fatal(err)
+				}
+			}
+		}
+		if left == 0 {
+			return
+		}
+	}
+}
+
+// TestBoots: machines that never say a word are given up, the job is tried on others a few times, and ends as BOOT_FAIL. Nothing is left.
+func TestBoots(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cloud.NoBoot = func(*cloud.Request, string) bool { return true }
+		w.ready()
+		id := w.submit("sleep 5", func(s *federation.Submission) { s.Job.Spec.MinNodes, s.Job.Spec.MaxNodes = 2, 2 })
+		j := w.wants(id, federation.BootFail, 2*time.Hour)
+		if n := len(w.cloud.Machines()); j.Returned || n != 6 {
+			t.Errorf("%d machines were tried, %+v", n, j)
+		}
+		w.until("nothing is left", 10*time.Minute, func() bool { return len(w.cloud.Living()) == 0 })
+	})
+}
+
+// TestHalfAGang: of a gang of which one machine does not come up nothing is started; the other one is used for the next try.
+func TestHalfAGang(t *testing.T) {
+	bubble(t, func(w *world) {
+		silent := 0
+		w.cloud.NoBoot = func(r *cloud.Request, name string) bool {
+			if len(r.Names) == 3 && name == r.Names[1] {
+				silent++
+				return true
+			}
+			return false
+		}
+		w.cfg.Pools[0].Idle = 30 * time.Minute
+		w.ready()
+		id := w.submit("sleep 5", func(s *federation.Submission) { s.Job.Spec.MinNodes, s.Job.Spec.MaxNodes = 3, 3 })
+		w.wants(id, federation.Completed, time.Hour)
+		if ran := w.cloud.Job(id); ran.Starts != 1 || ran.Nodes != 3 || silent != 1 || len(w.cloud.Machines()) != 4 {
+			t.Errorf("%+v, %d silent machines of %d", ran, silent, len(w.cloud.Machines()))
+		}
+	})
+}
+
+// TestMachineFails: a machine of a gang dies. The job ends as one, with the reason, and what remains is used again.
+func TestMachineFails(t *testing.T) {
+	for why, want := range map[string]federation.State{"hardware": federation.NodeFail, "Server.SpotInstanceTermination": federation.Preempted} {
+		t.Run(why, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				w.ready()
+				id := w.submit("sleep 500", func(s *federation.Submission) { s.Job.Spec.MinNodes, s.Job.Spec.MaxNodes = 3, 3 })
+				w.wants(id, federation.Running, 5*time.Minute)
+				w.cloud.Kill(w.cloud.Machines()[1].ID, why)
+				j := w.wants(id, want, 5*time.Minute)
+				if j.PricePerHour != 3 || j.NumNodes != 3 || !strings.Contains(j.Detail, "sky-main-2") {
+					t.Errorf("%+v", j)
+				}
+				next := w.submit("sleep 1", func(s *federation.Submission) { s.Job.Spec.MinNodes, s.Job.Spec.MaxNodes = 2, 2 })
+				w.wants(next, federation.Completed, time.Minute)
+				if n := len(w.cloud.Machines()); n != 3 {
+					t.Errorf("%d machines were made, want no new ones", n)
+				}
+			})
+		})
+	}
+}
+
+// TestSilence: the daemon cannot be reached for longer than the lease. The machines end themselves; when it is back their job has ended, not before that is proved,
+// and nothing runs twice.
+func TestSilence(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.ready()
+		id := w.submit("sleep 3000", nil)
+		w.wants(id, federation.Running, 5*time.Minute)
+		w.stop()
+		time.Sleep(20 * time.Second)
+		if n := w.cloud.Job(id).Living; n != 1 {
+			t.Fatalf("20 seconds after the daemon's end %d scripts run", n)
+		}
+		time.Sleep(3 * time.Minute)
+		if n := len(w.cloud.Living()); n != 0 {
+			t.Fatalf("%d machines live on after their lease", n)
+		}
+		w.ready()
+		w.wants(id, federation.NodeFail, 5*time.Minute)
+	})
+}
+
+// TestStrays: machines with our tag of which the books know nothing are ended after a grace, and entered in the books.
+func TestStrays(t *testing.T) {
+	bubble(t, func(w *world) {
+		r := cloud.Request{Token: "sky-99-unknown", Site: "sky", Offering: w.cloud.Offers[0], Count: 2, Names: []string{"a", "b"}}
+		if _, err := w.cloud.Create(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+		w.cloud.NoBoot = nil
+		w.ready()
+		w.until("the strays are gone", 10*time.Minute, func() bool { return len(w.cloud.Living()) == 0 })
+		w.until("the strays are in the books", 5*time.Minute, func() bool {
+			n := 0
+			for _, r := range w.records(federation.PoolMachine) {
+				if !r.Closed.IsZero() {
+					n++
+				}
+			}
+			return n == 2
+		})
+	})
+}
+
+// TestLostReplies: every reply of the cloud to a Create is lost, twice. The gang is asked for again under its token, and made once.
+func TestLostReplies(t *testing.T) {
+	bubble(t, func(w *world) {
+		lost := 0
+		w.cloud.After = func(op string, _ *cloud.Request) error {
+			if op == "Create" && lost < 2 {
+				lost++
+				return errLost
+			}
+			return nil
+		}
+		w.ready()
+		id := w.submit("sleep 5", func(s *federation.Submission) { s.Job.Spec.MinNodes, s.Job.Spec.MaxNodes = 2, 2 })
+		w.wants(id, federation.Completed, 10*time.Minute)
+		if n := len(w.cloud.Machines()); n != 2 || lost != 2 {
+			t.Errorf("%d machines, %d lost replies", n, lost)
+		}
+	})
+}
