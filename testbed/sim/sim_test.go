@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -211,6 +212,39 @@ func TestRequeues(t *testing.T) {
 			}
 			if sum.Asked < 5*histories || sum.Reruns < sum.Asked/2 || sum.Crashes == 0 || sum.Lost == 0 {
 				t.Errorf("%+v: most requeues should have had an effect, with faults", sum)
+			}
+		})
+	}
+}
+
+// TestRented: two of the sites rent their machines, and often have none left: they give jobs back, and take arrays task by task. Every job and every
+// task runs exactly once all the same, whatever dies and is lost.
+func TestRented(t *testing.T) {
+	histories, each := 2, 120
+	if os.Getenv("FSUB_FULL") != "" {
+		histories, each = 20, 500
+	}
+	for _, tasks := range []int{0, 12} {
+		t.Run(fmt.Sprintf("%d tasks", tasks), func(t *testing.T) {
+			for i := range histories {
+				var rented []*Rented
+				rent := func(price federation.Dollars) func(*simsite.Site) (federation.Driver, error) {
+					return func(s *simsite.Site) (federation.Driver, error) {
+						d, err := direct(s)
+						r := &Rented{Driver: d, Price: price, StockOut: 0.3, Now: s.Now, RNG: rand.New(rand.NewPCG(uint64(i), uint64(len(rented))))}
+						rented = append(rented, r)
+						return r, err
+					}
+				}
+				all := sites(4, direct)
+				all[1].Driver, all[2].Driver = rent(0.5), rent(0.7)
+				r := play(t, Config{Seed: uint64(4000 + i), Jobs: each / max(tasks/4, 1), Sites: all, MeanGap: time.Second, MaxTasks: tasks, Limit: 24 * time.Hour,
+					Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})
+				returned := rented[0].Returned + rented[1].Returned
+				if returned == 0 || r.Crashes == 0 || r.Lost == 0 || r.Reruns != 0 || r.Runs < r.Submitted || r.Completed != r.Submitted {
+					t.Errorf("%d jobs were given back: %+v", returned, r)
+				}
+				t.Logf("%d jobs were given back", returned)
 			}
 		})
 	}
