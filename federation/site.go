@@ -75,8 +75,8 @@ type Partition struct {
 	AllowQOS                    []string
 	DefMemPerCPU, DefMemPerNode sbatch.MemMiB
 	PriorityTier                int
-	// MaxStarts is how many of its nodes that are powered down may be started at the most as things are, where that is fewer than there
-	// are: offerings of one pool share what the pool may have. nil: all of them.
+	// MaxStarts is how many of its idle nodes, powered down or not, may be taken into use at the most as things are, where that is fewer than
+	// there are: offerings of one pool share what the pool may have. nil: all of them.
 	MaxStarts *int
 	Info      *PartitionInfo // nil: not told
 }

@@ -22,7 +22,7 @@ type capacity struct {
 	marked  []bool // by node: has claims or blocks, so its future matters
 	changes int    // counts claims: estimates made before one are old
 
-	starts []int32 // by partition: how many of its nodes may still be started; nil: all may
+	starts []int32 // by partition: how many of its idle nodes may still be taken into use; nil: all may
 	begun  []bool  // by node: counted there
 
 	reserve []int // by pool: how many waiting jobs hold claims

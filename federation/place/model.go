@@ -31,8 +31,8 @@ type model struct {
 	totalMem  []int32
 	totalGRES []int32
 
-	starts   []int32 // by partition: how many of its nodes may be started; nil: all may
-	startsOf []int32 // by node: the partition whose starts it counts to if it is started, -1 for none
+	starts   []int32 // by partition: how many of its idle nodes may be taken into use; nil: all may
+	startsOf []int32 // by node: the partition whose starts it counts to if it is, -1 for none
 
 	up      []bool  // can start jobs, now or when a reservation ends
 	boot    []int64 // by node: seconds that it takes to start; nil if no node must

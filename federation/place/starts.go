@@ -2,9 +2,9 @@ package place
 
 import "slices"
 
-// Offerings of one pool share what the pool may have: of the nodes of a partition that are powered down no more than
-// [federation.Partition].MaxStarts are started in one plan. A node that is claimed for later counts too: what it stands for must not be taken
-// by another.
+// Offerings of one pool share what the pool may have: of the idle nodes of a partition no more than [federation.Partition].MaxStarts are taken into use
+// in one plan, whether they are there or must start: one that is there and not used may have to make room for another. A node that is
+// claimed for later counts too: what it stands for must not be taken by another job.
 
 // readStarts notes which nodes count.
 func (m *model) readStarts() {
@@ -22,7 +22,7 @@ func (m *model) readStarts() {
 				continue
 			}
 			for _, n := range m.pools[p].Nodes {
-				if slices.Contains(m.obs.Nodes[n].State, "POWERED_DOWN") {
+				if slices.Contains(m.obs.Nodes[n].State, "IDLE") {
 					m.startsOf[n] = int32(i)
 				}
 			}
@@ -30,30 +30,30 @@ func (m *model) readStarts() {
 	}
 }
 
-// mustStart reports whether node n would be one more that is started.
-func (c *capacity) mustStart(n int32) bool {
+// counts reports whether node n would be one more that is used.
+func (c *capacity) counts(n int32) bool {
 	return c.starts != nil && c.m.startsOf[n] >= 0 && !c.begun[n]
 }
 
-// mayStart reports whether node n is there, or may be started.
-func (c *capacity) mayStart(n int32) bool { return !c.mustStart(n) || c.starts[c.m.startsOf[n]] > 0 }
+// mayStart reports whether node n is in use, or may be.
+func (c *capacity) mayStart(n int32) bool { return !c.counts(n) || c.starts[c.m.startsOf[n]] > 0 }
 
-// begin counts node n, if it must be started.
+// begin counts node n.
 func (c *capacity) begin(n int32) {
-	if c.mustStart(n) {
+	if c.counts(n) {
 		c.begun[n] = true
 		c.starts[c.m.startsOf[n]]--
 	}
 }
 
-// starter picks, of the nodes of one pool, no more that must start than may.
+// starter picks, of the nodes of one pool, no more than may be taken into use.
 type starter struct {
 	c    *capacity
 	used int32
 }
 
 func (s *starter) take(n int32) bool {
-	if !s.c.mustStart(n) {
+	if !s.c.counts(n) {
 		return true
 	}
 	if s.used >= s.c.starts[s.c.m.startsOf[n]] {
