@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -28,8 +29,22 @@ func candidates(s Step, nodes []Free) ([]int, error) {
 	return usable, nil
 }
 
-// choose picks the nodes: those that must be among them, then those without a step, then others, as many as the step may have.
+// choose picks the nodes: those that must be among them, then those without a step, then others, as many as the step may have. If these have too few
+// CPUs for its tasks, the nodes with the most.
 func choose(s Step, nodes []Free, usable []int) ([]int, error) {
+	order := slices.Clone(usable)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(min(nodes[a].Steps, 1), min(nodes[b].Steps, 1)) })
+	chosen, err := take(s, nodes, order)
+	if err != nil {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(capacity(s, &nodes[b]), capacity(s, &nodes[a])) })
+		chosen, err = take(s, nodes, order)
+	}
+	slices.Sort(chosen)
+	return chosen, err
+}
+
+// take picks nodes in the order in which they are given.
+func take(s Step, nodes []Free, order []int) ([]int, error) {
 	least := max(s.MinNodes, 1)
 	most := max(s.MaxNodes, least, len(s.Nodes))
 	if s.Tasks > 0 {
@@ -38,26 +53,18 @@ func choose(s Step, nodes []Free, usable []int) ([]int, error) {
 	each := max(s.CPUsPerTask, 1)
 	var chosen []int
 	room := 0
-	take := func(i int) {
-		chosen = append(chosen, i)
-		room += capacity(s, &nodes[i]) / each
-	}
-	for _, i := range usable {
-		if slices.Contains(s.Nodes, nodes[i].Name) {
-			take(i)
-		}
-	}
 	short := func() bool { // without a number of nodes, as few as do
 		return len(chosen) < most || s.MaxNodes == 0 && room < s.Tasks && !s.Overcommit
 	}
-	for _, busy := range [...]bool{false, true} {
-		for _, i := range usable {
-			if short() && nodes[i].Steps > 0 == busy && !slices.Contains(chosen, i) && capacity(s, &nodes[i]) >= least1(s, each) {
-				take(i)
+	for _, required := range [...]bool{true, false} {
+		for _, i := range order {
+			here := capacity(s, &nodes[i])
+			if slices.Contains(s.Nodes, nodes[i].Name) == required && (required || short() && here >= least1(s, each)) {
+				chosen = append(chosen, i)
+				room += here / each
 			}
 		}
 	}
-	slices.Sort(chosen)
 	if len(chosen) < least || s.Tasks > 0 && !s.Overcommit && room < s.Tasks {
 		return nil, ErrNoFit
 	}

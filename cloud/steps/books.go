@@ -99,13 +99,16 @@ func (b *books) try(s *step) (err error, freed <-chan struct{}) {
 		b.take(shares[start:])
 		s.counts = append(s.counts, len(parts))
 	}
+	if errors.Is(err, layout.ErrBusy) && len(b.active) == 0 { // it is in its own way
+		err = &layout.Refused{Text: layout.TooMany}
+	}
 	if err != nil {
 		b.release(shares)
 		s.counts = nil
 		return err, b.freed
 	}
 	s.shares = shares
-	if s.req.Receive == "" {
+	if s.req.Numbered() {
 		s.id = b.next
 		b.next++
 	}
@@ -190,7 +193,7 @@ func (b *books) end(s *step) {
 	defer b.mu.Unlock()
 	b.release(s.shares)
 	b.active = slices.DeleteFunc(b.active, func(a *step) bool { return a == s })
-	if s.req.Receive == "" {
+	if s.req.Numbered() {
 		b.over = append(b.over, s.status())
 	}
 	close(b.freed)
@@ -211,7 +214,7 @@ func (b *books) live(id string) (steps []*step) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.active {
-		if id == "" || id == strconv.FormatUint(uint64(s.id), 10) && s.req.Receive == "" {
+		if id == "" || id == strconv.FormatUint(uint64(s.id), 10) && s.req.Numbered() {
 			steps = append(steps, s)
 		}
 	}
@@ -223,7 +226,7 @@ func (b *books) status() []agentapi.Step {
 	defer b.mu.Unlock()
 	all := slices.Clone(b.over)
 	for _, s := range b.active {
-		if s.req.Receive == "" {
+		if s.req.Numbered() {
 			all = append(all, s.status())
 		}
 	}

@@ -23,6 +23,7 @@ func Daemon() int {
 		return receive(os.Args[n-1], os.Stdin)
 	}
 	debug.SetGCPercent(400)
+	unix.CloseRange(4, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC) // what the agent may have left open is not for tasks
 	f := os.NewFile(3, "orders")
 	if f == nil {
 		return 2

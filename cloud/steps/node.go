@@ -97,7 +97,7 @@ func complete(r *run, n *wire.NodeLaunch, daemon []string) {
 	l := r.Launch
 	n.User, n.Self = l.User.Name, daemon
 	n.Host0 = l.Groups[l.Group].Nodes[l.Node].Name
-	n.Names = wire.Names{JobName: n.Name, User: l.User.Name}
+	n.Names = wire.Names{JobName: valueOf(n.Part.Env, "SLURM_JOB_NAME"), User: l.User.Name}
 	if l.Array != nil {
 		n.Names.ArrayJob, n.Names.Task = l.Array.Job, l.Array.Task
 	}
@@ -128,13 +128,7 @@ func complete(r *run, n *wire.NodeLaunch, daemon []string) {
 
 // pathFirst is PATH with this machine's folder of commands at its head, instead of that of another machine: the one of the same name.
 func pathFirst(commands string, env []string) string {
-	path := ""
-	for _, e := range env {
-		if v, ok := strings.CutPrefix(e, "PATH="); ok {
-			path = v
-		}
-	}
-	return withFirst(commands, path)
+	return withFirst(commands, valueOf(env, "PATH"))
 }
 
 // override is env with the variables of own in the place of those of the same name.
@@ -149,6 +143,15 @@ func override(env, own []string) []string {
 		}
 	}
 	return append(all, own...)
+}
+
+func valueOf(env []string, name string) (value string) {
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			value = v
+		}
+	}
+	return value
 }
 
 func nameOf(e string) string {

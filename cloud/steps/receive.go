@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -37,18 +38,24 @@ func receive(order string, in io.Reader) int {
 }
 
 func (f *File) write(in io.Reader) error {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if f.Force {
-		os.Remove(f.Dest) // it may run, and a program that runs cannot be written to
+	name := f.Dest
+	if f.Force { // it may run, and a program that runs cannot be written to; and several nodes may share the folder
+		name += ".sbcast-" + strconv.Itoa(os.Getpid()) + "-" + os.Getenv("SLURM_NODEID")
 	}
-	to, err := os.OpenFile(f.Dest, flags, 0o700)
+	to, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(to, in)
 	err = errors.Join(err, to.Chmod(f.Mode), to.Close())
 	if err == nil && !f.Modified.IsZero() {
-		err = os.Chtimes(f.Dest, f.Accessed, f.Modified)
+		err = os.Chtimes(name, f.Accessed, f.Modified)
+	}
+	if err == nil && f.Force {
+		err = os.Rename(name, f.Dest)
+	}
+	if err != nil {
+		os.Remove(name)
 	}
 	return err
 }

@@ -68,6 +68,13 @@ func (s *Service) serveStep(r *run, c net.Conn, in *wire.Reader, first wire.Fram
 		st.refuse(err)
 		return
 	}
+	if st.req.TestOnly {
+		close(st.ready)
+		r.books.end(st)
+		st.out.WriteJSON(wire.Created, 0, st.layout())
+		st.out.Write(wire.End, 0, nil)
+		return
+	}
 	s.conduct(ctx, r, st)
 }
 

@@ -75,13 +75,7 @@ func lookPath(name string, env []string) string {
 	if strings.Contains(name, "/") || name == "" {
 		return name
 	}
-	path := ""
-	for _, e := range env {
-		if v, ok := strings.CutPrefix(e, "PATH="); ok {
-			path = v
-		}
-	}
-	for _, dir := range filepath.SplitList(path) {
+	for _, dir := range filepath.SplitList(valueOf(env, "PATH")) {
 		file := filepath.Join(dir, name)
 		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
 			if !strings.Contains(file, "/") {

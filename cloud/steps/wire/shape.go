@@ -18,7 +18,11 @@ type Request struct {
 	Quiet   bool          `json:"quiet,omitempty"`
 	// Immediate: be refused rather than wait for CPUs.
 	Immediate bool `json:"immediate,omitempty"`
+	TestOnly  bool `json:"test_only,omitempty"` // say what it would have, and start nothing
 }
+
+// Numbered: it is a step that users see.
+func (r *Request) Numbered() bool { return r.Receive == "" && !r.TestOnly }
 
 // Part is one component of a step.
 type Part struct {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fsub/cloud/steps/wire"
+	"fsub/slurm/hostlist"
 )
 
 // exitCode is srun's: the highest of its tasks'; a task that a signal ended counts for more than any that exited, as 128 and the signal.
@@ -83,6 +84,7 @@ func (s *session) tell(node string, status uint32, ranks []int) {
 	where := node + ": " + word + " " + list + ": "
 	w := syscall.WaitStatus(status)
 	switch {
+	case w.Signaled() && w.Signal() == syscall.SIGINT && s.aborted: // it was asked for
 	case w.Signaled():
 		core := ""
 		if w.CoreDump() {
@@ -183,4 +185,16 @@ func (s *session) sayLaunch() {
 	for _, n := range s.layout.Nodes {
 		s.info(fmt.Sprintf("launching StepId=%s on host %s, %d tasks: %s", s.name(), n.Name, len(n.Ranks), numbers(n.Ranks)))
 	}
+}
+
+// sayTest is what --test-only tells.
+func (s *session) sayTest() {
+	var names []string
+	cpus := 0
+	for _, n := range s.layout.Nodes {
+		names = append(names, n.Name)
+		cpus += n.CPUs
+	}
+	s.info(fmt.Sprintf("Job %d to start at %s using %d processors on nodes %s in partition %s", s.layout.Job, time.Now().Format("2006-01-02T15:04:05"), cpus,
+		hostlist.Compress(names), envOf(s.env, "SLURM_JOB_PARTITION")))
 }

@@ -110,7 +110,7 @@ func newGangOf(t testing.TB, change func(*agentapi.Launch), groups ...[]int) *ga
 // shell runs a script as the job's would be, on its first node.
 func (g *gang) shell(t testing.TB, script string, args ...string) (out, errs string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/bash", append([]string{"-c", script, "bash"}, args...)...)
 	cmd.Env, cmd.Dir = g.env[0], g.dir

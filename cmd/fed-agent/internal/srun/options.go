@@ -71,7 +71,7 @@ var options = []option{
 	{"hold", 'H', no, nil, nil},
 	{"immediate", 'I', opt, []string{"SLURM_IMMEDIATE"}, func(c *call, _ string) error { c.immediate = true; return nil }},
 	{"input", 'i', req, []string{"SLURM_STDINMODE"}, func(c *call, v string) error { c.stdin = v; return nil }},
-	{"jobid", 0, req, []string{"SLURM_JOB_ID"}, func(c *call, v string) error { c.job = v; return nil }},
+	{"jobid", 0, req, nil, func(c *call, v string) error { c.job = v; return nil }},
 	{"job-name", 'J', req, nil, func(c *call, v string) error { c.name = v; return nil }},
 	{"kill-on-bad-exit", 'K', opt, []string{"SLURM_KILL_BAD_EXIT"}, setKill},
 	{"label", 'l', no, []string{"SLURM_LABELIO"}, func(c *call, _ string) error { c.label = true; return nil }},

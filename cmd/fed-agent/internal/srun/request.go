@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fsub/cloud/steps/wire"
+	"fsub/cmd/internal/nofile"
 )
 
 // request is the step that the components of a command line ask for.
 func request(calls []*call) (*wire.Request, error) {
 	first := calls[0]
-	r := &wire.Request{Name: first.name, Timeout: first.timeout, Quiet: first.quiet, Immediate: first.immediate}
+	r := &wire.Request{Name: first.name, Timeout: first.timeout, Quiet: first.quiet, Immediate: first.immediate, TestOnly: first.testOnly}
 	if r.Name == "" {
 		r.Name = base(first.argv[0])
 	}
@@ -69,30 +70,12 @@ func limits() (all []wire.Limit) {
 		var l unix.Rlimit
 		if unix.Getrlimit(r, &l) == nil {
 			if r == unix.RLIMIT_NOFILE {
-				l.Cur = originalFiles(l)
+				l.Cur = nofile.Soft // the runtime has raised it since
 			}
 			all = append(all, wire.Limit{Resource: r, Soft: l.Cur})
 		}
 	}
 	return all
-}
-
-// originalFiles is the limit that this process was started with: the runtime has raised it since, and tells its children only. The parent's is it.
-func originalFiles(now unix.Rlimit) uint64 {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(os.Getppid()) + "/limits")
-	if err != nil {
-		return now.Cur
-	}
-	for line := range strings.Lines(string(text)) {
-		rest, ok := strings.CutPrefix(line, "Max open files")
-		if !ok {
-			continue
-		}
-		if n, err := strconv.ParseUint(strings.Fields(rest)[0], 10, 64); err == nil {
-			return n
-		}
-	}
-	return now.Cur
 }
 
 // taskEnv is what tasks get of srun's environment, with what its options say to them.

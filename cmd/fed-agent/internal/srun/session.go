@@ -152,13 +152,13 @@ func (s *session) name() string { return fmt.Sprintf("%d.%d", s.layout.Job, s.la
 // follow does what the service tells until the step is over.
 func (s *session) follow(in *wire.Reader) (int, error) {
 	s.credit = newCredit(len(s.layout.Nodes))
+	if s.first.testOnly {
+		s.sayTest()
+		return 0, nil
+	}
 	if err := s.openSinks(); err != nil {
 		s.out.Write(wire.Kill, 0, nil)
 		return 0, err
-	}
-	if s.first.testOnly {
-		s.out.Write(wire.Kill, 0, nil)
-		return 0, nil
 	}
 	feeding, err := s.openInput()
 	if err != nil {
