@@ -41,7 +41,7 @@ type Cloud struct {
 	stop      context.Context // done once the Cloud is closed
 	stopped   context.CancelFunc
 	work      sync.WaitGroup // goroutines that start or end instances
-	server    *http.Server
+	servers   []*http.Server
 	net       byte // second byte of the instances' addresses
 }
 
@@ -68,15 +68,18 @@ func (c *Cloud) SecretKey() string { return c.cfg.SecretKey }
 // Region is the cloud's only region.
 func (c *Cloud) Region() string { return c.cfg.Region }
 
-// Start serves the cloud on addr, "127.0.0.1:0" if it is empty, and returns its URL.
+// Start serves the cloud on addr, "127.0.0.1:0" if it is empty, and returns its URL. It can be called again, for another address.
 func (c *Cloud) Start(addr string) (string, error) {
 	str(&addr, "127.0.0.1:0")
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return "", err
 	}
-	c.server = &http.Server{Handler: c, ReadHeaderTimeout: 10 * time.Second}
-	c.work.Go(func() { c.server.Serve(l) })
+	s := &http.Server{Handler: c, ReadHeaderTimeout: 10 * time.Second}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.servers = append(c.servers, s)
+	c.work.Go(func() { s.Serve(l) })
 	return "http://" + l.Addr().String(), nil
 }
 
@@ -90,8 +93,8 @@ func (c *Cloud) Close() error {
 	c.closed = true
 	c.stopped()
 	c.mu.Unlock()
-	if c.server != nil {
-		c.server.Close()
+	for _, s := range c.servers {
+		s.Close()
 	}
 	c.work.Wait() // an instance that was just starting has its machine now
 	var err error

@@ -90,22 +90,17 @@ func (c *Cloud) boot(in *instance) {
 		c.cfg.Log.Error("make the instance's directory", "instance", in.id, "err", err)
 		return
 	}
-	spec := machineSpec{
+	m := newMachine(machineSpec{
 		ID: in.id, Dir: dir, Addr: in.addr, Host: hostName(in.addr), UserData: in.launch.userData,
 		Metadata: c.Metadata(in.id), PowerOff: func(args []string) { c.ordered(in, args) }, Closed: c.stop.Done(),
-	}
+	})
+	in.machine = m
 	c.work.Go(func() {
-		m, err := startMachine(spec)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if err != nil {
+		if err := m.start(); err != nil {
 			c.cfg.Log.Error("start the instance", "instance", in.id, "err", err)
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			c.end(in, "Server.InternalError", "Internal error on launch", "")
-			return
-		}
-		in.machine = m
-		if !in.alive() && !c.closed {
-			c.stopMachine(in, 0, func() {})
 		}
 	})
 }

@@ -35,25 +35,31 @@ type machine struct {
 	alone  bool          // has namespaces of its own
 	done   chan struct{} // closed once init has ended
 	ending atomic.Bool
+	ready  chan struct{} // closed once start has returned
 }
 
-// startMachine runs the user data as a new machine's first boot does. Root's machines have mount, UTS and PID namespaces of their own, without which nothing is
-// run: no boot script may switch off, or rename, the machine below. Others' machines are sessions.
-func startMachine(spec machineSpec) (*machine, error) {
-	m := &machine{spec: spec, alone: os.Geteuid() == 0, done: make(chan struct{})}
+// newMachine is a machine to be started.
+func newMachine(spec machineSpec) *machine {
+	return &machine{spec: spec, alone: os.Geteuid() == 0, done: make(chan struct{}), ready: make(chan struct{})}
+}
+
+// start runs the user data as a new machine's first boot does. Root's machines have mount, UTS and PID namespaces of their own, without which nothing is
+// run: no boot script may switch off, or rename, the machine below. Others' machines are sessions. One whose start failed can be ended as well.
+func (m *machine) start() error {
+	defer close(m.ready)
 	if err := m.furnish(); err != nil {
-		return nil, errors.Join(err, m.end(0))
+		return err
 	}
 	log, err := os.OpenFile(m.path("console.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, errors.Join(err, m.end(0))
+		return err
 	}
 	defer log.Close()
 	m.init = exec.Command("/bin/sh", m.path("init"))
 	m.init.Dir, m.init.Stdout, m.init.Stderr = m.path("root"), log, log
 	m.init.Env = []string{
 		"PATH=" + m.path("bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + m.path("root"), "LANG=C.UTF-8",
-		"AWS_EC2_METADATA_SERVICE_ENDPOINT=http://" + m.server.Addr, "FSUB_POWEROFF=" + m.path("bin/poweroff"), marker + "=" + spec.ID,
+		"AWS_EC2_METADATA_SERVICE_ENDPOINT=http://" + m.server.Addr, "FSUB_POWEROFF=" + m.path("bin/poweroff"), marker + "=" + m.spec.ID,
 	}
 	m.init.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if m.alone {
@@ -61,13 +67,10 @@ func startMachine(spec machineSpec) (*machine, error) {
 	}
 	if err := m.init.Start(); err != nil {
 		m.init = nil
-		return nil, errors.Join(fmt.Errorf("start the machine's first process: %w", err), m.end(0))
+		return fmt.Errorf("start the machine's first process: %w", err)
 	}
 	go m.watch()
-	if err := m.setUp(); err != nil {
-		return nil, errors.Join(err, m.end(0))
-	}
-	return m, nil
+	return m.setUp()
 }
 
 // setUp waits until a machine with namespaces is about to run its user data.
@@ -146,6 +149,7 @@ func (m *machine) watch() {
 
 // end ends all processes of the machine: SIGTERM, then after the grace SIGKILL. It returns when they are gone, and may be called twice.
 func (m *machine) end(grace time.Duration) error {
+	<-m.ready
 	var err error
 	m.ending.Store(true)
 	if m.init != nil {
@@ -192,6 +196,10 @@ func (m *machine) remove() { os.RemoveAll(m.spec.Dir) }
 
 // freeze stops all processes of the machine, or lets them go on.
 func (m *machine) freeze(stop bool) error {
+	<-m.ready
+	if m.init == nil {
+		return fmt.Errorf("instance %s did not come up", m.spec.ID)
+	}
 	sig := syscall.SIGCONT
 	if stop {
 		sig = syscall.SIGSTOP

@@ -1,0 +1,445 @@
+package ec2_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	sdk "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	prices "github.com/aws/aws-sdk-go-v2/service/pricing/types"
+	"github.com/google/go-cmp/cmp"
+
+	"fsub/testbed/ec2"
+)
+
+// TestRunIsIdempotent: one token, one gang, whatever else.
+func TestRunIsIdempotent(t *testing.T) {
+	c, client := newCloud(t, ec2.Config{})
+	token := func(in *sdk.RunInstancesInput) { in.ClientToken = aws.String("gang-1") }
+	first := mustRun(t, client, 2, token)
+	again := mustRun(t, client, 2, token)
+	if *first[0].InstanceId != *again[0].InstanceId || *first[1].InstanceId != *again[1].InstanceId || c.Live() != 2 {
+		t.Errorf("%d instances, %s and then %s", c.Live(), *first[0].InstanceId, *again[0].InstanceId)
+	}
+	_, err := run(t.Context(), client, 3, token)
+	refused(t, "the token with another count", err, "IdempotentParameterMismatch", "inconsistent")
+	_, err = client.TerminateInstances(t.Context(), &sdk.TerminateInstancesInput{InstanceIds: []string{*first[0].InstanceId, *first[1].InstanceId}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "both terminated", func() bool { return slices.Equal(states(t, client), []string{"terminated", "terminated"}) })
+	_, err = run(t.Context(), client, 2, token)
+	refused(t, "the token of ended instances", err, "IdempotentInstanceTerminated", "terminated")
+}
+
+// TestRunIsChecked has one wrong thing in each request.
+func TestRunIsChecked(t *testing.T) {
+	c, client := newCloud(t, ec2.Config{Profiles: []string{"node"}})
+	subnets, err := client.DescribeSubnets(t.Context(), &sdk.DescribeSubnetsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	efa := func(n int) []types.InstanceNetworkInterfaceSpecification {
+		var out []types.InstanceNetworkInterfaceSpecification
+		for i := range int32(n) {
+			out = append(out, types.InstanceNetworkInterfaceSpecification{DeviceIndex: aws.Int32(min(i, 1)), NetworkCardIndex: aws.Int32(i), InterfaceType: aws.String("efa"),
+				SubnetId: subnets.Subnets[0].SubnetId, Groups: []string{"sg-0f5ab000000000001"}})
+		}
+		return out
+	}
+	for _, w := range []struct {
+		what, code, text string
+		change           func(*sdk.RunInstancesInput)
+	}{
+		{"dry", "DryRunOperation", "would have succeeded", func(in *sdk.RunInstancesInput) { in.DryRun = aws.Bool(true) }},
+		{"no image", "MissingParameter", "ImageId", func(in *sdk.RunInstancesInput) { in.ImageId = nil }},
+		{"image", "InvalidAMIID.NotFound", "ami-00000000000000000", func(in *sdk.RunInstancesInput) { in.ImageId = aws.String("ami-00000000000000000") }},
+		{"image form", "InvalidAMIID.Malformed", "debian", func(in *sdk.RunInstancesInput) { in.ImageId = aws.String("debian") }},
+		{"architecture", "InvalidParameterValue", "arm64", func(in *sdk.RunInstancesInput) { in.InstanceType = "c7g.large" }},
+		{"type", "InvalidParameterValue", "g6.tiny", func(in *sdk.RunInstancesInput) { in.InstanceType = "g6.tiny" }},
+		{"type of elsewhere", "Unsupported", "not supported", func(in *sdk.RunInstancesInput) { in.InstanceType = "m1.small" }},
+		{"zone", "InvalidParameterValue", "us-east-9a", func(in *sdk.RunInstancesInput) {
+			in.Placement = &types.Placement{AvailabilityZone: aws.String("us-east-9a")}
+		}},
+		{"zone without the type", "Unsupported", "us-east-2a", func(in *sdk.RunInstancesInput) {
+			in.InstanceType, in.Placement = "hpc7a.96xlarge", &types.Placement{AvailabilityZone: aws.String("us-east-2a")}
+		}},
+		{"counts", "InvalidParameterValue", "minCount", func(in *sdk.RunInstancesInput) { in.MinCount = aws.Int32(2) }},
+		{"market", "UnsupportedOperation", "spot", func(in *sdk.RunInstancesInput) {
+			in.InstanceType, in.InstanceMarketOptions = "hpc7a.96xlarge", &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot}
+		}},
+		{"price", "SpotMaxPriceTooLow", "0.01", func(in *sdk.RunInstancesInput) {
+			in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot, SpotOptions: &types.SpotMarketOptions{MaxPrice: aws.String("0.01")}}
+		}},
+		{"user data", "InvalidParameterValue", "16384", func(in *sdk.RunInstancesInput) {
+			in.UserData = aws.String(base64.StdEncoding.EncodeToString(make([]byte, 16385)))
+		}},
+		{"user data form", "InvalidParameterValue", "BASE64", func(in *sdk.RunInstancesInput) { in.UserData = aws.String("#!/bin/sh") }},
+		{"group", "InvalidPlacementGroup.Unknown", "near", func(in *sdk.RunInstancesInput) { in.Placement = &types.Placement{GroupName: aws.String("near")} }},
+		{"security group", "InvalidGroup.NotFound", "sg-1", func(in *sdk.RunInstancesInput) { in.SecurityGroupIds = []string{"sg-1"} }},
+		{"subnet", "InvalidSubnetID.NotFound", "subnet-1", func(in *sdk.RunInstancesInput) { in.SubnetId = aws.String("subnet-1") }},
+		{"profile", "InvalidParameterValue", "Invalid IAM", func(in *sdk.RunInstancesInput) {
+			in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String("nodes")}
+		}},
+		{"key", "InvalidKeyPair.NotFound", "mine", func(in *sdk.RunInstancesInput) { in.KeyName = aws.String("mine") }},
+		{"reservation", "InvalidCapacityReservationId.NotFound", "cr-1", func(in *sdk.RunInstancesInput) {
+			in.CapacityReservationSpecification = &types.CapacityReservationSpecification{CapacityReservationTarget: &types.CapacityReservationTarget{CapacityReservationId: aws.String("cr-1")}}
+		}},
+		{"tag", "InvalidParameterValue", "aws:", func(in *sdk.RunInstancesInput) {
+			in.TagSpecifications = []types.TagSpecification{{ResourceType: "instance", Tags: []types.Tag{{Key: aws.String("aws:x"), Value: aws.String("y")}}}}
+		}},
+		{"tagged kind", "InvalidParameterValue", "subnet", func(in *sdk.RunInstancesInput) {
+			in.TagSpecifications = []types.TagSpecification{{ResourceType: "subnet", Tags: []types.Tag{{Key: aws.String("x"), Value: aws.String("y")}}}}
+		}},
+		{"efa", "UnsupportedOperation", "EFA", func(in *sdk.RunInstancesInput) { in.NetworkInterfaces = efa(1) }},
+		{"cards", "InvalidParameterValue", "card", func(in *sdk.RunInstancesInput) { in.InstanceType, in.NetworkInterfaces = "p5.48xlarge", efa(33) }},
+		{"subnet twice", "InvalidParameterCombination", "instance-level subnet", func(in *sdk.RunInstancesInput) {
+			in.InstanceType, in.NetworkInterfaces, in.SubnetId = "p5.48xlarge", efa(1), subnets.Subnets[0].SubnetId
+		}},
+		{"long token", "InvalidParameterValue", "64", func(in *sdk.RunInstancesInput) { in.ClientToken = aws.String(strings.Repeat("x", 65)) }},
+	} {
+		_, err := run(t.Context(), client, 1, w.change)
+		refused(t, w.what, err, w.code, w.text)
+	}
+	if c.Live() != 0 {
+		t.Errorf("%d instances after refusals", c.Live())
+	}
+	in := mustRun(t, client, 1, func(in *sdk.RunInstancesInput) {
+		in.InstanceType, in.NetworkInterfaces = "p5.48xlarge", efa(32)
+		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String("node")}
+		in.UserData = aws.String(base64.StdEncoding.EncodeToString(make([]byte, 16384)))
+	})
+	if *in[0].Placement.AvailabilityZone != "us-east-2a" {
+		t.Errorf("the subnet's zone: %s", *in[0].Placement.AvailabilityZone)
+	}
+}
+
+func TestPlacementGroupAndTopology(t *testing.T) {
+	c, client := newCloud(t, ec2.Config{})
+	ctx := t.Context()
+	group, err := client.CreatePlacementGroup(ctx, &sdk.CreatePlacementGroupInput{GroupName: aws.String("gang"), Strategy: types.PlacementStrategyCluster})
+	if err != nil || group.PlacementGroup.State != "available" {
+		t.Fatal(err, group)
+	}
+	_, err = client.CreatePlacementGroup(ctx, &sdk.CreatePlacementGroupInput{GroupName: aws.String("gang")})
+	refused(t, "a second one", err, "InvalidPlacementGroup.Duplicate", "gang")
+	near := func(in *sdk.RunInstancesInput) { in.Placement = &types.Placement{GroupName: aws.String("gang")} }
+	mustRun(t, client, 2, near)
+	mustRun(t, client, 9, nil)
+	_, err = run(ctx, client, 1, func(in *sdk.RunInstancesInput) { near(in); in.InstanceType = "t3.micro" })
+	refused(t, "a type that cannot", err, "InvalidParameterCombination", "t3.micro")
+	until(t, "they run", func() bool { return len(states(t, client, filter("instance-state-name", "running"))) == 11 })
+	topology, err := client.DescribeInstanceTopology(ctx, &sdk.DescribeInstanceTopologyInput{})
+	if err != nil || len(topology.Instances) != 11 {
+		t.Fatal(err, len(topology.Instances))
+	}
+	i := topology.Instances
+	if cmp.Diff(i[0].NetworkNodes, i[1].NetworkNodes) != "" || len(i[0].NetworkNodes) != 3 || i[0].NetworkNodes[2] == i[2].NetworkNodes[2] || *i[0].GroupName != "gang" {
+		t.Errorf("topology: %v %v %v", i[0].NetworkNodes, i[1].NetworkNodes, i[2].NetworkNodes)
+	}
+	_, err = client.DeletePlacementGroup(ctx, &sdk.DeletePlacementGroupInput{GroupName: aws.String("gang")})
+	refused(t, "delete one in use", err, "InvalidPlacementGroup.InUse", "gang")
+	if _, err := client.TerminateInstances(ctx, &sdk.TerminateInstancesInput{InstanceIds: []string{c.Instances()[0].ID, c.Instances()[1].ID}}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the group can be deleted", func() bool {
+		_, err := client.DeletePlacementGroup(ctx, &sdk.DeletePlacementGroupInput{GroupName: aws.String("gang")})
+		return err == nil
+	})
+	_, err = client.DescribePlacementGroups(ctx, &sdk.DescribePlacementGroupsInput{GroupNames: []string{"gang"}})
+	refused(t, "the deleted group", err, "InvalidPlacementGroup.Unknown", "gang")
+}
+
+func TestReservations(t *testing.T) {
+	c, client := newCloud(t, ec2.Config{})
+	ctx := t.Context()
+	made, err := client.CreateCapacityReservation(ctx, &sdk.CreateCapacityReservationInput{InstanceType: aws.String("p5.48xlarge"), InstanceCount: aws.Int32(2),
+		AvailabilityZone: aws.String("us-east-2b"), InstancePlatform: types.CapacityReservationInstancePlatformLinuxUnix, InstanceMatchCriteria: types.InstanceMatchCriteriaTargeted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := made.CapacityReservation.CapacityReservationId
+	c.SetStock(ec2.Pool{Type: "p5.48xlarge"}, 0)
+	target := func(in *sdk.RunInstancesInput) {
+		in.InstanceType = "p5.48xlarge"
+		in.CapacityReservationSpecification = &types.CapacityReservationSpecification{CapacityReservationTarget: &types.CapacityReservationTarget{CapacityReservationId: id}}
+	}
+	if in := mustRun(t, client, 2, target); *in[0].CapacityReservationId != *id || *in[0].Placement.AvailabilityZone != "us-east-2b" {
+		t.Errorf("%+v", in[0])
+	}
+	_, err = run(ctx, client, 1, target)
+	refused(t, "a third", err, "ReservationCapacityExceeded", "capacity")
+	_, err = run(ctx, client, 1, func(in *sdk.RunInstancesInput) { in.InstanceType = "p5.48xlarge" })
+	refused(t, "one without the reservation", err, "InsufficientInstanceCapacity", "p5.48xlarge")
+	list, err := client.DescribeCapacityReservations(ctx, &sdk.DescribeCapacityReservationsInput{Filters: []types.Filter{filter("state", "active")}})
+	if err != nil || len(list.CapacityReservations) != 1 || *list.CapacityReservations[0].AvailableInstanceCount != 0 || *list.CapacityReservations[0].TotalInstanceCount != 2 {
+		t.Fatal(err, list)
+	}
+	tree, err := client.DescribeCapacityReservationTopology(ctx, &sdk.DescribeCapacityReservationTopologyInput{})
+	if err != nil || len(tree.CapacityReservations) != 1 || len(tree.CapacityReservations[0].NetworkNodes) != 3 {
+		t.Fatal(err, tree)
+	}
+	if _, err := client.CancelCapacityReservation(ctx, &sdk.CancelCapacityReservationInput{CapacityReservationId: id}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = run(ctx, client, 1, target)
+	refused(t, "the cancelled one", err, "InvalidCapacityReservationState", "cancelled")
+}
+
+func TestCapacityBlocks(t *testing.T) {
+	c, client := newCloud(t, ec2.Config{})
+	ctx := t.Context()
+	_, err := client.DescribeCapacityBlockOfferings(ctx, &sdk.DescribeCapacityBlockOfferingsInput{InstanceType: aws.String("p5.48xlarge"), InstanceCount: aws.Int32(2), CapacityDurationHours: aws.Int32(25)})
+	refused(t, "25 hours", err, "InvalidParameterValue", "25")
+	offers, err := client.DescribeCapacityBlockOfferings(ctx, &sdk.DescribeCapacityBlockOfferingsInput{InstanceType: aws.String("p5.48xlarge"), InstanceCount: aws.Int32(2), CapacityDurationHours: aws.Int32(24)})
+	if err != nil || len(offers.CapacityBlockOfferings) == 0 || *offers.CapacityBlockOfferings[0].UpfrontFee == "" {
+		t.Fatal(err, offers)
+	}
+	bought, err := client.PurchaseCapacityBlock(ctx, &sdk.PurchaseCapacityBlockInput{CapacityBlockOfferingId: offers.CapacityBlockOfferings[0].CapacityBlockOfferingId,
+		InstancePlatform: types.CapacityReservationInstancePlatformLinuxUnix})
+	if err != nil || bought.CapacityReservation.ReservationType != "capacity-block" {
+		t.Fatal(err, bought)
+	}
+	id := bought.CapacityReservation.CapacityReservationId
+	block := func(in *sdk.RunInstancesInput) {
+		in.InstanceType, in.InstanceMarketOptions = "p5.48xlarge", &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeCapacityBlock}
+		in.CapacityReservationSpecification = &types.CapacityReservationSpecification{CapacityReservationTarget: &types.CapacityReservationTarget{CapacityReservationId: id}}
+	}
+	if in := mustRun(t, client, 2, block); in[0].InstanceLifecycle != "capacity-block" {
+		t.Errorf("%+v", in[0])
+	}
+	_, err = run(ctx, client, 1, func(in *sdk.RunInstancesInput) { block(in); in.InstanceMarketOptions = nil })
+	refused(t, "on demand in a block", err, "InvalidParameterCombination", "capacity-block")
+	blocks, err := client.DescribeCapacityBlocks(ctx, &sdk.DescribeCapacityBlocksInput{})
+	if err != nil || len(blocks.CapacityBlocks) != 1 || blocks.CapacityBlocks[0].CapacityReservationIds[0] != *id {
+		t.Fatal(err, blocks)
+	}
+	short := c.AddBlock("p5.48xlarge", "us-east-2a", 1, 300*time.Millisecond)
+	id = &short
+	mustRun(t, client, 1, block)
+	until(t, "the block's end ends its instances", func() bool { return c.Instances()[2].State == "terminated" })
+	if c.Live() != 2 {
+		t.Errorf("%d live", c.Live())
+	}
+}
+
+func TestLaunchTemplateAndFleet(t *testing.T) {
+	c, client := newCloud(t, ec2.Config{})
+	ctx := t.Context()
+	template, err := client.CreateLaunchTemplate(ctx, &sdk.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("gang"), LaunchTemplateData: &types.RequestLaunchTemplateData{
+		ImageId: aws.String(image), InstanceType: "g6.xlarge", UserData: aws.String("IyEvYmluL3NoCg==")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := mustRun(t, client, 1, func(in *sdk.RunInstancesInput) {
+		in.ImageId, in.LaunchTemplate = nil, &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String("gang")}
+	})
+	data, err := client.DescribeInstanceAttribute(ctx, &sdk.DescribeInstanceAttributeInput{InstanceId: one[0].InstanceId, Attribute: types.InstanceAttributeNameUserData})
+	if err != nil || *data.UserData.Value != "IyEvYmluL3NoCg==" {
+		t.Errorf("user data by template: %v %v", data, err)
+	}
+	fleet := func(token string, least int32) *sdk.CreateFleetInput {
+		in := &sdk.CreateFleetInput{Type: types.FleetTypeInstant, ClientToken: &token,
+			TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{TotalTargetCapacity: aws.Int32(4), DefaultTargetCapacityType: types.DefaultTargetCapacityTypeSpot},
+			SpotOptions:                 &types.SpotOptionsRequest{MinTargetCapacity: &least, SingleInstanceType: aws.Bool(true), SingleAvailabilityZone: aws.Bool(true)},
+			LaunchTemplateConfigs:       []types.FleetLaunchTemplateConfigRequest{{LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateId: template.LaunchTemplate.LaunchTemplateId, Version: aws.String("$Latest")}}}}
+		for _, typ := range []string{"g6.xlarge", "g5.xlarge"} {
+			for _, zone := range []string{"us-east-2a", "us-east-2b"} {
+				in.LaunchTemplateConfigs[0].Overrides = append(in.LaunchTemplateConfigs[0].Overrides, types.FleetLaunchTemplateOverridesRequest{InstanceType: types.InstanceType(typ), AvailabilityZone: aws.String(zone)})
+			}
+		}
+		return in
+	}
+	c.SetStock(ec2.Pool{Type: "g6.xlarge", Zone: "us-east-2a"}, 0)
+	c.SetStock(ec2.Pool{Type: "g6.xlarge", Zone: "us-east-2b", Market: "spot"}, 3)
+	out, err := client.CreateFleet(ctx, fleet("f1", 4))
+	if err != nil || len(out.Instances) != 1 || len(out.Instances[0].InstanceIds) != 4 || out.Instances[0].InstanceType != "g5.xlarge" || len(out.Errors) != 2 {
+		t.Fatal(err, out)
+	}
+	if *out.Errors[0].ErrorCode != "InsufficientInstanceCapacity" || *out.Errors[0].LaunchTemplateAndOverrides.Overrides.AvailabilityZone != "us-east-2a" {
+		t.Errorf("errors: %+v", out.Errors[0])
+	}
+	again, err := client.CreateFleet(ctx, fleet("f1", 4))
+	if err != nil || *again.FleetId != *out.FleetId || c.Live() != 5 {
+		t.Errorf("again: %v, %d live", err, c.Live())
+	}
+	c.SetStock(ec2.Pool{Type: "g5.xlarge", Market: "spot"}, 5)
+	none, err := client.CreateFleet(ctx, fleet("f2", 4))
+	if err != nil || len(none.Instances) != 0 || len(none.Errors) != 4 || c.Live() != 5 {
+		t.Errorf("without enough of one kind: %v %+v, %d live", err, none, c.Live())
+	}
+	some, err := client.CreateFleet(ctx, fleet("f3", 2))
+	if err != nil || len(some.Instances) != 1 || len(some.Instances[0].InstanceIds) != 3 {
+		t.Errorf("with a smaller minimum: %v %+v", err, some)
+	}
+	list, err := client.DescribeLaunchTemplates(ctx, &sdk.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{"gang"}})
+	if err != nil || len(list.LaunchTemplates) != 1 {
+		t.Error(err, list)
+	}
+	if _, err := client.DeleteLaunchTemplate(ctx, &sdk.DeleteLaunchTemplateInput{LaunchTemplateName: aws.String("gang")}); err != nil {
+		t.Error(err)
+	}
+	_, err = client.CreateFleet(ctx, fleet("f4", 1))
+	refused(t, "a fleet of a deleted template", err, "InvalidLaunchTemplateId.NotFound", "does not exist")
+}
+
+func TestCatalog(t *testing.T) {
+	_, client := newCloud(t, ec2.Config{})
+	ctx := t.Context()
+	n := 0
+	for pages := sdk.NewDescribeInstanceTypesPaginator(client, &sdk.DescribeInstanceTypesInput{MaxResults: aws.Int32(40)}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(page.InstanceTypes)
+	}
+	if n != len(ec2.Types()) {
+		t.Errorf("%d types by page, %d in the table", n, len(ec2.Types()))
+	}
+	p5, err := client.DescribeInstanceTypes(ctx, &sdk.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"p5.48xlarge", "trn2.48xlarge"}})
+	if err != nil || len(p5.InstanceTypes) != 2 {
+		t.Fatal(err, p5)
+	}
+	d := p5.InstanceTypes[0]
+	if *d.GpuInfo.Gpus[0].Count != 8 || *d.NetworkInfo.EfaInfo.MaximumEfaInterfaces != 32 || *d.VCpuInfo.DefaultVCpus != 192 || *d.MemoryInfo.SizeInMiB != 2<<20 || p5.InstanceTypes[1].NeuronInfo == nil {
+		t.Errorf("%+v", d)
+	}
+	_, err = client.DescribeInstanceTypes(ctx, &sdk.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"m1.small"}})
+	refused(t, "another type", err, "InvalidInstanceType", "m1.small")
+	offerings, err := client.DescribeInstanceTypeOfferings(ctx, &sdk.DescribeInstanceTypeOfferingsInput{LocationType: types.LocationTypeAvailabilityZone, Filters: []types.Filter{filter("instance-type", "hpc7a.*", "c7i.large")}})
+	if err != nil || len(offerings.InstanceTypeOfferings) != 4 {
+		t.Error(err, offerings)
+	}
+	spots, err := client.DescribeSpotPriceHistory(ctx, &sdk.DescribeSpotPriceHistoryInput{StartTime: aws.Time(time.Now()), InstanceTypes: []types.InstanceType{"g6.xlarge"}, ProductDescriptions: []string{"Linux/UNIX"}})
+	if err != nil || len(spots.SpotPriceHistory) != 3 || *spots.SpotPriceHistory[0].SpotPrice != "0.321920" {
+		t.Error(err, spots)
+	}
+	scores, err := client.GetSpotPlacementScores(ctx, &sdk.GetSpotPlacementScoresInput{TargetCapacity: aws.Int32(2), InstanceTypes: []string{"g6.xlarge"}})
+	if err != nil || len(scores.SpotPlacementScores) != 3 {
+		t.Error(err, scores)
+	}
+	images, err := client.DescribeImages(ctx, &sdk.DescribeImagesInput{Owners: []string{"amazon"}, Filters: []types.Filter{filter("name", "al2023-ami-2023*"), filter("architecture", "arm64")}})
+	if err != nil || len(images.Images) != 1 {
+		t.Error(err, images)
+	}
+	zones, err := client.DescribeAvailabilityZones(ctx, &sdk.DescribeAvailabilityZonesInput{})
+	if err != nil || len(zones.AvailabilityZones) != 3 || *zones.AvailabilityZones[0].ZoneId != "use2-az1" {
+		t.Error(err, zones)
+	}
+	if regions, err := client.DescribeRegions(ctx, &sdk.DescribeRegionsInput{}); err != nil || len(regions.Regions) != 1 {
+		t.Error(err, regions)
+	}
+	vpcs, err := client.DescribeVpcs(ctx, &sdk.DescribeVpcsInput{Filters: []types.Filter{filter("is-default", "true")}})
+	if err != nil || len(vpcs.Vpcs) != 1 {
+		t.Error(err, vpcs)
+	}
+	groups, err := client.DescribeSecurityGroups(ctx, &sdk.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("vpc-id", *vpcs.Vpcs[0].VpcId), filter("group-name", "default")}})
+	if err != nil || len(groups.SecurityGroups) != 1 {
+		t.Error(err, groups)
+	}
+	_, err = client.DescribeSubnets(ctx, &sdk.DescribeSubnetsInput{Filters: []types.Filter{filter("colour", "red")}})
+	refused(t, "a filter that there is not", err, "InvalidParameterValue", "colour")
+}
+
+func TestTagsAndStatus(t *testing.T) {
+	c, client := newCloud(t, ec2.Config{})
+	ctx := t.Context()
+	c.SetBoot(ec2.Pool{Type: "g5.xlarge"}, ec2.Boot{Never: true})
+	good := mustRun(t, client, 1, func(in *sdk.RunInstancesInput) {
+		in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot}
+	})
+	bad := mustRun(t, client, 1, func(in *sdk.RunInstancesInput) { in.InstanceType = "g5.xlarge" })
+	until(t, "both run", func() bool { return len(states(t, client, filter("instance-state-name", "running"))) == 2 })
+	status, err := client.DescribeInstanceStatus(ctx, &sdk.DescribeInstanceStatusInput{})
+	if err != nil || len(status.InstanceStatuses) != 2 || status.InstanceStatuses[0].SystemStatus.Status != "ok" || status.InstanceStatuses[1].SystemStatus.Status != "impaired" {
+		t.Errorf("%v %+v", err, status)
+	}
+	ids := []string{*good[0].InstanceId, *bad[0].InstanceId}
+	if _, err := client.CreateTags(ctx, &sdk.CreateTagsInput{Resources: ids, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}, {Key: aws.String("b"), Value: aws.String("2")}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.DeleteTags(ctx, &sdk.DeleteTagsInput{Resources: ids[:1], Tags: []types.Tag{{Key: aws.String("a")}}}); err != nil {
+		t.Fatal(err)
+	}
+	tags, err := client.DescribeTags(ctx, &sdk.DescribeTagsInput{Filters: []types.Filter{filter("resource-type", "instance")}})
+	if err != nil || len(tags.Tags) != 3 {
+		t.Errorf("%v %+v", err, tags)
+	}
+	if err := c.SpotNotice(ids[0], time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	requests, err := client.DescribeSpotInstanceRequests(ctx, &sdk.DescribeSpotInstanceRequestsInput{})
+	if err != nil || len(requests.SpotInstanceRequests) != 1 || *requests.SpotInstanceRequests[0].Status.Code != "marked-for-termination" {
+		t.Errorf("%v %+v", err, requests)
+	}
+	if _, err := client.GetConsoleOutput(ctx, &sdk.GetConsoleOutputInput{InstanceId: &ids[0]}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPrices asks as one must, to get one price of the many that a type has.
+func TestPrices(t *testing.T) {
+	c := ec2.New(ec2.Config{})
+	t.Cleanup(func() { c.Close() })
+	url, err := c.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := pricing.New(pricing.Options{BaseEndpoint: &url, Region: "us-east-1", RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider(c.AccessKey(), c.SecretKey(), "")})
+	ask := func(fields ...string) (out []string) {
+		in := &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")}
+		for i := 0; i < len(fields); i += 2 {
+			in.Filters = append(in.Filters, prices.Filter{Field: &fields[i], Value: &fields[i+1], Type: prices.FilterTypeTermMatch})
+		}
+		for pages := pricing.NewGetProductsPaginator(client, in); pages.HasMorePages(); {
+			page, err := pages.NextPage(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, page.PriceList...)
+		}
+		return out
+	}
+	if n := len(ask("instanceType", "g6.xlarge", "regionCode", "us-east-2")); n != 12 {
+		t.Errorf("%d products of one type", n)
+	}
+	if n := len(ask("operatingSystem", "Linux", "tenancy", "Shared", "capacitystatus", "Used", "preInstalledSw", "NA")); n < 80 {
+		t.Errorf("%d types have a price", n)
+	}
+	got := ask("instanceType", "g6.xlarge", "regionCode", "us-east-2", "operatingSystem", "Linux", "tenancy", "Shared", "capacitystatus", "Used")
+	if len(got) != 1 {
+		t.Fatalf("%d products", len(got))
+	}
+	var list struct {
+		Product struct{ Attributes map[string]string }
+		Terms   struct {
+			OnDemand map[string]struct {
+				PriceDimensions map[string]struct {
+					Unit         string
+					PricePerUnit map[string]string
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(got[0]), &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, term := range list.Terms.OnDemand {
+		for _, d := range term.PriceDimensions {
+			if d.Unit != "Hrs" || d.PricePerUnit["USD"] != "0.8048000000" {
+				t.Errorf("%+v", d)
+			}
+		}
+	}
+	c.Deny("pricing:GetProducts")
+	_, err = client.GetProducts(t.Context(), &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")})
+	refused(t, "without the permission", err, "AccessDeniedException", "pricing:GetProducts")
+}
