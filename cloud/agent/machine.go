@@ -124,7 +124,11 @@ func reachable(path string) bool {
 	}
 }
 
+// copyProgram makes a program that everybody may run; where it is that already, as after the boot script, only its mode changes.
 func copyProgram(from, to string) error {
+	if from == to {
+		return os.Chmod(to, 0o755)
+	}
 	os.Remove(to)
 	if os.Link(from, to) == nil {
 		return os.Chmod(to, 0o755)
