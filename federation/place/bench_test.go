@@ -204,3 +204,28 @@ func BenchmarkLargest(b *testing.B) {
 	sites, jobs := fleet(100, 10_000), mixed(1_000_000)
 	b.Run("idle", func(b *testing.B) { benchPlan(b, sites, jobs) })
 }
+
+// Virtual nodes of rented pools: a hundred sites of a thousand, of which most must start and only some may. Beside it the same nodes without
+// a price of their own.
+func BenchmarkRented(b *testing.B) {
+	jobs := make([]*federation.Job, 50_000)
+	for i := range jobs {
+		jobs[i] = gpuJob(i+1, i%10, 1, 8, time.Hour)
+	}
+	b.Run("own", func(b *testing.B) { benchPlan(b, fleet(100, 1000), jobs) })
+	sites := fleet(100, 1000)
+	for s, site := range sites {
+		starts := 600
+		site.Seen.Partitions[0].MaxStarts, site.Seen.TasksOnly = &starts, true
+		for i := range site.Seen.Nodes {
+			n := &site.Seen.Nodes[i]
+			n.State = []string{"IDLE", "CLOUD"}
+			n.Rented = &federation.Rented{Offering: fmt.Sprintf("p5/%d/spot", i%3), PricePerHour: federation.Dollars(16 + s), Whole: true, Interrupts: 0.01}
+			if i%10 > 0 {
+				n.State, n.Rented.Boot = append(n.State, "POWERED_DOWN"), 2*time.Minute
+			}
+		}
+		site.Pools = Pools(site.Name, site.Seen)
+	}
+	b.Run("rented", func(b *testing.B) { benchPlan(b, sites, jobs) })
+}
