@@ -60,7 +60,8 @@ type Driver struct {
 	drawing  bool
 	strays   map[InstanceID]*stray
 	settled  map[InstanceID]bool // that have ended and are in the books, for as long as they are listed
-	offered  error               // why the offerings are not known; nil: they are
+	offered  error               // of the last look at what can be rented
+	priced   bool                // one look was good
 	listed   time.Time
 }
 

@@ -315,3 +315,60 @@ func TestLostReplies(t *testing.T) {
 		}
 	})
 }
+
+// TestFailureIsSlow: a script that fails because a machine of its gang has is reported before the machine's end is known. The job is not to blame.
+func TestFailureIsSlow(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cloud.Lag = 0
+		w.ready()
+		id := w.submit("sleep 20\nexit 1", nodes(2))
+		w.wants(id, federation.Running, time.Minute)
+		w.cloud.Kill(w.cloud.Machines()[1].ID, "hardware")
+		w.cloud.Before = func(op string, _ *cloud.Request) error { // and the cloud cannot be asked
+			if op == "List" {
+				return errLost
+			}
+			return nil
+		}
+		w.wants(id, federation.Completing, time.Minute)
+		w.wants(id, federation.NodeFail, 10*time.Minute)
+	})
+}
+
+// TestNoticeToAGang: one machine of a gang will be taken. The job is preempted as a whole within the lead time.
+func TestNoticeToAGang(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.ready()
+		id := w.submit("work 1000", nodes(3))
+		w.wants(id, federation.Running, time.Minute)
+		w.cloud.Preempt(w.cloud.Machines()[2].ID, 2*time.Minute)
+		j := w.wants(id, federation.Preempted, 2*time.Minute)
+		time.Sleep(3 * time.Minute)
+		if n := len(w.cloud.Living()); n != 0 && n != 2 || j.ExitStatus == 0 {
+			t.Errorf("%d machines live, %+v", n, j)
+		}
+	})
+}
+
+// TestCancelWhileBooting: the job is over at once; its machines come up, serve the next job, and are ended when nobody needs them.
+func TestCancelWhileBooting(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.ready()
+		id := w.submit("sleep 1", nodes(2))
+		if j := w.lookup(id); j.State != federation.Pending || j.Reason != federation.ReasonBoot || !j.Start.IsZero() {
+			t.Errorf("%+v", j)
+		}
+		if err := w.driver.Cancel(context.Background(), federation.JobRef{ID: id}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if j := w.lookup(id); j.State != federation.Cancelled || !j.Start.IsZero() || j.End.IsZero() {
+			t.Errorf("%+v", j)
+		}
+		next := w.submit("sleep 1", nodes(2))
+		w.wants(next, federation.Completed, time.Minute)
+		if n := len(w.cloud.Machines()); n != 2 || w.cloud.Job(id).Starts != 0 {
+			t.Errorf("%d machines were made, the cancelled job started %d times", n, w.cloud.Job(id).Starts)
+		}
+		w.until("nothing is left", 10*time.Minute, func() bool { return len(w.cloud.Living()) == 0 })
+	})
+}

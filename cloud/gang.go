@@ -14,10 +14,10 @@ import (
 )
 
 // newGang is a gang that is thought of: its machines can be given to jobs, and nothing is written or asked for yet.
-func (d *Driver) newGang(l *lane, count int, near bool) *gang {
+func (d *Driver) newGang(l *lane, names []string, near bool) *gang {
 	now := d.now()
 	g := &gang{pool: l.pool, lane: l}
-	g.gangRecord = gangRecord{Number: d.numbers[0], Pool: l.pool.Name, Offering: l.offering, Names: l.newNames(count), Near: near, Asked: now, State: gangAsked,
+	g.gangRecord = gangRecord{Number: d.numbers[0], Pool: l.pool.Name, Offering: l.offering, Names: names, Near: near, Asked: now, State: gangAsked,
 		Expires: now.Add(max(d.t.Boot, 3*l.offering.Boot)).Truncate(time.Second)}
 	d.numbers = d.numbers[1:]
 	var random [8]byte
@@ -171,14 +171,11 @@ func asError(err error) *Error {
 // made writes down the machines of a gang.
 func (d *Driver) made(g *gang, list []Instance) {
 	now := d.now()
-	byName := map[string]Instance{}
+	byName, ended := map[string]Instance{}, map[*machine]string{}
 	for i, in := range list {
 		byName[cmp.Or(in.Name, g.Names[i])] = in
 	}
-	wanted := g.State == gangAsked
-	if wanted {
-		g.State = gangMade
-	}
+	g.State = gangMade
 	d.put(g)
 	for i, m := range g.machines {
 		in, ok := byName[m.Name]
@@ -194,11 +191,12 @@ func (d *Driver) made(g *gang, list []Instance) {
 			m.BusyFrom = now
 		}
 		d.put(m)
-	}
-	for i, m := range g.machines {
-		if in := list[i]; in.State == InstanceEnded || in.State == InstanceEnding {
-			d.gone(m, cmp.Or(in.Reason, "it ended before it had started"))
+		if in.State == InstanceEnded || in.State == InstanceEnding {
+			ended[m] = cmp.Or(in.Reason, "it ended before it had started")
 		}
+	}
+	for m, why := range ended {
+		d.gone(m, why)
 	}
 	d.news.nodes()
 }

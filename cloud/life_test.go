@@ -304,4 +304,3 @@ func BenchmarkJobsReport(b *testing.B) {
 		}
 	}
 }
-

@@ -189,6 +189,10 @@ func (d *Driver) resume() {
 	for _, g := range d.gangs {
 		switch g.State {
 		case gangAsked:
+			if d.now().After(g.Expires) { // whatever came of it comes too late; the listing finds it
+				d.gangFailed(g, "the daemon was away for too long", true)
+				continue
+			}
 			g.calling = true
 			d.spawn(func(ctx context.Context) { d.create(ctx, g) })
 		default:

@@ -58,11 +58,11 @@ func (d *Driver) gone(m *machine, why string) {
 }
 
 // failed ends a machine that is not to be trusted with anything any more, and what it had: nothing of that lives, which the caller knows.
-func (d *Driver) failed(m *machine, why string, preempted bool) {
+func (d *Driver) failed(m *machine, why string) {
 	if m.State == machineEnded || m.State == machineEnding {
 		return
 	}
-	d.failMachine(m, why, preempted)
+	d.failMachine(m, why, m.announced())
 	d.endMachine(m, why)
 }
 
@@ -75,24 +75,28 @@ func (d *Driver) failMachine(m *machine, why string, preempted bool) {
 			d.unbind(r, true, m.Name+": "+why)
 			continue
 		}
-		for i := range r.Members {
-			if r.machines[i] == m {
-				r.Members[i].State = agentapi.RunEnded
-			}
-		}
+		k := r.memberOf(m)
+		lived := k.State != agentapi.RunEnded
+		k.State = agentapi.RunEnded
 		o := outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: m.Name + ": " + why, At: d.now()}
 		if preempted {
 			o.State, o.Reason = federation.Preempted, federation.ReasonNone
 		}
 		d.put(r.job)
+		if lived && r.End != nil && r.End.Reason == federation.ReasonNonZeroExit {
+			r.End = nil // the script failed because the machine did, and was faster
+		}
 		d.fail(r, o)
 	}
 }
 
+// announced reports whether the cloud has said that it takes the machine.
+func (m *machine) announced() bool { return m.notice != nil && m.notice.Kind == agentapi.NoticePreempt }
+
 // taken reports whether a machine that has ended was taken back by the cloud.
 func (m *machine) taken(why string) bool {
 	switch {
-	case m.notice != nil && m.notice.Kind == agentapi.NoticePreempt:
+	case m.announced():
 		return true
 	case m.State == machineEnding:
 		return false
@@ -105,12 +109,12 @@ func (d *Driver) lateMachine(m *machine, now time.Time) {
 	switch m.State {
 	case machineBooting:
 		if now.After(m.gang.Expires) {
-			d.failed(m, "it did not say hello in time", false)
+			d.failed(m, "it did not say hello in time")
 			d.bootFailed(m)
 		}
 	case machineUp:
 		if now.After(m.lapse) {
-			d.failed(m, "its agent was not heard for "+d.t.Lease.String(), false)
+			d.failed(m, "its agent was not heard for "+d.t.Lease.String())
 		}
 	}
 }

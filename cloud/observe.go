@@ -3,7 +3,6 @@ package cloud
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -25,12 +24,8 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.offered != nil && len(d.machines) == 0 {
-		err := d.offered
-		if !errors.Is(err, federation.ErrDenied) && !errors.Is(err, federation.ErrUnavailable) {
-			err = fmt.Errorf("%w: %w", err, federation.ErrUnavailable)
-		}
-		return nil, fmt.Errorf("what can be rented is not known: %w", err)
+	if !d.priced {
+		return nil, fmt.Errorf("what can be rented is not known: %w", d.unknown())
 	}
 	o := &federation.Observation{At: d.now(), Cluster: string(d.cfg.Site), Version: version, Mode: federation.Pinned, OnlyUser: d.cfg.OnlyUser, TasksOnly: true}
 	for _, p := range d.pools {
@@ -85,9 +80,21 @@ func (d *Driver) observePool(o *federation.Observation, p *pool) {
 		}
 		part.Nodes = append(part.Nodes, names...)
 	}
-	starts := max(p.Max-p.machines, 0)
+	starts := max(p.Max-p.used(), 0)
 	part.MaxStarts = &starts
 	o.Partitions = append(o.Partitions, part)
+}
+
+// used are the pool's machines but for those that have no job, which would make room for others.
+func (p *pool) used() (n int) {
+	for _, l := range p.lanes {
+		for _, m := range l.machines {
+			if len(m.runs) > 0 || m.State == machineEnding || m.drain != "" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // virtual is how many nodes are shown beside the machines that are there: as many as the lane may have in all, also while others have taken the pool's

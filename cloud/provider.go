@@ -16,8 +16,8 @@ type Provider interface {
 	Offerings(ctx context.Context) ([]Offering, error)
 
 	// Create starts Count machines or none. It is idempotent by Request.Token: asked again with an equal request it returns the machines of
-	// the first time, whatever became of them. If it fails with KindUnavailable or KindThrottled, machines may exist: ask again or List.
-	// After any other error none of this request exists or will.
+	// the first time, whatever became of them; KindConflict if they have all ended and the cloud does not show them any more. If it fails with
+	// KindUnavailable or KindThrottled, machines may exist: ask again or List. After any other error none of this request exists or will.
 	Create(ctx context.Context, r Request) ([]Instance, error)
 
 	// List returns every machine of this federation's site: those with the tags, in any state that is not ended, and those ended

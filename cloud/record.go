@@ -129,6 +129,8 @@ type machineRecord struct {
 	Nonce    string             `json:"nonce,omitempty"` // SHA-256 of what it introduced itself with
 	Agent    string             `json:"agent,omitempty"` // version
 
+	LastJob federation.JobID `json:"last_job,omitempty"`
+
 	Created time.Time `json:"created"`
 	Ready   time.Time `json:"ready,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`

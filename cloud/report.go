@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"fsub/cloud/agentapi"
@@ -27,7 +28,7 @@ func (d *Driver) Report(ctx context.Context, id MachineID, rep agentapi.Report) 
 		d.noticed(m, *rep.Notice)
 	}
 	if rep.Ending != "" {
-		d.failed(m, "it ends itself: "+rep.Ending, false)
+		d.failed(m, "it ends itself: "+rep.Ending)
 	}
 	d.schedule()
 	page := d.page
@@ -51,17 +52,14 @@ func (d *Driver) status(m *machine, s agentapi.Status) {
 		i++
 	}
 	k, j := &r.Members[i], r.job
-	if k.State == agentapi.RunEnded || k.State == s.State && s.State != agentapi.RunEnded {
-		if i == 0 && len(s.Steps) > 0 {
-			j.Steps = s.Steps
-		}
+	if i == 0 && len(s.Steps) > 0 {
+		j.Steps = s.Steps // its agent tells those of the whole gang
+	}
+	if k.State == agentapi.RunEnded || k.State == s.State {
 		return
 	}
 	k.State = s.State
 	d.put(j)
-	if i == 0 && len(s.Steps) > 0 {
-		j.Steps = s.Steps
-	}
 	switch s.State {
 	case agentapi.RunReady:
 		if i > 0 && r.ready() {
@@ -79,7 +77,19 @@ func (d *Driver) status(m *machine, s agentapi.Status) {
 // memberEnded takes in that nothing of a run lives on one of its machines any more. If it is the head, that is how the job ends; a further machine that ends
 // first is a failure.
 func (d *Driver) memberEnded(r *run, i int, s agentapi.Status) {
+	if i > 0 && r.End != nil { // it was stopped
+		d.settle(r)
+		return
+	}
 	o := d.outcomeOf(r, s)
+	if r.End != nil { // decided, while the script still ran
+		r.End.Exit = s.Exit
+		if o.State == federation.Completed { // it has done all the same
+			r.End = &o
+		}
+		d.settle(r)
+		return
+	}
 	if i > 0 && s.Why == agentapi.WhyExit {
 		o = outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: r.Members[i].Name + " ended its part before the script had ended", At: o.At}
 	}
@@ -94,8 +104,12 @@ func (d *Driver) outcomeOf(r *run, s agentapi.Status) outcome {
 	}
 	switch s.Why {
 	case agentapi.WhyExit:
-		o.State = federation.Completed
-		if s.Exit != 0 {
+		switch {
+		case s.Exit == 0:
+			o.State = federation.Completed
+		case slices.ContainsFunc(r.machines, (*machine).announced): // its steps there were stopped, and the script did not bear it
+			o.State = federation.Preempted
+		default:
 			o.State, o.Reason = federation.Failed, federation.ReasonNonZeroExit
 		}
 	case agentapi.WhyCancel:
@@ -118,7 +132,7 @@ func (d *Driver) outcomeOf(r *run, s agentapi.Status) outcome {
 
 // noticed takes in what the provider has announced: the machine gets no more jobs.
 func (d *Driver) noticed(m *machine, n agentapi.Notice) {
-	if m.notice != nil && m.notice.Kind == agentapi.NoticePreempt {
+	if m.announced() {
 		return
 	}
 	m.notice = &n
@@ -128,8 +142,25 @@ func (d *Driver) noticed(m *machine, n agentapi.Notice) {
 	}
 	d.log.Info("notice", "machine", m.id, "kind", n.Kind, "at", n.At)
 	d.metrics.notice(n.Kind)
+	if n.Kind == agentapi.NoticePreempt {
+		for _, r := range m.runs {
+			d.warn(r, n.At)
+		}
+	}
 	if len(m.runs) == 0 {
 		d.endMachine(m, m.drain)
 	}
 	d.news.nodes()
+}
+
+// warn tells the further machines of a run that one of them will be taken: the head's agent signals the job, which may use the time to save its work. The machine
+// itself has told its own agent.
+func (d *Driver) warn(r *run, at time.Time) {
+	if len(r.machines) == 1 || r.Stop != nil || r.End != nil || r.job.State == federation.Pending {
+		return
+	}
+	const margin = 5 * time.Second
+	r.Stop = &agentapi.Stop{Why: agentapi.WhyPreempt, Grace: max(at.Sub(d.now())-margin, time.Second)}
+	d.put(r.job)
+	d.bumpAfter(r)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"fsub/accounting"
@@ -141,7 +142,13 @@ func (d *Driver) complete(r *run) {
 	j, now := r.job, d.now()
 	for i, m := range r.machines {
 		m.give(r, &r.Members[i], now)
-		m.over[r.ID] = true
+		m.over[r.ID], m.LastJob = true, j.id()
+		m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
+			if s.Run == r.ID {
+				close(s.done)
+			}
+			return s.Run == r.ID
+		})
 		d.recorded(m)
 		d.freed(m)
 	}

@@ -108,6 +108,9 @@ func (d *Driver) unplace(r *run) {
 // placeComponent finds machines for one component: such as are there, else new ones.
 func (d *Driver) placeComponent(j *job, r *run, i int) (verdict, bool) {
 	p := d.pool(j.Wants[i].Partition)
+	if !d.priced {
+		return waits, false
+	}
 	if p == nil {
 		return verdict{reason: federation.ReasonPartition, back: true}, false
 	}
@@ -184,20 +187,27 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 		nodes, machines = l.freeFor(j)
 	}
 	there := len(nodes)
-	for range need {
-		nodes = append(nodes, l.shape())
+	if spec.NodeList != "" || spec.Exclude != "" { // it is about names: all that there could be
+		need = max(need, l.room())
+	}
+	names := l.newNames(need)
+	for _, name := range names {
+		node := l.shape()
+		node.Name = name
+		nodes = append(nodes, node)
 	}
 	shares, err := layout.Fit(spec, nodes, p.options())
 	if err != nil {
 		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, layout.ErrNoFit)}, false
 	}
-	count := 0
+	var chosen []string
 	for k := range shares {
-		if shares[k].Node >= there {
-			shares[k].Node = there + count // the new ones are all alike: no gaps
-			count++
+		if n := shares[k].Node - there; n >= 0 {
+			shares[k].Node = there + len(chosen)
+			chosen = append(chosen, names[n])
 		}
 	}
+	count := len(chosen)
 	if room := l.room(); count > room {
 		return d.makeRoom(j, l, count, room), false
 	}
@@ -205,7 +215,7 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 		d.draw()
 		return waits, false
 	}
-	g := d.newGang(l, count, near)
+	g := d.newGang(l, chosen, near)
 	r.gangs = append(r.gangs, g)
 	d.take(r, i, spec, shares, append(machines, g.machines...))
 	return verdict{}, true

@@ -133,7 +133,7 @@ type signal struct {
 }
 
 func (m *machine) record() (federation.PoolRecord, any) {
-	return federation.PoolRecord{Kind: federation.PoolMachine, ID: string(m.id), Job: 0, Closed: m.Ended}, &m.machineRecord
+	return federation.PoolRecord{Kind: federation.PoolMachine, ID: string(m.id), Job: m.LastJob, Closed: m.Ended}, &m.machineRecord
 }
 
 // bump lets those who wait for the machine's orders look again.

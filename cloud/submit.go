@@ -86,9 +86,6 @@ func (d *Driver) hasAttempt(ctx context.Context, s *federation.Submission) (bool
 func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []byte) (*page, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.offered != nil && len(d.machines) == 0 {
-		return nil, false, fmt.Errorf("what can be rented is not known: %w", d.offered)
-	}
 	if old := d.jobs[s.Job.ID]; old != nil {
 		switch {
 		case old.Key == s.Key:
@@ -103,6 +100,9 @@ func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []
 	j := &job{payload: payload}
 	j.jobRecord = jobRecord{Job: *s.Job, Key: s.Key, Partition: s.Partition, User: user, Base: s.Restarts, Accepted: now, State: federation.Pending,
 		Reason: federation.ReasonNone, Wants: wants(s)}
+	if !d.priced {
+		return nil, false, fmt.Errorf("what can be rented is not known yet: %w", d.unknown())
+	}
 	if err := d.canEverRun(j); err != nil {
 		return nil, false, err
 	}
@@ -118,6 +118,14 @@ func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []
 	d.enqueue(j)
 	d.schedule()
 	return d.page, false, nil
+}
+
+// unknown is why it is not known what can be rented: ErrDenied, or ErrNotSent.
+func (d *Driver) unknown() error {
+	if errors.Is(d.offered, federation.ErrDenied) {
+		return d.offered
+	}
+	return fmt.Errorf("%w: %w", d.offered, federation.ErrNotSent)
 }
 
 // wants are where placement wants the components of a job to run.

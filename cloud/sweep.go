@@ -36,7 +36,7 @@ func (d *Driver) offerings(ctx context.Context) {
 			next = max(wait, asError(err).After)
 			wait = min(2*wait, d.t.Offers)
 		} else {
-			wait, d.offered = time.Second, nil
+			wait, d.offered, d.priced = time.Second, nil, true
 			for _, p := range d.pools {
 				p.offer(list)
 				d.capacity(p)

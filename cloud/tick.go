@@ -94,7 +94,7 @@ func (d *Driver) warm(p *pool, count int) {
 				d.draw()
 				return
 			}
-			d.ask(d.newGang(l, 1, false))
+			d.ask(d.newGang(l, l.newNames(1), false))
 		}
 		return
 	}

@@ -40,6 +40,15 @@ func TestVirtualNodes(t *testing.T) {
 		l.machines = append(l.machines, m)
 		d.names[name] = m
 		p.machines++
+		is(4, 2, 4-i) // idle, it may make room
+		switch i {
+		case 0, 1:
+			m.runs = map[string]*run{"1": nil}
+		case 2:
+			m.State = machineEnding
+		case 3:
+			m.drain = "its disk is full"
+		}
 		is(4, 2, 3-i)
 	}
 	p.offer([]Offering{{ID: "a/z/spot", Type: "a", CPUs: 2}})

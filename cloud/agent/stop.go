@@ -23,6 +23,8 @@ type ending struct {
 func (e *ending) stop(r *run, s agentapi.Stop) {
 	e.killBy(time.Now().Add(s.Grace))
 	switch {
+	case r.why == "" && s.Why == agentapi.WhyPreempt: // another machine of the gang is taken
+		e.preempt(r, e.killAt)
 	case r.why == "":
 		r.why = s.Why
 		e.say(r)

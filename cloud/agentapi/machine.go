@@ -59,7 +59,8 @@ type Order struct {
 	Ended bool `json:"ended,omitempty"`
 }
 
-// Stop ends a run: SIGCONT and SIGTERM, and SIGKILL after Grace.
+// Stop ends a run: SIGCONT and SIGTERM, and SIGKILL after Grace. With WhyPreempt another machine of the gang is taken after Grace, and the run is ended as at a
+// notice of its own.
 type Stop struct {
 	Why   Why           `json:"why"`
 	Grace time.Duration `json:"grace"`
