@@ -29,24 +29,35 @@ func newCgroups(instance string, log *slog.Logger) *cgroups {
 	if instance == "" || strings.ContainsRune(instance, '/') {
 		instance = rand.Text()
 	}
-	name := "fsub-agent/" + instance // a provider of local machines knows it by that
 	v2, mem1 := cgroupMounts()
 	for _, parent := range parents(v2) {
-		if dir := filepath.Join(parent, name); os.MkdirAll(dir, 0o755) == nil {
-			g.v2 = dir
-			for _, d := range []string{parent, filepath.Dir(dir), dir} {
+		if g.v2 = makeOwn(parent, instance); g.v2 != "" {
+			for _, d := range []string{parent, filepath.Dir(g.v2), g.v2} {
 				delegate(d)
 			}
 			break
 		}
 	}
 	if mem1 != "" && os.Geteuid() == 0 && !g.has("memory") {
-		if dir := filepath.Join(mem1, name); os.MkdirAll(dir, 0o755) == nil {
-			g.mem1 = dir
-		}
+		g.mem1 = makeOwn(mem1, instance)
 	}
 	log.Info("cgroups", "v2", g.v2, "memory", g.has("memory"), "v1", g.mem1)
 	return g
+}
+
+// makeOwn makes the agent's cgroup; "": it cannot. A provider of local machines knows it by the instance's name, and removes what a killed one leaves. Where
+// the name is taken it takes another: two agents in one would kill each other's jobs.
+func makeOwn(parent, instance string) string {
+	above := filepath.Join(parent, "fsub-agent")
+	if os.MkdirAll(above, 0o755) != nil {
+		return ""
+	}
+	for _, name := range []string{instance, instance + "." + rand.Text()} {
+		if dir := filepath.Join(above, name); os.Mkdir(dir, 0o755) == nil {
+			return dir
+		}
+	}
+	return ""
 }
 
 // parents are the cgroups in which the agent might make its own: root anywhere, others below the one they are in, if it was given to them.

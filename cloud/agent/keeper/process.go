@@ -3,6 +3,7 @@ package keeper
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -142,7 +143,7 @@ func (p *Process) follow() {
 		case e.Exited && !exited:
 			p.Status, exited = syscall.WaitStatus(e.Status), true
 			if !begun {
-				p.Failed, begun = errKeeper, true
+				p.Failed, begun = fmt.Errorf("the process that was to become the script died (%s)", how(p.Status)), true
 				close(p.Begun)
 			}
 			close(p.Exited)
@@ -161,6 +162,13 @@ func (p *Process) follow() {
 		close(p.Exited)
 	}
 	close(p.Done)
+}
+
+func how(s syscall.WaitStatus) string {
+	if s.Signaled() {
+		return s.Signal().String()
+	}
+	return "exit code " + strconv.Itoa(s.ExitStatus())
 }
 
 // take takes the files that came with the news that the script begins.

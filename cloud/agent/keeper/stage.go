@@ -37,7 +37,10 @@ func stage() int {
 	if c.CPUs != nil {
 		bind(c.CPUs)
 	}
-	sendBegun(files, files[1] == files[2], c.Append)
+	if err := sendBegun(files, files[1] == files[2], c.Append); err != nil {
+		tell(event{Failed: "tell the agent: " + err.Error()})
+		return 1
+	}
 	forget()
 	err = syscall.Exec(c.Argv[0], c.Argv, withPID(c.Env))
 	say("slurmstepd: error: execve(): " + culprit(c.Argv[0], err) + ": " + sentence(err) + "\n")
@@ -152,7 +155,7 @@ func openHigh(path string, how int) (int, error) {
 
 // sendBegun sends the agent what it may write the job's standard error with, and readers of the files that it can send on: those that
 // are regular. All were opened with the user's rights.
-func sendBegun(files []int, same, appends bool) {
+func sendBegun(files []int, same, appends bool) error {
 	e := event{Begun: true, PID: os.Getpid(), Same: same}
 	fds := []int{files[2]}
 	for i, f := range files[1:] {
@@ -169,8 +172,13 @@ func sendBegun(files []int, same, appends bool) {
 		}
 	}
 	text, err := json.Marshal(e)
-	if err == nil {
-		unix.Sendmsg(eventFD, text, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+	if err != nil {
+		return err
+	}
+	for {
+		if err = unix.Sendmsg(eventFD, text, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL); err != unix.EINTR {
+			return err
+		}
 	}
 }
 
