@@ -72,6 +72,9 @@ func addJob(e *environ, l *agentapi.Launch, g *agentapi.Group) {
 	if m := g.Spec.More; m != nil && m.Licenses != "" {
 		e.set("SLURM_JOB_LICENSES", m.Licenses)
 	}
+	if m := g.Spec.More; m != nil && m.Overcommit {
+		e.set("SLURM_OVERCOMMIT", "1")
+	}
 	e.set("SLURM_OOM_KILL_STEP", oomKillStep(g.Spec.More))
 	e.set("SLURM_JOB_START_TIME", strconv.FormatInt(l.Start.Unix(), 10))
 	end := l.Start.Add(365 * 24 * time.Hour) // what slurmctld takes for no limit
