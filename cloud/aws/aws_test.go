@@ -32,17 +32,21 @@ func world(t *testing.T, cfg ec2.Config) (*ec2.Cloud, string) {
 	return c, url
 }
 
-// credentials writes a shared file with credentials and returns its path. Nothing of the environment is read.
+// TestMain hides the environment's own credentials and settings from all tests.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{
+		"AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent", "AWS_EC2_METADATA_DISABLED": "true", "AWS_CA_BUNDLE": "",
+		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "",
+	} {
+		os.Setenv(name, value)
+	}
+	os.Exit(m.Run())
+}
+
+// credentials writes a shared file with credentials and returns its path.
 func credentials(t *testing.T, key, secret string) string {
 	t.Helper()
-	dir := t.TempDir()
-	for name, value := range map[string]string{
-		"AWS_CONFIG_FILE": filepath.Join(dir, "none"), "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(dir, "none"), "AWS_EC2_METADATA_DISABLED": "true",
-		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_CA_BUNDLE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "",
-	} {
-		t.Setenv(name, value)
-	}
-	path := filepath.Join(dir, "credentials")
+	path := filepath.Join(t.TempDir(), "credentials")
 	text := "[default]\naws_access_key_id = " + key + "\naws_secret_access_key = " + secret + "\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -72,15 +76,18 @@ func TestConformance(t *testing.T) {
 	for name, how := range map[string]struct {
 		offering string
 		change   func(*Config)
+		world    ec2.Config
 	}{
 		"OnDemand": {offering: "c7i.large/us-east-2a/on-demand"},
+		"Lag":      {offering: "c7i.large/us-east-2a/on-demand", world: ec2.Config{Lag: 200 * time.Millisecond}},
 		"Spot":     {offering: "c7i.large/us-east-2b/spot"},
 		"AnyZone":  {offering: "c7i.large/us-east-2/on-demand", change: func(c *Config) { c.AnyZone = true }},
 		"AnySpot":  {offering: "c7i.large/us-east-2/spot", change: func(c *Config) { c.AnyZone = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			providertest.Run(t, func(t *testing.T) providertest.Harness {
-				c, url := world(t, ec2.Config{})
+				c, url := world(t, how.world)
 				cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 				if how.change != nil {
 					how.change(&cfg)

@@ -58,9 +58,11 @@ type Config struct {
 
 // Region is one region to rent in.
 type Region struct {
-	Name           string
-	Zones          []string          // names ("us-east-2a"); none: all that have a subnet
-	Subnets        []string          // IDs; none: the default ones of VPC
+	Name  string
+	Zones []string // names ("us-east-2a"); none: all that have a subnet
+	// Subnets are IDs; none: the default ones, or those of VPC. Machines that are put near to each other and have EFA get no public address (EC2 gives none to
+	// machines with several interfaces): they reach the daemon from within the VPC, or by a NAT gateway.
+	Subnets        []string
 	VPC            string            // ID; "": the default VPC
 	SecurityGroups []string          // IDs; none: the VPC's default one
 	Images         map[string]string // before those of Config

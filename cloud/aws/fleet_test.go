@@ -1,9 +1,6 @@
 package aws
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -104,31 +101,5 @@ func TestFleetError(t *testing.T) {
 	}
 	if err := fleetError(nil); err != nil {
 		t.Error(err)
-	}
-}
-
-// templates and groups that the stand-in has, by name.
-func leftIn(t *testing.T, p *Provider) []string {
-	t.Helper()
-	all, err := p.regions[0].findLeft(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := map[string]bool{}
-	for _, one := range all {
-		names[one.name] = true
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-// TestNothingIsLeft: whatever becomes of a gang, its placement group and its template are gone in the end, and not before its machines.
-func TestNothingIsLeft(t *testing.T) {
-	for _, zone := range []string{"us-east-2a", "us-east-2"} {
-		for _, how := range []string{"deleted", "refused", "reply lost", "crash before the machines", "crash, and asked again"} {
-			t.Run(fmt.Sprint(zone, " ", how), func(t *testing.T) {
-				w := newSweepWorld(t)
-				w.run(zone, how)
-			})
-		}
 	}
 }

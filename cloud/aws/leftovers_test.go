@@ -2,6 +2,9 @@ package aws
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,7 +87,7 @@ func (w *sweepWorld) run(zone, how string) {
 			w.Fatal(err)
 		}
 		wait(w.T, "all ended", func() bool { return w.c.Live() == 0 })
-		wait(w.T, "all shown as ended", func() bool { w.list(); return ended(w.T, w.p) })
+		wait(w.T, "all shown as ended", func() bool { w.list(); return allEnded(w.T, w.p) })
 	}
 	if how == "refused" {
 		if got := leftIn(w.T, w.p); len(got) > 0 {
@@ -103,7 +106,7 @@ func (w *sweepWorld) run(zone, how string) {
 	}
 }
 
-func ended(t *testing.T, p *Provider) bool {
+func allEnded(t *testing.T, p *Provider) bool {
 	t.Helper()
 	all, err := p.List(t.Context())
 	if err != nil {
@@ -115,6 +118,32 @@ func ended(t *testing.T, p *Provider) bool {
 		}
 	}
 	return true
+}
+
+// templates and groups that the stand-in has, by name.
+func leftIn(t *testing.T, p *Provider) []string {
+	t.Helper()
+	all, err := p.regions[0].findLeft(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, one := range all {
+		names[one.name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// TestNothingIsLeft: whatever becomes of a gang, its placement group and its template are gone in the end, and not before its machines.
+func TestNothingIsLeft(t *testing.T) {
+	for _, zone := range []string{"us-east-2a", "us-east-2"} {
+		for _, how := range []string{"deleted", "refused", "reply lost", "crash before the machines", "crash, and asked again"} {
+			t.Run(fmt.Sprint(zone, " ", how), func(t *testing.T) {
+				t.Parallel()
+				newSweepWorld(t).run(zone, how)
+			})
+		}
+	}
 }
 
 // TestSweepSparesTheBusy: a gang that is being made has no machines yet, and its things stay.

@@ -1,0 +1,72 @@
+package aws
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"fsub/cloud"
+)
+
+func TestManyNames(t *testing.T) {
+	p := &Provider{cfg: Config{Site: "aws", Federation: "test"}}
+	r := gang(cloud.Offering{ID: "x"}, "g", 3)
+	r.Names = []string{"b-2", "a-1", "c-0"} // the order counts
+	tags, err := p.gangTags(&r)
+	if err != nil || tags[tagNames] != "b-2,a-1,c-0" {
+		t.Errorf("%v, %v", tags, err)
+	}
+	r.Names = nil
+	for i := range 400 {
+		r.Names = append(r.Names, fmt.Sprintf("n%d", 3*i))
+	}
+	r.Count = len(r.Names)
+	if tags, err = p.gangTags(&r); err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range tags {
+		if len(v) > maxTagValue {
+			t.Errorf("%s has %d characters", k, len(v))
+		}
+	}
+	for _, at := range []int32{0, 201, 399} {
+		if got := name(&types.Instance{AmiLaunchIndex: sdk.Int32(at)}, tags); got != r.Names[at] {
+			t.Errorf("machine %d is %q", at, got)
+		}
+	}
+	if got := name(&types.Instance{AmiLaunchIndex: sdk.Int32(400)}, tags); got != "" {
+		t.Errorf("a machine beyond the gang is %q", got)
+	}
+	r.Names = nil
+	for i := range 3000 {
+		r.Names = append(r.Names, fmt.Sprintf("n%d", 3*i))
+	}
+	if _, err := p.gangTags(&r); kindOf(err) != cloud.KindInvalid {
+		t.Errorf("more names than tags hold: %v", err)
+	}
+}
+
+// TestRequestHash: whatever makes a request another one is in it, and nothing that changes by itself.
+func TestRequestHash(t *testing.T) {
+	base := func() cloud.Request { return gang(cloud.Offering{ID: "x", Type: "t", Price: 1}, "g", 2) }
+	r := base()
+	first := requestHash(&r)
+	for what, change := range map[string]func(*cloud.Request){
+		"token": func(r *cloud.Request) { r.Token = "h" }, "offering": func(r *cloud.Request) { r.Offering.ID = "y" }, "near": func(r *cloud.Request) { r.Near = true },
+		"names": func(r *cloud.Request) { r.Names[1] = "z" }, "count": func(r *cloud.Request) { r.Count = 3 }, "boot": func(r *cloud.Request) { r.Boot.Token = "z" },
+		"names run together": func(r *cloud.Request) { r.Names = []string{r.Names[0] + r.Names[1]} },
+	} {
+		r := base()
+		change(&r)
+		if requestHash(&r) == first {
+			t.Errorf("another %s is no other request", what)
+		}
+	}
+	r.Offering.Price, r.Offering.PricedAt = 2, time.Now()
+	if requestHash(&r) != first {
+		t.Error("another price is another request")
+	}
+}
