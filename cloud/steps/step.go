@@ -381,7 +381,7 @@ func (st *step) status() agentapi.Step {
 // state is how a step that is over is called.
 func (t *tally) state() string {
 	switch {
-	case t.lost:
+	case t.lost && t.stopped == "":
 		return "NODE_FAIL"
 	case t.oom:
 		return "OUT_OF_MEMORY"
