@@ -61,7 +61,7 @@ func (m *machine) start() error {
 		"PATH=" + m.path("bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + m.path("root"), "LANG=C.UTF-8",
 		"AWS_EC2_METADATA_SERVICE_ENDPOINT=http://" + m.server.Addr, "FSUB_POWEROFF=" + m.path("bin/poweroff"), marker + "=" + m.spec.ID,
 	}
-	m.init.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	m.init.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL} // a stand-in that is killed takes its machines with it
 	if m.alone {
 		m.init.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID
 	}

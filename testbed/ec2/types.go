@@ -43,15 +43,24 @@ func Types() []*Type {
 
 // TypesNamed returns the types of the table with these names. It panics at a name that is not there.
 func TypesNamed(names ...string) []*Type {
+	out, err := FindTypes(names...)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// FindTypes returns the types of the table with these names.
+func FindTypes(names ...string) ([]*Type, error) {
 	all, out := Types(), []*Type{}
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(t *Type) bool { return t.Name == name })
 		if i < 0 {
-			panic("the stand-in's table has no instance type " + name)
+			return nil, fmt.Errorf("the stand-in has no instance type %q: types.tsv lists those that it has", name)
 		}
 		out = append(out, all[i])
 	}
-	return out
+	return out, nil
 }
 
 func parseType(f []string) *Type {

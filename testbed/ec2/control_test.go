@@ -1,0 +1,134 @@
+package ec2_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"fsub/testbed/ec2"
+)
+
+func TestControl(t *testing.T) {
+	c, client := newCloud(t, ec2.Config{})
+	server := httptest.NewServer(c.Control())
+	defer server.Close()
+	post := func(path string) int {
+		t.Helper()
+		resp, err := http.Post(server.URL+path, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	good := func(path string) {
+		t.Helper()
+		if got := post(path); got != http.StatusOK {
+			t.Fatalf("%s: %d", path, got)
+		}
+	}
+	attempt := func(what, code string) {
+		t.Helper()
+		_, err := run(t.Context(), client, 1, spotly)
+		refused(t, what, err, code, "")
+	}
+	good("/stock?type=g6.xlarge&market=spot&n=0")
+	attempt("stock", "InsufficientInstanceCapacity")
+	good("/clear")
+	good("/quota?market=spot&n=0")
+	attempt("quota", "MaxSpotInstanceCountExceeded")
+	good("/clear")
+	good("/deny?action=RunInstances")
+	attempt("deny", "UnauthorizedOperation")
+	good("/clear")
+	good("/rate?action=RunInstances&per_second=0.001&burst=0")
+	attempt("rate", "RequestLimitExceeded")
+	good("/clear")
+	good("/fault?action=RunInstances&kind=refuse&code=Unavailable&times=1")
+	attempt("fault", "Unavailable")
+	good("/boot?type=g6.xlarge&delay=1ms")
+	mustRun(t, client, 2, spotly)
+	until(t, "they run", func() bool { return len(states(t, client, filter("instance-state-name", "running"))) == 2 })
+	good("/notice?id=any&lead=1h")
+	good("/rebalance?id=" + instance(c, 0).ID)
+	good("/kill?id=" + instance(c, 1).ID)
+	if in := instance(c, 0); time.Until(in.Notice) < 50*time.Minute || instance(c, 1).State == "running" {
+		t.Errorf("after a notice and a kill: %v", c.Instances())
+	}
+	for _, bad := range []string{"/stock?n=few", "/fault?kind=odd", "/kill?id=i-1", "/notice?id=any&lead=soon", "/freeze?id=" + instance(c, 0).ID, "/boot?delay=1"} {
+		if got := post(bad); got != http.StatusBadRequest {
+			t.Errorf("%s: %d", bad, got)
+		}
+	}
+	resp, err := http.Get(server.URL + "/instances")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var list []ec2.Instance
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil || len(list) != 2 || list[0].Market != "spot" {
+		t.Errorf("%v %v", err, list)
+	}
+}
+
+// TestMetadata asks the service of an instance without processes what a machine may ask.
+func TestMetadata(t *testing.T) {
+	c, client := newCloud(t, ec2.Config{})
+	mustRun(t, client, 1, booting("#!/bin/sh\n"))
+	id := instance(c, 0).ID
+	h := c.Metadata(id)
+	ask := func(method, path string, header ...string) (int, string) {
+		r := httptest.NewRequest(method, path, nil)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	const ttl = "X-aws-ec2-metadata-token-ttl-seconds"
+	if code, _ := ask("PUT", "/latest/api/token"); code != http.StatusBadRequest {
+		t.Errorf("a token for no time: %d", code)
+	}
+	if code, _ := ask("PUT", "/latest/api/token", ttl, "60", "X-Forwarded-For", "192.0.2.1"); code != http.StatusForbidden {
+		t.Errorf("a token through a proxy: %d", code)
+	}
+	code, token := ask("PUT", "/latest/api/token", ttl, "60")
+	if code != http.StatusOK {
+		t.Fatal(code)
+	}
+	get := func(path string) (int, string) { return ask("GET", path, "X-aws-ec2-metadata-token", token) }
+	for path, want := range map[string]string{
+		"/latest/meta-data/instance-id": id, "/latest/meta-data/placement/": "availability-zone\navailability-zone-id\nregion", "/latest/user-data": "#!/bin/sh\n",
+		"/latest/meta-data/tags/instance": "Name", "/latest/meta-data/instance-life-cycle": "spot",
+	} {
+		if code, got := get(path); code != http.StatusOK || got != want {
+			t.Errorf("%s: %d %q, want %q", path, code, got, want)
+		}
+	}
+	for _, none := range []string{"/latest/meta-data/spot/instance-action", "/latest/meta-data/events/recommendations/rebalance", "/latest/meta-data/iam/info"} {
+		if code, _ := get(none); code != http.StatusNotFound {
+			t.Errorf("%s: %d", none, code)
+		}
+	}
+	if code, _ := ask("GET", "/latest/user-data", "X-aws-ec2-metadata-token", "guess"); code != http.StatusUnauthorized {
+		t.Errorf("a guessed token: %d", code)
+	}
+	if err := c.Rebalance(id); err != nil {
+		t.Fatal(err)
+	}
+	if _, got := get("/latest/meta-data/events/recommendations/rebalance"); !strings.Contains(got, "noticeTime") {
+		t.Errorf("rebalance: %q", got)
+	}
+	if _, got := get("/latest/dynamic/instance-identity/document"); !strings.Contains(got, id) || !strings.Contains(got, `"region":"us-east-2"`) {
+		t.Errorf("identity: %s", got)
+	}
+	if _, err := client.TerminateInstances(t.Context(), &sdk.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
+		t.Fatal(err)
+	}
+}
