@@ -237,7 +237,7 @@ func (d *fakeDoor) launch(name, script string, more func(*agentapi.Launch)) stri
 	}
 	os.Chmod(dir, 0o777)
 	l := &agentapi.Launch{Run: name, Job: 30000001, Cluster: "c", User: me(), Script: "#!/bin/bash\n" + script + "\n",
-		Environment: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir}, Start: time.Now(), TimeLimit: sbatch.Unlimited, KillWait: 5 * time.Second, Key: []byte("k"),
+		Environment: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir}, Start: time.Now(), TimeLimit: sbatch.Unlimited, KillWait: 5 * time.Second, Key: []byte("a key of the gang, 32 bytes long."),
 		Groups: []agentapi.Group{{Job: 30000001, Spec: sbatch.Spec{Name: "j", WorkDir: dir}, Partition: "p", Nodes: []agentapi.Node{{Name: "node-1", Addr: "127.0.0.1", CPUs: 1, Tasks: 1}}}}}
 	if more != nil {
 		more(l)

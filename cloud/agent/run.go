@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -106,7 +107,7 @@ func (r *run) live() {
 			}
 		}
 	})
-	r.a.log.Info("run ended", "run", r.l.Run, "job", r.l.Job, "why", r.why, "err", err)
+	r.a.log.Info("run ended", "run", r.l.Run, "job", r.l.Job, "why", r.status.Why, "err", err)
 }
 
 // ioExit is how Slurm books a job whose output could not be opened: 0:53.
@@ -124,13 +125,25 @@ func (r *run) tell(change func(*agentapi.Status)) {
 	r.a.news.tell(s)
 }
 
-// awaitStop is all that a further machine of a gang does: its steps are started from the first.
+// awaitStop is all that a further machine of a gang does: its steps are started from the first, which also tells them to end. They have the grace for that.
 func (r *run) awaitStop() {
+	var kill <-chan time.Time
+	idle := time.NewTicker(10 * time.Millisecond)
+	idle.Stop()
+	defer idle.Stop()
 	for {
 		select {
 		case s := <-r.asked:
-			r.why = s.Why
+			if r.why = s.Why; kill == nil {
+				idle.Reset(10 * time.Millisecond)
+			}
+			kill = time.After(s.Grace)
+		case <-kill:
 			return
+		case <-idle.C:
+			if !r.steps || r.a.cfg.Steps.Local(r.l.Run) == 0 {
+				return
+			}
 		case <-r.notes: // the gang's first machine is told by the daemon
 		case <-r.sends:
 		}
@@ -171,6 +184,8 @@ func (r *run) batch() error {
 func (r *run) follow() {
 	var e ending
 	limit, warning := r.deadlines()
+	steps := time.NewTicker(time.Second)
+	defer steps.Stop()
 	for {
 		select {
 		case <-r.p.Exited:
@@ -192,7 +207,23 @@ func (r *run) follow() {
 			r.killSteps()
 		case <-r.used.tick():
 			r.used.look()
+		case <-steps.C:
+			r.tellSteps()
 		}
+	}
+}
+
+// tellSteps tells the daemon of steps that have begun or ended since it was told last.
+func (r *run) tellSteps() {
+	if !r.steps {
+		return
+	}
+	r.mu.Lock()
+	old := r.status.Steps
+	r.mu.Unlock()
+	same := func(x, y agentapi.Step) bool { return x.ID == y.ID && x.State == y.State }
+	if !slices.EqualFunc(old[min(1, len(old)):], r.a.cfg.Steps.Status(r.l.Run), same) {
+		r.tell(func(*agentapi.Status) {})
 	}
 }
 

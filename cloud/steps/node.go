@@ -64,7 +64,9 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 	if r.Prepare != nil {
 		r.Prepare(cmd)
 	}
+	r.local.Add(1)
 	if err := cmd.Start(); err != nil {
+		r.local.Add(-1)
 		ours.Close()
 		return nil, fmt.Errorf("start the step daemon: %w", err)
 	}
@@ -72,6 +74,7 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 	s.wg.Go(func() {
 		cmd.Wait()
 		stop()
+		r.local.Add(-1)
 	})
 	if err := wire.NewWriter(ours).WriteJSON(wire.Launch, 0, launch); err != nil {
 		ours.Close()

@@ -48,8 +48,10 @@ type Steps interface {
 	// AddRun lets the processes of a run's user start steps. On the first machine of the gang it must come before the batch script starts,
 	// on the others before the machine says that it is ready. It returns what is to be added to the run's environment.
 	AddRun(r Run) (env []string, err error)
-	// RemoveRun kills what the run's steps have on this machine and forgets it.
+	// RemoveRun kills what the run's steps have on this machine and forgets it. It returns when nothing of them lives, or after 10 s.
 	RemoveRun(run string)
+	// Local is how many steps have processes on this machine.
+	Local(run string) int
 	// Signal sends a signal to the steps of a run on all nodes; step "" is every step. On the first machine only.
 	Signal(run, step string, sig syscall.Signal) error
 	// Stop ends the steps of a run on all nodes, in srun's words for why. On the first machine only. It does not wait.

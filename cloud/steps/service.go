@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -42,6 +43,7 @@ type run struct {
 	cancel context.CancelFunc
 	books  *books // of the gang's first machine
 	log    *slog.Logger
+	local  atomic.Int32 // step daemons that live on this machine
 }
 
 // helloTimeout bounds what comes before a connection's first frame.
@@ -127,10 +129,26 @@ func (s *Service) RemoveRun(name string) {
 	r := s.runs[name]
 	delete(s.runs, name)
 	s.mu.Unlock()
-	if r != nil {
-		r.cancel()
-		r.socket.Close()
+	if r == nil {
+		return
 	}
+	r.cancel()
+	r.socket.Close()
+	for range 1000 { // a daemon ends when its tasks have; one that hangs in the kernel must not hold up the machine
+		if r.local.Load() == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	r.log.Warn("step daemons do not end", "daemons", r.local.Load())
+}
+
+// Local implements [Steps].
+func (s *Service) Local(name string) int {
+	if r := s.run(name); r != nil {
+		return int(r.local.Load())
+	}
+	return 0
 }
 
 func (s *Service) run(name string) *run {
