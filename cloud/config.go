@@ -102,6 +102,7 @@ type Timing struct {
 	Keep     time.Duration // how long an ended job stays in memory; 5 min
 	Tick     time.Duration // between two looks at the clock; 1 s
 	StockOut time.Duration // first cool-down after a stock-out, doubled with each further one up to an hour; 10 min
+	Logs     time.Duration // how long the output of jobs is kept; 30 days
 	Again    time.Duration // how long a requeued job waits (Slurm: two minutes); 5 s
 	Overtake time.Duration // how long a job that waits for machines lets later ones pass; 5 min
 }
@@ -122,6 +123,7 @@ func (t Timing) orDefault() Timing {
 	set(&t.Keep, 5*time.Minute)
 	set(&t.Tick, time.Second)
 	set(&t.StockOut, 10*time.Minute)
+	set(&t.Logs, 30*24*time.Hour)
 	set(&t.Again, 5*time.Second)
 	set(&t.Overtake, 5*time.Minute)
 	t.Boots = cmp.Or(t.Boots, 3)

@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -93,6 +94,34 @@ func (m *mortal) Limits() map[string]string {
 	return d.Limits()
 }
 
+// forgetful loses the reply to a submission when it is told to.
+type forgetful struct {
+	*mortal
+	lose atomic.Bool
+}
+
+func (f *forgetful) Submit(ctx context.Context, s federation.Submission) (federation.Receipt, error) {
+	r, err := f.mortal.Submit(ctx, s)
+	if err == nil && f.lose.Swap(false) {
+		return federation.Receipt{}, errLost
+	}
+	return r, err
+}
+
+// stranger is a driver whose cloud does not take its credentials.
+func stranger(t *testing.T) federation.Driver {
+	w := newWorld(t)
+	w.cloud.Before = func(string, *cloud.Request) error {
+		return &cloud.Error{Kind: cloud.KindDenied, Scope: cloud.ScopeCloud, Code: "AuthFailure", Text: "who are you"}
+	}
+	w.start()
+	w.until("the cloud has refused it", time.Minute, func() bool {
+		_, err := w.driver.Observe(context.Background())
+		return errors.Is(err, federation.ErrDenied)
+	})
+	return w.driver
+}
+
 // TestConformance: the driver keeps the promises of federation.Driver, with a cloud and agents that are fakes. What needs a real script is tested with real
 // agents (package local).
 func TestConformance(t *testing.T) {
@@ -105,7 +134,9 @@ func TestConformance(t *testing.T) {
 	m.revive()
 	var id atomic.Uint32
 	id.Store(31_000_000)
+	lossy := &forgetful{mortal: m}
 	drivertest.Run(t, drivertest.Harness{
+		Lossy: lossy, LoseReply: func() { lossy.lose.Store(true) }, Stranger: stranger(t),
 		Driver: m, Federation: "test", NextID: func() federation.JobID { return federation.JobID(id.Add(1)) },
 		User: federation.SiteUser{Name: "alice", UID: 2001, GID: 2001}, Other: federation.SiteUser{Name: "bob", UID: 2002, GID: 2002},
 		Account: "lab", OtherAccount: "dept", Partition: "main", GPUType: "l4", Nodes: 32, Parallel: true, ForgetsAfter: 5 * time.Second,

@@ -123,7 +123,7 @@ func (d *Driver) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-	for _, loop := range []func(context.Context){d.write, d.offerings, d.list, d.end, d.clock, d.tellNews} {
+	for _, loop := range []func(context.Context){d.write, d.offerings, d.list, d.end, d.clock, d.tellNews, d.tidyLogs} {
 		d.bg.Go(func() { loop(ctx) })
 	}
 	d.resume()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"fsub/federation"
@@ -62,15 +63,25 @@ func (d *Driver) draw() {
 	})
 }
 
+// drawNumbers draws several at the same time, so that they share a commit of the store.
 func (d *Driver) drawNumbers(ctx context.Context) (numbers []int64, err error) {
-	for range 8 {
-		n, err := d.cfg.Store.NextPoolNumber(ctx, d.cfg.Site, federation.PoolGang)
-		if err != nil {
-			return numbers, err
-		}
-		numbers = append(numbers, n)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			n, failed := d.cfg.Store.NextPoolNumber(ctx, d.cfg.Site, federation.PoolGang)
+			mu.Lock()
+			defer mu.Unlock()
+			if failed != nil {
+				err = failed
+				return
+			}
+			numbers = append(numbers, n)
+		})
 	}
-	return numbers, nil
+	wg.Wait()
+	slices.Sort(numbers)
+	return numbers, err
 }
 
 // request is what the cloud is asked for a gang: always the same for the same gang.
@@ -85,6 +96,9 @@ func (d *Driver) request(g *gang) (Request, error) {
 	}
 	return Request{Token: g.Token, Site: d.cfg.Site, Offering: g.Offering, Count: len(g.Names), Names: g.Names, Near: g.Near, Boot: boot}, nil
 }
+
+// callTime is how long a call of the cloud may take.
+const callTime = 3 * time.Minute
 
 // createTries is how often a gang is asked for when nothing proves that it was refused.
 const createTries = 4
@@ -126,6 +140,8 @@ func (d *Driver) callCreate(ctx context.Context, g *gang) ([]Instance, error) {
 	if err != nil {
 		return nil, &Error{Kind: KindUnavailable, Scope: ScopeCloud, Text: "the boot data cannot be made: " + err.Error(), Err: err}
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
 	made, err := d.cfg.Provider.Create(ctx, r)
 	if err == nil && len(made) != r.Count {
 		err = &Error{Kind: KindUnavailable, Scope: ScopeOffering, Text: fmt.Sprintf("%d machines where %d were asked for", len(made), r.Count)}

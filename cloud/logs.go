@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
@@ -108,6 +109,26 @@ func appendLog(path string, offset int64, body io.Reader) (int64, error) {
 		err = fmt.Errorf("output: %w: %w", err, federation.ErrUnavailable)
 	}
 	return size + n, err
+}
+
+// tidyLogs removes output that nobody has asked for in a long time.
+func (d *Driver) tidyLogs(ctx context.Context) {
+	for d.cfg.LogDir != "" {
+		list, err := os.ReadDir(d.cfg.LogDir)
+		if err != nil {
+			d.log.Warn("look for old output", "err", err)
+		}
+		for _, f := range list {
+			if info, err := f.Info(); err == nil && d.now().Sub(info.ModTime()) > d.t.Logs {
+				if err := os.Remove(filepath.Join(d.cfg.LogDir, f.Name())); err != nil {
+					d.log.Warn("remove old output", "err", err)
+				}
+			}
+		}
+		if !sleep(ctx, time.Hour) {
+			return
+		}
+	}
 }
 
 // ReadLog implements federation.LogReader: of the last run of an attempt.

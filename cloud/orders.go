@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -204,6 +205,9 @@ func (d *Driver) launch(ctx context.Context, o agentapi.Orders, launches map[str
 			continue
 		}
 		p, err := d.payloadOf(ctx, j)
+		if errors.Is(err, federation.ErrNotFound) {
+			d.scriptLost(j, l.Run)
+		}
 		if err != nil {
 			d.log.Error("read a job's script", "job", j.id(), "err", err)
 			return agentapi.Orders{}, err
@@ -211,6 +215,17 @@ func (d *Driver) launch(ctx context.Context, o agentapi.Orders, launches map[str
 		l.Script, l.Argv, l.Environment = p.Script, p.Argv, p.Environment
 	}
 	return o, nil
+}
+
+// scriptLost ends a run whose script is not in the books: it cannot be started, and its machine has not been told of it.
+func (d *Driver) scriptLost(j *job, run string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r := j.run; r != nil && r.ID == run && r.Members[0].State == "" {
+		r.sent[0] = false
+		d.fail(r, outcome{State: federation.Failed, Reason: federation.ReasonLaunchFailure, Detail: "its script is not in the pool's books", At: d.now()})
+		d.schedule()
+	}
 }
 
 // payloadOf reads a job's payload, from memory if it is there.

@@ -25,51 +25,78 @@ var waits = verdict{reason: federation.ReasonResources}
 // schedule gives machines to pending jobs for as long as there are any, highest rank first. The caller holds the lock.
 func (d *Driver) schedule() {
 	for len(d.trying) > 0 {
-		i := 0
-		for k, c := range d.trying {
-			if len(c.jobs) > 0 && (len(d.trying[i].jobs) == 0 || rank(c.jobs[0], d.trying[i].jobs[0]) < 0) {
-				i = k
+		pass := heads(d.trying)
+		d.trying = nil
+		pass = slices.DeleteFunc(pass, func(c *class) bool { c.trying = false; return len(c.jobs) == 0 })
+		heap.Init(&pass)
+		for len(pass) > 0 {
+			if c := pass[0]; d.start(c) {
+				heap.Fix(&pass, 0)
+			} else {
+				heap.Pop(&pass)
+				d.drop(c)
 			}
 		}
-		c := d.trying[i]
-		d.trying[i] = d.trying[len(d.trying)-1]
-		d.trying = d.trying[:len(d.trying)-1]
-		c.trying = false
-		d.start(c)
 	}
 }
 
-// start gives machines to the jobs of a class, as far as they go.
-func (d *Driver) start(c *class) {
-	for len(c.jobs) > 0 {
-		j := c.jobs[0]
-		if d.yields(c) {
-			return
+// heads is a heap of classes by the rank of their first jobs.
+type heads []*class
+
+func (h heads) Len() int           { return len(h) }
+func (h heads) Less(i, j int) bool { return rank(h[i].jobs[0], h[j].jobs[0]) < 0 }
+func (h heads) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *heads) Push(x any)        { *h = append(*h, x.(*class)) }
+func (h *heads) Pop() any {
+	old := *h
+	*h = old[:len(old)-1]
+	return nil
+}
+
+// start gives machines to the first job of a class, or gives it back. It reports whether there is another one to be tried.
+func (d *Driver) start(c *class) (more bool) {
+	j := c.jobs[0]
+	if d.yields(c) {
+		return false
+	}
+	var r *run
+	v := waits
+	if !slices.ContainsFunc(c.pools, (*pool).full) {
+		r, v = d.place(j)
+	}
+	if r == nil && !v.back {
+		if c.since.IsZero() {
+			c.since = d.now()
 		}
-		r, v := d.place(j)
-		if r == nil && !v.back {
-			if c.since.IsZero() {
-				c.since = d.now()
+		if j.Reason != v.reason || j.Detail != v.detail {
+			j.Reason, j.Detail = v.reason, v.detail
+			d.put(j)
+		}
+		return false
+	}
+	heap.Pop(&c.jobs)
+	j.class, c.since = nil, time.Time{}
+	if r != nil {
+		d.bind(j, r)
+	} else {
+		d.giveBack(j, v)
+	}
+	return len(c.jobs) > 0
+}
+
+// full reports whether there is nothing in a pool that any job could have.
+func (p *pool) full() bool {
+	for _, l := range p.lanes {
+		if l.room() > 0 {
+			return false
+		}
+		for _, m := range l.machines {
+			if len(m.runs) == 0 || p.Shared && m.cpus < m.gang.Offering.CPUs {
+				return false
 			}
-			if j.Reason != v.reason || j.Detail != v.detail {
-				j.Reason, j.Detail = v.reason, v.detail
-				d.put(j)
-			}
-			return
-		}
-		heap.Pop(&c.jobs)
-		j.class, c.since = nil, time.Time{}
-		if r != nil {
-			d.bind(j, r)
-		} else {
-			d.giveBack(j, v)
-		}
-		if c.trying || len(d.trying) > 0 && len(c.jobs) > 0 { // others may come first now
-			d.try(c)
-			break
 		}
 	}
-	d.drop(c)
+	return len(p.lanes) > 0
 }
 
 // yields reports whether a class must wait because one of higher rank has waited too long in a pool of its own.

@@ -24,7 +24,9 @@ func (s *stray) record() (federation.PoolRecord, any) {
 // offerings asks again and again what can be rented.
 func (d *Driver) offerings(ctx context.Context) {
 	for wait := time.Second; ; {
-		list, err := d.cfg.Provider.Offerings(ctx)
+		call, cancel := context.WithTimeout(ctx, callTime)
+		list, err := d.cfg.Provider.Offerings(call)
+		cancel()
 		if ctx.Err() != nil {
 			return
 		}
@@ -55,7 +57,9 @@ func (d *Driver) offerings(ctx context.Context) {
 func (d *Driver) list(ctx context.Context) {
 	for wait := d.t.ListSoon; ; {
 		began := d.now()
-		list, err := d.cfg.Provider.List(ctx)
+		call, cancel := context.WithTimeout(ctx, callTime)
+		list, err := d.cfg.Provider.List(call)
+		cancel()
 		if ctx.Err() != nil {
 			return
 		}
@@ -252,7 +256,9 @@ func (d *Driver) end(ctx context.Context) {
 		}
 		d.mu.Unlock()
 		if len(ids) > 0 {
-			err := d.cfg.Provider.Delete(ctx, ids)
+			call, cancel := context.WithTimeout(ctx, callTime)
+			err := d.cfg.Provider.Delete(call, ids)
+			cancel()
 			next := again
 			if err != nil {
 				d.log.Error("end machines", "count", len(ids), "err", err)

@@ -26,6 +26,8 @@ func (d *Driver) lookAtTopology(ctx context.Context) {
 	if len(ids) == 0 {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
 	near, err := t.Topology(ctx, ids)
 	if err != nil {
 		d.log.Warn("ask for the machines' topology", "err", err)
