@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -147,6 +148,8 @@ type story struct {
 	taken  []bool
 	cancel map[federation.JobID]bool
 	ended  map[federation.JobID]federation.SiteJob
+	again  func() (dieAt int, after bool) // when the next life ends; nil: it does not
+	deaths int
 }
 
 func newStory(t *testing.T, dieAt int, after bool) *story {
@@ -177,7 +180,11 @@ func (s *story) play() {
 		case <-s.life.killed:
 			s.stop()
 			time.Sleep(2 * time.Second)
-			s.life = s.born(0, false)
+			dieAt, after := 0, false
+			if s.again != nil {
+				dieAt, after = s.again()
+			}
+			s.life = s.born(dieAt, after)
 		case <-time.After(500 * time.Millisecond):
 		}
 		for i := range s.subs {
@@ -282,5 +289,26 @@ func TestKilledAtEveryCall(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestKilledOverAndOver kills the daemon again and again, in every life at a random call.
+func TestKilledOverAndOver(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, 7))
+				s := newStory(t, 1+rng.IntN(20), rng.IntN(2) == 0)
+				s.again = func() (int, bool) {
+					if s.deaths++; s.deaths > 12 {
+						return 0, false
+					}
+					return 1 + rng.IntN(25), rng.IntN(2) == 0
+				}
+				s.play()
+				s.check(0)
+				s.stop()
+			})
+		})
 	}
 }
