@@ -172,7 +172,10 @@ func findAgent(c *Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := c.agentBinary(self)
+	path, err := filepath.Abs(c.agentBinary(self))
+	if err != nil {
+		return "", err
+	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("the program of machines' agents: %w; put fed-agent there, or name it as agents: binary", err)
 	}

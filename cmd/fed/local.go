@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"fsub/cloud"
@@ -10,13 +11,21 @@ import (
 	"fsub/sbatch"
 )
 
-// openLocal makes the pool of this machine.
+// openLocal makes the pool of this machine. Its machines have their directories beside the daemon's state, not in it: the users of jobs must get to their scripts
+// there, and to nothing of the daemon's.
 func openLocal(c *Config, s *SiteConfig, log *slog.Logger) (cloud.Provider, cloud.Boot, error) {
 	binary, err := findAgent(c)
 	if err != nil {
 		return nil, cloud.Boot{}, err
 	}
-	k := local.Config{Dir: filepath.Join(c.StateDir, "machines", string(s.Name)), Agent: binary, Logger: log}
+	dir, err := filepath.Abs(filepath.Join(c.StateDir, "machines", string(s.Name)))
+	if err != nil {
+		return nil, cloud.Boot{}, err
+	}
+	k := local.Config{Dir: dir, Agent: binary, Logger: log}
+	if err := os.MkdirAll(filepath.Dir(k.Dir), 0o711); err != nil {
+		return nil, cloud.Boot{}, err
+	}
 	if l := s.Local; l != nil {
 		k.Network = local.Network(l.Network)
 		shape := l.shape(local.ThisMachine())
