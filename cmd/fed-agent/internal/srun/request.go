@@ -196,7 +196,7 @@ func readPrograms(argv []string, tasks int) ([]wire.Program, error) {
 	rest := false
 	have := map[int]bool{}
 	for n, line := range strings.Split(strings.ReplaceAll(string(text), "\\\n", " "), "\n") {
-		words := fields(line)
+		words := strings.Fields(line) // quotes mean nothing to srun
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
@@ -244,36 +244,4 @@ func ranks(list string) (all []int, err error) {
 		}
 	}
 	return all, nil
-}
-
-// fields splits a line into words; quotes and backslashes keep blanks.
-func fields(line string) (words []string) {
-	var word strings.Builder
-	in, quote := false, byte(0)
-	for i := 0; i < len(line); i++ {
-		ch := line[i]
-		switch {
-		case quote != 0 && ch == quote:
-			quote = 0
-		case quote == 0 && (ch == '"' || ch == '\''):
-			quote, in = ch, true
-		case ch == '\\' && i+1 < len(line) && quote != '\'':
-			i++
-			word.WriteByte(line[i])
-			in = true
-		case quote == 0 && (ch == ' ' || ch == '\t'):
-			if in {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			in = false
-		default:
-			word.WriteByte(ch)
-			in = true
-		}
-	}
-	if in {
-		words = append(words, word.String())
-	}
-	return words
 }

@@ -1,0 +1,94 @@
+package srun
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fsub/testbed/bed"
+)
+
+// TestReal asks the real srun (24.11) for the words of TestWords: all scripts within one job of a test bed that is up: that of FSUB_BED, or the default one.
+func TestReal(t *testing.T) {
+	if testing.Short() || os.Getuid() != 0 {
+		t.Skip("SKIPPED: the real srun needs root and a bed")
+	}
+	b, err := bed.Open(cmp.Or(os.Getenv("FSUB_BED"), "/var/lib/fsub-bed"))
+	if err == nil {
+		_, err = b.Output(t.Context(), "alpha", "alice", "sinfo", "-h")
+	}
+	if err != nil {
+		t.Skip("SKIPPED: site alpha of the bed is not up: fed bed up alpha: ", err)
+	}
+	dir := filepath.Join(b.Home("alice"), "srun-"+strconv.Itoa(os.Getpid()))
+	alice, err := bed.FindUser("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	write := func(name, text string) {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		os.Chown(filepath.Dir(file), alice.UID, alice.UID)
+	}
+	job := "#!/bin/bash\n"
+	for i, c := range words {
+		if c.differs != "" {
+			continue
+		}
+		write(fmt.Sprint(i, "/script"), c.script)
+		job += fmt.Sprintf("cd %s/%d; timeout 30 bash script >out 2>errs; echo -n $? >code; echo $SLURM_JOB_ID >job\n", dir, i)
+	}
+	write("job", job)
+	os.Chown(dir, alice.UID, alice.UID)
+	var said bytes.Buffer
+	err = b.Exec(t.Context(), bed.Cmd{Site: "alpha", User: "alice", Dir: dir, Stdout: &said, Stderr: &said,
+		Args: []string{"sbatch", "--wait", "-N2", "-n4", "-t10", "-J", "test", "--mem=1000", "-w", "alpha[1-2]", "-o", dir + "/log", dir + "/job"}})
+	if err != nil {
+		t.Fatalf("%v: %s", err, &said)
+	}
+	for i, c := range words {
+		if c.differs == "" {
+			t.Run(c.name, func(t *testing.T) {
+				compareReal(t, filepath.Join(dir, strconv.Itoa(i)), c.script, c.out, c.errs, c.code)
+			})
+		}
+	}
+}
+
+// compareReal reads what a script said within a real job.
+func compareReal(t *testing.T, dir, script, out, errs string, code int) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	job := strings.TrimSpace(read("job"))
+	ours := strings.NewReplacer("slurmstepd-alpha1:", "slurmstepd:", "slurmstepd-alpha2:", "slurmstepd:", "alpha", "n", job, "4711")
+	gotOut, gotErrs := sorted(ours.Replace(read("out"))), settle(passing(ours.Replace(read("errs"))))
+	if gotOut != out || gotErrs != errs || read("code") != strconv.Itoa(code) {
+		t.Errorf("%s\nreal %s, %q, %q\nours %d, %q, %q", script, read("code"), gotOut, gotErrs, code, out, errs)
+	}
+}
+
+// passing drops what depends on whether the step before is quite over.
+func passing(errs string) (kept string) {
+	for line := range strings.Lines(errs) {
+		if !strings.HasPrefix(line, "srun: Step created for ") {
+			kept += line
+		}
+	}
+	return kept
+}

@@ -1,0 +1,95 @@
+package srun
+
+import (
+	"testing"
+)
+
+const cannot = "srun: warning: can't run 1 processes on 2 nodes, setting nnodes to 1"
+
+// words are what srun says and returns, on a job of two nodes with three CPUs and one. They are srun 24.11's, whose lines come in any order; where ours
+// are others, the last field says why.
+var words = []struct {
+	name, script, out, errs string
+	code                    int
+	differs                 string
+}{
+	{"exit codes", `srun -n3 bash -c 'exit $SLURM_PROCID'`, "", "srun: error: n1: task 1: Exited with exit code 1\nsrun: error: n2: task 2: Exited with exit code 2", 2, ""},
+	{"tasks together", `srun -n4 false`, "", "srun: error: n1: tasks 0-2: Exited with exit code 1\nsrun: error: n2: task 3: Exited with exit code 1", 1, ""},
+	{"killed", `srun -n2 bash -c 'kill -9 $$'`, "", "srun: Force Terminated StepId X\nsrun: error: n1: task 0: Killed\nsrun: error: n2: task 1: Killed", 137, ""},
+	{"terminated", `srun -n2 bash -c '[ $SLURM_PROCID = 0 ] && kill -15 $$; exit 0'`, "", "srun: Force Terminated StepId X\nsrun: error: n1: task 0: Terminated", 143, ""},
+	{"fault", `ulimit -c 0; srun -N1 -n1 -w $SLURMD_NODENAME bash -c 'kill -SEGV $$'`, "", "srun: error: n1: task 0: Segmentation fault", 139, ""},
+	{"a signal counts more", `srun -N1 -n3 -w $SLURMD_NODENAME bash -c '[ $SLURM_PROCID = 1 ] && kill -9 $$; [ $SLURM_PROCID = 2 ] && exit 200; exit 0'`, "",
+		"srun: Force Terminated StepId X\nsrun: error: n1: task 1: Killed\nsrun: error: n1: task 2: Exited with exit code 200", 137, ""},
+	{"no such file", `srun -n1 -w $SLURMD_NODENAME /nosuch`, "", "slurmstepd: error: execve(): /nosuch: No such file or directory\nsrun: error: n1: task 0: Exited with exit code 2\n" + cannot, 2, ""},
+	{"no such command", `srun -N1 -n1 -w $SLURMD_NODENAME nosuchcmd`, "", "slurmstepd: error: execve(): nosuchcmd: No such file or directory\nsrun: error: n1: task 0: Exited with exit code 2", 2, ""},
+	{"not executable", `srun -N1 -n1 -w $SLURMD_NODENAME /etc/passwd`, "", "slurmstepd: error: execve(): /etc/passwd: Permission denied\nsrun: error: n1: task 0: Exited with exit code 13", 13, ""},
+	{"no such directory", `srun -N1 -n1 -D /nosuchdir pwd`, "/tmp", "slurmstepd: error: couldn't chdir to `/nosuchdir': No such file or directory: going to /tmp instead", 0, "slurmstepd says it twice"},
+	{"kill on bad exit", `srun -K -n4 bash -c '[ $SLURM_PROCID = 1 ] && exit 5; sleep 20'`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\n" +
+		"srun: Force Terminated StepId X\nsrun: Terminating StepId X\nsrun: error: n1: task 1: Exited with exit code 5\nsrun: error: n1: tasks 0,2: Terminated\n" +
+		"srun: error: n2: task 3: Terminated", 143, ""},
+	{"no kill on bad exit", `SLURM_KILL_BAD_EXIT=1 srun -K0 -n2 bash -c '[ $SLURM_PROCID = 1 ] && exit 5; sleep 0.2'`, "", "srun: error: n2: task 1: Exited with exit code 5", 5, ""},
+	{"wait", `srun -W1 -n4 bash -c '[ $SLURM_PROCID = 1 ] && exit 0; sleep 20'`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: First task exited 1s ago\n" +
+		"srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\nsrun: StepId X task 1: exited\nsrun: StepId X tasks 0,2-3: running\nsrun: Terminating StepId X\n" +
+		"srun: error: n1: tasks 0,2: Killed\nsrun: error: n2: task 3: Killed", 137, ""},
+	{"no command", `srun -n2`, "", "srun: fatal: No command given to execute.", 1, ""},
+	{"no such option", `srun --nosuch x`, "", "Try \"srun --help\" for more information\nsrun: unrecognized option '--nosuch'", 255, ""},
+	{"pattern", `srun -N1 -n1 -w $SLURMD_NODENAME -o out.%j.%t.%n.%N.%x.%%.%3t echo x; ls out.*; srun -N1 -n1 -o o.%s.%t bash -c 'echo o.$SLURM_STEP_ID.0'; ls o.* | cmp - o.*`, "out.4711.0.0.n1.test.%.000", "", 0, ""},
+	{"labels in a file", `srun -n2 -l -o f bash -c 'echo x; echo e >&2'; sort f`, "0: e\n0: x\n1: e\n1: x", "", 0, ""},
+	{"output none", `srun -n2 -o none bash -c 'echo x; echo y >&2'`, "", "", 0, ""},
+	{"output of one task", `srun -n3 -o 1 bash -c 'echo x $SLURM_PROCID'`, "x 1", "", 0, ""},
+	{"error file", `srun -n2 -e /nosuch/dir true`, "", "srun: error: Could not open stderr file: No such file or directory", 1, "slurmstepd waits for ever for the step that srun gave up (24.11.5)"},
+	{"append", `echo a >f; srun -N1 -n1 -o f --open-mode=append echo b; cat f`, "a\nb", "", 0, ""},
+	{"input of one task", `srun -n3 -i 1 bash -c 'echo $SLURM_PROCID $(cat)' <<< hello`, "0\n1 hello\n2", "", 0, ""},
+	{"input of all", `srun -n3 bash -c 'echo $SLURM_PROCID $(cat)' <<< hello`, "0 hello\n1 hello\n2 hello", "", 0, ""},
+	{"input none", `srun -n2 -i none bash -c 'echo $SLURM_PROCID $(cat)' <<< hello`, "0\n1", "", 0, ""},
+	{"input file", `echo hi > in; srun -n2 -i in bash -c 'echo $SLURM_PROCID $(cat)' <<< hello`, "0 hi\n1 hi", "", 0, ""},
+	{"input per task", `echo a > in.0; echo b > in.1; srun -n2 -i in.%t bash -c 'echo $SLURM_PROCID $(cat)'`, "0 a\n1 b", "", 0, ""},
+	{"no input file", `srun -n2 -i /nosuch cat`, "", "srun: error: Could not open stdin file: No such file or directory", 1, "slurmstepd waits for ever for the step that srun gave up (24.11.5)"},
+	{"label of half a line", `srun -l -n2 printf 'a\nb'`, "0: a\n0: b\n1: a\n1: b", "", 0, ""},
+	{"wide labels", `srun -l -n11 -O bash -c 'echo $SLURM_PROCID' | grep -e '^ 9: 9' -e '^10: 10'`, " 9: 9\n10: 10", "", 0, ""},
+	{"export none", `srun -N1 -n1 -w $SLURMD_NODENAME --export=NONE env`, "", "slurmstepd: error: execve(): env: No such file or directory\nsrun: error: n1: task 0: Exited with exit code 2", 2, ""},
+	{"export some", `B=2 C=3 srun -N1 -n1 --export=A=1,B /bin/bash -c 'echo $A $B $C.$SLURM_JOB_ID'`, "1 2 .4711", "", 0, ""},
+	{"export more", `srun -N1 -n1 --export=ALL,A=1 bash -c 'echo $A ${HOME:+home}'`, "1 home", "", 0, ""},
+	{"programs", "printf '0 echo zero %%t %%o\\n1-2 echo \"a b\" %%t %%o\\n* echo rest %%t %%o\\n' > mp; srun -n4 -l --multi-prog mp", "0: zero 0 0\n1: \"a b\" 1 0\n2: \"a b\" 2 1\n3: rest 3 3", "", 0, ""},
+	{"missing program", `printf '0 echo zero\n' > mp; srun -n4 -l --multi-prog mp`, "", "srun: error: Configuration file mp invalid, no record for task id 1", 1, ""},
+	{"another job", `srun -N1 -n1 --jobid=99999 true`, "", "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 99999\n" +
+		"srun: error: Unable to confirm allocation for job 99999: Invalid job id specified", 1, ""},
+	{"mpi", `srun --mpi=pmix true`, "", "srun: error: --mpi=pmix: rented nodes have no PMI server; start MPI programs with mpirun or mpiexec, which reaches all nodes of the job through srun by itself", 1, "there is no PMI server"},
+	{"mpi none", `srun --mpi=none -N1 -n1 echo x`, "x", "", 0, ""},
+	{"container", `srun --container=/x hostname`, "", "srun: error: --container is not carried out on rented nodes: start the container with the command itself", 1, "Slurm without an oci.conf starts the command outside of any container"},
+	{"no terminal", `srun --pty -N1 -n1 bash -c 'tty; echo hi' </dev/null`, "hi\nnot a tty", "srun: error: Not using a pseudo-terminal, disregarding --pty option\n" +
+		"srun: error: ioctl(TIOCGWINSZ): Inappropriate ioctl for device", 0, ""},
+	{"umask and limits", `umask 027; ulimit -n 1234; srun -N1 -n1 bash -c 'umask; ulimit -n'`, "0027\n1234", "", 0, ""},
+	{"own files only", `srun -N1 -n1 bash -c 'ls /proc/self/fd | wc -l'`, "4", "", 0, ""},
+	{"what is left behind", `srun -n2 bash -c 'setsid sleep 54321 & disown; echo left'; pgrep -f 'sleep 5432[1]'`, "left\nleft", "", 1, "proctrack/linuxproc does not find it"},
+	{"het group", `srun --het-group=1 true`, "", "srun: error: Requested het-group offset exceeds highest hetjob index (1 > 0)", 1, ""},
+	{"components", `srun -l --exact -N1 -n1 bash -c 'echo $SLURM_PROCID $SLURM_NTASKS' : --exact -N1 -n2 bash -c 'echo $SLURM_PROCID $SLURM_NTASKS' : -N1 -w n2 -n1 true`, "0: 0 4\n1: 1 4\n2: 2 4", "", 0, "slurmctld gives each component a node of its own"},
+	{"components too large", `srun -N1 -n2 true : -N1 -n2 true`, "", "srun: error: Unable to create step for job 4711: More processors requested than permitted", 1, "slurmctld lets it wait for ever"},
+	{"name", `srun -N1 -n1 -J myname bash -c 'echo $SLURM_JOB_NAME'`, "myname", "", 0, ""},
+	{"unbuffered", `srun -N1 -n1 -u bash -c 'printf abc; sleep 0.1; echo def'`, "abcdef", "", 0, ""},
+	{"signal to tasks", `srun -n2 bash -c 'trap "echo got usr1; exit 7" USR1; sleep 20 & wait' & p=$!; sleep 0.6; kill -USR1 $p; wait $p`, "got usr1\ngot usr1",
+		"srun: error: n1: task 0: Exited with exit code 7\nsrun: error: n2: task 1: Exited with exit code 7", 7, ""},
+	{"term", `srun -n2 sleep 20 & p=$!; sleep 0.6; kill -TERM $p; wait $p`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
+		"srun: error: n1: task 0: Killed\nsrun: error: n2: task 1: Killed\nsrun: forcing job termination", 137, ""},
+	{"quit", `srun -n2 sleep 20 & p=$!; sleep 0.6; kill -QUIT $p; wait $p`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\n" +
+		"srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\nsrun: Quit\nsrun: error: n1: task 0: Killed\nsrun: error: n2: task 1: Killed\nsrun: forcing job termination", 137, ""},
+	{"ctrl-c twice", `srun -n2 sleep 20 & p=$!; sleep 0.6; kill -INT $p; sleep 0.2; kill -INT $p; wait $p`, "", "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
+		"srun: StepId X tasks 0-1: running\nsrun: forcing job termination\nsrun: interrupt (one more within 1 sec to abort)\nsrun: sending Ctrl-C to StepId X", 130, ""},
+	{"sbcast", `echo hi >src; chmod 640 src; sbcast -f -p src dst; stat -c '%a %s' dst; cmp src dst; sbcast src dst`, "640 3",
+		"sbcast: error: REQUEST_FILE_BCAST(n1): File exists\nsbcast: error: REQUEST_FILE_BCAST(n2): File exists", 17, ""},
+	{"sbcast of nothing", `sbcast nosuch /tmp/x`, "", "sbcast: error: Can't open `nosuch`: No such file or directory", 255, ""},
+	{"test only", `srun --test-only -n1 hostname; srun -N1 -n1 bash -c 'echo $SLURM_STEP_ID'`, "0", "srun: Job 4711 to start at X using 3 processors on nodes n1 in partition \n" + cannot, 0, "slurmctld makes a job of it"},
+}
+
+func TestWords(t *testing.T) {
+	for _, c := range words {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			g := newGang(t, 3, 1)
+			out, errs, code := g.shell(t, c.script)
+			if sorted(out) != c.out || settle(errs) != c.errs || code != c.code {
+				t.Errorf("%s\n got %d, %q, %q\nwant %d, %q, %q", c.script, code, sorted(out), settle(errs), c.code, c.out, c.errs)
+			}
+		})
+	}
+}
