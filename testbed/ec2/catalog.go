@@ -3,6 +3,7 @@ package ec2
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"fsub/testbed/ec2/model"
@@ -48,7 +49,12 @@ func typeDoc(t *Type) model.Doc {
 	device := model.Doc{"Name": t.Accelerator, "Count": t.Accelerators, "MemoryInfo": model.Doc{"SizeInMiB": t.AcceleratorMiB}}
 	switch t.Maker {
 	case "":
+	case "Qualcomm":
+		d["InferenceAcceleratorInfo"] = model.Doc{"Accelerators": []model.Doc{{"Name": t.Accelerator, "Count": t.Accelerators, "Manufacturer": t.Maker}}}
 	case "AWS":
+		if strings.HasPrefix(t.Name, "inf") {
+			d["InferenceAcceleratorInfo"] = model.Doc{"Accelerators": []model.Doc{{"Name": t.Accelerator, "Count": t.Accelerators, "Manufacturer": t.Maker}}}
+		}
 		d["NeuronInfo"] = model.Doc{"NeuronDevices": []model.Doc{device}, "TotalNeuronDeviceMemoryInMiB": t.Accelerators * t.AcceleratorMiB}
 	default:
 		device["Manufacturer"] = t.Maker

@@ -109,6 +109,9 @@ func decodeList(n *node, s *shape, path string) (any, error) {
 	var out []any
 	for _, i := range order {
 		v, err := decode(index[i], s.elem, fmt.Sprintf("%s.%d", path, i))
+		if err != nil && s.elem.name == "InstanceType" {
+			return nil, &Refusal{"InvalidInstanceType", fmt.Sprintf("The following supplied instance types do not exist: [%s]", index[i].value)}
+		}
 		if err != nil {
 			return nil, err
 		}
