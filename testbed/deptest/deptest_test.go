@@ -50,6 +50,7 @@ var forbidden = []struct {
 	{"fsub/slurm", "fsub/federation/store", "a driver keeps no state that must survive"},
 	{"fsub/slurm", "fsub/federation/api", "brothers do not import each other"},
 	{"fsub/cmd/fed", "fsub/testbed/simsite", "what is shipped holds no simulation"},
+	{"fsub/cmd/fed", "fsub/testbed/ec2/...", "what is shipped holds no simulation"},
 	{"fsub/cloud", "github.com/aws/...", "a cloud's SDK is linked by its provider alone"},
 	{"fsub/cloud/door", "github.com/aws/...", "the door knows no cloud"},
 	{"fsub/cmd/fed-agent/...", "github.com/aws/...", "the agent asks the metadata service in plain HTTP: an SDK is more than all the rest of it"},
