@@ -1,5 +1,6 @@
-// Package storetest is the one conformance suite for implementations of [federation.Store]: each promise of the
-// interface's comment is a subtest that runs alone, down to what is left after kill -9. [Suite.Run] is all there is to call.
+// Package storetest is the one conformance suite for implementations of [federation.Store], and of [federation.PoolStore] where a store
+// is one: each promise of the interface's comment is a subtest that runs alone, down to what is left after kill -9. [Suite.Run] is
+// all there is to call.
 //
 // What is peculiar to one database (damaged files, full disks, migrations) is tested beside that implementation.
 package storetest
