@@ -29,7 +29,7 @@ build: setup ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static) and b
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/fsub ./cmd/fsub
 	@CGO_ENABLED=0 $(GO) build -trimpath -tags remote -ldflags '-s -w' -o bin/fsub-remote ./cmd/fsub
 	@CGO_ENABLED=0 $(GO) build -trimpath -tags remote -ldflags '-s -w' -o bin/fed-agent ./cmd/fed-agent
-	@CGO_ENABLED=1 $(GO) build -trimpath -o bin/fed ./cmd/fed
+	@CGO_ENABLED=1 $(GO) build -trimpath -ldflags '-s -w' -o bin/fed ./cmd/fed
 	@for l in $(LINKS); do ln -sf fsub bin/$$l; done
 
 setup: ## install what the build and the testbed need (compiler, Go, debootstrap ...)

@@ -18,7 +18,7 @@ func openLocal(c *Config, s *SiteConfig, log *slog.Logger) (cloud.Provider, clou
 	if err != nil {
 		return nil, cloud.Boot{}, err
 	}
-	dir, err := filepath.Abs(filepath.Join(c.StateDir, "machines", string(s.Name)))
+	dir, err := filepath.Abs(filepath.Join(c.StateDir+"-machines", string(s.Name)))
 	if err != nil {
 		return nil, cloud.Boot{}, err
 	}
