@@ -215,6 +215,7 @@ func (d *Driver) made(g *gang, list []Instance) {
 		d.gone(m, why)
 	}
 	d.news.nodes()
+	poke(d.look) // one that ends at once is to be found soon
 }
 
 // gangFailed gives up a gang of which nothing is there. Its jobs are scheduled anew.

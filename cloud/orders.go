@@ -134,7 +134,7 @@ func (d *Driver) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[strin
 			if r.machines[i] != m || !r.shows(i) {
 				continue
 			}
-			order, k := agentapi.Order{Run: r.ID, Stop: r.Stop}, &r.Members[i]
+			order, k := agentapi.Order{Run: r.ID, Stop: r.told}, &r.Members[i]
 			if k.State == "" && !slices.Contains(p.Known, r.ID) {
 				if r.Stop != nil && !r.sent[i] {
 					continue // it was stopped before it was told of
@@ -150,12 +150,11 @@ func (d *Driver) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[strin
 		}
 	}
 	for id, said := range m.over {
-		switch {
-		case !slices.Contains(p.Known, id) && m.version == p.Version:
+		if said && !slices.Contains(p.Known, id) && m.version == p.Version {
 			delete(m.over, id) // forgotten
-		case said:
-			o.Runs = append(o.Runs, agentapi.Order{Run: id, Ended: true})
+			continue
 		}
+		o.Runs = append(o.Runs, agentapi.Order{Run: id, Ended: said})
 	}
 	for _, s := range m.signals {
 		if s.Seq > p.Signals {

@@ -41,7 +41,7 @@ func (d *Driver) Report(ctx context.Context, id MachineID, rep agentapi.Report) 
 func (d *Driver) status(m *machine, s agentapi.Status) {
 	r := m.runs[s.Run]
 	if r == nil {
-		if s.State == agentapi.RunEnded {
+		if _, ours := m.over[s.Run]; !ours && s.State == agentapi.RunEnded { // of no job in the books: it may be forgotten
 			m.over[s.Run] = true
 			m.bump()
 		}

@@ -109,10 +109,14 @@ func (d *Driver) settle(r *run) {
 	d.bumpAfter(r)
 }
 
-// bumpAfter shows the run's machines their orders once what was put is durable.
+// bumpAfter shows the run's machines their orders once what was put is durable: an agent that forgets a run, or stops it, must not know more than the books.
 func (d *Driver) bumpAfter(r *run) {
 	d.after(func() {
+		r.told = r.Stop
 		for _, m := range r.machines {
+			if _, ok := m.over[r.ID]; ok {
+				m.over[r.ID] = true
+			}
 			m.bump()
 		}
 	})
@@ -142,7 +146,7 @@ func (d *Driver) complete(r *run) {
 	j, now := r.job, d.now()
 	for i, m := range r.machines {
 		m.give(r, &r.Members[i], now)
-		m.over[r.ID], m.LastJob = true, j.id()
+		m.over[r.ID], m.LastJob = false, j.id()
 		m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
 			if s.Run == r.ID {
 				close(s.done)

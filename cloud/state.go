@@ -67,10 +67,11 @@ func (j *job) component(i int) *sbatch.Spec {
 type run struct {
 	*runRecord
 	job      *job
-	machines []*machine // of Members
-	open     bool       // its machines are in the books: it may be shown to them
-	sent     []bool     // the launch went to the member's agent, or may have
-	gangs    []*gang    // that were started for it
+	machines []*machine     // of Members
+	open     bool           // its machines are in the books: it may be shown to them
+	told     *agentapi.Stop // the Stop of the record, once it is durable
+	sent     []bool         // the launch went to the member's agent, or may have
+	gangs    []*gang        // that were started for it
 }
 
 func (r *run) head() *machine { return r.machines[0] }
@@ -107,7 +108,7 @@ type machine struct {
 	pool  *pool
 	lane  *lane
 	runs  map[string]*run // that have a part of it
-	over  map[string]bool // runs whose end is in the books: the agent may forget them. True once the agent has said that nothing lives
+	over  map[string]bool // runs that have ended. True once that is in the books: the agent may forget them then
 	cpus  int             // in use
 	mem   sbatch.MemMiB
 	gpus  []bool // in use, by index

@@ -4,11 +4,12 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"fsub/topology"
 )
 
-// lookAtTopology asks how near to each other machines are that have come up since. It follows a listing, so it is no more often than that.
+// lookAtTopology asks how near to each other machines are of which that is not known yet. It follows a listing, so it is no more often than that.
 func (d *Driver) lookAtTopology(ctx context.Context) {
 	t, ok := d.cfg.Provider.(Topologist)
 	if !ok {
@@ -18,7 +19,7 @@ func (d *Driver) lookAtTopology(ctx context.Context) {
 	var ids []InstanceID
 	for _, m := range d.machines {
 		if m.State == machineUp && !m.placed && len(m.gang.machines) > 1 {
-			m.placed = true // asked once: what the cloud does not tell of a running machine it will not tell later
+			m.placed = d.now().Sub(m.Ready) > 10*time.Minute // it may be told some time after the machine is up
 			ids = append(ids, m.Instance)
 		}
 	}
@@ -37,7 +38,7 @@ func (d *Driver) lookAtTopology(ctx context.Context) {
 	defer d.mu.Unlock()
 	for _, m := range d.machines {
 		if groups, ok := near[m.Instance]; ok {
-			m.near = groups
+			m.near, m.placed = groups, true
 		}
 	}
 	d.news.nodes()
