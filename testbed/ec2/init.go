@@ -17,7 +17,8 @@ exec @DIR@/user-data
 `
 
 // namespaceInit makes the machine its own where it has namespaces: a private /etc to write to, an empty /run (and so no systemd or dbus that could switch the
-// real machine off), a /proc of its own without sysrq, the stubs over the real shutdown commands. Then it is init: it reaps, passes SIGTERM on, and ends last.
+// real machine off), a /proc of its own without sysrq, the stubs over the
+// real shutdown commands, most of which are links to one. Then it is init: it reaps, passes SIGTERM on, and ends last.
 const namespaceInit = `fail() { echo "cannot set up the machine: $1"; exit 1; }
 d=@DIR@
 mount --make-rprivate / || fail "private mounts"
@@ -27,7 +28,7 @@ mount -t overlay overlay -o lowerdir=/etc,upperdir=$d/etc,workdir=$d/work /etc 2
 	{ cp -a /etc/. $d/etc/ && mount --bind $d/etc /etc; } || fail "an /etc of its own"
 for f in shutdown poweroff halt reboot systemctl; do
 	for p in /sbin /usr/sbin /bin /usr/bin; do
-		[ ! -e $p/$f ] || mount --bind $d/bin/$f $p/$f || fail "mask $p/$f"
+		[ ! -e $p/$f ] || [ $p/$f -ef $d/bin/$f ] || mount --bind $d/bin/$f $p/$f || fail "mask $p/$f"
 	done
 done
 mount -t tmpfs -o mode=755 tmpfs /run || fail "mount /run"

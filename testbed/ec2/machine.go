@@ -101,12 +101,14 @@ func (m *machine) furnish() error {
 	if err != nil {
 		return err
 	}
-	files := map[string]string{"user-data": script, "init": m.initScript()}
-	for _, name := range []string{"shutdown", "poweroff", "halt", "reboot", "systemctl"} {
-		files["bin/"+name] = m.stub()
-	}
+	files := map[string]string{"user-data": script, "init": m.initScript(), "bin/shutdown": m.stub()}
 	for name, text := range files {
 		if err := os.WriteFile(m.path(name), []byte(text), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"poweroff", "halt", "reboot", "systemctl"} {
+		if err := os.Link(m.path("bin/shutdown"), m.path("bin/"+name)); err != nil {
 			return err
 		}
 	}
