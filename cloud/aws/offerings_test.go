@@ -285,3 +285,18 @@ func TestNoSubnet(t *testing.T) {
 		t.Errorf("a region without subnets: %v", err)
 	}
 }
+
+// TestPriceListOfTheStandIn: it answers the pricing API as well, and knows what a market is.
+func TestPriceListOfTheStandIn(t *testing.T) {
+	c, url := world(t, ec2.Config{})
+	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
+	cfg.PricingEndpoint = url
+	if o := offer(t, open(t, cfg), "c7i.large/us-east-2a/on-demand"); o.Price != 0.08925 || o.PriceFrom != "price list" {
+		t.Errorf("%+v", o)
+	}
+	c.Deny("pricing:GetProducts")
+	cfg.Logger = quiet
+	if o := offer(t, open(t, cfg), "c7i.large/us-east-2a/on-demand"); o.Price != 0.08925 || o.PriceFrom != "table of 2026-07-20 for us-east-1" {
+		t.Errorf("without permission: %+v", o)
+	}
+}

@@ -1,0 +1,110 @@
+package aws
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"fsub/cloud"
+)
+
+// canned answers each action with the same words: for what the stand-in does not show.
+func canned(t *testing.T, answers map[string]string) *Provider {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(3 * time.Millisecond) // an answer within a millisecond can be lost by the SDK (smithy-go 1.28.8)
+		action := r.FormValue("Action")
+		body, ok := answers[action]
+		if !ok {
+			w.WriteHeader(400)
+			fmt.Fprint(w, "<Response><Errors><Error><Code>InvalidAction</Code><Message>no</Message></Error></Errors></Response>")
+			return
+		}
+		fmt.Fprintf(w, `<%[1]sResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId>%[2]s</%[1]sResponse>`, action, body)
+	}))
+	t.Cleanup(s.Close)
+	return open(t, Config{
+		Site: "aws", Federation: "test", Regions: []Region{{Name: "us-east-2"}}, Endpoint: s.URL, Types: []Type{{Name: "c7i.large"}}, Logger: quiet,
+		CredentialsFile: credentials(t, "AKIAIOSFODNN7EXAMPLE", "secret"),
+	})
+}
+
+// TestOneSubnetOfAZone: whatever the order in which EC2 shows them, the same one is taken.
+func TestOneSubnetOfAZone(t *testing.T) {
+	item := func(id, zone string) string {
+		return fmt.Sprintf("<item><subnetId>%s</subnetId><availabilityZone>%s</availabilityZone><availabilityZoneId>use2-az1</availabilityZoneId></item>", id, zone)
+	}
+	for _, order := range [][3]string{{"subnet-1", "subnet-2", "subnet-3"}, {"subnet-3", "subnet-1", "subnet-2"}, {"subnet-2", "subnet-3", "subnet-1"}} {
+		p := canned(t, map[string]string{"DescribeSubnets": "<subnetSet>" + item(order[0], "a") + item(order[1], "a") + item("subnet-9", "b") + item(order[2], "a") + "</subnetSet>"})
+		got, err := p.regions[0].subnets(t.Context())
+		if err != nil || len(got) != 2 || got["a"].id != "subnet-1" || got["b"].id != "subnet-9" {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+}
+
+// TestNewestSpotPrice: of several points of the history the last one counts.
+func TestNewestSpotPrice(t *testing.T) {
+	item := func(price, at string) string {
+		return fmt.Sprintf("<item><instanceType>c7i.large</instanceType><productDescription>Linux/UNIX</productDescription><spotPrice>%s</spotPrice><timestamp>%s</timestamp><availabilityZone>us-east-2a</availabilityZone></item>", price, at)
+	}
+	p := canned(t, map[string]string{"DescribeSpotPriceHistory": "<spotPriceHistorySet>" + item("0.03", "2026-11-20T10:00:00.000Z") + item("0.04", "2026-11-21T10:00:00.000Z") + item("0.02", "2026-11-19T10:00:00.000Z") + item("cheap", "2026-11-22T10:00:00.000Z") + "</spotPriceHistorySet>"})
+	got, err := p.regions[0].askSpot(t.Context(), p, []string{"c7i.large"})
+	if q := got[[2]string{"c7i.large", "us-east-2a"}]; err != nil || q.usd != 0.04 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestStates: what EC2 shows is one of our four states.
+func TestStates(t *testing.T) {
+	item := func(state, reason string) string {
+		return fmt.Sprintf(`<item><instanceId>i-%[1]s</instanceId><instanceState><name>%[1]s</name></instanceState><privateIpAddress>10.0.0.7</privateIpAddress>
+			<launchTime>2026-11-20T10:00:00.000Z</launchTime><stateReason><code>%[2]s</code><message>words</message></stateReason></item>`, state, reason)
+	}
+	p := canned(t, map[string]string{"DescribeInstances": "<reservationSet><item><instancesSet>" + item("pending", "") + item("running", "") + item("shutting-down", "Client.UserInitiatedShutdown") +
+		item("terminated", "Server.SpotInstanceTermination") + item("stopped", "Client.InstanceInitiatedShutdown") + item("stopping", "") + "<item><instanceId>i-none</instanceId></item></instancesSet></item></reservationSet>"})
+	want := map[cloud.InstanceID]cloud.Instance{
+		"i-pending": {State: cloud.InstancePending}, "i-running": {State: cloud.InstanceRunning},
+		"i-shutting-down": {State: cloud.InstanceEnding, Reason: "Client.UserInitiatedShutdown"},
+		"i-terminated":    {State: cloud.InstanceEnded, Reason: "Server.SpotInstanceTermination"},
+		"i-stopped":       {State: cloud.InstanceRunning, Reason: "Client.InstanceInitiatedShutdown"}, "i-stopping": {State: cloud.InstanceRunning},
+		"i-none": {State: cloud.InstancePending},
+	}
+	all, err := p.find(t.Context(), p.regions[0])
+	if err != nil || len(all) != len(want) {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for _, m := range all {
+		w := want[m.ID]
+		if m.State != w.State || w.Reason != "" && m.Reason != w.Reason || m.ID != "i-none" && (m.Addr != "10.0.0.7" || m.Launched.Year() != 2026) {
+			t.Errorf("%+v, want %+v", m, w)
+		}
+	}
+}
+
+// TestHalfAFleet: EC2 was told all or none. If it makes some all the same, they are ended, and the answer says so.
+func TestHalfAFleet(t *testing.T) {
+	answers := map[string]string{
+		"DescribeSubnets":               "<subnetSet><item><subnetId>subnet-1</subnetId><availabilityZone>us-east-2a</availabilityZone></item></subnetSet>",
+		"DescribeInstanceTypes":         "<instanceTypeSet><item><instanceType>c7i.large</instanceType></item></instanceTypeSet>",
+		"DescribeInstanceTypeOfferings": "<instanceTypeOfferingSet><item><instanceType>c7i.large</instanceType><location>us-east-2a</location></item></instanceTypeOfferingSet>",
+		"CreateLaunchTemplate":          "<launchTemplate/>", "DeleteLaunchTemplate": "<launchTemplate/>",
+		"CreateFleet":        "<fleetId>f</fleetId><fleetInstanceSet><item><instanceIds><item>i-1</item><item>i-2</item></instanceIds></item></fleetInstanceSet>",
+		"TerminateInstances": "<instancesSet/>",
+		"DescribeInstances":  "<reservationSet/>",
+	}
+	r := gang(cloud.Offering{ID: "c7i.large/us-east-2/on-demand", Type: "c7i.large", Region: "us-east-2", Market: cloud.OnDemand, Arch: "x86_64"}, "g", 3)
+	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != cloud.KindStockOut {
+		t.Errorf("half a fleet that could be ended: %v", err)
+	}
+	delete(answers, "TerminateInstances")
+	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != cloud.KindUnavailable {
+		t.Errorf("half a fleet that lives on: %v", err)
+	}
+	answers["CreateFleet"] = "<fleetId>f</fleetId><fleetInstanceSet/><errorSet/>"
+	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != cloud.KindUnavailable {
+		t.Errorf("a fleet that says nothing: %v", err)
+	}
+}
