@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -46,6 +47,9 @@ type Agent struct {
 	notice  *agentapi.Notice
 	ending  string        // why the machine ends; "": it does not
 	end     chan struct{} // closed when ending is set
+	told    chan struct{} // closed when the agent was signalled to stop: the machine shuts down
+	look    lookFunc      // for a notice of the provider; nil: there are none
+	every   time.Duration
 }
 
 // New makes an Agent. It says nothing before Run.
@@ -60,7 +64,7 @@ func New(c Config) (*Agent, error) {
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, err
 	}
-	a := &Agent{cfg: c, log: c.Logger, door: d, news: newNews(), runs: map[string]*run{}, end: make(chan struct{})}
+	a := &Agent{cfg: c, log: c.Logger, door: d, news: newNews(), runs: map[string]*run{}, end: make(chan struct{}), told: make(chan struct{})}
 	a.hosts = newHosts(hostsFile(c.Boot))
 	return a, nil
 }
@@ -80,6 +84,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.settle(); err != nil {
 		return err
 	}
+	a.mu.Lock()
+	a.look, a.every = noticeOf(cmp.Or(a.welcome.Metadata, a.cfg.Boot.Metadata))
+	a.mu.Unlock()
 	life, stop := context.WithCancel(ctx)
 	defer stop()
 	var work sync.WaitGroup
@@ -89,7 +96,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	select {
 	case <-a.end:
 	case <-ctx.Done():
-		a.endMachine("the agent was told to stop", agentapi.WhyNode)
+		close(a.told)
+		why := agentapi.WhyNode
+		if a.announced() {
+			why = agentapi.WhyPreempt
+		}
+		a.endMachine("the agent was told to stop", why)
 	}
 	a.waitRuns()
 	a.lastWords()
@@ -109,7 +121,7 @@ func (a *Agent) prepare() error {
 		}
 	}
 	for _, d := range []string{"spool", "run"} {
-		if err := os.MkdirAll(filepath.Join(a.cfg.Dir, d), 0o755); err != nil {
+		if err := makeOpen(filepath.Join(a.cfg.Dir, d)); err != nil {
 			return err
 		}
 	}

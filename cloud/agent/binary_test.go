@@ -58,7 +58,7 @@ func startBinary(t testing.TB, d *fakeDoor, more func(*agentapi.Boot)) (cmd *exe
 	if err := os.WriteFile(filepath.Join(dir, "boot"), b.Lines(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd = exec.Command(path, "-boot", "boot")
+	cmd = exec.Command("/bin/sh", "-c", `umask 077; exec "$0" -boot boot`, path) // as a boot script may
 	cmd.Dir = dir
 	log := &bytes.Buffer{}
 	cmd.Stderr = log
@@ -126,6 +126,9 @@ func TestProcess(t *testing.T) {
 		l.Key = []byte("keykeykeykeykeykeykeykeykeykeyke")
 		l.Groups[0].Nodes[0].Steps = "127.0.0.1:1"
 		l.Groups[0].Nodes[0].MemMiB = 1000
+		if os.Getuid() == 0 {
+			l.User = agentapi.User{Name: "nemo", UID: 54321, GID: 54322}
+		}
 	})
 	s := d.awaitEnd("r1")
 	bin := filepath.Join(dir, "bin")

@@ -1,8 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,6 +59,28 @@ func (a *Agent) instance(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("instance metadata: %w", err)
 		}
 	}
+}
+
+// Addr is the address by which the machines of its gang reach this one: what it was told, what EC2 says it is, or the one that it reaches the door from.
+func Addr(ctx context.Context, b agentapi.Boot) string {
+	if b.Addr != "" {
+		return b.Addr
+	}
+	if b.Metadata == "ec2" {
+		if ip, err := newIMDS().get(ctx, "local-ipv4"); err == nil && net.ParseIP(ip) != nil {
+			return ip
+		}
+	}
+	u, err := url.Parse(b.URL)
+	if err != nil || u.Scheme != "https" {
+		return "127.0.0.1"
+	}
+	c, err := net.Dial("udp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443"))) // sends nothing
+	if err != nil {
+		return "127.0.0.1"
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).IP.String()
 }
 
 func setHostname(name string) error {

@@ -9,27 +9,25 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"fsub/cloud/agentapi"
 )
 
+// lookFunc looks for a notice; nil without an error: there is none.
+type lookFunc func(context.Context) (*agentapi.Notice, error)
+
 // watchNotice watches for the provider's word that the machine goes.
 func (a *Agent) watchNotice(ctx context.Context) {
-	where := a.welcome.Metadata
-	if where == "" {
-		where = a.cfg.Boot.Metadata
-	}
-	look, every := noticeOf(where)
-	if look == nil {
+	if a.look == nil {
 		return
 	}
 	for {
-		if n, err := look(ctx); err != nil && ctx.Err() == nil {
-			a.log.Warn("no word of the machine's end", "from", where, "err", err)
-		} else if n != nil {
-			a.take(*n)
-		}
+		a.lookOnce(ctx)
+		a.mu.Lock()
+		every := a.every
+		a.mu.Unlock()
 		select {
 		case <-time.After(every):
 		case <-ctx.Done():
@@ -38,13 +36,36 @@ func (a *Agent) watchNotice(ctx context.Context) {
 	}
 }
 
+func (a *Agent) lookOnce(ctx context.Context) {
+	n, err := a.look(ctx)
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("no word of the machine's end", "err", err)
+	}
+	if err == nil && n != nil {
+		a.take(*n)
+	}
+}
+
+// announced reports whether the provider takes the machine, by its latest word.
+func (a *Agent) announced() bool {
+	if a.look == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	a.lookOnce(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.notice != nil && a.notice.Kind == agentapi.NoticePreempt
+}
+
 // noticeOf returns how to look for a notice, and how often; nil where there is none.
-func noticeOf(where string) (look func(context.Context) (*agentapi.Notice, error), every time.Duration) {
+func noticeOf(where string) (look lookFunc, every time.Duration) {
 	if path, ok := strings.CutPrefix(where, "file:"); ok {
 		return func(context.Context) (*agentapi.Notice, error) { return noticeFile(path) }, 200 * time.Millisecond
 	}
 	if where == "ec2" {
-		return newIMDS().notice, 2 * time.Second
+		return newIMDS().notice, time.Second
 	}
 	return nil, 0
 }
@@ -83,6 +104,7 @@ func noticeFile(path string) (*agentapi.Notice, error) {
 type imds struct {
 	base  string
 	http  *http.Client
+	mu    sync.Mutex
 	token string
 	until time.Time // the token is good
 }
@@ -100,6 +122,8 @@ var errNoMetadata = errors.New("not there")
 
 // get reads latest/meta-data/NAME.
 func (m *imds) get(ctx context.Context, name string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if time.Now().After(m.until) {
 		text, err := m.ask(ctx, http.MethodPut, "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds", "21600")
 		if err != nil {

@@ -73,6 +73,53 @@ func TestPreempt(t *testing.T) {
 	}
 }
 
+// A script that feels the machine's shutdown before its agent does has not failed: the machine has.
+func TestShutdown(t *testing.T) {
+	for name, c := range map[string]struct {
+		notice, told bool
+		exit         string
+		why          agentapi.Why
+	}{
+		"noticed only then":     {true, false, "exit 1", agentapi.WhyPreempt},
+		"shut down":             {false, true, "exit 143", agentapi.WhyNode},
+		"killed":                {false, true, "trap - TERM; kill $$", agentapi.WhyNode},
+		"noticed and shut down": {true, true, "exit 143", agentapi.WhyPreempt},
+		"failed":                {false, false, "exit 143", agentapi.WhyExit},
+		"ended":                 {true, false, "exit 0", agentapi.WhyExit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newFakeDoor(t)
+			file := filepath.Join(d.dir, "notice")
+			a := startAgent(t, d, func(c *Config) { c.Boot.Metadata = "file:" + file })
+			// The agent's own look is behind it, and the next one far.
+			for looks := false; !looks; {
+				a.mu.Lock()
+				if looks = a.look != nil; looks {
+					a.every = time.Hour
+				}
+				a.mu.Unlock()
+			}
+			time.Sleep(300 * time.Millisecond)
+			text, _ := json.Marshal(agentapi.Notice{Kind: agentapi.NoticePreempt, At: time.Now().Add(time.Minute)})
+			script := c.exit
+			if c.notice {
+				script = "echo '" + string(text) + "' >" + file + "; " + script
+			}
+			if c.told {
+				script = "touch ending; " + script
+			}
+			dir := d.launch("r1", script, nil)
+			if c.told {
+				awaitFile(t, filepath.Join(dir, "ending"))
+				a.stop()
+			}
+			if s := d.awaitEnd("r1"); s.Why != c.why {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
 // fakeIMDS answers as EC2's instance metadata service does, with a token only.
 type fakeIMDS struct {
 	mu    sync.Mutex

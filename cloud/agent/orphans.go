@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"fsub/cloud/agent/keeper"
 )
 
 // orphanAge is how long a child must have been dead before the agent collects it: those that somebody waits for are collected at once.
@@ -47,20 +49,9 @@ func deadChildren() (dead []int) {
 // children are the agent's, with their states.
 func children() map[int]byte {
 	list := map[int]byte{}
-	self := " " + strconv.Itoa(os.Getpid()) + " "
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		text, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue
-		}
-		// PID (NAME) STATE PPID ...; the name may hold anything.
-		if after := string(text[strings.LastIndexByte(string(text), ')')+1:]); len(after) > 2 && strings.HasPrefix(after[2:], self) {
-			list[pid] = after[1]
+	for _, pid := range keeper.Children(os.Getpid()) {
+		if _, state := keeper.Parent(pid); state != 0 {
+			list[pid] = state
 		}
 	}
 	return list

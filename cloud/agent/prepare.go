@@ -35,7 +35,7 @@ func (r *run) prepare() error {
 		return fmt.Errorf("write the names of the gang's nodes: %w", err)
 	}
 	r.dir = filepath.Join(r.a.cfg.Dir, "run", l.Run)
-	if err := os.Mkdir(r.dir, 0o711); err != nil {
+	if err := makeOpen(r.dir); err != nil {
 		return err
 	}
 	r.group = r.a.groups.add(r)
@@ -53,6 +53,14 @@ func (r *run) prepare() error {
 	}
 	r.steps, r.env = true, append(r.env, more...)
 	return nil
+}
+
+// makeOpen makes a directory that everybody may read, whatever the umask is.
+func makeOpen(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return os.Chmod(dir, 0o755)
 }
 
 // become reports whether the job's processes get an identity that the agent does not have.
@@ -79,8 +87,8 @@ func (r *run) script() (keeper.Config, error) {
 
 // writeScript writes the script into a directory that the user's group can read, as slurmd does.
 func (r *run) writeScript(path string) error {
-	os.RemoveAll(r.spool) // of an earlier run of the job, whose agent was killed
-	if err := os.Mkdir(r.spool, 0o750); err != nil {
+	os.RemoveAll(r.spool)                                                                   // of an earlier run of the job, whose agent was killed
+	if err := errors.Join(os.Mkdir(r.spool, 0o750), os.Chmod(r.spool, 0o750)); err != nil { // whatever the umask is
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)

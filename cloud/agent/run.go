@@ -262,11 +262,43 @@ func (r *run) afterScript() {
 			r.why = agentapi.WhyMemory
 		}
 	}
+	r.blameMachine()
 	r.used.last(r.p.Usage)
 	r.closeStreams()
 	r.mu.Lock()
 	r.status.Exit = int32(r.p.Status)
 	r.mu.Unlock()
+}
+
+// shutdownGap is how much earlier a script may feel the machine's shutdown than its agent.
+const shutdownGap = 500 * time.Millisecond
+
+// blameMachine looks whether a script that failed did so because the machine goes: a shutdown signals all processes at once, and the script may be the
+// fastest to end.
+func (r *run) blameMachine() {
+	if r.why != "" || r.p.Status == 0 || r.a.look == nil && !r.a.cfg.Boot.PowerOff {
+		return
+	}
+	if r.a.announced() {
+		r.why = agentapi.WhyPreempt
+		return
+	}
+	patience := time.Duration(0)
+	if r.p.Status.Signal() == syscall.SIGTERM || r.p.Status.ExitStatus() == 128+int(syscall.SIGTERM) {
+		patience = shutdownGap
+	}
+	select {
+	case <-r.a.told:
+	case <-time.After(patience):
+	}
+	select {
+	case <-r.a.told:
+		r.why = agentapi.WhyNode
+		if r.a.announced() {
+			r.why = agentapi.WhyPreempt
+		}
+	default:
+	}
 }
 
 // endSteps ends the steps that outlive the script: SIGTERM, and SIGKILL after KillWait.

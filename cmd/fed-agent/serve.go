@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -46,7 +45,9 @@ func live(file string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	service, err := steps.New(steps.Config{Addr: net.JoinHostPort(ownAddr(boot), "0"), Logger: log, Daemon: []string{"/proc/self/exe", stepDaemon}})
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	service, err := steps.New(steps.Config{Addr: net.JoinHostPort(agent.Addr(ctx, boot), "0"), Logger: log, Daemon: []string{"/proc/self/exe", stepDaemon}})
 	if err != nil {
 		return err
 	}
@@ -55,8 +56,6 @@ func live(file string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
 	return a.Run(ctx)
 }
 
@@ -68,27 +67,6 @@ func readBoot(file string) (agentapi.Boot, error) {
 	}
 	boot, err := agentapi.ParseBoot(text)
 	return boot, errors.Join(err, os.Remove(file))
-}
-
-// ownAddr is the address by which the machines of its gang reach this one: the one that it reaches the door from, unless it was told.
-func ownAddr(b agentapi.Boot) string {
-	if b.Addr != "" {
-		return b.Addr
-	}
-	u, err := url.Parse(b.URL)
-	if err != nil || u.Scheme != "https" {
-		return "127.0.0.1"
-	}
-	port := u.Port()
-	if port == "" {
-		port = "443"
-	}
-	c, err := net.Dial("udp", net.JoinHostPort(u.Hostname(), port)) // sends nothing
-	if err != nil {
-		return "127.0.0.1"
-	}
-	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).IP.String()
 }
 
 // version is of the build.

@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -9,56 +10,72 @@ import (
 	"time"
 )
 
-// killAll kills every descendant of this process, and those that are forked meanwhile, until all are dead.
+// killAll kills every descendant of this process, and those that are forked meanwhile, over and over: it does not return. That there are none left is
+// for wait to see.
 func killAll(cgroup string) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		if cgroup != "" {
 			os.WriteFile(filepath.Join(cgroup, "cgroup.kill"), []byte("1"), 0)
 		}
-		alive := 0
 		pids := descendants(os.Getpid())
 		for _, pid := range pids {
 			syscall.Kill(pid, syscall.SIGSTOP) // they do not fork any more
 		}
 		for _, pid := range pids {
-			if syscall.Kill(pid, syscall.SIGKILL) == nil && !zombie(pid) {
-				alive++
-			}
-		}
-		if alive == 0 {
-			return // the dead are collected by wait
+			syscall.Kill(pid, syscall.SIGKILL)
 		}
 		time.Sleep(wait)
 	}
 }
 
-func zombie(pid int) bool {
-	_, state := parent(pid)
-	return state == 'Z' || state == 'X' || state == 0
-}
-
-// descendants are all processes below root, ended ones that nobody has waited for among them.
+// descendants are all processes below root, ended ones that nobody has waited for among them. One that comes or goes meanwhile may be missing.
 func descendants(root int) []int {
-	pids, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	children := map[int][]int{}
-	for _, e := range pids {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			of, _ := parent(pid)
-			children[of] = append(children[of], pid)
-		}
-	}
-	list := children[root]
+	list := Children(root)
 	for i := 0; i < len(list); i++ {
-		list = append(list, children[list[i]]...)
+		list = append(list, Children(list[i])...)
 	}
 	return list
 }
 
-// parent is the parent of a process, and its state: 0 if there is no such process.
-func parent(pid int) (ppid int, state byte) {
+// Children are the processes whose parent is pid.
+func Children(pid int) (list []int) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+	threads, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, t := range threads {
+		text, err := os.ReadFile(dir + "/" + t.Name() + "/children")
+		if errors.Is(err, os.ErrNotExist) && t.Name() == strconv.Itoa(pid) { // a kernel without CONFIG_PROC_CHILDREN
+			return childrenOf(pid)
+		}
+		for _, f := range bytes.Fields(text) {
+			if child, err := strconv.Atoi(string(f)); err == nil {
+				list = append(list, child)
+			}
+		}
+	}
+	return list
+}
+
+// childrenOf looks through all processes.
+func childrenOf(pid int) (list []int) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if child, err := strconv.Atoi(e.Name()); err == nil {
+			if of, _ := Parent(child); of == pid {
+				list = append(list, child)
+			}
+		}
+	}
+	return list
+}
+
+// Parent is the parent of a process, and its state: 0 if there is no such process.
+func Parent(pid int) (ppid int, state byte) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return -1, 0

@@ -26,7 +26,6 @@ func keep() {
 		go k.obey()
 		k.wait()
 	}
-	killAll(k.c.Cgroup)
 	tell(event{Done: true, Usage: usage()})
 }
 
@@ -85,10 +84,7 @@ func (k *keeping) obey() {
 		}
 		switch {
 		case r.Kill:
-			killAll(k.c.Cgroup) // the wait ends when nothing is left
-			if n <= 0 {
-				return
-			}
+			killAll(k.c.Cgroup) // wait ends when nothing is left, and with it this process
 		case r.All:
 			for _, pid := range descendants(os.Getpid()) {
 				syscall.Kill(pid, syscall.Signal(r.Signal))
