@@ -61,6 +61,8 @@ func (d *Driver) durable(ctx context.Context, p *page) error {
 		return fmt.Errorf("the pool's books: %w: %w", p.err, federation.ErrUnavailable)
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", ctx.Err(), federation.ErrUnavailable)
+	case <-d.ctx.Done():
+		return fmt.Errorf("the daemon ends: %w", federation.ErrUnavailable)
 	}
 }
 

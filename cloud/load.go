@@ -138,6 +138,12 @@ func (d *Driver) loadJob(j *job) {
 			m.gpus[n] = true
 		}
 		m.runs[r.ID] = r
+		if m.BusyFrom.IsZero() && m.State != machineAsked {
+			m.BusyFrom = m.Created
+			if !j.Start.IsZero() {
+				m.BusyFrom = j.Start
+			}
+		}
 		if !m.pool.Shared && d.cfg.Boot.PowerOff {
 			m.User = j.User.Name
 		}

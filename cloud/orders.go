@@ -61,6 +61,9 @@ func (d *Driver) hello(token string, h agentapi.Hello) (*machine, error) {
 	case d.now().After(g.Expires):
 		return nil, fmt.Errorf("machine %s comes too late: %w", m.id, federation.ErrDenied)
 	}
+	if o := &g.Offering; h.CPUs < o.CPUs && d.cfg.Boot.PowerOff || len(h.GPUs) < o.GPUs && d.cfg.Boot.PowerOff {
+		d.log.Warn("a machine has less than its offering", "machine", m.id, "offering", o.ID, "cpus", h.CPUs, "gpus", len(h.GPUs))
+	}
 	m.State, m.Nonce, m.Ready, m.Steps, m.Agent = machineUp, nonce, d.now(), h.Steps, h.Version
 	if host, _, err := net.SplitHostPort(h.Steps); err == nil {
 		m.Addr = host

@@ -116,6 +116,9 @@ func (d *Driver) outcomeOf(r *run, s agentapi.Status) outcome {
 		o.State = federation.Cancelled
 	case agentapi.WhyRequeue:
 		o.State = federation.Pending
+		if r.Stop != nil && r.Stop.Why == agentapi.WhyCancel { // it was cancelled while it was stopped for the requeue
+			o.State = federation.Cancelled
+		}
 	case agentapi.WhyTimeout:
 		o.State, o.Reason = federation.Timeout, federation.ReasonTimeLimit
 	case agentapi.WhyPreempt:
