@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"fsub/cloud/agent/keeper"
 	"fsub/cloud/agentapi"
@@ -91,6 +92,9 @@ func (r *run) writeScript(path string) error {
 	if err := errors.Join(os.Mkdir(r.spool, 0o750), os.Chmod(r.spool, 0o750)); err != nil { // whatever the umask is
 		return err
 	}
+	// A process that is forked meanwhile would have the file open for writing, and until its exec nobody could execute the script.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
 	if err != nil {
 		return err

@@ -186,6 +186,23 @@ func TestNoInterpreter(t *testing.T) {
 	}
 }
 
+// A script that somebody still writes to begins when it is closed.
+func TestBusy(t *testing.T) {
+	var f *os.File
+	p, dir := start(t, "echo ran", func(c *Config) {
+		var err error
+		if f, err = os.OpenFile(c.Argv[0], os.O_WRONLY|os.O_APPEND, 0); err != nil {
+			t.Fatal(err)
+		}
+	})
+	<-p.Begun
+	f.Close()
+	<-p.Done
+	if got := read(t, filepath.Join(dir, "out")); got != "ran\n" || p.Status != 0 {
+		t.Errorf("status %v; it wrote %q", p.Status, got)
+	}
+}
+
 // Output is appended to whatever the open mode says; the mode says whether it begins empty.
 func TestOpenMode(t *testing.T) {
 	for appends, want := range map[bool]string{true: "before\nafter\n", false: "after\n"} {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,7 +43,13 @@ func stage() int {
 		return 1
 	}
 	forget()
-	err = syscall.Exec(c.Argv[0], c.Argv, withPID(c.Env))
+	env := withPID(c.Env)
+	for range 1000 {
+		if err = syscall.Exec(c.Argv[0], c.Argv, env); err != syscall.ETXTBSY { // somebody has it open for writing still
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	say("slurmstepd: error: execve(): " + culprit(c.Argv[0], err) + ": " + sentence(err) + "\n")
 	if errno, ok := err.(syscall.Errno); ok {
 		return int(errno) // as slurmstepd does
