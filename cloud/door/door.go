@@ -168,6 +168,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	})
 	err := h.Serve(l)
 	if stop() || !errors.Is(err, http.ErrServerClosed) {
+		h.Close() // agents are not to wait for answers of a door that nobody keeps
 		return err
 	}
 	if err := <-stopped; err != nil {

@@ -99,6 +99,11 @@ func (p *Provider) clear(m *machine) {
 		p.net.unlink(m.Addr) // it would go by itself, a little later
 	}
 	removeCgroups(m.ID)
+	// Where the machine's directory has a long name its agent keeps its sockets elsewhere.
+	dirs, _ := filepath.Glob("/tmp/fsub-agent-" + string(m.ID) + "-*")
+	for _, dir := range dirs {
+		_ = os.RemoveAll(dir) // one that is somebody else's stays
+	}
 }
 
 func (p *Provider) kill(proc inside.Process) error {

@@ -18,6 +18,12 @@ func (w *world) now() (*cloud.Driver, error) {
 	return w.driver, nil
 }
 
+func (w *world) lifetime() context.Context {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.life
+}
+
 var (
 	_ federation.Driver   = (*world)(nil)
 	_ federation.Requeuer = (*world)(nil)
@@ -37,6 +43,9 @@ func (w *world) Submit(ctx context.Context, s federation.Submission) (federation
 	if err != nil {
 		return federation.Receipt{}, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.lifetime(), cancel)() // who waits for a daemon that dies hears of it
 	return d.Submit(ctx, s)
 }
 

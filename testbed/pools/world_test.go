@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -47,7 +48,12 @@ var scratch string
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
-	var err error
+	flag.Parse()
+	// These tests wait for others, mostly: more of them than there are CPUs do no harm.
+	err := flag.Set("test.parallel", "8")
+	if err != nil {
+		panic(err)
+	}
 	if scratch, err = os.MkdirTemp("", "fsub-pools-"); err == nil {
 		err = os.Chmod(scratch, 0o755)
 	}
@@ -63,12 +69,12 @@ const siteName = "local"
 
 // options are what a test wants to be otherwise.
 type options struct {
-	shapes   []local.Shape
-	pools    []cloud.PoolConfig
-	timing   cloud.Timing
-	network  local.Network
-	provider func(cloud.Provider) cloud.Provider
-	tcp      bool // machines reach the door over TCP
+	shapes  []local.Shape
+	pools   []cloud.PoolConfig
+	timing  cloud.Timing
+	network local.Network
+	toll    func(what string) // called before and after each call that changes something: see toll_test.go
+	tcp     bool              // machines reach the door over TCP
 }
 
 // world is a site of local machines, and the daemon's part of it, which can be killed and started again. It is a federation.Driver itself: while the daemon is
@@ -88,7 +94,10 @@ type world struct {
 
 	mu     sync.Mutex
 	driver *cloud.Driver
-	stop   func()
+	life   context.Context // of the daemon's part
+	stop   func()          // ends the daemon's part and waits for it
+	crash  func()          // ends it in the middle of whatever it does
+	dying  []func()        // wait for what is left of those that were ended so
 }
 
 // who runs the jobs: as root they are somebody else's, else one's own.
@@ -170,18 +179,24 @@ var quick = cloud.Timing{
 // start starts the daemon's part.
 func (w *world) start() {
 	w.t.Helper()
-	st, err := store.Open(context.Background(), store.Config{Path: filepath.Join(w.dir, "state", "fed.db"), Logger: w.log})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	var st *store.Store
+	eventually(w.t, "the store opens", func() string { // a process that another test is just starting may hold the lock's descriptor for a moment
+		var err error
+		if st, err = store.Open(context.Background(), store.Config{Path: filepath.Join(w.dir, "state", "fed.db"), Logger: w.log}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 	d, l := w.openDoor()
 	var p cloud.Provider = w.provider
-	if w.opts.provider != nil {
-		p = w.opts.provider(p)
+	var books federation.PoolStore = st
+	var entry cloud.Door = d
+	if w.opts.toll != nil {
+		p, books, entry = tollProvider{p, w.opts.toll}, tollStore{st, w.opts.toll}, tollDoor{d, w.opts.toll}
 	}
 	accounts := map[string][]string{"physics": {w.who.user.Name}, "vision": {w.who.other.Name}}
 	driver, err := cloud.New(cloud.Config{
-		Site: siteName, Federation: "pools", Provider: p, Store: st, Door: d, Boot: w.provider.Boot(), Pools: w.opts.pools, Secret: w.key,
+		Site: siteName, Federation: "pools", Provider: p, Store: books, Door: entry, Boot: w.provider.Boot(), Pools: w.opts.pools, Secret: w.key,
 		LogDir: filepath.Join(w.dir, "logs"), SharesFiles: true, OnlyUser: w.who.only, Accounts: accounts, Logger: w.log, Timing: w.opts.timing,
 	})
 	if err != nil {
@@ -189,8 +204,9 @@ func (w *world) start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
+	var dead atomic.Bool
 	all.Go(func() {
-		if err := d.Serve(ctx, l); err != nil {
+		if err := d.Serve(ctx, l); err != nil && !dead.Load() {
 			w.t.Errorf("door: %v", err)
 		}
 	})
@@ -200,13 +216,22 @@ func (w *world) start() {
 		}
 	})
 	w.mu.Lock()
-	w.driver = driver
+	w.driver, w.life = driver, ctx
 	w.stop = func() {
 		cancel()
 		all.Wait()
 		if err := st.Close(); err != nil {
 			w.t.Errorf("store: %v", err)
 		}
+	}
+	w.crash = func() {
+		dead.Store(true)
+		l.Close()
+		cancel()
+		if err := st.Close(); err != nil { // from here on nothing that it does is remembered
+			w.t.Errorf("store: %v", err)
+		}
+		w.dying = append(w.dying, all.Wait)
 	}
 	w.mu.Unlock()
 	eventually(w.t, "the site is seen", func() string {
@@ -275,6 +300,15 @@ func (w *world) kill() {
 	}
 }
 
+// die ends the daemon's part in the middle of a call that does not return.
+func (w *world) die() {
+	w.mu.Lock()
+	crash := w.crash
+	w.driver, w.stop, w.crash = nil, nil, nil
+	w.mu.Unlock()
+	crash()
+}
+
 // close ends everything and looks for what is left.
 func (w *world) close() {
 	if w.t.Failed() {
@@ -286,6 +320,9 @@ func (w *world) close() {
 		}
 	}
 	w.kill()
+	for _, wait := range w.dying {
+		wait()
+	}
 	var ids []cloud.InstanceID
 	for _, i := range w.list() {
 		ids = append(ids, i.ID)
