@@ -2,13 +2,14 @@ package ec2_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	sdk "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 
 	"fsub/testbed/ec2"
 )
@@ -128,7 +129,46 @@ func TestMetadata(t *testing.T) {
 	if _, got := get("/latest/dynamic/instance-identity/document"); !strings.Contains(got, id) || !strings.Contains(got, `"region":"us-east-2"`) {
 		t.Errorf("identity: %s", got)
 	}
-	if _, err := client.TerminateInstances(t.Context(), &sdk.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
+}
+
+// TestMetadataForTheSDK: Amazon's own client of the metadata service, which gets its token by itself.
+func TestMetadataForTheSDK(t *testing.T) {
+	c, client := newCloud(t, ec2.Config{})
+	mustRun(t, client, 1, booting("#!/bin/sh\n# mine\n"))
+	in := instance(c, 0)
+	server := httptest.NewServer(c.Metadata(in.ID))
+	defer server.Close()
+	md := imds.New(imds.Options{Endpoint: server.URL})
+	doc, err := md.GetInstanceIdentityDocument(t.Context(), nil)
+	if err != nil || doc.InstanceID != in.ID || doc.Region != "us-east-2" || doc.AvailabilityZone != in.Zone || doc.PrivateIP != in.Addr || doc.PendingTime.IsZero() {
+		t.Errorf("%v %+v", err, doc)
+	}
+	if region, err := md.GetRegion(t.Context(), nil); err != nil || region.Region != "us-east-2" {
+		t.Error(err, region)
+	}
+	data, err := md.GetUserData(t.Context(), nil)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(data.Content); err != nil || string(text) != in.UserData {
+		t.Errorf("%v %q", err, text)
+	}
+	action := &imds.GetMetadataInput{Path: "spot/instance-action"}
+	if _, err := md.GetMetadata(t.Context(), action); err == nil {
+		t.Error("a notice before there is one")
+	}
+	if err := c.SpotNotice(in.ID, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	out, err := md.GetMetadata(t.Context(), action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notice struct {
+		Action string
+		Time   time.Time
+	}
+	if err := json.NewDecoder(out.Content).Decode(&notice); err != nil || notice.Action != "terminate" || time.Until(notice.Time) > time.Minute || time.Until(notice.Time) < 50*time.Second {
+		t.Errorf("%v %+v", err, notice)
 	}
 }

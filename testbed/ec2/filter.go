@@ -2,9 +2,9 @@ package ec2
 
 import (
 	"encoding/base64"
-	"path"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"fsub/testbed/ec2/model"
 )
@@ -63,15 +63,32 @@ func (r row) fits(name string, values []string) (bool, error) {
 	return false, nil
 }
 
-// wild matches a filter's value, in which * and ? stand for anything.
+// wild matches a filter's value, in which * and ? stand for anything and a backslash takes their meaning away.
 func wild(pattern, s string) bool {
-	if !strings.ContainsAny(pattern, `*?[\`) {
-		return pattern == s
+	for pattern != "" {
+		switch {
+		case pattern[0] == '*':
+			for i := range len(s) + 1 {
+				if wild(pattern[1:], s[i:]) {
+					return true
+				}
+			}
+			return false
+		case s == "":
+			return false
+		case pattern[0] == '?':
+			_, size := utf8.DecodeRuneInString(s)
+			pattern, s = pattern[1:], s[size:]
+			continue
+		case pattern[0] == '\\' && len(pattern) > 1:
+			pattern = pattern[1:]
+		}
+		if pattern[0] != s[0] {
+			return false
+		}
+		pattern, s = pattern[1:], s[1:]
 	}
-	// path.Match has "[" and "/" besides; neither is special to EC2.
-	safe := strings.NewReplacer("[", `\[`, "/", "\x00").Replace(pattern)
-	ok, err := path.Match(safe, strings.ReplaceAll(s, "/", "\x00"))
-	return ok && err == nil
+	return s == ""
 }
 
 // page returns the bounds of the part of n rows that a request asks for, and the token of the next.
