@@ -50,7 +50,8 @@ func (p *Provider) template(reg *regional, l *launch) *types.RequestLaunchTempla
 			InstanceMetadataTags:    types.LaunchTemplateInstanceMetadataTagsStateEnabled,
 		},
 	}
-	for _, s := range l.specs(types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface) {
+	// The machines' own tags are the fleet's to give: a key may be given once.
+	for _, s := range l.specs(types.ResourceTypeVolume, types.ResourceTypeNetworkInterface) {
 		t.TagSpecifications = append(t.TagSpecifications, types.LaunchTemplateTagSpecificationRequest{ResourceType: s.ResourceType, Tags: s.Tags})
 	}
 	if in.IamInstanceProfile != nil {

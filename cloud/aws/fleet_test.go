@@ -24,6 +24,7 @@ func TestFleet(t *testing.T) {
 	}
 	form := last(t, c, "CreateFleet")
 	wants(t, form, map[string]string{
+		"TagSpecification.1.ResourceType": "fleet", "TagSpecification.2.ResourceType": "instance", "TagSpecification.3.ResourceType": "",
 		"Type": "instant", "ClientToken": "f-1", "TargetCapacitySpecification.TotalTargetCapacity": "3", "TargetCapacitySpecification.DefaultTargetCapacityType": "spot",
 		"SpotOptions.MinTargetCapacity": "3", "SpotOptions.SingleAvailabilityZone": "true", "SpotOptions.SingleInstanceType": "true",
 		"SpotOptions.AllocationStrategy": "price-capacity-optimized", "SpotOptions.InstanceInterruptionBehavior": "terminate",
@@ -35,7 +36,8 @@ func TestFleet(t *testing.T) {
 	wants(t, template, map[string]string{
 		"LaunchTemplateData.ImageId": defaultImages["x86_64"], "LaunchTemplateData.InstanceInitiatedShutdownBehavior": "terminate",
 		"LaunchTemplateData.MetadataOptions.HttpTokens": "required", "LaunchTemplateData.MetadataOptions.InstanceMetadataTags": "enabled",
-		"LaunchTemplateData.InstanceType": "", "LaunchTemplateData.NetworkInterface.1.NetworkCardIndex": "",
+		"LaunchTemplateData.TagSpecification.1.ResourceType": "volume", "LaunchTemplateData.TagSpecification.2.ResourceType": "network-interface",
+		"LaunchTemplateData.TagSpecification.3.ResourceType": "", "LaunchTemplateData.InstanceType": "", "LaunchTemplateData.NetworkInterface.1.NetworkCardIndex": "",
 	})
 	for _, i := range c.Instances() {
 		if i.Zone != "us-east-2c" || i.Market != "spot" || i.Tags["fsub-gang"] != "f-1" || i.Tags["fsub-site"] != "aws" || i.UserData != r.Boot.Script() {

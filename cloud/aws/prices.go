@@ -98,8 +98,12 @@ func (l *prices) live(ctx context.Context, region, typ string) (quote, bool) {
 // fetchPrice returns what one machine costs per hour, 0 if the list has no such product.
 func fetchPrice(ctx context.Context, c *pricing.Client, region, typ string) (federation.Dollars, error) {
 	in := &pricing.GetProductsInput{ServiceCode: sdk.String("AmazonEC2"), FormatVersion: sdk.String("aws_v1")}
+	tenancy := "Shared"
+	if strings.Contains(typ, ".metal") {
+		tenancy = "Dedicated" // so are they listed, though they cost no more for it
+	}
 	for _, f := range [][2]string{
-		{"instanceType", typ}, {"regionCode", region}, {"operatingSystem", "Linux"}, {"tenancy", "Shared"}, {"preInstalledSw", "NA"},
+		{"instanceType", typ}, {"regionCode", region}, {"operatingSystem", "Linux"}, {"tenancy", tenancy}, {"preInstalledSw", "NA"},
 		{"capacitystatus", "Used"}, {"marketoption", "OnDemand"},
 	} {
 		in.Filters = append(in.Filters, types.Filter{Field: sdk.String(f[0]), Value: sdk.String(f[1]), Type: types.FilterTypeTermMatch})
