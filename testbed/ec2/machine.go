@@ -103,7 +103,7 @@ func (m *machine) furnish() error {
 	}
 	files := map[string]string{"user-data": script, "init": m.initScript(), "bin/shutdown": m.stub()}
 	for name, text := range files {
-		if err := os.WriteFile(m.path(name), []byte(text), 0o755); err != nil {
+		if err := writeProgram(m.path(name), text); err != nil {
 			return err
 		}
 	}
@@ -125,6 +125,13 @@ func (m *machine) furnish() error {
 	m.server = &http.Server{Handler: m.spec.Metadata, Addr: l.Addr().String(), ReadHeaderTimeout: 10 * time.Second}
 	go m.server.Serve(l)
 	return nil
+}
+
+// writeProgram writes a file that is to be executed. A process that is forked meanwhile would have it open for writing, and executing it would fail (ETXTBSY).
+func writeProgram(path, text string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, []byte(text), 0o755)
 }
 
 // unpack returns user data as a script. cloud-init takes it packed with gzip as well; other forms than scripts are not run.
