@@ -31,7 +31,7 @@ const maxSocketPath = 107
 func (r *run) listen() (*socket, error) {
 	s := &socket{path: filepath.Join(r.dir, "fsub.sock")}
 	if len(s.path) > maxSocketPath {
-		dir, err := os.MkdirTemp("/tmp", "fsub-agent-")
+		dir, err := shortDir(r.a.cfg.Boot.Instance)
 		if err != nil {
 			return nil, err
 		}
@@ -51,6 +51,16 @@ func (r *run) listen() (*socket, error) {
 	s.server = &http.Server{Handler: r.a.passOn(r.l.Run), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: time.Minute, ErrorLog: log.New(quiet{}, "", 0)}
 	go s.server.Serve(&owned{l, r.l.User.UID})
 	return s, nil
+}
+
+// shortDir makes a directory whose name is short. It carries the machine's, so that whoever ends the machine can remove what a killed agent leaves.
+func shortDir(instance string) (dir string, err error) {
+	for _, parent := range []string{"/run", "/tmp"} { // the first is root's, and goes with a real machine
+		if dir, err = os.MkdirTemp(parent, "fsub-agent-"+instance+"-"); err == nil {
+			return dir, nil
+		}
+	}
+	return "", err
 }
 
 func (s *socket) close() {

@@ -358,6 +358,12 @@ func (w *world) nothingLeft() {
 	if left, _ := filepath.Glob(filepath.Join(w.dir, "pool", "machines", "*")); len(left) > 0 {
 		w.t.Errorf("directories left: %v", left)
 	}
+	sockets, _ := filepath.Glob("/[rt][um][np]/fsub-agent-*")
+	for _, dir := range sockets {
+		if token, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), "fsub-agent-"), "."); w.had(token) {
+			w.t.Errorf("directory left: %s", dir)
+		}
+	}
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || bytes.Contains(mounts, []byte(w.dir)) {
 		w.t.Errorf("mounts left (%v): %s", err, mounts)
 	}
