@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/steps"
+)
+
+// fakeSteps writes down what it is asked.
+type fakeSteps struct {
+	mu    sync.Mutex
+	calls []string
+	local int
+	steps []agentapi.Step
+}
+
+func (f *fakeSteps) note(format string, a ...any) {
+	f.mu.Lock()
+	f.calls = append(f.calls, fmt.Sprintf(format, a...))
+	f.mu.Unlock()
+}
+
+func (f *fakeSteps) Addr() string { return "10.0.0.1:7" }
+func (f *fakeSteps) AddRun(r steps.Run) ([]string, error) {
+	f.note("add %s %s", r.Launch.Run, strings.Join(r.Env, " "))
+	return []string{"FSUB_STEPS=here"}, nil
+}
+func (f *fakeSteps) RemoveRun(run string) { f.note("remove %s", run) }
+func (f *fakeSteps) Signal(run, step string, sig syscall.Signal) error {
+	f.note("signal %s %v", run, sig)
+	return nil
+}
+func (f *fakeSteps) Stop(run string, s steps.Stop) { f.note("stop %s %s", run, s.Why) }
+func (f *fakeSteps) Close() error                  { return nil }
+
+func (f *fakeSteps) Local(string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.local
+}
+
+func (f *fakeSteps) Status(string) []agentapi.Step {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.steps)
+}
+
+func (f *fakeSteps) set(change func()) {
+	f.mu.Lock()
+	change()
+	f.mu.Unlock()
+}
+
+// said is what was asked, without what follows the second word of "add".
+func (f *fakeSteps) said() (list []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.calls {
+		if w := strings.Fields(c); w[0] == "add" {
+			c = w[0] + " " + w[1]
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// Steps know of a run before its script begins, get the signals that are theirs, and are ended with it. They are told of while it runs.
+func TestHeadAndSteps(t *testing.T) {
+	d := newFakeDoor(t)
+	f := &fakeSteps{}
+	startAgent(t, d, func(c *Config) { c.Steps = f })
+	dir := d.launch("r1", "echo $FSUB_STEPS $FSUB_SOCKET; touch began; while ! [ -e go ]; do sleep 0.01; done", nil)
+	awaitFile(t, filepath.Join(dir, "began"))
+	d.order(func(o *agentapi.Orders) { o.Signals = []agentapi.Signal{{Seq: 1, Run: "r1", Name: "USR1"}} })
+	f.set(func() { f.steps = []agentapi.Step{{ID: "0", State: "RUNNING"}} })
+	d.await("the step", func() bool { s := d.told["r1"].Steps; return len(s) == 2 && s[1].State == "RUNNING" })
+	f.set(func() { f.steps[0].State, f.steps[0].End = "COMPLETED", time.Now() })
+	d.await("the step's end", func() bool { s := d.told["r1"].Steps; return len(s) == 2 && s[1].State == "COMPLETED" })
+	os.WriteFile(filepath.Join(dir, "go"), nil, 0o644)
+	s := d.awaitEnd("r1")
+	if len(s.Steps) != 2 || s.Steps[0].ID != "batch" || s.Steps[0].End.IsZero() || s.Steps[1].ID != "0" {
+		t.Errorf("steps %+v", s.Steps)
+	}
+	if got, want := f.said(), []string{"add r1", "signal r1 user defined signal 1", "stop r1 ", "remove r1"}; !slices.Equal(got, want) {
+		t.Errorf("steps were asked %q, not %q", got, want)
+	}
+	if got := output(t, dir); !strings.HasPrefix(got, "here /") {
+		t.Errorf("it wrote %q", got)
+	}
+	if d.hellos[0].Steps != "10.0.0.1:7" {
+		t.Errorf("hello: %+v", d.hellos[0])
+	}
+}
+
+// A further machine of a gang runs no script. Told to stop, it gives its steps the time that they were given.
+func TestMember(t *testing.T) {
+	second := func(l *agentapi.Launch) {
+		l.Groups[0].Nodes = append(l.Groups[0].Nodes, agentapi.Node{Name: "node-2", Addr: "127.0.0.1"})
+		l.Node = 1
+	}
+	for name, c := range map[string]struct {
+		grace time.Duration
+		ends  bool // the steps end by themselves
+	}{
+		"ends":  {time.Hour, true},
+		"never": {200 * time.Millisecond, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newFakeDoor(t)
+			f := &fakeSteps{local: 1}
+			startAgent(t, d, func(c *Config) { c.Steps = f })
+			dir := d.launch("r1", "touch ran", second)
+			d.await("the machine is ready", func() bool { return d.told["r1"].State == agentapi.RunReady })
+			d.order(func(o *agentapi.Orders) {
+				o.Runs[0].Stop = &agentapi.Stop{Why: agentapi.WhyCancel, Grace: c.grace}
+			})
+			time.Sleep(50 * time.Millisecond)
+			if slices.Contains(f.said(), "remove r1") {
+				t.Error("its steps were killed at once")
+			}
+			if c.ends {
+				f.set(func() { f.local = 0 })
+			}
+			if s := d.awaitEnd("r1"); s.Why != agentapi.WhyCancel || s.Steps != nil {
+				t.Errorf("%+v", s)
+			}
+			if got, want := f.said(), []string{"add r1", "remove r1"}; !slices.Equal(got, want) {
+				t.Errorf("steps were asked %q, not %q", got, want)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
+				t.Error("it ran the script")
+			}
+		})
+	}
+}
+
+// What a login shell has is there where it was asked for, whatever the profile prints.
+func TestLogin(t *testing.T) {
+	home := testDir(t)
+	os.WriteFile(filepath.Join(home, ".bash_profile"), []byte("echo welcome\nexport FROM_PROFILE='two\nlines'\n"), 0o644)
+	u := me()
+	u.Home = home
+	env := loginEnvironment(u, logger(t))
+	if !slices.Contains(env, "FROM_PROFILE=two\nlines") || !slices.Contains(env, "HOME="+home) {
+		t.Errorf("%q", env)
+	}
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	dir := d.launch("r1", `echo "$FROM_PROFILE"`, func(l *agentapi.Launch) {
+		l.User = u
+		l.Environment = append(l.Environment, "SLURM_GET_USER_ENV=1")
+	})
+	d.awaitEnd("r1")
+	if got := output(t, dir); got != "two\nlines\n" {
+		t.Errorf("it wrote %q", got)
+	}
+}
