@@ -199,12 +199,12 @@ func (l *launch) inOrder(all []types.Instance) []cloud.Instance {
 	slices.SortFunc(all, func(a, b types.Instance) int {
 		return int(sdk.ToInt32(a.AmiLaunchIndex)) - int(sdk.ToInt32(b.AmiLaunchIndex))
 	})
-	made := make([]cloud.Instance, len(all))
+	made, names := make([]cloud.Instance, len(all)), nameLists{}
 	for i := range all {
 		if len(all[i].Tags) == 0 {
 			all[i].Tags = sdkTags(l.tags)
 		}
-		made[i] = instance(&all[i])
+		made[i] = names.instance(&all[i])
 	}
 	return made
 }

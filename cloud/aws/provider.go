@@ -128,6 +128,7 @@ func (p *Provider) List(ctx context.Context) ([]cloud.Instance, error) {
 func (p *Provider) find(ctx context.Context, r *regional, filters ...filter) ([]cloud.Instance, error) {
 	pages := ec2.NewDescribeInstancesPaginator(r.ec2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: sdk.Int32(1000)})
 	var found []cloud.Instance
+	names := nameLists{}
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -135,7 +136,7 @@ func (p *Provider) find(ctx context.Context, r *regional, filters ...filter) ([]
 		}
 		for _, res := range page.Reservations {
 			for i := range res.Instances {
-				found = append(found, instance(&res.Instances[i]))
+				found = append(found, names.instance(&res.Instances[i]))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -236,4 +237,38 @@ func TestRegionOfTheEnvironment(t *testing.T) {
 	if p := open(t, cfg); p.regions[0].Name != "us-west-2" {
 		t.Errorf("region %s", p.regions[0].Name)
 	}
+}
+
+// BenchmarkList is the listing that the daemon makes each minute, of 5,000 machines.
+func BenchmarkList(b *testing.B) {
+	c := ec2.New(ec2.Config{Types: ec2.TypesNamed("c7i.large"), Latency: time.Millisecond})
+	defer c.Close()
+	url, err := c.Start("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	file := b.TempDir() + "/credentials"
+	if err := os.WriteFile(file, []byte("[default]\naws_access_key_id = "+c.AccessKey()+"\naws_secret_access_key = "+c.SecretKey()+"\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	p, err := New(b.Context(), standIn(c, url, file))
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := cloud.Offering{ID: "c7i.large/us-east-2a/on-demand", Type: "c7i.large", Region: "us-east-2", Zone: "us-east-2a", Market: cloud.OnDemand, Arch: "x86_64"}
+	for i := range 10 {
+		if _, err := p.Create(b.Context(), gang(o, fmt.Sprint("g-", i), 500)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	c.ResetCalls()
+	n := 0
+	for b.Loop() {
+		all, err := p.List(b.Context())
+		if err != nil || len(all) != 5000 {
+			b.Fatalf("%d machines, %v", len(all), err)
+		}
+		n++
+	}
+	b.ReportMetric(float64(c.Count(""))/float64(n), "calls/op")
 }

@@ -116,11 +116,14 @@ func requestHash(r *cloud.Request) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// nameLists are tags that were expanded before: all machines of a gang carry the same.
+type nameLists map[string][]string
+
 // instance is a machine as EC2 shows it.
-func instance(i *types.Instance) cloud.Instance {
+func (l nameLists) instance(i *types.Instance) cloud.Instance {
 	tags := tagMap(i.Tags)
 	m := cloud.Instance{
-		ID: cloud.InstanceID(sdk.ToString(i.InstanceId)), Token: tags[tagGang], Offering: tags[tagOffering], Name: name(i, tags),
+		ID: cloud.InstanceID(sdk.ToString(i.InstanceId)), Token: tags[tagGang], Offering: tags[tagOffering], Name: l.name(i, tags),
 		Addr: sdk.ToString(i.PrivateIpAddress), Launched: sdk.ToTime(i.LaunchTime),
 	}
 	if i.StateReason != nil {
@@ -149,7 +152,7 @@ func instance(i *types.Instance) cloud.Instance {
 }
 
 // name is the machine's host name by its place in the gang.
-func name(i *types.Instance, tags map[string]string) string {
+func (l nameLists) name(i *types.Instance, tags map[string]string) string {
 	if tags[tagFleet] != "" {
 		if n := tags[tagName]; n != "" && !strings.ContainsAny(n, "[, ") {
 			return n
@@ -160,10 +163,13 @@ func name(i *types.Instance, tags map[string]string) string {
 	for n := range maxNameTags {
 		all.WriteString(tags[namesTag(n)])
 	}
-	names, err := hostlist.Expand(all.String())
-	at := int(sdk.ToInt32(i.AmiLaunchIndex))
-	if err != nil || at < 0 || at >= len(names) {
-		return ""
+	names, ok := l[all.String()]
+	if !ok {
+		names, _ = hostlist.Expand(all.String()) // nil where somebody has changed the tag
+		l[all.String()] = names
 	}
-	return names[at]
+	if at := int(sdk.ToInt32(i.AmiLaunchIndex)); at >= 0 && at < len(names) {
+		return names[at]
+	}
+	return ""
 }

@@ -33,11 +33,11 @@ func TestManyNames(t *testing.T) {
 		}
 	}
 	for _, at := range []int32{0, 201, 399} {
-		if got := name(&types.Instance{AmiLaunchIndex: sdk.Int32(at)}, tags); got != r.Names[at] {
+		if got := (nameLists{}).name(&types.Instance{AmiLaunchIndex: sdk.Int32(at)}, tags); got != r.Names[at] {
 			t.Errorf("machine %d is %q", at, got)
 		}
 	}
-	if got := name(&types.Instance{AmiLaunchIndex: sdk.Int32(400)}, tags); got != "" {
+	if got := (nameLists{}).name(&types.Instance{AmiLaunchIndex: sdk.Int32(400)}, tags); got != "" {
 		t.Errorf("a machine beyond the gang is %q", got)
 	}
 	r.Names = nil
