@@ -17,3 +17,16 @@ func TestActionsHaveModels(t *testing.T) {
 		}
 	}
 }
+
+// TestCloudsHaveNetsOfTheirOwn: gangs of two clouds on one machine, both with a rendez-vous at port 29500, must not meet.
+func TestCloudsHaveNetsOfTheirOwn(t *testing.T) {
+	seen := map[byte]bool{}
+	for range 20 {
+		c := New(Config{Process: true})
+		defer c.Close()
+		if seen[c.net] {
+			t.Fatalf("two clouds have 127.%d", c.net)
+		}
+		seen[c.net] = true
+	}
+}

@@ -2,18 +2,14 @@ package ec2_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	sdk "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/aws-sdk-go-v2/service/pricing"
-	prices "github.com/aws/aws-sdk-go-v2/service/pricing/types"
 	"github.com/google/go-cmp/cmp"
 
 	"fsub/testbed/ec2"
@@ -157,79 +153,6 @@ func TestPlacementGroupAndTopology(t *testing.T) {
 	refused(t, "the deleted group", err, "InvalidPlacementGroup.Unknown", "gang")
 }
 
-func TestReservations(t *testing.T) {
-	c, client := newCloud(t, ec2.Config{})
-	ctx := t.Context()
-	made, err := client.CreateCapacityReservation(ctx, &sdk.CreateCapacityReservationInput{InstanceType: aws.String("p5.48xlarge"), InstanceCount: aws.Int32(2),
-		AvailabilityZone: aws.String("us-east-2b"), InstancePlatform: types.CapacityReservationInstancePlatformLinuxUnix, InstanceMatchCriteria: types.InstanceMatchCriteriaTargeted})
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := made.CapacityReservation.CapacityReservationId
-	c.SetStock(ec2.Pool{Type: "p5.48xlarge"}, 0)
-	target := func(in *sdk.RunInstancesInput) {
-		in.InstanceType = "p5.48xlarge"
-		in.CapacityReservationSpecification = &types.CapacityReservationSpecification{CapacityReservationTarget: &types.CapacityReservationTarget{CapacityReservationId: id}}
-	}
-	if in := mustRun(t, client, 2, target); *in[0].CapacityReservationId != *id || *in[0].Placement.AvailabilityZone != "us-east-2b" {
-		t.Errorf("%+v", in[0])
-	}
-	_, err = run(ctx, client, 1, target)
-	refused(t, "a third", err, "ReservationCapacityExceeded", "capacity")
-	_, err = run(ctx, client, 1, func(in *sdk.RunInstancesInput) { in.InstanceType = "p5.48xlarge" })
-	refused(t, "one without the reservation", err, "InsufficientInstanceCapacity", "p5.48xlarge")
-	list, err := client.DescribeCapacityReservations(ctx, &sdk.DescribeCapacityReservationsInput{Filters: []types.Filter{filter("state", "active")}})
-	if err != nil || len(list.CapacityReservations) != 1 || *list.CapacityReservations[0].AvailableInstanceCount != 0 || *list.CapacityReservations[0].TotalInstanceCount != 2 {
-		t.Fatal(err, list)
-	}
-	tree, err := client.DescribeCapacityReservationTopology(ctx, &sdk.DescribeCapacityReservationTopologyInput{})
-	if err != nil || len(tree.CapacityReservations) != 1 || len(tree.CapacityReservations[0].NetworkNodes) != 3 {
-		t.Fatal(err, tree)
-	}
-	if _, err := client.CancelCapacityReservation(ctx, &sdk.CancelCapacityReservationInput{CapacityReservationId: id}); err != nil {
-		t.Fatal(err)
-	}
-	_, err = run(ctx, client, 1, target)
-	refused(t, "the cancelled one", err, "InvalidCapacityReservationState", "cancelled")
-}
-
-func TestCapacityBlocks(t *testing.T) {
-	c, client := newCloud(t, ec2.Config{})
-	ctx := t.Context()
-	_, err := client.DescribeCapacityBlockOfferings(ctx, &sdk.DescribeCapacityBlockOfferingsInput{InstanceType: aws.String("p5.48xlarge"), InstanceCount: aws.Int32(2), CapacityDurationHours: aws.Int32(25)})
-	refused(t, "25 hours", err, "InvalidParameterValue", "25")
-	offers, err := client.DescribeCapacityBlockOfferings(ctx, &sdk.DescribeCapacityBlockOfferingsInput{InstanceType: aws.String("p5.48xlarge"), InstanceCount: aws.Int32(2), CapacityDurationHours: aws.Int32(24)})
-	if err != nil || len(offers.CapacityBlockOfferings) == 0 || *offers.CapacityBlockOfferings[0].UpfrontFee == "" {
-		t.Fatal(err, offers)
-	}
-	bought, err := client.PurchaseCapacityBlock(ctx, &sdk.PurchaseCapacityBlockInput{CapacityBlockOfferingId: offers.CapacityBlockOfferings[0].CapacityBlockOfferingId,
-		InstancePlatform: types.CapacityReservationInstancePlatformLinuxUnix})
-	if err != nil || bought.CapacityReservation.ReservationType != "capacity-block" {
-		t.Fatal(err, bought)
-	}
-	id := bought.CapacityReservation.CapacityReservationId
-	block := func(in *sdk.RunInstancesInput) {
-		in.InstanceType, in.InstanceMarketOptions = "p5.48xlarge", &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeCapacityBlock}
-		in.CapacityReservationSpecification = &types.CapacityReservationSpecification{CapacityReservationTarget: &types.CapacityReservationTarget{CapacityReservationId: id}}
-	}
-	if in := mustRun(t, client, 2, block); in[0].InstanceLifecycle != "capacity-block" {
-		t.Errorf("%+v", in[0])
-	}
-	_, err = run(ctx, client, 1, func(in *sdk.RunInstancesInput) { block(in); in.InstanceMarketOptions = nil })
-	refused(t, "on demand in a block", err, "InvalidParameterCombination", "capacity-block")
-	blocks, err := client.DescribeCapacityBlocks(ctx, &sdk.DescribeCapacityBlocksInput{})
-	if err != nil || len(blocks.CapacityBlocks) != 1 || blocks.CapacityBlocks[0].CapacityReservationIds[0] != *id {
-		t.Fatal(err, blocks)
-	}
-	short := c.AddBlock("p5.48xlarge", "us-east-2a", 1, 300*time.Millisecond)
-	id = &short
-	mustRun(t, client, 1, block)
-	until(t, "the block's end ends its instances", func() bool { return c.Instances()[2].State == "terminated" })
-	if c.Live() != 2 {
-		t.Errorf("%d live", c.Live())
-	}
-}
-
 func TestLaunchTemplateAndFleet(t *testing.T) {
 	c, client := newCloud(t, ec2.Config{})
 	ctx := t.Context()
@@ -290,65 +213,6 @@ func TestLaunchTemplateAndFleet(t *testing.T) {
 	refused(t, "a fleet of a deleted template", err, "InvalidLaunchTemplateId.NotFound", "does not exist")
 }
 
-func TestCatalog(t *testing.T) {
-	_, client := newCloud(t, ec2.Config{})
-	ctx := t.Context()
-	n := 0
-	for pages := sdk.NewDescribeInstanceTypesPaginator(client, &sdk.DescribeInstanceTypesInput{MaxResults: aws.Int32(40)}); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n += len(page.InstanceTypes)
-	}
-	if n != len(ec2.Types()) {
-		t.Errorf("%d types by page, %d in the table", n, len(ec2.Types()))
-	}
-	p5, err := client.DescribeInstanceTypes(ctx, &sdk.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"p5.48xlarge", "trn2.48xlarge"}})
-	if err != nil || len(p5.InstanceTypes) != 2 {
-		t.Fatal(err, p5)
-	}
-	d := p5.InstanceTypes[0]
-	if *d.GpuInfo.Gpus[0].Count != 8 || *d.NetworkInfo.EfaInfo.MaximumEfaInterfaces != 32 || *d.VCpuInfo.DefaultVCpus != 192 || *d.MemoryInfo.SizeInMiB != 2<<20 || p5.InstanceTypes[1].NeuronInfo == nil {
-		t.Errorf("%+v", d)
-	}
-	_, err = client.DescribeInstanceTypes(ctx, &sdk.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"m1.small"}})
-	refused(t, "another type", err, "InvalidInstanceType", "m1.small")
-	offerings, err := client.DescribeInstanceTypeOfferings(ctx, &sdk.DescribeInstanceTypeOfferingsInput{LocationType: types.LocationTypeAvailabilityZone, Filters: []types.Filter{filter("instance-type", "hpc7a.*", "c7i.large")}})
-	if err != nil || len(offerings.InstanceTypeOfferings) != 4 {
-		t.Error(err, offerings)
-	}
-	spots, err := client.DescribeSpotPriceHistory(ctx, &sdk.DescribeSpotPriceHistoryInput{StartTime: aws.Time(time.Now()), InstanceTypes: []types.InstanceType{"g6.xlarge"}, ProductDescriptions: []string{"Linux/UNIX"}})
-	if err != nil || len(spots.SpotPriceHistory) != 3 || *spots.SpotPriceHistory[0].SpotPrice != "0.321920" {
-		t.Error(err, spots)
-	}
-	scores, err := client.GetSpotPlacementScores(ctx, &sdk.GetSpotPlacementScoresInput{TargetCapacity: aws.Int32(2), InstanceTypes: []string{"g6.xlarge"}})
-	if err != nil || len(scores.SpotPlacementScores) != 3 {
-		t.Error(err, scores)
-	}
-	images, err := client.DescribeImages(ctx, &sdk.DescribeImagesInput{Owners: []string{"amazon"}, Filters: []types.Filter{filter("name", "al2023-ami-2023*"), filter("architecture", "arm64")}})
-	if err != nil || len(images.Images) != 1 {
-		t.Error(err, images)
-	}
-	zones, err := client.DescribeAvailabilityZones(ctx, &sdk.DescribeAvailabilityZonesInput{})
-	if err != nil || len(zones.AvailabilityZones) != 3 || *zones.AvailabilityZones[0].ZoneId != "use2-az1" {
-		t.Error(err, zones)
-	}
-	if regions, err := client.DescribeRegions(ctx, &sdk.DescribeRegionsInput{}); err != nil || len(regions.Regions) != 1 {
-		t.Error(err, regions)
-	}
-	vpcs, err := client.DescribeVpcs(ctx, &sdk.DescribeVpcsInput{Filters: []types.Filter{filter("is-default", "true")}})
-	if err != nil || len(vpcs.Vpcs) != 1 {
-		t.Error(err, vpcs)
-	}
-	groups, err := client.DescribeSecurityGroups(ctx, &sdk.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("vpc-id", *vpcs.Vpcs[0].VpcId), filter("group-name", "default")}})
-	if err != nil || len(groups.SecurityGroups) != 1 {
-		t.Error(err, groups)
-	}
-	_, err = client.DescribeSubnets(ctx, &sdk.DescribeSubnetsInput{Filters: []types.Filter{filter("colour", "red")}})
-	refused(t, "a filter that there is not", err, "InvalidParameterValue", "colour")
-}
-
 func TestTagsAndStatus(t *testing.T) {
 	c, client := newCloud(t, ec2.Config{})
 	ctx := t.Context()
@@ -383,63 +247,4 @@ func TestTagsAndStatus(t *testing.T) {
 	if _, err := client.GetConsoleOutput(ctx, &sdk.GetConsoleOutputInput{InstanceId: &ids[0]}); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestPrices asks as one must, to get one price of the many that a type has.
-func TestPrices(t *testing.T) {
-	c := ec2.New(ec2.Config{})
-	t.Cleanup(func() { c.Close() })
-	url, err := c.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := pricing.New(pricing.Options{BaseEndpoint: &url, Region: "us-east-1", RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider(c.AccessKey(), c.SecretKey(), "")})
-	ask := func(fields ...string) (out []string) {
-		in := &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")}
-		for i := 0; i < len(fields); i += 2 {
-			in.Filters = append(in.Filters, prices.Filter{Field: &fields[i], Value: &fields[i+1], Type: prices.FilterTypeTermMatch})
-		}
-		for pages := pricing.NewGetProductsPaginator(client, in); pages.HasMorePages(); {
-			page, err := pages.NextPage(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, page.PriceList...)
-		}
-		return out
-	}
-	if n := len(ask("instanceType", "g6.xlarge", "regionCode", "us-east-2")); n != 12 {
-		t.Errorf("%d products of one type", n)
-	}
-	if n := len(ask("operatingSystem", "Linux", "tenancy", "Shared", "capacitystatus", "Used", "preInstalledSw", "NA")); n < 80 {
-		t.Errorf("%d types have a price", n)
-	}
-	got := ask("instanceType", "g6.xlarge", "regionCode", "us-east-2", "operatingSystem", "Linux", "tenancy", "Shared", "capacitystatus", "Used")
-	if len(got) != 1 {
-		t.Fatalf("%d products", len(got))
-	}
-	var list struct {
-		Product struct{ Attributes map[string]string }
-		Terms   struct {
-			OnDemand map[string]struct {
-				PriceDimensions map[string]struct {
-					Unit         string
-					PricePerUnit map[string]string
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(got[0]), &list); err != nil {
-		t.Fatal(err)
-	}
-	for _, term := range list.Terms.OnDemand {
-		for _, d := range term.PriceDimensions {
-			if d.Unit != "Hrs" || d.PricePerUnit["USD"] != "0.8048000000" {
-				t.Errorf("%+v", d)
-			}
-		}
-	}
-	c.Deny("pricing:GetProducts")
-	_, err = client.GetProducts(t.Context(), &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")})
-	refused(t, "without the permission", err, "AccessDeniedException", "pricing:GetProducts")
 }

@@ -43,6 +43,7 @@ type Cloud struct {
 	work      sync.WaitGroup // goroutines that start or end instances
 	servers   []*http.Server
 	net       byte // second byte of the instances' addresses
+	claim     net.Listener
 }
 
 // New makes a cloud without instances. Close it.
@@ -50,9 +51,12 @@ func New(cfg Config) *Cloud {
 	cfg.defaults()
 	c := &Cloud{
 		cfg: cfg, ops: model.Load(), types: map[string]*Type{}, instances: map[string]*instance{}, tokens: map[string]*answered{},
-		tags: map[string]map[string]string{}, groups: map[string]*group{}, net: randomNet(),
+		tags: map[string]map[string]string{}, groups: map[string]*group{}, net: 127,
 	}
 	c.stop, c.stopped = context.WithCancel(context.Background())
+	if cfg.Process { // states share nothing with other clouds
+		c.net, c.claim = takeNet()
+	}
 	for _, t := range cfg.Types {
 		c.types[t.Name] = t
 	}
@@ -93,6 +97,9 @@ func (c *Cloud) Close() error {
 	c.closed = true
 	c.stopped()
 	c.mu.Unlock()
+	if c.claim != nil {
+		c.claim.Close()
+	}
 	for _, s := range c.servers {
 		s.Close()
 	}
@@ -140,11 +147,18 @@ func (c *Cloud) dir(id string) (string, error) {
 // newID returns an ID such as Amazon's: a prefix and 17 hexadecimal digits.
 func newID(prefix string) string { return prefix + "-0" + randomHex(16) }
 
-// randomNet is a byte that keeps the addresses of clouds on one machine apart, as well as chance can.
-func randomNet() byte {
-	var n byte
-	fmt.Sscanf(randomHex(2), "%x", &n)
-	return 64 + n%128
+// takeNet finds the second byte of the addresses of a cloud's instances, which no other cloud on this machine has while claim is open. If all are taken, or
+// nothing can listen, chance must do.
+func takeNet() (net2 byte, claim net.Listener) {
+	var first int
+	fmt.Sscanf(randomHex(2), "%x", &first)
+	for i := range 128 {
+		net2 = byte(64 + (first+i)%128)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.%d.0.1:18169", net2)); err == nil {
+			return net2, l
+		}
+	}
+	return net2, nil
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -41,7 +41,6 @@ type launch struct {
 // plan checks what RunInstances asks for, against everything but DryRun, and finds a zone for it. Nothing is changed. The lock is held.
 func (c *Cloud) plan(args model.Doc) (*launch, error) {
 	l := &launch{id: newID("r"), token: args.Str("ClientToken"), args: args, shutdown: "stop", market: onDemand, metadata: args.Sub("MetadataOptions")}
-	str(&l.shutdown, args.Str("InstanceInitiatedShutdownBehavior"))
 	if s := args.Str("InstanceInitiatedShutdownBehavior"); s != "" {
 		l.shutdown = s
 	}

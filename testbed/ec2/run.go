@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"time"
 
 	"fsub/testbed/ec2/model"
 )
@@ -107,7 +108,7 @@ func (c *Cloud) terminateInstances(args model.Doc) (model.Doc, error) {
 	var out []model.Doc
 	for _, in := range found {
 		before := in.state()
-		c.end(in, "Client.UserInitiatedShutdown", "User initiated shutdown", "User initiated ("+in.launched.Format("2006-01-02 15:04:05")+" GMT)")
+		c.end(in, "Client.UserInitiatedShutdown", "User initiated shutdown", "User initiated ("+time.Now().UTC().Format("2006-01-02 15:04:05")+" GMT)")
 		out = append(out, model.Doc{"InstanceId": in.id, "PreviousState": stateDoc(before), "CurrentState": stateDoc(in.state())})
 	}
 	return model.Doc{"TerminatingInstances": out}, nil
