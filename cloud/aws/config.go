@@ -36,7 +36,8 @@ type Config struct {
 	Images     map[string]string
 	VolumeGiB  int    // of the root volume (gp3); 0: as the image has it
 	RootDevice string // the root volume's name; needed with VolumeGiB where the image is "resolve:ssm:..."
-	// InstanceProfile is the name or ARN of what the machines may do in AWS; "": nothing. KeyName lets people in by ssh.
+	// InstanceProfile is the name or ARN of what the machines may do in AWS, and so every job on them: the metadata service gives its keys to whoever asks.
+	// "": nothing. KeyName lets people in by ssh.
 	InstanceProfile string
 	KeyName         string
 	Tags            map[string]string // beyond ours, on all that is made
