@@ -100,9 +100,11 @@ func (p *Provider) clear(m *machine) {
 	}
 	removeCgroups(m.ID)
 	// Where the machine's directory has a long name its agent keeps its sockets elsewhere.
-	dirs, _ := filepath.Glob("/[rt][um][np]/fsub-agent-" + string(m.ID) + "-*") // /run or /tmp
-	for _, dir := range dirs {
-		_ = os.RemoveAll(dir) // one that is somebody else's stays
+	for _, parent := range []string{"/run", "/tmp"} {
+		dirs, _ := filepath.Glob(parent + "/fsub-agent-" + string(m.ID) + "-*")
+		for _, dir := range dirs {
+			_ = os.RemoveAll(dir) // one that is somebody else's stays
+		}
 	}
 }
 

@@ -2,7 +2,10 @@ package pools
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -12,7 +15,9 @@ import (
 
 // TestConformance: a site of local machines keeps the promises that real Slurm keeps.
 func TestConformance(t *testing.T) {
-	w := newWorld(t, options{})
+	timing := quick
+	timing.Keep = 8 * time.Second
+	w := newWorld(t, options{timing: timing})
 	drop := &lossy{world: w}
 	drivertest.Run(t, drivertest.Harness{
 		Driver: w, Federation: "pools", NextID: nextID,
@@ -20,7 +25,7 @@ func TestConformance(t *testing.T) {
 		Partition: "main", GPUType: "h100", Nodes: 4, Patience: 30 * time.Second, Parallel: true,
 		Dir: w.home, ReadFile: os.ReadFile,
 		LoseReply: func() { drop.lose = true }, Lossy: drop,
-		KillController: w.kill, StartController: w.start,
+		KillController: w.kill, StartController: w.start, ForgetsAfter: 12 * time.Second,
 	})
 }
 
@@ -35,5 +40,29 @@ func TestOneNode(t *testing.T) {
 	want := fmt.Sprintf("%d %d %s %s %s", ref.ID, w.who.user.UID, w.home, j.Nodes, j.Nodes)
 	if got := w.file(fmt.Sprintf("slurm-%d.out", ref.ID)); got != want {
 		t.Errorf("output %q, want %q", got, want)
+	}
+}
+
+// TestCommandsInsideJobs: what a job's process asks at its socket reaches the API as the job's owner.
+func TestCommandsInsideJobs(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("SKIPPED: there is no curl")
+	}
+	w := newWorld(t, options{})
+	asked := make(chan *http.Request, 1)
+	var api http.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		asked <- r
+		_, _ = io.WriteString(rw, "the API answers")
+	})
+	w.api.Store(&api)
+	ref := w.run(`curl -s --unix-socket "$FSUB_SOCKET" -H 'X-SLURM-USER-TOKEN: forged' 'http://localhost/slurm/v0.0.41/jobs?a=b'; exec 2>&1; env | grep -c TOKEN`, nil)
+	if got, want := w.file(fmt.Sprintf("slurm-%d.out", ref.ID)), "the API answers0"; got != want {
+		t.Errorf("the job saw %q, want %q", got, want)
+	}
+	w.until(ref, federation.Failed) // grep found nothing
+	r := <-asked
+	if got := r.Header.Get("X-SLURM-USER-TOKEN"); got != "token of "+w.who.user.Name || r.URL.String() != "/slurm/v0.0.41/jobs?a=b" || r.TLS == nil {
+		t.Errorf("the API got %s with token %q", r.URL, got)
 	}
 }

@@ -80,7 +80,7 @@ type options struct {
 // world is a site of local machines, and the daemon's part of it, which can be killed and started again. It is a federation.Driver itself: while the daemon is
 // down everything is unavailable.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	opts     options
 	dir      string
 	home     string // the user's, below dir
@@ -106,7 +106,7 @@ type who struct {
 	only        string
 }
 
-func testUsers(t *testing.T) who {
+func testUsers(t testing.TB) who {
 	t.Helper()
 	if os.Geteuid() == 0 {
 		return who{user: systemUser(t, "daemon"), other: systemUser(t, "nobody")}
@@ -118,7 +118,7 @@ func testUsers(t *testing.T) who {
 	return who{user: systemUser(t, me.Username), other: federation.SiteUser{Name: "root"}, only: me.Username}
 }
 
-func systemUser(t *testing.T, name string) federation.SiteUser {
+func systemUser(t testing.TB, name string) federation.SiteUser {
 	t.Helper()
 	u, err := user.Lookup(name)
 	if err != nil {
@@ -129,7 +129,7 @@ func systemUser(t *testing.T, name string) federation.SiteUser {
 	return federation.SiteUser{Name: u.Username, UID: uint32(uid), GID: uint32(gid)}
 }
 
-func newWorld(t *testing.T, o options) *world {
+func newWorld(t testing.TB, o options) *world {
 	t.Helper()
 	agent, err := agentBinary()
 	if err != nil {
@@ -358,8 +358,9 @@ func (w *world) nothingLeft() {
 	if left, _ := filepath.Glob(filepath.Join(w.dir, "pool", "machines", "*")); len(left) > 0 {
 		w.t.Errorf("directories left: %v", left)
 	}
-	sockets, _ := filepath.Glob("/[rt][um][np]/fsub-agent-*")
-	for _, dir := range sockets {
+	run, _ := filepath.Glob("/run/fsub-agent-*")
+	tmp, _ := filepath.Glob("/tmp/fsub-agent-*")
+	for _, dir := range append(run, tmp...) {
 		if token, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), "fsub-agent-"), "."); w.had(token) {
 			w.t.Errorf("directory left: %s", dir)
 		}
@@ -389,7 +390,7 @@ func processesBelow(dir string) []string {
 }
 
 // eventually waits for something that must come.
-func eventually(t *testing.T, what string, check func() string) {
+func eventually(t testing.TB, what string, check func() string) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
