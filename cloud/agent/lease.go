@@ -40,6 +40,13 @@ func (l *lease) left() time.Duration {
 	return time.Until(l.until)
 }
 
+// third is the part of the lease that a request may take, so that there is time for another.
+func (l *lease) third() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.length / 3
+}
+
 // watchLease ends the machine when the lease lapses.
 func (a *Agent) watchLease(ctx context.Context) {
 	for {

@@ -73,6 +73,30 @@ func TestPreempt(t *testing.T) {
 	}
 }
 
+// The daemon tells a gang of the notice that one of its machines has had, more than once. A job that asks for a signal has all the time that there is.
+func TestPreemptedGang(t *testing.T) {
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	dir := d.launch("r1", `trap 'touch warned' USR1; trap 'touch early' TERM; touch began; while ! [ -e saved ]; do sleep 0.01; done`, func(l *agentapi.Launch) {
+		l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", BatchOnly: true, Before: time.Minute}
+	})
+	awaitFile(t, filepath.Join(dir, "began"))
+	for i := range 4 {
+		d.order(func(o *agentapi.Orders) {
+			o.Runs[0].Stop = &agentapi.Stop{Why: agentapi.WhyPreempt, Grace: time.Minute + time.Duration(i/2)*time.Second}
+		})
+		awaitFile(t, filepath.Join(dir, "warned"))
+		time.Sleep(20 * time.Millisecond)
+	}
+	os.WriteFile(filepath.Join(dir, "saved"), nil, 0o644)
+	if s := d.awaitEnd("r1"); s.Why != agentapi.WhyPreempt || s.Exit != 0 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "early")); err == nil {
+		t.Error("SIGTERM came while there was time")
+	}
+}
+
 // A script that feels the machine's shutdown before its agent does has not failed: the machine has.
 func TestShutdown(t *testing.T) {
 	for name, c := range map[string]struct {

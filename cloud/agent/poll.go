@@ -14,7 +14,7 @@ func (a *Agent) poll(ctx context.Context) {
 	for ctx.Err() == nil {
 		var o agentapi.Orders
 		began := time.Now()
-		err := a.door.call(ctx, a.welcome.PollWait+callTime, agentapi.PathPoll, a.door.session, a.standing(), &o)
+		err := a.door.call(ctx, a.welcome.PollWait+min(callTime, a.lease.third()), agentapi.PathPoll, a.door.session, a.standing(), &o)
 		switch {
 		case err == nil:
 			wait.reset()
@@ -87,6 +87,7 @@ func (a *Agent) obeyRun(o agentapi.Order) {
 		r = a.newRun(o.Launch)
 		a.runs[o.Run] = r
 		if o.Stop != nil {
+			r.ordered = *o.Stop
 			r.stop(*o.Stop) // before it begins
 		} else if a.notice != nil && a.notice.Kind == agentapi.NoticePreempt {
 			r.preempt(a.notice.At)
@@ -94,7 +95,8 @@ func (a *Agent) obeyRun(o agentapi.Order) {
 		go r.live()
 	case o.Ended && r.hasEnded():
 		a.forget(o.Run)
-	case o.Stop != nil:
+	case o.Stop != nil && *o.Stop != r.ordered: // orders are repeated whole
+		r.ordered = *o.Stop
 		r.stop(*o.Stop)
 	}
 }

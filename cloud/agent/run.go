@@ -27,16 +27,18 @@ type run struct {
 	group *cgroup
 	steps bool // the step service knows the run
 
-	asked chan agentapi.Stop
-	notes chan time.Time // when the provider takes the machine
-	sends chan agentapi.Signal
-	ended chan struct{} // nothing of it lives, and the status says so
+	ordered agentapi.Stop // the last one of the orders; the agent's lock guards it
+	asked   chan agentapi.Stop
+	notes   chan time.Time // when the provider takes the machine
+	sends   chan agentapi.Signal
+	ended   chan struct{} // nothing of it lives, and the status says so
 
 	mu     sync.Mutex
 	status agentapi.Status
 
 	p      *keeper.Process
 	why    agentapi.Why // of the stop that came first; "": none did
+	e      ending
 	begin  time.Time
 	output []*stream
 	used   *meter
@@ -127,6 +129,7 @@ func (r *run) tell(change func(*agentapi.Status)) {
 
 // awaitStop is all that a further machine of a gang does: its steps are started from the first, which also tells them to end. They have the grace for that.
 func (r *run) awaitStop() {
+	var until time.Time
 	var kill <-chan time.Time
 	idle := time.NewTicker(10 * time.Millisecond)
 	idle.Stop()
@@ -134,10 +137,13 @@ func (r *run) awaitStop() {
 	for {
 		select {
 		case s := <-r.asked:
-			if r.why = s.Why; kill == nil {
+			if r.why == "" {
+				r.why = s.Why
 				idle.Reset(10 * time.Millisecond)
 			}
-			kill = time.After(s.Grace)
+			if at := time.Now().Add(s.Grace); until.IsZero() || at.Before(until) {
+				until, kill = at, time.After(s.Grace)
+			}
 		case <-kill:
 			return
 		case <-idle.C:
@@ -182,7 +188,7 @@ func (r *run) batch() error {
 
 // follow does what is asked of a running script until it ends.
 func (r *run) follow() {
-	var e ending
+	e := &r.e
 	limit, warning := r.deadlines()
 	steps := time.NewTicker(time.Second)
 	defer steps.Stop()
@@ -308,6 +314,9 @@ func (r *run) endSteps() {
 	}
 	r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, r.l.KillWait))
 	until := time.Now().Add(r.l.KillWait + time.Second)
+	if !r.e.killAt.IsZero() {
+		until = minTime(until, r.e.killAt)
+	}
 	for wait := time.Millisecond; r.stepsRun() && time.Now().Before(until); wait = min(2*wait, 100*time.Millisecond) {
 		select {
 		case s := <-r.asked:

@@ -29,7 +29,7 @@ func (e *ending) stop(r *run, s agentapi.Stop) {
 		r.why = s.Why
 		e.say(r)
 		e.terminate(r)
-	case e.term != nil: // the script was only warned so far
+	case e.term != nil && s.Why != agentapi.WhyPreempt: // the script was only warned so far
 		e.terminate(r)
 	}
 }
