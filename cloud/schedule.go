@@ -143,7 +143,7 @@ func (d *Driver) placeComponent(j *job, r *run, i int) (verdict, bool) {
 	}
 	spec, lanes := j.component(i), p.lanesFor(j.Wants[i])
 	for _, l := range lanes {
-		if nodes, machines := l.freeFor(j); len(nodes) > 0 {
+		if nodes, machines := l.freeFor(j, r); len(nodes) > 0 {
 			if shares, err := layout.Fit(spec, nodes, p.options()); err == nil {
 				d.take(r, i, spec, shares, machines)
 				return verdict{}, true
@@ -163,11 +163,12 @@ func (d *Driver) placeComponent(j *job, r *run, i int) (verdict, bool) {
 	return last, false
 }
 
-// freeFor are the machines of a lane that a job may use now: those that are up first.
-func (l *lane) freeFor(j *job) (nodes []layout.Node, machines []*machine) {
+// freeFor are the machines of a lane that a job may use now: those that are up first. The components of a heterogeneous job are on machines of their own, as
+// slurmctld does it.
+func (l *lane) freeFor(j *job, r *run) (nodes []layout.Node, machines []*machine) {
 	for _, up := range []bool{true, false} {
 		for _, m := range l.machines {
-			if up != (m.State == machineUp) || !m.usable(j.User.Name) || len(m.runs) > 0 && !l.pool.Shared {
+			if up != (m.State == machineUp) || !m.usable(j.User.Name) || slices.Contains(r.machines, m) || len(m.runs) > 0 && !l.pool.Shared {
 				continue
 			}
 			if n := m.free(); n.CPUs > 0 {
@@ -211,7 +212,7 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	var nodes []layout.Node
 	var machines []*machine
 	if !near {
-		nodes, machines = l.freeFor(j)
+		nodes, machines = l.freeFor(j, r)
 	}
 	there := len(nodes)
 	if spec.NodeList != "" || spec.Exclude != "" { // it is about names: all that there could be
