@@ -1,0 +1,338 @@
+package rented
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	v1 "fsub/federation/api/v1"
+	"fsub/testbed/ec2"
+)
+
+// The binaries are built once, where everybody can run them.
+var (
+	binaries = sync.OnceValue(func() error {
+		for name, build := range map[string][]string{"fed": {"CGO_ENABLED=1", ""}, "fsub": {"CGO_ENABLED=0", ""}, "fed-agent": {"CGO_ENABLED=0", "remote"}} {
+			cmd := exec.Command("go", "build", "-trimpath", "-tags", build[1], "-o", filepath.Join(scratch, name), "fsub/cmd/"+name)
+			cmd.Env = append(os.Environ(), build[0])
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("build %s: %w\n%s", name, err, out)
+			}
+		}
+		return nil
+	})
+	scratch string
+)
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	var err error
+	if scratch, err = os.MkdirTemp("", "fsub-rented-"); err == nil {
+		err = os.Chmod(scratch, 0o755)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(scratch)
+	return m.Run()
+}
+
+// world is a cloud, and a daemon that rents from it and can be killed at any time.
+type world struct {
+	t     *testing.T
+	cloud *ec2.Cloud
+	url   string
+	dir   string
+	work  string // where jobs are submitted and run
+	port  string // of the door
+
+	// hook sees every call to the cloud before it is carried out, and after that and before it is answered.
+	hook atomic.Pointer[func(action string, after bool)]
+
+	mu     sync.Mutex
+	daemon *exec.Cmd
+	gone   chan struct{}
+}
+
+// config is what a test wants to be otherwise.
+type config struct {
+	cloud ec2.Config
+	pool  string // keys of the pool: "max: 4, idle: 2s"
+	aws   string // further keys of aws
+	// timing are further waits: "stock_out: 4s"
+	timing string
+}
+
+func newWorld(t *testing.T, c config) *world {
+	t.Helper()
+	if _, err := exec.LookPath("curl"); err != nil {
+		if _, err := exec.LookPath("python3"); err != nil {
+			t.Skip("SKIPPED: neither curl nor python3 is here: a machine could not fetch its agent")
+		}
+	}
+	if err := binaries(); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(scratch, "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.cloud.Process, c.cloud.Dir = true, filepath.Join(dir, "cloud")
+	if c.cloud.Types == nil {
+		c.cloud.Types = ec2.TypesNamed("g6.xlarge")
+	}
+	w := &world{t: t, cloud: ec2.New(c.cloud), dir: dir, work: filepath.Join(dir, "work"), port: freePort(t)}
+	t.Cleanup(func() {
+		w.stop()
+		if err := w.cloud.Close(); err != nil {
+			t.Errorf("the cloud does not close: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("the daemon's log ends:\n%s", tail(filepath.Join(dir, "fed.log"), 6000))
+		}
+	})
+	srv := httptest.NewServer(http.HandlerFunc(w.call))
+	t.Cleanup(srv.Close)
+	w.url = srv.URL
+	if err := os.Mkdir(w.work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.write("credentials", fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", w.cloud.AccessKey(), w.cloud.SecretKey()))
+	if c.pool == "" {
+		c.pool = "max: 4, idle: 2s"
+	}
+	w.write("fed.yaml", fmt.Sprintf(`federation: rented
+socket: %[1]s/s
+state_dir: %[1]s/state
+agents: {listen: "127.0.0.1:%[2]s", lease: 10s}
+sites:
+- name: aws
+  kind: aws
+  aws: {region: %[3]s, endpoint: "%[4]s", credentials_file: %[1]s/credentials, types: [g6.xlarge], boot: 2s%[5]s}
+  pools: [{name: main, %[6]s}]
+  timing: {boot: 30s, list: 2s, list_soon: 500ms, list_lag: 2s, stray: 2s, margin: 1s, kill_wait: 2s%[7]s}
+`, dir, w.port, w.cloud.Region(), w.url, more(c.aws), c.pool, more(c.timing)))
+	return w
+}
+
+// more is text as further keys of a mapping.
+func more(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ", " + text
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// call is a call to the cloud.
+func (w *world) call(rw http.ResponseWriter, r *http.Request) {
+	hook := w.hook.Load()
+	if hook == nil {
+		w.cloud.ServeHTTP(rw, r)
+		return
+	}
+	body := new(bytes.Buffer)
+	body.ReadFrom(r.Body)
+	r.Body = readCloser{bytes.NewReader(body.Bytes())}
+	action := "pricing"
+	for pair := range strings.SplitSeq(body.String(), "&") {
+		if v, ok := strings.CutPrefix(pair, "Action="); ok {
+			action = v
+		}
+	}
+	(*hook)(action, false)
+	answer := httptest.NewRecorder()
+	w.cloud.ServeHTTP(answer, r)
+	(*hook)(action, true)
+	for k, v := range answer.Header() {
+		rw.Header()[k] = v
+	}
+	rw.WriteHeader(answer.Code)
+	rw.Write(answer.Body.Bytes())
+}
+
+type readCloser struct{ *bytes.Reader }
+
+func (readCloser) Close() error { return nil }
+
+// start starts the daemon. It returns when it answers.
+func (w *world) start() {
+	w.t.Helper()
+	log, err := os.OpenFile(filepath.Join(w.dir, "fed.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(filepath.Join(scratch, "fed"), "serve", "--config", filepath.Join(w.dir, "fed.yaml"))
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	go func() { cmd.Wait(); close(gone) }()
+	w.mu.Lock()
+	w.daemon, w.gone = cmd, gone
+	w.mu.Unlock()
+	client := w.client()
+	defer client.Close()
+	w.eventually("the daemon answers", 20*time.Second, func() string {
+		select {
+		case <-gone:
+			return "" // killed by the test meanwhile
+		default:
+		}
+		if _, err := client.Sites(context.Background()); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// kill ends the daemon with SIGKILL and returns when it is gone.
+func (w *world) kill() {
+	w.mu.Lock()
+	cmd, gone := w.daemon, w.gone
+	w.mu.Unlock()
+	if cmd != nil {
+		cmd.Process.Kill()
+		<-gone
+	}
+}
+
+// stop ends it as an operator would.
+func (w *world) stop() {
+	w.mu.Lock()
+	cmd, gone := w.daemon, w.gone
+	w.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-gone:
+	case <-time.After(10 * time.Second):
+		w.t.Error("the daemon does not stop at SIGTERM")
+		w.kill()
+	}
+}
+
+func (w *world) client() *api.Client { return api.NewClient(filepath.Join(w.dir, "s")) }
+
+// fsub submits a script with the user's command, and returns the job's number.
+func (w *world) fsub(script string, args ...string) federation.JobID {
+	w.t.Helper()
+	id, err := w.tryFsub(script, args...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return id
+}
+
+func (w *world) tryFsub(script string, args ...string) (federation.JobID, error) {
+	cmd := exec.Command(filepath.Join(scratch, "fsub"), append([]string{"--parsable"}, args...)...)
+	cmd.Dir, cmd.Stdin = w.work, strings.NewReader(script)
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + w.work, "FSUB_SOCKET=" + filepath.Join(w.dir, "s")}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("fsub: %w: %s", err, out)
+	}
+	id, err := strconv.ParseUint(strings.TrimSpace(string(out)), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("fsub printed %q", out)
+	}
+	return federation.JobID(id), nil
+}
+
+func (w *world) job(id federation.JobID) (*v1.JobRecord, error) {
+	c := w.client()
+	defer c.Close()
+	return c.Job(context.Background(), id)
+}
+
+// await waits for a job to end.
+func (w *world) await(id federation.JobID, patience time.Duration) *v1.JobRecord {
+	w.t.Helper()
+	var rec *v1.JobRecord
+	w.eventually(fmt.Sprintf("job %d ends", id), patience, func() string {
+		var err error
+		if rec, err = w.job(id); err != nil {
+			return err.Error()
+		}
+		if !rec.Job.State.Ended() {
+			return fmt.Sprintf("%s (%s)", rec.Job.State, rec.Job.Reason)
+		}
+		return ""
+	})
+	return rec
+}
+
+// read is a file in the jobs' directory, "" if there is none.
+func (w *world) read(name string) string {
+	text, _ := os.ReadFile(filepath.Join(w.work, name))
+	return string(text)
+}
+
+// eventually waits until check returns ""; what it returned last is in the failure.
+func (w *world) eventually(what string, patience time.Duration, check func() string) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		last := check()
+		if last == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%s: not within %s; last: %s", what, patience, last)
+		}
+	}
+}
+
+// noMachines waits until nothing is paid for any more.
+func (w *world) noMachines(patience time.Duration) {
+	w.t.Helper()
+	w.eventually("all machines are given back", patience, func() string {
+		if n := w.cloud.Live(); n != 0 {
+			return fmt.Sprintf("%d live", n)
+		}
+		return ""
+	})
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+func tail(file string, n int) string {
+	b, _ := os.ReadFile(file)
+	return string(b[max(0, len(b)-n):])
+}
