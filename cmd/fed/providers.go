@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -36,12 +37,16 @@ func openProvider(ctx context.Context, c *Config, s *SiteConfig, log *slog.Logge
 	return p, boot, nil
 }
 
+// cloudCalls is how many calls a second a cloud gets unless the site says otherwise. EC2 refuses many more than that.
+const cloudCalls = 5
+
 // wrapProvider gives a provider what all have alike: a bound on the rate of its calls, repetition, metrics.
 func wrapProvider(p cloud.Provider, s *SiteConfig, log *slog.Logger, reg prometheus.Registerer) cloud.Provider {
 	if s.Kind == kindLocal { // no calls leave this machine
 		return p
 	}
-	return cloud.Wrap(p, cloud.WrapConfig{Site: s.Name, RPS: s.CallsPerSecond, Registerer: reg, Logger: log})
+	return cloud.Wrap(p, cloud.WrapConfig{Site: s.Name, RPS: cmp.Or(s.CallsPerSecond, cloudCalls), Burst: 2 * cloudCalls, Retries: 1, Timeout: cmp.Or(s.Timeout, 90*time.Second),
+		Registerer: reg, Logger: log})
 }
 
 // aws is the site's configuration as its provider has it.
