@@ -1,10 +1,11 @@
 #!/bin/bash
-# daemon.sh start|stop|restart: the daemon of the bed's federation, in the bed's login.
+# daemon.sh start|stop|restart: the daemon of the bed's federation, in the bed's login, with what stands in for Amazon.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bed=${FSUB_BED:-/var/lib/fsub-bed}
 dir=$bed/fed
 pidfile=$dir/fed.pid
+cloud=$dir/aws # of the stand-in: its instances, its credentials and where it listens
 
 # A pid alone may have been given to another process since: it is ours if it still runs our fed serve.
 running() {
@@ -14,20 +15,74 @@ running() {
 }
 
 stop() {
-	running || return 0
-	kill -TERM "$pid"
-	for _ in $(seq 100); do running || { rm -f "$pidfile"; return 0; }; sleep 0.1; done
-	echo "demo: the daemon (pid $pid) does not stop" >&2
+	if running; then
+		kill -TERM "$pid"
+		for _ in $(seq 100); do running || break; sleep 0.1; done
+		running && { echo "demo: the daemon (pid $pid) does not stop" >&2; return 1; }
+		rm -f "$pidfile"
+	fi
+	# The machines would go on until their lease is over.
+	if [ -f "$dir/fed.yaml" ] && [ -x "$bed/bin/fed" ] && grep -q "kind: local" "$dir/fed.yaml"; then
+		bin/fed bed exec login -- "$bed/bin/fed" pool clear --config "$dir/fed.yaml" >>"$dir/fed.log" 2>&1 || echo "demo: not all machines were ended; see $dir/fed.log" >&2
+	fi
+	stop_cloud
+}
+
+cloud_runs() {
+	[ -f "$cloud/pid" ] || return 1
+	tr '\0' ' ' 2>/dev/null <"/proc/$(cat "$cloud/pid")/cmdline" | grep -q "ec2 .*--dir $cloud"
+}
+
+stop_cloud() {
+	cloud_runs || return 0
+	kill -TERM "$(cat "$cloud/pid")"
+	for _ in $(seq 100); do cloud_runs || { rm -rf "$cloud"; return 0; }; sleep 0.1; done
+	echo "demo: what stands in for Amazon does not stop" >&2
 	return 1
+}
+
+# The stand-in's instances are processes of this machine that run their user data as real ones do.
+start_cloud() {
+	if cloud_runs; then return 0; fi
+	mkdir -p "$cloud"
+	"$(testbed/setup/go.sh --path)" build -trimpath -o "$bed/bin/ec2" ./testbed/ec2/cmd
+	nohup bin/fed bed exec login -- "$bed/bin/ec2" --listen 127.0.0.1:0 --dir "$cloud" --types g6.xlarge,g6.2xlarge >"$cloud/log" 2>&1 </dev/null &
+	echo $! >"$cloud/pid"
+	for _ in $(seq 100); do
+		grep -q '^control: ' "$cloud/log" && return 0
+		cloud_runs || sleep 0.3
+		cloud_runs || break
+		sleep 0.1
+	done
+	echo "demo: what stands in for Amazon did not start; its log:" >&2
+	tail -n 20 "$cloud/log" >&2
+	return 1
+}
+
+# The federation: two Slurm clusters, this machine, and Amazon.
+configure() {
+	echo 'agents: {listen: "127.0.0.1:0"}'
+	bin/fed bed config alpha beta
+	cat <<T
+  - name: local
+    kind: local
+    local: {nodes: 4, cpus: 4, mem_mib: 8000, price: 0.05}
+  - name: aws
+    kind: aws
+    aws: {region: us-east-2, endpoint: "$(sed -n 's/^endpoint: //p' "$cloud/log")", credentials_file: $cloud/credentials, types: [g6.xlarge, g6.2xlarge], boot: 5s}
+    pools: [{name: main, max: 4, idle: 2m, near: true}]
+    speed: {l4: 0.06}
+T
 }
 
 start() {
 	if running; then return 0; fi
 	mkdir -p "$dir" "$bed/bin"
 	# everybody's commands, where every user and every site can read them
-	install -m 755 bin/fsub bin/fed "$bed/bin/"
+	install -m 755 bin/fsub bin/fed bin/fed-agent "$bed/bin/"
 	for l in sbatch squeue scancel sinfo sacct scontrol sacctmgr sshare; do ln -sf fsub "$bed/bin/$l"; done
-	bin/fed bed config alpha beta >"$dir/fed.yaml.new" && mv "$dir/fed.yaml.new" "$dir/fed.yaml"
+	start_cloud
+	configure >"$dir/fed.yaml.new" && mv "$dir/fed.yaml.new" "$dir/fed.yaml"
 	nohup bin/fed bed exec login -- "$bed/bin/fed" serve --config "$dir/fed.yaml" >>"$dir/fed.log" 2>&1 </dev/null &
 	echo $! >"$pidfile"
 	for _ in $(seq 150); do

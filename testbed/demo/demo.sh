@@ -1,8 +1,10 @@
 #!/bin/bash
-# demo.sh: real Slurm sites, the daemon, and three unchanged sbatch scripts of an ordinary user; shows where each went and why.
+# demo.sh: two real Slurm clusters, a pool of this machine and one of Amazon's (a stand-in), the daemon, and unchanged sbatch scripts of an ordinary user; shows where each
+# went and why. Where no Slurm can be had the pool of this machine is shown alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-[ "$(id -u)" = 0 ] || { echo "demo: run it as root: it starts real Slurm clusters in namespaces of their own" >&2; exit 1; }
+if [ "$(id -u)" != 0 ]; then exec testbed/demo/alone.sh "you are not root, and real Slurm clusters need that"; fi
+if ! bin/fed bed up --install-only alpha; then exec testbed/demo/alone.sh "Slurm cannot be installed here (why, is said above)"; fi
 bed=${FSUB_BED:-/var/lib/fsub-bed}
 export FSUB_BED=$bed FSUB_SOCKET=$bed/fed/fsub.sock
 [ "$bed" = /var/lib/fsub-bed ] && dir= make= || { dir=" --dir $bed" make=" BED=$bed"; } # for commands to type
@@ -58,7 +60,7 @@ show_books() { # show_books SITE ID
 # Shows the job's output files, which must name its ID.
 show_output() { # show_output ID
 	local f outs
-	outs=$(compgen -G "$home/slurm-$1.out" || compgen -G "$home/slurm-$1_*.out" | sort) || { fail "job $1 has no output file in $home"; return; }
+	outs=$(compgen -G "$home/*-$1.out" || compgen -G "$home/slurm-$1_*.out" | sort) || { fail "job $1 has no output file in $home"; return; }
 	for f in $outs; do
 		printf '\nalice$ cat %s\n' "${f##*/}"
 		cat "$f"
@@ -66,8 +68,9 @@ show_output() { # show_output ID
 	done
 }
 
-say "Starting two real Slurm clusters and the daemon"
+say "Starting two real Slurm clusters, what stands in for Amazon, and the daemon"
 echo "alpha: 4 nodes x 4 H100, dear; beta: 6 nodes x 2 A100 under two leaf switches, cheap"
+echo "local: 4 nodes that are processes of this machine; aws: nothing yet: machines with an L4 can be rented"
 bin/fed bed up
 testbed/demo/daemon.sh restart
 show fed site list
@@ -75,9 +78,9 @@ for s in testbed/demo/*.sbatch; do
 	install -m 644 "$s" "$home/${s##*/}"
 done
 
-say "alice submits three unchanged sbatch scripts with fsub"
-ids=()
-for s in train-one-node.sbatch train-two-nodes.sbatch sweep.sbatch; do
+say "alice submits five unchanged sbatch scripts with fsub"
+ids=() sites=()
+for s in train-one-node.sbatch train-two-nodes.sbatch sweep.sbatch preprocess.sbatch serve-two-nodes.sbatch; do
 	printf '\nalice$ fsub %s\n' "$s"
 	out=$(alice fsub "$s") || { fail "fsub $s"; continue; }
 	echo "$out"
@@ -101,9 +104,24 @@ for id in "${ids[@]}"; do
 	show fed explain "$id"
 	show fed job show "$id"
 	site=$(fed job show "$id" --json | sed -n 's/.*"Site": *"\([a-z]*\)".*/\1/p' | head -n 1)
-	if [ -n "$site" ]; then show_books "$site" "$id"; else fail "job $id went to no site"; fi
+	case $site in
+	alpha|beta) show_books "$site" "$id" ;;
+	local|aws) ;; # no Slurm has books there
+	"") # an array whose tasks went their own ways
+		site=$(fed job show "$id" | sed -n 's/^  task [0-9]* *COMPLETED *\([a-z]*\).*/\1/p' | sort -u | tr '\n' ' ') ;;
+	esac
+	[ -n "$site" ] || fail "job $id went to no site"
+	sites+=("$site")
 	show_output "$id"
 done
+
+for site in alpha beta local aws; do
+	[[ " ${sites[*]} " == *" $site "* ]] || fail "no job went to $site"
+done
+
+say "The machines that were rented, and what they cost so far"
+show fed pool list
+show fed pool machines aws
 
 say "What it cost"
 printf '\nalice$ sacct\n'
@@ -128,4 +146,4 @@ As the operator:
 Stop everything:
     make testbed-down${make}
 T
-[ ${#failures[@]} = 0 ] && printf '\n%sDEMO OK: %d jobs ran, each under one ID everywhere%s\n' "$bold" "${#ids[@]}" "$plain"
+[ ${#failures[@]} = 0 ] && printf '\n%sDEMO OK: %d jobs ran on two Slurm clusters, this machine and rented ones, each under one ID everywhere%s\n' "$bold" "${#ids[@]}" "$plain"
