@@ -1,11 +1,15 @@
 package local
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"fsub/cloud"
 )
@@ -55,10 +59,21 @@ func removeCgroups(id cloud.InstanceID) {
 		})
 		slices.Reverse(dirs)
 		for _, dir := range dirs {
-			_ = os.Remove(dir) // one that is busy stays, and is empty
+			removeCgroup(dir)
 		}
 		if len(dirs) > 0 {
 			_ = os.Remove(parent) // succeeds for the last machine
 		}
+	}
+}
+
+// removeCgroup removes one, and kills first what has escaped from its machine (version 2 only).
+func removeCgroup(dir string) {
+	_ = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0)
+	for range 50 {
+		if err := os.Remove(dir); !errors.Is(err, unix.EBUSY) {
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
 	}
 }

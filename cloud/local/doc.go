@@ -2,8 +2,9 @@
 //
 // A machine is an agent with all that descends from it, in namespaces of its own as far as the kernel allows (see [Isolation]): a PID
 // namespace, so that a machine that ends takes every process with it; a mount namespace with an /etc/hosts of its own, so that the names of a gang resolve;
-// a host name. For root that always works; for others it takes user namespaces. Where nothing of it is allowed the agent runs under a supervisor that kills what
-// it leaves behind; host names do not resolve there.
+// a host name. For root that always works, unless it is root of a container; for others it takes user namespaces. Files of other users are shown as nobody's
+// there, and setuid programs do not work. Where nothing of it is allowed the agent runs under a supervisor that kills what it leaves behind; host names do
+// not resolve there.
 //
 // The network is the host's, unless the configuration says otherwise: each machine has an address of its own out of 127.0.0.0/8. What jobs do most with a network is
 // to fetch data, and on the host's that works whatever way out there is: a proxy on localhost, a stub resolver on 127.0.0.53, a VPN. With
@@ -12,7 +13,7 @@
 //
 // Machines outlive the daemon; they hold a lease at its door. What is known of them is in Dir: gangs/TOKEN.json, written before the first process
 // of a gang starts, and machines/ID/, which goes with the machine. The file "process" there says which process the machine is, by number and time
-// of start. It is made by that process itself, and by one only: so Create may be asked again at any point, and starts nothing twice.
+// of start. It is made by that process itself (package inside), and by one only: so Create may be asked again at any point, and starts nothing twice.
 //
 // Start reading at create.go.
 package local

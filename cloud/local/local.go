@@ -22,6 +22,8 @@ type Config struct {
 	Agent   string  // path of the agent's binary
 	Shapes  []Shape // what machines there are; nil: one, of the size of this machine
 	Network Network // "": NetworkHost
+	// NoNamespaces has machines share all with the host, as where the kernel allows no better. It is for jobs that namespaces are in the way of.
+	NoNamespaces bool
 
 	Logger *slog.Logger     // nil: no logs
 	Now    func() time.Time // nil: time.Now
@@ -80,7 +82,8 @@ func New(c Config) (*Provider, error) {
 	if len(c.Shapes) == 0 {
 		c.Shapes = []Shape{ThisMachine()}
 	}
-	if err := checkShapes(c.Shapes); err != nil {
+	devices, _ := nvidia(nvidiaDir)
+	if err := errors.Join(checkShapes(c.Shapes), checkDevices(c.Shapes, devices)); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
 	if err := checkAgent(c.Agent); err != nil {
@@ -93,8 +96,14 @@ func New(c Config) (*Provider, error) {
 	if err := p.load(); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
+	if c.NoNamespaces && c.Network == NetworkNamespace {
+		return nil, errors.New("local: a network of its own is a namespace: leave out one of the two")
+	}
 	if err := p.openNetwork(); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
+	}
+	if c.NoNamespaces {
+		return p, nil
 	}
 	var why error
 	if p.isolation, why = p.probe(); why != nil {
@@ -150,6 +159,27 @@ func checkShapes(shapes []Shape) error {
 	return nil
 }
 
+// checkDevices refuses what would give the same GPU to two machines: each counts its own from the first of this machine's. Where there are none, GPUs are
+// pretended, and nothing is shared.
+func checkDevices(shapes []Shape, devices int) error {
+	machines := 0
+	for _, s := range shapes {
+		switch {
+		case s.GPUs == 0 || devices == 0:
+			continue
+		case s.GPUs > devices:
+			return fmt.Errorf("shape %s: %d GPUs, and this machine has %d", s.Type, s.GPUs, devices)
+		case s.Max != 1:
+			return fmt.Errorf("shape %s: machines with GPUs would share them: set max: 1", s.Type)
+		}
+		machines++
+	}
+	if machines > 1 {
+		return fmt.Errorf("%d shapes have GPUs, and their machines would share them: leave one", machines)
+	}
+	return nil
+}
+
 func (s *Shape) id() string { return s.Type + "/" + string(s.Market) }
 
 // wordOf reports whether all of s are ASCII letters, digits or among more.
@@ -194,9 +224,6 @@ func (p *Provider) shape(offering string) (Shape, error) {
 	}
 	return Shape{}, fmt.Errorf("no shape %q is configured", offering)
 }
-
-// Close forgets the provider. Its machines live on.
-func (p *Provider) Close() error { return nil }
 
 func refuse(kind cloud.ErrorKind, scope cloud.Scope, err error) error {
 	var already *cloud.Error

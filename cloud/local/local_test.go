@@ -375,8 +375,7 @@ func TestAgentThatEndsSaysWhy(t *testing.T) {
 
 // TestWithoutNamespaces is what is left where the kernel allows none.
 func TestWithoutNamespaces(t *testing.T) {
-	p := world(t, nil)
-	p.isolation = Isolation{}
+	p := world(t, func(c *Config) { c.NoNamespaces = true })
 	got := create(t, p, request("G1", 1))
 	host, _ := os.Hostname()
 	if s := seen(t, p, got[0].ID); !strings.HasPrefix(s, host+" ") {

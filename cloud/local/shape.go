@@ -11,10 +11,12 @@ import (
 	"fsub/sbatch"
 )
 
+const nvidiaDir = "/proc/driver/nvidia/gpus"
+
 // ThisMachine is the shape that is all of this machine: its CPUs, as far as the daemon may use them, its memory and its GPUs. There is one of it.
 func ThisMachine() Shape {
 	s := Shape{Type: "node", CPUs: runtime.NumCPU(), Mem: memory(), Max: 1}
-	s.GPUs, s.GPUType = nvidia("/proc/driver/nvidia/gpus")
+	s.GPUs, s.GPUType = nvidia(nvidiaDir)
 	return s
 }
 

@@ -74,3 +74,20 @@ func TestOfferings(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+func TestGPUsAreNotShared(t *testing.T) {
+	one := Shape{Type: "a", GPUs: 2, Max: 1}
+	for want, shapes := range map[string][]Shape{
+		"":              {one, {Type: "c"}},
+		"max: 1":        {{Type: "a", GPUs: 1}},
+		"and this mach": {{Type: "a", GPUs: 5, Max: 1}},
+		"leave one":     {one, one},
+	} {
+		if err := checkDevices(shapes, 4); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want %q", shapes, err, want)
+		}
+		if err := checkDevices(shapes, 0); err != nil {
+			t.Errorf("no GPUs here: %v", err)
+		}
+	}
+}

@@ -123,18 +123,39 @@ func whole() options {
 
 func TestKilledAgentEndsTheGang(t *testing.T) {
 	for n, which := range []string{"head", "follower"} {
-		t.Run(which, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, whole())
-			ref, j := w.running(2)
-			names := nodes(t, j)
-			if err := unix.Kill(w.agent(names[n]), unix.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			w.endsAs(ref, federation.NodeFail)
-			w.gone(names[n])
-		})
+		for kind, plain := range map[string]bool{"namespaces": false, "plain": true} {
+			t.Run(which+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				o := whole()
+				o.plain = plain
+				w := newWorld(t, o)
+				ref, j := w.running(2)
+				names := nodes(t, j)
+				// Without namespaces this is the agent's supervisor, the worse loss.
+				if err := unix.Kill(w.agent(names[n]), unix.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				w.endsAs(ref, federation.NodeFail)
+				w.gone(names[n])
+			})
+		}
 	}
+}
+
+// TestWithoutNamespaces: where the kernel gives none a job runs, and goes with its machine.
+func TestWithoutNamespaces(t *testing.T) {
+	t.Parallel()
+	o := whole()
+	o.plain = true
+	w := newWorld(t, o)
+	w.until(w.run("exit 0", nil), federation.Completed)
+	ref, _ := w.running(2)
+	w.kill()
+	eventually(t, "the lease lapses", func() string {
+		return strings.Join(processesOf(ref.ID), " ")
+	})
+	w.start()
+	w.endsAs(ref, federation.NodeFail)
 }
 
 func nodes(t *testing.T, j federation.SiteJob) []string {

@@ -75,6 +75,7 @@ type options struct {
 	network local.Network
 	toll    func(what string) // called before and after each call that changes something: see toll_test.go
 	tcp     bool              // machines reach the door over TCP
+	plain   bool              // machines have no namespaces
 }
 
 // world is a site of local machines, and the daemon's part of it, which can be killed and started again. It is a federation.Driver itself: while the daemon is
@@ -160,7 +161,7 @@ func newWorld(t testing.TB, o options) *world {
 			t.Fatal(err)
 		}
 	}
-	c := local.Config{Dir: filepath.Join(w.dir, "pool"), Agent: agent, Shapes: o.shapes, Network: o.network, Logger: w.log}
+	c := local.Config{Dir: filepath.Join(w.dir, "pool"), Agent: agent, Shapes: o.shapes, Network: o.network, NoNamespaces: o.plain, Logger: w.log}
 	if w.provider, err = local.New(c); err != nil {
 		t.Fatal(err)
 	}
