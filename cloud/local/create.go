@@ -184,16 +184,21 @@ func (p *Provider) start(m *machine, r cloud.Request) error {
 	boot.Path, boot.Agent, boot.PowerOff = p.cfg.Agent, "", false
 	boot.Instance, boot.Addr = string(m.ID), m.Addr
 	boot.Metadata = "file:" + filepath.Join(dir, inside.NoticeFile)
+	spec := p.spec(m)
 	if p.isolation.Mounts {
 		boot.Hosts = "/etc/hosts"
 		if err := writeHosts(dir); err != nil {
+			return err
+		}
+		var err error
+		if spec.Profile, err = writeProfile(dir); err != nil {
 			return err
 		}
 	}
 	if err := replaceFile(filepath.Join(dir, inside.BootFile), boot.Lines()); err != nil {
 		return err
 	}
-	return p.launch(m, p.spec(m))
+	return p.launch(m, spec)
 }
 
 func ifTrue(b bool, err error) error {
@@ -209,9 +214,5 @@ func writeHosts(dir string) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, inside.HostsFile)
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		return err
-	}
-	return os.Chmod(path, 0o644) // whatever the umask: every job reads it
+	return writePublic(filepath.Join(dir, inside.HostsFile), text)
 }

@@ -66,3 +66,17 @@ func TestCommandsInsideJobs(t *testing.T) {
 		t.Errorf("the API got %s with token %q", r.URL, got)
 	}
 }
+
+// TestLoginShellFindsTheCommands: a script that sets PATH anew by /etc/profile has srun still.
+func TestLoginShellFindsTheCommands(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/etc/profile.d"); err != nil {
+		t.Skip("SKIPPED: there is no /etc/profile.d")
+	}
+	w := newWorld(t, options{})
+	ref := w.run("", func(s *federation.Submission) { s.Payload.Script = "#!/bin/bash -l\nsrun -n1 echo from a step\n" })
+	w.until(ref, federation.Completed)
+	if got := w.file(fmt.Sprintf("slurm-%d.out", ref.ID)); got != "from a step" {
+		t.Errorf("output %q", got)
+	}
+}

@@ -24,6 +24,7 @@ const (
 	BootFile    = "boot"    // what the agent is started with; it removes it
 	ProcessFile = "process" // the one process that is the machine: see [Claim]
 	HostsFile   = "hosts"   // the machine's /etc/hosts
+	ProfileDir  = "profile" // the machine's /etc/profile.d
 	NoticeFile  = "notice"  // agentapi.Notice in JSON once the machine's end is announced
 	LogFile     = "agent.log"
 )
@@ -33,6 +34,7 @@ type Spec struct {
 	Agent    string `json:"agent"`    // path of its binary
 	Hostname string `json:"hostname"` // "": the machine has the host's UTS namespace
 	Hosts    bool   `json:"hosts"`    // its mount namespace is its own: HostsFile becomes /etc/hosts
+	Profile  bool   `json:"profile"`  // and ProfileDir becomes /etc/profile.d
 	Proc     bool   `json:"proc"`     // its PID namespace is its own: it gets a /proc
 	// Supervise: there is no PID namespace whose end would end all processes. This process stays, and ends what the agent leaves behind.
 	Supervise bool     `json:"supervise"`
@@ -106,6 +108,11 @@ func (s *Spec) prepare() error {
 	if s.Hosts {
 		if err := unix.Mount(HostsFile, "/etc/hosts", "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount /etc/hosts: %w", err)
+		}
+	}
+	if s.Profile {
+		if err := unix.Mount(ProfileDir, "/etc/profile.d", "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mount /etc/profile.d: %w", err)
 		}
 	}
 	if s.Proc {
