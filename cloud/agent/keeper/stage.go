@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"path/filepath"
 	"os/signal"
 	"strconv"
 	"strings"
@@ -144,11 +145,15 @@ func open(c *Config) (files []int, err error) {
 	return files, nil
 }
 
-// openHigh opens a file under a number that no standard file has.
+// openHigh opens a file under a number that no standard file has. Folders that an output's name goes through are made, as slurmstepd does it.
 func openHigh(path string, how int) (int, error) {
-	for {
+	for made := false; ; {
 		fd, err := unix.Open(path, how|unix.O_CLOEXEC, 0o666)
 		if err == unix.EINTR {
+			continue
+		}
+		if err == unix.ENOENT && how&unix.O_CREAT != 0 && !made && os.MkdirAll(filepath.Dir(path), 0o755) == nil {
+			made = true
 			continue
 		}
 		if err != nil || fd > cgroupFD {
