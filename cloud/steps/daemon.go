@@ -57,13 +57,14 @@ type daemon struct {
 	pty   *os.File // the terminal's other side
 	ptyFD int
 
-	mu    sync.Mutex
-	tasks []task
-	left  int         // tasks that have not ended
-	exits []wire.Exit // not told yet
-	used  wire.NodeUsed
-	taken uint64 // bytes of stdin that all tasks have, as told
-	fed   uint64 // that came
+	mu     sync.Mutex
+	tasks  []task
+	left   int         // tasks that have not ended
+	exits  []wire.Exit // not told yet
+	killed time.Time   // when all that is left was killed
+	used   wire.NodeUsed
+	taken  uint64 // bytes of stdin that all tasks have, as told
+	fed    uint64 // that came
 }
 
 // task is one task.
@@ -146,11 +147,36 @@ func (d *daemon) kill(grace time.Duration) {
 		killAll(syscall.SIGCONT)
 		killAll(syscall.SIGTERM)
 	}
-	time.AfterFunc(grace, func() { killAll(syscall.SIGKILL) })
+	time.AfterFunc(grace, func() {
+		d.mu.Lock()
+		d.killed = time.Now()
+		d.mu.Unlock()
+		killAll(syscall.SIGKILL)
+	})
 }
 
-// gather is how long the end of a task waits for others, so that srun tells of them in one line.
-const gather = 15 * time.Millisecond
+// gather is how long the end of a task waits for others, so that srun tells of them in one line; dying is how long after all were killed.
+const (
+	gather = 15 * time.Millisecond
+	dying  = time.Second
+)
+
+// tellSoon tells of ended tasks once no other task ends, or all have.
+func (d *daemon) tellSoon(told int) {
+	time.AfterFunc(gather, func() {
+		d.mu.Lock()
+		more := len(d.exits) > told || d.left > 0 && !d.killed.IsZero() && time.Since(d.killed) < dying
+		told = len(d.exits)
+		d.mu.Unlock()
+		switch {
+		case told == 0:
+		case more:
+			d.tellSoon(told)
+		default:
+			d.tellExits()
+		}
+	})
+}
 
 // reap waits for the tasks, kills what they leave behind, and waits for that too.
 func (d *daemon) reap() {
@@ -198,7 +224,7 @@ func (d *daemon) endTask(i int, status uint32) {
 		t.stdin.close()
 	}
 	if len(d.exits) == 0 && d.left > 0 {
-		time.AfterFunc(gather, d.tellExits)
+		d.tellSoon(1)
 	}
 	d.exits = append(d.exits, wire.Exit{Rank: d.n.Tasks[i].Rank, Status: status})
 }

@@ -122,7 +122,7 @@ func complete(r *run, n *wire.NodeLaunch, daemon []string) {
 	gpus := bindGPUs(n)
 	for i, rank := range ranks {
 		task := wire.Task{Rank: n.Ranks[i], Argv: program(&n.Part, rank), CPUs: bound[i]}
-		whole := jobenv.Task(&spec, env, jobenv.TaskSpec{Node: n.Node, Rank: n.Ranks[i], Local: i, Ranks: n.Ranks, GPUs: gpus[i]})
+		whole := jobenv.Task(&spec, env, jobenv.TaskSpec{Node: n.Node, Rank: n.Ranks[i], Local: i, Ranks: n.Ranks, GPUs: gpus[i], NodeGPUs: len(n.GPUs)})
 		task.Env = without(override(whole, own), common)
 		n.Tasks = append(n.Tasks, task)
 	}

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -127,8 +129,29 @@ func (g *gang) shell(t testing.TB, script string, args ...string) (out, errs str
 	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
+// sorted: lines in order; of tasks that ended alike on a node there may be several lines, where the machine has much to do.
 func sorted(text string) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	slicesSort(lines)
+	tasks := map[string]string{} // by node and words
+	lines = slices.DeleteFunc(lines, func(line string) bool {
+		f := ended.FindStringSubmatch(line)
+		if f != nil {
+			tasks[f[1]+"\t"+f[3]] += "," + f[2]
+		}
+		return f != nil
+	})
+	for k, list := range tasks {
+		node, how, _ := strings.Cut(k, "\t")
+		all, _ := ranks(list[1:])
+		slices.Sort(all)
+		word := "task"
+		if len(all) > 1 {
+			word = "tasks"
+		}
+		lines = append(lines, node+word+" "+numbers(all)+how)
+	}
+	slices.Sort(lines)
 	return strings.Join(lines, "\n")
 }
+
+var ended = regexp.MustCompile(`^(srun: error: \S+: )tasks? ([0-9,-]+)(: .*)$`)

@@ -17,11 +17,11 @@ type call struct {
 	inEnv bool     // an option is being read from there
 	group int      // the job's component; -1: it has none
 
-	ask          layout.Step
-	tasksGiven   bool // on the command line
-	nodesGiven   bool
-	cpusGiven    bool
-	perNodeGiven bool
+	ask           layout.Step
+	tasksGiven    bool // on the command line
+	nodesGiven    bool
+	relativeGiven bool
+	perNodeGiven  bool
 
 	shownDistribution string // SLURM_DISTRIBUTION; one that begins with a comma follows the default
 
@@ -38,10 +38,37 @@ type call struct {
 	wait, timeout                        time.Duration
 	groups                               []int
 
+	says        [][2]string // variables that options set
+	tresPerTask []string    // "cpu=2"
+	tasksPerGPU int
+
 	notices []string // lines for stderr that fail nothing
 }
 
 func (c *call) inform(line string) { c.notices = append(c.notices, "srun: "+line) }
+
+// say gives the tasks a variable for an option of the command line.
+func (c *call) say(name, value string) {
+	if !c.inEnv {
+		c.says = append(c.says, [2]string{name, value})
+	}
+}
+
+// sayBind is how a binding to CPUs is told of.
+func (c *call) sayBind(verbose bool, kind, list string) {
+	quiet := "quiet"
+	if verbose {
+		quiet = "verbose"
+	}
+	typ := kind
+	if list != "" {
+		typ += ":"
+	}
+	c.say("SLURM_CPU_BIND", quiet+","+typ+list)
+	c.say("SLURM_CPU_BIND_LIST", list)
+	c.say("SLURM_CPU_BIND_TYPE", typ)
+	c.say("SLURM_CPU_BIND_VERBOSE", quiet)
+}
 
 // env is a variable; in a component of a heterogeneous job the component's own.
 func (c *call) env(name string) string {
@@ -140,6 +167,9 @@ func (c *call) resolve() error {
 	if a.CPUsPerTask > 0 {
 		a.Exact = true
 	}
+	if c.tasksPerGPU > 0 && !c.tasksGiven {
+		a.Tasks = c.tasksPerGPU * c.jobGPUs()
+	}
 	arbitrary := a.Distribution == "arbitrary" && len(a.Nodes) > 0
 	if arbitrary && !c.tasksGiven {
 		a.Tasks = len(a.Nodes)
@@ -169,7 +199,27 @@ func (c *call) resolve() error {
 	return c.checkRelative()
 }
 
+// jobGPUs is how many the step has, for --ntasks-per-gpu.
+func (c *call) jobGPUs() int {
+	nodes := max(c.ask.MaxNodes, 1)
+	if c.ask.GPUs > 0 || c.ask.GPUsPerNode > 0 {
+		return max(c.ask.GPUs, c.ask.GPUsPerNode*nodes)
+	}
+	for _, v := range [...]struct {
+		name string
+		each int
+	}{{"SLURM_GPUS", 1}, {"SLURM_GPUS_PER_NODE", nodes}, {"SLURM_GPUS_ON_NODE", nodes}} {
+		if n, err := gpuCount(v.name, c.env(v.name)); err == nil && n > 0 {
+			return n * v.each
+		}
+	}
+	return 1
+}
+
 func (c *call) checkRelative() error {
+	if c.relativeGiven && len(c.ask.Nodes)+len(c.ask.Exclude) > 0 {
+		return bad("-r,--relative not allowed with -w,--nodelist or -x,--exclude.")
+	}
 	have, err := strconv.Atoi(c.env("SLURM_JOB_NUM_NODES"))
 	if err != nil || c.ask.Relative == 0 || c.ask.Relative+c.ask.MinNodes <= have {
 		return nil

@@ -3,6 +3,7 @@ package srun
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -78,30 +79,21 @@ func limits() (all []wire.Limit) {
 	return all
 }
 
-// taskEnv is what tasks get of srun's environment, with what its options say to them.
+// taskEnv is what tasks get of srun's environment, with what its options say to them: of those on its own command line only (24.11).
 func (c *call) taskEnv() []string {
 	env := c.exported()
 	set := func(name, value string) {
-		for i, e := range env {
-			if strings.HasPrefix(e, name+"=") {
-				env[i] = name + "=" + value
-				return
-			}
-		}
+		env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 		env = append(env, name+"="+value)
 	}
-	if c.ask.CPUsPerTask > 0 && c.cpusGiven {
-		set("SLURM_CPUS_PER_TASK", strconv.Itoa(c.ask.CPUsPerTask))
-		set("SLURM_TRES_PER_TASK", "cpu="+strconv.Itoa(c.ask.CPUsPerTask))
+	for _, v := range c.says {
+		set(v[0], v[1])
+	}
+	if c.tresPerTask != nil {
+		set("SLURM_TRES_PER_TASK", strings.Join(c.tresPerTask, ","))
 	}
 	if c.perNodeGiven && c.ask.TasksPerNode > 0 {
 		set("SLURM_NTASKS_PER_NODE", strconv.Itoa(c.ask.TasksPerNode))
-	}
-	if c.name != "" {
-		set("SLURM_JOB_NAME", c.name)
-	}
-	if c.label {
-		set("SLURM_LABELIO", "1")
 	}
 	return env
 }
@@ -190,7 +182,7 @@ func ownFile(v string) string {
 func readPrograms(argv []string, tasks int) ([]wire.Program, error) {
 	text, err := os.ReadFile(argv[0])
 	if err != nil {
-		return nil, bad("Unable to open configuration file %s: %s", argv[0], reason(err))
+		return nil, bad("Could not open multi_prog config file %s", argv[0])
 	}
 	var all []wire.Program
 	rest := false

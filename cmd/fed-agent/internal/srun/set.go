@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,10 +50,13 @@ func setTasks(c *call, v string) error {
 }
 
 func setCPUsPerTask(c *call, v string) error {
-	c.cpusGiven = !c.inEnv
 	before := c.ask.CPUsPerTask
 	if err := numberCPUs(c, v); err != nil {
 		return err
+	}
+	if !c.inEnv {
+		c.say("SLURM_CPUS_PER_TASK", strconv.Itoa(c.ask.CPUsPerTask))
+		c.tresPerTask = append(c.tresPerTask, "cpu="+strconv.Itoa(c.ask.CPUsPerTask))
 	}
 	if !c.inEnv && before > 0 && c.ask.CPUsPerTask > before {
 		c.inform(fmt.Sprintf("Job step's --cpus-per-task value exceeds that of job (%d > %d). Job step may never run.", c.ask.CPUsPerTask, before))
@@ -112,7 +116,7 @@ func setRelative(c *call, v string) error {
 	if err != nil || n < 0 {
 		return bad("Invalid numeric value %q for --relative.", v)
 	}
-	c.ask.Relative = n
+	c.ask.Relative, c.relativeGiven = n, true
 	return nil
 }
 
@@ -136,6 +140,7 @@ func setDistribution(c *call, v string) error {
 			return badDistribution(v)
 		}
 		c.ask.Plane = n
+		c.say("SLURM_DIST_PLANESIZE", strconv.Itoa(n))
 	default:
 		return badDistribution(v)
 	}
@@ -199,9 +204,69 @@ func (c *call) gpus(name, v string, to *int) error {
 	return err
 }
 
-func setGPUs(c *call, v string) error        { return c.gpus("--gpus", v, &c.ask.GPUs) }
-func setGPUsPerNode(c *call, v string) error { return c.gpus("--gpus-per-node", v, &c.ask.GPUsPerNode) }
-func setGPUsPerTask(c *call, v string) error { return c.gpus("--gpus-per-task", v, &c.ask.GPUsPerTask) }
+func setGPUs(c *call, v string) error {
+	c.say("SLURM_GPUS", v)
+	return c.gpus("--gpus", v, &c.ask.GPUs)
+}
+
+func setGPUsPerNode(c *call, v string) error {
+	c.say("SLURM_GPUS_PER_NODE", v)
+	return c.gpus("--gpus-per-node", v, &c.ask.GPUsPerNode)
+}
+
+func setGPUsPerTask(c *call, v string) error {
+	if err := c.gpus("--gpus-per-task", v, &c.ask.GPUsPerTask); err != nil {
+		return err
+	}
+	n := strconv.Itoa(c.ask.GPUsPerTask)
+	c.say("SLURM_TRES_BIND", "gres/gpu:per_task:"+n)
+	c.tresPerTask = append(c.tresPerTask, "gres/gpu="+n)
+	return nil
+}
+
+func setTasksPerGPU(c *call, v string) error {
+	if err := numberOf("--ntasks-per-gpu", func(c *call) *int { return &c.tasksPerGPU })(c, v); err != nil {
+		return err
+	}
+	c.gpuBind = "single:" + v
+	c.say("SLURM_NTASKS_PER_TRES", v)
+	c.say("SLURM_TRES_BIND", "gres/gpu:single:"+v)
+	return nil
+}
+
+func setCPUsPerGPU(c *call, v string) error {
+	c.say("SLURM_CPUS_PER_GPU", v)
+	return numberOf("--cpus-per-gpu", func(c *call) *int { return &c.ask.CPUsPerGPU })(c, v)
+}
+
+func setGPUBind(c *call, v string) error {
+	c.gpuBind = v
+	c.say("SLURM_TRES_BIND", "gres/gpu:"+v)
+	return nil
+}
+
+func setThreadsPerCore(c *call, v string) error {
+	c.sayBind(false, "threads", "")
+	c.say("SLURM_THREADS_PER_CORE", v)
+	return nil
+}
+
+func setTasksPerCore(c *call, v string) error {
+	c.sayBind(false, "cores", "")
+	c.say("SLURM_NTASKS_PER_CORE", v)
+	return nil
+}
+
+// setExternal is for the daemons of mpirun and mpiexec: they divide the CPUs among their own children.
+func setExternal(c *call, _ string) error {
+	c.ask.Overlap, c.ask.Overcommit, c.cpuBind = true, true, "none"
+	c.sayBind(false, "none", "")
+	c.say("SLURM_MEM_BIND", "quiet,none")
+	c.say("SLURM_MEM_BIND_LIST", "")
+	c.say("SLURM_MEM_BIND_TYPE", "none")
+	c.say("SLURM_MEM_BIND_VERBOSE", "quiet")
+	return nil
+}
 
 // setGRES reads the GPUs of --gres; other resources are not counted on rented nodes.
 func setGRES(c *call, v string) error {
@@ -320,8 +385,10 @@ func setOpenMode(c *call, v string) error {
 
 func setHint(c *call, v string) error {
 	switch v {
-	case "compute_bound", "memory_bound", "multithread", "nomultithread":
+	case "compute_bound", "memory_bound", "multithread":
 		return nil
+	case "nomultithread":
+		return setThreadsPerCore(c, "1")
 	}
 	return &exit{255, "", fmt.Sprintf("srun: error: unrecognized --hint argument \"%s\", see --hint=help\n", v)}
 }
@@ -358,6 +425,9 @@ func setCPUBind(c *call, v string) error {
 		return bad("unrecognized --cpu-bind argument \"%s\"", v)
 	}
 	c.cpuBind = v
+	if !slices.Contains([]string{"v", "verbose", "q", "quiet"}, word) {
+		c.sayBind(c.bindVerbose, word, list)
+	}
 	return nil
 }
 
@@ -368,6 +438,33 @@ func setTRESBind(c *call, v string) error {
 			c.gpuBind = rest
 		}
 	}
+	c.say("SLURM_TRES_BIND", v)
+	return nil
+}
+
+func setLabel(c *call, _ string) error {
+	c.label = true
+	c.say("SLURM_LABELIO", "1")
+	return nil
+}
+
+func setOvercommit(c *call, _ string) error {
+	c.ask.Overcommit = true
+	c.say("SLURM_OVERCOMMIT", "1")
+	return nil
+}
+
+func setName(c *call, v string) error {
+	c.name = v
+	c.say("SLURM_JOB_NAME", v)
+	return nil
+}
+
+func setOOM(c *call, v string) error {
+	if v == "" {
+		v = "1"
+	}
+	c.say("SLURM_OOM_KILL_STEP", v)
 	return nil
 }
 

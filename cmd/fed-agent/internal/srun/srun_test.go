@@ -13,8 +13,6 @@ import (
 	"fsub/cloud/steps"
 )
 
-func slicesSort(s []string) { slices.Sort(s) }
-
 // moments are what differs from run to run.
 var moments = regexp.MustCompile(`(AT|at) 20[0-9T:-]+|StepId=[0-9]+\.[0-9]+|STEP [0-9]+\.[0-9]+`)
 
