@@ -71,14 +71,14 @@ func TestNowhere(t *testing.T) {
 
 func TestNoOutput(t *testing.T) {
 	for name, more := range map[string]func(*Config){
-		"output": func(c *Config) { c.Out = "/nonexistent/out" },
-		"error":  func(c *Config) { c.Err = "/nonexistent/out" },
+		"output": func(c *Config) { c.Out = "/proc/nonexistent/out" },
+		"error":  func(c *Config) { c.Err = "/proc/nonexistent/out" },
 		"input":  func(c *Config) { c.In = "/nonexistent/in" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, dir := start(t, "touch ran", more)
 			<-p.Done
-			if e, ok := p.Failed.(*IOError); !ok || !strings.Contains(e.Text, "/nonexistent/") {
+			if e, ok := p.Failed.(*IOError); !ok || !strings.Contains(e.Text, "nonexistent/") {
 				t.Errorf("failed: %v", p.Failed)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
@@ -183,6 +183,17 @@ func TestNoInterpreter(t *testing.T) {
 		if got := read(t, filepath.Join(dir, "out")); got != says || p.Status.ExitStatus() != want.exit {
 			t.Errorf("%s: exit %d, it wrote %q", first, p.Status.ExitStatus(), got)
 		}
+	}
+}
+
+// Directories of output files are made; those of input are not.
+func TestMakesDirectories(t *testing.T) {
+	p, dir := start(t, "echo out; echo err >&2", func(c *Config) {
+		c.Out, c.Err = filepath.Join(c.Dir, "a/b/out"), filepath.Join(c.Dir, "c/err")
+	})
+	<-p.Done
+	if p.Failed != nil || read(t, filepath.Join(dir, "a/b/out")) != "out\n" || read(t, filepath.Join(dir, "c/err")) != "err\n" {
+		t.Errorf("failed: %v", p.Failed)
 	}
 }
 
