@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -135,21 +134,15 @@ func open(c *Config) (files []int, err error) {
 	if files[0], err = openHigh(in, unix.O_RDONLY); err != nil {
 		return nil, &os.PathError{Op: "open standard input", Path: in, Err: err}
 	}
-	if files[1], err = openHigh(within(c.Out), how); err != nil {
+	if files[1], err = openHigh(c.Out, how); err != nil {
 		return nil, &os.PathError{Op: "open standard output", Path: c.Out, Err: err}
 	}
 	if c.Err == "" || c.Err == c.Out {
 		files[2] = files[1]
-	} else if files[2], err = openHigh(within(c.Err), how); err != nil {
+	} else if files[2], err = openHigh(c.Err, how); err != nil {
 		return nil, &os.PathError{Op: "open standard error", Path: c.Err, Err: err}
 	}
 	return files, nil
-}
-
-// within makes the directories of an output file that are not there, as slurmstepd does since 24.11.
-func within(path string) string {
-	os.MkdirAll(filepath.Dir(path), 0o755) // if it cannot, the file cannot be opened either, and that is what is said
-	return path
 }
 
 // openHigh opens a file under a number that no standard file has. Folders that an output's name goes through are made, as slurmstepd does it.
