@@ -97,9 +97,6 @@ func (p place) prepare(t *testing.T, dir string, s shape) {
 		}
 		write(t, filepath.Join(dir, name), string(text))
 	}
-	if s.name == "array" {
-		mkdir(t, filepath.Join(dir, "logs"))
-	}
 	own(t, filepath.Dir(dir))
 	own(t, dir)
 }
@@ -117,7 +114,7 @@ func scriptText(t *testing.T, s shape) string {
 func (p place) await(t *testing.T, s shape) {
 	t.Helper()
 	dir := p.dir(s)
-	deadline := time.Now().Add(150 * time.Second)
+	deadline := time.Now().Add(patience(s))
 	for quiet := 0; quiet < 2; {
 		out := login(t, p, "/", "squeue", "-h", "-t", "all", "-u", "alice", "-o", "%Z|%i|%T|%R")
 		if out.code != 0 {
@@ -145,6 +142,14 @@ func (p place) await(t *testing.T, s shape) {
 		}
 		time.Sleep(300 * time.Millisecond)
 	}
+}
+
+// patience is how long a shape may take. A requeued job waits two minutes at real Slurm.
+func patience(s shape) time.Duration {
+	if slow[s.name] {
+		return 5 * time.Minute
+	}
+	return time.Minute
 }
 
 var ended = regexp.MustCompile(`\|(COMPLETED|FAILED|CANCELLED|TIMEOUT|OUT_OF_MEMORY|NODE_FAIL|BOOT_FAIL|DEADLINE|PREEMPTED)\|`)
@@ -205,14 +210,6 @@ func (p place) left(t *testing.T, s shape) map[string]string {
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	own(t, path)
-}
-
-func mkdir(t *testing.T, path string) {
-	t.Helper()
-	if err := os.MkdirAll(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	own(t, path)

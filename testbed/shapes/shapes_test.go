@@ -15,15 +15,36 @@ func TestSameEverywhere(t *testing.T) {
 	if only := os.Getenv("FSUB_SHAPES"); only != "" {
 		shapes = slices.DeleteFunc(shapes, func(s shape) bool { return !slices.Contains(strings.Split(only, ","), s.name) })
 	}
-	for some := range slices.Chunk(shapes, 6) { // a few at a time: where nodes are full the layout is another one
-		for _, p := range world.places {
-			for _, s := range some {
-				p.submit(t, s)
-			}
+	var long, short []shape
+	for _, s := range shapes {
+		if slow[s.name] {
+			long = append(long, s)
+		} else {
+			short = append(short, s)
 		}
-		for _, s := range some {
-			t.Run(s.name, func(t *testing.T) { compareShape(t, s) })
+	}
+	submitAll(t, long)
+	for some := range slices.Chunk(short, 6) { // a few at a time: where nodes are full the layout is another one
+		submitAll(t, some)
+		compareAll(t, some)
+	}
+	compareAll(t, long)
+}
+
+// slow are those that wait for a minute or more. They need little, and run beside the others.
+var slow = map[string]bool{"requeue": true, "signal": true}
+
+func submitAll(t *testing.T, shapes []shape) {
+	for _, p := range world.places {
+		for _, s := range shapes {
+			p.submit(t, s)
 		}
+	}
+}
+
+func compareAll(t *testing.T, shapes []shape) {
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) { compareShape(t, s) })
 	}
 }
 
@@ -46,9 +67,9 @@ func compareFiles(t *testing.T, s shape, p place, want, got map[string]string) {
 		switch {
 		case exceptions[s.name+" "+p.name+" "+name] != "":
 		case !inGot:
-			t.Errorf("%s is missing; at the real site it has:\n%s", name, w)
+			t.Errorf("%s is missing; at the real site it has:\n%s", name, head(w))
 		case !inWant:
-			t.Errorf("%s is there, and is not at the real site:\n%s", name, g)
+			t.Errorf("%s is there, and is not at the real site:\n%s", name, head(g))
 		case w != g:
 			t.Errorf("%s is another one (- real, + here):\n%s", name, difference(w, g))
 		}
@@ -57,6 +78,15 @@ func compareFiles(t *testing.T, s shape, p place, want, got map[string]string) {
 
 // exceptions are files that may differ at a site, as "SHAPE SITE FILE", with the reason.
 var exceptions = map[string]string{}
+
+// head is the first lines of a text.
+func head(s string) string {
+	const lines = 12
+	if all := strings.SplitAfterN(s, "\n", lines+1); len(all) > lines {
+		return strings.Join(all[:lines], "") + "..."
+	}
+	return s
+}
 
 // difference shows the lines of a that b has not, and the other way round.
 func difference(a, b string) string {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,12 @@ func TestMain(m *testing.M) {
 
 func withWorld(m *testing.M) (code int, err error) {
 	ctx := context.Background()
-	dir, err := os.MkdirTemp("/var/tmp", "fsub-shapes-")
+	b, down, err := openBed(ctx)
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, down()) }()
+	dir, err := os.MkdirTemp(b.Dir(), "shapes-") // where the site's nodes see it: commands and socket
 	if err != nil {
 		return 1, err
 	}
@@ -66,11 +72,6 @@ func withWorld(m *testing.M) (code int, err error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 1, err
 	}
-	b, down, err := openBed(ctx, filepath.Join(dir, "bed"))
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, down()) }()
 	world.bed, world.bin = b, filepath.Join(dir, "bin")
 	if err := build(world.bin); err != nil {
 		return 1, err
@@ -107,6 +108,7 @@ func withWorld(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	world.daemon = d
+	defer awaitMachines(dir)
 	defer d.Stop()
 	wait, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -120,6 +122,21 @@ func withWorld(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
+// awaitMachines waits for the machines to end by themselves: their daemon is gone, and their lease lapses.
+func awaitMachines(dir string) {
+	for range 600 {
+		links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+		if !slices.ContainsFunc(links, func(link string) bool {
+			at, err := os.Readlink(link)
+			return err == nil && strings.HasPrefix(at, dir+"/")
+		}) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	fmt.Fprintln(os.Stderr, "machines are left below", dir)
+}
+
 // edit makes the real site the only one of Slurm, gives its jobs our commands, and adds the others.
 func edit(config map[string]any, socket string, sites []any) {
 	slurm := config["sites"].([]any)
@@ -130,7 +147,7 @@ func edit(config map[string]any, socket string, sites []any) {
 		}
 	}
 	config["sites"] = sites
-	config["agents"] = map[string]any{"listen": "127.0.0.1:0"}
+	config["agents"] = map[string]any{"listen": "127.0.0.1:0", "lease": "15s"}
 	if os.Getenv(lent) != "" { // numbers that no job at the site of a lent bed has
 		config["job_ids"] = map[string]any{"first": 30_000_000 + time.Now().Unix()%100_000*300}
 	}
@@ -163,15 +180,22 @@ func awsSite(dir string) (site map[string]any, stop func(), err error) {
 
 const lent = "FSUB_SHAPES_BED"
 
-func openBed(ctx context.Context, dir string) (b *bed.Bed, down func() error, err error) {
+func openBed(ctx context.Context) (b *bed.Bed, down func() error, err error) {
 	if up := os.Getenv(lent); up != "" {
 		b, err = bed.Open(up)
 		return b, func() error { return nil }, err
 	}
-	if b, err = bed.Open(dir); err != nil {
+	dir, err := os.MkdirTemp("/var/tmp", "fsub-shapes-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err == nil {
+		b, err = bed.Open(filepath.Join(dir, "bed"))
+	}
+	if err != nil {
 		return nil, nil, err
 	}
-	down = func() error { return b.Down(ctx, nil, true, io.Discard) }
+	down = func() error { return errors.Join(b.Down(ctx, nil, true, io.Discard), os.RemoveAll(dir)) }
 	if err := b.Up(ctx, []string{real}, os.Stderr); err != nil {
 		return nil, nil, errors.Join(err, down())
 	}
@@ -181,6 +205,12 @@ func openBed(ctx context.Context, dir string) (b *bed.Bed, down func() error, er
 // build makes our commands, with Slurm's names as links.
 func build(bin string) error {
 	for _, p := range []struct{ name, cgo, tags string }{{"fsub", "0", ""}, {"fed", "1", ""}, {"fed-agent", "0", "remote"}} {
+		if ready := os.Getenv("FSUB_TEST_AGENT"); p.name == "fed-agent" && ready != "" {
+			if err := exec.Command("cp", ready, filepath.Join(bin, p.name)).Run(); err != nil {
+				return fmt.Errorf("copy FSUB_TEST_AGENT: %w", err)
+			}
+			continue
+		}
 		cmd := exec.Command("go", "build", "-tags", p.tags, "-o", filepath.Join(bin, p.name), "fsub/cmd/"+p.name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED="+p.cgo)
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -206,7 +236,7 @@ func login(t *testing.T, p place, dir string, args ...string) output {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	env := []string{"PATH=" + world.bin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "CALLERS_WORD=yes",
-		"HOME=" + world.bed.Home("alice"), "USER=alice", "LOGNAME=alice", "SHELL=/bin/bash", "FSUB_SOCKET=" + world.daemon.Socket(), "FSUB_SITES=" + p.name}
+		"HOME=" + world.bed.Home("alice"), "USER=alice", "LOGNAME=alice", "SHELL=/bin/bash", "FSUB_SOCKET=" + world.daemon.Socket(), "FSUB_SITES=" + p.name, "SBATCH_ACCOUNT=physics"}
 	err := world.bed.Exec(t.Context(), bed.Cmd{Site: bed.Login, User: "alice", Dir: dir, Args: append(append([]string{"/usr/bin/env", "-i"}, env...), args...), Stdout: &stdout, Stderr: &stderr})
 	out := output{stdout: stdout.String(), stderr: stderr.String()}
 	var exit *exec.ExitError
