@@ -3,6 +3,7 @@ package rented
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -42,7 +43,12 @@ var (
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
-	var err error
+	flag.Parse()
+	// The tests of the conformance suite wait for others, mostly: more of them than there are CPUs do no harm.
+	err := flag.Set("test.parallel", "6")
+	if err != nil {
+		panic(err)
+	}
 	if scratch, err = os.MkdirTemp("", "fsub-rented-"); err == nil {
 		err = os.Chmod(scratch, 0o755)
 	}
