@@ -240,7 +240,7 @@ func TestLaunchFails(t *testing.T) {
 		exit   int32
 		detail string
 	}{
-		"output": {func(l *agentapi.Launch) { l.Groups[0].Spec.Output = "/nonexistent/x" }, 53, "open standard output /nonexistent/x: no such file or directory"},
+		"output": {func(l *agentapi.Launch) { l.Groups[0].Spec.Output = "/proc/nonexistent/x" }, 53, "open standard output /proc/nonexistent/x: no such file or directory"},
 		"input":  {func(l *agentapi.Launch) { l.Groups[0].Spec.Input = "/nonexistent/x" }, 53, "open standard input"},
 		"node":   {func(l *agentapi.Launch) { l.Node = 7 }, 0, "which node"},
 	} {

@@ -158,6 +158,21 @@ func TestProcess(t *testing.T) {
 	}
 }
 
+// What tasks write while they are being ended is in the job's output, although the script has ended before them.
+func TestLastWords(t *testing.T) {
+	d := newFakeDoor(t)
+	startBinary(t, d, nil)
+	dir := d.launch("r1", `srun -n1 bash -c 'trap "sleep 0.3; echo saved; exit 0" TERM; sleep 0.1; touch began; while :; do sleep 0.01; done'`, nil)
+	awaitFile(t, filepath.Join(dir, "began"))
+	d.order(func(o *agentapi.Orders) { o.Runs[0].Stop = &agentapi.Stop{Why: agentapi.WhyCancel, Grace: time.Minute} })
+	if s := d.awaitEnd("r1"); s.Why != agentapi.WhyCancel || len(s.Steps) != 2 || s.Steps[1].End.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	if got := output(t, dir); !strings.Contains(got, "saved\n") {
+		t.Errorf("it wrote %q", got)
+	}
+}
+
 // An agent that has nothing to do takes less than 20 MB.
 func TestSmall(t *testing.T) {
 	d := newFakeDoor(t)

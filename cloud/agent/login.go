@@ -20,7 +20,13 @@ func loginEnvironment(u agentapi.User, log *slog.Logger) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), loginTime)
 	defer cancel()
 	const begin = "\x00fsub-login\x00" // what profiles print goes before it
-	cmd := exec.CommandContext(ctx, "/bin/bash", "-l", "-c", `printf '\0fsub-login\0'; exec env -0`)
+	const tell = `printf '\0fsub-login\0'; exec env -0`
+	cmd := exec.CommandContext(ctx, "/bin/bash", "-l", "-c", tell)
+	asRoot := os.Geteuid() == 0
+	if asRoot && hasSu(u.Name) { // as slurmd does it
+		cmd = exec.CommandContext(ctx, suPath, "-", u.Name, "-c", tell)
+		asRoot = false
+	}
 	cmd.Dir = u.Home
 	if !isDir(u.Home) {
 		cmd.Dir = "/"
@@ -29,7 +35,7 @@ func loginEnvironment(u agentapi.User, log *slog.Logger) []string {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	if os.Geteuid() == 0 {
+	if asRoot {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
 	}
 	text, err := cmd.Output()
@@ -40,9 +46,25 @@ func loginEnvironment(u agentapi.User, log *slog.Logger) []string {
 	}
 	var env []string
 	for v := range strings.SplitSeq(vars, "\x00") {
-		if name, _, ok := strings.Cut(v, "="); ok && name != "_" && name != "SHLVL" && name != "PWD" {
+		if name, _, ok := strings.Cut(v, "="); ok && name != "_" {
 			env = append(env, v)
 		}
 	}
 	return env
+}
+
+const suPath = "/bin/su"
+
+// hasSu reports whether su can become a user: there is one of the name, with a shell to log in with.
+func hasSu(name string) bool {
+	text, err := os.ReadFile("/etc/passwd")
+	if _, missing := os.Stat(suPath); err != nil || missing != nil || name == "" {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Split(strings.TrimSpace(line), ":"); len(f) == 7 && f[0] == name {
+			return !strings.HasSuffix(f[6], "nologin") && !strings.HasSuffix(f[6], "false")
+		}
+	}
+	return false
 }

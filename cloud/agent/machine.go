@@ -134,7 +134,17 @@ func (a *Agent) linkCommands() error {
 			return err
 		}
 	}
+	if a.cfg.Boot.PowerOff && os.Geteuid() == 0 {
+		linkEverywhere("/usr/local/bin", program)
+	}
 	return nil
+}
+
+// linkEverywhere puts the commands where a login shell finds them too, which sets PATH anew, on a machine that is the agent's alone. What is there stays.
+func linkEverywhere(dir, program string) {
+	for _, name := range names {
+		os.Symlink(program, filepath.Join(dir, name))
+	}
 }
 
 // reachable reports whether everybody may run a program, by the modes on its way.

@@ -254,8 +254,13 @@ func (r *run) spec() *sbatch.Spec { return &r.l.Groups[r.l.Group].Spec }
 
 // afterScript ends what the script has left, here and on the gang, and notes how it ended.
 func (r *run) afterScript() {
-	r.p.Kill() // what the script left behind goes at once, as with slurmstepd
-	r.endSteps()
+	if r.endSteps() {
+		select { // the last words of srun
+		case <-r.p.Done:
+		case <-time.After(srunGap):
+		}
+	}
+	r.p.Kill()
 	<-r.p.Done
 	oom := r.group.oomKills()
 	if oom > 0 {
@@ -307,11 +312,16 @@ func (r *run) blameMachine() {
 	}
 }
 
-// endSteps ends the steps that outlive the script: SIGTERM, and SIGKILL after KillWait.
-func (r *run) endSteps() {
+// srunGap is how long an srun may take to end after its step.
+const srunGap = 300 * time.Millisecond
+
+// endSteps ends the steps that outlive the script: SIGTERM, and SIGKILL after KillWait. Their sruns, which the script has left behind, carry what they
+// write until then. It reports whether there was a step.
+func (r *run) endSteps() bool {
 	if !r.steps {
-		return
+		return false
 	}
+	had := r.stepsRun()
 	r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, r.l.KillWait))
 	until := time.Now().Add(r.l.KillWait + time.Second)
 	if !r.e.killAt.IsZero() {
@@ -324,6 +334,7 @@ func (r *run) endSteps() {
 		case <-time.After(wait):
 		}
 	}
+	return had
 }
 
 func minTime(a, b time.Time) time.Time {

@@ -148,7 +148,7 @@ func TestLogin(t *testing.T) {
 	home := testDir(t)
 	os.WriteFile(filepath.Join(home, ".bash_profile"), []byte("echo welcome\nexport FROM_PROFILE='two\nlines'\n"), 0o644)
 	u := me()
-	u.Home = home
+	u.Home, u.Name = home, "no such user" // su would go to the user's own home
 	env := loginEnvironment(u, logger(t))
 	if !slices.Contains(env, "FROM_PROFILE=two\nlines") || !slices.Contains(env, "HOME="+home) {
 		t.Errorf("%q", env)

@@ -17,6 +17,7 @@ type ending struct {
 	term   <-chan time.Time // when SIGTERM is due
 	kill   <-chan time.Time // when SIGKILL is
 	killAt time.Time
+	steps  bool // they were told
 }
 
 // stop ends the run: SIGCONT and SIGTERM, and SIGKILL after the grace. Asked again it can only become sooner.
@@ -56,11 +57,19 @@ func (e *ending) say(r *run) {
 	r.p.Say(fmt.Sprintf("slurmstepd: error: *** JOB %d ON %s CANCELLED AT %s%s ***", r.l.Job, r.node.Name, time.Now().Format("2006-01-02T15:04:05"), because))
 }
 
-// terminate sends SIGTERM to all, and to those that are stopped SIGCONT.
+// srunLead is how much earlier the steps are told to end than all processes get SIGTERM: an srun that gets it without knowing why kills its step.
+const srunLead = 50 * time.Millisecond
+
+// terminate sends SIGTERM to all, and to those that are stopped SIGCONT. Where steps run it ends those first, and is due again.
 func (e *ending) terminate(r *run) {
 	e.term = nil
-	if r.steps {
+	if r.steps && !e.steps {
+		e.steps = true
 		r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, time.Until(e.killAt)))
+		if r.stepsRun() {
+			e.term = time.After(srunLead)
+			return
+		}
 	}
 	r.p.SignalAll(syscall.SIGCONT)
 	r.p.SignalAll(syscall.SIGTERM)
