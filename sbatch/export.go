@@ -58,7 +58,11 @@ func (e *environ) list() []string {
 func (p *parser) buildEnvironment() {
 	e := newEnviron(len(p.in.Env) + 48)
 	p.exportEnvironment(e)
-	addOptions(e, &p.req.Spec)
+	if len(p.req.Spec.Het) == 0 {
+		addOptions(e, &p.req.Spec)
+	} else {
+		addLeader(e, &p.req.Spec)
+	}
 	p.restoreFile(e)
 	addComponents(e, &p.req.Spec)
 	p.addLaunchers(e)
@@ -107,12 +111,15 @@ func addAll(e *environ, vars []string) {
 	}
 }
 
+// wholeJob are variables that sbatch sets as it reads its options: for a job as a whole, never for a component of it.
+var wholeJob = []string{"SLURM_JOB_NAME", "SLURM_OPEN_MODE", "SLURM_HINT", "SLURM_JOB_DEPENDENCY", "SLURM_CONTAINER", "SLURM_CONTAINER_ID"}
+
 // restoreFile puts back what sbatch sets before it reads --export-file, which replaces all that is set by then.
 func (p *parser) restoreFile(e *environ) {
 	if p.exported == nil {
 		return
 	}
-	for _, name := range []string{"SLURM_JOB_NAME", "SLURM_OPEN_MODE", "SLURM_HINT", "SLURM_JOB_DEPENDENCY", "SLURM_CONTAINER", "SLURM_CONTAINER_ID"} {
+	for _, name := range wholeJob {
 		if v, ok := lookup(p.exported, name); ok {
 			e.set(name, v)
 		} else {
@@ -356,6 +363,17 @@ func knownLimit(name string) bool {
 	return false
 }
 
+// addLeader adds what a heterogeneous job is told of its options without the number of a component: srun would take the first one's for those of any.
+func addLeader(e *environ, s *Spec) {
+	own := newEnviron(0)
+	addOptions(own, s)
+	for _, entry := range own.list() {
+		if name, _, _ := strings.Cut(entry, "="); slices.Contains(wholeJob, name) {
+			e.add(entry)
+		}
+	}
+}
+
 // addComponents adds what the options of each component of a heterogeneous job say, under names that end with its number.
 func addComponents(e *environ, leader *Spec) {
 	if len(leader.Het) == 0 {
@@ -369,7 +387,7 @@ func addComponents(e *environ, leader *Spec) {
 		own := newEnviron(0)
 		addOptions(own, &one)
 		for _, entry := range own.list() {
-			if name, value, _ := strings.Cut(entry, "="); name != "SLURM_JOB_NAME" { // slurmd tells that one
+			if name, value, _ := strings.Cut(entry, "="); !slices.Contains(wholeJob, name) {
 				e.set(name+"_HET_GROUP_"+strconv.Itoa(i), value)
 				e.set(name+"_PACK_GROUP_"+strconv.Itoa(i), value) // what it was called up to 20.02
 			}
