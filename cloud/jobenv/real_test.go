@@ -49,7 +49,7 @@ var realCalls = []struct {
 	{args: "-n2 --tres-per-task=cpu=2,gres/gpu=1", srun: "-"},
 	{args: "-n1", srun: "-", env: "TMPDIR=/var/tmp CUDA_VISIBLE_DEVICES=7 SLURM_ARRAY_TASK_ID=3 SLURM_RESTART_COUNT=2 ENVIRONMENT=x HOSTNAME=q SLURM_MEM_PER_NODE=5 SLURM_GPUS_ON_NODE=8 SLURM_JOB_GPUS=1 SLURM_HET_SIZE=3"},
 	{args: "-n1", srun: "-", env: "SLURM_STEP_ID=4 SLURM_SRUN_COMM_PORT=1 SLURMD_NODENAME=q SLURM_UMASK=0077 SLURM_RLIMIT_NOFILE=100 SLURM_STEP_GPUS=1 HOME=/x USER=bob"},
-	{args: "-n1 --mem-per-cpu=50 : -n2 --mem-per-cpu=60", srun: "-"},
+	{args: "-n1 -c2 --open-mode=append --mem-per-cpu=50 : -n2 --mem-per-cpu=60", srun: "-"},
 	{args: "-n1 --mem=50 : -n2 --gpus=1", srun: "-"},
 }
 

@@ -96,7 +96,7 @@ func (m *mask) text(s string) string {
 	for _, t := range times {
 		s = t.pattern.ReplaceAllString(s, t.with)
 	}
-	s = maskIDs(s)
+	s = sortErrors(maskIDs(s))
 	if strings.Contains(s, "SLURM_JOB_ID=") {
 		s = m.environment(s)
 	}
@@ -109,6 +109,21 @@ func (m *mask) name(s string) string {
 	}
 	s = single.ReplaceAllString(s, "NODE")
 	return maskIDs(s)
+}
+
+// sortErrors puts lines of errors that follow each other in order: they come from several nodes and tasks at once.
+func sortErrors(s string) string {
+	lines := strings.SplitAfter(s, "\n")
+	isError := func(l string) bool { return strings.HasPrefix(l, "srun: ") || strings.HasPrefix(l, "slurmstepd: ") }
+	for i := 0; i < len(lines); i++ {
+		k := i
+		for k < len(lines) && isError(lines[k]) {
+			k++
+		}
+		slices.Sort(lines[i:k])
+		i = max(i, k)
+	}
+	return strings.Join(lines, "")
 }
 
 // variables that differ, with the reason and what is compared of them instead.

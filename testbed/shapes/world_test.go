@@ -64,7 +64,7 @@ func withWorld(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, down()) }()
-	dir, err := os.MkdirTemp(b.Dir(), "shapes-") // where the site's nodes see it: commands and socket
+	dir, err := os.MkdirTemp(b.BinDir(), "shapes-") // where the site's nodes see it: commands and socket
 	if err != nil {
 		return 1, err
 	}
