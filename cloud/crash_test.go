@@ -78,7 +78,10 @@ type lifeStore struct {
 }
 
 func (s lifeStore) CommitPool(ctx context.Context, site federation.SiteName, put []federation.PoolRecord) error {
-	return s.l.cross("CommitPool", func() error { return s.Store.CommitPool(ctx, site, put) })
+	time.Sleep(50 * time.Millisecond) // long enough for others to see what is not durable yet
+	err := s.l.cross("CommitPool", func() error { return s.Store.CommitPool(ctx, site, put) })
+	time.Sleep(50 * time.Millisecond)
+	return err
 }
 
 func (s lifeStore) NextPoolNumber(ctx context.Context, site federation.SiteName, kind federation.PoolKind) (int64, error) {
