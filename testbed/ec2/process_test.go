@@ -57,9 +57,9 @@ func instance(c *ec2.Cloud, i int) ec2.Instance { return c.Instances()[i] }
 
 func TestBootScriptRuns(t *testing.T) {
 	needCurl(t)
-	c, client := newCloud(t, ec2.Config{Process: true})
-	out := t.TempDir()
+	out := t.TempDir() // before the cloud, so that it is taken away after the instances
 	os.Chmod(out, 0o777)
+	c, client := newCloud(t, ec2.Config{Process: true})
 	made := mustRun(t, client, 1, booting(prelude+fmt.Sprintf(`cd %s
 curl -s -o /dev/null -w '%%{http_code}\n' $md/meta-data/instance-id > bare
 echo "$(get meta-data/instance-id) $(get meta-data/tags/instance/Name) $(get meta-data/local-ipv4) $(get meta-data/placement/availability-zone)" > facts
@@ -138,9 +138,9 @@ func TestShutdownEndsTheInstance(t *testing.T) {
 
 // TestNothingIsLeft: processes that left their session, or that ignore SIGTERM, are gone when the instance is, and all is gone when the cloud is.
 func TestNothingIsLeft(t *testing.T) {
-	c, client := newCloud(t, ec2.Config{Process: true, Grace: 50 * time.Millisecond})
-	out := t.TempDir()
+	out := t.TempDir() // before the cloud, so that it is taken away after the instances
 	os.Chmod(out, 0o777)
+	c, client := newCloud(t, ec2.Config{Process: true, Grace: 50 * time.Millisecond})
 	script := fmt.Sprintf("#!/bin/sh\ncd %s\ntrap '' TERM\nsetsid sh -c 'trap \"\" TERM; (while :; do sleep 0.01; date +%%s%%N > alive.'$FSUB_EC2_INSTANCE'; done) &' &\nwhile :; do sleep 0.1; done\n", out)
 	mustRun(t, client, 3, booting(script))
 	var dirs []string
@@ -181,9 +181,9 @@ func TestNothingIsLeft(t *testing.T) {
 }
 
 func TestFreeze(t *testing.T) {
-	c, client := newCloud(t, ec2.Config{Process: true})
-	out := t.TempDir()
+	out := t.TempDir() // before the cloud, so that it is taken away after the instances
 	os.Chmod(out, 0o777)
+	c, client := newCloud(t, ec2.Config{Process: true})
 	mustRun(t, client, 1, booting(fmt.Sprintf("#!/bin/sh\nwhile :; do date +%%N > %s/beat; sleep 0.01; done\n", out)))
 	read(t, out+"/beat")
 	id := instance(c, 0).ID
