@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"runtime/debug"
@@ -56,6 +57,7 @@ type daemon struct {
 	pumps sync.WaitGroup
 	pty   *os.File // the terminal's other side
 	ptyFD int
+	ooms  int // kills for want of memory in the cgroup, so far
 
 	mu     sync.Mutex
 	tasks  []task
@@ -88,12 +90,16 @@ func (d *daemon) main(in *wire.Reader) int {
 	d.reap()
 	d.drain()
 	d.tellExits()
+	if d.used.OOM {
+		d.complain(fmt.Sprintf("Detected %d oom_kill events in StepId=%d.%d. Some of the step tasks have been OOM Killed.", oomKills()-d.ooms, d.n.Job, d.n.Step))
+	}
 	d.out.WriteJSON(wire.NodeEnd, uint32(d.n.Node), d.used)
 	return 0
 }
 
 // prepare gives the daemon what all of its tasks inherit.
 func (d *daemon) prepare() {
+	d.ooms = oomKills()
 	p := &d.n.Part
 	syscall.Umask(p.Umask)
 	if err := os.Chdir(p.Dir); err != nil {
@@ -226,7 +232,11 @@ func (d *daemon) endTask(i int, status uint32) {
 	if len(d.exits) == 0 && d.left > 0 {
 		d.tellSoon(1)
 	}
-	d.exits = append(d.exits, wire.Exit{Rank: d.n.Tasks[i].Rank, Status: status})
+	e := wire.Exit{Rank: d.n.Tasks[i].Rank, Status: status}
+	if now := oomKills(); syscall.WaitStatus(status).Signal() == syscall.SIGKILL && now > d.ooms {
+		e.OOM, d.used.OOM = true, true
+	}
+	d.exits = append(d.exits, e)
 }
 
 func (d *daemon) tellExits() {

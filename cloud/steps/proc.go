@@ -52,6 +52,31 @@ func children(pid int) (found []int) {
 	return found
 }
 
+// oomKills is how often the kernel has killed for want of memory in this process's cgroup, which is the run's; 0 where that cannot be known.
+func oomKills() int {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		path, ok := strings.CutPrefix(line, "0::")
+		if !ok {
+			continue
+		}
+		events, err := os.ReadFile("/sys/fs/cgroup" + strings.TrimSpace(path) + "/memory.events")
+		if err != nil {
+			return 0
+		}
+		for line := range strings.Lines(string(events)) {
+			if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
+				n, _ := strconv.Atoi(strings.TrimSpace(count))
+				return n
+			}
+		}
+	}
+	return 0
+}
+
 // errnoWords is strerror's text: Go's, with the C library's capital.
 func errnoWords(n syscall.Errno) string {
 	text := n.Error()

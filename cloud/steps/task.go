@@ -143,6 +143,7 @@ func (d *daemon) output(c *child, s wire.Stream, rank int, kind wire.Kind, name 
 		if d.n.Part.Append {
 			flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
 		}
+		os.MkdirAll(filepath.Dir(file), 0o755) // as 24.11 does; if it cannot be, opening says so
 		f, err := os.OpenFile(file, flags, 0o666)
 		if err != nil {
 			d.complain("Could not open " + name + " file " + file + ": " + words(err))

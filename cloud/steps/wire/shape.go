@@ -93,6 +93,7 @@ type Placed struct {
 type Exit struct {
 	Rank   int    `json:"r"`
 	Status uint32 `json:"s"`
+	OOM    bool   `json:"o,omitempty"` // the kernel killed it for want of memory
 }
 
 // NodeUsed is what a step used on one node.

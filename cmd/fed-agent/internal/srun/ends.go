@@ -38,6 +38,7 @@ func (e *exitCode) code() int {
 
 // ended tells of tasks of one node that are over; those that ended alike are told of together.
 func (s *session) ended(node int, exits []wire.Exit) {
+	const oom = 1 << 31
 	byStatus := map[uint32][]int{}
 	var order []uint32
 	for _, e := range exits {
@@ -49,10 +50,14 @@ func (s *session) ended(node int, exits []wire.Exit) {
 		if e.Status != 0 {
 			s.state[e.Rank] = exitedBadly
 		}
-		if byStatus[e.Status] == nil {
-			order = append(order, e.Status)
+		status := e.Status
+		if e.OOM {
+			status |= oom
 		}
-		byStatus[e.Status] = append(byStatus[e.Status], e.Rank)
+		if byStatus[status] == nil {
+			order = append(order, status)
+		}
+		byStatus[status] = append(byStatus[status], e.Rank)
 		s.exit.add(e.Status)
 	}
 	if s.exited.IsZero() && len(order) > 0 {
@@ -63,9 +68,9 @@ func (s *session) ended(node int, exits []wire.Exit) {
 	for _, status := range order {
 		ranks := byStatus[status]
 		slices.Sort(ranks)
-		s.tell(s.layout.Nodes[node].Name, status, ranks)
+		s.tell(s.layout.Nodes[node].Name, status&^oom, status&oom != 0, ranks)
 		bad = bad || status != 0
-		w := syscall.WaitStatus(status)
+		w := syscall.WaitStatus(status &^ oom)
 		s.forced = s.forced || w.Signaled() && (w.Signal() == syscall.SIGKILL || w.Signal() == syscall.SIGTERM)
 	}
 	if bad && s.first.killBad && s.left > 0 && !s.aborted {
@@ -76,7 +81,7 @@ func (s *session) ended(node int, exits []wire.Exit) {
 }
 
 // tell says how tasks ended; with 0 only if asked to.
-func (s *session) tell(node string, status uint32, ranks []int) {
+func (s *session) tell(node string, status uint32, oom bool, ranks []int) {
 	word, list := "task", numbers(ranks)
 	if len(ranks) > 1 {
 		word = "tasks"
@@ -84,6 +89,8 @@ func (s *session) tell(node string, status uint32, ranks []int) {
 	where := node + ": " + word + " " + list + ": "
 	w := syscall.WaitStatus(status)
 	switch {
+	case oom:
+		s.error(where + "Out Of Memory")
 	case w.Signaled() && w.Signal() == syscall.SIGINT && s.aborted: // it was asked for
 	case w.Signaled():
 		core := ""

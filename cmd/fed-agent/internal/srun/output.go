@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"fsub/cloud/jobenv"
@@ -80,7 +81,11 @@ func (s *session) open(pattern, what string) (*os.File, error) {
 	if what == "stdin" {
 		flags = os.O_RDONLY
 	}
-	f, err := os.OpenFile(s.fileName(pattern), flags, 0o666)
+	file := s.fileName(pattern)
+	if what != "stdin" {
+		os.MkdirAll(filepath.Dir(file), 0o755) // as 24.11 does; if it cannot be, opening says so
+	}
+	f, err := os.OpenFile(file, flags, 0o666)
 	if err != nil {
 		return nil, bad("Could not open %s file: %s", what, reason(err))
 	}

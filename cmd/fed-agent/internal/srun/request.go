@@ -149,6 +149,7 @@ func streamOf(v string) wire.Stream {
 	switch {
 	case v == "none":
 		return wire.Stream{Kind: "null"}
+	case strings.HasPrefix(v, "all"): // any such name counts as the word (24.11)
 	case perTask(v):
 		return wire.Stream{Kind: "file", Pattern: v}
 	}
@@ -172,7 +173,7 @@ func perTask(v string) bool {
 
 // ownFile is the pattern of a stream that srun itself opens, "" if there is none.
 func ownFile(v string) string {
-	if _, err := strconv.Atoi(v); err == nil || v == "" || v == "all" || v == "none" || perTask(v) {
+	if _, err := strconv.Atoi(v); err == nil || v == "" || strings.HasPrefix(v, "all") || v == "none" || perTask(v) {
 		return ""
 	}
 	return v
