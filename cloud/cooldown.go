@@ -16,6 +16,9 @@ type coolDown struct {
 	probe *gang // the first that asks after it has passed; the others wait for what it hears
 }
 
+// kindBoot is a refusal of our own: machines of an offering were made and did not come up.
+const kindBoot ErrorKind = "boot"
+
 // coolKeys are what an offering's refusals are remembered under, by scope.
 func coolKeys(o *Offering) map[Scope]string {
 	return map[Scope]string{
@@ -56,7 +59,7 @@ func (d *Driver) mayGrow(l *lane) (verdict, bool) {
 	if c == nil {
 		return verdict{}, true
 	}
-	return verdict{reason: reasonOf(c.kind), detail: c.text, back: c.until.Sub(d.now()) > shortWait}, false
+	return verdict{reason: reasonOf(c.kind), detail: c.text, back: c.kind != kindBoot && c.until.Sub(d.now()) > shortWait}, false
 }
 
 func reasonOf(k ErrorKind) federation.Reason {
@@ -71,6 +74,8 @@ func reasonOf(k ErrorKind) federation.Reason {
 		return federation.ReasonThrottled
 	case KindUnavailable:
 		return federation.ReasonSiteUnavailable
+	case kindBoot:
+		return federation.ReasonBoot
 	}
 	return federation.ReasonRefused
 }
@@ -102,7 +107,7 @@ func (d *Driver) callDone(g *gang, e *Error) {
 		if c != nil && c.probe == g {
 			c.probe = nil
 		}
-		if e == nil && c != nil {
+		if e == nil && c != nil && c.kind != kindBoot { // that it can be created does not say that it comes up
 			delete(d.cool, key) // it can be had again
 		}
 	}
@@ -142,6 +147,8 @@ func (d *Driver) coolDown(key string, e *Error) {
 	switch e.Kind {
 	case KindThrottled, KindUnavailable:
 		base = 5 * time.Second
+	case kindBoot:
+		base = time.Minute
 	case KindInvalid, KindNotFound:
 		base = time.Hour
 	default:

@@ -165,6 +165,7 @@ func (d *Driver) created(g *gang, made []Instance, err error, called bool, try i
 	}
 	proved := e.Kind != KindUnavailable && e.Kind != KindThrottled
 	if called && !proved && try < createTries && d.now().Before(g.Expires) {
+		g.tellJobs(reasonOf(e.Kind), e.Text)
 		return max(e.After, time.Duration(1<<try)*time.Second)
 	}
 	g.calling = false
@@ -184,6 +185,18 @@ func asError(err error) *Error {
 	return &Error{Kind: KindUnavailable, Scope: ScopeCloud, Text: err.Error(), Err: err}
 }
 
+// tellJobs says why the jobs that wait for a gang do.
+func (g *gang) tellJobs(reason federation.Reason, detail string) {
+	for _, m := range g.machines {
+		for _, r := range m.runs {
+			if j := r.job; j.State == federation.Pending && j.Reason != reason {
+				j.Reason, j.Detail = reason, detail
+				g.pool.d.put(j)
+			}
+		}
+	}
+}
+
 // made writes down the machines of a gang.
 func (d *Driver) made(g *gang, list []Instance) {
 	now := d.now()
@@ -192,6 +205,7 @@ func (d *Driver) made(g *gang, list []Instance) {
 		byName[cmp.Or(in.Name, g.Names[i])] = in
 	}
 	g.State = gangMade
+	g.tellJobs(federation.ReasonBoot, "")
 	d.put(g)
 	for i, m := range g.machines {
 		in, ok := byName[m.Name]

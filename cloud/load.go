@@ -152,7 +152,7 @@ func (d *Driver) loadJob(j *job) {
 
 // holds reports whether the job's last run holds machines. A run of a job that waits again is only what is remembered of it.
 func (j *job) holds() bool {
-	return j.State != federation.Pending || j.Reason == federation.ReasonBoot
+	return j.State != federation.Pending || j.Run.End == nil
 }
 
 // lostRun ends a job one of whose machines is not in the books any more: it had ended, and the page with the job's end was not written.

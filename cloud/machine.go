@@ -36,7 +36,11 @@ func (d *Driver) gone(m *machine, why string) {
 	if m.State == machineEnded {
 		return
 	}
-	d.failMachine(m, why, m.taken(why))
+	booting, taken := m.State == machineAsked || m.State == machineBooting, m.taken(why)
+	d.failMachine(m, why, taken)
+	if booting && !taken {
+		d.bootFailed(m)
+	}
 	now := d.now()
 	m.settleBusy(now)
 	m.State, m.Ended = machineEnded, now
@@ -121,7 +125,7 @@ func (d *Driver) lateMachine(m *machine, now time.Time) {
 
 // bootFailed lets the offering of a machine that did not come up alone for a while.
 func (d *Driver) bootFailed(m *machine) {
-	d.coolDown(coolKeys(&m.gang.Offering)[ScopeOffering], &Error{Kind: KindUnavailable, After: time.Minute, Text: m.Name + " did not come up"})
+	d.coolDown(coolKeys(&m.gang.Offering)[ScopeOffering], &Error{Kind: kindBoot, Text: m.Name + " did not come up"})
 }
 
 // heard notes that a machine has been given an answer: its lease runs anew.

@@ -70,6 +70,9 @@ func (d *Driver) hello(token string, h agentapi.Hello) (*machine, error) {
 	}
 	d.heard(m)
 	d.put(m)
+	if key := coolKeys(&g.Offering)[ScopeOffering]; d.cool[key] != nil && d.cool[key].kind == kindBoot {
+		delete(d.cool, key)
+	}
 	d.metrics.booted(m.Ready.Sub(g.Asked))
 	d.after(func() {
 		for _, r := range m.runs {
