@@ -372,3 +372,68 @@ func TestCancelWhileBooting(t *testing.T) {
 		w.until("nothing is left", 10*time.Minute, func() bool { return len(w.cloud.Living()) == 0 })
 	})
 }
+
+// TestDiesAtBoot: machines that end as they boot are not made again and again, whatever number of jobs wait for them.
+func TestDiesAtBoot(t *testing.T) {
+	bubble(t, func(w *world) {
+		dies := true
+		w.cloud.NoBoot = func(*cloud.Request, string) bool { return dies }
+		w.cloud.After = func(op string, _ *cloud.Request) error {
+			if op == "Create" && dies {
+				for _, m := range w.cloud.Living() {
+					time.AfterFunc(time.Second, func() { w.cloud.Kill(m.ID, "Client.InternalError") })
+				}
+			}
+			return nil
+		}
+		w.ready()
+		subs := map[federation.JobID]federation.Submission{}
+		for range 5 {
+			s := w.job("sleep 5", nil)
+			if _, err := w.driver.Submit(context.Background(), s); err != nil {
+				t.Fatal(err)
+			}
+			subs[s.Job.ID] = s
+		}
+		time.Sleep(30 * time.Second)
+		for id := range subs {
+			if j := w.lookup(id); j.State != federation.Pending || j.Reason != federation.ReasonBoot && j.Reason != federation.ReasonPriority {
+				t.Errorf("%+v", j)
+			}
+		}
+		time.Sleep(time.Hour)
+		if n := w.cloud.Calls("Create", time.Now().Add(-2*time.Hour)); n < 2 || n > 20 {
+			t.Errorf("%d calls of Create in an hour", n)
+		}
+		dies = false
+		id := w.submit("sleep 5", bob)
+		w.wants(id, federation.Completed, 2*time.Hour)
+	})
+}
+
+// TestReasonWhileThrottled: a job whose gang is asked for again and again says why it waits; when the gang is there, that its machines start.
+func TestReasonWhileThrottled(t *testing.T) {
+	bubble(t, func(w *world) {
+		refuse := true
+		w.cloud.Before = func(op string, _ *cloud.Request) error {
+			if op == "Create" && refuse {
+				return &cloud.Error{Kind: cloud.KindThrottled, Scope: cloud.ScopeCloud, Code: "RequestLimitExceeded", Text: "slow down"}
+			}
+			return nil
+		}
+		w.ready()
+		id := w.submit("sleep 5", nil)
+		time.Sleep(time.Second)
+		if j := w.lookup(id); j.State != federation.Pending || j.Reason != federation.ReasonThrottled || !strings.Contains(j.Detail, "slow down") {
+			t.Errorf("%+v", j)
+		}
+		w.stop() // what it waits for is in the books
+		w.ready()
+		refuse = false
+		w.until("its machine starts", time.Minute, func() bool { return w.lookup(id).Reason == federation.ReasonBoot })
+		w.wants(id, federation.Completed, time.Minute)
+		if n := len(w.cloud.Machines()); n != 1 {
+			t.Errorf("%d machines were made", n)
+		}
+	})
+}
