@@ -32,8 +32,12 @@ func (p *Provider) Create(ctx context.Context, r cloud.Request) ([]cloud.Instanc
 	if err != nil {
 		return nil, refuse(cloud.KindUnavailable, cloud.ScopeOffering, err)
 	}
-	if err := p.startAll(g, r); err != nil {
+	g.life.Lock()
+	if err = p.startAll(g, r); err != nil {
 		p.abandon(g)
+	}
+	g.life.Unlock()
+	if err != nil {
 		return nil, refuse(cloud.KindUnavailable, cloud.ScopeOffering, err)
 	}
 	return p.show(g)
@@ -165,8 +169,12 @@ func (p *Provider) abandon(g *gang) {
 	}
 	all.Wait()
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.forget(g); err != nil {
+	err := p.forget(g)
+	p.mu.Unlock()
+	for _, m := range p.machines(g) {
+		err = errors.Join(err, os.RemoveAll(p.dir(m.ID)))
+	}
+	if err != nil {
 		p.log.Error("forget a gang that could not be started", "gang", g.Token, "err", err)
 	}
 }

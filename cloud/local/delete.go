@@ -28,8 +28,10 @@ func (p *Provider) Delete(_ context.Context, ids []cloud.InstanceID) error {
 			continue
 		}
 		all.Go(func() {
+			g.life.RLock()
+			defer g.life.RUnlock()
 			if errs[n] = p.end(&m); errs[n] == nil {
-				p.settle(g, &m, "deleted")
+				_, errs[n] = p.settle(g, &m, "deleted")
 			}
 		})
 	}
@@ -75,7 +77,10 @@ func (p *Provider) find(id cloud.InstanceID) (*gang, machine) {
 // endTime is how long a machine's processes may take to die of SIGKILL.
 const endTime = 10 * time.Second
 
-// end kills a machine, or sees to it that it never begins.
+// superviseTime is how long a supervisor may take to kill them.
+const superviseTime = 3 * time.Second
+
+// end kills a machine, or sees to it that it never begins. Its directory stays, and with it the word that nobody may begin it.
 func (p *Provider) end(m *machine) error {
 	dir := p.dir(m.ID)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -90,12 +95,12 @@ func (p *Provider) end(m *machine) error {
 		return err
 	}
 	p.clear(m)
-	return os.RemoveAll(dir)
+	return nil
 }
 
 // clear removes what a machine without processes has outside of its directory.
 func (p *Provider) clear(m *machine) {
-	if p.net != nil {
+	if p.net != nil && m.Addr != "" {
 		p.net.unlink(m.Addr) // it would go by itself, a little later
 	}
 	removeCgroups(m.ID)
@@ -108,18 +113,27 @@ func (p *Provider) clear(m *machine) {
 	}
 }
 
+// kill ends a machine's processes. SIGKILL does for the first of a PID namespace; to a supervisor SIGTERM is the sign to kill all of them, and it has a moment for it.
 func (p *Provider) kill(proc inside.Process) error {
-	sig := unix.SIGKILL // of the first process of a PID namespace: it ends all of them
+	began := time.Now()
+	sig, next := unix.SIGKILL, endTime
 	if !p.isolation.Processes {
-		sig = unix.SIGTERM // the supervisor's sign to kill all of them
+		sig, next = unix.SIGTERM, superviseTime
 	}
 	if err := proc.Signal(sig); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(endTime); proc.Alive(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for proc.Alive() {
+		switch waited := time.Since(began); {
+		case waited > endTime:
 			return fmt.Errorf("process %d does not end", proc.PID)
+		case waited > next:
+			next = endTime
+			if err := proc.Signal(unix.SIGKILL); err != nil {
+				return err
+			}
 		}
+		time.Sleep(2 * time.Millisecond)
 	}
 	return nil
 }

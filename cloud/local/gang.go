@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"fsub/cloud"
@@ -21,6 +22,9 @@ type gang struct {
 	Offering string    `json:"offering"`
 	Created  time.Time `json:"created"`
 	Machines []machine `json:"machines"`
+
+	// life is held to start machines, and shared by those who end them: a machine that is being ended is not started beside that.
+	life sync.RWMutex
 }
 
 // machine is one of a gang.
@@ -59,6 +63,27 @@ func (p *Provider) load() error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		p.gangs[g.Token] = g
+	}
+	return p.sweep()
+}
+
+// sweep removes directories of machines that are ended, or of no gang: a provider that died while it ended them has left them.
+func (p *Provider) sweep() error {
+	entries, err := os.ReadDir(filepath.Join(p.cfg.Dir, "machines"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		m := machine{ID: cloud.InstanceID(e.Name())}
+		if g, known := p.find(m.ID); g != nil && known.Ended.IsZero() {
+			continue
+		}
+		if err := p.end(&m); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(p.dir(m.ID)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -59,8 +59,12 @@ func (p *Provider) show(g *gang) ([]cloud.Instance, error) {
 				return nil, err
 			case !begun:
 				i.State = cloud.InstancePending
-			case !proc.Alive():
-				m = p.settle(g, &m, p.lastWords(&m))
+			case !proc.Alive() && g.life.TryRLock(): // else it is looked at next time
+				m, err = p.settle(g, &m, p.lastWords(&m))
+				g.life.RUnlock()
+				if err != nil {
+					p.log.Warn("clear away a local machine", "machine", m.ID, "err", err)
+				}
 			}
 		}
 		if !m.Ended.IsZero() {
@@ -71,30 +75,33 @@ func (p *Provider) show(g *gang) ([]cloud.Instance, error) {
 	return out, nil
 }
 
-// settle enters the end of a machine whose processes are gone, and removes its directory.
-func (p *Provider) settle(g *gang, m *machine, reason string) machine {
+// settle enters the end of a machine whose processes are gone, and then removes its directory. It is called with g.life shared.
+func (p *Provider) settle(g *gang, m *machine, reason string) (machine, error) {
 	p.clear(m)
-	err := os.RemoveAll(p.dir(m.ID))
+	if err := p.enterEnd(g, m, reason); err != nil {
+		return *m, err
+	}
+	return *m, os.RemoveAll(p.dir(m.ID))
+}
+
+// enterEnd writes the end of a machine down, unless that has been done.
+func (p *Provider) enterEnd(g *gang, m *machine, reason string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range g.Machines {
-		mine := &g.Machines[i]
-		if mine.ID != m.ID {
-			continue
-		}
-		if mine.Ended.IsZero() && err == nil {
-			mine.Ended, mine.Reason = p.cfg.Now().UTC(), reason
-			if p.gangs[g.Token] == g {
-				err = p.save(g)
+	i := slices.IndexFunc(g.Machines, func(mine machine) bool { return mine.ID == m.ID })
+	mine := &g.Machines[i]
+	if mine.Ended.IsZero() {
+		mine.Ended, mine.Reason = p.cfg.Now().UTC(), reason
+		if p.gangs[g.Token] == g {
+			if err := p.save(g); err != nil {
+				mine.Ended = time.Time{}
+				return err
 			}
-			p.log.Info("local machine ended", "machine", m.ID, "reason", reason)
 		}
-		*m = *mine
+		p.log.Info("local machine ended", "machine", m.ID, "reason", reason)
 	}
-	if err != nil {
-		p.log.Warn("clear away a local machine", "machine", m.ID, "err", err)
-	}
-	return *m
+	*m = *mine
+	return nil
 }
 
 // lastWords is the end of what the agent said, of a machine that ended by itself.

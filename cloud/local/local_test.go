@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -412,4 +413,88 @@ func TestEndedGangsAreForgotten(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(p.cfg.Dir, "gangs", "*")); len(left) > 0 {
 		t.Error(left)
 	}
+}
+
+// TestNumbersThatComeAgain: a process that has the number of a machine's, or had it before the host was started anew, is not the machine and is left alone.
+func TestNumbersThatComeAgain(t *testing.T) {
+	p := world(t, nil)
+	me, err := inside.Look(os.Getpid())
+	if err != nil || !me.Alive() {
+		t.Fatalf("%v: %v", me, err)
+	}
+	later, otherBoot := me, me
+	later.Start++
+	otherBoot.Boot = "another"
+	shape, err := p.check(request("G1", 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := p.record(request("G1", 2), shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, proc := range []inside.Process{later, otherBoot} {
+		dir := p.dir(g.Machines[i].ID)
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			t.Fatal(err)
+		}
+		if err := inside.Claim(dir, proc.String()); err != nil {
+			t.Fatal(err)
+		}
+		if err := inside.Claim(dir, me.String()); !errors.Is(err, inside.ErrClaimed) {
+			t.Errorf("a second claim: %v", err)
+		}
+	}
+	if err := p.Delete(t.Context(), []cloud.InstanceID{"G1.0"}); err != nil { // it would have killed this test
+		t.Fatal(err)
+	}
+	if s := states(list(t, p)); s != "G1.0 ended, G1.1 ended" {
+		t.Error(s)
+	}
+}
+
+// TestDeleteBesideCreate: whichever comes first, what was deleted does not live in the end, and the record says so.
+func TestDeleteBesideCreate(t *testing.T) {
+	p := world(t, nil)
+	for n := range 20 {
+		r := request(fmt.Sprintf("G%d", n), 2)
+		id := cloud.InstanceID(r.Token + ".1")
+		var both sync.WaitGroup
+		both.Go(func() {
+			if _, err := p.Create(context.Background(), r); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Go(func() {
+			for g := (*gang)(nil); g == nil; {
+				g, _ = p.find(id)
+			}
+			if err := p.Delete(context.Background(), []cloud.InstanceID{id}); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Wait()
+		got := create(t, p, r)
+		if s := states(got); s != fmt.Sprintf("%s.0 running, %s.1 ended", r.Token, r.Token) {
+			t.Error(s)
+		}
+		if left := processes(p.dir(id)); len(left) > 0 {
+			t.Errorf("processes left: %v", left)
+		}
+	}
+}
+
+// TestDirectoriesThatADeadProviderLeft: of a machine that is ended, and of none.
+func TestDirectoriesThatADeadProviderLeft(t *testing.T) {
+	p := world(t, nil)
+	create(t, p, request("G1", 1))
+	if err := p.Delete(context.Background(), []cloud.InstanceID{"G1.0"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []cloud.InstanceID{"G1.0", "G7.3"} {
+		if err := os.MkdirAll(p.dir(id), 0o711); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkNothingLeft(t, open(t, p.cfg.Dir, nil))
 }
