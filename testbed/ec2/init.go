@@ -16,7 +16,8 @@ const plainInit = `[ -s @DIR@/user-data ] || exit 0
 exec @DIR@/user-data
 `
 
-// namespaceInit makes the machine its own where it has namespaces: a private /etc to write to, an empty /run (and so no systemd or dbus that could switch the
+// namespaceInit makes the machine its own where it has namespaces: an /etc, a /usr/local/bin and a
+// /var/tmp of its own to write to, an empty /run (and so no systemd or dbus that could switch the
 // real machine off), a /proc of its own without sysrq, the stubs over the
 // real shutdown commands, most of which are links to one. Then it is init: it reaps, passes SIGTERM on, and ends last.
 const namespaceInit = `fail() { echo "cannot set up the machine: $1"; exit 1; }
@@ -24,8 +25,12 @@ d=@DIR@
 mount --make-rprivate / || fail "private mounts"
 mount -t proc proc /proc || fail "mount /proc"
 [ ! -e /proc/sysrq-trigger ] || mount --bind /dev/null /proc/sysrq-trigger || fail "mask sysrq"
-mount -t overlay overlay -o lowerdir=/etc,upperdir=$d/etc,workdir=$d/work /etc 2>/dev/null ||
-	{ cp -a /etc/. $d/etc/ && mount --bind $d/etc /etc; } || fail "an /etc of its own"
+for p in /etc /usr/local/bin; do
+	[ -d $p ] || continue
+	mkdir -p $d/own$p $d/work$p && mount -t overlay overlay -o lowerdir=$p,upperdir=$d/own$p,workdir=$d/work$p $p 2>/dev/null ||
+		{ cp -a $p/. $d/own$p/ && mount --bind $d/own$p $p; } || fail "a $p of its own"
+done
+case $d/ in /var/tmp/*) ;; *) mkdir -m 1777 $d/own/tmp && mount --bind $d/own/tmp /var/tmp || fail "a /var/tmp of its own" ;; esac
 for f in shutdown poweroff halt reboot systemctl; do
 	for p in /sbin /usr/sbin /bin /usr/bin; do
 		[ ! -e $p/$f ] || [ $p/$f -ef $d/bin/$f ] || mount --bind $d/bin/$f $p/$f || fail "mask $p/$f"

@@ -92,7 +92,7 @@ func (m *machine) path(name string) string { return filepath.Join(m.spec.Dir, na
 
 // furnish makes the machine's directory and starts its services.
 func (m *machine) furnish() error {
-	for _, dir := range []string{"bin", "root", "etc", "work"} {
+	for _, dir := range []string{"bin", "root"} {
 		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
 			return err
 		}

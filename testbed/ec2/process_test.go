@@ -200,3 +200,33 @@ func TestFreeze(t *testing.T) {
 	}
 	read(t, out+"/beat")
 }
+
+// TestWritesStayInTheInstance: what an agent changes of a machine that is its own is not changed of the machine below.
+func TestWritesStayInTheInstance(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root's instances have file systems of their own, and only root could harm the real ones")
+	}
+	out := t.TempDir()
+	c, client := newCloud(t, ec2.Config{Process: true})
+	files := []string{"/etc/fsub-ec2-test", "/usr/local/bin/fsub-ec2-test", "/var/tmp/fsub-ec2-test", "/run/fsub-ec2-test"}
+	mustRun(t, client, 1, booting("#!/bin/sh\nuseradd -M fsub-ec2-test\nfor f in "+strings.Join(files, " ")+"; do echo x > $f && cat $f; done > "+out+"/wrote; id -u fsub-ec2-test > "+out+"/user; echo done >> "+out+"/user\n"))
+	if user := read(t, out+"/user"); !strings.HasSuffix(user, "done") || len(user) < 8 {
+		t.Errorf("the instance's user: %q", user)
+	}
+	if wrote := read(t, out+"/wrote"); wrote != "x\nx\nx\nx" {
+		t.Errorf("written: %q", wrote)
+	}
+	for _, f := range files {
+		if os.Remove(f) == nil {
+			t.Errorf("%s was written on the real machine", f)
+		}
+	}
+	if text, err := os.ReadFile("/etc/passwd"); err != nil || strings.Contains(string(text), "fsub-ec2-test") {
+		t.Errorf("a user was made on the real machine: %v", err)
+	}
+	id := instance(c, 0).ID
+	if _, err := client.TerminateInstances(t.Context(), &sdk.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the instance is terminated", func() bool { return instance(c, 0).State == "terminated" })
+}
