@@ -202,6 +202,14 @@ func (c *cgroup) forSteps() func(*exec.Cmd) {
 	return func(cmd *exec.Cmd) { cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(c.steps.Fd()) }
 }
 
+// joinSteps are the files by which a step daemon gets into cgroups of version 1.
+func (c *cgroup) joinSteps() []string {
+	if c == nil || c.mem1 == "" {
+		return nil
+	}
+	return []string{filepath.Join(c.mem1, "cgroup.procs")}
+}
+
 // oomKills is how many processes of the run the kernel has killed at the memory limit.
 func (c *cgroup) oomKills() int {
 	if c == nil {

@@ -48,7 +48,7 @@ func (r *run) prepare() error {
 	if r.a.cfg.Steps == nil {
 		return nil
 	}
-	more, err := r.a.cfg.Steps.AddRun(steps.Run{Launch: l, Dir: r.dir, Env: r.env, Commands: r.a.commands(), Prepare: r.group.forSteps()})
+	more, err := r.a.cfg.Steps.AddRun(steps.Run{Launch: l, Dir: r.dir, Env: r.env, Commands: r.a.commands(), Prepare: r.group.forSteps(), Join: r.group.joinSteps()})
 	if err != nil {
 		return fmt.Errorf("step service: %w", err)
 	}

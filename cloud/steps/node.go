@@ -70,6 +70,11 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 		ours.Close()
 		return nil, fmt.Errorf("start the step daemon: %w", err)
 	}
+	for _, file := range r.Join {
+		if err := os.WriteFile(file, []byte(digits(cmd.Process.Pid)), 0); err != nil {
+			r.log.Warn("a step is outside of its run's limits", "file", file, "err", err)
+		}
+	}
 	stop := context.AfterFunc(r.ctx, func() { ours.Close() })
 	s.wg.Go(func() {
 		cmd.Wait()

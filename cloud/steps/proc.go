@@ -52,29 +52,30 @@ func children(pid int) (found []int) {
 	return found
 }
 
-// oomKills is how often the kernel has killed for want of memory in this process's cgroup, which is the run's; 0 where that cannot be known.
-func oomKills() int {
-	text, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return 0
-	}
+// oomKills is how often the kernel has killed for want of memory in this process's cgroups, which are the run's; 0 where that cannot be known.
+func oomKills() (n int) {
+	text, _ := os.ReadFile("/proc/self/cgroup")
 	for line := range strings.Lines(string(text)) {
-		path, ok := strings.CutPrefix(line, "0::")
-		if !ok {
-			continue
-		}
-		events, err := os.ReadFile("/sys/fs/cgroup" + strings.TrimSpace(path) + "/memory.events")
-		if err != nil {
-			return 0
-		}
-		for line := range strings.Lines(string(events)) {
-			if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
-				n, _ := strconv.Atoi(strings.TrimSpace(count))
-				return n
-			}
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(f) < 3 || f[2] == "/":
+		case f[1] == "":
+			n += oomCount("/sys/fs/cgroup" + f[2] + "/memory.events")
+		case f[1] == "memory":
+			n += oomCount("/sys/fs/cgroup/memory" + f[2] + "/memory.oom_control")
 		}
 	}
-	return 0
+	return n
+}
+
+func oomCount(file string) (n int) {
+	text, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(text)) {
+		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, _ = strconv.Atoi(strings.TrimSpace(count))
+		}
+	}
+	return n
 }
 
 // errnoWords is strerror's text: Go's, with the C library's capital.

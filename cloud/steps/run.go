@@ -28,6 +28,8 @@ type Run struct {
 	// Env is what all processes of the run on this machine have over the environment that srun was called with (sockets of this machine's
 	// agent, say). SocketEnv is added to it.
 	Env []string
+	// Join are files that the number of each step daemon is written to before it starts anything: cgroup.procs of the run's cgroups of version 1.
+	Join []string
 	// Commands is the folder of srun, scontrol ... on this machine: first in PATH of the tasks here, in the place of the one of the machine that srun was called on. "": none.
 	Commands string
 	// Prepare is called with the command of each step daemon before it starts, to put it into a cgroup or to say how a user is become. nil: the Service
