@@ -107,15 +107,17 @@ func (l *lossy) Cancel(ctx context.Context, ref federation.JobRef, tasks []int) 
 	return l.lost(l.site.Cancel(ctx, ref, tasks))
 }
 
+var lastID atomic.Uint32
+
+func nextID() federation.JobID { return federation.FirstJobID + federation.JobID(lastID.Add(1)) }
+
 // TestConformance: a site of machines that are rented from a cloud keeps the promises that real Slurm keeps.
 func TestConformance(t *testing.T) {
 	const nodes = 6
-	s := newSite(t, nodes)
+	s := newSite(t, nodes, true)
 	drop := &lossy{site: s}
-	var id atomic.Uint32
-	id.Store(uint32(federation.FirstJobID))
 	drivertest.Run(t, drivertest.Harness{
-		Driver: s, Federation: "rented", NextID: func() federation.JobID { return federation.JobID(id.Add(1)) },
+		Driver: s, Federation: "rented", NextID: nextID,
 		User: s.user, Other: s.other, Account: "physics", OtherAccount: "vision", Partition: "main", GPUType: "l4", Nodes: nodes, Patience: 60 * time.Second, Parallel: true,
 		Dir: s.home, ReadFile: os.ReadFile, LoseReply: func() { drop.lose.Store(true) }, Lossy: drop,
 		KillController: s.kill, StartController: func() { s.start(nodes) }, ForgetsAfter: 15 * time.Second,

@@ -3,6 +3,7 @@ package rented
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -48,6 +49,7 @@ func (w *world) round() {
 // TestKilledAtEveryCall kills the daemon with SIGKILL before and after each call to the cloud that one life of a gang takes, one after the other, and starts it again. Each time the
 // job runs once, on one gang, and no machine is left.
 func TestKilledAtEveryCall(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes minutes")
 	}
@@ -142,7 +144,7 @@ func (w *world) killedAt(b boundary) {
 	}
 	<-restarted
 	if most > 2 {
-		w.t.Errorf("%d machines were live at one time for a job of two", most)
+		w.t.Errorf("%d machines were live at one time for a job of two; the daemon's log ends:\n%s", most, tail(filepath.Join(w.dir, "fed.log"), 5000))
 	}
 	w.stop()
 }

@@ -27,6 +27,7 @@ func TestRefused(t *testing.T) {
 		"throttled launches":   {func(c *ec2.Cloud) { c.SetRate("RunInstances", 0.0001, 0) }, federation.ReasonThrottled, 15},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, config{pool: "max: 4, idle: 1s", timing: "stock_out: 4s"})
 			w.start()
 			first := w.fsub(oneMachine) // the daemon has seen its cloud
@@ -75,6 +76,7 @@ func (w *world) counts() string {
 
 // TestEverythingThrottled has the cloud refuse nearly every call of any kind.
 func TestEverythingThrottled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, config{pool: "max: 4, idle: 1s"})
 	w.start()
 	w.await(w.fsub(oneMachine), time.Minute)
@@ -98,6 +100,7 @@ func TestEverythingThrottled(t *testing.T) {
 
 // TestDeniedFromTheStart gives the daemon credentials that are not good: the site says so, and the daemon serves.
 func TestDeniedFromTheStart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, config{})
 	w.write("credentials", "[default]\naws_access_key_id = AKIAWRONG\naws_secret_access_key = wrong\n")
 	w.start()
@@ -122,6 +125,7 @@ func TestDeniedFromTheStart(t *testing.T) {
 
 // TestBootFails has every machine end as it boots: a few are tried, with pauses, and the job is not ended by it within the time.
 func TestBootFails(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, config{pool: "max: 4, idle: 1s"})
 	w.cloud.SetBoot(ec2.Pool{}, ec2.Boot{Die: 1})
 	w.start()

@@ -22,6 +22,7 @@ import (
 
 // TestSecrets looks for credentials and tokens wherever others, or a backup, could see them, while a job runs and after it: the cloud's secret, the daemon's keys, the tokens of machines.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, config{pool: "max: 2, idle: 2s"})
 	w.start()
 	id := w.fsub("#!/bin/bash\n#SBATCH -N 2 -t 5 -o out\nenv > env\nsrun -N2 bash -c 'env > env-$SLURM_PROCID; cat /proc/$PPID/environ > ppid-$SLURM_PROCID 2>&1; true'\necho up > up\nwhile [ ! -e go ]; do sleep 0.1; done\n")

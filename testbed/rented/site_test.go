@@ -37,6 +37,7 @@ type site struct {
 	user, other federation.SiteUser
 	key         []byte
 	port        string // of the door
+	shares      bool   // the machines see the user's files, and send no output
 	log         *os.File
 
 	mu     sync.Mutex
@@ -51,7 +52,7 @@ var quick = cloud.Timing{
 	ListLag: 2 * time.Second, Stray: 2 * time.Second, Tick: 100 * time.Millisecond, StockOut: time.Second, Keep: 10 * time.Second,
 }
 
-func newSite(t testing.TB, nodes int) *site {
+func newSite(t testing.TB, nodes int, sharesFiles bool) *site {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: not root: jobs of different users need that")
@@ -63,7 +64,7 @@ func newSite(t testing.TB, nodes int) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, dir: dir, home: filepath.Join(dir, "home"), key: bytes.Repeat([]byte{3}, 32), port: "0", user: systemUser(t, "daemon"), other: systemUser(t, "nobody")}
+	s := &site{t: t, dir: dir, shares: sharesFiles, home: filepath.Join(dir, "home"), key: bytes.Repeat([]byte{3}, 32), port: "0", user: systemUser(t, "daemon"), other: systemUser(t, "nobody")}
 	err = errors.Join(os.Chmod(dir, 0o755), os.Mkdir(s.home, 0o700), os.Chown(s.home, int(s.user.UID), int(s.user.GID)))
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +115,7 @@ func (s *site) start(nodes int) {
 	d, l := s.openDoor(log)
 	driver, err := cloud.New(cloud.Config{
 		Site: "aws", Federation: "rented", Provider: cloud.Wrap(p, cloud.WrapConfig{Site: "aws", RPS: 20, Burst: 20, Retries: 1, Timeout: 10 * time.Second, Logger: log}), Store: st, Door: d,
-		Boot: aws.Boot(), Pools: []cloud.PoolConfig{{Name: "main", Default: true, Max: nodes, Idle: 20 * time.Second}}, Secret: s.key, LogDir: filepath.Join(s.dir, "logs"), SharesFiles: true,
+		Boot: aws.Boot(), Pools: []cloud.PoolConfig{{Name: "main", Default: true, Max: nodes, Idle: 20 * time.Second}}, Secret: s.key, LogDir: filepath.Join(s.dir, "logs"), SharesFiles: s.shares,
 		Accounts: map[string][]string{"physics": {s.user.Name}, "vision": {s.other.Name}}, Logger: log, Timing: quick,
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ exec 9> lock-$SLURM_JOB_ID
 flock -n 9 || echo $SLURM_JOB_ID >> twice
 n=$(cat checkpoint-$SLURM_JOB_ID 2>/dev/null || echo 0)
 echo "begins at $n, restart ${SLURM_RESTART_COUNT:-0}" >> log-$SLURM_JOB_ID
-trap 'echo $n > checkpoint-$SLURM_JOB_ID; echo "goes at $n" >> log-$SLURM_JOB_ID; exit 143' TERM
+trap 'echo $n > new-$SLURM_JOB_ID; mv new-$SLURM_JOB_ID checkpoint-$SLURM_JOB_ID; echo "goes at $n" >> log-$SLURM_JOB_ID; exit 143' TERM
 while [ $n -lt 20 ]; do
 	sleep 0.1 9>&- & wait $!
 	n=$((n + 1))
@@ -28,6 +28,7 @@ echo "ends at $n" >> log-$SLURM_JOB_ID
 
 // TestSpot runs many jobs that write checkpoints on machines that are taken back at random: all finish, each goes on where its checkpoint was, and none runs twice at one time.
 func TestSpot(t *testing.T) {
+	t.Parallel()
 	jobs := 200
 	if testing.Short() {
 		jobs = 20
@@ -90,7 +91,7 @@ func (w *world) takeBack(r *rand.Rand, stop chan struct{}) (n int) {
 	}
 }
 
-// followed checks a job's log: each time it begins where it went the last time, once more restarted. It returns how often it was interrupted.
+// followed checks a job's log: each time it begins where its last checkpoint was, once more restarted. It returns how often it was interrupted.
 func followed(log string) (interrupted int, err error) {
 	at, restart, running := 0, 0, false
 	for line := range strings.Lines(log) {
@@ -100,7 +101,7 @@ func followed(log string) (interrupted int, err error) {
 			if running { // it had no time to say that it goes: it begins at the checkpoint before
 				interrupted++
 			}
-			if n != at || r < restart {
+			if n < at || n > at && !running || r < restart { // a machine may go between the checkpoint and the word about it
 				return interrupted, fmt.Errorf("it begins at %d as restart %d, after %d as restart %d:\n%s", n, r, at, restart, log)
 			}
 			restart, running = r+1, true

@@ -84,6 +84,8 @@ type config struct {
 	aws   string // further keys of aws
 	// timing are further waits: "stock_out: 4s"
 	timing string
+	site   string   // further keys of the site: "filesystems: none"
+	daemon []string // further lines of the configuration
 }
 
 func newWorld(t *testing.T, c config) *world {
@@ -134,7 +136,9 @@ sites:
   aws: {region: %[3]s, endpoint: "%[4]s", credentials_file: %[1]s/credentials, types: [g6.xlarge], boot: 2s%[5]s}
   pools: [{name: main, %[6]s}]
   timing: {boot: 30s, list: 2s, list_soon: 500ms, list_lag: 2s, stray: 2s, margin: 1s, kill_wait: 2s%[7]s}
-`, dir, w.port, w.cloud.Region(), w.url, more(c.aws), c.pool, more(c.timing)))
+%[8]s
+%[9]s
+`, dir, w.port, w.cloud.Region(), w.url, more(c.aws), c.pool, more(c.timing), indented(c.site), strings.Join(c.daemon, "\n")))
 	return w
 }
 
@@ -144,6 +148,14 @@ func more(text string) string {
 		return ""
 	}
 	return ", " + text
+}
+
+// indented is text as a further key of a site.
+func indented(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "  " + text
 }
 
 func (w *world) write(name, text string) {
