@@ -36,9 +36,9 @@ func (d *Driver) gone(m *machine, why string) {
 	if m.State == machineEnded {
 		return
 	}
-	booting, taken := m.State == machineAsked || m.State == machineBooting, m.taken(why)
-	d.failMachine(m, why, taken)
-	if booting && !taken {
+	booting := m.State == machineAsked || m.State == machineBooting
+	d.failMachine(m, why, m.taken(why))
+	if booting {
 		d.bootFailed(m)
 	}
 	now := d.now()
@@ -97,7 +97,13 @@ func (d *Driver) failMachine(m *machine, why string, preempted bool) {
 // announced reports whether the cloud has said that it takes the machine.
 func (m *machine) announced() bool { return m.notice != nil && m.notice.Kind == agentapi.NoticePreempt }
 
-// taken reports whether a machine that has ended was taken back by the cloud.
+// What is said of a machine's end where the cloud gives no reason.
+const (
+	endedUnsaid = "the cloud has ended it"
+	endedUnseen = "the cloud does not know it any more"
+)
+
+// taken reports whether a machine that has ended was taken back by the cloud: by its words, or, of one that may be, for want of any.
 func (m *machine) taken(why string) bool {
 	switch {
 	case m.announced():
@@ -105,7 +111,7 @@ func (m *machine) taken(why string) bool {
 	case m.State == machineEnding:
 		return false
 	}
-	return strings.Contains(strings.ToLower(why), "spot") || m.Market == Spot
+	return strings.Contains(strings.ToLower(why), "spot") || m.Market == Spot && (why == endedUnsaid || why == endedUnseen)
 }
 
 // lateMachine ends a machine that did not come up in time, or is silent for so long that its agent has ended what it had.

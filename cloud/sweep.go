@@ -111,7 +111,7 @@ func (d *Driver) listedNow(began time.Time, list []Instance) (soon bool) {
 		case m == nil:
 			soon = d.strayed(in, began) || soon
 		case in.State == InstanceEnded:
-			d.gone(m, cmp.Or(in.Reason, m.Why, "the cloud has ended it"))
+			d.gone(m, cmp.Or(in.Reason, m.Why, endedUnsaid))
 		default:
 			if m.Addr == "" {
 				m.Addr = in.Addr
@@ -123,7 +123,7 @@ func (d *Driver) listedNow(began time.Time, list []Instance) (soon bool) {
 	}
 	for _, m := range byInstance {
 		if !seen[m.Instance] && began.Sub(m.Created) > d.t.ListLag && m.State != machineEnded {
-			d.gone(m, cmp.Or(m.Why, "the cloud does not know it any more"))
+			d.gone(m, cmp.Or(m.Why, endedUnseen))
 		}
 		soon = soon || m.State == machineEnding || m.State == machineBooting
 	}
