@@ -13,6 +13,7 @@ import (
 
 // call is one component of a command line, with what the environment says.
 type call struct {
+	args  []string // all of them
 	vars  []string // the environment
 	inEnv bool     // an option is being read from there
 	group int      // the job's component; -1: it has none
@@ -105,7 +106,7 @@ func components(args []string) [][]string {
 // parse reads one component. An error is an *exit.
 func parse(args, vars []string, group int) (*call, error) {
 	found, operands, gerr := newSet().Parse(args, getopt.StopAtFirst)
-	c := &call{vars: vars, group: group, export: "ALL", stdin: "all"}
+	c := &call{args: args, vars: vars, group: group, export: "ALL", stdin: "all"}
 	for _, f := range found { // which component it is decides which variables count
 		if f.Name == "het-group" || f.Name == "pack-group" {
 			if err := setGroups(c, f.Value); err != nil {

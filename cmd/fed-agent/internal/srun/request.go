@@ -31,11 +31,32 @@ func request(calls []*call) (*wire.Request, error) {
 			groups = []int{max(c.group, 0)}
 		}
 		for _, g := range groups {
-			p.Group = g
-			r.Parts = append(r.Parts, p)
+			own, err := c.forGroup(p, g)
+			if err != nil {
+				return nil, err
+			}
+			r.Parts = append(r.Parts, own)
 		}
 	}
 	return r, nil
+}
+
+// forGroup is the part of a call for one of the components that it runs over: what the environment says of sizes is that component's. Tasks of all have the same
+// environment.
+func (c *call) forGroup(p wire.Part, group int) (wire.Part, error) {
+	if c.group >= 0 && group != c.group {
+		own, err := parse(append([]string{"--het-group=" + strconv.Itoa(group)}, c.args...), c.vars, group)
+		if err != nil {
+			return p, err
+		}
+		env := p.Env
+		if p, err = own.part(); err != nil {
+			return p, err
+		}
+		p.Env = env
+	}
+	p.Group = group
+	return p, nil
 }
 
 func (c *call) part() (wire.Part, error) {
