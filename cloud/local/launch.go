@@ -148,7 +148,9 @@ func heard(said *os.File) error {
 // attributes are how a machine's process is started: in a session and in namespaces of its own.
 func (i Isolation) attributes() *unix.SysProcAttr {
 	a := &unix.SysProcAttr{Setsid: true}
-	for flag, on := range map[uintptr]bool{unix.CLONE_NEWPID: i.Processes, unix.CLONE_NEWNS: i.Mounts, unix.CLONE_NEWUTS: i.Names, unix.CLONE_NEWNET: i.Network} {
+	// With processes goes System V memory: who shares that is one machine for MPI (UCX 1.13), and its processes look for each other by number.
+	const processes = unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+	for flag, on := range map[uintptr]bool{processes: i.Processes, unix.CLONE_NEWNS: i.Mounts, unix.CLONE_NEWUTS: i.Names, unix.CLONE_NEWNET: i.Network} {
 		if on {
 			a.Cloneflags |= flag
 		}

@@ -63,7 +63,7 @@ func (m *machine) start() error {
 	}
 	m.init.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL} // a stand-in that is killed takes its machines with it
 	if m.alone {
-		m.init.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID
+		m.init.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC
 	}
 	if err := m.init.Start(); err != nil {
 		m.init = nil
