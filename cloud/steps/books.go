@@ -61,7 +61,7 @@ func newBooks(l *agentapi.Launch) *books {
 // create gives a step its nodes and its number; it waits for other steps to end where it must.
 func (b *books) create(ctx context.Context, s *step) error {
 	for {
-		err, freed := b.try(s)
+		freed, err := b.try(s)
 		if !errors.Is(err, layout.ErrBusy) || s.req.Immediate {
 			return err
 		}
@@ -75,11 +75,11 @@ func (b *books) create(ctx context.Context, s *step) error {
 }
 
 // try creates the step if it can be now; else freed tells when to ask again.
-func (b *books) try(s *step) (err error, freed <-chan struct{}) {
+func (b *books) try(s *step) (freed <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return errClosed, nil
+		return nil, errClosed
 	}
 	var shares []share
 	for i := range s.req.Parts {
@@ -105,7 +105,7 @@ func (b *books) try(s *step) (err error, freed <-chan struct{}) {
 	if err != nil {
 		b.release(shares)
 		s.counts = nil
-		return err, b.freed
+		return b.freed, err
 	}
 	s.shares = shares
 	if s.req.Numbered() {

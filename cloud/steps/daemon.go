@@ -91,7 +91,11 @@ func (d *daemon) main(in *wire.Reader) int {
 	d.drain()
 	d.tellExits()
 	if d.used.OOM {
-		d.complain(fmt.Sprintf("Detected %d oom_kill events in StepId=%d.%d. Some of the step tasks have been OOM Killed.", oomKills()-d.ooms, d.n.Job, d.n.Step))
+		kills, events := oomKills()-d.ooms, "events"
+		if kills == 1 {
+			events = "event"
+		}
+		d.complain(fmt.Sprintf("Detected %d oom_kill %s in StepId=%d.%d. Some of the step tasks have been OOM Killed.", kills, events, d.n.Job, d.n.Step))
 	}
 	d.out.WriteJSON(wire.NodeEnd, uint32(d.n.Node), d.used)
 	return 0

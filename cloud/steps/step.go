@@ -12,7 +12,6 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/layout"
 	"fsub/cloud/steps/wire"
-	"fsub/slurm/hostlist"
 )
 
 // step is a step on the gang's first machine, from srun's request to its end.
@@ -35,18 +34,6 @@ type step struct {
 	ended bool
 	said  bool // the line of its end
 	tally tally
-}
-
-// tally is what is known of how a step went.
-type tally struct {
-	exit    uint32 // highest status
-	failed  bool
-	stopped agentapi.Why // why it was ended, if it was
-	killed  bool
-	lost    bool
-	oom     bool
-	used    agentapi.Used
-	end     time.Time
 }
 
 // serveStep does what one srun asks for, until its step is over.
@@ -245,154 +232,4 @@ func (st *step) readSrun(in *wire.Reader, created <-chan struct{}) {
 		}
 		st.toNodes(f.Kind, f.N, f.Payload)
 	}
-}
-
-// toNodes sends a frame to all nodes that are there.
-func (st *step) toNodes(k wire.Kind, n uint32, payload []byte) {
-	st.mu.Lock()
-	if k == wire.Kill && st.tally.stopped == "" {
-		st.tally.killed = true
-	}
-	nodes := append([]*wire.Writer(nil), st.nodes...)
-	st.mu.Unlock()
-	for _, w := range nodes {
-		if w != nil {
-			w.Write(k, n, payload)
-		}
-	}
-}
-
-// stop ends the step.
-func (st *step) stop(s Stop) {
-	st.mu.Lock()
-	if st.ended || st.tally.stopped != "" {
-		st.mu.Unlock()
-		return
-	}
-	st.tally.stopped = s.Why
-	if s.Why == agentapi.WhyExit {
-		st.tally.stopped = agentapi.WhyCancel
-	}
-	st.mu.Unlock()
-	st.say(s.Why)
-	st.toNodes(wire.Kill, uint32(s.Grace/time.Millisecond), nil)
-}
-
-// say tells the step's stderr of its end, as its first node's slurmstepd would.
-func (st *step) say(why agentapi.Why) {
-	st.mu.Lock()
-	again := st.said
-	st.said = true
-	st.mu.Unlock()
-	if again {
-		return
-	}
-	first := &st.shares[0]
-	line := "slurmstepd: error: *** STEP " + st.name() + " ON " + st.launch.Groups[first.group].Nodes[first.node].Name + " CANCELLED AT " +
-		time.Now().Format("2006-01-02T15:04:05")
-	switch why {
-	case agentapi.WhyTimeout:
-		line += " DUE TO TIME LIMIT"
-	case agentapi.WhyPreempt:
-		line += " DUE TO PREEMPTION"
-	case agentapi.WhyNode:
-		line += " DUE TO NODE FAILURE"
-	}
-	st.out.Write(wire.Cancelled, 0, []byte(line+" ***\n"))
-}
-
-// name is "JOB.STEP".
-func (st *step) name() string {
-	return strconv.FormatUint(uint64(st.launch.Job), 10) + "." + strconv.FormatUint(uint64(st.id), 10)
-}
-
-// lose notes that a node is not there any more.
-func (st *step) lose(i int, err error) {
-	st.mu.Lock()
-	st.nodes[i] = nil
-	st.tally.lost = true
-	st.mu.Unlock()
-	st.out.Write(wire.NodeLost, uint32(i), []byte(err.Error()))
-}
-
-// note keeps what a frame from a node says of how the step went.
-func (st *step) note(f wire.Frame, node string) {
-	if f.Kind != wire.Exits && f.Kind != wire.NodeEnd {
-		return
-	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	t := &st.tally
-	if f.Kind == wire.Exits {
-		exits, _ := wire.JSON[[]wire.Exit](f)
-		for _, e := range exits {
-			t.exit = worse(t.exit, e.Status)
-		}
-		return
-	}
-	used, _ := wire.JSON[wire.NodeUsed](f)
-	t.oom = t.oom || used.OOM
-	t.used.User += used.User
-	t.used.System += used.System
-	t.used.Read += used.Read
-	t.used.Written += used.Write
-	if used.MaxRSS > t.used.MaxRSS {
-		t.used.MaxRSS, t.used.MaxNode = used.MaxRSS, node
-	}
-}
-
-// worse is the status that a step has of two tasks: the higher exit code, where a signal counts as 128 and more.
-func worse(a, b uint32) uint32 {
-	if code(b) > code(a) {
-		return b
-	}
-	return a
-}
-
-func code(status uint32) uint32 {
-	if sig := status & 0x7f; sig != 0 {
-		return 128 + sig
-	}
-	return status >> 8 & 0xff
-}
-
-// status is the step for the books of the job. The caller holds books.mu.
-func (st *step) status() agentapi.Step {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	a := agentapi.Step{
-		ID: strconv.FormatUint(uint64(st.id), 10), Name: st.req.Name, State: "RUNNING", Start: st.start, End: st.tally.end,
-		Exit: int32(st.tally.exit), Used: st.tally.used,
-	}
-	var names []string
-	for i := range st.shares {
-		sh := &st.shares[i]
-		names = append(names, st.launch.Groups[sh.group].Nodes[sh.node].Name)
-		a.Tasks += len(sh.part.Ranks)
-		a.CPUs += sh.part.CPUs
-	}
-	a.Nodes = hostlist.Compress(names)
-	if st.ended {
-		a.State = st.tally.state()
-	}
-	return a
-}
-
-// state is how a step that is over is called.
-func (t *tally) state() string {
-	switch {
-	case t.lost && t.stopped == "":
-		return "NODE_FAIL"
-	case t.oom:
-		return "OUT_OF_MEMORY"
-	case t.stopped == agentapi.WhyTimeout:
-		return "TIMEOUT"
-	case t.stopped == agentapi.WhyPreempt:
-		return "PREEMPTED"
-	case t.stopped != "" || t.killed:
-		return "CANCELLED"
-	case t.exit != 0:
-		return "FAILED"
-	}
-	return "COMPLETED"
 }

@@ -138,7 +138,7 @@ func TestBooks(t *testing.T) {
 			ask := layout.Step{Tasks: rapid.IntRange(0, 6).Draw(t, "n"), Exact: rapid.Bool().Draw(t, "exact"), Overlap: rapid.Bool().Draw(t, "overlap"),
 				NoGPUs: rapid.Bool().Draw(t, "no gpus"), MemPerNode: rapid.Int64Range(0, 60).Draw(t, "mem")}
 			st := &step{launch: l, req: wire.Request{Parts: slices.Repeat([]wire.Part{{Ask: ask}}, rapid.IntRange(1, 2).Draw(t, "parts"))}}
-			if err, _ := b.try(st); err == nil {
+			if _, err := b.try(st); err == nil {
 				live = append(live, st)
 			}
 			checkBooks(t, b, live)

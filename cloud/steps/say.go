@@ -1,0 +1,77 @@
+package steps
+
+import (
+	"strconv"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/steps/wire"
+)
+
+// toNodes sends a frame to all nodes that are there.
+func (st *step) toNodes(k wire.Kind, n uint32, payload []byte) {
+	st.mu.Lock()
+	if k == wire.Kill && st.tally.stopped == "" {
+		st.tally.killed = true
+	}
+	nodes := append([]*wire.Writer(nil), st.nodes...)
+	st.mu.Unlock()
+	for _, w := range nodes {
+		if w != nil {
+			w.Write(k, n, payload)
+		}
+	}
+}
+
+// stop ends the step.
+func (st *step) stop(s Stop) {
+	st.mu.Lock()
+	if st.ended || st.tally.stopped != "" {
+		st.mu.Unlock()
+		return
+	}
+	st.tally.stopped = s.Why
+	if s.Why == agentapi.WhyExit {
+		st.tally.stopped = agentapi.WhyCancel
+	}
+	st.mu.Unlock()
+	st.say(s.Why)
+	st.toNodes(wire.Kill, uint32(s.Grace/time.Millisecond), nil)
+}
+
+// say tells the step's stderr of its end, as its first node's slurmstepd would.
+func (st *step) say(why agentapi.Why) {
+	st.mu.Lock()
+	again := st.said
+	st.said = true
+	st.mu.Unlock()
+	if again {
+		return
+	}
+	first := &st.shares[0]
+	line := "slurmstepd: error: *** STEP " + st.name() + " ON " + st.launch.Groups[first.group].Nodes[first.node].Name + " CANCELLED AT " +
+		time.Now().Format("2006-01-02T15:04:05")
+	switch why {
+	case agentapi.WhyTimeout:
+		line += " DUE TO TIME LIMIT"
+	case agentapi.WhyPreempt:
+		line += " DUE TO PREEMPTION"
+	case agentapi.WhyNode:
+		line += " DUE TO NODE FAILURE"
+	}
+	st.out.Write(wire.Cancelled, 0, []byte(line+" ***\n"))
+}
+
+// name is "JOB.STEP".
+func (st *step) name() string {
+	return strconv.FormatUint(uint64(st.launch.Job), 10) + "." + strconv.FormatUint(uint64(st.id), 10)
+}
+
+// lose notes that a node is not there any more.
+func (st *step) lose(i int, err error) {
+	st.mu.Lock()
+	st.nodes[i] = nil
+	st.tally.lost = true
+	st.mu.Unlock()
+	st.out.Write(wire.NodeLost, uint32(i), []byte(err.Error()))
+}

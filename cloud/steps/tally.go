@@ -1,0 +1,103 @@
+package steps
+
+import (
+	"strconv"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/steps/wire"
+	"fsub/slurm/hostlist"
+)
+
+// tally is what is known of how a step went.
+type tally struct {
+	exit    uint32       // highest status
+	stopped agentapi.Why // why it was ended, if it was
+	killed  bool
+	lost    bool
+	oom     bool
+	used    agentapi.Used
+	end     time.Time
+}
+
+// note keeps what a frame from a node says of how the step went.
+func (st *step) note(f wire.Frame, node string) {
+	if f.Kind != wire.Exits && f.Kind != wire.NodeEnd {
+		return
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	t := &st.tally
+	if f.Kind == wire.Exits {
+		exits, _ := wire.JSON[[]wire.Exit](f)
+		for _, e := range exits {
+			t.exit = worse(t.exit, e.Status)
+		}
+		return
+	}
+	used, _ := wire.JSON[wire.NodeUsed](f)
+	t.oom = t.oom || used.OOM
+	t.used.User += used.User
+	t.used.System += used.System
+	t.used.Read += used.Read
+	t.used.Written += used.Write
+	if used.MaxRSS > t.used.MaxRSS {
+		t.used.MaxRSS, t.used.MaxNode = used.MaxRSS, node
+	}
+}
+
+// worse is the status that a step has of two tasks: the higher exit code, where a signal counts as 128 and more.
+func worse(a, b uint32) uint32 {
+	if code(b) > code(a) {
+		return b
+	}
+	return a
+}
+
+func code(status uint32) uint32 {
+	if sig := status & 0x7f; sig != 0 {
+		return 128 + sig
+	}
+	return status >> 8 & 0xff
+}
+
+// status is the step for the books of the job. The caller holds books.mu.
+func (st *step) status() agentapi.Step {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	a := agentapi.Step{
+		ID: strconv.FormatUint(uint64(st.id), 10), Name: st.req.Name, State: "RUNNING", Start: st.start, End: st.tally.end,
+		Exit: int32(st.tally.exit), Used: st.tally.used,
+	}
+	var names []string
+	for i := range st.shares {
+		sh := &st.shares[i]
+		names = append(names, st.launch.Groups[sh.group].Nodes[sh.node].Name)
+		a.Tasks += len(sh.part.Ranks)
+		a.CPUs += sh.part.CPUs
+	}
+	a.Nodes = hostlist.Compress(names)
+	if st.ended {
+		a.State = st.tally.state()
+	}
+	return a
+}
+
+// state is how a step that is over is called.
+func (t *tally) state() string {
+	switch {
+	case t.lost && t.stopped == "":
+		return "NODE_FAIL"
+	case t.oom:
+		return "OUT_OF_MEMORY"
+	case t.stopped == agentapi.WhyTimeout:
+		return "TIMEOUT"
+	case t.stopped == agentapi.WhyPreempt:
+		return "PREEMPTED"
+	case t.stopped != "" || t.killed:
+		return "CANCELLED"
+	case t.exit != 0:
+		return "FAILED"
+	}
+	return "COMPLETED"
+}
