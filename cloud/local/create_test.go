@@ -1,0 +1,138 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"fsub/cloud"
+	"fsub/federation"
+)
+
+func TestMachinesAreOfTheirOwn(t *testing.T) {
+	p := world(t, nil)
+	if !p.isolation.Mounts || !p.isolation.Names || !p.isolation.Processes {
+		t.Skipf("SKIPPED: namespaces cannot be made here: %+v", p.isolation)
+	}
+	got := create(t, p, request("G1", 2))
+	if s := states(got); s != "G1.0 running, G1.1 running" {
+		t.Fatal(s)
+	}
+	caps := "0000000000000000"
+	if os.Geteuid() == 0 {
+		caps = capEffOf(t)
+	}
+	for n, i := range got {
+		wrote := "" // each writes its own name, and looks for the first's
+		if n == 0 {
+			wrote = "127.9.9.9"
+		}
+		want := fmt.Sprintf("%s [%s] %s %d <nil> %s", i.Name, wrote, i.Addr, os.Getuid(), caps)
+		if s := seen(t, p, i.ID); s != want {
+			t.Errorf("machine %d saw %q, want %q", n, s, want)
+		}
+	}
+	if host, _ := os.Hostname(); host == got[0].Name {
+		t.Error("the host's own name was changed")
+	}
+	if hosts, _ := os.ReadFile("/etc/hosts"); strings.Contains(string(hosts), got[0].Name) {
+		t.Error("the host's own /etc/hosts was changed")
+	}
+}
+
+func capEffOf(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return capEff(string(text))
+}
+
+func TestCreateIsIdempotent(t *testing.T) {
+	p := world(t, nil)
+	create(t, p, request("G1", 2))
+	before := processes(p.cfg.Dir)
+	for range 2 {
+		if s := states(create(t, p, request("G1", 2))); s != "G1.0 running, G1.1 running" {
+			t.Fatal(s)
+		}
+		p = open(t, p.cfg.Dir, nil)
+	}
+	if after := processes(p.cfg.Dir); len(after) < len(before) || len(list(t, p)) != 2 {
+		t.Errorf("before %v\nafter %v", before, after)
+	}
+	_, err := p.Create(context.Background(), request("G1", 3))
+	wants(t, err, cloud.KindConflict, federation.ErrConflict)
+	if err := p.Delete(context.Background(), []cloud.InstanceID{"G1.1"}); err != nil {
+		t.Fatal(err)
+	}
+	if s := states(create(t, p, request("G1", 2))); s != "G1.0 running, G1.1 ended" {
+		t.Errorf("after one was deleted: %s", s)
+	}
+}
+
+func wants(t *testing.T, err error, kind cloud.ErrorKind, is error) {
+	t.Helper()
+	var e *cloud.Error
+	if !errors.As(err, &e) || e.Kind != kind || !errors.Is(err, is) {
+		t.Errorf("error %v, want kind %s and %q", err, kind, is)
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	p := world(t, nil)
+	bad := request("G1", 1)
+	bad.Offering.ID = "huge/on-demand"
+	_, err := p.Create(context.Background(), bad)
+	wants(t, err, cloud.KindInvalid, federation.ErrInvalid)
+	for _, token := range []string{"", "../x", "a b", strings.Repeat("x", 65)} {
+		_, err := p.Create(context.Background(), request(token, 1))
+		wants(t, err, cloud.KindInvalid, federation.ErrInvalid)
+	}
+	one := request("G2", 1)
+	one.Offering.ID = "one/spot"
+	create(t, p, one)
+	one.Token = "G3"
+	_, err = p.Create(context.Background(), one)
+	wants(t, err, cloud.KindStockOut, federation.ErrCapacity)
+	// A place falls free as soon as its machine is gone, seen or not.
+	g, m := p.find("G2.0")
+	proc, _, err := p.process(&m)
+	if err != nil || g == nil {
+		t.Fatal(err)
+	}
+	if err := p.kill(proc); err != nil {
+		t.Fatal(err)
+	}
+	create(t, p, one)
+}
+
+// TestCrashBeforeTheStart: what a provider that died has recorded and not started is pending, and is started by the next Create or never.
+func TestCrashBeforeTheStart(t *testing.T) {
+	p := world(t, nil)
+	shape, err := p.check(request("G1", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := p.record(request("G1", 3), shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.start(&g.Machines[1], request("G1", 3)); err != nil {
+		t.Fatal(err)
+	}
+	next := open(t, p.cfg.Dir, nil)
+	if s := states(list(t, next)); s != "G1.0 pending, G1.1 running, G1.2 pending" {
+		t.Fatal(s)
+	}
+	if err := next.Delete(context.Background(), []cloud.InstanceID{"G1.0"}); err != nil {
+		t.Fatal(err)
+	}
+	if s := states(create(t, next, request("G1", 3))); s != "G1.0 ended, G1.1 running, G1.2 running" {
+		t.Fatal(s)
+	}
+}
