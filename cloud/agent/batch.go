@@ -1,0 +1,144 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"fsub/cloud/agent/keeper"
+	"fsub/cloud/agentapi"
+	"fsub/sbatch"
+)
+
+// batch runs the batch script to its end.
+func (r *run) batch() error {
+	select {
+	case s := <-r.asked:
+		r.why = s.Why
+		return nil
+	default:
+	}
+	config, err := r.script()
+	if err != nil {
+		return err
+	}
+	if r.p, err = keeper.Start(config, os.Stderr); err != nil {
+		return fmt.Errorf("start the batch script: %w", err)
+	}
+	<-r.p.Begun
+	if r.p.Failed != nil {
+		r.p.Kill()
+		<-r.p.Done
+		return r.p.Failed
+	}
+	r.begin = time.Now().UTC()
+	r.used = newMeter(r)
+	r.openStreams()
+	r.tell(func(s *agentapi.Status) { s.State, s.Start = agentapi.RunRunning, r.begin })
+	r.follow()
+	r.afterScript()
+	return nil
+}
+
+// follow does what is asked of a running script until it ends.
+func (r *run) follow() {
+	e := &r.e
+	limit, warning := r.deadlines()
+	steps := time.NewTicker(time.Second)
+	defer steps.Stop()
+	for {
+		select {
+		case <-r.p.Exited:
+			return
+		case s := <-r.asked:
+			e.stop(r, s)
+		case at := <-r.notes:
+			e.preempt(r, at)
+		case s := <-r.sends:
+			r.send(s)
+		case <-warning:
+			r.warn()
+		case <-limit:
+			e.stop(r, agentapi.Stop{Why: agentapi.WhyTimeout, Grace: r.l.KillWait})
+		case <-e.term:
+			e.terminate(r)
+		case <-e.kill:
+			r.p.Kill()
+			r.killSteps()
+		case <-r.used.tick():
+			r.used.look()
+		case <-steps.C:
+			r.tellSteps()
+		}
+	}
+}
+
+// tellSteps tells the daemon of steps that have begun or ended since it was told last.
+func (r *run) tellSteps() {
+	if !r.steps {
+		return
+	}
+	r.mu.Lock()
+	old := r.status.Steps
+	r.mu.Unlock()
+	same := func(x, y agentapi.Step) bool { return x.ID == y.ID && x.State == y.State }
+	if !slices.EqualFunc(old[min(1, len(old)):], r.a.cfg.Steps.Status(r.l.Run), same) {
+		r.tell(func(*agentapi.Status) {})
+	}
+}
+
+// deadlines are when the time limit is over, and when --signal asks to be warned of it.
+func (r *run) deadlines() (limit, warning <-chan time.Time) {
+	if r.l.TimeLimit <= 0 || r.l.TimeLimit == sbatch.Unlimited {
+		return nil, nil
+	}
+	start := r.l.Start
+	if start.IsZero() || start.After(r.begin) {
+		start = r.begin
+	}
+	left := time.Until(start.Add(r.l.TimeLimit))
+	if s := r.spec().Signal; s != nil {
+		warning = time.After(left - s.Before)
+	}
+	return time.After(left), warning
+}
+
+// send sends a signal as scancel means it: to the batch script alone, to all, or to the steps alone.
+func (r *run) send(s agentapi.Signal) {
+	sig, ok := signalNumber(s.Name)
+	switch {
+	case !ok:
+		r.a.log.Warn("no such signal", "run", r.l.Run, "signal", s.Name)
+	case s.Batch:
+		r.p.Signal(sig)
+	case s.Full:
+		r.p.SignalAll(sig)
+		r.signalSteps(sig)
+	default:
+		r.signalSteps(sig)
+	}
+}
+
+// warn sends what --signal asks for: to the batch shell with B:, else to the steps.
+func (r *run) warn() {
+	s := r.spec().Signal
+	sig, ok := signalNumber(s.Name)
+	switch {
+	case !ok:
+	case s.BatchOnly:
+		r.p.Signal(sig)
+	default:
+		r.signalSteps(sig)
+	}
+}
+
+func (r *run) signalSteps(sig syscall.Signal) {
+	if !r.steps {
+		return
+	}
+	if err := r.a.cfg.Steps.Signal(r.l.Run, "", sig); err != nil {
+		r.a.log.Warn("signal to steps", "run", r.l.Run, "signal", sig, "err", err)
+	}
+}
