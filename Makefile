@@ -22,9 +22,9 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 endif
 
-.PHONY: build setup demo test test-full race lint bench install testbed-up testbed-down testbed-status fuzz clean
+.PHONY: build setup setup-build demo test test-full race lint bench install testbed-up testbed-down testbed-status fuzz clean
 
-build: setup ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static) and bin/fed
+build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static) and bin/fed
 	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent and bin/fed"
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/fsub ./cmd/fsub
 	@CGO_ENABLED=0 $(GO) build -trimpath -tags remote -ldflags '-s -w' -o bin/fsub-remote ./cmd/fsub
@@ -35,10 +35,13 @@ build: setup ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static) and b
 setup: ## install what the build and the testbed need (compiler, Go, debootstrap ...)
 	@testbed/setup/setup.sh
 
-demo: build ## real Slurm sites, the daemon, three jobs of an ordinary user
+setup-build:
+	@testbed/setup/setup.sh build
+
+demo: build ## two real Slurm clusters, this machine, a stand-in for Amazon, the daemon, five jobs of an ordinary user
 	@testbed/demo/demo.sh
 
-testbed-up: build ## start the default sites; SITES="alpha gamma" or SITES=--all for others
+testbed-up: setup build ## start the default sites; SITES="alpha gamma" or SITES=--all for others
 	bin/fed bed up $(SITES)
 
 testbed-down: build ## stop the demo's daemon and all sites
@@ -48,10 +51,10 @@ testbed-down: build ## stop the demo's daemon and all sites
 testbed-status: build
 	bin/fed bed status
 
-test: build ## everything that takes less than ten minutes, real Slurm of both versions included
+test: setup build ## everything that takes less than ten minutes, real Slurm of both versions included
 	@testbed/setup/test.sh $(GO) -timeout 30m $(TESTFLAGS)
 
-test-full: build ## test, and what takes longer: long fault runs, the race detector on all packages
+test-full: setup build ## test, and what takes longer: long fault runs, the race detector on all packages
 	@FSUB_FULL=1 testbed/setup/test.sh $(GO) -timeout 80m $(TESTFLAGS)
 	$(MAKE) race
 
@@ -61,7 +64,7 @@ race: setup
 fuzz: setup ## each fuzz target for FUZZTIME
 	testbed/setup/fuzz.sh $(GO) $(or $(FUZZTIME),30s)
 
-bench: build ## ratios against sbatch and slurmrestd, each pair in one run
+bench: setup build ## ratios against sbatch and slurmrestd, each pair in one run
 	@testbed/bench/bench.sh
 
 lint: setup ## gofmt, go vet, staticcheck, govulncheck

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ "$(id -u)" != 0 ]; then exec testbed/demo/alone.sh "you are not root, and real Slurm clusters need that"; fi
-if ! bin/fed bed up --install-only alpha; then exec testbed/demo/alone.sh "Slurm cannot be installed here (why, is said above)"; fi
+if ! testbed/setup/setup.sh testbed || ! bin/fed bed up --install-only alpha; then exec testbed/demo/alone.sh "Slurm cannot be installed here (why, is said above)"; fi
 bed=${FSUB_BED:-/var/lib/fsub-bed}
 export FSUB_BED=$bed FSUB_SOCKET=$bed/fed/fsub.sock
 [ "$bed" = /var/lib/fsub-bed ] && dir= make= || { dir=" --dir $bed" make=" BED=$bed"; } # for commands to type

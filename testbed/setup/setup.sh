@@ -1,5 +1,6 @@
 #!/bin/sh
-# setup.sh: install what "make build" and "make test" need and this machine lacks. Quick when there is nothing to do.
+# setup.sh [build|testbed]: install what "make build" needs and this machine lacks, or what real Slurm clusters on this machine need beyond that; both if neither is
+# named. Quick when there is nothing to do.
 set -eu
 cd "$(dirname "$0")/../.."
 missing=
@@ -9,13 +10,18 @@ need() { # need FILE-OR-COMMAND PACKAGE
 	*) command -v "$1" >/dev/null ;;
 	esac || missing="$missing $2"
 }
-need gcc gcc
-need /usr/include/stdlib.h libc6-dev
-need git git
-need debootstrap debootstrap
-need zstd zstd
-need ip iproute2
-need /etc/ssl/certs/ca-certificates.crt ca-certificates
+if [ "${1:-build}" = build ]; then
+	need gcc gcc
+	need /usr/include/stdlib.h libc6-dev
+	need git git
+	need /etc/ssl/certs/ca-certificates.crt ca-certificates
+fi
+if [ "${1:-testbed}" = testbed ]; then
+	need debootstrap debootstrap
+	need zstd zstd
+	need ip iproute2
+	need curl curl # machines fetch their agent with it
+fi
 # shellcheck disable=SC2086
 [ -z "$missing" ] || testbed/setup/apt.sh $missing
 testbed/setup/go.sh >/dev/null
