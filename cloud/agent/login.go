@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -15,34 +16,49 @@ import (
 // loginTime is how long a login shell may take. Without its environment the job begins nevertheless, as under slurmd.
 const loginTime = 10 * time.Second
 
-// loginEnvironment is what a login shell of the user has in its environment.
+// loginEnvironment is what a login shell of the user has in its environment: by su, as slurmd asks for it, or where that will not do (a user who was made a
+// moment ago has no line in /etc/shadow) by a login shell itself.
 func loginEnvironment(u agentapi.User, log *slog.Logger) []string {
+	if os.Geteuid() == 0 && hasSu(u.Name) {
+		if env, err := loginBy(u, suPath, "-", u.Name, "-c", tellLogin); err == nil {
+			return env
+		}
+	}
+	env, err := loginBy(u, "/bin/bash", "-l", "-c", tellLogin)
+	if err != nil {
+		log.Warn("no environment of a login shell", "user", u.Name, "err", err)
+	}
+	return env
+}
+
+const (
+	beginLogin = "\x00fsub-login\x00"                       // what profiles print goes before it
+	tellLogin  = `printf '\0fsub-login\0'; env -0; exit $?` // no exec: SHLVL is then what it is under slurmd
+)
+
+// loginBy runs a command that tells the environment of a login shell.
+func loginBy(u agentapi.User, name string, args ...string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), loginTime)
 	defer cancel()
-	const begin = "\x00fsub-login\x00" // what profiles print goes before it
-	const tell = `printf '\0fsub-login\0'; exec env -0`
-	cmd := exec.CommandContext(ctx, "/bin/bash", "-l", "-c", tell)
-	asRoot := os.Geteuid() == 0
-	if asRoot && hasSu(u.Name) { // as slurmd does it
-		cmd = exec.CommandContext(ctx, suPath, "-", u.Name, "-c", tell)
-		asRoot = false
-	}
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = u.Home
 	if !isDir(u.Home) {
 		cmd.Dir = "/"
 	}
-	cmd.Env = []string{"HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name, "SHELL=" + u.Shell, "PATH=/usr/local/bin:/usr/bin:/bin"}
+	cmd.Env = []string{"HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name, "SHELL=" + u.Shell, "MAIL=/var/mail/" + u.Name, "PATH=/usr/local/bin:/usr/bin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	if asRoot {
+	if os.Geteuid() == 0 && name != suPath {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
 	}
 	text, err := cmd.Output()
-	_, vars, ok := strings.Cut(string(text), begin)
-	if !ok {
-		log.Warn("no environment of a login shell", "user", u.Name, "err", err)
-		return nil
+	_, vars, ok := strings.Cut(string(text), beginLogin)
+	switch {
+	case !ok && err == nil:
+		return nil, errors.New("it told nothing")
+	case !ok:
+		return nil, err
 	}
 	var env []string
 	for v := range strings.SplitSeq(vars, "\x00") {
@@ -50,7 +66,7 @@ func loginEnvironment(u agentapi.User, log *slog.Logger) []string {
 			env = append(env, v)
 		}
 	}
-	return env
+	return env, nil
 }
 
 const suPath = "/bin/su"

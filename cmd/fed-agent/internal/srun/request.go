@@ -107,6 +107,9 @@ func (c *call) taskEnv() []string {
 		env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 		env = append(env, name+"="+value)
 	}
+	if v := c.env("SLURM_CPUS_PER_TASK"); v != "" && c.group >= 0 { // of a component, which has it by its number only
+		set("SLURM_CPUS_PER_TASK", v)
+	}
 	for _, v := range c.says {
 		set(v[0], v[1])
 	}
