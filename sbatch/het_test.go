@@ -74,3 +74,17 @@ func TestHetSpec(t *testing.T) {
 		t.Error("both share their further options")
 	}
 }
+
+// What the options of a component say has its number: srun would take it for every component otherwise. What holds for the job as a whole has none.
+func TestHetVariables(t *testing.T) {
+	r, err := Parse(Input{Args: strings.Fields("-n1 -c2 --gpus=1 --open-mode=append --ntasks-per-node=1 : -n2 --wrap true"), Dir: "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"SLURM_OPEN_MODE": "a", "SLURM_JOB_NAME": "wrap", "SLURM_CPUS_PER_TASK_HET_GROUP_0": "2", "SLURM_GPUS_HET_GROUP_0": "1",
+		"SLURM_NTASKS_HET_GROUP_1": "2", "SLURM_CPUS_PER_TASK": "", "SLURM_TRES_PER_TASK": "", "SLURM_GPUS": "", "SLURM_NTASKS_PER_NODE": "", "SLURM_OPEN_MODE_HET_GROUP_0": ""} {
+		if got, _ := lookup(r.Payload.Environment, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
