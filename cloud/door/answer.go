@@ -40,12 +40,10 @@ func (d *Door) handle(pattern string, h handler) {
 	})
 }
 
+// fail answers with an error, also where the request's context is over: that may be the daemon's end and not the agent's, and who writes nothing says 200.
 func (d *Door) fail(w *seenWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		return // nobody is there any more
-	}
 	code := codeOf(err)
-	if code >= 500 {
+	if code >= 500 && r.Context().Err() == nil {
 		d.log.Warn("agent's request failed", "path", r.URL.Path, "status", code, "err", err)
 	}
 	if w.code == 0 {

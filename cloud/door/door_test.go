@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -31,7 +32,8 @@ type driver struct {
 	polls  int
 	report agentapi.Report
 	log    bytes.Buffer
-	block  bool // Poll waits for its context
+	block  bool          // Poll waits for its context
+	ends   chan struct{} // closed by Report, which then waits for its context
 }
 
 var runs = map[cloud.MachineID]string{"aws:1": "run-1", "aws:2": "run-2"}
@@ -57,8 +59,13 @@ func (d *driver) Poll(ctx context.Context, m cloud.MachineID, p agentapi.Poll) (
 	return agentapi.Orders{Version: p.Version + 1, Runs: []agentapi.Order{{Run: runs[m]}}}, nil
 }
 
-func (d *driver) Report(_ context.Context, _ cloud.MachineID, r agentapi.Report) error {
+func (d *driver) Report(ctx context.Context, _ cloud.MachineID, r agentapi.Report) error {
 	d.report = r
+	if d.ends != nil {
+		close(d.ends)
+		<-ctx.Done()
+		return fmt.Errorf("the daemon ends: %w", federation.ErrUnavailable)
+	}
 	return d.err
 }
 
@@ -269,6 +276,28 @@ func TestSitesThatAreNotThereYet(t *testing.T) {
 	}
 	if code, _ := w.ask(t, "POST", agentapi.PathHello, w.oneTime("aws", "gang1", w.now.Add(time.Hour)), "{}"); code != 503 {
 		t.Errorf("hello: %d", code)
+	}
+}
+
+// TestReportIsNotTakenByADaemonThatEnds: the agent has to tell the next one.
+func TestReportIsNotTakenByADaemonThatEnds(t *testing.T) {
+	w := newWorld(t)
+	session := w.letIn(t, "gang1")
+	w.site.ends = make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error)
+	go func() { served <- w.Serve(ctx, l) }()
+	w.srv.URL = "http://" + l.Addr().String()
+	go func() { <-w.site.ends; cancel() }()
+	if code, text := w.ask(t, "POST", agentapi.PathReport, session, "{}"); code != 503 {
+		t.Errorf("%d %s", code, text)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }
 
