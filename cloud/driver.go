@@ -62,7 +62,6 @@ type Driver struct {
 	settled  map[InstanceID]bool // that have ended and are in the books, for as long as they are listed
 	offered  error               // of the last look at what can be rented
 	priced   bool                // one look was good
-	listed   time.Time
 }
 
 var (

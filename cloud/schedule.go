@@ -3,8 +3,6 @@ package cloud
 import (
 	"container/heap"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -195,93 +193,6 @@ func (d *Driver) take(r *run, group int, spec *sbatch.Spec, shares []layout.Shar
 		r.machines = append(r.machines, m)
 		r.Members = append(r.Members, member{Machine: m.id, Name: m.Name, Group: group, Node: n, CPUs: s.CPUs, Mem: s.Mem, Tasks: s.Tasks, GPUs: m.take(r, s, now)})
 	}
-}
-
-// grow adds new machines of a lane to those that are there, so that a component fits.
-func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
-	p, spec := l.pool, j.component(i)
-	need, _, err := layout.Need(spec, l.shape(), p.options())
-	if err != nil {
-		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
-	}
-	if v, ok := d.mayGrow(l); !ok {
-		v.back = v.back && l.usable(j) < need // else it waits for those
-		return v, false
-	}
-	near := p.Near && l.offering.MaxGang >= need && need > 1
-	var nodes []layout.Node
-	var machines []*machine
-	if !near {
-		nodes, machines = l.freeFor(j, r)
-	}
-	there := len(nodes)
-	if spec.NodeList != "" || spec.Exclude != "" { // it is about names: all that there could be
-		need = max(need, l.room())
-	}
-	names := l.newNames(need)
-	for _, name := range names {
-		node := l.shape()
-		node.Name = name
-		nodes = append(nodes, node)
-	}
-	shares, err := layout.Fit(spec, nodes, p.options())
-	if err != nil {
-		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, layout.ErrNoFit)}, false
-	}
-	var chosen []string
-	for k := range shares {
-		if n := shares[k].Node - there; n >= 0 {
-			shares[k].Node = there + len(chosen)
-			chosen = append(chosen, names[n])
-		}
-	}
-	count := len(chosen)
-	if room := l.room(); count > room {
-		return d.makeRoom(j, l, count, room), false
-	}
-	if len(d.numbers) == 0 {
-		d.draw()
-		return waits, false
-	}
-	g := d.newGang(l, chosen, near)
-	r.gangs = append(r.gangs, g)
-	d.take(r, i, spec, shares, append(machines, g.machines...))
-	return verdict{}, true
-}
-
-// usable is how many machines there are that the job could use one day.
-func (l *lane) usable(j *job) (n int) {
-	for _, m := range l.machines {
-		if m.usable(j.User.Name) {
-			n++
-		}
-	}
-	return n
-}
-
-// makeRoom ends idle machines that the job cannot use, if that would make room for those that it needs.
-func (d *Driver) makeRoom(j *job, l *lane, count, room int) verdict {
-	if count > l.pool.Max || l.offering.Max > 0 && count > l.offering.Max {
-		return verdict{reason: federation.ReasonPartitionNodes, back: true,
-			detail: fmt.Sprintf("it needs %d new machines, and there may be %d", count, max(min(l.pool.Max, l.offering.Max), l.pool.Max))}
-	}
-	var idle []*machine
-	for _, other := range l.pool.lanes {
-		for _, m := range other.machines {
-			if len(m.runs) == 0 && m.State == machineUp && (other != l || !m.usable(j.User.Name)) {
-				idle = append(idle, m)
-			}
-			if m.State == machineEnding {
-				room++ // it will be there soon
-			}
-		}
-	}
-	if short := count - room; short > 0 && short <= len(idle) {
-		for _, m := range idle[:short] {
-			d.endMachine(m, "makes room")
-		}
-	}
-	return waits
 }
 
 // bind writes down which machines a job has. What they are told, and what the cloud is asked, follows when that is durable.

@@ -20,11 +20,10 @@ type job struct {
 	class *class // while it waits to be scheduled
 	run   *run   // that holds machines
 
-	shown  federation.SiteJob // what was written of it last: what others see
-	rev    uint64             // of shown; 0: nothing yet
-	newer  *job               // the list of jobs by rev
-	older  *job
-	killed bool // to be cancelled as soon as nothing of it lives
+	shown federation.SiteJob // what was written of it last: what others see
+	rev   uint64             // of shown; 0: nothing yet
+	newer *job               // the list of jobs by rev
+	older *job
 }
 
 func (j *job) id() federation.JobID { return j.Job.ID }
@@ -73,8 +72,6 @@ type run struct {
 	sent     []bool         // the launch went to the member's agent, or may have
 	gangs    []*gang        // that were started for it
 }
-
-func (r *run) head() *machine { return r.machines[0] }
 
 // gang is a request for machines, in memory.
 type gang struct {

@@ -95,7 +95,6 @@ func (d *Driver) list(ctx context.Context) {
 
 // listedNow compares a listing with the books; it reports whether another one is of use soon.
 func (d *Driver) listedNow(began time.Time, list []Instance) (soon bool) {
-	d.listed = began
 	byInstance := make(map[InstanceID]*machine, len(d.machines))
 	for _, m := range d.machines {
 		if m.Instance != "" {

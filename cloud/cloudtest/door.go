@@ -3,7 +3,6 @@ package cloudtest
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 
@@ -101,11 +100,4 @@ func (d *Door) poll(ctx context.Context, site federation.SiteName, m cloud.Machi
 
 func (d *Door) report(ctx context.Context, site federation.SiteName, m cloud.MachineID, r agentapi.Report) error {
 	return d.call(ctx, "Report", site, func(ctx context.Context, a cloud.Agents) error { return a.Report(ctx, m, r) })
-}
-
-func (d *Door) log(ctx context.Context, site federation.SiteName, m cloud.MachineID, run string, offset int64, body io.Reader) error {
-	return d.call(ctx, "Log", site, func(ctx context.Context, a cloud.Agents) error {
-		_, err := a.Log(ctx, m, run, "out", offset, body)
-		return err
-	})
 }

@@ -1,0 +1,111 @@
+package cloud_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/cloud"
+	"fsub/federation"
+)
+
+// refusals are what a cloud may answer for hours, and how often it may be asked within one.
+var refusals = []struct {
+	name   string
+	err    cloud.Error
+	reason federation.Reason
+	calls  int // of Create in an hour, at most
+}{
+	{"stock-out", cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeOffering, Code: "InsufficientInstanceCapacity", Text: "none left"}, federation.ReasonStockOut, 12},
+	{"quota", cloud.Error{Kind: cloud.KindQuota, Scope: cloud.ScopeRegion, Code: "VcpuLimitExceeded", Text: "limit 0"}, federation.ReasonQuota, 12},
+	{"denied", cloud.Error{Kind: cloud.KindDenied, Scope: cloud.ScopeCloud, Code: "AuthFailure", Text: "no"}, federation.ReasonCloudDenied, 12},
+	{"throttled", cloud.Error{Kind: cloud.KindThrottled, Scope: cloud.ScopeCloud, Code: "RequestLimitExceeded", Text: "slow down"}, federation.ReasonThrottled, 40},
+	{"invalid", cloud.Error{Kind: cloud.KindInvalid, Scope: cloud.ScopeOffering, Code: "InvalidParameterValue", Text: "no such subnet"}, federation.ReasonRefused, 12},
+	{"unavailable", cloud.Error{Kind: cloud.KindUnavailable, Scope: cloud.ScopeCloud, Text: "no route"}, federation.ReasonSiteUnavailable, 40},
+}
+
+// TestRefusals: whatever the cloud refuses for an hour, the jobs wait with its reason, or are given back with it, and the cloud is asked a bounded number of
+// times. When it can be had again the jobs run.
+func TestRefusals(t *testing.T) {
+	for _, c := range refusals {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				refuse := true
+				w.cloud.Before = func(op string, _ *cloud.Request) error {
+					if op == "Create" && refuse {
+						e := c.err
+						return &e
+					}
+					return nil
+				}
+				w.ready()
+				const jobs = 100
+				subs := map[federation.JobID]federation.Submission{}
+				for range jobs {
+					s := w.job("sleep 5", nil)
+					if _, err := w.driver.Submit(context.Background(), s); err != nil {
+						t.Fatal(err)
+					}
+					subs[s.Job.ID] = s
+				}
+				begin := time.Now()
+				resubmit(w, subs, time.Hour, func(j federation.SiteJob) {
+					if j.Returned && (j.Reason != c.reason || !strings.Contains(j.Detail, c.err.Text)) {
+						t.Errorf("given back with %s %q, want %s", j.Reason, j.Detail, c.reason)
+					}
+				})
+				if n := w.cloud.Calls("Create", begin.Add(-time.Minute)); n > c.calls || n == 0 {
+					t.Errorf("%d calls of Create in an hour, want 1 to %d", n, c.calls)
+				}
+				if n := w.cloud.Calls("Delete", begin); n > 0 {
+					t.Errorf("%d calls of Delete, where nothing was made", n)
+				}
+				refuse = false
+				resubmit(w, subs, 4*time.Hour, func(federation.SiteJob) {})
+				for id := range subs {
+					if n := w.cloud.Job(id).Starts; n != 1 {
+						t.Fatalf("job %d was started %d times", id, n)
+					}
+				}
+			})
+		})
+	}
+}
+
+// resubmit hands jobs that were given back over again when the site shows nodes that can be had, as the controller does, until all have run or the time is over.
+func resubmit(w *world, subs map[federation.JobID]federation.Submission, within time.Duration, look func(federation.SiteJob)) {
+	w.Helper()
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(5 * time.Second) {
+		o, err := w.driver.Observe(context.Background())
+		if err != nil {
+			w.Fatal(err)
+		}
+		usable := false
+		for i := range o.Nodes {
+			usable = usable || o.Nodes[i].Usable()
+			if n := &o.Nodes[i]; !n.Usable() && n.Reason == "" {
+				w.Fatalf("node without a reason: %+v", n)
+			}
+		}
+		left := 0
+		for id, s := range subs {
+			j := w.lookup(id)
+			look(j)
+			if j.State != federation.Completed {
+				left++
+			}
+			if j.Returned && usable {
+				s.Job.Attempt++
+				s.Key = federation.AttemptKey("test", s.Job, s.Job.Attempt)
+				subs[id] = s
+				if _, err := w.driver.Submit(context.Background(), s); err != nil {
+					w.Fatal(err)
+				}
+			}
+		}
+		if left == 0 {
+			return
+		}
+	}
+}
