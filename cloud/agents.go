@@ -9,7 +9,7 @@ import (
 	"fsub/federation"
 )
 
-// MachineID is our name of a machine: the site's name, a colon and a number: "aws:17". The door finds the site's driver by it.
+// MachineID is our name of a machine: the site's name, a colon, the number of its gang and its place there: "aws:17.0". The door finds the site's driver by it.
 type MachineID string
 
 // Agents is what the door asks of a site's driver on behalf of its machines. The driver has checked no token: that is the door's.
