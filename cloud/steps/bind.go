@@ -1,7 +1,7 @@
 package steps
 
 import (
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -141,14 +141,20 @@ func program(p *wire.Part, rank int) []string {
 	return []string{""}
 }
 
-// withFirst is PATH with the folder at its head, and without another machine's folder of the same purpose there.
-func withFirst(commands, path string) string {
-	first, rest, _ := strings.Cut(path, ":")
-	if filepath.Base(first) == filepath.Base(commands) {
-		path = rest
-	}
+// replaceFolder is PATH with the folder own in the place of other, and at its head where other is not in it. Whatever a script has put before that (a
+// virtual environment) stays before it.
+func replaceFolder(path, other, own string) string {
 	if path == "" {
-		return commands
+		return own
 	}
-	return commands + ":" + path
+	dirs := strings.Split(path, ":")
+	for i, dir := range dirs {
+		if dir == other && other != "" {
+			dirs[i] = own
+		}
+	}
+	if !slices.Contains(dirs, own) {
+		dirs = slices.Insert(dirs, 0, own)
+	}
+	return strings.Join(dirs, ":")
 }

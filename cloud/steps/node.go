@@ -116,7 +116,7 @@ func complete(r *run, n *wire.NodeLaunch, daemon []string) {
 	env := jobenv.Step(l, spec)
 	own := r.Env
 	if r.Commands != "" {
-		own = append(own[:len(own):len(own)], "PATH="+pathFirst(r.Commands, env))
+		own = append(own[:len(own):len(own)], "PATH="+replaceFolder(valueOf(env, "PATH"), valueOf(env, CommandsEnv), r.Commands))
 	}
 	common := override(env, own)
 	ranks := make([]int, len(n.Ranks)) // in the part
@@ -132,11 +132,6 @@ func complete(r *run, n *wire.NodeLaunch, daemon []string) {
 		n.Tasks = append(n.Tasks, task)
 	}
 	n.Part.Env, n.Part.Programs = common, nil
-}
-
-// pathFirst is PATH with this machine's folder of commands at its head, instead of that of another machine: the one of the same name.
-func pathFirst(commands string, env []string) string {
-	return withFirst(commands, valueOf(env, "PATH"))
 }
 
 // override is env with the variables of own in the place of those of the same name.

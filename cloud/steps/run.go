@@ -12,6 +12,9 @@ import (
 // SocketEnv names the variable by which a job's srun finds its machine's Service.
 const SocketEnv = "FSUB_STEPS"
 
+// CommandsEnv names the variable that tells [Run.Commands] of the machine where a process runs.
+const CommandsEnv = "FSUB_COMMANDS"
+
 // Config is what a Service needs of its agent.
 type Config struct {
 	Addr   string // where other nodes reach it: IP:PORT, port 0 for any
@@ -26,11 +29,12 @@ type Run struct {
 	// Dir is the run's own directory; its user must be able to search it. The socket is made in it.
 	Dir string
 	// Env is what all processes of the run on this machine have over the environment that srun was called with (sockets of this machine's
-	// agent, say). SocketEnv is added to it.
+	// agent, say). SocketEnv and CommandsEnv are added to it.
 	Env []string
 	// Join are files that the number of each step daemon is written to before it starts anything: cgroup.procs of the run's cgroups of version 1.
 	Join []string
-	// Commands is the folder of srun, scontrol ... on this machine: first in PATH of the tasks here, in the place of the one of the machine that srun was called on. "": none.
+	// Commands is the folder of srun, scontrol ... on this machine. In PATH of the tasks here it takes the place of the one of the machine that
+	// srun was called on, and is first where that one is not. "": none.
 	Commands string
 	// Prepare is called with the command of each step daemon before it starts, to put it into a cgroup or to say how a user is become. nil: the Service
 	// sets the Credential of Launch.User where it is root.

@@ -96,8 +96,11 @@ func (s *Service) AddRun(r Run) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("steps of run %s: %w", l.Run, err)
 	}
-	env := SocketEnv + "=" + path
-	r.Env = append(r.Env[:len(r.Env):len(r.Env)], env)
+	env := []string{SocketEnv + "=" + path}
+	if r.Commands != "" {
+		env = append(env, CommandsEnv+"="+r.Commands)
+	}
+	r.Env = append(r.Env[:len(r.Env):len(r.Env)], env...)
 	n := &run{Run: r, keys: k, socket: socket, log: s.c.Logger.With("job", l.Job)}
 	if l.Group == 0 && l.Node == 0 {
 		n.books = newBooks(l)
@@ -114,7 +117,7 @@ func (s *Service) AddRun(r Run) ([]string, error) {
 		return nil, fmt.Errorf("steps: run %s is here already", l.Run)
 	}
 	s.wg.Go(func() { s.acceptJob(n) })
-	return []string{env}, nil
+	return env, nil
 }
 
 // RemoveRun implements [Steps].

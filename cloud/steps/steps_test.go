@@ -268,3 +268,20 @@ func TestFork(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A virtual environment that a script has entered stays before the commands in PATH of its steps; another machine's folder does not stay at all.
+func TestReplaceFolder(t *testing.T) {
+	for _, c := range []struct{ path, other, want string }{
+		{"/m0/bin:/usr/bin", "/m0/bin", "/m1/bin:/usr/bin"},
+		{"/venv/bin:/m0/bin:/usr/bin", "/m0/bin", "/venv/bin:/m1/bin:/usr/bin"},
+		{"/venv/bin:/m0/bin:/usr/bin:/m0/bin", "/m0/bin", "/venv/bin:/m1/bin:/usr/bin:/m1/bin"},
+		{"/venv/bin:/m1/bin:/usr/bin", "/m1/bin", "/venv/bin:/m1/bin:/usr/bin"},
+		{"/usr/bin:/bin", "/m0/bin", "/m1/bin:/usr/bin:/bin"},
+		{"/usr/bin::/bin", "", "/m1/bin:/usr/bin::/bin"},
+		{"", "/m0/bin", "/m1/bin"},
+	} {
+		if got := replaceFolder(c.path, c.other, "/m1/bin"); got != c.want {
+			t.Errorf("PATH=%s with %q: %s, want %s", c.path, c.other, got, c.want)
+		}
+	}
+}

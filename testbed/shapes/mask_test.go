@@ -139,6 +139,7 @@ var variables = map[string]struct {
 	"FSUB_SITES":                  {"", "ours: where the script runs"},
 	"FSUB_SOCKET":                 {"", "ours: a way to the daemon"},
 	"FSUB_STEPS":                  {"", "ours: a way to the step service of a rented machine"},
+	"FSUB_COMMANDS":               {"", "ours: the folder of a rented machine's commands"},
 	"PATH":                        {"", "our commands come first in it"},
 	"SLURM_JOB_GPUS":              {"GPUS", "as they fall free"},
 	"SLURM_STEP_GPUS":             {"GPUS", "as they fall free"},
