@@ -80,6 +80,7 @@ var times = []struct {
 	// Whether these are said depends on the moment.
 	{regexp.MustCompile(`(?m)^Terminated\n`), ""},
 	{regexp.MustCompile(`(?m)^srun: (Step created for|Job \S+ step creation temporarily disabled).*\n`), ""},
+	{regexp.MustCompile(`(?m)^slurmstepd\S*: error: _handle_signal_container: failed signal 18 .*\n`), ""},
 	{regexp.MustCompile(`(?m)^srun: Job step creation temporarily disabled.*\n`), ""},
 }
 
