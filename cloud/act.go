@@ -89,7 +89,7 @@ func (d *Driver) Signal(ctx context.Context, ref federation.JobRef, _ []int, sig
 		switch {
 		case j == nil || over:
 			return notHere(ref)
-		case j.run == nil || j.State == federation.Pending || !j.run.open:
+		case j.run == nil || j.State == federation.Pending || !j.run.visible:
 			return fmt.Errorf("job %d has not started: %w", ref.ID, federation.ErrConflict)
 		}
 		for i, m := range j.run.machines {

@@ -74,11 +74,6 @@ func (d *Driver) hello(token string, h agentapi.Hello) (*machine, error) {
 		delete(d.cool, key)
 	}
 	d.metrics.booted(m.Ready.Sub(g.Asked))
-	d.after(func() {
-		for _, r := range m.runs {
-			d.advance(r)
-		}
-	})
 	for _, r := range m.runs {
 		d.advance(r) // its state goes on the same page
 	}

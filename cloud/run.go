@@ -59,17 +59,25 @@ func (d *Driver) advance(r *run) {
 	if j.State == federation.Pending {
 		j.State, j.Reason, j.Detail, j.Start = federation.Configuring, federation.ReasonNone, "", d.now()
 		d.put(j)
+		d.after(func() {
+			r.visible = true
+			r.bump()
+		})
 	}
-	if r.open {
-		for _, m := range r.machines {
-			m.bump()
-		}
+	if r.visible {
+		r.bump()
+	}
+}
+
+func (r *run) bump() {
+	for _, m := range r.machines {
+		m.bump()
 	}
 }
 
 // shows reports whether the machine of the ith member may be told of the run.
 func (r *run) shows(i int) bool {
-	if !r.open || r.job.State == federation.Pending {
+	if !r.visible {
 		return false
 	}
 	return i > 0 || r.sent[0] || r.Members[0].State != "" || r.ready()

@@ -215,11 +215,9 @@ func (d *Driver) bind(j *job, r *run) {
 	}
 	d.advance(r)
 	d.after(func() {
-		r.open = true
 		for _, g := range r.gangs {
 			d.spawn(func(ctx context.Context) { d.create(ctx, g) })
 		}
-		d.advance(r)
 	})
 	d.news.nodes()
 }

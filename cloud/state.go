@@ -67,7 +67,7 @@ type run struct {
 	*runRecord
 	job      *job
 	machines []*machine     // of Members
-	open     bool           // its machines are in the books: it may be shown to them
+	visible  bool           // that all its machines are up is in the books: they may be told of it
 	told     *agentapi.Stop // the Stop of the record, once it is durable
 	sent     []bool         // the launch went to the member's agent, or may have
 	gangs    []*gang        // that were started for it
