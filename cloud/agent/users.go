@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"fsub/cloud/agentapi"
 )
@@ -13,7 +14,12 @@ import (
 // makeUser makes a job's user and groups known to the machine, which is the agent's alone: nobody else's user can be meant by the name or the number.
 func makeUser(u agentapi.User) error { return makeUserIn("/etc", u) }
 
+// etcMutex: several runs of a user may begin at once.
+var etcMutex sync.Mutex
+
 func makeUserIn(etc string, u agentapi.User) error {
+	etcMutex.Lock()
+	defer etcMutex.Unlock()
 	if u.Name == "" || strings.ContainsAny(u.Name+u.Group+u.Home+u.Shell, ":\n\x00") {
 		return fmt.Errorf("%q is not a user that /etc/passwd can hold", u.Name)
 	}
