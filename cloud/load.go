@@ -130,6 +130,7 @@ func (d *Driver) loadJob(j *job) {
 		r.sent[i] = m.State == machineUp // it may have been told
 	}
 	j.run = r
+	r.limit = j.limit(r.machines[0].pool)
 	for i, m := range r.machines {
 		k := &r.Members[i]
 		m.cpus += k.CPUs

@@ -135,7 +135,7 @@ func (d *Driver) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[strin
 			if r.machines[i] != m || !r.shows(i) {
 				continue
 			}
-			order, k := agentapi.Order{Run: r.ID, Stop: r.told}, &r.Members[i]
+			order, k := agentapi.Order{Run: r.ID, Stop: r.told, TimeLimit: r.limit}, &r.Members[i]
 			if k.State == "" && !slices.Contains(p.Known, r.ID) {
 				if r.Stop != nil && !r.sent[i] {
 					continue // it was stopped before it was told of

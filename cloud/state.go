@@ -69,6 +69,7 @@ type run struct {
 	machines []*machine     // of Members
 	visible  bool           // that all its machines are up is in the books: they may be told of it
 	told     *agentapi.Stop // the Stop of the record, once it is durable
+	limit    time.Duration  // likewise the time limit, if it is another than when the run was launched
 	sent     []bool         // the launch went to the member's agent, or may have
 	gangs    []*gang        // that were started for it
 }

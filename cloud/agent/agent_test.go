@@ -231,6 +231,42 @@ func TestWarning(t *testing.T) {
 	}
 }
 
+// A time limit that is changed while the script runs counts from its begin. The warning is sent once.
+func TestTimeLimitChanges(t *testing.T) {
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	for name, c := range map[string]struct {
+		first, then time.Duration
+		why         agentapi.Why
+		output      string
+	}{
+		"raised":  {3 * time.Second, time.Hour, "", "warned\n"},
+		"lowered": {time.Hour, 3 * time.Second, agentapi.WhyTimeout, "warned\nslurmstepd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := d.launch(name, "trap 'echo warned; touch warned' USR1; touch began; for i in {1..40}; do sleep 0.1; done", func(l *agentapi.Launch) {
+				l.TimeLimit = c.first
+				l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", Before: 2500 * time.Millisecond, BatchOnly: true}
+			})
+			awaitFile(t, filepath.Join(dir, "began"))
+			if c.first < c.then { // it was warned, and is not again
+				awaitFile(t, filepath.Join(dir, "warned"))
+			}
+			d.order(func(o *agentapi.Orders) {
+				for i := range o.Runs {
+					o.Runs[i].TimeLimit = c.then
+				}
+			})
+			if s := d.awaitEnd(name); s.Why != c.why {
+				t.Errorf("%+v", s)
+			}
+			if got := output(t, dir); !strings.HasPrefix(got, c.output) || c.why == "" && got != c.output {
+				t.Errorf("it wrote %q", got)
+			}
+		})
+	}
+}
+
 // What cannot begin says why.
 func TestLaunchFails(t *testing.T) {
 	d := newFakeDoor(t)

@@ -45,7 +45,8 @@ func (r *run) batch() error {
 // follow does what is asked of a running script until it ends.
 func (r *run) follow() {
 	e := &r.e
-	limit, warning := r.deadlines()
+	limit, warning := r.deadlines(r.l.TimeLimit)
+	warned := false
 	steps := time.NewTicker(time.Second)
 	defer steps.Stop()
 	for {
@@ -58,7 +59,12 @@ func (r *run) follow() {
 			e.preempt(r, at)
 		case s := <-r.sends:
 			r.send(s)
+		case l := <-r.limits:
+			if limit, warning = r.deadlines(l); warned {
+				warning = nil
+			}
 		case <-warning:
+			warned = true
 			r.warn()
 		case <-limit:
 			e.stop(r, agentapi.Stop{Why: agentapi.WhyTimeout, Grace: r.l.KillWait})
@@ -89,16 +95,25 @@ func (r *run) tellSteps() {
 	}
 }
 
-// deadlines are when the time limit is over, and when --signal asks to be warned of it.
-func (r *run) deadlines() (limit, warning <-chan time.Time) {
-	if r.l.TimeLimit <= 0 || r.l.TimeLimit == sbatch.Unlimited {
+// limitTo gives the run another time limit, if it runs still.
+func (r *run) limitTo(l time.Duration) {
+	select {
+	case r.limits <- l:
+	default:
+		r.a.log.Warn("too many time limits at once", "run", r.l.Run, "limit", l)
+	}
+}
+
+// deadlines are when a time limit is over, and when --signal asks to be warned of it.
+func (r *run) deadlines(l time.Duration) (limit, warning <-chan time.Time) {
+	if l <= 0 || l == sbatch.Unlimited {
 		return nil, nil
 	}
 	start := r.l.Start
 	if start.IsZero() || start.After(r.begin) {
 		start = r.begin
 	}
-	left := time.Until(start.Add(r.l.TimeLimit))
+	left := time.Until(start.Add(l))
 	if s := r.spec().Signal; s != nil {
 		warning = time.After(left - s.Before)
 	}

@@ -80,6 +80,10 @@ func (a *Agent) obey(o agentapi.Orders) {
 // obeyRun carries out what is ordered of one run. a.mu is held.
 func (a *Agent) obeyRun(o agentapi.Order) {
 	r := a.runs[o.Run]
+	if r != nil && o.TimeLimit != 0 && o.TimeLimit != r.limit {
+		r.limit = o.TimeLimit
+		r.limitTo(o.TimeLimit)
+	}
 	switch {
 	case r == nil && (o.Launch == nil || o.Ended || a.ending != ""):
 		return // not ours to start

@@ -27,6 +27,8 @@ type run struct {
 	asked   chan agentapi.Stop
 	notes   chan time.Time // when the provider takes the machine
 	sends   chan agentapi.Signal
+	limit   time.Duration // the last that was ordered; the agent's lock guards it
+	limits  chan time.Duration
 	ended   chan struct{} // nothing of it lives, and the status says so
 
 	mu     sync.Mutex
@@ -43,8 +45,10 @@ type run struct {
 // newRun makes a run that has not begun.
 func (a *Agent) newRun(l *agentapi.Launch) *run {
 	r := &run{a: a, l: l, head: l.Group == 0 && l.Node == 0, ended: make(chan struct{}),
-		asked: make(chan agentapi.Stop, 16), notes: make(chan time.Time, 4), sends: make(chan agentapi.Signal, 256)}
+		asked: make(chan agentapi.Stop, 16), notes: make(chan time.Time, 4), sends: make(chan agentapi.Signal, 256),
+		limits: make(chan time.Duration, 16)}
 	r.status = agentapi.Status{Run: l.Run}
+	r.limit = l.TimeLimit
 	if l.Group < len(l.Groups) && l.Node < len(l.Groups[l.Group].Nodes) {
 		r.node = l.Groups[l.Group].Nodes[l.Node]
 	}

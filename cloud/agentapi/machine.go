@@ -55,6 +55,8 @@ type Order struct {
 	Run    string  `json:"run"`
 	Launch *Launch `json:"launch,omitempty"` // what the agent does not have yet
 	Stop   *Stop   `json:"stop,omitempty"`   // end it
+	// TimeLimit is the run's from now on; zero: that of its launch.
+	TimeLimit time.Duration `json:"time_limit,omitempty"`
 	// Ended: the run's end is in the books; the agent may forget it.
 	Ended bool `json:"ended,omitempty"`
 }
