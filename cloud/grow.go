@@ -3,9 +3,11 @@ package cloud
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"fsub/cloud/layout"
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // grow adds new machines of a lane to those that are there, so that a component fits.
@@ -27,7 +29,7 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	}
 	there := len(nodes)
 	if spec.NodeList != "" || spec.Exclude != "" { // it is about names: all that there could be
-		need = max(need, l.room())
+		need = max(need, l.virtual())
 	}
 	names := l.newNames(need)
 	for _, name := range names {
@@ -37,18 +39,25 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	}
 	shares, err := layout.Fit(spec, nodes, p.options())
 	if err != nil {
+		if spec.NodeList != "" && l.fitsOneDay(spec, nodes[there:]) {
+			return waits, false // one that it names has another job, or ends
+		}
 		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, layout.ErrNoFit)}, false
 	}
 	var chosen []string
+	kept := map[*machine]bool{}
 	for k := range shares {
 		if n := shares[k].Node - there; n >= 0 {
 			shares[k].Node = there + len(chosen)
 			chosen = append(chosen, names[n])
+		} else {
+			kept[machines[shares[k].Node]] = true
 		}
 	}
 	count := len(chosen)
 	if room := l.room(); count > room {
-		return d.makeRoom(j, l, count, room), false
+		byName := spec.NodeList != "" || spec.Exclude != ""
+		return d.makeRoom(j, l, count, room, func(m *machine) bool { return m.usable(j.User.Name) && (kept[m] || !byName) }), false
 	}
 	if len(d.numbers) == 0 {
 		d.draw()
@@ -70,8 +79,20 @@ func (l *lane) usable(j *job) (n int) {
 	return n
 }
 
-// makeRoom ends idle machines that the job cannot use, if that would make room for those that it needs.
-func (d *Driver) makeRoom(j *job, l *lane, count, room int) verdict {
+// fitsOneDay reports whether a component would fit if nothing else ran in the lane: on the machines that are there, and the new ones that there could be.
+func (l *lane) fitsOneDay(spec *sbatch.Spec, more []layout.Node) bool {
+	nodes := slices.Clone(more)
+	for _, m := range l.machines {
+		node := l.shape()
+		node.Name = m.Name
+		nodes = append(nodes, node)
+	}
+	_, err := layout.Fit(spec, nodes, l.pool.options())
+	return err == nil
+}
+
+// makeRoom ends idle machines that the job cannot use, if that would make room for those that it needs. use reports which of its lane it can.
+func (d *Driver) makeRoom(j *job, l *lane, count, room int, use func(*machine) bool) verdict {
 	if count > l.pool.Max || l.offering.Max > 0 && count > l.offering.Max {
 		return verdict{reason: federation.ReasonPartitionNodes, back: true,
 			detail: fmt.Sprintf("it needs %d new machines, and there may be %d", count, max(min(l.pool.Max, l.offering.Max), l.pool.Max))}
@@ -79,7 +100,7 @@ func (d *Driver) makeRoom(j *job, l *lane, count, room int) verdict {
 	var idle []*machine
 	for _, other := range l.pool.lanes {
 		for _, m := range other.machines {
-			if len(m.runs) == 0 && m.State == machineUp && (other != l || !m.usable(j.User.Name)) {
+			if len(m.runs) == 0 && m.State == machineUp && (other != l || !use(m)) {
 				idle = append(idle, m)
 			}
 			if m.State == machineEnding {

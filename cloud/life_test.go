@@ -63,6 +63,34 @@ func TestRoom(t *testing.T) {
 	})
 }
 
+// TestNamedNode: a job for a node that does not exist yet has idle machines of other kinds ended for it; one for a node that has a job waits, and is not given back.
+func TestNamedNode(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cfg.Pools[0].Max, w.cfg.Pools[0].Idle = 2, time.Hour
+		w.cloud.Offers = []cloud.Offering{offer("small", 1), offer("large", 2)}
+		w.ready()
+		first := w.wants(w.submit("sleep 1", nodes(2)), federation.Completed, time.Minute)
+		if first.Nodes != "sky-main-small-[1-2]" {
+			t.Fatalf("the first job ran on %s", first.Nodes)
+		}
+		named := func(name string) func(*federation.Submission) {
+			return func(s *federation.Submission) { s.Job.Spec.NodeList = name }
+		}
+		busy := w.wants(w.submit("sleep 300", named("sky-main-large-2")), federation.Running, 5*time.Minute)
+		if busy.Nodes != "sky-main-large-2" {
+			t.Errorf("it runs on %s", busy.Nodes)
+		}
+		next := w.submit("sleep 1", named("sky-main-large-2"))
+		time.Sleep(time.Minute)
+		if j := w.lookup(next); j.State != federation.Pending || j.Reason != federation.ReasonResources {
+			t.Errorf("%s (%s) %s", j.State, j.Reason, j.Detail)
+		}
+		if j := w.wants(next, federation.Completed, 10*time.Minute); j.Nodes != busy.Nodes {
+			t.Errorf("it ran on %s", j.Nodes)
+		}
+	})
+}
+
 // TestMin: the minimum is kept, replaced when it fails, and not ended for being idle.
 func TestMin(t *testing.T) {
 	bubble(t, func(w *world) {
