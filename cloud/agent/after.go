@@ -34,8 +34,14 @@ func (r *run) afterScript() {
 	r.closeStreams()
 	r.mu.Lock()
 	r.status.Exit = int32(r.p.Status)
+	if r.why == agentapi.WhyMemory {
+		r.status.Exit = memoryExit
+	}
 	r.mu.Unlock()
 }
+
+// memoryExit is how Slurm books a job that met its memory limit, whatever its script made of it: 0:125.
+const memoryExit = 125
 
 // shutdownGap is how much earlier a script may feel the machine's shutdown than its agent.
 const shutdownGap = 500 * time.Millisecond
