@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,7 +61,11 @@ func stage() int {
 
 // forget takes from the script what it might inherit of whoever started the agent: open files, and signals that are ignored.
 func forget() {
-	signal.Notify(make(chan os.Signal, 1)) // a signal with a handler is at its default after exec; one that is ignored stays so
+	signal.Notify(make(chan os.Signal, 1))    // a signal with a handler is at its default after exec; one that is ignored stays so
+	for _, s := range []uintptr{32, 33, 34} { // those that Go leaves to C libraries
+		var action [4]uint64 // the kernel's sigaction: SIG_DFL, no flags, no mask
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+	}
 	if unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return
 	}
