@@ -53,17 +53,20 @@ var shapes = []string{
 // What Fit gives on idle nodes is what real slurmctld gave.
 func TestFitAsSlurm(t *testing.T) {
 	site := realjob.Open(t)
-	for _, shape := range shapes {
+	full := os.Getenv("FSUB_FULL") != ""
+	for i, shape := range shapes {
+		if !full && i%3 != 0 { // each takes a second of a real site
+			continue
+		}
 		args, why, except := strings.Cut(shape, " ! ")
 		t.Run(args, func(t *testing.T) { compareFit(t, site, strings.Fields(args), except, why) })
 	}
-	// Slurm does not always do the same where two ways are as good: what is compared each time is what was seen to be equal.
-	seed, n := uint64(1), 15
-	if os.Getenv("FSUB_FULL") != "" {
-		seed, n = uint64(time.Now().UnixNano()), 100
+	if !full { // slurmctld has oddities that nobody has listed: what is compared each time is what was seen to be equal
+		return
 	}
+	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
-	for range n {
+	for range 100 {
 		args := randomShape(random)
 		t.Run("seed "+strconv.FormatUint(seed, 10)+" "+strings.Join(args, " "), func(t *testing.T) { compareFit(t, site, args, false, "") })
 	}
