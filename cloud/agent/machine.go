@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,7 +128,7 @@ func (a *Agent) linkCommands() error {
 		}
 		program = own
 	}
-	for _, name := range names {
+	for _, name := range append(slices.Clone(names), "ssh") { // ssh in jobs only: to others it means the machine's own
 		link := filepath.Join(a.commands(), name)
 		os.Remove(link)
 		if err := os.Symlink(program, link); err != nil {

@@ -1,5 +1,5 @@
 // Command fed-agent is what a rented machine runs: "fed-agent -boot FILE" is the agent (package agent). By other names it is the commands that a job finds
-// there: srun and sbcast, and those of fsub. It is one static file, so that a machine needs nothing else of ours.
+// there: srun, sbcast and ssh, and those of fsub. It is one static file, so that a machine needs nothing else of ours.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"fsub/cloud/local/inside"
 	"fsub/cloud/steps"
 	"fsub/cmd/fed-agent/internal/srun"
+	"fsub/cmd/fed-agent/internal/ssh"
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/refusal"
 	"fsub/cmd/internal/sacct"
@@ -47,6 +48,8 @@ func run(name string, args, env []string, stdout, stderr io.Writer) int {
 	switch name {
 	case "srun", "sbcast":
 		return srun.Main(name, args, env, os.Stdin, stdout, stderr)
+	case "ssh":
+		return ssh.Main(args, env, os.Stdin, stdout, stderr)
 	case "salloc":
 		return refusal.Main(name, args, env, stdout, stderr)
 	}
