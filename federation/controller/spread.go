@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // An array is spread when no single site can start all of it at once and more than one can run it, or when a site does not take
@@ -159,12 +160,16 @@ func (c *Controller) offerParts(j *job, now time.Time) ([]*federation.Job, feder
 	jobs := make([]federation.Job, 0, room)
 	var out []*federation.Job
 	reason := federation.ReasonPriority
+	var never []int
 	for _, index := range j.rest {
 		if len(jobs) == room {
 			break
 		}
 		if r := j.depends.taskReason(index, now); r != "" {
 			reason = r
+			if r == federation.ReasonDependencyNever {
+				never = append(never, index)
+			}
 			continue
 		}
 		jobs = append(jobs, j.makePart(c.ids[c.idsOffered], index))
@@ -172,6 +177,10 @@ func (c *Controller) offerParts(j *job, now time.Time) ([]*federation.Job, feder
 		p := &jobs[len(jobs)-1]
 		c.offered[p.ID] = offeredPart{j, p}
 		out = append(out, p)
+	}
+	if len(never) > 0 && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
+		c.event(j, "tasks %s can never start, for the tasks that they wait for have failed: cancelled", federation.FormatArray(never, 0))
+		c.cancelRest(j, never)
 	}
 	return out, reason
 }

@@ -187,6 +187,33 @@ func TestAfterCorr(t *testing.T) {
 	}
 }
 
+// With --kill-on-invalid-dep a task that can never start ends, and the others do not.
+func TestAfterCorrKills(t *testing.T) {
+	b := newBench(t)
+	first := b.submit(func(s *sbatch.Spec) { s.Array = "0-2" })
+	b.rounds(2)
+	second := b.submit(func(s *sbatch.Spec) {
+		s.Array, s.Dependency, s.More = "0-2", fmt.Sprintf("aftercorr:%d", first), &sbatch.More{KillOnInvalidDep: sbatch.Yes}
+	})
+	b.cheap.start(first)
+	sj := b.cheap.jobs[first]
+	for i := range 3 {
+		sj.Tasks = append(sj.Tasks, federation.SiteTask{Index: i, State: federation.Completed, Start: b.clock, End: b.clock})
+	}
+	sj.Tasks[1].State = federation.Failed
+	sj.State, sj.End = federation.Failed, b.clock
+	for range 8 {
+		b.turn(wellDone)
+	}
+	tasks, err := b.store.Tasks(t.Context(), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := b.job(second); !j.State.Ended() || len(b.partsOf(second)) != 2 || len(tasks) != 1 || tasks[0].Index != 1 || tasks[0].State != federation.Cancelled {
+		t.Errorf("the array is %s, %d of its tasks have run, the others are %+v", j.State, len(b.partsOf(second)), tasks)
+	}
+}
+
 // A requeued task keeps its number and may run elsewhere; it counts against the limit only while it is at a site.
 func TestSpreadTaskIsRequeued(t *testing.T) {
 	b := newBench(t)
