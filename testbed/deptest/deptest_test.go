@@ -63,6 +63,16 @@ var forbidden = []struct {
 	{"fsub/cmd/fed-agent/...", "github.com/aws/...", "the agent asks the metadata service in plain HTTP: an SDK is more than all the rest of it"},
 	{"fsub/cloud/aws", "fsub/federation/controller", "a provider does what it is asked"},
 	{"fsub/cloud/aws", "fsub/federation/store", "a provider keeps nothing that must survive"},
+	{"fsub/cloud", "fsub/federation/controller", "a driver does what it is asked"},
+	{"fsub/cloud", "fsub/federation/store", "a driver keeps its books behind an interface"},
+	{"fsub/cloud", "fsub/federation/api", "brothers do not import each other"},
+	{"fsub/cloud", "fsub/cloud/aws", "the driver knows no cloud"},
+	{"fsub/cloud", "fsub/cloud/local", "the driver knows no cloud"},
+	{"fsub/cloud/layout", "net", "which node runs which task is arithmetic"},
+	{"fsub/cloud/jobenv", "net", "a job's environment is made of its launch"},
+	{"fsub/cloud/agentapi", "net/http", "what daemon and agents say is shapes"},
+	{"fsub/cloud/steps", "net/http", "steps speak frames over TLS"},
+	{"fsub/cloud/agent/...", "fsub/federation", "the agent knows jobs as they are launched, not as they are planned"},
 }
 
 func TestImports(t *testing.T) {
