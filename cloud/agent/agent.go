@@ -182,13 +182,23 @@ func (a *Agent) endMachine(reason string, why agentapi.Why) {
 }
 
 func (a *Agent) waitRuns() {
+// unkillable is how long after their KillWait runs may take to end. What hangs in the kernel then is the machine's to take along: it costs money.
+const unkillable = time.Minute
+
 	a.mu.Lock()
 	var runs []*run
 	for _, r := range a.runs {
-		runs = append(runs, r)
+	grace := time.Duration(0)
+		runs, grace = append(runs, r), max(grace, r.l.KillWait)
 	}
 	a.mu.Unlock()
 	for _, r := range runs {
-		<-r.ended
+	late := time.After(grace + unkillable)
+		select {
+		case <-r.ended:
+		case <-late:
+			a.log.Error("the machine ends with a run that does not", "run", r.l.Run)
+			return
+		}
 	}
 }

@@ -27,7 +27,9 @@ func (r *run) batch() error {
 	if r.p, err = keeper.Start(config, os.Stderr); err != nil {
 		return fmt.Errorf("start the batch script: %w", err)
 	}
-	<-r.p.Begun
+	if !r.begun() {
+		return nil
+	}
 	if r.p.Failed != nil {
 		r.p.Kill()
 		<-r.p.Done
@@ -40,6 +42,20 @@ func (r *run) batch() error {
 	r.follow()
 	r.afterScript()
 	return nil
+}
+
+// begun waits for the script's begin; false: it was ended before that. Opening its files can take for ever: a FIFO that nobody reads, a file server that
+// is away.
+func (r *run) begun() bool {
+	select {
+	case <-r.p.Begun:
+		return true
+	case s := <-r.asked:
+		r.why = s.Why
+	}
+	r.p.Kill()
+	<-r.p.Done
+	return false
 }
 
 // follow does what is asked of a running script until it ends.

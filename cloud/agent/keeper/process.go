@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -205,13 +206,29 @@ func (p *Process) Signal(sig syscall.Signal) { p.ask(request{Signal: int(sig)}) 
 // SignalAll sends a signal to the script and all that descends from it.
 func (p *Process) SignalAll(sig syscall.Signal) { p.ask(request{Signal: int(sig), All: true}) }
 
-// Kill kills all, and makes the keeper end; Done tells when.
-func (p *Process) Kill() { p.ask(request{Kill: true}) }
+// Kill kills all, and makes the keeper end; Done tells when. The end of what we send says it too: processes of the user may have got hold of the other side,
+// and take what is said there.
+func (p *Process) Kill() {
+	p.ask(request{Kill: true})
+	p.conn.CloseWrite()
+}
 
-// Say writes a line to the script's standard error.
+// sayTime is how long a line may take. Standard error may be a pipe that is full, or on a file server that is away.
+const sayTime = time.Second
+
+// Say writes a line to the script's standard error, if that takes it.
 func (p *Process) Say(line string) {
-	if p.Stderr != nil {
+	if p.Stderr == nil {
+		return
+	}
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
 		io.WriteString(p.Stderr, line+"\n")
+	}()
+	select {
+	case <-said:
+	case <-time.After(sayTime):
 	}
 }
 

@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fsub/cloud/agentapi"
+)
+
+// A job whose files cannot be opened, or take nothing, is ended all the same, and holds up nobody.
+func TestHangingFiles(t *testing.T) {
+	d := newFakeDoor(t)
+	startAgent(t, d, nil)
+	for name, c := range map[string]struct {
+		script string
+		more   func(l *agentapi.Launch, fifo string)
+		begins bool
+	}{
+		"output": {"true", func(l *agentapi.Launch, fifo string) { l.Groups[0].Spec.Output = fifo }, false},
+		"input":  {"true", func(l *agentapi.Launch, fifo string) { l.Groups[0].Spec.Input = fifo }, false},
+		"error": {"head -c 65536 /dev/zero >&2; touch began; while :; do sleep 0.01; done", func(l *agentapi.Launch, fifo string) {
+			l.Groups[0].Spec.Error = fifo
+			f, err := os.OpenFile(fifo, os.O_RDWR, 0) // a reader that reads nothing
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { f.Close() })
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fifo := filepath.Join(t.TempDir(), "fifo")
+			if err := syscall.Mkfifo(fifo, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			dir := d.launch(name, c.script, func(l *agentapi.Launch) { c.more(l, fifo) })
+			d.await("the run is there", func() bool { return d.told[name].State != "" })
+			if c.begins {
+				awaitFile(t, filepath.Join(dir, "began"))
+			}
+			d.order(func(o *agentapi.Orders) {
+				for i := range o.Runs {
+					if o.Runs[i].Run == name {
+						o.Runs[i].Stop = &agentapi.Stop{Why: agentapi.WhyCancel, Grace: 100 * time.Millisecond}
+					}
+				}
+			})
+			if s := d.awaitEnd(name); s.Why != agentapi.WhyCancel {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// A run that nothing can end does not keep the machine for ever.
+func TestUnkillable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &Agent{log: logger(t), runs: map[string]*run{}}
+		a.runs["r1"] = a.newRun(&agentapi.Launch{Run: "r1", KillWait: 30 * time.Second})
+		began := time.Now()
+		a.waitRuns()
+		if waited := time.Since(began); waited < 30*time.Second || waited > 10*time.Minute {
+			t.Errorf("it waited %s", waited)
+		}
+	})
+}
