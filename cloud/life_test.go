@@ -108,6 +108,22 @@ func TestMin(t *testing.T) {
 	})
 }
 
+// TestSpentIsRemembered: what has been spent today is told by the next daemon too, though no budget asks for it.
+func TestSpentIsRemembered(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cfg.Pools[0].Idle = time.Minute
+		w.ready()
+		w.wants(w.submit("sleep 600", nil), federation.Completed, 20*time.Minute)
+		w.until("its machine is gone", 10*time.Minute, func() bool { return len(w.cloud.Living()) == 0 && w.driver.Pools()[0].Ending == 0 })
+		spent := w.driver.Pools()[0]
+		w.stop()
+		w.ready()
+		if again := w.driver.Pools()[0]; spent.Today == 0 || again.Today != spent.Today || again.Month != spent.Month {
+			t.Errorf("spent %v and %v, after a restart %v and %v", spent.Today, spent.Month, again.Today, again.Month)
+		}
+	})
+}
+
 // TestBudget: when the day's money is spent, what runs goes on, nothing is started, idle machines are ended, and the nodes say why; the next day it goes on.
 func TestBudget(t *testing.T) {
 	bubble(t, func(w *world) {

@@ -164,13 +164,8 @@ func (d *Driver) lostRun(j *job, k *member) {
 
 // loadSpent adds up what the machines that have ended in this month have cost.
 func (d *Driver) loadSpent(ctx context.Context, now time.Time) error {
-	budgets := false
 	for _, p := range d.pools {
 		p.spent.roll(now)
-		budgets = budgets || p.Daily > 0 || p.Monthly > 0
-	}
-	if !budgets {
-		return nil
 	}
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	records, err := d.cfg.Store.PoolHistory(ctx, d.cfg.Site, federation.PoolMachine, month, 1<<20)

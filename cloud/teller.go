@@ -65,6 +65,27 @@ func MachineOf(r federation.PoolRecord, now time.Time) (federation.Machine, erro
 	if err := json.Unmarshal(r.Data, &m); err != nil {
 		return federation.Machine{}, fmt.Errorf("machine %s in the books of %s cannot be read: %w", r.ID, r.Site, err)
 	}
+	return m.told(r, now), nil
+}
+
+// Machine is what a machine that is there does now, which is not in the books each time that it begins another job. false: there is none.
+func (d *Driver) Machine(id string) (federation.Machine, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := d.machines[MachineID(id)]
+	if m == nil {
+		return federation.Machine{}, false
+	}
+	r, _ := m.record()
+	r.Site = d.cfg.Site
+	for _, run := range m.runs {
+		r.Job = max(r.Job, run.job.id()) // of several the newest
+	}
+	return m.machineRecord.told(r, d.now()), true
+}
+
+// told is what others are told of a machine.
+func (m *machineRecord) told(r federation.PoolRecord, now time.Time) federation.Machine {
 	out := federation.Machine{
 		Site: r.Site, Pool: m.Pool, ID: r.ID, Name: m.Name, Instance: string(m.Instance), Offering: m.Offering, Market: string(m.Market), PricePerHour: m.Price,
 		Job: r.Job, Created: m.Created, Ready: m.Ready, Ended: m.Ended, Cost: m.Cost, IdleCost: m.IdleCost, Why: m.Why,
@@ -86,5 +107,5 @@ func MachineOf(r federation.PoolRecord, now time.Time) (federation.Machine, erro
 			out.State = "busy"
 		}
 	}
-	return out, nil
+	return out
 }

@@ -85,3 +85,19 @@ func TestPoolStatus(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestMachineNow: a machine that was idle in the books has a job by now.
+func TestMachineNow(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	d := &Driver{cfg: Config{Site: "aws", Now: func() time.Time { return now }}}
+	m := &machine{id: "aws:1.0", machineRecord: machineRecord{State: machineUp, Created: now.Add(-time.Hour), BusyFrom: now.Add(-time.Minute), Price: 60, LastJob: 7},
+		runs: map[string]*run{"8": {job: &job{jobRecord: jobRecord{Job: federation.Job{ID: 8}}}}, "9": {job: &job{jobRecord: jobRecord{Job: federation.Job{ID: 9}}}}}}
+	d.machines = map[MachineID]*machine{m.id: m}
+	got, ok := d.Machine("aws:1.0")
+	if !ok || got.Site != "aws" || got.State != "busy" || got.Job != 9 || got.Cost != 60 || got.IdleCost != 59 {
+		t.Errorf("%+v", got)
+	}
+	if _, ok := d.Machine("aws:1.1"); ok {
+		t.Error("a machine that is not there was told of")
+	}
+}

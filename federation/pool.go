@@ -59,6 +59,8 @@ type PoolRecord struct {
 type PoolTeller interface {
 	// Pools is how each pool of the site stands now, in the order of the configuration. It comes from memory.
 	Pools() []PoolStatus
+	// Machine is what a machine that is there does now, by its ID in the books; false if it is not there.
+	Machine(id string) (Machine, bool)
 }
 
 // PoolStatus is how a rented pool stands.

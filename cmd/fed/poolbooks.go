@@ -48,6 +48,11 @@ func (b *poolBooks) Machines(ctx context.Context, site federation.SiteName, sinc
 			b.log.Error("read the books of machines", "site", records[i].Site, "err", err)
 			continue
 		}
+		for _, t := range b.tellers {
+			if now, ok := t.Machine(m.ID); ok {
+				m = now
+			}
+		}
 		all = append(all, m)
 	}
 	return all, nil
