@@ -2,14 +2,19 @@ package rented
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"fsub/cloud"
+	"fsub/cloud/aws"
 	"fsub/federation"
+	"fsub/federation/store"
 	"fsub/testbed/drivertest"
 )
 
@@ -107,6 +112,46 @@ func (l *lossy) Cancel(ctx context.Context, ref federation.JobRef, tasks []int) 
 	return l.lost(l.site.Cancel(ctx, ref, tasks))
 }
 
+// stranger is a site's driver whose credentials the cloud does not know.
+func (s *site) stranger() federation.Driver {
+	s.t.Helper()
+	log := slog.New(slog.NewTextHandler(s.log, nil))
+	file := filepath.Join(s.dir, "wrong")
+	if err := os.WriteFile(file, []byte("[default]\naws_access_key_id = AKIAWRONG\naws_secret_access_key = wrong\n"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	st, err := store.Open(ctx, store.Config{Path: filepath.Join(s.dir, "stranger", "fed.db"), Logger: log})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p, err := aws.New(ctx, aws.Config{Site: "aws", Federation: "rented", Regions: []aws.Region{{Name: s.cloud.Region()}}, Types: []aws.Type{{Name: "g6.xlarge"}}, CredentialsFile: file,
+		Endpoint: s.url, Logger: log})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	d, err := cloud.New(cloud.Config{Site: "aws", Federation: "rented", Provider: p, Store: st, Boot: aws.Boot(), Pools: []cloud.PoolConfig{{Name: "main"}}, Secret: s.key, Logger: log, Timing: quick})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- d.Run(ctx) }()
+	s.t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-done, st.Close()); err != nil {
+			s.t.Errorf("the stranger: %v", err)
+		}
+	})
+	s.eventually("the cloud has refused it", 20*time.Second, func() string {
+		_, err := d.Observe(ctx)
+		if !errors.Is(err, federation.ErrDenied) {
+			return fmt.Sprint(err)
+		}
+		return ""
+	})
+	return d
+}
+
 var lastID atomic.Uint32
 
 func nextID() federation.JobID { return federation.FirstJobID + federation.JobID(lastID.Add(1)) }
@@ -119,7 +164,7 @@ func TestConformance(t *testing.T) {
 	drivertest.Run(t, drivertest.Harness{
 		Driver: s, Federation: "rented", NextID: nextID,
 		User: s.user, Other: s.other, Account: "physics", OtherAccount: "vision", Partition: "main", GPUType: "l4", Nodes: nodes, Patience: 60 * time.Second, Parallel: true,
-		Dir: s.home, ReadFile: os.ReadFile, LoseReply: func() { drop.lose.Store(true) }, Lossy: drop,
+		Stranger: s.stranger(), Dir: s.home, ReadFile: os.ReadFile, LoseReply: func() { drop.lose.Store(true) }, Lossy: drop,
 		KillController: s.kill, StartController: func() { s.start(nodes) }, ForgetsAfter: 15 * time.Second,
 	})
 }
