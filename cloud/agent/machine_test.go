@@ -182,7 +182,7 @@ func TestMemory(t *testing.T) {
 	startAgent(t, d, nil)
 	dir := d.launch("r1", `head -c 300000000 /dev/zero | tail | wc -c; echo went on`, func(l *agentapi.Launch) { l.Groups[0].Nodes[0].MemMiB = 50 })
 	s := d.awaitEnd("r1")
-	if s.Why != agentapi.WhyMemory || exitCode(s) != "0:125" || s.Steps[0].State != "OUT_OF_MEMORY" || s.Steps[0].Used.MaxRSS < 30<<20 {
+	if s.Why != agentapi.WhyMemory || exitCode(s) != "0:125" || s.Steps[0].State != "OUT_OF_MEMORY" || s.Steps[0].Exit != memoryExit || s.Steps[0].Used.MaxRSS < 30<<20 {
 		t.Errorf("%+v", s)
 	}
 	if got := output(t, dir); !strings.HasSuffix(got, "slurmstepd: error: Detected 1 oom_kill event in StepId=30000001.batch. Some of the step tasks have been OOM Killed.\n") {

@@ -52,6 +52,9 @@ func (r *run) batchStep(s agentapi.Status) agentapi.Step {
 	select {
 	case <-r.p.Done:
 		b.End, b.Exit, b.State, b.Used = time.Now().UTC(), int32(r.p.Status), stepState(r.why, r.p), r.used.used
+		if r.why == agentapi.WhyMemory {
+			b.Exit = memoryExit
+		}
 	default:
 	}
 	return b
