@@ -159,12 +159,43 @@ func (d *Driver) Release(ctx context.Context, ref federation.JobRef) error {
 // overdue stops a run whose agent should have ended it for its time limit.
 func (d *Driver) overdue(j *job, now time.Time) {
 	r := j.run
-	if r == nil || j.Start.IsZero() || r.Stop != nil {
+	if r == nil || j.Start.IsZero() {
+		return
+	}
+	if r.Stop != nil {
+		d.stuck(r, now)
 		return
 	}
 	limit := j.limit(r.machines[0].pool)
 	if late := d.t.KillWait + d.t.Margin; limit < 1<<62 && now.After(j.Start.Add(limit+late)) {
 		d.log.Warn("an agent has let a job's time limit pass", "job", j.id(), "limit", limit)
 		d.stop(r, agentapi.WhyTimeout, outcome{State: federation.Timeout, Reason: federation.ReasonTimeLimit})
+	}
+}
+
+// unkillable is how long a run that is being ended may take, beyond all graces, before its machine is given up: its processes hang in the kernel, or its agent
+// does (Slurm: UnkillableStepTimeout).
+const unkillable = 3 * time.Minute
+
+// stuck ends machines whose agents live and do not end a run that they were told to end. The run is over when the cloud says that they are.
+func (d *Driver) stuck(r *run, now time.Time) {
+	if r.told == nil {
+		return
+	}
+	limit := r.told.Grace + d.t.KillWait + d.t.Margin + unkillable
+	for i, m := range r.machines {
+		if r.Members[i].State == agentapi.RunEnded || m.State != machineUp {
+			continue
+		}
+		if m.stops[r.ID].IsZero() {
+			m.stops[r.ID] = now
+		}
+		if now.Sub(m.stops[r.ID]) < limit {
+			continue
+		}
+		m.drain = fmt.Sprintf("its agent does not end job %d", r.job.id())
+		if len(m.stops) == len(m.runs) { // others go on until they have ended
+			d.endMachine(m, m.drain)
+		}
 	}
 }

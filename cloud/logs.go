@@ -77,6 +77,9 @@ func (d *Driver) Log(ctx context.Context, id MachineID, run, stream string, offs
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.heard(m)
+	if !m.stops[run].IsZero() {
+		m.stops[run] = d.now() // it is busy with what the run has left to send
+	}
 	return size, err
 }
 

@@ -86,11 +86,27 @@ func (d *Driver) failMachine(m *machine, why string, preempted bool) {
 		if preempted {
 			o.State, o.Reason = federation.Preempted, federation.ReasonNone
 		}
+		o.asStopped(r.Stop)
 		d.put(r.job)
 		if lived && r.End != nil && r.End.Reason == federation.ReasonNonZeroExit {
 			r.End = nil // the script failed because the machine did, and was faster
 		}
 		d.fail(r, o)
+	}
+}
+
+// asStopped: a job that was cancelled or requeued, or whose time was up, before its machine was lost ends as that: else it might run again, or not.
+func (o *outcome) asStopped(s *agentapi.Stop) {
+	if s == nil {
+		return
+	}
+	switch s.Why {
+	case agentapi.WhyCancel:
+		o.State, o.Reason = federation.Cancelled, federation.ReasonNone
+	case agentapi.WhyRequeue:
+		o.State, o.Reason = federation.Pending, federation.ReasonNone
+	case agentapi.WhyTimeout:
+		o.State, o.Reason = federation.Timeout, federation.ReasonTimeLimit
 	}
 }
 

@@ -117,7 +117,9 @@ type machine struct {
 	signals []signal
 	acked   uint64
 
-	lapse    time.Time // it is known to run nothing from then on, unless it is heard of before
+	stops    map[string]time.Time // runs that its agent is to end, and since when it is, or was last seen to send what they wrote
+	lapse    time.Time            // it is known to run nothing from then on, unless it is heard of before
+	polled   time.Time            // its agent spoke last, to this daemon
 	notice   *agentapi.Notice
 	idle     time.Time // since when it has no job
 	deleteAt time.Time // when to ask the cloud to end it (again); zero: not
@@ -195,6 +197,7 @@ func (m *machine) give(r *run, k *member, now time.Time) {
 		m.idle = now
 		m.settleBusy(now)
 	}
+	delete(m.stops, r.ID)
 }
 
 func (m *machine) settleBusy(now time.Time) {
@@ -205,7 +208,7 @@ func (m *machine) settleBusy(now time.Time) {
 }
 
 func newMachine(g *gang, index int) *machine {
-	m := &machine{gang: g, pool: g.pool, lane: g.lane, id: machineID(g, index), runs: map[string]*run{}, over: map[string]bool{}, changed: make(chan struct{}),
+	m := &machine{gang: g, pool: g.pool, lane: g.lane, id: machineID(g, index), runs: map[string]*run{}, over: map[string]bool{}, stops: map[string]time.Time{}, changed: make(chan struct{}),
 		gpus: make([]bool, g.Offering.GPUs)}
 	m.machineRecord = machineRecord{Gang: g.Token, Index: index, Pool: g.Pool, Name: g.Names[index], Offering: g.Offering.ID, Market: g.Offering.Market,
 		Price: g.Offering.Price, State: machineAsked}
