@@ -98,6 +98,7 @@ func (d *Driver) Poll(ctx context.Context, id MachineID, p agentapi.Poll) (agent
 			d.mu.Unlock()
 			return agentapi.Orders{}, err
 		}
+		m.polled = d.now()
 		m.carriedOut(p.Signals)
 		changed := m.changed
 		orders, launches := d.orders(m, p)
@@ -254,6 +255,11 @@ func (m *machine) carriedOut(seq uint64) {
 
 // Owner implements Agents.
 func (d *Driver) Owner(id MachineID, run string) (string, error) {
+	select {
+	case <-d.loaded:
+	default:
+		return "", errNotLoaded
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := d.machines[id]

@@ -121,7 +121,7 @@ func (d *Driver) listedNow(began time.Time, list []Instance) (soon bool) {
 		}
 	}
 	for _, m := range byInstance {
-		if !seen[m.Instance] && began.Sub(m.Created) > d.t.ListLag && m.State != machineEnded {
+		if !seen[m.Instance] && began.Sub(m.Created) > d.t.ListLag && m.State != machineEnded && !d.speaks(m, began) {
 			d.gone(m, cmp.Or(m.Why, endedUnseen))
 		}
 		soon = soon || m.State == machineEnding || m.State == machineBooting
@@ -132,6 +132,12 @@ func (d *Driver) listedNow(began time.Time, list []Instance) (soon bool) {
 		}
 	}
 	return soon
+}
+
+// speaks reports whether a machine's agent has spoken so lately that it lives, whatever a listing of that time lacks: a listing may lag, and its job would be
+// started elsewhere beside it.
+func (d *Driver) speaks(m *machine, at time.Time) bool {
+	return m.State == machineUp && at.Sub(m.polled) < 2*d.t.PollWait+d.t.Margin
 }
 
 // strayed takes in a machine that is ours by its tag, and in no gang that lives: it is ended after a grace, and goes into the books.
