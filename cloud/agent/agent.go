@@ -43,6 +43,7 @@ type Agent struct {
 	mu      sync.Mutex
 	runs    map[string]*run
 	version uint64 // of the orders that are carried out
+	daemon  string // that gave them
 	signals uint64 // the last one that was sent
 	notice  *agentapi.Notice
 	ending  string        // why the machine ends; "": it does not

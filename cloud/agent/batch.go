@@ -93,6 +93,9 @@ func (r *run) follow() {
 			r.used.look()
 		case <-steps.C:
 			r.tellSteps()
+		case <-r.again:
+			r.told = nil
+			r.tell(func(*agentapi.Status) {})
 		}
 	}
 }
@@ -108,6 +111,28 @@ func (r *run) tellSteps() {
 	same := func(x, y agentapi.Step) bool { return x.ID == y.ID && x.State == y.State }
 	if !slices.EqualFunc(old[min(1, len(old)):], r.a.cfg.Steps.Status(r.l.Run), same) {
 		r.tell(func(*agentapi.Status) {})
+	}
+}
+
+// untold are those of steps that have changed since they were given to the news.
+func (r *run) untold(steps []agentapi.Step) (list []agentapi.Step) {
+	if r.told == nil {
+		r.told = map[string]string{}
+	}
+	for _, s := range steps {
+		if r.told[s.ID] != s.State {
+			r.told[s.ID] = s.State
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// tellAgain has all steps told anew: the daemon has forgotten those of a run that has not ended.
+func (r *run) tellAgain() {
+	select {
+	case r.again <- struct{}{}:
+	default:
 	}
 }
 

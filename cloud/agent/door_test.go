@@ -31,6 +31,7 @@ type fakeDoor struct {
 	mu       sync.Mutex
 	cond     *sync.Cond
 	orders   agentapi.Orders
+	steps    int // that were told, each time
 	told     map[string]agentapi.Status
 	history  map[string][]agentapi.RunState
 	notices  []agentapi.Notice
@@ -181,6 +182,10 @@ func (d *fakeDoor) report(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, s := range report.Runs {
+		d.steps += len(s.Steps)
+		if s.State != agentapi.RunEnded { // the others are as they were told before
+			s.Steps = newer(d.told[s.Run].Steps, s.Steps)
+		}
 		d.told[s.Run] = s
 		d.history[s.Run] = append(d.history[s.Run], s.State)
 	}

@@ -48,12 +48,17 @@ func (a *Agent) standing() agentapi.Poll {
 // obey carries out orders. Nothing here waits.
 func (a *Agent) obey(o agentapi.Orders) {
 	a.mu.Lock()
+	anew := a.daemon != o.Daemon && a.daemon != ""
+	a.daemon = o.Daemon
 	named := map[string]bool{}
 	for _, order := range o.Runs {
 		named[order.Run] = true
 		a.obeyRun(order)
 	}
 	for id, r := range a.runs {
+		if anew && named[id] {
+			r.tellAgain()
+		}
 		switch {
 		case named[id]:
 		case r.hasEnded():
@@ -88,6 +93,7 @@ func (a *Agent) obeyRun(o agentapi.Order) {
 	case r == nil && (o.Launch == nil || o.Ended || a.ending != ""):
 		return // not ours to start
 	case r == nil:
+		a.lease.allow(o.Launch.KillWait)
 		r = a.newRun(o.Launch)
 		a.runs[o.Run] = r
 		if o.Stop != nil {

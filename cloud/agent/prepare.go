@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -220,8 +221,9 @@ func (r *run) stepsNow(s agentapi.Status) []agentapi.Step {
 		return nil
 	}
 	if !r.steps && len(s.Steps) > 0 { // the step service has forgotten the run
-		s.Steps[0] = r.batchStep(s)
-		return s.Steps
+		list := slices.Clone(s.Steps) // what is being sent stays as it is
+		list[0] = r.batchStep(s)
+		return list
 	}
 	list := []agentapi.Step{r.batchStep(s)}
 	if r.steps {

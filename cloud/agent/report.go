@@ -36,9 +36,32 @@ func (n *news) wake() {
 func (n *news) tell(s agentapi.Status) {
 	n.mu.Lock()
 	n.serial++
+	if s.State != agentapi.RunEnded { // which has all of them
+		s.Steps = newer(n.runs[s.Run].status.Steps, s.Steps)
+	}
 	n.runs[s.Run] = told{n.serial, s}
 	n.mu.Unlock()
 	n.wake()
+}
+
+// newer are steps with those that were told before and have not been confirmed yet. What was told is not changed.
+func newer(before, now []agentapi.Step) []agentapi.Step {
+	if len(before) == 0 {
+		return now
+	}
+	list := slices.Clone(before)
+	at := make(map[string]int, len(list))
+	for i := range list {
+		at[list[i].ID] = i
+	}
+	for _, s := range now {
+		if i, ok := at[s.ID]; ok {
+			list[i] = s
+		} else {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 func (n *news) tellNotice(notice agentapi.Notice) {

@@ -29,11 +29,13 @@ type run struct {
 	sends   chan agentapi.Signal
 	limit   time.Duration // the last that was ordered; the agent's lock guards it
 	limits  chan time.Duration
+	again   chan struct{} // tell of all steps once more
 	ended   chan struct{} // nothing of it lives, and the status says so
 
 	mu     sync.Mutex
 	status agentapi.Status
 
+	told   map[string]string // the states of steps that the daemon was told of, or will be
 	p      *keeper.Process
 	why    agentapi.Why // of the stop that came first; "": none did
 	e      ending
@@ -46,7 +48,7 @@ type run struct {
 func (a *Agent) newRun(l *agentapi.Launch) *run {
 	r := &run{a: a, l: l, head: l.Group == 0 && l.Node == 0, ended: make(chan struct{}),
 		asked: make(chan agentapi.Stop, 16), notes: make(chan time.Time, 4), sends: make(chan agentapi.Signal, 256),
-		limits: make(chan time.Duration, 16)}
+		limits: make(chan time.Duration, 16), again: make(chan struct{}, 1)}
 	r.status = agentapi.Status{Run: l.Run}
 	r.limit = l.TimeLimit
 	if l.Group < len(l.Groups) && l.Node < len(l.Groups[l.Group].Nodes) {
@@ -123,6 +125,9 @@ func (r *run) tell(change func(*agentapi.Status)) {
 		r.status.Steps = r.stepsNow(r.status)
 	}
 	s := r.status
+	if s.State != agentapi.RunEnded {
+		s.Steps = r.untold(s.Steps)
+	}
 	r.mu.Unlock()
 	r.a.news.tell(s)
 }

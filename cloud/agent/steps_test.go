@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -98,6 +99,34 @@ func TestHeadAndSteps(t *testing.T) {
 	}
 	if d.hellos[0].Steps != "10.0.0.1:7" {
 		t.Errorf("hello: %+v", d.hellos[0])
+	}
+}
+
+// Of a job with many steps only those are told that have changed, but for a daemon that has begun anew: it is told all, and so are the books at the end.
+func TestStepsAreToldOnce(t *testing.T) {
+	d := newFakeDoor(t)
+	f := &fakeSteps{}
+	for i := range 1000 {
+		f.steps = append(f.steps, agentapi.Step{ID: strconv.Itoa(i), State: "COMPLETED"})
+	}
+	d.order(func(o *agentapi.Orders) { o.Daemon = "one" })
+	startAgent(t, d, func(c *Config) { c.Steps = f })
+	dir := d.launch("r1", "touch began; while ! [ -e go ]; do sleep 0.01; done", nil)
+	awaitFile(t, filepath.Join(dir, "began"))
+	d.await("the first steps", func() bool { return len(d.told["r1"].Steps) == 1001 })
+	count := func() (n int) { d.set(func() { n = d.steps }); return n }
+	first := count()
+	f.set(func() { f.steps = append(f.steps, agentapi.Step{ID: "1000", State: "RUNNING"}) })
+	d.await("one more", func() bool { return len(d.told["r1"].Steps) == 1002 })
+	if n := count() - first; n != 1 {
+		t.Errorf("%d steps were sent for one that has begun", n)
+	}
+	d.set(func() { d.told["r1"] = agentapi.Status{} })
+	d.order(func(o *agentapi.Orders) { o.Daemon = "two" })
+	d.await("all once more", func() bool { return len(d.told["r1"].Steps) == 1002 })
+	os.WriteFile(filepath.Join(dir, "go"), nil, 0o644)
+	if s := d.awaitEnd("r1"); len(s.Steps) != 1002 {
+		t.Errorf("%d steps at the end", len(s.Steps))
 	}
 }
 

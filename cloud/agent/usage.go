@@ -48,7 +48,8 @@ func (m *meter) last(u keeper.Usage) {
 
 // batchStep is the batch script as a step. r.mu is held.
 func (r *run) batchStep(s agentapi.Status) agentapi.Step {
-	b := agentapi.Step{ID: "batch", Name: "batch", State: "RUNNING", Nodes: r.node.Name, Tasks: 1, CPUs: r.node.CPUs, Start: r.begin}
+	b := agentapi.Step{ID: "batch", Name: "batch", State: "RUNNING", Nodes: r.node.Name, Tasks: 1, CPUs: r.node.CPUs, Start: r.begin,
+		Mem: r.node.MemMiB, GPUs: len(r.node.GPUs), GPUType: r.node.GPUType}
 	select {
 	case <-r.p.Done:
 		b.End, b.Exit, b.State, b.Used = time.Now().UTC(), int32(r.p.Status), stepState(r.why, r.p), r.used.used

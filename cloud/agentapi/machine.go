@@ -43,7 +43,9 @@ type Poll struct {
 
 // Orders are what a machine is to do.
 type Orders struct {
-	Version uint64        `json:"version"`
+	Version uint64 `json:"version"`
+	// Daemon is another when the daemon has begun anew: it knows no steps then but those of its books.
+	Daemon  string        `json:"daemon,omitempty"`
 	Lease   time.Duration `json:"lease"`
 	Runs    []Order       `json:"runs,omitempty"`
 	Signals []Signal      `json:"signals,omitempty"` // those that the agent has not carried out yet
@@ -120,30 +122,38 @@ type Status struct {
 	Exit   int32  `json:"exit,omitempty"`
 	Why    Why    `json:"why,omitempty"`
 	Detail string `json:"detail,omitempty"`
-	Steps  []Step `json:"steps,omitempty"` // the batch step and srun's; on the first machine for the whole gang
+	// Steps are the batch step and srun's, of the whole gang; on its first machine. Of a run that has ended all of them, before that those that are new or have
+	// changed since they were told last.
+	Steps []Step `json:"steps,omitempty"`
 }
 
 // Step is one step of a run: "batch", or a number as srun gives it.
 type Step struct {
-	ID    string    `json:"id"`
-	Name  string    `json:"name"`
-	State string    `json:"state"` // RUNNING, COMPLETED, FAILED, CANCELLED, ...
-	Nodes string    `json:"nodes"` // hostlist
-	Tasks int       `json:"tasks"`
-	CPUs  int       `json:"cpus"`
-	Start time.Time `json:"start,omitzero"`
-	End   time.Time `json:"end,omitzero"`
-	Exit  int32     `json:"exit"`
-	Used  Used      `json:"used"`
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	State   string    `json:"state"` // RUNNING, COMPLETED, FAILED, CANCELLED, ...
+	Nodes   string    `json:"nodes"` // hostlist
+	Tasks   int       `json:"tasks"`
+	CPUs    int       `json:"cpus"`          // on all its nodes, as the others
+	Mem     int64     `json:"mem,omitempty"` // MiB
+	GPUs    int       `json:"gpus,omitempty"`
+	GPUType string    `json:"gpu_type,omitempty"`
+	Layout  string    `json:"layout,omitempty"` // how tasks were spread over nodes: "Block", "Cyclic"
+	Start   time.Time `json:"start,omitzero"`
+	End     time.Time `json:"end,omitzero"`
+	Exit    int32     `json:"exit"`
+	Used    Used      `json:"used"`
 }
 
 // Used is what processes have used.
 type Used struct {
 	User     time.Duration `json:"user"` // CPU time
 	System   time.Duration `json:"system"`
-	MaxRSS   int64         `json:"max_rss"`  // bytes, of all processes of a node together, the highest node
-	MaxNode  string        `json:"max_node"` // which that was
-	Read     int64         `json:"read"`     // bytes
+	MaxRSS   int64         `json:"max_rss"`            // bytes, the most that one task had at one time
+	MaxNode  string        `json:"max_node"`           // where that was
+	MaxTask  int           `json:"max_task,omitempty"` // which
+	RSS      int64         `json:"rss,omitempty"`      // the same of all tasks together; 0: there is one task
+	Read     int64         `json:"read"`               // bytes
 	Written  int64         `json:"written"`
 	GPUMem   int64         `json:"gpu_mem,omitempty"`   // bytes, most at one time
 	GPUUtil  float64       `json:"gpu_util,omitempty"`  // percent, on average

@@ -201,7 +201,7 @@ func (d *daemon) reap() {
 			return
 		}
 		d.mu.Lock()
-		d.count(&used)
+		d.count(pid, &used)
 		mine := d.end(pid, status)
 		left := d.left
 		d.mu.Unlock()
@@ -254,10 +254,18 @@ func (d *daemon) tellExits() {
 }
 
 // count adds what an ended process used. The caller holds mu.
-func (d *daemon) count(u *syscall.Rusage) {
+func (d *daemon) count(pid int, u *syscall.Rusage) {
 	d.used.User += time.Duration(u.Utime.Nano())
 	d.used.System += time.Duration(u.Stime.Nano())
-	d.used.MaxRSS += u.Maxrss << 10 // they run side by side, as a rule
+	rss := u.Maxrss << 10
+	if d.used.RSS += rss; rss > d.used.MaxRSS { // tasks run side by side, as a rule
+		d.used.MaxRSS, d.used.Rank = rss, 0
+		for i := range d.tasks {
+			if d.tasks[i].pid == pid {
+				d.used.Rank = d.n.Tasks[i].Rank
+			}
+		}
+	}
 	d.used.Read += u.Inblock * 512
 	d.used.Write += u.Oublock * 512
 }

@@ -2,9 +2,11 @@ package steps
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/layout"
 	"fsub/cloud/steps/wire"
 	"fsub/slurm/hostlist"
 )
@@ -41,8 +43,9 @@ func (st *step) note(f wire.Frame, node string) {
 	t.used.System += used.System
 	t.used.Read += used.Read
 	t.used.Written += used.Write
+	t.used.RSS += used.RSS
 	if used.MaxRSS > t.used.MaxRSS {
-		t.used.MaxRSS, t.used.MaxNode = used.MaxRSS, node
+		t.used.MaxRSS, t.used.MaxNode, t.used.MaxTask = used.MaxRSS, node, used.Rank
 	}
 }
 
@@ -75,12 +78,26 @@ func (st *step) status() agentapi.Step {
 		names = append(names, st.launch.Groups[sh.group].Nodes[sh.node].Name)
 		a.Tasks += len(sh.part.Ranks)
 		a.CPUs += sh.part.CPUs
+		a.Mem += sh.part.Mem
+		a.GPUs += sh.part.GPUs
+		a.GPUType = st.launch.Groups[sh.group].Nodes[sh.node].GPUType
 	}
-	a.Nodes = hostlist.Compress(names)
+	a.Nodes, a.Layout = hostlist.Compress(names), st.spread(a.Tasks)
 	if st.ended {
 		a.State = st.tally.state()
 	}
 	return a
+}
+
+// spread is how the books call the way in which the step's tasks are spread over its nodes.
+func (st *step) spread(tasks int) string {
+	ask := &st.req.Parts[0]
+	word, _, _ := strings.Cut(ask.Distribution, ",")
+	if word, _, _ = strings.Cut(word, ":"); word == "" || word == "*" {
+		word = layout.Default(ask.Ask, tasks)
+	}
+	word, _, _ = strings.Cut(word, "=")
+	return strings.ToUpper(word[:1]) + word[1:]
 }
 
 // state is how a step that is over is called.

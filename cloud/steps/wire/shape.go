@@ -100,7 +100,9 @@ type Exit struct {
 type NodeUsed struct {
 	User   time.Duration `json:"user"`
 	System time.Duration `json:"system"`
-	MaxRSS int64         `json:"max_rss"` // bytes
+	MaxRSS int64         `json:"max_rss"`        // bytes, of the task with most
+	Rank   int           `json:"rank,omitempty"` // which that was
+	RSS    int64         `json:"rss"`            // of all tasks together
 	Read   int64         `json:"read"`
 	Write  int64         `json:"write"`
 	OOM    bool          `json:"oom,omitempty"`
