@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ type Driver struct {
 	log     *slog.Logger
 	metrics *metrics
 	ctx     context.Context // of Run
+	began   string          // names this life of the daemon
 	loaded  chan struct{}   // closed when Run has read the books
 	written chan struct{}   // something is on the open page
 	look    chan struct{}   // the cloud should be listed soon
@@ -104,6 +106,7 @@ func (d *Driver) Run(ctx context.Context) error {
 	defer cancel()
 	d.ctx = ctx
 	d.rev = uint64(d.now().UnixMicro()) // a mark of the life before knows less
+	d.began = strconv.FormatUint(d.rev, 36)
 	if d.cfg.LogDir != "" {
 		if err := os.MkdirAll(d.cfg.LogDir, 0o700); err != nil {
 			return fmt.Errorf("site %s: the directory of jobs' output: %w", d.cfg.Site, err)

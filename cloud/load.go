@@ -118,7 +118,7 @@ func (d *Driver) loadJob(j *job) {
 		d.enqueue(j)
 		return
 	}
-	r := &run{runRecord: j.Run, job: j, visible: j.State != federation.Pending, told: j.Run.Stop, sent: make([]bool, len(j.Run.Members))}
+	r := &run{runRecord: j.Run, job: j, steps: j.Steps, visible: j.State != federation.Pending, told: j.Run.Stop, sent: make([]bool, len(j.Run.Members))}
 	for i := range r.Members {
 		k := &r.Members[i]
 		m := d.machines[k.Machine]

@@ -129,7 +129,7 @@ func (d *Driver) machine(id MachineID) (*machine, error) {
 
 // orders are a machine's, and the runs of whose launch the agent is still to be told.
 func (d *Driver) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[string]*job) {
-	o := agentapi.Orders{Version: m.version, Lease: d.t.Lease}
+	o := agentapi.Orders{Version: m.version, Lease: d.t.Lease, Daemon: d.began}
 	launches := map[string]*job{}
 	for _, r := range m.runs {
 		for i := range r.machines {

@@ -52,8 +52,8 @@ func (d *Driver) status(m *machine, s agentapi.Status) {
 		i++
 	}
 	k, j := &r.Members[i], r.job
-	if i == 0 && len(s.Steps) > 0 {
-		j.Steps = s.Steps // its agent tells those of the whole gang
+	if i == 0 { // its agent tells those of the whole gang
+		r.tellSteps(s)
 	}
 	if k.State == agentapi.RunEnded || k.State == s.State {
 		return

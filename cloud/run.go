@@ -164,7 +164,7 @@ func (d *Driver) complete(r *run) {
 		d.recorded(m)
 		d.freed(m)
 	}
-	j.run = nil
+	j.run, j.Steps = nil, r.stepsAtEnd()
 	if r.End.State == federation.Pending {
 		j.State, j.Reason, j.Detail, j.Start = federation.Pending, r.End.Reason, r.End.Detail, time.Time{}
 		j.Restarts++

@@ -33,6 +33,13 @@ func (j *job) record() (federation.PoolRecord, any) {
 	if !j.written && j.End.IsZero() {
 		r.Payload = j.payload
 	}
+	if j.run != nil { // of a run that goes on, agents tell a new daemon once more
+		open := j.jobRecord
+		if open.Steps = nil; j.run.End != nil {
+			open.Steps = j.run.steps
+		}
+		return r, &open
+	}
 	return r, &j.jobRecord
 }
 
@@ -66,12 +73,14 @@ func (j *job) component(i int) *sbatch.Spec {
 type run struct {
 	*runRecord
 	job      *job
-	machines []*machine     // of Members
-	visible  bool           // that all its machines are up is in the books: they may be told of it
-	told     *agentapi.Stop // the Stop of the record, once it is durable
-	limit    time.Duration  // likewise the time limit, if it is another than when the run was launched
-	sent     []bool         // the launch went to the member's agent, or may have
-	gangs    []*gang        // that were started for it
+	machines []*machine      // of Members
+	visible  bool            // that all its machines are up is in the books: they may be told of it
+	told     *agentapi.Stop  // the Stop of the record, once it is durable
+	limit    time.Duration   // likewise the time limit, if it is another than when the run was launched
+	sent     []bool          // the launch went to the member's agent, or may have
+	gangs    []*gang         // that were started for it
+	steps    []agentapi.Step // as told so far
+	stepAt   map[string]int  // where each is, by ID
 }
 
 // gang is a request for machines, in memory.
@@ -188,6 +197,7 @@ func (m *machine) give(r *run, k *member, now time.Time) {
 		return
 	}
 	delete(m.runs, r.ID)
+	delete(m.stops, r.ID)
 	m.cpus -= k.CPUs
 	m.mem -= k.Mem
 	for _, i := range k.GPUs {
@@ -197,7 +207,6 @@ func (m *machine) give(r *run, k *member, now time.Time) {
 		m.idle = now
 		m.settleBusy(now)
 	}
-	delete(m.stops, r.ID)
 }
 
 func (m *machine) settleBusy(now time.Time) {

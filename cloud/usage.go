@@ -1,9 +1,14 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 
+	"fsub/accounting"
 	"fsub/cloud/agentapi"
 	"fsub/federation"
 )
@@ -56,44 +61,62 @@ func usageOf(id federation.JobID, r *jobRecord) federation.Usage {
 	}
 	u.Total = u.User + u.System
 	if r.Run != nil {
-		for i := range r.Run.Members {
-			u.Allocated = addMem(u.Allocated, int64(r.Run.Members[i].Mem))
-		}
+		u.Allocated = allocatedIn(r.Run.part(0).TRES)
 		u.Requested = u.Allocated
 	}
 	return u
 }
 
-func addMem(list []federation.Amount, n int64) []federation.Amount {
-	if n == 0 {
-		return list
+// allocatedIn reads the TRES of a job.
+func allocatedIn(text string) (list []federation.Amount) {
+	tres, err := accounting.ParseTRES(text)
+	if err != nil {
+		return nil // the books then show what was asked for
 	}
-	if len(list) == 0 {
-		list = []federation.Amount{{Type: "mem"}}
+	for _, name := range slices.Sorted(maps.Keys(tres)) {
+		kind, rest, _ := strings.Cut(name, "/")
+		list = append(list, federation.Amount{Type: kind, Name: rest, Count: tres[name]})
 	}
-	list[0].Count += n
+	return list
+}
+
+// allocatedTo is what a step had, in Slurm's order.
+func allocatedTo(s *agentapi.Step, nodes int) []federation.Amount {
+	list := []federation.Amount{{Type: "cpu", Count: int64(s.CPUs)}}
+	if s.Mem > 0 {
+		list = append(list, federation.Amount{Type: "mem", Count: s.Mem})
+	}
+	list = append(list, federation.Amount{Type: "node", Count: int64(nodes)})
+	if s.GPUs > 0 {
+		list = append(list, federation.Amount{Type: "gres", Name: "gpu", Count: int64(s.GPUs)})
+		if s.GPUType != "" {
+			list = append(list, federation.Amount{Type: "gres", Name: "gpu:" + s.GPUType, Count: int64(s.GPUs)})
+		}
+	}
 	return list
 }
 
 // stepOf is a step in the federation's words. What one node used most of stands for the task that used most.
 func stepOf(s *agentapi.Step) federation.Step {
-	out := federation.Step{ID: s.ID, Name: s.Name, State: federation.State(s.State), ExitStatus: s.Exit, Nodes: s.Nodes, NumTasks: s.Tasks, Start: s.Start, End: s.End,
+	out := federation.Step{ID: s.ID, Name: s.Name, State: federation.State(s.State), ExitStatus: s.Exit, Nodes: s.Nodes, NumNodes: nodeCount(s.Nodes),
+		NumTasks: s.Tasks, Start: s.Start, End: s.End, Layout: cmp.Or(s.Layout, "Unknown"),
 		System: s.Used.System, User: s.Used.User, Total: s.Used.System + s.Used.User}
 	if s.End.After(s.Start) {
 		out.Elapsed = s.End.Sub(s.Start)
 	}
-	out.Allocated = []federation.Amount{{Type: "cpu", Count: int64(s.CPUs)}}
+	out.Allocated = allocatedTo(s, out.NumNodes)
 	in := &out.In
 	in.Total = []federation.Amount{{Type: "cpu", Count: out.Total.Milliseconds()}}
-	most := func(kind, name string, n int64) {
+	most := func(kind, name string, n, all int64) {
 		if n > 0 {
-			in.Max = append(in.Max, federation.TaskAmount{Amount: federation.Amount{Type: kind, Name: name, Count: n}, Node: s.Used.MaxNode})
-			in.Total = append(in.Total, federation.Amount{Type: kind, Name: name, Count: n})
+			in.Max = append(in.Max, federation.TaskAmount{Amount: federation.Amount{Type: kind, Name: name, Count: n}, Node: s.Used.MaxNode, Task: int64(s.Used.MaxTask)})
+			in.Total = append(in.Total, federation.Amount{Type: kind, Name: name, Count: all})
+			in.Average = append(in.Average, federation.Amount{Type: kind, Name: name, Count: all / int64(max(s.Tasks, 1))})
 		}
 	}
-	most("mem", "", s.Used.MaxRSS)
-	most("gres", "gpumem", s.Used.GPUMem)
-	most("gres", "gpuutil", int64(s.Used.GPUUtil))
+	most("mem", "", s.Used.MaxRSS, cmp.Or(s.Used.RSS, s.Used.MaxRSS*int64(max(s.Tasks, 1))))
+	most("gres", "gpumem", s.Used.GPUMem, s.Used.GPUMem)
+	most("gres", "gpuutil", int64(s.Used.GPUUtil), int64(s.Used.GPUUtil))
 	if s.Used.Read > 0 {
 		in.Total = append(in.Total, federation.Amount{Type: "fs", Name: "disk", Count: s.Used.Read})
 	}

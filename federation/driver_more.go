@@ -28,6 +28,18 @@ type Notifier interface {
 // News says what has changed at a site.
 type News struct{ Jobs, Nodes bool }
 
+// StepTeller is a driver that knows the steps of its jobs while they run.
+type StepTeller interface {
+	// Steps are the steps that run of the given jobs, nil for all, in order of job and number; without the batch script's. It comes from memory.
+	Steps(jobs []JobID) []LiveStep
+}
+
+// LiveStep is a step of a job that runs.
+type LiveStep struct {
+	Job JobID
+	Step
+}
+
 // Runner is a driver with loops of its own, which the daemon runs for as long as it lives. Run returns when ctx is done, or with
 // the error that keeps the site from working at all.
 type Runner interface {
