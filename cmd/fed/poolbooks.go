@@ -13,6 +13,7 @@ import (
 // poolBooks tells of all rented pools: how they stand from their drivers, which machines there were from the store.
 type poolBooks struct {
 	tellers []federation.PoolTeller
+	steps   []federation.StepTeller
 	store   federation.PoolStore
 	log     *slog.Logger
 }
@@ -23,6 +24,9 @@ func newPoolBooks(sites []controller.Site, st federation.PoolStore, log *slog.Lo
 		if t, ok := s.Driver.(federation.PoolTeller); ok {
 			b.tellers = append(b.tellers, t)
 		}
+		if t, ok := s.Driver.(federation.StepTeller); ok {
+			b.steps = append(b.steps, t)
+		}
 	}
 	return b
 }
@@ -31,6 +35,14 @@ func (b *poolBooks) Pools() []federation.PoolStatus {
 	var all []federation.PoolStatus
 	for _, t := range b.tellers {
 		all = append(all, t.Pools()...)
+	}
+	return all
+}
+
+// Steps implements federation.StepTeller for all sites.
+func (b *poolBooks) Steps(jobs []federation.JobID) (all []federation.LiveStep) {
+	for _, t := range b.steps {
+		all = append(all, t.Steps(jobs)...)
 	}
 	return all
 }

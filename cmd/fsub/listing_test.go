@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func TestListing(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/listing",
 		Setup: func(env *testscript.Env) error {
-			d := apitest.Start(t, api.Config{})
+			d := apitest.Start(t, api.Config{Steps: steps{}})
 			fill := fixture{t, d, me}
 			fill.sites()
 			fill.jobs()
@@ -43,6 +44,22 @@ func TestListing(t *testing.T) {
 			},
 		},
 	})
+}
+
+// steps are those of the job that runs.
+type steps struct{}
+
+func (steps) Steps(jobs []federation.JobID) []federation.LiveStep {
+	if jobs != nil && !slices.Contains(jobs, 30000000) {
+		return nil
+	}
+	start := time.Now().Add(-65 * time.Second)
+	return []federation.LiveStep{
+		{Job: 30000000, Step: federation.Step{ID: "0", Name: "train", State: "RUNNING", Nodes: "a[1-2]", NumNodes: 2, NumTasks: 4, Start: start, Layout: "Cyclic",
+			Allocated: []federation.Amount{{Type: "cpu", Count: 4}, {Type: "mem", Count: 65536}, {Type: "node", Count: 2}, {Type: "gres", Name: "gpu", Count: 4}}}},
+		{Job: 30000000, Step: federation.Step{ID: "12", Name: "watch", State: "RUNNING", Nodes: "a1", NumNodes: 1, NumTasks: 1, Start: start, Layout: "Cyclic",
+			Allocated: []federation.Amount{{Type: "cpu", Count: 1}, {Type: "node", Count: 1}}}},
+	}
 }
 
 type fixture struct {

@@ -45,6 +45,7 @@ type Config struct {
 	Users      Users                 // nil: the system's user database
 	Logs       federation.LogReader  // of jobs at sites that do not see their directory; nil: there are none
 	Pools      Pools                 // of rented machines; nil: there are none
+	Steps      federation.StepTeller // nil: no site tells of steps while they run
 }
 
 // Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted or
@@ -173,6 +174,7 @@ func (s *Server) routes() {
 	s.handle("GET /fed/v1/queue", s.getQueue)
 	s.handle("GET /fed/v1/sites", s.getSites)
 	s.handle("GET /fed/v1/options", s.getOptions)
+	s.handle("GET /fed/v1/steps", s.getSteps)
 	s.handle("GET /fed/v1/pools", s.getPools)
 	s.handle("GET /fed/v1/machines", s.getMachines)
 	s.handle("POST /fed/v1/site/{name}/state", s.setSiteState)

@@ -152,51 +152,6 @@ func (c *command) ping([]string) int {
 	return 0
 }
 
-// showSteps is "show step [ID[.STEP]]". Of the steps of a job the federation knows the batch script alone.
-func (c *command) showSteps(id string, given bool) int {
-	base, step, hasStep := strings.Cut(id, ".")
-	var resp wire.JobsResponse
-	path := wire.Slurm(restVersion, wire.PathJobs) + "?sparse=1"
-	if given && id != "" {
-		path = wire.Slurm(restVersion, wire.PathJob) + show.OwnTask(c.env, base) + "?sparse=1"
-	}
-	if err := show.Get(c.caller, path, &resp); err != nil {
-		return c.fail("scontrol: error: scontrol_print_step: slurm_get_job_steps(%s) failed: %s", id, err)
-	}
-	shown := 0
-	for i := range resp.Jobs {
-		j := &resp.Jobs[i]
-		if show.State(j.State) == wire.StateRunning && c.inCluster(j.Cluster) && (!hasStep || step == "batch") {
-			shown++
-			c.printStep(j)
-		}
-	}
-	switch {
-	case shown > 0:
-		return 0
-	case hasStep:
-		fmt.Fprintf(c.stdout, "Job step %s not found\n", id)
-		return 1
-	}
-	fmt.Fprintln(c.stdout, "No job steps in the system")
-	return 0
-}
-
-func (c *command) printStep(j *wire.Job) {
-	sep, end := "\n   ", "\n\n"
-	if c.oneLine {
-		sep, end = " ", "\n"
-	}
-	name := strconv.FormatInt(j.JobID, 10)
-	if task := taskText(j); task != "" {
-		name = fmt.Sprintf("%d_%s", j.ArrayJobID.Number, task)
-	}
-	fmt.Fprintf(c.stdout, "StepId=%s.batch UserId=%d StartTime=%s TimeLimit=UNLIMITED"+sep, name, j.UserID, c.at(j.StartTime, "Unknown"))
-	fmt.Fprintf(c.stdout, "State=RUNNING Partition=%s NodeList=%s"+sep, j.Partition, j.BatchHost)
-	io.WriteString(c.stdout, "Nodes=1 CPUs=0 Tasks=1 Name=batch Network=(null)"+sep+"TRES=(null)"+sep+"ResvPorts=(null)"+sep+"CPUFreqReq=Default"+sep+
-		"SrunHost:Pid=(null):0"+end)
-}
-
 // errnumstr is "errnumstr NUMBER".
 func (c *command) errnumstr(words []string) int {
 	n, err := strconv.Atoi(words[0])

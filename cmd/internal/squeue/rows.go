@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fsub/cmd/internal/show"
+	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
@@ -13,7 +14,8 @@ import (
 // row is one line: a job, a task, or with --array one task of those that have not started.
 type row struct {
 	*wire.Job
-	task int // a task that was taken from ArrayTaskString; -1: none
+	task int      // a task that was taken from ArrayTaskString; -1: none
+	step *v1.Step // of --steps; nil: the batch script
 }
 
 // selection makes the choices that the daemon does not make.
@@ -22,21 +24,20 @@ type selection struct {
 	asked map[int64]map[int]bool // tasks that --jobs names, by job; nil where it names the job
 	nodes map[string]bool        // nil: all
 	whole []int
+	steps map[int64][]*v1.Step // by job, in order
 }
 
 func (c *command) selection() *selection {
-	return &selection{command: c, asked: c.askedTasks(), nodes: c.askedNodes(), whole: []int{-1}}
+	return &selection{command: c, asked: c.askedTasks(), nodes: c.askedNodes(), whole: []int{-1}, steps: c.liveSteps()}
 }
 
 func (s *selection) wants(j *wire.Job) bool {
 	switch {
-	case s.steps && (wire.BaseState(j.State) != wire.StateRunning || j.HetJobOffset.Value() > 0):
+	case s.command.steps && (wire.BaseState(j.State) != wire.StateRunning || j.HetJobOffset.Value() > 0):
 		return false // all components share the batch script of the first
-	case len(s.stepIDs) > 0 && !slices.Contains(s.stepIDs, stepID(&row{j, -1})):
-		return false
 	}
 	return oneOf(s.reservations, j.ReservationName) && !(s.notMe && int(j.UserID) == uid()) &&
-		(s.nodes == nil || onNodes(j, s.nodes)) && (len(s.licenses) == 0 || hasLicense(j.Licenses, s.licenses))
+		(s.nodes == nil || s.command.steps || onNodes(j.Nodes, s.nodes)) && (len(s.licenses) == 0 || hasLicense(j.Licenses, s.licenses))
 }
 
 // hasLicense reports whether a request such as "matlab:2,ansys@server:1" has one of names.
@@ -64,8 +65,8 @@ func (c *command) askedNodes() map[string]bool {
 	return set
 }
 
-func onNodes(j *wire.Job, nodes map[string]bool) bool {
-	names, _ := hostlist.Expand(j.Nodes)
+func onNodes(list string, nodes map[string]bool) bool {
+	names, _ := hostlist.Expand(list)
 	return slices.ContainsFunc(names, func(n string) bool { return nodes[n] })
 }
 
@@ -105,6 +106,26 @@ func (s *selection) tasks(j *wire.Job) []int {
 		return s.whole
 	}
 	return slices.DeleteFunc(show.Ranges(j.ArrayTaskString), func(t int) bool { return want != nil && !want[t] })
+}
+
+// rows are the lines that j makes. The steps of a job are in order of their numbers, its batch script is last.
+func (s *selection) rows(j *wire.Job) []row {
+	var rows []row
+	if !s.command.steps {
+		for _, task := range s.tasks(j) {
+			rows = append(rows, row{j, task, nil})
+		}
+		return rows
+	}
+	for _, step := range append(s.steps[j.JobID], nil) {
+		r := row{j, -1, step}
+		if len(s.stepIDs) > 0 && !slices.Contains(s.stepIDs, stepID(&r)) && !slices.Contains(s.stepIDs, jobID(&r)) ||
+			s.nodes != nil && !onNodes(stepNodes(&r), s.nodes) {
+			continue
+		}
+		rows = append(rows, r)
+	}
+	return rows
 }
 
 // master is the number that the row's ID begins with.

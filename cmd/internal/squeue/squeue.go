@@ -174,8 +174,8 @@ func (c *command) print(q *show.Queue) error {
 		if !selected.wants(&j) {
 			continue
 		}
-		for _, task := range selected.tasks(&j) {
-			line = append(layout.AppendRow(line[:0], &row{&j, task}), '\n')
+		for _, r := range selected.rows(&j) {
+			line = append(layout.AppendRow(line[:0], &r), '\n')
 			if _, err := c.stdout.Write(line); err != nil {
 				return fmt.Errorf("squeue: error: %w", err)
 			}

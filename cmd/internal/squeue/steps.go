@@ -6,10 +6,58 @@ import (
 	"strconv"
 
 	"fsub/cmd/internal/show"
+	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
 
-// stepFields are those of --steps. Of a job's steps the federation knows the batch script.
+// liveSteps are the steps that run, by job. A daemon of before steps were told has none.
+func (c *command) liveSteps() map[int64][]*v1.Step {
+	if !c.steps {
+		return nil
+	}
+	var list []v1.Step
+	if show.Get(c.caller, "/fed/v1/steps", &list) != nil {
+		return nil
+	}
+	steps := map[int64][]*v1.Step{}
+	for i := range list {
+		steps[list[i].Job] = append(steps[list[i].Job], &list[i])
+	}
+	return steps
+}
+
+// ofStep is what a step tells, and batch what is shown for a batch script.
+func ofStep(batch string, of func(*v1.Step) string) func(*row) string {
+	return func(r *row) string {
+		if r.step == nil {
+			return batch
+		}
+		return of(r.step)
+	}
+}
+
+func stepNodes(r *row) string {
+	if r.step == nil {
+		return r.BatchHost
+	}
+	return r.step.Nodes
+}
+
+func stepStart(r *row) wire.Number {
+	if r.step == nil {
+		return r.StartTime
+	}
+	return wire.Num(r.step.Start)
+}
+
+func (c *command) stepUsed(r *row) int64 {
+	if r.step == nil {
+		return c.timeUsed(r)
+	}
+	return max(c.times.Now().Unix()-r.step.Start, 0)
+}
+
+// stepFields are those of --steps. Of jobs at Slurm sites the federation knows the batch script alone.
 func (c *command) stepFields() fieldSet { return newFieldSet(c.stepEntries()) }
 
 func (c *command) stepEntries() []entry {
@@ -22,23 +70,23 @@ func (c *command) stepEntries() []entry {
 		{0, "ContainerId", "CONTAINERID", text("(null)")},
 		{0, "CPUFreq", "CPU_FREQ", text("0-0:0")},
 		{0, "cpus-per-tres", "CPUS_PER_TRES", text("(null)")},
-		{0, "JobId", "JOBID", rawID},
+		{0, "JobId", "JOB_ID", rawID},
 		{0, "mem-per-tres", "MEM_PER_TRES", text("(null)")},
 		{0, "Network", "NETWORK", text("(null)")},
-		{'N', "Nodes", "NODELIST", func(r *row) string { return r.BatchHost }},
-		{0, "NumCPUs", "CPUS", text("0")},
-		{'A', "NumTasks", "TASKS", text("1")},
+		{'N', "Nodes", "NODELIST", stepNodes},
+		{0, "NumCPUs", "NUM_CPUS", ofStep("0", func(s *v1.Step) string { return strconv.Itoa(s.CPUs) })},
+		{'A', "NumTasks", "TASKS", ofStep("1", func(s *v1.Step) string { return strconv.Itoa(s.Tasks) })},
 		{'P', "Partition", "PARTITION", func(r *row) string { return r.Partition }},
 		{0, "ResvPorts", "RESERVED_PORTS", text("(null)")},
-		{'S', "StartTime", "START_TIME", c.when(func(r *row) wire.Number { return r.StartTime })},
+		{'S', "StartTime", "START_TIME", c.when(stepStart)},
 		{'i', "StepId", "STEPID", stepID},
-		{'j', "StepName", "NAME", text("batch")},
+		{'j', "StepName", "NAME", ofStep("batch", func(s *v1.Step) string { return s.Name })},
 		{0, "StepState", "STATE", func(r *row) string { return show.State(r.State) }},
 		{'l', "TimeLimit", "TIME_LIMIT", text("UNLIMITED")},
-		{'M', "TimeUsed", "TIME", func(r *row) string { return show.Elapsed(c.timeUsed(r)) }},
+		{'M', "TimeUsed", "TIME", func(r *row) string { return show.Elapsed(c.stepUsed(r)) }},
 		{0, "tres-bind", "TRES_BIND", text("(null)")},
 		{0, "tres-freq", "TRES_FREQ", text("(null)")},
-		{'b', "tres-per-job", "TRES_PER_JOB", text("(null)")},
+		{'b', "tres-per-job", "TRES_PER_STEP", text("(null)")},
 		{0, "tres-per-node", "TRES_PER_JOB", text("(null)")}, // the header that real squeue has
 		{0, "tres-per-socket", "TRES_PER_SOCKET", text("(null)")},
 		{0, "tres-per-step", "TRES_PER_STEP", text("(null)")},
@@ -48,12 +96,16 @@ func (c *command) stepEntries() []entry {
 	}
 }
 
-// stepID names the batch step: 17.batch, 17_3.batch. A heterogeneous job has one.
+// stepID names a step: 17.batch, 17_3.0. A heterogeneous job has one batch script.
 func stepID(r *row) string {
-	if r.HetJobID.Value() != 0 {
-		return rawID(r) + ".batch"
+	id := "batch"
+	if r.step != nil {
+		id = r.step.ID
 	}
-	return jobID(r) + ".batch"
+	if r.HetJobID.Value() != 0 {
+		return rawID(r) + "." + id
+	}
+	return jobID(r) + "." + id
 }
 
 // listedLetters and listedNames are in the order of real squeue's --helpformat and --helpFormat.

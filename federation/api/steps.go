@@ -1,0 +1,59 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+)
+
+// getSteps is GET /fed/v1/steps: the steps that run of the jobs that job_id names, of all jobs without it, but for their batch scripts. Of jobs at sites that
+// do not tell there are none.
+func (s *Server) getSteps(w http.ResponseWriter, r *http.Request, _ Caller) error {
+	var ids []federation.JobID
+	for _, text := range splitRefs(strings.Join(r.URL.Query()["job_id"], ",")) {
+		id, tasks, err := parseRef(text)
+		if err != nil {
+			return err
+		}
+		if len(tasks) > 0 { // tasks of an array have numbers of their own, which only a listing tells
+			ids = nil
+			break
+		}
+		ids = append(ids, id)
+	}
+	out := []v1.Step{}
+	if s.cfg.Steps != nil {
+		for _, step := range s.cfg.Steps.Steps(ids) {
+			out = append(out, stepOf(&step))
+		}
+	}
+	return writeJSON(w, out)
+}
+
+func stepOf(s *federation.LiveStep) v1.Step {
+	out := v1.Step{Job: int64(s.Job), ID: s.ID, Name: s.Name, Nodes: s.Nodes, NumNodes: s.NumNodes, Tasks: s.NumTasks, Start: s.Start.Unix(), Layout: s.Layout}
+	var list []string
+	for _, a := range s.Allocated {
+		list = append(list, tresText(a))
+		if a.Type == "cpu" {
+			out.CPUs = int(a.Count)
+		}
+	}
+	out.TRES = strings.Join(list, ",")
+	return out
+}
+
+func tresText(a federation.Amount) string {
+	key, value := a.Type, strconv.FormatInt(a.Count, 10)
+	if a.Name != "" {
+		key += "/" + a.Name
+	}
+	if a.Type == "mem" {
+		value = memText(sbatch.MemMiB(a.Count))
+	}
+	return key + "=" + value
+}
