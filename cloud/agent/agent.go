@@ -182,19 +182,19 @@ func (a *Agent) endMachine(reason string, why agentapi.Why) {
 	close(a.end)
 }
 
-func (a *Agent) waitRuns() {
 // unkillable is how long after their KillWait runs may take to end. What hangs in the kernel then is the machine's to take along: it costs money.
 const unkillable = time.Minute
 
+func (a *Agent) waitRuns() {
 	a.mu.Lock()
 	var runs []*run
-	for _, r := range a.runs {
 	grace := time.Duration(0)
+	for _, r := range a.runs {
 		runs, grace = append(runs, r), max(grace, r.l.KillWait)
 	}
 	a.mu.Unlock()
-	for _, r := range runs {
 	late := time.After(grace + unkillable)
+	for _, r := range runs {
 		select {
 		case <-r.ended:
 		case <-late:
