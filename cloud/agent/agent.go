@@ -27,6 +27,8 @@ type Config struct {
 	// Steps runs what srun asks for. nil: there is no srun.
 	Steps  steps.Steps
 	Logger *slog.Logger // nil: no logs
+	// Alone: this process is nothing but the agent, and may be killed if it does not end its jobs with its lease.
+	Alone bool
 }
 
 // Agent is one machine's agent.
@@ -84,6 +86,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	if err := a.settle(); err != nil {
 		return err
+	}
+	if a.cfg.Alone {
+		stop, err := a.lease.guard()
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	a.mu.Lock()
 	a.look, a.every = noticeOf(cmp.Or(a.welcome.Metadata, a.cfg.Boot.Metadata))

@@ -229,6 +229,32 @@ func TestAgentKilled(t *testing.T) {
 	}
 }
 
+// An agent that is stopped for longer than its lease is killed, and its jobs with it: by then they may run elsewhere.
+func TestAgentStopped(t *testing.T) {
+	d := newFakeDoor(t)
+	d.lease = time.Second
+	cmd, _ := startBinary(t, d, nil)
+	dir := d.launch("r1", `trap '' TERM; echo $$ >self; while :; do sleep 0.01; done`, func(l *agentapi.Launch) { l.KillWait = 100 * time.Millisecond })
+	awaitFile(t, filepath.Join(dir, "self"))
+	cmd.Process.Signal(syscall.SIGSTOP)
+	err := cmd.Wait()
+	if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Errorf("it ended with %v", err)
+	}
+	text, _ := os.ReadFile(filepath.Join(dir, "self"))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if syscall.Kill(pid, 0) != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("the job lives on")
+}
+
 // BenchmarkJob is a job from the order to its end being told, by the binary.
 func BenchmarkJob(b *testing.B) {
 	d := newFakeDoor(b)

@@ -14,6 +14,44 @@ type lease struct {
 	mu     sync.Mutex
 	length time.Duration
 	until  time.Time
+	grace  time.Duration // the longest KillWait of all runs
+	dead   *deadman      // nil: there is none
+}
+
+// guard has the kernel kill the agent when it should have ended by itself: when its lease has lapsed, and what KillWait gives its runs, and a little more.
+func (l *lease) guard() (stop func(), err error) {
+	d, err := newDeadman()
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dead = d
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.dead = nil
+		d.close()
+	}, l.arm()
+}
+
+// arm is called with the lock held. What it adds is less than what a daemon waits over lease and KillWait.
+func (l *lease) arm() error {
+	if l.dead == nil {
+		return nil
+	}
+	late := min(max(l.length/3, 3*time.Second), 10*time.Second)
+	return l.dead.set(max(time.Until(l.until)+l.grace+late, time.Second))
+}
+
+// allow lets a run with a KillWait begin.
+func (l *lease) allow(grace time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if grace > l.grace {
+		l.grace = grace
+		_ = l.arm() // it went before
+	}
 }
 
 func newLease(began time.Time, length time.Duration) *lease {
@@ -31,6 +69,7 @@ func (l *lease) renew(began time.Time, length time.Duration) {
 	}
 	if until := began.Add(l.length); until.After(l.until) {
 		l.until = until
+		_ = l.arm() // it went before
 	}
 }
 

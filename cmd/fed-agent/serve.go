@@ -52,7 +52,7 @@ func live(file string, log *slog.Logger) error {
 		return err
 	}
 	defer service.Close()
-	a, err := agent.New(agent.Config{Boot: boot, Dir: dir, Program: program, Version: version(), Steps: service, Logger: log})
+	a, err := agent.New(agent.Config{Boot: boot, Dir: dir, Program: program, Version: version(), Steps: service, Logger: log, Alone: true})
 	if err != nil {
 		return err
 	}
