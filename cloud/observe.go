@@ -157,7 +157,20 @@ func (m *machine) node(n federation.Node, now time.Time) federation.Node {
 		}
 	}
 	n.Rented = m.lane.rented(boot)
+	if m.State == machineUp || m.State == machineEnding {
+		n.Info = m.info(now)
+	}
 	return n
+}
+
+// info is what slurmd would tell of the machine: it began with the agent.
+func (m *machine) info(now time.Time) *federation.NodeInfo {
+	i := &federation.NodeInfo{Hostname: m.Name, Address: m.Addr, Version: version, Booted: m.Created, Started: m.Ready, LastBusy: m.idle,
+		CPULoad: int(m.load.Load1 * 100), FreeMem: sbatch.MemMiB(m.load.FreeMi)}
+	if len(m.runs) > 0 {
+		i.LastBusy = now
+	}
+	return i
 }
 
 // running is a job that holds machines, one entry for each component and share.

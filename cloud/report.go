@@ -24,6 +24,9 @@ func (d *Driver) Report(ctx context.Context, id MachineID, rep agentapi.Report) 
 	for _, s := range rep.Runs {
 		d.status(m, s)
 	}
+	if rep.Load != nil {
+		m.load = *rep.Load
+	}
 	if rep.Notice != nil {
 		d.noticed(m, *rep.Notice)
 	}

@@ -130,10 +130,11 @@ type machine struct {
 	lapse    time.Time            // it is known to run nothing from then on, unless it is heard of before
 	polled   time.Time            // its agent spoke last, to this daemon
 	notice   *agentapi.Notice
-	idle     time.Time // since when it has no job
-	deleteAt time.Time // when to ask the cloud to end it (again); zero: not
-	placed   bool      // the cloud was asked how near it is to others
-	near     []string  // what it said: see Topologist
+	load     agentapi.Load // as its agent told it last
+	idle     time.Time     // since when it has no job
+	deleteAt time.Time     // when to ask the cloud to end it (again); zero: not
+	placed   bool          // the cloud was asked how near it is to others
+	near     []string      // what it said: see Topologist
 }
 
 // signal is one that waits for the agent to carry it out.

@@ -109,7 +109,10 @@ func addInfo(w *wire.Node, n *federation.NodeInfo) {
 
 // nodeTRES writes "cpu=16,mem=62.50G,billing=16,gres/gpu=4,gres/gpu:h100=4".
 func nodeTRES(cpus int, mem sbatch.MemMiB, billing int, gres []federation.GRES, count func(federation.GRES) int) string {
-	out := fmt.Sprintf("cpu=%d,mem=%s", cpus, memText(mem))
+	out := fmt.Sprintf("cpu=%d", cpus)
+	if mem > 0 { // Slurm leaves out what there is none of
+		out += ",mem=" + memText(mem)
+	}
 	if billing > 0 {
 		out += fmt.Sprintf(",billing=%d", billing)
 	}
