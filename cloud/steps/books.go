@@ -43,7 +43,18 @@ type share struct {
 	counted     bool  // it is held: the step does not overlap
 }
 
-var errClosed = errors.New("Job/step already completing or completed")
+var (
+	errClosed  = errors.New("Job/step already completing or completed")
+	errMany    = errors.New("Step limit reached for this job")
+	errTasks   = errors.New("Task count specification invalid")
+	errNumbers = errors.New("Invalid numeric value")
+)
+
+// maxSteps is how many steps a job can have, and maxTasks how many tasks of one a node: more where it has more CPUs (Slurm's MaxStepCount and MaxTasksPerNode).
+const (
+	maxSteps = 40000
+	maxTasks = 512
+)
 
 func newBooks(l *agentapi.Launch) *books {
 	b := &books{launch: l, freed: make(chan struct{})}
@@ -78,14 +89,20 @@ func (b *books) create(ctx context.Context, s *step) error {
 func (b *books) try(s *step) (freed <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	switch {
+	case b.closed:
 		return nil, errClosed
+	case s.req.Numbered() && b.next >= maxSteps:
+		return nil, errMany
 	}
 	var shares []share
 	for i := range s.req.Parts {
 		p := &s.req.Parts[i]
 		if p.Group < 0 || p.Group >= len(b.groups) {
 			err = &layout.Refused{Text: "Requested het-group offset exceeds highest hetjob index (" + strconv.Itoa(p.Group) + " > " + strconv.Itoa(len(b.groups)-1) + ")"}
+			break
+		}
+		if err = b.sane(&p.Ask, p.Group); err != nil {
 			break
 		}
 		var parts []layout.Part
@@ -115,6 +132,26 @@ func (b *books) try(s *step) (freed <-chan struct{}, err error) {
 	s.start = time.Now()
 	b.active = append(b.active, s)
 	return nil, nil
+}
+
+// sane refuses numbers that no srun means: whoever is the job's user can send any, and the agent is not to count that far.
+func (b *books) sane(ask *layout.Step, group int) error {
+	const most = 1 << 24
+	for _, n := range []int64{int64(ask.MinNodes), int64(ask.MaxNodes), int64(ask.Tasks), int64(ask.CPUsPerTask), int64(ask.TasksPerNode), int64(ask.Relative),
+		int64(ask.Plane), int64(ask.GPUs), int64(ask.GPUsPerNode), int64(ask.GPUsPerTask), int64(ask.CPUsPerGPU), max(ask.MemPerNode, 0) >> 20, ask.MemPerCPU >> 20} {
+		if n < 0 || n > most {
+			return errNumbers
+		}
+	}
+	each, all := maxTasks, 0
+	for i := range b.groups[group] {
+		n := max(maxTasks, b.groups[group][i].node.CPUs)
+		each, all = max(each, n), all+n
+	}
+	if ask.Tasks > all || ask.TasksPerNode > each {
+		return errTasks
+	}
+	return nil
 }
 
 // free is what a group's nodes have for a further step.

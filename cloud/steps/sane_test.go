@@ -1,0 +1,67 @@
+package steps
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fsub/cloud/layout"
+	"fsub/cloud/steps/wire"
+)
+
+// TestAnyRequest: whatever numbers the job's user sends, the agent neither breaks nor counts for ever, and what is refused holds nothing.
+func TestAnyRequest(t *testing.T) {
+	number := rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, 3, 7, -1, 100, 1 << 20, math.MaxInt32, math.MinInt32, math.MaxInt64, math.MinInt64})
+	words := rapid.SampledFrom([]string{"", "block", "cyclic", "plane", "arbitrary", "x,y", ",", "block:cyclic:fcyclic"})
+	binds := rapid.SampledFrom([]string{"", "rank", "map_cpu:", "map_cpu:-1", "mask_cpu:zz", "cores", "q,v", "single:-1", "map:9,", "mask:ff", "per_task:-3"})
+	rapid.Check(t, func(t *rapid.T) {
+		n := func(name string) int { return number.Draw(t, name) }
+		b := newBooks(launch("a", 1, 4, 2))
+		ask := layout.Step{MinNodes: n("N"), MaxNodes: n("max"), Tasks: n("n"), CPUsPerTask: n("c"), TasksPerNode: n("tasks per node"), Relative: n("r"),
+			Distribution: words.Draw(t, "m"), Plane: n("plane"), Exact: rapid.Bool().Draw(t, "exact"), Overlap: rapid.Bool().Draw(t, "overlap"),
+			Overcommit: rapid.Bool().Draw(t, "O"), MemPerNode: int64(n("mem")), MemPerCPU: int64(n("mem per cpu")), NoGPUs: rapid.Bool().Draw(t, "no gpus"),
+			GPUs: n("G"), GPUsPerNode: n("gpus per node"), GPUsPerTask: n("gpus per task"), CPUsPerGPU: n("cpus per gpu"),
+			Nodes: rapid.SliceOfN(rapid.SampledFrom([]string{"n1", "n2", "zz"}), 0, 4).Draw(t, "w")}
+		st := &step{launch: b.launch, req: wire.Request{Parts: []wire.Part{{Ask: ask, CPUBind: binds.Draw(t, "cpu bind"), GPUBind: binds.Draw(t, "gpu bind")}}}}
+		if _, err := b.try(st); err == nil {
+			l := st.layout()
+			for i := range l.Nodes {
+				n := st.nodeLaunch(&l, i, 1)
+				bindCPUs(n)
+				bindGPUs(n)
+			}
+			b.end(st)
+		}
+		for _, f := range b.free(0) {
+			if f.IdleCPUs != f.CPUs || f.IdleGPUs != f.GPUs || f.IdleMem != f.Mem || f.Steps != 0 {
+				t.Fatalf("%+v is held", f)
+			}
+		}
+	})
+}
+
+// TestTooMany: a job has no more steps, and a step no more tasks, than a Slurm site allows.
+func TestTooMany(t *testing.T) {
+	b := newBooks(launch("a", 1, 4))
+	try := func(ask layout.Step) error {
+		st := &step{launch: b.launch, req: wire.Request{Parts: []wire.Part{{Ask: ask}}}}
+		_, err := b.try(st)
+		if err == nil {
+			b.end(st)
+		}
+		return err
+	}
+	if err := try(layout.Step{Tasks: 2_000_000, Overcommit: true}); err == nil || !strings.Contains(err.Error(), "Task count") {
+		t.Errorf("two thousand million tasks: %v", err)
+	}
+	for n := range maxSteps {
+		if err := try(layout.Step{Tasks: 1}); err != nil {
+			t.Fatalf("step %d: %v", n, err)
+		}
+	}
+	if err := try(layout.Step{Tasks: 1}); err == nil || err.Error() != "Step limit reached for this job" {
+		t.Errorf("one more step: %v", err)
+	}
+}
