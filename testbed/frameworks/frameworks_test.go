@@ -1,0 +1,136 @@
+package frameworks
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// framework is one way to start a program on the nodes of a job.
+type framework struct {
+	name  string
+	needs need
+	// start is a script for fsub, or a program of Python that submits by itself.
+	start string
+	// times is how often the job starts four processes on two nodes.
+	times int
+	// ordinary: it refuses to work for root.
+	ordinary bool
+}
+
+var all = []framework{
+	{"openmpi", openMPI, "openmpi.sbatch", 3, true},
+	{"openmpi-ssh", openMPI, "openmpi-ssh.sbatch", 1, true},
+	{"mpich", mpich, "mpich.sbatch", 2, true},
+	{"mpi4py", openMPI.and(jax), "mpi4py.sbatch", 1, false},
+	{"jax", jax, "jax.sbatch", 1, false},
+	{"submitit", jax, "with_submitit.py", 1, false},
+	{"torchrun", torch, "torchrun.sbatch", 3, false},
+	{"lightning", torch, "lightning.sbatch", 1, false},
+	{"deepspeed", openMPI.and(torch).and(pdsh), "deepspeed.sbatch", 3, false},
+}
+
+const ranks, nodes = 4, 2
+
+func TestFrameworks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: frameworks are tried without it")
+	}
+	for _, place := range places() {
+		t.Run(place, func(t *testing.T) {
+			for _, f := range all {
+				t.Run(f.name, func(t *testing.T) { f.run(t, place) })
+			}
+		})
+	}
+	if len(places()) < 3 {
+		t.Log("SKIPPED: machines with networks of their own and the EC2 stand-in: they take FSUB_FULL=1 and root")
+	}
+}
+
+// run runs the framework's script at a place, and holds that its processes found each other.
+func (f framework) run(t *testing.T, place string) {
+	path := f.needs.provide(t)
+	w := needWorld(t)
+	dir := w.jobDir(t, f, place)
+	out, err := w.submit(t, f, place, dir, path)
+	text, _ := os.ReadFile(filepath.Join(dir, "out"))
+	out += string(text)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", f.start, err, out)
+	}
+	if wrong := check(out, f.times); wrong != "" {
+		t.Errorf("%s: %s\n%s", f.start, wrong, out)
+	}
+}
+
+// submit runs the script, or the program that submits by itself, and returns what that says when the job has ended.
+func (w *world) submit(t *testing.T, f framework, place, dir string, path []string) (string, error) {
+	cmd := w.command("fsub", "--wait", "--output", "out", f.start)
+	if filepath.Ext(f.start) == ".py" {
+		cmd = exec.Command(filepath.Join(path[0], "python3"), f.start)
+	}
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + strings.Join(append(path, w.bin, "/usr/local/bin:/usr/bin:/bin"), ":"), "HOME=" + dir, "FSUB_SOCKET=" + filepath.Join(w.dir, "s"),
+		"FSUB_SITES=" + place, "LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1", "TORCH_EXTENSIONS_DIR=" + filepath.Join(cache, "torch-extensions")}
+	if os.Geteuid() == 0 {
+		if f.ordinary {
+			cmd.SysProcAttr = asNobody
+		} else {
+			cmd.Env = append(cmd.Env, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1") // PyPI's Python may be root's own
+		}
+	}
+	timer := time.AfterFunc(4*time.Minute, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// line is what a rank says; python -u, which launchers call, writes the end of the line by itself.
+var line = regexp.MustCompile(`rank (\d+) of (\d+) on (\S+): sum (\d+)`)
+
+// check says what is wrong with the lines that the ranks printed.
+func check(out string, times int) string {
+	seen, on := map[int]int{}, map[string]int{}
+	for _, m := range line.FindAllStringSubmatch(out, -1) {
+		rank, _ := strconv.Atoi(m[1])
+		if m[2] != strconv.Itoa(ranks) || m[4] != strconv.Itoa(ranks*(ranks+1)/2) {
+			return fmt.Sprintf("%q, want %d ranks", m[0], ranks)
+		}
+		seen[rank]++
+		on[m[3]]++
+	}
+	for rank := range ranks {
+		if seen[rank] != times {
+			return fmt.Sprintf("rank %d spoke %d times, want %d", rank, seen[rank], times)
+		}
+	}
+	if hosts := slices.Sorted(maps.Keys(on)); len(hosts) != nodes || on[hosts[0]] != on[hosts[1]] {
+		return fmt.Sprintf("ranks on the hosts %v, want %d, as many on each", on, nodes)
+	}
+	return ""
+}
+
+// MPI programs cannot be started by srun on rented nodes, and are told what to do.
+func TestNoPMI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: frameworks are tried without it")
+	}
+	f := framework{"pmi", openMPI, "pmi.sbatch", 0, true}
+	path := f.needs.provide(t)
+	w := needWorld(t)
+	dir := w.jobDir(t, f, "local")
+	_, err := w.submit(t, f, "local", dir, path)
+	out, _ := os.ReadFile(filepath.Join(dir, "out"))
+	if err == nil || !strings.Contains(string(out), "start MPI programs with mpirun") {
+		t.Errorf("srun --mpi=pmix: %v\n%s", err, out)
+	}
+}
