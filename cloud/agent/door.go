@@ -94,7 +94,7 @@ func (d *door) call(ctx context.Context, limit time.Duration, path, token string
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, limit+time.Duration(len(body)>>20)*time.Second)
 	defer cancel()
 	return d.send(ctx, path, token, bytes.NewReader(body), int64(len(body)), out)
 }

@@ -43,6 +43,8 @@ type fakeDoor struct {
 	down     bool // every answer is 503
 	lost     int  // this many reports are taken, and their answers lost
 	denied   bool // every answer to Poll is 401
+	refused  int  // such
+	single   bool // reports of several runs are too large
 	gap      bool // the next piece of output is refused with the size 0
 	inJob    []string
 	lease    time.Duration
@@ -181,6 +183,11 @@ func (d *fakeDoor) report(w http.ResponseWriter, r *http.Request) {
 	json.NewDecoder(r.Body).Decode(&report)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.single && len(report.Runs) > 1 {
+		d.refused++
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		return
+	}
 	for _, s := range report.Runs {
 		d.steps += len(s.Steps)
 		if s.State != agentapi.RunEnded { // the others are as they were told before

@@ -67,3 +67,24 @@ func TestUnkillable(t *testing.T) {
 		}
 	})
 }
+
+// What is too large to be told at once is told run by run.
+func TestLargeReport(t *testing.T) {
+	d := newFakeDoor(t)
+	a := startAgent(t, d, nil)
+	d.await("it is in", func() bool { return len(d.hellos) > 0 })
+	d.set(func() { d.single = true })
+	for _, name := range []string{"r1", "r2", "r3"} {
+		a.news.mu.Lock()
+		a.news.serial++
+		a.news.runs[name] = told{a.news.serial, agentapi.Status{Run: name, State: agentapi.RunEnded}}
+		a.news.mu.Unlock()
+	}
+	a.news.wake()
+	for _, name := range []string{"r1", "r2", "r3"} {
+		d.awaitEnd(name)
+	}
+	if d.refused == 0 {
+		t.Error("they were never told together")
+	}
+}

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -142,8 +144,18 @@ func (a *Agent) report(ctx context.Context) {
 func (a *Agent) tell(ctx context.Context, r agentapi.Report) error {
 	began := time.Now()
 	err := a.door.call(ctx, callTime, agentapi.PathReport, a.door.session, r, nil)
-	if err == nil {
+	var no *refused
+	switch {
+	case err == nil:
 		a.lease.renew(began, 0)
+	case errors.As(err, &no) && no.code == http.StatusRequestEntityTooLarge && len(r.Runs) > 1: // many runs with many steps
+		for _, s := range r.Runs {
+			if err := a.tell(ctx, agentapi.Report{Runs: []agentapi.Status{s}}); err != nil {
+				return err
+			}
+		}
+		r.Runs = nil
+		return a.tell(ctx, r)
 	}
 	return err
 }

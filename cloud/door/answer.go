@@ -97,12 +97,13 @@ func (w *seenWriter) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *seenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// bodyTime is how long an agent may take to say what it says in JSON.
+// bodyTime is how long an agent may take to say what it says in JSON, and a second more for each MiB.
 const bodyTime = 30 * time.Second
 
 func readJSON(w http.ResponseWriter, r *http.Request, into any) error {
 	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // not every connection has one
+	size := min(max(r.ContentLength, 0), maxBody)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTime + time.Duration(size>>20)*time.Second)) // not every connection has one
 	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into); err != nil {
 		return fmt.Errorf("%w: body: %w", federation.ErrInvalid, err)

@@ -17,9 +17,10 @@ import (
 	"fsub/federation"
 )
 
-// maxBody bounds what an agent says in JSON, maxPiece one piece of output. Output goes from the connection to its file and is never held.
+// maxBody bounds what an agent says in JSON: a job that has ended with as many steps as it can have. maxPiece bounds one piece of output, which goes from the
+// connection to its file and is never held.
 const (
-	maxBody  = 16 << 20
+	maxBody  = 64 << 20
 	maxPiece = 16 << 30
 )
 

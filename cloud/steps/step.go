@@ -36,6 +36,9 @@ type step struct {
 	tally tally
 }
 
+// maxName is how much of a step's name is kept: all of a job's steps are told of in one report.
+const maxName = 256
+
 // serveStep does what one srun asks for, until its step is over.
 func (s *Service) serveStep(r *run, c net.Conn, in *wire.Reader, first wire.Frame) {
 	req, err := wire.JSON[wire.Request](first)
@@ -44,6 +47,7 @@ func (s *Service) serveStep(r *run, c net.Conn, in *wire.Reader, first wire.Fram
 		st.out.Write(wire.Refused, 0, []byte("srun and this agent do not understand each other"))
 		return
 	}
+	st.req.Name = req.Name[:min(len(req.Name), maxName)]
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	st.cancel, st.done = cancel, ctx.Done()
