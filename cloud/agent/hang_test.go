@@ -88,3 +88,15 @@ func TestLargeReport(t *testing.T) {
 		t.Error("they were never told together")
 	}
 }
+
+// A profile that prints without end does not fill the agent's memory.
+func TestLoginSaysTooMuch(t *testing.T) {
+	u := me()
+	u.Home = t.TempDir()
+	if err := os.WriteFile(filepath.Join(u.Home, ".bash_profile"), []byte("head -c 100000000 /dev/zero\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if env, err := loginBy(u, nil, "/bin/bash", "-l", "-c", tellLogin); err == nil {
+		t.Errorf("it told %d variables", len(env))
+	}
+}

@@ -18,13 +18,14 @@ const loginTime = 10 * time.Second
 
 // loginEnvironment is what a login shell of the user has in its environment: by su, as slurmd asks for it, or where that will not do (a user who was made a
 // moment ago has no line in /etc/shadow) by a login shell itself.
-func loginEnvironment(u agentapi.User, log *slog.Logger) []string {
+// What its profile starts lives in the run's cgroup, if prepare puts it there, and ends with it.
+func loginEnvironment(u agentapi.User, prepare func(*exec.Cmd), log *slog.Logger) []string {
 	if os.Geteuid() == 0 && hasSu(u.Name) {
-		if env, err := loginBy(u, suPath, "-", u.Name, "-c", tellLogin); err == nil {
+		if env, err := loginBy(u, prepare, suPath, "-", u.Name, "-c", tellLogin); err == nil {
 			return env
 		}
 	}
-	env, err := loginBy(u, "/bin/bash", "-l", "-c", tellLogin)
+	env, err := loginBy(u, prepare, "/bin/bash", "-l", "-c", tellLogin)
 	if err != nil {
 		log.Warn("no environment of a login shell", "user", u.Name, "err", err)
 	}
@@ -36,8 +37,24 @@ const (
 	tellLogin  = `printf '\0fsub-login\0'; env -0; exit $?` // no exec: SHLVL is then what it is under slurmd
 )
 
+// maxLogin is how much a profile and its environment may be: a profile may print without end.
+const maxLogin = 4 << 20
+
+// capped takes so many bytes and then fails.
+type capped struct {
+	strings.Builder
+	left int
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	if c.left -= len(p); c.left < 0 {
+		return 0, errors.New("it says too much")
+	}
+	return c.Builder.Write(p)
+}
+
 // loginBy runs a command that tells the environment of a login shell.
-func loginBy(u agentapi.User, name string, args ...string) ([]string, error) {
+func loginBy(u agentapi.User, prepare func(*exec.Cmd), name string, args ...string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), loginTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -52,8 +69,13 @@ func loginBy(u agentapi.User, name string, args ...string) ([]string, error) {
 	if os.Geteuid() == 0 && name != suPath {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
 	}
-	text, err := cmd.Output()
-	_, vars, ok := strings.Cut(string(text), beginLogin)
+	if prepare != nil {
+		prepare(cmd)
+	}
+	text := &capped{left: maxLogin}
+	cmd.Stdout = text
+	err := cmd.Run()
+	_, vars, ok := strings.Cut(text.String(), beginLogin)
 	switch {
 	case !ok && err == nil:
 		return nil, errors.New("it told nothing")

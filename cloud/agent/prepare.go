@@ -135,7 +135,7 @@ func (r *run) fileName(pattern string) string {
 func (r *run) environment() []string {
 	own := jobenv.Own{Commands: r.a.commands(), Socket: r.sock.path, IsDir: isDir}
 	if jobenv.WantsLogin(r.l) {
-		own.Login = loginEnvironment(r.l.User, r.a.log)
+		own.Login = loginEnvironment(r.l.User, r.group.forSteps(), r.a.log)
 	}
 	env := jobenv.Batch(r.l, own)
 	env = setenv(env, "SLURM_TASK_PID=%PID%")

@@ -178,7 +178,7 @@ func TestLogin(t *testing.T) {
 	os.WriteFile(filepath.Join(home, ".bash_profile"), []byte("echo welcome\nexport FROM_PROFILE='two\nlines'\n"), 0o644)
 	u := me()
 	u.Home, u.Name = home, "no such user" // su would go to the user's own home
-	env := loginEnvironment(u, logger(t))
+	env := loginEnvironment(u, nil, logger(t))
 	if !slices.Contains(env, "FROM_PROFILE=two\nlines") || !slices.Contains(env, "HOME="+home) {
 		t.Errorf("%q", env)
 	}
