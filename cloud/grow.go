@@ -12,8 +12,14 @@ import (
 
 // grow adds new machines of a lane to those that are there, so that a component fits.
 func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
-	p, spec := l.pool, j.component(i)
-	need, _, err := layout.Need(spec, l.shape(), p.options())
+	p, spec, o := l.pool, j.component(i), l.pool.options()
+	free, idle := l.freeFor(j, r)
+	o.Most = max(1, min(p.Max, l.room()+len(free))) // of 1 to 8 nodes as many as there can be now
+	need, _, err := layout.Need(spec, l.shape(), o)
+	if err != nil {
+		o = p.options()
+		need, _, err = layout.Need(spec, l.shape(), o)
+	}
 	if err != nil {
 		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
 	}
@@ -25,7 +31,7 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	var nodes []layout.Node
 	var machines []*machine
 	if !near {
-		nodes, machines = l.freeFor(j, r)
+		nodes, machines = free, idle
 	}
 	there := len(nodes)
 	if spec.NodeList != "" || spec.Exclude != "" { // it is about names: all that there could be
@@ -37,7 +43,7 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 		node.Name = name
 		nodes = append(nodes, node)
 	}
-	shares, err := layout.Fit(spec, nodes, p.options())
+	shares, err := layout.Fit(spec, nodes, o)
 	if err != nil {
 		if spec.NodeList != "" && l.fitsOneDay(spec, nodes[there:]) {
 			return waits, false // one that it names has another job, or ends

@@ -63,6 +63,32 @@ func TestRoom(t *testing.T) {
 	})
 }
 
+// TestRangeOfNodes: a job of one to three nodes takes as many as the pool may have, and one that needs more than there is room for now waits for them.
+func TestRangeOfNodes(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cfg.Pools[0].Max, w.cfg.Pools[0].Idle = 2, time.Hour
+		w.ready()
+		ranged := func(least, most, tasks int) func(*federation.Submission) {
+			return func(s *federation.Submission) {
+				s.Job.Spec.MinNodes, s.Job.Spec.MaxNodes, s.Job.Spec.NTasks = least, most, tasks
+			}
+		}
+		if j := w.wants(w.submit("sleep 1", ranged(1, 3, 0)), federation.Completed, time.Minute); j.NumNodes != 2 {
+			t.Errorf("it had %d nodes of the two that there may be", j.NumNodes)
+		}
+		w.wants(w.submit("sleep 300", func(s *federation.Submission) { bob(s); nodes(1)(s) }), federation.Running, 5*time.Minute)
+		full := w.submit("sleep 1", func(s *federation.Submission) { ranged(1, 3, 2)(s); s.Job.Spec.NTasksPerNode = 1 })
+		time.Sleep(time.Minute)
+		if j := w.lookup(full); j.State != federation.Pending && j.State != federation.Completed || j.Returned {
+			t.Errorf("%+v", j)
+		}
+		w.wants(full, federation.Completed, 10*time.Minute)
+		if _, err := w.driver.Submit(context.Background(), w.job("exit 0", ranged(3, 4, 0))); err == nil {
+			t.Error("a job of three machines and more was taken by a pool of two")
+		}
+	})
+}
+
 // TestNamedNode: a job for a node that does not exist yet has idle machines of other kinds ended for it; one for a node that has a job waits, and is not given back.
 func TestNamedNode(t *testing.T) {
 	bubble(t, func(w *world) {

@@ -105,7 +105,7 @@ func plain(s string) string {
 
 // options are how the pool gives out its machines.
 func (p *pool) options() layout.Options {
-	return layout.Options{Whole: !p.Shared, DefMemPerCPU: p.DefMemPerCPU}
+	return layout.Options{Whole: !p.Shared, DefMemPerCPU: p.DefMemPerCPU, Most: p.Max}
 }
 
 // shape is a new machine of the lane.

@@ -34,6 +34,8 @@ var ErrNoFit = errors.New("the job does not fit on these nodes")
 type Options struct {
 	Whole        bool          // a job gets all of each of its nodes
 	DefMemPerCPU sbatch.MemMiB // for jobs that ask for no memory; 0: they have no limit
+	// Most is how many nodes there can be: a job of 1 to 8 nodes takes no more of them. 0: any number.
+	Most int
 }
 
 // Fit chooses the nodes that a job gets, out of those that are free for it, and what it gets of each, as slurmctld would. The shares are in the order of

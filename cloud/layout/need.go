@@ -49,6 +49,9 @@ func (n *need) read(s *sbatch.Spec, o Options) error {
 		n.single = threads == 1
 		n.sizes, n.minCPUs, n.cpusGPU, n.tasksGPU, n.overcommit = m.NodeSizes, m.MinCPUs, m.CPUsPerGPU, max(m.NTasksPerGPU, m.NTasksPerTRES), m.Overcommit
 	}
+	if o.Most > 0 && n.maxNodes > o.Most {
+		n.maxNodes = max(o.Most, n.minNodes)
+	}
 	if err := n.readGPUs(s); err != nil {
 		return err
 	}
