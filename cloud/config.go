@@ -32,6 +32,8 @@ type Config struct {
 	Secret []byte
 	// LogDir keeps the output of jobs that is sent by their machines, one directory entry for each run and stream. "": output is not kept.
 	LogDir string
+	// LogReserve is how many bytes of LogDir's file system output leaves free: it may hold the daemon's books too, and any job can fill a disk; 1 GiB.
+	LogReserve uint64
 	// SharesFiles: the machines see the users' files, so that output need not be sent.
 	SharesFiles bool
 	// OnlyUser is the one user whose jobs the machines can run, as where the daemon is not root. "": everybody's.
@@ -144,7 +146,7 @@ func (c *Config) check() error {
 	case len(c.Secret) < 16:
 		return fmt.Errorf("site %s: the daemon's key has %d bytes, and needs 16 at least", c.Site, len(c.Secret))
 	}
-	c.Timing = c.Timing.orDefault()
+	c.Timing, c.LogReserve = c.Timing.orDefault(), cmp.Or(c.LogReserve, 1<<30)
 	c.Pools = slices.Clone(c.Pools)
 	seen := map[string]bool{}
 	for i := range c.Pools {

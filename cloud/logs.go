@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"fsub/cloud/agentapi"
 	"fsub/federation"
 )
@@ -71,6 +73,10 @@ func (d *Driver) Log(ctx context.Context, id MachineID, run, stream string, offs
 		n, err := io.Copy(io.Discard, body)
 		return offset + n, err
 	}
+	if err := d.roomForLogs(); err != nil {
+		d.log.Error("a job's output is not kept", "run", run, "stream", stream, "err", err)
+		return 0, err
+	}
 	name := run + "." + stream
 	defer d.logs.lock(name)()
 	size, err := appendLog(filepath.Join(d.cfg.LogDir, name), offset, body)
@@ -81,6 +87,19 @@ func (d *Driver) Log(ctx context.Context, id MachineID, run, stream string, offs
 		m.stops[run] = d.now() // it is busy with what the run has left to send
 	}
 	return size, err
+}
+
+// roomForLogs fails with ErrDenied, after which an agent sends no more of an output, when the disk is nearly full: asked to try again it would keep its machine
+// until there is room.
+func (d *Driver) roomForLogs() error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(d.cfg.LogDir, &st); err != nil {
+		return fmt.Errorf("keep output: %w: %w", err, federation.ErrUnavailable)
+	}
+	if free := st.Bavail * uint64(st.Bsize); free < d.cfg.LogReserve {
+		return fmt.Errorf("%d MiB are free where the output of jobs is kept, and %d MiB stay so: %w", free>>20, d.cfg.LogReserve>>20, federation.ErrDenied)
+	}
+	return nil
 }
 
 // appendLog appends what of body is not in the file yet, and returns the file's size.

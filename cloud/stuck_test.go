@@ -3,6 +3,8 @@ package cloud_test
 import (
 	"context"
 	"errors"
+	"math"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -113,4 +115,19 @@ func TestOwnerWhileLoading(t *testing.T) {
 	if _, err := d.Owner("sky:1.0", "run"); errors.Is(err, federation.ErrDenied) || err == nil {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestLogWithoutRoom: output stops before it has filled the daemon's disk, and in a way that the agent does not wait for.
+func TestLogWithoutRoom(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cloud.NoBoot = func(*cloud.Request, string) bool { return true }
+		w.cfg.LogDir, w.cfg.LogReserve = t.TempDir(), math.MaxUint64
+		w.ready()
+		w.submit("echo hello", nil)
+		m := w.let()[0]
+		run := w.poll(m, agentapi.Poll{}).Runs[0].Run
+		if _, err := w.driver.Log(context.Background(), m, run, "out", 0, strings.NewReader("hello")); !errors.Is(err, federation.ErrDenied) {
+			t.Errorf("%v", err)
+		}
+	})
 }
