@@ -25,7 +25,7 @@ type Agents interface {
 	// Log appends to the output of a run on this machine, from the offset it begins at, and returns how much there is now. ErrConflict: there is a gap
 	// before it, and the size tells where to go on. ErrDenied: the run is not one of this machine's.
 	Log(ctx context.Context, m MachineID, run, stream string, offset int64, body io.Reader) (size int64, err error)
-	// Owner is the user whose commands run inside the run on this machine. ErrDenied: the run is not one of this machine's, or is over.
+	// Owner is the user of the federation whose commands run inside the run on this machine. ErrDenied: the run is not one of this machine's, or is over.
 	Owner(m MachineID, run string) (user string, err error)
 }
 

@@ -269,7 +269,7 @@ func (d *Driver) Owner(id MachineID, run string) (string, error) {
 	r := m.runs[run]
 	for i := range r.machines {
 		if r.machines[i] == m && r.shows(i) && r.Members[i].State != agentapi.RunEnded {
-			return r.job.User.Name, nil
+			return r.job.Job.User, nil // by the federation's name, whoever that is at the site
 		}
 	}
 	return "", fmt.Errorf("run %s is over on machine %s: %w", run, id, federation.ErrDenied)

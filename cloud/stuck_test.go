@@ -131,3 +131,18 @@ func TestLogWithoutRoom(t *testing.T) {
 		}
 	})
 }
+
+// TestOwner: commands inside a job come back as the user of the federation that it is of, not as whoever has the name that this user has at the site.
+func TestOwner(t *testing.T) {
+	byHand(t, func(w *world) {
+		w.submit("squeue", func(s *federation.Submission) { s.User = federation.SiteUser{Name: "bob", UID: 2002, GID: 2002} })
+		m := w.let()[0]
+		run := w.poll(m, agentapi.Poll{}).Runs[0]
+		if name := run.Launch.User.Name; name != "bob" {
+			t.Errorf("the job runs as %s", name)
+		}
+		if name, err := w.driver.Owner(m, run.Run); name != "alice" || err != nil {
+			t.Errorf("its commands are %s's, %v", name, err)
+		}
+	})
+}
