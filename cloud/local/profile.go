@@ -27,17 +27,29 @@ func writeProfile(dir string) (made bool, err error) {
 	if err := errors.Join(os.MkdirAll(own, 0o755), os.Chmod(own, 0o755)); err != nil {
 		return false, err
 	}
-	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(profileDir, e.Name()))
-		if err != nil {
-			continue // a directory, or not for us to read
-		}
-		if err := writePublic(filepath.Join(own, e.Name()), text); err != nil {
-			return false, err
-		}
+	if err := copyPublic(profileDir, own, entries); err != nil {
+		return false, err
 	}
 	bin := strings.ReplaceAll(filepath.Join(dir, "bin"), "'", `'\''`)
 	return true, writePublic(filepath.Join(own, "zz-fsub.sh"), fmt.Appendf(nil, "PATH='%s':$PATH\n", bin))
+}
+
+// copyPublic copies those files that everybody may read.
+func copyPublic(from, to string, entries []fs.DirEntry) error {
+	for _, e := range entries {
+		info, err := os.Stat(filepath.Join(from, e.Name()))
+		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o004 == 0 {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(from, e.Name()))
+		if err != nil {
+			continue // not for us to read
+		}
+		if err := writePublic(filepath.Join(to, e.Name()), text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writePublic writes a file that everybody may read, whatever the umask.

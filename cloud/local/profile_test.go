@@ -1,0 +1,27 @@
+package local
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// What only root may read of the host's profile does not become everybody's in a machine.
+func TestProfileKeepsSecrets(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(from, "a.sh"), []byte("A=1\n"), 0o644), os.WriteFile(filepath.Join(from, "proxy.sh"), []byte("PASSWORD=x\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := copyPublic(from, to, entries); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadDir(to)
+	if err != nil || len(got) != 1 || got[0].Name() != "a.sh" {
+		t.Errorf("it has %v, %v", got, err)
+	}
+}
