@@ -100,3 +100,17 @@ func TestLoginSaysTooMuch(t *testing.T) {
 		t.Errorf("it told %d variables", len(env))
 	}
 }
+
+// A user without a home gets none.
+func TestNoHome(t *testing.T) {
+	if _, err := os.Stat(noHome); err == nil {
+		t.Fatalf("%s is there", noHome)
+	}
+	if err := makeUserIn(t.TempDir(), agentapi.User{Name: "nobody", UID: 65534, GID: 65534, Home: noHome}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(noHome); err == nil {
+		os.Remove(noHome)
+		t.Errorf("%s was made", noHome)
+	}
+}

@@ -14,6 +14,9 @@ import (
 // makeUser makes a job's user and groups known to the machine, which is the agent's alone: nobody else's user can be meant by the name or the number.
 func makeUser(u agentapi.User) error { return makeUserIn("/etc", u) }
 
+// noHome is the home of users that are to have none (Debian's nobody); it is never to be there.
+const noHome = "/nonexistent"
+
 // etcMutex: several runs of a user may begin at once.
 var etcMutex sync.Mutex
 
@@ -48,7 +51,7 @@ func makeUserIn(etc string, u agentapi.User) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(home); err == nil || !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(home); err == nil || !errors.Is(err, os.ErrNotExist) || home == noHome {
 		return nil // somebody's, a network's
 	}
 	if err := os.MkdirAll(filepath.Dir(home), 0o755); err != nil {
