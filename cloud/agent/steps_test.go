@@ -22,6 +22,8 @@ type fakeSteps struct {
 	calls []string
 	local int
 	steps []agentapi.Step
+
+	stopped func() // called by Stop
 }
 
 func (f *fakeSteps) note(format string, a ...any) {
@@ -40,8 +42,14 @@ func (f *fakeSteps) Signal(run, step string, sig syscall.Signal) error {
 	f.note("signal %s %v", run, sig)
 	return nil
 }
-func (f *fakeSteps) Stop(run string, s steps.Stop) { f.note("stop %s %s", run, s.Why) }
-func (f *fakeSteps) Close() error                  { return nil }
+func (f *fakeSteps) Stop(run string, s steps.Stop) {
+	f.note("stop %s %s", run, s.Why)
+	var then func()
+	if f.set(func() { then = f.stopped }); then != nil {
+		then()
+	}
+}
+func (f *fakeSteps) Close() error { return nil }
 
 func (f *fakeSteps) Local(string) int {
 	f.mu.Lock()
@@ -127,6 +135,29 @@ func TestStepsAreToldOnce(t *testing.T) {
 	os.WriteFile(filepath.Join(dir, "go"), nil, 0o644)
 	if s := d.awaitEnd("r1"); len(s.Steps) != 1002 {
 		t.Errorf("%d steps at the end", len(s.Steps))
+	}
+}
+
+// A script does not go on after an srun that was ended with its job: it has had its SIGTERM by then.
+func TestScriptIsToldFirst(t *testing.T) {
+	d := newFakeDoor(t)
+	f := &fakeSteps{steps: []agentapi.Step{{ID: "0", State: "RUNNING"}}}
+	startAgent(t, d, func(c *Config) { c.Steps = f })
+	dir := d.launch("r1", "touch began; bash -c 'while ! [ -e ended ]; do :; done'; echo survived", nil)
+	stopped := func() {
+		os.WriteFile(filepath.Join(dir, "ended"), nil, 0o644) // srun ends with its step
+		f.set(func() { f.steps[0].End = time.Now() })
+	}
+	f.set(func() { f.stopped = stopped })
+	awaitFile(t, filepath.Join(dir, "began"))
+	d.order(func(o *agentapi.Orders) {
+		o.Runs[0].Stop = &agentapi.Stop{Why: agentapi.WhyCancel, Grace: 5 * time.Second}
+	})
+	if s := d.awaitEnd("r1"); s.Exit != int32(syscall.SIGTERM) || s.Steps[0].State != "CANCELLED" {
+		t.Errorf("it ended with %s, its batch step %+v", exitCode(s), s.Steps[0])
+	}
+	if got := output(t, dir); strings.Contains(got, "survived") {
+		t.Errorf("it wrote %q", got)
 	}
 }
 

@@ -17,7 +17,7 @@ type ending struct {
 	term   <-chan time.Time // when SIGTERM is due
 	kill   <-chan time.Time // when SIGKILL is
 	killAt time.Time
-	steps  bool // they were told
+	script bool // it has had its SIGTERM, its sruns have not
 }
 
 // stop ends the run: SIGCONT and SIGTERM, and SIGKILL after the grace. Asked again it can only become sooner.
@@ -57,22 +57,27 @@ func (e *ending) say(r *run) {
 	r.p.Say(fmt.Sprintf("slurmstepd: error: *** JOB %d ON %s CANCELLED AT %s%s ***", r.l.Job, r.node.Name, time.Now().Format("2006-01-02T15:04:05"), because))
 }
 
-// srunLead is how much earlier the steps are told to end than all processes get SIGTERM: an srun that gets it without knowing why kills its step.
+// srunLead is how much earlier the steps are told to end than their sruns get SIGTERM: an srun that gets it without knowing why kills its step.
 const srunLead = 50 * time.Millisecond
 
-// terminate sends SIGTERM to all, and to those that are stopped SIGCONT. Where steps run it ends those first, and is due again.
+// terminate sends SIGTERM to all, and to those that are stopped SIGCONT. Where steps run the script gets it first, for it must not go on after an srun that was ended;
+// then the steps are told, and it is due again for the rest.
 func (e *ending) terminate(r *run) {
 	e.term = nil
-	if r.steps && !e.steps {
-		e.steps = true
-		r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, time.Until(e.killAt)))
-		if r.stepsRun() {
-			e.term = time.After(srunLead)
-			return
-		}
-	}
 	r.p.SignalAll(syscall.SIGCONT)
-	r.p.SignalAll(syscall.SIGTERM)
+	switch {
+	case e.script:
+		r.p.SignalRest(syscall.SIGTERM)
+		return
+	case r.steps && r.stepsRun():
+		e.script, e.term = true, time.After(srunLead)
+		r.p.Signal(syscall.SIGTERM)
+	default:
+		r.p.SignalAll(syscall.SIGTERM)
+	}
+	if r.steps {
+		r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, time.Until(e.killAt)))
+	}
 }
 
 // preempt tells the script that the machine goes at a time, and lets it use the time up to a margin: a job that asks for a signal gets that one first

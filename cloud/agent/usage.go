@@ -61,17 +61,17 @@ func (r *run) batchStep(s agentapi.Status) agentapi.Step {
 	return b
 }
 
+// stepState is how Slurm's accounting calls a batch script's end: by its status, whatever made it end so.
 func stepState(why agentapi.Why, p *keeper.Process) string {
-	switch why {
-	case agentapi.WhyMemory:
+	switch {
+	case why == agentapi.WhyMemory:
 		return "OUT_OF_MEMORY"
-	case agentapi.WhyExit:
-		if p.Status == 0 {
-			return "COMPLETED"
-		}
-		return "FAILED"
+	case p.Status == 0:
+		return "COMPLETED"
+	case p.Status.Signaled():
+		return "CANCELLED"
 	}
-	return "CANCELLED"
+	return "FAILED"
 }
 
 // memoryPeak is the most memory that the batch script had at one time, in bytes; 0 where no cgroup tells.

@@ -11,9 +11,6 @@ import (
 // toNodes sends a frame to all nodes that are there.
 func (st *step) toNodes(k wire.Kind, n uint32, payload []byte) {
 	st.mu.Lock()
-	if k == wire.Kill && st.tally.stopped == "" {
-		st.tally.killed = true
-	}
 	nodes := append([]*wire.Writer(nil), st.nodes...)
 	st.mu.Unlock()
 	for _, w := range nodes {
@@ -21,6 +18,14 @@ func (st *step) toNodes(k wire.Kind, n uint32, payload []byte) {
 			w.Write(k, n, payload)
 		}
 	}
+}
+
+// timeOut ends a step whose own time limit is over.
+func (st *step) timeOut(grace time.Duration) {
+	st.mu.Lock()
+	st.tally.timeout = !st.ended && st.tally.stopped == ""
+	st.mu.Unlock()
+	st.stop(Stop{agentapi.WhyTimeout, grace})
 }
 
 // stop ends the step.

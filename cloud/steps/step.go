@@ -86,7 +86,7 @@ func (s *Service) conduct(ctx context.Context, r *run, st *step) {
 	st.out.WriteJSON(wire.Created, 0, l)
 	st.nodes = make([]*wire.Writer, len(l.Nodes))
 	if st.req.Timeout > 0 {
-		t := time.AfterFunc(st.req.Timeout, func() { st.stop(Stop{agentapi.WhyTimeout, st.launch.KillWait}) })
+		t := time.AfterFunc(st.req.Timeout, func() { st.timeOut(r.Launch.KillWait) })
 		defer t.Stop()
 	}
 	var dialed, done sync.WaitGroup

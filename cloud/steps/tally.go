@@ -15,7 +15,7 @@ import (
 type tally struct {
 	exit    uint32       // highest status
 	stopped agentapi.Why // why it was ended, if it was
-	killed  bool
+	timeout bool         // of its own
 	lost    bool
 	oom     bool
 	used    agentapi.Used
@@ -100,18 +100,16 @@ func (st *step) spread(tasks int) string {
 	return strings.ToUpper(word[:1]) + word[1:]
 }
 
-// state is how a step that is over is called.
+// state is how Slurm's accounting calls a step that is over: by its status, whatever made it end so.
 func (t *tally) state() string {
 	switch {
 	case t.lost && t.stopped == "":
 		return "NODE_FAIL"
 	case t.oom:
 		return "OUT_OF_MEMORY"
-	case t.stopped == agentapi.WhyTimeout:
+	case t.timeout:
 		return "TIMEOUT"
-	case t.stopped == agentapi.WhyPreempt:
-		return "PREEMPTED"
-	case t.stopped != "" || t.killed:
+	case t.exit&0x7f != 0 || t.lost:
 		return "CANCELLED"
 	case t.exit != 0:
 		return "FAILED"

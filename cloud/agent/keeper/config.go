@@ -37,6 +37,7 @@ type Limit struct {
 type request struct {
 	Signal int  `json:"signal,omitempty"`
 	All    bool `json:"all,omitempty"`  // to all descendants, not to the first process only
+	Rest   bool `json:"rest,omitempty"` // to all descendants but the first process
 	Kill   bool `json:"kill,omitempty"` // kill all, then end
 }
 

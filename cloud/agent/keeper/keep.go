@@ -85,9 +85,11 @@ func (k *keeping) obey() {
 		switch {
 		case r.Kill:
 			killAll(k.c.Cgroup) // wait ends when nothing is left, and with it this process
-		case r.All:
+		case r.All, r.Rest:
 			for _, pid := range descendants(os.Getpid()) {
-				syscall.Kill(pid, syscall.Signal(r.Signal))
+				if r.All || pid != int(k.pid.Load()) {
+					syscall.Kill(pid, syscall.Signal(r.Signal))
+				}
 			}
 		default:
 			if pid := k.pid.Load(); pid != 0 {

@@ -203,6 +203,9 @@ func (p *Process) take(oob []byte, e event) {
 // Signal sends a signal to the script alone.
 func (p *Process) Signal(sig syscall.Signal) { p.ask(request{Signal: int(sig)}) }
 
+// SignalRest sends a signal to all that descends from the script.
+func (p *Process) SignalRest(sig syscall.Signal) { p.ask(request{Signal: int(sig), Rest: true}) }
+
 // SignalAll sends a signal to the script and all that descends from it.
 func (p *Process) SignalAll(sig syscall.Signal) { p.ask(request{Signal: int(sig), All: true}) }
 
