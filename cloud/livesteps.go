@@ -12,19 +12,19 @@ import (
 
 var _ federation.StepTeller = (*Driver)(nil)
 
-// Steps implements federation.StepTeller: those of srun. They are kept in memory until their run ends, so that a job may have any number of them.
-func (d *Driver) Steps(jobs []federation.JobID) []federation.LiveStep {
+// Steps implements federation.StepTeller. They are kept in memory until their run ends, so that a job may have any number of them.
+func (d *Driver) Steps(jobs []federation.JobID, ended bool) []federation.LiveStep {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []federation.LiveStep
 	if jobs != nil {
 		for _, id := range jobs {
-			out = append(out, d.jobs[id].liveSteps()...)
+			out = append(out, d.jobs[id].liveSteps(ended)...)
 		}
-		return out
-	}
-	for _, j := range d.jobs {
-		out = append(out, j.liveSteps()...)
+	} else {
+		for _, j := range d.jobs {
+			out = append(out, j.liveSteps(ended)...)
+		}
 	}
 	slices.SortFunc(out, func(a, b federation.LiveStep) int {
 		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(stepNumber(a.ID), stepNumber(b.ID)))
@@ -41,13 +41,13 @@ func stepNumber(id string) int {
 	return n
 }
 
-// liveSteps are the steps of a job that run, but for its batch script. j may be nil.
-func (j *job) liveSteps() (list []federation.LiveStep) {
+// liveSteps are the steps of a job that runs. j may be nil.
+func (j *job) liveSteps(ended bool) (list []federation.LiveStep) {
 	if j == nil || j.run == nil || !j.End.IsZero() {
 		return nil
 	}
 	for i := range j.run.steps {
-		if s := &j.run.steps[i]; s.State == string(federation.Running) && s.ID != "batch" {
+		if s := &j.run.steps[i]; ended || s.State == string(federation.Running) && s.ID != "batch" {
 			list = append(list, federation.LiveStep{Job: j.id(), Step: stepOf(s)})
 		}
 	}

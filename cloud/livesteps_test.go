@@ -13,7 +13,7 @@ import (
 )
 
 func (w *world) liveSteps(jobs ...federation.JobID) (list []string) {
-	for _, s := range w.driver.Steps(jobs) {
+	for _, s := range w.driver.Steps(jobs, false) {
 		list = append(list, s.Job.String()+"."+s.ID+" "+s.Nodes+" "+strconv.Itoa(s.NumNodes))
 	}
 	return list
@@ -58,6 +58,9 @@ func TestLiveSteps(t *testing.T) {
 		}
 		if got := w.liveSteps(id, 1); !slices.Equal(got, want) {
 			t.Errorf("of the job %q", got)
+		}
+		if n := len(w.driver.Steps([]federation.JobID{id}, true)); n != 10001 {
+			t.Errorf("it has had %d steps so far", n)
 		}
 		if n := w.store.Commits() - commits; n > 0 || len(w.bookedSteps()) > 0 {
 			t.Errorf("%d commits, %d steps in the books", n, len(w.bookedSteps()))

@@ -2,7 +2,10 @@ package cloud
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"fsub/cloud/agentapi"
@@ -112,6 +115,9 @@ func (d *Driver) outcomeOf(r *run, s agentapi.Status) outcome {
 			o.State = federation.Completed
 		case slices.ContainsFunc(r.machines, (*machine).announced): // its steps there were stopped, and the script did not bear it
 			o.State = federation.Preempted
+		case s.Exit&0x7f != 0:
+			sig := syscall.Signal(s.Exit & 0x7f)
+			o.State, o.Reason = federation.Failed, federation.Reason(fmt.Sprintf("RaisedSignal:%d(%s)", int(sig), signalText(sig)))
 		default:
 			o.State, o.Reason = federation.Failed, federation.ReasonNonZeroExit
 		}
@@ -134,6 +140,12 @@ func (d *Driver) outcomeOf(r *run, s agentapi.Status) outcome {
 		o.State, o.Reason = federation.NodeFail, federation.ReasonNodeDown
 	}
 	return o
+}
+
+// signalText is a signal as strsignal(3) calls it.
+func signalText(sig syscall.Signal) string {
+	text := sig.String()
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // noticed takes in what the provider has announced: the machine gets no more jobs.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"fsub/accounting"
 	"fsub/cloud/agentapi"
@@ -101,8 +102,8 @@ func stepOf(s *agentapi.Step) federation.Step {
 	out := federation.Step{ID: s.ID, Name: s.Name, State: federation.State(s.State), ExitStatus: s.Exit, Nodes: s.Nodes, NumNodes: nodeCount(s.Nodes),
 		NumTasks: s.Tasks, Start: s.Start, End: s.End, Layout: cmp.Or(s.Layout, "Unknown"),
 		System: s.Used.System, User: s.Used.User, Total: s.Used.System + s.Used.User}
-	if s.End.After(s.Start) {
-		out.Elapsed = s.End.Sub(s.Start)
+	if s.End.After(s.Start) { // Slurm keeps whole seconds
+		out.Elapsed = time.Duration(s.End.Unix()-s.Start.Unix()) * time.Second
 	}
 	out.Allocated = allocatedTo(s, out.NumNodes)
 	in := &out.In

@@ -30,11 +30,12 @@ type News struct{ Jobs, Nodes bool }
 
 // StepTeller is a driver that knows the steps of its jobs while they run.
 type StepTeller interface {
-	// Steps are the steps that run of the given jobs, nil for all, in order of job and number; without the batch script's. It comes from memory.
-	Steps(jobs []JobID) []LiveStep
+	// Steps are the steps of jobs that run, of the given ones or of all (nil), in order of job and number: those of srun that run now, or with ended every step
+	// that the job has had so far, its batch script's too. It comes from memory.
+	Steps(jobs []JobID, ended bool) []LiveStep
 }
 
-// LiveStep is a step of a job that runs.
+// LiveStep is a step of a job that has not ended.
 type LiveStep struct {
 	Job JobID
 	Step

@@ -40,9 +40,9 @@ func (b *poolBooks) Pools() []federation.PoolStatus {
 }
 
 // Steps implements federation.StepTeller for all sites.
-func (b *poolBooks) Steps(jobs []federation.JobID) (all []federation.LiveStep) {
+func (b *poolBooks) Steps(jobs []federation.JobID, ended bool) (all []federation.LiveStep) {
 	for _, t := range b.steps {
-		all = append(all, t.Steps(jobs)...)
+		all = append(all, t.Steps(jobs, ended)...)
 	}
 	return all
 }

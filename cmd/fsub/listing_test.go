@@ -49,7 +49,7 @@ func TestListing(t *testing.T) {
 // steps are those of the job that runs.
 type steps struct{}
 
-func (steps) Steps(jobs []federation.JobID) []federation.LiveStep {
+func (steps) Steps(jobs []federation.JobID, _ bool) []federation.LiveStep {
 	if jobs != nil && !slices.Contains(jobs, 30000000) {
 		return nil
 	}

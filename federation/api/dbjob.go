@@ -184,7 +184,7 @@ func (v *view) dbRecord(p *part) wire.DBJob {
 	w.Time = v.dbTime(p, &job)
 	w.StdOutExpanded, w.StdErrExpanded, w.StdInExpanded = job.StdOutExpanded, job.StdErrExpanded, job.StdInExpanded
 	w.StdOut, w.StdErr, w.StdIn = job.StdOut, job.StdErr, job.StdIn
-	if p.state == federation.Cancelled { // slurmdbd has the signal with the batch step
+	if stopped(p.state) { // slurmdbd has the signal with the batch step
 		w.ExitCode = exitCode(0)
 	}
 	if p.state != federation.Pending { // slurmdbd keeps why a job waited, not how it ended
@@ -224,14 +224,19 @@ func (v *view) dbTime(p *part, job *wire.Job) wire.DBTime {
 	return t
 }
 
+// stopped reports whether a job was ended from without: slurmdbd writes its record before it is known how its script ended.
+func stopped(s federation.State) bool {
+	return s == federation.Cancelled || s == federation.Timeout || s == federation.Preempted
+}
+
 // batchStep is the record of the batch script of a job that has started: it ran as long as the job, on its first node. What
 // only the site measured (memory, CPU time) is not in it.
 func batchStep(p *part, w *wire.DBJob) wire.DBStep {
 	var st wire.DBStep
 	st.Step.ID, st.Step.Name = wire.Text(p.name()+".batch"), "batch"
 	st.State, st.ExitCode = w.State.Current, w.ExitCode
-	if p.state == federation.Cancelled {
-		st.ExitCode = exitCode(15)
+	if stopped(p.state) {
+		st.State, st.ExitCode = wire.Strings{wire.StateCancelled}, exitCode(15)
 	}
 	st.Time.Elapsed = w.Time.Elapsed
 	st.Time.Start = wire.Num(w.Time.Start)

@@ -27,7 +27,7 @@ func (s *Server) getSteps(w http.ResponseWriter, r *http.Request, _ Caller) erro
 	}
 	out := []v1.Step{}
 	if s.cfg.Steps != nil {
-		for _, step := range s.cfg.Steps.Steps(ids) {
+		for _, step := range s.cfg.Steps.Steps(ids, false) {
 			out = append(out, stepOf(&step))
 		}
 	}

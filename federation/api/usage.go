@@ -12,6 +12,7 @@ import (
 // addUsage puts what the sites measured into the records of a listing: the steps in place of the one that is made up, and CPU
 // times. Without a store of usage, or where nothing is stored, the records stay as they are.
 func (s *Server) addUsage(ctx context.Context, list []part, records func(i int) *wire.DBJob) error {
+	s.addSteps(list, records)
 	if s.cfg.Usage == nil || len(list) == 0 {
 		return nil
 	}
@@ -41,6 +42,32 @@ func (s *Server) addUsage(ctx context.Context, list []part, records func(i int) 
 	return nil
 }
 
+// addSteps puts the steps that jobs have had so far, where their site tells them, in place of the batch script's that is made up.
+func (s *Server) addSteps(list []part, records func(i int) *wire.DBJob) {
+	at := map[federation.JobID]int{}
+	var ids []federation.JobID
+	for i := range list {
+		if dbState(list[i].state) == federation.Running && list[i].array == 0 || list[i].job.Part != nil {
+			at[list[i].job.ID] = i
+			ids = append(ids, list[i].job.ID)
+		}
+	}
+	if s.cfg.Steps == nil || len(ids) == 0 {
+		return
+	}
+	now, told := s.cfg.Now(), map[federation.JobID]bool{}
+	for _, step := range s.cfg.Steps.Steps(ids, true) {
+		i := at[step.Job]
+		if !told[step.Job] {
+			told[step.Job], records(i).Steps = true, nil
+		}
+		if step.End.IsZero() {
+			step.Elapsed = time.Duration(max(now.Unix()-step.Start.Unix(), 0)) * time.Second
+		}
+		records(i).Steps = append(records(i).Steps, stepRecord(&step.Step, list[i].name()))
+	}
+}
+
 func fillUsage(w *wire.DBJob, u *federation.Usage, name string) {
 	if len(u.Allocated) > 0 {
 		w.TRES.Allocated = withoutEnergy(u.Allocated)
@@ -53,9 +80,15 @@ func fillUsage(w *wire.DBJob, u *federation.Usage, name string) {
 		return
 	}
 	w.Steps = nil
+	derived := int32(0)
 	for i := range u.Steps {
-		w.Steps = append(w.Steps, stepRecord(&u.Steps[i], name))
+		s := &u.Steps[i]
+		w.Steps = append(w.Steps, stepRecord(s, name))
+		if s.ID != "batch" && s.ID != "extern" {
+			derived = max(derived, s.ExitStatus)
+		}
 	}
+	w.DerivedExitCode = exitCode(derived)
 }
 
 // withoutEnergy leaves out energy, which Slurm counts among what was given, as -2 joules.

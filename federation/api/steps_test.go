@@ -1,0 +1,59 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/wire"
+)
+
+// running are the steps of one job that runs.
+type running struct{ job federation.JobID }
+
+func (r *running) Steps(jobs []federation.JobID, ended bool) []federation.LiveStep {
+	if jobs != nil && !slices.Contains(jobs, r.job) {
+		return nil
+	}
+	start := time.Now().Add(-2 * time.Minute)
+	step := func(id string, state federation.State, end time.Time) federation.LiveStep {
+		return federation.LiveStep{Job: r.job, Step: federation.Step{ID: id, Name: "s" + id, State: state, Nodes: "n1", NumNodes: 1, NumTasks: 2, Start: start, End: end,
+			Elapsed: end.Sub(start) * 0, Allocated: []federation.Amount{{Type: "cpu", Count: 2}, {Type: "mem", Count: 1536}, {Type: "node", Count: 1}}}}
+	}
+	last := step("1", federation.Running, time.Time{})
+	if !ended {
+		return []federation.LiveStep{last}
+	}
+	return []federation.LiveStep{step("batch", federation.Running, time.Time{}), step("0", federation.Completed, start), last}
+}
+
+// TestStepsOfARunningJob: what its site tells of a job's steps is listed as they run, and in the accounting before the job has ended.
+func TestStepsOfARunningJob(t *testing.T) {
+	r := &running{}
+	d := startWith(t, api.Config{Steps: r})
+	j := job(0, alice, federation.Running)
+	j.Site, j.Nodes, j.Start = "alpha", "n1", time.Now().Add(-time.Minute)
+	r.job = d.Put(t, j)[0]
+	var steps []v1.Step
+	for query, want := range map[string]int{"": 1, fmt.Sprintf("?job_id=%d", r.job): 1, fmt.Sprintf("?job_id=%d.1", r.job): 1, "?job_id=17": 0} {
+		if code := as(t, alice, d.Socket, "GET", "/fed/v1/steps"+query, nil, &steps); code != 200 || len(steps) != want {
+			t.Errorf("%q: status %d, %+v", query, code, steps)
+		} else if want > 0 && (steps[0].ID != "1" || steps[0].TRES != "cpu=2,mem=1.50G,node=1" || steps[0].CPUs != 2 || steps[0].Job != int64(r.job)) {
+			t.Errorf("%q: %+v", query, steps[0])
+		}
+	}
+	var resp wire.DBJobsResponse
+	as(t, alice, d.Socket, "GET", fmt.Sprintf("/slurmdb/v0.0.42/job/%d", r.job), nil, &resp)
+	var got []string
+	for _, s := range resp.Jobs[0].Steps {
+		got = append(got, fmt.Sprint(s.Step.ID, " ", s.State, " ", s.Time.Elapsed >= 60))
+	}
+	id := r.job.String()
+	if want := []string{id + ".batch [RUNNING] true", id + ".0 [COMPLETED] false", id + ".1 [RUNNING] true"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
