@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -112,5 +113,41 @@ func TestNoHome(t *testing.T) {
 	if _, err := os.Stat(noHome); err == nil {
 		os.Remove(noHome)
 		t.Errorf("%s was made", noHome)
+	}
+}
+
+// A run's commands have so many connections and no more, and room is made when one ends.
+func TestMaxConns(t *testing.T) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newOwned(l, uint32(os.Getuid()))
+	var in []net.Conn
+	for range maxConns {
+		c, err := net.Dial("unix", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		s, err := o.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in = append(in, s)
+	}
+	if len(o.room) != cap(o.room) {
+		t.Fatalf("%d of %d are counted", len(o.room), cap(o.room))
+	}
+	for _, c := range in {
+		c.Close()
+		c.Close() // net/http may
+	}
+	if len(o.room) != 0 {
+		t.Errorf("%d are counted still", len(o.room))
+	}
+	l.Close()
+	if _, err := o.Accept(); err == nil || len(o.room) != 0 {
+		t.Errorf("a closed one: %v, %d are counted", err, len(o.room))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,7 +50,7 @@ func (r *run) listen() (*socket, error) {
 		return nil, err
 	}
 	s.server = &http.Server{Handler: r.a.passOn(r.l.Run), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: time.Minute, ErrorLog: log.New(quiet{}, "", 0)}
-	go s.server.Serve(&owned{l, r.l.User.UID})
+	go s.server.Serve(newOwned(l, r.l.User.UID))
 	return s, nil
 }
 
@@ -96,13 +97,42 @@ func (a *Agent) passOn(run string) http.Handler {
 	}
 }
 
+// maxConns is how many connections a run's commands can have at one time; more of them wait. The agent has only so many open files, and other runs beside it.
+const maxConns = 512
+
 // owned is a listener that lets in one user, root, and whoever the agent is.
 type owned struct {
 	*net.UnixListener
-	uid uint32
+	uid  uint32
+	room chan struct{}
+}
+
+func newOwned(l *net.UnixListener, uid uint32) *owned {
+	return &owned{l, uid, make(chan struct{}, maxConns)}
+}
+
+// counted is a connection that makes room when it is closed.
+type counted struct {
+	*net.UnixConn
+	leave func()
+}
+
+func (c *counted) Close() error {
+	c.leave()
+	return c.UnixConn.Close()
 }
 
 func (o *owned) Accept() (net.Conn, error) {
+	o.room <- struct{}{}
+	c, err := o.accept()
+	if err != nil {
+		<-o.room
+		return nil, err
+	}
+	return &counted{c, sync.OnceFunc(func() { <-o.room })}, nil
+}
+
+func (o *owned) accept() (*net.UnixConn, error) {
 	for {
 		c, err := o.AcceptUnix()
 		if err != nil {

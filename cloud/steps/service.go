@@ -165,14 +165,22 @@ func (s *Service) accept() {
 	}
 }
 
+// maxSruns is how many of a run's sruns are served at one time; more of them wait. The agent has only so many open files, and other runs beside it.
+const maxSruns = 4096
+
 // acceptJob takes connections of the job's own srun.
 func (s *Service) acceptJob(r *run) {
+	room := make(chan struct{}, maxSruns)
 	for {
+		room <- struct{}{} // the run's end ends those that are served
 		c, err := r.socket.Accept()
 		if err != nil {
 			return
 		}
-		s.wg.Go(func() { s.serveJob(r, c.(*net.UnixConn)) })
+		s.wg.Go(func() {
+			defer func() { <-room }()
+			s.serveJob(r, c.(*net.UnixConn))
+		})
 	}
 }
 
