@@ -17,7 +17,7 @@ type ending struct {
 	term   <-chan time.Time // when SIGTERM is due
 	kill   <-chan time.Time // when SIGKILL is
 	killAt time.Time
-	script bool // it has had its SIGTERM, its sruns have not
+	turn   int // of terminate: who was told so far
 }
 
 // stop ends the run: SIGCONT and SIGTERM, and SIGKILL after the grace. Asked again it can only become sooner.
@@ -57,26 +57,36 @@ func (e *ending) say(r *run) {
 	r.p.Say(fmt.Sprintf("slurmstepd: error: *** JOB %d ON %s CANCELLED AT %s%s ***", r.l.Job, r.node.Name, time.Now().Format("2006-01-02T15:04:05"), because))
 }
 
-// srunLead is how much earlier the steps are told to end than their sruns get SIGTERM: an srun that gets it without knowing why kills its step.
-const srunLead = 50 * time.Millisecond
+// A script is told to end earlier than its steps, for it must not go on after an srun that was ended; and they earlier than their sruns: one that gets SIGTERM without
+// knowing why kills its step.
+const (
+	stepLead = 20 * time.Millisecond
+	srunLead = 50 * time.Millisecond
+)
 
-// terminate sends SIGTERM to all, and to those that are stopped SIGCONT. Where steps run the script gets it first, for it must not go on after an srun that was ended;
-// then the steps are told, and it is due again for the rest.
+// terminate sends SIGCONT and SIGTERM to all. Where steps run it does so in turns, and is due again for the next one.
 func (e *ending) terminate(r *run) {
 	e.term = nil
-	r.p.SignalAll(syscall.SIGCONT)
-	switch {
-	case e.script:
-		r.p.SignalRest(syscall.SIGTERM)
-		return
-	case r.steps && r.stepsRun():
-		e.script, e.term = true, time.After(srunLead)
-		r.p.Signal(syscall.SIGTERM)
-	default:
+	if e.turn == 0 && (!r.steps || !r.stepsRun()) {
+		e.turn = 3
+		if r.steps {
+			r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, time.Until(e.killAt))) // there shall be none from now on
+		}
+		r.p.SignalAll(syscall.SIGCONT)
 		r.p.SignalAll(syscall.SIGTERM)
+		return
 	}
-	if r.steps {
+	switch e.turn++; e.turn {
+	case 1:
+		e.term = time.After(stepLead)
+		r.p.Signal(syscall.SIGCONT)
+		r.p.Signal(syscall.SIGTERM)
+	case 2:
+		e.term = time.After(srunLead)
 		r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, time.Until(e.killAt)))
+	case 3:
+		r.p.SignalRest(syscall.SIGCONT)
+		r.p.SignalRest(syscall.SIGTERM)
 	}
 }
 
