@@ -152,7 +152,11 @@ func (d *Driver) bootFailed(m *machine) {
 
 // heard notes that a machine has been given an answer: its lease runs anew.
 func (d *Driver) heard(m *machine) {
-	m.lapse = d.now().Add(d.t.Lease + d.t.KillWait + d.t.Margin)
+	if silence := d.t.Lease + d.t.KillWait; silence > m.Silence {
+		m.Silence = silence
+		d.recorded(m)
+	}
+	m.lapse = d.now().Add(m.Silence + d.t.Margin)
 }
 
 func values[K comparable, V any](m map[K]V) []V {

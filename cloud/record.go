@@ -129,6 +129,9 @@ type machineRecord struct {
 	Nonce    string             `json:"nonce,omitempty"` // SHA-256 of what it introduced itself with
 	Agent    string             `json:"agent,omitempty"` // version
 
+	// Silence is how long its jobs may live on without an answer: lease and KillWait, the longest that it was ever told. A daemon with shorter ones waits for it.
+	Silence time.Duration `json:"silence,omitempty"`
+
 	LastJob federation.JobID `json:"last_job,omitempty"`
 
 	Created time.Time `json:"created"`

@@ -146,3 +146,21 @@ func TestOwner(t *testing.T) {
 		}
 	})
 }
+
+// TestShorterLease: a daemon that comes back with a shorter lease waits as long as what the machines were told by the one before.
+func TestShorterLease(t *testing.T) {
+	byHand(t, func(w *world) {
+		id := w.submit("sleep 1000", nil)
+		m := w.let()[0]
+		run := w.poll(m, agentapi.Poll{}).Runs[0].Run
+		w.report(m, agentapi.Status{Run: run, State: agentapi.RunRunning})
+		w.stop()
+		w.cfg.Timing.Lease, w.cfg.Timing.KillWait, w.cfg.Timing.Margin = 10*time.Second, 5*time.Second, 5*time.Second
+		w.ready()
+		time.Sleep(2 * time.Minute) // 90 and 30 seconds
+		if s := w.lookup(id); s.State != federation.Running {
+			t.Errorf("its script may live, and it is %s: %s", s.State, s.Detail)
+		}
+		w.wants(id, federation.NodeFail, time.Minute)
+	})
+}
