@@ -41,13 +41,18 @@ func stepNumber(id string) int {
 	return n
 }
 
-// liveSteps are the steps of a job that runs. j may be nil.
+// liveSteps are the steps of a job. j may be nil.
 func (j *job) liveSteps(ended bool) (list []federation.LiveStep) {
-	if j == nil || j.run == nil || !j.End.IsZero() {
-		return nil
+	var steps []agentapi.Step
+	switch {
+	case j == nil:
+	case j.run != nil:
+		steps = j.run.steps
+	case ended && !j.End.IsZero():
+		steps = j.Steps
 	}
-	for i := range j.run.steps {
-		if s := &j.run.steps[i]; ended || s.State == string(federation.Running) && s.ID != "batch" {
+	for i := range steps {
+		if s := &steps[i]; ended || s.State == string(federation.Running) && s.ID != "batch" {
 			list = append(list, federation.LiveStep{Job: j.id(), Step: stepOf(s)})
 		}
 	}

@@ -71,6 +71,9 @@ func TestLiveSteps(t *testing.T) {
 		if got := w.liveSteps(); len(got) > 0 {
 			t.Errorf("after the end: %q", got)
 		}
+		if n := len(w.driver.Steps([]federation.JobID{id}, true)); n != 10001 {
+			t.Errorf("%d steps of a job that has just ended", n)
+		}
 		steps := w.bookedSteps()
 		if len(steps) != 10001 || steps[0].ID != "batch" || steps[10000].ID != "9999" || steps[10000].State != "CANCELLED" || steps[10000].End.IsZero() || steps[9999].State != "COMPLETED" {
 			t.Errorf("%d steps in the books, the last is %+v", len(steps), steps[len(steps)-1])

@@ -30,12 +30,12 @@ type News struct{ Jobs, Nodes bool }
 
 // StepTeller is a driver that knows the steps of its jobs while they run.
 type StepTeller interface {
-	// Steps are the steps of jobs that run, of the given ones or of all (nil), in order of job and number: those of srun that run now, or with ended every step
-	// that the job has had so far, its batch script's too. It comes from memory.
+	// Steps are the steps of jobs, of the given ones or of all (nil), in order of job and number: those of srun that run now, or with ended every step
+	// that the job's last run has had so far, its batch script's too. It comes from memory: of jobs that have ended long ago there are none.
 	Steps(jobs []JobID, ended bool) []LiveStep
 }
 
-// LiveStep is a step of a job that has not ended.
+// LiveStep is a step of a job.
 type LiveStep struct {
 	Job JobID
 	Step

@@ -78,6 +78,11 @@ func (s *Server) account(ctx context.Context, v *view, q url.Values) ([]part, []
 	if err != nil {
 		return nil, nil, err
 	}
+	if q.Get("duplicates") != "" {
+		if list, err = s.withEarlier(ctx, list); err != nil {
+			return nil, nil, err
+		}
+	}
 	list = slices.DeleteFunc(list, func(p part) bool { return !win.has(&p, len(f.refs) > 0) })
 	slices.SortStableFunc(list, func(a, b part) int { return cmp.Compare(cmp.Or(a.array, a.job.ID), cmp.Or(b.array, b.job.ID)) })
 	return list, s.unknownUsers(&f), nil

@@ -18,6 +18,7 @@ type part struct {
 	array   federation.JobID // 0: no array
 	task    *federation.Task // nil: not a task of its own
 	pending string           // tasks that have not started: "2-5,7%2"
+	earlier bool             // a run before the last
 	limit   int              // of tasks at once
 
 	id         uint32 // Slurm's raw number

@@ -57,3 +57,33 @@ func TestStepsOfARunningJob(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestEarlierRuns: sacct -D shows the runs of a job before its last one, which the accounting of a cluster keeps too.
+func TestEarlierRuns(t *testing.T) {
+	d := start(t)
+	began := time.Now().Add(-30 * time.Minute)
+	j := job(0, alice, federation.Completed)
+	j.Site, j.Nodes, j.Start, j.End, j.Submit, j.Restarts = "alpha", "n1", began.Add(20*time.Minute), began.Add(25*time.Minute), began.Add(-time.Minute), 1
+	id := d.Put(t, j)[0]
+	first := federation.Attempt{Job: id, Number: 1, Key: "1", Site: "sky", Partition: "main", State: federation.AttemptEnded, Started: began, Ended: began.Add(10 * time.Minute),
+		Nodes: "sky-[1-2]", Final: federation.Preempted, ExitStatus: 15}
+	refused := federation.Attempt{Job: id, Number: 2, Key: "2", Site: "sky", State: federation.AttemptEnded, Final: federation.BootFail}
+	last := federation.Attempt{Job: id, Number: 3, Key: "3", Site: "alpha", State: federation.AttemptEnded, Started: j.Start, Ended: j.End, Nodes: "n1", Final: federation.Completed}
+	if err := d.Store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{&first, &refused, &last}}); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string][]string{
+		"":              {"[COMPLETED] alpha n1 300 1 0 [COMPLETED]"},
+		"?duplicates=1": {"[PREEMPTED] sky sky-[1-2] 600 0 0 [CANCELLED]", "[COMPLETED] alpha n1 300 1 0 [COMPLETED]"},
+	} {
+		var resp wire.DBJobsResponse
+		as(t, alice, d.Socket, "GET", "/slurmdb/v0.0.42/jobs"+query, nil, &resp)
+		var got []string
+		for _, r := range resp.Jobs {
+			got = append(got, fmt.Sprint(r.State.Current, " ", r.Cluster, " ", r.Nodes, " ", r.Time.Elapsed, " ", r.RestartCnt, " ", r.ExitCode.Signal.ID.Value(), " ", r.Steps[0].State))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", query, got, want)
+		}
+	}
+}

@@ -28,6 +28,9 @@ func (s *Server) addUsage(ctx context.Context, list []part, records func(i int) 
 	}
 	for i := range list {
 		p := &list[i]
+		if p.earlier {
+			continue
+		}
 		index := -1
 		if p.task != nil && p.job.Part == nil {
 			index = p.task.Index
@@ -47,7 +50,8 @@ func (s *Server) addSteps(list []part, records func(i int) *wire.DBJob) {
 	at := map[federation.JobID]int{}
 	var ids []federation.JobID
 	for i := range list {
-		if dbState(list[i].state) == federation.Running && list[i].array == 0 || list[i].job.Part != nil {
+		p := &list[i]
+		if p.state != federation.Pending && !p.earlier && (p.array == 0 || p.job.Part != nil) { // one that has ended may not be measured yet
 			at[list[i].job.ID] = i
 			ids = append(ids, list[i].job.ID)
 		}

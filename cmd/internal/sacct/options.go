@@ -28,7 +28,7 @@ type options struct {
 	from, to                                                  time.Time
 	allUsers, allocations, brief, json, yaml, long, noConvert bool
 	noHeader, parsable, parsable2, script, envVars            bool
-	expand, truncate, wholeHet                                bool
+	expand, truncate, wholeHet, duplicates                    bool
 }
 
 // bounds are a least and a greatest number; the zero value means any.
@@ -48,6 +48,7 @@ const (
 	optBrief
 	optClusters
 	optCompletion
+	optDuplicates
 	optConstraints
 	optDelimiter
 	optEnd
@@ -105,7 +106,7 @@ var optionSet = getopt.NewSet("sacct", []getopt.Option{
 	{Name: "completion", Short: 'c', ID: optCompletion},
 	{Name: "constraints", Short: 'C', Arg: getopt.RequiredArg, ID: optConstraints},
 	{Name: "delimiter", Arg: getopt.RequiredArg, ID: optDelimiter},
-	{Name: "duplicates", Short: 'D', ID: optIgnore},
+	{Name: "duplicates", Short: 'D', ID: optDuplicates},
 	{Name: "endtime", Short: 'E', Arg: getopt.RequiredArg, ID: optEnd},
 	{Name: "env-vars", ID: optEnvVars},
 	{Name: "expand-patterns", ID: optExpand},
@@ -359,6 +360,8 @@ func (o *options) setChecked(f getopt.Found, now time.Time) error {
 		return o.setBounds(f)
 	case optFlags:
 		return o.setFlags(f.Value)
+	case optDuplicates:
+		o.duplicates = true
 	case optCompletion:
 		return errors.New("Slurm job completion is disabled")
 	case optFile:

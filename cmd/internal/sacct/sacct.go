@@ -111,6 +111,9 @@ func (c *command) query() string {
 	} else if !c.allUsers && len(c.refs) == 0 && os.Getuid() != 0 {
 		q.Add("users", strconv.Itoa(os.Getuid()))
 	}
+	if c.duplicates {
+		q.Add("duplicates", "1")
+	}
 	q.Add("job_name", strings.Join(c.names, ","))
 	q.Add("partition", strings.Join(c.partitions, ","))
 	q.Add("account", strings.Join(c.accounts, ","))
