@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/staging"
 	"fsub/sbatch"
 )
 
@@ -101,6 +102,7 @@ func TestLongOutput(t *testing.T) {
 	if got := sumOf(t, f); got != want {
 		t.Errorf("the daemon has %d bytes, the job wrote %d; sum %s, want %s", got.size, want.size, got.sum, want.sum)
 	}
+	p.cameHome(id, want)
 	cmd := exec.Command(filepath.Join(scratch, "fed"), "logs", id.String())
 	cmd.Env = []string{"FSUB_SOCKET=" + filepath.Join(p.dir, "s")}
 	pipe, err := cmd.StdoutPipe()
@@ -117,6 +119,28 @@ func TestLongOutput(t *testing.T) {
 	t.Logf("fed logs: %.0f MB/s", float64(want.size)/1e6/time.Since(began).Seconds())
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// cameHome looks at the output that has come home: all of it, or as much as is carried with a word about it.
+func (p *place) cameHome(id federation.JobID, want numbers) {
+	p.t.Helper()
+	f, err := os.Open(filepath.Join(p.home, "slurm-"+id.String()+".out"))
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	defer f.Close()
+	if want.size <= staging.MaxLog {
+		if got := sumOf(p.t, f); got != want {
+			p.t.Errorf("%d bytes came home, the job wrote %d", got.size, want.size)
+		}
+		return
+	}
+	end := make([]byte, 100)
+	n, err := f.ReadAt(end, staging.MaxLog)
+	if word := fmt.Sprintf("\nfsub: cut off after %d bytes\n", staging.MaxLog); string(end[:n]) != word {
+		p.t.Errorf("after what is carried home stands %q (%v), want %q", end[:n], err, word)
 	}
 }
 
