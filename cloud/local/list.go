@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,7 +107,7 @@ func (p *Provider) enterEnd(g *gang, m *machine, reason string) error {
 
 // lastWords is the end of what the agent said, of a machine that ended by itself.
 func (p *Provider) lastWords(m *machine) string {
-	text, err := os.ReadFile(filepath.Join(p.dir(m.ID), inside.LogFile))
+	text, err := tail(filepath.Join(p.dir(m.ID), inside.LogFile))
 	if err != nil {
 		return "its process is gone"
 	}
@@ -116,4 +117,19 @@ func (p *Provider) lastWords(m *machine) string {
 		return "its process is gone"
 	}
 	return "its process is gone; it said last: " + last[:min(len(last), 300)]
+}
+
+// tail is the end of a file, which may be of any size.
+func tail(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	const most = 4 << 10
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.NewSectionReader(f, max(info.Size()-most, 0), most))
 }

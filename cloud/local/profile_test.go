@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -23,5 +24,23 @@ func TestProfileKeepsSecrets(t *testing.T) {
 	got, err := os.ReadDir(to)
 	if err != nil || len(got) != 1 || got[0].Name() != "a.sh" {
 		t.Errorf("it has %v, %v", got, err)
+	}
+}
+
+// The log of an agent can be of any size.
+func TestLastWordsOfALongLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const size = 1 << 40
+	if _, err := f.WriteAt([]byte("\nthe end\n"), size); err != nil {
+		t.Skip("SKIPPED: no sparse files here: ", err)
+	}
+	text, err := tail(path)
+	if err != nil || !strings.HasSuffix(string(text), "\nthe end\n") || len(text) > 1<<20 {
+		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -57,7 +59,8 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 	cmd.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=single"}
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Stderr = os.Stderr // the trace of a crash belongs in the log of the agent
+	cmd.Stderr = &crash{log: r.log, left: maxCrash} // not the agent's own log: the daemon is the user's, and who can trace it can write to all that it has open
+	cmd.WaitDelay = time.Second
 	if u := r.Launch.User; os.Geteuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
 	}
@@ -86,6 +89,23 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 		return nil, err
 	}
 	return ours, nil
+}
+
+// maxCrash is how much of what a step daemon says is logged.
+const maxCrash = 64 << 10
+
+// crash logs what a step daemon says, which is the trace of its crash.
+type crash struct {
+	log  *slog.Logger
+	left int
+}
+
+func (c *crash) Write(p []byte) (int, error) {
+	if n := min(len(p), c.left); n > 0 {
+		c.left -= n
+		c.log.Warn("a step daemon says", "text", string(p[:n]))
+	}
+	return len(p), nil
 }
 
 func socketPair() (ours net.Conn, theirs *os.File, err error) {
