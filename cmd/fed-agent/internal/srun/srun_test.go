@@ -72,7 +72,7 @@ func TestStop(t *testing.T) {
 	if settle(errs) != want || code != 1 {
 		t.Errorf("%d %s", code, errs)
 	}
-	if s := g.services[0].Status("run1"); len(s) != 1 || s[0].State != "TIMEOUT" {
+	if s := g.services[0].Status("run1"); len(s) != 1 || s[0].State != "CANCELLED" { // the limit was the job's
 		t.Errorf("%+v", s)
 	}
 }
