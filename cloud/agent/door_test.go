@@ -44,6 +44,8 @@ type fakeDoor struct {
 	lost     int  // this many reports are taken, and their answers lost
 	denied   bool // every answer to Poll is 401
 	refused  int  // such
+	polls    int
+	eager    bool // polls are answered at once
 	single   bool // reports of several runs are too large
 	gap      bool // the next piece of output is refused with the size 0
 	inJob    []string
@@ -158,7 +160,8 @@ func (d *fakeDoor) poll(w http.ResponseWriter, r *http.Request) {
 	until := time.Now().Add(d.lease / 4)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for r.Context().Err() == nil && !d.down && !d.denied && p.Version == d.orders.Version && time.Now().Before(until) {
+	d.polls++
+	for r.Context().Err() == nil && !d.down && !d.denied && !d.eager && p.Version == d.orders.Version && time.Now().Before(until) {
 		d.cond.Wait()
 	}
 	if d.denied {

@@ -151,3 +151,18 @@ func TestMaxConns(t *testing.T) {
 		t.Errorf("a closed one: %v, %d are counted", err, len(o.room))
 	}
 }
+
+// A machine that ends does not ask without pause for orders that it does not carry out.
+func TestEndingAsksSeldom(t *testing.T) {
+	d := newFakeDoor(t)
+	a := startAgent(t, d, nil)
+	dir := d.launch("r1", "trap '' TERM; touch began; while :; do sleep 0.01; done", func(l *agentapi.Launch) { l.KillWait = time.Second })
+	awaitFile(t, filepath.Join(dir, "began"))
+	before := 0
+	d.set(func() { before, d.eager = d.polls, true })
+	a.endMachine("the test", agentapi.WhyNode)
+	<-a.done
+	if n := d.polls - before; n > 100 {
+		t.Errorf("it asked %d times", n)
+	}
+}

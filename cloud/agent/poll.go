@@ -17,10 +17,14 @@ func (a *Agent) poll(ctx context.Context) {
 		err := a.door.call(ctx, a.welcome.PollWait+min(callTime, a.lease.third()), agentapi.PathPoll, a.door.session, a.standing(), &o)
 		switch {
 		case err == nil:
-			wait.reset()
+			if !a.ends() {
+				wait.reset()
+			}
 			a.lease.renew(began, o.Lease)
-			a.obey(o)
-			continue
+			if a.obey(o); !a.ends() {
+				continue
+			}
+			// What is ordered of a machine that ends is not carried out, and is answered at once for that.
 		case denied(err):
 			a.endMachine("the daemon has no such machine any more: "+err.Error(), agentapi.WhyNode)
 			return
@@ -30,6 +34,16 @@ func (a *Agent) poll(ctx context.Context) {
 		if wait.sleep(ctx) != nil {
 			return
 		}
+	}
+}
+
+// ends reports whether the machine is on its way out.
+func (a *Agent) ends() bool {
+	select {
+	case <-a.end:
+		return true
+	default:
+		return false
 	}
 }
 
