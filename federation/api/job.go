@@ -127,6 +127,9 @@ func (v *view) record(p *part) wire.Job {
 		UserID: wire.Int(j.UID), UserName: j.User, WorkDir: sp.WorkDir,
 	}
 	w.GroupName, _ = v.users.GroupName(j.GID)
+	if !p.state.Ended() && p.state != federation.Completing { // it may have run before
+		w.ExitCode = exitCode(0)
+	}
 	if j.Held == federation.NotHeld {
 		w.Priority = wire.Num(max(j.Priority, 1))
 	} else {

@@ -36,8 +36,12 @@ func TestStepsOfARunningJob(t *testing.T) {
 	r := &running{}
 	d := startWith(t, api.Config{Steps: r})
 	j := job(0, alice, federation.Running)
-	j.Site, j.Nodes, j.Start = "alpha", "n1", time.Now().Add(-time.Minute)
+	j.Site, j.Nodes, j.Start, j.ExitStatus = "alpha", "n1", time.Now().Add(-time.Minute), 15
 	r.job = d.Put(t, j)[0]
+	var queue wire.JobsResponse
+	if as(t, alice, d.Socket, "GET", fmt.Sprintf("/slurm/v0.0.42/job/%d", r.job), nil, &queue); queue.Jobs[0].ExitCode.Signal.ID.Value() != 0 {
+		t.Errorf("a job that was preempted and runs again has the exit code %+v", queue.Jobs[0].ExitCode)
+	}
 	var steps []v1.Step
 	for query, want := range map[string]int{"": 1, fmt.Sprintf("?job_id=%d", r.job): 1, fmt.Sprintf("?job_id=%d.1", r.job): 1, "?job_id=17": 0} {
 		if code := as(t, alice, d.Socket, "GET", "/fed/v1/steps"+query, nil, &steps); code != 200 || len(steps) != want {
