@@ -34,6 +34,7 @@ type Driver struct {
 	ctx     context.Context // of Run
 	began   string          // names this life of the daemon
 	loaded  chan struct{}   // closed when Run has read the books
+	asked   chan struct{}   // closed when the cloud was asked for its offerings once
 	written chan struct{}   // something is on the open page
 	look    chan struct{}   // the cloud should be listed soon
 	ender   chan struct{}   // there are machines to be deleted
@@ -84,7 +85,7 @@ func New(cfg Config) (*Driver, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	d := &Driver{cfg: cfg, t: cfg.Timing, log: cfg.Logger, metrics: newMetrics(cfg.Registerer, cfg.Site), loaded: make(chan struct{}),
+	d := &Driver{cfg: cfg, t: cfg.Timing, log: cfg.Logger, metrics: newMetrics(cfg.Registerer, cfg.Site), loaded: make(chan struct{}), asked: make(chan struct{}),
 		written: make(chan struct{}, 1), look: make(chan struct{}, 1), ender: make(chan struct{}, 1), page: newPage(),
 		jobs: map[federation.JobID]*job{}, begins: map[*job]bool{}, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{},
 		classes: map[string]*class{}, cool: map[string]*coolDown{}, strays: map[InstanceID]*stray{}, settled: map[InstanceID]bool{}, offered: errNotLoaded}
@@ -141,16 +142,31 @@ func (d *Driver) spawn(f func(context.Context)) {
 	}
 }
 
-// isLoaded fails while the books have not been read.
-func (d *Driver) isLoaded(ctx context.Context) error {
+// startTime is how long a call waits for a driver that has just been started.
+const startTime = 3 * time.Second
+
+// isLoaded waits for the books to be read, which takes a moment, and fails if it takes longer.
+func (d *Driver) isLoaded(ctx context.Context) error { return d.wait(ctx, d.loaded, errNotLoaded) }
+
+// wait waits for something that happens once, soon after the start. If it does not, it fails with late.
+func (d *Driver) wait(ctx context.Context, c chan struct{}, late error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", err, federation.ErrNotSent)
 	}
 	select {
-	case <-d.loaded:
+	case <-c:
 		return nil
 	default:
-		return errNotLoaded
+	}
+	timer := time.NewTimer(startTime)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return nil
+	case <-timer.C:
+		return late
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ctx.Err(), federation.ErrNotSent)
 	}
 }
 

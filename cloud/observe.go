@@ -22,6 +22,9 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if err := d.isLoaded(ctx); err != nil {
 		return nil, err
 	}
+	if err := d.wait(ctx, d.asked, nil); err != nil { // the first answer, whatever it is
+		return nil, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.priced {

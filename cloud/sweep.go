@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"fsub/federation"
@@ -23,6 +24,7 @@ func (s *stray) record() (federation.PoolRecord, any) {
 
 // offerings asks again and again what can be rented.
 func (d *Driver) offerings(ctx context.Context) {
+	answered := sync.OnceFunc(func() { close(d.asked) })
 	for wait := time.Second; ; {
 		call, cancel := context.WithTimeout(ctx, callTime)
 		list, err := d.cfg.Provider.Offerings(call)
@@ -47,6 +49,7 @@ func (d *Driver) offerings(ctx context.Context) {
 		}
 		d.news.nodes()
 		d.mu.Unlock()
+		answered()
 		if !sleep(ctx, next) {
 			return
 		}
