@@ -38,6 +38,7 @@ var all = []framework{
 	{"submitit", jax, "with_submitit.py", 1, false, false},
 	{"torchrun", torch, "torchrun.sbatch", 3, false, false},
 	{"lightning", torch, "lightning.sbatch", 1, false, false},
+	{"lightning-requeue", torch, "requeue.sbatch", 1, false, true},
 	{"deepspeed", openMPI.and(torch).and(pdsh), "deepspeed.sbatch", 3, false, true},
 	{"ray", ray, "ray.sbatch", 1, false, true},
 }
