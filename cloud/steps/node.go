@@ -73,6 +73,7 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 		ours.Close()
 		return nil, fmt.Errorf("start the step daemon: %w", err)
 	}
+	r.daemons.Store(cmd.Process, true)
 	for _, file := range r.Join {
 		if err := os.WriteFile(file, []byte(digits(cmd.Process.Pid)), 0); err != nil {
 			r.log.Warn("a step is outside of its run's limits", "file", file, "err", err)
@@ -81,6 +82,7 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 	stop := context.AfterFunc(r.ctx, func() { ours.Close() })
 	s.wg.Go(func() {
 		cmd.Wait()
+		r.daemons.Delete(cmd.Process)
 		stop()
 		r.local.Add(-1)
 	})

@@ -1,9 +1,15 @@
 package steps
 
 import (
+	"log/slog"
 	"math"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -64,4 +70,45 @@ func TestTooMany(t *testing.T) {
 	if err := try(layout.Step{Tasks: 1}); err == nil || err.Error() != "Step limit reached for this job" {
 		t.Errorf("one more step: %v", err)
 	}
+}
+
+// TestStoppedDaemon: a job that stops its step daemons, which are its user's processes, ends with all that they have started.
+func TestStoppedDaemon(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	s, err := New(Config{Addr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler), Daemon: []string{"/bin/sh", "-c", `env -i sleep 1000 & echo $! >"$0"; kill -STOP $$`, file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	l := launch("a", 1, 1)
+	if _, err := s.AddRun(Run{Launch: l, Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	r := s.run("a")
+	st := &step{launch: l, req: wire.Request{Parts: []wire.Part{{Argv: []string{"true"}}}}}
+	if _, err := r.books.try(st); err != nil {
+		t.Fatal(err)
+	}
+	layout := st.layout()
+	if _, err := s.startDaemon(r, st.nodeLaunch(&layout, 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	pid := 0
+	for pid == 0 {
+		text, _ := os.ReadFile(file)
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		time.Sleep(time.Millisecond)
+	}
+	s.RemoveRun("a")
+	if n := r.local.Load(); n != 0 {
+		t.Errorf("%d daemons are left", n)
+	}
+	for range 1000 {
+		if state, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err != nil || strings.Contains(string(state), ") Z ") {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
+	t.Error("its task lives on")
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"fsub/cloud/steps/wire"
@@ -31,13 +32,14 @@ type Service struct {
 // run is a run on this machine.
 type run struct {
 	Run
-	keys   *keys
-	socket net.Listener
-	ctx    context.Context
-	cancel context.CancelFunc
-	books  *books // of the gang's first machine
-	log    *slog.Logger
-	local  atomic.Int32 // step daemons that live on this machine
+	keys    *keys
+	socket  net.Listener
+	ctx     context.Context
+	cancel  context.CancelFunc
+	books   *books // of the gang's first machine
+	log     *slog.Logger
+	local   atomic.Int32 // step daemons that live on this machine
+	daemons sync.Map     // those: *os.Process
 }
 
 // helloTimeout bounds what comes before a connection's first frame.
@@ -77,9 +79,20 @@ func (s *Service) Close() error {
 	}
 	s.cancel()
 	err := s.listener.Close()
-	s.wg.Wait()
+	ended := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(closeTime): // what hangs in the kernel must not keep the machine
+	}
 	return err
 }
+
+// closeTime bounds Close.
+const closeTime = 10 * time.Second
 
 // AddRun implements [Steps].
 func (s *Service) AddRun(r Run) ([]string, error) {
@@ -131,13 +144,30 @@ func (s *Service) RemoveRun(name string) {
 	}
 	r.cancel()
 	r.socket.Close()
-	for range 1000 { // a daemon ends when its tasks have; one that hangs in the kernel must not hold up the machine
+	for i := range 1000 { // a daemon ends when its tasks have; one that hangs in the kernel must not hold up the machine
 		if r.local.Load() == 0 {
 			return
+		}
+		if i > 300 { // daemons are the user's processes, and may have been stopped
+			r.killDaemons()
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	r.log.Warn("step daemons do not end", "daemons", r.local.Load())
+}
+
+// killDaemons kills the step daemons with all that descends from them.
+func (r *run) killDaemons() {
+	r.daemons.Range(func(p, _ any) bool {
+		daemon := p.(*os.Process)
+		if daemon.Signal(syscall.Signal(0)) == nil { // the number is its own still
+			for _, child := range descendants(daemon.Pid) {
+				syscall.Kill(child, syscall.SIGKILL)
+			}
+			daemon.Kill()
+		}
+		return true
+	})
 }
 
 // Local implements [Steps].
