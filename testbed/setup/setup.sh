@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [build|testbed]: install what "make build" needs and this machine lacks, or what real Slurm clusters on this machine need beyond that; both if neither is
-# named. Quick when there is nothing to do.
+# setup.sh [build|testbed|test]: install what "make build" needs and this machine lacks, or what real Slurm clusters on this machine need beyond that, or the programs
+# that the tests run; the first two if none is named. Quick when there is nothing to do.
 set -eu
 cd "$(dirname "$0")/../.."
 missing=
@@ -21,6 +21,11 @@ if [ "${1:-testbed}" = testbed ]; then
 	need zstd zstd
 	need ip iproute2
 	need curl curl # machines fetch their agent with it
+fi
+if [ "${1:-}" = test ]; then
+	need mpirun.openmpi openmpi-bin
+	need mpicc.openmpi libopenmpi-dev
+	need python3 python3
 fi
 # shellcheck disable=SC2086
 [ -z "$missing" ] || testbed/setup/apt.sh $missing

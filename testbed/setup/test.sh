@@ -7,6 +7,7 @@ go=$1
 shift
 if [ "$(id -u)" = 0 ]; then
 	bin/fed bed up --all --install-only
+	testbed/setup/setup.sh test
 else
 	echo "test: you are not root: tests against real Slurm clusters will be skipped" >&2
 fi
