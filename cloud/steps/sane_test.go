@@ -3,12 +3,14 @@ package steps
 import (
 	"log/slog"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -111,4 +113,18 @@ func TestStoppedDaemon(t *testing.T) {
 	}
 	syscall.Kill(pid, syscall.SIGKILL)
 	t.Error("its task lives on")
+}
+
+// TestPatience: a node that reads nothing holds up its step for a while only.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer there.Close()
+		w := wire.NewWriter(patient{here})
+		for _, kind := range []wire.Kind{wire.Stdin, wire.Kill} {
+			if err := w.Write(kind, 0, []byte("x")); err == nil {
+				t.Error("nobody has read it")
+			}
+		}
+	})
 }

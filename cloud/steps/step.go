@@ -116,7 +116,7 @@ func (s *Service) conductNode(ctx context.Context, r *run, st *step, l *wire.Lay
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
 	st.mu.Lock()
-	st.nodes[i] = wire.NewWriter(c)
+	st.nodes[i] = wire.NewWriter(patient{c})
 	st.mu.Unlock()
 	dialed()
 	in := wire.NewReader(bufio.NewReaderSize(c, 16<<10))
@@ -137,6 +137,21 @@ func (s *Service) conductNode(ctx context.Context, r *run, st *step, l *wire.Lay
 	st.mu.Lock()
 	st.nodes[i] = nil
 	st.mu.Unlock()
+}
+
+// patience is how long a step daemon, which reads all that comes, may leave something unread.
+const patience = time.Minute
+
+// patient gives up a node that takes nothing any more: whoever wants to end the step waits behind what is written to it.
+type patient struct{ c net.Conn }
+
+func (p patient) Write(b []byte) (int, error) {
+	_ = p.c.SetWriteDeadline(time.Now().Add(patience)) // one that has no deadlines is closed already
+	n, err := p.c.Write(b)
+	if err != nil {
+		p.c.Close()
+	}
+	return n, err
 }
 
 // open starts the step on one node: here, or through the node's own service.
