@@ -57,10 +57,10 @@ func TestCommandsInsideJobs(t *testing.T) {
 	})
 	w.api.Store(&api)
 	ref := w.run(`curl -s --unix-socket "$FSUB_SOCKET" -H 'X-SLURM-USER-TOKEN: forged' 'http://localhost/slurm/v0.0.41/jobs?a=b'; exec 2>&1; env | grep -c TOKEN`, nil)
+	w.until(ref, federation.Failed) // grep found nothing
 	if got, want := w.file(fmt.Sprintf("slurm-%d.out", ref.ID)), "the API answers0"; got != want {
 		t.Errorf("the job saw %q, want %q", got, want)
 	}
-	w.until(ref, federation.Failed) // grep found nothing
 	r := <-asked
 	if got := r.Header.Get("X-SLURM-USER-TOKEN"); got != "token of "+w.who.user.Name || r.URL.String() != "/slurm/v0.0.41/jobs?a=b" || r.TLS == nil {
 		t.Errorf("the API got %s with token %q", r.URL, got)
