@@ -65,7 +65,7 @@ func (m *machine) start() error {
 	if m.alone {
 		m.init.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC
 	}
-	if err := m.init.Start(); err != nil {
+	if err := spawn(m.init); err != nil {
 		m.init = nil
 		return fmt.Errorf("start the machine's first process: %w", err)
 	}
