@@ -117,7 +117,7 @@ func withWorld(m *testing.M) (code int, err error) {
 	}
 	if code = m.Run(); code != 0 {
 		log, _ := os.ReadFile(d.LogFile())
-		fmt.Fprintf(os.Stderr, "the daemon's log ends:\n%s\n", log[max(0, len(log)-8000):])
+		fmt.Fprintf(os.Stderr, "the daemon's log ends:\n%s\n", log[max(0, len(log)-60000):])
 	}
 	return code, nil
 }
