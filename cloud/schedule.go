@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"slices"
@@ -177,10 +178,35 @@ func (l *lane) freeFor(j *job, r *run) (nodes []layout.Node, machines []*machine
 	return nodes, machines
 }
 
+// inOrder brings the nodes of a component into the order of their names, which is that of SLURM_JOB_NODELIST, and shares the job out anew if they were not: the first node is
+// where its script runs, and gets what does not come out even.
+func inOrder(spec *sbatch.Spec, shares []layout.Share, machines []*machine) []layout.Share {
+	byName := func(a, b layout.Share) int {
+		x, y := machines[a.Node].Name, machines[b.Node].Name // of one lane: they differ in the number at their end
+		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
+	}
+	if len(shares) < 2 || slices.IsSortedFunc(shares, byName) {
+		return shares
+	}
+	shares = slices.SortedFunc(slices.Values(shares), byName)
+	nodes := make([]layout.Node, len(shares))
+	for i, s := range shares {
+		nodes[i] = machines[s.Node].free()
+	}
+	anew, err := layout.Fit(spec, nodes, machines[0].pool.options())
+	if err != nil || len(anew) != len(shares) { // they were found to do: as they are, then
+		return shares
+	}
+	for i := range anew {
+		anew[i].Node = shares[anew[i].Node].Node
+	}
+	return anew
+}
+
 // take gives a component of a run its part of machines.
 func (d *Driver) take(r *run, group int, spec *sbatch.Spec, shares []layout.Share, machines []*machine) {
 	now := d.now()
-	for n, s := range shares {
+	for n, s := range inOrder(spec, shares, machines) {
 		m := machines[s.Node]
 		if !m.pool.Shared { // as with --exclusive: all CPUs, and the memory that was asked for
 			switch {
