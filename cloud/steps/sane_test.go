@@ -128,3 +128,23 @@ func TestPatience(t *testing.T) {
 		}
 	})
 }
+
+// TestLastWords: what a node has said before it ended is read, though something was written to it after its end.
+func TestLastWords(t *testing.T) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	if _, err := theirs.WriteString("the end"); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	if _, err := (patient{ours}).Write([]byte("x")); err == nil {
+		t.Fatal("it has taken something after its end")
+	}
+	text := make([]byte, 7)
+	if n, err := ours.Read(text); err != nil || string(text[:n]) != "the end" {
+		t.Errorf("read %q, %v", text[:n], err)
+	}
+}

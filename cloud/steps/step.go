@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -148,7 +149,7 @@ type patient struct{ c net.Conn }
 func (p patient) Write(b []byte) (int, error) {
 	_ = p.c.SetWriteDeadline(time.Now().Add(patience)) // one that has no deadlines is closed already
 	n, err := p.c.Write(b)
-	if err != nil {
+	if errors.Is(err, os.ErrDeadlineExceeded) { // one that has ended takes nothing either, and what it has said is still to be read
 		p.c.Close()
 	}
 	return n, err
