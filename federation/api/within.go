@@ -26,7 +26,7 @@ func (s *Server) fromWithin(r *http.Request, c Caller) {
 	var look time.Time
 	for ; time.Now().Before(deadline) && r.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
 		job, ok := s.within(r, ref)
-		if !ok || !c.owns(job.UID) || job.State != federation.Pending || job.Site == "" {
+		if !ok || !c.owns(job.UID) || job.State != federation.Pending && job.State != federation.Configuring || job.Site == "" {
 			return
 		}
 		if time.Since(look) > 200*time.Millisecond {
