@@ -89,13 +89,10 @@ func openClouds(c *Config, log *slog.Logger, reg prometheus.Registerer) (_ *clou
 // listenTLS opens the door to the network, and returns where it is and what its certificate is known by.
 func (cl *clouds) listenTLS(c *Config) (url, pin string, err error) {
 	certFile, keyFile := filepath.Join(c.StateDir, "agents.crt"), filepath.Join(c.StateDir, "agents-tls.key")
-	if err := makeCertificate(certFile, keyFile); err != nil {
-		return "", "", err
+	cert, err := door.Certificate(certFile, keyFile)
+	if err == nil {
+		err = private(keyFile)
 	}
-	if err := private(keyFile); err != nil {
-		return "", "", err
-	}
-	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		return "", "", err
 	}
