@@ -29,7 +29,7 @@ func Pin(c tls.Certificate) (string, error) {
 	return base64.StdEncoding.EncodeToString(sum[:]), nil
 }
 
-// Certificate loads the door's certificate and key, which it makes the first time. Machines of an earlier daemon know it still.
+// Certificate loads a certificate and its key, which it makes the first time: those who know an earlier daemon's know it still.
 func Certificate(certFile, keyFile string) (tls.Certificate, error) {
 	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if !errors.Is(err, os.ErrNotExist) {
@@ -47,7 +47,7 @@ func makeCertificate(certFile, keyFile string) error {
 		return err
 	}
 	now := time.Now()
-	t := &x509.Certificate{SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "fsub agents"}, NotBefore: now.Add(-time.Hour),
+	t := &x509.Certificate{SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "fsub"}, NotBefore: now.Add(-time.Hour),
 		NotAfter: now.AddDate(20, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, t, t, &key.PublicKey, key)
 	if err != nil {

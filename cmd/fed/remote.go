@@ -1,23 +1,17 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
-	"time"
 
+	"fsub/cloud/door"
 	"fsub/federation/api"
 )
 
@@ -64,23 +58,18 @@ func openRemote(c *Config) (*remoteDoor, error) {
 	if c.Remote.Listen == "" {
 		return nil, nil
 	}
-	secret, err := secretFile(filepath.Join(c.StateDir, "token.key"))
+	tokens, err := openTokens(c)
 	if err != nil {
 		return nil, fmt.Errorf("remote: %w", err)
 	}
-	certFile, keyFile := c.Remote.Cert, c.Remote.Key
+	certFile, keyFile, load := c.Remote.Cert, c.Remote.Key, tls.LoadX509KeyPair
 	if certFile == "" {
-		certFile, keyFile = filepath.Join(c.StateDir, "remote.crt"), filepath.Join(c.StateDir, "remote.key")
-		if err := makeCertificate(certFile, keyFile); err != nil {
-			return nil, fmt.Errorf("remote: %w", err)
-		}
+		certFile, keyFile, load = filepath.Join(c.StateDir, "remote.crt"), filepath.Join(c.StateDir, "remote.key"), door.Certificate
 	}
-	for _, secret := range []string{filepath.Join(c.StateDir, "token.key"), keyFile} {
-		if err := private(secret); err != nil {
-			return nil, fmt.Errorf("remote: %w", err)
-		}
+	cert, err := load(certFile, keyFile)
+	if err == nil {
+		err = private(keyFile)
 	}
-	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("remote: %w", err)
 	}
@@ -95,7 +84,7 @@ func openRemote(c *Config) (*remoteDoor, error) {
 	sum := sha256.Sum256(cert.Certificate[0])
 	return &remoteDoor{
 		listener: tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}),
-		tokens:   api.NewTokens(secret), address: address, fingerprint: hex.EncodeToString(sum[:]),
+		tokens:   tokens, address: address, fingerprint: hex.EncodeToString(sum[:]),
 	}, nil
 }
 
@@ -150,32 +139,4 @@ func writeNew(path string, data []byte) error {
 		return err
 	}
 	return os.Rename(f.Name(), path)
-}
-
-// makeCertificate makes a certificate and its key, unless they are there.
-func makeCertificate(certFile, keyFile string) error {
-	_, err1 := os.Stat(certFile)
-	_, err2 := os.Stat(keyFile)
-	if err1 == nil && err2 == nil {
-		return nil
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	t := &x509.Certificate{SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "fsub"}, NotBefore: now.Add(-time.Hour),
-		NotAfter: now.AddDate(20, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, t, t, &key.PublicKey, key)
-	if err != nil {
-		return err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	// The key first: without the certificate both are made anew.
-	return errors.Join(
-		writeNew(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
-		writeNew(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 }
