@@ -1,6 +1,7 @@
-// Command verdict reads what `go test -json` writes and shows it for people: a line per package as it ends, and at the end
-// what was skipped and why, what failed with its own words, and one line that says whether all is well. It leaves running
-// the tests to go test. Exit code 1 means that something failed, or that nothing was tested.
+// Command verdict reads what `go test -json` writes and shows it for people: a line per package as it ends, below one that
+// failed what its tests said last, and at the end what was skipped and why, what failed with its own words, and one line that
+// says whether all is well. It leaves running the tests to go test. Exit code 1 means that something failed, or that nothing
+// was tested.
 package main
 
 import (
@@ -60,14 +61,20 @@ type report struct {
 	said         map[testName][]string // by tests that have not ended
 	running      map[string][]string   // by package: tests that have begun and not ended
 	failedWithin map[testName]bool     // packages, and tests with subtests
-	failures     []string
-	skips        []string
+	failures     []failure
+	skips        []skip
 	passed       int // packages
 	failed       int
 	tests        int
 	skipCount    map[string]int // by package
 	words        []string       // lines that are not JSON: go test's own troubles
 }
+
+// failure is a test that failed, or a package that failed without one.
+type failure struct{ pkg, title, words string }
+
+// skip is a test that was left out, and why.
+type skip struct{ pkg, test, reason string }
 
 func newReport(out, log io.Writer) *report {
 	return &report{out: out, log: log, begun: time.Now(), said: map[testName][]string{}, running: map[string][]string{},
@@ -128,10 +135,10 @@ func (r *report) endTest(e event, name testName) {
 		if words == "" && r.failedWithin[name] {
 			break // its subtests have said it all
 		}
-		r.failures = append(r.failures, fmt.Sprintf("%s %s (%.1f s)\n%s", short(e.Package), e.Test, e.Elapsed, words))
+		r.fail(e.Package, fmt.Sprintf("%s (%.1f s)", e.Test, e.Elapsed), words)
 	case "skip":
 		r.skipCount[e.Package]++
-		r.skips = append(r.skips, fmt.Sprintf("%s %s: %s", short(e.Package), e.Test, reason(r.said[name])))
+		r.skips = append(r.skips, skip{e.Package, e.Test, reason(r.said[name])})
 	}
 	delete(r.said, name)
 }
@@ -154,14 +161,15 @@ func (r *report) endPackage(e event) {
 		r.failed++
 		fmt.Fprintf(r.out, "FAIL  %7.1f s  %s%s\n", e.Elapsed, short(e.Package), note)
 		for _, test := range r.running[e.Package] {
-			r.failures = append(r.failures, fmt.Sprintf("%s %s (did not end)\n%s", short(e.Package), test, lastLines(r.said[testName{e.Package, test}])))
+			r.fail(e.Package, test+" (did not end)", lastLines(r.said[testName{e.Package, test}]))
 		}
 		if build := r.said[testName{pkg: e.FailedBuild}]; e.FailedBuild != "" {
 			said = build
 		}
 		if !r.failedWithin[testName{pkg: e.Package}] {
-			r.failures = append(r.failures, fmt.Sprintf("%s\n%s", short(e.Package), lastLines(said)))
+			r.fail(e.Package, "", lastLines(said))
 		}
+		r.showFailures(e.Package)
 	}
 	for name := range r.said {
 		if name.pkg == e.Package {
@@ -170,16 +178,61 @@ func (r *report) endPackage(e event) {
 	}
 }
 
+func (r *report) fail(pkg, title, words string) {
+	r.failures = append(r.failures, failure{pkg, strings.TrimSpace(short(pkg) + " " + title), words})
+}
+
+// showFailures shows at once how a package failed: who watches, or sees only a part of all this, need not wait for the end.
+func (r *report) showFailures(pkg string) {
+	const most = 12
+	shown := 0
+	for _, f := range r.failures {
+		if f.pkg != pkg {
+			continue
+		}
+		if shown++; shown > most {
+			fmt.Fprint(r.out, "  and more\n")
+			return
+		}
+		fmt.Fprintf(r.out, "  %s\n", f.title)
+		lines := strings.SplitAfter(f.words, "\n")
+		for _, line := range lines[max(0, len(lines)-most-1):] {
+			if line != "" {
+				fmt.Fprint(r.out, "  "+line)
+			}
+		}
+	}
+}
+
+// showSkips shows what was left out, a line for each reason of a package.
+func (r *report) showSkips() {
+	type why struct{ pkg, reason string }
+	tests := map[why][]string{}
+	var order []why
+	for _, s := range r.skips {
+		w := why{s.pkg, s.reason}
+		if tests[w] == nil {
+			order = append(order, w)
+		}
+		tests[w] = append(tests[w], s.test)
+	}
+	fmt.Fprintf(r.out, "\nSKIPPED %d:\n", len(r.skips))
+	for _, w := range order {
+		names := tests[w]
+		if more := len(names) - 1; more > 0 {
+			names[0] += fmt.Sprintf(" and %d more", more)
+		}
+		fmt.Fprintf(r.out, "  %s %s: %s\n", short(w.pkg), names[0], w.reason)
+	}
+}
+
 // finish writes what was skipped and what failed, and the verdict, which it returns.
 func (r *report) finish() bool {
 	if len(r.skips) > 0 {
-		fmt.Fprintf(r.out, "\nSKIPPED %d:\n", len(r.skips))
-		for _, s := range r.skips {
-			fmt.Fprintf(r.out, "  %s\n", s)
-		}
+		r.showSkips()
 	}
 	for _, f := range r.failures {
-		fmt.Fprintf(r.out, "\nFAILED %s", f)
+		fmt.Fprintf(r.out, "\nFAILED %s\n%s", f.title, f.words)
 	}
 	if len(r.words) > 0 {
 		fmt.Fprintf(r.out, "\ngo test said:\n%s", lastLines(r.words))

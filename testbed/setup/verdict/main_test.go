@@ -32,9 +32,12 @@ func TestVerdict(t *testing.T) {
 			true, []string{"ok        1.5 s  a\n", "ALL TESTS PASSED: 1 tests of 1 packages, 0 skipped"}, []string{"chatter", "FAIL"}},
 		{"a skipped test shows its reason", events("a", "TestA", "no GPU here", endOf("a", "TestA", "skip")) + endOfPackage("a", "pass"),
 			true, []string{"a, 1 skipped\n", "SKIPPED 1:\n  a TestA: x_test.go:7: no GPU here\n", "0 tests of 1 packages, 1 skipped"}, nil},
-		{"a failed test shows its words after all packages", events("a", "TestA", "got 2, want 1", endOf("a", "TestA", "fail")) +
+		{"skipped tests of one reason share a line", events("a", "TestA", "no GPU here", endOf("a", "TestA", "skip")) +
+			events("a", "TestB", "no GPU here", endOf("a", "TestB", "skip")) + endOfPackage("a", "pass"),
+			true, []string{"a, 2 skipped\n", "SKIPPED 2:\n  a TestA and 1 more: x_test.go:7: no GPU here\n"}, []string{"TestB"}},
+		{"a failed test shows its words below its package and after all packages", events("a", "TestA", "got 2, want 1", endOf("a", "TestA", "fail")) +
 			endOfPackage("a", "fail") + endOfPackage("b", "pass"),
-			false, []string{"FAIL      1.5 s  a\n", "b\n\nFAILED a TestA (0.5 s)\n        x_test.go:7: got 2, want 1\n", "TESTS FAILED in 1 of 2 packages"}, []string{"=== RUN"}},
+			false, []string{"FAIL      1.5 s  a\n  a TestA (0.5 s)\n          x_test.go:7: got 2, want 1\nok ", "b\n\nFAILED a TestA (0.5 s)\n        x_test.go:7: got 2, want 1\n", "TESTS FAILED in 1 of 2 packages"}, []string{"=== RUN"}},
 		{"a test with a failed subtest says nothing twice", events("a", "TestA", "half way", "") + events("a", "TestA/one", "got 2", endOf("a", "TestA/one", "fail")) +
 			`{"Action":"run","Package":"fsub/a","Test":"TestC"}` + "\n" +
 			events("a", "TestC/one", "got 3", endOf("a", "TestC/one", "fail")) + endOf("a", "TestC", "fail") + endOf("a", "TestA", "fail") + endOfPackage("a", "fail"),
