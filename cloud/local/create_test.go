@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,6 +41,33 @@ func TestMachinesAreOfTheirOwn(t *testing.T) {
 	}
 	if hosts, _ := os.ReadFile("/etc/hosts"); strings.Contains(string(hosts), got[0].Name) {
 		t.Error("the host's own /etc/hosts was changed")
+	}
+}
+
+// TestSharedMemoryIsAMachines: what one machine has in /dev/shm no other sees, nor the host; /tmp is the host's.
+func TestSharedMemoryIsAMachines(t *testing.T) {
+	p := world(t, nil)
+	if !p.isolation.Mounts {
+		t.Skipf("SKIPPED: namespaces cannot be made here: %+v", p.isolation)
+	}
+	all := map[string]bool{deviceOf("/dev/shm"): true}
+	for _, i := range create(t, p, request("G1", 2)) {
+		seen(t, p, i.ID)
+		text, err := os.ReadFile(filepath.Join(p.dir(i.ID), "mounts"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shm, tmp, _ := strings.Cut(string(text), " ")
+		if all[shm+" "] || !strings.HasPrefix(shm, "/dev/shm=41777@") {
+			t.Errorf("%s has %s, and the host and others have %v", i.ID, shm, all)
+		}
+		all[shm+" "] = true
+		if strings.TrimSpace(tmp) != strings.TrimSpace(deviceOf("/tmp")) {
+			t.Errorf("%s has %s, and the host %s", i.ID, tmp, deviceOf("/tmp"))
+		}
+	}
+	if len(all) != 3 {
+		t.Error(all)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 type Isolation struct {
 	Users     bool // in a user namespace of the daemon's user: what makes the others possible without root
 	Processes bool // PID namespace. Without it a supervisor kills what a machine leaves behind
-	Mounts    bool // mount namespace with its own /etc/hosts. Without it the names of other machines do not resolve
+	Mounts    bool // mount namespace with its own /etc/hosts and /dev/shm. Without it the names of other machines do not resolve
 	Names     bool // UTS namespace with its own host name
 	Network   bool
 }
@@ -61,7 +61,22 @@ func specOf(i Isolation, agent, name string) inside.Spec {
 	if i.Names {
 		s.Hostname = name
 	}
+	if i.Mounts {
+		s.Shm = sharedMemory("/dev/shm")
+	}
 	return s
+}
+
+// sharedMemory is how a machine's /dev/shm is mounted: as large as the host's. "": the host has none.
+func sharedMemory(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return ""
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC || fs.Blocks == 0 {
+		return "mode=1777"
+	}
+	return fmt.Sprintf("mode=1777,size=%d", fs.Blocks*uint64(fs.Bsize))
 }
 
 func (p *Provider) spec(m *machine) inside.Spec {

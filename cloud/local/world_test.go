@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"fsub/cloud"
 	"fsub/cloud/local/inside"
 )
@@ -53,10 +55,20 @@ func agent(file string) int {
 	_, procErr := os.Stat("/proc/self/stat")
 	caps, _ := os.ReadFile("/proc/thread-self/status")
 	seen := fmt.Sprintf("%s %v %v %d %v %s", host, addrsOf(string(hosts), boot.Token), boot.Addr, os.Getuid(), procErr, capEff(string(caps)))
+	_ = os.WriteFile("mounts", fmt.Append(nil, deviceOf("/dev/shm"), deviceOf("/tmp")), 0o600)
 	_ = os.WriteFile("seen.new", []byte(seen), 0o600)
 	_ = os.Rename("seen.new", "seen")
 	time.Sleep(10 * time.Minute) // at most, if the test has died
 	return 0
+}
+
+// deviceOf tells file systems.
+func deviceOf(path string) string {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s=%o@%d ", path, st.Mode, st.Dev)
 }
 
 // addrsOf finds a name in a hosts file.

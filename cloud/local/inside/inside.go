@@ -36,6 +36,7 @@ type Spec struct {
 	Hosts    bool   `json:"hosts"`    // its mount namespace is its own: HostsFile becomes /etc/hosts
 	Profile  bool   `json:"profile"`  // and ProfileDir becomes /etc/profile.d
 	Proc     bool   `json:"proc"`     // its PID namespace is its own: it gets a /proc
+	Shm      string `json:"shm"`      // mount options of a /dev/shm of its own; "": it has the host's
 	// Supervise: there is no PID namespace whose end would end all processes. This process stays, and ends what the agent leaves behind.
 	Supervise bool     `json:"supervise"`
 	Wait      bool     `json:"wait"` // for a word on descriptor 4 before the agent begins: until the link is there
@@ -99,7 +100,7 @@ func become(dir string, report *os.File) error {
 
 // prepare makes the machine's view of the world, and then gives up what it took to make it.
 func (s *Spec) prepare() error {
-	if s.Hosts || s.Proc {
+	if s.Hosts || s.Proc || s.Shm != "" {
 		// What is mounted on the host later is to be seen here, not the other way round.
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 			return fmt.Errorf("make mounts slaves: %w", err)
@@ -113,6 +114,11 @@ func (s *Spec) prepare() error {
 	if s.Profile {
 		if err := unix.Mount(ProfileDir, "/etc/profile.d", "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount /etc/profile.d: %w", err)
+		}
+	}
+	if s.Shm != "" {
+		if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, s.Shm); err != nil {
+			return fmt.Errorf("mount /dev/shm: %w", err)
 		}
 	}
 	if s.Proc {
