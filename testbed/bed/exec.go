@@ -202,7 +202,8 @@ func lastWins(env []string) []string {
 	return kept
 }
 
-// enterLogin gives the current thread the host with the bed's users: their passwd and group files lie over the host's.
+// enterLogin gives the current thread the host with the bed's users: an /etc with their passwd and group over the host's own. All of /etc is laid over, for
+// the kernel takes a mount on a single file away as soon as somebody replaces that file, and useradd, addgroup and package managers replace these.
 func (b *Bed) enterLogin() error {
 	if _, err := os.Stat(filepath.Join(b.loginDir(), "passwd")); err != nil {
 		return fmt.Errorf("the login is not set up in %s: run: fed bed up", b.opts.Dir)
@@ -210,10 +211,39 @@ func (b *Bed) enterLogin() error {
 	if err := unshare(unix.CLONE_NEWNS); err != nil {
 		return err
 	}
-	for _, name := range []string{"passwd", "group"} {
-		if err := bind(filepath.Join(b.loginDir(), name), "/etc/"+name); err != nil {
+	within, err := mountsBelow("/etc")
+	if err != nil {
+		return err
+	}
+	kept := make([]int, len(within))
+	for i, at := range within {
+		if kept[i], err = unix.Open(at, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+			return fmt.Errorf("open %s: %w", at, err)
+		}
+		defer unix.Close(kept[i])
+	}
+	if err := mount("overlay", "/etc", "overlay", 0, "lowerdir="+b.loginDir()+":/etc"); err != nil {
+		return err
+	}
+	for i, at := range within {
+		if err := mount(fmt.Sprintf("/proc/thread-self/fd/%d", kept[i]), at, "", unix.MS_BIND, ""); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mountsBelow lists what is mounted below a directory, in the order of mounting, as containers have resolv.conf: a layer over the directory does not show it.
+func mountsBelow(dir string) ([]string, error) {
+	text, err := os.ReadFile("/proc/thread-self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var below []string
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[4], dir+"/") { // proc(5): the fifth field is the mount point
+			below = append(below, f[4])
+		}
+	}
+	return below, nil
 }
