@@ -84,6 +84,7 @@ const (
 	ReasonThrottled       Reason = "FedThrottled"       // the cloud wants fewer calls
 	ReasonBoot            Reason = "FedBoot"            // its machines start
 	ReasonFileSystem      Reason = "FedFileSystem"      // the job's working directory is not there, and nothing is copied
+	ReasonFault           Reason = "FedFault"           // placement failed over it, which is a defect; it is tried again after a while
 )
 
 // AttemptState is how far one submission to one site has come.

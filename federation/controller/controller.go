@@ -93,7 +93,7 @@ type Controller struct {
 	log    *slog.Logger
 	now    func() time.Time
 	store  federation.Store
-	plan   *place.Planner
+	plan   planner
 	policy place.Policy
 
 	sites  []*site // by name

@@ -26,6 +26,7 @@ type job struct {
 	depends      dependency
 	refused      map[federation.SiteName]federation.Rejection // sites that are not asked again ...
 	refusedUntil time.Time                                    // ... before this
+	asideUntil   time.Time                                    // placement failed over it and does not look at it before this
 
 	busy      bool        // a submission or look-up of the attempt is under way
 	unsure    bool        // the attempt may have reached its site or not: look it up before anything else

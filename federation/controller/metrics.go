@@ -18,6 +18,7 @@ type metrics struct {
 	calls       *prometheus.HistogramVec
 	plans       prometheus.Histogram
 	decisions   prometheus.Counter
+	faults      prometheus.Counter
 	handedOver_ prometheus.Histogram
 }
 
@@ -31,10 +32,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		calls:       prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fsub_site_call_seconds", Help: "Calls to drivers, by site and kind.", Buckets: prometheus.ExponentialBuckets(0.001, 3, 10)}, []string{"site", "kind"}),
 		plans:       prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_plan_seconds", Help: "Time to plan.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10)}),
 		decisions:   prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_plan_decisions_total", Help: "Jobs that plans looked at."}),
+		faults:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_placement_faults_total", Help: "Panics of placement; the log has their stacks."}),
 		handedOver_: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_handover_seconds", Help: "From acceptance of a job to the acknowledgement of its site.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.calls, m.plans, m.decisions, m.handedOver_)
+		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.calls, m.plans, m.decisions, m.faults, m.handedOver_)
 	}
 	return m
 }

@@ -18,7 +18,7 @@ func (c *Controller) planJobs() {
 	c.planDirty, c.lastPlan = false, now
 	began := time.Now()
 	if candidates := c.candidates(); len(candidates) > 0 {
-		p := c.plan.Plan(c.snapshot(candidates), c.policy)
+		p := c.makePlan(candidates)
 		c.metrics.planned(time.Since(began), len(p.Decisions))
 		for i := range p.Decisions {
 			c.decide(&p.Decisions[i])
@@ -77,6 +77,8 @@ func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
 		return federation.ReasonHeldUser
 	case now.Before(j.Spec.Begin):
 		return federation.ReasonBeginTime
+	case now.Before(j.asideUntil):
+		return federation.ReasonFault
 	}
 	reason := j.depends.reason(now)
 	if reason == federation.ReasonDependencyNever && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
@@ -134,12 +136,15 @@ func (c *Controller) snapshot(candidates []*federation.Job) federation.Snapshot 
 	for _, st := range c.sites {
 		view := st.Site
 		view.Bound = bound[st.Name]
+		if st.unread != nil && st.unread == st.Seen {
+			view.Seen = nil
+		}
 		s.Sites = append(s.Sites, &view)
 	}
 	return s
 }
 
-// boundBySite lists, for every site, the attempts that its last observation does not show as running.
+// boundBySite lists, for every site, the attempts that its last observation does not show as running, but for those that placement cannot look at.
 func (c *Controller) boundBySite() map[federation.SiteName][]federation.Bound {
 	bound := map[federation.SiteName][]federation.Bound{}
 	for _, s := range c.sites {
@@ -150,6 +155,9 @@ func (c *Controller) boundBySite() map[federation.SiteName][]federation.Bound {
 			}
 		}
 		for _, j := range s.jobs {
+			if c.now().Before(j.asideUntil) {
+				continue
+			}
 			if n := j.units() - running[j.ID]; n > 0 {
 				bound[s.Name] = append(bound[s.Name], federation.Bound{Job: &j.Job, Units: n, Partition: j.att.Partition, Since: j.att.Created})
 			}

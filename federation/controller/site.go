@@ -20,6 +20,7 @@ type site struct {
 	nextObserve, nextPoll   time.Time
 	observeFails, pollFails int
 	observeError, pollError error
+	unread                  *federation.Observation // that placement failed over
 	news                    news
 	mark                    federation.Mark
 	polled                  time.Time                 // when the last good poll began

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -103,7 +104,7 @@ func (c *Controller) changeHere(j *job, spec sbatch.Spec) {
 	j.Spec = spec
 	c.batch.job(j)
 	c.batch.spec(j)
-	j.refused = nil
+	j.refused, j.asideUntil = nil, time.Time{}
 	c.planDirty = true
 	if !depends || j.live() {
 		return

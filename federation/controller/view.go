@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,7 @@ type view struct {
 	behind    bool // something may have changed since, and it was too soon to publish it
 
 	planMu  sync.Mutex
-	planner place.Planner // remembers what the observations mean; a new kind of job is judged by it
+	planner planner // remembers what the observations mean; a new kind of job is judged by it
 
 	mu      sync.Mutex
 	doneSeq int64         // requests up to this number have been carried out
@@ -61,6 +62,7 @@ func (j *judgements) add(k judgeKey, verdict error) {
 func (v *view) init() {
 	v.done, v.ended = make(chan struct{}), make(chan struct{})
 	v.sites.Store(&viewOfSites{judged: &judgements{}})
+	v.planner = new(place.Planner)
 }
 
 // publishEvery bounds how often the sites are copied; what is judged by them need not be newer.
@@ -210,9 +212,15 @@ func (c *Controller) Judge(j *federation.Job) error {
 }
 
 func (c *Controller) judge(v *viewOfSites, j *federation.Job) error {
-	c.view.planMu.Lock()
-	d := c.view.planner.Judge(federation.Snapshot{Now: c.now().UTC(), Sites: v.sites}, c.policy, j)
-	c.view.planMu.Unlock()
+	var d federation.Decision
+	err := c.askPlanner(func(p planner) { d = p.Judge(federation.Snapshot{Now: c.now().UTC(), Sites: v.sites}, c.policy, j) })
+	var fault *place.Fault
+	if errors.As(err, &fault) && fault.Job == 0 { // what a site says of itself is no reason to refuse a job
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	if !d.Impossible() {
 		return nil
 	}
@@ -230,9 +238,10 @@ var errNoDecision = errors.New("placement did not look at the job")
 // planFor asks placement about one job alone, on the sites as published.
 func (c *Controller) planFor(v *viewOfSites, j *federation.Job) (federation.Decision, error) {
 	s := federation.Snapshot{Now: c.now().UTC(), Sites: v.sites, Jobs: []*federation.Job{j}}
-	c.view.planMu.Lock()
-	p := c.view.planner.Plan(s, c.policy)
-	c.view.planMu.Unlock()
+	var p federation.Plan
+	if err := c.askPlanner(func(k planner) { p = k.Plan(s, c.policy) }); err != nil {
+		return federation.Decision{}, err
+	}
 	if len(p.Decisions) != 1 {
 		return federation.Decision{}, errNoDecision
 	}
@@ -268,7 +277,7 @@ func (c *Controller) Explain(j *federation.Job) federation.Decision {
 	}
 	d, err := c.planFor(c.view.sites.Load(), j)
 	if err != nil {
-		return federation.Decision{Job: j.ID, Reason: federation.ReasonPriority}
+		return federation.Decision{Job: j.ID, Reason: cmp.Or(j.Reason, federation.ReasonPriority)}
 	}
 	if j.Reason != federation.ReasonNone && !d.Bind {
 		d.Reason = j.Reason

@@ -21,6 +21,7 @@ func Plan(s federation.Snapshot, p Policy) federation.Plan {
 // goroutines at a time. The zero Planner is ready for use.
 type Planner struct {
 	models map[*federation.Observation]*model
+	at     looking
 }
 
 // Plan is the function [Plan]; the memory changes nothing but the time it takes.
@@ -40,6 +41,7 @@ func (pl *planner) run() federation.Plan {
 		if len(plan.Decisions) == pl.policy.MaxLook || bound == pl.policy.MaxBind {
 			break
 		}
+		pl.at.job = job.ID
 		d := pl.decide(job)
 		if d.Bind {
 			bound++
@@ -52,6 +54,7 @@ func (pl *planner) run() federation.Plan {
 // planner is the work on one plan.
 type planner struct {
 	s       *federation.Snapshot
+	at      *looking
 	policy  Policy
 	now     int64 // s.Now in Unix seconds
 	sites   []*siteState
@@ -101,7 +104,7 @@ func (st *siteState) capacity() *capacity {
 }
 
 func (k *Planner) start(s *federation.Snapshot, p Policy) *planner {
-	pl := &planner{s: s, policy: p, now: s.Now.Unix(), shapes: map[shapeKey]*shape{}, classes: map[who]int{}, mores: map[sbatch.More]int{}, named: map[string]int{},
+	pl := &planner{s: s, at: &k.at, policy: p, now: s.Now.Unix(), shapes: map[shapeKey]*shape{}, classes: map[who]int{}, mores: map[sbatch.More]int{}, named: map[string]int{},
 		demands: map[string]int{}}
 	table := min(len(s.Jobs)+1, 512)
 	pl.recent, pl.known = make([]recentShape, table), make([]recentClass, table)
@@ -112,6 +115,7 @@ func (k *Planner) start(s *federation.Snapshot, p Policy) *planner {
 			st.limit = site.Backlog
 		}
 		if site.Seen != nil {
+			k.at = looking{site: site.Name}
 			m := k.models[site.Seen]
 			if m == nil {
 				m = newModel(site)
@@ -122,7 +126,7 @@ func (k *Planner) start(s *federation.Snapshot, p Policy) *planner {
 		pl.apart = pl.apart || site.FileSystems != nil
 		pl.sites = append(pl.sites, st)
 	}
-	k.models = models
+	k.models, k.at = models, looking{}
 	return pl
 }
 
@@ -136,6 +140,7 @@ func (pl *planner) holdBound(st *siteState) {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Job.ID, b.Job.ID))
 	})
 	for _, b := range bound {
+		pl.at.job = b.Job.ID
 		sh := pl.shapeOfJob(b.Job)
 		var best *candidate
 		var at moment
@@ -303,6 +308,7 @@ func (pl *planner) offersOf(sh *shape, best *candidate, at *moment) []federation
 // does not look at what is free. The offers say nothing of when, and cost nothing for waiting.
 func (k *Planner) Judge(s federation.Snapshot, p Policy, job *federation.Job) federation.Decision {
 	pl := k.start(&s, p.withDefaults())
+	pl.at.job = job.ID
 	sh := pl.shapeOfJob(job)
 	d := federation.Decision{Job: job.ID, Reason: federation.ReasonNone, Rejections: sh.rejections}
 	for _, c := range sh.candidates {

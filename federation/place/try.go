@@ -13,6 +13,7 @@ func (k *Planner) Try(s federation.Snapshot, p Policy, job *federation.Job) fede
 	for _, st := range pl.sites {
 		pl.holdBound(st)
 	}
+	pl.at.job = job.ID
 	sh := pl.shapeOfJob(job)
 	t := federation.Trial{Decision: federation.Decision{Job: job.ID, Rejections: sh.rejections}}
 	best, at := pl.best(sh)
