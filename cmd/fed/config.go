@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -140,7 +141,8 @@ func readConfig(path string) (Config, error) {
 func parseConfig(text []byte) (Config, error) {
 	c := defaults()
 	if err := yaml.UnmarshalWithOptions(text, &c, yaml.DisallowUnknownField()); err != nil && !errors.Is(err, io.EOF) {
-		return c, errors.New(yaml.FormatError(err, false, true))
+		message := strings.TrimRight(yaml.FormatError(err, false, true), "\n")
+		return c, errors.New(message + alikeKeys(message))
 	}
 	for i := range c.Sites {
 		s := &c.Sites[i]
