@@ -61,6 +61,7 @@ type Driver struct {
 	cool     map[string]*coolDown
 	numbers  []int64 // of gangs to come
 	drawing  bool
+	draws    int // since the last look at the clock
 	strays   map[InstanceID]*stray
 	settled  map[InstanceID]bool // that have ended and are in the books, for as long as they are listed
 	offered  error               // of the last look at what can be rented

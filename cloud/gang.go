@@ -34,15 +34,23 @@ func (d *Driver) newGang(l *lane, names []string, near bool) *gang {
 	return g
 }
 
+// So many numbers of gangs are drawn at a time.
+const (
+	drawLeast = 16
+	drawMost  = 256
+)
+
 // draw gets numbers for gangs to come, so that a gang need not wait for one.
 func (d *Driver) draw() {
 	if d.drawing {
 		return
 	}
 	d.drawing = true
+	count := min(drawLeast<<d.draws, drawMost) // the more, the sooner the last were used up
+	d.draws++
 	d.spawn(func(ctx context.Context) {
 		for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-			numbers, err := d.drawNumbers(ctx)
+			numbers, err := d.drawNumbers(ctx, count)
 			d.mu.Lock()
 			d.numbers = append(d.numbers, numbers...)
 			if err == nil {
@@ -64,10 +72,10 @@ func (d *Driver) draw() {
 }
 
 // drawNumbers draws several at the same time, so that they share a commit of the store.
-func (d *Driver) drawNumbers(ctx context.Context) (numbers []int64, err error) {
+func (d *Driver) drawNumbers(ctx context.Context, count int) (numbers []int64, err error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for range 16 {
+	for range count {
 		wg.Go(func() {
 			n, failed := d.cfg.Store.NextPoolNumber(ctx, d.cfg.Site, federation.PoolGang)
 			mu.Lock()
@@ -103,13 +111,22 @@ const callTime = 3 * time.Minute
 // createTries is how often a gang is asked for when nothing proves that it was refused.
 const createTries = 4
 
+// createAtOnce bounds the calls for gangs of one offering that are made at a time: what the first hear keeps the others from being made.
+const createAtOnce = 8
+
 // create asks the cloud for a gang whose record is durable. Calls of which nothing is known are made again, under the same token.
 func (d *Driver) create(ctx context.Context, g *gang) {
 	for try := 1; ; try++ {
+		select {
+		case g.lane.calls <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
 		d.mu.Lock()
 		v, wait := d.mayCall(g, try > 1)
 		d.mu.Unlock()
 		if wait > 0 {
+			<-g.lane.calls
 			if !sleep(ctx, wait) {
 				return
 			}
@@ -128,6 +145,7 @@ func (d *Driver) create(ctx context.Context, g *gang) {
 		again := d.created(g, made, err, v == nil, try)
 		d.schedule()
 		d.mu.Unlock()
+		<-g.lane.calls
 		if again == 0 || !sleep(ctx, again) {
 			return
 		}

@@ -19,7 +19,7 @@ func (d *Driver) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.numbers, err = d.drawNumbers(ctx); err != nil {
+	if d.numbers, err = d.drawNumbers(ctx, drawLeast); err != nil {
 		return err
 	}
 	d.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fsub/cloud/layout"
@@ -28,7 +29,9 @@ type lane struct {
 	offering Offering // as it was seen last
 	gone     bool     // the provider offers it no more
 	prefix   string   // of its machines' names
+	low      int      // machines have all names with a number up to this
 	machines []*machine
+	calls    chan struct{} // of Create that are made now
 }
 
 func newPool(d *Driver, cfg PoolConfig) *pool {
@@ -73,7 +76,7 @@ func (p *pool) laneOf(o *Offering) *lane {
 			return l
 		}
 	}
-	l := &lane{pool: p, offering: *o, gone: true}
+	l := &lane{pool: p, offering: *o, gone: true, calls: make(chan struct{}, createAtOnce)}
 	p.lanes = append(p.lanes, l)
 	return l
 }
@@ -129,13 +132,25 @@ func (l *lane) room() int {
 // newNames are the first names of the lane that no machine has.
 func (l *lane) newNames(n int) []string {
 	names := make([]string, 0, n)
-	for i := 1; len(names) < n; i++ {
-		name := fmt.Sprintf("%s%d", l.prefix, i)
-		if l.pool.d.names[name] == nil {
+	for i := l.low + 1; len(names) < n; i++ {
+		name := l.prefix + strconv.Itoa(i)
+		switch {
+		case l.pool.d.names[name] == nil:
 			names = append(names, name)
+		case i == l.low+1:
+			l.low = i
 		}
 	}
 	return names
+}
+
+// given notes that a name is to be had again.
+func (l *lane) given(name string) {
+	if text, ok := strings.CutPrefix(name, l.prefix); ok {
+		if n, err := strconv.Atoi(text); err == nil && n > 0 {
+			l.low = min(l.low, n-1)
+		}
+	}
 }
 
 // lanesFor are the lanes that a component may run in: the one that placement chose, or all.
@@ -167,6 +182,7 @@ func (d *Driver) remove(m *machine) {
 	}
 	delete(d.machines, m.id)
 	delete(d.names, m.Name)
+	m.lane.given(m.Name)
 	m.pool.machines--
 	if i := slices.Index(m.lane.machines, m); i >= 0 {
 		m.lane.machines = slices.Delete(m.lane.machines, i, i+1)

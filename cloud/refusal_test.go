@@ -73,6 +73,32 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestRefusedAtOnce: many gangs are asked for before the first answer has come. What the first are told keeps the others from being asked for.
+func TestRefusedAtOnce(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cfg.Pools[0].Max = 200
+		w.cloud.Before = func(op string, _ *cloud.Request) error {
+			if op != "Create" {
+				return nil
+			}
+			time.Sleep(3 * time.Second)
+			return &cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeOffering, Code: "InsufficientInstanceCapacity", Text: "none left"}
+		}
+		w.ready()
+		begin := time.Now()
+		for range 200 {
+			w.submit("sleep 5", nil)
+		}
+		time.Sleep(time.Minute)
+		if n := w.cloud.Calls("Create", begin); n < 1 || n > 8 {
+			t.Errorf("%d calls of Create", n)
+		}
+		if n := len(w.records(federation.PoolGang)); n == 0 {
+			t.Error("no gang was thought of")
+		}
+	})
+}
+
 // resubmit hands jobs that were given back over again when the site shows nodes that can be had, as the controller does, until all have run or the time is over.
 func resubmit(w *world, subs map[federation.JobID]federation.Submission, within time.Duration, look func(federation.SiteJob)) {
 	w.Helper()

@@ -125,6 +125,7 @@ func (d *Driver) unplace(r *run) {
 	}
 	for _, g := range r.gangs {
 		d.numbers = append(d.numbers, g.Number)
+		delete(d.gangs, g.Token)
 		for _, m := range g.machines {
 			d.remove(m)
 		}
@@ -165,15 +166,19 @@ func (d *Driver) placeComponent(j *job, r *run, i int) (verdict, bool) {
 // freeFor are the machines of a lane that a job may use now: those that are up first. The components of a heterogeneous job are on machines of their own, as
 // slurmctld does it.
 func (l *lane) freeFor(j *job, r *run) (nodes []layout.Node, machines []*machine) {
-	for _, up := range []bool{true, false} {
-		for _, m := range l.machines {
-			if up != (m.State == machineUp) || !m.usable(j.User.Name) || slices.Contains(r.machines, m) || len(m.runs) > 0 && !l.pool.Shared {
-				continue
-			}
-			if n := m.free(); n.CPUs > 0 {
-				nodes, machines = append(nodes, n), append(machines, m)
-			}
+	var booting []*machine
+	for _, m := range l.machines {
+		switch {
+		case len(m.runs) > 0 && !l.pool.Shared || !m.usable(j.User.Name) || m.cpus >= m.gang.Offering.CPUs || slices.Contains(r.machines, m):
+		case m.State == machineUp:
+			machines = append(machines, m)
+		default:
+			booting = append(booting, m)
 		}
+	}
+	machines = append(machines, booting...)
+	for _, m := range machines {
+		nodes = append(nodes, m.free())
 	}
 	return nodes, machines
 }

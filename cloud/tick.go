@@ -20,6 +20,7 @@ func (d *Driver) clock(ctx context.Context) {
 // tick does what the time asks for, since the last look.
 func (d *Driver) tick(last time.Time) time.Time {
 	now := d.now()
+	d.draws = 0
 	d.coolOff(now, last)
 	for j := range d.begins {
 		if !j.begin().After(now) {
