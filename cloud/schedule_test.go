@@ -1,0 +1,126 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// noProvider and noStore are called by nobody.
+type (
+	noProvider struct{ Provider }
+	noStore    struct{ federation.PoolStore }
+	noDoor     struct{ Door }
+)
+
+func (noDoor) Add(federation.SiteName, Agents) {}
+
+// idleDriver is a driver with one pool whose loops do not run: what is scheduled stays in memory.
+func idleDriver(tb testing.TB, p PoolConfig, offers ...Offering) *Driver {
+	tb.Helper()
+	d, err := New(Config{Site: "sky", Provider: noProvider{}, Store: noStore{}, Door: noDoor{}, Secret: make([]byte, 16), Pools: []PoolConfig{p},
+		Logger: slog.New(slog.DiscardHandler), Boot: Boot{PowerOff: true}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	d.ctx, d.priced = ctx, true
+	d.pools[0].offer(offers)
+	return d
+}
+
+// queue puts a job into the queue.
+func (d *Driver) queue(id federation.JobID, spec sbatch.Spec, wants ...want) *job {
+	j := &job{jobRecord: jobRecord{Job: federation.Job{ID: id, Spec: spec}, Key: fmt.Sprint(id), Wants: wants, State: federation.Pending}}
+	j.User.Name = "alice"
+	d.jobs[id] = j
+	d.enqueue(j)
+	return j
+}
+
+func (d *Driver) number(n int) {
+	for i := range n {
+		d.numbers = append(d.numbers, int64(i+1))
+	}
+}
+
+// TestHetJobThatWaits: what was thought of for its first component, and is not to be since the second finds no machines, is forgotten.
+func TestHetJobThatWaits(t *testing.T) {
+	d := idleDriver(t, PoolConfig{Name: "main", Max: 1}, Offering{ID: "small", Type: "small", CPUs: 4, Mem: 16000, Price: 1})
+	d.number(10)
+	j := d.queue(1, sbatch.Spec{CPUsPerTask: 4, Het: []sbatch.Spec{{CPUsPerTask: 4}}}, want{Partition: "main"}, want{Partition: "main"})
+	for range 5 {
+		d.capacity(d.pools[0])
+		d.schedule()
+	}
+	if j.run != nil || len(d.gangs) != 0 || len(d.machines) != 0 || len(d.names) != 0 || len(d.numbers) != 10 {
+		t.Errorf("%d gangs, %d machines, %d names, %d numbers: %s %s", len(d.gangs), len(d.machines), len(d.names), len(d.numbers), j.Reason, j.Detail)
+	}
+}
+
+// TestNames: whatever machines come and go, new ones get the lowest numbers that none has.
+func TestNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := &Driver{cfg: Config{Site: "sky"}, names: map[string]*machine{}, machines: map[MachineID]*machine{}}
+		p := newPool(d, PoolConfig{Name: "main", Max: 100})
+		d.pools = []*pool{p}
+		p.offer([]Offering{{ID: "a", Type: "a", CPUs: 1}})
+		l, ids := p.lanes[0], 0
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			if n := len(l.machines); n > 0 && rapid.Bool().Draw(t, "one goes") {
+				d.remove(l.machines[rapid.IntRange(0, n-1).Draw(t, "which")])
+				continue
+			}
+			names := l.newNames(rapid.IntRange(0, 4).Draw(t, "count"))
+			var want []string
+			for i := 1; len(want) < len(names); i++ {
+				if name := fmt.Sprintf("sky-main-%d", i); d.names[name] == nil {
+					want = append(want, name)
+				}
+			}
+			if !slices.Equal(names, want) {
+				t.Fatalf("%v, want %v", names, want)
+			}
+			for _, name := range names[:rapid.IntRange(0, len(names)).Draw(t, "taken")] {
+				ids++
+				d.add(&machine{id: MachineID(fmt.Sprint(ids)), pool: p, lane: l, machineRecord: machineRecord{Name: name}})
+			}
+		}
+	})
+}
+
+// BenchmarkSchedule: 1,000 jobs find no machine free among 5,000 and get a gang each, in one round.
+func BenchmarkSchedule(b *testing.B) {
+	const there, gangs = 5000, 1000
+	for b.Loop() {
+		b.StopTimer()
+		d := idleDriver(b, PoolConfig{Name: "main", Max: there + gangs}, Offering{ID: "small/a/spot", Type: "small", CPUs: 4, Mem: 16000, Price: 1, Boot: time.Minute})
+		d.number(there + gangs)
+		for i := range there {
+			d.queue(federation.JobID(i+1), sbatch.Spec{CPUsPerTask: 4}, want{Partition: "main", Offering: "small/a/spot"})
+		}
+		d.schedule()
+		for _, m := range d.machines {
+			m.State = machineUp
+		}
+		for i := range gangs {
+			d.queue(federation.JobID(there+i+1), sbatch.Spec{CPUsPerTask: 4}, want{Partition: "main", Offering: "small/a/spot"})
+		}
+		b.StartTimer()
+		d.schedule()
+		b.StopTimer()
+		if len(d.machines) != there+gangs {
+			b.Fatalf("%d machines", len(d.machines))
+		}
+		b.StartTimer()
+	}
+}
