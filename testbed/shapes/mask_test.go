@@ -97,7 +97,7 @@ func (m *mask) text(s string) string {
 	for _, t := range times {
 		s = t.pattern.ReplaceAllString(s, t.with)
 	}
-	s = sortErrors(maskIDs(s))
+	s = sortErrors(eachTask(maskIDs(s)))
 	if strings.Contains(s, "SLURM_JOB_ID=") {
 		s = m.environment(s)
 	}
@@ -110,6 +110,24 @@ func (m *mask) name(s string) string {
 	}
 	s = single.ReplaceAllString(s, "NODE")
 	return maskIDs(s)
+}
+
+var tasksEnded = regexp.MustCompile(`(?m)^(srun: error: NODE\d+: )tasks ([0-9,-]+)(: .*\n)`)
+
+// eachTask gives every task a line of its own. Tasks that end in the same way are told of in one line when their node has seen it at one moment.
+func eachTask(s string) string {
+	return tasksEnded.ReplaceAllStringFunc(s, func(line string) string {
+		part := tasksEnded.FindStringSubmatch(line)
+		tasks, err := hostlist.Expand("[" + part[2] + "]")
+		if err != nil {
+			return line
+		}
+		var out strings.Builder
+		for _, task := range tasks {
+			fmt.Fprintf(&out, "%stask %s%s", part[1], task, part[3])
+		}
+		return out.String()
+	})
 }
 
 // sortErrors puts lines of errors that follow each other in order: they come from several nodes and tasks at once.
