@@ -2,9 +2,11 @@ package sacct
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 )
 
@@ -140,7 +142,7 @@ func (c column) fit(text string, value bool) string {
 }
 
 // printFields is --helpformat: the names, four in a line.
-func printFields(w interface{ Write([]byte) (int, error) }) {
+func printFields(_ *options, _ option.Value, w io.Writer) bool {
 	for i, f := range fields {
 		end := " "
 		if i%4 == 3 || i == len(fields)-1 {
@@ -148,4 +150,5 @@ func printFields(w interface{ Write([]byte) (int, error) }) {
 		}
 		fmt.Fprintf(w, "%-19s%s", f.name, end)
 	}
+	return true
 }

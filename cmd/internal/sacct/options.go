@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	"fsub/sbatch"
 	"fsub/sbatch/getopt"
@@ -17,7 +18,8 @@ import (
 
 // options are what the command line and the environment ask for.
 type options struct {
-	args []string // the words of the call
+	args, env []string // the words of the call, and what it finds around it
+	now       time.Time
 
 	refs                                                      []ref
 	users, names, partitions, accounts, qos, states, clusters []string
@@ -39,145 +41,82 @@ type bounds struct {
 
 func (b bounds) has(n int64) bool { return !b.given || n >= b.low && n <= b.high }
 
-const (
-	optAccount = iota
-	optAllClusters
-	optAllocations
-	optAllUsers
-	optAssociations
-	optBrief
-	optClusters
-	optCompletion
-	optDuplicates
-	optConstraints
-	optDelimiter
-	optEnd
-	optEnvVars
-	optExpand
-	optFile
-	optFlags
-	optFormat
-	optGroup
-	optHelp
-	optHelpFormat
-	optHelpReason
-	optHelpState
-	optIgnore
-	optJobs
-	optJSON
-	optLimitMax
-	optLimitMin
-	optLong
-	optName
-	optNCPUs
-	optNNodes
-	optNoConvert
-	optNodes
-	optNoHeader
-	optParsable
-	optParsable2
-	optPartition
-	optQOS
-	optReason
-	optScript
-	optStart
-	optState
-	optTruncate
-	optUnits
-	optUsage
-	optUser
-	optVersion
-	optWCKeys
-	optWholeHet
-	optYAML
-)
-
-var optionSet = getopt.NewSet("sacct", []getopt.Option{
-	{Name: "accounts", Short: 'A', Arg: getopt.RequiredArg, ID: optAccount},
-	{Name: "allclusters", Short: 'L', ID: optAllClusters},
-	{Name: "allocations", Short: 'X', ID: optAllocations},
-	{Name: "allusers", Short: 'a', ID: optAllUsers},
-	{Name: "array", ID: optIgnore},
-	{Name: "associations", Short: 'x', Arg: getopt.RequiredArg, ID: optAssociations},
-	{Name: "batch-script", Short: 'B', ID: optScript},
-	{Name: "brief", Short: 'b', ID: optBrief},
-	{Name: "cluster", Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "clusters", Short: 'M', Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "completion", Short: 'c', ID: optCompletion},
-	{Name: "constraints", Short: 'C', Arg: getopt.RequiredArg, ID: optConstraints},
-	{Name: "delimiter", Arg: getopt.RequiredArg, ID: optDelimiter},
-	{Name: "duplicates", Short: 'D', ID: optDuplicates},
-	{Name: "endtime", Short: 'E', Arg: getopt.RequiredArg, ID: optEnd},
-	{Name: "env-vars", ID: optEnvVars},
-	{Name: "expand-patterns", ID: optExpand},
-	{Name: "federation", ID: optIgnore},
-	{Name: "fields", Arg: getopt.RequiredArg, ID: optFormat},
-	{Name: "file", Short: 'f', Arg: getopt.RequiredArg, ID: optFile},
-	{Name: "flags", Short: 'F', Arg: getopt.RequiredArg, ID: optFlags},
-	{Name: "format", Short: 'o', Arg: getopt.RequiredArg, ID: optFormat},
-	{Name: "gid", Short: 'g', Arg: getopt.RequiredArg, ID: optGroup},
-	{Name: "group", Arg: getopt.RequiredArg, ID: optGroup},
-	{Name: "help", Short: 'h', ID: optHelp},
-	{Name: "help-fields", ID: optHelpFormat},
-	{Name: "helpformat", Short: 'e', ID: optHelpFormat},
-	{Name: "helpreason", ID: optHelpReason},
-	{Name: "helpstate", ID: optHelpState},
-	{Name: "jobs", Short: 'j', Arg: getopt.RequiredArg, ID: optJobs},
-	{Name: "json", Arg: getopt.OptionalArg, ID: optJSON},
-	{Name: "local", ID: optIgnore},
-	{Name: "long", Short: 'l', ID: optLong},
-	{Name: "name", Arg: getopt.RequiredArg, ID: optName},
-	{Name: "ncpus", Short: 'I', Arg: getopt.RequiredArg, ID: optNCPUs},
-	{Name: "nnodes", Short: 'i', Arg: getopt.RequiredArg, ID: optNNodes},
-	{Name: "noconvert", ID: optNoConvert},
-	{Name: "nodelist", Short: 'N', Arg: getopt.RequiredArg, ID: optNodes},
-	{Name: "noheader", Short: 'n', ID: optNoHeader},
-	{Name: "parsable", Short: 'p', ID: optParsable},
-	{Name: "parsable2", Short: 'P', ID: optParsable2},
-	{Name: "partition", Short: 'r', Arg: getopt.RequiredArg, ID: optPartition},
-	{Name: "qos", Short: 'q', Arg: getopt.RequiredArg, ID: optQOS},
-	{Name: "reason", Arg: getopt.RequiredArg, ID: optReason},
-	{Name: "starttime", Short: 'S', Arg: getopt.RequiredArg, ID: optStart},
-	{Name: "state", Short: 's', Arg: getopt.RequiredArg, ID: optState},
-	{Name: "timelimit-max", Short: 'K', Arg: getopt.RequiredArg, ID: optLimitMax},
-	{Name: "timelimit-min", Short: 'k', Arg: getopt.RequiredArg, ID: optLimitMin},
-	{Short: 't', ID: optAllocations}, // its old letter
-	{Name: "truncate", Short: 'T', ID: optTruncate},
-	{Name: "units", Arg: getopt.RequiredArg, ID: optUnits},
-	{Name: "usage", ID: optUsage},
-	{Name: "use-local-uid", ID: optIgnore},
-	{Name: "user", Short: 'u', Arg: getopt.RequiredArg, ID: optUser},
-	{Name: "uid", Arg: getopt.RequiredArg, ID: optUser},
-	{Name: "verbose", Short: 'v', ID: optIgnore},
-	{Name: "version", Short: 'V', ID: optVersion},
-	{Name: "wckeys", Short: 'W', Arg: getopt.RequiredArg, ID: optWCKeys},
-	{Name: "whole-hetjob", Arg: getopt.OptionalArg, ID: optWholeHet},
-	{Name: "yaml", Arg: getopt.OptionalArg, ID: optYAML},
+var optionSet = option.NewSet("sacct", []option.Row[options]{
+	{Name: "accounts", Short: 'A', List: func(o *options) *[]string { return &o.accounts }},
+	{Name: "allclusters", Short: 'L', Do: func(o *options, _ option.Value) error { o.clusters = nil; return nil }},
+	{Name: "allocations", Short: 'X', Flag: func(o *options) *bool { return &o.allocations }},
+	{Name: "allusers", Short: 'a', Do: func(o *options, _ option.Value) error { o.allUsers, o.users = true, nil; return nil }},
+	{Name: "array"},
+	{Name: "associations", Short: 'x', List: func(o *options) *[]string { return &o.assocs }},
+	{Name: "batch-script", Short: 'B', Flag: func(o *options) *bool { return &o.script }},
+	{Name: "brief", Short: 'b', Flag: func(o *options) *bool { return &o.brief }},
+	{Name: "cluster", As: "clusters"},
+	{Name: "clusters", Short: 'M', Arg: getopt.RequiredArg, Do: (*options).setClusters},
+	{Name: "completion", Short: 'c', Do: func(*options, option.Value) error { return errNoCompletion }},
+	{Name: "constraints", Short: 'C', List: func(o *options) *[]string { return &o.constraints }},
+	{Name: "delimiter", Text: func(o *options) *string { return &o.delimiter }},
+	{Name: "duplicates", Short: 'D', Flag: func(o *options) *bool { return &o.duplicates }},
+	{Name: "endtime", Short: 'E', Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { return o.setTime(&o.to, v) }},
+	{Name: "env-vars", Flag: func(o *options) *bool { return &o.envVars }},
+	{Name: "expand-patterns", Flag: func(o *options) *bool { return &o.expand }},
+	{Name: "federation"},
+	{Name: "fields", As: "format"},
+	{Name: "file", Short: 'f', Arg: getopt.RequiredArg, Do: setFile},
+	{Name: "flags", Short: 'F', Arg: getopt.RequiredArg, Do: (*options).setFlags},
+	{Name: "format", Short: 'o', Env: "SACCT_FORMAT", Text: func(o *options) *string { return &o.format }},
+	{Name: "gid", Short: 'g', List: func(o *options) *[]string { return &o.groups }},
+	{Name: "group", As: "gid"},
+	{Name: "help", Short: 'h', Say: help},
+	{Name: "help-fields", As: "helpformat"},
+	{Name: "helpformat", Short: 'e', Print: printFields},
+	{Name: "helpreason", Say: reasons},
+	{Name: "helpstate", Print: printStates},
+	{Name: "jobs", Short: 'j', Arg: getopt.RequiredArg, Do: (*options).setJobs},
+	{Name: "json", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.json = true; return nil }},
+	{Name: "local"},
+	{Name: "long", Short: 'l', Flag: func(o *options) *bool { return &o.long }},
+	{Name: "name", List: func(o *options) *[]string { return &o.names }},
+	{Name: "ncpus", Short: 'I', Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { return o.cpuCount.set(v, "requested cpu range") }},
+	{Name: "nnodes", Short: 'i', Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { return o.nodeCount.set(v, "requested node range") }},
+	{Name: "noconvert", Flag: func(o *options) *bool { return &o.noConvert }},
+	{Name: "nodelist", Short: 'N', Text: func(o *options) *string { return &o.nodes }},
+	{Name: "noheader", Short: 'n', Flag: func(o *options) *bool { return &o.noHeader }},
+	{Name: "parsable", Short: 'p', Do: func(o *options, _ option.Value) error { o.parsable, o.parsable2 = true, false; return nil }},
+	{Name: "parsable2", Short: 'P', Do: func(o *options, _ option.Value) error { o.parsable, o.parsable2 = false, true; return nil }},
+	{Name: "partition", Short: 'r', List: func(o *options) *[]string { return &o.partitions }},
+	{Name: "qos", Short: 'q', List: func(o *options) *[]string { return &o.qos }},
+	{Name: "reason", List: func(o *options) *[]string { return &o.reasons }},
+	{Name: "starttime", Short: 'S', Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { return o.setTime(&o.from, v) }},
+	{Name: "state", Short: 's', Arg: getopt.RequiredArg, Do: (*options).setStates},
+	{Name: "timelimit-max", Short: 'K', Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { return setLimit(&o.limitMax, v) }},
+	{Name: "timelimit-min", Short: 'k', Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { return setLimit(&o.limitMin, v) }},
+	{Short: 't', As: "allocations"}, // its old letter
+	{Name: "truncate", Short: 'T', Flag: func(o *options) *bool { return &o.truncate }},
+	{Name: "units", Arg: getopt.RequiredArg, Do: (*options).setUnits},
+	{Name: "usage", Say: shortHelp},
+	{Name: "use-local-uid"},
+	{Name: "user", Short: 'u', List: func(o *options) *[]string { return &o.users }},
+	{Name: "uid", As: "user"},
+	{Name: "verbose", Short: 'v'},
+	{Name: "version", Short: 'V', Say: show.Version + "\n"},
+	{Name: "wckeys", Short: 'W', List: func(o *options) *[]string { return &o.wckeys }},
+	{Name: "whole-hetjob", Arg: getopt.OptionalArg, Do: func(o *options, v option.Value) error { o.wholeHet = v.Text != "no"; return nil }},
+	{Name: "yaml", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.yaml = true; return nil }},
 })
 
 // parse reads the environment, then the command line over it. done means that the command ends here with exit.
 func parse(args, env []string, stdout, stderr io.Writer, now time.Time) (o options, exit int, done bool) {
-	found, operands, err := optionSet.Parse(args, getopt.Permute)
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return o, 1, true
-	}
-	o.delimiter = "|"
-	o.format = show.Env(env, "SACCT_FORMAT")
-	o.args = args
-	for _, f := range found {
-		if printHelp(f.ID, stdout) {
+	o = options{args: args, env: env, now: now, delimiter: "|"}
+	err := optionSet.Environment(&o, env)
+	if err == nil {
+		var operands []string
+		operands, done, err = optionSet.Parse(&o, args, stdout)
+		switch {
+		case done:
 			return o, 0, true
+		case err == nil && len(operands) > 0:
+			err = fmt.Errorf("sacct: error: Unknown arguments:\nsacct: error:  %s", strings.Join(operands, "\nsacct: error:  "))
 		}
-		if f.ID == optJobs {
-			f.Value = strings.Join(show.OwnTasks(env, show.SplitRefs(f.Value)), ",")
-		}
-		if err == nil {
-			err = o.set(f, now)
-		}
-	}
-	if err == nil && len(operands) > 0 {
-		err = fmt.Errorf("sacct: error: Unknown arguments:\nsacct: error:  %s", strings.Join(operands, "\nsacct: error:  "))
 	}
 	if err == nil {
 		err = o.check(show.NewTimes(env, now), now)
@@ -189,24 +128,8 @@ func parse(args, env []string, stdout, stderr io.Writer, now time.Time) (o optio
 	return o, 0, false
 }
 
-// printHelp answers the options that only print a text.
-func printHelp(id int, stdout io.Writer) bool {
-	switch id {
-	case optVersion:
-		fmt.Fprintln(stdout, show.Version)
-	case optHelp:
-		io.WriteString(stdout, help)
-	case optUsage:
-		io.WriteString(stdout, shortHelp)
-	case optHelpFormat:
-		printFields(stdout)
-	case optHelpState:
-		io.WriteString(stdout, strings.ReplaceAll(show.StateNames(), ",", "\n")+"\n")
-	case optHelpReason:
-		io.WriteString(stdout, reasons)
-	default:
-		return false
-	}
+func printStates(_ *options, _ option.Value, w io.Writer) bool {
+	io.WriteString(w, strings.ReplaceAll(show.StateNames(), ",", "\n")+"\n")
 	return true
 }
 
@@ -247,156 +170,79 @@ func (o *options) window(now time.Time) {
 	}
 }
 
-// set takes one option. Its error is a whole line for stderr.
-func (o *options) set(f getopt.Found, now time.Time) error {
-	switch f.ID {
-	case optAccount:
-		o.accounts = show.List(f.Value)
-	case optAllClusters:
+func (o *options) setClusters(v option.Value) error {
+	if o.clusters = show.List(v.Text); v.Text == "all" || v.Text == "-1" {
 		o.clusters = nil
-	case optAllocations:
-		o.allocations = true
-	case optAllUsers:
-		o.allUsers, o.users = true, nil
-	case optAssociations:
-		o.assocs = show.List(f.Value)
-	case optBrief:
-		o.brief = true
-	case optClusters:
-		if o.clusters = show.List(f.Value); f.Value == "all" || f.Value == "-1" {
-			o.clusters = nil
-		}
-	case optConstraints:
-		o.constraints = show.List(f.Value)
-	case optDelimiter:
-		o.delimiter = f.Value
-	case optEnvVars:
-		o.envVars = true
-	case optExpand:
-		o.expand = true
-	case optFormat:
-		o.format = f.Value
-	case optGroup:
-		o.groups = show.List(f.Value)
-	case optJSON:
-		o.json = true
-	case optYAML:
-		o.yaml = true
-	case optLong:
-		o.long = true
-	case optName:
-		o.names = show.List(f.Value)
-	case optNoConvert:
-		o.noConvert = true
-	case optNodes:
-		o.nodes = f.Value
-	case optNoHeader:
-		o.noHeader = true
-	case optParsable:
-		o.parsable, o.parsable2 = true, false
-	case optParsable2:
-		o.parsable, o.parsable2 = false, true
-	case optPartition:
-		o.partitions = show.List(f.Value)
-	case optQOS:
-		o.qos = show.List(f.Value)
-	case optReason:
-		o.reasons = show.List(f.Value)
-	case optScript:
-		o.script = true
-	case optTruncate:
-		o.truncate = true
-	case optUser:
-		o.users = show.List(f.Value)
-	case optWCKeys:
-		o.wckeys = show.List(f.Value)
-	case optWholeHet:
-		o.wholeHet = f.Value != "no"
-	default:
-		return o.setChecked(f, now)
 	}
 	return nil
 }
 
-// setChecked takes the options whose values may be wrong.
-func (o *options) setChecked(f getopt.Found, now time.Time) error {
-	switch f.ID {
-	case optJobs:
-		return o.setJobs(f.Value)
-	case optState:
-		for _, s := range show.List(f.Value) {
-			long := show.LongState(s)
-			if long == "" {
-				return fmt.Errorf("sacct: fatal: unrecognized job state value '%s'", s)
-			}
-			o.states = append(o.states, long)
+func (o *options) setStates(v option.Value) error {
+	for _, s := range show.List(v.Text) {
+		long := show.LongState(s)
+		if long == "" {
+			return fmt.Errorf("sacct: fatal: unrecognized job state value '%s'", s)
 		}
-	case optStart, optEnd:
-		t, ok := show.When(f.Value, now)
-		if !ok {
-			return fmt.Errorf("Invalid time specification (pos=0): %s", f.Value)
-		}
-		if f.ID == optStart {
-			o.from = t
-		} else {
-			o.to = t
-		}
-	case optUnits:
-		o.units = strings.ToUpper(f.Value)
-		if len(o.units) != 1 || !strings.Contains("KMGTP", o.units) {
-			return fmt.Errorf("sacct: error: Invalid unit type '%s'. Possible options are 'KMGTP'\nsacct: fatal: Invalid unit type", f.Value)
-		}
-	case optLimitMin, optLimitMax:
-		limit, ok := sbatch.TimeLimit(f.Value)
-		if !ok {
-			return errors.New("sacct: fatal: Invalid time limit specification")
-		}
-		if f.ID == optLimitMin {
-			o.limitMin = limit
-		} else {
-			o.limitMax = limit
-		}
-	case optNNodes, optNCPUs:
-		return o.setBounds(f)
-	case optFlags:
-		return o.setFlags(f.Value)
-	case optDuplicates:
-		o.duplicates = true
-	case optCompletion:
-		return errors.New("Slurm job completion is disabled")
-	case optFile:
-		if info, err := os.Stat(f.Value); err != nil || !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a valid file", f.Value)
-		}
-		return errors.New("Slurm job completion is disabled")
+		o.states = append(o.states, long)
 	}
 	return nil
 }
 
-// setBounds reads "2" or "2-4".
-func (o *options) setBounds(f getopt.Found) error {
-	into, what := &o.nodeCount, "requested node range"
-	if f.ID == optNCPUs {
-		into, what = &o.cpuCount, "requested cpu range"
+func (o *options) setTime(into *time.Time, v option.Value) error {
+	t, ok := show.When(v.Text, o.now)
+	if !ok {
+		return fmt.Errorf("Invalid time specification (pos=0): %s", v.Text)
 	}
-	least, most, ranged := strings.Cut(f.Value, "-")
+	*into = t
+	return nil
+}
+
+func (o *options) setUnits(v option.Value) error {
+	o.units = strings.ToUpper(v.Text)
+	if len(o.units) != 1 || !strings.Contains("KMGTP", o.units) {
+		return fmt.Errorf("sacct: error: Invalid unit type '%s'. Possible options are 'KMGTP'\nsacct: fatal: Invalid unit type", v.Text)
+	}
+	return nil
+}
+
+func setLimit(into *time.Duration, v option.Value) error {
+	limit, ok := sbatch.TimeLimit(v.Text)
+	if !ok {
+		return errors.New("sacct: fatal: Invalid time limit specification")
+	}
+	*into = limit
+	return nil
+}
+
+var errNoCompletion = errors.New("Slurm job completion is disabled")
+
+func setFile(_ *options, v option.Value) error {
+	if info, err := os.Stat(v.Text); err != nil || !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a valid file", v.Text)
+	}
+	return errNoCompletion
+}
+
+// set reads "2" or "2-4".
+func (b *bounds) set(v option.Value, what string) error {
+	least, most, ranged := strings.Cut(v.Text, "-")
 	if !ranged {
 		most = least
 	}
 	low, err := strconv.ParseInt(least, 10, 64)
 	high, err2 := strconv.ParseInt(most, 10, 64)
 	if err != nil || err2 != nil || low < 0 || high < low {
-		return fmt.Errorf("sacct: error: Invalid numeric value \"%s\" for %s.", f.Value, what)
+		return fmt.Errorf("sacct: error: Invalid numeric value \"%s\" for %s.", v.Text, what)
 	}
-	*into = bounds{low, high, true}
+	*b = bounds{low, high, true}
 	return nil
 }
 
 // jobFlags are the flags that slurmdbd gives jobs.
 var jobFlags = []string{"None", "SchedSubmit", "SchedMain", "SchedBackfill", "StartReceived"}
 
-func (o *options) setFlags(list string) error {
-	for _, word := range show.List(list) {
+func (o *options) setFlags(v option.Value) error {
+	for _, word := range show.List(v.Text) {
 		i := slices.IndexFunc(jobFlags, func(f string) bool { return strings.EqualFold(f, word) })
 		if i < 0 {
 			return fmt.Errorf("sacct: error: str_2_job_flags: Invalid job flag %s", word)

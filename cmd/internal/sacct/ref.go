@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	v1 "fsub/federation/api/v1"
 )
@@ -38,8 +39,8 @@ func (r ref) has(j *v1.AccountingJob, wholeHet bool) bool {
 }
 
 // setJobs reads the list of --jobs. Its error is a whole line for stderr.
-func (o *options) setJobs(list string) error {
-	for _, text := range show.SplitRefs(list) {
+func (o *options) setJobs(v option.Value) error {
+	for _, text := range show.OwnTasks(o.env, show.SplitRefs(v.Text)) {
 		r, err := parseRef(text)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -260,7 +261,7 @@ func (c *command) reasonTime(n *wire.Node) string {
 }
 
 // printLetters is --helpformat: the letters of --format, eight in a line.
-func printLetters(w io.Writer) {
+func printLetters(_ *options, _ option.Value, w io.Writer) bool {
 	n := 0
 	for _, e := range byName() {
 		letter := e.letter
@@ -274,14 +275,16 @@ func printLetters(w io.Writer) {
 		fmt.Fprintf(w, "%%%c    %s", letter, map[bool]string{true: "\n"}[n%8 == 0])
 	}
 	fmt.Fprintln(w)
+	return true
 }
 
 // printNames is --helpFormat: the names of --Format, four in a line.
-func printNames(w io.Writer) {
+func printNames(_ *options, _ option.Value, w io.Writer) bool {
 	for i, e := range byName() {
 		fmt.Fprintf(w, "%-20s%s", e.name, map[bool]string{true: "\n"}[i%4 == 3])
 	}
 	fmt.Fprintln(w)
+	return true
 }
 
 func byName() []entry {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	"fsub/sbatch/getopt"
 )
@@ -24,209 +25,100 @@ type options struct {
 	all, dead, exact, json, long, noHeader   bool
 	nodes, reasons, reservations, responding bool
 	summary, yaml                            bool
+	allGiven, partGiven                      bool // by the command line
 }
 
-const (
-	optAll = iota
-	optClusters
-	optDead
-	optExact
-	optFormat
-	optFormat2
-	optHelp
-	optHelpFormat
-	optHelpFormat2
-	optHelpState
-	optIgnore
-	optIterate
-	optJSON
-	optList
-	optLong
-	optNode
-	optNoHeader
-	optPartition
-	optResponding
-	optSort
-	optStates
-	optSummary
-	optReasons
-	optReservation
-	optUsage
-	optVersion
-	optYAML
-)
-
-var optionSet = getopt.NewSet("sinfo", []getopt.Option{
-	{Name: "all", Short: 'a', ID: optAll},
-	{Name: "cluster", Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "clusters", Short: 'M', Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "dead", Short: 'd', ID: optDead},
-	{Name: "exact", Short: 'e', ID: optExact},
-	{Name: "federation", ID: optIgnore},
-	{Name: "format", Short: 'o', Arg: getopt.RequiredArg, ID: optFormat},
-	{Name: "Format", Short: 'O', Arg: getopt.RequiredArg, ID: optFormat2},
-	{Name: "help", ID: optHelp},
-	{Name: "helpformat", ID: optHelpFormat},
-	{Name: "helpFormat", ID: optHelpFormat2},
-	{Name: "helpstate", ID: optHelpState},
-	{Name: "hide", ID: optIgnore},
-	{Name: "iterate", Short: 'i', Arg: getopt.RequiredArg, ID: optIterate},
-	{Name: "json", Arg: getopt.OptionalArg, ID: optJSON},
-	{Name: "list-reasons", Short: 'R', ID: optReasons},
-	{Name: "local", ID: optIgnore},
-	{Name: "long", Short: 'l', ID: optLong},
-	{Name: "noconvert", ID: optIgnore},
-	{Name: "Node", Short: 'N', ID: optNode},
-	{Name: "nodes", Short: 'n', Arg: getopt.RequiredArg, ID: optList},
-	{Name: "noheader", Short: 'h', ID: optNoHeader},
-	{Name: "partition", Short: 'p', Arg: getopt.RequiredArg, ID: optPartition},
-	{Name: "reservation", Short: 'T', ID: optReservation},
-	{Name: "responding", Short: 'r', ID: optResponding},
-	{Name: "sort", Short: 'S', Arg: getopt.RequiredArg, ID: optSort},
-	{Name: "states", Short: 't', Arg: getopt.RequiredArg, ID: optStates},
-	{Name: "summarize", Short: 's', ID: optSummary},
-	{Name: "usage", ID: optUsage},
-	{Name: "verbose", Short: 'v', ID: optIgnore},
-	{Name: "version", Short: 'V', ID: optVersion},
-	{Name: "yaml", Arg: getopt.OptionalArg, ID: optYAML},
+var optionSet = option.NewSet("sinfo", []option.Row[options]{
+	{Name: "all", Short: 'a', Do: func(o *options, _ option.Value) error { o.all, o.allGiven = true, true; return nil }},
+	{Name: "cluster", As: "clusters"},
+	{Name: "clusters", Short: 'M', Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
+	{Name: "dead", Short: 'd', Flag: func(o *options) *bool { return &o.dead }},
+	{Name: "exact", Short: 'e', Flag: func(o *options) *bool { return &o.exact }},
+	{Name: "federation"},
+	{Name: "format", Short: 'o', Env: "SINFO_FORMAT", Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { o.format, o.format2 = v.Text, ""; return nil }},
+	{Name: "Format", Short: 'O', Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { o.format, o.format2 = "", v.Text; return nil }},
+	{Name: "help", Say: help},
+	{Name: "helpformat", Print: printLetters},
+	{Name: "helpFormat", Print: printNames},
+	{Name: "helpstate", Print: printStates},
+	{Name: "hide"},
+	{Name: "iterate", Short: 'i', Arg: getopt.RequiredArg, Do: (*options).setIterate},
+	{Name: "json", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.json = true; return nil }},
+	{Name: "list-reasons", Short: 'R', Flag: func(o *options) *bool { return &o.reasons }},
+	{Name: "local"},
+	{Name: "long", Short: 'l', Flag: func(o *options) *bool { return &o.long }},
+	{Name: "noconvert"},
+	{Name: "Node", Short: 'N', Flag: func(o *options) *bool { return &o.nodes }},
+	{Name: "nodes", Short: 'n', Text: func(o *options) *string { return &o.nodeList }},
+	{Name: "noheader", Short: 'h', Flag: func(o *options) *bool { return &o.noHeader }},
+	{Name: "partition", Short: 'p', Env: "SINFO_PARTITION", Arg: getopt.RequiredArg, Do: (*options).setPartitions},
+	{Name: "reservation", Short: 'T', Flag: func(o *options) *bool { return &o.reservations }},
+	{Name: "responding", Short: 'r', Flag: func(o *options) *bool { return &o.responding }},
+	{Name: "sort", Short: 'S', Env: "SINFO_SORT", Text: func(o *options) *string { return &o.sort }},
+	{Name: "states", Short: 't', Arg: getopt.RequiredArg, Do: (*options).setStates},
+	{Name: "summarize", Short: 's', Flag: func(o *options) *bool { return &o.summary }},
+	{Name: "usage", Say: usage},
+	{Name: "verbose", Short: 'v'},
+	{Name: "version", Short: 'V', Say: show.Version + "\n"},
+	{Name: "yaml", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.yaml = true; return nil }},
 })
 
 // parse reads the environment, then the command line over it. done means that the command ends here with exit.
 func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, done bool) {
-	found, _, err := optionSet.Parse(args, getopt.Permute)
-	if err != nil {
-		fmt.Fprintf(stderr, "%s\nTry \"sinfo --help\" for more information\n", err)
-		return o, 1, true
-	}
-	err = o.fromEnv(env)
-	allGiven, partGiven := false, false
 	o.args = args
-	for _, f := range found {
-		if printHelp(f.ID, stdout) {
-			return o, 0, true
-		}
-		switch f.ID {
-		case optFormat, optFormat2:
-			o.format, o.format2 = "", ""
-		case optAll:
-			allGiven = true
-		case optPartition:
-			partGiven = true
-		}
-		if err == nil {
-			err = o.set(f)
-		}
+	err := o.fromEnv(env)
+	if err == nil {
+		_, done, err = optionSet.Parse(&o, args, stdout) // words beside the options are nothing to sinfo
 	}
-	if err == nil && allGiven && partGiven {
+	switch {
+	case done:
+		return o, 0, true
+	case err == nil && o.allGiven && o.partGiven:
 		err = errors.New("sinfo: error: Conflicting options, -a and -p, specified. Please choose one or the other.")
+	case errors.As(err, new(*getopt.Error)):
+		err = fmt.Errorf("%w\nTry \"sinfo --help\" for more information", err)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return o, 1, true
 	}
-	return o, 0, false // words beside the options are nothing to sinfo
+	return o, 0, false
 }
 
-// printHelp answers the options that only print a text.
-func printHelp(id int, stdout io.Writer) bool {
-	switch id {
-	case optVersion:
-		fmt.Fprintln(stdout, show.Version)
-	case optHelp:
-		io.WriteString(stdout, help)
-	case optUsage:
-		io.WriteString(stdout, usage)
-	case optHelpFormat:
-		printLetters(stdout)
-	case optHelpFormat2:
-		printNames(stdout)
-	case optHelpState:
-		io.WriteString(stdout, strings.Join(stateWords, "\n")+"\n")
-	default:
-		return false
-	}
+// fromEnv takes what the environment asks for. It asks for nothing that contradicts the command line. SINFO_ALL needs no value.
+func (o *options) fromEnv(env []string) error {
+	err := optionSet.Environment(o, env)
+	o.all = slices.ContainsFunc(env, func(s string) bool { return strings.HasPrefix(s, "SINFO_ALL=") })
+	o.allGiven, o.partGiven = false, false
+	return err
+}
+
+func printStates(_ *options, _ option.Value, w io.Writer) bool {
+	io.WriteString(w, strings.Join(stateWords, "\n")+"\n")
 	return true
 }
 
-// environment are the variables that stand for options. SINFO_ALL needs no value.
-var environment = []struct {
-	name string
-	id   int
-}{
-	{"SINFO_ALL", optAll}, {"SINFO_FORMAT", optFormat}, {"SINFO_PARTITION", optPartition}, {"SINFO_SORT", optSort}, {"SLURM_CLUSTERS", optClusters},
-}
-
-func (o *options) fromEnv(env []string) error {
-	for _, e := range environment {
-		v := show.Env(env, e.name)
-		if v == "" && (e.id != optAll || !slices.ContainsFunc(env, func(s string) bool { return strings.HasPrefix(s, e.name+"=") })) {
-			continue
-		}
-		if err := o.set(getopt.Found{Option: &getopt.Option{ID: e.id}, Value: v, Given: true}); err != nil {
-			return err
-		}
+func (o *options) setIterate(v option.Value) error {
+	n, err := strconv.Atoi(v.Text)
+	if err != nil || n <= 0 {
+		return fmt.Errorf("sinfo: error: Error: invalid entry for --iterate=%s", v.Text)
 	}
+	o.iterate = n
 	return nil
 }
 
-// set takes one option. Its error is a whole line for stderr.
-func (o *options) set(f getopt.Found) error {
-	switch f.ID {
-	case optAll:
-		o.all = true
-	case optClusters:
-		o.clusters = f.Value
-	case optDead:
-		o.dead = true
-	case optExact:
-		o.exact = true
-	case optFormat:
-		o.format = f.Value
-	case optFormat2:
-		o.format2 = f.Value
-	case optIterate:
-		n, err := strconv.Atoi(f.Value)
-		if err != nil || n <= 0 {
-			return fmt.Errorf("sinfo: error: Error: invalid entry for --iterate=%s", f.Value)
-		}
-		o.iterate = n
-	case optJSON:
-		o.json = true
-	case optYAML:
-		o.yaml = true
-	case optList:
-		o.nodeList = f.Value
-	case optLong:
-		o.long = true
-	case optNode:
-		o.nodes = true
-	case optNoHeader:
-		o.noHeader = true
-	case optPartition:
-		o.partitions = show.List(f.Value)
-	case optReasons:
-		o.reasons = true
-	case optReservation:
-		o.reservations = true
-	case optResponding:
-		o.responding = true
-	case optSort:
-		o.sort = f.Value
-	case optStates:
-		return o.setStates(f.Value)
-	case optSummary:
-		o.summary = true
-	}
+func (o *options) setPartitions(v option.Value) error {
+	o.partitions, o.partGiven = show.List(v.Text), true
 	return nil
 }
 
 // setStates reads a list of states; those with & between them must all fit.
-func (o *options) setStates(list string) error {
+func (o *options) setStates(v option.Value) error {
 	o.states = nil
-	if strings.EqualFold(list, "all") {
+	if strings.EqualFold(v.Text, "all") {
 		return nil
 	}
-	for _, item := range show.List(list) {
+	for _, item := range show.List(v.Text) {
 		var term stateTerm
 		for word := range strings.SplitSeq(item, "&") {
 			s := knownState(word)

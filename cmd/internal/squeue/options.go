@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	"fsub/sbatch/getopt"
 	"fsub/slurm/hostlist"
@@ -29,124 +30,71 @@ type options struct {
 	document                                                           string // json or yaml: all that is known of the jobs, for programs
 	parser                                                             string // version of the document's shape
 	jobsNext, stepsNext                                                bool   // -j or -s came without its value
+	formatOfEnv                                                        bool   // format and format2 are the environment's
 }
 
-const (
-	optAccount = iota
-	optAll
-	optArray
-	optClusters
-	optFormat
-	optFormat2
-	optHelp
-	optHelpFormat
-	optHelpFormat2
-	optHelpState
-	optIgnore
-	optIterate
-	optJobs
-	optJSON
-	optLicenses
-	optLong
-	optMe
-	optName
-	optNoConvert
-	optNodes
-	optNoHeader
-	optNotMe
-	optOnlyState
-	optPartition
-	optQOS
-	optReservation
-	optSort
-	optStart
-	optStates
-	optSteps
-	optUsage
-	optUser
-	optVersion
-	optYAML
-)
-
-var optionSet = getopt.NewSet("squeue", []getopt.Option{
-	{Name: "accounts", Short: 'A', Arg: getopt.RequiredArg, ID: optAccount},
-	{Name: "all", Short: 'a', ID: optAll},
-	{Name: "array", Short: 'r', ID: optArray},
-	{Name: "array-unique", ID: optIgnore},
-	{Name: "cluster", Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "clusters", Short: 'M', Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "expand-patterns", ID: optIgnore},
-	{Name: "federation", ID: optIgnore},
-	{Name: "format", Short: 'o', Arg: getopt.RequiredArg, ID: optFormat},
-	{Name: "Format", Short: 'O', Arg: getopt.RequiredArg, ID: optFormat2},
-	{Name: "help", ID: optHelp},
-	{Name: "helpformat", ID: optHelpFormat},
-	{Name: "helpFormat", ID: optHelpFormat2},
-	{Name: "helpstate", ID: optHelpState},
-	{Name: "hide", ID: optIgnore},
-	{Name: "iterate", Short: 'i', Arg: getopt.RequiredArg, ID: optIterate},
-	{Name: "jobs", Short: 'j', Arg: getopt.OptionalArg, ID: optJobs},
-	{Name: "json", Arg: getopt.OptionalArg, ID: optJSON},
-	{Name: "licenses", Short: 'L', Arg: getopt.RequiredArg, ID: optLicenses},
-	{Name: "local", ID: optIgnore},
-	{Name: "long", Short: 'l', ID: optLong},
-	{Name: "me", ID: optMe},
-	{Name: "name", Short: 'n', Arg: getopt.RequiredArg, ID: optName},
-	{Name: "noconvert", ID: optNoConvert},
-	{Name: "nodelist", Short: 'w', Arg: getopt.RequiredArg, ID: optNodes},
-	{Name: "nodes", Arg: getopt.RequiredArg, ID: optNodes},
-	{Name: "noheader", Short: 'h', ID: optNoHeader},
-	{Name: "notme", ID: optNotMe},
-	{Name: "only-job-state", ID: optOnlyState},
-	{Name: "partitions", Short: 'p', Arg: getopt.RequiredArg, ID: optPartition},
-	{Name: "priority", Short: 'P', ID: optIgnore},
-	{Name: "qos", Short: 'q', Arg: getopt.RequiredArg, ID: optQOS},
-	{Name: "reservation", Short: 'R', Arg: getopt.RequiredArg, ID: optReservation},
-	{Name: "sibling", ID: optIgnore},
-	{Name: "sort", Short: 'S', Arg: getopt.RequiredArg, ID: optSort},
-	{Name: "start", ID: optStart},
-	{Name: "states", Short: 't', Arg: getopt.RequiredArg, ID: optStates},
-	{Name: "steps", Short: 's', Arg: getopt.OptionalArg, ID: optSteps},
-	{Name: "usage", ID: optUsage},
-	{Name: "user", Short: 'u', Arg: getopt.RequiredArg, ID: optUser},
-	{Name: "users", Arg: getopt.RequiredArg, ID: optUser},
-	{Name: "verbose", Short: 'v', ID: optIgnore},
-	{Name: "version", Short: 'V', ID: optVersion},
-	{Name: "yaml", Arg: getopt.OptionalArg, ID: optYAML},
-})
+var optionSet = option.NewSet("squeue", []option.Row[options]{
+	{Name: "accounts", Short: 'A', Env: "SQUEUE_ACCOUNT", List: func(o *options) *[]string { return &o.accounts }},
+	{Name: "all", Short: 'a'},
+	{Name: "array", Short: 'r', Env: "SQUEUE_ARRAY", Flag: func(o *options) *bool { return &o.array }},
+	{Name: "array-unique"},
+	{Name: "cluster", As: "clusters"},
+	{Name: "clusters", Short: 'M', Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
+	{Name: "expand-patterns"},
+	{Name: "federation"},
+	{Name: "format", Short: 'o', Arg: getopt.RequiredArg, Do: (*options).setFormat},
+	{Name: "Format", Short: 'O', Arg: getopt.RequiredArg, Do: (*options).setFormat2},
+	{Name: "help", Say: help},
+	{Name: "helpformat", Print: printLetters},
+	{Name: "helpFormat", Print: printNames},
+	{Name: "helpstate", Print: printStates},
+	{Name: "hide"},
+	{Name: "iterate", Short: 'i', Arg: getopt.RequiredArg, Do: (*options).setIterate},
+	{Name: "jobs", Short: 'j', Arg: getopt.OptionalArg, Do: (*options).setJobs},
+	{Name: "json", Arg: getopt.OptionalArg, Print: printParsers, Do: func(o *options, v option.Value) error { return o.setDocument("json", v) }},
+	{Name: "licenses", Short: 'L', Env: "SQUEUE_LICENSES", List: func(o *options) *[]string { return &o.licenses }},
+	{Name: "local"},
+	{Name: "long", Short: 'l', Do: (*options).setLong},
+	{Name: "me", Do: func(o *options, _ option.Value) error { o.users = []string{strconv.Itoa(uid())}; return nil }},
+	{Name: "name", Short: 'n', Env: "SQUEUE_NAMES", List: func(o *options) *[]string { return &o.names }},
+	{Name: "noconvert", Flag: func(o *options) *bool { return &o.noConvert }},
+	{Name: "nodelist", Short: 'w', Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { o.nodes = append(o.nodes, v.Text); return nil }},
+	{Name: "nodes", As: "nodelist"},
+	{Name: "noheader", Short: 'h', Flag: func(o *options) *bool { return &o.noHeader }},
+	{Name: "notme", Flag: func(o *options) *bool { return &o.notMe }},
+	{Name: "only-job-state", Flag: func(o *options) *bool { return &o.onlyState }},
+	{Name: "partitions", Short: 'p', Env: "SQUEUE_PARTITION", List: func(o *options) *[]string { return &o.partitions }},
+	{Name: "priority", Short: 'P'},
+	{Name: "qos", Short: 'q', Env: "SQUEUE_QOS", List: func(o *options) *[]string { return &o.qos }},
+	{Name: "reservation", Short: 'R', List: func(o *options) *[]string { return &o.reservations }},
+	{Name: "sibling"},
+	{Name: "sort", Short: 'S', Env: "SQUEUE_SORT", Text: func(o *options) *string { return &o.sort }},
+	{Name: "start", Flag: func(o *options) *bool { return &o.start }},
+	{Name: "states", Short: 't', Env: "SQUEUE_STATES", List: func(o *options) *[]string { return &o.states }},
+	{Name: "steps", Short: 's', Arg: getopt.OptionalArg, Do: (*options).setSteps},
+	{Name: "usage", Say: usage},
+	{Name: "user", Short: 'u', Env: "SQUEUE_USERS", List: func(o *options) *[]string { return &o.users }},
+	{Name: "users", As: "user"},
+	{Name: "verbose", Short: 'v'},
+	{Name: "version", Short: 'V', Say: show.Version + "\n"},
+	{Name: "yaml", Arg: getopt.OptionalArg, Print: printParsers, Do: func(o *options, v option.Value) error { return o.setDocument("yaml", v) }},
+}).Strict()
 
 // parse reads the environment, then the command line over it. done means that the command ends here with exit.
 func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, done bool) {
-	found, operands, err := optionSet.Parse(args, getopt.Permute)
-	if err != nil {
-		fmt.Fprintf(stderr, "%s\nTry \"squeue --help\" for more information\n", err)
-		return o, 1, true
-	}
 	refuse := func(err error) (options, int, bool) {
 		fmt.Fprintln(stderr, err)
 		return o, 1, true
 	}
 	o.fromEnv(env)
-	fromEnv := o
-	for _, f := range found {
-		if o.print(f, stdout) {
-			return o, 0, true
-		}
-		// A format of the command line beats either one of the environment, and so does --long.
-		if f.ID == optFormat || f.ID == optFormat2 || f.ID == optLong {
-			if o.format == fromEnv.format && o.format2 == fromEnv.format2 {
-				o.format, o.format2, fromEnv.format, fromEnv.format2 = "", "", "", ""
-			}
-		}
-		switch {
-		case f.ID == optFormat && o.format2 != "":
-			return refuse(errors.New("squeue: error: -o (--format) is incompatible with -O (--Format)"))
-		case f.ID == optFormat2 && o.format != "":
-			return refuse(errors.New("squeue: error: -O (--Format) is incompatible with -o (--format)"))
-		}
-		if err := o.set(f); err != nil {
-			return refuse(err)
-		}
+	operands, done, err := optionSet.Parse(&o, args, stdout)
+	switch {
+	case errors.As(err, new(*getopt.Error)):
+		return refuse(fmt.Errorf("%w\nTry \"squeue --help\" for more information", err))
+	case err != nil:
+		return refuse(err)
+	case done:
+		return o, 0, true
 	}
 	// The value of -j and -s is optional to getopt, yet may be the next word.
 	if len(operands) > 0 && o.jobsNext {
@@ -166,115 +114,101 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 	return o, 0, false
 }
 
-// print answers the options that only ask for text; false if f is none of them.
-func (o *options) print(f getopt.Found, stdout io.Writer) bool {
-	switch f.ID {
-	case optVersion:
-		fmt.Fprintln(stdout, show.Version)
-	case optHelp:
-		io.WriteString(stdout, help)
-	case optUsage:
-		io.WriteString(stdout, usage)
-	case optHelpState:
-		io.WriteString(stdout, strings.ReplaceAll(show.StateNames(), ",", "\n")+"\n")
-	case optHelpFormat, optHelpFormat2:
-		printFields(stdout, f.ID == optHelpFormat, o.steps)
-	case optJSON, optYAML:
-		if f.Value != "list" {
-			return false
-		}
-		io.WriteString(stdout, "Possible data_parser plugins:\n"+"data_parser/v0.0.42\n"+"data_parser/v0.0.43\n"+"data_parser/v0.0.44\n"+"data_parser/v0.0.45\n")
-	default:
+// fromEnv takes what the environment asks for. Its two formats do not exclude each other as those of the command line do.
+func (o *options) fromEnv(env []string) {
+	_ = optionSet.Environment(o, env) // none of the options that it sets refuses a value
+	o.format, o.format2, o.formatOfEnv = show.Env(env, "SQUEUE_FORMAT"), show.Env(env, "SQUEUE_FORMAT2"), true
+}
+
+func printStates(_ *options, _ option.Value, w io.Writer) bool {
+	io.WriteString(w, strings.ReplaceAll(show.StateNames(), ",", "\n")+"\n")
+	return true
+}
+
+// printParsers answers --json=list and --yaml=list.
+func printParsers(_ *options, v option.Value, w io.Writer) bool {
+	if v.Text != "list" {
 		return false
+	}
+	io.WriteString(w, "Possible data_parser plugins:\n")
+	for _, p := range parsers {
+		io.WriteString(w, "data_parser/"+p+"\n")
 	}
 	return true
 }
 
-func (o *options) fromEnv(env []string) {
-	for name, id := range map[string]int{
-		"SQUEUE_ACCOUNT": optAccount, "SQUEUE_LICENSES": optLicenses, "SQUEUE_FORMAT": optFormat, "SQUEUE_FORMAT2": optFormat2, "SQUEUE_NAMES": optName,
-		"SQUEUE_PARTITION": optPartition, "SQUEUE_QOS": optQOS, "SQUEUE_SORT": optSort, "SQUEUE_STATES": optStates, "SQUEUE_USERS": optUser,
-		"SLURM_CLUSTERS": optClusters,
-	} {
-		if v := show.Env(env, name); v != "" {
-			o.set(getopt.Found{Option: &getopt.Option{ID: id}, Value: v, Given: true})
-		}
-	}
-	o.array = show.Env(env, "SQUEUE_ARRAY") != ""
+func printLetters(o *options, _ option.Value, w io.Writer) bool {
+	printFields(w, true, o.steps)
+	return true
 }
 
-// set takes one option.
-func (o *options) set(f getopt.Found) error {
-	switch f.ID {
-	case optAccount:
-		o.accounts = show.List(f.Value)
-	case optArray:
-		o.array = true
-	case optClusters:
-		o.clusters = f.Value
-	case optFormat:
-		o.format = f.Value
-	case optFormat2:
-		o.format2 = f.Value
-	case optJobs:
-		o.jobsNext = !f.Given
-		if f.Given {
-			o.jobs = show.SplitRefs(f.Value)
-		}
-	case optJSON, optYAML:
-		o.document, o.parser = "json", wire.Base
-		if f.ID == optYAML {
-			o.document = "yaml"
-		}
-		if f.Value != "" {
-			o.parser = strings.TrimPrefix(f.Value, "data_parser/")
-		}
-		if !slices.Contains(parsers, o.parser) {
-			return fmt.Errorf("squeue: error: application/%s output not supported by data_parser/%s; it is by %s", o.document, o.parser, strings.Join(parsers, ", "))
-		}
-	case optIterate:
-		n, err := strconv.Atoi(f.Value)
-		if err != nil || n <= 0 {
-			return fmt.Errorf("squeue: error: --iterate=%s\n", f.Value)
-		}
-		o.iterate = time.Duration(n) * time.Second
-	case optLicenses:
-		o.licenses = show.List(f.Value)
-	case optLong:
-		o.long = true
-	case optMe:
-		o.users = []string{strconv.Itoa(uid())}
-	case optName:
-		o.names = show.List(f.Value)
-	case optNoConvert:
-		o.noConvert = true
-	case optNodes:
-		o.nodes = append(o.nodes, f.Value)
-	case optNoHeader:
-		o.noHeader = true
-	case optNotMe:
-		o.notMe = true
-	case optOnlyState:
-		o.onlyState = true
-	case optPartition:
-		o.partitions = show.List(f.Value)
-	case optQOS:
-		o.qos = show.List(f.Value)
-	case optReservation:
-		o.reservations = show.List(f.Value)
-	case optSort:
-		o.sort = f.Value
-	case optStart:
-		o.start = true
-	case optStates:
-		o.states = show.List(f.Value)
-	case optSteps:
-		o.steps, o.stepsNext = true, !f.Given
-		if f.Given {
-			o.stepIDs = show.SplitRefs(f.Value)
-		}
-	case optUser:
-		o.users = show.List(f.Value)
+func printNames(o *options, _ option.Value, w io.Writer) bool {
+	printFields(w, false, o.steps)
+	return true
+}
+
+func (o *options) setFormat(v option.Value) error {
+	o.forgetFormatOfEnv()
+	if o.format2 != "" {
+		return errors.New("squeue: error: -o (--format) is incompatible with -O (--Format)")
+	}
+	o.format = v.Text
+	return nil
+}
+
+func (o *options) setFormat2(v option.Value) error {
+	o.forgetFormatOfEnv()
+	if o.format != "" {
+		return errors.New("squeue: error: -O (--Format) is incompatible with -o (--format)")
+	}
+	o.format2 = v.Text
+	return nil
+}
+
+func (o *options) setLong(option.Value) error {
+	o.forgetFormatOfEnv()
+	o.long = true
+	return nil
+}
+
+// forgetFormatOfEnv: a format of the command line beats either one of the environment, and so does --long.
+func (o *options) forgetFormatOfEnv() {
+	if o.formatOfEnv {
+		o.format, o.format2, o.formatOfEnv = "", "", false
+	}
+}
+
+func (o *options) setIterate(v option.Value) error {
+	n, err := strconv.Atoi(v.Text)
+	if err != nil || n <= 0 {
+		return fmt.Errorf("squeue: error: --iterate=%s\n", v.Text)
+	}
+	o.iterate = time.Duration(n) * time.Second
+	return nil
+}
+
+func (o *options) setJobs(v option.Value) error {
+	if o.jobsNext = !v.Given; v.Given {
+		o.jobs = show.SplitRefs(v.Text)
+	}
+	return nil
+}
+
+func (o *options) setSteps(v option.Value) error {
+	o.steps, o.stepsNext = true, !v.Given
+	if v.Given {
+		o.stepIDs = show.SplitRefs(v.Text)
+	}
+	return nil
+}
+
+func (o *options) setDocument(as string, v option.Value) error {
+	o.document, o.parser = as, wire.Base
+	if v.Text != "" {
+		o.parser = strings.TrimPrefix(v.Text, "data_parser/")
+	}
+	if !slices.Contains(parsers, o.parser) {
+		return fmt.Errorf("squeue: error: application/%s output not supported by data_parser/%s; it is by %s", o.document, o.parser, strings.Join(parsers, ", "))
 	}
 	return nil
 }

@@ -1,0 +1,144 @@
+// Package option reads the command lines of Slurm's commands by tables: one [Row] for each option says how it is written and what it
+// does to the command's options, a struct of its own. How words are taken apart is package getopt's, what options mean together the command's.
+package option
+
+import (
+	"io"
+	"slices"
+	"sync"
+
+	"fsub/cmd/internal/show"
+	"fsub/sbatch/getopt"
+)
+
+// Row is one option of a command whose options are a T. One of Flag, Text, List, Say and Print says what it does, or Do; an option without
+// any is taken and ignored.
+type Row[T any] struct {
+	Name  string
+	Short byte
+	As    string     // the Name of the row that this is another name of; it has nothing else then but Name and Short
+	Env   string     // the variable that stands for it if it has a value
+	Arg   getopt.Arg // of Do and Print; Text and List have a value anyway
+
+	Flag  func(*T) *bool     // becomes true
+	Text  func(*T) *string   // becomes the value
+	List  func(*T) *[]string // becomes the words of the value, which stand between commas
+	Say   string             // is printed, and ends the command
+	Print func(*T, Value, io.Writer) (ends bool)
+	Do    func(*T, Value) error // if Print does not end the command. Its error is whole lines for stderr
+}
+
+// Value is what an option was given. Given tells an empty value from none.
+type Value struct {
+	Text  string
+	Given bool
+}
+
+// Set is the options of one command. It is safe for concurrent use.
+type Set[T any] struct {
+	command string
+	rows    []Row[T]
+	strict  bool
+	once    sync.Once
+	words   *getopt.Set
+}
+
+// NewSet makes a Set. The order of rows is the order in which an ambiguity lists them. It does no work, so that a Set may be a package
+// variable of a program that starts often.
+func NewSet[T any](command string, rows []Row[T]) *Set[T] {
+	return &Set[T]{command: command, rows: rows}
+}
+
+// Strict makes the first wrong value end the reading. It is called before the first Parse and returns s.
+func (s *Set[T]) Strict() *Set[T] {
+	s.strict = true
+	return s
+}
+
+// ignored is the ID of all options that are ignored; the others have the index of their row.
+const ignored = -1
+
+func (s *Set[T]) index() {
+	options := make([]getopt.Option, len(s.rows))
+	for i := range s.rows {
+		at := i
+		if as := s.rows[i].As; as != "" {
+			at = slices.IndexFunc(s.rows, func(r Row[T]) bool { return r.Name == as })
+		}
+		row := &s.rows[at]
+		o := getopt.Option{Name: s.rows[i].Name, Short: s.rows[i].Short, Arg: row.Arg, ID: at}
+		switch {
+		case row.Text != nil, row.List != nil:
+			o.Arg = getopt.RequiredArg
+		case row.Flag == nil && row.Say == "" && row.Print == nil && row.Do == nil:
+			o.ID = ignored
+		}
+		options[i] = o
+	}
+	s.words = getopt.NewSet(s.command, options)
+}
+
+// Environment takes the variables that stand for options.
+func (s *Set[T]) Environment(o *T, env []string) error {
+	for i := range s.rows {
+		if s.rows[i].Env == "" {
+			continue
+		}
+		if v := show.Env(env, s.rows[i].Env); v != "" {
+			if err := s.rows[i].set(o, Value{v, true}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Parse reads args, the words after the command's name, into o. ended: an option has printed what it was given for, and nothing is left to do.
+// The error is whole lines for stderr; a *getopt.Error if the words cannot be taken apart. A value that is wrong does not keep an option
+// after it from printing, unless the set is [Set.Strict].
+func (s *Set[T]) Parse(o *T, args []string, stdout io.Writer) (operands []string, ended bool, err error) {
+	s.once.Do(s.index)
+	found, operands, err := s.words.Parse(args, getopt.Permute)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, f := range found {
+		if f.ID == ignored {
+			continue
+		}
+		row, v := &s.rows[f.ID], Value{f.Value, f.Given}
+		if row.prints(o, v, stdout) {
+			return nil, true, nil
+		}
+		if err == nil {
+			err = row.set(o, v)
+		}
+		if err != nil && s.strict {
+			break
+		}
+	}
+	return operands, false, err
+}
+
+// prints prints what the option prints that may end the command, and reports whether it does.
+func (r *Row[T]) prints(o *T, v Value, stdout io.Writer) bool {
+	if r.Say != "" {
+		io.WriteString(stdout, r.Say)
+		return true
+	}
+	return r.Print != nil && r.Print(o, v, stdout)
+}
+
+func (r *Row[T]) set(o *T, v Value) error {
+	switch {
+	case r.Flag != nil:
+		*r.Flag(o) = true
+	case r.Text != nil:
+		*r.Text(o) = v.Text
+	case r.List != nil:
+		*r.List(o) = show.List(v.Text)
+	case r.Do != nil:
+		return r.Do(o, v)
+	}
+	return nil
+}
