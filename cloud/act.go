@@ -96,15 +96,8 @@ func (d *Driver) Signal(ctx context.Context, ref federation.JobRef, _ []int, sig
 			if j.run.Members[i].State == agentapi.RunEnded {
 				continue
 			}
-			last := m.acked
-			if n := len(m.signals); n > 0 {
-				last = m.signals[n-1].Seq
-			}
-			m.acked = max(last+1, uint64(d.now().UnixMicro()))
-			s := signal{agentapi.Signal{Seq: m.acked, Run: j.run.ID, Name: sig.Name, Batch: sig.Batch, Full: sig.Full}, make(chan struct{})}
-			m.signals = append(m.signals, s)
+			s := m.order(agentapi.Signal{Run: j.run.ID, Name: sig.Name, Batch: sig.Batch, Full: sig.Full}, d.now())
 			waits = append(waits, s.done)
-			m.bump()
 		}
 		return nil
 	})
@@ -119,6 +112,20 @@ func (d *Driver) Signal(ctx context.Context, ref federation.JobRef, _ []int, sig
 		}
 	}
 	return nil
+}
+
+// order has an agent send a signal.
+func (m *machine) order(s agentapi.Signal, now time.Time) signal {
+	last := m.acked
+	if n := len(m.signals); n > 0 {
+		last = m.signals[n-1].Seq
+	}
+	m.acked = max(last+1, uint64(now.UnixMicro()))
+	s.Seq = m.acked
+	o := signal{s, make(chan struct{}), new(bool)}
+	m.signals = append(m.signals, o)
+	m.bump()
+	return o
 }
 
 // Hold implements federation.Driver.

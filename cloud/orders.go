@@ -99,7 +99,7 @@ func (d *Driver) Poll(ctx context.Context, id MachineID, p agentapi.Poll) (agent
 			return agentapi.Orders{}, err
 		}
 		m.polled = d.now()
-		m.carriedOut(p.Signals)
+		m.carriedOut(&p)
 		changed := m.changed
 		orders, launches := d.orders(m, p)
 		now := ctx.Err() != nil || orders.Version != p.Version || len(launches) > 0
@@ -159,7 +159,11 @@ func (d *Driver) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[strin
 		o.Runs = append(o.Runs, agentapi.Order{Run: id, Ended: said})
 	}
 	for _, s := range m.signals {
-		if s.Seq > p.Signals {
+		switch {
+		case s.Seq <= p.Signals:
+		case s.Step != "":
+			o.StepSignals = append(o.StepSignals, s.Signal)
+		default:
 			o.Signals = append(o.Signals, s.Signal)
 		}
 	}
@@ -243,9 +247,10 @@ func (d *Driver) payloadOf(ctx context.Context, j *job) (p sbatch.Payload, err e
 }
 
 // carriedOut drops the signals that the agent has carried out.
-func (m *machine) carriedOut(seq uint64) {
+func (m *machine) carriedOut(p *agentapi.Poll) {
 	m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
-		if s.Seq <= seq {
+		if s.Seq <= p.Signals {
+			*s.missed = slices.Contains(p.Missed, s.Seq)
 			close(s.done)
 			return true
 		}

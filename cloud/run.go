@@ -157,6 +157,7 @@ func (d *Driver) complete(r *run) {
 		m.over[r.ID], m.LastJob = false, j.id()
 		m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
 			if s.Run == r.ID {
+				*s.missed = true
 				close(s.done)
 			}
 			return s.Run == r.ID

@@ -140,7 +140,8 @@ type machine struct {
 // signal is one that waits for the agent to carry it out.
 type signal struct {
 	agentapi.Signal
-	done chan struct{}
+	done   chan struct{}
+	missed *bool // its step did not run; set before done is closed
 }
 
 func (m *machine) record() (federation.PoolRecord, any) {

@@ -35,6 +35,19 @@ type StepTeller interface {
 	Steps(jobs []JobID, ended bool) []LiveStep
 }
 
+// StepSignaller is a driver that can signal single steps of jobs that run at its site.
+type StepSignaller interface {
+	// SignalStep sends a signal to the step of that number ("0"), or kills it, and returns when that was passed on. It is not repeated. ErrNotFound: no such
+	// step runs. ErrUnavailable: it may have been done, or not.
+	SignalStep(ctx context.Context, job JobID, step string, s StepSignal) error
+}
+
+// StepSignal is what scancel asks of a step.
+type StepSignal struct {
+	Name string // "USR1" or a number; "": kill it
+	By   uint32 // the user whom the books show for that
+}
+
 // LiveStep is a step of a job.
 type LiveStep struct {
 	Job JobID

@@ -25,6 +25,7 @@ type Step struct {
 	ExitStatus int32         `json:"exit,omitempty"` // as wait(2) gives it
 	Nodes      string        `json:"nodes,omitempty"`
 	NumNodes   int           `json:"num_nodes,omitempty"`
+	KilledBy   string        `json:"killed_by,omitempty"` // who has cancelled it alone: a user's name, or a uid
 	NumTasks   int           `json:"num_tasks,omitempty"`
 	Start, End time.Time     `json:",omitzero"`
 	Elapsed    time.Duration `json:",omitempty"`

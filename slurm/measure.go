@@ -100,7 +100,8 @@ func stepOf(st *wire.DBStep) federation.Step {
 	s := federation.Step{
 		ID: id, Name: st.Step.Name, State: state(st.State), ExitStatus: waitStatus(st.ExitCode), Nodes: st.Nodes.Range, NumNodes: int(st.Nodes.Count),
 		NumTasks: int(st.Tasks.Count), Start: unix(st.Time.Start.Value()), End: unix(st.Time.End.Value()),
-		Elapsed: time.Duration(st.Time.Elapsed) * time.Second, Suspended: time.Duration(st.Time.Suspended) * time.Second,
+		KilledBy: st.KillRequestUser,
+		Elapsed:  time.Duration(st.Time.Elapsed) * time.Second, Suspended: time.Duration(st.Time.Suspended) * time.Second,
 		System: cpuTime(st.Time.System), User: cpuTime(st.Time.User), Total: cpuTime(st.Time.Total), Layout: st.Task.Distribution,
 		Governor: st.CPU.Governor, MinFreq: setNumber(st.CPU.RequestedFrequency.Min), MaxFreq: setNumber(st.CPU.RequestedFrequency.Max),
 		Frequency: frequency(st.Statistics.CPU.ActualFrequency), Energy: st.Statistics.Energy.Consumed.Value(),

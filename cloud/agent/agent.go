@@ -44,9 +44,10 @@ type Agent struct {
 
 	mu      sync.Mutex
 	runs    map[string]*run
-	version uint64 // of the orders that are carried out
-	daemon  string // that gave them
-	signals uint64 // the last one that was sent
+	version uint64   // of the orders that are carried out
+	daemon  string   // that gave them
+	signals uint64   // the last one that was sent
+	missed  []uint64 // those whose step did not run, until the daemon knows it
 	notice  *agentapi.Notice
 	ending  string        // why the machine ends; "": it does not
 	end     chan struct{} // closed when ending is set

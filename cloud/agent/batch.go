@@ -165,8 +165,12 @@ func (r *run) deadlines(l time.Duration) (limit, warning <-chan time.Time) {
 func (r *run) send(s agentapi.Signal) {
 	sig, ok := signalNumber(s.Name)
 	switch {
+	case s.Step != "" && s.Name == "":
+		r.toldStep(s, r.a.cfg.Steps.Cancel(r.l.Run, s.Step, s.By))
 	case !ok:
 		r.a.log.Warn("no such signal", "run", r.l.Run, "signal", s.Name)
+	case s.Step != "":
+		r.toldStep(s, r.a.cfg.Steps.Signal(r.l.Run, s.Step, sig))
 	case s.Batch:
 		r.p.Signal(sig)
 	case s.Full:
@@ -188,6 +192,18 @@ func (r *run) warn() {
 	default:
 		r.signalSteps(sig)
 	}
+}
+
+// toldStep notes what became of an order to one step.
+func (r *run) toldStep(s agentapi.Signal, err error) {
+	if err != nil {
+		r.a.log.Info("an order to a step came too late", "run", r.l.Run, "step", s.Step, "signal", s.Name, "err", err)
+	}
+}
+
+// hasStep reports whether a step of that number runs.
+func (r *run) hasStep(id string) bool {
+	return r.head && r.a.cfg.Steps != nil && slices.ContainsFunc(r.a.cfg.Steps.Status(r.l.Run), func(s agentapi.Step) bool { return s.ID == id && s.End.IsZero() })
 }
 
 func (r *run) signalSteps(sig syscall.Signal) {

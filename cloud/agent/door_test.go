@@ -45,9 +45,10 @@ type fakeDoor struct {
 	denied   bool // every answer to Poll is 401
 	refused  int  // such
 	polls    int
-	eager    bool // polls are answered at once
-	single   bool // reports of several runs are too large
-	gap      bool // the next piece of output is refused with the size 0
+	polled   agentapi.Poll // the last one
+	eager    bool          // polls are answered at once
+	single   bool          // reports of several runs are too large
+	gap      bool          // the next piece of output is refused with the size 0
 	inJob    []string
 	lease    time.Duration
 	metadata string
@@ -161,6 +162,8 @@ func (d *fakeDoor) poll(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.polls++
+	d.polled = p
+	d.cond.Broadcast()
 	for r.Context().Err() == nil && !d.down && !d.denied && !d.eager && p.Version == d.orders.Version && time.Now().Before(until) {
 		d.cond.Wait()
 	}

@@ -17,6 +17,9 @@ func (a *Agent) poll(ctx context.Context) {
 		err := a.door.call(ctx, a.welcome.PollWait+min(callTime, a.lease.third()), agentapi.PathPoll, a.door.session, a.standing(), &o)
 		switch {
 		case err == nil:
+			a.mu.Lock()
+			a.missed = nil // only obey adds to it, which has not been called since
+			a.mu.Unlock()
 			if !a.ends() {
 				wait.reset()
 			}
@@ -51,7 +54,7 @@ func (a *Agent) ends() bool {
 func (a *Agent) standing() agentapi.Poll {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := agentapi.Poll{Version: a.version, Signals: a.signals, Known: []string{}}
+	p := agentapi.Poll{Version: a.version, Signals: a.signals, Missed: a.missed, Known: []string{}}
 	for id := range a.runs {
 		p.Known = append(p.Known, id)
 	}
@@ -81,18 +84,28 @@ func (a *Agent) obey(o agentapi.Orders) {
 			r.stop(agentapi.Stop{Why: agentapi.WhyCancel, Grace: r.l.KillWait})
 		}
 	}
-	for _, s := range o.Signals {
-		if s.Seq > a.signals {
-			if r := a.runs[s.Run]; r != nil {
-				r.signal(s)
-			}
-			a.signals = s.Seq
-		}
-	}
+	a.obeySignals(o)
 	a.version = o.Version
 	a.mu.Unlock()
 	if o.End != "" {
 		a.endMachine(o.End, agentapi.WhyNode)
+	}
+}
+
+// obeySignals has signals sent that were not yet. a.mu is held.
+func (a *Agent) obeySignals(o agentapi.Orders) {
+	last := a.signals
+	for _, s := range slices.Concat(o.Signals, o.StepSignals) {
+		r := a.runs[s.Run]
+		switch {
+		case s.Seq <= last:
+			continue
+		case s.Step != "" && (r == nil || !r.hasStep(s.Step)):
+			a.missed = append(a.missed, s.Seq)
+		case r != nil:
+			r.signal(s)
+		}
+		a.signals = max(a.signals, s.Seq)
 	}
 }
 

@@ -39,7 +39,11 @@ func (f *fakeSteps) AddRun(r steps.Run) ([]string, error) {
 }
 func (f *fakeSteps) RemoveRun(run string) { f.note("remove %s", run) }
 func (f *fakeSteps) Signal(run, step string, sig syscall.Signal) error {
-	f.note("signal %s %v", run, sig)
+	f.note("signal %s %v", run+strings.TrimSuffix("."+step, "."), sig)
+	return nil
+}
+func (f *fakeSteps) Cancel(run, step string, by uint32) error {
+	f.note("cancel %s.%s for %d", run, step, by)
 	return nil
 }
 func (f *fakeSteps) Stop(run string, s steps.Stop) {
@@ -107,6 +111,30 @@ func TestHeadAndSteps(t *testing.T) {
 	}
 	if d.hellos[0].Steps != "10.0.0.1:7" {
 		t.Errorf("hello: %+v", d.hellos[0])
+	}
+}
+
+// TestStepSignals: orders to a step reach the step service in their order, and one to a step that does not run is told of as such, until the daemon knows.
+func TestStepSignals(t *testing.T) {
+	d := newFakeDoor(t)
+	f := &fakeSteps{steps: []agentapi.Step{{ID: "0", State: "RUNNING"}, {ID: "1", State: "COMPLETED", End: time.Now()}}}
+	startAgent(t, d, func(c *Config) { c.Steps = f })
+	dir := d.launch("r1", "touch began; while ! [ -e go ]; do sleep 0.01; done", nil)
+	awaitFile(t, filepath.Join(dir, "began"))
+	d.order(func(o *agentapi.Orders) {
+		o.Signals = []agentapi.Signal{{Seq: 7, Run: "r1", Name: "USR2"}}
+		o.StepSignals = []agentapi.Signal{{Seq: 3, Run: "r1", Step: "0", Name: "USR1"}, {Seq: 4, Run: "r1", Step: "1", Name: "USR1"}, {Seq: 5, Run: "r1", Step: "0", By: 7001},
+			{Seq: 6, Run: "r9", Step: "0"}}
+	})
+	d.await("what it has missed", func() bool { return d.polled.Signals == 7 && slices.Equal(d.polled.Missed, []uint64{4, 6}) })
+	d.order(func(*agentapi.Orders) {}) // an answer: it need not say that again
+	d.await("the next poll", func() bool { return d.polled.Version == d.orders.Version && len(d.polled.Missed) == 0 })
+	os.WriteFile(filepath.Join(dir, "go"), nil, 0o644)
+	d.awaitEnd("r1")
+	got := f.said()
+	slices.Sort(got)
+	if want := []string{"add r1", "cancel r1.0 for 7001", "remove r1", "signal r1 user defined signal 2", "signal r1.0 user defined signal 1", "stop r1 "}; !slices.Equal(got, want) {
+		t.Errorf("steps were asked %q, not %q", got, want)
 	}
 }
 

@@ -39,6 +39,8 @@ type Poll struct {
 	Version uint64   `json:"version"` // of the Orders that the agent carries out; 0: none yet
 	Known   []string `json:"known"`   // the runs whose Launch the agent has
 	Signals uint64   `json:"signals"` // highest [Signal.Seq] that it has carried out
+	// Missed are those of them whose step did not run.
+	Missed []uint64 `json:"missed,omitempty"`
 }
 
 // Orders are what a machine is to do.
@@ -49,7 +51,9 @@ type Orders struct {
 	Lease   time.Duration `json:"lease"`
 	Runs    []Order       `json:"runs,omitempty"`
 	Signals []Signal      `json:"signals,omitempty"` // those that the agent has not carried out yet
-	End     string        `json:"end,omitempty"`     // why the machine is to end itself: "idle", ...; "" it stays
+	// StepSignals are those to single steps, apart from the others: an agent of before there were any is not to send them to all steps.
+	StepSignals []Signal `json:"step_signals,omitempty"`
+	End         string   `json:"end,omitempty"` // why the machine is to end itself: "idle", ...; "" it stays
 }
 
 // Order is one run that the machine is to have. A run that the agent does not know and that comes without a Launch is not its to start.
@@ -77,6 +81,9 @@ type Signal struct {
 	Name  string `json:"name"` // "USR1" or a number
 	Batch bool   `json:"batch,omitempty"`
 	Full  bool   `json:"full,omitempty"`
+	// Step is the one step that is meant. With it an empty Name kills it, on behalf of the user By.
+	Step string `json:"step,omitempty"`
+	By   uint32 `json:"by,omitempty"`
 }
 
 // Report tells of runs and of the machine. The whole of each run that has changed; a status is sent again until it was answered.
@@ -143,6 +150,8 @@ type Step struct {
 	End     time.Time `json:"end,omitzero"`
 	Exit    int32     `json:"exit"`
 	Used    Used      `json:"used"`
+	// CancelledBy is the uid of who has cancelled it alone, by scancel.
+	CancelledBy *uint32 `json:"cancelled_by,omitempty"`
 }
 
 // Used is what processes have used.

@@ -14,8 +14,34 @@ func (s *Service) Signal(name, step string, sig syscall.Signal) error {
 	if r == nil || r.books == nil {
 		return fmt.Errorf("steps: run %s is not led here", name)
 	}
-	for _, a := range r.books.live(step) {
+	live := r.books.live(step)
+	if step != "" && len(live) == 0 {
+		return ErrNoStep
+	}
+	for _, a := range live {
+		if sig == syscall.SIGTERM { // as its slurmstepd does, and without srun's words: the tasks may bear it
+			a.out.Write(wire.Stderr, wire.All, []byte(a.cancelLine("")))
+		}
 		a.toNodes(wire.Signal, uint32(sig), nil)
+	}
+	return nil
+}
+
+// Cancel implements [Steps].
+func (s *Service) Cancel(name, step string, by uint32) error {
+	r := s.run(name)
+	if r == nil || r.books == nil {
+		return fmt.Errorf("steps: run %s is not led here", name)
+	}
+	live := r.books.live(step)
+	if len(live) == 0 {
+		return ErrNoStep
+	}
+	for _, a := range live {
+		a.mu.Lock()
+		a.tally.by = &by
+		a.mu.Unlock()
+		a.stop(Stop{Why: agentapi.WhyCancel})
 	}
 	return nil
 }

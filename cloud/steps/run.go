@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"errors"
 	"log/slog"
 	"os/exec"
 	"syscall"
@@ -41,6 +42,9 @@ type Run struct {
 	Prepare func(*exec.Cmd)
 }
 
+// ErrNoStep: no step of that number runs.
+var ErrNoStep = errors.New("no such step runs")
+
 // Stop is why and how all steps of a run are ended.
 type Stop struct {
 	Why   agentapi.Why
@@ -58,8 +62,10 @@ type Steps interface {
 	RemoveRun(run string)
 	// Local is how many steps have processes on this machine.
 	Local(run string) int
-	// Signal sends a signal to the steps of a run on all nodes; step "" is every step. On the first machine only.
+	// Signal sends a signal to the steps of a run on all nodes; step "" is every step. On the first machine only. ErrNoStep: the step does not run.
 	Signal(run, step string, sig syscall.Signal) error
+	// Cancel kills a step at once, as scancel does for the user by. On the first machine only. ErrNoStep: it does not run.
+	Cancel(run, step string, by uint32) error
 	// Stop ends the steps of a run on all nodes, in srun's words for why. On the first machine only. It does not wait.
 	Stop(run string, s Stop)
 	// Status is the run's steps so far, ended ones too. On the first machine only.

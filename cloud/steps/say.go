@@ -53,18 +53,22 @@ func (st *step) say(why agentapi.Why) {
 	if again {
 		return
 	}
-	first := &st.shares[0]
-	line := "slurmstepd: error: *** STEP " + st.name() + " ON " + st.launch.Groups[first.group].Nodes[first.node].Name + " CANCELLED AT " +
-		time.Now().Format("2006-01-02T15:04:05")
+	because := ""
 	switch why {
 	case agentapi.WhyTimeout:
-		line += " DUE TO TIME LIMIT"
+		because = " DUE TO TIME LIMIT"
 	case agentapi.WhyPreempt:
-		line += " DUE TO PREEMPTION"
+		because = " DUE TO PREEMPTION"
 	case agentapi.WhyNode:
-		line += " DUE TO NODE FAILURE"
+		because = " DUE TO NODE FAILURE"
 	}
-	st.out.Write(wire.Cancelled, 0, []byte(line+" ***\n"))
+	st.out.Write(wire.Cancelled, 0, []byte(st.cancelLine(because)))
+}
+
+func (st *step) cancelLine(because string) string {
+	first := &st.shares[0]
+	return "slurmstepd: error: *** STEP " + st.name() + " ON " + st.launch.Groups[first.group].Nodes[first.node].Name + " CANCELLED AT " +
+		time.Now().Format("2006-01-02T15:04:05") + because + " ***\n"
 }
 
 // name is "JOB.STEP".

@@ -15,6 +15,7 @@ import (
 type tally struct {
 	exit    uint32       // highest status
 	stopped agentapi.Why // why it was ended, if it was
+	by      *uint32      // who has cancelled it alone
 	timeout bool         // of its own
 	lost    bool
 	oom     bool
@@ -85,6 +86,9 @@ func (st *step) status() agentapi.Step {
 	a.Nodes, a.Layout = hostlist.Compress(names), st.spread(a.Tasks)
 	if st.ended {
 		a.State = st.tally.state()
+		if a.State == "CANCELLED" {
+			a.CancelledBy = st.tally.by
+		}
 	}
 	return a
 }
