@@ -14,18 +14,22 @@ import (
 type poolBooks struct {
 	tellers []federation.PoolTeller
 	steps   []federation.StepTeller
+	signals map[federation.SiteName]federation.StepSignaller
 	store   federation.PoolStore
 	log     *slog.Logger
 }
 
 func newPoolBooks(sites []controller.Site, st federation.PoolStore, log *slog.Logger) *poolBooks {
-	b := &poolBooks{store: st, log: log}
+	b := &poolBooks{store: st, log: log, signals: map[federation.SiteName]federation.StepSignaller{}}
 	for _, s := range sites {
 		if t, ok := s.Driver.(federation.PoolTeller); ok {
 			b.tellers = append(b.tellers, t)
 		}
 		if t, ok := s.Driver.(federation.StepTeller); ok {
 			b.steps = append(b.steps, t)
+		}
+		if t, ok := s.Driver.(federation.StepSignaller); ok {
+			b.signals[s.Name] = t
 		}
 	}
 	return b

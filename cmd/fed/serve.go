@@ -102,7 +102,7 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 	}
 	pools := newPoolBooks(sites, st, log)
 	srv := api.NewServer(api.Config{
-		Tokens: tokens, Logs: logs, Pools: pools, Steps: pools, Store: st, Usage: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: log, Registerer: reg,
+		Tokens: tokens, Logs: logs, Pools: pools, Steps: pools, StepSignals: pools.signals, Store: st, Usage: st, Controller: ctl, Operators: c.Operators, Federation: c.Federation, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: log, Registerer: reg,
 	})
 	l, err := listen(c.Socket)
 	if err != nil {

@@ -36,6 +36,9 @@ func (s *Server) dbJobs(w http.ResponseWriter, r *http.Request, c Caller) error 
 	if err := s.addUsage(r.Context(), list, func(i int) *wire.DBJob { return &resp.Jobs[i] }); err != nil {
 		return err
 	}
+	for i := range resp.Jobs {
+		s.whoKilled(resp.Jobs[i].Steps)
+	}
 	return writeJSON(w, resp)
 }
 
@@ -57,6 +60,9 @@ func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c Caller) er
 	}
 	if err := s.addUsage(r.Context(), list, func(i int) *wire.DBJob { return &resp.Jobs[i].DBJob }); err != nil {
 		return err
+	}
+	for i := range resp.Jobs {
+		resp.Jobs[i].StepsCancelledBy = s.whoKilled(resp.Jobs[i].Steps)
 	}
 	return writeJSON(w, resp)
 }

@@ -46,6 +46,8 @@ type Config struct {
 	Logs       federation.LogReader  // of jobs at sites that do not see their directory; nil: there are none
 	Pools      Pools                 // of rented machines; nil: there are none
 	Steps      federation.StepTeller // nil: no site tells of steps while they run
+	// StepSignals are the sites that take orders to single steps.
+	StepSignals map[federation.SiteName]federation.StepSignaller
 }
 
 // Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted or
@@ -175,6 +177,7 @@ func (s *Server) routes() {
 	s.handle("GET /fed/v1/sites", s.getSites)
 	s.handle("GET /fed/v1/options", s.getOptions)
 	s.handle("GET /fed/v1/steps", s.getSteps)
+	s.handle("POST /fed/v1/steps/signal", s.signalStep)
 	s.handle("GET /fed/v1/pools", s.getPools)
 	s.handle("GET /fed/v1/machines", s.getMachines)
 	s.handle("POST /fed/v1/site/{name}/state", s.setSiteState)

@@ -103,6 +103,7 @@ func withoutEnergy(list []federation.Amount) wire.List[wire.TRES] {
 func stepRecord(s *federation.Step, name string) wire.DBStep {
 	var st wire.DBStep
 	st.Step.ID, st.Step.Name, st.State, st.ExitCode = wire.Text(name+"."+s.ID), s.Name, wire.Strings{string(dbState(s.State))}, exitCode(s.ExitStatus)
+	st.KillRequestUser = s.KilledBy
 	st.Nodes.Range, st.Nodes.Count, st.Nodes.List, st.Tasks.Count = s.Nodes, int64(s.NumNodes), wire.Strings{s.Nodes}, int64(s.NumTasks)
 	st.Time.Start, st.Time.End, st.Time.Elapsed = unixNumber(s.Start), unixNumber(s.End), int64(s.Elapsed/time.Second)
 	st.Time.Suspended = int64(s.Suspended / time.Second)

@@ -14,7 +14,7 @@ import (
 
 // Main is the command name, srun or salloc. Within a job it does not return: the process becomes the site's command.
 func Main(name string, args, env []string, stdout, stderr io.Writer) int {
-	next := Next(name, show.Env(env, "PATH"), ownFile)
+	next := After(name, env)
 	switch {
 	case show.Env(env, "SLURM_JOB_ID") != "" && next != "":
 		err := syscall.Exec(next, append([]string{name}, args...), env)
@@ -35,6 +35,9 @@ func Main(name string, args, env []string, stdout, stderr io.Writer) int {
 		"or use sbatch --wrap%s\n", name, "srun", own)
 	return 1
 }
+
+// After is the site's own command of that name: the next one in PATH, or "" if there is none.
+func After(name string, env []string) string { return Next(name, show.Env(env, "PATH"), ownFile) }
 
 // ownFile is the program that runs now.
 func ownFile() (os.FileInfo, error) { return os.Stat("/proc/self/exe") }

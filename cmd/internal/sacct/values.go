@@ -159,15 +159,21 @@ func name(r *record) string {
 	return r.Name
 }
 
-// state is the state's word. Who cancelled a job is said of the job only.
+// state is the state's word. Who cancelled a job is said of the job only, and of a step who cancelled it alone.
 func state(_ *command, r *record) string {
 	list := r.State.Current
 	if r.step != nil {
 		list = r.step.State
 	}
-	s := wire.BaseState(list)
-	if s == wire.StateCancelled && r.step == nil && r.CancelledBy != nil {
-		return s + " by " + strconv.FormatUint(uint64(*r.CancelledBy), 10)
+	s, by := wire.BaseState(list), r.CancelledBy
+	if r.step != nil {
+		by = nil
+		if uid, ok := r.StepsCancelledBy[string(r.step.Step.ID)]; ok {
+			by = &uid
+		}
+	}
+	if s == wire.StateCancelled && by != nil {
+		return s + " by " + strconv.FormatUint(uint64(*by), 10)
 	}
 	return s
 }

@@ -1,7 +1,6 @@
 package scancel
 
 import (
-	"bufio"
 	"fmt"
 	"slices"
 	"strconv"
@@ -161,21 +160,13 @@ func (c *command) matches(j *wire.Job) bool {
 	return slices.ContainsFunc(has, func(n string) bool { return slices.Contains(want, n) })
 }
 
-// confirmed asks about each job. The end of the input is a no: scancel itself would ask for ever.
+// confirmed asks about each job.
 func (c *command) confirmed(refs []ref, jobs []wire.Job) []ref {
-	in := bufio.NewReader(c.stdin)
 	var yes []ref
 	for _, r := range refs {
 		i := slices.IndexFunc(jobs, func(j wire.Job) bool { return r.names(&j) })
-		for answered := false; !answered; {
-			fmt.Fprintf(c.stdout, "Cancel job_id=%s name=%s partition=%s [y/n]? ", r.text, jobs[i].Name, jobs[i].Partition)
-			line, err := in.ReadString('\n')
-			switch {
-			case strings.HasPrefix(strings.ToLower(line), "y"):
-				yes, answered = append(yes, r), true
-			case strings.HasPrefix(strings.ToLower(line), "n"), err != nil:
-				answered = true
-			}
+		if c.asked(fmt.Sprintf("Cancel job_id=%s name=%s partition=%s [y/n]? ", r.text, jobs[i].Name, jobs[i].Partition)) {
+			yes = append(yes, r)
 		}
 	}
 	return yes

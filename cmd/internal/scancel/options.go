@@ -19,6 +19,7 @@ type options struct {
 	clusters, sibling                                  string
 	signal                                             string // without SIG; "": the usual end
 	batch, full, interactive, quiet, verbose           bool
+	passed                                             []string // the command line's options, for a site's own scancel
 }
 
 // filtered reports whether jobs are selected by something but their IDs.
@@ -112,6 +113,7 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 		if err == nil {
 			err = o.set(f)
 		}
+		o.pass(f)
 	}
 	if err == nil {
 		err = o.jobs(operands, env)
@@ -211,14 +213,27 @@ func (o *options) set(f getopt.Found) error {
 	return nil
 }
 
+// pass keeps an option for a site's own scancel, which knows but its own cluster.
+func (o *options) pass(f getopt.Found) {
+	switch {
+	case f.ID == optClusters:
+	case f.Given:
+		o.passed = append(o.passed, "--"+f.Name+"="+f.Value)
+	default:
+		o.passed = append(o.passed, "--"+f.Name)
+	}
+}
+
 // jobs reads the operands: IDs, several of them in one word with commas, but not with blanks.
 func (o *options) jobs(operands, env []string) error {
 	for _, word := range operands {
-		for _, text := range show.OwnTasks(env, show.SplitRefs(word)) {
+		for _, given := range show.SplitRefs(word) {
+			text := show.OwnTask(env, given)
 			r, ok := parseRef(text)
 			if !ok {
 				return fmt.Errorf("scancel: error: Invalid job id %s", text)
 			}
+			r.given = given
 			o.refs = append(o.refs, r)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // ref is a job as it was named: 17, 17_3, 17_[1-3], 17+1, 17.0.
 type ref struct {
 	text  string
-	base  string // text without the step
+	given string // as it was written: in a job with its site's number, text has the federation's
 	id    federation.JobID
 	tasks []int  // empty: the whole job
 	step  string // "": none
@@ -37,7 +37,7 @@ func parseRef(text string) (ref, bool) {
 		}
 		n += offset // a component's number
 	}
-	r := ref{text: text, base: base, id: federation.JobID(n), step: step}
+	r := ref{text: text, given: text, id: federation.JobID(n), step: step}
 	switch {
 	case hasTask && taskText == "":
 		r.tasks = []int{-1} // no task that is: scancel says so of "17_"
@@ -45,6 +45,9 @@ func parseRef(text string) (ref, bool) {
 		if r.tasks = show.Ranges(taskText); len(r.tasks) == 0 {
 			return ref{}, false
 		}
+	}
+	if hasStep && (len(r.tasks) > 1 || strings.Contains(base, "[")) {
+		return ref{}, false
 	}
 	return r, true
 }
@@ -71,6 +74,5 @@ func refOf(j *wire.Job) ref {
 	case j.HetJobID.Value() != 0:
 		r.text = strconv.FormatInt(j.HetJobID.Number, 10) + "+" + strconv.FormatInt(j.HetJobOffset.Value(), 10)
 	}
-	r.base = r.text
 	return r
 }

@@ -3,6 +3,7 @@
 package scancel
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -25,17 +26,19 @@ func run(args, env []string, stdin io.Reader, stdout, stderr io.Writer, c show.S
 	if done {
 		return exit
 	}
-	cmd := &command{options: o, stdin: stdin, stdout: stdout, stderr: stderr, caller: c}
+	cmd := &command{options: o, env: env, stdin: stdin, stdout: stdout, stderr: stderr, caller: c}
 	return cmd.run()
 }
 
 // command is one call of scancel.
 type command struct {
 	options
+	env            []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	caller         show.Streamer
 	sites          []string // of --clusters; empty: all
+	answers        *bufio.Reader
 }
 
 // notFederated is Slurm's number of "Not a valid federated job", cut to a byte.
@@ -78,25 +81,6 @@ func (c *command) run() int {
 	return exit
 }
 
-// cancelStep says what scancel says of a step that is not there: steps are the site's, the federation knows none.
-func (c *command) cancelStep(r ref) int {
-	jobs, err := c.read(show.Query{}, []ref{r})
-	if err != nil {
-		fmt.Fprintln(c.stderr, err)
-		return 1
-	}
-	const invalid = "scancel: error: Kill job error on job step id %s: Invalid job id specified\n"
-	switch {
-	case len(jobs) == 0 || show.Ended(jobs[0].State):
-		fmt.Fprintf(c.stderr, invalid, r.text)
-		return 1
-	case wire.BaseState(jobs[0].State) == wire.StatePending:
-		return 0
-	}
-	fmt.Fprintf(c.stderr, invalid+invalid, r.base, r.base)
-	return wire.ErrJobID & 0xff
-}
-
 // act sends everything in one request, as hundreds of IDs may come at once, and reports what was refused.
 func (c *command) act(refs []ref) int {
 	req := v1.ActRequest{Signal: federation.Signal{Name: c.signal, Batch: c.batch, Full: c.full}}
@@ -134,13 +118,16 @@ func (c *command) act(refs []ref) int {
 
 // doing is what --verbose says of a job.
 func (c *command) doing() string {
-	what := ""
 	switch {
 	case c.batch:
-		what = " batch"
+		return c.doingTo(" batch")
 	case c.full:
-		what = " full"
+		return c.doingTo(" full")
 	}
+	return c.doingTo("")
+}
+
+func (c *command) doingTo(what string) string {
 	if c.signal == "" {
 		return "Terminating" + what
 	}

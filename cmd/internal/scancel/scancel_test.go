@@ -122,7 +122,6 @@ func TestScancel(t *testing.T) {
 		{args: "", exit: 1, stderr: "scancel: error: No job identification provided\n"},
 		{args: "abc", exit: 1, stderr: "scancel: error: Invalid job id abc\n"},
 		{args: "1.99"}, // waits
-		{args: "2.99", exit: 225, stderr: strings.Repeat("scancel: error: Kill job error on job step id 2: "+invalid, 2)},
 		{args: "3.0", exit: 1, stderr: "scancel: error: Kill job error on job step id 3.0: " + invalid},
 		{args: "2.batch", exit: 1, stderr: "scancel: error: Invalid job id 2.batch\n"},
 		{args: "0", exit: 1, stderr: "scancel: error: Invalid job id 0\n"},

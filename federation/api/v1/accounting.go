@@ -8,6 +8,8 @@ type AccountingJob struct {
 	UserID      uint32  `json:"user_id"`
 	GroupID     uint32  `json:"group_id"`
 	CancelledBy *uint32 `json:"cancelled_by,omitempty"` // uid of who cancelled it
+	// StepsCancelledBy are the uids of who cancelled single steps ("17.0").
+	StepsCancelledBy map[string]uint32 `json:"steps_cancelled_by,omitempty"`
 }
 
 // AccountingResponse answers GET /fed/v1/accounting, which has the query and the meaning of GET /slurmdb/<version>/jobs.

@@ -1,5 +1,15 @@
 package v1
 
+import "fsub/federation"
+
+// StepSignal asks that a signal be sent to one step of a running job: POST /fed/v1/steps/signal. Without a Signal the step is killed. The answer is {} once that
+// was passed on.
+type StepSignal struct {
+	Job    federation.JobID `json:"job"` // the raw number: of an array's task its own
+	Step   string           `json:"step"`
+	Signal string           `json:"signal,omitempty"` // "USR1" or a number
+}
+
 // Step is a step that runs.
 type Step struct {
 	Job      int64  `json:"job"` // raw number
