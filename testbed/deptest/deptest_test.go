@@ -72,6 +72,8 @@ var forbidden = []struct {
 	{"fsub/cloud/jobenv", "net", "a job's environment is made of its launch"},
 	{"fsub/cloud/agentapi", "net/http", "what daemon and agents say is shapes"},
 	{"fsub/cloud/steps", "net/http", "steps speak frames over TLS"},
+	{"fsub/cloud/pmi", "fsub/...", "PMI is a protocol between a task and who started it, whoever that is"},
+	{"fsub/cloud/pmi", "net", "the tasks' connections are brought to it"},
 	{"fsub/cloud/agent/...", "fsub/federation", "the agent knows jobs as they are launched, not as they are planned"},
 }
 
