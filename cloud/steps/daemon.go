@@ -56,6 +56,7 @@ type daemon struct {
 	files map[string]*os.File // opened for several tasks, by name
 	pumps sync.WaitGroup
 	pty   *os.File // the terminal's other side
+	mpi   *mpi     // nil: not for MPI programs
 	ptyFD int
 	ooms  int // kills for want of memory in the cgroup, so far
 
@@ -79,6 +80,7 @@ type task struct {
 func (d *daemon) main(in *wire.Reader) int {
 	d.prepare()
 	d.left = len(d.tasks)
+	d.mpi = newMPI(d)
 	for i := range d.tasks {
 		d.start(i)
 	}
@@ -143,6 +145,8 @@ func (d *daemon) obey(in *wire.Reader) {
 			killAll(syscall.Signal(f.N))
 		case wire.Kill:
 			d.kill(time.Duration(f.N) * time.Millisecond)
+		case wire.Met:
+			d.mpi.met(f)
 		case wire.Window:
 			if size, err := wire.JSON[wire.Size](f); err == nil {
 				d.resize(size)

@@ -27,6 +27,7 @@ type child struct {
 	envv []*byte
 	pid  []byte // where its number goes: digits and a NUL, within envv; nil: nowhere
 	fds  [3]int // its stdin, stdout, stderr; all of them above 2
+	keep int    // a file of the parent that it has by the same number; 0: none
 	tty  bool   // fds[0] becomes its controlling terminal
 	cpus *unix.CPUSet
 	// limits are set in the child only: the daemon itself needs more files than a task may have.
@@ -50,17 +51,16 @@ type rlimit struct {
 
 const pidVariable = "SLURM_TASK_PID="
 
-func newChild(path string, argv, env []string) (*child, error) {
-	c := &child{}
-	var err error
+// set says what it executes.
+func (c *child) set(path string, argv, env []string) (err error) {
 	if c.path, err = syscall.BytePtrFromString(path); err != nil {
-		return nil, err
+		return err
 	}
 	if c.argv, err = syscall.SlicePtrFromStrings(argv); err != nil {
-		return nil, err
+		return err
 	}
 	if c.envv, err = syscall.SlicePtrFromStrings(env); err != nil {
-		return nil, err
+		return err
 	}
 	for i, e := range env {
 		if len(e) >= len(pidVariable) && e[:len(pidVariable)] == pidVariable {
@@ -69,7 +69,7 @@ func newChild(path string, argv, env []string) (*child, error) {
 			c.envv[i], c.pid = &b[0], b[len(pidVariable):]
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // start forks and executes. An error is execve's, or fork's.
@@ -120,7 +120,7 @@ func (c *child) fork(report int) (pid int, errno syscall.Errno) {
 		failed uint64
 	)
 	path, argv, envv := uintptr(unsafe.Pointer(c.path)), uintptr(unsafe.Pointer(&c.argv[0])), uintptr(unsafe.Pointer(&c.envv[0]))
-	fds, tty, cpus, number, limits := c.fds, c.tty, uintptr(unsafe.Pointer(c.cpus)), c.pid, c.limits
+	fds, tty, cpus, number, limits, keep := c.fds, c.tty, uintptr(unsafe.Pointer(c.cpus)), c.pid, c.limits, uintptr(c.keep)
 	runtimeBeforeFork()
 	r1, _, err1 = syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD)|unix.CLONE_VFORK, 0, 0, 0, 0, 0)
 	if err1 != 0 || r1 != 0 {
@@ -158,6 +158,11 @@ func (c *child) fork(report int) (pid int, errno syscall.Errno) {
 	}
 	for k = 0; k < 3; k++ {
 		if _, _, err1 = syscall.RawSyscall(syscall.SYS_DUP3, uintptr(fds[k]), uintptr(k), 0); err1 != 0 {
+			goto fail
+		}
+	}
+	if keep != 0 {
+		if _, _, err1 = syscall.RawSyscall(syscall.SYS_FCNTL, keep, syscall.F_SETFD, 0); err1 != 0 {
 			goto fail
 		}
 	}

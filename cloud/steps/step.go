@@ -35,6 +35,8 @@ type step struct {
 	ended bool
 	said  bool // the line of its end
 	tally tally
+
+	meetings meetings
 }
 
 // maxName is how much of a step's name is kept: all of a job's steps are told of in one report.
@@ -127,6 +129,9 @@ func (s *Service) conductNode(ctx context.Context, r *run, st *step, l *wire.Lay
 			st.lose(i, err)
 			return
 		}
+		if st.forTasks(i, f) {
+			continue
+		}
 		st.note(f, l.Nodes[i].Name)
 		if st.out.Write(f.Kind, f.N, f.Payload) != nil {
 			st.cancel() // srun is gone: nothing of its step stays
@@ -198,6 +203,12 @@ func (st *step) nodeLaunch(l *wire.Layout, i, port int) *wire.NodeLaunch {
 	}
 	if len(st.req.Parts) > 1 {
 		n.Group = -1
+	}
+	if st.req.MPI == "pmi2" && st.req.Receive == "" {
+		n.MPI = &wire.MPI{Type: st.req.MPI}
+		for k := range l.Nodes {
+			n.MPI.Ranks = append(n.MPI.Ranks, l.Nodes[k].Ranks)
+		}
 	}
 	node := &st.launch.Groups[sh.group].Nodes[sh.node]
 	for _, c := range sh.cpus {

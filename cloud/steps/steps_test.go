@@ -241,7 +241,8 @@ func TestFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newChild("/bin/sh", []string{"sh", "-c", `test "$SLURM_TASK_PID" = $$ && ulimit -S -n && ps -o pgid= -p $$ | tr -d ' ' | grep -qx $$ && grep Cpus_allowed_list /proc/self/status`},
+	c := &child{}
+	err = c.set("/bin/sh", []string{"sh", "-c", `test "$SLURM_TASK_PID" = $$ && ulimit -S -n && ps -o pgid= -p $$ | tr -d ' ' | grep -qx $$ && grep Cpus_allowed_list /proc/self/status`},
 		[]string{"PATH=" + os.Getenv("PATH"), pidVariable + "0"})
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +263,8 @@ func TestFork(t *testing.T) {
 	if err != nil || !state.Success() || strings.Join(strings.Fields(string(text)), " ") != "77 Cpus_allowed_list: 0" {
 		t.Errorf("%v %v %q", state, err, text)
 	}
-	c, _ = newChild("/nosuch", []string{"x"}, nil)
+	c = &child{}
+	c.set("/nosuch", []string{"x"}, nil)
 	c.fds = [3]int{null, null, null}
 	if _, err := c.start(); err == nil || words(err) != "No such file or directory" {
 		t.Error(err)

@@ -17,13 +17,20 @@ import (
 // start starts the i-th task of the node. If it cannot, the task has ended with the error's number, as slurmstepd has it.
 func (d *daemon) start(i int) {
 	spec := &d.n.Tasks[i]
-	env := override(d.n.Part.Env, spec.Env)
+	fd, own, err := d.mpi.connect(spec.Rank)
+	env := override(override(d.n.Part.Env, spec.Env), own)
 	argv := spec.Argv
 	if d.n.Receive != "" {
 		argv = append(append([]string{}, d.n.Self...), receiveWord, d.n.Receive)
 	}
 	path := lookPath(argv[0], env)
-	c, err := newChild(path, argv, env)
+	c := &child{}
+	if fd > 0 {
+		c.own, c.keep = append(c.own, fd), fd
+	}
+	if err == nil {
+		err = c.set(path, argv, env)
+	}
 	if err == nil {
 		err = d.streams(i, c)
 	}
@@ -39,10 +46,8 @@ func (d *daemon) start(i int) {
 			d.complain("execve(): " + argv[0] + ": " + words(err))
 		}
 	}
-	if c != nil {
-		for _, fd := range c.own {
-			syscall.Close(fd)
-		}
+	for _, fd := range c.own {
+		syscall.Close(fd)
 	}
 	if err != nil {
 		d.mu.Lock()

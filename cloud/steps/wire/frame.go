@@ -22,6 +22,7 @@ const (
 	Kill                   // as scancel does: words, SIGCONT and SIGTERM, SIGKILL after a while. N is the grace in milliseconds
 	Window                 // Size of the terminal
 	Launch                 // NodeLaunch: the first frame to a step daemon
+	Met                    // Meeting that is over: Data is that of all its nodes, one after the other
 )
 
 // To srun.
@@ -38,6 +39,8 @@ const (
 	NodeLost                   // N is the node's index; bytes: why
 	Cancelled                  // bytes: a line for stderr: the step is being ended
 	End                        // nothing follows
+	Meet                       // Meeting: all tasks of a node wait for those of others. N is the node's index. Not for srun
+	Abort                      // an MPI program ends its step. N is the node's index. Not for srun
 )
 
 // All is the N of a frame that concerns every task.

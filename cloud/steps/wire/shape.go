@@ -19,6 +19,8 @@ type Request struct {
 	// Immediate: be refused rather than wait for CPUs.
 	Immediate bool `json:"immediate,omitempty"`
 	TestOnly  bool `json:"test_only,omitempty"` // say what it would have, and start nothing
+	// MPI is --mpi: "pmi2", "pmix", "none"; "": as the pool has it.
+	MPI string `json:"mpi,omitempty"`
 }
 
 // Numbered: it is a step that users see.
@@ -129,6 +131,7 @@ type NodeLaunch struct {
 	Pty     *Size    `json:"pty,omitempty"`
 	Receive string   `json:"receive,omitempty"`
 	Name    string   `json:"name"`
+	MPI     *MPI     `json:"mpi,omitempty"`
 
 	// What the node adds.
 	User  string   `json:"user,omitempty"`
@@ -136,6 +139,19 @@ type NodeLaunch struct {
 	Tasks []Task   `json:"tasks,omitempty"`
 	Self  []string `json:"self,omitempty"` // the command line of the step daemon itself
 	Names Names    `json:"names"`
+}
+
+// MPI is what tasks of an MPI program are told of their step.
+type MPI struct {
+	Type  string  `json:"type"`  // "pmi2"
+	Ranks [][]int `json:"ranks"` // of each node
+}
+
+// Meeting is where the nodes of a step exchange what their tasks have put. It is over when all have said Meet.
+type Meeting struct {
+	ID    string `json:"id,omitempty"`    // several may be open at a time
+	Nodes []int  `json:"nodes,omitempty"` // those that take part; none: all
+	Data  []byte `json:"data,omitempty"`
 }
 
 // Names are what file name patterns need of the job.

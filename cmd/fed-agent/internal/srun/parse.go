@@ -31,7 +31,7 @@ type call struct {
 	stdin                                string
 	stdout, stderr                       *string
 	append, label, unbuffered, multiProg bool
-	cpuBind, gpuBind                     string
+	cpuBind, gpuBind, mpi                string
 	bindVerbose                          bool
 	killBad, noKill, quit, noStatus      bool
 	pty, quiet, immediate, testOnly      bool

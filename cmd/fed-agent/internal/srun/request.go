@@ -18,6 +18,11 @@ import (
 func request(calls []*call) (*wire.Request, error) {
 	first := calls[0]
 	r := &wire.Request{Name: first.name, Timeout: first.timeout, Quiet: first.quiet, Immediate: first.immediate, TestOnly: first.testOnly}
+	for _, c := range calls {
+		if r.MPI == "" {
+			r.MPI = c.mpi
+		}
+	}
 	if r.Name == "" {
 		r.Name = base(first.argv[0])
 	}

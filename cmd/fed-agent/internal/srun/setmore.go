@@ -153,10 +153,13 @@ func setGroups(c *call, v string) error {
 func setMPI(c *call, v string) error {
 	switch {
 	case v == "list":
-		return &exit{0, "MPI plugin types are...\n\tnone\n", ""}
-	case v == "none" || v == "openmpi":
+		return &exit{0, "MPI plugin types are...\n\tnone\n\tpmi2\n", ""}
+	case v == "none" || v == "openmpi" || v == "pmi2":
+		if c.mpi = v; v == "pmi2" { // a type that does nothing is not told of
+			c.say("SLURM_MPI_TYPE", v)
+		}
 		return nil
-	case v == "pmi2" || strings.HasPrefix(v, "pmix"):
+	case strings.HasPrefix(v, "pmix"):
 		if c.inEnv {
 			return nil // a leaving of the submitting shell
 		}

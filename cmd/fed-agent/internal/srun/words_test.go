@@ -66,6 +66,22 @@ var words = []struct {
 	{"another job", `srun -N1 -n1 --jobid=99999 true`, "", "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 99999\n" +
 		"srun: error: Unable to confirm allocation for job 99999: Invalid job id specified", 1, ""},
 	{"mpi", `srun --mpi=pmix true`, "", "srun: error: --mpi=pmix: rented nodes have no PMI server; start MPI programs with mpirun or mpiexec, which reaches all nodes of the job through srun by itself", 1, "there is no PMI server"},
+	{"pmi-1", `srun -n4 --mpi=pmi2 bash -c 'ask() { echo "cmd=$*" >&$PMI_FD; read -r -u $PMI_FD a; }; ask init pmi_version=1 pmi_subversion=1
+		ask put kvsname=$PMI_JOBID key=k$PMI_RANK value=$SLURMD_NODENAME; ask get kvsname=$PMI_JOBID key=k0; echo $PMI_RANK $PMI_SIZE $SLURM_MPI_TYPE $a
+		ask barrier_in; ask get kvsname=$PMI_JOBID key=k$((3-PMI_RANK)); echo $PMI_RANK $a; ask get kvsname=$PMI_JOBID key=PMI_process_mapping; echo $PMI_RANK $a; ask finalize'`,
+		"0 4 pmi2 cmd=get_result rc=1\n0 cmd=get_result rc=0 value=(vector,(0,1,3),(1,1,1))\n0 cmd=get_result rc=0 value=n2\n" +
+			"1 4 pmi2 cmd=get_result rc=1\n1 cmd=get_result rc=0 value=(vector,(0,1,3),(1,1,1))\n1 cmd=get_result rc=0 value=n1\n" +
+			"2 4 pmi2 cmd=get_result rc=1\n2 cmd=get_result rc=0 value=(vector,(0,1,3),(1,1,1))\n2 cmd=get_result rc=0 value=n1\n" +
+			"3 4 pmi2 cmd=get_result rc=1\n3 cmd=get_result rc=0 value=(vector,(0,1,3),(1,1,1))\n3 cmd=get_result rc=0 value=n1", "", 0, ""},
+	{"pmi abort", `srun -n4 --mpi=pmi2 bash -c 'echo "cmd=init pmi_version=1 pmi_subversion=1" >&$PMI_FD; read -r -u $PMI_FD a; [ $PMI_RANK = 3 ] && sleep 0.5 && echo "cmd=abort exitcode=3" >&$PMI_FD; exec sleep 20'`, "",
+		"slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
+			"srun: error: n1: tasks 0-2: Killed\nsrun: error: n2: task 3: Killed", 137, ""},
+	{"pmi by environment", `SLURM_MPI_TYPE=pmi2 srun -N1 -n1 -w $SLURMD_NODENAME bash -c 'echo $PMI_SIZE $SLURM_MPI_TYPE'; srun -N1 -n1 -w $SLURMD_NODENAME --mpi=none bash -c 'echo $PMI_SIZE $SLURM_MPI_TYPE.'`, ".\n1 pmi2", "", 0, ""},
+	{"a rank that dies before the fence", `srun -K -n4 --mpi=pmi2 bash -c 'echo "cmd=init pmi_version=1 pmi_subversion=1" >&$PMI_FD; read -r -u $PMI_FD a; [ $PMI_RANK = 1 ] && exit 5
+		echo "cmd=barrier_in" >&$PMI_FD; read -r -u $PMI_FD a; echo $a'`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: Force Terminated StepId X\n" +
+		"srun: Terminating StepId X\nsrun: error: n1: task 1: Exited with exit code 5\nsrun: error: n1: tasks 0,2: Terminated\nsrun: error: n2: task 3: Terminated", 143, ""},
+	{"no such mpi", `srun --mpi=nosuch true`, "", "srun: error: Couldn't find the specified plugin name for mpi/nosuch looking at all files\nsrun: error: Invalid MPI type 'nosuch', --mpi=list for acceptable types\n" +
+		"srun: error: MPI: Cannot create context for mpi/nosuch\nsrun: error: MPI: Unable to load any plugin\nsrun: error: cannot find mpi plugin for mpi/nosuch", 1, ""},
 	{"mpi none", `srun --mpi=none -N1 -n1 echo x`, "x", "", 0, ""},
 	{"container", `srun --container=/x hostname`, "", "srun: error: --container is not carried out on rented nodes: start the container with the command itself", 1, "Slurm without an oci.conf starts the command outside of any container"},
 	{"no terminal", `srun --pty -N1 -n1 bash -c 'tty; echo hi' </dev/null`, "hi\nnot a tty", "srun: error: Not using a pseudo-terminal, disregarding --pty option\n" +

@@ -1,0 +1,98 @@
+package steps
+
+import (
+	"fmt"
+	"slices"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/steps/wire"
+)
+
+// Bounds of what a step's MPI programs may have the first machine's agent keep for them: whatever its tasks send, the agent stays small. A rank needs some
+// hundred bytes, rarely some thousand.
+const (
+	maxMeetings = 64
+	maxHeld     = 32 << 20 // bytes, with what their names and lists take
+)
+
+// meetings are the step's fences that are open, on the first machine.
+type meetings struct {
+	open []*meeting
+	held int // bytes
+}
+
+type meeting struct {
+	wire.Meeting
+	said map[int][]byte // by node
+}
+
+// meet takes what a node brings to a meeting. It returns the meeting once all of its nodes have come.
+func (m *meetings) meet(node, nodes int, said wire.Meeting) (over *meeting, err error) {
+	if len(said.Nodes) == 0 {
+		for i := range nodes {
+			said.Nodes = append(said.Nodes, i)
+		}
+	}
+	i := slices.IndexFunc(m.open, func(o *meeting) bool { return o.ID == said.ID && slices.Equal(o.Nodes, said.Nodes) })
+	if i < 0 {
+		i = len(m.open)
+		m.open = append(m.open, &meeting{Meeting: wire.Meeting{ID: said.ID, Nodes: said.Nodes}, said: map[int][]byte{}})
+		m.held += len(said.ID) + 8*len(said.Nodes)
+	}
+	o := m.open[i]
+	if o.said[node] != nil || !slices.Contains(o.Nodes, node) {
+		return nil, fmt.Errorf("node %d comes to the same fence twice, or to one of others", node)
+	}
+	o.said[node] = append([]byte{}, said.Data...)
+	m.held += len(said.Data)
+	if len(m.open) > maxMeetings || m.held > maxHeld {
+		return nil, fmt.Errorf("its tasks exchange more than %d MiB at a time", maxHeld>>20)
+	}
+	if len(o.said) < len(o.Nodes) {
+		return nil, nil
+	}
+	m.open = slices.Delete(m.open, i, i+1)
+	m.held -= len(o.ID) + 8*len(o.Nodes)
+	for _, n := range o.Nodes {
+		o.Data = append(o.Data, o.said[n]...)
+		m.held -= len(o.said[n])
+	}
+	return o, nil
+}
+
+// forTasks does what a frame from a node says to the other nodes' tasks. It is false for a frame that is for srun.
+func (st *step) forTasks(i int, f wire.Frame) bool {
+	switch f.Kind {
+	case wire.Meet:
+		said, err := wire.JSON[wire.Meeting](f)
+		if err == nil {
+			err = st.meet(i, said)
+		}
+		if err != nil {
+			st.out.Write(wire.Stderr, wire.All, []byte("slurmstepd: error: mpi: "+err.Error()+"\n"))
+			st.stop(Stop{Why: agentapi.WhyCancel})
+		}
+	case wire.Abort: // all tasks at once, without a warning, as mpi/pmi2 has slurmctld do it
+		st.stop(Stop{Why: agentapi.WhyCancel})
+	default:
+		return false
+	}
+	return true
+}
+
+// meet tells all nodes of a meeting when the last of them has come.
+func (st *step) meet(i int, said wire.Meeting) error {
+	st.mu.Lock()
+	over, err := st.meetings.meet(i, len(st.nodes), said)
+	nodes := slices.Clone(st.nodes)
+	st.mu.Unlock()
+	if over == nil {
+		return err
+	}
+	for _, n := range over.Nodes {
+		if n >= 0 && n < len(nodes) && nodes[n] != nil {
+			nodes[n].WriteJSON(wire.Met, 0, wire.Meeting{ID: over.ID, Nodes: said.Nodes, Data: over.Data})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package steps
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fsub/cloud/steps/wire"
+)
+
+// TestMeetings: whatever the order in which nodes come to several meetings, each is over with its last node and has what all brought, in their order.
+func TestMeetings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const nodes = 4
+		who := map[string][]int{"": nil, "a": {2, 0}, "b": {1}}
+		want := map[string][]byte{"": {0, 1, 2, 3}, "a": {2, 0}, "b": {1}}
+		type turn struct {
+			id   string
+			node int
+		}
+		var turns []turn
+		for id, brought := range want {
+			for _, n := range brought {
+				turns = append(turns, turn{id, int(n)})
+			}
+		}
+		var m meetings
+		said := map[string]int{}
+		for _, c := range rapid.Permutation(turns).Draw(t, "turns") {
+			over, err := m.meet(c.node, nodes, wire.Meeting{ID: c.id, Nodes: who[c.id], Data: []byte{byte(c.node)}})
+			said[c.id]++
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case (over != nil) != (said[c.id] == len(want[c.id])):
+				t.Fatalf("%q is over after %d", c.id, said[c.id])
+			case over != nil && !bytes.Equal(over.Data, want[c.id]):
+				t.Fatalf("%q has %v", c.id, over.Data)
+			}
+		}
+		if len(m.open) != 0 || m.held != 0 {
+			t.Fatalf("%d are open, %d bytes are held", len(m.open), m.held)
+		}
+	})
+}
+
+// TestMeetingsRefused: a step daemon is its user's process, and may send anything.
+func TestMeetingsRefused(t *testing.T) {
+	for name, said := range map[string][]wire.Meeting{
+		"twice":         {{ID: "a"}, {ID: "a"}},
+		"not of it":     {{Nodes: []int{1, 2}}},
+		"too much":      {{ID: "a", Data: make([]byte, maxHeld/2)}, {ID: "b", Data: make([]byte, maxHeld/2)}},
+		"a large crowd": {{ID: "a", Nodes: make([]int, maxHeld/4)}},
+	} {
+		var m meetings
+		var err error
+		for _, s := range said {
+			_, err = m.meet(0, 2, s)
+		}
+		if err == nil {
+			t.Errorf("%s: it is taken", name)
+		}
+	}
+	var m meetings
+	for i := range maxMeetings + 1 {
+		if _, err := m.meet(0, 2, wire.Meeting{ID: digits(i)}); (err != nil) != (i == maxMeetings) {
+			t.Errorf("meeting %d: %v", i, err)
+		}
+	}
+}
