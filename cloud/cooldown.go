@@ -9,12 +9,26 @@ import (
 
 // coolDown is a refusal that is remembered: until it passes the cloud is not asked for what it is about.
 type coolDown struct {
-	kind  ErrorKind
-	text  string
-	until time.Time
-	times int   // refusals one after the other
-	probe *gang // the first that asks after it has passed; the others wait for what it hears
+	coolRecord
+	key   string
+	over  time.Time // since when it is forgotten
+	probe *gang     // the first that asks after it has passed; the others wait for what it hears
 }
+
+func (c *coolDown) record() (federation.PoolRecord, any) {
+	return federation.PoolRecord{Kind: federation.PoolCool, ID: c.key, Closed: c.over}, &c.coolRecord
+}
+
+// forgive forgets a refusal: it can be had again.
+func (d *Driver) forgive(key string) {
+	c := d.cool[key]
+	c.over = d.now()
+	d.put(c)
+	delete(d.cool, key)
+}
+
+// forgotten is how long after a cool-down another one is no sequel of it.
+const forgotten = time.Hour
 
 // kindBoot is a refusal of our own: machines of an offering were made and did not come up.
 const kindBoot ErrorKind = "boot"
@@ -34,7 +48,7 @@ func coolKeys(o *Offering) map[Scope]string {
 func (d *Driver) cooling(o *Offering, g *gang) *coolDown {
 	now := d.now()
 	for _, key := range coolKeys(o) {
-		if c := d.cool[key]; c != nil && (now.Before(c.until) || c.probe != nil && c.probe != g) {
+		if c := d.cool[key]; c != nil && (now.Before(c.Until) || c.probe != nil && c.probe != g) {
 			return c
 		}
 	}
@@ -59,7 +73,7 @@ func (d *Driver) mayGrow(l *lane) (verdict, bool) {
 	if c == nil {
 		return verdict{}, true
 	}
-	return verdict{reason: reasonOf(c.kind), detail: c.text, back: c.kind != kindBoot && c.until.Sub(d.now()) > shortWait}, false
+	return verdict{reason: reasonOf(c.Kind), detail: c.Text, back: c.Kind != kindBoot && c.Until.Sub(d.now()) > shortWait}, false
 }
 
 func reasonOf(k ErrorKind) federation.Reason {
@@ -86,10 +100,10 @@ func (d *Driver) mayCall(g *gang, again bool) (refused *Error, wait time.Duratio
 		return &Error{Kind: KindInvalid, Text: g.Why}, 0
 	}
 	if c := d.cooling(&g.Offering, g); c != nil {
-		if again || !d.now().Before(c.until) {
-			return nil, max(c.until.Sub(d.now()), time.Second)
+		if again || !d.now().Before(c.Until) {
+			return nil, max(c.Until.Sub(d.now()), time.Second)
 		}
-		return &Error{Kind: KindQuota, Scope: ScopeOffering, Text: c.text}, 0 // nothing was asked: nothing is there
+		return &Error{Kind: KindQuota, Scope: ScopeOffering, Text: c.Text}, 0 // nothing was asked: nothing is there
 	}
 	for _, key := range coolKeys(&g.Offering) {
 		if c := d.cool[key]; c != nil {
@@ -107,8 +121,8 @@ func (d *Driver) callDone(g *gang, e *Error) {
 		if c != nil && c.probe == g {
 			c.probe = nil
 		}
-		if e == nil && c != nil && c.kind != kindBoot { // that it can be created does not say that it comes up
-			delete(d.cool, key) // it can be had again
+		if e == nil && c != nil && c.Kind != kindBoot { // that it can be created does not say that it comes up
+			d.forgive(key)
 		}
 	}
 	if e == nil {
@@ -129,19 +143,19 @@ func (d *Driver) callDone(g *gang, e *Error) {
 func (d *Driver) coolDown(key string, e *Error) {
 	c := d.cool[key]
 	if c == nil {
-		c = &coolDown{}
+		c = &coolDown{key: key}
 		d.cool[key] = c
 	}
 	now := d.now()
-	if now.Before(c.until) {
+	if now.Before(c.Until) {
 		return // the answer to a call from before
 	}
-	if c.kind != e.Kind || now.Sub(c.until) > time.Hour {
-		c.times = 0
+	if c.Kind != e.Kind || now.Sub(c.Until) > forgotten {
+		c.Times = 0
 	}
-	c.kind, c.text = e.Kind, e.Text
+	c.Kind, c.Text = e.Kind, e.Text
 	if e.Code != "" {
-		c.text = fmt.Sprintf("%s: %s", e.Code, e.Text)
+		c.Text = fmt.Sprintf("%s: %s", e.Code, e.Text)
 	}
 	var base time.Duration
 	switch e.Kind {
@@ -154,9 +168,10 @@ func (d *Driver) coolDown(key string, e *Error) {
 	default:
 		base = d.t.StockOut
 	}
-	wait := max(e.After, min(base<<min(c.times, 10), max(base, time.Hour)))
-	c.times++
-	c.until = now.Add(wait)
+	wait := max(e.After, min(base<<min(c.Times, 10), max(base, time.Hour)))
+	c.Times++
+	c.Until = now.Add(wait)
+	d.put(c)
 	d.metrics.cooling(e.Kind)
 	d.log.Warn("cool-down", "of", key, "kind", e.Kind, "for", wait, "err", e)
 	for _, p := range d.pools {
@@ -169,7 +184,7 @@ func (d *Driver) coolDown(key string, e *Error) {
 func (d *Driver) coolOff(now, last time.Time) {
 	passed := false
 	for _, c := range d.cool {
-		passed = passed || !now.Before(c.until) && last.Before(c.until)
+		passed = passed || !now.Before(c.Until) && last.Before(c.Until)
 	}
 	if passed {
 		for _, p := range d.pools {

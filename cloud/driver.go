@@ -64,6 +64,7 @@ type Driver struct {
 	draws    int // since the last look at the clock
 	strays   map[InstanceID]*stray
 	settled  map[InstanceID]bool // that have ended and are in the books, for as long as they are listed
+	rest     time.Time           // the cloud is left alone until then; set before anybody looks
 	offered  error               // of the last look at what can be rented
 	priced   bool                // one look was good
 }

@@ -114,8 +114,12 @@ const createTries = 4
 // createAtOnce bounds the calls for gangs of one offering that are made at a time: what the first hear keeps the others from being made.
 const createAtOnce = 8
 
-// create asks the cloud for a gang whose record is durable. Calls of which nothing is known are made again, under the same token.
-func (d *Driver) create(ctx context.Context, g *gang) {
+// create asks the cloud for a gang whose record is durable. Calls of which nothing is known are made again, under the same token; asked: the first of them may
+// have been made by another daemon.
+func (d *Driver) create(ctx context.Context, g *gang, asked bool) {
+	if !d.rested(ctx) {
+		return
+	}
 	for try := 1; ; try++ {
 		select {
 		case g.lane.calls <- struct{}{}:
@@ -123,11 +127,12 @@ func (d *Driver) create(ctx context.Context, g *gang) {
 			return
 		}
 		d.mu.Lock()
-		v, wait := d.mayCall(g, try > 1)
+		v, wait := d.mayCall(g, asked || try > 1)
+		late := wait > 0 && d.tooLate(g, wait)
 		d.mu.Unlock()
 		if wait > 0 {
 			<-g.lane.calls
-			if !sleep(ctx, wait) {
+			if late || !sleep(ctx, wait) {
 				return
 			}
 			try--
@@ -150,6 +155,18 @@ func (d *Driver) create(ctx context.Context, g *gang) {
 			return
 		}
 	}
+}
+
+// tooLate gives up a gang that would have to wait so long that its machines could not say hello in time any more. If there are any, the next listing finds them.
+func (d *Driver) tooLate(g *gang, wait time.Duration) bool {
+	if d.now().Add(wait).Before(g.Expires) {
+		return false
+	}
+	g.calling = false
+	poke(d.look)
+	d.gangFailed(g, "it was not answered in time, and is not to be asked for now", false)
+	d.schedule()
+	return true
 }
 
 // callCreate makes the call. Half a gang is no answer.

@@ -12,19 +12,29 @@ import (
 	"fsub/federation"
 )
 
-// load reads the books. Nobody else looks at the driver's state yet.
+// load reads the books. Nobody else looks at the driver's state yet, and nothing of it is changed before all is read: what fails is done again.
 func (d *Driver) load(ctx context.Context) error {
 	now := d.now()
 	records, err := d.cfg.Store.LoadPool(ctx, d.cfg.Site, now.Add(-d.t.Keep))
 	if err != nil {
 		return err
 	}
-	if d.numbers, err = d.drawNumbers(ctx, drawLeast); err != nil {
+	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	ended, err := d.cfg.Store.PoolHistory(ctx, d.cfg.Site, federation.PoolMachine, month, 1<<20)
+	if err != nil {
+		return err
+	}
+	numbers, err := d.drawNumbers(ctx, drawLeast)
+	if err != nil {
+		return err
+	}
+	if err := d.begin(ctx, records, now); err != nil {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, kind := range []federation.PoolKind{federation.PoolGang, federation.PoolMachine, federation.PoolJob} {
+	d.numbers = numbers
+	for _, kind := range []federation.PoolKind{federation.PoolGang, federation.PoolMachine, federation.PoolJob, federation.PoolCool} {
 		for _, r := range records {
 			if r.Kind != kind {
 				continue
@@ -35,9 +45,7 @@ func (d *Driver) load(ctx context.Context) error {
 		}
 	}
 	slices.SortStableFunc(d.ended, func(a, b *job) int { return a.End.Compare(b.End) })
-	if err := d.loadSpent(ctx, now); err != nil {
-		return err
-	}
+	d.loadSpent(ended, now)
 	for _, p := range d.pools {
 		p.spent.why = p.overBudget(now)
 	}
@@ -64,6 +72,12 @@ func (d *Driver) loadRecord(r federation.PoolRecord) error {
 			return err
 		}
 		d.loadJob(j)
+	case federation.PoolCool:
+		c := &coolDown{key: r.ID}
+		if err := json.Unmarshal(r.Data, &c.coolRecord); err != nil || !r.Closed.IsZero() || d.now().Sub(c.Until) > forgotten {
+			return err
+		}
+		d.cool[c.key] = c
 	}
 	return nil
 }
@@ -163,14 +177,9 @@ func (d *Driver) lostRun(j *job, k *member) {
 }
 
 // loadSpent adds up what the machines that have ended in this month have cost.
-func (d *Driver) loadSpent(ctx context.Context, now time.Time) error {
+func (d *Driver) loadSpent(records []federation.PoolRecord, now time.Time) {
 	for _, p := range d.pools {
 		p.spent.roll(now)
-	}
-	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-	records, err := d.cfg.Store.PoolHistory(ctx, d.cfg.Site, federation.PoolMachine, month, 1<<20)
-	if err != nil {
-		return err
 	}
 	for _, r := range records {
 		var m machineRecord
@@ -181,7 +190,6 @@ func (d *Driver) loadSpent(ctx context.Context, now time.Time) error {
 			p.spent.add(&m)
 		}
 	}
-	return nil
 }
 
 // resume goes on where the last daemon was: the loops run already.
@@ -196,7 +204,15 @@ func (d *Driver) resume() {
 				continue
 			}
 			g.calling = true
-			d.spawn(func(ctx context.Context) { d.create(ctx, g) })
+			g.Lives++
+			d.put(g)
+			d.after(func() {
+				d.spawn(func(ctx context.Context) {
+					if sleep(ctx, g.again()) {
+						d.create(ctx, g, true)
+					}
+				})
+			})
 		default:
 			d.resumeMade(g)
 		}

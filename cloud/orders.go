@@ -70,8 +70,8 @@ func (d *Driver) hello(token string, h agentapi.Hello) (*machine, error) {
 	}
 	d.heard(m)
 	d.put(m)
-	if key := coolKeys(&g.Offering)[ScopeOffering]; d.cool[key] != nil && d.cool[key].kind == kindBoot {
-		delete(d.cool, key)
+	if key := coolKeys(&g.Offering)[ScopeOffering]; d.cool[key] != nil && d.cool[key].Kind == kindBoot {
+		d.forgive(key)
 	}
 	d.metrics.booted(m.Ready.Sub(g.Asked))
 	for _, r := range m.runs {

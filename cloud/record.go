@@ -102,6 +102,15 @@ type gangRecord struct {
 	Expires  time.Time `json:"expires"` // its machines must have said hello
 	State    gangState `json:"state"`
 	Why      string    `json:"why,omitempty"`
+	Lives    int       `json:"lives,omitempty"` // daemons that have taken it up while it was asked for
+}
+
+// coolRecord is a refusal that is remembered.
+type coolRecord struct {
+	Kind  ErrorKind `json:"kind"`
+	Text  string    `json:"text"`
+	Until time.Time `json:"until"`
+	Times int       `json:"times"` // refusals one after the other
 }
 
 type gangState string

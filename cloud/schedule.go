@@ -247,7 +247,7 @@ func (d *Driver) bind(j *job, r *run) {
 	d.advance(r)
 	d.after(func() {
 		for _, g := range r.gangs {
-			d.spawn(func(ctx context.Context) { d.create(ctx, g) })
+			d.spawn(func(ctx context.Context) { d.create(ctx, g, false) })
 		}
 	})
 	d.news.nodes()

@@ -24,6 +24,9 @@ func (s *stray) record() (federation.PoolRecord, any) {
 
 // offerings asks again and again what can be rented.
 func (d *Driver) offerings(ctx context.Context) {
+	if !d.rested(ctx) {
+		return
+	}
 	answered := sync.OnceFunc(func() { close(d.asked) })
 	for wait := time.Second; ; {
 		call, cancel := context.WithTimeout(ctx, callTime)
@@ -58,6 +61,9 @@ func (d *Driver) offerings(ctx context.Context) {
 
 // list lists the machines once in a while, and sooner while some start or end. However many machines there are, it is one call.
 func (d *Driver) list(ctx context.Context) {
+	if !d.rested(ctx) {
+		return
+	}
 	for wait := d.t.ListSoon; ; {
 		began := d.now()
 		call, cancel := context.WithTimeout(ctx, callTime)
@@ -246,6 +252,9 @@ func (d *Driver) strayEnded(id InstanceID, s *stray) {
 // end asks the cloud to end the machines that are to be ended, many with one call, and again while the listing shows them.
 func (d *Driver) end(ctx context.Context) {
 	const atOnce, again = 200, time.Minute
+	if !d.rested(ctx) {
+		return
+	}
 	for wait := d.t.ListSoon; ; {
 		d.mu.Lock()
 		now := d.now()

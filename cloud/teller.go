@@ -44,9 +44,9 @@ func (d *Driver) statusOf(p *pool, now time.Time) federation.PoolStatus {
 			}
 		}
 		for _, key := range coolKeys(&l.offering) {
-			if c := d.cool[key]; c != nil && !seen[c] && now.Before(c.until) {
+			if c := d.cool[key]; c != nil && !seen[c] && now.Before(c.Until) {
 				seen[c] = true
-				s.Cooling = append(s.Cooling, federation.Cooling{What: key, Reason: reasonOf(c.kind), Detail: c.text, Until: c.until})
+				s.Cooling = append(s.Cooling, federation.Cooling{What: key, Reason: reasonOf(c.Kind), Detail: c.Text, Until: c.Until})
 			}
 		}
 	}

@@ -54,9 +54,9 @@ func TestMachineOf(t *testing.T) {
 func TestPoolStatus(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	d := &Driver{cfg: Config{Site: "aws", Now: func() time.Time { return now }}, cool: map[string]*coolDown{
-		"cloud":             {kind: KindDenied, text: "no", until: now.Add(time.Minute)},
-		"offering g6/a/od":  {kind: KindStockOut, text: "none left", until: now.Add(time.Hour)},
-		"offering g6/a/old": {kind: KindStockOut, until: now},
+		"cloud":             {coolRecord: coolRecord{Kind: KindDenied, Text: "no", Until: now.Add(time.Minute)}},
+		"offering g6/a/od":  {coolRecord: coolRecord{Kind: KindStockOut, Text: "none left", Until: now.Add(time.Hour)}},
+		"offering g6/a/old": {coolRecord: coolRecord{Kind: KindStockOut, Until: now}},
 	}}
 	p := newPool(d, PoolConfig{Name: "gpu", Min: 1, Max: 16, Daily: 100, Monthly: 5})
 	p.spent.roll(now)

@@ -105,7 +105,7 @@ func (d *Driver) warm(p *pool, count int) {
 func (d *Driver) ask(g *gang) {
 	g.calling = true
 	d.put(g)
-	d.after(func() { d.spawn(func(ctx context.Context) { d.create(ctx, g) }) })
+	d.after(func() { d.spawn(func(ctx context.Context) { d.create(ctx, g, false) }) })
 }
 
 // longWaits finds the class of highest rank that has let others pass for long enough.

@@ -41,6 +41,8 @@ const (
 	PoolJob     PoolKind = "job"     // an attempt that the site has taken
 	PoolGang    PoolKind = "gang"    // machines that are asked for together
 	PoolMachine PoolKind = "machine" // with what it has cost
+	PoolCool    PoolKind = "cool"    // what the cloud has refused, by what that is about
+	PoolLife    PoolKind = "life"    // when daemons have started
 )
 
 // PoolRecord is one record of a pool's driver.

@@ -1,0 +1,73 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+// A daemon that crashes again and again must not ask the cloud the same again and again: its starts are in the books, and one that comes after too many
+// others leaves the cloud alone for a while. The machines' agents are served meanwhile.
+const (
+	livesWithin = 10 * time.Minute
+	livesFree   = 60 // starts within that time of which nothing is thought
+	livesRest   = 5 * time.Second
+	livesMost   = time.Minute
+)
+
+// lifeRecord is when daemons have started, the last first.
+type lifeRecord struct {
+	Starts []time.Time `json:"starts"`
+}
+
+const lifeID = "starts"
+
+// begin enters a start in the books, after those of before, and finds out how long the cloud is to be left alone.
+func (d *Driver) begin(ctx context.Context, books []federation.PoolRecord, now time.Time) error {
+	life := lifeRecord{Starts: []time.Time{now}}
+	for _, at := range startsIn(books) {
+		if now.Sub(at) < livesWithin && len(life.Starts) < 2*livesFree {
+			life.Starts = append(life.Starts, at)
+		}
+	}
+	if more := len(life.Starts) - livesFree; more > 0 {
+		rest := min(time.Duration(more)*livesRest, livesMost)
+		d.log.Warn("the daemon has started again and again: the cloud is left alone for a while", "starts", len(life.Starts), "within", livesWithin, "for", rest)
+		d.rest = now.Add(rest)
+	}
+	data, err := json.Marshal(&life)
+	if err != nil {
+		return err
+	}
+	err = d.cfg.Store.CommitPool(ctx, d.cfg.Site, []federation.PoolRecord{{Site: d.cfg.Site, Kind: federation.PoolLife, ID: lifeID, Data: data}})
+	if err != nil {
+		return fmt.Errorf("enter the daemon's start in the books: %w", err)
+	}
+	return nil
+}
+
+func startsIn(books []federation.PoolRecord) []time.Time {
+	var life lifeRecord
+	for _, r := range books {
+		if r.Kind == federation.PoolLife && json.Unmarshal(r.Data, &life) != nil {
+			return nil // it counts anew
+		}
+	}
+	return life.Starts
+}
+
+// rested waits until the cloud may be asked; false: ctx is done.
+func (d *Driver) rested(ctx context.Context) bool {
+	return ctx.Err() == nil && sleep(ctx, max(d.rest.Sub(d.now()), 0))
+}
+
+// again is how long a gang waits that so many daemons have taken up without an answer.
+func (g *gang) again() time.Duration {
+	if g.Lives < 2 {
+		return 0
+	}
+	return min(time.Second<<min(g.Lives-1, 10), livesMost)
+}
