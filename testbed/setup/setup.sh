@@ -26,6 +26,10 @@ if [ "${1:-}" = test ]; then
 	need mpirun.openmpi openmpi-bin
 	need mpicc.openmpi libopenmpi-dev
 	need python3 python3
+	need crun crun # containers of steps
+	need podman podman
+	need mksquashfs squashfs-tools
+	need /usr/share/doc/busybox-static busybox-static
 fi
 # shellcheck disable=SC2086
 [ -z "$missing" ] || testbed/setup/apt.sh $missing
