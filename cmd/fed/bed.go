@@ -87,20 +87,24 @@ func newBedUp(o *bed.Options, open func() (*bed.Bed, error)) *cobra.Command {
 }
 
 func newBedDown(open func() (*bed.Bed, error)) *cobra.Command {
-	var wipe bool
+	var wipe, abandoned bool
 	cmd := &cobra.Command{
 		Use:   "down [SITE...]",
 		Short: "Stop sites, all of them by default",
 		RunE: func(cmd *cobra.Command, sites []string) error {
+			ctx, stop := bedContext(cmd)
+			defer stop()
+			if abandoned {
+				return bed.DownAbandoned(ctx, cmd.ErrOrStderr())
+			}
 			b, err := open()
 			if err != nil {
 				return err
 			}
-			ctx, stop := bedContext(cmd)
-			defer stop()
 			return b.Down(ctx, sites, wipe, cmd.ErrOrStderr())
 		},
 	}
+	cmd.Flags().BoolVar(&abandoned, "abandoned", false, "not this bed, but those of tests that were killed: stop and remove them")
 	cmd.Flags().BoolVar(&wipe, "wipe", false, "remove the sites' state as well, and the homes when all sites go")
 	return cmd
 }

@@ -26,6 +26,10 @@ type Options struct {
 	// programs that jobs run. Taken when a site starts.
 	Share []string
 
+	// Temporary says that the bed, with all that is in Dir, belongs to the process that makes it: once that has ended it is one of
+	// [Abandoned]. Taken when the bed is made.
+	Temporary bool
+
 	MinJobAge time.Duration // how long slurmctld remembers an ended job; 2 minutes when 0. Taken when a site starts
 }
 
@@ -91,6 +95,7 @@ func (b *Bed) keyFile(name string) string {
 // state is what a bed remembers of itself, in bed.json.
 type state struct {
 	Subnet netip.Prefix `json:"subnet"`
+	Owner  *procID      `json:"owner,omitempty"` // of a temporary bed
 }
 
 // siteState is what a bed remembers of a started site, in site.json.

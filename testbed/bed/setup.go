@@ -70,6 +70,13 @@ func (b *Bed) chooseSubnet(ctx context.Context) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
+	if b.opts.Temporary {
+		me, err := identify(os.Getpid())
+		if err != nil {
+			return state{}, err
+		}
+		st.Owner = &me
+	}
 	if err := addGuard(ctx, st.Subnet); err != nil { // other beds see the subnet taken from now on
 		return state{}, err
 	}
