@@ -17,7 +17,7 @@ import (
 	"fsub/federation/store"
 )
 
-// start starts the daemon's part.
+// start starts the daemon's part. It returns when the site is seen, or when the daemon has been killed.
 func (w *world) start() {
 	w.t.Helper()
 	var st *store.Store
@@ -46,16 +46,6 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	var dead atomic.Bool
-	all.Go(func() {
-		if err := d.Serve(ctx, l); err != nil && !dead.Load() {
-			w.t.Errorf("door: %v", err)
-		}
-	})
-	all.Go(func() {
-		if err := driver.Run(ctx); err != nil {
-			w.t.Errorf("driver: %v", err)
-		}
-	})
 	w.mu.Lock()
 	w.driver, w.life = driver, ctx
 	w.stop = func() {
@@ -75,7 +65,20 @@ func (w *world) start() {
 		w.dying = append(w.dying, all.Wait)
 	}
 	w.mu.Unlock()
+	all.Go(func() {
+		if err := d.Serve(ctx, l); err != nil && !dead.Load() {
+			w.t.Errorf("door: %v", err)
+		}
+	})
+	all.Go(func() {
+		if err := driver.Run(ctx); err != nil {
+			w.t.Errorf("driver: %v", err)
+		}
+	})
 	eventually(w.t, "the site is seen", func() string {
+		if now, _ := w.now(); now != driver {
+			return "" // killed by the test meanwhile
+		}
 		o, err := driver.Observe(ctx)
 		if err != nil {
 			return err.Error()

@@ -20,8 +20,8 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// endless is a job's script that says that it runs, and leaves a process that can be found.
-const endless = `echo began; (trap '' TERM HUP; exec -a fsub-pools-$SLURM_JOB_ID sleep 3600) & wait`
+// endless is a job's script that says that it runs, and leaves a process that can be found, also when other tests have jobs of the same number.
+var endless = fmt.Sprintf(`echo began; (trap '' TERM HUP; exec -a fsub-pools-%d-$SLURM_JOB_ID sleep 3600) & wait`, os.Getpid())
 
 // running starts an endless job on n nodes and returns it when its script has begun.
 func (w *world) running(n int) (federation.JobRef, federation.SiteJob) {
@@ -48,7 +48,7 @@ func processesOf(id federation.JobID) (out []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range all {
 		text, _ := os.ReadFile(file)
-		if strings.HasPrefix(string(text), fmt.Sprintf("fsub-pools-%d\x00", id)) {
+		if strings.HasPrefix(string(text), fmt.Sprintf("fsub-pools-%d-%d\x00", os.Getpid(), id)) {
 			out = append(out, filepath.Base(filepath.Dir(file)))
 		}
 	}

@@ -129,19 +129,21 @@ func TestKilledAtEveryCall(t *testing.T) {
 func liveThrough(t *testing.T, r *reaper) {
 	timing := quick
 	timing.Idle, timing.Lease = 700*time.Millisecond, 10*time.Second
-	w := newWorld(t, options{toll: r.toll, timing: timing, pools: []cloud.PoolConfig{{Name: "main", Default: true, Max: 4, Idle: timing.Idle}}})
-	t.Cleanup(sync.OnceFunc(func() { close(r.end) })) // before the world is closed
 	again := make(chan struct{})
 	over := make(chan struct{})
-	go func() {
-		defer close(again)
-		select {
-		case <-r.died:
-			w.die()
-			w.start()
-		case <-over:
-		}
-	}()
+	restart := func(w *world) {
+		go func() {
+			defer close(again)
+			select {
+			case <-r.died:
+				w.die()
+				w.start()
+			case <-over:
+			}
+		}()
+	}
+	w := newWorld(t, options{toll: r.toll, timing: timing, pools: []cloud.PoolConfig{{Name: "main", Default: true, Max: 4, Idle: timing.Idle}}, made: restart})
+	t.Cleanup(sync.OnceFunc(func() { close(r.end) })) // before the world is closed
 	ref := w.run(`echo "ran $SLURM_JOB_NODELIST" >> ran-$SLURM_JOB_ID; sleep 0.2`, ofNodes(2))
 	w.until(ref, federation.Completed)
 	eventually(t, "no machine is left", func() string {

@@ -70,6 +70,7 @@ type options struct {
 	toll    func(what string) // called before and after each call that changes something: see toll_test.go
 	tcp     bool              // machines reach the door over TCP
 	plain   bool              // machines have no namespaces
+	made    func(*world)      // called before the daemon starts for the first time
 }
 
 // world is a site of local machines, and the daemon's part of it, which can be killed and started again. It is a federation.Driver itself: while the daemon is
@@ -160,13 +161,16 @@ func newWorld(t testing.TB, o options) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.close)
+	if o.made != nil {
+		o.made(w)
+	}
 	w.start()
 	return w
 }
 
-// quick are waits for tests: machines that are not heard end soon.
+// quick are waits for tests: machines that are not heard end soon. A busy machine may let one wait for seconds.
 var quick = cloud.Timing{
-	Lease: 3 * time.Second, PollWait: 700 * time.Millisecond, Margin: time.Second, KillWait: 2 * time.Second, Boot: 20 * time.Second,
+	Lease: 8 * time.Second, PollWait: 700 * time.Millisecond, Margin: time.Second, KillWait: 2 * time.Second, Boot: 20 * time.Second,
 	List: 500 * time.Millisecond, ListSoon: 200 * time.Millisecond, ListLag: time.Second, Stray: time.Second, Tick: 100 * time.Millisecond,
 	StockOut: time.Second,
 }
@@ -174,14 +178,15 @@ var quick = cloud.Timing{
 // eventually waits for something that must come.
 func eventually(t testing.TB, what string, check func() string) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	const patience = 2 * time.Minute
+	deadline := time.Now().Add(patience)
 	for {
 		last := check()
 		if last == "" {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 30 s; last: %s", what, last)
+			t.Fatalf("%s: not within %s; last: %s", what, patience, last)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -163,7 +163,7 @@ func TestConformance(t *testing.T) {
 	drop := &lossy{site: s}
 	drivertest.Run(t, drivertest.Harness{
 		Driver: s, Federation: "rented", NextID: nextID,
-		User: s.user, Other: s.other, Account: "physics", OtherAccount: "vision", Partition: "main", GPUType: "l4", Nodes: nodes, Patience: 60 * time.Second, Parallel: true,
+		User: s.user, Other: s.other, Account: "physics", OtherAccount: "vision", Partition: "main", GPUType: "l4", Nodes: nodes, Patience: 60 * time.Second * busy, Parallel: true,
 		Stranger: s.stranger(), Dir: s.home, ReadFile: os.ReadFile, LoseReply: func() { drop.lose.Store(true) }, Lossy: drop,
 		KillController: s.kill, StartController: func() { s.start(nodes) }, ForgetsAfter: 15 * time.Second,
 	})

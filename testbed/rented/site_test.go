@@ -64,7 +64,7 @@ func newSite(t testing.TB, nodes int, sharesFiles bool) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, dir: dir, shares: sharesFiles, home: filepath.Join(dir, "home"), key: bytes.Repeat([]byte{3}, 32), port: "0", user: systemUser(t, "daemon"), other: systemUser(t, "nobody")}
+	s := &site{t: t, dir: dir, shares: sharesFiles, home: filepath.Join(dir, "home"), key: bytes.Repeat([]byte{3}, 32), port: freePort(t), user: systemUser(t, "daemon"), other: systemUser(t, "nobody")}
 	err = errors.Join(os.Chmod(dir, 0o755), os.Mkdir(s.home, 0o700), os.Chown(s.home, int(s.user.UID), int(s.user.GID)))
 	if err != nil {
 		t.Fatal(err)
@@ -201,6 +201,7 @@ func (s *site) close() {
 
 func (s *site) eventually(what string, patience time.Duration, check func() string) {
 	s.t.Helper()
+	patience *= busy
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		last := check()
 		if last == "" {

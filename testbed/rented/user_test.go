@@ -53,6 +53,13 @@ func TestUserChangesARunningJob(t *testing.T) {
 	id := p.submit(restless)
 	out, job := "out-"+id.String(), "JobId="+id.String()
 	p.holds(out, "run 0")
+	p.eventually("it is seen to run", time.Minute, func() string {
+		rec, err := p.job(id)
+		if err != nil || rec.Job.State != federation.Running {
+			return fmt.Sprint(rec, err)
+		}
+		return ""
+	})
 	p.says(0, "", "scontrol", "update", job, "TimeLimit=3")
 	p.says(0, "TimeLimit=00:03:00", "scontrol", "show", "job", id.String())
 	p.says(1, "Access/permission denied for job "+id.String(), "scontrol", "update", job, "TimeLimit=10")
@@ -81,7 +88,7 @@ func TestUserChangesARunningJob(t *testing.T) {
 func TestCancelledWhileItBoots(t *testing.T) {
 	t.Parallel()
 	p := newHome(t, config{pool: "max: 2, idle: 2s"})
-	p.cloud.SetBoot(ec2.Pool{}, ec2.Boot{Delay: 4 * time.Second})
+	p.cloud.SetBoot(ec2.Pool{}, ec2.Boot{Delay: 15 * time.Second})
 	id := p.submit(restless, "-N2")
 	p.eventually("its machines boot", 30*time.Second, func() string {
 		rec, err := p.job(id)

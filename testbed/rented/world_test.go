@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -252,7 +253,7 @@ func (w *world) stop() {
 	cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-gone:
-	case <-time.After(10 * time.Second):
+	case <-time.After(10 * time.Second * busy):
 		w.t.Error("the daemon does not stop at SIGTERM")
 		w.kill()
 	}
@@ -314,9 +315,13 @@ func (w *world) read(name string) string {
 	return string(text)
 }
 
-// eventually waits until check returns ""; what it returned last is in the failure.
+// busy is how much longer things may take on a machine that has other tests to run than they do on a quiet one.
+const busy = 3
+
+// eventually waits until check returns ""; what it returned last is in the failure. Patience is that for a quiet machine.
 func (w *world) eventually(what string, patience time.Duration, check func() string) {
 	w.t.Helper()
+	patience *= busy
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		last := check()
 		if last == "" {
@@ -339,15 +344,19 @@ func (w *world) noMachines(patience time.Duration) {
 	})
 }
 
-func freePort(t *testing.T) string {
+// freePort is a port for a daemon that is killed and comes back. It lies below those that the kernel gives to whoever asks for any
+// (ip_local_port_range, from 32768 on): no other process is given it meanwhile.
+func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := strconv.Itoa(21_000 + rand.IntN(11_000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
+	t.Fatal("there is no free port")
+	return ""
 }
 
 func tail(file string, n int) string {
