@@ -132,6 +132,7 @@ func liveThrough(t *testing.T, r *reaper) {
 	again := make(chan struct{})
 	over := make(chan struct{})
 	restart := func(w *world) {
+		t.Cleanup(func() { close(r.end) }) // before the world is closed
 		go func() {
 			defer close(again)
 			select {
@@ -143,7 +144,6 @@ func liveThrough(t *testing.T, r *reaper) {
 		}()
 	}
 	w := newWorld(t, options{toll: r.toll, timing: timing, pools: []cloud.PoolConfig{{Name: "main", Default: true, Max: 4, Idle: timing.Idle}}, made: restart})
-	t.Cleanup(sync.OnceFunc(func() { close(r.end) })) // before the world is closed
 	ref := w.run(`echo "ran $SLURM_JOB_NODELIST" >> ran-$SLURM_JOB_ID; sleep 0.2`, ofNodes(2))
 	w.until(ref, federation.Completed)
 	eventually(t, "no machine is left", func() string {
