@@ -129,9 +129,9 @@ func breakIt(c *ec2.Cloud, f providertest.Fault, o cloud.Offering) (func(), erro
 // wait waits for what must come true.
 func wait(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 20 s", what)
+			t.Fatalf("%s: not within two minutes", what)
 		}
 	}
 }

@@ -72,9 +72,9 @@ func refused(t *testing.T, what string, err error, code, text string) {
 // until waits for what must come true.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not after 20 s", what)
+			t.Fatalf("%s: not after two minutes", what)
 		}
 	}
 }

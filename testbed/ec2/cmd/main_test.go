@@ -63,12 +63,12 @@ func (s *served) beat(t *testing.T) string {
 		MaxCount: aws.Int32(1), UserData: aws.String(base64.StdEncoding.EncodeToString([]byte(script)))}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(file); err == nil {
 			return file
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the instance does not run after 20 s")
+			t.Fatal("the instance does not run after two minutes")
 		}
 	}
 }
