@@ -27,10 +27,11 @@ func settle(text string) string {
 func TestWaits(t *testing.T) {
 	g := newGang(t, 2)
 	out, errs, code := g.shell(t, `
-		one() { srun -n1 "$@" bash -c 'echo in $SLURM_STEP_ID; sleep 0.5; echo out $SLURM_STEP_ID'; }
-		one --exact & one --exact & sleep 0.2; one --exact; wait; echo --
-		one & sleep 0.2; one --overlap; wait; echo --
-		one & sleep 0.2; one -I; wait`)
+		one() { srun -n1 "$@" bash -c 'echo in $SLURM_STEP_ID; touch in$SLURM_STEP_ID; sleep 2; echo out $SLURM_STEP_ID'; }
+		runs() { until [ -e in$1 ]; do sleep 0.01; done; }
+		one --exact & one --exact & runs 0; runs 1; one --exact; wait; echo --
+		one & runs 3; one --overlap; wait; echo --
+		one & runs 5; one -I; wait`)
 	parts := strings.Split(out, "--\n")
 	first := strings.Split(parts[0], "\n")
 	if len(parts) != 3 || !strings.HasPrefix(first[0], "in") || !strings.HasPrefix(first[1], "in") || !strings.HasPrefix(first[2], "out") || strings.Index(parts[1], "in 4") > strings.Index(parts[1], "out 3") {
@@ -41,10 +42,24 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// awaitFiles waits for files that steps make.
+func (g *gang) awaitFiles(names ...string) {
+	for _, name := range names {
+		for range 6000 {
+			if _, err := os.Stat(filepath.Join(g.dir, name)); err == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
 // TestStatus: what the books of the job are told.
 func TestStatus(t *testing.T) {
 	g := newGang(t, 2, 2)
-	g.shell(t, `srun -n4 -J a true; srun -n2 bash -c 'exit 3'; srun -n1 sleep 60 </dev/null >/dev/null 2>&1 & sleep 0.5`)
+	g.shell(t, `srun -n4 -J a true; srun -n2 bash -c 'exit 3'; srun -n1 sleep 60 </dev/null >/dev/null 2>&1 &`)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && len(g.services[0].Status("run1")) < 3; time.Sleep(10 * time.Millisecond) {
+	}
 	t.Cleanup(func() { g.services[0].Stop("run1", steps.Stop{}) })
 	var got []string
 	for _, s := range g.services[0].Status("run1") {
@@ -60,13 +75,10 @@ func TestStatus(t *testing.T) {
 func TestStop(t *testing.T) {
 	g := newGang(t, 2, 2)
 	go func() {
-		for len(g.services[0].Status("run1")) == 0 {
-			time.Sleep(10 * time.Millisecond)
-		}
-		time.Sleep(300 * time.Millisecond)
+		g.awaitFiles("ready0", "ready1", "ready2", "ready3")
 		g.services[0].Stop("run1", steps.Stop{Why: agentapi.WhyTimeout, Grace: 300 * time.Millisecond})
 	}()
-	_, errs, code := g.shell(t, `srun -n4 bash -c 'trap "" TERM; sleep 60; sleep 60'; srun true`)
+	_, errs, code := g.shell(t, `srun -n4 bash -c 'trap "" TERM; touch ready$SLURM_PROCID; sleep 60; sleep 60'; srun true`)
 	want := "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X DUE TO TIME LIMIT ***\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
 		"srun: error: Unable to create step for job 4711: Job/step already completing or completed\nsrun: error: n1: tasks 0-1: Killed\nsrun: error: n2: tasks 2-3: Killed"
 	if settle(errs) != want || code != 1 {
@@ -81,13 +93,10 @@ func TestStop(t *testing.T) {
 func TestNodeLost(t *testing.T) {
 	g := newGang(t, 1, 1)
 	go func() {
-		for len(g.services[0].Status("run1")) == 0 {
-			time.Sleep(10 * time.Millisecond)
-		}
-		time.Sleep(300 * time.Millisecond)
+		g.awaitFiles("ready0", "ready1")
 		g.services[1].Close()
 	}()
-	_, errs, code := g.shell(t, `srun sleep 60`)
+	_, errs, code := g.shell(t, `srun bash -c 'touch ready$SLURM_PROCID; exec sleep 60'`)
 	if !strings.Contains(errs, "srun: error: Node failure on n2\n") || !strings.Contains(errs, "n1: task 0: Terminated") || code != 143 && code != 137 {
 		t.Errorf("%d %s", code, errs)
 	}
