@@ -94,19 +94,22 @@ var words = []struct {
 	{"components too large", `srun -N1 -n2 true : -N1 -n2 true`, "", "srun: error: Unable to create step for job 4711: More processors requested than permitted", 1, "slurmctld lets it wait for ever"},
 	{"name", `srun -N1 -n1 -J myname bash -c 'echo $SLURM_JOB_NAME'`, "myname", "", 0, ""},
 	{"unbuffered", `srun -N1 -n1 -u bash -c 'printf abc; sleep 0.1; echo def'`, "abcdef", "", 0, ""},
-	{"signal to tasks", `srun -n2 bash -c 'trap "echo got usr1; exit 7" USR1; sleep 20 & wait' & p=$!; sleep 0.6; kill -USR1 $p; wait $p`, "got usr1\ngot usr1",
+	{"signal to tasks", `srun -n2 bash -c 'trap "echo got usr1; exit 7" USR1; touch up$SLURM_PROCID; sleep 20 & wait' & p=$!; ` + bothUp + `; kill -USR1 $p; wait $p`, "got usr1\ngot usr1",
 		"srun: error: n1: task 0: Exited with exit code 7\nsrun: error: n2: task 1: Exited with exit code 7", 7, ""},
-	{"term", `srun -n2 sleep 20 & p=$!; sleep 0.6; kill -TERM $p; wait $p`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
+	{"term", `srun -n2 bash -c 'touch up$SLURM_PROCID; exec sleep 20' & p=$!; ` + bothUp + `; kill -TERM $p; wait $p`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
 		"srun: error: n1: task 0: Killed\nsrun: error: n2: task 1: Killed\nsrun: forcing job termination", 137, ""},
-	{"quit", `srun -n2 sleep 20 & p=$!; sleep 0.6; kill -QUIT $p; wait $p`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\n" +
+	{"quit", `srun -n2 bash -c 'touch up$SLURM_PROCID; exec sleep 20' & p=$!; ` + bothUp + `; kill -QUIT $p; wait $p`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\n" +
 		"srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\nsrun: Quit\nsrun: error: n1: task 0: Killed\nsrun: error: n2: task 1: Killed\nsrun: forcing job termination", 137, ""},
-	{"ctrl-c twice", `srun -n2 sleep 20 & p=$!; sleep 0.6; kill -INT $p; sleep 0.2; kill -INT $p; wait $p`, "", "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
+	{"ctrl-c twice", `srun -n2 bash -c 'touch up$SLURM_PROCID; exec sleep 20' & p=$!; ` + bothUp + `; kill -INT $p; sleep 0.2; kill -INT $p; wait $p`, "", "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
 		"srun: StepId X tasks 0-1: running\nsrun: forcing job termination\nsrun: interrupt (one more within 1 sec to abort)\nsrun: sending Ctrl-C to StepId X", 130, ""},
 	{"sbcast", `echo hi >src; chmod 640 src; sbcast -f -p src dst; stat -c '%a %s' dst; cmp src dst; sbcast src dst`, "640 3",
 		"sbcast: error: REQUEST_FILE_BCAST(n1): File exists\nsbcast: error: REQUEST_FILE_BCAST(n2): File exists", 17, ""},
 	{"sbcast of nothing", `sbcast nosuch /tmp/x`, "", "sbcast: error: Can't open `nosuch`: No such file or directory", 255, ""},
 	{"test only", `srun --test-only -n1 hostname; srun -N1 -n1 bash -c 'echo $SLURM_STEP_ID'`, "0", "srun: Job 4711 to start at X using 3 processors on nodes n1 in partition \n" + cannot, 0, "slurmctld makes a job of it"},
 }
+
+// bothUp waits for two tasks to have begun.
+const bothUp = `until [ -e up0 -a -e up1 ]; do sleep 0.01; done`
 
 func TestWords(t *testing.T) {
 	for _, c := range words {
