@@ -20,6 +20,7 @@ type jobRecord struct {
 	Base      int            `json:"base,omitempty"`     // restarts by the federation
 	Restarts  int            `json:"restarts,omitempty"` // and here
 	Accepted  time.Time      `json:"accepted"`
+	Expect    time.Duration  `json:"expect,omitempty"`    // how long it is expected to run
 	Boots     int            `json:"boots,omitempty"`     // gangs that did not come up for it
 	Runs      int            `json:"runs,omitempty"`      // runs that were named for it
 	NotBefore time.Time      `json:"not_before,omitzero"` // after a requeue
@@ -33,6 +34,8 @@ type jobRecord struct {
 	Exit     int32             `json:"exit,omitempty"`
 	Run      *runRecord        `json:"run,omitempty"` // the one that holds machines, else the last
 	Steps    []agentapi.Step   `json:"steps,omitempty"`
+	// Earlier are the runs that a requeue has ended here.
+	Earlier []federation.AttemptRun `json:"earlier,omitempty"`
 }
 
 // want is where placement wants a component to run.

@@ -167,6 +167,7 @@ func (d *Driver) complete(r *run) {
 	}
 	j.run, j.Steps = nil, r.stepsAtEnd()
 	if r.End.State == federation.Pending {
+		j.keepRun(r)
 		j.State, j.Reason, j.Detail, j.Start = federation.Pending, r.End.Reason, r.End.Detail, time.Time{}
 		j.Restarts++
 		j.NotBefore = now.Add(d.t.Again)
@@ -177,6 +178,26 @@ func (d *Driver) complete(r *run) {
 	}
 	d.bumpAfter(r)
 	d.news.nodes()
+}
+
+// maxEarlier bounds the runs that are kept of a job.
+const maxEarlier = 200
+
+// keepRun notes a run that a requeue has ended, with what it has cost.
+func (j *job) keepRun(r *run) {
+	if j.Start.IsZero() {
+		return
+	}
+	end := r.End.At
+	if end.Before(j.Start) {
+		end = j.Start
+	}
+	j.Earlier = append(slices.Clip(j.Earlier), federation.AttemptRun{State: federation.Requeued, Started: j.Start, Ended: end, Nodes: r.part(0).Nodes, ExitStatus: r.End.Exit,
+		Cost: federation.Dollars(r.Price * end.Sub(j.Start).Hours())})
+	if len(j.Earlier) > maxEarlier { // the oldest one is forgotten; its money is not
+		j.Earlier[1].Cost += j.Earlier[0].Cost
+		j.Earlier = j.Earlier[1:]
+	}
 }
 
 // finish ends a job.

@@ -35,7 +35,19 @@ type Attempt struct {
 	// Decision is why it went there: Offers[0] is what was chosen, with its dollars. The lists may have been cut
 	// short. Stored whole (as JSON).
 	Decision Decision
-	Cost     Dollars
+	Cost     Dollars // of all its runs
+	// Runs are those before the last one, which the site itself has ended to queue the job again, in their order.
+	Runs []AttemptRun
+}
+
+// AttemptRun is a run of a job that has ended, and that did not end the job.
+type AttemptRun struct {
+	State      State     `json:"state"` // REQUEUED, where nothing better is known
+	Started    time.Time `json:"started"`
+	Ended      time.Time `json:"ended"`
+	Nodes      string    `json:"nodes"`
+	ExitStatus int32     `json:"exit,omitempty"`
+	Cost       Dollars   `json:"cost,omitempty"`
 }
 
 // Ref is what a site's driver is asked about.

@@ -151,6 +151,9 @@ type SiteJob struct {
 	Tasks        []SiteTask
 	PendingTasks string
 
+	// Earlier are the runs that the site has ended to queue the job again, where it keeps them. Runs that it does not tell are made of what was seen of them.
+	Earlier []AttemptRun
+
 	// Components are the further components of a heterogeneous job, of which this is the leader.
 	Components []SiteJob
 }

@@ -20,12 +20,13 @@ const (
 	BootFail    State = "BOOT_FAIL"
 	Deadline    State = "DEADLINE"
 	OutOfMemory State = "OUT_OF_MEMORY"
+	Requeued    State = "REQUEUED" // of a run before a job's last one, never of a job
 )
 
 // Ended reports whether s is final: nothing of the job runs any more and nothing will.
 func (s State) Ended() bool {
 	switch s {
-	case Completed, Cancelled, Failed, Timeout, NodeFail, Preempted, BootFail, Deadline, OutOfMemory:
+	case Completed, Cancelled, Failed, Timeout, NodeFail, Preempted, BootFail, Deadline, OutOfMemory, Requeued:
 		return true
 	}
 	return false

@@ -85,6 +85,9 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 		fmt.Fprintf(w, ", sent %d times", a.Tries)
 	}
 	fmt.Fprintf(w, ", $%.4f\n", float64(a.Cost))
+	for _, r := range a.Runs {
+		fmt.Fprintf(w, "  %s: %s %s to %s, $%.4f\n", r.State, orDash(r.Nodes), clock(r.Started), clock(r.Ended), float64(r.Cost))
+	}
 	if a.Note != "" {
 		fmt.Fprintf(w, "  %s\n", a.Note)
 	}

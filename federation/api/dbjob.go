@@ -170,7 +170,7 @@ func (v *view) dbRecord(p *part) wire.DBJob {
 		JobID: int64(p.id), Partition: job.Partition, QOS: job.QOS, QOSReq: sp.QOS, Priority: job.Priority, Hold: job.Hold,
 		ExitCode: job.ExitCode, DerivedExitCode: job.DerivedExitCode, RestartCnt: int64(p.restarts), WorkDir: sp.WorkDir,
 		Nodes: cmp.Or(p.nodes, "None assigned"),
-		State: wire.DBState{Current: wire.Strings{string(dbState(p.state))}, Reason: job.StateReason},
+		State: wire.DBState{Current: dbStates(p.state), Reason: job.StateReason},
 	}
 	w.Comment.Job, w.SubmitLine = sp.Comment, sp.SubmitLine
 	w.Association = wire.AssocShort{Account: w.Account, Cluster: w.Cluster, User: w.User, ID: v.associationOf(j)}
@@ -219,6 +219,14 @@ func dbState(s federation.State) federation.State {
 	return s
 }
 
+// dbStates is a state as slurmrestd lists it. That of a run which was requeued is a flag of one that waits.
+func dbStates(s federation.State) wire.Strings {
+	if s == federation.Requeued {
+		return wire.Strings{wire.StatePending, wire.FlagRequeued}
+	}
+	return wire.Strings{string(dbState(s))}
+}
+
 func (v *view) dbTime(p *part, job *wire.Job) wire.DBTime {
 	t := wire.DBTime{Submission: job.SubmitTime.Value(), Eligible: job.EligibleTime.Value(), Limit: job.TimeLimit}
 	if !p.start.IsZero() && p.state != federation.Pending {
@@ -237,7 +245,7 @@ func (v *view) dbTime(p *part, job *wire.Job) wire.DBTime {
 
 // stopped reports whether a job was ended from without: slurmdbd writes its record before it is known how its script ended.
 func stopped(s federation.State) bool {
-	return s == federation.Cancelled || s == federation.Timeout || s == federation.Preempted
+	return s == federation.Cancelled || s == federation.Timeout || s == federation.Preempted || s == federation.Requeued
 }
 
 // batchStep is the record of the batch script of a job that has started: it ran as long as the job, on its first node. What

@@ -6,8 +6,8 @@ import (
 	"fsub/federation"
 )
 
-// withEarlier puts before each job that has run several times its earlier runs, as slurmdbd keeps them: one for each attempt that had started. What they have
-// measured is not kept.
+// withEarlier puts before each job that has run several times its earlier runs, as slurmdbd keeps them: each attempt that had started, and of each attempt the runs
+// that its site has requeued by itself. What they have measured is not kept.
 func (s *Server) withEarlier(ctx context.Context, list []part) ([]part, error) {
 	out := make([]part, 0, len(list))
 	for i := range list {
@@ -17,12 +17,8 @@ func (s *Server) withEarlier(ctx context.Context, list []part) ([]part, error) {
 			if err != nil {
 				return nil, ofStore(err, errNoContact)
 			}
-			restarts := 0
-			for k := range attempts {
-				if a := &attempts[k]; a.Final.Ended() && !a.Started.IsZero() && !(p.state.Ended() && k == len(attempts)-1) {
-					out = append(out, earlier(p, a, restarts))
-					restarts++
-				}
+			for n, run := range runsOf(attempts, p.state.Ended()) {
+				out = append(out, earlier(p, &run, n))
 			}
 		}
 		out = append(out, *p)
@@ -30,12 +26,39 @@ func (s *Server) withEarlier(ctx context.Context, list []part) ([]part, error) {
 	return out, nil
 }
 
-// earlier is the run of a job that an attempt was.
-func earlier(p *part, a *federation.Attempt, restarts int) part {
+// siteRun is a run with where it was.
+type siteRun struct {
+	federation.AttemptRun
+	site      federation.SiteName
+	partition string
+}
+
+// runsOf are the runs before the job's last one. Of a job that has ended, that is the last attempt's own end.
+func runsOf(attempts []federation.Attempt, ended bool) (runs []siteRun) {
+	for i := range attempts {
+		a := &attempts[i]
+		for _, r := range a.Runs {
+			runs = append(runs, siteRun{r, a.Site, a.Partition})
+		}
+		last := i == len(attempts)-1
+		if !a.Final.Ended() || a.Started.IsZero() || last && ended {
+			continue
+		}
+		r := federation.AttemptRun{State: a.Final, Started: a.Started, Ended: a.Ended, Nodes: a.Nodes, ExitStatus: a.ExitStatus, Cost: a.Cost}
+		if r.State == federation.Cancelled { // to be queued again
+			r.State = federation.Requeued
+		}
+		runs = append(runs, siteRun{r, a.Site, a.Partition})
+	}
+	return runs
+}
+
+// earlier is the nth run of a job, from 0.
+func earlier(p *part, r *siteRun, n int) part {
 	j, run := *p.job, *p
-	j.Site, j.Partition, j.Cancel = a.Site, a.Partition, false
+	j.Site, j.Partition, j.Cancel = r.site, r.partition, false
 	run.job, run.earlier, run.pending = &j, true, ""
-	run.state, run.reason, run.nodes, run.start, run.end = a.Final, federation.ReasonNone, a.Nodes, a.Started, a.Ended
-	run.exit, run.restarts = a.ExitStatus, restarts
+	run.state, run.reason, run.nodes, run.start, run.end = r.State, federation.ReasonNone, r.Nodes, r.Started, r.Ended
+	run.exit, run.restarts = r.ExitStatus, n
 	return run
 }

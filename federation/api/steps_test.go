@@ -67,18 +67,23 @@ func TestEarlierRuns(t *testing.T) {
 	d := start(t)
 	began := time.Now().Add(-30 * time.Minute)
 	j := job(0, alice, federation.Completed)
-	j.Site, j.Nodes, j.Start, j.End, j.Submit, j.Restarts = "alpha", "n1", began.Add(20*time.Minute), began.Add(25*time.Minute), began.Add(-time.Minute), 1
+	j.Site, j.Nodes, j.Start, j.End, j.Submit, j.Restarts = "alpha", "n1", began.Add(20*time.Minute), began.Add(25*time.Minute), began.Add(-10*time.Minute), 4
 	id := d.Put(t, j)[0]
 	first := federation.Attempt{Job: id, Number: 1, Key: "1", Site: "sky", Partition: "main", State: federation.AttemptEnded, Started: began, Ended: began.Add(10 * time.Minute),
 		Nodes: "sky-[1-2]", Final: federation.Preempted, ExitStatus: 15}
+	first.Runs = []federation.AttemptRun{{State: federation.Requeued, Started: began.Add(-5 * time.Minute), Ended: began.Add(-4 * time.Minute), Nodes: "sky-1", ExitStatus: 15}}
+	stopped := federation.Attempt{Job: id, Number: 3, Key: "3", Site: "alpha", State: federation.AttemptEnded, Started: began.Add(11 * time.Minute), Ended: began.Add(13 * time.Minute),
+		Nodes: "n2", Final: federation.Cancelled} // its end was asked for, to queue the job again
 	refused := federation.Attempt{Job: id, Number: 2, Key: "2", Site: "sky", State: federation.AttemptEnded, Final: federation.BootFail}
-	last := federation.Attempt{Job: id, Number: 3, Key: "3", Site: "alpha", State: federation.AttemptEnded, Started: j.Start, Ended: j.End, Nodes: "n1", Final: federation.Completed}
-	if err := d.Store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{&first, &refused, &last}}); err != nil {
+	last := federation.Attempt{Job: id, Number: 4, Key: "4", Site: "alpha", State: federation.AttemptEnded, Started: j.Start, Ended: j.End, Nodes: "n1", Final: federation.Completed}
+	last.Runs = []federation.AttemptRun{{State: federation.Requeued, Started: began.Add(15 * time.Minute), Ended: began.Add(15*time.Minute + 30*time.Second), Nodes: "n1"}}
+	if err := d.Store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{&first, &refused, &stopped, &last}}); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string][]string{
-		"":              {"[COMPLETED] alpha n1 300 1 0 [COMPLETED]"},
-		"?duplicates=1": {"[PREEMPTED] sky sky-[1-2] 600 0 0 [CANCELLED]", "[COMPLETED] alpha n1 300 1 0 [COMPLETED]"},
+		"": {"[COMPLETED] alpha n1 300 4 0 [COMPLETED]"},
+		"?duplicates=1": {"[PENDING REQUEUED] sky sky-1 60 0 0 [CANCELLED]", "[PREEMPTED] sky sky-[1-2] 600 1 0 [CANCELLED]",
+			"[PENDING REQUEUED] alpha n2 120 2 0 [CANCELLED]", "[PENDING REQUEUED] alpha n1 30 3 0 [CANCELLED]", "[COMPLETED] alpha n1 300 4 0 [COMPLETED]"},
 	} {
 		var resp wire.DBJobsResponse
 		as(t, alice, d.Socket, "GET", "/slurmdb/v0.0.42/jobs"+query, nil, &resp)

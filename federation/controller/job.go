@@ -312,6 +312,12 @@ func (c *Controller) finishAttempt(j *job, to federation.AttemptState, note stri
 	if a.Ended.IsZero() {
 		a.Ended = c.now().UTC()
 	}
+	if a.Cost == 0 { // its last run, if there was one, has cost nothing
+		for i := range a.Runs {
+			a.Cost += a.Runs[i].Cost
+		}
+		j.Cost += a.Cost
+	}
 	if s := c.byName[a.Site]; s != nil {
 		delete(s.jobs, j.ID)
 		c.observeSoon(s)

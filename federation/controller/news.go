@@ -50,6 +50,7 @@ func (c *Controller) returned(s *site, j *job, sj federation.SiteJob) {
 	if sj.Detail != "" {
 		why += ": " + sj.Detail
 	}
+	c.takeRestarts(s, j, &sj) // it may have run there before
 	j.att.Class = federation.ClassCapacity
 	c.finishAttempt(j, federation.AttemptWithdrawn, "given back: "+why)
 	c.event(j, "%s gave it back: %s", s.Name, why)

@@ -117,11 +117,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 	if sj.SiteJobID != 0 {
 		a.SiteJobID = sj.SiteJobID
 	}
-	if sj.Restarts > a.Restarts {
-		j.Restarts += sj.Restarts - a.Restarts
-		a.Restarts = sj.Restarts
-		c.event(j, "requeued by %s", s.Name)
-	}
+	c.takeRestarts(s, j, &sj)
 	a.Nodes = sj.Nodes
 	c.takeTasks(j, sj)
 	c.bringTasksHome(s, j, sj)
@@ -162,7 +158,7 @@ func (c *Controller) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	a.Final, a.ExitStatus, a.Started, a.Ended = sj.State, sj.ExitStatus, sj.Start, sj.End
 	a.Class = failureClass(sj.State)
-	a.Cost = c.cost(s, j, sj)
+	a.Cost = c.cost(s, j, sj) + c.costBefore(s, j, sj)
 	j.Cost += a.Cost
 	j.Start, j.ExitStatus = sj.Start, sj.ExitStatus
 	c.finishAttempt(j, federation.AttemptEnded, sj.Detail)

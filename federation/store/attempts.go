@@ -8,21 +8,25 @@ import (
 )
 
 const attemptColumns = "job_id, number, attempt_key, site, part, state, live, created, acked, started, ended, site_job_id, site_submit, " +
-	"tries, restarts, nodes, final_state, exit_status, class, note, decision, cost"
+	"tries, restarts, nodes, final_state, exit_status, class, note, decision, cost, runs"
 
-var upsertAttempt = "INSERT INTO attempts (" + attemptColumns + ") VALUES " + list(1, 22) + " ON CONFLICT (job_id, number) DO UPDATE SET " +
+var upsertAttempt = "INSERT INTO attempts (" + attemptColumns + ") VALUES " + list(1, 23) + " ON CONFLICT (job_id, number) DO UPDATE SET " +
 	"(attempt_key, site, part, state, live, created, acked, started, ended, site_job_id, site_submit, " +
-	"tries, restarts, nodes, final_state, exit_status, class, note, decision, cost) = " + list(3, 20)
+	"tries, restarts, nodes, final_state, exit_status, class, note, decision, cost, runs) = " + list(3, 21)
 
 func attemptValues(a *federation.Attempt) ([]any, error) {
 	decision, err := encode(&a.Decision)
 	if err != nil {
 		return nil, err
 	}
+	runs, err := encode(a.Runs)
+	if err != nil {
+		return nil, err
+	}
 	return []any{
 		int64(a.Job), int64(a.Number), a.Key, string(a.Site), a.Partition, string(a.State), !a.State.Final(),
 		nanos(a.Created), nanos(a.Acked), nanos(a.Started), nanos(a.Ended), int64(a.SiteJobID), nanos(a.SiteSubmit),
-		int64(a.Tries), int64(a.Restarts), a.Nodes, string(a.Final), int64(a.ExitStatus), string(a.Class), a.Note, decision, float64(a.Cost),
+		int64(a.Tries), int64(a.Restarts), a.Nodes, string(a.Final), int64(a.ExitStatus), string(a.Class), a.Note, decision, float64(a.Cost), runs,
 	}, nil
 }
 
@@ -46,6 +50,7 @@ func readAttempt(r *row) (a federation.Attempt) {
 	a.Note = r.text()
 	r.json(&a.Decision)
 	a.Cost = federation.Dollars(r.float())
+	r.json(&a.Runs)
 	return a
 }
 

@@ -165,7 +165,7 @@ func state(_ *command, r *record) string {
 	if r.step != nil {
 		list = r.step.State
 	}
-	s, by := wire.BaseState(list), r.CancelledBy
+	s, by := wire.ShownState(list), r.CancelledBy
 	if r.step != nil {
 		by = nil
 		if uid, ok := r.StepsCancelledBy[string(r.step.Step.ID)]; ok {
