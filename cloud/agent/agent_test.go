@@ -224,7 +224,7 @@ func TestWarning(t *testing.T) {
 	startAgent(t, d, nil)
 	dir := d.launch("r1", "trap 'echo warned; exit 0' USR1; while :; do sleep 0.01; done", func(l *agentapi.Launch) {
 		l.TimeLimit = time.Hour
-		l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", Before: time.Hour - 300*time.Millisecond, BatchOnly: true}
+		l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", Before: time.Hour - 2*time.Second, BatchOnly: true}
 	})
 	if s := d.awaitEnd("r1"); s.Exit != 0 || s.Why != "" || output(t, dir) != "warned\n" {
 		t.Errorf("%+v: %q", s, output(t, dir))
@@ -236,17 +236,17 @@ func TestTimeLimitChanges(t *testing.T) {
 	d := newFakeDoor(t)
 	startAgent(t, d, nil)
 	for name, c := range map[string]struct {
-		first, then time.Duration
-		why         agentapi.Why
-		output      string
+		first, then, before time.Duration
+		why                 agentapi.Why
+		output              string
 	}{
-		"raised":  {3 * time.Second, time.Hour, "", "warned\n"},
-		"lowered": {time.Hour, 3 * time.Second, agentapi.WhyTimeout, "warned\nslurmstepd"},
+		"raised":  {time.Minute, time.Hour, time.Minute - 2*time.Second, "", "warned\n"},
+		"lowered": {time.Hour, 3 * time.Second, 2500 * time.Millisecond, agentapi.WhyTimeout, "warned\nslurmstepd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := d.launch(name, "trap 'echo warned; touch warned' USR1; touch began; for i in {1..40}; do sleep 0.1; done", func(l *agentapi.Launch) {
 				l.TimeLimit = c.first
-				l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", Before: 2500 * time.Millisecond, BatchOnly: true}
+				l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", Before: c.before, BatchOnly: true}
 			})
 			awaitFile(t, filepath.Join(dir, "began"))
 			if c.first < c.then { // it was warned, and is not again
