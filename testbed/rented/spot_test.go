@@ -62,7 +62,7 @@ func TestSpot(t *testing.T) {
 		interrupted += n
 	}
 	t.Logf("%d jobs, %d machines taken back, %d jobs interrupted", jobs, notices, interrupted)
-	if interrupted < jobs/10 {
+	if interrupted < jobs/20 { // fewer machines run at one time on a busy machine, and fewer are taken back
 		t.Errorf("only %d jobs were interrupted: this shows nothing", interrupted)
 	}
 	w.noMachines(time.Minute)
