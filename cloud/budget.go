@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // spent is what the machines of a pool that have ended have cost since the beginning of the day and of the month, by UTC.
@@ -64,17 +65,164 @@ func (p *pool) spending(now time.Time) (day, month federation.Dollars) {
 	return day, month
 }
 
-// overBudget says why the pool may start no machine: "" if it may.
-func (p *pool) overBudget(now time.Time) string {
+// The names of allowances of now.
+const (
+	today     = "today"
+	thisMonth = "this month"
+)
+
+// daysAhead is over how many days the daily budget is looked after: today and those that follow. A job that runs for longer has found three days' budgets that bear it.
+const daysAhead = 3
+
+// allowances are what the pool may spend: today and in the next days, in this month and the next. nil: as much as it likes.
+func (p *pool) allowances(now time.Time) []federation.Allowance {
 	if p.Daily == 0 && p.Monthly == 0 {
-		return ""
+		return nil
 	}
+	p.spent.roll(now)
 	day, month := p.spending(now)
-	switch {
-	case p.Daily > 0 && day >= p.Daily:
-		return fmt.Sprintf("pool %s has spent $%.2f of its $%.2f for today", p.Name, day, p.Daily)
-	case p.Monthly > 0 && month >= p.Monthly:
-		return fmt.Sprintf("pool %s has spent $%.2f of its $%.2f for this month", p.Name, month, p.Monthly)
+	var all []federation.Allowance
+	if p.Daily > 0 {
+		for i := range daysAhead {
+			a := federation.Allowance{Name: today, From: p.spent.day.AddDate(0, 0, i), Until: p.spent.day.AddDate(0, 0, i+1), Budget: p.Daily, Spent: day}
+			if i > 0 {
+				a.Name, a.Spent = "on "+a.From.Format(time.DateOnly), 0
+			}
+			all = append(all, a)
+		}
+	}
+	if p.Monthly > 0 {
+		next, after := p.spent.month.AddDate(0, 1, 0), p.spent.month.AddDate(0, 2, 0)
+		all = append(all, federation.Allowance{Name: thisMonth, From: p.spent.month, Until: next, Budget: p.Monthly, Spent: month},
+			federation.Allowance{Name: "in " + next.Format("2006-01"), From: next, Until: after, Budget: p.Monthly})
+	}
+	p.bind(all, now)
+	return all
+}
+
+// bind adds to allowances what machines with jobs will cost.
+func (p *pool) bind(all []federation.Allowance, now time.Time) {
+	for _, l := range p.lanes {
+		for _, m := range l.machines {
+			until := m.boundUntil(now, nil)
+			for i := range all {
+				all[i].Bound += all[i].Share(m.Price, now, until)
+			}
+		}
+	}
+}
+
+// boundUntil is when the last of a machine's jobs will have ended, but for one; now, if it has no other.
+func (m *machine) boundUntil(now time.Time, but *run) time.Time {
+	until := now
+	for _, r := range m.runs {
+		if r == but {
+			continue
+		}
+		if end := r.endsAt(m, now); end.After(until) {
+			until = end
+		}
+	}
+	return until
+}
+
+// openEnd is how much longer a job without a time limit is reckoned with, that has run for as long as was expected.
+const openEnd = time.Hour
+
+// endsAt is when a run leaves a machine at the latest; of one without a time limit, when that is expected.
+func (r *run) endsAt(m *machine, now time.Time) time.Time {
+	j, start := r.job, r.job.Start
+	if start.IsZero() {
+		start = now
+		if ready := m.gang.Asked.Add(m.gang.Offering.Boot); m.State != machineUp && ready.After(now) {
+			start = ready
+		}
+	}
+	limit := j.limit(m.pool)
+	if limit < sbatch.Unlimited {
+		return start.Add(limit + m.pool.d.t.KillWait)
+	}
+	end, least := start.Add(j.Expect), now.Add(openEnd)
+	if end.Before(least) {
+		return least
+	}
+	return end
+}
+
+// afford binds what a run will cost, if the budgets of its pools bear that.
+func (d *Driver) afford(r *run) (verdict, bool) {
+	now := d.now()
+	costs := map[*pool][]federation.Dollars{}
+	seen := map[*machine]bool{}
+	for _, m := range r.machines {
+		p := m.pool
+		if seen[m] || p.Daily == 0 && p.Monthly == 0 {
+			continue
+		}
+		seen[m] = true
+		if p.allowed == nil {
+			p.allowed = p.allowances(now)
+			p.unbind(r, now) // it is given its machines already
+		}
+		if costs[p] == nil {
+			costs[p] = make([]federation.Dollars, len(p.allowed))
+		}
+		from, until := m.boundUntil(now, r), m.boundUntil(now, nil)
+		for i := range p.allowed {
+			costs[p][i] += p.allowed[i].Share(m.Price, from, until)
+		}
+	}
+	for p, list := range costs {
+		for i, cost := range list {
+			if a := &p.allowed[i]; !a.Bears(cost) {
+				return verdict{reason: federation.ReasonBudget, detail: "pool " + p.Name + ": " + a.Says(cost), back: true}, false
+			}
+		}
+	}
+	for p, list := range costs {
+		for i, cost := range list {
+			p.allowed[i].Bound += cost
+		}
+	}
+	return verdict{}, true
+}
+
+// unbind takes back what a run that is thought of has added to the allowances of a pool.
+func (p *pool) unbind(r *run, now time.Time) {
+	for _, l := range p.lanes {
+		for _, m := range l.machines {
+			if m.runs[r.ID] != r {
+				continue
+			}
+			from, until := m.boundUntil(now, r), m.boundUntil(now, nil)
+			for i := range p.allowed {
+				p.allowed[i].Bound -= p.allowed[i].Share(m.Price, from, until)
+			}
+		}
+	}
+}
+
+// overBudget says why the pool may start no machine, and has its idle ones ended: "" if it may. What runs goes on.
+func (p *pool) overBudget(now time.Time) string {
+	for _, a := range p.allowances(now) {
+		if a.From.After(now) || a.Left() > 1e-9 {
+			continue
+		}
+		why := fmt.Sprintf("pool %s has spent $%.2f of its $%.2f for %s", p.Name, a.Spent, a.Budget, a.Name)
+		if a.Bound >= 0.005 {
+			why += fmt.Sprintf(", and what runs may cost $%.2f more", a.Bound)
+		}
+		return why
 	}
 	return ""
+}
+
+// bears reports whether the pool can pay a machine of a price by the hour for another hour, that no job binds.
+func (p *pool) bears(price federation.Dollars, now time.Time) bool {
+	for _, a := range p.allowances(now) {
+		if !a.Bears(a.Share(price, now, now.Add(time.Hour))) {
+			return false
+		}
+	}
+	return true
 }

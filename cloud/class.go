@@ -103,7 +103,7 @@ func (d *Driver) drop(c *class) {
 
 // classOf is the class of a job, made if it is new.
 func (d *Driver) classOf(j *job) *class {
-	key := classKey(j)
+	key := d.classKey(j)
 	c := d.classes[key]
 	if c == nil {
 		c = &class{key: key}
@@ -118,13 +118,28 @@ func (d *Driver) classOf(j *job) *class {
 	return c
 }
 
+// timed reports whether it matters for how long a job may run: its pool has a budget, or machines that are there until a time.
+func (d *Driver) timed(j *job) bool {
+	for _, w := range j.Wants {
+		p := d.pool(w.Partition)
+		if p != nil && (p.Daily > 0 || p.Monthly > 0 || slices.ContainsFunc(p.lanes, func(l *lane) bool { return !l.offering.Until.IsZero() })) {
+			return true
+		}
+	}
+	return false
+}
+
 // classKey is equal for jobs that ask for the same machines.
-func classKey(j *job) string {
+func (d *Driver) classKey(j *job) string {
 	ask := struct {
 		User  string
 		Wants []want
 		Specs []sbatch.Spec
-	}{j.User.Name, j.Wants, nil}
+		Limit time.Duration `json:",omitempty"`
+	}{j.User.Name, j.Wants, nil, 0}
+	if d.timed(j) {
+		ask.Limit = j.Job.Spec.TimeLimit
+	}
 	for i := range j.Wants {
 		s := j.component(i)
 		ask.Specs = append(ask.Specs, sbatch.Spec{Constraint: s.Constraint, MinNodes: s.MinNodes, MaxNodes: s.MaxNodes, NTasks: s.NTasks,

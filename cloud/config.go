@@ -56,7 +56,8 @@ type PoolConfig struct {
 	Min     int // machines that are kept though idle
 	Max     int // machines at one time; 0: DefaultMax
 	Idle    time.Duration
-	// Daily and Monthly are what the pool may spend by UTC day and month; 0: no bound. When it is spent no machine is started any more; what runs goes on.
+	// Daily and Monthly are what the pool may spend by UTC day and month; 0: no bound. What machines with jobs will cost until the time limits of these counts as
+	// spent: a job that could cost more than what is left is not started. When nothing is left idle machines are ended at once; what runs goes on.
 	Daily, Monthly federation.Dollars
 	// Shared: a machine runs several jobs at once, also of different users. Else a job has its machines to itself.
 	Shared       bool

@@ -150,40 +150,6 @@ func TestSpentIsRemembered(t *testing.T) {
 	})
 }
 
-// TestBudget: when the day's money is spent, what runs goes on, nothing is started, idle machines are ended, and the nodes say why; the next day it goes on.
-func TestBudget(t *testing.T) {
-	bubble(t, func(w *world) {
-		w.cfg.Pools[0].Daily, w.cfg.Pools[0].Idle = 1, 10*time.Hour
-		w.ready()
-		long := w.submit("sleep 5400", func(s *federation.Submission) { s.Job.Spec.TimeLimit = 3 * time.Hour })
-		w.wants(long, federation.Running, time.Minute)
-		w.wants(w.submit("sleep 1", nil), federation.Completed, time.Minute)
-		time.Sleep(40 * time.Minute)
-		late := w.wants(w.submit("sleep 1", bob), federation.BootFail, time.Minute)
-		if !late.Returned || late.Reason != federation.ReasonBudget {
-			t.Errorf("%+v", late)
-		}
-		w.until("the idle machine is ended", 3*time.Minute, func() bool { return len(w.cloud.Living()) == 1 })
-		o, err := w.driver.Observe(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range o.Nodes {
-			if !slices.Contains(n.State, "ALLOCATED") && !strings.HasPrefix(n.Reason, "FedBudget: ") {
-				t.Errorf("node %+v", n)
-			}
-		}
-		w.stop() // what was spent is in the books
-		w.ready()
-		if j := w.wants(w.submit("sleep 1", bob), federation.BootFail, time.Minute); j.Reason != federation.ReasonBudget {
-			t.Errorf("after a restart: %+v", j)
-		}
-		w.wants(long, federation.Completed, 2*time.Hour)
-		time.Sleep(24 * time.Hour)
-		w.wants(w.submit("sleep 1", bob), federation.Completed, time.Minute)
-	})
-}
-
 // TestShared: machines of a shared pool run jobs of several users at once, as many as fit, and no more; jobs pay for their part.
 func TestShared(t *testing.T) {
 	bubble(t, func(w *world) {

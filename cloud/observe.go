@@ -85,6 +85,7 @@ func (d *Driver) observePool(o *federation.Observation, p *pool) {
 	}
 	starts := max(p.Max-p.used(), 0)
 	part.MaxStarts = &starts
+	part.Allowances = p.allowances(d.now())
 	o.Partitions = append(o.Partitions, part)
 }
 

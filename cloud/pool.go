@@ -20,7 +20,8 @@ type pool struct {
 	classes  map[*class]bool
 	first    *class // has waited so long that nobody of a lower rank may take machines
 	spent    spent
-	retired  bool // not configured any more: it gets no jobs
+	allowed  []federation.Allowance // while jobs are scheduled; nil: not looked at yet
+	retired  bool                   // not configured any more: it gets no jobs
 }
 
 // lane is one offering of a pool.

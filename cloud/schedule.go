@@ -23,6 +23,9 @@ var waits = verdict{reason: federation.ReasonResources}
 
 // schedule gives machines to pending jobs for as long as there are any, highest rank first. The caller holds the lock.
 func (d *Driver) schedule() {
+	for _, p := range d.pools {
+		p.allowed = nil
+	}
 	for len(d.trying) > 0 {
 		pass := heads(d.trying)
 		d.trying = nil
@@ -113,6 +116,10 @@ func (d *Driver) place(j *job) (*run, verdict) {
 			d.unplace(r)
 			return nil, v
 		}
+	}
+	if v, ok := d.afford(r); !ok {
+		d.unplace(r)
+		return nil, v
 	}
 	return r, verdict{}
 }

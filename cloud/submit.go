@@ -98,7 +98,7 @@ func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []
 	}
 	now := d.now()
 	j := &job{payload: payload}
-	j.jobRecord = jobRecord{Job: *s.Job, Key: s.Key, Partition: s.Partition, User: user, Base: s.Restarts, Accepted: now, State: federation.Pending,
+	j.jobRecord = jobRecord{Job: *s.Job, Key: s.Key, Partition: s.Partition, User: user, Base: s.Restarts, Accepted: now, Expect: s.Offer.Run, State: federation.Pending,
 		Reason: federation.ReasonNone, Wants: wants(s)}
 	if !d.priced {
 		return nil, false, fmt.Errorf("what can be rented is not known yet: %w", d.unknown())

@@ -28,6 +28,14 @@ func (d *Driver) statusOf(p *pool, now time.Time) federation.PoolStatus {
 	s := federation.PoolStatus{Site: d.cfg.Site, Name: p.Name, Min: p.Min, Max: p.Max, Daily: p.Daily, Monthly: p.Monthly, Stopped: p.overBudget(now)}
 	p.spent.roll(now)
 	s.Today, s.Month = p.spending(now)
+	for _, a := range p.allowances(now) {
+		switch a.Name {
+		case today:
+			s.BoundToday = a.Bound
+		case thisMonth:
+			s.BoundMonth = a.Bound
+		}
+	}
 	seen := map[*coolDown]bool{}
 	for _, l := range p.lanes {
 		for _, m := range l.machines {

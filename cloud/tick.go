@@ -47,9 +47,12 @@ func (d *Driver) tick(last time.Time) time.Time {
 
 // tend ends the idle machines of a pool, keeps its minimum, and looks who has waited too long.
 func (d *Driver) tend(p *pool, now time.Time) {
-	p.spent.roll(now)
-	if why := p.overBudget(now); (why == "") != (p.spent.why == "") {
-		p.spent.why = why
+	if p.spent.roll(now) { // there is money again
+		d.capacity(p)
+		d.news.nodes()
+	}
+	was := p.spent.why
+	if p.spent.why = p.overBudget(now); (p.spent.why == "") != (was == "") {
 		d.capacity(p)
 		d.news.nodes()
 	}
@@ -91,6 +94,9 @@ func (d *Driver) warm(p *pool, count int) {
 			continue
 		}
 		for range min(count, l.room()) { // each a gang of its own, so that one that fails is no matter for the others
+			if !p.bears(l.offering.Price, d.now()) {
+				return
+			}
 			if len(d.numbers) == 0 {
 				d.draw()
 				return

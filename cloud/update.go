@@ -34,6 +34,10 @@ func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, afte
 			was.FieldByName(name).Set(now.FieldByName(name))
 		}
 		d.put(j)
+		if j.class != nil && slices.Contains(fields, timed) { // it may be of another class now
+			d.dequeue(j)
+			d.enqueue(j)
+		}
 		if r := j.run; r != nil && slices.Contains(fields, timed) {
 			limit := j.limit(r.machines[0].pool)
 			d.after(func() { r.limit = limit })

@@ -15,6 +15,8 @@ type Rented struct {
 	Boot time.Duration
 	// Interrupts is how often per hour such a node is expected to be taken back.
 	Interrupts float64
+	// Until is when the node is taken away, as at the end of a capacity block: a job that may run for longer is not to be started on it. Zero: never.
+	Until time.Time
 }
 
 // PoolStore keeps what the driver of a rented pool must not forget: the jobs that it has taken, its gangs and its machines. What a
@@ -77,8 +79,10 @@ type PoolStatus struct {
 	PricePerHour   Dollars // of all machines that there are
 	Today, Month   Dollars // spent since the beginning of the UTC day and month, what runs included
 	Daily, Monthly Dollars // what it may spend; 0: no bound
-	Stopped        string  // why it starts no machine at all; "": it does
-	Cooling        []Cooling
+	// What machines with jobs will cost of today's and of this month's budget until the time limits of these; 0 where there is no such budget.
+	BoundToday, BoundMonth Dollars
+	Stopped                string // why it starts no machine at all; "": it does
+	Cooling                []Cooling
 }
 
 // Cooling is something that a provider has refused and is not asked for until some time.

@@ -78,7 +78,9 @@ type Partition struct {
 	// MaxStarts is how many of its idle nodes, powered down or not, may be taken into use at the most as things are, where that is fewer than
 	// there are: offerings of one pool share what the pool may have. nil: all of them.
 	MaxStarts *int
-	Info      *PartitionInfo // nil: not told
+	// Allowances are what a rented pool may spend still: a job that could cost more is not to be started there. nil: no bound.
+	Allowances []Allowance
+	Info       *PartitionInfo // nil: not told
 }
 
 // Node is one compute node as the site reports it.

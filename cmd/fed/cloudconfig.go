@@ -58,7 +58,7 @@ type PoolConfig struct {
 	Min          int           `yaml:"min,omitempty"`            // machines that are kept
 	Max          int           `yaml:"max,omitempty"`            // machines at one time
 	Idle         time.Duration `yaml:"idle,omitempty"`           // an idle machine above min is let go after so long
-	BudgetDay    float64       `yaml:"budget_day,omitempty"`     // dollars; when they are spent no further machine is rented that day (UTC)
+	BudgetDay    float64       `yaml:"budget_day,omitempty"`     // dollars (UTC); no job is started that could cost more until its time limit than what is left; jobs that run go on
 	BudgetMonth  float64       `yaml:"budget_month,omitempty"`   // likewise
 	Shared       *bool         `yaml:"shared,omitempty"`         // a machine runs several jobs at once
 	Near         bool          `yaml:"near,omitempty"`           // jobs of several nodes get machines near to each other

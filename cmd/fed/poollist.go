@@ -70,6 +70,12 @@ func poolNote(p *v1.Pool) string {
 	if p.Stopped != "" {
 		notes = append(notes, p.Stopped)
 	}
+	if p.BoundToday > 0 {
+		notes = append(notes, dollars(p.BoundToday)+" of today's budget bound by what runs")
+	}
+	if p.BoundMonth > 0 {
+		notes = append(notes, dollars(p.BoundMonth)+" of this month's bound by what runs")
+	}
 	for _, c := range p.Cooling {
 		notes = append(notes, fmt.Sprintf("%s: %s until %s", c.What, c.Reason, c.Until.Local().Format("15:04:05")))
 	}

@@ -32,6 +32,8 @@ type candidate struct {
 	tie   uint64
 	tres  accounting.TRES
 
+	most []federation.Dollars // what it may cost of each of the partition's allowances; nil: there are none
+
 	wasteful bool // nodes with GPUs for a job without: last among equals
 
 	// What later found out, and when: it holds until another job claims nodes of the site.
@@ -87,6 +89,10 @@ func (c *candidate) moment(pl *planner) moment {
 	a := c.ask
 	free := c.site.capacity()
 	at := moment{start: never}
+	if !c.borne() {
+		c.weigh(&at, pl)
+		return at
+	}
 	for i := range c.fits {
 		if nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(pl.now, c.limit)); nodes != nil {
 			at = moment{start: pl.now, fit: i, nodes: nodes, units: 1, boot: c.bootOn(nodes)}
@@ -139,5 +145,6 @@ func (c *candidate) commit(at *moment, units int, pl *planner) int {
 		}
 		nodes = free.startNow(&c.curs[at.fit], f, end)
 	}
+	c.pay(started, pl.s.Now)
 	return started
 }

@@ -92,6 +92,9 @@ func shapeText(n *federation.Node) string {
 	fmt.Fprint(&b, features)
 	if r := n.Rented; r != nil {
 		fmt.Fprint(&b, " ", r.Offering, " ", r.PricePerHour, " ", r.Whole, " ", r.Interrupts)
+		if !r.Until.IsZero() {
+			fmt.Fprint(&b, " ", r.Until.Unix())
+		}
 	}
 	return b.String()
 }

@@ -260,6 +260,9 @@ func (pl *planner) poolCandidate(sh *shape, st *siteState, job *federation.Job, 
 		if no == nil {
 			c := pl.newCandidate(v, st, g)
 			if no = costRefusal(job, c.bill()); no == nil {
+				no = c.rentRefusal(pl.s.Now)
+			}
+			if no == nil {
 				if best == nil || c.fixed < best.fixed {
 					best = c
 				}

@@ -22,6 +22,8 @@ type Pool struct {
 	Month        federation.Dollars  `json:"month"`
 	Daily        federation.Dollars  `json:"daily_budget,omitempty"` // 0: no bound
 	Monthly      federation.Dollars  `json:"monthly_budget,omitempty"`
+	BoundToday   federation.Dollars  `json:"bound_today,omitempty"` // of the daily budget, by what runs, until the time limits
+	BoundMonth   federation.Dollars  `json:"bound_month,omitempty"`
 	Stopped      string              `json:"stopped,omitempty"` // why no machine is started
 	Cooling      []Cooling           `json:"cooling,omitempty"`
 }
@@ -37,7 +39,7 @@ type Cooling struct {
 // PoolOf is the answer for a pool.
 func PoolOf(s *federation.PoolStatus) Pool {
 	p := Pool{Site: s.Site, Name: s.Name, Min: s.Min, Max: s.Max, Starting: s.Starting, Idle: s.Idle, Busy: s.Busy, Ending: s.Ending, Waiting: s.Waiting,
-		PricePerHour: s.PricePerHour, Today: s.Today, Month: s.Month, Daily: s.Daily, Monthly: s.Monthly, Stopped: s.Stopped}
+		PricePerHour: s.PricePerHour, Today: s.Today, Month: s.Month, Daily: s.Daily, Monthly: s.Monthly, BoundToday: s.BoundToday, BoundMonth: s.BoundMonth, Stopped: s.Stopped}
 	for _, c := range s.Cooling {
 		p.Cooling = append(p.Cooling, Cooling(c))
 	}
