@@ -3,6 +3,7 @@ package agentapi
 import (
 	"time"
 
+	"fsub/cloud/container"
 	"fsub/sbatch"
 )
 
@@ -37,6 +38,8 @@ type Launch struct {
 	Key []byte `json:"key"`
 	// Stream: send the output to the daemon as well as to its file.
 	Stream bool `json:"stream,omitempty"`
+	// Containers is what makes those that the job asks for; "" is whatever the machine has.
+	Containers container.Engine `json:"containers,omitempty"`
 }
 
 // Array is which task of which array a job is.

@@ -62,6 +62,24 @@ type Options struct {
 // Asked reports whether there is to be a container.
 func (o *Options) Asked() bool { return o != nil && (o.Image != "" || o.Name != "") }
 
+// Ignored names the options that say something of a container where there is none.
+func (o *Options) Ignored() (names []string) {
+	if o.Asked() {
+		return nil
+	}
+	for _, x := range [...]struct {
+		name string
+		set  bool
+	}{{"container-mounts", o.Mounts != nil}, {"container-workdir", o.Workdir != ""}, {"container-save", o.Save != ""}, {"[no-]container-mount-home", o.MountHome != Unset},
+		{"[no-]container-remap-root", o.RemapRoot != Unset}, {"[no-]container-entrypoint", o.Entrypoint != Unset}, {"container-entrypoint-log", o.EntrypointLog != Unset},
+		{"container-readonly", o.Writable == No}, {"container-writable", o.Writable == Yes}} {
+		if x.set {
+			names = append(names, x.name)
+		}
+	}
+	return names
+}
+
 // Set takes over one option, by its long name. The error's text is pyxis', without its name.
 func (o *Options) Set(option, value string) error {
 	if value == "" && slices.Contains(List, Option{option, Value}) {

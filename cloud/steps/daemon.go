@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fsub/cloud/container/hold"
 	"fsub/cloud/steps/wire"
 )
 
@@ -22,6 +23,8 @@ import (
 func Daemon() int {
 	if n := len(os.Args); n > 2 && os.Args[n-2] == receiveWord {
 		return receive(os.Args[n-1], os.Stdin)
+	} else if n > 2 && os.Args[n-2] == hold.Word {
+		return hold.Main(os.Args[n-1])
 	}
 	debug.SetGCPercent(400)
 	unix.CloseRange(4, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC) // what the agent may have left open is not for tasks
@@ -57,6 +60,7 @@ type daemon struct {
 	pumps sync.WaitGroup
 	pty   *os.File // the terminal's other side
 	mpi   *mpi     // nil: not for MPI programs
+	box   *box     // nil: the tasks are in no container
 	ptyFD int
 	ooms  int // kills for want of memory in the cgroup, so far
 
@@ -81,16 +85,25 @@ func (d *daemon) main(in *wire.Reader) int {
 	d.prepare()
 	d.left = len(d.tasks)
 	d.mpi = newMPI(d)
-	for i := range d.tasks {
-		d.start(i)
+	if d.n.Box == nil || d.contain(in) {
+		for i := range d.tasks {
+			d.start(i)
+		}
 	}
 	for _, f := range d.files {
 		f.Close()
 	}
 	d.out.Write(wire.Started, uint32(d.n.Node), nil)
-	go d.obey(in)
+	if d.box == nil {
+		go d.obey(in)
+	}
+	d.box.begin(d)
+	if d.left == 0 {
+		killAll(syscall.SIGKILL) // no task's end will do it, and a container has a process beside the tasks
+	}
 	d.reap()
 	d.drain()
+	d.box.close()
 	d.tellExits()
 	if d.used.OOM {
 		kills, events := oomKills()-d.ooms, "events"
@@ -138,20 +151,28 @@ func (d *daemon) obey(in *wire.Reader) {
 			}
 			os.Exit(1)
 		}
+		if d.box.later(f) {
+			continue
+		}
 		switch f.Kind {
-		case wire.Stdin:
-			d.feed(f)
+		case wire.Stdin, wire.Window:
+			d.give(f)
 		case wire.Signal:
 			killAll(syscall.Signal(f.N))
 		case wire.Kill:
 			d.kill(time.Duration(f.N) * time.Millisecond)
 		case wire.Met:
 			d.mpi.met(f)
-		case wire.Window:
-			if size, err := wire.JSON[wire.Size](f); err == nil {
-				d.resize(size)
-			}
 		}
+	}
+}
+
+// give gives tasks what is for them.
+func (d *daemon) give(f wire.Frame) {
+	if f.Kind == wire.Stdin {
+		d.feed(f)
+	} else if size, err := wire.JSON[wire.Size](f); f.Kind == wire.Window && err == nil {
+		d.resize(size)
 	}
 }
 

@@ -32,7 +32,10 @@ type child struct {
 	cpus *unix.CPUSet
 	// limits are set in the child only: the daemon itself needs more files than a task may have.
 	limits []rlimit
-	own    []int // files to close in the parent once it runs
+	own    []int   // files to close in the parent once it runs
+	spaces []int   // namespaces that it enters; then
+	dir    *byte   // it goes to this folder, and
+	paths  []*byte // executes the first of these that is there, instead of path
 }
 
 // open opens a file for the child.
@@ -121,6 +124,7 @@ func (c *child) fork(report int) (pid int, errno syscall.Errno) {
 	)
 	path, argv, envv := uintptr(unsafe.Pointer(c.path)), uintptr(unsafe.Pointer(&c.argv[0])), uintptr(unsafe.Pointer(&c.envv[0]))
 	fds, tty, cpus, number, limits, keep := c.fds, c.tty, uintptr(unsafe.Pointer(c.cpus)), c.pid, c.limits, uintptr(c.keep)
+	spaces, dir, paths := c.spaces, uintptr(unsafe.Pointer(c.dir)), c.paths
 	runtimeBeforeFork()
 	r1, _, err1 = syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD)|unix.CLONE_VFORK, 0, 0, 0, 0, 0)
 	if err1 != 0 || r1 != 0 {
@@ -169,7 +173,25 @@ func (c *child) fork(report int) (pid int, errno syscall.Errno) {
 	for k = range limits { // best effort
 		syscall.RawSyscall6(syscall.SYS_PRLIMIT64, 0, limits[k].resource, uintptr(unsafe.Pointer(&limits[k].value)), 0, 0, 0)
 	}
-	_, _, err1 = syscall.RawSyscall(syscall.SYS_EXECVE, path, argv, envv)
+	for k = range spaces {
+		if _, _, err1 = syscall.RawSyscall(unix.SYS_SETNS, uintptr(spaces[k]), 0, 0); err1 != 0 {
+			goto fail
+		}
+	}
+	if dir != 0 {
+		if _, _, err1 = syscall.RawSyscall(syscall.SYS_CHDIR, dir, 0, 0); err1 != 0 {
+			goto fail
+		}
+	}
+	for k = 0; k+1 < len(paths); k++ { // the last is a nil pointer
+		_, _, err1 = syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(paths[k])), argv, envv)
+		if err1 != syscall.ENOENT && err1 != syscall.ENOTDIR && err1 != syscall.EACCES {
+			goto fail
+		}
+	}
+	if len(paths) == 0 {
+		_, _, err1 = syscall.RawSyscall(syscall.SYS_EXECVE, path, argv, envv)
+	}
 fail:
 	failed = uint64(err1)
 	syscall.RawSyscall(syscall.SYS_WRITE, uintptr(report), uintptr(unsafe.Pointer(&failed)), 8)

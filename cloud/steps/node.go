@@ -49,6 +49,11 @@ func (s *Service) startNode(r *run, c net.Conn, in *wire.Reader, first wire.Fram
 // startDaemon starts the step daemon and gives it its orders. Closing the connection kills all that it started.
 func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error) {
 	complete(r, launch, s.c.Daemon)
+	if launch.Box != nil {
+		if err := MakeDirs(launch.Box, r.Launch.User.UID, r.Launch.User.GID); err != nil {
+			return nil, fmt.Errorf("make a folder for containers: %w", err)
+		}
+	}
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -125,7 +130,7 @@ func socketPair() (ours net.Conn, theirs *os.File, err error) {
 // complete adds to a launch what this machine knows: environment, binding, program of each task.
 func complete(r *run, n *wire.NodeLaunch, daemon []string) {
 	l := r.Launch
-	n.User, n.Self = l.User.Name, daemon
+	n.User, n.Self, n.Box = l.User.Name, daemon, r.want(n, daemon)
 	n.Host0 = l.Groups[l.Group].Nodes[l.Node].Name
 	n.Names = wire.Names{JobName: valueOf(n.Part.Env, "SLURM_JOB_NAME"), User: l.User.Name}
 	if l.Array != nil {

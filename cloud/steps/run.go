@@ -37,6 +37,8 @@ type Run struct {
 	// Commands is the folder of srun, scontrol ... on this machine. In PATH of the tasks here it takes the place of the one of the machine that
 	// srun was called on, and is first where that one is not. "": none.
 	Commands string
+	// Images is where images that were fetched for the run's user are kept, for other runs too. "": in Dir.
+	Images string
 	// Prepare is called with the command of each step daemon before it starts, to put it into a cgroup or to say how a user is become. nil: the Service
 	// sets the Credential of Launch.User where it is root.
 	Prepare func(*exec.Cmd)

@@ -18,7 +18,7 @@ import (
 func (d *daemon) start(i int) {
 	spec := &d.n.Tasks[i]
 	fd, own, err := d.mpi.connect(spec.Rank)
-	env := override(override(d.n.Part.Env, spec.Env), own)
+	env := d.box.environ(override(override(d.n.Part.Env, spec.Env), own))
 	argv := spec.Argv
 	if d.n.Receive != "" {
 		argv = append(append([]string{}, d.n.Self...), receiveWord, d.n.Receive)
@@ -30,6 +30,9 @@ func (d *daemon) start(i int) {
 	}
 	if err == nil {
 		err = c.set(path, argv, env)
+	}
+	if err == nil {
+		err = d.box.enter(c, argv[0], env)
 	}
 	if err == nil {
 		err = d.streams(i, c)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"fsub/cloud/container"
+	"fsub/cloud/container/containertest"
 )
 
 // TestMain: the test's own binary, which is static, is the holder, the batch script's first program, and what a task would be.
@@ -23,31 +24,8 @@ func TestMain(m *testing.M) {
 	case len(args) > 3 && args[1] == BatchWord:
 		os.Exit(Batch(args[2], args[3:]))
 	}
-	leaveHybrid()
+	containertest.LeaveHybrid()
 	os.Exit(m.Run())
-}
-
-// leaveHybrid goes to where the hierarchy of cgroups version 2 beside version 1 is not mounted: crun refuses machines with both.
-func leaveHybrid() {
-	const unified = "/sys/fs/cgroup/unified"
-	if _, err := os.Stat(unified + "/cgroup.procs"); err != nil || os.Geteuid() != 0 || os.Getenv("FSUB_LEFT_HYBRID") != "" {
-		return
-	}
-	os.Setenv("FSUB_LEFT_HYBRID", "1")
-	argv := append([]string{"unshare", "-m", "sh", "-c", "umount " + unified + `; exec "$0" "$@"`}, os.Args...)
-	if path, err := exec.LookPath("unshare"); err == nil {
-		syscall.Exec(path, argv, os.Environ())
-	}
-}
-
-// needs skips loudly where a program is missing.
-func needs(t *testing.T, programs ...string) {
-	t.Helper()
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			t.Skipf("SKIPPED: there is no %s: make test installs it", p)
-		}
-	}
 }
 
 // world is a machine with an image for everybody.
@@ -57,56 +35,14 @@ type world struct {
 	lines []string
 }
 
-// files of the image, beside busybox; enroot's way to say what it is.
-var files = map[string]string{
-	"etc/os-release":  "PRETTY_NAME=\"Tiny\"\n",
-	"etc/environment": "COLOR=image\nPATH=/bin\nFROM=${SHOP}\n",
-	"etc/rc":          "mkdir -p '/work' 2>/dev/null\ncd '/work' && unset OLDPWD || exit 1\nif [ -s /etc/rc.local ]; then\n. /etc/rc.local\nfi\nexport ENTRY=yes; echo noise; exec \"$@\"\n",
-}
-
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	needs(t, "crun", "mksquashfs", "unsquashfs")
 	w := &world{dir: t.TempDir()}
 	for dir := w.dir; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
 		os.Chmod(dir, 0o755)
 	}
-	root := tinyRoot(t, w.dir)
-	w.image = filepath.Join(w.dir, "tiny.sqsh")
-	if out, err := exec.Command("mksquashfs", root, w.image, "-all-root", "-quiet", "-no-progress").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	w.image = containertest.Image(t, w.dir)
 	return w
-}
-
-func tinyRoot(t *testing.T, dir string) string {
-	t.Helper()
-	busybox, err := exec.LookPath("busybox")
-	if err != nil {
-		t.Skip("SKIPPED: there is no busybox (busybox-static): make test installs it")
-	}
-	root := filepath.Join(dir, "tiny")
-	for _, d := range []string{"bin", "etc", "work", "tmp"} {
-		os.MkdirAll(filepath.Join(root, d), 0o755)
-	}
-	program, err := os.ReadFile(busybox)
-	if err == nil {
-		err = os.WriteFile(root+"/bin/busybox", program, 0o755)
-	}
-	for _, name := range []string{"sh", "cat", "id", "env", "ls", "pwd", "touch", "grep", "stat", "sleep", "echo", "true"} {
-		if err == nil {
-			err = os.Symlink("busybox", root+"/bin/"+name)
-		}
-	}
-	for name, text := range files {
-		if err == nil {
-			err = os.WriteFile(filepath.Join(root, name), []byte(text), 0o644)
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root
 }
 
 // spec is a container of a step; words are pyxis' options.
@@ -172,7 +108,7 @@ func TestContainer(t *testing.T) {
 	for script, want := range map[string]string{
 		"grep PRETTY /etc/os-release":           "PRETTY_NAME=\"Tiny\"\n",
 		"echo $COLOR $FROM $LANG.$SLURM_PROCID": "image here .0\n",
-		"pwd":                                   "/work\n",
+		"pwd":                                   "/inside\n",
 		"cat /data":                             "of the machine\n",
 		"touch /data":                           "touch: /data: Read-only file system\nexit status 1",
 		"touch /x":                              "touch: /x: Read-only file system\nexit status 1",
@@ -272,7 +208,7 @@ func TestSave(t *testing.T) {
 		t.Errorf("%q", w.lines)
 	}
 	again := w.start(t, w.spec(t, "7.1", "container-image="+w.dir+"/saved.sqsh"))
-	if got := again.shell(t, "cat /more; pwd; echo $COLOR"); got != "more\n/work\nimage\n" {
+	if got := again.shell(t, "cat /more; pwd; echo $COLOR"); got != "more\n/inside\nimage\n" {
 		t.Errorf("%q", got)
 	}
 }
@@ -306,7 +242,7 @@ func TestRefused(t *testing.T) {
 // TestPodman: an image of podman's own storage, as one of a registry would come.
 func TestPodman(t *testing.T) {
 	w := newWorld(t)
-	needs(t, "podman", "tar")
+	containertest.Needs(t, "podman", "tar")
 	s := w.spec(t, "7.0", "container-image=podman://localhost/tiny:1", "container-entrypoint")
 	if err := errors.Join(os.MkdirAll(s.Dirs.Images, 0o700), ownDir(s.Dirs.RunRoot())); err != nil {
 		t.Fatal(err)

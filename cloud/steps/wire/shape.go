@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"fsub/cloud/container"
 	"fsub/cloud/layout"
 )
 
@@ -45,6 +46,8 @@ type Part struct {
 	GPUBind    string      `json:"gpu_bind,omitempty"`
 	// Distribution is SLURM_DISTRIBUTION.
 	Distribution string `json:"distribution,omitempty"`
+	// Container is the one that tasks run in on each node; nil: none.
+	Container *container.Options `json:"container,omitempty"`
 }
 
 // Program is a line of a --multi-prog file. In its words %t is the rank and %o its place among Ranks.
@@ -134,11 +137,12 @@ type NodeLaunch struct {
 	MPI     *MPI     `json:"mpi,omitempty"`
 
 	// What the node adds.
-	User  string   `json:"user,omitempty"`
-	Host0 string   `json:"host0,omitempty"` // its own host name
-	Tasks []Task   `json:"tasks,omitempty"`
-	Self  []string `json:"self,omitempty"` // the command line of the step daemon itself
-	Names Names    `json:"names"`
+	User  string          `json:"user,omitempty"`
+	Host0 string          `json:"host0,omitempty"` // its own host name
+	Tasks []Task          `json:"tasks,omitempty"`
+	Self  []string        `json:"self,omitempty"` // the command line of the step daemon itself
+	Names Names           `json:"names"`
+	Box   *container.Want `json:"box,omitempty"` // Part.Container on this node
 }
 
 // MPI is what tasks of an MPI program are told of their step.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/container/containertest"
 	"fsub/cloud/jobenv"
 	"fsub/cloud/steps"
 	"fsub/sbatch"
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 	case "srun", "sbcast":
 		os.Exit(Main(name, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	}
+	containertest.LeaveHybrid()
 	os.Exit(m.Run())
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"fsub/cloud/container"
 	"fsub/cloud/layout"
 	"fsub/sbatch/getopt"
 )
@@ -38,6 +39,8 @@ type call struct {
 	verbose                              int
 	wait, timeout                        time.Duration
 	groups                               []int
+
+	box container.Options // what the command line says of one
 
 	says        [][2]string // variables that options set
 	tresPerTask []string    // "cpu=2"
@@ -135,6 +138,9 @@ func parse(args, vars []string, group int) (*call, error) {
 		return nil, &exit{1, "", "srun: fatal: No command given to execute.\n"}
 	}
 	c.argv = operands
+	if err := c.givenContainer(); err != nil {
+		return c, err
+	}
 	return c, c.resolve()
 }
 

@@ -72,6 +72,9 @@ func (c *call) part() (wire.Part, error) {
 	if p.Dir == "" {
 		p.Dir, _ = os.Getwd()
 	}
+	if c.box.Asked() {
+		p.Container = &c.box
+	}
 	p.Stdin, p.Stdout, p.Stderr = c.streams()
 	if c.multiProg {
 		programs, err := readPrograms(c.argv, c.ask.Tasks)
