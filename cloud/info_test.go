@@ -43,3 +43,20 @@ func TestNodeInfo(t *testing.T) {
 		}
 	})
 }
+
+// TestExclusivePool: a pool whose jobs have machines to themselves says so in Slurm's word.
+func TestExclusivePool(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		bubble(t, func(w *world) {
+			w.cfg.Pools[0].Shared = shared
+			w.ready()
+			o, err := w.driver.Observe(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info := o.Partitions[0].Info; shared != (info == nil) || info != nil && info.OverSubscribe != "EXCLUSIVE" {
+				t.Errorf("shared %v: %+v", shared, info)
+			}
+		})
+	}
+}

@@ -63,6 +63,9 @@ func (d *Driver) observePool(o *federation.Observation, p *pool) {
 	if part.MaxTime == 0 {
 		part.MaxTime = sbatch.Unlimited
 	}
+	if !p.Shared { // a job has its machines to itself
+		part.Info = &federation.PartitionInfo{OverSubscribe: "EXCLUSIVE"}
+	}
 	for _, l := range p.lanes {
 		shape := l.node()
 		for _, m := range l.machines {
