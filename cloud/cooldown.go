@@ -63,6 +63,8 @@ func (d *Driver) mayGrow(l *lane) (verdict, bool) {
 	switch {
 	case l.gone:
 		return verdict{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud does not offer them any more", back: true}, false
+	case l.ends(d.now(), l.offering.Boot):
+		return verdict{reason: federation.ReasonReqNodeNotAvail, detail: blockEnds, back: true}, false
 	case d.cfg.Door == nil:
 		return verdict{reason: federation.ReasonReqNodeNotAvail, detail: "there is no door for machines"}, false
 	}

@@ -126,6 +126,8 @@ func (m *machine) taken(why string) bool {
 		return true
 	case m.State == machineEnding:
 		return false
+	case m.Market == Block && m.lane.ends(m.pool.d.now(), 0):
+		return true
 	}
 	return strings.Contains(strings.ToLower(why), "spot") || m.Market == Spot && (why == endedUnsaid || why == endedUnseen)
 }

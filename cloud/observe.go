@@ -129,7 +129,8 @@ func (l *lane) node() federation.Node {
 
 // rented says what a machine of the lane costs. It is equal for all of them but for the time to boot.
 func (l *lane) rented(boot time.Duration) *federation.Rented {
-	return &federation.Rented{Offering: l.offering.ID, PricePerHour: l.offering.Price, Whole: !l.pool.Shared, Boot: boot, Interrupts: l.offering.Interrupts}
+	return &federation.Rented{Offering: l.offering.ID, PricePerHour: l.offering.Price, Whole: !l.pool.Shared, Boot: boot, Interrupts: l.offering.Interrupts,
+		Until: l.offering.Until}
 }
 
 // node is a machine as a Slurm node.

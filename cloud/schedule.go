@@ -150,6 +150,9 @@ func (d *Driver) placeComponent(j *job, r *run, i int) (verdict, bool) {
 	}
 	spec, lanes := j.component(i), p.lanesFor(j.Wants[i])
 	for _, l := range lanes {
+		if _, ok := d.stays(l, j, 0); !ok {
+			continue
+		}
 		if nodes, machines := l.freeFor(j, r); len(nodes) > 0 {
 			if shares, err := layout.Fit(spec, nodes, p.options()); err == nil {
 				d.take(r, i, spec, shares, machines)
@@ -159,7 +162,10 @@ func (d *Driver) placeComponent(j *job, r *run, i int) (verdict, bool) {
 	}
 	last := verdict{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud offers no such machines any more", back: true}
 	for k, l := range lanes {
-		v, ok := d.grow(j, r, i, l)
+		v, ok := d.stays(l, j, l.offering.Boot)
+		if ok {
+			v, ok = d.grow(j, r, i, l)
+		}
 		if ok {
 			return verdict{}, true
 		}

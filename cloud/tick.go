@@ -75,6 +75,8 @@ func (d *Driver) tend(p *pool, now time.Time) {
 				d.endMachine(m, m.drain)
 			case broke:
 				d.endMachine(m, "budget")
+			case l.ends(now, 0):
+				d.endMachine(m, blockEnds)
 			case live > p.Min && now.Sub(m.idle) >= p.Idle && m.State == machineUp:
 				d.endMachine(m, "idle")
 				live--
@@ -90,7 +92,7 @@ func (d *Driver) tend(p *pool, now time.Time) {
 // warm starts machines that a pool is to have though nobody asks for them: the cheapest.
 func (d *Driver) warm(p *pool, count int) {
 	for _, l := range p.lanes {
-		if _, ok := d.mayGrow(l); !ok || l.room() == 0 {
+		if _, ok := d.mayGrow(l); !ok || l.room() == 0 || l.ends(d.now(), l.offering.Boot+p.Idle) {
 			continue
 		}
 		for range min(count, l.room()) { // each a gang of its own, so that one that fails is no matter for the others
