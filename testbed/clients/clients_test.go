@@ -53,9 +53,7 @@ func init() {
 
 // TestClients runs every client end to end.
 func TestClients(t *testing.T) {
-	if world.skip != "" {
-		t.Skip(world.skip)
-	}
+	world.Need(t)
 	if testing.Short() {
 		t.Skip("SKIPPED: -short: client programs are tried without it")
 	}
@@ -96,15 +94,15 @@ func (c client) run(t *testing.T, user, bin string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(world.bed.Home(user), c.name())
+	dir := filepath.Join(world.Bed.Home(user), c.name())
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, u.UID, u.UID)); err != nil {
 		t.Fatal(err)
 	}
 	interpreter := map[string]string{".sh": "sh", ".py": "python3", ".R": "Rscript"}[filepath.Ext(c.script)] // the first of PATH
-	script := filepath.Join(world.bed.BinDir(), "scripts", "with_"+c.script)
+	script := filepath.Join(world.Bed.BinDir(), "scripts", "with_"+c.script)
 	var out bytes.Buffer
-	err = world.bed.Exec(t.Context(), bed.Cmd{Site: bed.Login, User: user, Dir: dir, Args: []string{interpreter, script}, Stdout: &out, Stderr: &out,
-		Env: []string{"PATH=" + world.bed.BinDir() + ":" + bin + ":/usr/bin:/bin", "RHOME=" + cache + "/debian/usr/lib/R", "FSUB_SOCKET=" + world.daemon.Socket(), "LC_ALL=C.UTF-8",
+	err = world.Bed.Exec(t.Context(), bed.Cmd{Site: bed.Login, User: user, Dir: dir, Args: []string{interpreter, script}, Stdout: &out, Stderr: &out,
+		Env: []string{"PATH=" + world.Bed.BinDir() + ":" + bin + ":/usr/bin:/bin", "RHOME=" + cache + "/debian/usr/lib/R", "FSUB_SOCKET=" + world.Daemon.Socket(), "LC_ALL=C.UTF-8",
 			"PYTHONDONTWRITEBYTECODE=1"}})
 	var shown []string
 	for line := range strings.Lines(out.String()) {

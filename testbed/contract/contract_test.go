@@ -9,9 +9,7 @@ import (
 
 // What a script sees does not depend on who submitted it: the recorded shapes, and everything else that a call can vary.
 func TestSameContract(t *testing.T) {
-	if world.skip != "" {
-		t.Skip(world.skip)
-	}
+	world.Need(t)
 	// Some together: the nodes work while the test waits, but have room. Where they are full a job is spread over more of them.
 	for _, some := range append(slices.Collect(slices.Chunk(shapes, 5)), slices.Collect(slices.Chunk(calls, 12))...) {
 		pairs := map[string][2]*job{}

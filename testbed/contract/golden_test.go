@@ -17,9 +17,7 @@ var leftOut = map[string]string{
 
 // The names of the variables that a script finds are those that were recorded at a real site, shape by shape.
 func TestRecordedShapes(t *testing.T) {
-	if world.skip != "" {
-		t.Skip(world.skip)
-	}
+	world.Need(t)
 	dir := os.Getenv("FSUB_ORACLE")
 	if dir == "" {
 		t.Skip("SKIPPED: FSUB_ORACLE does not name the folder of cli_golden")

@@ -26,18 +26,18 @@ type job struct {
 // usual is what both callers find in their environment. The socket is ours, and no secret to the other.
 func usual(site string) []string {
 	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "TERM=dumb", "SLURM_CONF=/etc/slurm/slurm.conf",
-		"HOME=" + world.bed.Home("alice"), "USER=alice", "LOGNAME=alice", "SHELL=/bin/bash", "FSUB_SOCKET=" + world.daemon.Socket(), "FSUB_SITES=" + site}
+		"HOME=" + world.Bed.Home("alice"), "USER=alice", "LOGNAME=alice", "SHELL=/bin/bash", "FSUB_SOCKET=" + world.Daemon.Socket(), "FSUB_SITES=" + site}
 }
 
 // submit submits a call by real sbatch within the site, or by ours in the login.
 func submit(t *testing.T, c *call, site, side string) *job {
 	t.Helper()
-	dir := filepath.Join(world.bed.Home("alice"), "contract", site, strings.NewReplacer(" ", "-", "/", "-").Replace(c.name), side)
+	dir := filepath.Join(world.Bed.Home("alice"), "contract", site, strings.NewReplacer(" ", "-", "/", "-").Replace(c.name), side)
 	j := &job{side: side, site: site, dir: dir, script: filepath.Join(dir, "probe.sh"), tasks: max(1, c.tasks)}
 	j.prepare(t, c)
 	where, command := site, "/usr/bin/sbatch"
 	if side == "fsub" {
-		where, command = bed.Login, filepath.Join(world.bin, "sbatch")
+		where, command = bed.Login, filepath.Join(world.Bin, "sbatch")
 	}
 	args := []string{command, "--parsable"}
 	for _, a := range c.args {
@@ -62,14 +62,14 @@ func submit(t *testing.T, c *call, site, side string) *job {
 }
 
 // cancel ends a job that a test has left.
-func cancel(j *job) { _ = world.bed.Exec(context.Background(), j.command("scancel", "-Q", j.id)) }
+func cancel(j *job) { _ = world.Bed.Exec(context.Background(), j.command("scancel", "-Q", j.id)) }
 
 // show is what scontrol says of a job.
 func (j *job) show(t *testing.T) string {
 	var out strings.Builder
 	c := j.command("scontrol", "show", "job", j.id)
 	c.Stdout, c.Stderr = &out, &out
-	_ = world.bed.Exec(t.Context(), c)
+	_ = world.Bed.Exec(t.Context(), c)
 	return out.String()
 }
 
@@ -78,7 +78,7 @@ func (j *job) command(name string, args ...string) bed.Cmd {
 	if j.side == "sbatch" {
 		return bed.Cmd{Site: j.site, Args: append([]string{name}, args...)}
 	}
-	return bed.Cmd{Site: bed.Login, Args: append([]string{filepath.Join(world.bin, name)}, args...), Env: []string{"FSUB_SOCKET=" + world.daemon.Socket()}}
+	return bed.Cmd{Site: bed.Login, Args: append([]string{filepath.Join(world.Bin, name)}, args...), Env: []string{"FSUB_SOCKET=" + world.Daemon.Socket()}}
 }
 
 // prepare makes the job's directory anew, with the script and the files of the call.
@@ -107,7 +107,7 @@ func (j *job) prepare(t *testing.T, c *call) {
 		check(os.MkdirAll(filepath.Dir(path), 0o755))
 		check(os.WriteFile(path, []byte(text), 0o644))
 	}
-	for path := filepath.Dir(j.dir); path != world.bed.Home("alice"); path = filepath.Dir(path) {
+	for path := filepath.Dir(j.dir); path != world.Bed.Home("alice"); path = filepath.Dir(path) {
 		check(os.Chown(path, alice.UID, alice.UID))
 	}
 	check(filepath.WalkDir(j.dir, func(path string, _ os.DirEntry, err error) error {

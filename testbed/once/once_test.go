@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -43,6 +41,7 @@ func exactlyOnce(t *testing.T, set setting, few, many int) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOTHING WAS TESTED: -short; this test starts real Slurm sites and takes minutes")
 	}
+	t.Parallel() // each has a bed of its own, and both wait most of their time
 	seed := number(t, "FSUB_ONCE_SEED", int(time.Now().UnixNano()%1_000_000))
 	jobs := few
 	if os.Getenv("FSUB_FULL") != "" {
@@ -104,18 +103,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// buildFed builds the daemon.
-func buildFed(t *testing.T, dir string) string {
-	t.Helper()
-	path := filepath.Join(dir, "fed")
-	cmd := exec.Command("go", "build", "-o", path, "fsub/cmd/fed")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build the daemon: %v\n%s", err, out)
-	}
-	return path
-}
-
 // newBed starts two sites in a bed of the test's own.
 func newBed(t *testing.T, sites []string) *bed.Bed {
 	t.Helper()
@@ -126,7 +113,7 @@ func newBed(t *testing.T, sites []string) *bed.Bed {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b, err := bed.New(bed.Options{Dir: dir})
+	b, err := bed.New(bed.Options{Dir: dir, Temporary: true})
 	if err != nil {
 		t.Fatal(err)
 	}

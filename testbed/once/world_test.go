@@ -23,6 +23,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/testbed/bed"
 	"fsub/testbed/daemon"
+	"fsub/testbed/program"
 )
 
 // world is everything that the test starts: sites, proxies, the daemon, clients of two users.
@@ -67,8 +68,11 @@ func newWorld(t *testing.T, set setting, seed uint64) *world {
 func (w *world) makeDaemon() {
 	t := w.t
 	dir := w.bed.FedDir()
+	if err := program.Put(dir, "fed"); err != nil {
+		t.Fatal(err)
+	}
 	d, err := daemon.New(t.Context(), daemon.Options{
-		Bed: w.bed, Fed: buildFed(t, dir), Dir: dir, Federation: "once",
+		Bed: w.bed, Fed: filepath.Join(dir, "fed"), Dir: dir, Federation: "once",
 		Edit: func(config map[string]any) {
 			for _, s := range config["sites"].([]any) {
 				site := s.(map[string]any)
@@ -104,7 +108,7 @@ func keepLog(t *testing.T, path string) {
 	if err != nil {
 		return
 	}
-	to := filepath.Join(os.TempDir(), fmt.Sprintf("fsub-once-%d.log", os.Getpid()))
+	to := filepath.Join(os.TempDir(), fmt.Sprintf("fsub-%s-%d.log", t.Name(), os.Getpid()))
 	if os.WriteFile(to, text, 0o644) == nil {
 		t.Logf("the daemon's log: %s", to)
 	}

@@ -15,12 +15,12 @@ import (
 // An array that no site can start whole runs at all three under one array ID: each task once, never more at once than its limit, with
 // the environment and the file names of one array, and to squeue, sacct and scancel it is one.
 func TestSpreadArray(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	tasks, limit := 300, 50 // two of the sites have room for 40
 	if os.Getenv("FSUB_FULL") != "" {
 		tasks, limit = 10_000, 100
 	}
-	dir := filepath.Join(world.bed.Home("alice"), "spread")
+	dir := filepath.Join(world.Bed.Home("alice"), "spread")
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestSpreadArray(t *testing.T) {
 echo $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT $SLURM_ARRAY_TASK_MIN $SLURM_ARRAY_TASK_MAX $SLURM_ARRAY_TASK_STEP
 sleep 1
 echo "- $SLURM_ARRAY_TASK_ID" >> `+dir+`/log`)
-	c := world.daemon.Client()
+	c := world.Daemon.Client()
 	defer c.Close()
 	deadline := time.Now().Add(time.Duration(tasks) * 600 * time.Millisecond)
 	shown := false

@@ -12,10 +12,10 @@ import (
 // A heterogeneous job runs at one site, its components under numbers in a row, the script with the first of them; squeue, sacct and
 // scancel call them N+0 and N+1.
 func TestComponents(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	for _, site := range []string{"alpha", "gamma"} {
 		t.Run(site, func(t *testing.T) {
-			out := filepath.Join(world.bed.Home("alice"), "het-"+site+"-%j.txt")
+			out := filepath.Join(world.Bed.Home("alice"), "het-"+site+"-%j.txt")
 			gpu := "--gres=gpu:" + gpuOf[site] + ":1"
 			id := fsub(t, "alice", "-J", "first", "-n1", gpu, "-t5", "-o", out, ":", "-J", "second", "-n2", gpu, "-t5", "--wrap",
 				`echo "$SLURM_HET_SIZE $SLURM_JOB_ID $SLURM_JOB_ID_HET_GROUP_1 $SLURM_JOB_NAME_HET_GROUP_1"; srun --het-group=0,1 printenv SLURM_PROCID | sort; sleep 3`)

@@ -13,10 +13,10 @@ import (
 // Inside a job our commands come first, know who calls and speak of the federation: squeue, scontrol, sacct, sbatch with a dependency
 // on the job itself, scancel of another. At gamma they reach the daemon over the network.
 func TestInsideAJob(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	for _, site := range []string{"alpha", "gamma"} {
 		t.Run(site, func(t *testing.T) {
-			dir := world.bed.Home("alice")
+			dir := world.Bed.Home("alice")
 			victim := fsub(t, "alice", "-H", "--wrap", "true")
 			other := fsub(t, "bob", "-H", "--wrap", "true")
 			out := filepath.Join(dir, "inside-"+site)
@@ -36,9 +36,9 @@ scancel %[3]d || echo refused
 			if string(j.Site) != site || j.State != federation.Completed {
 				t.Fatalf("ended as %s at %s", j.State, j.Site)
 			}
-			commands := world.bin
+			commands := world.Bin
 			if site == "gamma" {
-				commands = filepath.Join(world.bin, "remote")
+				commands = filepath.Join(world.Bin, "remote")
 			}
 			want := fmt.Sprintf("%s/squeue\n%d outer RUNNING\nJobId=%d JobName=outer\n%s\nn1\nn2\n%d|RUNNING\nPENDING Dependency\ncancelled\n"+
 				"scancel: error: Kill job error on job id %d: Access/permission denied\nrefused\n", commands, id, id, j.Nodes, id, other)
@@ -58,11 +58,11 @@ scancel %[3]d || echo refused
 
 // A job that requeues itself comes back under its own number, and knows that it does.
 func TestRequeueFromWithin(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	for _, site := range []string{"alpha", "gamma"} {
 		t.Run(site, func(t *testing.T) {
 			t.Parallel() // Slurm lets a requeued job wait for half a minute
-			out := filepath.Join(world.bed.Home("alice"), "requeue-"+site)
+			out := filepath.Join(world.Bed.Home("alice"), "requeue-"+site)
 			id := fsub(t, "alice", "--gres=gpu:"+gpuOf[site]+":1", "-t5", "--open-mode=append", "-o", out, "--wrap",
 				`echo "$SLURM_JOB_ID ${SLURM_RESTART_COUNT-none}"; [ "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID; sleep 60; }`)
 			await(t, id, "requeued", func(j *federation.Job) bool { return j.Restarts == 1 })
@@ -85,7 +85,7 @@ func TestRequeueFromWithin(t *testing.T) {
 
 // Dependencies hold over sites.
 func TestDependenciesOverSites(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	good := fsub(t, "alice", "--gres=gpu:h100:1", "-t5", "--array=0-1", "--wrap", "sleep 2; [ $SLURM_ARRAY_TASK_ID = 0 ]") // alpha; task 1 fails
 	at := func(site string, dep string, more ...string) federation.JobID {
 		return fsub(t, "alice", append(append([]string{"--gres=gpu:" + gpuOf[site] + ":1", "-t5", "--dependency=" + fmt.Sprintf(dep, good)}, more...), "--wrap", "true")...)

@@ -10,7 +10,7 @@ import (
 // What a user changes of a job that waits at a site is changed in the site's own record; what nobody could run is refused, and so is
 // what cannot be changed any more.
 func TestUpdateReachesTheSite(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	for _, site := range []string{"alpha", "gamma"} {
 		t.Run(site, func(t *testing.T) {
 			id := fsub(t, "alice", "--gres=gpu:"+gpuOf[site]+":1", "-t60", "--wrap", "sleep 300")
@@ -43,7 +43,7 @@ func TestUpdateReachesTheSite(t *testing.T) {
 
 // A requeued job keeps its ID and is one restart on: at once where the site can do it, else by the federation, which stops the run first.
 func TestRequeue(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	for name, site := range map[string]string{"by the site": "gamma", "by the federation": "alpha"} {
 		t.Run(name, func(t *testing.T) {
 			id := fsub(t, "alice", "--gres=gpu:"+gpuOf[site]+":1", "-t5", "--wrap", "sleep 300")

@@ -20,7 +20,7 @@ var gpuOf = map[string]string{"alpha": "h100", "beta": "a100", "gamma": "h200"}
 // The number that fsub printed is the job's in the site's own squeue, in $SLURM_JOB_ID, in the name of its output file and in the
 // site's sacct.
 func TestOneIDEverywhere(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	for _, site := range []string{"alpha", "gamma"} {
 		t.Run(site, func(t *testing.T) {
 			id := fsub(t, "alice", "--gres=gpu:"+gpuOf[site]+":2", "-t5", "--wrap", `echo "$SLURM_JOB_ID $(id -un) $FOO $(pwd) $CUDA_VISIBLE_DEVICES"; sleep 4; exit 3`)
@@ -39,7 +39,7 @@ func TestOneIDEverywhere(t *testing.T) {
 			if end.State != federation.Failed || end.ExitStatus != 3<<8 {
 				t.Errorf("ended as %s %#x, want FAILED with exit code 3", end.State, end.ExitStatus)
 			}
-			home := world.bed.Home("alice")
+			home := world.Bed.Home("alice")
 			text := read(t, filepath.Join(home, "slurm-"+id.String()+".out"))
 			if want := fmt.Sprintf("%d alice bar %s 0,1\n", id, home); text != want {
 				t.Errorf("the job saw %q, want %q", text, want)
@@ -82,10 +82,10 @@ func read(t *testing.T, path string) string {
 }
 
 func TestArrays(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	for _, site := range []string{"alpha", "gamma"} {
 		t.Run(site, func(t *testing.T) {
-			out := filepath.Join(world.bed.Home("alice"), "array-"+site)
+			out := filepath.Join(world.Bed.Home("alice"), "array-"+site)
 			id := fsub(t, "alice", "--array=1-3%2", "--gres=gpu:"+gpuOf[site]+":1", "-t5", "-o", out+"-%A_%a.txt", "--wrap",
 				`echo "$SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT"; sleep 1; [ $SLURM_ARRAY_TASK_ID != 2 ]`)
 			end := awaitEnd(t, id)
@@ -106,8 +106,8 @@ func TestArrays(t *testing.T) {
 }
 
 func TestTwoNodesUnderOneSwitch(t *testing.T) {
-	needWorld(t)
-	out := filepath.Join(world.bed.Home("alice"), "gang.txt")
+	world.Need(t)
+	out := filepath.Join(world.Bed.Home("alice"), "gang.txt")
 	id := fsub(t, "alice", "-N2", "--ntasks-per-node=1", "--gpus-per-node=a100:2", "--switches=1", "-t5", "-o", out, "--wrap", "srun hostname")
 	if j := awaitEnd(t, id); j.State != federation.Completed || j.Site != "beta" {
 		t.Fatalf("ended as %s at %s", j.State, j.Site)
@@ -119,7 +119,7 @@ func TestTwoNodesUnderOneSwitch(t *testing.T) {
 
 // A user can do nothing to another's job; an operator can.
 func TestUsers(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	id := fsub(t, "alice", "-t5", "--gres=gpu:1", "--wrap", "sleep 60")
 	awaitRunning(t, id)
 	out := login(t, "bob", "scancel", id.String())
@@ -159,7 +159,7 @@ func TestUsers(t *testing.T) {
 
 // Who submits is who the kernel says, whatever the request says.
 func TestNobodySubmitsAsAnother(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	bob, err := bed.FindUser("bob")
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestNobodySubmitsAsAnother(t *testing.T) {
 
 // dave is unknown at beta, where his job would have been cheapest.
 func TestUserUnknownAtASite(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	id := fsub(t, "dave", "-t5", "--gres=gpu:1", "--wrap", "true")
 	j := awaitEnd(t, id)
 	if j.Site == "beta" || j.State != federation.Completed {
@@ -197,7 +197,7 @@ func TestUserUnknownAtASite(t *testing.T) {
 
 // A site whose token is wrong says so, and the others go on.
 func TestWrongToken(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	out := login(t, "alice", "fed", "site", "list")
 	for line := range strings.Lines(out.stdout) {
 		if strings.HasPrefix(line, "broken") {
@@ -212,17 +212,17 @@ func TestWrongToken(t *testing.T) {
 
 // A site that hangs keeps its jobs and delays nobody: other jobs run elsewhere, and submitting goes on.
 func TestHungSite(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	stays := fsub(t, "alice", "-t5", "--gres=gpu:a100:1", "--wrap", "sleep 1")
 	awaitRunning(t, stays)
-	if err := world.bed.Link(t.Context(), "beta", bed.LinkCut); err != nil {
+	if err := world.Bed.Link(t.Context(), "beta", bed.LinkCut); err != nil {
 		t.Fatal(err)
 	}
 	healed := false
 	heal := func() {
 		if !healed {
 			healed = true
-			if err := world.bed.Link(t.Context(), "beta", bed.LinkHeal); err != nil {
+			if err := world.Bed.Link(t.Context(), "beta", bed.LinkHeal); err != nil {
 				t.Error(err)
 			}
 		}
@@ -255,7 +255,7 @@ func TestHungSite(t *testing.T) {
 
 func awaitSite(t *testing.T, name string, answering bool) {
 	t.Helper()
-	c := world.daemon.Client()
+	c := world.Daemon.Client()
 	defer c.Close()
 	for range 600 {
 		sites, err := c.Sites(t.Context())

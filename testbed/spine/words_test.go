@@ -12,7 +12,7 @@ import (
 // TestWords gives the same bad input to the site's own sbatch and to fsub: exit status and words must be the same, byte by byte.
 // fsub may say in one more line what to look at.
 func TestWords(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	script(t, "alice", "good.sh", "#!/bin/sh\ntrue\n")
 	script(t, "alice", "nobang.sh", "echo hello\n")
 	script(t, "alice", "empty.sh", "")
@@ -79,7 +79,7 @@ func mask(s string) string { return number.ReplaceAllString(s, "job N") }
 
 // Bad configurations are refused before anything is served.
 func TestConfigWords(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	dir := t.TempDir()
 	loose := filepath.Join(dir, "loose.key")
 	if err := os.WriteFile(loose, []byte("0123456789abcdef0123456789abcdef"), 0o644); err != nil {

@@ -21,68 +21,26 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/testbed/bed"
 	"fsub/testbed/daemon"
+	"fsub/testbed/program"
+	"fsub/testbed/suite"
 )
 
 // The tests share one bed and one daemon: bringing them up takes longer than all tests together.
-var world struct {
-	bed    *bed.Bed
-	daemon *daemon.Daemon
-	bin    string // directory of fsub and its links
-	skip   string
-}
+var world suite.Suite
 
 func TestMain(m *testing.M) {
-	if os.Getuid() != 0 {
-		world.skip = "SKIPPED: not root: real Slurm sites need namespaces of their own"
-		os.Exit(m.Run())
-	}
-	os.Exit(withWorld(m))
+	world.Main(m, suite.Config{Name: "spine", Sites: []string{"alpha", "beta", "gamma"}, Start: start})
 }
 
-func withWorld(m *testing.M) int {
-	ctx := context.Background()
-	dir, err := os.MkdirTemp("/var/tmp", "fsub-spine-")
-	if err != nil {
-		panic(err)
+func start(ctx context.Context) error {
+	remote := filepath.Join(world.Bin, "remote")
+	if err := errors.Join(world.Programs("fsub", "fed"), program.PutAs(filepath.Join(remote, "fsub"), "fsub-remote")); err != nil {
+		return err
 	}
-	defer os.RemoveAll(dir)
-	if err := errors.Join(os.Chmod(dir, 0o755)); err != nil {
-		panic(err)
+	if err := program.Link(remote); err != nil {
+		return err
 	}
-	b, err := bed.New(bed.Options{Dir: dir})
-	if err != nil {
-		panic(err)
-	}
-	defer func() {
-		if err := b.Down(ctx, nil, true, io.Discard); err != nil {
-			fmt.Fprintln(os.Stderr, "bed down:", err)
-		}
-	}()
-	if err := b.Up(ctx, []string{"alpha", "beta", "gamma"}, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "bed up:", err)
-		return 1
-	}
-	world.bed, world.bin = b, filepath.Join(dir, "bin")
-	if err := build(world.bin); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	d, err := daemon.New(ctx, daemon.Options{Bed: b, Fed: filepath.Join(world.bin, "fed"), Dir: b.FedDir(), Federation: "spine", Edit: edit(b, dir)})
-	if err == nil {
-		err = d.Start(ctx)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "daemon:", err)
-		return 1
-	}
-	world.daemon = d
-	defer d.Stop()
-	code := m.Run()
-	if code != 0 {
-		log, _ := os.ReadFile(d.LogFile())
-		fmt.Fprintf(os.Stderr, "the daemon's log ends:\n%s\n", log[max(0, len(log)-8000):])
-	}
-	return code
+	return world.StartDaemon(ctx, edit(world.Bed, world.Dir))
 }
 
 // edit gives the federation a broken member, and jobs our commands: at alpha they see the daemon's socket, at gamma they call over
@@ -99,9 +57,9 @@ func edit(b *bed.Bed, dir string) func(map[string]any) {
 		for _, s := range config["sites"].([]any) {
 			switch site := s.(map[string]any); site["name"] {
 			case "alpha":
-				site["commands"], site["daemon"] = world.bin, filepath.Join(b.FedDir(), "fsub.sock")
+				site["commands"], site["daemon"] = world.Bin, filepath.Join(b.FedDir(), "fsub.sock")
 			case "gamma":
-				site["commands"], site["daemon"] = filepath.Join(world.bin, "remote"), door
+				site["commands"], site["daemon"] = filepath.Join(world.Bin, "remote"), door
 			}
 		}
 		broken(config)
@@ -121,31 +79,6 @@ func addBrokenSite(dir string) func(map[string]any) {
 	}
 }
 
-func build(bin string) error {
-	for _, p := range []struct{ out, pkg, cgo, tags string }{{"fsub", "fsub", "0", ""}, {"remote/fsub", "fsub", "0", "remote"}, {"fed", "fed", "1", ""}} {
-		cmd := exec.Command("go", "build", "-tags", p.tags, "-o", filepath.Join(bin, p.out), "fsub/cmd/"+p.pkg)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED="+p.cgo)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", p.out, err, out)
-		}
-	}
-	for _, name := range []string{"sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "sacctmgr", "sshare"} {
-		for _, dir := range []string{bin, filepath.Join(bin, "remote")} {
-			if err := os.Symlink("fsub", filepath.Join(dir, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func needWorld(t *testing.T) {
-	t.Helper()
-	if world.skip != "" {
-		t.Skip(world.skip)
-	}
-}
-
 // output is what a command said.
 type output struct {
 	stdout, stderr string
@@ -156,7 +89,7 @@ type output struct {
 func login(t *testing.T, user string, args ...string) output {
 	t.Helper()
 	return run(t, bed.Cmd{Site: bed.Login, User: user, Args: args,
-		Env: []string{"PATH=" + world.bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.daemon.Socket(), "LC_ALL=C.UTF-8", "FOO=bar"}})
+		Env: []string{"PATH=" + world.Bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.Daemon.Socket(), "LC_ALL=C.UTF-8", "FOO=bar"}})
 }
 
 // at runs one of Slurm's own commands inside a site, as a user.
@@ -169,7 +102,7 @@ func run(t *testing.T, c bed.Cmd) output {
 	t.Helper()
 	var stdout, stderr strings.Builder
 	c.Stdout, c.Stderr = &stdout, &stderr
-	err := world.bed.Exec(t.Context(), c)
+	err := world.Bed.Exec(t.Context(), c)
 	out := output{stdout: stdout.String(), stderr: stderr.String()}
 	var exit *exec.ExitError
 	switch {
@@ -196,7 +129,7 @@ func fsub(t *testing.T, user string, args ...string) federation.JobID {
 // script writes a file into a user's home.
 func script(t *testing.T, user, name, text string) string {
 	t.Helper()
-	path := filepath.Join(world.bed.Home(user), name)
+	path := filepath.Join(world.Bed.Home(user), name)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +145,7 @@ func await(t *testing.T, id federation.JobID, what string, ok func(*federation.J
 // awaitFor waits for so many seconds at the most.
 func awaitFor(t *testing.T, id federation.JobID, what string, seconds int, ok func(*federation.Job) bool) *federation.Job {
 	t.Helper()
-	c := world.daemon.Client()
+	c := world.Daemon.Client()
 	defer c.Close()
 	deadline := time.Now().Add(time.Duration(seconds) * time.Second)
 	for {
@@ -250,7 +183,7 @@ func as(t *testing.T, user string) *http.Client {
 		t.Fatal(err)
 	}
 	return &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return daemon.DialAs(world.daemon.Socket(), u.UID, u.UID)
+		return daemon.DialAs(world.Daemon.Socket(), u.UID, u.UID)
 	}}}
 }
 

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"net/url"
@@ -19,83 +17,24 @@ import (
 
 	"fsub/federation"
 	"fsub/testbed/bed"
-	"fsub/testbed/daemon"
+	"fsub/testbed/suite"
 )
 
 // The tests share one bed with one site, whose nodes see no directory of the login, and one daemon.
-var world struct {
-	bed    *bed.Bed
-	daemon *daemon.Daemon
-	bin    string
-	skip   string
-}
+var world suite.Suite
 
 func TestMain(m *testing.M) {
-	if os.Getuid() != 0 {
-		world.skip = "SKIPPED: not root: real Slurm sites need namespaces of their own"
-		os.Exit(m.Run())
-	}
-	os.Exit(withWorld(m))
+	world.Main(m, suite.Config{Name: "staged", Sites: []string{"alpha"}, Start: start})
 }
 
-func withWorld(m *testing.M) int {
-	ctx := context.Background()
-	dir, err := os.MkdirTemp("/var/tmp", "fsub-staged-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil {
-		panic(err)
-	}
-	b, err := bed.New(bed.Options{Dir: dir})
-	if err != nil {
-		panic(err)
-	}
-	defer func() {
-		if err := b.Down(ctx, nil, true, io.Discard); err != nil {
-			fmt.Fprintln(os.Stderr, "bed down:", err)
-		}
-	}()
-	if err := start(ctx, b, dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer world.daemon.Stop()
-	code := m.Run()
-	if code != 0 {
-		log, _ := os.ReadFile(world.daemon.LogFile())
-		fmt.Fprintf(os.Stderr, "the daemon's log ends:\n%s\n", log[max(0, len(log)-8000):])
-	}
-	return code
-}
-
-func start(ctx context.Context, b *bed.Bed, dir string) error {
-	if err := b.Up(ctx, []string{"alpha"}, os.Stderr); err != nil {
-		return fmt.Errorf("bed up: %w", err)
-	}
-	world.bed, world.bin = b, filepath.Join(dir, "bin")
-	for name, cgo := range map[string]string{"fsub": "0", "fed": "1"} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(world.bin, name), "fsub/cmd/"+name)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", name, err, out)
-		}
-	}
-	for _, name := range []string{"scancel", "sbatch"} {
-		if err := os.Symlink("fsub", filepath.Join(world.bin, name)); err != nil {
-			return err
-		}
-	}
-	var err error
-	world.daemon, err = daemon.New(ctx, daemon.Options{Bed: b, Fed: filepath.Join(world.bin, "fed"), Dir: b.FedDir(), Federation: "staged", Edit: noFiles(dir)})
-	if err != nil {
+func start(ctx context.Context) error {
+	if err := world.Programs("fsub", "fed"); err != nil {
 		return err
 	}
-	if err := world.daemon.Start(ctx); err != nil {
+	if err := world.StartDaemon(ctx, noFiles(world.Dir)); err != nil {
 		return err
 	}
-	return world.daemon.AwaitSites(ctx)
+	return world.Daemon.AwaitSites(ctx)
 }
 
 // noFiles says that the site sees none of the login's directories, and gives the daemon a store that the site's nodes reach: at
@@ -113,13 +52,6 @@ func noFiles(dir string) func(map[string]any) {
 	}
 }
 
-func needWorld(t *testing.T) {
-	t.Helper()
-	if world.skip != "" {
-		t.Skip(world.skip)
-	}
-}
-
 // place is a directory of a user's that only the login has.
 type place struct {
 	*testing.T
@@ -127,13 +59,13 @@ type place struct {
 }
 
 func newPlace(t *testing.T, user string) *place {
-	needWorld(t)
+	world.Need(t)
 	t.Helper()
 	u, err := bed.FindUser(user)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(world.bed.Dir(), "only-here-")
+	dir, err := os.MkdirTemp(world.Bed.Dir(), "only-here-")
 	if err := errors.Join(err, os.Chown(dir, u.UID, u.UID)); err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +86,8 @@ func (p *place) runAs(user string, args ...string) (stdout, stderr string, code 
 	if user != p.user { // who may not go there
 		dir = "/"
 	}
-	err := world.bed.Exec(p.Context(), bed.Cmd{Site: bed.Login, User: user, Dir: dir, Args: args, Stdout: &out, Stderr: &errOut,
-		Env: []string{"PATH=" + world.bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.daemon.Socket(), "LC_ALL=C.UTF-8"}})
+	err := world.Bed.Exec(p.Context(), bed.Cmd{Site: bed.Login, User: user, Dir: dir, Args: args, Stdout: &out, Stderr: &errOut,
+		Env: []string{"PATH=" + world.Bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.Daemon.Socket(), "LC_ALL=C.UTF-8"}})
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		p.Fatalf("%v: %v", args, err)
@@ -196,7 +128,7 @@ func (p *place) submit(script string, args ...string) federation.JobID {
 // until waits for something to become true of a job.
 func (p *place) until(id federation.JobID, what string, ok func(*federation.Job) bool) *federation.Job {
 	p.Helper()
-	c := world.daemon.Client()
+	c := world.Daemon.Client()
 	defer c.Close()
 	var last any
 	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
