@@ -107,7 +107,7 @@ func TestNoHome(t *testing.T) {
 	if _, err := os.Stat(noHome); err == nil {
 		t.Fatalf("%s is there", noHome)
 	}
-	if err := makeUserIn(t.TempDir(), agentapi.User{Name: "nobody", UID: 65534, GID: 65534, Home: noHome}); err != nil {
+	if err := makeUser(t.TempDir(), agentapi.User{Name: "nobody", UID: 65534, GID: 65534, Home: noHome}, true); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(noHome); err == nil {

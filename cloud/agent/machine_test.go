@@ -72,7 +72,7 @@ func TestMakeUser(t *testing.T) {
 		alice.UID, alice.GID = 1000, 1001 // the number that the image has given away
 	}
 	for range 2 { // the second time there is nothing to do
-		if err := makeUserIn(dir, alice); err != nil {
+		if err := makeUser(dir, alice, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,7 +89,7 @@ func TestMakeUser(t *testing.T) {
 	if err != nil || info.Sys().(*syscall.Stat_t).Uid != alice.UID || info.Mode().Perm() != 0o700 {
 		t.Errorf("home: %v, %v", info, err)
 	}
-	if err := makeUserIn(dir, agentapi.User{Name: "a:b", UID: 5}); err == nil {
+	if err := makeUser(dir, agentapi.User{Name: "a:b", UID: 5}, true); err == nil {
 		t.Error("a name with a colon was taken")
 	}
 }

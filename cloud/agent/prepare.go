@@ -28,10 +28,8 @@ func (r *run) prepare() error {
 	if !r.become() && int(l.User.UID) != os.Geteuid() {
 		return fmt.Errorf("the agent is not root: it runs jobs of user %d only, not of %s (%d)", os.Geteuid(), l.User.Name, l.User.UID)
 	}
-	if r.a.cfg.Boot.PowerOff && r.become() {
-		if err := makeUser(l.User); err != nil {
-			return fmt.Errorf("make user %s: %w", l.User.Name, err)
-		}
+	if err := r.makeUser(); err != nil {
+		return fmt.Errorf("make user %s: %w", l.User.Name, err)
 	}
 	if err := r.a.hosts.add(l); err != nil {
 		return fmt.Errorf("write the names of the gang's nodes: %w", err)
@@ -54,6 +52,19 @@ func (r *run) prepare() error {
 		return fmt.Errorf("step service: %w", err)
 	}
 	r.steps, r.env = true, append(r.env, more...)
+	return nil
+}
+
+// makeUser makes the job's user known where that is the agent's to do. The homes of a machine that is not alone are the host's.
+func (r *run) makeUser() error {
+	switch b := &r.a.cfg.Boot; {
+	case !r.become():
+		return nil
+	case b.PowerOff:
+		return makeUser("/etc", r.l.User, true)
+	case b.Users != "":
+		return makeUser(b.Users, r.l.User, false)
+	}
 	return nil
 }
 

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
 	"fsub/cloud/agentapi"
 )
-
-// makeUser makes a job's user and groups known to the machine, which is the agent's alone: nobody else's user can be meant by the name or the number.
-func makeUser(u agentapi.User) error { return makeUserIn("/etc", u) }
 
 // noHome is the home of users that are to have none (Debian's nobody); it is never to be there.
 const noHome = "/nonexistent"
@@ -20,14 +18,16 @@ const noHome = "/nonexistent"
 // etcMutex: several runs of a user may begin at once.
 var etcMutex sync.Mutex
 
-func makeUserIn(etc string, u agentapi.User) error {
+// makeUser makes a job's user and groups known by the passwd and group of etc. On a machine that is alone it makes a home that is missing, too; else the files are mounted, and stay
+// what they are. An account of the system itself is nobody's to have: then it fails, and changes nothing.
+func makeUser(etc string, u agentapi.User, alone bool) error {
 	etcMutex.Lock()
 	defer etcMutex.Unlock()
 	if u.Name == "" || strings.ContainsAny(u.Name+u.Group+u.Home+u.Shell, ":\n\x00") {
 		return fmt.Errorf("%q is not a user that /etc/passwd can hold", u.Name)
 	}
-	if u.UID == 0 {
-		return nil
+	if err := clash(filepath.Join(etc, "passwd"), u); err != nil || u.UID == 0 {
+		return err
 	}
 	group, home, shell := u.Group, u.Home, u.Shell
 	if group == "" {
@@ -45,11 +45,18 @@ func makeUserIn(etc string, u agentapi.User) error {
 			lines = append(lines, fmt.Sprintf("g%d:x:%d:%s", g, g, u.Name))
 		}
 	}
+	write := lengthen
+	if alone {
+		write = replace
+	}
 	err := errors.Join(
-		prepend(filepath.Join(etc, "group"), lines, 2),
-		prepend(filepath.Join(etc, "passwd"), []string{fmt.Sprintf("%s:x:%d:%d:%s:%s:%s", u.Name, u.UID, u.GID, u.Name, home, shell)}, 2))
+		prepend(filepath.Join(etc, "group"), lines, 2, write),
+		prepend(filepath.Join(etc, "passwd"), []string{fmt.Sprintf("%s:x:%d:%d:%s:%s:%s", u.Name, u.UID, u.GID, u.Name, home, shell)}, 2, write))
 	if err != nil {
 		return err
+	}
+	if !alone {
+		return nil
 	}
 	if _, err := os.Stat(home); err == nil || !errors.Is(err, os.ErrNotExist) || home == noHome {
 		return nil // somebody's, a network's
@@ -63,9 +70,35 @@ func makeUserIn(etc string, u agentapi.User) error {
 	return os.Chown(home, int(u.UID), int(u.GID))
 }
 
+// clash refuses a user whose name or number is one of an account of the system: its programs would run as the user, or the user's jobs as its.
+func clash(passwd string, u agentapi.User) error {
+	const system, fixed = 1000, 100 // numbers below are those of systems' accounts; below fixed they are the same everywhere
+	text, err := os.ReadFile(passwd)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for line := range strings.Lines("root:x:0:\n" + string(text)) {
+		f := strings.Split(line, ":")
+		if len(f) < 4 {
+			continue
+		}
+		uid, err := strconv.ParseUint(f[2], 10, 32)
+		if err != nil {
+			continue
+		}
+		switch sameName, sameID := f[0] == u.Name, uint32(uid) == u.UID; {
+		case sameName && !sameID && uid < system:
+			return fmt.Errorf("%s has user ID %d on this machine, as an account of its system, and is to have %d", u.Name, uid, u.UID)
+		case sameID && !sameName && uid < fixed:
+			return fmt.Errorf("user ID %d is %s's on this machine, an account of its system", uid, f[0])
+		}
+	}
+	return nil
+}
+
 // prepend puts lines of a file like /etc/passwd before its others, where they count, unless the file says the same by name and number already. key is
 // the field of the number.
-func prepend(path string, lines []string, key int) error {
+func prepend(path string, lines []string, key int, write func(path, text string) error) error {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -79,8 +112,23 @@ func prepend(path string, lines []string, key int) error {
 	if missing == nil {
 		return nil
 	}
+	return write(path, strings.Join(missing, "\n")+"\n"+string(text))
+}
+
+// lengthen writes a file that gets longer in one write, so that nobody reads it empty.
+func lengthen(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte(text), 0)
+	return errors.Join(err, f.Close())
+}
+
+// replace writes a file whole or not at all.
+func replace(path, text string) error {
 	temp := path + ".fsub"
-	if err := os.WriteFile(temp, []byte(strings.Join(missing, "\n")+"\n"+string(text)), 0o644); err != nil {
+	if err := os.WriteFile(temp, []byte(text), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(temp, path)

@@ -30,6 +30,8 @@ type Boot struct {
 	Addr string
 	// Hosts is the machine's own hosts file where it is the agent's to write although the machine is not alone: in place, since it is a mount.
 	Hosts string
+	// Users is a directory with the machine's own passwd and group, which are the agent's to write likewise; "": the users are the host's.
+	Users string
 }
 
 // Lines is the boot data as "fed-agent -boot FILE" reads it: one key=value a line. A value with a control character, or one that begins with a
@@ -111,6 +113,7 @@ func (b *Boot) fields() []bootField {
 		{"poweroff", b.powerOff, b.setPowerOff},
 		text("addr", &b.Addr),
 		text("hosts", &b.Hosts),
+		text("users", &b.Users),
 	}
 }
 
