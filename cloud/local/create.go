@@ -125,10 +125,8 @@ func hashOf(r cloud.Request) string {
 
 // startAll starts those machines of a gang that have not begun.
 func (p *Provider) startAll(g *gang, r cloud.Request) error {
-	if p.net != nil {
-		if err := p.net.ensure(); err != nil {
-			return err
-		}
+	if err := p.ready(p.machines(g)); err != nil {
+		return err
 	}
 	var group errgroup.Group
 	group.SetLimit(4 * runtime.NumCPU()) // starting is waiting for the kernel, mostly
@@ -194,11 +192,20 @@ func (p *Provider) start(m *machine, r cloud.Request) error {
 	boot.Metadata = "file:" + filepath.Join(dir, inside.NoticeFile)
 	spec := p.spec(m)
 	if p.isolation.Mounts {
-		boot.Hosts = "/etc/hosts"
-		if err := writeHosts(dir); err != nil {
+		boot.Hosts = filepath.Join(dir, inside.HostsFile) // not as it is mounted: a mount goes when the host's own file is replaced, and then that would be written
+		if err := p.writeHosts(dir, m); err != nil {
 			return err
 		}
 		var err error
+		if spec.Resolv, err = p.writeResolv(dir, m); err != nil {
+			return err
+		}
+		if spec.Users, err = writeUsers(dir); err != nil {
+			return err
+		}
+		if spec.Users {
+			boot.Users = dir
+		}
 		if spec.Profile, err = writeProfile(dir); err != nil {
 			return err
 		}
@@ -217,10 +224,52 @@ func ifTrue(b bool, err error) error {
 }
 
 // writeHosts makes the machine's hosts file: the host's, to which the agent adds the names of its gangs.
-func writeHosts(dir string) error {
+func (p *Provider) writeHosts(dir string, m *machine) error {
 	text, err := os.ReadFile("/etc/hosts")
 	if err != nil {
 		return err
 	}
+	if p.linked(m) {
+		host, err := os.Hostname()
+		if err != nil {
+			return err
+		}
+		text = []byte(hostsFor(string(text), host, p.net.Addr(1).String()))
+	}
 	return writePublic(filepath.Join(dir, inside.HostsFile), text)
+}
+
+// writeResolv makes the machine's resolv.conf if it cannot have the host's.
+func (p *Provider) writeResolv(dir string, m *machine) (made bool, err error) {
+	if !p.linked(m) {
+		return false, nil
+	}
+	text, err := resolvers(resolvFiles)
+	if err != nil {
+		p.log.Warn("no names resolve in a local machine", "machine", m.ID, "err", err)
+	}
+	if text == nil {
+		return false, nil
+	}
+	return true, writePublic(filepath.Join(dir, inside.ResolvFile), text)
+}
+
+// writeUsers makes the machine's passwd and group: the host's, to which the agent adds users of jobs that the host does not have. Only root's machines run such jobs.
+func writeUsers(dir string) (made bool, err error) {
+	if os.Geteuid() != 0 {
+		return false, nil
+	}
+	for file, etc := range map[string]string{inside.PasswdFile: "/etc/passwd", inside.GroupFile: "/etc/group"} {
+		text, err := os.ReadFile(etc)
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+		if err == nil {
+			err = writePublic(filepath.Join(dir, file), text)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }

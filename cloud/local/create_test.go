@@ -150,7 +150,7 @@ func TestCrashBeforeTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.start(&g.Machines[1], request("G1", 3)); err != nil {
+	if err := errors.Join(p.ready(g.Machines), p.start(&g.Machines[1], request("G1", 3))); err != nil {
 		t.Fatal(err)
 	}
 	next := open(t, p.cfg.Dir, nil)

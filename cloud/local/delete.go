@@ -37,7 +37,7 @@ func (p *Provider) Delete(_ context.Context, ids []cloud.InstanceID) error {
 	}
 	all.Wait()
 	if p.net != nil {
-		errs = append(errs, p.net.remove(p.unused))
+		errs = append(errs, p.net.Remove(p.unused))
 		ids = append(slices.Clone(ids), "the network")
 	}
 	for n, err := range errs {
@@ -48,12 +48,12 @@ func (p *Provider) Delete(_ context.Context, ids []cloud.InstanceID) error {
 	return nil
 }
 
-// unused reports whether there are no machines.
+// unused reports whether there are no machines on the bridge.
 func (p *Provider) unused() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, g := range p.gangs {
-		if slices.ContainsFunc(g.Machines, func(m machine) bool { return p.present(&m) }) {
+		if slices.ContainsFunc(g.Machines, func(m machine) bool { return p.linked(&m) && p.present(&m) }) {
 			return false
 		}
 	}
@@ -100,8 +100,8 @@ func (p *Provider) end(m *machine) error {
 
 // clear removes what a machine without processes has outside of its directory.
 func (p *Provider) clear(m *machine) {
-	if p.net != nil && m.Addr != "" {
-		p.net.unlink(m.Addr) // it would go by itself, a little later
+	if p.linked(m) {
+		p.net.Unlink(m.Addr) // it would go by itself, a little later
 	}
 	removeCgroups(m.ID)
 	// Where the machine's directory has a long name its agent keeps its sockets elsewhere.

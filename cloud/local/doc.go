@@ -7,10 +7,13 @@
 // there, and setuid programs do not work. Where nothing of it is allowed the agent runs under a supervisor that kills what it leaves behind; host names do
 // not resolve there.
 //
-// The network is the host's, unless the configuration says otherwise: each machine has an address of its own out of 127.0.0.0/8. What jobs do most with a network is
-// to fetch data, and on the host's that works whatever way out there is: a proxy on localhost, a stub resolver on 127.0.0.53, a VPN. With
-// [NetworkNamespace], for root, a machine has its own network with an address on a bridge: ports do not collide, and a machine can be cut off. It has no way
-// out but what the host forwards for the bridge; the package changes neither firewall nor forwarding.
+// Root's machines have networks of their own, each with an address on a bridge (package lan): ports do not collide, localhost is the machine's, and a machine can be cut off. What jobs do most
+// with a network is to fetch data; so [New] tries whether packets get out and back by masquerade, and whether names can resolve there, and where that is not so (no nf_tables, a firewall that
+// forwards nothing, a way out by IPv6 only, name servers on the loopback interface without a file that says whom they ask), machines have the host's network. [Provider.Network] tells which, and why.
+// What only the host's loopback interface has, such as a proxy, is not to be reached from a network of its own: NetworkHost is for that.
+//
+// On the host's network each machine has an address out of 127.0.0.0/8. That is so without root: in a user namespace there is a network, but no way out of it without a program
+// that carries packets (pasta, slirp4netns), and hardly a cluster's user has one.
 //
 // Machines outlive the daemon; they hold a lease at its door. What is known of them is in Dir: gangs/TOKEN.json, written before the first process
 // of a gang starts, and machines/ID/, which goes with the machine. The file "process" there says which process the machine is, by number and time

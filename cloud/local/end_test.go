@@ -63,6 +63,22 @@ func TestAgentThatEndsSaysWhy(t *testing.T) {
 	}
 }
 
+// TestAgentThatIsNone: what ends before it is an agent is a machine that has ended, on whatever network.
+func TestAgentThatIsNone(t *testing.T) {
+	agent := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(agent, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := world(t, nil)
+	p.cfg.Agent = agent
+	for n := range 10 {
+		create(t, p, request(fmt.Sprintf("G%d", n), 2))
+	}
+	eventually(t, "the machines are ended", func() bool {
+		return !strings.Contains(states(list(t, p)), "running")
+	})
+}
+
 // TestWithoutNamespaces is what is left where the kernel allows none.
 func TestWithoutNamespaces(t *testing.T) {
 	p := world(t, func(c *Config) { c.NoNamespaces = true })

@@ -23,12 +23,12 @@ type Isolation struct {
 	Processes bool // PID namespace. Without it a supervisor kills what a machine leaves behind
 	Mounts    bool // mount namespace with its own /etc/hosts and /dev/shm. Without it the names of other machines do not resolve
 	Names     bool // UTS namespace with its own host name
-	Network   bool
+	Network   bool // network namespace, on the provider's bridge
 }
 
 // probe finds out what the kernel allows, by trying. The error says why there is not more.
 func (p *Provider) probe() (Isolation, error) {
-	full := Isolation{Users: os.Geteuid() != 0, Processes: true, Mounts: true, Names: true, Network: p.net != nil}
+	full := Isolation{Users: os.Geteuid() != 0, Processes: true, Mounts: true, Names: true, Network: p.own}
 	less := full
 	less.Processes = false // where parts of /proc are hidden, as in containers, a new one may not be mounted
 	var why error
@@ -48,7 +48,7 @@ func (p *Provider) try(i Isolation) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := writeHosts(dir); err != nil {
+	if err := p.writeHosts(dir, &machine{}); err != nil {
 		return err
 	}
 	spec := specOf(i, p.cfg.Agent, "probe")
@@ -61,6 +61,7 @@ func specOf(i Isolation, agent, name string) inside.Spec {
 	if i.Names {
 		s.Hostname = name
 	}
+	s.Sys = i.Mounts && i.Network
 	if i.Mounts {
 		s.Shm = sharedMemory("/dev/shm")
 	}
@@ -80,19 +81,23 @@ func sharedMemory(path string) string {
 }
 
 func (p *Provider) spec(m *machine) inside.Spec {
-	s := specOf(p.isolation, p.cfg.Agent, m.Name)
-	if p.net != nil {
-		s.Wait, s.Net = true, p.net.inside(m.Addr)
-	}
+	s := specOf(p.isolationOf(m), p.cfg.Agent, m.Name)
+	s.Wait = p.linked(m)
 	return s
 }
 
+// isolationOf is the machine's: its address says whether it has a network of its own.
+func (p *Provider) isolationOf(m *machine) Isolation {
+	i := p.isolation
+	i.Network = p.linked(m)
+	return i
+}
+
 func (p *Provider) launch(m *machine, s inside.Spec) error {
-	var link func(pid int) error
-	if p.net != nil {
-		link = func(pid int) error { return p.net.link(m.Addr, pid) }
+	if !p.linked(m) {
+		return launchIn(p.dir(m.ID), p.isolationOf(m), s, nil)
 	}
-	return launchIn(p.dir(m.ID), p.isolation, s, link)
+	return launchIn(p.dir(m.ID), p.isolationOf(m), s, func(pid int) error { return p.link(m, pid) })
 }
 
 // launchTime is how long a machine's process may take to become the agent.
@@ -138,7 +143,11 @@ func launchIn(dir string, i Isolation, s inside.Spec, link func(pid int) error) 
 	go func() { _ = cmd.Wait() }()
 	if link != nil {
 		if err := link(cmd.Process.Pid); err != nil {
-			return err // closing word ends it
+			word.Close()                                                                // it ends, if it has not already
+			if last := heard(said); last == nil || errors.Is(last, inside.ErrClaimed) { // without a word: that was no agent, and is a machine that has ended
+				return last
+			}
+			return err
 		}
 	}
 	_, _ = word.Write([]byte{1})

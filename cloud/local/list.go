@@ -14,7 +14,7 @@ import (
 	"fsub/cloud/local/inside"
 )
 
-// List implements cloud.Provider. It also clears away what machines that ended by themselves have left.
+// List implements cloud.Provider. It also clears away what machines that ended by themselves have left, and looks after the network.
 func (p *Provider) List(context.Context) ([]cloud.Instance, error) {
 	p.mu.Lock()
 	gangs := make([]*gang, 0, len(p.gangs))
@@ -35,6 +35,9 @@ func (p *Provider) List(context.Context) ([]cloud.Instance, error) {
 			_ = p.forget(g) // the next one tries again
 		}
 		p.mu.Unlock()
+	}
+	if err := p.keepNetwork(); err != nil {
+		p.log.Warn("the network of local machines", "err", err)
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,30 +13,24 @@ import (
 	"time"
 
 	"fsub/cloud"
+	"fsub/cloud/local/lan"
 	"fsub/federation"
 	"fsub/sbatch"
 )
 
 // Config is what a Provider is made of. Dir and Agent are required.
 type Config struct {
-	Dir     string  // of this provider alone, absolute. Others may not read it: the machines' boot data passes through
-	Agent   string  // path of the agent's binary
-	Shapes  []Shape // what machines there are; nil: one, of the size of this machine
-	Network Network // "": NetworkHost
+	Dir     string         // of this provider alone, absolute. Others may not read it: the machines' boot data passes through
+	Agent   string         // path of the agent's binary
+	Shapes  []Shape        // what machines there are; nil: one, of the size of this machine
+	Network Network        // "": NetworkAuto
+	Subnets []netip.Prefix // private ranges out of which a network of machines takes its addresses; nil: lan.DefaultRanges
 	// NoNamespaces has machines share all with the host, as where the kernel allows no better. It is for jobs that namespaces are in the way of.
 	NoNamespaces bool
 
 	Logger *slog.Logger     // nil: no logs
 	Now    func() time.Time // nil: time.Now
 }
-
-// Network is what network machines have.
-type Network string
-
-const (
-	NetworkHost      Network = "host"
-	NetworkNamespace Network = "namespace" // one of their own each, on a bridge. Root only
-)
 
 // Shape is one kind of machine. What it has is declared: nothing keeps the sum within what this machine has.
 type Shape struct {
@@ -60,7 +55,9 @@ type Provider struct {
 	cfg       Config
 	log       *slog.Logger
 	isolation Isolation
-	net       *network // nil: the host's
+	net       *lan.LAN // nil: no machine is on one
+	own       bool     // new machines are on it
+	network   string   // which one they have, in words
 
 	mu    sync.Mutex
 	gangs map[string]*gang // by token
@@ -96,20 +93,32 @@ func New(c Config) (*Provider, error) {
 	if err := p.load(); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	if c.NoNamespaces && c.Network == NetworkNamespace {
-		return nil, errors.New("local: a network of its own is a namespace: leave out one of the two")
-	}
 	if err := p.openNetwork(); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	if c.NoNamespaces {
-		return p, nil
+	if err := p.isolate(); err != nil {
+		return nil, fmt.Errorf("local: %w", err)
+	}
+	p.log.Info("local machines", "network", p.network)
+	return p, nil
+}
+
+// isolate finds out how far machines can be of their own.
+func (p *Provider) isolate() error {
+	if p.cfg.NoNamespaces {
+		return nil
 	}
 	var why error
 	if p.isolation, why = p.probe(); why != nil {
 		p.log.Warn("local machines are not isolated as far as they could be", "isolation", p.isolation, "err", why)
 	}
-	return p, nil
+	if p.own && !p.isolation.Network {
+		if p.cfg.Network == NetworkNamespace {
+			return fmt.Errorf("network: namespaces cannot be made: %w", why)
+		}
+		p.takeNetwork(errors.New("namespaces cannot be made"))
+	}
+	return nil
 }
 
 // makeDirs makes the directories. Jobs of other users run scripts below a machine's, so that they must get through; the files are closed to them.

@@ -1,154 +1,146 @@
 package local
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"net"
 	"net/netip"
 	"os"
-	"os/exec"
-	"slices"
 	"strings"
-	"sync"
+
+	"fsub/cloud/local/lan"
 )
 
-// network is a bridge, and a link to each machine's namespace. A link goes with its machine; the bridge when there are no machines.
-type network struct {
-	bridge string
-	subnet netip.Prefix
+// Network is what network machines have.
+type Network string
 
-	mu sync.Mutex
-}
+const (
+	// NetworkAuto is NetworkNamespace where that works, with a way out and names that resolve; else NetworkHost.
+	NetworkAuto      Network = "auto"
+	NetworkHost      Network = "host"
+	NetworkNamespace Network = "namespace" // one of their own each, on a bridge. Root only
+)
 
-// linkBits is the size of a provider's network: 4094 addresses.
-const linkBits = 20
-
+// openNetwork decides which network new machines have.
 func (p *Provider) openNetwork() error {
-	switch p.cfg.Network {
-	case "", NetworkHost:
-		return nil
-	case NetworkNamespace:
-	default:
-		return fmt.Errorf("network: %q is neither host nor namespace", p.cfg.Network)
-	}
-	if os.Geteuid() != 0 {
-		return errors.New("network: namespace takes root; leave it out to use the host's")
-	}
-	if _, err := exec.LookPath("ip"); err != nil {
-		return fmt.Errorf("network: namespace takes the program ip (iproute2): %w", err)
-	}
 	h := fnv.New32a()
 	h.Write([]byte(p.cfg.Dir))
-	sum := h.Sum32()
-	n := &network{bridge: fmt.Sprintf("fl%08x", sum)}
-	var err error
-	if n.subnet, err = n.choose(sum); err != nil {
+	var why error
+	switch p.cfg.Network {
+	case "", NetworkAuto:
+		why = p.mayHaveNetworks()
+	case NetworkHost:
+		why = errors.New("the configuration says so")
+	case NetworkNamespace:
+		if p.cfg.NoNamespaces {
+			return errors.New("a network of its own is a namespace: leave out one of the two")
+		}
+		if os.Geteuid() != 0 {
+			return errors.New("network: namespace takes root; leave it out to use the host's")
+		}
+	default:
+		return fmt.Errorf("network: %q is none of auto, host, namespace", p.cfg.Network)
+	}
+	if os.Geteuid() != 0 {
+		p.takeNetwork(why)
+		return nil
+	}
+	n, err := lan.Open(lan.Name(h.Sum32()), p.cfg.Subnets)
+	switch {
+	case err != nil && (why == nil && p.cfg.Network == NetworkNamespace):
+		return fmt.Errorf("network: %w", err)
+	case err != nil && why == nil:
+		why = err
+	case err == nil && (why == nil || n.Present()):
+		p.net = n // also for machines that have been on it since before
+	}
+	p.takeNetwork(why)
+	if p.net == nil {
+		return nil
+	}
+	if err := errors.Join(p.net.Sweep(), p.net.Remove(p.unused)); err != nil {
+		p.log.Warn("networks that earlier daemons left", "err", err)
+	}
+	return nil
+}
+
+// takeNetwork enters what was decided: why new machines have the host's network, or nil.
+func (p *Provider) takeNetwork(why error) {
+	if p.own = why == nil; p.own {
+		p.network = "their own, out of " + p.net.Subnet().String()
+	} else {
+		p.network = "the host's: " + why.Error()
+	}
+}
+
+// mayHaveNetworks says why machines cannot have networks of their own and do with them what they do with the host's.
+func (p *Provider) mayHaveNetworks() error {
+	switch {
+	case p.cfg.NoNamespaces:
+		return errors.New("machines have no namespaces")
+	case os.Geteuid() != 0:
+		return errors.New("the daemon is not root")
+	}
+	if _, err := resolvers(resolvFiles); err != nil {
+		return err
+	}
+	return lan.Works()
+}
+
+// Network says in words which network machines have, and why.
+func (p *Provider) Network() string { return p.network }
+
+// linked reports whether a machine is on the bridge.
+func (p *Provider) linked(m *machine) bool { return p.net != nil && p.net.Has(m.Addr) }
+
+// ready makes the network for machines that are to be started, if they are of it.
+func (p *Provider) ready(machines []machine) error {
+	ensure := false
+	for _, m := range machines {
+		if isLoopback(m.Addr) || !m.Ended.IsZero() {
+			continue
+		}
+		if !p.linked(&m) { // of a daemon before this one, which had other addresses
+			return lan.ErrMoved
+		}
+		ensure = true
+	}
+	if !ensure {
+		return nil
+	}
+	if err := p.net.Ensure(); err != nil {
 		return fmt.Errorf("network: %w", err)
 	}
-	p.net = n
 	return nil
 }
 
-// choose returns the bridge's subnet if there is one, else a part of 10.254.0.0/16 that nothing on this machine overlaps with.
-func (n *network) choose(sum uint32) (netip.Prefix, error) {
-	all, err := net.Interfaces()
+// link connects the namespace of a machine's process.
+func (p *Provider) link(m *machine, pid int) error {
+	ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
 	if err != nil {
-		return netip.Prefix{}, err
+		return err
 	}
-	var taken []netip.Prefix
-	for _, i := range all {
-		addrs, err := i.Addrs()
-		if err != nil {
-			continue // it went meanwhile
-		}
-		for _, a := range addrs {
-			prefix, err := netip.ParsePrefix(a.String())
-			if err != nil {
-				continue
-			}
-			if i.Name == n.bridge && prefix.Addr().Is4() {
-				return prefix.Masked(), nil
-			}
-			taken = append(taken, prefix.Masked())
-		}
-	}
-	for try := range uint32(16) {
-		block := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 254, byte((sum + try) % 16 << 4), 0}), linkBits)
-		if !slices.ContainsFunc(taken, block.Overlaps) {
-			return block, nil
-		}
-	}
-	return netip.Prefix{}, errors.New("all of 10.254.0.0/16 is in use; leave network: namespace out")
+	defer ns.Close()
+	return p.net.Link(m.Addr, ns)
 }
 
-// addr is the n-th address of the subnet.
-func (n *network) addr(i uint32) netip.Addr {
-	b := n.subnet.Addr().As4()
-	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])+i)
-	return netip.AddrFrom4(b)
-}
-
-// device is the host's end of the link to a machine.
-func (n *network) device(addr string) string {
-	b := netip.MustParseAddr(addr).As4()
-	return fmt.Sprintf("%s-%x", n.bridge[:8], binary.BigEndian.Uint32(b[:])&(1<<(32-linkBits)-1))
-}
-
-// ensure makes the bridge.
-func (n *network) ensure() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if _, err := net.InterfaceByName(n.bridge); err == nil {
+// keepNetwork repairs the network as long as there are machines on it, and removes it when there are none.
+func (p *Provider) keepNetwork() error {
+	if p.net == nil {
 		return nil
 	}
-	return ip("link add "+n.bridge+" type bridge", fmt.Sprintf("addr add %s/%d dev %s", n.addr(1), linkBits, n.bridge), "link set "+n.bridge+" up")
-}
-
-// remove takes the bridge away if unused says that no machine needs it.
-func (n *network) remove(unused func() bool) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if _, err := net.InterfaceByName(n.bridge); err != nil || !unused() {
-		return nil
+	if p.unused() {
+		return p.net.Remove(p.unused)
 	}
-	return ip("link del " + n.bridge)
-}
-
-// inside is what a machine's first process tells ip.
-func (n *network) inside(addr string) []string {
-	return []string{"link set lo up", fmt.Sprintf("addr add %s/%d dev eth0", addr, linkBits), "link set eth0 up", fmt.Sprintf("route add default via %s", n.addr(1))}
-}
-
-// link connects the namespace of a process.
-func (n *network) link(addr string, pid int) error {
-	dev := n.device(addr)
-	n.unlink(addr) // of a machine before, whose namespace takes a moment to go
-	return ip(fmt.Sprintf("link add %s type veth peer name eth0 netns %d", dev, pid), fmt.Sprintf("link set %s master %s up", dev, n.bridge))
-}
-
-func (n *network) unlink(addr string) {
-	if _, err := net.InterfaceByName(n.device(addr)); err == nil {
-		_ = ip("link del " + n.device(addr)) // it may go by itself just now
-	}
-}
-
-func ip(lines ...string) error {
-	cmd := exec.Command("ip", "-batch", "-")
-	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("ip: %w: %s", err, strings.TrimSpace(string(out)))
-	}
-	return nil
+	return p.net.Ensure()
 }
 
 // freeAddr finds a machine's address: of the bridge's network, or out of a /16 of 127.0.0.0/8 that comes from the directory's name, so that providers of several
 // daemons rarely meet. Where they do their machines share an address, which does no harm as long as they do not want the same ports.
 func (p *Provider) freeAddr(used map[string]bool) (string, error) {
-	if p.net != nil {
-		for i := uint32(2); i < 1<<(32-linkBits)-1; i++ {
-			if addr := p.net.addr(i).String(); !used[addr] {
+	if p.own {
+		for i := uint32(2); i <= p.net.Last(); i++ {
+			if addr := p.net.Addr(i).String(); !used[addr] {
 				return addr, nil
 			}
 		}
@@ -168,8 +160,88 @@ func (p *Provider) freeAddr(used map[string]bool) (string, error) {
 
 // HostAddr is where machines reach this host: the bridge's address, or localhost where they share its network.
 func (p *Provider) HostAddr() string {
-	if p.net == nil {
+	if !p.own {
 		return "127.0.0.1"
 	}
-	return p.net.addr(1).String()
+	return p.net.Addr(1).String()
+}
+
+// resolvFiles are the host's own file, and those where programs that listen on the loopback interface alone, which is another in a machine, keep the servers that they ask.
+var resolvFiles = []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf"}
+
+// resolvers is the resolv.conf of a machine with a network of its own; nil: the host's will do.
+func resolvers(files []string) ([]byte, error) {
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		if errors.Is(err, os.ErrNotExist) && i == 0 {
+			return nil, nil // names are not resolved that way here
+		}
+		if err != nil {
+			continue
+		}
+		rest, loopback, servers := withoutLoopback(string(text))
+		switch {
+		case i == 0 && loopback == 0:
+			return nil, nil
+		case servers > 0:
+			return []byte(rest), nil
+		}
+	}
+	return nil, fmt.Errorf("%s names servers on the loopback interface only, where machines of their own network do not reach them", files[0])
+}
+
+// withoutLoopback leaves out servers on the loopback interface, and counts them and the others.
+func withoutLoopback(text string) (rest string, loopback, servers int) {
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) > 1 && f[0] == "nameserver" {
+			if isLoopback(f[1]) {
+				loopback++
+				continue
+			}
+			servers++
+		}
+		rest += line
+	}
+	return rest, loopback, servers
+}
+
+func isLoopback(addr string) bool {
+	a, err := netip.ParseAddr(addr)
+	return err == nil && a.IsLoopback()
+}
+
+// hostsFor is the hosts file of a machine with a network of its own: there the host's own name does not mean the loopback interface.
+func hostsFor(text, host, addr string) string {
+	short, _, _ := strings.Cut(host, ".")
+	var out, own strings.Builder
+	for line := range strings.Lines(text) {
+		entry, _, _ := strings.Cut(line, "#")
+		f := strings.Fields(entry)
+		if len(f) < 2 || !isLoopback(f[0]) {
+			out.WriteString(line)
+			continue
+		}
+		kept := f[:1]
+		for _, name := range f[1:] {
+			if name == host || name == short || short != "" && strings.HasPrefix(name, short+".") {
+				own.WriteString(" " + name)
+			} else {
+				kept = append(kept, name)
+			}
+		}
+		if len(kept) == len(f) {
+			out.WriteString(line)
+		} else if len(kept) > 1 {
+			out.WriteString(strings.Join(kept, "\t") + "\n")
+		}
+	}
+	if out.Len() > 0 && !strings.HasSuffix(out.String(), "\n") {
+		out.WriteString("\n")
+	}
+	names := strings.TrimSpace(own.String())
+	if names == "" {
+		names = host
+	}
+	return out.String() + addr + "\t" + names + "\n"
 }

@@ -3,44 +3,56 @@ package local
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"fsub/cloud"
+	"fsub/cloud/local/lan"
 )
 
-func links() []string {
+// links are the interfaces of a provider.
+func links(p *Provider) (out []string) {
 	all, _ := net.Interfaces()
-	var out []string
+	h := fnv.New32a()
+	h.Write([]byte(p.cfg.Dir))
 	for _, i := range all {
-		out = append(out, i.Name)
+		if strings.HasPrefix(i.Name, lan.Name(h.Sum32())[:8]) {
+			out = append(out, i.Name)
+		}
 	}
-	slices.Sort(out)
 	return out
 }
 
-// TestNetworkOfTheirOwn: a machine has its address on its own link, reaches the host's end and the others, and leaves nothing.
-func TestNetworkOfTheirOwn(t *testing.T) {
+// bridged is a provider whose machines have networks of their own.
+func bridged(t *testing.T) *Provider {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: it takes root")
 	}
-	before := links()
 	p := world(t, func(c *Config) { c.Network = NetworkNamespace })
 	if !p.isolation.Network {
 		t.Skipf("SKIPPED: network namespaces cannot be made here: %+v", p.isolation)
 	}
+	return p
+}
+
+// TestNetworkOfTheirOwn: a machine has its address on its own link, reaches the host's end and the others, and leaves nothing.
+func TestNetworkOfTheirOwn(t *testing.T) {
+	p := bridged(t)
 	got := create(t, p, request("G1", 3))
 	for _, i := range got {
 		if s := seen(t, p, i.ID); !strings.Contains(s, " "+i.Addr+" ") {
 			t.Errorf("machine %s has %s, saw %q", i.ID, i.Addr, s)
 		}
 	}
-	l, err := net.Listen("tcp", p.net.addr(1).String()+":0")
+	l, err := net.Listen("tcp", p.HostAddr()+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,26 +63,166 @@ func TestNetworkOfTheirOwn(t *testing.T) {
 	if err != nil || g == nil {
 		t.Fatal(err)
 	}
-	for _, target := range []string{p.net.addr(1).String(), got[1].Addr} {
+	for _, target := range []string{p.HostAddr(), got[1].Addr} {
 		// A port that nobody listens on is refused by a host that is reached.
-		out := inNetOf(proc.PID, fmt.Sprintf("exec 3<>/dev/tcp/%s/%s", target, port))
-		if out != "" && !strings.Contains(out, "refused") {
+		out, err := inNetOf(proc.PID, fmt.Sprintf("exec 3<>/dev/tcp/%s/%s", target, port))
+		if err != nil && !strings.Contains(out, "refused") {
 			t.Errorf("from %s to %s: %s", m.Addr, target, out)
 		}
 	}
 	next := open(t, p.cfg.Dir, func(c *Config) { c.Network = NetworkNamespace })
-	if next.net.subnet != p.net.subnet {
-		t.Errorf("the next provider has %s, this one %s", next.net.subnet, p.net.subnet)
+	if next.net.Subnet() != p.net.Subnet() {
+		t.Errorf("the next provider has %s, this one %s", next.net.Subnet(), p.net.Subnet())
 	}
-	var ids []cloud.InstanceID
-	for _, i := range got {
-		ids = append(ids, i.ID)
-	}
-	if err := next.Delete(context.Background(), ids); err != nil {
+	if err := next.Delete(context.Background(), idsOf(got)); err != nil {
 		t.Fatal(err)
 	}
-	if after := links(); !slices.Equal(before, after) {
-		t.Errorf("links before %v, after %v", before, after)
+	if after := links(p); after != nil {
+		t.Errorf("links left: %v", after)
+	}
+}
+
+func idsOf(all []cloud.Instance) (ids []cloud.InstanceID) {
+	for _, i := range all {
+		ids = append(ids, i.ID)
+	}
+	return ids
+}
+
+// TestViewOfANetwork: /sys and /etc/hosts fit the network.
+func TestViewOfANetwork(t *testing.T) {
+	p := bridged(t)
+	got := create(t, p, request("G1", 1))
+	seen(t, p, "G1.0")
+	_, m := p.find("G1.0")
+	proc, _, err := p.process(&m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("nsenter", "-t", fmt.Sprint(proc.PID), "-n", "-m", "sh", "-c", "ls /sys/class/net; cat /sys/class/net/eth0/operstate").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "eth0\nlo\nup\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(p.dir("G1.0"), "sys-*")); left != nil {
+		t.Errorf("left: %v", left)
+	}
+	host, _ := os.Hostname()
+	text, err := os.ReadFile(filepath.Join(p.dir("G1.0"), "hosts.before"))
+	if addrs := addrsOf(string(text), host); err != nil || !slices.Contains(addrs, p.HostAddr()) || slices.ContainsFunc(addrs, isLoopback) {
+		t.Errorf("%s resolves to %v in machine %s, and is at %s: %v", host, addrs, got[0].ID, p.HostAddr(), err)
+	}
+}
+
+// TestNetworkGoesWithTheLast: whoever ends the machines, and whoever is there then.
+func TestNetworkGoesWithTheLast(t *testing.T) {
+	p := bridged(t)
+	killAll := func() {
+		for _, i := range list(t, p) {
+			_, m := p.find(i.ID)
+			if proc, begun, err := p.process(&m); err == nil && begun {
+				if err := p.kill(proc); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	create(t, p, request("G1", 2))
+	killAll()
+	if s := states(list(t, p)); s != "G1.0 ended, G1.1 ended" || links(p) != nil {
+		t.Errorf("after a listing: %s; links %v", s, links(p))
+	}
+	create(t, p, request("G2", 1))
+	killAll()
+	open(t, p.cfg.Dir, nil) // the daemon has died, too
+	if left := links(p); left != nil {
+		t.Errorf("after a restart: %v", left)
+	}
+}
+
+// TestNetworkIsChanged: machines stay on what they were made on.
+func TestNetworkIsChanged(t *testing.T) {
+	p := bridged(t)
+	create(t, p, request("G1", 1))
+	host := open(t, p.cfg.Dir, func(c *Config) { c.Network = NetworkHost })
+	if got := create(t, host, request("G2", 1)); !strings.HasPrefix(got[0].Addr, "127.") {
+		t.Errorf("a new machine is at %s", got[0].Addr)
+	}
+	again := open(t, p.cfg.Dir, func(c *Config) { c.Network = NetworkNamespace })
+	if got := create(t, again, request("G3", 1)); !again.net.Has(got[0].Addr) {
+		t.Errorf("a new machine is at %s", got[0].Addr)
+	}
+	host = open(t, p.cfg.Dir, func(c *Config) { c.Network = NetworkHost })
+	if err := host.Delete(t.Context(), []cloud.InstanceID{"G1.0", "G2.0"}); err != nil {
+		t.Fatal(err)
+	}
+	if links(p) == nil {
+		t.Error("the bridge of G3 is gone")
+	}
+	if err := host.Delete(t.Context(), []cloud.InstanceID{"G3.0"}); err != nil {
+		t.Fatal(err)
+	}
+	if left := links(p); left != nil {
+		t.Errorf("links left: %v", left)
+	}
+	list(t, p)
+}
+
+func TestWhichNetwork(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for network, want := range map[Network]string{NetworkHost: "the host's: the configuration says so", NetworkAuto: "the host's: the daemon is not root", "": "the host's: the daemon is not root"} {
+		if os.Geteuid() == 0 && network != NetworkHost {
+			want = "the host's: machines have no namespaces"
+		}
+		p, err := New(Config{Dir: t.TempDir(), Agent: self, Network: network, NoNamespaces: os.Geteuid() == 0})
+		if err != nil || p.Network() != want || p.HostAddr() != "127.0.0.1" {
+			t.Errorf("%q: %v %q, want %q", network, err, p.Network(), want)
+		}
+	}
+	if _, err := New(Config{Dir: t.TempDir(), Agent: self, Network: "bridge"}); err == nil || !strings.Contains(err.Error(), "none of auto, host, namespace") {
+		t.Error(err)
+	}
+}
+
+func TestResolvers(t *testing.T) {
+	for name, c := range map[string]struct{ etc, systemd, want, err string }{
+		"none":          {},
+		"another host":  {etc: "nameserver 10.0.0.2\n"},
+		"a stub":        {etc: "nameserver 127.0.0.53\noptions edns0\n", systemd: "nameserver 10.0.0.3\nsearch lab\n", want: "nameserver 10.0.0.3\nsearch lab\n"},
+		"both":          {etc: "search lab\nnameserver ::1\nnameserver 10.0.0.2\n", want: "search lab\nnameserver 10.0.0.2\n"},
+		"a server here": {etc: "nameserver 127.0.0.1\n", err: "loopback"},
+		"stubs alone":   {etc: "nameserver 127.0.0.53\n", systemd: "nameserver 127.0.0.1\n", err: "loopback"},
+	} {
+		dir := t.TempDir()
+		files := []string{filepath.Join(dir, "resolv.conf"), filepath.Join(dir, "systemd")}
+		for i, text := range []string{c.etc, c.systemd} {
+			if text == "" {
+				continue
+			}
+			if err := os.WriteFile(files[i], []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := resolvers(files)
+		if string(got) != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestHostsForANetwork(t *testing.T) {
+	for text, want := range map[string]string{
+		"127.0.0.1 localhost\n127.0.1.1 big.lab big\n10.0.0.9 nas\n": "127.0.0.1 localhost\n10.0.0.9 nas\n10.254.0.1\tbig.lab big\n",
+		"127.0.0.1 localhost big # me\n::1 localhost":                "127.0.0.1\tlocalhost\n::1 localhost\n10.254.0.1\tbig\n",
+		"10.0.0.4 big":            "10.0.0.4 big\n10.254.0.1\tbig\n",
+		"127.0.0.1 bigger big2\n": "127.0.0.1 bigger big2\n10.254.0.1\tbig\n",
+		"":                        "10.254.0.1\tbig\n",
+	} {
+		if got := hostsFor(text, "big", "10.254.0.1"); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
 	}
 }
 
@@ -84,11 +236,8 @@ func TestNetworkNeedsRoot(t *testing.T) {
 	}
 }
 
-// inNetOf runs a command of bash in a machine's network and returns what it says of its failure.
-func inNetOf(pid int, script string) string {
+// inNetOf runs a command of bash in a machine's network.
+func inNetOf(pid int, script string) (string, error) {
 	out, err := exec.Command("nsenter", "--net=/proc/"+strconv.Itoa(pid)+"/ns/net", "timeout", "5", "bash", "-c", script).CombinedOutput()
-	if err != nil {
-		return err.Error() + ": " + string(out)
-	}
-	return ""
+	return string(out), err
 }

@@ -10,10 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +23,9 @@ const (
 	ProcessFile = "process" // the one process that is the machine: see [Claim]
 	HostsFile   = "hosts"   // the machine's /etc/hosts
 	ProfileDir  = "profile" // the machine's /etc/profile.d
+	ResolvFile  = "resolv"  // the machine's /etc/resolv.conf
+	PasswdFile  = "passwd"  // the machine's /etc/passwd
+	GroupFile   = "group"   // the machine's /etc/group
 	NoticeFile  = "notice"  // agentapi.Notice in JSON once the machine's end is announced
 	LogFile     = "agent.log"
 )
@@ -35,12 +36,14 @@ type Spec struct {
 	Hostname string `json:"hostname"` // "": the machine has the host's UTS namespace
 	Hosts    bool   `json:"hosts"`    // its mount namespace is its own: HostsFile becomes /etc/hosts
 	Profile  bool   `json:"profile"`  // and ProfileDir becomes /etc/profile.d
+	Resolv   bool   `json:"resolv"`   // and ResolvFile becomes /etc/resolv.conf
+	Users    bool   `json:"users"`    // and PasswdFile and GroupFile become /etc/passwd and /etc/group
 	Proc     bool   `json:"proc"`     // its PID namespace is its own: it gets a /proc
+	Sys      bool   `json:"sys"`      // its network namespace is its own: /sys shows the interfaces of that
 	Shm      string `json:"shm"`      // mount options of a /dev/shm of its own; "": it has the host's
 	// Supervise: there is no PID namespace whose end would end all processes. This process stays, and ends what the agent leaves behind.
-	Supervise bool     `json:"supervise"`
-	Wait      bool     `json:"wait"` // for a word on descriptor 4 before the agent begins: until the link is there
-	Net       []string `json:"net"`  // lines for "ip -batch -"
+	Supervise bool `json:"supervise"`
+	Wait      bool `json:"wait"` // for a word on descriptor 4 before the agent begins: until the link is there
 	// Probe: only try.
 	Probe bool `json:"probe"`
 }
@@ -100,25 +103,32 @@ func become(dir string, report *os.File) error {
 
 // prepare makes the machine's view of the world, and then gives up what it took to make it.
 func (s *Spec) prepare() error {
-	if s.Hosts || s.Proc || s.Shm != "" {
+	if s.Hosts || s.Proc || s.Sys || s.Shm != "" {
 		// What is mounted on the host later is to be seen here, not the other way round.
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 			return fmt.Errorf("make mounts slaves: %w", err)
 		}
 	}
-	if s.Hosts {
-		if err := unix.Mount(HostsFile, "/etc/hosts", "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("mount /etc/hosts: %w", err)
+	for _, m := range []struct {
+		on        bool
+		file, etc string
+	}{{s.Hosts, HostsFile, "/etc/hosts"}, {s.Profile, ProfileDir, "/etc/profile.d"}, {s.Resolv, ResolvFile, "/etc/resolv.conf"},
+		{s.Users, PasswdFile, "/etc/passwd"}, {s.Users, GroupFile, "/etc/group"}} {
+		if !m.on {
+			continue
 		}
-	}
-	if s.Profile {
-		if err := unix.Mount(ProfileDir, "/etc/profile.d", "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("mount /etc/profile.d: %w", err)
+		if err := unix.Mount(m.file, m.etc, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", m.etc, err)
 		}
 	}
 	if s.Shm != "" {
 		if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, s.Shm); err != nil {
 			return fmt.Errorf("mount /dev/shm: %w", err)
+		}
+	}
+	if s.Sys {
+		if err := showInterfaces(); err != nil {
+			return fmt.Errorf("show the interfaces in /sys: %w", err)
 		}
 	}
 	if s.Proc {
@@ -131,9 +141,6 @@ func (s *Spec) prepare() error {
 			return fmt.Errorf("set host name: %w", err)
 		}
 	}
-	if err := configureNet(s.Net); err != nil {
-		return err
-	}
 	// In a user namespace these were lent for the above. The agent and its jobs are to have no more than the user has.
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("drop capabilities: %w", err)
@@ -141,14 +148,21 @@ func (s *Spec) prepare() error {
 	return nil
 }
 
-func configureNet(lines []string) error {
-	if len(lines) == 0 {
-		return nil
+// showInterfaces has /sys show the interfaces of this network namespace, and all else as it was: the cgroups below it are needed.
+func showInterfaces() error {
+	own, err := os.MkdirTemp(".", "sys-")
+	if err != nil {
+		return err
 	}
-	cmd := exec.Command("ip", "-batch", "-")
-	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("ip: %w: %s", err, strings.TrimSpace(string(out)))
+	defer os.Remove(own)
+	if err := unix.Mount("sysfs", own, "sysfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, ""); err != nil {
+		return err
+	}
+	defer unix.Unmount(own, unix.MNT_DETACH)
+	for _, dir := range []string{"class/net", "devices/virtual/net"} { // the first has links into the second
+		if err := unix.Mount(filepath.Join(own, dir), filepath.Join("/sys", dir), "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,0 +1,334 @@
+package lan
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// A host is a network namespace that stands for a machine with LANs, between two networks: a world that is its way out, and an office.
+type host struct {
+	here, world, office *os.File
+}
+
+const worldAddr, officeAddr = "198.51.100.1", "203.0.113.1"
+
+// newHost makes it as a machine comes from the factory: it forwards nothing. World and office know a way to everything by the host, as strangers may who want to use it.
+func newHost(t *testing.T) host {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: it takes root")
+	}
+	var all [3]*os.File
+	for i := range all {
+		ns, err := newNamespace()
+		if err != nil {
+			t.Skipf("SKIPPED: network namespaces cannot be made here: %v", err)
+		}
+		t.Cleanup(func() { ns.Close() })
+		all[i] = ns
+	}
+	h := host{all[0], all[1], all[2]}
+	h.do(t, func() error { return up("lo", "", nil) })
+	h.cable(t, "world", h.world, "198.51.100.2/24", worldAddr+"/24")
+	h.cable(t, "office", h.office, "203.0.113.2/24", officeAddr+"/24")
+	h.do(t, func() error { return netlink.RouteAdd(&netlink.Route{Gw: net.ParseIP(worldAddr)}) })
+	return h
+}
+
+func (h host) cable(t *testing.T, name string, to *os.File, here, there string) {
+	t.Helper()
+	gateway, err := netip.ParsePrefix(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.do(t, func() error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = name
+		veth := netlink.NewVeth(attrs)
+		veth.PeerName, veth.PeerNamespace = "eth0", netlink.NsFd(int(to.Fd()))
+		return errors.Join(netlink.LinkAdd(veth), up(name, here, nil))
+	})
+	if err := within(to, func() error { return up("eth0", there, gateway.Addr().AsSlice()) }); err != nil {
+		t.Fatal(err)
+	}
+	h.do(t, func() error { awaitCarrier(name); return nil })
+}
+
+// do does something on the host.
+func (h host) do(t *testing.T, f func() error) {
+	t.Helper()
+	if err := within(h.here, f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open makes a LAN on the host, with one machine.
+func (h host) open(t *testing.T, sum uint32) (n *LAN, machine *os.File) {
+	t.Helper()
+	machine, err := newNamespace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { machine.Close() })
+	h.do(t, func() (err error) {
+		if n, err = Open(Name(sum), nil); err != nil {
+			return err
+		}
+		if err := n.Ensure(); err != nil {
+			return err
+		}
+		return n.Link(n.Addr(2).String(), machine)
+	})
+	return n, machine
+}
+
+// has tells what of LANs the host has.
+func (h host) has(t *testing.T) string {
+	t.Helper()
+	var out string
+	h.do(t, func() error {
+		links, err := netlink.LinkList()
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, l := range links {
+			if bridgeName.MatchString(l.Attrs().Name) {
+				names = append(names, l.Attrs().Name)
+			}
+		}
+		slices.Sort(names)
+		t, err := allTables()
+		if err != nil {
+			return err
+		}
+		slices.Sort(t)
+		guards, err := guarded()
+		if err != nil {
+			return err
+		}
+		w, err := forwards("world")
+		out = fmt.Sprintf("%v %v guards %v, world forwards %v", names, t, guards, w)
+		return err
+	})
+	return out
+}
+
+func (h host) wants(t *testing.T, when, want string) {
+	t.Helper()
+	if got := h.has(t); got != want {
+		t.Errorf("%s the host has\n%s, want\n%s", when, got, want)
+	}
+}
+
+const (
+	nothing = "[] [] guards [], world forwards false"
+	one     = "[fl01000000] [fsub-fl01000000 fsub-forwarding] guards [office world], world forwards true"
+)
+
+func TestWayOut(t *testing.T) {
+	h := newHost(t)
+	h.wants(t, "before,", nothing)
+	n, m := h.open(t, 1<<24)
+	h.wants(t, "with a machine", one)
+	for _, target := range []struct {
+		ns   *os.File
+		addr string
+	}{{h.world, worldAddr}, {h.office, officeAddr}, {h.here, n.Addr(1).String()}} {
+		if err := reach(m, target.ns, target.addr); err != nil {
+			t.Errorf("the machine does not reach %s: %v", target.addr, err)
+		}
+	}
+	if err := reach(h.here, m, n.Addr(2).String()); err != nil {
+		t.Errorf("the host does not reach its machine: %v", err)
+	}
+	if reach(h.world, m, n.Addr(2).String()) == nil {
+		t.Error("the world reaches the machine")
+	}
+	if reach(h.world, h.office, officeAddr) == nil {
+		t.Error("the world reaches the office through the host")
+	}
+	h.do(t, func() error { return n.Remove(func() bool { return false }) })
+	h.wants(t, "in use", one)
+	h.do(t, func() error { return n.Remove(func() bool { return true }) })
+	h.wants(t, "removed,", nothing)
+	h.do(t, func() error { return n.Remove(func() bool { return true }) })
+}
+
+// TestRouter: where the host forwards everything, as with Docker, that is nobody's business here.
+func TestRouter(t *testing.T) {
+	h := newHost(t)
+	n, m := h.open(t, 1<<24)
+	h.do(t, func() error { return errors.Join(setForwarding("all", true), n.Ensure()) })
+	const routed = "[fl01000000] [fsub-fl01000000] guards [], world forwards true"
+	h.wants(t, "as a router", routed)
+	if err := reach(h.world, h.office, officeAddr); err != nil {
+		t.Errorf("a router's strangers are kept off: %v", err)
+	}
+	if err := reach(m, h.world, worldAddr); err != nil {
+		t.Errorf("a router's machine has no way out: %v", err)
+	}
+	if reach(h.world, m, n.Addr(2).String()) == nil {
+		t.Error("the world reaches the machine")
+	}
+	h.do(t, func() error { return n.Remove(func() bool { return true }) })
+	h.wants(t, "removed,", "[] [] guards [], world forwards true")
+}
+
+// TestTwo: the one that goes first leaves the other its way out.
+func TestTwo(t *testing.T) {
+	h := newHost(t)
+	a, _ := h.open(t, 1<<24)
+	b, m := h.open(t, 2<<24)
+	if a.Subnet().Overlaps(b.Subnet()) {
+		t.Errorf("%s and %s overlap", a.Subnet(), b.Subnet())
+	}
+	h.do(t, func() error { return a.Remove(func() bool { return true }) })
+	h.wants(t, "with the second", "[fl02000000] [fsub-fl02000000 fsub-forwarding] guards [office world], world forwards true")
+	if err := reach(m, h.world, worldAddr); err != nil {
+		t.Errorf("the second's machine has no way out: %v", err)
+	}
+	h.do(t, func() error { return b.Remove(func() bool { return true }) })
+	h.wants(t, "removed,", nothing)
+}
+
+// TestRepair: tables may be flushed, interfaces come, and a daemon may die at any point.
+func TestRepair(t *testing.T) {
+	h := newHost(t)
+	n, m := h.open(t, 1<<24)
+	h.do(t, func() error { return errors.Join(deleteTable(guardTable), deleteTable(tableOf(n.bridge)), n.Ensure()) })
+	h.wants(t, "repaired,", one)
+	if err := reach(m, h.world, worldAddr); err != nil {
+		t.Errorf("no way out: %v", err)
+	}
+	annex, err := newNamespace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer annex.Close()
+	h.cable(t, "annex", annex, "192.0.2.2/24", "192.0.2.1/24")
+	h.do(t, n.Ensure)
+	if err := reach(m, annex, "192.0.2.1"); err != nil {
+		t.Errorf("no way to an interface that came later: %v", err)
+	}
+	h.do(t, func() error { // the next daemon
+		next, err := Open(Name(1<<24), nil)
+		if err == nil && next.Subnet() != n.Subnet() {
+			err = fmt.Errorf("the next one has %s, this one %s", next.Subnet(), n.Subnet())
+		}
+		return errors.Join(err, next.Remove(func() bool { return true }))
+	})
+	h.wants(t, "removed by the next,", nothing)
+}
+
+func TestSweep(t *testing.T) {
+	h := newHost(t)
+	a, m := h.open(t, 1<<24)
+	b, _ := h.open(t, 2<<24)
+	dead := func() error { // whoever owns them
+		for _, n := range []*LAN{a, b} {
+			link, err := netlink.LinkByName(n.bridge)
+			if err != nil {
+				return err
+			}
+			if err := netlink.LinkSetAlias(link, "1 1 another-boot"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	other, err := Open(Name(3<<24), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const two = "[fl01000000 fl02000000] [fsub-fl01000000 fsub-fl02000000 fsub-forwarding] guards [office world], world forwards true"
+	h.do(t, func() error { b.Unlink(b.Addr(2).String()); return other.Sweep() })
+	h.wants(t, "with owners,", two)
+	h.do(t, func() error { return errors.Join(dead(), other.Sweep()) })
+	h.wants(t, "without owners, one with a machine,", one)
+	if err := reach(m, h.world, worldAddr); err != nil {
+		t.Errorf("a machine without a daemon has no way out: %v", err)
+	}
+	h.do(t, func() error { a.Unlink(a.Addr(2).String()); return other.Sweep() })
+	h.wants(t, "without machines,", nothing)
+}
+
+// TestMoved: addresses that come into use before the network is made are left to who uses them.
+func TestMoved(t *testing.T) {
+	h := newHost(t)
+	h.do(t, func() error {
+		n, err := Open(Name(1<<24), nil)
+		if err != nil {
+			return err
+		}
+		first := n.Subnet()
+		world, err := netlink.LinkByName("world")
+		if err != nil {
+			return err
+		}
+		dst := net.IPNet{IP: first.Addr().AsSlice(), Mask: net.CIDRMask(24, 32)}
+		if err := netlink.RouteAdd(&netlink.Route{LinkIndex: world.Attrs().Index, Dst: &dst, Table: 77, Scope: unix.RT_SCOPE_LINK}); err != nil {
+			return err
+		}
+		if err := n.Ensure(); !errors.Is(err, ErrMoved) || n.Present() {
+			return fmt.Errorf("error %v, want %v", err, ErrMoved)
+		}
+		if n.Subnet().Overlaps(first) {
+			return fmt.Errorf("%s again", first)
+		}
+		return errors.Join(n.Ensure(), n.Remove(func() bool { return true }))
+	})
+	h.wants(t, "removed,", nothing)
+}
+
+// TestProbe: it tells what is so, and leaves nothing.
+func TestProbe(t *testing.T) {
+	h := newHost(t)
+	h.do(t, func() error { return Probe(nil) })
+	h.wants(t, "after a probe", nothing)
+	// A firewall that forwards nothing, as many have.
+	h.do(t, dropForwarded)
+	h.do(t, func() error {
+		began := time.Now()
+		if err := Probe(nil); err == nil {
+			return errors.New("no error behind a firewall")
+		} else if time.Since(began) < reachTime { // nobody said no: it was dropped
+			return fmt.Errorf("refused for another reason: %w", err)
+		}
+		return deleteTable("firewall")
+	})
+	h.wants(t, "after a probe", nothing)
+}
+
+func TestWhereIPv6IsTheWay(t *testing.T) {
+	h := newHost(t)
+	h.do(t, WayOut)
+	h.do(t, func() error {
+		if err := netlink.RouteDel(&netlink.Route{Gw: net.ParseIP(worldAddr)}); err != nil {
+			return err
+		}
+		if err := WayOut(); err != nil {
+			return fmt.Errorf("no way out at all: %w", err)
+		}
+		world, err := netlink.LinkByName("world")
+		if err != nil {
+			return err
+		}
+		if err := netlink.RouteAdd(&netlink.Route{LinkIndex: world.Attrs().Index, Dst: &net.IPNet{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}}); err != nil {
+			return err
+		}
+		if WayOut() == nil {
+			return errors.New("IPv6 alone was taken for a way out")
+		}
+		return nil
+	})
+}
