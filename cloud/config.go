@@ -39,6 +39,8 @@ type Config struct {
 	// OnlyUser is the one user whose jobs the machines can run, as where the daemon is not root. "": everybody's.
 	OnlyUser string
 	Users    Users // nil: those of this system
+	// Mapped are users who are others on the machines, by their name in the federation. They need not be known to Users.
+	Mapped map[string]agentapi.User
 	// Accounts are those that jobs may charge, with the users of each. nil: any account by anybody.
 	Accounts map[string][]string
 

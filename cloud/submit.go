@@ -31,8 +31,10 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 			return receipt, err
 		}
 	}
-	user, err := d.users.lookup(ctx, s.User.Name)
+	user, err := d.identity(ctx, &s)
 	switch {
+	case errors.Is(err, federation.ErrDenied):
+		return federation.Receipt{}, fmt.Errorf("site %s: %w", d.cfg.Site, err)
 	case errors.Is(err, federation.ErrNotFound):
 		return federation.Receipt{}, fmt.Errorf("site %s has no user %s: %w", d.cfg.Site, s.User.Name, federation.ErrDenied)
 	case err != nil:

@@ -14,6 +14,23 @@ import (
 	"fsub/federation"
 )
 
+// identity is who a submission's job runs as on machines: whom its owner is mapped to, or the user of the site's name. Two who are not the same here are not made one there.
+func (d *Driver) identity(ctx context.Context, s *federation.Submission) (agentapi.User, error) {
+	if u, ok := d.cfg.Mapped[s.Job.User]; ok {
+		return u, nil
+	}
+	u, err := d.users.lookup(ctx, s.User.Name)
+	if err != nil {
+		return u, err
+	}
+	for _, other := range d.cfg.Mapped {
+		if (other.Name == u.Name || other.UID == u.UID) && (other.Name != u.Name || other.UID != u.UID) {
+			return u, fmt.Errorf("%s (uid %d) cannot be told from %s (uid %d), whom another user is mapped to: map this one too: %w", u.Name, u.UID, other.Name, other.UID, federation.ErrDenied)
+		}
+	}
+	return u, nil
+}
+
 // systemUsers are the users of this machine.
 type systemUsers struct{}
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"fsub/cloud"
+	"fsub/cloud/agentapi"
 	"fsub/cloud/local"
 	"fsub/federation"
 )
@@ -71,6 +72,7 @@ type options struct {
 	tcp     bool              // machines reach the door over TCP
 	plain   bool              // machines have no namespaces
 	made    func(*world)      // called before the daemon starts for the first time
+	mapped  map[string]agentapi.User
 }
 
 // world is a site of local machines, and the daemon's part of it, which can be killed and started again. It is a federation.Driver itself: while the daemon is
