@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"fsub/cloud"
+	"fsub/cloud/local"
+	"fsub/cloud/local/lan"
 	"fsub/sbatch"
 )
 
@@ -119,7 +122,13 @@ type LocalConfig struct {
 	GPUType string        `yaml:"gpu_type,omitempty"`
 	Price   float64       `yaml:"price,omitempty"` // dollars per hour of one node
 	Spot    bool          `yaml:"spot,omitempty"`  // nodes may be taken back, for trying that
-	Network string        `yaml:"network,omitempty"`
+	// Network of the nodes. auto, if not set: one of its own for each, on a bridge with a way out by this machine's address, where root runs the daemon, the kernel and the
+	// firewall let packets through, and names resolve there ("fed pool list" says what it came to); else host. host: this machine's own. namespace: one of its own, or the
+	// daemon does not start.
+	Network string `yaml:"network,omitempty"`
+	// Subnet is a private range of at least a /20, ADDRESS/BITS, out of which nodes get addresses for networks of their own. Not set: what is free of 10.254.0.0/16,
+	// 172.30.0.0/16 and 192.168.192.0/18.
+	Subnet string `yaml:"subnet,omitempty"`
 }
 
 func (l *LocalConfig) check() error {
@@ -128,10 +137,27 @@ func (l *LocalConfig) check() error {
 		return errors.New("local: nodes (at most 4096), cpus, mem_mib and gpus are not negative")
 	case !number(l.Price):
 		return fmt.Errorf("local: price is %v: dollars per hour, not negative", l.Price)
+	case !slices.Contains([]string{"", string(local.NetworkAuto), string(local.NetworkHost), string(local.NetworkNamespace)}, l.Network):
+		return fmt.Errorf("local: network: %q is none of auto, host, namespace", l.Network)
 	case l.GPUType != "" && !siteName.MatchString(l.GPUType):
 		return fmt.Errorf("local: gpu_type: %q is no name", l.GPUType)
 	}
+	if _, err := l.subnets(); err != nil {
+		return fmt.Errorf("local: subnet: %w", err)
+	}
 	return nil
+}
+
+// subnets are the ranges of nodes' addresses; nil: the defaults.
+func (l *LocalConfig) subnets() ([]netip.Prefix, error) {
+	if l.Subnet == "" {
+		return nil, nil
+	}
+	p, err := netip.ParsePrefix(l.Subnet)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no ADDRESS/BITS", l.Subnet)
+	}
+	return []netip.Prefix{p}, lan.CheckRange(p)
 }
 
 // AWSConfig is how machines are rented from Amazon, in one region. Credentials are found as Amazon's own tools find them, or in the file named here; none stands in this

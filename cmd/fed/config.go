@@ -75,7 +75,7 @@ type SiteConfig struct {
 	NoAssociations bool                `yaml:"no_associations,omitempty"`   // the site does not enforce accounts
 	CallsPerSecond float64             `yaml:"calls_per_second,omitempty"`
 	Timeout        time.Duration       `yaml:"timeout,omitempty"`
-	Users          map[string]SiteUser `yaml:"users,omitempty"` // where names differ at the site
+	Users          map[string]SiteUser `yaml:"users,omitempty"` // by name here: who they are at the site, where that differs
 	// Directories of the submit hosts that the site's nodes have too. No key: all of them; "none" (or an empty list): none.
 	FileSystems Directories `yaml:"filesystems,omitempty"`
 	// Where jobs work whose files are carried to the site: a directory of its nodes, seen by all of them if jobs of several nodes are to find
@@ -95,13 +95,6 @@ type SiteConfig struct {
 	AWS   *AWSConfig   `yaml:"aws,omitempty"`
 	// Timing is for those who know why.
 	Timing *TimingConfig `yaml:"timing,omitempty"`
-}
-
-// SiteUser is who a user is at a site.
-type SiteUser struct {
-	Name string `yaml:"name"`
-	UID  uint32 `yaml:"uid"`
-	GID  uint32 `yaml:"gid"`
 }
 
 func defaults() Config {
@@ -268,6 +261,9 @@ func (s *SiteConfig) checkCommon() error {
 	}
 	if !number(s.CallsPerSecond) || s.Timeout < 0 || s.Backlog < 0 {
 		return errors.New("calls_per_second, timeout and backlog are positive numbers")
+	}
+	if err := s.checkUsers(); err != nil {
+		return err
 	}
 	return s.checkOffered()
 }

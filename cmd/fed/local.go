@@ -28,6 +28,9 @@ func openLocal(c *Config, s *SiteConfig, log *slog.Logger) (cloud.Provider, clou
 	}
 	if l := s.Local; l != nil {
 		k.Network = local.Network(l.Network)
+		if k.Subnets, err = l.subnets(); err != nil {
+			return nil, cloud.Boot{}, err
+		}
 		shape := l.shape(local.ThisMachine())
 		k.Shapes = []local.Shape{shape}
 	}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"fsub/cloud/agentapi"
+)
+
+// SiteUser is who a user is at a site: an entry of users, under the user's name here.
+//
+// At a Slurm cluster name, uid and gid are those of its own user.
+//
+// On rented machines name alone is another user of this system. With uid and gid the entry says all: jobs of the user run there as that name, with that user and group ID and those further groups, so
+// that the files that they make on a file system of the cloud belong to whom they are to belong. Each machine's agent makes user and groups known there (in its /etc/passwd and
+// /etc/group; on nodes of a local pool in their own view of these). Root is nobody, and nobody is root. Users without an entry are on machines who they are here: by name, IDs and groups.
+type SiteUser struct {
+	Name   string   `yaml:"name"`
+	UID    uint32   `yaml:"uid,omitempty"`
+	GID    uint32   `yaml:"gid,omitempty"`
+	Groups []uint32 `yaml:"groups,omitempty"` // further ones, of rented machines only, as are the following
+	Group  string   `yaml:"group,omitempty"`  // name of the first; that of the user if not set
+	Home   string   `yaml:"home,omitempty"`   // /home/NAME if not set; made if it is not there and the machine is the job's alone
+	Shell  string   `yaml:"shell,omitempty"`  // /bin/bash if not set
+}
+
+// checkUsers refuses entries that cannot be, and two that would be one on machines.
+func (s *SiteConfig) checkUsers() error {
+	var mapped []SiteUser
+	for _, name := range slices.Sorted(maps.Keys(s.Users)) {
+		u := s.Users[name]
+		if err := u.check(s.rented()); err != nil {
+			return fmt.Errorf("users: %s: %w", name, err)
+		}
+		for _, o := range mapped {
+			if u.UID != 0 && (o.Name == u.Name) != (o.UID == u.UID) {
+				return fmt.Errorf("users: %s: %s with uid %d, and another entry has %s with uid %d", name, u.Name, u.UID, o.Name, o.UID)
+			}
+		}
+		if u.UID != 0 {
+			mapped = append(mapped, u)
+		}
+	}
+	return nil
+}
+
+func (u *SiteUser) check(rented bool) error {
+	more := len(u.Groups) > 0 || u.Group != "" || u.Home != "" || u.Shell != ""
+	switch {
+	case u.Name == "":
+		return errors.New("name is missing: who the user is there")
+	case strings.ContainsAny(u.Name+u.Group, ":,/\n\x00 ") || strings.ContainsAny(u.Home+u.Shell, ":\n\x00"):
+		return fmt.Errorf("%q is none that /etc/passwd can hold", u.Name)
+	case !rented && more:
+		return errors.New("groups, group, home and shell are for rented machines; a Slurm cluster has its own")
+	case !rented:
+		return nil
+	case u.UID == 0 && (u.GID != 0 || more):
+		return errors.New("uid is missing: without it the user is one of this system, with all that he has here")
+	case u.UID != 0 && u.GID == 0:
+		return errors.New("gid is missing")
+	case u.UID != 0 && u.Name == "root", slices.Contains(u.Groups, 0):
+		return errors.New("nobody becomes root on rented machines, nor gets its group")
+	case u.Home != "" && !strings.HasPrefix(u.Home, "/"), u.Shell != "" && !strings.HasPrefix(u.Shell, "/"):
+		return errors.New("home and shell are absolute paths")
+	}
+	return nil
+}
+
+// mapped are the identities of users on rented machines that do not come from this system.
+func (s *SiteConfig) mapped() (map[string]agentapi.User, error) {
+	out := map[string]agentapi.User{}
+	for name, u := range s.Users {
+		if u.UID == 0 {
+			continue
+		}
+		if euid := os.Geteuid(); s.Kind == kindLocal && euid != 0 && int(u.UID) != euid {
+			return nil, fmt.Errorf("users: %s: only root's daemon can run jobs of uid %d on this machine", name, u.UID)
+		}
+		out[name] = agentapi.User{Name: u.Name, UID: u.UID, GID: u.GID, Group: u.Group, Groups: u.Groups, Home: cmp.Or(u.Home, "/home/"+u.Name), Shell: cmp.Or(u.Shell, "/bin/bash")}
+	}
+	return out, nil
+}
