@@ -209,7 +209,7 @@ func TestWritesStayInTheInstance(t *testing.T) {
 	out := t.TempDir()
 	c, client := newCloud(t, ec2.Config{Process: true})
 	files := []string{"/etc/fsub-ec2-test", "/usr/local/bin/fsub-ec2-test", "/var/tmp/fsub-ec2-test", "/run/fsub-ec2-test"}
-	mustRun(t, client, 1, booting("#!/bin/sh\nuseradd -M fsub-ec2-test\nfor f in "+strings.Join(files, " ")+"; do echo x > $f && cat $f; done > "+out+"/wrote; id -u fsub-ec2-test > "+out+"/user; echo done >> "+out+"/user\n"))
+	mustRun(t, client, 1, booting("#!/bin/sh\nuseradd -M fsub-ec2-test\nfor f in "+strings.Join(files, " ")+"; do echo x > $f && cat $f; done > "+out+"/wrote; { id -u fsub-ec2-test; echo done; } > "+out+"/new; mv "+out+"/new "+out+"/user\n"))
 	if user := read(t, out+"/user"); !strings.HasSuffix(user, "done") || len(user) < 8 {
 		t.Errorf("the instance's user: %q", user)
 	}
