@@ -53,7 +53,7 @@ func (j *job) liveSteps(ended bool) (list []federation.LiveStep) {
 	}
 	for i := range steps {
 		if s := &steps[i]; ended || s.State == string(federation.Running) && s.ID != "batch" {
-			list = append(list, federation.LiveStep{Job: j.id(), Step: stepOf(s)})
+			list = append(list, federation.LiveStep{Job: j.id(), Step: stepOf(s), Limit: s.Limit, SrunHost: s.SrunHost, SrunPID: s.SrunPID})
 		}
 	}
 	return list

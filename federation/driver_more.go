@@ -1,6 +1,9 @@
 package federation
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // What follows is implemented by drivers whose site can do it. A driver that has the method may still return ErrInvalid: this
 // site cannot, and nothing was done.
@@ -52,6 +55,9 @@ type StepSignal struct {
 type LiveStep struct {
 	Job JobID
 	Step
+	Limit    time.Duration // its own; 0: none
+	SrunHost string        // where the srun runs that it was started with
+	SrunPID  int
 }
 
 // Runner is a driver with loops of its own, which the daemon runs for as long as it lives. Run returns when ctx is done, or with

@@ -150,6 +150,10 @@ type Step struct {
 	End     time.Time `json:"end,omitzero"`
 	Exit    int32     `json:"exit"`
 	Used    Used      `json:"used"`
+	// Limit is its own time limit, SrunHost and SrunPID are the srun that it was started with.
+	Limit    time.Duration `json:"limit,omitempty"`
+	SrunHost string        `json:"srun_host,omitempty"`
+	SrunPID  int           `json:"srun_pid,omitempty"`
 	// CancelledBy is the uid of who has cancelled it alone, by scancel.
 	CancelledBy *uint32 `json:"cancelled_by,omitempty"`
 }

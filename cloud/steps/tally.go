@@ -71,7 +71,7 @@ func (st *step) status() agentapi.Step {
 	defer st.mu.Unlock()
 	a := agentapi.Step{
 		ID: strconv.FormatUint(uint64(st.id), 10), Name: st.req.Name, State: "RUNNING", Start: st.start, End: st.tally.end,
-		Exit: int32(st.tally.exit), Used: st.tally.used,
+		Exit: int32(st.tally.exit), Used: st.tally.used, Limit: st.req.Timeout, SrunHost: st.req.Host[:min(len(st.req.Host), maxName)], SrunPID: st.req.PID,
 	}
 	var names []string
 	for i := range st.shares {

@@ -2,8 +2,10 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
@@ -35,7 +37,8 @@ func (s *Server) getSteps(w http.ResponseWriter, r *http.Request, _ Caller) erro
 }
 
 func stepOf(s *federation.LiveStep) v1.Step {
-	out := v1.Step{Job: int64(s.Job), ID: s.ID, Name: s.Name, Nodes: s.Nodes, NumNodes: s.NumNodes, Tasks: s.NumTasks, Start: s.Start.Unix(), Layout: s.Layout}
+	out := v1.Step{Job: int64(s.Job), ID: s.ID, Name: s.Name, Nodes: s.Nodes, NumNodes: s.NumNodes, Tasks: s.NumTasks, Start: s.Start.Unix(), Layout: s.Layout,
+		Limit: int64(s.Limit / time.Second), SrunHost: s.SrunHost, SrunPID: s.SrunPID}
 	var list []string
 	for _, a := range s.Allocated {
 		list = append(list, tresText(a))
@@ -43,6 +46,7 @@ func stepOf(s *federation.LiveStep) v1.Step {
 			out.CPUs = int(a.Count)
 		}
 	}
+	slices.Sort(list)
 	out.TRES = strings.Join(list, ",")
 	return out
 }

@@ -17,6 +17,9 @@ type Request struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 	Pty     *Size         `json:"pty,omitempty"` // the first task has a terminal
 	Quiet   bool          `json:"quiet,omitempty"`
+	// Host and PID are srun itself, as scontrol show step tells.
+	Host string `json:"host,omitempty"`
+	PID  int    `json:"pid,omitempty"`
 	// Immediate: be refused rather than wait for CPUs.
 	Immediate bool `json:"immediate,omitempty"`
 	TestOnly  bool `json:"test_only,omitempty"` // say what it would have, and start nothing

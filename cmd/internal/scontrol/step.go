@@ -2,7 +2,6 @@ package scontrol
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -14,6 +13,9 @@ import (
 // showSteps is "show step [ID[.STEP]]". Of jobs at Slurm sites the federation knows the batch script alone.
 func (c *command) showSteps(id string, given bool) int {
 	base, step, hasStep := strings.Cut(id, ".")
+	if n := base + " "; given && id != "" && (n[0] < '1' || n[0] > '9') {
+		return c.fail("scontrol: error: scontrol_print_step: slurm_get_job_steps(%s) failed: %s", id, "JobID can not be zero")
+	}
 	var resp wire.JobsResponse
 	path, query := wire.Slurm(restVersion, wire.PathJobs)+"?sparse=1", ""
 	if given && id != "" {
@@ -72,8 +74,12 @@ func (c *command) printStep(j *wire.Job, s *v1.Step) {
 	if s.Layout != "" {
 		layout = " Dist=" + s.Layout
 	}
-	fmt.Fprintf(c.stdout, "StepId=%s.%s UserId=%d StartTime=%s TimeLimit=UNLIMITED"+sep, name, s.ID, j.UserID, c.at(wire.Num(s.Start), "Unknown"))
+	limit := "UNLIMITED"
+	if s.Limit > 0 {
+		limit = show.Clock(s.Limit)
+	}
+	fmt.Fprintf(c.stdout, "StepId=%s.%s UserId=%d StartTime=%s TimeLimit=%s"+sep, name, s.ID, j.UserID, c.at(wire.Num(s.Start), "Unknown"), limit)
 	fmt.Fprintf(c.stdout, "State=RUNNING Partition=%s NodeList=%s"+sep, j.Partition, s.Nodes)
 	fmt.Fprintf(c.stdout, "Nodes=%d CPUs=%d Tasks=%d Name=%s Network=(null)"+sep+"TRES=%s"+sep, s.NumNodes, s.CPUs, s.Tasks, s.Name, show.OrNull(s.TRES))
-	io.WriteString(c.stdout, "ResvPorts=(null)"+sep+"CPUFreqReq=Default"+layout+sep+"SrunHost:Pid=(null):0"+end)
+	fmt.Fprintf(c.stdout, "ResvPorts=(null)"+sep+"CPUFreqReq=Default%s"+sep+"SrunHost:Pid=%s:%d"+end, layout, show.OrNull(s.SrunHost), s.SrunPID)
 }

@@ -101,7 +101,7 @@ func (c *command) body(cluster string) error {
 	}
 	q, err := show.OpenQueue(c.caller, c.query(cluster))
 	var f *show.Failure
-	if errors.As(err, &f) && f.Number == wire.ErrJobID && (c.onlyState || len(c.stepIDs) > 0) {
+	if errors.As(err, &f) && f.Number == wire.ErrJobID && (c.onlyState || c.steps || len(c.stepIDs) > 0) {
 		return c.print(nil) // not an error to these
 	}
 	if err != nil {

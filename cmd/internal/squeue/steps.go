@@ -57,6 +57,13 @@ func (c *command) stepUsed(r *row) int64 {
 	return max(c.times.Now().Unix()-r.step.Start, 0)
 }
 
+func stepLimit(s *v1.Step) string {
+	if s.Limit == 0 {
+		return "UNLIMITED"
+	}
+	return show.Elapsed(s.Limit)
+}
+
 // stepFields are those of --steps. Of jobs at Slurm sites the federation knows the batch script alone.
 func (c *command) stepFields() fieldSet { return newFieldSet(c.stepEntries()) }
 
@@ -68,7 +75,7 @@ func (c *command) stepEntries() []entry {
 		{0, "Cluster", "CLUSTER", func(r *row) string { return r.Cluster }},
 		{0, "Container", "CONTAINER", text("(null)")},
 		{0, "ContainerId", "CONTAINERID", text("(null)")},
-		{0, "CPUFreq", "CPU_FREQ", text("0-0:0")},
+		{0, "CPUFreq", "CPU_FREQ", ofStep("0-0:0", func(*v1.Step) string { return "Unknown-Unknown:Unknown" })},
 		{0, "cpus-per-tres", "CPUS_PER_TRES", text("(null)")},
 		{0, "JobId", "JOB_ID", rawID},
 		{0, "mem-per-tres", "MEM_PER_TRES", text("(null)")},
@@ -82,7 +89,7 @@ func (c *command) stepEntries() []entry {
 		{'i', "StepId", "STEPID", stepID},
 		{'j', "StepName", "NAME", ofStep("batch", func(s *v1.Step) string { return s.Name })},
 		{0, "StepState", "STATE", func(r *row) string { return show.State(r.State) }},
-		{'l', "TimeLimit", "TIME_LIMIT", text("UNLIMITED")},
+		{'l', "TimeLimit", "TIME_LIMIT", ofStep("UNLIMITED", stepLimit)},
 		{'M', "TimeUsed", "TIME", func(r *row) string { return show.Elapsed(c.stepUsed(r)) }},
 		{0, "tres-bind", "TRES_BIND", text("(null)")},
 		{0, "tres-freq", "TRES_FREQ", text("(null)")},

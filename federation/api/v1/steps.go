@@ -20,6 +20,9 @@ type Step struct {
 	Tasks    int    `json:"tasks"`
 	CPUs     int    `json:"cpus"`
 	Start    int64  `json:"start"`
-	TRES     string `json:"tres"`   // "cpu=2,mem=2000M,node=1"
-	Layout   string `json:"layout"` // "Block"
+	TRES     string `json:"tres"`            // "cpu=2,mem=2000M,node=1"
+	Layout   string `json:"layout"`          // "Block"
+	Limit    int64  `json:"limit,omitempty"` // its own time limit, in seconds; 0: none
+	SrunHost string `json:"srun_host,omitempty"`
+	SrunPID  int    `json:"srun_pid,omitempty"`
 }

@@ -52,7 +52,7 @@ func TestCancelStep(t *testing.T) {
 				}
 				asked <- c.ask(g.services[0])
 			}()
-			_, errs, code := g.shell(t, `srun -n2 bash -c 'trap "exit 5" USR1; trap "exit 3" TERM; touch ready.$SLURM_PROCID; while :; do sleep 0.05; done' </dev/null 2> >(grep -v '^[A-Z]' >&2)`)
+			_, errs, code := g.shell(t, `srun -n2 -t 3 bash -c 'trap "exit 5" USR1; trap "exit 3" TERM; touch ready.$SLURM_PROCID; while :; do sleep 0.05; done' </dev/null 2> >(grep -v '^[A-Z]' >&2)`)
 			if err := <-asked; err != nil {
 				t.Error(err)
 			}
@@ -60,7 +60,7 @@ func TestCancelStep(t *testing.T) {
 				t.Errorf("%d\n%s\nnot %d\n%s", code, settle(errs), c.code, sorted(c.errs))
 			}
 			s := g.services[0].Status("run1")
-			if len(s) != 1 || s[0].State != c.state || c.by != (s[0].CancelledBy != nil) || c.by && *s[0].CancelledBy != by {
+			if len(s) != 1 || s[0].State != c.state || s[0].SrunPID == 0 || s[0].SrunHost != "n1" || s[0].Limit != 3*time.Minute || c.by != (s[0].CancelledBy != nil) || c.by && *s[0].CancelledBy != by {
 				t.Errorf("in the books: %+v", s)
 			}
 		})
