@@ -11,6 +11,9 @@ if [ "$(id -u)" = 0 ]; then
 else
 	echo "test: you are not root: tests against real Slurm clusters will be skipped" >&2
 fi
+# Tests run the programs that were just built, and share what was compiled for them.
+export FSUB_BIN=$PWD/bin GOFLAGS="${GOFLAGS:-} -trimpath"
 "$go" vet ./... || { echo "TESTS FAILED: go vet (its words are above)" >&2; exit 1; }
 "$go" build -o bin/verdict ./testbed/setup/verdict
-"$go" test -json "$@" ./... </dev/null | bin/verdict -log bin/test.log
+# One package more than there are CPUs: the long ones wait for Slurm nearly all of their time.
+"$go" test -json -p $(($(nproc) + 1)) "$@" ./... </dev/null | bin/verdict -log bin/test.log
