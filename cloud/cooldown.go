@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -38,7 +39,7 @@ func coolKeys(o *Offering) map[Scope]string {
 	return map[Scope]string{
 		ScopeOffering: "offering " + o.ID,
 		ScopeZone:     "zone " + o.Type + " " + o.Zone,
-		ScopeRegion:   "region " + o.Type + " " + string(o.Market) + " " + o.Region,
+		ScopeRegion:   "region " + cmp.Or(o.Quota, o.Type) + " " + string(o.Market) + " " + o.Region,
 		ScopeCloud:    "cloud",
 	}
 }
@@ -48,7 +49,7 @@ func coolKeys(o *Offering) map[Scope]string {
 func (d *Driver) cooling(o *Offering, g *gang) *coolDown {
 	now := d.now()
 	for _, key := range coolKeys(o) {
-		if c := d.cool[key]; c != nil && (now.Before(c.Until) || c.probe != nil && c.probe != g) {
+		if c := d.cool[key]; c != nil && c.about(o) && (now.Before(c.Until) || c.probe != nil && c.probe != g) {
 			return c
 		}
 	}
@@ -108,7 +109,7 @@ func (d *Driver) mayCall(g *gang, again bool) (refused *Error, wait time.Duratio
 		return &Error{Kind: KindQuota, Scope: ScopeOffering, Text: c.Text}, 0 // nothing was asked: nothing is there
 	}
 	for _, key := range coolKeys(&g.Offering) {
-		if c := d.cool[key]; c != nil {
+		if c := d.cool[key]; c != nil && c.about(&g.Offering) {
 			c.probe = g
 		}
 	}
@@ -123,7 +124,7 @@ func (d *Driver) callDone(g *gang, e *Error) {
 		if c != nil && c.probe == g {
 			c.probe = nil
 		}
-		if e == nil && c != nil && c.Kind != kindBoot { // that it can be created does not say that it comes up
+		if e == nil && c != nil && c.about(&g.Offering) && c.Kind != kindBoot { // that it can be created does not say that it comes up
 			d.forgive(key)
 		}
 	}
@@ -138,20 +139,31 @@ func (d *Driver) callDone(g *gang, e *Error) {
 	if key == "" {
 		key = keys[ScopeOffering]
 	}
-	d.coolDown(key, e)
+	d.coolDown(key, &g.Offering, e)
 }
 
+// about reports whether the refusal is about an offering that is remembered under its key.
+func (c *coolDown) about(o *Offering) bool { return o.CPUs >= c.CPUs }
+
 // coolDown begins a cool-down, or a longer one.
-func (d *Driver) coolDown(key string, e *Error) {
+func (d *Driver) coolDown(key string, o *Offering, e *Error) {
 	c := d.cool[key]
 	if c == nil {
 		c = &coolDown{key: key}
 		d.cool[key] = c
 	}
-	now := d.now()
-	if now.Before(c.Until) {
-		return // the answer to a call from before
+	now, least := d.now(), 0
+	if e.Kind == KindQuota && e.Scope == ScopeRegion && o.Quota != "" {
+		least = o.CPUs
 	}
+	if now.Before(c.Until) { // the answer to a call from before, or to one for less
+		if c.Kind == e.Kind && least < c.CPUs {
+			c.CPUs = least
+			d.put(c)
+		}
+		return
+	}
+	c.CPUs = least
 	if c.Kind != e.Kind || now.Sub(c.Until) > forgotten {
 		c.Times = 0
 	}

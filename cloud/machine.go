@@ -149,7 +149,7 @@ func (d *Driver) lateMachine(m *machine, now time.Time) {
 
 // bootFailed lets the offering of a machine that did not come up alone for a while.
 func (d *Driver) bootFailed(m *machine) {
-	d.coolDown(coolKeys(&m.gang.Offering)[ScopeOffering], &Error{Kind: kindBoot, Text: m.Name + " did not come up"})
+	d.coolDown(coolKeys(&m.gang.Offering)[ScopeOffering], &m.gang.Offering, &Error{Kind: kindBoot, Text: m.Name + " did not come up"})
 }
 
 // heard notes that a machine has been given an answer: its lease runs anew.

@@ -73,6 +73,8 @@ type Offering struct {
 	Interrupts float64            // expected interruptions per hour; 0 where there are none
 	Boot       time.Duration      // from Create to the agent's first word, as expected
 	Max        int                // machines at one time, 0: no bound is known
+	// Quota names the account's quota that the machines count to with their CPUs, of those of the region and market: "G and VT". "": one of its type alone.
+	Quota string
 	// MaxGang is the most machines that Create can put near to each other; 0: no such placement.
 	MaxGang int
 	Until   time.Time // when a capacity block ends; zero: open
@@ -108,5 +110,6 @@ type Instance struct {
 	Reason   string // the cloud's words on why it ended: "Server.SpotInstanceTermination"
 	Offering string // Offering.ID, as far as the cloud tells
 	Addr     string // IP address within the cloud; "" while it has none
+	GPUs     []int  // numbers that its GPUs have there, where it shares a host's with other machines; nil: from 0 up
 	Launched time.Time
 }

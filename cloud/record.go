@@ -114,6 +114,8 @@ type coolRecord struct {
 	Text  string    `json:"text"`
 	Until time.Time `json:"until"`
 	Times int       `json:"times"` // refusals one after the other
+	// CPUs: of what shares a quota only machines with so many or more are not asked for. Smaller ones may be had still.
+	CPUs int `json:"cpus,omitempty"`
 }
 
 type gangState string
@@ -137,6 +139,7 @@ type machineRecord struct {
 	State    machineState       `json:"state"`
 	User     string             `json:"user,omitempty"` // the only one whose jobs it may run
 	Addr     string             `json:"addr,omitempty"`
+	Devices  []int              `json:"devices,omitempty"` // Instance.GPUs
 	Steps    string             `json:"steps,omitempty"`
 	Nonce    string             `json:"nonce,omitempty"` // SHA-256 of what it introduced itself with
 	Agent    string             `json:"agent,omitempty"` // version

@@ -99,6 +99,58 @@ func TestRefusedAtOnce(t *testing.T) {
 	})
 }
 
+// TestQuotaIsShared: what one type is refused for, since the account's quota is used up, no type of the same group is asked for that is as large; a smaller one may be had still, and says
+// what it is refused for itself. Other groups and markets have quotas of their own.
+func TestQuotaIsShared(t *testing.T) {
+	bubble(t, func(w *world) {
+		limit := 8
+		w.cloud.Offers = nil
+		for _, o := range []struct {
+			id, quota string
+			market    cloud.Market
+			cpus      int
+		}{{"g6.big", "G and VT", cloud.OnDemand, 48}, {"g6.mid", "G and VT", cloud.OnDemand, 16}, {"g5.mid", "G and VT", cloud.OnDemand, 16}, {"g5.small", "G and VT", cloud.OnDemand, 4},
+			{"g6.spot", "G and VT", cloud.Spot, 16}, {"c7.big", "Standard", cloud.OnDemand, 48}} {
+			one := offer(o.id, float64(o.cpus))
+			one.Quota, one.Market, one.CPUs = o.quota, o.market, o.cpus
+			w.cloud.Offers = append(w.cloud.Offers, one)
+		}
+		w.cloud.Before = func(op string, r *cloud.Request) error {
+			if op == "Create" && r.Offering.Quota == "G and VT" && r.Offering.Market == cloud.OnDemand && r.Offering.CPUs > limit {
+				return &cloud.Error{Kind: cloud.KindQuota, Scope: cloud.ScopeRegion, Code: "VcpuLimitExceeded", Text: "8 vCPUs"}
+			}
+			return nil
+		}
+		w.ready()
+		begin := time.Now()
+		try := func(id string, state federation.State, calls int) {
+			t.Helper()
+			j := w.wants(w.submit("sleep 1", func(s *federation.Submission) { s.Offer.Offering = id }), state, time.Minute)
+			if state == federation.BootFail && (!j.Returned || j.Reason != federation.ReasonQuota) {
+				t.Errorf("%s: %+v", id, j)
+			}
+			if n := w.cloud.Calls("Create", begin); n != calls {
+				t.Errorf("%s: %d calls of Create, want %d", id, n, calls)
+			}
+		}
+		try("g6.big", federation.BootFail, 1)
+		try("g6.mid", federation.BootFail, 2) // it is smaller: it might be had
+		try("g5.mid", federation.BootFail, 2) // it is not
+		try("g6.big", federation.BootFail, 2)
+		try("g5.small", federation.Completed, 3)
+		try("g6.spot", federation.Completed, 4)
+		try("c7.big", federation.Completed, 5)
+		try("g6.mid", federation.BootFail, 5) // that the small one could be had says nothing of it
+		w.stop()
+		w.ready()
+		try("g5.mid", federation.BootFail, 5)
+		limit = 100
+		time.Sleep(11 * time.Minute)
+		try("g6.big", federation.Completed, 6)
+		try("g5.mid", federation.Completed, 7)
+	})
+}
+
 // resubmit hands jobs that were given back over again when the site shows nodes that can be had, as the controller does, until all have run or the time is over.
 func resubmit(w *world, subs map[federation.JobID]federation.Submission, within time.Duration, look func(federation.SiteJob)) {
 	w.Helper()

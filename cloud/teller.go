@@ -52,7 +52,7 @@ func (d *Driver) statusOf(p *pool, now time.Time) federation.PoolStatus {
 			}
 		}
 		for _, key := range coolKeys(&l.offering) {
-			if c := d.cool[key]; c != nil && !seen[c] && now.Before(c.Until) {
+			if c := d.cool[key]; c != nil && !seen[c] && c.about(&l.offering) && now.Before(c.Until) {
 				seen[c] = true
 				s.Cooling = append(s.Cooling, federation.Cooling{What: key, Reason: reasonOf(c.Kind), Detail: c.Text, Until: c.Until})
 			}

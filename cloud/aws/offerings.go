@@ -118,7 +118,7 @@ func (p *Provider) offering(r *regional, info *types.InstanceTypeInfo, zone stri
 	}
 	o := cloud.Offering{
 		ID: typ + "/" + where + "/" + string(market), Type: typ, Region: r.Name, Zone: zone, Market: market, Arch: arch(info), Max: most,
-		Price: q.usd, PricedAt: q.at, PriceFrom: q.from, Boot: p.cfg.Boot, Features: []string{typ},
+		Quota: quotaOf(typ, market), Price: q.usd, PricedAt: q.at, PriceFrom: q.from, Boot: p.cfg.Boot, Features: []string{typ},
 	}
 	if info.VCpuInfo != nil {
 		o.CPUs = int(sdk.ToInt32(info.VCpuInfo.DefaultVCpus))
