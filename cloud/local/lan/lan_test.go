@@ -230,6 +230,28 @@ func TestRepair(t *testing.T) {
 	h.wants(t, "removed by the next,", nothing)
 }
 
+// TestAddressesComeAgain: a machine that gets the address of an earlier one is found at once by who has spoken with that.
+func TestAddressesComeAgain(t *testing.T) {
+	h := newHost(t)
+	n, one := h.open(t, 1<<24)
+	addr := n.Addr(3).String()
+	for range 3 {
+		two, err := newNamespace()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer two.Close()
+		h.do(t, func() error { return n.Link(addr, two) })
+		for _, from := range []*os.File{one, h.here} {
+			if err := reach(from, two, addr); err != nil {
+				t.Error(err)
+			}
+		}
+		h.do(t, func() error { n.Unlink(addr); return nil })
+	}
+	h.do(t, func() error { return n.Remove(func() bool { return true }) })
+}
+
 func TestSweep(t *testing.T) {
 	h := newHost(t)
 	a, m := h.open(t, 1<<24)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"time"
@@ -28,6 +29,7 @@ func (n *LAN) Link(addr string, namespace *os.File) error {
 	attrs.Name, attrs.MTU, attrs.MasterIndex = n.device(addr), bridge.Attrs().MTU, bridge.Attrs().Index
 	veth := netlink.NewVeth(attrs)
 	veth.PeerName, veth.PeerMTU, veth.PeerNamespace = "eth0", uint32(attrs.MTU), netlink.NsFd(int(namespace.Fd()))
+	veth.PeerHardwareAddr = hardware(addr)
 	if err := netlink.LinkAdd(veth); err != nil {
 		return fmt.Errorf("link: %w", err)
 	}
@@ -59,6 +61,12 @@ func awaitCarrier(name string) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// hardware is the hardware address that goes with an address: others remember it for some time, and would look for the next machine of the address where the last one was.
+func hardware(addr string) net.HardwareAddr {
+	ip := netip.MustParseAddr(addr).As4()
+	return net.HardwareAddr{2, 'f', ip[0], ip[1], ip[2], ip[3]} // 2: of nobody's manufacture
 }
 
 // up brings a link of this namespace up, with an address and a way out.
