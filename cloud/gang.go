@@ -247,7 +247,7 @@ func (d *Driver) made(g *gang, list []Instance) {
 		if !ok {
 			in = list[i]
 		}
-		m.Instance, m.Addr, m.Created, m.State = in.ID, in.Addr, now, machineBooting
+		m.Instance, m.Addr, m.Devices, m.Created, m.State = in.ID, in.Addr, in.GPUs, now, machineBooting
 		if !in.Launched.IsZero() && in.Launched.After(g.Asked) && in.Launched.Before(now) {
 			m.Created = in.Launched.UTC()
 		}

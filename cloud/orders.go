@@ -190,7 +190,7 @@ func (d *Driver) launchOf(r *run, i int) *agentapi.Launch {
 	for n, m := range r.machines {
 		k := &r.Members[n]
 		l.Groups[k.Group].Nodes = append(l.Groups[k.Group].Nodes, agentapi.Node{Name: m.Name, Addr: m.Addr, Steps: m.Steps, CPUs: k.CPUs, MemMiB: int64(k.Mem),
-			GPUs: k.GPUs, GPUType: m.gang.Offering.GPUType, Tasks: k.Tasks, Whole: !m.pool.Shared})
+			GPUs: m.devices(k.GPUs), GPUType: m.gang.Offering.GPUType, Tasks: k.Tasks, Whole: !m.pool.Shared})
 	}
 	return l
 }

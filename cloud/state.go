@@ -193,6 +193,18 @@ func (m *machine) take(r *run, s layout.Share, now time.Time) (gpus []int) {
 	return gpus
 }
 
+// devices are the numbers by which programs on the machine know GPUs of it.
+func (m *machine) devices(gpus []int) []int {
+	if len(m.Devices) != len(m.gpus) {
+		return gpus
+	}
+	var out []int
+	for _, i := range gpus {
+		out = append(out, m.Devices[i])
+	}
+	return out
+}
+
 // give takes back what take gave.
 func (m *machine) give(r *run, k *member, now time.Time) {
 	if m.runs[r.ID] != r {

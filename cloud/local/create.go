@@ -69,20 +69,21 @@ func (p *Provider) record(r cloud.Request, shape Shape) (*gang, error) {
 		}
 		return g, nil
 	}
-	used, addrs := 0, map[string]bool{}
+	used, addrs, gpus := 0, map[string]bool{}, newDevices(p.devices)
 	for _, g := range p.gangs {
 		for i := range g.Machines {
 			if m := &g.Machines[i]; p.present(m) {
 				addrs[m.Addr] = true
+				gpus.use(m.GPUs)
 				if g.Offering == r.Offering.ID {
 					used++
 				}
 			}
 		}
 	}
-	if shape.Max > 0 && used+r.Count > shape.Max {
+	if shape.Max > 0 && used+r.Count > shape.Max || !gpus.have(r.Count*shape.GPUs) {
 		return nil, &cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeOffering,
-			Text: fmt.Sprintf("%d machines of %s are there, %d more make more than %d", used, shape.Type, r.Count, shape.Max)}
+			Text: fmt.Sprintf("%d machines of %s are there, and there is no room for %d more", used, shape.Type, r.Count)}
 	}
 	g := &gang{Token: r.Token, Request: hash, Offering: r.Offering.ID, Created: p.cfg.Now().UTC()}
 	for i, name := range r.Names {
@@ -91,7 +92,7 @@ func (p *Provider) record(r cloud.Request, shape Shape) (*gang, error) {
 			return nil, &cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeCloud, Text: err.Error()}
 		}
 		addrs[addr] = true
-		g.Machines = append(g.Machines, machine{ID: cloud.InstanceID(fmt.Sprintf("%s.%d", r.Token, i)), Name: name, Addr: addr})
+		g.Machines = append(g.Machines, machine{ID: cloud.InstanceID(fmt.Sprintf("%s.%d", r.Token, i)), Name: name, Addr: addr, GPUs: gpus.take(shape.GPUs)})
 	}
 	if err := p.save(g); err != nil {
 		return nil, err

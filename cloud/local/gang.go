@@ -32,6 +32,7 @@ type machine struct {
 	ID     cloud.InstanceID `json:"id"`
 	Name   string           `json:"name"`
 	Addr   string           `json:"addr"`
+	GPUs   []int            `json:"gpus,omitempty"` // which of the host's
 	Ended  time.Time        `json:"ended,omitzero"` // when that was seen. Its directory is gone then
 	Reason string           `json:"reason,omitempty"`
 }

@@ -55,7 +55,7 @@ func lastEnd(g *gang) (end time.Time) {
 func (p *Provider) show(g *gang) ([]cloud.Instance, error) {
 	var out []cloud.Instance
 	for _, m := range p.machines(g) {
-		i := cloud.Instance{ID: m.ID, Token: g.Token, Name: m.Name, Offering: g.Offering, Addr: m.Addr, Launched: g.Created, State: cloud.InstanceRunning}
+		i := cloud.Instance{ID: m.ID, Token: g.Token, Name: m.Name, Offering: g.Offering, Addr: m.Addr, GPUs: m.GPUs, Launched: g.Created, State: cloud.InstanceRunning}
 		if m.Ended.IsZero() {
 			proc, begun, err := p.process(&m)
 			switch {

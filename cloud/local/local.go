@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type Config struct {
 	Shapes  []Shape        // what machines there are; nil: one, of the size of this machine
 	Network Network        // "": NetworkAuto
 	Subnets []netip.Prefix // private ranges out of which a network of machines takes its addresses; nil: lan.DefaultRanges
+	GPUDir  string         // where the host's GPUs are shown; "": where NVIDIA's driver shows them
 	// NoNamespaces has machines share all with the host, as where the kernel allows no better. It is for jobs that namespaces are in the way of.
 	NoNamespaces bool
 
@@ -32,7 +34,8 @@ type Config struct {
 	Now    func() time.Time // nil: time.Now
 }
 
-// Shape is one kind of machine. What it has is declared: nothing keeps the sum within what this machine has.
+// Shape is one kind of machine. What it has is declared: nothing keeps the sum within what this machine has, but for GPUs. Where this machine has GPUs each is one machine's at a time,
+// and is known there by the number that it has here; where it has none they are pretended.
 type Shape struct {
 	Type       string // its name: letters, digits, '.', '-', '_'
 	CPUs       int
@@ -57,6 +60,7 @@ type Provider struct {
 	isolation Isolation
 	net       *lan.LAN // nil: no machine is on one
 	own       bool     // new machines are on it
+	devices   int      // GPUs of the host
 	network   string   // which one they have, in words
 
 	mu    sync.Mutex
@@ -76,10 +80,11 @@ func New(c Config) (*Provider, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.GPUDir = cmp.Or(c.GPUDir, nvidiaDir)
 	if len(c.Shapes) == 0 {
 		c.Shapes = []Shape{ThisMachine()}
 	}
-	devices, _ := nvidia(nvidiaDir)
+	devices, _ := nvidia(c.GPUDir)
 	if err := errors.Join(checkShapes(c.Shapes), checkDevices(c.Shapes, devices)); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
@@ -89,7 +94,7 @@ func New(c Config) (*Provider, error) {
 	if err := makeDirs(c.Dir); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	p := &Provider{cfg: c, log: c.Logger, gangs: map[string]*gang{}}
+	p := &Provider{cfg: c, log: c.Logger, devices: devices, gangs: map[string]*gang{}}
 	if err := p.load(); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
@@ -164,27 +169,6 @@ func checkShapes(shapes []Shape) error {
 			return fmt.Errorf("shape %s is there twice", s.id())
 		}
 		seen[s.id()] = true
-	}
-	return nil
-}
-
-// checkDevices refuses what would give the same GPU to two machines: each counts its own from the first of this machine's. Where there are none, GPUs are
-// pretended, and nothing is shared.
-func checkDevices(shapes []Shape, devices int) error {
-	machines := 0
-	for _, s := range shapes {
-		switch {
-		case s.GPUs == 0 || devices == 0:
-			continue
-		case s.GPUs > devices:
-			return fmt.Errorf("shape %s: %d GPUs, and this machine has %d", s.Type, s.GPUs, devices)
-		case s.Max != 1:
-			return fmt.Errorf("shape %s: machines with GPUs would share them: set max: 1", s.Type)
-		}
-		machines++
-	}
-	if machines > 1 {
-		return fmt.Errorf("%d shapes have GPUs, and their machines would share them: leave one", machines)
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package local
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"fsub/cloud"
+	"fsub/federation"
 	"fsub/sbatch"
 )
 
@@ -75,19 +78,81 @@ func TestOfferings(t *testing.T) {
 	}
 }
 
-func TestGPUsAreNotShared(t *testing.T) {
+func TestCheckDevices(t *testing.T) {
 	one := Shape{Type: "a", GPUs: 2, Max: 1}
 	for want, shapes := range map[string][]Shape{
-		"":              {one, {Type: "c"}},
-		"max: 1":        {{Type: "a", GPUs: 1}},
-		"and this mach": {{Type: "a", GPUs: 5, Max: 1}},
-		"leave one":     {one, one},
+		"":                          {one, {Type: "c"}, {Type: "b", GPUs: 1, Max: 2}},
+		"1 machines with 5":         {{Type: "a", GPUs: 5}},
+		"shape b: 2 machines with ": {one, {Type: "b", GPUs: 2, Max: 2}},
 	} {
-		if err := checkDevices(shapes, 4); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: error %v, want %q", shapes, err, want)
-		}
 		if err := checkDevices(shapes, 0); err != nil {
 			t.Errorf("no GPUs here: %v", err)
 		}
+		if err := checkDevices(shapes, 4); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want %q", shapes, err, want)
+		}
+	}
+	open := []Shape{one, {Type: "b", GPUs: 3}}
+	if err := checkDevices(open, 9); err != nil || open[1].Max != 2 {
+		t.Errorf("%v: %v", open, err)
+	}
+}
+
+// gpuDir is what NVIDIA's driver shows of n GPUs.
+func gpuDir(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range n {
+		gpu := filepath.Join(dir, fmt.Sprintf("0000:%02x:00.0", i))
+		if err := os.MkdirAll(gpu, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(gpu, "information"), []byte("Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 16\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestGPUsAreNotShared: each of the host's GPUs is one machine's at a time, and the next provider knows which.
+func TestGPUsAreNotShared(t *testing.T) {
+	dir := gpuDir(t, 5)
+	four := func(c *Config) { c.GPUDir, c.Shapes = dir, []Shape{{Type: "small", CPUs: 1, Mem: 100, GPUs: 2}} }
+	p := world(t, four)
+	if offers, err := p.Offerings(t.Context()); err != nil || offers[0].Max != 2 {
+		t.Errorf("%+v, %v", offers, err)
+	}
+	gpus := func(all []cloud.Instance) (out [][]int) {
+		for _, i := range all {
+			out = append(out, i.GPUs)
+		}
+		return out
+	}
+	if got := gpus(create(t, p, request("G1", 2))); !reflect.DeepEqual(got, [][]int{{0, 1}, {2, 3}}) {
+		t.Error(got)
+	}
+	_, err := p.Create(t.Context(), request("G2", 1))
+	wants(t, err, cloud.KindStockOut, federation.ErrCapacity)
+	if err := p.Delete(t.Context(), []cloud.InstanceID{"G1.0"}); err != nil {
+		t.Fatal(err)
+	}
+	next := open(t, p.cfg.Dir, four)
+	if got := gpus(create(t, next, request("G3", 1))); !reflect.DeepEqual(got, [][]int{{0, 1}}) {
+		t.Error(got)
+	}
+	if err := next.Delete(t.Context(), []cloud.InstanceID{"G1.1", "G3.0"}); err != nil {
+		t.Fatal(err)
+	}
+	list(t, p)
+}
+
+func TestDevices(t *testing.T) {
+	d := newDevices(4)
+	d.use([]int{1, 9})
+	if got := d.take(2); !reflect.DeepEqual(got, []int{0, 2}) || !d.have(1) || d.have(2) {
+		t.Errorf("took %v, left %v", got, d)
+	}
+	if none := newDevices(0); !none.have(8) || none.take(8) != nil {
+		t.Error("pretended GPUs are without end")
 	}
 }

@@ -118,7 +118,7 @@ type LocalConfig struct {
 	Nodes   int           `yaml:"nodes,omitempty"`   // 1 if not set
 	CPUs    int           `yaml:"cpus,omitempty"`    // of each node; those of this machine divided among the nodes if not set
 	Mem     sbatch.MemMiB `yaml:"mem_mib,omitempty"` // likewise
-	GPUs    int           `yaml:"gpus,omitempty"`    // of each node; those of this machine on one node if not set
+	GPUs    int           `yaml:"gpus,omitempty"`    // of each node; those of this machine divided among the nodes if not set. What it has is not shared, and what it has not is pretended
 	GPUType string        `yaml:"gpu_type,omitempty"`
 	Price   float64       `yaml:"price,omitempty"` // dollars per hour of one node
 	Spot    bool          `yaml:"spot,omitempty"`  // nodes may be taken back, for trying that

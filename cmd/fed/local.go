@@ -46,9 +46,7 @@ func (l *LocalConfig) shape(whole local.Shape) local.Shape {
 	nodes := max(l.Nodes, 1)
 	out := whole
 	out.CPUs, out.Mem = max(whole.CPUs/nodes, 1), max(whole.Mem/sbatch.MemMiB(nodes), 1)
-	if nodes > 1 {
-		out.GPUs = 0
-	}
+	out.GPUs = whole.GPUs / nodes
 	if l.CPUs > 0 {
 		out.CPUs = l.CPUs
 	}

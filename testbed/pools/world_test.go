@@ -73,6 +73,7 @@ type options struct {
 	plain   bool              // machines have no namespaces
 	made    func(*world)      // called before the daemon starts for the first time
 	mapped  map[string]agentapi.User
+	gpuDir  string // where the host's GPUs are shown
 }
 
 // world is a site of local machines, and the daemon's part of it, which can be killed and started again. It is a federation.Driver itself: while the daemon is
@@ -158,7 +159,7 @@ func newWorld(t testing.TB, o options) *world {
 			t.Fatal(err)
 		}
 	}
-	c := local.Config{Dir: filepath.Join(w.dir, "pool"), Agent: agent, Shapes: o.shapes, Network: o.network, NoNamespaces: o.plain, Logger: w.log}
+	c := local.Config{Dir: filepath.Join(w.dir, "pool"), Agent: agent, Shapes: o.shapes, Network: o.network, GPUDir: o.gpuDir, NoNamespaces: o.plain, Logger: w.log}
 	if w.provider, err = local.New(c); err != nil {
 		t.Fatal(err)
 	}
