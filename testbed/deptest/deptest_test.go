@@ -73,7 +73,8 @@ var forbidden = []struct {
 	{"fsub/cloud/agentapi", "net/http", "what daemon and agents say is shapes"},
 	{"fsub/cloud/steps", "net/http", "steps speak frames over TLS"},
 	{"fsub/cloud/pmi", "fsub/...", "PMI is a protocol between a task and who started it, whoever that is"},
-	{"fsub/cloud/pmi", "net", "the tasks' connections are brought to it"},
+	{"fsub/cloud/pmi/...", "net", "the tasks' connections are brought to it"},
+	{"fsub/cloud/pmi/pmix", "fsub/...", "PMIx is a protocol between a task and who started it, whoever that is"},
 	{"fsub/cloud/agent/...", "fsub/federation", "the agent knows jobs as they are launched, not as they are planned"},
 }
 
