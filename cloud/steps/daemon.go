@@ -59,7 +59,7 @@ type daemon struct {
 	files map[string]*os.File // opened for several tasks, by name
 	pumps sync.WaitGroup
 	pty   *os.File // the terminal's other side
-	mpi   *mpi     // nil: not for MPI programs
+	mpi   mpi      // nil: not for MPI programs
 	box   *box     // nil: the tasks are in no container
 	ptyFD int
 	ooms  int // kills for want of memory in the cgroup, so far
@@ -82,9 +82,12 @@ type task struct {
 }
 
 func (d *daemon) main(in *wire.Reader) int {
+	var err error
 	d.prepare()
 	d.left = len(d.tasks)
-	d.mpi = newMPI(d)
+	if d.mpi, err = newMPI(d); err != nil {
+		d.complain("mpi/" + d.n.MPI.Type + ": " + words(err))
+	}
 	if d.n.Box == nil || d.contain(in) {
 		for i := range d.tasks {
 			d.start(i)
@@ -104,6 +107,7 @@ func (d *daemon) main(in *wire.Reader) int {
 	d.reap()
 	d.drain()
 	d.box.close()
+	d.closeMPI()
 	d.tellExits()
 	if d.used.OOM {
 		kills, events := oomKills()-d.ooms, "events"
@@ -149,6 +153,7 @@ func (d *daemon) obey(in *wire.Reader) {
 				killAll(syscall.SIGKILL)
 				time.Sleep(20 * time.Millisecond)
 			}
+			d.closeMPI()
 			os.Exit(1)
 		}
 		if d.box.later(f) {
@@ -160,9 +165,12 @@ func (d *daemon) obey(in *wire.Reader) {
 		case wire.Signal:
 			killAll(syscall.Signal(f.N))
 		case wire.Kill:
+			if d.mpi != nil {
+				d.mpi.end()
+			}
 			d.kill(time.Duration(f.N) * time.Millisecond)
 		case wire.Met:
-			d.mpi.met(f)
+			d.met(f)
 		}
 	}
 }

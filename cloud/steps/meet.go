@@ -73,6 +73,7 @@ func (st *step) forTasks(i int, f wire.Frame) bool {
 			st.stop(Stop{Why: agentapi.WhyCancel})
 		}
 	case wire.Abort: // all tasks at once, without a warning, as mpi/pmi2 has slurmctld do it
+		st.out.Write(wire.Abort, f.N, nil)
 		st.stop(Stop{Why: agentapi.WhyCancel})
 	default:
 		return false

@@ -3,42 +3,102 @@ package steps
 import (
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"fsub/cloud/pmi"
+	"fsub/cloud/pmi/pmix"
 	"fsub/cloud/steps/wire"
 )
 
-// mpi is how the MPI programs of a step on one node find the others, and the step daemon's part of it.
-type mpi struct {
-	d   *daemon
-	pmi *pmi.Server
+// mpi is what the step's nodes are told if it is one of MPI programs.
+func (st *step) mpi(l *wire.Layout) *wire.MPI {
+	if st.req.MPI != "pmi2" && st.req.MPI != "pmix" || st.req.Receive != "" {
+		return nil
+	}
+	m := &wire.MPI{Type: st.req.MPI, Secret: st.secret}
+	for k := range l.Nodes {
+		m.Ranks = append(m.Ranks, l.Nodes[k].Ranks)
+	}
+	return m
+}
+
+// mpi is how the tasks of an MPI program on one node find the others: the step daemon's part of it.
+type mpi interface {
+	// connect lets a task speak to the server of its node. It returns the task's end of a connection, 0 if there is none, and what the task's
+	// environment says of it.
+	connect(rank int) (fd int, env []string, err error)
+	// met is the end of a fence.
+	met(m wire.Meeting) error
+	// end: the tasks are being killed.
+	end()
+	close()
 }
 
 // newMPI returns nil where the step is not one of MPI programs.
-func newMPI(d *daemon) *mpi {
+func newMPI(d *daemon) (mpi, error) {
 	m := d.n.MPI
 	if m == nil {
-		return nil
+		return nil, nil
 	}
-	n := &mpi{d: d}
+	id := strconv.FormatUint(uint64(d.n.Job), 10) + "." + strconv.FormatUint(uint64(d.n.Step), 10)
+	if m.Type == "pmix" {
+		return newPMIx(d, id)
+	}
 	size := 0
 	for _, ranks := range m.Ranks {
 		size += len(ranks)
 	}
-	id := strconv.FormatUint(uint64(d.n.Job), 10) + "." + strconv.FormatUint(uint64(d.n.Step), 10)
-	n.pmi = pmi.New(pmi.Step{ID: id, Size: size, Local: len(d.n.Tasks), Mapping: pmi.Mapping(m.Ranks)}, n)
-	return n
+	return pmi2{pmi.New(pmi.Step{ID: id, Size: size, Local: len(d.n.Tasks), Mapping: pmi.Mapping(m.Ranks)}, mpiUp{d})}, nil
 }
 
-// connect makes a task's connection. It returns the task's end of it, 0 if there is none, and what the task's environment says of it.
-func (n *mpi) connect(rank int) (fd int, env []string, err error) {
-	if n == nil {
-		return 0, nil, nil
+// connectMPI is connect, and what a task's environment must not have.
+func (d *daemon) connectMPI(rank int, env []string) (fd int, with []string, err error) {
+	if d.mpi == nil {
+		return 0, env, nil
 	}
+	fd, own, err := d.mpi.connect(rank)
+	return fd, override(slices.DeleteFunc(slices.Clone(env), pmix.Foreign), own), err
+}
+
+func (d *daemon) closeMPI() {
+	if d.mpi != nil {
+		d.mpi.close()
+	}
+}
+
+// met is the end of a fence.
+func (d *daemon) met(f wire.Frame) {
+	m, err := wire.JSON[wire.Meeting](f)
+	if d.mpi == nil || err != nil {
+		return
+	}
+	if err := d.mpi.met(m); err != nil {
+		d.complain(err.Error())
+	}
+}
+
+// mpiUp is what both kinds of servers reach the other nodes through.
+type mpiUp struct{ d *daemon }
+
+func (u mpiUp) meet(m wire.Meeting) { u.d.out.WriteJSON(wire.Meet, uint32(u.d.n.Node), m) }
+
+// Abort implements [pmi.Up].
+func (u mpiUp) Abort() { u.d.out.Write(wire.Abort, 0, nil) }
+
+// Complain implements [pmi.Up] and [pmix.Up].
+func (u mpiUp) Complain(text string) { u.d.complain(text) }
+
+// Fence implements [pmi.Up].
+func (u mpiUp) Fence(data []byte) { u.meet(wire.Meeting{Data: data}) }
+
+// pmi2 is PMI-1 and PMI-2: every task has a socket of its own.
+type pmi2 struct{ s *pmi.Server }
+
+func (p pmi2) connect(rank int) (fd int, env []string, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, nil, err
@@ -51,30 +111,88 @@ func (n *mpi) connect(rank int) (fd int, env []string, err error) {
 		return 0, nil, err
 	}
 	go func() {
-		n.pmi.Serve(rank, c)
+		p.s.Serve(rank, c)
 		c.Close()
 	}()
-	return fds[1], n.pmi.Env(rank, fds[1]), nil
+	return fds[1], p.s.Env(rank, fds[1]), nil
 }
 
-// met is the end of a fence.
-func (n *mpi) met(f wire.Frame) {
-	m, err := wire.JSON[wire.Meeting](f)
-	if n == nil || err != nil {
-		return
+func (p pmi2) met(m wire.Meeting) error { return p.s.Fenced(m.Data) }
+
+func (p pmi2) end() {}
+
+func (p pmi2) close() { p.s.Close() }
+
+// pmixServer is PMIx: tasks come to a port, and have a folder for their files.
+type pmixServer struct {
+	s   *pmix.Server
+	l   net.Listener
+	dir string
+}
+
+// sharedMemory is where a machine has files that are memory.
+const sharedMemory = "/dev/shm"
+
+func newPMIx(d *daemon, id string) (mpi, error) {
+	base := os.TempDir()
+	name, _ := os.Hostname()
+	_, err := os.Stat(sharedMemory)
+	own := name != d.n.Nodes[d.n.Node] && err == nil // other nodes of the step may be on this machine
+	if own {
+		base = sharedMemory
 	}
-	if err := n.pmi.Fenced(m.Data); err != nil {
-		n.d.complain(err.Error())
+	dir, err := os.MkdirTemp(base, "pmix."+id+".")
+	if err != nil {
+		return nil, err
+	}
+	shared := ""
+	if own {
+		shared = dir
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	n := d.n
+	p := &pmixServer{l: l, dir: dir, s: pmix.New(pmix.Step{Job: n.Job, Step: n.Step, ID: id, Secret: n.MPI.Secret, Hosts: n.Nodes, Ranks: n.MPI.Ranks, Node: n.Node, Dir: dir, Shared: shared},
+		pmixUp{mpiUp{d}})}
+	go p.accept()
+	return p, nil
+}
+
+func (p *pmixServer) accept() {
+	for {
+		c, err := p.l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			p.s.Serve(c)
+			c.Close()
+		}()
 	}
 }
 
-// Fence implements [pmi.Up].
-func (n *mpi) Fence(data []byte) {
-	n.d.out.WriteJSON(wire.Meet, uint32(n.d.n.Node), wire.Meeting{Data: data})
+func (p *pmixServer) connect(rank int) (fd int, env []string, err error) {
+	return 0, p.s.Env(rank, p.l.Addr().(*net.TCPAddr).Port), nil
 }
 
-// Abort implements [pmi.Up].
-func (n *mpi) Abort() { n.d.out.Write(wire.Abort, uint32(n.d.n.Node), nil) }
+func (p *pmixServer) met(m wire.Meeting) error { return p.s.Fenced(m.ID, m.Data) }
 
-// Complain implements [pmi.Up].
-func (n *mpi) Complain(text string) { n.d.complain(text) }
+func (p *pmixServer) end() { p.s.End() }
+
+func (p *pmixServer) close() {
+	p.l.Close()
+	os.RemoveAll(p.dir)
+}
+
+type pmixUp struct{ mpiUp }
+
+// Abort implements [pmix.Up].
+func (u pmixUp) Abort(code int) { u.d.out.Write(wire.Abort, uint32(code), nil) }
+
+// Fence implements [pmix.Up].
+func (u pmixUp) Fence(id string, nodes []int, data []byte) {
+	u.meet(wire.Meeting{ID: id, Nodes: nodes, Data: data})
+}

@@ -3,6 +3,7 @@ package steps
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"net"
 	"os"
@@ -37,6 +38,7 @@ type step struct {
 	tally tally
 
 	meetings meetings
+	secret   string // of an MPI program's tasks
 }
 
 // maxName is how much of a step's name is kept: all of a job's steps are told of in one report.
@@ -87,7 +89,7 @@ func (st *step) refuse(err error) {
 func (s *Service) conduct(ctx context.Context, r *run, st *step) {
 	l := st.layout()
 	st.out.WriteJSON(wire.Created, 0, l)
-	st.nodes = make([]*wire.Writer, len(l.Nodes))
+	st.nodes, st.secret = make([]*wire.Writer, len(l.Nodes)), rand.Text()
 	if st.req.Timeout > 0 {
 		t := time.AfterFunc(st.req.Timeout, func() { st.timeOut(r.Launch.KillWait) })
 		defer t.Stop()
@@ -204,12 +206,7 @@ func (st *step) nodeLaunch(l *wire.Layout, i, port int) *wire.NodeLaunch {
 	if len(st.req.Parts) > 1 {
 		n.Group = -1
 	}
-	if st.req.MPI == "pmi2" && st.req.Receive == "" {
-		n.MPI = &wire.MPI{Type: st.req.MPI}
-		for k := range l.Nodes {
-			n.MPI.Ranks = append(n.MPI.Ranks, l.Nodes[k].Ranks)
-		}
-	}
+	n.MPI = st.mpi(l)
 	node := &st.launch.Groups[sh.group].Nodes[sh.node]
 	for _, c := range sh.cpus {
 		if node.CPUIDs != nil {

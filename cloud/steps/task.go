@@ -17,8 +17,8 @@ import (
 // start starts the i-th task of the node. If it cannot, the task has ended with the error's number, as slurmstepd has it.
 func (d *daemon) start(i int) {
 	spec := &d.n.Tasks[i]
-	fd, own, err := d.mpi.connect(spec.Rank)
-	env := d.box.environ(override(override(d.n.Part.Env, spec.Env), own))
+	fd, env, err := d.connectMPI(spec.Rank, override(d.n.Part.Env, spec.Env))
+	env = d.box.environ(env)
 	argv := spec.Argv
 	if d.n.Receive != "" {
 		argv = append(append([]string{}, d.n.Self...), receiveWord, d.n.Receive)

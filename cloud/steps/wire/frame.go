@@ -40,7 +40,7 @@ const (
 	Cancelled                  // bytes: a line for stderr: the step is being ended
 	End                        // nothing follows
 	Meet                       // Meeting: all tasks of a node wait for those of others. N is the node's index. Not for srun
-	Abort                      // an MPI program ends its step. N is the node's index. Not for srun
+	Abort                      // an MPI program ends its step. N is the exit code that it asks for, 0 if none
 )
 
 // All is the N of a frame that concerns every task.

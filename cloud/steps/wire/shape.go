@@ -150,8 +150,9 @@ type NodeLaunch struct {
 
 // MPI is what tasks of an MPI program are told of their step.
 type MPI struct {
-	Type  string  `json:"type"`  // "pmi2"
-	Ranks [][]int `json:"ranks"` // of each node
+	Type   string  `json:"type"`             // "pmi2" or "pmix"
+	Ranks  [][]int `json:"ranks"`            // of each node
+	Secret string  `json:"secret,omitempty"` // of the step's tasks and daemons: letters and digits
 }
 
 // Meeting is where the nodes of a step exchange what their tasks have put. It is over when all have said Meet.

@@ -35,6 +35,7 @@ type session struct {
 	lastInt    time.Time
 	credit     *credit
 	exit       exitCode
+	asked      int       // exit code that an MPI program has asked for
 	exited     time.Time // when the first task did
 	forced     bool      // a task was killed or terminated
 	finished   chan struct{}
@@ -190,6 +191,9 @@ func (s *session) follow(in *wire.Reader) (int, error) {
 	if s.forced && !s.aborted {
 		s.info("Force Terminated StepId=" + s.name())
 	}
+	if s.asked != 0 {
+		return s.asked, nil
+	}
 	return s.exit.code(), nil
 }
 
@@ -216,6 +220,8 @@ func (s *session) take(f wire.Frame) {
 	case wire.Exits:
 		exits, _ := wire.JSON[[]wire.Exit](f)
 		s.ended(int(f.N), exits)
+	case wire.Abort:
+		s.asked = int(f.N)
 	case wire.NodeEnd:
 		s.credit.gone(int(f.N))
 	case wire.NodeLost:

@@ -2,6 +2,7 @@ package srun
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -149,21 +150,21 @@ func setGroups(c *call, v string) error {
 	return nil
 }
 
-// setMPI: launchers that bring their own way of finding each other need none. The interfaces of slurmstepd's plugins are not there.
+// pmixVersions are those of clients that the server of the step's nodes knows; to it they are one.
+var pmixVersions = []string{"pmix_v3", "pmix_v4", "pmix_v5"}
+
+// setMPI: launchers that bring their own way of finding each other need none.
 func setMPI(c *call, v string) error {
 	switch {
 	case v == "list":
-		return &exit{0, "MPI plugin types are...\n\tnone\n\tpmi2\n", ""}
-	case v == "none" || v == "openmpi" || v == "pmi2":
-		if c.mpi = v; v == "pmi2" { // a type that does nothing is not told of
-			c.say("SLURM_MPI_TYPE", v)
-		}
+		return &exit{0, "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: " + strings.Join(pmixVersions, ",") + "\n", ""}
+	case v == "none" || v == "openmpi": // a type that does nothing is not told of
+		c.mpi = v
 		return nil
-	case strings.HasPrefix(v, "pmix"):
-		if c.inEnv {
-			return nil // a leaving of the submitting shell
-		}
-		return bad("--mpi=%s: rented nodes have no PMI server; start MPI programs with mpirun or mpiexec, which reaches all nodes of the job through srun by itself", v)
+	case v == "pmi2", v == "pmix", strings.HasPrefix(v, "pmix_v") && slices.Contains(pmixVersions, v):
+		c.mpi, _, _ = strings.Cut(v, "_")
+		c.say("SLURM_MPI_TYPE", v)
+		return nil
 	}
 	return &exit{1, "", fmt.Sprintf("srun: error: Couldn't find the specified plugin name for mpi/%s looking at all files\nsrun: error: cannot find mpi plugin for mpi/%s\n"+
 		"srun: error: MPI: Cannot create context for mpi/%s\nsrun: error: MPI: Unable to load any plugin\nsrun: error: Invalid MPI type '%s', --mpi=list for acceptable types\n", v, v, v, v)}
