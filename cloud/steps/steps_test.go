@@ -85,7 +85,7 @@ func ask(t *testing.T, addr string, c *tls.Config) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(3 * time.Second))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	if c != nil {
 		conn = tls.Client(conn, c)
 	}
