@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	"fsub/federation/controller"
+	"fsub/federation/staging"
+	"fsub/federation/staging/blobs"
+	"fsub/federation/store"
+)
+
+// parts are what a daemon is made of. What may be missing is nil then.
+type parts struct {
+	config *Config
+	log    *slog.Logger
+	reg    *prometheus.Registry
+
+	store   *store.Store
+	objects *blobs.Store // may be missing
+	carrier *staging.Stager
+	remote  *remoteDoor // may be missing
+	rented  *clouds     // may be missing
+	sites   []controller.Site
+	ctl     *controller.Controller
+	api     *api.Server
+}
+
+// open makes all parts, each with those that it needs. close is to be called whatever it returns.
+func (p *parts) open(ctx context.Context) (err error) {
+	c := p.config
+	p.store, err = store.Open(ctx, store.Config{
+		Path: filepath.Join(c.StateDir, "fed.db"), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, Logger: p.log, Metrics: p.reg,
+	})
+	if err != nil {
+		return err
+	}
+	if p.objects, err = openBlobs(ctx, c); err != nil {
+		return err
+	}
+	p.carrier = newStager(c, p.objects, p.store, p.log)
+	if p.remote, err = openRemote(c); err != nil {
+		return err
+	}
+	if p.rented, err = openClouds(c, p.log, p.reg); err != nil {
+		return err
+	}
+	if p.sites, err = openSites(ctx, *c, p.rented, p.store, p.log, p.reg); err != nil {
+		return err
+	}
+	if p.ctl, err = p.newController(ctx); err != nil {
+		return err
+	}
+	p.api, err = p.newAPI()
+	return err
+}
+
+func (p *parts) close() {
+	if p.objects != nil {
+		p.objects.Close()
+	}
+	if p.store != nil {
+		p.store.Close()
+	}
+}
+
+func (p *parts) newController(ctx context.Context) (*controller.Controller, error) {
+	c := p.config
+	var stager federation.Stager = staging.None{}
+	if p.objects != nil {
+		stager = p.carrier
+	}
+	return controller.New(ctx, controller.Config{
+		Federation: c.Federation, Store: p.store, Sites: p.sites, Policy: c.policy(), MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
+		Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
+	})
+}
+
+func (p *parts) newAPI() (*api.Server, error) {
+	c := p.config
+	var logs federation.LogReader
+	if p.objects != nil {
+		logs = p.carrier
+	}
+	tokens := p.remote.callers()
+	if p.rented != nil {
+		logs = poolLogs{bySite: p.rented.logs, others: logs}
+		if tokens == nil { // the commands of jobs come through the agents' door
+			var err error
+			if tokens, err = openTokens(c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	pools := newPoolBooks(p.sites, p.store, p.log)
+	return api.NewServer(api.Config{
+		Federation: c.Federation, Store: p.store, Usage: p.store, Controller: p.ctl, Operators: c.Operators, Tokens: tokens, Logs: logs,
+		Pools: pools, Steps: pools, StepSignals: pools.signals, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: p.log, Registerer: p.reg,
+	}), nil
+}
+
+// run lets the parts work until ctx is done or one of them fails. l is the socket.
+func (p *parts) run(ctx context.Context, l net.Listener) error {
+	c := p.config
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return p.ctl.Run(ctx) })
+	g.Go(func() error { return p.api.Serve(ctx, l) })
+	p.rented.serve(ctx, g, p.api)
+	if p.remote != nil {
+		p.log.Info("callers from other machines are let in", "address", p.remote.address)
+		g.Go(func() error { return p.api.Serve(ctx, p.remote.listener) })
+	}
+	g.Go(func() error { return newCollector(p.sites, p.store, p.log).Run(ctx) })
+	if p.objects != nil {
+		if err := runBlobs(ctx, g, c, p.objects, p.carrier, p.store, p.log); err != nil {
+			return err
+		}
+	}
+	if c.KeepEnded > 0 {
+		g.Go(func() error { return purge(ctx, p.store, c.KeepEnded, p.log) })
+	}
+	if c.Metrics != "" {
+		g.Go(func() error { return serveMetrics(ctx, c.Metrics, p.reg) })
+	}
+	return g.Wait()
+}
