@@ -232,7 +232,7 @@ func TestAgentKilled(t *testing.T) {
 // An agent that is stopped for longer than its lease is killed, and its jobs with it: by then they may run elsewhere.
 func TestAgentStopped(t *testing.T) {
 	d := newFakeDoor(t)
-	d.lease = time.Second
+	d.lease = 4 * time.Second
 	cmd, _ := startBinary(t, d, nil)
 	dir := d.launch("r1", `trap '' TERM; echo $$ >self; while :; do sleep 0.01; done`, func(l *agentapi.Launch) { l.KillWait = 100 * time.Millisecond })
 	awaitFile(t, filepath.Join(dir, "self"))
