@@ -83,7 +83,7 @@ func TestDaemonRestarts(t *testing.T) {
 // A lease that lapses ends the jobs, then the machine.
 func TestLeaseLapses(t *testing.T) {
 	d := newFakeDoor(t)
-	d.lease = time.Second
+	d.lease = 3 * time.Second
 	a := startAgent(t, d, nil)
 	dir := d.launch("r1", "trap 'echo term; exit 1' TERM; touch began; while :; do sleep 0.01; done", nil)
 	awaitFile(t, filepath.Join(dir, "began"))
