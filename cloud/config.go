@@ -68,6 +68,7 @@ type PoolConfig struct {
 	DefaultTime  time.Duration
 	DefMemPerCPU sbatch.MemMiB
 	Features     []string // beyond those of the offerings
+	MPI          string   // how srun starts MPI programs unless told: "pmi2", "pmix"; "", "none": not at all
 }
 
 // DefaultMax is how many machines a pool has at one time unless told otherwise.

@@ -36,6 +36,8 @@ type Launch struct {
 
 	// Key is the secret of the gang: whoever has it may start steps on its nodes. The job's processes never see it.
 	Key []byte `json:"key"`
+	// MPI is --mpi of every srun that has none.
+	MPI string `json:"mpi,omitempty"`
 	// Stream: send the output to the daemon as well as to its file.
 	Stream bool `json:"stream,omitempty"`
 	// Containers is what makes those that the job asks for; "" is whatever the machine has.

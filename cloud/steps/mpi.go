@@ -61,6 +61,9 @@ func (d *daemon) connectMPI(rank int, env []string) (fd int, with []string, err 
 		return 0, env, nil
 	}
 	fd, own, err := d.mpi.connect(rank)
+	if valueOf(env, "SLURM_MPI_TYPE") == "" { // it is the pool's default
+		own = append(own, "SLURM_MPI_TYPE="+d.n.MPI.Type)
+	}
 	return fd, override(slices.DeleteFunc(slices.Clone(env), pmix.Foreign), own), err
 }
 

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -53,6 +54,7 @@ func (s *Service) serveStep(r *run, c net.Conn, in *wire.Reader, first wire.Fram
 		return
 	}
 	st.req.Name = req.Name[:min(len(req.Name), maxName)]
+	st.req.MPI = cmp.Or(req.MPI, r.Launch.MPI)
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	st.cancel, st.done = cancel, ctx.Done()

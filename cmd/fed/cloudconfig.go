@@ -68,6 +68,7 @@ type PoolConfig struct {
 	MaxTime      time.Duration `yaml:"max_time,omitempty"`       // of jobs; none if not set
 	DefaultTime  time.Duration `yaml:"default_time,omitempty"`   // of jobs that ask for none; max_time if not set
 	DefMemPerCPU sbatch.MemMiB `yaml:"def_mem_per_cpu,omitzero"` // MiB, of jobs that ask for no memory in a shared pool
+	MPI          string        `yaml:"mpi,omitempty"`            // Slurm's MpiDefault: none, pmi2, pmix
 }
 
 var markets = []string{string(cloud.OnDemand), string(cloud.Spot), string(cloud.Reserved), string(cloud.Block)}
@@ -79,6 +80,8 @@ func (p *PoolConfig) check() error {
 		}
 	}
 	switch {
+	case !slices.Contains([]string{"", "none", "pmi2", "pmix"}, p.MPI):
+		return fmt.Errorf("mpi: %q is none of none, pmi2, pmix", p.MPI)
 	case !siteName.MatchString(p.Name):
 		return fmt.Errorf("name: %q is no name of a partition: letters, digits, '.', '_' and '-', at most 40", p.Name)
 	case p.Min < 0 || p.Max < 0 || p.Max > 0 && p.Min > p.Max:

@@ -37,6 +37,7 @@ func TestCloudSiteErrors(t *testing.T) {
 		{"{name: a, kind: local, url: http://x}", "url: this is for Slurm clusters; the site's kind is local"},
 		{"{name: a, kind: local, pools: [{name: x}, {name: x}]}", "pools: there are two named x"},
 		{"{name: a, kind: local, pools: [{name: x, markets: [cheap]}]}", `pools[0]: markets: "cheap" is none of`},
+		{"{name: a, kind: local, pools: [{name: x, mpi: openmpi}]}", `mpi: "openmpi" is none of none, pmi2, pmix`},
 		{"{name: a, kind: local, pools: [{name: x, min: 3, max: 2}]}", "min 3 and max 2"},
 		{"{name: a, kind: local, pools: [{name: x, budget_day: .nan}]}", "budget_day and budget_month are dollars"},
 		{"{name: a, kind: local, timing: {list: 1ms}}", "timing: list: 1ms is less than 100ms"},

@@ -82,7 +82,7 @@ func (s *SiteConfig) pools() []cloud.PoolConfig {
 		k := cloud.PoolConfig{
 			Name: p.Name, Default: p.Default, Select: cloud.Selector{Types: p.Types, Zones: p.Zones}, Min: p.Min, Max: p.Max, Idle: p.Idle,
 			Daily: federation.Dollars(p.BudgetDay), Monthly: federation.Dollars(p.BudgetMonth), Near: p.Near, MaxTime: p.MaxTime, DefaultTime: p.DefaultTime,
-			DefMemPerCPU: p.DefMemPerCPU, Shared: s.Kind == kindLocal,
+			DefMemPerCPU: p.DefMemPerCPU, Shared: s.Kind == kindLocal, MPI: p.MPI,
 		}
 		for _, m := range p.Markets {
 			k.Select.Markets = append(k.Select.Markets, cloud.Market(m))

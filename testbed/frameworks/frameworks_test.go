@@ -31,6 +31,7 @@ type framework struct {
 var all = []framework{
 	{"openmpi", openMPI, "openmpi.sbatch", 3, true, false},
 	{"openmpi-srun", openMPI, "openmpi-srun.sbatch", 2, true, false},
+	{"openmpi-pool", openMPI, "openmpi-pool.sbatch", 1, true, false},
 	{"openmpi-ssh", openMPI, "openmpi-ssh.sbatch", 1, true, false},
 	{"openmpi5", openMPI5, "openmpi5.sbatch", 2, false, false},
 	{"openmpi5-srun", openMPI5, "openmpi5-srun.sbatch", 1, false, false},

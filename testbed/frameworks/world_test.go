@@ -96,7 +96,7 @@ func (w *world) build() error {
 
 // sites are those of the configuration: local always, the others where [places] has them.
 func (w *world) sites() (string, error) {
-	const pools = "pools: [{name: main, default: true, shared: true, min: 0, max: 4, idle: 10s}]"
+	const pools = "pools: [{name: main, default: true, shared: true, min: 0, max: 4, idle: 10s}, {name: mpi, shared: true, min: 0, max: 4, idle: 10s, mpi: pmix}]"
 	const shape = "nodes: 4, cpus: 4, mem_mib: 4000"
 	text := "- {name: local, kind: local, local: {" + shape + "}, " + pools + "}\n"
 	for _, p := range places() {

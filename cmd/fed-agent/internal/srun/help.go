@@ -27,6 +27,7 @@ What a step of a job on rented nodes understands; other options of Slurm's srun 
       --pty                    a terminal for the first task
       --multi-prog             the command is a file of programs
       --het-group=N            components of the job         --jobid=ID
+      --mpi=none|pmi2|pmix     how MPI programs find each other; --mpi=list
   -X, --disable-status  --quit-on-interrupt  -k, --no-kill  -Q, --quiet  -v, --verbose  --test-only
   -V, --version  -h, --help  --usage
 `

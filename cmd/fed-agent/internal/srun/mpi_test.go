@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fsub/cloud/agentapi"
 )
 
 // libraries of MPI and of PMI, as Debian has them: how a program is built with each, how srun starts it, and what the library must be told on one machine that
@@ -63,6 +65,15 @@ func TestMPI(t *testing.T) {
 				t.Errorf("%q are left behind", left)
 			}
 		})
+	}
+}
+
+// TestDefaultMPI: a pool can have a default, as Slurm has; it holds for an srun that says nothing.
+func TestDefaultMPI(t *testing.T) {
+	g := newGangOf(t, func(l *agentapi.Launch) { l.MPI = "pmi2" }, []int{2})
+	out, errs, code := g.shell(t, `srun -n2 bash -c 'echo $PMI_SIZE $SLURM_MPI_TYPE'; srun -n1 --mpi=none bash -c 'echo none $PMI_SIZE $SLURM_MPI_TYPE'; SLURM_MPI_TYPE=pmix srun -n1 bash -c 'echo $PMIX_RANK $PMI_SIZE $SLURM_MPI_TYPE'`)
+	if out != "2 pmi2\n2 pmi2\nnone\n0 pmix\n" || code != 0 {
+		t.Errorf("%d %q %s", code, out, errs)
 	}
 }
 
