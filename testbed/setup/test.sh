@@ -15,5 +15,5 @@ fi
 export FSUB_BIN=$PWD/bin GOFLAGS="${GOFLAGS:-} -trimpath"
 "$go" vet ./... || { echo "TESTS FAILED: go vet (its words are above)" >&2; exit 1; }
 "$go" build -o bin/verdict ./testbed/setup/verdict
-# One package more than there are CPUs: the long ones wait for Slurm nearly all of their time.
-"$go" test -json -p $(($(nproc) + 1)) "$@" ./... </dev/null | bin/verdict -log bin/test.log
+# Vetted they are. One package more than there are CPUs: the long ones wait for Slurm nearly all of their time.
+"$go" test -json -vet=off -p $(($(nproc) + 1)) "$@" ./... </dev/null | bin/verdict -log bin/test.log
