@@ -34,6 +34,8 @@ type Config struct {
 	LogDir string
 	// LogReserve is how many bytes of LogDir's file system output leaves free: it may hold the daemon's books too, and any job can fill a disk; 1 GiB.
 	LogReserve uint64
+	// Note is what operators are to know of the machines.
+	Note string
 	// SharesFiles: the machines see the users' files, so that output need not be sent.
 	SharesFiles bool
 	// OnlyUser is the one user whose jobs the machines can run, as where the daemon is not root. "": everybody's.

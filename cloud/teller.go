@@ -25,7 +25,7 @@ func (d *Driver) Pools() []federation.PoolStatus {
 }
 
 func (d *Driver) statusOf(p *pool, now time.Time) federation.PoolStatus {
-	s := federation.PoolStatus{Site: d.cfg.Site, Name: p.Name, Min: p.Min, Max: p.Max, Daily: p.Daily, Monthly: p.Monthly, Stopped: p.overBudget(now)}
+	s := federation.PoolStatus{Site: d.cfg.Site, Name: p.Name, Min: p.Min, Max: p.Max, Daily: p.Daily, Monthly: p.Monthly, Stopped: p.overBudget(now), Note: d.cfg.Note}
 	p.spent.roll(now)
 	s.Today, s.Month = p.spending(now)
 	for _, a := range p.allowances(now) {

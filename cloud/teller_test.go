@@ -53,7 +53,7 @@ func TestMachineOf(t *testing.T) {
 // TestPoolStatus: machines by what they do, what the pool has spent with what runs, and each refusal once though it is about several offerings.
 func TestPoolStatus(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	d := &Driver{cfg: Config{Site: "aws", Now: func() time.Time { return now }}, cool: map[string]*coolDown{
+	d := &Driver{cfg: Config{Site: "aws", Note: "on machines", Now: func() time.Time { return now }}, cool: map[string]*coolDown{
 		"cloud":             {coolRecord: coolRecord{Kind: KindDenied, Text: "no", Until: now.Add(time.Minute)}},
 		"offering g6/a/od":  {coolRecord: coolRecord{Kind: KindStockOut, Text: "none left", Until: now.Add(time.Hour)}},
 		"offering g6/a/old": {coolRecord: coolRecord{Kind: KindStockOut, Until: now}},
@@ -77,10 +77,10 @@ func TestPoolStatus(t *testing.T) {
 	d.classes = map[string]*class{"a": {pools: d.pools, jobs: make(ranked, 3)}, "b": {pools: d.pools[:1], jobs: make(ranked, 2)}}
 	want := []federation.PoolStatus{{
 		Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 1, Busy: 1, Ending: 1, Waiting: 5, PricePerHour: 2.5, Today: 2.5, Month: 6.5, Daily: 100, Monthly: 5,
-		Stopped: "pool gpu has spent $6.50 of its $5.00 for this month",
+		Stopped: "pool gpu has spent $6.50 of its $5.00 for this month", Note: "on machines",
 		Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonCloudDenied, Detail: "no", Until: now.Add(time.Minute)},
 			{What: "offering g6/a/od", Reason: federation.ReasonStockOut, Detail: "none left", Until: now.Add(time.Hour)}},
-	}, {Site: "aws", Name: "cpu", Max: 2, Waiting: 3}}
+	}, {Site: "aws", Name: "cpu", Max: 2, Waiting: 3, Note: "on machines"}}
 	if diff := cmp.Diff(want, d.Pools()); diff != "" {
 		t.Error(diff)
 	}

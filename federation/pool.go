@@ -82,6 +82,7 @@ type PoolStatus struct {
 	// What machines with jobs will cost of today's and of this month's budget until the time limits of these; 0 where there is no such budget.
 	BoundToday, BoundMonth Dollars
 	Stopped                string // why it starts no machine at all; "": it does
+	Note                   string // what operators are to know of its machines beyond that
 	Cooling                []Cooling
 }
 

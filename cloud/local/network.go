@@ -90,6 +90,9 @@ func (p *Provider) mayHaveNetworks() error {
 // Network says in words which network machines have, and why.
 func (p *Provider) Network() string { return p.network }
 
+// Note is what operators are told of the machines.
+func (p *Provider) Note() string { return "nodes' network: " + p.network }
+
 // linked reports whether a machine is on the bridge.
 func (p *Provider) linked(m *machine) bool { return p.net != nil && p.net.Has(m.Addr) }
 

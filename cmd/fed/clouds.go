@@ -142,7 +142,7 @@ func (cl *clouds) open(ctx context.Context, c *Config, s *SiteConfig, st federat
 		return nil, fmt.Errorf("site %s: %w", s.Name, err)
 	}
 	d, err := cloud.New(cloud.Config{
-		Mapped: mapped, Site: s.Name, Federation: c.Federation, Provider: wrapProvider(p, s, log, reg), Store: st, Door: cl.door, Pools: s.pools(), Boot: boot, Secret: cl.key,
+		Note: noteOf(p), Mapped: mapped, Site: s.Name, Federation: c.Federation, Provider: wrapProvider(p, s, log, reg), Store: st, Door: cl.door, Pools: s.pools(), Boot: boot, Secret: cl.key,
 		LogDir: filepath.Join(c.StateDir, "logs", string(s.Name)), SharesFiles: s.FileSystems == nil, OnlyUser: onlyUser(s), Logger: log, Registerer: reg,
 		Timing: s.timing(c.Agents.Lease),
 	})
@@ -155,6 +155,14 @@ func (cl *clouds) open(ctx context.Context, c *Config, s *SiteConfig, st federat
 		cl.logs[s.Name] = d
 	}
 	return d, nil
+}
+
+// noteOf is what a provider has to say of its machines.
+func noteOf(p cloud.Provider) string {
+	if p, ok := p.(interface{ Note() string }); ok {
+		return p.Note()
+	}
+	return ""
 }
 
 // rents reports whether there is a site whose machines are made when they are needed.

@@ -16,11 +16,11 @@ func TestPoolTables(t *testing.T) {
 	err := printPools(&out, []v1.Pool{
 		{Site: "local", Name: "main", Max: 4},
 		{Site: "aws", Name: "gpu", Starting: 1, Idle: 2, Busy: 3, Ending: 4, Max: 16, Waiting: 5, PricePerHour: 2.5, Today: 0.004, Month: 123.456, Daily: 50, Monthly: 500,
-			BoundToday: 1.5, BoundMonth: 30, Stopped: "has spent\n$50.00", Cooling: []v1.Cooling{{What: "zone g6 us-east-2a", Reason: federation.ReasonStockOut, Until: at}}},
+			BoundToday: 1.5, BoundMonth: 30, Stopped: "has spent\n$50.00", Note: "more", Cooling: []v1.Cooling{{What: "zone g6 us-east-2a", Reason: federation.ReasonStockOut, Until: at}}},
 	})
 	want := "SITE\tPOOL\tSTARTING\tIDLE\tBUSY\tENDING\tMAX\tWAITING\t$/H\tTODAY\tMONTH\tBUDGET\tNOTE\n" +
 		"local\tmain\t0\t0\t0\t0\t4\t0\t0.00\t0.00\t0.00\t-\t-\n" +
-		"aws\tgpu\t1\t2\t3\t4\t16\t5\t2.50\t0.0040\t123.46\t50.00/day,500.00/month\thas spent $50.00; 1.50 of today's budget bound by what runs; 30.00 of this month's bound by what runs; zone g6 us-east-2a: FedStockOut until 12:05:00\n"
+		"aws\tgpu\t1\t2\t3\t4\t16\t5\t2.50\t0.0040\t123.46\t50.00/day,500.00/month\thas spent $50.00; 1.50 of today's budget bound by what runs; 30.00 of this month's bound by what runs; zone g6 us-east-2a: FedStockOut until 12:05:00; more\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%v\n got %s\nwant %s", err, out.String(), want)
 	}

@@ -64,7 +64,7 @@ func budgetText(p *v1.Pool) string {
 	return strings.Join(texts, ",")
 }
 
-// poolNote says why a pool starts no machines, or not all kinds.
+// poolNote says why a pool starts no machines, or not all kinds, and what else is to be known of them.
 func poolNote(p *v1.Pool) string {
 	var notes []string
 	if p.Stopped != "" {
@@ -78,6 +78,9 @@ func poolNote(p *v1.Pool) string {
 	}
 	for _, c := range p.Cooling {
 		notes = append(notes, fmt.Sprintf("%s: %s until %s", c.What, c.Reason, c.Until.Local().Format("15:04:05")))
+	}
+	if p.Note != "" {
+		notes = append(notes, p.Note)
 	}
 	return strings.ReplaceAll(strings.Join(notes, "; "), "\n", " ")
 }

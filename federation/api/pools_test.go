@@ -37,7 +37,7 @@ func TestPoolsAreForOperators(t *testing.T) {
 	until := time.Date(2026, 11, 20, 12, 5, 0, 0, time.UTC)
 	b := &books{
 		pools: []federation.PoolStatus{{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5, Today: 8, Month: 90,
-			Daily: 100, Monthly: 1000, Stopped: "spent", Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}},
+			Daily: 100, Monthly: 1000, Stopped: "spent", Note: "new", Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}},
 		machines: []federation.Machine{{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", State: "ended",
 			PricePerHour: 0.4, Job: 30000001, Created: until, Ready: until.Add(time.Minute), Ended: until.Add(time.Hour), Cost: 0.4, IdleCost: 0.1, Why: "idle"}},
 	}
@@ -53,7 +53,7 @@ func TestPoolsAreForOperators(t *testing.T) {
 		t.Fatalf("status %d, %+v", code, pools)
 	}
 	want := v1.Pool{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5, Today: 8, Month: 90,
-		Daily: 100, Monthly: 1000, Stopped: "spent", Cooling: []v1.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}
+		Daily: 100, Monthly: 1000, Stopped: "spent", Note: "new", Cooling: []v1.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}
 	if diff := cmp.Diff(want, pools[0]); diff != "" {
 		t.Error(diff)
 	}

@@ -25,6 +25,7 @@ type Pool struct {
 	BoundToday   federation.Dollars  `json:"bound_today,omitempty"` // of the daily budget, by what runs, until the time limits
 	BoundMonth   federation.Dollars  `json:"bound_month,omitempty"`
 	Stopped      string              `json:"stopped,omitempty"` // why no machine is started
+	Note         string              `json:"note,omitempty"`    // on its machines
 	Cooling      []Cooling           `json:"cooling,omitempty"`
 }
 
@@ -39,7 +40,7 @@ type Cooling struct {
 // PoolOf is the answer for a pool.
 func PoolOf(s *federation.PoolStatus) Pool {
 	p := Pool{Site: s.Site, Name: s.Name, Min: s.Min, Max: s.Max, Starting: s.Starting, Idle: s.Idle, Busy: s.Busy, Ending: s.Ending, Waiting: s.Waiting,
-		PricePerHour: s.PricePerHour, Today: s.Today, Month: s.Month, Daily: s.Daily, Monthly: s.Monthly, BoundToday: s.BoundToday, BoundMonth: s.BoundMonth, Stopped: s.Stopped}
+		PricePerHour: s.PricePerHour, Today: s.Today, Month: s.Month, Daily: s.Daily, Monthly: s.Monthly, BoundToday: s.BoundToday, BoundMonth: s.BoundMonth, Stopped: s.Stopped, Note: s.Note}
 	for _, c := range s.Cooling {
 		p.Cooling = append(p.Cooling, Cooling(c))
 	}
