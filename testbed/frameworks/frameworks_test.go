@@ -61,7 +61,7 @@ func TestFrameworks(t *testing.T) {
 		})
 	}
 	if len(places()) < 3 {
-		t.Log("SKIPPED: machines with networks of their own and the EC2 stand-in: they take FSUB_FULL=1 and root")
+		t.Log("SKIPPED: machines on the host's network and the EC2 stand-in: they take FSUB_FULL=1 and root")
 	}
 }
 

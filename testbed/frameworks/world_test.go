@@ -101,8 +101,8 @@ func (w *world) sites() (string, error) {
 	text := "- {name: local, kind: local, local: {" + shape + "}, " + pools + "}\n"
 	for _, p := range places() {
 		switch p {
-		case "netns":
-			text += "- {name: netns, kind: local, local: {" + shape + ", network: namespace}, " + pools + "}\n"
+		case "hostnet":
+			text += "- {name: hostnet, kind: local, local: {" + shape + ", network: host}, " + pools + "}\n"
 		case "aws":
 			w.cloud = ec2.New(ec2.Config{Process: true, Dir: filepath.Join(w.dir, "ec2")})
 			url, err := w.cloud.Start("")
@@ -129,7 +129,7 @@ func places() []string {
 	case os.Geteuid() != 0:
 		return []string{"local", "aws"}
 	}
-	return []string{"local", "netns", "aws"}
+	return []string{"local", "hostnet", "aws"}
 }
 
 // start starts the daemon and waits until all sites answer.
