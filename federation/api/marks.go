@@ -1,0 +1,52 @@
+package api
+
+import (
+	"context"
+	"sync"
+
+	"fsub/federation"
+)
+
+// marks remember how far the store was when a listing of all jobs was made, so that update_time can be answered without
+// making it again.
+type marks struct {
+	mu   sync.Mutex
+	list []mark // in order of time
+}
+
+type mark struct{ at, rev int64 }
+
+func (m *marks) add(at, rev int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.list); n > 0 && m.list[n-1].at == at {
+		return // the first of a second: what came later in it is a change
+	}
+	if len(m.list) == 256 {
+		m.list = append(m.list[:0], m.list[128:]...)
+	}
+	m.list = append(m.list, mark{at, rev})
+}
+
+// before returns the newest mark that is not after at.
+func (m *marks) before(at int64) (mark, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := len(m.list) - 1; i >= 0; i-- {
+		if m.list[i].at <= at {
+			return m.list[i], true
+		}
+	}
+	return mark{}, false
+}
+
+// unchanged reports whether no job has changed since the listing that was made at since. A job that leaves the listing
+// by its age alone is no change, as in slurmctld.
+func (s *Server) unchanged(ctx context.Context, since int64) (bool, error) {
+	m, ok := s.marks.before(since)
+	if !ok {
+		return false, nil
+	}
+	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{SinceRev: m.rev, EndedAfter: s.cfg.Now().Add(-s.cfg.MinJobAge), Limit: 1})
+	return err == nil && len(jobs) == 0, ofStore(err, errNoContact)
+}

@@ -1,0 +1,186 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"fsub/federation"
+)
+
+// repair finds the attempts whose fate is unknown and the cancellations that have no effect yet, and acts on them.
+func (c *Controller) repair() {
+	c.lookAtSites()
+	c.cancelCopies()
+	c.repairAsked()
+	c.collectAgain()
+	now := c.now()
+	for _, j := range c.attention() {
+		s := c.byName[j.att.Site]
+		if s == nil || j.busy || now.Before(j.retry) {
+			continue
+		}
+		switch {
+		case j.unsure || j.lostStart || !j.missing.IsZero():
+			c.lookup(j, s)
+		case j.Cancel && !now.Before(j.cancelAt):
+			j.cancelAt = now.Add(c.t.CancelEach)
+			c.actAtSite(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+				return d.Cancel(ctx, ref, nil)
+			})
+		case j.heldThere && j.Held == federation.NotHeld && !now.Before(j.releaseAt):
+			j.releaseAt = now.Add(c.t.CancelEach)
+			c.actAtSite(j, "release", federation.Driver.Release)
+		case j.tellHold && !now.Before(j.tellHoldAt):
+			c.tellHold(j)
+		}
+	}
+}
+
+// tellHold tells the site again whether the job is held: it did not answer when that changed.
+func (c *Controller) tellHold(j *job) {
+	j.tellHold = false
+	switch {
+	case j.State != federation.Pending:
+	case j.Held != federation.NotHeld:
+		c.actAtSite(j, "hold", federation.Driver.Hold)
+	default:
+		c.actAtSite(j, "release", federation.Driver.Release)
+	}
+}
+
+// attention lists the live jobs for which repair may have something to do, in order of ID.
+func (c *Controller) attention() []*job {
+	var out []*job
+	for _, s := range c.sites {
+		for _, j := range s.jobs {
+			if j.unsure || j.Cancel || j.lostStart || j.heldThere || j.tellHold || !j.missing.IsZero() {
+				out = append(out, j)
+			}
+		}
+	}
+	sortByID(out)
+	return out
+}
+
+func (c *Controller) lookup(j *job, s *site) {
+	j.busy = true
+	kind, ref := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}, j.att.Ref()
+	c.call(s, kind, func(ctx context.Context) any {
+		r := kind
+		r.found, r.err = s.driver.Lookup(ctx, ref)
+		return r
+	})
+}
+
+// takeLookedUp decides over an attempt whose fate was unknown, from all that the site knows of its ID.
+func (c *Controller) takeLookedUp(s *site, r lookedUp) {
+	j := c.jobs[r.job]
+	if j == nil || j.att == nil || j.att.Number != r.attempt || j.att.State.Final() {
+		return
+	}
+	j.busy = false
+	known := r.err == nil && c.same(j, r.found)
+	switch {
+	case r.err != nil && !errors.Is(r.err, federation.ErrNotFound):
+		c.later(j, s, r.err)
+	case known && r.confirm && c.startLost(j, r.found):
+		c.loseStart(s, j, r.found)
+	case known && (!r.found.FromAccounting || r.found.State.Ended()):
+		j.fails = 0
+		c.report(s, j, r.found)
+	case j.unsure && !known:
+		// Neither controller nor accounting has it: it never arrived, or was lost before it was saved. Should it still
+		// arrive, the second of the two is refused by its ID.
+		c.again(j, s)
+	default:
+		c.lost(j, s, known && r.found.State.Started())
+	}
+}
+
+// again submits an attempt of unknown fate once more, under the same key.
+func (c *Controller) again(j *job, s *site) {
+	j.unsure = false
+	if j.Cancel {
+		c.finishAttempt(j, federation.AttemptWithdrawn, "cancelled before it reached the site")
+		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		return
+	}
+	c.event(j, "%s does not know it: submitted again", s.Name)
+	c.submit(j)
+}
+
+// lost deals with an attempt that the site had acknowledged and does not know any more, or knows only from accounting as
+// not ended. It is believed after a second look: at once after the first, an accounting record may still be under way.
+func (c *Controller) lost(j *job, s *site, startedByAccounting bool) {
+	now := c.now()
+	wait := c.t.Confirm
+	if j.missing.IsZero() {
+		j.missing = now
+	}
+	// A new daemon has not seen it yet, but knows from when on it can have been there.
+	seen := cmp.Or(j.lastKnown, j.att.Acked, j.att.Created)
+	if j.missing.Sub(seen) > c.t.MinJobAge {
+		// So long unseen that it may have ended and been forgotten in the ordinary way while accounting lags.
+		wait = c.t.MinJobAge
+	}
+	if now.Sub(j.missing) < wait {
+		j.retry = j.missing.Add(wait)
+		return
+	}
+	started := startedByAccounting || j.att.State == federation.AttemptStarted
+	j.att.Class = federation.ClassSite
+	c.finishAttempt(j, federation.AttemptForgotten, lostNote(s.Name, started))
+	c.event(j, "%s", j.att.Note)
+	if !started {
+		c.backToQueue(j, federation.ReasonForgotten)
+		return
+	}
+	c.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+}
+
+func lostNote(s federation.SiteName, started bool) string {
+	if started {
+		return fmt.Sprintf("the controller of %s lost the job after it had started", s)
+	}
+	return fmt.Sprintf("the controller of %s lost the job; nothing says that it had started", s)
+}
+
+// siteFailure follows the requeue rules after a failure that is not the job's own: again if it may be requeued, else it ends.
+func (c *Controller) siteFailure(j *job, state federation.State, reason federation.Reason) {
+	switch {
+	case j.Cancel:
+		c.end(j, federation.Cancelled, reason, c.now())
+	case j.Spec.Requeue != nil && !*j.Spec.Requeue:
+		c.event(j, "not requeued: --no-requeue")
+		c.end(j, state, reason, c.now())
+	case state != federation.Preempted && c.failedTooOften(j):
+		c.event(j, "not requeued: it has failed so %d times already", c.cfg.MaxRequeue)
+		c.end(j, state, reason, c.now())
+	default:
+		j.Restarts++
+		c.event(j, "requeued")
+		c.requeue(j, reason)
+	}
+}
+
+// failedTooOften reports whether a job has used up its requeues after failures of nodes and sites. Preemptions are no failures, nor is what users requeue. The
+// job's history is read only when it may matter.
+func (c *Controller) failedTooOften(j *job) bool {
+	if j.Restarts < c.cfg.MaxRequeue {
+		return false
+	}
+	attempts, err := c.store.Attempts(context.Background(), j.ID)
+	if err != nil {
+		c.log.Error("read the attempts of a job", "job", j.ID, "err", err)
+		return true
+	}
+	failed := 0
+	for _, a := range attempts {
+		if a.Number != j.att.Number && (a.Class == federation.ClassNode || a.Class == federation.ClassSite) {
+			failed++
+		}
+	}
+	return failed >= c.cfg.MaxRequeue
+}
