@@ -36,7 +36,7 @@ func TestBed(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil { // the users' homes are in it
 		t.Fatal(err)
 	}
-	b, err := New(Options{Dir: dir, Cache: os.Getenv("FSUB_BED_CACHE")})
+	b, err := New(Options{Dir: dir, Cache: os.Getenv("FSUB_BED_CACHE"), Temporary: true})
 	if err != nil {
 		t.Fatal(err)
 	}

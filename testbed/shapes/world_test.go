@@ -190,7 +190,7 @@ func openBed(ctx context.Context) (b *bed.Bed, down func() error, err error) {
 		err = os.Chmod(dir, 0o755)
 	}
 	if err == nil {
-		b, err = bed.Open(filepath.Join(dir, "bed"))
+		b, err = bed.New(bed.Options{Dir: filepath.Join(dir, "bed"), Temporary: true})
 	}
 	if err != nil {
 		return nil, nil, err
