@@ -22,15 +22,21 @@ func testDown(s *suite) {
 	id := s.submit(s.job("exit 0", hold))
 	s.Wait(7 * time.Second) // past the save window
 	mark := s.report(nil).Mark
+	s.eventually("the site answers", s.Patience, func() string { // the driver has what it needs to know of the site
+		if _, err := s.Hasty.Observe(s.ctx); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 	s.KillController()
 	sub := s.job("exit 0", nil)
 	calls := map[string]func() error{ // at the same time: each may take as long as the site's own time-out
-		"Observe": func() error { _, err := s.Driver.Observe(s.ctx); return err },
-		"Jobs":    func() error { _, err := s.Driver.Jobs(s.ctx, mark); return err },
-		"Lookup":  func() error { _, err := s.Driver.Lookup(s.ctx, s.ref(id)); return err },
-		"Submit":  func() error { _, err := s.Driver.Submit(s.ctx, sub); return err },
-		"Cancel":  func() error { return s.Driver.Cancel(s.ctx, federation.JobRef{ID: s.NextID()}, nil) },
-		"Hold":    func() error { return s.Driver.Hold(s.ctx, s.ref(id)) },
+		"Observe": func() error { _, err := s.Hasty.Observe(s.ctx); return err },
+		"Jobs":    func() error { _, err := s.Hasty.Jobs(s.ctx, mark); return err },
+		"Lookup":  func() error { _, err := s.Hasty.Lookup(s.ctx, s.ref(id)); return err },
+		"Submit":  func() error { _, err := s.Hasty.Submit(s.ctx, sub); return err },
+		"Cancel":  func() error { return s.Hasty.Cancel(s.ctx, federation.JobRef{ID: s.NextID()}, nil) },
+		"Hold":    func() error { return s.Hasty.Hold(s.ctx, s.ref(id)) },
 	}
 	errs := map[string]error{}
 	var mu sync.Mutex

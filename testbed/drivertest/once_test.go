@@ -54,7 +54,7 @@ func runOnce(t *testing.T, b *bed.Bed, site string, seed uint64) {
 	begun := time.Now()
 	ids := make([]federation.JobID, jobs)
 	var g errgroup.Group
-	g.SetLimit(8)
+	g.SetLimit(24) // at a mapped site a request that was lost takes seconds to be sure of
 	for i := range ids {
 		ids[i] = h.NextID()
 		g.Go(func() error { return handOver(d, h, ids[i]) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -88,7 +89,7 @@ func startBed() error {
 	if !shared.lent {
 		dir = filepath.Join(os.TempDir(), "fsub-drivertest-bed")
 	}
-	b, err := bed.New(bed.Options{Dir: dir, MinJobAge: 5 * time.Second})
+	b, err := bed.New(bed.Options{Dir: dir, MinJobAge: 10 * time.Second, Temporary: true})
 	if err != nil || shared.lent {
 		shared.bed = b
 		return err
@@ -101,6 +102,11 @@ func startBed() error {
 }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	// Nearly all of their time these tests wait for Slurm: more of them than there are CPUs do no harm.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	if shared.bed != nil && !shared.lent {
 		if err := shared.bed.Down(context.Background(), nil, true, io.Discard); err != nil {
@@ -135,9 +141,9 @@ func harness(t *testing.T, b *bed.Bed, name string, change func(*slurm.Config)) 
 			site = s
 		}
 	}
-	open := func(url, key string) *slurm.Driver {
+	openFor := func(url, key string, timeout time.Duration) *slurm.Driver {
 		c := slurm.Config{Name: federation.SiteName(name), Federation: "drivertest", URL: url, KeyFile: key,
-			Timeout: 15 * time.Second, RPS: 1000, Burst: 1000, DefaultPartition: "main"}
+			Timeout: timeout, RPS: 1000, Burst: 1000, DefaultPartition: "main"}
 		change(&c)
 		d, err := slurm.Open(c)
 		if err != nil {
@@ -145,6 +151,7 @@ func harness(t *testing.T, b *bed.Bed, name string, change func(*slurm.Config)) 
 		}
 		return d
 	}
+	open := func(url, key string) *slurm.Driver { return openFor(url, key, 15*time.Second) }
 	lossy, err := proxy.New(info.RestURL, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -167,11 +174,12 @@ func harness(t *testing.T, b *bed.Bed, name string, change func(*slurm.Config)) 
 		User:   federation.SiteUser{Name: "alice", UID: 7001, GID: 7001}, Account: "physics",
 		Other: federation.SiteUser{Name: "bob", UID: 7002, GID: 7002}, OtherAccount: "vision",
 		Partition: "main", GPUType: site.GPUType, Nodes: site.Nodes,
-		Patience: 60 * time.Second, Settle: 30 * time.Second, Parallel: true,
+		Patience: 90 * time.Second, Settle: 30 * time.Second, Parallel: true,
 		Dir: b.Home("alice"), ReadFile: os.ReadFile,
 		LoseReply: func() { lossy.Next(proxy.LoseReply) }, Lossy: open(lossy.URL(), info.KeyFile),
 		ForgetsAfter:   3 * time.Minute, // slurmctld looks for old jobs every one or two minutes
 		Stranger:       open(info.RestURL, wrong),
+		Hasty:          openFor(info.RestURL, info.KeyFile, 4*time.Second),
 		KillController: func() { must(b.KillService(name, "slurmctld")) },
 		StartController: func() {
 			must(b.StartService(context.Background(), name, "slurmctld"))

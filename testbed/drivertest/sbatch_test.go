@@ -96,12 +96,12 @@ func TestSameEnvironment(t *testing.T) {
 	b, names := realBed(t)
 	for _, site := range names {
 		t.Run(site, func(t *testing.T) {
+			t.Parallel()
 			h := realHarness(t, b, site)
 			for i, shape := range []string{"", "-n4 -c2", "-N2 --ntasks-per-node=3", "-N2", "--gpus-per-node=2 -N2", "-n2 --gpus-per-task=1", "--mem=2G", "--exclusive", "-N2 -n5 --mem-per-cpu=500",
 				"--gpus=2 --mem-per-gpu=1G", "-n4 --hint=nomultithread", "-B 4:*:1", "-O -n8", "-m plane=2 -n4", "--gpus=2 --gpu-bind=closest --cpus-per-gpu=2",
 				"-s -k --wait-all-nodes=1", "--tres-per-task=cpu=2 -n2 --profile=task", "--ntasks-per-gpu=2 --gpus=2", "--ntasks-per-gpu=2 --gpus-per-node=1 -N2", "-N 1,3 -n4 --ntasks-per-socket=1"} {
 				t.Run(shape, func(t *testing.T) {
-					t.Parallel()
 					// What else runs on the nodes decides how the tasks lie on them: a difference must show each time.
 					var all []string
 					for range 3 {

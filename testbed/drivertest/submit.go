@@ -9,7 +9,7 @@ import (
 )
 
 func testRuns(s *suite) {
-	sub := s.job("sleep 2", nil)
+	sub := s.job("sleep 5", nil) // long enough to be seen on a busy machine
 	id := s.submit(sub)
 	j := s.untilState(id, federation.Running)
 	if j.Key != sub.Key {
@@ -177,7 +177,7 @@ func testSubmitHeld(s *suite) {
 }
 
 func testBegin(s *suite) {
-	begin := s.Now().Add(5 * time.Second).Truncate(time.Second)
+	begin := s.Now().Add(8 * time.Second).Truncate(time.Second)
 	id := s.submit(s.job("exit 0", func(sub *federation.Submission) { sub.Job.Spec.Begin = begin.UTC() }))
 	s.Wait(2 * time.Second)
 	if j := s.lookup(id); j.State != federation.Pending || !j.Start.IsZero() {

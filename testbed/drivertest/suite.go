@@ -116,11 +116,12 @@ func (s *suite) untilState(id federation.JobID, state federation.State) federati
 	return s.until(id, string(state), func(j federation.SiteJob) bool { return j.State == state })
 }
 
-// eventually waits until check returns ""; what it returned last is in the failure.
+// eventually waits until check returns ""; what it returned last is in the failure. Who waits for long asks more seldom: many tests wait at the
+// same time.
 func (s *suite) eventually(what string, patience time.Duration, check func() string) {
 	s.Helper()
 	deadline := s.Now().Add(patience)
-	for {
+	for pause := 200 * time.Millisecond; ; pause = min(pause*5/4, max(patience/60, 200*time.Millisecond)) {
 		last := check()
 		if last == "" {
 			return
@@ -128,7 +129,7 @@ func (s *suite) eventually(what string, patience time.Duration, check func() str
 		if s.Now().After(deadline) {
 			s.Fatalf("%s: not within %s; last: %s", what, patience, last)
 		}
-		s.Wait(300 * time.Millisecond)
+		s.Wait(pause)
 	}
 }
 
