@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/container"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -38,6 +39,8 @@ type Config struct {
 	Note string
 	// SharesFiles: the machines see the users' files, so that output need not be sent.
 	SharesFiles bool
+	// Containers is what makes those that jobs ask for; "" is whatever a machine has.
+	Containers container.Engine
 	// OnlyUser is the one user whose jobs the machines can run, as where the daemon is not root. "": everybody's.
 	OnlyUser string
 	Users    Users // nil: those of this system

@@ -178,7 +178,7 @@ func (d *Driver) launchOf(r *run, i int) *agentapi.Launch {
 	j := r.job
 	l := &agentapi.Launch{Run: r.ID, Job: uint32(j.id()), Restarts: j.Base + j.Restarts, Cluster: string(d.cfg.Site), Account: j.Job.Spec.Account, QOS: j.Job.Spec.QOS,
 		User: j.User, SubmitHost: j.Job.SubmitHost, Group: r.Members[i].Group, Node: r.Members[i].Node, Start: j.Start, TimeLimit: j.limit(r.machines[0].pool),
-		KillWait: d.t.KillWait, Key: d.key(r), Stream: d.streams(), MPI: r.machines[0].pool.MPI}
+		KillWait: d.t.KillWait, Key: d.key(r), Stream: d.streams(), MPI: r.machines[0].pool.MPI, Containers: d.cfg.Containers}
 	if part := j.Job.Part; part != nil {
 		l.Array = &agentapi.Array{Job: uint32(part.Array), Task: part.Index, Count: part.Count, Min: part.Min, Max: part.Max, Step: part.Step}
 	}

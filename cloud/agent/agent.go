@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/container/hold"
 	"fsub/cloud/steps"
 )
 
@@ -82,6 +83,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	defer a.groups.close()
+	defer hold.Remove(a.images())
 	if err := a.hello(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errNotIn, err)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"fsub/cloud/agent/keeper"
 	"fsub/cloud/agentapi"
+	"fsub/cloud/container/hold"
 	"fsub/cloud/jobenv"
-	"fsub/cloud/steps"
 )
 
 // prepare makes all that the run needs on this machine: user, names, directories, cgroup, sockets.
@@ -47,7 +47,7 @@ func (r *run) prepare() error {
 	if r.a.cfg.Steps == nil {
 		return nil
 	}
-	more, err := r.a.cfg.Steps.AddRun(steps.Run{Launch: l, Dir: r.dir, Env: r.env, Commands: r.a.commands(), Prepare: r.group.forSteps(), Join: r.group.joinSteps()})
+	more, err := r.a.cfg.Steps.AddRun(r.stepRun())
 	if err != nil {
 		return fmt.Errorf("step service: %w", err)
 	}
@@ -95,7 +95,7 @@ func (r *run) script() (keeper.Config, error) {
 	c.Err = r.fileName(spec.Error)
 	c.Cgroup, c.Tasks = r.group.forBatch()
 	c.Env = r.environment()
-	return c, nil
+	return c, r.contain(&c)
 }
 
 // writeScript writes the script into a directory that the user's group can read, as slurmd does.
@@ -218,7 +218,7 @@ func (r *run) cleanup() {
 	r.a.hosts.remove(r.l.Run)
 	for _, d := range []string{r.spool, r.dir} {
 		if d != "" {
-			os.RemoveAll(d)
+			hold.Remove(d)
 		}
 	}
 	if r.p != nil {

@@ -76,5 +76,7 @@ type Want struct {
 	Commands string   `json:"commands,omitempty"` // the folder of our commands; "": none
 	Self     []string `json:"self"`               // a command line of the holder, of one static file that the user can start
 	Loud     bool     `json:"loud,omitempty"`     // say that an image is fetched, before that too
-	Stay     bool     `json:"stay,omitempty"`     // the holder outlives who started it
+	// Refused is why there can be none; the rest says nothing then.
+	Refused string `json:"refused,omitempty"`
+	Stay    bool   `json:"stay,omitempty"` // the holder outlives who started it
 }

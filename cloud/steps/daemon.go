@@ -126,7 +126,9 @@ func (d *daemon) prepare() {
 	p := &d.n.Part
 	syscall.Umask(p.Umask)
 	if err := os.Chdir(p.Dir); err != nil {
-		d.complain("couldn't chdir to `" + p.Dir + "': " + words(err) + ": going to /tmp instead")
+		if d.n.Box == nil { // a folder of a container is not one of the machine's, and the container says where its tasks begin
+			d.complain("couldn't chdir to `" + p.Dir + "': " + words(err) + ": going to /tmp instead")
+		}
 		os.Chdir("/tmp")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"fsub/cloud/container/hold"
 	"fsub/cloud/local/inside"
 	"fsub/cloud/steps"
 	"fsub/cmd/fed-agent/internal/srun"
@@ -31,6 +32,11 @@ func main() {
 	inside.Main()
 	if len(os.Args) > 1 && os.Args[1] == stepDaemon {
 		os.Exit(steps.Daemon())
+	}
+	if n := len(os.Args); n == 3 && os.Args[1] == hold.Word {
+		os.Exit(hold.Main(os.Args[2]))
+	} else if n > 3 && os.Args[1] == hold.BatchWord {
+		os.Exit(hold.Batch(os.Args[2], os.Args[3:]))
 	}
 	os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }

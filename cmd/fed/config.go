@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/accounting"
+	"fsub/cloud/container"
 	"fsub/federation"
 	"fsub/federation/place"
 )
@@ -93,6 +94,8 @@ type SiteConfig struct {
 	Pools []PoolConfig `yaml:"pools,omitempty"` // its partitions; one named main, with all that is offered, if not set
 	Local *LocalConfig `yaml:"local,omitempty"`
 	AWS   *AWSConfig   `yaml:"aws,omitempty"`
+	// What makes containers on its machines, for jobs that ask for one as with pyxis: enroot, podman (with crun), any, none. Not set: on this machine what it has; on others none.
+	Containers container.Engine `yaml:"containers,omitempty"`
 	// Timing is for those who know why.
 	Timing *TimingConfig `yaml:"timing,omitempty"`
 }

@@ -67,6 +67,9 @@ func (s *SiteConfig) checkOffered() error {
 	if s.Scratch != "" && (!path.IsAbs(s.Scratch) || path.Clean(s.Scratch) != s.Scratch || strings.ContainsAny(s.Scratch, "%\\\n")) {
 		return fmt.Errorf("scratch: %q is no absolute path of a directory", s.Scratch)
 	}
+	if err := s.checkContainers(); err != nil {
+		return err
+	}
 	for i, o := range s.PluginOptions {
 		switch {
 		case !optionName.MatchString(o.Name):
@@ -86,7 +89,7 @@ func (s *SiteConfig) checkOffered() error {
 }
 
 func (s *SiteConfig) options() []federation.PluginOption {
-	var out []federation.PluginOption
+	out := s.containerOptions()
 	for _, o := range s.PluginOptions {
 		if o.Value == "" {
 			o.Value = federation.TakesValue

@@ -3,6 +3,7 @@ package hold
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,7 +37,10 @@ func becomeScript(file string, argv []string) error {
 	if err := json.Unmarshal(text, &s.Want); err != nil {
 		return err
 	}
-	s.Env, s.Loud, s.Stay = os.Environ(), true, true
+	if s.Refused != "" {
+		return errors.New(s.Refused)
+	}
+	s.Env = os.Environ()
 	s.Dir, _ = os.Getwd()
 	s.Say = func(line string) { fmt.Fprintln(os.Stderr, line) }
 	nsenter := s.program("nsenter")

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+
+	"fsub/cloud/container"
+	"fsub/federation"
+)
+
+// checkContainers checks what makes containers on the site's machines.
+func (s *SiteConfig) checkContainers() error {
+	switch {
+	case s.Containers == "":
+		return nil
+	case !s.rented():
+		return fmt.Errorf("containers: this is for machines that are rented; the options of a Slurm cluster's plugin are named by plugin_options")
+	case !slices.Contains(container.Engines, s.Containers):
+		return fmt.Errorf("containers: %q is none of enroot, podman, any, none", s.Containers)
+	}
+	return nil
+}
+
+// containers is what makes containers on the machines of a rented site. Machines of a cloud have what their image has, which is not known before the first is rented: there
+// it must be said. This machine can be looked at.
+func (s *SiteConfig) containers() container.Engine {
+	if s.Containers != "" || s.Kind != kindLocal {
+		return s.Containers
+	}
+	if container.Can(container.Any, installed) {
+		return container.Any
+	}
+	return ""
+}
+
+func installed(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
+}
+
+// containerOptions are those of pyxis that jobs may have at a rented site: a job that has one runs only where containers can be made.
+func (s *SiteConfig) containerOptions() (list []federation.PluginOption) {
+	if e := s.containers(); !s.rented() || e == "" || e == container.None {
+		return nil
+	}
+	for _, o := range container.List {
+		list = append(list, federation.PluginOption{Name: o.Name, Value: federation.TakesWhat(o.Takes), Plugin: container.Plugin})
+	}
+	return list
+}
