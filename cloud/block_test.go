@@ -51,7 +51,7 @@ func TestBlock(t *testing.T) {
 		if j := w.wants(w.submit("sleep 1", asks(2*time.Hour, "")), federation.Completed, time.Minute); paid(j) {
 			t.Errorf("a job of 2 hours is on %s, which goes in one", j.Nodes)
 		}
-		runs := w.submit("sleep 3000", asks(50*time.Minute, ""))
+		runs := w.submit("sleep 2900", asks(50*time.Minute, ""))
 		if j := w.wants(runs, federation.Running, time.Minute); !paid(j) {
 			t.Errorf("%+v", j)
 		}
