@@ -32,10 +32,13 @@ func (d *Door) handle(pattern string, h handler) {
 	observe := d.metrics.route(strings.SplitN(route, "/", 2)[0])
 	d.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		seen := &seenWriter{ResponseWriter: w}
+		seen := &seenWriter{ResponseWriter: w, rc: http.NewResponseController(w), silence: d.silence}
+		_ = seen.rc.SetWriteDeadline(time.Time{}) // that of the answer before
+		_ = seen.rc.SetReadDeadline(time.Now().Add(d.silence))
 		if err := h(seen, r); err != nil {
 			d.fail(seen, r, err)
 		}
+		seen.alive() // what is left of the answer is sent after this
 		observe(seen.code, time.Since(began))
 	})
 }
@@ -74,11 +77,16 @@ func codeOf(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// seenWriter remembers the status of an answer.
+// seenWriter remembers the status of an answer, and gives up one that nobody takes.
 type seenWriter struct {
 	http.ResponseWriter
-	code int
+	rc      *http.ResponseController
+	silence time.Duration
+	code    int
 }
+
+// alive lets what is written now be taken; before it is sent the rest of the request may be waited for, for as long as silence.
+func (w *seenWriter) alive() { _ = w.rc.SetWriteDeadline(time.Now().Add(2 * w.silence)) }
 
 func (w *seenWriter) WriteHeader(code int) {
 	if w.code == 0 {
@@ -91,6 +99,7 @@ func (w *seenWriter) Write(b []byte) (int, error) {
 	if w.code == 0 {
 		w.code = http.StatusOK
 	}
+	w.alive()
 	return w.ResponseWriter.Write(b)
 }
 
@@ -100,12 +109,12 @@ func (w *seenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // bodyTime is how long an agent may take to say what it says in JSON, and a second more for each MiB.
 const bodyTime = 30 * time.Second
 
-func readJSON(w http.ResponseWriter, r *http.Request, into any) error {
+func readJSON(w http.ResponseWriter, r *http.Request, most int64, into any) error {
 	rc := http.NewResponseController(w)
-	size := min(max(r.ContentLength, 0), maxBody)
+	size := min(max(r.ContentLength, 0), most)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime + time.Duration(size>>20)*time.Second)) // not every connection has one
 	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into); err != nil {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, most)).Decode(into); err != nil {
 		return fmt.Errorf("%w: body: %w", federation.ErrInvalid, err)
 	}
 	return nil

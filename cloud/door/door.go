@@ -47,6 +47,9 @@ type Door struct {
 	metrics *metrics
 	binary  *binary
 
+	machines, runs atOnce        // requests
+	silence        time.Duration // see silence
+
 	mu    sync.RWMutex
 	sites map[federation.SiteName]cloud.Agents
 }
@@ -76,7 +79,7 @@ func New(c Config) (*Door, error) {
 		c.Now = time.Now
 	}
 	d := &Door{cfg: c, log: c.Logger, mux: http.NewServeMux(), metrics: newMetrics(c.Registerer), binary: &binary{path: c.Agent},
-		sites: map[federation.SiteName]cloud.Agents{}}
+		sites: map[federation.SiteName]cloud.Agents{}, machines: atOnce{most: machineAtOnce}, runs: atOnce{most: runAtOnce}, silence: silence}
 	d.routes()
 	return d, nil
 }
@@ -157,6 +160,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 		Handler:           d,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       5 * time.Minute,
+		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}

@@ -259,7 +259,7 @@ func TestErrorsHaveTheirStatus(t *testing.T) {
 			t.Errorf("%s: %d, want %d", path, code, want)
 		}
 	}
-	for body, want := range map[string]int{"": 400, "[": 400, `{"version":"` + strings.Repeat("x", maxBody) + `"}`: 413} {
+	for body, want := range map[string]int{"": 400, "[": 400, `{"version":"` + strings.Repeat("x", maxPoll) + `"}`: 413} {
 		if code, _ := w.ask(t, "POST", agentapi.PathPoll, session, body); code != want {
 			t.Errorf("body %.10q: %d, want %d", body, code, want)
 		}

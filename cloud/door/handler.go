@@ -34,7 +34,7 @@ func (d *Door) hello(w http.ResponseWriter, r *http.Request) error {
 		return unauthorized{err}
 	}
 	var h agentapi.Hello
-	if err := readJSON(w, r, &h); err != nil {
+	if err := readJSON(w, r, maxHello, &h); err != nil {
 		return err
 	}
 	agents, err := d.agents(site)
@@ -82,6 +82,12 @@ func (d *Door) asMachine(h machineHandler) handler {
 		if err != nil {
 			return unauthorized{err}
 		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it may hold what it asks for
+		done, err := d.machines.take(string(m))
+		if err != nil {
+			return err
+		}
+		defer done()
 		agents, err := d.agents(siteOf(m))
 		if err != nil {
 			return err
@@ -92,7 +98,7 @@ func (d *Door) asMachine(h machineHandler) handler {
 
 func (d *Door) poll(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
 	var p agentapi.Poll
-	if err := readJSON(w, r, &p); err != nil {
+	if err := readJSON(w, r, maxPoll, &p); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), d.cfg.PollWait)
@@ -109,7 +115,7 @@ func (d *Door) poll(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a
 
 func (d *Door) report(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
 	var report agentapi.Report
-	if err := readJSON(w, r, &report); err != nil {
+	if err := readJSON(w, r, maxBody, &report); err != nil {
 		return err
 	}
 	if err := a.Report(r.Context(), m, report); err != nil {
@@ -134,7 +140,10 @@ func (d *Door) logPiece(w http.ResponseWriter, r *http.Request, m cloud.MachineI
 	if err != nil || offset < 0 || stream != "out" && stream != "err" {
 		return fmt.Errorf("%w: a log is RUN/out or RUN/err, from an offset", federation.ErrInvalid)
 	}
-	size, err := a.Log(r.Context(), m, r.PathValue("run"), stream, offset, http.MaxBytesReader(w, r.Body, maxPiece))
+	rc := http.NewResponseController(w)
+	body := &lively{http.MaxBytesReader(w, r.Body, maxPiece), rc, d.silence}
+	size, err := a.Log(r.Context(), m, r.PathValue("run"), stream, offset, body)
+	_ = rc.SetReadDeadline(time.Now().Add(d.silence)) // what was not read of it is, before the next request
 	switch {
 	case errors.Is(err, federation.ErrConflict):
 		w.WriteHeader(http.StatusConflict)
@@ -153,6 +162,11 @@ func (d *Door) within(w http.ResponseWriter, r *http.Request, m cloud.MachineID,
 	if err != nil {
 		return err
 	}
+	done, err := d.runs.take(r.PathValue("run"))
+	if err != nil {
+		return err
+	}
+	defer done()
 	in := r.Clone(r.Context())
 	if err := stripRun(in.URL); err != nil {
 		return err
