@@ -297,7 +297,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 
 // TestKilledOverAndOver kills the daemon again and again, in every life at a random call.
 func TestKilledOverAndOver(t *testing.T) {
-	for seed := range uint64(full(60, 2000)) {
+	for seed := range uint64(full(60, 20_000)) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 7))

@@ -165,7 +165,8 @@ func (a *agent) obey(o agentapi.Orders) {
 			delete(a.runs, order.Run)
 		case r == nil && order.Launch != nil && order.Stop == nil:
 			a.launch(order.Launch)
-		case r == nil && order.Launch != nil:
+		case r == nil && order.Launch != nil: // it is known from then on, or it would be told of again and again
+			a.runs[order.Run] = &agentRun{launch: order.Launch, stop: make(chan agentapi.Stop, 1), sig: make(chan string, 8), ended: true}
 			a.say(agentapi.Status{Run: order.Run, State: agentapi.RunEnded, Why: order.Stop.Why})
 		}
 		if r = a.runs[order.Run]; r != nil && order.Stop != nil {
