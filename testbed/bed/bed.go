@@ -31,6 +31,7 @@ type Options struct {
 	Temporary bool
 
 	MinJobAge time.Duration // how long slurmctld remembers an ended job; 2 minutes when 0. Taken when a site starts
+	Flat      bool          // sites know of no switches (topology/default). Taken when a site starts
 }
 
 // ErrNotRoot is what New returns to everybody but root.

@@ -21,6 +21,7 @@ type confVars struct {
 	Site
 	Dir       string // of the site, the same inside and outside
 	MinJobAge int    // seconds
+	Flat      bool   // no switches
 	HostAddr  string
 }
 
@@ -90,7 +91,7 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=2,sched_min_interval=1000
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=1000
-TopologyPlugin=topology/tree
+TopologyPlugin=topology/{{if .Flat}}default{{else}}tree{{end}}
 GresTypes=gpu
 Licenses=matlab:10
 AccountingStorageType=accounting_storage/slurmdbd
