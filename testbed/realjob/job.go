@@ -23,6 +23,8 @@ type Call struct {
 // Job is what a submission came to.
 type Job struct {
 	Refused string // what sbatch said instead of taking it
+	Waits   string // of [Site.Many]: why it was pending
+	Crashed bool   // of [Site.Many]: slurmctld ended when it was asked
 	ID      int
 	Dir     string // where it was submitted
 	Tasks   []Task // one; of an array each of its tasks, by number

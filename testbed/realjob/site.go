@@ -18,7 +18,8 @@ import (
 	"fsub/testbed/bed"
 )
 
-// Name is the site: 24.11, four nodes of 16 CPUs, 64,000 MiB and 4 GPUs "h100" each, DefMemPerCPU=1000.
+// Name is the site: 24.11, four nodes of 16 CPUs, 64,000 MiB and 4 GPUs "h100" each, DefMemPerCPU=1000. It knows of no switches, as rented nodes have none
+// that are known.
 const Name = "alpha"
 
 // Site is the one real site of a test binary. No other jobs may be on it: what a job gets depends on what is free.
@@ -68,7 +69,7 @@ func withSite(m *testing.M) (code int, err error) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			return 1, err
 		}
-		if b, err = bed.Open(filepath.Join(dir, "bed")); err != nil {
+		if b, err = bed.New(bed.Options{Dir: filepath.Join(dir, "bed"), Flat: true, Temporary: true}); err != nil {
 			return 1, err
 		}
 		defer func() { err = errors.Join(err, b.Down(ctx, nil, true, io.Discard)) }()
