@@ -2,6 +2,7 @@ package layout
 
 import (
 	"errors"
+	"fmt"
 
 	"fsub/sbatch"
 )
@@ -13,7 +14,7 @@ type Node struct {
 	Mem     sbatch.MemMiB
 	GPUs    int
 	GPUType string
-	Threads int // hardware threads of a core; 0: 1
+	Threads int // hardware threads of a core; 0: not known, reckoned as 1
 	// Busy: other jobs have a part of it, so a job that must have it for itself cannot.
 	Busy bool
 }
@@ -30,6 +31,28 @@ type Share struct {
 // ErrNoFit: the nodes that were given do not do; with more, or others, it may.
 var ErrNoFit = errors.New("the job does not fit on these nodes")
 
+var (
+	errThreads = fmt.Errorf("%w: Socket, core and/or thread specification can not be satisfied", ErrNoFit)
+	errCPUs    = fmt.Errorf("%w: CPU count per node can not be satisfied", ErrNoFit)
+)
+
+// noFit is why none of the nodes does, if slurmctld has a word for it.
+func (n *need) noFit(nodes []Node) error {
+	why := ErrNoFit
+	for i := range nodes {
+		f := &nodes[i]
+		switch {
+		case f.Threads > 0 && n.threads > f.Threads:
+			why = errThreads
+		case !n.overcommit && n.leastCPUs(f) > f.CPUs:
+			why = errCPUs
+		default:
+			return ErrNoFit
+		}
+	}
+	return why
+}
+
 // Options are how a site gives out its nodes.
 type Options struct {
 	Whole        bool          // a job gets all of each of its nodes
@@ -41,8 +64,8 @@ type Options struct {
 // Fit chooses the nodes that a job gets, out of those that are free for it, and what it gets of each, as slurmctld would. The shares are in the order of
 // the nodes. [ErrNoFit]: these nodes do not do. Any other error says what no node could make good.
 //
-// Where nodes are free in part slurmctld may spread a job over more of them than it needs; Fit takes as few as it can, the first ones of
-// equal room.
+// Nodes that follow each other in free are neighbours: slurmctld, where it knows of no switches, takes runs of them, and for a job that one node can hold the
+// one with the fewest CPUs.
 func Fit(spec *sbatch.Spec, free []Node, o Options) ([]Share, error) {
 	var nd need
 	if err := nd.read(spec, o); err != nil {
@@ -53,7 +76,7 @@ func Fit(spec *sbatch.Spec, free []Node, o Options) ([]Share, error) {
 		return nil, err
 	}
 	if c = nd.choose(c); c == nil {
-		return nil, ErrNoFit
+		return nil, nd.noFit(free)
 	}
 	return nd.shares(free, c), nil
 }
@@ -68,6 +91,7 @@ func Need(spec *sbatch.Spec, shape Node, o Options) (nodes int, each Share, err 
 	if err := nd.named(spec); err != nil {
 		return 0, Share{}, err
 	}
+	nd.spread = false // over what is there: nothing is rented for it
 	one := nd.capacity(&shape)
 	if one.tasks == 0 {
 		return 0, Share{}, ErrNoFit

@@ -17,10 +17,16 @@ type need struct {
 	counted            bool   // the number of tasks was asked for: SLURM_NTASKS is there
 	exact              bool   // each node has perNode tasks, however many nodes there are
 	perNode            int    // tasks of a node at most; 0: any number
+	mostHere           int    // tasks of a node at most, as it follows from the GPUs; 0: any number
+	bundle             int    // tasks that share a GPU: a node takes whole bundles where it can
 	cpusTask           int
 	minCPUs            int // of a node
 	cpusGPU            int
+	threads            int  // of a core, that it must have
 	single             bool // one thread of each core
+	spread, useMin     bool
+	never              bool // slurmctld never starts it
+	final              int  // the number of tasks that the job is told in the end, where it is another one; else 0
 	overcommit         bool
 
 	memNode, memCPU, memGPU sbatch.MemMiB
@@ -36,6 +42,9 @@ type need struct {
 
 // read takes in what a job asks for.
 func (n *need) read(s *sbatch.Spec, o Options) error {
+	if said := sbatch.RefuseGPUs(s); said != "" {
+		return &Refused{said + "\n" + NoGPUs}
+	}
 	*n = need{minNodes: max(1, s.MinNodes), maxNodes: s.MaxNodes, tasks: s.NTasks, perNode: s.NTasksPerNode, cpusTask: max(1, s.CPUsPerTask),
 		memNode: s.MemPerNode, memCPU: s.MemPerCPU, memGPU: s.MemPerGPU, exclusive: s.Exclusive == "exclusive" || o.Whole, whole: o.Whole}
 	if n.memNode == sbatch.MemAll {
@@ -46,8 +55,9 @@ func (n *need) read(s *sbatch.Spec, o Options) error {
 	}
 	if m := s.More; m != nil {
 		_, _, threads, _ := m.Layout()
-		n.single = threads == 1
+		n.single, n.threads = threads == 1, threads
 		n.sizes, n.minCPUs, n.cpusGPU, n.tasksGPU, n.overcommit = m.NodeSizes, m.MinCPUs, m.CPUsPerGPU, max(m.NTasksPerGPU, m.NTasksPerTRES), m.Overcommit
+		n.spread, n.useMin = m.SpreadJob, m.UseMinNodes
 	}
 	if o.Most > 0 && n.maxNodes > o.Most {
 		n.maxNodes = max(o.Most, n.minNodes)
@@ -129,36 +139,24 @@ func (n *need) gpuItem(item string, gres bool) (int, error) {
 // count derives the numbers of tasks and nodes from each other and from the GPUs, as sbatch and slurmctld do.
 func (n *need) count() {
 	n.counted = n.tasks > 0
-	gpus := n.gpusJob
-	if gpus > 0 && n.gpusNode > 0 {
-		n.minNodes = ceil(gpus, n.gpusNode)
-		n.maxNodes, n.sizes, n.gpusJob = n.minNodes, "", 0
-		if n.counted && n.perNode == 0 {
-			n.perNode = ceil(n.tasks, n.minNodes)
-		}
-	}
+	n.countGPUs()
 	switch {
 	case n.counted:
-		if n.tasksGPU > 0 && gpus == 0 && n.gpusNode == 0 && n.gpusTask == 0 {
-			n.gpusJob = ceil(n.tasks, n.tasksGPU)
-		}
 	case n.perNode > 0:
 		n.counted, n.exact = true, true
 		n.tasks = n.minNodes * n.perNode
-	case n.gpusTask > 0 && gpus > 0:
-		n.counted, n.tasks = true, max(1, gpus/n.gpusTask)
+		if n.minNodes == 1 && n.gpusJob == n.perNode { // one for each task, and all of them here
+			n.gpusNode, n.gpusJob = n.gpusJob, 0
+		}
+	case n.gpusTask > 0 && n.gpusJob > 0:
+		n.counted, n.tasks = true, max(1, n.gpusJob/n.gpusTask)
 	case n.gpusTask > 0:
 		n.counted, n.tasks = true, n.minNodes
-	case n.tasksGPU > 0 && gpus > 0:
-		n.counted, n.tasks = true, gpus*n.tasksGPU
-	case n.tasksGPU > 0 && n.gpusNode > 0:
-		n.counted, n.exact, n.perNode = true, true, n.gpusNode*n.tasksGPU
-		n.tasks = n.minNodes * n.perNode
 	default:
 		n.tasks = n.minNodes
 	}
-	if n.gpusTask > 0 {
-		n.gpusJob = 0 // they follow the tasks
+	if n.gpusTask > 0 { // they follow the tasks
+		n.gpusJob = 0
 		if n.gpusNode > 0 && n.perNode == 0 {
 			n.perNode = max(1, n.gpusNode/n.gpusTask)
 		}
@@ -170,8 +168,37 @@ func (n *need) count() {
 	if n.tasks < n.minNodes {
 		n.minNodes = n.tasks
 	}
-	if n.maxNodes > 0 && n.maxNodes < n.minNodes {
-		n.maxNodes = n.minNodes
+}
+
+// countGPUs is about the GPUs of the whole job, and tasks for each of them.
+func (n *need) countGPUs() {
+	n.bundle = n.tasksGPU
+	if n.tasksGPU == 0 && n.gpusTask == 0 && n.counted && n.gpusJob > 0 && n.tasks%n.gpusJob == 0 {
+		n.bundle = n.tasks / n.gpusJob
+	}
+	if n.gpusJob > 0 && n.gpusNode > 0 {
+		n.minNodes = ceil(n.gpusJob, n.gpusNode)
+		n.maxNodes, n.sizes, n.gpusJob, n.mostHere = n.minNodes, "", 0, n.bundle*n.gpusNode
+	}
+	switch {
+	case n.tasksGPU == 0 || n.gpusTask > 0:
+	case n.gpusNode > 0, !n.counted && n.gpusJob == 0:
+		n.gpusNode = max(1, n.gpusNode)
+		n.perNode = n.gpusNode * n.tasksGPU
+		n.final = n.minNodes * n.perNode
+	default:
+		if n.gpusJob == 0 {
+			n.gpusJob = ceil(n.tasks, n.tasksGPU)
+		}
+		n.final = n.gpusJob * n.tasksGPU
+		if n.minNodes > 1 && n.maxNodes == n.minNodes { // a node has as many as the other
+			n.never = n.never || n.gpusJob%n.minNodes > 0
+			n.gpusNode = n.gpusJob / n.minNodes
+			n.perNode, n.gpusJob = n.gpusNode*n.tasksGPU, 0
+		}
+	}
+	if n.final > 0 && !n.counted {
+		n.counted, n.tasks = true, n.final
 	}
 }
 
@@ -184,15 +211,26 @@ func (n *need) named(s *sbatch.Spec) error {
 	if err != nil {
 		return err
 	}
-	return n.atLeast(len(names), s.NodeList)
+	n.atLeast(n.must(names))
+	return nil
 }
 
-func (n *need) atLeast(nodes int, list string) error {
-	if nodes <= n.minNodes {
-		return nil
+// must is which of the nodes that the job names it gets: the first ones, if it may not have so many.
+func (n *need) must(names []string) []string {
+	most := len(names)
+	if n.maxNodes > 0 {
+		most = min(most, n.maxNodes)
 	}
-	if n.maxNodes > 0 && nodes > n.maxNodes {
-		return fmt.Errorf("--nodelist=%s names %d nodes, but the job is to have at most %d", list, nodes, n.maxNodes)
+	if n.counted && !n.exact {
+		most = min(most, n.tasks)
+	}
+	return names[:most]
+}
+
+func (n *need) atLeast(names []string) {
+	nodes := len(names)
+	if nodes <= n.minNodes {
+		return
 	}
 	switch {
 	case n.exact:
@@ -201,5 +239,4 @@ func (n *need) atLeast(nodes int, list string) error {
 		n.tasks = nodes
 	}
 	n.minNodes = nodes
-	return nil
 }

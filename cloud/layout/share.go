@@ -9,54 +9,36 @@ import (
 // shares says what the job gets of each of the chosen nodes.
 func (n *need) shares(free []Node, c []candidate) []Share {
 	out := make([]Share, len(c))
-	tasks, gpus := n.tasks, n.gpusJob
-	if n.exact {
-		tasks = n.perNode * len(c)
-	}
-	tasks = max(tasks, len(c))
-	if n.even() {
-		deal(tasks, out, func(i int) int { return c[i].tasks })
-	}
 	for i := range out {
-		s, f := &out[i], &free[c[i].node]
-		s.Node = c[i].node
-		switch {
-		case !n.counted:
-			s.Tasks = 1
-		case !n.even(): // one is kept for each of the nodes that follow
-			s.Tasks = max(1, min(c[i].tasks, tasks-(len(out)-1-i)))
-			tasks -= s.Tasks
-		}
+		s := &out[i]
+		s.Node, s.Tasks = c[i].node, c[i].take
 		switch {
 		case n.gpusTask > 0:
 			s.GPUs = n.gpusTask * s.Tasks
 		case n.gpusNode > 0:
 			s.GPUs = n.gpusNode
-		case n.gpusJob > 0 && n.tasksGPU > 0:
-			s.GPUs = ceil(s.Tasks, n.tasksGPU)
 		case n.gpusJob > 0:
-			s.GPUs = max(1, min(c[i].gpus, gpus-(len(out)-1-i)))
-			gpus -= s.GPUs
+			s.GPUs = c[i].give
 		}
-		n.size(s, f)
+		n.size(s, &free[c[i].node], &c[i])
 	}
 	n.lay(free, out)
 	return out
 }
 
-// even reports whether the tasks are spread evenly: if it was said how many a node may have.
-func (n *need) even() bool { return n.counted && n.perNode > 0 }
-
 // size gives CPUs and memory for the tasks of a share.
-func (n *need) size(s *Share, f *Node) {
+func (n *need) size(s *Share, f *Node, c *candidate) {
 	s.CPUs = s.Tasks * n.cost(f)
 	if n.overcommit {
 		s.CPUs = n.cost(f)
 	}
-	if !n.counted {
-		s.CPUs = max(s.CPUs, n.minCPUs)
+	if !n.counted && !n.overcommit {
+		s.CPUs = max(s.CPUs, n.minCPUs/n.cost(f)*n.cost(f))
 	}
 	s.CPUs = max(s.CPUs, s.GPUs*n.cpusGPU)
+	if n.gpusJob > 0 || n.gpusTask > 0 {
+		s.CPUs = max(s.CPUs, n.gpusHere(c.gpus)*n.cpusGPU)
+	}
 	if t := f.Threads; t > 1 { // whole cores
 		s.CPUs = ceil(s.CPUs, t) * t
 	}
@@ -91,31 +73,12 @@ func (n *need) lay(free []Node, out []Share) {
 		}
 		return
 	}
-	tasks := 0
+	tasks, counts := 0, make([]int, len(out))
 	for i := range out {
 		tasks += out[i].Tasks
-		out[i].Tasks = 0
 	}
-	deal(tasks, out, room)
-}
-
-// deal gives tasks out one by one, round after round, to those that have room.
-func deal(tasks int, out []Share, room func(int) int) {
-	for tasks > 0 {
-		open := 0
-		for i := range out {
-			if out[i].Tasks < room(i) {
-				open++
-			}
-		}
-		if open == 0 {
-			return
-		}
-		each := max(1, tasks/open)
-		for i := range out {
-			k := min(each, room(i)-out[i].Tasks, tasks)
-			out[i].Tasks += max(0, k)
-			tasks -= max(0, k)
-		}
+	dealRounds(tasks, counts, room)
+	for i := range out {
+		out[i].Tasks = counts[i]
 	}
 }
