@@ -82,6 +82,7 @@ var times = []struct {
 	{regexp.MustCompile(`(?m)^srun: (Step created for|Job \S+ step creation temporarily disabled).*\n`), ""},
 	{regexp.MustCompile(`(?m)^slurmstepd\S*: error: _handle_signal_container: failed signal 18 .*\n`), ""},
 	{regexp.MustCompile(`(?m)^srun: Job step creation temporarily disabled.*\n`), ""},
+	{regexp.MustCompile(`(?m)^srun: error: IO: Hey, you told me node \d+ was down!\n`), ""},
 }
 
 func (m *mask) text(s string) string {

@@ -89,7 +89,8 @@ func passing(errs string) (kept string) {
 	gaveUp := strings.Contains(errs, "srun: interrupt (one more within 1 sec to abort)")
 	for line := range strings.Lines(errs) {
 		late := gaveUp && (strings.HasPrefix(line, "slurmstepd: error: ***") || strings.HasSuffix(line, ": Interrupt\n"))
-		if !late && !strings.HasPrefix(line, "srun: Step created for ") {
+		early := strings.HasPrefix(line, "srun: error: IO: Hey, you told me node ") // the node is heard once more after a task of it was killed
+		if !late && !early && !strings.HasPrefix(line, "srun: Step created for ") {
 			kept += line
 		}
 	}

@@ -110,8 +110,8 @@ var words = []struct {
 	{"test only", `srun --test-only -n1 hostname; srun -N1 -n1 bash -c 'echo $SLURM_STEP_ID'`, "0", "srun: Job 4711 to start at X using 3 processors on nodes n1 in partition \n" + cannot, 0, "slurmctld makes a job of it"},
 }
 
-// bothUp waits for two tasks to have begun.
-const bothUp = `until [ -e up0 -a -e up1 ]; do sleep 0.01; done`
+// bothUp waits for two tasks to have begun, and for real srun to know it.
+const bothUp = `until [ -e up0 -a -e up1 ]; do sleep 0.01; done; sleep 0.6`
 
 func TestWords(t *testing.T) {
 	for _, c := range words {
