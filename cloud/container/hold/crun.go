@@ -72,8 +72,8 @@ func (s *Spec) imageEnv(root *os.Root) ([]string, error) {
 			env = append(env, name+"="+v)
 		}
 	}
-	if s.Options.MountHome == container.Yes && s.Options.RemapRoot == container.Yes {
-		env = append(env, "HOME=/root")
+	if s.Options.RemapRoot == container.Yes { // as enroot finds it in the image's passwd
+		env = append(env, "HOME=/root", "USER=root", "LOGNAME=root")
 	}
 	return env, nil
 }

@@ -149,7 +149,7 @@ func TestOptions(t *testing.T) {
 		script, want string
 	}{
 		{[]string{image, "container-writable"}, "touch /x && echo ok", "ok\n"},
-		{[]string{image, "container-remap-root"}, "id -u; echo $HOME", "0\n" + w.dir + "\n"},
+		{[]string{image, "container-remap-root"}, "id -u; echo $HOME $USER", "0\n/root root\n"},
 		{[]string{image, "container-mount-home"}, "ls " + w.dir + "/tiny.sqsh", w.dir + "/tiny.sqsh\n"},
 		{[]string{image, "container-mount-home", "container-remap-root"}, "ls /root/tiny.sqsh; echo $HOME", "/root/tiny.sqsh\n/root\n"},
 		{[]string{image, "container-entrypoint"}, "echo $ENTRY", "yes\n"},

@@ -26,6 +26,9 @@ What a step of a job on rented nodes understands; other options of Slurm's srun 
   -J, --job-name=NAME          of the step                   --export=ALL|NONE|NAMES
       --pty                    a terminal for the first task
       --multi-prog             the command is a file of programs
+      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|FILE.sqsh   run the tasks in a container, with pyxis' other options:
+      --container-mounts=SRC:DST[:FLAGS],...  -workdir=  -name=NAME[:FLAG]  -save=FILE  -env=NAMES  -unshare=NS
+      --[no-]container-mount-home  -remap-root  -entrypoint   --container-writable  --container-readonly
       --het-group=N            components of the job         --jobid=ID
       --mpi=none|pmi2|pmix     how MPI programs find each other; --mpi=list
   -X, --disable-status  --quit-on-interrupt  -k, --no-kill  -Q, --quiet  -v, --verbose  --test-only
