@@ -10,7 +10,7 @@ import (
 	"fsub/testbed/realjob"
 )
 
-func TestMain(m *testing.M) { realjob.Main(m) }
+func TestMain(m *testing.M) { realjob.MainFlat(m) }
 
 // real are the nodes of realjob's site.
 func real() []layout.Node {
