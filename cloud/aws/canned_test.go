@@ -103,6 +103,13 @@ func TestHalfAFleet(t *testing.T) {
 	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != cloud.KindUnavailable {
 		t.Errorf("half a fleet that lives on: %v", err)
 	}
+	for code, want := range map[string]cloud.ErrorKind{"InsufficientInstanceCapacity": cloud.KindStockOut, "UnfulfillableCapacity": cloud.KindStockOut, "MaxSpotInstanceCountExceeded": cloud.KindQuota,
+		"UnauthorizedOperation": cloud.KindDenied, "RequestLimitExceeded": cloud.KindThrottled, "Client.InvalidParameterValue": cloud.KindInvalid, "InternalError": cloud.KindUnavailable} {
+		answers["CreateFleet"] = "<fleetId>f</fleetId><fleetInstanceSet/><errorSet><item><errorCode>" + code + "</errorCode><errorMessage>words</errorMessage></item></errorSet>"
+		if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != want {
+			t.Errorf("a fleet that fails with %s and status 200: %v", code, err)
+		}
+	}
 	answers["CreateFleet"] = "<fleetId>f</fleetId><fleetInstanceSet/><errorSet/>"
 	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != cloud.KindUnavailable {
 		t.Errorf("a fleet that says nothing: %v", err)
