@@ -44,9 +44,10 @@ demo: build ## two real Slurm clusters, this machine, a stand-in for Amazon, the
 testbed-up: setup build ## start the default sites; SITES="alpha gamma" or SITES=--all for others
 	bin/fed bed up $(SITES)
 
-testbed-down: build ## stop the demo's daemon and all sites
+testbed-down: build ## stop the demo's daemon, all sites, and what killed tests have left
 	@testbed/demo/daemon.sh stop
 	bin/fed bed down
+	bin/fed bed down --abandoned
 
 testbed-status: build
 	bin/fed bed status
