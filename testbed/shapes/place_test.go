@@ -114,7 +114,7 @@ func scriptText(t *testing.T, s shape) string {
 func (p place) await(t *testing.T, s shape) {
 	t.Helper()
 	dir := p.dir(s)
-	deadline := time.Now().Add(patience(s))
+	deadline := time.Now().Add(p.patience(s))
 	for quiet := 0; quiet < 2; {
 		out := login(t, p, "/", "squeue", "-h", "-t", "all", "-u", "alice", "-o", "%Z|%i|%T|%R")
 		if out.code != 0 {
@@ -138,15 +138,22 @@ func (p place) await(t *testing.T, s shape) {
 				login(t, p, "/", "scancel", strings.TrimRight(id, "]["))
 			}
 			t.Errorf("%s at %s does not end: %s", s.name, p, strings.Join(left, "; "))
+			stuck[p] = true
 			return
 		}
 		time.Sleep(300 * time.Millisecond)
 	}
 }
 
+// stuck are places at which a shape did not end. Nobody waits long for others there, so that all have their turn before the test's own time is over.
+var stuck = map[place]bool{}
+
 // patience is how long a shape may take on a machine that is busy with other tests. A requeued job waits two minutes at real Slurm.
-func patience(s shape) time.Duration {
-	if slow[s.name] {
+func (p place) patience(s shape) time.Duration {
+	switch {
+	case stuck[p]:
+		return 10 * time.Second
+	case slow[s.name]:
 		return 8 * time.Minute
 	}
 	return 4 * time.Minute
