@@ -17,6 +17,9 @@ const version = "fsub"
 // maxVirtual bounds the nodes that are shown of an offering and do not exist: no plan binds as many at one time.
 const maxVirtual = 1024
 
+// lacks are the options that rented machines cannot keep: nobody counts licenses there, or reserves ports, or shares GRES, and an OCI bundle is started by the script.
+var lacks = []string{"licenses", "container", "container-id", "resv-ports", "gres-flags=SHARING"}
+
 // Observe implements federation.Driver. It is answered from memory: the cloud is asked by loops.
 func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if err := d.isLoaded(ctx); err != nil {
@@ -30,7 +33,8 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if !d.priced {
 		return nil, fmt.Errorf("what can be rented is not known: %w", d.unknown())
 	}
-	o := &federation.Observation{At: d.now(), Cluster: string(d.cfg.Site), Version: version, Mode: federation.Pinned, OnlyUser: d.cfg.OnlyUser, TasksOnly: true}
+	o := &federation.Observation{At: d.now(), Cluster: string(d.cfg.Site), Version: version, Mode: federation.Pinned, OnlyUser: d.cfg.OnlyUser, TasksOnly: true,
+		Lacks: slices.Clone(lacks)}
 	for _, p := range d.pools {
 		if !p.retired {
 			d.observePool(o, p)

@@ -116,7 +116,7 @@ func TestAutocomplete(t *testing.T) {
 
 func TestUses(t *testing.T) {
 	for args, option := range map[string]string{"-S0": "core-spec=0", "--resv-ports --stepmgr": "resv-ports", "--reboot": "reboot",
-		"--gres-flags=multiple-tasks-per-sharing": "gres-flags=SHARING", "--cores-per-socket=2": "cores-per-socket"} {
+		"--gres-flags=multiple-tasks-per-sharing": "gres-flags=SHARING", "--cores-per-socket=2": "cores-per-socket", "-L matlab:2": "licenses", "--container=/bundle": "container"} {
 		r, err := Parse(input("#!/bin/sh\n", strings.Fields(args)...))
 		if err != nil || !r.Spec.Uses(option) {
 			t.Errorf("%s does not use %s: %v", args, option, err)

@@ -41,7 +41,7 @@ func (s *Spec) usesRare(option string) bool {
 	}
 	text, known := map[string]string{
 		"network": m.Network, "batch": m.Batch, "tres-per-task": m.TRESPerTask, "tres-bind": m.TRESBind, "extra": m.Extra, "context": m.Context,
-		"container-id": m.ContainerID, "wckey": m.WCKey,
+		"container": m.Container, "container-id": m.ContainerID, "wckey": m.WCKey, "licenses": m.Licenses,
 	}[option]
 	return known && text != ""
 }
