@@ -43,10 +43,36 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 	c.most = c.shares(now, 1)
 	for i, a := range c.site.model.parts[c.pool].Allowances {
 		if !a.Bears(c.most[i]) {
-			return &refusal{reason: federation.ReasonBudget, detail: a.Says(c.most[i])}
+			no := &refusal{reason: federation.ReasonBudget, detail: a.Says(c.most[i])}
+			if n := c.mostNodes(); n > c.fits[0].nodes {
+				no.detail += fmt.Sprintf(" (on up to %s)", nodesText(n))
+			}
+			return no
 		}
 	}
 	return nil
+}
+
+// mostNodes is how many nodes the candidate may be given: of a range of them a driver gives as many as there are.
+func (c *candidate) mostNodes() int {
+	nodes, s := c.fits[0].nodes, c.ask.spec
+	spread, least := s.More != nil && s.More.SpreadJob, s.More != nil && s.More.UseMinNodes
+	if s.GPUs != "" || s.GPUsPerTask != "" || s.MaxNodes+s.NTasks == 0 || !spread && (least || s.MaxNodes <= nodes) {
+		return nodes
+	}
+	m := c.site.model
+	most := m.sizes[c.pool].nodes
+	for _, bound := range [...]int{s.MaxNodes, s.NTasks, m.parts[c.pool].MaxNodes} {
+		if bound > 0 {
+			most = min(most, bound)
+		}
+	}
+	return max(most, nodes)
+}
+
+// perHour is what a part of the candidate's nodes costs.
+func (c *candidate) perHour(part float64) federation.Dollars {
+	return c.rented().PricePerHour * federation.Dollars(float64(c.mostNodes())*part)
 }
 
 // shares are what a part of the candidate's nodes may cost of each allowance; nil if there are none.
@@ -55,7 +81,7 @@ func (c *candidate) shares(now time.Time, part float64) []federation.Dollars {
 	if len(all) == 0 {
 		return nil
 	}
-	perHour, list := c.rented().PricePerHour*federation.Dollars(float64(c.fits[0].nodes)*part), make([]federation.Dollars, len(all))
+	perHour, list := c.perHour(part), make([]federation.Dollars, len(all))
 	for i := range all {
 		list[i] = all[i].Share(perHour, now, c.until(now))
 	}
@@ -64,19 +90,7 @@ func (c *candidate) shares(now time.Time, part float64) []federation.Dollars {
 
 // borne reports whether what other jobs of this plan have left bears the candidate.
 func (c *candidate) borne() bool {
-	if c.most == nil {
-		return true
-	}
-	part := c.site.model.parts[c.pool]
-	for i, a := range part.Allowances {
-		if used := c.site.bound[part]; used != nil {
-			a.Bound += used[i]
-		}
-		if !a.Bears(c.most[i]) {
-			return false
-		}
-	}
-	return true
+	return c.most == nil || c.site.bears(c.site.model.parts[c.pool], c.most)
 }
 
 // pay binds what units of the candidate may cost. On shared nodes that is a part of what the first of them may.
@@ -84,16 +98,97 @@ func (c *candidate) pay(units int, now time.Time) {
 	if c.most == nil {
 		return
 	}
-	part := c.site.model.parts[c.pool]
-	if c.site.bound == nil {
-		c.site.bound = map[*federation.Partition][]federation.Dollars{}
+	costs := c.shares(now, shareOf(&c.site.model.pools[c.pool].Shape, &c.fits[0]))
+	for i := range costs {
+		costs[i] *= federation.Dollars(units)
 	}
-	used := c.site.bound[part]
+	c.site.bind(c.site.model.parts[c.pool], costs)
+}
+
+// bears reports whether a partition's allowances bear some cost of each, beside what jobs of this plan are bound to cost.
+func (st *siteState) bears(part *federation.Partition, costs []federation.Dollars) bool {
+	for i, a := range part.Allowances {
+		if used := st.bound[part]; used != nil {
+			a.Bound += used[i]
+		}
+		if !a.Bears(costs[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (st *siteState) bind(part *federation.Partition, costs []federation.Dollars) {
+	if st.bound == nil {
+		st.bound = map[*federation.Partition][]federation.Dollars{}
+	}
+	used := st.bound[part]
 	if used == nil {
-		used = make([]federation.Dollars, len(c.most))
-		c.site.bound[part] = used
+		used = make([]federation.Dollars, len(costs))
+		st.bound[part] = used
 	}
-	for i, cost := range c.shares(now, shareOf(&c.site.model.pools[c.pool].Shape, &c.fits[0])) {
-		used[i] += cost * federation.Dollars(units)
+	for i, cost := range costs {
+		used[i] += cost
 	}
+}
+
+// partsCost is what the components of a heterogeneous job may cost together of each partition's allowances. All of them have their nodes until the last one ends.
+func partsCost(parts []*candidate, now time.Time) map[*federation.Partition][]federation.Dollars {
+	var until time.Time
+	for _, c := range parts {
+		if at := c.until(now); at.After(until) {
+			until = at
+		}
+	}
+	costs := map[*federation.Partition][]federation.Dollars{}
+	for _, c := range parts {
+		if c.most == nil {
+			continue
+		}
+		part := c.site.model.parts[c.pool]
+		if costs[part] == nil {
+			costs[part] = make([]federation.Dollars, len(part.Allowances))
+		}
+		for i := range part.Allowances {
+			costs[part][i] += part.Allowances[i].Share(c.perHour(1), now, until)
+		}
+	}
+	return costs
+}
+
+// partsRefusal is why the components of a heterogeneous job cannot be paid together, though each is where it is cheapest; nil if they can.
+func (c *candidate) partsRefusal(now time.Time) *refusal {
+	parts := make([]*candidate, len(c.parts))
+	for i, options := range c.parts {
+		parts[i] = options[0]
+	}
+	costs := partsCost(parts, now)
+	for _, one := range parts {
+		part := one.site.model.parts[one.pool]
+		for i, cost := range costs[part] {
+			if a := &part.Allowances[i]; !a.Bears(cost) {
+				return &refusal{reason: federation.ReasonBudget, detail: a.Says(cost) + " (its components together)"}
+			}
+		}
+	}
+	return nil
+}
+
+// spotsCost is partsCost of components where they would start.
+func spotsCost(spots []spot, now time.Time) map[*federation.Partition][]federation.Dollars {
+	parts := make([]*candidate, len(spots))
+	for i := range spots {
+		parts[i] = spots[i].c
+	}
+	return partsCost(parts, now)
+}
+
+// borneTogether reports whether what other jobs of this plan have left bears components where they would start.
+func (c *candidate) borneTogether(spots []spot, now time.Time) bool {
+	for part, costs := range spotsCost(spots, now) {
+		if !c.site.bears(part, costs) {
+			return false
+		}
+	}
+	return true
 }

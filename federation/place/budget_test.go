@@ -102,3 +102,52 @@ job 3 -N1`)
 		t.Error(text)
 	}
 }
+
+// Of a range of nodes a driver gives as many as there are: if that could cost too much it would give the job back again and again.
+func TestBudgetOfRange(t *testing.T) {
+	w := newWorld()
+	w.read(t, `site aws tasks
+partition main default nodes=n[1-8]
+nodes n[1-8] cpus=4 mem=4000 state=IDLE,CLOUD,POWERED_DOWN rent=x/a/spot@1 boot=60s
+job 1 -N1-8 -t2h
+job 2 -N1-8 -t1h
+job 3 -N1-8 -n3 -t2h
+job 4 -N1-64 -t2h
+job 5 -n3 -t2h`)
+	w.allow(0, "today", 24*time.Hour, 10, 0, 0)
+	all := w.jobs
+	for i, want := range []string{
+		"(FedBudget: may cost $16.27 today until its time limit, $10.00 left: of $10.00 $0.00 spent, $0.00 bound by what runs (on up to 8 nodes))",
+		"-> aws main", "-> aws main",
+		"(FedBudget: may cost $16.27 today",
+		"-> aws main",
+	} {
+		w.jobs = all[i : i+1]
+		d := Plan(w.snapshot(), Policy{}).Decisions[0]
+		if got := strings.ReplaceAll(Explain(all[i], d), "\n", " "); !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// The components of a heterogeneous job are paid together.
+func TestBudgetOfComponents(t *testing.T) {
+	w := newWorld()
+	w.read(t, `site aws tasks
+partition main default nodes=n[1-8]
+nodes n[1-8] cpus=4 mem=4000 state=IDLE,CLOUD,POWERED_DOWN rent=x/a/spot@1 boot=60s
+job 1 -N1 -t4h : -N1 -t4h
+job 2 -N1 -t2h : -N1 -t2h
+job 3 -N1 -t1h : -N1 -t1h
+job 4 -N1 -t1h`)
+	w.allow(0, "today", 24*time.Hour, 5.5, 0, 0)
+	for i, d := range Plan(w.snapshot(), Policy{}).Decisions {
+		if want := i == 1 || i == 3; d.Bind != want { // the third finds $1.43 left, the fourth takes $1.03 of them
+			t.Errorf("%s", Explain(w.jobs[i], d))
+		}
+	}
+	d := Plan(w.snapshot(), Policy{}).Decisions[0]
+	if d.Reason != federation.ReasonBudget || d.Impossible() || !strings.Contains(Explain(w.jobs[0], d), "may cost $8.07 today") {
+		t.Errorf("%s", Explain(w.jobs[0], d))
+	}
+}

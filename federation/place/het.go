@@ -56,6 +56,9 @@ func (pl *planner) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 	if _, spots := whole.gather(newEmptyCapacity(st.model, pl.now)); no == nil && spots == nil {
 		no = &refusal{reason: federation.ReasonReqNodeNotAvail, detail: "its components do not fit at one time"}
 	}
+	if no == nil {
+		no = whole.partsRefusal(pl.s.Now)
+	}
 	if no != nil {
 		sh.reject(st.site.Name, "", "", no)
 		return
@@ -250,7 +253,11 @@ func (c *candidate) together(pl *planner) moment {
 		at.start, at.spots = c.gather(free)
 		c.asked, c.changes, c.start, c.spots = at.start > pl.now, free.changes, at.start, at.spots
 	}
-	if at.spots != nil && at.start == pl.now {
+	switch {
+	case at.spots == nil || at.start != pl.now:
+	case !c.borneTogether(at.spots, pl.s.Now):
+		at.start = never
+	default:
 		at.units = 1
 		for _, s := range at.spots {
 			at.boot.add(s.c.bootOn(s.nodes))
@@ -279,6 +286,9 @@ func (c *candidate) commitParts(at *moment, pl *planner) int {
 		for _, n := range s.nodes {
 			free.place(n, &s.c.fits[s.fit], endAt(pl.now, s.c.limit))
 		}
+	}
+	for part, costs := range spotsCost(at.spots, pl.s.Now) {
+		c.site.bind(part, costs)
 	}
 	return 1
 }
