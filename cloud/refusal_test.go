@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -186,4 +187,17 @@ func resubmit(w *world, subs map[federation.JobID]federation.Submission, within 
 			return
 		}
 	}
+}
+
+// TestRefusedGPUs: GPUs that no Slurm takes are refused with its error and in its words, and not as machines that are not offered.
+func TestRefusedGPUs(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.ready()
+		_, err := w.driver.Submit(context.Background(), w.job("true", func(s *federation.Submission) { s.Job.Spec.GPUs, s.Job.Spec.GPUsPerNode = "3", "4" }))
+		var said *federation.SlurmError
+		if !errors.As(err, &said) || !errors.Is(err, federation.ErrInvalid) || said.Number != 2072 ||
+			err.Error() != "Invalid generic resource (gres) specification: Failed to ensure --gpus >= --gres=gpu/--gpus-per-node >= --gpus-per-socket" {
+			t.Errorf("%v (%+v)", err, said)
+		}
+	})
 }

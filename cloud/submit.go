@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -146,7 +147,7 @@ func wants(s *federation.Submission) []want {
 	return list
 }
 
-// canEverRun fails with ErrCapacity if no machines of the pool would do, however many there were.
+// canEverRun fails with ErrCapacity if no machines of the pool would do, however many there were, and with ErrInvalid if no Slurm takes such GPUs.
 func (d *Driver) canEverRun(j *job) error {
 	for i, w := range j.Wants {
 		p := d.pool(w.Partition)
@@ -167,6 +168,10 @@ func (d *Driver) canEverRun(j *job) error {
 			}
 			return err == nil
 		})
+		if refused, ok := errors.AsType[*layout.Refused](why); ok && !can { // nor would a Slurm cluster take it
+			said, _, _ := strings.Cut(refused.Text, "\n")
+			return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2072, Text: layout.NoGPUs, Detail: said}
+		}
 		if !can {
 			return &federation.SlurmError{Kind: federation.ErrCapacity, Number: 2014, Text: "Requested node configuration is not available",
 				Detail: fmt.Sprintf("partition %s: %v", w.Partition, why)}
