@@ -25,7 +25,7 @@ func (s *Server) judge(job *federation.Job, ask func() error) error {
 		return err
 	}
 	for i := range components {
-		if err := cmp.Or(checkPerTask(&components[i]), checkDeadline(&components[i], now)); err != nil {
+		if err := cmp.Or(checkPerTask(&components[i]), checkGPUs(&components[i], sites), checkDeadline(&components[i], now)); err != nil {
 			return err
 		}
 	}
@@ -64,6 +64,18 @@ func checkPerTask(sp *sbatch.Spec) error {
 	}
 	return &federation.SlurmError{Kind: federation.ErrInvalid, Number: wire.ErrGRES, Text: wire.Strerror(wire.ErrGRES),
 		Said: "Failed to validate job spec. --gpus-per-task or --tres-per-task used without either --gpus or -n/--ntasks is not allowed."}
+}
+
+// checkGPUs refuses GPUs that no Slurm takes where all sites are rented pools: these have no slurmctld that says so. They alone take no array whole.
+func checkGPUs(sp *sbatch.Spec, sites []*federation.Site) error {
+	if len(sites) == 0 || slices.ContainsFunc(sites, func(s *federation.Site) bool { return s.Seen == nil || !s.Seen.TasksOnly }) {
+		return nil
+	}
+	said := sbatch.RefuseGPUs(sp)
+	if said == "" {
+		return nil
+	}
+	return &federation.SlurmError{Kind: federation.ErrInvalid, Number: wire.ErrGRES, Text: wire.Strerror(wire.ErrGRES), Said: said}
 }
 
 // checkDeadline refuses a job that cannot end before its deadline: with the least time that it would do with, from the moment that it

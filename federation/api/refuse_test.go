@@ -107,3 +107,27 @@ func TestLimitByDeadline(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedGPUs: where all sites are rented pools nobody but us says what slurmctld would of GPUs that it does not take.
+func TestRefusedGPUs(t *testing.T) {
+	d := start(t)
+	one, two := site("one"), site("two")
+	one.Seen, two.Seen = &federation.Observation{TasksOnly: true}, &federation.Observation{TasksOnly: true}
+	d.Controller.SetSites(one, two)
+	d.Controller.SetDecision(federation.Decision{Offers: []federation.Offer{{Site: "one", Partition: "main", Start: time.Now(), Nodes: 1}}})
+	submit := func(gpus string) (status int, got v1.SubmitResponse) {
+		status = as(t, alice, d.Socket, "POST", "/fed/v1/job", request1(func(r *v1.SubmitRequest) { r.Spec.GPUs, r.Spec.GPUsPerNode = gpus, "4" }), &got)
+		return status, got
+	}
+	if status, got := submit("3"); status != 400 || got.Error == nil || got.Error.Number != wire.ErrGRES || got.Error.Text != "Invalid generic resource (gres) specification" ||
+		got.Error.Said != "Failed to ensure --gpus >= --gres=gpu/--gpus-per-node >= --gpus-per-socket" {
+		t.Errorf("%d %+v", status, got.Error)
+	}
+	if status, got := submit("8"); status != 200 {
+		t.Errorf("%d %+v", status, got.Error)
+	}
+	two.Seen = &federation.Observation{}
+	if status, got := submit("3"); status != 200 {
+		t.Errorf("beside a cluster that says so itself: %d %+v", status, got.Error)
+	}
+}
