@@ -2,8 +2,9 @@ package srun
 
 import (
 	"bytes"
-	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,18 +14,12 @@ import (
 	"fsub/testbed/bed"
 )
 
-// TestReal asks the real srun (24.11) for the words of TestWords: all scripts within one job of a test bed that is up: that of FSUB_BED, or the default one.
+// TestReal asks the real srun (24.11) for the words of TestWords: all scripts within one job of a site of its own, or of the bed that FSUB_BED names if that is up.
 func TestReal(t *testing.T) {
 	if testing.Short() || os.Getuid() != 0 {
-		t.Skip("SKIPPED: the real srun needs root and a bed")
+		t.Skip("SKIPPED: -short, or not root: the real srun needs a site in namespaces")
 	}
-	b, err := bed.Open(cmp.Or(os.Getenv("FSUB_BED"), "/var/lib/fsub-bed"))
-	if err == nil {
-		_, err = b.Output(t.Context(), "alpha", "alice", "sinfo", "-h")
-	}
-	if err != nil {
-		t.Skip("SKIPPED: site alpha of the bed is not up: fed bed up alpha: ", err)
-	}
+	b := realSite(t)
 	dir := filepath.Join(b.Home("alice"), "srun-"+strconv.Itoa(os.Getpid()))
 	alice, err := bed.FindUser("alice")
 	if err != nil {
@@ -47,7 +42,7 @@ func TestReal(t *testing.T) {
 			continue
 		}
 		write(fmt.Sprint(i, "/script"), c.script)
-		job += fmt.Sprintf("cd %s/%d; timeout 10 bash script >out 2>errs; echo -n $? >code; echo $SLURM_JOB_ID >job; "+
+		job += fmt.Sprintf("cd %s/%d; timeout 60 bash script >out 2>errs; echo -n $? >code; echo $SLURM_JOB_ID >job; "+
 			"squeue -hs -j $SLURM_JOB_ID -o %%i | grep -v batch | xargs -r scancel\n", dir, i)
 	}
 	write("job", job)
@@ -65,6 +60,40 @@ func TestReal(t *testing.T) {
 			})
 		}
 	}
+}
+
+// realSite has site alpha up.
+func realSite(t *testing.T) *bed.Bed {
+	if lent := os.Getenv("FSUB_BED"); lent != "" {
+		b, err := bed.Open(lent)
+		if err == nil {
+			_, err = b.Output(t.Context(), "alpha", "alice", "sinfo", "-h")
+		}
+		if err == nil {
+			return b
+		}
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "fsub-srun-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bed.New(bed.Options{Dir: filepath.Join(dir, "bed"), Temporary: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Down(context.Background(), nil, true, io.Discard); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := b.Up(t.Context(), []string{"alpha"}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // compareReal reads what a script said within a real job.
