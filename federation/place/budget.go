@@ -47,6 +47,9 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 			if n := c.mostNodes(); n > c.fits[0].nodes {
 				no.detail += fmt.Sprintf(" (on up to %s)", nodesText(n))
 			}
+			if c.limit == sbatch.Unlimited {
+				no.detail += fmt.Sprintf(" (it has no time limit: %s are reckoned with)", spanText(max(c.run, openEnd)))
+			}
 			return no
 		}
 	}

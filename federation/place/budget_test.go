@@ -113,7 +113,8 @@ job 1 -N1-8 -t2h
 job 2 -N1-8 -t1h
 job 3 -N1-8 -n3 -t2h
 job 4 -N1-64 -t2h
-job 5 -n3 -t2h`)
+job 5 -n3 -t2h
+job 6 -N1`)
 	w.allow(0, "today", 24*time.Hour, 10, 0, 0)
 	all := w.jobs
 	for i, want := range []string{
@@ -121,6 +122,7 @@ job 5 -n3 -t2h`)
 		"-> aws main", "-> aws main",
 		"(FedBudget: may cost $16.27 today",
 		"-> aws main",
+		"$0.00 bound by what runs (it has no time limit: 24.0 h are reckoned with))",
 	} {
 		w.jobs = all[i : i+1]
 		d := Plan(w.snapshot(), Policy{}).Decisions[0]
