@@ -22,7 +22,7 @@ import (
 // TestAnyRequest: whatever numbers the job's user sends, the agent neither breaks nor counts for ever, and what is refused holds nothing.
 func TestAnyRequest(t *testing.T) {
 	number := rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, 3, 7, -1, 100, 1 << 20, math.MaxInt32, math.MinInt32, math.MaxInt64, math.MinInt64})
-	words := rapid.SampledFrom([]string{"", "block", "cyclic", "plane", "arbitrary", "x,y", ",", "block:cyclic:fcyclic"})
+	words := rapid.SampledFrom([]string{"", "block", "cyclic", "plane", "arbitrary", "x,y", ",", "=", "*:=", "plane=", "block:cyclic:fcyclic"})
 	binds := rapid.SampledFrom([]string{"", "rank", "map_cpu:", "map_cpu:-1", "mask_cpu:zz", "cores", "q,v", "single:-1", "map:9,", "mask:ff", "per_task:-3"})
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string) int { return number.Draw(t, name) }
@@ -32,7 +32,7 @@ func TestAnyRequest(t *testing.T) {
 			Overcommit: rapid.Bool().Draw(t, "O"), MemPerNode: int64(n("mem")), MemPerCPU: int64(n("mem per cpu")), NoGPUs: rapid.Bool().Draw(t, "no gpus"),
 			GPUs: n("G"), GPUsPerNode: n("gpus per node"), GPUsPerTask: n("gpus per task"), CPUsPerGPU: n("cpus per gpu"),
 			Nodes: rapid.SliceOfN(rapid.SampledFrom([]string{"n1", "n2", "zz"}), 0, 4).Draw(t, "w")}
-		st := &step{launch: b.launch, req: wire.Request{Parts: []wire.Part{{Ask: ask, CPUBind: binds.Draw(t, "cpu bind"), GPUBind: binds.Draw(t, "gpu bind")}}}}
+		st := &step{launch: b.launch, req: wire.Request{Parts: []wire.Part{{Ask: ask, Distribution: words.Draw(t, "distribution"), CPUBind: binds.Draw(t, "cpu bind"), GPUBind: binds.Draw(t, "gpu bind")}}}}
 		if _, err := b.try(st); err == nil {
 			l := st.layout()
 			for i := range l.Nodes {
@@ -48,6 +48,20 @@ func TestAnyRequest(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAnyDistribution: nor do words that say nothing break it.
+func TestAnyDistribution(t *testing.T) {
+	for given, want := range map[string]string{"": "Cyclic", "=": "Cyclic", "*:=,": "Cyclic", "plane=4": "Plane", "block:cyclic,Pack": "Block"} {
+		b := newBooks(launch("a", 1, 4))
+		st := &step{launch: b.launch, req: wire.Request{Parts: []wire.Part{{Ask: layout.Step{Tasks: 1}, Distribution: given}}}}
+		if _, err := b.try(st); err != nil {
+			t.Fatal(err)
+		}
+		if got := st.status().Layout; got != want {
+			t.Errorf("%q is %q, not %q", given, got, want)
+		}
+	}
 }
 
 // TestTooMany: a job has no more steps, and a step no more tasks, than a Slurm site allows.

@@ -97,10 +97,10 @@ func (st *step) status() agentapi.Step {
 func (st *step) spread(tasks int) string {
 	ask := &st.req.Parts[0]
 	word, _, _ := strings.Cut(ask.Distribution, ",")
-	if word, _, _ = strings.Cut(word, ":"); word == "" || word == "*" {
+	word, _, _ = strings.Cut(word, ":")
+	if word, _, _ = strings.Cut(word, "="); word == "" || word == "*" {
 		word = layout.Default(ask.Ask, tasks)
 	}
-	word, _, _ = strings.Cut(word, "=")
 	return strings.ToUpper(word[:1]) + word[1:]
 }
 
