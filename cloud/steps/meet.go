@@ -26,7 +26,7 @@ type meeting struct {
 	said map[int][]byte // by node
 }
 
-// meet takes what a node brings to a meeting. It returns the meeting once all of its nodes have come.
+// meet takes what a node brings to a meeting, or refuses it and keeps nothing of it. It returns the meeting once all of its nodes have come.
 func (m *meetings) meet(node, nodes int, said wire.Meeting) (over *meeting, err error) {
 	if len(said.Nodes) == 0 {
 		for i := range nodes {
@@ -34,20 +34,22 @@ func (m *meetings) meet(node, nodes int, said wire.Meeting) (over *meeting, err 
 		}
 	}
 	i := slices.IndexFunc(m.open, func(o *meeting) bool { return o.ID == said.ID && slices.Equal(o.Nodes, said.Nodes) })
+	size := len(said.Data)
 	if i < 0 {
+		size += len(said.ID) + 8*len(said.Nodes)
+	}
+	switch {
+	case i >= 0 && m.open[i].said[node] != nil, !slices.Contains(said.Nodes, node):
+		return nil, fmt.Errorf("node %d comes to the same fence twice, or to one of others", node)
+	case i < 0 && len(m.open) == maxMeetings, m.held+size > maxHeld:
+		return nil, fmt.Errorf("its tasks exchange more than %d MiB at a time", maxHeld>>20)
+	case i < 0:
 		i = len(m.open)
 		m.open = append(m.open, &meeting{Meeting: wire.Meeting{ID: said.ID, Nodes: said.Nodes}, said: map[int][]byte{}})
-		m.held += len(said.ID) + 8*len(said.Nodes)
 	}
 	o := m.open[i]
-	if o.said[node] != nil || !slices.Contains(o.Nodes, node) {
-		return nil, fmt.Errorf("node %d comes to the same fence twice, or to one of others", node)
-	}
 	o.said[node] = append([]byte{}, said.Data...)
-	m.held += len(said.Data)
-	if len(m.open) > maxMeetings || m.held > maxHeld {
-		return nil, fmt.Errorf("its tasks exchange more than %d MiB at a time", maxHeld>>20)
-	}
+	m.held += size
 	if len(o.said) < len(o.Nodes) {
 		return nil, nil
 	}

@@ -62,6 +62,13 @@ func TestMeetingsRefused(t *testing.T) {
 			t.Errorf("%s: it is taken", name)
 		}
 	}
+	var full meetings
+	for i := range 2 * maxMeetings { // it may go on until it is killed
+		full.meet(0, 2, wire.Meeting{ID: digits(i), Data: make([]byte, maxHeld/4)})
+	}
+	if len(full.open) > 4 || full.held > maxHeld {
+		t.Errorf("what is refused is kept: %d are open, %d bytes are held", len(full.open), full.held)
+	}
 	var m meetings
 	for i := range maxMeetings + 1 {
 		if _, err := m.meet(0, 2, wire.Meeting{ID: digits(i)}); (err != nil) != (i == maxMeetings) {
