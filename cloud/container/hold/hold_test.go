@@ -305,3 +305,32 @@ func TestAsUser(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+const busyDir = "HOLD_TEST_BUSY"
+
+// TestRemoveByRoot: root changes the mode of nothing in a folder that it cannot remove at once, for a user may have put a link there. What holds it up here is a mount, in a
+// namespace of its own.
+func TestRemoveByRoot(t *testing.T) {
+	if dir := os.Getenv(busyDir); dir != "" {
+		mount := filepath.Join(dir, "all", "mount")
+		if err := errors.Join(os.MkdirAll(mount, 0o755), syscall.Mount("fsub-test", mount, "tmpfs", 0, "mode=755")); err != nil {
+			t.Fatal(err)
+		}
+		if Remove(filepath.Join(dir, "all")) == nil {
+			t.Error("nothing has held it up")
+		}
+		if info, err := os.Stat(mount); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("its mode has been changed: %v, %v", info.Mode(), err)
+		}
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: the test is not root")
+	}
+	child := exec.Command(os.Args[0], "-test.run", "^TestRemoveByRoot$")
+	child.Env = append(os.Environ(), busyDir+"="+t.TempDir())
+	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
