@@ -216,7 +216,6 @@ func (k *task) wantAnswer(r rank, pairs ...string) {
 
 // TestHello: who is not of the step, or packs otherwise, is refused with a sentence, and the step goes on.
 func TestHello(t *testing.T) {
-	n := newNodes([]int{0, 1}, []int{2})
 	for _, c := range []struct {
 		hello []byte
 		want  string
@@ -227,20 +226,36 @@ func TestHello(t *testing.T) {
 		{hello(space, 0, "v21"), `mpi/pmix: PMIx 4.2.2 of a client is not known here (it packs as "v21" and keeps data as "hash"): use a program that is built with PMIx 3 to 5, or mpirun`},
 		{append(make([]byte, 8), "\xff\xff\xff\xff\x00\x00\x00\x00"...), "mpi/pmix: a client sends 4294967295 bytes at a time"},
 	} {
-		k := n.dial(t, 0, 0)
-		k.c.Write(c.hello)
-		if b, err := io.ReadAll(k.c); err != nil || len(b) > 0 {
-			t.Errorf("it is answered %q, %v", b, err)
-		}
-		n.mu.Lock()
+		n := newNodes([]int{0, 1}, []int{2})
+		n.refused(t, c.hello)
 		if !slices.Equal(n.lines, []string{c.want}) {
 			t.Errorf("%q, want %q", n.lines, c.want)
 		}
-		n.lines = nil
-		n.mu.Unlock()
+		if n.aborts != nil {
+			t.Error("a stranger has ended the step")
+		}
 	}
-	if n.aborts != nil {
-		t.Error("a stranger has ended the step")
+}
+
+// refused says hello as somebody who gets no answer.
+func (n *nodes) refused(t testing.TB, hello []byte) {
+	k := n.dial(t, 0, 0)
+	k.c.Write(hello)
+	if b, err := io.ReadAll(k.c); err != nil || len(b) > 0 {
+		t.Errorf("it is answered %q, %v", b, err)
+	}
+}
+
+// TestStrangers: whoever comes again and again does not fill the step's stderr, nor keep its own tasks' words from it.
+func TestStrangers(t *testing.T) {
+	n := newNodes([]int{0, 1}, []int{2})
+	for range 3 {
+		n.refused(t, hello("slurm.pmix.7.0.T", 0, "v3"))
+	}
+	n.refused(t, append(make([]byte, 8), "\xff\xff\xff\xff\x00\x00\x00\x00"...))
+	n.refused(t, hello(space, 0, "v21"))
+	if len(n.lines) != 2 || n.lines[0] != "mpi/pmix: a process that is not of this step was refused" || !strings.Contains(n.lines[1], "is not known here") {
+		t.Errorf("%q", n.lines)
 	}
 }
 

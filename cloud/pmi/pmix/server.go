@@ -52,6 +52,7 @@ type Server struct {
 	fences map[string]*fence
 	gets   []get // that cannot be answered yet
 	ending bool  // the step is being ended: clients are lost
+	warned bool  // of a stranger
 }
 
 // puts is what a rank of this node has put.
@@ -108,7 +109,7 @@ func (s *Server) Serve(c io.ReadWriter) {
 	if errors.Is(err, io.EOF) && k.known && !k.finalized {
 		err = fmt.Errorf("task %d has ended without MPI_Finalize", k.rank)
 	}
-	if errors.Is(err, io.EOF) || s.ended() {
+	if errors.Is(err, io.EOF) || s.ended() || !k.ours && !s.warn() {
 		return
 	}
 	s.up.Complain("mpi/pmix: " + err.Error())
@@ -124,6 +125,15 @@ func (s *Server) End() {
 	s.ending = true
 }
 
+// warn is false after the first time: whoever is on the machine can come to the port, as often as they like, and is not to fill the step's stderr.
+func (s *Server) warn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !s.warned
+	s.warned = true
+	return first
+}
+
 // ended tells whether End was called.
 func (s *Server) ended() bool {
 	s.mu.Lock()
@@ -135,6 +145,7 @@ func (s *Server) ended() bool {
 type client struct {
 	s                *Server
 	rank             rank
+	ours             bool // it knows the step's secret
 	known, finalized bool // it has said who it is; that it will end
 	in               io.Reader
 
@@ -194,8 +205,9 @@ func (k *client) hello() error {
 	space, r := u.cstring(), rank(u.uint32())
 	version, packing, described, store := u.cstring(), u.cstring(), u.byte(), u.cstring()
 	node, mine := k.s.where[r]
+	k.ours = !u.bad && space == k.s.space
 	switch {
-	case flag != simpleClient || space != k.s.space || !mine || node != k.s.step.Node || u.bad:
+	case flag != simpleClient || !k.ours || !mine || node != k.s.step.Node:
 		return errStranger
 	case packing != "v3" || described != nonDescribed || store != "hash":
 		return fmt.Errorf("PMIx %s of a client is not known here (it packs as %q and keeps data as %q): use a program that is built with PMIx 3 to 5, or mpirun", version, packing, store)
