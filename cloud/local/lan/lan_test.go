@@ -284,6 +284,23 @@ func TestSweep(t *testing.T) {
 	h.wants(t, "without machines,", nothing)
 }
 
+// TestSweepOthers: an interface of somebody else may have such a name by chance.
+func TestSweepOthers(t *testing.T) {
+	h := newHost(t)
+	annex, err := newNamespace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer annex.Close()
+	h.cable(t, Name(1<<24), annex, "192.0.2.2/24", "192.0.2.1/24")
+	other, err := Open(Name(2<<24), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.do(t, other.Sweep)
+	h.wants(t, "with another's interface,", "[fl01000000] [] guards [], world forwards false")
+}
+
 // TestMoved: addresses that come into use before the network is made are left to who uses them.
 func TestMoved(t *testing.T) {
 	h := newHost(t)

@@ -145,7 +145,7 @@ func (n *LAN) sweep() error {
 	}
 	for _, l := range links {
 		a := l.Attrs()
-		if !bridgeName.MatchString(a.Name) || a.Name == n.bridge {
+		if l.Type() != "bridge" || !bridgeName.MatchString(a.Name) || a.Name == n.bridge {
 			continue
 		}
 		if ports[a.Index] || owned(a.Alias) {
