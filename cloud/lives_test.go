@@ -3,6 +3,7 @@ package cloud_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,36 @@ import (
 	"fsub/cloud/cloudtest"
 	"fsub/federation"
 )
+
+// What was refused is asked for again as soon as an operator says so, also after a restart.
+func TestRetry(t *testing.T) {
+	bubble(t, func(w *world) {
+		refuse := true
+		w.cloud.Before = func(op string, _ *cloud.Request) error {
+			if op == "Create" && refuse {
+				return &cloud.Error{Kind: cloud.KindDenied, Scope: cloud.ScopeCloud, Text: "no such role"}
+			}
+			return nil
+		}
+		w.ready()
+		if got, err := w.driver.Retry(context.Background()); len(got) != 0 || err != nil {
+			t.Errorf("%+v, %v", got, err)
+		}
+		w.wants(w.submit("sleep 5", nil), federation.BootFail, time.Minute)
+		begin := time.Now()
+		got, err := w.driver.Retry(context.Background())
+		if err != nil || len(got) != 1 || got[0].Reason != federation.ReasonCloudDenied || !strings.Contains(got[0].Detail, "no such role") {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		refuse = false
+		w.stop()
+		w.ready()
+		w.wants(w.submit("sleep 5", nil), federation.Completed, time.Minute)
+		if n := w.cloud.Calls("Create", begin); n != 1 {
+			t.Errorf("%d calls of Create, want 1", n)
+		}
+	})
+}
 
 // TestCoolDownOverRestarts: what the cloud has refused is not asked for again because the daemon was started anew, and the next refusal's wait is longer than the one before. When it
 // can be had again that is known after a restart too.

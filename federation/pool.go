@@ -65,6 +65,9 @@ type PoolTeller interface {
 	Pools() []PoolStatus
 	// Machine is what a machine that is there does now, by its ID in the books; false if it is not there.
 	Machine(id string) (Machine, bool)
+	// Retry forgets what the cloud has refused, so that it is asked again as soon as a job wants it, and tells what that was. ErrUnavailable: the books could not be
+	// written; it is forgotten all the same until the daemon ends.
+	Retry(ctx context.Context) ([]Cooling, error)
 }
 
 // PoolStatus is how a rented pool stands.

@@ -13,6 +13,7 @@ import (
 // poolBooks tells of all rented pools: how they stand from their drivers, which machines there were from the store.
 type poolBooks struct {
 	tellers []federation.PoolTeller
+	retries map[federation.SiteName]federation.PoolTeller
 	steps   []federation.StepTeller
 	signals map[federation.SiteName]federation.StepSignaller
 	store   federation.PoolStore
@@ -20,10 +21,11 @@ type poolBooks struct {
 }
 
 func newPoolBooks(sites []controller.Site, st federation.PoolStore, log *slog.Logger) *poolBooks {
-	b := &poolBooks{store: st, log: log, signals: map[federation.SiteName]federation.StepSignaller{}}
+	b := &poolBooks{store: st, log: log, signals: map[federation.SiteName]federation.StepSignaller{}, retries: map[federation.SiteName]federation.PoolTeller{}}
 	for _, s := range sites {
 		if t, ok := s.Driver.(federation.PoolTeller); ok {
 			b.tellers = append(b.tellers, t)
+			b.retries[s.Name] = t
 		}
 		if t, ok := s.Driver.(federation.StepTeller); ok {
 			b.steps = append(b.steps, t)
@@ -41,6 +43,14 @@ func (b *poolBooks) Pools() []federation.PoolStatus {
 		all = append(all, t.Pools()...)
 	}
 	return all
+}
+
+func (b *poolBooks) Retry(ctx context.Context, site federation.SiteName) ([]federation.Cooling, error) {
+	t := b.retries[site]
+	if t == nil {
+		return nil, federation.ErrNotFound
+	}
+	return t.Retry(ctx)
 }
 
 // Steps implements federation.StepTeller for all sites.

@@ -27,3 +27,9 @@ func (c *Client) Machines(ctx context.Context, site federation.SiteName, ended b
 	out, err := get[[]v1.Machine](ctx, c, "/fed/v1/machines?"+q.Encode())
 	return *out, err
 }
+
+// RetryPools has the cloud of a site's rented pools asked again for what it has refused, and tells what that was; operators only.
+func (c *Client) RetryPools(ctx context.Context, site federation.SiteName) (forgiven []v1.Cooling, err error) {
+	err = c.Do(ctx, "POST", "/fed/v1/site/"+url.PathEscape(string(site))+"/retry", nil, &forgiven)
+	return forgiven, err
+}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -18,6 +19,8 @@ type Pools interface {
 	Pools() []federation.PoolStatus
 	// Machines are those that there are, and those that have ended at since or later, the newest first, at most limit; of all sites if site is "".
 	Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error)
+	// Retry has a site's cloud asked again for what it has refused, and tells what that was. ErrNotFound: the site has no rented pools.
+	Retry(ctx context.Context, site federation.SiteName) ([]federation.Cooling, error)
 }
 
 var errOperatorsOnly = detailed(errDenied, "only an operator may; the daemon's configuration lists them (operators)")
@@ -70,6 +73,29 @@ func (s *Server) getMachines(w http.ResponseWriter, r *http.Request, c Caller) e
 	}
 	for _, m := range all {
 		out = append(out, v1.Machine(m))
+	}
+	return writeJSON(w, out)
+}
+
+// retryPools is POST /fed/v1/site/{name}/retry.
+func (s *Server) retryPools(w http.ResponseWriter, r *http.Request, c Caller) error {
+	if c.Role < RoleOperator {
+		return errOperatorsOnly
+	}
+	site := federation.SiteName(r.PathValue("name"))
+	forgiven, err := []federation.Cooling(nil), error(federation.ErrNotFound)
+	if s.cfg.Pools != nil {
+		forgiven, err = s.cfg.Pools.Retry(r.Context(), site)
+	}
+	switch {
+	case errors.Is(err, federation.ErrNotFound):
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q with rented pools in the federation; see: fed pool list", site)}
+	case err != nil:
+		return ofStore(err, errNoContact)
+	}
+	out := []v1.Cooling{}
+	for _, f := range forgiven {
+		out = append(out, v1.Cooling(f))
 	}
 	return writeJSON(w, out)
 }

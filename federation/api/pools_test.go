@@ -33,6 +33,32 @@ func (b *books) Machines(_ context.Context, site federation.SiteName, since time
 	return b.machines, b.err
 }
 
+func (b *books) Retry(_ context.Context, site federation.SiteName) ([]federation.Cooling, error) {
+	if site != b.pools[0].Site {
+		return nil, federation.ErrNotFound
+	}
+	return b.pools[0].Cooling, b.err
+}
+
+func TestRetryPools(t *testing.T) {
+	b := &books{pools: []federation.PoolStatus{{Site: "aws", Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonCloudDenied, Detail: "no"}}}}}
+	d := startWith(t, api.Config{Pools: b})
+	if code := as(t, alice, d.Socket, "POST", "/fed/v1/site/aws/retry", nil, nil); code != 403 {
+		t.Errorf("for a user: status %d", code)
+	}
+	var forgiven []v1.Cooling
+	if code := as(t, olga, d.Socket, "POST", "/fed/v1/site/aws/retry", nil, &forgiven); code != 200 || len(forgiven) != 1 || forgiven[0].Reason != federation.ReasonCloudDenied {
+		t.Errorf("status %d, %+v", code, forgiven)
+	}
+	if code := as(t, olga, d.Socket, "POST", "/fed/v1/site/alpha/retry", nil, nil); code != 404 {
+		t.Errorf("of a site without pools: status %d", code)
+	}
+	b.err = federation.ErrUnavailable
+	if code := as(t, olga, d.Socket, "POST", "/fed/v1/site/aws/retry", nil, nil); code < 500 {
+		t.Errorf("without books: status %d", code)
+	}
+}
+
 func TestPoolsAreForOperators(t *testing.T) {
 	until := time.Date(2026, 11, 20, 12, 5, 0, 0, time.UTC)
 	b := &books{

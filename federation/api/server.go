@@ -181,6 +181,7 @@ func (s *Server) routes() {
 	s.handle("GET /fed/v1/pools", s.getPools)
 	s.handle("GET /fed/v1/machines", s.getMachines)
 	s.handle("POST /fed/v1/site/{name}/state", s.setSiteState)
+	s.handle("POST /fed/v1/site/{name}/retry", s.retryPools)
 	s.slurmRoutes()
 	if s.cfg.Gatherer != nil {
 		s.mux.Handle("GET /metrics", metricsHandler(s.cfg.Gatherer))

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"fsub/federation"
+)
+
+func newPoolRetryCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "retry SITE...",
+		Short: "Ask a cloud again for what it has refused, when the cause has been mended",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, site := range args {
+				forgiven, err := c.client().RetryPools(cmd.Context(), federation.SiteName(site))
+				if err != nil {
+					return err
+				}
+				if len(forgiven) == 0 {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: nothing is refused just now\n", site)
+				}
+				for _, f := range forgiven {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: will be asked again for %s (%s: %s)\n", site, f.What, f.Reason, f.Detail)
+				}
+			}
+			return nil
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
