@@ -5,7 +5,7 @@
 // net.ipv4.ip_forward. Where forwarding of an interface was off, the table "fsub-forwarding" names it, and lets in only what answers the machines: the host does not become a router for others. That
 // table is the record, too: when no LAN is left on the machine those interfaces are as they were. If somebody turns forwarding on for all meanwhile, as Docker does, it is theirs.
 //
-// From without, nobody but the host can begin to talk to a machine. IPv6 there is none.
+// From without, nobody but the host can begin to talk to a machine. IPv6 goes no further than the bridge: machine and host have link-local addresses only.
 //
 // All of it survives the daemon, since machines do. The next LAN of the same name takes it over; what nobody owns any more [Sweep] removes.
 package lan
