@@ -122,7 +122,7 @@ func (m *machine) order(s agentapi.Signal, now time.Time) signal {
 	}
 	m.acked = max(last+1, uint64(now.UnixMicro()))
 	s.Seq = m.acked
-	o := signal{s, make(chan struct{}), new(bool)}
+	o := signal{Signal: s, done: make(chan struct{}), missed: new(bool)}
 	m.signals = append(m.signals, o)
 	m.bump()
 	return o

@@ -158,7 +158,9 @@ func (d *Driver) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[strin
 		}
 		o.Runs = append(o.Runs, agentapi.Order{Run: id, Ended: said})
 	}
-	for _, s := range m.signals {
+	for i := range m.signals {
+		s := &m.signals[i]
+		s.sent = true
 		switch {
 		case s.Seq <= p.Signals:
 		case s.Step != "":

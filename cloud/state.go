@@ -142,6 +142,7 @@ type signal struct {
 	agentapi.Signal
 	done   chan struct{}
 	missed *bool // its step did not run; set before done is closed
+	sent   bool  // the agent may have it
 }
 
 func (m *machine) record() (federation.PoolRecord, any) {

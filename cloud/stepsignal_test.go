@@ -56,6 +56,23 @@ func TestSignalStep(t *testing.T) {
 		if err := <-none; !errors.Is(err, federation.ErrNotFound) {
 			t.Errorf("a step that does not run: %v", err)
 		}
+		impatient := func(step string) error {
+			patience, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return w.driver.SignalStep(patience, id, step, federation.StepSignal{Name: "USR1"})
+		}
+		if err := impatient("4"); !errors.Is(err, federation.ErrUnavailable) {
+			t.Errorf("nobody asks for orders: %v", err)
+		}
+		told := ask(id, "5", federation.StepSignal{})
+		if o = w.poll(head, poll); len(o.StepSignals) != 1 || o.StepSignals[0].Step != "5" {
+			t.Errorf("one order was taken back, the other not: the head is told %+v", o.StepSignals)
+		}
+		poll.Version, poll.Signals, poll.Missed = o.Version, o.StepSignals[0].Seq, nil
+		w.poll(head, poll)
+		if err := <-told; err != nil {
+			t.Error(err)
+		}
 		late := ask(id, "3", federation.StepSignal{})
 		w.report(head, agentapi.Status{Run: run, State: agentapi.RunEnded})
 		w.report(rest, agentapi.Status{Run: run, State: agentapi.RunEnded})
