@@ -166,7 +166,7 @@ func newPMIx(d *daemon, id string) (mpi, error) {
 
 func (p *pmixServer) accept() {
 	for {
-		c, err := p.l.Accept()
+		c, err := accept(p.l)
 		if err != nil {
 			return
 		}

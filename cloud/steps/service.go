@@ -187,7 +187,7 @@ func (s *Service) run(name string) *run {
 // accept takes connections of other machines.
 func (s *Service) accept() {
 	for {
-		c, err := s.listener.Accept()
+		c, err := accept(s.listener)
 		if err != nil {
 			return
 		}
@@ -203,7 +203,7 @@ func (s *Service) acceptJob(r *run) {
 	room := make(chan struct{}, maxSruns)
 	for {
 		room <- struct{}{} // the run's end ends those that are served
-		c, err := r.socket.Accept()
+		c, err := accept(r.socket)
 		if err != nil {
 			return
 		}

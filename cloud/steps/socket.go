@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
 // The kernel takes no path of a socket that is longer than 107 bytes, and a run's directory may be deep. So sockets are reached through a
@@ -40,6 +41,20 @@ func Dial(path string) (c net.Conn, err error) {
 		return err
 	})
 	return c, err
+}
+
+// acceptPause is between attempts to accept a connection where there are, say, too many open files.
+const acceptPause = 50 * time.Millisecond
+
+// accept waits for a connection until the listener is closed. Any other error may pass.
+func accept(l net.Listener) (net.Conn, error) {
+	for {
+		c, err := l.Accept()
+		if err == nil || errors.Is(err, net.ErrClosed) {
+			return c, err
+		}
+		time.Sleep(acceptPause)
+	}
 }
 
 // near calls f with a short name for path.

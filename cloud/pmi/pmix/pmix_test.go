@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -521,3 +523,34 @@ func FuzzFenced(f *testing.F) {
 
 func (recorder) Read([]byte) (int, error) { return 0, io.EOF }
 func (recorder) Close() error             { return nil }
+
+// TestSilence: who comes and says nothing is shown the door, and one who has said who it is may be silent as long as its program likes.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes([]int{0})
+		served := make(chan struct{}, 2)
+		serve := func() net.Conn {
+			here, there := net.Pipe()
+			go func() {
+				n.servers[0].Serve(there)
+				there.Close()
+				served <- struct{}{}
+			}()
+			return here
+		}
+		serve()
+		<-served
+		c := serve()
+		c.Write(hello("slurm.pmix.7.0.S", 0, "v3"))
+		if _, err := io.ReadFull(c, make([]byte, 8)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		if len(served) != 0 || len(n.aborts) != 0 {
+			t.Errorf("a client that computes was given up: aborts %v, %q", n.aborts, n.lines)
+		}
+		c.Close()
+		<-served
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Step is what the clients of one node are told of their step.
@@ -101,10 +102,17 @@ const (
 	maxHello   = 64 << 10
 )
 
+// helloTime is how long a client may take to say who it is: it does so at once, but the machine may be busy.
+const helloTime = time.Minute
+
 // Serve answers a client until it closes its connection or says something that cannot be understood. The caller closes c then. A client that ends before it has said
 // that it will takes the step along, as with Slurm's mpi/pmix: the others would wait for it for ever.
 func (s *Server) Serve(c io.ReadWriter) {
 	k := &client{s: s, in: bufio.NewReader(c), out: c}
+	if d, ok := c.(interface{ SetReadDeadline(time.Time) error }); ok {
+		k.deadline = d.SetReadDeadline
+		_ = k.deadline(time.Now().Add(helloTime)) // a connection that has none is closed already
+	}
 	err := k.run()
 	if errors.Is(err, io.EOF) && k.known && !k.finalized {
 		err = fmt.Errorf("task %d has ended without MPI_Finalize", k.rank)
@@ -148,6 +156,7 @@ type client struct {
 	ours             bool // it knows the step's secret
 	known, finalized bool // it has said who it is; that it will end
 	in               io.Reader
+	deadline         func(time.Time) error // nil: in has none
 
 	mu  sync.Mutex
 	out io.Writer
@@ -213,6 +222,9 @@ func (k *client) hello() error {
 		return fmt.Errorf("PMIx %s of a client is not known here (it packs as %q and keeps data as %q): use a program that is built with PMIx 3 to 5, or mpirun", version, packing, store)
 	}
 	k.rank, k.known = r, true
+	if k.deadline != nil {
+		_ = k.deadline(time.Time{})
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	_, err = k.out.Write(make([]byte, 8)) // a status: success, and the number of this client here, which nothing depends on
