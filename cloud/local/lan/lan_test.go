@@ -252,6 +252,21 @@ func TestAddressesComeAgain(t *testing.T) {
 	h.do(t, func() error { return n.Remove(func() bool { return true }) })
 }
 
+// TestLinkOfTheHost: a process whose number is another's by now may be in the host's own namespace, which gets no address of a machine.
+func TestLinkOfTheHost(t *testing.T) {
+	h := newHost(t)
+	n, _ := h.open(t, 1<<24)
+	h.do(t, func() error {
+		if err := n.Link(n.Addr(3).String(), h.here); !errors.Is(err, errOwn) {
+			return fmt.Errorf("error %v, want %v", err, errOwn)
+		}
+		if link, err := netlink.LinkByName("eth0"); err == nil {
+			return fmt.Errorf("the host has a link %v of its own machine", link.Attrs())
+		}
+		return n.Remove(func() bool { return true })
+	})
+}
+
 func TestSweep(t *testing.T) {
 	h := newHost(t)
 	a, m := h.open(t, 1<<24)

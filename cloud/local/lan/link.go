@@ -18,8 +18,18 @@ func (n *LAN) device(addr string) string {
 	return fmt.Sprintf("%s-%x", n.bridge[:8], binary.BigEndian.Uint32(b[:])&(1<<(32-n.Subnet().Bits())-1))
 }
 
-// Link connects a network namespace, which gets the address on an eth0.
+// errOwn: a machine's process may have ended, and its number be another's by now.
+var errOwn = errors.New("the namespace that is to be linked is the host's own: its process has ended")
+
+// Link connects a network namespace, which gets the address on an eth0. The host's own is refused.
 func (n *LAN) Link(addr string, namespace *os.File) error {
+	own, err := sameNamespace(namespace)
+	if err != nil {
+		return err
+	}
+	if own {
+		return errOwn
+	}
 	n.Unlink(addr) // of a machine before, whose namespace takes a moment to go
 	bridge, err := netlink.LinkByName(n.bridge)
 	if err != nil {

@@ -25,6 +25,16 @@ func within(namespace *os.File, f func() error) error {
 	return <-done
 }
 
+// sameNamespace reports whether a network namespace is the one that the caller is in.
+func sameNamespace(namespace *os.File) (bool, error) {
+	other, err := namespace.Stat()
+	if err != nil {
+		return false, err
+	}
+	own, err := os.Stat("/proc/thread-self/ns/net")
+	return err == nil && os.SameFile(own, other), err
+}
+
 // newNamespace makes a network namespace that lasts until it is closed.
 func newNamespace() (*os.File, error) {
 	type result struct {
