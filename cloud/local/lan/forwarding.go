@@ -54,15 +54,20 @@ func (n *LAN) openUplinks() error {
 	if err != nil {
 		return err
 	}
+	noted, err := recorded()
+	if err != nil {
+		return err
+	}
 	if all, err := forwards("all"); err != nil || all {
 		clear(n.turned)
+		err = errors.Join(err, record(nil))
 		if listed != nil {
 			err = errors.Join(err, deleteTable(guardTable)) // whoever turned it on for all has rules of their own
 		}
 		return err
 	}
 	want := map[string]bool{}
-	for _, link := range slices.Concat(listed, slices.Collect(maps.Keys(n.turned))) {
+	for _, link := range slices.Concat(listed, noted, slices.Collect(maps.Keys(n.turned))) {
 		if _, err := os.Stat(forwardingFile(link)); err == nil {
 			want[link] = true
 		}
@@ -79,6 +84,11 @@ func (n *LAN) openUplinks() error {
 		}
 	}
 	list := slices.Sorted(maps.Keys(want))
+	if !slices.Equal(list, noted) {
+		if err := record(list); err != nil { // before anything is turned on
+			return err
+		}
+	}
 	if len(list) > 0 && !slices.Equal(list, listed) {
 		if err := writeGuard(list); err != nil {
 			return fmt.Errorf("nf_tables: %w", err)
@@ -95,26 +105,47 @@ func (n *LAN) openUplinks() error {
 
 // closeUplinks leaves all as it was, if there is no other LAN.
 func (n *LAN) closeUplinks() error {
-	left, err := tables()
+	left, err := lans()
 	if err != nil {
 		return err
 	}
 	listed, err := guarded()
-	if err != nil || len(left) > 0 {
+	if err != nil || left {
 		clear(n.turned) // they are others' now
+		return err
+	}
+	noted, err := recorded()
+	if err != nil {
 		return err
 	}
 	all, err := forwards("all")
 	if err != nil {
 		return err
 	}
-	for _, link := range slices.Concat(listed, slices.Collect(maps.Keys(n.turned))) {
+	for _, link := range slices.Concat(listed, noted, slices.Collect(maps.Keys(n.turned))) {
 		if !all {
 			err = errors.Join(err, setForwarding(link, false))
 		}
 	}
+	if err = errors.Join(err, deleteTable(guardTable)); err != nil {
+		return err
+	}
 	clear(n.turned)
-	return errors.Join(err, deleteTable(guardTable))
+	return record(nil)
+}
+
+// lans reports whether there are any: bridges, or tables. Either may be missing for a while, until its daemon repairs it.
+func lans() (bool, error) {
+	left, err := tables()
+	if err != nil || len(left) > 0 {
+		return true, err
+	}
+	links, err := again(netlink.LinkList)
+	return slices.ContainsFunc(links, isBridge), err
+}
+
+func isBridge(l netlink.Link) bool {
+	return l.Type() == "bridge" && bridgeName.MatchString(l.Attrs().Name)
 }
 
 // uplinks are the interfaces that routes use, without loopback and ours.

@@ -21,7 +21,8 @@ type LAN struct {
 	subnet atomic.Pointer[netip.Prefix]
 
 	mu     sync.Mutex
-	turned map[string]bool // interfaces whose forwarding was turned on; the guard table has them too, as long as nobody flushes it
+	turned map[string]bool // interfaces whose forwarding was turned on; the guard table and the record have them too, as long as nobody takes those away
+	gone   bool            // removed, with nothing left
 }
 
 // bridgeName is what our bridges are called. The links of machines begin with the first eight letters.
@@ -60,6 +61,7 @@ func (n *LAN) Ensure() error {
 }
 
 func (n *LAN) ensure() error {
+	n.gone = false
 	bridge, err := n.ensureBridge()
 	if err != nil {
 		return fmt.Errorf("bridge: %w", err)
@@ -95,6 +97,9 @@ func (n *LAN) ensureBridge() (netlink.Link, error) {
 }
 
 func (n *LAN) makeBridge() error {
+	if err := deleteTable(tableOf(n.bridge)); err != nil { // of a bridge before, which may have had other addresses
+		return err
+	}
 	taken, err := taken()
 	if err != nil {
 		return err
@@ -149,21 +154,25 @@ func (n *LAN) Present() bool {
 	return err == nil
 }
 
-// Remove takes the network away if unused says that no machine needs it.
+// Remove takes the network away if unused says that no machine needs it, and what a daemon has left of it that died while it did so.
 func (n *LAN) Remove(unused func() bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	link, err := netlink.LinkByName(n.bridge)
 	if errors.As(err, new(netlink.LinkNotFoundError)) {
-		return nil
+		link, err = nil, nil
 	}
-	if err != nil || !unused() {
+	if err != nil || link == nil && n.gone || !unused() {
 		return err
 	}
 	return locked(func() error {
-		if err := errors.Join(netlink.LinkDel(link), deleteTable(tableOf(n.bridge))); err != nil {
-			return err
+		if link != nil {
+			if err := netlink.LinkDel(link); err != nil {
+				return err
+			}
 		}
-		return n.closeUplinks()
+		err := errors.Join(deleteTable(tableOf(n.bridge)), n.closeUplinks())
+		n.gone = err == nil
+		return err
 	})
 }

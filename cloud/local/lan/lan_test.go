@@ -37,6 +37,7 @@ func newHost(t *testing.T) host {
 		all[i] = ns
 	}
 	h := host{all[0], all[1], all[2]}
+	t.Cleanup(func() { _ = within(h.here, func() error { return record(nil) }) })
 	h.do(t, func() error { return up("lo", "", nil) })
 	h.cable(t, "world", h.world, "198.51.100.2/24", worldAddr+"/24")
 	h.cable(t, "office", h.office, "203.0.113.2/24", officeAddr+"/24")
@@ -230,6 +231,64 @@ func TestRepair(t *testing.T) {
 	h.wants(t, "removed by the next,", nothing)
 }
 
+// TestForgotten: what was changed for the machines' sake is known to the next daemon although nothing but forwarding tells of it any more.
+func TestForgotten(t *testing.T) {
+	flush := func(n *LAN) error { return errors.Join(deleteTable(guardTable), deleteTable(tableOf(n.bridge))) }
+	cut := func(n *LAN) error {
+		link, err := netlink.LinkByName(n.bridge)
+		if err != nil {
+			return err
+		}
+		return netlink.LinkDel(link)
+	}
+	yes := func() bool { return true }
+	for name, c := range map[string]struct {
+		lost func(*LAN) error
+		next func(*LAN) error
+	}{
+		"flushed tables":                {flush, func(n *LAN) error { return errors.Join(n.Ensure(), n.Remove(yes)) }},
+		"flushed tables, none made":     {flush, func(n *LAN) error { return n.Remove(yes) }},
+		"a death while it was removed":  {cut, func(n *LAN) error { return n.Remove(yes) }},
+		"nothing left but the record":   {func(n *LAN) error { return errors.Join(cut(n), flush(n)) }, func(n *LAN) error { return n.Remove(yes) }},
+		"nothing left, another's sweep": {func(n *LAN) error { return errors.Join(cut(n), flush(n)) }, func(n *LAN) error { n.bridge = Name(2 << 24); return n.Sweep() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			n, _ := h.open(t, 1<<24)
+			h.do(t, func() error {
+				next, err := Open(Name(1<<24), nil)
+				return errors.Join(err, c.lost(n), c.next(next))
+			})
+			h.wants(t, "in the end", nothing)
+			h.do(t, func() error {
+				if links, err := recorded(); err != nil || links != nil {
+					return fmt.Errorf("the record has %v, %v", links, err)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// TestFlushedBesideAnother: tables that somebody has flushed are no reason to take forwarding from a network that lives.
+func TestFlushedBesideAnother(t *testing.T) {
+	h := newHost(t)
+	a, m := h.open(t, 1<<24)
+	b, _ := h.open(t, 2<<24)
+	h.do(t, func() error {
+		err := errors.Join(deleteTable(guardTable), deleteTable(tableOf(a.bridge)), deleteTable(tableOf(b.bridge)))
+		return errors.Join(err, b.Remove(func() bool { return true }))
+	})
+	h.wants(t, "before the repair", "[fl01000000] [] guards [], world forwards true")
+	h.do(t, a.Ensure)
+	h.wants(t, "repaired,", one)
+	if err := reach(m, h.world, worldAddr); err != nil {
+		t.Errorf("no way out: %v", err)
+	}
+	h.do(t, func() error { return a.Remove(func() bool { return true }) })
+	h.wants(t, "removed,", nothing)
+}
+
 // TestAddressesComeAgain: a machine that gets the address of an earlier one is found at once by who has spoken with that.
 func TestAddressesComeAgain(t *testing.T) {
 	h := newHost(t)
@@ -342,6 +401,67 @@ func TestMoved(t *testing.T) {
 		return errors.Join(n.Ensure(), n.Remove(func() bool { return true }))
 	})
 	h.wants(t, "removed,", nothing)
+}
+
+// TestMovedLater: machines at addresses that were chosen anew leave under the host's address, as those before them did.
+func TestMovedLater(t *testing.T) {
+	h := newHost(t)
+	n, _ := h.open(t, 1<<24)
+	first := n.Subnet()
+	machine, err := newNamespace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer machine.Close()
+	h.do(t, func() error {
+		bridge, err := netlink.LinkByName(n.bridge)
+		if err != nil {
+			return err
+		}
+		world, err := netlink.LinkByName("world")
+		if err != nil {
+			return err
+		}
+		dst := net.IPNet{IP: first.Addr().AsSlice(), Mask: net.CIDRMask(24, 32)}
+		err = errors.Join(netlink.LinkDel(bridge), netlink.RouteAdd(&netlink.Route{LinkIndex: world.Attrs().Index, Dst: &dst, Table: 77, Scope: unix.RT_SCOPE_LINK}))
+		if err != nil {
+			return err
+		}
+		if err := n.Ensure(); !errors.Is(err, ErrMoved) {
+			return fmt.Errorf("error %v, want %v", err, ErrMoved)
+		}
+		return errors.Join(n.Ensure(), n.Link(n.Addr(2).String(), machine))
+	})
+	if from := h.seen(t, machine); from != "198.51.100.2" {
+		t.Errorf("the world sees a machine as %s", from)
+	}
+	h.do(t, func() error { return n.Remove(func() bool { return true }) })
+}
+
+// seen is the address that the world sees a machine with.
+func (h host) seen(t *testing.T, machine *os.File) string {
+	t.Helper()
+	var l net.Listener
+	if err := within(h.world, func() (err error) { l, err = net.Listen("tcp4", worldAddr+":0"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	err := within(machine, func() error {
+		c, err := net.DialTimeout("tcp4", l.Addr().String(), reachTime)
+		if err == nil {
+			defer c.Close()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return c.RemoteAddr().(*net.TCPAddr).IP.String()
 }
 
 // TestProbe: it tells what is so, and leaves nothing.

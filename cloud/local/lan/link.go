@@ -155,7 +155,7 @@ func (n *LAN) sweep() error {
 	}
 	for _, l := range links {
 		a := l.Attrs()
-		if l.Type() != "bridge" || !bridgeName.MatchString(a.Name) || a.Name == n.bridge {
+		if !isBridge(l) || a.Name == n.bridge {
 			continue
 		}
 		if ports[a.Index] || owned(a.Alias) {
@@ -173,8 +173,5 @@ func (n *LAN) sweep() error {
 			err = errors.Join(err, deleteTable(t))
 		}
 	}
-	if len(tables) > 0 {
-		err = errors.Join(err, n.closeUplinks())
-	}
-	return err
+	return errors.Join(err, n.closeUplinks())
 }
