@@ -1,0 +1,208 @@
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/store"
+	"fsub/sbatch"
+)
+
+// books are all that a store tells of itself. Beside each dump in testdata/earlier is what the fed that wrote it has read back, in these words.
+type books struct {
+	Jobs                  []federation.Job
+	Payloads              map[federation.JobID]sbatch.Payload
+	Tasks                 map[federation.JobID][]federation.Task
+	Attempts              map[federation.JobID][]federation.Attempt
+	Events                map[federation.JobID][]federation.Event
+	Requests              []federation.Request
+	Sites                 map[federation.SiteName]federation.SiteRecord
+	Usage                 map[federation.JobID][]federation.Usage
+	Runs, Gangs, Machines []poolRecord
+	PoolPayloads          map[string]string
+}
+
+type poolRecord struct {
+	ID     string
+	Job    federation.JobID
+	Closed time.Time
+	Data   json.RawMessage
+}
+
+// TestEarlierVersions opens stores that older versions have written: everything is there as they told it themselves, can be written, and is there again.
+func TestEarlierVersions(t *testing.T) {
+	for name, live := range map[string]int{"v3": 4, "v5": 4} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "fed.db")
+			execute(t, path, string(read(t, filepath.Join("testdata/earlier", name+".sql"))))
+			var old any
+			if err := json.Unmarshal(read(t, filepath.Join("testdata/earlier", name+".json")), &old); err != nil {
+				t.Fatal(err)
+			}
+			s := open(t, store.Config{Path: path})
+			b := readBooks(s)
+			holds(t, name, old, b)
+			if got, err := s.LiveAttempts(ctx); err != nil || len(got) != live {
+				t.Errorf("%d live attempts, %v; want %d", len(got), err, live)
+			}
+			after := rewrite(t, s, b)
+			s.Close()
+			s = open(t, store.Config{Path: path})
+			holds(t, name+" written again", generic(t, after), readBooks(s))
+			goesOn(t, s, b)
+		})
+	}
+}
+
+func readBooks(s *store.Store) *books {
+	var b books
+	var ids []federation.JobID
+	b.Jobs = sure(s.Jobs(ctx, federation.JobQuery{}))
+	b.Payloads, b.Tasks, b.Attempts, b.Events = map[federation.JobID]sbatch.Payload{}, map[federation.JobID][]federation.Task{},
+		map[federation.JobID][]federation.Attempt{}, map[federation.JobID][]federation.Event{}
+	for _, j := range b.Jobs {
+		ids = append(ids, j.ID)
+		if j.Part == nil && j.Component == nil {
+			b.Payloads[j.ID] = sure(s.Payload(ctx, j.ID))
+		}
+		b.Tasks[j.ID] = sure(s.Tasks(ctx, j.ID))
+		b.Attempts[j.ID] = sure(s.Attempts(ctx, j.ID))
+		b.Events[j.ID] = sure(s.Events(ctx, j.ID))
+	}
+	b.Requests = sure(s.Requests(ctx))
+	b.Sites = sure(s.SiteState(ctx))
+	b.Usage = sure(s.UsageOf(ctx, ids))
+	b.PoolPayloads = map[string]string{}
+	for kind, into := range b.pools() {
+		for _, r := range sure(s.PoolHistory(ctx, "sky", kind, time.Time{}, 1000)) {
+			*into = append(*into, poolRecord{r.ID, r.Job, r.Closed, r.Data})
+			if p, err := s.PoolPayload(ctx, "sky", kind, r.ID); err == nil {
+				b.PoolPayloads[r.ID] = string(p)
+			}
+		}
+	}
+	return &b
+}
+
+func (b *books) pools() map[federation.PoolKind]*[]poolRecord {
+	return map[federation.PoolKind]*[]poolRecord{federation.PoolJob: &b.Runs, federation.PoolGang: &b.Gangs, federation.PoolMachine: &b.Machines}
+}
+
+// sure takes a result that cannot but be there.
+func sure[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// rewrite changes something of every record, and returns what is to be read then.
+func rewrite(t *testing.T, s *store.Store, b *books) *books {
+	t.Helper()
+	batch := &federation.Batch{}
+	for i := range b.Jobs {
+		j := &b.Jobs[i]
+		j.Priority++
+		j.Spec.Comment += "!"
+		batch.Jobs, batch.Specs = append(batch.Jobs, j), append(batch.Specs, j)
+		for n := range b.Attempts[j.ID] {
+			a := &b.Attempts[j.ID][n]
+			a.Cost += 0.5
+			a.Runs = []federation.AttemptRun{{State: federation.Requeued, Started: a.Created, Ended: a.Created.Add(time.Minute), Nodes: "n1", Cost: 0.25}}
+			batch.Attempts = append(batch.Attempts, a)
+		}
+		for n := range b.Tasks[j.ID] {
+			b.Tasks[j.ID][n].Restarts++
+			batch.Tasks = append(batch.Tasks, &b.Tasks[j.ID][n])
+		}
+	}
+	for kind, list := range b.pools() {
+		for i := range *list {
+			r := &(*list)[i]
+			r.Job++
+			if err := s.CommitPool(ctx, "sky", []federation.PoolRecord{{Kind: kind, ID: r.ID, Job: r.Job, Closed: r.Closed, Data: r.Data}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := s.Commit(ctx, batch); err != nil { // sets Rev
+		t.Fatal(err)
+	}
+	return b
+}
+
+// goesOn: new jobs and requests get numbers that no old one has.
+func goesOn(t *testing.T, s *store.Store, b *books) {
+	t.Helper()
+	last := b.Jobs[len(b.Jobs)-1].ID
+	j := &federation.Job{User: "alice"}
+	if err := s.CreateJob(ctx, j, &sbatch.Payload{}); err != nil || j.ID != last+1 {
+		t.Errorf("the next job has the ID %d, %v; the last one had %d", j.ID, err, last)
+	}
+	seq := sure(s.AddRequest(ctx, federation.Request{Job: last, Kind: federation.RequestHold}))
+	if old := b.Requests[len(b.Requests)-1].Seq; seq != old+1 {
+		t.Errorf("the next request has the number %d, the last one %d", seq, old)
+	}
+	if n := sure(s.NextPoolNumber(ctx, "sky", federation.PoolGang)); n <= int64(len(b.Gangs)) {
+		t.Errorf("the next gang has the number %d, and there are %d", n, len(b.Gangs))
+	}
+}
+
+func generic(t *testing.T, v any) (g any) {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &g)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// holds fails if something of old, which came from JSON, is not in b. There may be more: fields that the older version did not have.
+func holds(t *testing.T, name string, old any, b *books) {
+	t.Helper()
+	fields := old.(map[string]any)
+	now := generic(t, b).(map[string]any)
+	for field := range now {
+		if fields[field] == nil { // it had no such records
+			continue
+		}
+		for _, d := range lacks(field, fields[field], now[field]) {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+func lacks(path string, old, now any) (list []string) {
+	switch o := old.(type) {
+	case map[string]any:
+		n, _ := now.(map[string]any)
+		for k := range o {
+			list = append(list, lacks(path+"."+k, o[k], n[k])...)
+		}
+		return list
+	case []any:
+		n, _ := now.([]any)
+		if len(n) != len(o) {
+			return []string{fmt.Sprintf("%s has %d entries, and had %d", path, len(n), len(o))}
+		}
+		for i := range o {
+			list = append(list, lacks(fmt.Sprint(path, "[", i, "]"), o[i], n[i])...)
+		}
+		return list
+	}
+	if now == nil && (old == nil || reflect.ValueOf(old).IsZero()) { // left out
+		return nil
+	}
+	if !reflect.DeepEqual(old, now) {
+		return []string{fmt.Sprintf("%s is %v, and was %v", path, now, old)}
+	}
+	return nil
+}
