@@ -58,7 +58,11 @@ func (systemUsers) Lookup(_ context.Context, name string) (agentapi.User, error)
 	}
 	for _, g := range groups {
 		if n, err := strconv.ParseUint(g, 10, 32); err == nil && uint32(n) != out.GID {
-			out.Groups = append(out.Groups, uint32(n))
+			name := ""
+			if g, err := user.LookupGroupId(g); err == nil {
+				name = g.Name
+			}
+			out.Groups, out.GroupNames = append(out.Groups, uint32(n)), append(out.GroupNames, name)
 		}
 	}
 	return out, nil

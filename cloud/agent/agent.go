@@ -42,6 +42,7 @@ type Agent struct {
 	welcome agentapi.Welcome
 	hosts   *hosts
 	groups  *cgroups
+	leftOut sync.Map // groups of users that were said not to fit this machine
 
 	mu      sync.Mutex
 	runs    map[string]*run

@@ -61,11 +61,26 @@ func (r *run) makeUser() error {
 	case !r.become():
 		return nil
 	case b.PowerOff:
-		return makeUser("/etc", r.l.User, true)
+		return r.makeUserIn("/etc")
 	case b.Users != "":
 		return makeUser(b.Users, r.l.User, false)
 	}
 	return nil
+}
+
+// makeUserIn makes the user on a machine that is alone.
+func (r *run) makeUserIn(etc string) error {
+	fit, left, err := fitGroups(etc, r.l.User)
+	if err != nil {
+		return err
+	}
+	for _, g := range left {
+		if _, said := r.a.leftOut.LoadOrStore(r.l.User.Name+" "+g, true); !said {
+			r.a.log.Warn("a group of a user is another on this machine, and is left out", "user", r.l.User.Name, "group", g)
+		}
+	}
+	r.l.User = fit
+	return makeUser(etc, fit, true)
 }
 
 // makeOpen makes a directory that everybody may read, whatever the umask is.

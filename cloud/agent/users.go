@@ -26,12 +26,18 @@ func makeUser(etc string, u agentapi.User, alone bool) error {
 	if u.Name == "" || strings.ContainsAny(u.Name+u.Group+u.Home+u.Shell, ":\n\x00") {
 		return fmt.Errorf("%q is not a user that /etc/passwd can hold", u.Name)
 	}
-	if err := clash(filepath.Join(etc, "passwd"), u); err != nil || u.UID == 0 {
+	if err := clash(filepath.Join(etc, "passwd"), u, alone); err != nil || u.UID == 0 {
 		return err
 	}
 	group, home, shell := u.Group, u.Home, u.Shell
 	if group == "" {
 		group = u.Name
+	}
+	if alone {
+		var err error
+		if group, err = ownName(etc, group, u.GID); err != nil {
+			return err
+		}
 	}
 	if home == "" {
 		home = "/home/" + u.Name
@@ -42,7 +48,7 @@ func makeUser(etc string, u agentapi.User, alone bool) error {
 	lines := []string{fmt.Sprintf("%s:x:%d:", group, u.GID)}
 	for _, g := range u.Groups {
 		if g != u.GID && g != 0 {
-			lines = append(lines, fmt.Sprintf("g%d:x:%d:%s", g, g, u.Name))
+			lines = append(lines, fmt.Sprintf("%s:x:%d:%s", madeUp(g), g, u.Name))
 		}
 	}
 	write := lengthen
@@ -70,8 +76,12 @@ func makeUser(etc string, u agentapi.User, alone bool) error {
 	return os.Chown(home, int(u.UID), int(u.GID))
 }
 
-// clash refuses a user whose name or number is one of an account of the system: its programs would run as the user, or the user's jobs as its.
-func clash(passwd string, u agentapi.User) error {
+// cure is what an operator does about a user whom a machine cannot have.
+const cure = "map the user to another with the site's users"
+
+// clash refuses a user whose name or number is one of an account of the system: its programs would run as the user, or the user's jobs as its. Where the machine is alone, all accounts
+// but those that makeUser has made are its image's, and none of their names is to be had: the image may let them become root.
+func clash(passwd string, u agentapi.User, alone bool) error {
 	const system, fixed = 1000, 100 // numbers below are those of systems' accounts; below fixed they are the same everywhere
 	text, err := os.ReadFile(passwd)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -88,9 +98,11 @@ func clash(passwd string, u agentapi.User) error {
 		}
 		switch sameName, sameID := f[0] == u.Name, uint32(uid) == u.UID; {
 		case sameName && !sameID && uid < system:
-			return fmt.Errorf("%s has user ID %d on this machine, as an account of its system, and is to have %d", u.Name, uid, u.UID)
+			return fmt.Errorf("%s has user ID %d on this machine, as an account of its system, and is to have %d: %s", u.Name, uid, u.UID, cure)
+		case sameName && !sameID && alone && !(len(f) > 4 && f[4] == f[0]):
+			return fmt.Errorf("%s has user ID %d on this machine, as an account of its image, and is to have %d: %s", u.Name, uid, u.UID, cure)
 		case sameID && !sameName && uid < fixed:
-			return fmt.Errorf("user ID %d is %s's on this machine, an account of its system", uid, f[0])
+			return fmt.Errorf("user ID %d is %s's on this machine, an account of its system: %s", uid, f[0], cure)
 		}
 	}
 	return nil

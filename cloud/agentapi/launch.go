@@ -61,8 +61,10 @@ type User struct {
 	GID    uint32   `json:"gid"`
 	Group  string   `json:"group,omitempty"`
 	Groups []uint32 `json:"groups,omitempty"` // further ones
-	Home   string   `json:"home,omitempty"`
-	Shell  string   `json:"shell,omitempty"`
+	// GroupNames are the names of Groups, "" for one that has none; nil: an operator has chosen the numbers.
+	GroupNames []string `json:"group_names,omitempty"`
+	Home       string   `json:"home,omitempty"`
+	Shell      string   `json:"shell,omitempty"`
 }
 
 // Group is one component of a job with the nodes that it has.
