@@ -141,8 +141,11 @@ func newPMIx(d *daemon, id string) (mpi, error) {
 	name, _ := os.Hostname()
 	_, err := os.Stat(sharedMemory)
 	own := name != d.n.Nodes[d.n.Node] && err == nil // other nodes of the step may be on this machine
-	if own {
+	switch {
+	case own:
 		base = sharedMemory
+	case d.n.Box != nil:
+		base = d.n.Box.Dirs.Run // a container has a /tmp of its own, and sees this
 	}
 	dir, err := os.MkdirTemp(base, "pmix."+id+".")
 	if err != nil {

@@ -25,6 +25,9 @@ func TestContainers(t *testing.T) {
 		{"no such image", "#SBATCH --container-image=/nosuch.sqsh\necho on\n",
 			"slurmstepd: error: pyxis: failed to create container filesystem for image: /nosuch.sqsh: no such file on this machine\n", 1},
 		{"bad mount", "#SBATCH --container-image=IMAGE --container-mounts=:\necho on\n", "slurmstepd: error: pyxis: --container-mounts: invalid format: :\n", 1},
+		{"MPI", "#SBATCH -M boxes -N2 -n2\nsrun --mpi=pmi2 --container-image=IMAGE sh -c '" + askPMI + "' | sort\n" +
+			"srun --mpi=pmix --container-image=IMAGE sh -c 'set -- $(env | grep PMIX_SERVER_TMP); touch ${1#*=}/file && echo $PMIX_RANK' | sort",
+			"0: cmd=get_result rc=0 value=of1\n1: cmd=get_result rc=0 value=of0\n0\n1\n", 0},
 		{"no container", "echo $COLOR\n", "job\n", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -40,6 +43,16 @@ func TestContainers(t *testing.T) {
 	t.Run("planner", w.tryPlanner)
 	t.Run("cancelled", w.tryCancelled)
 }
+
+// askPMI is a task of an MPI program: two exchange a value through the server of the step.
+const askPMI = `
+say() { echo "cmd=$*" >&$PMI_FD; read -r answer <&$PMI_FD; }
+say init pmi_version=1 pmi_subversion=1
+say put kvsname=$PMI_JOBID key=of$PMI_RANK value=of$PMI_RANK
+say barrier_in
+say get kvsname=$PMI_JOBID key=of$((1 - PMI_RANK))
+echo "$PMI_RANK: $answer"
+say finalize`
 
 // tryPlanner: a job that asks for a container does not go where none can be made, though that be cheaper.
 func (w *world) tryPlanner(t *testing.T) {
