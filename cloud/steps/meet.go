@@ -19,6 +19,8 @@ const (
 type meetings struct {
 	open []*meeting
 	held int // bytes
+
+	counted int // of held, as the run's memory knows
 }
 
 type meeting struct {
@@ -88,6 +90,9 @@ func (st *step) meet(i int, said wire.Meeting) error {
 	st.mu.Lock()
 	over, err := st.meetings.meet(i, len(st.nodes), said)
 	nodes := slices.Clone(st.nodes)
+	if err == nil && over == nil {
+		err = st.holdMeetings()
+	}
 	st.mu.Unlock()
 	if over == nil {
 		return err
@@ -97,5 +102,18 @@ func (st *step) meet(i int, said wire.Meeting) error {
 			nodes[n].WriteJSON(wire.Met, 0, wire.Meeting{ID: over.ID, Nodes: said.Nodes, Data: over.Data})
 		}
 	}
-	return nil
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.holdMeetings() // less: what is over was held until now
+}
+
+// holdMeetings holds what the step's meetings have, and the copies of it that are made to tell of them. The caller holds mu.
+func (st *step) holdMeetings() error {
+	const copies = 3
+	m := &st.meetings
+	err := st.hold.add(copies * (m.held - m.counted))
+	if err == nil {
+		m.counted = m.held
+	}
+	return err
 }

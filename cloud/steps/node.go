@@ -49,6 +49,11 @@ func (s *Service) startNode(r *run, c net.Conn, in *wire.Reader, first wire.Fram
 // startDaemon starts the step daemon and gives it its orders. Closing the connection kills all that it started.
 func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error) {
 	complete(r, launch, s.c.Daemon)
+	back, err := r.room(r.ctx, launch)
+	if err != nil {
+		return nil, err
+	}
+	defer back()
 	if launch.Box != nil {
 		if err := MakeDirs(launch.Box, r.Launch.User.UID, r.Launch.User.GID); err != nil {
 			return nil, fmt.Errorf("make a folder for containers: %w", err)

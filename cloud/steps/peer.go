@@ -32,24 +32,32 @@ func (s *Service) serveNode(c net.Conn) {
 	}
 	stop := context.AfterFunc(r.ctx, func() { c.Close() })
 	defer stop()
-	in := wire.NewReader(bufio.NewReaderSize(t, 16<<10))
+	h := r.memory.holding()
+	defer h.close()
+	in := h.frames(wire.NewReader(bufio.NewReaderSize(t, 16<<10)))
 	first, err := in.Read()
 	t.SetDeadline(time.Time{})
 	switch {
+	case errors.Is(err, errMemory):
+		wire.NewWriter(t).Write(wire.Refused, 0, []byte(err.Error()))
+		linger(t)
 	case err != nil:
 		r.log.Warn("a connection for steps broke", "from", c.RemoteAddr(), "err", err)
 	case first.Kind == wire.Launch:
 		s.startNode(r, t, in, first)
 		linger(t)
 	case first.Kind == wire.Create && r.books != nil:
-		s.serveStep(r, t, in, first)
+		s.serveStep(r, t, in, h, first)
 		linger(t)
 	}
 }
 
 // linger waits for the other side to close: a connection that is closed while something of the other side is still unread is reset, and what
 // was written last is lost.
-func linger(t *tls.Conn) {
+func linger(t interface {
+	net.Conn
+	CloseWrite() error
+}) {
 	t.CloseWrite()
 	t.SetReadDeadline(time.Now().Add(helloTimeout))
 	io.Copy(io.Discard, t)
@@ -67,7 +75,7 @@ func (s *Service) runByName(name string) *run {
 }
 
 // relay passes an srun of this machine on to the first one.
-func (s *Service) relay(r *run, c net.Conn, in *wire.Reader, first wire.Frame) {
+func (s *Service) relay(r *run, c net.Conn, in *wire.Reader, h *holding, first wire.Frame) {
 	out := wire.NewWriter(c)
 	leader, err := s.dial(r, r.Launch.Groups[0].Nodes[0].Steps)
 	if err != nil {
@@ -83,7 +91,7 @@ func (s *Service) relay(r *run, c net.Conn, in *wire.Reader, first wire.Frame) {
 		defer leader.Close()
 		pass(to, in)
 	})
-	pass(out, wire.NewReader(bufio.NewReaderSize(leader, 64<<10)))
+	pass(out, h.frames(wire.NewReader(bufio.NewReaderSize(leader, 64<<10))))
 }
 
 // pass copies frames until an end.

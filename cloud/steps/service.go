@@ -37,6 +37,7 @@ type run struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	books   *books // of the gang's first machine
+	memory  *memory
 	log     *slog.Logger
 	local   atomic.Int32 // step daemons that live on this machine
 	daemons sync.Map     // those: *os.Process
@@ -114,7 +115,7 @@ func (s *Service) AddRun(r Run) ([]string, error) {
 		env = append(env, CommandsEnv+"="+r.Commands)
 	}
 	r.Env = append(r.Env[:len(r.Env):len(r.Env)], env...)
-	n := &run{Run: r, keys: k, socket: socket, log: s.c.Logger.With("job", l.Job)}
+	n := &run{Run: r, keys: k, socket: socket, memory: newMemory(), log: s.c.Logger.With("job", l.Job)}
 	if l.Group == 0 && l.Node == 0 {
 		n.books = newBooks(l)
 	}
@@ -223,14 +224,18 @@ func (s *Service) serveJob(r *run, c *net.UnixConn) {
 	}
 	stop := context.AfterFunc(r.ctx, func() { c.Close() })
 	defer stop()
-	in := wire.NewReader(bufio.NewReaderSize(c, 16<<10))
+	h := r.memory.holding()
+	defer h.close()
+	in := h.frames(wire.NewReader(bufio.NewReaderSize(c, 16<<10)))
 	first, err := in.Read()
-	if err != nil || first.Kind != wire.Create {
-		return
+	switch {
+	case errors.Is(err, errMemory):
+		wire.NewWriter(c).Write(wire.Refused, 0, []byte(err.Error()))
+		linger(c)
+	case err != nil || first.Kind != wire.Create:
+	case r.books != nil:
+		s.serveStep(r, c, in, h, first)
+	default:
+		s.relay(r, c, in, h, first)
 	}
-	if r.books != nil {
-		s.serveStep(r, c, in, first)
-		return
-	}
-	s.relay(r, c, in, first)
 }

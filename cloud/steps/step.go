@@ -27,6 +27,7 @@ type step struct {
 	waited bool
 	start  time.Time
 
+	hold   *holding
 	out    *wire.Writer    // to srun
 	ready  chan struct{}   // closed when all nodes have their connections
 	done   <-chan struct{} // closed when nobody serves the step any more
@@ -46,11 +47,14 @@ type step struct {
 const maxName = 256
 
 // serveStep does what one srun asks for, until its step is over.
-func (s *Service) serveStep(r *run, c net.Conn, in *wire.Reader, first wire.Frame) {
-	req, err := wire.JSON[wire.Request](first)
-	st := &step{launch: r.Launch, req: req, out: wire.NewWriter(c), ready: make(chan struct{})}
-	if err != nil || len(req.Parts) == 0 {
-		st.out.Write(wire.Refused, 0, []byte("srun and this agent do not understand each other"))
+func (s *Service) serveStep(r *run, c net.Conn, in *wire.Reader, h *holding, first wire.Frame) {
+	req, err := h.request(first)
+	st := &step{launch: r.Launch, req: req, hold: h, out: wire.NewWriter(c), ready: make(chan struct{})}
+	if err == nil && len(req.Parts) == 0 {
+		err = errWords
+	}
+	if err != nil {
+		st.out.Write(wire.Refused, 0, []byte(err.Error()))
 		return
 	}
 	st.req.Name = req.Name[:min(len(req.Name), maxName)]
@@ -126,7 +130,7 @@ func (s *Service) conductNode(ctx context.Context, r *run, st *step, l *wire.Lay
 	st.nodes[i] = wire.NewWriter(patient{c})
 	st.mu.Unlock()
 	dialed()
-	in := wire.NewReader(bufio.NewReaderSize(c, 16<<10))
+	in := st.hold.frames(wire.NewReader(bufio.NewReaderSize(c, 16<<10)))
 	for {
 		f, err := in.Read()
 		if err != nil {
@@ -171,6 +175,11 @@ func (s *Service) open(ctx context.Context, r *run, st *step, l *wire.Layout, i 
 	if sh.group == r.Launch.Group && sh.node == r.Launch.Node {
 		return s.startDaemon(r, launch)
 	}
+	back, err := r.room(ctx, launch)
+	if err != nil {
+		return nil, err
+	}
+	defer back()
 	c, err := s.dial(r, r.Launch.Groups[sh.group].Nodes[sh.node].Steps)
 	if err != nil {
 		return nil, err

@@ -49,6 +49,26 @@ const All = ^uint32(0)
 // MaxPayload bounds a frame. A NodeLaunch with a large environment is the largest.
 const MaxPayload = 64 << 20
 
+// Bounds of frames that need less. A request has words and environments of srun, which Linux bounds to 6 MiB, for each component.
+const (
+	maxRequest = 16 << 20
+	maxOther   = 1 << 20
+)
+
+// most is how large a frame of a kind may be.
+func most(k Kind) uint32 {
+	switch k {
+	case Launch, Meet, Met, Created:
+		return MaxPayload
+	case Create:
+		return maxRequest
+	}
+	return maxOther
+}
+
+// small is how large a Reader's buffer is that it may keep: no frame of a stream is larger.
+const small = 64 << 10
+
 const header = 9
 
 // Frame is one frame. A Payload that Read returned is good until the next Read.
@@ -60,9 +80,13 @@ type Frame struct {
 
 // Reader reads frames. It is not for concurrent use.
 type Reader struct {
+	// Held, if it is not nil, is called before the Reader holds more bytes than a stream needs, and when it does so no more, with how many more than before. Its error is Read's.
+	Held func(more int) error
+
 	r    io.Reader
 	head [header]byte
 	buf  []byte
+	held int // as Held was told
 }
 
 // NewReader returns a Reader of r, which should have a buffer.
@@ -70,19 +94,39 @@ func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
 
 // Read returns the next frame. io.EOF is an end between frames.
 func (r *Reader) Read() (Frame, error) {
+	if cap(r.buf) > small {
+		r.buf = nil
+		if err := r.hold(0); err != nil {
+			return Frame{}, err
+		}
+	}
 	if _, err := io.ReadFull(r.r, r.head[:]); err != nil {
 		return Frame{}, err
 	}
 	size := binary.BigEndian.Uint32(r.head[5:])
-	if size > MaxPayload {
+	if size > most(Kind(r.head[0])) {
 		return Frame{}, fmt.Errorf("a frame of %d bytes: the other side does not speak of steps", size)
 	}
 	if int(size) > cap(r.buf) {
+		if err := r.hold(max(int(size), small) - small); err != nil {
+			return Frame{}, err
+		}
 		r.buf = make([]byte, max(int(size), 4<<10))
 	}
 	f := Frame{Kind(r.head[0]), binary.BigEndian.Uint32(r.head[1:]), r.buf[:size]}
 	_, err := io.ReadFull(r.r, f.Payload)
 	return f, err
+}
+
+func (r *Reader) hold(n int) error {
+	if r.Held == nil || n == r.held {
+		return nil
+	}
+	err := r.Held(n - r.held)
+	if err == nil {
+		r.held = n
+	}
+	return err
 }
 
 // Writer writes frames, each with one Write. It is safe for concurrent use.
