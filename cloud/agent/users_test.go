@@ -125,7 +125,7 @@ func TestGroupsOfTheSystem(t *testing.T) {
 func TestMakeUserInMounts(t *testing.T) {
 	etc := t.TempDir()
 	at := filepath.Join(etc, "passwd")
-	if err := os.WriteFile(at, []byte("root:x:0:0::/root:/bin/sh\n"), 0o644); err != nil {
+	if err := os.WriteFile(at, []byte("root:x:0:0::/root:/bin/sh\ncarol:x:6000:6000:Carol:/home/carol:/bin/sh\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	mount, err := os.Open(at)
@@ -137,13 +137,13 @@ func TestMakeUserInMounts(t *testing.T) {
 	if err := makeUser(etc, agentapi.User{Name: "alice", UID: 5000, GID: 5000, Home: home}, false); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := io.ReadAll(mount); err != nil || !strings.HasPrefix(string(text), "alice:x:5000:5000:") || !strings.HasSuffix(string(text), "\nroot:x:0:0::/root:/bin/sh\n") {
+	if text, err := io.ReadAll(mount); err != nil || !strings.HasPrefix(string(text), "alice:x:5000:5000:") || !strings.Contains(string(text), "\nroot:x:0:0::/root:/bin/sh\n") {
 		t.Errorf("%q, %v", text, err)
 	}
 	if _, err := os.Stat(home); err == nil {
 		t.Error("a home was made")
 	}
-	if err := makeUser(etc, agentapi.User{Name: "alice", UID: 5001, GID: 5001, Home: home}, false); err != nil {
+	if err := makeUser(etc, agentapi.User{Name: "carol", UID: 5001, GID: 5001, Home: home}, false); err != nil {
 		t.Errorf("the host's own accounts are no image's: %v", err)
 	}
 }
