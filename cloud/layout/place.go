@@ -58,8 +58,19 @@ type Refused struct{ Text string }
 
 func (r *Refused) Error() string { return r.Text }
 
+// Tried: srun says that it was unable to create the step, and why; otherwise it has not tried.
+func (r *Refused) Tried() bool {
+	return r.Text == TooMany || r.Text == NoGPUs || r.Text == NoMemory || r.Text == NoNodes
+}
+
 // TooMany is what slurmctld says where the job has too few CPUs.
 const TooMany = "More processors requested than permitted"
+
+// NoMemory is what it says where it has too little of it there, and NoNodes where nodes that are asked for are not of use.
+const (
+	NoMemory = "Memory required by task is not available"
+	NoNodes  = "Requested node configuration is not available"
+)
 
 // NoGPUs is what it says where the job has too few of them.
 const NoGPUs = "Invalid generic resource (gres) specification"
@@ -92,17 +103,26 @@ func Place(s Step, nodes []Free) ([]Part, error) {
 
 // never says why a step does not fit on a job that runs nothing else.
 func never(s Step, nodes []Free) error {
-	if asksGPUs(s) {
-		s.GPUs, s.GPUsPerNode, s.GPUsPerTask, s.CPUsPerGPU, s.NoGPUs = 0, 0, 0, 0, true
-		if _, err := place(s, nodes); err == nil {
-			return &Refused{NoGPUs}
+	enough := func(has func(n *Free) bool) bool {
+		count := 0
+		for i := range nodes {
+			if has(&nodes[i]) {
+				count++
+			}
 		}
+		return count >= max(s.MinNodes, 1)
 	}
-	if s.MemPerNode > 0 || s.MemPerCPU > 0 {
-		s.MemPerNode, s.MemPerCPU = 0, 0
-		if _, err := place(s, nodes); err == nil {
-			return &Refused{"Memory required by task is not available"}
-		}
+	switch {
+	case !s.NoGPUs && !enough(func(n *Free) bool { return n.GPUs >= max(s.GPUsPerNode, s.GPUsPerTask) }):
+		return &Refused{NoGPUs}
+	case !slices.ContainsFunc(nodes, func(n Free) bool { return n.CPUs >= s.CPUsPerTask }):
+		return &Refused{TooMany}
+	case !enough(func(n *Free) bool { return n.Mem == 0 || memOf(s, n, max(s.CPUsPerTask, 1)) <= n.Mem }):
+		return &Refused{NoMemory}
+	case tooFewGPUs(s, nodes):
+		return &Refused{NoGPUs}
+	case len(s.Nodes)+len(s.Exclude) > 0 && max(s.MinNodes, s.MaxNodes) < len(nodes):
+		return &Refused{NoNodes}
 	}
 	return &Refused{TooMany}
 }
@@ -134,37 +154,26 @@ func place(s Step, nodes []Free) ([]Part, error) {
 
 // fill gives the parts what their tasks take of the nodes.
 func fill(s Step, nodes []Free, parts []Part) error {
-	if s.GPUs > 0 {
-		return errors.Join(fillEach(s, nodes, parts), shareGPUs(s, nodes, parts))
+	if err := fillGPUs(s, nodes, parts); err != nil {
+		return err
 	}
-	return fillEach(s, nodes, parts)
-}
-
-func fillEach(s Step, nodes []Free, parts []Part) error {
 	for i := range parts {
 		p := &parts[i]
 		n := &nodes[p.Node]
-		p.CPUs, p.GPUs = n.CPUs, n.GPUs
+		each := min(n.CPUs, len(p.Ranks)*max(s.CPUsPerTask, 1))
+		p.CPUs = n.CPUs
 		if s.Exact {
-			p.CPUs = min(n.CPUs, len(p.Ranks)*max(s.CPUsPerTask, 1))
-		}
-		p.Mem = memOf(s, n, p.CPUs)
-		switch {
-		case s.NoGPUs:
-			p.GPUs = 0
-		case s.GPUsPerNode > 0:
-			p.GPUs = s.GPUsPerNode
-		case s.GPUsPerTask > 0:
-			p.GPUs = s.GPUsPerTask * len(p.Ranks)
-		case s.GPUs > 0:
-			p.GPUs = 0
+			p.CPUs = each
 		}
 		if s.CPUsPerGPU > 0 {
 			if p.GPUs == 0 {
 				return ErrNoFit
 			}
-			p.CPUs = min(n.CPUs, s.CPUsPerGPU*p.GPUs)
+			if p.CPUs = max(s.CPUsPerGPU*p.GPUs, each); s.Overcommit {
+				p.CPUs = min(p.CPUs, n.CPUs)
+			}
 		}
+		p.Mem = memOf(s, n, p.CPUs)
 		if !fits(s, n, p) {
 			return ErrNoFit
 		}
@@ -179,6 +188,8 @@ func memOf(s Step, n *Free, cpus int) int64 {
 		return n.Mem
 	case s.MemPerNode > 0:
 		return s.MemPerNode
+	case s.Overcommit: // whoever has enough for one CPU may run
+		return max(s.MemPerCPU, min(n.Mem, s.MemPerCPU*int64(cpus)))
 	}
 	return s.MemPerCPU * int64(cpus)
 }
@@ -190,30 +201,4 @@ func fits(s Step, n *Free, p *Part) bool {
 		cpus, mem, gpus = n.CPUs, n.Mem, n.GPUs
 	}
 	return p.CPUs <= cpus && (n.Mem == 0 || p.Mem <= mem) && p.GPUs <= gpus
-}
-
-// shareGPUs deals out --gpus: one to each node, then as many as there are from the first node on.
-func shareGPUs(s Step, nodes []Free, parts []Part) error {
-	left := s.GPUs
-	for round := 0; left > 0; round++ {
-		before := left
-		for i := range parts {
-			p := &parts[i]
-			n := &nodes[p.Node]
-			room := n.IdleGPUs
-			if s.Overlap {
-				room = n.GPUs
-			}
-			take := min(room-p.GPUs, left)
-			if round == 0 {
-				take = min(take, 1)
-			}
-			p.GPUs += take
-			left -= take
-		}
-		if left == before {
-			return ErrNoFit
-		}
-	}
-	return nil
 }

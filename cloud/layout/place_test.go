@@ -30,6 +30,13 @@ func TestPlaceNever(t *testing.T) {
 			Exact: rapid.Bool().Draw(t, "exact"), Overlap: rapid.Bool().Draw(t, "overlap"), Overcommit: rapid.Bool().Draw(t, "O"),
 			GPUs: rapid.IntRange(0, 5).Draw(t, "G"), MemPerNode: rapid.Int64Range(-1, 50).Draw(t, "mem"), TasksPerNode: rapid.IntRange(0, 3).Draw(t, "per node"),
 		}
+		if rapid.Bool().Draw(t, "more of GPUs") {
+			s.GPUsPerNode, s.GPUsPerTask = rapid.IntRange(0, 4).Draw(t, "gpus per node"), rapid.IntRange(0, 2).Draw(t, "gpus per task")
+			s.CPUsPerGPU, s.NoGPUs = rapid.IntRange(0, 2).Draw(t, "cpus per gpu"), rapid.Bool().Draw(t, "no gpus")
+		}
+		if s.MemPerNode == 0 {
+			s.MemPerCPU = rapid.Int64Range(0, 30).Draw(t, "mem per cpu")
+		}
 		parts, err := Place(s, nodes)
 		if err != nil {
 			if _, refused := errors.AsType[*Refused](err); !refused && !errors.Is(err, ErrBusy) {
@@ -59,7 +66,7 @@ func TestPlaceNever(t *testing.T) {
 				t.Fatalf("ranks %v", ranks)
 			}
 		}
-		if s.Tasks > 0 && len(ranks) != s.Tasks || s.GPUs > 0 && gpus != s.GPUs || len(parts) < s.MinNodes {
+		if s.Tasks > 0 && len(ranks) != s.Tasks || sharesGPUs(s) && !s.NoGPUs && s.GPUsPerNode == 0 && gpus != s.GPUs || s.NoGPUs && gpus > 0 || len(parts) < s.MinNodes {
 			t.Fatalf("%+v for %+v", parts, s)
 		}
 	})

@@ -16,8 +16,11 @@ func candidates(s Step, nodes []Free) ([]int, error) {
 	}
 	for _, name := range s.Nodes {
 		if i := slices.IndexFunc(usable, func(i int) bool { return nodes[i].Name == name }); i < 0 {
-			return nil, &Refused{"Requested node configuration is not available"}
+			return nil, &Refused{NoNodes}
 		}
+	}
+	if len(usable) == 0 && len(s.Exclude) > 0 {
+		return nil, &Refused{"Hostlist is empty!  Can't run job."}
 	}
 	if want := max(s.MinNodes, 1); len(usable) < want {
 		text := fmt.Sprintf("Only allocated %d nodes asked for %d", len(usable), want)
@@ -59,7 +62,7 @@ func take(s Step, nodes []Free, order []int) ([]int, error) {
 	for _, required := range [...]bool{true, false} {
 		for _, i := range order {
 			here := capacity(s, &nodes[i])
-			if slices.Contains(s.Nodes, nodes[i].Name) == required && (required || short() && here >= least1(s, each)) {
+			if slices.Contains(s.Nodes, nodes[i].Name) == required && (required || short() && here >= each) {
 				chosen = append(chosen, i)
 				room += here / each
 			}
@@ -69,14 +72,6 @@ func take(s Step, nodes []Free, order []int) ([]int, error) {
 		return nil, ErrNoFit
 	}
 	return chosen, nil
-}
-
-// least1 is how many CPUs a node must have to be worth taking.
-func least1(s Step, each int) int {
-	if s.Overcommit {
-		return 1
-	}
-	return each
 }
 
 // capacity is how many CPUs of a node the step can have.
@@ -115,7 +110,7 @@ func placeArbitrary(s Step, nodes []Free) ([]Part, error) {
 		}
 		node := slices.IndexFunc(nodes, func(n Free) bool { return n.Name == name })
 		if node < 0 {
-			return nil, &Refused{"Requested node configuration is not available"}
+			return nil, &Refused{NoNodes}
 		}
 		i := slices.IndexFunc(parts, func(p Part) bool { return p.Node == node })
 		if i < 0 {
@@ -123,10 +118,15 @@ func placeArbitrary(s Step, nodes []Free) ([]Part, error) {
 		}
 		parts[i].Ranks = append(parts[i].Ranks, rank)
 	}
+	all, tasks := 0, 0
+	for i := range nodes {
+		all += nodes[i].CPUs
+	}
 	for i := range parts {
-		if n := &nodes[parts[i].Node]; !s.Overcommit && len(parts[i].Ranks)*max(s.CPUsPerTask, 1) > n.CPUs {
-			return nil, &Refused{TooMany}
-		}
+		tasks += len(parts[i].Ranks)
+	}
+	if !s.Overcommit && tasks*max(s.CPUsPerTask, 1) > all { // one of the nodes may have too few (24.11)
+		return nil, &Refused{TooMany}
 	}
 	return parts, fill(s, nodes, parts)
 }

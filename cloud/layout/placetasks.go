@@ -18,12 +18,20 @@ func tasksOf(s Step, nodes []Free, chosen []int) int {
 
 // caps is how many tasks each node has CPUs for, but not more than the step asks for per node.
 func caps(s Step, nodes []Free, chosen []int) []int {
-	c := make([]int, len(chosen))
+	c, all := make([]int, len(chosen)), 0
 	for i, n := range chosen {
 		c[i] = capacity(s, &nodes[n]) / max(s.CPUsPerTask, 1)
+		if s.GPUsPerTask > 0 && !s.NoGPUs {
+			c[i] = min(c[i], nodes[n].GPUs/s.GPUsPerTask)
+		}
 		if s.TasksPerNode > 0 {
 			c[i] = min(c[i], s.TasksPerNode)
 		}
+		all += c[i]
+	}
+	if s.TasksPerNode > 0 && s.Exact && all < s.Tasks { // then as many as there are CPUs for
+		s.TasksPerNode = 0
+		return caps(s, nodes, chosen)
 	}
 	return c
 }

@@ -88,13 +88,16 @@ func mask(s string) (cpus []int) {
 }
 
 // bindGPUs says which GPUs each task sees: all of the step's, or what --gpu-bind or --gpus-per-task give it. The numbers are the machine's, since
-// nothing hides its other GPUs.
+// nothing hides its other GPUs. The only task of a node sees all of the step's, whatever it is bound to (24.11).
 func bindGPUs(n *wire.NodeLaunch) [][]int {
 	seen := make([][]int, len(n.Ranks))
 	kind, list, _ := strings.Cut(bindKind(strings.TrimPrefix(n.Part.GPUBind, "gpu:")), ":")
 	items := splitList(list)
 	if kind == "" && n.Part.Ask.GPUsPerTask > 0 {
 		kind, items = "per_task", []string{strconv.Itoa(n.Part.Ask.GPUsPerTask)}
+	}
+	if len(seen) == 1 {
+		kind = ""
 	}
 	count, _ := strconv.Atoi(items[0])
 	for i := range seen {

@@ -83,7 +83,7 @@ func (s *Service) serveStep(r *run, c net.Conn, in *wire.Reader, h *holding, fir
 func (st *step) refuse(err error) {
 	var text string
 	switch refused, ok := errors.AsType[*layout.Refused](err); {
-	case ok && refused.Text != layout.TooMany && refused.Text != layout.NoGPUs:
+	case ok && !refused.Tried():
 		text = refused.Text
 	default:
 		text = "Unable to create step for job " + strconv.FormatUint(uint64(st.launch.Job), 10) + ": " + err.Error()

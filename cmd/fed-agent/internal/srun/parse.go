@@ -24,6 +24,13 @@ type call struct {
 	nodesGiven    bool
 	relativeGiven bool
 	perNodeGiven  bool
+	cpusGiven     bool
+	cpusGPUGiven  bool
+	gpusGiven     bool // --gpus-per-node or --gres
+	gpusTaskGiven bool
+	gpuTypes      [4]byte // by option: 0 it is not given, 't' with a type of GPU, 'n' without
+	tasksGPUGiven bool
+	exclusive     bool
 
 	shownDistribution string // SLURM_DISTRIBUTION; one that begins with a comma follows the default
 
@@ -166,74 +173,4 @@ func (c *call) environment() error {
 		}
 	}
 	return nil
-}
-
-// resolve settles how many nodes and tasks are asked for, in srun's way (24.11).
-func (c *call) resolve() error {
-	a := &c.ask
-	if a.CPUsPerTask > 0 {
-		a.Exact = true
-	}
-	if c.tasksPerGPU > 0 && !c.tasksGiven {
-		a.Tasks = c.tasksPerGPU * c.jobGPUs()
-	}
-	arbitrary := a.Distribution == "arbitrary" && len(a.Nodes) > 0
-	if arbitrary && !c.tasksGiven {
-		a.Tasks = len(a.Nodes)
-	}
-	if strings.HasSuffix(c.shownDistribution, ",pack") {
-		a.MinNodes = min(a.MinNodes, 1)
-	}
-	if a.Tasks > 0 && a.Tasks < a.MinNodes && !arbitrary {
-		c.inform(fmt.Sprintf("warning: can't run %d processes on %d nodes, setting nnodes to %d", a.Tasks, a.MinNodes, a.Tasks))
-		a.MinNodes, a.MaxNodes = a.Tasks, a.Tasks
-	}
-	nodes := max(a.MaxNodes, 1)
-	if have, err := strconv.Atoi(c.env("SLURM_JOB_NUM_NODES")); err == nil {
-		nodes = min(nodes, have)
-	}
-	if a.TasksPerNode > 0 && !c.tasksGiven && (a.Tasks == 0 || c.nodesGiven) {
-		a.Tasks = a.TasksPerNode * nodes
-	}
-	if a.TasksPerNode > 0 && a.Tasks > a.TasksPerNode*nodes {
-		c.inform(fmt.Sprintf("warning: can't honor --ntasks-per-node set to %d which doesn't match the requested tasks %d with the maximum number of requested nodes %d. "+
-			"Ignoring --ntasks-per-node.", a.TasksPerNode, a.Tasks, nodes))
-		a.TasksPerNode = 0
-	}
-	if arbitrary {
-		a.MinNodes, a.MaxNodes = 0, 0
-	}
-	return c.checkRelative()
-}
-
-// jobGPUs is how many the step has, for --ntasks-per-gpu.
-func (c *call) jobGPUs() int {
-	nodes := max(c.ask.MaxNodes, 1)
-	if c.ask.GPUs > 0 || c.ask.GPUsPerNode > 0 {
-		return max(c.ask.GPUs, c.ask.GPUsPerNode*nodes)
-	}
-	for _, v := range [...]struct {
-		name string
-		each int
-	}{{"SLURM_GPUS", 1}, {"SLURM_GPUS_PER_NODE", nodes}, {"SLURM_GPUS_ON_NODE", nodes}} {
-		if n, err := gpuCount(v.name, c.env(v.name)); err == nil && n > 0 {
-			return n * v.each
-		}
-	}
-	return 1
-}
-
-func (c *call) checkRelative() error {
-	if c.relativeGiven && len(c.ask.Nodes)+len(c.ask.Exclude) > 0 {
-		return bad("-r,--relative not allowed with -w,--nodelist or -x,--exclude.")
-	}
-	have, err := strconv.Atoi(c.env("SLURM_JOB_NUM_NODES"))
-	if err != nil || c.ask.Relative == 0 || c.ask.Relative+c.ask.MinNodes <= have {
-		return nil
-	}
-	option := "SLURM_JOB_NUM_NODES"
-	if c.nodesGiven {
-		option = "--nodes"
-	}
-	return bad("--relative and %s option incompatible with count of allocated nodes (%d+%d>%d)", option, c.ask.Relative, c.ask.MinNodes, have)
 }

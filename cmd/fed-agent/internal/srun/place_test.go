@@ -54,7 +54,7 @@ func outcome(args, env []string, nodes []layout.Free) string {
 	parts, err := layout.Place(c.ask, nodes)
 	if r, ok := errors.AsType[*layout.Refused](err); ok {
 		text := r.Text
-		if text == layout.TooMany || strings.HasPrefix(text, "Invalid generic") {
+		if r.Tried() {
 			text = "Unable to create step for job JOB: " + text
 		}
 		return fmt.Sprintf("1\t\t\t\t%ssrun: error: %s|", said, strings.ReplaceAll(text, "\n", "|srun: error: "))

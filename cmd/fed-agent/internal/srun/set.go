@@ -52,6 +52,7 @@ func setCPUsPerTask(c *call, v string) error {
 		return err
 	}
 	if !c.inEnv {
+		c.cpusGiven = true
 		c.say("SLURM_CPUS_PER_TASK", strconv.Itoa(c.ask.CPUsPerTask))
 		c.tresPerTask = append(c.tresPerTask, "cpu="+strconv.Itoa(c.ask.CPUsPerTask))
 	}

@@ -24,8 +24,16 @@ func setTRESPerTask(c *call, v string) error {
 	return nil
 }
 
-// gpuCount reads N, TYPE:N or TYPE.
+// gpuCount reads N, TYPE:N or TYPE, or several of these.
 func gpuCount(name, v string) (int, error) {
+	if first, rest, more := strings.Cut(v, ","); more { // of several types
+		a, err := gpuCount(name, first)
+		if err != nil {
+			return 0, err
+		}
+		b, err := gpuCount(name, rest)
+		return a + b, err
+	}
 	last := v[strings.LastIndexAny(v, ":=")+1:]
 	n, err := strconv.Atoi(last)
 	switch {
@@ -37,8 +45,23 @@ func gpuCount(name, v string) (int, error) {
 	return 0, bad("Invalid %s specification: %s", name, v)
 }
 
-func (c *call) gpus(name, v string, to *int) error {
+// The options that gpuTypes tells apart.
+const (
+	gpusAll = iota
+	gpusNode
+	gpusTask
+	gpusGRES
+)
+
+func (c *call) gpus(name, v string, which int, to *int) error {
 	n, err := gpuCount(name, v)
+	if c.gpuTypes[which] = 'n'; strings.Contains(v, ":") {
+		c.gpuTypes[which] = 't'
+	}
+	if !c.inEnv {
+		c.gpusGiven = c.gpusGiven || which == gpusNode || which == gpusGRES
+		c.gpusTaskGiven = c.gpusTaskGiven || which == gpusTask
+	}
 	c.ask.NoGPUs = err == nil && n == 0
 	*to = n
 	return err
@@ -46,21 +69,23 @@ func (c *call) gpus(name, v string, to *int) error {
 
 func setGPUs(c *call, v string) error {
 	c.say("SLURM_GPUS", v)
-	return c.gpus("--gpus", v, &c.ask.GPUs)
+	return c.gpus("--gpus", v, gpusAll, &c.ask.GPUs)
 }
 
 func setGPUsPerNode(c *call, v string) error {
 	c.say("SLURM_GPUS_PER_NODE", v)
-	return c.gpus("--gpus-per-node", v, &c.ask.GPUsPerNode)
+	return c.gpus("--gpus-per-node", v, gpusNode, &c.ask.GPUsPerNode)
 }
 
 func setGPUsPerTask(c *call, v string) error {
-	if err := c.gpus("--gpus-per-task", v, &c.ask.GPUsPerTask); err != nil {
+	if err := c.gpus("--gpus-per-task", v, gpusTask, &c.ask.GPUsPerTask); err != nil {
 		return err
 	}
 	n := strconv.Itoa(c.ask.GPUsPerTask)
 	c.say("SLURM_TRES_BIND", "gres/gpu:per_task:"+n)
-	c.tresPerTask = append(c.tresPerTask, "gres/gpu="+n)
+	if !c.inEnv {
+		c.tresPerTask = append(c.tresPerTask, "gres/gpu="+n)
+	}
 	return nil
 }
 
@@ -68,7 +93,7 @@ func setTasksPerGPU(c *call, v string) error {
 	if err := numberOf("--ntasks-per-gpu", func(c *call) *int { return &c.tasksPerGPU })(c, v); err != nil {
 		return err
 	}
-	c.gpuBind = "single:" + v
+	c.gpuBind, c.tasksGPUGiven = "single:"+v, !c.inEnv
 	c.say("SLURM_NTASKS_PER_TRES", v)
 	c.say("SLURM_TRES_BIND", "gres/gpu:single:"+v)
 	return nil
@@ -76,6 +101,7 @@ func setTasksPerGPU(c *call, v string) error {
 
 func setCPUsPerGPU(c *call, v string) error {
 	c.say("SLURM_CPUS_PER_GPU", v)
+	c.cpusGPUGiven = !c.inEnv
 	return numberOf("--cpus-per-gpu", func(c *call) *int { return &c.ask.CPUsPerGPU })(c, v)
 }
 
@@ -97,7 +123,10 @@ func setGRES(c *call, v string) error {
 			item = "gpu:1"
 		}
 		if rest, ok := strings.CutPrefix(strings.Replace(item, "=", ":", 1), "gpu:"); ok {
-			if err := c.gpus("--gres", rest, &c.ask.GPUsPerNode); err != nil {
+			if rest == "0" && c.ask.GPUs+c.ask.GPUsPerNode+c.ask.GPUsPerTask > 0 { // what else asks for them counts
+				continue
+			}
+			if err := c.gpus("--gres", rest, gpusGRES, &c.ask.GPUsPerNode); err != nil {
 				return err
 			}
 		}
