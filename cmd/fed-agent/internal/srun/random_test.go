@@ -41,8 +41,9 @@ func TestRecordSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	b := realSite(t)
 	for job, calls := range randomSteps(uint64(time.Now().UnixNano())) {
-		for _, line := range realSteps(t, job, calls) {
+		for _, line := range realSteps(t, b, job, calls) {
 			fmt.Fprintln(f, line)
 		}
 	}
@@ -175,8 +176,7 @@ touch over
 `
 
 // realSteps asks the real srun (24.11): the line of a job, then those of its steps.
-func realSteps(t *testing.T, job string, calls []string) (lines []string) {
-	b := realSite(t)
+func realSteps(t *testing.T, b *bed.Bed, job string, calls []string) (lines []string) {
 	alice, err := bed.FindUser("alice")
 	if err != nil {
 		t.Fatal(err)
