@@ -64,8 +64,13 @@ func (n *need) fill(tasks int, c []candidate) {
 	if keep == 0 || keep*len(c) > tasks {
 		keep = 1
 	}
+	kept := 0
 	for i := range c {
-		c[i].take = max(1, min(c[i].tasks, tasks-keep*(len(c)-1-i)))
+		kept += min(keep, c[i].tasks)
+	}
+	for i := range c {
+		kept -= min(keep, c[i].tasks)
+		c[i].take = max(1, min(c[i].tasks, tasks-kept))
 		tasks -= c[i].take
 	}
 }

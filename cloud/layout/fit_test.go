@@ -65,6 +65,9 @@ func anySpec(t *rapid.T) *sbatch.Spec {
 	if rapid.IntRange(0, 3).Draw(t, "more") == 0 {
 		s.More = &sbatch.More{Overcommit: rapid.Bool().Draw(t, "overcommit"), MinCPUs: number("mincpus", 8), CPUsPerGPU: number("per gpu", 4), NTasksPerGPU: number("tasks per gpu", 3),
 			ThreadsPerCore: rapid.IntRange(0, 1).Draw(t, "threads per core")}
+		if s.NTasksPerNode > 0 || s.GPUsPerTask != "" {
+			s.More.NTasksPerGPU = 0 // sbatch refuses both
+		}
 	}
 	return s
 }

@@ -14,7 +14,8 @@ type need struct {
 	minNodes, maxNodes int    // maxNodes 0: as many as it takes
 	sizes              string // numbers of nodes with gaps between, as [sbatch.More.NodeSizes]
 	tasks              int    // at least one for each node
-	counted            bool   // the number of tasks was asked for: SLURM_NTASKS is there
+	counted            bool   // the number of tasks is known: SLURM_NTASKS is there
+	asked              bool   // by --ntasks
 	exact              bool   // each node has perNode tasks, however many nodes there are
 	perNode            int    // tasks of a node at most; 0: any number
 	mostHere           int    // tasks of a node at most, as it follows from the GPUs; 0: any number
@@ -45,7 +46,7 @@ func (n *need) read(s *sbatch.Spec, o Options) error {
 	if said := sbatch.RefuseGPUs(s); said != "" {
 		return &Refused{said + "\n" + NoGPUs}
 	}
-	*n = need{minNodes: max(1, s.MinNodes), maxNodes: s.MaxNodes, tasks: s.NTasks, perNode: s.NTasksPerNode, cpusTask: max(1, s.CPUsPerTask),
+	*n = need{minNodes: max(1, s.MinNodes), maxNodes: s.MaxNodes, tasks: s.NTasks, asked: s.NTasks > 0, perNode: s.NTasksPerNode, cpusTask: max(1, s.CPUsPerTask),
 		memNode: s.MemPerNode, memCPU: s.MemPerCPU, memGPU: s.MemPerGPU, exclusive: s.Exclusive == "exclusive" || o.Whole, whole: o.Whole}
 	if n.memNode == sbatch.MemAll {
 		n.memNode, n.memAll = 0, true

@@ -45,7 +45,7 @@ func (n *need) choose(c []candidate) []candidate {
 		if n.ranged() {
 			k = max(few, n.sizedDown(min(len(seq), n.most())))
 		}
-		if n.final > 0 && n.final < k || n.byGPU() && n.gpusJob < k { // slurmctld leaves it waiting
+		if n.final > 0 && n.final < k || n.byGPU() && n.gpusJob < k || n.asked && n.tasks < k && n.gpusJob > 0 { // slurmctld leaves it waiting
 			return nil
 		}
 		got := seq[:k]
