@@ -81,6 +81,7 @@ type box struct {
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
+	made   bool           // the tasks are being started
 	open   bool           // the tasks have started
 	early  []wire.Frame   // what came before, for them
 	signal syscall.Signal // that has ended the making
@@ -99,6 +100,7 @@ func (d *daemon) contain(in *wire.Reader) bool {
 	}
 	d.box.mu.Lock()
 	signal := d.box.signal
+	d.box.made = err == nil && signal == 0
 	d.box.mu.Unlock()
 	if err == nil && signal == 0 {
 		return true
@@ -133,7 +135,7 @@ func (b *box) begin(d *daemon) {
 	b.early = nil
 }
 
-// later keeps a frame for tasks that have not started. Signals and the order to end are for the container's making then.
+// later keeps a frame for tasks that have not all started. Signals and the order to end are for the container's making while there is none.
 func (b *box) later(f wire.Frame) bool {
 	if b == nil {
 		return false
@@ -143,10 +145,10 @@ func (b *box) later(f wire.Frame) bool {
 	if b.open {
 		return false
 	}
-	switch f.Kind {
-	case wire.Kill:
+	switch {
+	case f.Kind == wire.Kill && !b.made:
 		b.stop(syscall.SIGKILL)
-	case wire.Signal:
+	case f.Kind == wire.Signal && !b.made:
 		switch s := syscall.Signal(f.N); s {
 		case syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGQUIT, syscall.SIGHUP:
 			b.stop(s)

@@ -158,31 +158,30 @@ func (d *daemon) obey(in *wire.Reader) {
 			d.closeMPI()
 			os.Exit(1)
 		}
-		if d.box.later(f) {
-			continue
-		}
-		switch f.Kind {
-		case wire.Stdin, wire.Window:
+		if !d.box.later(f) {
 			d.give(f)
-		case wire.Signal:
-			killAll(syscall.Signal(f.N))
-		case wire.Kill:
-			if d.mpi != nil {
-				d.mpi.end()
-			}
-			d.kill(time.Duration(f.N) * time.Millisecond)
-		case wire.Met:
-			d.met(f)
 		}
 	}
 }
 
-// give gives tasks what is for them.
+// give does to the tasks what a frame says.
 func (d *daemon) give(f wire.Frame) {
-	if f.Kind == wire.Stdin {
+	switch f.Kind {
+	case wire.Stdin:
 		d.feed(f)
-	} else if size, err := wire.JSON[wire.Size](f); f.Kind == wire.Window && err == nil {
-		d.resize(size)
+	case wire.Window:
+		if size, err := wire.JSON[wire.Size](f); err == nil {
+			d.resize(size)
+		}
+	case wire.Signal:
+		killAll(syscall.Signal(f.N))
+	case wire.Kill:
+		if d.mpi != nil {
+			d.mpi.end()
+		}
+		d.kill(time.Duration(f.N) * time.Millisecond)
+	case wire.Met:
+		d.met(f)
 	}
 }
 
