@@ -33,6 +33,12 @@ func (r *run) batch() error {
 	if r.p.Failed != nil {
 		r.p.Kill()
 		<-r.p.Done
+		if r.p.Status.Signaled() {
+			r.blameMachine()
+		}
+		if r.why != "" {
+			return nil
+		}
 		return r.p.Failed
 	}
 	r.begin = time.Now().UTC()
