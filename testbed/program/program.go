@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 )
 
 // Folder is the variable that names a folder with the programs of this very source.
@@ -54,7 +55,11 @@ func PutAs(path, name string) error {
 	return nil
 }
 
+// copyProgram copies a program. Meanwhile this process starts no other: a child would have the file open for writing until it is a program
+// itself, and who runs the copy in that moment is told "text file busy".
 func copyProgram(to, from string) (err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	in, err := os.Open(from)
 	if err != nil {
 		return err
