@@ -23,9 +23,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	call := func(method string) (int, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-		defer cancel()
+	call := func(ctx context.Context, method string) (int, error) {
 		r, err := http.NewRequestWithContext(ctx, method, p.URL()+"/x", strings.NewReader("body"))
 		if err != nil {
 			t.Fatal(err)
@@ -44,10 +42,20 @@ func TestFaults(t *testing.T) {
 	}{{Pass, 200, 1}, {LoseReply, 0, 1}, {LoseRequest, 0, 0}, {BadGateway, 502, 0}, {Hang, 0, 0}} {
 		acted.Store(0)
 		p.Next(c.fault)
-		if status, err := call("GET"); status != 200 { // reads are not touched
+		if status, err := call(t.Context(), "GET"); status != 200 { // reads are not touched
 			t.Fatalf("fault %d: a read got %d, %v", c.fault, status, err)
 		}
-		status, err := call("POST")
+		ctx, cancel := context.WithCancel(t.Context())
+		if c.fault == Hang { // the caller gives up when it has met the fault
+			go func() {
+				for p.Count(Hang) == 0 && ctx.Err() == nil {
+					time.Sleep(time.Millisecond)
+				}
+				cancel()
+			}()
+		}
+		status, err := call(ctx, "POST")
+		cancel()
 		if status != c.status || acted.Load() != c.acted+1 {
 			t.Errorf("fault %d: status %d (%v), the site acted %d times, want %d, %d", c.fault, status, err, acted.Load()-1, c.status, c.acted)
 		}
