@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 const HeaderJob = "X-Fsub-Job"
 
 // withinWait is how long a caller waits at most until the daemon knows that the caller's job runs.
-const withinWait = 2 * time.Second
+const withinWait = 15 * time.Second
 
 // fromWithin lets a call from inside a job wait until the daemon has seen that job start. It looks at the sites now and then only,
 // and a job that asks after itself in its first moments would read that it waits. Only the job's owner can have its site looked at.
@@ -26,7 +27,7 @@ func (s *Server) fromWithin(r *http.Request, c Caller) {
 	var look time.Time
 	for ; time.Now().Before(deadline) && r.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
 		job, ok := s.within(r, ref)
-		if !ok || !c.owns(job.UID) || job.State != federation.Pending && job.State != federation.Configuring || job.Site == "" {
+		if !ok || !c.owns(job.UID) || job.State != federation.Pending && job.State != federation.Configuring || !s.answers(job.Site) {
 			return
 		}
 		if time.Since(look) > 200*time.Millisecond {
@@ -34,6 +35,13 @@ func (s *Server) fromWithin(r *http.Request, c Caller) {
 			s.cfg.Controller.LookAt(job.Site)
 		}
 	}
+}
+
+// answers reports whether a site can be looked at just now.
+func (s *Server) answers(name federation.SiteName) bool {
+	sites := s.cfg.Controller.Sites()
+	i := slices.IndexFunc(sites, func(site *federation.Site) bool { return site.Name == name })
+	return i >= 0 && sites[i].Answering
 }
 
 // within finds the job of a HeaderJob: by its own number, else by its array's.

@@ -15,11 +15,14 @@ import (
 	"fsub/sbatch"
 )
 
-// A job that asks after itself is told that it runs, although nobody had looked yet. Nobody else waits.
+// A job that asks after itself is told that it runs, although nobody had looked yet. Nobody else waits, nor does who would in vain.
 func TestCallFromWithin(t *testing.T) {
 	d := apitest.Start(t, api.Config{})
+	d.Controller.SetSites(&federation.Site{Name: "alpha", Answering: true}, &federation.Site{Name: "silent"})
 	job := federation.Job{User: "root", Spec: sbatch.Spec{Name: "x"}, State: federation.Pending, Site: "alpha", Submit: time.Now()}
-	id := d.Put(t, job, federation.Job{User: "root", State: federation.Pending, Submit: time.Now()})
+	silent := job
+	silent.Site = "silent"
+	id := d.Put(t, job, federation.Job{User: "root", State: federation.Pending, Submit: time.Now()}, silent)
 	ask := func(header string) federation.State {
 		t.Helper()
 		client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
@@ -42,7 +45,7 @@ func TestCallFromWithin(t *testing.T) {
 		}
 		return r.Job.State
 	}
-	for _, other := range []string{"", "nonsense", "1", id[1].String()} {
+	for _, other := range []string{"", "nonsense", "1", id[1].String(), id[2].String()} {
 		if s := ask(other); s != federation.Pending {
 			t.Errorf("asked from within %q it is %s", other, s)
 		}
