@@ -138,8 +138,14 @@ func TestConnectionsOfOneUserAreBounded(t *testing.T) {
 		t.Errorf("bob while alice hoards: status %d", code)
 	}
 	release()
-	if code := as(t, alice, d.Socket, "GET", "/slurm/v0.0.42/ping", nil, nil); code != 200 {
-		t.Errorf("alice after she has closed them: status %d", code)
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) { // the daemon learns of each end by itself
+		said, err := tryAs(alice, d.Socket, "GET", "/slurm/v0.0.42/ping", "")
+		if err == nil && strings.HasPrefix(said, "200\n") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("alice after she has closed them: %q, %v", said, err)
+		}
 	}
 }
 
@@ -154,7 +160,7 @@ func TestSmallBodiesPassLargeOnesThatStall(t *testing.T) {
 		defer c.Close()
 		fmt.Fprintf(c, "POST /fed/v1/job HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n{")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c := api.NewClient(d.Socket)
 	defer c.Close()

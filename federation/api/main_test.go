@@ -100,16 +100,11 @@ func as(t *testing.T, uid uint32, socket, method, path string, in, out any) (sta
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("/proc/self/exe", method, path, string(body))
-	// A program with the race detector sleeps for a second before it ends, unless told not to.
-	cmd.Env = []string{"API_TEST_SOCKET=" + socket, "GORACE=atexit_sleep_ms=0"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	cmd.Stderr = os.Stderr
-	text, err := cmd.Output()
+	text, err := tryAs(uid, socket, method, path, string(body))
 	if err != nil {
 		t.Fatalf("request as uid %d: %v", uid, err)
 	}
-	head, rest, _ := strings.Cut(string(text), "\n")
+	head, rest, _ := strings.Cut(text, "\n")
 	if _, err := fmt.Sscan(head, &status); err != nil {
 		t.Fatalf("answer %q: %v", text, err)
 	}
@@ -119,4 +114,15 @@ func as(t *testing.T, uid uint32, socket, method, path string, in, out any) (sta
 		}
 	}
 	return status
+}
+
+// tryAs is one request that the daemon may not take. The text is the status and what came after it.
+func tryAs(uid uint32, socket, method, path, body string) (text string, err error) {
+	cmd := exec.Command("/proc/self/exe", method, path, body)
+	// A program with the race detector sleeps for a second before it ends, unless told not to.
+	cmd.Env = []string{"API_TEST_SOCKET=" + socket, "GORACE=atexit_sleep_ms=0"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	cmd.Stderr = os.Stderr
+	answer, err := cmd.Output()
+	return string(answer), err
 }
