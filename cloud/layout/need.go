@@ -70,6 +70,12 @@ func (n *need) read(s *sbatch.Spec, o Options) error {
 	return nil
 }
 
+// AsksGPUs reports whether a job asks for GPUs.
+func AsksGPUs(s *sbatch.Spec) bool {
+	var n need
+	return n.readGPUs(s) != nil || n.gpusNode+n.gpusTask+n.gpusJob > 0
+}
+
 // readGPUs sums the lists of GPUs. They are all of one type: no node has two.
 func (n *need) readGPUs(s *sbatch.Spec) error {
 	socket := ""

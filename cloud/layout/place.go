@@ -18,6 +18,7 @@ type Step struct {
 	// Distribution is how ranks go over nodes: "block", "cyclic", "plane", "arbitrary"; "": see [Default].
 	Distribution string `json:"distribution,omitempty"`
 	Plane        int    `json:"plane,omitempty"` // size of the plane
+	Pack         bool   `json:"pack,omitempty"`  // no more nodes than do
 	Exact        bool   `json:"exact,omitempty"` // take the CPUs of the tasks only, not those of the whole node
 	Overlap      bool   `json:"overlap,omitempty"`
 	Overcommit   bool   `json:"overcommit,omitempty"`
@@ -30,6 +31,7 @@ type Step struct {
 	GPUsPerNode int  `json:"gpus_per_node,omitempty"`
 	GPUsPerTask int  `json:"gpus_per_task,omitempty"`
 	CPUsPerGPU  int  `json:"cpus_per_gpu,omitempty"`
+	ByGPU       bool `json:"by_gpu,omitempty"` // something else goes by GPUs, so it has all unless a number of them is set
 }
 
 // Free is one node of a job as a step finds it: what the job has of it, and what of that no other step holds.
@@ -74,6 +76,9 @@ const (
 
 // NoGPUs is what it says where the job has too few of them.
 const NoGPUs = "Invalid generic resource (gres) specification"
+
+// Asks reports whether GPUs are spoken of: a step of a job that has whole nodes without having asked for GPUs has none, unless it does (24.11 and 26.05).
+func (s *Step) Asks() bool { return asksGPUs(*s) || s.ByGPU }
 
 func asksGPUs(s Step) bool { return s.GPUs+s.GPUsPerNode+s.GPUsPerTask+s.CPUsPerGPU > 0 }
 
@@ -173,7 +178,9 @@ func fill(s Step, nodes []Free, parts []Part) error {
 				p.CPUs = min(p.CPUs, n.CPUs)
 			}
 		}
-		p.Mem = memOf(s, n, p.CPUs)
+		if p.Mem = memOf(s, n, p.CPUs); s.Distribution != "arbitrary" && memOf(s, n, each) <= n.Mem { // CPUs beside those of the tasks need none
+			p.Mem = min(p.Mem, n.Mem)
+		}
 		if !fits(s, n, p) {
 			return ErrNoFit
 		}

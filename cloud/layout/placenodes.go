@@ -53,11 +53,15 @@ func take(s Step, nodes []Free, order []int) ([]int, error) {
 	if s.Tasks > 0 {
 		most = max(min(most, s.Tasks), least, len(s.Nodes))
 	}
+	if sharesGPUs(s) { // each has one of them
+		most = max(min(most, s.GPUs), least, len(s.Nodes))
+	}
 	each := max(s.CPUsPerTask, 1)
 	var chosen []int
 	room := 0
+	few := s.Pack && !s.Overcommit && alike(nodes)
 	short := func() bool { // without a number of nodes, as few as do
-		return len(chosen) < most || s.MaxNodes == 0 && room < s.Tasks && !s.Overcommit
+		return len(chosen) < most && !(few && len(chosen) >= least && room >= s.Tasks) || s.MaxNodes == 0 && room < s.Tasks && !s.Overcommit
 	}
 	for _, required := range [...]bool{true, false} {
 		for _, i := range order {
@@ -74,6 +78,11 @@ func take(s Step, nodes []Free, order []int) ([]int, error) {
 	return chosen, nil
 }
 
+// alike: 24.11 packs only where all nodes of the job have as many CPUs.
+func alike(nodes []Free) bool {
+	return !slices.ContainsFunc(nodes, func(n Free) bool { return n.CPUs != nodes[0].CPUs })
+}
+
 // capacity is how many CPUs of a node the step can have.
 func capacity(s Step, n *Free) int {
 	switch {
@@ -83,6 +92,8 @@ func capacity(s Step, n *Free) int {
 		return 0 // such a step has the whole of its nodes
 	case !roomBeside(s, n):
 		return 0
+	case s.MemPerCPU > 0 && n.Mem > 0 && !s.Overcommit:
+		return min(n.IdleCPUs, int(n.IdleMem/s.MemPerCPU))
 	}
 	return n.IdleCPUs
 }

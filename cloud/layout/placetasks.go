@@ -39,10 +39,13 @@ func caps(s Step, nodes []Free, chosen []int) []int {
 // turns says how many of the tasks each node runs. Whatever the distribution, nodes take turns: one task each, as long as they have CPUs. Once no
 // node has, all take further tasks in turns; a block distribution notices that at the end of a round, the others at once (24.11).
 func turns(s Step, caps []int, tasks int) []int {
-	if kind(s) == "plane" {
-		return planes(max(s.Plane, 1), caps, tasks)
-	}
 	counts := make([]int, len(caps))
+	switch {
+	case kind(s) == "plane":
+		return planes(max(s.Plane, 1), caps, tasks)
+	case s.Pack:
+		tasks -= pack(counts, caps, tasks)
+	}
 	block := kind(s) == "block"
 	for over := false; tasks > 0; {
 		for i := range counts {
@@ -57,6 +60,15 @@ func turns(s Step, caps []int, tasks int) []int {
 		over = over || full(counts, caps)
 	}
 	return counts
+}
+
+// pack fills one node after the other, but for a task for each of those that follow. It returns how many tasks it has dealt out.
+func pack(counts, caps []int, tasks int) (dealt int) {
+	for i := range counts {
+		counts[i] = max(min(caps[i], tasks-dealt-(len(counts)-1-i)), 0)
+		dealt += counts[i]
+	}
+	return dealt
 }
 
 // planes: nodes take turns by the planeful, but each leaves one task for every node after it that has none.

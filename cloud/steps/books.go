@@ -106,7 +106,9 @@ func (b *books) try(s *step) (freed <-chan struct{}, err error) {
 			break
 		}
 		var parts []layout.Part
-		if parts, err = layout.Place(p.Ask, b.free(p.Group)); err != nil {
+		ask := p.Ask
+		ask.NoGPUs = ask.NoGPUs || !ask.Asks() && !layout.AsksGPUs(&b.launch.Groups[p.Group].Spec)
+		if parts, err = layout.Place(ask, b.free(p.Group)); err != nil {
 			break
 		}
 		start := len(shares)

@@ -96,7 +96,7 @@ var options = []option{
 	{"mem", 0, req, []string{"SLURM_MEM_PER_NODE"}, setMem},
 	{"mem-bind", 0, req, nil, nil},
 	{"mem-per-cpu", 0, req, []string{"SLURM_MEM_PER_CPU"}, setMemPerCPU},
-	{"mem-per-gpu", 0, req, nil, nil},
+	{"mem-per-gpu", 0, req, nil, func(c *call, _ string) error { c.ask.ByGPU = true; return nil }},
 	{"mincpus", 0, req, nil, nil},
 	{"mpi", 0, req, []string{"SLURM_MPI_TYPE"}, setMPI},
 	{"multi-prog", 0, no, []string{"SLURM_MULTI_PROG"}, func(c *call, _ string) error { c.multiProg = true; return nil }},

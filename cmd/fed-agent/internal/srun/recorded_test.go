@@ -35,7 +35,7 @@ func TestRecordedSteps(t *testing.T) {
 			continue
 		}
 		lines++
-		want, got := f[2]+"\t"+f[3], ourStep(t, f[1], env, nodes)
+		want, got := f[2]+"\t"+f[3], ourStep(t, f[1], env, nodes, strings.Contains(job, "gpu"))
 		switch {
 		case want == got && f[4] != "":
 			t.Errorf("%s, srun %s\nis said to be another (%s), but is the same", job, f[1], f[4])
@@ -67,7 +67,7 @@ func stepNodes(t *testing.T, text string) (nodes []layout.Free) {
 }
 
 // ourStep is what our srun and the service of its nodes make of a step.
-func ourStep(t *testing.T, line string, env []string, nodes []layout.Free) string {
+func ourStep(t *testing.T, line string, env []string, nodes []layout.Free, asked bool) string {
 	args := strings.Fields(line)
 	if len(args) > 0 && args[0][0] == '@' {
 		file := filepath.Join(t.TempDir(), "hosts")
@@ -82,9 +82,12 @@ func ourStep(t *testing.T, line string, env []string, nodes []layout.Free) strin
 		said = c.notices
 	}
 	if e, ok := err.(*exit); ok {
-		said = append(said, strings.Split(strings.TrimSuffix(e.stderr, "\n"), "\n")...)
+		for line := range strings.Lines(e.stderr) {
+			said = append(said, strings.TrimSpace(line))
+		}
 		return strconv.Itoa(e.code) + "\t" + strings.Join(said, "|")
 	}
+	c.ask.NoGPUs = c.ask.NoGPUs || !asked && !c.ask.Asks() // as the service does
 	parts, err := layout.Place(c.ask, nodes)
 	if errors.Is(err, layout.ErrBusy) { // in its own way
 		err = &layout.Refused{Text: layout.TooMany}

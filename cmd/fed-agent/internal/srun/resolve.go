@@ -1,6 +1,7 @@
 package srun
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -31,8 +32,9 @@ func (c *call) resolve() error {
 	if err := c.hostFile(); err != nil {
 		return err
 	}
-	if c.exclusive && a.Overlap {
-		return bad("--exclusive and --overlap are mutually exclusive")
+	both := c.exclusive && a.Overlap
+	if both {
+		c.inform("error: --exclusive and --overlap are mutually exclusive")
 	}
 	arbitrary := a.Distribution == "arbitrary" && len(a.Nodes) > 0
 	if arbitrary && !c.tasksGiven {
@@ -41,14 +43,18 @@ func (c *call) resolve() error {
 	if a.Distribution == "arbitrary" && a.Tasks > len(a.Nodes) {
 		return bad("You asked for %d tasks but hostlist specified %d nodes", a.Tasks, len(a.Nodes))
 	}
-	if c.packed() {
-		a.MinNodes = min(a.MinNodes, 1)
-	}
+	c.pack()
 	if a.Tasks > 0 && a.Tasks < a.MinNodes && !listed {
 		c.inform(fmt.Sprintf("warning: can't run %d processes on %d nodes, setting nnodes to %d", a.Tasks, a.MinNodes, a.Tasks))
 		a.MinNodes, a.MaxNodes = a.Tasks, a.Tasks
 	}
 	c.tasksPerNode()
+	switch {
+	case both: // which srun says, and looks on
+		return &exit{code: 1}
+	case c.mixedTypes():
+		return bad("Invalid GRES specification (with and without type identification)")
+	}
 	if arbitrary {
 		a.MinNodes, a.MaxNodes = 0, 0
 	}
@@ -57,12 +63,28 @@ func (c *call) resolve() error {
 
 func (c *call) packed() bool { return strings.HasSuffix(c.shownDistribution, ",pack") }
 
+// pack is the distribution that fills one node after the other: what the environment says of the number of nodes is the most of them.
+func (c *call) pack() {
+	a := &c.ask
+	a.Pack = c.packed()
+	if !a.Pack || c.nodesGiven {
+		return
+	}
+	if a.Tasks == 0 && a.CPUsPerTask == 0 {
+		a.Tasks = a.MinNodes
+	}
+	a.MinNodes = min(a.MinNodes, 1)
+}
+
 // tasksPerNode settles --ntasks-per-node: it says how many tasks there are, or does not fit how many there are.
 func (c *call) tasksPerNode() {
 	a := &c.ask
 	nodes := max(a.MaxNodes, 1)
 	if have, err := strconv.Atoi(c.env("SLURM_JOB_NUM_NODES")); err == nil {
 		nodes = min(nodes, have)
+	}
+	if c.packed() && !c.nodesGiven {
+		nodes = 1
 	}
 	if a.TasksPerNode > 0 && !c.tasksGiven && (a.Tasks == 0 || c.nodesGiven) {
 		a.Tasks = a.TasksPerNode * nodes
@@ -91,12 +113,15 @@ func (c *call) contradictions() error {
 		return fatal("SLURM_TRES_PER_TASK is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
 	case c.tasksGPUGiven && c.perNodeGiven:
 		return fatal("--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
-	case strings.Contains(string(c.gpuTypes[:]), "t") && strings.Contains(string(c.gpuTypes[:]), "n"):
-		return bad("Invalid GRES specification (with and without type identification)")
 	case c.tasksGPUGiven && c.ask.GPUs+c.ask.GPUsPerNode == 0 && c.ask.Tasks%c.tasksPerGPU != 0:
 		return bad("Invalid generic resource (gres) specification")
 	}
 	return nil
+}
+
+// mixedTypes: GPUs of a type were asked for, and others without.
+func (c *call) mixedTypes() bool {
+	return bytes.ContainsRune(c.gpuTypes[:], 't') && bytes.ContainsRune(c.gpuTypes[:], 'n')
 }
 
 // hostFile reads the file that SLURM_HOSTFILE names: a node for each task. It counts more than any distribution, and less than --nodelist.

@@ -10,7 +10,7 @@ import (
 // setDistribution reads NODES[:SOCKETS[:CORES]][,pack|nopack]; only the first level matters to which task runs where.
 func setDistribution(c *call, v string) error {
 	lower := strings.ToLower(v)
-	levels, _, _ := strings.Cut(lower, ",")
+	levels, packed, _ := strings.Cut(lower, ",")
 	first, rest, _ := strings.Cut(levels, ":")
 	word, size, sized := strings.Cut(first, "=")
 	switch word {
@@ -25,6 +25,9 @@ func setDistribution(c *call, v string) error {
 		}
 		if n < 1 {
 			return badDistribution(v)
+		}
+		if packed != "" { // 24.11 reads no number then
+			return &exit{255, "", "srun: error: Invalid plane size or size not specified\n" + badDistribution(v).Error()}
 		}
 		c.ask.Plane = n
 		c.say("SLURM_DIST_PLANESIZE", strconv.Itoa(n))

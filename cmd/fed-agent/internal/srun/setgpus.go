@@ -93,7 +93,7 @@ func setTasksPerGPU(c *call, v string) error {
 	if err := numberOf("--ntasks-per-gpu", func(c *call) *int { return &c.tasksPerGPU })(c, v); err != nil {
 		return err
 	}
-	c.gpuBind, c.tasksGPUGiven = "single:"+v, !c.inEnv
+	c.gpuBind, c.tasksGPUGiven, c.ask.ByGPU = "single:"+v, !c.inEnv, true
 	c.say("SLURM_NTASKS_PER_TRES", v)
 	c.say("SLURM_TRES_BIND", "gres/gpu:single:"+v)
 	return nil
