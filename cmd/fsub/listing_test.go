@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"slices"
@@ -35,6 +36,7 @@ func TestListing(t *testing.T) {
 			env.Setenv("FSUB_SOCKET", d.Socket)
 			env.Setenv("ME", me.Username)
 			env.Setenv("MYUID", me.Uid)
+			env.Setenv("TZ", noon())
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -44,6 +46,15 @@ func TestListing(t *testing.T) {
 			},
 		},
 	})
+}
+
+// noon is a zone where it is about noon: sacct shows the jobs of today, and just after midnight one that ended a moment ago is not among them.
+func noon() string {
+	hours := time.Now().UTC().Hour() - 12 // Etc's signs are the contrary of everybody else's
+	if hours == 0 {
+		return "Etc/GMT"
+	}
+	return fmt.Sprintf("Etc/GMT%+d", hours)
 }
 
 // steps are those of the job that runs.
