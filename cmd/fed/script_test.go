@@ -34,11 +34,12 @@ func TestFed(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		// A daemon that should have been refused serves for ever.
-		Deadline: time.Now().Add(2 * time.Minute),
+		Deadline: time.Now().Add(15 * time.Minute),
 		Setup:    startSite,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"until":  until,
 			"submit": submit,
+			"signal": signalJob,
 			"stale":  stale,
 			"status": status,
 		},
@@ -77,27 +78,43 @@ func startSite(env *testscript.Env) error {
 		os.WriteFile(filepath.Join(env.WorkDir, "key"), key, 0o600))
 }
 
+// patience is how long anything may take on a machine that is busy with other tests.
+const patience = 5 * time.Minute
+
 // until PATTERN COMMAND... repeats a command until its output matches.
 func until(ts *testscript.TestScript, _ bool, args []string) {
 	re := regexp.MustCompile("(?m)" + args[0])
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if ts.Exec(args[1], args[2:]...) == nil && re.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
 	}
-	ts.Fatalf("no %q within 20 s; the last answer was\n%s%s", args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	ts.Fatalf("no %q within %v; the last answer was\n%s%s", args[0], patience, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 }
 
-// submit NAME GPUS SCRIPT sets $NAME to the ID of a job that asks for so many GPUs on one node.
+// submit NAME GPUS SCRIPT sets $NAME to the ID of a job in $DIR that asks for so many GPUs on one node.
 func submit(ts *testscript.TestScript, _ bool, args []string) {
 	c := api.NewClient(ts.Getenv("FSUB_SOCKET"))
 	defer c.Close()
 	id, err := c.Submit(context.Background(), v1.SubmitRequest{
-		Spec:    sbatch.Spec{Name: args[0], GPUsPerNode: args[1], TimeLimit: time.Hour, WorkDir: "/tmp"},
+		Spec:    sbatch.Spec{Name: args[0], GPUsPerNode: args[1], TimeLimit: time.Hour, WorkDir: ts.Getenv("DIR")},
 		Payload: sbatch.Payload{Script: "#!/bin/sh\n" + args[2] + "\n", Environment: []string{"PATH=/bin"}},
 	})
 	ts.Check(err)
 	ts.Setenv(args[0], id.String())
+}
+
+// signal JOB NAME sends a signal to a job's script.
+func signalJob(ts *testscript.TestScript, _ bool, args []string) {
+	c := api.NewClient(ts.Getenv("FSUB_SOCKET"))
+	defer c.Close()
+	id, err := parseJobID(args[0])
+	ts.Check(err)
+	done, err := c.Act(context.Background(), federation.RequestSignal, v1.ActRequest{Jobs: []v1.JobRef{{ID: id}}, Signal: federation.Signal{Name: args[1], Batch: true}})
+	ts.Check(err)
+	if len(done) != 1 || done[0].Error != nil {
+		ts.Fatalf("signal %s to job %d: %+v", args[1], id, done)
+	}
 }
 
 // status CODE COMMAND... runs a command that has to end with that exit code.
