@@ -11,10 +11,7 @@ import (
 // afterScript ends what the script has left, here and on the gang, and notes how it ended.
 func (r *run) afterScript() {
 	if r.endSteps() {
-		select { // the last words of srun
-		case <-r.p.Done:
-		case <-time.After(srunGap):
-		}
+		r.awaitSruns()
 	}
 	r.p.Kill()
 	<-r.p.Done
@@ -46,8 +43,8 @@ const memoryExit = 125
 // shutdownGap is how much earlier a script may feel the machine's shutdown than its agent.
 const shutdownGap = 500 * time.Millisecond
 
-// blameMachine looks whether a script that failed did so because the machine goes: a shutdown signals all processes at once, and the script may be the
-// fastest to end.
+// blameMachine looks whether a script that failed, or one that died before it began, did so because the machine goes: a shutdown signals all processes at
+// once, and the script may be the fastest to end.
 func (r *run) blameMachine() {
 	if r.why != "" || r.p.Status == 0 || r.a.look == nil && !r.a.cfg.Boot.PowerOff {
 		return
@@ -57,8 +54,8 @@ func (r *run) blameMachine() {
 		return
 	}
 	patience := time.Duration(0)
-	if r.p.Status.Signal() == syscall.SIGTERM || r.p.Status.ExitStatus() == 128+int(syscall.SIGTERM) {
-		patience = shutdownGap
+	if r.p.Failed != nil || r.p.Status.Signal() == syscall.SIGTERM || r.p.Status.ExitStatus() == 128+int(syscall.SIGTERM) {
+		patience = r.a.gap
 	}
 	select {
 	case <-r.a.told:
@@ -74,8 +71,27 @@ func (r *run) blameMachine() {
 	}
 }
 
-// srunGap is how long an srun may take to end after its step.
-const srunGap = 300 * time.Millisecond
+// srunGap is how long an srun may take to end after its step: a machine that has much to do may run it some time later. hurriedGap is what it has where the job's
+// time is over.
+const (
+	srunGap    = 10 * time.Second
+	hurriedGap = 300 * time.Millisecond
+)
+
+// awaitSruns waits for the last words of those that the script has left behind.
+func (r *run) awaitSruns() {
+	now := time.Now()
+	until := now.Add(srunGap)
+	if at := r.e.killAt; !at.IsZero() && at.Before(until) {
+		until = now.Add(max(at.Sub(now), hurriedGap))
+	}
+	for r.p.Runs("srun") && time.Now().Before(until) {
+		select {
+		case <-r.p.Done:
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
 
 // endSteps ends the steps that outlive the script: SIGTERM, and SIGKILL after KillWait. Their sruns, which the script has left behind, carry what they
 // write until then. It reports whether there was a step.

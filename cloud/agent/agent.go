@@ -56,6 +56,7 @@ type Agent struct {
 	told    chan struct{} // closed when the agent was signalled to stop: the machine shuts down
 	look    lookFunc      // for a notice of the provider; nil: there are none
 	every   time.Duration
+	gap     time.Duration // shutdownGap, but in tests
 }
 
 // New makes an Agent. It says nothing before Run.
@@ -70,7 +71,7 @@ func New(c Config) (*Agent, error) {
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, err
 	}
-	a := &Agent{cfg: c, log: c.Logger, door: d, news: newNews(), runs: map[string]*run{}, end: make(chan struct{}), told: make(chan struct{})}
+	a := &Agent{cfg: c, log: c.Logger, door: d, news: newNews(), runs: map[string]*run{}, end: make(chan struct{}), told: make(chan struct{}), gap: shutdownGap}
 	a.hosts = newHosts(hostsFile(c.Boot))
 	return a, nil
 }
@@ -98,13 +99,13 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 		defer stop()
 	}
-	a.mu.Lock()
-	a.look, a.every = noticeOf(cmp.Or(a.welcome.Metadata, a.cfg.Boot.Metadata))
-	a.mu.Unlock()
+	if a.look == nil {
+		a.look, a.every = noticeOf(cmp.Or(a.welcome.Metadata, a.cfg.Boot.Metadata))
+	}
 	life, stop := context.WithCancel(ctx)
 	defer stop()
 	var work sync.WaitGroup
-	for _, f := range []func(context.Context){a.poll, a.report, a.watchLease, a.watchNotice, reapOrphans} {
+	for _, f := range []func(context.Context){a.poll, a.report, a.watchLease, a.watchNotice, a.keepEtc, reapOrphans} {
 		work.Go(func() { f(life) })
 	}
 	select {

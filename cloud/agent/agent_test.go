@@ -82,8 +82,9 @@ func TestDaemonRestarts(t *testing.T) {
 
 // A lease that lapses ends the jobs, then the machine.
 func TestLeaseLapses(t *testing.T) {
+	t.Parallel()
 	d := newFakeDoor(t)
-	d.lease = 3 * time.Second
+	d.lease = 10 * time.Second
 	a := startAgent(t, d, nil)
 	dir := d.launch("r1", "trap 'echo term; exit 1' TERM; touch began; while :; do sleep 0.01; done", nil)
 	awaitFile(t, filepath.Join(dir, "began"))
@@ -127,42 +128,33 @@ func TestStops(t *testing.T) {
 	stop := func(why agentapi.Why, grace time.Duration) func(*agentapi.Order) {
 		return func(o *agentapi.Order) { o.Stop = &agentapi.Stop{Why: why, Grace: grace} }
 	}
-	limit := func(l *agentapi.Launch) { l.TimeLimit = 500 * time.Millisecond }
+	limit := func(o *agentapi.Order) { o.TimeLimit = time.Millisecond }
 	for name, c := range map[string]struct {
 		script string
-		more   func(*agentapi.Launch)
 		order  func(*agentapi.Order)
 		exit   string
 		why    agentapi.Why
 		says   string
 	}{
-		"cancel":         {polite, nil, stop(agentapi.WhyCancel, time.Minute), "5:0", agentapi.WhyCancel, " ***\nterm\n"},
-		"cancel rudely":  {"trap '' TERM; " + wait, nil, stop(agentapi.WhyCancel, 100*time.Millisecond), "0:9", agentapi.WhyCancel, " ***\n"},
-		"default action": {wait, nil, stop(agentapi.WhyCancel, time.Minute), "0:15", agentapi.WhyCancel, " ***\n"},
-		"requeue":        {polite, nil, stop(agentapi.WhyRequeue, time.Minute), "5:0", agentapi.WhyRequeue, " DUE TO JOB REQUEUE ***\nterm\n"},
-		"time limit":     {polite, limit, nil, "5:0", agentapi.WhyTimeout, " DUE TO TIME LIMIT ***\nterm\n"},
-		"stopped":        {"trap 'echo term; exit 5' TERM; touch began; kill -STOP $$; while :; do sleep 0.01; done", nil, stop(agentapi.WhyCancel, time.Minute), "5:0", agentapi.WhyCancel, " ***\nterm\n"},
+		"cancel":         {polite, stop(agentapi.WhyCancel, time.Minute), "5:0", agentapi.WhyCancel, " ***\nterm\n"},
+		"cancel rudely":  {"trap '' TERM; " + wait, stop(agentapi.WhyCancel, 100*time.Millisecond), "0:9", agentapi.WhyCancel, " ***\n"},
+		"default action": {wait, stop(agentapi.WhyCancel, time.Minute), "0:15", agentapi.WhyCancel, " ***\n"},
+		"requeue":        {polite, stop(agentapi.WhyRequeue, time.Minute), "5:0", agentapi.WhyRequeue, " DUE TO JOB REQUEUE ***\nterm\n"},
+		"time limit":     {polite, limit, "5:0", agentapi.WhyTimeout, " DUE TO TIME LIMIT ***\nterm\n"},
+		"stopped":        {"trap 'echo term; exit 5' TERM; touch began; kill -STOP $$; while :; do sleep 0.01; done", stop(agentapi.WhyCancel, time.Minute), "5:0", agentapi.WhyCancel, " ***\nterm\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := strings.ReplaceAll(name, " ", "-")
-			dir := d.launch(run, c.script, c.more)
+			dir := d.launch(run, c.script, nil)
 			awaitFile(t, filepath.Join(dir, "began"))
-			if c.order != nil {
-				d.order(func(o *agentapi.Orders) {
-					for i := range o.Runs {
-						if o.Runs[i].Run == run {
-							c.order(&o.Runs[i])
-						}
-					}
-				})
-			}
+			d.orderRun(run, c.order)
 			s := d.awaitEnd(run)
 			if exitCode(s) != c.exit || s.Why != c.why {
 				t.Errorf("exit %s, why %q", exitCode(s), s.Why)
 			}
 			got := output(t, dir)
 			got = strings.ReplaceAll(got, "Terminated\n", "") // what bash says of its child
-			if !strings.HasPrefix(got, "slurmstepd: error: *** JOB 30000001 ON node-1 CANCELLED AT "+time.Now().Format("2006-01-")) || !strings.HasSuffix(got, c.says) {
+			if !strings.HasPrefix(got, "slurmstepd: error: *** JOB 30000001 ON node-1 CANCELLED AT 20") || !strings.HasSuffix(got, c.says) {
 				t.Errorf("it wrote %q", got)
 			}
 		})
@@ -222,10 +214,11 @@ func TestSignals(t *testing.T) {
 func TestWarning(t *testing.T) {
 	d := newFakeDoor(t)
 	startAgent(t, d, nil)
-	dir := d.launch("r1", "trap 'echo warned; exit 0' USR1; while :; do sleep 0.01; done", func(l *agentapi.Launch) {
-		l.TimeLimit = time.Hour
-		l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", Before: time.Hour - 2*time.Second, BatchOnly: true}
+	dir := d.launch("r1", "trap 'echo warned; exit 0' USR1; touch began; while :; do sleep 0.01; done", func(l *agentapi.Launch) {
+		l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", Before: time.Hour, BatchOnly: true}
 	})
+	awaitFile(t, filepath.Join(dir, "began"))
+	d.orderRun("r1", func(o *agentapi.Order) { o.TimeLimit = time.Hour + time.Millisecond })
 	if s := d.awaitEnd("r1"); s.Exit != 0 || s.Why != "" || output(t, dir) != "warned\n" {
 		t.Errorf("%+v: %q", s, output(t, dir))
 	}
@@ -233,30 +226,32 @@ func TestWarning(t *testing.T) {
 
 // A time limit that is changed while the script runs counts from its begin. The warning is sent once.
 func TestTimeLimitChanges(t *testing.T) {
+	const before = time.Hour
 	d := newFakeDoor(t)
 	startAgent(t, d, nil)
 	for name, c := range map[string]struct {
-		first, then, before time.Duration
-		why                 agentapi.Why
-		output              string
+		last   time.Duration // the limit, after one that has warned
+		why    agentapi.Why
+		output string
 	}{
-		"raised":  {time.Minute, time.Hour, time.Minute - 2*time.Second, "", "warned\n"},
-		"lowered": {time.Hour, 3 * time.Second, 2500 * time.Millisecond, agentapi.WhyTimeout, "warned\nslurmstepd"},
+		"raised":  {2 * before, "", "warned\n"},
+		"lowered": {time.Millisecond, agentapi.WhyTimeout, "warned\nslurmstepd"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := d.launch(name, "trap 'echo warned; touch warned' USR1; touch began; for i in {1..40}; do sleep 0.1; done", func(l *agentapi.Launch) {
-				l.TimeLimit = c.first
-				l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", Before: c.before, BatchOnly: true}
+			dir := d.launch(name, "trap 'echo warned; touch warned' USR1; touch began; until [ -e go ]; do sleep 0.01; done", func(l *agentapi.Launch) {
+				l.TimeLimit = 3 * before
+				l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", Before: before, BatchOnly: true}
 			})
 			awaitFile(t, filepath.Join(dir, "began"))
-			if c.first < c.then { // it was warned, and is not again
-				awaitFile(t, filepath.Join(dir, "warned"))
+			d.orderRun(name, func(o *agentapi.Order) { o.TimeLimit = before + time.Millisecond })
+			awaitFile(t, filepath.Join(dir, "warned"))
+			d.orderRun(name, func(o *agentapi.Order) { o.TimeLimit = c.last })
+			if c.why == "" {
+				d.await("the limit is known", func() bool { return d.polled.Version == d.orders.Version })
+				d.orderRun(name, func(o *agentapi.Order) { o.TimeLimit = before + time.Millisecond }) // it was warned, and is not again
+				time.Sleep(100 * time.Millisecond)
+				os.WriteFile(filepath.Join(dir, "go"), nil, 0o644)
 			}
-			d.order(func(o *agentapi.Orders) {
-				for i := range o.Runs {
-					o.Runs[i].TimeLimit = c.then
-				}
-			})
 			if s := d.awaitEnd(name); s.Why != c.why {
 				t.Errorf("%+v", s)
 			}
@@ -362,7 +357,9 @@ func TestTogether(t *testing.T) {
 		if s := d.awaitEnd(name); exitCode(s) != fmt.Sprintf("%d:0", i) {
 			t.Errorf("%s: %+v", name, s)
 		}
-		if states := d.history[name]; !slices.IsSorted(states) && states[len(states)-1] != agentapi.RunEnded {
+		var states []agentapi.RunState
+		d.set(func() { states = d.history[name] })
+		if !slices.IsSorted(states) && states[len(states)-1] != agentapi.RunEnded {
 			t.Errorf("%s went through %v", name, states)
 		}
 	}

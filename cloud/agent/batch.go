@@ -50,6 +50,9 @@ func (r *run) batch() error {
 	return nil
 }
 
+// beginGap is how much later than the script begins the agent may know it.
+const beginGap = 5 * time.Second
+
 // begun waits for the script's begin; false: it was ended before that. Opening its files can take for ever: a FIFO that nobody reads, a file server that
 // is away.
 func (r *run) begun() bool {
@@ -57,6 +60,12 @@ func (r *run) begun() bool {
 	case <-r.p.Begun:
 		return true
 	case s := <-r.asked:
+		select { // it may be at work already, and this news on its way
+		case <-r.p.Begun:
+			r.stop(s)
+			return true
+		case <-time.After(min(s.Grace, beginGap)):
+		}
 		r.why = s.Why
 	}
 	r.p.Kill()
@@ -67,8 +76,14 @@ func (r *run) begun() bool {
 // follow does what is asked of a running script until it ends.
 func (r *run) follow() {
 	e := &r.e
-	limit, warning := r.deadlines(r.l.TimeLimit)
+	l := r.l.TimeLimit
+	limit, warning := r.deadlines(l)
 	warned := false
+	reckon := func() {
+		if limit, warning = r.deadlines(l); warned {
+			warning = nil
+		}
+	}
 	steps := time.NewTicker(time.Second)
 	defer steps.Stop()
 	for {
@@ -81,10 +96,14 @@ func (r *run) follow() {
 			e.preempt(r, at)
 		case s := <-r.sends:
 			r.send(s)
-		case l := <-r.limits:
-			if limit, warning = r.deadlines(l); warned {
-				warning = nil
+		case l = <-r.limits:
+			reckon()
+		case <-r.pauses:
+			if r.obeyPause() {
+				reckon()
 			}
+		case <-r.pause.due:
+			r.freeze()
 		case <-warning:
 			warned = true
 			r.warn()
@@ -153,14 +172,15 @@ func (r *run) limitTo(l time.Duration) {
 
 // deadlines are when a time limit is over, and when --signal asks to be warned of it.
 func (r *run) deadlines(l time.Duration) (limit, warning <-chan time.Time) {
-	if l <= 0 || l == sbatch.Unlimited {
+	if l <= 0 || l == sbatch.Unlimited || r.pause.on {
 		return nil, nil
 	}
 	start := r.l.Start
 	if start.IsZero() || start.After(r.begin) {
 		start = r.begin
 	}
-	left := time.Until(start.Add(l))
+	now := time.Now()
+	left := start.Add(l).Sub(now) + r.pause.within(start, now)
 	if s := r.spec().Signal; s != nil {
 		warning = time.After(left - s.Before)
 	}

@@ -51,7 +51,7 @@ func startBinary(t testing.TB, d *fakeDoor, more func(*agentapi.Boot)) (cmd *exe
 	}
 	dir = testDir(t)
 	os.Chmod(dir, 0o700) // it opens the way to its users by itself
-	b := agentapi.Boot{URL: "unix:" + d.socket(), Token: oneTime, Instance: "i-1", Expires: time.Now().Add(time.Minute)}
+	b := agentapi.Boot{URL: "unix:" + d.socket(), Token: oneTime, Instance: "i-1", Expires: time.Now().Add(time.Hour)}
 	if more != nil {
 		more(&b)
 	}
@@ -216,7 +216,7 @@ func TestAgentKilled(t *testing.T) {
 	cmd.Wait()
 	for i, pid := range pids {
 		gone := false
-		for range 1000 {
+		for range 12000 {
 			if gone = syscall.Kill(pid, 0) != nil; gone {
 				break
 			}
@@ -231,8 +231,9 @@ func TestAgentKilled(t *testing.T) {
 
 // An agent that is stopped for longer than its lease is killed, and its jobs with it: by then they may run elsewhere.
 func TestAgentStopped(t *testing.T) {
+	t.Parallel()
 	d := newFakeDoor(t)
-	d.lease = 4 * time.Second
+	d.lease = 8 * time.Second
 	cmd, _ := startBinary(t, d, nil)
 	dir := d.launch("r1", `trap '' TERM; echo $$ >self; while :; do sleep 0.01; done`, func(l *agentapi.Launch) { l.KillWait = 100 * time.Millisecond })
 	awaitFile(t, filepath.Join(dir, "self"))
@@ -246,7 +247,7 @@ func TestAgentStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 1000 {
+	for range 12000 {
 		if syscall.Kill(pid, 0) != nil {
 			return
 		}

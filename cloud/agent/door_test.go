@@ -107,7 +107,7 @@ func (d *fakeDoor) set(change func()) {
 // await waits until something is so.
 func (d *fakeDoor) await(what string, is func() bool) {
 	d.t.Helper()
-	stuck := time.AfterFunc(30*time.Second, func() { panic("not seen: " + what) })
+	stuck := time.AfterFunc(5*time.Minute, func() { panic("not seen: " + what) })
 	defer stuck.Stop()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -247,6 +247,17 @@ func (d *fakeDoor) order(change func(*agentapi.Orders)) {
 	})
 }
 
+// orderRun changes what is ordered of one run.
+func (d *fakeDoor) orderRun(name string, change func(*agentapi.Order)) {
+	d.order(func(o *agentapi.Orders) {
+		for i := range o.Runs {
+			if o.Runs[i].Run == name {
+				change(&o.Runs[i])
+			}
+		}
+	})
+}
+
 // launch orders a run of a script and returns its directory.
 func (d *fakeDoor) launch(name, script string, more func(*agentapi.Launch)) string {
 	dir := filepath.Join(d.dir, name)
@@ -285,7 +296,7 @@ func (d *fakeDoor) awaitEnd(name string) agentapi.Status {
 // awaitFile waits for a file that a script makes.
 func awaitFile(t testing.TB, path string) {
 	t.Helper()
-	for range 3000 {
+	for range 30000 {
 		if _, err := os.Stat(path); err == nil {
 			return
 		}
@@ -315,8 +326,16 @@ type testAgent struct {
 // startAgent starts an agent of a door's machine.
 func startAgent(t testing.TB, d *fakeDoor, more func(*Config)) *testAgent {
 	t.Helper()
+	a := newAgent(t, d, more)
+	a.start(t)
+	return a
+}
+
+// newAgent makes one that has not begun.
+func newAgent(t testing.TB, d *fakeDoor, more func(*Config)) *testAgent {
+	t.Helper()
 	dir := testDir(t)
-	c := Config{Boot: agentapi.Boot{URL: "unix:" + d.socket(), Token: oneTime, Instance: "i-1", Expires: time.Now().Add(time.Minute)}, Dir: dir, Logger: logger(t)}
+	c := Config{Boot: agentapi.Boot{URL: "unix:" + d.socket(), Token: oneTime, Instance: "i-1", Expires: time.Now().Add(time.Hour)}, Dir: dir, Logger: logger(t)}
 	if more != nil {
 		more(&c)
 	}
@@ -324,17 +343,20 @@ func startAgent(t testing.TB, d *fakeDoor, more func(*Config)) *testAgent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ta := &testAgent{Agent: a, dir: dir, done: make(chan struct{}), stop: stop}
+	return &testAgent{Agent: a, dir: dir, done: make(chan struct{})}
+}
+
+func (a *testAgent) start(t testing.TB) {
+	var ctx context.Context
+	ctx, a.stop = context.WithCancel(context.Background())
 	go func() {
-		defer close(ta.done)
-		ta.err = a.Run(ctx)
+		defer close(a.done)
+		a.err = a.Run(ctx)
 	}()
 	t.Cleanup(func() {
-		stop()
-		<-ta.done
+		a.stop()
+		<-a.done
 	})
-	return ta
 }
 
 func logger(t testing.TB) *slog.Logger {

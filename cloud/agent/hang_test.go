@@ -42,12 +42,8 @@ func TestHangingFiles(t *testing.T) {
 			if c.begins {
 				awaitFile(t, filepath.Join(dir, "began"))
 			}
-			d.order(func(o *agentapi.Orders) {
-				for i := range o.Runs {
-					if o.Runs[i].Run == name {
-						o.Runs[i].Stop = &agentapi.Stop{Why: agentapi.WhyCancel, Grace: 100 * time.Millisecond}
-					}
-				}
+			d.orderRun(name, func(o *agentapi.Order) {
+				o.Stop = &agentapi.Stop{Why: agentapi.WhyCancel, Grace: 100 * time.Millisecond}
 			})
 			if s := d.awaitEnd(name); s.Why != agentapi.WhyCancel {
 				t.Errorf("%+v", s)

@@ -25,11 +25,8 @@ func (a *Agent) watchNotice(ctx context.Context) {
 	}
 	for {
 		a.lookOnce(ctx)
-		a.mu.Lock()
-		every := a.every
-		a.mu.Unlock()
 		select {
-		case <-time.After(every):
+		case <-time.After(a.every):
 		case <-ctx.Done():
 			return
 		}
@@ -109,12 +106,15 @@ type imds struct {
 	until time.Time // the token is good
 }
 
+// imdsTime is how long an answer may take.
+const imdsTime = 2 * time.Second
+
 func newIMDS() *imds {
 	base := os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT") // as the SDKs have it
 	if base == "" {
 		base = "http://169.254.169.254"
 	}
-	return &imds{base: strings.TrimSuffix(base, "/"), http: &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{Proxy: nil}}}
+	return &imds{base: strings.TrimSuffix(base, "/"), http: &http.Client{Timeout: imdsTime, Transport: &http.Transport{Proxy: nil}}}
 }
 
 // errNoMetadata: the service has nothing of that name.

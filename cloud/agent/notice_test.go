@@ -1,16 +1,21 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"fsub/cloud/agent/keeper"
 	"fsub/cloud/agentapi"
 	"fsub/sbatch"
 )
@@ -31,6 +36,7 @@ func leave(t *testing.T, path string, n agentapi.Notice) {
 }
 
 func TestPreempt(t *testing.T) {
+	t.Parallel()
 	checkpoint := "touch checkpoint; exit 0"
 	wait := "touch began; while :; do sleep 0.01; done"
 	warn := func(l *agentapi.Launch) {
@@ -45,10 +51,11 @@ func TestPreempt(t *testing.T) {
 	}{
 		"term":         {"trap '" + checkpoint + "' TERM; " + wait, nil, time.Minute, "0:0", true},
 		"signal":       {"trap '" + checkpoint + "' USR1; trap '' TERM; " + wait, warn, time.Minute, "0:0", true},
-		"signal, term": {"trap '' USR1; trap '" + checkpoint + "' TERM; " + wait, func(l *agentapi.Launch) { warn(l); l.KillWait = time.Hour }, 2 * time.Second, "0:0", true},
+		"signal, term": {"trap '' USR1; trap '" + checkpoint + "' TERM; " + wait, func(l *agentapi.Launch) { warn(l); l.KillWait = time.Hour }, 20 * time.Second, "0:0", true},
 		"never":        {"trap '' TERM; " + wait, nil, time.Second, "0:9", false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			d := newFakeDoor(t)
 			file := filepath.Join(d.dir, "notice")
 			startAgent(t, d, func(c *Config) { c.Boot.Metadata = "file:" + file })
@@ -66,6 +73,7 @@ func TestPreempt(t *testing.T) {
 			if !strings.Contains(output(t, dir), "DUE TO PREEMPTION ***\n") {
 				t.Errorf("it wrote %q", output(t, dir))
 			}
+			d.await("the notice", func() bool { return len(d.notices) > 0 })
 			if len(d.notices) != 1 || !d.notices[0].At.Equal(at) {
 				t.Errorf("notices %v", d.notices)
 			}
@@ -114,23 +122,25 @@ func TestShutdown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newFakeDoor(t)
 			file := filepath.Join(d.dir, "notice")
-			a := startAgent(t, d, func(c *Config) { c.Boot.Metadata = "file:" + file })
-			// The agent's own look is behind it, and the next one far.
-			for looks := false; !looks; {
-				a.mu.Lock()
-				if looks = a.look != nil; looks {
-					a.every = time.Hour
-				}
-				a.mu.Unlock()
+			a := newAgent(t, d, nil)
+			looked := make(chan struct{}, 100)
+			a.look = func(context.Context) (*agentapi.Notice, error) {
+				defer func() { looked <- struct{}{} }()
+				return noticeFile(file)
 			}
-			time.Sleep(300 * time.Millisecond)
+			a.every = time.Hour
+			if c.told {
+				a.gap = time.Hour
+			}
+			a.start(t)
+			<-looked // of itself, and not again
 			text, _ := json.Marshal(agentapi.Notice{Kind: agentapi.NoticePreempt, At: time.Now().Add(time.Minute)})
 			script := c.exit
-			if c.notice {
-				script = "echo '" + string(text) + "' >" + file + "; " + script
-			}
 			if c.told {
 				script = "touch ending; " + script
+			}
+			if c.notice { // who hears that the machine ends finds it
+				script = "echo '" + string(text) + "' >" + file + "; " + script
 			}
 			dir := d.launch("r1", script, nil)
 			if c.told {
@@ -142,6 +152,55 @@ func TestShutdown(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A script that the machine's shutdown met before it had begun has not failed either.
+func TestShutdownBeforeTheScript(t *testing.T) {
+	for name, c := range map[string]struct {
+		notice bool
+		why    agentapi.Why
+	}{
+		"noticed": {true, agentapi.WhyPreempt},
+		"failed":  {false, agentapi.WhyLaunch},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newFakeDoor(t)
+			file := filepath.Join(d.dir, "notice")
+			startAgent(t, d, func(c *Config) { c.Boot.Metadata = "file:" + file })
+			fifo := filepath.Join(d.dir, "fifo")
+			if err := syscall.Mkfifo(fifo, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			before := stages()
+			d.launch("r1", "true", func(l *agentapi.Launch) { l.Groups[0].Spec.Output = fifo }) // it waits for a reader, and there is none
+			var stage []int
+			for len(stage) == 0 { // the script is about to begin
+				time.Sleep(time.Millisecond)
+				stage = slices.DeleteFunc(stages(), func(pid int) bool { return slices.Contains(before, pid) })
+			}
+			if c.notice {
+				leave(t, file, agentapi.Notice{Kind: agentapi.NoticePreempt, At: time.Now().Add(time.Minute)})
+			}
+			if err := syscall.Kill(stage[0], syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if s := d.awaitEnd("r1"); s.Why != c.why {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// stages are the processes of this one's keepers that are to become scripts.
+func stages() (list []int) {
+	for _, k := range keeper.Children(os.Getpid()) {
+		for _, pid := range keeper.Children(k) {
+			if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.TrimRight(string(name), "\x00") == "fed-agent: stage" {
+				list = append(list, pid)
+			}
+		}
+	}
+	return list
 }
 
 // fakeIMDS answers as EC2's instance metadata service does, with a token only.
@@ -175,6 +234,7 @@ func TestEC2(t *testing.T) {
 	f := &fakeIMDS{data: map[string]string{"instance-id": "i-0abc"}, asked: map[string]int{}}
 	server := httptest.NewServer(f)
 	defer server.Close()
+	began := time.Now()
 	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.URL+"/")
 	d := newFakeDoor(t)
 	d.metadata = "ec2"
@@ -193,7 +253,7 @@ func TestEC2(t *testing.T) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.asked["/latest/api/token"] > 2 {
-		t.Errorf("%d tokens were asked for", f.asked["/latest/api/token"])
+	if n := f.asked["/latest/api/token"]; n > 2+int(time.Since(began)/imdsTime) { // an answer that does not come in time takes its token along
+		t.Errorf("%d tokens were asked for", n)
 	}
 }

@@ -86,6 +86,13 @@ func (f *fakeSteps) said() (list []string) {
 	return list
 }
 
+// await waits until something was asked.
+func (f *fakeSteps) await(call string) {
+	for !slices.Contains(f.said(), call) {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // Steps know of a run before its script begins, get the signals that are theirs, and are ended with it. They are told of while it runs.
 func TestHeadAndSteps(t *testing.T) {
 	d := newFakeDoor(t)
@@ -94,6 +101,7 @@ func TestHeadAndSteps(t *testing.T) {
 	dir := d.launch("r1", "echo $FSUB_STEPS $FSUB_SOCKET; touch began; while ! [ -e go ]; do sleep 0.01; done", nil)
 	awaitFile(t, filepath.Join(dir, "began"))
 	d.order(func(o *agentapi.Orders) { o.Signals = []agentapi.Signal{{Seq: 1, Run: "r1", Name: "USR1"}} })
+	f.await("signal r1 user defined signal 1")
 	f.set(func() { f.steps = []agentapi.Step{{ID: "0", State: "RUNNING"}} })
 	d.await("the step", func() bool { s := d.told["r1"].Steps; return len(s) == 2 && s[1].State == "RUNNING" })
 	f.set(func() { f.steps[0].State, f.steps[0].End = "COMPLETED", time.Now() })
@@ -127,6 +135,9 @@ func TestStepSignals(t *testing.T) {
 			{Seq: 6, Run: "r9", Step: "0"}}
 	})
 	d.await("what it has missed", func() bool { return d.polled.Signals == 7 && slices.Equal(d.polled.Missed, []uint64{4, 6}) })
+	for _, call := range []string{"signal r1.0 user defined signal 1", "cancel r1.0 for 7001", "signal r1 user defined signal 2"} {
+		f.await(call)
+	}
 	d.order(func(*agentapi.Orders) {}) // an answer: it need not say that again
 	d.await("the next poll", func() bool { return d.polled.Version == d.orders.Version && len(d.polled.Missed) == 0 })
 	os.WriteFile(filepath.Join(dir, "go"), nil, 0o644)
@@ -146,10 +157,15 @@ func TestStepsAreToldOnce(t *testing.T) {
 		f.steps = append(f.steps, agentapi.Step{ID: strconv.Itoa(i), State: "COMPLETED"})
 	}
 	d.order(func(o *agentapi.Orders) { o.Daemon = "one" })
-	startAgent(t, d, func(c *Config) { c.Steps = f })
+	a := startAgent(t, d, func(c *Config) { c.Steps = f })
 	dir := d.launch("r1", "touch began; while ! [ -e go ]; do sleep 0.01; done", nil)
 	awaitFile(t, filepath.Join(dir, "began"))
 	d.await("the first steps", func() bool { return len(d.told["r1"].Steps) == 1001 })
+	for more := true; more; time.Sleep(time.Millisecond) { // the answer comes some time after the news
+		a.news.mu.Lock()
+		more = len(a.news.runs) > 0
+		a.news.mu.Unlock()
+	}
 	count := func() (n int) { d.set(func() { n = d.steps }); return n }
 	first := count()
 	f.set(func() { f.steps = append(f.steps, agentapi.Step{ID: "1000", State: "RUNNING"}) })
@@ -211,11 +227,11 @@ func TestMember(t *testing.T) {
 			d.order(func(o *agentapi.Orders) {
 				o.Runs[0].Stop = &agentapi.Stop{Why: agentapi.WhyCancel, Grace: c.grace}
 			})
-			time.Sleep(50 * time.Millisecond)
-			if slices.Contains(f.said(), "remove r1") {
-				t.Error("its steps were killed at once")
-			}
 			if c.ends {
+				time.Sleep(50 * time.Millisecond)
+				if slices.Contains(f.said(), "remove r1") {
+					t.Error("its steps were killed at once")
+				}
 				f.set(func() { f.local = 0 })
 			}
 			if s := d.awaitEnd("r1"); s.Why != agentapi.WhyCancel || s.Steps != nil {

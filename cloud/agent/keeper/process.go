@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -259,6 +260,15 @@ func (p *Process) ask(r request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.conn.Write(text) // a keeper that has ended has nothing to do any more
+}
+
+// Runs reports whether a process of that name descends from the script and has not ended.
+func (p *Process) Runs(name string) bool {
+	return slices.ContainsFunc(descendants(p.cmd.Process.Pid), func(pid int) bool {
+		text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+		_, state := Parent(pid)
+		return strings.TrimSuffix(string(text), "\n") == name && state != 'Z' && state != 0
+	})
 }
 
 // Resident is how much memory all processes that descend from the script have now, in bytes.
