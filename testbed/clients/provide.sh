@@ -22,11 +22,11 @@ closure() {
 debian() {
 	local tree=$cache/debian new=$cache/debian.new debs=$cache/debs lib list
 	if [ "$(cat "$tree/recipe" 2>/dev/null)" = "$recipe $packages" ]; then return; fi
-	list=$(closure) || { apt-get -q update >&2 && list=$(closure); } || exit 75
+	list=$(closure) || { apt-get -q -o Acquire::Retries=3 update >&2 && list=$(closure); } || exit 75
 	rm -rf "$new" "$debs"
 	mkdir -p "$debs" "$new"/usr/{bin,sbin,lib,lib64}
 	chmod 777 "$debs"
-	(cd "$debs" && apt-get -q -o Acquire::Retries=3 download $list >&2) || exit 75
+	(cd "$debs" && timeout 900 apt-get -q -o Acquire::Retries=3 download $list >&2) || exit 75
 	for d in bin sbin lib lib64; do ln -s "usr/$d" "$new/$d"; done
 	for d in "$debs"/*.deb; do
 		dpkg-deb --fsys-tarfile "$d" | tar -C "$new" -xf - --no-same-owner --keep-directory-symlink \

@@ -8,6 +8,7 @@ shift
 if [ "$(id -u)" = 0 ]; then
 	bin/fed bed up --all --install-only
 	testbed/setup/setup.sh test
+	testbed/clients/provide.sh debian || echo "test: Debian's client programs cannot be had now (see above): their tests will be skipped" >&2
 else
 	echo "test: you are not root: tests against real Slurm clusters will be skipped" >&2
 fi
