@@ -25,7 +25,7 @@ var zone = func() string {
 
 var (
 	dateText  = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d`)
-	epochText = regexp.MustCompile(`\b17\d{8}\b`)
+	epochText = regexp.MustCompile(`\b1[7-9]\d{8}\b`) // until 2033
 	longDate  = regexp.MustCompile(`(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d 20\d\d`)
 	clockText = regexp.MustCompile(`\b(\d+:)?\d\d?:\d\d\b`)
 )
