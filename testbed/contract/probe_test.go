@@ -49,7 +49,7 @@ func awaitView(t *testing.T, j *job) view {
 	if j.said.code != 0 {
 		return j.masked(view{})
 	}
-	deadline := time.Now().Add(40 * time.Second)
+	deadline := time.Now().Add(5 * time.Minute)
 	for {
 		files, _ := filepath.Glob(filepath.Join(j.dir, "seen.*"))
 		var done []string

@@ -51,7 +51,7 @@ func exactlyOnce(t *testing.T, set setting, few, many int) {
 	t.Logf("%d submissions; run again with FSUB_ONCE_JOBS=%d FSUB_ONCE_SEED=%d", jobs, jobs, seed)
 
 	w := newWorld(t, set, uint64(seed))
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+time.Duration(jobs)*400*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute+time.Duration(jobs)*400*time.Millisecond)
 	defer cancel()
 
 	// Faults begin with the first submission and end after the last.

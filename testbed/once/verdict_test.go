@@ -40,7 +40,7 @@ func (w *world) awaitEnds(ctx context.Context, subs []*Submission) {
 // check compares every record with what has run, and prints what came of it.
 func (w *world) check(ctx context.Context, subs []*Submission, begun time.Time) {
 	// The deadline of the waiting is not that of the judgement.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
 	defer cancel()
 	c := w.daemon.Client()
 	defer c.Close()

@@ -92,7 +92,7 @@ func (w *world) makeDaemon() {
 		}
 	})
 	w.daemon = d
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := d.Start(ctx); err != nil {
 		t.Fatal(err)
