@@ -17,12 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/local/inside"
 )
 
 // machine introduces this one.
 func machine(nonce, instance, version string) agentapi.Hello {
 	name, _ := os.Hostname()
-	return agentapi.Hello{Instance: instance, Nonce: nonce, Version: version, Hostname: name, CPUs: runtime.NumCPU(), MemMiB: memory("MemTotal"), GPUs: gpus(), Booted: time.Now().UTC()}
+	return agentapi.Hello{Instance: instance, Nonce: nonce, Version: version, Hostname: name, CPUs: runtime.NumCPU(), MemMiB: memory("MemTotal"), GPUs: gpus(), Booted: time.Now().UTC(), Suspends: true}
 }
 
 // memory is a line of /proc/meminfo, in MiB.
@@ -86,6 +87,16 @@ func Addr(ctx context.Context, b agentapi.Boot) string {
 
 func setHostname(name string) error {
 	return os.NewSyscallError("sethostname", unix.Sethostname([]byte(name)))
+}
+
+// keepEtc holds what a machine of its host's root has of its own in /etc, until ctx ends.
+func (a *Agent) keepEtc(ctx context.Context) {
+	if a.cfg.Boot.Users == "" {
+		return
+	}
+	if err := inside.Keep(ctx, a.cfg.Boot.Users); err != nil {
+		a.log.Warn("this machine sees the host's files of /etc once these are replaced", "err", err)
+	}
 }
 
 // adopt makes orphans of the agent's processes its own: those of a keeper that was killed.

@@ -3,7 +3,7 @@
 // A machine is an agent with all that descends from it, in namespaces of its own as far as the kernel allows (see [Isolation]): a PID
 // namespace, so that a machine that ends takes every process with it; a mount namespace with an /etc/hosts of its own, so that the names of a gang resolve, and a
 // /dev/shm of its own, since libraries name their segments there as if a node had it to itself (NCCL, Gloo, Open MPI); a host name. /tmp is the host's: users submit from there,
-// and find their output there. For root that always works, unless it is root of a container; for others it takes user namespaces. Files of other users are shown as nobody's
+// and find their output there. Root's machines keep what they have of their own in /etc when the host's files are replaced ([inside.Keep]); others have no right to. For root all of it always works, unless it is root of a container; for others it takes user namespaces. Files of other users are shown as nobody's
 // there, and setuid programs do not work. Where nothing of it is allowed the agent runs under a supervisor that kills what it leaves behind; host names do
 // not resolve there.
 //

@@ -109,17 +109,8 @@ func (s *Spec) prepare() error {
 			return fmt.Errorf("make mounts slaves: %w", err)
 		}
 	}
-	for _, m := range []struct {
-		on        bool
-		file, etc string
-	}{{s.Hosts, HostsFile, "/etc/hosts"}, {s.Profile, ProfileDir, "/etc/profile.d"}, {s.Resolv, ResolvFile, "/etc/resolv.conf"},
-		{s.Users, PasswdFile, "/etc/passwd"}, {s.Users, GroupFile, "/etc/group"}} {
-		if !m.on {
-			continue
-		}
-		if err := unix.Mount(m.file, m.etc, "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("mount %s: %w", m.etc, err)
-		}
+	if err := s.mountEtc("."); err != nil {
+		return err
 	}
 	if s.Shm != "" {
 		if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, s.Shm); err != nil {

@@ -1,0 +1,111 @@
+package inside
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// mounted is a file or a folder of a machine's directory that the machine sees at another path.
+type mounted struct {
+	on       bool
+	file, at string
+}
+
+// etc is what of /etc is the machine's own.
+func (s *Spec) etc() []mounted {
+	return []mounted{{s.Hosts, HostsFile, "/etc/hosts"}, {s.Profile, ProfileDir, "/etc/profile.d"}, {s.Resolv, ResolvFile, "/etc/resolv.conf"},
+		{s.Users, PasswdFile, "/etc/passwd"}, {s.Users, GroupFile, "/etc/group"}}
+}
+
+// mountEtc mounts it from dir, as far as it is not there.
+func (s *Spec) mountEtc(dir string) error {
+	for _, m := range s.etc() {
+		file := filepath.Join(dir, m.file)
+		if !m.on || sameFile(file, m.at) {
+			continue
+		}
+		if err := unix.Mount(file, m.at, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", m.at, err)
+		}
+	}
+	return nil
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// lookAgain is how long Keep relies on being told of what happens.
+const lookAgain = time.Second
+
+// Keep holds what the machine of dir has of its own in /etc until ctx ends. The kernel takes a mount on a file away from every mount namespace when somebody replaces that file on the
+// host, as useradd and package managers do, and the machine would see the host's from then on; here it is mounted again within milliseconds, or a second where there is no fanotify. (6.18 does not always tell those who
+// poll mountinfo.) It takes the right to mount: root's. An overlay on /etc would not lose its files at all, but root's jobs could not write there, and a running node would not learn of what
+// the host replaces elsewhere in /etc, such as resolv.conf.
+func Keep(ctx context.Context, dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, SpecFile))
+	if err != nil {
+		return err
+	}
+	var s Spec
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("%s: %w", SpecFile, err)
+	}
+	news := s.watchEtc()
+	defer news.Close()
+	defer context.AfterFunc(ctx, func() { news.Close() })()
+	for ctx.Err() == nil {
+		if err := s.mountEtc(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // removed: another one comes
+			return err
+		}
+		if err := awaitNews(ctx, news); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watchEtc is told of files that are made or put into the folders where those of etc are; nil where the kernel cannot.
+func (s *Spec) watchEtc() *os.File {
+	const flags = unix.FAN_CLASS_NOTIF | unix.FAN_REPORT_DIR_FID | unix.FAN_CLOEXEC | unix.FAN_NONBLOCK
+	fd, err := unix.FanotifyInit(flags, unix.O_RDONLY)
+	if err != nil {
+		return nil
+	}
+	for _, m := range s.etc() {
+		if at, err := filepath.EvalSymlinks(m.at); m.on && err == nil {
+			_ = unix.FanotifyMark(fd, unix.FAN_MARK_ADD|unix.FAN_MARK_ONLYDIR, unix.FAN_CREATE|unix.FAN_MOVED_TO, unix.AT_FDCWD, filepath.Dir(at))
+		}
+	}
+	return os.NewFile(uintptr(fd), "fanotify")
+}
+
+// awaitNews waits for news, for lookAgain at most, or until ctx ends.
+func awaitNews(ctx context.Context, news *os.File) error {
+	if news == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookAgain):
+		}
+		return nil
+	}
+	_ = news.SetReadDeadline(time.Now().Add(lookAgain))
+	_, err := news.Read(make([]byte, 4<<10)) // what they say does not matter
+	if ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
+}
