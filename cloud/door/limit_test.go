@@ -68,8 +68,9 @@ func TestTooMuchIsRefused(t *testing.T) {
 
 // TestSilentSender: who begins a piece of output and does not go on with it does not hold its file for ever; what has come is kept, and it can be sent again.
 func TestSilentSender(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.silence = time.Second
+	w.silence = 4 * time.Second
 	addr := w.served(t)
 	session := w.letIn(t, "gang1")
 	c, err := net.Dial("tcp", addr)
@@ -78,7 +79,7 @@ func TestSilentSender(t *testing.T) {
 	}
 	defer c.Close()
 	fmt.Fprintf(c, "POST %srun-1/out?offset=0 HTTP/1.1\r\nHost: door\r\nAuthorization: Bearer %s\r\nContent-Length: 10\r\n\r\n12345", agentapi.PathLog, session)
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -93,15 +94,16 @@ func TestSilentSender(t *testing.T) {
 
 // TestStrangersBody: who has no token is answered, and does not keep a connection by sending on.
 func TestStrangersBody(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.silence = time.Second
+	w.silence = 4 * time.Second
 	c, err := net.Dial("tcp", w.served(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: door\r\nContent-Length: 1000\r\n\r\n{", agentapi.PathPoll)
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	text, err := io.ReadAll(c)
 	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 401 ") {
 		t.Errorf("%s, %v", text, err)
@@ -110,13 +112,14 @@ func TestStrangersBody(t *testing.T) {
 
 // TestSlowSender: a piece takes as long as it takes, if only something comes.
 func TestSlowSender(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.silence = 2500 * time.Millisecond
+	w.silence = 4 * time.Second
 	w.served(t)
 	session := w.letIn(t, "gang1")
 	body, in := io.Pipe()
 	go func() {
-		for range 30 {
+		for range 50 {
 			time.Sleep(100 * time.Millisecond)
 			fmt.Fprint(in, "x")
 		}
@@ -132,16 +135,17 @@ func TestSlowSender(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if resp.StatusCode != 200 || w.site.log.Len() != 30 {
+	if resp.StatusCode != 200 || w.site.log.Len() != 50 {
 		t.Errorf("%s, %d bytes", resp.Status, w.site.log.Len())
 	}
 }
 
 // TestKeptConnection: an answer after a long pause on a connection is not bound by the time that the one before had.
 func TestKeptConnection(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.silence = 500 * time.Millisecond
-	w.cfg.PollWait = 1200 * time.Millisecond
+	w.silence = 3 * time.Second
+	w.cfg.PollWait = 4 * time.Second
 	w.site.block = true
 	addr := w.served(t)
 	session := w.letIn(t, "gang1")

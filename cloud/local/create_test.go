@@ -82,7 +82,9 @@ func capEffOf(t *testing.T) string {
 
 func TestCreateIsIdempotent(t *testing.T) {
 	p := world(t, nil)
-	create(t, p, request("G1", 2))
+	for _, i := range create(t, p, request("G1", 2)) {
+		seen(t, p, i.ID) // what it has to start it has started
+	}
 	before := processes(p.cfg.Dir)
 	for range 2 {
 		if s := states(create(t, p, request("G1", 2))); s != "G1.0 running, G1.1 running" {

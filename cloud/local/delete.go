@@ -75,10 +75,10 @@ func (p *Provider) find(id cloud.InstanceID) (*gang, machine) {
 }
 
 // endTime is how long a machine's processes may take to die of SIGKILL.
-const endTime = 10 * time.Second
+const endTime = 30 * time.Second
 
-// superviseTime is how long a supervisor may take to kill them.
-const superviseTime = 3 * time.Second
+// superviseTime is how long a supervisor may take to kill them; on a machine that has much to do it may not run for some time.
+const superviseTime = 10 * time.Second
 
 // end kills a machine, or sees to it that it never begins. Its directory stays, and with it the word that nobody may begin it.
 func (p *Provider) end(m *machine) error {

@@ -238,6 +238,6 @@ func TestNetworkNeedsRoot(t *testing.T) {
 
 // inNetOf runs a command of bash in a machine's network.
 func inNetOf(pid int, script string) (string, error) {
-	out, err := exec.Command("nsenter", "--net=/proc/"+strconv.Itoa(pid)+"/ns/net", "timeout", "5", "bash", "-c", script).CombinedOutput()
+	out, err := exec.Command("nsenter", "--net=/proc/"+strconv.Itoa(pid)+"/ns/net", "timeout", "60", "bash", "-c", script).CombinedOutput()
 	return string(out), err
 }

@@ -147,7 +147,7 @@ func processes(dir string) []string {
 	var out []string
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range links {
-		if at, err := os.Readlink(link); err == nil && strings.HasPrefix(at, dir) {
+		if at, err := os.Readlink(link); err == nil && strings.HasPrefix(at+"/", dir+"/") {
 			cmdline, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))
 			out = append(out, link+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
 		}

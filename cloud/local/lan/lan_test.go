@@ -37,7 +37,9 @@ func newHost(t *testing.T) host {
 		all[i] = ns
 	}
 	h := host{all[0], all[1], all[2]}
-	t.Cleanup(func() { _ = within(h.here, func() error { return record(nil) }) })
+	forget := func() error { return record(nil) }
+	h.do(t, forget) // a namespace that is gone, and had the same number, may have left one
+	t.Cleanup(func() { _ = within(h.here, forget) })
 	h.do(t, func() error { return up("lo", "", nil) })
 	h.cable(t, "world", h.world, "198.51.100.2/24", worldAddr+"/24")
 	h.cable(t, "office", h.office, "203.0.113.2/24", officeAddr+"/24")

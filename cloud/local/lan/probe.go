@@ -106,8 +106,8 @@ func neighbour(namespace *os.File, ranges []netip.Prefix, not netip.Prefix) (add
 	return there.Addr(), remove, err
 }
 
-// reachTime is how long a connection on this machine may take.
-const reachTime = 2 * time.Second
+// reachTime is how long a connection on this machine may take: what is lost while a link comes up is sent again after one second and after three.
+const reachTime = 5 * time.Second
 
 // reach connects from one namespace to an address of another.
 func reach(from, to *os.File, addr string) error {
