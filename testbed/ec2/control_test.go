@@ -157,7 +157,7 @@ func TestMetadataForTheSDK(t *testing.T) {
 	if _, err := md.GetMetadata(t.Context(), action); err == nil {
 		t.Error("a notice before there is one")
 	}
-	if err := c.SpotNotice(in.ID, time.Minute); err != nil {
+	if err := c.SpotNotice(in.ID, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	out, err := md.GetMetadata(t.Context(), action)
@@ -168,7 +168,7 @@ func TestMetadataForTheSDK(t *testing.T) {
 		Action string
 		Time   time.Time
 	}
-	if err := json.NewDecoder(out.Content).Decode(&notice); err != nil || notice.Action != "terminate" || time.Until(notice.Time) > time.Minute || time.Until(notice.Time) < 50*time.Second {
+	if err := json.NewDecoder(out.Content).Decode(&notice); err != nil || notice.Action != "terminate" || time.Until(notice.Time) > time.Hour || time.Until(notice.Time) < 50*time.Minute {
 		t.Errorf("%v %+v", err, notice)
 	}
 }

@@ -148,8 +148,14 @@ func TestLostCalls(t *testing.T) {
 		t.Errorf("again: %s, %d live", *in[0].InstanceId, c.Live())
 	}
 	c.Inject(ec2.Fault{Kind: ec2.Hang, Times: 1})
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	go func() {
+		for c.Count("") < 4 && ctx.Err() == nil { // until it has come
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
 	if _, err := run(ctx, client, 1, nil); err == nil || ctx.Err() == nil || c.Live() != 1 {
 		t.Errorf("hang: %v, %d live", err, c.Live())
 	}
@@ -161,10 +167,7 @@ func TestLostCalls(t *testing.T) {
 // TestBoots runs in virtual time, without a network.
 func TestBoots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := ec2.New(ec2.Config{Gone: time.Hour, Pending: 10 * time.Second, Ending: 5 * time.Second, Lead: 2 * time.Minute})
-		defer c.Close()
-		client := sdk.New(sdk.Options{BaseEndpoint: aws.String("http://ec2"), HTTPClient: c.Client(), Region: c.Region(), RetryMaxAttempts: 1,
-			Credentials: credentials.NewStaticCredentialsProvider(c.AccessKey(), c.SecretKey(), "")})
+		c, client := virtualCloud(t, ec2.Config{Gone: time.Hour, Pending: 10 * time.Second, Ending: 5 * time.Second, Lead: 2 * time.Minute})
 		c.SetBoot(ec2.Pool{Type: "g5.xlarge"}, ec2.Boot{Delay: time.Minute})
 		c.SetBoot(ec2.Pool{Type: "p5.48xlarge"}, ec2.Boot{Die: 0.5})
 		mustRun(t, client, 1, spotly)
@@ -200,16 +203,16 @@ func TestBoots(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		want("an hour later", "running", "running")
+		if got := states(t, client); len(got) != 2 {
+			t.Errorf("an hour later the listing has %v", got)
+		}
 	})
 }
 
 // TestListingsLag: an instance and its states are seen late, by ID and by filter.
 func TestListingsLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := ec2.New(ec2.Config{Lag: 10 * time.Second, Gone: time.Hour})
-		defer c.Close()
-		client := sdk.New(sdk.Options{BaseEndpoint: aws.String("http://ec2"), HTTPClient: c.Client(), Region: c.Region(), RetryMaxAttempts: 1,
-			Credentials: credentials.NewStaticCredentialsProvider(c.AccessKey(), c.SecretKey(), "")})
+		c, client := virtualCloud(t, ec2.Config{Lag: 10 * time.Second, Gone: time.Hour})
 		id := *mustRun(t, client, 1, nil)[0].InstanceId
 		time.Sleep(5 * time.Second)
 		if got := states(t, client); len(got) != 0 || c.Live() != 1 {
@@ -233,10 +236,7 @@ func TestListingsLag(t *testing.T) {
 
 // TestManyInstances: 5,000 machines are five pages.
 func TestManyInstances(t *testing.T) {
-	c := ec2.New(ec2.Config{})
-	defer c.Close()
-	client := sdk.New(sdk.Options{BaseEndpoint: aws.String("http://ec2"), HTTPClient: c.Client(), Region: c.Region(), RetryMaxAttempts: 1,
-		Credentials: credentials.NewStaticCredentialsProvider(c.AccessKey(), c.SecretKey(), "")})
+	c, client := virtualCloud(t, ec2.Config{})
 	for range 10 {
 		mustRun(t, client, 500, nil)
 	}

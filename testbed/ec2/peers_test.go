@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -110,29 +111,48 @@ func moto(t *testing.T) *sdk.Client {
 	if err != nil {
 		t.Skip("SKIPPED: no moto_server: the stand-in is not compared with it")
 	}
+	for range 5 { // somebody else may take the port before it does
+		if url := startMoto(t, program); url != "" {
+			return sdk.New(sdk.Options{BaseEndpoint: &url, Region: "us-east-2", RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")})
+		}
+	}
+	t.Fatal("moto_server does not start")
+	return nil
+}
+
+// startMoto starts moto_server on a free port and returns its URL when it answers, "" if it has ended.
+func startMoto(t *testing.T, program string) (url string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
+	url = "http://" + l.Addr().String()
+	host, port, _ := net.SplitHostPort(l.Addr().String())
 	l.Close()
-	host, port, _ := net.SplitHostPort(addr)
 	cmd := exec.Command(program, "-H", host, "-p", port)
 	cmd.Env = append(os.Environ(), "MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION=true", "MOTO_ENABLE_AMI_VALIDATION=true")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", addr); err == nil {
-			conn.Close()
-			break
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	t.Cleanup(func() { cmd.Process.Kill(); <-ended })
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
+		select {
+		case <-ended:
+			return ""
+		case <-time.After(50 * time.Millisecond):
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("moto_server is not up after a minute")
+		if answer, err := http.Get(url + "/moto-api/data.json"); err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return url
+			}
 		}
 	}
-	return sdk.New(sdk.Options{BaseEndpoint: aws.String("http://" + addr), Region: "us-east-2", RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")})
+	t.Fatal("moto_server is not up after five minutes")
+	return ""
 }
 
 // TestAsMoto asks both stand-ins the same, and compares what two independent readers of Amazon's documentation made of it.

@@ -59,7 +59,7 @@ func TestBootScriptRuns(t *testing.T) {
 	needCurl(t)
 	out := t.TempDir() // before the cloud, so that it is taken away after the instances
 	os.Chmod(out, 0o777)
-	c, client := newCloud(t, ec2.Config{Process: true})
+	c, client := newCloud(t, ec2.Config{Process: true, Grace: time.Minute})
 	made := mustRun(t, client, 1, booting(prelude+fmt.Sprintf(`cd %s
 curl -s -o /dev/null -w '%%{http_code}\n' $md/meta-data/instance-id > bare
 echo "$(get meta-data/instance-id) $(get meta-data/tags/instance/Name) $(get meta-data/local-ipv4) $(get meta-data/placement/availability-zone)" > facts
@@ -69,6 +69,7 @@ uname -n > name
 while ! get meta-data/spot/instance-action; do sleep 0.02; done > notice
 echo >> notice
 trap 'echo TERM > term; exit 0' TERM
+echo > ready
 while :; do sleep 0.02; done
 `, out)))
 	id := *made[0].InstanceId
@@ -88,11 +89,15 @@ while :; do sleep 0.02; done
 	if name, want := read(t, out+"/name"), "ip-"+strings.ReplaceAll(in.Addr, ".", "-"); os.Geteuid() == 0 && name != want {
 		t.Errorf("host name %s, want %s", name, want)
 	}
-	if err := c.SpotNotice(id, 500*time.Millisecond); err != nil {
+	if err := c.SpotNotice(id, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if notice := read(t, out+"/notice"); !strings.Contains(notice, `"action":"terminate"`) {
 		t.Errorf("notice: %s", notice)
+	}
+	read(t, out+"/ready")
+	if err := c.SpotNotice(id, time.Millisecond); err != nil { // it comes sooner than was said
+		t.Fatal(err)
 	}
 	read(t, out+"/term")
 	until(t, "the instance is terminated", func() bool { return instance(c, 0).State == "terminated" })
@@ -190,10 +195,14 @@ func TestFreeze(t *testing.T) {
 	if err := c.Freeze(id); err != nil {
 		t.Fatal(err)
 	}
-	os.Remove(out + "/beat")
-	time.Sleep(100 * time.Millisecond)
-	if _, err := os.Stat(out + "/beat"); err == nil || instance(c, 0).State != "running" {
-		t.Errorf("frozen: %v, %s", err, instance(c, 0).State)
+	until(t, "nothing is written any more", func() bool { // what was on its way into the file when it was stopped is
+		os.Remove(out + "/beat")
+		time.Sleep(100 * time.Millisecond)
+		_, err := os.Stat(out + "/beat")
+		return err != nil
+	})
+	if state := instance(c, 0).State; state != "running" {
+		t.Errorf("frozen: %s", state)
 	}
 	if err := c.Thaw(id); err != nil {
 		t.Fatal(err)

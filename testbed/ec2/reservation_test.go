@@ -2,6 +2,7 @@ package ec2_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -47,8 +48,11 @@ func TestReservations(t *testing.T) {
 	refused(t, "the cancelled one", err, "InvalidCapacityReservationState", "cancelled")
 }
 
-func TestCapacityBlocks(t *testing.T) {
-	c, client := newCloud(t, ec2.Config{})
+// TestCapacityBlocks runs in virtual time: the end of a block ends its instances.
+func TestCapacityBlocks(t *testing.T) { synctest.Test(t, testCapacityBlocks) }
+
+func testCapacityBlocks(t *testing.T) {
+	c, client := virtualCloud(t, ec2.Config{})
 	ctx := t.Context()
 	_, err := client.DescribeCapacityBlockOfferings(ctx, &sdk.DescribeCapacityBlockOfferingsInput{InstanceType: aws.String("p5.48xlarge"), InstanceCount: aws.Int32(2), CapacityDurationHours: aws.Int32(25)})
 	refused(t, "25 hours", err, "InvalidParameterValue", "25")
@@ -75,11 +79,11 @@ func TestCapacityBlocks(t *testing.T) {
 	if err != nil || len(blocks.CapacityBlocks) != 1 || blocks.CapacityBlocks[0].CapacityReservationIds[0] != *id {
 		t.Fatal(err, blocks)
 	}
-	short := c.AddBlock("p5.48xlarge", "us-east-2a", 1, 300*time.Millisecond)
+	short := c.AddBlock("p5.48xlarge", "us-east-2a", 1, time.Hour)
 	id = &short
 	mustRun(t, client, 1, block)
-	until(t, "the block's end ends its instances", func() bool { return c.Instances()[2].State == "terminated" })
-	if c.Live() != 2 {
-		t.Errorf("%d live", c.Live())
+	time.Sleep(time.Hour + time.Second)
+	if got := c.Instances()[2].State; got != "terminated" || c.Live() != 2 {
+		t.Errorf("the instance of a block that is over is %s, %d live", got, c.Live())
 	}
 }

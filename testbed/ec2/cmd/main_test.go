@@ -73,14 +73,18 @@ func (s *served) beat(t *testing.T) string {
 	}
 }
 
-// silent checks that nothing writes the file any more.
+// silent waits until nothing writes the file any more: who was just killed may take a moment to die.
 func silent(t *testing.T, file string) {
 	t.Helper()
-	time.Sleep(100 * time.Millisecond)
-	os.Remove(file)
-	time.Sleep(100 * time.Millisecond)
-	if _, err := os.Stat(file); err == nil {
-		t.Error("the instance's processes are left")
+	for deadline := time.Now().Add(2 * time.Minute); ; {
+		os.Remove(file)
+		time.Sleep(100 * time.Millisecond)
+		if _, err := os.Stat(file); err != nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the instance's processes are left")
+		}
 	}
 }
 
