@@ -48,6 +48,8 @@ type AttemptRun struct {
 	Nodes      string    `json:"nodes"`
 	ExitStatus int32     `json:"exit,omitempty"`
 	Cost       Dollars   `json:"cost,omitempty"`
+
+	Suspension Suspension `json:"suspension,omitzero"`
 }
 
 // Ref is what a site's driver is asked about.

@@ -140,6 +140,7 @@ type SiteJob struct {
 	Eligible   time.Time
 	Start      time.Time // zero: has not started. While PENDING, never an estimate
 	End        time.Time // zero: has not ended
+	Suspension Suspension
 	Limit      time.Duration
 	ExitStatus int32
 	Restarts   int

@@ -14,6 +14,13 @@ type Requeuer interface {
 	Requeue(ctx context.Context, ref JobRef, tasks []int) error
 }
 
+// Suspender stops the processes of a job that runs, and lets them go on. Either returns once that is sure to be done, also by a later daemon; the job's state tells of it. A job that
+// is suspended already, or has been resumed, is no error. ErrConflict: it does not run, or is ending.
+type Suspender interface {
+	Suspend(ctx context.Context, ref JobRef) error
+	Resume(ctx context.Context, ref JobRef) error
+}
+
 // Updater changes a job at its site from what before asks for to what after does. Job.Partition of both is the partition that the
 // job has, or is to have, there. ErrConflict: the job has started, and that cannot be changed any more; any other
 // refusal is the site's word about what is asked for. In each case nothing, or only a part of it, was changed.

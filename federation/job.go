@@ -43,6 +43,8 @@ type Job struct {
 	Submit time.Time
 	Start  time.Time // of the newest attempt
 	End    time.Time
+	// Suspension is of the newest attempt's last run.
+	Suspension Suspension
 
 	// Where the newest attempt is or was. Empty while the job waits in the federation's queue.
 	Attempt   int // number of the newest attempt, from 1; 0: none yet

@@ -75,6 +75,8 @@ const (
 	RequestSpecial RequestKind = "requeuespecial" // requeuehold, and it waits in state SPECIAL_EXIT
 	RequestUpdate  RequestKind = "update"
 	RequestTop     RequestKind = "top" // before the other jobs of its user
+	RequestSuspend RequestKind = "suspend"
+	RequestResume  RequestKind = "resume"
 )
 
 // Request is a durable wish of a user, already checked against that user's rights.
@@ -87,7 +89,7 @@ type Request struct {
 	Operator bool            // the caller acted as operator: a hold is JobHeldAdmin
 	Signal   Signal          // for RequestSignal
 	Change   []sbatch.Change // for RequestUpdate
-	Restarts int             // for RequestRequeue: what Job.Restarts was; once it is more the request is done
+	Restarts int             // what Job.Restarts was: once it is more, a request to requeue, suspend or resume is done
 	At       time.Time
 }
 

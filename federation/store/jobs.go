@@ -14,12 +14,12 @@ import (
 // jobColumns are in the order in which jobValues gives and readJob takes them.
 const jobColumns = "id, rev, user_name, uid, gid, name, submit_host, spec, part_of, component, array_part, " + // these never change, but for rev
 	"array_spec, array_whole, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, end_time, " +
-	"attempt, site, part, nodes, account, exit_status, restarts, cost"
+	"attempt, site, part, nodes, account, exit_status, restarts, cost, suspension"
 
 var (
-	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 31) + " ON CONFLICT (id) DO NOTHING"
+	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 32) + " ON CONFLICT (id) DO NOTHING"
 	updateJob = "UPDATE jobs SET (rev, array_spec, array_whole, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, " +
-		"end_time, attempt, site, part, nodes, account, exit_status, restarts, cost) = " + list(1, 21) + " WHERE id = $22"
+		"end_time, attempt, site, part, nodes, account, exit_status, restarts, cost, suspension) = " + list(1, 22) + " WHERE id = $23"
 )
 
 // updateSpec leaves alone what has a column of its own, but for the name.
@@ -173,12 +173,12 @@ func changingValues(j *federation.Job) []any {
 	return []any{
 		j.Spec.Array, optional(j.Whole), string(j.State), !j.State.Ended(), string(j.Reason), j.Priority, string(j.Held), j.Cancel, int64(j.CancelBy),
 		nanos(j.Submit), nanos(j.Start), nanos(j.End),
-		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, int64(j.ExitStatus), int64(j.Restarts), float64(j.Cost),
+		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, int64(j.ExitStatus), int64(j.Restarts), float64(j.Cost), suspensionText(j.Suspension),
 	}
 }
 
 // optional is *v as JSON, "" for nil. T has nothing that JSON cannot hold.
-func optional[T federation.ArrayPart | federation.ArrayWhole](v *T) string {
+func optional[T federation.ArrayPart | federation.ArrayWhole | federation.Suspension](v *T) string {
 	if v == nil {
 		return ""
 	}
@@ -187,6 +187,14 @@ func optional[T federation.ArrayPart | federation.ArrayWhole](v *T) string {
 		panic(err)
 	}
 	return text
+}
+
+// suspensionText is "" for a job that was never suspended: nearly all.
+func suspensionText(s federation.Suspension) string {
+	if s == (federation.Suspension{}) {
+		return ""
+	}
+	return optional(&s)
 }
 
 func readJob(r *row) (j federation.Job) {
@@ -221,6 +229,9 @@ func readJob(r *row) (j federation.Job) {
 	j.ExitStatus = int32(r.int())
 	j.Restarts = int(r.int())
 	j.Cost = federation.Dollars(r.float())
+	if s := readOptional[federation.Suspension](r); s != nil {
+		j.Suspension = *s
+	}
 	return j
 }
 
