@@ -69,6 +69,9 @@ func (d *Driver) stop(r *run, why agentapi.Why, o outcome) {
 		return
 	}
 	r.Stop = &agentapi.Stop{Why: why, Grace: d.t.KillWait}
+	if r.job.State == federation.Suspended {
+		r.Stop.Grace = 0 // slurmctld too kills at once what is suspended
+	}
 	d.put(r.job)
 	if !r.sent[0] && r.Members[0].State == "" { // the script cannot have begun
 		o.At = d.now()
@@ -78,6 +81,7 @@ func (d *Driver) stop(r *run, why agentapi.Why, o outcome) {
 	if r.End != nil && r.End.State == federation.Pending && why == agentapi.WhyCancel {
 		r.End.State = federation.Cancelled // it does not run again
 	}
+	r.job.unsuspend(d.now())
 	r.job.State = federation.Completing
 	d.bumpAfter(r)
 }
@@ -174,7 +178,7 @@ func (d *Driver) overdue(j *job, now time.Time) {
 		return
 	}
 	limit := j.limit(r.machines[0].pool)
-	if late := d.t.KillWait + d.t.Margin; limit < 1<<62 && now.After(j.Start.Add(limit+late)) {
+	if late := d.t.KillWait + d.t.Margin; limit < 1<<62 && j.elapsed(now) > limit+late {
 		d.log.Warn("an agent has let a job's time limit pass", "job", j.id(), "limit", limit)
 		d.stop(r, agentapi.WhyTimeout, outcome{State: federation.Timeout, Reason: federation.ReasonTimeLimit})
 	}

@@ -29,7 +29,7 @@ func byHand(t *testing.T, f func(w *world)) {
 func gangOf(m cloud.Instance) string { return m.Token }
 
 func hello(m cloud.Instance, nonce string) agentapi.Hello {
-	return agentapi.Hello{Instance: string(m.ID), Nonce: nonce, Steps: m.Addr + ":7000", CPUs: 4, MemMiB: 16000}
+	return agentapi.Hello{Instance: string(m.ID), Nonce: nonce, Steps: m.Addr + ":7000", CPUs: 4, MemMiB: 16000, Suspends: true}
 }
 
 // TestHello: a machine is let in once, within its time, and only if it is of the gang.

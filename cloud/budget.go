@@ -139,6 +139,7 @@ func (r *run) endsAt(m *machine, now time.Time) time.Time {
 		}
 	}
 	limit := j.limit(m.pool)
+	start = start.Add(j.Suspension.Suspended(start, now, j.State == federation.Suspended)) // as if it went on now
 	if limit < sbatch.Unlimited {
 		return start.Add(limit + m.pool.d.t.KillWait)
 	}

@@ -144,7 +144,7 @@ func (d *Driver) loadJob(j *job) {
 		r.sent[i] = m.State == machineUp // it may have been told
 	}
 	j.run = r
-	r.limit = j.limit(r.machines[0].pool)
+	r.limit, r.suspended = j.limit(r.machines[0].pool), j.State == federation.Suspended
 	for i, m := range r.machines {
 		k := &r.Members[i]
 		m.cpus += k.CPUs

@@ -64,7 +64,7 @@ func (d *Driver) hello(token string, h agentapi.Hello) (*machine, error) {
 	if o := &g.Offering; h.CPUs < o.CPUs && d.cfg.Boot.PowerOff || len(h.GPUs) < o.GPUs && d.cfg.Boot.PowerOff {
 		d.log.Warn("a machine has less than its offering", "machine", m.id, "offering", o.ID, "cpus", h.CPUs, "gpus", len(h.GPUs))
 	}
-	m.State, m.Nonce, m.Ready, m.Steps, m.Agent = machineUp, nonce, d.now(), h.Steps, h.Version
+	m.State, m.Nonce, m.Ready, m.Steps, m.Agent, m.Suspends = machineUp, nonce, d.now(), h.Steps, h.Version, h.Suspends
 	if host, _, err := net.SplitHostPort(h.Steps); err == nil {
 		m.Addr = host
 	}
@@ -136,7 +136,7 @@ func (d *Driver) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[strin
 			if r.machines[i] != m || !r.shows(i) {
 				continue
 			}
-			order, k := agentapi.Order{Run: r.ID, Stop: r.told, TimeLimit: r.limit}, &r.Members[i]
+			order, k := agentapi.Order{Run: r.ID, Stop: r.told, TimeLimit: r.limit, Suspend: r.suspended}, &r.Members[i]
 			if k.State == "" && !slices.Contains(p.Known, r.ID) {
 				if r.Stop != nil && !r.sent[i] {
 					continue // it was stopped before it was told of

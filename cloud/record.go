@@ -34,6 +34,8 @@ type jobRecord struct {
 	Exit     int32             `json:"exit,omitempty"`
 	Run      *runRecord        `json:"run,omitempty"` // the one that holds machines, else the last
 	Steps    []agentapi.Step   `json:"steps,omitempty"`
+	// Suspension is that of the last run.
+	Suspension federation.Suspension `json:"suspension,omitzero"`
 	// Earlier are the runs that a requeue has ended here.
 	Earlier []federation.AttemptRun `json:"earlier,omitempty"`
 }
@@ -141,8 +143,9 @@ type machineRecord struct {
 	Addr     string             `json:"addr,omitempty"`
 	Devices  []int              `json:"devices,omitempty"` // Instance.GPUs
 	Steps    string             `json:"steps,omitempty"`
-	Nonce    string             `json:"nonce,omitempty"` // SHA-256 of what it introduced itself with
-	Agent    string             `json:"agent,omitempty"` // version
+	Nonce    string             `json:"nonce,omitempty"`    // SHA-256 of what it introduced itself with
+	Agent    string             `json:"agent,omitempty"`    // version
+	Suspends bool               `json:"suspends,omitempty"` // its agent can suspend jobs
 
 	// Silence is how long its jobs may live on without an answer: lease and KillWait, the longest that it was ever told. A daemon with shorter ones waits for it.
 	Silence time.Duration `json:"silence,omitempty"`

@@ -162,6 +162,7 @@ func (d *Driver) noticed(m *machine, n agentapi.Notice) {
 	d.metrics.notice(n.Kind)
 	if n.Kind == agentapi.NoticePreempt {
 		for _, r := range m.runs {
+			d.goOn(r) // so that it can use the time that is left
 			d.warn(r, n.At)
 		}
 	}

@@ -87,6 +87,7 @@ func (r *run) shows(i int) bool {
 func (d *Driver) fail(r *run, o outcome) {
 	if r.End == nil {
 		r.End = &o
+		r.job.unsuspend(d.now())
 		r.job.State = federation.Completing
 		d.put(r.job)
 	}
@@ -168,7 +169,7 @@ func (d *Driver) complete(r *run) {
 	j.run, j.Steps = nil, r.stepsAtEnd()
 	if r.End.State == federation.Pending {
 		j.keepRun(r)
-		j.State, j.Reason, j.Detail, j.Start = federation.Pending, r.End.Reason, r.End.Detail, time.Time{}
+		j.State, j.Reason, j.Detail, j.Start, j.Suspension = federation.Pending, r.End.Reason, r.End.Detail, time.Time{}, federation.Suspension{}
 		j.Restarts++
 		j.NotBefore = now.Add(d.t.Again)
 		d.put(j)
@@ -193,7 +194,7 @@ func (j *job) keepRun(r *run) {
 		end = j.Start
 	}
 	j.Earlier = append(slices.Clip(j.Earlier), federation.AttemptRun{State: federation.Requeued, Started: j.Start, Ended: end, Nodes: r.part(0).Nodes, ExitStatus: r.End.Exit,
-		Cost: federation.Dollars(r.Price * end.Sub(j.Start).Hours())})
+		Suspension: j.Suspension, Cost: federation.Dollars(r.Price * end.Sub(j.Start).Hours())})
 	if len(j.Earlier) > maxEarlier { // the oldest one is forgotten; its money is not
 		j.Earlier[1].Cost += j.Earlier[0].Cost
 		j.Earlier = j.Earlier[1:]
@@ -203,6 +204,7 @@ func (j *job) keepRun(r *run) {
 // finish ends a job.
 func (d *Driver) finish(j *job, o outcome) {
 	d.dequeue(j)
+	j.unsuspend(o.At)
 	j.State, j.Reason, j.Detail, j.Exit, j.End = o.State, o.Reason, o.Detail, o.Exit, o.At
 	if j.End.Before(j.Start) {
 		j.End = j.Start

@@ -73,14 +73,16 @@ func (j *job) component(i int) *sbatch.Spec {
 type run struct {
 	*runRecord
 	job      *job
-	machines []*machine      // of Members
-	visible  bool            // that all its machines are up is in the books: they may be told of it
-	told     *agentapi.Stop  // the Stop of the record, once it is durable
-	limit    time.Duration   // likewise the time limit, if it is another than when the run was launched
-	sent     []bool          // the launch went to the member's agent, or may have
-	gangs    []*gang         // that were started for it
-	steps    []agentapi.Step // as told so far
-	stepAt   map[string]int  // where each is, by ID
+	machines []*machine     // of Members
+	visible  bool           // that all its machines are up is in the books: they may be told of it
+	told     *agentapi.Stop // the Stop of the record, once it is durable
+	limit    time.Duration  // likewise the time limit, if it is another than when the run was launched
+	// suspended: likewise that the job is
+	suspended bool
+	sent      []bool          // the launch went to the member's agent, or may have
+	gangs     []*gang         // that were started for it
+	steps     []agentapi.Step // as told so far
+	stepAt    map[string]int  // where each is, by ID
 }
 
 // gang is a request for machines, in memory.

@@ -102,12 +102,13 @@ func allocatedTo(s *agentapi.Step, nodes int) []federation.Amount {
 func stepOf(s *agentapi.Step) federation.Step {
 	out := federation.Step{ID: s.ID, Name: s.Name, State: federation.State(s.State), ExitStatus: s.Exit, Nodes: s.Nodes, NumNodes: nodeCount(s.Nodes),
 		NumTasks: s.Tasks, Start: s.Start, End: s.End, Layout: cmp.Or(s.Layout, "Unknown"),
-		System: s.Used.System, User: s.Used.User, Total: s.Used.System + s.Used.User}
+		System: s.Used.System, User: s.Used.User, Total: s.Used.System + s.Used.User, Suspended: s.Suspended}
 	if s.CancelledBy != nil {
 		out.KilledBy = strconv.FormatUint(uint64(*s.CancelledBy), 10)
 	}
 	if s.End.After(s.Start) { // Slurm keeps whole seconds
 		out.Elapsed = time.Duration(s.End.Unix()-s.Start.Unix()) * time.Second
+		out.Elapsed -= min(s.Suspended.Truncate(time.Second), out.Elapsed)
 	}
 	out.Allocated = allocatedTo(s, out.NumNodes)
 	in := &out.In

@@ -175,16 +175,20 @@ func (r *run) deadlines(l time.Duration) (limit, warning <-chan time.Time) {
 	if l <= 0 || l == sbatch.Unlimited || r.pause.on {
 		return nil, nil
 	}
-	start := r.l.Start
-	if start.IsZero() || start.After(r.begin) {
-		start = r.begin
-	}
-	now := time.Now()
-	left := start.Add(l).Sub(now) + r.pause.within(start, now)
+	left := r.left(l, time.Now())
 	if s := r.spec().Signal; s != nil {
 		warning = time.After(left - s.Before)
 	}
 	return time.After(left), warning
+}
+
+// left is how much of a time limit is left of a run that is not suspended.
+func (r *run) left(l time.Duration, now time.Time) time.Duration {
+	start := r.l.Start
+	if start.IsZero() || start.After(r.begin) {
+		start = r.begin
+	}
+	return start.Add(l).Sub(now) + r.pause.within(start, now)
 }
 
 // send sends a signal as scancel means it: to the batch script alone, to all, or to the steps alone.

@@ -116,6 +116,9 @@ func (a *Agent) obeyRun(o agentapi.Order) {
 		r.limit = o.TimeLimit
 		r.limitTo(o.TimeLimit)
 	}
+	if r != nil && o.Suspend != r.suspend.Load() {
+		r.suspendTo(o.Suspend)
+	}
 	switch {
 	case r == nil && (o.Launch == nil || o.Ended || a.ending != ""):
 		return // not ours to start

@@ -249,11 +249,11 @@ func (r *run) stepsNow(s agentapi.Status) []agentapi.Step {
 	if !r.steps && len(s.Steps) > 0 { // the step service has forgotten the run
 		list := slices.Clone(s.Steps) // what is being sent stays as it is
 		list[0] = r.batchStep(s)
-		return list
+		return r.pause.note(list)
 	}
 	list := []agentapi.Step{r.batchStep(s)}
 	if r.steps {
 		list = append(list, r.a.cfg.Steps.Status(r.l.Run)...)
 	}
-	return list
+	return r.pause.note(list)
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fsub/cloud/agent/keeper"
@@ -29,6 +30,8 @@ type run struct {
 	sends   chan agentapi.Signal
 	limit   time.Duration // the last that was ordered; the agent's lock guards it
 	limits  chan time.Duration
+	suspend atomic.Bool   // what was ordered
+	pauses  chan struct{} // suspend has changed
 	again   chan struct{} // tell of all steps once more
 	ended   chan struct{} // nothing of it lives, and the status says so
 
@@ -39,6 +42,7 @@ type run struct {
 	p      *keeper.Process
 	why    agentapi.Why // of the stop that came first; "": none did
 	e      ending
+	pause  pausing
 	begin  time.Time
 	output []*stream
 	used   *meter
@@ -48,7 +52,7 @@ type run struct {
 func (a *Agent) newRun(l *agentapi.Launch) *run {
 	r := &run{a: a, l: l, head: l.Group == 0 && l.Node == 0, ended: make(chan struct{}),
 		asked: make(chan agentapi.Stop, 16), notes: make(chan time.Time, 4), sends: make(chan agentapi.Signal, 256),
-		limits: make(chan time.Duration, 16), again: make(chan struct{}, 1)}
+		limits: make(chan time.Duration, 16), again: make(chan struct{}, 1), pauses: make(chan struct{}, 1)}
 	r.status = agentapi.Status{Run: l.Run}
 	r.limit = l.TimeLimit
 	if l.Group < len(l.Groups) && l.Node < len(l.Groups[l.Group].Nodes) {
@@ -157,6 +161,7 @@ func (r *run) awaitStop() {
 			}
 		case <-r.notes: // the gang's first machine is told by the daemon
 		case <-r.sends:
+		case <-r.pauses: // it stops the steps on all machines
 		}
 	}
 }

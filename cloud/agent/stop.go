@@ -23,6 +23,12 @@ type ending struct {
 // stop ends the run: SIGCONT and SIGTERM, and SIGKILL after the grace. Asked again it can only become sooner.
 func (e *ending) stop(r *run, s agentapi.Stop) {
 	e.killBy(time.Now().Add(s.Grace))
+	if r.pause.on && s.Grace <= 0 { // it is killed where it stands
+		r.pause.end()
+		r.why = s.Why
+		return
+	}
+	r.goOn()
 	switch {
 	case r.why == "" && s.Why == agentapi.WhyPreempt: // another machine of the gang is taken
 		e.preempt(r, e.killAt)
@@ -96,6 +102,7 @@ func (e *ending) preempt(r *run, at time.Time) {
 	if r.why != "" {
 		return // on its way already
 	}
+	r.goOn()
 	r.why = agentapi.WhyPreempt
 	lead := time.Until(at)
 	e.killBy(at.Add(-min(max(lead/10, 200*time.Millisecond), 10*time.Second)))

@@ -14,7 +14,8 @@ type Hello struct {
 	CPUs     int       `json:"cpus"`
 	MemMiB   int64     `json:"mem_mib"`
 	GPUs     []GPU     `json:"gpus,omitempty"`
-	Booted   time.Time `json:"booted"` // when the agent began
+	Booted   time.Time `json:"booted"`             // when the agent began
+	Suspends bool      `json:"suspends,omitempty"` // it knows of Order.Suspend: agents of before there was that do not
 }
 
 // GPU is one accelerator that the machine has.
@@ -63,6 +64,9 @@ type Order struct {
 	Stop   *Stop   `json:"stop,omitempty"`   // end it
 	// TimeLimit is the run's from now on; zero: that of its launch.
 	TimeLimit time.Duration `json:"time_limit,omitempty"`
+	// Suspend: its processes are stopped, on all machines of the gang, for as long as the orders say so; its first machine sees to that. Its time limit does not run
+	// meanwhile. A Stop ends it all the same.
+	Suspend bool `json:"suspend,omitempty"`
 	// Ended: the run's end is in the books; the agent may forget it.
 	Ended bool `json:"ended,omitempty"`
 }
@@ -156,6 +160,8 @@ type Step struct {
 	SrunPID  int           `json:"srun_pid,omitempty"`
 	// CancelledBy is the uid of who has cancelled it alone, by scancel.
 	CancelledBy *uint32 `json:"cancelled_by,omitempty"`
+	// Suspended is for how long its job was suspended since its start, as often as it was resumed.
+	Suspended time.Duration `json:"suspended,omitempty"`
 }
 
 // Used is what processes have used.

@@ -38,6 +38,9 @@ type agentRun struct {
 	stop   chan agentapi.Stop // closed never; one stop is enough
 	sig    chan string
 	ended  bool
+
+	suspended bool // as the orders have it
+	pauses    chan bool
 }
 
 func newAgent(p *Provider, m *Machine) *agent {
@@ -104,7 +107,7 @@ func (a *agent) wait(d time.Duration) bool {
 func (a *agent) hello() bool {
 	gang := strings.TrimPrefix(a.m.Request.Boot.Token, "token-of-")
 	o := a.m.Request.Offering
-	h := agentapi.Hello{Instance: string(a.m.ID), Nonce: "nonce-" + string(a.m.ID), Version: "fake", Steps: a.m.Addr + ":7000", CPUs: o.CPUs, MemMiB: int64(o.Mem)}
+	h := agentapi.Hello{Instance: string(a.m.ID), Nonce: "nonce-" + string(a.m.ID), Version: "fake", Steps: a.m.Addr + ":7000", CPUs: o.CPUs, MemMiB: int64(o.Mem), Suspends: true}
 	for {
 		let, err := a.p.Door.hello(a.ctx, a.site(), gang, h)
 		switch {
@@ -166,11 +169,15 @@ func (a *agent) obey(o agentapi.Orders) {
 		case r == nil && order.Launch != nil && order.Stop == nil:
 			a.launch(order.Launch)
 		case r == nil && order.Launch != nil: // it is known from then on, or it would be told of again and again
-			a.runs[order.Run] = &agentRun{launch: order.Launch, stop: make(chan agentapi.Stop, 1), sig: make(chan string, 8), ended: true}
+			a.runs[order.Run] = &agentRun{launch: order.Launch, stop: make(chan agentapi.Stop, 1), sig: make(chan string, 8), pauses: make(chan bool, 64), ended: true}
 			a.say(agentapi.Status{Run: order.Run, State: agentapi.RunEnded, Why: order.Stop.Why})
 		}
 		if r = a.runs[order.Run]; r != nil && order.Stop != nil {
 			r.end(*order.Stop)
+		}
+		if r != nil && r.suspended != order.Suspend {
+			r.suspended = order.Suspend
+			r.pauses <- r.suspended
 		}
 	}
 	for id, r := range a.runs {
@@ -201,7 +208,7 @@ func (r *agentRun) end(s agentapi.Stop) {
 
 // launch begins a run: the head runs the script, the others wait for its end. The lock is held.
 func (a *agent) launch(l *agentapi.Launch) {
-	r := &agentRun{launch: l, stop: make(chan agentapi.Stop, 1), sig: make(chan string, 8)}
+	r := &agentRun{launch: l, stop: make(chan agentapi.Stop, 1), sig: make(chan string, 8), pauses: make(chan bool, 64)}
 	a.runs[l.Run] = r
 	if l.Group > 0 || l.Node > 0 {
 		a.say(agentapi.Status{Run: l.Run, State: agentapi.RunReady})
@@ -337,11 +344,22 @@ func (a *agent) script(r *agentRun) {
 
 func (a *agent) interpret(r *agentRun, j *Job) (exit int32, why agentapi.Why) {
 	trap := map[string]int32{}
-	limit := time.After(r.launch.TimeLimit)
+	due := time.Now().Add(r.launch.TimeLimit)
+	limit := time.After(time.Until(due))
 	pause := func(d time.Duration) (exit int32, why agentapi.Why, ended bool) {
+		until := time.Now().Add(d)
 		t := time.After(d)
+		var since time.Time // it is suspended
 		for {
 			select {
+			case on := <-r.pauses: // on and off by turns
+				if on {
+					since, limit, t = time.Now(), nil, nil
+					continue
+				}
+				late := time.Since(since)
+				due, until = due.Add(late), until.Add(late)
+				limit, t = time.After(time.Until(due)), time.After(time.Until(until))
 			case <-a.ctx.Done():
 				return 0, agentapi.WhyNode, true
 			case s := <-r.stop:

@@ -1,0 +1,74 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"fsub/federation"
+)
+
+var _ federation.Suspender = (*Driver)(nil)
+
+// Suspend implements federation.Suspender. The job is SUSPENDED as soon as that is in the books; its agents are told then, and follow within moments. Its machines stay its own, and are
+// paid for.
+func (d *Driver) Suspend(ctx context.Context, ref federation.JobRef) error {
+	return d.act(ctx, ref, func(j *job, over bool) error {
+		switch {
+		case j == nil:
+			return notHere(ref)
+		case over || j.run == nil || j.run.Stop != nil || j.run.End != nil || j.State != federation.Running && j.State != federation.Suspended:
+			return fmt.Errorf("job %d does not run: %w", ref.ID, federation.ErrConflict)
+		case j.State == federation.Suspended:
+			return nil
+		case slices.ContainsFunc(j.run.machines, (*machine).announced):
+			return fmt.Errorf("the cloud takes a machine of job %d back: %w", ref.ID, federation.ErrConflict)
+		case !j.run.machines[0].Suspends:
+			return fmt.Errorf("the agent of %s is of a version that cannot suspend jobs: %w", j.run.machines[0].Name, federation.ErrInvalid)
+		}
+		j.State, j.Suspension = federation.Suspended, j.Suspension.Suspend(j.Start, d.now())
+		r := j.run
+		d.put(j)
+		d.after(func() { r.suspended = true })
+		d.bumpAfter(r)
+		return nil
+	})
+}
+
+// Resume implements federation.Suspender.
+func (d *Driver) Resume(ctx context.Context, ref federation.JobRef) error {
+	return d.act(ctx, ref, func(j *job, over bool) error {
+		switch {
+		case j == nil:
+			return notHere(ref)
+		case over || j.run == nil || j.State != federation.Running && j.State != federation.Suspended:
+			return fmt.Errorf("job %d is not suspended: %w", ref.ID, federation.ErrConflict)
+		}
+		d.goOn(j.run)
+		return nil
+	})
+}
+
+// goOn resumes a run if it is suspended.
+func (d *Driver) goOn(r *run) {
+	if r.job.State != federation.Suspended {
+		return
+	}
+	r.job.unsuspend(d.now())
+	d.put(r.job)
+	d.after(func() { r.suspended = false })
+	d.bumpAfter(r)
+}
+
+// unsuspend notes that a job goes on if it was suspended. Its end is such a time too, for its agents let it go on to end it.
+func (j *job) unsuspend(now time.Time) {
+	if j.State == federation.Suspended {
+		j.State, j.Suspension = federation.Running, j.Suspension.Resume(now)
+	}
+}
+
+// elapsed is for how long a job has run, of what counts against its time limit.
+func (j *job) elapsed(now time.Time) time.Duration {
+	return j.Suspension.Elapsed(j.Start, now, j.State == federation.Suspended)
+}
