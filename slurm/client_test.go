@@ -81,7 +81,7 @@ func (f *fake) count(s string) (n int) {
 
 func (f *fake) driver(t *testing.T, change func(*Config)) *Driver {
 	t.Helper()
-	c := Config{Name: "alpha", Federation: "f", URL: f.URL, KeyFile: secret(t, "key"), RPS: 1e6, Burst: 1e6, Timeout: 2 * time.Second, Mode: federation.Pinned}
+	c := Config{Name: "alpha", Federation: "f", URL: f.URL, KeyFile: secret(t, "key"), RPS: 1e6, Burst: 1e6, Timeout: time.Minute, Mode: federation.Pinned}
 	if change != nil {
 		change(&c)
 	}
@@ -215,16 +215,20 @@ func TestTimeouts(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	hang := func(http.ResponseWriter, *http.Request) { <-release }
+	f.on("GET /slurm/diag/", 200, wire.DiagResponse{})
+	d := f.driver(t, func(c *Config) { c.Timeout = 50 * time.Millisecond })
+	for deadline := time.Now().Add(time.Minute); d.Ping(t.Context()) != nil && time.Now().Before(deadline); { // until they have agreed on a version
+	}
+	before := f.count("/diag/")
 	f.do("GET /slurm/diag/", hang)
 	f.do("DELETE /slurm/jobs/", hang)
-	d := f.driver(t, func(c *Config) { c.Timeout = 50 * time.Millisecond })
 	if err := d.Ping(t.Context()); !errors.Is(err, federation.ErrUnavailable) {
 		t.Errorf("a read that hangs: %v", err)
 	}
 	if err := d.Cancel(t.Context(), federation.JobRef{ID: 30_000_007}, nil); !errors.Is(err, federation.ErrUnavailable) {
 		t.Errorf("a change that hangs: %v", err)
 	}
-	if n := f.count("/diag/"); n != 1 {
+	if n := f.count("/diag/") - before; n > 1 {
 		t.Errorf("a read that hung was sent %d times", n)
 	}
 }
@@ -313,7 +317,7 @@ func TestBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := d.Ping(ctx); !errors.Is(err, federation.ErrUnavailable) || !strings.Contains(err.Error(), "budget") {
 		t.Errorf("beyond the budget: %v", err)
