@@ -23,7 +23,7 @@ func listen(t *testing.T, h http.Handler) *Conn {
 	srv := &http.Server{Handler: h}
 	go srv.Serve(l)
 	t.Cleanup(func() { srv.Close() })
-	c := New(path, 5*time.Second)
+	c := New(path, time.Minute)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -48,7 +48,7 @@ func raw(t *testing.T, answer string) *Conn {
 			nc.Close()
 		}
 	}()
-	return New(path, 5*time.Second)
+	return New(path, time.Minute)
 }
 
 func TestRealServer(t *testing.T) {
@@ -171,7 +171,7 @@ func TestOwnSocket(t *testing.T) {
 	own := listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "own") }))
 	theirs := listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "theirs") }))
 	for _, k := range []struct{ path, want string }{{"/nonexistent/socket", "own"}, {theirs.path, "theirs"}} {
-		c := New(k.path, time.Second)
+		c := New(k.path, time.Minute)
 		c.own = own.path
 		if _, reply, err := c.Do("GET", "/", nil); err != nil || string(reply) != k.want {
 			t.Errorf("%s: %q, %v", k.path, reply, err)
