@@ -6,9 +6,9 @@ shown <- function(what) cat("shown", what, "\n")
 command <- function(line) suppressWarnings(system(line, intern = TRUE))
 
 until <- function(ok, what) {
-    for (i in 1:300) {
+    for (i in 1:1000) {
         if (isTRUE(any(ok()))) return(invisible())
         Sys.sleep(0.3)
     }
-    stop("not within 90 s: ", what)
+    stop("not within 300 s: ", what)
 }

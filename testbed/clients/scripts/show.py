@@ -16,7 +16,7 @@ def command(*args):
     return subprocess.run(args, check=True, capture_output=True, text=True).stdout
 
 
-def until(ok, what, seconds=90):
+def until(ok, what, seconds=300):
     """Waits for something to become true, and returns it."""
     deadline = time.time() + seconds
     while time.time() < deadline:

@@ -6,11 +6,11 @@ shown() { echo "shown $*"; }
 until_true() {
 	what=$1
 	shift
-	for _ in $(seq 300); do
+	for _ in $(seq 1000); do
 		if "$@"; then return 0; fi
 		sleep 0.3
 	done
-	echo "not within 90 s: $what"
+	echo "not within 300 s: $what"
 	return 1
 }
 

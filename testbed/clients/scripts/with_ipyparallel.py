@@ -16,11 +16,12 @@ cluster.start_cluster_sync(n=2)
 info = asyncio.run(cluster.controller.get_connection_info())["client"]
 info["location"] = "127.0.0.1"  # only the sites know this machine as "host"
 client = ipyparallel.Client(connection_info=info)
-client.wait_for_engines(2, timeout=90)
+client.wait_for_engines(2, timeout=300)
 shown("submit")
 view = client[:]
 assert view.map_sync(lambda x: x * x, range(8)) == [x * x for x in range(8)]
-assert command("squeue", "-h", "--me", "-o", "%T").split() == ["RUNNING"] * len(command("squeue", "-h", "--me", "-o", "%i").split())
+# an engine may call back before the daemon has looked at its site
+until(lambda: set(command("squeue", "-h", "--me", "-o", "%T").split()) == {"RUNNING"}, "all engines run")
 shown("poll")
 try:
     view.apply_sync(lambda: 1 / 0)
