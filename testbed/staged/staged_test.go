@@ -1,6 +1,7 @@
 package staged
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -11,15 +12,16 @@ import (
 	"fsub/testbed/bed"
 )
 
+// step is a script that has work to do when %s is over.
 const step = `#!/bin/bash
-#SBATCH --job-name=step -N1 -n1 -t 5
+#SBATCH --job-name=step -N1 -n1 -t 20
 #FSUB --stage-in="data/*.csv"
 #FSUB --stage-out=results
 echo "at $SLURMD_NODENAME as $(id -un): ${0##*/} $*"
 mkdir results
 cat data/*.csv >results/sum
 srun -n1 cat data/a.csv
-sleep 4
+%s
 echo done >&2
 exit 3
 `
@@ -39,7 +41,7 @@ func (p *place) data() {
 func TestAsIfItWereHere(t *testing.T) {
 	p := newPlace(t, "alice")
 	p.data()
-	p.write("job.sh", step)
+	p.write("job.sh", fmt.Sprintf(step, "sleep 1"))
 	out, errOut, code := p.run("sbatch", "--wait", "-o", "out.%j", "job.sh", "one", "t w o")
 	if code != 3 || errOut != "" {
 		t.Fatalf("status %d: %s%s", code, out, errOut)
@@ -61,21 +63,12 @@ func TestAsIfItWereHere(t *testing.T) {
 func TestFollow(t *testing.T) {
 	p := newPlace(t, "alice")
 	p.data()
-	id := p.submit(step)
-	seen := make(chan string)
-	go func() {
-		for { // what is there while it runs
-			out, _, _ := p.run("fed", "logs", id.String())
-			if strings.Contains(out, "at alpha") {
-				seen <- out
-				return
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-	}()
-	if early := <-seen; strings.Contains(early, "done") {
+	wait, open := p.gate()
+	id := p.submit(fmt.Sprintf(step, wait))
+	if early := p.untilLogs(id, "at alpha"); strings.Contains(early, "done") { // what is there while it runs
 		t.Errorf("the first that was seen was all: %q", early)
 	}
+	open()
 	out, errOut, code := p.run("fed", "logs", "-f", id.String())
 	if code != 0 || !strings.HasSuffix(out, "1\ndone\n") {
 		t.Errorf("status %d: %q %q", code, out, errOut)
@@ -100,9 +93,11 @@ func TestWithoutStagingItCannotRunThere(t *testing.T) {
 func TestTheDaemonDiesMeanwhile(t *testing.T) {
 	p := newPlace(t, "carol")
 	p.data()
-	id := p.submit(step)
+	wait, open := p.gate()
+	id := p.submit(fmt.Sprintf(step, wait))
 	p.until(id, "running", running)
 	world.Daemon.Kill()
+	open()
 	time.Sleep(6 * time.Second) // the job ends and sends nothing to nobody
 	if err := world.Daemon.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -115,11 +110,9 @@ func TestTheDaemonDiesMeanwhile(t *testing.T) {
 
 func TestCancelledSendsWhatItHas(t *testing.T) {
 	p := newPlace(t, "bob")
-	id := p.submit("#!/bin/bash\n#FSUB --stage-out=part\ntrap 'echo got TERM; echo half >part; exit 9' TERM\necho ready\nfor i in {1..600}; do sleep 0.1; done\n")
+	id := p.submit("#!/bin/bash\n#FSUB --stage-out=part\ntrap 'echo got TERM; echo half >part; exit 9' TERM\necho ready\nfor i in {1..6000}; do sleep 0.1; done\n")
 	p.until(id, "running", running)
-	for !strings.Contains(p.logs(id), "ready") {
-		time.Sleep(100 * time.Millisecond)
-	}
+	p.untilLogs(id, "ready")
 	if _, errOut, code := p.run("scancel", id.String()); code != 0 {
 		t.Fatalf("scancel: %d %s", code, errOut)
 	}
@@ -130,18 +123,24 @@ func TestCancelledSendsWhatItHas(t *testing.T) {
 	}
 }
 
-func (p *place) logs(id federation.JobID) string {
-	out, _, _ := p.run("fed", "logs", id.String())
-	return out
+// untilLogs waits until a job has written a word, and returns all that it has.
+func (p *place) untilLogs(id federation.JobID, word string) string {
+	p.Helper()
+	out := ""
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if out, _, _ = p.run("fed", "logs", id.String()); strings.Contains(out, word) {
+			return out
+		}
+	}
+	p.Fatalf("job %d has not written %q, but %q", id, word, out)
+	return ""
 }
 
 func TestRequeuedAtItsSite(t *testing.T) {
 	p := newPlace(t, "alice")
-	id := p.submit("#!/bin/bash\n#SBATCH --requeue\n#FSUB --stage-out=r\necho run ${SLURM_RESTART_COUNT:-0} >>r\ncat r\n[ -n \"$SLURM_RESTART_COUNT\" ] || sleep 60\n")
+	id := p.submit("#!/bin/bash\n#SBATCH --requeue\n#FSUB --stage-out=r\necho run ${SLURM_RESTART_COUNT:-0} >>r\ncat r\n[ -n \"$SLURM_RESTART_COUNT\" ] || sleep 590\n")
 	p.until(id, "running", running)
-	for !strings.Contains(p.logs(id), "run 0") {
-		time.Sleep(100 * time.Millisecond)
-	}
+	p.untilLogs(id, "run 0")
 	if out, err := world.Bed.Output(t.Context(), "alpha", "", "scontrol", "requeue", id.String()); err != nil {
 		t.Fatalf("scontrol requeue: %v %s", err, out)
 	}
@@ -156,7 +155,7 @@ func TestRequeuedAtItsSite(t *testing.T) {
 func (p *place) startAgain(id federation.JobID) {
 	p.Helper()
 	state := ""
-	for deadline := time.Now().Add(time.Minute); state != "PENDING"; time.Sleep(200 * time.Millisecond) { // COMPLETING before: then the time is set anew
+	for deadline := time.Now().Add(patience); state != "PENDING"; time.Sleep(200 * time.Millisecond) { // COMPLETING before: then the time is set anew
 		out, err := world.Bed.Output(p.Context(), "alpha", "", "squeue", "-h", "-o", "%T", "-j", id.String())
 		if state = strings.TrimSpace(out); time.Now().After(deadline) {
 			p.Fatalf("the requeued job is %q: %v", state, err)

@@ -52,6 +52,9 @@ func noFiles(dir string) func(map[string]any) {
 	}
 }
 
+// patience is how long anything may take on a machine that is busy with other tests.
+const patience = 5 * time.Minute
+
 // place is a directory of a user's that only the login has.
 type place struct {
 	*testing.T
@@ -131,7 +134,7 @@ func (p *place) until(id federation.JobID, what string, ok func(*federation.Job)
 	c := world.Daemon.Client()
 	defer c.Close()
 	var last any
-	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		r, err := c.Job(p.Context(), id)
 		if err == nil && ok(&r.Job) {
 			return &r.Job
@@ -142,6 +145,19 @@ func (p *place) until(id federation.JobID, what string, ok func(*federation.Job)
 	}
 	p.Fatalf("job %d is not %s: %+v", id, what, last)
 	return nil
+}
+
+// gate is a file that the user's jobs can wait for: homes are there at the site too. wait is the line of a script that ends when open was called.
+func (p *place) gate() (wait string, open func()) {
+	p.Helper()
+	path := filepath.Join(world.Bed.Home(p.user), filepath.Base(p.dir)+".open")
+	open = func() {
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			p.Error(err)
+		}
+	}
+	p.Cleanup(open)
+	return "while [ ! -e " + path + " ]; do sleep 0.1; done", open
 }
 
 func ended(j *federation.Job) bool   { return j.State.Ended() }
