@@ -1,11 +1,12 @@
 package aws
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"fsub/cloud"
 )
@@ -14,7 +15,6 @@ import (
 func canned(t *testing.T, answers map[string]string) *Provider {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(3 * time.Millisecond) // an answer within a millisecond can be lost by the SDK (smithy-go 1.28.8)
 		action := r.FormValue("Action")
 		body, ok := answers[action]
 		if !ok {
@@ -29,6 +29,30 @@ func canned(t *testing.T, answers map[string]string) *Provider {
 		Site: "aws", Federation: "test", Regions: []Region{{Name: "us-east-2"}}, Endpoint: s.URL, Types: []Type{{Name: "c7i.large"}}, Logger: quiet,
 		CredentialsFile: credentials(t, "AKIAIOSFODNN7EXAMPLE", "secret"),
 	})
+}
+
+// TestAnswersAtOnce: no answer is lost whose header comes before all of the request is sent.
+func TestAnswersAtOnce(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		if err := errors.Join(c.EnableFullDuplex(), c.Flush()); err != nil {
+			t.Error(err)
+		}
+		io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, `<DescribeSubnetsResponse><subnetSet><item><subnetId>subnet-1</subnetId><availabilityZone>a</availabilityZone></item></subnetSet></DescribeSubnetsResponse>`)
+	}))
+	t.Cleanup(s.Close)
+	r := Region{Name: "us-east-2"}
+	for i := range 40_000 {
+		r.Subnets = append(r.Subnets, fmt.Sprintf("subnet-%017x", i))
+	}
+	p := open(t, Config{Site: "aws", Federation: "test", Regions: []Region{r}, Endpoint: s.URL, Types: []Type{{Name: "c7i.large"}}, Logger: quiet,
+		CredentialsFile: credentials(t, "AKIAIOSFODNN7EXAMPLE", "secret")})
+	for range 2 {
+		if got, err := p.regions[0].subnets(t.Context()); err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+	}
 }
 
 // TestOneSubnetOfAZone: whatever the order in which EC2 shows them, the same one is taken.

@@ -200,7 +200,6 @@ func priceList(t *testing.T, prices map[string]string, calls *atomic.Int32, stat
 				list = append(list, `{"product":{},"terms":{"OnDemand":{"A.B":{"priceDimensions":{"A.B.C":{"unit":"Hrs","pricePerUnit":{"USD":"`+usd+`"}}}}},"Reserved":{}}}`)
 			}
 		}
-		time.Sleep(5 * time.Millisecond) // an answer within a millisecond can be lost by the SDK (smithy-go 1.28.8)
 		json.NewEncoder(w).Encode(map[string]any{"FormatVersion": "aws_v1", "PriceList": list})
 	}))
 	t.Cleanup(s.Close)

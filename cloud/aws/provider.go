@@ -68,6 +68,7 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 		}
 		base.HTTPClient = client.WithTimeout(time.Minute).WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 8 })
 	}
+	base.HTTPClient = ownBody{base.HTTPClient}
 	if cfg.SpotInterrupts == 0 {
 		cfg.SpotInterrupts = DefaultInterrupts
 	}
