@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"sync"
 	"syscall"
@@ -27,6 +28,8 @@ func Daemon() int {
 		return hold.Main(os.Args[n-1])
 	}
 	debug.SetGCPercent(400)
+	// Whoever has started the agent in the background may have had these ignored. What is caught has its default action in tasks; what is ignored would stay so.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT)
 	unix.CloseRange(4, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC) // what the agent may have left open is not for tasks
 	f := os.NewFile(3, "orders")
 	if f == nil {
@@ -195,7 +198,12 @@ func (d *daemon) kill(grace time.Duration) {
 		d.mu.Lock()
 		d.killed = time.Now()
 		d.mu.Unlock()
-		killAll(syscall.SIGKILL)
+		for alive := true; alive; time.Sleep(dying) { // the kernel's list of children may miss one while another ends
+			killAll(syscall.SIGKILL)
+			d.mu.Lock()
+			alive = d.left > 0
+			d.mu.Unlock()
+		}
 	})
 }
 

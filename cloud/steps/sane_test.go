@@ -119,7 +119,7 @@ func TestStoppedDaemon(t *testing.T) {
 	if n := r.local.Load(); n != 0 {
 		t.Errorf("%d daemons are left", n)
 	}
-	for range 1000 {
+	for range 120_000 {
 		if state, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err != nil || strings.Contains(string(state), ") Z ") {
 			return
 		}

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"os/user"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +28,7 @@ import (
 // TestMain: the test's own binary is the step daemon, srun and sbcast too.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "step-daemon" {
+		signal.Ignore(syscall.SIGHUP, syscall.SIGINT) // as they are where the agent was started in the background
 		os.Exit(steps.Daemon())
 	}
 	switch name := filepath.Base(os.Args[0]); name {
@@ -114,13 +117,13 @@ func newGangOf(t testing.TB, change func(*agentapi.Launch), groups ...[]int) *ga
 // shell runs a script as the job's would be, on its first node.
 func (g *gang) shell(t testing.TB, script string, args ...string) (out, errs string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/bash", append([]string{"-c", script, "bash"}, args...)...)
 	cmd.Env, cmd.Dir = g.env[0], g.dir
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = time.Minute
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		t.Fatalf("%s: does not end; %s %s", script, stdout.String(), stderr.String())
