@@ -82,6 +82,9 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 		if !d.completeArray(ctx, st, next, &j) {
 			next.unsee(id) // try again with the next report
 		}
+		if overtaken(mine[id], &j) {
+			next.unsee(id)
+		}
 		next.remember(&j)
 		news := next.noteWaiting(&j, report.At)
 		if told := next.noteEnd(&j); !told && (news || !slices.Contains(again, id)) {
@@ -95,6 +98,12 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	report.Known, report.Keys = next.tellKnown(st, known)
 	report.Mark = next
 	return report, d.endTwins(ctx, &report, next)
+}
+
+// overtaken reports whether a job has begun between the list and its details. If it is sent back to the queue before the next look, as a node
+// does that refuses it, the next list is the same as this one: it must be told again all the same.
+func overtaken(rows []row, j *federation.SiteJob) bool {
+	return len(rows) == 1 && state(rows[0].state) == federation.Pending && j.State != federation.Pending
 }
 
 // tellKnown turns numbers into jobs.
