@@ -130,8 +130,9 @@ func (w *world) explain(ctx context.Context, s *Submission, rec *v1.JobRecord, r
 			out = err.Error()
 		}
 		b.WriteString("\nsacct at " + site + ":\n" + out)
-		out, _ = w.bed.Output(ctx, site, "", "grep", "-hE", "JobId="+id+"|job "+id, "-r", w.bed.Dir()+"/sites/"+site+"/log")
-		b.WriteString("logs at " + site + ":\n" + out)
+		out, _ = w.bed.Output(ctx, site, "", "grep", "-hiE", "JobId="+id+"|job "+id, "-r", w.bed.Dir()+"/sites/"+site+"/log")
+		shown, _ := w.bed.Output(ctx, site, "", "scontrol", "show", "job", id)
+		b.WriteString("scontrol at " + site + ":\n" + shown + "logs at " + site + ":\n" + out)
 	}
 	if v.Kind == Broken {
 		w.t.Errorf("job %d (%s, no requeue: %v): %s\n%s", s.ID, s.Token, s.NoRequeue, v.Why, b.String())
