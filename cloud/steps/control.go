@@ -5,7 +5,6 @@ import (
 	"syscall"
 
 	"fsub/cloud/agentapi"
-	"fsub/cloud/steps/wire"
 )
 
 // Signal implements [Steps].
@@ -19,10 +18,7 @@ func (s *Service) Signal(name, step string, sig syscall.Signal) error {
 		return ErrNoStep
 	}
 	for _, a := range live {
-		if sig == syscall.SIGTERM { // as its slurmstepd does, and without srun's words: the tasks may bear it
-			a.out.Write(wire.Stderr, wire.All, []byte(a.cancelLine("")))
-		}
-		a.toNodes(wire.Signal, uint32(sig), nil)
+		a.signal(sig)
 	}
 	return nil
 }

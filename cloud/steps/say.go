@@ -2,6 +2,7 @@ package steps
 
 import (
 	"strconv"
+	"syscall"
 	"time"
 
 	"fsub/cloud/agentapi"
@@ -39,9 +40,55 @@ func (st *step) stop(s Stop) {
 	if s.Why == agentapi.WhyExit {
 		st.tally.stopped = agentapi.WhyCancel
 	}
+	st.stops = &s
+	begun := st.begun
 	st.mu.Unlock()
-	st.say(s.Why)
+	if begun {
+		st.say(s.Why)
+	}
 	st.toNodes(wire.Kill, uint32(s.Grace/time.Millisecond), nil)
+}
+
+// begin is called when srun knows of the step.
+func (st *step) begin(nodes int) {
+	st.mu.Lock()
+	st.nodes, st.begun = make([]*wire.Writer, nodes), true
+	stops := st.stops
+	st.mu.Unlock()
+	if stops != nil {
+		st.say(stops.Why)
+	}
+}
+
+// connected notes a node's connection. A task of another node, or the job's end, may have ended the step by then.
+func (st *step) connected(i int, w *wire.Writer) {
+	st.mu.Lock()
+	st.nodes[i] = w
+	stops := st.stops
+	st.mu.Unlock()
+	if stops != nil {
+		w.Write(wire.Kill, uint32(stops.Grace/time.Millisecond), nil)
+	}
+}
+
+// signal sends a signal to all nodes, once they are connected.
+func (st *step) signal(sig syscall.Signal) {
+	select {
+	case <-st.ready:
+	default:
+		go func() {
+			select {
+			case <-st.ready:
+				st.signal(sig)
+			case <-st.done:
+			}
+		}()
+		return
+	}
+	if sig == syscall.SIGTERM { // as its slurmstepd does, and without srun's words: the tasks may bear it
+		st.out.Write(wire.Stderr, wire.All, []byte(st.cancelLine("")))
+	}
+	st.toNodes(wire.Signal, uint32(sig), nil)
 }
 
 // say tells the step's stderr of its end, as its first node's slurmstepd would.

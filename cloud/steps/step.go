@@ -36,7 +36,9 @@ type step struct {
 	mu    sync.Mutex
 	nodes []*wire.Writer // nil: not connected, or over
 	ended bool
-	said  bool // the line of its end
+	said  bool  // the line of its end
+	begun bool  // srun knows of it: nothing may be said before
+	stops *Stop // what ends it; nodes that are connected later hear of it then
 	tally tally
 
 	meetings meetings
@@ -95,7 +97,8 @@ func (st *step) refuse(err error) {
 func (s *Service) conduct(ctx context.Context, r *run, st *step) {
 	l := st.layout()
 	st.out.WriteJSON(wire.Created, 0, l)
-	st.nodes, st.secret = make([]*wire.Writer, len(l.Nodes)), rand.Text()
+	st.secret = rand.Text()
+	st.begin(len(l.Nodes))
 	if st.req.Timeout > 0 {
 		t := time.AfterFunc(st.req.Timeout, func() { st.timeOut(r.Launch.KillWait) })
 		defer t.Stop()
@@ -126,9 +129,7 @@ func (s *Service) conductNode(ctx context.Context, r *run, st *step, l *wire.Lay
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
-	st.mu.Lock()
-	st.nodes[i] = wire.NewWriter(patient{c})
-	st.mu.Unlock()
+	st.connected(i, wire.NewWriter(patient{c}))
 	dialed()
 	in := st.hold.frames(wire.NewReader(bufio.NewReaderSize(c, 16<<10)))
 	for {

@@ -1,0 +1,83 @@
+package steps
+
+import (
+	"bytes"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/steps/wire"
+)
+
+// kinds are those of frames that were written.
+func kinds(t *testing.T, b *bytes.Buffer) (list []wire.Kind) {
+	t.Helper()
+	for in := wire.NewReader(b); ; {
+		f, err := in.Read()
+		if err != nil {
+			return list
+		}
+		if f.Kind == wire.Kill && f.N != 3000 {
+			t.Errorf("killed after %d ms", f.N)
+		}
+		list = append(list, f.Kind)
+	}
+}
+
+// TestEarlyStop: a step that is ended before all of its nodes are connected is ended on those too, and nothing is said of it before srun knows of it.
+func TestEarlyStop(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		var srun, first, second bytes.Buffer
+		l := launch("a", 1, 1, 1)
+		st := &step{launch: l, out: wire.NewWriter(&srun), shares: []share{{}, {node: 1}}}
+		stop := func() { st.stop(Stop{Why: agentapi.WhyCancel, Grace: 3 * time.Second}) }
+		if before {
+			stop()
+			if srun.Len() > 0 {
+				t.Errorf("said before the step is known: %q", srun.Bytes())
+			}
+		}
+		st.begin(2)
+		st.connected(0, wire.NewWriter(&first))
+		if !before {
+			stop()
+		}
+		st.connected(1, wire.NewWriter(&second))
+		stop()
+		for node, b := range []*bytes.Buffer{&first, &second} {
+			if got := kinds(t, b); !slices.Equal(got, []wire.Kind{wire.Kill}) {
+				t.Errorf("before %v, node %d was told %v", before, node, got)
+			}
+		}
+		if got := kinds(t, &srun); !slices.Equal(got, []wire.Kind{wire.Cancelled}) {
+			t.Errorf("before %v, srun was told %v", before, got)
+		}
+	}
+}
+
+// TestEarlySignal: a signal goes to all nodes, once they are connected.
+func TestEarlySignal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var srun, node bytes.Buffer
+		st := &step{launch: launch("a", 1, 1), out: wire.NewWriter(&srun), shares: []share{{}}, ready: make(chan struct{}), done: make(chan struct{})}
+		st.signal(syscall.SIGTERM)
+		synctest.Wait()
+		if srun.Len() > 0 {
+			t.Errorf("said before the step is known: %q", srun.Bytes())
+		}
+		st.begin(1)
+		st.connected(0, wire.NewWriter(&node))
+		close(st.ready)
+		synctest.Wait()
+		st.signal(syscall.SIGUSR1)
+		if got := kinds(t, &node); !slices.Equal(got, []wire.Kind{wire.Signal, wire.Signal}) {
+			t.Errorf("the node was told %v", got)
+		}
+		if got := kinds(t, &srun); !slices.Equal(got, []wire.Kind{wire.Stderr}) {
+			t.Errorf("srun was told %v", got)
+		}
+	})
+}
