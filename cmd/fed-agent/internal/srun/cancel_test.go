@@ -37,7 +37,7 @@ func TestCancelStep(t *testing.T) {
 			asked := make(chan error, 1)
 			go func() {
 				for _, rank := range []string{"0", "1"} {
-					for range 3000 {
+					for range 30000 {
 						if _, err := os.Stat(filepath.Join(g.dir, "ready."+rank)); err == nil {
 							break
 						}

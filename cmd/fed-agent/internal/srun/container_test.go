@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"fsub/cloud/container/containertest"
 )
@@ -67,9 +66,9 @@ func TestContainers(t *testing.T) {
 		{"components", "srun -l --exact -N1 -n1 " + image + "sh -c 'echo $COLOR' : --exact -N1 -n1 sh -c 'echo ${COLOR-none}'", "0: image\n1: none", "", 0},
 		{"srun within", "srun -N1 -n1 -w n1 --overlap " + image + "srun --overlap -n1 -N1 -w n2 bash -c 'echo $SLURMD_NODENAME; cat /etc/os-release | grep -c Tiny'", "0\nn2",
 			"slurmstepd: error: couldn't chdir to `/inside': No such file or directory: going to /tmp instead\nsrun: error: n2: task 0: Exited with exit code 1\nsrun: error: n1: task 0: Exited with exit code 1", 1},
-		{"signals", ": >log; srun -n2 " + image + `sh -c 'trap "echo got usr1; exit 7" USR1; echo on; sleep 20 & wait' >log & p=$!; until [ "$(grep -c on log)" = 2 ]; do sleep 0.1; done; kill -USR1 $p; wait $p; c=$?; cat log; exit $c`,
+		{"signals", ": >log; srun -n2 " + image + `sh -c 'trap "echo got usr1; exit 7" USR1; echo on; sleep 60 & wait' >log & p=$!; until [ "$(grep -c on log)" = 2 ]; do sleep 0.1; done; kill -USR1 $p; wait $p; c=$?; cat log; exit $c`,
 			"got usr1\ngot usr1\non\non", "srun: error: n1: task 0: Exited with exit code 7\nsrun: error: n2: task 1: Exited with exit code 7", 7},
-		{"what is left behind", "srun -n2 " + image + `sh -c 'setsid sleep 64321 >/dev/null 2>&1 & echo left'; pgrep -f 'sleep 6432[1]'`, "left\nleft", "", 1},
+		{"what is left behind", "srun -n2 " + image + `sh -c "setsid sleep 6432.$$ >/dev/null 2>&1 & echo left"; pgrep -f "sleep 6432[.]$$"`, "left\nleft", "", 1},
 		{"terminal", "srun --pty -N1 -n1 -w n1 " + image + "true </dev/null", "", "srun: error: Not using a pseudo-terminal, disregarding --pty option\nsrun: error: ioctl(TIOCGWINSZ): Inappropriate ioctl for device", 0},
 		{"saved", "srun -N1 -n1 -w n1 " + image + "--container-save=s.sqsh --container-writable touch /kept; srun -N1 -n1 -w n1 --container-image=./s.sqsh ls /kept", "/kept",
 			"pyxis: exported container pyxis_4711.0 to DIR/s.sqsh", 0},
@@ -99,11 +98,10 @@ func TestContainerCancelled(t *testing.T) {
 	g := boxed(t, tiny(t), 1)
 	slow := filepath.Join(g.dir, "slow")
 	os.Mkdir(slow, 0o755)
-	os.WriteFile(slow+"/unsquashfs", []byte("#!/bin/sh\necho $$ >"+g.dir+"/making\nexec sleep 300\n"), 0o755)
-	began := time.Now()
+	os.WriteFile(slow+"/unsquashfs", []byte("#!/bin/sh\necho $$ >"+g.dir+"/making\nexec sleep 1000\n"), 0o755)
 	_, errs, code := g.shell(t, `export PATH=`+slow+`:$PATH; srun --container-image=./tiny.sqsh true & p=$!; until [ -s making ]; do sleep 0.05; done; kill -TERM $p; wait $p; c=$?
 		kill -0 $(cat making) && echo it lives >&2; exit $c`)
-	if code != 137 || strings.Contains(errs, "it lives") || !strings.Contains(errs, "task 0: Killed") || time.Since(began) > time.Minute {
+	if code != 137 || strings.Contains(errs, "it lives") || !strings.Contains(errs, "task 0: Killed") {
 		t.Errorf("%d, %s", code, errs)
 	}
 }

@@ -42,14 +42,14 @@ func TestReal(t *testing.T) {
 			continue
 		}
 		write(fmt.Sprint(i, "/script"), c.script)
-		job += fmt.Sprintf("cd %s/%d; timeout 60 bash script >out 2>errs; echo -n $? >code; echo $SLURM_JOB_ID >job; "+
+		job += fmt.Sprintf("cd %s/%d; timeout 120 bash script >out 2>errs; echo -n $? >code; echo $SLURM_JOB_ID >job; "+
 			"squeue -hs -j $SLURM_JOB_ID -o %%i | grep -v batch | xargs -r scancel\n", dir, i)
 	}
 	write("job", job)
 	os.Chown(dir, alice.UID, alice.UID)
 	var said bytes.Buffer
 	err = b.Exec(t.Context(), bed.Cmd{Site: "alpha", User: "alice", Dir: dir, Stdout: &said, Stderr: &said,
-		Args: []string{"sbatch", "--wait", "-N2", "-n4", "-t5", "-J", "test", "--mem=1000", "-w", "alpha[1-2]", "-o", dir + "/log", dir + "/job"}})
+		Args: []string{"sbatch", "--wait", "-N2", "-n4", "-t60", "-J", "test", "--mem=1000", "-w", "alpha[1-2]", "-o", dir + "/log", dir + "/job"}})
 	if err != nil {
 		t.Fatalf("%v: %s", err, &said)
 	}

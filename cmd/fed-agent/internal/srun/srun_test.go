@@ -45,7 +45,7 @@ func TestWaits(t *testing.T) {
 // awaitFiles waits for files that steps make.
 func (g *gang) awaitFiles(names ...string) {
 	for _, name := range names {
-		for range 6000 {
+		for range 30000 {
 			if _, err := os.Stat(filepath.Join(g.dir, name)); err == nil {
 				break
 			}
@@ -57,8 +57,8 @@ func (g *gang) awaitFiles(names ...string) {
 // TestStatus: what the books of the job are told.
 func TestStatus(t *testing.T) {
 	g := newGang(t, 2, 2)
-	g.shell(t, `srun -n4 -J a true; srun -n2 bash -c 'exit 3'; srun -n1 sleep 60 </dev/null >/dev/null 2>&1 &`)
-	for end := time.Now().Add(time.Minute); time.Now().Before(end) && len(g.services[0].Status("run1")) < 3; time.Sleep(10 * time.Millisecond) {
+	g.shell(t, `srun -n4 -J a true; srun -n2 bash -c 'exit 3'; srun -n1 sleep 1000 </dev/null >/dev/null 2>&1 &`)
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end) && len(g.services[0].Status("run1")) < 3; time.Sleep(10 * time.Millisecond) {
 	}
 	t.Cleanup(func() { g.services[0].Stop("run1", steps.Stop{}) })
 	var got []string
@@ -78,7 +78,7 @@ func TestStop(t *testing.T) {
 		g.awaitFiles("ready0", "ready1", "ready2", "ready3")
 		g.services[0].Stop("run1", steps.Stop{Why: agentapi.WhyTimeout, Grace: 300 * time.Millisecond})
 	}()
-	_, errs, code := g.shell(t, `srun -n4 bash -c 'trap "" TERM; touch ready$SLURM_PROCID; sleep 60; sleep 60'; srun true`)
+	_, errs, code := g.shell(t, `srun -n4 bash -c 'trap "" TERM; touch ready$SLURM_PROCID; sleep 1000; sleep 1000'; srun true`)
 	want := "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X DUE TO TIME LIMIT ***\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
 		"srun: error: Unable to create step for job 4711: Job/step already completing or completed\nsrun: error: n1: tasks 0-1: Killed\nsrun: error: n2: tasks 2-3: Killed"
 	if settle(errs) != want || code != 1 {
@@ -96,7 +96,7 @@ func TestNodeLost(t *testing.T) {
 		g.awaitFiles("ready0", "ready1")
 		g.services[1].Close()
 	}()
-	_, errs, code := g.shell(t, `srun bash -c 'touch ready$SLURM_PROCID; exec sleep 60'`)
+	_, errs, code := g.shell(t, `srun bash -c 'touch ready$SLURM_PROCID; exec sleep 1000'`)
 	if !strings.Contains(errs, "srun: error: Node failure on n2\n") || !strings.Contains(errs, "n1: task 0: Terminated") || code != 143 && code != 137 {
 		t.Errorf("%d %s", code, errs)
 	}

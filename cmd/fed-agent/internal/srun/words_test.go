@@ -24,11 +24,11 @@ var words = []struct {
 	{"no such command", `srun -N1 -n1 -w $SLURMD_NODENAME nosuchcmd`, "", "slurmstepd: error: execve(): nosuchcmd: No such file or directory\nsrun: error: n1: task 0: Exited with exit code 2", 2, ""},
 	{"not executable", `srun -N1 -n1 -w $SLURMD_NODENAME /etc/passwd`, "", "slurmstepd: error: execve(): /etc/passwd: Permission denied\nsrun: error: n1: task 0: Exited with exit code 13", 13, ""},
 	{"no such directory", `srun -N1 -n1 -D /nosuchdir pwd`, "/tmp", "slurmstepd: error: couldn't chdir to `/nosuchdir': No such file or directory: going to /tmp instead", 0, "slurmstepd says it twice"},
-	{"kill on bad exit", `srun -K -n4 bash -c '[ $SLURM_PROCID = 1 ] && exit 5; sleep 20'`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\n" +
+	{"kill on bad exit", `srun -K -n4 bash -c '[ $SLURM_PROCID = 1 ] && exit 5; exec sleep 60'`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\n" +
 		"srun: Force Terminated StepId X\nsrun: Terminating StepId X\nsrun: error: n1: task 1: Exited with exit code 5\nsrun: error: n1: tasks 0,2: Terminated\n" +
 		"srun: error: n2: task 3: Terminated", 143, ""},
 	{"no kill on bad exit", `SLURM_KILL_BAD_EXIT=1 srun -K0 -n2 bash -c '[ $SLURM_PROCID = 1 ] && exit 5; sleep 0.2'`, "", "srun: error: n2: task 1: Exited with exit code 5", 5, ""},
-	{"wait", `srun -W1 -n4 bash -c '[ $SLURM_PROCID = 1 ] && exit 0; sleep 20'`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: First task exited 1s ago\n" +
+	{"wait", `srun -W5 -n4 bash -c 'touch up$SLURM_PROCID; [ $SLURM_PROCID = 1 ] && until [ -e up0 -a -e up2 -a -e up3 ]; do sleep 0.01; done && exit 0; exec sleep 60'`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: First task exited 5s ago\n" +
 		"srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\nsrun: StepId X task 1: exited\nsrun: StepId X tasks 0,2-3: running\nsrun: Terminating StepId X\n" +
 		"srun: error: n1: tasks 0,2: Killed\nsrun: error: n2: task 3: Killed", 137, ""},
 	{"no command", `srun -n2`, "", "srun: fatal: No command given to execute.", 1, ""},
@@ -75,7 +75,7 @@ var words = []struct {
 			"1 4 pmi2 cmd=get_result rc=1\n1 cmd=get_result rc=0 value=(vector,(0,1,3),(1,1,1))\n1 cmd=get_result rc=0 value=n1\n" +
 			"2 4 pmi2 cmd=get_result rc=1\n2 cmd=get_result rc=0 value=(vector,(0,1,3),(1,1,1))\n2 cmd=get_result rc=0 value=n1\n" +
 			"3 4 pmi2 cmd=get_result rc=1\n3 cmd=get_result rc=0 value=(vector,(0,1,3),(1,1,1))\n3 cmd=get_result rc=0 value=n1", "", 0, ""},
-	{"pmi abort", `srun -n4 --mpi=pmi2 bash -c 'echo "cmd=init pmi_version=1 pmi_subversion=1" >&$PMI_FD; read -r -u $PMI_FD a; [ $PMI_RANK = 3 ] && sleep 0.5 && echo "cmd=abort exitcode=3" >&$PMI_FD; exec sleep 20'`, "",
+	{"pmi abort", `srun -n4 --mpi=pmi2 bash -c 'echo "cmd=init pmi_version=1 pmi_subversion=1" >&$PMI_FD; read -r -u $PMI_FD a; [ $PMI_RANK = 3 ] && sleep 0.5 && echo "cmd=abort exitcode=3" >&$PMI_FD; exec sleep 60'`, "",
 		"slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
 			"srun: error: n1: tasks 0-2: Killed\nsrun: error: n2: task 3: Killed", 137, ""},
 	{"pmi by environment", `SLURM_MPI_TYPE=pmi2 srun -N1 -n1 -w $SLURMD_NODENAME bash -c 'echo $PMI_SIZE $SLURM_MPI_TYPE'; srun -N1 -n1 -w $SLURMD_NODENAME --mpi=none bash -c 'echo $PMI_SIZE $SLURM_MPI_TYPE.'`, ".\n1 pmi2", "", 0, ""},
@@ -90,19 +90,21 @@ var words = []struct {
 		"srun: error: ioctl(TIOCGWINSZ): Inappropriate ioctl for device", 0, ""},
 	{"umask and limits", `umask 027; ulimit -n 1234; srun -N1 -n1 bash -c 'umask; ulimit -n'`, "0027\n1234", "", 0, ""},
 	{"own files only", `srun -N1 -n1 bash -c 'ls /proc/self/fd | wc -l'`, "4", "", 0, ""},
-	{"what is left behind", `srun -n2 bash -c 'setsid sleep 54321 & disown; echo left'; pgrep -f 'sleep 5432[1]'`, "left\nleft", "", 1, "proctrack/linuxproc does not find it"},
+	{"what is left behind", `srun -n2 bash -c "setsid sleep 54321.$$ & disown; echo left"; pgrep -f "sleep 54321[.]$$"`, "left\nleft", "", 1, "proctrack/linuxproc does not find it"},
 	{"het group", `srun --het-group=1 true`, "", "srun: error: Requested het-group offset exceeds highest hetjob index (1 > 0)", 1, ""},
 	{"components", `srun -l --exact -N1 -n1 bash -c 'echo $SLURM_PROCID $SLURM_NTASKS' : --exact -N1 -n2 bash -c 'echo $SLURM_PROCID $SLURM_NTASKS' : -N1 -w n2 -n1 true`, "0: 0 4\n1: 1 4\n2: 2 4", "", 0, "slurmctld gives each component a node of its own"},
 	{"components too large", `srun -N1 -n2 true : -N1 -n2 true`, "", "srun: error: Unable to create step for job 4711: More processors requested than permitted", 1, "slurmctld lets it wait for ever"},
 	{"name", `srun -N1 -n1 -J myname bash -c 'echo $SLURM_JOB_NAME'`, "myname", "", 0, ""},
 	{"unbuffered", `srun -N1 -n1 -u bash -c 'printf abc; sleep 0.1; echo def'`, "abcdef", "", 0, ""},
-	{"signal to tasks", `srun -n2 bash -c 'trap "echo got usr1; exit 7" USR1; touch up$SLURM_PROCID; sleep 20 & wait' & p=$!; ` + bothUp + `; kill -USR1 $p; wait $p`, "got usr1\ngot usr1",
+	{"signal to tasks", `srun -n2 bash -c 'trap "echo got usr1; exit 7" USR1; touch up$SLURM_PROCID; sleep 60 & wait' & p=$!; ` + bothUp + `; kill -USR1 $p; wait $p`, "got usr1\ngot usr1",
 		"srun: error: n1: task 0: Exited with exit code 7\nsrun: error: n2: task 1: Exited with exit code 7", 7, ""},
-	{"term", `srun -n2 bash -c 'touch up$SLURM_PROCID; exec sleep 20' & p=$!; ` + bothUp + `; kill -TERM $p; wait $p`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
+	{"term", `srun -n2 bash -c 'touch up$SLURM_PROCID; exec sleep 60' & p=$!; ` + bothUp + `; kill -TERM $p; wait $p`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
 		"srun: error: n1: task 0: Killed\nsrun: error: n2: task 1: Killed\nsrun: forcing job termination", 137, ""},
-	{"quit", `srun -n2 bash -c 'touch up$SLURM_PROCID; exec sleep 20' & p=$!; ` + bothUp + `; kill -QUIT $p; wait $p`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\n" +
+	{"quit", `srun -n2 bash -c 'touch up$SLURM_PROCID; exec sleep 60' & p=$!; ` + bothUp + `; kill -QUIT $p; wait $p`, "", "slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\n" +
 		"srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\nsrun: Quit\nsrun: error: n1: task 0: Killed\nsrun: error: n2: task 1: Killed\nsrun: forcing job termination", 137, ""},
-	{"ctrl-c twice", `srun -n2 bash -c 'touch up$SLURM_PROCID; exec sleep 20' & p=$!; ` + bothUp + `; kill -INT $p; sleep 0.2; kill -INT $p; wait $p`, "", "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
+	{"ctrl-c twice", `: >said; srun -n2 bash -c 'touch up$SLURM_PROCID; exec sleep 60' 2>said & p=$!; ` + bothUp + `
+		for ((n = 1; ; n++)); do kill -INT $p; until grep -q forcing said || [ $(grep -c running said) = $n ]; do sleep 0.01; done; grep -q forcing said && break; done
+		wait $p; c=$?; sort -u said >&2; exit $c`, "", "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
 		"srun: StepId X tasks 0-1: running\nsrun: forcing job termination\nsrun: interrupt (one more within 1 sec to abort)\nsrun: sending Ctrl-C to StepId X", 130, ""},
 	{"sbcast", `echo hi >src; chmod 640 src; sbcast -f -p src dst; stat -c '%a %s' dst; cmp src dst; sbcast src dst`, "640 3",
 		"sbcast: error: REQUEST_FILE_BCAST(n1): File exists\nsbcast: error: REQUEST_FILE_BCAST(n2): File exists", 17, ""},
@@ -111,7 +113,7 @@ var words = []struct {
 }
 
 // bothUp waits for two tasks to have begun, and for real srun to know it.
-const bothUp = `until [ -e up0 -a -e up1 ]; do sleep 0.01; done; sleep 0.6`
+const bothUp = `until [ -e up0 -a -e up1 ]; do sleep 0.01; done; sleep 2`
 
 func TestWords(t *testing.T) {
 	for _, c := range words {
