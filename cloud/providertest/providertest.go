@@ -45,7 +45,7 @@ type Harness struct {
 	Break func(t *testing.T, f Fault, o cloud.Offering) (mend func(), err error)
 	// Unknown is the ID of a machine that the cloud has never had. "": "i-0123456789abcdef0".
 	Unknown cloud.InstanceID
-	Wait    time.Duration // for what takes time in the cloud; 20 s
+	Wait    time.Duration // for what takes time in the cloud; 3 min
 	// Except are subtests that do not hold for this cloud, with the reason.
 	Except map[string]string
 }
@@ -112,7 +112,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 
 func (s *suite) defaults() {
 	if s.Wait == 0 {
-		s.Wait = 20 * time.Second
+		s.Wait = 3 * time.Minute
 	}
 	if s.Unknown == "" {
 		s.Unknown = "i-0123456789abcdef0"
