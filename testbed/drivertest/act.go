@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"fmt"
 	"time"
 
 	"fsub/federation"
@@ -58,9 +59,11 @@ func (s *suite) cancel(id federation.JobID, tasks []int) {
 }
 
 func testSignalBatch(s *suite) {
-	id := s.run("trap 'exit 7' USR1\nwhile :; do sleep 1; done")
+	id := s.run("trap 'exit 7' USR1\necho ready\nwhile :; do sleep 1; done")
 	s.untilState(id, federation.Running)
-	s.Wait(2 * time.Second) // until the trap is set
+	if s.ReadFile != nil { // else there is no trap that must be set before
+		s.file(fmt.Sprintf("slurm-%d.out", id))
+	}
 	if err := s.Driver.Signal(s.ctx, s.ref(id), nil, federation.Signal{Name: "USR1", Batch: true}); err != nil {
 		s.Fatalf("Signal: %v", err)
 	}
@@ -85,11 +88,12 @@ func testSignalUnknown(s *suite) {
 }
 
 func testHoldRelease(s *suite) {
-	id := s.submit(s.job("exit 0", func(sub *federation.Submission) { sub.Job.Spec.Begin = s.Now().Add(4 * time.Second).UTC() }))
+	begin := s.Now().Add(20 * time.Second) // time enough to hold it
+	id := s.submit(s.job("exit 0", func(sub *federation.Submission) { sub.Job.Spec.Begin = begin.UTC() }))
 	if err := s.Driver.Hold(s.ctx, s.ref(id)); err != nil {
 		s.Fatalf("Hold: %v", err)
 	}
-	s.Wait(8 * time.Second)
+	s.Wait(begin.Add(4 * time.Second).Sub(s.Now()))
 	if j := s.lookup(id); j.State != federation.Pending {
 		s.Fatalf("held, and became %s", j.State)
 	}

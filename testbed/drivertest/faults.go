@@ -20,7 +20,7 @@ func (s *suite) needsKill() {
 func testDown(s *suite) {
 	s.needsKill()
 	id := s.submit(s.job("exit 0", hold))
-	s.Wait(7 * time.Second) // past the save window
+	s.Wait(12 * time.Second) // past the save window, of five seconds
 	mark := s.report(nil).Mark
 	s.eventually("the site answers", s.Patience, func() string { // the driver has what it needs to know of the site
 		if _, err := s.Hasty.Observe(s.ctx); err != nil {

@@ -66,7 +66,7 @@ func runOnce(t *testing.T, b *bed.Bed, site string, seed uint64) {
 	if p.Count(proxy.LoseReply) == 0 {
 		t.Error("no reply was lost: the test has shown nothing")
 	}
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(10 * time.Minute)
 	for _, id := range ids {
 		for {
 			// By its key: on a slow machine the controller has forgotten it by now.
@@ -95,7 +95,7 @@ func handOver(d *slurm.Driver, h drivertest.Harness, id federation.JobID) error 
 	sub := federation.Submission{Job: j, Partition: h.Partition, User: h.User, Key: federation.AttemptKey(h.Federation, j, 1),
 		Payload: sbatch.Payload{Script: "#!/bin/sh\necho ran\n", Environment: []string{"PATH=/usr/bin:/bin"}}}
 	begun := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	for {
 		_, err := d.Submit(ctx, sub)

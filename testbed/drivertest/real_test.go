@@ -87,17 +87,19 @@ func startBed() error {
 	dir := os.Getenv("FSUB_DRIVERTEST_BED")
 	shared.lent = dir != ""
 	if !shared.lent {
-		dir = filepath.Join(os.TempDir(), "fsub-drivertest-bed")
+		var err error
+		if dir, err = os.MkdirTemp("/var/tmp", "fsub-drivertest-"); err != nil {
+			return err
+		}
+		if err = os.Chmod(dir, 0o755); err != nil { // the users' homes are in it
+			return err
+		}
 	}
 	b, err := bed.New(bed.Options{Dir: dir, MinJobAge: 10 * time.Second, Temporary: true})
-	if err != nil || shared.lent {
-		shared.bed = b
-		return err
-	}
-	if err := b.Down(context.Background(), nil, true, io.Discard); err != nil { // what a killed run has left
-		return err
-	}
 	shared.bed = b
+	if err != nil || shared.lent {
+		return err
+	}
 	return b.Up(context.Background(), shared.sites, os.Stderr)
 }
 
@@ -109,7 +111,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if shared.bed != nil && !shared.lent {
-		if err := shared.bed.Down(context.Background(), nil, true, io.Discard); err != nil {
+		if err := errors.Join(shared.bed.Down(context.Background(), nil, true, io.Discard), os.RemoveAll(shared.bed.Dir())); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -151,7 +153,7 @@ func harness(t *testing.T, b *bed.Bed, name string, change func(*slurm.Config)) 
 		}
 		return d
 	}
-	open := func(url, key string) *slurm.Driver { return openFor(url, key, 15*time.Second) }
+	open := func(url, key string) *slurm.Driver { return openFor(url, key, 2*time.Minute) }
 	lossy, err := proxy.New(info.RestURL, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +176,7 @@ func harness(t *testing.T, b *bed.Bed, name string, change func(*slurm.Config)) 
 		User:   federation.SiteUser{Name: "alice", UID: 7001, GID: 7001}, Account: "physics",
 		Other: federation.SiteUser{Name: "bob", UID: 7002, GID: 7002}, OtherAccount: "vision",
 		Partition: "main", GPUType: site.GPUType, Nodes: site.Nodes,
-		Patience: 90 * time.Second, Settle: 30 * time.Second, Parallel: true,
+		Patience: 3 * time.Minute, Settle: 30 * time.Second, Parallel: true,
 		Dir: b.Home("alice"), ReadFile: os.ReadFile,
 		LoseReply: func() { lossy.Next(proxy.LoseReply) }, Lossy: open(lossy.URL(), info.KeyFile),
 		ForgetsAfter:   3 * time.Minute, // slurmctld looks for old jobs every one or two minutes
@@ -184,11 +186,10 @@ func harness(t *testing.T, b *bed.Bed, name string, change func(*slurm.Config)) 
 		StartController: func() {
 			must(b.StartService(context.Background(), name, "slurmctld"))
 			d := open(info.RestURL, info.KeyFile)
-			for range 300 {
+			for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 				if d.Ping(context.Background()) == nil {
 					return
 				}
-				time.Sleep(100 * time.Millisecond)
 			}
 			t.Fatal("slurmctld does not come back")
 		},

@@ -110,7 +110,7 @@ func TestSameEnvironment(t *testing.T) {
 							out := fmt.Sprintf("%s/env-%s-%d-%d", h.Dir, site, i, k)
 							_ = os.Remove(out)
 							line := shape + " -o " + out
-							script := "env -0 | sort -z | tr '\\n\\0' ' \\n'"
+							script := "env -0 | sort -z | tr '\\n\\0' ' \\n'; echo " + wholeEnv
 							if k == 0 {
 								bySbatch(t, b, site, line, script)
 							} else {
@@ -252,12 +252,15 @@ func scontrol(t *testing.T, b *bed.Bed, site, id string) map[string]string {
 	return fields
 }
 
+// wholeEnv is what a job writes behind its variables.
+const wholeEnv = "that is all"
+
 // readEnv reads the variables that a job has written.
 func readEnv(t *testing.T, file string) map[string]string {
 	t.Helper()
-	for range 200 {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
 		text, err := os.ReadFile(file)
-		if err == nil && strings.Contains(string(text), "\nTMPDIR=") {
+		if err == nil && strings.HasSuffix(string(text), "\n"+wholeEnv+"\n") {
 			vars := map[string]string{}
 			for _, l := range strings.Split(string(text), "\n") {
 				if k, v, ok := strings.Cut(l, "="); ok {

@@ -121,7 +121,7 @@ func (s *suite) untilState(id federation.JobID, state federation.State) federati
 func (s *suite) eventually(what string, patience time.Duration, check func() string) {
 	s.Helper()
 	deadline := s.Now().Add(patience)
-	for pause := 200 * time.Millisecond; ; pause = min(pause*5/4, max(patience/60, 200*time.Millisecond)) {
+	for pause := 200 * time.Millisecond; ; pause = min(pause*5/4, max(patience/120, 200*time.Millisecond)) {
 		last := check()
 		if last == "" {
 			return
