@@ -28,14 +28,16 @@ func TestSpreadArray(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+	many := newGate(t) // tasks stay until many run at once, however slowly they start
 	id := fsub(t, "alice", fmt.Sprintf("--array=0-%d%%%d", tasks-1, limit), "-c4", "-t10", "-o", dir+"/%A_%4a.txt", "--wrap",
 		`echo "+ $SLURM_ARRAY_TASK_ID $SLURM_CLUSTER_NAME" >> `+dir+`/log
 echo $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT $SLURM_ARRAY_TASK_MIN $SLURM_ARRAY_TASK_MAX $SLURM_ARRAY_TASK_STEP
+`+many.wait()+`
 sleep 1
 echo "- $SLURM_ARRAY_TASK_ID" >> `+dir+`/log`)
 	c := world.Daemon.Client()
 	defer c.Close()
-	deadline := time.Now().Add(time.Duration(tasks) * 600 * time.Millisecond)
+	deadline := time.Now().Add(patience + time.Duration(tasks)*600*time.Millisecond)
 	shown := false
 	for {
 		r, err := c.Job(t.Context(), id)
@@ -51,6 +53,9 @@ echo "- $SLURM_ARRAY_TASK_ID" >> `+dir+`/log`)
 		if !shown && err == nil && r.Job.State == federation.Running && r.Job.Spec.Array != "" {
 			shown = true
 			checkSpreadQueue(t, id, limit)
+		}
+		if log, _ := os.ReadFile(dir + "/log"); shown && strings.Count(string(log), "+") >= limit/2 {
+			many.open()
 		}
 		time.Sleep(200 * time.Millisecond)
 	}

@@ -15,10 +15,11 @@ func TestComponents(t *testing.T) {
 	world.Need(t)
 	for _, site := range []string{"alpha", "gamma"} {
 		t.Run(site, func(t *testing.T) {
+			seen := newGate(t)
 			out := filepath.Join(world.Bed.Home("alice"), "het-"+site+"-%j.txt")
 			gpu := "--gres=gpu:" + gpuOf[site] + ":1"
-			id := fsub(t, "alice", "-J", "first", "-n1", gpu, "-t5", "-o", out, ":", "-J", "second", "-n2", gpu, "-t5", "--wrap",
-				`echo "$SLURM_HET_SIZE $SLURM_JOB_ID $SLURM_JOB_ID_HET_GROUP_1 $SLURM_JOB_NAME_HET_GROUP_1"; srun --het-group=0,1 printenv SLURM_PROCID | sort; sleep 3`)
+			id := fsub(t, "alice", "-J", "first", "-n1", gpu, "-t20", "-o", out, ":", "-J", "second", "-n2", gpu, "-t20", "--wrap",
+				`echo "$SLURM_HET_SIZE $SLURM_JOB_ID $SLURM_JOB_ID_HET_GROUP_1 $SLURM_JOB_NAME_HET_GROUP_1"; srun --het-group=0,1 printenv SLURM_PROCID | sort; `+seen.wait()+`; sleep 2`) // a job that ends in the second in which it started costs nothing
 			j := awaitRunning(t, id)
 			if string(j.Site) != site {
 				t.Fatalf("job %d went to %s", id, j.Site)
@@ -34,6 +35,7 @@ func TestComponents(t *testing.T) {
 			if theirs := at(t, site, "alice", "squeue", "-h", "-j", id.String(), "-o", "%i %j %t", "-S", "i").stdout; theirs != rows {
 				t.Errorf("squeue at %s says %q", site, theirs)
 			}
+			seen.open()
 			if end := awaitEnd(t, id); end.State != federation.Completed {
 				t.Errorf("ended as %s", end.State)
 			}

@@ -63,15 +63,16 @@ func TestRequeueFromWithin(t *testing.T) {
 		t.Run(site, func(t *testing.T) {
 			t.Parallel() // Slurm lets a requeued job wait for half a minute
 			out := filepath.Join(world.Bed.Home("alice"), "requeue-"+site)
-			id := fsub(t, "alice", "--gres=gpu:"+gpuOf[site]+":1", "-t5", "--open-mode=append", "-o", out, "--wrap",
-				`echo "$SLURM_JOB_ID ${SLURM_RESTART_COUNT-none}"; [ "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID; sleep 60; }`)
+			id := fsub(t, "alice", "--gres=gpu:"+gpuOf[site]+":1", "-t20", "--open-mode=append", "-o", out, "--wrap",
+				`echo "$SLURM_JOB_ID ${SLURM_RESTART_COUNT-none}"; [ "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID; sleep 1000; }`)
 			await(t, id, "requeued", func(j *federation.Job) bool { return j.Restarts == 1 })
 			if j := await(t, id, "pending again", func(j *federation.Job) bool { return j.State == federation.Pending || j.Restarts == 1 }); j.State.Ended() {
 				t.Fatalf("ended as %s", j.State)
 			}
+			awaitGone(t, site, id)
 			time.Sleep(5 * time.Second) // or slurmctld takes the end of the first run for that of the second
 			login(t, "alice", "scontrol", "update", "JobId="+id.String(), "StartTime=now")
-			j := awaitEndFor(t, id, 4*60)
+			j := awaitEnd(t, id)
 			if j.State != federation.Completed || j.Restarts != 1 {
 				t.Errorf("ended as %s after %d restarts: %s", j.State, j.Restarts, login(t, "alice", "fed", "job", "show", id.String()).stdout)
 			}
@@ -81,6 +82,20 @@ func TestRequeueFromWithin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// awaitGone waits until nothing of a run is left on its node, and its site has heard that.
+func awaitGone(t *testing.T, site string, id federation.JobID) {
+	t.Helper()
+	steps := "^slurmstepd: \\[" + id.String() + "\\."
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		state := strings.TrimSpace(at(t, site, "root", "squeue", "-h", "-j", id.String(), "-o", "%T").stdout)
+		left := at(t, site, "root", "sh", "-c", "grep -sl '"+steps+"' /proc/[0-9]*/cmdline").stdout
+		if left == "" && (state == "" || state == "PENDING") {
+			return
+		}
+	}
+	t.Fatalf("the first run of job %d is still at %s after %v", id, site, patience)
 }
 
 // Dependencies hold over sites.

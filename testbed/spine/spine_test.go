@@ -23,7 +23,8 @@ func TestOneIDEverywhere(t *testing.T) {
 	world.Need(t)
 	for _, site := range []string{"alpha", "gamma"} {
 		t.Run(site, func(t *testing.T) {
-			id := fsub(t, "alice", "--gres=gpu:"+gpuOf[site]+":2", "-t5", "--wrap", `echo "$SLURM_JOB_ID $(id -un) $FOO $(pwd) $CUDA_VISIBLE_DEVICES"; sleep 4; exit 3`)
+			seen := newGate(t)
+			id := fsub(t, "alice", "--gres=gpu:"+gpuOf[site]+":2", "-t20", "--wrap", `echo "$SLURM_JOB_ID $(id -un) $FOO $(pwd) $CUDA_VISIBLE_DEVICES"; `+seen.wait()+`; exit 3`)
 			j := awaitRunning(t, id)
 			if string(j.Site) != site {
 				t.Fatalf("job %d went to %s", id, j.Site)
@@ -35,6 +36,7 @@ func TestOneIDEverywhere(t *testing.T) {
 			if row := login(t, "bob", "squeue", "-h", "-j", id.String(), "-o", "%i %u %t").stdout; row != id.String()+" alice R\n" {
 				t.Errorf("our squeue says %q", row)
 			}
+			seen.open()
 			end := awaitEnd(t, id)
 			if end.State != federation.Failed || end.ExitStatus != 3<<8 {
 				t.Errorf("ended as %s %#x, want FAILED with exit code 3", end.State, end.ExitStatus)
@@ -55,7 +57,7 @@ func TestOneIDEverywhere(t *testing.T) {
 func sacctShows(t *testing.T, site, id, want string) {
 	t.Helper()
 	var row string
-	for range 40 { // accounting follows within a second or two
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); { // accounting follows within a second or two
 		row = at(t, site, "alice", "sacct", "-n", "-P", "-X", "-j", id, "-o", "jobid,state,exitcode,user").stdout
 		if row == want {
 			return
@@ -65,11 +67,12 @@ func sacctShows(t *testing.T, site, id, want string) {
 	t.Errorf("sacct at %s says %q, want %q", site, row, want)
 }
 
+// read reads what a job wrote, or will in a moment.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	var text []byte
 	var err error
-	for range 20 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		if text, err = os.ReadFile(path); err == nil && len(text) > 0 {
 			break
 		}
@@ -120,7 +123,7 @@ func TestTwoNodesUnderOneSwitch(t *testing.T) {
 // A user can do nothing to another's job; an operator can.
 func TestUsers(t *testing.T) {
 	world.Need(t)
-	id := fsub(t, "alice", "-t5", "--gres=gpu:1", "--wrap", "sleep 60")
+	id := fsub(t, "alice", "-t20", "--gres=gpu:1", "--wrap", "sleep 1160")
 	awaitRunning(t, id)
 	out := login(t, "bob", "scancel", id.String())
 	if want := fmt.Sprintf("scancel: error: Kill job error on job id %d: Access/permission denied\n", id); out.stderr != want || out.code == 0 {
@@ -137,13 +140,13 @@ func TestUsers(t *testing.T) {
 			t.Errorf("bob's %s: %s", path, body)
 		}
 	}
-	if status, body := call(t, "bob", "GET", jobPath(id, "/payload"), nil); status < 400 || strings.Contains(body, "sleep 60") {
+	if status, body := call(t, "bob", "GET", jobPath(id, "/payload"), nil); status < 400 || strings.Contains(body, "sleep 1160") {
 		t.Errorf("bob reads alice's script: %d %s", status, body)
 	}
 	if status, body := call(t, "bob", "GET", jobPath(id, ""), nil); status == 200 && strings.Contains(body, "FOO=bar") {
 		t.Errorf("bob reads alice's environment: %s", body)
 	}
-	if status, body := call(t, "alice", "GET", jobPath(id, "/payload"), nil); status != 200 || !strings.Contains(body, "sleep 60") {
+	if status, body := call(t, "alice", "GET", jobPath(id, "/payload"), nil); status != 200 || !strings.Contains(body, "sleep 1160") {
 		t.Errorf("alice cannot read her own script: %d %s", status, body)
 	}
 	if j := await(t, id, "known", func(*federation.Job) bool { return true }); j.State != federation.Running {
@@ -213,7 +216,8 @@ func TestWrongToken(t *testing.T) {
 // A site that hangs keeps its jobs and delays nobody: other jobs run elsewhere, and submitting goes on.
 func TestHungSite(t *testing.T) {
 	world.Need(t)
-	stays := fsub(t, "alice", "-t5", "--gres=gpu:a100:1", "--wrap", "sleep 1")
+	hung := newGate(t)
+	stays := fsub(t, "alice", "-t20", "--gres=gpu:a100:1", "--wrap", hung.wait())
 	awaitRunning(t, stays)
 	if err := world.Bed.Link(t.Context(), "beta", bed.LinkCut); err != nil {
 		t.Fatal(err)
@@ -244,6 +248,7 @@ func TestHungSite(t *testing.T) {
 	if j := await(t, stays, "known", func(*federation.Job) bool { return true }); j.State != federation.Running || j.Site != "beta" {
 		t.Errorf("the job at the hung site is %s at %s", j.State, j.Site)
 	}
+	hung.open()
 	heal()
 	awaitSite(t, "beta", true)
 	for _, id := range []federation.JobID{stays, waits} {
@@ -257,7 +262,7 @@ func awaitSite(t *testing.T, name string, answering bool) {
 	t.Helper()
 	c := world.Daemon.Client()
 	defer c.Close()
-	for range 600 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		sites, err := c.Sites(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -269,5 +274,5 @@ func awaitSite(t *testing.T, name string, answering bool) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	t.Fatalf("site %s: answering is not %v after a minute", name, answering)
+	t.Fatalf("site %s: answering is not %v after %v", name, answering, patience)
 }

@@ -136,25 +136,51 @@ func script(t *testing.T, user, name, text string) string {
 	return path
 }
 
+// patience is how long anything may take on a machine that is busy with other tests.
+const patience = 5 * time.Minute
+
+// gate is what alice's jobs can wait for, so that a test does with a job what must be done while it runs, however long that takes.
+type gate struct {
+	t    *testing.T
+	path string
+}
+
+func newGate(t *testing.T) gate {
+	t.Helper()
+	dir, err := os.MkdirTemp(world.Bed.Home("alice"), "gate-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	g := gate{t, filepath.Join(dir, "open")}
+	t.Cleanup(g.open)
+	return g
+}
+
+// wait is the line of a script that ends when the gate is open.
+func (g gate) wait() string { return "while [ ! -e " + g.path + " ]; do sleep 0.1; done" }
+
+func (g gate) open() {
+	if err := os.WriteFile(g.path, nil, 0o644); err != nil {
+		g.t.Error(err)
+	}
+}
+
 // await waits until a job of the federation is as wanted.
 func await(t *testing.T, id federation.JobID, what string, ok func(*federation.Job) bool) *federation.Job {
 	t.Helper()
-	return awaitFor(t, id, what, 60, ok)
-}
-
-// awaitFor waits for so many seconds at the most.
-func awaitFor(t *testing.T, id federation.JobID, what string, seconds int, ok func(*federation.Job) bool) *federation.Job {
-	t.Helper()
 	c := world.Daemon.Client()
 	defer c.Close()
-	deadline := time.Now().Add(time.Duration(seconds) * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		r, err := c.Job(t.Context(), id)
 		if err == nil && ok(&r.Job) {
 			return &r.Job
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("job %d is not %s after %d s: %v\n%+v", id, what, seconds, err, r)
+			t.Fatalf("job %d is not %s after %v: %v\n%+v", id, what, patience, err, r)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -163,11 +189,6 @@ func awaitFor(t *testing.T, id federation.JobID, what string, seconds int, ok fu
 func awaitEnd(t *testing.T, id federation.JobID) *federation.Job {
 	t.Helper()
 	return await(t, id, "ended", func(j *federation.Job) bool { return j.State.Ended() })
-}
-
-func awaitEndFor(t *testing.T, id federation.JobID, seconds int) *federation.Job {
-	t.Helper()
-	return awaitFor(t, id, "ended", seconds, func(j *federation.Job) bool { return j.State.Ended() })
 }
 
 func awaitRunning(t *testing.T, id federation.JobID) *federation.Job {
