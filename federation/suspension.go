@@ -12,7 +12,7 @@ type Suspension struct {
 // Elapsed is how long a job that began at start has run by now, without the times when it was suspended. suspended: it is so now.
 func (s Suspension) Elapsed(start, now time.Time, suspended bool) time.Duration {
 	switch {
-	case suspended:
+	case !s.At.IsZero() && suspended:
 		return s.Ran
 	case !s.At.IsZero():
 		return s.Ran + max(now.Sub(s.At), 0)

@@ -250,6 +250,9 @@ func plainRecord(n name, id number, r *wire.DBJob) federation.SiteJob {
 		}
 	}
 	j.Start, j.End = times(j.State, j.Nodes, r.Time.Start, r.Time.End)
+	if r.Time.Suspended > 0 && !j.End.IsZero() {
+		j.Suspension = federation.Suspension{At: j.End, Ran: time.Duration(r.Time.Elapsed) * time.Second}
+	}
 	return j
 }
 

@@ -148,6 +148,9 @@ func plainJob(n name, id number, r *wire.Job) federation.SiteJob {
 	}
 	j.GPUs, j.GPUType = gpus(r.TRESAlloc)
 	j.Start, j.End = times(j.State, r.Nodes, r.StartTime.Value(), r.EndTime.Value())
+	if at := unix(r.SuspendTime.Value()); !at.IsZero() && !j.Start.IsZero() {
+		j.Suspension = federation.Suspension{At: at, Ran: time.Duration(r.PreSusTime.Value()) * time.Second}
+	}
 	return j
 }
 

@@ -16,12 +16,15 @@ type poolBooks struct {
 	retries map[federation.SiteName]federation.PoolTeller
 	steps   []federation.StepTeller
 	signals map[federation.SiteName]federation.StepSignaller
-	store   federation.PoolStore
-	log     *slog.Logger
+	// suspends are the sites that can suspend jobs.
+	suspends map[federation.SiteName]bool
+	store    federation.PoolStore
+	log      *slog.Logger
 }
 
 func newPoolBooks(sites []controller.Site, st federation.PoolStore, log *slog.Logger) *poolBooks {
-	b := &poolBooks{store: st, log: log, signals: map[federation.SiteName]federation.StepSignaller{}, retries: map[federation.SiteName]federation.PoolTeller{}}
+	b := &poolBooks{store: st, log: log, signals: map[federation.SiteName]federation.StepSignaller{}, retries: map[federation.SiteName]federation.PoolTeller{},
+		suspends: map[federation.SiteName]bool{}}
 	for _, s := range sites {
 		if t, ok := s.Driver.(federation.PoolTeller); ok {
 			b.tellers = append(b.tellers, t)
@@ -33,6 +36,7 @@ func newPoolBooks(sites []controller.Site, st federation.PoolStore, log *slog.Lo
 		if t, ok := s.Driver.(federation.StepSignaller); ok {
 			b.signals[s.Name] = t
 		}
+		_, b.suspends[s.Name] = s.Driver.(federation.Suspender)
 	}
 	return b
 }

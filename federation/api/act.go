@@ -20,7 +20,7 @@ const settleTime = 2 * time.Second
 // maxActs bounds the jobs of one request.
 const maxActs = 100_000
 
-// act is POST /fed/v1/jobs/{cancel,signal,hold,release}.
+// act is POST /fed/v1/jobs/{cancel,signal,hold,release,...}.
 func (s *Server) act(kind federation.RequestKind) handler {
 	return func(w http.ResponseWriter, r *http.Request, c Caller) error {
 		body, err := s.readBody(w, r)
@@ -45,6 +45,7 @@ func (s *Server) act(kind federation.RequestKind) handler {
 			if errs[i] != nil {
 				e := wireError(errs[i])
 				resp.Results[i].Error = &e
+				resp.Results[i].Tasks = resultsOf(errs[i])
 			}
 		}
 		return writeJSON(w, resp)
@@ -62,6 +63,9 @@ func (s *Server) actOn(ctx context.Context, c Caller, kind federation.RequestKin
 		if err := total.add(ref.Tasks); err != nil {
 			return nil, err
 		}
+	}
+	if kind == federation.RequestSuspend || kind == federation.RequestResume {
+		return s.suspend(ctx, c, kind, req.Jobs)
 	}
 	jobs, tasks, err := s.jobsOf(ctx, req.Jobs)
 	if err != nil {
@@ -194,7 +198,7 @@ func permit(c Caller, kind federation.RequestKind, job *federation.Job) error {
 	}
 	switch kind {
 	case federation.RequestSignal:
-		if job.State == federation.Pending {
+		if job.State == federation.Pending || job.State == federation.Suspended {
 			return errTryLater
 		}
 	case federation.RequestRelease: // of what runs there is nothing to release, and as in Slurm that is no error; nor is a hold

@@ -11,12 +11,6 @@ import (
 	"fsub/sbatch"
 )
 
-// What only operators may ask, and no site can be asked through its API: whoever may ask is told so at once.
-const (
-	requestSuspend federation.RequestKind = "suspend"
-	requestResume  federation.RequestKind = "resume"
-)
-
 var (
 	errJobPending = slurmErr(federation.ErrConflict, 2024)
 	errNoRequeue  = &federation.SlurmError{Kind: federation.ErrConflict, Number: 2028, Text: "Requested operation is presently disabled"}
@@ -26,7 +20,7 @@ var (
 // permitAct says in Slurm's words why c may not do what req asks to job; nil if it may.
 func (s *Server) permitAct(c Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
 	switch kind {
-	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate, federation.RequestTop, requestSuspend, requestResume:
+	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate, federation.RequestTop:
 	default:
 		return permit(c, kind, job)
 	}
@@ -42,8 +36,6 @@ func (s *Server) permitAct(c Caller, kind federation.RequestKind, job *federatio
 	switch {
 	case c.Role < RoleOperator:
 		return errDenied
-	case kind != federation.RequestTop:
-		return notSupported("Slurm's REST interface has no suspend and no resume")
 	case job.State != federation.Pending:
 		return errNotPending
 	}

@@ -90,11 +90,11 @@ func TestConfigKeys(t *testing.T) {
 	}
 }
 
-// What only operators may ask, users are refused as by Slurm; of operators it is what the sites cannot do that is refused.
+// What only operators may ask, users are refused as by Slurm.
 func TestOperatorsOnly(t *testing.T) {
 	d := start(t)
 	ids := d.Put(t, job(0, alice, federation.Pending))
-	for verb, operator := range map[string]string{"top": "", "suspend": "Requested operation not supported on this system", "resume": "Requested operation not supported on this system"} {
+	for verb, operator := range map[string]string{"top": "", "suspend": "Job is pending execution", "resume": "Job is pending execution"} {
 		for uid, want := range map[uint32]string{alice: "Access/permission denied", 0: operator} {
 			var out v1.ActResponse
 			as(t, uid, d.Socket, "POST", "/fed/v1/jobs/"+verb, v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[0]}}}, &out)

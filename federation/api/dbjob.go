@@ -229,18 +229,23 @@ func dbStates(s federation.State) wire.Strings {
 
 func (v *view) dbTime(p *part, job *wire.Job) wire.DBTime {
 	t := wire.DBTime{Submission: job.SubmitTime.Value(), Eligible: job.EligibleTime.Value(), Limit: job.TimeLimit}
+	until := v.now
+	if p.state.Ended() && !p.end.IsZero() {
+		t.End, until = p.end.Unix(), p.end
+	}
 	if !p.start.IsZero() && p.state != federation.Pending {
 		t.Start = p.start.Unix()
-		t.Elapsed = max(v.now.Unix()-t.Start, 0)
+		t.Elapsed, t.Suspended = p.times(p.start, until)
 		t.Planned = wire.Num(max(t.Start-t.Eligible, 0))
 	}
-	if p.state.Ended() && !p.end.IsZero() {
-		t.End = p.end.Unix()
-		if t.Elapsed = 0; t.Start != 0 {
-			t.Elapsed = max(t.End-t.Start, 0)
-		}
-	}
 	return t
+}
+
+// times are for how many seconds a job has run until then, and was suspended. slurmdbd counts whole seconds of the clock.
+func (p *part) times(start, until time.Time) (ran, suspended int64) {
+	all := max(until.Unix()-start.Unix(), 0)
+	suspended = min(int64(p.suspension.Suspended(start, until, p.state == federation.Suspended)/time.Second), all)
+	return all - suspended, suspended
 }
 
 // stopped reports whether a job was ended from without: slurmdbd writes its record before it is known how its script ended.
@@ -257,7 +262,7 @@ func batchStep(p *part, w *wire.DBJob) wire.DBStep {
 	if stopped(p.state) {
 		st.State, st.ExitCode = wire.Strings{wire.StateCancelled}, exitCode(15)
 	}
-	st.Time.Elapsed = w.Time.Elapsed
+	st.Time.Elapsed, st.Time.Suspended = w.Time.Elapsed, w.Time.Suspended
 	st.Time.Start = wire.Num(w.Time.Start)
 	st.Time.End = wire.Num(w.Time.End)
 	first := firstNode(p.nodes)

@@ -59,6 +59,6 @@ func earlier(p *part, r *siteRun, n int) part {
 	j.Site, j.Partition, j.Cancel = r.site, r.partition, false
 	run.job, run.earlier, run.pending = &j, true, ""
 	run.state, run.reason, run.nodes, run.start, run.end = r.State, federation.ReasonNone, r.Nodes, r.Started, r.Ended
-	run.exit, run.restarts = r.ExitStatus, n
+	run.exit, run.restarts, run.suspension = r.ExitStatus, n, r.Suspension
 	return run
 }

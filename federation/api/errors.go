@@ -19,7 +19,10 @@ var (
 	errAlreadyDone  = slurmErr(federation.ErrConflict, wire.ErrAlreadyDone)
 	errJobFinished  = slurmErr(federation.ErrConflict, wire.ErrJobFinished)
 	errNotPending   = slurmErr(federation.ErrConflict, wire.ErrNotPending)
-	errTryLater     = &federation.SlurmError{Kind: federation.ErrConflict, Number: 2020, Text: "Job can not be altered now, try again later"}
+	errNotSuspended = slurmErr(federation.ErrConflict, wire.ErrNotSuspended)
+	// 24.11 says so of every step of a suspended job.
+	errStepNotRunning = &federation.SlurmError{Kind: federation.ErrConflict, Number: 4027, Text: "Job step not running"}
+	errTryLater       = &federation.SlurmError{Kind: federation.ErrConflict, Number: 2020, Text: "Job can not be altered now, try again later"}
 	// What a client of a broken slurmctld sees. The first is said where nothing was written, the second where
 	// something may have been: clients retry the first without a thought.
 	errNoContact = slurmErr(federation.ErrUnavailable, wire.ErrUnreachable)

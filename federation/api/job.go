@@ -26,6 +26,7 @@ type part struct {
 	reason     federation.Reason
 	nodes      string
 	start, end time.Time
+	suspension federation.Suspension
 	exit       int32
 	restarts   int
 }
@@ -33,7 +34,7 @@ type part struct {
 // parts splits a job as Slurm lists it: an array has a record for each task that has started, then one for the rest.
 func parts(j *federation.Job, tasks []federation.Task) []part {
 	whole := part{job: j, id: uint32(j.ID), state: j.State, reason: j.Reason, nodes: j.Nodes,
-		start: j.Start, end: j.End, exit: j.ExitStatus, restarts: j.Restarts}
+		start: j.Start, end: j.End, suspension: j.Suspension, exit: j.ExitStatus, restarts: j.Restarts}
 	if j.Part != nil { // a task that is a job of its own
 		whole.array, whole.limit, whole.task = j.Part.Array, j.Part.Limit, &federation.Task{Job: j.Part.Array, Index: j.Part.Index}
 		return []part{whole}
@@ -108,7 +109,7 @@ func (v *view) record(p *part) wire.Job {
 		AccrueTime: unixNumber(j.Submit), ArrayJobID: wire.Num(0), ArrayMaxTasks: wire.Num(0),
 		Cluster: cmp.Or(string(j.Site), v.cluster), Command: sp.Command, Comment: sp.Comment, Dependency: sp.Dependency,
 		BillableTRES: wire.Float{Set: true, Number: float64(z.cpus)}, CPUsPerTask: wire.Num(int64(max(sp.CPUsPerTask, 1))),
-		Deadline: unixNumber(sp.Deadline), DelayBoot: wire.Num(0), SubmitTime: unixNumber(j.Submit), SuspendTime: wire.Num(0),
+		Deadline: unixNumber(sp.Deadline), DelayBoot: wire.Num(0), SubmitTime: unixNumber(j.Submit), SuspendTime: unixNumber(p.suspension.At),
 		DerivedExitCode: exitCode(0), ExitCode: exitCode(p.exit), Features: sp.Constraint, ExcludedNodes: sp.Exclude,
 		GroupID: wire.Int(j.GID), HetJobID: wire.Num(0), HetJobOffset: wire.Num(0), JobID: int64(p.id),
 		State: p.states(), StateReason: shownReason(p.reason), StateDescription: hiddenReason(p.reason),
@@ -117,7 +118,7 @@ func (v *view) record(p *part) wire.Job {
 		CPUs: wire.Num(int64(z.cpus)), NodeCount: wire.Num(int64(z.nodes)), Tasks: wire.Num(int64(z.tasks)),
 		TasksPerCore: wire.Inf(), TasksPerSocket: wire.Inf(), TasksPerTRES: wire.Num(0), TasksPerBoard: wire.Num(0), TasksPerNode: wire.Num(int64(sp.NTasksPerNode)),
 		Partition: v.partitionOf(j), MinCPUsPerNode: wire.Num(int64(max(sp.CPUsPerTask, 1) * max(sp.NTasksPerNode, 1))), MinTmpDiskPerNode: wire.Num(0),
-		PreemptTime: wire.Num(0), PreemptableTime: wire.Num(0), PreSusTime: wire.Num(0), ResizeTime: wire.Num(0),
+		PreemptTime: wire.Num(0), PreemptableTime: wire.Num(0), PreSusTime: wire.Num(int64(p.suspension.Ran / time.Second)), ResizeTime: wire.Num(0),
 		Hold: j.Held != federation.NotHeld, Profile: wire.Strings{"NOT_SET"}, QOS: cmp.Or(sp.QOS, "normal"),
 		RequiredNodes: sp.NodeList, RequiredSwitches: wire.Int(sp.Switches), MaximumSwitchWaitTime: int64(sp.SwitchesWait / time.Second),
 		Requeue: sp.Requeue == nil || *sp.Requeue, RestartCnt: int64(p.restarts), ReservationName: sp.Reservation,
@@ -130,7 +131,7 @@ func (v *view) record(p *part) wire.Job {
 	if !p.state.Ended() && p.state != federation.Completing { // it may have run before
 		w.ExitCode = exitCode(0)
 	}
-	if j.Held == federation.NotHeld {
+	if j.Held == federation.NotHeld && p.state != federation.Suspended {
 		w.Priority = wire.Num(max(j.Priority, 1))
 	} else {
 		w.Priority = wire.Num(0)
@@ -204,6 +205,9 @@ func (v *view) setTimes(w *wire.Job, p *part) {
 	}
 	if !p.state.Ended() && !start.IsZero() && limit > 0 && limit != sbatch.Unlimited {
 		end = start.Add(limit)
+		if s := p.suspension; !s.At.IsZero() { // of one that is suspended, as if it had not been: so does slurmctld
+			end = s.At.Add(limit - s.Ran)
+		}
 	}
 	w.EligibleTime, w.StartTime, w.EndTime = unixNumber(eligible), unixNumber(start), unixNumber(end)
 }

@@ -158,16 +158,7 @@ var sortKeys = map[byte][]func(*wire.Job, time.Time) sortKey{
 }
 
 // timeUsed is how long a job has run, in seconds.
-func timeUsed(w *wire.Job, now time.Time) int64 {
-	start := w.StartTime.Value()
-	switch base := wire.BaseState(w.State); {
-	case base == wire.StatePending || start == 0:
-		return 0
-	case base == wire.StateRunning || base == wire.StateSuspended:
-		return now.Unix() - start
-	}
-	return w.EndTime.Value() - start
-}
+func timeUsed(w *wire.Job, now time.Time) int64 { return w.RunTime(now.Unix()) }
 
 func timeLeft(w *wire.Job, now time.Time) int64 {
 	if w.TimeLimit.Infinite || !w.TimeLimit.Set {

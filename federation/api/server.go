@@ -48,6 +48,8 @@ type Config struct {
 	Steps      federation.StepTeller // nil: no site tells of steps while they run
 	// StepSignals are the sites that take orders to single steps.
 	StepSignals map[federation.SiteName]federation.StepSignaller
+	// Suspends are the sites that can suspend jobs.
+	Suspends map[federation.SiteName]bool
 }
 
 // Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted or
@@ -167,8 +169,8 @@ func (s *Server) routes() {
 	s.handle("POST /fed/v1/jobs/requeuespecial", s.act(federation.RequestSpecial))
 	s.handle("POST /fed/v1/jobs/update", s.act(federation.RequestUpdate))
 	s.handle("POST /fed/v1/jobs/top", s.act(federation.RequestTop))
-	s.handle("POST /fed/v1/jobs/suspend", s.act(requestSuspend))
-	s.handle("POST /fed/v1/jobs/resume", s.act(requestResume))
+	s.handle("POST /fed/v1/jobs/suspend", s.act(federation.RequestSuspend))
+	s.handle("POST /fed/v1/jobs/resume", s.act(federation.RequestResume))
 	s.handle("GET /fed/v1/config", s.config)
 	s.handle("GET /fed/v1/topology", s.topology)
 	s.handle("GET /fed/v1/accounting", s.accounting)

@@ -57,6 +57,8 @@ func (s *Server) sendToStep(ctx context.Context, c Caller, job *federation.Job, 
 		return errNotYourJob
 	case job.State.Ended() || job.Site == "":
 		return errInvalidJobID
+	case job.State == federation.Suspended:
+		return errStepNotRunning
 	case site == nil:
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: -1, Text: fmt.Sprintf(
 			"%s is a Slurm cluster, whose REST API takes no orders to steps: call scancel within the job, or signal the whole job", job.Site)}

@@ -66,10 +66,20 @@ func (s *Server) addSteps(list []part, records func(i int) *wire.DBJob) {
 			told[step.Job], records(i).Steps = true, nil
 		}
 		if step.End.IsZero() {
-			step.Elapsed = time.Duration(max(now.Unix()-step.Start.Unix(), 0)) * time.Second
+			list[i].runStep(&step.Step, now)
 		}
 		records(i).Steps = append(records(i).Steps, stepRecord(&step.Step, list[i].name()))
 	}
+}
+
+// runStep fills in how far a step is that has not ended. It is suspended with its job.
+func (p *part) runStep(s *federation.Step, now time.Time) {
+	if p.state == federation.Suspended {
+		s.State = federation.Suspended
+		s.Suspended += max(now.Sub(p.suspension.At), 0)
+	}
+	s.Elapsed = time.Duration(max(now.Unix()-s.Start.Unix(), 0))*time.Second - s.Suspended.Truncate(time.Second)
+	s.Elapsed = max(s.Elapsed, 0)
 }
 
 func fillUsage(w *wire.DBJob, u *federation.Usage, name string) {

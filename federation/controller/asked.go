@@ -12,7 +12,7 @@ import (
 	"fsub/sbatch"
 )
 
-// asked is a request that a site has a word in: to requeue a job that runs, or to change one that was handed over. It stays in the
+// asked is a request that a site has a word in: to requeue, suspend or resume a job that runs, or to change one that was handed over. It stays in the
 // store until it is carried out or refused, so that a crash does not lose it; a job has one of them at a time.
 type asked struct {
 	federation.Request
@@ -31,11 +31,11 @@ type answered struct {
 	err error
 }
 
-// ask takes up a request to requeue or to change a job.
+// ask takes up a request to requeue, to suspend, to resume or to change a job.
 func (c *Controller) ask(r federation.Request) {
 	j := c.jobs[r.Job]
 	switch {
-	case j == nil && r.Kind != federation.RequestUpdate:
+	case j == nil && r.Kind != federation.RequestUpdate && !suspends(r):
 		c.takeUpAgain(r)
 	case j == nil:
 		c.batch.done(r.Seq)
@@ -77,11 +77,14 @@ func (c *Controller) askSpread(j *job, r federation.Request) {
 }
 
 func (c *Controller) askOne(j *job, r federation.Request) {
-	if r.Kind == federation.RequestUpdate {
+	switch {
+	case r.Kind == federation.RequestUpdate:
 		c.update(j, r)
-		return
+	case suspends(r):
+		c.suspendAsked(j, r)
+	default:
+		c.requeueAsked(j, r)
 	}
-	c.requeueAsked(j, r)
 }
 
 // answer makes an asked request done.
@@ -116,6 +119,8 @@ func (c *Controller) takeAnswered(s *site, r answered) {
 		}
 	case a.Kind == federation.RequestUpdate:
 		c.updated(j, a, r.err)
+	case suspends(a.Request):
+		c.suspendedThere(s, j, a, r.err)
 	default:
 		c.requeuedThere(s, j, a, r.err)
 	}
@@ -165,6 +170,8 @@ func (c *Controller) askSite(j *job, a *asked) {
 		do = func(ctx context.Context) error { return s.driver.Cancel(ctx, ref, nil) }
 	case a.Kind == federation.RequestUpdate:
 		do = updateAt(s.driver, ref, j, a.spec)
+	case suspends(a.Request):
+		do = suspendAt(s.driver, ref, a.Kind)
 	default:
 		do = requeueAt(s.driver, ref, a.Tasks)
 	}
@@ -180,7 +187,7 @@ func (c *Controller) askSite(j *job, a *asked) {
 // of that but the request, and that the attempt was cancelled.
 func (c *Controller) takesBack(j *job, sj *federation.SiteJob) bool {
 	a := c.asked[j.ID]
-	return a != nil && !j.Cancel && (a.stop || sj.State == federation.Cancelled && (a.Kind != federation.RequestUpdate || sj.Start.IsZero()))
+	return a != nil && !j.Cancel && !suspends(a.Request) && (a.stop || sj.State == federation.Cancelled && (a.Kind != federation.RequestUpdate || sj.Start.IsZero()))
 }
 
 // putBack returns a job to the queue after its attempt was stopped for that. Its site is left alone with it for a while: it remembers the

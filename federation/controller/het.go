@@ -24,7 +24,7 @@ func (c *Controller) linkComponent(j *job) {
 // reportComponent takes in what the site says of a component of its leader's live attempt.
 func (c *Controller) reportComponent(s *site, j *job, sj federation.SiteJob) {
 	j.Site, j.Partition, j.Account, j.Nodes, j.TRES = s.Name, sj.Partition, sj.Account, sj.Nodes, sj.TRES
-	j.State, j.Reason, j.Start, j.Restarts = sj.State, sj.Reason, sj.Start, sj.Restarts
+	j.State, j.Reason, j.Start, j.Suspension, j.Restarts = sj.State, sj.Reason, sj.Start, sj.Suspension, sj.Restarts
 	if sj.State.Ended() {
 		j.ExitStatus = sj.ExitStatus
 		j.Cost += c.cost(s, j, sj)
@@ -56,7 +56,7 @@ func (c *Controller) componentsFollow(l *job) {
 		}
 		j.Held, j.Cancel, j.CancelBy = l.Held, l.Cancel, l.CancelBy
 		if l.State == federation.Pending {
-			j.State, j.Reason, j.Site, j.Partition, j.Nodes, j.Start = federation.Pending, l.Reason, l.Site, "", "", time.Time{}
+			j.State, j.Reason, j.Site, j.Partition, j.Nodes, j.Start, j.Suspension = federation.Pending, l.Reason, l.Site, "", "", time.Time{}, federation.Suspension{}
 		}
 		c.batch.job(j)
 	}

@@ -257,7 +257,7 @@ func (c *Controller) end(j *job, state federation.State, reason federation.Reaso
 // requeue puts a job back into the federation's queue after an attempt that did not run it to an end of its own.
 func (c *Controller) requeue(j *job, reason federation.Reason) {
 	j.State, j.Reason = federation.Pending, reason
-	j.Start, j.End, j.Nodes = time.Time{}, time.Time{}, ""
+	j.Start, j.End, j.Suspension, j.Nodes = time.Time{}, time.Time{}, federation.Suspension{}, ""
 	j.Site, j.Partition = "", ""
 	j.unsure, j.busy, j.missing, j.fails = false, false, time.Time{}, 0
 	j.lostStart, j.heldThere = false, false

@@ -132,6 +132,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 	case sj.State.Started():
 		a.Started, j.Start = sj.Start, sj.Start
 		began := j.State == federation.Pending
+		c.takeSuspension(s, j, &sj)
 		j.State, j.Reason = sj.State, federation.ReasonNone
 		c.move(j, federation.AttemptStarted)
 		if began {
@@ -142,7 +143,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 			}
 		}
 	default:
-		j.State, j.Reason, j.Start = federation.Pending, sj.Reason, time.Time{}
+		j.State, j.Reason, j.Start, j.Suspension = federation.Pending, sj.Reason, time.Time{}, federation.Suspension{}
 		c.move(j, federation.AttemptSubmitted)
 	}
 	c.noteHeld(s, j, sj)
@@ -160,7 +161,7 @@ func (c *Controller) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	a.Class = failureClass(sj.State)
 	a.Cost = c.cost(s, j, sj) + c.costBefore(s, j, sj)
 	j.Cost += a.Cost
-	j.Start, j.ExitStatus = sj.Start, sj.ExitStatus
+	j.Start, j.ExitStatus, j.Suspension = sj.Start, sj.ExitStatus, sj.Suspension
 	c.finishAttempt(j, federation.AttemptEnded, sj.Detail)
 	if sj.Detail != "" {
 		c.event(j, "%s says: %s", s.Name, sj.Detail)
@@ -194,7 +195,7 @@ func failureClass(s federation.State) federation.FailureClass {
 }
 
 // cost is what an ended attempt came to: what the site says that it cost by the hour, else its TRES at the site's prices, for as long as it held them.
-// An array's tasks hold the same each.
+// An array's tasks hold the same each. What a job is suspended for costs where its nodes are rented; a cluster counts it as nothing.
 func (c *Controller) cost(s *site, j *job, sj federation.SiteJob) federation.Dollars {
 	tres, err := accounting.ParseTRES(sj.TRES)
 	if err != nil {
@@ -204,7 +205,7 @@ func (c *Controller) cost(s *site, j *job, sj federation.SiteJob) federation.Dol
 		return sj.PricePerHour * federation.Dollars(elapsed(sj.Start, sj.End).Hours())
 	}
 	if j.size == 0 {
-		return federation.Dollars(accounting.Cost(s.Prices, tres, elapsed(sj.Start, sj.End)))
+		return federation.Dollars(accounting.Cost(s.Prices, tres, elapsed(sj.Start, sj.End)-sj.Suspension.Suspended(sj.Start, sj.End, false)))
 	}
 	var sum federation.Dollars
 	for _, t := range j.tasks {

@@ -12,7 +12,8 @@ import (
 // request was accepted. A request about a job that has ended meanwhile is done.
 func (c *Controller) carryOut(r federation.Request) {
 	switch r.Kind {
-	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate:
+	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate,
+		federation.RequestSuspend, federation.RequestResume:
 		c.ask(r)
 		return
 	case federation.RequestHold, federation.RequestRelease:

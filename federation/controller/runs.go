@@ -42,7 +42,7 @@ func (c *Controller) costBefore(s *site, j *job, sj federation.SiteJob) (sum fed
 		r := &j.att.Runs[i]
 		if r.Cost == 0 && j.size == 0 {
 			then := sj
-			then.Start, then.End = r.Started, r.Ended
+			then.Start, then.End, then.Suspension = r.Started, r.Ended, r.Suspension
 			r.Cost = c.cost(s, j, then)
 		}
 		sum += r.Cost

@@ -41,6 +41,7 @@ const (
 	ErrJobStarted        = 2083
 	ErrJobFinished       = 2084
 	ErrNotRunning        = 2085
+	ErrNotSuspended      = 2087
 	ErrPartitionDown     = 2101
 	ErrTRES              = 2115
 	ErrNice              = 2123
@@ -91,6 +92,7 @@ var sentences = map[int]string{
 	ErrJobStarted:        "Job has already started",
 	ErrJobFinished:       "Job has already finished",
 	ErrNotRunning:        "Job is not running",
+	ErrNotSuspended:      "Job is not suspended",
 	ErrPartitionDown:     "Partition in DOWN state",
 	ErrTRES:              "Invalid Trackable RESource (TRES) specification",
 	ErrNice:              "Invalid --nice value",

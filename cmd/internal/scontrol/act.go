@@ -48,7 +48,16 @@ func parseRef(text string) (r v1.JobRef, ok bool) {
 
 // send asks for something to be done with jobs, all in one request. It returns a refusal, or nil, for each.
 func (c *command) send(verb string, refs []ref, change []sbatch.Change) []*v1.Error {
-	out := make([]*v1.Error, len(refs))
+	var out []*v1.Error
+	for _, r := range c.results(verb, refs, change) {
+		out = append(out, r.Error)
+	}
+	return out
+}
+
+// results is send, with what became of the tasks of arrays.
+func (c *command) results(verb string, refs []ref, change []sbatch.Change) []v1.ActResult {
+	out := make([]v1.ActResult, len(refs))
 	req := v1.ActRequest{Change: change, AsUser: verb == "uhold"}
 	if req.AsUser {
 		verb = "hold"
@@ -59,7 +68,7 @@ func (c *command) send(verb string, refs []ref, change []sbatch.Change) []*v1.Er
 			req.Jobs = append(req.Jobs, r.JobRef)
 			sent = append(sent, i)
 		} else {
-			out[i] = &v1.Error{Number: wire.ErrJobID, Text: wire.Strerror(wire.ErrJobID)}
+			out[i].Error = &v1.Error{Number: wire.ErrJobID, Text: wire.Strerror(wire.ErrJobID)}
 		}
 	}
 	if len(sent) == 0 {
@@ -68,13 +77,13 @@ func (c *command) send(verb string, refs []ref, change []sbatch.Change) []*v1.Er
 	var resp v1.ActResponse
 	if err := show.Post(c.caller, "/fed/v1/jobs/"+verb, req, &resp); err != nil {
 		for _, i := range sent {
-			out[i] = &v1.Error{Text: err.Error()}
+			out[i].Error = &v1.Error{Text: err.Error()}
 		}
 		return out
 	}
 	for k, i := range sent {
 		if k < len(resp.Results) {
-			out[i] = resp.Results[k].Error
+			out[i] = resp.Results[k]
 		}
 	}
 	return out
@@ -96,17 +105,33 @@ func (c *command) actOn(verb string, words []string) int { return c.actOnRefs(ve
 // actOnRefs makes one complaint for each job that is refused.
 func (c *command) actOnRefs(verb string, refs []ref) int {
 	exit := 0
-	for i, e := range c.send(verb, refs, nil) {
-		if e == nil {
+	for i, r := range c.results(verb, refs, nil) {
+		if r.Error == nil {
 			continue
 		}
 		exit = 1
-		if (verb == "suspend" || verb == "resume") && e.Number == wire.ErrJobID {
-			e.Text = "Unexpected message received" // 24.11
+		if r.Tasks != nil {
+			c.complainOfTasks(refs[i], r.Tasks)
+			continue
 		}
-		c.complain(refs[i], e)
+		if (verb == "suspend" || verb == "resume") && refs[i].ok && r.Error.Number == wire.ErrJobID {
+			r.Error.Text = "Unexpected message received" // 24.11
+		}
+		c.complain(refs[i], r.Error)
 	}
 	return exit
+}
+
+// complainOfTasks lists the tasks of an array, as scontrol does where any of them is refused.
+func (c *command) complainOfTasks(r ref, tasks []v1.TaskResult) {
+	id, _, _ := strings.Cut(r.text, "_")
+	for _, t := range tasks {
+		text := "No error"
+		if t.Error != nil {
+			text = t.Error.Text
+		}
+		c.fail("%s_%s: %s", id, t.Tasks, text)
+	}
 }
 
 // holdJobs is hold and release, of IDs or of name=NAME.

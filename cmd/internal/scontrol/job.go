@@ -194,13 +194,10 @@ func started(j *wire.Job) bool {
 }
 
 func (c *command) runTime(j *wire.Job) int64 {
-	switch {
-	case !started(j):
+	if !started(j) {
 		return 0
-	case show.Ended(j.State):
-		return j.EndTime.Value() - j.StartTime.Value()
 	}
-	return c.times.Now().Unix() - j.StartTime.Value()
+	return j.RunTime(c.times.Now().Unix())
 }
 
 // orUnset is n, unset if it is 0.

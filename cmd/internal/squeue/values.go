@@ -56,16 +56,7 @@ func reasonList(r *row) string {
 	return r.Nodes
 }
 
-func (c *command) timeUsed(r *row) int64 {
-	start := r.StartTime.Value()
-	switch base := wire.BaseState(r.State); {
-	case base == wire.StatePending || start == 0:
-		return 0
-	case base == wire.StateRunning || base == wire.StateSuspended:
-		return max(c.times.Now().Unix()-start, 0)
-	}
-	return max(r.EndTime.Value()-start, 0)
-}
+func (c *command) timeUsed(r *row) int64 { return r.RunTime(c.times.Now().Unix()) }
 
 func timeLimit(r *row) string {
 	switch {

@@ -113,6 +113,14 @@ type ActResponse struct {
 type ActResult struct {
 	ID    federation.JobID `json:"id"`
 	Error *Error           `json:"error,omitempty"`
+	// Tasks are there where it was accepted for some tasks of an array and refused for others, or refused for different reasons: all of those that were meant.
+	Tasks []TaskResult `json:"tasks,omitempty"`
+}
+
+// TaskResult is the outcome for some tasks of an array, "0-3,7".
+type TaskResult struct {
+	Tasks string `json:"tasks"`
+	Error *Error `json:"error,omitempty"`
 }
 
 // Site is one member of the federation for people and programs.

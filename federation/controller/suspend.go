@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
+
+// suspends reports whether r is to suspend or to resume a job.
+func suspends(r federation.Request) bool {
+	return r.Kind == federation.RequestSuspend || r.Kind == federation.RequestResume
+}
+
+// suspendAsked is scontrol suspend and resume. One that meets another run of the job than the one that was meant is done.
+func (c *Controller) suspendAsked(j *job, r federation.Request) {
+	a := &asked{Request: r}
+	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
+		c.refuseAsked(j, a, slurmError(wire.ErrJobPending))
+		return
+	}
+	c.asked[j.ID] = a
+	c.event(j, "%s asked for by uid %d", r.Kind, r.UID)
+	c.repairAsked()
+}
+
+func suspendAt(d federation.Driver, ref federation.JobRef, kind federation.RequestKind) func(context.Context) error {
+	p, ok := d.(federation.Suspender)
+	return func(ctx context.Context) error {
+		switch {
+		case !ok:
+			return fmt.Errorf("%w: its driver cannot suspend jobs", federation.ErrInvalid)
+		case kind == federation.RequestSuspend:
+			return p.Suspend(ctx, ref)
+		}
+		return p.Resume(ctx, ref)
+	}
+}
+
+// suspendedThere takes in what the site said to it. The job's state, a poll tells.
+func (c *Controller) suspendedThere(s *site, j *job, a *asked, err error) {
+	switch {
+	case err == nil:
+		c.answer(a)
+		c.pollSoon(s)
+	case errors.Is(err, federation.ErrConflict), errors.Is(err, federation.ErrNotFound): // it has ended, or is ending
+		no := slurmError(wire.ErrAlreadyDone)
+		no.Detail = err.Error()
+		c.refuseAsked(j, a, no)
+	default:
+		c.refuseAsked(j, a, err)
+	}
+}
+
+// takeSuspension takes in whether a job that has started is suspended, and says what that costs.
+func (c *Controller) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
+	j.Suspension = sj.Suspension
+	is, was := sj.State == federation.Suspended, j.State == federation.Suspended
+	switch {
+	case is && !was && sj.PricePerHour > 0:
+		c.event(j, "suspended at %s; its nodes stay its own, and go on costing $%.2f an hour", s.Name, float64(sj.PricePerHour))
+	case is && !was:
+		c.event(j, "suspended at %s", s.Name)
+	case was && sj.State == federation.Running:
+		c.event(j, "resumed at %s", s.Name)
+	}
+}
+
+func slurmError(number int) *federation.SlurmError {
+	return &federation.SlurmError{Kind: federation.ErrConflict, Number: number, Text: wire.Strerror(number)}
+}

@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+)
+
+// pauser is a site that can suspend jobs.
+type pauser struct {
+	*fakeSite
+	err   error // what comes of it, after it was done if that is ErrUnavailable
+	asked []string
+}
+
+func (p *pauser) Suspend(_ context.Context, ref federation.JobRef) error {
+	return p.set(ref, "suspend", federation.Suspended)
+}
+
+func (p *pauser) Resume(_ context.Context, ref federation.JobRef) error {
+	return p.set(ref, "resume", federation.Running)
+}
+
+func (p *pauser) set(ref federation.JobRef, what string, state federation.State) error {
+	p.asked = append(p.asked, what)
+	j := p.jobs[ref.ID]
+	if p.err != nil && p.err != federation.ErrUnavailable {
+		return p.err
+	}
+	switch {
+	case j.State == state:
+	case state == federation.Suspended:
+		j.Suspension = j.Suspension.Suspend(j.Start, p.now())
+	default:
+		j.Suspension = j.Suspension.Resume(p.now())
+	}
+	j.State = state
+	return p.err
+}
+
+func (b *bench) pauses(id federation.JobID, kind federation.RequestKind) {
+	b.t.Helper()
+	b.request(federation.Request{Job: id, Kind: kind, Operator: true, Restarts: b.job(id).Restarts})
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	b := newBench(t)
+	p := &pauser{fakeSite: b.cheap}
+	b.ctl.byName["cheap"].driver = p
+	id := b.running()
+	b.cheap.jobs[id].PricePerHour = 2
+	b.wait(10 * time.Second)
+	b.pauses(id, federation.RequestSuspend)
+	b.wait(time.Second)
+	b.want(id, federation.Suspended, "", "cheap")
+	b.wait(time.Hour)
+	j := b.job(id)
+	if ran := j.Suspension.Elapsed(j.Start, b.now(), true); ran < 10*time.Second || ran > 15*time.Second {
+		t.Errorf("it has run %s: %+v", ran, j)
+	}
+	b.pauses(id, federation.RequestResume)
+	b.wait(time.Second)
+	b.want(id, federation.Running, "", "cheap")
+	b.cheap.end(id, federation.Completed)
+	b.wait(time.Second)
+	b.want(id, federation.Completed, "", "cheap")
+	if j := b.job(id); j.Cost < 2 || j.Suspension.Suspended(j.Start, j.End, false) < 59*time.Minute {
+		t.Errorf("it cost $%.2f, was suspended for %s", float64(j.Cost), j.Suspension.Suspended(j.Start, j.End, false))
+	}
+	if h := b.history(id); !strings.Contains(h, "suspended at cheap; its nodes stay its own, and go on costing $2.00 an hour") || !strings.Contains(h, "resumed at cheap") {
+		t.Errorf("its history:\n%s", h)
+	}
+	b.noRequests()
+}
+
+// TestSuspendSurvives: a request is carried out by the daemon that comes after one which ended before its site had answered, and in its order.
+func TestSuspendSurvives(t *testing.T) {
+	b := newBench(t)
+	p := &pauser{fakeSite: b.cheap, err: federation.ErrUnavailable}
+	b.ctl.byName["cheap"].driver = p
+	id := b.running()
+	b.pauses(id, federation.RequestSuspend)
+	b.pauses(id, federation.RequestResume)
+	b.wait(time.Second)
+	b.restart()
+	p.err, p.asked = nil, nil
+	b.ctl.byName["cheap"].driver = p
+	b.wait(10 * time.Second)
+	b.want(id, federation.Running, "", "cheap")
+	if got := fmt.Sprint(p.asked); got != "[suspend resume]" {
+		t.Errorf("the site was asked %s", got)
+	}
+	b.noRequests()
+}
+
+// TestSuspendRefused: what a site refuses is told, and changes nothing; of another run of the job, and of one that has ended, nothing is asked.
+func TestSuspendRefused(t *testing.T) {
+	b := newBench(t)
+	p := &pauser{fakeSite: b.cheap, err: fmt.Errorf("an old agent: %w", federation.ErrInvalid)}
+	b.ctl.byName["cheap"].driver = p
+	id := b.running()
+	b.pauses(id, federation.RequestSuspend)
+	b.wait(time.Second)
+	b.want(id, federation.Running, "", "cheap")
+	if h := b.history(id); !strings.Contains(h, "suspend refused: an old agent") {
+		t.Errorf("its history:\n%s", h)
+	}
+	p.asked = nil
+	b.request(federation.Request{Job: id, Kind: federation.RequestSuspend, Operator: true, Restarts: -1})
+	b.cheap.end(id, federation.Completed)
+	b.wait(time.Second)
+	b.pauses(id, federation.RequestResume)
+	b.wait(time.Second)
+	b.want(id, federation.Completed, "", "cheap")
+	if len(p.asked) > 0 {
+		t.Errorf("the site was asked %q", p.asked)
+	}
+	b.noRequests()
+}
+
+// TestCancelWhileSuspending: a job that is cancelled before its site has answered is not put back.
+func TestCancelWhileSuspending(t *testing.T) {
+	b := newBench(t)
+	p := &pauser{fakeSite: b.cheap, err: federation.ErrUnavailable}
+	b.ctl.byName["cheap"].driver = p
+	id := b.running()
+	b.pauses(id, federation.RequestSuspend)
+	b.wait(time.Second)
+	b.cheap.end(id, federation.Cancelled) // at the site, not by us
+	b.wait(5 * time.Second)
+	b.want(id, federation.Cancelled, "", "cheap")
+	b.noRequests()
+}
