@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -49,12 +51,18 @@ func newCgroups(instance string, log *slog.Logger) *cgroups {
 // the name is taken it takes another: two agents in one would kill each other's jobs.
 func makeOwn(parent, instance string) string {
 	above := filepath.Join(parent, "fsub-agent")
-	if os.MkdirAll(above, 0o755) != nil {
-		return ""
-	}
-	for _, name := range []string{instance, instance + "." + rand.Text()} {
-		if dir := filepath.Join(above, name); os.Mkdir(dir, 0o755) == nil {
+	for range 1000 {
+		if err := os.MkdirAll(above, 0o755); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return ""
+		}
+		dir := filepath.Join(above, instance)
+		switch err := os.Mkdir(dir, 0o755); {
+		case err == nil:
 			return dir
+		case errors.Is(err, fs.ErrExist):
+			instance += "." + rand.Text()
+		case !errors.Is(err, fs.ErrNotExist): // the last of other agents has just taken the one above away
+			return ""
 		}
 	}
 	return ""
