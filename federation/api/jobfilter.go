@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/slurm/hostlist"
 )
 
 // jobFilter selects jobs of a listing. Beside slurmrestd's own update_time the commands pass, so that asking for
@@ -32,7 +33,7 @@ func readFilter(q url.Values) (jobFilter, error) {
 		clusters: csv(q, "cluster"), live: q.Get("live") != "",
 	}
 	var total taskCount
-	for _, text := range splitRefs(strings.Join(append(q["job_id"], q["step"]...), ",")) {
+	for _, text := range hostlist.Split(strings.Join(append(q["job_id"], q["step"]...), ",")) {
 		id, tasks, err := parseRef(text)
 		if err != nil {
 			return f, err
@@ -139,20 +140,6 @@ func upper(list []string) []string {
 		list[i] = strings.ToUpper(list[i])
 	}
 	return list
-}
-
-// splitRefs cuts a list of jobs at its commas, but not within brackets: "17,18_[1,3]".
-func splitRefs(text string) []string {
-	depth := 0
-	return strings.FieldsFunc(text, func(c rune) bool {
-		switch c {
-		case '[':
-			depth++
-		case ']':
-			depth--
-		}
-		return c == ',' && depth == 0
-	})
 }
 
 // parseRef reads one job as Slurm writes it: "17", "17_3", "17_[1-3]", "17+1" (a component). A step after it is left out of account.

@@ -24,7 +24,7 @@ type queueFilter struct {
 }
 
 func readQueueFilter(q url.Values) (f queueFilter, err error) {
-	refs := splitRefs(strings.Join(q["job_id"], ","))
+	refs := hostlist.Split(strings.Join(q["job_id"], ","))
 	for i, text := range refs {
 		refs[i], _, _ = strings.Cut(text, "+") // a component stands for its job, as in squeue
 	}

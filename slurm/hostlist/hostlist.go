@@ -11,6 +11,20 @@ import (
 // MaxNames is how many names one list may stand for: a slip like "n[1-1000000000]" must not take the memory.
 const MaxNames = 1 << 18
 
+// Split splits a list at its commas, but not within brackets: "n[1,3],m" or, of jobs, "17,18_[1,3]". What is empty is left out.
+func Split(list string) []string {
+	depth := 0
+	return strings.FieldsFunc(list, func(c rune) bool {
+		switch c {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		return c == ',' && depth == 0
+	})
+}
+
 // Expand returns the names that list stands for, in its order, duplicates kept. An empty list has none. Numbers of a
 // range are as wide as its first one: "n[08-10]" is n08, n09, n10. Several brackets multiply, the last one fastest.
 func Expand(list string) ([]string, error) {

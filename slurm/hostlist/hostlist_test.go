@@ -98,3 +98,16 @@ func FuzzExpand(f *testing.F) {
 		}
 	})
 }
+
+func TestSplit(t *testing.T) {
+	for list, want := range map[string][]string{
+		"":                  nil,
+		"17":                {"17"},
+		"1,2_[3,4-5],6_7":   {"1", "2_[3,4-5]", "6_7"},
+		",n[1,3]x[2,4],,m,": {"n[1,3]x[2,4]", "m"},
+	} {
+		if got := Split(list); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", list, got, want)
+		}
+	}
+}

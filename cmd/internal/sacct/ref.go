@@ -8,6 +8,7 @@ import (
 	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	v1 "fsub/federation/api/v1"
+	"fsub/slurm/hostlist"
 )
 
 // ref is a job, a task, a component or a step as --jobs names it.
@@ -40,7 +41,7 @@ func (r ref) has(j *v1.AccountingJob, wholeHet bool) bool {
 
 // setJobs reads the list of --jobs. Its error is a whole line for stderr.
 func (o *options) setJobs(v option.Value) error {
-	for _, text := range show.OwnTasks(o.env, show.SplitRefs(v.Text)) {
+	for _, text := range show.OwnTasks(o.env, hostlist.Split(v.Text)) {
 		r, err := parseRef(text)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"fsub/cmd/internal/show"
 	"fsub/sbatch/getopt"
+	"fsub/slurm/hostlist"
 )
 
 // options are what the command line and the environment ask for.
@@ -227,7 +228,7 @@ func (o *options) pass(f getopt.Found) {
 // jobs reads the operands: IDs, several of them in one word with commas, but not with blanks.
 func (o *options) jobs(operands, env []string) error {
 	for _, word := range operands {
-		for _, given := range show.SplitRefs(word) {
+		for _, given := range hostlist.Split(word) {
 			text := show.OwnTask(env, given)
 			r, ok := parseRef(text)
 			if !ok {

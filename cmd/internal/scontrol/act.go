@@ -9,6 +9,7 @@ import (
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
+	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
 
@@ -23,7 +24,7 @@ type ref struct {
 func (c *command) refs(words []string) []ref {
 	var out []ref
 	for _, w := range words {
-		for _, text := range show.SplitRefs(w) {
+		for _, text := range hostlist.Split(w) {
 			r := ref{text: text}
 			r.JobRef, r.ok = parseRef(show.OwnTask(c.env, text))
 			out = append(out, r)

@@ -126,9 +126,6 @@ func TestRanges(t *testing.T) {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
-	if got := SplitRefs("1,2_[3,4-5],6_7"); !reflect.DeepEqual(got, []string{"1", "2_[3,4-5]", "6_7"}) {
-		t.Errorf("%q", got)
-	}
 }
 
 func TestMemory(t *testing.T) {

@@ -76,20 +76,6 @@ func List(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' })
 }
 
-// SplitRefs splits a list of jobs at its commas, but not within brackets: "17,18_[1,3]".
-func SplitRefs(text string) []string {
-	depth := 0
-	return strings.FieldsFunc(text, func(c rune) bool {
-		switch c {
-		case '[':
-			depth++
-		case ']':
-			depth--
-		}
-		return c == ',' && depth == 0
-	})
-}
-
 // OrNull is text, or what Slurm prints for a string that is not set.
 func OrNull(text string) string { return orText(text, "(null)") }
 

@@ -98,9 +98,9 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 	}
 	// The value of -j and -s is optional to getopt, yet may be the next word.
 	if len(operands) > 0 && o.jobsNext {
-		o.jobs, operands = show.SplitRefs(operands[0]), operands[1:]
+		o.jobs, operands = hostlist.Split(operands[0]), operands[1:]
 	} else if len(operands) > 0 && o.stepsNext {
-		o.stepIDs, operands = show.SplitRefs(operands[0]), operands[1:]
+		o.stepIDs, operands = hostlist.Split(operands[0]), operands[1:]
 	}
 	if len(operands) > 0 {
 		fmt.Fprintf(stderr, "squeue: error: Unrecognized option: %s\n", operands[0])
@@ -189,7 +189,7 @@ func (o *options) setIterate(v option.Value) error {
 
 func (o *options) setJobs(v option.Value) error {
 	if o.jobsNext = !v.Given; v.Given {
-		o.jobs = show.SplitRefs(v.Text)
+		o.jobs = hostlist.Split(v.Text)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (o *options) setJobs(v option.Value) error {
 func (o *options) setSteps(v option.Value) error {
 	o.steps, o.stepsNext = true, !v.Given
 	if v.Given {
-		o.stepIDs = show.SplitRefs(v.Text)
+		o.stepIDs = hostlist.Split(v.Text)
 	}
 	return nil
 }
