@@ -52,16 +52,14 @@ func newCgroups(instance string, log *slog.Logger) *cgroups {
 func makeOwn(parent, instance string) string {
 	above := filepath.Join(parent, "fsub-agent")
 	for range 1000 {
-		if err := os.MkdirAll(above, 0o755); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return ""
-		}
+		_ = os.MkdirAll(above, 0o755)
 		dir := filepath.Join(above, instance)
 		switch err := os.Mkdir(dir, 0o755); {
 		case err == nil:
 			return dir
 		case errors.Is(err, fs.ErrExist):
 			instance += "." + rand.Text()
-		case !errors.Is(err, fs.ErrNotExist): // the last of other agents has just taken the one above away
+		case !errors.Is(err, fs.ErrNotExist): // if it is that, the last of the other agents has just taken the one above away
 			return ""
 		}
 	}

@@ -12,7 +12,7 @@ func TestCgroupsOfManyAgents(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			for range 300 {
+			for range 100 {
 				g := &cgroups{v2: makeOwn(parent, "i-1")}
 				if above, _ := filepath.Split(g.v2); above != filepath.Join(parent, "fsub-agent")+"/" {
 					t.Errorf("an agent has %q", g.v2)
