@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -95,7 +96,24 @@ func (c *Controller) endIfDone(j *job, at time.Time) {
 	}
 	state, status := j.summary()
 	j.ExitStatus = status
-	c.end(j, state, j.Reason, at)
+	c.end(j, state, j.endReason(state), at)
+}
+
+// endReason is why a spread array has ended as it has: for what its waiting tasks were given up, else as the first of its tasks that has ended so. That it waited for something
+// counts no more.
+func (j *job) endReason(state federation.State) federation.Reason {
+	switch {
+	case j.Cancel:
+		return j.Reason
+	case state == federation.Completed:
+		return federation.ReasonNone
+	}
+	for _, i := range slices.Sorted(maps.Keys(j.tasks)) {
+		if t := j.tasks[i]; t.State == state && t.Reason != "" {
+			return t.Reason
+		}
+	}
+	return federation.ReasonNone
 }
 
 // summary is the state and exit status of an array whose tasks have all ended: COMPLETED if each did so.

@@ -193,6 +193,9 @@ func (c *Controller) writeShrunk() {
 	shrunk := slices.Collect(maps.Keys(c.shrunk))
 	sortByID(shrunk)
 	for _, j := range shrunk {
+		if len(j.rest) == 0 && !j.Cancel {
+			j.Reason = federation.ReasonNone // nothing of it waits; its parts have reasons of their own
+		}
 		c.writeRest(j)
 		if len(j.rest) == 0 {
 			c.queue.drop(j)

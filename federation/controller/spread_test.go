@@ -241,3 +241,47 @@ func TestSpreadTaskIsRequeued(t *testing.T) {
 		}
 	}
 }
+
+// TestSpreadReasons: an array whose tasks have all begun waits for nothing, and one that has ended says why, not what it once waited for.
+func TestSpreadReasons(t *testing.T) {
+	for name, c := range map[string]struct {
+		end    federation.State
+		cancel bool
+		state  federation.State
+		reason federation.Reason
+	}{
+		"done":      {federation.Completed, false, federation.Completed, federation.ReasonNone},
+		"failed":    {federation.Failed, false, federation.Failed, federation.ReasonNonZeroExit},
+		"cancelled": {federation.Completed, true, federation.Cancelled, federation.ReasonNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			id := b.submit(func(s *sbatch.Spec) { s.Array = "0-5" })
+			b.rounds(4)
+			if c.cancel { // while some wait still
+				b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
+			}
+			for n := 0; !b.job(id).State.Ended(); n++ {
+				if n == 100 {
+					t.Fatalf("does not end: %+v", b.job(id))
+				}
+				for _, s := range []*fakeSite{b.cheap, b.dear} {
+					for _, sj := range s.jobs {
+						if sj.State == federation.Pending {
+							sj.Reason = federation.ReasonResources
+						} else if sj.State == federation.Running && c.end == federation.Failed {
+							sj.Reason = federation.ReasonNonZeroExit
+						}
+					}
+				}
+				b.turn(func(federation.Job) federation.State { return c.end })
+				if j := b.job(id); j.Spec.Array == "" && !j.Cancel && j.Reason != federation.ReasonNone && !j.State.Ended() {
+					t.Errorf("all of its tasks have begun, and it is %s (%s)", j.State, j.Reason)
+				}
+			}
+			if j := b.job(id); j.State != c.state || j.Reason != c.reason {
+				t.Errorf("it ended %s (%s), not %s (%s)", j.State, j.Reason, c.state, c.reason)
+			}
+		})
+	}
+}

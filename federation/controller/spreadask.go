@@ -41,7 +41,7 @@ func (c *Controller) carryOutSpread(j *job, r federation.Request) {
 func (c *Controller) carryOutRest(j *job, r federation.Request) {
 	switch r.Kind {
 	case federation.RequestCancel:
-		j.CancelBy = r.UID
+		j.CancelBy, j.Reason = r.UID, federation.ReasonNone
 		c.event(j, "cancelled by uid %d", r.UID)
 		c.dropRest(j)
 		c.endIfDone(j, c.now())
