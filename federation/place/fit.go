@@ -57,6 +57,7 @@ func forGood(reason federation.Reason, format string, args ...any) *refusal {
 // The beginnings of details that [Refusal] tells apart, because Slurm has another sentence for them.
 const (
 	noSuchGRES    = "no GRES "
+	noLicenses    = "no licenses"
 	noPartition   = "no partition "
 	memoryOnANode = " MiB of memory on a node"
 	noSuchFeature = "no node has feature "

@@ -112,6 +112,24 @@ func TestLacks(t *testing.T) {
 	}
 }
 
+// Where nobody counts licenses, none is a valid one: that is what sbatch says. A site that counts them may know it.
+func TestLacksLicenses(t *testing.T) {
+	w := newWorld()
+	w.read(t, "site sky lacks=licenses\npartition main default nodes=b1\nnodes b1 cpus=4 mem=1000\njob 1\njob 2 -c99")
+	for i := range w.jobs {
+		w.jobs[i].Spec.More = &sbatch.More{Licenses: "matlab:1"}
+	}
+	for i, d := range Plan(w.snapshot(), Policy{}).Decisions {
+		if e := Refusal(d); e == nil || e.Number != 2048 || e.Text != "Invalid license specification" || e.Detail != "sky: no licenses are counted there" {
+			t.Errorf("job %d: %+v", i+1, e)
+		}
+	}
+	w.sites[0].Seen.Lacks = nil
+	if d := Plan(w.snapshot(), Policy{}).Decisions[0]; Refusal(d) != nil || !d.Bind {
+		t.Errorf("a site that counts them: %+v", d)
+	}
+}
+
 // All tasks of a node share one CPU if the job overcommits.
 func TestOvercommit(t *testing.T) {
 	w := newWorld()

@@ -62,6 +62,10 @@ func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, str
 		return 2052, "Access denied to requested reservation"
 	case federation.ReasonPartitionTime:
 		return 2051, "Requested time limit is invalid (missing or exceeds some limit)"
+	case federation.ReasonUnsupported:
+		if agreed(noLicenses) {
+			return 2048, "Invalid license specification"
+		}
 	case federation.ReasonMaxCost:
 		return 2050, "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 	case federation.ReasonGRES:

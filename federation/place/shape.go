@@ -164,7 +164,7 @@ func (pl *planner) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 		return
 	}
 	if option := lacked(m.obs, &job.Spec); option != "" {
-		whole(forGood(federation.ReasonUnsupported, "its interface cannot carry --%s", option))
+		whole(lackRefusal(option))
 		return
 	}
 	who := accessOf(st.site, job)
@@ -191,6 +191,14 @@ func (pl *planner) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 	for i := range m.obs.Partitions {
 		pl.judgePartition(sh, st, job, who, &m.obs.Partitions[i], no)
 	}
+}
+
+// lackRefusal is why a site that lacks an option can run nothing that needs it.
+func lackRefusal(option string) *refusal {
+	if option == "licenses" {
+		return forGood(federation.ReasonUnsupported, noLicenses+" are counted there")
+	}
+	return forGood(federation.ReasonUnsupported, "its interface cannot carry --%s", option)
 }
 
 func (pl *planner) judgePartition(sh *shape, st *siteState, job *federation.Job, who access, part *federation.Partition, siteNo *refusal) {
