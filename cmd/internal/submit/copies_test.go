@@ -64,14 +64,16 @@ func sink(t *testing.T) (socket string, got chan int) {
 			return
 		}
 		defer k.Close()
-		n := 0
-		for ended := false; !ended; { // the request ends with "submit_host":"..."}
-			m, err := k.Read(buf)
+		n, kept := 0, 0
+		for ended := false; !ended; { // the request ends with "submit_host":"..."}, of which a part may come by itself
+			m, err := k.Read(buf[kept:])
 			if err != nil {
 				return
 			}
 			n += m
-			ended = bytes.HasSuffix(buf[:m], []byte(`"}`)) && bytes.Contains(buf[max(0, m-300):m], []byte(`"submit_host":`))
+			last := buf[max(0, kept+m-300) : kept+m]
+			ended = bytes.HasSuffix(last, []byte(`"}`)) && bytes.Contains(last, []byte(`"submit_host":`))
+			kept = copy(buf, last)
 		}
 		got <- n
 		io.WriteString(k, "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{\"job_id\":7}")
