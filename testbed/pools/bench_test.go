@@ -22,13 +22,13 @@ func TestSixtyFourNodes(t *testing.T) {
 		t.Skip("SKIPPED: -short leaves out 64 nodes")
 	}
 	timing := quick
-	timing.Lease, timing.PollWait, timing.List, timing.ListSoon = time.Minute, 10*time.Second, 10*time.Second, 5*time.Second
+	timing.PollWait, timing.List, timing.ListSoon = 10*time.Second, 10*time.Second, 5*time.Second
 	w := newWorld(t, options{
 		timing: timing, shapes: []local.Shape{{Type: "small", CPUs: 16, Mem: 1024, Max: 64}},
 		pools: []cloud.PoolConfig{{Name: "main", Default: true, Max: 64, Idle: time.Hour}},
 	})
 	began := time.Now()
-	ref := w.run(`date +%s.%N; sleep 1`, ofNodes(64))
+	ref := w.run(`date +%s.%N; while [ ! -e go ]; do sleep 0.1; done`, ofNodes(64))
 	w.until(ref, federation.Running)
 	first := w.file(fmt.Sprintf("slurm-%d.out", ref.ID))
 	seconds, err := strconv.ParseFloat(first, 64)
@@ -50,6 +50,7 @@ func TestSixtyFourNodes(t *testing.T) {
 	if len(rss) != 64 || rss[len(rss)-1] > 20<<10 {
 		t.Errorf("%d agents; the largest has %d KiB, more than 20 MiB", len(rss), rss[len(rss)-1])
 	}
+	w.put("go")
 	w.until(ref, federation.Completed)
 }
 

@@ -3,6 +3,7 @@ package pools
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"fsub/cloud"
 	"fsub/federation"
@@ -117,14 +118,13 @@ func (w *world) Limits() map[string]string {
 // lossy loses the next reply of the daemon to a submission or a cancellation, after it has acted.
 type lossy struct {
 	*world
-	lose bool
+	lose atomic.Bool
 }
 
 func (l *lossy) lost() error {
-	if !l.lose {
+	if !l.lose.Swap(false) {
 		return nil
 	}
-	l.lose = false
 	return fmt.Errorf("the reply was lost: %w", federation.ErrUnavailable)
 }
 

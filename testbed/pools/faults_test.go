@@ -145,7 +145,7 @@ func TestKilledAgentEndsTheGang(t *testing.T) {
 // TestWithoutNamespaces: where the kernel gives none a job runs, and goes with its machine.
 func TestWithoutNamespaces(t *testing.T) {
 	t.Parallel()
-	o := whole()
+	o := lapsing(whole())
 	o.plain = true
 	w := newWorld(t, o)
 	w.until(w.run("exit 0", nil), federation.Completed)
@@ -182,9 +182,10 @@ func TestDaemonThatComesBackFindsItsJobs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
 	runs, _ := w.running(1)
-	ends := w.run(`echo began; sleep 1; echo ended; exit 4`, nil)
+	ends := w.run(`echo began; while [ ! -e go ]; do sleep 0.1; done; echo ended; exit 4`, nil)
 	w.until(ends, federation.Running)
 	w.kill()
+	w.put("go")
 	eventually(t, "the job has ended", func() string {
 		if text := w.file(fmt.Sprintf("slurm-%d.out", ends.ID)); !strings.Contains(text, "ended") {
 			return text
@@ -210,7 +211,7 @@ func TestDaemonThatComesBackFindsItsJobs(t *testing.T) {
 // TestLeaseThatLapsesEndsEverything: without the daemon, job and machine end by themselves; when it comes back it finds out.
 func TestLeaseThatLapsesEndsEverything(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, whole())
+	w := newWorld(t, lapsing(whole()))
 	ref, j := w.running(2)
 	w.kill()
 	for _, name := range nodes(t, j) {
@@ -230,7 +231,7 @@ func TestCutOffMachineEndsItself(t *testing.T) {
 		t.Skip("SKIPPED: links are root's")
 	}
 	t.Parallel()
-	o := whole()
+	o := lapsing(whole())
 	o.network, o.tcp = local.NetworkNamespace, true
 	w := newWorld(t, o)
 	ref, j := w.running(2)
@@ -251,7 +252,7 @@ func TestPreemptedJobIsToldBefore(t *testing.T) {
 	ref := w.run(`trap 'echo saved; exit 0' TERM; echo began; sleep 3600 & wait`, nil)
 	j := w.until(ref, federation.Running)
 	w.file(fmt.Sprintf("slurm-%d.out", ref.ID))
-	notice := agentapi.Notice{Kind: agentapi.NoticePreempt, At: time.Now().Add(20 * time.Second).UTC()}
+	notice := agentapi.Notice{Kind: agentapi.NoticePreempt, At: time.Now().Add(2 * time.Minute).UTC()}
 	if err := w.provider.Announce(w.machine(nodes(t, j)[0]).ID, notice); err != nil {
 		t.Fatal(err)
 	}

@@ -66,6 +66,14 @@ func (w *world) until(ref federation.JobRef, state federation.State) federation.
 	return j
 }
 
+// put makes an empty file where jobs see it.
+func (w *world) put(name string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.home, name), nil, 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // file is what a job has written, once it is there.
 func (w *world) file(name string) string {
 	w.t.Helper()

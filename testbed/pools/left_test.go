@@ -3,8 +3,10 @@ package pools
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"fsub/cloud"
@@ -75,6 +77,35 @@ func (w *world) nothingLeft() {
 func (w *world) had(token string) bool {
 	_, err := os.Stat(filepath.Join(w.dir, "pool", "gangs", token+".json"))
 	return err == nil
+}
+
+// processes are those of this test and of what it has started: machines, agents, jobs. Other tests on this machine are nobody's affair.
+func (w *world) processes() map[int]bool {
+	children := map[int][]int{}
+	list := []int{os.Getpid()}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range stats {
+		text, _ := os.ReadFile(file)
+		var state string
+		var parent int
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if _, bad := fmt.Sscan(string(text[bytes.LastIndexByte(text, ')')+1:]), &state, &parent); err != nil || bad != nil {
+			continue // it has ended
+		}
+		children[parent] = append(children[parent], pid)
+		if at, err := os.Readlink(filepath.Join(filepath.Dir(file), "cwd")); err == nil && strings.HasPrefix(at, w.dir+"/") {
+			list = append(list, pid)
+		}
+	}
+	all := map[int]bool{}
+	for len(list) > 0 {
+		pid := list[0]
+		if list = list[1:]; !all[pid] {
+			all[pid] = true
+			list = append(list, children[pid]...)
+		}
+	}
+	return all
 }
 
 // processesBelow finds processes that work below dir.

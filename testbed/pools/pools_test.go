@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 		User: w.who.user, Other: w.who.other, Account: "physics", OtherAccount: "vision",
 		Partition: "main", GPUType: "h100", Nodes: 4, Patience: 2 * time.Minute, Parallel: true,
 		Dir: w.home, ReadFile: os.ReadFile,
-		LoseReply: func() { drop.lose = true }, Lossy: drop,
+		LoseReply: func() { drop.lose.Store(true) }, Lossy: drop,
 		KillController: w.kill, StartController: w.start, ForgetsAfter: 12 * time.Second,
 	})
 }

@@ -128,7 +128,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 
 func liveThrough(t *testing.T, r *reaper) {
 	timing := quick
-	timing.Idle, timing.Lease = 700*time.Millisecond, 10*time.Second
+	timing.Idle = 700 * time.Millisecond
 	again := make(chan struct{})
 	over := make(chan struct{})
 	restart := func(w *world) {

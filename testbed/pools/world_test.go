@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -22,6 +21,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/local"
 	"fsub/federation"
+	"fsub/testbed/program"
 )
 
 // agentBinary is built once, where everybody can run it.
@@ -30,12 +30,7 @@ var agentBinary = sync.OnceValues(func() (string, error) {
 		return path, nil
 	}
 	path := filepath.Join(scratch, "fed-agent")
-	cmd := exec.Command("go", "build", "-tags", "remote", "-trimpath", "-ldflags", "-s -w", "-o", path, "fsub/cmd/fed-agent")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the agent: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, program.PutAs(path, "fed-agent")
 })
 
 var scratch string
@@ -171,11 +166,18 @@ func newWorld(t testing.TB, o options) *world {
 	return w
 }
 
-// quick are waits for tests: machines that are not heard end soon. A busy machine may let one wait for seconds.
+// quick are waits for tests. What would change a result if this machine were busy for seconds is long: no test waits for that.
 var quick = cloud.Timing{
-	Lease: 8 * time.Second, PollWait: 700 * time.Millisecond, Margin: time.Second, KillWait: 2 * time.Second, Boot: 20 * time.Second,
+	Lease: 2 * time.Minute, PollWait: 700 * time.Millisecond, Margin: time.Second, KillWait: 2 * time.Second, Boot: 5 * time.Minute,
 	List: 500 * time.Millisecond, ListSoon: 200 * time.Millisecond, ListLag: time.Second, Stray: time.Second, Tick: 100 * time.Millisecond,
 	StockOut: time.Second,
+}
+
+// lapsing has a machine that hears nothing end soon: for tests in which one does. It may be busy for some seconds before that.
+func lapsing(o options) options {
+	o.timing = quick
+	o.timing.Lease = 15 * time.Second
+	return o
 }
 
 // eventually waits for something that must come.
