@@ -15,6 +15,7 @@ type Step struct {
 	Nodes        []string `json:"nodes,omitempty"` // that must be among them; with the distribution "arbitrary" one for each task
 	Exclude      []string `json:"exclude,omitempty"`
 	Relative     int      `json:"relative,omitempty"` // leave out so many of the job's first nodes
+	Start        int      `json:"-"`                  // the node from which on others are looked for: see [Next]
 	// Distribution is how ranks go over nodes: "block", "cyclic", "plane", "arbitrary"; "": see [Default].
 	Distribution string `json:"distribution,omitempty"`
 	Plane        int    `json:"plane,omitempty"` // size of the plane
@@ -85,7 +86,7 @@ func asksGPUs(s Step) bool { return s.GPUs+s.GPUsPerNode+s.GPUsPerTask+s.CPUsPer
 // Place lays out a step over the nodes of its job, which are in the order of SLURM_JOB_NODELIST. The parts are in the order of the nodes, or of
 // s.Nodes where the distribution is "arbitrary". Errors are ErrBusy and *Refused.
 func Place(s Step, nodes []Free) ([]Part, error) {
-	if asksGPUs(s) && !slices.ContainsFunc(nodes, func(n Free) bool { return n.GPUs > 0 }) {
+	if s.Asks() && !slices.ContainsFunc(nodes, func(n Free) bool { return n.GPUs > 0 }) {
 		return nil, &Refused{NoGPUs}
 	}
 	idle, err := place(s, nodes)
@@ -104,6 +105,15 @@ func Place(s Step, nodes []Free) ([]Part, error) {
 		return nil, never(s, whole)
 	}
 	return nil, ErrBusy
+}
+
+// Next is the Start of the step after one that has those parts: the node after its last one, so that small steps go round the nodes (24.11).
+func Next(parts []Part, nodes int) int {
+	last := -1
+	for i := range parts {
+		last = max(last, parts[i].Node)
+	}
+	return (last + 1) % nodes
 }
 
 // never says why a step does not fit on a job that runs nothing else.

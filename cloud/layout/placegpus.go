@@ -49,19 +49,21 @@ func sharesGPUs(s Step) bool { return s.GPUs > 0 && (s.GPUsPerNode > 0 || s.GPUs
 
 // shareGPUs deals out --gpus: one to each node if there are enough for that, then as many as there are from the first node on, but not more than --gpus-per-node.
 func shareGPUs(s Step, nodes []Free, parts []Part) error {
-	left := s.GPUs
+	left, busy := s.GPUs, false
 	for round := 0; left > 0; round++ {
 		before := left
 		for i := range parts {
 			p := &parts[i]
 			n := &nodes[p.Node]
-			room := n.IdleGPUs
-			if s.Overlap {
-				room = n.GPUs
-			}
+			most := n.GPUs
 			if s.GPUsPerNode > 0 {
-				room = min(room, s.GPUsPerNode)
+				most = min(most, s.GPUsPerNode)
 			}
+			room := most
+			if !s.Overlap {
+				room = min(room, n.IdleGPUs)
+			}
+			busy = busy || room < most
 			take := min(room-p.GPUs, left)
 			if round == 0 && s.GPUs >= len(parts) {
 				take = min(take, 1)
@@ -73,7 +75,7 @@ func shareGPUs(s Step, nodes []Free, parts []Part) error {
 			break
 		}
 	}
-	if left > 0 && s.GPUsPerNode == 0 {
+	if left > 0 && (busy || s.GPUsPerNode == 0) {
 		return ErrNoFit
 	}
 	return nil

@@ -32,10 +32,20 @@ func candidates(s Step, nodes []Free) ([]int, error) {
 	return usable, nil
 }
 
-// choose picks the nodes: those that must be among them, then those without a step, then others, as many as the step may have. If these have too few
-// CPUs for its tasks, the nodes with the most.
+// choose picks the nodes, from the one on where the step starts to look: those that must be among them, then those without a step, then others, as many as the
+// step may have. If these have too few CPUs for its tasks, the nodes with the most.
 func choose(s Step, nodes []Free, usable []int) ([]int, error) {
-	order := slices.Clone(usable)
+	if len(s.Exclude) > 0 {
+		s.Start = 0
+	}
+	order := make([]int, 0, len(usable))
+	for _, later := range [...]bool{true, false} {
+		for _, i := range usable {
+			if later == (i >= s.Start) {
+				order = append(order, i)
+			}
+		}
+	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(min(nodes[a].Steps, 1), min(nodes[b].Steps, 1)) })
 	chosen, err := take(s, nodes, order)
 	if err != nil {

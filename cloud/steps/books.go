@@ -17,13 +17,14 @@ import (
 type books struct {
 	launch *agentapi.Launch
 
-	mu     sync.Mutex
-	freed  chan struct{} // closed and made anew whenever a step gives something back
-	next   uint32
-	groups [][]held // by group and node
-	active []*step
-	over   []agentapi.Step
-	closed bool // the run is being ended: no further steps
+	mu      sync.Mutex
+	next    uint32
+	groups  [][]held // by group and node
+	start   []int    // by group: where the next step looks for nodes first
+	active  []*step
+	waiting []*step // for what others hold, in the order in which they came
+	over    []agentapi.Step
+	closed  bool // the run is being ended: no further steps
 }
 
 // held is what the steps that share nothing hold of a node: a flag for each of its CPUs and GPUs.
@@ -57,45 +58,81 @@ const (
 )
 
 func newBooks(l *agentapi.Launch) *books {
-	b := &books{launch: l, freed: make(chan struct{})}
+	b := &books{launch: l}
 	for g := range l.Groups {
 		nodes := make([]held, len(l.Groups[g].Nodes))
 		for i := range nodes {
 			n := &l.Groups[g].Nodes[i]
 			nodes[i] = held{node: n, cpus: make([]bool, n.CPUs), gpus: make([]bool, len(n.GPUs))}
 		}
-		b.groups = append(b.groups, nodes)
+		b.groups, b.start = append(b.groups, nodes), append(b.start, 0)
 	}
 	return b
 }
 
-// create gives a step its nodes and its number; it waits for other steps to end where it must.
+// create gives a step its nodes and its number; it waits for other steps to end where it must, and as long as it may.
 func (b *books) create(ctx context.Context, s *step) error {
-	for {
-		freed, err := b.try(s)
-		if !errors.Is(err, layout.ErrBusy) || s.req.Immediate {
-			return err
-		}
-		s.waited = true
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return errClosed
-		}
+	b.mu.Lock()
+	_, err := b.place(s)
+	if errors.Is(err, layout.ErrBusy) {
+		s.waited, s.turn = true, make(chan error, 1)
+		b.waiting = append(b.waiting, s)
 	}
-}
-
-// try creates the step if it can be now; else freed tells when to ask again.
-func (b *books) try(s *step) (freed <-chan struct{}, err error) {
+	b.mu.Unlock()
+	if s.turn == nil {
+		return err
+	}
+	var late <-chan time.Time
+	if s.req.Wait > 0 {
+		t := time.NewTimer(s.req.Wait)
+		defer t.Stop()
+		late = t.C
+	}
+	select {
+	case err = <-s.turn:
+		return err
+	case <-late:
+	case <-ctx.Done():
+		err = errClosed
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if i := slices.Index(b.waiting, s); i >= 0 {
+		b.waiting = slices.Delete(b.waiting, i, i+1)
+		return err
+	}
+	return <-s.turn // which was just then
+}
+
+// wake gives those that wait what they can have now.
+func (b *books) wake() {
+	b.waiting = slices.DeleteFunc(b.waiting, func(s *step) bool {
+		_, err := b.place(s)
+		if errors.Is(err, layout.ErrBusy) {
+			return false
+		}
+		s.turn <- err
+		return true
+	})
+}
+
+// try creates the step if it can be now, and returns its number.
+func (b *books) try(s *step) (uint32, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.place(s)
+}
+
+func (b *books) place(s *step) (uint32, error) {
 	switch {
 	case b.closed:
-		return nil, errClosed
+		return 0, errClosed
 	case s.req.Numbered() && b.next >= maxSteps:
-		return nil, errMany
+		return 0, errMany
 	}
+	var err error
 	var shares []share
+	start := slices.Clone(b.start)
 	for i := range s.req.Parts {
 		p := &s.req.Parts[i]
 		if p.Group < 0 || p.Group >= len(b.groups) {
@@ -107,15 +144,17 @@ func (b *books) try(s *step) (freed <-chan struct{}, err error) {
 		}
 		var parts []layout.Part
 		ask := p.Ask
+		ask.Start = b.start[p.Group]
 		ask.NoGPUs = ask.NoGPUs || !ask.Asks() && !layout.AsksGPUs(&b.launch.Groups[p.Group].Spec)
 		if parts, err = layout.Place(ask, b.free(p.Group)); err != nil {
 			break
 		}
-		start := len(shares)
+		first := len(shares)
 		for _, part := range parts {
 			shares = append(shares, share{group: p.Group, node: part.Node, part: part, counted: !p.Ask.Overlap})
 		}
-		b.take(shares[start:])
+		b.take(shares[first:])
+		start[p.Group] = layout.Next(parts, len(b.groups[p.Group]))
 		s.counts = append(s.counts, len(parts))
 	}
 	if errors.Is(err, layout.ErrBusy) && len(b.active) == 0 { // it is in its own way
@@ -124,16 +163,17 @@ func (b *books) try(s *step) (freed <-chan struct{}, err error) {
 	if err != nil {
 		b.release(shares)
 		s.counts = nil
-		return b.freed, err
+		return 0, err
 	}
 	s.shares = shares
 	if s.req.Numbered() {
 		s.id = b.next
 		b.next++
+		b.start = start
 	}
 	s.start = time.Now()
 	b.active = append(b.active, s)
-	return nil, nil
+	return s.id, nil
 }
 
 // sane refuses numbers that no srun means: whoever is the job's user can send any, and the agent is not to count that far.
@@ -235,8 +275,7 @@ func (b *books) end(s *step) {
 	if s.req.Numbered() {
 		b.over = append(b.over, s.status())
 	}
-	close(b.freed)
-	b.freed = make(chan struct{})
+	b.wake()
 }
 
 // close refuses further steps, and those that wait.
@@ -244,8 +283,7 @@ func (b *books) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	close(b.freed)
-	b.freed = make(chan struct{})
+	b.wake()
 }
 
 // live are the steps that run: all, or the one of that number.

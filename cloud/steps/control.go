@@ -52,6 +52,17 @@ func (s *Service) Stop(name string, stop Stop) {
 	}
 }
 
+// Waiting is how many steps of a run that this machine leads wait for what others hold.
+func (s *Service) Waiting(name string) int {
+	r := s.run(name)
+	if r == nil || r.books == nil {
+		return 0
+	}
+	r.books.mu.Lock()
+	defer r.books.mu.Unlock()
+	return len(r.books.waiting)
+}
+
 // Status implements [Steps].
 func (s *Service) Status(name string) []agentapi.Step {
 	if r := s.run(name); r != nil && r.books != nil {

@@ -25,6 +25,7 @@ type step struct {
 	shares []share // in the order of the step's nodes
 	counts []int   // how many of them belong to each part
 	waited bool
+	turn   chan error // what has come of a step that waits
 	start  time.Time
 
 	hold   *holding

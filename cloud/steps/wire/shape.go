@@ -20,9 +20,9 @@ type Request struct {
 	// Host and PID are srun itself, as scontrol show step tells.
 	Host string `json:"host,omitempty"`
 	PID  int    `json:"pid,omitempty"`
-	// Immediate: be refused rather than wait for CPUs.
-	Immediate bool `json:"immediate,omitempty"`
-	TestOnly  bool `json:"test_only,omitempty"` // say what it would have, and start nothing
+	// Wait is how long for CPUs that other steps have; 0: for ever.
+	Wait     time.Duration `json:"wait,omitempty"`
+	TestOnly bool          `json:"test_only,omitempty"` // say what it would have, and start nothing
 	// MPI is --mpi: "pmi2", "pmix", "none"; "": as the pool has it.
 	MPI string `json:"mpi,omitempty"`
 }
@@ -160,6 +160,8 @@ type Meeting struct {
 	ID    string `json:"id,omitempty"`    // several may be open at a time
 	Nodes []int  `json:"nodes,omitempty"` // those that take part; none: all
 	Data  []byte `json:"data,omitempty"`
+	// Direct: nobody meets; Data is for the one node in Nodes, and comes to it with the sender's number there.
+	Direct bool `json:"direct,omitempty"`
 }
 
 // Names are what file name patterns need of the job.

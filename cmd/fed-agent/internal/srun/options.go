@@ -83,7 +83,7 @@ var options = []option{
 	{"pack-group", 0, req, nil, setGroups},
 	{"hint", 0, req, []string{"SLURM_HINT"}, setHint},
 	{"hold", 'H', no, nil, nil},
-	{"immediate", 'I', opt, []string{"SLURM_IMMEDIATE"}, func(c *call, _ string) error { c.immediate = true; return nil }},
+	{"immediate", 'I', opt, []string{"SLURM_IMMEDIATE"}, setImmediate},
 	{"input", 'i', req, []string{"SLURM_STDINMODE"}, func(c *call, v string) error { c.stdin = v; return nil }},
 	{"jobid", 0, req, nil, func(c *call, v string) error { c.job = v; return nil }},
 	{"job-name", 'J', req, nil, setName},

@@ -42,9 +42,9 @@ type call struct {
 	cpuBind, gpuBind, mpi                string
 	bindVerbose                          bool
 	killBad, noKill, quit, noStatus      bool
-	pty, quiet, immediate, testOnly      bool
+	pty, quiet, testOnly                 bool
 	verbose                              int
-	wait, timeout                        time.Duration
+	wait, timeout, immediate             time.Duration
 	groups                               []int
 
 	box container.Options // what the command line says of one

@@ -243,13 +243,14 @@ func jobNodes(t *testing.T, show string) string {
 
 // jobEnv is what srun reads of the batch script's environment.
 func jobEnv(text string) string {
-	names := []string{"SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_TASK", "SLURM_HOSTFILE", "SLURM_CPUS_PER_GPU", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_TRES", "SLURM_TRES_PER_TASK"}
+	names := []string{"SLURM_HET_SIZE", "SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_TASK", "SLURM_HOSTFILE", "SLURM_CPUS_PER_GPU", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_TRES", "SLURM_TRES_PER_TASK"}
 	for i := range options {
 		names = append(names, options[i].env...)
 	}
 	var kept []string
 	for line := range strings.Lines(text) {
 		name, _, _ := strings.Cut(line, "=")
+		name, _, _ = strings.Cut(name, "_HET_GROUP_")
 		if slices.Contains(names, name) && !slices.Contains([]string{"SLURM_WORKING_DIR", "SLURM_EXPORT_ENV"}, name) {
 			kept = append(kept, strings.TrimSpace(line))
 		}

@@ -26,16 +26,20 @@ func TestRecordedSteps(t *testing.T) {
 	var job string
 	var nodes []layout.Free
 	var env []string
-	same, lines := 0, 0
+	same, lines, start := 0, 0, 0
 	because := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		f := append(strings.Split(strings.TrimSuffix(line, "\n"), "\t"), "")
 		if f[0] == "job" {
+			start = 0
 			job, nodes, env = f[1], stepNodes(t, f[2]), strings.Fields(f[3])
 			continue
 		}
 		lines++
-		want, got := f[2]+"\t"+f[3], ourStep(t, f[1], env, nodes, strings.Contains(job, "gpu"))
+		want, got := f[2]+"\t"+f[3], ourStep(t, f[1], env, nodes, strings.Contains(job, "gpu"), start)
+		if r := strings.Fields(f[2]); r[0] == "0" {
+			start = startAfter(r[1], nodes)
+		}
 		switch {
 		case want == got && f[4] != "":
 			t.Errorf("%s, srun %s\nis said to be another (%s), but is the same", job, f[1], f[4])
@@ -66,8 +70,17 @@ func stepNodes(t *testing.T, text string) (nodes []layout.Free) {
 	return nodes
 }
 
+// startAfter is where the step after one whose tasks ran on those nodes starts to look.
+func startAfter(tasks string, nodes []layout.Free) int {
+	var parts []layout.Part
+	for _, n := range tasks {
+		parts = append(parts, layout.Part{Node: slices.IndexFunc(nodes, func(f layout.Free) bool { return f.Name == "n"+string(n) })})
+	}
+	return layout.Next(parts, len(nodes))
+}
+
 // ourStep is what our srun and the service of its nodes make of a step.
-func ourStep(t *testing.T, line string, env []string, nodes []layout.Free, asked bool) string {
+func ourStep(t *testing.T, line string, env []string, nodes []layout.Free, asked bool, start int) string {
 	args := strings.Fields(line)
 	if len(args) > 0 && args[0][0] == '@' {
 		file := filepath.Join(t.TempDir(), "hosts")
@@ -87,6 +100,7 @@ func ourStep(t *testing.T, line string, env []string, nodes []layout.Free, asked
 		}
 		return strconv.Itoa(e.code) + "\t" + strings.Join(said, "|")
 	}
+	c.ask.Start = start
 	c.ask.NoGPUs = c.ask.NoGPUs || !asked && !c.ask.Asks() // as the service does
 	parts, err := layout.Place(c.ask, nodes)
 	if errors.Is(err, layout.ErrBusy) { // in its own way
@@ -109,7 +123,7 @@ func ourStep(t *testing.T, line string, env []string, nodes []layout.Free, asked
 		for _, r := range p.Ranks {
 			o.tasks = append(o.tasks, [2]string{strconv.Itoa(r), strings.TrimPrefix(name, "n")})
 		}
-		o.nodes[name] = fmt.Sprintf("%d/%d", p.CPUs, seenGPUs(c, &p))
+		o.nodes[name] = fmt.Sprintf("%d/%d", p.CPUs, seenGPUs(c.gpuBind, &c.ask, &p))
 		ranks += len(p.Ranks)
 	}
 	if v, ok := lookup(c.taskEnv(), "SLURM_CPUS_PER_TASK"); ok {
@@ -122,11 +136,11 @@ func ourStep(t *testing.T, line string, env []string, nodes []layout.Free, asked
 }
 
 // seenGPUs is how many GPUs of a node the tasks of a step see there together.
-func seenGPUs(c *call, p *layout.Part) int {
-	kind, count, _ := strings.Cut(c.gpuBind, ":")
+func seenGPUs(bind string, ask *layout.Step, p *layout.Part) int {
+	kind, count, _ := strings.Cut(bind, ":")
 	each, _ := strconv.Atoi(count)
 	if kind == "" {
-		kind, each = "per_task", c.ask.GPUsPerTask
+		kind, each = "per_task", ask.GPUsPerTask
 	}
 	if tasks := len(p.Ranks); kind == "per_task" && each > 0 && tasks > 1 {
 		return min(p.GPUs, each*tasks)

@@ -17,7 +17,7 @@ import (
 // request is the step that the components of a command line ask for.
 func request(calls []*call) (*wire.Request, error) {
 	first := calls[0]
-	r := &wire.Request{Name: first.name, Timeout: first.timeout, Quiet: first.quiet, Immediate: first.immediate, TestOnly: first.testOnly,
+	r := &wire.Request{Name: first.name, Timeout: first.timeout, Quiet: first.quiet, Wait: first.immediate, TestOnly: first.testOnly,
 		Host: envOf(first.vars, "SLURMD_NODENAME"), PID: os.Getpid()}
 	for _, c := range calls {
 		if r.MPI == "" {

@@ -97,6 +97,9 @@ func (s *session) parse(args []string) error {
 		if err != nil {
 			return err
 		}
+		if i > 0 { // 24.11 keeps these from one component to the next
+			c.ask.Exact, c.ask.Overlap = c.ask.Exact || s.calls[i-1].ask.Exact, c.ask.Overlap || s.calls[i-1].ask.Overlap
+		}
 		s.calls = append(s.calls, c)
 	}
 	s.first = s.calls[0]
@@ -140,6 +143,9 @@ func (s *session) created(in *wire.Reader) error {
 		s.left += len(n.Ranks)
 	}
 	s.state = make([]taskState, s.left)
+	if s.layout.Waited && s.first.verbose > 0 {
+		s.info(fmt.Sprintf("Step completed in JobId=%d, retrying", s.layout.Job))
+	}
 	if s.layout.Waited {
 		s.info("Step created for StepId=" + s.name())
 	}

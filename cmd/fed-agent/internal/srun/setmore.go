@@ -80,6 +80,19 @@ func setWait(c *call, v string) error {
 	return nil
 }
 
+// setImmediate is how many seconds a step may wait for others, one if it is not said; 0 is for ever.
+func setImmediate(c *call, v string) error {
+	if v == "" {
+		v = "1"
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 0 {
+		return bad("Invalid numeric value %q for --immediate.", v)
+	}
+	c.immediate = time.Duration(n) * time.Second
+	return nil
+}
+
 func setKill(c *call, v string) error {
 	if v == "" {
 		c.killBad = true

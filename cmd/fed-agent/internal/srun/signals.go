@@ -35,7 +35,7 @@ func (s *session) signalled(sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == nil { // it waits for CPUs
-		if sig == syscall.SIGINT || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT {
+		if sig != syscall.SIGCONT && sig != syscall.SIGWINCH {
 			s.info("Cancelled pending job step with signal " + signalNumber(sig))
 			go s.out.Write(wire.Kill, 0, nil)
 		}

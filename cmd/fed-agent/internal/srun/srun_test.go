@@ -1,6 +1,7 @@
 package srun
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,18 +27,53 @@ func settle(text string) string {
 // TestWaits: steps that share nothing wait for each other, in the background too; --overlap does not.
 func TestWaits(t *testing.T) {
 	g := newGang(t, 2)
+	g.tellWaiting(t)
 	out, errs, code := g.shell(t, `
-		one() { srun -n1 "$@" bash -c 'echo in $SLURM_STEP_ID; touch in$SLURM_STEP_ID; sleep 2; echo out $SLURM_STEP_ID'; }
-		runs() { until [ -e in$1 ]; do sleep 0.01; done; }
-		one --exact & one --exact & runs 0; runs 1; one --exact; wait; echo --
-		one & runs 3; one --overlap; wait; echo --
-		one & runs 5; one -I; wait`)
-	parts := strings.Split(out, "--\n")
-	first := strings.Split(parts[0], "\n")
-	if len(parts) != 3 || !strings.HasPrefix(first[0], "in") || !strings.HasPrefix(first[1], "in") || !strings.HasPrefix(first[2], "out") || strings.Index(parts[1], "in 4") > strings.Index(parts[1], "out 3") {
+		one() { srun -n1 "$@" bash -c 'echo in $SLURM_STEP_ID; touch in$SLURM_STEP_ID; until [ -e go$SLURM_STEP_ID ]; do sleep 0.01; done; echo out $SLURM_STEP_ID'; }
+		for_file() { until [ -e $1 ]; do sleep 0.01; done; }
+		one --exact & one --exact & for_file in0; for_file in1; one --exact & for_file waiting1; [ -e in2 ] && echo early; touch go0 go1 go2; wait
+		one & for_file in3; one --overlap & for_file in4; touch go3 go4; wait
+		one & for_file in5; one -I; touch go5; wait
+		one & for_file in6; one --exact & for_file waiting1; one --exact & for_file waiting2; one -Q & for_file waiting3; [ -e in7 ] && echo early; touch go6; for_file in7; for_file in8; for_file waiting1; [ -e in9 ] && echo early; touch go7 go8 go9; wait`)
+	if n := strings.Count(out, "in "); n != 10 || strings.Count(out, "out ") != n || strings.Contains(out, "early") {
 		t.Errorf("%s", out)
 	}
-	if errs != "srun: Step created for StepId=4711.2\nsrun: error: Unable to create step for job 4711: Requested nodes are busy\n" || code != 0 {
+	want := "srun: Step created for StepId X\nsrun: Step created for StepId X\nsrun: Step created for StepId X\nsrun: error: Unable to create step for job 4711: Requested nodes are busy"
+	if settle(errs) != want || code != 0 {
+		t.Errorf("%d %s", code, errs)
+	}
+}
+
+// tellWaiting makes the file waitingN as long as N steps wait for others.
+func (g *gang) tellWaiting(t *testing.T) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for last := 0; t.Context().Err() == nil; time.Sleep(5 * time.Millisecond) {
+			if n := g.services[0].Waiting("run1"); n != last {
+				os.Remove(filepath.Join(g.dir, fmt.Sprint("waiting", last)))
+				os.WriteFile(filepath.Join(g.dir, fmt.Sprint("waiting", n)), nil, 0o600)
+				last = n
+			}
+		}
+	}()
+	t.Cleanup(func() { <-done }) // before the folder is removed
+}
+
+// TestPending: a signal takes back a step that waits, whichever it is.
+func TestPending(t *testing.T) {
+	g := newGang(t, 2)
+	g.tellWaiting(t)
+	_, errs, code := g.shell(t, `for_file() { until [ -e $1 ]; do sleep 0.01; done; }
+		srun -n2 bash -c 'touch in$SLURM_PROCID; until [ -e go ]; do sleep 0.01; done' & for_file in0; for_file in1
+		for sig in INT USR1 ALRM; do srun -n1 true & p=$!; for_file waiting1; kill -$sig $p; wait $p; echo $? >&2; for_file waiting0; done
+		srun -Q -n1 true & p=$!; for_file waiting1; kill -TERM $p; wait $p; touch go; wait`)
+	refused := "srun: error: Unable to create step for job 4711: Job/step already completing or completed\n"
+	want := ""
+	for _, sig := range []string{"2", "10", "14"} {
+		want += "srun: Cancelled pending job step with signal " + sig + "\n" + refused + "1\n"
+	}
+	if errs != want+refused || code != 0 {
 		t.Errorf("%d %s", code, errs)
 	}
 }
