@@ -44,7 +44,7 @@ type run struct {
 }
 
 // helloTimeout bounds what comes before a connection's first frame.
-const helloTimeout = 10 * time.Second
+const helloTimeout = 30 * time.Second
 
 // New listens for the services of other machines.
 func New(c Config) (*Service, error) {
