@@ -86,9 +86,13 @@ func (d *Driver) stop(r *run, why agentapi.Why, o outcome) {
 	d.bumpAfter(r)
 }
 
-// Signal implements federation.Driver. It returns when the machines have carried it out.
+// Signal implements federation.Driver. It returns when the machines have carried it out. One that nobody waits for any more is not sent later.
 func (d *Driver) Signal(ctx context.Context, ref federation.JobRef, _ []int, sig federation.Signal) error {
-	var waits []chan struct{}
+	type wait struct {
+		m *machine
+		signal
+	}
+	var waits []wait
 	err := d.act(ctx, ref, func(j *job, over bool) error {
 		switch {
 		case j == nil || over:
@@ -100,20 +104,27 @@ func (d *Driver) Signal(ctx context.Context, ref federation.JobRef, _ []int, sig
 			if j.run.Members[i].State == agentapi.RunEnded {
 				continue
 			}
-			s := m.order(agentapi.Signal{Run: j.run.ID, Name: sig.Name, Batch: sig.Batch, Full: sig.Full}, d.now())
-			waits = append(waits, s.done)
+			waits = append(waits, wait{m, m.order(agentapi.Signal{Run: j.run.ID, Name: sig.Name, Batch: sig.Batch, Full: sig.Full}, d.now())})
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, done := range waits {
+	for i := range waits {
 		select {
-		case <-done:
+		case <-waits[i].done:
+			continue
 		case <-ctx.Done():
-			return fmt.Errorf("signal job %d: %w: %w", ref.ID, ctx.Err(), federation.ErrUnavailable)
 		}
+		told := 0
+		for _, w := range waits[i:] {
+			if !d.takeBack(w.m, w.Seq) {
+				told++
+			}
+		}
+		return fmt.Errorf("signal job %d: %d of its %d machines did not ask for orders in time, and will not be told: %w: %w", ref.ID, len(waits)-i-told, len(waits), ctx.Err(),
+			federation.ErrUnavailable)
 	}
 	return nil
 }

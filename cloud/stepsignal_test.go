@@ -86,3 +86,34 @@ func TestSignalStep(t *testing.T) {
 		}
 	})
 }
+
+// TestSignalTimesOut: a signal to a job that a machine has not asked for in time is not sent later; one that it was given is not given again.
+func TestSignalTimesOut(t *testing.T) {
+	byHand(t, func(w *world) {
+		id := w.submit("sleep 1000", nodes(2))
+		ids := w.let()
+		head, rest := ids[0], ids[1]
+		run := w.poll(rest, agentapi.Poll{}).Runs[0].Run
+		w.report(rest, agentapi.Status{Run: run, State: agentapi.RunReady})
+		w.poll(head, agentapi.Poll{})
+		w.report(head, agentapi.Status{Run: run, State: agentapi.RunRunning, Start: time.Now()})
+		patience, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		answer := make(chan error, 1)
+		go func() {
+			answer <- w.driver.Signal(patience, federation.JobRef{ID: id}, nil, federation.Signal{Name: "USR1"})
+		}()
+		time.Sleep(time.Second)
+		o := w.poll(head, agentapi.Poll{Known: []string{run}})
+		if len(o.Signals) != 1 {
+			t.Fatalf("the head is told %+v", o.Signals)
+		}
+		w.poll(head, agentapi.Poll{Known: []string{run}, Signals: o.Signals[0].Seq})
+		if err := <-answer; !errors.Is(err, federation.ErrUnavailable) {
+			t.Errorf("one machine does not ask: %v", err)
+		}
+		if o := w.poll(rest, agentapi.Poll{Known: []string{run}}); len(o.Signals) > 0 {
+			t.Errorf("a minute too late the other is told %+v", o.Signals)
+		}
+	})
+}
