@@ -17,6 +17,7 @@ import (
 
 	"fsub/cloud"
 	"fsub/cloud/local/inside"
+	"fsub/cloud/local/lan"
 )
 
 // Create implements cloud.Provider.
@@ -28,19 +29,33 @@ func (p *Provider) Create(ctx context.Context, r cloud.Request) ([]cloud.Instanc
 	if err := ctx.Err(); err != nil {
 		return nil, refuse(cloud.KindUnavailable, cloud.ScopeOffering, err)
 	}
-	g, err := p.record(r, shape)
-	if err != nil {
-		return nil, refuse(cloud.KindUnavailable, cloud.ScopeOffering, err)
+	g, err := p.make(r, shape)
+	for n := 0; n < moves && errors.Is(err, lan.ErrMoved); n++ { // it has other addresses now
+		g, err = p.make(r, shape)
 	}
-	g.life.Lock()
-	if err = p.startAll(g, r); err != nil {
-		p.abandon(g)
-	}
-	g.life.Unlock()
 	if err != nil {
 		return nil, refuse(cloud.KindUnavailable, cloud.ScopeOffering, err)
 	}
 	return p.show(g)
+}
+
+// moves is how often a network may lose its addresses to others of this machine while it is made, at most.
+const moves = 5
+
+// make writes a gang down and starts it, whole or not at all.
+func (p *Provider) make(r cloud.Request, shape Shape) (*gang, error) {
+	g, err := p.record(r, shape)
+	if err != nil {
+		return nil, err
+	}
+	g.life.Lock()
+	defer g.life.Unlock()
+	p.ward()
+	if err := p.startAll(g, r); err != nil {
+		p.abandon(g)
+		return nil, err
+	}
+	return g, nil
 }
 
 func (p *Provider) check(r cloud.Request) (Shape, error) {

@@ -36,6 +36,9 @@ func (p *Provider) List(context.Context) ([]cloud.Instance, error) {
 		}
 		p.mu.Unlock()
 	}
+	if len(out) > 0 {
+		p.ward() // somebody may have killed it
+	}
 	if err := p.keepNetwork(); err != nil {
 		p.log.Warn("the network of local machines", "err", err)
 	}

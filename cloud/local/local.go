@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"fsub/cloud"
 	"fsub/cloud/local/lan"
 	"fsub/federation"
@@ -29,6 +31,9 @@ type Config struct {
 	GPUDir  string         // where the host's GPUs are shown; "": where NVIDIA's driver shows them
 	// NoNamespaces has machines share all with the host, as where the kernel allows no better. It is for jobs that namespaces are in the way of.
 	NoNamespaces bool
+	// Settle is a command that calls [Settle] for Dir. A process is kept beside the machines that runs it when they have ended and no provider is there any more; nil: their traces stay then, until the
+	// next provider of Dir.
+	Settle []string
 
 	Logger *slog.Logger     // nil: no logs
 	Now    func() time.Time // nil: time.Now
@@ -62,6 +67,7 @@ type Provider struct {
 	own       bool     // new machines are on it
 	devices   int      // GPUs of the host
 	network   string   // which one they have, in words
+	owner     *os.File // the lock that says that a provider lives
 
 	mu    sync.Mutex
 	gangs map[string]*gang // by token
@@ -85,6 +91,7 @@ func New(c Config) (*Provider, error) {
 		c.Shapes = []Shape{ThisMachine()}
 	}
 	devices, _ := nvidia(c.GPUDir)
+	var err error
 	if err := errors.Join(checkShapes(c.Shapes), checkDevices(c.Shapes, devices)); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
@@ -95,6 +102,9 @@ func New(c Config) (*Provider, error) {
 		return nil, fmt.Errorf("local: %w", err)
 	}
 	p := &Provider{cfg: c, log: c.Logger, devices: devices, gangs: map[string]*gang{}}
+	if p.owner, err = own(c.Dir, unix.LOCK_SH); err != nil {
+		return nil, fmt.Errorf("local: %w", err)
+	}
 	if err := p.load(); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}

@@ -23,8 +23,6 @@ const (
 
 // openNetwork decides which network new machines have.
 func (p *Provider) openNetwork() error {
-	h := fnv.New32a()
-	h.Write([]byte(p.cfg.Dir))
 	var why error
 	switch p.cfg.Network {
 	case "", NetworkAuto:
@@ -45,7 +43,7 @@ func (p *Provider) openNetwork() error {
 		p.takeNetwork(why)
 		return nil
 	}
-	n, err := lan.Open(lan.Name(h.Sum32()), p.cfg.Subnets)
+	n, err := lan.Open(bridgeOf(p.cfg.Dir), p.cfg.Subnets)
 	switch {
 	case err != nil && (why == nil && p.cfg.Network == NetworkNamespace):
 		return fmt.Errorf("network: %w", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -240,4 +241,24 @@ func TestNetworkNeedsRoot(t *testing.T) {
 func inNetOf(pid int, script string) (string, error) {
 	out, err := exec.Command("nsenter", "--net=/proc/"+strconv.Itoa(pid)+"/ns/net", "timeout", "60", "bash", "-c", script).CombinedOutput()
 	return string(out), err
+}
+
+// TestAddressesThatAnotherTook: a network that was chosen and not made yet moves aside for one that was made meanwhile, and its machines come up at once.
+func TestAddressesThatAnotherTook(t *testing.T) {
+	two := func(c *Config) {
+		c.Network, c.Subnets = NetworkNamespace, []netip.Prefix{netip.MustParsePrefix("100.66.160.0/19")} // two networks, of which nobody but this test knows
+	}
+	if bridged(t).cfg.Network != NetworkNamespace {
+		t.Fatal("no network of its own")
+	}
+	first := world(t, two)
+	second := world(t, two)
+	for second.net.Subnet() != first.net.Subnet() { // by the names of their directories
+		second = world(t, two)
+	}
+	create(t, first, request("G1", 1))
+	got := create(t, second, request("G1", 1))
+	if first.net.Subnet() == second.net.Subnet() || !second.net.Has(got[0].Addr) {
+		t.Errorf("%s beside %s, and %s", second.net.Subnet(), first.net.Subnet(), got[0].Addr)
+	}
 }

@@ -24,6 +24,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "-boot" {
 		os.Exit(agent(os.Args[2]))
 	}
+	if len(os.Args) == 3 && daemons[os.Args[1]] != nil {
+		if err := daemons[os.Args[1]](os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	flag.Parse()
 	os.Exit(m.Run())
 }

@@ -22,7 +22,7 @@ func openLocal(c *Config, s *SiteConfig, log *slog.Logger) (cloud.Provider, clou
 	if err != nil {
 		return nil, cloud.Boot{}, err
 	}
-	k := local.Config{Dir: dir, Agent: binary, Logger: log}
+	k := local.Config{Dir: dir, Agent: binary, Settle: settleCommand(dir), Logger: log}
 	if err := os.MkdirAll(filepath.Dir(k.Dir), 0o711); err != nil {
 		return nil, cloud.Boot{}, err
 	}

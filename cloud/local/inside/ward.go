@@ -1,0 +1,100 @@
+package inside
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files of a provider's directory.
+const (
+	OwnersFile  = "owners" // held, shared, by every provider of the directory as long as it lives
+	WardFile    = "ward"   // held by the ward
+	WardLogFile = "ward.log"
+	MachinesDir = "machines"
+)
+
+// wardPatience is how often the ward tries to clear away what machines have left.
+const wardPatience = 20
+
+// Ward waits until no provider of dir lives, and no machine of it, and then has a command clear away what they have left on the host: a daemon that never comes back does not do it. It returns at
+// once where there is a ward of dir, or dir has gone. The command fails as long as there is a reason to wait.
+func Ward(dir string, command []string) error {
+	if held, err := hold(filepath.Join(dir, WardFile)); err != nil || held == nil {
+		return err
+	} else {
+		defer held.Close()
+	}
+	for failed := 0; ; time.Sleep(time.Second) {
+		if err := awaitOwners(dir); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if Populated(dir) {
+			continue
+		}
+		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		if failed++; failed == wardPatience {
+			return fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, out)
+		}
+	}
+}
+
+// hold locks a file for this process alone; nil: another has it. A provider that looks whether there is a ward has it for a moment.
+func hold(file string) (*os.File, error) {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
+	for range 50 {
+		if err == nil {
+			err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return f, err
+		}
+		time.Sleep(10 * time.Millisecond)
+		err = nil
+	}
+	f.Close()
+	return nil, nil
+}
+
+// awaitOwners waits until no provider lives. One that begins just now does not wait for us for long.
+func awaitOwners(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, OwnersFile), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	_, err = os.Stat(filepath.Join(dir, OwnersFile)) // somebody may have removed all of it meanwhile
+	return err
+}
+
+// Populated reports whether a machine of a provider's directory lives.
+func Populated(dir string) bool {
+	files, _ := filepath.Glob(filepath.Join(dir, MachinesDir, "*", ProcessFile))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if p, err := ParseProcess(strings.TrimSpace(string(text))); err == nil && p.Alive() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fsub/cloud/local/inside"
+	"fsub/cloud/local/lan"
+)
+
+// own locks a directory's OwnersFile: shared for a provider, alone for who clears away after all of them. It lasts until the file is closed.
+func own(dir string, how int) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, inside.OwnersFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err = unix.Flock(int(f.Fd()), how); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return f, nil
+}
+
+// ward sees to it that there is a ward beside the machines (see [inside.Ward]). They run without it, too.
+func (p *Provider) ward() {
+	if p.cfg.Settle == nil {
+		return
+	}
+	if err := p.startWard(); err != nil {
+		p.log.Warn("nobody clears away after local machines if the daemon does not come back: run fed pool clear then", "err", err)
+	}
+}
+
+func (p *Provider) startWard() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f, err := os.OpenFile(filepath.Join(p.cfg.Dir, inside.WardFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil // there is one
+	}
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(p.cfg.Dir, inside.WardLogFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(p.cfg.Agent, append([]string{"-ward", p.cfg.Dir}, p.cfg.Settle...)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }()
+	return nil
+}
+
+// Settle clears away what the machines of dir have left on this host: their network, control groups and directories. It refuses while a machine lives, or a provider that would do it.
+func Settle(dir string, log *slog.Logger) error {
+	if _, err := os.Stat(filepath.Join(dir, inside.OwnersFile)); err != nil {
+		return fmt.Errorf("no pool of this machine: %w", err)
+	}
+	owner, err := own(dir, unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
+		return err
+	}
+	defer owner.Close()
+	if inside.Populated(dir) {
+		return fmt.Errorf("a machine of %s lives", dir)
+	}
+	p := &Provider{cfg: Config{Dir: dir, Now: time.Now}, log: log, gangs: map[string]*gang{}}
+	if err := p.load(); err != nil {
+		return err
+	}
+	if os.Geteuid() == 0 {
+		if p.net, err = lan.Open(bridgeOf(dir), nil); err != nil {
+			return err
+		}
+	}
+	for _, g := range p.gangs {
+		for _, m := range p.machines(g) {
+			if !m.Ended.IsZero() {
+				continue
+			}
+			reason := p.lastWords(&m)
+			err = errors.Join(err, p.end(&m)) // it may be one that had not begun
+			_, bad := p.settle(g, &m, reason)
+			err = errors.Join(err, bad)
+		}
+	}
+	if p.net != nil {
+		err = errors.Join(err, p.net.Remove(p.unused))
+	}
+	return err
+}
+
+// bridgeOf names the bridge of a directory's machines.
+func bridgeOf(dir string) string {
+	h := fnv.New32a()
+	h.Write([]byte(dir))
+	return lan.Name(h.Sum32())
+}
