@@ -212,6 +212,9 @@ func isLoopback(addr string) bool {
 	return err == nil && a.IsLoopback()
 }
 
+// gateway is a name of the host that is the same on every host: systemd's for the way out.
+const gateway = "_gateway"
+
 // hostsFor is the hosts file of a machine with a network of its own: there the host's own name does not mean the loopback interface.
 func hostsFor(text, host, addr string) string {
 	short, _, _ := strings.Cut(host, ".")
@@ -244,5 +247,5 @@ func hostsFor(text, host, addr string) string {
 	if names == "" {
 		names = host
 	}
-	return out.String() + addr + "\t" + names + "\n"
+	return out.String() + addr + "\t" + names + " " + gateway + "\n"
 }

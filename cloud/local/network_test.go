@@ -215,11 +215,11 @@ func TestResolvers(t *testing.T) {
 
 func TestHostsForANetwork(t *testing.T) {
 	for text, want := range map[string]string{
-		"127.0.0.1 localhost\n127.0.1.1 big.lab big\n10.0.0.9 nas\n": "127.0.0.1 localhost\n10.0.0.9 nas\n10.254.0.1\tbig.lab big\n",
-		"127.0.0.1 localhost big # me\n::1 localhost":                "127.0.0.1\tlocalhost\n::1 localhost\n10.254.0.1\tbig\n",
-		"10.0.0.4 big":            "10.0.0.4 big\n10.254.0.1\tbig\n",
-		"127.0.0.1 bigger big2\n": "127.0.0.1 bigger big2\n10.254.0.1\tbig\n",
-		"":                        "10.254.0.1\tbig\n",
+		"127.0.0.1 localhost\n127.0.1.1 big.lab big\n10.0.0.9 nas\n": "127.0.0.1 localhost\n10.0.0.9 nas\n10.254.0.1\tbig.lab big _gateway\n",
+		"127.0.0.1 localhost big # me\n::1 localhost":                "127.0.0.1\tlocalhost\n::1 localhost\n10.254.0.1\tbig _gateway\n",
+		"10.0.0.4 big":            "10.0.0.4 big\n10.254.0.1\tbig _gateway\n",
+		"127.0.0.1 bigger big2\n": "127.0.0.1 bigger big2\n10.254.0.1\tbig _gateway\n",
+		"":                        "10.254.0.1\tbig _gateway\n",
 	} {
 		if got := hostsFor(text, "big", "10.254.0.1"); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
