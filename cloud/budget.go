@@ -2,10 +2,12 @@ package cloud
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/slurm/wire"
 )
 
 // spent is what the machines of a pool that have ended have cost since the beginning of the day and of the month, by UTC.
@@ -186,6 +188,39 @@ func (d *Driver) afford(r *run) (verdict, bool) {
 		}
 	}
 	return verdict{}, true
+}
+
+// mayPay refuses a time limit for a job with machines that the budgets of its pools do not bear.
+func (d *Driver) mayPay(j *job, limit time.Duration) error {
+	r, now, was := j.run, d.now(), j.Job.Spec.TimeLimit
+	if r == nil || limit == was {
+		return nil
+	}
+	until := func(limit time.Duration) (list []time.Time) {
+		j.Job.Spec.TimeLimit = limit
+		for _, m := range r.machines {
+			list = append(list, m.boundUntil(now, nil))
+		}
+		return list
+	}
+	from, to := until(was), until(limit)
+	j.Job.Spec.TimeLimit = was
+	for _, p := range d.pools {
+		all := p.allowances(now)
+		for i := range all {
+			cost := federation.Dollars(0)
+			for k, m := range r.machines {
+				if m.pool == p && !slices.Contains(r.machines[:k], m) {
+					cost += all[i].Share(m.Price, from[k], to[k])
+				}
+			}
+			if !all[i].Bears(cost) {
+				return &federation.SlurmError{Kind: federation.ErrInvalid, Number: wire.ErrAccountingPolicy,
+					Text: fmt.Sprintf("Job violates accounting/QOS policy (budget of pool %s: with that limit it %s)", p.Name, all[i].Says(cost))}
+			}
+		}
+	}
+	return nil
 }
 
 // unbind takes back what a run that is thought of has added to the allowances of a pool.

@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -20,13 +21,10 @@ func limited(d time.Duration) func(*federation.Submission) {
 }
 
 // update changes a job's time limit.
-func (w *world) update(id federation.JobID, from, to time.Duration) {
-	w.Helper()
+func (w *world) update(id federation.JobID, from, to time.Duration) error {
 	before, after := w.job("", limited(from)).Job, w.job("", limited(to)).Job
 	after.Submit, after.ID = before.Submit, before.ID
-	if err := w.driver.Update(context.Background(), federation.JobRef{ID: id}, before, after); err != nil {
-		w.Fatal(err)
-	}
+	return w.driver.Update(context.Background(), federation.JobRef{ID: id}, before, after)
 }
 
 // TestBudget: what runs binds the day's money until its time limit. What could cost more than is left is given back with figures, also by the next daemon; what is cheap enough
@@ -63,7 +61,7 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestBudgetIsSpent: when the money is spent, since a limit was raised, what runs goes on, nothing is started, idle machines are ended at once, and the nodes say why; the next day
+// TestBudgetIsSpent: when the money is spent, since a job was suspended and its machine costs all the same, what runs goes on, nothing is started, idle machines are ended at once, and the nodes say why; the next day
 // it goes on.
 func TestBudgetIsSpent(t *testing.T) {
 	bubble(t, func(w *world) {
@@ -76,8 +74,8 @@ func TestBudgetIsSpent(t *testing.T) {
 		if n := len(w.cloud.Living()); n != 2 {
 			t.Fatalf("%d machines, one of which is idle", n)
 		}
-		w.update(long, 2*time.Hour, 4*time.Hour)
-		time.Sleep(15 * time.Second)
+		w.suspend(long)
+		time.Sleep(2 * time.Hour)
 		if n := len(w.cloud.Living()); n != 1 {
 			t.Errorf("%d machines: the idle one costs what is not there", n)
 		}
@@ -97,9 +95,42 @@ func TestBudgetIsSpent(t *testing.T) {
 				t.Errorf("node %+v", n)
 			}
 		}
+		w.resume(long)
 		w.wants(long, federation.Completed, 2*time.Hour)
 		time.Sleep(23 * time.Hour)
 		w.wants(w.submit("sleep 1", bob), federation.Completed, time.Minute)
+	})
+}
+
+// TestBudgetRaisedLimit: a time limit is raised as far as the budget can pay for it, as at the start; the refusal says what is left. It may be lowered, which gives money back.
+func TestBudgetRaisedLimit(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cfg.Pools[0].Daily = 4
+		w.ready()
+		id := w.submit("sleep 5400", limited(2*time.Hour))
+		w.wants(id, federation.Running, time.Minute)
+		other := w.submit("sleep 5400", func(s *federation.Submission) { bob(s); limited(time.Hour)(s) })
+		w.wants(other, federation.Running, time.Minute)
+		var said *federation.SlurmError
+		if err := w.update(id, 2*time.Hour, 4*time.Hour); !errors.As(err, &said) || said.Number != 2050 ||
+			!strings.HasPrefix(said.Text, "Job violates accounting/QOS policy (budget of pool main: with that limit it may cost $2.00 today until its time limit, $0.") {
+			t.Errorf("twice as long: %v", err)
+		}
+		if l := w.lookup(id).Limit; l != 2*time.Hour {
+			t.Errorf("it was refused, and the limit is %s", l)
+		}
+		if err := w.update(id, 2*time.Hour, 160*time.Minute); err != nil {
+			t.Errorf("what can be paid: %v", err)
+		}
+		if err := w.update(other, time.Hour, 100*time.Minute); err == nil {
+			t.Error("the money is bound")
+		}
+		if err := w.update(id, 160*time.Minute, 100*time.Minute); err != nil {
+			t.Errorf("a shorter limit: %v", err)
+		}
+		if err := w.update(other, time.Hour, 100*time.Minute); err != nil {
+			t.Errorf("the money is free again: %v", err)
+		}
 	})
 }
 
@@ -195,6 +226,13 @@ func spendAtRandom(t *testing.T, w *world, rng *rand.Rand) {
 		case 5:
 			for id := range open {
 				_ = w.driver.Cancel(context.Background(), federation.JobRef{ID: id}, nil)
+				break
+			}
+		case 7:
+			for id := range open { // longer or shorter: what the budget does not bear is refused
+				if was := w.lookup(id).Limit; !w.lookup(id).State.Ended() {
+					_ = w.update(id, was, was*time.Duration(5+rng.IntN(20))/10)
+				}
 				break
 			}
 		case 6:

@@ -15,7 +15,7 @@ type Allowance struct {
 	Bound       Dollars
 }
 
-// Left is what may be bound still; less than 0 where time limits were raised, or machines cost more than was expected.
+// Left is what may be bound still; less than 0 where jobs were suspended, or machines cost more than was expected.
 func (a *Allowance) Left() Dollars { return a.Budget - a.Spent - a.Bound }
 
 // Share is what of a price by the hour, from one time until another, falls into the allowance.
