@@ -107,6 +107,7 @@ const help = `scontrol [<OPTION>] [<COMMAND>]
     Valid <COMMAND> values are:
      errnumstr <ERRNO>        Slurm's sentence for an error number
      hold, uhold <job_list>   keep jobs from starting; IDs, or name=NAME
+     listpids [<job_id>[.<step_id>] [<node>]]  your jobs' processes on the node where this is called
      ping                     whether the daemon answers
      release <job_list>       let held jobs start
      requeue [Incomplete] <job_list>  stop jobs and put them back into the queue; not those that have ended

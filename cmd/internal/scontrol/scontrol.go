@@ -96,6 +96,7 @@ func verbs() []verb {
 		{"hold", 4, 1, -1, func(c *command, w []string) int { return c.holdJobs("hold", w) }},
 		{"holdu", 5, 1, -1, func(c *command, w []string) int { return c.holdJobs("uhold", w) }},
 		{"uhold", 2, 1, -1, func(c *command, w []string) int { return c.holdJobs("uhold", w) }},
+		{"listpids", 1, 0, 2, (*command).listPIDs},
 		{"oneliner", 1, 0, 0, quietly},
 		{"ping", 3, 0, 0, (*command).ping},
 		{"quiet", 5, 0, 0, quietly},

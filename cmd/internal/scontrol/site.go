@@ -41,6 +41,8 @@ func siteArgs(args, env []string, reachable func() bool) []string {
 	}
 	verb := words[0]
 	switch {
+	case is(verb, "listpids", 1) && show.Env(env, "FSUB_STEPS") == "": // a node of a site
+		return args
 	case local(words):
 		return nil
 	case (is(verb, "requeue", 3) || is(verb, "requeuehold", 8)) && len(words) == 2 && isOwn(words[1], env):
@@ -58,7 +60,7 @@ func local(words []string) bool {
 		name, _, _ := strings.Cut(words[1], "=")
 		return is(name, "hostlistsorted", 5) || is(name, "hostnames", 5)
 	}
-	return is(verb, "version", 4) || is(verb, "help", 2) || is(verb, "errnumstr", 2)
+	return is(verb, "version", 4) || is(verb, "help", 2) || is(verb, "errnumstr", 2) || is(verb, "listpids", 1)
 }
 
 // isOwn reports whether id is the job, or the task of an array, that this process is a part of.
