@@ -25,7 +25,7 @@ const (
 	NodeFailed               // started, lost by its controller, and not to be requeued
 	RerunBlindly             // not to be requeued, and yet submitted again: nothing that survived said that it had started
 	NumberTaken              // not to be requeued, and its last attempt never ran: its node refused it for a forgotten job of the same number at a mapped site
-	RerunUnseen              // its controller forgot the start, and started it again before anybody could ask: the record says nothing
+	RerunUnseen              // its controller forgot the start, and started it again before anybody could ask: the record says nothing, or that it was too late
 	Broken                   // anything else
 )
 
@@ -63,6 +63,8 @@ func Check(s *Submission, rec *v1.JobRecord, runs []Run, kills []Kill) Verdict {
 		return Verdict{Once, ""}
 	case s.NoRequeue && blind:
 		return Verdict{RerunBlindly, ""}
+	case s.NoRequeue && seenTooLate(rec) && siteRepeats(runs, kills) == len(runs)-1:
+		return Verdict{RerunUnseen, ""}
 	case s.NoRequeue && copies(rec) == 0:
 		return Verdict{Broken, "not to be requeued, and ran again although it was known to have started"}
 	}
@@ -129,6 +131,12 @@ func copies(rec *v1.JobRecord) (n int) {
 		}
 	}
 	return n
+}
+
+// seenTooLate reports whether a controller had started the job again, and that run had ended as well when the federation looked next. One that
+// still runs is stopped.
+func seenTooLate(rec *v1.JobRecord) bool {
+	return rec.Job.State == federation.Completed && slices.ContainsFunc(rec.Events, func(e federation.Event) bool { return strings.HasSuffix(e.Text, "it has started the job again") })
 }
 
 // stopped reports whether the last run is one too many that was not let come to its end: its controller had started again

@@ -25,12 +25,14 @@ func TestCheck(t *testing.T) {
 		return a
 	}
 	ended, forgotten := federation.AttemptEnded, federation.AttemptForgotten
+	again := []federation.Event{{Text: "the controller of alpha lost the start at 10:00:00: it has started the job again"}}
 	twice := []Run{run("alpha", 0, 2), run("alpha", 5, 7)}
 	for name, c := range map[string]struct {
 		noRequeue bool
 		state     federation.State
 		restarts  int
 		attempts  []federation.Attempt
+		events    []federation.Event
 		runs      []Run
 		kills     []Kill
 		want      Kind
@@ -45,6 +47,12 @@ func TestCheck(t *testing.T) {
 		"requeued":                {state: federation.Completed, restarts: 1, attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, want: Rerun},
 		"requeued against its will": {noRequeue: true, state: federation.Completed, restarts: 1,
 			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, want: Broken},
+		"requeued against its will, and no controller was killed": {noRequeue: true, state: federation.Completed, restarts: 1, events: again,
+			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, want: Broken},
+		"started again and ended before anybody looked": {noRequeue: true, state: federation.Completed, restarts: 1, events: again,
+			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, kills: []Kill{{"alpha", at(1), at(4)}}, want: RerunUnseen},
+		"requeued by us after a kill": {noRequeue: true, state: federation.Completed, restarts: 1,
+			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, kills: []Kill{{"alpha", at(1), at(4)}}, want: Broken},
 		"two copies": {state: federation.Completed, restarts: 1, attempts: []federation.Attempt{attempt("alpha", ended, true)},
 			runs: []Run{run("alpha", 0, 6), run("alpha", 5, 7)}, want: Broken},
 		"lost before anything was known": {state: federation.Completed, want: Rerun,
@@ -71,7 +79,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Submission{ID: 30000000, Token: "x", User: "alice", NoRequeue: c.noRequeue}
-			rec := &v1.JobRecord{Job: federation.Job{ID: 30000000, User: "alice", State: c.state, Restarts: c.restarts}, Attempts: c.attempts}
+			rec := &v1.JobRecord{Job: federation.Job{ID: 30000000, User: "alice", State: c.state, Restarts: c.restarts}, Attempts: c.attempts, Events: c.events}
 			rec.Job.Spec.Name = "x"
 			if v := Check(s, rec, c.runs, c.kills); v.Kind != c.want {
 				t.Errorf("verdict %d %q, want %d", v.Kind, v.Why, c.want)
