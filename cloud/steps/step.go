@@ -233,8 +233,10 @@ func (st *step) nodeLaunch(l *wire.Layout, i, port int) *wire.NodeLaunch {
 	}
 	if d := n.Part.Distribution; d == "" || d[0] == ',' {
 		tasks := 0
-		for k := range l.Nodes { // of all components: it is said of the step as a whole
-			tasks += len(l.Nodes[k].Ranks)
+		for k := range l.Nodes { // of this component
+			if l.Nodes[k].Part == part {
+				tasks += len(l.Nodes[k].Ranks)
+			}
 		}
 		n.Part.Distribution = layout.Default(n.Part.Ask, tasks) + d
 	}

@@ -167,9 +167,9 @@ func TestOutput(t *testing.T) {
 // TestHet: components of a heterogeneous job, alone and together.
 func TestHet(t *testing.T) {
 	g := newGangOf(t, func(*agentapi.Launch) {}, []int{1}, []int{2, 2})
-	script := `srun -l --het-group=1 -n2 bash -c 'echo $SLURMD_NODENAME $SLURM_NTASKS'; srun -l -n1 bash -c 'echo a $SLURMD_NODENAME $SLURM_NTASKS' : -n2 bash -c 'echo b $SLURMD_NODENAME $SLURM_NTASKS'`
+	script := `srun -l --het-group=1 -n2 bash -c 'echo $SLURMD_NODENAME $SLURM_NTASKS'; srun -l -n1 bash -c 'echo a $SLURMD_NODENAME $SLURM_NTASKS $SLURM_DISTRIBUTION' : -n2 bash -c 'echo b $SLURMD_NODENAME $SLURM_NTASKS $SLURM_DISTRIBUTION'`
 	out, errs, code := g.shell(t, script)
-	if sorted(out) != "0: a n1 3\n0: n2 2\n1: b n2 3\n1: n3 2\n2: b n3 3" || code != 0 {
+	if sorted(out) != "0: a n1 3 cyclic\n0: n2 2\n1: b n2 3 cyclic\n1: n3 2\n2: b n3 3 cyclic" || code != 0 {
 		t.Errorf("%d %q %s", code, sorted(out), errs)
 	}
 }
