@@ -26,6 +26,8 @@ func Daemon() int {
 		return receive(os.Args[n-1], os.Stdin)
 	} else if n > 2 && os.Args[n-2] == hold.Word {
 		return hold.Main(os.Args[n-1])
+	} else if n > 1 && os.Args[n-1] == sweepWord {
+		return sweepStale()
 	}
 	debug.SetGCPercent(400)
 	// Whoever has started the agent in the background may have had these ignored. What is caught has its default action in tasks; what is ignored would stay so.
@@ -109,8 +111,8 @@ func (d *daemon) main(in *wire.Reader) int {
 	}
 	d.reap()
 	d.drain()
+	d.closeMPI() // which may remove files in the container
 	d.box.close()
-	d.closeMPI()
 	d.tellExits()
 	if d.used.OOM {
 		kills, events := oomKills()-d.ooms, "events"

@@ -87,6 +87,10 @@ func (st *step) forTasks(i int, f wire.Frame) bool {
 
 // meet tells all nodes of a meeting when the last of them has come.
 func (st *step) meet(i int, said wire.Meeting) error {
+	if said.Direct {
+		st.direct(i, said)
+		return nil
+	}
 	st.mu.Lock()
 	over, err := st.meetings.meet(i, len(st.nodes), said)
 	nodes := slices.Clone(st.nodes)
@@ -105,6 +109,23 @@ func (st *step) meet(i int, said wire.Meeting) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.holdMeetings() // less: what is over was held until now
+}
+
+// direct passes on what a node says to another, which may have ended.
+func (st *step) direct(i int, said wire.Meeting) {
+	if len(said.Nodes) != 1 || said.Nodes[0] < 0 {
+		return
+	}
+	var to *wire.Writer
+	st.mu.Lock()
+	if n := said.Nodes[0]; n < len(st.nodes) {
+		to = st.nodes[n]
+	}
+	st.mu.Unlock()
+	if to != nil {
+		said.Nodes[0] = i
+		to.WriteJSON(wire.Met, 0, said)
+	}
 }
 
 // holdMeetings holds what the step's meetings have, and the copies of it that are made to tell of them. The caller holds mu.

@@ -64,19 +64,8 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 		return nil, err
 	}
 	defer theirs.Close()
-	cmd := exec.Command(s.c.Daemon[0], s.c.Daemon[1:]...)
-	cmd.Dir = "/"
-	cmd.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=single"}
+	cmd := r.command(s.c.Daemon)
 	cmd.ExtraFiles = []*os.File{theirs}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Stderr = &crash{log: r.log, left: maxCrash} // not the agent's own log: the daemon is the user's, and who can trace it can write to all that it has open
-	cmd.WaitDelay = time.Second
-	if u := r.Launch.User; os.Geteuid() == 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
-	}
-	if r.Prepare != nil {
-		r.Prepare(cmd)
-	}
 	r.local.Add(1)
 	if err := cmd.Start(); err != nil {
 		r.local.Add(-1)
@@ -92,6 +81,9 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 	stop := context.AfterFunc(r.ctx, func() { ours.Close() })
 	s.wg.Go(func() {
 		cmd.Wait()
+		if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() && launch.MPI != nil && launch.MPI.Type == "pmix" {
+			s.sweep(r)
+		}
 		r.daemons.Delete(cmd.Process)
 		stop()
 		r.local.Add(-1)
@@ -101,6 +93,40 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 		return nil, err
 	}
 	return ours, nil
+}
+
+// command is a process of the run's user.
+func (r *run) command(argv []string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = "/"
+	cmd.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=single"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stderr = &crash{log: r.log, left: maxCrash} // not the agent's own log: the daemon is the user's, and who can trace it can write to all that it has open
+	cmd.WaitDelay = time.Second
+	if u := r.Launch.User; os.Geteuid() == 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+	}
+	if r.Prepare != nil {
+		r.Prepare(cmd)
+	}
+	return cmd
+}
+
+// sweepTime is how long the removal of what a killed step daemon leaves behind may take.
+const sweepTime = time.Minute
+
+// sweep does, as the user, what a step daemon that was killed would have done at its end.
+func (s *Service) sweep(r *run) {
+	cmd := r.command(append(slices.Clone(s.c.Daemon), sweepWord))
+	err := cmd.Start()
+	if err == nil {
+		t := time.AfterFunc(sweepTime, func() { cmd.Process.Kill() })
+		err = cmd.Wait()
+		t.Stop()
+	}
+	if err != nil {
+		r.log.Warn("files of a step whose daemon was killed are left behind", "err", err)
+	}
 }
 
 // maxCrash is how much of what a step daemon says is logged.

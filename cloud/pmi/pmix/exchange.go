@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // fence is one that some of this node wait at.
@@ -14,17 +15,12 @@ type fence struct {
 	ranks []rank             // of this node
 	wait  map[rank][]request // of each, in the order of their coming
 	told  bool               // the others know that all of this node wait
+	timer *time.Timer        // until all of this node wait; nil: they may take as long as they like
 }
 
 type request struct {
 	k   *client
 	tag uint32
-}
-
-// get is a request that waits for what a rank will put.
-type get struct {
-	request
-	rank rank
 }
 
 // Scopes of what is put.
@@ -59,33 +55,18 @@ func (s *Server) commit(r rank, u *unpacker) status {
 		}
 	}
 	s.answerGets()
+	s.tellAsked(r, p)
 	return success
 }
 
 // fence notes that a client waits. With the last of this node the other nodes are told.
 func (s *Server) fence(k *client, tag uint32, u *unpacker) status {
-	u.count()
-	n := u.size()
-	u.count()
-	var ranks []rank
-	for range min(n, uint64(len(u.b))) {
-		space, r := u.string(), rank(u.uint32())
-		switch {
-		case u.bad:
-			return badParam
-		case space != s.space:
-			return notSupported // steps cannot be joined
-		case r == everybody:
-			for r := range s.where {
-				ranks = append(ranks, r)
-			}
-			continue
-		}
-		if _, ok := s.where[r]; !ok {
-			return badParam
-		}
-		ranks = append(ranks, r)
+	ranks, st := s.ranksOf(u.procs())
+	patience := seconds(u.infos())
+	if st != success {
+		return st
 	}
+	u.bad = false // of all types that values may have not every one is known here
 	slices.Sort(ranks)
 	ranks = slices.Compact(ranks)
 	if !slices.Contains(ranks, k.rank) {
@@ -99,9 +80,47 @@ func (s *Server) fence(k *client, tag uint32, u *unpacker) status {
 		f = s.newFence(ranks)
 		s.fences[id] = f
 	}
+	if f.timer == nil && !f.told && patience > 0 {
+		f.timer = time.AfterFunc(time.Duration(patience)*time.Second, func() { s.giveUp(id, f) })
+	}
 	f.wait[k.rank] = append(f.wait[k.rank], request{k, tag})
 	s.tell(id, f)
 	return success
+}
+
+// ranksOf are those that take part in a fence.
+func (s *Server) ranksOf(procs []proc) (ranks []rank, st status) {
+	for _, p := range procs {
+		switch {
+		case p.space != s.space:
+			return nil, notSupported // steps cannot be joined
+		case p.rank == everybody:
+			for r := range s.where {
+				ranks = append(ranks, r)
+			}
+			continue
+		}
+		if _, ok := s.where[p.rank]; !ok {
+			return nil, badParam
+		}
+		ranks = append(ranks, p.rank)
+	}
+	return ranks, success
+}
+
+// giveUp ends a fence that some of this node do not come to. As with PMIx's own server that is all that a client's timeout is for: other nodes are waited for.
+func (s *Server) giveUp(id string, f *fence) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.told || s.fences[id] != f {
+		return
+	}
+	delete(s.fences, id)
+	for _, list := range f.wait {
+		for _, q := range list {
+			go q.k.say(q.tag, timedOut)
+		}
+	}
 }
 
 // fenceID names a fence by who takes part: "" is for all.
@@ -142,6 +161,10 @@ func (s *Server) tell(id string, f *fence) {
 		return
 	}
 	f.told = true
+	if f.timer != nil {
+		f.timer.Stop()
+		f.timer = nil
+	}
 	var data []byte
 	for _, r := range f.ranks {
 		p := s.own[r]
@@ -183,7 +206,7 @@ func (s *Server) Fenced(id string, data []byte) (err error) {
 			return errFenced
 		}
 		if r := rank(head[0]); uint64(r) == head[0] {
-			s.others[r] = slices.Clone(data[:head[1]])
+			s.learn(r, data[:head[1]])
 		}
 		data = data[head[1]:]
 	}
@@ -207,52 +230,3 @@ func (s *Server) Fenced(id string, data []byte) (err error) {
 	s.tell(id, f)
 	return nil
 }
-
-// get answers with all that a rank has put, at once or when it is there.
-func (s *Server) get(k *client, tag uint32, u *unpacker) {
-	u.count()
-	space := u.string()
-	u.count()
-	r := rank(u.uint32())
-	u.count()
-	n := u.size()
-	immediate := false
-	if n > 0 {
-		u.count()
-		immediate = strings.Contains(string(u.b), "pmix.immediate\x00") // among the names of what it wants; of what follows nothing is of use
-	}
-	g := get{request{k, tag}, r}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.where[r]; u.bad || space != s.space || !known {
-		go k.say(tag, notFound)
-		return
-	}
-	switch {
-	case s.answerGet(g):
-	case immediate:
-		go k.say(tag, notFound)
-	default:
-		s.gets = append(s.gets, g)
-	}
-}
-
-// answerGet is false if its rank has put nothing. The caller holds mu.
-func (s *Server) answerGet(g get) bool {
-	data, ok := s.others[g.rank]
-	if s.where[g.rank] == s.step.Node {
-		p := s.own[g.rank]
-		if ok = p != nil; ok {
-			data = p.local
-		}
-	}
-	if !ok {
-		return false
-	}
-	b := append(appendProc(nil, s.space, g.rank), data...)
-	go g.k.send(g.tag, appendBytes(one(appendStatus(nil, success)), b))
-	return true
-}
-
-// answerGets answers those that can be. The caller holds mu.
-func (s *Server) answerGets() { s.gets = slices.DeleteFunc(s.gets, s.answerGet) }

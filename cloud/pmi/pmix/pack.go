@@ -80,10 +80,13 @@ func appendStatus(b []byte, s status) []byte { return binary.BigEndian.AppendUin
 type status int32
 
 const (
-	success      status = 0
-	notFound     status = -46
-	notSupported status = -47
-	badParam     status = -27
+	success       status = 0
+	timedOut      status = -24
+	badParam      status = -27
+	outOfResource status = -29
+	notFound      status = -46
+	notSupported  status = -47
+	conflicting   status = -51 // what is to be removed is to stay too
 )
 
 // unpacker reads what a client has packed. After the first thing that is not there it returns zero values, and bad is set.

@@ -58,6 +58,11 @@ func (u nodeUp) Fence(id string, who []int, data []byte) {
 	}
 }
 
+func (u nodeUp) Send(node int, data []byte) {
+	data = slices.Clone(data)
+	go u.all.servers[node].Receive(u.node, data)
+}
+
 func (u nodeUp) Abort(code int) {
 	u.all.mu.Lock()
 	defer u.all.mu.Unlock()
@@ -178,14 +183,40 @@ func fencing(space string, ranks ...rank) []byte {
 	return size(b, 0)
 }
 
-// getting is a request for what a rank has put.
-func getting(space string, r rank, immediate bool) []byte {
+// getting is a request for what a rank has put under a key, with these directives.
+func getting(space string, r rank, key string, how ...info) []byte {
 	b := binary.BigEndian.AppendUint32(one(appendString(one(nil), space)), uint32(r))
-	if !immediate {
-		return appendString(one(size(b, 0)), "key")
+	return appendString(one(appendInfos(b, how...)), key)
+}
+
+// immediate wants an answer at once.
+var immediate = info{"pmix.immediate", true}
+
+// appendInfos packs directives.
+func appendInfos(b []byte, list ...info) []byte {
+	b = size(b, uint64(len(list)))
+	if len(list) == 0 {
+		return b
 	}
-	b = appendString(one(size(b, 1)), "pmix.immediate")
-	return appendString(one(append(b, 0, 0, 0, 0, 0, typeBool, 1)), "key")
+	b = binary.BigEndian.AppendUint32(b, uint32(len(list)))
+	for _, i := range list {
+		b = append(appendString(b, i.key), 0, 0, 0, 0)
+		switch v := i.value.(type) {
+		case bool:
+			b = append(binary.BigEndian.AppendUint16(b, typeBool), 0)
+			if v {
+				b[len(b)-1] = 1
+			}
+		case string:
+			b = appendString(binary.BigEndian.AppendUint16(b, typeString), v)
+		case int:
+			b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, typeInt), 9)
+			b = binary.BigEndian.AppendUint32(b, uint32(v))
+		default:
+			b = binary.BigEndian.AppendUint16(b, typeUndefined)
+		}
+	}
+	return b
 }
 
 const space = "slurm.pmix.7.0.S"
@@ -193,7 +224,11 @@ const space = "slurm.pmix.7.0.S"
 // want asks for what a rank has put, and holds it to be these pairs.
 func (k *task) want(r rank, pairs ...string) {
 	k.t.Helper()
-	k.send(getData, getting(space, r, false))
+	key := ""
+	if len(pairs) > 0 {
+		key = pairs[0]
+	}
+	k.send(getData, getting(space, r, key))
 	k.wantAnswer(r, pairs...)
 }
 
@@ -324,18 +359,18 @@ func pairs(t *testing.T, u *unpacker) map[string]any {
 func TestExchange(t *testing.T) {
 	n := newNodes([]int{0, 1}, []int{2})
 	a, b, c := n.connect(t, 0, 0), n.connect(t, 0, 1), n.connect(t, 1, 2)
-	if st := b.ask(getData, getting(space, 0, true)); st != notFound {
+	if st := b.ask(getData, getting(space, 0, "key", immediate)); st != notFound {
 		t.Errorf("at once: %d", st)
 	}
-	if st := b.ask(getData, getting(space, 9, false)); st != notFound {
+	if st := b.ask(getData, getting(space, 9, "key")); st != notFound {
 		t.Errorf("of no rank: %d", st)
 	}
-	b.send(getData, getting(space, 0, false))
+	b.send(getData, getting(space, 0, "key"))
 	if st := a.put("key", "here", "there"); st != success {
 		t.Error(st)
 	}
 	b.wantAnswer(0, "key", "here")
-	c.send(getData, getting(space, 0, false))
+	c.send(getData, getting(space, 0, "key"))
 	c.send(fenceAll, fencing(space, everybody))
 	b.send(fenceAll, fencing(space, everybody))
 	if st := a.ask(fenceAll, fencing(space, everybody)); st != success {
@@ -394,7 +429,7 @@ func fences(k *task) {
 			k.t.Errorf("rank %d: fence: %d", k.rank, st)
 		}
 		for _, r := range like {
-			k.send(getData, getting(space, r, false))
+			k.send(getData, getting(space, r, key))
 			if u, st := k.receive(); st != success || !bytes.Contains(u.b, []byte(key+"\x00")) {
 				k.t.Errorf("rank %d has not what %d has put before fence %d: %d", k.rank, r, round, st)
 				return
@@ -449,7 +484,7 @@ func TestEnds(t *testing.T) {
 			theirs.Close()
 			close(done)
 		}()
-		k := &task{t: t, c: ours, rank: 1}
+		k := &task{t: t, c: ours, rank: 1, tag: 100}
 		ours.Write(hello(space, 1, "v3"))
 		io.ReadFull(ours, make([]byte, 8))
 		c.do(n, k)
@@ -498,7 +533,7 @@ func FuzzServe(f *testing.F) {
 	k.send(reqJobInfo, nil)
 	k.send(commit, append(append(one(nil), forRemote, 0, 0, 0, 1, nonDescribed), appendBytes(nil, []byte("x"))...))
 	k.send(fenceAll, fencing(space, everybody))
-	k.send(getData, getting(space, 0, true))
+	k.send(getData, getting(space, 0, "key", immediate))
 	k.send(finalize, nil)
 	f.Add(talk)
 	f.Fuzz(func(t *testing.T, said []byte) {

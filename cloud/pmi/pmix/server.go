@@ -25,6 +25,8 @@ type Step struct {
 	// Shared is where clients make the memory that they share. "": where they like, which is under a name of their machine's, so that nodes must have names of
 	// their own.
 	Shared string
+	// Cleaner removes what clients want to be removed when they have ended. nil: nobody does, and clients are told so.
+	Cleaner Cleaner
 }
 
 // Up is how a Server reaches what is beyond its node. Its methods do not wait for an answer.
@@ -32,6 +34,8 @@ type Up interface {
 	// Fence says that all of this node that take part in a fence wait, and brings what they have put. Once all nodes that take part have said so, the data of all
 	// of them, one after the other, is given to [Server.Fenced] with the same id.
 	Fence(id string, nodes []int, data []byte)
+	// Send brings a message to another node of the step: to its [Server.Receive].
+	Send(node int, data []byte)
 	// Abort asks for the end of the step, and for this exit code of it; 0: whatever comes of its tasks.
 	Abort(code int)
 	// Complain says a line to the step's stderr.
@@ -51,9 +55,18 @@ type Server struct {
 	own    map[rank]*puts // of this node
 	others map[rank][]byte
 	fences map[string]*fence
-	gets   []get // that cannot be answered yet
-	ending bool  // the step is being ended: clients are lost
-	warned bool  // of a stranger
+	gets   []*get                  // that cannot be answered yet
+	asking uint64                  // questions to other nodes so far
+	asked  map[rank]map[int]uint64 // by rank of this node that has put nothing: nodes that want to know it, and their last questions
+	ending bool                    // the step is being ended: clients are lost
+	warned bool                    // of a stranger
+
+	number   int                // the last client's
+	clients  map[rank][]*client // that have said who they are
+	cleanups map[int]*Cleanup   // by owner
+	cleaning int                // bytes of cleanups
+	cleaned  bool               // CleanUp was called
+	removals sync.WaitGroup     // that are under way
 }
 
 // puts is what a rank of this node has put.
@@ -65,7 +78,7 @@ type puts struct {
 // New returns a Server without any connection.
 func New(st Step, up Up) *Server {
 	s := &Server{step: st, up: up, space: "slurm.pmix." + st.ID + "." + st.Secret, where: map[rank]int{}, own: map[rank]*puts{}, others: map[rank][]byte{},
-		fences: map[string]*fence{}}
+		fences: map[string]*fence{}, asked: map[rank]map[int]uint64{}, clients: map[rank][]*client{}, cleanups: map[int]*Cleanup{}}
 	for node, ranks := range st.Ranks {
 		s.size += len(ranks)
 		for _, r := range ranks {
@@ -114,6 +127,9 @@ func (s *Server) Serve(c io.ReadWriter) {
 		_ = k.deadline(time.Now().Add(helloTime)) // a connection that has none is closed already
 	}
 	err := k.run()
+	if k.known {
+		s.leave(k)
+	}
 	if errors.Is(err, io.EOF) && k.known && !k.finalized {
 		err = fmt.Errorf("task %d has ended without MPI_Finalize", k.rank)
 	}
@@ -153,6 +169,7 @@ func (s *Server) ended() bool {
 type client struct {
 	s                *Server
 	rank             rank
+	number           int  // of the client on this node
 	ours             bool // it knows the step's secret
 	known, finalized bool // it has said who it is; that it will end
 	in               io.Reader
@@ -177,6 +194,9 @@ func (k *client) run() error {
 			return err
 		}
 		tag := binary.BigEndian.Uint32(head[4:])
+		if tag == heartbeat { // nobody listens for that
+			continue
+		}
 		u := &unpacker{b: body}
 		u.count()
 		if err := k.answer(tag, command(u.byte()), u); err != nil {
@@ -222,6 +242,7 @@ func (k *client) hello() error {
 		return fmt.Errorf("PMIx %s of a client is not known here (it packs as %q and keeps data as %q): use a program that is built with PMIx 3 to 5, or mpirun", version, packing, store)
 	}
 	k.rank, k.known = r, true
+	k.s.enter(k)
 	if k.deadline != nil {
 		_ = k.deadline(time.Time{})
 	}
@@ -238,6 +259,9 @@ const (
 	simpleClient = 0
 	nonDescribed = 1 // values that are not in pairs do not say their type
 )
+
+// heartbeat is the tag of messages without any content, which say that a client is alive.
+const heartbeat = 1
 
 // command is what a client asks for.
 type command uint8
@@ -260,6 +284,8 @@ const (
 	deregister
 	query
 	logText
+	allocate
+	jobControl
 )
 
 // answer answers one request.
@@ -290,10 +316,14 @@ func (k *client) answer(tag uint32, c command, u *unpacker) error {
 		s.get(k, tag, u)
 	case finalize:
 		k.finalized = true
+		s.cleanUp(k.number)
 		k.say(tag, success)
 	case register, notify: // of events there are none
 		k.say(tag, success)
 	case deregister:
+	case jobControl:
+		k.say(tag, s.control(u))
+		u.bad = false // of all types that values may have not every one is known here
 	case spawn:
 		s.up.Complain("mpi/pmix: MPI_Comm_spawn is not possible in a step on rented nodes; start such a program with mpirun")
 		k.say(tag, notSupported)
