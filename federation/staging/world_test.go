@@ -136,8 +136,9 @@ func (w *world) start(sub federation.Submission, task int, env ...string) *node 
 		}
 		return f
 	}
-	// Not the file itself: another test's process may have it open for writing for a moment.
-	cmd := exec.Command("/bin/sh", append([]string{spool}, sub.Payload.Argv...)...)
+	// Not the file itself: another test's process may have it open for writing for a moment. Who runs the tests in the background has them ignore INT,
+	// and so all that they start.
+	cmd := exec.Command("env", append([]string{"--default-signal=INT,QUIT", "/bin/sh", spool}, sub.Payload.Argv...)...)
 	cmd.Dir = sub.Job.Spec.WorkDir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "SLURM_JOB_ID=" + sub.Job.ID.String()}, env...)
 	out := open(sub.Job.Spec.Output)
@@ -190,6 +191,16 @@ func (w *world) whole(j *federation.Job, a *federation.Attempt) (status, notes s
 	w.Helper()
 	status = w.start(w.prepare(j, a), 4294967294).wait()
 	return status, w.collect(j, a, federation.SiteJob{})
+}
+
+// await waits until the job has written a word.
+func (n *node) await(word string) {
+	n.Helper()
+	for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(n.readNode(n), word); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			n.Fatalf("no %q in %q", word, n.readNode(n))
+		}
+	}
 }
 
 // readNode is the output so far, as a file of the node.
