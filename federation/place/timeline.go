@@ -126,7 +126,14 @@ func (c *capacity) readyAt(n int32, f *fit, from int64, limit time.Duration) int
 	slices.Sort(times)
 	c.times = times
 	for i, t := range times {
-		if t >= from && t != never && (i == 0 || t != times[i-1]) && c.fitsBetween(n, f, t, endAt(t, limit)) {
+		if t < from || t == never || i > 0 && t == times[i-1] {
+			continue
+		}
+		to := endAt(t, limit)
+		if t == c.now { // what is started on a node that must boot first holds it for longer: see place
+			to = c.m.afterBoot(n, to)
+		}
+		if c.fitsBetween(n, f, t, to) {
 			return t
 		}
 	}
