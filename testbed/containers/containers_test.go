@@ -1,27 +1,30 @@
 package containers
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 func TestContainers(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, "auto")
+	signalled := w.signalled(t)
 	for _, c := range []struct {
 		name, script, out string
 		code              int
 	}{
 		{"script", "#SBATCH --container-image=IMAGE --container-mounts=DIR:DIR\n" +
-			"cat /etc/os-release; echo $COLOR $FROM $1 $SLURM_JOB_PARTITION; pwd; [ $SLURM_TASK_PID = $$ ] && echo same; squeue -h -o %T -j $SLURM_JOB_ID; touch DIR/seen; exit 7",
+			"cat /etc/os-release; echo $COLOR $FROM $1 $SLURM_JOB_PARTITION; pwd; [ $SLURM_TASK_PID = $$ ] && echo same; " +
+			"until [ \"$(squeue -h -o %T -j $SLURM_JOB_ID)\" = RUNNING ]; do sleep 0.1; done; echo RUNNING; touch DIR/seen; exit 7", // shown a moment later
 			"PRETTY_NAME=\"Tiny\"\nimage here one main\n/inside\nsame\nRUNNING\n", 7},
 		{"steps of such a script", "#SBATCH --container-image=IMAGE -N2 -n2 --container-writable\nsrun sh -c 'touch /x; cat /etc/os-release; echo $SLURM_PROCID' | sort",
 			"0\n1\nPRETTY_NAME=\"Tiny\"\nPRETTY_NAME=\"Tiny\"\n", 0},
 		{"steps alone", "#SBATCH -M boxes -N2\nsrun -n2 -N2 --container-image=IMAGE --container-name=c true; srun -n2 -N2 --container-name=c cat /etc/os-release; srun -N1 -n1 sh -c 'echo $COLOR'",
 			"PRETTY_NAME=\"Tiny\"\nPRETTY_NAME=\"Tiny\"\njob\n", 0},
-		{"signal before the end", "#SBATCH --container-image=IMAGE --signal=B:USR1@118\ntrap 'echo told; exit 3' USR1\nsleep 100 & wait\n", "told\n", 3},
-		{"what is left behind", "#SBATCH --container-image=IMAGE\nsetsid sleep 61234 >/dev/null 2>&1 &\necho on\n", "on\n", 0},
+		{"what is left behind", "#SBATCH --container-image=IMAGE\nsetsid sleep " + own + "0 >/dev/null 2>&1 &\necho on\n", "on\n", 0},
 		{"no such image", "#SBATCH --container-image=/nosuch.sqsh\necho on\n",
 			"slurmstepd: error: pyxis: failed to create container filesystem for image: /nosuch.sqsh: no such file on this machine\n", 1},
 		{"bad mount", "#SBATCH --container-image=IMAGE --container-mounts=:\necho on\n", "slurmstepd: error: pyxis: --container-mounts: invalid format: :\n", 1},
@@ -39,10 +42,31 @@ func TestContainers(t *testing.T) {
 	if _, err := os.Stat(w.dir + "/TestContainers-script/seen"); err != nil {
 		t.Error("a file that the script wrote through its mount is not there:", err)
 	}
-	w.until(t, "nothing is left behind", func() bool { return living("sleep 61234") == 0 })
+	t.Run("signal before the end", func(t *testing.T) {
+		if got := <-signalled; got != "told\n3" {
+			t.Errorf("%q", got)
+		}
+	})
+	w.until(t, "nothing is left behind", func() bool { return living("sleep "+own+"0") == 0 })
 	t.Run("planner", w.tryPlanner)
 	t.Run("cancelled", w.tryCancelled)
 }
+
+// signalled begins a job that is to be signalled half a minute after its start, for its container is made by then, and tells what it wrote and how it ended.
+func (w *world) signalled(t *testing.T) <-chan string {
+	out := make(chan string, 1)
+	go func() {
+		text, words, code := w.submit(t, "#SBATCH --container-image=IMAGE --signal=B:USR1@90\ntrap 'echo told; exit 3' USR1\nsleep 200 & wait\n", "--wait", "-t", "2")
+		if code != 3 {
+			text += words
+		}
+		out <- text + strconv.Itoa(code)
+	}()
+	return out
+}
+
+// own begins the times that jobs of this process sleep: by them they are found among all processes.
+var own = fmt.Sprintf("1%07d", os.Getpid())
 
 // askPMI is a task of an MPI program: two exchange a value through the server of the step.
 const askPMI = `
@@ -75,12 +99,12 @@ func (w *world) tryPlanner(t *testing.T) {
 
 // tryCancelled: what a container's script has started ends with its job.
 func (w *world) tryCancelled(t *testing.T) {
-	_, words, _ := w.submit(t, "#SBATCH --container-image=IMAGE\nsrun sleep 65432 &\nsleep 65431 &\nwait\n")
-	w.until(t, "both sleep: "+words, func() bool { return living("sleep 6543[12]") == 2 })
+	_, words, _ := w.submit(t, "#SBATCH --container-image=IMAGE\nsrun sleep "+own+"2 &\nsleep "+own+"1 &\nwait\n")
+	w.until(t, "both sleep: "+words, func() bool { return living("sleep "+own+"[12]") == 2 })
 	if out, err := w.command("scancel", strings.TrimPrefix(words, "Submitted batch job ")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	w.until(t, "nobody sleeps", func() bool { return living("sleep 6543[12]") == 0 })
+	w.until(t, "nobody sleeps", func() bool { return living("sleep "+own+"[12]") == 0 })
 	left := func() []string { found, _ := filepath.Glob(w.dir + "/state-machines/*/*/run/*"); return found }
 	w.until(t, "its folders are gone", func() bool { return len(left()) == 0 })
 }

@@ -26,7 +26,7 @@ type world struct {
 	uid             int // who submits
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, network string) *world {
 	t.Helper()
 	dir := t.TempDir()
 	for d := dir; d != "/tmp" && d != "/"; d = filepath.Dir(d) {
@@ -43,8 +43,8 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf("federation: all\nsocket: %[1]s/s\nstate_dir: %[1]s/state\nsites:\n"+
-		"- {name: boxes, kind: local, containers: podman, local: {nodes: 2, cpus: 4, mem_mib: 2000, price: 2}}\n"+
-		"- {name: plain, kind: local, containers: none, local: {nodes: 2, cpus: 4, mem_mib: 2000, price: 1}}\n", dir)
+		"- {name: boxes, kind: local, containers: podman, local: {nodes: 2, cpus: 4, mem_mib: 2000, price: 2, network: %[2]s}}\n"+
+		"- {name: plain, kind: local, containers: none, local: {nodes: 2, cpus: 4, mem_mib: 2000, price: 1}}\n", dir, network)
 	if err := os.WriteFile(filepath.Join(dir, "fed.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -75,14 +75,13 @@ func (w *world) serve(t *testing.T) {
 	})
 }
 
-// until waits for something that is to come soon; a busy machine may take a minute.
+// until waits for something that is to come soon; a busy machine may take minutes.
 func (w *world) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 1200 {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if ok() {
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	t.Fatalf("it never came that %s", what)
 }
@@ -108,7 +107,7 @@ func (w *world) submit(t *testing.T, script string, options ...string) (out, wor
 	if err := os.WriteFile(dir+"/job.sh", []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := w.command("sbatch", append(append([]string{"-o", "out", "-t", "2"}, options...), "job.sh", "one")...)
+	cmd := w.command("sbatch", append(append([]string{"-o", "out", "-t", "10"}, options...), "job.sh", "one")...)
 	cmd.Dir = dir
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(w.uid), Gid: 65534}}
