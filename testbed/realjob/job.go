@@ -100,7 +100,7 @@ func (s *Site) Run(t *testing.T, c Call, tasks int) *Job {
 
 func (j *Job) await(t *testing.T, tasks int) (files []string) {
 	t.Helper()
-	for range 3000 {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		all, _ := filepath.Glob(filepath.Join(j.Dir, "seen.*"))
 		files = files[:0]
 		for _, f := range all {
@@ -111,7 +111,6 @@ func (j *Job) await(t *testing.T, tasks int) (files []string) {
 		if len(files) >= tasks {
 			return files
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	log, _ := filepath.Glob(filepath.Join(j.Dir, "slurm-*"))
 	text := []byte{}

@@ -42,8 +42,12 @@ while IFS= read -r options; do
 	n=$((n+1))
 	if id=$(sbatch --parsable -o /dev/null $options job.sh "$PWD/$n" 2>"$n.said"); then
 		until [ -e "$n.seen" ]; do
-			read -r state why < <(squeue -h -j "$id" -o '%t %r')
+			read -r state why < <(squeue -h -j "$id" -o '%t %r' 2>&1)
 			case "$state $why" in
+			*'Unable to contact'*)
+				touch "$n.crash"
+				exit
+				;;
 			'PD None' | 'PD Priority') ;;
 			PD*)
 				echo "$why" >"$n.waits"
@@ -117,14 +121,13 @@ func (s *Site) restart(t *testing.T) {
 	if err := s.bed.StartService(t.Context(), Name, "slurmctld"); err != nil {
 		t.Fatal(err)
 	}
-	for range 600 {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		_, _, _ = s.run(t.Context(), "/", s.Env(), "scancel", "-Q", "-u", "alice")
 		jobs, _, _ := s.run(t.Context(), "/", s.Env(), "squeue", "-h")
 		nodes, _, err := s.run(t.Context(), "/", s.Env(), "sinfo", "-h", "-p", "main", "-o", "%T")
 		if err == nil && strings.TrimSpace(jobs) == "" && strings.TrimSpace(nodes) == "idle" {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatal("slurmctld does not recover")
 }

@@ -130,7 +130,7 @@ func (s *Site) run(ctx context.Context, dir string, env []string, args ...string
 // awaitIdle returns when no job is on the nodes any more.
 func (s *Site) awaitIdle(t *testing.T) {
 	t.Helper()
-	for range 600 {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		out, stderr, err := s.run(t.Context(), "/", s.Env(), "squeue", "-h", "-t", "R,CG,CF,S")
 		if err != nil {
 			t.Fatalf("squeue: %v: %s", err, stderr)
@@ -138,7 +138,6 @@ func (s *Site) awaitIdle(t *testing.T) {
 		if strings.TrimSpace(out) == "" {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatal("the site has jobs that do not end")
 }
