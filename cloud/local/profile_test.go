@@ -11,7 +11,7 @@ import (
 // What only root may read of the host's profile does not become everybody's in a machine.
 func TestProfileKeepsSecrets(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(from, "a.sh"), []byte("A=1\n"), 0o644), os.WriteFile(filepath.Join(from, "proxy.sh"), []byte("PASSWORD=x\n"), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(from, "a.sh"), []byte("A=1\n"), 0o644), os.Chmod(filepath.Join(from, "a.sh"), 0o644), os.WriteFile(filepath.Join(from, "proxy.sh"), []byte("PASSWORD=x\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(from)

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,7 +16,7 @@ func start(t testing.TB, text string, more func(*Config)) (*Process, string) {
 	t.Helper()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "slurm_script")
-	if err := os.WriteFile(script, []byte("#!/bin/bash\n"+text+"\n"), 0o755); err != nil {
+	if err := errors.Join(os.WriteFile(script, []byte("#!/bin/bash\n"+text+"\n"), 0o755), os.Chmod(script, 0o755)); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
 	c := Config{Argv: []string{script}, Env: []string{"PATH=" + os.Getenv("PATH"), "SLURM_TASK_PID=%PID%"}, Dir: dir, Umask: 0o22, Out: filepath.Join(dir, "out")}

@@ -304,7 +304,7 @@ func TestAsUser(t *testing.T) {
 	}
 	program, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = os.WriteFile(dir+"/test", program, 0o755)
+		err = errors.Join(os.WriteFile(dir+"/test", program, 0o755), os.Chmod(dir+"/test", 0o755))
 	}
 	if err == nil {
 		err = os.Mkdir(dir+"/own", 0o755)

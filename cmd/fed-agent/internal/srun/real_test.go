@@ -127,7 +127,9 @@ func passing(errs string) (kept string) {
 	for line := range strings.Lines(errs) {
 		late := gives && (strings.HasPrefix(line, "slurmstepd: error: ***") || strings.HasSuffix(line, ": Interrupt\n"))
 		early := strings.HasPrefix(line, "srun: error: IO: Hey, you told me node ") // the node is heard once more after a task of it was killed
-		if !late && !early && !strings.HasPrefix(line, "srun: Step created for ") {
+		what, _, dated := strings.Cut(line, " CANCELLED AT ")
+		twice := dated && strings.Contains(kept, what) // now and then, on a busy machine
+		if !late && !early && !twice && !strings.HasPrefix(line, "srun: Step created for ") {
 			kept += line
 		}
 	}
