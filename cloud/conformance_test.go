@@ -77,6 +77,12 @@ func (m *mortal) Cancel(ctx context.Context, ref federation.JobRef, tasks []int)
 func (m *mortal) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
 	return tell(m, func(d *cloud.Driver) error { return d.Requeue(ctx, ref, tasks) })
 }
+func (m *mortal) Suspend(ctx context.Context, ref federation.JobRef) error {
+	return tell(m, func(d *cloud.Driver) error { return d.Suspend(ctx, ref) })
+}
+func (m *mortal) Resume(ctx context.Context, ref federation.JobRef) error {
+	return tell(m, func(d *cloud.Driver) error { return d.Resume(ctx, ref) })
+}
 func (m *mortal) Signal(ctx context.Context, ref federation.JobRef, tasks []int, s federation.Signal) error {
 	return tell(m, func(d *cloud.Driver) error { return d.Signal(ctx, ref, tasks, s) })
 }

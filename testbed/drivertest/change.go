@@ -88,3 +88,39 @@ func testRequeue(s *suite) {
 	}
 	s.wants("Requeue of an unknown job", q.Requeue(s.ctx, federation.JobRef{ID: s.NextID()}, nil), federation.ErrNotFound)
 }
+
+// testSuspend: a suspended job keeps its start and its nodes, goes on when it is resumed, and can be cancelled. What is asked twice is no error.
+func testSuspend(s *suite) {
+	p, ok := s.Driver.(federation.Suspender)
+	if !ok {
+		s.Skip("the driver has no Suspend")
+	}
+	must := func(what string, err error) {
+		s.Helper()
+		if err != nil {
+			s.Fatalf("%s: %v", what, err)
+		}
+	}
+	id := s.run("sleep 300")
+	ref := s.ref(id)
+	ran := s.untilState(id, federation.Running)
+	must("Suspend", p.Suspend(s.ctx, ref))
+	j := s.untilState(id, federation.Suspended)
+	if !j.Start.Equal(ran.Start) || j.Nodes != ran.Nodes || j.Suspension.At.IsZero() {
+		s.Errorf("suspended: %+v; it ran as %+v", j, ran)
+	}
+	must("Suspend again", p.Suspend(s.ctx, ref))
+	must("Resume", p.Resume(s.ctx, ref))
+	if j := s.untilState(id, federation.Running); !j.Start.Equal(ran.Start) || j.Restarts != ran.Restarts {
+		s.Errorf("resumed: %+v; it ran as %+v", j, ran)
+	}
+	must("Resume again", p.Resume(s.ctx, ref))
+	must("Suspend once more", p.Suspend(s.ctx, ref))
+	must("Cancel", s.Driver.Cancel(s.ctx, ref, nil))
+	s.untilState(id, federation.Cancelled)
+	s.wants("Suspend of a job that has ended", p.Suspend(s.ctx, ref), federation.ErrConflict)
+	waits := s.submit(s.job("exit 0", hold))
+	s.wants("Suspend of a job that waits", p.Suspend(s.ctx, s.ref(waits)), federation.ErrConflict)
+	s.wants("Resume of a job that waits", p.Resume(s.ctx, s.ref(waits)), federation.ErrConflict)
+	s.wants("Suspend of an unknown job", p.Suspend(s.ctx, federation.JobRef{ID: s.NextID()}), federation.ErrNotFound)
+}

@@ -150,6 +150,7 @@ var promises = []promise{
 	{"UpdateOfARunningJobConflicts", testUpdateRunning},
 	{"UpdateOfAnUnknownJobIsNotFound", testUpdateUnknown},
 	{"RequeueKeepsTheID", testRequeue},
+	{"SuspendAndResume", testSuspend},
 	{"JobsTellsChangesSinceTheMark", testMark},
 	{"JobsKnowsWhatIsHeld", testKnown},
 	{"JobsTellsHowItEnded", testExit},

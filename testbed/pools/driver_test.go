@@ -26,9 +26,10 @@ func (w *world) lifetime() context.Context {
 }
 
 var (
-	_ federation.Driver   = (*world)(nil)
-	_ federation.Requeuer = (*world)(nil)
-	_ federation.Limited  = (*world)(nil)
+	_ federation.Driver    = (*world)(nil)
+	_ federation.Requeuer  = (*world)(nil)
+	_ federation.Suspender = (*world)(nil)
+	_ federation.Limited   = (*world)(nil)
 )
 
 func (w *world) Observe(ctx context.Context) (*federation.Observation, error) {
@@ -104,6 +105,22 @@ func (w *world) Requeue(ctx context.Context, ref federation.JobRef, tasks []int)
 		return err
 	}
 	return d.Requeue(ctx, ref, tasks)
+}
+
+func (w *world) Suspend(ctx context.Context, ref federation.JobRef) error {
+	d, err := w.now()
+	if err != nil {
+		return err
+	}
+	return d.Suspend(ctx, ref)
+}
+
+func (w *world) Resume(ctx context.Context, ref federation.JobRef) error {
+	d, err := w.now()
+	if err != nil {
+		return err
+	}
+	return d.Resume(ctx, ref)
 }
 
 // Limits implements federation.Limited. It is asked once, while the daemon is up.

@@ -38,9 +38,10 @@ func tell(ctx context.Context, s *site, f func(context.Context, *cloud.Driver) e
 }
 
 var (
-	_ federation.Driver   = (*site)(nil)
-	_ federation.Requeuer = (*site)(nil)
-	_ federation.Limited  = (*site)(nil)
+	_ federation.Driver    = (*site)(nil)
+	_ federation.Requeuer  = (*site)(nil)
+	_ federation.Suspender = (*site)(nil)
+	_ federation.Limited   = (*site)(nil)
 )
 
 func (s *site) Observe(ctx context.Context) (*federation.Observation, error) {
@@ -77,6 +78,14 @@ func (s *site) Release(ctx context.Context, ref federation.JobRef) error {
 
 func (s *site) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
 	return tell(ctx, s, func(ctx context.Context, d *cloud.Driver) error { return d.Requeue(ctx, ref, tasks) })
+}
+
+func (s *site) Suspend(ctx context.Context, ref federation.JobRef) error {
+	return tell(ctx, s, func(ctx context.Context, d *cloud.Driver) error { return d.Suspend(ctx, ref) })
+}
+
+func (s *site) Resume(ctx context.Context, ref federation.JobRef) error {
+	return tell(ctx, s, func(ctx context.Context, d *cloud.Driver) error { return d.Resume(ctx, ref) })
 }
 
 // Limits implements federation.Limited. It is asked once, while the daemon's part is up.
