@@ -50,7 +50,7 @@ func shapesOf(t *testing.T) []shape {
 
 // dir is where a shape runs at a place. All places share the user's file system.
 func (p place) dir(s shape) string {
-	return filepath.Join(world.bed.Home("alice"), "shapes", p.String(), s.name)
+	return filepath.Join(world.Bed.Home("alice"), "shapes", p.String(), s.name)
 }
 
 // submit starts a shape.
@@ -154,9 +154,9 @@ func (p place) patience(s shape) time.Duration {
 	case stuck[p]:
 		return 10 * time.Second
 	case slow[s.name]:
-		return 8 * time.Minute
+		return 12 * time.Minute
 	}
-	return 4 * time.Minute
+	return 6 * time.Minute
 }
 
 var ended = regexp.MustCompile(`\|(COMPLETED|FAILED|CANCELLED|TIMEOUT|OUT_OF_MEMORY|NODE_FAIL|BOOT_FAIL|DEADLINE|PREEMPTED)\|`)

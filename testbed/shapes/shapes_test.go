@@ -10,7 +10,7 @@ import (
 
 // Every script leaves the same behind wherever it runs. The real site comes twice: what its two runs differ in is nobody's fault.
 func TestSameEverywhere(t *testing.T) {
-	needWorld(t)
+	world.Need(t)
 	shapes := shapesOf(t)
 	if only := os.Getenv("FSUB_SHAPES"); only != "" {
 		shapes = slices.DeleteFunc(shapes, func(s shape) bool { return !slices.Contains(strings.Split(only, ","), s.name) })
