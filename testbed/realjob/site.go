@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +13,7 @@ import (
 	"time"
 
 	"fsub/testbed/bed"
+	"fsub/testbed/suite"
 )
 
 // Name is the site: 24.11, four nodes of 16 CPUs, 64,000 MiB and 4 GPUs "h100" each, DefMemPerCPU=1000.
@@ -29,8 +27,8 @@ type Site struct {
 }
 
 var shared struct {
+	suite.Suite
 	site *Site
-	skip string
 }
 
 // Main is the TestMain of a package that uses [Open]. FSUB_REALJOB_BED names a bed that is up and has no jobs; else one is made.
@@ -41,61 +39,19 @@ func Main(m *testing.M) { run(m, false) }
 func MainFlat(m *testing.M) { run(m, true) }
 
 func run(m *testing.M, flat bool) {
-	flag.Parse()
-	switch {
-	case os.Getuid() != 0:
-		shared.skip = "SKIPPED: not root: real Slurm sites need namespaces of their own"
-	case testing.Short():
-		shared.skip = "SKIPPED: -short leaves out real Slurm"
-	default:
-		code, err := withSite(m, flat)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-		os.Exit(code)
-	}
-	os.Exit(m.Run())
+	shared.Main(m, suite.Config{Name: "realjob", Sites: []string{Name}, Bed: bed.Options{Flat: flat}, Lends: true, Start: start})
 }
 
-func withSite(m *testing.M, flat bool) (code int, err error) {
-	ctx := context.Background()
-	var b *bed.Bed
-	if lent := os.Getenv("FSUB_REALJOB_BED"); lent != "" {
-		if b, err = bed.Open(lent); err != nil {
-			return 1, err
-		}
-	} else {
-		dir, err := os.MkdirTemp("/var/tmp", "fsub-realjob-")
-		if err != nil {
-			return 1, err
-		}
-		defer os.RemoveAll(dir)
-		if err := os.Chmod(dir, 0o755); err != nil {
-			return 1, err
-		}
-		if b, err = bed.New(bed.Options{Dir: filepath.Join(dir, "bed"), Flat: flat, Temporary: true}); err != nil {
-			return 1, err
-		}
-		defer func() { err = errors.Join(err, b.Down(ctx, nil, true, io.Discard)) }()
-		if err := b.Up(ctx, []string{Name}, os.Stderr); err != nil {
-			return 1, err
-		}
-	}
-	shared.site = &Site{bed: b, dir: filepath.Join(b.Home("alice"), "realjob"+strconv.Itoa(os.Getpid()))}
-	defer os.RemoveAll(shared.site.dir)
-	if err := shared.site.folder(shared.site.dir); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
+func start(context.Context) error {
+	shared.site = &Site{bed: shared.Bed, dir: filepath.Join(shared.Bed.Home("alice"), "realjob"+strconv.Itoa(os.Getpid()))}
+	shared.Defer(func() error { return os.RemoveAll(shared.site.dir) })
+	return shared.site.folder(shared.site.dir)
 }
 
 // Open returns the site, or skips the test where there can be none.
 func Open(t *testing.T) *Site {
 	t.Helper()
-	if shared.skip != "" {
-		t.Skip(shared.skip)
-	}
+	shared.Need(t)
 	if shared.site == nil {
 		t.Fatal("the package has no TestMain that calls realjob.Main")
 	}
