@@ -105,7 +105,7 @@ func (w *world) submit(t *testing.T, f framework, place, dir string, path []stri
 			}
 		}
 	}
-	timer := time.AfterFunc(4*time.Minute, func() { cmd.Process.Kill() })
+	timer := time.AfterFunc(10*time.Minute, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	out, err := cmd.CombinedOutput()
 	return string(out), err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fsub/testbed/ec2"
+	"fsub/testbed/program"
 )
 
 // world is a daemon with the sites that jobs run at. It is made by the first test that needs it.
@@ -61,14 +62,15 @@ func newWorld() (*world, error) {
 	}
 	w := &world{dir: dir, bin: filepath.Join(dir, "bin"), log: filepath.Join(dir, "fed.log")}
 	made = w
-	if err := w.build(); err != nil {
+	// submitit looks for srun to find Slurm
+	if err := errors.Join(program.Put(w.bin, "fsub", "fed", "fed-agent"), program.Link(w.bin, "sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "srun")); err != nil {
 		return nil, err
 	}
 	sites, err := w.sites()
 	if err != nil {
 		return nil, err
 	}
-	text := fmt.Sprintf("federation: frameworks\nsocket: %[1]s/s\nstate_dir: %[1]s/state\nagents: {listen: \"127.0.0.1:0\", lease: 15s}\nsites:\n%[2]s", dir, sites)
+	text := fmt.Sprintf("federation: frameworks\nsocket: %[1]s/s\nstate_dir: %[1]s/state\nagents: {listen: \"127.0.0.1:0\", lease: 2m}\nsites:\n%[2]s", dir, sites)
 	if err := os.WriteFile(w.config(), []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -76,23 +78,6 @@ func newWorld() (*world, error) {
 }
 
 func (w *world) config() string { return filepath.Join(w.dir, "fed.yaml") }
-
-// build makes our commands, with Slurm's names as links.
-func (w *world) build() error {
-	for _, p := range []struct{ name, cgo, tags string }{{"fsub", "0", ""}, {"fed", "1", ""}, {"fed-agent", "0", "remote"}} {
-		cmd := exec.Command("go", "build", "-tags", p.tags, "-o", filepath.Join(w.bin, p.name), "fsub/cmd/"+p.name)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED="+p.cgo)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", p.name, err, out)
-		}
-	}
-	for _, name := range []string{"sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "srun"} { // submitit looks for srun to find Slurm
-		if err := os.Symlink("fsub", filepath.Join(w.bin, name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // sites are those of the configuration: local always, the others where [places] has them.
 func (w *world) sites() (string, error) {
@@ -146,12 +131,11 @@ func (w *world) start() error {
 		return err
 	}
 	last := ""
-	for range 600 {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		out, _ := w.command("fed", "site", "list", "--json").Output()
 		if last = string(out); bytes.Count(out, []byte(`"answering": true`)) == len(places()) {
 			return nil
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	return fmt.Errorf("the sites %s do not all answer: %s", strings.Join(places(), " "), last)
 }
