@@ -58,9 +58,8 @@ func (k *client) answer1(m message) error {
 			return err
 		}
 		return k.sayLine("barrier_out", "rc", "0")
-	case "publish_name", "unpublish_name", "lookup_name": // there is nobody to connect to: steps cannot be joined
-		verb, _, _ := strings.Cut(m.name, "_")
-		return k.sayLine(verb+"_result", "rc", "1")
+	case "publish_name", "unpublish_name", "lookup_name":
+		return k.name1(m)
 	case "spawn":
 		s.up.Complain("mpi/pmi2: " + noSpawn)
 		return k.sayLine("spawn_result", "rc", "1")
@@ -68,6 +67,22 @@ func (k *client) answer1(m message) error {
 		return k.sayLine("finalize_ack", "rc", "0")
 	}
 	return fmt.Errorf("invalid pmi1 command received: '%s'", m.name)
+}
+
+// name1 answers requests of names. Slurm says info= alone; newer clients look for rc=.
+func (k *client) name1(m message) error {
+	verb, _, _ := strings.Cut(m.name, "_")
+	what := map[string]byte{"publish": publishes, "unpublish": unpublishes, "lookup": looksUp}[verb]
+	a, err := k.name(what, m.get("service"), m.get("port"))
+	switch {
+	case err != nil:
+		return err
+	case !a.ok:
+		return k.sayLine(verb+"_result", "info", "fail", "rc", "1")
+	case what == looksUp:
+		return k.sayLine(verb+"_result", "info", "ok", "rc", "0", "port", a.port)
+	}
+	return k.sayLine(verb+"_result", "info", "ok", "rc", "0")
 }
 
 // noAppNum: the step is not one of several that started as one (srun A : B has one number of its own for all).

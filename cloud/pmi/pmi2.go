@@ -14,7 +14,9 @@ func (k *client) run2() error {
 		}
 		m := parsePacket(text)
 		if m.name == "abort" {
-			k.s.up.Abort()
+			if m.get("isworld") != "FALSE" { // else it ends alone
+				k.s.up.Abort()
+			}
 			return nil
 		}
 		fields, err := k.answer2(m)
@@ -59,7 +61,9 @@ func (k *client) answer2(m message) ([]string, error) {
 		return []string{"rc", "0"}, k.fence()
 	case "kvs-get":
 		return found(s.get(m.get("key"))), nil
-	case "job-connect", "job-disconnect", "name-publish", "name-unpublish", "name-lookup":
+	case "name-publish", "name-unpublish", "name-lookup":
+		return k.name2(m)
+	case "job-connect", "job-disconnect":
 		return []string{"rc", "1", "errmsg", "steps cannot be joined"}, nil
 	case "spawn":
 		s.up.Complain("mpi/pmi2: " + noSpawn)
@@ -68,6 +72,21 @@ func (k *client) answer2(m message) ([]string, error) {
 		return []string{"rc", "0"}, nil
 	}
 	return nil, fmt.Errorf("invalid pmi2 command received: '%s'", m.name)
+}
+
+// name2 answers requests of names.
+func (k *client) name2(m message) ([]string, error) {
+	what := map[string]byte{"name-publish": publishes, "name-unpublish": unpublishes, "name-lookup": looksUp}[m.name]
+	a, err := k.name(what, m.get("name"), m.get("port"))
+	switch {
+	case err != nil:
+		return nil, err
+	case !a.ok:
+		return []string{"rc", "1"}, nil
+	case what == looksUp:
+		return []string{"rc", "0", "value", a.port}, nil
+	}
+	return []string{"rc", "0"}, nil
 }
 
 func found(v string, ok bool) []string {

@@ -48,6 +48,8 @@ func (u nodeUp) Fence(data []byte) {
 	}
 }
 
+func (u nodeUp) Send(node int, data []byte) { go u.all.servers[node].Receive(u.node, data) }
+
 func (u nodeUp) Abort() {
 	u.all.mu.Lock()
 	defer u.all.mu.Unlock()
@@ -65,7 +67,7 @@ func newNodes(t testing.TB, ranks ...[]int) *nodes {
 	n := &nodes{said: map[int][]byte{}}
 	size := len(slices.Concat(ranks...))
 	for i, own := range ranks {
-		n.servers = append(n.servers, New(Step{ID: "7.0", Size: size, Local: len(own), Mapping: Mapping(ranks)}, nodeUp{n, i}))
+		n.servers = append(n.servers, New(Step{ID: "7.0", Size: size, Local: len(own), Node: i, Mapping: Mapping(ranks)}, nodeUp{n, i}))
 	}
 	t.Cleanup(func() {
 		for _, s := range n.servers {
@@ -150,7 +152,7 @@ func TestWords(t *testing.T) {
 		{one.line, "cmd=get kvsname=x key=PMI_process_mapping", "cmd=get_result rc=0 value=(vector,(0,1,1))"},
 		{one.line, "cmd=put kvsname=x key=" + strings.Repeat("k", 65) + " value=v", "cmd=put_result rc=1"},
 		{one.line, "cmd=put kvsname=x key=k value=" + strings.Repeat("v", 1025), "cmd=put_result rc=1"},
-		{one.line, "cmd=lookup_name service=s", "cmd=lookup_result rc=1"},
+		{one.line, "cmd=lookup_name service=s", "cmd=lookup_result info=fail rc=1"},
 		{one.line, "mcmd=spawn\nnprocs=1\nexecname=x\nendcmd", "cmd=spawn_result rc=1"},
 		{one.line, "cmd=finalize", "cmd=finalize_ack rc=0"},
 		{one.line, "cmd=get_maxes", "io: read/write on closed pipe"},
@@ -203,6 +205,11 @@ func TestUnknown(t *testing.T) {
 func TestAbort(t *testing.T) {
 	n := newNodes(t, []int{0, 1, 2})
 	waiting, one, two := n.connect(t, 0, 0), n.connect(t, 0, 1), n.connect(t, 0, 2)
+	alone := n.connect(t, 0, 2)
+	alone.line(init2)
+	if a := alone.packet("cmd=abort;isworld=FALSE;msg=an end;"); a != "EOF" { // it ends, and the step goes on
+		t.Error(a)
+	}
 	waiting.line(init1)
 	one.line(init1)
 	two.line(init2)
@@ -382,5 +389,6 @@ func FuzzFenced(f *testing.F) {
 type alone struct{ s *Server }
 
 func (a alone) Fence(data []byte) { go a.s.Fenced(data) }
+func (alone) Send(int, []byte)    {}
 func (alone) Abort()              {}
 func (alone) Complain(string)     {}

@@ -15,6 +15,7 @@ type Step struct {
 	ID      string // "JOB.STEP": the name of the job and of its key-value space
 	Size    int    // tasks of the step
 	Local   int    // of which this node has so many
+	Node    int    // which of the step's nodes this is: the first is 0
 	Mapping string // how ranks are spread over nodes: see [Mapping]
 }
 
@@ -23,6 +24,8 @@ type Up interface {
 	// Fence says that all tasks of this node wait, and brings what they have put since the last fence. Once all nodes of the step have said so, the data of
 	// all of them, one after the other, is given to [Server.Fenced].
 	Fence(data []byte)
+	// Send brings a message to another node of the step: to its [Server.Receive].
+	Send(node int, data []byte)
 	// Abort asks for the end of the step.
 	Abort()
 	// Complain says a line to the step's stderr.
@@ -53,12 +56,16 @@ type Server struct {
 	news   chan struct{}     // closed, and made anew, when node has more
 	closed chan struct{}
 	once   sync.Once
+
+	ports     map[string]string // by name, on the first node
+	question  uint64            // the last one to the first node
+	questions map[uint64]chan named
 }
 
 // New returns a Server without any connection.
 func New(s Step, up Up) *Server {
 	return &Server{step: s, up: up, all: map[string]string{"PMI_process_mapping": s.Mapping}, node: map[string]string{},
-		open: make(chan struct{}), news: make(chan struct{}), closed: make(chan struct{})}
+		ports: map[string]string{}, questions: map[uint64]chan named{}, open: make(chan struct{}), news: make(chan struct{}), closed: make(chan struct{})}
 }
 
 // Env is what the task of a rank has in its environment; fd is the number of its socket there.

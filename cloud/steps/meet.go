@@ -111,20 +111,51 @@ func (st *step) meet(i int, said wire.Meeting) error {
 	return st.holdMeetings() // less: what is over was held until now
 }
 
-// direct passes on what a node says to another, which may have ended.
+// direct passes on what a node says to another. It is told if that has ended, at once or when it does so without an answer.
 func (st *step) direct(i int, said wire.Meeting) {
+	select {
+	case <-st.ready: // until then a node may have no connection yet
+	case <-st.done:
+		return
+	}
 	if len(said.Nodes) != 1 || said.Nodes[0] < 0 {
 		return
 	}
-	var to *wire.Writer
 	st.mu.Lock()
-	if n := said.Nodes[0]; n < len(st.nodes) {
+	var to *wire.Writer
+	from, n := st.nodes[i], said.Nodes[0]
+	if n < len(st.nodes) {
 		to = st.nodes[n]
 	}
+	if to != nil && !slices.Contains(st.heard[n], i) {
+		if st.heard == nil {
+			st.heard = map[int][]int{}
+		}
+		st.heard[n] = append(st.heard[n], i)
+	}
 	st.mu.Unlock()
-	if to != nil {
-		said.Nodes[0] = i
-		to.WriteJSON(wire.Met, 0, said)
+	switch {
+	case to != nil:
+		to.WriteJSON(wire.Met, 0, wire.Meeting{Direct: true, Nodes: []int{i}, Data: said.Data})
+	case from != nil:
+		from.WriteJSON(wire.Met, 0, wire.Meeting{Direct: true, Nodes: []int{n}})
+	}
+}
+
+// gone notes that a node has ended, and tells those that may wait for an answer of it: nothing, in its name.
+func (st *step) gone(n int) {
+	var waiting []*wire.Writer
+	st.mu.Lock()
+	st.nodes[n] = nil
+	for _, i := range st.heard[n] {
+		if st.nodes[i] != nil {
+			waiting = append(waiting, st.nodes[i])
+		}
+	}
+	delete(st.heard, n)
+	st.mu.Unlock()
+	for _, w := range waiting {
+		w.WriteJSON(wire.Met, 0, wire.Meeting{Direct: true, Nodes: []int{n}})
 	}
 }
 

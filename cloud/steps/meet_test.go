@@ -2,6 +2,7 @@ package steps
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -75,4 +76,56 @@ func TestMeetingsRefused(t *testing.T) {
 			t.Errorf("meeting %d: %v", i, err)
 		}
 	}
+}
+
+// TestDirect: what a node says to another comes to that one; who has asked a node that ends is told so, once, and who asks later at once.
+func TestDirect(t *testing.T) {
+	lines := make([]bytes.Buffer, 3)
+	st := &step{ready: make(chan struct{})}
+	for i := range lines {
+		st.nodes = append(st.nodes, wire.NewWriter(&lines[i]))
+	}
+	close(st.ready)
+	say := func(from, to int, text string) {
+		st.forTasks(from, frame(t, wire.Meeting{Direct: true, Nodes: []int{to}, Data: []byte(text)}))
+	}
+	say(0, 2, "a")
+	say(0, 2, "b")
+	say(2, 0, "answer")
+	say(1, 9, "nobody")
+	say(1, -1, "nobody")
+	st.gone(2)
+	say(1, 2, "late")
+	st.gone(1)
+	for i, want := range [][]string{{"2 answer", "2 "}, {"9 ", "2 "}, {"0 a", "0 b"}} {
+		var got []string
+		for in := wire.NewReader(&lines[i]); ; {
+			f, err := in.Read()
+			if err != nil {
+				break
+			}
+			m, err := wire.JSON[wire.Meeting](f)
+			if err != nil || f.Kind != wire.Met || !m.Direct || len(m.Nodes) != 1 {
+				t.Fatalf("node %d: %v %v", i, f, err)
+			}
+			got = append(got, digits(m.Nodes[0])+" "+string(m.Data))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("node %d hears %q, want %q", i, got, want)
+		}
+	}
+}
+
+// frame is one that a node sends of a meeting.
+func frame(t *testing.T, m wire.Meeting) wire.Frame {
+	t.Helper()
+	var b bytes.Buffer
+	if err := wire.NewWriter(&b).WriteJSON(wire.Meet, 0, m); err != nil {
+		t.Fatal(err)
+	}
+	f, err := wire.NewReader(&b).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }

@@ -52,7 +52,7 @@ func newMPI(d *daemon) (mpi, error) {
 	for _, ranks := range m.Ranks {
 		size += len(ranks)
 	}
-	return pmi2{pmi.New(pmi.Step{ID: id, Size: size, Local: len(d.n.Tasks), Mapping: pmi.Mapping(m.Ranks)}, mpiUp{d})}, nil
+	return pmi2{pmi.New(pmi.Step{ID: id, Size: size, Local: len(d.n.Tasks), Node: d.n.Node, Mapping: pmi.Mapping(m.Ranks)}, mpiUp{d})}, nil
 }
 
 // connectMPI is connect, and what a task's environment must not have.
@@ -95,6 +95,11 @@ func (u mpiUp) Abort() { u.d.out.Write(wire.Abort, 0, nil) }
 // Complain implements [pmi.Up] and [pmix.Up].
 func (u mpiUp) Complain(text string) { u.d.complain(text) }
 
+// Send implements [pmi.Up] and [pmix.Up].
+func (u mpiUp) Send(node int, data []byte) {
+	u.meet(wire.Meeting{Direct: true, Nodes: []int{node}, Data: data})
+}
+
 // Fence implements [pmi.Up].
 func (u mpiUp) Fence(data []byte) { u.meet(wire.Meeting{Data: data}) }
 
@@ -120,7 +125,12 @@ func (p pmi2) connect(rank int) (fd int, env []string, err error) {
 	return fds[1], p.s.Env(rank, fds[1]), nil
 }
 
-func (p pmi2) met(m wire.Meeting) error { return p.s.Fenced(m.Data) }
+func (p pmi2) met(m wire.Meeting) error {
+	if m.Direct && len(m.Nodes) == 1 {
+		return p.s.Receive(m.Nodes[0], m.Data)
+	}
+	return p.s.Fenced(m.Data)
+}
 
 func (p pmi2) end() {}
 

@@ -121,11 +121,6 @@ type pmixUp struct{ mpiUp }
 // Abort implements [pmix.Up].
 func (u pmixUp) Abort(code int) { u.d.out.Write(wire.Abort, uint32(code), nil) }
 
-// Send implements [pmix.Up].
-func (u pmixUp) Send(node int, data []byte) {
-	u.meet(wire.Meeting{Direct: true, Nodes: []int{node}, Data: data})
-}
-
 // Fence implements [pmix.Up].
 func (u pmixUp) Fence(id string, nodes []int, data []byte) {
 	u.meet(wire.Meeting{ID: id, Nodes: nodes, Data: data})

@@ -36,6 +36,7 @@ type step struct {
 
 	mu    sync.Mutex
 	nodes []*wire.Writer // nil: not connected, or over
+	heard map[int][]int  // by node: those whose servers for MPI programs have sent it something
 	ended bool
 	said  bool  // the line of its end
 	begun bool  // srun knows of it: nothing may be said before
@@ -132,6 +133,7 @@ func (s *Service) conductNode(ctx context.Context, r *run, st *step, l *wire.Lay
 	defer stop()
 	st.connected(i, wire.NewWriter(patient{c}))
 	dialed()
+	defer st.gone(i)
 	in := st.hold.frames(wire.NewReader(bufio.NewReaderSize(c, 16<<10)))
 	for {
 		f, err := in.Read()
@@ -150,9 +152,6 @@ func (s *Service) conductNode(ctx context.Context, r *run, st *step, l *wire.Lay
 			break
 		}
 	}
-	st.mu.Lock()
-	st.nodes[i] = nil
-	st.mu.Unlock()
 }
 
 // patience is how long a step daemon, which reads all that comes, may leave something unread.

@@ -131,10 +131,11 @@ func (s *Server) tellAsked(r rank, p *puts) {
 	delete(s.asked, r)
 }
 
-// Receive takes what another node's Server has given to Up.Send.
+// Receive takes what another node's Server has given to Up.Send. Nothing: that node has ended, and answers no more.
 func (s *Server) Receive(node int, data []byte) error {
 	if len(data) == 0 {
-		return errFenced
+		s.gone(node)
+		return nil
 	}
 	what, data := data[0], data[1:]
 	var head [2]uint64
@@ -167,6 +168,17 @@ func (s *Server) Receive(node int, data []byte) error {
 		return errFenced
 	}
 	return nil
+}
+
+// gone ends what waits for a node.
+func (s *Server) gone(node int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if node != s.step.Node && node >= 0 && node < len(s.step.Ranks) {
+		for _, r := range s.step.Ranks[node] {
+			s.forgo(rank(r), s.asking)
+		}
+	}
 }
 
 // forgo ends what waits for what a rank had not put when it was asked. The caller holds mu.

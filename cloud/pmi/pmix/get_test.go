@@ -2,6 +2,7 @@ package pmix
 
 import (
 	"encoding/binary"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,10 +92,32 @@ func TestFenceTimeout(t *testing.T) {
 	})
 }
 
+// TestGone: nobody waits for a node that has ended.
+func TestGone(t *testing.T) {
+	n := newNodes([]int{0}, []int{1, 2})
+	a := n.connect(t, 0, 0)
+	a.send(getData, getting(space, 2, "key"))
+	for n.servers[0].waiting() == 0 { // it asks on its own
+		runtime.Gosched()
+	}
+	if err := n.servers[0].Receive(1, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, st := a.receive(); st != notFound {
+		t.Errorf("%d, want %d", st, notFound)
+	}
+}
+
+func (s *Server) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.gets)
+}
+
 // TestReceiveNonsense: what another node says is a step daemon's, which its user may have changed.
 func TestReceiveNonsense(t *testing.T) {
 	s := newNodes([]int{0}, []int{1}).servers[0]
-	for _, b := range [][]byte{nil, {asks}, {tells, 1}, aboutRank('x', 0, 1), aboutRank(asks, 1, 1), aboutRank(tells, 0, 1), aboutRank(asks, 9, 1), binary.AppendUvarint(binary.AppendUvarint([]byte{asks}, 1<<40), 1)} {
+	for _, b := range [][]byte{{asks}, {tells, 1}, aboutRank('x', 0, 1), aboutRank(asks, 1, 1), aboutRank(tells, 0, 1), aboutRank(asks, 9, 1), binary.AppendUvarint(binary.AppendUvarint([]byte{asks}, 1<<40), 1)} {
 		if err := s.Receive(1, b); err == nil {
 			t.Errorf("%q is taken", b)
 		}

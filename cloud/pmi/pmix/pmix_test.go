@@ -534,10 +534,12 @@ func FuzzServe(f *testing.F) {
 	k.send(commit, append(append(one(nil), forRemote, 0, 0, 0, 1, nonDescribed), appendBytes(nil, []byte("x"))...))
 	k.send(fenceAll, fencing(space, everybody))
 	k.send(getData, getting(space, 0, "key", immediate))
+	k.send(jobControl, controlling([]proc{{space, 0}}, file("/a"), dir("/b"), keep("/c")))
 	k.send(finalize, nil)
 	f.Add(talk)
 	f.Fuzz(func(t *testing.T, said []byte) {
 		n := newNodes([]int{0})
+		n.servers[0].step.Cleaner = &cleaner{}
 		n.servers[0].Serve(struct {
 			io.Reader
 			io.Writer
