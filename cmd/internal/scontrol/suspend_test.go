@@ -1,0 +1,76 @@
+package scontrol
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/cmd/internal/conn"
+	"fsub/federation"
+	"fsub/federation/api"
+	"fsub/federation/api/apitest"
+	"fsub/sbatch"
+)
+
+// TestSuspend: what scontrol 24.11 prints of jobs and arrays that cannot be suspended or resumed, and how a suspended job is shown. The tests' user is an administrator of the daemon's.
+func TestSuspend(t *testing.T) {
+	d := apitest.Start(t, api.Config{Suspends: map[federation.SiteName]bool{"sky": true}})
+	start := time.Now().Add(-time.Hour).Truncate(time.Second)
+	job := func(id federation.JobID, state federation.State) federation.Job {
+		j := federation.Job{ID: id, User: "alice", UID: 7001, State: state, Submit: start, Spec: sbatch.Spec{Name: "j", WorkDir: "/", TimeLimit: 2 * time.Hour}}
+		if state != federation.Pending {
+			j.Site, j.Nodes, j.Start, j.Partition = "sky", "n1", start, "main"
+		}
+		if state.Ended() {
+			j.End = time.Now()
+		}
+		return j
+	}
+	suspended := job(4, federation.Suspended)
+	suspended.Suspension = federation.Suspension{At: start.Add(10 * time.Minute), Ran: 10 * time.Minute}
+	array := job(20, federation.Running)
+	array.Site, array.Nodes, array.Spec.Array, array.Whole = "", "", "2", &federation.ArrayWhole{Count: 3, Max: 2, Step: 1, Spread: true}
+	jobs := []federation.Job{job(1, federation.Running), job(2, federation.Pending), job(3, federation.Completed), suspended, array}
+	for i := range 2 {
+		p := job(federation.JobID(30+i), federation.Running)
+		p.Part = &federation.ArrayPart{Array: 20, Index: i, Count: 3, Max: 2, Step: 1}
+		jobs = append(jobs, p)
+	}
+	d.Put(t, jobs...)
+	c := conn.New(d.Socket, 0)
+	defer c.Close()
+	scontrol := func(args string) (string, int) {
+		var out bytes.Buffer
+		exit := Main(strings.Fields(args), os.Environ(), &out, &out, c)
+		return out.String(), exit
+	}
+	for _, test := range []struct {
+		args, want string
+		exit       int
+	}{
+		{"suspend 1", "", 0},
+		{"suspend 4", "", 0},
+		{"resume 4", "", 0},
+		{"resume 1", "Job is not suspended for job 1\n", 1},
+		{"suspend 2 3", "Job is pending execution for job 2\nJob/step already completing or completed for job 3\n", 1},
+		{"suspend 99", "Unexpected message received for job 99\n", 1},
+		{"suspend foo", "Invalid job id specified for job foo\n", 1},
+		{"suspend 20", "20_0-1: No error\n20_2: Job is pending execution\n", 1},
+		{"suspend 20_0,20_1", "", 0},
+		{"suspend 20_[1-2]", "20_1: No error\n20_2: Job is pending execution\n", 1},
+		{"suspend 20_9", "20_9: Invalid job id specified\n", 1},
+	} {
+		if out, exit := scontrol(test.args); out != test.want || exit != test.exit {
+			t.Errorf("scontrol %s: exit %d, it printed %q, not %q", test.args, exit, out, test.want)
+		}
+	}
+	out, _ := scontrol("show job 4")
+	for _, want := range []string{"JobState=SUSPENDED", "RunTime=00:10:00 ", "SecsPreSuspend=600 ", "Priority=0 ", "SuspendTime=" + start.Add(10*time.Minute).Format("2006-01-02T15:04:05"),
+		"EndTime=" + start.Add(2*time.Hour).Format("2006-01-02T15:04:05")} {
+		if !strings.Contains(out, want) {
+			t.Errorf("scontrol show job: no %s in\n%s", want, out)
+		}
+	}
+}
