@@ -83,6 +83,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 		}
 	}
 	t.Logf("%d boundaries of the calls %v", len(all), calls)
+	defer func() { w.t = t }()
 	for _, b := range all {
 		t.Run(b.String(), func(t *testing.T) {
 			w.t = t
@@ -119,13 +120,13 @@ func (w *world) killedAt(b boundary) {
 		}
 	})
 	w.start()
-	restarted := make(chan struct{})
+	restarted, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(restarted)
 		select {
 		case <-reached:
 			w.start()
-		case <-time.After(60 * time.Second):
+		case <-over:
 		}
 	}()
 	id, jobs := w.submitAcrossTheKill()
@@ -137,6 +138,7 @@ func (w *world) killedAt(b boundary) {
 		w.t.Errorf("job %d began %d times", id, began)
 	}
 	w.noMachines(60 * time.Second)
+	close(over)
 	select {
 	case <-reached:
 	default:

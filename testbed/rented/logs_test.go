@@ -63,7 +63,8 @@ func kept(dir string) (path string, size int64) {
 	return list[0], info.Size()
 }
 
-// TestLongOutput has a job write more than 1 GB, while the daemon is killed and started again two times: what the daemon has in the end is what the job wrote, byte for byte.
+// TestLongOutput has a job write more than 1 GB, while the daemon is killed and started again two times: what the daemon has in the end is what the job wrote, byte for byte. The job
+// does not come to its end before that: it waits for a file at its half, and for another later.
 func TestLongOutput(t *testing.T) {
 	t.Parallel()
 	lines := 115_000_000
@@ -72,11 +73,13 @@ func TestLongOutput(t *testing.T) {
 	}
 	p := newPlace(t, config{pool: "max: 1, idle: 2s"})
 	want := count(t, lines)
-	id := p.submit(fmt.Sprintf("#!/bin/bash\n#SBATCH -t 10\n#FSUB --stage-in=job.sh\nn=%d\nfor i in {0..19}; do seq $((i * n + 1)) $(((i + 1) * n)); sleep 0.2; done\n", lines/20))
+	gate := filepath.Join(p.dir, "gate")
+	id := p.submit(fmt.Sprintf("#!/bin/bash\n#SBATCH -t 60\n#FSUB --stage-in=job.sh\nn=%d gate=%s\nfor i in {0..19}; do\n"+
+		"case $i in 10|16) until [ -e $gate$i ]; do sleep 0.05; done ;; esac\nseq $((i * n + 1)) $(((i + 1) * n)); sleep 0.2; done\n", lines/20, gate))
 	logs := filepath.Join(p.dir, "state", "logs", "aws")
-	for _, part := range []int64{8, 2} {
+	for _, part := range []struct{ percent, opens int64 }{{12, 10}, {55, 16}} {
 		p.eventually("output arrives", 2*time.Minute, func() string {
-			if _, size := kept(logs); size < want.size/part {
+			if _, size := kept(logs); size < want.size*part.percent/100 {
 				return fmt.Sprintf("%d bytes", size)
 			}
 			return ""
@@ -88,6 +91,9 @@ func TestLongOutput(t *testing.T) {
 			t.Error("all was there when the daemon was killed: this shows nothing")
 		}
 		p.start()
+		if err := os.WriteFile(fmt.Sprint(gate, part.opens), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	rec := p.await(id, 5*time.Minute)
 	if rec.Job.State != federation.Completed {

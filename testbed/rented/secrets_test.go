@@ -6,12 +6,14 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +36,11 @@ func TestSecrets(t *testing.T) {
 		return ""
 	})
 	secrets := w.secrets()
-	for place, text := range w.processes(t) {
+	places := w.processes(t)
+	if len(places) < 12 { // a daemon, two agents, a script, two steps
+		t.Errorf("only %d places were looked at", len(places))
+	}
+	for place, text := range places {
 		for name, s := range secrets {
 			if s.in(text) {
 				t.Errorf("%s is in %s", name, place)
@@ -112,11 +118,11 @@ func (w *world) secrets() map[string]secret {
 	return out
 }
 
-// processes are the arguments and environments of all processes of this machine but this one's own, and what the job has seen of its environment.
+// processes are the arguments and environments of this process and of all that it has started, and what the job has seen of its environment.
 func (w *world) processes(t *testing.T) map[string][]byte {
 	out := map[string][]byte{}
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
+	for _, pid := range descendants() {
+		dir := fmt.Sprintf("/proc/%d", pid)
 		for _, file := range []string{"cmdline", "environ"} {
 			if text, err := os.ReadFile(filepath.Join(dir, file)); err == nil && len(text) > 0 {
 				name, _ := os.ReadFile(filepath.Join(dir, "comm"))
@@ -132,6 +138,26 @@ func (w *world) processes(t *testing.T) map[string][]byte {
 		out["the job's "+name] = text
 	}
 	return out
+}
+
+// descendants are this process and all below it: daemons, machines, their agents and jobs. What other packages' tests show on this machine is not looked at.
+func descendants() []int {
+	children := map[int][]int{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range stats {
+		text, _ := os.ReadFile(file)
+		var state string
+		var parent int
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if _, bad := fmt.Sscan(string(text[bytes.LastIndexByte(text, ')')+1:]), &state, &parent); err == nil && bad == nil {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	list := []int{os.Getpid()}
+	for i := 0; i < len(list); i++ {
+		list = append(list, children[list[i]]...)
+	}
+	return list
 }
 
 // tokenIsSpent tries the one-time token of machines that are in: nobody gets in with it again, whatever machine they say that they are.

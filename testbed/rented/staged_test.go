@@ -191,7 +191,7 @@ func TestStagedFollow(t *testing.T) {
 // TestStagedPreempted takes the machine back in the middle: the job writes its checkpoint to an address of its own, runs again somewhere else, and what comes home is of the last run.
 func TestStagedPreempted(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, config{pool: "max: 2, idle: 2s, markets: [spot]", cloud: ec2.Config{Lead: 6 * time.Second}})
+	p := newPlace(t, config{pool: "max: 2, idle: 2s, markets: [spot]", cloud: ec2.Config{Lead: 30 * time.Second}})
 	p.put("in", "staged\n")
 	id := p.submit("#!/bin/bash\n#SBATCH -t 5 --requeue\n#FSUB --stage-in=in\n#FSUB --stage-out=r\ntrap 'echo saved; echo half > r; exit 143' TERM\n" +
 		"echo \"run ${SLURM_RESTART_COUNT:-0} $(cat in)\" | tee -a r\n[ -n \"$SLURM_RESTART_COUNT\" ] && exit\nfor i in {1..600}; do sleep 0.1; done\n")

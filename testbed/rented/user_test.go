@@ -43,7 +43,7 @@ func (p *place) holds(name, text string) {
 	})
 }
 
-const restless = "#!/bin/bash\n#SBATCH -t 5 --open-mode=append -o out-%j\necho \"run ${SLURM_RESTART_COUNT:-0}\"\ntrap 'echo got USR1' USR1\ntrap 'echo got TERM; exit 9' TERM\n" +
+const restless = "#!/bin/bash\n#SBATCH -t 5 --open-mode=append -o out-%j\ntrap 'echo got USR1' USR1\ntrap 'echo got TERM; exit 9' TERM\necho \"run ${SLURM_RESTART_COUNT:-0}\"\n" +
 	"for i in {1..1200}; do sleep 0.1; done\n"
 
 // TestUserChangesARunningJob does to a job on a rented machine what users do to running jobs, in Slurm's words and with Slurm's answers.
@@ -88,7 +88,7 @@ func TestUserChangesARunningJob(t *testing.T) {
 func TestCancelledWhileItBoots(t *testing.T) {
 	t.Parallel()
 	p := newHome(t, config{pool: "max: 2, idle: 2s"})
-	p.cloud.SetBoot(ec2.Pool{}, ec2.Boot{Delay: 15 * time.Second})
+	p.cloud.SetBoot(ec2.Pool{}, ec2.Boot{Delay: 90 * time.Second})
 	id := p.submit(restless, "-N2")
 	p.eventually("its machines boot", 30*time.Second, func() string {
 		rec, err := p.job(id)

@@ -24,21 +24,13 @@ import (
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/testbed/ec2"
+	"fsub/testbed/program"
 )
 
-// The binaries are built once, where everybody can run them.
+// The binaries are made once, where everybody can run them.
 var (
-	binaries = sync.OnceValue(func() error {
-		for name, build := range map[string][]string{"fed": {"CGO_ENABLED=1", ""}, "fsub": {"CGO_ENABLED=0", ""}, "fed-agent": {"CGO_ENABLED=0", "remote"}} {
-			cmd := exec.Command("go", "build", "-trimpath", "-tags", build[1], "-o", filepath.Join(scratch, name), "fsub/cmd/"+name)
-			cmd.Env = append(os.Environ(), build[0])
-			if out, err := cmd.CombinedOutput(); err != nil {
-				return fmt.Errorf("build %s: %w\n%s", name, err, out)
-			}
-		}
-		return nil
-	})
-	scratch string
+	binaries = sync.OnceValue(func() error { return program.Put(scratch, "fed", "fsub", "fed-agent") })
+	scratch  string
 )
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -130,13 +122,13 @@ func newWorld(t *testing.T, c config) *world {
 	w.write("fed.yaml", fmt.Sprintf(`federation: rented
 socket: %[1]s/s
 state_dir: %[1]s/state
-agents: {listen: "127.0.0.1:%[2]s", lease: 10s}
+agents: {listen: "127.0.0.1:%[2]s", lease: 1m}
 sites:
 - name: aws
   kind: aws
   aws: {region: %[3]s, endpoint: "%[4]s", credentials_file: %[1]s/credentials, types: [g6.xlarge], boot: 2s%[5]s}
   pools: [{name: main, %[6]s}]
-  timing: {boot: 30s, list: 2s, list_soon: 500ms, list_lag: 2s, stray: 2s, margin: 1s, kill_wait: 2s%[7]s}
+  timing: {boot: 2m, list: 2s, list_soon: 500ms, list_lag: 2s, stray: 2s, margin: 1s, kill_wait: 2s%[7]s}
 %[8]s
 %[9]s
 `, dir, w.port, w.cloud.Region(), w.url, more(c.aws), c.pool, more(c.timing), indented(c.site), strings.Join(c.daemon, "\n")))
@@ -253,7 +245,7 @@ func (w *world) stop() {
 	cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-gone:
-	case <-time.After(10 * time.Second * busy):
+	case <-time.After(2 * time.Minute):
 		w.t.Error("the daemon does not stop at SIGTERM")
 		w.kill()
 	}
@@ -344,16 +336,22 @@ func (w *world) noMachines(patience time.Duration) {
 	})
 }
 
-// freePort is a port for a daemon that is killed and comes back. It lies below those that the kernel gives to whoever asks for any
-// (ip_local_port_range, from 32768 on): no other process is given it meanwhile.
+// freePort is a port of 127.0.0.1 for a daemon that is killed and comes back. It lies below those that the kernel gives to whoever asks for any
+// (ip_local_port_range, from 32768 on), and other tests know by the same port of another address that it is taken.
 func freePort(t testing.TB) string {
 	t.Helper()
 	for range 100 {
 		port := strconv.Itoa(21_000 + rand.IntN(11_000))
+		claim, err := net.Listen("tcp", "127.0.0.2:"+port)
+		if err != nil {
+			continue
+		}
 		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
 			l.Close()
+			t.Cleanup(func() { claim.Close() })
 			return port
 		}
+		claim.Close()
 	}
 	t.Fatal("there is no free port")
 	return ""
