@@ -235,6 +235,11 @@ func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 			s.tasks[t.Job] = map[int]federation.Task{}
 		}
 		s.tasks[t.Job][t.Index] = *t
+		if j, ok := s.jobs[t.Job]; ok { // who keeps a listing has read it, perhaps, before its tasks were there
+			s.rev++
+			j.Rev = s.rev
+			s.jobs[t.Job] = j
+		}
 	}
 	for _, e := range b.Events {
 		s.events[e.Job] = append(s.events[e.Job], e)
