@@ -12,7 +12,7 @@ import (
 // Podman is a call of podman on the user's images. What it is told in a storage.conf it would not heed of somebody who is not root.
 func (d Dirs) Podman(args ...string) Command {
 	argv := []string{"podman", "--root=" + d.Images + "/storage", "--runroot=" + d.RunRoot(), "--storage-driver=overlay", "--storage-opt=overlay.ignore_chown_errors=true",
-		"--cgroup-manager=cgroupfs", "--events-backend=none"}
+		"--cgroup-manager=cgroupfs", "--events-backend=none", "--log-level=fatal"} // what fails it says in any case; the rest is about users without further numbers
 	return Command{append(argv, args...), []string{"XDG_RUNTIME_DIR=" + d.RunRoot()}}
 }
 

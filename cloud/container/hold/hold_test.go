@@ -278,14 +278,14 @@ func TestPodman(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := s.cmd(s.Dirs.Podman("import", "-c", "ENV COLOR=podman", "-c", "WORKDIR /etc", "-c", `ENTRYPOINT ["/bin/env","ENTRY=it's run"]`, "-", "localhost/tiny:1"))
+	load := s.cmd(s.Dirs.Podman("import", "-c", "ENV COLOR=podman", "-c", "WORKDIR /made/here", "-c", `ENTRYPOINT ["/bin/env","ENTRY=it's run"]`, "-", "localhost/tiny:1"))
 	load.Stdin = bytes.NewReader(text)
 	if out, err := load.CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED: podman cannot import an image here: %s", out)
 	}
 	s.Loud = true
 	h := w.start(t, s)
-	if got := h.shell(t, "echo $COLOR $ENTRY; pwd; cat /etc/os-release"); got != "podman it's run\n/etc\nPRETTY_NAME=\"Tiny\"\n" {
+	if got := h.shell(t, "echo $COLOR $ENTRY; pwd; cat /etc/os-release"); got != "podman it's run\n/made/here\nPRETTY_NAME=\"Tiny\"\n" {
 		t.Errorf("%q", got)
 	}
 	if want := []string{"pyxis: importing docker image: podman://localhost/tiny:1", "pyxis: imported docker image: podman://localhost/tiny:1"}; !slices.Equal(w.lines, want) {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"fsub/cloud/container"
 )
@@ -72,12 +73,13 @@ func (s *Spec) output(ctx context.Context, c container.Command) ([]byte, error) 
 	return out.Bytes(), nil
 }
 
-// waitFor runs a command, and kills it when ctx ends.
+// waitFor runs a command, and when ctx ends kills it with those that it has started: podman of who is not root has another one work for it, which would go on.
 func waitFor(ctx context.Context, cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { cmd.Process.Kill() })
+	stop := context.AfterFunc(ctx, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	defer stop()
 	return cmd.Wait()
 }

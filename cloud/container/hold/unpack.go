@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"fsub/cloud/container"
@@ -165,6 +167,9 @@ func (s *Spec) writeConfig(c container.ImageConfig) error {
 		if err := replace(root, name, text); err != nil {
 			return err
 		}
+	}
+	if dir := strings.Trim(path.Clean("/"+c.WorkingDir), "/"); dir != "" {
+		_ = root.MkdirAll(dir, 0o755) // as Docker does; an image where that cannot be says so when it starts
 	}
 	return nil
 }
