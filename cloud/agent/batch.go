@@ -89,6 +89,9 @@ func (r *run) follow() {
 	for {
 		select {
 		case <-r.p.Exited:
+			if r.pause.on { // somebody has killed it
+				r.pause.end()
+			}
 			return
 		case s := <-r.asked:
 			e.stop(r, s)
