@@ -126,7 +126,8 @@ func passing(errs string) (kept string) {
 	gives := strings.Contains(errs, gaveUp)
 	for line := range strings.Lines(errs) {
 		late := gives && (strings.HasPrefix(line, "slurmstepd: error: ***") || strings.HasSuffix(line, ": Interrupt\n"))
-		early := strings.HasPrefix(line, "srun: error: IO: Hey, you told me node ") // the node is heard once more after a task of it was killed
+		// The node is heard once more after a task of it was killed; tasks may be at work before srun knows of it.
+		early := strings.HasPrefix(line, "srun: error: IO: Hey, you told me node ") || strings.HasSuffix(line, " aborted before step completely launched.\n")
 		what, _, dated := strings.Cut(line, " CANCELLED AT ")
 		twice := dated && strings.Contains(kept, what) // now and then, on a busy machine
 		if !late && !early && !twice && !strings.HasPrefix(line, "srun: Step created for ") {

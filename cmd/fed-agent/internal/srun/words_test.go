@@ -75,7 +75,8 @@ var words = []struct {
 			"1 4 pmi2 cmd=get_result rc=1\n1 cmd=get_result rc=0 value=(vector,(0,1,3),(1,1,1))\n1 cmd=get_result rc=0 value=n1\n" +
 			"2 4 pmi2 cmd=get_result rc=1\n2 cmd=get_result rc=0 value=(vector,(0,1,3),(1,1,1))\n2 cmd=get_result rc=0 value=n1\n" +
 			"3 4 pmi2 cmd=get_result rc=1\n3 cmd=get_result rc=0 value=(vector,(0,1,3),(1,1,1))\n3 cmd=get_result rc=0 value=n1", "", 0, ""},
-	{"pmi abort", `srun -n4 --mpi=pmi2 bash -c 'echo "cmd=init pmi_version=1 pmi_subversion=1" >&$PMI_FD; read -r -u $PMI_FD a; [ $PMI_RANK = 3 ] && sleep 0.5 && echo "cmd=abort exitcode=3" >&$PMI_FD; exec sleep 60'`, "",
+	{"pmi abort", `srun -n4 --mpi=pmi2 bash -c 'echo "cmd=init pmi_version=1 pmi_subversion=1" >&$PMI_FD; read -r -u $PMI_FD a; touch up$PMI_RANK
+		[ $PMI_RANK = 3 ] && until [ -e up0 -a -e up1 -a -e up2 ]; do sleep 0.01; done && sleep 2 && echo "cmd=abort exitcode=3" >&$PMI_FD; exec sleep 60'`, "",
 		"slurmstepd: error: *** STEP X ON n1 CANCELLED AT X ***\nsrun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n" +
 			"srun: error: n1: tasks 0-2: Killed\nsrun: error: n2: task 3: Killed", 137, ""},
 	{"pmi by environment", `SLURM_MPI_TYPE=pmi2 srun -N1 -n1 -w $SLURMD_NODENAME bash -c 'echo $PMI_SIZE $SLURM_MPI_TYPE'; srun -N1 -n1 -w $SLURMD_NODENAME --mpi=none bash -c 'echo $PMI_SIZE $SLURM_MPI_TYPE.'`, ".\n1 pmi2", "", 0, ""},
