@@ -105,12 +105,13 @@ type Batch struct {
 	Attempts []*Attempt
 	Tasks    []*Task
 	Events   []Event
-	Done     []int64 // numbers of requests that were carried out
+	Requests []Request // to be carried out in place of one that is done, by the jobs that it meant; Seq is the store's to give
+	Done     []int64   // numbers of requests that were carried out
 }
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done) == 0
+	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Requests)+len(b.Done) == 0
 }
 
 // SiteRecord is what operators said of a site.

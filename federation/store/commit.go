@@ -48,7 +48,7 @@ type step struct {
 
 // stepsOf prepares b in the caller's goroutine, as far as that is possible outside the transaction.
 func stepsOf(b *federation.Batch) ([]step, error) {
-	steps := make([]step, 0, len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Done))
+	steps := make([]step, 0, len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Requests)+len(b.Done))
 	for _, j := range b.Create {
 		args, err := jobValues(j)
 		if err != nil {
@@ -83,6 +83,14 @@ func stepsOf(b *federation.Batch) ([]step, error) {
 	for _, seq := range b.Done {
 		steps = append(steps, step{deleteRequest, []any{seq}, "request", 0})
 	}
+	for i := range b.Requests {
+		r := &b.Requests[i]
+		args, err := requestValues(r)
+		if err != nil {
+			return nil, fmt.Errorf("job %d: request: %w", r.Job, err)
+		}
+		steps = append(steps, step{insertRequest, args, "request", r.Job})
+	}
 	return steps, nil
 }
 
@@ -98,6 +106,9 @@ func (t *tx) step(s *step) error {
 	case insertEvent:
 		t.eventSeq++
 		s.args[1] = t.eventSeq
+	case insertRequest:
+		t.requestSeq++
+		s.args[0] = t.requestSeq
 	}
 	rows, err := t.exec(s.text, s.args...)
 	if err == nil && rows == 0 && (s.text == updateJob || s.text == updateSpec) {

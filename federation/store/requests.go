@@ -18,18 +18,7 @@ const (
 // AddRequest implements [federation.Store]. Seq is the store's to give; a zero At becomes now. ErrNotFound: there is no such
 // job. Numbers go up and are never given again.
 func (s *Store) AddRequest(ctx context.Context, r federation.Request) (int64, error) {
-	if r.At.IsZero() {
-		r.At = time.Now()
-	}
-	tasks, err := encode(r.Tasks)
-	if err != nil {
-		return 0, fmt.Errorf("add request: %w", err)
-	}
-	signal, err := encode(r.Signal)
-	if err != nil {
-		return 0, fmt.Errorf("add request: %w", err)
-	}
-	change, err := encode(r.Change)
+	args, err := requestValues(&r)
 	if err != nil {
 		return 0, fmt.Errorf("add request: %w", err)
 	}
@@ -37,13 +26,35 @@ func (s *Store) AddRequest(ctx context.Context, r federation.Request) (int64, er
 	err = s.writer.submit(ctx, func(t *tx) error {
 		t.requestSeq++
 		seq = t.requestSeq
-		_, err := t.exec(insertRequest, seq, int64(r.Job), tasks, string(r.Kind), int64(r.UID), r.Operator, signal, nanos(r.At), change, int64(r.Restarts))
+		args[0] = seq
+		_, err := t.exec(insertRequest, args...)
 		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("%s job %d: %w", r.Kind, r.Job, err)
 	}
 	return seq, nil
+}
+
+// requestValues are what insertRequest wants. The first, the number, is for the transaction to fill in.
+func requestValues(r *federation.Request) ([]any, error) {
+	tasks, err := encode(r.Tasks)
+	if err != nil {
+		return nil, err
+	}
+	signal, err := encode(r.Signal)
+	if err != nil {
+		return nil, err
+	}
+	change, err := encode(r.Change)
+	if err != nil {
+		return nil, err
+	}
+	at := r.At
+	if at.IsZero() {
+		at = time.Now()
+	}
+	return []any{nil, int64(r.Job), tasks, string(r.Kind), int64(r.UID), r.Operator, signal, nanos(at), change, int64(r.Restarts)}, nil
 }
 
 // Requests implements [federation.Store].

@@ -98,6 +98,7 @@ func testAllOrNothing(e *env) {
 		"attempt of unknown job":     func(b *federation.Batch) { b.Attempts[0].Job = no },
 		"task of unknown job":        func(b *federation.Batch) { b.Tasks[0].Job = no },
 		"event of unknown job":       func(b *federation.Batch) { b.Events[0].Job = no },
+		"request about unknown job":  func(b *federation.Batch) { b.Requests[0].Job = no },
 		"a second attempt that live": func(b *federation.Batch) { b.Attempts[0].State = federation.AttemptIntended },
 	} {
 		changed := *j
@@ -107,6 +108,7 @@ func testAllOrNothing(e *env) {
 			Attempts: []*federation.Attempt{attempt(j, 2, federation.AttemptRefused)},
 			Tasks:    []*federation.Task{{Job: j.ID, Index: 1, State: federation.Running}},
 			Events:   []federation.Event{{Job: j.ID, At: time.Unix(1, 0), Text: "happened"}},
+			Requests: []federation.Request{{Job: j.ID, Kind: federation.RequestRequeue}},
 			Done:     []int64{request},
 		}
 		spoil(b)

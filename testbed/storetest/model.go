@@ -63,6 +63,14 @@ func (m *model) commit(b *federation.Batch) error {
 		old.Job = next
 	}
 	m.requests = slices.DeleteFunc(m.requests, func(r federation.Request) bool { return slices.Contains(b.Done, r.Seq) })
+	for _, r := range b.Requests {
+		if m.jobs[r.Job] == nil {
+			return federation.ErrNotFound
+		}
+		m.seq++
+		r.Seq = m.seq
+		m.requests = append(m.requests, r)
+	}
 	for _, j := range m.jobs {
 		live := 0
 		for _, a := range j.attempts {
@@ -211,6 +219,9 @@ func (m *machine) commit(t *rapid.T) {
 	for range anyNumber.Draw(t, "done") {
 		b.Done = append(b.Done, rapid.Int64Range(1, m.model.seq+1).Draw(t, "seq"))
 	}
+	for range anyNumber.Draw(t, "requests") {
+		b.Requests = append(b.Requests, federation.Request{Job: m.job(t), Kind: federation.RequestRequeue, At: longAgo})
+	}
 	after := m.model.clone()
 	want := after.commit(b)
 	err := m.store.Commit(ctx, b)
@@ -224,7 +235,9 @@ func (m *machine) commit(t *rapid.T) {
 		}
 		return
 	}
+	before := m.model.seq
 	m.model = after
+	m.newSeqs(t, before, len(b.Requests))
 	for _, j := range b.Jobs {
 		m.newRev(t, j.Rev)
 		m.model.jobs[j.ID].Rev = j.Rev
@@ -245,6 +258,22 @@ func (m *machine) request(t *rapid.T) {
 	}
 	r.Seq, m.model.seq = seq, seq
 	m.model.requests = append(m.model.requests, r)
+}
+
+// newSeqs takes over the numbers that the store has given to the last n requests: any that go up from those before.
+func (m *machine) newSeqs(t *rapid.T, before int64, n int) {
+	got, err := m.store.Requests(ctx)
+	if err != nil || len(got) < n {
+		t.Fatalf("%d requests, of which %d are new: %v", len(got), n, err)
+	}
+	m.model.seq = before
+	for i, r := range got[len(got)-n:] {
+		if r.Seq <= m.model.seq {
+			t.Fatalf("request %d after request %d", r.Seq, m.model.seq)
+		}
+		m.model.seq = r.Seq
+		m.model.requests[len(m.model.requests)-n+i].Seq = r.Seq
+	}
 }
 
 func (m *machine) site(t *rapid.T) {

@@ -209,6 +209,18 @@ func testRequests(e *env) {
 	e.must(s.Commit(ctx, &federation.Batch{Done: []int64{want[0].Seq, want[1].Seq}}))
 	want = nil
 	check()
+	seq, err = s.AddRequest(ctx, r)
+	e.must(err)
+	handed := filled[federation.Request](5)
+	handed.Job = j.ID
+	e.must(s.Commit(ctx, &federation.Batch{Done: []int64{seq}, Requests: []federation.Request{handed}}))
+	got, err := s.Requests(ctx)
+	e.must(err)
+	if len(got) != 1 || got[0].Seq <= seq {
+		e.Fatalf("in place of request %d there are %+v", seq, got)
+	}
+	seq, handed.Seq = got[0].Seq, got[0].Seq
+	e.same("handed on", got[0], handed)
 	again, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestCancel})
 	e.must(err)
 	if again <= seq {
