@@ -51,7 +51,8 @@ func (c *Controller) ask(r federation.Request) {
 	}
 }
 
-// askSpread passes a request about an array whose tasks are bound one by one on to those tasks.
+// askSpread passes a request about an array whose tasks are bound one by one on to those tasks. What sites have a word in becomes a request of its own, written
+// as the array's is done.
 func (c *Controller) askSpread(j *job, r federation.Request) {
 	c.batch.done(r.Seq)
 	if r.Kind == federation.RequestUpdate && len(r.Tasks) == 0 {
@@ -68,9 +69,14 @@ func (c *Controller) askSpread(j *job, r federation.Request) {
 		if p == nil && r.Kind == federation.RequestUpdate {
 			p = c.splitOff(j, index)
 		}
-		if p != nil && c.asked[p.ID] == nil {
-			one := r
-			one.Job, one.Tasks, one.Seq, one.Restarts = p.ID, nil, 0, p.Restarts
+		if p == nil {
+			continue
+		}
+		one := r
+		one.Job, one.Tasks, one.Seq, one.Restarts = p.ID, nil, 0, p.Restarts
+		if p.live() {
+			c.batch.request(one)
+		} else {
 			c.askOne(p, one)
 		}
 	}

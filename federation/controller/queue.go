@@ -108,5 +108,8 @@ func (b *pendingBatch) task(t *federation.Task) {
 }
 
 func (b *pendingBatch) event(e federation.Event) { b.order.Events = append(b.order.Events, e) }
-func (b *pendingBatch) done(seq int64)           { b.order.Done = append(b.order.Done, seq) }
-func (b *pendingBatch) empty() bool              { return b.order.Empty() }
+func (b *pendingBatch) request(r federation.Request) {
+	b.order.Requests = append(b.order.Requests, r)
+}
+func (b *pendingBatch) done(seq int64) { b.order.Done = append(b.order.Done, seq) }
+func (b *pendingBatch) empty() bool    { return b.order.Empty() }

@@ -287,3 +287,31 @@ func TestTop(t *testing.T) {
 		t.Errorf("first is job %d, want %d", first.ID, ids[2])
 	}
 }
+
+// A requeue of an array that is spread outlives a crash at any time: each task that ran is queued again, once.
+func TestSpreadRequeueOutlivesCrashes(t *testing.T) {
+	for rounds := range 5 {
+		b := newBench(t)
+		id := b.submit(func(s *sbatch.Spec) { s.Array = "1-29:2" })
+		b.rounds(4)
+		b.turn(wellDone) // what was bound starts
+		ran := map[federation.JobID]bool{}
+		for _, p := range b.partsOf(id) {
+			if p.State == federation.Running {
+				ran[p.ID] = true
+			}
+		}
+		if len(ran) < 2 {
+			t.Fatalf("%d tasks run: this shows nothing", len(ran))
+		}
+		b.request(requeue(id))
+		b.rounds(rounds)
+		b.restart()
+		b.wait(30 * time.Second)
+		for _, p := range b.partsOf(id) {
+			if want := map[bool]int{true: 1}[ran[p.ID]]; p.Restarts != want {
+				t.Errorf("crash after %d rounds: task %d was requeued %d times, not %d", rounds, p.Part.Index, p.Restarts, want)
+			}
+		}
+	}
+}

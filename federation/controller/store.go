@@ -76,6 +76,9 @@ func (c *Controller) commit(ctx context.Context) bool {
 		delete(c.requests, seq)
 	}
 	c.view.settled(b.Done)
+	if len(b.Requests) > 0 {
+		c.Wake()
+	}
 	for _, j := range b.Jobs {
 		if j.State.Ended() {
 			c.view.jobEnded()
