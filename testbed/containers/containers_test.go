@@ -10,7 +10,7 @@ import (
 )
 
 func TestContainers(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, "auto")
 	signalled := w.signalled(t)
 	for _, c := range []struct {
 		name, script, out string

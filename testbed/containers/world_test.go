@@ -26,7 +26,7 @@ type world struct {
 	uid             int // who submits
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, network string) *world {
 	t.Helper()
 	dir := t.TempDir()
 	for d := dir; d != "/tmp" && d != "/"; d = filepath.Dir(d) {
@@ -43,8 +43,8 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf("federation: all\nsocket: %[1]s/s\nstate_dir: %[1]s/state\nsites:\n"+
-		"- {name: boxes, kind: local, containers: podman, local: {nodes: 2, cpus: 4, mem_mib: 2000, price: 2}}\n"+
-		"- {name: plain, kind: local, containers: none, local: {nodes: 2, cpus: 4, mem_mib: 2000, price: 1}}\n", dir)
+		"- {name: boxes, kind: local, containers: podman, local: {nodes: 2, cpus: 4, mem_mib: 2000, price: 2, network: %[2]s}}\n"+
+		"- {name: plain, kind: local, containers: none, local: {nodes: 2, cpus: 4, mem_mib: 2000, price: 1}}\n", dir, network)
 	if err := os.WriteFile(filepath.Join(dir, "fed.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
