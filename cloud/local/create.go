@@ -242,6 +242,9 @@ func ifTrue(b bool, err error) error {
 // writeHosts makes the machine's hosts file: the host's, to which the agent adds the names of its gangs.
 func (p *Provider) writeHosts(dir string, m *machine) error {
 	text, err := os.ReadFile("/etc/hosts")
+	if errors.Is(err, os.ErrNotExist) {
+		return errors.New("this machine has no /etc/hosts: make one, on which its nodes' can be mounted")
+	}
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,9 @@ func (p *Provider) probe() (Isolation, error) {
 		if err == nil {
 			return try, why
 		}
-		why = errors.Join(why, err)
+		if why == nil || why.Error() != err.Error() {
+			why = errors.Join(why, err)
+		}
 	}
 	return Isolation{}, why
 }

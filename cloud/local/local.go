@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -131,7 +132,7 @@ func (p *Provider) isolate() error {
 		if p.cfg.Network == NetworkNamespace {
 			return fmt.Errorf("network: namespaces cannot be made: %w", why)
 		}
-		p.takeNetwork(errors.New("namespaces cannot be made"))
+		p.takeNetwork(fmt.Errorf("namespaces cannot be made: %s", strings.ReplaceAll(why.Error(), "\n", "; ")))
 	}
 	return nil
 }
