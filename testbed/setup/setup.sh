@@ -27,6 +27,7 @@ if [ "${1:-}" = test ]; then
 	need mpicc.openmpi libopenmpi-dev
 	need "$(echo /usr/include/*/mpich/mpi.h)" libmpich-dev
 	need "$(echo /usr/lib/*/libpmi2.so.0)" libpmi2-0
+	need pkg-config pkgconf
 	need python3 python3
 	need crun crun # containers of steps
 	need podman podman
@@ -35,4 +36,8 @@ if [ "${1:-}" = test ]; then
 fi
 # shellcheck disable=SC2086
 [ -z "$missing" ] || testbed/setup/apt.sh $missing
+if [ ! -e /etc/hosts ] && [ "$(id -u)" = 0 ]; then # as debootstrap leaves a system: nodes of this machine have theirs mounted on it
+	echo "set-up: making /etc/hosts" >&2
+	printf '127.0.0.1\tlocalhost\n::1\tlocalhost\n' >/etc/hosts
+fi
 testbed/setup/go.sh >/dev/null
