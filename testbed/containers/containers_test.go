@@ -56,6 +56,7 @@ func TestContainers(t *testing.T) {
 func (w *world) signalled(t *testing.T) <-chan string {
 	out := make(chan string, 1)
 	go func() {
+		defer close(out) // it may have ended the test
 		text, words, code := w.submit(t, "#SBATCH --container-image=IMAGE --signal=B:USR1@90\ntrap 'echo told; exit 3' USR1\nsleep 200 & wait\n", "--wait", "-t", "2")
 		if code != 3 {
 			text += words
