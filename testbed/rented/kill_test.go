@@ -121,6 +121,8 @@ func (w *world) killedAt(b boundary) {
 	})
 	w.start()
 	restarted, over := make(chan struct{}), make(chan struct{})
+	end := sync.OnceFunc(func() { close(over) })
+	w.t.Cleanup(func() { end(); <-restarted }) // also where this ends early: nobody starts a daemon beside the next one
 	go func() {
 		defer close(restarted)
 		select {
@@ -138,7 +140,7 @@ func (w *world) killedAt(b boundary) {
 		w.t.Errorf("job %d began %d times", id, began)
 	}
 	w.noMachines(60 * time.Second)
-	close(over)
+	end()
 	select {
 	case <-reached:
 	default:
