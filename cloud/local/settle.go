@@ -89,13 +89,11 @@ func Settle(dir string, log *slog.Logger) error {
 		return fmt.Errorf("a machine of %s lives", dir)
 	}
 	p := &Provider{cfg: Config{Dir: dir, Now: time.Now}, log: log, gangs: map[string]*gang{}}
+	if os.Geteuid() == 0 {
+		p.net, err = lan.Find(bridgeOf(dir)) // the machines are cleared away whatever that says
+	}
 	if err := p.load(); err != nil {
 		return err
-	}
-	if os.Geteuid() == 0 {
-		if p.net, err = lan.Open(bridgeOf(dir), nil); err != nil {
-			return err
-		}
 	}
 	for _, g := range p.gangs {
 		for _, m := range p.machines(g) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -180,6 +181,44 @@ func TestWardOfNothing(t *testing.T) {
 	if err := Settle(dir, nil); err == nil {
 		t.Error("a directory of nobody was cleared away")
 	}
+}
+
+// TestSettleWithoutNetworks: where root has no rights over the network there was none to clear away, and all else is.
+func TestSettleWithoutNetworks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: others have no networks anyway")
+	}
+	dir := t.TempDir()
+	machine := filepath.Join(dir, inside.MachinesDir, "G1.0")
+	if err := errors.Join(makeDirs(dir), os.Mkdir(machine, 0o711), os.WriteFile(filepath.Join(dir, inside.OwnersFile), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends, and with it what it lacks
+		err := dropCapability(unix.CAP_NET_ADMIN)
+		if err == nil {
+			err = Settle(dir, slog.New(slog.DiscardHandler))
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(machine); !os.IsNotExist(err) {
+		t.Errorf("the machine's directory is there: %v", err)
+	}
+}
+
+// dropCapability takes a capability from the calling thread.
+func dropCapability(n uint) error {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&head, &data[0]); err != nil {
+		return err
+	}
+	data[n/32].Effective &^= 1 << (n % 32)
+	return unix.Capset(&head, &data[0])
 }
 
 // networkOf is what the host has of the network of a directory's machines.

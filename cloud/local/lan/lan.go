@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"regexp"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -45,6 +46,29 @@ func Open(name string, ranges []netip.Prefix) (*LAN, error) {
 		return n, err
 	}
 	return n, n.choose()
+}
+
+// Find is the network with a bridge of that name, or of which something else may be left; nil: there is none. It chooses no addresses, so that what it finds can only be removed. That of a bridge
+// without an address has none. Where nobody may look for tables there is a network only if there is a bridge.
+func Find(name string) (*LAN, error) {
+	n := &LAN{bridge: name, turned: map[string]bool{}}
+	n.subnet.Store(new(netip.Prefix))
+	if n.Present() {
+		old, err := n.present()
+		n.subnet.Store(&old)
+		return n, err
+	}
+	all, err := allTables()
+	if err != nil {
+		return nil, nil // without the right to make tables, or without nf_tables, no network was ever made
+	}
+	if slices.Contains(all, tableOf(name)) || slices.Contains(all, guardTable) {
+		return n, nil
+	}
+	if noted, err := recorded(); err != nil || len(noted) == 0 {
+		return nil, err
+	}
+	return n, nil
 }
 
 // Subnet is where the machines' addresses are.

@@ -236,13 +236,7 @@ func TestRepair(t *testing.T) {
 // TestForgotten: what was changed for the machines' sake is known to the next daemon although nothing but forwarding tells of it any more.
 func TestForgotten(t *testing.T) {
 	flush := func(n *LAN) error { return errors.Join(deleteTable(guardTable), deleteTable(tableOf(n.bridge))) }
-	cut := func(n *LAN) error {
-		link, err := netlink.LinkByName(n.bridge)
-		if err != nil {
-			return err
-		}
-		return netlink.LinkDel(link)
-	}
+	cut := cutBridge
 	yes := func() bool { return true }
 	for name, c := range map[string]struct {
 		lost func(*LAN) error
@@ -270,6 +264,52 @@ func TestForgotten(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFind: a network is found, to be removed, as long as anything is left of it; none is chosen where there was none.
+func TestFind(t *testing.T) {
+	for name, lose := range map[string]func(*LAN) error{
+		"all of it": func(*LAN) error { return nil },
+		"no tables": func(n *LAN) error { return errors.Join(deleteTable(guardTable), deleteTable(tableOf(n.bridge))) },
+		"no bridge": cutBridge,
+		"the guard": func(n *LAN) error { return errors.Join(cutBridge(n), deleteTable(tableOf(n.bridge))) },
+		"only on record": func(n *LAN) error {
+			return errors.Join(cutBridge(n), deleteTable(guardTable), deleteTable(tableOf(n.bridge)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			find := func() (found *LAN) {
+				h.do(t, func() (err error) { found, err = Find(Name(1 << 24)); return err })
+				return found
+			}
+			if n := find(); n != nil {
+				t.Errorf("before it was made it is found: %v", n.Subnet())
+			}
+			n, _ := h.open(t, 1<<24)
+			if found := find(); found == nil || found.Subnet() != n.Subnet() || !found.Has(n.Addr(2).String()) {
+				t.Errorf("%v is not found whole: %v", n.Subnet(), found)
+			}
+			h.do(t, func() error { return lose(n) })
+			found := find()
+			if found == nil {
+				t.Fatal("what is left of it is not found")
+			}
+			h.do(t, func() error { return found.Remove(func() bool { return true }) })
+			h.wants(t, "in the end", nothing)
+			if n := find(); n != nil {
+				t.Errorf("removed, it is found: %v", n.Subnet())
+			}
+		})
+	}
+}
+
+func cutBridge(n *LAN) error {
+	link, err := netlink.LinkByName(n.bridge)
+	if err != nil {
+		return err
+	}
+	return netlink.LinkDel(link)
 }
 
 // TestFlushedBesideAnother: tables that somebody has flushed are no reason to take forwarding from a network that lives.
