@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -71,24 +72,55 @@ func (st *step) connected(i int, w *wire.Writer) {
 	}
 }
 
-// signal sends a signal to all nodes, once they are connected.
+// signal sends a signal to all nodes, once they are connected and have those that came before it.
 func (st *step) signal(sig syscall.Signal) {
+	st.mu.Lock()
+	if jobControl(sig) { // as in the kernel, the last one counts
+		st.pending = slices.DeleteFunc(st.pending, jobControl)
+	}
+	st.pending = append(st.pending, sig)
+	another := st.sending
+	st.sending = true
+	st.mu.Unlock()
+	if another {
+		return
+	}
 	select {
 	case <-st.ready:
+		st.sendPending()
 	default:
 		go func() {
 			select {
 			case <-st.ready:
-				st.signal(sig)
+				st.sendPending()
 			case <-st.done:
 			}
 		}()
-		return
 	}
-	if sig == syscall.SIGTERM { // as its slurmstepd does, and without srun's words: the tasks may bear it
-		st.out.Write(wire.Stderr, wire.All, []byte(st.cancelLine("")))
+}
+
+// jobControl reports whether a signal stops processes or lets them go on.
+func jobControl(sig syscall.Signal) bool {
+	return sig == syscall.SIGSTOP || sig == syscall.SIGTSTP || sig == syscall.SIGCONT
+}
+
+// sendPending sends the signals that are to be sent, in their order. One at a time does so.
+func (st *step) sendPending() {
+	for {
+		st.mu.Lock()
+		if len(st.pending) == 0 {
+			st.sending = false
+			st.mu.Unlock()
+			return
+		}
+		sig := st.pending[0]
+		st.pending = st.pending[1:]
+		st.mu.Unlock()
+		if sig == syscall.SIGTERM { // as its slurmstepd does, and without srun's words: the tasks may bear it
+			st.out.Write(wire.Stderr, wire.All, []byte(st.cancelLine("")))
+		}
+		st.toNodes(wire.Signal, uint32(sig), nil)
 	}
-	st.toNodes(wire.Signal, uint32(sig), nil)
 }
 
 // say tells the step's stderr of its end, as its first node's slurmstepd would.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"fsub/cloud/agentapi"
@@ -42,6 +43,9 @@ type step struct {
 	begun bool  // srun knows of it: nothing may be said before
 	stops *Stop // what ends it; nodes that are connected later hear of it then
 	tally tally
+
+	pending []syscall.Signal // that the nodes are still to get, in this order
+	sending bool             // somebody waits for the nodes, or sends them those
 
 	meetings meetings
 	secret   string // of an MPI program's tasks

@@ -81,3 +81,52 @@ func TestEarlySignal(t *testing.T) {
 		}
 	})
 }
+
+// TestSignalOrder: signals reach a node in the order in which they came, also those that came before it was connected. Of those that stop it or let it go on
+// only the last counts.
+func TestSignalOrder(t *testing.T) {
+	const stop, tstp, cont, usr1, usr2 = syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGUSR1, syscall.SIGUSR2
+	for _, c := range []struct{ early, late, want []syscall.Signal }{
+		{[]syscall.Signal{tstp, stop, stop, cont}, nil, []syscall.Signal{cont}},
+		{[]syscall.Signal{tstp, stop, cont}, []syscall.Signal{stop, cont}, []syscall.Signal{cont}},
+		{[]syscall.Signal{cont, tstp, stop}, []syscall.Signal{cont}, []syscall.Signal{cont}},
+		{[]syscall.Signal{stop, usr1, cont, usr2}, []syscall.Signal{stop}, []syscall.Signal{usr1, usr2, stop}},
+		{[]syscall.Signal{usr1, usr2, usr1}, []syscall.Signal{usr2, stop}, []syscall.Signal{usr1, usr2, usr1, usr2, stop}},
+		{nil, []syscall.Signal{stop, cont, usr1}, []syscall.Signal{stop, cont, usr1}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var srun, node bytes.Buffer
+			st := &step{launch: launch("a", 1, 1), out: wire.NewWriter(&srun), shares: []share{{}}, ready: make(chan struct{}), done: make(chan struct{})}
+			for _, sig := range c.early {
+				st.signal(sig)
+			}
+			st.begin(1)
+			st.connected(0, wire.NewWriter(&node))
+			close(st.ready)
+			for _, sig := range c.late { // whoever sends the early ones may have begun, or not
+				st.signal(sig)
+			}
+			synctest.Wait()
+			var got []syscall.Signal
+			for in := wire.NewReader(&node); ; {
+				f, err := in.Read()
+				if err != nil {
+					break
+				}
+				got = append(got, syscall.Signal(f.N))
+			}
+			last := func(list []syscall.Signal) (s syscall.Signal) {
+				for _, sig := range list {
+					if jobControl(sig) {
+						s = sig
+					}
+				}
+				return s
+			}
+			others := func(list []syscall.Signal) []syscall.Signal { return slices.DeleteFunc(slices.Clone(list), jobControl) }
+			if last(got) != last(c.want) || !slices.Equal(others(got), others(c.want)) || len(c.late) == 0 && !slices.Equal(got, c.want) {
+				t.Errorf("%v, then %v: the node got %v, not %v", c.early, c.late, got, c.want)
+			}
+		})
+	}
+}
