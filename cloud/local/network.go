@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"fsub/cloud/local/lan"
@@ -96,21 +97,19 @@ func (p *Provider) linked(m *machine) bool { return p.net != nil && p.net.Has(m.
 
 // ready makes the network for machines that are to be started, if they are of it.
 func (p *Provider) ready(machines []machine) error {
-	ensure := false
-	for _, m := range machines {
-		if isLoopback(m.Addr) || !m.Ended.IsZero() {
-			continue
-		}
-		if !p.linked(&m) { // of a daemon before this one, which had other addresses
-			return lan.ErrMoved
-		}
-		ensure = true
-	}
-	if !ensure {
+	onIt := slices.DeleteFunc(slices.Clone(machines), func(m machine) bool { return isLoopback(m.Addr) || !m.Ended.IsZero() })
+	if len(onIt) == 0 {
 		return nil
+	}
+	moved := func(m machine) bool { return !p.linked(&m) }
+	if slices.ContainsFunc(onIt, moved) { // of a daemon before this one, which had other addresses
+		return lan.ErrMoved
 	}
 	if err := p.net.Ensure(); err != nil {
 		return fmt.Errorf("network: %w", err)
+	}
+	if slices.ContainsFunc(onIt, moved) { // another gang was told
+		return lan.ErrMoved
 	}
 	return nil
 }

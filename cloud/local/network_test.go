@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"fsub/cloud"
@@ -245,20 +247,52 @@ func inNetOf(pid int, script string) (string, error) {
 
 // TestAddressesThatAnotherTook: a network that was chosen and not made yet moves aside for one that was made meanwhile, and its machines come up at once.
 func TestAddressesThatAnotherTook(t *testing.T) {
-	two := func(c *Config) {
-		c.Network, c.Subnets = NetworkNamespace, []netip.Prefix{netip.MustParsePrefix("100.66.160.0/19")} // two networks, of which nobody but this test knows
-	}
-	if bridged(t).cfg.Network != NetworkNamespace {
-		t.Fatal("no network of its own")
-	}
-	first := world(t, two)
-	second := world(t, two)
-	for second.net.Subnet() != first.net.Subnet() { // by the names of their directories
-		second = world(t, two)
-	}
+	first, second := rivals(t, "100.66.160.0/19")
 	create(t, first, request("G1", 1))
 	got := create(t, second, request("G1", 1))
 	if first.net.Subnet() == second.net.Subnet() || !second.net.Has(got[0].Addr) {
 		t.Errorf("%s beside %s, and %s", second.net.Subnet(), first.net.Subnet(), got[0].Addr)
+	}
+}
+
+// rivals are two providers that have chosen the same addresses out of a range of two networks, of which nobody but the test knows.
+func rivals(t *testing.T, of string) (first, second *Provider) {
+	t.Helper()
+	two := func(c *Config) {
+		c.Network, c.Subnets = NetworkNamespace, []netip.Prefix{netip.MustParsePrefix(of)}
+	}
+	if bridged(t).cfg.Network != NetworkNamespace {
+		t.Fatal("no network of its own")
+	}
+	first, second = world(t, two), world(t, two)
+	for second.net.Subnet() != first.net.Subnet() { // by the names of their directories
+		second = world(t, two)
+	}
+	return first, second
+}
+
+// TestAllGangsAreMoved: of several gangs with addresses that another took, each learns of it, though only one can find it out.
+func TestAllGangsAreMoved(t *testing.T) {
+	first, second := rivals(t, "100.66.192.0/19")
+	create(t, first, request("G1", 1))
+	errs := make([]error, 8)
+	var all sync.WaitGroup
+	for i := range errs {
+		r := request(fmt.Sprintf("G%d", i), 1)
+		shape, err := second.check(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := second.record(r, shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() { errs[i] = second.ready(g.Machines) })
+	}
+	all.Wait()
+	for i, err := range errs {
+		if !errors.Is(err, lan.ErrMoved) {
+			t.Errorf("G%d may begin with an address of another's network: %v", i, err)
+		}
 	}
 }
