@@ -94,8 +94,11 @@ func (a *Agent) keepEtc(ctx context.Context) {
 	if a.cfg.Boot.Users == "" {
 		return
 	}
-	if err := inside.Keep(ctx, a.cfg.Boot.Users); err != nil {
+	warn := func(err error) {
 		a.log.Warn("this machine sees the host's files of /etc once these are replaced", "err", err)
+	}
+	if err := inside.Keep(ctx, a.cfg.Boot.Users, warn); err != nil {
+		warn(err)
 	}
 }
 

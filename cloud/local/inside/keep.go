@@ -25,16 +25,21 @@ func (s *Spec) etc() []mounted {
 		{s.Users, PasswdFile, "/etc/passwd"}, {s.Users, GroupFile, "/etc/group"}}
 }
 
-// mountEtc mounts it from dir, as far as it is not there.
-func (s *Spec) mountEtc(dir string) error {
+// mountEtc mounts it from dir, as far as it is not there: all that can be, whatever is in the way of one.
+func (s *Spec) mountEtc(dir string) (err error) {
 	for _, m := range s.etc() {
-		file := filepath.Join(dir, m.file)
-		if !m.on || sameFile(file, m.at) {
-			continue
-		}
-		if err := unix.Mount(file, m.at, "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("mount %s: %w", m.at, err)
-		}
+		err = errors.Join(err, m.mount(dir))
+	}
+	return err
+}
+
+func (m mounted) mount(dir string) error {
+	file := filepath.Join(dir, m.file)
+	if !m.on || sameFile(file, m.at) {
+		return nil
+	}
+	if err := unix.Mount(file, m.at, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mount %s: %w", m.at, err)
 	}
 	return nil
 }
@@ -54,8 +59,8 @@ const lookAgain = time.Second
 // Keep holds what the machine of dir has of its own in /etc until ctx ends. The kernel takes a mount on a file away from every mount namespace when somebody replaces that file on the
 // host, as useradd and package managers do, and the machine would see the host's from then on; here it is mounted again within milliseconds, or a second where there is no fanotify. (6.18 does not always tell those who
 // poll mountinfo.) It takes the right to mount: root's. An overlay on /etc would not lose its files at all, but root's jobs could not write there, and a running node would not learn of what
-// the host replaces elsewhere in /etc, such as resolv.conf.
-func Keep(ctx context.Context, dir string) error {
+// the host replaces elsewhere in /etc, such as resolv.conf. What cannot be mounted is told to warn, once, and tried again; the others are kept.
+func Keep(ctx context.Context, dir string, warn func(error)) error {
 	text, err := os.ReadFile(filepath.Join(dir, SpecFile))
 	if err != nil {
 		return err
@@ -67,13 +72,17 @@ func Keep(ctx context.Context, dir string) error {
 	news := s.watchEtc()
 	defer news.Close()
 	defer context.AfterFunc(ctx, func() { news.Close() })()
+	failed := map[string]bool{}
 	for ctx.Err() == nil {
-		if err := s.mountEtc(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // removed: another one comes
-			return err
+		for _, m := range s.etc() {
+			err := m.mount(dir)
+			bad := err != nil && !errors.Is(err, fs.ErrNotExist) // removed: another one comes
+			if bad && !failed[m.at] {
+				warn(err)
+			}
+			failed[m.at] = bad
 		}
-		if err := awaitNews(ctx, news); err != nil {
-			return err
-		}
+		awaitNews(ctx, news)
 	}
 	return nil
 }
@@ -94,18 +103,15 @@ func (s *Spec) watchEtc() *os.File {
 }
 
 // awaitNews waits for news, for lookAgain at most, or until ctx ends.
-func awaitNews(ctx context.Context, news *os.File) error {
-	if news == nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(lookAgain):
-		}
-		return nil
-	}
-	_ = news.SetReadDeadline(time.Now().Add(lookAgain))
+func awaitNews(ctx context.Context, news *os.File) {
+	end := time.Now().Add(lookAgain)
+	_ = news.SetReadDeadline(end)
 	_, err := news.Read(make([]byte, 4<<10)) // what they say does not matter
-	if ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		return
 	}
-	return err
+	select { // there is nobody to tell any
+	case <-ctx.Done():
+	case <-time.After(time.Until(end)):
+	}
 }
