@@ -90,7 +90,7 @@ func (r *run) follow() {
 		select {
 		case <-r.p.Exited:
 			if r.pause.on { // somebody has killed it
-				r.pause.end()
+				r.endPause()
 			}
 			return
 		case s := <-r.asked:

@@ -46,6 +46,8 @@ func (f *fakeSteps) Cancel(run, step string, by uint32) error {
 	f.note("cancel %s.%s for %d", run, step, by)
 	return nil
 }
+func (f *fakeSteps) Pause(run string)  { f.note("pause %s", run) }
+func (f *fakeSteps) Resume(run string) { f.note("resume %s", run) }
 func (f *fakeSteps) Stop(run string, s steps.Stop) {
 	f.note("stop %s %s", run, s.Why)
 	var then func()

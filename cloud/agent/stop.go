@@ -24,7 +24,7 @@ type ending struct {
 func (e *ending) stop(r *run, s agentapi.Stop) {
 	e.killBy(time.Now().Add(s.Grace))
 	if r.pause.on && s.Grace <= 0 { // it is killed where it stands
-		r.pause.end()
+		r.endPause()
 		r.why = s.Why
 		return
 	}

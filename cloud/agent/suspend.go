@@ -43,6 +43,9 @@ func (r *run) obeyPause() bool {
 	}
 	r.pause.on, r.pause.spans = true, append(r.pause.spans, span{from: time.Now()})
 	r.pause.due = time.After(stopGap)
+	if r.steps {
+		r.a.cfg.Steps.Pause(r.l.Run)
+	}
 	r.signalEach(syscall.SIGTSTP)
 	r.tellAll()
 	return true
@@ -58,18 +61,22 @@ func (r *run) freeze() {
 
 // goOn lets a run go on if it is suspended.
 func (r *run) goOn() {
-	p := &r.pause
-	if !p.on {
+	if !r.pause.on {
 		return
 	}
-	p.end()
+	r.endPause()
 	r.signalEach(syscall.SIGCONT)
 	r.tellAll()
 }
 
-func (p *pausing) end() {
+// endPause has the time of a suspended run go on, and sends nothing.
+func (r *run) endPause() {
+	p := &r.pause
 	p.on, p.due = false, nil
 	p.spans[len(p.spans)-1].to = time.Now()
+	if r.steps {
+		r.a.cfg.Steps.Resume(r.l.Run)
+	}
 }
 
 // signalEach sends a signal to the script, all that descends from it, and all steps.

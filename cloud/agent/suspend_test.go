@@ -90,7 +90,7 @@ func TestSuspend(t *testing.T) {
 		t.Errorf("it wrote %q", got)
 	}
 	said := slices.Compact(f.said()) // SIGSTOP is repeated
-	if got, want := said, []string{"add r1", "signal r1 stopped", "signal r1 stopped (signal)", "signal r1 continued", "stop r1 ", "remove r1"}; !slices.Equal(got, want) {
+	if got, want := said, []string{"add r1", "pause r1", "signal r1 stopped", "signal r1 stopped (signal)", "resume r1", "signal r1 continued", "stop r1 ", "remove r1"}; !slices.Equal(got, want) {
 		t.Errorf("steps were asked %q, not %q", got, want)
 	}
 }

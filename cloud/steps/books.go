@@ -25,6 +25,7 @@ type books struct {
 	waiting []*step // for what others hold, in the order in which they came
 	over    []agentapi.Step
 	closed  bool // the run is being ended: no further steps
+	paused  bool // the run is suspended: the steps' own time limits stand still
 }
 
 // held is what the steps that share nothing hold of a node: a flag for each of its CPUs and GPUs.

@@ -68,6 +68,10 @@ type Steps interface {
 	Signal(run, step string, sig syscall.Signal) error
 	// Cancel kills a step at once, as scancel does for the user by. On the first machine only. ErrNoStep: it does not run.
 	Cancel(run, step string, by uint32) error
+	// Pause has the time limits that steps of a run have of their own stand still, also those of steps that begin later, until Resume lets them go on. On the
+	// first machine only.
+	Pause(run string)
+	Resume(run string)
 	// Stop ends the steps of a run on all nodes, in srun's words for why. On the first machine only. It does not wait.
 	Stop(run string, s Stop)
 	// Status is the run's steps so far, ended ones too. On the first machine only.

@@ -28,6 +28,7 @@ type step struct {
 	waited bool
 	turn   chan error // what has come of a step that waits
 	start  time.Time
+	limit  limit // its own; the books' lock guards it
 
 	hold   *holding
 	out    *wire.Writer    // to srun
@@ -105,10 +106,7 @@ func (s *Service) conduct(ctx context.Context, r *run, st *step) {
 	st.out.WriteJSON(wire.Created, 0, l)
 	st.secret = rand.Text()
 	st.begin(len(l.Nodes))
-	if st.req.Timeout > 0 {
-		t := time.AfterFunc(st.req.Timeout, func() { st.timeOut(r.Launch.KillWait) })
-		defer t.Stop()
-	}
+	defer r.books.arm(st, func() { st.timeOut(r.Launch.KillWait) })()
 	var dialed, done sync.WaitGroup
 	for i := range l.Nodes {
 		dialed.Add(1)
