@@ -1,6 +1,8 @@
 package local
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -47,6 +49,9 @@ func (p *Provider) ward() {
 func (p *Provider) startWard() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.writeCommand(); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(filepath.Join(p.cfg.Dir, inside.WardFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
@@ -64,7 +69,7 @@ func (p *Provider) startWard() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(p.cfg.Agent, append([]string{"-ward", p.cfg.Dir}, p.cfg.Settle...)...)
+	cmd := exec.Command(p.cfg.Agent, "-ward", p.cfg.Dir)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
 	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
@@ -73,6 +78,19 @@ func (p *Provider) startWard() error {
 	}
 	go func() { _ = cmd.Wait() }()
 	return nil
+}
+
+// writeCommand says what the ward is to run, to one that an earlier daemon has started, too.
+func (p *Provider) writeCommand() error {
+	file := filepath.Join(p.cfg.Dir, inside.CommandFile)
+	text, err := json.Marshal(p.cfg.Settle)
+	if err != nil {
+		return err
+	}
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, text) {
+		return nil
+	}
+	return replaceFile(file, text)
 }
 
 // Settle clears away what the machines of dir have left on this host: their network, control groups and directories. It refuses while a machine lives, or a provider that would do it.

@@ -154,7 +154,15 @@ func TestDaemonNeverComesBack(t *testing.T) {
 // TestDaemonComesBack: as long as one is there the traces of its machines are its own to clear away.
 func TestDaemonComesBack(t *testing.T) {
 	dir := killedDaemon(t)
-	p := open(t, dir, nil)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved, cleared := filepath.Join(t.TempDir(), "moved"), filepath.Join(t.TempDir(), "cleared")
+	if err := os.WriteFile(moved, []byte("#!/bin/sh\n\"$1\" -settle \"$2\" && touch \"$3\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, dir, func(c *Config) { c.Settle = []string{"/bin/sh", moved, self, dir, cleared} }) // its program is elsewhere now
 	if s := states(list(t, p)); s != "G1.0 running, G1.1 running" {
 		t.Fatal(s)
 	}
@@ -170,12 +178,15 @@ func TestDaemonComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the ward ends", func() bool { return !warded(t, dir) })
+	if _, err := os.Stat(cleared); err != nil {
+		t.Errorf("the ward did not run what the last daemon told it to: %v", err)
+	}
 }
 
 // TestWardOfNothing: it ends where its directory has gone.
 func TestWardOfNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := inside.Ward(dir, []string{"/nowhere"}); err != nil {
+	if err := inside.Ward(dir); err != nil {
 		t.Error(err)
 	}
 	if err := Settle(dir, nil); err == nil {

@@ -48,11 +48,11 @@ type Spec struct {
 	Probe bool `json:"probe"`
 }
 
-// Main returns at once unless the process was started as "NAME -inside DIR" or "NAME -ward DIR COMMAND..." (see [Ward]); then it never returns. What goes wrong with a machine is written to
+// Main returns at once unless the process was started as "NAME -inside DIR" or "NAME -ward DIR" (see [Ward]); then it never returns. What goes wrong with a machine is written to
 // descriptor 3, which is closed without a word when the agent begins.
 func Main() {
-	if len(os.Args) > 3 && os.Args[1] == "-ward" {
-		if err := Ward(os.Args[2], os.Args[3:]); err != nil {
+	if len(os.Args) == 3 && os.Args[1] == "-ward" {
+		if err := Ward(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

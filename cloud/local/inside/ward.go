@@ -1,6 +1,7 @@
 package inside
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,8 +16,9 @@ import (
 
 // Files of a provider's directory.
 const (
-	OwnersFile  = "owners" // held, shared, by every provider of the directory as long as it lives
-	WardFile    = "ward"   // held by the ward
+	OwnersFile  = "owners"       // held, shared, by every provider of the directory as long as it lives
+	WardFile    = "ward"         // held by the ward
+	CommandFile = "ward.command" // what the ward runs: a list in JSON
 	WardLogFile = "ward.log"
 	MachinesDir = "machines"
 )
@@ -25,8 +27,9 @@ const (
 const wardPatience = 20
 
 // Ward waits until no provider of dir lives, and no machine of it, and then has a command clear away what they have left on the host: a daemon that never comes back does not do it. It returns at
-// once where there is a ward of dir, or dir has gone. The command fails as long as there is a reason to wait.
-func Ward(dir string, command []string) error {
+// once where there is a ward of dir, or dir has gone. The command is the CommandFile's at that time: the last daemon's, whose program may be elsewhere than the first's. It fails as long as there is a
+// reason to wait.
+func Ward(dir string) error {
 	if held, err := hold(filepath.Join(dir, WardFile)); err != nil || held == nil {
 		return err
 	} else {
@@ -41,14 +44,33 @@ func Ward(dir string, command []string) error {
 		if Populated(dir) {
 			continue
 		}
-		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+		err := runCommand(dir)
 		if err == nil {
 			return nil
 		}
 		if failed++; failed == wardPatience {
-			return fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, out)
+			return err
 		}
 	}
+}
+
+// runCommand runs what the CommandFile says.
+func runCommand(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, CommandFile))
+	if err != nil {
+		return err
+	}
+	var command []string
+	if err := json.Unmarshal(text, &command); err != nil {
+		return fmt.Errorf("%s: %w", CommandFile, err)
+	}
+	if len(command) == 0 {
+		return fmt.Errorf("%s has no command", CommandFile)
+	}
+	if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, out)
+	}
+	return nil
 }
 
 // hold locks a file for this process alone; nil: another has it. A provider that looks whether there is a ward has it for a moment.
