@@ -2,10 +2,8 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"maps"
 	"sync"
 
 	"fsub/federation"
@@ -15,39 +13,48 @@ import (
 // suspend is POST /fed/v1/jobs/suspend and resume: for operators, as in Slurm, and for jobs at sites that can do it. Each task of an array is a job of its own there, and gets a
 // request of its own.
 func (s *Server) suspend(ctx context.Context, c Caller, kind federation.RequestKind, refs []v1.JobRef) ([]error, error) {
-	jobs, _, err := s.jobsOf(ctx, refs)
+	jobs, err := s.suspendable(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
-	units := make([][]unit, len(refs))
+	if c.Role < RoleOperator { // before anything is spelled out
+		return denied(refs, jobs), nil
+	}
+	units, err := unitsOf(refs, jobs)
+	if err != nil {
+		return nil, err
+	}
+	writes := map[federation.JobID]*written{} // what is named twice is asked for once
 	var wg sync.WaitGroup
 	room := make(chan struct{}, 64) // requests that are written side by side, to share commits
-	for i, ref := range refs {
-		units[i] = unitsOf(ref, jobs)
+	for i := range units {
 		for k := range units[i] {
 			u := &units[i][k]
 			if u.err == nil {
-				u.err = s.permitSuspend(c, kind, u.job)
+				u.err = s.permitSuspend(kind, u.job)
 			}
 			if u.err != nil {
 				continue
 			}
-			r := federation.Request{Job: u.job.ID, Kind: kind, UID: c.UID, Operator: true, Restarts: u.job.Restarts, At: s.cfg.Now().UTC()}
-			if u.job.Component != nil {
-				r.Job = u.job.Component.Leader // with which all are suspended
+			r := requestFor(kind, c, u.job, jobs)
+			if u.written = writes[r.Job]; u.written != nil {
+				continue
 			}
+			w := &written{}
+			u.written, writes[r.Job] = w, w
+			r.At = s.cfg.Now().UTC()
 			room <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-room }()
-				u.seq, u.err = s.cfg.Store.AddRequest(ctx, r)
-				u.err = ofStore(u.err, errTimedOut)
+				w.seq, w.err = s.cfg.Store.AddRequest(ctx, r)
+				w.err = ofStore(w.err, errTimedOut)
 			})
 		}
 	}
 	wg.Wait()
 	var seqs []int64
-	for _, u := range slices.Concat(units...) {
-		seqs = append(seqs, u.seq)
+	for _, w := range writes {
+		seqs = append(seqs, w.seq)
 	}
 	s.settle(ctx, seqs)
 	errs := make([]error, len(refs))
@@ -57,11 +64,57 @@ func (s *Server) suspend(ctx context.Context, c Caller, kind federation.RequestK
 	return errs, nil
 }
 
-// permitSuspend says in Slurm's words why c may not suspend or resume a job; nil if it may.
-func (s *Server) permitSuspend(c Caller, kind federation.RequestKind, job *federation.Job) error {
+// suspendable reads the jobs that refs name, with their parts, components and leaders.
+func (s *Server) suspendable(ctx context.Context, refs []v1.JobRef) (map[federation.JobID]federation.Job, error) {
+	whole := make([]v1.JobRef, len(refs)) // the records of tasks are of no use here
+	for i, ref := range refs {
+		whole[i].ID = ref.ID
+	}
+	jobs, _, err := s.jobsOf(ctx, whole)
+	if err != nil {
+		return nil, err
+	}
+	var leaders []v1.JobRef
+	for _, j := range jobs {
+		if j.Component != nil {
+			if _, ok := jobs[j.Component.Leader]; !ok {
+				leaders = append(leaders, v1.JobRef{ID: j.Component.Leader})
+			}
+		}
+	}
+	more, _, err := s.jobsOf(ctx, leaders)
+	maps.Copy(jobs, more)
+	return jobs, err
+}
+
+// denied is what callers hear who may suspend nothing.
+func denied(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) []error {
+	errs := make([]error, len(refs))
+	for i, ref := range refs {
+		errs[i] = errInvalidJobID
+		if _, ok := jobs[ref.ID]; ok {
+			errs[i] = errDenied
+		}
+	}
+	return errs
+}
+
+// requestFor is what to ask of the controller. The components of a job are suspended with their leader, whose runs are what counts: a component is
+// requeued under the numbers of its site.
+func requestFor(kind federation.RequestKind, c Caller, job *federation.Job, jobs map[federation.JobID]federation.Job) federation.Request {
+	r := federation.Request{Job: job.ID, Kind: kind, UID: c.UID, Operator: true, Restarts: job.Restarts}
+	if job.Component != nil {
+		r.Job = job.Component.Leader
+		if leader, ok := jobs[r.Job]; ok {
+			r.Restarts = leader.Restarts
+		}
+	}
+	return r
+}
+
+// permitSuspend says in Slurm's words why an operator may not suspend or resume a job; nil if they may.
+func (s *Server) permitSuspend(kind federation.RequestKind, job *federation.Job) error {
 	switch {
-	case c.Role < RoleOperator:
-		return errDenied
 	case job.State.Ended() && job.End.Before(s.cfg.Now().Add(-s.cfg.MinJobAge)):
 		return errInvalidJobID // slurmctld would have forgotten it
 	case job.State.Ended(), job.State == federation.Completing, job.Cancel:
@@ -78,138 +131,4 @@ func (s *Server) permitSuspend(c Caller, kind federation.RequestKind, job *feder
 		return errTryLater
 	}
 	return nil
-}
-
-// unit is what a request about suspension is about: a job, or a task of an array.
-type unit struct {
-	job  *federation.Job
-	task int // -1: it is none
-	seq  int64
-	err  error
-}
-
-// unitsOf spells out a reference. Tasks that wait have no job of their own.
-func unitsOf(ref v1.JobRef, jobs map[federation.JobID]federation.Job) (list []unit) {
-	job, ok := jobs[ref.ID]
-	switch {
-	case !ok:
-		return []unit{{task: -1, err: errInvalidJobID}}
-	case job.Whole == nil:
-		return []unit{{task: -1, job: &job}}
-	}
-	parts := map[int]*federation.Job{}
-	for _, p := range jobs {
-		if p.Part != nil && p.Part.Array == ref.ID {
-			parts[p.Part.Index] = &p
-		}
-	}
-	waiting, _ := federation.ArrayIndices(job.Spec.Array) // checked when it was submitted
-	waits := map[int]bool{}
-	for _, i := range waiting {
-		waits[i] = true
-	}
-	tasks := ref.Tasks
-	if len(tasks) == 0 {
-		for i := range parts {
-			tasks = append(tasks, i)
-		}
-		tasks = append(tasks, waiting...)
-		slices.Sort(tasks)
-		tasks = slices.Compact(tasks)
-	}
-	for _, i := range tasks {
-		u := unit{task: i, job: parts[i]}
-		switch {
-		case u.job != nil:
-		case waits[i]:
-			u.job = &job // as a whole: it waits, or is at a site that takes arrays whole
-		default:
-			u.err = errInvalidJobID
-		}
-		list = append(list, u)
-	}
-	return list
-}
-
-// outcome is what became of the units of a reference. Slurm lists the tasks of an array where any of them is refused.
-func (s *Server) outcome(units []unit) error {
-	ctl, _ := s.cfg.Controller.(interface{ Refusal(seq int64) error })
-	var e tasksError
-	failed := false
-	for i := range units {
-		u := &units[i]
-		if u.err == nil && u.seq != 0 && ctl != nil {
-			u.err = ctl.Refusal(u.seq)
-		}
-		if u.task < 0 {
-			return u.err
-		}
-		failed = failed || u.err != nil
-		e.add(u)
-	}
-	if !failed {
-		return nil
-	}
-	return &e
-}
-
-// tasksError is a refusal for some tasks of an array.
-type tasksError struct{ groups []taskGroup }
-
-// taskGroup are tasks of one fate.
-type taskGroup struct {
-	tasks []int
-	err   error
-}
-
-func (e *tasksError) add(u *unit) {
-	text := func(err error) string {
-		if err == nil {
-			return ""
-		}
-		return wireError(err).Text
-	}
-	for i := range e.groups {
-		if g := &e.groups[i]; text(g.err) == text(u.err) {
-			g.tasks = append(g.tasks, u.task)
-			return
-		}
-	}
-	e.groups = append(e.groups, taskGroup{[]int{u.task}, u.err})
-}
-
-func (e *tasksError) Error() string {
-	var out []string
-	for _, g := range e.groups {
-		if g.err != nil {
-			out = append(out, "tasks "+federation.FormatArray(g.tasks, 0)+": "+g.err.Error())
-		}
-	}
-	return strings.Join(out, "; ")
-}
-
-func (e *tasksError) Unwrap() error {
-	for _, g := range e.groups {
-		if g.err != nil {
-			return g.err
-		}
-	}
-	return nil
-}
-
-// resultsOf is a refusal task by task; nil where it is not one of some tasks of an array.
-func resultsOf(err error) (list []v1.TaskResult) {
-	var e *tasksError
-	if !errors.As(err, &e) {
-		return nil
-	}
-	for _, g := range e.groups {
-		r := v1.TaskResult{Tasks: federation.FormatArray(g.tasks, 0)}
-		if g.err != nil {
-			w := wireError(g.err)
-			r.Error = &w
-		}
-		list = append(list, r)
-	}
-	return list
 }

@@ -28,7 +28,11 @@ func TestSuspend(t *testing.T) {
 	second.Component = &federation.HetComponent{Leader: 7, Offset: 1}
 	array := put(20, "", federation.Running)
 	array.Spec.Array, array.Whole = "2-3", &federation.ArrayWhole{Count: 6, Max: 5, Step: 1, Spread: true}
-	jobs := []federation.Job{put(1, "sky", federation.Running), put(2, "sky", federation.Suspended), put(3, "sky", federation.Completed), put(4, "", federation.Pending),
+	other := put(40, "sky", federation.Running) // its leader has been requeued here
+	other.Restarts = 5
+	comp := put(41, "sky", federation.Running)
+	comp.Restarts, comp.Component = 0, &federation.HetComponent{Leader: 40, Offset: 1}
+	jobs := []federation.Job{other, comp, put(1, "sky", federation.Running), put(2, "sky", federation.Suspended), put(3, "sky", federation.Completed), put(4, "", federation.Pending),
 		put(5, "alpha", federation.Running), put(6, "sky", federation.Configuring), put(7, "sky", federation.Running), second, array}
 	for i, state := range map[int]federation.State{0: federation.Running, 1: federation.Running, 4: federation.Completed, 5: federation.Suspended} {
 		p := put(federation.JobID(30+i), "sky", state)
@@ -57,6 +61,8 @@ func TestSuspend(t *testing.T) {
 		{olga, "suspend", v1.JobRef{ID: 5}, noSuspend, ""},
 		{olga, "suspend", v1.JobRef{ID: 6}, "Job can not be altered now, try again later", ""},
 		{olga, "suspend", v1.JobRef{ID: 8}, "", "7"},
+		{olga, "suspend", v1.JobRef{ID: 41}, "", "40"},
+		{alice, "suspend", v1.JobRef{ID: 20}, "Access/permission denied", ""},
 		{olga, "suspend", v1.JobRef{ID: 20, Tasks: []int{0, 1}}, "", "30 31"},
 		{olga, "suspend", v1.JobRef{ID: 20, Tasks: []int{1, 2}}, "1: ; 2: Job is pending execution", "31"},
 		{olga, "suspend", v1.JobRef{ID: 20}, "0-1,5: ; 2-3: Job is pending execution; 4: Job/step already completing or completed", "30 31 35"},
@@ -84,7 +90,7 @@ func TestSuspend(t *testing.T) {
 		requests := d.Controller.Done()
 		var asked []string
 		for _, q := range requests[done:] {
-			if string(q.Kind) != c.verb || q.UID != c.uid || q.Restarts != 3 {
+			if string(q.Kind) != c.verb || q.UID != c.uid || q.Restarts != map[bool]int{false: 3, true: 5}[q.Job == 40] {
 				t.Errorf("%+v: asked %+v", c, q)
 			}
 			asked = append(asked, fmt.Sprint(q.Job))
@@ -94,6 +100,30 @@ func TestSuspend(t *testing.T) {
 		if strings.Join(asked, " ") != c.asked || text != c.text {
 			t.Errorf("%+v: %q, asked for %q", c, text, asked)
 		}
+	}
+}
+
+// TestSuspendSpellsOutLittle: who may suspend nothing cannot have arrays spelled out, operators can up to a bound, and what is named twice is asked for once.
+func TestSuspendSpellsOutLittle(t *testing.T) {
+	d := startWith(t, api.Config{Suspends: map[federation.SiteName]bool{"sky": true}})
+	large, runs := job(1, alice, federation.Pending), job(2, alice, federation.Running)
+	large.Spec.Array, large.Whole = "0-4000000:2", &federation.ArrayWhole{Count: 2_000_001, Max: 4_000_000, Step: 2}
+	runs.Site = "sky"
+	d.Put(t, large, runs)
+	var out v1.ActResponse
+	as(t, alice, d.Socket, "POST", "/fed/v1/jobs/suspend", v1.ActRequest{Jobs: []v1.JobRef{{ID: 1}, {ID: 1}, {ID: 1, Tasks: []int{1}}, {ID: 99}}}, &out)
+	for i, want := range []string{"Access/permission denied", "Access/permission denied", "Access/permission denied", "Invalid job id specified"} {
+		if r := out.Results[i]; r.Error == nil || r.Error.Text != want || r.Tasks != nil {
+			t.Errorf("reference %d: %+v, want %q", i, r, want)
+		}
+	}
+	if code := as(t, olga, d.Socket, "POST", "/fed/v1/jobs/suspend", v1.ActRequest{Jobs: []v1.JobRef{{ID: 1}, {ID: 1}, {ID: 1}}}, nil); code != 400 {
+		t.Errorf("6,000,003 tasks: status %d", code)
+	}
+	out = v1.ActResponse{}
+	as(t, olga, d.Socket, "POST", "/fed/v1/jobs/suspend", v1.ActRequest{Jobs: []v1.JobRef{{ID: 2}, {ID: 2}}}, &out)
+	if asked := d.Controller.Done(); len(asked) != 1 || asked[0].Job != 2 || len(out.Results) != 2 || out.Results[1].Error != nil {
+		t.Errorf("asked %+v, answered %+v", asked, out.Results)
 	}
 }
 
