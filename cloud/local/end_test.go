@@ -203,3 +203,17 @@ func TestDirectoriesThatADeadProviderLeft(t *testing.T) {
 	}
 	checkNothingLeft(t, open(t, p.cfg.Dir, nil))
 }
+
+// TestDirectoryLikeAPattern: its name means itself.
+func TestDirectoryLikeAPattern(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[b]*?")
+	p := open(t, dir, func(c *Config) { c.Network = NetworkHost })
+	g, err := p.record(request("G1", 1), Shape{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := open(t, dir, func(c *Config) { c.Network = NetworkHost })
+	if s := states(list(t, next)); s != "G1.0 pending" {
+		t.Errorf("the next provider finds %q of gang %s", s, g.Token)
+	}
+}

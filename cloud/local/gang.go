@@ -50,11 +50,16 @@ func (p *Provider) dir(id cloud.InstanceID) string {
 
 // load reads the records of an earlier provider.
 func (p *Provider) load() error {
-	files, err := filepath.Glob(p.gangFile("*"))
+	dir := filepath.Join(p.cfg.Dir, "gangs")
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".json" {
+			continue // one that was not written whole
+		}
+		file := filepath.Join(dir, e.Name())
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return err

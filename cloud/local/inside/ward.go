@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,17 +107,23 @@ func awaitOwners(dir string) error {
 	return err
 }
 
-// Populated reports whether a machine of a provider's directory lives.
+// Populated reports whether a machine of a provider's directory lives, or may: what cannot be read is no sign that none does.
 func Populated(dir string) bool {
-	files, _ := filepath.Glob(filepath.Join(dir, MachinesDir, "*", ProcessFile))
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		if p, err := ParseProcess(strings.TrimSpace(string(text))); err == nil && p.Alive() {
-			return true
-		}
+	entries, err := os.ReadDir(filepath.Join(dir, MachinesDir))
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
 	}
-	return false
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return e.IsDir() && mayLive(filepath.Join(dir, MachinesDir, e.Name()))
+	})
+}
+
+// mayLive is whether the machine of a directory lives, or that cannot be told.
+func mayLive(dir string) bool {
+	text, err := os.ReadFile(filepath.Join(dir, ProcessFile))
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) // it has not begun
+	}
+	p, err := ParseProcess(strings.TrimSpace(string(text)))
+	return err != nil || p.Alive()
 }
