@@ -82,11 +82,15 @@ const superviseTime = 10 * time.Second
 
 // end kills a machine, or sees to it that it never begins. Its directory stays, and with it the word that nobody may begin it.
 func (p *Provider) end(m *machine) error {
-	dir := p.dir(m.ID)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(p.dir(m.ID), 0o700); err != nil {
 		return err
 	}
-	_ = inside.Claim(dir, inside.Nobody) // whoever starts it just now comes too late, or was first
+	return p.stop(m)
+}
+
+// stop is end for a machine that nobody would begin without its directory: it makes none, for somebody may be removing all of them.
+func (p *Provider) stop(m *machine) error {
+	_ = inside.Claim(p.dir(m.ID), inside.Nobody) // whoever starts it just now comes too late, or was first
 	proc, _, err := p.process(m)
 	if err != nil {
 		return err

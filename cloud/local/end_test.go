@@ -217,3 +217,29 @@ func TestDirectoryLikeAPattern(t *testing.T) {
 		t.Errorf("the next provider finds %q of gang %s", s, g.Token)
 	}
 }
+
+// TestNothingIsBroughtBack: who clears away makes nothing where somebody removes all of it.
+func TestNothingIsBroughtBack(t *testing.T) {
+	p := world(t, nil)
+	for name, f := range map[string]func() error{
+		"a machine's end": func() error { return p.stop(&machine{ID: "G1.0"}) },
+		"the owners' lock": func() error {
+			if err := os.Remove(filepath.Join(p.cfg.Dir, inside.OwnersFile)); err != nil {
+				return err
+			}
+			if f, err := own(p.cfg.Dir, unix.LOCK_EX); !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("it has %v, %v", f, err)
+			}
+			return nil
+		},
+	} {
+		if err := f(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, path := range []string{p.dir("G1.0"), filepath.Join(p.cfg.Dir, inside.OwnersFile)} {
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("%s was made: %v", path, err)
+		}
+	}
+}

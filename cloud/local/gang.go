@@ -84,7 +84,7 @@ func (p *Provider) sweep() error {
 		if g, known := p.find(m.ID); g != nil && known.Ended.IsZero() {
 			continue
 		}
-		if err := p.end(&m); err != nil {
+		if err := p.stop(&m); err != nil {
 			return err
 		}
 		if err := os.RemoveAll(p.dir(m.ID)); err != nil {

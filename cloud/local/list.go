@@ -36,7 +36,7 @@ func (p *Provider) List(context.Context) ([]cloud.Instance, error) {
 		}
 		p.mu.Unlock()
 	}
-	if len(out) > 0 {
+	if slices.ContainsFunc(out, func(i cloud.Instance) bool { return i.State != cloud.InstanceEnded }) {
 		p.ward() // somebody may have killed it
 	}
 	if err := p.keepNetwork(); err != nil {

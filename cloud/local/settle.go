@@ -18,9 +18,13 @@ import (
 	"fsub/cloud/local/lan"
 )
 
-// own locks a directory's OwnersFile: shared for a provider, alone for who clears away after all of them. It lasts until the file is closed.
+// own locks a directory's OwnersFile: shared for a provider, who makes it, alone for who clears away after all of them. It lasts until the file is closed.
 func own(dir string, how int) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, inside.OwnersFile), os.O_CREATE|os.O_RDWR, 0o600)
+	flags := os.O_RDWR
+	if how == unix.LOCK_SH {
+		flags |= os.O_CREATE
+	}
+	f, err := os.OpenFile(filepath.Join(dir, inside.OwnersFile), flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +99,10 @@ func (p *Provider) writeCommand() error {
 
 // Settle clears away what the machines of dir have left on this host: their network, control groups and directories. It refuses while a machine lives, or a provider that would do it.
 func Settle(dir string, log *slog.Logger) error {
-	if _, err := os.Stat(filepath.Join(dir, inside.OwnersFile)); err != nil {
+	owner, err := own(dir, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("no pool of this machine: %w", err)
 	}
-	owner, err := own(dir, unix.LOCK_EX|unix.LOCK_NB)
 	if err != nil {
 		return err
 	}
@@ -119,7 +123,7 @@ func Settle(dir string, log *slog.Logger) error {
 				continue
 			}
 			reason := p.lastWords(&m)
-			err = errors.Join(err, p.end(&m)) // it may be one that had not begun
+			err = errors.Join(err, p.stop(&m)) // it may be one that had not begun
 			_, bad := p.settle(g, &m, reason)
 			err = errors.Join(err, bad)
 		}

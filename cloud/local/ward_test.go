@@ -18,6 +18,7 @@ import (
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
 
+	"fsub/cloud"
 	"fsub/cloud/local/inside"
 )
 
@@ -191,6 +192,23 @@ func TestWardOfNothing(t *testing.T) {
 	}
 	if err := Settle(dir, nil); err == nil {
 		t.Error("a directory of nobody was cleared away")
+	}
+}
+
+// TestNoWardOfEndedMachines: to look at what has ended begins nothing.
+func TestNoWardOfEndedMachines(t *testing.T) {
+	p := world(t, func(c *Config) { c.Settle = []string{"/nowhere"} })
+	if _, err := p.record(request("G1", 1), Shape{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Delete(t.Context(), []cloud.InstanceID{"G1.0"}); err != nil {
+		t.Fatal(err)
+	}
+	if s := states(list(t, p)); s != "G1.0 ended" {
+		t.Fatal(s)
+	}
+	if _, err := os.Stat(filepath.Join(p.cfg.Dir, inside.WardFile)); !os.IsNotExist(err) {
+		t.Errorf("a ward was begun: %v", err)
 	}
 }
 
