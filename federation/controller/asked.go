@@ -74,7 +74,7 @@ func (c *Controller) askSpread(j *job, r federation.Request) {
 		}
 		one := r
 		one.Job, one.Tasks, one.Seq, one.Restarts = p.ID, nil, 0, p.Restarts
-		if p.live() {
+		if p.live() || c.asked[p.ID] != nil { // of an attempt that has just ended, one before this is still to be done
 			c.batch.request(one)
 		} else {
 			c.askOne(p, one)

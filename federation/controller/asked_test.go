@@ -1,0 +1,52 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// TestSuspendAfterAnEnd: an array's request that comes as the attempt of one of its tasks has ended does not hide an earlier one that its site has not answered.
+func TestSuspendAfterAnEnd(t *testing.T) {
+	b := newBench(t)
+	p := &pauser{fakeSite: b.cheap, err: federation.ErrUnavailable}
+	b.ctl.byName["cheap"].driver = p
+	id := b.submit(func(s *sbatch.Spec) { s.Array = "1-29:2" })
+	b.rounds(4)
+	b.turn(wellDone)
+	var part federation.Job
+	for _, k := range b.partsOf(id) {
+		if k.State == federation.Running && k.Site == "cheap" {
+			part = k
+		}
+	}
+	if part.ID == 0 {
+		t.Fatal("no task runs: this shows nothing")
+	}
+	b.pauses(part.ID, federation.RequestSuspend)
+	b.rounds(2)
+	if b.ctl.asked[part.ID] == nil {
+		t.Fatal("its site is not asked: this shows nothing")
+	}
+	// In one round its nodes are seen to fail, and the array's request is read.
+	b.cheap.jobs[part.ID].State, b.cheap.jobs[part.ID].End = federation.NodeFail, b.now()
+	for n := 0; b.ctl.jobs[part.ID].live(); n++ {
+		if n == 100 {
+			t.Fatal("its end is not seen")
+		}
+		b.ctl.makeCalls(t.Context())
+		b.clock = b.clock.Add(200 * time.Millisecond)
+		b.ctl.repair()
+		b.ctl.takeResults()
+	}
+	b.request(federation.Request{Job: id, Tasks: []int{part.Part.Index}, Kind: federation.RequestSuspend, Operator: true})
+	b.ctl.readStore(t.Context())
+	p.err = nil
+	b.wait(10 * time.Second)
+	b.noRequests()
+	if len(b.ctl.requests) > 0 {
+		t.Errorf("still taken up: %v", b.ctl.requests)
+	}
+}
