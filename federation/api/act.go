@@ -147,17 +147,14 @@ func (s *Server) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.J
 	return jobs, tasks, ofStore(err, errNoContact)
 }
 
-// settle wakes the controller and waits until it has carried out the newest of seqs, or for settleTime.
+// settle wakes the controller and waits until it has carried out all of seqs, or for settleTime. 0 stands for none.
 func (s *Server) settle(ctx context.Context, seqs []int64) {
-	var last int64
-	for _, seq := range seqs {
-		last = max(last, seq)
-	}
-	if last == 0 {
+	seqs = slices.DeleteFunc(slices.Clone(seqs), func(seq int64) bool { return seq == 0 })
+	if len(seqs) == 0 {
 		return
 	}
 	s.cfg.Controller.Wake()
-	s.cfg.Controller.Settled(ctx, last, settleTime)
+	s.cfg.Controller.Settled(ctx, seqs, settleTime)
 }
 
 // inOrderOfJob are the places of refs in order of their job IDs.

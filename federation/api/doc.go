@@ -30,8 +30,8 @@ type Controller interface {
 	Wake()
 	// LookAt asks for a look at a site's jobs out of turn.
 	LookAt(site federation.SiteName)
-	// Settled waits until the request seq has been carried out as far as the daemon can alone, or for at most d.
-	Settled(ctx context.Context, seq int64, d time.Duration)
+	// Settled waits until each of the requests seqs has been carried out as far as the daemon can alone, or for at most d. They were written just now.
+	Settled(ctx context.Context, seqs []int64, d time.Duration)
 	// Changed returns a channel that is closed when a job that ends next has been written.
 	Changed() <-chan struct{}
 }

@@ -23,11 +23,11 @@ type view struct {
 	planMu  sync.Mutex
 	planner planner // remembers what the observations mean; a new kind of job is judged by it
 
-	mu      sync.Mutex
-	doneSeq int64         // requests up to this number have been carried out
-	done    chan struct{} // closed when doneSeq grows
-	ended   chan struct{} // closed when a job ends
-	lookAt  map[federation.SiteName]bool
+	mu     sync.Mutex
+	seqs   doneSeqs      // the requests that have been carried out
+	done   chan struct{} // closed when there are more of them
+	ended  chan struct{} // closed when a job ends
+	lookAt map[federation.SiteName]bool
 
 	refused refusals
 }
@@ -104,7 +104,7 @@ func (v *view) settled(done []int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, seq := range done {
-		v.doneSeq = max(v.doneSeq, seq)
+		v.seqs.add(seq)
 	}
 	close(v.done)
 	v.done = make(chan struct{})
@@ -150,14 +150,16 @@ func (v *view) wanted() map[federation.SiteName]bool {
 // Sites returns the members of the federation as last published. The values are shared: they are not changed.
 func (c *Controller) Sites() []*federation.Site { return c.view.sites.Load().sites }
 
-// Settled waits until the request seq has been carried out as far as no site is needed, or for at most d.
-func (c *Controller) Settled(ctx context.Context, seq int64, d time.Duration) {
+// Settled waits until each of the requests seqs has been carried out as far as no site is needed, or for at most d. They were written just now: of one that was done long
+// ago, or by a daemon before this one, nothing is known.
+func (c *Controller) Settled(ctx context.Context, seqs []int64, d time.Duration) {
 	timeout := time.After(d)
 	for {
 		c.view.mu.Lock()
-		reached, done := c.view.doneSeq >= seq, c.view.done
+		seqs = c.view.seqs.missing(seqs)
+		done := c.view.done
 		c.view.mu.Unlock()
-		if reached {
+		if len(seqs) == 0 {
 			return
 		}
 		select {

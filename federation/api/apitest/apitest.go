@@ -176,7 +176,7 @@ func (c *Controller) locked(f func()) {
 }
 
 // Settled carries out what waits.
-func (c *Controller) Settled(ctx context.Context, _ int64, _ time.Duration) {
+func (c *Controller) Settled(ctx context.Context, _ []int64, _ time.Duration) {
 	requests, _ := c.store.Requests(ctx)
 	for _, r := range requests {
 		b := &federation.Batch{Done: []int64{r.Seq}}
