@@ -43,6 +43,8 @@ type job struct {
 	tellHoldAt time.Time // ... at this time
 
 	releaseAt time.Time // when to ask the site for its release again
+
+	rent federation.Dollars // what the site last said that it costs by the hour
 }
 
 // live reports whether an attempt of the job may be alive at some site.

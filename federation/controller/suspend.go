@@ -39,10 +39,11 @@ func suspendAt(d federation.Driver, ref federation.JobRef, kind federation.Reque
 	}
 }
 
-// suspendedThere takes in what the site said to it. The job's state, a poll tells.
+// suspendedThere takes in what the site said to it.
 func (c *Controller) suspendedThere(s *site, j *job, a *asked, err error) {
 	switch {
 	case err == nil:
+		c.follow(s, j, a)
 		c.answer(a)
 		c.pollSoon(s)
 	case errors.Is(err, federation.ErrConflict), errors.Is(err, federation.ErrNotFound): // it has ended, or is ending
@@ -54,9 +55,34 @@ func (c *Controller) suspendedThere(s *site, j *job, a *asked, err error) {
 	}
 }
 
+// follow brings a job, with its components, in line with what its site has done. The next poll tells it too, by the site's clock; but a resume that follows at once has to find the
+// job suspended.
+func (c *Controller) follow(s *site, j *job, a *asked) {
+	if !j.live() || j.att.Site != s.Name || j.att.State != federation.AttemptStarted || j.Restarts > a.Restarts {
+		return // it is another run now
+	}
+	now := c.now().UTC()
+	for _, k := range append([]*job{j}, j.others...) {
+		is := federation.SiteJob{PricePerHour: k.rent}
+		switch {
+		case a.Kind == federation.RequestSuspend && k.State == federation.Running:
+			is.State, is.Suspension = federation.Suspended, k.Suspension.Suspend(k.Start, now)
+		case a.Kind == federation.RequestResume && k.State == federation.Suspended:
+			is.State, is.Suspension = federation.Running, k.Suspension.Resume(now)
+		default: // it has been told already, or is ending
+			continue
+		}
+		if k == j {
+			c.takeSuspension(s, k, &is)
+		}
+		k.State, k.Suspension = is.State, is.Suspension
+		c.batch.job(k)
+	}
+}
+
 // takeSuspension takes in whether a job that has started is suspended, and says what that costs.
 func (c *Controller) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
-	j.Suspension = sj.Suspension
+	j.Suspension, j.rent = sj.Suspension, sj.PricePerHour
 	is, was := sj.State == federation.Suspended, j.State == federation.Suspended
 	switch {
 	case is && !was && sj.PricePerHour > 0:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // pauser is a site that can suspend jobs.
@@ -15,6 +16,16 @@ type pauser struct {
 	*fakeSite
 	err   error // what comes of it, after it was done if that is ErrUnavailable
 	asked []string
+	mute  bool                 // looks show no change
+	stale []federation.SiteJob // what the next look shows
+}
+
+func (p *pauser) Jobs(ctx context.Context, m federation.Mark) (federation.JobsReport, error) {
+	r, err := p.fakeSite.Jobs(ctx, m)
+	if p.mute || p.stale != nil {
+		r.Changed, p.stale = p.stale, nil
+	}
+	return r, err
 }
 
 func (p *pauser) Suspend(_ context.Context, ref federation.JobRef) error {
@@ -133,5 +144,39 @@ func TestCancelWhileSuspending(t *testing.T) {
 	b.cheap.end(id, federation.Cancelled) // at the site, not by us
 	b.wait(5 * time.Second)
 	b.want(id, federation.Cancelled, "", "cheap")
+	b.noRequests()
+}
+
+// TestSuspendedAtOnce: a job and its components are suspended, and run again, as soon as their site has said so. A look that comes late changes that for a moment only.
+func TestSuspendedAtOnce(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Het = []sbatch.Spec{{Name: "y", TimeLimit: time.Hour, WorkDir: "/"}} })
+	b.wait(time.Second)
+	b.cheap.startAll(id)
+	b.cheap.jobs[id].PricePerHour = 2
+	b.wait(10 * time.Second)
+	p := &pauser{fakeSite: b.cheap, mute: true}
+	b.ctl.byName["cheap"].driver = p
+	before := *b.cheap.jobs[id]
+	for _, c := range []struct {
+		kind federation.RequestKind
+		want federation.State
+	}{{federation.RequestSuspend, federation.Suspended}, {federation.RequestResume, federation.Running}, {federation.RequestSuspend, federation.Suspended}} {
+		b.pauses(id, c.kind)
+		b.rounds(3)
+		b.want(id, c.want, "", "cheap")
+		b.want(id+1, c.want, "", "cheap")
+		if j := b.job(id); j.Suspension.At.IsZero() || j.Suspension.Ran < 8*time.Second || b.job(id+1).Suspension != j.Suspension {
+			t.Errorf("after %s: %+v, its component %+v", c.kind, j.Suspension, b.job(id+1).Suspension)
+		}
+	}
+	if h := b.history(id); strings.Count(h, "suspended at cheap; its nodes stay its own, and go on costing $2.00 an hour") != 2 || strings.Count(h, "resumed at cheap") != 1 {
+		t.Errorf("its history:\n%s", h)
+	}
+	p.mute, p.stale = false, []federation.SiteJob{before}
+	b.cheap.jobs[id].Components[0].State, b.cheap.jobs[id].Components[0].Suspension = federation.Suspended, b.cheap.jobs[id].Suspension
+	b.wait(2 * time.Second)
+	b.want(id, federation.Suspended, "", "cheap")
+	b.want(id+1, federation.Suspended, "", "cheap")
 	b.noRequests()
 }
