@@ -44,11 +44,10 @@ const moves = 5
 
 // make writes a gang down and starts it, whole or not at all.
 func (p *Provider) make(r cloud.Request, shape Shape) (*gang, error) {
-	g, err := p.record(r, shape)
+	g, err := p.claim(r, shape)
 	if err != nil {
 		return nil, err
 	}
-	g.life.Lock()
 	defer g.life.Unlock()
 	p.ward()
 	if err := p.startAll(g, r); err != nil {
@@ -56,6 +55,28 @@ func (p *Provider) make(r cloud.Request, shape Shape) (*gang, error) {
 		return nil, err
 	}
 	return g, nil
+}
+
+// claim writes the gang down, or finds it, for the caller alone to start: its life is locked.
+func (p *Provider) claim(r cloud.Request, shape Shape) (*gang, error) {
+	for {
+		g, err := p.record(r, shape)
+		if err != nil {
+			return nil, err
+		}
+		g.life.Lock()
+		if p.known(g) {
+			return g, nil
+		}
+		g.life.Unlock() // another who was asked for the same could not start it, and there may be a new one by now
+	}
+}
+
+// known reports whether a gang is that of its token still.
+func (p *Provider) known(g *gang) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gangs[g.Token] == g
 }
 
 func (p *Provider) check(r cloud.Request) (Shape, error) {
@@ -182,12 +203,13 @@ func (p *Provider) abandon(g *gang) {
 		})
 	}
 	all.Wait()
-	p.mu.Lock()
-	err := p.forget(g)
-	p.mu.Unlock()
+	var err error
 	for _, m := range p.machines(g) {
-		err = errors.Join(err, os.RemoveAll(p.dir(m.ID)))
+		err = errors.Join(err, os.RemoveAll(p.dir(m.ID))) // before it is forgotten: a new gang's are in the same place
 	}
+	p.mu.Lock()
+	err = errors.Join(err, p.forget(g))
+	p.mu.Unlock()
 	if err != nil {
 		p.log.Error("forget a gang that could not be started", "gang", g.Token, "err", err)
 	}

@@ -174,3 +174,46 @@ func TestCrashBeforeTheStart(t *testing.T) {
 		t.Fatal(s)
 	}
 }
+
+// TestForgottenBesideCreate: who waits for another to start the same gang, which fails, starts a new one.
+func TestForgottenBesideCreate(t *testing.T) {
+	p := world(t, nil)
+	r := request("G1", 1)
+	shape, err := p.check(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := p.claim(r, shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.life.Unlock()
+	old.life.RLock()
+	made := make(chan *gang)
+	go func() {
+		g, err := p.make(r, shape)
+		if err != nil {
+			t.Error(err)
+		}
+		made <- g
+	}()
+	eventually(t, "it waits", func() bool {
+		free := old.life.TryRLock()
+		if free {
+			old.life.RUnlock()
+		}
+		return !free
+	})
+	p.abandon(old)
+	create(t, p, r)
+	p.mu.Lock()
+	err = p.forget(old) // it is not the one of that token
+	p.mu.Unlock()
+	if _, lost := os.Stat(p.gangFile("G1")); err != nil || lost != nil {
+		t.Errorf("with the old gang the new one was forgotten: %v, %v", err, lost)
+	}
+	old.life.RUnlock()
+	if g := <-made; g == nil || g == old || !p.known(g) {
+		t.Errorf("it made %v, and not the gang that is known", g)
+	}
+}

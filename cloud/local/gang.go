@@ -103,7 +103,11 @@ func (p *Provider) save(g *gang) error {
 	return replaceFile(p.gangFile(g.Token), text)
 }
 
+// forget drops a gang, unless another has its token by now.
 func (p *Provider) forget(g *gang) error {
+	if p.gangs[g.Token] != g {
+		return nil
+	}
 	delete(p.gangs, g.Token)
 	return os.Remove(p.gangFile(g.Token))
 }

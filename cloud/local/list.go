@@ -31,7 +31,7 @@ func (p *Provider) List(context.Context) ([]cloud.Instance, error) {
 		}
 		out = append(out, list...)
 		p.mu.Lock()
-		if g.ended() && p.cfg.Now().Sub(lastEnd(g)) > keepEnded && p.gangs[g.Token] == g {
+		if g.ended() && p.cfg.Now().Sub(lastEnd(g)) > keepEnded {
 			_ = p.forget(g) // the next one tries again
 		}
 		p.mu.Unlock()
