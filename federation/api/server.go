@@ -66,6 +66,7 @@ type Server struct {
 	marks   marks
 	queue   queue
 	large   chan struct{} // bounds the large bodies that are being read
+	waits   waits         // of calls from inside jobs
 
 	stopping chan struct{} // closed when Serve is told to end: long polls return
 	stopOnce sync.Once

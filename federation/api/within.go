@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"fsub/federation"
@@ -13,8 +14,43 @@ import (
 // HeaderJob names the job that a caller runs in: its number, and after a comma that of its array.
 const HeaderJob = "X-Fsub-Job"
 
-// withinWait is how long a caller waits at most until the daemon knows that the caller's job runs.
-const withinWait = 15 * time.Second
+// withinWait is how long a caller waits at most until the daemon knows that the caller's job runs; againWait where the job was queued again before: the caller may be what is left of
+// the run that has ended, a trap that has moments to live, and wait in vain.
+const (
+	withinWait = 15 * time.Second
+	againWait  = 2 * time.Second
+)
+
+// maxWithin is how many calls of one user wait at a time. More are answered at once.
+const maxWithin = 8
+
+// waits counts the calls that wait, by user.
+type waits struct {
+	mu sync.Mutex
+	n  map[uint32]int
+}
+
+// enter reports whether one more call of uid may wait: leave is to be called after that.
+func (w *waits) enter(uid uint32) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.n[uid] >= maxWithin {
+		return false
+	}
+	if w.n == nil {
+		w.n = map[uint32]int{}
+	}
+	w.n[uid]++
+	return true
+}
+
+func (w *waits) leave(uid uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.n[uid]--; w.n[uid] == 0 {
+		delete(w.n, uid)
+	}
+}
 
 // fromWithin lets a call from inside a job wait until the daemon has seen that job start. It looks at the sites now and then only,
 // and a job that asks after itself in its first moments would read that it waits. Only the job's owner can have its site looked at.
@@ -23,18 +59,36 @@ func (s *Server) fromWithin(r *http.Request, c Caller) {
 	if ref == "" {
 		return
 	}
-	deadline := time.Now().Add(withinWait)
+	began, waits := time.Now(), false
 	var look time.Time
-	for ; time.Now().Before(deadline) && r.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
+	for ; r.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
 		job, ok := s.within(r, ref)
-		if !ok || !c.owns(job.UID) || job.State != federation.Pending && job.State != federation.Configuring || !s.answers(job.Site) {
+		if !ok || !c.owns(job.UID) || !s.mayStart(&job) || time.Since(began) >= patience(&job) {
 			return
+		}
+		if !waits {
+			if waits = s.waits.enter(c.UID); !waits {
+				return
+			}
+			defer s.waits.leave(c.UID)
 		}
 		if time.Since(look) > 200*time.Millisecond {
 			look = time.Now()
 			s.cfg.Controller.LookAt(job.Site)
 		}
 	}
+}
+
+// mayStart reports whether a job may have started where it is, without the daemon having seen it.
+func (s *Server) mayStart(job *federation.Job) bool {
+	return (job.State == federation.Pending || job.State == federation.Configuring) && s.answers(job.Site)
+}
+
+func patience(job *federation.Job) time.Duration {
+	if job.Restarts > 0 {
+		return againWait
+	}
+	return withinWait
 }
 
 // answers reports whether a site can be looked at just now.
