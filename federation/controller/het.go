@@ -42,7 +42,10 @@ func (c *Controller) endComponents(l *job, at time.Time) {
 		}
 		j.ExitStatus = l.ExitStatus
 		if s := c.byName[j.Site]; s != nil && !j.Start.IsZero() {
-			j.Cost += c.cost(s, j, federation.SiteJob{TRES: j.TRES, Start: j.Start, End: at})
+			if j.State == federation.Suspended { // it was let go on to be ended
+				j.Suspension = j.Suspension.Resume(at)
+			}
+			j.Cost += c.cost(s, j, federation.SiteJob{TRES: j.TRES, Start: j.Start, End: at, Suspension: j.Suspension})
 		}
 		c.end(j, l.State, l.Reason, at)
 	}

@@ -59,6 +59,28 @@ func TestComponents(t *testing.T) {
 	}
 }
 
+// TestSuspendedComponentCosts: what a component was suspended for costs nothing at a cluster, although its own end is never seen.
+func TestSuspendedComponentCosts(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Het = []sbatch.Spec{{Name: "y", TimeLimit: time.Hour, WorkDir: "/"}} })
+	b.rounds(4)
+	b.cheap.startAll(id)
+	began := b.cheap.jobs[id].Start
+	b.rounds(4)
+	second := &b.cheap.jobs[id].Components[0]
+	second.State, second.Suspension = federation.Suspended, federation.Suspension{}.Suspend(began, began.Add(30*time.Minute))
+	b.rounds(4)
+	b.want(id+1, federation.Suspended, "", "cheap")
+	b.clock = began.Add(2 * time.Hour)
+	b.cheap.end(id, federation.Completed)
+	b.cheap.jobs[id].Components = nil
+	b.rounds(4)
+	j := b.job(id + 1)
+	if over := j.Suspension.Suspended(j.Start, j.End, false); j.Cost != 1 || over != 90*time.Minute {
+		t.Errorf("it cost $%.2f for two GPUs at $1 over half an hour; suspended for %s", float64(j.Cost), over)
+	}
+}
+
 // startAll starts a job of two components.
 func (f *fakeSite) startAll(id federation.JobID) {
 	f.start(id)
