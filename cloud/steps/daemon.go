@@ -234,7 +234,19 @@ func (d *daemon) tellSoon(told int) {
 
 // reap waits for the tasks, kills what they leave behind, and waits for that too.
 func (d *daemon) reap() {
+	over := make(chan struct{})
+	var killing sync.WaitGroup
+	defer killing.Wait() // what is started from now on is not to be killed
+	defer close(over)
+	keeps := false
 	for {
+		d.mu.Lock()
+		left := d.left
+		d.mu.Unlock()
+		if left == 0 && !keeps {
+			keeps = true
+			killing.Go(func() { keepKilling(func() { killAll(syscall.SIGKILL) }, over) })
+		}
 		var status syscall.WaitStatus
 		var used syscall.Rusage
 		pid, err := syscall.Wait4(-1, &status, 0, &used)
@@ -247,13 +259,28 @@ func (d *daemon) reap() {
 		d.mu.Lock()
 		d.count(pid, &used)
 		mine := d.end(pid, status)
-		left := d.left
+		left = d.left
 		d.mu.Unlock()
 		if left == 0 {
 			if mine {
 				d.tellExits()
 			}
 			killAll(syscall.SIGKILL)
+		}
+	}
+}
+
+// keepKilling kills what the tasks have left behind, again and again until all of it is over: the kernel's list of children may miss one while another ends, and what
+// was missed last would be waited for as long as it likes.
+func keepKilling(kill func(), over <-chan struct{}) {
+	again := time.NewTicker(dying)
+	defer again.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-again.C:
+			kill()
 		}
 	}
 }
