@@ -85,10 +85,13 @@ func (r *run) awaitSruns() {
 	if at := r.e.killAt; !at.IsZero() && at.Before(until) {
 		until = now.Add(max(at.Sub(now), hurriedGap))
 	}
-	for r.p.Runs("srun") && time.Now().Before(until) {
+	for wait := time.Millisecond; r.p.Runs("srun") && time.Now().Before(until); wait = min(2*wait, 50*time.Millisecond) {
 		select {
+		case s := <-r.asked:
+			until = minTime(until, time.Now().Add(max(s.Grace, hurriedGap)))
 		case <-r.p.Done:
-		case <-time.After(2 * time.Millisecond):
+			return
+		case <-time.After(wait):
 		}
 	}
 }

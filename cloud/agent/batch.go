@@ -89,9 +89,7 @@ func (r *run) follow() {
 	for {
 		select {
 		case <-r.p.Exited:
-			if r.pause.on { // somebody has killed it
-				r.endPause()
-			}
+			r.goOn() // somebody has killed it: what it has left is to end, and its sruns are to say so
 			return
 		case s := <-r.asked:
 			e.stop(r, s)

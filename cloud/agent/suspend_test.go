@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,6 +122,43 @@ func TestSuspendedEnds(t *testing.T) {
 				t.Errorf("it wrote %q", got)
 			}
 		})
+	}
+}
+
+// TestSuspendedScriptKilled: where somebody kills the script of a suspended run, the sruns that it leaves behind go on, and can say their last words.
+func TestSuspendedScriptKilled(t *testing.T) {
+	d := newFakeDoor(t)
+	f := &fakeSteps{steps: []agentapi.Step{{ID: "0", State: "RUNNING", Start: time.Now()}}}
+	startAgent(t, d, func(c *Config) { c.Steps = f })
+	dir := d.launch("r1", `whole() { echo $2 >$1.new; mv $1.new $1; }
+printf '#!/bin/bash\necho $$ >child.new; mv child.new child; while ! [ -e ended ]; do sleep 0.02; done; echo last words\n' >srun
+chmod +x srun
+./srun &
+whole script $$
+while :; do sleep 0.02; done`, nil)
+	f.set(func() {
+		f.stopped = func() {
+			if err := os.WriteFile(filepath.Join(dir, "ended"), nil, 0o644); err != nil {
+				t.Error(err)
+			}
+			f.set(func() { f.steps[0].End = time.Now() })
+		}
+	})
+	list := pids(t, dir, "child", "script")
+	d.suspend("r1", true)
+	awaitStopped(t, list, true)
+	if err := syscall.Kill(list[1], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.awaitEnd("r1"); exitCode(s) != "0:9" || s.Steps[0].Suspended == 0 {
+		t.Errorf("%+v", s)
+	}
+	if got := output(t, dir); !strings.HasSuffix(got, "last words\n") {
+		t.Errorf("it wrote %q", got)
+	}
+	said := f.said()
+	if i := slices.Index(said, "resume r1"); i < 0 || said[i+1] != "signal r1 continued" {
+		t.Errorf("steps were asked %q", said)
 	}
 }
 
