@@ -83,28 +83,53 @@ func (s *Step) Asks() bool { return asksGPUs(*s) || s.ByGPU }
 
 func asksGPUs(s Step) bool { return s.GPUs+s.GPUsPerNode+s.GPUsPerTask+s.CPUsPerGPU > 0 }
 
+// errNoChoice: the nodes together have too little, from whichever of them on.
+var errNoChoice = errors.New("no nodes to choose")
+
 // Place lays out a step over the nodes of its job, which are in the order of SLURM_JOB_NODELIST. The parts are in the order of the nodes, or of
 // s.Nodes where the distribution is "arbitrary". Errors are ErrBusy and *Refused.
 func Place(s Step, nodes []Free) ([]Part, error) {
 	if s.Asks() && !slices.ContainsFunc(nodes, func(n Free) bool { return n.GPUs > 0 }) {
 		return nil, &Refused{NoGPUs}
 	}
-	idle, err := place(s, nodes)
-	if err == nil {
-		return idle, nil
-	}
-	if _, refused := errors.AsType[*Refused](err); refused {
-		return nil, err
-	}
 	whole := slices.Clone(nodes)
 	for i := range whole {
 		n := &whole[i]
-		n.IdleCPUs, n.IdleMem, n.IdleGPUs = n.CPUs, n.Mem, n.GPUs
+		n.IdleCPUs, n.IdleMem, n.IdleGPUs, n.Steps = n.CPUs, n.Mem, n.GPUs, 0
 	}
-	if _, err := place(s, whole); err != nil {
-		return nil, never(s, whole)
+	var refused *Refused
+	for from, k := s, 0; k < starts(s, nodes); k++ { // what does not fit from where it is to start may fit from another node on
+		from.Start = (s.Start + k) % max(len(nodes), 1)
+		parts, err := place(from, nodes)
+		if err == nil {
+			return parts, nil
+		}
+		if _, err = place(from, whole); err == nil {
+			return nil, ErrBusy
+		}
+		if k == 0 || from.Start == 0 {
+			refused, _ = errors.AsType[*Refused](err)
+		}
+		if errors.Is(err, errNoChoice) {
+			break
+		}
 	}
-	return nil, ErrBusy
+	if refused != nil {
+		return nil, refused
+	}
+	return nil, never(s, whole)
+}
+
+// starts is from how many nodes on a step is to be tried: where they are alike, or it always starts at the first, what it finds from one it finds from all.
+func starts(s Step, nodes []Free) int {
+	differ := slices.ContainsFunc(nodes, func(n Free) bool {
+		n.Name = nodes[0].Name
+		return n != nodes[0]
+	})
+	if !differ || len(s.Exclude) > 0 || s.Distribution == "arbitrary" && len(s.Nodes) > 0 {
+		return 1
+	}
+	return len(nodes)
 }
 
 // Next is the Start of the step after one that has those parts: the node after its last one, so that small steps go round the nodes (24.11).

@@ -14,10 +14,12 @@ func candidates(s Step, nodes []Free) ([]int, error) {
 			usable = append(usable, i)
 		}
 	}
-	for _, name := range s.Nodes {
-		if i := slices.IndexFunc(usable, func(i int) bool { return nodes[i].Name == name }); i < 0 {
-			return nil, &Refused{NoNodes}
-		}
+	there := make(map[string]bool, len(usable))
+	for _, i := range usable {
+		there[nodes[i].Name] = true
+	}
+	if slices.ContainsFunc(s.Nodes, func(name string) bool { return !there[name] }) {
+		return nil, &Refused{NoNodes}
 	}
 	if len(usable) == 0 && len(s.Exclude) > 0 {
 		return nil, &Refused{"Hostlist is empty!  Can't run job."}
@@ -50,10 +52,12 @@ func choose(s Step, nodes []Free, usable []int) ([]int, error) {
 	chosen, err := take(s, nodes, order)
 	if err != nil {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(capacity(s, &nodes[b]), capacity(s, &nodes[a])) })
-		chosen, err = take(s, nodes, order)
+		if chosen, err = take(s, nodes, order); err != nil {
+			return nil, errNoChoice
+		}
 	}
 	slices.Sort(chosen)
-	return chosen, err
+	return chosen, nil
 }
 
 // take picks nodes in the order in which they are given.
@@ -73,10 +77,14 @@ func take(s Step, nodes []Free, order []int) ([]int, error) {
 	short := func() bool { // without a number of nodes, as few as do
 		return len(chosen) < most && !(few && len(chosen) >= least && room >= s.Tasks) || s.MaxNodes == 0 && room < s.Tasks && !s.Overcommit
 	}
+	asked := make(map[string]bool, len(s.Nodes))
+	for _, name := range s.Nodes {
+		asked[name] = true
+	}
 	for _, required := range [...]bool{true, false} {
 		for _, i := range order {
 			here := capacity(s, &nodes[i])
-			if slices.Contains(s.Nodes, nodes[i].Name) == required && (required || short() && here >= each) {
+			if asked[nodes[i].Name] == required && (required || short() && here >= each) {
 				chosen = append(chosen, i)
 				room += here / each
 			}
