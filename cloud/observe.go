@@ -45,7 +45,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 		switch {
 		case !j.End.IsZero():
 		case j.run != nil:
-			o.Running = append(o.Running, j.running()...)
+			o.Running = append(o.Running, j.running(o.At)...)
 		case j.class != nil:
 			o.PendingJobs++
 		}
@@ -185,17 +185,17 @@ func (m *machine) info(now time.Time) *federation.NodeInfo {
 	return i
 }
 
-// running is a job that holds machines, one entry for each component and share.
-func (j *job) running() []federation.RunningJob {
+// running is a job that holds machines, one entry for each component and share. Nobody knows when one that is suspended ends.
+func (j *job) running(now time.Time) []federation.RunningJob {
 	var list []federation.RunningJob
 	r := j.run
 	end := time.Time{}
-	if limit := j.limit(r.machines[0].pool); limit < sbatch.Unlimited {
+	if limit := j.limit(r.machines[0].pool); limit < sbatch.Unlimited && j.State != federation.Suspended {
 		from := j.Start
 		if from.IsZero() {
 			from = r.machines[0].gang.Asked.Add(r.machines[0].lane.offering.Boot)
 		}
-		end = from.Add(limit)
+		end = from.Add(limit + j.Suspension.Suspended(from, now, false))
 	}
 	for i := range r.Members {
 		k, kind := &r.Members[i], r.machines[i].gang.Offering.GPUType

@@ -51,6 +51,17 @@ func TestSuspend(t *testing.T) {
 			if got := j.Suspension.Elapsed(j.Start, time.Now(), j.State == federation.Suspended); j.State != state || !j.Start.Equal(start) || got < ran || got > ran+5*time.Second {
 				t.Errorf("%s: %s for %s, not %s for %s", what, j.State, got, state, ran)
 			}
+			o, err := w.driver.Observe(ctx)
+			if err != nil || len(o.Running) != 1 {
+				t.Fatalf("%s: %+v, %v", what, o, err)
+			}
+			want := time.Time{}
+			if state == federation.Running {
+				want = o.At.Add(10*time.Minute - j.Suspension.Elapsed(j.Start, o.At, false))
+			}
+			if end := o.Running[0].End; !end.Equal(want) {
+				t.Errorf("%s: it ends at %s, not %s", what, end, want)
+			}
 		}
 		await := func(d time.Duration) { // the agent keeps its lease
 			for end := time.Now().Add(d); time.Now().Before(end); {
@@ -58,6 +69,7 @@ func TestSuspend(t *testing.T) {
 			}
 		}
 		await(4*time.Minute - time.Since(start))
+		sees("runs", federation.Running, 4*time.Minute)
 		w.suspend(id)
 		told("suspended", true)
 		w.suspend(id)
