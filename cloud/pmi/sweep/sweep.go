@@ -1,10 +1,12 @@
 package sweep
 
 import (
-	"encoding/json"
+	"encoding/gob"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +26,8 @@ type Sweeper struct {
 	// Root opens the root of the file system that paths are of, which must not be before anything is removed. nil: it is the process's own.
 	Root func() (*os.File, error)
 
-	note *os.File // nil: what is to be removed is forgotten with this process
+	note *os.File     // nil: what is to be removed is forgotten with this process
+	text *gob.Encoder // to it
 }
 
 // Note makes the note.
@@ -40,22 +43,19 @@ func (s *Sweeper) Note() error {
 		f.Close()
 		return err
 	}
-	s.note = f
+	s.note, s.text = f, gob.NewEncoder(f)
 	return nil
 }
 
-// line is one of a note.
+// line is one of a note. It is not written as JSON since paths are bytes of any kind.
 type line struct {
-	Owner int           `json:"owner"`
-	More  *pmix.Cleanup `json:"more,omitempty"` // nil: all of the owner is removed
+	Owner int
+	More  *pmix.Cleanup // nil: all of the owner is removed
 }
 
 func (s *Sweeper) write(l line) {
-	if s.note == nil {
-		return
-	}
-	if text, err := json.Marshal(l); err == nil {
-		_, _ = s.note.Write(append(text, '\n')) // best effort: without it all is removed but after a kill
+	if s.text != nil {
+		_ = s.text.Encode(l) // best effort: without it all is removed but after a kill
 	}
 }
 
@@ -108,6 +108,16 @@ func Stale(prefix string, parents ...string) error {
 
 // stale is one folder, which may be another user's, or in use.
 func stale(dir string) error {
+	note := openNote(dir)
+	if note == nil {
+		return nil
+	}
+	defer note.Close()
+	return finish(dir, note)
+}
+
+// openNote returns nil if the folder has no note, or is another user's.
+func openNote(dir string) *os.File {
 	d, err := os.OpenFile(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil
@@ -120,9 +130,12 @@ func stale(dir string) error {
 	if err != nil {
 		return nil
 	}
-	note := os.NewFile(uintptr(fd), noteName)
-	defer note.Close()
-	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil || !mine(note) {
+	return os.NewFile(uintptr(fd), noteName)
+}
+
+// finish does what a note says, unless it is in use, or was done since the note was opened.
+func finish(dir string, note *os.File) error {
+	if unix.Flock(int(note.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil || !mine(note) {
 		return nil
 	}
 	root, err := ownRoot()
@@ -130,22 +143,23 @@ func stale(dir string) error {
 		return err
 	}
 	defer root.Close()
-	for _, c := range read(note) {
-		remove(root, true, *c)
+	all := read(note)
+	for _, owner := range slices.Backward(slices.Sorted(maps.Keys(all))) { // as the step daemon does: the step's own last
+		remove(root, true, *all[owner])
 	}
 	return os.RemoveAll(dir)
 }
 
-// mine tells whether the file is the process's own user's.
+// mine tells whether the file is the process's own user's, and still has a name.
 func mine(f *os.File) bool {
 	var st unix.Stat_t
-	return unix.Fstat(int(f.Fd()), &st) == nil && st.Uid == uint32(os.Geteuid())
+	return unix.Fstat(int(f.Fd()), &st) == nil && st.Uid == uint32(os.Geteuid()) && st.Nlink > 0
 }
 
 // read is what a note still has to be removed. Its last line may be half of one.
 func read(note *os.File) map[int]*pmix.Cleanup {
 	all := map[int]*pmix.Cleanup{}
-	d := json.NewDecoder(note)
+	d := gob.NewDecoder(note)
 	for {
 		var l line
 		if d.Decode(&l) != nil {

@@ -190,7 +190,7 @@ func TestStale(t *testing.T) {
 	if got := left(t, dir); !slices.Equal(got, before) {
 		t.Errorf("in use: %q are left, want %q", got, before)
 	}
-	if _, err := s.note.WriteString(`{"owner":7,"mo`); err != nil { // it was killed while it wrote
+	if _, err := s.note.Write([]byte{100, 1, 2}); err != nil { // it was killed while it wrote
 		t.Fatal(err)
 	}
 	s.note.Close()
@@ -199,6 +199,62 @@ func TestStale(t *testing.T) {
 	}
 	if got, want := left(t, dir), []string{"a", "other", "other/" + noteName, "pmix.no.note", "pmix.no.note/x"}; !slices.Equal(got, want) {
 		t.Errorf("%q are left, want %q", got, want)
+	}
+}
+
+// TestStaleDone: what another process has done between the opening of a note and its lock is not done again: the files may be others by then.
+func TestStaleDone(t *testing.T) {
+	dir := t.TempDir()
+	s := folder(t, dir, "pmix.1")
+	s.Keep(1, pmix.Cleanup{Files: []string{dir + "/a"}})
+	note := openNote(s.Dir)
+	if note == nil {
+		t.Fatal("no note")
+	}
+	defer note.Close()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tree(t, dir, "a")
+	if err := finish(s.Dir, note); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := left(t, dir), []string{"a"}; !slices.Equal(got, want) {
+		t.Errorf("%q are left, want %q", got, want)
+	}
+}
+
+// TestStaleOrder: the step's own requests come last: its folder is not removed while those of its tasks are in it.
+func TestStaleOrder(t *testing.T) {
+	dir := t.TempDir()
+	tree(t, dir, "d/1/x", "d/2/x", "d/3/x", "d/4/x")
+	s := folder(t, dir, "pmix.1")
+	s.Keep(0, pmix.Cleanup{Dirs: []pmix.Dir{{Path: dir + "/d"}}})
+	for i := 1; i <= 4; i++ {
+		s.Keep(i, pmix.Cleanup{Dirs: []pmix.Dir{{Path: dir + "/d/" + strconv.Itoa(i)}}})
+	}
+	s.note.Close()
+	if err := Stale("pmix.", dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := left(t, dir); got != nil {
+		t.Errorf("%q are left", got)
+	}
+}
+
+// TestBytes: names of files need not be text.
+func TestBytes(t *testing.T) {
+	dir := t.TempDir()
+	name := "a\xff\xfe\n\u2028"
+	tree(t, dir, name)
+	s := folder(t, dir, "pmix.1")
+	s.Keep(1, pmix.Cleanup{Files: []string{dir + "/" + name}})
+	s.note.Close()
+	if err := Stale("pmix.", dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := left(t, dir); got != nil {
+		t.Errorf("%q are left", got)
 	}
 }
 
