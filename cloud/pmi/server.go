@@ -19,7 +19,7 @@ type Step struct {
 	Mapping string // how ranks are spread over nodes: see [Mapping]
 }
 
-// Up is how a Server reaches what is beyond its node. Its methods do not wait for an answer.
+// Up is how a Server reaches what is beyond its node. Its methods do not wait for an answer; Fence and Send wait for nothing.
 type Up interface {
 	// Fence says that all tasks of this node wait, and brings what they have put since the last fence. Once all nodes of the step have said so, the data of
 	// all of them, one after the other, is given to [Server.Fenced].

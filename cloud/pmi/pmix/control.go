@@ -1,24 +1,27 @@
 package pmix
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Cleanup is what clients want to be removed when they have ended. Paths may be lists with commas between, as they came.
 type Cleanup struct {
-	Files   []string `json:"files,omitempty"`
-	Dirs    []Dir    `json:"dirs,omitempty"`
-	Ignored []string `json:"ignored,omitempty"` // stay where they are found in a folder
+	Files   []string
+	Dirs    []Dir
+	Ignored []string // stay where they are found in a folder
 }
 
 // Dir is a folder that is emptied, and removed if that leaves nothing in it.
 type Dir struct {
-	Path      string `json:"path"`
-	Recursive bool   `json:"recursive,omitempty"` // with the folders in it
-	LeaveTop  bool   `json:"leave_top,omitempty"` // itself it stays
+	Path      string
+	Recursive bool // with the folders in it
+	LeaveTop  bool // itself it stays
 }
 
 // Cleaner removes what clients leave behind.
 type Cleaner interface {
-	// Keep notes where it outlives this process what is to be removed for an owner, which is a number of a client, or of the step.
+	// Keep and Remove may be called at the same time, for different owners. Keep notes where it outlives this process what is to be removed for an owner, which is a number of a client, or of the step.
 	Keep(owner int, more Cleanup)
 	// Remove removes all that an owner has asked for, and takes the note away.
 	Remove(owner int, all Cleanup)
@@ -146,6 +149,9 @@ func (s *Server) add(owner int, c Cleanup) status {
 		s.cleaning -= more.size()
 		return outOfResource
 	}
+	if more.size() == 0 {
+		return success
+	}
 	all.Merge(more)
 	s.step.Cleaner.Keep(owner, more)
 	return success
@@ -210,9 +216,26 @@ func (s *Server) cleanUp(owner int) {
 	}
 }
 
+// cleanUpTime is how long the end of a step waits for removals.
+const cleanUpTime = time.Minute
+
 // CleanUp removes what clients have asked to be removed at the end of the step, and what is left of those whose ends were not seen yet. No process of the step
-// lives.
-func (s *Server) CleanUp() {
+// lives. False: it goes on after a minute, and the end of the step does not wait for it.
+func (s *Server) CleanUp() bool {
+	done := make(chan struct{})
+	go func() {
+		s.cleanUpAll()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(cleanUpTime):
+		return false
+	}
+}
+
+func (s *Server) cleanUpAll() {
 	s.mu.Lock()
 	s.cleaned = true
 	var owners []int

@@ -7,12 +7,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // cleaner notes what a Server asks of it.
 type cleaner struct {
 	mu            sync.Mutex
 	kept, removed []string
+	removing      func() // nil: nothing
 }
 
 func (c *cleaner) Keep(owner int, more Cleanup) {
@@ -22,6 +25,9 @@ func (c *cleaner) Keep(owner int, more Cleanup) {
 }
 
 func (c *cleaner) Remove(owner int, all Cleanup) {
+	if c.removing != nil {
+		c.removing()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.removed = append(c.removed, fmt.Sprint(owner, all))
@@ -77,7 +83,7 @@ func TestControl(t *testing.T) {
 	if st := a.ask(jobControl, []byte{1, 2}); st != badParam {
 		t.Errorf("half a request: %d", st)
 	}
-	want := []string{"1 {[/a,/b] [] []}", "1 {[] [] []}", "0 {[] [{/d true false}] []}", "0 {[] [{/d false true}] []}", "2 {[/one] [] []}", "1 {[] [] [/k]}", "1 {[/too] [] []}"}
+	want := []string{"1 {[/a,/b] [] []}", "0 {[] [{/d true false}] []}", "0 {[] [{/d false true}] []}", "2 {[/one] [] []}", "1 {[] [] [/k]}", "1 {[/too] [] []}"}
 	if !slices.Equal(c.kept, want) {
 		t.Errorf("noted: %q, want %q", c.kept, want)
 	}
@@ -116,7 +122,7 @@ func TestControlBound(t *testing.T) {
 	}
 }
 
-// TestLost: a client that is killed is cleaned up after before the loss of it is told.
+// TestLost: a client that is killed is cleaned up after.
 func TestLost(t *testing.T) {
 	n := newNodes([]int{0})
 	c := &cleaner{}
@@ -134,6 +140,41 @@ func TestLost(t *testing.T) {
 	if want := []string{"1 {[/mine] [] []}"}; !slices.Equal(c.removed, want) {
 		t.Errorf("%q, want %q", c.removed, want)
 	}
+}
+
+// TestLostFirst: a client's loss ends the step before what it has left is removed, which may take long.
+func TestLostFirst(t *testing.T) {
+	n := newNodes([]int{0})
+	told := make(chan int)
+	n.servers[0].step.Cleaner = &cleaner{removing: func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		told <- len(n.aborts)
+	}}
+	k := n.connect(t, 0, 0)
+	k.ask(jobControl, controlling([]proc{{space, 0}}, file("/mine")))
+	k.c.Close()
+	if aborts := <-told; aborts != 1 {
+		t.Errorf("the removal begins after %d requests for the step's end", aborts)
+	}
+}
+
+// TestLongCleanUp: the step's end waits for removals, but not for ever.
+func TestLongCleanUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for takes, whole := range map[time.Duration]bool{cleanUpTime - 1: true, time.Hour: false} {
+			n := newNodes([]int{0})
+			n.servers[0].step.Cleaner = &cleaner{removing: func() { time.Sleep(takes) }}
+			k := n.connect(t, 0, 0)
+			k.ask(jobControl, controlling(nil, file("/step's")))
+			began := time.Now()
+			if got := n.servers[0].CleanUp(); got != whole || time.Since(began) != min(takes, cleanUpTime) {
+				t.Errorf("removals take %v: %v after %v", takes, got, time.Since(began))
+			}
+			k.c.Close()
+			time.Sleep(time.Hour)
+		}
+	})
 }
 
 // TestHeartbeat: a message that has no content is no request that cannot be read.

@@ -29,7 +29,7 @@ type Step struct {
 	Cleaner Cleaner
 }
 
-// Up is how a Server reaches what is beyond its node. Its methods do not wait for an answer.
+// Up is how a Server reaches what is beyond its node. Its methods do not wait for an answer; Fence and Send wait for nothing, for what comes from other nodes may be answered by them.
 type Up interface {
 	// Fence says that all of this node that take part in a fence wait, and brings what they have put. Once all nodes that take part have said so, the data of all
 	// of them, one after the other, is given to [Server.Fenced] with the same id.
@@ -128,7 +128,7 @@ func (s *Server) Serve(c io.ReadWriter) {
 	}
 	err := k.run()
 	if k.known {
-		s.leave(k)
+		defer s.leave(k) // what it wants to be removed may take long: its loss is told before
 	}
 	if errors.Is(err, io.EOF) && k.known && !k.finalized {
 		err = fmt.Errorf("task %d has ended without MPI_Finalize", k.rank)
