@@ -5,10 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"fsub/cloud/container"
 	"fsub/cloud/container/hold"
@@ -78,6 +81,7 @@ func MakeDirs(w *container.Want, uid, gid uint32) error {
 type box struct {
 	held   *hold.Held
 	spaces []*os.File
+	root   *os.File // the container's; nil: it is not known
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
@@ -97,6 +101,9 @@ func (d *daemon) contain(in *wire.Reader) bool {
 	if err == nil {
 		d.box.held = held
 		d.box.spaces, err = held.Namespaces()
+	}
+	if err == nil {
+		d.box.root = openBoxRoot(held.PID, d.box.spaces)
 	}
 	d.box.mu.Lock()
 	signal := d.box.signal
@@ -119,6 +126,42 @@ func (d *daemon) contain(in *wire.Reader) bool {
 	d.mu.Unlock()
 	killAll(syscall.SIGKILL)
 	return false
+}
+
+// openBoxRoot opens the root of a container while its holder lives, for what is to be done there when nothing of the container does. nil: the holder has ended, and its number may be
+// another process's.
+func openBoxRoot(pid int, spaces []*os.File) *os.File {
+	i := slices.IndexFunc(spaces, func(f *os.File) bool { return filepath.Base(f.Name()) == "mnt" })
+	if i < 0 {
+		return nil // it is the machine's
+	}
+	proc := "/proc/" + digits(pid)
+	root, err := os.OpenFile(proc+"/root", unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil
+	}
+	var held, now unix.Stat_t // a namespace that is open has its number for itself
+	if unix.Fstat(int(spaces[i].Fd()), &held) != nil || unix.Stat(proc+"/ns/mnt", &now) != nil || held.Dev != now.Dev || held.Ino != now.Ino {
+		root.Close()
+		return nil
+	}
+	return root
+}
+
+// openRoot opens the root of the tasks' container again.
+func (b *box) openRoot() (*os.File, error) {
+	if b == nil || b.root == nil {
+		return nil, os.ErrNotExist
+	}
+	raw, err := b.root.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	fd := -1
+	if err2 := raw.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) }); err2 != nil || err != nil {
+		return nil, errors.Join(err, err2)
+	}
+	return os.NewFile(uintptr(fd), b.root.Name()), nil
 }
 
 // begin gives the tasks what came for them before they were there.
@@ -211,6 +254,9 @@ func (b *box) close() {
 		return
 	}
 	hold.Close(b.spaces)
+	if b.root != nil {
+		b.root.Close()
+	}
 	if b.held != nil {
 		b.held.Close(context.Background())
 	}

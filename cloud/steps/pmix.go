@@ -3,9 +3,6 @@ package steps
 import (
 	"net"
 	"os"
-	"strconv"
-
-	"golang.org/x/sys/unix"
 
 	"fsub/cloud/pmi/pmix"
 	"fsub/cloud/pmi/sweep"
@@ -55,7 +52,7 @@ func newPMIx(d *daemon, id string) (mpi, error) {
 	if d.n.Box == nil {
 		err = p.sweep.Note()
 	} else {
-		p.sweep.Root = d.boxRoot
+		p.sweep.Root = func() (*os.File, error) { return d.box.openRoot() } // which is made later
 	}
 	if err == nil {
 		p.l, err = net.Listen("tcp4", "127.0.0.1:0")
@@ -74,14 +71,6 @@ func newPMIx(d *daemon, id string) (mpi, error) {
 	go p.accept()
 	go sweepStale() // of steps whose agent was killed too
 	return p, nil
-}
-
-// boxRoot opens the root of the tasks' container.
-func (d *daemon) boxRoot() (*os.File, error) {
-	if d.box == nil || d.box.held == nil {
-		return nil, os.ErrNotExist
-	}
-	return os.OpenFile("/proc/"+strconv.Itoa(d.box.held.PID)+"/root", unix.O_PATH|unix.O_DIRECTORY, 0)
 }
 
 func (p *pmixServer) accept() {
@@ -112,8 +101,9 @@ func (p *pmixServer) end() { p.s.End() }
 
 func (p *pmixServer) close() {
 	p.l.Close()
-	p.s.CleanUp()
-	p.sweep.Close()
+	if p.s.CleanUp() || p.sweep.Root != nil {
+		p.sweep.Close()
+	} // else whoever looks next does the rest, by the folder's note
 }
 
 type pmixUp struct{ mpiUp }
