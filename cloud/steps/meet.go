@@ -13,6 +13,7 @@ import (
 const (
 	maxMeetings = 64
 	maxHeld     = 32 << 20 // bytes, with what their names and lists take
+	maxDirect   = 16 << 20 // bytes that one node says to another at a time: all that a rank has put
 )
 
 // meetings are the step's fences that are open, on the first machine.
@@ -21,6 +22,7 @@ type meetings struct {
 	held int // bytes
 
 	counted int // of held, as the run's memory knows
+	mails   map[int]*mail
 }
 
 type meeting struct {
@@ -88,40 +90,53 @@ func (st *step) forTasks(i int, f wire.Frame) bool {
 // meet tells all nodes of a meeting when the last of them has come.
 func (st *step) meet(i int, said wire.Meeting) error {
 	if said.Direct {
-		st.direct(i, said)
-		return nil
-	}
-	st.mu.Lock()
-	over, err := st.meetings.meet(i, len(st.nodes), said)
-	nodes := slices.Clone(st.nodes)
-	if err == nil && over == nil {
-		err = st.holdMeetings()
-	}
-	st.mu.Unlock()
-	if over == nil {
-		return err
-	}
-	for _, n := range over.Nodes {
-		if n >= 0 && n < len(nodes) && nodes[n] != nil {
-			nodes[n].WriteJSON(wire.Met, 0, wire.Meeting{ID: over.ID, Nodes: said.Nodes, Data: over.Data})
-		}
+		return st.direct(i, said)
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.holdMeetings() // less: what is over was held until now
+	over, err := st.meetings.meet(i, len(st.nodes), said)
+	if err != nil {
+		return err
+	}
+	if over == nil {
+		return st.holdMeetings()
+	}
+	var to []*wire.Writer
+	for _, n := range over.Nodes {
+		if n >= 0 && n < len(st.nodes) && st.nodes[n] != nil {
+			to = append(to, st.nodes[n])
+		}
+	}
+	if len(to) == 0 {
+		return st.holdMeetings() // less
+	}
+	l := letter{to: to, said: wire.Meeting{ID: over.ID, Nodes: said.Nodes, Data: over.Data}}
+	if n := st.meetings.counted - st.meetings.held; n > 0 { // what is over is the letter's now
+		l.held, st.meetings.counted = copies*n, st.meetings.held
+	}
+	if err := st.hold.add(max(0, letterSize-l.held)); err != nil { // then it was nearly nothing
+		return err
+	}
+	l.held = max(l.held, letterSize)
+	st.mail(everybody).post(l)
+	return nil
 }
 
 // direct passes on what a node says to another. It is told if that has ended, at once or when it does so without an answer.
-func (st *step) direct(i int, said wire.Meeting) {
+func (st *step) direct(i int, said wire.Meeting) error {
 	select {
 	case <-st.ready: // until then a node may have no connection yet
 	case <-st.done:
-		return
+		return nil
 	}
-	if len(said.Nodes) != 1 || said.Nodes[0] < 0 {
-		return
+	switch {
+	case len(said.Nodes) != 1 || said.Nodes[0] < 0:
+		return nil
+	case len(said.Data) > maxDirect:
+		return fmt.Errorf("a task has put more than %d MiB for others", maxDirect>>20)
 	}
 	st.mu.Lock()
+	defer st.mu.Unlock()
 	var to *wire.Writer
 	from, n := st.nodes[i], said.Nodes[0]
 	if n < len(st.nodes) {
@@ -133,35 +148,40 @@ func (st *step) direct(i int, said wire.Meeting) {
 		}
 		st.heard[n] = append(st.heard[n], i)
 	}
-	st.mu.Unlock()
 	switch {
 	case to != nil:
-		to.WriteJSON(wire.Met, 0, wire.Meeting{Direct: true, Nodes: []int{i}, Data: said.Data})
+		return st.post(n, to, wire.Meeting{Direct: true, Nodes: []int{i}, Data: said.Data})
 	case from != nil:
-		from.WriteJSON(wire.Met, 0, wire.Meeting{Direct: true, Nodes: []int{n}})
+		return st.post(i, from, wire.Meeting{Direct: true, Nodes: []int{n}})
 	}
+	return nil
+}
+
+// post has a node told something, if the run's memory has room for it until then. The caller holds mu.
+func (st *step) post(node int, to *wire.Writer, said wire.Meeting) error {
+	held := letterSize + copies*len(said.Data)
+	if err := st.hold.add(held); err != nil {
+		return err
+	}
+	st.mail(node).post(letter{[]*wire.Writer{to}, said, held})
+	return nil
 }
 
 // gone notes that a node has ended, and tells those that may wait for an answer of it: nothing, in its name.
 func (st *step) gone(n int) {
-	var waiting []*wire.Writer
 	st.mu.Lock()
+	defer st.mu.Unlock()
 	st.nodes[n] = nil
 	for _, i := range st.heard[n] {
-		if st.nodes[i] != nil {
-			waiting = append(waiting, st.nodes[i])
+		if w := st.nodes[i]; w != nil { // once for each two nodes, so that nothing needs to be held
+			st.mail(i).post(letter{to: []*wire.Writer{w}, said: wire.Meeting{Direct: true, Nodes: []int{n}}})
 		}
 	}
 	delete(st.heard, n)
-	st.mu.Unlock()
-	for _, w := range waiting {
-		w.WriteJSON(wire.Met, 0, wire.Meeting{Direct: true, Nodes: []int{n}})
-	}
 }
 
 // holdMeetings holds what the step's meetings have, and the copies of it that are made to tell of them. The caller holds mu.
 func (st *step) holdMeetings() error {
-	const copies = 3
 	m := &st.meetings
 	err := st.hold.add(copies * (m.held - m.counted))
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"pgregory.net/rapid"
 
@@ -79,7 +80,9 @@ func TestMeetingsRefused(t *testing.T) {
 }
 
 // TestDirect: what a node says to another comes to that one; who has asked a node that ends is told so, once, and who asks later at once.
-func TestDirect(t *testing.T) {
+func TestDirect(t *testing.T) { synctest.Test(t, testDirect) }
+
+func testDirect(t *testing.T) {
 	lines := make([]bytes.Buffer, 3)
 	st := &step{ready: make(chan struct{})}
 	for i := range lines {
@@ -97,6 +100,7 @@ func TestDirect(t *testing.T) {
 	st.gone(2)
 	say(1, 2, "late")
 	st.gone(1)
+	synctest.Wait()
 	for i, want := range [][]string{{"2 answer", "2 "}, {"9 ", "2 "}, {"0 a", "0 b"}} {
 		var got []string
 		for in := wire.NewReader(&lines[i]); ; {

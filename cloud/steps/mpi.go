@@ -5,7 +5,9 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,15 +46,16 @@ func newMPI(d *daemon) (mpi, error) {
 	if m == nil {
 		return nil, nil
 	}
+	up := &mpiUp{d: d}
 	id := strconv.FormatUint(uint64(d.n.Job), 10) + "." + strconv.FormatUint(uint64(d.n.Step), 10)
 	if m.Type == "pmix" {
-		return newPMIx(d, id)
+		return newPMIx(d, id, up)
 	}
 	size := 0
 	for _, ranks := range m.Ranks {
 		size += len(ranks)
 	}
-	return pmi2{pmi.New(pmi.Step{ID: id, Size: size, Local: len(d.n.Tasks), Node: d.n.Node, Mapping: pmi.Mapping(m.Ranks)}, mpiUp{d})}, nil
+	return pmi2{pmi.New(pmi.Step{ID: id, Size: size, Local: len(d.n.Tasks), Node: d.n.Node, Mapping: pmi.Mapping(m.Ranks)}, up), up}, nil
 }
 
 // connectMPI is connect, and what a task's environment must not have.
@@ -80,31 +83,83 @@ func (d *daemon) met(f wire.Frame) {
 		return
 	}
 	if err := d.mpi.met(m); err != nil {
-		d.complain(err.Error())
+		go d.complain(err.Error()) // whoever reads must not wait for a writer
 	}
 }
 
-// mpiUp is what both kinds of servers reach the other nodes through.
-type mpiUp struct{ d *daemon }
+// mpiUp is what both kinds of servers reach the other nodes through. What they say waits here until the agent has read it, however much that is: the memory is the step's own. They say
+// some of it as the answer to what the agent says, and if that had to wait, the agent might do so too, and for this one.
+type mpiUp struct {
+	d *daemon
 
-func (u mpiUp) meet(m wire.Meeting) { u.d.out.WriteJSON(wire.Meet, uint32(u.d.n.Node), m) }
+	mu    sync.Mutex
+	queue []wire.Meeting
+	idle  chan struct{} // closed when all is said; nil: nothing is to be said
+}
+
+func (u *mpiUp) meet(m wire.Meeting) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.queue = append(u.queue, m)
+	if u.idle == nil {
+		u.idle = make(chan struct{})
+		go u.say()
+	}
+}
+
+// say says what there is, in its order.
+func (u *mpiUp) say() {
+	for {
+		u.mu.Lock()
+		if len(u.queue) == 0 {
+			close(u.idle)
+			u.queue, u.idle = nil, nil
+			u.mu.Unlock()
+			return
+		}
+		m := u.queue[0]
+		u.queue[0] = wire.Meeting{}
+		u.queue = u.queue[1:]
+		u.mu.Unlock()
+		u.d.out.WriteJSON(wire.Meet, uint32(u.d.n.Node), m)
+	}
+}
+
+// sayTime is how long the end of a step waits for what is still to be said: another node may wait for an answer, and hears else that there is none.
+const sayTime = 10 * time.Second
+
+func (u *mpiUp) wait() {
+	u.mu.Lock()
+	idle := u.idle
+	u.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	select {
+	case <-idle:
+	case <-time.After(sayTime):
+	}
+}
 
 // Abort implements [pmi.Up].
-func (u mpiUp) Abort() { u.d.out.Write(wire.Abort, 0, nil) }
+func (u *mpiUp) Abort() { u.d.out.Write(wire.Abort, 0, nil) }
 
 // Complain implements [pmi.Up] and [pmix.Up].
-func (u mpiUp) Complain(text string) { u.d.complain(text) }
+func (u *mpiUp) Complain(text string) { u.d.complain(text) }
 
 // Send implements [pmi.Up] and [pmix.Up].
-func (u mpiUp) Send(node int, data []byte) {
+func (u *mpiUp) Send(node int, data []byte) {
 	u.meet(wire.Meeting{Direct: true, Nodes: []int{node}, Data: data})
 }
 
 // Fence implements [pmi.Up].
-func (u mpiUp) Fence(data []byte) { u.meet(wire.Meeting{Data: data}) }
+func (u *mpiUp) Fence(data []byte) { u.meet(wire.Meeting{Data: data}) }
 
 // pmi2 is PMI-1 and PMI-2: every task has a socket of its own.
-type pmi2 struct{ s *pmi.Server }
+type pmi2 struct {
+	s  *pmi.Server
+	up *mpiUp
+}
 
 func (p pmi2) connect(rank int) (fd int, env []string, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -134,4 +189,7 @@ func (p pmi2) met(m wire.Meeting) error {
 
 func (p pmi2) end() {}
 
-func (p pmi2) close() { p.s.Close() }
+func (p pmi2) close() {
+	p.up.wait()
+	p.s.Close()
+}

@@ -14,6 +14,7 @@ type pmixServer struct {
 	s     *pmix.Server
 	l     net.Listener
 	sweep *sweep.Sweeper
+	up    *mpiUp
 }
 
 // sharedMemory is where a machine has files that are memory. pmixFolders begins the names of the folders that steps have there or in the folder for temporary files.
@@ -33,7 +34,7 @@ func sweepStale() int {
 	return 0
 }
 
-func newPMIx(d *daemon, id string) (mpi, error) {
+func newPMIx(d *daemon, id string, up *mpiUp) (mpi, error) {
 	base := os.TempDir()
 	name, _ := os.Hostname()
 	_, err := os.Stat(sharedMemory)
@@ -48,7 +49,7 @@ func newPMIx(d *daemon, id string) (mpi, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pmixServer{sweep: &sweep.Sweeper{Dir: dir}}
+	p := &pmixServer{sweep: &sweep.Sweeper{Dir: dir}, up: up}
 	if d.n.Box == nil {
 		err = p.sweep.Note()
 	} else {
@@ -67,7 +68,7 @@ func newPMIx(d *daemon, id string) (mpi, error) {
 	}
 	n := d.n
 	p.s = pmix.New(pmix.Step{Job: n.Job, Step: n.Step, ID: id, Secret: n.MPI.Secret, Hosts: n.Nodes, Ranks: n.MPI.Ranks, Node: n.Node, Dir: dir, Shared: shared,
-		Cleaner: p.sweep}, pmixUp{mpiUp{d}})
+		Cleaner: p.sweep}, pmixUp{up})
 	go p.accept()
 	go sweepStale() // of steps whose agent was killed too
 	return p, nil
@@ -101,12 +102,13 @@ func (p *pmixServer) end() { p.s.End() }
 
 func (p *pmixServer) close() {
 	p.l.Close()
+	p.up.wait()
 	if p.s.CleanUp() || p.sweep.Root != nil {
 		p.sweep.Close()
 	} // else whoever looks next does the rest, by the folder's note
 }
 
-type pmixUp struct{ mpiUp }
+type pmixUp struct{ *mpiUp }
 
 // Abort implements [pmix.Up].
 func (u pmixUp) Abort(code int) { u.d.out.Write(wire.Abort, uint32(code), nil) }
