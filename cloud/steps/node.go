@@ -73,15 +73,11 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 		return nil, fmt.Errorf("start the step daemon: %w", err)
 	}
 	r.daemons.Store(cmd.Process, true)
-	for _, file := range r.Join {
-		if err := os.WriteFile(file, []byte(digits(cmd.Process.Pid)), 0); err != nil {
-			r.log.Warn("a step is outside of its run's limits", "file", file, "err", err)
-		}
-	}
+	r.join(cmd.Process.Pid)
 	stop := context.AfterFunc(r.ctx, func() { ours.Close() })
 	s.wg.Go(func() {
 		cmd.Wait()
-		if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() && launch.MPI != nil && launch.MPI.Type == "pmix" {
+		if killed(cmd.ProcessState) && launch.MPI != nil && launch.MPI.Type == "pmix" {
 			s.sweep(r)
 		}
 		r.daemons.Delete(cmd.Process)
@@ -93,6 +89,24 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 		return nil, err
 	}
 	return ours, nil
+}
+
+// killed tells whether a process may have left undone what it does at its end; nil: nobody knows how it has ended.
+func killed(p *os.ProcessState) bool {
+	if p == nil {
+		return true
+	}
+	w, ok := p.Sys().(syscall.WaitStatus)
+	return ok && w.Signaled()
+}
+
+// join puts a process of the run's user into the run's cgroups of version 1. Prepare does so for version 2.
+func (r *run) join(pid int) {
+	for _, file := range r.Join {
+		if err := os.WriteFile(file, []byte(digits(pid)), 0); err != nil {
+			r.log.Warn("a step is outside of its run's limits", "file", file, "err", err)
+		}
+	}
 }
 
 // command is a process of the run's user.
@@ -120,6 +134,7 @@ func (s *Service) sweep(r *run) {
 	cmd := r.command(append(slices.Clone(s.c.Daemon), sweepWord))
 	err := cmd.Start()
 	if err == nil {
+		r.join(cmd.Process.Pid)
 		t := time.AfterFunc(sweepTime, func() { cmd.Process.Kill() })
 		err = cmd.Wait()
 		t.Stop()
