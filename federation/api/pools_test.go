@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,15 +18,33 @@ import (
 
 // books are pools that remember what they were asked.
 type books struct {
+	mu       sync.Mutex
 	pools    []federation.PoolStatus
 	machines []federation.Machine
 	asked    string
 	err      error
 }
 
-func (b *books) Pools() []federation.PoolStatus { return b.pools }
+func (b *books) locked(do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	do()
+}
+
+func (b *books) said() (asked string) {
+	b.locked(func() { asked = b.asked })
+	return asked
+}
+
+func (b *books) Pools() []federation.PoolStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pools
+}
 
 func (b *books) Machines(_ context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.asked = fmt.Sprint(site, " ", since.Unix(), " ", limit)
 	if since.After(time.Now()) {
 		b.asked = fmt.Sprint(site, " now ", limit)
@@ -34,6 +53,8 @@ func (b *books) Machines(_ context.Context, site federation.SiteName, since time
 }
 
 func (b *books) Retry(_ context.Context, site federation.SiteName) ([]federation.Cooling, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if site != b.pools[0].Site {
 		return nil, federation.ErrNotFound
 	}
@@ -53,7 +74,7 @@ func TestRetryPools(t *testing.T) {
 	if code := as(t, olga, d.Socket, "POST", "/fed/v1/site/alpha/retry", nil, nil); code != 404 {
 		t.Errorf("of a site without pools: status %d", code)
 	}
-	b.err = federation.ErrUnavailable
+	b.locked(func() { b.err = federation.ErrUnavailable })
 	if code := as(t, olga, d.Socket, "POST", "/fed/v1/site/aws/retry", nil, nil); code < 500 {
 		t.Errorf("without books: status %d", code)
 	}
@@ -88,8 +109,8 @@ func TestPoolsAreForOperators(t *testing.T) {
 	} {
 		var machines []v1.Machine
 		code := as(t, olga, d.Socket, "GET", "/fed/v1/machines"+query, nil, &machines)
-		if code != 200 || b.asked != asked || len(machines) != 1 || federation.Machine(machines[0]) != b.machines[0] {
-			t.Errorf("%q: status %d, asked %q, want %q: %+v", query, code, b.asked, asked, machines)
+		if code != 200 || b.said() != asked || len(machines) != 1 || federation.Machine(machines[0]) != b.machines[0] {
+			t.Errorf("%q: status %d, asked %q, want %q: %+v", query, code, b.said(), asked, machines)
 		}
 	}
 	for _, query := range []string{"?since=yesterday", "?limit=0", "?limit=x"} {
@@ -97,11 +118,11 @@ func TestPoolsAreForOperators(t *testing.T) {
 			t.Errorf("%q: status %d", query, code)
 		}
 	}
-	b.machines, b.err = nil, federation.ErrUnavailable
+	b.locked(func() { b.machines, b.err = nil, federation.ErrUnavailable })
 	if code := as(t, olga, d.Socket, "GET", "/fed/v1/machines", nil, nil); code < 500 {
 		t.Errorf("with the store gone: status %d", code)
 	}
-	b.err = nil
+	b.locked(func() { b.err = nil })
 	if code := as(t, olga, d.Socket, "GET", "/fed/v1/machines?site=nowhere", nil, nil); code != 404 {
 		t.Errorf("a site that is not there: status %d", code)
 	}
@@ -122,7 +143,7 @@ func TestPoolsOfAClient(t *testing.T) {
 		if err != nil || len(machines) != 1 || machines[0].ID != "local:1.0" {
 			t.Errorf("%+v, %v", machines, err)
 		}
-		asked = append(asked, b.asked)
+		asked = append(asked, b.said())
 	}
 	if want := []string{"local now 10000", "local 0 10000"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %q, want %q", asked, want)

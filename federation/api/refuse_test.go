@@ -63,7 +63,9 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 	}
-	beta.Seen = nil
+	unseen := *beta
+	unseen.Seen = nil
+	d.Controller.SetSites(alpha, &unseen)
 	var got v1.SubmitResponse
 	if status := as(t, alice, d.Socket, "POST", "/fed/v1/job", request1(func(r *v1.SubmitRequest) { r.Spec.Partition = "main,maing" }), &got); status != 200 {
 		t.Errorf("a partition that a site may have which was never seen: %d %+v", status, got.Error)
@@ -126,7 +128,9 @@ func TestRefusedGPUs(t *testing.T) {
 	if status, got := submit("8"); status != 200 {
 		t.Errorf("%d %+v", status, got.Error)
 	}
-	two.Seen = &federation.Observation{}
+	cluster := *two
+	cluster.Seen = &federation.Observation{}
+	d.Controller.SetSites(one, &cluster)
 	if status, got := submit("3"); status != 200 {
 		t.Errorf("beside a cluster that says so itself: %d %+v", status, got.Error)
 	}

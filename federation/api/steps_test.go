@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,15 +14,17 @@ import (
 )
 
 // running are the steps of one job that runs.
-type running struct{ job federation.JobID }
+type running struct{ id atomic.Int64 }
+
+func (r *running) job() federation.JobID { return federation.JobID(r.id.Load()) }
 
 func (r *running) Steps(jobs []federation.JobID, ended bool) []federation.LiveStep {
-	if jobs != nil && !slices.Contains(jobs, r.job) {
+	if jobs != nil && !slices.Contains(jobs, r.job()) {
 		return nil
 	}
 	start := time.Now().Add(-2 * time.Minute)
 	step := func(id string, state federation.State, end time.Time) federation.LiveStep {
-		return federation.LiveStep{Job: r.job, Step: federation.Step{ID: id, Name: "s" + id, State: state, Nodes: "n1", NumNodes: 1, NumTasks: 2, Start: start, End: end,
+		return federation.LiveStep{Job: r.job(), Step: federation.Step{ID: id, Name: "s" + id, State: state, Nodes: "n1", NumNodes: 1, NumTasks: 2, Start: start, End: end,
 			Elapsed: end.Sub(start) * 0, Allocated: []federation.Amount{{Type: "cpu", Count: 2}, {Type: "mem", Count: 1536}, {Type: "node", Count: 1}}}}
 	}
 	last := step("1", federation.Running, time.Time{})
@@ -37,26 +40,26 @@ func TestStepsOfARunningJob(t *testing.T) {
 	d := startWith(t, api.Config{Steps: r})
 	j := job(0, alice, federation.Running)
 	j.Site, j.Nodes, j.Start, j.ExitStatus = "alpha", "n1", time.Now().Add(-time.Minute), 15
-	r.job = d.Put(t, j)[0]
+	r.id.Store(int64(d.Put(t, j)[0]))
 	var queue wire.JobsResponse
-	if as(t, alice, d.Socket, "GET", fmt.Sprintf("/slurm/v0.0.42/job/%d", r.job), nil, &queue); queue.Jobs[0].ExitCode.Signal.ID.Value() != 0 {
+	if as(t, alice, d.Socket, "GET", fmt.Sprintf("/slurm/v0.0.42/job/%d", r.job()), nil, &queue); queue.Jobs[0].ExitCode.Signal.ID.Value() != 0 {
 		t.Errorf("a job that was preempted and runs again has the exit code %+v", queue.Jobs[0].ExitCode)
 	}
 	var steps []v1.Step
-	for query, want := range map[string]int{"": 1, fmt.Sprintf("?job_id=%d", r.job): 1, fmt.Sprintf("?job_id=%d.1", r.job): 1, "?job_id=17": 0} {
+	for query, want := range map[string]int{"": 1, fmt.Sprintf("?job_id=%d", r.job()): 1, fmt.Sprintf("?job_id=%d.1", r.job()): 1, "?job_id=17": 0} {
 		if code := as(t, alice, d.Socket, "GET", "/fed/v1/steps"+query, nil, &steps); code != 200 || len(steps) != want {
 			t.Errorf("%q: status %d, %+v", query, code, steps)
-		} else if want > 0 && (steps[0].ID != "1" || steps[0].TRES != "cpu=2,mem=1.50G,node=1" || steps[0].CPUs != 2 || steps[0].Job != int64(r.job)) {
+		} else if want > 0 && (steps[0].ID != "1" || steps[0].TRES != "cpu=2,mem=1.50G,node=1" || steps[0].CPUs != 2 || steps[0].Job != int64(r.job())) {
 			t.Errorf("%q: %+v", query, steps[0])
 		}
 	}
 	var resp wire.DBJobsResponse
-	as(t, alice, d.Socket, "GET", fmt.Sprintf("/slurmdb/v0.0.42/job/%d", r.job), nil, &resp)
+	as(t, alice, d.Socket, "GET", fmt.Sprintf("/slurmdb/v0.0.42/job/%d", r.job()), nil, &resp)
 	var got []string
 	for _, s := range resp.Jobs[0].Steps {
 		got = append(got, fmt.Sprint(s.Step.ID, " ", s.State, " ", s.Time.Elapsed >= 60))
 	}
-	id := r.job.String()
+	id := r.job().String()
 	if want := []string{id + ".batch [RUNNING] true", id + ".0 [COMPLETED] false", id + ".1 [RUNNING] true"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,12 +15,26 @@ import (
 )
 
 // stepSite is a site where each job has a step 0.
-type stepSite struct{ asked []string }
+type stepSite struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+// take returns what was asked, and forgets it.
+func (s *stepSite) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := s.asked
+	s.asked = nil
+	return asked
+}
 
 func (s *stepSite) SignalStep(_ context.Context, job federation.JobID, step string, sig federation.StepSignal) error {
 	if step != "0" {
 		return federation.ErrNotFound
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.asked = append(s.asked, fmt.Sprintf("%d.%s %s by %d", job, step, sig.Name, sig.By))
 	return nil
 }
@@ -60,11 +75,11 @@ func TestSignalStep(t *testing.T) {
 		{alice, 1, "batch", "", 400, "Unable to parse", ""},
 		{alice, 1, "0", "BOGUS", 400, "", ""},
 	} {
-		site.asked = nil
 		var out v1.ErrorResponse
 		code := as(t, c.uid, d.Socket, "POST", "/fed/v1/steps/signal", v1.StepSignal{Job: c.job, Step: c.step, Signal: c.signal}, &out)
-		if want := strings.Fields(c.asked); code != c.code || c.text != "Unable to parse" && !strings.HasPrefix(out.Error.Text, c.text) || !slices.Equal(strings.Fields(strings.Join(site.asked, ";")), want) {
-			t.Errorf("%+v: status %d, %q, asked %q", c, code, out.Error.Text, site.asked)
+		asked := site.take()
+		if want := strings.Fields(c.asked); code != c.code || c.text != "Unable to parse" && !strings.HasPrefix(out.Error.Text, c.text) || !slices.Equal(strings.Fields(strings.Join(asked, ";")), want) {
+			t.Errorf("%+v: status %d, %q, asked %q", c, code, out.Error.Text, asked)
 		}
 	}
 }
