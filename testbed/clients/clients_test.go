@@ -80,7 +80,7 @@ func (c client) provide(t *testing.T) string {
 	out, err := exec.CommandContext(t.Context(), "./provide.sh", args...).CombinedOutput()
 	var exit *exec.ExitError
 	switch {
-	case errors.As(err, &exit) && exit.ExitCode() == 75:
+	case errors.As(err, &exit) && exit.ExitCode() == 75 && (c.pypi != "" || os.Getenv("CI") == ""): // CI has what Debian has
 		t.Skipf("SKIPPED: the mirror of Debian or PyPI does not give what provide.sh %v needs:\n%s", args, out)
 	case err != nil:
 		t.Fatalf("provide.sh %v: %v\n%s", args, err, out)
