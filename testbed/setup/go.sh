@@ -1,9 +1,9 @@
 #!/bin/sh
-# go.sh [--path]: print the path of a Go that is new enough for go.mod. With --path a missing one is only named, without it is
+# go.sh [--path]: print the path of a Go that is as new as go.mod's toolchain, or newer. With --path a missing one is only named, without it is
 # installed: any Go from the system's packages can download a newer one as a module.
 set -eu
 cd "$(dirname "$0")/../.."
-want=$(awk '$1=="go"{print $2; exit}' go.mod)
+want=$(awk '$1=="toolchain"{sub(/^go/, "", $2); print $2; exit}' go.mod)
 newer() { # newer A B: A >= B
 	[ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]
 }

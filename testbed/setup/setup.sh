@@ -28,6 +28,7 @@ if [ "${1:-}" = test ]; then
 	need "$(echo /usr/include/*/mpich/mpi.h)" libmpich-dev
 	need "$(echo /usr/lib/*/libpmi2.so.0)" libpmi2-0
 	need pkg-config pkgconf
+	need pgrep procps
 	need python3 python3
 	need crun crun # containers of steps
 	need podman podman
