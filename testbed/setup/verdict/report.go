@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// event is one line of `go test -json`: see `go doc test2json`.
+type event struct {
+	Action      string
+	Package     string
+	ImportPath  string // of a package that did not build
+	Test        string
+	Output      string
+	Elapsed     float64 // seconds
+	FailedBuild string
+}
+
+// testName is one test of one package; test is empty for what the package says outside of its tests.
+type testName struct{ pkg, test string }
+
+// report collects the events.
+type report struct {
+	out, log io.Writer
+	begun    time.Time
+
+	said         map[testName][]string // by tests that have not ended
+	running      map[string][]string   // by package: tests that have begun and not ended
+	failedWithin map[testName]bool     // packages, and tests with subtests
+	failures     []failure
+	skips        []skip
+	passed       int // packages
+	failed       int
+	tests        int
+	skipCount    map[string]int // by package
+	words        []string       // lines that are not JSON: go test's own troubles
+}
+
+// failure is a test that failed, or a package that failed without one.
+type failure struct{ pkg, title, words string }
+
+// skip is a test that was left out, and why.
+type skip struct{ pkg, test, reason string }
+
+func newReport(out, log io.Writer) *report {
+	return &report{out: out, log: log, begun: time.Now(), said: map[testName][]string{}, running: map[string][]string{},
+		failedWithin: map[testName]bool{}, skipCount: map[string]int{}}
+}
+
+func (r *report) read(in io.Reader) {
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadString('\n')
+		var e event
+		if json.Unmarshal([]byte(line), &e) == nil {
+			r.add(e)
+		} else if strings.TrimSpace(line) != "" {
+			fmt.Fprint(r.log, line)
+			r.words = append(r.words, line)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (r *report) add(e event) {
+	name := testName{e.Package, e.Test}
+	switch e.Action {
+	case "output":
+		fmt.Fprint(r.log, e.Output)
+		r.said[name] = append(r.said[name], e.Output)
+	case "build-output":
+		fmt.Fprint(r.log, e.Output)
+		build := testName{pkg: e.ImportPath}
+		r.said[build] = append(r.said[build], e.Output)
+	case "run":
+		r.running[e.Package] = append(r.running[e.Package], e.Test)
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			r.endPackage(e)
+		} else {
+			r.endTest(e, name)
+		}
+	}
+}
+
+func (r *report) endTest(e event, name testName) {
+	r.tests++
+	r.running[e.Package] = remove(r.running[e.Package], e.Test)
+	if e.Action == "fail" {
+		r.failedWithin[testName{pkg: e.Package}] = true
+		for outer := e.Test; strings.Contains(outer, "/"); {
+			outer = outer[:strings.LastIndexByte(outer, '/')]
+			r.failedWithin[testName{e.Package, outer}] = true
+		}
+	}
+	switch e.Action {
+	case "fail":
+		words := lastLines(r.said[name])
+		if words == "" && r.failedWithin[name] {
+			break // its subtests have said it all
+		}
+		r.fail(e.Package, fmt.Sprintf("%s (%.1f s)", e.Test, e.Elapsed), words)
+	case "skip":
+		r.skipCount[e.Package]++
+		r.skips = append(r.skips, skip{e.Package, e.Test, reason(r.said[name])})
+	}
+	delete(r.said, name)
+}
+
+// endPackage says how a package ended. One that failed without a failed test has not built, or has died in a test.
+func (r *report) endPackage(e event) {
+	said := r.said[testName{pkg: e.Package}]
+	note := ""
+	if n := r.skipCount[e.Package]; n > 0 {
+		note = fmt.Sprintf(", %d skipped", n)
+	}
+	if strings.Contains(strings.Join(said, ""), "(cached)") {
+		note += ", cached"
+	}
+	switch e.Action {
+	case "pass":
+		r.passed++
+		fmt.Fprintf(r.out, "ok    %7.1f s  %s%s\n", e.Elapsed, short(e.Package), note)
+	case "fail":
+		r.failed++
+		fmt.Fprintf(r.out, "FAIL  %7.1f s  %s%s\n", e.Elapsed, short(e.Package), note)
+		for _, test := range r.running[e.Package] {
+			r.fail(e.Package, test+" (did not end)", lastLines(r.said[testName{e.Package, test}]))
+		}
+		if build := r.said[testName{pkg: e.FailedBuild}]; e.FailedBuild != "" {
+			said = build
+		}
+		if !r.failedWithin[testName{pkg: e.Package}] {
+			r.fail(e.Package, "", lastLines(said))
+		}
+		r.showFailures(e.Package)
+	}
+	for name := range r.said {
+		if name.pkg == e.Package {
+			delete(r.said, name)
+		}
+	}
+}
+
+func (r *report) fail(pkg, title, words string) {
+	r.failures = append(r.failures, failure{pkg, strings.TrimSpace(short(pkg) + " " + title), words})
+}
+
+// showFailures shows at once how a package failed: who watches, or sees only a part of all this, need not wait for the end.
+func (r *report) showFailures(pkg string) {
+	const most = 12
+	shown := 0
+	for _, f := range r.failures {
+		if f.pkg != pkg {
+			continue
+		}
+		if shown++; shown > most {
+			fmt.Fprint(r.out, "  and more\n")
+			return
+		}
+		fmt.Fprintf(r.out, "  %s\n", f.title)
+		lines := strings.SplitAfter(f.words, "\n")
+		for _, line := range lines[max(0, len(lines)-most-1):] {
+			if line != "" {
+				fmt.Fprint(r.out, "  "+line)
+			}
+		}
+	}
+}
+
+// showSkips shows what was left out, a line for each reason of a package.
+func (r *report) showSkips() {
+	type why struct{ pkg, reason string }
+	tests := map[why][]string{}
+	var order []why
+	for _, s := range r.skips {
+		w := why{s.pkg, s.reason}
+		if tests[w] == nil {
+			order = append(order, w)
+		}
+		tests[w] = append(tests[w], s.test)
+	}
+	fmt.Fprintf(r.out, "\nSKIPPED %d:\n", len(r.skips))
+	for _, w := range order {
+		names := tests[w]
+		if more := len(names) - 1; more > 0 {
+			names[0] += fmt.Sprintf(" and %d more", more)
+		}
+		fmt.Fprintf(r.out, "  %s %s: %s\n", short(w.pkg), names[0], w.reason)
+	}
+}
+
+// finish writes what was skipped and what failed, and the verdict, which it returns.
+func (r *report) finish() bool {
+	if len(r.skips) > 0 {
+		r.showSkips()
+	}
+	for _, f := range r.failures {
+		fmt.Fprintf(r.out, "\nFAILED %s\n%s", f.title, f.words)
+	}
+	if len(r.words) > 0 {
+		fmt.Fprintf(r.out, "\ngo test said:\n%s", lastLines(r.words))
+	}
+	took := time.Since(r.begun).Round(time.Second)
+	if r.failed > 0 || r.passed == 0 {
+		fmt.Fprintf(r.out, "\nTESTS FAILED in %d of %d packages, after %v\n", r.failed, r.passed+r.failed, took)
+		return false
+	}
+	fmt.Fprintf(r.out, "\nALL TESTS PASSED: %d tests of %d packages, %d skipped, in %v\n", r.tests-len(r.skips), r.passed, len(r.skips), took)
+	fmt.Fprintf(r.out, "%d passed, 0 failed, %d skipped\n", r.tests-len(r.skips), len(r.skips))
+	return true
+}
+
+// Of one failed test the last lines are shown, and of a line its beginning. All is in the log.
+const maxLines, maxLine = 60, 400
+
+func lastLines(said []string) string {
+	var kept []string
+	for _, line := range strings.Split(strings.Join(said, ""), "\n") {
+		if isChatter(line) {
+			continue
+		}
+		if len(line) > maxLine {
+			line = strings.ToValidUTF8(line[:maxLine], "") + " ..."
+		}
+		kept = append(kept, "    "+line+"\n")
+	}
+	if cut := len(kept) - maxLines; cut > 0 {
+		kept = append([]string{fmt.Sprintf("    ... %d lines before\n", cut)}, kept[cut:]...)
+	}
+	return strings.Join(kept, "")
+}
+
+// isChatter is true of what go test says of every test.
+func isChatter(line string) bool {
+	line = strings.TrimSpace(line)
+	return line == "" || strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- FAIL: ") || strings.HasPrefix(line, "--- SKIP: ")
+}
+
+// reason is what a skipped test said last before it ended.
+func reason(said []string) string {
+	for i := len(said) - 1; i >= 0; i-- {
+		if !isChatter(said[i]) {
+			return strings.TrimSpace(said[i])
+		}
+	}
+	return "no reason given"
+}
+
+func short(pkg string) string { return strings.TrimPrefix(pkg, "fsub/") }
+
+func remove(list []string, item string) []string {
+	for i, s := range list {
+		if s == item {
+			return append(list[:i:i], list[i+1:]...)
+		}
+	}
+	return list
+}
