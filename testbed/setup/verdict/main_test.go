@@ -29,7 +29,7 @@ func TestVerdict(t *testing.T) {
 		wantNot  []string
 	}{
 		{"all is well", events("a", "TestA", "chatter", endOf("a", "TestA", "pass")) + endOfPackage("a", "pass") + endOfPackage("b", "skip"),
-			true, []string{"ok        1.5 s  a\n", "ALL TESTS PASSED: 1 tests of 1 packages, 0 skipped"}, []string{"chatter", "FAIL"}},
+			true, []string{"ok        1.5 s  a\n", "\nSLOWEST:\n      1.5 s  a\n", "ALL TESTS PASSED: 1 tests of 1 packages, 0 skipped"}, []string{"chatter", "FAIL"}},
 		{"a skipped test shows its reason", events("a", "TestA", "no GPU here", endOf("a", "TestA", "skip")) + endOfPackage("a", "pass"),
 			true, []string{"a, 1 skipped\n", "SKIPPED 1:\n  a TestA: x_test.go:7: no GPU here\n", "0 tests of 1 packages, 1 skipped"}, nil},
 		{"skipped tests of one reason share a line", events("a", "TestA", "no GPU here", endOf("a", "TestA", "skip")) +

@@ -2,9 +2,13 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -38,17 +42,28 @@ type report struct {
 	tests        int
 	skipCount    map[string]int // by package
 	words        []string       // lines that are not JSON: go test's own troubles
+	passedTests  map[string]bool
+	ended        map[string]bool // packages that failed and still came to the end of their tests
+	flakes       []flake
+	times        []packageTime
+	exit         error // of go test
 }
 
-// failure is a test that failed, or a package that failed without one.
-type failure struct{ pkg, title, words string }
+// failure is a test that failed, or a package (test is empty) that failed without one.
+type failure struct{ pkg, test, title, words string }
+
+// packageTime is how long the tests of a package took.
+type packageTime struct {
+	pkg     string
+	seconds float64
+}
 
 // skip is a test that was left out, and why.
 type skip struct{ pkg, test, reason string }
 
 func newReport(out, log io.Writer) *report {
 	return &report{out: out, log: log, begun: time.Now(), said: map[testName][]string{}, running: map[string][]string{},
-		failedWithin: map[testName]bool{}, skipCount: map[string]int{}}
+		failedWithin: map[testName]bool{}, skipCount: map[string]int{}, passedTests: map[string]bool{}, ended: map[string]bool{}}
 }
 
 func (r *report) read(in io.Reader) {
@@ -91,7 +106,7 @@ func (r *report) add(e event) {
 
 func (r *report) endTest(e event, name testName) {
 	r.tests++
-	r.running[e.Package] = remove(r.running[e.Package], e.Test)
+	r.running[e.Package] = slices.DeleteFunc(r.running[e.Package], func(test string) bool { return test == e.Test })
 	if e.Action == "fail" {
 		r.failedWithin[testName{pkg: e.Package}] = true
 		for outer := e.Test; strings.Contains(outer, "/"); {
@@ -100,12 +115,14 @@ func (r *report) endTest(e event, name testName) {
 		}
 	}
 	switch e.Action {
+	case "pass":
+		r.passedTests[e.Test] = true
 	case "fail":
 		words := lastLines(r.said[name])
 		if words == "" && r.failedWithin[name] {
 			break // its subtests have said it all
 		}
-		r.fail(e.Package, fmt.Sprintf("%s (%.1f s)", e.Test, e.Elapsed), words)
+		r.fail(e.Package, e.Test, fmt.Sprintf("%s (%.1f s)", e.Test, e.Elapsed), words)
 	case "skip":
 		r.skipCount[e.Package]++
 		r.skips = append(r.skips, skip{e.Package, e.Test, reason(r.said[name])})
@@ -123,6 +140,9 @@ func (r *report) endPackage(e event) {
 	if strings.Contains(strings.Join(said, ""), "(cached)") {
 		note += ", cached"
 	}
+	if e.Action != "skip" {
+		r.times = append(r.times, packageTime{e.Package, e.Elapsed})
+	}
 	switch e.Action {
 	case "pass":
 		r.passed++
@@ -131,14 +151,16 @@ func (r *report) endPackage(e event) {
 		r.failed++
 		fmt.Fprintf(r.out, "FAIL  %7.1f s  %s%s\n", e.Elapsed, short(e.Package), note)
 		for _, test := range r.running[e.Package] {
-			r.fail(e.Package, test+" (did not end)", lastLines(r.said[testName{e.Package, test}]))
+			r.fail(e.Package, test, test+" (did not end)", lastLines(r.said[testName{e.Package, test}]))
 		}
 		if build := r.said[testName{pkg: e.FailedBuild}]; e.FailedBuild != "" {
 			said = build
 		}
 		if !r.failedWithin[testName{pkg: e.Package}] {
-			r.fail(e.Package, "", lastLines(said))
+			r.fail(e.Package, "", "", lastLines(said))
 		}
+		// The testing package says so last. It does not come to that when a test panics, exits or runs out of time.
+		r.ended[e.Package] = len(r.running[e.Package]) == 0 && slices.Contains(r.said[testName{pkg: e.Package}], "FAIL\n")
 		r.showFailures(e.Package)
 	}
 	for name := range r.said {
@@ -148,8 +170,8 @@ func (r *report) endPackage(e event) {
 	}
 }
 
-func (r *report) fail(pkg, title, words string) {
-	r.failures = append(r.failures, failure{pkg, strings.TrimSpace(short(pkg) + " " + title), words})
+func (r *report) fail(pkg, test, title, words string) {
+	r.failures = append(r.failures, failure{pkg, test, strings.TrimSpace(short(pkg) + " " + title), words})
 }
 
 // showFailures shows at once how a package failed: who watches, or sees only a part of all this, need not wait for the end.
@@ -196,25 +218,55 @@ func (r *report) showSkips() {
 	}
 }
 
-// finish writes what was skipped and what failed, and the verdict, which it returns.
+// showSlowest shows the packages whose tests took longest.
+func (r *report) showSlowest() {
+	const most = 10
+	slices.SortStableFunc(r.times, func(a, b packageTime) int { return cmp.Compare(b.seconds, a.seconds) })
+	fmt.Fprint(r.out, "\nSLOWEST:\n")
+	for _, t := range r.times[:min(most, len(r.times))] {
+		fmt.Fprintf(r.out, "  %7.1f s  %s\n", t.seconds, short(t.pkg))
+	}
+}
+
+// finish writes what was skipped, what failed and what took long, and the verdict, which it returns.
 func (r *report) finish() bool {
 	if len(r.skips) > 0 {
 		r.showSkips()
 	}
+	r.showFlakes()
 	for _, f := range r.failures {
 		fmt.Fprintf(r.out, "\nFAILED %s\n%s", f.title, f.words)
 	}
 	if len(r.words) > 0 {
 		fmt.Fprintf(r.out, "\ngo test said:\n%s", lastLines(r.words))
 	}
+	if len(r.times) > 0 {
+		r.showSlowest()
+	}
 	took := time.Since(r.begun).Round(time.Second)
-	if r.failed > 0 || r.passed == 0 {
+	switch {
+	case len(r.flakes) > mostFlaky:
+		fmt.Fprintf(r.out, "\nTESTS FAILED: %d tests are flaky, more than %d\n", len(r.flakes), mostFlaky)
+		return false
+	case r.failed == 0 && r.passed > 0 && r.cutShort():
+		fmt.Fprintf(r.out, "\nTESTS FAILED: go test did not come to its end: %v\n", r.exit)
+		return false
+	case r.failed > 0 || r.passed == 0:
 		fmt.Fprintf(r.out, "\nTESTS FAILED in %d of %d packages, after %v\n", r.failed, r.passed+r.failed, took)
 		return false
 	}
 	fmt.Fprintf(r.out, "\nALL TESTS PASSED: %d tests of %d packages, %d skipped, in %v\n", r.tests-len(r.skips), r.passed, len(r.skips), took)
 	fmt.Fprintf(r.out, "%d passed, 0 failed, %d skipped\n", r.tests-len(r.skips), len(r.skips))
 	return true
+}
+
+// cutShort is true if go test failed otherwise than by a test that was seen to fail.
+func (r *report) cutShort() bool {
+	if r.exit == nil {
+		return false
+	}
+	var exited *exec.ExitError
+	return len(r.flakes) == 0 || !errors.As(r.exit, &exited) || exited.ExitCode() != 1
 }
 
 // Of one failed test the last lines are shown, and of a line its beginning. All is in the log.
@@ -254,12 +306,3 @@ func reason(said []string) string {
 }
 
 func short(pkg string) string { return strings.TrimPrefix(pkg, "fsub/") }
-
-func remove(list []string, item string) []string {
-	for i, s := range list {
-		if s == item {
-			return append(list[:i:i], list[i+1:]...)
-		}
-	}
-	return list
-}
