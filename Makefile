@@ -22,7 +22,7 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 endif
 
-.PHONY: build setup setup-build demo test test-full race lint bench install testbed-up testbed-down testbed-status fuzz clean
+.PHONY: build setup setup-build demo test test-changed test-full race lint bench install testbed-up testbed-down testbed-status fuzz clean
 
 build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static) and bin/fed
 	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent and bin/fed"
@@ -54,6 +54,9 @@ testbed-status: build
 
 test: setup build ## everything that takes less than ten minutes, real Slurm of both versions included
 	@testbed/setup/test.sh $(GO) -timeout 30m $(TESTFLAGS)
+
+test-changed: setup build ## of test, what the files that differ from main can reach; CI tests everything
+	@FSUB_CHANGED=1 testbed/setup/test.sh $(GO) -timeout 30m $(TESTFLAGS)
 
 test-full: setup build ## test, and what takes longer: long fault runs, the race detector on all packages
 	@FSUB_FULL=1 testbed/setup/test.sh $(GO) -timeout 80m $(TESTFLAGS)

@@ -1,10 +1,23 @@
 #!/bin/bash
-# test.sh GO [ARG...]: run all tests of the project, ARGs being go test's, and end with a verdict. What real Slurm needs is installed before the
-# tests' own time begins.
+# test.sh GO [ARG...]: run the tests of the project, ARGs being go test's, and end with a verdict: all of them, or with FSUB_CHANGED=1 those that
+# the files changed since main can reach. What real Slurm needs is installed before the tests' own time begins.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 go=$1
 shift
+packages=./...
+if [ "${FSUB_CHANGED:-}" = 1 ]; then
+	if [ "${CI:-}" = true ]; then
+		echo "test: CI tests everything" >&2
+		exit 2
+	fi
+	packages=$("$go" run ./testbed/setup/changed)
+	if [ -z "$packages" ]; then
+		echo "test: no test reaches what was changed since main"
+		exit 0
+	fi
+	printf 'testing what was changed since main, and what depends on it:\n%s\n' "$packages"
+fi
 if [ "$(id -u)" = 0 ]; then
 	bin/fed bed up --all --install-only
 	testbed/setup/setup.sh test
@@ -20,4 +33,4 @@ export FSUB_BIN=$PWD/bin GOFLAGS="${GOFLAGS:-} -trimpath"
 again=
 if [ "${CI:-}" = true ]; then again=-again; fi
 # One package more than there are CPUs: the long ones wait for Slurm nearly all of their time.
-exec bin/verdict -log bin/test.log $again -packages ./... "$go" test -json -vet=off -p $(($(nproc) + 1)) "$@"
+exec bin/verdict -log bin/test.log $again -packages "$packages" "$go" test -json -vet=off -p $(($(nproc) + 1)) "$@"
