@@ -1,6 +1,6 @@
 // Command bench measures what fsub promises about speed and prints ratios. Each pair is measured in one run, taking turns,
 // because the machine's load changes. It starts two Slurm sites in a bed of its own and a daemon for each part, and removes
-// all of them. Parts: processes.go, accept.go, handover.go, hung.go, queue.go, local.go.
+// all of them. Parts: processes.go, accept.go, handover.go, hung.go, queue.go, local.go, rest.go.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	flag.StringVar(&o.fsub, "fsub", "bin/fsub", "the fsub binary")
 	flag.StringVar(&o.fed, "fed", "bin/fed", "the fed binary")
 	flag.StringVar(&o.bed, "bed", "/var/lib/fsub-bed-bench", "directory for the sites; it is removed at the end")
-	flag.StringVar(&parts, "parts", "processes,accept,handover,hung,queue,local", "what to measure")
+	flag.StringVar(&parts, "parts", "processes,accept,handover,hung,queue,local,rest", "what to measure")
 	flag.IntVar(&o.count, "count", 200, "runs of each command")
 	flag.IntVar(&o.jobs, "jobs", 6000, "submissions to the daemon in each of the rounds of accept")
 	flag.IntVar(&o.restJobs, "rest-jobs", 1000, "submissions to slurmrestd in each of the rounds of accept")
@@ -36,6 +36,8 @@ func main() {
 	flag.IntVar(&o.handovers, "handovers", 50, "jobs of handover")
 	flag.IntVar(&o.queueJobs, "queue-jobs", 100_000, "jobs of queue")
 	flag.IntVar(&o.queueRuns, "queue-runs", 10, "runs of each command of queue")
+	flag.IntVar(&o.restJobsQueued, "rest-queued", 1_000_000, "waiting jobs of rest")
+	flag.StringVar(&o.restDir, "rest-dir", "", "directory for rest, whose store is kept and used again; made and removed if not set")
 	flag.StringVar(&o.json, "json", "", "also write the ratios to this file")
 	flag.BoolVar(&o.keep, "keep", false, "leave the sites up")
 	flag.Parse()
@@ -58,6 +60,8 @@ type options struct {
 	count, jobs, restJobs int
 	rounds, handovers     int
 	queueJobs, queueRuns  int
+	restJobsQueued        int
+	restDir               string
 	json                  string
 	keep                  bool
 }
@@ -81,10 +85,10 @@ func run(ctx context.Context, o options, parts []string, out io.Writer) (err err
 	do := map[string]func(context.Context) error{}
 	r := &bench{options: o, out: out}
 	do["processes"], do["accept"], do["handover"], do["hung"], do["queue"] = r.processes, r.accept, r.handover, r.hung, r.queue
-	do["local"] = r.local
+	do["local"], do["rest"] = r.local, r.rest
 	for _, p := range parts {
 		if do[p] == nil {
-			return fmt.Errorf("no part %q: choose from processes, accept, handover, hung, queue, local", p)
+			return fmt.Errorf("no part %q: choose from processes, accept, handover, hung, queue, local, rest", p)
 		}
 	}
 	for _, p := range []*string{&r.fsub, &r.fed} {
@@ -92,10 +96,10 @@ func run(ctx context.Context, o options, parts []string, out io.Writer) (err err
 			return err
 		}
 	}
-	if len(parts) == 1 && parts[0] == "local" { // needs no Slurm
+	if len(parts) == 1 && (parts[0] == "local" || parts[0] == "rest") { // needs no Slurm
 		r.note("machine: %d processors (%s), %s, load %s", runtime.NumCPU(), processor(), runtime.Version(), loadAverage())
-		if err := r.local(ctx); err != nil {
-			return fmt.Errorf("local: %w", err)
+		if err := do[parts[0]](ctx); err != nil {
+			return fmt.Errorf("%s: %w", parts[0], err)
 		}
 		r.print()
 		return nil

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/store"
+	"fsub/sbatch"
+	"fsub/testbed/simsite"
+)
+
+// The federation of this part: many sites, all of them full, and far more jobs than could ever start.
+const (
+	restSites  = 100
+	restNodes  = 100 // of each site
+	restShapes = 50
+	restUsers  = 20
+	restSettle = 30 * time.Second
+	restWatch  = 30 * time.Second
+)
+
+// rest measures a daemon at rest over simulated sites: how soon after its start squeue shows all jobs, what it holds in memory, and
+// how much of a processor it uses while nothing changes. The jobs are put into its store directly. It needs no Slurm.
+func (r *bench) rest(ctx context.Context) error {
+	dir := r.restDir
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "fsub-bench-rest"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+	}
+	if err := r.fillStore(ctx, dir); err != nil {
+		return fmt.Errorf("fill the store: %w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := serveRestSites(ctx, dir); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(dir, "fed.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	fed := exec.Command(r.fed, "serve", "--config", filepath.Join(dir, "fed.yaml"))
+	fed.Stdout, fed.Stderr = log, log
+	begun := time.Now()
+	if err := fed.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		fed.Process.Signal(syscall.SIGTERM)
+		fed.Wait()
+	}()
+	squeue := filepath.Join(dir, "squeue")
+	if err := copyFile(r.fsub, squeue, 0o755); err != nil {
+		return err
+	}
+	first, err := r.awaitQueue(ctx, squeue, filepath.Join(dir, "s"))
+	if err != nil {
+		return fmt.Errorf("%w; the daemon's log ends: %s", err, tail(log.Name()))
+	}
+	shown := time.Since(begun)
+	_, high := memory(fed.Process.Pid)
+	r.note("squeue of a start: %d jobs after %s; peak memory until then %.0f MiB", r.restJobsQueued, ms(shown), mib(high))
+	r.note("first answer of squeue, whole or not, after %s", ms(first.Sub(begun)))
+	time.Sleep(restSettle)
+	used := cpuTime(fed.Process.Pid)
+	time.Sleep(restWatch)
+	share := 100 * (cpuTime(fed.Process.Pid) - used).Seconds() / restWatch.Seconds()
+	held := resident(fed.Process.Pid)
+	what := fmt.Sprintf("rest: %d jobs, %d sites of %d nodes: ", r.restJobsQueued, restSites, restNodes)
+	r.add(row{what: what + "all in squeue after", ours: ms(shown), goal: "<= 6 s", met: shown <= 6*time.Second})
+	r.add(row{what: what + "memory held", ours: fmt.Sprintf("%.0f MiB", mib(held)), goal: "<= 1 GB", met: held <= 1e9})
+	r.add(row{what: what + "of one processor", ours: fmt.Sprintf("%.1f %%", share), goal: "< 5 %", met: share < 5})
+	return nil
+}
+
+// fillStore makes the daemon's store, unless it is there already.
+func (r *bench) fillStore(ctx context.Context, dir string) error {
+	path := filepath.Join(dir, "state", "fed.db")
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	s, err := store.Open(ctx, store.Config{Path: path, Volatile: true})
+	if err != nil {
+		return err
+	}
+	var next atomic.Int64
+	errs := make([]error, 64)
+	var wg sync.WaitGroup
+	begun := time.Now()
+	for w := range errs {
+		wg.Go(func() {
+			for errs[w] == nil {
+				i := int(next.Add(1)) - 1
+				if i >= r.restJobsQueued {
+					return
+				}
+				j := restJob(i)
+				errs[w] = s.CreateJob(ctx, &j, &sbatch.Payload{Script: "#!/bin/sh\ntrue\n"})
+			}
+		})
+	}
+	wg.Wait()
+	r.note("%d jobs put into the store in %s", r.restJobsQueued, ms(time.Since(begun)))
+	return errors.Join(append(errs, s.Close())...)
+}
+
+// restJob is one of the waiting jobs. They are of some shapes and some users, in turns.
+func restJob(i int) federation.Job {
+	shape, user := i%restShapes, i%restUsers
+	return federation.Job{
+		User: fmt.Sprintf("user%02d", user), UID: uint32(2000 + user), GID: uint32(2000 + user), SubmitHost: "bench",
+		Spec: sbatch.Spec{
+			Name: "bench", WorkDir: "/tmp", MinNodes: 1 + shape%4, CPUsPerTask: 1 + shape%16, MemPerNode: 1000,
+			GPUsPerNode: fmt.Sprintf("h100:%d", 1+shape%8), TimeLimit: time.Duration(10+shape) * time.Minute, Output: "slurm-%j.out",
+		},
+	}
+}
+
+// serveRestSites starts the sites, fills each with one job that runs for longer than the benchmark, and writes a configuration that
+// names them.
+func serveRestSites(ctx context.Context, dir string) error {
+	key := []byte(rand.Text())
+	if err := os.WriteFile(filepath.Join(dir, "key"), key, 0o600); err != nil {
+		return err
+	}
+	var config bytes.Buffer
+	fmt.Fprintf(&config, "federation: bench-rest\nsocket: %s\nstate_dir: %s\nsites:\n", filepath.Join(dir, "s"), filepath.Join(dir, "state"))
+	for i := range restSites {
+		name := fmt.Sprintf("site%03d", i)
+		site, err := simsite.New(simsite.Config{
+			Name: name, Clock: simsite.RealClock{}, JWTKey: key,
+			Nodes: []simsite.NodeConfig{{Names: fmt.Sprintf("n[1-%d]", restNodes), CPUs: 64, Mem: 1 << 19,
+				GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 8}}}},
+			Partitions: []simsite.PartitionConfig{{Name: "main", Default: true}},
+		})
+		if err != nil {
+			return err
+		}
+		fill := federation.Job{ID: 7, User: "root", Spec: sbatch.Spec{Name: "fill", MinNodes: restNodes, Exclusive: "exclusive",
+			TimeLimit: 100 * time.Hour, WorkDir: "/tmp", GPUsPerNode: "8"}}
+		_, err = site.Driver(simsite.DriverConfig{}).Submit(ctx, federation.Submission{
+			Job: &fill, Payload: sbatch.Payload{Script: "#!/bin/sh\n#SIM run=100h\n"}, Key: "fill", Partition: "main", First: true,
+			User: federation.SiteUser{Name: "root"},
+		})
+		if err != nil {
+			return fmt.Errorf("fill %s: %w", name, err)
+		}
+		socket := filepath.Join(dir, name)
+		os.Remove(socket)
+		l, err := net.Listen("unix", socket)
+		if err != nil {
+			return err
+		}
+		go site.Serve(ctx, l)
+		fmt.Fprintf(&config, "- {name: %s, url: \"unix:%s\", key_file: %s, no_associations: true, prices: {gres/gpu: 2.5}}\n",
+			name, socket, filepath.Join(dir, "key"))
+	}
+	return os.WriteFile(filepath.Join(dir, "fed.yaml"), config.Bytes(), 0o600)
+}
+
+// awaitQueue asks squeue until it shows every job. It returns when squeue first gave an answer.
+func (r *bench) awaitQueue(ctx context.Context, squeue, socket string) (first time.Time, err error) {
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		cmd := exec.CommandContext(ctx, squeue, "-h", "-o", "%i")
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "FSUB_SOCKET=" + socket}
+		out, err := cmd.Output()
+		if err == nil && first.IsZero() {
+			first = time.Now()
+		}
+		if n := strings.Count(string(out), "\n"); err == nil && n >= r.restJobsQueued {
+			return first, nil
+		} else if time.Since(begun) > 2*time.Minute {
+			return first, fmt.Errorf("squeue shows %d of %d jobs after two minutes: %v", n, r.restJobsQueued, err)
+		}
+	}
+}
+
+// resident is the memory that a process holds now, in bytes.
+func resident(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "\nVmRSS:")
+	var kib int64
+	fmt.Sscan(rest, &kib)
+	return kib << 10
+}
