@@ -40,7 +40,7 @@ type Let struct {
 type Door interface {
 	http.Handler
 	// Boot fills in URL, Pin, Token, Expires and the agent of a gang's boot data. Equal arguments give equal data.
-	Boot(site federation.SiteName, gang string, provider Boot) (Boot, error)
+	Boot(site federation.SiteName, gang string, provider agentapi.Boot) (agentapi.Boot, error)
 	// Add lets the machines of a site in.
 	Add(site federation.SiteName, a Agents)
 }

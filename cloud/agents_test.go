@@ -12,13 +12,14 @@ import (
 
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
 // byHand is a world whose machines say nothing by themselves: the test speaks for them.
 func byHand(t *testing.T, f func(w *world)) {
 	bubble(t, func(w *world) {
-		w.cloud.NoBoot = func(*cloud.Request, string) bool { return true }
+		w.cloud.NoBoot = func(*provider.Request, string) bool { return true }
 		w.cfg.LogDir = t.TempDir()
 		w.ready()
 		f(w)
@@ -26,9 +27,9 @@ func byHand(t *testing.T, f func(w *world)) {
 }
 
 // gangOf is the token of a machine's gang.
-func gangOf(m cloud.Instance) string { return m.Token }
+func gangOf(m provider.Instance) string { return m.Token }
 
-func hello(m cloud.Instance, nonce string) agentapi.Hello {
+func hello(m provider.Instance, nonce string) agentapi.Hello {
 	return agentapi.Hello{Instance: string(m.ID), Nonce: nonce, Steps: m.Addr + ":7000", CPUs: 4, MemMiB: 16000, Suspends: true}
 }
 
@@ -70,8 +71,8 @@ func TestHello(t *testing.T) {
 func TestNotRecordedYet(t *testing.T) {
 	bubble(t, func(w *world) {
 		var early error
-		w.cloud.NoBoot = func(*cloud.Request, string) bool { return true }
-		w.cloud.After = func(op string, r *cloud.Request) error {
+		w.cloud.NoBoot = func(*provider.Request, string) bool { return true }
+		w.cloud.After = func(op string, r *provider.Request) error {
 			if op == "Create" {
 				_, early = w.driver.Hello(context.Background(), r.Token, agentapi.Hello{Instance: "i-0001", Nonce: "n"})
 			}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -13,8 +13,8 @@ import (
 func TestBlock(t *testing.T) {
 	bubble(t, func(w *world) {
 		block, on := offer("small/block/cr-1", 0), offer("small/on-demand", 1)
-		block.Market, block.Reservation, block.Max, block.Until = cloud.Block, "cr-1", 2, time.Now().Add(6*time.Hour)
-		w.cloud.Offers = []cloud.Offering{on, block}
+		block.Market, block.Reservation, block.Max, block.Until = provider.Block, "cr-1", 2, time.Now().Add(6*time.Hour)
+		w.cloud.Offers = []provider.Offering{on, block}
 		w.cfg.Pools[0].Idle = 20 * time.Hour
 		w.ready()
 		asks := func(limit time.Duration, offering string) func(*federation.Submission) {
@@ -76,13 +76,13 @@ func TestBlock(t *testing.T) {
 func TestBlockTaken(t *testing.T) {
 	bubble(t, func(w *world) {
 		block := offer("small/block/cr-1", 0)
-		block.Market, block.Until = cloud.Block, time.Now().Add(4*time.Hour)
-		w.cloud.Offers = []cloud.Offering{block}
+		block.Market, block.Until = provider.Block, time.Now().Add(4*time.Hour)
+		w.cloud.Offers = []provider.Offering{block}
 		w.ready()
 		id := w.submit("sleep 10000", limited(3*time.Hour))
 		w.wants(id, federation.Running, time.Minute)
 		block.Until = time.Now().Add(time.Hour)
-		w.cloud.Offers = []cloud.Offering{block}
+		w.cloud.Offers = []provider.Offering{block}
 		time.Sleep(61 * time.Minute)
 		if j := w.lookup(id); j.State != federation.Running {
 			t.Fatalf("what runs goes on until the cloud takes it: %+v", j)

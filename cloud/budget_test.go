@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -200,7 +200,7 @@ func spendAtRandom(t *testing.T, w *world, rng *rand.Rand) {
 	if rng.IntN(2) == 0 {
 		monthly = daily * federation.Dollars(1+rng.Float64())
 	}
-	w.cloud.Offers = []cloud.Offering{offer("small", price), offer("large", 2*price)}
+	w.cloud.Offers = []provider.Offering{offer("small", price), offer("large", 2*price)}
 	p := &w.cfg.Pools[0]
 	p.Daily, p.Monthly, p.Idle, p.Shared, p.Min = daily, monthly, time.Duration(rng.IntN(90))*time.Minute+time.Second, rng.IntN(3) == 0, rng.IntN(2)
 	w.ready()

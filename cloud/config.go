@@ -14,6 +14,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/container"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -22,13 +23,13 @@ import (
 type Config struct {
 	Site       federation.SiteName
 	Federation string
-	Provider   Provider
+	Provider   provider.Provider
 	Store      federation.PoolStore
 	Door       Door         // nil: no machine can say hello, and none is started
 	Pools      []PoolConfig // at least one
 	// Boot is what the provider's machines need in their boot data beyond what the door fills in: Path, Metadata, PowerOff. The driver
 	// sets Lease and Expires.
-	Boot Boot
+	Boot agentapi.Boot
 	// Secret is the daemon's key, of which the keys of the gangs' steps are made. It is never stored.
 	Secret []byte
 	// LogDir keeps the output of jobs that is sent by their machines, one directory entry for each run and stream. "": output is not kept.
@@ -82,10 +83,10 @@ const DefaultMax = 16
 // Selector says which offerings a pool rents. An empty list means any.
 type Selector struct {
 	Types, Zones []string
-	Markets      []Market
+	Markets      []provider.Market
 }
 
-func (s Selector) takes(o *Offering) bool {
+func (s Selector) takes(o *provider.Offering) bool {
 	return (len(s.Types) == 0 || slices.Contains(s.Types, o.Type)) && (len(s.Zones) == 0 || slices.Contains(s.Zones, o.Zone)) &&
 		(len(s.Markets) == 0 || slices.Contains(s.Markets, o.Market))
 }

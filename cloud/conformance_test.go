@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/testbed/drivertest"
 )
@@ -117,8 +118,8 @@ func (f *forgetful) Submit(ctx context.Context, s federation.Submission) (federa
 // stranger is a driver whose cloud does not take its credentials.
 func stranger(t *testing.T) federation.Driver {
 	w := newWorld(t)
-	w.cloud.Before = func(string, *cloud.Request) error {
-		return &cloud.Error{Kind: cloud.KindDenied, Scope: cloud.ScopeCloud, Code: "AuthFailure", Text: "who are you"}
+	w.cloud.Before = func(string, *provider.Request) error {
+		return &provider.Error{Kind: provider.KindDenied, Scope: provider.ScopeCloud, Code: "AuthFailure", Text: "who are you"}
 	}
 	w.start()
 	w.until("the cloud has refused it", time.Minute, func() bool {

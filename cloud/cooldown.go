@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -32,21 +33,21 @@ func (d *Driver) forgive(key string) {
 const forgotten = time.Hour
 
 // kindBoot is a refusal of our own: machines of an offering were made and did not come up.
-const kindBoot ErrorKind = "boot"
+const kindBoot provider.ErrorKind = "boot"
 
 // coolKeys are what an offering's refusals are remembered under, by scope.
-func coolKeys(o *Offering) map[Scope]string {
-	return map[Scope]string{
-		ScopeOffering: "offering " + o.ID,
-		ScopeZone:     "zone " + o.Type + " " + o.Zone,
-		ScopeRegion:   "region " + cmp.Or(o.Quota, o.Type) + " " + string(o.Market) + " " + o.Region,
-		ScopeCloud:    "cloud",
+func coolKeys(o *provider.Offering) map[provider.Scope]string {
+	return map[provider.Scope]string{
+		provider.ScopeOffering: "offering " + o.ID,
+		provider.ScopeZone:     "zone " + o.Type + " " + o.Zone,
+		provider.ScopeRegion:   "region " + cmp.Or(o.Quota, o.Type) + " " + string(o.Market) + " " + o.Region,
+		provider.ScopeCloud:    "cloud",
 	}
 }
 
 // cooling is the cool-down that keeps an offering from being asked for, nil if none does. One that has passed and is being tried counts for all but the gang
 // that tries it.
-func (d *Driver) cooling(o *Offering, g *gang) *coolDown {
+func (d *Driver) cooling(o *provider.Offering, g *gang) *coolDown {
 	now := d.now()
 	for _, key := range coolKeys(o) {
 		if c := d.cool[key]; c != nil && c.about(o) && (now.Before(c.Until) || c.probe != nil && c.probe != g) {
@@ -79,17 +80,17 @@ func (d *Driver) mayGrow(l *lane) (verdict, bool) {
 	return verdict{reason: reasonOf(c.Kind), detail: c.Text, back: c.Kind != kindBoot && c.Until.Sub(d.now()) > shortWait}, false
 }
 
-func reasonOf(k ErrorKind) federation.Reason {
+func reasonOf(k provider.ErrorKind) federation.Reason {
 	switch k {
-	case KindStockOut:
+	case provider.KindStockOut:
 		return federation.ReasonStockOut
-	case KindQuota:
+	case provider.KindQuota:
 		return federation.ReasonQuota
-	case KindDenied:
+	case provider.KindDenied:
 		return federation.ReasonCloudDenied
-	case KindThrottled:
+	case provider.KindThrottled:
 		return federation.ReasonThrottled
-	case KindUnavailable:
+	case provider.KindUnavailable:
 		return federation.ReasonSiteUnavailable
 	case kindBoot:
 		return federation.ReasonBoot
@@ -98,15 +99,15 @@ func reasonOf(k ErrorKind) federation.Reason {
 }
 
 // mayCall is asked before each call for a gang. It returns how long to wait before asking again, or why the call is not to be made at all.
-func (d *Driver) mayCall(g *gang, again bool) (refused *Error, wait time.Duration) {
+func (d *Driver) mayCall(g *gang, again bool) (refused *provider.Error, wait time.Duration) {
 	if g.State == gangOver {
-		return &Error{Kind: KindInvalid, Text: g.Why}, 0
+		return &provider.Error{Kind: provider.KindInvalid, Text: g.Why}, 0
 	}
 	if c := d.cooling(&g.Offering, g); c != nil {
 		if again || !d.now().Before(c.Until) {
 			return nil, max(c.Until.Sub(d.now()), time.Second)
 		}
-		return &Error{Kind: KindQuota, Scope: ScopeOffering, Text: c.Text}, 0 // nothing was asked: nothing is there
+		return &provider.Error{Kind: provider.KindQuota, Scope: provider.ScopeOffering, Text: c.Text}, 0 // nothing was asked: nothing is there
 	}
 	for _, key := range coolKeys(&g.Offering) {
 		if c := d.cool[key]; c != nil && c.about(&g.Offering) {
@@ -117,7 +118,7 @@ func (d *Driver) mayCall(g *gang, again bool) (refused *Error, wait time.Duratio
 }
 
 // callDone remembers what a call for a gang came to.
-func (d *Driver) callDone(g *gang, e *Error) {
+func (d *Driver) callDone(g *gang, e *provider.Error) {
 	keys := coolKeys(&g.Offering)
 	for _, key := range keys {
 		c := d.cool[key]
@@ -132,28 +133,28 @@ func (d *Driver) callDone(g *gang, e *Error) {
 		d.capacity(g.pool)
 		return
 	}
-	if e.Kind == KindConflict {
+	if e.Kind == provider.KindConflict {
 		return // about this token only
 	}
 	key := keys[e.Scope]
 	if key == "" {
-		key = keys[ScopeOffering]
+		key = keys[provider.ScopeOffering]
 	}
 	d.coolDown(key, &g.Offering, e)
 }
 
 // about reports whether the refusal is about an offering that is remembered under its key.
-func (c *coolDown) about(o *Offering) bool { return o.CPUs >= c.CPUs }
+func (c *coolDown) about(o *provider.Offering) bool { return o.CPUs >= c.CPUs }
 
 // coolDown begins a cool-down, or a longer one.
-func (d *Driver) coolDown(key string, o *Offering, e *Error) {
+func (d *Driver) coolDown(key string, o *provider.Offering, e *provider.Error) {
 	c := d.cool[key]
 	if c == nil {
 		c = &coolDown{key: key}
 		d.cool[key] = c
 	}
 	now, least := d.now(), 0
-	if e.Kind == KindQuota && e.Scope == ScopeRegion && o.Quota != "" {
+	if e.Kind == provider.KindQuota && e.Scope == provider.ScopeRegion && o.Quota != "" {
 		least = o.CPUs
 	}
 	if now.Before(c.Until) { // the answer to a call from before, or to one for less
@@ -173,11 +174,11 @@ func (d *Driver) coolDown(key string, o *Offering, e *Error) {
 	}
 	var base time.Duration
 	switch e.Kind {
-	case KindThrottled, KindUnavailable:
+	case provider.KindThrottled, provider.KindUnavailable:
 		base = 5 * time.Second
 	case kindBoot:
 		base = time.Minute
-	case KindInvalid, KindNotFound:
+	case provider.KindInvalid, provider.KindNotFound:
 		base = time.Hour
 	default:
 		base = d.t.StockOut

@@ -15,6 +15,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
 	"fsub/cloud/cloudtest"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -93,16 +94,16 @@ type lifeProvider struct {
 	l *life
 }
 
-func (p lifeProvider) Offerings(ctx context.Context) ([]cloud.Offering, error) {
+func (p lifeProvider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 	return p.p.Offerings(ctx)
 }
-func (p lifeProvider) Create(ctx context.Context, r cloud.Request) ([]cloud.Instance, error) {
-	return crossed(p.l, "Create", func() ([]cloud.Instance, error) { return p.p.Create(ctx, r) })
+func (p lifeProvider) Create(ctx context.Context, r provider.Request) ([]provider.Instance, error) {
+	return crossed(p.l, "Create", func() ([]provider.Instance, error) { return p.p.Create(ctx, r) })
 }
-func (p lifeProvider) List(ctx context.Context) ([]cloud.Instance, error) {
-	return crossed(p.l, "List", func() ([]cloud.Instance, error) { return p.p.List(ctx) })
+func (p lifeProvider) List(ctx context.Context) ([]provider.Instance, error) {
+	return crossed(p.l, "List", func() ([]provider.Instance, error) { return p.p.List(ctx) })
 }
-func (p lifeProvider) Delete(ctx context.Context, ids []cloud.InstanceID) error {
+func (p lifeProvider) Delete(ctx context.Context, ids []provider.InstanceID) error {
 	return p.l.cross("Delete", func() error { return p.p.Delete(ctx, ids) })
 }
 
@@ -258,7 +259,7 @@ func (s *story) check(machines int) {
 }
 
 // booked fails unless a machine is in the books, with what it cost.
-func (s *story) booked(m cloud.Instance) {
+func (s *story) booked(m provider.Instance) {
 	for _, r := range s.records(federation.PoolMachine) {
 		if text := string(r.Data); strings.Contains(text, `"instance":"`+string(m.ID)+`"`) && strings.Contains(text, `"cost":`) {
 			return

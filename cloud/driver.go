@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -62,11 +63,11 @@ type Driver struct {
 	numbers  []int64 // of gangs to come
 	drawing  bool
 	draws    int // since the last look at the clock
-	strays   map[InstanceID]*stray
-	settled  map[InstanceID]bool // that have ended and are in the books, for as long as they are listed
-	rest     time.Time           // the cloud is left alone until then; set before anybody looks
-	offered  error               // of the last look at what can be rented
-	priced   bool                // one look was good
+	strays   map[provider.InstanceID]*stray
+	settled  map[provider.InstanceID]bool // that have ended and are in the books, for as long as they are listed
+	rest     time.Time                    // the cloud is left alone until then; set before anybody looks
+	offered  error                        // of the last look at what can be rented
+	priced   bool                         // one look was good
 }
 
 var (
@@ -90,7 +91,7 @@ func New(cfg Config) (*Driver, error) {
 	d := &Driver{cfg: cfg, t: cfg.Timing, log: cfg.Logger, metrics: newMetrics(cfg.Registerer, cfg.Site), loaded: make(chan struct{}), asked: make(chan struct{}),
 		written: make(chan struct{}, 1), look: make(chan struct{}, 1), ender: make(chan struct{}, 1), page: newPage(),
 		jobs: map[federation.JobID]*job{}, begins: map[*job]bool{}, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{},
-		classes: map[string]*class{}, cool: map[string]*coolDown{}, strays: map[InstanceID]*stray{}, settled: map[InstanceID]bool{}, offered: errNotLoaded}
+		classes: map[string]*class{}, cool: map[string]*coolDown{}, strays: map[provider.InstanceID]*stray{}, settled: map[provider.InstanceID]bool{}, offered: errNotLoaded}
 	d.users.users, d.users.now = cfg.Users, cfg.Now
 	d.news.wake = make(chan struct{}, 1)
 	for _, p := range cfg.Pools {

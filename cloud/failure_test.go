@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -36,7 +36,7 @@ func TestSpot(t *testing.T) {
 	bubble(t, func(w *world) {
 		const jobs, work = 200, 120
 		rng := rand.New(rand.NewPCG(1, 2))
-		w.cloud.Offers[0].Market, w.cloud.Offers[0].Interrupts = cloud.Spot, 20
+		w.cloud.Offers[0].Market, w.cloud.Offers[0].Interrupts = provider.Spot, 20
 		w.cfg.Pools[0].Max = 64
 		w.ready()
 		live := map[federation.JobID]federation.Submission{}
@@ -98,7 +98,7 @@ func TestSpot(t *testing.T) {
 // TestBoots: machines that never say a word are given up, the job is tried on others a few times, and ends as BOOT_FAIL. Nothing is left.
 func TestBoots(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cloud.NoBoot = func(*cloud.Request, string) bool { return true }
+		w.cloud.NoBoot = func(*provider.Request, string) bool { return true }
 		w.ready()
 		id := w.submit("sleep 5", func(s *federation.Submission) { s.Job.Spec.MinNodes, s.Job.Spec.MaxNodes = 2, 2 })
 		j := w.wants(id, federation.BootFail, 2*time.Hour)
@@ -113,7 +113,7 @@ func TestBoots(t *testing.T) {
 func TestHalfAGang(t *testing.T) {
 	bubble(t, func(w *world) {
 		silent := 0
-		w.cloud.NoBoot = func(r *cloud.Request, name string) bool {
+		w.cloud.NoBoot = func(r *provider.Request, name string) bool {
 			if len(r.Names) == 3 && name == r.Names[1] {
 				silent++
 				return true
@@ -177,7 +177,7 @@ func TestSilence(t *testing.T) {
 // TestStrays: machines with our tag of which the books know nothing are ended after a grace, and entered in the books.
 func TestStrays(t *testing.T) {
 	bubble(t, func(w *world) {
-		r := cloud.Request{Token: "sky-99-unknown", Site: "sky", Offering: w.cloud.Offers[0], Count: 2, Names: []string{"a", "b"}}
+		r := provider.Request{Token: "sky-99-unknown", Site: "sky", Offering: w.cloud.Offers[0], Count: 2, Names: []string{"a", "b"}}
 		if _, err := w.cloud.Create(context.Background(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestStrays(t *testing.T) {
 func TestLostReplies(t *testing.T) {
 	bubble(t, func(w *world) {
 		lost := 0
-		w.cloud.After = func(op string, _ *cloud.Request) error {
+		w.cloud.After = func(op string, _ *provider.Request) error {
 			if op == "Create" && lost < 2 {
 				lost++
 				return errLost
@@ -224,7 +224,7 @@ func TestFailureIsSlow(t *testing.T) {
 		id := w.submit("sleep 20\nexit 1", nodes(2))
 		w.wants(id, federation.Running, time.Minute)
 		w.cloud.Kill(w.cloud.Machines()[1].ID, "hardware")
-		w.cloud.Before = func(op string, _ *cloud.Request) error { // and the cloud cannot be asked
+		w.cloud.Before = func(op string, _ *provider.Request) error { // and the cloud cannot be asked
 			if op == "List" {
 				return errLost
 			}
@@ -277,8 +277,8 @@ func TestCancelWhileBooting(t *testing.T) {
 func TestDiesAtBoot(t *testing.T) {
 	bubble(t, func(w *world) {
 		dies := true
-		w.cloud.NoBoot = func(*cloud.Request, string) bool { return dies }
-		w.cloud.After = func(op string, _ *cloud.Request) error {
+		w.cloud.NoBoot = func(*provider.Request, string) bool { return dies }
+		w.cloud.After = func(op string, _ *provider.Request) error {
 			if op == "Create" && dies {
 				for _, m := range w.cloud.Living() {
 					time.AfterFunc(time.Second, func() { w.cloud.Kill(m.ID, "Client.InternalError") })
@@ -315,9 +315,9 @@ func TestDiesAtBoot(t *testing.T) {
 func TestReasonWhileThrottled(t *testing.T) {
 	bubble(t, func(w *world) {
 		refuse := true
-		w.cloud.Before = func(op string, _ *cloud.Request) error {
+		w.cloud.Before = func(op string, _ *provider.Request) error {
 			if op == "Create" && refuse {
-				return &cloud.Error{Kind: cloud.KindThrottled, Scope: cloud.ScopeCloud, Code: "RequestLimitExceeded", Text: "slow down"}
+				return &provider.Error{Kind: provider.KindThrottled, Scope: provider.ScopeCloud, Code: "RequestLimitExceeded", Text: "slow down"}
 			}
 			return nil
 		}

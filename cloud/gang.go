@@ -5,12 +5,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -93,16 +93,16 @@ func (d *Driver) drawNumbers(ctx context.Context, count int) (numbers []int64, e
 }
 
 // request is what the cloud is asked for a gang: always the same for the same gang.
-func (d *Driver) request(g *gang) (Request, error) {
+func (d *Driver) request(g *gang) (provider.Request, error) {
 	boot := d.cfg.Boot
 	boot.Lease, boot.Expires = d.t.Lease, g.Expires
 	if d.cfg.Door != nil {
 		var err error
 		if boot, err = d.cfg.Door.Boot(d.cfg.Site, g.Token, boot); err != nil {
-			return Request{}, err
+			return provider.Request{}, err
 		}
 	}
-	return Request{Token: g.Token, Site: d.cfg.Site, Offering: g.Offering, Count: len(g.Names), Names: g.Names, Near: g.Near, Boot: boot}, nil
+	return provider.Request{Token: g.Token, Site: d.cfg.Site, Offering: g.Offering, Count: len(g.Names), Names: g.Names, Near: g.Near, Boot: boot}, nil
 }
 
 // callTime is how long a call of the cloud may take.
@@ -138,7 +138,7 @@ func (d *Driver) create(ctx context.Context, g *gang, asked bool) {
 			try--
 			continue
 		}
-		var made []Instance
+		var made []provider.Instance
 		err := error(v)
 		if v == nil {
 			made, err = d.callCreate(ctx, g)
@@ -170,54 +170,45 @@ func (d *Driver) tooLate(g *gang, wait time.Duration) bool {
 }
 
 // callCreate makes the call. Half a gang is no answer.
-func (d *Driver) callCreate(ctx context.Context, g *gang) ([]Instance, error) {
+func (d *Driver) callCreate(ctx context.Context, g *gang) ([]provider.Instance, error) {
 	r, err := d.request(g)
 	if err != nil {
-		return nil, &Error{Kind: KindUnavailable, Scope: ScopeCloud, Text: "the boot data cannot be made: " + err.Error(), Err: err}
+		return nil, &provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeCloud, Text: "the boot data cannot be made: " + err.Error(), Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	made, err := d.cfg.Provider.Create(ctx, r)
 	if err == nil && len(made) != r.Count {
-		err = &Error{Kind: KindUnavailable, Scope: ScopeOffering, Text: fmt.Sprintf("%d machines where %d were asked for", len(made), r.Count)}
+		err = &provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeOffering, Text: fmt.Sprintf("%d machines where %d were asked for", len(made), r.Count)}
 	}
 	d.metrics.create(err)
 	return made, err
 }
 
 // created takes in what the cloud said. It returns after how long to ask again; 0: not.
-func (d *Driver) created(g *gang, made []Instance, err error, called bool, try int) (again time.Duration) {
+func (d *Driver) created(g *gang, made []provider.Instance, err error, called bool, try int) (again time.Duration) {
 	if err == nil {
 		g.calling = false
 		d.callDone(g, nil)
 		d.made(g, made)
 		return 0
 	}
-	e := asError(err)
+	e := provider.AsError(err)
 	if called {
 		d.log.Warn("machines were not created", "pool", g.Pool, "offering", g.Offering.ID, "count", len(g.Names), "try", try, "err", err)
 		d.callDone(g, e)
 	}
-	proved := e.Kind != KindUnavailable && e.Kind != KindThrottled
+	proved := e.Kind != provider.KindUnavailable && e.Kind != provider.KindThrottled
 	if called && !proved && try < createTries && d.now().Before(g.Expires) {
 		g.tellJobs(reasonOf(e.Kind), e.Text)
 		return max(e.After, time.Duration(1<<try)*time.Second)
 	}
 	g.calling = false
-	if !proved || e.Kind == KindConflict { // they may exist all the same: the next listing tells
+	if !proved || e.Kind == provider.KindConflict { // they may exist all the same: the next listing tells
 		poke(d.look)
 	}
-	d.gangFailed(g, e.Error(), e.Kind == KindConflict)
+	d.gangFailed(g, e.Error(), e.Kind == provider.KindConflict)
 	return 0
-}
-
-// asError is what a provider returned as an *Error; what is none proves nothing.
-func asError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return &Error{Kind: KindUnavailable, Scope: ScopeCloud, Text: err.Error(), Err: err}
 }
 
 // tellJobs says why the jobs that wait for a gang do.
@@ -233,9 +224,9 @@ func (g *gang) tellJobs(reason federation.Reason, detail string) {
 }
 
 // made writes down the machines of a gang.
-func (d *Driver) made(g *gang, list []Instance) {
+func (d *Driver) made(g *gang, list []provider.Instance) {
 	now := d.now()
-	byName, ended := map[string]Instance{}, map[*machine]string{}
+	byName, ended := map[string]provider.Instance{}, map[*machine]string{}
 	for i, in := range list {
 		byName[cmp.Or(in.Name, g.Names[i])] = in
 	}
@@ -256,7 +247,7 @@ func (d *Driver) made(g *gang, list []Instance) {
 			m.BusyFrom = now
 		}
 		d.put(m)
-		if in.State == InstanceEnded || in.State == InstanceEnding {
+		if in.State == provider.InstanceEnded || in.State == provider.InstanceEnding {
 			ended[m] = cmp.Or(in.Reason, "it ended before it had started")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -93,7 +94,7 @@ func TestRangeOfNodes(t *testing.T) {
 func TestNamedNode(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.cfg.Pools[0].Max, w.cfg.Pools[0].Idle = 2, time.Hour
-		w.cloud.Offers = []cloud.Offering{offer("small", 1), offer("large", 2)}
+		w.cloud.Offers = []provider.Offering{offer("small", 1), offer("large", 2)}
 		w.ready()
 		first := w.wants(w.submit("sleep 1", nodes(2)), federation.Completed, time.Minute)
 		if first.Nodes != "sky-main-small-[1-2]" {
@@ -218,10 +219,10 @@ func TestOvertaking(t *testing.T) {
 // TestOneJobManyPlaces: with no choice of placement's the cheapest offering is taken, and the next when the cloud has none of that; what placement chose is what is rented.
 func TestOfferings(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cloud.Offers = []cloud.Offering{offer("dear", 5), offer("cheap", 1), offer("middle", 3)}
-		w.cloud.Before = func(op string, r *cloud.Request) error {
+		w.cloud.Offers = []provider.Offering{offer("dear", 5), offer("cheap", 1), offer("middle", 3)}
+		w.cloud.Before = func(op string, r *provider.Request) error {
 			if op == "Create" && r.Offering.ID == "cheap" {
-				return &cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeOffering, Code: "InsufficientInstanceCapacity", Text: "none left"}
+				return &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Code: "InsufficientInstanceCapacity", Text: "none left"}
 			}
 			return nil
 		}

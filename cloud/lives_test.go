@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
 	"fsub/cloud/cloudtest"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -16,9 +16,9 @@ import (
 func TestRetry(t *testing.T) {
 	bubble(t, func(w *world) {
 		refuse := true
-		w.cloud.Before = func(op string, _ *cloud.Request) error {
+		w.cloud.Before = func(op string, _ *provider.Request) error {
 			if op == "Create" && refuse {
-				return &cloud.Error{Kind: cloud.KindDenied, Scope: cloud.ScopeCloud, Text: "no such role"}
+				return &provider.Error{Kind: provider.KindDenied, Scope: provider.ScopeCloud, Text: "no such role"}
 			}
 			return nil
 		}
@@ -46,13 +46,13 @@ func TestRetry(t *testing.T) {
 // can be had again that is known after a restart too.
 func TestCoolDownOverRestarts(t *testing.T) {
 	for _, c := range refusals {
-		if c.err.Kind == cloud.KindThrottled || c.err.Kind == cloud.KindUnavailable {
+		if c.err.Kind == provider.KindThrottled || c.err.Kind == provider.KindUnavailable {
 			continue // proves nothing: it is asked for again, see TestCrashLoop
 		}
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(w *world) {
 				refuse := true
-				w.cloud.Before = func(op string, _ *cloud.Request) error {
+				w.cloud.Before = func(op string, _ *provider.Request) error {
 					if op == "Create" && refuse {
 						e := c.err
 						return &e
@@ -81,7 +81,7 @@ func TestCoolDownOverRestarts(t *testing.T) {
 				w.wants(w.submit("sleep 5", nil), federation.BootFail, time.Minute)
 				w.stop()
 				w.ready()
-				if got := w.driver.Pools()[0].Cooling; len(got) != 1 || got[0].Until.Sub(before[0].Until) < 19*time.Minute && c.err.Kind != cloud.KindInvalid {
+				if got := w.driver.Pools()[0].Cooling; len(got) != 1 || got[0].Until.Sub(before[0].Until) < 19*time.Minute && c.err.Kind != provider.KindInvalid {
 					t.Errorf("the second cool-down after %+v is %+v", before, got)
 				}
 				refuse = false
@@ -101,12 +101,12 @@ func TestCoolDownOverRestarts(t *testing.T) {
 func TestCrashLoop(t *testing.T) {
 	for name, lives := range map[string]time.Duration{"a moment": 500 * time.Millisecond, "a second": time.Second, "seven seconds": 7 * time.Second} {
 		for answer, refusal := range map[string]error{
-			"no answer": errLost, "throttled": &cloud.Error{Kind: cloud.KindThrottled, Scope: cloud.ScopeCloud, Text: "slow down"},
-			"stock-out": &cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeOffering, Text: "none left"},
+			"no answer": errLost, "throttled": &provider.Error{Kind: provider.KindThrottled, Scope: provider.ScopeCloud, Text: "slow down"},
+			"stock-out": &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Text: "none left"},
 		} {
 			t.Run(name+", "+answer, func(t *testing.T) {
 				bubble(t, func(w *world) {
-					w.cloud.Before = func(op string, _ *cloud.Request) error {
+					w.cloud.Before = func(op string, _ *provider.Request) error {
 						if op == "Create" {
 							return refusal
 						}

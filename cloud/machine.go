@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -126,10 +127,10 @@ func (m *machine) taken(why string) bool {
 		return true
 	case m.State == machineEnding:
 		return false
-	case m.Market == Block && m.lane.ends(m.pool.d.now(), 0):
+	case m.Market == provider.Block && m.lane.ends(m.pool.d.now(), 0):
 		return true
 	}
-	return strings.Contains(strings.ToLower(why), "spot") || m.Market == Spot && (why == endedUnsaid || why == endedUnseen)
+	return strings.Contains(strings.ToLower(why), "spot") || m.Market == provider.Spot && (why == endedUnsaid || why == endedUnseen)
 }
 
 // lateMachine ends a machine that did not come up in time, or is silent for so long that its agent has ended what it had.
@@ -149,7 +150,7 @@ func (d *Driver) lateMachine(m *machine, now time.Time) {
 
 // bootFailed lets the offering of a machine that did not come up alone for a while.
 func (d *Driver) bootFailed(m *machine) {
-	d.coolDown(coolKeys(&m.gang.Offering)[ScopeOffering], &m.gang.Offering, &Error{Kind: kindBoot, Text: m.Name + " did not come up"})
+	d.coolDown(coolKeys(&m.gang.Offering)[provider.ScopeOffering], &m.gang.Offering, &provider.Error{Kind: kindBoot, Text: m.Name + " did not come up"})
 }
 
 // heard notes that a machine has been given an answer: its lease runs anew.

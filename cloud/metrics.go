@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -47,12 +48,12 @@ func result(err error) string {
 	if err == nil {
 		return "ok"
 	}
-	return string(asError(err).Kind)
+	return string(provider.AsError(err).Kind)
 }
 
 func (m *metrics) create(err error)             { m.creates.WithLabelValues(result(err)).Inc() }
 func (m *metrics) listed(err error)             { m.lists.WithLabelValues(result(err)).Inc() }
-func (m *metrics) cooling(k ErrorKind)          { m.cools.WithLabelValues(string(k)).Inc() }
+func (m *metrics) cooling(k provider.ErrorKind) { m.cools.WithLabelValues(string(k)).Inc() }
 func (m *metrics) notice(k agentapi.NoticeKind) { m.notices.WithLabelValues(string(k)).Inc() }
 func (m *metrics) booted(after time.Duration)   { m.boots.Observe(after.Seconds()) }
 func (m *metrics) machineEnded(k *machine) {

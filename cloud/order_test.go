@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"fsub/cloud/provider"
 	"testing"
 
 	"fsub/cloud/layout"
@@ -13,7 +14,7 @@ func TestNodesAreInOrder(t *testing.T) {
 	var machines []*machine
 	for _, name := range []string{"x-main-10", "x-main-2", "x-main-1"} {
 		g := &gang{}
-		g.Offering = Offering{CPUs: 4, Mem: 4096}
+		g.Offering = provider.Offering{CPUs: 4, Mem: 4096}
 		m := &machine{gang: g, pool: p}
 		m.Name = name
 		machines = append(machines, m)

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -47,7 +48,7 @@ func (d *Driver) hello(token string, h agentapi.Hello) (*machine, error) {
 	if g.State == gangAsked {
 		return nil, fmt.Errorf("the machines of gang %d are not recorded yet: %w", g.Number, federation.ErrConflict)
 	}
-	i := slices.IndexFunc(g.machines, func(m *machine) bool { return m.Instance == InstanceID(h.Instance) })
+	i := slices.IndexFunc(g.machines, func(m *machine) bool { return m.Instance == provider.InstanceID(h.Instance) })
 	if i < 0 {
 		return nil, fmt.Errorf("instance %.60q is not of gang %d: %w", h.Instance, g.Number, federation.ErrDenied)
 	}
@@ -70,7 +71,7 @@ func (d *Driver) hello(token string, h agentapi.Hello) (*machine, error) {
 	}
 	d.heard(m)
 	d.put(m)
-	if key := coolKeys(&g.Offering)[ScopeOffering]; d.cool[key] != nil && d.cool[key].Kind == kindBoot {
+	if key := coolKeys(&g.Offering)[provider.ScopeOffering]; d.cool[key] != nil && d.cool[key].Kind == kindBoot {
 		d.forgive(key)
 	}
 	d.metrics.booted(m.Ready.Sub(g.Asked))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fsub/cloud/layout"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -27,10 +28,10 @@ type pool struct {
 // lane is one offering of a pool.
 type lane struct {
 	pool     *pool
-	offering Offering // as it was seen last
-	gone     bool     // the provider offers it no more
-	prefix   string   // of its machines' names
-	low      int      // machines have all names with a number up to this
+	offering provider.Offering // as it was seen last
+	gone     bool              // the provider offers it no more
+	prefix   string            // of its machines' names
+	low      int               // machines have all names with a number up to this
 	machines []*machine
 	calls    chan struct{} // of Create that are made now
 }
@@ -49,7 +50,7 @@ func (d *Driver) pool(name string) *pool {
 }
 
 // offer takes in what the provider offers now.
-func (p *pool) offer(list []Offering) {
+func (p *pool) offer(list []provider.Offering) {
 	for _, l := range p.lanes {
 		l.gone = true
 	}
@@ -71,7 +72,7 @@ func (p *pool) offer(list []Offering) {
 }
 
 // laneOf is the lane of an offering, made if it is new.
-func (p *pool) laneOf(o *Offering) *lane {
+func (p *pool) laneOf(o *provider.Offering) *lane {
 	for _, l := range p.lanes {
 		if l.offering.ID == o.ID {
 			return l

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -97,25 +98,25 @@ type outcome struct {
 
 // gangRecord is a request for machines.
 type gangRecord struct {
-	Number   int64     `json:"number"`
-	Token    string    `json:"token"`
-	Pool     string    `json:"pool"`
-	Offering Offering  `json:"offering"`
-	Names    []string  `json:"names"`
-	Near     bool      `json:"near,omitempty"`
-	Asked    time.Time `json:"asked"`
-	Expires  time.Time `json:"expires"` // its machines must have said hello
-	State    gangState `json:"state"`
-	Why      string    `json:"why,omitempty"`
-	Lives    int       `json:"lives,omitempty"` // daemons that have taken it up while it was asked for
+	Number   int64             `json:"number"`
+	Token    string            `json:"token"`
+	Pool     string            `json:"pool"`
+	Offering provider.Offering `json:"offering"`
+	Names    []string          `json:"names"`
+	Near     bool              `json:"near,omitempty"`
+	Asked    time.Time         `json:"asked"`
+	Expires  time.Time         `json:"expires"` // its machines must have said hello
+	State    gangState         `json:"state"`
+	Why      string            `json:"why,omitempty"`
+	Lives    int               `json:"lives,omitempty"` // daemons that have taken it up while it was asked for
 }
 
 // coolRecord is a refusal that is remembered.
 type coolRecord struct {
-	Kind  ErrorKind `json:"kind"`
-	Text  string    `json:"text"`
-	Until time.Time `json:"until"`
-	Times int       `json:"times"` // refusals one after the other
+	Kind  provider.ErrorKind `json:"kind"`
+	Text  string             `json:"text"`
+	Until time.Time          `json:"until"`
+	Times int                `json:"times"` // refusals one after the other
 	// CPUs: of what shares a quota only machines with so many or more are not asked for. Smaller ones may be had still.
 	CPUs int `json:"cpus,omitempty"`
 }
@@ -130,22 +131,22 @@ const (
 
 // machineRecord is a machine with what it has cost.
 type machineRecord struct {
-	Gang     string             `json:"gang"`
-	Index    int                `json:"index"`
-	Pool     string             `json:"pool"`
-	Name     string             `json:"name"`
-	Instance InstanceID         `json:"instance"`
-	Offering string             `json:"offering"`
-	Market   Market             `json:"market,omitempty"`
-	Price    federation.Dollars `json:"price"` // per hour
-	State    machineState       `json:"state"`
-	User     string             `json:"user,omitempty"` // the only one whose jobs it may run
-	Addr     string             `json:"addr,omitempty"`
-	Devices  []int              `json:"devices,omitempty"` // Instance.GPUs
-	Steps    string             `json:"steps,omitempty"`
-	Nonce    string             `json:"nonce,omitempty"`    // SHA-256 of what it introduced itself with
-	Agent    string             `json:"agent,omitempty"`    // version
-	Suspends bool               `json:"suspends,omitempty"` // its agent can suspend jobs
+	Gang     string              `json:"gang"`
+	Index    int                 `json:"index"`
+	Pool     string              `json:"pool"`
+	Name     string              `json:"name"`
+	Instance provider.InstanceID `json:"instance"`
+	Offering string              `json:"offering"`
+	Market   provider.Market     `json:"market,omitempty"`
+	Price    federation.Dollars  `json:"price"` // per hour
+	State    machineState        `json:"state"`
+	User     string              `json:"user,omitempty"` // the only one whose jobs it may run
+	Addr     string              `json:"addr,omitempty"`
+	Devices  []int               `json:"devices,omitempty"` // Instance.GPUs
+	Steps    string              `json:"steps,omitempty"`
+	Nonce    string              `json:"nonce,omitempty"`    // SHA-256 of what it introduced itself with
+	Agent    string              `json:"agent,omitempty"`    // version
+	Suspends bool                `json:"suspends,omitempty"` // its agent can suspend jobs
 
 	// Silence is how long its jobs may live on without an answer: lease and KillWait, the longest that it was ever told. A daemon with shorter ones waits for it.
 	Silence time.Duration `json:"silence,omitempty"`

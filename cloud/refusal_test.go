@@ -7,23 +7,23 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
 // refusals are what a cloud may answer for hours, and how often it may be asked within one.
 var refusals = []struct {
 	name   string
-	err    cloud.Error
+	err    provider.Error
 	reason federation.Reason
 	calls  int // of Create in an hour, at most
 }{
-	{"stock-out", cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeOffering, Code: "InsufficientInstanceCapacity", Text: "none left"}, federation.ReasonStockOut, 12},
-	{"quota", cloud.Error{Kind: cloud.KindQuota, Scope: cloud.ScopeRegion, Code: "VcpuLimitExceeded", Text: "limit 0"}, federation.ReasonQuota, 12},
-	{"denied", cloud.Error{Kind: cloud.KindDenied, Scope: cloud.ScopeCloud, Code: "AuthFailure", Text: "no"}, federation.ReasonCloudDenied, 12},
-	{"throttled", cloud.Error{Kind: cloud.KindThrottled, Scope: cloud.ScopeCloud, Code: "RequestLimitExceeded", Text: "slow down"}, federation.ReasonThrottled, 40},
-	{"invalid", cloud.Error{Kind: cloud.KindInvalid, Scope: cloud.ScopeOffering, Code: "InvalidParameterValue", Text: "no such subnet"}, federation.ReasonRefused, 12},
-	{"unavailable", cloud.Error{Kind: cloud.KindUnavailable, Scope: cloud.ScopeCloud, Text: "no route"}, federation.ReasonSiteUnavailable, 40},
+	{"stock-out", provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Code: "InsufficientInstanceCapacity", Text: "none left"}, federation.ReasonStockOut, 12},
+	{"quota", provider.Error{Kind: provider.KindQuota, Scope: provider.ScopeRegion, Code: "VcpuLimitExceeded", Text: "limit 0"}, federation.ReasonQuota, 12},
+	{"denied", provider.Error{Kind: provider.KindDenied, Scope: provider.ScopeCloud, Code: "AuthFailure", Text: "no"}, federation.ReasonCloudDenied, 12},
+	{"throttled", provider.Error{Kind: provider.KindThrottled, Scope: provider.ScopeCloud, Code: "RequestLimitExceeded", Text: "slow down"}, federation.ReasonThrottled, 40},
+	{"invalid", provider.Error{Kind: provider.KindInvalid, Scope: provider.ScopeOffering, Code: "InvalidParameterValue", Text: "no such subnet"}, federation.ReasonRefused, 12},
+	{"unavailable", provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeCloud, Text: "no route"}, federation.ReasonSiteUnavailable, 40},
 }
 
 // TestRefusals: whatever the cloud refuses for an hour, the jobs wait with its reason, or are given back with it, and the cloud is asked a bounded number of
@@ -33,7 +33,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(w *world) {
 				refuse := true
-				w.cloud.Before = func(op string, _ *cloud.Request) error {
+				w.cloud.Before = func(op string, _ *provider.Request) error {
 					if op == "Create" && refuse {
 						e := c.err
 						return &e
@@ -78,12 +78,12 @@ func TestRefusals(t *testing.T) {
 func TestRefusedAtOnce(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.cfg.Pools[0].Max = 200
-		w.cloud.Before = func(op string, _ *cloud.Request) error {
+		w.cloud.Before = func(op string, _ *provider.Request) error {
 			if op != "Create" {
 				return nil
 			}
 			time.Sleep(3 * time.Second)
-			return &cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeOffering, Code: "InsufficientInstanceCapacity", Text: "none left"}
+			return &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Code: "InsufficientInstanceCapacity", Text: "none left"}
 		}
 		w.ready()
 		begin := time.Now()
@@ -108,17 +108,17 @@ func TestQuotaIsShared(t *testing.T) {
 		w.cloud.Offers = nil
 		for _, o := range []struct {
 			id, quota string
-			market    cloud.Market
+			market    provider.Market
 			cpus      int
-		}{{"g6.big", "G and VT", cloud.OnDemand, 48}, {"g6.mid", "G and VT", cloud.OnDemand, 16}, {"g5.mid", "G and VT", cloud.OnDemand, 16}, {"g5.small", "G and VT", cloud.OnDemand, 4},
-			{"g6.spot", "G and VT", cloud.Spot, 16}, {"c7.big", "Standard", cloud.OnDemand, 48}} {
+		}{{"g6.big", "G and VT", provider.OnDemand, 48}, {"g6.mid", "G and VT", provider.OnDemand, 16}, {"g5.mid", "G and VT", provider.OnDemand, 16}, {"g5.small", "G and VT", provider.OnDemand, 4},
+			{"g6.spot", "G and VT", provider.Spot, 16}, {"c7.big", "Standard", provider.OnDemand, 48}} {
 			one := offer(o.id, float64(o.cpus))
 			one.Quota, one.Market, one.CPUs = o.quota, o.market, o.cpus
 			w.cloud.Offers = append(w.cloud.Offers, one)
 		}
-		w.cloud.Before = func(op string, r *cloud.Request) error {
-			if op == "Create" && r.Offering.Quota == "G and VT" && r.Offering.Market == cloud.OnDemand && r.Offering.CPUs > limit {
-				return &cloud.Error{Kind: cloud.KindQuota, Scope: cloud.ScopeRegion, Code: "VcpuLimitExceeded", Text: "8 vCPUs"}
+		w.cloud.Before = func(op string, r *provider.Request) error {
+			if op == "Create" && r.Offering.Quota == "G and VT" && r.Offering.Market == provider.OnDemand && r.Offering.CPUs > limit {
+				return &provider.Error{Kind: provider.KindQuota, Scope: provider.ScopeRegion, Code: "VcpuLimitExceeded", Text: "8 vCPUs"}
 			}
 			return nil
 		}

@@ -10,13 +10,15 @@ import (
 
 	"pgregory.net/rapid"
 
+	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
 
 // noProvider and noStore are called by nobody.
 type (
-	noProvider struct{ Provider }
+	noProvider struct{ provider.Provider }
 	noStore    struct{ federation.PoolStore }
 	noDoor     struct{ Door }
 )
@@ -24,10 +26,10 @@ type (
 func (noDoor) Add(federation.SiteName, Agents) {}
 
 // idleDriver is a driver with one pool whose loops do not run: what is scheduled stays in memory.
-func idleDriver(tb testing.TB, p PoolConfig, offers ...Offering) *Driver {
+func idleDriver(tb testing.TB, p PoolConfig, offers ...provider.Offering) *Driver {
 	tb.Helper()
 	d, err := New(Config{Site: "sky", Provider: noProvider{}, Store: noStore{}, Door: noDoor{}, Secret: make([]byte, 16), Pools: []PoolConfig{p},
-		Logger: slog.New(slog.DiscardHandler), Boot: Boot{PowerOff: true}})
+		Logger: slog.New(slog.DiscardHandler), Boot: agentapi.Boot{PowerOff: true}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func (d *Driver) number(n int) {
 
 // TestHetJobThatWaits: what was thought of for its first component, and is not to be since the second finds no machines, is forgotten.
 func TestHetJobThatWaits(t *testing.T) {
-	d := idleDriver(t, PoolConfig{Name: "main", Max: 1}, Offering{ID: "small", Type: "small", CPUs: 4, Mem: 16000, Price: 1})
+	d := idleDriver(t, PoolConfig{Name: "main", Max: 1}, provider.Offering{ID: "small", Type: "small", CPUs: 4, Mem: 16000, Price: 1})
 	d.number(10)
 	j := d.queue(1, sbatch.Spec{CPUsPerTask: 4, Het: []sbatch.Spec{{CPUsPerTask: 4}}}, want{Partition: "main"}, want{Partition: "main"})
 	for range 5 {
@@ -73,7 +75,7 @@ func TestNames(t *testing.T) {
 		d := &Driver{cfg: Config{Site: "sky"}, names: map[string]*machine{}, machines: map[MachineID]*machine{}}
 		p := newPool(d, PoolConfig{Name: "main", Max: 100})
 		d.pools = []*pool{p}
-		p.offer([]Offering{{ID: "a", Type: "a", CPUs: 1}})
+		p.offer([]provider.Offering{{ID: "a", Type: "a", CPUs: 1}})
 		l, ids := p.lanes[0], 0
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			if n := len(l.machines); n > 0 && rapid.Bool().Draw(t, "one goes") {
@@ -103,7 +105,7 @@ func BenchmarkSchedule(b *testing.B) {
 	const there, gangs = 5000, 1000
 	for b.Loop() {
 		b.StopTimer()
-		d := idleDriver(b, PoolConfig{Name: "main", Max: there + gangs}, Offering{ID: "small/a/spot", Type: "small", CPUs: 4, Mem: 16000, Price: 1, Boot: time.Minute})
+		d := idleDriver(b, PoolConfig{Name: "main", Max: there + gangs}, provider.Offering{ID: "small/a/spot", Type: "small", CPUs: 4, Mem: 16000, Price: 1, Boot: time.Minute})
 		d.number(there + gangs)
 		for i := range there {
 			d.queue(federation.JobID(i+1), sbatch.Spec{CPUsPerTask: 4}, want{Partition: "main", Offering: "small/a/spot"})

@@ -12,6 +12,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
 	"fsub/cloud/cloudtest"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -78,7 +79,7 @@ type forgetting struct {
 	now atomic.Bool
 }
 
-func (f *forgetting) List(ctx context.Context) ([]cloud.Instance, error) {
+func (f *forgetting) List(ctx context.Context) ([]provider.Instance, error) {
 	list, err := f.Provider.List(ctx)
 	if f.now.Load() {
 		list = nil
@@ -120,7 +121,7 @@ func TestOwnerWhileLoading(t *testing.T) {
 // TestLogWithoutRoom: output stops before it has filled the daemon's disk, and in a way that the agent does not wait for.
 func TestLogWithoutRoom(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cloud.NoBoot = func(*cloud.Request, string) bool { return true }
+		w.cloud.NoBoot = func(*provider.Request, string) bool { return true }
 		w.cfg.LogDir, w.cfg.LogReserve = t.TempDir(), math.MaxUint64
 		w.ready()
 		w.submit("echo hello", nil)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -40,7 +41,7 @@ func (d *Driver) offerings(ctx context.Context) {
 		if err != nil {
 			d.log.Error("ask what can be rented", "err", err)
 			d.offered = err
-			next = max(wait, asError(err).After)
+			next = max(wait, provider.AsError(err).After)
 			wait = min(2*wait, d.t.Offers)
 		} else {
 			wait, d.offered, d.priced = time.Second, nil, true
@@ -76,7 +77,7 @@ func (d *Driver) list(ctx context.Context) {
 		soon := false
 		if err != nil {
 			d.log.Error("list machines", "err", err)
-			wait = min(2*max(wait, asError(err).After), max(d.t.List, asError(err).After))
+			wait = min(2*max(wait, provider.AsError(err).After), max(d.t.List, provider.AsError(err).After))
 		} else {
 			wait = d.t.ListSoon
 			d.mu.Lock()
@@ -103,14 +104,14 @@ func (d *Driver) list(ctx context.Context) {
 }
 
 // listedNow compares a listing with the books; it reports whether another one is of use soon.
-func (d *Driver) listedNow(began time.Time, list []Instance) (soon bool) {
-	byInstance := make(map[InstanceID]*machine, len(d.machines))
+func (d *Driver) listedNow(began time.Time, list []provider.Instance) (soon bool) {
+	byInstance := make(map[provider.InstanceID]*machine, len(d.machines))
 	for _, m := range d.machines {
 		if m.Instance != "" {
 			byInstance[m.Instance] = m
 		}
 	}
-	seen := make(map[InstanceID]bool, len(list))
+	seen := make(map[provider.InstanceID]bool, len(list))
 	for _, in := range list {
 		seen[in.ID] = true
 		m := byInstance[in.ID]
@@ -118,13 +119,13 @@ func (d *Driver) listedNow(began time.Time, list []Instance) (soon bool) {
 		case m == nil && d.gangs[in.Token] != nil && d.gangs[in.Token].calling: // Create has not returned yet
 		case m == nil:
 			soon = d.strayed(in, began) || soon
-		case in.State == InstanceEnded:
+		case in.State == provider.InstanceEnded:
 			d.gone(m, cmp.Or(in.Reason, m.Why, endedUnsaid))
 		default:
 			if m.Addr == "" {
 				m.Addr = in.Addr
 			}
-			if in.State == InstanceEnding && m.State != machineEnding && m.drain == "" {
+			if in.State == provider.InstanceEnding && m.State != machineEnding && m.drain == "" {
 				m.drain = cmp.Or(in.Reason, "the cloud ends it")
 			}
 		}
@@ -150,9 +151,9 @@ func (d *Driver) speaks(m *machine, at time.Time) bool {
 }
 
 // strayed takes in a machine that is ours by its tag, and in no gang that lives: it is ended after a grace, and goes into the books.
-func (d *Driver) strayed(in Instance, began time.Time) (soon bool) {
+func (d *Driver) strayed(in provider.Instance, began time.Time) (soon bool) {
 	s := d.strays[in.ID]
-	if in.State == InstanceEnded {
+	if in.State == provider.InstanceEnded {
 		if s != nil {
 			d.strayEnded(in.ID, s)
 		}
@@ -172,7 +173,7 @@ func (d *Driver) strayed(in Instance, began time.Time) (soon bool) {
 	return true
 }
 
-func (d *Driver) newStray(in Instance, began time.Time) *stray {
+func (d *Driver) newStray(in provider.Instance, began time.Time) *stray {
 	s := &stray{since: d.now(), id: MachineID(string(d.cfg.Site) + ":" + string(in.ID))}
 	s.machine = machineRecord{Gang: in.Token, Name: in.Name, Instance: in.ID, Offering: in.Offering, State: machineUp, Created: in.Launched.UTC(), Addr: in.Addr,
 		Why: "no gang in the books has it"}
@@ -191,14 +192,14 @@ func (d *Driver) newStray(in Instance, began time.Time) *stray {
 
 // bookEnded enters machines in the books that are seen for the first time when they have ended already. Most of those that a listing shows as ended are booked:
 // the store is asked only about those of which this daemon does not know it.
-func (d *Driver) bookEnded(ctx context.Context, list []Instance) {
-	var unknown []Instance
+func (d *Driver) bookEnded(ctx context.Context, list []provider.Instance) {
+	var unknown []provider.Instance
 	oldest := d.now()
 	d.mu.Lock()
-	settled := map[InstanceID]bool{}
+	settled := map[provider.InstanceID]bool{}
 	for _, in := range list {
 		switch {
-		case in.State != InstanceEnded:
+		case in.State != provider.InstanceEnded:
 		case d.settled[in.ID]:
 			settled[in.ID] = true
 		case d.strays[in.ID] == nil && (d.gangs[in.Token] == nil || !d.gangs[in.Token].calling):
@@ -218,7 +219,7 @@ func (d *Driver) bookEnded(ctx context.Context, list []Instance) {
 		d.log.Error("look for ended machines in the books", "err", err)
 		return
 	}
-	booked := map[InstanceID]bool{}
+	booked := map[provider.InstanceID]bool{}
 	for _, r := range records {
 		var m machineRecord
 		if json.Unmarshal(r.Data, &m) == nil {
@@ -235,7 +236,7 @@ func (d *Driver) bookEnded(ctx context.Context, list []Instance) {
 	}
 }
 
-func (d *Driver) strayEnded(id InstanceID, s *stray) {
+func (d *Driver) strayEnded(id provider.InstanceID, s *stray) {
 	delete(d.strays, id)
 	d.settled[id] = true
 	r := &s.machine
@@ -258,7 +259,7 @@ func (d *Driver) end(ctx context.Context) {
 	for wait := d.t.ListSoon; ; {
 		d.mu.Lock()
 		now := d.now()
-		var ids []InstanceID
+		var ids []provider.InstanceID
 		var machines []*machine
 		for _, m := range d.machines {
 			if m.State == machineEnding && !m.deleteAt.IsZero() && !now.Before(m.deleteAt) && len(ids) < atOnce {
@@ -279,7 +280,7 @@ func (d *Driver) end(ctx context.Context) {
 			next := again
 			if err != nil {
 				d.log.Error("end machines", "count", len(ids), "err", err)
-				wait = min(2*max(wait, time.Second, asError(err).After), max(d.t.List, asError(err).After))
+				wait = min(2*max(wait, time.Second, provider.AsError(err).After), max(d.t.List, provider.AsError(err).After))
 				next = wait
 			} else {
 				wait = d.t.ListSoon

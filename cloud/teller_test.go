@@ -7,13 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
 // TestMachineOf: what a machine has cost goes on with the clock until it ends, and so does what it did not do.
 func TestMachineOf(t *testing.T) {
 	created := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	base := machineRecord{Pool: "gpu", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: Spot, Price: 2, Created: created, Ready: created.Add(time.Minute)}
+	base := machineRecord{Pool: "gpu", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: provider.Spot, Price: 2, Created: created, Ready: created.Add(time.Minute)}
 	want := federation.Machine{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", PricePerHour: 2, Job: 7,
 		Created: created, Ready: base.Ready}
 	for name, c := range map[string]struct {
@@ -54,16 +55,16 @@ func TestMachineOf(t *testing.T) {
 func TestPoolStatus(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	d := &Driver{cfg: Config{Site: "aws", Note: "on machines", Now: func() time.Time { return now }}, cool: map[string]*coolDown{
-		"cloud":             {coolRecord: coolRecord{Kind: KindDenied, Text: "no", Until: now.Add(time.Minute)}},
-		"offering g6/a/od":  {coolRecord: coolRecord{Kind: KindStockOut, Text: "none left", Until: now.Add(time.Hour)}},
-		"offering g6/a/old": {coolRecord: coolRecord{Kind: KindStockOut, Until: now}},
+		"cloud":             {coolRecord: coolRecord{Kind: provider.KindDenied, Text: "no", Until: now.Add(time.Minute)}},
+		"offering g6/a/od":  {coolRecord: coolRecord{Kind: provider.KindStockOut, Text: "none left", Until: now.Add(time.Hour)}},
+		"offering g6/a/old": {coolRecord: coolRecord{Kind: provider.KindStockOut, Until: now}},
 	}}
 	p := newPool(d, PoolConfig{Name: "gpu", Min: 1, Max: 16, Daily: 100, Monthly: 5})
 	p.spent.roll(now)
 	p.spent.monthCost = 4
 	for i, state := range []machineState{machineUp, machineUp, machineBooting, machineAsked, machineEnding} {
 		if i%2 == 0 {
-			p.lanes = append(p.lanes, &lane{pool: p, offering: Offering{ID: []string{"g6/a/od", "g6/a/old", "g5/a/od"}[i/2]}})
+			p.lanes = append(p.lanes, &lane{pool: p, offering: provider.Offering{ID: []string{"g6/a/od", "g6/a/old", "g5/a/od"}[i/2]}})
 		}
 		l := p.lanes[len(p.lanes)-1]
 		m := &machine{machineRecord: machineRecord{State: state, Price: 0.5, Created: now.Add(-time.Hour)}}

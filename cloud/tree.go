@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"fsub/cloud/provider"
 	"slices"
 	"strconv"
 	"time"
@@ -11,12 +12,12 @@ import (
 
 // lookAtTopology asks how near to each other machines are of which that is not known yet. It follows a listing, so it is no more often than that.
 func (d *Driver) lookAtTopology(ctx context.Context) {
-	t, ok := d.cfg.Provider.(Topologist)
+	t, ok := d.cfg.Provider.(provider.Topologist)
 	if !ok {
 		return
 	}
 	d.mu.Lock()
-	var ids []InstanceID
+	var ids []provider.InstanceID
 	for _, m := range d.machines {
 		if m.State == machineUp && !m.placed && len(m.gang.machines) > 1 {
 			m.placed = d.now().Sub(m.Ready) > 10*time.Minute // it may be told some time after the machine is up

@@ -11,6 +11,7 @@ import (
 
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/federation/store"
 )
@@ -50,7 +51,7 @@ func TestEarlierBooks(t *testing.T) {
 		defer books.Close()
 		defer func() { w.stop() }()
 		w.cfg.Store, w.cfg.LogDir, w.cfg.Pools[0].Max = books, t.TempDir(), 2
-		w.cloud.NoBoot = func(*cloud.Request, string) bool { return true }
+		w.cloud.NoBoot = func(*provider.Request, string) bool { return true }
 		time.Sleep(time.Until(old.At))
 		w.remake(books)
 		w.ready()
@@ -130,7 +131,7 @@ func (w *world) remake(books federation.PoolStore) {
 	for _, r := range gangs {
 		var g struct {
 			Token, State string
-			Offering     cloud.Offering
+			Offering     provider.Offering
 			Names        []string
 		}
 		if r.Kind != federation.PoolGang {
@@ -142,7 +143,7 @@ func (w *world) remake(books federation.PoolStore) {
 		if g.State == "asked" {
 			continue
 		}
-		made, err := w.cloud.Create(context.Background(), cloud.Request{Token: g.Token, Names: g.Names, Offering: g.Offering})
+		made, err := w.cloud.Create(context.Background(), provider.Request{Token: g.Token, Names: g.Names, Offering: g.Offering})
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -14,7 +15,7 @@ func TestVirtualNodes(t *testing.T) {
 	d := &Driver{cfg: Config{Site: "sky", Now: func() time.Time { return now }}, names: map[string]*machine{}, cool: map[string]*coolDown{}}
 	p := newPool(d, PoolConfig{Name: "main", Max: 4})
 	d.pools = []*pool{p}
-	p.offer([]Offering{{ID: "a/z/spot", Type: "a", CPUs: 2}, {ID: "b/z/spot", Type: "b", CPUs: 2, Max: 2, Price: 1}})
+	p.offer([]provider.Offering{{ID: "a/z/spot", Type: "a", CPUs: 2}, {ID: "b/z/spot", Type: "b", CPUs: 2, Max: 2, Price: 1}})
 	count := func() (nodes map[string]int, starts int) {
 		o := &federation.Observation{}
 		d.observePool(o, p)
@@ -51,6 +52,6 @@ func TestVirtualNodes(t *testing.T) {
 		}
 		is(4, 2, 3-i)
 	}
-	p.offer([]Offering{{ID: "a/z/spot", Type: "a", CPUs: 2}})
+	p.offer([]provider.Offering{{ID: "a/z/spot", Type: "a", CPUs: 2}})
 	is(4, 2, 0) // two machines of what is offered no more
 }

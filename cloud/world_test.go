@@ -11,6 +11,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
 	"fsub/cloud/cloudtest"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -41,16 +42,16 @@ func (people) Lookup(_ context.Context, name string) (agentapi.User, error) {
 }
 
 // offer is an offering of machines with 4 CPUs and a GPU.
-func offer(id string, price float64) cloud.Offering {
-	return cloud.Offering{ID: id, Type: id, Region: "here", Zone: "here-a", Market: cloud.OnDemand, CPUs: 4, Mem: 16000, GPUs: 1, GPUType: "l4", Arch: "x86_64",
+func offer(id string, price float64) provider.Offering {
+	return provider.Offering{ID: id, Type: id, Region: "here", Zone: "here-a", Market: provider.OnDemand, CPUs: 4, Mem: 16000, GPUs: 1, GPUType: "l4", Arch: "x86_64",
 		Price: federation.Dollars(price), Boot: 40 * time.Second}
 }
 
 func newWorld(t testing.TB) *world {
 	w := &world{TB: t, store: &cloudtest.Store{}, door: &cloudtest.Door{}, next: 30_000_000}
-	w.cloud = &cloudtest.Provider{Offers: []cloud.Offering{offer("small", 1)}, Boot: 5 * time.Second, Lag: 3 * time.Second, Door: w.door}
+	w.cloud = &cloudtest.Provider{Offers: []provider.Offering{offer("small", 1)}, Boot: 5 * time.Second, Lag: 3 * time.Second, Door: w.door}
 	w.cfg = cloud.Config{Site: "sky", Federation: "test", Provider: w.cloud, Store: w.store, Door: w.door, Secret: []byte("0123456789abcdef"), Users: people{},
-		Logger: slog.New(slog.DiscardHandler), Pools: []cloud.PoolConfig{{Name: "main", Max: 8, Idle: 2 * time.Minute}}, Boot: cloud.Boot{PowerOff: true}}
+		Logger: slog.New(slog.DiscardHandler), Pools: []cloud.PoolConfig{{Name: "main", Max: 8, Idle: 2 * time.Minute}}, Boot: agentapi.Boot{PowerOff: true}}
 	if testing.Verbose() {
 		w.cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}

@@ -105,7 +105,7 @@ func startDoor(b *testing.B, tls bool) *oneMachine {
 		}
 		server.Start()
 	}
-	boot, err := d.Boot("site", "gang", cloud.Boot{Expires: time.Now().Add(time.Hour), Instance: "i-1", Path: "here"})
+	boot, err := d.Boot("site", "gang", agentapi.Boot{Expires: time.Now().Add(time.Hour), Instance: "i-1", Path: "here"})
 	if err != nil {
 		b.Fatal(err)
 	}

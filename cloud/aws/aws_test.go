@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
 )
@@ -58,7 +58,7 @@ func credentials(t *testing.T, key, secret string) string {
 func standIn(c *ec2.Cloud, url, file string) Config {
 	return Config{
 		Site: "aws", Federation: "test", Regions: []Region{{Name: c.Region()}}, Endpoint: url, CredentialsFile: file,
-		Types: []Type{{Name: "c7i.large", Markets: []cloud.Market{cloud.OnDemand, cloud.Spot}}},
+		Types: []Type{{Name: "c7i.large", Markets: []provider.Market{provider.OnDemand, provider.Spot}}},
 	}
 }
 
@@ -96,16 +96,16 @@ func TestConformance(t *testing.T) {
 				stranger.Site = "other"
 				return providertest.Harness{
 					Provider: open(t, cfg), Site: "aws", Offering: how.offering,
-					Again:    func(t *testing.T) cloud.Provider { return open(t, cfg) },
-					Stranger: func(t *testing.T) cloud.Provider { return open(t, stranger) },
-					Break:    func(t *testing.T, f providertest.Fault, o cloud.Offering) (func(), error) { return breakIt(c, f, o) },
+					Again:    func(t *testing.T) provider.Provider { return open(t, cfg) },
+					Stranger: func(t *testing.T) provider.Provider { return open(t, stranger) },
+					Break:    func(t *testing.T, f providertest.Fault, o provider.Offering) (func(), error) { return breakIt(c, f, o) },
 				}
 			})
 		})
 	}
 }
 
-func breakIt(c *ec2.Cloud, f providertest.Fault, o cloud.Offering) (func(), error) {
+func breakIt(c *ec2.Cloud, f providertest.Fault, o provider.Offering) (func(), error) {
 	switch f {
 	case providertest.StockOut:
 		c.SetStock(ec2.Pool{Type: o.Type}, 0)
@@ -136,13 +136,13 @@ func wait(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func offer(t *testing.T, p *Provider, id string) cloud.Offering {
+func offer(t *testing.T, p *Provider, id string) provider.Offering {
 	t.Helper()
 	all, err := p.Offerings(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(o cloud.Offering) bool { return o.ID == id })
+	i := slices.IndexFunc(all, func(o provider.Offering) bool { return o.ID == id })
 	if i < 0 {
 		var ids []string
 		for _, o := range all {
@@ -153,8 +153,8 @@ func offer(t *testing.T, p *Provider, id string) cloud.Offering {
 	return all[i]
 }
 
-func kindOf(err error) cloud.ErrorKind {
-	var e *cloud.Error
+func kindOf(err error) provider.ErrorKind {
+	var e *provider.Error
 	if errors.As(err, &e) {
 		return e.Kind
 	}

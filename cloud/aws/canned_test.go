@@ -8,7 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // canned answers each action with the same words: for what the stand-in does not show.
@@ -89,12 +89,12 @@ func TestStates(t *testing.T) {
 	}
 	p := canned(t, map[string]string{"DescribeInstances": "<reservationSet><item><instancesSet>" + item("pending", "") + item("running", "") + item("shutting-down", "Client.UserInitiatedShutdown") +
 		item("terminated", "Server.SpotInstanceTermination") + item("stopped", "Client.InstanceInitiatedShutdown") + item("stopping", "") + "<item><instanceId>i-none</instanceId></item></instancesSet></item></reservationSet>"})
-	want := map[cloud.InstanceID]cloud.Instance{
-		"i-pending": {State: cloud.InstancePending}, "i-running": {State: cloud.InstanceRunning},
-		"i-shutting-down": {State: cloud.InstanceEnding, Reason: "Client.UserInitiatedShutdown"},
-		"i-terminated":    {State: cloud.InstanceEnded, Reason: "Server.SpotInstanceTermination"},
-		"i-stopped":       {State: cloud.InstanceRunning, Reason: "Client.InstanceInitiatedShutdown"}, "i-stopping": {State: cloud.InstanceRunning},
-		"i-none": {State: cloud.InstancePending},
+	want := map[provider.InstanceID]provider.Instance{
+		"i-pending": {State: provider.InstancePending}, "i-running": {State: provider.InstanceRunning},
+		"i-shutting-down": {State: provider.InstanceEnding, Reason: "Client.UserInitiatedShutdown"},
+		"i-terminated":    {State: provider.InstanceEnded, Reason: "Server.SpotInstanceTermination"},
+		"i-stopped":       {State: provider.InstanceRunning, Reason: "Client.InstanceInitiatedShutdown"}, "i-stopping": {State: provider.InstanceRunning},
+		"i-none": {State: provider.InstancePending},
 	}
 	all, err := p.find(t.Context(), p.regions[0])
 	if err != nil || len(all) != len(want) {
@@ -119,23 +119,23 @@ func TestHalfAFleet(t *testing.T) {
 		"TerminateInstances": "<instancesSet/>",
 		"DescribeInstances":  "<reservationSet/>",
 	}
-	r := gang(cloud.Offering{ID: "c7i.large/us-east-2/on-demand", Type: "c7i.large", Region: "us-east-2", Market: cloud.OnDemand, Arch: "x86_64"}, "g", 3)
-	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != cloud.KindStockOut {
+	r := gang(provider.Offering{ID: "c7i.large/us-east-2/on-demand", Type: "c7i.large", Region: "us-east-2", Market: provider.OnDemand, Arch: "x86_64"}, "g", 3)
+	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != provider.KindStockOut {
 		t.Errorf("half a fleet that could be ended: %v", err)
 	}
 	delete(answers, "TerminateInstances")
-	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != cloud.KindUnavailable {
+	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != provider.KindUnavailable {
 		t.Errorf("half a fleet that lives on: %v", err)
 	}
-	for code, want := range map[string]cloud.ErrorKind{"InsufficientInstanceCapacity": cloud.KindStockOut, "UnfulfillableCapacity": cloud.KindStockOut, "MaxSpotInstanceCountExceeded": cloud.KindQuota,
-		"UnauthorizedOperation": cloud.KindDenied, "RequestLimitExceeded": cloud.KindThrottled, "Client.InvalidParameterValue": cloud.KindInvalid, "InternalError": cloud.KindUnavailable} {
+	for code, want := range map[string]provider.ErrorKind{"InsufficientInstanceCapacity": provider.KindStockOut, "UnfulfillableCapacity": provider.KindStockOut, "MaxSpotInstanceCountExceeded": provider.KindQuota,
+		"UnauthorizedOperation": provider.KindDenied, "RequestLimitExceeded": provider.KindThrottled, "Client.InvalidParameterValue": provider.KindInvalid, "InternalError": provider.KindUnavailable} {
 		answers["CreateFleet"] = "<fleetId>f</fleetId><fleetInstanceSet/><errorSet><item><errorCode>" + code + "</errorCode><errorMessage>words</errorMessage></item></errorSet>"
 		if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != want {
 			t.Errorf("a fleet that fails with %s and status 200: %v", code, err)
 		}
 	}
 	answers["CreateFleet"] = "<fleetId>f</fleetId><fleetInstanceSet/><errorSet/>"
-	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != cloud.KindUnavailable {
+	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != provider.KindUnavailable {
 		t.Errorf("a fleet that says nothing: %v", err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 
-	"fsub/cloud"
+	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -71,8 +72,8 @@ type Region struct {
 
 // Type is a machine type that is wanted.
 type Type struct {
-	Name    string         // "g6.xlarge", or with * "g6.*"
-	Markets []cloud.Market // OnDemand, Spot; none: OnDemand
+	Name    string            // "g6.xlarge", or with * "g6.*"
+	Markets []provider.Market // OnDemand, Spot; none: OnDemand
 	// Price is the on-demand price per hour of one machine, where a contract makes it another than the list's. 0: the list's.
 	Price federation.Dollars
 	Max   int // machines at one time; 0: no bound
@@ -83,7 +84,7 @@ type Type struct {
 const DefaultInterrupts = 0.05
 
 // Boot is what machines of EC2 need in their boot data (cloud.Config.Boot).
-func Boot() cloud.Boot { return cloud.Boot{Metadata: "ec2", PowerOff: true} }
+func Boot() agentapi.Boot { return agentapi.Boot{Metadata: "ec2", PowerOff: true} }
 
 var defaultImages = map[string]string{
 	"x86_64":     "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64",
@@ -132,7 +133,7 @@ func (t Type) check() error {
 		return fmt.Errorf("aws: type %s: price and max are not negative", t.Name)
 	}
 	for _, m := range t.Markets {
-		if m != cloud.OnDemand && m != cloud.Spot {
+		if m != provider.OnDemand && m != provider.Spot {
 			return fmt.Errorf("aws: type %s: market %q: on-demand or spot (reservations and blocks are listed by their IDs)", t.Name, m)
 		}
 	}

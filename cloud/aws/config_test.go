@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 func TestConfigErrors(t *testing.T) {
@@ -15,8 +15,8 @@ func TestConfigErrors(t *testing.T) {
 		"need names":           func(c *Config) { c.Federation = "" },
 		"nothing would be":     func(c *Config) { c.Types = nil },
 		`type "c7i"`:           func(c *Config) { c.Types[0].Name = "c7i" },
-		`market "cheap"`:       func(c *Config) { c.Types[0].Markets = []cloud.Market{"cheap"} },
-		"listed by their IDs":  func(c *Config) { c.Types[0].Markets = []cloud.Market{cloud.Reserved} },
+		`market "cheap"`:       func(c *Config) { c.Types[0].Markets = []provider.Market{"cheap"} },
+		"listed by their IDs":  func(c *Config) { c.Types[0].Markets = []provider.Market{provider.Reserved} },
 		"not negative":         func(c *Config) { c.Types[0].Price = -1 },
 		`reservation "p5"`:     func(c *Config) { c.Reservations = []string{"p5"} },
 		`image "whatever"`:     func(c *Config) { c.Images = map[string]string{"x86_64": "whatever"} },

@@ -11,12 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"fsub/cloud"
+	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 )
 
 // launch is all that a gang's request says, before it is put into the words of RunInstances or of a launch template.
 type launch struct {
-	r        *cloud.Request
+	r        *provider.Request
 	tags     map[string]string
 	image    image
 	info     types.InstanceTypeInfo
@@ -26,7 +27,7 @@ type launch struct {
 }
 
 // Create starts a gang by RunInstances, or by CreateFleet where the offering is of any zone. The machines' order is that of Request.Names.
-func (p *Provider) Create(ctx context.Context, r cloud.Request) ([]cloud.Instance, error) {
+func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.Instance, error) {
 	reg, l, err := p.prepare(ctx, &r)
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func (p *Provider) Create(ctx context.Context, r cloud.Request) ([]cloud.Instanc
 			return nil, err
 		}
 	}
-	var made []cloud.Instance
+	var made []provider.Instance
 	if l.fleet() {
 		made, err = p.runFleet(ctx, reg, l)
 	} else {
@@ -61,7 +62,7 @@ func (p *Provider) Create(ctx context.Context, r cloud.Request) ([]cloud.Instanc
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
 // prepare checks a request and finds out what it does not say.
-func (p *Provider) prepare(ctx context.Context, r *cloud.Request) (*regional, *launch, error) {
+func (p *Provider) prepare(ctx context.Context, r *provider.Request) (*regional, *launch, error) {
 	o := &r.Offering
 	if !tokenForm.MatchString(r.Token) || r.Count < 1 || len(r.Names) != r.Count || slices.Contains(r.Names, "") {
 		return nil, nil, invalid("a gang of %d with %d names and token %q", r.Count, len(r.Names), r.Token)
@@ -106,7 +107,7 @@ func (p *Provider) prepare(ctx context.Context, r *cloud.Request) (*regional, *l
 // maxUserData is what EC2 takes, before base64.
 const maxUserData = 16 << 10
 
-func userData(b cloud.Boot) (string, error) {
+func userData(b agentapi.Boot) (string, error) {
 	script := b.Script()
 	if len(script) > maxUserData {
 		return "", invalid("the boot script has %d bytes, and EC2 takes %d", len(script), maxUserData)
@@ -134,7 +135,7 @@ func (l *launch) specs(kinds ...types.ResourceType) []types.TagSpecification {
 }
 
 // run asks for the machines of a gang in one zone.
-func (p *Provider) run(ctx context.Context, reg *regional, l *launch) ([]cloud.Instance, error) {
+func (p *Provider) run(ctx context.Context, reg *regional, l *launch) ([]provider.Instance, error) {
 	out, err := reg.ec2.RunInstances(ctx, p.runInput(reg, l))
 	if err != nil {
 		return nil, err
@@ -177,14 +178,14 @@ func (p *Provider) runInput(reg *regional, l *launch) *ec2.RunInstancesInput {
 }
 
 // market says how the machines are paid for.
-func market(in *ec2.RunInstancesInput, o *cloud.Offering) {
+func market(in *ec2.RunInstancesInput, o *provider.Offering) {
 	switch o.Market {
-	case cloud.Spot:
+	case provider.Spot:
 		in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot, SpotOptions: &types.SpotMarketOptions{
 			SpotInstanceType: types.SpotInstanceTypeOneTime, InstanceInterruptionBehavior: types.InstanceInterruptionBehaviorTerminate,
 		}}
 		in.TagSpecifications = append(in.TagSpecifications, types.TagSpecification{ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: in.TagSpecifications[0].Tags})
-	case cloud.Block:
+	case provider.Block:
 		in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeCapacityBlock}
 	}
 	if o.Reservation != "" {
@@ -195,11 +196,11 @@ func market(in *ec2.RunInstancesInput, o *cloud.Offering) {
 }
 
 // inOrder are a gang's machines by their place in it.
-func (l *launch) inOrder(all []types.Instance) []cloud.Instance {
+func (l *launch) inOrder(all []types.Instance) []provider.Instance {
 	slices.SortFunc(all, func(a, b types.Instance) int {
 		return int(sdk.ToInt32(a.AmiLaunchIndex)) - int(sdk.ToInt32(b.AmiLaunchIndex))
 	})
-	made, names := make([]cloud.Instance, len(all)), nameLists{}
+	made, names := make([]provider.Instance, len(all)), nameLists{}
 	for i := range all {
 		if len(all[i].Tags) == 0 {
 			all[i].Tags = sdkTags(l.tags)
@@ -210,7 +211,7 @@ func (l *launch) inOrder(all []types.Instance) []cloud.Instance {
 }
 
 // made returns the machines that an equal request has made before. cause is why that is asked.
-func (p *Provider) made(ctx context.Context, reg *regional, l *launch, cause error) ([]cloud.Instance, error) {
+func (p *Provider) made(ctx context.Context, reg *regional, l *launch, cause error) ([]provider.Instance, error) {
 	found, err := p.find(ctx, reg, tagFilter(tagSite, string(p.cfg.Site)), tagFilter(tagGang, l.r.Token), tagFilter(tagRequest, l.tags[tagRequest]))
 	if err != nil {
 		return nil, err
@@ -225,7 +226,7 @@ func (p *Provider) made(ctx context.Context, reg *regional, l *launch, cause err
 		for i, n := range l.r.Names {
 			at[n] = i
 		}
-		slices.SortFunc(found, func(a, b cloud.Instance) int { return at[a.Name] - at[b.Name] })
+		slices.SortFunc(found, func(a, b provider.Instance) int { return at[a.Name] - at[b.Name] })
 	}
 	return found, nil
 }

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/testbed/ec2"
 )
 
-func gang(o cloud.Offering, token string, count int) cloud.Request {
-	r := cloud.Request{Token: token, Site: "aws", Offering: o, Count: count, Boot: cloud.Boot{
+func gang(o provider.Offering, token string, count int) provider.Request {
+	r := provider.Request{Token: token, Site: "aws", Offering: o, Count: count, Boot: agentapi.Boot{
 		URL: "https://10.0.0.1:6820", Pin: "cGlu", Token: "one-time", Agent: strings.Repeat("ab", 32), Lease: time.Minute, Metadata: "ec2", PowerOff: true,
 		Expires: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC),
 	}}
@@ -96,7 +97,7 @@ func TestRunInstances(t *testing.T) {
 		t.Errorf("user data %q: %v", script, err)
 	}
 	for i, m := range made {
-		if m.Name != r.Names[i] || m.Token != "job-1-1" || m.Offering != r.Offering.ID || m.State != cloud.InstancePending {
+		if m.Name != r.Names[i] || m.Token != "job-1-1" || m.Offering != r.Offering.ID || m.State != provider.InstancePending {
 			t.Errorf("machine %d: %+v", i, m)
 		}
 	}
@@ -110,8 +111,8 @@ func TestTriesOnce(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	p := open(t, standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey())))
 	r := gang(offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)
-	for code, kind := range map[string]cloud.ErrorKind{
-		"InsufficientInstanceCapacity": cloud.KindStockOut, "RequestLimitExceeded": cloud.KindThrottled, "InternalError": cloud.KindUnavailable,
+	for code, kind := range map[string]provider.ErrorKind{
+		"InsufficientInstanceCapacity": provider.KindStockOut, "RequestLimitExceeded": provider.KindThrottled, "InternalError": provider.KindUnavailable,
 	} {
 		c.ResetCalls()
 		c.Inject(ec2.Fault{Kind: ec2.Refuse, Code: code})
@@ -149,12 +150,12 @@ func TestImages(t *testing.T) {
 	}
 	cfg.Images = map[string]string{"x86_64": "amazon/theirs-*"}
 	p = open(t, cfg)
-	if _, err := p.Create(t.Context(), gang(offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)); kindOf(err) != cloud.KindInvalid || !strings.Contains(err.Error(), "amazon/theirs-*") {
+	if _, err := p.Create(t.Context(), gang(offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)); kindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "amazon/theirs-*") {
 		t.Errorf("an image that is not there: %v", err)
 	}
 	cfg.Images = nil
 	p = open(t, cfg)
-	if _, err := p.Create(t.Context(), gang(offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)); kindOf(err) != cloud.KindInvalid || !strings.Contains(err.Error(), "/dev/xvda") {
+	if _, err := p.Create(t.Context(), gang(offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)); kindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "/dev/xvda") {
 		t.Errorf("a volume without its name: %v", err)
 	}
 }
@@ -172,7 +173,7 @@ func TestSameRequestInOtherWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg.Tags, cfg.VolumeGiB, cfg.RootDevice = map[string]string{"new": "yes"}, 50, "/dev/xvda"
-		cfg.Types[0].Markets = []cloud.Market{cloud.OnDemand}
+		cfg.Types[0].Markets = []provider.Market{provider.OnDemand}
 		again, err := open(t, cfg).Create(t.Context(), r)
 		if err != nil || !slices.Equal(idsOf(made), idsOf(again)) || again[2].Name != r.Names[2] {
 			t.Errorf("%s: %v became %v, %v", zone, made, again, err)
@@ -183,8 +184,8 @@ func TestSameRequestInOtherWords(t *testing.T) {
 	}
 }
 
-func idsOf(all []cloud.Instance) []cloud.InstanceID {
-	var ids []cloud.InstanceID
+func idsOf(all []provider.Instance) []provider.InstanceID {
+	var ids []provider.InstanceID
 	for _, m := range all {
 		ids = append(ids, m.ID)
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // terminateMost is how many machines one call ends: fewer than EC2 takes (1,000), since one bad ID refuses all.
 const terminateMost = 200
 
 // Delete ends machines region by region. All that can be ended is, whatever becomes of the others.
-func (p *Provider) Delete(ctx context.Context, ids []cloud.InstanceID) error {
+func (p *Provider) Delete(ctx context.Context, ids []provider.InstanceID) error {
 	var errs []error
 	for reg, names := range p.byRegion(ids) {
 		slices.Sort(names)
@@ -35,7 +35,7 @@ func (p *Provider) Delete(ctx context.Context, ids []cloud.InstanceID) error {
 // unknownIn reports whether a call was refused for machines that EC2 does not know, and which it names.
 func unknownIn(err error) (unknown bool, bad []string) {
 	var api smithy.APIError
-	if !errors.As(err, &api) || meaningOf(api.ErrorCode(), 0).kind != cloud.KindNotFound {
+	if !errors.As(err, &api) || meaningOf(api.ErrorCode(), 0).kind != provider.KindNotFound {
 		return false, nil
 	}
 	return true, instanceID.FindAllString(api.ErrorMessage(), -1)
@@ -58,8 +58,8 @@ func (p *Provider) terminate(ctx context.Context, reg *regional, ids []string) e
 	}
 	unknown, bad := unknownIn(err)
 	err = refused(err)
-	var e *cloud.Error
-	if !errors.As(err, &e) || !unknown && (e.Kind != cloud.KindDenied || e.Scope != cloud.ScopeOffering) {
+	var e *provider.Error
+	if !errors.As(err, &e) || !unknown && (e.Kind != provider.KindDenied || e.Scope != provider.ScopeOffering) {
 		return err
 	}
 	if len(ids) == 1 {

@@ -1,4 +1,4 @@
-// Package aws rents machines from Amazon EC2: [Provider] is a cloud.Provider and cloud.Topologist on the official SDK. Nothing else links the SDK's ec2.
+// Package aws rents machines from Amazon EC2: [Provider] is a provider.Provider and provider.Topologist on the official SDK. Nothing else links the SDK's ec2.
 //
 // A gang is one RunInstances with MinCount = MaxCount, or one CreateFleet of type instant where AWS may choose the zone. Both carry the gang's token as
 // ClientToken and everything else as tags on creation: fsub-federation, fsub-site, fsub-gang (the token), fsub-offering, fsub-names (host names as a

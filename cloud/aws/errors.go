@@ -10,30 +10,30 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // meaning is what a code of AWS says about the next call.
 type meaning struct {
-	kind  cloud.ErrorKind
-	scope cloud.Scope
+	kind  provider.ErrorKind
+	scope provider.Scope
 }
 
 var (
-	stockOut     = meaning{cloud.KindStockOut, cloud.ScopeOffering}
-	zoneFull     = meaning{cloud.KindStockOut, cloud.ScopeZone}
-	quota        = meaning{cloud.KindQuota, cloud.ScopeRegion}
-	denied       = meaning{cloud.KindDenied, cloud.ScopeCloud}
-	throttled    = meaning{cloud.KindThrottled, cloud.ScopeCloud}
-	unavailable  = meaning{cloud.KindUnavailable, cloud.ScopeCloud}
-	invalidHere  = meaning{cloud.KindInvalid, cloud.ScopeOffering}
-	invalidZone  = meaning{cloud.KindInvalid, cloud.ScopeZone}
-	invalidAll   = meaning{cloud.KindInvalid, cloud.ScopeCloud}
-	notFound     = meaning{cloud.KindNotFound, cloud.ScopeOffering}
-	conflict     = meaning{cloud.KindConflict, cloud.ScopeOffering}
-	notYet       = meaning{cloud.KindUnavailable, cloud.ScopeOffering}
-	deniedHere   = meaning{cloud.KindDenied, cloud.ScopeOffering}
-	deniedRegion = meaning{cloud.KindDenied, cloud.ScopeRegion}
+	stockOut     = meaning{provider.KindStockOut, provider.ScopeOffering}
+	zoneFull     = meaning{provider.KindStockOut, provider.ScopeZone}
+	quota        = meaning{provider.KindQuota, provider.ScopeRegion}
+	denied       = meaning{provider.KindDenied, provider.ScopeCloud}
+	throttled    = meaning{provider.KindThrottled, provider.ScopeCloud}
+	unavailable  = meaning{provider.KindUnavailable, provider.ScopeCloud}
+	invalidHere  = meaning{provider.KindInvalid, provider.ScopeOffering}
+	invalidZone  = meaning{provider.KindInvalid, provider.ScopeZone}
+	invalidAll   = meaning{provider.KindInvalid, provider.ScopeCloud}
+	notFound     = meaning{provider.KindNotFound, provider.ScopeOffering}
+	conflict     = meaning{provider.KindConflict, provider.ScopeOffering}
+	notYet       = meaning{provider.KindUnavailable, provider.ScopeOffering}
+	deniedHere   = meaning{provider.KindDenied, provider.ScopeOffering}
+	deniedRegion = meaning{provider.KindDenied, provider.ScopeRegion}
 )
 
 // codes are those that callers act on. The stock-outs are the union of what ParallelCluster and Karpenter take for such; what is not here is judged by its
@@ -169,17 +169,17 @@ func meaningOf(code string, status int) meaning {
 	return invalidHere
 }
 
-// refused makes a cloud.Error of what the SDK has returned. No text of it holds a secret.
+// refused makes a provider.Error of what the SDK has returned. No text of it holds a secret.
 func refused(err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *cloud.Error
+	var known *provider.Error
 	if errors.As(err, &known) {
 		return known
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return &cloud.Error{Kind: cloud.KindUnavailable, Scope: cloud.ScopeCloud, Text: "no answer in time", Err: sanitized(err)}
+		return &provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeCloud, Text: "no answer in time", Err: sanitized(err)}
 	}
 	var status int
 	var resp *smithyhttp.ResponseError
@@ -189,7 +189,7 @@ func refused(err error) error {
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		m := meaningOf(api.ErrorCode(), status)
-		return &cloud.Error{Kind: m.kind, Scope: m.scope, Code: api.ErrorCode(), Text: scrub(api.ErrorMessage()), After: retryAfter(resp), Err: sanitized(err)}
+		return &provider.Error{Kind: m.kind, Scope: m.scope, Code: api.ErrorCode(), Text: scrub(api.ErrorMessage()), After: retryAfter(resp), Err: sanitized(err)}
 	}
 	text := scrub(err.Error())
 	m := unavailable
@@ -197,12 +197,12 @@ func refused(err error) error {
 		// Nothing was sent: there is nothing to sign with.
 		m, text = denied, "no credentials: "+text
 	}
-	return &cloud.Error{Kind: m.kind, Scope: m.scope, Text: text, After: retryAfter(resp), Err: sanitized(err)}
+	return &provider.Error{Kind: m.kind, Scope: m.scope, Text: text, After: retryAfter(resp), Err: sanitized(err)}
 }
 
 // invalid is a request that this package itself refuses.
 func invalid(format string, args ...any) error {
-	return &cloud.Error{Kind: cloud.KindInvalid, Scope: cloud.ScopeOffering, Text: fmt.Sprintf(format, args...)}
+	return &provider.Error{Kind: provider.KindInvalid, Scope: provider.ScopeOffering, Text: fmt.Sprintf(format, args...)}
 }
 
 // hasCode reports whether err is AWS's refusal with one of the codes.

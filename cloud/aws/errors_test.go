@@ -12,7 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -47,7 +47,7 @@ func TestCodes(t *testing.T) {
 		for code := range strings.FieldsSeq(list) {
 			// Status 400 is the worst case: InsufficientInstanceCapacity comes with 500, RequestLimitExceeded with 503.
 			err := refused(answer(code, "Some words.", 400, nil))
-			var e *cloud.Error
+			var e *provider.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("%s: %v", code, err)
 			}
@@ -70,8 +70,8 @@ func answer(code, text string, status int, header http.Header) error {
 
 // TestUnknownCodes are judged by the status they came with.
 func TestUnknownCodes(t *testing.T) {
-	for status, want := range map[int]cloud.ErrorKind{
-		400: cloud.KindInvalid, 401: cloud.KindDenied, 403: cloud.KindDenied, 429: cloud.KindThrottled, 500: cloud.KindUnavailable, 503: cloud.KindUnavailable,
+	for status, want := range map[int]provider.ErrorKind{
+		400: provider.KindInvalid, 401: provider.KindDenied, 403: provider.KindDenied, 429: provider.KindThrottled, 500: provider.KindUnavailable, 503: provider.KindUnavailable,
 	} {
 		if m := meaningOf("NeverHeardOfIt", status); m.kind != want {
 			t.Errorf("status %d: %s, want %s", status, m.kind, want)
@@ -88,14 +88,14 @@ func TestErrorsOfTheWay(t *testing.T) {
 	defer cancel()
 	for _, c := range []struct {
 		err  error
-		kind cloud.ErrorKind
+		kind provider.ErrorKind
 		is   error
 	}{
-		{errors.New("read tcp 10.0.0.1:443: connection reset by peer"), cloud.KindUnavailable, federation.ErrUnavailable},
-		{fmt.Errorf("operation error EC2: RunInstances, %w", ctx.Err()), cloud.KindUnavailable, context.DeadlineExceeded},
-		{errors.New("operation error EC2: RunInstances, get identity: get credentials: failed to refresh cached credentials, no EC2 IMDS role found"), cloud.KindDenied, federation.ErrDenied},
+		{errors.New("read tcp 10.0.0.1:443: connection reset by peer"), provider.KindUnavailable, federation.ErrUnavailable},
+		{fmt.Errorf("operation error EC2: RunInstances, %w", ctx.Err()), provider.KindUnavailable, context.DeadlineExceeded},
+		{errors.New("operation error EC2: RunInstances, get identity: get credentials: failed to refresh cached credentials, no EC2 IMDS role found"), provider.KindDenied, federation.ErrDenied},
 	} {
-		var e *cloud.Error
+		var e *provider.Error
 		err := refused(c.err)
 		if !errors.As(err, &e) || e.Kind != c.kind || !errors.Is(err, c.is) {
 			t.Errorf("%v became %v, want %s and %v", c.err, err, c.kind, c.is)
@@ -104,14 +104,14 @@ func TestErrorsOfTheWay(t *testing.T) {
 	if refused(nil) != nil {
 		t.Error("no error became one")
 	}
-	known := &cloud.Error{Kind: cloud.KindConflict}
+	known := &provider.Error{Kind: provider.KindConflict}
 	if !errors.Is(refused(fmt.Errorf("again: %w", known)), federation.ErrConflict) {
 		t.Error("an error that was judged is judged anew")
 	}
 }
 
 func TestRetryAfter(t *testing.T) {
-	var e *cloud.Error
+	var e *provider.Error
 	err := refused(answer("RequestLimitExceeded", "Request limit exceeded.", 503, http.Header{"Retry-After": {"7"}}))
 	if !errors.As(err, &e) || e.After != 7*time.Second {
 		t.Errorf("%v: After %v", err, e.After)
@@ -134,7 +134,7 @@ func TestScrub(t *testing.T) {
 		"X-Amz-Security-Token: abc",
 	} {
 		err := refused(answer("SignatureDoesNotMatch", text, 403, nil))
-		var e *cloud.Error
+		var e *provider.Error
 		errors.As(err, &e)
 		all := fmt.Sprintf("%v\n%+v\n%#v\n%v", err, e, e.Text, e.Err)
 		for _, bad := range []string{secret, session, key, "q3bLmIyfuZ", "oken: abc"} {

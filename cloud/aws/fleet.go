@@ -10,12 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // runFleet lets AWS choose one of the zones for the whole gang. A fleet needs a launch template: it is named by the gang and by the hash of the request, so
 // that another request under the same token is another fleet request too, which EC2 refuses; and it goes as soon as the fleet has answered.
-func (p *Provider) runFleet(ctx context.Context, reg *regional, l *launch) ([]cloud.Instance, error) {
+func (p *Provider) runFleet(ctx context.Context, reg *regional, l *launch) ([]provider.Instance, error) {
 	template := p.templateName(l)
 	_, err := reg.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: sdk.String(template), LaunchTemplateData: p.template(reg, l),
@@ -94,7 +94,7 @@ func (l *launch) fleetInput(template string) *ec2.CreateFleetInput {
 		TagSpecifications:           l.specs(types.ResourceTypeFleet, types.ResourceTypeInstance),
 	}
 	// One type, one zone, all or none.
-	if l.r.Offering.Market == cloud.Spot {
+	if l.r.Offering.Market == provider.Spot {
 		in.TargetCapacitySpecification.DefaultTargetCapacityType = types.DefaultTargetCapacityTypeSpot
 		in.SpotOptions = &types.SpotOptionsRequest{
 			MinTargetCapacity: n, SingleAvailabilityZone: sdk.Bool(true), SingleInstanceType: sdk.Bool(true),
@@ -110,7 +110,7 @@ func (l *launch) fleetInput(template string) *ec2.CreateFleetInput {
 }
 
 // fleetMade reads a fleet's answer. A gang that is not whole is ended: the fleet was told all or none, so this is a fault of the cloud's.
-func (p *Provider) fleetMade(ctx context.Context, reg *regional, l *launch, out *ec2.CreateFleetOutput) ([]cloud.Instance, error) {
+func (p *Provider) fleetMade(ctx context.Context, reg *regional, l *launch, out *ec2.CreateFleetOutput) ([]provider.Instance, error) {
 	var ids []string
 	for _, group := range out.Instances {
 		ids = append(ids, group.InstanceIds...)
@@ -120,9 +120,9 @@ func (p *Provider) fleetMade(ctx context.Context, reg *regional, l *launch, out 
 	}
 	if len(ids) > 0 {
 		if err := p.terminate(ctx, reg, ids); err != nil {
-			return nil, &cloud.Error{Kind: cloud.KindUnavailable, Scope: cloud.ScopeOffering, Text: "part of a fleet was made and cannot be ended", Err: err}
+			return nil, &provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeOffering, Text: "part of a fleet was made and cannot be ended", Err: err}
 		}
-		return nil, &cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeOffering, Text: "part of a fleet was made, and ended again"}
+		return nil, &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Text: "part of a fleet was made, and ended again"}
 	}
 	if err := fleetError(out.Errors); err != nil {
 		return nil, err
@@ -130,24 +130,24 @@ func (p *Provider) fleetMade(ctx context.Context, reg *regional, l *launch, out 
 	// Neither machines nor errors: the answer to a token that was used.
 	found, err := p.made(ctx, reg, l, nil)
 	if err == nil && len(found) == 0 {
-		err = &cloud.Error{Kind: cloud.KindUnavailable, Scope: cloud.ScopeOffering, Text: "the fleet names neither machines nor errors"}
+		err = &provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeOffering, Text: "the fleet names neither machines nor errors"}
 	}
 	return found, err
 }
 
 // pending are the machines of a fleet that has just said their IDs.
-func (l *launch) pending(ids []string) []cloud.Instance {
-	made := make([]cloud.Instance, len(ids))
+func (l *launch) pending(ids []string) []provider.Instance {
+	made := make([]provider.Instance, len(ids))
 	for i, id := range ids {
-		made[i] = cloud.Instance{ID: cloud.InstanceID(id), Token: l.r.Token, State: cloud.InstancePending, Offering: l.r.Offering.ID}
+		made[i] = provider.Instance{ID: provider.InstanceID(id), Token: l.r.Token, State: provider.InstancePending, Offering: l.r.Offering.ID}
 	}
 	l.nameByID(made)
 	return made
 }
 
 // nameByID gives a fleet's machines their names in the order of their IDs: the same at every look.
-func (l *launch) nameByID(made []cloud.Instance) {
-	slices.SortFunc(made, func(a, b cloud.Instance) int { return strings.Compare(string(a.ID), string(b.ID)) })
+func (l *launch) nameByID(made []provider.Instance) {
+	slices.SortFunc(made, func(a, b provider.Instance) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	for i := range made {
 		if i < len(l.r.Names) {
 			made[i].Name = l.r.Names[i]
@@ -156,7 +156,7 @@ func (l *launch) nameByID(made []cloud.Instance) {
 }
 
 // nameFleet writes the names onto the machines, one call for each: in a fleet nothing else tells. Without it List has no names, and nothing worse.
-func (p *Provider) nameFleet(ctx context.Context, reg *regional, made []cloud.Instance) {
+func (p *Provider) nameFleet(ctx context.Context, reg *regional, made []provider.Instance) {
 	if len(made) == 1 {
 		return // its tags say it
 	}
@@ -187,7 +187,7 @@ func fleetError(all []types.CreateFleetError) error {
 	return worst
 }
 
-var fleetRank = []cloud.ErrorKind{cloud.KindDenied, cloud.KindQuota, cloud.KindStockOut, cloud.KindThrottled, cloud.KindInvalid}
+var fleetRank = []provider.ErrorKind{provider.KindDenied, provider.KindQuota, provider.KindStockOut, provider.KindThrottled, provider.KindInvalid}
 
 func (p *Provider) templateName(l *launch) string {
 	return p.resourceName(l.r.Token) + "-" + l.tags[tagRequest][:8]

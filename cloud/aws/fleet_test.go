@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/testbed/ec2"
 )
 
@@ -44,7 +44,7 @@ func TestFleet(t *testing.T) {
 			t.Errorf("%+v", i)
 		}
 	}
-	names := map[cloud.InstanceID]string{}
+	names := map[provider.InstanceID]string{}
 	for _, m := range made {
 		names[m.ID] = m.Name
 	}
@@ -96,7 +96,7 @@ func TestFleetError(t *testing.T) {
 		for code := range strings.FieldsSeq(codes) {
 			all = append(all, types.CreateFleetError{ErrorCode: &code})
 		}
-		var e *cloud.Error
+		var e *provider.Error
 		if err := fleetError(all); !asError(err, &e) || e.Code != want {
 			t.Errorf("%s: %v, want %s", codes, err, want)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // sweepEvery is the least time between two looks for placement groups and launch templates without machines. One goes at the second look that finds it so: a
@@ -66,7 +66,7 @@ type left struct {
 }
 
 // sweep ends what belongs to gangs without machines. Errors are said in the log: the machines' listing is good without.
-func (r *regional) sweep(ctx context.Context, p *Provider, listed []cloud.Instance) {
+func (r *regional) sweep(ctx context.Context, p *Provider, listed []provider.Instance) {
 	if !r.left.due(p.now()) {
 		return
 	}
@@ -77,7 +77,7 @@ func (r *regional) sweep(ctx context.Context, p *Provider, listed []cloud.Instan
 	}
 	live := map[string]bool{}
 	for _, m := range listed {
-		if m.State != cloud.InstanceEnded {
+		if m.State != provider.InstanceEnded {
 			live[m.Token] = true
 		}
 	}
@@ -161,8 +161,8 @@ func (r *regional) dropTemplate(ctx context.Context, p *Provider, name string) {
 
 // cleanUp removes what was made for a gang that does not come to be. After an error that proves nothing all stays: the gang may exist.
 func (r *regional) cleanUp(ctx context.Context, p *Provider, l *launch, cause error) {
-	var e *cloud.Error
-	if !errors.As(cause, &e) || e.Kind == cloud.KindUnavailable || e.Kind == cloud.KindThrottled || e.Kind == cloud.KindConflict {
+	var e *provider.Error
+	if !errors.As(cause, &e) || e.Kind == provider.KindUnavailable || e.Kind == provider.KindThrottled || e.Kind == provider.KindConflict {
 		return
 	}
 	if l.group != "" {

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/testbed/ec2"
 )
 
-func asError(err error, e **cloud.Error) bool { return errors.As(err, e) }
+func asError(err error, e **provider.Error) bool { return errors.As(err, e) }
 
 // sweepWorld is a cloud with a clock.
 type sweepWorld struct {
@@ -113,7 +113,7 @@ func allEnded(t *testing.T, p *Provider) bool {
 		t.Fatal(err)
 	}
 	for _, m := range all {
-		if m.State != cloud.InstanceEnded {
+		if m.State != provider.InstanceEnded {
 			return false
 		}
 	}

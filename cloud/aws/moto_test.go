@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
 )
 
@@ -70,7 +70,7 @@ func TestMoto(t *testing.T) {
 	file := credentials(t, "AKIAIOSFODNN7EXAMPLE", "secret")
 	cfg := Config{
 		Site: "aws", Federation: "test", Regions: []Region{{Name: "us-east-1"}}, Endpoint: url, CredentialsFile: file, Logger: quiet,
-		Types:  []Type{{Name: "c7i.large", Markets: []cloud.Market{cloud.OnDemand, cloud.Spot}}, {Name: "p5.48xlarge", Markets: []cloud.Market{cloud.OnDemand, cloud.Spot}}},
+		Types:  []Type{{Name: "c7i.large", Markets: []provider.Market{provider.OnDemand, provider.Spot}}, {Name: "p5.48xlarge", Markets: []provider.Market{provider.OnDemand, provider.Spot}}},
 		Images: map[string]string{"x86_64": "amazon/amzn2-ami-hvm-*"},
 	}
 	reset := func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestMoto(t *testing.T) {
 		stranger.Site = "other"
 		return providertest.Harness{
 			Provider: open(t, cfg), Site: "aws", Offering: "c7i.large/us-east-1a/on-demand", Except: notMoto,
-			Again:    func(t *testing.T) cloud.Provider { return open(t, cfg) },
-			Stranger: func(t *testing.T) cloud.Provider { return open(t, stranger) },
+			Again:    func(t *testing.T) provider.Provider { return open(t, cfg) },
+			Stranger: func(t *testing.T) provider.Provider { return open(t, stranger) },
 		}
 	})
 	t.Run("SpotPricesThatCannotBe", func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestMoto(t *testing.T) {
 		}
 		spots := 0
 		for _, o := range all {
-			if o.Market != cloud.Spot {
+			if o.Market != provider.Spot {
 				continue
 			}
 			spots++

@@ -12,7 +12,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/sbatch"
 )
 
@@ -21,8 +21,8 @@ const gangs = 1000
 
 // Offerings are made of what EC2 says of the types that are wanted, by zone and market. One for which no price is known anywhere is left out, and said
 // in the log: it would seem to cost nothing.
-func (p *Provider) Offerings(ctx context.Context) ([]cloud.Offering, error) {
-	var all []cloud.Offering
+func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
+	var all []provider.Offering
 	for _, r := range p.regions {
 		some, err := r.offerings(ctx, p)
 		if err != nil {
@@ -30,11 +30,11 @@ func (p *Provider) Offerings(ctx context.Context) ([]cloud.Offering, error) {
 		}
 		all = append(all, some...)
 	}
-	slices.SortFunc(all, func(a, b cloud.Offering) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b provider.Offering) int { return strings.Compare(a.ID, b.ID) })
 	return all, nil
 }
 
-func (r *regional) offerings(ctx context.Context, p *Provider) ([]cloud.Offering, error) {
+func (r *regional) offerings(ctx context.Context, p *Provider) ([]provider.Offering, error) {
 	reserved, err := r.reservations(ctx, p)
 	if err != nil {
 		return nil, err
@@ -47,10 +47,10 @@ func (r *regional) offerings(ctx context.Context, p *Provider) ([]cloud.Offering
 	names := slices.Sorted(maps.Keys(wanted))
 	list := p.prices.onDemand(ctx, r.Name, names)
 	spots := map[[2]string]quote{}
-	if slices.ContainsFunc(slices.Collect(maps.Values(wanted)), func(t Type) bool { return slices.Contains(t.Markets, cloud.Spot) }) {
+	if slices.ContainsFunc(slices.Collect(maps.Values(wanted)), func(t Type) bool { return slices.Contains(t.Markets, provider.Spot) }) {
 		spots = r.spot(ctx, p, names)
 	}
-	var all []cloud.Offering
+	var all []provider.Offering
 	for _, name := range names {
 		info, want := c.types[name], wanted[name]
 		for _, market := range want.Markets {
@@ -70,7 +70,7 @@ func (c *Config) wanted(known map[string]types.InstanceTypeInfo) map[string]Type
 		for _, t := range c.Types {
 			if ok, _ := path.Match(t.Name, name); ok {
 				if len(t.Markets) == 0 {
-					t.Markets = []cloud.Market{cloud.OnDemand}
+					t.Markets = []provider.Market{provider.OnDemand}
 				}
 				wanted[name] = t
 				break
@@ -81,16 +81,16 @@ func (c *Config) wanted(known map[string]types.InstanceTypeInfo) map[string]Type
 }
 
 // inZones offers a type in each zone, and in any.
-func (p *Provider) inZones(r *regional, c *catalog, info *types.InstanceTypeInfo, want Type, market cloud.Market, list quote, spots map[[2]string]quote) []cloud.Offering {
+func (p *Provider) inZones(r *regional, c *catalog, info *types.InstanceTypeInfo, want Type, market provider.Market, list quote, spots map[[2]string]quote) []provider.Offering {
 	if want.Price > 0 {
 		list = quote{want.Price, p.now(), "configuration"}
 	}
-	var all []cloud.Offering
+	var all []provider.Offering
 	var dearest quote
 	typ := string(info.InstanceType)
 	for _, zone := range c.zones[typ] {
 		q, ok := list, list.usd > 0
-		if market == cloud.Spot {
+		if market == provider.Spot {
 			q, ok = spotQuote(spots[[2]string{typ, zone}], typ, c.subnet[zone].zoneID, list, p.now())
 		}
 		if !ok {
@@ -110,13 +110,13 @@ func (p *Provider) inZones(r *regional, c *catalog, info *types.InstanceTypeInfo
 }
 
 // offering describes one kind of machine. zone "" is any of the region.
-func (p *Provider) offering(r *regional, info *types.InstanceTypeInfo, zone string, market cloud.Market, q quote, most int) cloud.Offering {
+func (p *Provider) offering(r *regional, info *types.InstanceTypeInfo, zone string, market provider.Market, q quote, most int) provider.Offering {
 	typ := string(info.InstanceType)
 	where := zone
 	if where == "" {
 		where = r.Name
 	}
-	o := cloud.Offering{
+	o := provider.Offering{
 		ID: typ + "/" + where + "/" + string(market), Type: typ, Region: r.Name, Zone: zone, Market: market, Arch: arch(info), Max: most,
 		Quota: quotaOf(typ, market), Price: q.usd, PricedAt: q.at, PriceFrom: q.from, Boot: p.cfg.Boot, Features: []string{typ},
 	}
@@ -130,7 +130,7 @@ func (p *Provider) offering(r *regional, info *types.InstanceTypeInfo, zone stri
 	if sdk.ToBool(info.BareMetal) {
 		o.Boot = max(o.Boot, 10*time.Minute)
 	}
-	if market == cloud.Spot {
+	if market == provider.Spot {
 		o.Interrupts = p.cfg.SpotInterrupts
 		o.Features = append(o.Features, "spot")
 	}

@@ -16,7 +16,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/testbed/ec2"
 )
@@ -28,8 +28,8 @@ func TestOfferings(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	block := c.AddBlock("p5.48xlarge", "us-east-2a", 2, 24*time.Hour)
-	both := []cloud.Market{cloud.OnDemand, cloud.Spot}
-	cfg.Types = []Type{{Name: "c7*.large", Markets: both}, {Name: "g6.xlarge", Markets: []cloud.Market{cloud.Spot}, Max: 5}, {Name: "p5.48xlarge", Price: 31}}
+	both := []provider.Market{provider.OnDemand, provider.Spot}
+	cfg.Types = []Type{{Name: "c7*.large", Markets: both}, {Name: "g6.xlarge", Markets: []provider.Market{provider.Spot}, Max: 5}, {Name: "p5.48xlarge", Price: 31}}
 	cfg.Reservations, cfg.AnyZone, cfg.SpotInterrupts, cfg.Boot = []string{block, "cr-0of0another0region"}, true, 0.02, time.Minute
 	p := open(t, cfg)
 	all, err := p.Offerings(t.Context())
@@ -43,7 +43,7 @@ func TestOfferings(t *testing.T) {
 	if !slices.IsSorted(ids) {
 		t.Errorf("not sorted: %v", ids)
 	}
-	find := func(id string) cloud.Offering {
+	find := func(id string) provider.Offering {
 		i := slices.Index(ids, id)
 		if i < 0 {
 			t.Fatalf("no %s among %v", id, ids)
@@ -67,7 +67,7 @@ func TestOfferings(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	o = find("p5.48xlarge/us-east-2a/block/" + block)
-	if o.Market != cloud.Block || o.Reservation != block || o.Max != 2 || o.Price != 0 || !strings.Contains(o.PriceFrom, block) || time.Until(o.Until) > 24*time.Hour-blockEnds || time.Until(o.Until) < 22*time.Hour {
+	if o.Market != provider.Block || o.Reservation != block || o.Max != 2 || o.Price != 0 || !strings.Contains(o.PriceFrom, block) || time.Until(o.Until) > 24*time.Hour-blockEnds || time.Until(o.Until) < 22*time.Hour {
 		t.Errorf("%+v", o)
 	}
 	o = find("c7i.large/us-east-2/spot")
@@ -271,7 +271,7 @@ func TestOldCatalog(t *testing.T) {
 	if err != nil || len(second) != len(first) {
 		t.Errorf("%d offerings, and %d when EC2 refuses: %v", len(first), len(second), err)
 	}
-	if _, err := open(t, cfg).Offerings(t.Context()); kindOf(err) != cloud.KindDenied {
+	if _, err := open(t, cfg).Offerings(t.Context()); kindOf(err) != provider.KindDenied {
 		t.Errorf("without permission: %v", err)
 	}
 }
@@ -280,7 +280,7 @@ func TestNoSubnet(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	cfg.Regions[0].Zones = []string{"us-east-2z"}
-	if _, err := open(t, cfg).Offerings(t.Context()); kindOf(err) != cloud.KindInvalid || !strings.Contains(err.Error(), "create-default-vpc") {
+	if _, err := open(t, cfg).Offerings(t.Context()); kindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "create-default-vpc") {
 		t.Errorf("a region without subnets: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"golang.org/x/sync/errgroup"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // Provider rents machines from EC2. It remembers prices, types and images for some hours, and nothing that a crash would make worse.
@@ -25,12 +25,12 @@ type Provider struct {
 	prices  *prices
 
 	mu    sync.Mutex
-	where map[cloud.InstanceID]*regional // of machines seen in the last listing or made since
+	where map[provider.InstanceID]*regional // of machines seen in the last listing or made since
 }
 
 var (
-	_ cloud.Provider   = (*Provider)(nil)
-	_ cloud.Topologist = (*Provider)(nil)
+	_ provider.Provider   = (*Provider)(nil)
+	_ provider.Topologist = (*Provider)(nil)
 )
 
 // regional is one region that is rented in.
@@ -75,7 +75,7 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 	if cfg.Boot == 0 {
 		cfg.Boot = 90 * time.Second
 	}
-	p := &Provider{cfg: cfg, log: cfg.Logger, now: cfg.Now, where: map[cloud.InstanceID]*regional{}}
+	p := &Provider{cfg: cfg, log: cfg.Logger, now: cfg.Now, where: map[provider.InstanceID]*regional{}}
 	if p.log == nil {
 		p.log = slog.Default()
 	}
@@ -100,8 +100,8 @@ func client(base sdk.Config, region, endpoint string) *ec2.Client {
 }
 
 // List asks each region once, in pages of 1,000. It also clears away what machines have left behind (see sweep).
-func (p *Provider) List(ctx context.Context) ([]cloud.Instance, error) {
-	lists := make([][]cloud.Instance, len(p.regions))
+func (p *Provider) List(ctx context.Context) ([]provider.Instance, error) {
+	lists := make([][]provider.Instance, len(p.regions))
 	g, gctx := errgroup.WithContext(ctx)
 	for i, r := range p.regions {
 		g.Go(func() (err error) {
@@ -112,7 +112,7 @@ func (p *Provider) List(ctx context.Context) ([]cloud.Instance, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	where := map[cloud.InstanceID]*regional{}
+	where := map[provider.InstanceID]*regional{}
 	for i, r := range p.regions {
 		for _, m := range lists[i] {
 			where[m.ID] = r
@@ -126,9 +126,9 @@ func (p *Provider) List(ctx context.Context) ([]cloud.Instance, error) {
 }
 
 // find lists the machines of a region that the filters take.
-func (p *Provider) find(ctx context.Context, r *regional, filters ...filter) ([]cloud.Instance, error) {
+func (p *Provider) find(ctx context.Context, r *regional, filters ...filter) ([]provider.Instance, error) {
 	pages := ec2.NewDescribeInstancesPaginator(r.ec2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: sdk.Int32(1000)})
-	var found []cloud.Instance
+	var found []provider.Instance
 	names := nameLists{}
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -145,7 +145,7 @@ func (p *Provider) find(ctx context.Context, r *regional, filters ...filter) ([]
 }
 
 // remember notes where machines are, so that Delete asks one region only.
-func (p *Provider) remember(r *regional, made []cloud.Instance) {
+func (p *Provider) remember(r *regional, made []provider.Instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range made {
@@ -154,7 +154,7 @@ func (p *Provider) remember(r *regional, made []cloud.Instance) {
 }
 
 // byRegion groups machines by where they are. Those of which it is not known are in all groups.
-func (p *Provider) byRegion(ids []cloud.InstanceID) map[*regional][]string {
+func (p *Provider) byRegion(ids []provider.InstanceID) map[*regional][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	groups := map[*regional][]string{}

@@ -3,7 +3,7 @@ package aws
 import (
 	"strings"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // EC2 counts vCPUs by groups of families, for on-demand machines and for spot ones, as Service Quotas names them: "Running On-Demand G and VT instances". So what one type of a group
@@ -19,15 +19,15 @@ var quotaGroups = []struct{ letters, group string }{
 const standard = "Standard"
 
 // quotaOf is the group that a type counts to; "" if it is not known, and of reservations.
-func quotaOf(typ string, market cloud.Market) string {
-	if market != cloud.OnDemand && market != cloud.Spot {
+func quotaOf(typ string, market provider.Market) string {
+	if market != provider.OnDemand && market != provider.Spot {
 		return ""
 	}
 	for _, q := range quotaGroups {
 		if !strings.HasPrefix(typ, q.letters) {
 			continue
 		}
-		if q.group == "P" && market == cloud.Spot && len(typ) > 1 && typ[1] >= '5' { // P5 has a quota of its own there
+		if q.group == "P" && market == provider.Spot && len(typ) > 1 && typ[1] >= '5' { // P5 has a quota of its own there
 			return "P" + typ[1:2]
 		}
 		return q.group

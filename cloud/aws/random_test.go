@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/testbed/ec2"
 )
 
@@ -25,7 +25,7 @@ func TestAnyOrder(t *testing.T) {
 
 func anyOrder(t *testing.T, dice *rand.Rand) {
 	w := newSweepWorld(t)
-	gangs := map[string]*cloud.Request{}
+	gangs := map[string]*provider.Request{}
 	ended := map[string]bool{}
 	for step := range 40 {
 		switch dice.IntN(8) {
@@ -43,10 +43,10 @@ func anyOrder(t *testing.T, dice *rand.Rand) {
 			}
 		case 3: // an end
 			if r := pick(dice, gangs); r != nil {
-				var ids []cloud.InstanceID
+				var ids []provider.InstanceID
 				for _, i := range w.c.Instances() {
 					if i.Tags[tagGang] == r.Token {
-						ids = append(ids, cloud.InstanceID(i.ID))
+						ids = append(ids, provider.InstanceID(i.ID))
 					}
 				}
 				if w.p.Delete(t.Context(), ids) == nil && len(ids) > 0 {
@@ -84,7 +84,7 @@ func counts(c *ec2.Cloud) map[string]int {
 	return n
 }
 
-func pick(dice *rand.Rand, gangs map[string]*cloud.Request) *cloud.Request {
+func pick(dice *rand.Rand, gangs map[string]*provider.Request) *provider.Request {
 	if len(gangs) == 0 {
 		return nil
 	}
@@ -100,9 +100,9 @@ func (w *sweepWorld) finish(ended map[string]bool) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		var ids []cloud.InstanceID
+		var ids []provider.InstanceID
 		for _, m := range all {
-			if m.State == cloud.InstancePending || m.State == cloud.InstanceRunning {
+			if m.State == provider.InstancePending || m.State == provider.InstanceRunning {
 				if ended[m.Token] {
 					w.Errorf("%s of %s lives again", m.ID, m.Token)
 				}

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // reservations are the configured ones that are active in this region.
@@ -38,8 +38,8 @@ func (r *regional) reservations(ctx context.Context, p *Provider) ([]types.Capac
 const blockEnds = 30 * time.Minute
 
 // reserved offers what is reserved and active. It is paid for whether it is used or not, so that one machine more costs nothing.
-func (p *Provider) reserved(r *regional, c *catalog, all []types.CapacityReservation) []cloud.Offering {
-	var offers []cloud.Offering
+func (p *Provider) reserved(r *regional, c *catalog, all []types.CapacityReservation) []provider.Offering {
+	var offers []provider.Offering
 	for _, res := range all {
 		zone, id := sdk.ToString(res.AvailabilityZone), sdk.ToString(res.CapacityReservationId)
 		info, ok := c.types[sdk.ToString(res.InstanceType)]
@@ -50,15 +50,15 @@ func (p *Provider) reserved(r *regional, c *catalog, all []types.CapacityReserva
 			p.log.Warn("the reservation's zone has no subnet of ours, or its type is not known: it is not offered", "reservation", id, "zone", zone)
 			continue
 		}
-		market := cloud.Reserved
+		market := provider.Reserved
 		if res.ReservationType == types.CapacityReservationTypeCapacityBlock {
-			market = cloud.Block
+			market = provider.Block
 		}
 		q := quote{0, p.now(), "paid for with " + id}
 		o := p.offering(r, &info, zone, market, q, int(sdk.ToInt32(res.TotalInstanceCount)))
 		o.ID += "/" + id
 		o.Reservation = id
-		if o.Until = sdk.ToTime(res.EndDate); market == cloud.Block && !o.Until.IsZero() {
+		if o.Until = sdk.ToTime(res.EndDate); market == provider.Block && !o.Until.IsZero() {
 			o.Until = o.Until.Add(-blockEnds)
 		}
 		offers = append(offers, o)

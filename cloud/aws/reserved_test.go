@@ -8,7 +8,7 @@ import (
 	sdkec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/testbed/ec2"
 )
 
@@ -39,7 +39,7 @@ func TestReservations(t *testing.T) {
 		}
 		wants(t, last(t, c, "RunInstances"), want)
 		// It is full now: that is a stock-out of this offering.
-		if _, err := p.Create(t.Context(), gang(o, token+"-more", 1)); kindOf(err) != cloud.KindStockOut {
+		if _, err := p.Create(t.Context(), gang(o, token+"-more", 1)); kindOf(err) != provider.KindStockOut {
 			t.Errorf("one more of %s: %v", id, err)
 		}
 	}

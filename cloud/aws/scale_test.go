@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/testbed/ec2"
 )
 
@@ -109,14 +109,14 @@ func TestDeleteAmongBad(t *testing.T) {
 		unknown, protected []int
 		silent             bool
 		most               int
-		kind               cloud.ErrorKind
+		kind               provider.ErrorKind
 	}{
 		{"all good", nil, nil, false, 2, ""},
 		{"some unknown", []int{3, 77, 299}, nil, false, 4, ""},
 		{"all of a batch unknown", seq(200), nil, false, 2, ""},
 		{"unknown, and nobody says which", []int{3, 299}, nil, true, 40, ""},
-		{"one protected", nil, []int{5}, false, 20, cloud.KindDenied},
-		{"unknown and protected", []int{7}, []int{5}, false, 24, cloud.KindDenied},
+		{"one protected", nil, []int{5}, false, 20, provider.KindDenied},
+		{"unknown and protected", []int{7}, []int{5}, false, 24, provider.KindDenied},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := &picky{unknown: map[string]bool{}, protected: map[string]bool{}, ended: map[string]bool{}, silent: c.silent}
@@ -132,9 +132,9 @@ func TestDeleteAmongBad(t *testing.T) {
 				Site: "aws", Federation: "test", Regions: []Region{{Name: "us-east-2"}}, Endpoint: s.URL, Types: []Type{{Name: "c7i.large"}},
 				CredentialsFile: credentials(t, "AKIAIOSFODNN7EXAMPLE", "secret"),
 			})
-			var ids []cloud.InstanceID
+			var ids []provider.InstanceID
 			for i := range 300 {
-				ids = append(ids, cloud.InstanceID(id(i)))
+				ids = append(ids, provider.InstanceID(id(i)))
 			}
 			if err := p.Delete(t.Context(), ids); kindOf(err) != c.kind {
 				t.Errorf("%v", err)
@@ -174,7 +174,7 @@ func TestRegions(t *testing.T) {
 		return p
 	}
 	p := both()
-	var ids []cloud.InstanceID
+	var ids []provider.InstanceID
 	for i, id := range []string{"c7i.large/us-east-2a/on-demand", "c7i.large/us-west-2b/on-demand"} {
 		made, err := p.Create(t.Context(), gang(offer(t, p, id), fmt.Sprint("g-", i), 2))
 		if err != nil {
@@ -186,24 +186,24 @@ func TestRegions(t *testing.T) {
 		t.Fatalf("%v, %v; %d and %d live", all, err, east.Live(), west.Live())
 	}
 	west.Deny("DescribeInstances")
-	if all, err := p.List(t.Context()); kindOf(err) != cloud.KindDenied {
+	if all, err := p.List(t.Context()); kindOf(err) != provider.KindDenied {
 		t.Errorf("a listing without one region: %v, %v", all, err)
 	}
 	west.ClearFaults()
 	east.ResetCalls()
 	west.ResetCalls()
-	if err := p.Delete(t.Context(), []cloud.InstanceID{ids[0], ids[2]}); err != nil || east.Live() != 1 || west.Live() != 1 {
+	if err := p.Delete(t.Context(), []provider.InstanceID{ids[0], ids[2]}); err != nil || east.Live() != 1 || west.Live() != 1 {
 		t.Errorf("%v; %d and %d live", err, east.Live(), west.Live())
 	}
 	if n, m := east.Count("TerminateInstances"), west.Count("TerminateInstances"); n != 1 || m != 1 {
 		t.Errorf("%d and %d calls", n, m)
 	}
-	if err := both().Delete(t.Context(), []cloud.InstanceID{ids[1], ids[3]}); err != nil || east.Live() != 0 || west.Live() != 0 {
+	if err := both().Delete(t.Context(), []provider.InstanceID{ids[1], ids[3]}); err != nil || east.Live() != 0 || west.Live() != 0 {
 		t.Errorf("after a restart: %v; %d and %d live", err, east.Live(), west.Live())
 	}
 	o := offer(t, p, "c7i.large/us-west-2b/on-demand")
 	o.Region = "eu-north-1"
-	if _, err := p.Create(t.Context(), gang(o, "g-9", 1)); kindOf(err) != cloud.KindInvalid {
+	if _, err := p.Create(t.Context(), gang(o, "g-9", 1)); kindOf(err) != provider.KindInvalid {
 		t.Errorf("a region that is not configured: %v", err)
 	}
 }
@@ -254,7 +254,7 @@ func BenchmarkList(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := cloud.Offering{ID: "c7i.large/us-east-2a/on-demand", Type: "c7i.large", Region: "us-east-2", Zone: "us-east-2a", Market: cloud.OnDemand, Arch: "x86_64"}
+	o := provider.Offering{ID: "c7i.large/us-east-2a/on-demand", Type: "c7i.large", Region: "us-east-2", Zone: "us-east-2a", Market: provider.OnDemand, Arch: "x86_64"}
 	for i := range 10 {
 		if _, err := p.Create(b.Context(), gang(o, fmt.Sprint("g-", i), 500)); err != nil {
 			b.Fatal(err)

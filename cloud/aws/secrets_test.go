@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/testbed/ec2"
 )
 
@@ -40,7 +40,7 @@ func TestSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := open(t, cfg).List(t.Context())
-	if kindOf(err) != cloud.KindDenied {
+	if kindOf(err) != provider.KindDenied {
 		t.Errorf("with a wrong secret: %v", err)
 	}
 	said = append(said, fmt.Sprintf("%v\n%#v", err, err))

@@ -13,7 +13,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/slurm/hostlist"
 )
 
@@ -53,7 +53,7 @@ func (p *Provider) ourTags() map[string]string {
 }
 
 // gangTags are on the machines of a gang.
-func (p *Provider) gangTags(r *cloud.Request) (map[string]string, error) {
+func (p *Provider) gangTags(r *provider.Request) (map[string]string, error) {
 	tags := p.ourTags()
 	tags[tagGang] = r.Token
 	tags[tagOffering] = r.Offering.ID
@@ -108,7 +108,7 @@ func tagMap(tags []types.Tag) map[string]string {
 }
 
 // requestHash is the same for equal requests, whatever the configuration says by then.
-func requestHash(r *cloud.Request) string {
+func requestHash(r *provider.Request) string {
 	h := sha256.New()
 	o := &r.Offering
 	fmt.Fprintf(h, "%q\n", []string{r.Token, string(r.Site), o.ID, o.Type, o.Region, o.Zone, string(o.Market), o.Reservation, strconv.FormatBool(r.Near)})
@@ -120,33 +120,33 @@ func requestHash(r *cloud.Request) string {
 type nameLists map[string][]string
 
 // instance is a machine as EC2 shows it.
-func (l nameLists) instance(i *types.Instance) cloud.Instance {
+func (l nameLists) instance(i *types.Instance) provider.Instance {
 	tags := tagMap(i.Tags)
-	m := cloud.Instance{
-		ID: cloud.InstanceID(sdk.ToString(i.InstanceId)), Token: tags[tagGang], Offering: tags[tagOffering], Name: l.name(i, tags),
+	m := provider.Instance{
+		ID: provider.InstanceID(sdk.ToString(i.InstanceId)), Token: tags[tagGang], Offering: tags[tagOffering], Name: l.name(i, tags),
 		Addr: sdk.ToString(i.PrivateIpAddress), Launched: sdk.ToTime(i.LaunchTime),
 	}
 	if i.StateReason != nil {
 		m.Reason = cmp.Or(sdk.ToString(i.StateReason.Code), sdk.ToString(i.StateReason.Message))
 	}
 	if i.State == nil {
-		m.State = cloud.InstancePending
+		m.State = provider.InstancePending
 		return m
 	}
 	switch i.State.Name {
 	case types.InstanceStateNamePending:
-		m.State = cloud.InstancePending
+		m.State = provider.InstancePending
 	case types.InstanceStateNameShuttingDown:
-		m.State = cloud.InstanceEnding
+		m.State = provider.InstanceEnding
 	case types.InstanceStateNameTerminated:
-		m.State = cloud.InstanceEnded
+		m.State = provider.InstanceEnded
 	case types.InstanceStateNameStopping, types.InstanceStateNameStopped:
 		// Nobody but a person stops our machines. They hold volumes that are paid for and do not end by themselves: they are as good as
 		// running machines that do not answer.
-		m.State = cloud.InstanceRunning
+		m.State = provider.InstanceRunning
 		m.Reason = cmp.Or(m.Reason, string(i.State.Name))
 	default:
-		m.State = cloud.InstanceRunning
+		m.State = provider.InstanceRunning
 	}
 	return m
 }

@@ -8,12 +8,12 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 func TestManyNames(t *testing.T) {
 	p := &Provider{cfg: Config{Site: "aws", Federation: "test"}}
-	r := gang(cloud.Offering{ID: "x"}, "g", 3)
+	r := gang(provider.Offering{ID: "x"}, "g", 3)
 	r.Names = []string{"b-2", "a-1", "c-0"} // the order counts
 	tags, err := p.gangTags(&r)
 	if err != nil || tags[tagNames] != "b-2,a-1,c-0" {
@@ -44,20 +44,20 @@ func TestManyNames(t *testing.T) {
 	for i := range 3000 {
 		r.Names = append(r.Names, fmt.Sprintf("n%d", 3*i))
 	}
-	if _, err := p.gangTags(&r); kindOf(err) != cloud.KindInvalid {
+	if _, err := p.gangTags(&r); kindOf(err) != provider.KindInvalid {
 		t.Errorf("more names than tags hold: %v", err)
 	}
 }
 
 // TestRequestHash: whatever makes a request another one is in it, and nothing that changes by itself.
 func TestRequestHash(t *testing.T) {
-	base := func() cloud.Request { return gang(cloud.Offering{ID: "x", Type: "t", Price: 1}, "g", 2) }
+	base := func() provider.Request { return gang(provider.Offering{ID: "x", Type: "t", Price: 1}, "g", 2) }
 	r := base()
 	first := requestHash(&r)
-	for what, change := range map[string]func(*cloud.Request){
-		"token": func(r *cloud.Request) { r.Token = "h" }, "offering": func(r *cloud.Request) { r.Offering.ID = "y" }, "near": func(r *cloud.Request) { r.Near = true },
-		"names": func(r *cloud.Request) { r.Names[1] = "z" }, "count": func(r *cloud.Request) { r.Count = 3 }, "boot": func(r *cloud.Request) { r.Boot.Token = "z" },
-		"names run together": func(r *cloud.Request) { r.Names = []string{r.Names[0] + r.Names[1]} },
+	for what, change := range map[string]func(*provider.Request){
+		"token": func(r *provider.Request) { r.Token = "h" }, "offering": func(r *provider.Request) { r.Offering.ID = "y" }, "near": func(r *provider.Request) { r.Near = true },
+		"names": func(r *provider.Request) { r.Names[1] = "z" }, "count": func(r *provider.Request) { r.Count = 3 }, "boot": func(r *provider.Request) { r.Boot.Token = "z" },
+		"names run together": func(r *provider.Request) { r.Names = []string{r.Names[0] + r.Names[1]} },
 	} {
 		r := base()
 		change(&r)

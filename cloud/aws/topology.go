@@ -8,7 +8,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // topologyMost is how many machines EC2 takes in one question.
@@ -16,8 +16,8 @@ const topologyMost = 100
 
 // Topology returns the three layers of network nodes of each machine, widest first; those of an UltraServer have its ID behind them. EC2 tells of running
 // machines of its larger types only, and some minutes after their start.
-func (p *Provider) Topology(ctx context.Context, ids []cloud.InstanceID) (map[cloud.InstanceID][]string, error) {
-	found := map[cloud.InstanceID][]string{}
+func (p *Provider) Topology(ctx context.Context, ids []provider.InstanceID) (map[provider.InstanceID][]string, error) {
+	found := map[provider.InstanceID][]string{}
 	for reg, names := range p.byRegion(ids) {
 		slices.Sort(names)
 		for batch := range slices.Chunk(slices.Compact(names), topologyMost) {
@@ -29,7 +29,7 @@ func (p *Provider) Topology(ctx context.Context, ids []cloud.InstanceID) (map[cl
 	return found, nil
 }
 
-func (r *regional) topology(ctx context.Context, ids []string, found map[cloud.InstanceID][]string) error {
+func (r *regional) topology(ctx context.Context, ids []string, found map[provider.InstanceID][]string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (r *regional) topology(ctx context.Context, ids []string, found map[cloud.I
 	return errors.Join(r.topology(ctx, ids[:half], found), r.topology(ctx, ids[half:], found))
 }
 
-func (r *regional) askTopology(ctx context.Context, ids []string, found map[cloud.InstanceID][]string) error {
+func (r *regional) askTopology(ctx context.Context, ids []string, found map[provider.InstanceID][]string) error {
 	for pages := ec2.NewDescribeInstanceTopologyPaginator(r.ec2, &ec2.DescribeInstanceTopologyInput{InstanceIds: ids}); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -61,7 +61,7 @@ func (r *regional) askTopology(ctx context.Context, ids []string, found map[clou
 				nodes = append(nodes, block)
 			}
 			if len(nodes) > 0 {
-				found[cloud.InstanceID(sdk.ToString(i.InstanceId))] = nodes
+				found[provider.InstanceID(sdk.ToString(i.InstanceId))] = nodes
 			}
 		}
 	}

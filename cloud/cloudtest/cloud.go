@@ -9,22 +9,22 @@ import (
 	"sync"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
-// Provider is a cloud.Provider whose machines run fake agents.
+// Provider is a provider.Provider whose machines run fake agents.
 type Provider struct {
-	Offers []cloud.Offering
+	Offers []provider.Offering
 	Boot   time.Duration // from Create to hello
 	Lag    time.Duration // how long a new machine is missing from listings
 	Door   *Door
 
 	// Before is called before each call, After when it is done and before it is answered: an error is what the caller gets. Nil: no fault.
-	Before func(op string, r *cloud.Request) error
-	After  func(op string, r *cloud.Request) error
+	Before func(op string, r *provider.Request) error
+	After  func(op string, r *provider.Request) error
 	// NoBoot: the machines that are created never say a word.
-	NoBoot func(r *cloud.Request, name string) bool
+	NoBoot func(r *provider.Request, name string) bool
 
 	mu       sync.Mutex
 	next     int
@@ -43,8 +43,8 @@ type Call struct {
 
 // Machine is one that was created.
 type Machine struct {
-	cloud.Instance
-	Request cloud.Request
+	provider.Instance
+	Request provider.Request
 	agent   *agent
 	created time.Time
 	ended   time.Time
@@ -59,10 +59,10 @@ type Job struct {
 	Nodes   int // of the last start
 }
 
-var _ cloud.Provider = (*Provider)(nil)
+var _ provider.Provider = (*Provider)(nil)
 
 // around is a call with its faults. What do returns is undone by no fault.
-func (p *Provider) around(op string, r *cloud.Request, do func() error) error {
+func (p *Provider) around(op string, r *provider.Request, do func() error) error {
 	p.mu.Lock()
 	p.calls = append(p.calls, Call{op, time.Now()})
 	p.mu.Unlock()
@@ -80,18 +80,18 @@ func (p *Provider) around(op string, r *cloud.Request, do func() error) error {
 	return err
 }
 
-// Offerings implements cloud.Provider.
-func (p *Provider) Offerings(context.Context) (list []cloud.Offering, err error) {
+// Offerings implements provider.Provider.
+func (p *Provider) Offerings(context.Context) (list []provider.Offering, err error) {
 	err = p.around("Offerings", nil, func() error { list = slices.Clone(p.Offers); return nil })
 	return list, err
 }
 
-// Create implements cloud.Provider.
-func (p *Provider) Create(_ context.Context, r cloud.Request) (list []cloud.Instance, err error) {
+// Create implements provider.Provider.
+func (p *Provider) Create(_ context.Context, r provider.Request) (list []provider.Instance, err error) {
 	err = p.around("Create", &r, func() error {
 		made, ok := p.byToken[r.Token]
 		if ok && fmt.Sprint(made[0].Request) != fmt.Sprint(r) {
-			return &cloud.Error{Kind: cloud.KindConflict, Scope: cloud.ScopeOffering, Code: "IdempotentParameterMismatch", Text: "the token was used for another request"}
+			return &provider.Error{Kind: provider.KindConflict, Scope: provider.ScopeOffering, Code: "IdempotentParameterMismatch", Text: "the token was used for another request"}
 		}
 		if !ok {
 			made = p.create(r)
@@ -107,11 +107,11 @@ func (p *Provider) Create(_ context.Context, r cloud.Request) (list []cloud.Inst
 	return list, nil
 }
 
-func (p *Provider) create(r cloud.Request) (made []*Machine) {
+func (p *Provider) create(r provider.Request) (made []*Machine) {
 	for _, name := range r.Names {
 		p.next++
-		m := &Machine{Request: r, created: time.Now(), Instance: cloud.Instance{ID: cloud.InstanceID(fmt.Sprintf("i-%04d", p.next)), Token: r.Token, Name: name,
-			State: cloud.InstanceRunning, Offering: r.Offering.ID, Addr: fmt.Sprintf("10.0.%d.%d", p.next/250, p.next%250+1), Launched: time.Now()}}
+		m := &Machine{Request: r, created: time.Now(), Instance: provider.Instance{ID: provider.InstanceID(fmt.Sprintf("i-%04d", p.next)), Token: r.Token, Name: name,
+			State: provider.InstanceRunning, Offering: r.Offering.ID, Addr: fmt.Sprintf("10.0.%d.%d", p.next/250, p.next%250+1), Launched: time.Now()}}
 		made = append(made, m)
 		p.machines = append(p.machines, m)
 		if p.NoBoot == nil || !p.NoBoot(&r, name) {
@@ -126,11 +126,11 @@ func (p *Provider) create(r cloud.Request) (made []*Machine) {
 	return made
 }
 
-// List implements cloud.Provider.
-func (p *Provider) List(context.Context) (list []cloud.Instance, err error) {
+// List implements provider.Provider.
+func (p *Provider) List(context.Context) (list []provider.Instance, err error) {
 	err = p.around("List", nil, func() error {
 		for _, m := range p.machines {
-			long := m.State == cloud.InstanceEnded && time.Since(m.ended) > time.Hour
+			long := m.State == provider.InstanceEnded && time.Since(m.ended) > time.Hour
 			if time.Since(m.created) >= p.Lag && !long {
 				list = append(list, m.Instance)
 			}
@@ -143,8 +143,8 @@ func (p *Provider) List(context.Context) (list []cloud.Instance, err error) {
 	return list, nil
 }
 
-// Delete implements cloud.Provider.
-func (p *Provider) Delete(_ context.Context, ids []cloud.InstanceID) error {
+// Delete implements provider.Provider.
+func (p *Provider) Delete(_ context.Context, ids []provider.InstanceID) error {
 	return p.around("Delete", nil, func() error {
 		for _, m := range p.machines {
 			if slices.Contains(ids, m.ID) {
@@ -156,17 +156,17 @@ func (p *Provider) Delete(_ context.Context, ids []cloud.InstanceID) error {
 }
 
 func (p *Provider) endLocked(m *Machine, reason string) {
-	if m.State == cloud.InstanceEnded {
+	if m.State == provider.InstanceEnded {
 		return
 	}
-	m.State, m.Reason, m.ended = cloud.InstanceEnded, reason, time.Now()
+	m.State, m.Reason, m.ended = provider.InstanceEnded, reason, time.Now()
 	if m.agent != nil {
 		m.agent.killLocked()
 	}
 }
 
 // Kill ends a machine as if it had failed: whatever runs on it is gone.
-func (p *Provider) Kill(id cloud.InstanceID, reason string) {
+func (p *Provider) Kill(id provider.InstanceID, reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range p.machines {
@@ -177,11 +177,11 @@ func (p *Provider) Kill(id cloud.InstanceID, reason string) {
 }
 
 // Preempt announces that a machine will be taken, and takes it after lead.
-func (p *Provider) Preempt(id cloud.InstanceID, lead time.Duration) {
+func (p *Provider) Preempt(id provider.InstanceID, lead time.Duration) {
 	p.mu.Lock()
 	var a *agent
 	for _, m := range p.machines {
-		if m.ID == id && m.State == cloud.InstanceRunning {
+		if m.ID == id && m.State == provider.InstanceRunning {
 			a = m.agent
 		}
 	}
@@ -193,7 +193,7 @@ func (p *Provider) Preempt(id cloud.InstanceID, lead time.Duration) {
 }
 
 // Machines are all machines that were ever created.
-func (p *Provider) Machines() (list []cloud.Instance) {
+func (p *Provider) Machines() (list []provider.Instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range p.machines {
@@ -203,8 +203,8 @@ func (p *Provider) Machines() (list []cloud.Instance) {
 }
 
 // Living are the machines that have not ended.
-func (p *Provider) Living() (list []cloud.Instance) {
-	return slices.DeleteFunc(p.Machines(), func(m cloud.Instance) bool { return m.State == cloud.InstanceEnded })
+func (p *Provider) Living() (list []provider.Instance) {
+	return slices.DeleteFunc(p.Machines(), func(m provider.Instance) bool { return m.State == provider.InstanceEnded })
 }
 
 // Calls is how often op was asked since a time.

@@ -29,7 +29,7 @@ type daemon struct {
 }
 
 // Boot implements cloud.Door.
-func (d *Door) Boot(site federation.SiteName, gang string, b cloud.Boot) (cloud.Boot, error) {
+func (d *Door) Boot(site federation.SiteName, gang string, b agentapi.Boot) (agentapi.Boot, error) {
 	b.URL, b.Token = "https://door", "token-of-"+gang
 	return b, nil
 }

@@ -123,12 +123,11 @@ func siteOf(m cloud.MachineID) federation.SiteName {
 	return federation.SiteName(site)
 }
 
-// Boot implements cloud.Door. The token's life is provider.Expires, which comes from the gang's record. A provider that has set URL, Lease or Agent keeps
+// Boot implements cloud.Door. The token's life is b.Expires, which comes from the gang's record. A provider that has set URL, Lease or Agent keeps
 // them; a machine that is not alone (PowerOff) sees this machine's files, and uses the socket.
-func (d *Door) Boot(site federation.SiteName, gang string, provider cloud.Boot) (cloud.Boot, error) {
-	b := provider
+func (d *Door) Boot(site federation.SiteName, gang string, b agentapi.Boot) (agentapi.Boot, error) {
 	if b.Expires.IsZero() {
-		return cloud.Boot{}, fmt.Errorf("%w: boot data of gang %s without an end of its token's life", federation.ErrInvalid, gang)
+		return agentapi.Boot{}, fmt.Errorf("%w: boot data of gang %s without an end of its token's life", federation.ErrInvalid, gang)
 	}
 	if b.Lease == 0 {
 		b.Lease = d.cfg.Lease
@@ -138,7 +137,7 @@ func (d *Door) Boot(site federation.SiteName, gang string, provider cloud.Boot) 
 		case d.cfg.Socket != "" && !b.PowerOff:
 			b.URL = "unix:" + d.cfg.Socket
 		case d.cfg.URL == "":
-			return cloud.Boot{}, fmt.Errorf("%w: the daemon has no address that machines elsewhere can reach; set remote: listen", federation.ErrInvalid)
+			return agentapi.Boot{}, fmt.Errorf("%w: the daemon has no address that machines elsewhere can reach; set remote: listen", federation.ErrInvalid)
 		default:
 			b.URL, b.Pin = d.cfg.URL, d.cfg.Pin
 		}
@@ -146,7 +145,7 @@ func (d *Door) Boot(site federation.SiteName, gang string, provider cloud.Boot) 
 	if b.Path == "" && b.Agent == "" {
 		hash, err := d.binary.hash()
 		if err != nil {
-			return cloud.Boot{}, fmt.Errorf("%w: the agent's binary: %w", federation.ErrInvalid, err)
+			return agentapi.Boot{}, fmt.Errorf("%w: the agent's binary: %w", federation.ErrInvalid, err)
 		}
 		b.Agent = hash
 	}

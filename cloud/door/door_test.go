@@ -358,16 +358,16 @@ func TestBoot(t *testing.T) {
 	w := newWorld(t)
 	expires := w.now.Add(time.Hour)
 	sum := sha256.Sum256([]byte("the agent"))
-	alone, err := w.Boot("aws", "gang1", cloud.Boot{Expires: expires, PowerOff: true, Metadata: "ec2"})
-	want := cloud.Boot{Expires: expires, PowerOff: true, Metadata: "ec2", URL: "https://door:1", Pin: "PIN", Lease: time.Minute,
+	alone, err := w.Boot("aws", "gang1", agentapi.Boot{Expires: expires, PowerOff: true, Metadata: "ec2"})
+	want := agentapi.Boot{Expires: expires, PowerOff: true, Metadata: "ec2", URL: "https://door:1", Pin: "PIN", Lease: time.Minute,
 		Agent: hex.EncodeToString(sum[:]), Token: w.oneTime("aws", "gang1", expires)}
 	if err != nil || alone != want {
 		t.Errorf("boot data %+v, error %v", alone, err)
 	}
-	if again, _ := w.Boot("aws", "gang1", cloud.Boot{Expires: expires, PowerOff: true, Metadata: "ec2"}); again != alone {
+	if again, _ := w.Boot("aws", "gang1", agentapi.Boot{Expires: expires, PowerOff: true, Metadata: "ec2"}); again != alone {
 		t.Errorf("asked again: %+v", again)
 	}
-	near, err := w.Boot("local", "gang1", cloud.Boot{Expires: expires, Path: "/agent", Lease: time.Second})
+	near, err := w.Boot("local", "gang1", agentapi.Boot{Expires: expires, Path: "/agent", Lease: time.Second})
 	if err != nil || near.URL != "unix:/run/door" || near.Pin != "" || near.Agent != "" || near.Lease != time.Second || near.Token == alone.Token {
 		t.Errorf("boot data %+v, error %v", near, err)
 	}
@@ -377,7 +377,7 @@ func TestBoot(t *testing.T) {
 	if code, _ := w.ask(t, "GET", agentapi.PathBinary+strings.Repeat("0", 64), "", ""); code != 404 {
 		t.Errorf("another binary: %d", code)
 	}
-	if _, err := w.Boot("aws", "gang1", cloud.Boot{}); !errors.Is(err, federation.ErrInvalid) {
+	if _, err := w.Boot("aws", "gang1", agentapi.Boot{}); !errors.Is(err, federation.ErrInvalid) {
 		t.Errorf("without an end: %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // BenchmarkCreate starts and ends 64 machines.
@@ -32,7 +32,7 @@ func BenchmarkCreate(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.StopTimer()
-				var ids []cloud.InstanceID
+				var ids []provider.InstanceID
 				for _, i := range got {
 					ids = append(ids, i.ID)
 				}

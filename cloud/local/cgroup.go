@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // agentCgroup is the cgroup below which agents make one each, by the name of their machine. What a killed agent leaves there is the provider's to remove.
@@ -48,7 +48,7 @@ func cgroupParents() []string {
 }
 
 // removeCgroups removes those of a machine that has no processes any more.
-func removeCgroups(id cloud.InstanceID) {
+func removeCgroups(id provider.InstanceID) {
 	for _, parent := range cgroupParents() {
 		var dirs []string
 		_ = filepath.WalkDir(filepath.Join(parent, string(id)), func(path string, d fs.DirEntry, err error) error {

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"fsub/cloud"
+	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
 )
 
@@ -14,19 +15,19 @@ func TestConformance(t *testing.T) {
 		four := func(c *Config) { c.Shapes = []Shape{{Type: "small", CPUs: 1, Mem: 100, Max: 4}} }
 		p := world(t, four)
 		return providertest.Harness{
-			Provider: p, Site: "local", Boot: cloud.Boot{Token: "conformance"}, Unknown: "no-such-machine",
-			Again: func(t *testing.T) cloud.Provider { return open(t, p.cfg.Dir, four) },
-			Break: func(t *testing.T, f providertest.Fault, o cloud.Offering) (func(), error) {
+			Provider: p, Site: "local", Boot: agentapi.Boot{Token: "conformance"}, Unknown: "no-such-machine",
+			Again: func(t *testing.T) provider.Provider { return open(t, p.cfg.Dir, four) },
+			Break: func(t *testing.T, f providertest.Fault, o provider.Offering) (func(), error) {
 				if f != providertest.StockOut {
 					return nil, errors.New("there is no account and no network between")
 				}
-				made, err := p.Create(t.Context(), cloud.Request{Token: "full", Site: "local", Offering: o, Count: 3, Names: []string{"a", "b", "c"}})
+				made, err := p.Create(t.Context(), provider.Request{Token: "full", Site: "local", Offering: o, Count: 3, Names: []string{"a", "b", "c"}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				return func() {
 					for _, m := range made {
-						if err := p.Delete(t.Context(), []cloud.InstanceID{m.ID}); err != nil {
+						if err := p.Delete(t.Context(), []provider.InstanceID{m.ID}); err != nil {
 							t.Error(err)
 						}
 					}

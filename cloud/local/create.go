@@ -15,26 +15,26 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"fsub/cloud"
 	"fsub/cloud/local/inside"
 	"fsub/cloud/local/lan"
+	"fsub/cloud/provider"
 )
 
-// Create implements cloud.Provider.
-func (p *Provider) Create(ctx context.Context, r cloud.Request) ([]cloud.Instance, error) {
+// Create implements provider.Provider.
+func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.Instance, error) {
 	shape, err := p.check(r)
 	if err != nil {
-		return nil, refuse(cloud.KindInvalid, cloud.ScopeOffering, err)
+		return nil, refuse(provider.KindInvalid, provider.ScopeOffering, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, refuse(cloud.KindUnavailable, cloud.ScopeOffering, err)
+		return nil, refuse(provider.KindUnavailable, provider.ScopeOffering, err)
 	}
 	g, err := p.make(r, shape)
 	for n := 0; n < moves && errors.Is(err, lan.ErrMoved); n++ { // it has other addresses now
 		g, err = p.make(r, shape)
 	}
 	if err != nil {
-		return nil, refuse(cloud.KindUnavailable, cloud.ScopeOffering, err)
+		return nil, refuse(provider.KindUnavailable, provider.ScopeOffering, err)
 	}
 	return p.show(g)
 }
@@ -43,7 +43,7 @@ func (p *Provider) Create(ctx context.Context, r cloud.Request) ([]cloud.Instanc
 const moves = 5
 
 // make writes a gang down and starts it, whole or not at all.
-func (p *Provider) make(r cloud.Request, shape Shape) (*gang, error) {
+func (p *Provider) make(r provider.Request, shape Shape) (*gang, error) {
 	g, err := p.claim(r, shape)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (p *Provider) make(r cloud.Request, shape Shape) (*gang, error) {
 }
 
 // claim writes the gang down, or finds it, for the caller alone to start: its life is locked.
-func (p *Provider) claim(r cloud.Request, shape Shape) (*gang, error) {
+func (p *Provider) claim(r provider.Request, shape Shape) (*gang, error) {
 	for {
 		g, err := p.record(r, shape)
 		if err != nil {
@@ -79,7 +79,7 @@ func (p *Provider) known(g *gang) bool {
 	return p.gangs[g.Token] == g
 }
 
-func (p *Provider) check(r cloud.Request) (Shape, error) {
+func (p *Provider) check(r provider.Request) (Shape, error) {
 	switch {
 	case r.Token == "" || len(r.Token) > 64 || !wordOf(r.Token, "-"):
 		return Shape{}, fmt.Errorf("token %q is not of at most 64 letters, digits and '-'", r.Token)
@@ -95,13 +95,13 @@ func (p *Provider) check(r cloud.Request) (Shape, error) {
 }
 
 // record writes the gang down, or finds it.
-func (p *Provider) record(r cloud.Request, shape Shape) (*gang, error) {
+func (p *Provider) record(r provider.Request, shape Shape) (*gang, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	hash := hashOf(r)
 	if g := p.gangs[r.Token]; g != nil {
 		if g.Request != hash {
-			return nil, &cloud.Error{Kind: cloud.KindConflict, Scope: cloud.ScopeOffering, Text: "gang " + r.Token + " was asked for differently before"}
+			return nil, &provider.Error{Kind: provider.KindConflict, Scope: provider.ScopeOffering, Text: "gang " + r.Token + " was asked for differently before"}
 		}
 		return g, nil
 	}
@@ -118,17 +118,17 @@ func (p *Provider) record(r cloud.Request, shape Shape) (*gang, error) {
 		}
 	}
 	if shape.Max > 0 && used+r.Count > shape.Max || !gpus.have(r.Count*shape.GPUs) {
-		return nil, &cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeOffering,
+		return nil, &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering,
 			Text: fmt.Sprintf("%d machines of %s are there, and there is no room for %d more", used, shape.Type, r.Count)}
 	}
 	g := &gang{Token: r.Token, Request: hash, Offering: r.Offering.ID, Created: p.cfg.Now().UTC()}
 	for i, name := range r.Names {
 		addr, err := p.freeAddr(addrs)
 		if err != nil {
-			return nil, &cloud.Error{Kind: cloud.KindStockOut, Scope: cloud.ScopeCloud, Text: err.Error()}
+			return nil, &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeCloud, Text: err.Error()}
 		}
 		addrs[addr] = true
-		g.Machines = append(g.Machines, machine{ID: cloud.InstanceID(fmt.Sprintf("%s.%d", r.Token, i)), Name: name, Addr: addr, GPUs: gpus.take(shape.GPUs)})
+		g.Machines = append(g.Machines, machine{ID: provider.InstanceID(fmt.Sprintf("%s.%d", r.Token, i)), Name: name, Addr: addr, GPUs: gpus.take(shape.GPUs)})
 	}
 	if err := p.save(g); err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (p *Provider) present(m *machine) bool {
 
 // hashOf tells equal requests. Prices change from look to look and are no part of what is asked for; nor is the boot data, for a daemon that comes back
 // with another address asks for the rest of its gangs.
-func hashOf(r cloud.Request) string {
+func hashOf(r provider.Request) string {
 	text, err := json.Marshal(struct {
 		Offering string
 		Names    []string
@@ -161,7 +161,7 @@ func hashOf(r cloud.Request) string {
 }
 
 // startAll starts those machines of a gang that have not begun.
-func (p *Provider) startAll(g *gang, r cloud.Request) error {
+func (p *Provider) startAll(g *gang, r provider.Request) error {
 	if err := p.ready(p.machines(g)); err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (p *Provider) abandon(g *gang) {
 }
 
 // start makes a machine's directory and starts its process, unless it has one.
-func (p *Provider) start(m *machine, r cloud.Request) error {
+func (p *Provider) start(m *machine, r provider.Request) error {
 	dir := p.dir(m.ID)
 	if err := errors.Join(os.MkdirAll(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
 		return err

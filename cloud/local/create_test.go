@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"fsub/cloud"
 	"fsub/cloud/local/lan"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -97,8 +97,8 @@ func TestCreateIsIdempotent(t *testing.T) {
 		t.Errorf("before %v\nafter %v", before, after)
 	}
 	_, err := p.Create(context.Background(), request("G1", 3))
-	wants(t, err, cloud.KindConflict, federation.ErrConflict)
-	if err := p.Delete(context.Background(), []cloud.InstanceID{"G1.1"}); err != nil {
+	wants(t, err, provider.KindConflict, federation.ErrConflict)
+	if err := p.Delete(context.Background(), []provider.InstanceID{"G1.1"}); err != nil {
 		t.Fatal(err)
 	}
 	if s := states(create(t, p, request("G1", 2))); s != "G1.0 running, G1.1 ended" {
@@ -106,9 +106,9 @@ func TestCreateIsIdempotent(t *testing.T) {
 	}
 }
 
-func wants(t *testing.T, err error, kind cloud.ErrorKind, is error) {
+func wants(t *testing.T, err error, kind provider.ErrorKind, is error) {
 	t.Helper()
-	var e *cloud.Error
+	var e *provider.Error
 	if !errors.As(err, &e) || e.Kind != kind || !errors.Is(err, is) {
 		t.Errorf("error %v, want kind %s and %q", err, kind, is)
 	}
@@ -119,17 +119,17 @@ func TestCreateRefuses(t *testing.T) {
 	bad := request("G1", 1)
 	bad.Offering.ID = "huge/on-demand"
 	_, err := p.Create(context.Background(), bad)
-	wants(t, err, cloud.KindInvalid, federation.ErrInvalid)
+	wants(t, err, provider.KindInvalid, federation.ErrInvalid)
 	for _, token := range []string{"", "../x", "a b", strings.Repeat("x", 65)} {
 		_, err := p.Create(context.Background(), request(token, 1))
-		wants(t, err, cloud.KindInvalid, federation.ErrInvalid)
+		wants(t, err, provider.KindInvalid, federation.ErrInvalid)
 	}
 	one := request("G2", 1)
 	one.Offering.ID = "one/spot"
 	create(t, p, one)
 	one.Token = "G3"
 	_, err = p.Create(context.Background(), one)
-	wants(t, err, cloud.KindStockOut, federation.ErrCapacity)
+	wants(t, err, provider.KindStockOut, federation.ErrCapacity)
 	// A place falls free as soon as its machine is gone, seen or not.
 	g, m := p.find("G2.0")
 	proc, _, err := p.process(&m)
@@ -167,7 +167,7 @@ func TestCrashBeforeTheStart(t *testing.T) {
 	if s := states(list(t, next)); s != "G1.0 pending, G1.1 running, G1.2 pending" {
 		t.Fatal(s)
 	}
-	if err := next.Delete(context.Background(), []cloud.InstanceID{"G1.0"}); err != nil {
+	if err := next.Delete(context.Background(), []provider.InstanceID{"G1.0"}); err != nil {
 		t.Fatal(err)
 	}
 	if s := states(create(t, next, request("G1", 3))); s != "G1.0 ended, G1.1 running, G1.2 running" {

@@ -13,13 +13,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fsub/cloud"
 	"fsub/cloud/agentapi"
 	"fsub/cloud/local/inside"
+	"fsub/cloud/provider"
 )
 
-// Delete implements cloud.Provider. It returns when the machines are ended.
-func (p *Provider) Delete(_ context.Context, ids []cloud.InstanceID) error {
+// Delete implements provider.Provider. It returns when the machines are ended.
+func (p *Provider) Delete(_ context.Context, ids []provider.InstanceID) error {
 	var all sync.WaitGroup
 	errs := make([]error, len(ids))
 	for n, id := range ids {
@@ -42,7 +42,7 @@ func (p *Provider) Delete(_ context.Context, ids []cloud.InstanceID) error {
 	}
 	for n, err := range errs {
 		if err != nil {
-			return refuse(cloud.KindUnavailable, cloud.ScopeCloud, fmt.Errorf("end %s: %w", ids[n], err))
+			return refuse(provider.KindUnavailable, provider.ScopeCloud, fmt.Errorf("end %s: %w", ids[n], err))
 		}
 	}
 	return nil
@@ -60,7 +60,7 @@ func (p *Provider) unused() bool {
 	return true
 }
 
-func (p *Provider) find(id cloud.InstanceID) (*gang, machine) {
+func (p *Provider) find(id provider.InstanceID) (*gang, machine) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	token, _, _ := strings.Cut(string(id), ".")
@@ -143,7 +143,7 @@ func (p *Provider) kill(proc inside.Process) error {
 }
 
 // Announce tells a machine that it is going to be taken: what a cloud's metadata service does before it takes back a spot machine.
-func (p *Provider) Announce(id cloud.InstanceID, n agentapi.Notice) error {
+func (p *Provider) Announce(id provider.InstanceID, n agentapi.Notice) error {
 	text, err := json.Marshal(n)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package local is a cloud.Provider whose machines are processes of this machine: no cloud, no Slurm, no root needed.
+// Package local is a provider.Provider whose machines are processes of this machine: no cloud, no Slurm, no root needed.
 //
 // A machine is an agent with all that descends from it, in namespaces of its own as far as the kernel allows (see [Isolation]): a PID
 // namespace, so that a machine that ends takes every process with it; a mount namespace with an /etc/hosts of its own, so that the names of a gang resolve, and a

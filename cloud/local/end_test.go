@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fsub/cloud"
 	"fsub/cloud/local/inside"
+	"fsub/cloud/provider"
 )
 
 func TestDeleteEndsAllProcesses(t *testing.T) {
@@ -25,7 +25,7 @@ func TestDeleteEndsAllProcesses(t *testing.T) {
 		t.Fatalf("%d processes, want the agent and the one that it left behind", n)
 	}
 	next := open(t, p.cfg.Dir, nil) // a daemon that is not their parent
-	ids := []cloud.InstanceID{"G1.0", "G1.7", "unknown", "unknown.0"}
+	ids := []provider.InstanceID{"G1.0", "G1.7", "unknown", "unknown.0"}
 	for range 2 {
 		if err := next.Delete(context.Background(), ids); err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ func TestWithoutNamespaces(t *testing.T) {
 	checkNothingLeft(t, p)
 	got = create(t, p, request("G2", 1))
 	seen(t, p, got[0].ID)
-	if err := p.Delete(context.Background(), []cloud.InstanceID{got[0].ID}); err != nil {
+	if err := p.Delete(context.Background(), []provider.InstanceID{got[0].ID}); err != nil {
 		t.Fatal(err)
 	}
 	checkNothingLeft(t, p)
@@ -107,7 +107,7 @@ func TestWithoutNamespaces(t *testing.T) {
 func TestEndedGangsAreForgotten(t *testing.T) {
 	p := world(t, nil)
 	got := create(t, p, request("G1", 1))
-	if err := p.Delete(context.Background(), []cloud.InstanceID{got[0].ID}); err != nil {
+	if err := p.Delete(context.Background(), []provider.InstanceID{got[0].ID}); err != nil {
 		t.Fatal(err)
 	}
 	p.cfg.Now = func() time.Time { return time.Now().Add(2 * keepEnded) }
@@ -150,7 +150,7 @@ func TestNumbersThatComeAgain(t *testing.T) {
 			t.Errorf("a second claim: %v", err)
 		}
 	}
-	if err := p.Delete(t.Context(), []cloud.InstanceID{"G1.0"}); err != nil { // it would have killed this test
+	if err := p.Delete(t.Context(), []provider.InstanceID{"G1.0"}); err != nil { // it would have killed this test
 		t.Fatal(err)
 	}
 	if s := states(list(t, p)); s != "G1.0 ended, G1.1 ended" {
@@ -163,7 +163,7 @@ func TestDeleteBesideCreate(t *testing.T) {
 	p := world(t, nil)
 	for n := range 20 {
 		r := request(fmt.Sprintf("G%d", n), 2)
-		id := cloud.InstanceID(r.Token + ".1")
+		id := provider.InstanceID(r.Token + ".1")
 		var both sync.WaitGroup
 		both.Go(func() {
 			if _, err := p.Create(context.Background(), r); err != nil {
@@ -174,7 +174,7 @@ func TestDeleteBesideCreate(t *testing.T) {
 			for g := (*gang)(nil); g == nil; {
 				g, _ = p.find(id)
 			}
-			if err := p.Delete(context.Background(), []cloud.InstanceID{id}); err != nil {
+			if err := p.Delete(context.Background(), []provider.InstanceID{id}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -193,10 +193,10 @@ func TestDeleteBesideCreate(t *testing.T) {
 func TestDirectoriesThatADeadProviderLeft(t *testing.T) {
 	p := world(t, nil)
 	create(t, p, request("G1", 1))
-	if err := p.Delete(context.Background(), []cloud.InstanceID{"G1.0"}); err != nil {
+	if err := p.Delete(context.Background(), []provider.InstanceID{"G1.0"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []cloud.InstanceID{"G1.0", "G7.3"} {
+	for _, id := range []provider.InstanceID{"G1.0", "G7.3"} {
 		if err := os.MkdirAll(p.dir(id), 0o711); err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"fsub/cloud"
 	"fsub/cloud/local/inside"
+	"fsub/cloud/provider"
 )
 
 // gang is the record of a request, and all that is known of its machines that is not in their directories. It is written before the first of them
@@ -29,12 +29,12 @@ type gang struct {
 
 // machine is one of a gang.
 type machine struct {
-	ID     cloud.InstanceID `json:"id"`
-	Name   string           `json:"name"`
-	Addr   string           `json:"addr"`
-	GPUs   []int            `json:"gpus,omitempty"` // which of the host's
-	Ended  time.Time        `json:"ended,omitzero"` // when that was seen. Its directory is gone then
-	Reason string           `json:"reason,omitempty"`
+	ID     provider.InstanceID `json:"id"`
+	Name   string              `json:"name"`
+	Addr   string              `json:"addr"`
+	GPUs   []int               `json:"gpus,omitempty"` // which of the host's
+	Ended  time.Time           `json:"ended,omitzero"` // when that was seen. Its directory is gone then
+	Reason string              `json:"reason,omitempty"`
 }
 
 // keepEnded is how long a gang of which no machine is left stays known, so that a late repetition of its Create starts nothing.
@@ -44,7 +44,7 @@ func (p *Provider) gangFile(token string) string {
 	return filepath.Join(p.cfg.Dir, "gangs", token+".json")
 }
 
-func (p *Provider) dir(id cloud.InstanceID) string {
+func (p *Provider) dir(id provider.InstanceID) string {
 	return filepath.Join(p.cfg.Dir, "machines", string(id))
 }
 
@@ -80,7 +80,7 @@ func (p *Provider) sweep() error {
 		return err
 	}
 	for _, e := range entries {
-		m := machine{ID: cloud.InstanceID(e.Name())}
+		m := machine{ID: provider.InstanceID(e.Name())}
 		if g, known := p.find(m.ID); g != nil && known.Ended.IsZero() {
 			continue
 		}

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"fsub/cloud"
 	"fsub/cloud/local/inside"
+	"fsub/cloud/provider"
 )
 
-// List implements cloud.Provider. It also clears away what machines that ended by themselves have left, and looks after the network.
-func (p *Provider) List(context.Context) ([]cloud.Instance, error) {
+// List implements provider.Provider. It also clears away what machines that ended by themselves have left, and looks after the network.
+func (p *Provider) List(context.Context) ([]provider.Instance, error) {
 	p.mu.Lock()
 	gangs := make([]*gang, 0, len(p.gangs))
 	for _, g := range p.gangs {
@@ -23,11 +23,11 @@ func (p *Provider) List(context.Context) ([]cloud.Instance, error) {
 	}
 	p.mu.Unlock()
 	slices.SortFunc(gangs, func(a, b *gang) int { return cmp.Compare(a.Token, b.Token) })
-	var out []cloud.Instance
+	var out []provider.Instance
 	for _, g := range gangs {
 		list, err := p.show(g)
 		if err != nil {
-			return nil, refuse(cloud.KindUnavailable, cloud.ScopeCloud, err)
+			return nil, refuse(provider.KindUnavailable, provider.ScopeCloud, err)
 		}
 		out = append(out, list...)
 		p.mu.Lock()
@@ -36,7 +36,7 @@ func (p *Provider) List(context.Context) ([]cloud.Instance, error) {
 		}
 		p.mu.Unlock()
 	}
-	if slices.ContainsFunc(out, func(i cloud.Instance) bool { return i.State != cloud.InstanceEnded }) {
+	if slices.ContainsFunc(out, func(i provider.Instance) bool { return i.State != provider.InstanceEnded }) {
 		p.ward() // somebody may have killed it
 	}
 	if err := p.keepNetwork(); err != nil {
@@ -55,17 +55,17 @@ func lastEnd(g *gang) (end time.Time) {
 }
 
 // show looks at the machines of a gang.
-func (p *Provider) show(g *gang) ([]cloud.Instance, error) {
-	var out []cloud.Instance
+func (p *Provider) show(g *gang) ([]provider.Instance, error) {
+	var out []provider.Instance
 	for _, m := range p.machines(g) {
-		i := cloud.Instance{ID: m.ID, Token: g.Token, Name: m.Name, Offering: g.Offering, Addr: m.Addr, GPUs: m.GPUs, Launched: g.Created, State: cloud.InstanceRunning}
+		i := provider.Instance{ID: m.ID, Token: g.Token, Name: m.Name, Offering: g.Offering, Addr: m.Addr, GPUs: m.GPUs, Launched: g.Created, State: provider.InstanceRunning}
 		if m.Ended.IsZero() {
 			proc, begun, err := p.process(&m)
 			switch {
 			case err != nil:
 				return nil, err
 			case !begun:
-				i.State = cloud.InstancePending
+				i.State = provider.InstancePending
 			case !proc.Alive() && g.life.TryRLock(): // else it is looked at next time
 				m, err = p.settle(g, &m, p.lastWords(&m))
 				g.life.RUnlock()
@@ -75,7 +75,7 @@ func (p *Provider) show(g *gang) ([]cloud.Instance, error) {
 			}
 		}
 		if !m.Ended.IsZero() {
-			i.State, i.Reason = cloud.InstanceEnded, m.Reason
+			i.State, i.Reason = provider.InstanceEnded, m.Reason
 		}
 		out = append(out, i)
 	}

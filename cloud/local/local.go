@@ -16,8 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fsub/cloud"
+	"fsub/cloud/agentapi"
 	"fsub/cloud/local/lan"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -50,7 +51,7 @@ type Shape struct {
 	GPUType    string
 	Features   []string
 	Price      federation.Dollars // per hour
-	Market     cloud.Market       // "": cloud.OnDemand
+	Market     provider.Market    // "": provider.OnDemand
 	Interrupts float64            // expected per hour
 	Boot       time.Duration      // 0: DefaultBoot
 	Max        int                // machines at one time; 0: no bound
@@ -74,7 +75,7 @@ type Provider struct {
 	gangs map[string]*gang // by token
 }
 
-var _ cloud.Provider = (*Provider)(nil)
+var _ provider.Provider = (*Provider)(nil)
 
 // New opens a provider: finds the machines of an earlier one of the same directory, and how far machines can be isolated here.
 func New(c Config) (*Provider, error) {
@@ -166,7 +167,7 @@ func checkShapes(shapes []Shape) error {
 	for i := range shapes {
 		s := &shapes[i]
 		if s.Market == "" {
-			s.Market = cloud.OnDemand
+			s.Market = provider.OnDemand
 		}
 		if s.Boot == 0 {
 			s.Boot = DefaultBoot
@@ -196,19 +197,19 @@ func wordOf(s, more string) bool {
 	return true
 }
 
-// Offerings implements cloud.Provider.
-func (p *Provider) Offerings(context.Context) ([]cloud.Offering, error) {
-	var out []cloud.Offering
+// Offerings implements provider.Provider.
+func (p *Provider) Offerings(context.Context) ([]provider.Offering, error) {
+	var out []provider.Offering
 	for _, s := range p.cfg.Shapes {
 		features := append([]string{s.Type}, s.Features...)
-		if s.Market == cloud.Spot {
+		if s.Market == provider.Spot {
 			features = append(features, "spot")
 		}
 		gang := s.Max
 		if gang == 0 {
 			gang = 1024
 		}
-		out = append(out, cloud.Offering{
+		out = append(out, provider.Offering{
 			ID: s.id(), Type: s.Type, Region: "local", Zone: "local", Market: s.Market,
 			CPUs: s.CPUs, Mem: s.Mem, GPUs: s.GPUs, GPUType: s.GPUType, Features: features, Arch: arch(),
 			Price: s.Price, PricedAt: p.cfg.Now(), PriceFrom: "configuration", Interrupts: s.Interrupts, Boot: s.Boot, Max: s.Max, MaxGang: gang,
@@ -218,7 +219,7 @@ func (p *Provider) Offerings(context.Context) ([]cloud.Offering, error) {
 }
 
 // Boot is what a driver puts into the boot data of this provider's machines: they have the agent, and see the door's socket.
-func (p *Provider) Boot() cloud.Boot { return cloud.Boot{Path: p.cfg.Agent} }
+func (p *Provider) Boot() agentapi.Boot { return agentapi.Boot{Path: p.cfg.Agent} }
 
 func (p *Provider) shape(offering string) (Shape, error) {
 	for _, s := range p.cfg.Shapes {
@@ -229,10 +230,10 @@ func (p *Provider) shape(offering string) (Shape, error) {
 	return Shape{}, fmt.Errorf("no shape %q is configured", offering)
 }
 
-func refuse(kind cloud.ErrorKind, scope cloud.Scope, err error) error {
-	var already *cloud.Error
+func refuse(kind provider.ErrorKind, scope provider.Scope, err error) error {
+	var already *provider.Error
 	if errors.As(err, &already) {
 		return err
 	}
-	return &cloud.Error{Kind: kind, Scope: scope, Text: err.Error(), Err: err}
+	return &provider.Error{Kind: kind, Scope: scope, Text: err.Error(), Err: err}
 }

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"testing"
 
-	"fsub/cloud"
 	"fsub/cloud/local/lan"
+	"fsub/cloud/provider"
 )
 
 // links are the interfaces of a provider.
@@ -85,7 +85,7 @@ func TestNetworkOfTheirOwn(t *testing.T) {
 	}
 }
 
-func idsOf(all []cloud.Instance) (ids []cloud.InstanceID) {
+func idsOf(all []provider.Instance) (ids []provider.InstanceID) {
 	for _, i := range all {
 		ids = append(ids, i.ID)
 	}
@@ -155,13 +155,13 @@ func TestNetworkIsChanged(t *testing.T) {
 		t.Errorf("a new machine is at %s", got[0].Addr)
 	}
 	host = open(t, p.cfg.Dir, func(c *Config) { c.Network = NetworkHost })
-	if err := host.Delete(t.Context(), []cloud.InstanceID{"G1.0", "G2.0"}); err != nil {
+	if err := host.Delete(t.Context(), []provider.InstanceID{"G1.0", "G2.0"}); err != nil {
 		t.Fatal(err)
 	}
 	if links(p) == nil {
 		t.Error("the bridge of G3 is gone")
 	}
-	if err := host.Delete(t.Context(), []cloud.InstanceID{"G3.0"}); err != nil {
+	if err := host.Delete(t.Context(), []provider.InstanceID{"G3.0"}); err != nil {
 		t.Fatal(err)
 	}
 	if left := links(p); left != nil {

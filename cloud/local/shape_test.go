@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -57,7 +57,7 @@ func TestShapesAreChecked(t *testing.T) {
 		"needs CPUs":     func(s *Shape) { s.CPUs = 0 },
 		"and memory":     func(s *Shape) { s.Mem = sbatch.MemMiB(0) },
 		"is negative":    func(s *Shape) { s.Price = -1 },
-		"is there twice": func(s *Shape) { s.Market = cloud.OnDemand },
+		"is there twice": func(s *Shape) { s.Market = provider.OnDemand },
 	} {
 		bad := good
 		change(&bad)
@@ -122,7 +122,7 @@ func TestGPUsAreNotShared(t *testing.T) {
 	if offers, err := p.Offerings(t.Context()); err != nil || offers[0].Max != 2 {
 		t.Errorf("%+v, %v", offers, err)
 	}
-	gpus := func(all []cloud.Instance) (out [][]int) {
+	gpus := func(all []provider.Instance) (out [][]int) {
 		for _, i := range all {
 			out = append(out, i.GPUs)
 		}
@@ -132,15 +132,15 @@ func TestGPUsAreNotShared(t *testing.T) {
 		t.Error(got)
 	}
 	_, err := p.Create(t.Context(), request("G2", 1))
-	wants(t, err, cloud.KindStockOut, federation.ErrCapacity)
-	if err := p.Delete(t.Context(), []cloud.InstanceID{"G1.0"}); err != nil {
+	wants(t, err, provider.KindStockOut, federation.ErrCapacity)
+	if err := p.Delete(t.Context(), []provider.InstanceID{"G1.0"}); err != nil {
 		t.Fatal(err)
 	}
 	next := open(t, p.cfg.Dir, four)
 	if got := gpus(create(t, next, request("G3", 1))); !reflect.DeepEqual(got, [][]int{{0, 1}}) {
 		t.Error(got)
 	}
-	if err := next.Delete(t.Context(), []cloud.InstanceID{"G1.1", "G3.0"}); err != nil {
+	if err := next.Delete(t.Context(), []provider.InstanceID{"G1.1", "G3.0"}); err != nil {
 		t.Fatal(err)
 	}
 	list(t, p)

@@ -18,8 +18,8 @@ import (
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
 
-	"fsub/cloud"
 	"fsub/cloud/local/inside"
+	"fsub/cloud/provider"
 )
 
 // daemons are what the test's own binary is besides a machine's agent: a daemon with two machines, which lives until it is killed, and what its ward calls.
@@ -201,7 +201,7 @@ func TestNoWardOfEndedMachines(t *testing.T) {
 	if _, err := p.record(request("G1", 1), Shape{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Delete(t.Context(), []cloud.InstanceID{"G1.0"}); err != nil {
+	if err := p.Delete(t.Context(), []provider.InstanceID{"G1.0"}); err != nil {
 		t.Fatal(err)
 	}
 	if s := states(list(t, p)); s != "G1.0 ended" {

@@ -14,8 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fsub/cloud"
+	"fsub/cloud/agentapi"
 	"fsub/cloud/local/inside"
+	"fsub/cloud/provider"
 )
 
 // The test's own binary is the agent of its machines: it writes down what it sees, leaves a process behind in a session of its own, and waits.
@@ -42,7 +43,7 @@ func agent(file string) int {
 		return 1
 	}
 	_ = os.Remove(file)
-	boot, err := cloud.ParseBoot(text)
+	boot, err := agentapi.ParseBoot(text)
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -105,7 +106,7 @@ func open(t *testing.T, dir string, change func(*Config)) *Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Dir: dir, Agent: self, Shapes: []Shape{{Type: "small", CPUs: 1, Mem: 100, Max: 100}, {Type: "one", CPUs: 1, Mem: 100, Price: 2, Market: cloud.Spot, Max: 1}}}
+	c := Config{Dir: dir, Agent: self, Shapes: []Shape{{Type: "small", CPUs: 1, Mem: 100, Max: 100}, {Type: "one", CPUs: 1, Mem: 100, Price: 2, Market: provider.Spot, Max: 1}}}
 	if change != nil {
 		change(&c)
 	}
@@ -126,7 +127,7 @@ func world(t *testing.T, change func(*Config)) *Provider {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	p := open(t, dir, change)
 	t.Cleanup(func() {
-		var ids []cloud.InstanceID
+		var ids []provider.InstanceID
 		for _, i := range list(t, p) {
 			ids = append(ids, i.ID)
 		}
@@ -162,16 +163,16 @@ func processes(dir string) []string {
 	return out
 }
 
-func request(token string, n int) cloud.Request {
-	r := cloud.Request{Token: token, Site: "local", Offering: cloud.Offering{ID: "small/on-demand"}, Count: n}
+func request(token string, n int) provider.Request {
+	r := provider.Request{Token: token, Site: "local", Offering: provider.Offering{ID: "small/on-demand"}, Count: n}
 	for i := range n {
 		r.Names = append(r.Names, fmt.Sprintf("local-%s-%d", strings.ToLower(token), i))
 	}
-	r.Boot = cloud.Boot{URL: "unix:/nowhere", Token: r.Names[0], Lease: time.Minute}
+	r.Boot = agentapi.Boot{URL: "unix:/nowhere", Token: r.Names[0], Lease: time.Minute}
 	return r
 }
 
-func create(t *testing.T, p *Provider, r cloud.Request) []cloud.Instance {
+func create(t *testing.T, p *Provider, r provider.Request) []provider.Instance {
 	t.Helper()
 	got, err := p.Create(context.Background(), r)
 	if err != nil {
@@ -180,7 +181,7 @@ func create(t *testing.T, p *Provider, r cloud.Request) []cloud.Instance {
 	return got
 }
 
-func list(t *testing.T, p *Provider) []cloud.Instance {
+func list(t *testing.T, p *Provider) []provider.Instance {
 	t.Helper()
 	got, err := p.List(context.Background())
 	if err != nil {
@@ -189,7 +190,7 @@ func list(t *testing.T, p *Provider) []cloud.Instance {
 	return got
 }
 
-func states(all []cloud.Instance) string {
+func states(all []provider.Instance) string {
 	var out []string
 	for _, i := range all {
 		out = append(out, string(i.ID)+" "+string(i.State))
@@ -206,7 +207,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func seen(t *testing.T, p *Provider, id cloud.InstanceID) string {
+func seen(t *testing.T, p *Provider, id provider.InstanceID) string {
 	t.Helper()
 	var text []byte
 	eventually(t, "machine "+string(id)+" has begun", func() (ok bool) {

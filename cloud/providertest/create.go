@@ -5,13 +5,13 @@ import (
 	"slices"
 	"sync"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 func createOne(s *suite) {
 	r := s.request(1)
 	m := s.create(r)[0]
-	if m.State != cloud.InstancePending && m.State != cloud.InstanceRunning {
+	if m.State != provider.InstancePending && m.State != provider.InstanceRunning {
 		s.Errorf("a new machine is %q", m.State)
 	}
 	shown := s.listed(r, 1)[m.ID]
@@ -44,7 +44,7 @@ func createNear(s *suite) {
 		if err == nil {
 			s.Skip("the cloud has no placement, and does not mind")
 		}
-		s.refused(err, cloud.KindInvalid)
+		s.refused(err, provider.KindInvalid)
 		return
 	}
 	s.create(r)
@@ -59,7 +59,7 @@ func machinesGetAddresses(s *suite) {
 	s.until("running, with addresses of their own", func() bool {
 		addrs := map[string]bool{}
 		for _, m := range s.listed(r, 2) {
-			if m.State == cloud.InstanceRunning && m.Addr != "" && !m.Launched.IsZero() {
+			if m.State == provider.InstanceRunning && m.Addr != "" && !m.Launched.IsZero() {
 				addrs[m.Addr] = true
 			}
 		}
@@ -67,7 +67,7 @@ func machinesGetAddresses(s *suite) {
 	})
 }
 
-func (s *suite) sameAgain(r cloud.Request, made []cloud.Instance) {
+func (s *suite) sameAgain(r provider.Request, made []provider.Instance) {
 	s.Helper()
 	again, err := s.Provider.Create(s.ctx, r)
 	if err != nil {
@@ -103,7 +103,7 @@ func createAgainAfterEnd(s *suite) {
 	s.delete(ids(made)...)
 	s.gone(ids(made))
 	if _, err := s.Provider.Create(s.ctx, r); err != nil {
-		s.refused(err, cloud.KindConflict)
+		s.refused(err, provider.KindConflict)
 	} else {
 		s.sameAgain(r, made)
 	}
@@ -114,13 +114,13 @@ func createAgainAfterEnd(s *suite) {
 // createAtOnce: the same request from many sides makes one gang.
 func createAtOnce(s *suite) {
 	r := s.request(2)
-	answers := make([][]cloud.Instance, 8)
+	answers := make([][]provider.Instance, 8)
 	var wg sync.WaitGroup
 	for i := range answers {
 		wg.Go(func() {
 			var err error
 			if answers[i], err = s.Provider.Create(s.ctx, r); err != nil {
-				s.refused(err, cloud.KindUnavailable, cloud.KindThrottled)
+				s.refused(err, provider.KindUnavailable, provider.KindThrottled)
 			}
 		})
 	}
@@ -142,25 +142,25 @@ func createConflict(s *suite) {
 	other.Count, other.Names = 3, append(slices.Clone(r.Names), "further")
 	renamed := r
 	renamed.Names = []string{"another", "name"}
-	for what, wrong := range map[string]cloud.Request{"count": other, "names": renamed} {
+	for what, wrong := range map[string]provider.Request{"count": other, "names": renamed} {
 		_, err := s.Provider.Create(s.ctx, wrong)
 		if err == nil {
 			s.Fatalf("the token with another %s was taken", what)
 		}
-		s.refused(err, cloud.KindConflict)
+		s.refused(err, provider.KindConflict)
 	}
 	s.sameAgain(r, made)
 	s.listed(r, 2)
 }
 
 func createInvalid(s *suite) {
-	for what, spoil := range map[string]func(*cloud.Request){
-		"no machines":        func(r *cloud.Request) { r.Count, r.Names = 0, nil },
-		"a name too few":     func(r *cloud.Request) { r.Names = r.Names[:1] },
-		"no token":           func(r *cloud.Request) { r.Token = "" },
-		"a token with space": func(r *cloud.Request) { r.Token = "a b" },
-		"no such offering": func(r *cloud.Request) {
-			r.Offering = cloud.Offering{ID: "no/such/thing", Type: "no.such", Region: r.Offering.Region, Zone: r.Offering.Zone}
+	for what, spoil := range map[string]func(*provider.Request){
+		"no machines":        func(r *provider.Request) { r.Count, r.Names = 0, nil },
+		"a name too few":     func(r *provider.Request) { r.Names = r.Names[:1] },
+		"no token":           func(r *provider.Request) { r.Token = "" },
+		"a token with space": func(r *provider.Request) { r.Token = "a b" },
+		"no such offering": func(r *provider.Request) {
+			r.Offering = provider.Offering{ID: "no/such/thing", Type: "no.such", Region: r.Offering.Region, Zone: r.Offering.Zone}
 		},
 	} {
 		r := s.request(2)
@@ -168,7 +168,7 @@ func createInvalid(s *suite) {
 		if _, err := s.Provider.Create(s.ctx, r); err == nil {
 			s.Errorf("%s: was taken", what)
 		} else {
-			s.refused(err, cloud.KindInvalid)
+			s.refused(err, provider.KindInvalid)
 		}
 	}
 	if all := s.list(s.Provider); len(all) > 0 {
@@ -184,7 +184,7 @@ func createCancelled(s *suite) {
 	if _, err := s.Provider.Create(ctx, r); err == nil {
 		s.Error("a call that was cancelled beforehand has gone well")
 	} else {
-		s.refused(err, cloud.KindUnavailable)
+		s.refused(err, provider.KindUnavailable)
 	}
 	s.create(r)
 	s.listed(r, 2)

@@ -3,14 +3,14 @@ package providertest
 import (
 	"errors"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
 // means are the federation's errors that callers act on.
-var means = map[cloud.ErrorKind]error{
-	cloud.KindStockOut: federation.ErrCapacity, cloud.KindQuota: federation.ErrCapacity, cloud.KindDenied: federation.ErrDenied,
-	cloud.KindThrottled: federation.ErrUnavailable, cloud.KindUnavailable: federation.ErrUnavailable,
+var means = map[provider.ErrorKind]error{
+	provider.KindStockOut: federation.ErrCapacity, provider.KindQuota: federation.ErrCapacity, provider.KindDenied: federation.ErrDenied,
+	provider.KindThrottled: federation.ErrUnavailable, provider.KindUnavailable: federation.ErrUnavailable,
 }
 
 // breakIt gives the cloud a fault, and skips where it cannot.
@@ -28,7 +28,7 @@ func (s *suite) breakIt(f Fault) (mend func()) {
 
 // faulty: Create says what is wrong, makes nothing, and works as soon as it is mended: under the same token where the error proved nothing, and under a new one
 // where it was final.
-func faulty(f Fault, kind cloud.ErrorKind) func(*suite) {
+func faulty(f Fault, kind provider.ErrorKind) func(*suite) {
 	return func(s *suite) {
 		r := s.request(2)
 		mend := s.breakIt(f)
@@ -44,7 +44,7 @@ func faulty(f Fault, kind cloud.ErrorKind) func(*suite) {
 		}
 		mend()
 		s.listed(r, 0)
-		if kind == cloud.KindThrottled || kind == cloud.KindUnavailable {
+		if kind == provider.KindThrottled || kind == provider.KindUnavailable {
 			s.create(r)
 			s.listed(r, 2)
 			return
@@ -61,7 +61,7 @@ func faultsOfReads(s *suite) {
 	r := s.request(1)
 	made := s.create(r)
 	s.listed(r, 1)
-	for f, kind := range map[Fault]cloud.ErrorKind{Denied: cloud.KindDenied, Throttled: cloud.KindThrottled, Unavailable: cloud.KindUnavailable} {
+	for f, kind := range map[Fault]provider.ErrorKind{Denied: provider.KindDenied, Throttled: provider.KindThrottled, Unavailable: provider.KindUnavailable} {
 		mend := s.breakIt(f)
 		if all, err := s.Provider.List(s.ctx); err == nil {
 			s.Errorf("%s: List returned %v", f, all)
@@ -96,7 +96,7 @@ func lostReplyAndRestart(s *suite) {
 }
 
 // lose creates a gang without hearing of it.
-func (s *suite) lose(r cloud.Request) {
+func (s *suite) lose(r provider.Request) {
 	s.Helper()
 	mend := s.breakIt(LostReply)
 	_, err := s.Provider.Create(s.ctx, r)
@@ -104,5 +104,5 @@ func (s *suite) lose(r cloud.Request) {
 	if err == nil {
 		s.Fatal("the reply should have been lost")
 	}
-	s.refused(err, cloud.KindUnavailable)
+	s.refused(err, provider.KindUnavailable)
 }

@@ -1,4 +1,4 @@
-// Package providertest is what every cloud.Provider keeps: each promise of the interface's comments is one subtest that runs alone, in a cloud of its own.
+// Package providertest is what every provider.Provider keeps: each promise of the interface's comments is one subtest that runs alone, in a cloud of its own.
 // [Run] runs them; a [Harness] says how to make that cloud, and which faults it can be given. What a cloud cannot do it declares with a reason, and the
 // suite says so.
 package providertest
@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -30,21 +31,21 @@ const (
 
 // Harness is a cloud to be tested, with nothing in it.
 type Harness struct {
-	Provider cloud.Provider
+	Provider provider.Provider
 	// Again returns another Provider of the same cloud, site and federation that remembers nothing, as after a crash; the first is not used any more.
 	// nil: it cannot.
-	Again func(t *testing.T) cloud.Provider
+	Again func(t *testing.T) provider.Provider
 	// Stranger returns a Provider of the same cloud for another site. nil: there is none.
-	Stranger func(t *testing.T) cloud.Provider
+	Stranger func(t *testing.T) provider.Provider
 
 	Site federation.SiteName
-	Boot cloud.Boot
+	Boot agentapi.Boot
 	// Offering is the ID of that which is rented; "": the cheapest of which four are to be had. It must be one whose machines can be near where the cloud has that.
 	Offering string
 	// Break makes things go wrong with machines of the offering until the function it returns is called. nil, or an error: it cannot.
-	Break func(t *testing.T, f Fault, o cloud.Offering) (mend func(), err error)
+	Break func(t *testing.T, f Fault, o provider.Offering) (mend func(), err error)
 	// Unknown is the ID of a machine that the cloud has never had. "": "i-0123456789abcdef0".
-	Unknown cloud.InstanceID
+	Unknown provider.InstanceID
 	Wait    time.Duration // for what takes time in the cloud; 3 min
 	// Except are subtests that do not hold for this cloud, with the reason.
 	Except map[string]string
@@ -55,7 +56,7 @@ type suite struct {
 	*testing.T
 	Harness
 	ctx   context.Context
-	offer cloud.Offering
+	offer provider.Offering
 	gangs int
 }
 
@@ -88,11 +89,11 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"DeleteNothing", deleteNothing},
 		{"DeleteAfterRestart", deleteAfterRestart},
 		{"Topology", topology},
-		{"FaultStockOut", faulty(StockOut, cloud.KindStockOut)},
-		{"FaultQuota", faulty(Quota, cloud.KindQuota)},
-		{"FaultDenied", faulty(Denied, cloud.KindDenied)},
-		{"FaultThrottled", faulty(Throttled, cloud.KindThrottled)},
-		{"FaultUnavailable", faulty(Unavailable, cloud.KindUnavailable)},
+		{"FaultStockOut", faulty(StockOut, provider.KindStockOut)},
+		{"FaultQuota", faulty(Quota, provider.KindQuota)},
+		{"FaultDenied", faulty(Denied, provider.KindDenied)},
+		{"FaultThrottled", faulty(Throttled, provider.KindThrottled)},
+		{"FaultUnavailable", faulty(Unavailable, provider.KindUnavailable)},
 		{"FaultsOfReads", faultsOfReads},
 		{"LostReply", lostReply},
 		{"LostReplyAndRestart", lostReplyAndRestart},
@@ -117,14 +118,14 @@ func (s *suite) defaults() {
 	if s.Unknown == "" {
 		s.Unknown = "i-0123456789abcdef0"
 	}
-	if s.Boot == (cloud.Boot{}) {
-		s.Boot = cloud.Boot{URL: "https://127.0.0.1:9", Token: "one-time", Expires: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), Lease: time.Minute}
+	if s.Boot == (agentapi.Boot{}) {
+		s.Boot = agentapi.Boot{URL: "https://127.0.0.1:9", Token: "one-time", Expires: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), Lease: time.Minute}
 	}
 	all, err := s.Provider.Offerings(s.ctx)
 	if err != nil {
 		s.Fatalf("Offerings: %v", err)
 	}
-	slices.SortStableFunc(all, func(a, b cloud.Offering) int {
+	slices.SortStableFunc(all, func(a, b provider.Offering) int {
 		if a.Price < b.Price {
 			return -1
 		}
@@ -149,9 +150,9 @@ func (s *suite) restart() {
 }
 
 // request is a new gang.
-func (s *suite) request(count int) cloud.Request {
+func (s *suite) request(count int) provider.Request {
 	s.gangs++
-	r := cloud.Request{Token: fmt.Sprintf("gang-%s-%d", strings.ToLower(s.Name()[strings.LastIndex(s.Name(), "/")+1:]), s.gangs), Site: s.Site, Offering: s.offer, Count: count, Boot: s.Boot}
+	r := provider.Request{Token: fmt.Sprintf("gang-%s-%d", strings.ToLower(s.Name()[strings.LastIndex(s.Name(), "/")+1:]), s.gangs), Site: s.Site, Offering: s.offer, Count: count, Boot: s.Boot}
 	for i := range count {
 		r.Names = append(r.Names, fmt.Sprintf("%s-pool-%d", s.Site, 10*s.gangs+i))
 	}
@@ -159,7 +160,7 @@ func (s *suite) request(count int) cloud.Request {
 }
 
 // create makes a gang that must come to be.
-func (s *suite) create(r cloud.Request) []cloud.Instance {
+func (s *suite) create(r provider.Request) []provider.Instance {
 	s.Helper()
 	made, err := s.Provider.Create(s.ctx, r)
 	if err != nil {
@@ -170,9 +171,9 @@ func (s *suite) create(r cloud.Request) []cloud.Instance {
 }
 
 // isGang checks that machines are those of a request, in its order.
-func (s *suite) isGang(r cloud.Request, made []cloud.Instance) {
+func (s *suite) isGang(r provider.Request, made []provider.Instance) {
 	s.Helper()
-	seen := map[cloud.InstanceID]bool{}
+	seen := map[provider.InstanceID]bool{}
 	for i, m := range made {
 		if m.ID == "" || seen[m.ID] || m.Token != r.Token || m.Name != "" && i < len(r.Names) && m.Name != r.Names[i] || m.Offering != "" && m.Offering != r.Offering.ID {
 			s.Errorf("machine %d of %s is %+v", i, r.Token, m)
@@ -184,7 +185,7 @@ func (s *suite) isGang(r cloud.Request, made []cloud.Instance) {
 	}
 }
 
-func (s *suite) list(p cloud.Provider) []cloud.Instance {
+func (s *suite) list(p provider.Provider) []provider.Instance {
 	s.Helper()
 	all, err := p.List(s.ctx)
 	if err != nil {
@@ -194,13 +195,13 @@ func (s *suite) list(p cloud.Provider) []cloud.Instance {
 }
 
 // listed waits until the listing shows a gang's machines, all that are not ended, and returns them by ID.
-func (s *suite) listed(r cloud.Request, want int) map[cloud.InstanceID]cloud.Instance {
+func (s *suite) listed(r provider.Request, want int) map[provider.InstanceID]provider.Instance {
 	s.Helper()
-	var found map[cloud.InstanceID]cloud.Instance
+	var found map[provider.InstanceID]provider.Instance
 	s.until(fmt.Sprintf("%d machines of %s in the listing", want, r.Token), func() bool {
-		found = map[cloud.InstanceID]cloud.Instance{}
+		found = map[provider.InstanceID]provider.Instance{}
 		for _, m := range s.list(s.Provider) {
-			if m.Token == r.Token && m.State != cloud.InstanceEnded {
+			if m.Token == r.Token && m.State != provider.InstanceEnded {
 				found[m.ID] = m
 			}
 		}
@@ -210,11 +211,11 @@ func (s *suite) listed(r cloud.Request, want int) map[cloud.InstanceID]cloud.Ins
 }
 
 // gone waits until the listing shows machines as ended or not at all.
-func (s *suite) gone(ids []cloud.InstanceID) {
+func (s *suite) gone(ids []provider.InstanceID) {
 	s.Helper()
 	s.until(fmt.Sprintf("%d machines gone", len(ids)), func() bool {
 		for _, m := range s.list(s.Provider) {
-			if slices.Contains(ids, m.ID) && m.State != cloud.InstanceEnded {
+			if slices.Contains(ids, m.ID) && m.State != provider.InstanceEnded {
 				return false
 			}
 		}
@@ -231,15 +232,15 @@ func (s *suite) until(what string, ok func() bool) {
 	}
 }
 
-func (s *suite) delete(ids ...cloud.InstanceID) {
+func (s *suite) delete(ids ...provider.InstanceID) {
 	s.Helper()
 	if err := s.Provider.Delete(s.ctx, ids); err != nil {
 		s.Fatalf("Delete(%v): %v", ids, err)
 	}
 }
 
-func ids(all []cloud.Instance) []cloud.InstanceID {
-	var out []cloud.InstanceID
+func ids(all []provider.Instance) []provider.InstanceID {
+	var out []provider.InstanceID
 	for _, m := range all {
 		out = append(out, m.ID)
 	}
@@ -247,11 +248,11 @@ func ids(all []cloud.Instance) []cloud.InstanceID {
 }
 
 // refused checks that an error is a cloud's refusal of a kind, as callers need it.
-func (s *suite) refused(err error, kinds ...cloud.ErrorKind) {
+func (s *suite) refused(err error, kinds ...provider.ErrorKind) {
 	s.Helper()
-	var e *cloud.Error
+	var e *provider.Error
 	if !errors.As(err, &e) {
-		s.Fatalf("%v is no *cloud.Error", err)
+		s.Fatalf("%v is no *provider.Error", err)
 	}
 	if !slices.Contains(kinds, e.Kind) {
 		s.Fatalf("%v is of kind %s, not %v", err, e.Kind, kinds)

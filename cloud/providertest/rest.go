@@ -3,7 +3,7 @@ package providertest
 import (
 	"slices"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 func offeringsAreWhole(s *suite) {
@@ -22,11 +22,11 @@ func offeringsAreWhole(s *suite) {
 			s.Errorf("%s has %d GPUs of type %q", o.ID, o.GPUs, o.GPUType)
 		case o.Price < 0 || o.PriceFrom == "":
 			s.Errorf("%s costs %v, from %q", o.ID, o.Price, o.PriceFrom)
-		case o.Market != cloud.OnDemand && o.Market != cloud.Spot && o.Market != cloud.Reserved && o.Market != cloud.Block:
+		case o.Market != provider.OnDemand && o.Market != provider.Spot && o.Market != provider.Reserved && o.Market != provider.Block:
 			s.Errorf("%s is of market %q", o.ID, o.Market)
-		case o.Market == cloud.Spot && o.Interrupts <= 0:
+		case o.Market == provider.Spot && o.Interrupts <= 0:
 			s.Errorf("%s is never taken back", o.ID)
-		case (o.Market == cloud.Reserved || o.Market == cloud.Block) && o.Reservation == "":
+		case (o.Market == provider.Reserved || o.Market == provider.Block) && o.Reservation == "":
 			s.Errorf("%s names no reservation", o.ID)
 		}
 		seen[o.ID] = true
@@ -73,7 +73,7 @@ func listAfterRestart(s *suite) {
 	made := s.create(r)
 	s.listed(r, 2)
 	s.restart()
-	found := map[cloud.InstanceID]cloud.Instance{}
+	found := map[provider.InstanceID]provider.Instance{}
 	for _, m := range s.list(s.Provider) {
 		found[m.ID] = m
 	}
@@ -107,7 +107,7 @@ func deletePart(s *suite) {
 	made := s.create(r)
 	s.listed(r, 3)
 	s.delete(made[1].ID)
-	s.gone([]cloud.InstanceID{made[1].ID})
+	s.gone([]provider.InstanceID{made[1].ID})
 	left := s.listed(r, 2)
 	if left[made[0].ID].ID == "" || left[made[2].ID].ID == "" {
 		s.Errorf("of %v the second was ended, and %v is left", ids(made), left)
@@ -146,16 +146,16 @@ func deleteAfterRestart(s *suite) {
 }
 
 func topology(s *suite) {
-	p, ok := s.Provider.(cloud.Topologist)
+	p, ok := s.Provider.(provider.Topologist)
 	if !ok {
 		s.Skip("this cloud does not tell where machines are")
 	}
 	r := s.request(2)
 	made := s.create(r)
-	var found map[cloud.InstanceID][]string
+	var found map[provider.InstanceID][]string
 	s.until("all running", func() bool {
 		for _, m := range s.listed(r, 2) {
-			if m.State != cloud.InstanceRunning {
+			if m.State != provider.InstanceRunning {
 				return false
 			}
 		}
@@ -177,9 +177,9 @@ func topology(s *suite) {
 
 // wrapKeepsIt: the wrapper with which the daemon calls a Provider changes none of this.
 func wrapKeepsIt(s *suite) {
-	_, had := s.Provider.(cloud.Topologist)
-	s.Provider = cloud.Wrap(s.Provider, cloud.WrapConfig{Site: s.Site, Retries: 1})
-	if _, has := s.Provider.(cloud.Topologist); has != had {
+	_, had := s.Provider.(provider.Topologist)
+	s.Provider = provider.Wrap(s.Provider, provider.WrapConfig{Site: s.Site, Retries: 1})
+	if _, has := s.Provider.(provider.Topologist); has != had {
 		s.Errorf("a Topologist before: %v, after: %v", had, has)
 	}
 	r := s.request(3)

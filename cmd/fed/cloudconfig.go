@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"fsub/cloud"
 	"fsub/cloud/local"
 	"fsub/cloud/local/lan"
+	"fsub/cloud/provider"
 	"fsub/sbatch"
 )
 
@@ -71,7 +71,7 @@ type PoolConfig struct {
 	MPI          string        `yaml:"mpi,omitempty"`            // Slurm's MpiDefault: none, pmi2, pmix
 }
 
-var markets = []string{string(cloud.OnDemand), string(cloud.Spot), string(cloud.Reserved), string(cloud.Block)}
+var markets = []string{string(provider.OnDemand), string(provider.Spot), string(provider.Reserved), string(provider.Block)}
 
 func (p *PoolConfig) check() error {
 	for _, m := range p.Markets {

@@ -16,6 +16,7 @@ import (
 
 	"fsub/cloud"
 	"fsub/cloud/door"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/federation/api"
 )
@@ -158,7 +159,7 @@ func (cl *clouds) open(ctx context.Context, c *Config, s *SiteConfig, st federat
 }
 
 // noteOf is what a provider has to say of its machines.
-func noteOf(p cloud.Provider) string {
+func noteOf(p provider.Provider) string {
 	if p, ok := p.(interface{ Note() string }); ok {
 		return p.Note()
 	}

@@ -5,38 +5,39 @@ import (
 	"os"
 	"path/filepath"
 
-	"fsub/cloud"
+	"fsub/cloud/agentapi"
 	"fsub/cloud/local"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
 
 // openLocal makes the pool of this machine. Its machines have their directories beside the daemon's state, not in it: the users of jobs must get to their scripts
 // there, and to nothing of the daemon's.
-func openLocal(c *Config, s *SiteConfig, log *slog.Logger) (cloud.Provider, cloud.Boot, error) {
+func openLocal(c *Config, s *SiteConfig, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	binary, err := findAgent(c)
 	if err != nil {
-		return nil, cloud.Boot{}, err
+		return nil, agentapi.Boot{}, err
 	}
 	dir, err := filepath.Abs(filepath.Join(c.StateDir+"-machines", string(s.Name)))
 	if err != nil {
-		return nil, cloud.Boot{}, err
+		return nil, agentapi.Boot{}, err
 	}
 	k := local.Config{Dir: dir, Agent: binary, Settle: settleCommand(dir), Logger: log}
 	if err := os.MkdirAll(filepath.Dir(k.Dir), 0o711); err != nil {
-		return nil, cloud.Boot{}, err
+		return nil, agentapi.Boot{}, err
 	}
 	if l := s.Local; l != nil {
 		k.Network = local.Network(l.Network)
 		if k.Subnets, err = l.subnets(); err != nil {
-			return nil, cloud.Boot{}, err
+			return nil, agentapi.Boot{}, err
 		}
 		shape := l.shape(local.ThisMachine())
 		k.Shapes = []local.Shape{shape}
 	}
 	p, err := local.New(k)
 	if err != nil {
-		return nil, cloud.Boot{}, err
+		return nil, agentapi.Boot{}, err
 	}
 	return p, p.Boot(), nil
 }
@@ -58,7 +59,7 @@ func (l *LocalConfig) shape(whole local.Shape) local.Shape {
 	}
 	out.Price, out.Max = federation.Dollars(l.Price), nodes
 	if l.Spot {
-		out.Market = cloud.Spot
+		out.Market = provider.Spot
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -57,21 +57,21 @@ no daemon; stop the daemon first, or it will rent others. Machines also end by t
 const clearPatience = 5 * time.Minute
 
 // clearSite ends all machines and returns how many there were, once none is left.
-func clearSite(ctx context.Context, p cloud.Provider) (int, error) {
+func clearSite(ctx context.Context, p provider.Provider) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, clearPatience)
 	defer cancel()
-	seen := map[cloud.InstanceID]bool{}
+	seen := map[provider.InstanceID]bool{}
 	for {
 		all, err := p.List(ctx)
 		if err != nil {
 			return len(seen), err
 		}
-		var left []cloud.InstanceID
+		var left []provider.InstanceID
 		alive := 0
 		for _, m := range all {
 			switch m.State {
-			case cloud.InstanceEnded:
-			case cloud.InstanceEnding:
+			case provider.InstanceEnded:
+			case provider.InstanceEnding:
 				alive++
 			default:
 				alive++

@@ -12,15 +12,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/cloud"
+	"fsub/cloud/agentapi"
 	"fsub/cloud/aws"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
 
 // openProvider makes what rents the machines of a site, and says what they need to be started. This is where the clouds are listed.
-func openProvider(ctx context.Context, c *Config, s *SiteConfig, log *slog.Logger) (cloud.Provider, cloud.Boot, error) {
-	var p cloud.Provider
-	var boot cloud.Boot
+func openProvider(ctx context.Context, c *Config, s *SiteConfig, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+	var p provider.Provider
+	var boot agentapi.Boot
 	var err error
 	switch s.Kind {
 	case kindLocal:
@@ -41,22 +43,22 @@ func openProvider(ctx context.Context, c *Config, s *SiteConfig, log *slog.Logge
 const cloudCalls = 5
 
 // wrapProvider gives a provider what all have alike: a bound on the rate of its calls, repetition, metrics.
-func wrapProvider(p cloud.Provider, s *SiteConfig, log *slog.Logger, reg prometheus.Registerer) cloud.Provider {
+func wrapProvider(p provider.Provider, s *SiteConfig, log *slog.Logger, reg prometheus.Registerer) provider.Provider {
 	if s.Kind == kindLocal { // no calls leave this machine
 		return p
 	}
-	return cloud.Wrap(p, cloud.WrapConfig{Site: s.Name, RPS: cmp.Or(s.CallsPerSecond, cloudCalls), Burst: 2 * cloudCalls, Retries: 1, Timeout: cmp.Or(s.Timeout, 90*time.Second),
+	return provider.Wrap(p, provider.WrapConfig{Site: s.Name, RPS: cmp.Or(s.CallsPerSecond, cloudCalls), Burst: 2 * cloudCalls, Retries: 1, Timeout: cmp.Or(s.Timeout, 90*time.Second),
 		Registerer: reg, Logger: log})
 }
 
 // aws is the site's configuration as its provider has it.
 func (s *SiteConfig) aws(fed string, log *slog.Logger) aws.Config {
 	a := s.AWS
-	kinds := []cloud.Market{cloud.OnDemand, cloud.Spot}
+	kinds := []provider.Market{provider.OnDemand, provider.Spot}
 	if len(a.Markets) > 0 {
 		kinds = nil
 		for _, m := range a.Markets {
-			if m := cloud.Market(m); m == cloud.OnDemand || m == cloud.Spot {
+			if m := provider.Market(m); m == provider.OnDemand || m == provider.Spot {
 				kinds = append(kinds, m)
 			}
 		}
@@ -85,7 +87,7 @@ func (s *SiteConfig) pools() []cloud.PoolConfig {
 			DefMemPerCPU: p.DefMemPerCPU, Shared: s.Kind == kindLocal, MPI: p.MPI,
 		}
 		for _, m := range p.Markets {
-			k.Select.Markets = append(k.Select.Markets, cloud.Market(m))
+			k.Select.Markets = append(k.Select.Markets, provider.Market(m))
 		}
 		if p.Shared != nil {
 			k.Shared = *p.Shared

@@ -13,6 +13,7 @@ import (
 
 	"fsub/cloud"
 	"fsub/cloud/door"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/federation/store"
 )
@@ -29,7 +30,7 @@ func (w *world) start() {
 		return ""
 	})
 	d, l := w.openDoor()
-	var p cloud.Provider = w.provider
+	var p provider.Provider = w.provider
 	var books federation.PoolStore = st
 	var entry cloud.Door = d
 	if w.opts.toll != nil {

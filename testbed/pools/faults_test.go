@@ -16,6 +16,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
 	"fsub/cloud/local"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/slurm/hostlist"
 )
@@ -79,15 +80,15 @@ func (w *world) endsAs(ref federation.JobRef, state federation.State) federation
 }
 
 // machine is the n-th machine of the site that lives, by name.
-func (w *world) machine(name string) cloud.Instance {
+func (w *world) machine(name string) provider.Instance {
 	w.t.Helper()
 	for _, i := range w.list() {
-		if i.State == cloud.InstanceRunning && i.Name == name {
+		if i.State == provider.InstanceRunning && i.Name == name {
 			return i
 		}
 	}
 	w.t.Fatalf("no machine %s: %+v", name, w.list())
-	return cloud.Instance{}
+	return provider.Instance{}
 }
 
 // agent is the process of a machine's agent.
@@ -108,7 +109,7 @@ func (w *world) gone(name string) {
 	w.t.Helper()
 	eventually(w.t, "machine "+name+" is gone", func() string {
 		for _, i := range w.list() {
-			if i.Name == name && i.State != cloud.InstanceEnded {
+			if i.Name == name && i.State != provider.InstanceEnded {
 				return string(i.State)
 			}
 		}
@@ -171,7 +172,7 @@ func TestTakenMachineEndsTheGang(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, whole())
 	ref, j := w.running(2)
-	if err := w.provider.Delete(context.Background(), []cloud.InstanceID{w.machine(nodes(t, j)[1]).ID}); err != nil {
+	if err := w.provider.Delete(context.Background(), []provider.InstanceID{w.machine(nodes(t, j)[1]).ID}); err != nil {
 		t.Fatal(err)
 	}
 	w.endsAs(ref, federation.NodeFail)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fsub/cloud"
+	"fsub/cloud/provider"
 )
 
 // close ends everything and looks for what is left.
@@ -26,7 +26,7 @@ func (w *world) close() {
 	for _, wait := range w.dying {
 		wait()
 	}
-	var ids []cloud.InstanceID
+	var ids []provider.InstanceID
 	for _, i := range w.list() {
 		ids = append(ids, i.ID)
 	}
@@ -36,7 +36,7 @@ func (w *world) close() {
 	w.nothingLeft()
 }
 
-func (w *world) list() []cloud.Instance {
+func (w *world) list() []provider.Instance {
 	all, err := w.provider.List(context.Background())
 	if err != nil {
 		w.t.Errorf("list: %v", err)

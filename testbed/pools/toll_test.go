@@ -12,23 +12,24 @@ import (
 
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
 // What follows says before and after each call of the driver that changes something, and of an agent that has it do so, that it is there.
 
 type tollProvider struct {
-	cloud.Provider
+	provider.Provider
 	toll func(string)
 }
 
-func (p tollProvider) Create(ctx context.Context, r cloud.Request) ([]cloud.Instance, error) {
+func (p tollProvider) Create(ctx context.Context, r provider.Request) ([]provider.Instance, error) {
 	p.toll("before Create")
 	defer p.toll("after Create")
 	return p.Provider.Create(ctx, r)
 }
 
-func (p tollProvider) Delete(ctx context.Context, ids []cloud.InstanceID) error {
+func (p tollProvider) Delete(ctx context.Context, ids []provider.InstanceID) error {
 	p.toll("before Delete")
 	defer p.toll("after Delete")
 	return p.Provider.Delete(ctx, ids)
@@ -148,7 +149,7 @@ func liveThrough(t *testing.T, r *reaper) {
 	w.until(ref, federation.Completed)
 	eventually(t, "no machine is left", func() string {
 		for _, i := range w.list() {
-			if i.State != cloud.InstanceEnded {
+			if i.State != provider.InstanceEnded {
 				return fmt.Sprintf("%+v", i)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud"
+	"fsub/cloud/agentapi"
 	"fsub/cloud/door"
 	"fsub/federation"
 )
@@ -71,7 +71,7 @@ func TestNoSecretLiesAbout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	boot, err := d.Boot(siteName, "gang", cloud.Boot{Path: "/agent", Expires: time.Now()})
+	boot, err := d.Boot(siteName, "gang", agentapi.Boot{Path: "/agent", Expires: time.Now()})
 	if err != nil || !token.MatchString(boot.Token) {
 		t.Fatalf("tokens look otherwise by now: %q, %v", boot.Token, err)
 	}

@@ -21,6 +21,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/aws"
 	"fsub/cloud/door"
+	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/federation/store"
 	"fsub/testbed/ec2"
@@ -118,7 +119,7 @@ func (s *site) start(nodes int) {
 	}
 	d, l := s.openDoor(log)
 	driver, err := cloud.New(cloud.Config{
-		Site: "aws", Federation: "rented", Provider: cloud.Wrap(p, cloud.WrapConfig{Site: "aws", RPS: 20, Burst: 20, Retries: 1, Timeout: 10 * time.Second, Logger: log}), Store: st, Door: d,
+		Site: "aws", Federation: "rented", Provider: provider.Wrap(p, provider.WrapConfig{Site: "aws", RPS: 20, Burst: 20, Retries: 1, Timeout: 10 * time.Second, Logger: log}), Store: st, Door: d,
 		Boot: aws.Boot(), Pools: []cloud.PoolConfig{{Name: "main", Default: true, Max: nodes, Idle: 20 * time.Second}}, Secret: s.key, LogDir: filepath.Join(s.dir, "logs"), SharesFiles: s.shares,
 		Accounts: map[string][]string{"physics": {s.user.Name}, "vision": {s.other.Name}}, Logger: log, Timing: quick,
 	})

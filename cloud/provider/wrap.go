@@ -1,8 +1,7 @@
-package cloud
+package provider
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -176,26 +175,19 @@ func (w *wrapper) heard(method string, kind ErrorKind, err error) {
 	}
 	w.pause = min(w.pause, throttleMost)
 	rest := w.pause
-	var e *Error
-	if errors.As(err, &e) && e.After > 0 {
-		rest = max(rest, e.After)
-	}
+	rest = max(rest, AsError(err).After)
 	if until := w.cfg.Now().Add(rest); until.After(w.closed) {
 		w.closed = until
 	}
 	w.cfg.Logger.Warn("the cloud throttles: it is left alone for a while", "site", w.cfg.Site, "method", method, "for", rest)
 }
 
-// kindOf is the kind of an error; what is no *Error proves nothing. "" for nil.
+// kindOf is the kind of an error; "" for nil.
 func kindOf(err error) ErrorKind {
 	if err == nil {
 		return ""
 	}
-	var e *Error
-	if errors.As(err, &e) {
-		return e.Kind
-	}
-	return KindUnavailable
+	return AsError(err).Kind
 }
 
 func waitFor(ctx context.Context, d time.Duration) error {

@@ -1,9 +1,13 @@
-package cloud
+// Package provider is the contract between the driver of rented machines and what rents them from one cloud: a [Provider] lists [Offering]s and creates
+// [Instance]s, and refuses with an [Error] of a kind and a scope. [Wrap] gives any of them a rate limit, few retries and metrics. Every cloud is a small
+// package that implements it (local, aws); package providertest is what each must keep.
+package provider
 
 import (
 	"context"
 	"time"
 
+	"fsub/cloud/agentapi"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -86,9 +90,9 @@ type Request struct {
 	Site     federation.SiteName
 	Offering Offering
 	Count    int
-	Names    []string // host names, one for each machine
-	Near     bool     // put them near to each other (placement group)
-	Boot     Boot     // what they are started with
+	Names    []string      // host names, one for each machine
+	Near     bool          // put them near to each other (placement group)
+	Boot     agentapi.Boot // what they are started with
 }
 
 // InstanceState is the life of a machine in the cloud's eyes.

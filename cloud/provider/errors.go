@@ -1,6 +1,7 @@
-package cloud
+package provider
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -61,4 +62,12 @@ func (e *Error) Unwrap() []error {
 		return []error{kind}
 	}
 	return []error{kind, e.Err}
+}
+
+// AsError is what a provider returned as an *Error; an error that is none proves nothing.
+func AsError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Kind: KindUnavailable, Scope: ScopeCloud, Text: err.Error(), Err: err}
 }
