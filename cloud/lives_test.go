@@ -27,6 +27,7 @@ func TestRetry(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		w.wants(w.submit("sleep 5", nil), federation.BootFail, time.Minute)
+		time.Sleep(time.Millisecond) // after the call that was refused, by the bubble's clock
 		begin := time.Now()
 		got, err := w.driver.Retry(context.Background())
 		if err != nil || len(got) != 1 || got[0].Reason != federation.ReasonCloudDenied || !strings.Contains(got[0].Detail, "no such role") {
