@@ -255,19 +255,18 @@ func (p *parser) switchesWait(v string) {
 	}
 }
 
+// setGetUserEnv takes [SECONDS][MODE], MODE being s or l in either case, with anything behind it. Neither changes what a job gets.
 func setGetUserEnv(p *parser, o *option, v string) error {
-	if v != "" {
-		_, rest, ok := number(v)
-		if !ok || len(rest) > 1 || rest != "" && rest[0]|0x20 != 's' && rest[0]|0x20 != 'l' {
-			return p.invalid(o)
-		}
+	n, rest, _ := number(v)
+	mode := strings.ToUpper(rest[:min(1, len(rest))])
+	if !strings.Contains("SL", mode) {
+		return p.invalid(o)
 	}
 	p.userEnv = true
-	switch n, rest, _ := number(v); {
-	case p.release >= Slurm2605:
+	if p.release >= Slurm2605 {
 		p.show(o.name, "set")
-	default:
-		p.show(o.name, strconv.FormatInt(n, 10)+strings.ToUpper(rest))
+	} else {
+		p.show(o.name, strconv.Itoa(int(int32(n)))+mode) // sbatch keeps it in an int
 	}
 	return nil
 }
