@@ -1,7 +1,7 @@
 package sbatch
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 
 	"fsub/sbatch/getopt"
@@ -13,47 +13,154 @@ func usageText() string {
 		"       sbatch [OPTIONS...] < script\n"
 }
 
-const fedHelp = `
-Options of the federation, also in #FSUB lines of a script (--sites=a,b):
-      --fed-sites=names           run at one of these sites             FSUB_SITES
-      --fed-exclude-sites=names   at none of these                      FSUB_EXCLUDE_SITES
-      --fed-accelerators=list     types of GPU that will do: h100,a100:2 (twice as many of the second)
-                                                                        FSUB_ACCELERATORS
-      --fed-max-cost=dollars      the most that the job may cost        FSUB_MAX_COST
-      --fed-stage-in=from[->to]   copied to the job's directory first; path, pattern or URL; may be repeated
-                                                                        FSUB_STAGE_IN
-      --fed-stage-out=from[->to]  copied back when it has ended         FSUB_STAGE_OUT
-`
+// describedOption is an option as --help shows it: what its value is, as sbatch names it, and what it is for.
+type describedOption struct{ name, value, help string }
 
-// headings are those under which sbatch lists options, each with its options; what is in none is under the first. Programs look for the words.
+// headings are those under which sbatch lists options, in its order, each with its options in the order of the alphabet. Programs look for the
+// words. A test holds that every option of the table that is carried is here, with help.
 var headings = []struct {
 	text    string
-	options []string
+	options []describedOption
 }{
-	{"Parallel run options:", nil},
-	{"Constraint options:", []string{"cluster-constraint", "constraint", "contiguous", "exclude", "mem", "mincpus", "nodefile", "nodelist", "prefer",
-		"reservation", "tmp"}},
-	{"Consumable resources related options:", []string{"exclusive", "mem-per-cpu"}},
-	{"Affinity/Multi-core options:", []string{"cores-per-socket", "extra-node-info", "hint", "mem-bind", "ntasks-per-core", "ntasks-per-socket",
-		"sockets-per-node", "threads-per-core", "tres-bind"}},
-	{"GPU scheduling options:", []string{"cpus-per-gpu", "gpu-bind", "gpu-freq", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "mem-per-gpu"}},
-	{"Help options:", []string{"help", "usage"}},
-	{"Other options:", []string{"version"}},
+	{"Parallel run options:", []describedOption{
+		{"account", "name", "charge the job to this account"},
+		{"acctg-freq", "type=seconds", "how often usage is sampled: task=, energy=, network=, filesystem="},
+		{"array", "indexes", "run one task for each index: 0-15, 1,3,5, 0-99:2, 0-999%20 (20 at a time)"},
+		{"autocomplete", "prefix", "print the options that begin with prefix"},
+		{"batch", "list", "features of the node that runs the script, of those in --constraint"},
+		{"bb", "spec", "burst buffer specification"},
+		{"bbf", "file", "file with a burst buffer specification"},
+		{"begin", "time", "not before this time: HH:MM, YYYY-MM-DDTHH:MM, now+1hour"},
+		{"chdir", "directory", "working directory of the script"},
+		{"cluster", "names", "same as --clusters"},
+		{"clusters", "names", "run at one of these sites"},
+		{"comment", "text", "comment, shown with the job"},
+		{"container", "path", "OCI bundle of the job's container"},
+		{"container-id", "id", "OCI container ID"},
+		{"context", "name", "SELinux context"},
+		{"core-spec", "cores", "cores per node that are reserved for the system"},
+		{"cpu-freq", "min[-max[:gov]]", "CPU frequency, in kHz or by name, and governor"},
+		{"cpus-per-task", "n", "CPUs for each task"},
+		{"deadline", "time", "remove the job if it cannot end before this time"},
+		{"delay-boot", "minutes", "wait so long for nodes with the features before others are rebooted"},
+		{"dependency", "type:jobid[:jobid]", "wait for other jobs: after, afterany, afterok, afternotok, aftercorr, singleton"},
+		{"distribution", "type", "how tasks are spread over nodes and sockets: block, cyclic, plane=n, arbitrary"},
+		{"error", "pattern", "file for standard error"},
+		{"export", "ALL|NONE|NIL|names", "environment variables that the job gets"},
+		{"export-file", "file|fd", "file of NAME=VALUE, each ended by a null byte, to export"},
+		{"extra", "text", "text that is kept with the job"},
+		{"get-user-env", "seconds[mode]", "begin with the environment of a login shell"},
+		{"gres", "name[:type]:n", "generic resources on each node: gpu:2, gpu:h100:8"},
+		{"gres-flags", "flags", "how generic resources are bound to cores: enforce-binding, disable-binding"},
+		{"hold", "", "submit the job held"},
+		{"ignore-pbs", "", "ignore #PBS and #BSUB lines in the script"},
+		{"input", "pattern", "file for standard input"},
+		{"job-name", "name", "name of the job"},
+		{"kill-on-invalid-dep", "yes|no", "end the job if its dependency can never be met"},
+		{"licenses", "name[:n]", "licenses that the job uses"},
+		{"mail-type", "type", "mail on these events: BEGIN, END, FAIL, REQUEUE, ALL, TIME_LIMIT_80, ..."},
+		{"mail-user", "address", "who gets the mail"},
+		{"mcs-label", "label", "label of multi-category security"},
+		{"network", "spec", "network or switch resources"},
+		{"nice", "n", "lower the priority by n"},
+		{"no-kill", "off", "keep the job when one of its nodes fails"},
+		{"no-requeue", "", "never requeue the job"},
+		{"nodes", "min[-max]", "number of nodes"},
+		{"ntasks", "n", "number of tasks"},
+		{"ntasks-per-node", "n", "tasks on each node"},
+		{"oom-kill-step", "0|1", "end the whole step when one task runs out of memory"},
+		{"open-mode", "append|truncate", "how output files are opened"},
+		{"output", "pattern", "file for standard output: slurm-%j.out by default"},
+		{"overcommit", "", "more than one task for each CPU"},
+		{"oversubscribe", "", "share nodes with other jobs"},
+		{"parsable", "", "print only the job ID, and the cluster if one was named"},
+		{"partition", "names", "run in one of these partitions"},
+		{"priority", "n|TOP", "priority of the job (operators)"},
+		{"profile", "type", "detailed profile: none, all, or energy, task, lustre, network"},
+		{"propagate", "limits", "limits of this shell that the job gets: ALL, NONE or names"},
+		{"qos", "name", "quality of service"},
+		{"quiet", "", "print errors only"},
+		{"reboot", "", "reboot the nodes first (operators)"},
+		{"requeue", "", "requeue the job when it is preempted or a node fails"},
+		{"segment", "n", "nodes for each block of the topology"},
+		{"signal", "[R|B:]sig[@seconds]", "signal before the end: B to the script only, R on preemption of a reservation"},
+		{"spread-job", "", "over as many nodes as possible"},
+		{"stepmgr", "", "manage steps on the job's first node"},
+		{"switches", "n[@time]", "at most n leaf switches, waiting so long for it"},
+		{"tasks-per-node", "n", "same as --ntasks-per-node"},
+		{"test-only", "", "do not submit; say when the job could start"},
+		{"thread-spec", "threads", "threads per node that are reserved for the system"},
+		{"time", "limit", "time limit: minutes, MM:SS, HH:MM:SS, D-HH:MM"},
+		{"time-min", "limit", "the least time limit, if the job may get less"},
+		{"tres-bind", "spec", "how tasks are bound to resources"},
+		{"tres-per-task", "list", "resources for each task: cpu=2,gres/gpu:1"},
+		{"use-min-nodes", "", "of a range of --nodes prefer the smaller number"},
+		{"verbose", "", "show how the options were understood; more with more -v"},
+		{"wait", "", "wait for the job's end, and exit as it does"},
+		{"wait-all-nodes", "0|1", "begin when all nodes are ready"},
+		{"wckey", "key", "workload characterization key"},
+		{"wrap", "command", "run this command; there is no script"},
+	}},
+	{"Constraint options:", []describedOption{
+		{"cluster-constraint", "[!]list", "features that the cluster must have, or not"},
+		{"constraint", "list", "features that the nodes must have: a&b, a|b, [a*2&b*1]"},
+		{"contiguous", "", "neighboring nodes"},
+		{"exclude", "nodes", "none of these nodes"},
+		{"mem", "size[K|M|G|T]", "memory on each node, in MiB if no unit is given; 0: all"},
+		{"mincpus", "n", "CPUs that each node must have"},
+		{"nodefile", "file", "file with the names of nodes that the job must have"},
+		{"nodelist", "nodes", "nodes that the job must have"},
+		{"prefer", "list", "features that the nodes should have, if possible"},
+		{"reservation", "names", "run in this reservation"},
+		{"tmp", "size[K|M|G|T]", "temporary disk space on each node, in MiB if no unit is given"},
+	}},
+	{"Consumable resources related options:", []describedOption{
+		{"exclusive", "user|mcs|topo", "share no node, or only with jobs of the same user, MCS label, or topology"},
+		{"mem-per-cpu", "size[K|M|G|T]", "memory for each CPU, in MiB if no unit is given"},
+		{"resv-ports", "n", "reserve communication ports"},
+	}},
+	{"Affinity/Multi-core options:", []describedOption{
+		{"cores-per-socket", "n", "cores that each socket must have"},
+		{"extra-node-info", "s[:c[:t]]", "sockets per node, cores per socket and threads per core in one"},
+		{"hint", "type", "compute_bound, memory_bound, multithread or nomultithread"},
+		{"mem-bind", "type", "bind tasks to memory"},
+		{"ntasks-per-core", "n", "tasks on each core"},
+		{"ntasks-per-socket", "n", "tasks on each socket"},
+		{"sockets-per-node", "n", "sockets that each node must have"},
+		{"threads-per-core", "n", "threads that are used of each core"},
+	}},
+	{"GPU scheduling options:", []describedOption{
+		{"cpus-per-gpu", "n", "CPUs for each GPU"},
+		{"gpu-bind", "type", "how tasks are bound to GPUs: closest, single:n, map_gpu:list, none"},
+		{"gpu-freq", "spec", "frequency and voltage of the GPUs"},
+		{"gpus", "[type:]n", "GPUs of the whole job"},
+		{"gpus-per-node", "[type:]n", "GPUs on each node"},
+		{"gpus-per-socket", "[type:]n", "GPUs on each socket"},
+		{"gpus-per-task", "[type:]n", "GPUs for each task"},
+		{"mem-per-gpu", "size[K|M|G|T]", "memory for each GPU, in MiB if no unit is given"},
+		{"ntasks-per-gpu", "n", "tasks for each GPU"},
+		{"ntasks-per-tres", "n", "same as --ntasks-per-gpu"},
+	}},
+	{"Federation options (in a script: #FSUB --sites=a,b):", []describedOption{
+		{"fed-sites", "names", "run at one of these sites"},
+		{"fed-exclude-sites", "names", "run at none of these sites"},
+		{"fed-accelerators", "type[:factor],...", "types of GPU that will do: h100,a100:2 (twice as many of the second)"},
+		{"fed-max-cost", "dollars", "the most that the job may cost"},
+		{"fed-stage-in", "from[->to]", "copy to the job's directory first: path, pattern or URL; may be repeated"},
+		{"fed-stage-out", "from[->to]", "copy back when the job has ended; may be repeated"},
+	}},
+	{"Help options:", []describedOption{
+		{"help", "", "show this help"},
+		{"usage", "", "show how sbatch is called"},
+	}},
+	{"Other options:", []describedOption{
+		{"version", "", "show the version of Slurm whose sbatch this is"},
+	}},
 }
 
-// heading is the index in headings under which an option stands.
-func heading(name string) int {
-	for i, h := range headings {
-		if slices.Contains(h.options, name) {
-			return i
-		}
-	}
-	return 0
-}
-
-// helpText lists the options of the table: first those that are carried to a site, then those that are refused.
+// helpText lists the options: first those that are carried to a site, by headings, then those that are refused.
 func helpText() string {
-	under := make([]strings.Builder, len(headings))
+	known := map[string]*option{}
 	var not []string
 	for i := range options {
 		o := &options[i]
@@ -62,40 +169,65 @@ func helpText() string {
 		case o.class == refused:
 			not = append(not, "--"+o.name)
 		default:
-			under[heading(o.name)].WriteString(o.helpLine())
+			known[o.name] = o
 		}
 	}
 	var b strings.Builder
 	b.WriteString(usageText())
 	b.WriteString("\nsubmits a batch script to the federation, under the rules of Slurm's sbatch.\n")
-	for i, h := range headings {
-		b.WriteString("\n" + h.text + "\n" + under[i].String())
-	}
-	b.WriteString(fedHelp)
-	b.WriteString("\nKnown and not carried:")
-	col := 80
-	for _, n := range not {
-		if col+len(n) > 76 {
-			b.WriteString("\n ")
-			col = 1
+	for _, h := range headings {
+		b.WriteString("\n" + h.text + "\n")
+		for _, d := range h.options {
+			o := known[d.name]
+			if o == nil { // the federation's own
+				o = &option{name: d.name, arg: getopt.RequiredArg, env: strings.ReplaceAll("FSUB_"+strings.ToUpper(d.name[len("fed-"):]), "-", "_")}
+			}
+			b.WriteString(o.helpLine(d))
 		}
-		b.WriteString(" " + n)
-		col += len(n) + 1
 	}
-	b.WriteString("\n")
+	b.WriteString("\nKnown and not carried:\n")
+	b.WriteString(wrapped("  ", "  ", strings.Join(not, " ")))
 	return b.String()
 }
 
-// helpLine is an option with its short form and its environment variables.
-func (o *option) helpLine() string {
+// helpLine is an option with its short form, what it is for, and its environment variables.
+func (o *option) helpLine(d describedOption) string {
 	short := "    "
 	if o.short != 0 {
 		short = "-" + string(rune(o.short)) + ", "
 	}
-	value := [...]string{getopt.NoArg: "", getopt.RequiredArg: "=value", getopt.OptionalArg: "[=value]"}[o.arg]
-	line := "  " + short + "--" + o.name + value
+	value := map[getopt.Arg]string{getopt.RequiredArg: "=" + d.value, getopt.OptionalArg: "[=" + d.value + "]"}[o.arg]
+	help := d.help
 	if o.env != "" {
-		line += strings.Repeat(" ", max(2, 36-len(line))) + o.env
+		help += " [" + o.env + "]"
 	}
-	return line + "\n"
+	const column = 34
+	begin := fmt.Sprintf("  %s--%s%s", short, o.name, value)
+	if len(begin) > column-2 {
+		return begin + "\n" + wrapped(strings.Repeat(" ", column), strings.Repeat(" ", column), help)
+	}
+	return wrapped(fmt.Sprintf("%-*s", column, begin), strings.Repeat(" ", column), help)
+}
+
+// wrapped breaks a text between words into lines of at most 100 columns, the first behind first, the others behind next.
+func wrapped(first, next, text string) string {
+	const width = 100
+	var b strings.Builder
+	b.WriteString(first)
+	col, begun := len(first), false
+	for _, word := range strings.Fields(text) {
+		switch {
+		case !begun:
+			begun = true
+		case col+1+len(word) > width:
+			b.WriteString("\n" + next)
+			col = len(next)
+		default:
+			b.WriteString(" ")
+			col++
+		}
+		b.WriteString(word)
+		col += len(word)
+	}
+	return b.String() + "\n"
 }
