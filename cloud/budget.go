@@ -13,7 +13,7 @@ import (
 // spent is what the machines of a pool that have ended have cost since the beginning of the day and of the month, by UTC.
 type spent struct {
 	day, month         time.Time // when they began
-	dayCost, monthCost federation.Dollars
+	dayCost, monthCost federation.Money
 	why                string // as of the last look: why no machine may be started
 }
 
@@ -32,7 +32,7 @@ func (s *spent) roll(now time.Time) bool {
 }
 
 // within is what a machine has cost between since and until.
-func (m *machineRecord) within(since, until time.Time) federation.Dollars {
+func (m *machineRecord) within(since, until time.Time) federation.Money {
 	if m.Created.IsZero() {
 		return 0
 	}
@@ -42,7 +42,7 @@ func (m *machineRecord) within(since, until time.Time) federation.Dollars {
 	if !m.Ended.IsZero() && m.Ended.Before(until) {
 		until = m.Ended
 	}
-	return m.Price * federation.Dollars(max(until.Sub(since), 0).Hours())
+	return m.Price.For(until.Sub(since))
 }
 
 func (s *spent) machineEnded(m *machine) {
@@ -56,7 +56,7 @@ func (s *spent) add(m *machineRecord) {
 }
 
 // spending is what the pool has spent in this day and month, with what runs.
-func (p *pool) spending(now time.Time) (day, month federation.Dollars) {
+func (p *pool) spending(now time.Time) (day, month federation.Money) {
 	day, month = p.spent.dayCost, p.spent.monthCost
 	for _, l := range p.lanes {
 		for _, m := range l.machines {
@@ -155,7 +155,7 @@ func (r *run) endsAt(m *machine, now time.Time) time.Time {
 // afford binds what a run will cost, if the budgets of its pools bear that.
 func (d *Driver) afford(r *run) (verdict, bool) {
 	now := d.now()
-	costs := map[*pool][]federation.Dollars{}
+	costs := map[*pool][]federation.Money{}
 	seen := map[*machine]bool{}
 	for _, m := range r.machines {
 		p := m.pool
@@ -168,7 +168,7 @@ func (d *Driver) afford(r *run) (verdict, bool) {
 			p.unbind(r, now) // it is given its machines already
 		}
 		if costs[p] == nil {
-			costs[p] = make([]federation.Dollars, len(p.allowed))
+			costs[p] = make([]federation.Money, len(p.allowed))
 		}
 		from, until := m.boundUntil(now, r), m.boundUntil(now, nil)
 		for i := range p.allowed {
@@ -208,7 +208,7 @@ func (d *Driver) mayPay(j *job, limit time.Duration) error {
 	for _, p := range d.pools {
 		all := p.allowances(now)
 		for i := range all {
-			cost := federation.Dollars(0)
+			cost := federation.Money(0)
 			for k, m := range r.machines {
 				if m.pool == p && !slices.Contains(r.machines[:k], m) {
 					cost += all[i].Share(m.Price, from[k], to[k])
@@ -241,12 +241,12 @@ func (p *pool) unbind(r *run, now time.Time) {
 // overBudget says why the pool may start no machine, and has its idle ones ended: "" if it may. What runs goes on.
 func (p *pool) overBudget(now time.Time) string {
 	for _, a := range p.allowances(now) {
-		if a.From.After(now) || a.Left() > 1e-9 {
+		if a.From.After(now) || a.Left() > 0 {
 			continue
 		}
-		why := fmt.Sprintf("pool %s has spent $%.2f of its $%.2f for %s", p.Name, a.Spent, a.Budget, a.Name)
-		if a.Bound >= 0.005 {
-			why += fmt.Sprintf(", and what runs may cost $%.2f more", a.Bound)
+		why := fmt.Sprintf("pool %s has spent $%s of its $%s for %s", p.Name, a.Spent.Text(2), a.Budget.Text(2), a.Name)
+		if a.Bound >= 0.005*federation.Dollar {
+			why += fmt.Sprintf(", and what runs may cost $%s more", a.Bound.Text(2))
 		}
 		return why
 	}
@@ -254,7 +254,7 @@ func (p *pool) overBudget(now time.Time) string {
 }
 
 // bears reports whether the pool can pay a machine of a price by the hour for another hour, that no job binds.
-func (p *pool) bears(price federation.Dollars, now time.Time) bool {
+func (p *pool) bears(price federation.Money, now time.Time) bool {
 	for _, a := range p.allowances(now) {
 		if !a.Bears(a.Share(price, now, now.Add(time.Hour))) {
 			return false

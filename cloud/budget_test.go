@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/accounting"
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
@@ -31,7 +32,7 @@ func (w *world) update(id federation.JobID, from, to time.Duration) error {
 // is not. A job that ends early gives back what it did not use.
 func TestBudget(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cfg.Pools[0].Daily = 4
+		w.cfg.Pools[0].Daily = 4 * federation.Dollar
 		w.ready()
 		long := w.submit("sleep 5400", limited(3*time.Hour)) // binds $3.02 with its boot
 		refused := func(limit time.Duration, says string) {
@@ -49,11 +50,11 @@ func TestBudget(t *testing.T) {
 		w.stop() // what is bound is in the books
 		w.ready()
 		refused(time.Hour, "bound by what runs")
-		if p := w.driver.Pools()[0]; p.BoundToday < 2.9 || p.BoundToday > 3.1 || p.BoundMonth != 0 || p.Stopped != "" {
+		if p := w.driver.Pools()[0]; p.BoundToday < 2.9*federation.Dollar || p.BoundToday > 3.1*federation.Dollar || p.BoundMonth != 0 || p.Stopped != "" {
 			t.Errorf("%+v", p)
 		}
 		o, err := w.driver.Observe(context.Background())
-		if a := o.Partitions[0].Allowances; err != nil || len(a) != 3 || a[0].Budget != 4 || a[0].Left() > 1 || a[1].Left() != 4 || a[1].Name != "on 2000-01-02" {
+		if a := o.Partitions[0].Allowances; err != nil || len(a) != 3 || a[0].Budget != 4*federation.Dollar || a[0].Left() > federation.Dollar || a[1].Left() != 4*federation.Dollar || a[1].Name != "on 2000-01-02" {
 			t.Errorf("%+v, %v", a, err)
 		}
 		w.wants(long, federation.Completed, 2*time.Hour)
@@ -65,7 +66,7 @@ func TestBudget(t *testing.T) {
 // it goes on.
 func TestBudgetIsSpent(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cfg.Pools[0].Daily, w.cfg.Pools[0].Idle = 3, 10*time.Hour
+		w.cfg.Pools[0].Daily, w.cfg.Pools[0].Idle = 3*federation.Dollar, 10*time.Hour
 		w.ready()
 		long := w.submit("sleep 7000", limited(2*time.Hour))
 		w.wants(long, federation.Running, time.Minute)
@@ -105,7 +106,7 @@ func TestBudgetIsSpent(t *testing.T) {
 // TestBudgetRaisedLimit: a time limit is raised as far as the budget can pay for it, as at the start; the refusal says what is left. It may be lowered, which gives money back.
 func TestBudgetRaisedLimit(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cfg.Pools[0].Daily = 4
+		w.cfg.Pools[0].Daily = 4 * federation.Dollar
 		w.ready()
 		id := w.submit("sleep 5400", limited(2*time.Hour))
 		w.wants(id, federation.Running, time.Minute)
@@ -137,7 +138,7 @@ func TestBudgetRaisedLimit(t *testing.T) {
 // TestBudgetOfTomorrow: a job that goes on into a day that cannot pay for it is not begun today.
 func TestBudgetOfTomorrow(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cfg.Pools[0].Daily, w.cfg.Pools[0].Monthly = 10, 12
+		w.cfg.Pools[0].Daily, w.cfg.Pools[0].Monthly = 10*federation.Dollar, 12*federation.Dollar
 		w.ready()
 		time.Sleep(20 * time.Hour)
 		for limit, says := range map[time.Duration]string{18 * time.Hour: "on 2000-01-02", 13 * time.Hour: "this month"} {
@@ -152,16 +153,16 @@ func TestBudgetOfTomorrow(t *testing.T) {
 // TestNoLimit: a job without a time limit binds what it is expected to cost, and when it runs for longer an hour more, again and again.
 func TestNoLimit(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cfg.Pools[0].Daily = 6
+		w.cfg.Pools[0].Daily = 6 * federation.Dollar
 		w.ready()
 		id := w.submit("sleep 40000", func(s *federation.Submission) {
 			s.Job.Spec.TimeLimit, s.Offer.Run = sbatch.Unlimited, 4*time.Hour
 		})
 		w.wants(id, federation.Running, time.Minute)
-		for after, want := range map[time.Duration]federation.Dollars{time.Minute: 4, 5 * time.Hour: 1} {
+		for after, want := range map[time.Duration]federation.Money{time.Minute: 4 * federation.Dollar, 5 * time.Hour: federation.Dollar} {
 			time.Sleep(after)
-			if p := w.driver.Pools()[0]; p.BoundToday < want-0.05 || p.BoundToday > want+0.05 {
-				t.Errorf("after %s $%.2f are bound, want $%.2f", after, p.BoundToday, want)
+			if p := w.driver.Pools()[0]; p.BoundToday < want-0.05*federation.Dollar || p.BoundToday > want+0.05*federation.Dollar {
+				t.Errorf("after %s $%s are bound, want $%s", after, p.BoundToday, want)
 			}
 			if after > time.Hour {
 				break
@@ -173,7 +174,7 @@ func TestNoLimit(t *testing.T) {
 // TestClassesByLimit: a job that the budget bears does not wait behind a like one that it does not bear, or that has waited for long.
 func TestClassesByLimit(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cfg.Pools[0].Daily, w.cfg.Pools[0].Max = 5, 1
+		w.cfg.Pools[0].Daily, w.cfg.Pools[0].Max = 5*federation.Dollar, 1
 		w.ready()
 		busy := w.submit("sleep 600", limited(time.Hour))
 		dear := w.submit("sleep 1", limited(10*time.Hour))
@@ -196,9 +197,9 @@ func TestNeverOverBudget(t *testing.T) {
 
 func spendAtRandom(t *testing.T, w *world, rng *rand.Rand) {
 	price := 0.5 + 3*rng.Float64()
-	daily, monthly := federation.Dollars(5+35*rng.Float64()), federation.Dollars(0)
+	daily, monthly := accounting.MoneyOf(5+35*rng.Float64()), federation.Money(0)
 	if rng.IntN(2) == 0 {
-		monthly = daily * federation.Dollars(1+rng.Float64())
+		monthly = accounting.MoneyOf(daily.Dollars() * (1 + rng.Float64()))
 	}
 	w.cloud.Offers = []provider.Offering{offer("small", price), offer("large", 2*price)}
 	p := &w.cfg.Pools[0]
@@ -206,7 +207,7 @@ func spendAtRandom(t *testing.T, w *world, rng *rand.Rand) {
 	w.ready()
 	returned, ended := 0, 0
 	open := map[federation.JobID]bool{}
-	slack := federation.Dollars(float64(p.Max)*2*price) * federation.Dollars((40 * time.Second).Hours())
+	slack := accounting.MoneyOf(float64(p.Max) * 2 * price * (40 * time.Second).Hours())
 	for begin := time.Now(); time.Since(begin) < 3*24*time.Hour; time.Sleep(time.Duration(20+rng.IntN(400)) * time.Second) {
 		switch rng.IntN(12) {
 		case 0, 1, 2, 3:
@@ -252,11 +253,11 @@ func spendAtRandom(t *testing.T, w *world, rng *rand.Rand) {
 		}
 		s := w.driver.Pools()[0]
 		if s.Today+s.BoundToday > daily+slack || monthly > 0 && s.Month+s.BoundMonth > monthly+slack {
-			t.Fatalf("after %s: $%.2f spent and $%.2f bound of $%.2f today, $%.2f and $%.2f of $%.2f in the month; slack $%.2f", time.Since(begin), s.Today, s.BoundToday, daily,
+			t.Fatalf("after %s: $%s spent and $%s bound of $%s today, $%s and $%s of $%s in the month; slack $%s", time.Since(begin), s.Today, s.BoundToday, daily,
 				s.Month, s.BoundMonth, monthly, slack)
 		}
 	}
-	t.Logf("$%.2f an hour, $%.2f a day, $%.2f a month: %d jobs ended, %d were given back, $%.2f spent", price, daily, monthly, ended, returned, w.driver.Pools()[0].Month)
+	t.Logf("$%.2f an hour, $%s a day, $%s a month: %d jobs ended, %d were given back, $%s spent", price, daily, monthly, ended, returned, w.driver.Pools()[0].Month)
 }
 
 // full is how many times something random is tried: more when there is time.

@@ -66,7 +66,7 @@ type PoolConfig struct {
 	Idle    time.Duration
 	// Daily and Monthly are what the pool may spend by UTC day and month; 0: no bound. What machines with jobs will cost until the time limits of these counts as
 	// spent: a job that could cost more than what is left is not started. When nothing is left idle machines are ended at once; what runs goes on.
-	Daily, Monthly federation.Dollars
+	Daily, Monthly federation.Money
 	// Shared: a machine runs several jobs at once, also of different users. Else a job has its machines to itself.
 	Shared       bool
 	Near         bool // machines of one job are put near to each other where the offering can

@@ -140,7 +140,7 @@ func TestMachineFails(t *testing.T) {
 				w.wants(id, federation.Running, 5*time.Minute)
 				w.cloud.Kill(w.cloud.Machines()[1].ID, why)
 				j := w.wants(id, want, 5*time.Minute)
-				if j.PricePerHour != 3 || j.NumNodes != 3 || !strings.Contains(j.Detail, "sky-main-2") {
+				if j.PricePerHour != 3*federation.Dollar || j.NumNodes != 3 || !strings.Contains(j.Detail, "sky-main-2") {
 					t.Errorf("%+v", j)
 				}
 				next := w.submit("sleep 1", func(s *federation.Submission) { s.Job.Spec.MinNodes, s.Job.Spec.MaxNodes = 2, 2 })

@@ -59,7 +59,7 @@ func (d *Driver) siteJob(j *jobRecord) federation.SiteJob {
 	}
 	if r := j.Run; r != nil && !j.Start.IsZero() {
 		part := r.part(0)
-		s.Nodes, s.TRES, s.PricePerHour = part.Nodes, part.TRES, federation.Dollars(r.Price)
+		s.Nodes, s.TRES, s.PricePerHour = part.Nodes, part.TRES, r.Price
 		part.count(&s)
 		s.Components = components(j, &s)
 	}

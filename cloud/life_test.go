@@ -167,7 +167,7 @@ func TestShared(t *testing.T) {
 			}))
 		}
 		w.until("eight run", time.Minute, func() bool { return w.running(ids) == 8 })
-		if j := w.lookup(ids[0]); j.PricePerHour != 0.25 || j.TRES != "billing=1,cpu=1,mem=100M,node=1" {
+		if j := w.lookup(ids[0]); j.PricePerHour != 0.25*federation.Dollar || j.TRES != "billing=1,cpu=1,mem=100M,node=1" {
 			t.Errorf("%+v", j)
 		}
 		if o, _ := w.driver.Observe(context.Background()); o.PendingJobs != 2 || len(o.Running) != 8 || o.Nodes[0].CPUsUsed != 4 || o.Nodes[0].MemUsed != 400 {
@@ -228,11 +228,11 @@ func TestOfferings(t *testing.T) {
 		}
 		w.ready()
 		j := w.wants(w.submit("sleep 1", nil), federation.Completed, time.Minute)
-		if j.Nodes != "sky-main-middle-1" || j.PricePerHour != 3 {
+		if j.Nodes != "sky-main-middle-1" || j.PricePerHour != 3*federation.Dollar {
 			t.Errorf("%+v", j)
 		}
 		j = w.wants(w.submit("sleep 1", func(s *federation.Submission) { s.Offer.Offering = "dear" }), federation.Completed, time.Minute)
-		if j.Nodes != "sky-main-dear-1" || j.PricePerHour != 5 {
+		if j.Nodes != "sky-main-dear-1" || j.PricePerHour != 5*federation.Dollar {
 			t.Errorf("%+v", j)
 		}
 		j = w.wants(w.submit("sleep 1", func(s *federation.Submission) { s.Offer.Offering = "cheap" }), federation.BootFail, time.Minute)

@@ -164,7 +164,7 @@ func TestBooksReadTwice(t *testing.T) {
 		w.stop()
 		w.cfg.Store = &flakyStore{Store: w.store}
 		w.ready()
-		if p := w.driver.Pools()[0]; p.Busy != 1 || p.PricePerHour != 1 {
+		if p := w.driver.Pools()[0]; p.Busy != 1 || p.PricePerHour != federation.Dollar {
 			t.Errorf("%+v", p)
 		}
 		w.wants(w.submit("sleep 1", nil), federation.Completed, 2*time.Minute)

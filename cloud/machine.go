@@ -48,13 +48,13 @@ func (d *Driver) gone(m *machine, why string) {
 	if m.Why == "" {
 		m.Why = why
 	}
-	m.Cost = m.Price * federation.Dollars(m.Ended.Sub(m.Created).Hours())
-	m.IdleCost = m.Price * federation.Dollars(max(m.Ended.Sub(m.Created)-m.Busy, 0).Hours())
+	m.Cost = m.Price.For(m.Ended.Sub(m.Created))
+	m.IdleCost = m.Price.For(m.Ended.Sub(m.Created) - m.Busy)
 	d.put(m)
 	d.settled[m.Instance] = true
 	m.pool.spent.machineEnded(m)
 	d.metrics.machineEnded(m)
-	d.log.Info("machine ended", "machine", m.id, "pool", m.Pool, "why", m.Why, "dollars", float64(m.Cost))
+	d.log.Info("machine ended", "machine", m.id, "pool", m.Pool, "why", m.Why, "dollars", m.Cost.Dollars())
 	d.remove(m)
 	m.bump()
 	d.closeGang(m.gang)

@@ -57,7 +57,7 @@ func (m *metrics) cooling(k provider.ErrorKind) { m.cools.WithLabelValues(string
 func (m *metrics) notice(k agentapi.NoticeKind) { m.notices.WithLabelValues(string(k)).Inc() }
 func (m *metrics) booted(after time.Duration)   { m.boots.Observe(after.Seconds()) }
 func (m *metrics) machineEnded(k *machine) {
-	m.dollars.WithLabelValues(k.Pool).Add(max(float64(k.Cost), 0))
+	m.dollars.WithLabelValues(k.Pool).Add(max(k.Cost.Dollars(), 0))
 	m.idle.WithLabelValues(k.Pool).Add(max(float64(k.IdleCost), 0))
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fsub/accounting"
 	"fsub/cloud/layout"
 	"fsub/cloud/provider"
 	"fsub/federation"
@@ -197,14 +198,14 @@ func (l *lane) features() []string {
 }
 
 // price of a run, by the hour: what it holds of each of its machines.
-func (r *run) price() (sum federation.Dollars) {
+func (r *run) price() (sum federation.Money) {
 	for i, m := range r.machines {
 		k, o := &r.Members[i], &m.gang.Offering
 		part := 1.0
 		if m.pool.Shared {
 			part = min(1, max(share(k.CPUs, o.CPUs), share(int(k.Mem), int(o.Mem)), share(len(k.GPUs), o.GPUs)))
 		}
-		sum += m.Price * federation.Dollars(part)
+		sum += accounting.MoneyOf(m.Price.Dollars() * part)
 	}
 	return sum
 }

@@ -49,12 +49,12 @@ type want struct {
 
 // runRecord is a job with the machines that it was given.
 type runRecord struct {
-	ID      string         `json:"id"`
-	Members []member       `json:"members"`
-	Stop    *agentapi.Stop `json:"stop,omitempty"`
-	End     *outcome       `json:"end,omitempty"`   // how it ends, once that is known; it has ended when nothing of it lives
-	Price   float64        `json:"price,omitempty"` // by the hour
-	Parts   []part         `json:"parts,omitempty"` // one for each component
+	ID      string           `json:"id"`
+	Members []member         `json:"members"`
+	Stop    *agentapi.Stop   `json:"stop,omitempty"`
+	End     *outcome         `json:"end,omitempty"`   // how it ends, once that is known; it has ended when nothing of it lives
+	Price   federation.Money `json:"price,omitempty"` // by the hour
+	Parts   []part           `json:"parts,omitempty"` // one for each component
 }
 
 // part is what a component holds, in Slurm's words.
@@ -138,7 +138,7 @@ type machineRecord struct {
 	Instance provider.InstanceID `json:"instance"`
 	Offering string              `json:"offering"`
 	Market   provider.Market     `json:"market,omitempty"`
-	Price    federation.Dollars  `json:"price"` // per hour
+	Price    federation.Money    `json:"price"` // per hour
 	State    machineState        `json:"state"`
 	User     string              `json:"user,omitempty"` // the only one whose jobs it may run
 	Addr     string              `json:"addr,omitempty"`
@@ -158,10 +158,10 @@ type machineRecord struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Why     string    `json:"why,omitempty"` // it ended, or is to end
 
-	Busy     time.Duration      `json:"busy,omitempty"` // for how long it had a job, until BusyFrom
-	BusyFrom time.Time          `json:"busy_from,omitzero"`
-	Cost     federation.Dollars `json:"cost,omitempty"` // of its whole life; set at its end
-	IdleCost federation.Dollars `json:"idle_cost,omitempty"`
+	Busy     time.Duration    `json:"busy,omitempty"` // for how long it had a job, until BusyFrom
+	BusyFrom time.Time        `json:"busy_from,omitzero"`
+	Cost     federation.Money `json:"cost,omitempty"` // of its whole life; set at its end
+	IdleCost federation.Money `json:"idle_cost,omitempty"`
 }
 
 type machineState string

@@ -194,7 +194,7 @@ func (j *job) keepRun(r *run) {
 		end = j.Start
 	}
 	j.Earlier = append(slices.Clip(j.Earlier), federation.AttemptRun{State: federation.Requeued, Started: j.Start, Ended: end, Nodes: r.part(0).Nodes, ExitStatus: r.End.Exit,
-		Suspension: j.Suspension, Cost: federation.Dollars(r.Price * end.Sub(j.Start).Hours())})
+		Suspension: j.Suspension, Cost: r.Price.For(end.Sub(j.Start))})
 	if len(j.Earlier) > maxEarlier { // the oldest one is forgotten; its money is not
 		j.Earlier[1].Cost += j.Earlier[0].Cost
 		j.Earlier = j.Earlier[1:]

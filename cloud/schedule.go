@@ -250,7 +250,7 @@ func (d *Driver) bind(j *job, r *run) {
 			d.recorded(m)
 		}
 	}
-	r.Price, r.Parts = float64(r.price()), r.parts(len(j.Wants))
+	r.Price, r.Parts = r.price(), r.parts(len(j.Wants))
 	j.Reason, j.Detail, j.Returned = federation.ReasonBoot, "", false
 	d.put(j)
 	for _, g := range r.gangs {

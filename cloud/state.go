@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"fsub/accounting"
 	"fsub/cloud/agentapi"
 	"fsub/cloud/layout"
 	"fsub/federation"
@@ -237,7 +238,7 @@ func newMachine(g *gang, index int) *machine {
 	m := &machine{gang: g, pool: g.pool, lane: g.lane, id: machineID(g, index), runs: map[string]*run{}, over: map[string]bool{}, stops: map[string]time.Time{}, changed: make(chan struct{}),
 		gpus: make([]bool, g.Offering.GPUs)}
 	m.machineRecord = machineRecord{Gang: g.Token, Index: index, Pool: g.Pool, Name: g.Names[index], Offering: g.Offering.ID, Market: g.Offering.Market,
-		Price: g.Offering.Price, State: machineAsked}
+		Price: accounting.MoneyOf(float64(g.Offering.Price)), State: machineAsked}
 	return m
 }
 

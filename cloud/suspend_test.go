@@ -125,7 +125,7 @@ func TestSuspendedEnds(t *testing.T) {
 		if len(j.Earlier) != 1 || j.Earlier[0].Suspension.Suspended(j.Earlier[0].Started, j.Earlier[0].Ended, false) < 59*time.Minute || j.Suspension != (federation.Suspension{}) {
 			t.Errorf("queued again: %+v", j)
 		}
-		if got := j.Earlier[0].Cost; got < 1 { // a dollar an hour
+		if got := j.Earlier[0].Cost; got < federation.Dollar { // a dollar an hour
 			t.Errorf("an hour of suspension has cost $%.2f", float64(got))
 		}
 		if err := w.driver.Suspend(context.Background(), federation.JobRef{ID: id}); !errors.Is(err, federation.ErrConflict) {

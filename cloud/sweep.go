@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"fsub/accounting"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
@@ -183,7 +184,7 @@ func (d *Driver) newStray(in provider.Instance, began time.Time) *stray {
 	for _, p := range d.pools {
 		for _, l := range p.lanes {
 			if l.offering.ID == in.Offering {
-				s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, l.offering.Price, l.offering.Market
+				s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, accounting.MoneyOf(float64(l.offering.Price)), l.offering.Market
 			}
 		}
 	}
@@ -241,7 +242,7 @@ func (d *Driver) strayEnded(id provider.InstanceID, s *stray) {
 	d.settled[id] = true
 	r := &s.machine
 	r.State, r.Ended = machineEnded, d.now()
-	r.Cost = r.Price * federation.Dollars(r.Ended.Sub(r.Created).Hours())
+	r.Cost = r.Price.For(r.Ended.Sub(r.Created))
 	r.IdleCost = r.Cost
 	d.put(s)
 	if p := d.pool(r.Pool); p != nil {

@@ -108,7 +108,7 @@ func (m *machineRecord) told(r federation.PoolRecord, now time.Time) federation.
 			busy += now.Sub(m.BusyFrom)
 		}
 		out.Cost = m.within(m.Created, now)
-		out.IdleCost = out.Cost - min(out.Cost, m.Price*federation.Dollars(max(busy, 0).Hours()))
+		out.IdleCost = out.Cost - min(out.Cost, m.Price.For(busy))
 		if m.State == machineUp && m.BusyFrom.IsZero() {
 			out.State = "idle"
 		} else if m.State == machineUp {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fsub/accounting"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
@@ -14,13 +15,13 @@ import (
 // TestMachineOf: what a machine has cost goes on with the clock until it ends, and so does what it did not do.
 func TestMachineOf(t *testing.T) {
 	created := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	base := machineRecord{Pool: "gpu", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: provider.Spot, Price: 2, Created: created, Ready: created.Add(time.Minute)}
-	want := federation.Machine{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", PricePerHour: 2, Job: 7,
+	base := machineRecord{Pool: "gpu", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: provider.Spot, Price: 2 * federation.Dollar, Created: created, Ready: created.Add(time.Minute)}
+	want := federation.Machine{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", PricePerHour: 2 * federation.Dollar, Job: 7,
 		Created: created, Ready: base.Ready}
 	for name, c := range map[string]struct {
 		change     func(*machineRecord)
 		state      string
-		cost, idle federation.Dollars
+		cost, idle float64
 		why        string
 	}{
 		"starting": {func(m *machineRecord) { m.State = machineBooting }, "starting", 4, 4, ""},
@@ -30,7 +31,7 @@ func TestMachineOf(t *testing.T) {
 		}, "busy", 4, 1, ""},
 		"ending": {func(m *machineRecord) { m.State, m.Why, m.Busy = machineEnding, "idle", 2*time.Hour }, "ending", 4, 0, "idle"},
 		"ended": {func(m *machineRecord) {
-			m.State, m.Ended, m.Cost, m.IdleCost, m.Why = machineEnded, created.Add(time.Hour), 2, 0.5, "idle"
+			m.State, m.Ended, m.Cost, m.IdleCost, m.Why = machineEnded, created.Add(time.Hour), 2*federation.Dollar, 0.5*federation.Dollar, "idle"
 		}, "ended", 2, 0.5, "idle"},
 	} {
 		r := base
@@ -41,7 +42,7 @@ func TestMachineOf(t *testing.T) {
 		}
 		got, err := MachineOf(federation.PoolRecord{Site: "aws", Kind: federation.PoolMachine, ID: "aws:1.0", Job: 7, Data: data}, created.Add(2*time.Hour))
 		w := want
-		w.State, w.Cost, w.IdleCost, w.Why, w.Ended = c.state, c.cost, c.idle, c.why, r.Ended
+		w.State, w.Cost, w.IdleCost, w.Why, w.Ended = c.state, accounting.MoneyOf(c.cost), accounting.MoneyOf(c.idle), c.why, r.Ended
 		if diff := cmp.Diff(w, got); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
@@ -59,15 +60,15 @@ func TestPoolStatus(t *testing.T) {
 		"offering g6/a/od":  {coolRecord: coolRecord{Kind: provider.KindStockOut, Text: "none left", Until: now.Add(time.Hour)}},
 		"offering g6/a/old": {coolRecord: coolRecord{Kind: provider.KindStockOut, Until: now}},
 	}}
-	p := newPool(d, PoolConfig{Name: "gpu", Min: 1, Max: 16, Daily: 100, Monthly: 5})
+	p := newPool(d, PoolConfig{Name: "gpu", Min: 1, Max: 16, Daily: 100 * federation.Dollar, Monthly: 5 * federation.Dollar})
 	p.spent.roll(now)
-	p.spent.monthCost = 4
+	p.spent.monthCost = 4 * federation.Dollar
 	for i, state := range []machineState{machineUp, machineUp, machineBooting, machineAsked, machineEnding} {
 		if i%2 == 0 {
 			p.lanes = append(p.lanes, &lane{pool: p, offering: provider.Offering{ID: []string{"g6/a/od", "g6/a/old", "g5/a/od"}[i/2]}})
 		}
 		l := p.lanes[len(p.lanes)-1]
-		m := &machine{machineRecord: machineRecord{State: state, Price: 0.5, Created: now.Add(-time.Hour)}}
+		m := &machine{machineRecord: machineRecord{State: state, Price: 0.5 * federation.Dollar, Created: now.Add(-time.Hour)}}
 		if i == 0 {
 			m.runs = map[string]*run{"1": nil}
 		}
@@ -77,7 +78,7 @@ func TestPoolStatus(t *testing.T) {
 	d.pools = []*pool{p, other}
 	d.classes = map[string]*class{"a": {pools: d.pools, jobs: make(ranked, 3)}, "b": {pools: d.pools[:1], jobs: make(ranked, 2)}}
 	want := []federation.PoolStatus{{
-		Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 1, Busy: 1, Ending: 1, Waiting: 5, PricePerHour: 2.5, Today: 2.5, Month: 6.5, Daily: 100, Monthly: 5,
+		Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 1, Busy: 1, Ending: 1, Waiting: 5, PricePerHour: 2.5 * federation.Dollar, Today: 2.5 * federation.Dollar, Month: 6.5 * federation.Dollar, Daily: 100 * federation.Dollar, Monthly: 5 * federation.Dollar,
 		Stopped: "pool gpu has spent $6.50 of its $5.00 for this month", Note: "on machines",
 		Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonCloudDenied, Detail: "no", Until: now.Add(time.Minute)},
 			{What: "offering g6/a/od", Reason: federation.ReasonStockOut, Detail: "none left", Until: now.Add(time.Hour)}},
@@ -91,11 +92,11 @@ func TestPoolStatus(t *testing.T) {
 func TestMachineNow(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	d := &Driver{cfg: Config{Site: "aws", Now: func() time.Time { return now }}}
-	m := &machine{id: "aws:1.0", machineRecord: machineRecord{State: machineUp, Created: now.Add(-time.Hour), BusyFrom: now.Add(-time.Minute), Price: 60, LastJob: 7},
+	m := &machine{id: "aws:1.0", machineRecord: machineRecord{State: machineUp, Created: now.Add(-time.Hour), BusyFrom: now.Add(-time.Minute), Price: 60 * federation.Dollar, LastJob: 7},
 		runs: map[string]*run{"8": {job: &job{jobRecord: jobRecord{Job: federation.Job{ID: 8}}}}, "9": {job: &job{jobRecord: jobRecord{Job: federation.Job{ID: 9}}}}}}
 	d.machines = map[MachineID]*machine{m.id: m}
 	got, ok := d.Machine("aws:1.0")
-	if !ok || got.Site != "aws" || got.State != "busy" || got.Job != 9 || got.Cost != 60 || got.IdleCost != 59 {
+	if !ok || got.Site != "aws" || got.State != "busy" || got.Job != 9 || got.Cost != 60*federation.Dollar || got.IdleCost != 59*federation.Dollar {
 		t.Errorf("%+v", got)
 	}
 	if _, ok := d.Machine("aws:1.1"); ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"fsub/accounting"
 	"fsub/federation"
 )
 
@@ -96,7 +97,7 @@ func (d *Driver) warm(p *pool, count int) {
 			continue
 		}
 		for range min(count, l.room()) { // each a gang of its own, so that one that fails is no matter for the others
-			if !p.bears(l.offering.Price, d.now()) {
+			if !p.bears(accounting.MoneyOf(float64(l.offering.Price)), d.now()) {
 				return
 			}
 			if len(d.numbers) == 0 {

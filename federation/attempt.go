@@ -35,7 +35,7 @@ type Attempt struct {
 	// Decision is why it went there: Offers[0] is what was chosen, with its dollars. The lists may have been cut
 	// short. Stored whole (as JSON).
 	Decision Decision
-	Cost     Dollars // of all its runs
+	Cost     Money // of all its runs
 	// Runs are those before the last one, which the site itself has ended to queue the job again, in their order.
 	Runs []AttemptRun
 }
@@ -47,7 +47,7 @@ type AttemptRun struct {
 	Ended      time.Time `json:"ended"`
 	Nodes      string    `json:"nodes"`
 	ExitStatus int32     `json:"exit,omitempty"`
-	Cost       Dollars   `json:"cost,omitempty"`
+	Cost       Money     `json:"cost,omitempty"`
 
 	Suspension Suspension `json:"suspension,omitzero"`
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"fsub/accounting"
 	"fsub/sbatch"
 )
 
@@ -55,7 +56,7 @@ type Job struct {
 
 	ExitStatus int32 // as wait(2) gives it: exit code << 8 | signal
 	Restarts   int   // how often it was requeued, over all sites
-	Cost       Dollars
+	Cost       Money
 
 	// Part is set for a job that is one task of an array and has a record of its own, because the array is spread over
 	// sites. Such a job has a number of its own, as a started task has in Slurm, and its Spec has no Array.
@@ -108,8 +109,14 @@ type ArrayWhole struct {
 	Spread bool
 }
 
-// Dollars is an amount of money in US dollars.
+// Dollars is what placement expects something to come to, in US dollars. What is recorded, billed or budgeted is [Money].
 type Dollars float64
+
+// Money is what is recorded, billed or budgeted, exact to a millionth of a US dollar.
+type Money = accounting.Money
+
+// Dollar is one dollar as Money.
+const Dollar = accounting.Dollar
 
 // Hold says who holds a pending job. Slurm's reasons are JobHeldUser and JobHeldAdmin.
 type Hold string
@@ -134,7 +141,7 @@ type Task struct {
 	Start, End time.Time
 	ExitStatus int32
 	Restarts   int
-	Cost       Dollars
+	Cost       Money
 }
 
 // Event is one line of a job's history: why it moved, what was lost, who cancelled it. People read it in

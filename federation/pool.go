@@ -79,11 +79,11 @@ type PoolStatus struct {
 	Starting, Idle, Busy, Ending int // machines: asked for or starting, without a job, with jobs, on their way out
 	Waiting                      int // jobs that the site has and that no machine has been found for
 
-	PricePerHour   Dollars // of all machines that there are
-	Today, Month   Dollars // spent since the beginning of the UTC day and month, what runs included
-	Daily, Monthly Dollars // what it may spend; 0: no bound
+	PricePerHour   Money // of all machines that there are
+	Today, Month   Money // spent since the beginning of the UTC day and month, what runs included
+	Daily, Monthly Money // what it may spend; 0: no bound
 	// What machines with jobs will cost of today's and of this month's budget until the time limits of these; 0 where there is no such budget.
-	BoundToday, BoundMonth Dollars
+	BoundToday, BoundMonth Money
 	Stopped                string // why it starts no machine at all; "": it does
 	Note                   string // what operators are to know of its machines beyond that
 	Cooling                []Cooling
@@ -107,12 +107,12 @@ type Machine struct {
 	Offering     string
 	Market       string
 	State        string // starting, idle, busy, ending, ended
-	PricePerHour Dollars
+	PricePerHour Money
 	Job          JobID // that it runs or has run last; 0: none, or not told
 	Created      time.Time
 	Ready        time.Time // zero: it never was
 	Ended        time.Time // zero: it has not
-	Cost         Dollars   // so far
-	IdleCost     Dollars   // of that, for the time without a job
+	Cost         Money     // so far
+	IdleCost     Money     // of that, for the time without a job
 	Why          string    // it ended, or is to end
 }

@@ -58,12 +58,12 @@ func showJob(w io.Writer, r *v1.JobRecord) {
 	if j.Restarts > 0 {
 		fmt.Fprintf(w, "  restarts  %d\n", j.Restarts)
 	}
-	fmt.Fprintf(w, "  cost      $%.4f\n", float64(j.Cost))
+	fmt.Fprintf(w, "  cost      $%s\n", j.Cost.Text(4))
 	if j.Part != nil {
 		fmt.Fprintf(w, "  task      %d of array %d\n", j.Part.Index, j.Part.Array)
 	}
 	for _, t := range r.Tasks {
-		fmt.Fprintf(w, "  task %-4d %-10s %s %s to %s, exit code %d:%d, $%.4f\n", t.Index, t.State, orDash(t.Nodes), clock(t.Start), clock(t.End), t.ExitStatus>>8, t.ExitStatus&0x7f, float64(t.Cost))
+		fmt.Fprintf(w, "  task %-4d %-10s %s %s to %s, exit code %d:%d, $%s\n", t.Index, t.State, orDash(t.Nodes), clock(t.Start), clock(t.End), t.ExitStatus>>8, t.ExitStatus&0x7f, t.Cost.Text(4))
 	}
 	for _, a := range r.Attempts {
 		showAttempt(w, a)
@@ -84,9 +84,9 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 	if a.Tries > 1 {
 		fmt.Fprintf(w, ", sent %d times", a.Tries)
 	}
-	fmt.Fprintf(w, ", $%.4f\n", float64(a.Cost))
+	fmt.Fprintf(w, ", $%s\n", a.Cost.Text(4))
 	for _, r := range a.Runs {
-		fmt.Fprintf(w, "  %s: %s %s to %s, $%.4f\n", r.State, orDash(r.Nodes), clock(r.Started), clock(r.Ended), float64(r.Cost))
+		fmt.Fprintf(w, "  %s: %s %s to %s, $%s\n", r.State, orDash(r.Nodes), clock(r.Started), clock(r.Ended), r.Cost.Text(4))
 	}
 	if a.Note != "" {
 		fmt.Fprintf(w, "  %s\n", a.Note)

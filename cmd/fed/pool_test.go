@@ -15,8 +15,8 @@ func TestPoolTables(t *testing.T) {
 	var out strings.Builder
 	err := printPools(&out, []v1.Pool{
 		{Site: "local", Name: "main", Max: 4},
-		{Site: "aws", Name: "gpu", Starting: 1, Idle: 2, Busy: 3, Ending: 4, Max: 16, Waiting: 5, PricePerHour: 2.5, Today: 0.004, Month: 123.456, Daily: 50, Monthly: 500,
-			BoundToday: 1.5, BoundMonth: 30, Stopped: "has spent\n$50.00", Note: "more", Cooling: []v1.Cooling{{What: "zone g6 us-east-2a", Reason: federation.ReasonStockOut, Until: at}}},
+		{Site: "aws", Name: "gpu", Starting: 1, Idle: 2, Busy: 3, Ending: 4, Max: 16, Waiting: 5, PricePerHour: 2.5 * federation.Dollar, Today: 0.004 * federation.Dollar, Month: 123.456 * federation.Dollar, Daily: 50 * federation.Dollar, Monthly: 500 * federation.Dollar,
+			BoundToday: 1.5 * federation.Dollar, BoundMonth: 30 * federation.Dollar, Stopped: "has spent\n$50.00", Note: "more", Cooling: []v1.Cooling{{What: "zone g6 us-east-2a", Reason: federation.ReasonStockOut, Until: at}}},
 	})
 	want := "SITE\tPOOL\tSTARTING\tIDLE\tBUSY\tENDING\tMAX\tWAITING\t$/H\tTODAY\tMONTH\tBUDGET\tNOTE\n" +
 		"local\tmain\t0\t0\t0\t0\t4\t0\t0.00\t0.00\t0.00\t-\t-\n" +
@@ -26,8 +26,8 @@ func TestPoolTables(t *testing.T) {
 	}
 	out.Reset()
 	err = printMachines(&out, []v1.Machine{
-		{Site: "aws", Pool: "gpu", ID: "aws:17.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6.xlarge/us-east-2a/spot", State: "busy", PricePerHour: 0.4, Job: 30000001, Created: at, Cost: 0.2},
-		{Site: "local", Pool: "main", ID: "local:1.0", Name: "local-main-1", Offering: "small", State: "ended", Created: at, Ended: at.Add(time.Hour), IdleCost: 0.25, Cost: 1, Why: "idle\nfor 5m"},
+		{Site: "aws", Pool: "gpu", ID: "aws:17.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6.xlarge/us-east-2a/spot", State: "busy", PricePerHour: 0.4 * federation.Dollar, Job: 30000001, Created: at, Cost: 0.2 * federation.Dollar},
+		{Site: "local", Pool: "main", ID: "local:1.0", Name: "local-main-1", Offering: "small", State: "ended", Created: at, Ended: at.Add(time.Hour), IdleCost: 0.25 * federation.Dollar, Cost: 1 * federation.Dollar, Why: "idle\nfor 5m"},
 	})
 	want = "SITE\tPOOL\tMACHINE\tNODE\tINSTANCE\tOFFERING\tSTATE\tSINCE\tENDED\tJOB\t$/H\tCOST\tIDLE\tWHY\n" +
 		"aws\tgpu\taws:17.0\taws-gpu-1\ti-1\tg6.xlarge/us-east-2a/spot\tbusy\t2026-11-20T12:05:00\t-\t30000001\t0.40\t0.20\t0.00\t-\n" +

@@ -46,11 +46,11 @@ func printPools(w io.Writer, pools []v1.Pool) error {
 }
 
 // dollars to the cent, and to a hundredth of it where there is no more.
-func dollars(d federation.Dollars) string {
-	if d > 0 && d < 0.01 {
-		return fmt.Sprintf("%.4f", float64(d))
+func dollars(m federation.Money) string {
+	if m > 0 && m < 0.01*federation.Dollar {
+		return m.Text(4)
 	}
-	return fmt.Sprintf("%.2f", float64(d))
+	return m.Text(2)
 }
 
 func budgetText(p *v1.Pool) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"fsub/accounting"
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
 	"fsub/cloud/aws"
@@ -83,7 +84,7 @@ func (s *SiteConfig) pools() []cloud.PoolConfig {
 	for _, p := range s.Pools {
 		k := cloud.PoolConfig{
 			Name: p.Name, Default: p.Default, Select: cloud.Selector{Types: p.Types, Zones: p.Zones}, Min: p.Min, Max: p.Max, Idle: p.Idle,
-			Daily: federation.Dollars(p.BudgetDay), Monthly: federation.Dollars(p.BudgetMonth), Near: p.Near, MaxTime: p.MaxTime, DefaultTime: p.DefaultTime,
+			Daily: accounting.MoneyOf(p.BudgetDay), Monthly: accounting.MoneyOf(p.BudgetMonth), Near: p.Near, MaxTime: p.MaxTime, DefaultTime: p.DefaultTime,
 			DefMemPerCPU: p.DefMemPerCPU, Shared: s.Kind == kindLocal, MPI: p.MPI,
 		}
 		for _, m := range p.Markets {

@@ -83,10 +83,10 @@ func TestRetryPools(t *testing.T) {
 func TestPoolsAreForOperators(t *testing.T) {
 	until := time.Date(2026, 11, 20, 12, 5, 0, 0, time.UTC)
 	b := &books{
-		pools: []federation.PoolStatus{{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5, Today: 8, Month: 90,
-			Daily: 100, Monthly: 1000, Stopped: "spent", Note: "new", Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}},
+		pools: []federation.PoolStatus{{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5 * federation.Dollar, Today: 8 * federation.Dollar, Month: 90 * federation.Dollar,
+			Daily: 100 * federation.Dollar, Monthly: 1000 * federation.Dollar, Stopped: "spent", Note: "new", Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}},
 		machines: []federation.Machine{{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", State: "ended",
-			PricePerHour: 0.4, Job: 30000001, Created: until, Ready: until.Add(time.Minute), Ended: until.Add(time.Hour), Cost: 0.4, IdleCost: 0.1, Why: "idle"}},
+			PricePerHour: 0.4 * federation.Dollar, Job: 30000001, Created: until, Ready: until.Add(time.Minute), Ended: until.Add(time.Hour), Cost: 0.4 * federation.Dollar, IdleCost: 0.1 * federation.Dollar, Why: "idle"}},
 	}
 	d := startWith(t, api.Config{Pools: b})
 	for _, path := range []string{"/fed/v1/pools", "/fed/v1/machines"} {
@@ -99,8 +99,8 @@ func TestPoolsAreForOperators(t *testing.T) {
 	if code := as(t, olga, d.Socket, "GET", "/fed/v1/pools", nil, &pools); code != 200 || len(pools) != 1 {
 		t.Fatalf("status %d, %+v", code, pools)
 	}
-	want := v1.Pool{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5, Today: 8, Month: 90,
-		Daily: 100, Monthly: 1000, Stopped: "spent", Note: "new", Cooling: []v1.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}
+	want := v1.Pool{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5 * federation.Dollar, Today: 8 * federation.Dollar, Month: 90 * federation.Dollar,
+		Daily: 100 * federation.Dollar, Monthly: 1000 * federation.Dollar, Stopped: "spent", Note: "new", Cooling: []v1.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}
 	if diff := cmp.Diff(want, pools[0]); diff != "" {
 		t.Error(diff)
 	}

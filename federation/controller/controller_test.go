@@ -3,7 +3,6 @@ package controller
 import (
 	"errors"
 	"fmt"
-	"math"
 	"testing"
 	"time"
 
@@ -26,7 +25,7 @@ func TestRunsAtCheapestSite(t *testing.T) {
 	ran := b.cheap.jobs[id].End.Sub(b.cheap.jobs[id].Start)
 	b.rounds(4)
 	b.want(id, federation.Completed, "", "cheap")
-	if got, want := float64(b.job(id).Cost), 2*ran.Hours(); math.Abs(got-want) > 1e-9 {
+	if got, want := b.job(id).Cost, federation.Money(2*federation.Dollar).For(ran); got != want {
 		t.Errorf("2 GPUs at $1 for %s cost %v, want %v", ran, got, want)
 	}
 }

@@ -44,7 +44,7 @@ type job struct {
 
 	releaseAt time.Time // when to ask the site for its release again
 
-	rent federation.Dollars // what the site last said that it costs by the hour
+	rent federation.Money // what the site last said that it costs by the hour
 }
 
 // live reports whether an attempt of the job may be alive at some site.
@@ -253,7 +253,7 @@ func (c *Controller) end(j *job, state federation.State, reason federation.Reaso
 	}
 	c.planDirty = true
 	c.metrics.ended(state)
-	c.log.Info("job ended", "job", j.ID, "state", state, "site", j.Site, "cost", float64(j.Cost))
+	c.log.Info("job ended", "job", j.ID, "state", state, "site", j.Site, "cost", j.Cost.Dollars())
 }
 
 // requeue puts a job back into the federation's queue after an attempt that did not run it to an end of its own.

@@ -110,12 +110,12 @@ func TestPriceOfWhatIsHeld(t *testing.T) {
 	id := b.submit(nil)
 	b.rounds(3)
 	b.cheap.start(id)
-	b.cheap.jobs[id].PricePerHour = 7
+	b.cheap.jobs[id].PricePerHour = 7 * federation.Dollar
 	b.wait(30 * time.Second)
 	b.cheap.end(id, federation.Completed)
 	b.cheap.jobs[id].End = b.cheap.jobs[id].Start.Add(30 * time.Minute)
 	b.wait(2 * time.Second)
-	if cost := b.job(id).Cost; cost != 3.5 {
+	if cost := b.job(id).Cost; cost != 3.5*federation.Dollar {
 		t.Errorf("half an hour at 7 dollars comes to %v", cost)
 	}
 }

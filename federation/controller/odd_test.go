@@ -260,7 +260,7 @@ func TestRequeuedArrayKeepsItsEndedTasks(t *testing.T) {
 	b.rounds(4)
 	b.rounds(10)
 	j := b.job(id)
-	if j.Cost != 8 { // 4 tasks x 2 GPUs x 1 h x $1
+	if j.Cost != 8*federation.Dollar { // 4 tasks x 2 GPUs x 1 h x $1
 		t.Errorf("cost of the first attempt: %v", j.Cost)
 	}
 	p := b.part(id, 1) // under a number of its own: cheap still has the array's
@@ -273,7 +273,7 @@ func TestRequeuedArrayKeepsItsEndedTasks(t *testing.T) {
 	sj = b.cheap.jobs[p.ID]
 	sj.State, sj.End = federation.Completed, b.clock.Add(time.Hour)
 	b.rounds(5)
-	if j := b.job(id); j.State != federation.Failed || j.Cost != 10 {
+	if j := b.job(id); j.State != federation.Failed || j.Cost != 10*federation.Dollar {
 		t.Errorf("%s at %v, want FAILED, as its task 2, at $10: what was paid for once is not counted twice", j.State, j.Cost)
 	}
 }

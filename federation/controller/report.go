@@ -196,20 +196,20 @@ func failureClass(s federation.State) federation.FailureClass {
 
 // cost is what an ended attempt came to: what the site says that it cost by the hour, else its TRES at the site's prices, for as long as it held them.
 // An array's tasks hold the same each. What a job is suspended for costs where its nodes are rented; a cluster counts it as nothing.
-func (c *Controller) cost(s *site, j *job, sj federation.SiteJob) federation.Dollars {
+func (c *Controller) cost(s *site, j *job, sj federation.SiteJob) federation.Money {
 	tres, err := accounting.ParseTRES(sj.TRES)
 	if err != nil {
 		c.log.Error("cost of a job", "job", j.ID, "site", s.Name, "err", err)
 	}
 	if sj.PricePerHour > 0 {
-		return sj.PricePerHour * federation.Dollars(elapsed(sj.Start, sj.End).Hours())
+		return sj.PricePerHour.For(elapsed(sj.Start, sj.End))
 	}
 	if j.size == 0 {
-		return federation.Dollars(accounting.Cost(s.Prices, tres, elapsed(sj.Start, sj.End)-sj.Suspension.Suspended(sj.Start, sj.End, false)))
+		return accounting.MoneyOf(accounting.Cost(s.Prices, tres, elapsed(sj.Start, sj.End)-sj.Suspension.Suspended(sj.Start, sj.End, false)))
 	}
-	var sum federation.Dollars
+	var sum federation.Money
 	for _, t := range j.tasks {
-		t.Cost = federation.Dollars(accounting.Cost(s.Prices, tres, elapsed(t.Start, t.End)))
+		t.Cost = accounting.MoneyOf(accounting.Cost(s.Prices, tres, elapsed(t.Start, t.End)))
 		sum += t.Cost
 		c.batch.task(t)
 	}

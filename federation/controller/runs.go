@@ -37,7 +37,7 @@ func takeRuns(a *federation.Attempt, sj *federation.SiteJob, now time.Time) {
 }
 
 // costBefore is what the runs of an attempt before its last one came to, and notes it of each. The job has held then what it holds now.
-func (c *Controller) costBefore(s *site, j *job, sj federation.SiteJob) (sum federation.Dollars) {
+func (c *Controller) costBefore(s *site, j *job, sj federation.SiteJob) (sum federation.Money) {
 	for i := range j.att.Runs {
 		r := &j.att.Runs[i]
 		if r.Cost == 0 && j.size == 0 {

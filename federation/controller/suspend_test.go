@@ -63,7 +63,7 @@ func TestSuspendAndResume(t *testing.T) {
 	p := &pauser{fakeSite: b.cheap}
 	b.ctl.byName["cheap"].driver = p
 	id := b.running()
-	b.cheap.jobs[id].PricePerHour = 2
+	b.cheap.jobs[id].PricePerHour = 2 * federation.Dollar
 	b.wait(10 * time.Second)
 	b.pauses(id, federation.RequestSuspend)
 	b.wait(time.Second)
@@ -79,8 +79,8 @@ func TestSuspendAndResume(t *testing.T) {
 	b.cheap.end(id, federation.Completed)
 	b.wait(time.Second)
 	b.want(id, federation.Completed, "", "cheap")
-	if j := b.job(id); j.Cost < 2 || j.Suspension.Suspended(j.Start, j.End, false) < 59*time.Minute {
-		t.Errorf("it cost $%.2f, was suspended for %s", float64(j.Cost), j.Suspension.Suspended(j.Start, j.End, false))
+	if j := b.job(id); j.Cost < 2*federation.Dollar || j.Suspension.Suspended(j.Start, j.End, false) < 59*time.Minute {
+		t.Errorf("it cost $%s, was suspended for %s", j.Cost, j.Suspension.Suspended(j.Start, j.End, false))
 	}
 	if h := b.history(id); !strings.Contains(h, "suspended at cheap; its nodes stay its own, and go on costing $2.00 an hour") || !strings.Contains(h, "resumed at cheap") {
 		t.Errorf("its history:\n%s", h)
@@ -153,7 +153,7 @@ func TestSuspendedAtOnce(t *testing.T) {
 	id := b.submit(func(s *sbatch.Spec) { s.Het = []sbatch.Spec{{Name: "y", TimeLimit: time.Hour, WorkDir: "/"}} })
 	b.wait(time.Second)
 	b.cheap.startAll(id)
-	b.cheap.jobs[id].PricePerHour = 2
+	b.cheap.jobs[id].PricePerHour = 2 * federation.Dollar
 	b.wait(10 * time.Second)
 	p := &pauser{fakeSite: b.cheap, mute: true}
 	b.ctl.byName["cheap"].driver = p

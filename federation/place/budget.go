@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"fsub/accounting"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -74,17 +75,17 @@ func (c *candidate) mostNodes() int {
 }
 
 // perHour is what a part of the candidate's nodes costs.
-func (c *candidate) perHour(part float64) federation.Dollars {
-	return c.rented().PricePerHour * federation.Dollars(float64(c.mostNodes())*part)
+func (c *candidate) perHour(part float64) federation.Money {
+	return accounting.MoneyOf(float64(c.rented().PricePerHour) * float64(c.mostNodes()) * part)
 }
 
 // shares are what a part of the candidate's nodes may cost of each allowance; nil if there are none.
-func (c *candidate) shares(now time.Time, part float64) []federation.Dollars {
+func (c *candidate) shares(now time.Time, part float64) []federation.Money {
 	all := c.site.model.parts[c.pool].Allowances
 	if len(all) == 0 {
 		return nil
 	}
-	perHour, list := c.perHour(part), make([]federation.Dollars, len(all))
+	perHour, list := c.perHour(part), make([]federation.Money, len(all))
 	for i := range all {
 		list[i] = all[i].Share(perHour, now, c.until(now))
 	}
@@ -103,13 +104,13 @@ func (c *candidate) pay(units int, now time.Time) {
 	}
 	costs := c.shares(now, shareOf(&c.site.model.pools[c.pool].Shape, &c.fits[0]))
 	for i := range costs {
-		costs[i] *= federation.Dollars(units)
+		costs[i] *= federation.Money(units)
 	}
 	c.site.bind(c.site.model.parts[c.pool], costs)
 }
 
 // bears reports whether a partition's allowances bear some cost of each, beside what jobs of this plan are bound to cost.
-func (st *siteState) bears(part *federation.Partition, costs []federation.Dollars) bool {
+func (st *siteState) bears(part *federation.Partition, costs []federation.Money) bool {
 	for i, a := range part.Allowances {
 		if used := st.bound[part]; used != nil {
 			a.Bound += used[i]
@@ -121,13 +122,13 @@ func (st *siteState) bears(part *federation.Partition, costs []federation.Dollar
 	return true
 }
 
-func (st *siteState) bind(part *federation.Partition, costs []federation.Dollars) {
+func (st *siteState) bind(part *federation.Partition, costs []federation.Money) {
 	if st.bound == nil {
-		st.bound = map[*federation.Partition][]federation.Dollars{}
+		st.bound = map[*federation.Partition][]federation.Money{}
 	}
 	used := st.bound[part]
 	if used == nil {
-		used = make([]federation.Dollars, len(costs))
+		used = make([]federation.Money, len(costs))
 		st.bound[part] = used
 	}
 	for i, cost := range costs {
@@ -136,21 +137,21 @@ func (st *siteState) bind(part *federation.Partition, costs []federation.Dollars
 }
 
 // partsCost is what the components of a heterogeneous job may cost together of each partition's allowances. All of them have their nodes until the last one ends.
-func partsCost(parts []*candidate, now time.Time) map[*federation.Partition][]federation.Dollars {
+func partsCost(parts []*candidate, now time.Time) map[*federation.Partition][]federation.Money {
 	var until time.Time
 	for _, c := range parts {
 		if at := c.until(now); at.After(until) {
 			until = at
 		}
 	}
-	costs := map[*federation.Partition][]federation.Dollars{}
+	costs := map[*federation.Partition][]federation.Money{}
 	for _, c := range parts {
 		if c.most == nil {
 			continue
 		}
 		part := c.site.model.parts[c.pool]
 		if costs[part] == nil {
-			costs[part] = make([]federation.Dollars, len(part.Allowances))
+			costs[part] = make([]federation.Money, len(part.Allowances))
 		}
 		for i := range part.Allowances {
 			costs[part][i] += part.Allowances[i].Share(c.perHour(1), now, until)
@@ -178,7 +179,7 @@ func (c *candidate) partsRefusal(now time.Time) *refusal {
 }
 
 // spotsCost is partsCost of components where they would start.
-func spotsCost(spots []spot, now time.Time) map[*federation.Partition][]federation.Dollars {
+func spotsCost(spots []spot, now time.Time) map[*federation.Partition][]federation.Money {
 	parts := make([]*candidate, len(spots))
 	for i := range spots {
 		parts[i] = spots[i].c

@@ -8,13 +8,15 @@ import (
 
 	"pgregory.net/rapid"
 
+	"fsub/accounting"
 	"fsub/federation"
 )
 
 // allow gives a partition of the first site an allowance from now on.
-func (w *world) allow(part int, name string, span time.Duration, budget, spent, bound federation.Dollars) {
+func (w *world) allow(part int, name string, span time.Duration, budget, spent, bound float64) {
 	p := &w.sites[0].Seen.Partitions[part]
-	p.Allowances = append(p.Allowances, federation.Allowance{Name: name, From: w.now.Add(-time.Hour), Until: w.now.Add(span), Budget: budget, Spent: spent, Bound: bound})
+	p.Allowances = append(p.Allowances, federation.Allowance{Name: name, From: w.now.Add(-time.Hour), Until: w.now.Add(span),
+		Budget: accounting.MoneyOf(budget), Spent: accounting.MoneyOf(spent), Bound: accounting.MoneyOf(bound)})
 }
 
 // A job that could cost more than is left of a pool's budget goes elsewhere, or waits, and the explanation has the figures.
@@ -40,7 +42,7 @@ job 3 -N1 -t1000h`)
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
-	w.sites[0].Seen.Partitions[1].Allowances[0].Bound = 90
+	w.sites[0].Seen.Partitions[1].Allowances[0].Bound = 90 * federation.Dollar
 	d := Plan(w.snapshot(), Policy{}).Decisions[0]
 	if d.Bind || d.Reason != federation.ReasonBudget || d.Impossible() {
 		t.Errorf("%s", Explain(w.jobs[0], d))
@@ -55,16 +57,16 @@ func TestPlanStaysWithinBudget(t *testing.T) {
 		boot := rapid.SampledFrom([]string{"", " boot=90s"}).Draw(t, "boot")
 		w.read(&failer{T: t}, fmt.Sprintf("site aws tasks\npartition main default nodes=n[1-8]\nnodes n[1-8] cpus=4 mem=4000 state=IDLE,CLOUD rent=x/a/spot@%v%s", price, boot))
 		span := time.Duration(rapid.IntRange(1, 48).Draw(t, "hours")) * time.Hour
-		w.allow(0, "today", span, 100, federation.Dollars(100-left)/2, federation.Dollars(100-left)/2)
+		w.allow(0, "today", span, 100, (100-left)/2, (100-left)/2)
 		n := rapid.IntRange(1, 12).Draw(t, "jobs")
 		for i := range n {
 			w.jobs = append(w.jobs, w.job(&failer{T: t}, split(fmt.Sprintf("%d -N%d -t%dm", i+1, rapid.IntRange(1, 4).Draw(t, "nodes"), rapid.IntRange(1, 1200).Draw(t, "limit")))))
 		}
-		sum := 0.0
+		sum := federation.Money(0)
 		for i, d := range Plan(w.snapshot(), Policy{Backlog: -1}).Decisions {
 			cost := price * float64(w.jobs[i].Spec.MinNodes) * min(w.jobs[i].Spec.TimeLimit, span).Hours()
 			if d.Bind {
-				sum += cost
+				sum += accounting.MoneyOf(cost)
 			}
 			for _, r := range d.Rejections {
 				if r.Reason == federation.ReasonBudget && cost+price*float64(w.jobs[i].Spec.MinNodes)*0.05 < left {
@@ -72,7 +74,7 @@ func TestPlanStaysWithinBudget(t *testing.T) {
 				}
 			}
 		}
-		if sum > left+1e-6 {
+		if sum > accounting.MoneyOf(left) {
 			t.Fatalf("jobs for $%v are bound where $%v are left", sum, left)
 		}
 	})

@@ -32,7 +32,7 @@ type candidate struct {
 	tie   uint64
 	tres  accounting.TRES
 
-	most []federation.Dollars // what it may cost of each of the partition's allowances; nil: there are none
+	most []federation.Money // what it may cost of each of the partition's allowances; nil: there are none
 
 	wasteful bool // nodes with GPUs for a job without: last among equals
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fsub/accounting"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -73,7 +74,7 @@ func (pl *planner) classOfDemand(job *federation.Job) int {
 		list(f.Accelerators)
 		if f.MaxCost > 0 {
 			b = strconv.AppendFloat(b, f.MaxCost, 'g', -1, 64)
-			b = strconv.AppendFloat(append(b, ' '), float64(job.Cost), 'g', -1, 64)
+			b = strconv.AppendInt(append(b, ' '), int64(job.Cost), 10)
 			b = strconv.AppendInt(append(b, ' '), int64(taskCount(job)), 10)
 		}
 	}
@@ -104,16 +105,15 @@ func costRefusal(job *federation.Job, amount federation.Dollars) *refusal {
 	if job.Spec.Fed == nil || job.Spec.Fed.MaxCost <= 0 {
 		return nil
 	}
-	whole := amount * federation.Dollars(taskCount(job))
-	most := federation.Dollars(job.Spec.Fed.MaxCost)
+	whole, most := accounting.MoneyOf(float64(amount)*float64(taskCount(job))), accounting.MoneyOf(job.Spec.Fed.MaxCost)
 	switch {
 	case whole+job.Cost <= most:
 		return nil
 	case job.Cost > 0:
 		return forGood(federation.ReasonMaxCost, "would cost $%s after $%s so far, the job may cost $%s",
-			moneyText(float64(whole)), moneyText(float64(job.Cost)), moneyText(float64(most)))
+			moneyText(whole.Dollars()), moneyText(job.Cost.Dollars()), moneyText(most.Dollars()))
 	}
-	return forGood(federation.ReasonMaxCost, "would cost $%s, the job may cost $%s", moneyText(float64(whole)), moneyText(float64(most)))
+	return forGood(federation.ReasonMaxCost, "would cost $%s, the job may cost $%s", moneyText(whole.Dollars()), moneyText(most.Dollars()))
 }
 
 // taskCount is how many jobs like this one the user's array has, 1 if it is no part of one.

@@ -79,7 +79,7 @@ type siteState struct {
 	backlog int // jobs of ours that do
 	waiting int // jobs of our queue that hold nodes there in time
 
-	bound map[*federation.Partition][]federation.Dollars // of their allowances, by jobs of this plan
+	bound map[*federation.Partition][]federation.Money // of their allowances, by jobs of this plan
 
 	ties []uint64 // by pool: settles which comes first of two that cost the same
 }

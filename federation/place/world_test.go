@@ -359,7 +359,7 @@ func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
 	case "--plugin":
 		s.Plugin = append(s.Plugin, sbatch.PluginOption{Name: value})
 	case "--cost":
-		j.Cost = federation.Dollars(number64(t, value))
+		j.Cost = accounting.MoneyOf(number64(t, value))
 	case "--part-of":
 		j.Part = &federation.ArrayPart{Array: 1, Count: n}
 	case "--waited":

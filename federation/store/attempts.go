@@ -26,7 +26,7 @@ func attemptValues(a *federation.Attempt) ([]any, error) {
 	return []any{
 		int64(a.Job), int64(a.Number), a.Key, string(a.Site), a.Partition, string(a.State), !a.State.Final(),
 		nanos(a.Created), nanos(a.Acked), nanos(a.Started), nanos(a.Ended), int64(a.SiteJobID), nanos(a.SiteSubmit),
-		int64(a.Tries), int64(a.Restarts), a.Nodes, string(a.Final), int64(a.ExitStatus), string(a.Class), a.Note, decision, float64(a.Cost), runs,
+		int64(a.Tries), int64(a.Restarts), a.Nodes, string(a.Final), int64(a.ExitStatus), string(a.Class), a.Note, decision, int64(a.Cost), runs,
 	}, nil
 }
 
@@ -49,7 +49,7 @@ func readAttempt(r *row) (a federation.Attempt) {
 	a.Class = federation.FailureClass(r.word())
 	a.Note = r.text()
 	r.json(&a.Decision)
-	a.Cost = federation.Dollars(r.float())
+	a.Cost = federation.Money(r.int())
 	r.json(&a.Runs)
 	return a
 }

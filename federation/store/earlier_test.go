@@ -3,8 +3,10 @@ package store_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,8 +114,8 @@ func rewrite(t *testing.T, s *store.Store, b *books) *books {
 		batch.Jobs, batch.Specs = append(batch.Jobs, j), append(batch.Specs, j)
 		for n := range b.Attempts[j.ID] {
 			a := &b.Attempts[j.ID][n]
-			a.Cost += 0.5
-			a.Runs = []federation.AttemptRun{{State: federation.Requeued, Started: a.Created, Ended: a.Created.Add(time.Minute), Nodes: "n1", Cost: 0.25}}
+			a.Cost += 0.5 * federation.Dollar
+			a.Runs = []federation.AttemptRun{{State: federation.Requeued, Started: a.Created, Ended: a.Created.Add(time.Minute), Nodes: "n1", Cost: 0.25 * federation.Dollar}}
 			batch.Attempts = append(batch.Attempts, a)
 		}
 		for n := range b.Tasks[j.ID] {
@@ -197,6 +199,9 @@ func lacks(path string, old, now any) (list []string) {
 			list = append(list, lacks(fmt.Sprint(path, "[", i, "]"), o[i], n[i])...)
 		}
 		return list
+	}
+	if dollars, ok := old.(float64); ok && strings.HasSuffix(path, ".Cost") { // it may have been kept with more digits than money has
+		old = math.Round(dollars*1e6) / 1e6
 	}
 	if now == nil && (old == nil || reflect.ValueOf(old).IsZero()) { // left out
 		return nil

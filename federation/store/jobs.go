@@ -173,7 +173,7 @@ func changingValues(j *federation.Job) []any {
 	return []any{
 		j.Spec.Array, optional(j.Whole), string(j.State), !j.State.Ended(), string(j.Reason), j.Priority, string(j.Held), j.Cancel, int64(j.CancelBy),
 		nanos(j.Submit), nanos(j.Start), nanos(j.End),
-		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, int64(j.ExitStatus), int64(j.Restarts), float64(j.Cost), suspensionText(j.Suspension),
+		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, int64(j.ExitStatus), int64(j.Restarts), int64(j.Cost), suspensionText(j.Suspension),
 	}
 }
 
@@ -228,7 +228,7 @@ func readJob(r *row) (j federation.Job) {
 	j.Account = r.word()
 	j.ExitStatus = int32(r.int())
 	j.Restarts = int(r.int())
-	j.Cost = federation.Dollars(r.float())
+	j.Cost = federation.Money(r.int())
 	if s := readOptional[federation.Suspension](r); s != nil {
 		j.Suspension = *s
 	}

@@ -46,11 +46,10 @@ func take[T any](r *row) (v T) {
 	return v
 }
 
-func (r *row) int() int64     { return take[int64](r) }
-func (r *row) float() float64 { return take[float64](r) }
-func (r *row) bool() bool     { return take[bool](r) }
-func (r *row) text() string   { return take[string](r) }
-func (r *row) bytes() []byte  { return take[[]byte](r) }
+func (r *row) int() int64    { return take[int64](r) }
+func (r *row) bool() bool    { return take[bool](r) }
+func (r *row) text() string  { return take[string](r) }
+func (r *row) bytes() []byte { return take[[]byte](r) }
 
 func (r *row) time() time.Time { return fromNanos(r.int()) }
 

@@ -16,7 +16,7 @@ var upsertTask = "INSERT INTO tasks (" + taskColumns + ") VALUES " + list(1, 11)
 func taskValues(k *federation.Task) []any {
 	return []any{
 		int64(k.Job), int64(k.Index), int64(k.SiteJobID), string(k.State), string(k.Reason), k.Nodes, nanos(k.Start), nanos(k.End),
-		int64(k.ExitStatus), int64(k.Restarts), float64(k.Cost),
+		int64(k.ExitStatus), int64(k.Restarts), int64(k.Cost),
 	}
 }
 
@@ -30,7 +30,7 @@ func readTask(r *row) (k federation.Task) {
 	k.Start, k.End = r.time(), r.time()
 	k.ExitStatus = int32(r.int())
 	k.Restarts = int(r.int())
-	k.Cost = federation.Dollars(r.float())
+	k.Cost = federation.Money(r.int())
 	return k
 }
 

@@ -17,13 +17,13 @@ type Pool struct {
 	Busy         int                 `json:"busy"`
 	Ending       int                 `json:"ending"`
 	Waiting      int                 `json:"waiting"` // jobs that wait for machines there
-	PricePerHour federation.Dollars  `json:"price_per_hour"`
-	Today        federation.Dollars  `json:"today"` // spent since the day began, by UTC
-	Month        federation.Dollars  `json:"month"`
-	Daily        federation.Dollars  `json:"daily_budget,omitempty"` // 0: no bound
-	Monthly      federation.Dollars  `json:"monthly_budget,omitempty"`
-	BoundToday   federation.Dollars  `json:"bound_today,omitempty"` // of the daily budget, by what runs, until the time limits
-	BoundMonth   federation.Dollars  `json:"bound_month,omitempty"`
+	PricePerHour federation.Money    `json:"price_per_hour"`
+	Today        federation.Money    `json:"today"` // spent since the day began, by UTC
+	Month        federation.Money    `json:"month"`
+	Daily        federation.Money    `json:"daily_budget,omitempty"` // 0: no bound
+	Monthly      federation.Money    `json:"monthly_budget,omitempty"`
+	BoundToday   federation.Money    `json:"bound_today,omitempty"` // of the daily budget, by what runs, until the time limits
+	BoundMonth   federation.Money    `json:"bound_month,omitempty"`
 	Stopped      string              `json:"stopped,omitempty"` // why no machine is started
 	Note         string              `json:"note,omitempty"`    // on its machines
 	Cooling      []Cooling           `json:"cooling,omitempty"`
@@ -58,13 +58,13 @@ type Machine struct {
 	Offering     string              `json:"offering"`
 	Market       string              `json:"market,omitempty"`
 	State        string              `json:"state"` // starting, idle, busy, ending, ended
-	PricePerHour federation.Dollars  `json:"price_per_hour"`
+	PricePerHour federation.Money    `json:"price_per_hour"`
 	Job          federation.JobID    `json:"job,omitempty"` // that it runs or has run last
 	Created      time.Time           `json:"created"`
 	Ready        time.Time           `json:"ready,omitzero"`
 	Ended        time.Time           `json:"ended,omitzero"`
-	Cost         federation.Dollars  `json:"cost"` // so far
-	IdleCost     federation.Dollars  `json:"idle_cost"`
+	Cost         federation.Money    `json:"cost"` // so far
+	IdleCost     federation.Money    `json:"idle_cost"`
 	Why          string              `json:"why,omitempty"` // it ended, or is to end
 }
 
