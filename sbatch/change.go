@@ -18,6 +18,23 @@ type ChangeError struct{ Text string }
 
 func (e *ChangeError) Error() string { return e.Text }
 
+// changeable are the options that scontrol 24.11 can change of a job: with --array, --clusters or --reboot it would be another one.
+var changeable = optionNames("account", "begin", "chdir", "comment", "constraint", "contiguous", "core-spec", "cpus-per-task", "deadline",
+	"delay-boot", "dependency", "error", "exclude", "extra", "gres", "input", "job-name", "licenses", "mail-type", "mail-user", "mem",
+	"mem-per-cpu", "mincpus", "network", "nice", "nodelist", "nodes", "ntasks", "ntasks-per-node", "output", "oversubscribe", "partition",
+	"prefer", "qos", "requeue", "reservation", "switches", "thread-spec", "time", "time-min", "tmp", "wckey")
+
+func optionNames(names ...string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+// Changeable reports whether a job's owner can have sbatch's option changed after the job was submitted.
+func Changeable(option string) bool { return changeable[option] }
+
 // Changed returns a copy of s with changes made in their order; s stays as it is. Any error is a *ChangeError.
 func (s Spec) Changed(changes []Change, now time.Time) (Spec, error) {
 	if s.More != nil {
@@ -39,6 +56,9 @@ func (s Spec) Changed(changes []Change, now time.Time) (Spec, error) {
 
 func (p *parser) change(c *Change) error {
 	sp := &p.req.Spec
+	if !Changeable(c.Option) {
+		return &ChangeError{"Update of this parameter is not supported: " + c.Key + "=" + c.Value + "\nRequest aborted"}
+	}
 	switch c.Option {
 	case "requeue":
 		on, ok := choice(c.Value)
@@ -76,14 +96,14 @@ func (p *parser) change(c *Change) error {
 		}
 	}
 	for i := range options {
-		if o := &options[i]; o.name == c.Option && o.class == carried {
+		if o := &options[i]; o.name == c.Option {
 			if err := o.set(p, o, c.Value); err != nil {
 				return c.refused(err)
 			}
-			return nil
+			break
 		}
 	}
-	return &ChangeError{"Update of this parameter is not supported: " + c.Key + "=" + c.Value + "\nRequest aborted"}
+	return nil
 }
 
 // changeLimit takes a limit, or with + or - before it how much longer or shorter it gets.

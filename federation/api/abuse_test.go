@@ -61,6 +61,11 @@ func TestControlCharactersAreRefused(t *testing.T) {
 		"more, negative":      func(r *v1.SubmitRequest) { r.Spec.More = &sbatch.More{CPUsPerGPU: -1} },
 		"more, control":       func(r *v1.SubmitRequest) { r.Spec.More = &sbatch.More{Prefer: "a\nb"} },
 		"more, too long":      func(r *v1.SubmitRequest) { r.Spec.More = &sbatch.More{Licenses: strings.Repeat("a", 5000)} },
+		"component, relative": func(r *v1.SubmitRequest) { r.Spec.Het = []sbatch.Spec{{WorkDir: "tmp"}} },
+		"component, name":     func(r *v1.SubmitRequest) { r.Spec.Het = []sbatch.Spec{{WorkDir: "/", Name: "a\nb"}} },
+		"component, sites": func(r *v1.SubmitRequest) {
+			r.Spec.Het = []sbatch.Spec{{WorkDir: "/", Fed: &sbatch.Fed{Sites: []string{"nosuch"}}}}
+		},
 		"relative directory":  func(r *v1.SubmitRequest) { r.Spec.WorkDir = "tmp" },
 		"array of two lists":  func(r *v1.SubmitRequest) { r.Spec.Array = strings.Repeat("0-4000000,", 300) + "1" },
 		"script without #!":   func(r *v1.SubmitRequest) { r.Payload.Script = "rm -rf /\n" },
@@ -75,6 +80,24 @@ func TestControlCharactersAreRefused(t *testing.T) {
 	}
 	if _, err := c.Submit(t.Context(), raw(func(r *v1.SubmitRequest) { r.Spec.Comment = "two\nlines" })); err != nil {
 		t.Errorf("a comment of two lines, which Slurm takes: %v", err)
+	}
+}
+
+func TestComponentsOfUsers(t *testing.T) {
+	d := start(t)
+	reboot := raw(func(r *v1.SubmitRequest) {
+		r.Spec.Het = []sbatch.Spec{{WorkDir: "/", More: &sbatch.More{Reboot: true}}}
+	})
+	for uid, want := range map[uint32]int{alice: 403, 0: 200} {
+		if code := as(t, uid, d.Socket, "POST", "/fed/v1/job", reboot, nil); code != want {
+			t.Errorf("%s: a component that reboots nodes: status %d, want %d", testUsers[uid], code, want)
+		}
+	}
+	nice := raw(func(r *v1.SubmitRequest) { r.Spec.Het = []sbatch.Spec{{WorkDir: "/", Nice: -5}} })
+	var out v1.SubmitResponse
+	as(t, alice, d.Socket, "POST", "/fed/v1/job", nice, &out)
+	if j, err := d.Store.Job(t.Context(), out.JobID); err != nil || j.Spec.Het[0].Nice != 0 {
+		t.Errorf("a component with a negative nice: %+v (%v)", j.Spec.Het, err)
 	}
 }
 

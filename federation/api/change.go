@@ -2,9 +2,11 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
@@ -98,13 +100,10 @@ func (s *Server) permitUpdate(c Caller, job *federation.Job, changes []sbatch.Ch
 			return err
 		}
 	}
-	if job.State != federation.Pending {
-		return nil
-	}
-	if err := checkMore(changed.Spec.More); err != nil {
+	if err := checkSpec(c, &changed); err != nil || job.State != federation.Pending {
 		return err
 	}
-	err = s.cfg.Controller.Judge(&changed)
+	err = s.judge(&changed, func() error { return s.cfg.Controller.Judge(&changed) })
 	var refusal *federation.SlurmError
 	if errors.As(err, &refusal) { // what sbatch says before its sentence, scontrol does not
 		plain := *refusal
@@ -130,8 +129,11 @@ func permitChange(change *sbatch.Change, before, after *federation.Job, operator
 	case started && change.Option == "time" && !operator && longer(after.Spec.TimeLimit, before.Spec.TimeLimit):
 		return errDenied
 	}
-	if len(change.Value) > maxText {
-		return badBody(change.Key + " is too long")
+	switch {
+	case len(change.Key)+len(change.Value) > maxText:
+		return badBody("a change is too long")
+	case strings.ContainsFunc(change.Key, unicode.IsControl), change.Option != "comment" && strings.ContainsFunc(change.Value, unicode.IsControl):
+		return badBody(fmt.Sprintf("a change contains a control character: %.40q=%.40q", change.Key, change.Value)) // the job's events tell of it
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -149,5 +151,64 @@ func TestUpdateByREST(t *testing.T) {
 		if err != nil || code != test.status || !test.check(&j) {
 			t.Errorf("%s: status %d, want %d; %+v %v", test.body, code, test.status, j.Spec, err)
 		}
+	}
+}
+
+// TestUpdateIsCheckedAsASubmission: what a submission may not ask for, a change may not bring in; and only what scontrol can change may be changed.
+func TestUpdateIsCheckedAsASubmission(t *testing.T) {
+	d := start(t)
+	nodes, err := os.CreateTemp(t.TempDir(), "nodes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(nodes, "secret")
+	nodes.Close()
+	for _, test := range []struct{ option, value, text string }{
+		{"reboot", "", "Invalid value"},
+		{"array", "0-3", "Invalid value"},
+		{"clusters", "alpha", "Invalid value"},
+		{"hold", "", "Invalid value"},
+		{"nodefile", nodes.Name(), "Invalid value"}, // the daemon would read it
+		{"bbf", nodes.Name(), "Invalid value"},
+		{"job-name", "x\n30000001 main root R", "Unable to convert Data type"},
+		{"account", "\x1b[2J", "Unable to convert Data type"},
+		{"qos", "a\nb", "Unable to convert Data type"},
+		{"chdir", "/a\nb", "Unable to convert Data type"},
+		{"licenses", "a\nb", "Unable to convert Data type"},
+		{"nodes", "20000000", "More processors requested than permitted"},
+		{"comment", "two\nlines", ""},
+		{"chdir", "/srv", ""},
+		{"partition", "main", ""},
+	} {
+		for _, state := range []federation.State{federation.Pending, federation.Running} {
+			if state == federation.Running && test.option != "job-name" {
+				continue
+			}
+			id := d.Put(t, job(0, alice, state))[0]
+			var out v1.ActResponse
+			as(t, alice, d.Socket, "POST", "/fed/v1/jobs/update", v1.ActRequest{Jobs: []v1.JobRef{{ID: id}},
+				Change: []sbatch.Change{{Key: "Key", Option: test.option, Value: test.value}}}, &out)
+			text := ""
+			if e := out.Results[0].Error; e != nil {
+				text = e.Text
+			}
+			if text != test.text {
+				t.Errorf("%s=%q of a %s job: %q, want %q", test.option, test.value, state, text, test.text)
+			}
+		}
+	}
+}
+
+// TestUpdateKeepsComponentsChecked: a change is judged with all components.
+func TestUpdateKeepsComponentsChecked(t *testing.T) {
+	d := start(t)
+	bad := job(0, alice, federation.Pending)
+	bad.Spec.Het = []sbatch.Spec{{WorkDir: "/", More: &sbatch.More{Reboot: true}}}
+	id := d.Put(t, bad)[0]
+	var out v1.ActResponse
+	as(t, alice, d.Socket, "POST", "/fed/v1/jobs/update", v1.ActRequest{Jobs: []v1.JobRef{{ID: id}},
+		Change: []sbatch.Change{{Key: "Comment", Option: "comment", Value: "x"}}}, &out)
+	if e := out.Results[0].Error; e == nil || e.Number != 2002 {
+		t.Errorf("a component reboots nodes: %+v", e)
 	}
 }

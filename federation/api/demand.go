@@ -21,14 +21,16 @@ func (s *Server) checkDemand(spec *sbatch.Spec) (named clusters, err error) {
 	if named, err = s.setClusters(spec, sites); err != nil {
 		return named, err
 	}
-	if f := spec.Fed; f != nil {
-		if err := checkFed(f, sites); err != nil {
-			return named, err
+	for sp := range components(spec) {
+		if f := sp.Fed; f != nil {
+			if err := checkFed(f, sites); err != nil {
+				return named, err
+			}
 		}
-	}
-	for _, o := range spec.Plugin {
-		if !slices.ContainsFunc(sites, func(site *federation.Site) bool { return site.Option(o.Name) != nil }) {
-			return named, refuseAlone(fmt.Sprintf("unrecognized option '--%s'", o.Name))
+		for _, o := range sp.Plugin {
+			if !slices.ContainsFunc(sites, func(site *federation.Site) bool { return site.Option(o.Name) != nil }) {
+				return named, refuseAlone(fmt.Sprintf("unrecognized option '--%s'", o.Name))
+			}
 		}
 	}
 	return named, nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -77,18 +78,33 @@ func (s *Server) accept(ctx context.Context, c Caller, job *federation.Job, p *s
 
 // prepare checks what c asked for, by itself, and brings it into the form that is stored.
 func (s *Server) prepare(c Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
-	if err := checkJob(job, p); err != nil {
+	for sp := range components(&job.Spec) {
+		// A user may step back, not push forward: sbatch ignores a negative value, but not everybody is sbatch.
+		if sp.Nice = min(sp.Nice, maxNice); c.Role < RoleOperator {
+			sp.Nice = max(sp.Nice, 0)
+		}
+	}
+	if err := checkPayload(p); err != nil {
 		return clusters{}, err
 	}
-	// A user may step back, not push forward: sbatch ignores a negative value, but not everybody is sbatch.
-	if job.Spec.Nice = min(job.Spec.Nice, maxNice); c.Role < RoleOperator {
-		job.Spec.Nice = max(job.Spec.Nice, 0)
-	}
-	if m := job.Spec.More; m != nil && m.Reboot && c.Role < RoleOperator { // a site would obey SlurmUser's token
-		return clusters{}, &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrAccess, Text: "Access/permission denied",
-			Said: "rebooting of nodes is only allowed for admins"}
+	if err := checkSpec(c, job); err != nil {
+		return clusters{}, err
 	}
 	return s.checkDemand(&job.Spec)
+}
+
+// components are sp and the further components of a heterogeneous job.
+func components(sp *sbatch.Spec) iter.Seq[*sbatch.Spec] {
+	return func(yield func(*sbatch.Spec) bool) {
+		if !yield(sp) {
+			return
+		}
+		for i := range sp.Het {
+			if !yield(&sp.Het[i]) {
+				return
+			}
+		}
+	}
 }
 
 func (s *Server) create(ctx context.Context, job *federation.Job, p *sbatch.Payload) error {
@@ -117,8 +133,8 @@ func (s *Server) create(ctx context.Context, job *federation.Job, p *sbatch.Payl
 	return nil
 }
 
-// checkJob refuses what no site could take, whoever sent it: sbatch has made these checks, but not everybody is sbatch.
-func checkJob(j *federation.Job, p *sbatch.Payload) error {
+// checkPayload refuses what no site could take, whoever sent it: sbatch has made these checks, but not everybody is sbatch.
+func checkPayload(p *sbatch.Payload) error {
 	switch {
 	case len(p.Script) > MaxScript:
 		return invalid(wire.ErrTooLong, fmt.Sprintf("the script has %d bytes, at most %d are allowed", len(p.Script), MaxScript))
@@ -136,46 +152,41 @@ func checkJob(j *federation.Job, p *sbatch.Payload) error {
 			}
 		}
 	}
-	if !strings.HasPrefix(j.Spec.WorkDir, "/") {
-		return invalid(wire.ErrNoWorkDir, "work_dir must be an absolute path: "+strconv.Quote(j.Spec.WorkDir))
-	}
-	return errors.Join(checkSpec(j), checkComponents(j))
+	return nil
 }
 
-func checkSpec(j *federation.Job) error {
-	if err := errors.Join(checkTexts(j), checkMore(j.Spec.More)); err != nil {
-		return err
+// checkSpec is the gate for whatever a job asks for, when it is submitted and whenever it is changed: of each of its components it refuses what
+// no site could take, and what c may not ask for.
+func checkSpec(c Caller, j *federation.Job) error {
+	if len(j.Spec.Het) >= maxComponents {
+		return badBody(fmt.Sprintf("%d components, at most %d are allowed", len(j.Spec.Het)+1, maxComponents))
 	}
-	return checkNumbers(&j.Spec)
+	for sp := range components(&j.Spec) {
+		leader := sp == &j.Spec
+		switch {
+		case !leader && len(sp.Het) > 0:
+			return badBody("a component has components")
+		case len(j.Spec.Het) > 0 && sp.Array != "":
+			return invalid(wire.ErrArray, "a heterogeneous job cannot be an array")
+		case !strings.HasPrefix(sp.WorkDir, "/") && (leader || sp.WorkDir != ""):
+			return invalid(wire.ErrNoWorkDir, "work_dir must be an absolute path: "+strconv.Quote(sp.WorkDir))
+		case sp.More != nil && sp.More.Reboot && c.Role < RoleOperator: // a site would obey SlurmUser's token
+			return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrAccess, Text: wire.Strerror(wire.ErrAccess),
+				Said: "rebooting of nodes is only allowed for admins"}
+		}
+		if err := cmp.Or(checkTexts(sp, j.SubmitHost), checkMore(sp.More), checkNumbers(sp)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // maxComponents is how many components a heterogeneous job may have, as in slurmctld 24.11.
 const maxComponents = 128
 
-// checkComponents makes the checks for the further components of a heterogeneous job.
-func checkComponents(j *federation.Job) error {
-	if len(j.Spec.Het) >= maxComponents {
-		return badBody(fmt.Sprintf("%d components, at most %d are allowed", len(j.Spec.Het)+1, maxComponents))
-	}
-	for i := range j.Spec.Het {
-		one := federation.Job{Spec: j.Spec.Het[i]}
-		if len(one.Spec.Het) > 0 {
-			return badBody("a component has components")
-		}
-		if err := checkSpec(&one); err != nil {
-			return err
-		}
-	}
-	if len(j.Spec.Het) > 0 && j.Spec.Array != "" {
-		return invalid(wire.ErrArray, "a heterogeneous job cannot be an array")
-	}
-	return nil
-}
-
 // checkTexts bounds what a user may write into listings and logs. Control characters would forge lines there; only a
 // comment may have them, as it may in Slurm.
-func checkTexts(j *federation.Job) error {
-	sp := &j.Spec
+func checkTexts(sp *sbatch.Spec, submitHost string) error {
 	for _, t := range [...]struct {
 		name, text string
 		max        int
@@ -185,7 +196,7 @@ func checkTexts(j *federation.Job) error {
 		{"work_dir", sp.WorkDir, maxText}, {"input", sp.Input, maxText}, {"output", sp.Output, maxText}, {"error", sp.Error, maxText},
 		{"gres", sp.GRES, maxText}, {"gpus", sp.GPUs, maxText}, {"gpus_per_node", sp.GPUsPerNode, maxText}, {"gpus_per_task", sp.GPUsPerTask, maxText},
 		{"exclusive", sp.Exclusive, maxText}, {"open_mode", sp.OpenMode, maxText}, {"mail_type", sp.MailType, maxText},
-		{"mail_user", sp.MailUser, maxText}, {"command", sp.Command, maxText}, {"submit_line", sp.SubmitLine, maxText}, {"submit_host", j.SubmitHost, maxHost},
+		{"mail_user", sp.MailUser, maxText}, {"command", sp.Command, maxText}, {"submit_line", sp.SubmitLine, maxText}, {"submit_host", submitHost, maxHost},
 		{"nodelist", sp.NodeList, 64 << 10}, {"exclude", sp.Exclude, 64 << 10},
 		{"array", sp.Array, maxArrayText}, {"dependency", sp.Dependency, maxDependency}, {"clusters", sp.Clusters, maxText},
 	} {
