@@ -10,50 +10,102 @@ import (
 // MaxArrayIndex is the highest task index that is read; Slurm's own bound (MaxArraySize) is at most 4,000,001.
 const MaxArrayIndex = 4_000_000
 
-// ArrayIndices returns the task indices that an --array value names, in rising order and each once:
-// "0-10:5,7%2" gives 0 5 7 10. It fails with ErrInvalid.
-func ArrayIndices(spec string) ([]int, error) {
+// Array is what an --array value names, as ranges: a few bytes may name millions of tasks, and are not spelled out before it is known how many.
+type Array struct {
+	ranges []arrayRange
+	limit  int
+}
+
+type arrayRange struct{ lo, hi, step int }
+
+func (r arrayRange) len() int { return (r.hi-r.lo)/r.step + 1 }
+
+// ReadArray reads an --array value: "0-10:5,7%2". It fails with ErrInvalid.
+func ReadArray(spec string) (Array, error) {
+	var a Array
 	list, limit, limited := strings.Cut(strings.TrimSuffix(spec, "]"), "%")
-	if n, err := strconv.Atoi(limit); limited && (err != nil || n < 0) {
-		return nil, fmt.Errorf("%w: array %q: %q after %% is no number", ErrInvalid, spec, limit)
+	var err error
+	if a.limit, err = strconv.Atoi(limit); limited && (err != nil || a.limit < 0) {
+		return Array{}, fmt.Errorf("%w: array %q: %q after %% is no number", ErrInvalid, spec, limit)
 	}
 	list = strings.TrimSuffix(strings.TrimPrefix(list, "["), "]")
-	var out []int
 	for part := range strings.SplitSeq(list, ",") {
-		lo, hi, step, err := arrayRange(part)
+		r, err := readArrayRange(part)
 		if err != nil {
-			return nil, fmt.Errorf("%w: array %q: %q is no index or range", ErrInvalid, spec, part)
+			return Array{}, fmt.Errorf("%w: array %q: %q is no index or range", ErrInvalid, spec, part)
 		}
-		if len(out)+(hi-lo)/step > 2*MaxArrayIndex { // the same range many times over
-			return nil, fmt.Errorf("%w: array %q names too many tasks", ErrInvalid, spec)
-		}
-		for i := lo; i <= hi; i += step {
+		a.ranges = append(a.ranges, r)
+	}
+	if a.Len() > 2*MaxArrayIndex { // the same range many times over
+		return Array{}, fmt.Errorf("%w: array %q names too many tasks", ErrInvalid, spec)
+	}
+	return a, nil
+}
+
+// Len is how many tasks a has at most: one that is named twice counts twice.
+func (a Array) Len() int {
+	n := 0
+	for _, r := range a.ranges {
+		n += r.len()
+	}
+	return n
+}
+
+// Max is the highest index.
+func (a Array) Max() int {
+	highest := 0
+	for _, r := range a.ranges {
+		highest = max(highest, r.lo+(r.len()-1)*r.step)
+	}
+	return highest
+}
+
+// Has reports whether a names task i.
+func (a Array) Has(i int) bool {
+	return slices.ContainsFunc(a.ranges, func(r arrayRange) bool { return r.lo <= i && i <= r.hi && (i-r.lo)%r.step == 0 })
+}
+
+// Indices spells a out: in rising order, each once.
+func (a Array) Indices() []int {
+	out := make([]int, 0, a.Len())
+	for _, r := range a.ranges {
+		for i := r.lo; i <= r.hi; i += r.step {
 			out = append(out, i)
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out), nil
+	return slices.Compact(out)
 }
 
-func arrayRange(part string) (lo, hi, step int, err error) {
+// ArrayIndices returns the task indices that an --array value names, in rising order and each once: "0-10:5,7%2" gives 0 5 7 10. It fails
+// with ErrInvalid. Of a value that was not checked yet [ReadArray] tells first how many there are.
+func ArrayIndices(spec string) ([]int, error) {
+	a, err := ReadArray(spec)
+	if err != nil {
+		return nil, err
+	}
+	return a.Indices(), nil
+}
+
+func readArrayRange(part string) (r arrayRange, err error) {
 	rng, stepText, hasStep := strings.Cut(part, ":")
 	loText, hiText, isRange := strings.Cut(rng, "-")
-	step = 1
-	if lo, err = arrayNumber(loText); err != nil {
+	r.step = 1
+	if r.lo, err = arrayNumber(loText); err != nil {
 		return
 	}
-	hi = lo
+	r.hi = r.lo
 	if isRange {
-		if hi, err = arrayNumber(hiText); err != nil {
+		if r.hi, err = arrayNumber(hiText); err != nil {
 			return
 		}
 	}
 	if hasStep {
-		if step, err = arrayNumber(stepText); err != nil {
+		if r.step, err = arrayNumber(stepText); err != nil {
 			return
 		}
 	}
-	if hi < lo || step < 1 || (hasStep && !isRange) {
+	if r.hi < r.lo || r.step < 1 || (hasStep && !isRange) {
 		err = ErrInvalid
 	}
 	return

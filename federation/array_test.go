@@ -29,6 +29,23 @@ func TestArrayIndices(t *testing.T) {
 	}
 }
 
+func TestReadArray(t *testing.T) {
+	for spec, want := range map[string][2]int{"0-3": {4, 3}, "0-10:4,7%2": {4, 8}, "1-2,2-3": {4, 3}, "0-4000000": {4_000_001, 4_000_000}} {
+		if a, err := ReadArray(spec); err != nil || a.Len() != want[0] || a.Max() != want[1] {
+			t.Errorf("%s: %d tasks up to %d, %v, want %v", spec, a.Len(), a.Max(), err, want)
+		}
+	}
+	a, _ := ReadArray("0-10:5,7%2")
+	for i := range 12 {
+		if want := i == 0 || i == 5 || i == 7 || i == 10; a.Has(i) != want {
+			t.Errorf("%d is in it: %t", i, !want)
+		}
+	}
+	if n := testing.AllocsPerRun(1, func() { ReadArray("0-3999999,0-3999999") }); n > 8 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestFormatArray(t *testing.T) {
 	for text, want := range map[string]string{
 		"0-3": "0-3", "[1-3]%2": "1-3%2", "0-10:2": "0-10:2", "1,3,5,6": "1,3,5-6", "7": "7", "3,1,2,2": "1-3", "0-9%0": "0-9", "1,5": "1-5:4", "0-2,9": "0-2,9",

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +127,37 @@ func TestManyTasksInOneRequest(t *testing.T) {
 	var resp wire.KillJobsResponse
 	if code := as(t, alice, d.Socket, "DELETE", "/slurm/v0.0.42/jobs", req, &resp); code != 200 || len(resp.Status) > 0 {
 		t.Errorf("a thousand tasks: status %d, %+v", code, resp.Status)
+	}
+}
+
+// A short request may name very many tasks: nothing is spelled out before it is known how many.
+func TestShortRequestsAreSmall(t *testing.T) {
+	d := start(t)
+	twice := "0-3999999,0-3999999"
+	array := job(0, alice, federation.Pending)
+	array.Spec.Array = "0-4000000"
+	id := d.Put(t, array)[0]
+	whole := sbatch.Spec{WorkDir: "/", Array: twice}
+	for _, c := range []struct {
+		name, method, path string
+		body               any
+		status             int
+	}{
+		{"array", "POST", "/fed/v1/job", raw(func(r *v1.SubmitRequest) { r.Spec.Array = twice }), 200},
+		{"components", "POST", "/fed/v1/job", raw(func(r *v1.SubmitRequest) { r.Spec.Het = slices.Repeat([]sbatch.Spec{whole}, 16) }), 400},
+		{"jobs listed", "GET", fmt.Sprintf("/slurm/v0.0.42/jobs?job_id=%d_[%s]", id, twice), nil, 404},
+		{"steps listed", "GET", fmt.Sprintf("/fed/v1/steps?job_id=%d_[%s]", id, twice), nil, 404},
+		{"a job", "GET", fmt.Sprintf("/slurm/v0.0.42/job/%d_[%s]", id, twice), nil, 404},
+		{"cancelled", "DELETE", "/slurm/v0.0.42/jobs", wire.KillJobs{Jobs: []string{fmt.Sprintf("%d_[%s]", id, twice)}}, 200},
+		{"one task cancelled", "POST", "/fed/v1/jobs/cancel", v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: []int{7}}}}, 200},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		status := as(t, alice, d.Socket, c.method, c.path, c.body, nil)
+		runtime.ReadMemStats(&after)
+		if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; status != c.status || mib > 200 { // a listing of an array spells it out, once
+			t.Errorf("%s: status %d, want %d; %d MiB", c.name, status, c.status, mib)
+		}
 	}
 }
 

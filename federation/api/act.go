@@ -60,7 +60,7 @@ func (s *Server) actOn(ctx context.Context, c Caller, kind federation.RequestKin
 	}
 	var total taskCount
 	for _, ref := range req.Jobs {
-		if err := total.add(ref.Tasks); err != nil {
+		if err := total.add(len(ref.Tasks)); err != nil {
 			return nil, err
 		}
 	}
@@ -75,7 +75,7 @@ func (s *Server) actOn(ctx context.Context, c Caller, kind federation.RequestKin
 	seqs := make([]int64, len(req.Jobs))
 	var wg sync.WaitGroup
 	room := make(chan struct{}, 64) // requests that are written side by side, to share commits
-	var array *arrayTasks           // of the job before: the same array is spelled out once
+	var array *arrayTasks           // of the job before
 	for _, i := range inOrderOfJob(req.Jobs) {
 		ref := req.Jobs[i]
 		job, ok := jobs[ref.ID]
@@ -170,8 +170,8 @@ func inOrderOfJob(refs []v1.JobRef) []int {
 // taskCount bounds the array tasks that one request may name: "17_[0-4000000]" is short, and may be said a million times.
 type taskCount int
 
-func (n *taskCount) add(tasks []int) error {
-	if *n += taskCount(len(tasks)); *n > federation.MaxArrayIndex+1 {
+func (n *taskCount) add(tasks int) error {
+	if *n += taskCount(tasks); *n > federation.MaxArrayIndex+1 {
 		return badBody(fmt.Sprintf("more than %d array tasks in one request", federation.MaxArrayIndex+1))
 	}
 	return nil
@@ -206,25 +206,20 @@ func permit(c Caller, kind federation.RequestKind, job *federation.Job) error {
 	return nil
 }
 
-// arrayTasks are the tasks of one array: those that it has, and those of them that have ended.
+// arrayTasks are the tasks of one array.
 type arrayTasks struct {
 	job   federation.JobID
-	has   map[int]bool
-	ended map[int]bool
+	array federation.Array // of a spread array it is what still waits
+	ended map[int]bool     // by index, of those that have a record: also of one that was taken out of the array when it ended
 }
 
-// newArrayTasks spells out the tasks of job, of which known have a record. A job that is no array has none.
+// newArrayTasks reads the tasks of job, of which known have a record. A job that is no array has none.
 func newArrayTasks(job *federation.Job, known []federation.Task) *arrayTasks {
-	a := &arrayTasks{job: job.ID, has: map[int]bool{}, ended: map[int]bool{}}
-	var indices []int
-	if job.Spec.Array != "" { // of a spread array it is what still waits
-		indices, _ = federation.ArrayIndices(job.Spec.Array) // checked when it was submitted
-	}
-	for _, i := range indices {
-		a.has[i] = true
+	a := &arrayTasks{job: job.ID, ended: make(map[int]bool, len(known))}
+	if job.Spec.Array != "" {
+		a.array, _ = federation.ReadArray(job.Spec.Array) // checked when it was submitted
 	}
 	for _, t := range known {
-		a.has[t.Index] = true // also one that was taken out of the array when it ended
 		a.ended[t.Index] = t.State.Ended()
 	}
 	return a
@@ -234,10 +229,11 @@ func newArrayTasks(job *federation.Job, known []federation.Task) *arrayTasks {
 func (a *arrayTasks) permit(tasks []int) error {
 	live := false
 	for _, t := range tasks {
-		if !a.has[t] {
+		ended, known := a.ended[t]
+		if !known && !a.array.Has(t) {
 			return errInvalidJobID
 		}
-		live = live || !a.ended[t]
+		live = live || !ended
 	}
 	if !live {
 		return errAlreadyDone

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -15,9 +14,9 @@ import (
 // jobFilter selects jobs of a listing. Beside slurmrestd's own update_time the commands pass, so that asking for
 // one job does not cost a listing of all: job_id, users, states, name, partition, account, qos (lists with commas).
 type jobFilter struct {
-	refs       map[federation.JobID]map[int]bool // nil map of tasks: all of the job
-	users      []string                          // names or uids
-	states     []string                          // Slurm's long names
+	refs       map[federation.JobID]taskSet
+	users      []string // names or uids
+	states     []string // Slurm's long names
 	names      []string
 	partitions []string
 	accounts   []string
@@ -38,31 +37,39 @@ func readFilter(q url.Values) (jobFilter, error) {
 		if err != nil {
 			return f, err
 		}
-		if err := total.add(tasks); err != nil {
+		if err := total.add(tasks.Len()); err != nil {
 			return f, err
 		}
 		f.add(id, tasks)
 	}
+	for _, tasks := range f.refs {
+		slices.Sort(tasks)
+	}
 	return f, nil
 }
 
-// add selects tasks of a job, all of it if there are none.
-func (f *jobFilter) add(id federation.JobID, tasks []int) {
+// add selects tasks of a job, all of it if there are none. The lists are to be sorted when the last was added.
+func (f *jobFilter) add(id federation.JobID, tasks federation.Array) {
 	if f.refs == nil {
-		f.refs = map[federation.JobID]map[int]bool{}
+		f.refs = map[federation.JobID]taskSet{}
 	}
 	have, known := f.refs[id]
-	if len(tasks) == 0 || known && have == nil {
+	if tasks.Len() == 0 || known && have == nil {
 		f.refs[id] = nil
 		return
 	}
-	if have == nil {
-		have = map[int]bool{}
-		f.refs[id] = have
+	f.refs[id] = append(have, tasks.Indices()...)
+}
+
+// taskSet are the indices of an array's tasks, in rising order; nil is all of them.
+type taskSet []int
+
+func (s taskSet) has(i int) bool {
+	if s == nil {
+		return true
 	}
-	for _, t := range tasks {
-		have[t] = true
-	}
+	_, has := slices.BinarySearch(s, i)
+	return has
 }
 
 // query is the part of f that the store can answer.
@@ -102,14 +109,7 @@ func (f *jobFilter) part(p *part) bool {
 	if _, asked := f.refs[p.job.ID]; asked && p.job.Part != nil {
 		return true // by its own number
 	}
-	tasks := f.refs[cmp.Or(p.array, p.job.ID)]
-	if len(tasks) == 0 || p.array == 0 {
-		return true
-	}
-	if p.task != nil {
-		return tasks[p.task.Index]
-	}
-	return true
+	return p.array == 0 || p.task == nil || f.refs[p.array].has(p.task.Index)
 }
 
 func oneOf(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }
@@ -143,7 +143,8 @@ func upper(list []string) []string {
 }
 
 // parseRef reads one job as Slurm writes it: "17", "17_3", "17_[1-3]", "17+1" (a component). A step after it is left out of account.
-func parseRef(text string) (federation.JobID, []int, error) {
+func parseRef(text string) (federation.JobID, federation.Array, error) {
+	none := federation.Array{}
 	base, _, _ := strings.Cut(text, ".")
 	idText, taskText, hasTask := strings.Cut(base, "_")
 	idText, component, isComponent := strings.Cut(idText, "+")
@@ -154,14 +155,14 @@ func parseRef(text string) (federation.JobID, []int, error) {
 		n += offset
 	}
 	if err != nil || n == 0 {
-		return 0, nil, detailed(errInvalidJobID, fmt.Sprintf("no job %q", text))
+		return 0, none, detailed(errInvalidJobID, fmt.Sprintf("no job %q", text))
 	}
 	if !hasTask {
-		return federation.JobID(n), nil, nil
+		return federation.JobID(n), none, nil
 	}
-	indices, err := federation.ArrayIndices(taskText)
-	if err != nil {
-		return 0, nil, detailed(errInvalidJobID, fmt.Sprintf("no job %q", text))
+	array, err := federation.ReadArray(taskText)
+	if err != nil || array.Len() > federation.MaxArrayIndex+1 {
+		return 0, none, detailed(errInvalidJobID, fmt.Sprintf("no job %q", text))
 	}
-	return federation.JobID(n), indices, nil
+	return federation.JobID(n), array, nil
 }

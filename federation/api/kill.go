@@ -87,10 +87,10 @@ func (s *Server) kill(w http.ResponseWriter, r *http.Request, c Caller, refs []s
 			resp.Status = append(resp.Status, killStatus(text, 0, err))
 			continue
 		}
-		if err := total.add(tasks); err != nil {
+		if err := total.add(tasks.Len()); err != nil {
 			return err
 		}
-		req.Jobs = append(req.Jobs, v1.JobRef{ID: id, Tasks: tasks})
+		req.Jobs = append(req.Jobs, v1.JobRef{ID: id, Tasks: tasks.Indices()})
 		names = append(names, text)
 	}
 	errs, err := s.actOn(r.Context(), c, kind, req)
@@ -133,7 +133,7 @@ func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c Caller) err
 	if err != nil {
 		return err
 	}
-	errs, err := s.actOn(r.Context(), c, kind, v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: tasks}}, Change: changes})
+	errs, err := s.actOn(r.Context(), c, kind, v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: tasks.Indices()}}, Change: changes})
 	if err == nil {
 		err = errs[0]
 	}

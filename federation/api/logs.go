@@ -153,14 +153,9 @@ func (s *Server) findTask(ctx context.Context, l *logOf, index int) error {
 			return nil
 		}
 	}
-	indices, err := federation.ArrayIndices(l.job.Spec.Array)
-	if err == nil {
-		for _, i := range indices {
-			if i == index {
-				l.task = &federation.Task{Job: l.job.ID, Index: index}
-				return nil
-			}
-		}
+	if array, err := federation.ReadArray(l.job.Spec.Array); err == nil && array.Has(index) {
+		l.task = &federation.Task{Job: l.job.ID, Index: index}
+		return nil
 	}
 	return detailed(slurmErr(federation.ErrNotFound, wire.ErrJobID), "the array has no task "+strconv.Itoa(index))
 }

@@ -53,10 +53,10 @@ func (f *queueFilter) row(r *queueRow, ended time.Time) bool {
 // named are the rows of the jobs that the filter names, known or not. A task that has started must be named itself; tasks
 // that wait are in one row, of which the client shows those that were asked for.
 func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
-	add := func(k *queuedJob, tasks map[int]bool) {
+	add := func(k *queuedJob, tasks taskSet) {
 		known = true
 		for _, r := range k.rows {
-			if len(tasks) == 0 || r.task == waitingTasks || tasks[int(r.task)] {
+			if r.task == waitingTasks || tasks.has(int(r.task)) {
 				rows = append(rows, r)
 			}
 		}

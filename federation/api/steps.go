@@ -22,7 +22,7 @@ func (s *Server) getSteps(w http.ResponseWriter, r *http.Request, _ Caller) erro
 		if err != nil {
 			return err
 		}
-		if len(tasks) > 0 { // tasks of an array have numbers of their own, which only a listing tells
+		if tasks.Len() > 0 { // tasks of an array have numbers of their own, which only a listing tells
 			ids = nil
 			break
 		}

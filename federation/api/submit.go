@@ -247,7 +247,7 @@ func checkNumbers(sp *sbatch.Spec) error {
 		}
 	}
 	if sp.Array != "" {
-		if _, err := federation.ArrayIndices(sp.Array); err != nil {
+		if _, err := federation.ReadArray(sp.Array); err != nil {
 			return invalid(wire.ErrArray, err.Error())
 		}
 	}

@@ -56,7 +56,7 @@ func unitsOf(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) ([][]un
 		if len(tasks) == 0 {
 			tasks = array.all
 		}
-		if err := total.add(tasks); err != nil {
+		if err := total.add(len(tasks)); err != nil {
 			return nil, err
 		}
 		units[i] = array.units(tasks)

@@ -194,8 +194,8 @@ func (c *Controller) Judge(j *federation.Job) error {
 		}
 	}
 	if j.Spec.Array != "" {
-		indices, err := federation.ArrayIndices(j.Spec.Array)
-		if err == nil && indices[len(indices)-1] >= c.cfg.MaxArray {
+		array, err := federation.ReadArray(j.Spec.Array)
+		if err == nil && array.Max() >= c.cfg.MaxArray {
 			err = fmt.Errorf("array %q: the highest index is %d (max_array_size)", j.Spec.Array, c.cfg.MaxArray-1)
 		}
 		if err != nil {
