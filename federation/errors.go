@@ -22,6 +22,9 @@ var (
 	ErrConflict = errors.New("conflict")
 )
 
+// ErrTrimmed: the log of changes does not go back so far. Who follows it reads the store anew; see [Store.Changes].
+var ErrTrimmed = errors.New("no longer in the log of changes")
+
 // ErrNotSent is the one kind of ErrUnavailable that proves something: the request never left, so nothing of it can have
 // happened (connection refused, no route, the site's API could not reach its controller).
 var ErrNotSent = fmt.Errorf("%w: not sent", ErrUnavailable)

@@ -68,7 +68,7 @@ type Job struct {
 	Whole *ArrayWhole
 
 	SubmitHost string
-	Rev        int64 // changes with every write; orders changes within one store
+	Rev        int64 // set by the store, greater with every write of the job
 }
 
 // ArrayPart says which task of which array a job is.

@@ -42,6 +42,13 @@ type Store interface {
 	// Commit writes all of b or nothing.
 	Commit(ctx context.Context, b *Batch) error
 
+	// Changes returns the commits after a mark in their order, at most limit of them, and the mark to go on from. Nothing can
+	// appear at or below that mark any more, and what is read from the store later is at least as new as it. After 0 there
+	// are no commits but the newest mark: a follower begins there, then reads what it wants to follow, then asks for
+	// what came after. The log keeps a bounded number of changes, for a bounded time. ErrTrimmed: it no longer goes back to
+	// that mark, or never came so far (the store was replaced): begin anew.
+	Changes(ctx context.Context, after LogMark, limit int) (ChangeLog, error)
+
 	// SiteState and SetSiteState keep what operators said of a site: its FedState and why.
 	SiteState(ctx context.Context) (map[SiteName]SiteRecord, error)
 	SetSiteState(ctx context.Context, r SiteRecord) error
@@ -52,6 +59,7 @@ type Store interface {
 // JobQuery selects jobs. The zero value selects all; every field that is set narrows the selection.
 type JobQuery struct {
 	IDs        []JobID // jobs of these IDs, and those that are a part of an array, or a component of a job, of one of them
+	Alone      bool    // with IDs: without such parts and components
 	User       string
 	States     []State
 	Live       bool      // only jobs that have not ended
@@ -107,11 +115,12 @@ type Batch struct {
 	Events   []Event
 	Requests []Request // to be carried out in place of one that is done, by the jobs that it meant; Seq is the store's to give
 	Done     []int64   // numbers of requests that were carried out
+	Moves    []Move    // what the log of changes is to tell of them
 }
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Requests)+len(b.Done) == 0
+	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Requests)+len(b.Done)+len(b.Moves) == 0
 }
 
 // SiteRecord is what operators said of a site.

@@ -24,6 +24,9 @@ func (s *Store) Commit(ctx context.Context, b *federation.Batch) error {
 				return err
 			}
 		}
+		for i := range b.Moves {
+			t.note(federation.Change{Kind: federation.ChangeMove, Move: &b.Moves[i]})
+		}
 		return nil
 	})
 	if err != nil {
@@ -44,6 +47,7 @@ type step struct {
 	args []any
 	what string // of which job it is what, for errors
 	job  federation.JobID
+	note federation.Change
 }
 
 // stepsOf prepares b in the caller's goroutine, as far as that is possible outside the transaction.
@@ -54,34 +58,39 @@ func stepsOf(b *federation.Batch) ([]step, error) {
 		if err != nil {
 			return nil, fmt.Errorf("job %d: %w", j.ID, err)
 		}
-		steps = append(steps, step{insertJob, args, "creation", j.ID})
+		steps = append(steps, step{insertJob, args, "creation", j.ID, jobChange(j, federation.Created)})
 	}
 	for _, j := range b.Jobs {
 		args := append([]any{nil}, changingValues(j)...)
-		steps = append(steps, step{updateJob, append(args, int64(j.ID)), "record", j.ID})
+		steps = append(steps, step{updateJob, append(args, int64(j.ID)), "record", j.ID, jobChange(j, federation.Changed)})
 	}
 	for _, j := range b.Specs {
 		args, err := specValues(j)
 		if err != nil {
 			return nil, fmt.Errorf("job %d: %w", j.ID, err)
 		}
-		steps = append(steps, step{updateSpec, args, "spec", j.ID})
+		steps = append(steps, step{updateSpec, args, "spec", j.ID, federation.Change{}}) // it is among Jobs
 	}
 	for _, a := range finalFirst(b.Attempts) {
 		args, err := attemptValues(a)
 		if err != nil {
 			return nil, fmt.Errorf("job %d attempt %d: %w", a.Job, a.Number, err)
 		}
-		steps = append(steps, step{upsertAttempt, args, "attempt", a.Job})
+		steps = append(steps, step{upsertAttempt, args, "attempt", a.Job, federation.Change{
+			Kind: federation.ChangeAttempt, Job: a.Job, Number: int64(a.Number), Site: a.Site, State: string(a.State),
+		}})
 	}
 	for _, k := range b.Tasks {
-		steps = append(steps, step{upsertTask, taskValues(k), "task", k.Job})
+		steps = append(steps, step{upsertTask, taskValues(k), "task", k.Job, federation.Change{
+			Kind: federation.ChangeTask, Job: k.Job, Number: int64(k.Index), State: string(k.State),
+		}})
 	}
 	for _, e := range b.Events {
-		steps = append(steps, step{insertEvent, []any{int64(e.Job), nil, int64(e.Attempt), nanos(e.At), e.Text}, "event", e.Job})
+		args := []any{int64(e.Job), nil, int64(e.Attempt), nanos(e.At), e.Text}
+		steps = append(steps, step{insertEvent, args, "event", e.Job, federation.Change{Kind: federation.ChangeEvent, How: federation.Created, Job: e.Job}})
 	}
 	for _, seq := range b.Done {
-		steps = append(steps, step{deleteRequest, []any{seq}, "request", 0})
+		steps = append(steps, step{deleteRequest, []any{seq}, "request", 0, federation.Change{Kind: federation.ChangeRequest, How: federation.Gone, Number: seq}})
 	}
 	for i := range b.Requests {
 		r := &b.Requests[i]
@@ -89,9 +98,15 @@ func stepsOf(b *federation.Batch) ([]step, error) {
 		if err != nil {
 			return nil, fmt.Errorf("job %d: request: %w", r.Job, err)
 		}
-		steps = append(steps, step{insertRequest, args, "request", r.Job})
+		steps = append(steps, step{insertRequest, args, "request", r.Job, federation.Change{
+			Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, State: string(r.Kind),
+		}})
 	}
 	return steps, nil
+}
+
+func jobChange(j *federation.Job, how federation.ChangeHow) federation.Change {
+	return federation.Change{Kind: federation.ChangeJob, How: how, Job: j.ID, Number: int64(j.Attempt), Site: j.Site, State: string(j.State)}
 }
 
 // step does one statement, with the number that only the transaction can give.
@@ -108,7 +123,10 @@ func (t *tx) step(s *step) error {
 		s.args[1] = t.eventSeq
 	case insertRequest:
 		t.requestSeq++
-		s.args[0] = t.requestSeq
+		s.args[0], s.note.Number = t.requestSeq, t.requestSeq
+	}
+	if s.note.Kind != "" {
+		t.note(s.note)
 	}
 	rows, err := t.exec(s.text, s.args...)
 	if err == nil && rows == 0 && (s.text == updateJob || s.text == updateSpec) {

@@ -93,6 +93,7 @@ func (t *tx) createJob(values, payload []any) (federation.JobID, int64, error) {
 	if t.nextJob = id + 1; id == t.last {
 		t.nextJob = t.first
 	}
+	t.note(federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: id, State: string(federation.Pending)})
 	return id, t.rev, nil
 }
 
@@ -141,6 +142,7 @@ func (t *tx) createComponents(leader *federation.Job) error {
 		if err != nil {
 			return err
 		}
+		t.note(federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: c.ID, State: string(c.State)})
 		if t.nextJob = c.ID + 1; c.ID == t.last {
 			t.nextJob = t.first
 		}

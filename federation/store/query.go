@@ -51,8 +51,12 @@ func selectJobs(q federation.JobQuery) (string, []any) {
 	var w where
 	if len(q.IDs) > 0 {
 		some := list(1, len(q.IDs))
-		w.terms = append(w.terms, "id IN (SELECT id FROM jobs WHERE id IN "+some+
-			" UNION ALL SELECT id FROM jobs WHERE part_of <> 0 AND part_of IN "+some+")")
+		if q.Alone {
+			w.terms = append(w.terms, "id IN "+some)
+		} else {
+			w.terms = append(w.terms, "id IN (SELECT id FROM jobs WHERE id IN "+some+
+				" UNION ALL SELECT id FROM jobs WHERE part_of <> 0 AND part_of IN "+some+")")
+		}
 		for _, id := range q.IDs {
 			w.args = append(w.args, int64(id))
 		}

@@ -27,6 +27,7 @@ func (s *Store) AddRequest(ctx context.Context, r federation.Request) (int64, er
 		t.requestSeq++
 		seq = t.requestSeq
 		args[0] = seq
+		t.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: seq, State: string(r.Kind)})
 		_, err := t.exec(insertRequest, args...)
 		return err
 	})

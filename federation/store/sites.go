@@ -13,6 +13,7 @@ const upsertSite = "INSERT INTO sites (name, state, reason, set_by, at) VALUES (
 // SetSiteState implements [federation.Store].
 func (s *Store) SetSiteState(ctx context.Context, r federation.SiteRecord) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
+		t.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: string(r.State)})
 		_, err := t.exec(upsertSite, string(r.Name), string(r.State), r.Reason, r.By, nanos(r.At))
 		return err
 	})

@@ -22,6 +22,9 @@ type Config struct {
 	// FirstID and LastID are the range of job IDs, both included. Zero: the federation's default range.
 	FirstID, LastID federation.JobID
 
+	// KeepChanges bounds the log of changes. Zero: a million, about 100 MB.
+	KeepChanges int64
+
 	// Volatile gives up durability for speed, for simulations: what was written survives the end of the process but
 	// not of the machine. With an empty Path the state is gone at Close.
 	Volatile bool
@@ -62,6 +65,9 @@ func (c *Config) complete() error {
 	}
 	if c.LastID == 0 {
 		c.LastID = federation.LastJobID
+	}
+	if c.KeepChanges == 0 {
+		c.KeepChanges = keepChanges
 	}
 	if c.FirstID > c.LastID {
 		return fmt.Errorf("store: range of job IDs: first %d is above last %d", c.FirstID, c.LastID)

@@ -18,6 +18,10 @@ type tx struct {
 	counters
 	stored counters // what the meta table holds
 	usedUp bool     // no ID is free: spares a search of the whole range, until jobs are deleted
+
+	log         []changeRecord // of the transaction that is under way
+	changedAt   int64          // when the newest commit in the log was made
+	keepChanges int64
 }
 
 // counters number things. They are stored with every transaction that has moved them.
@@ -27,12 +31,17 @@ type counters struct {
 	eventSeq   int64
 	requestSeq int64
 	poolSeq    int64
+
+	changeSeq, changeTotal int64
 }
 
 func newTx(ctx context.Context, conn *sql.Conn, first, last federation.JobID) (*tx, error) {
 	t := &tx{conn: conn, stmts: make(map[string]*sql.Stmt), first: first, last: last}
-	row := conn.QueryRowContext(ctx, "SELECT next_job, rev, event_seq, request_seq, pool_seq FROM meta")
-	if err := row.Scan(&t.nextJob, &t.rev, &t.eventSeq, &t.requestSeq, &t.poolSeq); err != nil {
+	row := conn.QueryRowContext(ctx, "SELECT next_job, rev, event_seq, request_seq, pool_seq, change_seq, change_total FROM meta")
+	if err := row.Scan(&t.nextJob, &t.rev, &t.eventSeq, &t.requestSeq, &t.poolSeq, &t.changeSeq, &t.changeTotal); err != nil {
+		return nil, err
+	}
+	if err := conn.QueryRowContext(ctx, "SELECT at FROM change_log WHERE seq = $1", t.changeSeq).Scan(&t.changedAt); err != nil {
 		return nil, err
 	}
 	if t.nextJob < first || t.nextJob > last {
@@ -69,6 +78,7 @@ func (t *tx) apart(group []*write) error {
 // transaction commits what do does, unless it fails. The counters follow.
 func (t *tx) transaction(do func() error) error {
 	before := t.counters
+	t.log = t.log[:0]
 	_, err := t.exec("BEGIN")
 	if err == nil {
 		err = do()
@@ -88,9 +98,12 @@ func (t *tx) transaction(do func() error) error {
 }
 
 func (t *tx) commit() error {
+	if err := t.writeLog(); err != nil {
+		return err
+	}
 	if t.counters != t.stored {
-		_, err := t.exec("UPDATE meta SET next_job = $1, rev = $2, event_seq = $3, request_seq = $4, pool_seq = $5",
-			int64(t.nextJob), t.rev, t.eventSeq, t.requestSeq, t.poolSeq)
+		_, err := t.exec("UPDATE meta SET next_job = $1, rev = $2, event_seq = $3, request_seq = $4, pool_seq = $5, change_seq = $6, change_total = $7",
+			int64(t.nextJob), t.rev, t.eventSeq, t.requestSeq, t.poolSeq, t.changeSeq, t.changeTotal)
 		if err != nil {
 			return err
 		}
@@ -104,7 +117,7 @@ func (t *tx) commit() error {
 
 // savepoint does p so that its failure leaves nothing of it behind.
 func (t *tx) savepoint(p *write) error {
-	before := t.counters
+	before, noted := t.counters, len(t.log)
 	if _, err := t.exec("SAVEPOINT one"); err != nil {
 		return err
 	}
@@ -113,7 +126,7 @@ func (t *tx) savepoint(p *write) error {
 		return failed
 	}
 	if failed != nil {
-		t.counters = before
+		t.counters, t.log = before, t.log[:noted]
 		if _, err := t.exec("ROLLBACK TO one"); err != nil {
 			return err
 		}
@@ -156,6 +169,30 @@ func (t *tx) number(query string, args ...any) (n int64, found bool, err error) 
 	default:
 		return 0, false, databaseError(err)
 	}
+}
+
+// numbers runs a statement that gives any number of rows, of one number each.
+func (t *tx) numbers(query string, args ...any) (all []int64, err error) {
+	s, err := t.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(context.Background(), args...)
+	if err != nil {
+		return nil, databaseError(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return nil, databaseError(err)
+		}
+		all = append(all, n)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, databaseError(err)
+	}
+	return all, nil
 }
 
 func (t *tx) prepared(query string) (*sql.Stmt, error) {

@@ -36,6 +36,7 @@ func (s *Store) PutUsage(ctx context.Context, job federation.JobID, all []federa
 		if _, err := t.exec("DELETE FROM usage WHERE job_id = $1", int64(job)); err != nil {
 			return err
 		}
+		t.note(federation.Change{Kind: federation.ChangeUsage, Job: job})
 		for i, data := range rows {
 			if _, err := t.exec(insertUsage, int64(job), int64(all[i].Index), data); err != nil {
 				return err

@@ -59,6 +59,7 @@ func startWriter(ctx context.Context, conn *sql.Conn, c Config) (*writer, error)
 	if err != nil {
 		return nil, err
 	}
+	t.keepChanges = c.KeepChanges
 	w := &writer{
 		tx:      t,
 		queue:   make(chan *write, maxQueue),

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -23,6 +24,7 @@ type Store struct {
 	attempts map[federation.JobID][]federation.Attempt
 	events   map[federation.JobID][]federation.Event
 	requests map[int64]federation.Request
+	log      []federation.Commit
 	sites    map[federation.SiteName]federation.SiteRecord
 }
 
@@ -63,13 +65,40 @@ func (s *Store) CreateJob(_ context.Context, j *federation.Job, p *sbatch.Payloa
 	s.rev++
 	j.Rev = s.rev
 	s.jobs[j.ID], s.payloads[j.ID] = *j, *p
+	s.note(federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: j.ID, State: string(j.State)})
 	for i, spec := range j.Spec.Het {
 		c := *j
 		c.ID, c.Spec, c.Component = j.ID+federation.JobID(i+1), spec, &federation.HetComponent{Leader: j.ID, Offset: i + 1}
 		s.next = max(s.next, c.ID+1)
 		s.jobs[c.ID] = c
+		s.note(federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: c.ID, State: string(c.State)})
 	}
 	return nil
+}
+
+// note makes a commit of a change of its own: the log of this store has no other.
+func (s *Store) note(c federation.Change) {
+	s.log = append(s.log, federation.Commit{Mark: federation.LogMark(len(s.log) + 2), At: time.Now().UTC(), Changes: []federation.Change{c}})
+}
+
+// Changes implements federation.Store. Nothing is trimmed.
+func (s *Store) Changes(_ context.Context, after federation.LogMark, limit int) (federation.ChangeLog, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	newest := federation.LogMark(len(s.log) + 1)
+	switch {
+	case s.fail != nil:
+		return federation.ChangeLog{}, s.fail
+	case after > newest:
+		return federation.ChangeLog{}, federation.ErrTrimmed
+	case after == 0:
+		return federation.ChangeLog{Mark: newest}, nil
+	}
+	rest := s.log[max(after-1, 0):]
+	if limit > 0 && len(rest) > limit {
+		rest = rest[:limit]
+	}
+	return federation.ChangeLog{Commits: slices.Clone(rest), Mark: max(after, 1) + federation.LogMark(len(rest))}, nil
 }
 
 // ReserveIDs implements federation.Store.
@@ -165,8 +194,8 @@ func (s *Store) Jobs(_ context.Context, q federation.JobQuery) ([]federation.Job
 }
 
 func matches(j *federation.Job, q federation.JobQuery) bool {
-	return (len(q.IDs) == 0 || slices.Contains(q.IDs, j.ID) || j.Part != nil && slices.Contains(q.IDs, j.Part.Array) ||
-		j.Component != nil && slices.Contains(q.IDs, j.Component.Leader)) &&
+	return (len(q.IDs) == 0 || slices.Contains(q.IDs, j.ID) || !q.Alone && (j.Part != nil && slices.Contains(q.IDs, j.Part.Array) ||
+		j.Component != nil && slices.Contains(q.IDs, j.Component.Leader))) &&
 		(q.User == "" || q.User == j.User) &&
 		(len(q.States) == 0 || slices.Contains(q.States, j.State)) &&
 		(!q.Live || !j.State.Ended()) &&
@@ -201,6 +230,7 @@ func (s *Store) AddRequest(_ context.Context, r federation.Request) (int64, erro
 	s.seq++
 	r.Seq = s.seq
 	s.requests[r.Seq] = r
+	s.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: r.Seq, State: string(r.Kind)})
 	return r.Seq, nil
 }
 
@@ -225,7 +255,15 @@ func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 	for _, j := range slices.Concat(b.Create, b.Jobs) {
 		s.rev++
 		j.Rev = s.rev
+		how := federation.Changed
+		if _, known := s.jobs[j.ID]; !known {
+			how = federation.Created
+		}
 		s.jobs[j.ID] = *j
+		s.note(federation.Change{Kind: federation.ChangeJob, How: how, Job: j.ID, Site: j.Site, State: string(j.State)})
+	}
+	for i := range b.Moves {
+		s.note(federation.Change{Kind: federation.ChangeMove, Move: &b.Moves[i]})
 	}
 	for _, a := range b.Attempts {
 		s.putAttempt(*a)
@@ -235,6 +273,7 @@ func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 			s.tasks[t.Job] = map[int]federation.Task{}
 		}
 		s.tasks[t.Job][t.Index] = *t
+		s.note(federation.Change{Kind: federation.ChangeTask, Job: t.Job, Number: int64(t.Index), State: string(t.State)})
 		if j, ok := s.jobs[t.Job]; ok { // who keeps a listing has read it, perhaps, before its tasks were there
 			s.rev++
 			j.Rev = s.rev
@@ -273,6 +312,7 @@ func (s *Store) SetSiteState(_ context.Context, r federation.SiteRecord) error {
 	defer s.mu.Unlock()
 	if s.fail == nil {
 		s.sites[r.Name] = r
+		s.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: string(r.State)})
 	}
 	return s.fail
 }

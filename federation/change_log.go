@@ -1,0 +1,117 @@
+package federation
+
+import "time"
+
+// LogMark is a place in the store's log of changes: the number of a commit. Zero means that nothing has been read yet.
+type LogMark int64
+
+// OldestMark stands before the oldest commit that the log still has.
+const OldestMark LogMark = -1
+
+// ChangeLog is a part of the log, as [Store.Changes] returns it.
+type ChangeLog struct {
+	Commits []Commit
+	Mark    LogMark // to go on from; nothing can appear at or below it any more
+}
+
+// Commit is what became durable together. Several callers' writes may share one.
+type Commit struct {
+	Mark    LogMark
+	At      time.Time // never before that of an earlier commit
+	Changes []Change  // in the order in which they were written
+}
+
+// Change says that a record is new, has another value or is gone. It names the record, and tells enough for a line about it;
+// whoever needs more reads the record, which may have changed again by then.
+type Change struct {
+	Kind   ChangeKind
+	How    ChangeHow
+	Job    JobID    // that the record is, or belongs to; 0: none
+	Number int64    // of an attempt, of an array's task, of a request
+	Site   SiteName // of a job or an attempt where it is, of a site the site itself
+	State  string   // of a job, a task, an attempt or a site; of a request its kind
+	Move   *Move    // of ChangeMove
+}
+
+// ChangeKind says what kind of record has changed.
+type ChangeKind string
+
+const (
+	ChangeJob     ChangeKind = "job"
+	ChangeAttempt ChangeKind = "attempt"
+	ChangeTask    ChangeKind = "task"
+	ChangeEvent   ChangeKind = "event"
+	ChangeRequest ChangeKind = "request" // gone: it was carried out. Number tells which, Job is 0 then
+	ChangeSite    ChangeKind = "site"
+	ChangeUsage   ChangeKind = "usage"
+	ChangePool    ChangeKind = "pool" // a record of a rented pool's driver
+	// ChangeMove is no record: it tells that a job went from one state to another.
+	ChangeMove ChangeKind = "move"
+)
+
+// ChangeHow says what has become of a record.
+type ChangeHow string
+
+const (
+	Changed ChangeHow = "" // or written for the first time, where that is not told apart
+	Created ChangeHow = "new"
+	Gone    ChangeHow = "gone"
+)
+
+// Move is one step of a job's life, or of the life of one task of an array that is not spread.
+type Move struct {
+	Job    JobID
+	Task   int // index; -1: the job itself
+	What   MoveKind
+	State  State // that it has now
+	Reason Reason
+	Site   SiteName // where it is or was; "" in the federation's queue
+	Exit   int32    // as wait(2) gives it, of MoveEnd
+}
+
+// MoveKind is a step of a job's life. Its beginning is a [ChangeJob] that is [Created].
+type MoveKind string
+
+const (
+	MoveBind    MoveKind = "bind"    // to a site
+	MoveStart   MoveKind = "start"   // it has nodes
+	MoveSuspend MoveKind = "suspend" // it keeps its nodes and does not run
+	MoveResume  MoveKind = "resume"
+	MoveRequeue MoveKind = "requeue" // it waits again
+	MoveEnd     MoveKind = "end"
+)
+
+// MovesOf are the steps that led a job, or a task, from what it was to what it is.
+func MovesOf(was, is JobStage) []MoveKind {
+	var moves []MoveKind
+	add := func(m MoveKind) { moves = append(moves, m) }
+	if is.State == Pending && (was.State.Started() || was.State.Ended() || is.Restarts > was.Restarts) {
+		add(MoveRequeue)
+	}
+	if is.Attempt > was.Attempt {
+		add(MoveBind)
+	}
+	switch {
+	case is.State.Ended() && !was.State.Ended():
+		add(MoveEnd)
+	case is.State.Started() && !was.State.Started():
+		add(MoveStart)
+	}
+	switch {
+	case is.State == Suspended && was.State != Suspended:
+		add(MoveSuspend)
+	case was.State == Suspended && is.State == Running:
+		add(MoveResume)
+	}
+	return moves
+}
+
+// JobStage is how far a job has come, as far as [MovesOf] looks at it.
+type JobStage struct {
+	State    State
+	Attempt  int
+	Restarts int
+}
+
+// Stage is how far j has come.
+func (j *Job) Stage() JobStage { return JobStage{j.State, j.Attempt, j.Restarts} }

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+// The log of changes has one row for each transaction, and the transactions are numbered in the order of their commits, without gaps:
+// there is one writer, which stores its counters with each of them. So whoever sees number n sees all below it, and the
+// highest number that a reader sees is its safe mark.
+//
+// Where several daemons share a PostgreSQL, the number must come from "UPDATE meta SET change_seq = change_seq + 1 RETURNING
+// change_seq" as the last statement before the COMMIT: the lock on that row is held until the commit is visible to others,
+// so that the same holds there and readers change in nothing. What that costs is that commits follow one another, and each is of many
+// writes already.
+
+// Bounds of the log. A follower that is further behind reads everything anew.
+const (
+	keepChanges = 1_000_000 // about 100 MB
+	keepFor     = 7 * 24 * time.Hour
+	// trimStep is how many commits are looked at, and deleted if they are too old, every trimEvery commits: more than come.
+	trimEvery, trimStep = 64, 128
+)
+
+const (
+	insertChanges = "INSERT INTO change_log (seq, at, total, changes) VALUES ($1, $2, $3, $4)"
+	// From the mark itself: that it is there shows that nothing after it has been trimmed.
+	selectChanges = "SELECT seq, at, changes FROM change_log WHERE seq >= $1 ORDER BY seq LIMIT $2"
+	newestChange  = "SELECT change_seq FROM meta"
+	trimChanges   = "DELETE FROM change_log WHERE seq <= (SELECT MAX(seq) FROM (SELECT seq, at, total FROM change_log ORDER BY seq LIMIT $1) AS oldest " +
+		"WHERE at < $2 OR total <= $3)"
+)
+
+// maxCommits bounds one answer of Changes.
+const maxCommits = 10_000
+
+// changeRecord is a change as it is stored.
+type changeRecord struct {
+	Kind   federation.ChangeKind `json:"kind"`
+	How    federation.ChangeHow  `json:"how,omitempty"`
+	Job    federation.JobID      `json:"job,omitempty"`
+	Number int64                 `json:"n,omitempty"`
+	Site   federation.SiteName   `json:"site,omitempty"`
+	State  string                `json:"state,omitempty"`
+	Move   *moveRecord           `json:"move,omitempty"`
+}
+
+type moveRecord struct {
+	What   federation.MoveKind `json:"what"`
+	Task   int                 `json:"task"`
+	Reason federation.Reason   `json:"reason,omitempty"`
+	Exit   int32               `json:"exit,omitempty"`
+}
+
+// note puts a change into the log of this transaction.
+func (t *tx) note(c federation.Change) {
+	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, nil}
+	if m := c.Move; m != nil {
+		r.Job, r.Site, r.State, r.Move = m.Job, m.Site, string(m.State), &moveRecord{m.What, m.Task, m.Reason, m.Exit}
+	}
+	t.log = append(t.log, r)
+}
+
+func (r *changeRecord) change() federation.Change {
+	c := federation.Change{Kind: r.Kind, How: r.How, Job: r.Job, Number: r.Number, Site: r.Site, State: r.State}
+	if m := r.Move; m != nil {
+		c.Move = &federation.Move{
+			Job: r.Job, Task: m.Task, What: m.What, State: federation.State(r.State), Reason: m.Reason, Site: r.Site, Exit: m.Exit,
+		}
+		c.Site, c.State = "", ""
+	}
+	return c
+}
+
+// writeLog stores what this transaction has noted, under the next number.
+func (t *tx) writeLog() error {
+	if len(t.log) == 0 {
+		return nil
+	}
+	text, err := encode(t.log)
+	if err != nil {
+		return err
+	}
+	t.changeSeq++
+	t.changeTotal += int64(len(t.log))
+	t.changedAt = max(t.changedAt, time.Now().UnixNano())
+	if _, err := t.exec(insertChanges, t.changeSeq, t.changedAt, t.changeTotal, text); err != nil {
+		return err
+	}
+	if t.changeSeq%trimEvery != 0 {
+		return nil
+	}
+	_, err = t.exec(trimChanges, trimStep, t.changedAt-int64(keepFor), t.changeTotal-t.keepChanges)
+	return err
+}
+
+// Changes implements [federation.Store].
+func (s *Store) Changes(ctx context.Context, after federation.LogMark, limit int) (federation.ChangeLog, error) {
+	log, err := s.changes(ctx, after, limit)
+	if err != nil {
+		return log, fmt.Errorf("changes after %d: %w", after, err)
+	}
+	return log, nil
+}
+
+func (s *Store) changes(ctx context.Context, after federation.LogMark, limit int) (log federation.ChangeLog, err error) {
+	if limit <= 0 || limit > maxCommits {
+		limit = maxCommits
+	}
+	if after > 0 {
+		limit++ // the mark itself
+	}
+	if after != 0 {
+		if log.Commits, err = query(ctx, s.readers, readCommit, selectChanges, int64(after), int64(limit)); err != nil {
+			return log, err
+		}
+	}
+	switch {
+	case after > 0 && (len(log.Commits) == 0 || log.Commits[0].Mark != after):
+		return federation.ChangeLog{}, federation.ErrTrimmed
+	case after > 0:
+		log.Commits = log.Commits[1:]
+		log.Mark = after
+	}
+	if n := len(log.Commits); n > 0 {
+		log.Mark = log.Commits[n-1].Mark
+	}
+	if log.Mark > 0 {
+		return log, nil
+	}
+	marks, err := query(ctx, s.readers, (*row).int, newestChange)
+	if err == nil {
+		log.Mark = federation.LogMark(marks[0])
+	}
+	return log, err
+}
+
+func readCommit(r *row) (c federation.Commit) {
+	c.Mark, c.At = federation.LogMark(r.int()), r.time()
+	var records []changeRecord
+	r.json(&records)
+	c.Changes = make([]federation.Change, len(records))
+	for i := range records {
+		c.Changes[i] = records[i].change()
+	}
+	return c
+}
