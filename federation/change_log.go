@@ -91,11 +91,12 @@ func MovesOf(was, is JobStage) []MoveKind {
 	if is.Attempt > was.Attempt {
 		add(MoveBind)
 	}
-	switch {
-	case is.State.Ended() && !was.State.Ended():
-		add(MoveEnd)
-	case is.State.Started() && !was.State.Started():
+	ends := is.State.Ended() && !was.State.Ended()
+	if !was.State.Started() && (is.State.Started() || ends && is.Ran && !was.Ran) {
 		add(MoveStart)
+	}
+	if ends {
+		add(MoveEnd)
 	}
 	switch {
 	case is.State == Suspended && was.State != Suspended:
@@ -111,7 +112,8 @@ type JobStage struct {
 	State    State
 	Attempt  int
 	Restarts int
+	Ran      bool // since it last waited
 }
 
 // Stage is how far j has come.
-func (j *Job) Stage() JobStage { return JobStage{j.State, j.Attempt, j.Restarts} }
+func (j *Job) Stage() JobStage { return JobStage{j.State, j.Attempt, j.Restarts, !j.Start.IsZero()} }

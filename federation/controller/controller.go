@@ -103,7 +103,7 @@ type Controller struct {
 	queue  queue                       // those without a live attempt
 	waits  map[federation.JobID][]*job // by the job that they depend on
 
-	lastRev  int64
+	news     storeNews      // what was read of the store's log last
 	lastRead time.Time      // of the store; zero: at once
 	requests map[int64]bool // taken up, not yet durable as done
 	asked    map[federation.JobID]*asked

@@ -11,13 +11,14 @@ import (
 // job is a live job with what the controller alone knows of it.
 type job struct {
 	federation.Job
-	att   *federation.Attempt      // the newest; nil before the first
-	tasks map[int]*federation.Task // of an array: those with a record of their own
-	past  map[int]*federation.Task // of an array: tasks that it has no more, because they were cancelled or ended in an earlier attempt
-	size  int                      // of an array: how many tasks it has, 0 for any other job
-	array *job                     // of a part: its array
-	parts map[int]*job             // of an array that is spread: its parts that have not ended
-	rest  []int                    // of an array that is spread: its tasks that are no parts yet, in rising order
+	stored federation.JobStage      // how far the store knows it to have come
+	att    *federation.Attempt      // the newest; nil before the first
+	tasks  map[int]*federation.Task // of an array: those with a record of their own
+	past   map[int]*federation.Task // of an array: tasks that it has no more, because they were cancelled or ended in an earlier attempt
+	size   int                      // of an array: how many tasks it has, 0 for any other job
+	array  *job                     // of a part: its array
+	parts  map[int]*job             // of an array that is spread: its parts that have not ended
+	rest   []int                    // of an array that is spread: its tasks that are no parts yet, in rising order
 
 	leader *job   // of a component of a heterogeneous job: the first one
 	others []*job // of such a leader: the components after it
@@ -52,6 +53,9 @@ func (j *job) live() bool { return j.att != nil && !j.att.State.Final() }
 
 // load reads what the store has of live jobs. An attempt that was only intended may have reached its site or not.
 func (c *Controller) load(ctx context.Context) error {
+	if err := c.beginLog(ctx); err != nil {
+		return err
+	}
 	jobs, err := c.store.Jobs(ctx, federation.JobQuery{Live: true})
 	if err != nil {
 		return fmt.Errorf("read the live jobs: %w", err)
@@ -65,7 +69,6 @@ func (c *Controller) load(ctx context.Context) error {
 		if _, err := c.addJob(ctx, jobs[i]); err != nil {
 			return err
 		}
-		c.lastRev = max(c.lastRev, jobs[i].Rev)
 		if jobs[i].Whole != nil || jobs[i].Spec.Array != "" {
 			arrays = append(arrays, jobs[i].ID)
 		}
@@ -94,6 +97,23 @@ func (c *Controller) load(ctx context.Context) error {
 		return fmt.Errorf("read the states of the sites: %w", err)
 	}
 	c.takeSiteStates(states)
+	return nil
+}
+
+// beginLog begins to follow the store's log. The jobs are to be read after it.
+func (c *Controller) beginLog(ctx context.Context) error {
+	log, err := c.store.Changes(ctx, 0, 0)
+	if err != nil {
+		return fmt.Errorf("read the store's changes: %w", err)
+	}
+	requests, err := c.store.Requests(ctx)
+	if err != nil {
+		return fmt.Errorf("read requests: %w", err)
+	}
+	c.news = storeNews{mark: log.Mark, requests: true}
+	for _, r := range requests {
+		c.news.newest = max(c.news.newest, r.Seq)
+	}
 	return nil
 }
 
@@ -153,7 +173,7 @@ func (c *Controller) loadParts(ctx context.Context) error {
 
 // addJob takes up a job that the store has. It is in the queue only after queue.add.
 func (c *Controller) addJob(ctx context.Context, stored federation.Job) (*job, error) {
-	j := &job{Job: stored}
+	j := &job{Job: stored, stored: stored.Stage()}
 	if j.Spec.Array != "" && j.Whole == nil {
 		j.Whole = wholeOf(j.Spec.Array)
 	}

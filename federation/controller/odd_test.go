@@ -92,6 +92,7 @@ func TestEndIsNotTakenForANewJobWhileTheStoreFails(t *testing.T) {
 func TestJobsWrittenWhileReadingAreTakenUp(t *testing.T) {
 	b := newBench(t)
 	var first, second federation.JobID
+	b.request(federation.Request{Job: b.submit(nil), Kind: federation.RequestTop, UID: 7001}) // requests are read once there are some
 	b.hook().beforeRequests = func() {
 		first, second = b.submit(nil), b.submit(nil)
 		b.request(federation.Request{Job: second, Kind: federation.RequestHold, UID: 7001})

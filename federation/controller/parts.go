@@ -28,7 +28,7 @@ func (j *job) makePart(id federation.JobID, index int) federation.Job {
 
 // addPart makes a task of a spread array a job. It is in the queue only after queue.add.
 func (c *Controller) addPart(array *job, part *federation.Job) *job {
-	p := &job{Job: *part, array: array}
+	p := &job{Job: *part, stored: part.Stage(), array: array}
 	c.ids = slices.DeleteFunc(c.ids, func(id federation.JobID) bool { return id == p.ID })
 	c.jobs[p.ID] = p
 	array.parts[p.Part.Index] = p

@@ -66,6 +66,9 @@ type pendingBatch struct {
 	tasks    map[*federation.Task]bool
 	specs    map[*job]bool
 	order    federation.Batch
+
+	written   []*job            // in order
+	taskMoves []federation.Move // those of jobs follow from what is written
 }
 
 func newPendingBatch() *pendingBatch {
@@ -76,6 +79,7 @@ func (b *pendingBatch) job(j *job) {
 	if !b.jobs[j] {
 		b.jobs[j] = true
 		b.order.Jobs = append(b.order.Jobs, &j.Job)
+		b.written = append(b.written, j)
 	}
 }
 
@@ -83,6 +87,7 @@ func (b *pendingBatch) job(j *job) {
 func (b *pendingBatch) create(j *job) {
 	b.jobs[j] = true
 	b.order.Create = append(b.order.Create, &j.Job)
+	b.written = append(b.written, j)
 }
 
 // spec has the job's Spec written too. The job itself must be in the batch as well.
@@ -105,6 +110,25 @@ func (b *pendingBatch) task(t *federation.Task) {
 		b.tasks[t] = true
 		b.order.Tasks = append(b.order.Tasks, t)
 	}
+}
+
+// taskMoved tells of a task that was something else before.
+func (b *pendingBatch) taskMoved(was, t *federation.Task) {
+	before := federation.JobStage{State: was.State, Restarts: was.Restarts, Ran: !was.Start.IsZero()}
+	for _, what := range federation.MovesOf(before, federation.JobStage{State: t.State, Restarts: t.Restarts, Ran: !t.Start.IsZero()}) {
+		b.taskMoves = append(b.taskMoves, federation.Move{Job: t.Job, Task: t.Index, What: what, State: t.State, Reason: t.Reason, Exit: t.ExitStatus})
+	}
+}
+
+// moves are what has become of jobs and tasks since the last commit.
+func (b *pendingBatch) moves() []federation.Move {
+	moves := slices.Clone(b.taskMoves)
+	for _, j := range b.written {
+		for _, what := range federation.MovesOf(j.stored, j.Stage()) {
+			moves = append(moves, federation.Move{Job: j.ID, Task: -1, What: what, State: j.State, Reason: j.Reason, Site: j.Site, Exit: j.ExitStatus})
+		}
+	}
+	return moves
 }
 
 func (b *pendingBatch) event(e federation.Event) { b.order.Events = append(b.order.Events, e) }

@@ -240,6 +240,7 @@ func (c *Controller) takeTasks(j *job, sj federation.SiteJob) {
 			Start: st.Start, End: st.End, ExitStatus: st.ExitStatus, Restarts: st.Restarts, Cost: t.Cost,
 		}
 		if *t != now {
+			c.batch.taskMoved(t, &now)
 			*t = now
 			c.batch.task(t)
 			changed = true

@@ -107,6 +107,7 @@ func (c *Controller) cancelTasks(j *job, tasks []int) {
 		t := &federation.Task{Job: j.ID, Index: i, State: federation.Cancelled, End: now}
 		j.tasks[i] = t
 		c.batch.task(t)
+		c.batch.taskMoved(&federation.Task{}, t)
 	}
 	if len(rest) == 0 {
 		c.end(j, federation.Cancelled, federation.ReasonNone, now)

@@ -68,6 +68,7 @@ func (c *Controller) cancelRest(j *job, tasks []int) {
 		t := &federation.Task{Job: j.ID, Index: index, State: federation.Cancelled, End: now}
 		j.tasks[index] = t
 		c.batch.task(t)
+		c.batch.taskMoved(&federation.Task{}, t)
 	}
 	c.endIfDone(j, now)
 }

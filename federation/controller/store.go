@@ -2,54 +2,123 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"fsub/federation"
 )
 
-// readStore takes up what was written by others: new jobs, requests, operators' words. The store is the only door:
-// whatever wakes the controller, it looks here, so nothing is lost if a wake-up is.
+// readStore takes up what was written by others: new jobs, requests, operators' words. The store's log is the only door:
+// whatever wakes the controller, it looks there, so nothing is lost if a wake-up is.
 func (c *Controller) readStore(ctx context.Context) {
-	// Requests come first: the jobs that they are about were written before them, so they are among the jobs read after.
-	requests, err := c.store.Requests(ctx)
+	n, err := c.readLog(ctx)
 	if err != nil {
-		c.log.Error("read requests", "err", err)
+		c.log.Error("read the store's changes", "err", err)
 		return
 	}
-	if err := c.readJobs(ctx); err != nil {
+	// Requests come before jobs: those that are about a job which comes with a later change are left for then.
+	var requests []federation.Request
+	if n.requests {
+		if requests, err = c.store.Requests(ctx); err != nil {
+			c.log.Error("read requests", "err", err)
+			return
+		}
+	}
+	if err := c.readJobs(ctx, n); err != nil {
 		c.log.Error("read new jobs", "err", err)
 		return
 	}
 	c.reserveIDs(ctx, c.wantIDs(requests))
+	n.requests = false
 	for _, r := range requests {
-		if !c.requests[r.Seq] {
+		switch {
+		case c.requests[r.Seq]:
+		case r.Seq > n.newest && !n.anew:
+			n.requests = true
+		default:
 			c.requests[r.Seq] = true
 			c.carryOut(r)
+			n.requests = n.requests || !c.requests[r.Seq] // put off: read again
 		}
 	}
-	states, err := c.store.SiteState(ctx)
-	if err != nil {
-		c.log.Error("read the states of the sites", "err", err)
-		return
+	if n.sites {
+		states, err := c.store.SiteState(ctx)
+		if err != nil {
+			c.log.Error("read the states of the sites", "err", err)
+			return
+		}
+		c.takeSiteStates(states)
 	}
-	c.takeSiteStates(states)
+	c.news = storeNews{mark: n.mark, newest: n.newest, requests: n.requests}
+}
+
+// storeNews is what the store's log tells of, and is to be read.
+type storeNews struct {
+	mark     federation.LogMark // up to which it was read
+	jobs     []federation.JobID // new ones
+	sites    bool
+	requests bool
+	newest   int64 // number of the newest request that was told of
+	anew     bool  // the log does not go back far enough: read everything
+}
+
+// logPage is how many commits are read at once.
+const logPage = 1000
+
+// readLog goes on where the last readStore that succeeded has ended.
+func (c *Controller) readLog(ctx context.Context) (storeNews, error) {
+	n := c.news
+	for {
+		log, err := c.store.Changes(ctx, n.mark, logPage)
+		if errors.Is(err, federation.ErrTrimmed) {
+			log, err = c.store.Changes(ctx, 0, 0)
+			n.anew, n.requests, n.sites, n.jobs = true, true, true, nil
+		}
+		if err != nil {
+			return n, err
+		}
+		for i := range log.Commits {
+			for _, change := range log.Commits[i].Changes {
+				n.take(&change)
+			}
+		}
+		if n.mark = log.Mark; len(log.Commits) < logPage {
+			return n, nil
+		}
+	}
+}
+
+func (n *storeNews) take(change *federation.Change) {
+	switch {
+	case change.Kind == federation.ChangeSite:
+		n.sites = true
+	case change.How != federation.Created:
+	case change.Kind == federation.ChangeJob:
+		n.jobs = append(n.jobs, change.Job)
+	case change.Kind == federation.ChangeRequest:
+		n.requests, n.newest = true, max(n.newest, change.Number)
+	}
 }
 
 // readJobs takes up the jobs that are new. One that has ended in a round which is not committed yet still looks pending in the
 // store: it is not new.
-func (c *Controller) readJobs(ctx context.Context) error {
-	jobs, err := c.store.Jobs(ctx, federation.JobQuery{SinceRev: c.lastRev, States: []federation.State{federation.Pending}})
+func (c *Controller) readJobs(ctx context.Context, n storeNews) error {
+	known := func(id federation.JobID) bool { return c.jobs[id] != nil || c.ended[id] != nil }
+	q := federation.JobQuery{IDs: slices.DeleteFunc(n.jobs, known), Alone: true, States: []federation.State{federation.Pending}}
+	if len(q.IDs) == 0 && !n.anew {
+		return nil
+	}
+	jobs, err := c.store.Jobs(ctx, q)
 	if err != nil {
 		return err
 	}
-	rev := c.lastRev
 	for i := range jobs {
-		rev = max(rev, jobs[i].Rev)
-		if id := jobs[i].ID; c.jobs[id] != nil || c.ended[id] != nil {
+		if known(jobs[i].ID) {
 			continue
 		}
 		j, err := c.addJob(ctx, jobs[i])
 		if err != nil {
-			return err // lastRev stays: all are read again, and those that were taken up are known
+			return err // the mark stays: all are read again, and those that were taken up are known
 		}
 		if j.Component != nil {
 			continue
@@ -58,7 +127,6 @@ func (c *Controller) readJobs(ctx context.Context) error {
 		c.planDirty = c.planDirty || j.Held == federation.NotHeld
 		c.metrics.taken()
 	}
-	c.lastRev = rev
 	return nil
 }
 
@@ -68,6 +136,7 @@ func (c *Controller) commit(ctx context.Context) bool {
 		return true
 	}
 	b := &c.batch.order
+	b.Moves = c.batch.moves()
 	if err := c.store.Commit(ctx, b); err != nil {
 		c.log.Error("write to the store", "err", err, "jobs", len(b.Jobs), "attempts", len(b.Attempts))
 		return false
@@ -84,6 +153,9 @@ func (c *Controller) commit(ctx context.Context) bool {
 			c.view.jobEnded()
 			break
 		}
+	}
+	for j := range c.batch.jobs {
+		j.stored = j.Stage()
 	}
 	c.batch = newPendingBatch()
 	clear(c.ended)
