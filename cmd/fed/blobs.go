@@ -23,14 +23,20 @@ import (
 	"fsub/federation/store"
 )
 
-// Blobs is the store through which files travel to sites without the user's file system.
+// Blobs is the store that carries files to sites without the user's file system.
 type Blobs struct {
-	URL     string        `yaml:"url,omitempty"`        // file:///PATH, s3://, gs://, azblob://; "": there is none
-	Listen  string        `yaml:"listen,omitempty"`     // HOST:PORT on which the daemon serves a file:// store
-	Public  string        `yaml:"public_url,omitempty"` // where the nodes of the sites reach that
-	MaxMiB  int64         `yaml:"max_mib"`              // of a job's files in, and of each stage-out directive
-	URLLife time.Duration `yaml:"url_life"`             // how long a submission's signed addresses are good for
-	Keep    time.Duration `yaml:"keep"`                 // how long the objects of a job stay after its end
+	// file:///PATH, s3://..., gs://... or azblob://... Not set: there is no store, and no files are carried.
+	URL string `yaml:"url,omitempty"`
+	// HOST:PORT on which the daemon serves a file:// store.
+	Listen string `yaml:"listen,omitempty"`
+	// http://HOST:PORT as the sites' nodes reach that.
+	Public string `yaml:"public_url,omitempty"`
+	// Most MiB of a job's input files, and of each stage-out directive.
+	MaxMiB int64 `yaml:"max_mib"`
+	// How long the signed addresses of a submission are valid.
+	URLLife time.Duration `yaml:"url_life"`
+	// How long a job's objects are kept after its end.
+	Keep time.Duration `yaml:"keep"`
 }
 
 // IsZero reports whether there is no store.

@@ -22,13 +22,17 @@ const (
 	kindAWS   = "aws"
 )
 
-// Agents is the daemon's door for the machines that it rents: TLS with a certificate of its own, which machines know by the hash of its key. Machines of a
-// local pool need it not: they see the daemon's file system.
+// Agents is the listener for the agents of rented machines: TLS with a certificate of the daemon's own, which machines know by
+// the hash of its key. The machines of a local pool do not need it: they share the daemon's file system.
 type Agents struct {
-	Listen  string        `yaml:"listen,omitempty"`  // HOST:PORT; "" is closed
-	Address string        `yaml:"address,omitempty"` // HOST:PORT as rented machines reach it; that of listen if not set
-	Binary  string        `yaml:"binary,omitempty"`  // path of fed-agent; beside fed if not set
-	Lease   time.Duration `yaml:"lease"`             // a machine that has not heard the daemon for so long ends itself
+	// HOST:PORT to listen on. Not set: closed.
+	Listen string `yaml:"listen,omitempty"`
+	// HOST:PORT as rented machines reach it. Not set: that of listen.
+	Address string `yaml:"address,omitempty"`
+	// Path of the fed-agent program. Not set: beside fed.
+	Binary string `yaml:"binary,omitempty"`
+	// A machine that has not heard the daemon for so long ends its job and itself.
+	Lease time.Duration `yaml:"lease"`
 }
 
 // IsZero reports whether all of it is as by default.
@@ -51,24 +55,40 @@ func (a *Agents) check() error {
 	return nil
 }
 
-// PoolConfig is a pool of machines that can be rented: a partition of its site.
+// PoolConfig is a partition of a site of rented machines.
 type PoolConfig struct {
-	Name         string        `yaml:"name"`
-	Default      bool          `yaml:"default,omitempty"`        // of jobs that name no partition; the first pool if none says so
-	Types        []string      `yaml:"types,omitempty"`          // of those that the site offers; all if not set
-	Zones        []string      `yaml:"zones,omitempty"`          // likewise
-	Markets      []string      `yaml:"markets,omitempty"`        // on-demand, spot, reserved, block; likewise
-	Min          int           `yaml:"min,omitempty"`            // machines that are kept
-	Max          int           `yaml:"max,omitempty"`            // machines at one time
-	Idle         time.Duration `yaml:"idle,omitempty"`           // an idle machine above min is let go after so long
-	BudgetDay    float64       `yaml:"budget_day,omitempty"`     // dollars (UTC); no job is started that could cost more until its time limit than what is left; jobs that run go on
-	BudgetMonth  float64       `yaml:"budget_month,omitempty"`   // likewise
-	Shared       *bool         `yaml:"shared,omitempty"`         // a machine runs several jobs at once
-	Near         bool          `yaml:"near,omitempty"`           // jobs of several nodes get machines near to each other
-	MaxTime      time.Duration `yaml:"max_time,omitempty"`       // of jobs; none if not set
-	DefaultTime  time.Duration `yaml:"default_time,omitempty"`   // of jobs that ask for none; max_time if not set
-	DefMemPerCPU sbatch.MemMiB `yaml:"def_mem_per_cpu,omitzero"` // MiB, of jobs that ask for no memory in a shared pool
-	MPI          string        `yaml:"mpi,omitempty"`            // Slurm's MpiDefault: none, pmi2, pmix
+	// Name of the partition.
+	Name string `yaml:"name"`
+	// Partition of jobs that name none. The first pool if none says so.
+	Default bool `yaml:"default,omitempty"`
+	// Machine types, of those that the site offers. All if not set.
+	Types []string `yaml:"types,omitempty"`
+	// Zones, of those that the site offers. All if not set.
+	Zones []string `yaml:"zones,omitempty"`
+	// Markets to rent in: on-demand, spot, reserved, block. All that the site offers if not set.
+	Markets []string `yaml:"markets,omitempty"`
+	// Machines that are always kept.
+	Min int `yaml:"min,omitempty"`
+	// Machines at one time. No bound if not set.
+	Max int `yaml:"max,omitempty"`
+	// An idle machine above min is released after this time.
+	Idle time.Duration `yaml:"idle,omitempty"`
+	// Dollars per UTC day. No job starts that could cost more than what is left before it reaches its time limit; running jobs finish.
+	BudgetDay float64 `yaml:"budget_day,omitempty"`
+	// Dollars per UTC month, likewise.
+	BudgetMonth float64 `yaml:"budget_month,omitempty"`
+	// A machine runs several jobs at once, of anybody. Not set: true for kind local, false for others.
+	Shared *bool `yaml:"shared,omitempty"`
+	// Machines of a job with several nodes are close to each other.
+	Near bool `yaml:"near,omitempty"`
+	// Longest time limit of a job. None if not set.
+	MaxTime time.Duration `yaml:"max_time,omitempty"`
+	// Time limit of jobs that ask for none. max_time if not set.
+	DefaultTime time.Duration `yaml:"default_time,omitempty"`
+	// MiB per CPU of jobs that ask for no memory in a shared pool.
+	DefMemPerCPU sbatch.MemMiB `yaml:"def_mem_per_cpu,omitzero"`
+	// Default of srun --mpi, like MpiDefault in slurm.conf: none, pmi2, pmix.
+	MPI string `yaml:"mpi,omitempty"`
 }
 
 var markets = []string{string(provider.OnDemand), string(provider.Spot), string(provider.Reserved), string(provider.Block)}
@@ -94,16 +114,24 @@ func (p *PoolConfig) check() error {
 	return nil
 }
 
-// TimingConfig are the waits of a site whose machines are rented; see cloud.Timing for the defaults.
+// TimingConfig holds the intervals of a site of rented machines; see cloud.Timing for the defaults.
 type TimingConfig struct {
-	Boot     time.Duration `yaml:"boot,omitempty"`      // within which a machine must have come in
-	List     time.Duration `yaml:"list,omitempty"`      // between two listings of the machines
-	ListSoon time.Duration `yaml:"list_soon,omitempty"` // while some start or end
-	ListLag  time.Duration `yaml:"list_lag,omitempty"`  // how long a new machine may be missing in them
-	Stray    time.Duration `yaml:"stray,omitempty"`     // how long a machine that nobody knows is left alone
-	StockOut time.Duration `yaml:"stock_out,omitempty"` // how long is not asked for what was out of stock, at first
-	KillWait time.Duration `yaml:"kill_wait,omitempty"` // between SIGTERM and SIGKILL
-	Margin   time.Duration `yaml:"margin,omitempty"`    // beyond the lease, until a machine that is silent runs nothing for sure
+	// A machine must register within this time.
+	Boot time.Duration `yaml:"boot,omitempty"`
+	// Between two listings of the machines.
+	List time.Duration `yaml:"list,omitempty"`
+	// The same while machines start or end.
+	ListSoon time.Duration `yaml:"list_soon,omitempty"`
+	// How long a new machine may be missing in listings.
+	ListLag time.Duration `yaml:"list_lag,omitempty"`
+	// An unknown machine is terminated after this time.
+	Stray time.Duration `yaml:"stray,omitempty"`
+	// First pause after an offering was out of stock; it grows.
+	StockOut time.Duration `yaml:"stock_out,omitempty"`
+	// Between SIGTERM and SIGKILL, like KillWait in slurm.conf.
+	KillWait time.Duration `yaml:"kill_wait,omitempty"`
+	// How long after its lease a silent machine is taken to run nothing any more.
+	Margin time.Duration `yaml:"margin,omitempty"`
 }
 
 func (t *TimingConfig) check() error {
@@ -118,19 +146,26 @@ func (t *TimingConfig) check() error {
 
 // LocalConfig is a pool of processes on this machine.
 type LocalConfig struct {
-	Nodes   int           `yaml:"nodes,omitempty"`   // 1 if not set
-	CPUs    int           `yaml:"cpus,omitempty"`    // of each node; those of this machine divided among the nodes if not set
-	Mem     sbatch.MemMiB `yaml:"mem_mib,omitempty"` // likewise
-	GPUs    int           `yaml:"gpus,omitempty"`    // of each node; those of this machine divided among the nodes if not set. What it has is not shared, and what it has not is pretended
-	GPUType string        `yaml:"gpu_type,omitempty"`
-	Price   float64       `yaml:"price,omitempty"` // dollars per hour of one node
-	Spot    bool          `yaml:"spot,omitempty"`  // nodes may be taken back, for trying that
-	// Network of the nodes. auto, if not set: one of its own for each, on a bridge with a way out by this machine's address, where root runs the daemon, the kernel and the
-	// firewall let packets through, and names resolve there ("fed pool list" says what it came to); else host. host: this machine's own. namespace: one of its own, or the
-	// daemon does not start.
+	// Number of nodes. 1 if not set.
+	Nodes int `yaml:"nodes,omitempty"`
+	// CPUs of each node. Not set: this machine's, divided among the nodes.
+	CPUs int `yaml:"cpus,omitempty"`
+	// MiB of memory of each node. Not set: this machine's, divided among the nodes.
+	Mem sbatch.MemMiB `yaml:"mem_mib,omitempty"`
+	// GPUs of each node. Not set: this machine's, divided among the nodes. GPUs beyond those are simulated.
+	GPUs int `yaml:"gpus,omitempty"`
+	// Type of these GPUs. Counts only with gpus.
+	GPUType string `yaml:"gpu_type,omitempty"`
+	// Dollars per hour of one node.
+	Price float64 `yaml:"price,omitempty"`
+	// Nodes may be taken back like spot machines, for trying how jobs cope.
+	Spot bool `yaml:"spot,omitempty"`
+	// Network of the nodes. namespace: one of its own for each, on a bridge with masquerade; the daemon does not start where that does not
+	// work. host: this machine's. auto, the default: namespace where root runs the daemon and packets get through, else host; "fed pool
+	// list" shows which and why.
 	Network string `yaml:"network,omitempty"`
-	// Subnet is a private range of at least a /20, ADDRESS/BITS, out of which nodes get addresses for networks of their own. Not set: what is free of 10.254.0.0/16,
-	// 172.30.0.0/16 and 192.168.192.0/18.
+	// Private range of at least a /20, ADDRESS/BITS, for networks of the nodes. Not set: what is free of 10.254.0.0/16, 172.30.0.0/16 and
+	// 192.168.192.0/18.
 	Subnet string `yaml:"subnet,omitempty"`
 }
 
@@ -163,30 +198,52 @@ func (l *LocalConfig) subnets() ([]netip.Prefix, error) {
 	return []netip.Prefix{p}, lan.CheckRange(p)
 }
 
-// AWSConfig is how machines are rented from Amazon, in one region. Credentials are found as Amazon's own tools find them, or in the file named here; none stands in this
-// file. See aws.Config for what each key means.
+// AWSConfig is what is rented from Amazon, in one region. Credentials are found as Amazon's own tools find them, or in the file named
+// here; none stands in this file.
 type AWSConfig struct {
-	Region          string             `yaml:"region,omitempty"` // that of the environment, or of this machine, if not set
-	Zones           []string           `yaml:"zones,omitempty"`  // all of the region that have a subnet if not set
-	VPC             string             `yaml:"vpc,omitempty"`    // the default one if not set
-	Subnets         []string           `yaml:"subnets,omitempty"`
-	SecurityGroups  []string           `yaml:"security_groups,omitempty"`
-	Types           []string           `yaml:"types"`             // "g6.xlarge", "g6.*"
-	Markets         []string           `yaml:"markets,omitempty"` // on-demand and spot if not set
-	AnyZone         bool               `yaml:"any_zone,omitempty"`
-	Reservations    []string           `yaml:"reservations,omitempty"` // capacity reservations and blocks, by ID
-	Prices          map[string]float64 `yaml:"prices,omitempty"`       // dollars per hour by type, where Amazon's list is not what is paid
-	Images          map[string]string  `yaml:"images,omitempty"`       // by architecture: x86_64, arm64, x86_64/gpu
-	VolumeGiB       int                `yaml:"volume_gib,omitempty"`
-	InstanceProfile string             `yaml:"instance_profile,omitempty"`
-	KeyName         string             `yaml:"key_name,omitempty"`
-	Tags            map[string]string  `yaml:"tags,omitempty"`
-	SpotInterrupts  float64            `yaml:"spot_interrupts,omitempty"` // per hour
-	Boot            time.Duration      `yaml:"boot,omitempty"`            // as expected
-	Profile         string             `yaml:"profile,omitempty"`
-	CredentialsFile string             `yaml:"credentials_file,omitempty"`
-	Endpoint        string             `yaml:"endpoint,omitempty"`
-	PricingEndpoint string             `yaml:"pricing_endpoint,omitempty"`
+	// Region. Not set: that of the environment, or of the machine that runs the daemon.
+	Region string `yaml:"region,omitempty"`
+	// Zones, by name. Not set: all of the region that have a subnet.
+	Zones []string `yaml:"zones,omitempty"`
+	// ID of the VPC. The default one if not set.
+	VPC string `yaml:"vpc,omitempty"`
+	// IDs of subnets. Not set: the default ones of the VPC.
+	Subnets []string `yaml:"subnets,omitempty"`
+	// IDs of security groups. Not set: the VPC's default one.
+	SecurityGroups []string `yaml:"security_groups,omitempty"`
+	// Instance types: g6.xlarge, or with a star g6.*.
+	Types []string `yaml:"types"`
+	// Markets to rent in. on-demand and spot if not set.
+	Markets []string `yaml:"markets,omitempty"`
+	// Offer each type also in whichever zone Amazon finds it, all machines of a job in one.
+	AnyZone bool `yaml:"any_zone,omitempty"`
+	// IDs of capacity reservations and capacity blocks (cr-...), offered while they are active.
+	Reservations []string `yaml:"reservations,omitempty"`
+	// Dollars per hour by type, where a contract differs from Amazon's list.
+	Prices map[string]float64 `yaml:"prices,omitempty"`
+	// Images by architecture (x86_64, arm64, x86_64/gpu): ami-..., resolve:ssm:/PARAMETER, or OWNER/NAME* for the newest that matches. Not set:
+	// Amazon Linux 2023, and AWS's deep learning base image for GPUs.
+	Images map[string]string `yaml:"images,omitempty"`
+	// Size of the root volume. Not set: that of the image.
+	VolumeGiB int `yaml:"volume_gib,omitempty"`
+	// Name or ARN of the instance profile. Every job on the machines can use its credentials.
+	InstanceProfile string `yaml:"instance_profile,omitempty"`
+	// Name of an EC2 key pair that may log in by ssh.
+	KeyName string `yaml:"key_name,omitempty"`
+	// Further tags of all that is made.
+	Tags map[string]string `yaml:"tags,omitempty"`
+	// Expected interruptions of a spot machine per hour. 0.05 if not set.
+	SpotInterrupts float64 `yaml:"spot_interrupts,omitempty"`
+	// Expected time from the request to the first word of the agent. 90s if not set.
+	Boot time.Duration `yaml:"boot,omitempty"`
+	// Profile in Amazon's shared configuration files.
+	Profile string `yaml:"profile,omitempty"`
+	// File with credentials, as Amazon's own tools write it. Not set: where these look.
+	CredentialsFile string `yaml:"credentials_file,omitempty"`
+	// URL that stands in for EC2, for tests.
+	Endpoint string `yaml:"endpoint,omitempty"`
+	// URL that stands in for Amazon's price list, for tests.
+	PricingEndpoint string `yaml:"pricing_endpoint,omitempty"`
 }
 
 func (a *AWSConfig) check() error {

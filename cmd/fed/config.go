@@ -23,80 +23,123 @@ import (
 // defaultConfig is where the configuration is looked for if no --config says otherwise.
 const defaultConfig = "/etc/fsub/fed.yaml"
 
-// Config is the one configuration file. Every key has a default that works on one machine; a key that is not here is an
-// error.
+// Config is the one configuration file. Every key has a default that works on one machine; an unknown key is an error.
+// docs/configuration.md is made from the comments of these types.
 type Config struct {
-	Federation string        `yaml:"federation"`
-	Socket     string        `yaml:"socket"`
-	StateDir   string        `yaml:"state_dir"`
-	Metrics    string        `yaml:"metrics,omitempty"` // HOST:PORT for /metrics over TCP; "" is none
-	Operators  []string      `yaml:"operators,omitempty"`
-	JobIDs     IDRange       `yaml:"job_ids"`
-	MinJobAge  time.Duration `yaml:"min_job_age"` // how long squeue -t all shows ended jobs
-	MaxRequeue int           `yaml:"max_requeue"`
-	MaxArray   int           `yaml:"max_array_size"`       // one more than the highest task index, as MaxArraySize in slurm.conf
-	KeepEnded  time.Duration `yaml:"keep_ended,omitempty"` // how long ended jobs stay in the books; 0: for ever
-	Policy     Policy        `yaml:"policy"`
-	Blobs      Blobs         `yaml:"blobs,omitempty"`
-	Remote     Remote        `yaml:"remote,omitempty"`
-	Agents     Agents        `yaml:"agents,omitempty"`
-	Sites      []SiteConfig  `yaml:"sites"`
+	// Name of the federation: the cluster's name to squeue, sinfo and slurmrestd's clients, and the tag of rented machines.
+	Federation string `yaml:"federation"`
+	// Path of the socket that users and operators reach the daemon through.
+	Socket string `yaml:"socket"`
+	// Directory of the database, certificates and what else the daemon keeps.
+	StateDir string `yaml:"state_dir"`
+	// HOST:PORT that serves /metrics over TCP. Not set: they are served on the socket only.
+	Metrics string `yaml:"metrics,omitempty"`
+	// Users who may do what root may: drain sites, act on the jobs of others.
+	Operators []string `yaml:"operators,omitempty"`
+	// Range of the federated job IDs. Sites keep their own counters below it (MaxJobId in slurm.conf).
+	JobIDs IDRange `yaml:"job_ids"`
+	// How long squeue -t all and scontrol show job list a job that has ended.
+	MinJobAge time.Duration `yaml:"min_job_age"`
+	// How often a job is requeued after failures of nodes and sites. Preemptions do not count.
+	MaxRequeue int `yaml:"max_requeue"`
+	// One more than the highest array index, like MaxArraySize in slurm.conf.
+	MaxArray int `yaml:"max_array_size"`
+	// How long jobs that have ended stay in the database. 0: forever.
+	KeepEnded time.Duration `yaml:"keep_ended,omitempty"`
+	// How placement weighs money against time.
+	Policy Policy `yaml:"policy"`
+	// Store that carries files to sites without the user's file system.
+	Blobs Blobs `yaml:"blobs,omitempty"`
+	// TLS listener for the commands inside jobs and for other machines without the socket.
+	Remote Remote `yaml:"remote,omitempty"`
+	// TLS listener for the agents on rented machines.
+	Agents Agents `yaml:"agents,omitempty"`
+	// Slurm clusters and clouds that jobs may run at.
+	Sites []SiteConfig `yaml:"sites"`
 }
 
 // IDRange is the range that federated job IDs come from. Sites keep their own counters below it (MaxJobId).
 type IDRange struct {
+	// First ID.
 	First federation.JobID `yaml:"first"`
-	Last  federation.JobID `yaml:"last"`
+	// Last ID.
+	Last federation.JobID `yaml:"last"`
 }
 
-// Policy is how placement weighs money against time; see place.Policy for the meaning of each.
+// Policy is how placement weighs money against time.
 type Policy struct {
-	RunFraction float64       `yaml:"run_fraction"`
-	WaitJobHour float64       `yaml:"wait_job_hour"` // dollars
-	WaitGPUHour float64       `yaml:"wait_gpu_hour"` // dollars
-	Backlog     int           `yaml:"backlog"`
-	BindAhead   time.Duration `yaml:"bind_ahead"`
-	LostWork    time.Duration `yaml:"lost_work"` // at most, when a rented machine is taken back
+	// Share of its time limit that a job is expected to run: users ask for about twice what they need.
+	RunFraction float64 `yaml:"run_fraction"`
+	// Dollars that an hour of waiting costs, per job.
+	WaitJobHour float64 `yaml:"wait_job_hour"`
+	// Dollars that an hour of waiting costs, per GPU of the job.
+	WaitGPUHour float64 `yaml:"wait_gpu_hour"`
+	// Jobs that may wait at one site beyond what it can start now.
+	Backlog int `yaml:"backlog"`
+	// A job is bound to a site that can start it within this time; otherwise it waits in the federation's queue.
+	BindAhead time.Duration `yaml:"bind_ahead"`
+	// The most work that a job loses when a spot machine is taken back: the time between two checkpoints.
+	LostWork time.Duration `yaml:"lost_work"`
 }
 
-// SiteConfig is one site: a Slurm cluster, or a pool of machines that are rented.
+// SiteConfig is one site: a Slurm cluster, or pools of rented machines.
 type SiteConfig struct {
-	Name           federation.SiteName `yaml:"name"`
-	Kind           string              `yaml:"kind,omitempty"` // slurm if not set; local, aws
-	URL            string              `yaml:"url,omitempty"`  // http://HOST:PORT or unix:/PATH of slurmrestd
-	User           string              `yaml:"user,omitempty"` // whose token it is; SlurmUser, for pinned job IDs
-	Mode           federation.Mode     `yaml:"mode,omitempty"` // pinned or mapped; not set: what the token is found to allow
-	KeyFile        string              `yaml:"key_file,omitempty"`
-	TokenFile      string              `yaml:"token_file,omitempty"`
-	Prices         accounting.Prices   `yaml:"prices,omitempty"` // dollars per hour of one unit: gres/gpu:h100, gres/gpu, cpu, mem (GiB), node
-	Speed          map[string]float64  `yaml:"speed,omitempty"`  // by GPU type: how fast against 1
-	Backlog        int                 `yaml:"backlog,omitempty"`
-	Partition      string              `yaml:"default_partition,omitempty"` // of jobs that name none; Slurm 24.11 does not tell it
-	Topology       string              `yaml:"topology_file,omitempty"`     // topology.conf, or what "scontrol show topology" prints
-	NoAssociations bool                `yaml:"no_associations,omitempty"`   // the site does not enforce accounts
-	CallsPerSecond float64             `yaml:"calls_per_second,omitempty"`
-	Timeout        time.Duration       `yaml:"timeout,omitempty"`
-	Users          map[string]SiteUser `yaml:"users,omitempty"` // by name here: who they are at the site, where that differs
-	// Directories of the submit hosts that the site's nodes have too. No key: all of them; "none" (or an empty list): none.
+	// Name of the site: letters, digits, ".", "_" and "-".
+	Name federation.SiteName `yaml:"name"`
+	// slurm (the default), local or aws.
+	Kind string `yaml:"kind,omitempty"`
+	// Address of slurmrestd: http://HOST:PORT or unix:/PATH.
+	URL string `yaml:"url,omitempty"`
+	// User whose token is used. SlurmUser (slurm, the default) can submit for all users under federated IDs.
+	User string `yaml:"user,omitempty"`
+	// pinned: jobs run under their federated IDs; mapped: the site numbers them. Not set: what the token is found to allow.
+	Mode federation.Mode `yaml:"mode,omitempty"`
+	// File with the jwt_hs256 key of the cluster, mode 0600; tokens are made from it. This or token_file.
+	KeyFile string `yaml:"key_file,omitempty"`
+	// File with a token, as "scontrol token" prints it.
+	TokenFile string `yaml:"token_file,omitempty"`
+	// Dollars per hour of one unit, by TRES: gres/gpu:h100, gres/gpu, cpu, mem (GiB), node.
+	Prices accounting.Prices `yaml:"prices,omitempty"`
+	// Relative speed by GPU type, 1 if not set: a job runs half as long on GPUs with 2.
+	Speed map[string]float64 `yaml:"speed,omitempty"`
+	// Jobs that may wait at the site beyond what it can start now. That of policy if not set.
+	Backlog int `yaml:"backlog,omitempty"`
+	// Partition of jobs that name none. slurmrestd of Slurm 24.11 does not say which it is.
+	Partition string `yaml:"default_partition,omitempty"`
+	// File with the switch tree: topology.conf, or what "scontrol show topology" prints.
+	Topology string `yaml:"topology_file,omitempty"`
+	// The site does not enforce accounts.
+	NoAssociations bool `yaml:"no_associations,omitempty"`
+	// Most calls of slurmrestd per second. 200 if not set.
+	CallsPerSecond float64 `yaml:"calls_per_second,omitempty"`
+	// Time limit of one call of slurmrestd. 10s if not set.
+	Timeout time.Duration `yaml:"timeout,omitempty"`
+	// Users who are somebody else at the site, by their names here.
+	Users map[string]SiteUser `yaml:"users,omitempty"`
+	// Directories of the submit hosts that the site's nodes have too. Not set: all of them. none, or an empty list: none.
 	FileSystems Directories `yaml:"filesystems,omitempty"`
-	// Where jobs work whose files are carried to the site: a directory of its nodes, seen by all of them if jobs of several nodes are to find
-	// their files everywhere. /tmp if not set.
+	// Directory of the site's nodes in which jobs work whose files are carried there. Jobs of several nodes find their files on all of them
+	// only if it is shared. /tmp if not set.
 	Scratch string `yaml:"scratch,omitempty"`
-	// Directory of the site's nodes with our commands (fsub-remote, or fsub where they see the daemon's socket, by the names of Slurm's).
-	// Jobs find it first in PATH. Not set: jobs there have the site's own commands.
+	// Directory of the site's nodes with our commands, under the names of Slurm's: fsub-remote, or fsub where the nodes see the daemon's
+	// socket. Jobs find it first in PATH. Not set: jobs have the site's own commands.
 	Commands string `yaml:"commands,omitempty"`
-	// Where those commands reach the daemon: HOST:PORT of its remote door, or the path of its socket where the nodes see that. Not set: the
-	// address of remote, else the socket.
-	Daemon        string         `yaml:"daemon,omitempty"`
-	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"` // what the site's plugins add to sbatch's options
+	// Where those commands reach the daemon: HOST:PORT of its remote listener, or the path of its socket. Not set: the address of remote,
+	// else the socket.
+	Daemon string `yaml:"daemon,omitempty"`
+	// Options that the site's plugins add to sbatch.
+	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"`
 
-	// Of sites that are no Slurm clusters.
-	Pools []PoolConfig `yaml:"pools,omitempty"` // its partitions; one named main, with all that is offered, if not set
+	// Partitions of a site of rented machines. Not set: one named main, with all that the site offers.
+	Pools []PoolConfig `yaml:"pools,omitempty"`
+	// For kind local: the nodes on this machine.
 	Local *LocalConfig `yaml:"local,omitempty"`
-	AWS   *AWSConfig   `yaml:"aws,omitempty"`
-	// What makes containers on its machines, for jobs that ask for one as with pyxis: enroot, podman (with crun), any, none. Not set: on this machine what it has; on others none.
+	// For kind aws: what to rent from Amazon.
+	AWS *AWSConfig `yaml:"aws,omitempty"`
+	// Container runtime of its machines, for jobs that ask for one as with pyxis: enroot, podman (with crun), any, none. Not set: what this
+	// machine has for kind local, none for others.
 	Containers container.Engine `yaml:"containers,omitempty"`
-	// Timing is for those who know why.
+	// Intervals and limits for tests and odd clouds.
 	Timing *TimingConfig `yaml:"timing,omitempty"`
 }
 

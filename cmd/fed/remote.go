@@ -15,12 +15,16 @@ import (
 	"fsub/federation/api"
 )
 
-// Remote is the daemon's door to other machines: TLS, for callers with a token. Commands inside jobs come through it.
+// Remote is the listener for callers on other machines, such as the commands inside jobs: TLS, with a token of their user.
 type Remote struct {
-	Listen  string `yaml:"listen,omitempty"`    // HOST:PORT; "" is closed
-	Address string `yaml:"address,omitempty"`   // HOST:PORT as compute nodes reach it; that of listen if not set
-	Cert    string `yaml:"cert_file,omitempty"` // PEM; the daemon makes one of its own if not set, which callers know by its fingerprint
-	Key     string `yaml:"key_file,omitempty"`
+	// HOST:PORT to listen on. Not set: closed.
+	Listen string `yaml:"listen,omitempty"`
+	// HOST:PORT as compute nodes reach it. Not set: that of listen.
+	Address string `yaml:"address,omitempty"`
+	// PEM file with a certificate. Not set: the daemon makes one, which callers know by its fingerprint.
+	Cert string `yaml:"cert_file,omitempty"`
+	// PEM file with its key.
+	Key string `yaml:"key_file,omitempty"`
 }
 
 func (r *Remote) check() error {

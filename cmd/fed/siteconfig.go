@@ -47,10 +47,14 @@ func (d Directories) IsZero() bool { return d == nil }
 
 // PluginOption is an option of sbatch that a plugin of the site provides.
 type PluginOption struct {
-	Name   string               `yaml:"name"`
-	Short  string               `yaml:"short,omitempty"`
-	Value  federation.TakesWhat `yaml:"value,omitempty"` // required, optional or none; required if not set
-	Plugin string               `yaml:"plugin"`          // its name as in plugstack.conf: "pyxis"
+	// Long option, without its dashes.
+	Name string `yaml:"name"`
+	// Its short form, a letter.
+	Short string `yaml:"short,omitempty"`
+	// Whether it takes a value: required (the default), optional or none.
+	Value federation.TakesWhat `yaml:"value,omitempty"`
+	// Name of the plugin, as in plugstack.conf: pyxis.
+	Plugin string `yaml:"plugin"`
 }
 
 var (

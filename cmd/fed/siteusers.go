@@ -16,17 +16,25 @@ import (
 //
 // At a Slurm cluster name, uid and gid are those of its own user.
 //
-// On rented machines name alone is another user of this system. With uid and gid the entry says all: jobs of the user run there as that name, with that user and group ID and those further groups, so
-// that the files that they make on a file system of the cloud belong to whom they are to belong. Each machine's agent makes user and groups known there (in its /etc/passwd and
-// /etc/group; on nodes of a local pool in their own view of these). Root is nobody, and nobody is root. Users without an entry are on machines who they are here: by name, IDs and groups.
+// On rented machines name alone is another user of this system. With uid and gid the entry is complete: jobs of the user run as
+// that name, with these IDs and groups, so that files that they make on the cloud's file systems have the right owner. The agent
+// of each machine adds the user and the groups there. root cannot be mapped, and nobody can be mapped to root. Users without an
+// entry keep their name, IDs and groups.
 type SiteUser struct {
-	Name   string   `yaml:"name"`
-	UID    uint32   `yaml:"uid,omitempty"`
-	GID    uint32   `yaml:"gid,omitempty"`
-	Groups []uint32 `yaml:"groups,omitempty"` // further ones, of rented machines only, as are the following
-	Group  string   `yaml:"group,omitempty"`  // name of the first; that of the user if not set
-	Home   string   `yaml:"home,omitempty"`   // /home/NAME if not set; made if it is not there and the machine is the job's alone
-	Shell  string   `yaml:"shell,omitempty"`  // /bin/bash if not set
+	// Name at the site.
+	Name string `yaml:"name"`
+	// User ID at the site.
+	UID uint32 `yaml:"uid,omitempty"`
+	// Group ID at the site.
+	GID uint32 `yaml:"gid,omitempty"`
+	// Further group IDs. This and the keys that follow are for rented machines.
+	Groups []uint32 `yaml:"groups,omitempty"`
+	// Name of the group gid. The user's name if not set.
+	Group string `yaml:"group,omitempty"`
+	// Home directory; made if it is missing and the machine is the job's alone. /home/NAME if not set.
+	Home string `yaml:"home,omitempty"`
+	// Login shell. /bin/bash if not set.
+	Shell string `yaml:"shell,omitempty"`
 }
 
 // checkUsers refuses entries that cannot be, and two that would be one on machines.
