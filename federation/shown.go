@@ -27,13 +27,13 @@ type NodeInfo struct {
 
 // PartitionInfo is what a site says of a partition that placement does not ask for.
 type PartitionInfo struct {
-	Hidden, RootOnly bool
-	AllowGroups      string // "": all
-	AllocNodes       string // where jobs may be submitted from; "": everywhere
-	OverSubscribe    string // as sinfo writes it: NO, EXCLUSIVE, FORCE:4, YES:4; "": not told
-	MaxCPUsPerNode   int    // 0: no limit
-	JobFactor        int
-	GraceTime        time.Duration
+	Hidden         bool
+	AllowGroups    string // "": all
+	AllocNodes     string // where jobs may be submitted from; "": everywhere
+	OverSubscribe  string // as sinfo writes it: NO, EXCLUSIVE, FORCE:4, YES:4; "": not told
+	MaxCPUsPerNode int    // 0: no limit
+	JobFactor      int
+	GraceTime      time.Duration
 }
 
 // License is a counted right of a site's jobs to use something.

@@ -50,6 +50,9 @@ type Observation struct {
 	// OnlyUser is the one user (by the site's name) for whom the site's token acts; "": it acts for all.
 	OnlyUser string
 
+	// SlurmUser is the site's user that slurmctld runs as; "": not known. It and root may use partitions that are RootOnly.
+	SlurmUser string
+
 	// TasksOnly: the site takes no array whole. Each task is a job of its own there, as in an array that is spread.
 	TasksOnly bool
 
@@ -75,6 +78,7 @@ type Partition struct {
 	AllowQOS                    []string
 	DefMemPerCPU, DefMemPerNode sbatch.MemMiB
 	PriorityTier                int
+	RootOnly                    bool // for root and SlurmUser only
 	// MaxStarts is how many of its idle nodes, powered down or not, may be taken into use at the most as things are, where that is fewer than
 	// there are: offerings of one pool share what the pool may have. nil: all of them.
 	MaxStarts *int

@@ -60,6 +60,7 @@ const (
 	ReasonPartitionNodes  Reason = "PartitionNodeLimit"
 	ReasonReqNodeNotAvail Reason = "ReqNodeNotAvail"
 	ReasonBadConstraints  Reason = "BadConstraints"
+	ReasonRootOnly        Reason = "FedRootOnly" // the partition is for root and SlurmUser
 	ReasonAccount         Reason = "InvalidAccount"
 	ReasonQOS             Reason = "InvalidQOS"
 	ReasonReservation     Reason = "Reservation"

@@ -49,6 +49,9 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 			d.remarks.add("the site tracks wckeys, so that the keys of attempts are in the comments of jobs: it must store them (AccountingStoreFlags=job_comment)")
 		}
 	}
+	if name := d.c.tokens.name(); st.onlyUser == "" && name != "root" {
+		o.SlurmUser = name
+	}
 	tr, err := d.c.negotiated(ctx)
 	if err != nil {
 		return nil, err
@@ -177,6 +180,7 @@ func (d *Driver) partitions(o *federation.Observation, list []wire.Partition) er
 			DefMemPerCPU:  sbatch.MemMiB(p.Defaults.PartitionMemoryPerCPU.Value()),
 			DefMemPerNode: sbatch.MemMiB(p.Defaults.PartitionMemoryPerNode.Value()),
 			PriorityTier:  int(p.Priority.Tier),
+			RootOnly:      p.Flags.Has("ROOT_ONLY"),
 			Info:          partitionInfo(p),
 		}
 		o.Partitions = append(o.Partitions, f)

@@ -23,7 +23,7 @@ func nodeInfo(n *wire.Node) *federation.NodeInfo {
 // partitionInfo: which flags a partition has is told from v0.0.43 on.
 func partitionInfo(p *wire.Partition) *federation.PartitionInfo {
 	return &federation.PartitionInfo{
-		Hidden: p.Flags.Has("HIDDEN"), RootOnly: p.Flags.Has("ROOT_ONLY"), AllowGroups: p.Groups.Allowed, AllocNodes: p.Nodes.AllowedAllocation,
+		Hidden: p.Flags.Has("HIDDEN"), AllowGroups: p.Groups.Allowed, AllocNodes: p.Nodes.AllowedAllocation,
 		OverSubscribe: overSubscribe(p), MaxCPUsPerNode: int(p.Maximums.CPUsPerNode.Value()), JobFactor: int(p.Priority.JobFactor),
 		GraceTime: time.Duration(p.GraceTime) * time.Second,
 	}

@@ -20,7 +20,8 @@ func TestOneSite(t *testing.T) {
 	defer c.Close()
 	sites := testSites()
 	at := time.Unix(1795195874, 0)
-	sites[1].Seen.Partitions[0].Info = &federation.PartitionInfo{Hidden: true, RootOnly: true, AllowGroups: "staff", OverSubscribe: "FORCE:4", MaxCPUsPerNode: 3, JobFactor: 2}
+	sites[1].Seen.Partitions[0].RootOnly = true
+	sites[1].Seen.Partitions[0].Info = &federation.PartitionInfo{Hidden: true, AllowGroups: "staff", OverSubscribe: "FORCE:4", MaxCPUsPerNode: 3, JobFactor: 2}
 	sites[1].Seen.Nodes[0].Info = &federation.NodeInfo{Address: "10.0.0.2", Port: 6818, CPULoad: 594, FreeMem: 5367, Weight: 7, GRESUsed: "gpu:0", ReasonUser: "op", ReasonAt: at}
 	sites[1].Seen.Reservations = []federation.Reservation{{Name: "m", Start: at, End: at.Add(time.Hour), Nodes: []string{"b2", "n1"}, Users: []string{"op"}, Maint: true}}
 	d.Controller.SetSites(sites...)

@@ -216,6 +216,9 @@ func (m *mergedPartition) record() wire.Partition {
 	if p.Info != nil {
 		addPartitionInfo(&w, p.Info)
 	}
+	if p.RootOnly {
+		w.Flags = append(w.Flags, "ROOT_ONLY")
+	}
 	return w
 }
 
@@ -223,9 +226,6 @@ func (m *mergedPartition) record() wire.Partition {
 func addPartitionInfo(w *wire.Partition, p *federation.PartitionInfo) {
 	if p.Hidden {
 		w.Flags = append(w.Flags, "HIDDEN")
-	}
-	if p.RootOnly {
-		w.Flags = append(w.Flags, "ROOT_ONLY")
 	}
 	w.Groups.Allowed, w.Nodes.AllowedAllocation, w.GraceTime = p.AllowGroups, p.AllocNodes, int64(p.GraceTime.Seconds())
 	if p.MaxCPUsPerNode > 0 {

@@ -69,10 +69,14 @@ func (pl *planner) rights(job *federation.Job) string {
 		if st.model == nil {
 			continue
 		}
-		limited := false // partitions ask for the account
+		limited, rooted := false, false // partitions ask for the account, for root
 		for p := range st.model.obs.Partitions {
 			part := &st.model.obs.Partitions[p]
 			limited = limited || len(part.AllowAccounts)+len(part.DenyAccounts) > 0
+			rooted = rooted || part.RootOnly
+		}
+		if rooted && accessOf(st.site, job).root {
+			fmt.Fprintf(&b, "|%d root", i)
 		}
 		if st.model.obs.Associations == nil {
 			if limited || job.Spec.Reservation != "" {

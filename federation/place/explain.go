@@ -11,7 +11,7 @@ import (
 // reasons in the order of the filters: a pool that was refused for a later one came nearer to running the job.
 var reasons = []federation.Reason{
 	federation.ReasonNotAsked, federation.ReasonUnsupported, federation.ReasonFileSystem, federation.ReasonPartition,
-	federation.ReasonUnknownUser, federation.ReasonAccount, federation.ReasonQOS, federation.ReasonReservation,
+	federation.ReasonUnknownUser, federation.ReasonRootOnly, federation.ReasonAccount, federation.ReasonQOS, federation.ReasonReservation,
 	federation.ReasonPartitionTime, federation.ReasonPartitionNodes, federation.ReasonGRES, federation.ReasonBadConstraints,
 	federation.ReasonReqNodeNotAvail, federation.ReasonMaxCost, federation.ReasonRefused, federation.ReasonSiteDrain,
 	federation.ReasonSiteUnavailable, federation.ReasonPartitionDown,

@@ -12,6 +12,7 @@ import (
 // access is what a user is at a site.
 type access struct {
 	account string // that the job would be charged to; "" if only the site knows
+	root    bool   // is root or SlurmUser there
 	refusal *refusal
 }
 
@@ -22,8 +23,9 @@ func accessOf(site *federation.Site, job *federation.Job) access {
 	if only := site.Seen.OnlyUser; only != "" && only != user {
 		return access{refusal: forGood(federation.ReasonUnknownUser, "its token acts for %s only", only)}
 	}
+	root := user == "root" || user != "" && user == site.Seen.SlurmUser
 	if site.Seen.Associations == nil {
-		return access{account: account}
+		return access{account: account, root: root}
 	}
 	all := site.Seen.Associations[user]
 	if len(all) == 0 {
@@ -40,7 +42,7 @@ func accessOf(site *federation.Site, job *federation.Job) access {
 	}
 	for _, as := range all {
 		if as.Account == account {
-			return access{account: account}
+			return access{account: account, root: root}
 		}
 	}
 	return access{refusal: forGood(federation.ReasonAccount, "user %s has no account %s", user, account)}
@@ -83,6 +85,8 @@ func partRefusal(site *federation.Site, part *federation.Partition, job *federat
 		return forGood(federation.ReasonPartition, notAsked)
 	case !part.Up:
 		return &refusal{reason: federation.ReasonPartitionDown, detail: "partition is " + part.State}
+	case part.RootOnly && !who.root: // slurmctld judges who submits, and that is SlurmUser for all
+		return forGood(federation.ReasonRootOnly, "partition is RootOnly")
 	}
 	if no := accountRefusal(site, part, job, who); no != nil {
 		return no

@@ -16,7 +16,7 @@ func Refusal(d federation.Decision) *federation.SlurmError {
 	near := nearest(d.Rejections)
 	number, text := slurmSays(near, d.Rejections)
 	kind := federation.ErrInvalid
-	if number == 2045 || number == 2052 || number == 2066 {
+	if number == 2002 || number == 2045 || number == 2052 || number == 2066 {
 		kind = federation.ErrDenied
 	}
 	detail := near.Detail
@@ -51,6 +51,8 @@ func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, str
 	switch near.Reason {
 	case federation.ReasonPartition:
 		return 2000, "Invalid partition name specified"
+	case federation.ReasonRootOnly:
+		return 2002, "Access/permission denied"
 	case federation.ReasonUnknownUser, federation.ReasonAccount:
 		return 2045, "Invalid account or account/partition combination specified"
 	case federation.ReasonQOS:

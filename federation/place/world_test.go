@@ -174,6 +174,7 @@ func newPartition(t testing.TB, ws words) federation.Partition {
 		Name: ws.plain[0], Default: ws.has("default"), Up: !ws.has("down"), State: "UP",
 		MaxTime: span(t, ws.value["max"]), DefaultTime: span(t, ws.value["time"]),
 		Nodes: hosts(t, ws.value["nodes"]), AllowAccounts: ws.list("accounts"), DenyAccounts: ws.list("deny"), AllowQOS: ws.list("qos"),
+		RootOnly: ws.has("root"),
 	}
 	if !p.Up {
 		p.State = "DOWN"

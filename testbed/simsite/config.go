@@ -69,6 +69,7 @@ type PartitionConfig struct {
 	AllowAccounts,
 	DenyAccounts []string
 	PriorityTier int
+	RootOnly     bool // who submits must be root or SlurmUser
 }
 
 // SwitchConfig is one switch: a leaf with Nodes or one above with Switches (both hostlists).

@@ -40,7 +40,7 @@ func (d *Driver) maxOwn() uint32 {
 }
 
 func (s *Site) observe() *federation.Observation {
-	o := &federation.Observation{Cluster: s.cfg.Name, Version: s.cfg.Version, Mode: federation.Pinned, Tree: s.tree}
+	o := &federation.Observation{Cluster: s.cfg.Name, Version: s.cfg.Version, Mode: federation.Pinned, SlurmUser: s.cfg.SlurmUser, Tree: s.tree}
 	for _, p := range s.parts {
 		o.Partitions = append(o.Partitions, p.observed())
 	}
@@ -83,7 +83,7 @@ func (s *Site) observe() *federation.Observation {
 func (p *partition) observed() federation.Partition {
 	o := federation.Partition{Name: p.Name, Default: p.Default, Up: p.up(), State: p.State, MaxTime: p.MaxTime, DefaultTime: p.DefaultTime,
 		MinNodes: p.MinNodes, MaxNodes: p.MaxNodes, AllowAccounts: p.AllowAccounts, DenyAccounts: p.DenyAccounts, DefMemPerCPU: p.DefMemPerCPU,
-		PriorityTier: p.PriorityTier}
+		PriorityTier: p.PriorityTier, RootOnly: p.RootOnly}
 	def(&o.MaxTime, sbatch.Unlimited)
 	for _, n := range p.nodes {
 		o.Nodes = append(o.Nodes, n.name)

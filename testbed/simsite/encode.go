@@ -251,6 +251,9 @@ func (s *Site) wirePartition(p *partition) wire.Partition {
 		w.CPUs.Total += int64(n.cpus)
 	}
 	w.Nodes.Configured, w.Nodes.Total = hostlist.Compress(names), int64(len(names))
+	if p.RootOnly { // told from v0.0.43 on
+		w.Flags = wire.Strings{"ROOT_ONLY"}
+	}
 	w.Accounts = wire.Allowed{Allowed: strings.Join(p.AllowAccounts, ","), Deny: strings.Join(p.DenyAccounts, ",")}
 	w.Maximums.Time, w.Maximums.Nodes = minutes(p.MaxTime), wire.Inf()
 	if p.MaxNodes > 0 {

@@ -40,6 +40,9 @@ func (s *Site) submit(c Caller, d *wire.JobDesc) (uint32, []string, error) {
 	if err := s.fillJob(j, d); err != nil {
 		return 0, nil, err
 	}
+	if j.part.RootOnly && !c.Privileged { // who submits, not for whom
+		return 0, nil, errDenied
+	}
 	s.file(j, uint32(d.JobID))
 	s.schedule()
 	return j.id, s.remarks(j), nil
