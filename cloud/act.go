@@ -16,19 +16,18 @@ func (d *Driver) act(ctx context.Context, ref federation.JobRef, f func(j *job, 
 		return err
 	}
 	d.mu.Lock()
-	j := d.jobs[ref.ID]
+	j := d.jobs.byID[ref.ID]
 	if j != nil && ref.Key != "" && ref.Key != j.Key {
 		j = nil
 	}
 	err := f(j, j != nil && !j.End.IsZero())
-	d.schedule()
-	page := d.page
-	poke(d.written)
+	d.queue.schedule()
+	batch := d.rec.Flush()
 	d.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	return d.durable(ctx, page)
+	return d.rec.Durable(ctx, batch)
 }
 
 func notHere(ref federation.JobRef) error {
@@ -41,9 +40,9 @@ func (d *Driver) Cancel(ctx context.Context, ref federation.JobRef, _ []int) err
 		switch {
 		case j == nil || over:
 		case j.run == nil:
-			d.finish(j, outcome{State: federation.Cancelled, At: d.now()})
+			d.runs.finish(j, outcome{State: federation.Cancelled, At: d.now()})
 		default:
-			d.stop(j.run, agentapi.WhyCancel, outcome{State: federation.Cancelled})
+			d.runs.stop(j.run, agentapi.WhyCancel, outcome{State: federation.Cancelled})
 		}
 		return nil
 	})
@@ -58,32 +57,32 @@ func (d *Driver) Requeue(ctx context.Context, ref federation.JobRef, _ []int) er
 		case over || j.run == nil || j.run.End != nil || j.run.Stop != nil || j.State == federation.Pending:
 			return fmt.Errorf("job %d waits already, or ends: %w", ref.ID, federation.ErrConflict)
 		}
-		d.stop(j.run, agentapi.WhyRequeue, outcome{State: federation.Pending})
+		d.runs.stop(j.run, agentapi.WhyRequeue, outcome{State: federation.Pending})
 		return nil
 	})
 }
 
 // stop has a run ended by its agents. What of it no agent was told ends at once, as o says.
-func (d *Driver) stop(r *run, why agentapi.Why, o outcome) {
+func (rs *runs) stop(r *run, why agentapi.Why, o outcome) {
 	if r.Stop != nil && (why != agentapi.WhyCancel || r.Stop.Why == agentapi.WhyCancel) {
 		return
 	}
-	r.Stop = &agentapi.Stop{Why: why, Grace: d.t.KillWait}
+	r.Stop = &agentapi.Stop{Why: why, Grace: rs.t.KillWait}
 	if r.job.State == federation.Suspended {
 		r.Stop.Grace = 0 // slurmctld too kills at once what is suspended
 	}
-	d.put(r.job)
+	rs.put(r.job)
 	if !r.sent[0] && r.Members[0].State == "" { // the script cannot have begun
-		o.At = d.now()
-		d.fail(r, o)
+		o.At = rs.now()
+		rs.fail(r, o)
 		return
 	}
 	if r.End != nil && r.End.State == federation.Pending && why == agentapi.WhyCancel {
 		r.End.State = federation.Cancelled // it does not run again
 	}
-	r.job.unsuspend(d.now())
+	r.job.unsuspend(rs.now())
 	r.job.State = federation.Completing
-	d.bumpAfter(r)
+	rs.bumpAfter(r)
 }
 
 // Signal implements federation.Driver. It returns when the machines have carried it out. One that nobody waits for any more is not sent later.
@@ -152,12 +151,12 @@ func (d *Driver) Hold(ctx context.Context, ref federation.JobRef) error {
 		case j.State != federation.Pending:
 			return fmt.Errorf("job %d has started: %w", ref.ID, federation.ErrConflict)
 		case j.run != nil: // its machines start: they are for others now
-			d.unbind(j.run, false, "")
+			d.runs.unbind(j.run, false, "")
 		}
-		d.dequeue(j)
+		d.queue.dequeue(j)
 		j.Job.Held = federation.HeldUser
 		d.put(j)
-		d.enqueue(j) // sets the reason
+		d.queue.enqueue(j) // sets the reason
 		return nil
 	})
 }
@@ -173,25 +172,25 @@ func (d *Driver) Release(ctx context.Context, ref federation.JobRef) error {
 		}
 		j.Job.Held = federation.NotHeld
 		d.put(j)
-		d.enqueue(j)
+		d.queue.enqueue(j)
 		return nil
 	})
 }
 
 // overdue stops a run whose agent should have ended it for its time limit.
-func (d *Driver) overdue(j *job, now time.Time) {
+func (rs *runs) overdue(j *job, now time.Time) {
 	r := j.run
 	if r == nil || j.Start.IsZero() {
 		return
 	}
 	if r.Stop != nil {
-		d.stuck(r, now)
+		rs.stuck(r, now)
 		return
 	}
 	limit := j.limit(r.machines[0].pool)
-	if late := d.t.KillWait + d.t.Margin; limit < 1<<62 && j.elapsed(now) > limit+late {
-		d.log.Warn("an agent has let a job's time limit pass", "job", j.id(), "limit", limit)
-		d.stop(r, agentapi.WhyTimeout, outcome{State: federation.Timeout, Reason: federation.ReasonTimeLimit})
+	if late := rs.t.KillWait + rs.t.Margin; limit < 1<<62 && j.elapsed(now) > limit+late {
+		rs.log.Warn("an agent has let a job's time limit pass", "job", j.id(), "limit", limit)
+		rs.stop(r, agentapi.WhyTimeout, outcome{State: federation.Timeout, Reason: federation.ReasonTimeLimit})
 	}
 }
 
@@ -200,11 +199,11 @@ func (d *Driver) overdue(j *job, now time.Time) {
 const unkillable = 3 * time.Minute
 
 // stuck ends machines whose agents live and do not end a run that they were told to end. The run is over when the cloud says that they are.
-func (d *Driver) stuck(r *run, now time.Time) {
+func (rs *runs) stuck(r *run, now time.Time) {
 	if r.told == nil {
 		return
 	}
-	limit := r.told.Grace + d.t.KillWait + d.t.Margin + unkillable
+	limit := r.told.Grace + rs.t.KillWait + rs.t.Margin + unkillable
 	for i, m := range r.machines {
 		if r.Members[i].State == agentapi.RunEnded || m.State != machineUp {
 			continue
@@ -217,7 +216,7 @@ func (d *Driver) stuck(r *run, now time.Time) {
 		}
 		m.drain = fmt.Sprintf("its agent does not end job %d", r.job.id())
 		if len(m.stops) == len(m.runs) { // others go on until they have ended
-			d.endMachine(m, m.drain)
+			rs.fleet.endMachine(m, m.drain)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestHello(t *testing.T) {
 		one, two := w.cloud.Machines()[0], w.cloud.Machines()[1]
 		denied := func(what, gang string, h agentapi.Hello) {
 			t.Helper()
-			if _, err := w.driver.Hello(ctx, gang, h); !errors.Is(err, federation.ErrDenied) {
+			if _, err := w.driver.Agents().Hello(ctx, gang, h); !errors.Is(err, federation.ErrDenied) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -51,17 +51,17 @@ func TestHello(t *testing.T) {
 		other := hello(one, "a")
 		other.Instance = "i-9999"
 		denied("not of the gang", gangOf(one), other)
-		let, err := w.driver.Hello(ctx, gangOf(one), hello(one, "a"))
+		let, err := w.driver.Agents().Hello(ctx, gangOf(one), hello(one, "a"))
 		if err != nil || let.Node != "sky-main-1" || !strings.HasPrefix(string(let.Machine), "sky:") || let.Welcome.Lease == 0 {
 			t.Fatalf("%+v, %v", let, err)
 		}
-		if again, err := w.driver.Hello(ctx, gangOf(one), hello(one, "a")); err != nil || again != let {
+		if again, err := w.driver.Agents().Hello(ctx, gangOf(one), hello(one, "a")); err != nil || again != let {
 			t.Errorf("the same hello again: %+v, %v", again, err)
 		}
 		denied("a second one with the same token", gangOf(one), hello(one, "b"))
 		time.Sleep(20 * time.Minute)
 		denied("too late", gangOf(two), hello(two, "c"))
-		if _, err := w.driver.Poll(ctx, "sky:77.0", agentapi.Poll{}); !errors.Is(err, federation.ErrDenied) {
+		if _, err := w.driver.Agents().Poll(ctx, "sky:77.0", agentapi.Poll{}); !errors.Is(err, federation.ErrDenied) {
 			t.Errorf("poll of a machine that is none: %v", err)
 		}
 	})
@@ -74,7 +74,7 @@ func TestNotRecordedYet(t *testing.T) {
 		w.cloud.NoBoot = func(*provider.Request, string) bool { return true }
 		w.cloud.After = func(op string, r *provider.Request) error {
 			if op == "Create" {
-				_, early = w.driver.Hello(context.Background(), r.Token, agentapi.Hello{Instance: "i-0001", Nonce: "n"})
+				_, early = w.driver.Agents().Hello(context.Background(), r.Token, agentapi.Hello{Instance: "i-0001", Nonce: "n"})
 			}
 			return nil
 		}
@@ -92,7 +92,7 @@ func (w *world) let() (ids []cloud.MachineID) {
 	w.Helper()
 	time.Sleep(time.Second)
 	for _, m := range w.cloud.Living() {
-		l, err := w.driver.Hello(context.Background(), gangOf(m), hello(m, "n"))
+		l, err := w.driver.Agents().Hello(context.Background(), gangOf(m), hello(m, "n"))
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func (w *world) poll(m cloud.MachineID, p agentapi.Poll) agentapi.Orders {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	o, err := w.driver.Poll(ctx, m, p)
+	o, err := w.driver.Agents().Poll(ctx, m, p)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func (w *world) poll(m cloud.MachineID, p agentapi.Poll) agentapi.Orders {
 
 func (w *world) report(m cloud.MachineID, s agentapi.Status) {
 	w.Helper()
-	if err := w.driver.Report(context.Background(), m, agentapi.Report{Runs: []agentapi.Status{s}}); err != nil {
+	if err := w.driver.Agents().Report(context.Background(), m, agentapi.Report{Runs: []agentapi.Status{s}}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -148,7 +148,7 @@ func TestLaunch(t *testing.T) {
 		if o = w.poll(head, known); o.Version != known.Version || o.Runs[0].Launch != nil {
 			t.Errorf("nothing has changed, and the orders are %+v", o)
 		}
-		if user, err := w.driver.Owner(head, run); err != nil || user != "alice" {
+		if user, err := w.driver.Agents().Owner(head, run); err != nil || user != "alice" {
 			t.Errorf("owner %q, %v", user, err)
 		}
 		w.report(head, agentapi.Status{Run: run, State: agentapi.RunRunning, Start: time.Now()})
@@ -171,7 +171,7 @@ func TestLaunch(t *testing.T) {
 		if o = w.poll(head, agentapi.Poll{Version: o.Version}); len(o.Runs) != 0 {
 			t.Errorf("what was forgotten: %+v", o.Runs)
 		}
-		if _, err := w.driver.Owner(head, run); !errors.Is(err, federation.ErrDenied) {
+		if _, err := w.driver.Agents().Owner(head, run); !errors.Is(err, federation.ErrDenied) {
 			t.Errorf("owner of a run that is over: %v", err)
 		}
 		usage, err := w.driver.Measured(context.Background(), []federation.JobRef{{ID: id}, {ID: 1}})
@@ -189,7 +189,7 @@ func TestLog(t *testing.T) {
 		m := w.let()[0]
 		run := w.poll(m, agentapi.Poll{}).Runs[0].Run
 		send := func(offset int64, text string) (int64, error) {
-			return w.driver.Log(ctx, m, run, "out", offset, strings.NewReader(text))
+			return w.driver.Agents().Log(ctx, m, run, "out", offset, strings.NewReader(text))
 		}
 		for _, piece := range []struct {
 			offset int64
@@ -204,7 +204,7 @@ func TestLog(t *testing.T) {
 			t.Errorf("a gap: %d, %v", n, err)
 		}
 		for _, bad := range []string{"30000009-00000000-1", "../../etc/passwd", ""} {
-			if _, err := w.driver.Log(ctx, m, bad, "out", 0, strings.NewReader("x")); !errors.Is(err, federation.ErrDenied) {
+			if _, err := w.driver.Agents().Log(ctx, m, bad, "out", 0, strings.NewReader("x")); !errors.Is(err, federation.ErrDenied) {
 				t.Errorf("output of run %q: %v", bad, err)
 			}
 		}
@@ -222,7 +222,7 @@ func TestLog(t *testing.T) {
 		if err != nil || string(part.Text) != "again\n" || part.More || !part.Done {
 			t.Errorf("at the end: %+v, %v", part, err)
 		}
-		if _, err := w.driver.Log(ctx, m, run, "out", 18, io.LimitReader(strings.NewReader("late"), 4)); err != nil {
+		if _, err := w.driver.Agents().Log(ctx, m, run, "out", 18, io.LimitReader(strings.NewReader("late"), 4)); err != nil {
 			t.Errorf("output that comes late: %v", err)
 		}
 	})

@@ -11,13 +11,13 @@ import (
 // Machines of a capacity block are paid for until its end, and the cloud takes them some time before that (Offering.Until): jobs are given them that will have ended by then.
 
 // stays reports whether the lane's machines are there for as long as a job may run on them, if it begins after boot.
-func (d *Driver) stays(l *lane, j *job, boot time.Duration) (verdict, bool) {
+func (q *queue) stays(l *lane, j *job, boot time.Duration) (verdict, bool) {
 	until := l.offering.Until
 	if until.IsZero() {
 		return verdict{}, true
 	}
 	limit := j.limit(l.pool)
-	if limit < sbatch.Unlimited && !d.now().Add(boot+limit).After(until) {
+	if limit < sbatch.Unlimited && !q.now().Add(boot+limit).After(until) {
 		return verdict{}, true
 	}
 	may := "may run for " + limit.String()

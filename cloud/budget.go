@@ -143,7 +143,7 @@ func (r *run) endsAt(m *machine, now time.Time) time.Time {
 	limit := j.limit(m.pool)
 	start = start.Add(j.Suspension.Suspended(start, now, j.State == federation.Suspended)) // as if it went on now
 	if limit < sbatch.Unlimited {
-		return start.Add(limit + m.pool.d.t.KillWait)
+		return start.Add(limit + m.pool.fleet.t.KillWait)
 	}
 	end, least := start.Add(j.Expect), now.Add(openEnd)
 	if end.Before(least) {
@@ -153,8 +153,8 @@ func (r *run) endsAt(m *machine, now time.Time) time.Time {
 }
 
 // afford binds what a run will cost, if the budgets of its pools bear that.
-func (d *Driver) afford(r *run) (verdict, bool) {
-	now := d.now()
+func (q *queue) afford(r *run) (verdict, bool) {
+	now := q.now()
 	costs := map[*pool][]federation.Money{}
 	seen := map[*machine]bool{}
 	for _, m := range r.machines {
@@ -205,7 +205,7 @@ func (d *Driver) mayPay(j *job, limit time.Duration) error {
 	}
 	from, to := until(was), until(limit)
 	j.Job.Spec.TimeLimit = was
-	for _, p := range d.pools {
+	for _, p := range d.fleet.pools {
 		all := p.allowances(now)
 		for i := range all {
 			cost := federation.Money(0)

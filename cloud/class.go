@@ -42,7 +42,7 @@ func (r *ranked) Pop() any {
 }
 
 // enqueue lets a pending job be scheduled, if nothing but machines is missing.
-func (d *Driver) enqueue(j *job) {
+func (q *queue) enqueue(j *job) {
 	if j.State != federation.Pending || j.run != nil || j.class != nil {
 		return
 	}
@@ -53,25 +53,25 @@ func (d *Driver) enqueue(j *job) {
 			j.Reason = federation.ReasonHeldAdmin
 		}
 		return
-	case j.begin().After(d.now()):
+	case j.begin().After(q.now()):
 		j.Reason = federation.ReasonBeginTime
-		d.begins[j] = true
+		q.begins[j] = true
 		return
 	}
-	delete(d.begins, j)
-	c := d.classOf(j)
+	delete(q.begins, j)
+	c := q.classOf(j)
 	j.class = c
 	j.Reason, j.Detail = federation.ReasonPriority, ""
 	heap.Push(&c.jobs, j)
 	if c.jobs[0] == j {
 		c.since = time.Time{}
-		d.try(c)
+		q.try(c)
 	}
 }
 
 // dequeue takes a job out of its class.
-func (d *Driver) dequeue(j *job) {
-	delete(d.begins, j)
+func (q *queue) dequeue(j *job) {
+	delete(q.begins, j)
 	c := j.class
 	if c == nil {
 		return
@@ -81,47 +81,47 @@ func (d *Driver) dequeue(j *job) {
 	heap.Remove(&c.jobs, i)
 	if i == 0 {
 		c.since = time.Time{}
-		d.try(c)
+		q.try(c)
 	}
-	d.drop(c)
+	q.drop(c)
 }
 
 // drop forgets a class that has no jobs.
-func (d *Driver) drop(c *class) {
+func (q *queue) drop(c *class) {
 	if len(c.jobs) > 0 {
 		return
 	}
-	delete(d.classes, c.key)
+	delete(q.classes, c.key)
 	for _, p := range c.pools {
 		delete(p.classes, c)
 		if p.first == c {
 			p.first = nil
-			d.capacity(p)
+			q.capacity(p)
 		}
 	}
 }
 
 // classOf is the class of a job, made if it is new.
-func (d *Driver) classOf(j *job) *class {
-	key := d.classKey(j)
-	c := d.classes[key]
+func (q *queue) classOf(j *job) *class {
+	key := q.classKey(j)
+	c := q.classes[key]
 	if c == nil {
 		c = &class{key: key}
 		for _, w := range j.Wants {
-			if p := d.pool(w.Partition); p != nil && !slices.Contains(c.pools, p) {
+			if p := q.fleet.pool(w.Partition); p != nil && !slices.Contains(c.pools, p) {
 				c.pools = append(c.pools, p)
 				p.classes[c] = true
 			}
 		}
-		d.classes[key] = c
+		q.classes[key] = c
 	}
 	return c
 }
 
 // timed reports whether it matters for how long a job may run: its pool has a budget, or machines that are there until a time.
-func (d *Driver) timed(j *job) bool {
+func (q *queue) timed(j *job) bool {
 	for _, w := range j.Wants {
-		p := d.pool(w.Partition)
+		p := q.fleet.pool(w.Partition)
 		if p != nil && (p.Daily > 0 || p.Monthly > 0 || slices.ContainsFunc(p.lanes, func(l *lane) bool { return !l.offering.Until.IsZero() })) {
 			return true
 		}
@@ -130,14 +130,14 @@ func (d *Driver) timed(j *job) bool {
 }
 
 // classKey is equal for jobs that ask for the same machines.
-func (d *Driver) classKey(j *job) string {
+func (q *queue) classKey(j *job) string {
 	ask := struct {
 		User  string
 		Wants []want
 		Specs []sbatch.Spec
 		Limit time.Duration `json:",omitempty"`
 	}{j.User.Name, j.Wants, nil, 0}
-	if d.timed(j) {
+	if q.timed(j) {
 		ask.Limit = j.Job.Spec.TimeLimit
 	}
 	for i := range j.Wants {
@@ -154,26 +154,44 @@ func (d *Driver) classKey(j *job) string {
 }
 
 // try has a class looked at in the next pass.
-func (d *Driver) try(c *class) {
+func (q *queue) try(c *class) {
 	if !c.trying && len(c.jobs) > 0 {
 		c.trying = true
-		d.trying = append(d.trying, c)
+		q.trying = append(q.trying, c)
 	}
 }
 
 // capacity has all classes of a pool looked at: there may be more room in it now.
-func (d *Driver) capacity(p *pool) {
+func (q *queue) capacity(p *pool) {
 	for c := range p.classes {
-		d.try(c)
+		q.try(c)
 	}
 }
 
 // freed has the classes of a machine's pool looked at that may find room on it.
-func (d *Driver) freed(m *machine) {
+func (q *queue) freed(m *machine) {
 	free := m.free()
 	for c := range m.pool.classes {
 		if s := &c.jobs[0].Job.Spec; len(c.jobs[0].Wants) > 1 || s.CPUsPerTask <= free.CPUs && s.MemPerNode <= free.Mem {
-			d.try(c)
+			q.try(c)
 		}
 	}
+}
+
+// queue is the jobs that wait for machines.
+type queue struct {
+	*base
+	fleet   *fleet
+	numbers *numbers
+	offers  *offers
+	runs    *runs
+	rent    *renter
+
+	begins  map[*job]bool // that wait for their time
+	classes map[string]*class
+	trying  []*class // that may find machines now
+}
+
+func newQueue(b *base) *queue {
+	return &queue{base: b, begins: map[*job]bool{}, classes: map[string]*class{}}
 }

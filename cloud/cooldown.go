@@ -17,16 +17,16 @@ type coolDown struct {
 	probe *gang     // the first that asks after it has passed; the others wait for what it hears
 }
 
-func (c *coolDown) record() (federation.PoolRecord, any) {
+func (c *coolDown) Record() (federation.PoolRecord, any) {
 	return federation.PoolRecord{Kind: federation.PoolCool, ID: c.key, Closed: c.over}, &c.coolRecord
 }
 
 // forgive forgets a refusal: it can be had again.
-func (d *Driver) forgive(key string) {
-	c := d.cool[key]
-	c.over = d.now()
-	d.put(c)
-	delete(d.cool, key)
+func (cs *cooldowns) forgive(key string) {
+	c := cs.down[key]
+	c.over = cs.now()
+	cs.put(c)
+	delete(cs.down, key)
 }
 
 // forgotten is how long after a cool-down another one is no sequel of it.
@@ -47,10 +47,10 @@ func coolKeys(o *provider.Offering) map[provider.Scope]string {
 
 // cooling is the cool-down that keeps an offering from being asked for, nil if none does. One that has passed and is being tried counts for all but the gang
 // that tries it.
-func (d *Driver) cooling(o *provider.Offering, g *gang) *coolDown {
-	now := d.now()
+func (cs *cooldowns) cooling(o *provider.Offering, g *gang) *coolDown {
+	now := cs.now()
 	for _, key := range coolKeys(o) {
-		if c := d.cool[key]; c != nil && c.about(o) && (now.Before(c.Until) || c.probe != nil && c.probe != g) {
+		if c := cs.down[key]; c != nil && c.about(o) && (now.Before(c.Until) || c.probe != nil && c.probe != g) {
 			return c
 		}
 	}
@@ -61,23 +61,23 @@ func (d *Driver) cooling(o *provider.Offering, g *gang) *coolDown {
 const shortWait = time.Minute
 
 // mayGrow reports whether new machines of a lane may be asked for.
-func (d *Driver) mayGrow(l *lane) (verdict, bool) {
+func (f *fleet) mayGrow(l *lane) (verdict, bool) {
 	switch {
 	case l.gone:
 		return verdict{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud does not offer them any more", back: true}, false
-	case l.ends(d.now(), l.offering.Boot):
+	case l.ends(f.now(), l.offering.Boot):
 		return verdict{reason: federation.ReasonReqNodeNotAvail, detail: blockEnds, back: true}, false
-	case d.cfg.Door == nil:
+	case f.cfg.Door == nil:
 		return verdict{reason: federation.ReasonReqNodeNotAvail, detail: "there is no door for machines"}, false
 	}
 	if l.pool.spent.why != "" {
 		return verdict{reason: federation.ReasonBudget, detail: l.pool.spent.why, back: true}, false
 	}
-	c := d.cooling(&l.offering, nil)
+	c := f.cool.cooling(&l.offering, nil)
 	if c == nil {
 		return verdict{}, true
 	}
-	return verdict{reason: reasonOf(c.Kind), detail: c.Text, back: c.Kind != kindBoot && c.Until.Sub(d.now()) > shortWait}, false
+	return verdict{reason: reasonOf(c.Kind), detail: c.Text, back: c.Kind != kindBoot && c.Until.Sub(f.now()) > shortWait}, false
 }
 
 func reasonOf(k provider.ErrorKind) federation.Reason {
@@ -99,18 +99,18 @@ func reasonOf(k provider.ErrorKind) federation.Reason {
 }
 
 // mayCall is asked before each call for a gang. It returns how long to wait before asking again, or why the call is not to be made at all.
-func (d *Driver) mayCall(g *gang, again bool) (refused *provider.Error, wait time.Duration) {
+func (cs *cooldowns) mayCall(g *gang, again bool) (refused *provider.Error, wait time.Duration) {
 	if g.State == gangOver {
 		return &provider.Error{Kind: provider.KindInvalid, Text: g.Why}, 0
 	}
-	if c := d.cooling(&g.Offering, g); c != nil {
-		if again || !d.now().Before(c.Until) {
-			return nil, max(c.Until.Sub(d.now()), time.Second)
+	if c := cs.cooling(&g.Offering, g); c != nil {
+		if again || !cs.now().Before(c.Until) {
+			return nil, max(c.Until.Sub(cs.now()), time.Second)
 		}
 		return &provider.Error{Kind: provider.KindQuota, Scope: provider.ScopeOffering, Text: c.Text}, 0 // nothing was asked: nothing is there
 	}
 	for _, key := range coolKeys(&g.Offering) {
-		if c := d.cool[key]; c != nil && c.about(&g.Offering) {
+		if c := cs.down[key]; c != nil && c.about(&g.Offering) {
 			c.probe = g
 		}
 	}
@@ -118,19 +118,19 @@ func (d *Driver) mayCall(g *gang, again bool) (refused *provider.Error, wait tim
 }
 
 // callDone remembers what a call for a gang came to.
-func (d *Driver) callDone(g *gang, e *provider.Error) {
+func (cs *cooldowns) callDone(g *gang, e *provider.Error) {
 	keys := coolKeys(&g.Offering)
 	for _, key := range keys {
-		c := d.cool[key]
+		c := cs.down[key]
 		if c != nil && c.probe == g {
 			c.probe = nil
 		}
 		if e == nil && c != nil && c.about(&g.Offering) && c.Kind != kindBoot { // that it can be created does not say that it comes up
-			d.forgive(key)
+			cs.forgive(key)
 		}
 	}
 	if e == nil {
-		d.capacity(g.pool)
+		cs.queue.capacity(g.pool)
 		return
 	}
 	if e.Kind == provider.KindConflict {
@@ -140,27 +140,27 @@ func (d *Driver) callDone(g *gang, e *provider.Error) {
 	if key == "" {
 		key = keys[provider.ScopeOffering]
 	}
-	d.coolDown(key, &g.Offering, e)
+	cs.begin(key, &g.Offering, e)
 }
 
 // about reports whether the refusal is about an offering that is remembered under its key.
 func (c *coolDown) about(o *provider.Offering) bool { return o.CPUs >= c.CPUs }
 
-// coolDown begins a cool-down, or a longer one.
-func (d *Driver) coolDown(key string, o *provider.Offering, e *provider.Error) {
-	c := d.cool[key]
+// begin begins a cool-down, or a longer one.
+func (cs *cooldowns) begin(key string, o *provider.Offering, e *provider.Error) {
+	c := cs.down[key]
 	if c == nil {
 		c = &coolDown{key: key}
-		d.cool[key] = c
+		cs.down[key] = c
 	}
-	now, least := d.now(), 0
+	now, least := cs.now(), 0
 	if e.Kind == provider.KindQuota && e.Scope == provider.ScopeRegion && o.Quota != "" {
 		least = o.CPUs
 	}
 	if now.Before(c.Until) { // the answer to a call from before, or to one for less
 		if c.Kind == e.Kind && least < c.CPUs {
 			c.CPUs = least
-			d.put(c)
+			cs.put(c)
 		}
 		return
 	}
@@ -181,30 +181,40 @@ func (d *Driver) coolDown(key string, o *provider.Offering, e *provider.Error) {
 	case provider.KindInvalid, provider.KindNotFound:
 		base = time.Hour
 	default:
-		base = d.t.StockOut
+		base = cs.t.StockOut
 	}
 	wait := max(e.After, min(base<<min(c.Times, 10), max(base, time.Hour)))
 	c.Times++
 	c.Until = now.Add(wait)
-	d.put(c)
-	d.metrics.cooling(e.Kind)
-	d.log.Warn("cool-down", "of", key, "kind", e.Kind, "for", wait, "err", e)
-	for _, p := range d.pools {
-		d.capacity(p) // those that wait may go elsewhere, or back
+	cs.put(c)
+	cs.metrics.cooling(e.Kind)
+	cs.log.Warn("cool-down", "of", key, "kind", e.Kind, "for", wait, "err", e)
+	for _, p := range cs.fleet.pools {
+		cs.queue.capacity(p) // those that wait may go elsewhere, or back
 	}
-	d.news.nodes()
+	cs.news.nodes()
 }
 
-// coolOff lets the cloud be asked again when a cool-down has passed.
-func (d *Driver) coolOff(now, last time.Time) {
+// passed lets the cloud be asked again when a cool-down has passed.
+func (cs *cooldowns) passed(now, last time.Time) {
 	passed := false
-	for _, c := range d.cool {
+	for _, c := range cs.down {
 		passed = passed || !now.Before(c.Until) && last.Before(c.Until)
 	}
 	if passed {
-		for _, p := range d.pools {
-			d.capacity(p)
+		for _, p := range cs.fleet.pools {
+			cs.queue.capacity(p)
 		}
-		d.news.nodes()
+		cs.news.nodes()
 	}
 }
+
+// cooldowns are the refusals that are remembered.
+type cooldowns struct {
+	*base
+	queue *queue
+	fleet *fleet
+	down  map[string]*coolDown // by what they are about
+}
+
+func newCooldowns(b *base) *cooldowns { return &cooldowns{base: b, down: map[string]*coolDown{}} }

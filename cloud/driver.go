@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"strconv"
-	"sync"
 	"time"
 
-	"fsub/cloud/provider"
+	"fsub/cloud/output"
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
@@ -28,46 +26,21 @@ import (
 //
 // A start reads the records and goes on from there: gangs that were asked for are asked for again under their token.
 type Driver struct {
-	cfg     Config
-	t       Timing
-	log     *slog.Logger
-	metrics *metrics
-	ctx     context.Context // of Run
-	began   string          // names this life of the daemon
-	loaded  chan struct{}   // closed when Run has read the books
-	asked   chan struct{}   // closed when the cloud was asked for its offerings once
-	written chan struct{}   // something is on the open page
-	look    chan struct{}   // the cloud should be listed soon
-	ender   chan struct{}   // there are machines to be deleted
-	news    news
+	*base
+	jobs    *jobTable
+	fleet   *fleet
+	queue   *queue
+	runs    *runs
+	agents  *agents
+	rent    *renter
+	numbers *numbers
+	cool    *cooldowns
+	offers  *offers
+	sweep   *sweeper
+	strays  *strays
+	starts  *starts
 	users   userCache
-	logs    logs
-	bg      sync.WaitGroup
-
-	mu       sync.Mutex
-	page     *page
-	jobs     map[federation.JobID]*job
-	newest   *job // of the list by rev
-	rev      uint64
-	known    map[federation.JobID]bool // of jobs; nil: to be made anew. Shared, so never changed
-	payloads int                       // bytes of payloads in memory
-	begins   map[*job]bool             // that wait for their time
-	ended    []*job                    // in memory, the first to end first
-	pools    []*pool
-	gangs    map[string]*gang // by token
-	machines map[MachineID]*machine
-	names    map[string]*machine
-	classes  map[string]*class
-	trying   []*class // that may find machines now
-	cool     map[string]*coolDown
-	numbers  []int64 // of gangs to come
-	drawing  bool
-	draws    int // since the last look at the clock
-	strays   map[provider.InstanceID]*stray
-	settled  map[provider.InstanceID]bool // that have ended and are in the books, for as long as they are listed
-	rest     time.Time                    // the cloud is left alone until then; set before anybody looks
-	offered  error                        // of the last look at what can be rented
-	priced   bool                         // one look was good
+	output  *output.Files
 }
 
 var (
@@ -78,29 +51,43 @@ var (
 	_ federation.Measurer  = (*Driver)(nil)
 	_ federation.Limited   = (*Driver)(nil)
 	_ federation.LogReader = (*Driver)(nil)
-	_ Agents               = (*Driver)(nil)
 )
-
-var errNotLoaded = fmt.Errorf("the pool's books are not read yet: %w", federation.ErrNotSent)
 
 // New makes a driver. It calls nobody before Run.
 func New(cfg Config) (*Driver, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	d := &Driver{cfg: cfg, t: cfg.Timing, log: cfg.Logger, metrics: newMetrics(cfg.Registerer, cfg.Site), loaded: make(chan struct{}), asked: make(chan struct{}),
-		written: make(chan struct{}, 1), look: make(chan struct{}, 1), ender: make(chan struct{}, 1), page: newPage(),
-		jobs: map[federation.JobID]*job{}, begins: map[*job]bool{}, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{},
-		classes: map[string]*class{}, cool: map[string]*coolDown{}, strays: map[provider.InstanceID]*stray{}, settled: map[provider.InstanceID]bool{}, offered: errNotLoaded}
-	d.users.users, d.users.now = cfg.Users, cfg.Now
-	d.news.wake = make(chan struct{}, 1)
+	d := assemble(cfg)
 	for _, p := range cfg.Pools {
-		d.pools = append(d.pools, newPool(d, p))
+		d.fleet.pools = append(d.fleet.pools, newPool(d.fleet, p))
 	}
 	if cfg.Door != nil {
-		cfg.Door.Add(cfg.Site, d)
+		cfg.Door.Add(cfg.Site, d.agents)
 	}
 	return d, nil
+}
+
+// assemble makes the parts of a driver and has them know each other.
+func assemble(cfg Config) *Driver {
+	b := newBase(cfg)
+	d := &Driver{base: b, jobs: newJobTable(b), fleet: newFleet(b), queue: newQueue(b), runs: &runs{base: b}, agents: &agents{base: b}, rent: &renter{base: b},
+		numbers: &numbers{base: b}, cool: newCooldowns(b), offers: newOffers(b), sweep: newSweeper(b), strays: newStrays(b), starts: &starts{base: b},
+		users:  userCache{users: cfg.Users, now: cfg.Now},
+		output: output.New(output.Config{Dir: cfg.LogDir, Reserve: cfg.LogReserve, Keep: cfg.Timing.Logs, Logger: cfg.Logger, Now: cfg.Now})}
+	b.rec = records.New(records.Config{Lock: &b.mu, Site: cfg.Site, Store: cfg.Store, Logger: cfg.Logger, Wrote: d.jobs.wrote})
+	d.jobs.fleet = d.fleet
+	d.fleet.cool, d.fleet.numbers, d.fleet.strays, d.fleet.runs, d.fleet.sweep, d.fleet.queue = d.cool, d.numbers, d.strays, d.runs, d.sweep, d.queue
+	d.queue.fleet, d.queue.numbers, d.queue.offers, d.queue.runs, d.queue.rent = d.fleet, d.numbers, d.offers, d.runs, d.rent
+	d.runs.fleet, d.runs.queue, d.runs.jobs = d.fleet, d.queue, d.jobs
+	d.agents.fleet, d.agents.output, d.agents.cool, d.agents.runs, d.agents.queue = d.fleet, d.output, d.cool, d.runs, d.queue
+	d.rent.starts, d.rent.cool, d.rent.queue, d.rent.sweep, d.rent.fleet, d.rent.runs, d.rent.numbers = d.starts, d.cool, d.queue, d.sweep, d.fleet, d.runs, d.numbers
+	d.numbers.fleet, d.numbers.queue = d.fleet, d.queue
+	d.cool.queue, d.cool.fleet = d.queue, d.fleet
+	d.offers.starts, d.offers.fleet, d.offers.queue = d.starts, d.fleet, d.queue
+	d.sweep.starts, d.sweep.queue, d.sweep.strays, d.sweep.fleet = d.starts, d.queue, d.strays, d.fleet
+	d.strays.sweep, d.strays.fleet = d.sweep, d.fleet
+	return d
 }
 
 // Run implements federation.Runner.
@@ -109,12 +96,10 @@ func (d *Driver) Run(ctx context.Context) error {
 	defer d.bg.Wait()
 	defer cancel()
 	d.ctx = ctx
-	d.rev = uint64(d.now().UnixMicro()) // a mark of the life before knows less
-	d.began = strconv.FormatUint(d.rev, 36)
-	if d.cfg.LogDir != "" {
-		if err := os.MkdirAll(d.cfg.LogDir, 0o700); err != nil {
-			return fmt.Errorf("site %s: the directory of jobs' output: %w", d.cfg.Site, err)
-		}
+	d.jobs.rev = uint64(d.now().UnixMicro()) // a mark of the life before knows less
+	d.agents.began = strconv.FormatUint(d.jobs.rev, 36)
+	if err := d.output.Make(); err != nil {
+		return fmt.Errorf("site %s: the directory of jobs' output: %w", d.cfg.Site, err)
 	}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		err := d.load(ctx)
@@ -129,58 +114,13 @@ func (d *Driver) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-	for _, loop := range []func(context.Context){d.write, d.offerings, d.list, d.end, d.clock, d.tellNews, d.tidyLogs} {
+	for _, loop := range []func(context.Context){d.rec.Run, d.offers.follow, d.sweep.list, d.sweep.end, d.clock, d.tellNews, d.output.Tidy} {
 		d.bg.Go(func() { loop(ctx) })
 	}
 	d.resume()
 	close(d.loaded)
 	<-ctx.Done()
 	return nil
-}
-
-// spawn runs f beside the loops, for as long as Run lasts.
-func (d *Driver) spawn(f func(context.Context)) {
-	if d.ctx.Err() == nil {
-		d.bg.Go(func() { f(d.ctx) })
-	}
-}
-
-// startTime is how long a call waits for a driver that has just been started.
-const startTime = 3 * time.Second
-
-// isLoaded waits for the books to be read, which takes a moment, and fails if it takes longer.
-func (d *Driver) isLoaded(ctx context.Context) error { return d.wait(ctx, d.loaded, errNotLoaded) }
-
-// wait waits for something that happens once, soon after the start. If it does not, it fails with late.
-func (d *Driver) wait(ctx context.Context, c chan struct{}, late error) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: %w", err, federation.ErrNotSent)
-	}
-	select {
-	case <-c:
-		return nil
-	default:
-	}
-	timer := time.NewTimer(startTime)
-	defer timer.Stop()
-	select {
-	case <-c:
-		return nil
-	case <-timer.C:
-		return late
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ctx.Err(), federation.ErrNotSent)
-	}
-}
-
-func (d *Driver) now() time.Time { return d.cfg.Now().UTC() }
-
-// poke has a loop look at once.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // Limits implements federation.Limited: what of the conformance suite no rented pool can show.
@@ -197,3 +137,6 @@ func (d *Driver) Limits() map[string]string {
 	}
 	return limits
 }
+
+// Agents serves the agents of the site's machines: what New has added to the door.
+func (d *Driver) Agents() Agents { return d.agents }

@@ -15,22 +15,22 @@ import (
 )
 
 // newGang is a gang that is thought of: its machines can be given to jobs, and nothing is written or asked for yet.
-func (d *Driver) newGang(l *lane, names []string, near bool) *gang {
-	now := d.now()
+func (f *fleet) newGang(l *lane, names []string, near bool) *gang {
+	now := f.now()
 	g := &gang{pool: l.pool, lane: l}
-	g.gangRecord = gangRecord{Number: d.numbers[0], Pool: l.pool.Name, Offering: l.offering, Names: names, Near: near, Asked: now, State: gangAsked,
-		Expires: now.Add(max(d.t.Boot, 3*l.offering.Boot)).Truncate(time.Second)}
-	d.numbers = d.numbers[1:]
+	g.gangRecord = gangRecord{Number: f.numbers.free[0], Pool: l.pool.Name, Offering: l.offering, Names: names, Near: near, Asked: now, State: gangAsked,
+		Expires: now.Add(max(f.t.Boot, 3*l.offering.Boot)).Truncate(time.Second)}
+	f.numbers.free = f.numbers.free[1:]
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
-	g.Token = fmt.Sprintf("%.30s-%d-%s", d.cfg.Site, g.Number, hex.EncodeToString(random[:]))
+	g.Token = fmt.Sprintf("%.30s-%d-%s", f.cfg.Site, g.Number, hex.EncodeToString(random[:]))
 	for i := range g.Names {
 		m := newMachine(g, i)
 		m.changed, m.version = make(chan struct{}), uint64(now.UnixMicro())
 		g.machines = append(g.machines, m)
-		d.add(m)
+		f.add(m)
 	}
-	d.gangs[g.Token] = g
+	f.gangs[g.Token] = g
 	return g
 }
 
@@ -41,29 +41,29 @@ const (
 )
 
 // draw gets numbers for gangs to come, so that a gang need not wait for one.
-func (d *Driver) draw() {
-	if d.drawing {
+func (ns *numbers) draw() {
+	if ns.drawing {
 		return
 	}
-	d.drawing = true
-	count := min(drawLeast<<d.draws, drawMost) // the more, the sooner the last were used up
-	d.draws++
-	d.spawn(func(ctx context.Context) {
+	ns.drawing = true
+	count := min(drawLeast<<ns.draws, drawMost) // the more, the sooner the last were used up
+	ns.draws++
+	ns.spawn(func(ctx context.Context) {
 		for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-			numbers, err := d.drawNumbers(ctx, count)
-			d.mu.Lock()
-			d.numbers = append(d.numbers, numbers...)
+			numbers, err := ns.drawMany(ctx, count)
+			ns.mu.Lock()
+			ns.free = append(ns.free, numbers...)
 			if err == nil {
-				d.drawing = false
-				for _, p := range d.pools {
-					d.capacity(p)
+				ns.drawing = false
+				for _, p := range ns.fleet.pools {
+					ns.queue.capacity(p)
 				}
-				d.schedule()
-				d.mu.Unlock()
+				ns.queue.schedule()
+				ns.mu.Unlock()
 				return
 			}
-			d.mu.Unlock()
-			d.log.Error("draw numbers for machines", "err", err)
+			ns.mu.Unlock()
+			ns.log.Error("draw numbers for machines", "err", err)
 			if !sleep(ctx, wait) {
 				return
 			}
@@ -71,13 +71,13 @@ func (d *Driver) draw() {
 	})
 }
 
-// drawNumbers draws several at the same time, so that they share a commit of the store.
-func (d *Driver) drawNumbers(ctx context.Context, count int) (numbers []int64, err error) {
+// drawMany draws several at the same time, so that they share a commit of the store.
+func (ns *numbers) drawMany(ctx context.Context, count int) (numbers []int64, err error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range count {
 		wg.Go(func() {
-			n, failed := d.cfg.Store.NextPoolNumber(ctx, d.cfg.Site, federation.PoolGang)
+			n, failed := ns.cfg.Store.NextPoolNumber(ctx, ns.cfg.Site, federation.PoolGang)
 			mu.Lock()
 			defer mu.Unlock()
 			if failed != nil {
@@ -93,16 +93,16 @@ func (d *Driver) drawNumbers(ctx context.Context, count int) (numbers []int64, e
 }
 
 // request is what the cloud is asked for a gang: always the same for the same gang.
-func (d *Driver) request(g *gang) (provider.Request, error) {
-	boot := d.cfg.Boot
-	boot.Lease, boot.Expires = d.t.Lease, g.Expires
-	if d.cfg.Door != nil {
+func (rt *renter) request(g *gang) (provider.Request, error) {
+	boot := rt.cfg.Boot
+	boot.Lease, boot.Expires = rt.t.Lease, g.Expires
+	if rt.cfg.Door != nil {
 		var err error
-		if boot, err = d.cfg.Door.Boot(d.cfg.Site, g.Token, boot); err != nil {
+		if boot, err = rt.cfg.Door.Boot(rt.cfg.Site, g.Token, boot); err != nil {
 			return provider.Request{}, err
 		}
 	}
-	return provider.Request{Token: g.Token, Site: d.cfg.Site, Offering: g.Offering, Count: len(g.Names), Names: g.Names, Near: g.Near, Boot: boot}, nil
+	return provider.Request{Token: g.Token, Site: rt.cfg.Site, Offering: g.Offering, Count: len(g.Names), Names: g.Names, Near: g.Near, Boot: boot}, nil
 }
 
 // callTime is how long a call of the cloud may take.
@@ -116,8 +116,8 @@ const createAtOnce = 8
 
 // create asks the cloud for a gang whose record is durable. Calls of which nothing is known are made again, under the same token; asked: the first of them may
 // have been made by another daemon.
-func (d *Driver) create(ctx context.Context, g *gang, asked bool) {
-	if !d.rested(ctx) {
+func (rt *renter) create(ctx context.Context, g *gang, asked bool) {
+	if !rt.starts.rested(ctx) {
 		return
 	}
 	for try := 1; ; try++ {
@@ -126,10 +126,10 @@ func (d *Driver) create(ctx context.Context, g *gang, asked bool) {
 		case <-ctx.Done():
 			return
 		}
-		d.mu.Lock()
-		v, wait := d.mayCall(g, asked || try > 1)
-		late := wait > 0 && d.tooLate(g, wait)
-		d.mu.Unlock()
+		rt.mu.Lock()
+		v, wait := rt.cool.mayCall(g, asked || try > 1)
+		late := wait > 0 && rt.tooLate(g, wait)
+		rt.mu.Unlock()
 		if wait > 0 {
 			<-g.lane.calls
 			if late || !sleep(ctx, wait) {
@@ -141,15 +141,15 @@ func (d *Driver) create(ctx context.Context, g *gang, asked bool) {
 		var made []provider.Instance
 		err := error(v)
 		if v == nil {
-			made, err = d.callCreate(ctx, g)
+			made, err = rt.callCreate(ctx, g)
 		}
 		if ctx.Err() != nil {
 			return // the next start asks again
 		}
-		d.mu.Lock()
-		again := d.created(g, made, err, v == nil, try)
-		d.schedule()
-		d.mu.Unlock()
+		rt.mu.Lock()
+		again := rt.created(g, made, err, v == nil, try)
+		rt.queue.schedule()
+		rt.mu.Unlock()
 		<-g.lane.calls
 		if again == 0 || !sleep(ctx, again) {
 			return
@@ -158,56 +158,56 @@ func (d *Driver) create(ctx context.Context, g *gang, asked bool) {
 }
 
 // tooLate gives up a gang that would have to wait so long that its machines could not say hello in time any more. If there are any, the next listing finds them.
-func (d *Driver) tooLate(g *gang, wait time.Duration) bool {
-	if d.now().Add(wait).Before(g.Expires) {
+func (rt *renter) tooLate(g *gang, wait time.Duration) bool {
+	if rt.now().Add(wait).Before(g.Expires) {
 		return false
 	}
 	g.calling = false
-	poke(d.look)
-	d.gangFailed(g, "it was not answered in time, and is not to be asked for now", false)
-	d.schedule()
+	poke(rt.sweep.look)
+	rt.gangFailed(g, "it was not answered in time, and is not to be asked for now", false)
+	rt.queue.schedule()
 	return true
 }
 
 // callCreate makes the call. Half a gang is no answer.
-func (d *Driver) callCreate(ctx context.Context, g *gang) ([]provider.Instance, error) {
-	r, err := d.request(g)
+func (rt *renter) callCreate(ctx context.Context, g *gang) ([]provider.Instance, error) {
+	r, err := rt.request(g)
 	if err != nil {
 		return nil, &provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeCloud, Text: "the boot data cannot be made: " + err.Error(), Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	made, err := d.cfg.Provider.Create(ctx, r)
+	made, err := rt.cfg.Provider.Create(ctx, r)
 	if err == nil && len(made) != r.Count {
 		err = &provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeOffering, Text: fmt.Sprintf("%d machines where %d were asked for", len(made), r.Count)}
 	}
-	d.metrics.create(err)
+	rt.metrics.create(err)
 	return made, err
 }
 
 // created takes in what the cloud said. It returns after how long to ask again; 0: not.
-func (d *Driver) created(g *gang, made []provider.Instance, err error, called bool, try int) (again time.Duration) {
+func (rt *renter) created(g *gang, made []provider.Instance, err error, called bool, try int) (again time.Duration) {
 	if err == nil {
 		g.calling = false
-		d.callDone(g, nil)
-		d.made(g, made)
+		rt.cool.callDone(g, nil)
+		rt.made(g, made)
 		return 0
 	}
 	e := provider.AsError(err)
 	if called {
-		d.log.Warn("machines were not created", "pool", g.Pool, "offering", g.Offering.ID, "count", len(g.Names), "try", try, "err", err)
-		d.callDone(g, e)
+		rt.log.Warn("machines were not created", "pool", g.Pool, "offering", g.Offering.ID, "count", len(g.Names), "try", try, "err", err)
+		rt.cool.callDone(g, e)
 	}
 	proved := e.Kind != provider.KindUnavailable && e.Kind != provider.KindThrottled
-	if called && !proved && try < createTries && d.now().Before(g.Expires) {
+	if called && !proved && try < createTries && rt.now().Before(g.Expires) {
 		g.tellJobs(reasonOf(e.Kind), e.Text)
 		return max(e.After, time.Duration(1<<try)*time.Second)
 	}
 	g.calling = false
 	if !proved || e.Kind == provider.KindConflict { // they may exist all the same: the next listing tells
-		poke(d.look)
+		poke(rt.sweep.look)
 	}
-	d.gangFailed(g, e.Error(), e.Kind == provider.KindConflict)
+	rt.gangFailed(g, e.Error(), e.Kind == provider.KindConflict)
 	return 0
 }
 
@@ -217,22 +217,22 @@ func (g *gang) tellJobs(reason federation.Reason, detail string) {
 		for _, r := range m.runs {
 			if j := r.job; j.State == federation.Pending && j.Reason != reason {
 				j.Reason, j.Detail = reason, detail
-				g.pool.d.put(j)
+				g.pool.fleet.put(j)
 			}
 		}
 	}
 }
 
 // made writes down the machines of a gang.
-func (d *Driver) made(g *gang, list []provider.Instance) {
-	now := d.now()
+func (rt *renter) made(g *gang, list []provider.Instance) {
+	now := rt.now()
 	byName, ended := map[string]provider.Instance{}, map[*machine]string{}
 	for i, in := range list {
 		byName[cmp.Or(in.Name, g.Names[i])] = in
 	}
 	g.State = gangMade
 	g.tellJobs(federation.ReasonBoot, "")
-	d.put(g)
+	rt.put(g)
 	for i, m := range g.machines {
 		in, ok := byName[m.Name]
 		if !ok {
@@ -246,20 +246,20 @@ func (d *Driver) made(g *gang, list []provider.Instance) {
 		if len(m.runs) > 0 {
 			m.BusyFrom = now
 		}
-		d.put(m)
+		rt.put(m)
 		if in.State == provider.InstanceEnded || in.State == provider.InstanceEnding {
 			ended[m] = cmp.Or(in.Reason, "it ended before it had started")
 		}
 	}
 	for m, why := range ended {
-		d.gone(m, why)
+		rt.fleet.gone(m, why)
 	}
-	d.news.nodes()
-	poke(d.look) // one that ends at once is to be found soon
+	rt.news.nodes()
+	poke(rt.sweep.look) // one that ends at once is to be found soon
 }
 
 // gangFailed gives up a gang of which nothing is there. Its jobs are scheduled anew.
-func (d *Driver) gangFailed(g *gang, why string, boot bool) {
+func (rt *renter) gangFailed(g *gang, why string, boot bool) {
 	g.State, g.Why = gangOver, why
 	runs := map[*run]bool{}
 	for _, m := range g.machines {
@@ -268,44 +268,66 @@ func (d *Driver) gangFailed(g *gang, why string, boot bool) {
 		}
 	}
 	for r := range runs {
-		d.unbind(r, boot, why)
+		rt.runs.unbind(r, boot, why)
 	}
 	for _, m := range g.machines {
 		m.State, m.Why = machineEnded, why
-		d.remove(m)
+		rt.fleet.remove(m)
 		m.bump()
 	}
-	d.put(g)
-	d.closeGang(g)
-	d.capacity(g.pool)
-	d.news.nodes()
+	rt.put(g)
+	rt.fleet.closeGang(g)
+	rt.queue.capacity(g.pool)
+	rt.news.nodes()
 }
 
 // closeGang forgets a gang whose machines have all ended.
-func (d *Driver) closeGang(g *gang) {
+func (f *fleet) closeGang(g *gang) {
 	if g.State == gangAsked || slices.ContainsFunc(g.machines, func(m *machine) bool { return m.State != machineEnded }) {
 		return
 	}
 	g.State = gangOver
-	d.put(g)
-	delete(d.gangs, g.Token)
+	f.put(g)
+	delete(f.gangs, g.Token)
 }
 
 // unbind takes a job's machines away before it has started on any: it waits again, unless its machines failed to boot too often.
-func (d *Driver) unbind(r *run, boot bool, why string) {
-	j, now := r.job, d.now()
+func (rs *runs) unbind(r *run, boot bool, why string) {
+	j, now := r.job, rs.now()
 	for i, m := range r.machines {
 		m.give(r, &r.Members[i], now)
-		d.freed(m)
+		rs.queue.freed(m)
 	}
 	j.run, j.Run = nil, nil
 	if boot {
-		if j.Boots++; j.Boots >= d.t.Boots {
-			d.finish(j, outcome{State: federation.BootFail, Reason: federation.ReasonBoot, Detail: why, At: now})
+		if j.Boots++; j.Boots >= rs.t.Boots {
+			rs.finish(j, outcome{State: federation.BootFail, Reason: federation.ReasonBoot, Detail: why, At: now})
 			return
 		}
 	}
 	j.State, j.Reason, j.Start = federation.Pending, federation.ReasonResources, time.Time{}
-	d.put(j)
-	d.enqueue(j)
+	rs.put(j)
+	rs.queue.enqueue(j)
+}
+
+// renter asks the cloud for machines.
+type renter struct {
+	*base
+	starts  *starts
+	cool    *cooldowns
+	queue   *queue
+	sweep   *sweeper
+	fleet   *fleet
+	runs    *runs
+	numbers *numbers
+}
+
+// numbers are drawn for gangs to come.
+type numbers struct {
+	*base
+	fleet   *fleet
+	queue   *queue
+	free    []int64
+	drawing bool
+	draws   int // since the last look at the clock
 }

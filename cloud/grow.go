@@ -11,7 +11,7 @@ import (
 )
 
 // grow adds new machines of a lane to those that are there, so that a component fits.
-func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
+func (q *queue) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	p, spec, o := l.pool, j.component(i), l.pool.options()
 	free, idle := l.freeFor(j, r)
 	o.Most = max(1, min(p.Max, l.room()+len(free))) // of 1 to 8 nodes as many as there can be now
@@ -23,7 +23,7 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	if err != nil {
 		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
 	}
-	if v, ok := d.mayGrow(l); !ok {
+	if v, ok := q.fleet.mayGrow(l); !ok {
 		v.back = v.back && l.usable(j) < need // else it waits for those
 		return v, false
 	}
@@ -63,15 +63,15 @@ func (d *Driver) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	count := len(chosen)
 	if room := l.room(); count > room {
 		byName := spec.NodeList != "" || spec.Exclude != ""
-		return d.makeRoom(j, l, count, room, func(m *machine) bool { return m.usable(j.User.Name) && (kept[m] || !byName) }), false
+		return q.makeRoom(j, l, count, room, func(m *machine) bool { return m.usable(j.User.Name) && (kept[m] || !byName) }), false
 	}
-	if len(d.numbers) == 0 {
-		d.draw()
+	if len(q.numbers.free) == 0 {
+		q.numbers.draw()
 		return waits, false
 	}
-	g := d.newGang(l, chosen, near)
+	g := q.fleet.newGang(l, chosen, near)
 	r.gangs = append(r.gangs, g)
-	d.take(r, i, spec, shares, append(machines, g.machines...))
+	q.take(r, i, spec, shares, append(machines, g.machines...))
 	return verdict{}, true
 }
 
@@ -98,7 +98,7 @@ func (l *lane) fitsOneDay(spec *sbatch.Spec, more []layout.Node) bool {
 }
 
 // makeRoom ends idle machines that the job cannot use, if that would make room for those that it needs. use reports which of its lane it can.
-func (d *Driver) makeRoom(j *job, l *lane, count, room int, use func(*machine) bool) verdict {
+func (q *queue) makeRoom(j *job, l *lane, count, room int, use func(*machine) bool) verdict {
 	if count > l.pool.Max || l.offering.Max > 0 && count > l.offering.Max {
 		return verdict{reason: federation.ReasonPartitionNodes, back: true,
 			detail: fmt.Sprintf("it needs %d new machines, and there may be %d", count, max(min(l.pool.Max, l.offering.Max), l.pool.Max))}
@@ -116,7 +116,7 @@ func (d *Driver) makeRoom(j *job, l *lane, count, room int, use func(*machine) b
 	}
 	if short := count - room; short > 0 && short <= len(idle) {
 		for _, m := range idle[:short] {
-			d.endMachine(m, "makes room")
+			q.fleet.endMachine(m, "makes room")
 		}
 	}
 	return waits

@@ -15,7 +15,7 @@ func TestNodeInfo(t *testing.T) {
 		w.submit("true", nil)
 		head := w.let()[0]
 		rep := agentapi.Report{Load: &agentapi.Load{Load1: 1.25, FreeMi: 900}}
-		if err := w.driver.Report(context.Background(), head, rep); err != nil {
+		if err := w.driver.Agents().Report(context.Background(), head, rep); err != nil {
 			t.Fatal(err)
 		}
 		o, err := w.driver.Observe(context.Background())

@@ -5,28 +5,29 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
 // publish shows a job as it is in the books.
-func (d *Driver) publish(j *job) {
-	if d.jobs[j.id()] != j {
+func (js *jobTable) publish(j *job) {
+	if js.byID[j.id()] != j {
 		return // forgotten, or replaced by a newer attempt
 	}
-	d.rev++
-	j.rev, j.shown = d.rev, d.siteJob(&j.jobRecord)
-	d.unlink(j)
-	j.older = d.newest
-	if d.newest != nil {
-		d.newest.newer = j
+	js.rev++
+	j.rev, j.shown = js.rev, js.siteJob(&j.jobRecord)
+	js.unlink(j)
+	j.older = js.newest
+	if js.newest != nil {
+		js.newest.newer = j
 	}
-	d.newest = j
-	d.news.jobs()
+	js.newest = j
+	js.news.jobs()
 }
 
-func (d *Driver) unlink(j *job) {
-	if d.newest == j {
-		d.newest = j.older
+func (js *jobTable) unlink(j *job) {
+	if js.newest == j {
+		js.newest = j.older
 	}
 	if j.older != nil {
 		j.older.newer = j.newer
@@ -37,24 +38,24 @@ func (d *Driver) unlink(j *job) {
 	j.newer, j.older = nil, nil
 }
 
-// forgetJob drops a job that has ended from memory.
-func (d *Driver) forgetJob(j *job) {
-	d.unlink(j)
-	if d.jobs[j.id()] == j {
-		delete(d.jobs, j.id())
-		d.known = nil
+// forget drops a job that has ended from memory.
+func (js *jobTable) forget(j *job) {
+	js.unlink(j)
+	if js.byID[j.id()] == j {
+		delete(js.byID, j.id())
+		js.known = nil
 	}
 }
 
 // siteJob is what others see of a job.
-func (d *Driver) siteJob(j *jobRecord) federation.SiteJob {
+func (js *jobTable) siteJob(j *jobRecord) federation.SiteJob {
 	s := federation.SiteJob{ID: j.Job.ID, SiteJobID: uint32(j.Job.ID), Key: j.Key, State: j.State, User: j.User.Name, Account: j.Job.Spec.Account,
 		Partition: j.Partition, QOS: j.Job.Spec.QOS, Reason: j.Reason, Detail: j.Detail, Returned: j.Returned, Submit: j.Accepted, Eligible: j.Accepted,
 		Start: j.Start, End: j.End, Suspension: j.Suspension, ExitStatus: j.Exit, Restarts: j.Restarts, Earlier: j.Earlier, Priority: j.Job.Priority, Limit: j.Job.Spec.TimeLimit}
 	if j.Job.Spec.Begin.After(j.Accepted) {
 		s.Eligible = j.Job.Spec.Begin
 	}
-	if p := d.pool(j.Partition); p != nil {
+	if p := js.fleet.pool(j.Partition); p != nil {
 		s.Limit = (&job{jobRecord: *j}).limit(p)
 	}
 	if r := j.Run; r != nil && !j.Start.IsZero() {
@@ -97,17 +98,17 @@ func (d *Driver) Jobs(ctx context.Context, mark federation.Mark) (federation.Job
 	since, _ := mark.(uint64)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := federation.JobsReport{At: d.now(), Mark: d.rev}
-	for j := d.newest; j != nil && j.rev > since; j = j.older {
+	r := federation.JobsReport{At: d.now(), Mark: d.jobs.rev}
+	for j := d.jobs.newest; j != nil && j.rev > since; j = j.older {
 		r.Changed = append(r.Changed, j.shown)
 	}
-	if d.known == nil {
-		d.known = make(map[federation.JobID]bool, len(d.jobs))
-		for id := range d.jobs {
-			d.known[id] = true
+	if d.jobs.known == nil {
+		d.jobs.known = make(map[federation.JobID]bool, len(d.jobs.byID))
+		for id := range d.jobs.byID {
+			d.jobs.known[id] = true
 		}
 	}
-	r.Known = d.known
+	r.Known = d.jobs.known
 	return r, nil
 }
 
@@ -117,24 +118,24 @@ func (d *Driver) Lookup(ctx context.Context, ref federation.JobRef) (federation.
 		return federation.SiteJob{}, err
 	}
 	d.mu.Lock()
-	j := d.jobs[ref.ID]
+	j := d.jobs.byID[ref.ID]
 	if j != nil && j.rev > 0 && (ref.Key == "" || j.Key == ref.Key) {
 		defer d.mu.Unlock()
 		return j.shown, nil
 	}
 	d.mu.Unlock()
-	r, err := d.inBooks(ctx, ref)
+	r, err := d.jobs.recorded(ctx, ref)
 	if err != nil {
 		return federation.SiteJob{}, err
 	}
-	s := d.siteJob(r)
+	s := d.jobs.siteJob(r)
 	s.FromAccounting = true
 	return s, nil
 }
 
-// inBooks reads the record of a job that has left memory.
-func (d *Driver) inBooks(ctx context.Context, ref federation.JobRef) (*jobRecord, error) {
-	records, err := d.cfg.Store.PoolRecords(ctx, d.cfg.Site, federation.PoolJob, ref.ID)
+// recorded reads the record of a job that has left memory.
+func (js *jobTable) recorded(ctx context.Context, ref federation.JobRef) (*jobRecord, error) {
+	records, err := js.cfg.Store.PoolRecords(ctx, js.cfg.Site, federation.PoolJob, ref.ID)
 	if err != nil {
 		return nil, fmt.Errorf("look up job %d: %w: %w", ref.ID, err, federation.ErrUnavailable)
 	}
@@ -149,4 +150,26 @@ func (d *Driver) inBooks(ctx context.Context, ref federation.JobRef) (*jobRecord
 		return &r, nil
 	}
 	return nil, notHere(ref)
+}
+
+// jobTable is the jobs that the site has taken, and in which order they have changed.
+type jobTable struct {
+	*base
+	fleet    *fleet
+	byID     map[federation.JobID]*job
+	newest   *job // of the list by rev
+	rev      uint64
+	known    map[federation.JobID]bool // of byID; nil: to be made anew. Shared, so never changed
+	over     []*job                    // ended and in memory, the first to end first
+	payloads int                       // bytes of payloads in memory
+}
+
+func newJobTable(b *base) *jobTable { return &jobTable{base: b, byID: map[federation.JobID]*job{}} }
+
+// wrote takes in that a record is durable: a job is shown as it is there.
+func (js *jobTable) wrote(e records.Entity) {
+	if j, ok := e.(*job); ok {
+		j.written = true
+		js.publish(j)
+	}
 }

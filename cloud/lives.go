@@ -25,8 +25,8 @@ type lifeRecord struct {
 
 const lifeID = "starts"
 
-// begin enters a start in the books, after those of before, and finds out how long the cloud is to be left alone.
-func (d *Driver) begin(ctx context.Context, books []federation.PoolRecord, now time.Time) error {
+// enter enters a start in the books, after those of before, and finds out how long the cloud is to be left alone.
+func (s *starts) enter(ctx context.Context, books []federation.PoolRecord, now time.Time) error {
 	life := lifeRecord{Starts: []time.Time{now}}
 	for _, at := range startsIn(books) {
 		if now.Sub(at) < livesWithin && len(life.Starts) < 2*livesFree {
@@ -35,14 +35,14 @@ func (d *Driver) begin(ctx context.Context, books []federation.PoolRecord, now t
 	}
 	if more := len(life.Starts) - livesFree; more > 0 {
 		rest := min(time.Duration(more)*livesRest, livesMost)
-		d.log.Warn("the daemon has started again and again: the cloud is left alone for a while", "starts", len(life.Starts), "within", livesWithin, "for", rest)
-		d.rest = now.Add(rest)
+		s.log.Warn("the daemon has started again and again: the cloud is left alone for a while", "starts", len(life.Starts), "within", livesWithin, "for", rest)
+		s.rest = now.Add(rest)
 	}
 	data, err := json.Marshal(&life)
 	if err != nil {
 		return err
 	}
-	err = d.cfg.Store.CommitPool(ctx, d.cfg.Site, []federation.PoolRecord{{Site: d.cfg.Site, Kind: federation.PoolLife, ID: lifeID, Data: data}})
+	err = s.cfg.Store.CommitPool(ctx, s.cfg.Site, []federation.PoolRecord{{Site: s.cfg.Site, Kind: federation.PoolLife, ID: lifeID, Data: data}})
 	if err != nil {
 		return fmt.Errorf("enter the daemon's start in the books: %w", err)
 	}
@@ -60,8 +60,8 @@ func startsIn(books []federation.PoolRecord) []time.Time {
 }
 
 // rested waits until the cloud may be asked; false: ctx is done.
-func (d *Driver) rested(ctx context.Context) bool {
-	return ctx.Err() == nil && sleep(ctx, max(d.rest.Sub(d.now()), 0))
+func (s *starts) rested(ctx context.Context) bool {
+	return ctx.Err() == nil && sleep(ctx, max(s.rest.Sub(s.now()), 0))
 }
 
 // again is how long a gang waits that so many daemons have taken up without an answer.
@@ -70,4 +70,10 @@ func (g *gang) again() time.Duration {
 		return 0
 	}
 	return min(time.Second<<min(g.Lives-1, 10), livesMost)
+}
+
+// starts is how often the daemon has started lately, and how long the cloud is left alone for that.
+type starts struct {
+	*base
+	rest time.Time // set before anybody looks
 }

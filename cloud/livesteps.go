@@ -19,10 +19,10 @@ func (d *Driver) Steps(jobs []federation.JobID, ended bool) []federation.LiveSte
 	var out []federation.LiveStep
 	if jobs != nil {
 		for _, id := range jobs {
-			out = append(out, d.jobs[id].liveSteps(ended)...)
+			out = append(out, d.jobs.byID[id].liveSteps(ended)...)
 		}
 	} else {
-		for _, j := range d.jobs {
+		for _, j := range d.jobs.byID {
 			out = append(out, j.liveSteps(ended)...)
 		}
 	}

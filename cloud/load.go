@@ -24,16 +24,16 @@ func (d *Driver) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	numbers, err := d.drawNumbers(ctx, drawLeast)
+	numbers, err := d.numbers.drawMany(ctx, drawLeast)
 	if err != nil {
 		return err
 	}
-	if err := d.begin(ctx, records, now); err != nil {
+	if err := d.starts.enter(ctx, records, now); err != nil {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.numbers = numbers
+	d.numbers.free = numbers
 	for _, kind := range []federation.PoolKind{federation.PoolGang, federation.PoolMachine, federation.PoolJob, federation.PoolCool} {
 		for _, r := range records {
 			if r.Kind != kind {
@@ -44,9 +44,9 @@ func (d *Driver) load(ctx context.Context) error {
 			}
 		}
 	}
-	slices.SortStableFunc(d.ended, func(a, b *job) int { return a.End.Compare(b.End) })
-	d.loadSpent(ended, now)
-	for _, p := range d.pools {
+	slices.SortStableFunc(d.jobs.over, func(a, b *job) int { return a.End.Compare(b.End) })
+	d.fleet.loadSpent(ended, now)
+	for _, p := range d.fleet.pools {
 		p.spent.why = p.overBudget(now)
 	}
 	return nil
@@ -59,13 +59,13 @@ func (d *Driver) loadRecord(r federation.PoolRecord) error {
 		if err := json.Unmarshal(r.Data, &g.gangRecord); err != nil || !r.Closed.IsZero() {
 			return err
 		}
-		d.loadGang(g)
+		d.fleet.loadGang(g)
 	case federation.PoolMachine:
 		var m machineRecord
 		if err := json.Unmarshal(r.Data, &m); err != nil || !r.Closed.IsZero() {
 			return err
 		}
-		d.loadMachine(m, r.ID)
+		d.fleet.loadMachine(m, r.ID)
 	case federation.PoolJob:
 		j := &job{written: true}
 		if err := json.Unmarshal(r.Data, &j.jobRecord); err != nil {
@@ -77,67 +77,67 @@ func (d *Driver) loadRecord(r federation.PoolRecord) error {
 		if err := json.Unmarshal(r.Data, &c.coolRecord); err != nil || !r.Closed.IsZero() || d.now().Sub(c.Until) > forgotten {
 			return err
 		}
-		d.cool[c.key] = c
+		d.cool.down[c.key] = c
 	}
 	return nil
 }
 
 // loadGang brings a gang back with machines of which nothing is known yet. Its pool may have gone from the configuration: then it
 // is one without lanes of its own that gets no jobs.
-func (d *Driver) loadGang(g *gang) {
-	g.pool = d.pool(g.Pool)
+func (f *fleet) loadGang(g *gang) {
+	g.pool = f.pool(g.Pool)
 	if g.pool == nil {
-		g.pool = newPool(d, PoolConfig{Name: g.Pool, Idle: time.Nanosecond})
+		g.pool = newPool(f, PoolConfig{Name: g.Pool, Idle: time.Nanosecond})
 		g.pool.retired = true
-		d.pools = append(d.pools, g.pool)
+		f.pools = append(f.pools, g.pool)
 	}
 	g.lane = g.pool.laneOf(&g.Offering)
-	version := uint64(d.now().UnixMicro())
+	version := uint64(f.now().UnixMicro())
 	for i := range g.Names {
 		m := newMachine(g, i)
 		m.version = version
 		g.machines = append(g.machines, m)
-		d.add(m)
+		f.add(m)
 	}
-	d.gangs[g.Token] = g
+	f.gangs[g.Token] = g
 }
 
-func (d *Driver) loadMachine(r machineRecord, id string) {
-	g := d.gangs[r.Gang]
+func (f *fleet) loadMachine(r machineRecord, id string) {
+	g := f.gangs[r.Gang]
 	if g == nil || r.Index >= len(g.machines) {
-		d.strays[r.Instance] = &stray{since: d.now(), machine: r, id: MachineID(id)} // one that was being ended
+		f.strays.seen[r.Instance] = &stray{since: f.now(), machine: r, id: MachineID(id)} // one that was being ended
 		return
 	}
 	m := g.machines[r.Index]
 	m.machineRecord = r
-	m.idle = d.now()
-	d.heard(m) // it may have been answered just before the end
+	m.idle = f.now()
+	f.heard(m) // it may have been answered just before the end
 	if m.State == machineEnding {
-		m.drain, m.deleteAt = m.Why, d.now()
+		m.drain, m.deleteAt = m.Why, f.now()
 	}
 }
 
 func (d *Driver) loadJob(j *job) {
-	if old := d.jobs[j.id()]; old != nil { // of an older attempt
-		d.forgetJob(old)
-		d.ended = slices.DeleteFunc(d.ended, func(e *job) bool { return e == old })
+	if old := d.jobs.byID[j.id()]; old != nil { // of an older attempt
+		d.jobs.forget(old)
+		d.jobs.over = slices.DeleteFunc(d.jobs.over, func(e *job) bool { return e == old })
 	}
-	d.jobs[j.id()], d.known = j, nil
-	d.publish(j)
+	d.jobs.byID[j.id()], d.jobs.known = j, nil
+	d.jobs.publish(j)
 	if !j.End.IsZero() {
-		d.ended = append(d.ended, j)
+		d.jobs.over = append(d.jobs.over, j)
 		return
 	}
 	if j.Run == nil || !j.holds() {
-		d.enqueue(j)
+		d.queue.enqueue(j)
 		return
 	}
 	r := &run{runRecord: j.Run, job: j, steps: j.Steps, visible: j.State != federation.Pending, told: j.Run.Stop, sent: make([]bool, len(j.Run.Members))}
 	for i := range r.Members {
 		k := &r.Members[i]
-		m := d.machines[k.Machine]
+		m := d.fleet.machines[k.Machine]
 		if m == nil {
-			d.lostRun(j, k)
+			d.runs.lostRun(j, k)
 			return
 		}
 		r.machines = append(r.machines, m)
@@ -171,14 +171,14 @@ func (j *job) holds() bool {
 }
 
 // lostRun ends a job one of whose machines is not in the books any more: it had ended, and the page with the job's end was not written.
-func (d *Driver) lostRun(j *job, k *member) {
-	d.log.Warn("a machine of a job is not in the books", "job", j.id(), "machine", k.Machine)
-	d.finish(j, outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: k.Name + " is gone", At: d.now()})
+func (rs *runs) lostRun(j *job, k *member) {
+	rs.log.Warn("a machine of a job is not in the books", "job", j.id(), "machine", k.Machine)
+	rs.finish(j, outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: k.Name + " is gone", At: rs.now()})
 }
 
 // loadSpent adds up what the machines that have ended in this month have cost.
-func (d *Driver) loadSpent(records []federation.PoolRecord, now time.Time) {
-	for _, p := range d.pools {
+func (f *fleet) loadSpent(records []federation.PoolRecord, now time.Time) {
+	for _, p := range f.pools {
 		p.spent.roll(now)
 	}
 	for _, r := range records {
@@ -186,7 +186,7 @@ func (d *Driver) loadSpent(records []federation.PoolRecord, now time.Time) {
 		if r.Closed.IsZero() || json.Unmarshal(r.Data, &m) != nil {
 			continue
 		}
-		if p := d.pool(m.Pool); p != nil {
+		if p := f.pool(m.Pool); p != nil {
 			p.spent.add(&m)
 		}
 	}
@@ -196,11 +196,11 @@ func (d *Driver) loadSpent(records []federation.PoolRecord, now time.Time) {
 func (d *Driver) resume() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, g := range d.gangs {
+	for _, g := range d.fleet.gangs {
 		switch g.State {
 		case gangAsked:
 			if d.now().After(g.Expires) { // whatever came of it comes too late; the listing finds it
-				d.gangFailed(g, "the daemon was away for too long", true)
+				d.rent.gangFailed(g, "the daemon was away for too long", true)
 				continue
 			}
 			g.calling = true
@@ -209,39 +209,39 @@ func (d *Driver) resume() {
 			d.after(func() {
 				d.spawn(func(ctx context.Context) {
 					if sleep(ctx, g.again()) {
-						d.create(ctx, g, true)
+						d.rent.create(ctx, g, true)
 					}
 				})
 			})
 		default:
-			d.resumeMade(g)
+			d.fleet.resumeMade(g)
 		}
 	}
-	for _, j := range d.jobs {
+	for _, j := range d.jobs.byID {
 		if r := j.run; r != nil {
 			if r.Stop != nil && r.End == nil && j.State == federation.Completing {
 				continue // its agents end it
 			}
-			d.settle(r)
-			d.advance(r)
+			d.runs.settle(r)
+			d.runs.advance(r)
 		}
 	}
-	d.schedule()
-	poke(d.ender)
+	d.queue.schedule()
+	poke(d.sweep.ender)
 }
 
 // resumeMade: machines of a gang that was made and that have no open record have ended.
-func (d *Driver) resumeMade(g *gang) {
+func (f *fleet) resumeMade(g *gang) {
 	for _, m := range g.machines {
 		if m.State == machineAsked {
 			m.State, m.Ended = machineEnded, g.Asked
 			for _, r := range values(m.runs) {
 				if k := r.memberOf(m); k.State != agentapi.RunEnded {
-					d.failMachine(m, cmp.Or(m.Why, "it is gone"), false)
+					f.runs.failMachine(m, cmp.Or(m.Why, "it is gone"), false)
 				}
 			}
-			d.remove(m)
+			f.remove(m)
 		}
 	}
-	d.closeGang(g)
+	f.closeGang(g)
 }

@@ -10,39 +10,39 @@ import (
 )
 
 // recorded has a machine written, if it is one that has a record.
-func (d *Driver) recorded(m *machine) {
+func (f *fleet) recorded(m *machine) {
 	if m.State != machineAsked && m.Instance != "" {
-		d.put(m)
+		f.put(m)
 	}
 }
 
 // endMachine ends a machine on which nothing runs.
-func (d *Driver) endMachine(m *machine, why string) {
+func (f *fleet) endMachine(m *machine, why string) {
 	if m.State != machineBooting && m.State != machineUp {
 		return
 	}
-	d.log.Info("machine to be ended", "machine", m.id, "pool", m.Pool, "why", why)
+	f.log.Info("machine to be ended", "machine", m.id, "pool", m.Pool, "why", why)
 	m.State, m.Why, m.drain = machineEnding, why, why
-	d.put(m)
-	d.after(func() {
-		m.deleteAt = d.now()
+	f.put(m)
+	f.after(func() {
+		m.deleteAt = f.now()
 		m.bump()
-		poke(d.ender)
+		poke(f.sweep.ender)
 	})
-	d.news.nodes()
+	f.news.nodes()
 }
 
 // gone takes in that a machine runs nothing any more, by the cloud's own word: what it had is over, and so is it.
-func (d *Driver) gone(m *machine, why string) {
+func (f *fleet) gone(m *machine, why string) {
 	if m.State == machineEnded {
 		return
 	}
 	booting := m.State == machineAsked || m.State == machineBooting
-	d.failMachine(m, why, m.taken(why))
+	f.runs.failMachine(m, why, m.taken(why))
 	if booting {
-		d.bootFailed(m)
+		f.bootFailed(m)
 	}
-	now := d.now()
+	now := f.now()
 	m.settleBusy(now)
 	m.State, m.Ended = machineEnded, now
 	if m.Why == "" {
@@ -50,49 +50,49 @@ func (d *Driver) gone(m *machine, why string) {
 	}
 	m.Cost = m.Price.For(m.Ended.Sub(m.Created))
 	m.IdleCost = m.Price.For(m.Ended.Sub(m.Created) - m.Busy)
-	d.put(m)
-	d.settled[m.Instance] = true
+	f.put(m)
+	f.strays.settled[m.Instance] = true
 	m.pool.spent.machineEnded(m)
-	d.metrics.machineEnded(m)
-	d.log.Info("machine ended", "machine", m.id, "pool", m.Pool, "why", m.Why, "dollars", m.Cost.Dollars())
-	d.remove(m)
+	f.metrics.machineEnded(m)
+	f.log.Info("machine ended", "machine", m.id, "pool", m.Pool, "why", m.Why, "dollars", m.Cost.Dollars())
+	f.remove(m)
 	m.bump()
-	d.closeGang(m.gang)
-	d.capacity(m.pool)
-	d.news.nodes()
+	f.closeGang(m.gang)
+	f.queue.capacity(m.pool)
+	f.news.nodes()
 }
 
 // failed ends a machine that is not to be trusted with anything any more, and what it had: nothing of that lives, which the caller knows.
-func (d *Driver) failed(m *machine, why string) {
+func (f *fleet) failed(m *machine, why string) {
 	if m.State == machineEnded || m.State == machineEnding {
 		return
 	}
-	d.failMachine(m, why, m.announced())
-	d.endMachine(m, why)
+	f.runs.failMachine(m, why, m.announced())
+	f.endMachine(m, why)
 }
 
 // failMachine ends the runs of a machine on which nothing lives. A gang that has not come up fails as one.
-func (d *Driver) failMachine(m *machine, why string, preempted bool) {
+func (rs *runs) failMachine(m *machine, why string, preempted bool) {
 	m.drain = why
 	for _, r := range values(m.runs) {
 		if r.job.State == federation.Pending { // its machines were not all up: nothing has begun
-			m.give(r, r.memberOf(m), d.now())
-			d.unbind(r, true, m.Name+": "+why)
+			m.give(r, r.memberOf(m), rs.now())
+			rs.unbind(r, true, m.Name+": "+why)
 			continue
 		}
 		k := r.memberOf(m)
 		lived := k.State != agentapi.RunEnded
 		k.State = agentapi.RunEnded
-		o := outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: m.Name + ": " + why, At: d.now()}
+		o := outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: m.Name + ": " + why, At: rs.now()}
 		if preempted {
 			o.State, o.Reason = federation.Preempted, federation.ReasonNone
 		}
 		o.asStopped(r.Stop)
-		d.put(r.job)
+		rs.put(r.job)
 		if lived && r.End != nil && r.End.Reason == federation.ReasonNonZeroExit {
 			r.End = nil // the script failed because the machine did, and was faster
 		}
-		d.fail(r, o)
+		rs.fail(r, o)
 	}
 }
 
@@ -127,39 +127,39 @@ func (m *machine) taken(why string) bool {
 		return true
 	case m.State == machineEnding:
 		return false
-	case m.Market == provider.Block && m.lane.ends(m.pool.d.now(), 0):
+	case m.Market == provider.Block && m.lane.ends(m.pool.fleet.now(), 0):
 		return true
 	}
 	return strings.Contains(strings.ToLower(why), "spot") || m.Market == provider.Spot && (why == endedUnsaid || why == endedUnseen)
 }
 
 // lateMachine ends a machine that did not come up in time, or is silent for so long that its agent has ended what it had.
-func (d *Driver) lateMachine(m *machine, now time.Time) {
+func (f *fleet) lateMachine(m *machine, now time.Time) {
 	switch m.State {
 	case machineBooting:
 		if now.After(m.gang.Expires) {
-			d.failed(m, "it did not say hello in time")
-			d.bootFailed(m)
+			f.failed(m, "it did not say hello in time")
+			f.bootFailed(m)
 		}
 	case machineUp:
 		if now.After(m.lapse) {
-			d.failed(m, "its agent was not heard for "+d.t.Lease.String())
+			f.failed(m, "its agent was not heard for "+f.t.Lease.String())
 		}
 	}
 }
 
 // bootFailed lets the offering of a machine that did not come up alone for a while.
-func (d *Driver) bootFailed(m *machine) {
-	d.coolDown(coolKeys(&m.gang.Offering)[provider.ScopeOffering], &m.gang.Offering, &provider.Error{Kind: kindBoot, Text: m.Name + " did not come up"})
+func (f *fleet) bootFailed(m *machine) {
+	f.cool.begin(coolKeys(&m.gang.Offering)[provider.ScopeOffering], &m.gang.Offering, &provider.Error{Kind: kindBoot, Text: m.Name + " did not come up"})
 }
 
 // heard notes that a machine has been given an answer: its lease runs anew.
-func (d *Driver) heard(m *machine) {
-	if silence := d.t.Lease + d.t.KillWait; silence > m.Silence {
+func (f *fleet) heard(m *machine) {
+	if silence := f.t.Lease + f.t.KillWait; silence > m.Silence {
 		m.Silence = silence
-		d.recorded(m)
+		f.recorded(m)
 	}
-	m.lapse = d.now().Add(m.Silence + d.t.Margin)
+	m.lapse = f.now().Add(m.Silence + f.t.Margin)
 }
 
 func values[K comparable, V any](m map[K]V) []V {

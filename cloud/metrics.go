@@ -62,8 +62,8 @@ func (m *metrics) machineEnded(k *machine) {
 }
 
 // look counts the machines.
-func (m *metrics) look(d *Driver) {
-	for _, p := range d.pools {
+func (m *metrics) look(f *fleet) {
+	for _, p := range f.pools {
 		count := map[machineState]int{machineAsked: 0, machineBooting: 0, machineUp: 0, machineEnding: 0}
 		for _, l := range p.lanes {
 			for _, k := range l.machines {

@@ -18,6 +18,8 @@ type news struct {
 	wake   chan struct{}
 }
 
+func newNews() *news { return &news{wake: make(chan struct{}, 1)} }
+
 // Notify implements federation.Notifier.
 func (d *Driver) Notify(f func(federation.News)) {
 	d.news.mu.Lock()
@@ -38,7 +40,7 @@ func (n *news) nodes() {
 // tellNews passes news on: of jobs at once, of nodes not more often than a look at them costs.
 func (d *Driver) tellNews(ctx context.Context) {
 	const nodesEach = 100 * time.Millisecond
-	n := &d.news
+	n := d.news
 	var last time.Time
 	for {
 		select {

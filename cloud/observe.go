@@ -25,23 +25,23 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if err := d.isLoaded(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.wait(ctx, d.asked, nil); err != nil { // the first answer, whatever it is
+	if err := wait(ctx, d.offers.asked, nil); err != nil { // the first answer, whatever it is
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.priced {
-		return nil, fmt.Errorf("what can be rented is not known: %w", d.unknown())
+	if !d.offers.known {
+		return nil, fmt.Errorf("what can be rented is not known: %w", d.offers.unknown())
 	}
 	o := &federation.Observation{At: d.now(), Cluster: string(d.cfg.Site), Version: version, Mode: federation.Pinned, OnlyUser: d.cfg.OnlyUser, TasksOnly: true,
 		Lacks: slices.Clone(lacks)}
-	for _, p := range d.pools {
+	for _, p := range d.fleet.pools {
 		if !p.retired {
-			d.observePool(o, p)
+			d.fleet.observePool(o, p)
 		}
 	}
 	slices.SortFunc(o.Nodes, func(a, b federation.Node) int { return cmp.Compare(a.Name, b.Name) })
-	for _, j := range d.jobs {
+	for _, j := range d.jobs.byID {
 		switch {
 		case !j.End.IsZero():
 		case j.run != nil:
@@ -50,18 +50,18 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 			o.PendingJobs++
 		}
 	}
-	o.Tree = d.tree()
-	if d.offered != nil {
-		o.Warnings = append(o.Warnings, "what can be rented could not be read anew: "+d.offered.Error())
+	o.Tree = d.fleet.tree()
+	if d.offers.err != nil {
+		o.Warnings = append(o.Warnings, "what can be rented could not be read anew: "+d.offers.err.Error())
 	}
-	if n := len(d.strays); n > 0 {
+	if n := len(d.strays.seen); n > 0 {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("%d machines of this site are in no gang of the books and will be ended", n))
 	}
 	return o, nil
 }
 
 // observePool adds a pool's partition and nodes: machines that are there, and those that there could be.
-func (d *Driver) observePool(o *federation.Observation, p *pool) {
+func (f *fleet) observePool(o *federation.Observation, p *pool) {
 	part := federation.Partition{Name: p.Name, Default: p.Default, Up: true, State: "UP", MaxTime: p.MaxTime, DefaultTime: p.DefaultTime, MinNodes: 1, MaxNodes: p.Max,
 		DefMemPerCPU: p.DefMemPerCPU}
 	if part.MaxTime == 0 {
@@ -73,14 +73,14 @@ func (d *Driver) observePool(o *federation.Observation, p *pool) {
 	for _, l := range p.lanes {
 		shape := l.node()
 		for _, m := range l.machines {
-			o.Nodes = append(o.Nodes, m.node(shape, d.now()))
+			o.Nodes = append(o.Nodes, m.node(shape, f.now()))
 			part.Nodes = append(part.Nodes, m.Name)
 		}
 		n := l.virtual()
 		virtual := shape
 		virtual.Rented = l.rented(max(l.offering.Boot, time.Millisecond))
 		virtual.State = []string{"IDLE", "CLOUD", "POWERED_DOWN"}
-		if v, ok := d.mayGrow(l); !ok && n > 0 {
+		if v, ok := f.mayGrow(l); !ok && n > 0 {
 			virtual.State, virtual.Reason = []string{"DOWN", "CLOUD", "POWERED_DOWN"}, string(v.reason)+": "+v.detail
 		}
 		names := l.newNames(n)
@@ -92,7 +92,7 @@ func (d *Driver) observePool(o *federation.Observation, p *pool) {
 	}
 	starts := max(p.Max-p.used(), 0)
 	part.MaxStarts = &starts
-	part.Allowances = p.allowances(d.now())
+	part.Allowances = p.allowances(f.now())
 	o.Partitions = append(o.Partitions, part)
 }
 

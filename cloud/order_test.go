@@ -1,16 +1,16 @@
 package cloud
 
 import (
-	"fsub/cloud/provider"
 	"testing"
 
 	"fsub/cloud/layout"
+	"fsub/cloud/provider"
 	"fsub/sbatch"
 )
 
 // The nodes of a job are in the order of their names, whichever became free first: its script runs on the first of SLURM_JOB_NODELIST, and that one has the larger share.
 func TestNodesAreInOrder(t *testing.T) {
-	p := newPool(&Driver{}, PoolConfig{Name: "main"})
+	p := newPool(&fleet{}, PoolConfig{Name: "main"})
 	var machines []*machine
 	for _, name := range []string{"x-main-10", "x-main-2", "x-main-1"} {
 		g := &gang{}

@@ -11,37 +11,37 @@ import (
 	"slices"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/output"
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
 )
 
 // Hello implements Agents.
-func (d *Driver) Hello(ctx context.Context, token string, h agentapi.Hello) (Let, error) {
-	if err := d.isLoaded(ctx); err != nil {
+func (a *agents) Hello(ctx context.Context, token string, h agentapi.Hello) (Let, error) {
+	if err := a.isLoaded(ctx); err != nil {
 		return Let{}, err
 	}
-	d.mu.Lock()
-	m, err := d.hello(token, h)
+	a.mu.Lock()
+	m, err := a.hello(token, h)
 	if err != nil {
-		d.mu.Unlock()
+		a.mu.Unlock()
 		return Let{}, err
 	}
-	page := d.page
-	poke(d.written) // also where nothing has changed
-	d.mu.Unlock()
-	if err := d.durable(ctx, page); err != nil {
+	batch := a.rec.Flush() // also where nothing has changed
+	a.mu.Unlock()
+	if err := a.rec.Durable(ctx, batch); err != nil {
 		return Let{}, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.heard(m)
-	return Let{Machine: m.id, Node: m.Name, Welcome: agentapi.Welcome{Machine: string(m.id), Node: m.Name, Lease: d.t.Lease, PollWait: d.t.PollWait,
-		Metadata: d.cfg.Boot.Metadata}}, nil
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fleet.heard(m)
+	return Let{Machine: m.id, Node: m.Name, Welcome: agentapi.Welcome{Machine: string(m.id), Node: m.Name, Lease: a.t.Lease, PollWait: a.t.PollWait,
+		Metadata: a.cfg.Boot.Metadata}}, nil
 }
 
-func (d *Driver) hello(token string, h agentapi.Hello) (*machine, error) {
-	g := d.gangs[token]
+func (a *agents) hello(token string, h agentapi.Hello) (*machine, error) {
+	g := a.fleet.gangs[token]
 	if g == nil || g.State == gangOver {
 		return nil, fmt.Errorf("no such gang: %w", federation.ErrDenied)
 	}
@@ -59,69 +59,69 @@ func (d *Driver) hello(token string, h agentapi.Hello) (*machine, error) {
 		return m, nil
 	case m.State != machineBooting || m.Nonce != "":
 		return nil, fmt.Errorf("machine %s was let in already, or is over: %w", m.id, federation.ErrDenied)
-	case d.now().After(g.Expires):
+	case a.now().After(g.Expires):
 		return nil, fmt.Errorf("machine %s comes too late: %w", m.id, federation.ErrDenied)
 	}
-	if o := &g.Offering; h.CPUs < o.CPUs && d.cfg.Boot.PowerOff || len(h.GPUs) < o.GPUs && d.cfg.Boot.PowerOff {
-		d.log.Warn("a machine has less than its offering", "machine", m.id, "offering", o.ID, "cpus", h.CPUs, "gpus", len(h.GPUs))
+	if o := &g.Offering; h.CPUs < o.CPUs && a.cfg.Boot.PowerOff || len(h.GPUs) < o.GPUs && a.cfg.Boot.PowerOff {
+		a.log.Warn("a machine has less than its offering", "machine", m.id, "offering", o.ID, "cpus", h.CPUs, "gpus", len(h.GPUs))
 	}
-	m.State, m.Nonce, m.Ready, m.Steps, m.Agent, m.Suspends = machineUp, nonce, d.now(), h.Steps, h.Version, h.Suspends
+	m.State, m.Nonce, m.Ready, m.Steps, m.Agent, m.Suspends = machineUp, nonce, a.now(), h.Steps, h.Version, h.Suspends
 	if host, _, err := net.SplitHostPort(h.Steps); err == nil {
 		m.Addr = host
 	}
-	d.heard(m)
-	d.put(m)
-	if key := coolKeys(&g.Offering)[provider.ScopeOffering]; d.cool[key] != nil && d.cool[key].Kind == kindBoot {
-		d.forgive(key)
+	a.fleet.heard(m)
+	a.put(m)
+	if key := coolKeys(&g.Offering)[provider.ScopeOffering]; a.cool.down[key] != nil && a.cool.down[key].Kind == kindBoot {
+		a.cool.forgive(key)
 	}
-	d.metrics.booted(m.Ready.Sub(g.Asked))
+	a.metrics.booted(m.Ready.Sub(g.Asked))
 	for _, r := range m.runs {
-		d.advance(r) // its state goes on the same page
+		a.runs.advance(r) // its state goes on the same page
 	}
 	if len(m.runs) == 0 {
-		m.idle = d.now()
-		d.freed(m)
-		d.schedule()
+		m.idle = a.now()
+		a.queue.freed(m)
+		a.queue.schedule()
 	}
-	d.news.nodes()
+	a.news.nodes()
 	return m, nil
 }
 
 // Poll implements Agents.
-func (d *Driver) Poll(ctx context.Context, id MachineID, p agentapi.Poll) (agentapi.Orders, error) {
-	if err := d.isLoaded(ctx); err != nil {
+func (a *agents) Poll(ctx context.Context, id MachineID, p agentapi.Poll) (agentapi.Orders, error) {
+	if err := a.isLoaded(ctx); err != nil {
 		return agentapi.Orders{}, err
 	}
 	for {
-		d.mu.Lock()
-		m, err := d.machine(id)
+		a.mu.Lock()
+		m, err := a.fleet.machine(id)
 		if err != nil {
-			d.mu.Unlock()
+			a.mu.Unlock()
 			return agentapi.Orders{}, err
 		}
-		m.polled = d.now()
+		m.polled = a.now()
 		m.carriedOut(&p)
 		changed := m.changed
-		orders, launches := d.orders(m, p)
+		orders, launches := a.orders(m, p)
 		now := ctx.Err() != nil || orders.Version != p.Version || len(launches) > 0
 		if now {
-			d.heard(m)
-			d.mu.Unlock()
-			return d.launch(ctx, orders, launches)
+			a.fleet.heard(m)
+			a.mu.Unlock()
+			return a.launch(ctx, orders, launches)
 		}
-		d.mu.Unlock()
+		a.mu.Unlock()
 		select {
 		case <-changed:
 		case <-ctx.Done():
-		case <-d.ctx.Done():
+		case <-a.ctx.Done():
 			return agentapi.Orders{}, fmt.Errorf("the daemon ends: %w", federation.ErrUnavailable)
 		}
 	}
 }
 
 // machine finds a machine that may speak.
-func (d *Driver) machine(id MachineID) (*machine, error) {
-	m := d.machines[id]
+func (f *fleet) machine(id MachineID) (*machine, error) {
+	m := f.machines[id]
 	if m == nil || m.State != machineUp && m.State != machineEnding {
 		return nil, fmt.Errorf("machine %s: %w", id, federation.ErrDenied)
 	}
@@ -129,8 +129,8 @@ func (d *Driver) machine(id MachineID) (*machine, error) {
 }
 
 // orders are a machine's, and the runs of whose launch the agent is still to be told.
-func (d *Driver) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[string]*job) {
-	o := agentapi.Orders{Version: m.version, Lease: d.t.Lease, Daemon: d.began}
+func (a *agents) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[string]*job) {
+	o := agentapi.Orders{Version: m.version, Lease: a.t.Lease, Daemon: a.began}
 	launches := map[string]*job{}
 	for _, r := range m.runs {
 		for i := range r.machines {
@@ -143,7 +143,7 @@ func (d *Driver) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[strin
 					continue // it was stopped before it was told of
 				}
 				r.sent[i] = true
-				order.Launch = d.launchOf(r, i)
+				order.Launch = a.launchOf(r, i)
 				launches[r.ID] = nil
 				if i == 0 {
 					launches[r.ID] = r.job
@@ -177,11 +177,11 @@ func (d *Driver) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[strin
 }
 
 // launchOf is what the machine of the ith member must know to run its share; script and environment come later.
-func (d *Driver) launchOf(r *run, i int) *agentapi.Launch {
+func (a *agents) launchOf(r *run, i int) *agentapi.Launch {
 	j := r.job
-	l := &agentapi.Launch{Run: r.ID, Job: uint32(j.id()), Restarts: j.Base + j.Restarts, Cluster: string(d.cfg.Site), Account: j.Job.Spec.Account, QOS: j.Job.Spec.QOS,
+	l := &agentapi.Launch{Run: r.ID, Job: uint32(j.id()), Restarts: j.Base + j.Restarts, Cluster: string(a.cfg.Site), Account: j.Job.Spec.Account, QOS: j.Job.Spec.QOS,
 		User: j.User, SubmitHost: j.Job.SubmitHost, Group: r.Members[i].Group, Node: r.Members[i].Node, Start: j.Start, TimeLimit: j.limit(r.machines[0].pool),
-		KillWait: d.t.KillWait, Key: d.key(r), Stream: d.streams(), MPI: r.machines[0].pool.MPI, Containers: d.cfg.Containers}
+		KillWait: a.t.KillWait, Key: a.key(r), Stream: a.streams(), MPI: r.machines[0].pool.MPI, Containers: a.cfg.Containers}
 	if part := j.Job.Part; part != nil {
 		l.Array = &agentapi.Array{Job: uint32(part.Array), Task: part.Index, Count: part.Count, Min: part.Min, Max: part.Max, Step: part.Step}
 	}
@@ -199,10 +199,10 @@ func (d *Driver) launchOf(r *run, i int) *agentapi.Launch {
 }
 
 // streams reports whether machines send the output of jobs.
-func (d *Driver) streams() bool { return d.cfg.LogDir != "" && !d.cfg.SharesFiles }
+func (a *agents) streams() bool { return a.cfg.LogDir != "" && !a.cfg.SharesFiles }
 
 // launch puts script and environment into the launches of heads, which may have to be read first.
-func (d *Driver) launch(ctx context.Context, o agentapi.Orders, launches map[string]*job) (agentapi.Orders, error) {
+func (a *agents) launch(ctx context.Context, o agentapi.Orders, launches map[string]*job) (agentapi.Orders, error) {
 	for i := range o.Runs {
 		l := o.Runs[i].Launch
 		if l == nil {
@@ -212,12 +212,12 @@ func (d *Driver) launch(ctx context.Context, o agentapi.Orders, launches map[str
 		if j == nil {
 			continue
 		}
-		p, err := d.payloadOf(ctx, j)
+		p, err := a.payloadOf(ctx, j)
 		if errors.Is(err, federation.ErrNotFound) {
-			d.scriptLost(j, l.Run)
+			a.scriptLost(j, l.Run)
 		}
 		if err != nil {
-			d.log.Error("read a job's script", "job", j.id(), "err", err)
+			a.log.Error("read a job's script", "job", j.id(), "err", err)
 			return agentapi.Orders{}, err
 		}
 		l.Script, l.Argv, l.Environment = p.Script, p.Argv, p.Environment
@@ -226,23 +226,23 @@ func (d *Driver) launch(ctx context.Context, o agentapi.Orders, launches map[str
 }
 
 // scriptLost ends a run whose script is not in the books: it cannot be started, and its machine has not been told of it.
-func (d *Driver) scriptLost(j *job, run string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (a *agents) scriptLost(j *job, run string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if r := j.run; r != nil && r.ID == run && r.Members[0].State == "" {
 		r.sent[0] = false
-		d.fail(r, outcome{State: federation.Failed, Reason: federation.ReasonLaunchFailure, Detail: "its script is not in the pool's books", At: d.now()})
-		d.schedule()
+		a.runs.fail(r, outcome{State: federation.Failed, Reason: federation.ReasonLaunchFailure, Detail: "its script is not in the pool's books", At: a.now()})
+		a.queue.schedule()
 	}
 }
 
 // payloadOf reads a job's payload, from memory if it is there.
-func (d *Driver) payloadOf(ctx context.Context, j *job) (p sbatch.Payload, err error) {
-	d.mu.Lock()
+func (a *agents) payloadOf(ctx context.Context, j *job) (p sbatch.Payload, err error) {
+	a.mu.Lock()
 	text := j.payload
-	d.mu.Unlock()
+	a.mu.Unlock()
 	if text == nil {
-		if text, err = d.cfg.Store.PoolPayload(ctx, d.cfg.Site, federation.PoolJob, j.Key); err != nil {
+		if text, err = a.cfg.Store.PoolPayload(ctx, a.cfg.Site, federation.PoolJob, j.Key); err != nil {
 			return p, fmt.Errorf("the script of job %d: %w: %w", j.id(), err, federation.ErrUnavailable)
 		}
 	}
@@ -262,15 +262,15 @@ func (m *machine) carriedOut(p *agentapi.Poll) {
 }
 
 // Owner implements Agents.
-func (d *Driver) Owner(id MachineID, run string) (string, error) {
+func (a *agents) Owner(id MachineID, run string) (string, error) {
 	select {
-	case <-d.loaded:
+	case <-a.loaded:
 	default:
 		return "", errNotLoaded
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	m := d.machines[id]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m := a.fleet.machines[id]
 	if m == nil || m.runs[run] == nil || m.State != machineUp {
 		return "", fmt.Errorf("run %.60q is not one of machine %s: %w", run, id, federation.ErrDenied)
 	}
@@ -282,3 +282,16 @@ func (d *Driver) Owner(id MachineID, run string) (string, error) {
 	}
 	return "", fmt.Errorf("run %s is over on machine %s: %w", run, id, federation.ErrDenied)
 }
+
+// agents serves the agents of the machines.
+type agents struct {
+	*base
+	fleet  *fleet
+	output *output.Files
+	cool   *cooldowns
+	runs   *runs
+	queue  *queue
+	began  string // names this life of the daemon
+}
+
+var _ Agents = (*agents)(nil)

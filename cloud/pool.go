@@ -16,7 +16,7 @@ import (
 // pool is a partition of the site: like a PoolConfig, with what there is of it.
 type pool struct {
 	PoolConfig
-	d        *Driver
+	fleet    *fleet
 	lanes    []*lane // cheapest first
 	machines int     // that are not ended
 	classes  map[*class]bool
@@ -37,12 +37,12 @@ type lane struct {
 	calls    chan struct{} // of Create that are made now
 }
 
-func newPool(d *Driver, cfg PoolConfig) *pool {
-	return &pool{PoolConfig: cfg, d: d, classes: map[*class]bool{}}
+func newPool(f *fleet, cfg PoolConfig) *pool {
+	return &pool{PoolConfig: cfg, fleet: f, classes: map[*class]bool{}}
 }
 
-func (d *Driver) pool(name string) *pool {
-	for _, p := range d.pools {
+func (f *fleet) pool(name string) *pool {
+	for _, p := range f.pools {
 		if p.Name == name {
 			return p
 		}
@@ -86,7 +86,7 @@ func (p *pool) laneOf(o *provider.Offering) *lane {
 
 // prefix is what the names of a lane's machines begin with: site and pool, and the offering where there are several. A host name has 63 characters at most.
 func (p *pool) prefix(l *lane, several bool) string {
-	name := string(p.d.cfg.Site) + "-" + p.Name + "-"
+	name := string(p.fleet.cfg.Site) + "-" + p.Name + "-"
 	if several {
 		name += plain(l.offering.Type) + "-"
 	}
@@ -138,7 +138,7 @@ func (l *lane) newNames(n int) []string {
 	for i := l.low + 1; len(names) < n; i++ {
 		name := l.prefix + strconv.Itoa(i)
 		switch {
-		case l.pool.d.names[name] == nil:
+		case l.pool.fleet.names[name] == nil:
 			names = append(names, name)
 		case i == l.low+1:
 			l.low = i
@@ -170,8 +170,8 @@ func (p *pool) lanesFor(w want) []*lane {
 }
 
 // add and remove keep count of machines.
-func (d *Driver) add(m *machine) {
-	d.machines[m.id], d.names[m.Name] = m, m
+func (f *fleet) add(m *machine) {
+	f.machines[m.id], f.names[m.Name] = m, m
 	m.pool.machines++
 	i, _ := slices.BinarySearchFunc(m.lane.machines, m, func(a, b *machine) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
@@ -179,12 +179,12 @@ func (d *Driver) add(m *machine) {
 	m.lane.machines = slices.Insert(m.lane.machines, i, m)
 }
 
-func (d *Driver) remove(m *machine) {
-	if d.machines[m.id] != m {
+func (f *fleet) remove(m *machine) {
+	if f.machines[m.id] != m {
 		return
 	}
-	delete(d.machines, m.id)
-	delete(d.names, m.Name)
+	delete(f.machines, m.id)
+	delete(f.names, m.Name)
 	m.lane.given(m.Name)
 	m.pool.machines--
 	if i := slices.Index(m.lane.machines, m); i >= 0 {
@@ -215,4 +215,24 @@ func share(n, of int) float64 {
 		return 0
 	}
 	return float64(n) / float64(of)
+}
+
+// fleet is the machines that there are, in the gangs that they were rented in and the pools that they are for.
+type fleet struct {
+	*base
+	cool    *cooldowns
+	numbers *numbers
+	strays  *strays
+	runs    *runs
+	sweep   *sweeper
+	queue   *queue
+
+	pools    []*pool
+	gangs    map[string]*gang // by token
+	machines map[MachineID]*machine
+	names    map[string]*machine
+}
+
+func newFleet(b *base) *fleet {
+	return &fleet{base: b, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{}}
 }

@@ -13,38 +13,37 @@ import (
 )
 
 // Report implements Agents.
-func (d *Driver) Report(ctx context.Context, id MachineID, rep agentapi.Report) error {
-	if err := d.isLoaded(ctx); err != nil {
+func (a *agents) Report(ctx context.Context, id MachineID, rep agentapi.Report) error {
+	if err := a.isLoaded(ctx); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	m, err := d.machine(id)
+	a.mu.Lock()
+	m, err := a.fleet.machine(id)
 	if err != nil {
-		d.mu.Unlock()
+		a.mu.Unlock()
 		return err
 	}
-	d.heard(m)
+	a.fleet.heard(m)
 	for _, s := range rep.Runs {
-		d.status(m, s)
+		a.runs.status(m, s)
 	}
 	if rep.Load != nil {
 		m.load = *rep.Load
 	}
 	if rep.Notice != nil {
-		d.noticed(m, *rep.Notice)
+		a.noticed(m, *rep.Notice)
 	}
 	if rep.Ending != "" {
-		d.failed(m, "it ends itself: "+rep.Ending)
+		a.fleet.failed(m, "it ends itself: "+rep.Ending)
 	}
-	d.schedule()
-	page := d.page
-	poke(d.written) // also where nothing has changed: an answer means that all is in the books
-	d.mu.Unlock()
-	return d.durable(ctx, page)
+	a.queue.schedule()
+	batch := a.rec.Flush() // also where nothing has changed: an answer means that all is in the books
+	a.mu.Unlock()
+	return a.rec.Durable(ctx, batch)
 }
 
 // status takes in what an agent says of a run.
-func (d *Driver) status(m *machine, s agentapi.Status) {
+func (rs *runs) status(m *machine, s agentapi.Status) {
 	r := m.runs[s.Run]
 	if r == nil {
 		if _, ours := m.over[s.Run]; !ours && s.State == agentapi.RunEnded { // of no job in the books: it may be forgotten
@@ -65,46 +64,46 @@ func (d *Driver) status(m *machine, s agentapi.Status) {
 		return
 	}
 	k.State = s.State
-	d.put(j)
+	rs.put(j)
 	switch s.State {
 	case agentapi.RunReady:
 		if i > 0 && r.ready() {
-			d.after(func() { d.advance(r) })
+			rs.after(func() { rs.advance(r) })
 		}
 	case agentapi.RunRunning:
 		if i == 0 && r.End == nil {
 			j.State = federation.Running
 		}
 	case agentapi.RunEnded:
-		d.memberEnded(r, i, s)
+		rs.memberEnded(r, i, s)
 	}
 }
 
 // memberEnded takes in that nothing of a run lives on one of its machines any more. If it is the head, that is how the job ends; a further machine that ends
 // first is a failure.
-func (d *Driver) memberEnded(r *run, i int, s agentapi.Status) {
+func (rs *runs) memberEnded(r *run, i int, s agentapi.Status) {
 	if i > 0 && r.End != nil { // it was stopped
-		d.settle(r)
+		rs.settle(r)
 		return
 	}
-	o := d.outcomeOf(r, s)
+	o := rs.outcomeOf(r, s)
 	if r.End != nil { // decided, while the script still ran
 		r.End.Exit = s.Exit
 		if o.State == federation.Completed { // it has done all the same
 			r.End = &o
 		}
-		d.settle(r)
+		rs.settle(r)
 		return
 	}
 	if i > 0 && s.Why == agentapi.WhyExit {
 		o = outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: r.Members[i].Name + " ended its part before the script had ended", At: o.At}
 	}
-	d.fail(r, o)
+	rs.fail(r, o)
 }
 
 // outcomeOf is how a run ends by what an agent says.
-func (d *Driver) outcomeOf(r *run, s agentapi.Status) outcome {
-	o := outcome{Exit: s.Exit, Detail: s.Detail, At: d.now()}
+func (rs *runs) outcomeOf(r *run, s agentapi.Status) outcome {
+	o := outcome{Exit: s.Exit, Detail: s.Detail, At: rs.now()}
 	if t := s.End.UTC(); !s.End.IsZero() && t.After(r.job.Start) && t.Before(o.At) {
 		o.At = t
 	}
@@ -149,7 +148,7 @@ func signalText(sig syscall.Signal) string {
 }
 
 // noticed takes in what the provider has announced: the machine gets no more jobs.
-func (d *Driver) noticed(m *machine, n agentapi.Notice) {
+func (a *agents) noticed(m *machine, n agentapi.Notice) {
 	if m.announced() {
 		return
 	}
@@ -158,28 +157,28 @@ func (d *Driver) noticed(m *machine, n agentapi.Notice) {
 	if n.Kind == agentapi.NoticeRebalance {
 		m.drain = "the cloud may take it back soon"
 	}
-	d.log.Info("notice", "machine", m.id, "kind", n.Kind, "at", n.At)
-	d.metrics.notice(n.Kind)
+	a.log.Info("notice", "machine", m.id, "kind", n.Kind, "at", n.At)
+	a.metrics.notice(n.Kind)
 	if n.Kind == agentapi.NoticePreempt {
 		for _, r := range m.runs {
-			d.goOn(r) // so that it can use the time that is left
-			d.warn(r, n.At)
+			a.runs.goOn(r) // so that it can use the time that is left
+			a.runs.warn(r, n.At)
 		}
 	}
 	if len(m.runs) == 0 {
-		d.endMachine(m, m.drain)
+		a.fleet.endMachine(m, m.drain)
 	}
-	d.news.nodes()
+	a.news.nodes()
 }
 
 // warn tells the further machines of a run that one of them will be taken: the head's agent signals the job, which may use the time to save its work. The machine
 // itself has told its own agent.
-func (d *Driver) warn(r *run, at time.Time) {
+func (rs *runs) warn(r *run, at time.Time) {
 	if len(r.machines) == 1 || r.Stop != nil || r.End != nil || r.job.State == federation.Pending {
 		return
 	}
 	const margin = 5 * time.Second
-	r.Stop = &agentapi.Stop{Why: agentapi.WhyPreempt, Grace: max(at.Sub(d.now())-margin, time.Second)}
-	d.put(r.job)
-	d.bumpAfter(r)
+	r.Stop = &agentapi.Stop{Why: agentapi.WhyPreempt, Grace: max(at.Sub(rs.now())-margin, time.Second)}
+	rs.put(r.job)
+	rs.bumpAfter(r)
 }

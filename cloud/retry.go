@@ -14,16 +14,15 @@ func (d *Driver) Retry(ctx context.Context) ([]federation.Cooling, error) {
 	}
 	var forgiven []federation.Cooling
 	d.mu.Lock()
-	for key, c := range d.cool {
+	for key, c := range d.cool.down {
 		if d.now().Before(c.Until) {
 			forgiven = append(forgiven, federation.Cooling{What: key, Reason: reasonOf(c.Kind), Detail: c.Text, Until: c.Until})
 		}
-		d.forgive(key)
+		d.cool.forgive(key)
 	}
 	slices.SortFunc(forgiven, func(a, b federation.Cooling) int { return a.Until.Compare(b.Until) })
-	d.schedule()
-	page := d.page
-	poke(d.written)
+	d.queue.schedule()
+	batch := d.rec.Flush()
 	d.mu.Unlock()
-	return forgiven, d.durable(ctx, page)
+	return forgiven, d.rec.Durable(ctx, batch)
 }

@@ -51,15 +51,15 @@ func (r *run) ready() bool {
 }
 
 // advance does what is next for a run that has no end yet.
-func (d *Driver) advance(r *run) {
+func (rs *runs) advance(r *run) {
 	j := r.job
 	if j.run != r || r.End != nil || !r.up() {
 		return
 	}
 	if j.State == federation.Pending {
-		j.State, j.Reason, j.Detail, j.Start = federation.Configuring, federation.ReasonNone, "", d.now()
-		d.put(j)
-		d.after(func() {
+		j.State, j.Reason, j.Detail, j.Start = federation.Configuring, federation.ReasonNone, "", rs.now()
+		rs.put(j)
+		rs.after(func() {
 			r.visible = true
 			r.bump()
 		})
@@ -84,18 +84,18 @@ func (r *run) shows(i int) bool {
 }
 
 // fail decides how a run ends, unless that is decided.
-func (d *Driver) fail(r *run, o outcome) {
+func (rs *runs) fail(r *run, o outcome) {
 	if r.End == nil {
 		r.End = &o
-		r.job.unsuspend(d.now())
+		r.job.unsuspend(rs.now())
 		r.job.State = federation.Completing
-		d.put(r.job)
+		rs.put(r.job)
 	}
-	d.settle(r)
+	rs.settle(r)
 }
 
 // settle stops what lives of a run whose end is decided, and completes it when nothing does.
-func (d *Driver) settle(r *run) {
+func (rs *runs) settle(r *run) {
 	if r.End == nil || r.job.run != r {
 		return
 	}
@@ -108,19 +108,19 @@ func (d *Driver) settle(r *run) {
 		living = living || k.State != agentapi.RunEnded
 	}
 	if !living {
-		d.complete(r)
+		rs.complete(r)
 		return
 	}
 	if r.Stop == nil {
-		r.Stop = &agentapi.Stop{Why: whyOf(r.End.State), Grace: d.t.KillWait}
+		r.Stop = &agentapi.Stop{Why: whyOf(r.End.State), Grace: rs.t.KillWait}
 	}
-	d.put(r.job)
-	d.bumpAfter(r)
+	rs.put(r.job)
+	rs.bumpAfter(r)
 }
 
 // bumpAfter shows the run's machines their orders once what was put is durable: an agent that forgets a run, or stops it, must not know more than the books.
-func (d *Driver) bumpAfter(r *run) {
-	d.after(func() {
+func (rs *runs) bumpAfter(r *run) {
+	rs.after(func() {
 		r.told = r.Stop
 		for _, m := range r.machines {
 			if _, ok := m.over[r.ID]; ok {
@@ -151,8 +151,8 @@ func whyOf(s federation.State) agentapi.Why {
 }
 
 // complete ends a run of which nothing lives: its machines are free, and the job has ended or waits again.
-func (d *Driver) complete(r *run) {
-	j, now := r.job, d.now()
+func (rs *runs) complete(r *run) {
+	j, now := r.job, rs.now()
 	for i, m := range r.machines {
 		m.give(r, &r.Members[i], now)
 		m.over[r.ID], m.LastJob = false, j.id()
@@ -163,22 +163,22 @@ func (d *Driver) complete(r *run) {
 			}
 			return s.Run == r.ID
 		})
-		d.recorded(m)
-		d.freed(m)
+		rs.fleet.recorded(m)
+		rs.queue.freed(m)
 	}
 	j.run, j.Steps = nil, r.stepsAtEnd()
 	if r.End.State == federation.Pending {
 		j.keepRun(r)
 		j.State, j.Reason, j.Detail, j.Start, j.Suspension = federation.Pending, r.End.Reason, r.End.Detail, time.Time{}, federation.Suspension{}
 		j.Restarts++
-		j.NotBefore = now.Add(d.t.Again)
-		d.put(j)
-		d.enqueue(j)
+		j.NotBefore = now.Add(rs.t.Again)
+		rs.put(j)
+		rs.queue.enqueue(j)
 	} else {
-		d.finish(j, *r.End)
+		rs.finish(j, *r.End)
 	}
-	d.bumpAfter(r)
-	d.news.nodes()
+	rs.bumpAfter(r)
+	rs.news.nodes()
 }
 
 // maxEarlier bounds the runs that are kept of a job.
@@ -202,25 +202,25 @@ func (j *job) keepRun(r *run) {
 }
 
 // finish ends a job.
-func (d *Driver) finish(j *job, o outcome) {
-	d.dequeue(j)
+func (rs *runs) finish(j *job, o outcome) {
+	rs.queue.dequeue(j)
 	j.unsuspend(o.At)
 	j.State, j.Reason, j.Detail, j.Exit, j.End = o.State, o.Reason, o.Detail, o.Exit, o.At
 	if j.End.Before(j.Start) {
 		j.End = j.Start
 	}
-	d.payloads -= len(j.payload)
+	rs.jobs.payloads -= len(j.payload)
 	if j.written {
 		j.payload = nil
 	}
-	d.ended = append(d.ended, j)
-	d.put(j)
+	rs.jobs.over = append(rs.jobs.over, j)
+	rs.put(j)
 }
 
 // key is the secret of a run's steps. It is made of the daemon's key, and kept nowhere.
-func (d *Driver) key(r *run) []byte {
-	h := hmac.New(sha256.New, d.cfg.Secret)
-	h.Write([]byte("fsub steps\x00" + string(d.cfg.Site) + "\x00" + r.ID))
+func (a *agents) key(r *run) []byte {
+	h := hmac.New(sha256.New, a.cfg.Secret)
+	h.Write([]byte("fsub steps\x00" + string(a.cfg.Site) + "\x00" + r.ID))
 	return h.Sum(nil)
 }
 
@@ -257,4 +257,12 @@ func (r *run) parts(groups int) []part {
 		parts[g].Nodes, parts[g].TRES = hostlist.Compress(names[g]), tres[g].String()
 	}
 	return parts
+}
+
+// runs starts, stops and ends jobs on their machines.
+type runs struct {
+	*base
+	fleet *fleet
+	queue *queue
+	jobs  *jobTable
 }

@@ -22,21 +22,21 @@ type verdict struct {
 var waits = verdict{reason: federation.ReasonResources}
 
 // schedule gives machines to pending jobs for as long as there are any, highest rank first. The caller holds the lock.
-func (d *Driver) schedule() {
-	for _, p := range d.pools {
+func (q *queue) schedule() {
+	for _, p := range q.fleet.pools {
 		p.allowed = nil
 	}
-	for len(d.trying) > 0 {
-		pass := heads(d.trying)
-		d.trying = nil
+	for len(q.trying) > 0 {
+		pass := heads(q.trying)
+		q.trying = nil
 		pass = slices.DeleteFunc(pass, func(c *class) bool { c.trying = false; return len(c.jobs) == 0 })
 		heap.Init(&pass)
 		for len(pass) > 0 {
-			if c := pass[0]; d.start(c) {
+			if c := pass[0]; q.start(c) {
 				heap.Fix(&pass, 0)
 			} else {
 				heap.Pop(&pass)
-				d.drop(c)
+				q.drop(c)
 			}
 		}
 	}
@@ -56,32 +56,32 @@ func (h *heads) Pop() any {
 }
 
 // start gives machines to the first job of a class, or gives it back. It reports whether there is another one to be tried.
-func (d *Driver) start(c *class) (more bool) {
+func (q *queue) start(c *class) (more bool) {
 	j := c.jobs[0]
-	if d.yields(c) {
+	if q.yields(c) {
 		return false
 	}
 	var r *run
 	v := waits
 	if !slices.ContainsFunc(c.pools, (*pool).full) {
-		r, v = d.place(j)
+		r, v = q.place(j)
 	}
 	if r == nil && !v.back {
 		if c.since.IsZero() {
-			c.since = d.now()
+			c.since = q.now()
 		}
 		if j.Reason != v.reason || j.Detail != v.detail {
 			j.Reason, j.Detail = v.reason, v.detail
-			d.put(j)
+			q.put(j)
 		}
 		return false
 	}
 	heap.Pop(&c.jobs)
 	j.class, c.since = nil, time.Time{}
 	if r != nil {
-		d.bind(j, r)
+		q.bind(j, r)
 	} else {
-		d.giveBack(j, v)
+		q.giveBack(j, v)
 	}
 	return len(c.jobs) > 0
 }
@@ -102,47 +102,47 @@ func (p *pool) full() bool {
 }
 
 // yields reports whether a class must wait because one of higher rank has waited too long in a pool of its own.
-func (d *Driver) yields(c *class) bool {
+func (q *queue) yields(c *class) bool {
 	return slices.ContainsFunc(c.pools, func(p *pool) bool {
 		return p.first != nil && p.first != c && len(p.first.jobs) > 0 && rank(p.first.jobs[0], c.jobs[0]) < 0
 	})
 }
 
 // place finds machines for every component of a job, all or none: nil and a verdict if there are none.
-func (d *Driver) place(j *job) (*run, verdict) {
+func (q *queue) place(j *job) (*run, verdict) {
 	r := &run{runRecord: &runRecord{ID: j.runID(j.Runs + 1)}, job: j}
 	for i := range j.Wants {
-		if v, ok := d.placeComponent(j, r, i); !ok {
-			d.unplace(r)
+		if v, ok := q.placeComponent(j, r, i); !ok {
+			q.unplace(r)
 			return nil, v
 		}
 	}
-	if v, ok := d.afford(r); !ok {
-		d.unplace(r)
+	if v, ok := q.afford(r); !ok {
+		q.unplace(r)
 		return nil, v
 	}
 	return r, verdict{}
 }
 
 // unplace takes back what place has given a run.
-func (d *Driver) unplace(r *run) {
-	now := d.now()
+func (q *queue) unplace(r *run) {
+	now := q.now()
 	for i, m := range r.machines {
 		m.give(r, &r.Members[i], now)
 	}
 	for _, g := range r.gangs {
-		d.numbers = append(d.numbers, g.Number)
-		delete(d.gangs, g.Token)
+		q.numbers.free = append(q.numbers.free, g.Number)
+		delete(q.fleet.gangs, g.Token)
 		for _, m := range g.machines {
-			d.remove(m)
+			q.fleet.remove(m)
 		}
 	}
 }
 
 // placeComponent finds machines for one component: such as are there, else new ones.
-func (d *Driver) placeComponent(j *job, r *run, i int) (verdict, bool) {
-	p := d.pool(j.Wants[i].Partition)
-	if !d.priced {
+func (q *queue) placeComponent(j *job, r *run, i int) (verdict, bool) {
+	p := q.fleet.pool(j.Wants[i].Partition)
+	if !q.offers.known {
 		return waits, false
 	}
 	if p == nil {
@@ -150,21 +150,21 @@ func (d *Driver) placeComponent(j *job, r *run, i int) (verdict, bool) {
 	}
 	spec, lanes := j.component(i), p.lanesFor(j.Wants[i])
 	for _, l := range lanes {
-		if _, ok := d.stays(l, j, 0); !ok {
+		if _, ok := q.stays(l, j, 0); !ok {
 			continue
 		}
 		if nodes, machines := l.freeFor(j, r); len(nodes) > 0 {
 			if shares, err := layout.Fit(spec, nodes, p.options()); err == nil {
-				d.take(r, i, spec, shares, machines)
+				q.take(r, i, spec, shares, machines)
 				return verdict{}, true
 			}
 		}
 	}
 	last := verdict{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud offers no such machines any more", back: true}
 	for k, l := range lanes {
-		v, ok := d.stays(l, j, l.offering.Boot)
+		v, ok := q.stays(l, j, l.offering.Boot)
 		if ok {
-			v, ok = d.grow(j, r, i, l)
+			v, ok = q.grow(j, r, i, l)
 		}
 		if ok {
 			return verdict{}, true
@@ -222,8 +222,8 @@ func inOrder(spec *sbatch.Spec, shares []layout.Share, machines []*machine) []la
 }
 
 // take gives a component of a run its part of machines.
-func (d *Driver) take(r *run, group int, spec *sbatch.Spec, shares []layout.Share, machines []*machine) {
-	now := d.now()
+func (q *queue) take(r *run, group int, spec *sbatch.Spec, shares []layout.Share, machines []*machine) {
+	now := q.now()
 	for n, s := range inOrder(spec, shares, machines) {
 		m := machines[s.Node]
 		if !m.pool.Shared { // as with --exclusive: all CPUs, and the memory that was asked for
@@ -240,35 +240,35 @@ func (d *Driver) take(r *run, group int, spec *sbatch.Spec, shares []layout.Shar
 }
 
 // bind writes down which machines a job has. What they are told, and what the cloud is asked, follows when that is durable.
-func (d *Driver) bind(j *job, r *run) {
+func (q *queue) bind(j *job, r *run) {
 	j.Runs++
 	j.run, j.Run = r, r.runRecord
 	r.sent = make([]bool, len(r.Members))
 	for _, m := range r.machines {
-		if p := m.pool; !p.Shared && d.cfg.Boot.PowerOff && m.User == "" {
+		if p := m.pool; !p.Shared && q.cfg.Boot.PowerOff && m.User == "" {
 			m.User = j.User.Name
-			d.recorded(m)
+			q.fleet.recorded(m)
 		}
 	}
 	r.Price, r.Parts = r.price(), r.parts(len(j.Wants))
 	j.Reason, j.Detail, j.Returned = federation.ReasonBoot, "", false
-	d.put(j)
+	q.put(j)
 	for _, g := range r.gangs {
-		d.put(g)
+		q.put(g)
 		g.calling = true
 	}
-	d.advance(r)
-	d.after(func() {
+	q.runs.advance(r)
+	q.after(func() {
 		for _, g := range r.gangs {
-			d.spawn(func(ctx context.Context) { d.create(ctx, g, false) })
+			q.spawn(func(ctx context.Context) { q.rent.create(ctx, g, false) })
 		}
 	})
-	d.news.nodes()
+	q.news.nodes()
 }
 
 // giveBack ends an attempt that cannot be started here.
-func (d *Driver) giveBack(j *job, v verdict) {
-	d.log.Info("job given back", "job", j.id(), "reason", v.reason, "detail", v.detail)
+func (q *queue) giveBack(j *job, v verdict) {
+	q.log.Info("job given back", "job", j.id(), "reason", v.reason, "detail", v.detail)
 	j.Returned = true
-	d.finish(j, outcome{State: federation.BootFail, Reason: v.reason, Detail: v.detail, At: d.now()})
+	q.runs.finish(j, outcome{State: federation.BootFail, Reason: v.reason, Detail: v.detail, At: q.now()})
 }

@@ -35,23 +35,23 @@ func idleDriver(tb testing.TB, p PoolConfig, offers ...provider.Offering) *Drive
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	d.ctx, d.priced = ctx, true
-	d.pools[0].offer(offers)
+	d.ctx, d.offers.known = ctx, true
+	d.fleet.pools[0].offer(offers)
 	return d
 }
 
 // queue puts a job into the queue.
-func (d *Driver) queue(id federation.JobID, spec sbatch.Spec, wants ...want) *job {
+func (d *Driver) add(id federation.JobID, spec sbatch.Spec, wants ...want) *job {
 	j := &job{jobRecord: jobRecord{Job: federation.Job{ID: id, Spec: spec}, Key: fmt.Sprint(id), Wants: wants, State: federation.Pending}}
 	j.User.Name = "alice"
-	d.jobs[id] = j
-	d.enqueue(j)
+	d.jobs.byID[id] = j
+	d.queue.enqueue(j)
 	return j
 }
 
 func (d *Driver) number(n int) {
 	for i := range n {
-		d.numbers = append(d.numbers, int64(i+1))
+		d.numbers.free = append(d.numbers.free, int64(i+1))
 	}
 }
 
@@ -59,33 +59,33 @@ func (d *Driver) number(n int) {
 func TestHetJobThatWaits(t *testing.T) {
 	d := idleDriver(t, PoolConfig{Name: "main", Max: 1}, provider.Offering{ID: "small", Type: "small", CPUs: 4, Mem: 16000, Price: 1})
 	d.number(10)
-	j := d.queue(1, sbatch.Spec{CPUsPerTask: 4, Het: []sbatch.Spec{{CPUsPerTask: 4}}}, want{Partition: "main"}, want{Partition: "main"})
+	j := d.add(1, sbatch.Spec{CPUsPerTask: 4, Het: []sbatch.Spec{{CPUsPerTask: 4}}}, want{Partition: "main"}, want{Partition: "main"})
 	for range 5 {
-		d.capacity(d.pools[0])
-		d.schedule()
+		d.queue.capacity(d.fleet.pools[0])
+		d.queue.schedule()
 	}
-	if j.run != nil || len(d.gangs) != 0 || len(d.machines) != 0 || len(d.names) != 0 || len(d.numbers) != 10 {
-		t.Errorf("%d gangs, %d machines, %d names, %d numbers: %s %s", len(d.gangs), len(d.machines), len(d.names), len(d.numbers), j.Reason, j.Detail)
+	if f := d.fleet; j.run != nil || len(f.gangs) != 0 || len(f.machines) != 0 || len(f.names) != 0 || len(d.numbers.free) != 10 {
+		t.Errorf("%d gangs, %d machines, %d names, %d numbers: %s %s", len(f.gangs), len(f.machines), len(f.names), len(d.numbers.free), j.Reason, j.Detail)
 	}
 }
 
 // TestNames: whatever machines come and go, new ones get the lowest numbers that none has.
 func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &Driver{cfg: Config{Site: "sky"}, names: map[string]*machine{}, machines: map[MachineID]*machine{}}
-		p := newPool(d, PoolConfig{Name: "main", Max: 100})
-		d.pools = []*pool{p}
+		f := newFleet(&base{cfg: Config{Site: "sky"}})
+		p := newPool(f, PoolConfig{Name: "main", Max: 100})
+		f.pools = []*pool{p}
 		p.offer([]provider.Offering{{ID: "a", Type: "a", CPUs: 1}})
 		l, ids := p.lanes[0], 0
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			if n := len(l.machines); n > 0 && rapid.Bool().Draw(t, "one goes") {
-				d.remove(l.machines[rapid.IntRange(0, n-1).Draw(t, "which")])
+				f.remove(l.machines[rapid.IntRange(0, n-1).Draw(t, "which")])
 				continue
 			}
 			names := l.newNames(rapid.IntRange(0, 4).Draw(t, "count"))
 			var want []string
 			for i := 1; len(want) < len(names); i++ {
-				if name := fmt.Sprintf("sky-main-%d", i); d.names[name] == nil {
+				if name := fmt.Sprintf("sky-main-%d", i); f.names[name] == nil {
 					want = append(want, name)
 				}
 			}
@@ -94,7 +94,7 @@ func TestNames(t *testing.T) {
 			}
 			for _, name := range names[:rapid.IntRange(0, len(names)).Draw(t, "taken")] {
 				ids++
-				d.add(&machine{id: MachineID(fmt.Sprint(ids)), pool: p, lane: l, machineRecord: machineRecord{Name: name}})
+				f.add(&machine{id: MachineID(fmt.Sprint(ids)), pool: p, lane: l, machineRecord: machineRecord{Name: name}})
 			}
 		}
 	})
@@ -108,20 +108,20 @@ func BenchmarkSchedule(b *testing.B) {
 		d := idleDriver(b, PoolConfig{Name: "main", Max: there + gangs}, provider.Offering{ID: "small/a/spot", Type: "small", CPUs: 4, Mem: 16000, Price: 1, Boot: time.Minute})
 		d.number(there + gangs)
 		for i := range there {
-			d.queue(federation.JobID(i+1), sbatch.Spec{CPUsPerTask: 4}, want{Partition: "main", Offering: "small/a/spot"})
+			d.add(federation.JobID(i+1), sbatch.Spec{CPUsPerTask: 4}, want{Partition: "main", Offering: "small/a/spot"})
 		}
-		d.schedule()
-		for _, m := range d.machines {
+		d.queue.schedule()
+		for _, m := range d.fleet.machines {
 			m.State = machineUp
 		}
 		for i := range gangs {
-			d.queue(federation.JobID(there+i+1), sbatch.Spec{CPUsPerTask: 4}, want{Partition: "main", Offering: "small/a/spot"})
+			d.add(federation.JobID(there+i+1), sbatch.Spec{CPUsPerTask: 4}, want{Partition: "main", Offering: "small/a/spot"})
 		}
 		b.StartTimer()
-		d.schedule()
+		d.queue.schedule()
 		b.StopTimer()
-		if len(d.machines) != there+gangs {
-			b.Fatalf("%d machines", len(d.machines))
+		if len(d.fleet.machines) != there+gangs {
+			b.Fatalf("%d machines", len(d.fleet.machines))
 		}
 		b.StartTimer()
 	}

@@ -29,7 +29,7 @@ type job struct {
 
 func (j *job) id() federation.JobID { return j.Job.ID }
 
-func (j *job) record() (federation.PoolRecord, any) {
+func (j *job) Record() (federation.PoolRecord, any) {
 	r := federation.PoolRecord{Kind: federation.PoolJob, ID: j.Key, Job: j.id(), Closed: j.End}
 	if !j.written && j.End.IsZero() {
 		r.Payload = j.payload
@@ -95,7 +95,7 @@ type gang struct {
 	calling  bool // Create is being called, or will be
 }
 
-func (g *gang) record() (federation.PoolRecord, any) {
+func (g *gang) Record() (federation.PoolRecord, any) {
 	r := federation.PoolRecord{Kind: federation.PoolGang, ID: g.Token}
 	if g.State == gangOver && !slices.ContainsFunc(g.machines, func(m *machine) bool { return m.State != machineEnded }) {
 		for _, m := range g.machines {
@@ -148,7 +148,7 @@ type signal struct {
 	sent   bool  // the agent may have it
 }
 
-func (m *machine) record() (federation.PoolRecord, any) {
+func (m *machine) Record() (federation.PoolRecord, any) {
 	return federation.PoolRecord{Kind: federation.PoolMachine, ID: string(m.id), Job: m.LastJob, Closed: m.Ended}, &m.machineRecord
 }
 
@@ -243,5 +243,5 @@ func newMachine(g *gang, index int) *machine {
 }
 
 func machineID(g *gang, index int) MachineID {
-	return MachineID(fmt.Sprintf("%s:%d.%d", g.pool.d.cfg.Site, g.Number, index))
+	return MachineID(fmt.Sprintf("%s:%d.%d", g.pool.fleet.cfg.Site, g.Number, index))
 }

@@ -32,7 +32,7 @@ func TestStuck(t *testing.T) {
 				t.Fatalf("the job is %s while its script may live", s)
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-			o, _ = w.driver.Poll(ctx, m, agentapi.Poll{Version: o.Version, Known: []string{run}})
+			o, _ = w.driver.Agents().Poll(ctx, m, agentapi.Poll{Version: o.Version, Known: []string{run}})
 			cancel()
 		}
 		if n := len(w.cloud.Living()); n != 0 {
@@ -113,7 +113,7 @@ func TestOwnerWhileLoading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Owner("sky:1.0", "run"); errors.Is(err, federation.ErrDenied) || err == nil {
+	if _, err := d.Agents().Owner("sky:1.0", "run"); errors.Is(err, federation.ErrDenied) || err == nil {
 		t.Errorf("%v", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestLogWithoutRoom(t *testing.T) {
 		w.submit("echo hello", nil)
 		m := w.let()[0]
 		run := w.poll(m, agentapi.Poll{}).Runs[0].Run
-		if _, err := w.driver.Log(context.Background(), m, run, "out", 0, strings.NewReader("hello")); !errors.Is(err, federation.ErrDenied) {
+		if _, err := w.driver.Agents().Log(context.Background(), m, run, "out", 0, strings.NewReader("hello")); !errors.Is(err, federation.ErrDenied) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -142,7 +142,7 @@ func TestOwner(t *testing.T) {
 		if name := run.Launch.User.Name; name != "bob" {
 			t.Errorf("the job runs as %s", name)
 		}
-		if name, err := w.driver.Owner(m, run.Run); name != "alice" || err != nil {
+		if name, err := w.driver.Agents().Owner(m, run.Run); name != "alice" || err != nil {
 			t.Errorf("its commands are %s's, %v", name, err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/layout"
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
@@ -45,12 +46,12 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 	if err != nil {
 		return federation.Receipt{}, fmt.Errorf("the job's script: %w: %w", err, federation.ErrInvalid)
 	}
-	page, adopted, err := d.accept(&s, user, payload)
+	batch, adopted, err := d.accept(&s, user, payload)
 	if err != nil {
 		return federation.Receipt{}, err
 	}
 	receipt.Adopted = adopted
-	return receipt, d.durable(ctx, page)
+	return receipt, d.rec.Durable(ctx, batch)
 }
 
 // mayRun refuses what can be refused by looking at the submission alone.
@@ -73,7 +74,7 @@ func (d *Driver) mayRun(s *federation.Submission) error {
 // hasAttempt reports whether the site has taken the very attempt before, perhaps so long ago that only the books know it.
 func (d *Driver) hasAttempt(ctx context.Context, s *federation.Submission) (bool, error) {
 	d.mu.Lock()
-	j := d.jobs[s.Job.ID]
+	j := d.jobs.byID[s.Job.ID]
 	d.mu.Unlock()
 	if j != nil && j.Key == s.Key {
 		return false, nil // accept sees it too, and waits until it is durable
@@ -86,49 +87,48 @@ func (d *Driver) hasAttempt(ctx context.Context, s *federation.Submission) (bool
 }
 
 // accept takes a job in, and returns the page that makes it durable.
-func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []byte) (*page, bool, error) {
+func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []byte) (*records.Batch, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if old := d.jobs[s.Job.ID]; old != nil {
+	if old := d.jobs.byID[s.Job.ID]; old != nil {
 		switch {
 		case old.Key == s.Key:
-			poke(d.written)
-			return d.page, true, nil
+			return d.rec.Flush(), true, nil
 		case old.End.IsZero():
 			return nil, false, fmt.Errorf("job %d is there already, as %s: %w", s.Job.ID, old.Key, federation.ErrConflict)
 		}
-		d.forgetJob(old)
+		d.jobs.forget(old)
 	}
 	now := d.now()
 	j := &job{payload: payload}
 	j.jobRecord = jobRecord{Job: *s.Job, Key: s.Key, Partition: s.Partition, User: user, Base: s.Restarts, Accepted: now, Expect: s.Offer.Run, State: federation.Pending,
 		Reason: federation.ReasonNone, Wants: wants(s)}
-	if !d.priced {
-		return nil, false, fmt.Errorf("what can be rented is not known yet: %w", d.unknown())
+	if !d.offers.known {
+		return nil, false, fmt.Errorf("what can be rented is not known yet: %w", d.offers.unknown())
 	}
 	if err := d.canEverRun(j); err != nil {
 		return nil, false, err
 	}
-	d.jobs[j.id()], d.known = j, nil
-	d.payloads += len(payload)
+	d.jobs.byID[j.id()], d.jobs.known = j, nil
+	d.jobs.payloads += len(payload)
 	d.put(j)
 	d.after(func() {
-		if d.payloads > maxPayloads && j.run == nil && j.payload != nil {
-			d.payloads -= len(j.payload)
+		if d.jobs.payloads > maxPayloads && j.run == nil && j.payload != nil {
+			d.jobs.payloads -= len(j.payload)
 			j.payload = nil // it is in the store
 		}
 	})
-	d.enqueue(j)
-	d.schedule()
-	return d.page, false, nil
+	d.queue.enqueue(j)
+	d.queue.schedule()
+	return d.rec.Flush(), false, nil
 }
 
 // unknown is why it is not known what can be rented: ErrDenied, or ErrNotSent.
-func (d *Driver) unknown() error {
-	if errors.Is(d.offered, federation.ErrDenied) {
-		return d.offered
+func (of *offers) unknown() error {
+	if errors.Is(of.err, federation.ErrDenied) {
+		return of.err
 	}
-	return fmt.Errorf("%w: %w", d.offered, federation.ErrNotSent)
+	return fmt.Errorf("%w: %w", of.err, federation.ErrNotSent)
 }
 
 // wants are where placement wants the components of a job to run.
@@ -150,7 +150,7 @@ func wants(s *federation.Submission) []want {
 // canEverRun fails with ErrCapacity if no machines of the pool would do, however many there were, and with ErrInvalid if no Slurm takes such GPUs.
 func (d *Driver) canEverRun(j *job) error {
 	for i, w := range j.Wants {
-		p := d.pool(w.Partition)
+		p := d.fleet.pool(w.Partition)
 		if p == nil {
 			return fmt.Errorf("site %s has no partition %s: %w", d.cfg.Site, w.Partition, federation.ErrCapacity)
 		}

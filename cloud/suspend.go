@@ -31,7 +31,7 @@ func (d *Driver) Suspend(ctx context.Context, ref federation.JobRef) error {
 		r := j.run
 		d.put(j)
 		d.after(func() { r.suspended = true })
-		d.bumpAfter(r)
+		d.runs.bumpAfter(r)
 		return nil
 	})
 }
@@ -45,20 +45,20 @@ func (d *Driver) Resume(ctx context.Context, ref federation.JobRef) error {
 		case over || j.run == nil || j.State != federation.Running && j.State != federation.Suspended:
 			return fmt.Errorf("job %d is not suspended: %w", ref.ID, federation.ErrConflict)
 		}
-		d.goOn(j.run)
+		d.runs.goOn(j.run)
 		return nil
 	})
 }
 
 // goOn resumes a run if it is suspended.
-func (d *Driver) goOn(r *run) {
+func (rs *runs) goOn(r *run) {
 	if r.job.State != federation.Suspended {
 		return
 	}
-	r.job.unsuspend(d.now())
-	d.put(r.job)
-	d.after(func() { r.suspended = false })
-	d.bumpAfter(r)
+	r.job.unsuspend(rs.now())
+	rs.put(r.job)
+	rs.after(func() { r.suspended = false })
+	rs.bumpAfter(r)
 }
 
 // unsuspend notes that a job goes on if it was suspended. Its end is such a time too, for its agents let it go on to end it.

@@ -144,7 +144,7 @@ func TestSuspendNotice(t *testing.T) {
 		w.report(m, agentapi.Status{Run: run, State: agentapi.RunRunning, Start: time.Now()})
 		w.suspend(id)
 		n := &agentapi.Notice{Kind: agentapi.NoticePreempt, At: time.Now().Add(2 * time.Minute)}
-		if err := w.driver.Report(context.Background(), m, agentapi.Report{Notice: n}); err != nil {
+		if err := w.driver.Agents().Report(context.Background(), m, agentapi.Report{Notice: n}); err != nil {
 			t.Fatal(err)
 		}
 		if o = w.poll(m, agentapi.Poll{Version: o.Version, Known: []string{run}}); len(o.Runs) != 1 || o.Runs[0].Suspend {
@@ -164,7 +164,7 @@ func TestSuspendOldAgent(t *testing.T) {
 		time.Sleep(time.Second)
 		h := hello(w.cloud.Living()[0], "n")
 		h.Suspends = false
-		let, err := w.driver.Hello(context.Background(), gangOf(w.cloud.Living()[0]), h)
+		let, err := w.driver.Agents().Hello(context.Background(), gangOf(w.cloud.Living()[0]), h)
 		if err != nil {
 			t.Fatal(err)
 		}

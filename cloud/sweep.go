@@ -20,40 +20,40 @@ type stray struct {
 	asked   time.Time // when it was last asked to be ended
 }
 
-func (s *stray) record() (federation.PoolRecord, any) {
+func (s *stray) Record() (federation.PoolRecord, any) {
 	return federation.PoolRecord{Kind: federation.PoolMachine, ID: string(s.id), Closed: s.machine.Ended}, &s.machine
 }
 
-// offerings asks again and again what can be rented.
-func (d *Driver) offerings(ctx context.Context) {
-	if !d.rested(ctx) {
+// follow asks again and again what can be rented.
+func (of *offers) follow(ctx context.Context) {
+	if !of.starts.rested(ctx) {
 		return
 	}
-	answered := sync.OnceFunc(func() { close(d.asked) })
+	answered := sync.OnceFunc(func() { close(of.asked) })
 	for wait := time.Second; ; {
 		call, cancel := context.WithTimeout(ctx, callTime)
-		list, err := d.cfg.Provider.Offerings(call)
+		list, err := of.cfg.Provider.Offerings(call)
 		cancel()
 		if ctx.Err() != nil {
 			return
 		}
-		next := d.t.Offers
-		d.mu.Lock()
+		next := of.t.Offers
+		of.mu.Lock()
 		if err != nil {
-			d.log.Error("ask what can be rented", "err", err)
-			d.offered = err
+			of.log.Error("ask what can be rented", "err", err)
+			of.err = err
 			next = max(wait, provider.AsError(err).After)
-			wait = min(2*wait, d.t.Offers)
+			wait = min(2*wait, of.t.Offers)
 		} else {
-			wait, d.offered, d.priced = time.Second, nil, true
-			for _, p := range d.pools {
+			wait, of.err, of.known = time.Second, nil, true
+			for _, p := range of.fleet.pools {
 				p.offer(list)
-				d.capacity(p)
+				of.queue.capacity(p)
 			}
-			d.schedule()
+			of.queue.schedule()
 		}
-		d.news.nodes()
-		d.mu.Unlock()
+		of.news.nodes()
+		of.mu.Unlock()
 		answered()
 		if !sleep(ctx, next) {
 			return
@@ -62,31 +62,31 @@ func (d *Driver) offerings(ctx context.Context) {
 }
 
 // list lists the machines once in a while, and sooner while some start or end. However many machines there are, it is one call.
-func (d *Driver) list(ctx context.Context) {
-	if !d.rested(ctx) {
+func (sw *sweeper) list(ctx context.Context) {
+	if !sw.starts.rested(ctx) {
 		return
 	}
-	for wait := d.t.ListSoon; ; {
-		began := d.now()
+	for wait := sw.t.ListSoon; ; {
+		began := sw.now()
 		call, cancel := context.WithTimeout(ctx, callTime)
-		list, err := d.cfg.Provider.List(call)
+		list, err := sw.cfg.Provider.List(call)
 		cancel()
 		if ctx.Err() != nil {
 			return
 		}
-		d.metrics.listed(err)
+		sw.metrics.listed(err)
 		soon := false
 		if err != nil {
-			d.log.Error("list machines", "err", err)
-			wait = min(2*max(wait, provider.AsError(err).After), max(d.t.List, provider.AsError(err).After))
+			sw.log.Error("list machines", "err", err)
+			wait = min(2*max(wait, provider.AsError(err).After), max(sw.t.List, provider.AsError(err).After))
 		} else {
-			wait = d.t.ListSoon
-			d.mu.Lock()
-			soon = d.listedNow(began, list)
-			d.schedule()
-			d.mu.Unlock()
-			d.bookEnded(ctx, list)
-			d.lookAtTopology(ctx)
+			wait = sw.t.ListSoon
+			sw.mu.Lock()
+			soon = sw.listedNow(began, list)
+			sw.queue.schedule()
+			sw.mu.Unlock()
+			sw.strays.bookEnded(ctx, list)
+			sw.lookAtTopology(ctx)
 		}
 		if !sleep(ctx, wait) {
 			return
@@ -94,20 +94,20 @@ func (d *Driver) list(ctx context.Context) {
 		if err != nil || soon {
 			continue
 		}
-		t := time.NewTimer(max(d.t.List-wait, 0))
+		t := time.NewTimer(max(sw.t.List-wait, 0))
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-		case <-d.look:
+		case <-sw.look:
 		}
 	}
 }
 
 // listedNow compares a listing with the books; it reports whether another one is of use soon.
-func (d *Driver) listedNow(began time.Time, list []provider.Instance) (soon bool) {
-	byInstance := make(map[provider.InstanceID]*machine, len(d.machines))
-	for _, m := range d.machines {
+func (sw *sweeper) listedNow(began time.Time, list []provider.Instance) (soon bool) {
+	byInstance := make(map[provider.InstanceID]*machine, len(sw.fleet.machines))
+	for _, m := range sw.fleet.machines {
 		if m.Instance != "" {
 			byInstance[m.Instance] = m
 		}
@@ -117,11 +117,11 @@ func (d *Driver) listedNow(began time.Time, list []provider.Instance) (soon bool
 		seen[in.ID] = true
 		m := byInstance[in.ID]
 		switch {
-		case m == nil && d.gangs[in.Token] != nil && d.gangs[in.Token].calling: // Create has not returned yet
+		case m == nil && sw.fleet.gangs[in.Token] != nil && sw.fleet.gangs[in.Token].calling: // Create has not returned yet
 		case m == nil:
-			soon = d.strayed(in, began) || soon
+			soon = sw.strays.strayed(in, began) || soon
 		case in.State == provider.InstanceEnded:
-			d.gone(m, cmp.Or(in.Reason, m.Why, endedUnsaid))
+			sw.fleet.gone(m, cmp.Or(in.Reason, m.Why, endedUnsaid))
 		default:
 			if m.Addr == "" {
 				m.Addr = in.Addr
@@ -132,14 +132,14 @@ func (d *Driver) listedNow(began time.Time, list []provider.Instance) (soon bool
 		}
 	}
 	for _, m := range byInstance {
-		if !seen[m.Instance] && began.Sub(m.Created) > d.t.ListLag && m.State != machineEnded && !d.speaks(m, began) {
-			d.gone(m, cmp.Or(m.Why, endedUnseen))
+		if !seen[m.Instance] && began.Sub(m.Created) > sw.t.ListLag && m.State != machineEnded && !sw.speaks(m, began) {
+			sw.fleet.gone(m, cmp.Or(m.Why, endedUnseen))
 		}
 		soon = soon || m.State == machineEnding || m.State == machineBooting
 	}
-	for id, s := range d.strays {
+	for id, s := range sw.strays.seen {
 		if !seen[id] {
-			d.strayEnded(id, s)
+			sw.strays.ended(id, s)
 		}
 	}
 	return soon
@@ -147,41 +147,41 @@ func (d *Driver) listedNow(began time.Time, list []provider.Instance) (soon bool
 
 // speaks reports whether a machine's agent has spoken so lately that it lives, whatever a listing of that time lacks: a listing may lag, and its job would be
 // started elsewhere beside it.
-func (d *Driver) speaks(m *machine, at time.Time) bool {
-	return m.State == machineUp && at.Sub(m.polled) < 2*d.t.PollWait+d.t.Margin
+func (sw *sweeper) speaks(m *machine, at time.Time) bool {
+	return m.State == machineUp && at.Sub(m.polled) < 2*sw.t.PollWait+sw.t.Margin
 }
 
 // strayed takes in a machine that is ours by its tag, and in no gang that lives: it is ended after a grace, and goes into the books.
-func (d *Driver) strayed(in provider.Instance, began time.Time) (soon bool) {
-	s := d.strays[in.ID]
+func (st *strays) strayed(in provider.Instance, began time.Time) (soon bool) {
+	s := st.seen[in.ID]
 	if in.State == provider.InstanceEnded {
 		if s != nil {
-			d.strayEnded(in.ID, s)
+			st.ended(in.ID, s)
 		}
 		return false // see bookEnded
 	}
-	now := d.now()
+	now := st.now()
 	if s == nil {
-		s = d.newStray(in, began)
-		d.strays[in.ID] = s
-		d.log.Warn("a machine of ours that no gang in the books has", "instance", in.ID, "gang", in.Token)
+		s = st.make(in, began)
+		st.seen[in.ID] = s
+		st.log.Warn("a machine of ours that no gang in the books has", "instance", in.ID, "gang", in.Token)
 	}
-	if now.Sub(s.since) >= d.t.Stray && s.machine.State == machineUp {
+	if now.Sub(s.since) >= st.t.Stray && s.machine.State == machineUp {
 		s.machine.State = machineEnding
-		d.put(s)
-		poke(d.ender)
+		st.put(s)
+		poke(st.sweep.ender)
 	}
 	return true
 }
 
-func (d *Driver) newStray(in provider.Instance, began time.Time) *stray {
-	s := &stray{since: d.now(), id: MachineID(string(d.cfg.Site) + ":" + string(in.ID))}
+func (st *strays) make(in provider.Instance, began time.Time) *stray {
+	s := &stray{since: st.now(), id: MachineID(string(st.cfg.Site) + ":" + string(in.ID))}
 	s.machine = machineRecord{Gang: in.Token, Name: in.Name, Instance: in.ID, Offering: in.Offering, State: machineUp, Created: in.Launched.UTC(), Addr: in.Addr,
 		Why: "no gang in the books has it"}
 	if in.Launched.IsZero() {
 		s.machine.Created = began
 	}
-	for _, p := range d.pools {
+	for _, p := range st.fleet.pools {
 		for _, l := range p.lanes {
 			if l.offering.ID == in.Offering {
 				s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, accounting.MoneyOf(float64(l.offering.Price)), l.offering.Market
@@ -193,31 +193,31 @@ func (d *Driver) newStray(in provider.Instance, began time.Time) *stray {
 
 // bookEnded enters machines in the books that are seen for the first time when they have ended already. Most of those that a listing shows as ended are booked:
 // the store is asked only about those of which this daemon does not know it.
-func (d *Driver) bookEnded(ctx context.Context, list []provider.Instance) {
+func (st *strays) bookEnded(ctx context.Context, list []provider.Instance) {
 	var unknown []provider.Instance
-	oldest := d.now()
-	d.mu.Lock()
+	oldest := st.now()
+	st.mu.Lock()
 	settled := map[provider.InstanceID]bool{}
 	for _, in := range list {
 		switch {
 		case in.State != provider.InstanceEnded:
-		case d.settled[in.ID]:
+		case st.settled[in.ID]:
 			settled[in.ID] = true
-		case d.strays[in.ID] == nil && (d.gangs[in.Token] == nil || !d.gangs[in.Token].calling):
+		case st.seen[in.ID] == nil && (st.fleet.gangs[in.Token] == nil || !st.fleet.gangs[in.Token].calling):
 			unknown = append(unknown, in)
 			if !in.Launched.IsZero() && in.Launched.Before(oldest) {
 				oldest = in.Launched
 			}
 		}
 	}
-	d.settled = settled
-	d.mu.Unlock()
+	st.settled = settled
+	st.mu.Unlock()
 	if len(unknown) == 0 {
 		return
 	}
-	records, err := d.cfg.Store.PoolHistory(ctx, d.cfg.Site, federation.PoolMachine, oldest, 1<<20)
+	records, err := st.cfg.Store.PoolHistory(ctx, st.cfg.Site, federation.PoolMachine, oldest, 1<<20)
 	if err != nil {
-		d.log.Error("look for ended machines in the books", "err", err)
+		st.log.Error("look for ended machines in the books", "err", err)
 		return
 	}
 	booked := map[provider.InstanceID]bool{}
@@ -227,71 +227,71 @@ func (d *Driver) bookEnded(ctx context.Context, list []provider.Instance) {
 			booked[m.Instance] = true
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	st.mu.Lock()
+	defer st.mu.Unlock()
 	for _, in := range unknown {
-		d.settled[in.ID] = true
+		st.settled[in.ID] = true
 		if !booked[in.ID] {
-			d.strayEnded(in.ID, d.newStray(in, d.now()))
+			st.ended(in.ID, st.make(in, st.now()))
 		}
 	}
 }
 
-func (d *Driver) strayEnded(id provider.InstanceID, s *stray) {
-	delete(d.strays, id)
-	d.settled[id] = true
+func (st *strays) ended(id provider.InstanceID, s *stray) {
+	delete(st.seen, id)
+	st.settled[id] = true
 	r := &s.machine
-	r.State, r.Ended = machineEnded, d.now()
+	r.State, r.Ended = machineEnded, st.now()
 	r.Cost = r.Price.For(r.Ended.Sub(r.Created))
 	r.IdleCost = r.Cost
-	d.put(s)
-	if p := d.pool(r.Pool); p != nil {
+	st.put(s)
+	if p := st.fleet.pool(r.Pool); p != nil {
 		p.spent.roll(r.Ended)
 		p.spent.add(r)
 	}
 }
 
 // end asks the cloud to end the machines that are to be ended, many with one call, and again while the listing shows them.
-func (d *Driver) end(ctx context.Context) {
+func (sw *sweeper) end(ctx context.Context) {
 	const atOnce, again = 200, time.Minute
-	if !d.rested(ctx) {
+	if !sw.starts.rested(ctx) {
 		return
 	}
-	for wait := d.t.ListSoon; ; {
-		d.mu.Lock()
-		now := d.now()
+	for wait := sw.t.ListSoon; ; {
+		sw.mu.Lock()
+		now := sw.now()
 		var ids []provider.InstanceID
 		var machines []*machine
-		for _, m := range d.machines {
+		for _, m := range sw.fleet.machines {
 			if m.State == machineEnding && !m.deleteAt.IsZero() && !now.Before(m.deleteAt) && len(ids) < atOnce {
 				ids, machines = append(ids, m.Instance), append(machines, m)
 			}
 		}
-		for id, s := range d.strays {
+		for id, s := range sw.strays.seen {
 			if s.machine.State == machineEnding && now.Sub(s.asked) >= again && len(ids) < atOnce {
 				ids = append(ids, id)
 				s.asked = now
 			}
 		}
-		d.mu.Unlock()
+		sw.mu.Unlock()
 		if len(ids) > 0 {
 			call, cancel := context.WithTimeout(ctx, callTime)
-			err := d.cfg.Provider.Delete(call, ids)
+			err := sw.cfg.Provider.Delete(call, ids)
 			cancel()
 			next := again
 			if err != nil {
-				d.log.Error("end machines", "count", len(ids), "err", err)
-				wait = min(2*max(wait, time.Second, provider.AsError(err).After), max(d.t.List, provider.AsError(err).After))
+				sw.log.Error("end machines", "count", len(ids), "err", err)
+				wait = min(2*max(wait, time.Second, provider.AsError(err).After), max(sw.t.List, provider.AsError(err).After))
 				next = wait
 			} else {
-				wait = d.t.ListSoon
+				wait = sw.t.ListSoon
 			}
-			d.mu.Lock()
+			sw.mu.Lock()
 			for _, m := range machines {
-				m.deleteAt = d.now().Add(next)
+				m.deleteAt = sw.now().Add(next)
 			}
-			d.mu.Unlock()
-			poke(d.look)
+			sw.mu.Unlock()
+			poke(sw.look)
 			if err == nil && len(ids) < atOnce {
 				continue
 			}
@@ -300,12 +300,55 @@ func (d *Driver) end(ctx context.Context) {
 			}
 			continue
 		}
-		t := time.NewTimer(d.t.ListSoon)
+		t := time.NewTimer(sw.t.ListSoon)
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-		case <-d.ender:
+		case <-sw.ender:
 		}
 	}
+}
+
+// strays are machines with our tag that no gang in the records has.
+type strays struct {
+	*base
+	sweep   *sweeper
+	fleet   *fleet
+	seen    map[provider.InstanceID]*stray
+	settled map[provider.InstanceID]bool // that have ended and are in the records, for as long as they are listed
+}
+
+func newStrays(b *base) *strays {
+	return &strays{base: b, seen: map[provider.InstanceID]*stray{}, settled: map[provider.InstanceID]bool{}}
+}
+
+// offers is what can be rented, as it was seen last.
+type offers struct {
+	*base
+	starts *starts
+	fleet  *fleet
+	queue  *queue
+	asked  chan struct{} // closed when the cloud was asked once
+	err    error         // of the last look
+	known  bool          // one look was good
+}
+
+func newOffers(b *base) *offers {
+	return &offers{base: b, asked: make(chan struct{}), err: errNotLoaded}
+}
+
+// sweeper compares the machines that the cloud shows with the records, and ends those that are not to be.
+type sweeper struct {
+	*base
+	starts *starts
+	queue  *queue
+	strays *strays
+	fleet  *fleet
+	look   chan struct{} // the cloud should be listed soon
+	ender  chan struct{} // there are machines to be deleted
+}
+
+func newSweeper(b *base) *sweeper {
+	return &sweeper{base: b, look: make(chan struct{}, 1), ender: make(chan struct{}, 1)}
 }

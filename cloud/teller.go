@@ -18,14 +18,14 @@ func (d *Driver) Pools() []federation.PoolStatus {
 	defer d.mu.Unlock()
 	now := d.now()
 	var all []federation.PoolStatus
-	for _, p := range d.pools {
-		all = append(all, d.statusOf(p, now))
+	for _, p := range d.fleet.pools {
+		all = append(all, d.fleet.statusOf(p, now))
 	}
 	return all
 }
 
-func (d *Driver) statusOf(p *pool, now time.Time) federation.PoolStatus {
-	s := federation.PoolStatus{Site: d.cfg.Site, Name: p.Name, Min: p.Min, Max: p.Max, Daily: p.Daily, Monthly: p.Monthly, Stopped: p.overBudget(now), Note: d.cfg.Note}
+func (f *fleet) statusOf(p *pool, now time.Time) federation.PoolStatus {
+	s := federation.PoolStatus{Site: f.cfg.Site, Name: p.Name, Min: p.Min, Max: p.Max, Daily: p.Daily, Monthly: p.Monthly, Stopped: p.overBudget(now), Note: f.cfg.Note}
 	p.spent.roll(now)
 	s.Today, s.Month = p.spending(now)
 	for _, a := range p.allowances(now) {
@@ -52,14 +52,14 @@ func (d *Driver) statusOf(p *pool, now time.Time) federation.PoolStatus {
 			}
 		}
 		for _, key := range coolKeys(&l.offering) {
-			if c := d.cool[key]; c != nil && !seen[c] && c.about(&l.offering) && now.Before(c.Until) {
+			if c := f.cool.down[key]; c != nil && !seen[c] && c.about(&l.offering) && now.Before(c.Until) {
 				seen[c] = true
 				s.Cooling = append(s.Cooling, federation.Cooling{What: key, Reason: reasonOf(c.Kind), Detail: c.Text, Until: c.Until})
 			}
 		}
 	}
 	slices.SortFunc(s.Cooling, func(a, b federation.Cooling) int { return strings.Compare(a.What, b.What) })
-	for _, c := range d.classes {
+	for _, c := range f.queue.classes {
 		if slices.Contains(c.pools, p) {
 			s.Waiting += len(c.jobs)
 		}
@@ -80,11 +80,11 @@ func MachineOf(r federation.PoolRecord, now time.Time) (federation.Machine, erro
 func (d *Driver) Machine(id string) (federation.Machine, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	m := d.machines[MachineID(id)]
+	m := d.fleet.machines[MachineID(id)]
 	if m == nil {
 		return federation.Machine{}, false
 	}
-	r, _ := m.record()
+	r, _ := m.Record()
 	r.Site = d.cfg.Site
 	for _, run := range m.runs {
 		r.Job = max(r.Job, run.job.id()) // of several the newest

@@ -55,12 +55,13 @@ func TestMachineOf(t *testing.T) {
 // TestPoolStatus: machines by what they do, what the pool has spent with what runs, and each refusal once though it is about several offerings.
 func TestPoolStatus(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	d := &Driver{cfg: Config{Site: "aws", Note: "on machines", Now: func() time.Time { return now }}, cool: map[string]*coolDown{
+	d := assemble(Config{Site: "aws", Note: "on machines", Now: func() time.Time { return now }})
+	d.cool.down = map[string]*coolDown{
 		"cloud":             {coolRecord: coolRecord{Kind: provider.KindDenied, Text: "no", Until: now.Add(time.Minute)}},
 		"offering g6/a/od":  {coolRecord: coolRecord{Kind: provider.KindStockOut, Text: "none left", Until: now.Add(time.Hour)}},
 		"offering g6/a/old": {coolRecord: coolRecord{Kind: provider.KindStockOut, Until: now}},
-	}}
-	p := newPool(d, PoolConfig{Name: "gpu", Min: 1, Max: 16, Daily: 100 * federation.Dollar, Monthly: 5 * federation.Dollar})
+	}
+	p := newPool(d.fleet, PoolConfig{Name: "gpu", Min: 1, Max: 16, Daily: 100 * federation.Dollar, Monthly: 5 * federation.Dollar})
 	p.spent.roll(now)
 	p.spent.monthCost = 4 * federation.Dollar
 	for i, state := range []machineState{machineUp, machineUp, machineBooting, machineAsked, machineEnding} {
@@ -74,9 +75,9 @@ func TestPoolStatus(t *testing.T) {
 		}
 		l.machines = append(l.machines, m)
 	}
-	other := newPool(d, PoolConfig{Name: "cpu", Max: 2})
-	d.pools = []*pool{p, other}
-	d.classes = map[string]*class{"a": {pools: d.pools, jobs: make(ranked, 3)}, "b": {pools: d.pools[:1], jobs: make(ranked, 2)}}
+	other := newPool(d.fleet, PoolConfig{Name: "cpu", Max: 2})
+	d.fleet.pools = []*pool{p, other}
+	d.queue.classes = map[string]*class{"a": {pools: d.fleet.pools, jobs: make(ranked, 3)}, "b": {pools: d.fleet.pools[:1], jobs: make(ranked, 2)}}
 	want := []federation.PoolStatus{{
 		Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 1, Busy: 1, Ending: 1, Waiting: 5, PricePerHour: 2.5 * federation.Dollar, Today: 2.5 * federation.Dollar, Month: 6.5 * federation.Dollar, Daily: 100 * federation.Dollar, Monthly: 5 * federation.Dollar,
 		Stopped: "pool gpu has spent $6.50 of its $5.00 for this month", Note: "on machines",
@@ -91,10 +92,10 @@ func TestPoolStatus(t *testing.T) {
 // TestMachineNow: a machine that was idle in the books has a job by now.
 func TestMachineNow(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	d := &Driver{cfg: Config{Site: "aws", Now: func() time.Time { return now }}}
+	d := assemble(Config{Site: "aws", Now: func() time.Time { return now }})
 	m := &machine{id: "aws:1.0", machineRecord: machineRecord{State: machineUp, Created: now.Add(-time.Hour), BusyFrom: now.Add(-time.Minute), Price: 60 * federation.Dollar, LastJob: 7},
 		runs: map[string]*run{"8": {job: &job{jobRecord: jobRecord{Job: federation.Job{ID: 8}}}}, "9": {job: &job{jobRecord: jobRecord{Job: federation.Job{ID: 9}}}}}}
-	d.machines = map[MachineID]*machine{m.id: m}
+	d.fleet.machines = map[MachineID]*machine{m.id: m}
 	got, ok := d.Machine("aws:1.0")
 	if !ok || got.Site != "aws" || got.State != "busy" || got.Job != 9 || got.Cost != 60*federation.Dollar || got.IdleCost != 59*federation.Dollar {
 		t.Errorf("%+v", got)

@@ -21,41 +21,41 @@ func (d *Driver) clock(ctx context.Context) {
 // tick does what the time asks for, since the last look.
 func (d *Driver) tick(last time.Time) time.Time {
 	now := d.now()
-	d.draws = 0
-	d.coolOff(now, last)
-	for j := range d.begins {
+	d.numbers.draws = 0
+	d.cool.passed(now, last)
+	for j := range d.queue.begins {
 		if !j.begin().After(now) {
-			d.enqueue(j)
+			d.queue.enqueue(j)
 		}
 	}
-	for _, j := range d.jobs {
-		d.overdue(j, now)
+	for _, j := range d.jobs.byID {
+		d.runs.overdue(j, now)
 	}
-	for _, m := range values(d.machines) {
-		d.lateMachine(m, now)
+	for _, m := range values(d.fleet.machines) {
+		d.fleet.lateMachine(m, now)
 	}
-	for _, p := range d.pools {
-		d.tend(p, now)
+	for _, p := range d.fleet.pools {
+		d.rent.tend(p, now)
 	}
-	for len(d.ended) > 0 && now.Sub(d.ended[0].End) > d.t.Keep && d.ended[0].written {
-		d.forgetJob(d.ended[0])
-		d.ended = d.ended[1:]
+	for len(d.jobs.over) > 0 && now.Sub(d.jobs.over[0].End) > d.t.Keep && d.jobs.over[0].written {
+		d.jobs.forget(d.jobs.over[0])
+		d.jobs.over = d.jobs.over[1:]
 	}
-	d.schedule()
-	d.metrics.look(d)
+	d.queue.schedule()
+	d.metrics.look(d.fleet)
 	return now
 }
 
 // tend ends the idle machines of a pool, keeps its minimum, and looks who has waited too long.
-func (d *Driver) tend(p *pool, now time.Time) {
+func (rt *renter) tend(p *pool, now time.Time) {
 	if p.spent.roll(now) { // there is money again
-		d.capacity(p)
-		d.news.nodes()
+		rt.queue.capacity(p)
+		rt.news.nodes()
 	}
 	was := p.spent.why
 	if p.spent.why = p.overBudget(now); (p.spent.why == "") != (was == "") {
-		d.capacity(p)
-		d.news.nodes()
+		rt.queue.capacity(p)
+		rt.news.nodes()
 	}
 	broke := p.spent.why != ""
 	live := 0
@@ -73,61 +73,61 @@ func (d *Driver) tend(p *pool, now time.Time) {
 			}
 			switch {
 			case m.drain != "":
-				d.endMachine(m, m.drain)
+				rt.fleet.endMachine(m, m.drain)
 			case broke:
-				d.endMachine(m, "budget")
+				rt.fleet.endMachine(m, "budget")
 			case l.ends(now, 0):
-				d.endMachine(m, blockEnds)
+				rt.fleet.endMachine(m, blockEnds)
 			case live > p.Min && now.Sub(m.idle) >= p.Idle && m.State == machineUp:
-				d.endMachine(m, "idle")
+				rt.fleet.endMachine(m, "idle")
 				live--
 			}
 		}
 	}
 	if !broke && live < p.Min {
-		d.warm(p, p.Min-live)
+		rt.warm(p, p.Min-live)
 	}
-	d.longWaits(p, now)
+	rt.queue.longWaits(p, now)
 }
 
 // warm starts machines that a pool is to have though nobody asks for them: the cheapest.
-func (d *Driver) warm(p *pool, count int) {
+func (rt *renter) warm(p *pool, count int) {
 	for _, l := range p.lanes {
-		if _, ok := d.mayGrow(l); !ok || l.room() == 0 || l.ends(d.now(), l.offering.Boot+p.Idle) {
+		if _, ok := rt.fleet.mayGrow(l); !ok || l.room() == 0 || l.ends(rt.now(), l.offering.Boot+p.Idle) {
 			continue
 		}
 		for range min(count, l.room()) { // each a gang of its own, so that one that fails is no matter for the others
-			if !p.bears(accounting.MoneyOf(float64(l.offering.Price)), d.now()) {
+			if !p.bears(accounting.MoneyOf(float64(l.offering.Price)), rt.now()) {
 				return
 			}
-			if len(d.numbers) == 0 {
-				d.draw()
+			if len(rt.numbers.free) == 0 {
+				rt.numbers.draw()
 				return
 			}
-			d.ask(d.newGang(l, l.newNames(1), false))
+			rt.ask(rt.fleet.newGang(l, l.newNames(1), false))
 		}
 		return
 	}
 }
 
 // ask has a gang asked for that no job waits for.
-func (d *Driver) ask(g *gang) {
+func (rt *renter) ask(g *gang) {
 	g.calling = true
-	d.put(g)
-	d.after(func() { d.spawn(func(ctx context.Context) { d.create(ctx, g, false) }) })
+	rt.put(g)
+	rt.after(func() { rt.spawn(func(ctx context.Context) { rt.create(ctx, g, false) }) })
 }
 
 // longWaits finds the class of highest rank that has let others pass for long enough.
-func (d *Driver) longWaits(p *pool, now time.Time) {
+func (q *queue) longWaits(p *pool, now time.Time) {
 	was := p.first
 	p.first = nil
 	for c := range p.classes {
-		if len(c.jobs) > 0 && !c.since.IsZero() && now.Sub(c.since) >= d.t.Overtake && c.jobs[0].Reason == federation.ReasonResources &&
+		if len(c.jobs) > 0 && !c.since.IsZero() && now.Sub(c.since) >= q.t.Overtake && c.jobs[0].Reason == federation.ReasonResources &&
 			(p.first == nil || rank(c.jobs[0], p.first.jobs[0]) < 0) {
 			p.first = c
 		}
 	}
 	if was != nil && p.first != was {
-		d.capacity(p)
+		q.capacity(p)
 	}
 }

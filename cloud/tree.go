@@ -2,29 +2,29 @@ package cloud
 
 import (
 	"context"
-	"fsub/cloud/provider"
 	"slices"
 	"strconv"
 	"time"
 
+	"fsub/cloud/provider"
 	"fsub/topology"
 )
 
 // lookAtTopology asks how near to each other machines are of which that is not known yet. It follows a listing, so it is no more often than that.
-func (d *Driver) lookAtTopology(ctx context.Context) {
-	t, ok := d.cfg.Provider.(provider.Topologist)
+func (sw *sweeper) lookAtTopology(ctx context.Context) {
+	t, ok := sw.cfg.Provider.(provider.Topologist)
 	if !ok {
 		return
 	}
-	d.mu.Lock()
+	sw.mu.Lock()
 	var ids []provider.InstanceID
-	for _, m := range d.machines {
+	for _, m := range sw.fleet.machines {
 		if m.State == machineUp && !m.placed && len(m.gang.machines) > 1 {
-			m.placed = d.now().Sub(m.Ready) > 10*time.Minute // it may be told some time after the machine is up
+			m.placed = sw.now().Sub(m.Ready) > 10*time.Minute // it may be told some time after the machine is up
 			ids = append(ids, m.Instance)
 		}
 	}
-	d.mu.Unlock()
+	sw.mu.Unlock()
 	if len(ids) == 0 {
 		return
 	}
@@ -32,24 +32,24 @@ func (d *Driver) lookAtTopology(ctx context.Context) {
 	defer cancel()
 	near, err := t.Topology(ctx, ids)
 	if err != nil {
-		d.log.Warn("ask for the machines' topology", "err", err)
+		sw.log.Warn("ask for the machines' topology", "err", err)
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, m := range d.machines {
+	sw.mu.Lock()
+	defer sw.mu.Unlock()
+	for _, m := range sw.fleet.machines {
 		if groups, ok := near[m.Instance]; ok {
 			m.near, m.placed = groups, true
 		}
 	}
-	d.news.nodes()
+	sw.news.nodes()
 }
 
 // tree is how the machines are wired, as far as the cloud has told. Switches are numbered by depth: the same name may be used on two levels.
-func (d *Driver) tree() topology.Tree {
+func (f *fleet) tree() topology.Tree {
 	var tree topology.Tree
 	at := map[string]int{}
-	for _, p := range d.pools {
+	for _, p := range f.pools {
 		for _, l := range p.lanes {
 			for _, m := range l.machines {
 				below := ""

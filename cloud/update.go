@@ -38,13 +38,13 @@ func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, afte
 		}
 		d.put(j)
 		if j.class != nil && slices.Contains(fields, timed) { // it may be of another class now
-			d.dequeue(j)
-			d.enqueue(j)
+			d.queue.dequeue(j)
+			d.queue.enqueue(j)
 		}
 		if r := j.run; r != nil && slices.Contains(fields, timed) {
 			limit := j.limit(r.machines[0].pool)
 			d.after(func() { r.limit = limit })
-			d.bumpAfter(r)
+			d.runs.bumpAfter(r)
 		}
 		return nil
 	})
@@ -56,7 +56,7 @@ func (d *Driver) mayChange(j *job, fields []string, before, after *federation.Jo
 	if before.Partition != after.Partition {
 		other = append(other, "Partition")
 	}
-	switch p := d.pool(j.Partition); {
+	switch p := d.fleet.pool(j.Partition); {
 	case len(other) > 0 && j.State == federation.Pending:
 		return fmt.Errorf("job %d: %s: it has to be submitted anew for that: %w", j.id(), strings.Join(other, ", "), federation.ErrInvalid)
 	case len(other) > 0:

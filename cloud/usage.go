@@ -22,7 +22,7 @@ func (d *Driver) Measured(ctx context.Context, refs []federation.JobRef) (map[fe
 	}
 	out := map[federation.JobID][]federation.Usage{}
 	for _, ref := range refs {
-		r, err := d.endedRecord(ctx, ref)
+		r, err := d.jobs.ended(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -33,20 +33,20 @@ func (d *Driver) Measured(ctx context.Context, refs []federation.JobRef) (map[fe
 	return out, nil
 }
 
-// endedRecord is the record of a job that has ended; nil: it has not, or is not known.
-func (d *Driver) endedRecord(ctx context.Context, ref federation.JobRef) (*jobRecord, error) {
-	d.mu.Lock()
-	j := d.jobs[ref.ID]
+// ended is the record of a job that has ended; nil: it has not, or is not known.
+func (js *jobTable) ended(ctx context.Context, ref federation.JobRef) (*jobRecord, error) {
+	js.mu.Lock()
+	j := js.byID[ref.ID]
 	if j != nil && (ref.Key == "" || j.Key == ref.Key) {
-		defer d.mu.Unlock()
+		defer js.mu.Unlock()
 		if j.End.IsZero() {
 			return nil, nil
 		}
 		r := j.jobRecord // an ended record is not changed any more
 		return &r, nil
 	}
-	d.mu.Unlock()
-	r, err := d.inBooks(ctx, ref)
+	js.mu.Unlock()
+	r, err := js.recorded(ctx, ref)
 	if errors.Is(err, federation.ErrNotFound) {
 		return nil, nil
 	}

@@ -12,7 +12,9 @@ import (
 // says.
 func TestVirtualNodes(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	d := &Driver{cfg: Config{Site: "sky", Now: func() time.Time { return now }}, names: map[string]*machine{}, cool: map[string]*coolDown{}}
+	b := &base{cfg: Config{Site: "sky", Now: func() time.Time { return now }}}
+	d := newFleet(b)
+	d.cool = newCooldowns(b)
 	p := newPool(d, PoolConfig{Name: "main", Max: 4})
 	d.pools = []*pool{p}
 	p.offer([]provider.Offering{{ID: "a/z/spot", Type: "a", CPUs: 2}, {ID: "b/z/spot", Type: "b", CPUs: 2, Max: 2, Price: 1}})

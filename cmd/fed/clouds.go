@@ -150,7 +150,6 @@ func (cl *clouds) open(ctx context.Context, c *Config, s *SiteConfig, st federat
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", s.Name, err)
 	}
-	cl.door.Add(s.Name, d)
 	cl.running = append(cl.running, d)
 	if s.FileSystems != nil {
 		cl.logs[s.Name] = d
