@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fsub/slurm/hostlist"
 )
 
 // MaxArrayIndex is the highest task index that is read; Slurm's own bound (MaxArraySize) is at most 4,000,001.
@@ -154,22 +156,7 @@ func formatRanges(indices []int) string {
 	if step := onlyStep(indices); step > 1 {
 		return fmt.Sprintf("%d-%d:%d", indices[0], indices[len(indices)-1], step)
 	}
-	var b strings.Builder
-	for i := 0; i < len(indices); {
-		k := i
-		for k+1 < len(indices) && indices[k+1] == indices[k]+1 {
-			k++
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Itoa(indices[i]))
-		if k > i {
-			b.WriteString("-" + strconv.Itoa(indices[k]))
-		}
-		i = k + 1
-	}
-	return b.String()
+	return hostlist.Ranges(indices)
 }
 
 // onlyStep is the distance that all neighbours have, 0 if they differ or there are none.

@@ -2,8 +2,9 @@ package sbatch
 
 import (
 	"slices"
-	"strconv"
 	"strings"
+
+	"fsub/slurm/hostlist"
 )
 
 // verifyHosts reads the host files that -w and -x may name, and refuses a list that is none.
@@ -83,78 +84,6 @@ func hostCount(list string) (n int, ok bool) {
 
 // expandHosts is every host of a list, as often and in the order as it is named.
 func expandHosts(list string) (hosts []string, ok bool) {
-	for list != "" {
-		end := itemEnd(list)
-		if end < 0 {
-			return nil, false
-		}
-		if hosts, ok = expandHost(hosts, "", list[:end]); !ok {
-			return nil, false
-		}
-		list = strings.TrimPrefix(list[end:], ",")
-	}
-	return hosts, true
-}
-
-// itemEnd is where the first item of a hostlist ends: at a comma outside brackets. -1 if brackets do not match.
-func itemEnd(list string) int {
-	depth := 0
-	for i := 0; i < len(list); i++ {
-		switch list[i] {
-		case '[':
-			depth++
-		case ']':
-			depth--
-		case ',':
-			if depth == 0 {
-				return i
-			}
-		}
-		if depth < 0 || depth > 1 {
-			return -1
-		}
-	}
-	if depth != 0 {
-		return -1
-	}
-	return len(list)
-}
-
-// maxHosts bounds the expansion of a list: more nodes than any Slurm cluster may have.
-const maxHosts = 1 << 16
-
-// expandHost adds every host of one item to hosts; prefix is what is already expanded.
-func expandHost(hosts []string, prefix, item string) (_ []string, ok bool) {
-	open := strings.IndexByte(item, '[')
-	if open < 0 {
-		if prefix+item != "" {
-			hosts = append(hosts, prefix+item)
-		}
-		return hosts, len(hosts) <= maxHosts
-	}
-	ranges, rest, ok := strings.Cut(item[open+1:], "]")
-	if !ok {
-		return nil, false
-	}
-	for _, r := range strings.Split(ranges, ",") {
-		low, high, ranged := strings.Cut(r, "-")
-		if !ranged {
-			high = low
-		}
-		a, err1 := strconv.Atoi(low)
-		b, err2 := strconv.Atoi(high)
-		if err1 != nil || err2 != nil || a < 0 || b < a || b-a > maxHosts {
-			return nil, false
-		}
-		for n := a; n <= b; n++ {
-			digits := strconv.Itoa(n)
-			if pad := len(low) - len(digits); pad > 0 {
-				digits = strings.Repeat("0", pad) + digits
-			}
-			if hosts, ok = expandHost(hosts, prefix+item[:open]+digits, rest); !ok {
-				return nil, false
-			}
-		}
-	}
-	return hosts, true
+	hosts, err := hostlist.ExpandLoosely(list)
+	return hosts, err == nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
 
@@ -217,25 +218,9 @@ func tasksText(record string, pending []int) string {
 	return text
 }
 
-// ranges writes numbers as Slurm writes task lists: "2-5,7".
 func ranges(n []int) string {
-	sort.Ints(n)
-	var b strings.Builder
-	for i := 0; i < len(n); {
-		j := i
-		for j+1 < len(n) && n[j+1] <= n[j]+1 {
-			j++
-		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Itoa(n[i]))
-		if n[j] > n[i] {
-			b.WriteString("-" + strconv.Itoa(n[j]))
-		}
-		i = j + 1
-	}
-	return b.String()
+	slices.Sort(n)
+	return hostlist.Ranges(n)
 }
 
 // reason is Slurm's word without blanks.

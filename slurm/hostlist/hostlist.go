@@ -28,22 +28,32 @@ func Split(list string) []string {
 // Expand returns the names that list stands for, in its order, duplicates kept. An empty list has none. Numbers of a
 // range are as wide as its first one: "n[08-10]" is n08, n09, n10. Several brackets multiply, the last one fastest.
 func Expand(list string) ([]string, error) {
-	var names []string
-	rest := strings.TrimSpace(list)
-	if strings.ContainsFunc(rest, unicode.IsSpace) {
+	trimmed := strings.TrimSpace(list)
+	switch {
+	case strings.ContainsFunc(trimmed, unicode.IsSpace):
 		return nil, fmt.Errorf("hostlist %q: blank within a name", list)
+	case trimmed != "" && strings.Contains(","+trimmed+",", ",,"):
+		return nil, fmt.Errorf("hostlist %q: empty name", list)
 	}
-	for rest != "" {
+	return ExpandLoosely(trimmed)
+}
+
+// ExpandLoosely is Expand for lists that people write: empty names and blanks around names are left out.
+func ExpandLoosely(list string) ([]string, error) {
+	var names []string
+	for rest := list; rest != ""; {
 		item, tail, err := cutItem(rest)
 		if err != nil {
 			return nil, fmt.Errorf("hostlist %q: %w", list, err)
 		}
-		some, err := expandItem(item, MaxNames-len(names))
+		if rest = tail; strings.TrimSpace(item) == "" {
+			continue
+		}
+		some, err := expandItem(strings.TrimSpace(item), MaxNames-len(names))
 		if err != nil {
 			return nil, fmt.Errorf("hostlist %q: %w", list, err)
 		}
 		names = append(names, some...)
-		rest = tail
 	}
 	return names, nil
 }
@@ -62,9 +72,6 @@ func cutItem(s string) (item, rest string, err error) {
 		case c == ']':
 			open = false
 		case c == ',' && !open:
-			if i == 0 || i == len(s)-1 {
-				return "", "", fmt.Errorf("empty name")
-			}
 			return s[:i], s[i+1:], nil
 		}
 	}

@@ -82,7 +82,7 @@ func (s *session) ended(node int, exits []wire.Exit) {
 
 // tell says how tasks ended; with 0 only if asked to.
 func (s *session) tell(node string, status uint32, oom bool, ranks []int) {
-	word, list := "task", numbers(ranks)
+	word, list := "task", hostlist.Ranges(ranks)
 	if len(ranks) > 1 {
 		word = "tasks"
 	}
@@ -112,26 +112,6 @@ func signalWords(sig syscall.Signal) string {
 		return "Trace/breakpoint trap"
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// numbers is "0-2,5".
-func numbers(ranks []int) string {
-	var b strings.Builder
-	for i := 0; i < len(ranks); {
-		j := i
-		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
-			j++
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Itoa(ranks[i]))
-		if j > i {
-			b.WriteString("-" + strconv.Itoa(ranks[j]))
-		}
-		i = j + 1
-	}
-	return b.String()
 }
 
 // startWait is --wait: some time after the first task's end the others are killed.
@@ -171,7 +151,7 @@ func (s *session) sayStates() {
 		if len(ranks) > 1 {
 			word = "tasks"
 		}
-		s.info(fmt.Sprintf("StepId=%s %s %s: %s", s.name(), word, numbers(ranks), g.word))
+		s.info(fmt.Sprintf("StepId=%s %s %s: %s", s.name(), word, hostlist.Ranges(ranks), g.word))
 	}
 }
 
@@ -190,7 +170,7 @@ func (s *session) sayLaunch() {
 		return
 	}
 	for _, n := range s.layout.Nodes {
-		s.info(fmt.Sprintf("launching StepId=%s on host %s, %d tasks: %s", s.name(), n.Name, len(n.Ranks), numbers(n.Ranks)))
+		s.info(fmt.Sprintf("launching StepId=%s on host %s, %d tasks: %s", s.name(), n.Name, len(n.Ranks), hostlist.Ranges(n.Ranks)))
 	}
 }
 

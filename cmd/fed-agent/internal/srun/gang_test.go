@@ -23,6 +23,7 @@ import (
 	"fsub/cloud/jobenv"
 	"fsub/cloud/steps"
 	"fsub/sbatch"
+	"fsub/slurm/hostlist"
 )
 
 // TestMain: the test's own binary is the step daemon, srun and sbcast too.
@@ -153,7 +154,7 @@ func sorted(text string) string {
 		if len(all) > 1 {
 			word = "tasks"
 		}
-		lines = append(lines, node+word+" "+numbers(all)+how)
+		lines = append(lines, node+word+" "+hostlist.Ranges(all)+how)
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
