@@ -164,7 +164,7 @@ func defaults() Config {
 func readConfig(path string) (Config, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return Config{}, fmt.Errorf("no configuration file %s: write one (see README.md) or name another with --config", path)
+		return Config{}, fmt.Errorf("no configuration file %s: write one (see docs/configuration.md) or name another with --config", path)
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("read the configuration: %w", err)

@@ -1,0 +1,310 @@
+// Package docs holds README.md and docs/ to the programs. Of their fenced blocks
+//
+//	```console          is a session with a daemon over two local sites, alpha (H100) and beta (A100): commands behind "$ ", and
+//	                    what they print, in which "..." stands for anything and a line of "..." for any lines
+//	```bash NAME        is a script, in the file NAME for the sessions of the page, that fsub understands
+//	```yaml             is a configuration that fed config check takes
+//	```sh               is not run, since it would change the machine: its commands exist, with the subcommands and options shown
+//
+// Commands in the running text, `fed ...` and `make ...`, exist too.
+package docs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/testbed/program"
+)
+
+const root = "../.."
+
+// patience is how long a session waits for what it shows, on a machine that is busy with other tests.
+const patience = 3 * time.Minute
+
+var bin string // folder of the programs
+
+func TestMain(m *testing.M) {
+	var err error
+	if bin, err = os.MkdirTemp("", "fsub-docs-"); err == nil {
+		if err = program.Put(bin, "fsub", "fed", "fed-agent"); err == nil {
+			err = program.Link(bin)
+		}
+	}
+	code := 1
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	os.RemoveAll(bin)
+	os.Exit(code)
+}
+
+// block is a fenced block of a page.
+type block struct {
+	kind, name string // "bash", "train.sbatch"
+	line       int    // where it begins
+	text       string
+}
+
+// page is a Markdown file.
+type page struct {
+	path   string
+	blocks []block
+	inline []string // `code` of the running text
+}
+
+// pages reads README.md and all of docs/.
+func pages(t *testing.T) []page {
+	t.Helper()
+	paths, err := filepath.Glob(root + "/docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []page
+	for _, path := range append(paths, root+"/README.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, parse(path, string(text)))
+	}
+	if len(all) < 6 {
+		t.Fatalf("only %d pages", len(all))
+	}
+	return all
+}
+
+var code = regexp.MustCompile("`([^`]+)`")
+
+func parse(path, text string) page {
+	p := page{path: path}
+	var b *block
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		fence, isFence := strings.CutPrefix(strings.TrimRight(line, "\n"), "```")
+		switch {
+		case isFence && b == nil:
+			kind, name, _ := strings.Cut(fence, " ")
+			b = &block{kind: kind, name: name, line: n}
+		case isFence:
+			p.blocks = append(p.blocks, *b)
+			b = nil
+		case b != nil:
+			b.text += line
+		default:
+			for _, m := range code.FindAllStringSubmatch(line, -1) {
+				p.inline = append(p.inline, m[1])
+			}
+		}
+	}
+	return p
+}
+
+func TestPages(t *testing.T) {
+	for _, p := range pages(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(p.path), ".md"), func(t *testing.T) {
+			t.Parallel()
+			testPage(t, p)
+		})
+	}
+}
+
+func testPage(t *testing.T, p page) {
+	w := &world{t: t, at: filepath.Base(p.path)}
+	for _, c := range p.inline {
+		w.checkCommand(c, false)
+	}
+	for _, b := range p.blocks {
+		w.at = fmt.Sprintf("%s:%d", filepath.Base(p.path), b.line)
+		switch b.kind {
+		case "console":
+			w.session(b.text)
+		case "bash":
+			w.script(b)
+		case "yaml":
+			w.config(b.text)
+		case "sh":
+			for line := range strings.Lines(b.text) {
+				w.checkCommand(line, true)
+			}
+		default:
+			t.Errorf("%s: a block of kind %q is not tested: want console, bash, yaml or sh", w.at, b.kind)
+		}
+	}
+}
+
+// world is a daemon and a directory for the sessions of a page.
+type world struct {
+	t   *testing.T
+	at  string // where in the pages it is now
+	dir string // of the session; "" until there is one
+}
+
+// open starts the daemon, if it does not run yet.
+func (w *world) open() {
+	if w.dir != "" {
+		return
+	}
+	w.t.Helper()
+	dir, err := os.MkdirTemp("", "docs") // the path of a socket is short
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { os.RemoveAll(dir) })
+	w.dir = dir
+	const site = "  - {name: %s, kind: local, containers: enroot, local: {nodes: 2, cpus: 4, mem_mib: 4000, gpus: 2, gpu_type: %s, price: %v, network: host}}\n"
+	config := fmt.Sprintf("socket: %s/fsub.sock\nstate_dir: %[1]s/state\nsites:\n"+site+site, dir, "alpha", "h100", 3.90, "beta", "a100", 1.30)
+	if err := os.WriteFile(dir+"/fed.yaml", []byte(config), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	log, err := os.Create(dir + "/fed.log")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer log.Close()
+	daemon := w.command(context.Background(), "exec fed serve --config fed.yaml")
+	daemon.Stdout, daemon.Stderr = log, log
+	if err := daemon.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		daemon.Process.Signal(os.Interrupt)
+		daemon.Wait()
+		if out, err := w.command(context.Background(), "fed pool clear --config fed.yaml").CombinedOutput(); err != nil {
+			w.t.Errorf("fed pool clear: %v: %s", err, out)
+		}
+		if w.t.Failed() {
+			text, _ := os.ReadFile(dir + "/fed.log")
+			w.t.Logf("the daemon's log:\n%s", text)
+		}
+	})
+	w.expect("fed site list", []string{"...", "alpha ACTIVE ok ...", "beta ACTIVE ok ..."})
+}
+
+// command is a command line in the session's directory, with our programs and no configuration of the caller's.
+func (w *world) command(ctx context.Context, line string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "bash", "-c", line)
+	cmd.Dir = w.dir
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); !strings.HasPrefix(name, "SLURM") && !strings.HasPrefix(name, "SBATCH") && !strings.HasPrefix(name, "FSUB") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+w.dir, "FSUB_SOCKET="+w.dir+"/fsub.sock", "TZ=UTC")
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// session runs the commands of a block and compares what they print.
+func (w *world) session(text string) {
+	w.open()
+	var command string
+	var want []string
+	for line := range strings.Lines(text + "$ \n") {
+		line = strings.TrimRight(line, "\n")
+		next, isCommand := strings.CutPrefix(line, "$ ")
+		if !isCommand {
+			want = append(want, line)
+			continue
+		}
+		if command != "" {
+			w.expect(command, want)
+		}
+		command, want = next, nil
+	}
+}
+
+// once are commands that do something, and so are not tried again until they print what is expected.
+var once = regexp.MustCompile(`^(fsub|sbatch|scancel|fed site (drain|resume)|fed logs -f)\b`)
+
+// expect runs a command, again and again if it only looks, until it prints want.
+func (w *world) expect(command string, want []string) {
+	w.t.Helper()
+	var pattern strings.Builder
+	pattern.WriteString(`^`)
+	fails := false
+	for _, line := range want {
+		fails = fails || strings.Contains(line, "error:")
+		if line == "..." {
+			pattern.WriteString(`(.*\n)*`)
+			continue
+		}
+		pattern.WriteString(strings.ReplaceAll(regexp.QuoteMeta(squeeze(line)), `\.\.\.`, `.*`) + `\n`)
+	}
+	re := regexp.MustCompile(pattern.String() + `$`)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var last []byte
+	var lastErr error
+	for {
+		cmd := w.command(ctx, command)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		err := cmd.Run()
+		out := append(stdout.Bytes(), stderr.Bytes()...)
+		if (err != nil) == fails && (re.MatchString(squeezed(out)) || re.MatchString(squeezed(stdout.Bytes()))) {
+			return
+		}
+		if ctx.Err() == nil || last == nil {
+			last, lastErr = out, err
+		}
+		if once.MatchString(command) || ctx.Err() != nil {
+			w.t.Fatalf("%s: %s\nprinted (%v)\n%swant\n%s", w.at, command, lastErr, last, strings.Join(want, "\n"))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// squeeze makes single blanks of the space between columns.
+func squeeze(line string) string { return strings.Join(strings.Fields(line), " ") }
+
+func squeezed(out []byte) string {
+	var b strings.Builder
+	for line := range strings.Lines(string(out)) {
+		b.WriteString(squeeze(line) + "\n")
+	}
+	return b.String()
+}
+
+// script checks a script and leaves it to the sessions.
+func (w *world) script(b block) {
+	if b.name == "" {
+		w.t.Errorf("%s: the script has no name: ```bash NAME", w.at)
+		return
+	}
+	w.open()
+	if err := os.WriteFile(filepath.Join(w.dir, b.name), []byte(b.text), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if out, err := w.command(context.Background(), "bash -n "+b.name+" && { fed debug parse "+b.name+" || fsub --test-only "+b.name+"; }").CombinedOutput(); err != nil {
+		w.t.Errorf("%s: %s is not understood: %v\n%s", w.at, b.name, err, out)
+	}
+}
+
+// config checks a configuration, with the files that it names.
+func (w *world) config(text string) {
+	dir := w.t.TempDir()
+	for file, content := range map[string]string{
+		"alpha.key": strings.Repeat("k", 32), "beta.token": "SLURM_JWT=a.b.c", "alpha.topology": "SwitchName=s0 Nodes=a[1-2]\n",
+		"aws.credentials": "[default]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = example\n",
+		"fed.yaml":        strings.ReplaceAll(text, "/etc/fsub/", dir+"/"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	out, err := exec.Command(filepath.Join(bin, "fed"), "config", "check", "--config", dir+"/fed.yaml").CombinedOutput()
+	if err != nil || strings.Count(string(out), "- name:") < strings.Count(text, "\n  - name:") {
+		w.t.Errorf("%s: the configuration is not understood: %v\n%s", w.at, err, out)
+	}
+}
