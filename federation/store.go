@@ -67,7 +67,8 @@ type JobQuery struct {
 	EndedAfter time.Time // live jobs, and those that ended at or after this time
 	Site       SiteName
 	Name       string
-	Limit      int // at most so many, lowest IDs first; 0: no limit
+	AfterID    JobID // only jobs with a higher ID: with Limit, a listing is read page by page
+	Limit      int   // at most so many, lowest IDs first; 0: no limit
 }
 
 // RequestKind is what a user may ask of an existing job.

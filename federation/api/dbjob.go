@@ -80,7 +80,7 @@ func (s *Server) account(ctx context.Context, v *view, q url.Values) ([]part, []
 	win.states, f.states = f.states, nil // the window has its own meaning of states
 	query := f.query(s.users)
 	query.EndedAfter = win.from
-	list, _, err := s.list(ctx, v, &f, query)
+	list, err := s.list(ctx, v, &f, query)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,16 +13,15 @@ import (
 )
 
 // list reads the parts of all jobs that f selects, among those that slurmctld would still hold: live ones, and those that
-// ended within MinJobAge. rev is the highest of any job that was read.
-func (s *Server) list(ctx context.Context, v *view, f *jobFilter, q federation.JobQuery) (out []part, rev int64, err error) {
+// ended within MinJobAge.
+func (s *Server) list(ctx context.Context, v *view, f *jobFilter, q federation.JobQuery) (out []part, err error) {
 	jobs, err := s.cfg.Store.Jobs(ctx, q)
 	if err != nil {
-		return nil, 0, ofStore(err, errNoContact)
+		return nil, ofStore(err, errNoContact)
 	}
 	var arrays []federation.JobID
 	selected := jobs[:0]
 	for _, j := range jobs {
-		rev = max(rev, j.Rev)
 		if !f.job(v, &j) {
 			continue
 		}
@@ -34,7 +33,7 @@ func (s *Server) list(ctx context.Context, v *view, f *jobFilter, q federation.J
 	var tasks map[federation.JobID][]federation.Task
 	if len(arrays) > 0 {
 		if tasks, err = s.cfg.Store.TasksOf(ctx, arrays); err != nil {
-			return nil, 0, ofStore(err, errNoContact)
+			return nil, ofStore(err, errNoContact)
 		}
 	}
 	for i := range selected {
@@ -44,7 +43,7 @@ func (s *Server) list(ctx context.Context, v *view, f *jobFilter, q federation.J
 			}
 		}
 	}
-	return out, rev, nil
+	return out, nil
 }
 
 // jobs is GET /jobs.
@@ -110,7 +109,11 @@ func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *jobFilter,
 	v.expand = !newer(r, "v0.0.43")
 	q := f.query(s.users)
 	q.EndedAfter = now.Add(-s.cfg.MinJobAge)
-	list, rev, err := s.list(r.Context(), v, f, q)
+	log, err := s.cfg.Store.Changes(r.Context(), 0, 0)
+	if err != nil {
+		return ofStore(err, errNoContact)
+	}
+	list, err := s.list(r.Context(), v, f, q)
 	if err != nil {
 		return err
 	}
@@ -124,7 +127,7 @@ func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *jobFilter,
 		}
 	}
 	if len(q.IDs) == 0 && q.User == "" && q.Name == "" && !q.Live {
-		s.marks.add(now.Unix(), rev)
+		s.marks.add(now.Unix(), log.Mark)
 	}
 	resp.LastUpdate, resp.LastBackfill = unixNumber(now), unixNumber(now)
 	if r.URL.Query().Get("sparse") == "" {
@@ -151,7 +154,7 @@ func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c Caller) err
 	}
 	q := f.query(s.users)
 	q.EndedAfter = s.cfg.Now().Add(-s.cfg.MinJobAge)
-	list, _, err := s.list(r.Context(), s.view(), &f, q)
+	list, err := s.list(r.Context(), s.view(), &f, q)
 	if err != nil {
 		return err
 	}

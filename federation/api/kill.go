@@ -59,7 +59,7 @@ func (s *Server) matching(r *http.Request, req *wire.KillJobs) ([]string, error)
 	}
 	q := f.query(s.users)
 	q.Live = true
-	list, _, err := s.list(r.Context(), s.view(), &f, q)
+	list, err := s.list(r.Context(), s.view(), &f, q)
 	var refs []string
 	for i := range list {
 		if !list[i].state.Ended() {

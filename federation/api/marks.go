@@ -2,21 +2,27 @@ package api
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"fsub/federation"
 )
 
-// marks remember how far the store was when a listing of all jobs was made, so that update_time can be answered without
+// marks remember how far the store's log was when a listing of all jobs was made, so that update_time can be answered without
 // making it again.
 type marks struct {
 	mu   sync.Mutex
 	list []mark // in order of time
 }
 
-type mark struct{ at, rev int64 }
+type mark struct {
+	at  int64
+	log federation.LogMark
+}
 
-func (m *marks) add(at, rev int64) {
+func (m *marks) add(at int64, log federation.LogMark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n := len(m.list); n > 0 && m.list[n-1].at == at {
@@ -25,7 +31,7 @@ func (m *marks) add(at, rev int64) {
 	if len(m.list) == 256 {
 		m.list = append(m.list[:0], m.list[128:]...)
 	}
-	m.list = append(m.list, mark{at, rev})
+	m.list = append(m.list, mark{at, log})
 }
 
 // before returns the newest mark that is not after at.
@@ -47,6 +53,15 @@ func (s *Server) unchanged(ctx context.Context, since int64) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{SinceRev: m.rev, EndedAfter: s.cfg.Now().Add(-s.cfg.MinJobAge), Limit: 1})
+	_, changed, err := changedJobs(ctx, s.cfg.Store, m.log)
+	if errors.Is(err, federation.ErrTrimmed) {
+		return false, nil
+	}
+	if err != nil || len(changed) == 0 {
+		return err == nil, ofStore(err, errNoContact)
+	}
+	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{
+		IDs: slices.Collect(maps.Keys(changed)), Alone: true, EndedAfter: s.cfg.Now().Add(-s.cfg.MinJobAge), Limit: 1,
+	})
 	return err == nil && len(jobs) == 0, ofStore(err, errNoContact)
 }

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unique"
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
@@ -15,11 +18,17 @@ import (
 )
 
 // queue is what squeue lists, kept in memory in squeue's order and already written as it is sent: a poll costs the reading of what
-// has changed since the one before, by Job.Rev, and no look at the jobs that have not. It holds what slurmctld would hold: live
-// jobs, and those that ended within MinJobAge.
+// has changed since the one before, by the store's log of changes, and no look at the jobs that have not. It holds what slurmctld
+// would hold: live jobs, and those that ended within the time that they are kept. There may be a million of them, so what many
+// have in common is there once.
 type queue struct {
+	store federation.Store
+	view  func() *view
+	now   func() time.Time
+	keep  time.Duration // how long ended jobs are listed
+
 	mu      sync.Mutex
-	rev     int64
+	mark    federation.LogMark // of the store's log; 0: nothing has been read
 	jobs    map[federation.JobID]*queuedJob
 	groups  map[federation.JobID][]*queuedJob // by array or leader: its parts or components, which are jobs of their own
 	sorted  []*queueRow                       // in squeue's order, with rows that are dead
@@ -30,65 +39,186 @@ type queue struct {
 	seen    []*federation.Observation         // of which world was made
 	changes time.Time                         // when a row changes by the clock alone; zero: none does
 	swept   time.Time                         // when jobs were last forgotten for their age
+
+	shared, own []byte // of the row that is being made
 }
 
 // queuedJob is a job with its rows: one, or for an array one for each started task and one for the rest.
 type queuedJob struct {
 	job   federation.JobID
 	group federation.JobID // the array or leader to which it belongs; 0: none
-	end   time.Time        // zero: live
-	begin time.Time        // its rows change then
-	rows  []*queueRow
+	end   int64            // in nanoseconds since 1970; 0: live
+	begin int64            // its rows change then; 0: they do not
+	row   queueRow         // the first
+	more  []*queueRow
+}
+
+// rows is an iterator over the rows of k.
+func (k *queuedJob) rows(yield func(*queueRow) bool) {
+	if !yield(&k.row) {
+		return
+	}
+	for _, r := range k.more {
+		if !yield(r) {
+			return
+		}
+	}
 }
 
 // queueRow is one line of squeue: what rows are selected and ordered by, and the row as it is sent. It is not changed once it is made,
 // but for dead, which the queue's lock guards.
 type queueRow struct {
-	id       int64 // the number that the shown ID begins with
-	place    int64 // where slurmctld would have it in its list
-	task     int64 // index of the task, beyond all for those that have not started
-	raw      int64
-	user     string
-	uid      wire.Int
-	name     string
-	part     string
-	account  string
-	qos      string
-	cluster  string
-	state    string // as squeue shows it: a flag goes before the base state
-	base     string
-	short    string
+	id, raw  uint32 // the number that the shown ID begins with, and its own
+	place    uint32 // where slurmctld would have it in its list
+	task     int32  // index of the task, waitingTasks for those that have not started
 	priority int64
+	end      int64 // when it, or the array that it is of, ended, in nanoseconds since 1970; 0: neither has
+	facts    unique.Handle[rowFacts]
+	shared   unique.Handle[string] // the fields that like jobs have in common, as they are sent
+	own      string                // the others
 	ended    bool
-	end      time.Time // when it, or the array that it is of, ended
-	row      []byte    // with its length before it
 	dead     bool
 }
 
+// rowFacts are what many rows have in common.
+type rowFacts struct {
+	user, part, account, qos, cluster string
+	uid                               wire.Int
+	state                             string // as squeue shows it: a flag goes before the base state
+	base, short                       string
+}
+
+// bytes appends the row as v1 writes it.
+func (r *queueRow) bytes(b []byte) []byte { return append(append(b, r.shared.Value()...), r.own...) }
+
+func (r *queueRow) size() int { return len(r.shared.Value()) + len(r.own) }
+
 // refresh takes up what was written since the last call. The store is read with the lock held: others who call meanwhile would
 // read the same.
-func (q *queue) refresh(ctx context.Context, s *Server) error {
-	now := s.cfg.Now()
-	first := q.jobs == nil
-	v := s.view()
-	if !first && q.otherWorld(v) {
-		first, q.jobs = true, nil // also if this fails half-way
+func (q *queue) refresh(ctx context.Context) error {
+	now, v := q.now(), q.view()
+	if q.mark != 0 && q.otherWorld(v) {
+		q.mark = 0 // also if this fails half-way
 	}
-	query := federation.JobQuery{SinceRev: q.rev}
-	if first {
-		query = federation.JobQuery{EndedAfter: now.Add(-s.cfg.MinJobAge)}
+	err := q.follow(ctx, v, now)
+	if errors.Is(err, federation.ErrTrimmed) {
+		q.mark = 0
+		err = q.follow(ctx, v, now)
 	}
-	jobs, err := s.cfg.Store.Jobs(ctx, query)
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
-	if !first {
-		late, err := q.overtaken(ctx, s, now)
+	if now.Sub(q.swept) > q.keep/10 {
+		q.sweep(now.Add(-q.keep))
+		q.swept = now
+	}
+	return nil
+}
+
+// follow reads all jobs, or those that the log tells of and those whose time has come.
+func (q *queue) follow(ctx context.Context, v *view, now time.Time) error {
+	if q.mark == 0 {
+		return q.readAll(ctx, v, now)
+	}
+	mark, changed, err := changedJobs(ctx, q.store, q.mark)
+	if err != nil {
+		return err
+	}
+	for _, id := range q.overtaken(now) {
+		changed[id] = true
+	}
+	if len(changed) > 0 {
+		ids := slices.Sorted(maps.Keys(changed))
+		jobs, err := q.store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
+		if err == nil {
+			err = q.takeAll(ctx, v, jobs)
+		}
 		if err != nil {
+			q.changes = now // what was overtaken is looked for again
 			return err
 		}
-		jobs = append(jobs, late...)
+		for i := range jobs {
+			delete(changed, jobs[i].ID)
+		}
+		for id := range changed {
+			q.drop(id) // deleted
+		}
 	}
+	q.mark = mark
+	return nil
+}
+
+// logPage is how many commits are read at once.
+const logPage = 1000
+
+// changedJobs are the jobs that the log tells of after a mark, themselves or their tasks.
+func changedJobs(ctx context.Context, store federation.Store, mark federation.LogMark) (federation.LogMark, map[federation.JobID]bool, error) {
+	changed := map[federation.JobID]bool{}
+	for {
+		log, err := store.Changes(ctx, mark, logPage)
+		if err != nil {
+			return mark, nil, err
+		}
+		for i := range log.Commits {
+			for _, c := range log.Commits[i].Changes {
+				if c.Kind == federation.ChangeJob || c.Kind == federation.ChangeTask {
+					changed[c.Job] = true
+				}
+			}
+		}
+		if mark = log.Mark; len(log.Commits) < logPage {
+			return mark, changed, nil
+		}
+	}
+}
+
+// jobsPage is how many jobs are read at once: a million at a time would be a gigabyte.
+const jobsPage = 10_000
+
+// readAll reads the store anew. While one page of jobs is turned into rows the next one is read.
+func (q *queue) readAll(ctx context.Context, v *view, now time.Time) error {
+	log, err := q.store.Changes(ctx, 0, 0)
+	if err != nil {
+		return err
+	}
+	q.clear(v)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	type page struct {
+		jobs []federation.Job
+		err  error
+	}
+	pages := make(chan page)
+	go func() {
+		defer close(pages)
+		query := federation.JobQuery{EndedAfter: now.Add(-q.keep), Limit: jobsPage}
+		for {
+			jobs, err := q.store.Jobs(ctx, query)
+			select {
+			case pages <- page{jobs, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil || len(jobs) < jobsPage {
+				return
+			}
+			query.AfterID = jobs[len(jobs)-1].ID
+		}
+	}()
+	for p := range pages {
+		if p.err == nil {
+			p.err = q.takeAll(ctx, v, p.jobs)
+		}
+		if p.err != nil {
+			return p.err
+		}
+	}
+	q.mark = log.Mark
+	return nil
+}
+
+// takeAll takes up jobs as the store has them now, with their tasks.
+func (q *queue) takeAll(ctx context.Context, v *view, jobs []federation.Job) error {
 	var arrays []federation.JobID
 	for i := range jobs {
 		if jobs[i].Spec.Array != "" || jobs[i].Whole != nil {
@@ -97,20 +227,13 @@ func (q *queue) refresh(ctx context.Context, s *Server) error {
 	}
 	var tasks map[federation.JobID][]federation.Task
 	if len(arrays) > 0 {
-		if tasks, err = s.cfg.Store.TasksOf(ctx, arrays); err != nil {
-			q.changes = now // what was overtaken is looked for again
-			return ofStore(err, errNoContact)
+		var err error
+		if tasks, err = q.store.TasksOf(ctx, arrays); err != nil {
+			return err
 		}
-	}
-	if first {
-		q.clear(v)
 	}
 	for i := range jobs {
 		q.take(v, &jobs[i], tasks[jobs[i].ID])
-	}
-	if now.Sub(q.swept) > s.cfg.MinJobAge/10 {
-		q.sweep(now.Add(-s.cfg.MinJobAge))
-		q.swept = now
 	}
 	return nil
 }
@@ -118,7 +241,7 @@ func (q *queue) refresh(ctx context.Context, s *Server) error {
 // clear forgets everything.
 func (q *queue) clear(v *view) {
 	q.jobs, q.groups = map[federation.JobID]*queuedJob{}, map[federation.JobID][]*queuedJob{}
-	q.rev, q.sorted, q.fresh, q.dead, q.byUser, q.changes = 0, nil, nil, 0, nil, time.Time{}
+	q.mark, q.sorted, q.fresh, q.dead, q.byUser, q.changes = 0, nil, nil, 0, nil, time.Time{}
 	q.otherWorld(v)
 }
 
@@ -166,30 +289,22 @@ func worldOf(v *view) string {
 	return string(b)
 }
 
-// overtaken reads the jobs whose begin time has come without a write to them.
-func (q *queue) overtaken(ctx context.Context, s *Server, now time.Time) ([]federation.Job, error) {
+// overtaken are the jobs whose begin time has come without a write to them.
+func (q *queue) overtaken(now time.Time) (ids []federation.JobID) {
 	if q.changes.IsZero() || now.Before(q.changes) {
-		return nil, nil
+		return nil
 	}
-	var ids []federation.JobID
 	q.changes = time.Time{}
 	for id, j := range q.jobs {
 		switch {
-		case j.begin.IsZero():
-		case !now.Before(j.begin):
+		case j.begin == 0:
+		case j.begin <= now.UnixNano():
 			ids = append(ids, id)
 		default:
-			q.awaits(j.begin)
+			q.awaits(time.Unix(0, j.begin))
 		}
 	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: ids})
-	if err != nil {
-		q.changes = now
-	}
-	return jobs, ofStore(err, errNoContact)
+	return ids
 }
 
 func (q *queue) awaits(at time.Time) {
@@ -200,31 +315,31 @@ func (q *queue) awaits(at time.Time) {
 
 // take replaces the rows of a job.
 func (q *queue) take(v *view, j *federation.Job, tasks []federation.Task) {
-	q.rev = max(q.rev, j.Rev)
 	q.drop(j.ID)
 	k := &queuedJob{job: j.ID}
 	if j.State.Ended() {
-		k.end = j.End
+		k.end = unixNanos(j.End)
 	}
-	var buf []byte
-	for _, p := range parts(j, tasks) {
+	for i, p := range parts(j, tasks) {
 		if p.state == federation.Pending && j.Spec.Begin.After(v.now) {
-			k.begin = j.Spec.Begin
-			q.awaits(k.begin)
+			k.begin = j.Spec.Begin.UnixNano()
+			q.awaits(j.Spec.Begin)
+		}
+		row := &k.row
+		if i > 0 {
+			row = new(queueRow)
+			k.more = append(k.more, row)
 		}
 		w := v.record(&p)
-		row := newQueueRow(&w)
+		q.set(row, &w)
 		if row.ended = p.state.Ended(); row.ended {
-			row.end = p.end
+			row.end = unixNanos(p.end)
 		}
-		if !k.end.IsZero() && (row.end.IsZero() || k.end.Before(row.end)) {
+		if k.end != 0 && (row.end == 0 || k.end < row.end) {
 			row.end = k.end // it goes with its array at the latest
 		}
-		buf = v1.AppendRow(buf[:0], &w)
-		row.row = append(binary.AppendUvarint(make([]byte, 0, len(buf)+2), uint64(len(buf))), buf...)
-		k.rows = append(k.rows, row)
 	}
-	placeTasks(k.rows)
+	k.placeTasks()
 	q.jobs[j.ID] = k
 	switch {
 	case j.Part != nil:
@@ -235,24 +350,37 @@ func (q *queue) take(v *view, j *federation.Job, tasks []federation.Task) {
 	if k.group != 0 {
 		q.groups[k.group] = append(q.groups[k.group], k)
 	}
-	q.fresh = append(q.fresh, k.rows...)
+	for r := range k.rows {
+		q.fresh = append(q.fresh, r)
+	}
 	q.byUser = nil
 }
 
-func newQueueRow(w *wire.Job) *queueRow {
-	r := &queueRow{
-		id: masterID(w), task: taskIndex(w), raw: w.JobID, user: w.UserName, uid: w.UserID, name: w.Name, part: w.Partition, account: w.Account,
-		qos: w.QOS, cluster: w.Cluster, state: wire.ShownState(w.State), base: wire.BaseState(w.State), priority: w.Priority.Value(),
+func unixNanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
 	}
-	r.short = wire.CompactState(r.state)
-	return r
+	return t.UnixNano()
+}
+
+// set fills in a row from the record that it shows.
+func (q *queue) set(r *queueRow, w *wire.Job) {
+	r.id, r.raw, r.task, r.priority = uint32(masterID(w)), uint32(w.JobID), taskIndex(w), w.Priority.Value()
+	f := rowFacts{
+		user: w.UserName, uid: w.UserID, part: w.Partition, account: w.Account, qos: w.QOS, cluster: w.Cluster,
+		state: wire.ShownState(w.State), base: wire.BaseState(w.State),
+	}
+	f.short = wire.CompactState(f.state)
+	r.facts = unique.Make(f)
+	q.shared, q.own = v1.AppendRow(q.shared[:0], q.own[:0], w)
+	r.shared, r.own = unique.Make(string(q.shared)), string(q.own)
 }
 
 // placeTasks gives the rows of a job the places that they have in slurmctld's list: the first task of an array that starts takes over
 // the array's, any other gets its own by its number. Numbers that a site gave are lower than any of ours: such tasks stay together.
-func placeTasks(rows []*queueRow) {
+func (k *queuedJob) placeTasks() {
 	var first *queueRow
-	for _, r := range rows {
+	for r := range k.rows {
 		r.place = r.id
 		if r.task != waitingTasks && r.raw != r.id {
 			r.place = max(r.raw, r.id)
@@ -261,7 +389,7 @@ func placeTasks(rows []*queueRow) {
 			}
 		}
 	}
-	if first != nil && len(rows) > 1 {
+	if first != nil && len(k.more) > 0 {
 		first.place = first.id
 	}
 }
@@ -273,7 +401,7 @@ func (q *queue) drop(id federation.JobID) {
 		return
 	}
 	delete(q.jobs, id)
-	for _, r := range k.rows {
+	for r := range k.rows {
 		r.dead = true
 		q.dead++
 	}
@@ -289,7 +417,7 @@ func (q *queue) drop(id federation.JobID) {
 // sweep forgets jobs that ended before a time.
 func (q *queue) sweep(before time.Time) {
 	for id, k := range q.jobs {
-		if !k.end.IsZero() && k.end.Before(before) {
+		if k.end != 0 && k.end < before.UnixNano() {
 			q.drop(id)
 		}
 	}
@@ -322,7 +450,8 @@ func (q *queue) rowsOf(user string) []*queueRow {
 	if q.byUser == nil {
 		q.byUser = map[string][]*queueRow{}
 		for _, r := range all {
-			q.byUser[r.user] = append(q.byUser[r.user], r)
+			user := r.facts.Value().user
+			q.byUser[user] = append(q.byUser[user], r)
 		}
 	}
 	return q.byUser[user]
@@ -330,6 +459,12 @@ func (q *queue) rowsOf(user string) []*queueRow {
 
 // squeueOrder is squeue's "P,t,-p"; what is equal in that stands as in slurmctld's list.
 func squeueOrder(a, b *queueRow) int {
-	return cmp.Or(strings.Compare(a.part, b.part), strings.Compare(a.short, b.short), cmp.Compare(b.priority, a.priority),
-		cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id), cmp.Compare(a.task, b.task), cmp.Compare(a.raw, b.raw))
+	if a.facts != b.facts {
+		fa, fb := a.facts.Value(), b.facts.Value()
+		if c := cmp.Or(strings.Compare(fa.part, fb.part), strings.Compare(fa.short, fb.short)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id), cmp.Compare(a.task, b.task),
+		cmp.Compare(a.raw, b.raw))
 }

@@ -15,6 +15,7 @@ import (
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
+	"fsub/slurm/wire"
 )
 
 // queueFilter is what GET /fed/v1/queue selects by: lists with commas of which one must fit, where a list is given at all.
@@ -40,14 +41,25 @@ func readQueueFilter(q url.Values) (f queueFilter, err error) {
 
 // row reports whether r is selected, what names jobs aside.
 func (f *queueFilter) row(r *queueRow, ended time.Time) bool {
+	facts := r.facts.Value()
 	switch {
-	case f.live && r.ended, !r.end.IsZero() && r.end.Before(ended):
+	case f.live && r.ended, r.end != 0 && r.end < ended.UnixNano():
 		return false
-	case len(f.states) > 0 && !slices.Contains(f.states, r.state) && !slices.Contains(f.states, r.base):
+	case len(f.states) > 0 && !slices.Contains(f.states, facts.state) && !slices.Contains(f.states, facts.base):
 		return false
 	}
-	return (len(f.users) == 0 || slices.Contains(f.users, r.user) || slices.Contains(f.users, strconv.Itoa(int(r.uid)))) &&
-		oneOf(f.names, r.name) && oneOf(f.partitions, r.part) && oneOf(f.accounts, r.account) && oneOf(f.qos, r.qos) && oneOf(f.clusters, r.cluster)
+	return (len(f.users) == 0 || slices.Contains(f.users, facts.user) || slices.Contains(f.users, strconv.Itoa(int(facts.uid)))) &&
+		oneOf(f.partitions, facts.part) && oneOf(f.accounts, facts.account) && oneOf(f.qos, facts.qos) && oneOf(f.clusters, facts.cluster) &&
+		(len(f.names) == 0 || oneOf(f.names, r.name()))
+}
+
+// name is the job's: few ask for it.
+func (r *queueRow) name() string {
+	var w wire.Job
+	if v1.ReadRow(r.bytes(nil), &w) != nil {
+		return ""
+	}
+	return w.Name
 }
 
 // named are the rows of the jobs that the filter names, known or not. A task that has started must be named itself; tasks
@@ -55,7 +67,7 @@ func (f *queueFilter) row(r *queueRow, ended time.Time) bool {
 func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
 	add := func(k *queuedJob, tasks taskSet) {
 		known = true
-		for _, r := range k.rows {
+		for r := range k.rows {
 			if r.task == waitingTasks || tasks.has(int(r.task)) {
 				rows = append(rows, r)
 			}
@@ -78,7 +90,7 @@ func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
 func (s *Server) warmQueue(ctx context.Context) {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
-	s.queue.refresh(ctx, s)
+	s.queue.refresh(ctx)
 }
 
 // selected are the rows that f selects, in squeue's order.
@@ -113,7 +125,7 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ Caller) erro
 		return err
 	}
 	s.queue.mu.Lock()
-	err = s.queue.refresh(r.Context(), s)
+	err = s.queue.refresh(r.Context())
 	s.queue.mu.Unlock()
 	if err != nil {
 		return err
@@ -180,15 +192,21 @@ func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow) error
 	}
 	text = append(binary.AppendUvarint(nil, uint64(len(text))), text...)
 	size := len(text)
+	var prefix []byte
 	for _, r := range rows {
-		size += len(r.row)
+		n := r.size()
+		prefix = binary.AppendUvarint(prefix[:0], uint64(n))
+		size += len(prefix) + n
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.Itoa(size))
 	out := bufio.NewWriterSize(w, min(size, 64<<10))
 	out.Write(text)
 	for _, r := range rows {
-		out.Write(r.row)
+		prefix = binary.AppendUvarint(prefix[:0], uint64(r.size()))
+		out.Write(prefix)
+		out.WriteString(r.shared.Value())
+		out.WriteString(r.own)
 	}
 	out.Flush() // it fails where the client has gone
 	return nil

@@ -2,7 +2,7 @@ package api
 
 import (
 	"cmp"
-	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +12,7 @@ import (
 )
 
 // waitingTasks stands for the index of the row of those tasks of an array that have not started.
-const waitingTasks = 1 << 40
+const waitingTasks = math.MaxInt32
 
 // masterID is the number that the ID of a row begins with.
 func masterID(w *wire.Job) int64 {
@@ -20,15 +20,17 @@ func masterID(w *wire.Job) int64 {
 }
 
 // taskIndex is the task's of a row, or its place among the components of its job.
-func taskIndex(w *wire.Job) int64 {
+func taskIndex(w *wire.Job) int32 {
 	switch {
 	case w.ArrayTaskID.Set:
-		return w.ArrayTaskID.Number
+		return int32(w.ArrayTaskID.Number)
 	case w.ArrayTaskString != "":
 		return waitingTasks
 	}
-	return w.HetJobOffset.Value()
+	return int32(w.HetJobOffset.Value())
 }
+
+func taskNumber(w *wire.Job) int64 { return int64(taskIndex(w)) }
 
 // sortKey is a value by which rows are ordered: by number, then by text.
 type sortKey struct {
@@ -72,9 +74,10 @@ func sortRows(rows []*queueRow, order []sortField, now time.Time) ([]*queueRow, 
 	list := make([]keyed, len(rows))
 	keys := make([]sortKey, len(rows)*len(order))
 	var w wire.Job
+	var text []byte
 	for i, r := range rows {
-		_, skip := binary.Uvarint(r.row)
-		if err := v1.ReadRow(r.row[skip:], &w); err != nil {
+		text = r.bytes(text[:0])
+		if err := v1.ReadRow(text, &w); err != nil {
 			return nil, err
 		}
 		list[i] = keyed{r, keys[i*len(order) : (i+1)*len(order)]}
@@ -129,9 +132,9 @@ var sortKeys = map[byte][]func(*wire.Job, time.Time) sortKey{
 	'F': byNumber(func(w *wire.Job) int64 { return cmp.Or(w.ArrayJobID.Value(), w.JobID) }),
 	'g': byText(func(w *wire.Job) string { return w.GroupName }),
 	'G': byNumber(func(w *wire.Job) int64 { return int64(w.GroupID) }),
-	'i': append(byNumber(masterID), byNumber(taskIndex)...),
+	'i': append(byNumber(masterID), byNumber(taskNumber)...),
 	'j': byText(func(w *wire.Job) string { return w.Name }),
-	'K': byNumber(taskIndex),
+	'K': byNumber(taskNumber),
 	'l': byAmount(func(w *wire.Job) wire.Number { return w.TimeLimit }),
 	'L': {func(w *wire.Job, now time.Time) sortKey { return sortKey{number: timeLeft(w, now)} }},
 	'm': byAmount(func(w *wire.Job) wire.Number { return w.MemoryPerNode }),

@@ -87,6 +87,7 @@ func NewServer(c Config) *Server {
 
 		stopping: make(chan struct{}),
 	}
+	s.queue = queue{store: c.Store, view: s.view, now: c.Now, keep: c.MinJobAge}
 	s.host, _ = os.Hostname()
 	s.routes()
 	return s

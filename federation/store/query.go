@@ -61,6 +61,9 @@ func selectJobs(q federation.JobQuery) (string, []any) {
 			w.args = append(w.args, int64(id))
 		}
 	}
+	if q.AfterID > 0 {
+		w.and("id > %s", int64(q.AfterID))
+	}
 	if q.SinceRev > 0 {
 		w.and("id IN (SELECT id FROM jobs WHERE rev > %s)", q.SinceRev)
 	}

@@ -105,6 +105,9 @@ func (m *model) query(q federation.JobQuery) []federation.Job {
 	for _, id := range m.ids() {
 		j := m.jobs[id].Job
 		ended := j.State.Ended()
+		if id <= q.AfterID {
+			continue
+		}
 		if len(q.IDs) > 0 && !slices.Contains(q.IDs, id) || q.User != "" && q.User != j.User || q.Site != "" && q.Site != j.Site ||
 			q.Name != "" && q.Name != j.Spec.Name || len(q.States) > 0 && !slices.Contains(q.States, j.State) ||
 			q.Live && ended || j.Rev <= q.SinceRev || !q.EndedAfter.IsZero() && ended && j.End.Before(q.EndedAfter) {
@@ -289,6 +292,7 @@ func (m *machine) query(t *rapid.T) {
 		User: anyText.Draw(t, "user"), States: rapid.SliceOfN(anyJob, 0, 2).Draw(t, "states"), Live: rapid.Bool().Draw(t, "live"),
 		SinceRev: rapid.Int64Range(0, m.model.rev).Draw(t, "rev"), EndedAfter: anyTime.Draw(t, "ended after"),
 		Site: anySite.Draw(t, "site"), Name: anyText.Draw(t, "name"), Limit: anyNumber.Draw(t, "limit"),
+		Alone: rapid.Bool().Draw(t, "alone"), AfterID: federation.JobID(anyNumber.Draw(t, "after ID")),
 	}
 	for range anyNumber.Draw(t, "ids") {
 		q.IDs = append(q.IDs, m.job(t))

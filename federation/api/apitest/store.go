@@ -199,7 +199,7 @@ func matches(j *federation.Job, q federation.JobQuery) bool {
 		(q.User == "" || q.User == j.User) &&
 		(len(q.States) == 0 || slices.Contains(q.States, j.State)) &&
 		(!q.Live || !j.State.Ended()) &&
-		j.Rev > q.SinceRev &&
+		j.Rev > q.SinceRev && j.ID > q.AfterID &&
 		(q.EndedAfter.IsZero() || !j.State.Ended() || !j.End.Before(q.EndedAfter)) &&
 		(q.Site == "" || q.Site == j.Site) &&
 		(q.Name == "" || q.Name == j.Spec.Name)

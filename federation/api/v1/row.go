@@ -30,38 +30,48 @@ const (
 
 var errRow = errors.New("the row is broken")
 
-// AppendRow writes j after b. What squeue does not show is not written: see rowFields.
-func AppendRow(b []byte, j *wire.Job) []byte {
+// AppendRow writes j: what like jobs have in common after shared, the rest after own. The two make a row in any order. What
+// squeue does not show is not written: see rowFields.
+func AppendRow(shared, own []byte, j *wire.Job) (sharedToo, ownToo []byte) {
 	for i := range rowFields {
 		f, tag := &rowFields[i], uint64(i)<<2
-		switch {
-		case f.text != nil:
-			b = appendText(b, tag, *f.text(j))
-		case f.list != nil:
-			b = appendText(b, tag, strings.Join(*f.list(j), "\n"))
-		case f.number != nil:
-			switch n := f.number(j); {
-			case n.Infinite:
-				b = binary.AppendUvarint(b, tag|rowInfinite)
-			case n.Set:
-				b = appendNumber(b, tag, n.Number)
-			}
-		case f.int != nil:
-			if n := *f.int(j); n != 0 {
-				b = appendNumber(b, tag, n)
-			}
-		case f.id != nil:
-			if n := *f.id(j); n != 0 {
-				b = appendNumber(b, tag, int64(n))
-			}
-		case f.flag != nil:
-			if *f.flag(j) {
-				b = binary.AppendUvarint(b, tag|rowTrue)
-			}
-		case f.exit != nil:
-			if e := f.exit(j); e.ReturnCode.Value() != 0 || e.Signal.ID.Value() != 0 {
-				b = appendNumber(b, tag, e.ReturnCode.Value()<<8|e.Signal.ID.Value())
-			}
+		if f.own {
+			own = f.appendTo(own, tag, j)
+		} else {
+			shared = f.appendTo(shared, tag, j)
+		}
+	}
+	return shared, own
+}
+
+func (f *rowField) appendTo(b []byte, tag uint64, j *wire.Job) []byte {
+	switch {
+	case f.text != nil:
+		return appendText(b, tag, *f.text(j))
+	case f.list != nil:
+		return appendText(b, tag, strings.Join(*f.list(j), "\n"))
+	case f.number != nil:
+		switch n := f.number(j); {
+		case n.Infinite:
+			return binary.AppendUvarint(b, tag|rowInfinite)
+		case n.Set:
+			return appendNumber(b, tag, n.Number)
+		}
+	case f.int != nil:
+		if n := *f.int(j); n != 0 {
+			return appendNumber(b, tag, n)
+		}
+	case f.id != nil:
+		if n := *f.id(j); n != 0 {
+			return appendNumber(b, tag, int64(n))
+		}
+	case f.flag != nil:
+		if *f.flag(j) {
+			return binary.AppendUvarint(b, tag|rowTrue)
+		}
+	case f.exit != nil:
+		if e := f.exit(j); e.ReturnCode.Value() != 0 || e.Signal.ID.Value() != 0 {
+			return appendNumber(b, tag, e.ReturnCode.Value()<<8|e.Signal.ID.Value())
 		}
 	}
 	return b
