@@ -32,6 +32,4 @@ type Controller interface {
 	LookAt(site federation.SiteName)
 	// Settled waits until each of the requests seqs has been carried out as far as the daemon can alone, or for at most d. They were written just now.
 	Settled(ctx context.Context, seqs []int64, d time.Duration)
-	// Changed returns a channel that is closed when a job that ends next has been written.
-	Changed() <-chan struct{}
 }

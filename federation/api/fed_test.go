@@ -181,11 +181,9 @@ func TestWaitReturnsTheEndedJob(t *testing.T) {
 		rec, err := c.Wait(context.Background(), id)
 		got <- result{rec, err}
 	}()
-	d.Controller.JobEnded() // somebody else's
 	j := job(id, alice, federation.Failed)
 	j.ExitStatus = 3 << 8
 	d.Store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}})
-	d.Controller.JobEnded()
 	r := <-got
 	if r.err != nil || r.rec.Job.State != federation.Failed || r.rec.Job.ExitStatus != 3<<8 {
 		t.Errorf("%+v, %v", r.rec, r.err)

@@ -14,9 +14,6 @@ import (
 // pollTime is how long GET /fed/v1/job/{id}/wait is kept open before the caller has to ask again.
 const pollTime = 60 * time.Second
 
-// pollGap is the least time between two looks at a job that is waited for.
-const pollGap = 50 * time.Millisecond
-
 // getJob is GET /fed/v1/job/{id}.
 func (s *Server) getJob(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	id, err := jobID(r)
@@ -90,9 +87,13 @@ func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ Caller) error
 	}
 	over := time.NewTimer(pollTime)
 	defer over.Stop()
+	// From before the job is read, so that an end between the two is not missed.
+	changed, stop, err := s.watch.job(r.Context(), id)
+	if err != nil {
+		return ofStore(err, errNoContact)
+	}
+	defer stop()
 	for {
-		// Taken before the job is read, so that an end between the two is not missed.
-		changed := s.cfg.Controller.Changed()
 		job, err := s.cfg.Store.Job(r.Context(), id)
 		if err != nil {
 			return ofStore(err, errNoContact)
@@ -102,8 +103,6 @@ func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ Caller) error
 		}
 		select {
 		case <-changed:
-			// Each end wakes every caller that waits: they do not all read again at once, and not for each.
-			time.Sleep(pollGap)
 		case <-over.C:
 			w.WriteHeader(http.StatusNoContent)
 			return nil

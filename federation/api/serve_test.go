@@ -79,12 +79,12 @@ func TestServeFinishesWhatIsInHand(t *testing.T) {
 	c := api.NewClient(d.Socket)
 	defer c.Close()
 	id := d.Put(t, job(0, alice, federation.Running))[0]
-	polled := make(chan error, 1)
+	polled, followers := make(chan error, 1), d.Store.Followers()
 	go func() {
 		var rec v1.JobRecord
 		polled <- c.Do(t.Context(), "GET", fmt.Sprintf("/fed/v1/job/%d/wait", id), nil, &rec)
 	}()
-	for d.Controller.Waiting() == 0 {
+	for d.Store.Followers() == followers {
 		time.Sleep(time.Millisecond)
 	}
 	d.Stop()

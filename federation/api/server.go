@@ -65,6 +65,7 @@ type Server struct {
 	host    string // this machine's name
 	marks   marks
 	queue   queue
+	watch   watch
 	large   chan struct{} // bounds the large bodies that are being read
 	waits   waits         // of calls from inside jobs
 
@@ -87,6 +88,7 @@ func NewServer(c Config) *Server {
 
 		stopping: make(chan struct{}),
 	}
+	s.watch.store = c.Store
 	s.queue = queue{store: c.Store, view: s.view, now: c.Now, keep: c.MinJobAge}
 	s.host, _ = os.Hostname()
 	s.routes()

@@ -148,12 +148,6 @@ func (c *Controller) commit(ctx context.Context) bool {
 	if len(b.Requests) > 0 {
 		c.Wake()
 	}
-	for _, j := range b.Jobs {
-		if j.State.Ended() {
-			c.view.jobEnded()
-			break
-		}
-	}
 	for j := range c.batch.jobs {
 		j.stored = j.Stage()
 	}

@@ -26,7 +26,6 @@ type view struct {
 	mu     sync.Mutex
 	seqs   doneSeqs      // the requests that have been carried out
 	done   chan struct{} // closed when there are more of them
-	ended  chan struct{} // closed when a job ends
 	lookAt map[federation.SiteName]bool
 
 	refused refusals
@@ -60,7 +59,7 @@ func (j *judgements) add(k judgeKey, verdict error) {
 }
 
 func (v *view) init() {
-	v.done, v.ended = make(chan struct{}), make(chan struct{})
+	v.done = make(chan struct{})
 	v.sites.Store(&viewOfSites{judged: &judgements{}})
 	v.planner = new(place.Planner)
 }
@@ -108,13 +107,6 @@ func (v *view) settled(done []int64) {
 	}
 	close(v.done)
 	v.done = make(chan struct{})
-}
-
-func (v *view) jobEnded() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	close(v.ended)
-	v.ended = make(chan struct{})
 }
 
 // Wake tells the controller that the store has something new.
@@ -170,13 +162,6 @@ func (c *Controller) Settled(ctx context.Context, seqs []int64, d time.Duration)
 			return
 		}
 	}
-}
-
-// Changed returns a channel that is closed after the next job has ended.
-func (c *Controller) Changed() <-chan struct{} {
-	c.view.mu.Lock()
-	defer c.view.mu.Unlock()
-	return c.view.ended
 }
 
 // judgeKey is everything of a job that decides whether a site could ever run it. Jobs of one kind share a judgement.

@@ -98,16 +98,14 @@ type Controller struct {
 	sites    []*federation.Site
 	refuse   error
 	decision federation.Decision
-	changed  chan struct{}
 	done     []federation.Request
-	waiting  int
 }
 
 var _ api.Controller = (*Controller)(nil)
 
 // NewController returns one without sites that accepts every job.
 func NewController(s federation.Store) *Controller {
-	return &Controller{store: s, changed: make(chan struct{})}
+	return &Controller{store: s}
 }
 
 // SetSites sets what Sites returns, SetRefusal what Judge returns, SetDecision what Explain returns.
@@ -151,18 +149,6 @@ func (c *Controller) Explain(*federation.Job) (d federation.Decision) {
 	return d
 }
 
-// Changed implements api.Controller.
-func (c *Controller) Changed() (ch <-chan struct{}) {
-	c.locked(func() { ch, c.waiting = c.changed, c.waiting+1 })
-	return ch
-}
-
-// Waiting is how often somebody asked to be told of a change.
-func (c *Controller) Waiting() (n int) {
-	c.locked(func() { n = c.waiting })
-	return n
-}
-
 // Done are the requests that were carried out.
 func (c *Controller) Done() (r []federation.Request) {
 	c.locked(func() { r = slices.Clone(c.done) })
@@ -188,15 +174,6 @@ func (c *Controller) Settled(ctx context.Context, _ []int64, _ time.Duration) {
 		c.store.Commit(ctx, b)
 		c.locked(func() { c.done = append(c.done, r) })
 	}
-	c.JobEnded()
-}
-
-// JobEnded tells those who wait that a job has ended.
-func (c *Controller) JobEnded() {
-	c.locked(func() {
-		close(c.changed)
-		c.changed = make(chan struct{})
-	})
 }
 
 func apply(job *federation.Job, r federation.Request) {

@@ -25,6 +25,7 @@ type Store struct {
 	events   map[federation.JobID][]federation.Event
 	requests map[int64]federation.Request
 	log      []federation.Commit
+	follows  int
 	sites    map[federation.SiteName]federation.SiteRecord
 }
 
@@ -81,6 +82,13 @@ func (s *Store) note(c federation.Change) {
 	s.log = append(s.log, federation.Commit{Mark: federation.LogMark(len(s.log) + 2), At: time.Now().UTC(), Changes: []federation.Change{c}})
 }
 
+// Followers is how often somebody has begun to follow the log.
+func (s *Store) Followers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.follows
+}
+
 // Changes implements federation.Store. Nothing is trimmed.
 func (s *Store) Changes(_ context.Context, after federation.LogMark, limit int) (federation.ChangeLog, error) {
 	s.mu.Lock()
@@ -92,6 +100,7 @@ func (s *Store) Changes(_ context.Context, after federation.LogMark, limit int) 
 	case after > newest:
 		return federation.ChangeLog{}, federation.ErrTrimmed
 	case after == 0:
+		s.follows++
 		return federation.ChangeLog{Mark: newest}, nil
 	}
 	rest := s.log[max(after-1, 0):]
@@ -263,7 +272,7 @@ func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 		s.note(federation.Change{Kind: federation.ChangeJob, How: how, Job: j.ID, Site: j.Site, State: string(j.State)})
 	}
 	for i := range b.Moves {
-		s.note(federation.Change{Kind: federation.ChangeMove, Move: &b.Moves[i]})
+		s.note(federation.Change{Kind: federation.ChangeMove, Job: b.Moves[i].Job, Move: &b.Moves[i]})
 	}
 	for _, a := range b.Attempts {
 		s.putAttempt(*a)
