@@ -55,6 +55,6 @@ federation: the daemon, the sites, and why a job went where it went.`,
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	bed := newBedCommand()
 	bed.AddCommand(newBedConfigCommand())
-	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newPoolCommand(), newJobCommand(), newExplainCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newDebugCommand(), bed)
+	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newPoolCommand(), newJobCommand(), newExplainCommand(), newEventsCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newDebugCommand(), bed)
 	return cmd
 }

@@ -163,6 +163,8 @@ func refusal(method, path string, status int, body []byte) error {
 		kind = federation.ErrNotFound
 	case http.StatusConflict:
 		kind = federation.ErrConflict
+	case http.StatusGone:
+		kind = federation.ErrTrimmed
 	}
 	var e v1.ErrorResponse
 	if err := json.Unmarshal(body, &e); err != nil || e.Error.Text == "" {

@@ -97,6 +97,8 @@ func status(err error) int {
 		return http.StatusForbidden
 	case errors.Is(err, federation.ErrConflict):
 		return http.StatusConflict
+	case errors.Is(err, federation.ErrTrimmed):
+		return http.StatusGone
 	}
 	return http.StatusInternalServerError
 }

@@ -180,6 +180,7 @@ func (s *Server) routes() {
 	s.handle("GET /fed/v1/accounting", s.accounting)
 	s.handle("GET /fed/v1/associations", s.associations)
 	s.handle("GET /fed/v1/queue", s.getQueue)
+	s.handle("GET /fed/v1/events", s.getEvents)
 	s.handle("GET /fed/v1/sites", s.getSites)
 	s.handle("GET /fed/v1/options", s.getOptions)
 	s.handle("GET /fed/v1/steps", s.getSteps)

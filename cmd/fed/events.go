@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	v1 "fsub/federation/api/v1"
+)
+
+func newEventsCommand() *cobra.Command {
+	var c connection
+	var follow bool
+	var since time.Duration
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "What has happened: jobs submitted, bound, started, requeued and ended, requests, sites drained; one line each",
+		Long: `Each line tells one thing that happened, in the order in which it was written down: submit, bind (to a site), start, suspend,
+resume, requeue and end of a job; request, what a user asked to be done with it; active, inactive and drain of a site.
+
+The daemon keeps the last million changes, for a week at most.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e := events{client: c.client(), out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), json: c.json}
+			e.from = api.EventsFrom{Follow: follow}
+			if !follow || cmd.Flags().Changed("since") {
+				e.from.Since = time.Now().Add(-since)
+			}
+			return e.run(cmd.Context())
+		},
+	}
+	c.flags(cmd)
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what happens from now on")
+	cmd.Flags().DurationVar(&since, "since", time.Hour, "begin so long ago")
+	return cmd
+}
+
+// eventsPause is the time until a daemon that has gone away is asked again.
+const eventsPause = time.Second
+
+// events copies what happens to out.
+type events struct {
+	client      *api.Client
+	from        api.EventsFrom
+	json        bool
+	out, errOut io.Writer
+	said        bool // the daemon has answered once
+}
+
+// run returns when all has been told. A follower does not mind a daemon that is away for a while.
+func (e *events) run(ctx context.Context) error {
+	t := newTable(e.out)
+	if !e.json {
+		t.row("TIME", "EVENT", "JOB", "USER", "SITE", "STATE", "DETAIL")
+	}
+	for {
+		mark, err := e.client.Events(ctx, e.from, func(v *v1.Event) error {
+			if e.json {
+				return json.NewEncoder(e.out).Encode(v)
+			}
+			t.row(when(v.Time), v.Event, eventJob(v), v.User, string(v.Site), string(v.State), eventDetail(v))
+			if e.from.Follow {
+				return t.flush()
+			}
+			return nil
+		})
+		e.said = e.said || mark != e.from.After
+		e.from.After = mark
+		switch {
+		case ctx.Err() != nil && e.from.Follow:
+			return nil
+		case errors.Is(err, federation.ErrTrimmed) && e.from.Follow && e.said:
+			fmt.Fprintln(e.errOut, "fed: the daemon no longer has all that happened meanwhile")
+			e.from.After, e.from.Since = 0, time.Time{}
+		case errors.Is(err, federation.ErrUnavailable) && e.from.Follow && e.said:
+		default:
+			return errors.Join(err, t.flush())
+		}
+		select {
+		case <-time.After(eventsPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func eventJob(v *v1.Event) string {
+	switch {
+	case v.Task != nil:
+		return fmt.Sprintf("%d_%d", v.Array, *v.Task)
+	case v.Job != 0:
+		return v.Job.String()
+	}
+	return ""
+}
+
+func eventDetail(v *v1.Event) string {
+	switch {
+	case v.Request != "":
+		return v.Request
+	case v.Exit != nil && v.Reason != "":
+		return fmt.Sprintf("exit code %d:%d, %s", *v.Exit>>8, *v.Exit&0x7f, v.Reason)
+	case v.Exit != nil:
+		return fmt.Sprintf("exit code %d:%d", *v.Exit>>8, *v.Exit&0x7f)
+	case v.Event == "submit":
+		return v.Name
+	}
+	return string(v.Reason)
+}

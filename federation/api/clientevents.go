@@ -1,0 +1,71 @@
+package api
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+// EventsFrom says which events to read: those after a mark, else those since a time, else those that come. With Follow there is no end.
+type EventsFrom struct {
+	After  federation.LogMark
+	Since  time.Time
+	Follow bool
+}
+
+// Events calls f with one event after the other, until there are no more or f fails. It returns the mark to go on from: what f has been
+// given since that comes again.
+func (c *Client) Events(ctx context.Context, from EventsFrom, f func(*v1.Event) error) (federation.LogMark, error) {
+	query := url.Values{}
+	switch {
+	case from.After != 0:
+		query.Set("after", strconv.FormatInt(int64(from.After), 10))
+	case !from.Since.IsZero():
+		query.Set("since", strconv.FormatInt(from.Since.Unix(), 10))
+	}
+	if from.Follow {
+		query.Set("follow", "1")
+	}
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://fsub/fed/v1/events?"+query.Encode(), nil)
+	if err != nil {
+		return from.After, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return from.After, c.noAnswer(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 400 {
+		b, _ := io.ReadAll(resp.Body)
+		return from.After, refusal("GET", "/fed/v1/events", resp.StatusCode, b)
+	}
+	lines, whole := bufio.NewScanner(resp.Body), false
+	for lines.Scan() {
+		var line struct {
+			v1.EventsMark
+			v1.Event
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return from.After, fmt.Errorf("answer of GET /fed/v1/events: %w", err)
+		}
+		if whole = line.Event.Event == ""; whole {
+			from.After = line.Mark
+		} else if err := f(&line.Event); err != nil {
+			return from.After, err
+		}
+	}
+	if err := lines.Err(); err != nil || !whole || from.Follow {
+		return from.After, c.noAnswer(ctx, cmp.Or(err, io.ErrUnexpectedEOF))
+	}
+	return from.After, nil
+}

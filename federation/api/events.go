@@ -1,0 +1,161 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+// eventsGap is the time between two looks at the store's log for one who follows it.
+const eventsGap = 200 * time.Millisecond
+
+var errTrimmed = &federation.SlurmError{Kind: federation.ErrTrimmed, Text: "the log of changes no longer goes back so far", Alone: true,
+	Detail: "begin anew, without a mark"}
+
+// getEvents is GET /fed/v1/events.
+func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, _ Caller) error {
+	query := r.URL.Query()
+	mark, since, err := eventsFrom(query.Get("after"), query.Get("since"))
+	if err != nil {
+		return err
+	}
+	follow := query.Get("follow") != ""
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out := http.NewResponseController(w)
+	lines := json.NewEncoder(w)
+	for begun := false; ; begun = true {
+		log, err := s.cfg.Store.Changes(r.Context(), mark, logPage)
+		if err != nil && !begun { // later there is nobody to tell: the answer ends in the middle, and who reads it asks again
+			if errors.Is(err, federation.ErrTrimmed) {
+				return errTrimmed
+			}
+			return ofStore(err, errNoContact)
+		}
+		if err != nil {
+			return nil
+		}
+		events, err := s.eventsOf(r.Context(), log.Commits, since)
+		if err != nil {
+			return nil
+		}
+		for i := range events {
+			if err := lines.Encode(&events[i]); err != nil {
+				return nil
+			}
+		}
+		if len(events) > 0 || !begun || !follow {
+			lines.Encode(v1.EventsMark{Mark: log.Mark}) // it fails where the client has gone
+		}
+		mark = log.Mark
+		if len(log.Commits) == logPage {
+			continue
+		}
+		if !follow {
+			return nil
+		}
+		out.Flush()
+		select {
+		case <-time.After(eventsGap):
+		case <-s.stopping:
+			return nil
+		case <-r.Context().Done():
+			return nil
+		}
+	}
+}
+
+// eventsFrom reads where to begin.
+func eventsFrom(after, since string) (mark federation.LogMark, from time.Time, err error) {
+	switch {
+	case after != "":
+		n, err := strconv.ParseInt(after, 10, 64)
+		if err != nil || n <= 0 {
+			return 0, from, badBody("after: " + after + " is not a mark")
+		}
+		return federation.LogMark(n), from, nil
+	case since != "":
+		n, err := strconv.ParseInt(since, 10, 64)
+		if err != nil {
+			return 0, from, badBody("since: " + since + " is not a number of seconds")
+		}
+		return federation.OldestMark, time.Unix(n, 0), nil
+	}
+	return 0, from, nil
+}
+
+// eventsOf are what commits since a time tell.
+func (s *Server) eventsOf(ctx context.Context, commits []federation.Commit, since time.Time) (events []v1.Event, err error) {
+	var ids []federation.JobID
+	for i := range commits {
+		if commits[i].At.Before(since) {
+			continue
+		}
+		for k := range commits[i].Changes {
+			if e, ok := eventOf(&commits[i], &commits[i].Changes[k]); ok {
+				events = append(events, e)
+				if e.Job != 0 {
+					ids = append(ids, e.Job)
+				}
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return events, nil
+	}
+	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[federation.JobID]*federation.Job, len(jobs))
+	for i := range jobs {
+		byID[jobs[i].ID] = &jobs[i]
+	}
+	told := events[:0]
+	for _, e := range events {
+		if j := byID[e.Job]; j != nil {
+			if e.Event == "submit" && (j.Part != nil || j.Component != nil) { // submitted with its array, or its leader
+				continue
+			}
+			e.User, e.Name = j.User, j.Spec.Name
+			if j.Part != nil {
+				e.Array, e.Task = j.Part.Array, &j.Part.Index
+			}
+		}
+		told = append(told, e)
+	}
+	return told, nil
+}
+
+func eventOf(commit *federation.Commit, c *federation.Change) (e v1.Event, ok bool) {
+	e = v1.Event{Time: commit.At, Job: c.Job, Site: c.Site}
+	switch {
+	case c.Kind == federation.ChangeJob && c.How == federation.Created:
+		e.Event, e.State = "submit", federation.State(c.State)
+	case c.Kind == federation.ChangeRequest && c.How == federation.Created:
+		e.Event, e.Request = "request", c.State
+	case c.Kind == federation.ChangeSite:
+		e.Event = strings.ToLower(c.State)
+	case c.Kind == federation.ChangeMove:
+		m := c.Move
+		e.Event, e.Site, e.State, e.Reason = string(m.What), m.Site, m.State, m.Reason
+		if e.Reason == federation.ReasonNone {
+			e.Reason = ""
+		}
+		if m.What == federation.MoveEnd {
+			e.Exit = &m.Exit
+		}
+		if m.Task >= 0 {
+			e.Array, e.Task = c.Job, &m.Task
+		}
+	default:
+		return e, false
+	}
+	return e, true
+}

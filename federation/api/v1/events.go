@@ -1,0 +1,34 @@
+package v1
+
+import (
+	"time"
+
+	"fsub/federation"
+)
+
+// Event is one thing that happened: a step of a job's life, a request of a user, or what an operator said of a site.
+// GET /fed/v1/events answers with one in each line, in the order of the store's commits. Of the query, after is the Mark to go
+// on from; without it since (seconds since 1970) is the time to begin at, and without either only what comes is told. With follow=1 the
+// answer does not end. Between the events are [EventsMark]s. A mark that the log no longer has is refused with status 410: what came
+// after it is not all known.
+type Event struct {
+	Time time.Time `json:"time"` // when it was written
+	// Event is submit, bind, start, suspend, resume, requeue or end of a job; request; or active, inactive or drain of a site.
+	Event   string              `json:"event"`
+	Job     federation.JobID    `json:"job_id,omitempty"`
+	Array   federation.JobID    `json:"array_job_id,omitempty"`  // of a job or task that is of an array
+	Task    *int                `json:"array_task_id,omitempty"` // its index in that
+	User    string              `json:"user,omitempty"`          // the job's owner; "" where the job has been deleted since
+	Name    string              `json:"name,omitempty"`          // of the job
+	Site    federation.SiteName `json:"site,omitempty"`          // where the job is or was; the site itself
+	State   federation.State    `json:"state,omitempty"`         // of the job or task, after this
+	Reason  federation.Reason   `json:"reason,omitempty"`        // why it waits, or has ended so
+	Exit    *int32              `json:"exit_status,omitempty"`   // of end, as wait(2) gives it
+	Request string              `json:"request,omitempty"`       // cancel, hold, release ...: see the paths below /fed/v1/jobs
+}
+
+// EventsMark says that all up to a mark has been told: go on from there. One stands at the end of an answer, and one at the beginning of
+// an answer that does not end.
+type EventsMark struct {
+	Mark federation.LogMark `json:"mark"`
+}
