@@ -63,7 +63,6 @@ type JobQuery struct {
 	User       string
 	States     []State
 	Live       bool      // only jobs that have not ended
-	SinceRev   int64     // only jobs with a greater Rev
 	EndedAfter time.Time // live jobs, and those that ended at or after this time
 	Site       SiteName
 	Name       string
@@ -104,7 +103,6 @@ type Request struct {
 
 // Batch is a set of changes that become durable together. Jobs, Attempts and Tasks are written whole, by key, over what
 // is there (a job's owner never changes and is not written again, nor is its Spec, but for Spec.Array); Rev is set by the store.
-// A task is written together with its job, whose Rev then tells of both: listings are kept by it.
 type Batch struct {
 	// Create are new jobs without a payload, under IDs of ReserveIDs: parts of arrays, whose payload is the array's. They are
 	// stored as they are. ErrConflict: an ID is taken.

@@ -247,7 +247,7 @@ func (c *Controller) takeTasks(j *job, sj federation.SiteJob) {
 		}
 	}
 	if changed {
-		c.batch.job(j) // its Rev tells those who keep listings of the tasks too
+		c.batch.job(j)
 		c.planDirty = true
 		c.dependencyChanged(j)
 	}

@@ -64,9 +64,6 @@ func selectJobs(q federation.JobQuery) (string, []any) {
 	if q.AfterID > 0 {
 		w.and("id > %s", int64(q.AfterID))
 	}
-	if q.SinceRev > 0 {
-		w.and("id IN (SELECT id FROM jobs WHERE rev > %s)", q.SinceRev)
-	}
 	if q.Live {
 		w.and("live")
 	} else if !q.EndedAfter.IsZero() {

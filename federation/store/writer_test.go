@@ -210,12 +210,12 @@ func TestWriterIsDurable(t *testing.T) {
 func TestQueryPlans(t *testing.T) {
 	s := openTest(t, nil)
 	for name, q := range map[string]federation.JobQuery{
-		"IDs":      {IDs: []federation.JobID{1, 2, 3}},
-		"SinceRev": {SinceRev: 1},
-		"changed":  {SinceRev: 1, Live: true, Limit: 10},
-		"Live":     {Live: true},
-		"squeue":   {Live: true, User: "alice"},
-		"sacct":    {EndedAfter: time.Now(), User: "alice"},
+		"IDs":     {IDs: []federation.JobID{1, 2, 3}},
+		"changed": {IDs: []federation.JobID{1, 2, 3}, Alone: true, EndedAfter: time.Now(), Limit: 1},
+		"page":    {AfterID: 1, EndedAfter: time.Now(), Limit: 10},
+		"Live":    {Live: true},
+		"squeue":  {Live: true, User: "alice"},
+		"sacct":   {EndedAfter: time.Now(), User: "alice"},
 	} {
 		text, args := selectJobs(q)
 		type step struct{ what string }

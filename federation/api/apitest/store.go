@@ -208,7 +208,7 @@ func matches(j *federation.Job, q federation.JobQuery) bool {
 		(q.User == "" || q.User == j.User) &&
 		(len(q.States) == 0 || slices.Contains(q.States, j.State)) &&
 		(!q.Live || !j.State.Ended()) &&
-		j.Rev > q.SinceRev && j.ID > q.AfterID &&
+		j.ID > q.AfterID &&
 		(q.EndedAfter.IsZero() || !j.State.Ended() || !j.End.Before(q.EndedAfter)) &&
 		(q.Site == "" || q.Site == j.Site) &&
 		(q.Name == "" || q.Name == j.Spec.Name)
@@ -283,11 +283,6 @@ func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 		}
 		s.tasks[t.Job][t.Index] = *t
 		s.note(federation.Change{Kind: federation.ChangeTask, Job: t.Job, Number: int64(t.Index), State: string(t.State)})
-		if j, ok := s.jobs[t.Job]; ok { // who keeps a listing has read it, perhaps, before its tasks were there
-			s.rev++
-			j.Rev = s.rev
-			s.jobs[t.Job] = j
-		}
 	}
 	for _, e := range b.Events {
 		s.events[e.Job] = append(s.events[e.Job], e)

@@ -10,3 +10,5 @@ CREATE TABLE change_log (
     changes TEXT   NOT NULL  -- JSON
 );
 INSERT INTO change_log (seq, at, total, changes) VALUES (1, 0, 0, '[]'); -- a place to begin at, before anything has changed
+
+DROP INDEX jobs_rev; -- what has changed is read from the log
