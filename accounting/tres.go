@@ -89,18 +89,20 @@ func (p Prices) Of(name string) float64 {
 	return 0
 }
 
-// Cost is what t comes to in dollars over d. GRES that are counted with their type and under their plain name are charged once.
-func Cost(p Prices, t TRES, d time.Duration) float64 {
+// Cost is what t comes to in dollars over d.
+func Cost(p Prices, t TRES, d time.Duration) float64 { return PerHour(p, t) * d.Hours() }
+
+// PerHour is what t comes to in dollars by the hour. GRES that are counted with their type and under their plain name are charged once.
+func PerHour(p Prices, t TRES) (perHour float64) {
 	names := make([]string, 0, len(t))
 	for name := range t {
 		names = append(names, name)
 	}
 	slices.Sort(names) // sums of floats depend on their order
-	perHour := 0.0
 	for _, name := range names {
 		perHour += p.Of(name) * units(t, name)
 	}
-	return perHour * d.Hours()
+	return perHour
 }
 
 // units is how many units of a TRES are charged under this very name.
