@@ -35,7 +35,9 @@ type Attempt struct {
 	// Decision is why it went there: Offers[0] is what was chosen, with its dollars. The lists may have been cut
 	// short. Stored whole (as JSON).
 	Decision Decision
-	Cost     Money // of all its runs
+	Cost     Money // of all its runs that have ended
+	Held     Held  // by its newest run
+	Charged  int   // runs that have a [Charge]
 	// Runs are those before the last one, which the site itself has ended to queue the job again, in their order.
 	Runs []AttemptRun
 }

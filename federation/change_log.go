@@ -27,9 +27,9 @@ type Change struct {
 	Kind   ChangeKind
 	How    ChangeHow
 	Job    JobID    // that the record is, or belongs to; 0: none
-	Number int64    // of an attempt, of an array's task, of a request
-	Site   SiteName // of a job or an attempt where it is, of a site the site itself
-	State  string   // of a job, a task, an attempt or a site; of a request its kind
+	Number int64    // of an attempt or its charge, of an array's task, of a request
+	Site   SiteName // of a job, an attempt or a charge where it is, of a site the site itself
+	State  string   // of a job, a task, an attempt, a charge's run or a site; of a request its kind
 	Move   *Move    // of ChangeMove
 }
 
@@ -41,6 +41,7 @@ const (
 	ChangeAttempt ChangeKind = "attempt"
 	ChangeTask    ChangeKind = "task"
 	ChangeEvent   ChangeKind = "event"
+	ChangeCharge  ChangeKind = "charge"  // new always
 	ChangeRequest ChangeKind = "request" // gone: it was carried out. Number tells which, Job is 0 then
 	ChangeSite    ChangeKind = "site"
 	ChangeUsage   ChangeKind = "usage"

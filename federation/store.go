@@ -31,6 +31,9 @@ type Store interface {
 	Jobs(ctx context.Context, q JobQuery) ([]Job, error)
 	TasksOf(ctx context.Context, ids []JobID) (map[JobID][]Task, error)
 
+	// Charges returns the charges that match q in order of End, then of job, attempt, run and task. They outlive their jobs.
+	Charges(ctx context.Context, q ChargeQuery) ([]Charge, error)
+
 	// LiveAttempts returns every attempt that is not final.
 	LiveAttempts(ctx context.Context) ([]Attempt, error)
 
@@ -112,6 +115,7 @@ type Batch struct {
 	Attempts []*Attempt
 	Tasks    []*Task
 	Events   []Event
+	Charges  []Charge  // of runs that have ended. One that is there already stays as it is
 	Requests []Request // to be carried out in place of one that is done, by the jobs that it meant; Seq is the store's to give
 	Done     []int64   // numbers of requests that were carried out
 	Moves    []Move    // what the log of changes is to tell of them
@@ -119,7 +123,7 @@ type Batch struct {
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Requests)+len(b.Done)+len(b.Moves) == 0
+	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done)+len(b.Moves) == 0
 }
 
 // SiteRecord is what operators said of a site.

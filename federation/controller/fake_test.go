@@ -146,8 +146,11 @@ func newBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { st.Close() })
 	b.store = st
+	t.Cleanup(func() {
+		b.checkCharges()
+		st.Close()
+	})
 	site := func() *fakeSite {
 		return &fakeSite{now: b.now, nodes: 2, jobs: map[federation.JobID]*federation.SiteJob{}, books: map[federation.JobID]*federation.SiteJob{}}
 	}

@@ -23,11 +23,18 @@ func (c *Controller) linkComponent(j *job) {
 
 // reportComponent takes in what the site says of a component of its leader's live attempt.
 func (c *Controller) reportComponent(s *site, j *job, sj federation.SiteJob) {
-	j.Site, j.Partition, j.Account, j.Nodes, j.TRES = s.Name, sj.Partition, sj.Account, sj.Nodes, sj.TRES
+	run := j.leader.att.Charged + 1
+	if sj.Restarts > j.Restarts {
+		c.chargeComponent(s, j, run, federation.Requeued, requeuedAt(&sj, j.Start, c.now()), federation.PriceTable)
+	}
+	if !sj.Start.IsZero() {
+		j.held = sj.Held()
+	}
+	j.Site, j.Partition, j.Account, j.Nodes = s.Name, sj.Partition, sj.Account, sj.Nodes
 	j.State, j.Reason, j.Start, j.Suspension, j.Restarts = sj.State, sj.Reason, sj.Start, sj.Suspension, sj.Restarts
 	if sj.State.Ended() {
 		j.ExitStatus = sj.ExitStatus
-		j.Cost += c.cost(s, j, sj)
+		c.chargeComponent(s, j, run, sj.State, sj.End, federation.PriceTable)
 		c.end(j, sj.State, sj.Reason, sj.End)
 		return
 	}
@@ -45,7 +52,7 @@ func (c *Controller) endComponents(l *job, at time.Time) {
 			if j.State == federation.Suspended { // it was let go on to be ended
 				j.Suspension = j.Suspension.Resume(at)
 			}
-			j.Cost += c.cost(s, j, federation.SiteJob{TRES: j.TRES, Start: j.Start, End: at, Suspension: j.Suspension})
+			c.chargeComponent(s, j, l.att.Charged, l.State, at, federation.PriceTable)
 		}
 		c.end(j, l.State, l.Reason, at)
 	}
@@ -59,6 +66,11 @@ func (c *Controller) componentsFollow(l *job) {
 		}
 		j.Held, j.Cancel, j.CancelBy = l.Held, l.Cancel, l.CancelBy
 		if l.State == federation.Pending {
+			if s := c.byName[j.Site]; s != nil && l.att != nil && l.att.State == federation.AttemptEnded { // its own end was not seen
+				c.chargeComponent(s, j, l.att.Charged, l.att.Final, l.att.Ended, federation.PriceTable)
+			} else if l.att != nil && l.att.State.Final() {
+				c.chargeComponent(s, j, l.att.Charged, federation.NodeFail, c.now().UTC(), federation.PriceNone)
+			}
 			j.State, j.Reason, j.Site, j.Partition, j.Nodes, j.Start, j.Suspension = federation.Pending, l.Reason, l.Site, "", "", time.Time{}, federation.Suspension{}
 		}
 		c.batch.job(j)

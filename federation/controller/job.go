@@ -20,9 +20,9 @@ type job struct {
 	parts  map[int]*job             // of an array that is spread: its parts that have not ended
 	rest   []int                    // of an array that is spread: its tasks that are no parts yet, in rising order
 
-	leader *job   // of a component of a heterogeneous job: the first one
-	others []*job // of such a leader: the components after it
-	TRES   string // of a component: what the site gave it
+	leader *job            // of a component of a heterogeneous job: the first one
+	others []*job          // of such a leader: the components after it
+	held   federation.Held // of a component: by its newest run
 
 	depends      dependency
 	refused      map[federation.SiteName]federation.Rejection // sites that are not asked again ...
@@ -326,6 +326,9 @@ func (c *Controller) keepEnded(j *job) bool {
 // finishAttempt ends the job's live attempt, whatever happens to the job.
 func (c *Controller) finishAttempt(j *job, to federation.AttemptState, note string) {
 	a := j.att
+	if to != federation.AttemptEnded {
+		c.chargeLost(j)
+	}
 	if err := a.Move(to); err != nil {
 		c.log.Error("attempt", "err", err)
 		a.State = to
@@ -333,12 +336,6 @@ func (c *Controller) finishAttempt(j *job, to federation.AttemptState, note stri
 	a.Note = note
 	if a.Ended.IsZero() {
 		a.Ended = c.now().UTC()
-	}
-	if a.Cost == 0 { // its last run, if there was one, has cost nothing
-		for i := range a.Runs {
-			a.Cost += a.Runs[i].Cost
-		}
-		j.Cost += a.Cost
 	}
 	if s := c.byName[a.Site]; s != nil {
 		delete(s.jobs, j.ID)

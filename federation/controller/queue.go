@@ -112,6 +112,8 @@ func (b *pendingBatch) task(t *federation.Task) {
 	}
 }
 
+func (b *pendingBatch) charge(k federation.Charge) { b.order.Charges = append(b.order.Charges, k) }
+
 // taskMoved tells of a task that was something else before.
 func (b *pendingBatch) taskMoved(was, t *federation.Task) {
 	before := federation.JobStage{State: was.State, Restarts: was.Restarts, Ran: !was.Start.IsZero()}

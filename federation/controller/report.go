@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"fsub/accounting"
 	"fsub/federation"
 )
 
@@ -106,6 +105,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 			c.loseStart(s, j, sj)
 			return
 		}
+		c.chargeLost(j)
 	}
 	if a.Acked.IsZero() {
 		a.Acked = c.now().UTC()
@@ -119,6 +119,9 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 	}
 	c.takeRestarts(s, j, &sj)
 	a.Nodes = sj.Nodes
+	if !sj.Start.IsZero() {
+		a.Held = sj.Held()
+	}
 	c.takeTasks(j, sj)
 	c.bringTasksHome(s, j, sj)
 	j.Account, j.Nodes = sj.Account, sj.Nodes
@@ -159,8 +162,7 @@ func (c *Controller) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	a.Final, a.ExitStatus, a.Started, a.Ended = sj.State, sj.ExitStatus, sj.Start, sj.End
 	a.Class = failureClass(sj.State)
-	a.Cost = c.cost(s, j, sj) + c.costBefore(s, j, sj)
-	j.Cost += a.Cost
+	c.chargeEnded(s, j, sj)
 	j.Start, j.ExitStatus, j.Suspension = sj.Start, sj.ExitStatus, sj.Suspension
 	c.finishAttempt(j, federation.AttemptEnded, sj.Detail)
 	if sj.Detail != "" {
@@ -192,35 +194,6 @@ func failureClass(s federation.State) federation.FailureClass {
 		return federation.ClassNone
 	}
 	return federation.ClassUser
-}
-
-// cost is what an ended attempt came to: what the site says that it cost by the hour, else its TRES at the site's prices, for as long as it held them.
-// An array's tasks hold the same each. What a job is suspended for costs where its nodes are rented; a cluster counts it as nothing.
-func (c *Controller) cost(s *site, j *job, sj federation.SiteJob) federation.Money {
-	tres, err := accounting.ParseTRES(sj.TRES)
-	if err != nil {
-		c.log.Error("cost of a job", "job", j.ID, "site", s.Name, "err", err)
-	}
-	if sj.PricePerHour > 0 {
-		return sj.PricePerHour.For(elapsed(sj.Start, sj.End))
-	}
-	if j.size == 0 {
-		return accounting.MoneyOf(accounting.Cost(s.Prices, tres, elapsed(sj.Start, sj.End)-sj.Suspension.Suspended(sj.Start, sj.End, false)))
-	}
-	var sum federation.Money
-	for _, t := range j.tasks {
-		t.Cost = accounting.MoneyOf(accounting.Cost(s.Prices, tres, elapsed(t.Start, t.End)))
-		sum += t.Cost
-		c.batch.task(t)
-	}
-	return sum
-}
-
-func elapsed(start, end time.Time) time.Duration {
-	if start.IsZero() || end.Before(start) {
-		return 0
-	}
-	return end.Sub(start)
 }
 
 // takeTasks brings the records of an array's tasks in line with what the site says.

@@ -52,7 +52,7 @@ type step struct {
 
 // stepsOf prepares b in the caller's goroutine, as far as that is possible outside the transaction.
 func stepsOf(b *federation.Batch) ([]step, error) {
-	steps := make([]step, 0, len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Requests)+len(b.Done))
+	steps := make([]step, 0, len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done))
 	for _, j := range b.Create {
 		args, err := jobValues(j)
 		if err != nil {
@@ -88,6 +88,12 @@ func stepsOf(b *federation.Batch) ([]step, error) {
 	for _, e := range b.Events {
 		args := []any{int64(e.Job), nil, int64(e.Attempt), nanos(e.At), e.Text}
 		steps = append(steps, step{insertEvent, args, "event", e.Job, federation.Change{Kind: federation.ChangeEvent, How: federation.Created, Job: e.Job}})
+	}
+	for i := range b.Charges {
+		k := &b.Charges[i]
+		steps = append(steps, step{insertCharge, chargeValues(k), "charge", k.Job, federation.Change{
+			Kind: federation.ChangeCharge, How: federation.Created, Job: k.Job, Number: int64(k.Attempt), Site: k.Site, State: string(k.State),
+		}})
 	}
 	for _, seq := range b.Done {
 		steps = append(steps, step{deleteRequest, []any{seq}, "request", 0, federation.Change{Kind: federation.ChangeRequest, How: federation.Gone, Number: seq}})
@@ -125,9 +131,6 @@ func (t *tx) step(s *step) error {
 		t.requestSeq++
 		s.args[0], s.note.Number = t.requestSeq, t.requestSeq
 	}
-	if s.note.Kind != "" {
-		t.note(s.note)
-	}
 	rows, err := t.exec(s.text, s.args...)
 	if err == nil && rows == 0 && (s.text == updateJob || s.text == updateSpec) {
 		err = federation.ErrNotFound
@@ -137,6 +140,9 @@ func (t *tx) step(s *step) error {
 	}
 	if err != nil {
 		return fmt.Errorf("job %d: %s: %w", s.job, s.what, err)
+	}
+	if s.note.Kind != "" && (rows > 0 || s.text != insertCharge) {
+		t.note(s.note)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (w *world) checkAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return w.checkCharges(ctx)
 }
 
 func (w *world) checkJob(ctx context.Context, j *federation.Job) error {

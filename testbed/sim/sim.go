@@ -69,6 +69,7 @@ type Report struct {
 	Kills                int // of slurmctlds
 	Lost                 int // requests and replies
 	Asked                int // requeues by users
+	Charges              int // runs that were charged for
 	Rounds               int
 	Virtual              time.Duration
 }

@@ -87,6 +87,7 @@ func testChanges(e *env) {
 
 	j.State, j.Site, j.Attempt = federation.Running, "alpha", 1
 	move := federation.Move{Job: j.ID, Task: -1, What: federation.MoveStart, State: federation.Running, Reason: "None", Site: "alpha", Exit: 3}
+	charge := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "alpha", State: federation.Requeued}
 	b := &federation.Batch{
 		Create:   []*federation.Job{{ID: ids[0], User: "alice", State: federation.Pending}},
 		Jobs:     []*federation.Job{j},
@@ -94,6 +95,7 @@ func testChanges(e *env) {
 		Attempts: []*federation.Attempt{attempt(j, 1, federation.AttemptStarted)},
 		Tasks:    []*federation.Task{{Job: j.ID, Index: 7, State: federation.Running}},
 		Events:   []federation.Event{{Job: j.ID, At: longAgo, Text: "happened"}},
+		Charges:  []federation.Charge{charge, charge}, // the second is there already
 		Requests: []federation.Request{{Job: j.ID, Kind: federation.RequestTop}},
 		Done:     []int64{seq},
 		Moves:    []federation.Move{move},
@@ -115,6 +117,7 @@ func testChanges(e *env) {
 		{Kind: federation.ChangeAttempt, Job: j.ID, Number: 1, Site: "alpha", State: "STARTED"},
 		{Kind: federation.ChangeTask, Job: j.ID, Number: 7, State: "RUNNING"},
 		{Kind: federation.ChangeEvent, How: federation.Created, Job: j.ID},
+		{Kind: federation.ChangeCharge, How: federation.Created, Job: j.ID, Number: 1, Site: "alpha", State: "REQUEUED"},
 		{Kind: federation.ChangeRequest, How: federation.Gone, Number: seq},
 		{Kind: federation.ChangeRequest, How: federation.Created, Job: j.ID, Number: requests[0].Seq, State: "top"},
 		{Kind: federation.ChangeMove, Job: j.ID, Move: &move},

@@ -214,6 +214,11 @@ func matches(j *federation.Job, q federation.JobQuery) bool {
 		(q.Name == "" || q.Name == j.Spec.Name)
 }
 
+// Charges implements federation.Store. It keeps none.
+func (s *Store) Charges(context.Context, federation.ChargeQuery) ([]federation.Charge, error) {
+	return nil, nil
+}
+
 // LiveAttempts implements federation.Store.
 func (s *Store) LiveAttempts(context.Context) ([]federation.Attempt, error) {
 	s.mu.Lock()

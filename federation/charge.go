@@ -1,0 +1,67 @@
+package federation
+
+import "time"
+
+// Charge is what one run of a job held, for how long, on whose account and at which price: what books are made of. It is written once, in the
+// commit that ends the run, and never changed. A job costs what its charges come to, and an array that is spread what those of its tasks do.
+//
+// A run is one start of a job at a site, or of one task of an array that a site has whole. One that its site ends to queue the job again is charged like
+// any other. Times are by the site's clock.
+type Charge struct {
+	Job     JobID
+	Key     string // of the attempt. Key, Job, Run and Task name the charge: IDs of jobs may be given again
+	Attempt int
+	Run     int   // of the attempt, from 1
+	Array   JobID // that the job is a task of, or is itself; 0: it is no array
+	Task    int   // index in Array, else 0
+	Site    SiteName
+	Cluster string // Slurm's ClusterName of the site; "": not known
+	User    string // as on this machine
+	Held
+	Nodes string // hostlist
+	State State  // how the run ended
+
+	Start, End time.Time
+	Suspended  time.Duration // of the time between; see From for whether it was billed
+	From       PriceSource   // where Held.PricePerHour came from
+	Amount     Money
+}
+
+// Held is what a run holds, as its site counts it.
+type Held struct {
+	Account   string `json:"account,omitempty"`
+	QOS       string `json:"qos,omitempty"`
+	Partition string `json:"partition,omitempty"`
+	TRES      string `json:"tres,omitempty"` // "cpu=4,mem=4000M,node=1,billing=4,gres/gpu=4"
+	// PricePerHour is of all of it. Of an attempt that lives it is the site's own word, or 0; a charge has what was billed.
+	PricePerHour Money `json:"price,omitempty"`
+}
+
+// Held is what the job holds as s says.
+func (s *SiteJob) Held() Held {
+	return Held{Account: s.Account, QOS: s.QOS, Partition: s.Partition, TRES: s.TRES, PricePerHour: s.PricePerHour}
+}
+
+// PriceSource says where the price of a run came from.
+type PriceSource string
+
+const (
+	// PriceNone: nothing was billed, because the end of the run was not seen. End is when it was given up.
+	PriceNone PriceSource = ""
+	// PriceTable: the prices that the configuration gives the site's TRES. Suspended time is not billed.
+	PriceTable PriceSource = "table"
+	// PriceOffering: the site's own word about machines that were rented for the job. Suspended time is billed: they were there.
+	PriceOffering PriceSource = "offering"
+	// PriceSite: the site's own word. Suspended time is billed.
+	PriceSite PriceSource = "site"
+)
+
+// ChargeQuery selects charges. The zero value selects all; every field that is set narrows the selection.
+type ChargeQuery struct {
+	Since, Until time.Time // of runs that ended at or after Since, and before Until
+	Site         SiteName
+	Account      string
+	User         string
+	Job          JobID // and the tasks of this array
+	Limit        int   // at most so many, the first to end first; 0: no limit
+}

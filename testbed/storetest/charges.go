@@ -1,0 +1,109 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+func testChargeFields(e *env) {
+	s := e.open()
+	j := e.create(s, "alice", "train")
+	k := filled[federation.Charge](1)
+	k.Job = j.ID
+	e.must(s.Commit(ctx, &federation.Batch{Charges: []federation.Charge{k}}))
+	e.sameCharges(s, federation.ChargeQuery{}, k)
+	e.must(s.Close())
+	s = e.open()
+	e.sameCharges(s, federation.ChargeQuery{}, k)
+}
+
+// The same run is charged once, however often it is written, and what was written first stays.
+func testChargeOnce(e *env) {
+	s := e.open()
+	j := e.create(s, "alice", "train")
+	k := federation.Charge{Job: j.ID, Key: "fsub:x:1", Attempt: 1, Run: 1, Amount: 5, End: time.Unix(100, 0).UTC()}
+	e.must(s.Commit(ctx, &federation.Batch{Charges: []federation.Charge{k, k}}))
+	later := k
+	later.Amount, later.Attempt, later.End, later.Site = 7, 2, time.Unix(200, 0).UTC(), "alpha"
+	j.Priority = 99
+	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{j}, Charges: []federation.Charge{later}}))
+	e.sameCharges(s, federation.ChargeQuery{}, k)
+	if got, err := s.Job(ctx, j.ID); err != nil || got.Priority != 99 {
+		e.Errorf("what was written with a charge that is there: %v, %v", got.Priority, err)
+	}
+	// Each of these is another run.
+	task, run, attempt, other := k, k, k, k
+	task.Task, run.Run, attempt.Key, other.Job = 3, 2, "fsub:x:2", k.Job+1
+	e.must(s.Commit(ctx, &federation.Batch{Charges: []federation.Charge{task, run, attempt, other}}))
+	if all, err := s.Charges(ctx, federation.ChargeQuery{}); err != nil || len(all) != 5 {
+		e.Errorf("%d charges, %v; want 5", len(all), err)
+	}
+}
+
+// A charge is written with the rest of its batch, or not at all.
+func testChargeWhole(e *env) {
+	s := e.open()
+	b := &federation.Batch{Jobs: []*federation.Job{{ID: 40_000_000}}, Charges: []federation.Charge{{Job: 40_000_000, Key: "k", Run: 1}}}
+	e.wants(s.Commit(ctx, b), federation.ErrNotFound)
+	e.sameCharges(s, federation.ChargeQuery{})
+}
+
+func testChargeQuery(e *env) {
+	s := e.open()
+	var all []federation.Charge
+	for i := range 8 {
+		k := federation.Charge{Job: federation.JobID(1 + i/2), Key: fmt.Sprint("k", i/2), Attempt: 1, Run: 1 + i%2, Site: "alpha", User: "alice", End: time.Unix(int64(100+100*i), 0).UTC()}
+		k.Account = "physics"
+		switch i {
+		case 2, 3:
+			k.Site = "beta"
+		case 4:
+			k.User, k.Account = "bob", "chemistry"
+		case 6, 7:
+			k.Array, k.Task = 2, i
+		}
+		all = append(all, k)
+	}
+	e.must(s.Commit(ctx, &federation.Batch{Charges: []federation.Charge{all[7], all[6], all[5], all[4], all[3], all[2], all[1], all[0]}}))
+	for _, c := range []struct {
+		q    federation.ChargeQuery
+		want []federation.Charge
+	}{
+		{federation.ChargeQuery{}, all},
+		{federation.ChargeQuery{Limit: 3}, all[:3]},
+		{federation.ChargeQuery{Since: all[2].End, Until: all[4].End}, all[2:4]},
+		{federation.ChargeQuery{Site: "beta"}, all[2:4]},
+		{federation.ChargeQuery{User: "bob"}, all[4:5]},
+		{federation.ChargeQuery{Account: "chemistry"}, all[4:5]},
+		{federation.ChargeQuery{Job: 1}, all[:2]},
+		{federation.ChargeQuery{Job: 2}, []federation.Charge{all[2], all[3], all[6], all[7]}},
+		{federation.ChargeQuery{Job: 2, Site: "alpha", Since: all[7].End}, all[7:]},
+		{federation.ChargeQuery{Job: 9}, nil},
+	} {
+		e.sameCharges(s, c.q, c.want...)
+	}
+}
+
+// Books outlive what they are about: a job's ID may be given again.
+func testChargePurge(e *env) {
+	s := e.open()
+	p, ok := s.(purger)
+	if !ok {
+		e.Skip("this store deletes no jobs")
+	}
+	j := e.create(s, "alice", "")
+	end(e, s, j.ID)
+	k := federation.Charge{Job: j.ID, Key: "k", Run: 1, End: longAgo}
+	e.must(s.Commit(ctx, &federation.Batch{Charges: []federation.Charge{k}}))
+	purge(e, p, 1)
+	e.sameCharges(s, federation.ChargeQuery{}, k)
+}
+
+func (e *env) sameCharges(s federation.Store, q federation.ChargeQuery, want ...federation.Charge) {
+	e.Helper()
+	got, err := s.Charges(ctx, q)
+	e.must(err)
+	e.same(fmt.Sprintf("charges of %+v", q), got, want)
+}
