@@ -91,7 +91,7 @@ func (w *world) checkFed(words []string) {
 
 // README.md is one page of use, not the manual.
 func TestReadmeIsShort(t *testing.T) {
-	text, err := os.ReadFile(root + "/README.md")
+	text, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)
 	}

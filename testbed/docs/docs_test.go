@@ -24,7 +24,11 @@ import (
 	"fsub/testbed/program"
 )
 
-const root = "../.."
+const (
+	root   = "../.."
+	readme = "../../README.md"
+	docs   = "../../docs"
+)
 
 // patience is how long a session waits for what it shows, on a machine that is busy with other tests.
 const patience = 3 * time.Minute
@@ -65,12 +69,12 @@ type page struct {
 // pages reads README.md and all of docs/.
 func pages(t *testing.T) []page {
 	t.Helper()
-	paths, err := filepath.Glob(root + "/docs/*.md")
+	paths, err := filepath.Glob(docs + "/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []page
-	for _, path := range append(paths, root+"/README.md") {
+	for _, path := range append(paths, readme) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
