@@ -36,7 +36,7 @@ type Let struct {
 	Welcome agentapi.Welcome
 }
 
-// Door is what a driver needs of the door: how its machines will find it. See package door.
+// Door is what a driver needs of the door: how its machines will find it. See package agentserver.
 type Door interface {
 	http.Handler
 	// Boot fills in URL, Pin, Token, Expires and the agent of a gang's boot data. Equal arguments give equal data.

@@ -1,6 +1,6 @@
 // Package cloud makes a site of the federation out of machines that can be rented. A [provider.Provider] rents them from one cloud (a small package below
 // this one for each: local, aws); the [Driver] turns a Provider into a federation.Driver: it takes jobs, creates a gang of machines for those that no
-// idle machine fits, hands them to the agents on the machines (package agentapi is their language, package door their way in), follows
+// idle machine fits, hands them to the agents on the machines (package agentapi is their language, package agentserver their way in), follows
 // them, and lets machines go that nobody needs.
 //
 // Nothing is trusted to memory: a gang is written down before it is asked for, with the idempotency token it is asked for with, and every machine carries

@@ -16,7 +16,7 @@ import (
 
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
-	realdoor "fsub/cloud/door"
+	"fsub/cloud/agentserver"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -87,7 +87,7 @@ func startDoor(b *testing.B, tls bool) *oneMachine {
 	}
 	b.Cleanup(func() { log.Close() })
 	o := &oneMachine{change: make(chan struct{}), told: make(chan agentapi.Status, 10), log: log}
-	d, err := realdoor.New(realdoor.Config{Key: make([]byte, 32), Socket: filepath.Join(dir, "door")})
+	d, err := agentserver.New(agentserver.Config{Key: make([]byte, 32), Socket: filepath.Join(dir, "door")})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fsub/cloud"
-	"fsub/cloud/door"
+	"fsub/cloud/agentserver"
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/federation/api"
@@ -23,7 +23,7 @@ import (
 
 // clouds are the sites whose machines are made when they are needed, and the door that those come in by.
 type clouds struct {
-	door      *door.Door
+	door      *agentserver.Door
 	key       []byte
 	listeners []net.Listener
 	api       later
@@ -77,27 +77,27 @@ func openClouds(c *Config, log *slog.Logger, reg prometheus.Registerer) (_ *clou
 		return nil, err
 	}
 	cl.listeners = append(cl.listeners, l)
-	dc := door.Config{Key: cl.key, API: &cl.api, Token: tokens.Make, Agent: binary, Socket: socket, Lease: c.Agents.Lease, Logger: log, Registerer: reg}
+	dc := agentserver.Config{Key: cl.key, API: &cl.api, Token: tokens.Make, Agent: binary, Socket: socket, Lease: c.Agents.Lease, Logger: log, Registerer: reg}
 	if c.Agents.Listen != "" {
 		if dc.URL, dc.Pin, err = cl.listenTLS(c); err != nil {
 			return nil, err
 		}
 	}
-	cl.door, err = door.New(dc)
+	cl.door, err = agentserver.New(dc)
 	return cl, err
 }
 
 // listenTLS opens the door to the network, and returns where it is and what its certificate is known by.
 func (cl *clouds) listenTLS(c *Config) (url, pin string, err error) {
 	certFile, keyFile := filepath.Join(c.StateDir, "agents.crt"), filepath.Join(c.StateDir, "agents-tls.key")
-	cert, err := door.Certificate(certFile, keyFile)
+	cert, err := agentserver.Certificate(certFile, keyFile)
 	if err == nil {
 		err = private(keyFile)
 	}
 	if err != nil {
 		return "", "", err
 	}
-	if pin, err = door.Pin(cert); err != nil {
+	if pin, err = agentserver.Pin(cert); err != nil {
 		return "", "", err
 	}
 	l, err := net.Listen("tcp", c.Agents.Listen)

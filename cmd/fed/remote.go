@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"fsub/cloud/door"
+	"fsub/cloud/agentserver"
 	"fsub/federation/api"
 )
 
@@ -68,7 +68,7 @@ func openRemote(c *Config) (*remoteDoor, error) {
 	}
 	certFile, keyFile, load := c.Remote.Cert, c.Remote.Key, tls.LoadX509KeyPair
 	if certFile == "" {
-		certFile, keyFile, load = filepath.Join(c.StateDir, "remote.crt"), filepath.Join(c.StateDir, "remote.key"), door.Certificate
+		certFile, keyFile, load = filepath.Join(c.StateDir, "remote.crt"), filepath.Join(c.StateDir, "remote.key"), agentserver.Certificate
 	}
 	cert, err := load(certFile, keyFile)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"fsub/cloud"
-	"fsub/cloud/door"
+	"fsub/cloud/agentserver"
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/federation/store"
@@ -92,9 +92,9 @@ func (w *world) start() {
 }
 
 // openDoor opens the door on a socket, or on a port that machines with a network of their own reach.
-func (w *world) openDoor() (*door.Door, net.Listener) {
+func (w *world) openDoor() (*agentserver.Door, net.Listener) {
 	w.t.Helper()
-	c := door.Config{Key: w.key, Socket: filepath.Join(w.dir, "door.sock"), Lease: w.opts.timing.Lease, PollWait: w.opts.timing.PollWait, Logger: w.log,
+	c := agentserver.Config{Key: w.key, Socket: filepath.Join(w.dir, "door.sock"), Lease: w.opts.timing.Lease, PollWait: w.opts.timing.PollWait, Logger: w.log,
 		Token: func(user string, _ time.Time) string { return "token of " + user },
 		API: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if h := w.api.Load(); h != nil {
@@ -105,19 +105,19 @@ func (w *world) openDoor() (*door.Door, net.Listener) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	d, err := door.New(c)
+	d, err := agentserver.New(c)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return d, l
 }
 
-func (w *world) listen(c *door.Config) (net.Listener, error) {
+func (w *world) listen(c *agentserver.Config) (net.Listener, error) {
 	if !w.opts.tcp {
 		_ = os.Remove(c.Socket)
 		return net.Listen("unix", c.Socket)
 	}
-	cert, err := door.Certificate(filepath.Join(w.dir, "door.crt"), filepath.Join(w.dir, "door.key"))
+	cert, err := agentserver.Certificate(filepath.Join(w.dir, "door.crt"), filepath.Join(w.dir, "door.key"))
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (w *world) listen(c *door.Config) (net.Listener, error) {
 	}
 	_, w.port, _ = net.SplitHostPort(l.Addr().String())
 	c.Socket, c.URL = "", "https://"+net.JoinHostPort(w.provider.HostAddr(), w.port)
-	c.Pin, err = door.Pin(cert)
+	c.Pin, err = agentserver.Pin(cert)
 	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}), err
 }
 

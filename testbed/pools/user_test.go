@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"fsub/cloud/agentapi"
-	"fsub/cloud/door"
+	"fsub/cloud/agentserver"
 	"fsub/federation"
 )
 
@@ -67,7 +67,7 @@ func TestNoSecretLiesAbout(t *testing.T) {
 	w := newWorld(t, options{})
 	ref, _ := w.running(1)
 	token := regexp.MustCompile(`f[os]1\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{20,}`)
-	d, err := door.New(door.Config{Key: bytes.Repeat([]byte{1}, 32), Socket: "/nowhere"})
+	d, err := agentserver.New(agentserver.Config{Key: bytes.Repeat([]byte{1}, 32), Socket: "/nowhere"})
 	if err != nil {
 		t.Fatal(err)
 	}

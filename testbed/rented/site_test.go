@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"fsub/cloud"
+	"fsub/cloud/agentserver"
 	"fsub/cloud/aws"
-	"fsub/cloud/door"
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/federation/store"
@@ -159,13 +159,13 @@ func (s *site) start(nodes int) {
 }
 
 // openDoor opens the door on the port that machines of the daemon before know.
-func (s *site) openDoor(log *slog.Logger) (*door.Door, net.Listener) {
+func (s *site) openDoor(log *slog.Logger) (*agentserver.Door, net.Listener) {
 	s.t.Helper()
-	cert, err := door.Certificate(filepath.Join(s.dir, "door.crt"), filepath.Join(s.dir, "door.key"))
+	cert, err := agentserver.Certificate(filepath.Join(s.dir, "door.crt"), filepath.Join(s.dir, "door.key"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	pin, err := door.Pin(cert)
+	pin, err := agentserver.Pin(cert)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func (s *site) openDoor(log *slog.Logger) (*door.Door, net.Listener) {
 		s.t.Fatal(err)
 	}
 	_, s.port, _ = net.SplitHostPort(l.Addr().String())
-	d, err := door.New(door.Config{Key: s.key, Agent: filepath.Join(scratch, "fed-agent"), URL: "https://127.0.0.1:" + s.port, Pin: pin, Lease: quick.Lease, PollWait: quick.PollWait, Logger: log,
+	d, err := agentserver.New(agentserver.Config{Key: s.key, Agent: filepath.Join(scratch, "fed-agent"), URL: "https://127.0.0.1:" + s.port, Pin: pin, Lease: quick.Lease, PollWait: quick.PollWait, Logger: log,
 		API: http.NotFoundHandler(), Token: func(user string, _ time.Time) string { return "token of " + user }})
 	if err != nil {
 		s.t.Fatal(err)
