@@ -78,14 +78,18 @@ func benchPlan(b *testing.B, sites []*federation.Site, jobs []*federation.Job) {
 	s := federation.Snapshot{Now: time.Unix(1e9, 0), Sites: sites, Jobs: jobs}
 	p := DefaultPolicy()
 	p.MaxLook, p.MaxBind = len(jobs), len(jobs)
-	var planner Planner
 	runtime.GC() // the workload is garbage of ours, not of the plan
-	planner.Plan(federation.Snapshot{Now: s.Now, Sites: sites}, p)
+	seen := newWorldOf(&federation.Snapshot{Now: s.Now, Sites: sites}, p)
+	seen.read()
 	b.ReportAllocs()
 	placed, looked := 0, 0
 	for b.Loop() {
 		placed, looked = 0, 0
-		plan := planner.Plan(s, p)
+		w := newWorldOf(&s, p)
+		for i, st := range w.sites { // what the sites said was read before
+			st.model, st.read = seen.sites[i].model, seen.sites[i].read
+		}
+		plan := w.Plan()
 		for i := range plan.Decisions {
 			if plan.Decisions[i].Bind {
 				placed += jobs[i].Spec.MinNodes
@@ -164,10 +168,11 @@ func BenchmarkOneJob(b *testing.B) {
 	b.Run("10x1000", func(b *testing.B) { benchPlan(b, fleet(10, 1000), jobs) })
 	b.Run("judge-10x1000", func(b *testing.B) {
 		s := federation.Snapshot{Now: time.Unix(1e9, 0), Sites: fleet(10, 1000)}
-		var k Planner
-		k.Judge(s, Policy{}, jobs[0])
+		w := newWorldOf(&s, Policy{})
+		w.Judge(jobs[0])
 		for b.Loop() {
-			k.Judge(s, Policy{}, jobs[0])
+			w.forgetLikeness()
+			w.Judge(jobs[0])
 		}
 	})
 }

@@ -112,7 +112,7 @@ func (c *candidate) pay(units int, now time.Time) {
 // bears reports whether a partition's allowances bear some cost of each, beside what jobs of this plan are bound to cost.
 func (st *siteState) bears(part *federation.Partition, costs []federation.Money) bool {
 	for i, a := range part.Allowances {
-		if used := st.bound[part]; used != nil {
+		if used := st.spent[part]; used != nil {
 			a.Bound += used[i]
 		}
 		if !a.Bears(costs[i]) {
@@ -123,13 +123,13 @@ func (st *siteState) bears(part *federation.Partition, costs []federation.Money)
 }
 
 func (st *siteState) bind(part *federation.Partition, costs []federation.Money) {
-	if st.bound == nil {
-		st.bound = map[*federation.Partition][]federation.Money{}
+	if st.spent == nil {
+		st.spent = map[*federation.Partition][]federation.Money{}
 	}
-	used := st.bound[part]
+	used := st.spent[part]
 	if used == nil {
 		used = make([]federation.Money, len(costs))
-		st.bound[part] = used
+		st.spent[part] = used
 	}
 	for i, cost := range costs {
 		used[i] += cost

@@ -37,14 +37,14 @@ type candidate struct {
 	wasteful bool // nodes with GPUs for a job without: last among equals
 
 	// What later found out, and when: it holds until another job claims nodes of the site.
-	asked    bool
+	asked    int // epoch of the site's capacity; 0: nothing yet
 	changes  int
 	start    int64
 	startFit int
 	spots    []spot // where, for a heterogeneous job
 }
 
-func (pl *planner) newCandidate(v variant, st *siteState, g group) *candidate {
+func (w *World) newCandidate(v variant, st *siteState, g group) *candidate {
 	c := &candidate{site: st, ask: v.ask, as: v.as, group: g, pool: g.pools[0], curs: make([]cursor, len(g.fits)), keys: make([]fitKey, len(g.fits))}
 	var cells []int32
 	for i, p := range g.pools {
@@ -57,11 +57,11 @@ func (pl *planner) newCandidate(v variant, st *siteState, g group) *candidate {
 		c.name += name
 	}
 	for i := range g.fits {
-		c.curs[i] = cursor{cells: cells, at: make([]*[maxBucket + 1]int32, len(cells))}
+		c.curs[i].cells = cells
 	}
-	c.tie = st.tie(c.pool, pl.s.Seed)
-	c.price(v.ask, &pl.policy)
-	c.priceRisk(&pl.policy)
+	c.tie = st.tie(c.pool, w.seed)
+	c.price(v.ask, &w.policy)
+	c.priceRisk(&w.policy)
 	c.wasteful = c.gpus == 0 && len(st.model.cells[cells[0]].gpus) > 0
 	return c
 }
@@ -82,37 +82,37 @@ type moment struct {
 func (at *moment) now() bool { return at.units > 0 }
 
 // moment finds out when a candidate could run a job, and what that comes to.
-func (c *candidate) moment(pl *planner) moment {
+func (c *candidate) moment(w *World) moment {
 	if c.parts != nil {
-		return c.together(pl)
+		return c.together(w)
 	}
 	a := c.ask
 	free := c.site.capacity()
 	at := moment{start: never}
 	if !c.borne() {
-		c.weigh(&at, pl)
+		c.weigh(&at, w)
 		return at
 	}
 	for i := range c.fits {
-		if nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(pl.now, c.limit)); nodes != nil {
-			at = moment{start: pl.now, fit: i, nodes: nodes, units: 1, boot: c.bootOn(nodes)}
+		if nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(w.now, c.limit)); nodes != nil {
+			at = moment{start: w.now, fit: i, nodes: nodes, units: 1, boot: c.bootOn(nodes)}
 			break
 		}
 	}
 	if at.now() {
 		if a.width > 1 {
-			at.units = free.countNow(&c.curs[at.fit], &c.fits[at.fit], a.width, endAt(pl.now, c.limit))
+			at.units = free.countNow(&c.curs[at.fit], &c.fits[at.fit], a.width, endAt(w.now, c.limit))
 		}
 	} else {
 		at.start, at.fit = c.later(free)
 	}
-	c.weigh(&at, pl)
+	c.weigh(&at, w)
 	return at
 }
 
 // later is when a candidate that cannot run a job now can, and by which of its fits.
 func (c *candidate) later(free *capacity) (start int64, fit int) {
-	if c.asked && c.changes == free.changes {
+	if c.asked == free.epoch && c.changes == free.changes {
 		return c.start, c.startFit
 	}
 	start = never
@@ -124,16 +124,16 @@ func (c *candidate) later(free *capacity) (start int64, fit int) {
 			start, fit = t, i
 		}
 	}
-	c.asked, c.changes, c.start, c.startFit = true, free.changes, start, fit
+	c.asked, c.changes, c.start, c.startFit = free.epoch, free.changes, start, fit
 	return start, fit
 }
 
 // commit starts up to units of a job at a candidate and returns how many it started.
-func (c *candidate) commit(at *moment, units int, pl *planner) int {
+func (c *candidate) commit(at *moment, units int, w *World) int {
 	if c.parts != nil {
-		return c.commitParts(at, pl)
+		return c.commitParts(at, w)
 	}
-	free, f, end := c.site.capacity(), &c.fits[at.fit], endAt(pl.now, c.limit)
+	free, f, end := c.site.capacity(), &c.fits[at.fit], endAt(w.now, c.limit)
 	started := 0
 	for nodes := at.nodes; nodes != nil; {
 		for _, n := range nodes {
@@ -145,6 +145,6 @@ func (c *candidate) commit(at *moment, units int, pl *planner) int {
 		}
 		nodes = free.startNow(&c.curs[at.fit], f, end)
 	}
-	c.pay(started, pl.s.Now)
+	c.pay(started, w.clock)
 	return started
 }

@@ -2,12 +2,15 @@ package place
 
 import "slices"
 
-// capacity is what is free at one site while a plan is being made. It starts as the model says and only shrinks: that is
-// what lets a search go on where the last one for the same need has stopped (see [cursor]).
+// capacity is what is free at one site. A plan starts with what the model says and only takes: that is what lets a search go on
+// where the last one for the same need has stopped (see [cursor]). Before the next plan release gives all of it back.
 type capacity struct {
-	m    *model
-	now  int64
-	from int64 // searches for a start begin here: now, but for copies
+	m     *model
+	now   int64
+	from  int64 // searches for a start begin here: now, but for copies
+	epoch int   // number of the plan: what was found out in another one is void
+
+	taken []int32 // nodes that something was taken from, some twice
 
 	cpu, mem []int32
 	gres     []int32
@@ -17,6 +20,7 @@ type capacity struct {
 	// placed are the jobs that this plan started, by node: what falls free when they end.
 	placed []placed
 	head   []int32 // by node: index+1 of the newest of placed
+	first  []int64 // by node: nothing falls free on it before; a time that has passed stands for any
 
 	claims  map[int32][]claim
 	marked  []bool // by node: has claims or blocks, so its future matters
@@ -50,37 +54,116 @@ type claim struct {
 // where it was it leaves a stale entry.
 type cellState struct {
 	ready   bool
+	late    bool  // something had been taken of its nodes before they were sorted
+	top     uint8 // the highest bucket that has any
 	buckets [maxBucket + 1][]int32
+	begun   [maxBucket + 1]int32 // how long the buckets were when the plan began
 }
 
 const maxBucket = 63
 
-func newCapacity(m *model, now int64) *capacity {
+func newCapacity(m *model, now int64, epoch int) *capacity {
 	c := &capacity{
-		m: m, now: now, from: now,
+		m: m, now: now, from: now, epoch: epoch,
 		cpu: slices.Clone(m.cpu), mem: slices.Clone(m.mem), gres: slices.Clone(m.gres),
 		bucket: make([]uint8, len(m.cpu)), cells: make([]cellState, len(m.cells)),
 		head: make([]int32, len(m.cpu)), claims: map[int32][]claim{}, marked: make([]bool, len(m.cpu)),
-		reserve: make([]int, len(m.pools)), old: map[fitKey]estimate{},
+		first: make([]int64, len(m.cpu)), reserve: make([]int, len(m.pools)), old: map[fitKey]estimate{},
 	}
-	if m.starts != nil {
-		c.starts, c.begun = slices.Clone(m.starts), make([]bool, len(m.cpu))
+	for n := range c.first {
+		c.first[n] = m.firstFree(int32(n))
 	}
-	for n, b := range m.blocks {
-		c.marked[n] = slices.ContainsFunc(b, func(b block) bool { return b.to > now })
-	}
+	c.begin()
 	return c
+}
+
+// begin is how a plan finds starts and reservations.
+func (c *capacity) begin() {
+	if c.m.starts != nil {
+		c.starts, c.begun = slices.Clone(c.m.starts), make([]bool, len(c.m.cpu))
+	}
+	if c.m.reserved {
+		for n := range c.marked {
+			c.marked[n] = c.blocked(int32(n))
+		}
+	}
+}
+
+func (c *capacity) blocked(n int32) bool {
+	return slices.ContainsFunc(c.m.blocks[n], func(b block) bool { return b.to > c.now })
+}
+
+// release gives back all that was taken since the last release: what is free is again what the model says, now.
+func (c *capacity) release(now int64, epoch int) {
+	c.now, c.from, c.epoch = now, now, epoch
+	for _, n := range c.taken {
+		c.restore(n)
+	}
+	for i := range c.cells {
+		switch s := &c.cells[i]; {
+		case s.late:
+			*s = cellState{}
+		case s.ready && len(c.taken) > 0:
+			for b := range s.buckets {
+				s.buckets[b] = s.buckets[b][:s.begun[b]]
+			}
+		}
+	}
+	for n := range c.claims {
+		c.marked[n] = false
+	}
+	clear(c.claims)
+	clear(c.reserve)
+	clear(c.old)
+	c.taken, c.placed, c.changes = c.taken[:0], c.placed[:0], 0
+	c.begin()
+}
+
+// restore sets a node to what the model says of it.
+func (c *capacity) restore(n int32) {
+	stride := len(c.m.slots)
+	c.cpu[n], c.mem[n] = c.m.cpu[n], c.m.mem[n]
+	copy(c.gres[int(n)*stride:(int(n)+1)*stride], c.m.gres[int(n)*stride:])
+	c.head[n], c.first[n] = 0, c.m.firstFree(n)
+	if cell := c.m.cellOf[n]; cell >= 0 && c.cells[cell].ready {
+		c.bucket[n] = c.bucketOf(cell, n)
+	}
+}
+
+// follow takes over a model that differs in what is free, and when, on some nodes only. Nothing is taken.
+func (c *capacity) follow(m *model, changed []int32) {
+	c.m = m
+	for _, n := range changed {
+		was := c.bucket[n]
+		c.restore(n)
+		cell := m.cellOf[n]
+		if cell < 0 || !c.cells[cell].ready || !m.up[n] || c.bucket[n] == was {
+			continue
+		}
+		s := &c.cells[cell]
+		if i, ok := slices.BinarySearch(s.buckets[was], n); ok {
+			s.buckets[was] = slices.Delete(s.buckets[was], i, i+1)
+			s.begun[was]--
+		}
+		b := c.bucket[n]
+		i, _ := slices.BinarySearch(s.buckets[b], n)
+		s.buckets[b] = slices.Insert(s.buckets[b], i, n)
+		s.begun[b]++
+		s.top = max(s.top, b)
+	}
 }
 
 // cell returns the state of a cell, sorting its nodes when it is first asked for.
 func (c *capacity) cell(i int32) *cellState {
 	s := &c.cells[i]
 	if !s.ready {
-		s.ready = true
+		s.ready, s.late = true, slices.ContainsFunc(c.taken, func(n int32) bool { return c.m.cellOf[n] == i })
 		for _, n := range c.m.cells[i].nodes {
 			b := c.bucketOf(i, n)
 			c.bucket[n] = b
 			s.buckets[b] = append(s.buckets[b], n)
+			s.begun[b]++
+			s.top = max(s.top, b)
 		}
 	}
 	return s
@@ -156,7 +239,7 @@ func enough(free []int32, w *want) bool {
 
 // place takes what f needs from node n until end.
 func (c *capacity) place(n int32, f *fit, end int64) {
-	c.begin(n)
+	c.use(n)
 	c.cpu[n] -= c.cpus(n, f)
 	c.mem[n] -= f.mem
 	base := int(n) * len(c.m.slots)
@@ -166,6 +249,7 @@ func (c *capacity) place(n int32, f *fit, end int64) {
 	if end = c.m.afterBoot(n, end); end != never {
 		c.placed = append(c.placed, placed{c.head[n], end, f})
 		c.head[n] = int32(len(c.placed))
+		c.first[n] = min(c.first[n], end)
 	}
 	cell := c.m.cellOf[n]
 	s := c.cell(cell)
@@ -208,34 +292,52 @@ func (c *capacity) takeGRES(free []int32, n int32, w *want, sign int32) {
 	free[last] += sign * left
 }
 
-// cursor remembers, for one need in one pool, which nodes have been seen not to fit. As capacity only shrinks they never
-// will in this plan.
+// cursor remembers, for one need in one pool, which nodes have been seen not to fit. As a plan only takes they never
+// will in it.
 type cursor struct {
 	cells []int32
-	at    []*[maxBucket + 1]int32 // by cell: entries of each bucket that are done with
-	dead  bool                    // nothing fits any more
-	found [1]int32                // the usual result, without an allocation
+	at    [][]int32 // by cell, then by bucket from the lowest that will do: how many entries are done with
+	epoch int       // of the site's capacity
+	dead  bool      // nothing fits any more
+	found [1]int32  // the usual result, without an allocation
 }
 
-// places are where a search in the i-th cell goes on, by bucket.
-func (cur *cursor) places(i int) *[maxBucket + 1]int32 {
-	if cur.at[i] == nil {
-		cur.at[i] = new([maxBucket + 1]int32)
+// places are where a search in the i-th cell goes on, by bucket from the lowest. No bucket above the highest one ever gets a node.
+func (cur *cursor) places(i int, s *cellState, lowest uint8) []int32 {
+	if cur.at == nil {
+		cur.at = make([][]int32, len(cur.cells))
+	}
+	if n := int(s.top) + 1 - int(lowest); len(cur.at[i]) < n {
+		cur.at[i] = make([]int32, n)
 	}
 	return cur.at[i]
+}
+
+// renew forgets what was seen in another plan.
+func (cur *cursor) renew(epoch int) {
+	cur.epoch, cur.dead = epoch, false
+	for _, at := range cur.at {
+		clear(at)
+	}
 }
 
 // one finds the node with the least free on which f fits, -1 if there is none.
 func (c *capacity) one(cur *cursor, f *fit, end int64) int32 {
 	for i, cell := range cur.cells {
-		s, at := c.cell(cell), cur.places(i)
-		for b := c.lowest(cell, f); b <= maxBucket; b++ {
-			for ; int(at[b]) < len(s.buckets[b]); at[b]++ {
-				n := s.buckets[b][at[b]]
-				if c.bucket[n] == b && c.fitsNow(n, f, end) {
+		s, lowest := c.cell(cell), c.lowest(cell, f)
+		if lowest > s.top {
+			continue
+		}
+		at := cur.places(i, s, lowest)
+		for b := lowest; b <= s.top; b++ {
+			nodes, k := s.buckets[b], at[b-lowest]
+			for ; int(k) < len(nodes); k++ {
+				if n := nodes[k]; c.bucket[n] == b && c.fitsNow(n, f, end) {
+					at[b-lowest] = k
 					return n
 				}
 			}
+			at[b-lowest] = k
 		}
 	}
 	return -1
@@ -252,9 +354,13 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 	nodes := slices.Clone(f.include)
 	leaves := f.leaves > 0 && c.m.tree
 	for i, cell := range cur.cells {
-		s, at := c.cell(cell), cur.places(i)
-		for b := c.lowest(cell, f); b <= maxBucket; b++ {
-			for k := int(at[b]); k < len(s.buckets[b]); k++ {
+		s, lowest := c.cell(cell), c.lowest(cell, f)
+		if lowest > s.top {
+			continue
+		}
+		at := cur.places(i, s, lowest)
+		for b := lowest; b <= s.top; b++ {
+			for k := int(at[b-lowest]); k < len(s.buckets[b]); k++ {
 				if len(nodes) == f.nodes && !leaves {
 					return nodes
 				}
@@ -262,8 +368,8 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 				switch fits := c.bucket[n] == b && c.fitsNow(n, f, end); {
 				case fits && !slices.Contains(f.include, n) && start.take(n):
 					nodes = append(nodes, n)
-				case !fits && k == int(at[b]):
-					at[b]++
+				case !fits && k == int(at[b-lowest]):
+					at[b-lowest]++
 				}
 			}
 		}
@@ -297,6 +403,9 @@ func (c *capacity) underLeaves(nodes []int32, f *fit) []int32 {
 
 // startNow finds the nodes on which f can start at once, nil if it cannot. They are valid until the next call.
 func (c *capacity) startNow(cur *cursor, f *fit, end int64) []int32 {
+	if cur.epoch != c.epoch {
+		cur.renew(c.epoch)
+	}
 	if cur.dead {
 		return nil
 	}

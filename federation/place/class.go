@@ -17,36 +17,36 @@ type recentClass struct {
 	class int
 }
 
-// classOf numbers the users of one plan by their rights: jobs of one class are judged alike at every site. So a shape is
+// classOf numbers users by their rights: jobs of one class are judged alike at every site. So a shape is
 // worked out once and not once for each of a thousand users. Classes count from 1.
-func (pl *planner) classOf(job *federation.Job) int {
-	w := who{job.User, job.Spec.Account, job.Spec.QOS, job.Spec.Reservation}
-	near := &pl.known[w.hint()%uint(len(pl.known))]
-	if near.class > 0 && near.who == w {
+func (w *World) classOf(job *federation.Job) int {
+	is := who{job.User, job.Spec.Account, job.Spec.QOS, job.Spec.Reservation}
+	near := &w.known[is.hint()%uint(len(w.known))]
+	if near.class > 0 && near.who == is {
 		return near.class
 	}
-	class, ok := pl.classes[w]
+	class, ok := w.classes[is]
 	if !ok {
-		name := pl.rights(job)
-		if class, ok = pl.named[name]; !ok {
-			class = len(pl.named) + 1
-			pl.named[name] = class
+		name := w.rights(job)
+		if class, ok = w.named[name]; !ok {
+			class = len(w.named) + 1
+			w.named[name] = class
 		}
-		pl.classes[w] = class
+		w.classes[is] = class
 	}
-	near.who, near.class = w, class
+	near.who, near.class = is, class
 	return class
 }
 
 // classOfMore numbers the less usual things that jobs ask for: equal ones have the same number, nothing is 0.
-func (pl *planner) classOfMore(m *sbatch.More) int {
+func (w *World) classOfMore(m *sbatch.More) int {
 	if m == nil {
 		return 0
 	}
-	class, ok := pl.mores[*m]
+	class, ok := w.mores[*m]
 	if !ok {
-		class = len(pl.mores) + 1
-		pl.mores[*m] = class
+		class = len(w.mores) + 1
+		w.mores[*m] = class
 	}
 	return class
 }
@@ -60,12 +60,12 @@ func (w *who) hint() uint {
 }
 
 // rights spells out what the sites make of a user. Where a site's answer names the user, the user's name is in it.
-func (pl *planner) rights(job *federation.Job) string {
+func (w *World) rights(job *federation.Job) string {
 	var b strings.Builder
 	if job.Spec.Reservation != "" {
 		b.WriteString(job.User)
 	}
-	for i, st := range pl.sites {
+	for i, st := range w.sites {
 		if st.model == nil {
 			continue
 		}

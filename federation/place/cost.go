@@ -124,15 +124,15 @@ func sizeText(c *candidate, tres accounting.TRES) string {
 }
 
 // weigh puts a price on the waiting: what a job-hour and the GPU-hours are worth, for each unit.
-func (c *candidate) weigh(at *moment, pl *planner) {
+func (c *candidate) weigh(at *moment, w *World) {
 	a := c.ask
 	switch {
 	case at.units > 0:
 		at.wait = 0
 	case at.start == never:
-		at.wait = pl.policy.FarWait
+		at.wait = w.policy.FarWait
 	default:
-		at.wait = time.Duration(at.start-pl.now) * time.Second
+		at.wait = time.Duration(at.start-w.now) * time.Second
 	}
 	mean := at.wait
 	if a.units > 1 {
@@ -142,8 +142,8 @@ func (c *candidate) weigh(at *moment, pl *planner) {
 		mean += time.Duration((left/2 + rounds) * float64(c.run))
 	}
 	at.wait = mean
-	at.boot.cost = c.bootCost(at, &pl.policy)
-	at.total = c.fixed + c.waitCost(mean, &pl.policy) + at.boot.cost
+	at.boot.cost = c.bootCost(at, &w.policy)
+	at.total = c.fixed + c.waitCost(mean, &w.policy) + at.boot.cost
 }
 
 func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
@@ -152,9 +152,9 @@ func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
 }
 
 // offer puts a candidate and a moment into words.
-func (c *candidate) offer(at *moment, pl *planner) federation.Offer {
+func (c *candidate) offer(at *moment, w *World) federation.Offer {
 	if c.parts != nil {
-		return c.offerParts(at, pl)
+		return c.offerParts(at, w)
 	}
 	m, a := c.site.model, c.ask
 	if c.term.Detail == "" {
@@ -162,7 +162,7 @@ func (c *candidate) offer(at *moment, pl *planner) federation.Offer {
 	}
 	o := federation.Offer{
 		Site: c.site.site.Name, Partition: m.pools[c.pool].Partition, Pool: c.name,
-		Start: pl.s.Now, Wait: at.wait, Run: c.run,
+		Start: w.clock, Wait: at.wait, Run: c.run,
 		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu, As: c.as,
 		Terms: []federation.Term{c.term}, Total: at.total,
 	}
@@ -172,25 +172,25 @@ func (c *candidate) offer(at *moment, pl *planner) federation.Offer {
 	if c.risk.Amount > 0 {
 		o.Terms = append(o.Terms, c.risk)
 	}
-	c.setWait(&o, at, pl)
+	c.setWait(&o, at, w)
 	return o
 }
 
 // setWait fills in when an offer's job would start, and what the waiting comes to.
-func (c *candidate) setWait(o *federation.Offer, at *moment, pl *planner) {
+func (c *candidate) setWait(o *federation.Offer, at *moment, w *World) {
 	if !at.now() {
-		first := pl.policy.FarWait
+		first := w.policy.FarWait
 		if at.start != never {
-			first = time.Duration(at.start-pl.now) * time.Second
+			first = time.Duration(at.start-w.now) * time.Second
 		}
-		o.Start = pl.s.Now.Add(first)
+		o.Start = w.clock.Add(first)
 	}
 	if b := &at.boot; b.nodes > 0 {
 		o.Start, o.Wait = o.Start.Add(b.span()), o.Wait+b.span()
 		o.Terms = append(o.Terms, federation.Term{Name: "boot", Amount: b.cost, Detail: b.text(at.units)})
 	}
 	if at.wait > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &pl.policy), Detail: waitDetail(at, c.ask)})
+		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &w.policy), Detail: waitDetail(at, c.ask)})
 	}
 }
 

@@ -55,9 +55,9 @@ func lacked(obs *federation.Observation, spec *sbatch.Spec) string {
 }
 
 // classOfDemand numbers what jobs ask of the federation itself: equal demands have the same number, none is 0.
-func (pl *planner) classOfDemand(job *federation.Job) int {
+func (w *World) classOfDemand(job *federation.Job) int {
 	s := &job.Spec
-	if s.Clusters == "" && s.Fed == nil && len(s.Plugin)+len(s.Het) == 0 && !pl.apart {
+	if s.Clusters == "" && s.Fed == nil && len(s.Plugin)+len(s.Het) == 0 && !w.apart {
 		return 0
 	}
 	b := append(make([]byte, 0, 128), s.Clusters...)
@@ -81,8 +81,8 @@ func (pl *planner) classOfDemand(job *federation.Job) int {
 	for _, o := range s.Plugin {
 		b = append(append(b, ' '), o.Name...)
 	}
-	for i, st := range pl.sites {
-		if pl.apart && !st.site.Reaches(s) {
+	for i, st := range w.sites {
+		if w.apart && !st.site.Reaches(s) {
 			// The refusal names the directory.
 			b = append(strconv.AppendInt(append(b, '!'), int64(i), 10), s.WorkDir...)
 		}
@@ -91,10 +91,10 @@ func (pl *planner) classOfDemand(job *federation.Job) int {
 		het, _ := json.Marshal(s.Het)
 		b = append(append(b, job.User...), het...) // the components' accounts are not in the job's class
 	}
-	class, ok := pl.demands[string(b)]
+	class, ok := w.demands[string(b)]
 	if !ok {
-		class = len(pl.demands) + 1
-		pl.demands[string(b)] = class
+		class = len(w.demands) + 1
+		w.demands[string(b)] = class
 	}
 	return class
 }

@@ -1,15 +1,17 @@
 // Package place decides where jobs run: [Plan] looks at a [federation.Snapshot] and gives every job it looked at a
 // [federation.Decision] with all the offers and rejections that led to it. It reads nothing but its arguments; equal
-// arguments give equal plans.
+// arguments give equal plans. A [World] is the same with a memory: it is told what changes.
 //
 // How a plan comes about, and where to read:
 //
+//   - world.go, site.go: the World: sites, queue and claims, what it is told of them, and what it plans anew then.
 //   - model.go: what one [federation.Observation] means: pools, cells of like nodes, what falls free when. Never changes.
+//   - follow.go: what the next observation means, where little has changed.
 //   - ask.go, gres.go, constraint.go: what a job asks for; fit.go: what that comes to in one pool.
 //   - demand.go, accelerator.go: what it asks of the federation: sites, cost, kinds of GPU that will do.
 //   - filter.go, group.go: which pools can run a job at all, or why not.
 //   - rented.go: what nodes of rented pools come to, and those that must start first; starts.go: how many may.
-//   - capacity.go: what is free while a plan is being made; timeline.go: when enough will be.
+//   - capacity.go: what is free, while a plan is being made and between plans; timeline.go: when enough will be.
 //   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars.
 //   - plan.go: jobs in order of priority; shape.go, class.go: what jobs that ask for the same share.
 //   - het.go: the components of a heterogeneous job, which start together.

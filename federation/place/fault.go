@@ -26,21 +26,34 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("placement failed over %s, which is a defect of fed and stands in its log: %v", over, f.Value)
 }
 
-// looking is what a planner is at work on, for a [Fault].
+// looking is what a World is at work on, for a [Fault].
 type looking struct {
 	job  federation.JobID
 	site federation.SiteName
 }
 
-// Guard calls do, in which k is asked, and returns a panic as a Fault, nil if there was none. After one k has forgotten what it
-// remembered of the observations, and may be asked again.
-func (k *Planner) Guard(do func()) (fault *Fault) {
+// Guard calls do, in which w is asked, and returns a panic as a Fault, nil if there was none. After one w has forgotten what it
+// made of the observations and of the jobs, and may be asked again.
+func (w *World) Guard(do func()) *Fault { return guard(&w, do) }
+
+// guard is Guard of the World that *asked is then.
+func guard(asked **World, do func()) (fault *Fault) {
 	defer func() {
+		w := *asked
 		if p := recover(); p != nil {
-			fault = &Fault{Job: k.at.job, Site: k.at.site, Value: p, Stack: string(debug.Stack())}
-			k.models = nil
+			fault = &Fault{Value: p, Stack: string(debug.Stack())}
+			if w == nil {
+				return
+			}
+			fault.Job, fault.Site = w.at.job, w.at.site
+			for _, st := range w.sites {
+				st.model, st.read, st.books = nil, nil, nil
+			}
+			w.forgetLikeness()
 		}
-		k.at = looking{}
+		if w != nil {
+			w.at = looking{}
+		}
 	}()
 	do()
 	return nil

@@ -17,7 +17,7 @@ import (
 // looked for: that is done in a copy, in which the components claim nodes one after the other.
 
 // judgeHet adds to a shape the candidate, or the rejections, of one site for a heterogeneous job.
-func (pl *planner) judgeHet(sh *shape, st *siteState, job *federation.Job, drop bool) {
+func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop bool) {
 	whole := &candidate{site: st, ask: sh.ask}
 	var failed []federation.Rejection
 	for i := range len(job.Spec.Het) + 1 {
@@ -33,7 +33,7 @@ func (pl *planner) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 				return
 			}
 		}
-		pl.judgeSite(sub, st, &one)
+		w.judgeSite(sub, st, &one)
 		if len(sub.candidates) == 0 {
 			for k := range sub.rejections {
 				sub.rejections[k].Detail += componentText(i)
@@ -51,13 +51,13 @@ func (pl *planner) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 		sh.rejections = append(sh.rejections, failed...)
 		return
 	}
-	pl.joinParts(whole, job)
+	w.joinParts(whole, job)
 	no := costRefusal(job, whole.bill())
-	if _, spots := whole.gather(newEmptyCapacity(st.model, pl.now)); no == nil && spots == nil {
+	if _, spots := whole.gather(newEmptyCapacity(st.model, w.now)); no == nil && spots == nil {
 		no = &refusal{reason: federation.ReasonReqNodeNotAvail, detail: "its components do not fit at one time"}
 	}
 	if no == nil {
-		no = whole.partsRefusal(pl.s.Now)
+		no = whole.partsRefusal(w.clock)
 	}
 	if no != nil {
 		sh.reject(st.site.Name, "", "", no)
@@ -90,9 +90,9 @@ func forEver(rejections []federation.Rejection) bool {
 }
 
 // joinParts sums up what the components cost at least. If the job's cost is bounded each of them has only its cheapest pool.
-func (pl *planner) joinParts(c *candidate, job *federation.Job) {
+func (w *World) joinParts(c *candidate, job *federation.Job) {
 	c.pool = c.parts[0][0].pool
-	c.tie = c.site.tie(c.pool, pl.s.Seed)
+	c.tie = c.site.tie(c.pool, w.seed)
 	c.term.Name, c.room = "run", 1
 	var names []string
 	for i := range c.parts {
@@ -231,7 +231,7 @@ func (c *capacity) copyFrom(from int64) *capacity {
 		k.claims[n] = slices.Clip(list)
 	}
 	k.starts, k.begun = slices.Clone(c.starts), slices.Clone(c.begun)
-	k.gresAt, k.times, k.ready = nil, nil, nil
+	k.gresAt, k.times, k.ready, k.taken = nil, nil, nil, nil
 	return &k
 }
 
@@ -240,22 +240,25 @@ func newEmptyCapacity(m *model, now int64) *capacity {
 	empty := *m
 	empty.cpu, empty.mem, empty.gres = m.totalCPU, m.totalMem, m.totalGRES
 	empty.frees, empty.starts = make([][]release, len(m.frees)), nil
-	return newCapacity(&empty, now)
+	return newCapacity(&empty, now, 0)
 }
 
 // together is the moment of a heterogeneous job: all components, or none.
-func (c *candidate) together(pl *planner) moment {
+func (c *candidate) together(w *World) moment {
 	at := moment{}
 	free := c.site.capacity()
-	if c.asked && c.changes == free.changes { // it had to wait then, and less is free now
+	if c.asked == free.epoch && c.changes == free.changes { // it had to wait then, and less is free now
 		at.start, at.spots = c.start, c.spots
 	} else {
 		at.start, at.spots = c.gather(free)
-		c.asked, c.changes, c.start, c.spots = at.start > pl.now, free.changes, at.start, at.spots
+		c.asked, c.changes, c.start, c.spots = 0, free.changes, at.start, at.spots
+		if at.start > w.now {
+			c.asked = free.epoch
+		}
 	}
 	switch {
-	case at.spots == nil || at.start != pl.now:
-	case !c.borneTogether(at.spots, pl.s.Now):
+	case at.spots == nil || at.start != w.now:
+	case !c.borneTogether(at.spots, w.clock):
 		at.start = never
 	default:
 		at.units = 1
@@ -263,7 +266,7 @@ func (c *candidate) together(pl *planner) moment {
 			at.boot.add(s.c.bootOn(s.nodes))
 		}
 	}
-	c.weigh(&at, pl)
+	c.weigh(&at, w)
 	at.total += c.amount(&at) - c.fixed
 	return at
 }
@@ -280,14 +283,14 @@ func (c *candidate) amount(at *moment) federation.Dollars {
 	return sum
 }
 
-func (c *candidate) commitParts(at *moment, pl *planner) int {
+func (c *candidate) commitParts(at *moment, w *World) int {
 	free := c.site.capacity()
 	for _, s := range at.spots {
 		for _, n := range s.nodes {
-			free.place(n, &s.c.fits[s.fit], endAt(pl.now, s.c.limit))
+			free.place(n, &s.c.fits[s.fit], endAt(w.now, s.c.limit))
 		}
 	}
-	for part, costs := range spotsCost(at.spots, pl.s.Now) {
+	for part, costs := range spotsCost(at.spots, w.clock) {
 		c.site.bind(part, costs)
 	}
 	return 1
@@ -307,8 +310,8 @@ func (c *candidate) reserveParts() int64 {
 func (c *candidate) wide() bool { return c.parts != nil || c.fits[0].nodes > 1 }
 
 // offerParts puts a heterogeneous job into words: the whole, and each of its components.
-func (c *candidate) offerParts(at *moment, pl *planner) federation.Offer {
-	o := federation.Offer{Site: c.site.site.Name, Start: pl.s.Now, Wait: at.wait, Total: at.total, GPUs: c.gpus, GPUType: c.gpu}
+func (c *candidate) offerParts(at *moment, w *World) federation.Offer {
+	o := federation.Offer{Site: c.site.site.Name, Start: w.clock, Wait: at.wait, Total: at.total, GPUs: c.gpus, GPUType: c.gpu}
 	var names, details []string
 	run, risk := federation.Term{Name: "run"}, federation.Term{Name: "risk"}
 	for i, options := range c.parts {
@@ -316,7 +319,7 @@ func (c *candidate) offerParts(at *moment, pl *planner) federation.Offer {
 		if at.spots != nil {
 			one, fit = at.spots[i].c, at.spots[i].fit
 		}
-		part := one.offer(&moment{start: pl.now, fit: fit, units: 1, total: one.fixed}, pl)
+		part := one.offer(&moment{start: w.now, fit: fit, units: 1, total: one.fixed}, w)
 		o.Parts = append(o.Parts, part)
 		o.Nodes += part.Nodes
 		o.Run = max(o.Run, part.Run)
@@ -334,7 +337,7 @@ func (c *candidate) offerParts(at *moment, pl *planner) federation.Offer {
 	if risk.Amount > 0 {
 		o.Terms = append(o.Terms, risk)
 	}
-	c.setWait(&o, at, pl)
+	c.setWait(&o, at, w)
 	for i := range o.Parts {
 		o.Parts[i].Start, o.Parts[i].Wait = o.Start, o.Wait
 	}

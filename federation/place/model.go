@@ -11,8 +11,8 @@ import (
 	"fsub/topology"
 )
 
-// model is what one observation of a site means to placement. It does not change, so a [Planner] keeps it for as long as the
-// observation is the site's newest. Nodes are known by their index in the observation.
+// model is what one observation of a site means to placement. It does not change: the next observation makes another, which shares
+// with it what is the same (see follow.go). Nodes are known by their index in the observation.
 type model struct {
 	obs     *federation.Observation
 	pools   []federation.Pool
@@ -67,6 +67,7 @@ type cell struct {
 type release struct {
 	at       int64
 	cpu, mem int32
+	rest     bool // of a job that is ending: see freeRest
 	gres     []slotCount
 }
 
@@ -100,15 +101,21 @@ func newModel(site *federation.Site) *model {
 	m.readRunning()
 	m.makeCells()
 	m.readStarts()
+	m.countPools()
+	m.longest = make([]int64, len(m.pools))
 	for p := range m.pools {
-		m.sizes = append(m.sizes, m.sizeOf(m.nodesOf(&group{pools: []int{p}}), nil))
-		longest := int64(0)
 		for _, n := range m.pools[p].Nodes {
-			longest = max(longest, m.bootOf(int32(n)))
+			m.longest[p] = max(m.longest[p], m.bootOf(int32(n)))
 		}
-		m.longest = append(m.longest, longest)
 	}
 	return m
+}
+
+func (m *model) countPools() {
+	m.sizes = make([]size, len(m.pools))
+	for p := range m.pools {
+		m.sizes[p] = m.sizeOf(m.nodesOf(&group{pools: []int{p}}), nil)
+	}
 }
 
 func (m *model) readNodes() {
@@ -127,12 +134,10 @@ func (m *model) readNodes() {
 	for i := range nodes {
 		nd := &nodes[i]
 		m.totalCPU[i], m.totalMem[i] = clamp(int64(nd.CPUs)), clamp(int64(nd.Mem))
-		m.cpu[i], m.mem[i] = clamp(int64(nd.CPUs-nd.CPUsUsed)), clamp(int64(nd.Mem-nd.MemUsed))
 		for _, g := range nd.GRES {
-			at := i*stride + m.slot(g.Name, g.Type)
-			m.totalGRES[at] += clamp(int64(g.Total))
-			m.gres[at] += clamp(int64(g.Total - g.Used))
+			m.totalGRES[i*stride+m.slot(g.Name, g.Type)] += clamp(int64(g.Total))
 		}
+		m.readFree(int32(i))
 		m.up[i] = nd.Usable()
 		if nd.Rented != nil && nd.Rented.Boot > 0 && m.up[i] {
 			if m.boot == nil {
@@ -140,6 +145,15 @@ func (m *model) readNodes() {
 			}
 			m.boot[i] = int64((nd.Rented.Boot + time.Second - 1) / time.Second)
 		}
+	}
+}
+
+// readFree notes what is free on a node now.
+func (m *model) readFree(n int32) {
+	nd := &m.obs.Nodes[n]
+	m.cpu[n], m.mem[n] = clamp(int64(nd.CPUs-nd.CPUsUsed)), clamp(int64(nd.Mem-nd.MemUsed))
+	for _, g := range nd.GRES {
+		m.gres[int(n)*len(m.slots)+m.slot(g.Name, g.Type)] += clamp(int64(g.Total - g.Used))
 	}
 }
 
@@ -200,25 +214,41 @@ func (m *model) readRunning() {
 		}
 		for _, name := range j.Nodes {
 			if n, ok := m.nodeAt[name]; ok {
-				m.frees[n] = append(m.frees[n], release{j.End.Unix(), clamp(int64(j.CPUs)), clamp(int64(j.Mem)), m.held(n, j.GRES)})
+				m.frees[n] = append(m.frees[n], m.releaseOf(n, j))
 			}
 		}
 	}
 	for n := range m.frees {
-		if slices.Contains(m.obs.Nodes[n].State, "COMPLETING") {
-			m.freeRest(int32(n))
-		}
+		m.finishFrees(int32(n))
 	}
-	for _, f := range m.frees {
-		slices.SortStableFunc(f, func(a, b release) int { return cmp.Compare(a.at, b.at) })
+}
+
+// releaseOf is what a running job gives back on node n.
+func (m *model) releaseOf(n int32, j *federation.RunningJob) release {
+	return release{at: j.End.Unix(), cpu: clamp(int64(j.CPUs)), mem: clamp(int64(j.Mem)), gres: m.held(n, j.GRES)}
+}
+
+// finishFrees adds to what the running jobs of a node give back what one that is ending does, and sorts it.
+func (m *model) finishFrees(n int32) {
+	if slices.Contains(m.obs.Nodes[n].State, "COMPLETING") {
+		m.freeRest(n)
 	}
+	slices.SortStableFunc(m.frees[n], func(a, b release) int { return cmp.Compare(a.at, b.at) })
+}
+
+// firstFree is when the first of a node's jobs ends.
+func (m *model) firstFree(n int32) int64 {
+	if len(m.frees[n]) == 0 {
+		return never
+	}
+	return m.frees[n][0].at
 }
 
 // freeRest takes what is in use on a node and held by no running job for the rest of one that is ending: it falls free at
 // any moment.
 func (m *model) freeRest(n int32) {
 	base := int(n) * len(m.slots)
-	rest := release{cpu: m.totalCPU[n] - m.cpu[n], mem: m.totalMem[n] - m.mem[n]}
+	rest := release{cpu: m.totalCPU[n] - m.cpu[n], mem: m.totalMem[n] - m.mem[n], rest: true}
 	gres := make([]int32, len(m.slots))
 	for s := range gres {
 		gres[s] = m.totalGRES[base+s] - m.gres[base+s]

@@ -39,22 +39,29 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// A planner reads each observation once, and forgets those that are not in use any more.
-func TestPlannerMemory(t *testing.T) {
-	w := newWorld()
-	w.read(t, "site a\npartition main default nodes=a1\nnodes a1 cpus=4 mem=1000\nsite b\npartition main default nodes=b1\nnodes b1 cpus=4 mem=1000")
-	var k Planner
-	k.Plan(w.snapshot(), Policy{})
-	first := k.models[w.sites[0].Seen]
-	obs := *w.sites[1].Seen
-	old := w.sites[1].Seen
-	w.sites[1].Seen = &obs
-	k.Plan(w.snapshot(), Policy{})
-	if k.models[w.sites[0].Seen] != first {
-		t.Error("an observation was read again")
+// A World reads each observation once.
+func TestWorldMemory(t *testing.T) {
+	lines := newWorld()
+	lines.read(t, "site a\npartition main default nodes=a1\nnodes a1 cpus=4 mem=1000\nsite b\npartition main default nodes=b1\nnodes b1 cpus=4 mem=1000")
+	w := lines.made()
+	w.Plan()
+	first, second := w.sites[0].model, w.sites[1].model
+	for _, site := range lines.sites {
+		again := *site
+		w.SetSite(&again)
 	}
-	if k.models[old] != nil || len(k.models) != 2 {
-		t.Errorf("%d models are kept for 2 sites", len(k.models))
+	if w.Changed() {
+		t.Error("sites that are as they were have changed the plan")
+	}
+	b := *lines.sites[1]
+	obs := *b.Seen
+	b.Seen = &obs
+	w.SetSite(&b)
+	if w.Changed() {
+		t.Error("an observation that says nothing new has changed the plan")
+	}
+	if w.sites[0].model != first || w.sites[1].model == second || w.sites[1].read != &obs {
+		t.Error("an observation was read again, or another was not read")
 	}
 }
 
@@ -146,7 +153,7 @@ func TestOvercommit(t *testing.T) {
 func TestAnyGRES(t *testing.T) {
 	w := newWorld()
 	w.read(t, "site a\npartition main default nodes=n[1-2]\nnodes n1 cpus=4 mem=1000 gpu=h100:2\nnodes n2 cpus=4 mem=1000 gpu=a100:2")
-	c := newCapacity(newModel(w.sites[0]), w.now.Unix())
+	c := newCapacity(newModel(w.sites[0]), w.now.Unix(), 1)
 	any := fit{nodes: 1, cpu: 1, gres: []want{{slots: []int32{0, 1}, count: 2}}}
 	a100 := fit{nodes: 1, cpu: 1, gres: []want{{slots: []int32{1}, count: 2}}}
 	end := c.now + 600

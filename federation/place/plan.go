@@ -2,8 +2,6 @@ package place
 
 import (
 	"cmp"
-	"fmt"
-	"hash/fnv"
 	"slices"
 	"time"
 
@@ -12,145 +10,64 @@ import (
 )
 
 // Plan decides where each pending job of s should run. It reads nothing but its arguments, so the same input gives the same
-// Plan. Whoever plans again and again over the same observations is faster with a [Planner].
+// Plan. Use a [World] to plan again and again.
 func Plan(s federation.Snapshot, p Policy) federation.Plan {
-	return new(Planner).Plan(s, p)
+	return newWorldOf(&s, p).Plan()
 }
 
-// Planner is [Plan] with a memory of what the observations mean: it reads each one once. It must not be used by two
-// goroutines at a time. The zero Planner is ready for use.
-type Planner struct {
-	models map[*federation.Observation]*model
-	at     looking
+// fate is what a plan says of a job. Jobs that are decided alike share one.
+type fate struct {
+	kind       fateKind
+	reason     federation.Reason
+	offers     []federation.Offer
+	rejections []federation.Rejection
 }
 
-// Plan is the function [Plan]; the memory changes nothing but the time it takes.
-func (k *Planner) Plan(s federation.Snapshot, p Policy) federation.Plan {
-	return k.start(&s, p.withDefaults()).run()
+type fateKind uint8
+
+const (
+	waits fateKind = iota
+	binds
+	spreads
+)
+
+func (f *fate) of(id federation.JobID) federation.Decision {
+	return federation.Decision{Job: id, Bind: f.kind == binds, Spread: f.kind == spreads, Reason: f.reason, Offers: f.offers, Rejections: f.rejections}
 }
 
-// run makes the plan: first what the sites hold already, then job after job.
-func (pl *planner) run() federation.Plan {
-	s := pl.s
-	for _, st := range pl.sites {
-		pl.holdBound(st)
-	}
-	plan := federation.Plan{Decisions: make([]federation.Decision, 0, min(len(s.Jobs), pl.policy.MaxLook))}
-	bound := 0
-	for _, job := range s.Jobs {
-		if len(plan.Decisions) == pl.policy.MaxLook || bound == pl.policy.MaxBind {
-			break
-		}
-		pl.at.job = job.ID
-		d := pl.decide(job)
-		if d.Bind {
-			bound++
-		}
-		plan.Decisions = append(plan.Decisions, d)
-	}
-	return plan
-}
-
-// planner is the work on one plan.
-type planner struct {
-	s       *federation.Snapshot
-	at      *looking
-	policy  Policy
-	now     int64 // s.Now in Unix seconds
-	sites   []*siteState
-	shapes  map[shapeKey]*shape
-	recent  []recentShape
-	classes map[who]int
-	mores   map[sbatch.More]int
-	named   map[string]int // class by what tells it from the others
-	demands map[string]int // see classOfDemand
-	apart   bool           // some site does not share the submit hosts' file systems
-	known   []recentClass
-	changes int // counts claims at all sites
-}
-
-// siteState is a site while a plan is being made.
-type siteState struct {
-	site    *federation.Site
-	model   *model    // nil: never seen
-	books   *capacity // see capacity
-	now     int64
-	limit   int // jobs of ours that may wait there
-	backlog int // jobs of ours that do
-	waiting int // jobs of our queue that hold nodes there in time
-
-	bound map[*federation.Partition][]federation.Money // of their allowances, by jobs of this plan
-
-	ties []uint64 // by pool: settles which comes first of two that cost the same
-}
-
-// tie returns a pool's number among equals, which the seed decides.
-func (st *siteState) tie(pool int, seed uint64) uint64 {
-	if st.ties == nil {
-		st.ties = make([]uint64, len(st.model.pools))
-		for p := range st.ties {
-			h := fnv.New64a()
-			fmt.Fprint(h, seed, "\x00", st.site.Name, "\x00", st.model.pools[p].Name)
-			st.ties[p] = h.Sum64()
+// begin starts a new plan: all is given back that the last one took, then the jobs hold nodes that the sites have already.
+func (w *World) begin() {
+	w.read()
+	w.run++
+	w.changes = 0
+	for _, st := range w.sites {
+		st.backlog, st.waiting, st.spent = 0, 0, nil
+		st.now, st.run = w.now, w.run
+		if st.books != nil {
+			st.books.release(w.now, w.run)
 		}
 	}
-	return st.ties[pool]
-}
-
-// capacity returns what is free at the site; a site that no job looks at costs nothing.
-func (st *siteState) capacity() *capacity {
-	if st.books == nil {
-		st.books = newCapacity(st.model, st.now)
+	for _, st := range w.sites {
+		w.holdBound(st)
 	}
-	return st.books
-}
-
-func (k *Planner) start(s *federation.Snapshot, p Policy) *planner {
-	pl := &planner{s: s, at: &k.at, policy: p, now: s.Now.Unix(), shapes: map[shapeKey]*shape{}, classes: map[who]int{}, mores: map[sbatch.More]int{}, named: map[string]int{},
-		demands: map[string]int{}}
-	table := min(len(s.Jobs)+1, 512)
-	pl.recent, pl.known = make([]recentShape, table), make([]recentClass, table)
-	models := make(map[*federation.Observation]*model, len(s.Sites))
-	for _, site := range s.Sites {
-		st := &siteState{site: site, now: pl.now, limit: p.Backlog}
-		if site.Backlog > 0 {
-			st.limit = site.Backlog
-		}
-		if site.Seen != nil {
-			k.at = looking{site: site.Name}
-			m := k.models[site.Seen]
-			if m == nil {
-				m = newModel(site)
-			}
-			models[site.Seen] = m
-			st.model = m
-		}
-		pl.apart = pl.apart || site.FileSystems != nil
-		pl.sites = append(pl.sites, st)
-	}
-	k.models, k.at = models, looking{}
-	return pl
+	w.at = looking{}
 }
 
 // holdBound gives nodes to the jobs that a site has been given already and that have not been seen to run: they come first.
-func (pl *planner) holdBound(st *siteState) {
-	if st.model == nil || len(st.site.Bound) == 0 {
+func (w *World) holdBound(st *siteState) {
+	if st.model == nil {
 		return
 	}
-	bound := slices.Clone(st.site.Bound)
-	slices.SortStableFunc(bound, func(a, b federation.Bound) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Job.ID, b.Job.ID))
-	})
-	for _, b := range bound {
-		pl.at.job = b.Job.ID
-		sh := pl.shapeOfJob(b.Job)
+	for _, b := range st.held() {
+		w.at.job = b.Job.ID
+		sh := w.shapeOfJob(b.Job, nil)
 		var best *candidate
 		var at moment
 		for _, c := range sh.candidates {
 			if c.site != st || b.Partition != "" && c.parts == nil && st.model.pools[c.pool].Partition != b.Partition {
 				continue
 			}
-			m := c.moment(pl)
+			m := c.moment(w)
 			if best == nil || m.now() && !at.now() || m.now() == at.now() && m.start < at.start {
 				best, at = c, m
 			}
@@ -161,11 +78,11 @@ func (pl *planner) holdBound(st *siteState) {
 		}
 		units, started := min(max(b.Units, 1), sh.ask.width), 0
 		if at.now() {
-			started = best.commit(&at, units, pl)
+			started = best.commit(&at, units, w)
 		}
 		if started < units {
 			if st.backlog < maxHeld {
-				pl.reserve(best)
+				w.reserve(best)
 			}
 			st.backlog++
 			if best.wide() {
@@ -178,50 +95,58 @@ func (pl *planner) holdBound(st *siteState) {
 // maxHeld bounds the jobs that hold nodes in time for waiting at a site already: each costs a look at all nodes of its pool.
 const maxHeld = 64
 
-// decide settles one job and takes what it gets.
-func (pl *planner) decide(job *federation.Job) federation.Decision {
-	sh := pl.shapeOfJob(job)
-	if sh.waits && sh.changes == pl.changes {
+// decide settles a job of a shape and takes what it gets. It reports whether anything was taken.
+func (w *World) decide(q *queued) (f *fate, took bool) {
+	sh := q.shape
+	if sh.run != w.run {
+		sh.run, sh.waits, sh.offers, sh.made, sh.last = w.run, false, nil, made{}, nil
+	}
+	if sh.waits && sh.changes == w.changes {
 		// Less is free than when the job before it was looked at, and nothing else has changed.
-		return federation.Decision{Job: job.ID, Reason: federation.ReasonPriority, Offers: sh.offers, Rejections: sh.rejections}
+		return sh.fate(waits, federation.ReasonPriority, sh.offers), false
 	}
-	d := federation.Decision{Job: job.ID, Rejections: sh.rejections}
-	best, at := pl.best(sh)
+	best, at := w.best(sh)
 	if best == nil {
-		d.Reason = waitReason(sh.rejections)
-		return d
+		return sh.fate(waits, waitReason(sh.rejections), nil), false
 	}
-	d.Offers = pl.offersOf(sh, best, &at)
-	if best.site.model.obs.TasksOnly && job.Spec.Array != "" && job.Part == nil {
-		d.Spread, d.Reason = true, federation.ReasonPriority
-		return d
-	}
-	if sh.ask.width > 1 && (!at.now() || at.units < sh.ask.width) && sh.manySites() {
-		d.Spread, d.Reason = true, federation.ReasonPriority
-		return d
+	offers := w.offersOf(sh, best, &at)
+	if best.site.model.obs.TasksOnly && q.job.Spec.Array != "" && q.job.Part == nil ||
+		sh.ask.width > 1 && (!at.now() || at.units < sh.ask.width) && sh.manySites() {
+		return sh.fate(spreads, federation.ReasonPriority, offers), false
 	}
 	if at.now() {
-		best.commit(&at, sh.ask.width, pl)
-		d.Bind = true
-		return d
+		best.commit(&at, sh.ask.width, w)
+		return sh.fate(binds, "", offers), true
 	}
 	free := best.site.capacity()
-	busy := pl.keepsBusy(best)
-	early := best.site.backlog < best.site.limit && (busy || pl.soon(at.start))
-	if !early && free.reserve[best.pool] >= pl.policy.Reservations {
-		sh.waits, sh.changes = true, pl.changes
-		d.Reason = federation.ReasonPriority
-		return d
+	busy := w.keepsBusy(best)
+	early := best.site.backlog < best.site.limit && (busy || w.soon(at.start))
+	if !early && free.reserve[best.pool] >= w.policy.Reservations {
+		sh.waits, sh.changes = true, w.changes
+		return sh.fate(waits, federation.ReasonPriority, offers), false
 	}
-	if start := pl.reserve(best); early && (busy || pl.soon(start)) {
+	if start := w.reserve(best); early && (busy || w.soon(start)) {
 		best.site.backlog++
-		d.Bind = true
-		return d
+		return sh.fate(binds, "", offers), true
 	}
 	free.reserve[best.pool]++
 	best.site.waiting++
-	d.Reason = federation.ReasonResources
-	return d
+	return sh.fate(waits, federation.ReasonResources, offers), true
+}
+
+// fate is what becomes of one of the shape's jobs: the last one's if it is the same.
+func (sh *shape) fate(kind fateKind, reason federation.Reason, offers []federation.Offer) *fate {
+	l := sh.last
+	if l == nil || l.kind != kind || l.reason != reason || !sameSlice(l.offers, offers) {
+		l = &fate{kind, reason, offers, sh.rejections}
+		sh.last = l
+	}
+	return l
+}
+
+// sameSlice reports whether two slices are one.
+func sameSlice[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // manySites reports whether more than one site can run the job.
@@ -230,30 +155,30 @@ func (sh *shape) manySites() bool {
 }
 
 // soon reports whether a job that starts then may wait at the site: late binding wants no more there than keeps it busy.
-func (pl *planner) soon(start int64) bool {
-	return start != never && time.Duration(start-pl.now)*time.Second <= pl.policy.BindAhead
+func (w *World) soon(start int64) bool {
+	return start != never && time.Duration(start-w.now)*time.Second <= w.policy.BindAhead
 }
 
 // keepsBusy reports whether a small job should wait at the site because enough of what runs there is about to end: limits say
 // when at the latest, most jobs end long before. It must not run in front of a job that holds nodes in time there.
-func (pl *planner) keepsBusy(c *candidate) bool {
+func (w *World) keepsBusy(c *candidate) bool {
 	if c.site.waiting > 0 || c.site.backlog >= c.site.limit || c.ask.units > 1 || c.wide() {
 		return false
 	}
-	ahead := int64(pl.policy.BindAhead / time.Second)
+	ahead := int64(w.policy.BindAhead / time.Second)
 	return float64(c.site.backlog+1) <= c.site.capacity().turnover(&c.curs[0], &c.fits[0], ahead)
 }
 
 // best finds the cheapest candidate. They are sorted by what running costs, and waiting costs nothing or more: so the search
 // ends at the first one that costs more to run than the best so far does in all.
-func (pl *planner) best(sh *shape) (*candidate, moment) {
+func (w *World) best(sh *shape) (*candidate, moment) {
 	var best *candidate
 	var bestAt moment
 	for _, c := range sh.candidates {
 		if best != nil && c.fixed >= bestAt.total {
 			break
 		}
-		at := c.moment(pl)
+		at := c.moment(w)
 		if best == nil || at.total < bestAt.total {
 			best, bestAt = c, at
 		}
@@ -262,9 +187,9 @@ func (pl *planner) best(sh *shape) (*candidate, moment) {
 }
 
 // reserve claims the nodes on which a waiting job will start and returns when that is; never, and no claim, if nothing says when.
-func (pl *planner) reserve(c *candidate) int64 {
+func (w *World) reserve(c *candidate) int64 {
 	free := c.site.capacity()
-	pl.changes++
+	w.changes++
 	if c.parts != nil {
 		return c.reserveParts()
 	}
@@ -289,16 +214,17 @@ func endAt(start int64, limit time.Duration) int64 {
 }
 
 // offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
-func (pl *planner) offersOf(sh *shape, best *candidate, at *moment) []federation.Offer {
+func (w *World) offersOf(sh *shape, best *candidate, at *moment) []federation.Offer {
 	made := made{best, at.start, at.units, at.boot}
 	if sh.offers != nil && sh.made == made && best.parts == nil {
 		return sh.offers
 	}
-	offers := []federation.Offer{best.offer(at, pl)}
+	offers := make([]federation.Offer, 0, len(sh.candidates))
+	offers = append(offers, best.offer(at, w))
 	for _, c := range sh.candidates {
 		if c != best {
-			other := c.moment(pl)
-			offers = append(offers, c.offer(&other, pl))
+			other := c.moment(w)
+			offers = append(offers, c.offer(&other, w))
 		}
 	}
 	slices.SortStableFunc(offers[1:], func(a, b federation.Offer) int { return cmp.Compare(a.Total, b.Total) })
@@ -308,15 +234,15 @@ func (pl *planner) offersOf(sh *shape, best *candidate, at *moment) []federation
 
 // Judge tells which pools could run a job, one day, and why the others never will: what [Refusal] needs, and cheap, for it
 // does not look at what is free. The offers say nothing of when, and cost nothing for waiting.
-func (k *Planner) Judge(s federation.Snapshot, p Policy, job *federation.Job) federation.Decision {
-	pl := k.start(&s, p.withDefaults())
-	pl.at.job = job.ID
-	sh := pl.shapeOfJob(job)
+func (w *World) Judge(job *federation.Job) federation.Decision {
+	w.read()
+	w.at.job = job.ID
+	sh := w.shapeOfJob(job, nil)
 	d := federation.Decision{Job: job.ID, Reason: federation.ReasonNone, Rejections: sh.rejections}
 	for _, c := range sh.candidates {
-		at := moment{start: pl.now, units: sh.ask.width}
-		c.weigh(&at, pl)
-		d.Offers = append(d.Offers, c.offer(&at, pl))
+		at := moment{start: w.now, units: sh.ask.width}
+		c.weigh(&at, w)
+		d.Offers = append(d.Offers, c.offer(&at, w))
 	}
 	if len(d.Offers) == 0 {
 		d.Reason = waitReason(sh.rejections)

@@ -140,9 +140,8 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 			site.Bound = append(site.Bound, federation.Bound{Job: drawJob(t, w, 100+i), Partition: "main", Since: w.now, Units: 1})
 		}
 		s := w.snapshot()
-		var k Planner
-		pl := k.start(&s, w.policy.withDefaults())
-		plan := pl.run()
+		pl := newWorldOf(&s, w.policy)
+		plan := pl.Plan()
 
 		checkOrder(t, s, plan)
 		checkComplete(t, s, plan)
@@ -150,8 +149,9 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 		checkCapacity(t, pl)
 		checkAmounts(t, s, plan)
 		checkJudge(t, s, plan)
-		if again := k.Plan(s, w.policy); !reflect.DeepEqual(plan, again) {
-			t.Fatal("a planner that has seen it all before plans differently")
+		pl.stale = true
+		if again := pl.Plan(); !reflect.DeepEqual(plan, again) {
+			t.Fatal("a world that has seen it all before plans differently")
 		}
 		if again := Plan(s, w.policy); !reflect.DeepEqual(plan, again) {
 			t.Fatal("the same snapshot gave another plan")
@@ -267,7 +267,7 @@ func checkDemands(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 
 // checkCapacity looks into the plan's books: no node gives more than it has, now or when a claim begins. So nothing that was
 // started delays a job that holds nodes in time.
-func checkCapacity(t *rapid.T, pl *planner) {
+func checkCapacity(t *rapid.T, pl *World) {
 	for _, st := range pl.sites {
 		if st.model == nil {
 			continue
@@ -337,7 +337,7 @@ func checkAmounts(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 // checkJudge: a judgement finds the same pools as a plan.
 func checkJudge(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 	for i, d := range plan.Decisions {
-		j := new(Planner).Judge(s, Policy{}, s.Jobs[i])
+		j := newWorldOf(&s, Policy{}).Judge(s.Jobs[i])
 		if len(j.Offers) != len(d.Offers) || !reflect.DeepEqual(j.Rejections, d.Rejections) {
 			t.Fatalf("job %d: judged %+v, planned %+v", d.Job, j, d)
 		}
@@ -388,8 +388,8 @@ func TestBackfillNeverDelaysTheGang(t *testing.T) {
 				id++
 			}
 			s := w.snapshot()
-			pl := new(Planner).start(&s, Policy{Backlog: -1}.withDefaults())
-			plan := pl.run()
+			pl := newWorldOf(&s, Policy{Backlog: -1})
+			plan := pl.Plan()
 			if promise.IsZero() {
 				promise = plan.Decisions[0].Offers[0].Start
 			}
@@ -405,7 +405,7 @@ func TestBackfillNeverDelaysTheGang(t *testing.T) {
 }
 
 // startJobs lets what the plan started run on the very nodes that the plan counted with, and takes it out of the queue.
-func startJobs(w *world, pl *planner, plan federation.Plan) {
+func startJobs(w *world, pl *World, plan federation.Plan) {
 	var queue []*federation.Job
 	for i, d := range plan.Decisions {
 		if !d.Bind {

@@ -12,18 +12,36 @@ import (
 
 // shape is what all jobs share that ask for the same by users with the same rights: which pools can run them, and which cannot.
 type shape struct {
-	ask        *ask         // of the first variant: for all that does not depend on the kind of GPU
-	variants   []variant    // what may be asked for; in a pool the cheapest counts
-	candidates []*candidate // cheapest to run first
+	like     federation.Job // any of them
+	drop     bool           // they have waited long enough for their --switches
+	refused  map[federation.SiteName]federation.Rejection
+	ask      *ask      // of the first variant: for all that does not depend on the kind of GPU
+	variants []variant // what may be asked for; in a pool the cheapest counts
+
+	judged     []judged     // by site
+	version    int          // of the World's sites then
+	clock      int64        // and its time
+	candidates []*candidate // of all sites, cheapest to run first
 	rejections []federation.Rejection
 
-	// The offers of the last decision, and what they were made for: jobs that are decided alike share them.
+	// What follows is about one plan.
+	run int
+
+	// The last decision, its offers, and what they were made for: jobs that are decided alike share them.
+	last   *fate
 	offers []federation.Offer
 	made   made
 
 	// waits: the last job of the shape got nothing, when there were so many claims.
 	waits   bool
 	changes int
+}
+
+// judged is what one site, as it was at some version of it, makes of a shape.
+type judged struct {
+	version    int
+	candidates []*candidate
+	rejections []federation.Rejection
 }
 
 // made tells whether offers are still right for the next job of a shape.
@@ -50,10 +68,10 @@ type shapeKey struct {
 	limit, timeMin                                      time.Duration
 }
 
-func (pl *planner) keyOf(job *federation.Job, dropSwitches bool) shapeKey {
+func (w *World) keyOf(job *federation.Job, dropSwitches bool) shapeKey {
 	s := &job.Spec
 	k := shapeKey{
-		class: pl.classOf(job), more: pl.classOfMore(s.More), demand: pl.classOfDemand(job), partition: s.Partition, qos: s.QOS, reservation: s.Reservation, constraint: s.Constraint,
+		class: w.classOf(job), more: w.classOfMore(s.More), demand: w.classOfDemand(job), partition: s.Partition, qos: s.QOS, reservation: s.Reservation, constraint: s.Constraint,
 		array: s.Array, gres: s.GRES, gpus: s.GPUs, gpusPerNode: s.GPUsPerNode, gpusPerTask: s.GPUsPerTask,
 		nodeList: s.NodeList, exclude: s.Exclude, exclusive: s.Exclusive,
 		minNodes: s.MinNodes, maxNodes: s.MaxNodes, ntasks: s.NTasks, perNode: s.NTasksPerNode, cpus: s.CPUsPerTask, switches: s.Switches,
@@ -65,31 +83,42 @@ func (pl *planner) keyOf(job *federation.Job, dropSwitches bool) shapeKey {
 	return k
 }
 
-// shapeOfJob returns the shape of a job. A job that some site has refused has one of its own.
-func (pl *planner) shapeOfJob(job *federation.Job) *shape {
-	drop := false
-	if job.Spec.Switches > 0 {
-		patience := job.Spec.SwitchesWait
-		if patience <= 0 {
-			patience = pl.policy.SwitchesWait
-		}
-		drop = pl.s.Now.Sub(job.Submit) >= patience && !job.Submit.IsZero()
+// shapeOfJob returns the shape of a job, judged by the sites as they are. A job that some site has refused has one of its own.
+func (w *World) shapeOfJob(job *federation.Job, refused map[federation.SiteName]federation.Rejection) *shape {
+	sh := w.likeness(job, refused)
+	w.judge(sh)
+	return sh
+}
+
+func (w *World) likeness(job *federation.Job, refused map[federation.SiteName]federation.Rejection) *shape {
+	drop := w.dropsSwitches(job)
+	if len(refused) > 0 {
+		return newShape(job, drop, refused)
 	}
-	if refused := pl.s.Refused[job.ID]; len(refused) > 0 {
-		return pl.newShape(job, drop, refused)
-	}
-	key := pl.keyOf(job, drop)
-	near := &pl.recent[key.hint()%uint(len(pl.recent))]
+	key := w.keyOf(job, drop)
+	near := &w.recent[key.hint()%uint(len(w.recent))]
 	if near.shape != nil && near.key == key {
 		return near.shape
 	}
-	sh, ok := pl.shapes[key]
+	sh, ok := w.shapes[key]
 	if !ok {
-		sh = pl.newShape(job, drop, nil)
-		pl.shapes[key] = sh
+		sh = newShape(job, drop, nil)
+		w.shapes[key] = sh
 	}
 	near.key, near.shape = key, sh
 	return sh
+}
+
+// dropsSwitches reports whether a job has waited long enough for its --switches.
+func (w *World) dropsSwitches(job *federation.Job) bool {
+	if job.Spec.Switches == 0 || job.Submit.IsZero() {
+		return false
+	}
+	patience := job.Spec.SwitchesWait
+	if patience <= 0 {
+		patience = w.policy.SwitchesWait
+	}
+	return w.clock.Sub(job.Submit) >= patience
 }
 
 // recentShape is one entry of a small table in front of the map of shapes: hashing a whole key costs more than all the rest
@@ -111,22 +140,57 @@ func (k *shapeKey) hint() uint {
 	return h ^ h>>10
 }
 
-func (pl *planner) newShape(job *federation.Job, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
+func newShape(job *federation.Job, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
 	sh := bareShape(job, drop)
-	for _, st := range pl.sites {
-		if r, ok := refused[st.site.Name]; ok {
-			r.Site, r.Partition, r.Pool = st.site.Name, "", ""
-			sh.rejections = append(sh.rejections, r)
-			continue
-		}
-		if len(job.Spec.Het) > 0 {
-			pl.judgeHet(sh, st, job, drop)
-		} else {
-			pl.judgeSite(sh, st, job)
-		}
-	}
-	sh.sort()
+	sh.like, sh.drop, sh.refused = *job, drop, refused
 	return sh
+}
+
+// judge has those sites judge a shape that have changed since they last did.
+func (w *World) judge(sh *shape) {
+	het := len(sh.like.Spec.Het) > 0 // whose judgement depends on the time
+	if sh.version == w.version && (!het || sh.clock == w.now) {
+		return
+	}
+	again := sh.judged == nil || het && sh.clock != w.now
+	if sh.judged == nil {
+		sh.judged = make([]judged, len(w.sites))
+	}
+	var found []*candidate
+	var no []federation.Rejection
+	if n := len(sh.candidates); n > 0 {
+		found = make([]*candidate, 0, n)
+	} else {
+		found = make([]*candidate, 0, len(w.sites))
+	}
+	for i, st := range w.sites {
+		j := &sh.judged[i]
+		from, fromNo := len(found), len(no)
+		if again || j.version != st.version {
+			sh.candidates, sh.rejections = found, no
+			w.judgeAt(sh, st)
+			found, no = sh.candidates, sh.rejections
+		} else {
+			found, no = append(found, j.candidates...), append(no, j.rejections...)
+		}
+		*j = judged{st.version, found[from:len(found):len(found)], no[fromNo:len(no):len(no)]}
+	}
+	sh.candidates, sh.rejections = slices.Clone(found), no
+	sh.version, sh.clock = w.version, w.now
+	sh.sort()
+}
+
+func (w *World) judgeAt(sh *shape, st *siteState) {
+	if r, ok := sh.refused[st.site.Name]; ok {
+		r.Site, r.Partition, r.Pool = st.site.Name, "", ""
+		sh.rejections = append(sh.rejections, r)
+		return
+	}
+	if len(sh.like.Spec.Het) > 0 {
+		w.judgeHet(sh, st, &sh.like, sh.drop)
+	} else {
+		w.judgeSite(sh, st, &sh.like)
+	}
 }
 
 // sort puts the candidates into their order: cheapest to run first.
@@ -152,7 +216,7 @@ func bareShape(job *federation.Job, drop bool) *shape {
 
 // judgeSite adds to a shape the candidates and the rejections of one site. A site that takes no jobs now is judged all the same:
 // what it could never run it need not be waited for.
-func (pl *planner) judgeSite(sh *shape, st *siteState, job *federation.Job) {
+func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 	whole := func(no *refusal) { sh.reject(st.site.Name, "", "", no) }
 	m := st.model
 	if no := demandRefusal(st.site, &job.Spec); no != nil {
@@ -189,7 +253,7 @@ func (pl *planner) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 	}
 	no := siteRefusal(st.site)
 	for i := range m.obs.Partitions {
-		pl.judgePartition(sh, st, job, who, &m.obs.Partitions[i], no)
+		w.judgePartition(sh, st, job, who, &m.obs.Partitions[i], no)
 	}
 }
 
@@ -201,7 +265,7 @@ func lackRefusal(option string) *refusal {
 	return forGood(federation.ReasonUnsupported, "its interface cannot carry --%s", option)
 }
 
-func (pl *planner) judgePartition(sh *shape, st *siteState, job *federation.Job, who access, part *federation.Partition, siteNo *refusal) {
+func (w *World) judgePartition(sh *shape, st *siteState, job *federation.Job, who access, part *federation.Partition, siteNo *refusal) {
 	m := st.model
 	no := partRefusal(st.site, part, job, sh.ask, who)
 	if no != nil && siteNo != nil && !no.never {
@@ -216,7 +280,7 @@ func (pl *planner) judgePartition(sh *shape, st *siteState, job *federation.Job,
 		if m.pools[p].Partition != part.Name {
 			continue
 		}
-		c, no := pl.poolCandidate(sh, st, job, p)
+		c, no := w.poolCandidate(sh, st, job, p)
 		short = short || no != nil && no.short > 0
 		if siteNo != nil && (no == nil || !no.never) {
 			no = siteNo
@@ -228,17 +292,17 @@ func (pl *planner) judgePartition(sh *shape, st *siteState, job *federation.Job,
 		sh.candidates = append(sh.candidates, c)
 	}
 	if short && len(sh.candidates) == before {
-		pl.judgeJoined(sh, st, job, part.Name, siteNo)
+		w.judgeJoined(sh, st, job, part.Name, siteNo)
 	}
 }
 
 // judgeJoined tries the pools of a partition together where none could run the job alone. Their rejections stay, but
 // not for good.
-func (pl *planner) judgeJoined(sh *shape, st *siteState, job *federation.Job, part string, siteNo *refusal) {
+func (w *World) judgeJoined(sh *shape, st *siteState, job *federation.Job, part string, siteNo *refusal) {
 	var best *candidate
 	for _, v := range sh.variants {
 		if g, ok := st.model.joined(v.ask, part, job.Spec.Reservation); ok {
-			c := pl.newCandidate(v, st, g)
+			c := w.newCandidate(v, st, g)
 			if costRefusal(job, c.bill()) == nil && (best == nil || c.fixed < best.fixed) {
 				best = c
 			}
@@ -260,15 +324,15 @@ func (pl *planner) judgeJoined(sh *shape, st *siteState, job *federation.Job, pa
 }
 
 // poolCandidate is a pool with the variant of the job that is cheapest to run there, or why it can run none.
-func (pl *planner) poolCandidate(sh *shape, st *siteState, job *federation.Job, pool int) (*candidate, *refusal) {
+func (w *World) poolCandidate(sh *shape, st *siteState, job *federation.Job, pool int) (*candidate, *refusal) {
 	var best *candidate
 	var nearest *refusal
 	for _, v := range sh.variants {
 		g, no := st.model.poolFits(v.ask, pool, job.Spec.Reservation)
 		if no == nil {
-			c := pl.newCandidate(v, st, g)
+			c := w.newCandidate(v, st, g)
 			if no = costRefusal(job, c.bill()); no == nil {
-				no = c.rentRefusal(pl.s.Now)
+				no = c.rentRefusal(w.clock)
 			}
 			if no == nil {
 				if best == nil || c.fixed < best.fixed {

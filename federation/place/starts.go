@@ -38,8 +38,9 @@ func (c *capacity) counts(n int32) bool {
 // mayStart reports whether node n is in use, or may be.
 func (c *capacity) mayStart(n int32) bool { return !c.counts(n) || c.starts[c.m.startsOf[n]] > 0 }
 
-// begin counts node n.
-func (c *capacity) begin(n int32) {
+// use notes that something is taken of node n, or will be.
+func (c *capacity) use(n int32) {
+	c.taken = append(c.taken, n)
 	if c.counts(n) {
 		c.begun[n] = true
 		c.starts[c.m.startsOf[n]]--

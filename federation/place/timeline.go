@@ -295,6 +295,12 @@ func (c *capacity) earliestOne(cur *cursor, f *fit, limit time.Duration) (int64,
 	start, on := never, int32(-1)
 	for _, cell := range cur.cells {
 		for _, n := range c.m.cells[cell].nodes {
+			if start == c.from {
+				return start, []int32{on}
+			}
+			if c.tooLate(n, f, start) {
+				continue
+			}
 			if t := c.readyAt(n, f, c.from, limit); t < start {
 				start, on = t, n
 			}
@@ -304,6 +310,21 @@ func (c *capacity) earliestOne(cur *cursor, f *fit, limit time.Duration) (int64,
 		return never, nil
 	}
 	return start, []int32{on}
+}
+
+// tooLate reports whether a node on which things only fall free is surely not ready before some time. It may say no though it is not.
+func (c *capacity) tooLate(n int32, f *fit, by int64) bool {
+	if c.marked[n] || f.reservation != "" || c.fitsNow(n, f, never) {
+		return false
+	}
+	if c.first[n] > c.now && c.first[n] >= by {
+		return true
+	}
+	if by == never {
+		return false
+	}
+	free := c.freeAt(n, by-1)
+	return !c.fitsIn(n, &free, f)
 }
 
 // settle moves the nodes that were ready for a while but are not at start to their next time; it reports whether there were none.
@@ -380,7 +401,7 @@ func (c *capacity) nodesAt(ready []nodeTime, f *fit, start int64) []int32 {
 // claim keeps nodes for a job that will start there.
 func (c *capacity) claim(nodes []int32, f *fit, from, to int64) {
 	for _, n := range nodes {
-		c.begin(n)
+		c.use(n)
 		c.claims[n] = append(c.claims[n], claim{from, to, f})
 		c.marked[n] = true
 	}

@@ -7,21 +7,18 @@ import (
 )
 
 // Try tells when and where a job would start if it came now and were the only one in the queue.
-func (k *Planner) Try(s federation.Snapshot, p Policy, job *federation.Job) federation.Trial {
-	s.Jobs = nil
-	pl := k.start(&s, p.withDefaults())
-	for _, st := range pl.sites {
-		pl.holdBound(st)
-	}
-	pl.at.job = job.ID
-	sh := pl.shapeOfJob(job)
+func (w *World) Try(job *federation.Job) federation.Trial {
+	w.begin()
+	w.stale = true // the next plan begins anew
+	w.at.job = job.ID
+	sh := w.shapeOfJob(job, nil)
 	t := federation.Trial{Decision: federation.Decision{Job: job.ID, Rejections: sh.rejections}}
-	best, at := pl.best(sh)
+	best, at := w.best(sh)
 	if best == nil {
 		t.Decision.Reason = waitReason(sh.rejections)
 		return t
 	}
-	t.Decision.Offers = pl.offersOf(sh, best, &at)
+	t.Decision.Offers = w.offersOf(sh, best, &at)
 	o := &t.Decision.Offers[0]
 	t.Site, t.Partition, t.Start = o.Site, o.Partition, o.Start
 	if t.Start.Before(job.Spec.Begin) {

@@ -29,7 +29,7 @@ running a4 cpus=16 mem=100 gpu=h100:4 end=20m`)
 		{"1 -c32", " 0 on "},
 	} {
 		job := w.job(t, split(c.job))
-		tr := new(Planner).Try(w.snapshot(), w.policy, job)
+		tr := w.made().Try(job)
 		at := ""
 		if tr.Site != "" {
 			at = "+" + tr.Start.Sub(w.now).String()
@@ -40,7 +40,7 @@ running a4 cpus=16 mem=100 gpu=h100:4 end=20m`)
 	}
 	job := w.job(t, split("1"))
 	job.Spec.Begin = w.now.Add(time.Hour)
-	if tr := new(Planner).Try(w.snapshot(), w.policy, job); !tr.Start.Equal(job.Spec.Begin) {
+	if tr := w.made().Try(job); !tr.Start.Equal(job.Spec.Begin) {
 		t.Errorf("begins %v, starts %v", job.Spec.Begin, tr.Start)
 	}
 }

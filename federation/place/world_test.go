@@ -47,6 +47,12 @@ func (w *world) snapshot() federation.Snapshot {
 	return federation.Snapshot{Now: w.now, Seed: 1, Sites: w.sites, Jobs: w.jobs, Refused: w.refused}
 }
 
+// made is the World of it.
+func (w *world) made() *World {
+	s := w.snapshot()
+	return newWorldOf(&s, w.policy)
+}
+
 // words are the fields of a line: plain ones, and those with a value.
 type words struct {
 	plain []string

@@ -1,0 +1,237 @@
+package place
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// Whatever a World is told, and in whatever order, its plan is that of a new World of the same content; and who acts on what Decide says knows of
+// each job what the plan says.
+func TestWorldPlansAsANewOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lines := drawWorld(t, true)
+		lines.snapshot()
+		policy := Policy{Backlog: rapid.SampledFrom([]int{0, -1, 1}).Draw(t, "backlog")}
+		if rapid.Bool().Draw(t, "bounds") {
+			policy.MaxLook, policy.MaxBind = rapid.IntRange(1, 12).Draw(t, "max look"), rapid.IntRange(1, 8).Draw(t, "max bind")
+			policy.Reservations = rapid.IntRange(1, 3).Draw(t, "reservations")
+		}
+		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}}
+		d.w.SetTime(lines.now)
+		for _, site := range lines.sites {
+			d.w.SetSite(site)
+		}
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			for range rapid.IntRange(1, 4).Draw(t, "deltas") {
+				d.draw()
+			}
+			d.check()
+		}
+	})
+}
+
+// deltas tells a World what comes.
+type deltas struct {
+	t      *rapid.T
+	lines  *world
+	w      *World
+	policy Policy
+	sites  []*federation.Site
+	jobs   []*federation.Job
+	bound  []federation.Bound
+	at     []federation.SiteName // of each of bound
+	last   int
+	said   map[federation.JobID]federation.Decision
+}
+
+func (d *deltas) draw() {
+	t := d.t
+	switch what := rapid.SampledFrom([]string{"job", "job", "job", "job", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out"}).Draw(t, "delta"); what {
+	case "job":
+		d.add()
+	case "drop":
+		if len(d.jobs) > 0 {
+			d.drop(rapid.IntRange(0, len(d.jobs)-1).Draw(t, "which"))
+		}
+	case "change":
+		if len(d.jobs) > 0 {
+			i := rapid.IntRange(0, len(d.jobs)-1).Draw(t, "which")
+			j := *d.jobs[i]
+			j.Priority = int64(rapid.IntRange(0, 1).Draw(t, "priority"))
+			j.Spec.TimeLimit = time.Duration(rapid.IntRange(1, 3).Draw(t, "limit")) * 20 * time.Minute
+			d.jobs[i] = &j
+			d.tell(&j)
+		}
+	case "time":
+		d.lines.now = d.lines.now.Add(time.Duration(rapid.SampledFrom([]int{1, 30, 400, 3000}).Draw(t, "seconds")) * time.Second)
+		d.w.SetTime(d.lines.now)
+	case "claim":
+		if len(d.jobs) > 0 {
+			d.claim(rapid.IntRange(0, len(d.jobs)-1).Draw(t, "which"), d.sites[rapid.IntRange(0, len(d.sites)-1).Draw(t, "where")].Name)
+		}
+	case "release":
+		if n := len(d.bound); n > 0 {
+			i := rapid.IntRange(0, n-1).Draw(t, "which")
+			t.Logf("release: job %d at %s", d.bound[i].Job.ID, d.at[i])
+			d.w.Release(d.at[i], d.bound[i].Job.ID)
+			d.bound, d.at = slices.Delete(d.bound, i, i+1), slices.Delete(d.at, i, i+1)
+		}
+	case "carry out":
+		for _, dec := range d.w.Decide() {
+			if i := slices.IndexFunc(d.jobs, func(j *federation.Job) bool { return j.ID == dec.Job }); i >= 0 && dec.Bind {
+				d.claim(i, dec.Offers[0].Site)
+			} else {
+				d.said[dec.Job] = dec
+			}
+		}
+	default:
+		d.drawSite()
+	}
+}
+
+func (d *deltas) add() {
+	d.last++
+	id := d.last
+	if rapid.IntRange(0, 3).Draw(d.t, "of a middle number") == 0 {
+		id = 1000 - d.last
+	}
+	j := drawJob(d.t, d.lines, id)
+	j.Priority = int64(rapid.IntRange(-1, 1).Draw(d.t, "priority") / 1)
+	d.jobs = append(d.jobs, j)
+	d.tell(j)
+}
+
+func (d *deltas) tell(j *federation.Job) {
+	q := Waiting{Job: j}
+	if rapid.IntRange(0, 9).Draw(d.t, "refused") == 0 {
+		name := d.sites[0].Name
+		q.Refused = map[federation.SiteName]federation.Rejection{name: {Reason: federation.ReasonRefused, Detail: "no"}}
+	}
+	d.w.SetJob(q)
+	delete(d.said, j.ID)
+}
+
+func (d *deltas) drop(i int) {
+	d.w.DropJob(d.jobs[i].ID)
+	delete(d.said, d.jobs[i].ID)
+	d.jobs = slices.Delete(d.jobs, i, i+1)
+}
+
+func (d *deltas) claim(i int, site federation.SiteName) {
+	d.t.Logf("claim: job %d at %s", d.jobs[i].ID, site)
+	b := federation.Bound{Job: d.jobs[i], Units: 1, Since: d.lines.now}
+	d.w.Claim(site, b)
+	d.bound, d.at = append(d.bound, b), append(d.at, site)
+	d.drop(i)
+}
+
+func (d *deltas) drawSite() {
+	t := d.t
+	i := rapid.IntRange(0, len(d.sites)-1).Draw(t, "site")
+	site := *d.sites[i]
+	switch rapid.SampledFrom([]string{"look", "use", "use", "use", "state", "price", "answer"}).Draw(t, "what") {
+	case "look":
+		if site.Seen != nil {
+			obs := *site.Seen
+			obs.At = d.lines.now
+			site.Seen = &obs
+		}
+	case "use":
+		if site.Seen != nil {
+			site.Seen = d.used(site.Seen)
+		}
+	case "state":
+		site.State = rapid.SampledFrom([]federation.FedState{federation.FedActive, federation.FedActive, federation.FedDrain}).Draw(t, "state")
+	case "answer":
+		site.Answering = rapid.Bool().Draw(t, "answers")
+	case "price":
+		site.Prices = maps.Clone(site.Prices)
+		if site.Prices == nil {
+			site.Prices = map[string]float64{}
+		}
+		site.Prices["cpu"] = float64(rapid.IntRange(0, 3).Draw(t, "price")) / 100
+	}
+	site.Pools = nil
+	d.sites[i] = &site
+	d.w.SetSite(&site)
+}
+
+// used is an observation of the same site in which other things run.
+func (d *deltas) used(was *federation.Observation) *federation.Observation {
+	t, obs := d.t, *was
+	obs.Nodes, obs.Running = slices.Clone(was.Nodes), slices.Clone(was.Running)
+	if len(obs.Running) > 0 && rapid.Bool().Draw(t, "ends") {
+		i := rapid.IntRange(0, len(obs.Running)-1).Draw(t, "which")
+		obs.Running = slices.Delete(obs.Running, i, i+1)
+	}
+	if rapid.Bool().Draw(t, "starts") {
+		n := obs.Nodes[rapid.IntRange(0, len(obs.Nodes)-1).Draw(t, "node")].Name
+		j := federation.RunningJob{Job: federation.JobID(rapid.IntRange(1, 9).Draw(t, "job")), Nodes: []string{n}, CPUs: 1, Mem: 1000,
+			End: d.lines.now.Add(time.Duration(rapid.IntRange(-1, 50).Draw(t, "end")) * time.Minute)}
+		if len(d.bound) > 0 && rapid.Bool().Draw(t, "of ours") {
+			j.Job = d.bound[0].Job.ID
+		}
+		obs.Running = append(obs.Running, j)
+		slices.SortStableFunc(obs.Running, func(a, b federation.RunningJob) int { return int(a.Job) - int(b.Job) })
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "changed nodes") {
+		n := &obs.Nodes[rapid.IntRange(0, len(obs.Nodes)-1).Draw(t, "node")]
+		switch rapid.IntRange(0, 5).Draw(t, "change") {
+		case 0:
+			n.State = []string{rapid.SampledFrom([]string{"DOWN", "IDLE", "DRAIN"}).Draw(t, "node's state")}
+		case 1:
+			n.State = []string{"MIXED", "COMPLETING"}
+		case 2:
+			n.Mem += 1000
+		default:
+			n.CPUsUsed = min(n.CPUs, rapid.IntRange(0, 16).Draw(t, "cpus"))
+			n.MemUsed = sbatch.MemMiB(rapid.IntRange(0, 20).Draw(t, "memory") * 1000)
+			if n.GRES = slices.Clone(n.GRES); len(n.GRES) > 0 {
+				n.GRES[0].Used = rapid.IntRange(0, n.GRES[0].Total).Draw(t, "gpus")
+			}
+		}
+	}
+	return &obs
+}
+
+func (d *deltas) check() {
+	want := Plan(d.w.Snapshot(), d.policy)
+	got := d.w.Plan()
+	if len(got.Decisions) != len(want.Decisions) {
+		d.t.Fatalf("%d decisions, a new World makes %d", len(got.Decisions), len(want.Decisions))
+	}
+	for i := range got.Decisions {
+		if !reflect.DeepEqual(got.Decisions[i], want.Decisions[i]) {
+			d.t.Fatalf("decision %d is\n%s, a new World says\n%s", i, tellAll(got.Decisions[i]), tellAll(want.Decisions[i]))
+		}
+	}
+	for _, dec := range d.w.Decide() {
+		d.said[dec.Job] = dec
+	}
+	for _, w := range want.Decisions {
+		if said, ok := d.said[w.Job]; !ok || said.Bind != w.Bind || said.Spread != w.Spread || said.Reason != w.Reason {
+			d.t.Fatalf("job %d: Decide has said %s, the plan is %s", w.Job, tellAll(said), tellAll(w))
+		}
+	}
+	d.t.Log("step: the same")
+}
+
+func tellAll(d federation.Decision) string {
+	return fmt.Sprintf("%+v\n  %s", d, Explain(&federation.Job{ID: d.Job}, withOffer(d)))
+}
+
+func withOffer(d federation.Decision) federation.Decision {
+	if len(d.Offers) == 0 {
+		d.Bind, d.Spread = false, false
+	}
+	return d
+}

@@ -1,0 +1,95 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"fsub/federation"
+)
+
+// siteState is a site in a [World].
+type siteState struct {
+	site    *federation.Site
+	model   *model                  // nil: never seen
+	read    *federation.Observation // that model was made of
+	version int                     // of the World's sites when this one last changed for those who judge it
+	timely  bool                    // what it can run depends on the time
+	ties    []uint64                // by pool: settles which comes first of two that cost the same
+	claims  map[federation.JobID]federation.Bound
+	bound   []federation.Bound // what holdBound goes through; nil: to be made
+	books   *capacity          // see capacity
+
+	// What follows is about one plan.
+	run     int
+	now     int64
+	limit   int                                          // jobs of ours that may wait there
+	backlog int                                          // jobs of ours that do
+	waiting int                                          // jobs of our queue that hold nodes there in time
+	spent   map[*federation.Partition][]federation.Money // of their allowances, by jobs of this plan
+}
+
+// tie returns a pool's number among equals, which the seed decides.
+func (st *siteState) tie(pool int, seed uint64) uint64 {
+	if st.ties == nil {
+		st.ties = make([]uint64, len(st.model.pools))
+		for p := range st.ties {
+			h := fnv.New64a()
+			fmt.Fprint(h, seed, "\x00", st.site.Name, "\x00", st.model.pools[p].Name)
+			st.ties[p] = h.Sum64()
+		}
+	}
+	return st.ties[pool]
+}
+
+// capacity returns what is free at the site; a site that no job looks at costs nothing.
+func (st *siteState) capacity() *capacity {
+	if st.books == nil {
+		st.books = newCapacity(st.model, st.now, st.run)
+	}
+	return st.books
+}
+
+// held are the jobs that the site has been given and that its observation does not show as running, in the order in which they were given.
+func (st *siteState) held() []federation.Bound {
+	if st.bound != nil {
+		return st.bound
+	}
+	st.bound = slices.Clone(st.site.Bound)
+	if len(st.claims) > 0 {
+		running := map[federation.JobID]int{}
+		if st.read != nil {
+			for i := range st.read.Running {
+				if id := st.read.Running[i].Job; st.claims[id].Job != nil {
+					running[id]++
+				}
+			}
+		}
+		for _, b := range st.claims {
+			if b.Units -= running[b.Job.ID]; b.Units > 0 {
+				st.bound = append(st.bound, b)
+			}
+		}
+	}
+	slices.SortFunc(st.bound, func(a, b federation.Bound) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Job.ID, b.Job.ID))
+	})
+	if st.bound == nil {
+		st.bound = []federation.Bound{}
+	}
+	return st.bound
+}
+
+// judgedAlike reports whether whoever judges jobs by a site sees no difference between two states of it, its observation apart.
+func judgedAlike(a, b *federation.Site) bool {
+	return a.State == b.State && a.Answering == b.Answering && a.Denied == b.Denied && a.Error == b.Error && (a.Seen == nil) == (b.Seen == nil) &&
+		maps.Equal(a.Prices, b.Prices) && maps.Equal(a.Speed, b.Speed)
+}
+
+// sameRights reports whether two states of a site make the same of users and of the options that jobs ask for.
+func sameRights(a, b *federation.Site) bool {
+	return maps.Equal(a.Users, b.Users) && slices.Equal(a.FileSystems, b.FileSystems) && (a.FileSystems == nil) == (b.FileSystems == nil) &&
+		slices.Equal(a.Options, b.Options)
+}

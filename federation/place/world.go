@@ -1,0 +1,486 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// World is [Plan] with a memory. It is told what has changed (the Set methods, Drop, Claim, Release) and plans only what that touches; whatever
+// the order in which it was told, its plan is that of a new World of the same content. It must not be used by two goroutines at a time.
+//
+// What it remembers between plans: of each site the model of its newest observation and what is free there; which sites can run jobs of
+// each kind (a [shape]), and why the others cannot; the queue, in order.
+type World struct {
+	policy Policy
+	seed   uint64
+	clock  time.Time
+	now    int64 // clock in Unix seconds
+	at     looking
+
+	sites   []*siteState // by name
+	version int          // counts changes of sites that matter to who can run where
+	apart   bool         // some site does not share the submit hosts' file systems
+
+	queue []*queued                    // in the order in which jobs are looked at
+	byID  map[federation.JobID]*queued // nil until it is asked for
+	fresh []*queued                    // of these, those that are new since the last plan
+
+	// Jobs that are alike; see shape.go and class.go.
+	shapes  map[shapeKey]*shape
+	recent  []recentShape
+	classes map[who]int
+	mores   map[sbatch.More]int
+	named   map[string]int // class by what tells it from the others
+	demands map[string]int // see classOfDemand
+	known   []recentClass
+	others  bool // jobs may be alike that were not, or the other way round
+
+	// The plan.
+	stale   bool      // it must be made anew
+	run     int       // its number
+	changes int       // counts claims at all sites
+	looked  int       // jobs of the queue that it is about: the first ones
+	bound   int       // of them, those that are bound
+	took    *queued   // the last of them that took anything; those behind it change nothing
+	anew    bool      // Decide has not been asked since it was made
+	acts    []*queued // those to be bound or spread, of which Decide has told
+	news    []*queued // those that may have another fate than Decide has told
+}
+
+// queued is a job in the queue.
+type queued struct {
+	job     *federation.Job
+	turn    turn
+	refused map[federation.SiteName]federation.Rejection
+	shape   *shape // nil: not known yet
+	fate    *fate  // nil: not looked at
+	told    federation.Reason
+}
+
+// turn is a job's place in the queue.
+type turn struct {
+	priority int64
+	place    federation.JobID
+	index    int
+}
+
+func (a turn) compare(b turn) int {
+	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.place, b.place), cmp.Compare(a.index, b.index))
+}
+
+// Waiting is a job of the federation's queue that may be bound now.
+type Waiting struct {
+	Job *federation.Job // it is not changed without SetJob being called again
+	// Refused are the sites that have refused it, and why: they are not asked again.
+	Refused map[federation.SiteName]federation.Rejection
+	// Place is the job in whose place it stands among those of its priority, as a task of an array stands in the array's; 0: its own.
+	Place federation.JobID
+}
+
+// NewWorld returns a World without sites and jobs.
+func NewWorld(p Policy, seed uint64) *World {
+	w := &World{policy: p.withDefaults(), seed: seed, stale: true, version: 1}
+	w.forget(512)
+	return w
+}
+
+func newWorldOf(s *federation.Snapshot, p Policy) *World {
+	w := &World{policy: p.withDefaults(), seed: s.Seed, stale: true, version: 1}
+	w.forget(min(len(s.Jobs)+1, 512))
+	w.SetTime(s.Now)
+	w.sites = make([]*siteState, 0, len(s.Sites))
+	for _, site := range s.Sites {
+		w.SetSite(site)
+	}
+	all := make([]queued, len(s.Jobs))
+	w.queue = make([]*queued, len(s.Jobs))
+	for i, job := range s.Jobs {
+		w.queue[i] = &all[i]
+		all[i].job, all[i].turn = job, turn{place: job.ID}
+		if len(s.Refused) > 0 {
+			all[i].refused = s.Refused[job.ID]
+		}
+	}
+	return w
+}
+
+// SetTime tells the time.
+func (w *World) SetTime(now time.Time) {
+	if w.clock.Equal(now) {
+		return
+	}
+	w.clock, w.now, w.stale = now, now.Unix(), true
+	for _, st := range w.sites {
+		if st.timely {
+			w.version++
+			st.version = w.version
+		}
+	}
+}
+
+// SetSite tells of a site that is new or has changed: what it says of itself, whether it answers, its prices. Jobs in its Bound are held there beside those
+// that were claimed. The value is not changed afterwards.
+func (w *World) SetSite(s *federation.Site) {
+	i, ok := slices.BinarySearchFunc(w.sites, s.Name, func(st *siteState, name federation.SiteName) int { return cmp.Compare(st.site.Name, name) })
+	if !ok {
+		w.version++
+		w.sites = slices.Insert(w.sites, i, &siteState{version: w.version})
+		w.others = true
+	}
+	st := w.sites[i]
+	old := st.site
+	st.site = s
+	st.limit = cmp.Or(max(s.Backlog, 0), w.policy.Backlog)
+	w.apart = w.apart || s.FileSystems != nil
+	if old == nil {
+		w.stale = true
+		return
+	}
+	alike := judgedAlike(old, s)
+	if !alike {
+		w.version++
+		st.version = w.version
+	}
+	if !sameRights(old, s) {
+		w.apart = slices.ContainsFunc(w.sites, func(st *siteState) bool { return st.site.FileSystems != nil })
+		w.others = true
+	}
+	if !alike || old.Backlog != s.Backlog || !slices.Equal(old.Bound, s.Bound) {
+		w.stale, st.bound = true, nil
+	}
+}
+
+// SetJob tells of a job in the queue that is new or has changed.
+func (w *World) SetJob(j Waiting) {
+	w.index()
+	q := &queued{job: j.Job, turn: w.rankOf(&j), refused: j.Refused}
+	old := w.byID[j.Job.ID]
+	if old != nil && !w.others && old.turn == q.turn && len(old.refused)+len(q.refused) == 0 && old.shape != nil && (old.job.Spec.Array == "") == (j.Job.Spec.Array == "") &&
+		(old.job.Part == nil) == (j.Job.Part == nil) && w.likeness(j.Job, nil) == old.shape {
+		old.job, old.told = j.Job, "" // nothing that the plan depends on
+		w.news = append(w.news, old)
+		return
+	}
+	w.DropJob(j.Job.ID)
+	w.byID[j.Job.ID] = q
+	i := w.find(q)
+	w.queue = slices.Insert(w.queue, i, q)
+	if !w.stale {
+		w.fresh = append(w.fresh, q)
+	}
+}
+
+// DropJob tells that a job is not in the queue any more, whether it was bound, cancelled or held.
+func (w *World) DropJob(id federation.JobID) {
+	w.index()
+	q := w.byID[id]
+	if q == nil {
+		return
+	}
+	delete(w.byID, id)
+	i := w.find(q)
+	w.queue = slices.Delete(w.queue, i, i+1)
+	switch {
+	case w.stale:
+	case q.fate == nil:
+		w.fresh = slices.DeleteFunc(w.fresh, func(f *queued) bool { return f == q })
+	case w.looked-1 < len(w.queue)-len(w.fresh) || w.took != nil && q.turn.compare(w.took.turn) <= 0:
+		w.stale = true // another job is looked at now, or those behind it may find something else
+	default:
+		w.looked--
+	}
+	q.fate, q.told = nil, ""
+}
+
+// Claim tells that a job was given to a site, or that of an array another number of tasks may run there still: whatever of it the site's observation does not show as
+// running waits there.
+func (w *World) Claim(site federation.SiteName, b federation.Bound) {
+	st := w.site(site)
+	if st == nil || st.claims[b.Job.ID] == b {
+		return
+	}
+	if st.claims == nil {
+		st.claims = map[federation.JobID]federation.Bound{}
+	}
+	st.claims[b.Job.ID] = b
+	w.rebound(st)
+}
+
+// Release tells that a site does not have a job any more.
+func (w *World) Release(site federation.SiteName, id federation.JobID) {
+	st := w.site(site)
+	if st == nil || st.claims[id].Job == nil {
+		return
+	}
+	delete(st.claims, id)
+	w.rebound(st)
+}
+
+// rebound looks whether others wait at a site now.
+func (w *World) rebound(st *siteState) {
+	old := st.bound
+	st.bound = nil
+	if w.stale = w.stale || old == nil; !w.stale {
+		w.stale = !slices.Equal(old, st.held())
+	}
+}
+
+func (w *World) site(name federation.SiteName) *siteState {
+	i, ok := slices.BinarySearchFunc(w.sites, name, func(st *siteState, name federation.SiteName) int { return cmp.Compare(st.site.Name, name) })
+	if !ok {
+		return nil
+	}
+	return w.sites[i]
+}
+
+// Bound are the jobs that a site has and that its observation does not show as running, in the order in which they were given.
+func (w *World) Bound(site federation.SiteName) []federation.Bound {
+	st := w.site(site)
+	if st == nil {
+		return nil
+	}
+	w.readSite(st)
+	return st.held()
+}
+
+// Pools are the pools of a site's observation.
+func (w *World) Pools(site federation.SiteName) []federation.Pool {
+	st := w.site(site)
+	if st == nil {
+		return nil
+	}
+	if w.readSite(st); st.model == nil {
+		return nil
+	}
+	return st.model.pools
+}
+
+// Len is how many jobs are in the queue.
+func (w *World) Len() int { return len(w.queue) }
+
+// Snapshot is what the World holds: Plan of it is its plan.
+func (w *World) Snapshot() federation.Snapshot {
+	s := federation.Snapshot{Now: w.clock, Seed: w.seed}
+	for _, st := range w.sites {
+		w.readSite(st)
+		site := *st.site
+		site.Bound = st.held()
+		s.Sites = append(s.Sites, &site)
+	}
+	for _, q := range w.queue {
+		s.Jobs = append(s.Jobs, q.job)
+		if len(q.refused) > 0 {
+			if s.Refused == nil {
+				s.Refused = map[federation.JobID]map[federation.SiteName]federation.Rejection{}
+			}
+			s.Refused[q.job.ID] = q.refused
+		}
+	}
+	return s
+}
+
+// Changed reports whether something was told since the last plan that may change it.
+func (w *World) Changed() bool {
+	w.read()
+	return w.stale || len(w.fresh) > 0
+}
+
+// Plan returns the plan: a decision for each job of the queue that was looked at, in order.
+func (w *World) Plan() federation.Plan {
+	w.settle()
+	p := federation.Plan{Decisions: make([]federation.Decision, w.looked)}
+	for i, q := range w.queue[:w.looked] {
+		p.Decisions[i] = q.fate.of(q.job.ID)
+	}
+	return p
+}
+
+// Decide returns the decisions of the plan that somebody must act on, in order: the jobs that are to be bound or spread, and those that wait for
+// another reason than Decide said last. A job that is still there is to be bound still.
+func (w *World) Decide() []federation.Decision {
+	w.settle()
+	all := append(w.news, w.acts...)
+	if w.anew {
+		all = slices.Clone(w.queue[:w.looked])
+	}
+	all = slices.DeleteFunc(all, func(q *queued) bool { return q.fate == nil || !q.acts() && q.fate.reason == q.told })
+	compare := func(a, b *queued) int { return a.turn.compare(b.turn) }
+	if !slices.IsSortedFunc(all, compare) {
+		slices.SortFunc(all, compare)
+	}
+	all = slices.Compact(all)
+	w.news, w.acts, w.anew = nil, nil, false
+	out := make([]federation.Decision, len(all))
+	for i, q := range all {
+		out[i] = q.fate.of(q.job.ID)
+		if q.told = q.fate.reason; q.acts() {
+			w.acts = append(w.acts, q)
+		}
+	}
+	return out
+}
+
+// acts reports whether something is to be done with a job.
+func (q *queued) acts() bool { return q.fate.kind != waits }
+
+// settle brings the plan up to date.
+func (w *World) settle() {
+	w.read()
+	if !w.stale && !w.insert() {
+		w.stale = true
+	}
+	if w.stale {
+		w.planAnew()
+	}
+	w.at = looking{}
+}
+
+// insert decides about the new jobs alone. That will do as long as no job that was looked at before them would find something else now: false if
+// one may.
+func (w *World) insert() bool {
+	fresh := w.fresh
+	slices.SortFunc(fresh, func(a, b *queued) int { return a.turn.compare(b.turn) })
+	for _, q := range fresh {
+		full := w.looked == w.policy.MaxLook || w.bound == w.policy.MaxBind
+		i := w.find(q)
+		switch {
+		case full && i < w.looked:
+			return false
+		case full:
+			continue
+		case w.took != nil && q.turn.compare(w.took.turn) < 0:
+			return false
+		case !w.lookAt(q):
+		case i < w.looked: // those behind it have been looked at
+			return false
+		default:
+			w.took = q
+		}
+		w.looked++
+	}
+	w.news, w.fresh = append(w.news, fresh...), nil
+	return true
+}
+
+// planAnew looks at all jobs.
+func (w *World) planAnew() {
+	w.begin()
+	w.stale, w.looked, w.bound, w.took = false, 0, 0, nil
+	w.acts, w.news, w.fresh, w.anew = nil, nil, nil, true
+	for i, q := range w.queue {
+		if w.looked == w.policy.MaxLook || w.bound == w.policy.MaxBind {
+			for _, q := range w.queue[i:] {
+				q.fate = nil
+			}
+			break
+		}
+		if w.lookAt(q) {
+			w.took = q
+		}
+		w.looked++
+	}
+}
+
+// lookAt decides about a job and reports whether it took anything.
+func (w *World) lookAt(q *queued) (took bool) {
+	w.at.job = q.job.ID
+	if q.shape == nil || q.job.Spec.Switches > 0 && q.shape.drop != w.dropsSwitches(q.job) {
+		q.shape = w.likeness(q.job, q.refused)
+	}
+	if q.shape.version != w.version || q.shape.clock != w.now {
+		w.judge(q.shape)
+	}
+	q.fate, took = w.decide(q)
+	if q.fate.kind == binds {
+		w.bound++
+	}
+	return took
+}
+
+// find is a job's place in the queue, or where it belongs.
+func (w *World) find(q *queued) int {
+	if n := len(w.queue); n > 0 && w.queue[n-1].turn.compare(q.turn) < 0 {
+		return n
+	}
+	i, _ := slices.BinarySearchFunc(w.queue, q, func(a, b *queued) int { return a.turn.compare(b.turn) })
+	return i
+}
+
+// index makes byID.
+func (w *World) index() {
+	if w.byID != nil {
+		return
+	}
+	w.byID = make(map[federation.JobID]*queued, len(w.queue))
+	for _, q := range w.queue {
+		w.byID[q.job.ID] = q
+	}
+}
+
+func (w *World) rankOf(j *Waiting) turn {
+	r := turn{priority: j.Job.Priority, place: cmp.Or(j.Place, j.Job.ID)}
+	if j.Place != 0 && j.Job.Part != nil {
+		r.index = j.Job.Part.Index
+	}
+	return r
+}
+
+// forgetLikeness has every job looked at as if it were the first.
+func (w *World) forgetLikeness() { w.forget(len(w.recent)) }
+
+func (w *World) forget(table int) {
+	w.shapes, w.classes, w.mores, w.named, w.demands = map[shapeKey]*shape{}, map[who]int{}, map[sbatch.More]int{}, map[string]int{}, map[string]int{}
+	w.recent, w.known = make([]recentShape, table), make([]recentClass, table)
+	w.others = false
+	for _, q := range w.queue {
+		q.shape = nil
+	}
+	w.stale = true
+}
+
+// read takes up what the sites say of themselves.
+func (w *World) read() {
+	for _, st := range w.sites {
+		w.readSite(st)
+	}
+	// Kinds of jobs are forgotten too when many more are known than there are jobs to be of them.
+	if n := len(w.shapes); w.others || n > 4096 && n > 2*len(w.queue) {
+		w.forgetLikeness()
+	}
+	w.at = looking{}
+}
+
+func (w *World) readSite(st *siteState) {
+	seen := st.site.Seen
+	if seen == st.read {
+		return
+	}
+	w.at = looking{site: st.site.Name}
+	old, held := st.read, st.bound
+	next, f := st.model.follow(seen)
+	if next == nil && seen != nil {
+		next, f = newModel(st.site), followed{judged: true}
+	}
+	switch {
+	case st.books == nil:
+	case f.free && len(f.nodes) == 0: // the plan goes on
+		st.books.m = next
+	case f.free:
+		st.books.release(w.now, w.run)
+		st.books.follow(next, f.nodes)
+	default:
+		st.books = nil
+	}
+	if f.judged || next == nil {
+		w.version++
+		st.version, st.ties, st.timely, w.stale = w.version, nil, next.timely(), true
+	}
+	w.others = w.others || old == nil || seen == nil || !sameRightsSeen(old, seen)
+	st.model, st.read, st.bound = next, seen, nil
+	w.stale = w.stale || len(f.nodes) > 0 || !slices.Equal(held, st.held())
+	w.at = looking{}
+}
