@@ -11,10 +11,10 @@ import (
 	"fsub/federation"
 )
 
-// handler answers a request. What it returns as error becomes the answer.
+// handler answers a request. An error that it returns becomes the response.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// status is an error with the status that it is answered with.
+// status is an error with the HTTP status to respond with.
 type status struct {
 	code int
 	error
@@ -22,32 +22,33 @@ type status struct {
 
 func (s status) Unwrap() error { return s.error }
 
-// unauthorized ends the machine that hears it.
+// unauthorized is an error whose response makes the machine shut down.
 type unauthorized struct{ error }
 
 func (u unauthorized) Unwrap() error { return u.error }
 
-func (d *Door) handle(pattern string, h handler) {
+func (s *Server) handle(pattern string, h handler) {
 	_, route, _ := strings.Cut(pattern, "/agent/v1/")
-	observe := d.metrics.route(strings.SplitN(route, "/", 2)[0])
-	d.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+	observe := s.metrics.route(strings.SplitN(route, "/", 2)[0])
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		seen := &seenWriter{ResponseWriter: w, rc: http.NewResponseController(w), silence: d.silence}
-		_ = seen.rc.SetWriteDeadline(time.Time{}) // that of the answer before
-		_ = seen.rc.SetReadDeadline(time.Now().Add(d.silence))
+		seen := &seenWriter{ResponseWriter: w, rc: http.NewResponseController(w), silence: s.silence}
+		_ = seen.rc.SetWriteDeadline(time.Time{}) // of the response before
+		_ = seen.rc.SetReadDeadline(time.Now().Add(s.silence))
 		if err := h(seen, r); err != nil {
-			d.fail(seen, r, err)
+			s.fail(seen, r, err)
 		}
-		seen.alive() // what is left of the answer is sent after this
+		seen.alive() // the rest of the response is sent after this
 		observe(seen.code, time.Since(began))
 	})
 }
 
-// fail answers with an error, also where the request's context is over: that may be the daemon's end and not the agent's, and who writes nothing says 200.
-func (d *Door) fail(w *seenWriter, r *http.Request, err error) {
+// fail responds with an error, also when the request's context is done: the daemon may be stopping and
+// not the agent, and a handler that writes nothing responds 200.
+func (s *Server) fail(w *seenWriter, r *http.Request, err error) {
 	code := codeOf(err)
 	if code >= 500 && r.Context().Err() == nil {
-		d.log.Warn("agent's request failed", "path", r.URL.Path, "status", code, "err", err)
+		s.log.Warn("agent's request failed", "path", r.URL.Path, "status", code, "err", err)
 	}
 	if w.code == 0 {
 		http.Error(w, err.Error(), code)
@@ -77,7 +78,7 @@ func codeOf(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// seenWriter remembers the status of an answer, and gives up one that nobody takes.
+// seenWriter remembers the status of a response and gives up when the client does not read it.
 type seenWriter struct {
 	http.ResponseWriter
 	rc      *http.ResponseController
@@ -85,7 +86,8 @@ type seenWriter struct {
 	code    int
 }
 
-// alive lets what is written now be taken; before it is sent the rest of the request may be waited for, for as long as silence.
+// alive gives the client time to read what is written now. The server may first wait for the rest of the
+// request, for up to silence.
 func (w *seenWriter) alive() { _ = w.rc.SetWriteDeadline(time.Now().Add(2 * w.silence)) }
 
 func (w *seenWriter) WriteHeader(code int) {
@@ -106,7 +108,7 @@ func (w *seenWriter) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *seenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// bodyTime is how long an agent may take to say what it says in JSON, and a second more for each MiB.
+// bodyTime is how long an agent may take to send a JSON body, plus a second for each MiB.
 const bodyTime = 30 * time.Second
 
 func readJSON(w http.ResponseWriter, r *http.Request, most int64, into any) error {

@@ -14,7 +14,7 @@ import (
 	"fsub/federation"
 )
 
-// binary is the agent's binary with its hash, which is made again when the file has changed.
+// binary is the agent's binary and its hash, which is computed again when the file has changed.
 type binary struct {
 	path string
 
@@ -35,7 +35,7 @@ func (b *binary) hash() (string, error) {
 
 func (b *binary) open() (*os.File, error) {
 	if b.path == "" {
-		return nil, errors.New("the daemon has none")
+		return nil, errors.New("none is configured")
 	}
 	return os.Open(b.path)
 }
@@ -58,20 +58,20 @@ func (b *binary) hashOf(f *os.File) (string, error) {
 	return b.sum, nil
 }
 
-// sendBinary sends the agent's binary to whoever names its hash: it is no secret, and a machine that fetches it has only the one-time token yet, which is
-// not to be shown for this.
-func (d *Door) sendBinary(w http.ResponseWriter, r *http.Request) error {
-	f, err := d.binary.open()
+// sendBinary sends the agent's binary to anybody who names its hash. The binary is not secret, and a machine
+// that fetches it has only its one-time token, which must not be used for this.
+func (s *Server) sendBinary(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.binary.open()
 	if err != nil {
 		return fmt.Errorf("%w: the agent's binary: %w", federation.ErrNotFound, err)
 	}
 	defer f.Close()
-	hash, err := d.binary.hashOf(f)
+	hash, err := s.binary.hashOf(f)
 	if err != nil {
 		return err
 	}
 	if r.PathValue("hash") != hash {
-		return fmt.Errorf("%w: the agent's binary is another one by now", federation.ErrNotFound)
+		return fmt.Errorf("%w: the agent's binary has changed", federation.ErrNotFound)
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	http.ServeContent(w, r, "", time.Time{}, f)

@@ -18,25 +18,26 @@ import (
 	"time"
 )
 
-// Pin is what agents know the door's certificate by: the SHA-256 of its public key, in base64, as curl's --pinnedpubkey has it after "sha256//". A
-// certificate that is made anew with the same key keeps it.
+// Pin identifies the server's certificate to agents: the SHA-256 of its public key in base64, as curl's
+// --pinnedpubkey takes it after "sha256//". A new certificate with the same key has the same pin.
 func Pin(c tls.Certificate) (string, error) {
 	leaf, err := x509.ParseCertificate(c.Certificate[0])
 	if err != nil {
-		return "", fmt.Errorf("the door's certificate: %w", err)
+		return "", fmt.Errorf("the agent server's certificate: %w", err)
 	}
 	sum := sha256.Sum256(leaf.RawSubjectPublicKeyInfo)
 	return base64.StdEncoding.EncodeToString(sum[:]), nil
 }
 
-// Certificate loads a certificate and its key, which it makes the first time: those who know an earlier daemon's know it still.
+// Certificate loads a certificate and its key. It makes both the first time; later daemons find them, so that
+// clients still know the pin.
 func Certificate(certFile, keyFile string) (tls.Certificate, error) {
 	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if !errors.Is(err, os.ErrNotExist) {
 		return cert, err
 	}
 	if err := makeCertificate(certFile, keyFile); err != nil {
-		return tls.Certificate{}, fmt.Errorf("make the door's certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("make the agent server's certificate: %w", err)
 	}
 	return tls.LoadX509KeyPair(certFile, keyFile)
 }
@@ -57,13 +58,13 @@ func makeCertificate(certFile, keyFile string) error {
 	if err != nil {
 		return err
 	}
-	// The key first: without the certificate both are made anew.
+	// The key first: if the certificate is missing, both are made again.
 	return errors.Join(
 		writeNew(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
 		writeNew(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 }
 
-// writeNew writes a file that only its owner may read, whole or not at all.
+// writeNew writes a file atomically, readable by its owner only.
 func writeNew(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-") // mode 0600
 	if err != nil {

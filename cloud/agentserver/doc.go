@@ -1,10 +1,14 @@
-// Package agentserver is the daemon's HTTP side for agents on rented machines (package agentapi has what is said). It knows who asks, and hands
-// what is asked to the driver of the machine's site ([cloud.Agents]).
+// Package agentserver is the daemon's HTTP server for the agents on rented machines; package agentapi
+// defines the messages. It authenticates a caller and passes its request to the driver of the machine's
+// site ([cloud.Agents]).
 //
-// It keeps nothing. A gang's one-time token is site, gang and end of life under a HMAC of the daemon's key, so that it is the same however often it is
-// made; that it works once for each machine is the driver's to say, who has the books. A machine's session token is its ID under a HMAC of the same key. A
-// token of one kind is none of the other. Neither is logged, nor anything that came in a header.
+// The server keeps no state. The one-time token of a gang is site, gang and expiry under an HMAC of the
+// daemon's key, so that it is the same however often it is made; the driver, which has the records, sees
+// to it that the token works once for each machine. The session token of a machine is its ID under an
+// HMAC of the same key. A token of one kind is not valid as the other. Neither is logged, nor anything
+// else of a header.
 //
-// Answers that are not 200: 401 the token is not good, or stands for no machine any more: the machine should end itself. 403 the machine is good, the run is
-// not its. 409 there is a gap in the log. 425 and 503: ask again.
+// Status codes other than 200: 401 the token is invalid, or its machine is gone: the machine should shut
+// itself down. 403 the run does not belong to the machine. 409 there is a gap in the log. 425 and 503:
+// try again.
 package agentserver

@@ -17,19 +17,19 @@ import (
 	"fsub/federation"
 )
 
-// maxBody bounds what an agent says in JSON: a job that has ended with as many steps as it can have. maxPiece bounds one piece of output, which goes from the
-// connection to its file and is never held.
+// maxBody bounds a JSON body: the largest reports the end of a job with as many steps as it can have. maxPiece
+// bounds one piece of output, which goes from the connection to its file and is never held in memory.
 const (
 	maxBody  = 64 << 20
 	maxPiece = 16 << 30
 )
 
-// commandLife is how long the token of one request of a job's command is good.
+// commandLife is how long the token for one request of a command inside a job is valid.
 const commandLife = time.Minute
 
-// hello lets a machine in.
-func (d *Door) hello(w http.ResponseWriter, r *http.Request) error {
-	site, gang, err := d.gang(bearer(r))
+// hello registers a machine.
+func (s *Server) hello(w http.ResponseWriter, r *http.Request) error {
+	site, gang, err := s.gang(bearer(r))
 	if err != nil {
 		return unauthorized{err}
 	}
@@ -37,14 +37,14 @@ func (d *Door) hello(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, maxHello, &h); err != nil {
 		return err
 	}
-	agents, err := d.agents(site)
+	agents, err := s.agents(site)
 	if err != nil {
 		return err
 	}
 	let, err := agents.Hello(r.Context(), gang, h)
 	switch {
 	case errors.Is(err, federation.ErrDenied):
-		d.log.Warn("a machine was not let in", "site", site, "gang", gang, "instance", h.Instance, "err", err)
+		s.log.Warn("a machine may not register", "site", site, "gang", gang, "instance", h.Instance, "err", err)
 		return unauthorized{err}
 	case errors.Is(err, federation.ErrConflict):
 		return status{http.StatusTooEarly, err}
@@ -52,43 +52,43 @@ func (d *Door) hello(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if siteOf(let.Machine) != site {
-		return fmt.Errorf("machine %s was let in at site %s", let.Machine, site)
+		return fmt.Errorf("machine %s registered at site %s", let.Machine, site)
 	}
-	d.log.Info("machine let in", "site", site, "gang", gang, "machine", let.Machine, "node", let.Node, "instance", h.Instance)
-	return writeJSON(w, d.welcome(let))
+	s.log.Info("machine registered", "site", site, "gang", gang, "machine", let.Machine, "node", let.Node, "instance", h.Instance)
+	return writeJSON(w, s.welcome(let))
 }
 
-func (d *Door) welcome(let cloud.Let) agentapi.Welcome {
+func (s *Server) welcome(let cloud.Let) agentapi.Welcome {
 	welcome := let.Welcome
-	welcome.Machine, welcome.Session = string(let.Machine), d.session(let.Machine)
+	welcome.Machine, welcome.Session = string(let.Machine), s.session(let.Machine)
 	if welcome.Node == "" {
 		welcome.Node = let.Node
 	}
 	if welcome.Lease == 0 {
-		welcome.Lease = d.cfg.Lease
+		welcome.Lease = s.cfg.Lease
 	}
 	if welcome.PollWait == 0 {
-		welcome.PollWait = min(d.cfg.PollWait, welcome.Lease/4)
+		welcome.PollWait = min(s.cfg.PollWait, welcome.Lease/4)
 	}
 	return welcome
 }
 
-// machineHandler answers a machine that was let in.
+// machineHandler answers a registered machine.
 type machineHandler func(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error
 
-func (d *Door) asMachine(h machineHandler) handler {
+func (s *Server) asMachine(h machineHandler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		m, err := d.machine(bearer(r))
+		m, err := s.machine(bearer(r))
 		if err != nil {
 			return unauthorized{err}
 		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it may hold what it asks for
-		done, err := d.machines.take(string(m))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // h sets its own
+		done, err := s.machines.take(string(m))
 		if err != nil {
 			return err
 		}
 		defer done()
-		agents, err := d.agents(siteOf(m))
+		agents, err := s.agents(siteOf(m))
 		if err != nil {
 			return err
 		}
@@ -96,24 +96,24 @@ func (d *Door) asMachine(h machineHandler) handler {
 	}
 }
 
-func (d *Door) poll(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
+func (s *Server) poll(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
 	var p agentapi.Poll
 	if err := readJSON(w, r, maxPoll, &p); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), d.cfg.PollWait)
+	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.PollWait)
 	defer cancel()
 	orders, err := a.Poll(ctx, m, p)
 	if err != nil {
 		return overIfDenied(err)
 	}
 	if orders.Lease == 0 {
-		orders.Lease = d.cfg.Lease
+		orders.Lease = s.cfg.Lease
 	}
 	return writeJSON(w, orders)
 }
 
-func (d *Door) report(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
+func (s *Server) report(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
 	var report agentapi.Report
 	if err := readJSON(w, r, maxBody, &report); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (d *Door) report(w http.ResponseWriter, r *http.Request, m cloud.MachineID,
 	return nil
 }
 
-// overIfDenied: what a machine is denied that asks for no run in particular means that it is none any more.
+// overIfDenied turns a denial into 401: for a request that names no run it means that the machine is gone.
 func overIfDenied(err error) error {
 	if errors.Is(err, federation.ErrDenied) {
 		return unauthorized{err}
@@ -133,17 +133,17 @@ func overIfDenied(err error) error {
 	return err
 }
 
-// logPiece takes a piece of a run's output. The body is the driver's to read.
-func (d *Door) logPiece(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
+// logPiece takes a piece of a run's output. The driver reads the body.
+func (s *Server) logPiece(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
 	offset, err := strconv.ParseInt(r.URL.Query().Get("offset"), 10, 64)
 	stream := r.PathValue("stream")
 	if err != nil || offset < 0 || stream != "out" && stream != "err" {
 		return fmt.Errorf("%w: a log is RUN/out or RUN/err, from an offset", federation.ErrInvalid)
 	}
 	rc := http.NewResponseController(w)
-	body := &lively{http.MaxBytesReader(w, r.Body, maxPiece), rc, d.silence}
+	body := &lively{http.MaxBytesReader(w, r.Body, maxPiece), rc, s.silence}
 	size, err := a.Log(r.Context(), m, r.PathValue("run"), stream, offset, body)
-	_ = rc.SetReadDeadline(time.Now().Add(d.silence)) // what was not read of it is, before the next request
+	_ = rc.SetReadDeadline(time.Now().Add(s.silence)) // the server reads the rest before the next request
 	switch {
 	case errors.Is(err, federation.ErrConflict):
 		w.WriteHeader(http.StatusConflict)
@@ -153,16 +153,16 @@ func (d *Door) logPiece(w http.ResponseWriter, r *http.Request, m cloud.MachineI
 	return json.NewEncoder(w).Encode(agentapi.LogSize{Size: size})
 }
 
-// within passes a request of a command inside a run on to the API, as the run's owner and nobody else.
-func (d *Door) within(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
-	if d.cfg.API == nil {
+// within passes a request of a command inside a run on to the API, as the run's owner.
+func (s *Server) within(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
+	if s.cfg.API == nil {
 		return fmt.Errorf("%w: the daemon takes no requests of commands inside jobs", federation.ErrNotFound)
 	}
 	user, err := a.Owner(m, r.PathValue("run"))
 	if err != nil {
 		return err
 	}
-	done, err := d.runs.take(r.PathValue("run"))
+	done, err := s.runs.take(r.PathValue("run"))
 	if err != nil {
 		return err
 	}
@@ -175,16 +175,16 @@ func (d *Door) within(w http.ResponseWriter, r *http.Request, m cloud.MachineID,
 	for _, h := range []string{"Authorization", "X-Slurm-User-Name", "X-Slurm-User-Token"} {
 		in.Header.Del(h)
 	}
-	in.Header.Set("X-SLURM-USER-TOKEN", d.cfg.Token(user, d.cfg.Now().Add(commandLife)))
-	// The API asks the kernel who calls where there is no TLS: at a unix socket. The kernel would name the agent.
+	in.Header.Set("X-SLURM-USER-TOKEN", s.cfg.Token(user, s.cfg.Now().Add(commandLife)))
+	// Without TLS the API asks the kernel who calls, since it expects a unix socket. That would be the agent.
 	if in.TLS == nil {
 		in.TLS = &tls.ConnectionState{}
 	}
-	d.cfg.API.ServeHTTP(w, in)
+	s.cfg.API.ServeHTTP(w, in)
 	return nil
 }
 
-// stripRun takes PathJob and the run off a request's path.
+// stripRun removes PathJob and the run from a request's path.
 func stripRun(u *url.URL) error {
 	_, path, ok := strings.Cut(strings.TrimPrefix(u.EscapedPath(), agentapi.PathJob), "/")
 	plain, err := url.PathUnescape(path)

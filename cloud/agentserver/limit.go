@@ -10,30 +10,32 @@ import (
 	"fsub/federation"
 )
 
-// What one machine, and the commands inside one job, may ask for at a time: much more than either needs, and less than would keep others out. What is too much is told to come again.
+// Most concurrent requests of one machine, and of the commands inside one job: much more than either needs,
+// and too few to starve others. Further requests are told to try again.
 const (
 	machineAtOnce = 1024
 	runAtOnce     = 256
 )
 
-// maxHeader bounds a request's header, maxHello and maxPoll what is said in these.
+// Bounds of a request's header, and of the bodies of hello and poll.
 const (
 	maxHeader = 64 << 10
 	maxHello  = 1 << 20
 	maxPoll   = 4 << 20
 )
 
-// silence is how long the other side of a connection may take to send the next bytes of a piece of output, or to take the next ones of an answer.
+// silence is how long a client may take to send the next bytes of a piece of output, or to read the next
+// ones of a response.
 const silence = time.Minute
 
-// atOnce counts requests that are being answered, by whom they are from.
+// atOnce counts the requests in progress of each client.
 type atOnce struct {
 	most int
 	mu   sync.Mutex
 	now  map[string]int
 }
 
-// take counts one more; done takes it back. ErrUnavailable: there are too many.
+// take counts one more request until done is called. It returns ErrUnavailable if there are too many.
 func (a *atOnce) take(who string) (done func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -41,7 +43,7 @@ func (a *atOnce) take(who string) (done func(), err error) {
 		a.now = map[string]int{}
 	}
 	if a.now[who] >= a.most {
-		return nil, fmt.Errorf("%w: %d requests at one time are enough; ask again", federation.ErrUnavailable, a.most)
+		return nil, fmt.Errorf("%w: more than %d requests at once; try again", federation.ErrUnavailable, a.most)
 	}
 	a.now[who]++
 	return func() {
@@ -53,7 +55,7 @@ func (a *atOnce) take(who string) (done func(), err error) {
 	}, nil
 }
 
-// lively reads a body as long as something comes. What is sent so slowly that it would take for ever holds the file that it goes to.
+// lively reads a body as long as bytes arrive: a client that stalls would hold its file open forever.
 type lively struct {
 	io.Reader
 	rc   *http.ResponseController

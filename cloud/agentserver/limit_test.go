@@ -14,7 +14,7 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// served is the door as daemons serve it, on an address of its own.
+// served is the server as daemons serve it, on an address of its own.
 func (w *world) served(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

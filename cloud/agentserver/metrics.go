@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts requests by the first word of their path below /agent/v1/ and by class of status.
+// metrics counts requests by the first element of their path below /agent/v1/ and by class of status.
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -17,11 +17,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fsub_agent_requests_total",
-			Help: "Requests of agents answered, by route and class of status.",
+			Help: "Requests of agents, by route and class of status.",
 		}, []string{"route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "fsub_agent_request_seconds",
-			Help:    "Time to answer a request of an agent, by route. That of poll is mostly waiting.",
+			Help:    "Time to answer an agent's request, by route. Polls mostly wait.",
 			Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60},
 		}, []string{"route"}),
 	}
@@ -31,7 +31,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// route returns what records one answered request. A code of 0 is a request whose caller went away.
+// route returns a function that records one request. Code 0 means that the client went away.
 func (m *metrics) route(name string) func(code int, d time.Duration) {
 	seconds := m.seconds.WithLabelValues(name)
 	return func(code int, d time.Duration) {

@@ -18,17 +18,18 @@ import (
 	"fsub/federation"
 )
 
-// Config is what a Door is made of. Key is required.
+// Config configures a Server. Key is required.
 type Config struct {
-	Key []byte // at least 32 random bytes: whoever has them can be any machine
-	// API is the federation's. Requests of the commands inside jobs are passed on to it, each with a token of the run's owner in X-SLURM-USER-TOKEN, made
-	// by Token. nil: there are no such commands.
+	Key []byte // at least 32 random bytes; with them one can impersonate any machine
+	// API is the federation's. It gets the requests of the commands inside jobs, each with a token of the
+	// run's owner in X-SLURM-USER-TOKEN, made by Token. nil: such requests are refused.
 	API   http.Handler
 	Token func(user string, until time.Time) string
 
-	// Agent is the path of the agent's binary, which machines fetch that do not have it; "": none can.
+	// Agent is the path of the agent's binary, for machines that do not have it. "": none is served.
 	Agent string
-	// URL and Pin are how machines elsewhere reach the door, Socket how those do that see this machine's files. At least one of URL and Socket.
+	// URL and Pin are how other machines reach the server, Socket how processes of this one do. At least
+	// one of URL and Socket is set.
 	URL, Pin, Socket string
 
 	Lease    time.Duration // 2 minutes if zero
@@ -39,8 +40,8 @@ type Config struct {
 	Now        func() time.Time      // nil: time.Now
 }
 
-// Door lets agents in. It is an http.Handler.
-type Door struct {
+// Server serves agents. It is an http.Handler.
+type Server struct {
 	cfg     Config
 	log     *slog.Logger
 	mux     *http.ServeMux
@@ -54,17 +55,17 @@ type Door struct {
 	sites map[federation.SiteName]cloud.Agents
 }
 
-var _ cloud.Door = (*Door)(nil)
+var _ cloud.Door = (*Server)(nil)
 
-// New makes a Door. No site's machines are let in before Add.
-func New(c Config) (*Door, error) {
+// New returns a Server. The machines of a site can register after Add.
+func New(c Config) (*Server, error) {
 	switch {
 	case len(c.Key) < 32:
-		return nil, fmt.Errorf("door: the key has %d bytes, want 32 or more", len(c.Key))
+		return nil, fmt.Errorf("agent server: the key has %d bytes, want 32 or more", len(c.Key))
 	case c.URL == "" && c.Socket == "":
-		return nil, errors.New("door: neither URL nor Socket is set: no machine could reach it")
+		return nil, errors.New("agent server: neither URL nor Socket is set: no machine could reach it")
 	case c.API != nil && c.Token == nil:
-		return nil, errors.New("door: API without Token")
+		return nil, errors.New("agent server: API without Token")
 	}
 	if c.Lease == 0 {
 		c.Lease = 2 * time.Minute
@@ -78,38 +79,39 @@ func New(c Config) (*Door, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	d := &Door{cfg: c, log: c.Logger, mux: http.NewServeMux(), metrics: newMetrics(c.Registerer), binary: &binary{path: c.Agent},
+	s := &Server{cfg: c, log: c.Logger, mux: http.NewServeMux(), metrics: newMetrics(c.Registerer), binary: &binary{path: c.Agent},
 		sites: map[federation.SiteName]cloud.Agents{}, machines: atOnce{most: machineAtOnce}, runs: atOnce{most: runAtOnce}, silence: silence}
-	d.routes()
-	return d, nil
+	s.routes()
+	return s, nil
 }
 
-// routes is all that agents can ask.
-func (d *Door) routes() {
-	d.handle("POST "+agentapi.PathHello, d.hello)
-	d.handle("POST "+agentapi.PathPoll, d.asMachine(d.poll))
-	d.handle("POST "+agentapi.PathReport, d.asMachine(d.report))
-	d.handle("POST "+agentapi.PathLog+"{run}/{stream}", d.asMachine(d.logPiece))
-	d.handle("GET "+agentapi.PathBinary+"{hash}", d.sendBinary)
-	d.handle(agentapi.PathJob+"{run}/{path...}", d.asMachine(d.within))
+// routes registers all requests that agents can make.
+func (s *Server) routes() {
+	s.handle("POST "+agentapi.PathHello, s.hello)
+	s.handle("POST "+agentapi.PathPoll, s.asMachine(s.poll))
+	s.handle("POST "+agentapi.PathReport, s.asMachine(s.report))
+	s.handle("POST "+agentapi.PathLog+"{run}/{stream}", s.asMachine(s.logPiece))
+	s.handle("GET "+agentapi.PathBinary+"{hash}", s.sendBinary)
+	s.handle(agentapi.PathJob+"{run}/{path...}", s.asMachine(s.within))
 }
 
 // ServeHTTP answers one request.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Add lets the machines of a site in. Before that they are told to ask again.
-func (d *Door) Add(site federation.SiteName, a cloud.Agents) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.sites[site] = a
+// Add serves the machines of a site from now on. Before that they are told to try again.
+func (s *Server) Add(site federation.SiteName, a cloud.Agents) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sites[site] = a
 }
 
-// agents is the driver of a site. During the daemon's start it may not be there yet, and of a site that was taken out of the
-// configuration it never will be; which of these it is only time can tell, and the machine's lease measures it.
-func (d *Door) agents(site federation.SiteName) (cloud.Agents, error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	if a := d.sites[site]; a != nil {
+// agents returns the driver of a site. While the daemon starts it may not be there yet, and for a site
+// that was removed from the configuration it never will be. Only time can tell, and the machine's lease
+// measures it.
+func (s *Server) agents(site federation.SiteName) (cloud.Agents, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if a := s.sites[site]; a != nil {
 		return a, nil
 	}
 	return nil, fmt.Errorf("%w: no site %s", federation.ErrUnavailable, site)
@@ -123,44 +125,45 @@ func siteOf(m cloud.MachineID) federation.SiteName {
 	return federation.SiteName(site)
 }
 
-// Boot implements cloud.Door. The token's life is b.Expires, which comes from the gang's record. A provider that has set URL, Lease or Agent keeps
-// them; a machine that is not alone (PowerOff) sees this machine's files, and uses the socket.
-func (d *Door) Boot(site federation.SiteName, gang string, b agentapi.Boot) (agentapi.Boot, error) {
+// Boot implements cloud.Door. The token expires at b.Expires, which comes from the gang's record. What the
+// provider has set of URL, Lease and Agent stays. A machine that cannot power off (PowerOff) is a process
+// of this one and uses the socket.
+func (s *Server) Boot(site federation.SiteName, gang string, b agentapi.Boot) (agentapi.Boot, error) {
 	if b.Expires.IsZero() {
-		return agentapi.Boot{}, fmt.Errorf("%w: boot data of gang %s without an end of its token's life", federation.ErrInvalid, gang)
+		return agentapi.Boot{}, fmt.Errorf("%w: boot data of gang %s: the token has no expiry", federation.ErrInvalid, gang)
 	}
 	if b.Lease == 0 {
-		b.Lease = d.cfg.Lease
+		b.Lease = s.cfg.Lease
 	}
 	if b.URL == "" {
 		switch {
-		case d.cfg.Socket != "" && !b.PowerOff:
-			b.URL = "unix:" + d.cfg.Socket
-		case d.cfg.URL == "":
-			return agentapi.Boot{}, fmt.Errorf("%w: the daemon has no address that machines elsewhere can reach; set remote: listen", federation.ErrInvalid)
+		case s.cfg.Socket != "" && !b.PowerOff:
+			b.URL = "unix:" + s.cfg.Socket
+		case s.cfg.URL == "":
+			return agentapi.Boot{}, fmt.Errorf("%w: the daemon has no address that other machines can reach; set agents: listen", federation.ErrInvalid)
 		default:
-			b.URL, b.Pin = d.cfg.URL, d.cfg.Pin
+			b.URL, b.Pin = s.cfg.URL, s.cfg.Pin
 		}
 	}
 	if b.Path == "" && b.Agent == "" {
-		hash, err := d.binary.hash()
+		hash, err := s.binary.hash()
 		if err != nil {
 			return agentapi.Boot{}, fmt.Errorf("%w: the agent's binary: %w", federation.ErrInvalid, err)
 		}
 		b.Agent = hash
 	}
-	b.Token = d.oneTime(site, gang, b.Expires)
+	b.Token = s.oneTime(site, gang, b.Expires)
 	return b, nil
 }
 
 // Serve answers agents on l until ctx ends, and returns nil then. Long polls return at once.
-func (d *Door) Serve(ctx context.Context, l net.Listener) error {
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
-		Handler:           d,
+		Handler:           s,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       5 * time.Minute,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
 	stopped := make(chan error, 1)
@@ -171,11 +174,11 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	})
 	err := h.Serve(l)
 	if stop() || !errors.Is(err, http.ErrServerClosed) {
-		h.Close() // agents are not to wait for answers of a door that nobody keeps
+		h.Close() // agents must not wait for a server that has stopped
 		return err
 	}
 	if err := <-stopped; err != nil {
-		h.Close() // a log that goes on, or a command's request: they are sent again
+		h.Close() // a log or a command's request that takes longer; both are sent again
 	}
 	return nil
 }

@@ -90,9 +90,9 @@ func (d *driver) Owner(m cloud.MachineID, run string) (string, error) {
 	return "user-of-" + run, nil
 }
 
-// world is a door with a site, and its clock.
+// world is a server with a site, and its clock.
 type world struct {
-	*Door
+	*Server
 	site *driver
 	now  time.Time
 	srv  *httptest.Server
@@ -112,7 +112,7 @@ func newWorld(t *testing.T) *world {
 		_, _ = fmt.Fprint(rw, "the API")
 	})
 	var err error
-	w.Door, err = New(Config{
+	w.Server, err = New(Config{
 		Key: bytes.Repeat([]byte{7}, 32), API: api, Token: func(user string, until time.Time) string { return user + until.Sub(w.now).String() },
 		Agent: agent, URL: "https://door:1", Pin: "PIN", Socket: "/run/door", Lease: time.Minute, PollWait: 50 * time.Millisecond,
 		Now:    func() time.Time { return w.now },
@@ -122,7 +122,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.Add("aws", w.site)
-	w.srv = httptest.NewServer(w.Door)
+	w.srv = httptest.NewServer(w.Server)
 	t.Cleanup(w.srv.Close)
 	return w
 }

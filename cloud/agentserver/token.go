@@ -14,7 +14,7 @@ import (
 	"fsub/federation"
 )
 
-// A token is a kind, what it stands for, and the HMAC of both, separated by dots. The kind is part of what is signed.
+// A token is a kind, its claims, and the HMAC of both, separated by dots.
 const (
 	kindOneTime = "fo1"
 	kindSession = "fs1"
@@ -27,25 +27,25 @@ var (
 
 var enc = base64.RawURLEncoding
 
-func (d *Door) sign(kind string, claims ...string) string {
+func (s *Server) sign(kind string, claims ...string) string {
 	text := kind + "." + enc.EncodeToString([]byte(strings.Join(claims, "\x00")))
-	return text + "." + enc.EncodeToString(d.mac(text))
+	return text + "." + enc.EncodeToString(s.mac(text))
 }
 
-func (d *Door) mac(text string) []byte {
-	m := hmac.New(sha256.New, d.cfg.Key)
-	m.Write([]byte("fsub door\x00" + text))
+func (s *Server) mac(text string) []byte {
+	m := hmac.New(sha256.New, s.cfg.Key)
+	m.Write([]byte("fsub door\x00" + text)) // tokens of earlier versions stay valid
 	return m.Sum(nil)
 }
 
 // open returns the claims of a token of a kind, as many as want.
-func (d *Door) open(kind, token string, want int) ([]string, error) {
+func (s *Server) open(kind, token string, want int) ([]string, error) {
 	cut := strings.LastIndexByte(token, '.')
 	if cut < 0 {
 		return nil, errBadToken
 	}
 	mac, err := enc.DecodeString(token[cut+1:])
-	if err != nil || !hmac.Equal(mac, d.mac(token[:cut])) {
+	if err != nil || !hmac.Equal(mac, s.mac(token[:cut])) {
 		return nil, errBadToken
 	}
 	text, ok := strings.CutPrefix(token[:cut], kind+".")
@@ -60,14 +60,14 @@ func (d *Door) open(kind, token string, want int) ([]string, error) {
 	return fields, nil
 }
 
-// oneTime makes the token that a gang's machines say hello with.
-func (d *Door) oneTime(site federation.SiteName, gang string, expires time.Time) string {
-	return d.sign(kindOneTime, string(site), gang, strconv.FormatInt(expires.Unix(), 10))
+// oneTime makes the token with which the machines of a gang register.
+func (s *Server) oneTime(site federation.SiteName, gang string, expires time.Time) string {
+	return s.sign(kindOneTime, string(site), gang, strconv.FormatInt(expires.Unix(), 10))
 }
 
-// gang is whose machines a one-time token is for.
-func (d *Door) gang(token string) (site federation.SiteName, gang string, err error) {
-	claims, err := d.open(kindOneTime, token, 3)
+// gang returns the gang that a one-time token is for.
+func (s *Server) gang(token string) (site federation.SiteName, gang string, err error) {
+	claims, err := s.open(kindOneTime, token, 3)
 	if err != nil {
 		return "", "", err
 	}
@@ -75,18 +75,19 @@ func (d *Door) gang(token string) (site federation.SiteName, gang string, err er
 	if err != nil {
 		return "", "", errBadToken
 	}
-	if d.cfg.Now().Unix() >= expires {
+	if s.cfg.Now().Unix() >= expires {
 		return "", "", errExpired
 	}
 	return federation.SiteName(claims[0]), claims[1], nil
 }
 
-// session makes the token of a machine that was let in. It is good for as long as the driver knows the machine; numbers of machines do not come again.
-func (d *Door) session(m cloud.MachineID) string { return d.sign(kindSession, string(m)) }
+// session makes the token of a registered machine. It is valid as long as the driver knows the machine;
+// machine IDs are never reused.
+func (s *Server) session(m cloud.MachineID) string { return s.sign(kindSession, string(m)) }
 
-// machine is whose session a token is.
-func (d *Door) machine(token string) (cloud.MachineID, error) {
-	claims, err := d.open(kindSession, token, 1)
+// machine returns the machine whose session token this is.
+func (s *Server) machine(token string) (cloud.MachineID, error) {
+	claims, err := s.open(kindSession, token, 1)
 	if err != nil {
 		return "", err
 	}

@@ -23,7 +23,7 @@ import (
 
 // clouds are the sites whose machines are made when they are needed, and the door that those come in by.
 type clouds struct {
-	door      *agentserver.Door
+	door      *agentserver.Server
 	key       []byte
 	listeners []net.Listener
 	api       later

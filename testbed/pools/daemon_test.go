@@ -68,7 +68,7 @@ func (w *world) start() {
 	w.mu.Unlock()
 	all.Go(func() {
 		if err := d.Serve(ctx, l); err != nil && !dead.Load() {
-			w.t.Errorf("door: %v", err)
+			w.t.Errorf("agent server: %v", err)
 		}
 	})
 	all.Go(func() {
@@ -92,7 +92,7 @@ func (w *world) start() {
 }
 
 // openDoor opens the door on a socket, or on a port that machines with a network of their own reach.
-func (w *world) openDoor() (*agentserver.Door, net.Listener) {
+func (w *world) openDoor() (*agentserver.Server, net.Listener) {
 	w.t.Helper()
 	c := agentserver.Config{Key: w.key, Socket: filepath.Join(w.dir, "door.sock"), Lease: w.opts.timing.Lease, PollWait: w.opts.timing.PollWait, Logger: w.log,
 		Token: func(user string, _ time.Time) string { return "token of " + user },

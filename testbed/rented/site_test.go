@@ -130,7 +130,7 @@ func (s *site) start(nodes int) {
 	var over atomic.Bool
 	all.Go(func() {
 		if err := d.Serve(ctx, l); err != nil && !over.Load() {
-			s.t.Errorf("door: %v", err)
+			s.t.Errorf("agent server: %v", err)
 		}
 	})
 	all.Go(func() {
@@ -159,7 +159,7 @@ func (s *site) start(nodes int) {
 }
 
 // openDoor opens the door on the port that machines of the daemon before know.
-func (s *site) openDoor(log *slog.Logger) (*agentserver.Door, net.Listener) {
+func (s *site) openDoor(log *slog.Logger) (*agentserver.Server, net.Listener) {
 	s.t.Helper()
 	cert, err := agentserver.Certificate(filepath.Join(s.dir, "door.crt"), filepath.Join(s.dir, "door.key"))
 	if err != nil {
