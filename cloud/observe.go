@@ -82,6 +82,9 @@ func (f *fleet) observePool(o *federation.Observation, p *pool) {
 		virtual.State = []string{"IDLE", "CLOUD", "POWERED_DOWN"}
 		if v, ok := f.mayGrow(l); !ok && n > 0 {
 			virtual.State, virtual.Reason = []string{"DOWN", "CLOUD", "POWERED_DOWN"}, string(v.reason)+": "+v.detail
+			if v.reason != federation.ReasonReqNodeNotAvail {
+				virtual.Rented.Refused = &federation.Refusal{Reason: v.reason, Detail: v.detail}
+			}
 		}
 		names := l.newNames(n)
 		for _, name := range names {

@@ -15,8 +15,16 @@ type Rented struct {
 	Boot time.Duration
 	// Interrupts is how often per hour such a node is expected to be taken back.
 	Interrupts float64
+	// Refused is why such a node cannot be had now, by the cloud's word or the pool's budget; nil: nobody has refused it. It is no part of a pool's shape.
+	Refused *Refusal
 	// Until is when the node is taken away, as at the end of a capacity block: a job that may run for longer is not to be started on it. Zero: never.
 	Until time.Time
+}
+
+// Refusal is a reason with what there is to say about it.
+type Refusal struct {
+	Reason Reason
+	Detail string // a sentence, or ""
 }
 
 // PoolStore keeps what the driver of a rented pool must not forget: the jobs that it has taken, its gangs and its machines. What a

@@ -74,7 +74,7 @@ func shapeOf(n *federation.Node) federation.Node {
 	}
 	if n.Rented != nil {
 		rented := *n.Rented
-		rented.Boot = 0
+		rented.Boot, rented.Refused = 0, nil
 		shape.Rented = &rented
 	}
 	return shape

@@ -180,16 +180,15 @@ func (c *candidate) bill() federation.Dollars {
 // such machine now may have some later.
 func (m *model) rentalRefusal(g *group, f *fit, s size) *refusal {
 	for _, n := range m.nodesOf(g) {
-		nd := &m.obs.Nodes[n]
-		word, rest, _ := strings.Cut(nd.Reason, " ")
-		if nd.Rented == nil || m.up[n] || !strings.HasPrefix(word, "Fed") || f.exclude[n] {
+		r := m.obs.Nodes[n].Rented
+		if r == nil || r.Refused == nil || m.up[n] || f.exclude[n] {
 			continue
 		}
-		word = strings.TrimSuffix(word, ":")
-		if rest = strings.TrimSpace(rest); rest == "" {
-			rest = fmt.Sprintf("%s, %d of %d can be had", nodesText(f.nodes), s.up, s.nodes)
+		no := &refusal{reason: r.Refused.Reason, detail: r.Refused.Detail}
+		if no.detail == "" {
+			no.detail = fmt.Sprintf("%s, %d of %d can be had", nodesText(f.nodes), s.up, s.nodes)
 		}
-		return &refusal{reason: federation.Reason(word), detail: rest}
+		return no
 	}
 	return nil
 }

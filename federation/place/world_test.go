@@ -215,6 +215,9 @@ func rentedOf(t testing.TB, ws words) *federation.Rented {
 		return nil
 	}
 	r := &federation.Rented{Offering: offering, PricePerHour: federation.Dollars(number64(t, price)), Whole: !ws.has("shared"), Boot: span(t, ws.value["boot"])}
+	if reason, detail, _ := strings.Cut(strings.ReplaceAll(ws.value["reason"], "_", " "), ": "); reason != "" {
+		r.Refused = &federation.Refusal{Reason: federation.Reason(reason), Detail: detail}
+	}
 	if i := ws.value["interrupts"]; i != "" {
 		r.Interrupts = number64(t, i)
 	}
