@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
 
@@ -128,9 +127,6 @@ func (m *machine) boundUntil(now time.Time, but *run) time.Time {
 	return until
 }
 
-// openEnd is how much longer a job without a time limit is reckoned with, that has run for as long as was expected.
-const openEnd = time.Hour
-
 // endsAt is when a run leaves a machine at the latest; of one without a time limit, when that is expected.
 func (r *run) endsAt(m *machine, now time.Time) time.Time {
 	j, start := r.job, r.job.Start
@@ -142,14 +138,7 @@ func (r *run) endsAt(m *machine, now time.Time) time.Time {
 	}
 	limit := j.limit(m.pool)
 	start = start.Add(j.Suspension.Suspended(start, now, j.State == federation.Suspended)) // as if it went on now
-	if limit < sbatch.Unlimited {
-		return start.Add(limit + m.pool.fleet.t.KillWait)
-	}
-	end, least := start.Add(j.Expect), now.Add(openEnd)
-	if end.Before(least) {
-		return least
-	}
-	return end
+	return federation.HeldUntil(start, now, limit, j.Expect, m.pool.fleet.t.KillWait)
 }
 
 // afford binds what a run will cost, if the budgets of its pools bear that.

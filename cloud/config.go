@@ -116,7 +116,7 @@ type Timing struct {
 	StockOut time.Duration // first cool-down after a stock-out, doubled with each further one up to an hour; 10 min
 	Logs     time.Duration // how long the output of jobs is kept; 30 days
 	Again    time.Duration // how long a requeued job waits (Slurm: two minutes); 5 s
-	Overtake time.Duration // how long a job that waits for machines lets later ones pass; 5 min
+	Overtake time.Duration // how long a job that waits for shared machines lets later ones use the room that they have; 5 min
 }
 
 func (t Timing) orDefault() Timing {

@@ -296,7 +296,7 @@ func (rs *runs) unbind(r *run, boot bool, why string) {
 	j, now := r.job, rs.now()
 	for i, m := range r.machines {
 		m.give(r, &r.Members[i], now)
-		rs.queue.freed(m)
+		rs.queue.capacity(m.pool)
 	}
 	j.run, j.Run = nil, nil
 	if boot {

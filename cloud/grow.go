@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fsub/accounting"
 	"fsub/cloud/layout"
 	"fsub/federation"
 	"fsub/sbatch"
@@ -23,8 +24,13 @@ func (q *queue) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	if err != nil {
 		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
 	}
+	if w := &j.Wants[i]; w.PerHour > 0 && accounting.MoneyOf(float64(l.offering.Price)*float64(w.Nodes)) > w.PerHour {
+		return verdict{reason: federation.ReasonPrice, back: true, detail: fmt.Sprintf("%s costs $%.2f an hour by now", l.offering.ID, l.offering.Price)}, false
+	}
 	if v, ok := q.fleet.mayGrow(l); !ok {
-		v.back = v.back && l.usable(j) < need // else it waits for those
+		if v.waits = forCloud; v.back && l.usable(j) >= need {
+			v.back, v.waits = false, forMachines // it waits for those
+		}
 		return v, false
 	}
 	near := p.Near && l.offering.MaxGang >= need && need > 1
@@ -46,9 +52,9 @@ func (q *queue) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	shares, err := layout.Fit(spec, nodes, o)
 	if err != nil {
 		if spec.NodeList != "" && l.fitsOneDay(spec, nodes[there:]) {
-			return waits, false // one that it names has another job, or ends
+			return verdict{reason: federation.ReasonResources, waits: forNodes}, false // one that it names has another job, or ends
 		}
-		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, layout.ErrNoFit)}, false
+		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, layout.ErrNoFit), waits: forCloud}, false
 	}
 	var chosen []string
 	kept := map[*machine]bool{}
@@ -119,5 +125,5 @@ func (q *queue) makeRoom(j *job, l *lane, count, room int, use func(*machine) bo
 			q.fleet.endMachine(m, "makes room")
 		}
 	}
-	return waits
+	return verdict{reason: federation.ReasonResources, waits: forMachines, short: count}
 }

@@ -46,7 +46,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 		case !j.End.IsZero():
 		case j.run != nil:
 			o.Running = append(o.Running, j.running(o.At)...)
-		case j.class != nil:
+		case j.line != nil:
 			o.PendingJobs++
 		}
 	}

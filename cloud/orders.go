@@ -80,7 +80,7 @@ func (a *agents) hello(token string, h agentapi.Hello) (*machine, error) {
 	}
 	if len(m.runs) == 0 {
 		m.idle = a.now()
-		a.queue.freed(m)
+		a.queue.capacity(m.pool)
 		a.queue.schedule()
 	}
 	a.news.nodes()

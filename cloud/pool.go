@@ -19,8 +19,7 @@ type pool struct {
 	fleet    *fleet
 	lanes    []*lane // cheapest first
 	machines int     // that are not ended
-	classes  map[*class]bool
-	first    *class // has waited so long that nobody of a lower rank may take machines
+	lines    map[*line]bool
 	spent    spent
 	allowed  []federation.Allowance // while jobs are scheduled; nil: not looked at yet
 	retired  bool                   // not configured any more: it gets no jobs
@@ -38,7 +37,7 @@ type lane struct {
 }
 
 func newPool(f *fleet, cfg PoolConfig) *pool {
-	return &pool{PoolConfig: cfg, fleet: f, classes: map[*class]bool{}}
+	return &pool{PoolConfig: cfg, fleet: f, lines: map[*line]bool{}}
 }
 
 func (f *fleet) pool(name string) *pool {

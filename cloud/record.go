@@ -18,6 +18,7 @@ type jobRecord struct {
 	Partition string         `json:"partition"`
 	User      agentapi.User  `json:"user"`
 	Wants     []want         `json:"wants"`              // one for each component
+	Claim     int64          `json:"claim,omitempty"`    // their number
 	Base      int            `json:"base,omitempty"`     // restarts by the federation
 	Restarts  int            `json:"restarts,omitempty"` // and here
 	Accepted  time.Time      `json:"accepted"`
@@ -41,10 +42,12 @@ type jobRecord struct {
 	Earlier []federation.AttemptRun `json:"earlier,omitempty"`
 }
 
-// want is where placement wants a component to run.
+// want is a federation.Claim as it is kept: what placement grants a component.
 type want struct {
-	Partition string `json:"partition"`
-	Offering  string `json:"offering,omitempty"` // "": the cheapest
+	Partition string           `json:"partition"`
+	Offering  string           `json:"offering,omitempty"` // "": the cheapest
+	Nodes     int              `json:"nodes,omitempty"`
+	PerHour   federation.Money `json:"per_hour,omitempty"` // of so many nodes at most, if they are rented anew; 0: no bound
 }
 
 // runRecord is a job with the machines that it was given.

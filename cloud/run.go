@@ -164,7 +164,7 @@ func (rs *runs) complete(r *run) {
 			return s.Run == r.ID
 		})
 		rs.fleet.recorded(m)
-		rs.queue.freed(m)
+		rs.queue.capacity(m.pool)
 	}
 	j.run, j.Steps = nil, r.stepsAtEnd()
 	if r.End.State == federation.Pending {

@@ -17,73 +17,146 @@ type verdict struct {
 	reason federation.Reason
 	detail string
 	back   bool // it is given back: waiting here would not help
+	waits  waiting
+	short  int // how many machines the pool has no room for
 }
 
-var waits = verdict{reason: federation.ReasonResources}
+var waits = verdict{reason: federation.ReasonResources, waits: forMachines}
 
-// schedule gives machines to pending jobs for as long as there are any, highest rank first. The caller holds the lock.
+// schedule fulfils claims for as long as there are machines, in their order.
 func (q *queue) schedule() {
 	for _, p := range q.fleet.pools {
 		p.allowed = nil
 	}
-	for len(q.trying) > 0 {
-		pass := heads(q.trying)
-		q.trying = nil
-		pass = slices.DeleteFunc(pass, func(c *class) bool { c.trying = false; return len(c.jobs) == 0 })
+	for len(q.looking) > 0 {
+		pass := firsts(q.looking)
+		q.looking = nil
+		pass = slices.DeleteFunc(pass, func(l *line) bool { l.looking = false; return len(l.jobs) == 0 })
 		heap.Init(&pass)
 		for len(pass) > 0 {
-			if c := pass[0]; q.start(c) {
+			if l := pass[0]; q.start(l) {
 				heap.Fix(&pass, 0)
 			} else {
 				heap.Pop(&pass)
-				q.drop(c)
+				q.drop(l)
 			}
 		}
 	}
 }
 
-// heads is a heap of classes by the rank of their first jobs.
-type heads []*class
+// firsts is a heap of lines by the claims of their first jobs.
+type firsts []*line
 
-func (h heads) Len() int           { return len(h) }
-func (h heads) Less(i, j int) bool { return rank(h[i].jobs[0], h[j].jobs[0]) < 0 }
-func (h heads) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *heads) Push(x any)        { *h = append(*h, x.(*class)) }
-func (h *heads) Pop() any {
+func (h firsts) Len() int           { return len(h) }
+func (h firsts) Less(i, j int) bool { return before(h[i].jobs[0], h[j].jobs[0]) }
+func (h firsts) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *firsts) Push(x any)        { *h = append(*h, x.(*line)) }
+func (h *firsts) Pop() any {
 	old := *h
 	*h = old[:len(old)-1]
 	return nil
 }
 
-// start gives machines to the first job of a class, or gives it back. It reports whether there is another one to be tried.
-func (q *queue) start(c *class) (more bool) {
-	j := c.jobs[0]
-	if q.yields(c) {
+// start gives machines to the first job of a line, or gives it back. It reports whether there is another one to be looked at.
+func (q *queue) start(l *line) (more bool) {
+	j := l.jobs[0]
+	l.waits = forNothing
+	grow, ok := q.mayTake(l)
+	if !ok {
 		return false
 	}
 	var r *run
-	v := waits
-	if !slices.ContainsFunc(c.pools, (*pool).full) {
-		r, v = q.place(j)
+	v := verdict{reason: federation.ReasonResources, waits: forMachines, short: 1}
+	if !slices.ContainsFunc(l.pools, (*pool).full) {
+		r, v = q.place(j, grow)
 	}
 	if r == nil && !v.back {
-		if c.since.IsZero() {
-			c.since = q.now()
+		q.tell(j, v)
+		if l.since.IsZero() {
+			l.since = q.now()
 		}
-		if j.Reason != v.reason || j.Detail != v.detail {
-			j.Reason, j.Detail = v.reason, v.detail
-			q.put(j)
+		if l.waits, l.short = v.waits, v.short; v.waits == forCloud || v.waits == forMachines && l.lets(q.now(), q.t.Overtake) {
+			q.startBehind(l)
 		}
 		return false
 	}
-	heap.Pop(&c.jobs)
-	j.class, c.since = nil, time.Time{}
+	heap.Pop(&l.jobs)
+	j.line, l.since = nil, time.Time{}
 	if r != nil {
 		q.bind(j, r)
 	} else {
 		q.giveBack(j, v)
 	}
-	return len(c.jobs) > 0
+	return len(l.jobs) > 0
+}
+
+// tell has a job show why it waits.
+func (q *queue) tell(j *job, v verdict) {
+	if j.Reason != v.reason || j.Detail != v.detail {
+		j.Reason, j.Detail = v.reason, v.detail
+		q.put(j)
+	}
+}
+
+// mayTake reports whether a line's first job may take machines, though claims that were made before it wait in other lines: what they wait for is kept for them.
+// grow: new machines, too.
+func (q *queue) mayTake(l *line) (grow, ok bool) {
+	grow = true
+	for _, p := range l.pools {
+		for other := range p.lines {
+			if other == l || other.waits != forMachines || !before(other.jobs[0], l.jobs[0]) {
+				continue
+			}
+			if other.meets(l) {
+				if !other.lets(q.now(), q.t.Overtake) {
+					return false, false
+				}
+				grow = false
+			}
+			grow = grow && other.short <= max(p.Max-p.machines, 0)
+		}
+	}
+	return grow, true
+}
+
+// meets reports whether two lines want machines of the same node group.
+func (l *line) meets(other *line) bool {
+	return slices.ContainsFunc(l.wants, func(a want) bool {
+		return slices.ContainsFunc(other.wants, func(b want) bool {
+			return a.Partition == b.Partition && (a.Offering == b.Offering || a.Offering == "" || b.Offering == "")
+		})
+	})
+}
+
+// startBehind gives machines that are there to jobs behind a line's first, which cannot use them. Of jobs of one size only the first that does not fit is tried.
+func (q *queue) startBehind(l *line) {
+	type size struct {
+		user, gres               string
+		nodes, tasks, cpus       int
+		memPerNode, memPerCPU    sbatch.MemMiB
+		gpus, perNode, nodesName string
+	}
+	failed := map[size]bool{}
+	later := slices.Clone(l.jobs[1:])
+	slices.SortFunc(later, func(a, b *job) int { return cmp.Or(cmp.Compare(a.Claim, b.Claim), cmp.Compare(a.id(), b.id())) })
+	for _, j := range later {
+		if slices.ContainsFunc(l.pools, (*pool).full) {
+			return
+		}
+		s := &j.Job.Spec
+		of := size{j.User.Name, s.GRES, s.MinNodes, s.NTasks, s.CPUsPerTask, s.MemPerNode, s.MemPerCPU, s.GPUs, s.GPUsPerNode, s.Exclude}
+		if failed[of] {
+			continue
+		}
+		r, _ := q.place(j, false)
+		if r == nil {
+			failed[of] = true
+			continue
+		}
+		heap.Remove(&l.jobs, slices.Index(l.jobs, j))
+		j.line = nil
+		q.bind(j, r)
+	}
 }
 
 // full reports whether there is nothing in a pool that any job could have.
@@ -101,18 +174,11 @@ func (p *pool) full() bool {
 	return len(p.lanes) > 0
 }
 
-// yields reports whether a class must wait because one of higher rank has waited too long in a pool of its own.
-func (q *queue) yields(c *class) bool {
-	return slices.ContainsFunc(c.pools, func(p *pool) bool {
-		return p.first != nil && p.first != c && len(p.first.jobs) > 0 && rank(p.first.jobs[0], c.jobs[0]) < 0
-	})
-}
-
-// place finds machines for every component of a job, all or none: nil and a verdict if there are none.
-func (q *queue) place(j *job) (*run, verdict) {
+// place finds machines for every component of a job, all or none: nil and a verdict if there are none. grow: new ones, too.
+func (q *queue) place(j *job, grow bool) (*run, verdict) {
 	r := &run{runRecord: &runRecord{ID: j.runID(j.Runs + 1)}, job: j}
 	for i := range j.Wants {
-		if v, ok := q.placeComponent(j, r, i); !ok {
+		if v, ok := q.placeComponent(j, r, i, grow); !ok {
 			q.unplace(r)
 			return nil, v
 		}
@@ -140,7 +206,7 @@ func (q *queue) unplace(r *run) {
 }
 
 // placeComponent finds machines for one component: such as are there, else new ones.
-func (q *queue) placeComponent(j *job, r *run, i int) (verdict, bool) {
+func (q *queue) placeComponent(j *job, r *run, i int, grow bool) (verdict, bool) {
 	p := q.fleet.pool(j.Wants[i].Partition)
 	if !q.offers.known {
 		return waits, false
@@ -159,6 +225,9 @@ func (q *queue) placeComponent(j *job, r *run, i int) (verdict, bool) {
 				return verdict{}, true
 			}
 		}
+	}
+	if !grow {
+		return waits, false
 	}
 	last := verdict{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud offers no such machines any more", back: true}
 	for k, l := range lanes {

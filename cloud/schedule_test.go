@@ -69,6 +69,37 @@ func TestHetJobThatWaits(t *testing.T) {
 	}
 }
 
+// TestClaimsInOrder: of claims on the same machines the one that placement made first is fulfilled first, whichever came first and fits; one that would cost more
+// than was granted is given back.
+func TestClaimsInOrder(t *testing.T) {
+	d := idleDriver(t, PoolConfig{Name: "main", Max: 2}, provider.Offering{ID: "a", Type: "a", CPUs: 4, Mem: 16000, Price: 2}, provider.Offering{ID: "b", Type: "b", CPUs: 4, Mem: 16000, Price: 3})
+	d.number(10)
+	claim := func(id federation.JobID, number int64, nodes int, offering string, most federation.Money) *job {
+		j := &job{jobRecord: jobRecord{Job: federation.Job{ID: id, Spec: sbatch.Spec{CPUsPerTask: 4, MinNodes: nodes, MaxNodes: nodes}}, Key: fmt.Sprint(id), Claim: number,
+			Wants: []want{{Partition: "main", Offering: offering, Nodes: nodes, PerHour: most}}, State: federation.Pending}}
+		d.jobs.byID[id] = j
+		d.queue.enqueue(j)
+		return j
+	}
+	first := claim(1, 10, 1, "a", 0)
+	d.queue.schedule()
+	large, small, other := claim(2, 20, 2, "a", 0), claim(3, 30, 1, "a", 0), claim(4, 31, 1, "b", 0)
+	d.queue.schedule()
+	if first.run == nil || large.run != nil || small.run != nil || other.run != nil || d.queue.waiting(d.fleet.pools[0]) != 3 {
+		t.Fatalf("first %v, large %v, small %v, of another offering %v", first.run, large.run, small.run, other.run)
+	}
+	early := claim(5, 5, 1, "a", federation.Dollar)
+	d.queue.schedule()
+	if early.run != nil || !early.Returned || early.Reason != federation.ReasonPrice {
+		t.Errorf("a claim of a dollar an hour: %v, %s %s", early.run, early.Reason, early.Detail)
+	}
+	d.runs.finish(large, outcome{State: federation.Cancelled})
+	d.queue.schedule()
+	if small.run == nil || other.run != nil {
+		t.Errorf("small %v, of another offering %v", small.run, other.run)
+	}
+}
+
 // TestNames: whatever machines come and go, new ones get the lowest numbers that none has.
 func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

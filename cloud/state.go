@@ -18,8 +18,8 @@ type job struct {
 	payload []byte // JSON of sbatch.Payload; nil: in the store only
 	written bool   // its record is in the store, and the payload with it
 
-	class *class // while it waits to be scheduled
-	run   *run   // that holds machines
+	line *line // while its claim waits
+	run  *run  // that holds machines
 
 	shown federation.SiteJob // what was written of it last: what others see
 	rev   uint64             // of shown; 0: nothing yet

@@ -101,8 +101,9 @@ func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []
 	}
 	now := d.now()
 	j := &job{payload: payload}
-	j.jobRecord = jobRecord{Job: *s.Job, Key: s.Key, Partition: s.Partition, User: user, Base: s.Restarts, Accepted: now, Expect: s.Offer.Run, State: federation.Pending,
-		Reason: federation.ReasonNone, Wants: wants(s)}
+	j.jobRecord = jobRecord{Job: *s.Job, Key: s.Key, Partition: s.Partition, User: user, Base: s.Restarts, Accepted: now, State: federation.Pending,
+		Reason: federation.ReasonNone}
+	j.claim(s)
 	if !d.offers.known {
 		return nil, false, fmt.Errorf("what can be rented is not known yet: %w", d.offers.unknown())
 	}
@@ -131,20 +132,18 @@ func (of *offers) unknown() error {
 	return fmt.Errorf("%w: %w", of.err, federation.ErrNotSent)
 }
 
-// wants are where placement wants the components of a job to run.
-func wants(s *federation.Submission) []want {
-	if len(s.Offer.Parts) == 1+len(s.Job.Spec.Het) {
-		var list []want
-		for _, o := range s.Offer.Parts {
-			list = append(list, want{o.Partition, o.Offering})
-		}
-		return list
+// claim takes in what placement grants a job.
+func (j *job) claim(s *federation.Submission) {
+	for _, c := range s.Claims {
+		j.Claim, j.Expect = c.Number, c.Run
+		j.Wants = append(j.Wants, want{c.Partition, c.Offering, c.Nodes, c.PerHour})
 	}
-	list := []want{{s.Partition, s.Offer.Offering}}
-	for range s.Job.Spec.Het {
-		list = append(list, list[0])
+	if len(j.Wants) == 0 {
+		j.Wants = []want{{Partition: s.Partition}}
 	}
-	return list
+	for len(j.Wants) < 1+len(s.Job.Spec.Het) {
+		j.Wants = append(j.Wants, j.Wants[0])
+	}
 }
 
 // canEverRun fails with ErrCapacity if no machines of the pool would do, however many there were, and with ErrInvalid if no Slurm takes such GPUs.

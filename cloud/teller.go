@@ -59,11 +59,7 @@ func (f *fleet) statusOf(p *pool, now time.Time) federation.PoolStatus {
 		}
 	}
 	slices.SortFunc(s.Cooling, func(a, b federation.Cooling) int { return strings.Compare(a.What, b.What) })
-	for _, c := range f.queue.classes {
-		if slices.Contains(c.pools, p) {
-			s.Waiting += len(c.jobs)
-		}
-	}
+	s.Waiting = f.queue.waiting(p)
 	return s
 }
 

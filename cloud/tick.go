@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"fsub/accounting"
-	"fsub/federation"
 )
 
 // clock looks at the time again and again: at what begins, is late, idle, or overdue.
@@ -23,11 +22,7 @@ func (d *Driver) tick(last time.Time) time.Time {
 	now := d.now()
 	d.numbers.draws = 0
 	d.cool.passed(now, last)
-	for j := range d.queue.begins {
-		if !j.begin().After(now) {
-			d.queue.enqueue(j)
-		}
-	}
+	d.queue.begin(now)
 	for _, j := range d.jobs.byID {
 		d.runs.overdue(j, now)
 	}
@@ -46,7 +41,7 @@ func (d *Driver) tick(last time.Time) time.Time {
 	return now
 }
 
-// tend ends the idle machines of a pool, keeps its minimum, and looks who has waited too long.
+// tend ends the idle machines of a pool, and keeps its minimum.
 func (rt *renter) tend(p *pool, now time.Time) {
 	if p.spent.roll(now) { // there is money again
 		rt.queue.capacity(p)
@@ -87,7 +82,6 @@ func (rt *renter) tend(p *pool, now time.Time) {
 	if !broke && live < p.Min {
 		rt.warm(p, p.Min-live)
 	}
-	rt.queue.longWaits(p, now)
 }
 
 // warm starts machines that a pool is to have though nobody asks for them: the cheapest.
@@ -115,19 +109,4 @@ func (rt *renter) ask(g *gang) {
 	g.calling = true
 	rt.put(g)
 	rt.after(func() { rt.spawn(func(ctx context.Context) { rt.create(ctx, g, false) }) })
-}
-
-// longWaits finds the class of highest rank that has let others pass for long enough.
-func (q *queue) longWaits(p *pool, now time.Time) {
-	was := p.first
-	p.first = nil
-	for c := range p.classes {
-		if len(c.jobs) > 0 && !c.since.IsZero() && now.Sub(c.since) >= q.t.Overtake && c.jobs[0].Reason == federation.ReasonResources &&
-			(p.first == nil || rank(c.jobs[0], p.first.jobs[0]) < 0) {
-			p.first = c
-		}
-	}
-	if was != nil && p.first != was {
-		q.capacity(p)
-	}
 }

@@ -37,9 +37,8 @@ func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, afte
 			was.FieldByName(name).Set(now.FieldByName(name))
 		}
 		d.put(j)
-		if j.class != nil && slices.Contains(fields, timed) { // it may be of another class now
-			d.queue.dequeue(j)
-			d.queue.enqueue(j)
+		if j.line != nil && slices.Contains(fields, timed) {
+			d.queue.try(j.line) // budgets may bear it now
 		}
 		if r := j.run; r != nil && slices.Contains(fields, timed) {
 			limit := j.limit(r.machines[0].pool)

@@ -1,6 +1,7 @@
 package cloud_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -109,6 +110,11 @@ func (w *world) job(script string, change func(*federation.Submission)) federati
 		Payload: sbatch.Payload{Script: "#!/bin/bash\n" + script, Environment: []string{"PATH=/usr/bin:/bin"}}}
 	if change != nil {
 		change(&s)
+	}
+	d := federation.Decision{Claim: int64(w.next), Offers: []federation.Offer{s.Offer}}
+	s.Claims = d.Claims()
+	for i := range s.Claims {
+		s.Claims[i].Partition = cmp.Or(s.Claims[i].Partition, s.Partition)
 	}
 	s.Key = federation.AttemptKey("test", j, 1)
 	return s

@@ -3,6 +3,8 @@ package federation
 import (
 	"fmt"
 	"time"
+
+	"fsub/sbatch"
 )
 
 // Allowance is what a rented pool may spend within a time. What is bound counts as if it were spent: what the machines with jobs will cost until the time limits of
@@ -32,6 +34,22 @@ func (a *Allowance) Share(perHour Money, from, until time.Time) Money {
 // Bears reports whether a job that may cost so much of it can be started.
 func (a *Allowance) Bears(cost Money) bool {
 	return cost <= 0 || cost <= a.Left()
+}
+
+// OpenEnd is for how long at least a job without a time limit is reckoned with.
+const OpenEnd = time.Hour
+
+// HeldUntil is when a job that starts at some time, or has started then, gives its nodes back at the latest: it may take so long to be killed after its limit. Of one
+// without a limit it is when its end is expected.
+func HeldUntil(start, now time.Time, limit, expected, kill time.Duration) time.Time {
+	if limit < sbatch.Unlimited {
+		return start.Add(limit + kill)
+	}
+	end, least := start.Add(expected), now.Add(OpenEnd)
+	if end.Before(least) {
+		return least
+	}
+	return end
 }
 
 // Says is why a job that may cost so much is not started.

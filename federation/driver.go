@@ -74,6 +74,8 @@ type Submission struct {
 	Partition string
 	User      SiteUser // at the site
 	Offer     Offer    // what it was bound for. Job and Payload ask for what it counts with already
+	// Claims are what placement grants it there: one for each component. None: the partition, and whatever there is.
+	Claims []Claim
 	// Restarts is how often the job has been requeued by the federation: what SLURM_RESTART_COUNT starts from.
 	Restarts int
 	// First: nobody has sent this attempt to the site before, so that it need not be searched for there.

@@ -24,6 +24,8 @@ type Decision struct {
 	Job JobID `json:"job"`
 	// Bind: give the job to Offers[0] now. Otherwise it stays in the queue for Reason.
 	Bind bool `json:"bind,omitempty"`
+	// Claim is the number of what binding the job claims; see [Claim].
+	Claim int64 `json:"claim,omitempty"`
 	// Spread: the job is an array of which no site can start all tasks now, while several can run some: bind them one by one.
 	Spread bool   `json:"spread,omitempty"`
 	Reason Reason `json:"reason,omitempty"`
@@ -46,8 +48,12 @@ type Offer struct {
 	GPUType   string        `json:"gpu_type,omitempty"`
 	As        string        `json:"as,omitempty"`       // which of Spec.Fed.Accelerators it counts with; see place.Effective
 	Offering  string        `json:"offering,omitempty"` // what is to be rented for it; see [Rented]
-	Terms     []Term        `json:"terms"`
-	Total     Dollars       `json:"total"` // sum of Terms
+	// Of rented nodes, what the job may hold of them: so many, by the hour for so much, until then. See [Claim].
+	MaxNodes int       `json:"max_nodes,omitempty"`
+	PerHour  Money     `json:"per_hour,omitempty"`
+	Until    time.Time `json:"until,omitzero"`
+	Terms    []Term    `json:"terms"`
+	Total    Dollars   `json:"total"` // sum of Terms
 	// Parts are the components of a heterogeneous job, in their order, each with its own pool and price. They start together.
 	Parts []Offer `json:"parts,omitempty"`
 }

@@ -82,6 +82,7 @@ const (
 	ReasonStockOut        Reason = "FedStockOut"        // the cloud has none of these machines left just now
 	ReasonQuota           Reason = "FedQuota"           // the cloud's account may have no more of them
 	ReasonBudget          Reason = "FedBudget"          // the pool has spent what it may
+	ReasonPrice           Reason = "FedPrice"           // its machines cost more by now than was granted
 	ReasonCloudDenied     Reason = "FedCloudDenied"     // the cloud does not take our credentials
 	ReasonThrottled       Reason = "FedThrottled"       // the cloud wants fewer calls
 	ReasonBoot            Reason = "FedBoot"            // its machines start

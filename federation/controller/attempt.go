@@ -17,6 +17,8 @@ func (c *Controller) bind(j *job, d federation.Decision) {
 	s := c.byName[o.Site]
 	now := c.now().UTC()
 	number := j.Attempt + 1
+	c.claimed = max(c.claimed+1, now.UnixMicro()) // after all that earlier daemons have claimed, too
+	d.Claim = c.claimed
 	if j.att != nil && j.att.Site != o.Site {
 		j.older = nil
 	}
@@ -55,7 +57,7 @@ func (c *Controller) submit(j *job) {
 	kind := submitted{job: j.ID, attempt: j.att.Number}
 	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job), First: j.att.Tries == 1}
 	if offers := j.att.Decision.Offers; len(offers) > 0 {
-		sub.Offer = offers[0]
+		sub.Offer, sub.Claims = offers[0], j.att.Decision.Claims()
 	}
 	c.calls = append(c.calls, call{site: s, kind: kind,
 		before: func(ctx context.Context) error { return c.ready(ctx, s, &sub, payload) },

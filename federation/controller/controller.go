@@ -114,6 +114,7 @@ type Controller struct {
 
 	ids        []federation.JobID               // reserved, for parts of arrays
 	idsOffered int                              // how many of them stand in the plan that is being made
+	claimed    int64                            // number of the last claim
 	idsAgain   time.Time                        // no reservation before this: the last one failed
 	idsWanted  time.Time                        // when there were too few for a plan
 	offered    map[federation.JobID]offeredPart // the parts in that plan

@@ -12,23 +12,16 @@ import (
 // Pools of rented nodes may have budgets, of which what runs is bound to cost a part (see [federation.Allowance]). A job that could cost more than what is left until its time
 // limit is not started there; nor is one on nodes that are there for a shorter time than it may run. Neither is for good.
 
-// Of a job's cost the driver has the last word. What is reckoned here is a little more than that: else a job would go to and fro.
-const (
-	killTime = time.Minute // that a job may take to end after its limit
-	openEnd  = time.Hour   // at least, of a job without a limit
-)
+// killTime is how long a job is reckoned to take to end after its limit: longer than drivers wait, so that none refuses at last what was granted here.
+const killTime = time.Minute
 
 // until is when the candidate's nodes are given back at the latest; of a job without a limit, when that is expected.
 func (c *candidate) until(now time.Time) time.Time {
-	run := c.limit + killTime
-	if c.limit == sbatch.Unlimited {
-		run = max(c.run, openEnd)
-	}
-	boot := int64(0)
+	start := now
 	if c.site.model.boot != nil {
-		boot = c.site.model.longest[c.pool]
+		start = start.Add(time.Duration(c.site.model.longest[c.pool]) * time.Second)
 	}
-	return now.Add(run + time.Duration(boot)*time.Second)
+	return federation.HeldUntil(start, start, c.limit, c.run, killTime)
 }
 
 // rentRefusal is why the candidate's nodes are not to be had for as long as the job may run, nil if they are.
@@ -49,7 +42,7 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 				no.detail += fmt.Sprintf(" (on up to %s)", nodesText(n))
 			}
 			if c.limit == sbatch.Unlimited {
-				no.detail += fmt.Sprintf(" (it has no time limit: %s are reckoned with)", spanText(max(c.run, openEnd)))
+				no.detail += fmt.Sprintf(" (it has no time limit: %s are reckoned with)", spanText(max(c.run, federation.OpenEnd)))
 			}
 			return no
 		}

@@ -167,7 +167,7 @@ func (c *candidate) offer(at *moment, w *World) federation.Offer {
 		Terms: []federation.Term{c.term}, Total: at.total,
 	}
 	if r := c.rented(); r != nil {
-		o.Offering = r.Offering
+		o.Offering, o.MaxNodes, o.PerHour, o.Until = r.Offering, c.mostNodes(), c.perHour(1), c.until(w.clock)
 	}
 	if c.risk.Amount > 0 {
 		o.Terms = append(o.Terms, c.risk)

@@ -1,0 +1,199 @@
+package cloud
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"time"
+
+	"fsub/federation"
+)
+
+// queue is the jobs whose claims wait to be fulfilled. Nothing is ranked here: of claims on the same machines the one that placement made first is first, and
+// those behind it wait until it has been fulfilled or given back.
+type queue struct {
+	*base
+	fleet   *fleet
+	numbers *numbers
+	offers  *offers
+	runs    *runs
+	rent    *renter
+
+	begins  map[*job]bool // that wait for their time
+	lines   map[string]*line
+	looking []*line // whose first claim may be fulfilled now
+}
+
+func newQueue(b *base) *queue {
+	return &queue{base: b, begins: map[*job]bool{}, lines: map[string]*line{}}
+}
+
+// line is the jobs with claims on the same node groups. If its first finds no machines, no other takes them: so an event costs about as much as there are lines,
+// however many jobs wait.
+type line struct {
+	key     string
+	wants   []want // of each of its jobs
+	jobs    byClaim
+	pools   []*pool
+	looking bool
+	waits   waiting   // what its first job was found to wait for
+	since   time.Time // since when; zero: it does not
+	short   int       // how many machines the pool has no room for that this one needs; 0: that is not what it lacks
+}
+
+// waiting is what a job waits for.
+type waiting int
+
+const (
+	forNothing  waiting = iota // that is known
+	forMachines                // that others have: who comes later on the same ones does not get them before
+	forNodes                   // that it has named
+	forCloud                   // until this may be asked again: who is behind may have what is there
+)
+
+// byClaim is a heap of jobs by the number of their claims; those of a version that did not count them go by their IDs.
+type byClaim []*job
+
+func before(a, b *job) bool {
+	return cmp.Or(cmp.Compare(a.Claim, b.Claim), cmp.Compare(a.id(), b.id())) < 0
+}
+
+func (r byClaim) Len() int           { return len(r) }
+func (r byClaim) Less(i, j int) bool { return before(r[i], r[j]) }
+func (r byClaim) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *byClaim) Push(x any)        { *r = append(*r, x.(*job)) }
+func (r *byClaim) Pop() any {
+	old := *r
+	j := old[len(old)-1]
+	old[len(old)-1] = nil
+	*r = old[:len(old)-1]
+	return j
+}
+
+// enqueue lets a pending job's claim be fulfilled, if nothing but machines is missing.
+func (q *queue) enqueue(j *job) {
+	if j.State != federation.Pending || j.run != nil || j.line != nil {
+		return
+	}
+	switch {
+	case j.Job.Held != federation.NotHeld:
+		j.Reason = federation.ReasonHeldUser
+		if j.Job.Held == federation.HeldAdmin {
+			j.Reason = federation.ReasonHeldAdmin
+		}
+		return
+	case j.begin().After(q.now()):
+		j.Reason = federation.ReasonBeginTime
+		q.begins[j] = true
+		return
+	}
+	delete(q.begins, j)
+	l := q.lineOf(j)
+	j.line = l
+	j.Reason, j.Detail = federation.ReasonPriority, ""
+	heap.Push(&l.jobs, j)
+	if l.jobs[0] == j {
+		l.waits, l.since = forNothing, time.Time{}
+	}
+	if l.jobs[0] == j || l.waits == forCloud || l.lets(q.now(), q.t.Overtake) {
+		q.try(l)
+	}
+}
+
+// dequeue takes a job out of its line.
+func (q *queue) dequeue(j *job) {
+	delete(q.begins, j)
+	l := j.line
+	if l == nil {
+		return
+	}
+	j.line = nil
+	i := slices.Index(l.jobs, j)
+	heap.Remove(&l.jobs, i)
+	if i == 0 {
+		q.pass(l)
+	}
+	q.drop(l)
+}
+
+// begin lets jobs in whose time has come.
+func (q *queue) begin(now time.Time) {
+	for j := range q.begins {
+		if !j.begin().After(now) {
+			q.enqueue(j)
+		}
+	}
+}
+
+// lets reports whether jobs may have what room there is on shared machines though an earlier claim waits for more: it does not for long.
+func (l *line) lets(now time.Time, within time.Duration) bool {
+	return now.Sub(l.since) < within && !slices.ContainsFunc(l.pools, func(p *pool) bool { return !p.Shared })
+}
+
+// pass has the next of a line looked at, and lines that waited behind its first.
+func (q *queue) pass(l *line) {
+	if l.waits == forMachines {
+		for _, p := range l.pools {
+			q.capacity(p)
+		}
+	}
+	l.waits, l.since = forNothing, time.Time{}
+	q.try(l)
+}
+
+// drop forgets a line that has no jobs.
+func (q *queue) drop(l *line) {
+	if len(l.jobs) > 0 {
+		return
+	}
+	delete(q.lines, l.key)
+	for _, p := range l.pools {
+		delete(p.lines, l)
+	}
+}
+
+// lineOf is the line of a job, made if it is new. One that names its nodes has a line with those who name the same: what it waits for are these.
+func (q *queue) lineOf(j *job) *line {
+	key := ""
+	for i, w := range j.Wants {
+		key += w.Partition + "\x00" + w.Offering + "\x00"
+		if s := j.component(i); s.NodeList != "" {
+			key += s.NodeList + "\x00"
+		}
+	}
+	l := q.lines[key]
+	if l == nil {
+		l = &line{key: key, wants: j.Wants}
+		for _, w := range j.Wants {
+			if p := q.fleet.pool(w.Partition); p != nil && !slices.Contains(l.pools, p) {
+				l.pools = append(l.pools, p)
+				p.lines[l] = true
+			}
+		}
+		q.lines[key] = l
+	}
+	return l
+}
+
+// try has a line looked at in the next pass.
+func (q *queue) try(l *line) {
+	if !l.looking && len(l.jobs) > 0 {
+		l.looking = true
+		q.looking = append(q.looking, l)
+	}
+}
+
+// capacity has all lines of a pool looked at: there may be more room in it now.
+func (q *queue) capacity(p *pool) {
+	for l := range p.lines {
+		q.try(l)
+	}
+}
+
+// waiting is how many jobs wait for machines of a pool.
+func (q *queue) waiting(p *pool) (n int) {
+	for l := range p.lines {
+		n += len(l.jobs)
+	}
+	return n
+}
