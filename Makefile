@@ -24,12 +24,13 @@ endif
 
 .PHONY: build setup setup-build demo test test-changed test-full race lint bench install testbed-up testbed-down testbed-status fuzz clean
 
-build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static) and bin/fed
-	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent and bin/fed"
+build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static), bin/fed, and bin/bed, which is not installed
+	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent, bin/fed and bin/bed"
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/fsub ./cmd/fsub
 	@CGO_ENABLED=0 $(GO) build -trimpath -tags remote -ldflags '-s -w' -o bin/fsub-remote ./cmd/fsub
 	@CGO_ENABLED=0 $(GO) build -trimpath -tags remote -ldflags '-s -w' -o bin/fed-agent ./cmd/fed-agent
 	@CGO_ENABLED=1 $(GO) build -trimpath -ldflags '-s -w' -o bin/fed ./cmd/fed
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/bed ./testbed/bed/cmd
 	@for l in $(LINKS); do ln -sf fsub bin/$$l; done
 
 setup: ## install what the build and the testbed need (compiler, Go, debootstrap ...)
@@ -42,15 +43,15 @@ demo: build ## two real Slurm clusters, this machine, a stand-in for Amazon, the
 	@testbed/demo/demo.sh
 
 testbed-up: setup build ## start the default sites; SITES="alpha gamma" or SITES=--all for others
-	bin/fed bed up $(SITES)
+	bin/bed up $(SITES)
 
 testbed-down: build ## stop the demo's daemon, all sites, and what killed tests have left
 	@testbed/demo/daemon.sh stop
-	bin/fed bed down
-	bin/fed bed down --abandoned
+	bin/bed down
+	bin/bed down --abandoned
 
 testbed-status: build
-	bin/fed bed status
+	bin/bed status
 
 test: setup build ## everything that takes less than ten minutes, real Slurm of both versions included
 	@testbed/setup/test.sh $(GO) -timeout 30m $(TESTFLAGS)

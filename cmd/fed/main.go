@@ -53,8 +53,6 @@ federation: the daemon, the sites, and why a job went where it went.`,
 		SilenceUsage:  true,
 	}
 	cmd.CompletionOptions.HiddenDefaultCmd = true
-	bed := newBedCommand()
-	bed.AddCommand(newBedConfigCommand())
-	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newPoolCommand(), newJobCommand(), newExplainCommand(), newEventsCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newDebugCommand(), bed)
+	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newPoolCommand(), newJobCommand(), newExplainCommand(), newEventsCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newDebugCommand())
 	return cmd
 }

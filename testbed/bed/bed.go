@@ -121,7 +121,7 @@ func (b *Bed) holder(site string) (p procID, ok bool) {
 
 // errDown says that something was asked of a site that does not run.
 func errDown(site string) error {
-	return fmt.Errorf("site %s is not up: run: fed bed up %s", site, site)
+	return fmt.Errorf("site %s is not up: run: bin/bed up %s", site, site)
 }
 
 // lock lets one Up or Down work on the bed at a time. It waits for the other one.

@@ -363,7 +363,7 @@ func testRepair(t *testing.T, b *Bed) {
 			}
 		}
 	}
-	if _, err := b.Site("alpha"); err == nil || !strings.Contains(err.Error(), "fed bed up alpha") {
+	if _, err := b.Site("alpha"); err == nil || !strings.Contains(err.Error(), "bin/bed up alpha") {
 		t.Errorf("asking for a dead site: %v", err)
 	}
 	if err := b.Up(t.Context(), []string{"alpha"}, io.Discard); err != nil {

@@ -206,7 +206,7 @@ func lastWins(env []string) []string {
 // the kernel takes a mount on a single file away as soon as somebody replaces that file, and useradd, addgroup and package managers replace these.
 func (b *Bed) enterLogin() error {
 	if _, err := os.Stat(filepath.Join(b.loginDir(), "passwd")); err != nil {
-		return fmt.Errorf("the login is not set up in %s: run: fed bed up", b.opts.Dir)
+		return fmt.Errorf("the login is not set up in %s: run: bin/bed up", b.opts.Dir)
 	}
 	if err := unshare(unix.CLONE_NEWNS); err != nil {
 		return err

@@ -50,7 +50,7 @@ func (b *Bed) chooseSubnet(ctx context.Context) (state, error) {
 	st, err := b.loadState()
 	if err == nil {
 		if b.opts.Subnet != "" && b.opts.Subnet != st.Subnet.String() {
-			return state{}, fmt.Errorf("the bed in %s has the subnet %s: to change it, run: fed bed down --wipe", b.opts.Dir, st.Subnet)
+			return state{}, fmt.Errorf("the bed in %s has the subnet %s: to change it, run: bin/bed down --wipe", b.opts.Dir, st.Subnet)
 		}
 		return st, nil
 	}

@@ -4,7 +4,6 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,12 +44,13 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, o.Fed, "bed", "config", "--dir", o.Bed.Dir())
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
+	sites, err := o.Bed.FedConfig(ctx, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a configuration: %w: %s", err, stderr.String())
+		return nil, fmt.Errorf("make a configuration: %w", err)
+	}
+	text, err := yaml.Marshal(sites)
+	if err != nil {
+		return nil, fmt.Errorf("make a configuration: %w", err)
 	}
 	config := map[string]any{}
 	if err := yaml.Unmarshal(text, &config); err != nil {

@@ -119,7 +119,7 @@ func newBed(t *testing.T, sites []string) *bed.Bed {
 	}
 	t.Cleanup(func() {
 		if os.Getenv("FSUB_ONCE_KEEP") != "" {
-			t.Logf("the bed stays; end it with: fed bed down --wipe --dir %s", dir)
+			t.Logf("the bed stays; end it with: bin/bed down --wipe --dir %s", dir)
 			return
 		}
 		if err := b.Down(context.Background(), nil, true, nil); err != nil {

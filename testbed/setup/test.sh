@@ -19,7 +19,7 @@ if [ "${FSUB_CHANGED:-}" = 1 ]; then
 	printf 'testing what was changed since main, and what depends on it:\n%s\n' "$packages"
 fi
 if [ "$(id -u)" = 0 ]; then
-	bin/fed bed up --all --install-only
+	bin/bed up --all --install-only
 	testbed/setup/setup.sh test
 	testbed/clients/provide.sh debian || echo "test: Debian's client programs cannot be had now (see above): their tests will be skipped" >&2
 else

@@ -96,7 +96,7 @@ func (s *Suite) run(m *testing.M, c Config) (code int) {
 	return code
 }
 
-// endBySignal has an interrupt leave nothing behind. After a signal that cannot be caught there is: fed bed down --abandoned.
+// endBySignal has an interrupt leave nothing behind. After a signal that cannot be caught there is: bin/bed down --abandoned.
 func (s *Suite) endBySignal() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)

@@ -1,7 +1,10 @@
+// Command bed runs real Slurm sites on this machine, for tests and for the demo: bin/bed up, status, exec, link, svc, down.
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,15 +15,35 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"text/tabwriter"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"fsub/testbed/bed"
 )
 
-// newBedCommand is `fed bed`: real Slurm sites on this machine, for tests and for the demo.
-func newBedCommand() *cobra.Command {
+func main() {
+	cmd := newCommand()
+	err := cmd.Execute()
+	var exit exitError
+	switch {
+	case err == nil:
+	case errors.As(err, &exit):
+		os.Exit(int(exit))
+	default:
+		fmt.Fprintf(os.Stderr, "bed: error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// exitError ends the process with the status of a command that ran inside a site.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+func newCommand() *cobra.Command {
 	var o bed.Options
 	cmd := &cobra.Command{
 		Use:   "bed",
@@ -30,13 +53,16 @@ func newBedCommand() *cobra.Command {
 Each site is a whole cluster with namespaces of its own: MariaDB, slurmdbd, slurmctld, some slurmds with fake GPUs, slurmrestd.
 The pseudo-site "login" is this machine with the bed's users (alice, bob, carol, dave): fsub's commands and the daemon run there.
 It needs root. The first up of a Slurm version installs it from this machine's Debian mirror, which takes a minute or two.`,
-		Args: cobra.NoArgs,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
+	cmd.CompletionOptions.HiddenDefaultCmd = true
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&o.Dir, "dir", envOr("FSUB_BED", bed.DefaultDir), "directory of the bed (env FSUB_BED)")
 	flags.StringVar(&o.Cache, "cache", envOr("FSUB_BED_CACHE", bed.DefaultCache), "packed root filesystems (env FSUB_BED_CACHE)")
 	open := func() (*bed.Bed, error) { return bed.New(o) }
-	cmd.AddCommand(newBedUp(&o, open), newBedDown(open), newBedStatus(open), newBedExec(open), newBedService(open), newBedLink(open), newBedCommands(open), newBedHold(open))
+	cmd.AddCommand(newUp(&o, open), newDown(open), newStatus(open), newExec(open), newService(open), newLink(open), newCommands(open), newHold(open), newConfig(open))
 	return cmd
 }
 
@@ -56,7 +82,7 @@ func bedContext(cmd *cobra.Command) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 }
 
-func newBedUp(o *bed.Options, open func() (*bed.Bed, error)) *cobra.Command {
+func newUp(o *bed.Options, open func() (*bed.Bed, error)) *cobra.Command {
 	var all, installOnly bool
 	cmd := &cobra.Command{
 		Use:   "up [SITE...]",
@@ -86,7 +112,7 @@ func newBedUp(o *bed.Options, open func() (*bed.Bed, error)) *cobra.Command {
 	return cmd
 }
 
-func newBedDown(open func() (*bed.Bed, error)) *cobra.Command {
+func newDown(open func() (*bed.Bed, error)) *cobra.Command {
 	var wipe, abandoned bool
 	cmd := &cobra.Command{
 		Use:   "down [SITE...]",
@@ -109,7 +135,7 @@ func newBedDown(open func() (*bed.Bed, error)) *cobra.Command {
 	return cmd
 }
 
-func newBedStatus(open func() (*bed.Bed, error)) *cobra.Command {
+func newStatus(open func() (*bed.Bed, error)) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -129,19 +155,25 @@ func newBedStatus(open func() (*bed.Bed, error)) *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), infos)
 			}
-			return printBed(cmd.OutOrStdout(), infos)
+			return printStatus(cmd.OutOrStdout(), infos)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "for programs")
 	return cmd
 }
 
-func printBed(w io.Writer, infos []bed.Info) error {
-	t := newTable(w)
-	t.row("SITE", "SLURM", "UP", "NODES", "NOT RUNNING", "REST", "KEY FILE")
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func printStatus(w io.Writer, infos []bed.Info) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SITE\tSLURM\tUP\tNODES\tNOT RUNNING\tREST\tKEY FILE")
 	for _, i := range infos {
 		if !i.Up {
-			t.row(i.Name, "", "down", "", "", "", "")
+			fmt.Fprintf(t, "%s\t-\tdown\t-\t-\t-\t-\n", i.Name)
 			continue
 		}
 		var nodes, missing []string
@@ -153,13 +185,31 @@ func printBed(w io.Writer, infos []bed.Info) error {
 				missing = append(missing, name)
 			}
 		}
-		t.row(i.Name, i.Version, time.Since(i.Since).Round(time.Second).String(),
-			strings.Join(nodes, ","), strings.Join(missing, ","), i.RestURL, i.KeyFile)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.Name, i.Version, time.Since(i.Since).Round(time.Second),
+			cmp.Or(strings.Join(nodes, ","), "-"), cmp.Or(strings.Join(missing, ","), "-"), i.RestURL, i.KeyFile)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
-func newBedExec(open func() (*bed.Bed, error)) *cobra.Command {
+func newConfig(open func() (*bed.Bed, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:   "config [SITE...]",
+		Short: "Print a configuration for the daemon (fed serve) of the bed's sites that are up, or of those named",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			b, err := open()
+			if err != nil {
+				return err
+			}
+			c, err := b.FedConfig(cmd.Context(), names)
+			if err != nil {
+				return err
+			}
+			return yaml.NewEncoder(cmd.OutOrStdout(), yaml.IndentSequence(true)).Encode(c)
+		},
+	}
+}
+
+func newExec(open func() (*bed.Bed, error)) *cobra.Command {
 	c := bed.Cmd{}
 	cmd := &cobra.Command{
 		Use:   "exec SITE [--user USER] [--chdir DIR] -- COMMAND [ARG...]",
@@ -207,7 +257,7 @@ func runInSite(b *bed.Bed, c bed.Cmd) error {
 	return err
 }
 
-func newBedCommands(open func() (*bed.Bed, error)) *cobra.Command {
+func newCommands(open func() (*bed.Bed, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "install-commands FSUB",
 		Short: "Give the bed's users and jobs our commands: copy the fsub binary into the bed, with Slurm's names as links",
@@ -222,7 +272,7 @@ func newBedCommands(open func() (*bed.Bed, error)) *cobra.Command {
 	}
 }
 
-func newBedHold(open func() (*bed.Bed, error)) *cobra.Command {
+func newHold(open func() (*bed.Bed, error)) *cobra.Command {
 	var user string
 	var n int
 	cmd := &cobra.Command{
@@ -244,7 +294,7 @@ func newBedHold(open func() (*bed.Bed, error)) *cobra.Command {
 	return cmd
 }
 
-func newBedService(open func() (*bed.Bed, error)) *cobra.Command {
+func newService(open func() (*bed.Bed, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:       "svc SITE start|stop|kill|pid SERVICE",
 		Short:     "Start, stop (SIGTERM) or kill (SIGKILL) one daemon: slurmctld, slurmdbd, slurmrestd, mariadb, slurmd:NODE, munged at a site that has it",
@@ -280,7 +330,7 @@ func newBedService(open func() (*bed.Bed, error)) *cobra.Command {
 	}
 }
 
-func newBedLink(open func() (*bed.Bed, error)) *cobra.Command {
+func newLink(open func() (*bed.Bed, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "link SITE cut|heal|slow",
 		Short: "Cut, heal or slow the network link between this machine and a site",
