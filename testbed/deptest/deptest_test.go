@@ -2,9 +2,12 @@
 package deptest
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"fsub/testbed/program"
 )
 
 // forbidden says what a package, or any below it where the path ends in "/...", must not depend on, and why.
@@ -104,6 +107,27 @@ func TestImports(t *testing.T) {
 	for i, u := range used {
 		if !u {
 			t.Errorf("rule for %s: there is no such package any more", forbidden[i].pkg)
+		}
+	}
+}
+
+// TestDaemonIsSmall: what makes the linker keep whole SDKs is not in the daemon as it is built.
+func TestDaemonIsSmall(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(makefile), "FED_TAGS := "+program.FedTags+"\n") {
+		t.Errorf("the Makefile builds fed with other tags than %s", program.FedTags)
+	}
+	out, err := exec.Command("go", "list", "-tags", program.FedTags, "-deps", "fsub/cmd/fed").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for pkg := range strings.Lines(string(out)) {
+		switch pkg = strings.TrimSpace(pkg); pkg {
+		case "golang.org/x/net/trace", "google.golang.org/grpc/xds":
+			t.Errorf("fed has %s: with it come 50 MB", pkg)
 		}
 	}
 }

@@ -18,11 +18,14 @@ const Folder = "FSUB_BIN"
 // recipe is how the Makefile builds a program.
 type recipe struct{ pkg, cgo, tags string }
 
+// FedTags leave out of fed what its SDKs bring along and it never uses.
+const FedTags = "disable_grpc_modules,grpcnotrace"
+
 var recipes = map[string]recipe{
 	"fsub":        {"fsub", "0", ""},
 	"fsub-remote": {"fsub", "0", "remote"},
 	"fed-agent":   {"fed-agent", "0", "remote"},
-	"fed":         {"fed", "1", ""},
+	"fed":         {"fed", "1", FedTags},
 }
 
 // Put puts programs into dir, which is made if it is missing. Everybody may run them.
