@@ -30,7 +30,7 @@ func (p *parser) defined() map[string]string {
 	}
 	var fed words
 	p.req.Spec.Fed.options(&fed)
-	for _, w := range fed {
+	for _, w := range fed.list {
 		name, v, _ := strings.Cut(w[2:], "=")
 		if had, ok := out[name]; ok { // several copies
 			v = had + "\n" + v

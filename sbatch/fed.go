@@ -15,14 +15,15 @@ import (
 // copies, which add up.
 var fedOptions = [...]struct {
 	name string
+	to   matter
 	set  func(f *Fed, v string) (why string)
 }{
-	{"sites", func(f *Fed, v string) string { return nameList(&f.Sites, v) }},
-	{"exclude-sites", func(f *Fed, v string) string { return nameList(&f.NotSites, v) }},
-	{"accelerators", setAccelerators},
-	{"max-cost", setMaxCost},
-	{"stage-in", func(f *Fed, v string) string { return addStage(&f.StageIn, v) }},
-	{"stage-out", func(f *Fed, v string) string { return addStage(&f.StageOut, v) }},
+	{"sites", placement, func(f *Fed, v string) string { return nameList(&f.Sites, v) }},
+	{"exclude-sites", placement, func(f *Fed, v string) string { return nameList(&f.NotSites, v) }},
+	{"accelerators", placement, setAccelerators},
+	{"max-cost", placement, setMaxCost},
+	{"stage-in", access, func(f *Fed, v string) string { return addStage(&f.StageIn, v) }},
+	{"stage-out", access, func(f *Fed, v string) string { return addStage(&f.StageOut, v) }},
 }
 
 // IDs of options that are not of the table: fedID + index in fedOptions, pluginID + index in Input.Plugins.
@@ -150,9 +151,9 @@ func (f *Fed) options(w *words) {
 	if f == nil {
 		return
 	}
-	w.text("fed-sites", strings.Join(f.Sites, ","))
-	w.text("fed-exclude-sites", strings.Join(f.NotSites, ","))
-	w.text("fed-accelerators", strings.Join(f.Accelerators, ","))
+	w.texts("fed-sites", f.Sites)
+	w.texts("fed-exclude-sites", f.NotSites)
+	w.texts("fed-accelerators", f.Accelerators)
 	if f.MaxCost != 0 {
 		w.add("fed-max-cost", strconv.FormatFloat(f.MaxCost, 'g', -1, 64))
 	}

@@ -2,6 +2,7 @@ package sbatch
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -9,6 +10,11 @@ import (
 // what Parse derives from the script (Command, and a Name that is its file's).
 func (s *Spec) Options() []string {
 	var w words
+	s.write(&w)
+	return w.list
+}
+
+func (s *Spec) write(w *words) {
 	w.text("job-name", s.Name)
 	w.text("account", s.Account)
 	w.text("partition", s.Partition)
@@ -19,7 +25,7 @@ func (s *Spec) Options() []string {
 	w.text("constraint", s.Constraint)
 	w.text("array", s.Array)
 	w.text("dependency", s.Dependency)
-	if s.More == nil || s.More.NodeSizes == "" {
+	if s.More == nil || s.More.NodeSizes == "" || w.keyed {
 		w.nodes(s.MinNodes, s.MaxNodes)
 	}
 	w.number("ntasks", s.NTasks)
@@ -35,9 +41,7 @@ func (s *Spec) Options() []string {
 	w.text("nodelist", s.NodeList)
 	w.text("exclude", s.Exclude)
 	w.text("exclusive", s.Exclusive)
-	if s.Switches != 0 {
-		w.add("switches", strconv.Itoa(s.Switches)+switchesWaitText(s.SwitchesWait))
-	}
+	w.switches(s.Switches, s.SwitchesWait)
 	w.limit("time", s.TimeLimit)
 	w.limit("time-min", s.TimeMin)
 	w.when("begin", s.Begin)
@@ -61,7 +65,7 @@ func (s *Spec) Options() []string {
 	if s.More != nil {
 		w.more(s.More)
 	}
-	s.Fed.options(&w)
+	s.Fed.options(w)
 	for _, o := range s.Plugin {
 		if o.Value == "" {
 			w.flag(o.Name, true)
@@ -69,13 +73,15 @@ func (s *Spec) Options() []string {
 			w.add(o.Name, o.Value)
 		}
 	}
-	return w
 }
 
 // more adds what m asks for, in the order of the option table.
 func (w *words) more(m *More) {
 	for i := range options {
 		name := options[i].name
+		if w.keyed && !options[i].to.counts() {
+			continue
+		}
 		if f := m.textField(name); f != nil {
 			w.text(name, *f)
 		} else if f := m.countField(name); f != nil {
@@ -123,9 +129,20 @@ func (s *Signal) String() string {
 	return flags + s.Name + "@" + strconv.FormatInt(int64(s.Before/time.Second), 10)
 }
 
-type words []string
+// words are the options of a Spec as a command line has them, or, if keyed, a key of likeness: see likeness.go.
+type words struct {
+	list  []string
+	keyed bool
+	key   []byte
+}
 
-func (w *words) add(name, v string) { *w = append(*w, "--"+name+"="+v) }
+func (w *words) add(name, v string) {
+	if w.keyed {
+		w.addKey(name, v)
+	} else {
+		w.list = append(w.list, "--"+name+"="+v)
+	}
+}
 
 func (w *words) text(name, v string) {
 	if v != "" {
@@ -134,8 +151,34 @@ func (w *words) text(name, v string) {
 }
 
 func (w *words) flag(name string, v bool) {
-	if v {
-		*w = append(*w, "--"+name)
+	switch {
+	case !v:
+	case w.keyed:
+		w.addKey(name, "")
+	default:
+		w.list = append(w.list, "--"+name)
+	}
+}
+
+// texts writes a list with commas.
+func (w *words) texts(name string, list []string) {
+	if !w.keyed {
+		w.text(name, strings.Join(list, ","))
+		return
+	}
+	for _, v := range list {
+		w.addKey(name, v)
+	}
+}
+
+func (w *words) switches(n int, wait time.Duration) {
+	switch {
+	case n == 0:
+	case w.keyed:
+		w.number("switches", n)
+		w.number("switches", int(wait))
+	default:
+		w.add("switches", strconv.Itoa(n)+switchesWaitText(wait))
 	}
 }
 
@@ -148,6 +191,9 @@ func (w *words) number(name string, n int) {
 func (w *words) nodes(least, most int) {
 	switch {
 	case least == 0 && most == 0:
+	case w.keyed:
+		w.number("nodes", least)
+		w.add("nodes", strconv.Itoa(most))
 	case least == most:
 		w.number("nodes", least)
 	case most == 0: // derived from --nodelist, which says it again
@@ -169,6 +215,8 @@ func (w *words) limit(name string, d time.Duration) {
 	switch {
 	case d == Unlimited:
 		w.add(name, "UNLIMITED")
+	case w.keyed:
+		w.number(name, int(d))
 	case d != 0:
 		w.add(name, strconv.FormatInt(int64(d/time.Minute), 10))
 	}

@@ -17,6 +17,19 @@ const (
 	refused              // known, its value checked as sbatch does, and then refused by name
 )
 
+// matter says where a value of an option counts. Jobs are alike, so that placement looks at one of them for all, if they agree in what
+// counts for it: see [Spec.Likeness].
+type matter uint8
+
+const (
+	unsaid    matter = iota
+	placement        // to where a job can run, and what that costs
+	presence         // only that it is given counts for placement: a site's interface may have no word for it
+	access           // to placement by what a site makes of it for the user: placement itself sorts jobs by that
+	delivery         // to when and how a job is handed to a site
+	display          // to listings, or to the command alone
+)
+
 // option is one row of the option table. set takes the value over into the parser, or only checks it; a value that
 // was not given is "", which sbatch does not tell from an empty one.
 type option struct {
@@ -25,6 +38,7 @@ type option struct {
 	arg   getopt.Arg
 	env   string // names of environment variables, with blanks
 	class class
+	to    matter
 	since Release // first Slurm release that knows it, "" for all that matter
 	until Release // first one that no longer does, "" for none
 	set   func(p *parser, o *option, value string) error

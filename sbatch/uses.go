@@ -45,3 +45,9 @@ func (s *Spec) usesRare(option string) bool {
 	}[option]
 	return known && text != ""
 }
+
+// lackable are the options that usesRare and Uses know.
+func lackable() []string {
+	return []string{"switches", "signal", "exclusive=topo", "nodes=LIST", "distribution=arbitrary", "overcommit", "contiguous", "stepmgr", "oom-kill-step", "segment", "core-spec=0",
+		"resv-ports", "reboot", "gres-flags=SHARING", "network", "batch", "tres-per-task", "tres-bind", "extra", "context", "container", "container-id", "wckey", "licenses", "cores-per-socket"}
+}
