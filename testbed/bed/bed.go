@@ -32,6 +32,7 @@ type Options struct {
 
 	MinJobAge time.Duration // how long slurmctld remembers an ended job; 2 minutes when 0. Taken when a site starts
 	Flat      bool          // sites know of no switches (topology/default). Taken when a site starts
+	GRES      []string      // what each node has beside its GPUs: "tpu:v5p:4", "fpga::2". Taken when a site starts
 }
 
 // ErrNotRoot is what New returns to everybody but root.

@@ -3,6 +3,7 @@ package bed
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -22,7 +23,46 @@ type confVars struct {
 	Dir       string // of the site, the same inside and outside
 	MinJobAge int    // seconds
 	Flat      bool   // no switches
+	GRES      []gres // beside GPUs
 	HostAddr  string
+}
+
+// gres is a resource that needs no device file.
+type gres struct{ Name, Type, Count string }
+
+// extraGRES reads [Options.GRES].
+func extraGRES(list []string) []gres {
+	var out []gres
+	for _, item := range list {
+		words := append(strings.Split(item, ":"), "", "")
+		out = append(out, gres{words[0], words[1], words[2]})
+	}
+	return out
+}
+
+// GresTypes are the names of all resources, in the form of slurm.conf.
+func (v confVars) GresTypes() string {
+	names := []string{"gpu"}
+	for _, g := range v.GRES {
+		if !slices.Contains(names, g.Name) {
+			names = append(names, g.Name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// StoredTRES are the resources that accounting counts.
+func (v confVars) StoredTRES() string {
+	text := "gres/gpu,gres/gpu:" + v.GPUType
+	for _, g := range v.GRES {
+		if name := ",gres/" + g.Name; !strings.Contains(text+",", name+",") {
+			text += name
+		}
+		if g.Type != "" {
+			text += ",gres/" + g.Name + ":" + g.Type
+		}
+	}
+	return text
 }
 
 // NodeRange is the hostlist of all nodes.
@@ -92,18 +132,18 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=1000
 TopologyPlugin=topology/{{if .Flat}}default{{else}}tree{{end}}
-GresTypes=gpu
+GresTypes={{.GresTypes}}
 Licenses=matlab:10
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort=6819
 AccountingStorageEnforce=associations,limits,qos
-AccountingStorageTRES=gres/gpu,gres/gpu:{{.GPUType}}
+AccountingStorageTRES={{.StoredTRES}}
 AccountingStoreFlags={{.StoreFlags}}
 PriorityType=priority/multifactor
 PriorityWeightFairshare=100000
 PriorityWeightAge=1000
-NodeName={{.NodeRange}} NodeAddr=127.0.0.1 Port=[6901-{{add 6900 .Nodes}}] CPUs={{.CPUs}} RealMemory={{.MemMiB}} Gres=gpu:{{.GPUType}}:{{.GPUs}} Feature={{.GPUType}},ib State=UNKNOWN
+NodeName={{.NodeRange}} NodeAddr=127.0.0.1 Port=[6901-{{add 6900 .Nodes}}] CPUs={{.CPUs}} RealMemory={{.MemMiB}} Gres=gpu:{{.GPUType}}:{{.GPUs}}{{range .GRES}},{{.Name}}{{with .Type}}:{{.}}{{end}}:{{.Count}}{{end}} Feature={{.GPUType}},ib State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES DefaultTime=01:00:00 MaxTime=7-00:00:00 State=UP
 PartitionName=short Nodes=ALL DefaultTime=00:10:00 MaxTime=01:00:00 PriorityTier=10 State=UP
 `
@@ -136,7 +176,8 @@ const cgroupConf = `CgroupPlugin={{if eq .Suite "bookworm"}}cgroup/v1{{else}}dis
 `
 
 const gresConf = `NodeName={{.NodeRange}} Name=gpu Type={{.GPUType}} File=/dev/nvidia[0-{{add -1 .GPUs}}]
-`
+{{range .GRES}}NodeName={{$.NodeRange}} Name={{.Name}}{{with .Type}} Type={{.}}{{end}} Count={{.Count}}
+{{end}}`
 
 const topologyConf = `{{range .Leaves}}{{.}}
 {{end}}SwitchName=spine Switches=leaf[1-{{len .Leaves}}]
