@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/accounting"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -31,6 +32,9 @@ type Job struct {
 	UID  uint32
 	GID  uint32
 	Spec sbatch.Spec
+	// Demand is what Spec asks for. It is made when the job is submitted and whenever its Spec is changed, but for Spec.Array, which
+	// is no part of it. See [Job.Needs].
+	Demand *demand.Demand `json:"-"`
 
 	State    State
 	Reason   Reason // why it is PENDING, or why it ended badly
@@ -69,6 +73,17 @@ type Job struct {
 
 	SubmitHost string
 	Rev        int64 // set by the store, greater with every write of the job
+}
+
+// SetSpec makes spec what the job asks for.
+func (j *Job) SetSpec(spec sbatch.Spec) { j.Spec, j.Demand = spec, demand.Of(&spec) }
+
+// Needs is the job's Demand, made anew for a job that was read from somewhere without one.
+func (j *Job) Needs() *demand.Demand {
+	if j.Demand != nil {
+		return j.Demand
+	}
+	return demand.Of(&j.Spec)
 }
 
 // ArrayPart says which task of which array a job is.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
 )
@@ -43,7 +44,7 @@ type need struct {
 
 // read takes in what a job asks for.
 func (n *need) read(s *sbatch.Spec, o Options) error {
-	if said := sbatch.RefuseGPUs(s); said != "" {
+	if said := demand.Of(s).RefusedGPUs(); said != "" {
 		return &Refused{said + "\n" + NoGPUs}
 	}
 	*n = need{minNodes: max(1, s.MinNodes), maxNodes: s.MaxNodes, tasks: s.NTasks, asked: s.NTasks > 0, perNode: s.NTasksPerNode, cpusTask: max(1, s.CPUsPerTask),

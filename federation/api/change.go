@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -103,6 +104,7 @@ func (s *Server) permitUpdate(c Caller, job *federation.Job, changes []sbatch.Ch
 	if err := checkSpec(c, &changed); err != nil || job.State != federation.Pending {
 		return err
 	}
+	changed.Demand = demand.Of(&changed.Spec)
 	err = s.judge(&changed, func() error { return s.cfg.Controller.Judge(&changed) })
 	var refusal *federation.SlurmError
 	if errors.As(err, &refusal) { // what sbatch says before its sentence, scontrol does not

@@ -10,7 +10,7 @@ import (
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
-	"fsub/federation/place"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -87,7 +87,7 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 		}
 	}
 	for _, a := range f.Accelerators {
-		if !place.Accelerator(a) {
+		if !demand.Accelerator(a) {
 			return refuseAlone(fmt.Sprintf("accelerator %.40q is not TYPE or TYPE:FACTOR", a))
 		}
 	}
@@ -103,6 +103,7 @@ func (s *Server) pin(job *federation.Job) {
 	if job.Spec.Clusters == "" || job.Spec.Clusters != "all" && !strings.Contains(job.Spec.Clusters, ",") {
 		return
 	}
+	defer func() { job.Demand = demand.Of(&job.Spec) }()
 	d := s.cfg.Controller.Explain(job)
 	if len(d.Offers) > 0 {
 		first := slices.MinFunc(d.Offers, func(a, b federation.Offer) int { return a.Start.Compare(b.Start) })

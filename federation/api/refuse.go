@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 	"fsub/slurm/wire"
 )
 
@@ -20,6 +22,9 @@ func (s *Server) judge(job *federation.Job, ask func() error) error {
 		if err := checkPartitions(&components[i], sites); err != nil {
 			return err
 		}
+	}
+	if err := refusedDemand(job.Demand); err != nil {
+		return err
 	}
 	if err := ask(); err != nil {
 		return err
@@ -55,6 +60,24 @@ func checkPartitions(sp *sbatch.Spec, sites []*federation.Site) error {
 	return nil
 }
 
+// refusedDemand is why no Slurm understands what a job asks for.
+func refusedDemand(d *demand.Demand) error {
+	err := d.Refused()
+	if err == nil {
+		return nil
+	}
+	e := &federation.SlurmError{Kind: federation.ErrInvalid, Text: err.Error(), Alone: true}
+	switch err {
+	case gres.ErrSyntax:
+		e.Number = wire.ErrTRES
+	case gres.ErrTypes:
+		e.Number = wire.ErrGRESType
+	case demand.ErrFeatures:
+		e.Number, e.Alone = wire.ErrFeature, false
+	}
+	return e
+}
+
 // checkPerTask refuses GPUs for each task where nothing says how many tasks there are: no -n, -N or --gpus. 22.05 takes --ntasks-per-node
 // for that; we follow 24.11.
 func checkPerTask(sp *sbatch.Spec) error {
@@ -71,7 +94,7 @@ func checkGPUs(sp *sbatch.Spec, sites []*federation.Site) error {
 	if len(sites) == 0 || slices.ContainsFunc(sites, func(s *federation.Site) bool { return s.Seen == nil || !s.Seen.TasksOnly }) {
 		return nil
 	}
-	said := sbatch.RefuseGPUs(sp)
+	said := demand.Of(sp).RefusedGPUs()
 	if said == "" {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -90,7 +91,9 @@ func (s *Server) prepare(c Caller, job *federation.Job, p *sbatch.Payload) (clus
 	if err := checkSpec(c, job); err != nil {
 		return clusters{}, err
 	}
-	return s.checkDemand(&job.Spec)
+	named, err := s.checkDemand(&job.Spec)
+	job.Demand = demand.Of(&job.Spec)
+	return named, err
 }
 
 // components are sp and the further components of a heterogeneous job.

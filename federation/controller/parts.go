@@ -17,7 +17,7 @@ type offeredPart struct {
 // makePart is the job that one task of a spread array becomes.
 func (j *job) makePart(id federation.JobID, index int) federation.Job {
 	p := federation.Job{
-		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.Spec, State: federation.Pending, Reason: federation.ReasonPriority,
+		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.Spec, Demand: j.Demand, State: federation.Pending, Reason: federation.ReasonPriority,
 		Priority: j.Priority, Submit: j.Submit, SubmitHost: j.SubmitHost,
 	}
 	p.Spec.Array, p.Spec.Dependency = "", ""

@@ -67,7 +67,7 @@ func (c *Controller) changePriority(j *job, r federation.Request) {
 func updateAt(d federation.Driver, ref federation.JobRef, j *job, spec *sbatch.Spec) func(context.Context) error {
 	before, after := j.Job, j.Job
 	before.Partition, after.Partition = j.att.Partition, j.att.Partition
-	after.Spec = *spec
+	after.SetSpec(*spec)
 	if spec.Partition != j.Spec.Partition && !slices.Contains(strings.Split(spec.Partition, ","), after.Partition) {
 		after.Partition, _, _ = strings.Cut(spec.Partition, ",")
 	}
@@ -101,7 +101,7 @@ func (c *Controller) changeHere(j *job, spec sbatch.Spec) {
 	if j.Whole != nil && spec.Array != "" {
 		j.Whole.Limit = federation.ArrayLimit(spec.Array)
 	}
-	j.Spec = spec
+	j.SetSpec(spec)
 	c.batch.job(j)
 	c.batch.spec(j)
 	j.refused, j.asideUntil = nil, time.Time{}

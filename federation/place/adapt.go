@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 )
 
 // Adapt makes of a submission what its site is to be sent where it was offered sub.Offer: the job asks for the kind of GPU that the offer
@@ -14,7 +15,7 @@ import (
 // changed.
 func Adapt(sub *federation.Submission, options []federation.PluginOption) {
 	before := sub.Job.Spec
-	sub.Job.Spec = Effective(before, &sub.Offer)
+	sub.Job.SetSpec(Effective(before, &sub.Offer))
 	if env := environment(&before, &sub.Job.Spec); len(env) > 0 {
 		sub.Payload.Environment = replaced(sub.Payload.Environment, env)
 	}
@@ -58,7 +59,7 @@ func perTask(gpus string) string {
 
 // perTaskBind is the binding that goes with a --gpus-per-task.
 func perTaskBind(gpus string) string {
-	asks, _ := parseGPUs(gpus)
+	asks, _ := gres.ParseGPUs(gpus)
 	return "gres/gpu:per_task:" + strconv.Itoa(countGRES(asks))
 }
 

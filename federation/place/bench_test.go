@@ -9,6 +9,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -78,6 +79,9 @@ func benchPlan(b *testing.B, sites []*federation.Site, jobs []*federation.Job) {
 	s := federation.Snapshot{Now: time.Unix(1e9, 0), Sites: sites, Jobs: jobs}
 	p := DefaultPolicy()
 	p.MaxLook, p.MaxBind = len(jobs), len(jobs)
+	for _, j := range jobs { // as they were submitted
+		j.Demand = demand.Of(&j.Spec)
+	}
 	runtime.GC() // the workload is garbage of ours, not of the plan
 	seen := newWorldOf(&federation.Snapshot{Now: s.Now, Sites: sites}, p)
 	seen.read()

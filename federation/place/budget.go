@@ -6,6 +6,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -52,14 +53,14 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 
 // mostNodes is how many nodes the candidate may be given: of a range of them a driver gives as many as there are.
 func (c *candidate) mostNodes() int {
-	nodes, s := c.fits[0].nodes, c.ask.spec
-	spread, least := s.More != nil && s.More.SpreadJob, s.More != nil && s.More.UseMinNodes
-	if s.GPUs != "" || s.GPUsPerTask != "" || s.MaxNodes+s.NTasks == 0 || !spread && (least || s.MaxNodes <= nodes) {
+	nodes, d := c.fits[0].nodes, c.ask.Demand
+	byGPUs := d.Count("gpu", demand.PerJob)+d.Count("gpu", demand.PerTask) > 0
+	if byGPUs || d.MaxNodes+d.Tasks == 0 || !d.Spread && (d.UseMinNodes || d.MaxNodes <= nodes) {
 		return nodes
 	}
 	m := c.site.model
 	most := m.sizes[c.pool].nodes
-	for _, bound := range [...]int{s.MaxNodes, s.NTasks, m.parts[c.pool].MaxNodes} {
+	for _, bound := range [...]int{d.MaxNodes, d.Tasks, m.parts[c.pool].MaxNodes} {
 		if bound > 0 {
 			most = min(most, bound)
 		}

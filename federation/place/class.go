@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"fsub/federation"
-	"fsub/sbatch"
 )
 
 // who is all of a job that its rights depend on.
@@ -35,19 +34,6 @@ func (w *World) classOf(job *federation.Job) int {
 		w.classes[is] = class
 	}
 	near.who, near.class = is, class
-	return class
-}
-
-// classOfMore numbers the less usual things that jobs ask for: equal ones have the same number, nothing is 0.
-func (w *World) classOfMore(m *sbatch.More) int {
-	if m == nil {
-		return 0
-	}
-	class, ok := w.mores[*m]
-	if !ok {
-		class = len(w.mores) + 1
-		w.mores[*m] = class
-	}
 	return class
 }
 

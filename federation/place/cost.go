@@ -10,6 +10,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 )
 
 // price fills in how long a job will run in the pool, and what that comes to.
@@ -70,7 +71,7 @@ func roomFor(shape *federation.Node, m *model, f *fit, g *group) int {
 		for _, w := range f.gres {
 			have := 0
 			for _, s := range w.slots {
-				have += shapeGRES(shape, gresAsk{Name: m.slots[s].name, Type: m.slots[s].kind})
+				have += shapeGRES(shape, gres.Resource{Name: m.slots[s].name, Type: m.slots[s].kind})
 			}
 			each = min(each, have/int(w.count))
 		}

@@ -1,7 +1,6 @@
 package place
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,32 +53,18 @@ func lacked(obs *federation.Observation, spec *sbatch.Spec) string {
 	return ""
 }
 
-// classOfDemand numbers what jobs ask of the federation itself: equal demands have the same number, none is 0.
-func (w *World) classOfDemand(job *federation.Job) int {
+// classApart numbers what placement looks at beside a job's demand and its rights: what it has cost already, which sites do not see its
+// directory, and whose the components of a heterogeneous job are. Nothing is 0.
+func (w *World) classApart(job *federation.Job) int {
 	s := &job.Spec
-	if s.Clusters == "" && s.Fed == nil && len(s.Plugin)+len(s.Het) == 0 && !w.apart {
+	bounded := s.Fed != nil && s.Fed.MaxCost > 0
+	if !bounded && len(s.Het) == 0 && !w.apart {
 		return 0
 	}
-	b := append(make([]byte, 0, 128), s.Clusters...)
-	list := func(texts []string) {
-		for _, t := range texts {
-			b = append(append(b, ','), t...)
-		}
-		b = append(b, ';')
-	}
-	list(nil)
-	if f := s.Fed; f != nil {
-		list(f.Sites)
-		list(f.NotSites)
-		list(f.Accelerators)
-		if f.MaxCost > 0 {
-			b = strconv.AppendFloat(b, f.MaxCost, 'g', -1, 64)
-			b = strconv.AppendInt(append(b, ' '), int64(job.Cost), 10)
-			b = strconv.AppendInt(append(b, ' '), int64(taskCount(job)), 10)
-		}
-	}
-	for _, o := range s.Plugin {
-		b = append(append(b, ' '), o.Name...)
+	b := make([]byte, 0, 128)
+	if bounded {
+		b = strconv.AppendInt(b, int64(job.Cost), 10)
+		b = strconv.AppendInt(append(b, ' '), int64(taskCount(job)), 10)
 	}
 	for i, st := range w.sites {
 		if w.apart && !st.site.Reaches(s) {
@@ -88,13 +73,15 @@ func (w *World) classOfDemand(job *federation.Job) int {
 		}
 	}
 	if len(s.Het) > 0 {
-		het, _ := json.Marshal(s.Het)
-		b = append(append(b, job.User...), het...) // the components' accounts are not in the job's class
+		b = append(append(b, ' '), job.User...) // the components' accounts are not in the job's class
 	}
-	class, ok := w.demands[string(b)]
+	if len(b) == 0 {
+		return 0
+	}
+	class, ok := w.beside[string(b)]
 	if !ok {
-		class = len(w.demands) + 1
-		w.demands[string(b)] = class
+		class = len(w.beside) + 1
+		w.beside[string(b)] = class
 	}
 	return class
 }

@@ -81,7 +81,7 @@ func siteRefusal(site *federation.Site) *refusal {
 // partRefusal judges a partition for a job, by all that does not depend on the pool's nodes.
 func partRefusal(site *federation.Site, part *federation.Partition, job *federation.Job, a *ask, who access) *refusal {
 	switch {
-	case len(a.partitions) == 0 && !part.Default || len(a.partitions) > 0 && !slices.Contains(a.partitions, part.Name):
+	case len(a.Partitions) == 0 && !part.Default || len(a.Partitions) > 0 && !slices.Contains(a.Partitions, part.Name):
 		return forGood(federation.ReasonPartition, notAsked)
 	case !part.Up:
 		return &refusal{reason: federation.ReasonPartitionDown, detail: "partition is " + part.State}
@@ -95,8 +95,8 @@ func partRefusal(site *federation.Site, part *federation.Partition, job *federat
 		return no
 	}
 	limit := a.limit(part.DefaultTime, part.MaxTime)
-	if a.spec.TimeMin > 0 {
-		limit = min(limit, a.spec.TimeMin)
+	if a.TimeMin > 0 {
+		limit = min(limit, a.TimeMin)
 	}
 	if part.MaxTime > 0 && part.MaxTime != sbatch.Unlimited && limit > part.MaxTime {
 		return forGood(federation.ReasonPartitionTime, "asks for %s, partition allows %s", shortTime(limit), shortTime(part.MaxTime))

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 )
 
 // fit is what a job takes in a pool: nodes of them, each with so much. A job that says only how many tasks it has may fit
@@ -102,7 +104,7 @@ func (a *ask) nodeBounds(shape *federation.Node, perNode int) (least, most int) 
 	if a.tasks > 0 {
 		least = max(least, ceilDiv(a.tasks, perNode))
 	}
-	for _, g := range a.jobGPUs {
+	for _, g := range a.jobGRES {
 		each := shapeGRES(shape, g)
 		if n := a.gpusOnNode(); n > 0 {
 			each = n
@@ -110,8 +112,8 @@ func (a *ask) nodeBounds(shape *federation.Node, perNode int) (least, most int) 
 		least = max(least, ceilDiv(g.Count, max(each, 1)))
 	}
 	most = least
-	if (a.tasks > 1 || len(a.jobGPUs) > 0) && len(a.include) == 0 {
-		most = max(a.tasks, countGRES(a.jobGPUs), least)
+	if (a.tasks > 1 || len(a.jobGRES) > 0) && len(a.include) == 0 {
+		most = max(a.tasks, countGRES(a.jobGRES), least)
 	}
 	if a.maxNodes > 0 {
 		most = min(most, max(a.maxNodes, least))
@@ -130,7 +132,7 @@ func spread(least, most int) []int {
 
 // tasksThatFit is how many tasks of a job one node of a shape takes when it is empty, at least one.
 func (m *model) tasksThatFit(a *ask, shape *federation.Node, part *federation.Partition) (int, *refusal) {
-	for _, asks := range [][]gresAsk{a.nodeGRES, a.jobGPUs, a.taskGPUs} {
+	for _, asks := range [][]gres.Resource{a.nodeGRES, a.jobGRES, a.taskGRES} {
 		for _, g := range asks {
 			if no := m.hasGRES(shape, g); no != nil {
 				return 0, no
@@ -146,12 +148,12 @@ func (m *model) tasksThatFit(a *ask, shape *federation.Node, part *federation.Pa
 			return 0, forGood(federation.ReasonGRES, "%d %s on each node, nodes have %d", g.Count, g, have)
 		}
 	}
-	for _, g := range a.taskGPUs {
+	for _, g := range a.taskGRES {
 		have := shapeGRES(shape, g)
 		if g.Count > have {
 			return 0, forGood(federation.ReasonGRES, "%d %s for a task, nodes have %d", g.Count, g, have)
 		}
-		if n := a.gpusOnNode(); n > 0 {
+		if n := a.gpusOnNode(); n > 0 && g.Name == "gpu" {
 			have = max(n, g.Count)
 		}
 		perNode = min(perNode, have/g.Count)
@@ -185,7 +187,7 @@ func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 		}
 		return fit{}, forGood(federation.ReasonReqNodeNotAvail, "%d CPUs on a node, nodes have %d", cpus, shape.CPUs)
 	}
-	f := fit{nodes: n, cpu: int32(cpus), whole: a.whole() || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches}
+	f := fit{nodes: n, cpu: int32(cpus), whole: a.Whole || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches}
 	if no := m.addWants(&f, a, shape, tasks); no != nil {
 		return fit{}, no
 	}
@@ -200,13 +202,14 @@ func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 // addWants translates the GRES that a job asks for into what it takes of each of f.nodes nodes.
 func (m *model) addWants(f *fit, a *ask, shape *federation.Node, tasks int) *refusal {
 	all := addGRES(nil, a.nodeGRES...)
-	if a.gpusOnNode() == 0 { // else that is what each node gives, and the others say how many nodes it takes
-		for _, g := range a.jobGPUs {
-			g.Count = ceilDiv(g.Count, f.nodes)
+	byNode := a.gpusOnNode() > 0 // then that is what each node gives, and the others say how many nodes it takes
+	for _, g := range a.jobGRES {
+		if g.Count = ceilDiv(g.Count, f.nodes); !byNode || g.Name != "gpu" {
 			all = addGRES(all, g)
 		}
-		for _, g := range a.taskGPUs {
-			g.Count *= tasks
+	}
+	for _, g := range a.taskGRES {
+		if g.Count *= tasks; !byNode || g.Name != "gpu" {
 			all = addGRES(all, g)
 		}
 	}
@@ -214,7 +217,7 @@ func (m *model) addWants(f *fit, a *ask, shape *federation.Node, tasks int) *ref
 		if have := shapeGRES(shape, g); g.Count > have {
 			return forGood(federation.ReasonGRES, "%d %s on each of %d nodes, they have %d", g.Count, g, f.nodes, have)
 		}
-		w := want{count: int32(g.Count)}
+		w := want{count: clamp(int64(g.Count))}
 		for s, k := range m.slots {
 			if k.name != g.Name || g.Type != "" && k.kind != g.Type {
 				continue
@@ -222,7 +225,7 @@ func (m *model) addWants(f *fit, a *ask, shape *federation.Node, tasks int) *ref
 			if g.Type == "" {
 				w.kinds = append(w.kinds, int32(s))
 			}
-			if shapeGRES(shape, gresAsk{Name: k.name, Type: k.kind}) > 0 {
+			if shapeGRES(shape, gres.Resource{Name: k.name, Type: k.kind}) > 0 {
 				w.slots = append(w.slots, int32(s))
 			}
 		}
@@ -231,14 +234,14 @@ func (m *model) addWants(f *fit, a *ask, shape *federation.Node, tasks int) *ref
 			f.gpus += g.Count * f.nodes
 		}
 	}
-	if n := countGRES(a.jobGPUs); n > 0 && len(all) == 1 {
+	if n := countGRES(a.jobGRES); n > 0 && len(all) == 1 {
 		f.gpus = n // not the rounded number
 	}
 	return nil
 }
 
 // hasGRES says no if a shape has nothing of a kind.
-func (m *model) hasGRES(shape *federation.Node, g gresAsk) *refusal {
+func (m *model) hasGRES(shape *federation.Node, g gres.Resource) *refusal {
 	if shapeGRES(shape, g) > 0 {
 		return nil
 	}
@@ -260,7 +263,7 @@ func (m *model) hasGRES(shape *federation.Node, g gresAsk) *refusal {
 }
 
 // shapeGRES is how many of a kind an empty node of a shape has.
-func shapeGRES(shape *federation.Node, g gresAsk) int {
+func shapeGRES(shape *federation.Node, g gres.Resource) int {
 	n := 0
 	for _, have := range shape.GRES {
 		if have.Name == g.Name && (g.Type == "" || have.Type == g.Type) {
@@ -273,9 +276,9 @@ func shapeGRES(shape *federation.Node, g gresAsk) int {
 // memPerCPU is the memory for each CPU, 0 if it goes by another measure.
 func memPerCPU(a *ask, part *federation.Partition) sbatch.MemMiB {
 	switch {
-	case a.spec.MemPerCPU > 0:
-		return a.spec.MemPerCPU
-	case a.spec.MemPerNode != 0 || a.spec.MemPerGPU > 0 || part.DefMemPerNode > 0:
+	case a.Memory.Amount > 0 && a.Memory.Per == demand.PerCPU:
+		return a.Memory.Amount
+	case a.Memory.Amount != 0 || part.DefMemPerNode > 0:
 		return 0
 	}
 	return part.DefMemPerCPU
@@ -284,13 +287,13 @@ func memPerCPU(a *ask, part *federation.Partition) sbatch.MemMiB {
 // memOnNode is the memory that a job takes of each node. Where neither it nor the partition says anything it counts as 1 MiB, so
 // that a node whose memory is all taken is not seen as free: a site that tracks memory gives such a job all of it.
 func memOnNode(a *ask, shape *federation.Node, part *federation.Partition, cpus, gpus int) sbatch.MemMiB {
-	switch {
-	case a.spec.MemPerNode == sbatch.MemAll:
+	switch m := a.Memory; {
+	case m.Amount == sbatch.MemAll:
 		return shape.Mem
-	case a.spec.MemPerNode > 0:
-		return a.spec.MemPerNode
-	case a.spec.MemPerGPU > 0:
-		return a.spec.MemPerGPU * sbatch.MemMiB(gpus)
+	case m.Amount > 0 && m.Per == demand.PerNode:
+		return m.Amount
+	case m.Amount > 0 && m.Per == demand.PerGPU:
+		return m.Amount * sbatch.MemMiB(gpus)
 	}
 	if per := memPerCPU(a, part); per > 0 {
 		return per * sbatch.MemMiB(cpus)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"fsub/sbatch"
+	"fsub/federation/demand"
 )
 
 func TestConstraint(t *testing.T) {
@@ -32,50 +32,16 @@ func TestConstraint(t *testing.T) {
 		{"((a))", "a", "", yes},
 		{"[(a|b)*2]", "c", "b", unknown},
 	} {
-		e, ok := parseConstraint(c.text)
-		if !ok {
+		e, err := demand.ParseConstraint(c.text)
+		if err != nil {
 			t.Errorf("%q was not understood", c.text)
 			continue
 		}
 		in := func(list string) func(string) bool {
 			return func(f string) bool { return strings.Contains(","+list+",", ","+f+",") }
 		}
-		if got := e.eval(in(c.has), in(c.elsewhere)); got != c.want {
+		if got := eval(e, in(c.has), in(c.elsewhere)); got != c.want {
 			t.Errorf("%q on nodes with %q (others %q) = %v, want %v", c.text, c.has, c.elsewhere, got, c.want)
-		}
-	}
-	for _, bad := range []string{"&", "|a", "(a", "a)", "a*", "a*b", "[a|b", "a b*-1", "a**2", strings.Repeat("(", 1000) + "a"} {
-		if _, ok := parseConstraint(bad); ok {
-			t.Errorf("%q was understood", bad)
-		}
-	}
-}
-
-func TestParseGRES(t *testing.T) {
-	for text, want := range map[string][]gresAsk{
-		"gpu":                  {{"gpu", "", 1}},
-		"gpu:2":                {{"gpu", "", 2}},
-		"gpu:h100":             {{"gpu", "h100", 1}},
-		"gpu:h100:2,nvme:1":    {{"gpu", "h100", 2}, {"nvme", "", 1}},
-		"gres/gpu:h100=2":      {{"gpu", "h100", 2}},
-		"gres:gpu:1":           {{"gpu", "", 1}},
-		"gpu=1":                {{"gpu", "", 1}},
-		"gpu:0,none":           nil,
-		"shard:1k":             {{"shard", "", 1024}},
-		"gpu:a100:1,gpu:h100:": nil,
-	} {
-		got, ok := parseGRES(text)
-		if !ok {
-			got = nil
-		}
-		if len(got) != len(want) {
-			t.Errorf("%q = %v, want %v", text, got, want)
-			continue
-		}
-		for i := range want {
-			if got[i] != want[i] {
-				t.Errorf("%q = %v, want %v", text, got, want)
-			}
 		}
 	}
 }
@@ -96,69 +62,19 @@ func FuzzConstraint(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		c, ok := parseConstraint(s)
-		if !ok {
+		c, err := demand.ParseConstraint(s)
+		if err != nil {
 			return
 		}
 		all, none := func(string) bool { return true }, func(string) bool { return false }
-		if v := c.eval(all, all); v != yes {
+		if v := eval(c, all, all); v != yes {
 			t.Fatalf("nodes with every feature do not satisfy %q: %v", s, v)
 		}
-		if v := c.eval(none, none); c != nil && v != no {
+		if v := eval(c, none, none); c != nil && v != no {
 			t.Fatalf("nodes without features satisfy %q: %v", s, v)
 		}
-		if c.missing(all) != "" || c != nil && c.missing(none) == "" {
-			t.Fatalf("missing features of %q: %q", s, c.missing(none))
-		}
-	})
-}
-
-// However GPUs are asked for, as another kind there are FACTOR times as many and the rest stays.
-func FuzzAccelerated(f *testing.F) {
-	f.Add("gpu:h100:2,nvme:1", "4", "a100:2")
-	f.Add("nvme:1,gpu", "h100:2", "a100:1.5")
-	f.Fuzz(func(t *testing.T, gres, gpus, as string) {
-		kind, factor, ok := accelerator(as)
-		if !ok {
-			return
-		}
-		before := sbatch.Spec{GRES: gres, GPUs: gpus}
-		after := accelerated(before, as)
-		count := func(asks []gresAsk, gpu bool) (n int) {
-			for _, a := range asks {
-				if (a.Name == "gpu") == gpu {
-					n += a.Count
-				}
-			}
-			return n
-		}
-		old, okGRES := parseGRES(gres)
-		now, _ := parseGRES(after.GRES)
-		if okGRES && (count(now, false) != count(old, false) || count(now, true) != scaled(count(old, true), factor)) {
-			t.Fatalf("%q as %q is %q", gres, as, after.GRES)
-		}
-		old, okGPUs := parseGPUs(gpus)
-		now, _ = parseGPUs(after.GPUs)
-		if okGPUs && len(old) > 0 && (len(now) != 1 || now[0].Type != kind || now[0].Count != scaled(count(old, true), factor)) {
-			t.Fatalf("%q as %q is %q", gpus, as, after.GPUs)
-		}
-	})
-}
-
-func FuzzGRES(f *testing.F) {
-	f.Add("gpu:h100:2,nvme:1")
-	f.Add("4")
-	f.Fuzz(func(t *testing.T, s string) {
-		for _, parse := range []func(string) ([]gresAsk, bool){parseGRES, parseGPUs} {
-			asks, _ := parse(s)
-			for _, a := range asks {
-				if a.Count <= 0 || a.Name == "" {
-					t.Fatalf("%q asks for %+v", s, a)
-				}
-			}
-		}
-		if n, width := arraySize(s); n < 1 || width < 1 || width > n {
-			t.Fatalf("array %q has %d tasks, %d at once", s, n, width)
+		if missing(c, all) != "" || c != nil && missing(c, none) == "" {
+			t.Fatalf("missing features of %q: %q", s, missing(c, none))
 		}
 	})
 }

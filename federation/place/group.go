@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 )
 
 // group is the nodes that a job may be placed on together: one pool, or several pools of a partition that none of them
@@ -63,7 +64,7 @@ func (m *model) dropTooLarge(a *ask, g *group) *refusal {
 // joined makes one group of all the pools of a partition whose empty nodes can each hold a part of the job, for Slurm joins
 // unlike nodes. ok is false if there is nothing to join, or still too little.
 func (m *model) joined(a *ask, part string, reservation string) (g group, ok bool) {
-	byNode := a.spec.MemPerNode == sbatch.MemAll || a.spec.MemPerNode+a.spec.MemPerCPU+a.spec.MemPerGPU == 0
+	byNode := a.Memory.Amount == sbatch.MemAll || a.Memory.Amount == 0
 	for p := range m.pools {
 		if m.pools[p].Partition != part || m.pools[p].Shape.Rented != nil { // what is rented together is alike
 			continue
@@ -107,7 +108,7 @@ func (m *model) anySlots(w *want, pools []int) {
 	}
 	w.slots = w.slots[:0:0]
 	for _, s := range w.kinds {
-		kind := gresAsk{Name: m.slots[s].name, Type: m.slots[s].kind}
+		kind := gres.Resource{Name: m.slots[s].name, Type: m.slots[s].kind}
 		if slices.ContainsFunc(pools, func(p int) bool { return shapeGRES(&m.pools[p].Shape, kind) > 0 }) {
 			w.slots = append(w.slots, s)
 		}
@@ -115,10 +116,10 @@ func (m *model) anySlots(w *want, pools []int) {
 }
 
 func (m *model) featureRefusal(a *ask, pool int) *refusal {
-	if a.constraint == nil {
+	if a.Constraint == nil {
 		return nil
 	}
-	if f := a.constraint.missing(func(f string) bool { return m.feature[f] }); f != "" {
+	if f := missing(a.Constraint, func(f string) bool { return m.feature[f] }); f != "" {
 		// Slurm refuses the whole expression then, even if another alternative would do.
 		return forGood(federation.ReasonBadConstraints, noSuchFeature+"%s", f)
 	}
@@ -131,8 +132,8 @@ func (m *model) featureRefusal(a *ask, pool int) *refusal {
 		}
 		return false
 	}
-	if a.constraint.eval(has, elsewhere) == no {
-		return forGood(federation.ReasonBadConstraints, "asks for %s, nodes have %s", a.spec.Constraint, strings.Join(m.pools[pool].Shape.Features, ","))
+	if eval(a.Constraint, has, elsewhere) == no {
+		return forGood(federation.ReasonBadConstraints, "asks for %s, nodes have %s", a.Features, strings.Join(m.pools[pool].Shape.Features, ","))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -80,6 +81,7 @@ func componentOf(job *federation.Job, i int) federation.Job {
 	if f := job.Spec.Fed; f != nil {
 		one.Spec.Fed = &sbatch.Fed{Accelerators: f.Accelerators, StageIn: f.StageIn, StageOut: f.StageOut}
 	}
+	one.Demand = demand.Of(&one.Spec)
 	return one
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/sbatch/gres"
 )
 
 // Nodes of rented pools have a price of their own. What a job comes to there has up to three terms beside waiting:
@@ -39,7 +40,7 @@ func shareOf(shape *federation.Node, f *fit) float64 {
 	}
 	share := float64(f.cpu) / float64(max(shape.CPUs, 1))
 	share = max(share, float64(f.mem)/float64(max(shape.Mem, 1)))
-	if have := shapeGRES(shape, gresAsk{Name: "gpu"}); have > 0 {
+	if have := shapeGRES(shape, gres.Resource{Name: "gpu"}); have > 0 {
 		share = max(share, float64(f.gpus)/float64(f.nodes*have))
 	}
 	return min(share, 1)

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"fsub/federation"
-	"fsub/sbatch"
 )
 
 // shape is what all jobs share that ask for the same by users with the same rights: which pools can run them, and which cannot.
@@ -52,35 +50,17 @@ type made struct {
 	boot   boot
 }
 
-// shapeKey is equal for jobs of one shape.
+// shapeKey is equal for jobs of one shape: their demands are alike, and what placement knows beside a demand.
 type shapeKey struct {
-	class  int // see class.go
-	more   int // see classOfMore
-	demand int // see classOfDemand
-
-	partition, qos, reservation, constraint, array string
-
-	gres, gpus, gpusPerNode, gpusPerTask string
-	nodeList, exclude, exclusive         string
-
-	minNodes, maxNodes, ntasks, perNode, cpus, switches int
-	memNode, memCPU, memGPU                             sbatch.MemMiB
-	limit, timeMin                                      time.Duration
+	demand uint64 // see demand.Demand.ID
+	class  int    // see class.go
+	apart  int    // see classApart
+	array  string
+	drop   bool // of the switches
 }
 
 func (w *World) keyOf(job *federation.Job, dropSwitches bool) shapeKey {
-	s := &job.Spec
-	k := shapeKey{
-		class: w.classOf(job), more: w.classOfMore(s.More), demand: w.classOfDemand(job), partition: s.Partition, qos: s.QOS, reservation: s.Reservation, constraint: s.Constraint,
-		array: s.Array, gres: s.GRES, gpus: s.GPUs, gpusPerNode: s.GPUsPerNode, gpusPerTask: s.GPUsPerTask,
-		nodeList: s.NodeList, exclude: s.Exclude, exclusive: s.Exclusive,
-		minNodes: s.MinNodes, maxNodes: s.MaxNodes, ntasks: s.NTasks, perNode: s.NTasksPerNode, cpus: s.CPUsPerTask, switches: s.Switches,
-		memNode: s.MemPerNode, memCPU: s.MemPerCPU, memGPU: s.MemPerGPU, limit: s.TimeLimit, timeMin: s.TimeMin,
-	}
-	if dropSwitches {
-		k.switches = 0
-	}
-	return k
+	return shapeKey{demand: job.Needs().ID(), class: w.classOf(job), apart: w.classApart(job), array: job.Spec.Array, drop: dropSwitches}
 }
 
 // shapeOfJob returns the shape of a job, judged by the sites as they are. A job that some site has refused has one of its own.
@@ -121,8 +101,7 @@ func (w *World) dropsSwitches(job *federation.Job) bool {
 	return w.clock.Sub(job.Submit) >= patience
 }
 
-// recentShape is one entry of a small table in front of the map of shapes: hashing a whole key costs more than all the rest
-// of placing a job.
+// recentShape is one entry of a small table in front of the map of shapes.
 type recentShape struct {
 	key   shapeKey
 	shape *shape
@@ -130,14 +109,7 @@ type recentShape struct {
 
 // hint is a cheap number that tells most shapes apart.
 func (k *shapeKey) hint() uint {
-	h := uint(k.class)*29 + uint(k.minNodes)*31 + uint(k.ntasks)*37 + uint(k.cpus)*41 + uint(k.limit/time.Minute)*43 + uint(k.memNode)*47 + uint(k.demand)*53
-	for _, s := range []string{k.partition, k.gres, k.gpus, k.gpusPerNode} {
-		h = h*61 + uint(len(s))
-		if len(s) > 0 {
-			h = h*61 + uint(s[0])*7 + uint(s[len(s)-1])
-		}
-	}
-	return h ^ h>>10
+	return uint(k.demand)*2654435761>>7 + uint(k.class)*29 + uint(k.apart)*53
 }
 
 func newShape(job *federation.Job, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
@@ -208,8 +180,7 @@ func (sh *shape) sort() {
 }
 
 func bareShape(job *federation.Job, drop bool) *shape {
-	spec := job.Spec
-	sh := &shape{variants: variants(&spec, drop)}
+	sh := &shape{variants: variants(job.Needs(), job.Spec.Array, drop)}
 	sh.ask = sh.variants[0].ask
 	return sh
 }
@@ -236,7 +207,7 @@ func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 		whole(who.refusal)
 		return
 	}
-	asked := sh.ask.partitions
+	asked := sh.ask.Partitions
 	known := func(name string) bool {
 		return slices.ContainsFunc(m.obs.Partitions, func(p federation.Partition) bool { return p.Name == name })
 	}

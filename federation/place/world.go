@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/sbatch"
 )
 
 // World is [Plan] with a memory. It is told what has changed (the Set methods, Drop, Claim, Release) and plans only what that touches; whatever
@@ -33,9 +32,8 @@ type World struct {
 	shapes  map[shapeKey]*shape
 	recent  []recentShape
 	classes map[who]int
-	mores   map[sbatch.More]int
 	named   map[string]int // class by what tells it from the others
-	demands map[string]int // see classOfDemand
+	beside  map[string]int // see classApart
 	known   []recentClass
 	others  bool // jobs may be alike that were not, or the other way round
 
@@ -433,7 +431,7 @@ func (w *World) rankOf(j *Waiting) turn {
 func (w *World) forgetLikeness() { w.forget(len(w.recent)) }
 
 func (w *World) forget(table int) {
-	w.shapes, w.classes, w.mores, w.named, w.demands = map[shapeKey]*shape{}, map[who]int{}, map[sbatch.More]int{}, map[string]int{}, map[string]int{}
+	w.shapes, w.classes, w.named, w.beside = map[shapeKey]*shape{}, map[who]int{}, map[string]int{}, map[string]int{}
 	w.recent, w.known = make([]recentShape, table), make([]recentClass, table)
 	w.others = false
 	for _, q := range w.queue {

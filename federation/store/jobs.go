@@ -207,7 +207,8 @@ func readJob(r *row) (j federation.Job) {
 	j.GID = uint32(r.int())
 	_ = r.column() // name: it is in the spec
 	j.SubmitHost = r.word()
-	j.Spec = r.spec()
+	read := r.spec()
+	j.Spec, j.Demand = read.Spec, read.Demand
 	of, component := federation.JobID(r.int()), int(r.int())
 	if component > 0 {
 		j.Component = &federation.HetComponent{Leader: of, Offset: component}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -20,12 +21,12 @@ type row struct {
 	into   []any // pointers to values
 	next   int
 	known  map[string]string
-	specs  map[string]sbatch.Spec
+	specs  map[string]readSpec
 	err    error // first column of a type that was not expected
 }
 
 func newRow(columns int) *row {
-	r := &row{values: make([]any, columns), into: make([]any, columns), known: make(map[string]string), specs: make(map[string]sbatch.Spec)}
+	r := &row{values: make([]any, columns), into: make([]any, columns), known: make(map[string]string), specs: make(map[string]readSpec)}
 	for i := range r.values {
 		r.into[i] = &r.values[i]
 	}
@@ -82,16 +83,23 @@ func readOptional[T any](r *row) *T {
 	return v
 }
 
+// readSpec is a Spec with the Demand that follows from it.
+type readSpec struct {
+	Spec   sbatch.Spec
+	Demand *demand.Demand
+}
+
 // spec is a job's Spec. Jobs that were submitted by one script in a loop often have the same: it is decoded once, and they share
 // what it points to.
-func (r *row) spec() (spec sbatch.Spec) {
+func (r *row) spec() (spec readSpec) {
 	text, _ := r.values[r.next].(string)
 	spec, ok := r.specs[text]
 	if ok {
 		r.next++
 		return spec
 	}
-	r.json(&spec)
+	r.json(&spec.Spec)
+	spec.Demand = demand.Of(&spec.Spec)
 	if len(r.specs) == 1000 {
 		clear(r.specs)
 	}

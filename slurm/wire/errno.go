@@ -44,6 +44,7 @@ const (
 	ErrNotSuspended      = 2087
 	ErrPartitionDown     = 2101
 	ErrTRES              = 2115
+	ErrGRESType          = 2119
 	ErrNice              = 2123
 	ErrTimeMin           = 2124
 	ErrEnvironment       = 2127
@@ -95,6 +96,7 @@ var sentences = map[int]string{
 	ErrNotSuspended:      "Job is not suspended",
 	ErrPartitionDown:     "Partition in DOWN state",
 	ErrTRES:              "Invalid Trackable RESource (TRES) specification",
+	ErrGRESType:          "Invalid GRES specification (with and without type identification)",
 	ErrNice:              "Invalid --nice value",
 	ErrTimeMin:           "Invalid time-min specification (exceeds job's time or other limits)",
 	ErrEnvironment:       "Environment is missing in job",

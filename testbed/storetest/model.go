@@ -347,7 +347,7 @@ func (m *machine) same(t *rapid.T, what string, got, want any, err error) {
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), derived); d != "" {
 		t.Fatalf("%s (- model, + store):\n%s", what, d)
 	}
 }

@@ -48,6 +48,7 @@ func (s Suite) Run(t *testing.T) {
 		{"CommitWritesEveryField", testCommitFields},
 		{"CommitLeavesSpecAndOwner", testCommitLeaves},
 		{"CommitWritesSpecsThatAreNamed", testCommitSpecs},
+		{"DemandFollowsFromTheSpec", testDemand},
 		{"CommitIsAllOrNothing", testAllOrNothing},
 		{"CommitSetsRev", testRev},
 		{"OneLiveAttemptPerJob", testOneLive},
@@ -132,10 +133,13 @@ func (e *env) wants(err, want error) {
 	}
 }
 
+// derived is what of a job is not stored but follows from its Spec; see testDemand.
+var derived = cmpopts.IgnoreFields(federation.Job{}, "Demand")
+
 // same compares what is stored. Lists that are empty and lists that are nil are the same.
 func (e *env) same(what string, got, want any) {
 	e.Helper()
-	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), derived); d != "" {
 		e.Fatalf("%s (- want, + got):\n%s", what, d)
 	}
 }
