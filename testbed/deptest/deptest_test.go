@@ -30,6 +30,8 @@ var forbidden = []struct {
 	{"fsub/federation", "fsub/federation/controller", "the domain does no I/O"},
 	{"fsub/federation", "net/http", "the domain does no I/O"},
 	{"fsub/federation", "database/sql", "the domain does no I/O"},
+	{"fsub/federation/demand", "fsub/federation", "what a job needs depends on no site"},
+	{"fsub/federation/demand", "fsub/slurm", "what a job needs is said in no site's language"},
 	{"fsub/federation/place", "fsub/federation/controller", "placement is a pure function"},
 	{"fsub/federation/place", "fsub/federation/store", "placement is a pure function"},
 	{"fsub/federation/place", "log/slog", "placement keeps its reasons as data"},
