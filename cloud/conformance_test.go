@@ -75,6 +75,9 @@ func (m *mortal) Lookup(ctx context.Context, ref federation.JobRef) (federation.
 func (m *mortal) Cancel(ctx context.Context, ref federation.JobRef, tasks []int) error {
 	return tell(m, func(d *cloud.Driver) error { return d.Cancel(ctx, ref, tasks) })
 }
+func (m *mortal) Abilities() federation.Abilities {
+	return federation.Abilities{Requeue: m, Suspend: m, Limits: m.Limits}
+}
 func (m *mortal) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
 	return tell(m, func(d *cloud.Driver) error { return d.Requeue(ctx, ref, tasks) })
 }

@@ -43,15 +43,12 @@ type Driver struct {
 	output  *output.Files
 }
 
-var (
-	_ federation.Driver    = (*Driver)(nil)
-	_ federation.Notifier  = (*Driver)(nil)
-	_ federation.Runner    = (*Driver)(nil)
-	_ federation.Requeuer  = (*Driver)(nil)
-	_ federation.Measurer  = (*Driver)(nil)
-	_ federation.Limited   = (*Driver)(nil)
-	_ federation.LogReader = (*Driver)(nil)
-)
+var _ federation.Driver = (*Driver)(nil)
+
+// Abilities is asked by [federation.AbilitiesOf].
+func (d *Driver) Abilities() federation.Abilities {
+	return federation.Abilities{Requeue: d, Suspend: d, Update: d, Notify: d, Run: d, Measure: d, Steps: d, SignalStep: d, Pools: d, Limits: d.Limits}
+}
 
 // New makes a driver. It calls nobody before Run.
 func New(cfg Config) (*Driver, error) {
@@ -123,7 +120,7 @@ func (d *Driver) Run(ctx context.Context) error {
 	return nil
 }
 
-// Limits implements federation.Limited: what of the conformance suite no rented pool can show.
+// Limits are what of the conformance suite no rented pool can show.
 func (d *Driver) Limits() map[string]string {
 	arrays := "a rented pool takes no array whole: each task comes as a job of its own (TasksOnly)"
 	limits := map[string]string{}

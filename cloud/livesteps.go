@@ -10,8 +10,6 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-var _ federation.StepTeller = (*Driver)(nil)
-
 // Steps implements federation.StepTeller. They are kept in memory until their run ends, so that a job may have any number of them.
 func (d *Driver) Steps(jobs []federation.JobID, ended bool) []federation.LiveStep {
 	d.mu.Lock()

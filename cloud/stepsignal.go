@@ -9,8 +9,6 @@ import (
 	"fsub/federation"
 )
 
-var _ federation.StepSignaller = (*Driver)(nil)
-
 // SignalStep implements federation.StepSignaller. The agent of the gang's first machine leads all steps, and its word counts: what it has told of steps so far may
 // be a second old.
 func (d *Driver) SignalStep(ctx context.Context, id federation.JobID, step string, sig federation.StepSignal) error {

@@ -9,8 +9,6 @@ import (
 	"fsub/federation"
 )
 
-var _ federation.Suspender = (*Driver)(nil)
-
 // Suspend implements federation.Suspender. The job is SUSPENDED as soon as that is in the books; its agents are told then, and follow within moments. Its machines stay its own, and are
 // paid for.
 func (d *Driver) Suspend(ctx context.Context, ref federation.JobRef) error {

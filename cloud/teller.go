@@ -10,8 +10,6 @@ import (
 	"fsub/federation"
 )
 
-var _ federation.PoolTeller = (*Driver)(nil)
-
 // Pools implements federation.PoolTeller.
 func (d *Driver) Pools() []federation.PoolStatus {
 	d.mu.Lock()

@@ -11,8 +11,6 @@ import (
 	"fsub/sbatch"
 )
 
-var _ federation.Updater = (*Driver)(nil)
-
 // noted are the fields of a Spec that are only written down. timed is the other one that can change at any time.
 var noted = []string{"Name", "Comment", "MailType", "MailUser", "Requeue", "Nice", "SubmitLine", "Clusters", "TimeMin"}
 

@@ -42,13 +42,6 @@ type Driver interface {
 	Release(ctx context.Context, ref JobRef) error
 }
 
-// Limited is implemented by a driver whose site cannot do all that the conformance suite asks for. The suite prints
-// the reasons instead of running those tests.
-type Limited interface {
-	// Limits maps the name of a conformance test to the reason why the site cannot pass it.
-	Limits() map[string]string
-}
-
 // JobRef names a job of ours at a site: the federated ID, and what finds it where it runs under a number of the site's own.
 type JobRef struct {
 	ID        JobID

@@ -32,6 +32,11 @@ type Driver struct {
 
 var _ federation.Driver = (*Driver)(nil)
 
+// Abilities is asked by [federation.AbilitiesOf].
+func (d *Driver) Abilities() federation.Abilities {
+	return federation.Abilities{Requeue: d, Update: d, Measure: d, Limits: d.Limits}
+}
+
 // Open makes a Driver. It reads the secret files, so that a bad one is told at once, but asks nothing of the network.
 func Open(cfg Config) (*Driver, error) {
 	cfg, err := cfg.withDefaults()

@@ -13,8 +13,6 @@ import (
 	"fsub/slurm/wire"
 )
 
-var _ federation.Measurer = (*Driver)(nil)
-
 // Measured implements [federation.Measurer] with one call to slurmdbd. A site without slurmdbd, or with an API that does not
 // select by job, knows nothing.
 func (d *Driver) Measured(ctx context.Context, refs []federation.JobRef) (map[federation.JobID][]federation.Usage, error) {

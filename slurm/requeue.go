@@ -9,8 +9,6 @@ import (
 	"fsub/slurm/wire"
 )
 
-var _ federation.Requeuer = (*Driver)(nil)
-
 // requeueVersion is the first API version that can requeue (26.05).
 const requeueVersion = "v0.0.45"
 

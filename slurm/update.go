@@ -12,8 +12,6 @@ import (
 	"fsub/slurm/wire"
 )
 
-var _ federation.Updater = (*Driver)(nil)
-
 // Update asks for the fields in which the submissions of before and after would differ. So what follows from an option, as the
 // number of CPUs from that of tasks, changes with it.
 func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, after *federation.Job) error {

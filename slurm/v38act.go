@@ -86,7 +86,7 @@ func (d *Driver) clusterName(ctx context.Context) string {
 	return name
 }
 
-// Limits implements [federation.Limited].
+// Limits are what the site's API cannot do, by the names of drivertest.
 func (d *Driver) Limits() map[string]string {
 	out := map[string]string{}
 	st, err := d.standing(context.Background())

@@ -26,17 +26,18 @@ func newPoolBooks(sites []controller.Site, st federation.PoolStore, log *slog.Lo
 	b := &poolBooks{store: st, log: log, signals: map[federation.SiteName]federation.StepSignaller{}, retries: map[federation.SiteName]federation.PoolTeller{},
 		suspends: map[federation.SiteName]bool{}}
 	for _, s := range sites {
-		if t, ok := s.Driver.(federation.PoolTeller); ok {
-			b.tellers = append(b.tellers, t)
-			b.retries[s.Name] = t
+		can := federation.AbilitiesOf(s.Driver)
+		if can.Pools != nil {
+			b.tellers = append(b.tellers, can.Pools)
+			b.retries[s.Name] = can.Pools
 		}
-		if t, ok := s.Driver.(federation.StepTeller); ok {
-			b.steps = append(b.steps, t)
+		if can.Steps != nil {
+			b.steps = append(b.steps, can.Steps)
 		}
-		if t, ok := s.Driver.(federation.StepSignaller); ok {
-			b.signals[s.Name] = t
+		if can.SignalStep != nil {
+			b.signals[s.Name] = can.SignalStep
 		}
-		_, b.suspends[s.Name] = s.Driver.(federation.Suspender)
+		b.suspends[s.Name] = can.Suspend != nil
 	}
 	return b
 }

@@ -13,8 +13,8 @@ import (
 func newCollector(sites []controller.Site, st *store.Store, log *slog.Logger) *measure.Collector {
 	able := map[federation.SiteName]federation.Measurer{}
 	for _, s := range sites {
-		if m, ok := s.Driver.(federation.Measurer); ok {
-			able[s.Name] = m
+		if can := federation.AbilitiesOf(s.Driver); can.Measure != nil {
+			able[s.Name] = can.Measure
 		}
 	}
 	return measure.New(measure.Config{Store: st, Usage: st, Sites: able, Logger: log})

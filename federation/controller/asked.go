@@ -175,11 +175,11 @@ func (c *Controller) askSite(j *job, a *asked) {
 	case a.stop:
 		do = func(ctx context.Context) error { return s.driver.Cancel(ctx, ref, nil) }
 	case a.Kind == federation.RequestUpdate:
-		do = updateAt(s.driver, ref, j, a.spec)
+		do = updateAt(s.can.Update, ref, j, a.spec)
 	case suspends(a.Request):
-		do = suspendAt(s.driver, ref, a.Kind)
+		do = suspendAt(s.can.Suspend, ref, a.Kind)
 	default:
-		do = requeueAt(s.driver, ref, a.Tasks)
+		do = requeueAt(s.can.Requeue, ref, a.Tasks)
 	}
 	kind := answered{job: j.ID, seq: a.Seq}
 	c.call(s, kind, func(ctx context.Context) any {

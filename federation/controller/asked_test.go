@@ -12,7 +12,7 @@ import (
 func TestSuspendAfterAnEnd(t *testing.T) {
 	b := newBench(t)
 	p := &pauser{fakeSite: b.cheap, err: federation.ErrUnavailable}
-	b.ctl.byName["cheap"].driver = p
+	b.drive(p)
 	id := b.submit(func(s *sbatch.Spec) { s.Array = "1-29:2" })
 	b.rounds(4)
 	b.turn(wellDone)

@@ -180,7 +180,7 @@ func TestMissingAndNoAccounting(t *testing.T) {
 	id := b.submit(nil)
 	b.wait(2 * time.Second)
 	d := &noLookup{fakeSite: b.cheap}
-	b.ctl.byName["cheap"].driver = d
+	b.drive(d)
 	delete(b.cheap.jobs, id)
 	b.wait(2 * time.Minute)
 	b.want(id, federation.Pending, "", "cheap")

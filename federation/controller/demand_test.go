@@ -24,7 +24,7 @@ func (h *hearing) Submit(ctx context.Context, s federation.Submission) (federati
 func TestSubmitsWhatWasOffered(t *testing.T) {
 	b := newBench(t)
 	site := &hearing{fakeSite: b.cheap}
-	b.ctl.byName["cheap"].driver = site
+	b.drive(site)
 	b.ctl.byName["cheap"].Options = []federation.PluginOption{{Name: "image", Plugin: "pyxis"}}
 	id := b.submit(func(s *sbatch.Spec) {
 		s.GPUsPerNode, s.Fed = "a100:1", &sbatch.Fed{Accelerators: []string{"a100", "h100:2"}}

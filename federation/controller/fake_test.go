@@ -175,6 +175,12 @@ func (b *bench) restart() {
 	b.ctl = ctl
 }
 
+// drive has the cheap site driven by d from now on.
+func (b *bench) drive(d federation.Driver) {
+	s := b.ctl.byName["cheap"]
+	s.driver, s.can = d, federation.AbilitiesOf(d)
+}
+
 // rounds lets n rounds pass, a fifth of a second apart.
 func (b *bench) rounds(n int) {
 	for range n {

@@ -12,11 +12,10 @@ type news struct{ jobs, nodes atomic.Bool }
 // listen has the drivers that can tell of changes wake the controller.
 func (c *Controller) listen() {
 	for _, s := range c.sites {
-		n, ok := s.driver.(federation.Notifier)
-		if !ok {
+		if s.can.Notify == nil {
 			continue
 		}
-		n.Notify(func(what federation.News) {
+		s.can.Notify.Notify(func(what federation.News) {
 			if what.Jobs {
 				s.news.jobs.Store(true)
 			}

@@ -14,6 +14,8 @@ type telling struct {
 	tell func(federation.News)
 }
 
+func (t *telling) Abilities() federation.Abilities { return federation.Abilities{Notify: t} }
+
 func (t *telling) Notify(f func(federation.News)) { t.tell = f }
 
 func TestNewsAreLookedAtAtOnce(t *testing.T) {

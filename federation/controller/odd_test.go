@@ -185,7 +185,7 @@ func TestCancelAfterRefusalElsewhere(t *testing.T) {
 	b := newBench(t)
 	b.cheap.fail = nil
 	refusing := &refusingSite{b.cheap}
-	b.ctl.byName["cheap"].driver = refusing
+	b.drive(refusing)
 	id := b.submit(nil)
 	b.rounds(8)
 	b.want(id, federation.Pending, "", "dear")
@@ -286,7 +286,7 @@ func TestReleaseIsRepeated(t *testing.T) {
 	b.rounds(4)
 	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
 	b.rounds(2)
-	b.ctl.byName["cheap"].driver = &deafSite{fakeSite: b.cheap, deaf: 2}
+	b.drive(&deafSite{fakeSite: b.cheap, deaf: 2})
 	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
 	b.wait(15 * time.Second)
 	if len(b.cheap.released) != 1 {

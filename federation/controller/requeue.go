@@ -24,10 +24,9 @@ func (c *Controller) requeueAsked(j *job, r federation.Request) {
 	c.repairAsked()
 }
 
-func requeueAt(d federation.Driver, ref federation.JobRef, tasks []int) func(context.Context) error {
-	q, ok := d.(federation.Requeuer)
+func requeueAt(q federation.Requeuer, ref federation.JobRef, tasks []int) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if !ok {
+		if q == nil {
 			return fmt.Errorf("%w: its driver cannot requeue", federation.ErrInvalid)
 		}
 		return q.Requeue(ctx, ref, tasks)

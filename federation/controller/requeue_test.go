@@ -18,6 +18,8 @@ type able struct {
 	err      error
 }
 
+func (a *able) Abilities() federation.Abilities { return federation.Abilities{Requeue: a, Update: a} }
+
 func (a *able) Requeue(_ context.Context, ref federation.JobRef, _ []int) error {
 	if a.err != nil {
 		return a.err
@@ -39,7 +41,7 @@ func (a *able) Update(_ context.Context, _ federation.JobRef, _, after *federati
 
 func (b *bench) makeAble() *able {
 	a := &able{fakeSite: b.cheap}
-	b.ctl.byName["cheap"].driver = a
+	b.drive(a)
 	return a
 }
 

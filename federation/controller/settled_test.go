@@ -14,7 +14,7 @@ import (
 func TestSettledIsNotOvertaken(t *testing.T) {
 	b := newBench(t)
 	p := &pauser{fakeSite: b.cheap, err: federation.ErrUnavailable}
-	b.ctl.byName["cheap"].driver = p
+	b.drive(p)
 	id := b.running()
 	first, err := b.store.AddRequest(t.Context(), federation.Request{Job: id, Kind: federation.RequestSuspend, Operator: true})
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 type site struct {
 	federation.Site
 	driver federation.Driver
-	slots  chan struct{} // bounds the submissions that are under way at once
+	can    federation.Abilities // of it
+	slots  chan struct{}        // bounds the submissions that are under way at once
 
 	observing, polling      bool
 	nextObserve, nextPoll   time.Time
@@ -31,7 +32,7 @@ const submitSlots = 4
 
 func (c *Controller) addSites() {
 	for _, sc := range c.cfg.Sites {
-		s := &site{driver: sc.Driver, slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
+		s := &site{driver: sc.Driver, can: federation.AbilitiesOf(sc.Driver), slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
 		s.Site = federation.Site{
 			Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed,
 			Backlog: sc.Backlog, Users: sc.Users, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),

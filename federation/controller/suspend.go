@@ -26,11 +26,10 @@ func (c *Controller) suspendAsked(j *job, r federation.Request) {
 	c.repairAsked()
 }
 
-func suspendAt(d federation.Driver, ref federation.JobRef, kind federation.RequestKind) func(context.Context) error {
-	p, ok := d.(federation.Suspender)
+func suspendAt(p federation.Suspender, ref federation.JobRef, kind federation.RequestKind) func(context.Context) error {
 	return func(ctx context.Context) error {
 		switch {
-		case !ok:
+		case p == nil:
 			return fmt.Errorf("%w: its driver cannot suspend jobs", federation.ErrInvalid)
 		case kind == federation.RequestSuspend:
 			return p.Suspend(ctx, ref)

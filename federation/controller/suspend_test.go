@@ -20,6 +20,8 @@ type pauser struct {
 	stale []federation.SiteJob // what the next look shows
 }
 
+func (p *pauser) Abilities() federation.Abilities { return federation.Abilities{Suspend: p} }
+
 func (p *pauser) Jobs(ctx context.Context, m federation.Mark) (federation.JobsReport, error) {
 	r, err := p.fakeSite.Jobs(ctx, m)
 	if p.mute || p.stale != nil {
@@ -61,7 +63,7 @@ func (b *bench) pauses(id federation.JobID, kind federation.RequestKind) {
 func TestSuspendAndResume(t *testing.T) {
 	b := newBench(t)
 	p := &pauser{fakeSite: b.cheap}
-	b.ctl.byName["cheap"].driver = p
+	b.drive(p)
 	id := b.running()
 	b.cheap.jobs[id].PricePerHour = 2 * federation.Dollar
 	b.wait(10 * time.Second)
@@ -92,14 +94,14 @@ func TestSuspendAndResume(t *testing.T) {
 func TestSuspendSurvives(t *testing.T) {
 	b := newBench(t)
 	p := &pauser{fakeSite: b.cheap, err: federation.ErrUnavailable}
-	b.ctl.byName["cheap"].driver = p
+	b.drive(p)
 	id := b.running()
 	b.pauses(id, federation.RequestSuspend)
 	b.pauses(id, federation.RequestResume)
 	b.wait(time.Second)
 	b.restart()
 	p.err, p.asked = nil, nil
-	b.ctl.byName["cheap"].driver = p
+	b.drive(p)
 	b.wait(10 * time.Second)
 	b.want(id, federation.Running, "", "cheap")
 	if got := fmt.Sprint(p.asked); got != "[suspend resume]" {
@@ -112,7 +114,7 @@ func TestSuspendSurvives(t *testing.T) {
 func TestSuspendRefused(t *testing.T) {
 	b := newBench(t)
 	p := &pauser{fakeSite: b.cheap, err: fmt.Errorf("an old agent: %w", federation.ErrInvalid)}
-	b.ctl.byName["cheap"].driver = p
+	b.drive(p)
 	id := b.running()
 	b.pauses(id, federation.RequestSuspend)
 	b.wait(time.Second)
@@ -137,7 +139,7 @@ func TestSuspendRefused(t *testing.T) {
 func TestCancelWhileSuspending(t *testing.T) {
 	b := newBench(t)
 	p := &pauser{fakeSite: b.cheap, err: federation.ErrUnavailable}
-	b.ctl.byName["cheap"].driver = p
+	b.drive(p)
 	id := b.running()
 	b.pauses(id, federation.RequestSuspend)
 	b.wait(time.Second)
@@ -156,7 +158,7 @@ func TestSuspendedAtOnce(t *testing.T) {
 	b.cheap.jobs[id].PricePerHour = 2 * federation.Dollar
 	b.wait(10 * time.Second)
 	p := &pauser{fakeSite: b.cheap, mute: true}
-	b.ctl.byName["cheap"].driver = p
+	b.drive(p)
 	before := *b.cheap.jobs[id]
 	for _, c := range []struct {
 		kind federation.RequestKind

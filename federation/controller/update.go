@@ -64,16 +64,15 @@ func (c *Controller) changePriority(j *job, r federation.Request) {
 }
 
 // updateAt tells the site. before and after are copies: the controller goes on meanwhile.
-func updateAt(d federation.Driver, ref federation.JobRef, j *job, spec *sbatch.Spec) func(context.Context) error {
+func updateAt(u federation.Updater, ref federation.JobRef, j *job, spec *sbatch.Spec) func(context.Context) error {
 	before, after := j.Job, j.Job
 	before.Partition, after.Partition = j.att.Partition, j.att.Partition
 	after.SetSpec(*spec)
 	if spec.Partition != j.Spec.Partition && !slices.Contains(strings.Split(spec.Partition, ","), after.Partition) {
 		after.Partition, _, _ = strings.Cut(spec.Partition, ",")
 	}
-	u, ok := d.(federation.Updater)
 	return func(ctx context.Context) error {
-		if !ok {
+		if u == nil {
 			return fmt.Errorf("%w: its driver cannot change jobs", federation.ErrInvalid)
 		}
 		return u.Update(ctx, ref, &before, &after)

@@ -10,8 +10,8 @@ import (
 // update asks for a change of a job that was submitted as sub. A driver that cannot is one that has changed nothing.
 func (s *suite) update(sub federation.Submission, change func(*federation.Job)) (err error, can bool) {
 	s.Helper()
-	u, ok := s.Driver.(federation.Updater)
-	if !ok {
+	u := federation.AbilitiesOf(s.Driver).Update
+	if u == nil {
 		return nil, false
 	}
 	before, after := *sub.Job, *sub.Job
@@ -60,8 +60,8 @@ func testUpdateUnknown(s *suite) {
 // testRequeue: a job that is requeued waits again under its ID and key, and is one restart on. Where the site cannot it runs on. A site that has room and makes it wait
 // no longer than that may run it again already.
 func testRequeue(s *suite) {
-	q, ok := s.Driver.(federation.Requeuer)
-	if !ok {
+	q := federation.AbilitiesOf(s.Driver).Requeue
+	if q == nil {
 		s.Skip("the driver has no Requeue")
 	}
 	id := s.run("sleep 300")
@@ -91,8 +91,8 @@ func testRequeue(s *suite) {
 
 // testSuspend: a suspended job keeps its start and its nodes, goes on when it is resumed, and can be cancelled. What is asked twice is no error.
 func testSuspend(s *suite) {
-	p, ok := s.Driver.(federation.Suspender)
-	if !ok {
+	p := federation.AbilitiesOf(s.Driver).Suspend
+	if p == nil {
 		s.Skip("the driver has no Suspend")
 	}
 	must := func(what string, err error) {

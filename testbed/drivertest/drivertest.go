@@ -1,6 +1,6 @@
 // Package drivertest is the conformance suite of federation.Driver: each promise of that interface's comments is one
 // subtest that runs alone. Every driver passes it: real Slurm of each version, the simulated site, each cloud provider. What a site
-// cannot do its driver declares (federation.Limited), and what a test bed cannot do its [Harness] leaves nil; both
+// cannot do its driver declares (federation.Abilities), and what a test bed cannot do its [Harness] leaves nil; both
 // are printed as skipped, with the reason.
 //
 // Start with [Run]; suite.go holds the list of promises.
@@ -73,8 +73,8 @@ func Run(t *testing.T, h Harness) {
 		h.Hasty = h.Driver
 	}
 	limits := map[string]string{}
-	if l, ok := h.Driver.(federation.Limited); ok {
-		limits = l.Limits()
+	if can := federation.AbilitiesOf(h.Driver); can.Limits != nil {
+		limits = can.Limits()
 	}
 	t.Run("Promises", func(t *testing.T) {
 		for _, p := range promises {
@@ -114,6 +114,7 @@ var promises = []promise{
 	{"LookupForgottenTellsExitCode", testAccountingExit},
 	{"LookupForgottenArrayIsInAccounting", testArrayAccounting},
 	{"LookupUnknownIsNotFound", testLookupUnknown},
+	{"AbilitiesAreTold", testAbilities},
 	{"HoldAndRelease", testHoldRelease},
 	{"ArrayOfManyTasks", testManyTasks},
 	{"SubmitRunsUnderTheID", testRuns},

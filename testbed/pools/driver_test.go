@@ -25,12 +25,11 @@ func (w *world) lifetime() context.Context {
 	return w.life
 }
 
-var (
-	_ federation.Driver    = (*world)(nil)
-	_ federation.Requeuer  = (*world)(nil)
-	_ federation.Suspender = (*world)(nil)
-	_ federation.Limited   = (*world)(nil)
-)
+var _ federation.Driver = (*world)(nil)
+
+func (w *world) Abilities() federation.Abilities {
+	return federation.Abilities{Requeue: w, Suspend: w, Limits: w.Limits}
+}
 
 func (w *world) Observe(ctx context.Context) (*federation.Observation, error) {
 	d, err := w.now()
@@ -123,7 +122,7 @@ func (w *world) Resume(ctx context.Context, ref federation.JobRef) error {
 	return d.Resume(ctx, ref)
 }
 
-// Limits implements federation.Limited. It is asked once, while the daemon is up.
+// Limits is asked once, while the daemon is up.
 func (w *world) Limits() map[string]string {
 	d, err := w.now()
 	if err != nil {

@@ -37,12 +37,11 @@ func tell(ctx context.Context, s *site, f func(context.Context, *cloud.Driver) e
 	return err
 }
 
-var (
-	_ federation.Driver    = (*site)(nil)
-	_ federation.Requeuer  = (*site)(nil)
-	_ federation.Suspender = (*site)(nil)
-	_ federation.Limited   = (*site)(nil)
-)
+var _ federation.Driver = (*site)(nil)
+
+func (s *site) Abilities() federation.Abilities {
+	return federation.Abilities{Requeue: s, Suspend: s, Limits: s.Limits}
+}
 
 func (s *site) Observe(ctx context.Context) (*federation.Observation, error) {
 	return ask(ctx, s, func(ctx context.Context, d *cloud.Driver) (*federation.Observation, error) { return d.Observe(ctx) })
@@ -88,7 +87,7 @@ func (s *site) Resume(ctx context.Context, ref federation.JobRef) error {
 	return tell(ctx, s, func(ctx context.Context, d *cloud.Driver) error { return d.Resume(ctx, ref) })
 }
 
-// Limits implements federation.Limited. It is asked once, while the daemon's part is up.
+// Limits is asked once, while the daemon's part is up.
 func (s *site) Limits() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,12 +46,30 @@ func (w *world) settled(ctx context.Context) (bool, error) {
 	return len(live) == 0, err
 }
 
+// Abilities are those of the driver inside.
+func (d *mortalDriver) Abilities() federation.Abilities {
+	can := federation.AbilitiesOf(d.Driver)
+	if can.Requeue != nil {
+		can.Requeue = d
+	}
+	return can
+}
+
+// Abilities are those of the driver inside.
+func (d *lossy) Abilities() federation.Abilities {
+	can := federation.AbilitiesOf(d.Driver)
+	if can.Requeue != nil {
+		can.Requeue = d
+	}
+	return can
+}
+
 // Requeue is a step of the daemon too.
 func (d *mortalDriver) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
-	return d.life.step(func() error { return d.Driver.(federation.Requeuer).Requeue(ctx, ref, tasks) })
+	return d.life.step(func() error { return federation.AbilitiesOf(d.Driver).Requeue.Requeue(ctx, ref, tasks) })
 }
 
 // Requeue may get lost, or its reply.
 func (d *lossy) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
-	return d.call(func() error { return d.Driver.(federation.Requeuer).Requeue(ctx, ref, tasks) })
+	return d.call(func() error { return federation.AbilitiesOf(d.Driver).Requeue.Requeue(ctx, ref, tasks) })
 }

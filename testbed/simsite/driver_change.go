@@ -9,10 +9,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-var (
-	_ federation.Requeuer = (*Driver)(nil)
-	_ federation.Updater  = (*Driver)(nil)
-)
+// Abilities is asked by [federation.AbilitiesOf].
+func (d *Driver) Abilities() federation.Abilities { return federation.Abilities{Requeue: d, Update: d} }
 
 // Requeue implements [federation.Requeuer], as slurmrestd does from 26.05 on.
 func (d *Driver) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {

@@ -5,8 +5,30 @@ import (
 	"time"
 )
 
-// What follows is implemented by drivers whose site can do it. A driver that has the method may still return ErrInvalid: this
-// site cannot, and nothing was done.
+// Abilities are what a driver can do beyond [Driver]: nil is what it cannot. One that it has may still return ErrInvalid: this site
+// cannot, and nothing was done.
+type Abilities struct {
+	Requeue    Requeuer
+	Suspend    Suspender
+	Update     Updater
+	Notify     Notifier
+	Run        Runner
+	Measure    Measurer
+	Steps      StepTeller
+	SignalStep StepSignaller
+	Pools      PoolTeller
+	// Limits maps the name of a conformance test to the reason why the site cannot pass it. The suite prints the reasons instead of running those tests.
+	Limits func() map[string]string
+}
+
+// AbilitiesOf asks a driver for its abilities, if it has any. They do not change. A driver that wraps another has an Abilities of its own, which passes on what
+// it does not do itself: a type that embeds a Driver hides them otherwise.
+func AbilitiesOf(d Driver) Abilities {
+	if a, ok := d.(interface{ Abilities() Abilities }); ok {
+		return a.Abilities()
+	}
+	return Abilities{}
+}
 
 // Requeuer puts a job back into its site's queue, as scontrol requeue does: what runs is stopped, the job keeps its number and
 // is a restart more. Of an array only the given tasks, if there are any. ErrConflict: it waits already, or is ending.
