@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/federation"
-	v1 "fsub/federation/api/v1"
+	"fsub/federation/api"
 	"fsub/federation/place"
 )
 
@@ -30,7 +30,7 @@ func newJobCommand() *cobra.Command {
 				return fmt.Errorf("job %d: %w", id, err)
 			}
 			if c.json {
-				return printJSON(cmd.OutOrStdout(), r)
+				return printJSON(cmd.OutOrStdout(), r.Wire())
 			}
 			showJob(cmd.OutOrStdout(), r)
 			return nil
@@ -41,7 +41,7 @@ func newJobCommand() *cobra.Command {
 	return cmd
 }
 
-func showJob(w io.Writer, r *v1.JobRecord) {
+func showJob(w io.Writer, r *api.JobRecord) {
 	j := &r.Job
 	fmt.Fprintf(w, "Job %d  %s  user %s\n", j.ID, j.Spec.Name, j.User)
 	fmt.Fprintf(w, "  state     %s%s\n", j.State, reasonText(j))
@@ -133,7 +133,7 @@ func newExplainCommand() *cobra.Command {
 				return fmt.Errorf("job %d: %w", id, err)
 			}
 			if c.json {
-				return printJSON(cmd.OutOrStdout(), e)
+				return printJSON(cmd.OutOrStdout(), e.Wire())
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), place.Explain(&e.Job, e.Decision))
 			return err

@@ -54,23 +54,25 @@ func (c *Client) Submit(ctx context.Context, r v1.SubmitRequest) (federation.Job
 }
 
 // Job reads all that is known of a job.
-func (c *Client) Job(ctx context.Context, id federation.JobID) (*v1.JobRecord, error) {
-	return get[v1.JobRecord](ctx, c, fmt.Sprintf("/fed/v1/job/%d", id))
+func (c *Client) Job(ctx context.Context, id federation.JobID) (*JobRecord, error) {
+	rec, err := get[v1.JobRecord](ctx, c, fmt.Sprintf("/fed/v1/job/%d", id))
+	return recordOf(rec), err
 }
 
 // Wait returns the job once it has ended, or fails with ctx.
-func (c *Client) Wait(ctx context.Context, id federation.JobID) (*v1.JobRecord, error) {
+func (c *Client) Wait(ctx context.Context, id federation.JobID) (*JobRecord, error) {
 	for {
 		rec, err := get[v1.JobRecord](ctx, c, fmt.Sprintf("/fed/v1/job/%d/wait", id))
 		if err != nil || rec.Job.ID != 0 {
-			return rec, err
+			return recordOf(rec), err
 		}
 	}
 }
 
 // Explain tells why a job is where it is.
-func (c *Client) Explain(ctx context.Context, id federation.JobID) (*v1.Explanation, error) {
-	return get[v1.Explanation](ctx, c, fmt.Sprintf("/fed/v1/job/%d/explain", id))
+func (c *Client) Explain(ctx context.Context, id federation.JobID) (*Explanation, error) {
+	e, err := get[v1.Explanation](ctx, c, fmt.Sprintf("/fed/v1/job/%d/explain", id))
+	return explanationOf(e), err
 }
 
 // Payload reads a job's script and environment.

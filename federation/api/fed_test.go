@@ -173,7 +173,7 @@ func TestWaitReturnsTheEndedJob(t *testing.T) {
 	defer c.Close()
 	id := d.Put(t, job(0, alice, federation.Running))[0]
 	type result struct {
-		rec *v1.JobRecord
+		rec *api.JobRecord
 		err error
 	}
 	got := make(chan result, 1)

@@ -24,12 +24,12 @@ func (s *Server) getJob(w http.ResponseWriter, r *http.Request, _ Caller) error 
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, rec)
+	return writeJSON(w, rec.Wire())
 }
 
 // record reads all that is written down of a job.
-func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord, error) {
-	var rec v1.JobRecord
+func (s *Server) record(ctx context.Context, id federation.JobID) (*JobRecord, error) {
+	var rec JobRecord
 	var err error
 	if rec.Job, err = s.cfg.Store.Job(ctx, id); err != nil {
 		return nil, ofStore(err, errNoContact)
@@ -117,7 +117,7 @@ func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ Caller) error
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, rec)
+	return writeJSON(w, rec.Wire())
 }
 
 // explainJob is GET /fed/v1/job/{id}/explain.
@@ -134,11 +134,11 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ Caller) er
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
-	e := v1.Explanation{Job: job, Decision: s.cfg.Controller.Explain(&job), Now: s.cfg.Now().UTC()}
+	e := Explanation{Job: job, Decision: s.cfg.Controller.Explain(&job), Now: s.cfg.Now().UTC()}
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
 		e.Chosen = &attempts[n-1].Decision.Offers[0]
 	}
-	return writeJSON(w, e)
+	return writeJSON(w, e.Wire())
 }
 
 // getPayload is GET /fed/v1/job/{id}/payload: script and environment are the owner's and the operators' only.

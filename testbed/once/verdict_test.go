@@ -11,7 +11,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	v1 "fsub/federation/api/v1"
 )
 
 // awaitEnds waits until the books say that every job has ended.
@@ -101,7 +100,7 @@ func (w *world) judge(ctx context.Context, c *api.Client, s *Submission) Kind {
 }
 
 // explain prints all that is known of a job that did not do what it must.
-func (w *world) explain(ctx context.Context, s *Submission, rec *v1.JobRecord, runs []Run, v Verdict) {
+func (w *world) explain(ctx context.Context, s *Submission, rec *api.JobRecord, runs []Run, v Verdict) {
 	var b strings.Builder
 	for i := range rec.Attempts {
 		rec.Attempts[i].Decision = federation.Decision{}

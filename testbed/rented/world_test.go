@@ -22,7 +22,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	v1 "fsub/federation/api/v1"
 	"fsub/testbed/ec2"
 	"fsub/testbed/program"
 )
@@ -278,16 +277,16 @@ func (w *world) tryFsub(script string, args ...string) (federation.JobID, error)
 	return federation.JobID(id), nil
 }
 
-func (w *world) job(id federation.JobID) (*v1.JobRecord, error) {
+func (w *world) job(id federation.JobID) (*api.JobRecord, error) {
 	c := w.client()
 	defer c.Close()
 	return c.Job(context.Background(), id)
 }
 
 // await waits for a job to end.
-func (w *world) await(id federation.JobID, patience time.Duration) *v1.JobRecord {
+func (w *world) await(id federation.JobID, patience time.Duration) *api.JobRecord {
 	w.t.Helper()
-	var rec *v1.JobRecord
+	var rec *api.JobRecord
 	w.eventually(fmt.Sprintf("job %d ends", id), patience, func() string {
 		var err error
 		if rec, err = w.job(id); err != nil {

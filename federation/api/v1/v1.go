@@ -75,15 +75,15 @@ type ErrorResponse struct {
 
 // JobRecord is all that the daemon has written down of one job.
 type JobRecord struct {
-	Job      federation.Job       `json:"job"`
-	Tasks    []federation.Task    `json:"tasks,omitempty"`
-	Attempts []federation.Attempt `json:"attempts,omitempty"`
-	Events   []federation.Event   `json:"events,omitempty"`
+	Job      Job            `json:"job"`
+	Tasks    []Task         `json:"tasks,omitempty"`    // of an array, in order of their index
+	Attempts []Attempt      `json:"attempts,omitempty"` // in order
+	Events   []HistoryEntry `json:"events,omitempty"`   // in order
 }
 
 // Explanation is why a job is where it is: what placement said when it was bound, or says now if it waits.
 type Explanation struct {
-	Job      federation.Job      `json:"job"`
+	Job      Job                 `json:"job"`
 	Decision federation.Decision `json:"decision"`
 	// Chosen is what the newest attempt was bound for; nil while the job waits.
 	Chosen *federation.Offer `json:"chosen,omitempty"`

@@ -1,0 +1,62 @@
+package api
+
+import (
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+// JobRecord is all that the daemon has written down of one job.
+type JobRecord struct {
+	Job      federation.Job
+	Tasks    []federation.Task
+	Attempts []federation.Attempt
+	Events   []federation.Event
+}
+
+// Explanation is why a job is where it is.
+type Explanation struct {
+	Job      federation.Job
+	Decision federation.Decision
+	Chosen   *federation.Offer // what the newest attempt was bound for; nil while the job waits
+	Now      time.Time
+}
+
+// Wire is r as /fed/v1 has it.
+func (r *JobRecord) Wire() *v1.JobRecord {
+	w := &v1.JobRecord{Job: v1.JobOf(&r.Job)}
+	for _, t := range r.Tasks {
+		w.Tasks = append(w.Tasks, v1.Task(t))
+	}
+	for _, a := range r.Attempts {
+		w.Attempts = append(w.Attempts, v1.AttemptOf(&a))
+	}
+	for _, e := range r.Events {
+		w.Events = append(w.Events, v1.HistoryEntry(e))
+	}
+	return w
+}
+
+func recordOf(w *v1.JobRecord) *JobRecord {
+	r := &JobRecord{Job: w.Job.Domain()}
+	for _, t := range w.Tasks {
+		r.Tasks = append(r.Tasks, federation.Task(t))
+	}
+	for i := range w.Attempts {
+		r.Attempts = append(r.Attempts, w.Attempts[i].Domain())
+	}
+	for _, e := range w.Events {
+		r.Events = append(r.Events, federation.Event(e))
+	}
+	return r
+}
+
+// Wire is e as /fed/v1 has it.
+func (e *Explanation) Wire() *v1.Explanation {
+	return &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision, Chosen: e.Chosen, Now: e.Now}
+}
+
+func explanationOf(w *v1.Explanation) *Explanation {
+	return &Explanation{Job: w.Job.Domain(), Decision: w.Decision, Chosen: w.Chosen, Now: w.Now}
+}

@@ -1,0 +1,182 @@
+package v1
+
+import (
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// The shapes of a job and of what belongs to it. They are not the domain's types, which may change from release to release: these keep
+// their names and meanings for as long as the path says v1. Times are UTC, and missing where there is none yet; durations are
+// nanoseconds; money is dollars, to the millionth. What is missing has its zero value.
+
+// Job is what a user asked for, and what became of it.
+type Job struct {
+	ID   federation.JobID `json:"job_id"`
+	User string           `json:"user"` // its owner's name on the daemon's machine
+	UID  uint32           `json:"user_id"`
+	GID  uint32           `json:"group_id"`
+	Spec sbatch.Spec      `json:"spec"`
+
+	State    federation.State  `json:"state"`
+	Reason   federation.Reason `json:"reason,omitempty"` // why it is PENDING, or why it ended badly
+	Priority int64             `json:"priority"`         // higher first; ties go to the lower ID
+	Held     federation.Hold   `json:"held,omitempty"`   // by whom: user, admin or special
+	Cancel   bool              `json:"cancel,omitempty"` // a cancellation was accepted
+	CancelBy uint32            `json:"cancel_user_id,omitempty"`
+
+	Submit     time.Time             `json:"submit_time"`
+	Start      time.Time             `json:"start_time,omitzero"` // of the newest attempt
+	End        time.Time             `json:"end_time,omitzero"`
+	Suspension federation.Suspension `json:"suspension,omitzero"` // of the newest attempt's last run
+
+	Attempt   int                 `json:"attempt,omitempty"` // number of the newest attempt, from 1
+	Site      federation.SiteName `json:"site,omitempty"`    // where that is or was
+	Partition string              `json:"partition,omitempty"`
+	Nodes     string              `json:"nodes,omitempty"`   // hostlist
+	Account   string              `json:"account,omitempty"` // at its site
+
+	ExitStatus int32            `json:"exit_status"` // as wait(2) gives it: exit code << 8 | signal
+	Restarts   int              `json:"restarts,omitempty"`
+	Cost       federation.Money `json:"cost_usd"`
+
+	Part       *ArrayPart    `json:"array_part,omitempty"` // of a task that is a job of its own
+	Component  *HetComponent `json:"component,omitempty"`
+	Whole      *ArrayWhole   `json:"array,omitempty"`
+	SubmitHost string        `json:"submit_host,omitempty"`
+}
+
+// ArrayPart says which task of which array a job is, and what that was when it was submitted.
+type ArrayPart struct {
+	Array federation.JobID `json:"array_job_id"`
+	Index int              `json:"array_task_id"`
+	Count int              `json:"count"`
+	Min   int              `json:"min"`
+	Max   int              `json:"max"`
+	Step  int              `json:"step"`
+	Limit int              `json:"limit,omitempty"` // tasks that may run at once
+}
+
+// ArrayWhole is an array as it was submitted. What is left of it is in the spec.
+type ArrayWhole struct {
+	Count  int  `json:"count"`
+	Min    int  `json:"min"`
+	Max    int  `json:"max"`
+	Step   int  `json:"step"`
+	Limit  int  `json:"limit,omitempty"`  // tasks that may run at once, over all sites together
+	Spread bool `json:"spread,omitempty"` // its tasks are bound to sites one by one
+}
+
+// HetComponent says which component of which heterogeneous job a job is.
+type HetComponent struct {
+	Leader federation.JobID `json:"leader_job_id"`
+	Offset int              `json:"offset"` // from 1
+}
+
+// Task is one task of an array that has started or ended, or that was cancelled before it started.
+type Task struct {
+	Job        federation.JobID  `json:"job_id"` // the array's
+	Index      int               `json:"array_task_id"`
+	SiteJobID  uint32            `json:"site_job_id,omitempty"` // the site's own number of it
+	State      federation.State  `json:"state"`
+	Reason     federation.Reason `json:"reason,omitempty"`
+	Nodes      string            `json:"nodes,omitempty"`
+	Start      time.Time         `json:"start_time,omitzero"`
+	End        time.Time         `json:"end_time,omitzero"`
+	ExitStatus int32             `json:"exit_status"`
+	Restarts   int               `json:"restarts,omitempty"`
+	Cost       federation.Money  `json:"cost_usd"`
+}
+
+// Attempt is one submission of a job to one site.
+type Attempt struct {
+	Job        federation.JobID        `json:"job_id"`
+	Number     int                     `json:"number"` // from 1
+	Key        string                  `json:"key"`    // what names it at the site
+	Site       federation.SiteName     `json:"site"`
+	Partition  string                  `json:"partition"`
+	State      federation.AttemptState `json:"state"`
+	Created    time.Time               `json:"created_time"`               // the intent was written
+	Acked      time.Time               `json:"acknowledged_time,omitzero"` // the site's acknowledgement reached the daemon
+	Started    time.Time               `json:"start_time,omitzero"`        // by the site's clock, as all below
+	Ended      time.Time               `json:"end_time,omitzero"`
+	SiteJobID  uint32                  `json:"site_job_id,omitempty"`
+	SiteSubmit time.Time               `json:"site_submit_time,omitzero"`
+	Tries      int                     `json:"tries"`              // how often it was sent to the site
+	Restarts   int                     `json:"restarts,omitempty"` // requeues by the site itself
+	Nodes      string                  `json:"nodes,omitempty"`
+	Final      federation.State        `json:"final_state,omitempty"` // how the job ended at the site
+	ExitStatus int32                   `json:"exit_status"`
+	Class      federation.FailureClass `json:"failure_class,omitempty"` // user, node, site, capacity or preemption
+	Note       string                  `json:"note,omitempty"`          // why it was refused, withdrawn or forgotten
+	Decision   federation.Decision     `json:"decision"`                // why it went there
+	Cost       federation.Money        `json:"cost_usd"`                // of all its runs
+	Runs       []federation.AttemptRun `json:"runs,omitempty"`          // those before the last one, which the site has ended to queue the job again
+}
+
+// HistoryEntry is one line of a job's history.
+type HistoryEntry struct {
+	Job     federation.JobID `json:"job_id"`
+	Attempt int              `json:"attempt,omitempty"` // 0: about the job as a whole
+	At      time.Time        `json:"time"`
+	Text    string           `json:"text"`
+}
+
+// JobOf is the shape of a job.
+func JobOf(j *federation.Job) Job {
+	w := Job{
+		ID: j.ID, User: j.User, UID: j.UID, GID: j.GID, Spec: j.Spec, State: j.State, Reason: j.Reason, Priority: j.Priority, Held: j.Held,
+		Cancel: j.Cancel, CancelBy: j.CancelBy, Submit: j.Submit, Start: j.Start, End: j.End, Suspension: j.Suspension,
+		Attempt: j.Attempt, Site: j.Site, Partition: j.Partition, Nodes: j.Nodes, Account: j.Account,
+		ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, SubmitHost: j.SubmitHost,
+	}
+	if j.Part != nil {
+		w.Part = new(ArrayPart(*j.Part))
+	}
+	if j.Component != nil {
+		w.Component = new(HetComponent(*j.Component))
+	}
+	if j.Whole != nil {
+		w.Whole = new(ArrayWhole(*j.Whole))
+	}
+	return w
+}
+
+// Domain is the job as the domain has it. Its Rev is the store's and is not told.
+func (w *Job) Domain() federation.Job {
+	j := federation.Job{
+		ID: w.ID, User: w.User, UID: w.UID, GID: w.GID, Spec: w.Spec, State: w.State, Reason: w.Reason, Priority: w.Priority, Held: w.Held,
+		Cancel: w.Cancel, CancelBy: w.CancelBy, Submit: w.Submit, Start: w.Start, End: w.End, Suspension: w.Suspension,
+		Attempt: w.Attempt, Site: w.Site, Partition: w.Partition, Nodes: w.Nodes, Account: w.Account,
+		ExitStatus: w.ExitStatus, Restarts: w.Restarts, Cost: w.Cost, SubmitHost: w.SubmitHost,
+	}
+	if w.Part != nil {
+		j.Part = new(federation.ArrayPart(*w.Part))
+	}
+	if w.Component != nil {
+		j.Component = new(federation.HetComponent(*w.Component))
+	}
+	if w.Whole != nil {
+		j.Whole = new(federation.ArrayWhole(*w.Whole))
+	}
+	return j
+}
+
+// AttemptOf is the shape of an attempt.
+func AttemptOf(a *federation.Attempt) Attempt {
+	return Attempt{
+		Job: a.Job, Number: a.Number, Key: a.Key, Site: a.Site, Partition: a.Partition, State: a.State, Created: a.Created, Acked: a.Acked,
+		Started: a.Started, Ended: a.Ended, SiteJobID: a.SiteJobID, SiteSubmit: a.SiteSubmit, Tries: a.Tries, Restarts: a.Restarts,
+		Nodes: a.Nodes, Final: a.Final, ExitStatus: a.ExitStatus, Class: a.Class, Note: a.Note, Decision: a.Decision, Cost: a.Cost, Runs: a.Runs,
+	}
+}
+
+// Domain is the attempt as the domain has it, but for what the controller keeps of its newest run.
+func (w *Attempt) Domain() federation.Attempt {
+	return federation.Attempt{
+		Job: w.Job, Number: w.Number, Key: w.Key, Site: w.Site, Partition: w.Partition, State: w.State, Created: w.Created, Acked: w.Acked,
+		Started: w.Started, Ended: w.Ended, SiteJobID: w.SiteJobID, SiteSubmit: w.SiteSubmit, Tries: w.Tries, Restarts: w.Restarts,
+		Nodes: w.Nodes, Final: w.Final, ExitStatus: w.ExitStatus, Class: w.Class, Note: w.Note, Decision: w.Decision, Cost: w.Cost, Runs: w.Runs,
+	}
+}
