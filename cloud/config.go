@@ -119,6 +119,9 @@ type Timing struct {
 	Overtake time.Duration // how long a job that waits for shared machines lets later ones use the room that they have; 5 min
 }
 
+// bootWithin is within what time a machine must have said hello.
+func (t Timing) bootWithin(o *provider.Offering) time.Duration { return max(t.Boot, 3*o.Boot) }
+
 func (t Timing) orDefault() Timing {
 	set := func(d *time.Duration, def time.Duration) { *d = cmp.Or(*d, def) }
 	set(&t.Lease, 90*time.Second)

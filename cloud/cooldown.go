@@ -117,6 +117,15 @@ func (cs *cooldowns) mayCall(g *gang, again bool) (refused *provider.Error, wait
 	return nil, 0
 }
 
+// answered lets others ask that waited for what a gang's call would hear: the cloud takes requests.
+func (cs *cooldowns) answered(g *gang) {
+	for _, key := range coolKeys(&g.Offering) {
+		if c := cs.down[key]; c != nil && c.probe == g {
+			c.probe = nil
+		}
+	}
+}
+
 // callDone remembers what a call for a gang came to.
 func (cs *cooldowns) callDone(g *gang, e *provider.Error) {
 	keys := coolKeys(&g.Offering)

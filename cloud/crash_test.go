@@ -103,6 +103,11 @@ func (p lifeProvider) Create(ctx context.Context, r provider.Request) ([]provide
 func (p lifeProvider) List(ctx context.Context) ([]provider.Instance, error) {
 	return crossed(p.l, "List", func() ([]provider.Instance, error) { return p.p.List(ctx) })
 }
+
+func (p lifeProvider) Withdraw(ctx context.Context, token string) error {
+	return p.l.cross("Withdraw", func() error { return p.p.Withdraw(ctx, token) })
+}
+
 func (p lifeProvider) Delete(ctx context.Context, ids []provider.InstanceID) error {
 	return p.l.cross("Delete", func() error { return p.p.Delete(ctx, ids) })
 }

@@ -199,7 +199,7 @@ func (d *Driver) resume() {
 	for _, g := range d.fleet.gangs {
 		switch g.State {
 		case gangAsked:
-			if d.now().After(g.Expires) { // whatever came of it comes too late; the listing finds it
+			if d.now().After(g.Expires) && g.Offering.Queue == 0 { // whatever came of it comes too late; the listing finds it
 				d.rent.gangFailed(g, "the daemon was away for too long", true)
 				continue
 			}

@@ -137,7 +137,7 @@ func (m *machine) taken(why string) bool {
 func (f *fleet) lateMachine(m *machine, now time.Time) {
 	switch m.State {
 	case machineBooting:
-		if now.After(m.gang.Expires) {
+		if now.After(m.gang.Expires) || m.gang.Offering.Queue > 0 && now.Sub(m.Created) > f.t.bootWithin(&m.gang.Offering) {
 			f.failed(m, "it did not say hello in time")
 			f.bootFailed(m)
 		}

@@ -106,7 +106,7 @@ func (rt *renter) warm(p *pool, count int) {
 
 // ask has a gang asked for that no job waits for.
 func (rt *renter) ask(g *gang) {
-	g.calling = true
+	g.calling, g.Warm = true, true
 	rt.put(g)
 	rt.after(func() { rt.spawn(func(ctx context.Context) { rt.create(ctx, g, false) }) })
 }

@@ -83,6 +83,7 @@ const (
 	ReasonQuota           Reason = "FedQuota"           // the cloud's account may have no more of them
 	ReasonBudget          Reason = "FedBudget"          // the pool has spent what it may
 	ReasonPrice           Reason = "FedPrice"           // its machines cost more by now than was granted
+	ReasonCloudQueue      Reason = "FedCloudQueue"      // the cloud has queued the request for its machines
 	ReasonCloudDenied     Reason = "FedCloudDenied"     // the cloud does not take our credentials
 	ReasonThrottled       Reason = "FedThrottled"       // the cloud wants fewer calls
 	ReasonBoot            Reason = "FedBoot"            // its machines start

@@ -74,3 +74,6 @@ func (p *Provider) terminate(ctx context.Context, reg *regional, ids []string) e
 	half := len(ids) / 2
 	return errors.Join(p.terminate(ctx, reg, ids[:half]), p.terminate(ctx, reg, ids[half:]))
 }
+
+// Withdraw implements provider.Provider: EC2 answers at once, and queues nothing.
+func (p *Provider) Withdraw(context.Context, string) error { return nil }

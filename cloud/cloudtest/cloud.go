@@ -25,11 +25,14 @@ type Provider struct {
 	After  func(op string, r *provider.Request) error
 	// NoBoot: the machines that are created never say a word.
 	NoBoot func(r *provider.Request, name string) bool
+	// Queued is for how long requests wait before their machines are made.
+	Queued time.Duration
 
 	mu       sync.Mutex
 	next     int
 	machines []*Machine // in the order of creation
 	byToken  map[string][]*Machine
+	asked    map[string]time.Time // requests that are queued, or were withdrawn: then zero
 	calls    []Call
 	jobs     map[federation.JobID]*Job
 	faults   []string
@@ -93,6 +96,11 @@ func (p *Provider) Create(_ context.Context, r provider.Request) (list []provide
 		if ok && fmt.Sprint(made[0].Request) != fmt.Sprint(r) {
 			return &provider.Error{Kind: provider.KindConflict, Scope: provider.ScopeOffering, Code: "IdempotentParameterMismatch", Text: "the token was used for another request"}
 		}
+		if !ok && p.Queued > 0 {
+			if err := p.queue(r.Token); err != nil {
+				return err
+			}
+		}
 		if !ok {
 			made = p.create(r)
 		}
@@ -105,6 +113,35 @@ func (p *Provider) Create(_ context.Context, r provider.Request) (list []provide
 		return nil, err
 	}
 	return list, nil
+}
+
+// queue is the answer to a request that is queued; nil: it waits no longer.
+func (p *Provider) queue(token string) error {
+	if p.asked == nil {
+		p.asked = map[string]time.Time{}
+	}
+	at, ok := p.asked[token]
+	switch {
+	case !ok:
+		at = time.Now()
+		p.asked[token] = at
+	case at.IsZero():
+		return &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Text: "the request was withdrawn"}
+	}
+	if time.Since(at) < p.Queued {
+		return &provider.Error{Kind: provider.KindPending, Scope: provider.ScopeOffering, Text: "the request is queued", After: time.Minute}
+	}
+	return nil
+}
+
+// Withdraw implements provider.Provider.
+func (p *Provider) Withdraw(_ context.Context, token string) error {
+	return p.around("Withdraw", nil, func() error {
+		if _, ok := p.asked[token]; ok && p.byToken[token] == nil {
+			p.asked[token] = time.Time{}
+		}
+		return nil
+	})
 }
 
 func (p *Provider) create(r provider.Request) (made []*Machine) {

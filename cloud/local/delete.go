@@ -150,3 +150,6 @@ func (p *Provider) Announce(id provider.InstanceID, n agentapi.Notice) error {
 	}
 	return replaceFile(filepath.Join(p.dir(id), inside.NoticeFile), text)
 }
+
+// Withdraw implements provider.Provider: nothing is ever queued.
+func (p *Provider) Withdraw(context.Context, string) error { return nil }

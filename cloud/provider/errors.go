@@ -18,6 +18,7 @@ const (
 	KindInvalid     ErrorKind = "invalid"     // asked wrongly: it will never work like this
 	KindThrottled   ErrorKind = "throttled"   // too many calls
 	KindUnavailable ErrorKind = "unavailable" // no answer, or none that proves anything
+	KindPending     ErrorKind = "pending"     // not refused and not done: the cloud has queued it
 	KindNotFound    ErrorKind = "not-found"
 	KindConflict    ErrorKind = "conflict" // the token was used for another request
 )

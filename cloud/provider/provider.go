@@ -21,8 +21,14 @@ type Provider interface {
 
 	// Create starts Count machines or none. It is idempotent by Request.Token: asked again with an equal request it returns the machines of
 	// the first time, whatever became of them; KindConflict if they have all ended and the cloud does not show them any more. If it fails with
-	// KindUnavailable or KindThrottled, machines may exist: ask again or List. After any other error none of this request exists or will.
+	// KindUnavailable or KindThrottled, machines may exist: ask again or List. After KindPending the cloud has queued the request, and may make its machines
+	// hours later: asked again under the token, by whichever daemon, it answers the same until they are there or it refuses. After any other error none of this
+	// request exists or will.
 	Create(ctx context.Context, r Request) ([]Instance, error)
+
+	// Withdraw takes back a request that is pending, so that it makes no machines any more. One that the cloud does not know, or that nobody queues, is no error; what
+	// it has made meanwhile List shows.
+	Withdraw(ctx context.Context, token string) error
 
 	// List returns every machine of this federation's site: those with the tags, in any state that is not ended, and those ended
 	// that the cloud still shows. One listing, paged as the cloud wants it; a part that cannot be read makes it an error. A machine that Create has just
@@ -75,8 +81,10 @@ type Offering struct {
 	PricedAt   time.Time          // when the price was learnt
 	PriceFrom  string             // where: "pricing API", "table of 2026-07-20", "configuration"
 	Interrupts float64            // expected interruptions per hour; 0 where there are none
-	Boot       time.Duration      // from Create to the agent's first word, as expected
-	Max        int                // machines at one time, 0: no bound is known
+	Boot       time.Duration      // from Create to the agent's first word, as expected; the cloud's queue included
+	// Queue is for how long the cloud may queue a request (KindPending) before it is given up; 0: it answers at once.
+	Queue time.Duration
+	Max   int // machines at one time, 0: no bound is known
 	// Quota names the account's quota that the machines count to with their CPUs, of those of the region and market: "G and VT". "": one of its type alone.
 	Quota string
 	// MaxGang is the most machines that Create can put near to each other; 0: no such placement.

@@ -87,6 +87,11 @@ func (w *wrapper) Create(ctx context.Context, r Request) ([]Instance, error) {
 	})
 }
 
+func (w *wrapper) Withdraw(ctx context.Context, token string) error {
+	_, err := call(ctx, w, "withdraw", func(ctx context.Context) (struct{}, error) { return struct{}{}, w.p.Withdraw(ctx, token) })
+	return err
+}
+
 func (w *wrapper) List(ctx context.Context) ([]Instance, error) {
 	return call(ctx, w, "list", w.p.List)
 }

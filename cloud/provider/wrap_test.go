@@ -42,6 +42,8 @@ func (s *scripted) Offerings(ctx context.Context) ([]Offering, error) {
 func (s *scripted) List(ctx context.Context) ([]Instance, error) {
 	return []Instance{{ID: "i-1"}}, s.next(ctx, "list")
 }
+func (s *scripted) Withdraw(ctx context.Context, _ string) error { return s.next(ctx, "withdraw") }
+
 func (s *scripted) Delete(ctx context.Context, ids []InstanceID) error { return s.next(ctx, "delete") }
 func (s *scripted) Create(ctx context.Context, r Request) ([]Instance, error) {
 	s.asked = append(s.asked, r)

@@ -1,0 +1,58 @@
+package cloud_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"fsub/federation"
+)
+
+// TestQueuedRequest: a request that the cloud queues for half an hour is asked for under its token until its machines are there, by a later daemon too; one whose job
+// is cancelled meanwhile is withdrawn, and makes no machine.
+func TestQueuedRequest(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cloud.Offers[0].Queue, w.cloud.Queued = 2*time.Hour, 30*time.Minute
+		w.ready()
+		id, gone := w.submit("sleep 5", nil), w.submit("sleep 5", nil)
+		time.Sleep(2 * time.Minute)
+		if j := w.lookup(id); j.State != federation.Pending || j.Reason != federation.ReasonCloudQueue {
+			t.Errorf("%s %s", j.State, j.Reason)
+		}
+		w.stop()
+		time.Sleep(15 * time.Minute)
+		w.ready()
+		if err := w.driver.Cancel(context.Background(), federation.JobRef{ID: gone}, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.wants(gone, federation.Cancelled, time.Minute)
+		j := w.wants(id, federation.Completed, 20*time.Minute)
+		if wait := j.Start.Sub(j.Submit); wait < 30*time.Minute || wait > 34*time.Minute {
+			t.Errorf("it waited %s", wait)
+		}
+		if n := len(w.cloud.Machines()); n != 1 {
+			t.Errorf("%d machines", n)
+		}
+		if n := w.cloud.Calls("Withdraw", time.Time{}); n != 1 {
+			t.Errorf("%d withdrawn", n)
+		}
+	})
+}
+
+// TestQueuedTooLong: a request that the cloud does not answer in time is withdrawn, and its job's next one starts anew.
+func TestQueuedTooLong(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cloud.Offers[0].Queue, w.cloud.Queued = 10*time.Minute, time.Hour
+		w.ready()
+		id := w.submit("sleep 5", nil)
+		time.Sleep(12 * time.Minute)
+		if n := w.cloud.Calls("Withdraw", time.Time{}); n != 1 {
+			t.Errorf("%d withdrawn", n)
+		}
+		w.cloud.Queued = 0
+		w.wants(id, federation.Completed, 5*time.Minute)
+		if n := len(w.cloud.Machines()); n != 1 {
+			t.Errorf("%d machines", n)
+		}
+	})
+}
