@@ -66,6 +66,14 @@ func (q *queue) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 			kept[machines[shares[k].Node]] = true
 		}
 	}
+	for _, name := range l.newNames(need + l.hosts()) { // the rest of the last slice
+		if len(chosen)%l.hosts() == 0 {
+			break
+		}
+		if !slices.Contains(chosen, name) {
+			chosen = append(chosen, name)
+		}
+	}
 	count := len(chosen)
 	if room := l.room(); count > room {
 		byName := spec.NodeList != "" || spec.Exclude != ""
@@ -112,7 +120,7 @@ func (q *queue) makeRoom(j *job, l *lane, count, room int, use func(*machine) bo
 	var idle []*machine
 	for _, other := range l.pool.lanes {
 		for _, m := range other.machines {
-			if len(m.runs) == 0 && m.State == machineUp && (other != l || !use(m)) {
+			if len(m.runs) == 0 && m.State == machineUp && (other != l || !use(m)) && m.sliceFree() {
 				idle = append(idle, m)
 			}
 			if m.State == machineEnding {

@@ -1,6 +1,8 @@
 package cloud
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,11 +18,50 @@ func (f *fleet) recorded(m *machine) {
 	}
 }
 
-// endMachine ends a machine on which nothing runs.
+// slice is the machines that go when one goes, itself among them.
+func (m *machine) slice() []*machine {
+	h := m.lane.hosts()
+	from := m.Index / h * h
+	return m.gang.machines[from:min(from+h, len(m.gang.machines))]
+}
+
+// sliceFree reports whether no machine of the slice has a job.
+func (m *machine) sliceFree() bool {
+	return !slices.ContainsFunc(m.slice(), func(m *machine) bool { return len(m.runs) > 0 })
+}
+
+// sliceIdle is since when no machine of the slice has a job, where that is so.
+func (m *machine) sliceIdle() (since time.Time) {
+	for _, one := range m.slice() {
+		if one.idle.After(since) {
+			since = one.idle
+		}
+	}
+	return since
+}
+
+// endMachine ends a machine on which nothing runs, with the slice that it is of: when the others have no jobs either.
 func (f *fleet) endMachine(m *machine, why string) {
 	if m.State != machineBooting && m.State != machineUp {
 		return
 	}
+	if m.lane.hosts() > 1 {
+		for _, one := range m.slice() {
+			one.drain = cmp.Or(one.drain, why)
+		}
+		if !m.sliceFree() {
+			return // see tend
+		}
+		for _, one := range m.slice() {
+			if one != m && (one.State == machineBooting || one.State == machineUp) {
+				f.endOne(one, why)
+			}
+		}
+	}
+	f.endOne(m, why)
+}
+
+func (f *fleet) endOne(m *machine, why string) {
 	f.log.Info("machine to be ended", "machine", m.id, "pool", m.Pool, "why", why)
 	m.State, m.Why, m.drain = machineEnding, why, why
 	f.put(m)
@@ -57,6 +98,11 @@ func (f *fleet) gone(m *machine, why string) {
 	f.log.Info("machine ended", "machine", m.id, "pool", m.Pool, "why", m.Why, "dollars", m.Cost.Dollars())
 	f.remove(m)
 	m.bump()
+	for _, one := range m.slice() { // the cloud ends them too
+		if one.State != machineEnded && one != m {
+			one.drain = cmp.Or(one.drain, m.Why)
+		}
+	}
 	f.closeGang(m.gang)
 	f.queue.capacity(m.pool)
 	f.news.nodes()

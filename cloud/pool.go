@@ -128,8 +128,11 @@ func (l *lane) room() int {
 	if l.offering.Max > 0 {
 		room = min(room, l.offering.Max-len(l.machines))
 	}
-	return max(room, 0)
+	return max(room, 0) / l.hosts() * l.hosts()
 }
+
+// hosts is how many machines come and go together.
+func (l *lane) hosts() int { return max(l.offering.Hosts, 1) }
 
 // newNames are the first names of the lane that no machine has.
 func (l *lane) newNames(n int) []string {

@@ -73,9 +73,9 @@ func (rt *renter) tend(p *pool, now time.Time) {
 				rt.fleet.endMachine(m, "budget")
 			case l.ends(now, 0):
 				rt.fleet.endMachine(m, blockEnds)
-			case live > p.Min && now.Sub(m.idle) >= p.Idle && m.State == machineUp:
+			case live > p.Min && now.Sub(m.sliceIdle()) >= p.Idle && m.State == machineUp && m.sliceFree():
 				rt.fleet.endMachine(m, "idle")
-				live--
+				live -= l.hosts()
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (rt *renter) warm(p *pool, count int) {
 		if _, ok := rt.fleet.mayGrow(l); !ok || l.room() == 0 || l.ends(rt.now(), l.offering.Boot+p.Idle) {
 			continue
 		}
-		for range min(count, l.room()) { // each a gang of its own, so that one that fails is no matter for the others
+		for range min((count+l.hosts()-1)/l.hosts(), l.room()/l.hosts()) { // each a gang of its own, so that one that fails is no matter for the others
 			if !p.bears(accounting.MoneyOf(float64(l.offering.Price)), rt.now()) {
 				return
 			}
@@ -98,7 +98,7 @@ func (rt *renter) warm(p *pool, count int) {
 				rt.numbers.draw()
 				return
 			}
-			rt.ask(rt.fleet.newGang(l, l.newNames(1), false))
+			rt.ask(rt.fleet.newGang(l, l.newNames(l.hosts()), false))
 		}
 		return
 	}

@@ -69,6 +69,10 @@ type Offering struct {
 	Market      Market
 	Reservation string // the cloud's name of it, for Reserved and Block
 
+	// Hosts is how many machines make one of it: a slice, whose hosts come and go together. 0: one. Everything else is told of one machine; Request.Count is a
+	// multiple of it, and Delete of one of a slice ends them all.
+	Hosts int
+
 	CPUs    int
 	Mem     sbatch.MemMiB
 	GPUs    int
