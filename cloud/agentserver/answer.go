@@ -29,7 +29,7 @@ func (u unauthorized) Unwrap() error { return u.error }
 
 func (s *Server) handle(pattern string, h handler) {
 	_, route, _ := strings.Cut(pattern, "/agent/v1/")
-	observe := s.metrics.route(strings.SplitN(route, "/", 2)[0])
+	observe := s.metrics.Route(strings.SplitN(route, "/", 2)[0])
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		seen := &seenWriter{ResponseWriter: w, rc: http.NewResponseController(w), silence: s.silence}

@@ -16,6 +16,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/httpmetrics"
 )
 
 // Config configures a Server. Key is required.
@@ -45,7 +46,7 @@ type Server struct {
 	cfg     Config
 	log     *slog.Logger
 	mux     *http.ServeMux
-	metrics *metrics
+	metrics *httpmetrics.Requests
 	binary  *binary
 
 	machines, runs atOnce        // requests

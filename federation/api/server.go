@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/federation"
+	"fsub/httpmetrics"
 )
 
 // Config is what a Server is made of. Store and Controller are required.
@@ -59,7 +60,7 @@ type Server struct {
 	log     *slog.Logger
 	users   *userCache
 	roles   roles
-	metrics *metrics
+	metrics *httpmetrics.Requests
 	mux     *http.ServeMux
 	started time.Time
 	host    string // this machine's name
@@ -209,7 +210,7 @@ func (s *Server) handle(pattern string, h handler) {
 
 // handleAs is handle with its own way to say that something failed.
 func (s *Server) handleAs(pattern string, h handler, fail func(http.ResponseWriter, *http.Request, error) int) {
-	observe := s.metrics.route(strings.TrimSuffix(pattern, "/{$}"))
+	observe := s.metrics.Route(strings.TrimSuffix(pattern, "/{$}"))
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		c, err := s.callerOf(r)
