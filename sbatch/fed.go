@@ -102,7 +102,7 @@ func nameList(field *[]string, v string) (why string) {
 	list := strings.Split(v, ",")
 	for _, name := range list {
 		if name == "" || strings.ContainsAny(name, " \t\n") {
-			return strconv.Quote(v) + " is no list of names with commas"
+			return "want names separated by commas, got " + strconv.Quote(v)
 		}
 	}
 	*field = list
@@ -119,7 +119,7 @@ func setAccelerators(f *Fed, v string) (why string) {
 		kind, factor, given := strings.Cut(item, ":")
 		n, err := strconv.ParseFloat(factor, 64)
 		if kind == "" || given && (err != nil || !(n > 0) || math.IsInf(n, 0)) {
-			return strconv.Quote(item) + " is not TYPE or TYPE:FACTOR with a factor above 0, such as a100:2"
+			return "want TYPE or TYPE:FACTOR with a factor above 0, such as a100:2, got " + strconv.Quote(item)
 		}
 	}
 	f.Accelerators = list
@@ -129,7 +129,7 @@ func setAccelerators(f *Fed, v string) (why string) {
 func setMaxCost(f *Fed, v string) (why string) {
 	n, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(n > 0) || math.IsInf(n, 0) {
-		return strconv.Quote(v) + " is no number of US dollars above 0, such as 25.50"
+		return "want US dollars above 0, such as 25.50, got " + strconv.Quote(v)
 	}
 	f.MaxCost = n
 	return ""

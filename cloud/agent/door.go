@@ -58,7 +58,7 @@ func newDoor(b agentapi.Boot) (*door, error) {
 		return d, nil
 	}
 	if !strings.HasPrefix(b.URL, "https://") || b.Pin == "" {
-		return nil, fmt.Errorf("boot data: the door's address %q is neither unix:/PATH nor https:// with a pin", b.URL)
+		return nil, fmt.Errorf("boot data: invalid address %q of the agent server: want unix:/PATH, or https:// with a pin", b.URL)
 	}
 	pin, err := base64.StdEncoding.DecodeString(b.Pin)
 	if err != nil || len(pin) != sha256.Size {
@@ -75,14 +75,14 @@ func newDoor(b agentapi.Boot) (*door, error) {
 func pinned(pin []byte) func([][]byte, [][]*x509.Certificate) error {
 	return func(certs [][]byte, _ [][]*x509.Certificate) error {
 		if len(certs) == 0 {
-			return errors.New("the door shows no certificate")
+			return errors.New("the agent server shows no certificate")
 		}
 		c, err := x509.ParseCertificate(certs[0])
 		if err != nil {
 			return err
 		}
 		if sum := sha256.Sum256(c.RawSubjectPublicKeyInfo); subtle.ConstantTimeCompare(sum[:], pin) != 1 {
-			return errors.New("the door shows another key than the one in the boot data")
+			return errors.New("the agent server shows another key than the one in the boot data")
 		}
 		return nil
 	}

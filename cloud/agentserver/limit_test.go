@@ -191,7 +191,7 @@ func TestAtOnce(t *testing.T) {
 		}()
 		<-in
 	}
-	if code, text := w.ask(t, "GET", agentapi.PathJob+"run-1/x", first, ""); code != 503 || !strings.Contains(text, "3 requests at one time") {
+	if code, text := w.ask(t, "GET", agentapi.PathJob+"run-1/x", first, ""); code != 503 || !strings.Contains(text, "3 requests at once") {
 		t.Errorf("%d %s", code, text)
 	}
 	if code, text := w.ask(t, "POST", agentapi.PathPoll, first, "{}"); code != 200 {

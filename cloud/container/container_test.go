@@ -61,7 +61,7 @@ func TestOptionsRefused(t *testing.T) {
 		"container-workdir=":                              "--container-workdir: argument required",
 		"container-remap-root no-container-remap-root":    "both --container-remap-root and --no-container-remap-root were specified",
 		"container-name=" + strings.Repeat("a", 300) + "": "--container-name: invalid name: " + strings.Repeat("a", 300),
-		"container-nosuch=1":                              "--container-nosuch is no option of a container",
+		"container-nosuch=1":                              "--container-nosuch is not a container option",
 	} {
 		if _, err := set(t, strings.Fields(words)...); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, not %s", words, err, want)

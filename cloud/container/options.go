@@ -114,7 +114,7 @@ func (o *Options) Set(option, value string) error {
 	case "container-unshare":
 		return o.addUnshare(value)
 	default:
-		return fmt.Errorf("--%s is no option of a container", option)
+		return fmt.Errorf("--%s is not a container option", option)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (p *Provider) check(r provider.Request) (Shape, error) {
 	}
 	for _, name := range r.Names {
 		if name == "" || len(name) > 63 || !wordOf(name, "-.") {
-			return Shape{}, fmt.Errorf("%q is no host name", name)
+			return Shape{}, fmt.Errorf("invalid host name %q", name)
 		}
 	}
 	return p.shape(r.Offering.ID)

@@ -155,7 +155,7 @@ func checkAgent(path string) error {
 	case err != nil:
 		return fmt.Errorf("agent: %w", err)
 	case !st.Mode().IsRegular() || st.Mode().Perm()&0o111 == 0:
-		return fmt.Errorf("agent: %s is no program", path)
+		return fmt.Errorf("agent: %s is not a program", path)
 	case !filepath.IsAbs(path):
 		return fmt.Errorf("agent: %s is not absolute", path)
 	}
@@ -174,7 +174,7 @@ func checkShapes(shapes []Shape) error {
 		}
 		switch {
 		case s.Type == "" || !wordOf(s.Type, ".-_"):
-			return fmt.Errorf("shape %q: its name is to be of letters, digits, '.', '-' and '_'", s.Type)
+			return fmt.Errorf("shape %q: invalid name: want letters, digits, '.', '-' and '_'", s.Type)
 		case s.CPUs < 1 || s.Mem < 1 || s.GPUs < 0 || s.Max < 0 || s.Price < 0:
 			return fmt.Errorf("shape %s: it needs CPUs and memory, and nothing of it is negative", s.Type)
 		case seen[s.id()]:

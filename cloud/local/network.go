@@ -38,7 +38,7 @@ func (p *Provider) openNetwork() error {
 			return errors.New("network: namespace takes root; leave it out to use the host's")
 		}
 	default:
-		return fmt.Errorf("network: %q is none of auto, host, namespace", p.cfg.Network)
+		return fmt.Errorf("invalid network %q: want auto, host or namespace", p.cfg.Network)
 	}
 	if os.Geteuid() != 0 {
 		p.takeNetwork(why)

@@ -184,7 +184,7 @@ func TestWhichNetwork(t *testing.T) {
 			t.Errorf("%q: %v %q, want %q", network, err, p.Network(), want)
 		}
 	}
-	if _, err := New(Config{Dir: t.TempDir(), Agent: self, Network: "bridge"}); err == nil || !strings.Contains(err.Error(), "none of auto, host, namespace") {
+	if _, err := New(Config{Dir: t.TempDir(), Agent: self, Network: "bridge"}); err == nil || !strings.Contains(err.Error(), "want auto, host or namespace") {
 		t.Error(err)
 	}
 }

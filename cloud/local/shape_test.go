@@ -53,7 +53,7 @@ func TestThisMachine(t *testing.T) {
 func TestShapesAreChecked(t *testing.T) {
 	good := Shape{Type: "a", CPUs: 1, Mem: 1}
 	for want, change := range map[string]func(*Shape){
-		"its name":       func(s *Shape) { s.Type = "a b" },
+		"invalid name":   func(s *Shape) { s.Type = "a b" },
 		"needs CPUs":     func(s *Shape) { s.CPUs = 0 },
 		"and memory":     func(s *Shape) { s.Mem = sbatch.MemMiB(0) },
 		"is negative":    func(s *Shape) { s.Price = -1 },

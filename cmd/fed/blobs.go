@@ -64,7 +64,7 @@ func (b *Blobs) check() error {
 	case u.Scheme != "file" && (b.Listen != "" || b.Public != ""):
 		return fmt.Errorf("blobs: listen and public_url are for a file:// store; %s:// has a server of its own", u.Scheme)
 	case u.Scheme != "file" && u.Scheme != "s3" && u.Scheme != "gs" && u.Scheme != "azblob":
-		return fmt.Errorf("blobs: url: %q is none of file, s3, gs, azblob", u.Scheme)
+		return fmt.Errorf("blobs: url: unknown scheme %q: want file, s3, gs or azblob", u.Scheme)
 	case b.MaxMiB < 1 || b.URLLife < time.Minute || b.Keep < 0:
 		return errors.New("blobs: max_mib is at least 1, url_life at least 1m, keep not negative")
 	case u.Scheme == "s3" && b.MaxMiB > 5*1024:

@@ -58,7 +58,7 @@ func parseJobID(s string) (federation.JobID, error) {
 	id, _, _ := strings.Cut(s, "_")
 	n, err := strconv.ParseUint(id, 10, 32)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("%q is no job ID: give the number that fsub printed", s)
+		return 0, fmt.Errorf("invalid job ID %q: want the number that fsub printed", s)
 	}
 	return federation.JobID(n), nil
 }

@@ -43,7 +43,7 @@ func defaultAgents() Agents { return Agents{Lease: 2 * time.Minute} }
 func (a *Agents) check() error {
 	for name, addr := range map[string]string{"listen": a.Listen, "address": a.Address} {
 		if _, _, err := net.SplitHostPort(addr); addr != "" && err != nil {
-			return fmt.Errorf("agents: %s: %q is no HOST:PORT", name, addr)
+			return fmt.Errorf("agents: invalid %s %q: want HOST:PORT", name, addr)
 		}
 	}
 	switch {
@@ -96,14 +96,14 @@ var markets = []string{string(provider.OnDemand), string(provider.Spot), string(
 func (p *PoolConfig) check() error {
 	for _, m := range p.Markets {
 		if !slices.Contains(markets, m) {
-			return fmt.Errorf("markets: %q is none of on-demand, spot, reserved, block", m)
+			return fmt.Errorf("invalid market %q: want on-demand, spot, reserved or block", m)
 		}
 	}
 	switch {
 	case !slices.Contains([]string{"", "none", "pmi2", "pmix"}, p.MPI):
-		return fmt.Errorf("mpi: %q is none of none, pmi2, pmix", p.MPI)
+		return fmt.Errorf("invalid mpi %q: want none, pmi2 or pmix", p.MPI)
 	case !siteName.MatchString(p.Name):
-		return fmt.Errorf("name: %q is no name of a partition: letters, digits, '.', '_' and '-', at most 40", p.Name)
+		return fmt.Errorf("invalid partition name %q: want at most 40 letters, digits, '.', '_' and '-'", p.Name)
 	case p.Min < 0 || p.Max < 0 || p.Max > 0 && p.Min > p.Max:
 		return fmt.Errorf("min %d and max %d: machines are from 0 up, and min is not more than max", p.Min, p.Max)
 	case p.Idle < 0 || p.MaxTime < 0 || p.DefaultTime < 0 || p.DefMemPerCPU < 0:
@@ -176,9 +176,9 @@ func (l *LocalConfig) check() error {
 	case !number(l.Price):
 		return fmt.Errorf("local: price is %v: dollars per hour, not negative", l.Price)
 	case !slices.Contains([]string{"", string(local.NetworkAuto), string(local.NetworkHost), string(local.NetworkNamespace)}, l.Network):
-		return fmt.Errorf("local: network: %q is none of auto, host, namespace", l.Network)
+		return fmt.Errorf("local: invalid network %q: want auto, host or namespace", l.Network)
 	case l.GPUType != "" && !siteName.MatchString(l.GPUType):
-		return fmt.Errorf("local: gpu_type: %q is no name", l.GPUType)
+		return fmt.Errorf("local: invalid gpu_type %q", l.GPUType)
 	}
 	if _, err := l.subnets(); err != nil {
 		return fmt.Errorf("local: subnet: %w", err)
@@ -193,7 +193,7 @@ func (l *LocalConfig) subnets() ([]netip.Prefix, error) {
 	}
 	p, err := netip.ParsePrefix(l.Subnet)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no ADDRESS/BITS", l.Subnet)
+		return nil, fmt.Errorf("%q: want ADDRESS/BITS", l.Subnet)
 	}
 	return []netip.Prefix{p}, lan.CheckRange(p)
 }
@@ -249,7 +249,7 @@ type AWSConfig struct {
 func (a *AWSConfig) check() error {
 	for _, m := range a.Markets {
 		if !slices.Contains(markets, m) {
-			return fmt.Errorf("aws: markets: %q is none of on-demand, spot, reserved, block", m)
+			return fmt.Errorf("aws: invalid market %q: want on-demand, spot, reserved or block", m)
 		}
 	}
 	for t, p := range a.Prices {

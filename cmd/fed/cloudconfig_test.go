@@ -33,11 +33,11 @@ sites:
 
 func TestCloudSiteErrors(t *testing.T) {
 	for _, k := range []struct{ site, says string }{
-		{"{name: a, kind: gcp}", `kind: "gcp" is none of slurm, local, aws`},
+		{"{name: a, kind: gcp}", `invalid kind "gcp": want slurm, local or aws`},
 		{"{name: a, kind: local, url: http://x}", "url: this is for Slurm clusters; the site's kind is local"},
 		{"{name: a, kind: local, pools: [{name: x}, {name: x}]}", "pools: there are two named x"},
-		{"{name: a, kind: local, pools: [{name: x, markets: [cheap]}]}", `pools[0]: markets: "cheap" is none of`},
-		{"{name: a, kind: local, pools: [{name: x, mpi: openmpi}]}", `mpi: "openmpi" is none of none, pmi2, pmix`},
+		{"{name: a, kind: local, pools: [{name: x, markets: [cheap]}]}", `pools[0]: invalid market "cheap"`},
+		{"{name: a, kind: local, pools: [{name: x, mpi: openmpi}]}", `invalid mpi "openmpi": want none, pmi2 or pmix`},
 		{"{name: a, kind: local, pools: [{name: x, min: 3, max: 2}]}", "min 3 and max 2"},
 		{"{name: a, kind: local, pools: [{name: x, budget_day: .nan}]}", "budget_day and budget_month are dollars"},
 		{"{name: a, kind: local, timing: {list: 1ms}}", "timing: list: 1ms is less than 100ms"},
@@ -53,8 +53,8 @@ func TestCloudSiteErrors(t *testing.T) {
 		{"{name: a, kind: local, users: {al: {name: al, uid: 5000, gid: 5000}, bo: {name: al, uid: 5001, gid: 5000}}}", "users: bo: al with uid 5001, and another entry has al with uid 5000"},
 		{"{name: a, kind: local, users: {al: {name: al, uid: 5000, gid: 5000}, bo: {name: bo, uid: 5000, gid: 5000}}}", "users: bo: bo with uid 5000, and another entry has al with uid 5000"},
 		{"{name: a, url: http://x, key_file: k, users: {al: {name: al, uid: 5, gid: 5, groups: [7]}}}", "users: al: groups, group, home and shell are for rented machines"},
-		{"{name: a, kind: local, local: {network: bridge}}", `local: network: "bridge" is none of auto, host, namespace`},
-		{"{name: a, kind: local, local: {subnet: 10.1.2.3}}", `local: subnet: "10.1.2.3" is no ADDRESS/BITS`},
+		{"{name: a, kind: local, local: {network: bridge}}", `local: invalid network "bridge": want auto, host or namespace`},
+		{"{name: a, kind: local, local: {subnet: 10.1.2.3}}", `local: subnet: "10.1.2.3": want ADDRESS/BITS`},
 		{"{name: a, kind: local, local: {subnet: 8.8.0.0/16}}", "local: subnet: 8.8.0.0/16 is not private"},
 		{"{name: a, kind: local, prices: {cpu: -1}}", "prices: cpu costs -1"},
 		{"{name: a, kind: aws}", "aws is missing"},
@@ -68,7 +68,7 @@ func TestCloudSiteErrors(t *testing.T) {
 		}
 	}
 	_, err := parseConfig([]byte("agents: {listen: x}\nsites: []"))
-	if err == nil || !strings.Contains(err.Error(), `agents: listen: "x" is no HOST:PORT`) {
+	if err == nil || !strings.Contains(err.Error(), `agents: invalid listen "x": want HOST:PORT`) {
 		t.Errorf("agents: %v", err)
 	}
 	_, err = parseConfig([]byte("agents: {listen: \"x:1\", lease: 1s}\nsites: []"))

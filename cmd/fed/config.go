@@ -230,10 +230,10 @@ var siteName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
 
 func (c *Config) check() error {
 	if !siteName.MatchString(c.Federation) {
-		return fmt.Errorf("federation: %q is no name: letters, digits, '.', '_' and '-', at most 40", c.Federation)
+		return fmt.Errorf("invalid federation %q: want at most 40 letters, digits, '.', '_' and '-'", c.Federation)
 	}
 	if c.JobIDs.First < 1 || c.JobIDs.First > c.JobIDs.Last || c.JobIDs.Last > federation.LastJobID {
-		return fmt.Errorf("job_ids: %d to %d is no range within 1 to %d (Slurm's REST API refuses higher IDs)", c.JobIDs.First, c.JobIDs.Last, federation.LastJobID)
+		return fmt.Errorf("job_ids: invalid range %d to %d: want one within 1 to %d (Slurm's REST API refuses higher IDs)", c.JobIDs.First, c.JobIDs.Last, federation.LastJobID)
 	}
 	if c.MinJobAge < 0 || c.MaxRequeue < 0 {
 		return errors.New("min_job_age and max_requeue are not negative")
@@ -247,7 +247,7 @@ func (c *Config) check() error {
 	seen := map[federation.SiteName]bool{}
 	for i, s := range c.Sites {
 		if !siteName.MatchString(string(s.Name)) {
-			return fmt.Errorf("sites[%d]: name: %q is no name: letters, digits, '.', '_' and '-', at most 40", i, s.Name)
+			return fmt.Errorf("sites[%d]: invalid name %q: want at most 40 letters, digits, '.', '_' and '-'", i, s.Name)
 		}
 		if seen[s.Name] {
 			return fmt.Errorf("sites[%d]: there are two sites named %s", i, s.Name)
@@ -274,7 +274,7 @@ func (c *Config) check() error {
 func (s *SiteConfig) check() error {
 	switch {
 	case s.Kind != "":
-		return fmt.Errorf("kind: %q is none of slurm, local, aws", s.Kind)
+		return fmt.Errorf("invalid kind %q: want slurm, local or aws", s.Kind)
 	case len(s.Pools) > 0 || s.Local != nil || s.AWS != nil || s.Timing != nil:
 		return errors.New("pools, timing, local and aws are for sites of the kinds local and aws")
 	case s.URL == "":
@@ -284,11 +284,11 @@ func (s *SiteConfig) check() error {
 	case s.KeyFile != "" && s.TokenFile != "":
 		return errors.New("key_file and token_file exclude each other")
 	case s.Commands != "" && !filepath.IsAbs(s.Commands):
-		return fmt.Errorf("commands: %q is no absolute path on the site's nodes", s.Commands)
+		return fmt.Errorf("commands: invalid path %q: want an absolute path on the site's nodes", s.Commands)
 	case s.Daemon != "" && s.Commands == "":
 		return errors.New("daemon: this is for the commands in jobs: set commands too")
 	case s.Mode != "" && s.Mode != federation.Pinned && s.Mode != federation.Mapped:
-		return fmt.Errorf("mode: %q is neither pinned (jobs run under their federated IDs) nor mapped (under IDs of the site's own)", s.Mode)
+		return fmt.Errorf("invalid mode %q: want pinned (jobs run under their federated IDs) or mapped (under IDs of the site's own)", s.Mode)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func (s *SiteConfig) checkContainers() error {
 	case !s.rented():
 		return fmt.Errorf("containers: this is for machines that are rented; the options of a Slurm cluster's plugin are named by plugin_options")
 	case !slices.Contains(container.Engines, s.Containers):
-		return fmt.Errorf("containers: %q is none of enroot, podman, any, none", s.Containers)
+		return fmt.Errorf("invalid containers %q: want enroot, podman, any or none", s.Containers)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func TestContainersOfSites(t *testing.T) {
 		t.Errorf("%v %v", s, err)
 	}
 	for site, want := range map[string]string{
-		"{name: a, kind: local, containers: docker}":                 `"docker" is none of enroot`,
+		"{name: a, kind: local, containers: docker}":                 `invalid containers "docker": want enroot`,
 		"{name: a, url: unix:/x, key_file: /k, containers: podman}":  "for machines that are rented",
 		"{name: a, kind: local, containers: any, plugin_options: []": "",
 	} {

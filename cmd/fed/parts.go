@@ -114,7 +114,7 @@ func (p *parts) run(ctx context.Context, l net.Listener) error {
 	g.Go(func() error { return p.api.Serve(ctx, l) })
 	p.rented.serve(ctx, g, p.api)
 	if p.remote != nil {
-		p.log.Info("callers from other machines are let in", "address", p.remote.address)
+		p.log.Info("listening for other machines", "address", p.remote.address)
 		g.Go(func() error { return p.api.Serve(ctx, p.remote.listener) })
 	}
 	g.Go(func() error { return newCollector(p.sites, p.store, p.log).Run(ctx) })

@@ -76,7 +76,7 @@ func (b *poolBooks) Machines(ctx context.Context, site federation.SiteName, sinc
 	for i := range records {
 		m, err := cloud.MachineOf(records[i], now)
 		if err != nil {
-			b.log.Error("read the books of machines", "site", records[i].Site, "err", err)
+			b.log.Error("read the records of machines", "site", records[i].Site, "err", err)
 			continue
 		}
 		for _, t := range b.tellers {

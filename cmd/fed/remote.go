@@ -36,7 +36,7 @@ func (r *Remote) check() error {
 	}
 	for name, addr := range map[string]string{"listen": r.Listen, "address": r.Address} {
 		if _, _, err := net.SplitHostPort(addr); addr != "" && err != nil {
-			return fmt.Errorf("remote: %s: %q is no HOST:PORT", name, addr)
+			return fmt.Errorf("remote: invalid %s %q: want HOST:PORT", name, addr)
 		}
 	}
 	if (r.Cert == "") != (r.Key == "") {

@@ -28,7 +28,7 @@ func newServeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var l slog.Level
 			if err := l.UnmarshalText([]byte(level)); err != nil {
-				return fmt.Errorf("--log: %q is none of debug, info, warn, error", level)
+				return fmt.Errorf("invalid --log %q: want debug, info, warn or error", level)
 			}
 			c, err := file.read()
 			if err != nil {
@@ -99,9 +99,9 @@ func purge(ctx context.Context, st *store.Store, keep time.Duration, log *slog.L
 		n, err := st.Purge(ctx, time.Now().Add(-keep))
 		switch {
 		case err != nil && ctx.Err() == nil:
-			log.Error("take old jobs out of the books", "err", err)
+			log.Error("delete old jobs", "err", err)
 		case n > 0:
-			log.Info("old jobs taken out of the books", "jobs", n, "older", keep)
+			log.Info("deleted old jobs", "jobs", n, "older", keep)
 		}
 		select {
 		case <-hour.C:

@@ -90,7 +90,7 @@ func (s *shimInstaller) run(stdout, stderr io.Writer) error {
 func (s *shimInstaller) target() (string, error) {
 	if s.fsub != "" {
 		if !executable(s.fsub) {
-			return "", fmt.Errorf("%s is no program", s.fsub)
+			return "", fmt.Errorf("%s is not a program", s.fsub)
 		}
 		return filepath.Abs(s.fsub)
 	}
@@ -101,7 +101,7 @@ func (s *shimInstaller) target() (string, error) {
 	}
 	found, err := exec.LookPath("fsub")
 	if err != nil {
-		return "", errors.New("there is no fsub beside fed or in PATH: say where it is with --fsub FILE")
+		return "", errors.New("no fsub beside fed or in PATH: name it with --fsub FILE")
 	}
 	return filepath.Abs(found)
 }

@@ -65,11 +65,11 @@ var (
 func (s *SiteConfig) checkOffered() error {
 	for _, dir := range s.FileSystems {
 		if !path.IsAbs(dir) || path.Clean(dir) != dir {
-			return fmt.Errorf(`filesystems: %q is no absolute path without "..", "." and slashes at its end`, dir)
+			return fmt.Errorf(`filesystems: invalid path %q: want an absolute path without "..", "." and slashes at its end`, dir)
 		}
 	}
 	if s.Scratch != "" && (!path.IsAbs(s.Scratch) || path.Clean(s.Scratch) != s.Scratch || strings.ContainsAny(s.Scratch, "%\\\n")) {
-		return fmt.Errorf("scratch: %q is no absolute path of a directory", s.Scratch)
+		return fmt.Errorf("scratch: invalid path %q: want an absolute path of a directory", s.Scratch)
 	}
 	if err := s.checkContainers(); err != nil {
 		return err
@@ -77,13 +77,13 @@ func (s *SiteConfig) checkOffered() error {
 	for i, o := range s.PluginOptions {
 		switch {
 		case !optionName.MatchString(o.Name):
-			return fmt.Errorf("plugin_options[%d]: name: %q is no long option without its dashes", i, o.Name)
+			return fmt.Errorf("plugin_options[%d]: invalid name %q: want a long option without its dashes", i, o.Name)
 		case !pluginName.MatchString(o.Plugin):
-			return fmt.Errorf("plugin_options[%d]: plugin: %q is no name of a plugin: the option reaches the job under it", i, o.Plugin)
+			return fmt.Errorf("plugin_options[%d]: invalid plugin %q: want its name, under which the option reaches the job", i, o.Plugin)
 		case len(o.Short) > 1:
 			return fmt.Errorf("plugin_options[%d]: short: %q is not one letter", i, o.Short)
 		case !slices.Contains([]federation.TakesWhat{"", federation.TakesValue, federation.MayTakeValue, federation.TakesNoValue}, o.Value):
-			return fmt.Errorf("plugin_options[%d]: value: %q is not required, optional or none", i, o.Value)
+			return fmt.Errorf("plugin_options[%d]: invalid value %q: want required, optional or none", i, o.Value)
 		}
 		if slices.ContainsFunc(s.PluginOptions[:i], func(p PluginOption) bool { return p.Name == o.Name }) {
 			return errors.New("plugin_options: there are two options named " + o.Name)

@@ -48,11 +48,11 @@ func TestSiteOffers(t *testing.T) {
 	}
 	for keys, says := range map[string]string{
 		"filesystems: all":                                             `"all" is neither`,
-		"filesystems: [home]":                                          "no absolute path",
-		"filesystems: [/home/]":                                        "no absolute path",
+		"filesystems: [home]":                                          "want an absolute path",
+		"filesystems: [/home/]":                                        "want an absolute path",
 		"plugin_options: [{name: --x, plugin: p}]":                     "without its dashes",
-		"plugin_options: [{name: x}]":                                  "no name of a plugin",
-		"plugin_options: [{name: x, plugin: p, value: yes}]":           "not required, optional or none",
+		"plugin_options: [{name: x}]":                                  `invalid plugin ""`,
+		"plugin_options: [{name: x, plugin: p, value: yes}]":           "want required, optional or none",
 		"plugin_options: [{name: x, plugin: p, short: xy}]":            "not one letter",
 		"plugin_options: [{name: x, plugin: p}, {name: x, plugin: q}]": "two options named x",
 	} {

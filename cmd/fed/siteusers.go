@@ -61,7 +61,7 @@ func (u *SiteUser) check(rented bool) error {
 	more := len(u.Groups) > 0 || u.Group != "" || u.Home != "" || u.Shell != ""
 	switch {
 	case u.Name == "":
-		return errors.New("name is missing: who the user is there")
+		return errors.New("name is missing: the user's name at the site")
 	case strings.ContainsAny(u.Name+u.Group, ":,/\n\x00 ") || strings.ContainsAny(u.Home+u.Shell, ":\n\x00"):
 		return fmt.Errorf("%q is none that /etc/passwd can hold", u.Name)
 	case !rented && more:

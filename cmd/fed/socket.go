@@ -44,7 +44,7 @@ func makeRoom(path string) error {
 		return err
 	}
 	if m := st.Mode(); m.Perm()&0o002 != 0 && m&os.ModeSticky == 0 {
-		return fmt.Errorf("anybody may replace it, for everybody may write to %s; run: chmod o-w %s", dir, dir)
+		return fmt.Errorf("anybody could replace it, since everybody may write to %s; run: chmod o-w %s", dir, dir)
 	}
 	old, err := os.Lstat(path)
 	switch {

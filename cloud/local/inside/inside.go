@@ -95,7 +95,7 @@ func become(dir string, report *os.File) error {
 	}
 	if s.Wait {
 		if n, _ := io.ReadFull(os.NewFile(4, "go"), make([]byte, 1)); n == 0 {
-			return errors.New("who started the machine has gone")
+			return errors.New("the process that started the machine has gone")
 		}
 	}
 	if err := s.prepare(); err != nil || s.Probe {

@@ -35,7 +35,7 @@ func Name(sum uint32) string { return fmt.Sprintf("fl%08x", sum) }
 // Open finds the network with a bridge of that name, or chooses addresses for it out of ranges ([DefaultRanges] if there are none). It makes nothing.
 func Open(name string, ranges []netip.Prefix) (*LAN, error) {
 	if !bridgeName.MatchString(name) {
-		return nil, fmt.Errorf("%q is no name of a bridge", name)
+		return nil, fmt.Errorf("invalid name of a bridge: %q", name)
 	}
 	if len(ranges) == 0 {
 		ranges = DefaultRanges()

@@ -19,7 +19,7 @@ func (n *LAN) device(addr string) string {
 }
 
 // errOwn: a machine's process may have ended, and its number be another's by now.
-var errOwn = errors.New("the namespace that is to be linked is the host's own: its process has ended")
+var errOwn = errors.New("the namespace to link is the host's own: its process has ended")
 
 // Link connects a network namespace, which gets the address on an eth0. The host's own is refused.
 func (n *LAN) Link(addr string, namespace *os.File) error {

@@ -24,7 +24,7 @@ func DefaultRanges() []netip.Prefix {
 func CheckRange(p netip.Prefix) error {
 	switch a := p.Addr(); {
 	case !p.IsValid() || !a.Is4() || p != p.Masked():
-		return fmt.Errorf("%s is no IPv4 network: ADDRESS/BITS, such as 10.254.0.0/16", p)
+		return fmt.Errorf("invalid IPv4 network %s: want ADDRESS/BITS, such as 10.254.0.0/16", p)
 	case p.Bits() > Bits:
 		return fmt.Errorf("%s is too small: it takes /%d at least", p, Bits)
 	case !a.IsPrivate() && !a.IsLinkLocalUnicast() && !shared.Contains(a):

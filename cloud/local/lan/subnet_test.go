@@ -15,8 +15,8 @@ func TestCheckRange(t *testing.T) {
 		"169.254.0.0/16": "",
 		"100.64.0.0/10":  "",
 		"172.30.16.0/20": "",
-		"10.254.0.1/16":  "no IPv4 network",
-		"fd00::/64":      "no IPv4 network",
+		"10.254.0.1/16":  "invalid IPv4 network",
+		"fd00::/64":      "invalid IPv4 network",
 		"10.1.2.0/24":    "too small",
 		"8.8.0.0/16":     "not private",
 	} {

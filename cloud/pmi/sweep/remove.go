@@ -41,7 +41,7 @@ func remove(root *os.File, host bool, c pmix.Cleanup) {
 // parent opens the folder that a path is in. Links on the way lead where they lead the task.
 func (w *sweep) parent(name string) (fd int, base string, err error) {
 	if !path.IsAbs(name) {
-		return 0, "", errors.New("a path that does not begin at the root is one of a folder that nobody knows")
+		return 0, "", errors.New("want an absolute path")
 	}
 	dir, base := path.Split(path.Clean(name))
 	if base == "" {

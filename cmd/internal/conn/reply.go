@@ -166,5 +166,5 @@ func (c *Conn) fill(want int) (int, error) {
 }
 
 func (c *Conn) noHTTP(line string) error {
-	return &Error{ErrLost, "what answers at " + c.path + " is no fsub daemon: it said " + strconv.Quote(line)}
+	return &Error{ErrLost, "the server at " + c.path + " is not an fsub daemon: it said " + strconv.Quote(line)}
 }
