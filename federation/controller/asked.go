@@ -182,7 +182,7 @@ func (c *Controller) askSite(j *job, a *asked) {
 		do = requeueAt(s.can.Requeue, ref, a.Tasks)
 	}
 	kind := answered{job: j.ID, seq: a.Seq}
-	c.call(s, kind, func(ctx context.Context) any {
+	c.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		r.err = do(ctx)
 		return r

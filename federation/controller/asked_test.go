@@ -36,7 +36,7 @@ func TestSuspendAfterAnEnd(t *testing.T) {
 		if n == 100 {
 			t.Fatal("its end is not seen")
 		}
-		b.ctl.makeCalls(t.Context())
+		b.ctl.calls.make(t.Context())
 		b.clock = b.clock.Add(200 * time.Millisecond)
 		b.ctl.repair()
 		b.ctl.takeResults()

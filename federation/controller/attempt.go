@@ -59,7 +59,7 @@ func (c *Controller) submit(j *job) {
 	if offers := j.att.Decision.Offers; len(offers) > 0 {
 		sub.Offer, sub.Claims = offers[0], j.att.Decision.Claims()
 	}
-	c.calls = append(c.calls, call{site: s, kind: kind,
+	c.calls.decided = append(c.calls.decided, call{site: s, kind: kind,
 		before: func(ctx context.Context) error { return c.ready(ctx, s, &sub, payload) },
 		run: func(ctx context.Context) any {
 			r := kind

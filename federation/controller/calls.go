@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -80,25 +81,40 @@ type (
 
 var errPanic = errors.New("defect in the driver")
 
-func (c *Controller) call(s *site, kind any, run func(ctx context.Context) any) {
-	c.calls = append(c.calls, call{site: s, kind: kind, run: run})
+// calls are what the round asks sites after its commit, and what has come back.
+type calls struct {
+	inline  bool // every call is made at once, one after another
+	limit   time.Duration
+	log     *slog.Logger
+	metrics *metrics
+	decided []call
+	results chan result
+	back    []result // for the next round
 }
 
-// makeCalls makes the calls that the round has decided, now that their intents are durable.
-func (c *Controller) makeCalls(ctx context.Context) {
-	calls := c.calls
-	c.calls = nil
-	for _, k := range calls {
-		if c.cfg.Inline {
+func newCalls(inline bool, limit time.Duration, log *slog.Logger, m *metrics) *calls {
+	return &calls{inline: inline, limit: limit, log: log, metrics: m, results: make(chan result, 1024)}
+}
+
+func (c *calls) add(s *site, kind any, run func(ctx context.Context) any) {
+	c.decided = append(c.decided, call{site: s, kind: kind, run: run})
+}
+
+// make makes the calls that the round has decided, now that their intents are durable.
+func (c *calls) make(ctx context.Context) {
+	decided := c.decided
+	c.decided = nil
+	for _, k := range decided {
+		if c.inline {
 			value := k.ready(ctx)
 			if value == nil {
 				value = k.run(ctx)
 			}
-			c.inline = append(c.inline, result{k.site, value})
+			c.back = append(c.back, result{k.site, value})
 			continue
 		}
 		go func() {
-			r := result{site: k.site, value: c.runCall(ctx, k)}
+			r := result{site: k.site, value: c.run(ctx, k)}
 			select {
 			case c.results <- r:
 			case <-ctx.Done():
@@ -107,9 +123,9 @@ func (c *Controller) makeCalls(ctx context.Context) {
 	}
 }
 
-// runCall makes one call, within the time that a call may take. Submissions share a few slots of their site, so that a burst
+// run makes one call, within the time that a call may take. Submissions share a few slots of their site, so that a burst
 // does not fall on its controller all at once; everything else goes first.
-func (c *Controller) runCall(ctx context.Context, k call) (value any) {
+func (c *calls) run(ctx context.Context, k call) (value any) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.log.Error("driver failed", "site", k.site.Name, "err", p, "stack", string(debug.Stack()))
@@ -127,7 +143,7 @@ func (c *Controller) runCall(ctx context.Context, k call) (value any) {
 			return withError(k.kind, fmt.Errorf("%w: the daemon stops", federation.ErrNotSent))
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(k.limit, c.t.Call))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(k.limit, c.limit))
 	defer cancel()
 	done := c.metrics.call(k.site.Name, k.kind)
 	defer done()
@@ -162,20 +178,23 @@ func withError(kind any, err error) any {
 	panic(fmt.Sprintf("no such call: %T", kind))
 }
 
-// takeResults takes in everything that has come back since the last round.
-func (c *Controller) takeResults() {
-	results := c.inline
-	c.inline = nil
+// take returns all that has come back since the last round.
+func (c *calls) take() []result {
+	back := c.back
+	c.back = nil
 	for {
 		select {
 		case r := <-c.results:
-			results = append(results, r)
-			continue
+			back = append(back, r)
 		default:
+			return back
 		}
-		break
 	}
-	for _, r := range results {
+}
+
+// takeResults takes in everything that has come back since the last round.
+func (c *Controller) takeResults() {
+	for _, r := range c.calls.take() {
 		switch v := r.value.(type) {
 		case observed:
 			c.takeObserved(r.site, v)

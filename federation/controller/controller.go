@@ -86,29 +86,18 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// Controller holds the live jobs and the sites. Its fields belong to the goroutine that calls Round.
+// Controller decides. What it decides over has its state in parts of its own; its fields belong to the goroutine that calls Round.
 type Controller struct {
-	cfg    Config
-	t      Timing
-	log    *slog.Logger
-	now    func() time.Time
-	store  federation.Store
+	*shared
 	plan   planner
 	policy place.Policy
-
-	sites  []*site // by name
-	byName map[federation.SiteName]*site
-	jobs   map[federation.JobID]*job   // every job that has not ended
-	ended  map[federation.JobID]*job   // those of which the store does not know it yet
 	queue  queue                       // those without a live attempt
 	waits  map[federation.JobID][]*job // by the job that they depend on
 
-	news     storeNews      // what was read of the store's log last
+	reading  storeNews      // what was read of the store's log last
 	lastRead time.Time      // of the store; zero: at once
 	requests map[int64]bool // taken up, not yet durable as done
 	asked    map[federation.JobID]*asked
-	batch    *pendingBatch
-	calls    []call // decided in this round, made after its commit
 	stray    map[strayKey]bool
 	homeward map[string]*homeward // by key of the attempt
 
@@ -123,19 +112,15 @@ type Controller struct {
 
 	copies []strayCopy // to be cancelled again
 
-	began     time.Time // of this daemon
-	looked    bool      // since then all sites have been looked at, or could have been
-	planDirty bool
-	nextPlan  time.Time
-	lastPlan  time.Time
+	began    time.Time // of this daemon
+	looked   bool      // since then all sites have been looked at, or could have been
+	nextPlan time.Time
+	lastPlan time.Time
 
-	results chan result
-	inline  []result // results of inline calls, for the next round
-	wake    chan struct{}
+	wake chan struct{}
 	// newsCame wakes it because a site has news.
 	newsCame chan struct{}
 	view     view
-	metrics  *metrics
 }
 
 // New returns a controller that has read the live jobs from the store. It makes no call to any site.
@@ -153,13 +138,10 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 		cfg.MaxArray = federation.MaxArrayIndex + 1
 	}
 	c := &Controller{
-		cfg: cfg, t: cfg.Timing.withDefaults(), log: cfg.Logger, now: cfg.Now, store: cfg.Store,
-		plan: new(place.Planner), policy: cfg.Policy,
-		byName: map[federation.SiteName]*site{}, jobs: map[federation.JobID]*job{}, ended: map[federation.JobID]*job{},
+		shared: newShared(cfg), plan: new(place.Planner), policy: cfg.Policy,
 		waits: map[federation.JobID][]*job{}, requests: map[int64]bool{}, asked: map[federation.JobID]*asked{}, stray: map[strayKey]bool{}, homeward: map[string]*homeward{},
 		offered: map[federation.JobID]offeredPart{}, arrays: map[federation.JobID]*job{}, shrunk: map[*job]bool{},
-		batch: newPendingBatch(), results: make(chan result, 1024), wake: make(chan struct{}, 1), newsCame: make(chan struct{}, 1),
-		metrics: newMetrics(cfg.Registerer), planDirty: true,
+		wake: make(chan struct{}, 1), newsCame: make(chan struct{}, 1),
 	}
 	c.view.init()
 	c.began = c.now()
@@ -184,8 +166,8 @@ func (c *Controller) Run(ctx context.Context) error {
 			c.lastRead = time.Time{}
 		case <-c.newsCame:
 		case <-timer.C:
-		case r := <-c.results:
-			c.inline = append(c.inline, r)
+		case r := <-c.calls.results:
+			c.calls.back = append(c.calls.back, r)
 		}
 		next := c.Round(ctx)
 		timer.Reset(max(next.Sub(c.now()), 0))
@@ -215,7 +197,7 @@ func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	c.planJobs()
 	c.writeShrunk()
 	if c.commit(ctx) {
-		c.makeCalls(ctx)
+		c.calls.make(ctx)
 	}
 	c.publish()
 	return c.nextRound()
@@ -250,7 +232,7 @@ func (c *Controller) nextRound() time.Time {
 	if !c.batch.empty() {
 		sooner(now.Add(c.t.Retry))
 	}
-	if len(c.inline) > 0 {
+	if len(c.calls.back) > 0 {
 		return now
 	}
 	return next

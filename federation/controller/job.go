@@ -110,9 +110,9 @@ func (c *Controller) beginLog(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read requests: %w", err)
 	}
-	c.news = storeNews{mark: log.Mark, requests: true}
+	c.reading = storeNews{mark: log.Mark, requests: true}
 	for _, r := range requests {
-		c.news.newest = max(c.news.newest, r.Seq)
+		c.reading.newest = max(c.reading.newest, r.Seq)
 	}
 	return nil
 }
@@ -345,13 +345,4 @@ func (c *Controller) finishAttempt(j *job, to federation.AttemptState, note stri
 		j.older = append(j.older, a.SiteSubmit)
 	}
 	c.batch.attempt(a)
-}
-
-// event adds a line to the job's history.
-func (c *Controller) event(j *job, format string, args ...any) {
-	n := 0
-	if j.att != nil {
-		n = j.att.Number
-	}
-	c.batch.event(federation.Event{Job: j.ID, Attempt: n, At: c.now().UTC(), Text: fmt.Sprintf(format, args...)})
 }

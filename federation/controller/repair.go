@@ -67,7 +67,7 @@ func (c *Controller) attention() []*job {
 func (c *Controller) lookup(j *job, s *site) {
 	j.busy = true
 	kind, ref := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}, j.att.Ref()
-	c.call(s, kind, func(ctx context.Context) any {
+	c.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		r.found, r.err = s.driver.Lookup(ctx, ref)
 		return r

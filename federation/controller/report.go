@@ -256,7 +256,7 @@ func (c *Controller) checkStray(s *site, j *job, sj federation.SiteJob) {
 	}
 	id, key := sj.ID, sj.Key
 	kind := acted{job: id, what: "cancel stray", copy: &sj}
-	c.call(s, kind, func(ctx context.Context) any {
+	c.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		var attempts []federation.Attempt
 		if attempts, r.err = c.store.Attempts(ctx, id); r.err != nil {

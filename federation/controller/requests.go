@@ -83,7 +83,7 @@ func (c *Controller) cancelTasks(j *job, tasks []int) {
 	if j.live() {
 		id, ref, s := j.ID, j.att.Ref(), c.byName[j.att.Site]
 		if s != nil {
-			c.call(s, acted{job: id, what: "cancel"}, func(ctx context.Context) any {
+			c.calls.add(s, acted{job: id, what: "cancel"}, func(ctx context.Context) any {
 				return acted{job: id, what: "cancel", err: s.driver.Cancel(ctx, ref, tasks)}
 			})
 		}
@@ -153,7 +153,7 @@ func (c *Controller) actAtSite(j *job, what string, do func(federation.Driver, c
 		return
 	}
 	id, ref, s := j.ID, j.att.Ref(), c.byName[j.att.Site]
-	c.call(s, acted{job: id, what: what}, func(ctx context.Context) any {
+	c.calls.add(s, acted{job: id, what: what}, func(ctx context.Context) any {
 		return acted{job: id, what: what, err: do(s.driver, ctx, ref)}
 	})
 }

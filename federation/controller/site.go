@@ -43,15 +43,6 @@ func (c *Controller) addSites() {
 	sort.Slice(c.sites, func(i, k int) bool { return c.sites[i].Name < c.sites[k].Name })
 }
 
-// backoff is how long to leave a site alone after so many failures in a row.
-func (c *Controller) backoff(fails int) time.Duration {
-	d := c.t.Retry
-	for i := 1; i < fails && d < c.t.RetryMax; i++ {
-		d *= 2
-	}
-	return min(d, c.t.RetryMax)
-}
-
 // lookAtSites asks for the observations and polls that are due.
 func (c *Controller) lookAtSites() {
 	now := c.now()
@@ -66,7 +57,7 @@ func (c *Controller) lookAtSites() {
 		c.takeNews(s)
 		if !s.observing && !now.Before(s.nextObserve) {
 			s.observing = true
-			c.call(s, observed{}, func(ctx context.Context) any {
+			c.calls.add(s, observed{}, func(ctx context.Context) any {
 				o, err := s.driver.Observe(ctx)
 				return observed{obs: o, err: err}
 			})
@@ -74,7 +65,7 @@ func (c *Controller) lookAtSites() {
 		if !s.polling && !now.Before(s.nextPoll) {
 			s.polling = true
 			mark := s.mark
-			c.call(s, polled{}, func(ctx context.Context) any {
+			c.calls.add(s, polled{}, func(ctx context.Context) any {
 				r, err := s.driver.Jobs(ctx, mark)
 				return polled{report: r, err: err}
 			})

@@ -16,11 +16,6 @@ const (
 	homeFor   = 2 * time.Hour
 )
 
-// staged reports whether the files of a job at s have to be carried to and fro.
-func (c *Controller) staged(s *site, j *federation.Job) bool {
-	return c.cfg.Stager != nil && !s.Sees(j.Spec.WorkDir)
-}
-
 // stageError is a submission that failed before the site was asked: its files could not be brought there.
 type stageError struct{ err error }
 
@@ -148,7 +143,7 @@ func (c *Controller) collect(s *site, j *job, h *homeward, ended federation.Site
 	h.tries++
 	copied, attempt := j.Job, *j.att
 	kind := collected{job: j.ID, attempt: attempt.Number, all: h.ended != nil}
-	c.calls = append(c.calls, call{site: s, kind: kind, limit: stageTime, run: func(ctx context.Context) any {
+	c.calls.decided = append(c.calls.decided, call{site: s, kind: kind, limit: stageTime, run: func(ctx context.Context) any {
 		r := kind
 		r.notes, r.err = c.cfg.Stager.Collect(ctx, &copied, &attempt, ended)
 		return r

@@ -49,7 +49,7 @@ func (c *Controller) readStore(ctx context.Context) {
 		}
 		c.takeSiteStates(states)
 	}
-	c.news = storeNews{mark: n.mark, newest: n.newest, requests: n.requests}
+	c.reading = storeNews{mark: n.mark, newest: n.newest, requests: n.requests}
 }
 
 // storeNews is what the store's log tells of, and is to be read.
@@ -67,7 +67,7 @@ const logPage = 1000
 
 // readLog goes on where the last readStore that succeeded has ended.
 func (c *Controller) readLog(ctx context.Context) (storeNews, error) {
-	n := c.news
+	n := c.reading
 	for {
 		log, err := c.store.Changes(ctx, n.mark, logPage)
 		if errors.Is(err, federation.ErrTrimmed) {

@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"fsub/federation"
+)
+
+// shared is what all parts of the controller work on: the live jobs, the sites, what the round writes, and what sites are asked after that.
+type shared struct {
+	cfg     Config
+	t       Timing
+	log     *slog.Logger
+	now     func() time.Time
+	store   federation.Store
+	metrics *metrics
+
+	sites  []*site // by name
+	byName map[federation.SiteName]*site
+	jobs   map[federation.JobID]*job // every job that has not ended
+	ended  map[federation.JobID]*job // those of which the store does not know it yet
+
+	batch     *pendingBatch
+	calls     *calls
+	planDirty bool // there is a cause to plan
+}
+
+func newShared(cfg Config) *shared {
+	s := &shared{cfg: cfg, t: cfg.Timing.withDefaults(), log: cfg.Logger, now: cfg.Now, store: cfg.Store, metrics: newMetrics(cfg.Registerer),
+		byName: map[federation.SiteName]*site{}, jobs: map[federation.JobID]*job{}, ended: map[federation.JobID]*job{}, batch: newPendingBatch(), planDirty: true}
+	s.calls = newCalls(cfg.Inline, s.t.Call, s.log, s.metrics)
+	return s
+}
+
+// event adds a line to the job's history.
+func (c *shared) event(j *job, format string, args ...any) {
+	n := 0
+	if j.att != nil {
+		n = j.att.Number
+	}
+	c.batch.event(federation.Event{Job: j.ID, Attempt: n, At: c.now().UTC(), Text: fmt.Sprintf(format, args...)})
+}
+
+// backoff is how long to leave a site alone after so many failures in a row.
+func (c *shared) backoff(fails int) time.Duration {
+	d := c.t.Retry
+	for i := 1; i < fails && d < c.t.RetryMax; i++ {
+		d *= 2
+	}
+	return min(d, c.t.RetryMax)
+}
+
+// staged reports whether the files of a job at s have to be carried there and back.
+func (c *shared) staged(s *site, j *federation.Job) bool {
+	return c.cfg.Stager != nil && !s.Sees(j.Spec.WorkDir)
+}
