@@ -111,7 +111,7 @@ func (w *world) job(script string, change func(*federation.Submission)) federati
 	if change != nil {
 		change(&s)
 	}
-	d := federation.Decision{Claim: int64(w.next), Offers: []federation.Offer{s.Offer}}
+	d := federation.Decision{Claim: int64(w.next), Offers: []*federation.Offer{&s.Offer}}
 	s.Claims = d.Claims()
 	for i := range s.Claims {
 		s.Claims[i].Partition = cmp.Or(s.Claims[i].Partition, s.Partition)

@@ -23,7 +23,7 @@ func (d *Decision) Claims() []Claim {
 	if len(d.Offers) == 0 {
 		return nil
 	}
-	o := &d.Offers[0]
+	o := d.Offers[0]
 	if len(o.Parts) == 0 {
 		return []Claim{o.claim(d.Claim)}
 	}

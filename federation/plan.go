@@ -29,8 +29,8 @@ type Decision struct {
 	// Spread: the job is an array of which no site can start all tasks now, while several can run some: bind them one by one.
 	Spread bool   `json:"spread,omitempty"`
 	Reason Reason `json:"reason,omitempty"`
-	// Offers are the pools that can run the job, cheapest first.
-	Offers []Offer `json:"offers,omitempty"`
+	// Offers are the pools that can run the job, cheapest first. Decisions share them: they are not changed.
+	Offers []*Offer `json:"offers,omitempty"`
 	// Rejections are the pools (or whole sites: Partition empty) that cannot, and why.
 	Rejections []Rejection `json:"rejections,omitempty"`
 }

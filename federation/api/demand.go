@@ -106,7 +106,7 @@ func (s *Server) pin(job *federation.Job) {
 	defer func() { job.Demand = demand.Of(&job.Spec) }()
 	d := s.cfg.Controller.Explain(job)
 	if len(d.Offers) > 0 {
-		first := slices.MinFunc(d.Offers, func(a, b federation.Offer) int { return a.Start.Compare(b.Start) })
+		first := slices.MinFunc(d.Offers, func(a, b *federation.Offer) int { return a.Start.Compare(b.Start) })
 		job.Spec.Clusters = string(first.Site)
 		return
 	}

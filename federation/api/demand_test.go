@@ -28,7 +28,7 @@ func TestClusters(t *testing.T) {
 	d := start(t)
 	d.Controller.SetSites(site("alpha"), site("beta"), site("gamma"))
 	now := time.Now()
-	d.Controller.SetDecision(federation.Decision{Offers: []federation.Offer{
+	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{
 		{Site: "alpha", Start: now.Add(time.Hour), Total: 1}, {Site: "gamma", Start: now, Total: 2}, {Site: "beta", Start: now, Total: 3},
 	}})
 	unreachable := func(s string) string {
@@ -123,7 +123,7 @@ func TestTestOnly(t *testing.T) {
 		status = as(t, alice, d.Socket, "POST", "/fed/v1/job", request1(func(r *v1.SubmitRequest) { r.TestOnly = true; change(&r.Spec) }), &got)
 		return status, got
 	}
-	d.Controller.SetDecision(federation.Decision{Offers: []federation.Offer{{Site: "alpha", Partition: "main", Start: when, Nodes: 3}}})
+	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Partition: "main", Start: when, Nodes: 3}}})
 	status, got := try(func(*sbatch.Spec) {})
 	want := regexp.MustCompile(`^Job \d+ to start at 2026-11-20T17:31:14 using 6 processors on nodes n\[1-3\] in partition main$`)
 	if status != 200 || got.JobID != 0 || !want.MatchString(got.Message) {

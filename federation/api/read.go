@@ -136,7 +136,7 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ Caller) er
 	}
 	e := Explanation{Job: job, Decision: s.cfg.Controller.Explain(&job), Now: s.cfg.Now().UTC()}
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
-		e.Chosen = &attempts[n-1].Decision.Offers[0]
+		e.Chosen = attempts[n-1].Decision.Offers[0]
 	}
 	return writeJSON(w, e.Wire())
 }

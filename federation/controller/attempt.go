@@ -41,7 +41,7 @@ func (c *Controller) bind(j *job, d federation.Decision) {
 
 // cut bounds what is kept of a decision: the best offers and as many rejections as a person would read.
 func cut(d federation.Decision) federation.Decision {
-	d.Offers = append([]federation.Offer(nil), d.Offers[:min(len(d.Offers), 8)]...)
+	d.Offers = append([]*federation.Offer(nil), d.Offers[:min(len(d.Offers), 8)]...)
 	d.Rejections = append([]federation.Rejection(nil), d.Rejections[:min(len(d.Rejections), 32)]...)
 	return d
 }
@@ -57,7 +57,7 @@ func (c *Controller) submit(j *job) {
 	kind := submitted{job: j.ID, attempt: j.att.Number}
 	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job), First: j.att.Tries == 1}
 	if offers := j.att.Decision.Offers; len(offers) > 0 {
-		sub.Offer, sub.Claims = offers[0], j.att.Decision.Claims()
+		sub.Offer, sub.Claims = *offers[0], j.att.Decision.Claims()
 	}
 	c.calls.decided = append(c.calls.decided, call{site: s, kind: kind,
 		before: func(ctx context.Context) error { return c.ready(ctx, s, &sub, payload) },

@@ -60,7 +60,7 @@ func TestEffectiveIsWhatWasOffered(t *testing.T) {
 			if o.As == "" || len(o.Parts) > 0 {
 				continue
 			}
-			spec := Effective(job.Spec, &o)
+			spec := Effective(job.Spec, o)
 			fed := *spec.Fed
 			fed.Sites, fed.Accelerators = []string{string(o.Site)}, nil
 			spec.Fed = &fed

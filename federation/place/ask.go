@@ -2,11 +2,9 @@ package place
 
 import (
 	"math"
-	"time"
 
 	"fsub/federation"
 	"fsub/federation/demand"
-	"fsub/sbatch"
 	"fsub/sbatch/gres"
 	"fsub/topology"
 )
@@ -127,14 +125,4 @@ next:
 		asks = append(asks, m)
 	}
 	return asks
-}
-
-// limit is how long the job may run in a partition: what it asks for, else the partition's default, else its maximum.
-func (a *ask) limit(partDefault, partMax time.Duration) time.Duration {
-	for _, d := range []time.Duration{a.TimeLimit, partDefault, partMax} {
-		if d != 0 {
-			return d
-		}
-	}
-	return sbatch.Unlimited
 }

@@ -6,35 +6,43 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/demand"
 )
+
+// stand is what a job takes in a pool, and what it comes to by the hour: all that does not depend on how long it may run. Candidates of several
+// shapes share it.
+type stand struct {
+	ask *ask
+	as  string // see variant
+	group
+	pool     int      // the first of the group: for what all of them share
+	name     string   // "main/h100", "main/h100+a100"
+	cells    []int32  // of the group
+	keys     []fitKey // one for each of fits
+	gpus     int
+	gpu      string // type of the GPUs
+	room     int    // units that the pool's nodes hold when nothing else runs
+	tie      uint64
+	tres     accounting.TRES
+	hourly   float64 // by the site's prices
+	wasteful bool    // nodes with GPUs for a job without: last among equals
+}
 
 // candidate is a pool that can run the jobs of a shape, with all of its price that does not depend on when.
 type candidate struct {
+	*stand
 	site *siteState
-	ask  *ask
-	as   string // see variant
-	group
 	// For a heterogeneous job: the pools that can run each of its components, cheapest first. fits is empty then; see het.go.
 	parts [][]*candidate
-	pool  int      // the first of the group: for what all of them share
-	name  string   // "main/h100", "main/h100+a100"
 	curs  []cursor // one for each of fits
-	keys  []fitKey // one for each of fits
 
-	limit time.Duration // sbatch.Unlimited or what the job may run here
-	run   time.Duration // expected
-	term  federation.Term
-	risk  federation.Term    // see rented.go
+	limit time.Duration      // sbatch.Unlimited or what the job may run here
+	run   time.Duration      // expected
+	cost  federation.Dollars // of that
+	risk  federation.Dollars // see rented.go
 	fixed federation.Dollars // both together: what it costs whenever it starts
-	gpus  int
-	gpu   string // type of the GPUs
-	room  int    // units that the pool's nodes hold when nothing else runs
-	tie   uint64
-	tres  accounting.TRES
 
 	most []federation.Money // what it may cost of each of the partition's allowances; nil: there are none
-
-	wasteful bool // nodes with GPUs for a job without: last among equals
 
 	// What later found out, and when: it holds until another job claims nodes of the site.
 	asked    int // epoch of the site's capacity; 0: nothing yet
@@ -42,27 +50,43 @@ type candidate struct {
 	start    int64
 	startFit int
 	spots    []spot // where, for a heterogeneous job
+
+	offered *federation.Offer // the last one, and what it was made for
+	made    offerKey
 }
 
-func (w *World) newCandidate(v variant, st *siteState, g group) *candidate {
-	c := &candidate{site: st, ask: v.ask, as: v.as, group: g, pool: g.pools[0], curs: make([]cursor, len(g.fits)), keys: make([]fitKey, len(g.fits))}
-	var cells []int32
+// offerKey is all of a moment that an offer depends on.
+type offerKey struct {
+	run, fit, units int32
+	booting         int32
+	start, longest  int64
+	total           federation.Dollars
+}
+
+func (w *World) newStand(v variant, st *siteState, g group) *stand {
+	s := &stand{ask: v.ask, as: v.as, group: g, pool: g.pools[0], keys: make([]fitKey, len(g.fits))}
 	for i, p := range g.pools {
-		cells = append(cells, st.model.cellsOf[p]...)
+		s.cells = append(s.cells, st.model.cellsOf[p]...)
 		name := st.model.pools[p].Name
 		if i > 0 {
 			_, name, _ = strings.Cut(name, "/")
 			name = "+" + name
 		}
-		c.name += name
+		s.name += name
 	}
-	for i := range g.fits {
-		c.curs[i].cells = cells
+	s.tie = st.tie(s.pool, w.seed)
+	s.count(st)
+	s.wasteful = s.gpus == 0 && len(st.model.cells[s.cells[0]].gpus) > 0
+	return s
+}
+
+func (w *World) newCandidate(s *stand, st *siteState, d *demand.Demand) *candidate {
+	c := &candidate{stand: s, site: st, curs: make([]cursor, len(s.fits))}
+	for i := range s.fits {
+		c.curs[i].cells = s.cells
 	}
-	c.tie = st.tie(c.pool, w.seed)
-	c.price(v.ask, &w.policy)
+	c.price(d, &w.policy)
 	c.priceRisk(&w.policy)
-	c.wasteful = c.gpus == 0 && len(st.model.cells[cells[0]].gpus) > 0
 	return c
 }
 

@@ -302,15 +302,23 @@ type cursor struct {
 	found [1]int32  // the usual result, without an allocation
 }
 
-// places are where a search in the i-th cell goes on, by bucket from the lowest. No bucket above the highest one ever gets a node.
-func (cur *cursor) places(i int, s *cellState, lowest uint8) []int32 {
+// place is where a search in a bucket of the i-th cell goes on; the bucket is counted from the lowest.
+func (cur *cursor) place(i, bucket int) int32 {
+	if i >= len(cur.at) || bucket >= len(cur.at[i]) {
+		return 0
+	}
+	return cur.at[i][bucket]
+}
+
+// moveTo is where the next search there goes on. No bucket above the highest one ever gets a node.
+func (cur *cursor) moveTo(i, bucket int, k int32, s *cellState, lowest uint8) {
 	if cur.at == nil {
 		cur.at = make([][]int32, len(cur.cells))
 	}
 	if n := int(s.top) + 1 - int(lowest); len(cur.at[i]) < n {
-		cur.at[i] = make([]int32, n)
+		cur.at[i] = append(make([]int32, 0, n), cur.at[i]...)[:n]
 	}
-	return cur.at[i]
+	cur.at[i][bucket] = k
 }
 
 // renew forgets what was seen in another plan.
@@ -325,19 +333,21 @@ func (cur *cursor) renew(epoch int) {
 func (c *capacity) one(cur *cursor, f *fit, end int64) int32 {
 	for i, cell := range cur.cells {
 		s, lowest := c.cell(cell), c.lowest(cell, f)
-		if lowest > s.top {
-			continue
-		}
-		at := cur.places(i, s, lowest)
 		for b := lowest; b <= s.top; b++ {
-			nodes, k := s.buckets[b], at[b-lowest]
+			nodes, was := s.buckets[b], cur.place(i, int(b-lowest))
+			k, found := was, int32(-1)
 			for ; int(k) < len(nodes); k++ {
 				if n := nodes[k]; c.bucket[n] == b && c.fitsNow(n, f, end) {
-					at[b-lowest] = k
-					return n
+					found = n
+					break
 				}
 			}
-			at[b-lowest] = k
+			if k > was {
+				cur.moveTo(i, int(b-lowest), k, s, lowest)
+			}
+			if found >= 0 {
+				return found
+			}
 		}
 	}
 	return -1
@@ -355,12 +365,9 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 	leaves := f.leaves > 0 && c.m.tree
 	for i, cell := range cur.cells {
 		s, lowest := c.cell(cell), c.lowest(cell, f)
-		if lowest > s.top {
-			continue
-		}
-		at := cur.places(i, s, lowest)
 		for b := lowest; b <= s.top; b++ {
-			for k := int(at[b-lowest]); k < len(s.buckets[b]); k++ {
+			from := int(cur.place(i, int(b-lowest)))
+			for k := from; k < len(s.buckets[b]); k++ {
 				if len(nodes) == f.nodes && !leaves {
 					return nodes
 				}
@@ -368,8 +375,9 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 				switch fits := c.bucket[n] == b && c.fitsNow(n, f, end); {
 				case fits && !slices.Contains(f.include, n) && start.take(n):
 					nodes = append(nodes, n)
-				case !fits && k == int(at[b-lowest]):
-					at[b-lowest]++
+				case !fits && k == from:
+					from++
+					cur.moveTo(i, int(b-lowest), int32(from), s, lowest)
 				}
 			}
 		}

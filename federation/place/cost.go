@@ -4,29 +4,25 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
 
-// price fills in how long a job will run in the pool, and what that comes to.
-func (c *candidate) price(a *ask, p *Policy) {
-	m, f := c.site.model, &c.fits[0]
-	shape, part := &m.pools[c.pool].Shape, m.parts[c.pool]
-	c.limit = a.limit(part.DefaultTime, part.MaxTime)
-	if part.MaxTime > 0 && c.limit > part.MaxTime {
-		c.limit = part.MaxTime // --time-min lets it run shorter
-	}
-	c.gpus = f.gpus
+// count fills in what a job holds in the pool.
+func (s *stand) count(st *siteState) {
+	m, f := st.model, &s.fits[0]
+	shape := &m.pools[s.pool].Shape
+	s.gpus = f.gpus
 	cpus := int64(f.cpu)
 	if f.whole {
 		cpus = int64(shape.CPUs)
 	}
-	tres := accounting.TRES{"cpu": cpus * int64(f.nodes), "mem": int64(f.mem) * int64(f.nodes), "node": int64(f.nodes)}
+	s.tres = accounting.TRES{"cpu": cpus * int64(f.nodes), "mem": int64(f.mem) * int64(f.nodes), "node": int64(f.nodes)}
 	for _, w := range f.gres {
 		kind := m.slots[w.slots[0]]
 		name := "gres/" + kind.name
@@ -35,15 +31,35 @@ func (c *candidate) price(a *ask, p *Policy) {
 		}
 		n := int64(w.count) * int64(f.nodes)
 		if kind.name == "gpu" {
-			c.gpu = kind.kind
+			s.gpu = kind.kind
 			n = min(n, int64(f.gpus))
 		}
-		tres[name] += n
+		s.tres[name] += n
+	}
+	s.hourly = accounting.PerHour(st.site.Prices, s.tres)
+	s.room = roomFor(shape, m, f, &s.group)
+}
+
+// price fills in how long a job will run in the pool, and what that comes to.
+func (c *candidate) price(d *demand.Demand, p *Policy) {
+	m := c.site.model
+	part := m.parts[c.pool]
+	c.limit = limitIn(d, part)
+	if part.MaxTime > 0 && c.limit > part.MaxTime {
+		c.limit = part.MaxTime // --time-min lets it run shorter
 	}
 	c.run = expectedRun(c.limit, c.site.site.Speed[c.gpu], p)
-	c.tres = tres
-	c.term = federation.Term{Name: "run", Amount: c.runCost(shape) * federation.Dollars(a.units)}
-	c.room = roomFor(shape, m, f, &c.group)
+	c.cost = c.runCost(&m.pools[c.pool].Shape) * federation.Dollars(c.ask.units)
+}
+
+// limitIn is how long a job may run in a partition: what it asks for, else the partition's default, else its maximum.
+func limitIn(d *demand.Demand, part *federation.Partition) time.Duration {
+	for _, l := range []time.Duration{d.TimeLimit, part.DefaultTime, part.MaxTime} {
+		if l != 0 {
+			return l
+		}
+	}
+	return sbatch.Unlimited
 }
 
 // expectedRun is how long a job with a limit is expected to run on nodes of some speed (0: not said, 1).
@@ -81,12 +97,32 @@ func roomFor(shape *federation.Node, m *model, f *fit, g *group) int {
 
 // runDetail says how the run term came about: "4 x h100 x 0.50 h at $2.10/h".
 func (c *candidate) runDetail(f *fit, units int) string {
-	prices, tres, hours := c.site.site.Prices, c.tres, hoursText(c.run)
-	var parts []string
-	priced := func(name string, n float64, what string) {
-		if price := prices.Of(name); price > 0 && n > 0 {
-			parts = append(parts, fmt.Sprintf("%s x %s at $%s/h", strings.TrimSpace(what), hours, moneyText(price)))
+	text := make([]byte, 0, 96)
+	if units > 1 {
+		text = append(strconv.AppendInt(text, int64(units), 10), " tasks of "...)
+	}
+	if r := c.rented(); r != nil && r.PricePerHour > 0 {
+		return string(append(text, c.rentDetail(r, f)...))
+	}
+	prices, tres, before := c.site.site.Prices, c.tres, len(text)
+	priced := func(name string, n int64, what string) {
+		price := prices.Of(name)
+		if price <= 0 || n <= 0 {
+			return
 		}
+		if len(text) > before {
+			text = append(text, " + "...)
+		}
+		switch name {
+		case "node":
+			text = append(text, nodesText(int(n))...)
+		case "mem":
+			text = append(strconv.AppendFloat(text, float64(n)/1024, 'g', 4, 64), " GiB"...)
+		default:
+			text = append(strconv.AppendInt(text, n, 10), what...)
+		}
+		text = append(strconv.AppendFloat(append(text, " x "...), c.run.Hours(), 'f', 2, 64), " h at $"...)
+		text = append(append(text, moneyText(price)...), "/h"...)
 	}
 	m := c.site.model
 	for _, w := range f.gres {
@@ -95,22 +131,15 @@ func (c *candidate) runDetail(f *fit, units int) string {
 		if kind.kind != "" {
 			name, label = name+":"+kind.kind, kind.kind
 		}
-		priced(name, float64(tres[name]), fmt.Sprintf("%d x %s", tres[name], label))
+		priced(name, tres[name], " x "+label)
 	}
-	priced("node", float64(tres["node"]), nodesText(int(tres["node"])))
-	priced("cpu", float64(tres["cpu"]), fmt.Sprintf("%d cpu", tres["cpu"]))
-	priced("mem", float64(tres["mem"]), fmt.Sprintf("%s GiB", strconv.FormatFloat(float64(tres["mem"])/1024, 'g', 4, 64)))
-	detail := strings.Join(parts, " + ")
-	if r := c.rented(); r != nil && r.PricePerHour > 0 {
-		detail = c.rentDetail(r, f)
+	priced("node", tres["node"], "")
+	priced("cpu", tres["cpu"], " cpu")
+	priced("mem", tres["mem"], "")
+	if len(text) == before {
+		text = append(text, sizeText(c, tres)+" x "+hoursText(c.run)+", no price set"...)
 	}
-	if detail == "" {
-		detail = sizeText(c, tres) + " x " + hours + ", no price set"
-	}
-	if units > 1 {
-		detail = fmt.Sprintf("%d tasks of %s", units, detail)
-	}
-	return detail
+	return string(text)
 }
 
 func sizeText(c *candidate, tres accounting.TRES) string {
@@ -153,27 +182,41 @@ func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
 }
 
 // offer puts a candidate and a moment into words.
-func (c *candidate) offer(at *moment, w *World) federation.Offer {
+func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	if c.parts != nil {
 		return c.offerParts(at, w)
 	}
 	m, a := c.site.model, c.ask
-	if c.term.Detail == "" {
-		c.term.Detail = c.runDetail(&c.fits[0], a.units)
+	key := offerKey{int32(w.run), int32(at.fit), int32(at.units), int32(at.boot.nodes), at.start, at.boot.longest, at.total}
+	if c.offered != nil && c.made == key {
+		return c.offered
 	}
-	o := federation.Offer{
+	o := &federation.Offer{
 		Site: c.site.site.Name, Partition: m.pools[c.pool].Partition, Pool: c.name,
 		Start: w.clock, Wait: at.wait, Run: c.run,
-		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu, As: c.as,
-		Terms: []federation.Term{c.term}, Total: at.total,
+		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu, As: c.as, Total: at.total,
 	}
+	run := federation.Term{Name: "run", Amount: c.cost}
+	if c.offered != nil {
+		run.Detail = c.offered.Terms[0].Detail
+	} else {
+		run.Detail = c.runDetail(&c.fits[0], a.units)
+	}
+	terms := 1
+	for _, more := range [...]bool{c.risk > 0, at.boot.nodes > 0, at.wait > 0} {
+		if more {
+			terms++
+		}
+	}
+	o.Terms = append(make([]federation.Term, 0, terms), run)
 	if r := c.rented(); r != nil {
 		o.Offering, o.MaxNodes, o.PerHour, o.Until = r.Offering, c.mostNodes(), c.perHour(1), c.until(w.clock)
 	}
-	if c.risk.Amount > 0 {
-		o.Terms = append(o.Terms, c.risk)
+	if c.risk > 0 {
+		o.Terms = append(o.Terms, federation.Term{Name: "risk", Amount: c.risk, Detail: c.riskDetail(&w.policy)})
 	}
-	c.setWait(&o, at, w)
+	c.setWait(o, at, w)
+	c.offered, c.made = o, key
 	return o
 }
 
@@ -222,11 +265,11 @@ func hoursText(d time.Duration) string {
 func spanText(d time.Duration) string {
 	switch {
 	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
+		return strconv.FormatFloat(d.Seconds(), 'f', 0, 64) + " s"
 	case d < time.Hour:
-		return fmt.Sprintf("%.0f min", d.Minutes())
+		return strconv.FormatFloat(d.Minutes(), 'f', 0, 64) + " min"
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%.1f h", d.Hours())
+		return strconv.FormatFloat(d.Hours(), 'f', 1, 64) + " h"
 	}
-	return fmt.Sprintf("%.1f d", d.Hours()/24)
+	return strconv.FormatFloat(d.Hours()/24, 'f', 1, 64) + " d"
 }

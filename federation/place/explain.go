@@ -66,11 +66,11 @@ func Explain(job *federation.Job, d federation.Decision) string {
 	fmt.Fprintf(&b, "job %s ", job.ID)
 	switch {
 	case d.Bind:
-		b.WriteString("-> " + offerText(&d.Offers[0], "", " = "))
+		b.WriteString("-> " + offerText(d.Offers[0], "", " = "))
 	case d.Spread:
-		b.WriteString("is spread over sites, task by task; as a whole: " + offerText(&d.Offers[0], "", " = "))
+		b.WriteString("is spread over sites, task by task; as a whole: " + offerText(d.Offers[0], "", " = "))
 	case len(d.Offers) > 0:
-		fmt.Fprintf(&b, "waits (%s) for %s", d.Reason, offerText(&d.Offers[0], "", " = "))
+		fmt.Fprintf(&b, "waits (%s) for %s", d.Reason, offerText(d.Offers[0], "", " = "))
 	case d.Impossible() && len(d.Rejections) > 0:
 		b.WriteString("cannot run anywhere")
 	default:
@@ -82,7 +82,7 @@ func Explain(job *federation.Job, d federation.Decision) string {
 		if i == 1 {
 			label = "  second: "
 		}
-		o := &d.Offers[i]
+		o := d.Offers[i]
 		when := ""
 		if o.Wait == 0 {
 			when = "starts now: "

@@ -94,9 +94,9 @@ func partRefusal(site *federation.Site, part *federation.Partition, job *federat
 	if no := reservationRefusal(site, job, who); no != nil {
 		return no
 	}
-	limit := a.limit(part.DefaultTime, part.MaxTime)
-	if a.TimeMin > 0 {
-		limit = min(limit, a.TimeMin)
+	limit := limitIn(job.Needs(), part)
+	if job.Needs().TimeMin > 0 {
+		limit = min(limit, job.Needs().TimeMin)
 	}
 	if part.MaxTime > 0 && part.MaxTime != sbatch.Unlimited && limit > part.MaxTime {
 		return forGood(federation.ReasonPartitionTime, "asks for %s, partition allows %s", shortTime(limit), shortTime(part.MaxTime))

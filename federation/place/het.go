@@ -19,11 +19,11 @@ import (
 
 // judgeHet adds to a shape the candidate, or the rejections, of one site for a heterogeneous job.
 func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop bool) {
-	whole := &candidate{site: st, ask: sh.ask}
+	whole := &candidate{site: st, stand: &stand{ask: sh.ask}}
 	var failed []federation.Rejection
 	for i := range len(job.Spec.Het) + 1 {
 		one := componentOf(job, i)
-		sub := bareShape(&one, drop)
+		sub := &shape{need: newNeed(&one, drop)}
 		if i == 0 {
 			if no := demandRefusal(st.site, &job.Spec); no != nil {
 				sh.reject(st.site.Name, "", "", no)
@@ -35,6 +35,7 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 			}
 		}
 		w.judgeSite(sub, st, &one)
+		sub.candidates = sub.found
 		if len(sub.candidates) == 0 {
 			for k := range sub.rejections {
 				sub.rejections[k].Detail += componentText(i)
@@ -64,7 +65,7 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 		sh.reject(st.site.Name, "", "", no)
 		return
 	}
-	sh.candidates = append(sh.candidates, whole)
+	sh.found = append(sh.found, whole)
 }
 
 // componentOf is component i as a job of its own: 0 is what comes first. What is asked of the federation holds for the whole
@@ -95,14 +96,14 @@ func forEver(rejections []federation.Rejection) bool {
 func (w *World) joinParts(c *candidate, job *federation.Job) {
 	c.pool = c.parts[0][0].pool
 	c.tie = c.site.tie(c.pool, w.seed)
-	c.term.Name, c.room = "run", 1
+	c.room = 1
 	var names []string
 	for i := range c.parts {
 		if job.Spec.Fed != nil && job.Spec.Fed.MaxCost > 0 {
 			c.parts[i] = c.parts[i][:1]
 		}
 		first := c.parts[i][0]
-		c.term.Amount += first.term.Amount
+		c.cost += first.cost
 		c.fixed += first.fixed
 		c.gpus += first.gpus
 		c.gpu = cmp.Or(c.gpu, first.gpu)
@@ -312,8 +313,8 @@ func (c *candidate) reserveParts() int64 {
 func (c *candidate) wide() bool { return c.parts != nil || c.fits[0].nodes > 1 }
 
 // offerParts puts a heterogeneous job into words: the whole, and each of its components.
-func (c *candidate) offerParts(at *moment, w *World) federation.Offer {
-	o := federation.Offer{Site: c.site.site.Name, Start: w.clock, Wait: at.wait, Total: at.total, GPUs: c.gpus, GPUType: c.gpu}
+func (c *candidate) offerParts(at *moment, w *World) *federation.Offer {
+	o := &federation.Offer{Site: c.site.site.Name, Start: w.clock, Wait: at.wait, Total: at.total, GPUs: c.gpus, GPUType: c.gpu}
 	var names, details []string
 	run, risk := federation.Term{Name: "run"}, federation.Term{Name: "risk"}
 	for i, options := range c.parts {
@@ -321,17 +322,17 @@ func (c *candidate) offerParts(at *moment, w *World) federation.Offer {
 		if at.spots != nil {
 			one, fit = at.spots[i].c, at.spots[i].fit
 		}
-		part := one.offer(&moment{start: w.now, fit: fit, units: 1, total: one.fixed}, w)
+		part := *one.offer(&moment{start: w.now, fit: fit, units: 1, total: one.fixed}, w)
 		o.Parts = append(o.Parts, part)
 		o.Nodes += part.Nodes
 		o.Run = max(o.Run, part.Run)
-		run.Amount += one.term.Amount
-		risk.Amount += one.risk.Amount
+		run.Amount += one.cost
+		risk.Amount += one.risk
 		name := part.Pool
 		if part.As != "" {
 			name += " as " + part.As
 		}
-		names, details = append(names, name), append(details, one.term.Detail)
+		names, details = append(names, name), append(details, part.Terms[0].Detail)
 	}
 	o.Partition, o.Offering, o.Pool = o.Parts[0].Partition, o.Parts[0].Offering, strings.Join(names, " and ")
 	run.Detail = strings.Join(details, ", and ")
@@ -339,7 +340,7 @@ func (c *candidate) offerParts(at *moment, w *World) federation.Offer {
 	if risk.Amount > 0 {
 		o.Terms = append(o.Terms, risk)
 	}
-	c.setWait(&o, at, w)
+	c.setWait(o, at, w)
 	for i := range o.Parts {
 		o.Parts[i].Start, o.Parts[i].Wait = o.Start, o.Wait
 	}

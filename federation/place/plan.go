@@ -19,7 +19,7 @@ func Plan(s federation.Snapshot, p Policy) federation.Plan {
 type fate struct {
 	kind       fateKind
 	reason     federation.Reason
-	offers     []federation.Offer
+	offers     []*federation.Offer
 	rejections []federation.Rejection
 }
 
@@ -135,7 +135,7 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 }
 
 // fate is what becomes of one of the shape's jobs: the last one's if it is the same.
-func (sh *shape) fate(kind fateKind, reason federation.Reason, offers []federation.Offer) *fate {
+func (sh *shape) fate(kind fateKind, reason federation.Reason, offers []*federation.Offer) *fate {
 	l := sh.last
 	if l == nil || l.kind != kind || l.reason != reason || !sameSlice(l.offers, offers) {
 		l = &fate{kind, reason, offers, sh.rejections}
@@ -214,12 +214,12 @@ func endAt(start int64, limit time.Duration) int64 {
 }
 
 // offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
-func (w *World) offersOf(sh *shape, best *candidate, at *moment) []federation.Offer {
+func (w *World) offersOf(sh *shape, best *candidate, at *moment) []*federation.Offer {
 	made := made{best, at.start, at.units, at.boot}
 	if sh.offers != nil && sh.made == made && best.parts == nil {
 		return sh.offers
 	}
-	offers := make([]federation.Offer, 0, len(sh.candidates))
+	offers := make([]*federation.Offer, 0, len(sh.candidates))
 	offers = append(offers, best.offer(at, w))
 	for _, c := range sh.candidates {
 		if c != best {
@@ -227,7 +227,7 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) []federation.Of
 			offers = append(offers, c.offer(&other, w))
 		}
 	}
-	slices.SortStableFunc(offers[1:], func(a, b federation.Offer) int { return cmp.Compare(a.Total, b.Total) })
+	slices.SortStableFunc(offers[1:], func(a, b *federation.Offer) int { return cmp.Compare(a.Total, b.Total) })
 	sh.offers, sh.made = offers, made
 	return offers
 }

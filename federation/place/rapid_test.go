@@ -223,7 +223,7 @@ func checkComplete(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 // checkWhole: a site takes all of a heterogeneous job or nothing.
 func checkWhole(t *rapid.T, site *federation.Site, d *federation.Decision) {
 	at := func(s federation.SiteName) bool { return s == site.Name }
-	offered := slices.ContainsFunc(d.Offers, func(o federation.Offer) bool { return at(o.Site) })
+	offered := slices.ContainsFunc(d.Offers, func(o *federation.Offer) bool { return at(o.Site) })
 	rejected := slices.ContainsFunc(d.Rejections, func(r federation.Rejection) bool { return at(r.Site) })
 	if offered == rejected {
 		t.Fatalf("job %d: site %s is offered: %v, rejected: %v", d.Job, site.Name, offered, rejected)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"fsub/accounting"
 	"fsub/federation"
 	"fsub/sbatch/gres"
 )
@@ -30,7 +29,7 @@ func (c *candidate) runCost(shape *federation.Node) federation.Dollars {
 		share := shareOf(shape, &c.fits[0])
 		return r.PricePerHour * federation.Dollars(share*float64(c.fits[0].nodes)*c.run.Hours())
 	}
-	return federation.Dollars(accounting.Cost(c.site.site.Prices, c.tres, c.run))
+	return federation.Dollars(c.hourly * c.run.Hours())
 }
 
 // shareOf is the part of a node that f takes: the largest of its shares of CPUs, memory and GPUs.
@@ -64,21 +63,23 @@ func (c *candidate) rentDetail(r *federation.Rented, f *fit) string {
 
 // priceRisk fills in what is expected to be lost, and with it what the candidate costs whenever it starts.
 func (c *candidate) priceRisk(p *Policy) {
-	c.fixed = c.term.Amount
+	c.fixed = c.cost
 	r := c.rented()
-	if r == nil || r.Interrupts <= 0 || c.term.Amount <= 0 || c.run <= 0 {
+	if r == nil || r.Interrupts <= 0 || c.cost <= 0 || c.run <= 0 {
 		return
 	}
-	nodes, lost := c.fits[0].nodes, min(c.run/2, p.LostWork)
-	often := r.Interrupts * float64(nodes) * c.run.Hours()
-	c.risk = federation.Term{
-		Name: "risk",
-		// What the run costs, for the share of it that is lost each time.
-		Amount: federation.Dollars(often*lost.Hours()/c.run.Hours()) * c.term.Amount,
-		Detail: fmt.Sprintf("taken back %s/h x %s x %s, %s lost each time", strconv.FormatFloat(r.Interrupts, 'g', 3, 64), nodesText(nodes),
-			hoursText(c.run), spanText(lost)),
-	}
-	c.fixed += c.risk.Amount
+	often, lost := r.Interrupts*float64(c.fits[0].nodes)*c.run.Hours(), c.lost(p)
+	// What the run costs, for the share of it that is lost each time.
+	c.risk = federation.Dollars(often*lost.Hours()/c.run.Hours()) * c.cost
+	c.fixed += c.risk
+}
+
+// lost is how much work is lost when a node is taken back.
+func (c *candidate) lost(p *Policy) time.Duration { return min(c.run/2, p.LostWork) }
+
+func (c *candidate) riskDetail(p *Policy) string {
+	return fmt.Sprintf("taken back %s/h x %s x %s, %s lost each time", strconv.FormatFloat(c.rented().Interrupts, 'g', 3, 64), nodesText(c.fits[0].nodes),
+		hoursText(c.run), spanText(c.lost(p)))
 }
 
 // bootOf is how many seconds node n takes to start.

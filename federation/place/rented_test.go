@@ -62,7 +62,7 @@ func TestWarmBeforeCold(t *testing.T) {
 				continue
 			}
 			started++
-			if term(&d.Offers[0], "boot") == 0 {
+			if term(d.Offers[0], "boot") == 0 {
 				hot++
 			}
 			if hot < started && hot < warm {

@@ -10,13 +10,13 @@ import (
 
 // shape is what all jobs share that ask for the same by users with the same rights: which pools can run them, and which cannot.
 type shape struct {
-	like     federation.Job // any of them
-	drop     bool           // they have waited long enough for their --switches
-	refused  map[federation.SiteName]federation.Rejection
-	ask      *ask      // of the first variant: for all that does not depend on the kind of GPU
-	variants []variant // what may be asked for; in a pool the cheapest counts
+	like    federation.Job // any of them
+	drop    bool           // they have waited long enough for their --switches
+	refused map[federation.SiteName]federation.Rejection
+	*need
 
 	judged     []judged     // by site
+	found      []*candidate // in the order of the sites
 	version    int          // of the World's sites then
 	clock      int64        // and its time
 	candidates []*candidate // of all sites, cheapest to run first
@@ -27,7 +27,7 @@ type shape struct {
 
 	// The last decision, its offers, and what they were made for: jobs that are decided alike share them.
 	last   *fate
-	offers []federation.Offer
+	offers []*federation.Offer
 	made   made
 
 	// waits: the last job of the shape got nothing, when there were so many claims.
@@ -35,11 +35,48 @@ type shape struct {
 	changes int
 }
 
+// need is what all shapes share that differ only in time limits and rights.
+type need struct {
+	ask      *ask      // of the first variant: for all that does not depend on the kind of GPU
+	variants []variant // what may be asked for; in a pool the cheapest counts
+	at       map[*siteState]*standing
+}
+
+// standing is what a need comes to in the pools of a site, as it was at some version of it.
+type standing struct {
+	version int
+	stands  []stood // by pool, then by variant
+}
+
+type stood struct {
+	*stand
+	no   *refusal
+	done bool
+}
+
+// standIn is what a variant of a shape's need comes to in a pool, or why it cannot be met there.
+func (w *World) standIn(sh *shape, variant int, st *siteState, pool int) (*stand, *refusal) {
+	at := sh.at[st]
+	if at == nil || at.version != st.version {
+		at = &standing{st.version, make([]stood, len(st.model.pools)*len(sh.variants))}
+		sh.at[st] = at
+	}
+	s := &at.stands[pool*len(sh.variants)+variant]
+	if !s.done {
+		v := sh.variants[variant]
+		g, no := st.model.poolFits(v.ask, pool, v.ask.Reservation)
+		if s.done, s.no = true, no; no == nil {
+			s.stand = w.newStand(v, st, g)
+		}
+	}
+	return s.stand, s.no
+}
+
 // judged is what one site, as it was at some version of it, makes of a shape.
 type judged struct {
-	version    int
-	candidates []*candidate
-	rejections []federation.Rejection
+	version int
+	// Where the site's end in the lists of all sites.
+	candidates, rejections int32
 }
 
 // made tells whether offers are still right for the next job of a shape.
@@ -73,7 +110,7 @@ func (w *World) shapeOfJob(job *federation.Job, refused map[federation.SiteName]
 func (w *World) likeness(job *federation.Job, refused map[federation.SiteName]federation.Rejection) *shape {
 	drop := w.dropsSwitches(job)
 	if len(refused) > 0 {
-		return newShape(job, drop, refused)
+		return w.newShape(job, drop, refused)
 	}
 	key := w.keyOf(job, drop)
 	near := &w.recent[key.hint()%uint(len(w.recent))]
@@ -82,7 +119,7 @@ func (w *World) likeness(job *federation.Job, refused map[federation.SiteName]fe
 	}
 	sh, ok := w.shapes[key]
 	if !ok {
-		sh = newShape(job, drop, nil)
+		sh = w.newShape(job, drop, nil)
 		w.shapes[key] = sh
 	}
 	near.key, near.shape = key, sh
@@ -112,10 +149,19 @@ func (k *shapeKey) hint() uint {
 	return uint(k.demand)*2654435761>>7 + uint(k.class)*29 + uint(k.apart)*53
 }
 
-func newShape(job *federation.Job, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
-	sh := bareShape(job, drop)
-	sh.like, sh.drop, sh.refused = *job, drop, refused
-	return sh
+func (w *World) newShape(job *federation.Job, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
+	unlimited := job.Spec
+	unlimited.TimeLimit, unlimited.TimeMin = 0, 0
+	if drop {
+		unlimited.Switches = 0
+	}
+	key := string(append(unlimited.Likeness(make([]byte, 0, 256)), job.Spec.Array...))
+	n := w.needs[key]
+	if n == nil {
+		n = newNeed(job, drop)
+		w.needs[key] = n
+	}
+	return &shape{like: *job, drop: drop, refused: refused, need: n}
 }
 
 // judge has those sites judge a shape that have changed since they last did.
@@ -128,26 +174,21 @@ func (w *World) judge(sh *shape) {
 	if sh.judged == nil {
 		sh.judged = make([]judged, len(w.sites))
 	}
-	var found []*candidate
-	var no []federation.Rejection
-	if n := len(sh.candidates); n > 0 {
-		found = make([]*candidate, 0, n)
-	} else {
-		found = make([]*candidate, 0, len(w.sites))
-	}
+	was, wasNo := sh.found, sh.rejections
+	sh.found, sh.rejections = make([]*candidate, 0, max(len(was), len(w.sites))), nil
+	from, fromNo := int32(0), int32(0)
 	for i, st := range w.sites {
 		j := &sh.judged[i]
-		from, fromNo := len(found), len(no)
+		to, toNo := j.candidates, j.rejections
 		if again || j.version != st.version {
-			sh.candidates, sh.rejections = found, no
 			w.judgeAt(sh, st)
-			found, no = sh.candidates, sh.rejections
 		} else {
-			found, no = append(found, j.candidates...), append(no, j.rejections...)
+			sh.found, sh.rejections = append(sh.found, was[from:to]...), append(sh.rejections, wasNo[fromNo:toNo]...)
 		}
-		*j = judged{st.version, found[from:len(found):len(found)], no[fromNo:len(no):len(no)]}
+		from, fromNo = to, toNo
+		*j = judged{st.version, int32(len(sh.found)), int32(len(sh.rejections))}
 	}
-	sh.candidates, sh.rejections = slices.Clone(found), no
+	sh.candidates = slices.Clone(sh.found)
 	sh.version, sh.clock = w.version, w.now
 	sh.sort()
 }
@@ -179,10 +220,10 @@ func (sh *shape) sort() {
 	})
 }
 
-func bareShape(job *federation.Job, drop bool) *shape {
-	sh := &shape{variants: variants(job.Needs(), job.Spec.Array, drop)}
-	sh.ask = sh.variants[0].ask
-	return sh
+func newNeed(job *federation.Job, drop bool) *need {
+	n := &need{variants: variants(job.Needs(), job.Spec.Array, drop), at: map[*siteState]*standing{}}
+	n.ask = n.variants[0].ask
+	return n
 }
 
 // judgeSite adds to a shape the candidates and the rejections of one site. A site that takes no jobs now is judged all the same:
@@ -246,7 +287,7 @@ func (w *World) judgePartition(sh *shape, st *siteState, job *federation.Job, wh
 		sh.reject(st.site.Name, part.Name, "", no)
 		return
 	}
-	short, before := false, len(sh.candidates)
+	short, before := false, len(sh.found)
 	for p := range m.pools {
 		if m.pools[p].Partition != part.Name {
 			continue
@@ -260,9 +301,9 @@ func (w *World) judgePartition(sh *shape, st *siteState, job *federation.Job, wh
 			sh.reject(st.site.Name, part.Name, m.pools[p].Name, no)
 			continue
 		}
-		sh.candidates = append(sh.candidates, c)
+		sh.found = append(sh.found, c)
 	}
-	if short && len(sh.candidates) == before {
+	if short && len(sh.found) == before {
 		w.judgeJoined(sh, st, job, part.Name, siteNo)
 	}
 }
@@ -273,7 +314,7 @@ func (w *World) judgeJoined(sh *shape, st *siteState, job *federation.Job, part 
 	var best *candidate
 	for _, v := range sh.variants {
 		if g, ok := st.model.joined(v.ask, part, job.Spec.Reservation); ok {
-			c := w.newCandidate(v, st, g)
+			c := w.newCandidate(w.newStand(v, st, g), st, job.Needs())
 			if costRefusal(job, c.bill()) == nil && (best == nil || c.fixed < best.fixed) {
 				best = c
 			}
@@ -290,7 +331,7 @@ func (w *World) judgeJoined(sh *shape, st *siteState, job *federation.Job, part 
 		}
 	}
 	if siteNo == nil {
-		sh.candidates = append(sh.candidates, best)
+		sh.found = append(sh.found, best)
 	}
 }
 
@@ -298,10 +339,10 @@ func (w *World) judgeJoined(sh *shape, st *siteState, job *federation.Job, part 
 func (w *World) poolCandidate(sh *shape, st *siteState, job *federation.Job, pool int) (*candidate, *refusal) {
 	var best *candidate
 	var nearest *refusal
-	for _, v := range sh.variants {
-		g, no := st.model.poolFits(v.ask, pool, job.Spec.Reservation)
+	for i, v := range sh.variants {
+		stand, no := w.standIn(sh, i, st, pool)
 		if no == nil {
-			c := w.newCandidate(v, st, g)
+			c := w.newCandidate(stand, st, job.Needs())
 			if no = costRefusal(job, c.bill()); no == nil {
 				no = c.rentRefusal(w.clock)
 			}
@@ -313,7 +354,9 @@ func (w *World) poolCandidate(sh *shape, st *siteState, job *federation.Job, poo
 			}
 		}
 		if v.as != "" {
-			no.detail += " (as " + v.as + ")"
+			one := *no
+			one.detail += " (as " + v.as + ")"
+			no = &one
 		}
 		if nearest == nil || no.nearer(nearest) {
 			nearest = no

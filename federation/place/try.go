@@ -19,7 +19,7 @@ func (w *World) Try(job *federation.Job) federation.Trial {
 		return t
 	}
 	t.Decision.Offers = w.offersOf(sh, best, &at)
-	o := &t.Decision.Offers[0]
+	o := t.Decision.Offers[0]
 	t.Site, t.Partition, t.Start = o.Site, o.Partition, o.Start
 	if t.Start.Before(job.Spec.Begin) {
 		t.Start = job.Spec.Begin

@@ -30,6 +30,7 @@ type World struct {
 
 	// Jobs that are alike; see shape.go and class.go.
 	shapes  map[shapeKey]*shape
+	needs   map[string]*need // by a likeness without time limits
 	recent  []recentShape
 	classes map[who]int
 	named   map[string]int // class by what tells it from the others
@@ -431,7 +432,7 @@ func (w *World) rankOf(j *Waiting) turn {
 func (w *World) forgetLikeness() { w.forget(len(w.recent)) }
 
 func (w *World) forget(table int) {
-	w.shapes, w.classes, w.named, w.beside = map[shapeKey]*shape{}, map[who]int{}, map[string]int{}, map[string]int{}
+	w.shapes, w.needs, w.classes, w.named, w.beside = map[shapeKey]*shape{}, map[string]*need{}, map[who]int{}, map[string]int{}, map[string]int{}
 	w.recent, w.known = make([]recentShape, table), make([]recentClass, table)
 	w.others = false
 	for _, q := range w.queue {

@@ -137,7 +137,7 @@ func (c *Controller) Try(j *federation.Job) (t federation.Trial, err error) {
 	if err != nil || len(t.Decision.Offers) == 0 {
 		return t, err
 	}
-	o := &t.Decision.Offers[0]
+	o := t.Decision.Offers[0]
 	t.Site, t.Partition, t.Start, t.Processors = o.Site, o.Partition, o.Start, 2*o.Nodes
 	for i := range o.Nodes {
 		t.Nodes = append(t.Nodes, fmt.Sprintf("n%d", i+1))
