@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -220,8 +221,12 @@ func (c *Config) resolve(dir string) {
 		abs(&c.Sites[i].KeyFile)
 		abs(&c.Sites[i].TokenFile)
 		abs(&c.Sites[i].Topology)
-		if a := c.Sites[i].AWS; a != nil {
-			abs(&a.CredentialsFile)
+		for _, k := range kinds() {
+			if own := k.section(&c.Sites[i]); own != nil {
+				for _, p := range own.paths() {
+					abs(p)
+				}
+			}
 		}
 	}
 }
@@ -274,9 +279,9 @@ func (c *Config) check() error {
 func (s *SiteConfig) check() error {
 	switch {
 	case s.Kind != "":
-		return fmt.Errorf("invalid kind %q: want slurm, local or aws", s.Kind)
-	case len(s.Pools) > 0 || s.Local != nil || s.AWS != nil || s.Timing != nil:
-		return errors.New("pools, timing, local and aws are for sites of the kinds local and aws")
+		return fmt.Errorf("invalid kind %q: want %s, %s", s.Kind, kindSlurm, kindNames(" or "))
+	case len(s.Pools) > 0 || s.Timing != nil || slices.ContainsFunc(kinds(), func(k *kind) bool { return k.section(s) != nil }):
+		return fmt.Errorf("pools, timing, %[1]s are for sites of the kinds %[1]s", kindNames(" and "))
 	case s.URL == "":
 		return errors.New("url is missing: http://HOST:PORT or unix:/PATH of its slurmrestd")
 	case s.KeyFile == "" && s.TokenFile == "":

@@ -25,7 +25,7 @@ func (s *SiteConfig) checkContainers() error {
 // containers is what makes containers on the machines of a rented site. Machines of a cloud have what their image has, which is not known before the first is rented: there
 // it must be said. This machine can be looked at.
 func (s *SiteConfig) containers() container.Engine {
-	if s.Containers != "" || s.Kind != kindLocal {
+	if s.Containers != "" || !s.here() {
 		return s.Containers
 	}
 	if container.Can(container.Any, installed) {

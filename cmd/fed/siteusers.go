@@ -87,7 +87,7 @@ func (s *SiteConfig) mapped() (map[string]agentapi.User, error) {
 		if u.UID == 0 {
 			continue
 		}
-		if euid := os.Geteuid(); s.Kind == kindLocal && euid != 0 && int(u.UID) != euid {
+		if euid := os.Geteuid(); s.here() && euid != 0 && int(u.UID) != euid {
 			return nil, fmt.Errorf("users: %s: only root's daemon can run jobs of uid %d on this machine", name, u.UID)
 		}
 		out[name] = agentapi.User{Name: u.Name, UID: u.UID, GID: u.GID, Group: u.Group, Groups: u.Groups, Home: cmp.Or(u.Home, "/home/"+u.Name), Shell: cmp.Or(u.Shell, "/bin/bash")}

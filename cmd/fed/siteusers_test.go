@@ -12,7 +12,7 @@ import (
 
 // TestMapped: an entry with IDs says all of a user, and what it leaves out has a meaning; one without is another user of this system.
 func TestMapped(t *testing.T) {
-	s := SiteConfig{Name: "a", Kind: kindAWS, Users: map[string]SiteUser{
+	s := SiteConfig{Name: "a", Kind: awsKind.name, Users: map[string]SiteUser{
 		"al":  {Name: "albert", UID: 5000, GID: 5001, Groups: []uint32{6000}, Group: "lab", Home: "/fsx/albert", Shell: "/bin/zsh"},
 		"bo":  {Name: "bo", UID: 5002, GID: 5001},
 		"bob": {Name: "bo", UID: 5002, GID: 5001}, // two may be one

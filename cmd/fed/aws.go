@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/aws"
+	"fsub/cloud/provider"
+	"fsub/federation"
+)
+
+// awsKind rents machines from Amazon.
+var awsKind = kind{
+	name:    "aws",
+	missing: "aws is missing: at least the types that may be rented",
+	section: func(s *SiteConfig) section {
+		if s.AWS == nil {
+			return nil
+		}
+		return s.AWS
+	},
+	open: func(ctx context.Context, c *Config, s *SiteConfig, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+		p, err := aws.New(ctx, s.AWS.provider(s.Name, c.Federation, log))
+		return p, aws.Boot(), err
+	},
+}
+
+// AWSConfig is what is rented from Amazon, in one region. Credentials are found as Amazon's own tools find them, or in the file named
+// here; none stands in this file.
+type AWSConfig struct {
+	// Region. Not set: that of the environment, or of the machine that runs the daemon.
+	Region string `yaml:"region,omitempty"`
+	// Zones, by name. Not set: all of the region that have a subnet.
+	Zones []string `yaml:"zones,omitempty"`
+	// ID of the VPC. The default one if not set.
+	VPC string `yaml:"vpc,omitempty"`
+	// IDs of subnets. Not set: the default ones of the VPC.
+	Subnets []string `yaml:"subnets,omitempty"`
+	// IDs of security groups. Not set: the VPC's default one.
+	SecurityGroups []string `yaml:"security_groups,omitempty"`
+	// Instance types: g6.xlarge, or with a star g6.*.
+	Types []string `yaml:"types"`
+	// Markets to rent in. on-demand and spot if not set.
+	Markets []string `yaml:"markets,omitempty"`
+	// Offer each type also in whichever zone Amazon finds it, all machines of a job in one.
+	AnyZone bool `yaml:"any_zone,omitempty"`
+	// IDs of capacity reservations and capacity blocks (cr-...), offered while they are active.
+	Reservations []string `yaml:"reservations,omitempty"`
+	// Dollars per hour by type, where a contract differs from Amazon's list.
+	Prices map[string]float64 `yaml:"prices,omitempty"`
+	// Images by architecture (x86_64, arm64, x86_64/gpu): ami-..., resolve:ssm:/PARAMETER, or OWNER/NAME* for the newest that matches. Not set:
+	// Amazon Linux 2023, and AWS's deep learning base image for GPUs.
+	Images map[string]string `yaml:"images,omitempty"`
+	// Size of the root volume. Not set: that of the image.
+	VolumeGiB int `yaml:"volume_gib,omitempty"`
+	// Name or ARN of the instance profile. Every job on the machines can use its credentials.
+	InstanceProfile string `yaml:"instance_profile,omitempty"`
+	// Name of an EC2 key pair that may log in by ssh.
+	KeyName string `yaml:"key_name,omitempty"`
+	// Further tags of all that is made.
+	Tags map[string]string `yaml:"tags,omitempty"`
+	// Expected interruptions of a spot machine per hour. 0.05 if not set.
+	SpotInterrupts float64 `yaml:"spot_interrupts,omitempty"`
+	// Expected time from the request to the first word of the agent. 90s if not set.
+	Boot time.Duration `yaml:"boot,omitempty"`
+	// Profile in Amazon's shared configuration files.
+	Profile string `yaml:"profile,omitempty"`
+	// File with credentials, as Amazon's own tools write it. Not set: where these look.
+	CredentialsFile string `yaml:"credentials_file,omitempty"`
+	// URL that stands in for EC2, for tests.
+	Endpoint string `yaml:"endpoint,omitempty"`
+	// URL that stands in for Amazon's price list, for tests.
+	PricingEndpoint string `yaml:"pricing_endpoint,omitempty"`
+}
+
+func (a *AWSConfig) check() error {
+	for _, m := range a.Markets {
+		if !slices.Contains(markets, m) {
+			return fmt.Errorf("aws: invalid market %q: want on-demand, spot, reserved or block", m)
+		}
+	}
+	for t, p := range a.Prices {
+		if !number(p) {
+			return fmt.Errorf("aws: prices: %s costs %v: a price is a number and not negative", t, p)
+		}
+	}
+	switch {
+	case len(a.Types) == 0 && len(a.Reservations) == 0:
+		return errors.New("aws: types is missing: the instance types that may be rented")
+	case a.Boot < 0 || !number(a.SpotInterrupts):
+		return errors.New("aws: boot and spot_interrupts are not negative")
+	}
+	return nil
+}
+
+func (a *AWSConfig) paths() []*string { return []*string{&a.CredentialsFile} }
+
+// provider is the section as the provider has it.
+func (a *AWSConfig) provider(site federation.SiteName, fed string, log *slog.Logger) aws.Config {
+	kinds := []provider.Market{provider.OnDemand, provider.Spot}
+	if len(a.Markets) > 0 {
+		kinds = nil
+		for _, m := range a.Markets {
+			if m := provider.Market(m); m == provider.OnDemand || m == provider.Spot {
+				kinds = append(kinds, m)
+			}
+		}
+	}
+	out := aws.Config{
+		Site: site, Federation: fed, Reservations: a.Reservations, AnyZone: a.AnyZone, Images: a.Images, VolumeGiB: a.VolumeGiB,
+		InstanceProfile: a.InstanceProfile, KeyName: a.KeyName, Tags: a.Tags, SpotInterrupts: a.SpotInterrupts, Boot: a.Boot, Profile: a.Profile,
+		CredentialsFile: a.CredentialsFile, Endpoint: a.Endpoint, PricingEndpoint: a.PricingEndpoint, Logger: log,
+	}
+	if a.Region != "" {
+		out.Regions = []aws.Region{{Name: a.Region, Zones: a.Zones, VPC: a.VPC, Subnets: a.Subnets, SecurityGroups: a.SecurityGroups}}
+	}
+	for _, t := range a.Types {
+		out.Types = append(out.Types, aws.Type{Name: t, Markets: kinds, Price: federation.Dollars(a.Prices[t])})
+	}
+	return out
+}
