@@ -1,5 +1,6 @@
-// Command fed-agent is what a rented machine runs: "fed-agent -boot FILE" is the agent (package agent). By other names it is the commands that a job finds
-// there: srun, sbcast and ssh, and those of fsub. It is one static file, so that a machine needs nothing else of ours.
+// Command fed-agent is what a rented machine runs: "fed-agent -boot FILE" is the agent (package
+// agent). By other names it is the commands that a job finds there: srun, sbcast and ssh, and those
+// of fsub. It is one static file, so that a machine needs nothing else of ours.
 package main
 
 import (

@@ -17,8 +17,8 @@ import (
 	"fsub/cloud/steps"
 )
 
-// serve is the agent, from its boot data to the machine's end. It returns 0 if the machine was one of the daemon's, and 1 if it never became one; either
-// way its boot script ends the machine.
+// serve is the agent, from its boot data to the machine's end. It returns 0 if the machine was one
+// of the daemon's, and 1 if it never became one; either way its boot script ends the machine.
 func serve(file string, stderr io.Writer) int {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	// A machine's memory is its jobs': the agent is idle most of the time, and small.
@@ -59,7 +59,7 @@ func live(file string, log *slog.Logger) error {
 	return a.Run(ctx)
 }
 
-// readBoot reads the boot data and removes the file: the token in it is nobody else's.
+// readBoot reads the boot data and removes the file, since it has a token.
 func readBoot(file string) (agentapi.Boot, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

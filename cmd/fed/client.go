@@ -63,7 +63,8 @@ func parseJobID(s string) (federation.JobID, error) {
 	return federation.JobID(n), nil
 }
 
-// findJob reads a job ID from the command line, as parseJobID does; a task of an array that is spread over sites is a job itself.
+// findJob reads a job ID from the command line, as parseJobID does; a task of an array that is
+// spread over sites is a job itself.
 func findJob(ctx context.Context, c *api.Client, s string) (federation.JobID, error) {
 	id, err := parseJobID(s)
 	_, task, ok := strings.Cut(s, "_")

@@ -21,7 +21,7 @@ import (
 	"fsub/federation/api"
 )
 
-// clouds are the sites whose machines are made when they are needed, and the door that those come in by.
+// clouds are the sites of rented machines, and the server for the agents on them.
 type clouds struct {
 	door      *agentserver.Server
 	key       []byte
@@ -44,7 +44,8 @@ func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "the daemon is starting", http.StatusServiceUnavailable)
 }
 
-// openClouds opens the door if there is a site that needs one. It returns nil if there is none. Its keys are made once and kept in the state directory.
+// openClouds opens the agent server if a site needs one, and returns nil if none does. Its keys are
+// made once and kept in the state directory.
 func openClouds(c *Config, log *slog.Logger, reg prometheus.Registerer) (_ *clouds, err error) {
 	if !c.rents() {
 		return nil, nil
@@ -87,7 +88,7 @@ func openClouds(c *Config, log *slog.Logger, reg prometheus.Registerer) (_ *clou
 	return cl, err
 }
 
-// listenTLS opens the door to the network, and returns where it is and what its certificate is known by.
+// listenTLS makes the agent server listen on the network. It returns its URL and the pin of its certificate.
 func (cl *clouds) listenTLS(c *Config) (url, pin string, err error) {
 	certFile, keyFile := filepath.Join(c.StateDir, "agents.crt"), filepath.Join(c.StateDir, "agents-tls.key")
 	cert, err := agentserver.Certificate(certFile, keyFile)
@@ -191,7 +192,7 @@ func findAgent(c *Config) (string, error) {
 	return path, nil
 }
 
-// openTokens makes the tokens with which the commands inside jobs come back. The key is that of the remote door.
+// openTokens makes the tokens of the commands inside jobs, with the key of the remote listener.
 func openTokens(c *Config) (*api.Tokens, error) {
 	path := filepath.Join(c.StateDir, "token.key")
 	secret, err := secretFile(path)

@@ -24,10 +24,11 @@ import (
 // defaultConfig is where the configuration is looked for if no --config says otherwise.
 const defaultConfig = "/etc/fsub/fed.yaml"
 
-// Config is the one configuration file. Every key has a default that works on one machine; an unknown key is an error.
-// docs/configuration.md is made from the comments of these types.
+// Config is the one configuration file. Every key has a default that works on one machine; an
+// unknown key is an error. docs/configuration.md is made from the comments of these types.
 type Config struct {
-	// Name of the federation: the cluster's name to squeue, sinfo and slurmrestd's clients, and the tag of rented machines.
+	// Name of the federation: the cluster's name to squeue, sinfo and slurmrestd's clients, and the
+	// tag of rented machines.
 	Federation string `yaml:"federation"`
 	// Path of the socket that users and operators reach the daemon through.
 	Socket string `yaml:"socket"`
@@ -77,7 +78,8 @@ type Policy struct {
 	WaitGPUHour float64 `yaml:"wait_gpu_hour"`
 	// Jobs that may wait at one site beyond what it can start now.
 	Backlog int `yaml:"backlog"`
-	// A job is bound to a site that can start it within this time; otherwise it waits in the federation's queue.
+	// A job is bound to a site that can start it within this time; otherwise it waits in the
+	// federation's queue.
 	BindAhead time.Duration `yaml:"bind_ahead"`
 	// The most work that a job loses when a spot machine is taken back: the time between two checkpoints.
 	LostWork time.Duration `yaml:"lost_work"`
@@ -93,7 +95,8 @@ type SiteConfig struct {
 	URL string `yaml:"url,omitempty"`
 	// User whose token is used. SlurmUser (slurm, the default) can submit for all users under federated IDs.
 	User string `yaml:"user,omitempty"`
-	// pinned: jobs run under their federated IDs; mapped: the site numbers them. Not set: what the token is found to allow.
+	// pinned: jobs run under their federated IDs; mapped: the site numbers them. Not set: what the
+	// token is found to allow.
 	Mode federation.Mode `yaml:"mode,omitempty"`
 	// File with the jwt_hs256 key of the cluster, mode 0600; tokens are made from it. This or token_file.
 	KeyFile string `yaml:"key_file,omitempty"`
@@ -117,16 +120,18 @@ type SiteConfig struct {
 	Timeout time.Duration `yaml:"timeout,omitempty"`
 	// Users who are somebody else at the site, by their names here.
 	Users map[string]SiteUser `yaml:"users,omitempty"`
-	// Directories of the submit hosts that the site's nodes have too. Not set: all of them. none, or an empty list: none.
+	// Directories of the submit hosts that the site's nodes have too. Not set: all of them. none,
+	// or an empty list: none.
 	FileSystems Directories `yaml:"filesystems,omitempty"`
-	// Directory of the site's nodes in which jobs work whose files are carried there. Jobs of several nodes find their files on all of them
-	// only if it is shared. /tmp if not set.
+	// Directory of the site's nodes in which jobs work whose files are carried there. Jobs of
+	// several nodes find their files on all of them only if it is shared. /tmp if not set.
 	Scratch string `yaml:"scratch,omitempty"`
-	// Directory of the site's nodes with our commands, under the names of Slurm's: fsub-remote, or fsub where the nodes see the daemon's
-	// socket. Jobs find it first in PATH. Not set: jobs have the site's own commands.
+	// Directory of the site's nodes with our commands, under the names of Slurm's: fsub-remote, or
+	// fsub where the nodes see the daemon's socket. Jobs find it first in PATH. Not set: jobs have
+	// the site's own commands.
 	Commands string `yaml:"commands,omitempty"`
-	// Where those commands reach the daemon: HOST:PORT of its remote listener, or the path of its socket. Not set: the address of remote,
-	// else the socket.
+	// Where those commands reach the daemon: HOST:PORT of its remote listener, or the path of its
+	// socket. Not set: the address of remote, else the socket.
 	Daemon string `yaml:"daemon,omitempty"`
 	// Options that the site's plugins add to sbatch.
 	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"`
@@ -137,8 +142,8 @@ type SiteConfig struct {
 	Local *LocalConfig `yaml:"local,omitempty"`
 	// For kind aws: what to rent from Amazon.
 	AWS *AWSConfig `yaml:"aws,omitempty"`
-	// Container runtime of its machines, for jobs that ask for one as with pyxis: enroot, podman (with crun), any, none. Not set: what this
-	// machine has for kind local, none for others.
+	// Container runtime of its machines, for jobs that ask for one as with pyxis: enroot, podman
+	// (with crun), any, none. Not set: what this machine has for kind local, none for others.
 	Containers container.Engine `yaml:"containers,omitempty"`
 	// Intervals and limits for tests and odd clouds.
 	Timing *TimingConfig `yaml:"timing,omitempty"`
@@ -161,7 +166,8 @@ func defaults() Config {
 	}
 }
 
-// readConfig reads and checks a configuration file. Errors name the file, and the line and column where there are some.
+// readConfig reads and checks a configuration file. Errors name the file, and the line and column
+// where there are some.
 func readConfig(path string) (Config, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -319,7 +325,8 @@ func (s *SiteConfig) checkCommon() error {
 	return s.checkOffered()
 }
 
-// number reports whether f can be reckoned with: .nan and .inf, which YAML knows, would spoil every sum of dollars.
+// number reports whether f can be reckoned with: .nan and .inf, which YAML knows, would spoil every
+// sum of dollars.
 func number(f float64) bool { return f >= 0 && !math.IsInf(f, 1) }
 
 func (p *Policy) check() error {

@@ -9,7 +9,8 @@ import (
 
 var unknownKey = regexp.MustCompile(`unknown field "([^"]+)"`)
 
-// alikeKeys is a line that names the keys of the configuration that are like the unknown one of an error of the YAML parser, or "" where none is.
+// alikeKeys is a line that names the keys of the configuration that are like the unknown one of an
+// error of the YAML parser, or "" where none is.
 func alikeKeys(message string) string {
 	m := unknownKey.FindStringSubmatch(message)
 	if m == nil {

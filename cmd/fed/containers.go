@@ -22,8 +22,9 @@ func (s *SiteConfig) checkContainers() error {
 	return nil
 }
 
-// containers is what makes containers on the machines of a rented site. Machines of a cloud have what their image has, which is not known before the first is rented: there
-// it must be said. This machine can be looked at.
+// containers returns the container runtime on the machines of a rented site. What the image of a
+// cloud's machines has is not known before the first is rented, so the configuration names it. This
+// machine can be inspected.
 func (s *SiteConfig) containers() container.Engine {
 	if s.Containers != "" || !s.here() {
 		return s.Containers
@@ -39,7 +40,8 @@ func installed(program string) bool {
 	return err == nil
 }
 
-// containerOptions are those of pyxis that jobs may have at a rented site: a job that has one runs only where containers can be made.
+// containerOptions are those of pyxis that jobs may have at a rented site: a job that has one runs
+// only where containers can be made.
 func (s *SiteConfig) containerOptions() (list []federation.PluginOption) {
 	if e := s.containers(); !s.rented() || e == "" || e == container.None {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"fsub/slurm"
 )
 
-// openSites makes the driver of every configured site: of Slurm clusters here, of pools that are rented in clouds.go.
+// openSites makes the driver of every configured site: of Slurm clusters here, of pools that are
+// rented in clouds.go.
 func openSites(ctx context.Context, c Config, rented *clouds, st federation.PoolStore, log *slog.Logger, reg prometheus.Registerer) ([]controller.Site, error) {
 	var out []controller.Site
 	for i, s := range c.Sites {

@@ -18,7 +18,8 @@ func (f *configFlag) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.path, "config", "c", "", "configuration file (default "+defaultConfig+"; without that file, this machine is the one site)")
 }
 
-// read reads the configuration that the flag names, else the one at its usual place, else the one that works without a file.
+// read reads the configuration that the flag names, else the one at its usual place, else the one
+// that works without a file.
 func (f *configFlag) read() (Config, error) {
 	if f.path != "" {
 		return readConfig(f.path)
@@ -29,8 +30,9 @@ func (f *configFlag) read() (Config, error) {
 	return readConfig(defaultConfig)
 }
 
-// embedded is the configuration of a daemon that was told nothing: one pool of this machine. Root serves everybody from the usual places; anybody else serves themselves from
-// below their home directory, where their commands look too.
+// embedded is the configuration of a daemon without a file: one pool of this machine. root serves
+// everybody from the usual places; anybody else serves themselves from below their home directory,
+// where their commands look too.
 func embedded() (Config, error) {
 	c := defaults()
 	c.Sites = []SiteConfig{{Name: kindLocal, Kind: kindLocal}}

@@ -10,15 +10,16 @@ import (
 	"fsub/sbatch"
 )
 
-// tokenBeyond is for how long a token in a job's environment is good beyond the job's limit: jobs wait, and may be requeued.
+// tokenBeyond is how long a token in a job's environment is valid beyond the job's time limit: jobs
+// wait, and may be requeued.
 const tokenBeyond = 30 * 24 * time.Hour
 
-// inJob gives jobs what the commands inside them need: at sites that have the commands they come first in PATH, and find the
-// daemon and a token.
+// inJob gives jobs what the commands inside them need: at sites that have the commands they come
+// first in PATH, and find the daemon and a token.
 type inJob struct {
 	commands map[federation.SiteName]string
 	socket   map[federation.SiteName]string // where the daemon is, as the site's nodes see it: a path, or an address for which they need a token
-	door     *remoteDoor                    // nil: there are no addresses
+	door     *remoteDoor                    // nil: there is no remote listener
 	now      func() time.Time
 }
 
@@ -43,7 +44,7 @@ func newInJob(c *Config, d *remoteDoor) *inJob {
 	return in
 }
 
-// defaultPath is where a shell looks for programs that was told nothing.
+// defaultPath is the PATH of a shell that has none in its environment.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // Environment returns the environment of a job at a site. env is not changed.

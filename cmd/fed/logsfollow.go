@@ -28,12 +28,12 @@ type logs struct {
 
 	offset  int64
 	attempt int
-	file    string // of which offset is
+	file    string // file that offset refers to
 	said    bool   // the daemon has answered once
 }
 
-// run returns when everything there is was copied or, if the output is followed, when the job has ended. A follower does not mind a daemon
-// that is away for a while.
+// run returns when everything there is was copied or, if the output is followed, when the job has
+// ended. A follower does not mind a daemon that is away for a while.
 func (l *logs) run(ctx context.Context) error {
 	for {
 		done, err := l.look(ctx)
@@ -81,7 +81,7 @@ func (l *logs) look(ctx context.Context) (done bool, err error) {
 	return !l.follow || info.Ended, nil
 }
 
-// nothing says why there is no output.
+// nothing explains why there is no output.
 func (l *logs) nothing(info *v1.Log) error {
 	reason := ""
 	if info.Reason != "" && info.Reason != federation.ReasonNone {
@@ -112,7 +112,7 @@ func (l *logs) copyStaged(ctx context.Context) (there bool, err error) {
 
 // copyFile copies what a file has beyond the offset, with the caller's own rights.
 func (l *logs) copyFile(name string) (there bool, err error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe of that name would wait for ever
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would block forever
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -127,7 +127,7 @@ func (l *logs) copyFile(name string) (there bool, err error) {
 	if !st.Mode().IsRegular() {
 		return false, fmt.Errorf("the output of job %s goes to %s, which keeps nothing to show", l.name, name)
 	}
-	if name != l.file && l.file != "" || st.Size() < l.offset { // begun anew
+	if name != l.file && l.file != "" || st.Size() < l.offset { // a new file, or a truncated one
 		l.offset = 0
 	}
 	l.file = name

@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string) int {
 	return 1
 }
 
-// exitError ends the process with a status of its own, everything having been said.
+// exitError ends the process with a status of its own, after everything was printed.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

@@ -33,7 +33,7 @@ type parts struct {
 	api     *api.Server
 }
 
-// open makes all parts, each with those that it needs. close is to be called whatever it returns.
+// open makes all parts, each with those that it needs. Call close whatever it returns.
 func (p *parts) open(ctx context.Context) (err error) {
 	c := p.config
 	p.store, err = store.Open(ctx, store.Config{
@@ -92,7 +92,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 	tokens := p.remote.callers()
 	if p.rented != nil {
 		logs = poolLogs{bySite: p.rented.logs, others: logs}
-		if tokens == nil { // the commands of jobs come through the agents' door
+		if tokens == nil { // the commands inside jobs come through the agent server
 			var err error
 			if tokens, err = openTokens(c); err != nil {
 				return nil, err

@@ -10,7 +10,8 @@ import (
 	"fsub/federation/controller"
 )
 
-// poolBooks tells of all rented pools: how they stand from their drivers, which machines there were from the store.
+// poolBooks tells of all rented pools: how they stand from their drivers, which machines there were
+// from the store.
 type poolBooks struct {
 	tellers []federation.PoolTeller
 	retries map[federation.SiteName]federation.PoolTeller
@@ -66,7 +67,7 @@ func (b *poolBooks) Steps(jobs []federation.JobID, ended bool) (all []federation
 	return all
 }
 
-// Machines leaves out a record that it cannot read: one is no reason to show none.
+// Machines leaves out records that it cannot read: one is no reason to show none.
 func (b *poolBooks) Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error) {
 	records, err := b.store.PoolHistory(ctx, site, federation.PoolMachine, since, limit)
 	if err != nil {

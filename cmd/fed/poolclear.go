@@ -13,7 +13,8 @@ import (
 	"fsub/federation"
 )
 
-// newPoolClearCommand is for when the daemon is gone for good: it asks the clouds themselves, and needs no daemon.
+// newPoolClearCommand is for when the daemon is gone for good: it asks the clouds themselves, and
+// needs no daemon.
 func newPoolClearCommand() *cobra.Command {
 	var file configFlag
 	cmd := &cobra.Command{

@@ -45,7 +45,7 @@ func printPools(w io.Writer, pools []v1.Pool) error {
 	return t.flush()
 }
 
-// dollars to the cent, and to a hundredth of it where there is no more.
+// dollars prints cents, and hundredths of a cent for amounts below one.
 func dollars(m federation.Money) string {
 	if m > 0 && m < 0.01*federation.Dollar {
 		return m.Text(4)
@@ -64,7 +64,7 @@ func budgetText(p *v1.Pool) string {
 	return strings.Join(texts, ",")
 }
 
-// poolNote says why a pool starts no machines, or not all kinds, and what else is to be known of them.
+// poolNote says why a pool starts no machines, or not all types, and what else an operator should know.
 func poolNote(p *v1.Pool) string {
 	var notes []string
 	if p.Stopped != "" {

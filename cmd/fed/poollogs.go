@@ -7,7 +7,8 @@ import (
 	"fsub/federation"
 )
 
-// poolLogs reads the output of jobs on rented machines, which send it while they write it, and of all other jobs by another reader.
+// poolLogs reads the output of jobs on rented machines, which send it while they write it, and of
+// all other jobs by another reader.
 type poolLogs struct {
 	bySite map[federation.SiteName]federation.LogReader
 	others federation.LogReader // nil: there is none

@@ -9,7 +9,8 @@ import (
 	"fsub/cloud/local"
 )
 
-// settleWord names the command that the machines of this one call for when the last has ended and no daemon is there.
+// settleWord names the command that the machines of this one call for when the last has ended and
+// no daemon is there.
 const settleWord = "settle"
 
 // newPoolSettleCommand is not for people.

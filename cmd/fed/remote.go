@@ -15,7 +15,8 @@ import (
 	"fsub/federation/api"
 )
 
-// Remote is the listener for callers on other machines, such as the commands inside jobs: TLS, with a token of their user.
+// Remote is the listener for callers on other machines, such as the commands inside jobs: TLS, with
+// a token of their user.
 type Remote struct {
 	// HOST:PORT to listen on. Not set: closed.
 	Listen string `yaml:"listen,omitempty"`
@@ -53,11 +54,11 @@ type remoteDoor struct {
 	fingerprint string // SHA-256 of the certificate
 }
 
-// at is what FSUB_SOCKET says of the door where it is reached at HOST:PORT.
+// at returns the value of FSUB_SOCKET for a listener that is reached at HOST:PORT.
 func (d *remoteDoor) at(address string) string { return "tls://" + address + "#" + d.fingerprint }
 
-// openRemote opens the door, nil if there is to be none. What it makes is kept in the state directory, so that jobs of an earlier daemon
-// still find theirs.
+// openRemote opens the listener; nil if none is configured. Its key and certificate are kept in the
+// state directory, so that jobs of an earlier daemon still find them.
 func openRemote(c *Config) (*remoteDoor, error) {
 	if c.Remote.Listen == "" {
 		return nil, nil
@@ -92,7 +93,7 @@ func openRemote(c *Config) (*remoteDoor, error) {
 	}, nil
 }
 
-// callers tells who comes through the door; nobody if there is none.
+// callers authenticates callers of the remote listener; nobody if there is none.
 func (d *remoteDoor) callers() *api.Tokens {
 	if d == nil {
 		return nil
@@ -100,7 +101,7 @@ func (d *remoteDoor) callers() *api.Tokens {
 	return d.tokens
 }
 
-// private refuses a secret that others may read: whoever has it can be any user, or the daemon.
+// private refuses a secret that others may read: with it one can impersonate any user, or the daemon.
 func private(path string) error {
 	st, err := os.Stat(path)
 	if err != nil {

@@ -42,8 +42,9 @@ func newServeCommand() *cobra.Command {
 	return cmd
 }
 
-// serve runs the daemon: the store, one driver per site, the controller, and the API on the socket. It returns nil after a
-// stop that was asked for. The order matters: nothing is accepted before the store is open and the live jobs are read.
+// serve runs the daemon: the store, one driver per site, the controller, and the API on the socket.
+// It returns nil after a stop that was asked for. The order matters: nothing is accepted before the
+// store is open and the live jobs are read.
 func serve(ctx context.Context, c Config, log *slog.Logger) error {
 	p := &parts{config: &c, log: log, reg: prometheus.NewRegistry()}
 	p.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -76,7 +77,8 @@ func serveMetrics(ctx context.Context, addr string, reg *prometheus.Registry) er
 	return nil
 }
 
-// maxRequeue is what the controller is told: there 0 stands for the default, here it means never.
+// maxRequeue translates to the controller's field, where 0 stands for the default; in the
+// configuration it means never.
 func (c *Config) maxRequeue() int {
 	if c.MaxRequeue == 0 {
 		return -1
@@ -91,7 +93,7 @@ func (c *Config) policy() place.Policy {
 	return p
 }
 
-// purge takes jobs that ended long ago out of the books, every hour. It returns when ctx is done.
+// purge deletes jobs that ended long ago, every hour. It returns when ctx is done.
 func purge(ctx context.Context, st *store.Store, keep time.Duration, log *slog.Logger) error {
 	hour := time.NewTicker(time.Hour)
 	defer hour.Stop()

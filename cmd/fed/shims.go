@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shimNames are Slurm's commands that fsub is by the name of the file. srun and salloc pass on to the site's own within a job.
+// shimNames are Slurm's commands that fsub is by the name of the file. srun and salloc pass on to
+// the site's own within a job.
 var (
 	shimNames = []string{"sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "sacctmgr", "sshare"}
 	passNames = []string{"srun", "salloc"}
@@ -106,7 +107,8 @@ func (s *shimInstaller) target() (string, error) {
 	return filepath.Abs(found)
 }
 
-// missingLinks are the names whose links are not there or lead to another fsub. What is not ours is an error that names all of it.
+// missingLinks are the names whose links are not there or lead to another fsub. What is not ours is
+// an error that names all of it.
 func missingLinks(dir, target string, names []string) (todo []string, err error) {
 	var foreign []string
 	for _, name := range names {

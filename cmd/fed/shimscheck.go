@@ -22,7 +22,8 @@ func newShimsCheckCommand() *cobra.Command {
 	}
 }
 
-// standing says what a command name leads to: all programs of that name in PATH, in order, and whether each is ours.
+// standing says what a command name leads to: all programs of that name in PATH, in order, and
+// whether each is ours.
 type standing struct {
 	name  string
 	files []string
@@ -73,7 +74,7 @@ func checkShims(path string, w io.Writer) error {
 	return exitError(1)
 }
 
-// advice is what to do about commands of which others win.
+// advice says what to do about commands that are not ours.
 func advice(lost []standing) string {
 	names := make([]string, len(lost))
 	for i, s := range lost {

@@ -16,9 +16,10 @@ import (
 //
 // At a Slurm cluster name, uid and gid are those of its own user.
 //
-// On rented machines name alone is another user of this system. With uid and gid the entry is complete: jobs of the user run as
-// that name, with these IDs and groups, so that files that they make on the cloud's file systems have the right owner. The agent
-// of each machine adds the user and the groups there. root cannot be mapped, and nobody can be mapped to root. Users without an
+// On rented machines name alone is another user of this system. With uid and gid the entry is
+// complete: jobs of the user run as that name, with these IDs and groups, so that files that they
+// make on the cloud's file systems have the right owner. The agent of each machine adds the user
+// and the groups there. root cannot be mapped, and nobody can be mapped to root. Users without an
 // entry keep their name, IDs and groups.
 type SiteUser struct {
 	// Name at the site.

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// listen opens the socket for everybody on this machine: who a caller is comes from the kernel, not from file modes. A socket
-// that a dead daemon left behind is replaced; one that is answered is not, nor anything that is no socket.
+// listen opens the socket for everybody on this machine: the kernel says who a caller is, file
+// modes do not matter. It replaces a socket that a dead daemon left behind, but neither one that is
+// answered nor anything that is not a socket.
 func listen(path string) (net.Listener, error) {
 	if err := makeRoom(path); err != nil {
 		return nil, fmt.Errorf("socket %s: %w", path, err)
@@ -30,7 +31,7 @@ func listen(path string) (net.Listener, error) {
 // maxSocketPath is what the kernel has room for.
 const maxSocketPath = 107
 
-// makeRoom makes sure that a socket can be made at path, and that nobody else can put theirs in its place.
+// makeRoom makes sure that a socket can be made at path, and that nobody else can replace it.
 func makeRoom(path string) error {
 	if len(path) > maxSocketPath {
 		return fmt.Errorf("the path has %d bytes, the kernel takes %d; set a shorter one", len(path), maxSocketPath)

@@ -1,9 +1,11 @@
-// Command fsub is the small client of the daemon. What it does depends on the name it is called by: fsub and sbatch
-// submit a job, squeue scancel sinfo sacct scontrol sacctmgr sshare do what Slurm's commands of these names do, over the whole
-// federation; srun and salloc give way to the site's own within a job.
+// Command fsub is the small client of the daemon. What it does depends on the name it is called by:
+// fsub and sbatch submit a job, squeue scancel sinfo sacct scontrol sacctmgr sshare do what Slurm's
+// commands of these names do, over the whole federation; srun and salloc give way to the site's own
+// within a job.
 //
-// It starts in well under a millisecond, so that a loop of submissions is not slowed by it: one static binary without
-// net, net/http, regexp or init work, one request to the daemon's unix socket (package conn). A test holds the list.
+// It starts in well under a millisecond, so that a loop of submissions is not slowed by it: one
+// static binary without net, net/http, regexp or init work, one request to the daemon's unix socket
+// (package conn). A test holds the list.
 package main
 
 import (

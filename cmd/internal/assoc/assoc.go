@@ -1,5 +1,5 @@
-// Package assoc is what sacctmgr and sshare have in common: the associations of all sites as the daemon last saw them, the tree
-// that their accounts make, and tables in Slurm's layout.
+// Package assoc is what sacctmgr and sshare have in common: the associations of all sites as the
+// daemon last saw them, the tree that their accounts make, and tables in Slurm's layout.
 package assoc
 
 import (
@@ -26,8 +26,9 @@ type Node struct {
 	Norm  float64  // the part that it has of what its parent has, by shares among its siblings
 }
 
-// Tree lists the associations of all clusters as one tree: accounts and users of one name are one, as the first site has them. Users
-// of an account stand before its sub-accounts, which stand in the order of the sites' accounting.
+// Tree lists the associations of all clusters as one tree: accounts and users of one name are one,
+// as the first site has them. Users of an account stand before its sub-accounts, which stand in the
+// order of the sites' accounting.
 func Tree(list []v1.Association) []Node {
 	t := tree{children: map[string][]*v1.Association{}, users: map[string][]*v1.Association{}}
 	seen := map[[3]string]bool{}
@@ -50,7 +51,7 @@ func Tree(list []v1.Association) []Node {
 	for _, r := range t.roots {
 		t.add(r, nil, 0)
 	}
-	for i := range list { // users of accounts that the site told nothing of
+	for i := range list { // users of accounts that the site does not report
 		if a := &list[i]; a.User != "" && t.users[a.Account] != nil {
 			t.addUsers(a.Account, nil)
 		}

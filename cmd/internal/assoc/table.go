@@ -7,7 +7,8 @@ import (
 	"fsub/cmd/internal/show"
 )
 
-// Field is a column that a table may have: its name in --format, its header, its usual width (negative: left-justified).
+// Field is a column that a table may have: its name in --format, its header, its usual width
+// (negative: left-justified).
 type Field[T any] struct {
 	Name, Header string
 	Width        int

@@ -1,8 +1,10 @@
-// Package conn speaks HTTP/1.1 to the daemon over its unix socket with nothing but system calls: package net and
-// net/http would cost a command about a millisecond before its first line runs. [Conn] sends one request at a time
-// and keeps the connection for the next; what a request means is left to the commands.
+// Package conn speaks HTTP/1.1 to the daemon over its unix socket with nothing but system calls:
+// package net and net/http would cost a command about a millisecond before its first line runs.
+// [Conn] sends one request at a time and keeps the connection for the next; what a request means is
+// left to the commands.
 //
-// Built with the tag "remote" it speaks TLS too, to an address tls://HOST:PORT#FINGERPRINT: for machines that do not have the socket.
+// Built with the tag "remote" it speaks TLS too, to an address tls://HOST:PORT#FINGERPRINT: for
+// machines that do not have the socket.
 package conn
 
 import (
@@ -14,8 +16,9 @@ import (
 	"time"
 )
 
-// DefaultSocket is where the daemon of a machine listens, OwnSocket, below a user's home directory, where one listens that the user has started without
-// a configuration. The environment's FSUB_SOCKET names any other.
+// DefaultSocket is where the daemon of a machine listens, OwnSocket, below a user's home directory,
+// where one listens that the user has started without a configuration. The environment's
+// FSUB_SOCKET names any other.
 const (
 	DefaultSocket = "/run/fsub/fsub.sock"
 	OwnSocket     = "/.fsub/fsub.sock"
@@ -25,13 +28,15 @@ const (
 var (
 	// ErrConnect: nobody listens. Nothing was sent, so nothing was accepted.
 	ErrConnect = errors.New("Unable to contact slurm controller (connect failure)")
-	// ErrTimeout: the daemon took or answered nothing within the time-out. The request may have been carried out.
+	// ErrTimeout: the daemon took or answered nothing within the time-out. The request may have
+	// been carried out.
 	ErrTimeout = errors.New("Socket timed out on send/recv operation")
 	// ErrLost: the connection broke after the request was sent, at least in part. It may have been carried out.
 	ErrLost = errors.New("Zero Bytes were transmitted or received")
 )
 
-// Error is a call that got no whole answer. Error() is Slurm's sentence; Detail says what happened and what to do.
+// Error is a call that got no whole answer. Error() is Slurm's sentence; Detail says what happened
+// and what to do.
 type Error struct {
 	Err    error // ErrConnect, ErrTimeout or ErrLost
 	Detail string
@@ -48,7 +53,7 @@ type Conn struct {
 	fd      int
 	open    bool
 	tls     io.ReadWriteCloser // instead of fd, where path is an address
-	token   string             // says over TLS who calls
+	token   string             // authenticates the caller over TLS
 	job     string             // the job that this process runs in, and its array
 	buf     []byte             // received and not yet used
 }
@@ -230,7 +235,7 @@ func (c *Conn) write(msg []byte) error {
 	return nil
 }
 
-// brokenTLS is broken for a failure over TLS, of which only the words are known.
+// brokenTLS is broken for a failure over TLS, of which only the text is known.
 func (c *Conn) brokenTLS(err error) error {
 	if isTimeout(err) {
 		return c.broken(syscall.EAGAIN)

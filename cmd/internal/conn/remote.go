@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// dial connects to HOST:PORT#FINGERPRINT. The daemon proves itself by the certificate with that SHA-256, in hexadecimal: nothing
-// else, so that it needs no authority and no name; without a fingerprint by one that this machine trusts for HOST.
+// dial connects to HOST:PORT#FINGERPRINT. The daemon proves itself by the certificate with that
+// SHA-256, in hexadecimal: nothing else, so that it needs no authority and no name; without a
+// fingerprint by one that this machine trusts for HOST.
 func dial(address string, timeout time.Duration) (io.ReadWriteCloser, error) {
 	host, print, pinned := strings.Cut(address, "#")
 	config := &tls.Config{MinVersion: tls.VersionTLS12}

@@ -9,7 +9,7 @@ import (
 // header is what matters of an answer's head.
 type header struct {
 	status  int
-	length  int // -1 if not told
+	length  int // -1 if unknown
 	chunked bool
 	keep    bool
 }

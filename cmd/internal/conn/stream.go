@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Stream sends a request without a body and returns the answer before it is read: for answers that are used piece by piece. The
-// body must be closed before the next call. Any error, also one of reading, is an *Error; a body that ends without one is whole.
+// Stream sends a request without a body and returns the answer before it is read: for answers that
+// are used piece by piece. The body must be closed before the next call. Any error, also one of
+// reading, is an *Error; a body that ends without one is whole.
 func (c *Conn) Stream(path string) (status int, body io.ReadCloser, err error) {
 	if err := c.connect(); err != nil {
 		return 0, nil, err
@@ -104,7 +105,8 @@ func (b *stream) nextChunk() error {
 	return io.EOF
 }
 
-// Close gives the connection back. What has not been read is not waited for: the connection ends then.
+// Close gives the connection back. If not everything was read, it closes the connection instead of
+// waiting for the rest.
 func (b *stream) Close() error {
 	if b.err != io.EOF || !b.keep {
 		b.c.Close()

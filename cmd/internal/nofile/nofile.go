@@ -1,7 +1,8 @@
-// Package nofile knows the limit of open files that this process was started with. Package syscall raises the soft
-// limit to the hard one before main runs and keeps the old value to itself, but a job is to get the limit that its user
-// had. So it is asked for earlier: packages are initialised in the order of their import paths as far as their imports
-// allow, this one imports nothing, and its path comes before "syscall". A test holds that this is so.
+// Package nofile knows the limit of open files that this process was started with. Package syscall
+// raises the soft limit to the hard one before main runs and keeps the old value to itself, but a
+// job is to get the limit that its user had. So it is asked for earlier: packages are initialised
+// in the order of their import paths as far as their imports allow, this one imports nothing, and
+// its path comes before "syscall". A test holds that this is so.
 package nofile
 
 // Soft is the soft limit at the start of the process.

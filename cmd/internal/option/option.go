@@ -1,5 +1,6 @@
-// Package option reads the command lines of Slurm's commands by tables: one [Row] for each option says how it is written and what it
-// does to the command's options, a struct of its own. How words are taken apart is package getopt's, what options mean together the command's.
+// Package option reads the command lines of Slurm's commands by tables: one [Row] for each option
+// says how it is written and what it does to the command's options, a struct of its own. How words
+// are taken apart is package getopt's, what options mean together the command's.
 package option
 
 import (
@@ -11,12 +12,12 @@ import (
 	"fsub/sbatch/getopt"
 )
 
-// Row is one option of a command whose options are a T. One of Flag, Text, List, Say and Print says what it does, or Do; an option without
-// any is taken and ignored.
+// Row is one option of a command whose options are a T. One of Flag, Text, List, Say and Print says
+// what it does, or Do; an option without any is taken and ignored.
 type Row[T any] struct {
 	Name  string
 	Short byte
-	As    string     // the Name of the row that this is another name of; it has nothing else then but Name and Short
+	As    string     // Name of the row that this is another name of; such a row has only Name and Short besides
 	Env   string     // the variable that stands for it if it has a value
 	Arg   getopt.Arg // of Do and Print; Text and List have a value anyway
 
@@ -43,8 +44,8 @@ type Set[T any] struct {
 	words   *getopt.Set
 }
 
-// NewSet makes a Set. The order of rows is the order in which an ambiguity lists them. It does no work, so that a Set may be a package
-// variable of a program that starts often.
+// NewSet makes a Set. The order of rows is the order in which an ambiguity lists them. It does no
+// work, so that a Set may be a package variable of a program that starts often.
 func NewSet[T any](command string, rows []Row[T]) *Set[T] {
 	return &Set[T]{command: command, rows: rows}
 }
@@ -93,9 +94,10 @@ func (s *Set[T]) Environment(o *T, env []string) error {
 	return nil
 }
 
-// Parse reads args, the words after the command's name, into o. ended: an option has printed what it was given for, and nothing is left to do.
-// The error is whole lines for stderr; a *getopt.Error if the words cannot be taken apart. A value that is wrong does not keep an option
-// after it from printing, unless the set is [Set.Strict].
+// Parse reads args, the words after the command's name, into o. ended: an option has printed what
+// it was given for, and nothing is left to do. The error is whole lines for stderr; a *getopt.Error
+// if the words cannot be taken apart. A value that is wrong does not keep an option after it from
+// printing, unless the set is [Set.Strict].
 func (s *Set[T]) Parse(o *T, args []string, stdout io.Writer) (operands []string, ended bool, err error) {
 	s.once.Do(s.index)
 	found, operands, err := s.words.Parse(args, getopt.Permute)

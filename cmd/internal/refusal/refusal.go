@@ -1,5 +1,5 @@
-// Package refusal is srun and salloc: within a job they are the site's own, which stands further on in PATH; elsewhere there is
-// nothing that they could do, and one sentence says what to do instead.
+// Package refusal is srun and salloc: within a job they are the site's own, which stands further on
+// in PATH; elsewhere there is nothing that they could do, and one sentence says what to do instead.
 package refusal
 
 import (
@@ -12,7 +12,8 @@ import (
 	"fsub/cmd/internal/show"
 )
 
-// Main is the command name, srun or salloc. Within a job it does not return: the process becomes the site's command.
+// Main is the command name, srun or salloc. Within a job it does not return: the process becomes
+// the site's command.
 func Main(name string, args, env []string, stdout, stderr io.Writer) int {
 	next := After(name, env)
 	switch {
@@ -42,8 +43,8 @@ func After(name string, env []string) string { return Next(name, show.Env(env, "
 // ownFile is the program that runs now.
 func ownFile() (os.FileInfo, error) { return os.Stat("/proc/self/exe") }
 
-// Next is the first executable file called name in path that comes after this program's own, or "" if there is none. It never
-// looks back, so that two copies of this program cannot call each other for ever.
+// Next returns the first executable file called name in path after this program's own, or "" if
+// there is none. It never looks back, so that two copies of this program cannot call each other forever.
 func Next(name, path string, own func() (os.FileInfo, error)) string {
 	self, err := own()
 	found := ""

@@ -27,7 +27,8 @@ const (
 		"tresusageoutave,tresusageouttot"
 )
 
-// columns reads the list of fields: that of --format, then those of --brief and --long. Its error is a whole line for stderr.
+// columns reads the list of fields: that of --format, then those of --brief and --long. Its error
+// is a whole line for stderr.
 func (c *command) columns() ([]column, error) {
 	lists := []string{c.format}
 	if c.brief {
@@ -75,7 +76,7 @@ func readColumn(item string) ([]column, error) {
 	if !sized {
 		return []column{{f, f.width}}, nil
 	}
-	n, _ := strconv.Atoi(width) // what is no number is no width
+	n, _ := strconv.Atoi(width) // anything but a number counts as no width
 	return []column{{f, n}}, nil
 }
 
@@ -122,8 +123,8 @@ func (c *command) print(columns []column, records []record) {
 	c.stdout.Write([]byte(b.String()))
 }
 
-// fit pads or cuts text to the column's width; what was cut of a value is marked with a +. A time that has no room is not shown in
-// part.
+// fit pads or cuts text to the column's width; what was cut of a value is marked with a +. A time
+// that has no room is not shown in part.
 func (c column) fit(text string, value bool) string {
 	right, width := c.width > 0, max(c.width, -c.width)
 	if width == 0 {

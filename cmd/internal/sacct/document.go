@@ -24,7 +24,8 @@ func (c *command) printDocument(jobs []v1.AccountingJob, reply wire.Reply) error
 	return err
 }
 
-// printPayloads is --batch-script and --env-vars. Of a job that is not known nothing is printed; of another user's the word NONE.
+// printPayloads is --batch-script and --env-vars. Of a job that is not known nothing is printed; of
+// another user's the word NONE.
 func (c *command) printPayloads(jobs []v1.AccountingJob) error {
 	for i := range jobs {
 		j := &jobs[i]

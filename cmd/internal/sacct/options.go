@@ -150,8 +150,8 @@ func (o *options) check(times show.Times, now time.Time) error {
 	return nil
 }
 
-// window sets the times that are not given. With jobs it is all time; with states it is now, or the moment of --starttime; else it is
-// today.
+// window sets the times that are not given. With jobs it is all time; with states it is now, or the
+// moment of --starttime; else it is today.
 func (o *options) window(now time.Time) {
 	switch {
 	case !o.from.IsZero():

@@ -28,7 +28,8 @@ func (r ref) job() string {
 	return id
 }
 
-// has reports whether j is what r names. The tasks that have not started have one record, which no task's ID names.
+// has reports whether j is what r names. The tasks that have not started have one record, which no
+// task's ID names.
 func (r ref) has(j *v1.AccountingJob, wholeHet bool) bool {
 	switch {
 	case r.task >= 0:

@@ -1,5 +1,6 @@
-// Package sacct shows what became of jobs as Slurm's sacct does: every job that the federation ever accepted, with the
-// fields, widths, state words and time windows of sacct. The daemon selects and reports; this package puts it into columns.
+// Package sacct shows what became of jobs as Slurm's sacct does: every job that the federation ever
+// accepted, with the fields, widths, state words and time windows of sacct. The daemon selects and
+// reports; this package puts it into columns.
 package sacct
 
 import (
@@ -152,7 +153,8 @@ func (c *command) records(jobs []v1.AccountingJob) []record {
 	return out
 }
 
-// wanted tells whether the row of the job itself is asked for, with all that belongs to it, or only some of its steps.
+// wanted tells whether the row of the job itself is asked for, with all that belongs to it, or only
+// some of its steps.
 func (c *command) wanted(j *v1.AccountingJob) (job bool, steps map[string]bool) {
 	if len(c.refs) == 0 {
 		return true, nil

@@ -10,7 +10,8 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// selects makes the selections that the daemon does not make. whole is the name of the federation, as a cluster.
+// selects makes the selections that the daemon does not make. whole is the name of the federation,
+// as a cluster.
 func (c *command) selects(j *v1.AccountingJob, whole string) bool {
 	oneOf := func(list []string, values ...string) bool {
 		return len(list) == 0 || slices.ContainsFunc(values, func(v string) bool { return slices.Contains(list, v) })

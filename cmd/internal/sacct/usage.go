@@ -127,7 +127,8 @@ func cpuClock(_ *command, ms int64) string { return clock(ms / 1000) }
 
 const byteUnits = "KMGTP"
 
-// bytes writes a number of bytes: in the largest unit that needs no more than a half of it, or as --units or --noconvert ask.
+// bytes writes a number of bytes: in the largest unit that needs no more than a half of it, or as
+// --units or --noconvert ask.
 func (c *command) bytes(n int64) string {
 	if c.units != "" {
 		return inUnit(n, strings.Index(byteUnits, c.units)+1)

@@ -10,7 +10,7 @@ import (
 	"fsub/slurm/wire"
 )
 
-// What only the site has measured, and has not told.
+// Values that only the site has measured, and has not reported.
 func unknown(*command, *record) string { return "" }
 
 // ofJob is a value that steps do not have, ofStep one that jobs do not have.
@@ -159,7 +159,8 @@ func name(r *record) string {
 	return r.Name
 }
 
-// state is the state's word. Who cancelled a job is said of the job only, and of a step who cancelled it alone.
+// state returns the state in words. It names the user who cancelled a job for the job only, and for
+// a step that was cancelled alone.
 func state(_ *command, r *record) string {
 	list := r.State.Current
 	if r.step != nil {
@@ -178,7 +179,8 @@ func state(_ *command, r *record) string {
 	return s
 }
 
-// exitText is "code:signal". A code above 128 is how a shell says that a signal ended its last command; sacct takes 128 off.
+// exitText is "code:signal". A code above 128 is how a shell says that a signal ended its last
+// command; sacct takes 128 off.
 func exitText(e wire.ExitCode) string {
 	code := e.ReturnCode.Value()
 	if code > 128 {

@@ -17,8 +17,8 @@ func (q *query) selects(a *v1.Association) bool {
 
 func (q *query) named(name string) bool { return len(q.names) == 0 || slices.Contains(q.names, name) }
 
-// userRows has one row for each user, in the order of the alphabet, or with associations one for each of them. The default account of
-// a user is that of the first site that has one.
+// userRows has one row for each user, in the order of the alphabet, or with associations one for
+// each of them. The default account of a user is that of the first site that has one.
 func (q *query) userRows(known *v1.Associations) []row {
 	defaults := map[string]string{}
 	of := map[string][]*v1.Association{}
@@ -58,7 +58,8 @@ func (q *query) userRows(known *v1.Associations) []row {
 	return out
 }
 
-// accountRows has one row for each account, in the order of the alphabet, or with associations one for each of them.
+// accountRows has one row for each account, in the order of the alphabet, or with associations one
+// for each of them.
 func (q *query) accountRows(known *v1.Associations) []row {
 	of := map[string][]*v1.Association{}
 	var accounts []string
@@ -86,7 +87,8 @@ func (q *query) accountRows(known *v1.Associations) []row {
 	return out
 }
 
-// associationRows has one row for each association, site by site. In a tree, accounts and users are set in below what they belong to.
+// associationRows has one row for each association, site by site. In a tree, accounts and users are
+// set in below what they belong to.
 func (q *query) associationRows(known *v1.Associations) []row {
 	parent := map[[2]string]string{}
 	for _, a := range known.Associations {
@@ -142,8 +144,8 @@ func (q *query) qosRows(known *v1.Associations) []row {
 	return out
 }
 
-// tresRows has each TRES that any site has, once: the kinds that every site has, then the generic resources by name. Sites number these
-// as they like; here they count on from Slurm's first.
+// tresRows has each TRES that any site has, once: the kinds that every site has, then the generic
+// resources by name. Sites number these as they like; here they count on from Slurm's first.
 func (q *query) tresRows(known *v1.Associations) []row {
 	var all []wire.TRES
 	for _, c := range known.Clusters {

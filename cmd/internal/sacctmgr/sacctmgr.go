@@ -1,5 +1,6 @@
-// Package sacctmgr lists the users, accounts, associations, clusters, QOS and TRES of all sites as Slurm's sacctmgr does, from
-// what the daemon has seen of the sites' accounting. It changes nothing: the accounts are the sites'.
+// Package sacctmgr lists the users, accounts, associations, clusters, QOS and TRES of all sites as
+// Slurm's sacctmgr does, from what the daemon has seen of the sites' accounting. It changes
+// nothing: the accounts are the sites'.
 package sacctmgr
 
 import (
@@ -47,7 +48,7 @@ var optionSet = getopt.NewSet("sacctmgr", []getopt.Option{
 	{Name: "yaml", Arg: getopt.OptionalArg, ID: optJSON},
 })
 
-// query is what is to be listed, and how.
+// query says what to list, and how.
 type query struct {
 	style             assoc.Style
 	withAssoc, asTree bool
@@ -220,7 +221,7 @@ func isWord(word string) bool {
 	return false
 }
 
-// condition is where the values of NAME= belong; nil if there is no such condition.
+// condition returns where the values of NAME= belong; nil if there is no such condition.
 func (q *query) condition(entity, name string) *[]string {
 	is := func(full string, least int) bool { return len(name) >= least && strings.HasPrefix(full, name) }
 	switch {

@@ -23,7 +23,8 @@ type row struct {
 
 type field = assoc.Field[row]
 
-// limit is a limit of an association or a cluster. The federation does not see the sites' limits, and shows none.
+// limit is a limit of an association or a cluster. The federation does not see the sites' limits,
+// and shows none.
 func limit(name, header string, width int) field {
 	return field{Name: name, Header: header, Width: width, Value: func(*row) string { return "" }}
 }

@@ -12,8 +12,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// matching picks the live jobs that match every filter, of those that were named if any were, and asks about each if it is to. A named
-// job that does not live is reported at once; exit is then 1.
+// matching picks the live jobs that match every filter, of those that were named if any were, and
+// asks about each if it is to. A named job that does not live is reported at once; exit is then 1.
 func (c *command) matching(named []ref) (refs []ref, exit int, err error) {
 	var q show.Query
 	if len(named) == 0 {
@@ -71,7 +71,7 @@ func (c *command) read(q show.Query, named []ref) ([]wire.Job, error) {
 		ids[i] = r.id.String()
 	}
 	if len(ids) == 1 {
-		ids = append(ids, ids[0]) // two are no error where they are not known
+		ids = append(ids, ids[0]) // two make no error for unknown jobs
 	}
 	q.Add("job_id", strings.Join(ids, ","))
 	list, err := show.OpenQueue(c.caller, q.String())
@@ -110,7 +110,8 @@ func common(a, b []int) []int {
 	return slices.DeleteFunc(slices.Clone(a), func(n int) bool { return !slices.Contains(b, n) })
 }
 
-// picked names the live jobs of a listing that match, of those that r names if it is not nil: by r itself where all that it names do.
+// picked names the live jobs of a listing that match, of those that r names if it is not nil: by r
+// itself where all that it names do.
 func (c *command) picked(jobs []wire.Job, r *ref) []ref {
 	var refs []ref
 	all := true

@@ -29,12 +29,13 @@ func (o *options) filtered() bool {
 		o.account+o.partition+o.qos+o.nodes+o.reservation+o.wckey != ""
 }
 
-// kills reports whether jobs are to be ended, not signalled. KILL to a whole job is the same as no signal.
+// kills reports whether jobs are ended, not signalled. KILL to a whole job is the same as no signal.
 func (o *options) kills() bool {
 	return !o.batch && (o.signal == "" || o.signal == "KILL" || o.signal == "9")
 }
 
-// plain reports whether jobs are just to be ended by their IDs: then one that has gone already is no failure.
+// plain reports whether jobs are ended by ID without further conditions: then a job that has ended
+// already is not a failure.
 func (o *options) plain() bool { return o.signal == "" && !o.batch && !o.filtered() && !o.interactive }
 
 const (
@@ -129,7 +130,8 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 	return o, 0, false
 }
 
-// fromEnv reads the environment. A switch that is neither true nor false is told of and left alone, as by scancel.
+// fromEnv reads the environment. A switch that is neither true nor false is reported and ignored,
+// as scancel does.
 func (o *options) fromEnv(env []string, stderr io.Writer) error {
 	for name, id := range map[string]int{"SCANCEL_BATCH": optBatch, "SCANCEL_FULL": optFull, "SCANCEL_HURRY": optIgnore, "SCANCEL_CTLD": optIgnore,
 		"SCANCEL_INTERACTIVE": optInteractive, "SCANCEL_VERBOSE": optVerbose} {
@@ -157,7 +159,7 @@ func (o *options) fromEnv(env []string, stderr io.Writer) error {
 
 const validStates = "Valid job states are PENDING, RUNNING, and SUSPENDED"
 
-// stateList is the one state that --state takes, in its long form; nil if it is none of those that are listed.
+// stateList returns the one state that --state takes, in its long form; nil if it is not one of them.
 func stateList(text string) []string {
 	switch long := show.LongState(text); long {
 	case "PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING":
@@ -257,7 +259,7 @@ func validSignal(name string) bool {
 	return err == nil && n >= 1 && n <= 64
 }
 
-// signalNumber is the number of a signal, or name itself if it is none of signals.
+// signalNumber returns the number of a signal, or name itself if it is unknown.
 func signalNumber(name string) string {
 	for _, s := range signals {
 		if s.name == name {

@@ -18,7 +18,7 @@ type ref struct {
 	step  string // "": none
 }
 
-// parseRef reads one job. Steps have numbers: the batch script's is none of its own to scancel.
+// parseRef reads one job or step. Steps have numbers: scancel has no name for the batch script's.
 func parseRef(text string) (ref, bool) {
 	base, step, hasStep := strings.Cut(text, ".")
 	if _, err := strconv.ParseUint(step, 10, 32); hasStep && err != nil {

@@ -1,5 +1,5 @@
-// Package scancel cancels and signals jobs of the federation as Slurm's scancel does: its options, sentences and exit
-// codes. Who may do what to which job is the daemon's to decide.
+// Package scancel cancels and signals jobs of the federation as Slurm's scancel does: its options,
+// sentences and exit codes. Who may do what to which job is the daemon's to decide.
 package scancel
 
 import (
@@ -134,8 +134,9 @@ func (c *command) doingTo(what string) string {
 	return "Signal " + signalNumber(c.signal) + " to" + what
 }
 
-// report prints a refusal and gives the exit code that it makes: the error's number, cut to a byte, as in Slurm. That a job
-// has gone already is no failure of a plain scancel, and said only if asked for.
+// report prints a refusal and returns the exit code for it: the error's number, cut to a byte, as
+// in Slurm. A job that has ended already is not a failure of a plain scancel, and is reported only
+// if asked for.
 func (c *command) report(r ref, e *v1.Error) int {
 	gone := e.Number == wire.ErrJobID || e.Number == wire.ErrAlreadyDone
 	// What was only found by a filter may have ended since, or be on its way: nobody named it.
@@ -158,8 +159,8 @@ func (c *command) complain(r ref, why string) {
 	fmt.Fprintf(c.stderr, "scancel: error: Kill job error on job id %s: %s\n", r.text, why)
 }
 
-// readClusters checks --clusters: the names of sites, or of the federation for all of them. As with the others of Slurm's commands,
-// unknown names are an error only where there is no other.
+// readClusters checks --clusters: names of sites, or of the federation for all of them. As in
+// Slurm's other commands, unknown names are an error only if no name is known.
 func (c *command) readClusters() error {
 	if c.clusters == "" || c.clusters == "all" {
 		return nil

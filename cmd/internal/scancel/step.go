@@ -15,7 +15,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// cancelStep kills a step or signals it, with scancel's words and exit codes. Where there is no such step, a signal is as good as sent.
+// cancelStep kills a step or signals it, with scancel's words and exit codes. A signal to a step
+// that does not exist succeeds.
 func (c *command) cancelStep(r ref) int {
 	if program, own := c.siteCommand(r); program != "" {
 		return c.handOver(program, own)
@@ -49,7 +50,8 @@ func (c *command) cancelStep(r ref) int {
 	return c.sendStep(j.JobID, req)
 }
 
-// jobOf is the job whose step r names: the very one that it names, and not an array's task by the array's number.
+// jobOf is the job whose step r names: the very one that it names, and not an array's task by the
+// array's number.
 func (r *ref) jobOf(jobs []wire.Job) *wire.Job {
 	for i := range jobs {
 		if j := &jobs[i]; r.names(j) && (len(r.tasks) > 0 || j.JobID == int64(r.id)) {
@@ -83,7 +85,8 @@ func (c *command) complainStep(step, why string) {
 	fmt.Fprintf(c.stderr, "scancel: error: Kill job error on job step id %s: %s\n", step, why)
 }
 
-// asked puts a question until it is answered. The end of the input is a no: scancel itself would ask for ever.
+// asked repeats a question until it is answered. The end of the input means no: scancel itself
+// would ask forever.
 func (c *command) asked(question string) bool {
 	if c.answers == nil {
 		c.answers = bufio.NewReader(c.stdin)
@@ -100,8 +103,9 @@ func (c *command) asked(question string) bool {
 	}
 }
 
-// siteCommand is the site's own scancel where r is a step of the job that this process runs in, at a Slurm cluster, and what r is called there. Nobody but it can
-// reach the step: slurmrestd takes a step's number for its job's, and signals that.
+// siteCommand is the site's own scancel where r is a step of the job that this process runs in, at
+// a Slurm cluster, and what r is called there. Nobody but it can reach the step: slurmrestd takes a
+// step's number for its job's, and signals that.
 func (c *command) siteCommand(r ref) (program, own string) {
 	end := strings.IndexAny(r.given, "._+")
 	id, rest := r.given[:end], r.given[end:]

@@ -90,7 +90,7 @@ func (c *command) results(verb string, refs []ref, change []sbatch.Change) []v1.
 	return out
 }
 
-// complain prints a refusal as it is said of a job, or of tasks of an array.
+// complain prints a refusal for a job, or for tasks of an array.
 func (c *command) complain(r ref, e *v1.Error) {
 	if r.Tasks != nil && r.ok {
 		id, _, _ := strings.Cut(r.text, "_")
@@ -146,7 +146,8 @@ func (c *command) holdJobs(verb string, words []string) int {
 	return exit
 }
 
-// holdWord does one word. Slurm ends with a summary line where all that was asked for is one job, or jobs of one name.
+// holdWord does one word. Slurm ends with a summary line where all that was asked for is one job,
+// or jobs of one name.
 func (c *command) holdWord(verb, word string) int {
 	key, name, named := strings.Cut(word, "=")
 	var refs []ref

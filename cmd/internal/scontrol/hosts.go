@@ -12,7 +12,8 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// hostnames is "show hostnames [LIST]": one name a line. It asks nobody, as it is run in jobs on nodes that need not reach the daemon.
+// hostnames is "show hostnames [LIST]": one name a line. It asks nobody, as it is run in jobs on
+// nodes that need not reach the daemon.
 func (c *command) hostnames(list string, given bool) int {
 	if !given {
 		list = cmp.Or(show.Env(c.env, "SLURM_NODELIST"), show.Env(c.env, "SLURM_JOB_NODELIST"))
@@ -32,7 +33,8 @@ func (c *command) hostnames(list string, given bool) int {
 	return 0
 }
 
-// hostlist is "show hostlist LIST", sorted or in the order given. LIST may be the path of a file of names, by line or comma.
+// hostlist is "show hostlist LIST", sorted or in the order given. LIST may be the path of a file of
+// names, by line or comma.
 func (c *command) hostlist(list string, sorted bool) int {
 	if list == "" {
 		c.fail("invalid encode argument")

@@ -11,7 +11,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// showJob is "show job [ID]". An ID is that of a job, of one task (6_2) or of one component (9+1); of an array all records are shown.
+// showJob is "show job [ID]". An ID is that of a job, of one task (6_2) or of one component (9+1);
+// of an array all records are shown.
 func (c *command) showJob(id string, _ bool) int {
 	jobs, exit := c.loadJobs(show.OwnTask(c.env, id))
 	if exit != 0 {
@@ -66,7 +67,8 @@ func (c *command) loadJobs(id string) ([]wire.Job, int) {
 	return nil, c.fail("slurm_load_jobs error: Invalid job id specified")
 }
 
-// taskOf picks the record of one task of an array. One that waits has none of its own: then it is shown as the record of all that wait.
+// taskOf picks the record of one task of an array. A waiting task has none: it is shown as the
+// record of all that wait.
 func taskOf(jobs []wire.Job, task string) []wire.Job {
 	index, _ := strconv.Atoi(task)
 	var out []wire.Job

@@ -49,8 +49,8 @@ func count(n wire.Number, word string) string {
 
 func star(n wire.Number) string { return count(n, "*") }
 
-// jobNodes is what --details adds: what the job has on each of its nodes. Which CPUs those are only the site knows; they are numbered
-// from 0. Neighbours with the same share stand in one line.
+// jobNodes is what --details adds: what the job has on each of its nodes. Which CPUs those are only
+// the site knows; they are numbered from 0. Neighbours with the same share stand in one line.
 func jobNodes(r *record, j *wire.Job) {
 	if j.JobResources == nil {
 		return

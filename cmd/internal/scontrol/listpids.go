@@ -19,7 +19,8 @@ type process struct {
 	local, rank string // of a task itself, "-" of what it has started
 }
 
-// listPIDs is "listpids [JOB[.STEP] [NODE]]": the caller's processes on this node. On a rented node there is nobody to ask but the processes themselves.
+// listPIDs is "listpids [JOB[.STEP] [NODE]]": the caller's processes on this node. On a rented node
+// there is nobody to ask but the processes themselves.
 func (c *command) listPIDs(words []string) int {
 	job, step, node := "", "", show.Env(c.env, "SLURMD_NODENAME")
 	if len(words) > 0 {
@@ -68,8 +69,8 @@ func (c *command) listPIDs(words []string) int {
 
 const pidsHead = "PID      JOBID    STEPID   LOCALID GLOBALID"
 
-// processes are those of jobs on one node whose environment the caller may read: the batch script's first, then steps' in their order, tasks before what they
-// have started.
+// processes are those of jobs on one node whose environment the caller may read: the batch script's
+// first, then steps' in their order, tasks before what they have started.
 func processes(proc, node string) (all []process) {
 	dirs, _ := os.ReadDir(proc)
 	for _, d := range dirs {

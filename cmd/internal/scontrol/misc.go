@@ -55,7 +55,8 @@ func (c *command) printReservation(v *wire.Reservation) {
 	io.WriteString(c.stdout, "MaxStartDelay=(null)"+end)
 }
 
-// showLicenses is "show licenses [NAME]": those of all sites; sites that have one of the same name have one each.
+// showLicenses is "show licenses [NAME]": those of all sites; sites that have one of the same name
+// have one each.
 func (c *command) showLicenses(name string, given bool) int {
 	var resp wire.LicensesResponse
 	if c.load("slurm_load_licenses", wire.Slurm(restVersion, wire.PathLicenses)+c.ofCluster(), &resp) != nil {

@@ -51,7 +51,7 @@ func (c *command) showNodes(list string, given bool) int {
 	return exit
 }
 
-// printNode writes one record. What a site has not told is left as Slurm leaves it for a node that never came up.
+// printNode writes one record. What a site does not report looks as Slurm shows a node that never came up.
 func (c *command) printNode(n *wire.Node) {
 	r := c.record()
 	arch := ""

@@ -9,7 +9,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// requeue is "requeue|requeuehold [State=SpecialExit] [Incomplete] JOBS", in any letter case. With the state jobs are held by requeue too.
+// requeue is "requeue|requeuehold [State=SpecialExit] [Incomplete] JOBS", in any letter case. With
+// the state jobs are held by requeue too.
 func (c *command) requeue(verb string, words []string) int {
 	incomplete := false
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool {
@@ -33,7 +34,8 @@ func (c *command) requeue(verb string, words []string) int {
 	return c.actOnRefs(verb, refs)
 }
 
-// unended leaves of refs what has not ended: of an array the tasks that run. What is not known stays, to be complained of.
+// unended returns those of refs that have not ended: of an array the tasks that run. Unknown jobs
+// stay, to be reported.
 func (c *command) unended(refs []ref) ([]ref, error) {
 	var ids []string
 	for _, r := range refs {
@@ -63,7 +65,8 @@ func (c *command) unended(refs []ref) ([]ref, error) {
 	return out, nil
 }
 
-// partsOf finds a job in a listing, and the tasks of it that were asked for and run: -1 is a job that is no array.
+// partsOf finds a job in a listing, and those of its tasks that were asked for and run: -1 is a job
+// that is not an array.
 func partsOf(r ref, jobs []wire.Job) (known bool, running []int) {
 	for i := range jobs {
 		j := &jobs[i]

@@ -1,6 +1,6 @@
-// Package scontrol shows and changes what the federation has as Slurm's scontrol does for a cluster: its verbs, its layout of
-// records, sentences and exit codes. Host lists are read right here, without the daemon; for all else it is the daemon that
-// knows, and that decides who may do what.
+// Package scontrol shows and changes what the federation has as Slurm's scontrol does for a
+// cluster: its verbs, its layout of records, sentences and exit codes. Host lists are read right
+// here, without the daemon; for all else it is the daemon that knows, and that decides who may do what.
 package scontrol
 
 import (
@@ -54,7 +54,8 @@ func run(args, env []string, stdin io.Reader, stdout, stderr io.Writer, caller s
 	return exit
 }
 
-// interactive carries out what is read line by line. The line itself is shown after the prompt, as it is not typed there.
+// interactive carries out what is read line by line. The line itself is shown after the prompt, as
+// it is not typed there.
 func (c *command) interactive(stdin io.Reader, out *bufio.Writer) (exit int) {
 	lines := bufio.NewScanner(stdin)
 	io.WriteString(out, "scontrol: ")
@@ -156,7 +157,8 @@ func (c *command) wrongNumber(word string, v verb, few bool) int {
 	return c.fail("too %s arguments for keyword:%s", how, word)
 }
 
-// refusedVerb is what Slurm says to a user who is no administrator. Nobody administers sites through the federation.
+// refusedVerb prints what Slurm says to a user who is not an administrator. Nobody administers
+// sites through the federation.
 func refusedVerb(word string) (string, bool) {
 	for _, v := range []struct {
 		name  string

@@ -11,7 +11,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// restVersion is the API version that records are asked for in; the JSON that users see is of wire.Base, as 24.11 prints it.
+// restVersion is the API version that records are asked for in; the JSON that users see is of
+// wire.Base, as 24.11 prints it.
 const restVersion = "v0.0.43"
 
 // entity is what can be shown. id is the ID, "" for all; given tells an empty one from none.
@@ -67,7 +68,7 @@ func (c *command) show(words []string) int {
 	return c.fail("invalid entity:%s for keyword:%s ", name, "show")
 }
 
-// load asks the daemon for a listing. A failure is said in the words that the call has in Slurm.
+// load asks the daemon for a listing, and reports a failure in Slurm's words.
 func (c *command) load(what, path string, out any) error {
 	err := show.Get(c.caller, path, out)
 	if err != nil {
@@ -76,7 +77,8 @@ func (c *command) load(what, path string, out any) error {
 	return err
 }
 
-// printJSON prints what the daemon says of an entity, as JSON or YAML. A job that is not there is an empty list.
+// printJSON prints what the daemon says of an entity, as JSON or YAML. A job that is not there is
+// an empty list.
 func (c *command) printJSON(e *entity, id string) int {
 	path := wire.Slurm(wire.Base, e.path)
 	if e.path == wire.PathJobs && id != "" {
@@ -136,7 +138,7 @@ func (c *command) checkCluster() error {
 	return nil
 }
 
-// inCluster reports whether something of a site is to be shown.
+// inCluster reports whether to show what belongs to a site.
 func (c *command) inCluster(site string) bool { return !c.some || slices.Contains(c.sites, site) }
 
 // ofCluster is the part of a path's query that picks sites.
@@ -148,7 +150,8 @@ func (c *command) ofCluster() string {
 	return q.String()
 }
 
-// record is one entry of a listing: pieces, each followed by a line break and three blanks, or by one blank with --oneliner.
+// record is one entry of a listing: pieces, each followed by a line break and three blanks, or by
+// one blank with --oneliner.
 type record struct {
 	b   strings.Builder
 	sep string
@@ -167,7 +170,7 @@ func (r *record) line(format string, args ...any) {
 	r.b.WriteString(r.sep)
 }
 
-// at writes a time that may not be set: word then.
+// at writes a time, or word if it is not set.
 func (c *command) at(n wire.Number, word string) string {
 	if n.Value() == 0 {
 		return word

@@ -13,9 +13,9 @@ import (
 	"fsub/slurm/wire"
 )
 
-// leave makes this process the site's own scontrol where that is the better one, and returns otherwise. Within a job that is for a
-// requeue of the very job, which only the site can do at once and on the spot, and for whatever needs a daemon that cannot be reached from
-// there.
+// leave makes this process the site's own scontrol where that is the better one, and returns
+// otherwise. Within a job that is for a requeue of the very job, which only the site can do at once
+// and on the spot, and for whatever needs a daemon that cannot be reached from there.
 func leave(args, env []string, c show.Caller) {
 	if show.Env(env, "SLURM_JOB_ID") == "" {
 		return
@@ -33,7 +33,8 @@ func leave(args, env []string, c show.Caller) {
 	}
 }
 
-// siteArgs are the words for the site's scontrol, nil if ours is to do it. The job is named to the site by the site's own number.
+// siteArgs are the words for the site's scontrol, nil if ours is to do it. The job is named to the
+// site by the site's own number.
 func siteArgs(args, env []string, reachable func() bool) []string {
 	_, words, err := optionSet.Parse(args, getopt.Permute)
 	if err != nil || len(words) == 0 {

@@ -27,7 +27,7 @@ func (c *command) showSteps(id string, given bool) int {
 	}
 	var live []v1.Step
 	if show.Get(c.caller, "/fed/v1/steps"+query, &live) != nil {
-		live = nil // a daemon of before steps were told
+		live = nil // an older daemon, which does not report steps
 	}
 	steps := map[int64][]*v1.Step{}
 	for i := range live {

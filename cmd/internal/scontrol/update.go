@@ -6,7 +6,8 @@ import (
 	"fsub/sbatch"
 )
 
-// keys are what can be changed of a job: Slurm's word, the letters of it that must be there, and sbatch's option for the same.
+// keys are what can be changed of a job: Slurm's word, the letters of it that must be there, and
+// sbatch's option for the same.
 var keys = []struct {
 	name   string
 	short  int

@@ -24,7 +24,7 @@ func (c *command) write(words []string) int {
 	if ok {
 		err = show.Get(c.caller, "/fed/v1/job/"+r.ID.String()+"/payload", &answer)
 	}
-	if err != nil { // in 24.11 this is no failure of the command
+	if err != nil { // 24.11 does not fail then
 		c.fail("job script retrieval failed: %s", err)
 		return 0
 	}
@@ -50,7 +50,8 @@ func (c *command) write(words []string) int {
 	return 0
 }
 
-// waitJob is "wait_job ID": until the nodes of a job that was placed are up. It does not wait for a job to be placed.
+// waitJob is "wait_job ID": until the nodes of a job that was placed are up. It does not wait for a
+// job to be placed.
 func (c *command) waitJob(words []string) int {
 	id := show.OwnTask(c.env, words[0])
 	for {

@@ -15,8 +15,9 @@ type Cluster struct {
 	Site string // "" for the whole
 }
 
-// Clusters reads the value of --clusters. Empty is no cluster; "all" is the federation as a whole. Of names that are not known it returns
-// the complaint about each, and an error, a whole line for stderr, if none is left.
+// Clusters reads the value of --clusters. Empty means no cluster; "all" is the federation as a
+// whole. It returns a complaint about each unknown name, and an error, a whole line for stderr, if
+// no name is known.
 func Clusters(c Caller, command, list string) (out []Cluster, complaint string, err error) {
 	if list == "" {
 		return nil, "", nil

@@ -2,11 +2,12 @@ package show
 
 import "strings"
 
-// OwnTask translates a number that a job finds in its own environment, where it is its site's and not the federation's. That
-// is the case at a site that gives numbers of its own, where the federated one is in FSUB_JOB_ID (of an array in
-// FSUB_ARRAY_JOB_ID), and everywhere for the task of an array, which the federation calls by array and index. What
-// follows the number (task, component, step: "17_2", "17+1", "17.batch") stays. Any other text is left as it is: outside of a job
-// it is the federation's already, and of other jobs at the site nothing is known here.
+// OwnTask translates a number that a job finds in its own environment, where it is its site's and
+// not the federation's. That is the case at a site that gives numbers of its own, where the
+// federated one is in FSUB_JOB_ID (of an array in FSUB_ARRAY_JOB_ID), and everywhere for the task
+// of an array, which the federation calls by array and index. What follows the number (task,
+// component, step: "17_2", "17+1", "17.batch") stays. Any other text is left as it is: outside of a
+// job it is the federation's already, and of other jobs at the site nothing is known here.
 func OwnTask(env []string, ref string) string {
 	end := strings.IndexAny(ref, "._+[")
 	if end < 0 {

@@ -10,12 +10,13 @@ import (
 type Field[T any] struct {
 	Header string
 	Value  func(*T) string
-	// Sum marks a value that is made of all the rows that are shown as one, so that it does not keep two apart (sinfo).
+	// Sum marks a value that is made of all the rows that are shown as one, so that it does not
+	// keep two apart (sinfo).
 	Sum bool
 }
 
-// Column is a field as a format string asks for it: at most, and at least, Width characters wide (0: as wide as its
-// text), followed by Suffix.
+// Column is a field as a format string asks for it: at most, and at least, Width characters wide
+// (0: as wide as its text), followed by Suffix.
 type Column[T any] struct {
 	*Field[T] // nil: only Suffix is shown
 	Width     int
@@ -89,8 +90,8 @@ func appendBlanks(b []byte, n int) []byte {
 	return append(b, blanks[:n]...)
 }
 
-// Format reads the format of -o: "%[.][width]letter" with any text between. What it does not know is shown as it is
-// written; its letters are returned so that the command can complain about them.
+// Format reads the format of -o: "%[.][width]letter" with any text between. What it does not know
+// is shown as it is written; its letters are returned so that the command can complain about them.
 func Format[T any](format string, fields map[byte]*Field[T]) (l Layout[T], unknown []string) {
 	for format != "" {
 		i := strings.IndexByte(format, '%')
@@ -134,8 +135,8 @@ func spec[T any](format string, fields map[byte]*Field[T]) (c Column[T], used in
 	return c, i + 1, true
 }
 
-// LongFormat reads the format of -O: names with commas, each with ":[.][width][suffix]" after it. A name without that is
-// 20 wide; with it but without a number, as wide as its text.
+// LongFormat reads the format of -O: names with commas, each with ":[.][width][suffix]" after it. A
+// name without that is 20 wide; with it but without a number, as wide as its text.
 func LongFormat[T any](format string, fields map[string]*Field[T]) (l Layout[T], unknown []string) {
 	for item := range strings.SplitSeq(format, ",") {
 		name, how, given := strings.Cut(item, ":")

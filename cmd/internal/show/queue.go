@@ -17,7 +17,8 @@ type Streamer interface {
 	Stream(path string) (status int, body io.ReadCloser, err error)
 }
 
-// Queue is the list of jobs that the daemon sends in squeue's order: read job by job, so that its length costs no memory.
+// Queue is the list of jobs that the daemon sends in squeue's order: read job by job, so that its
+// length costs no memory.
 type Queue struct {
 	Head v1.QueueHead
 	body io.ReadCloser
@@ -31,7 +32,8 @@ const maxRow = 16 << 20
 
 var errUnexpected = errors.New("Unexpected message received")
 
-// OpenQueue asks for the jobs that a query selects (see GET /fed/v1/queue). A refusal is a *Failure. The Queue is to be closed.
+// OpenQueue asks for the jobs that a query selects (see GET /fed/v1/queue). A refusal is a
+// *Failure. Close the Queue after use.
 func OpenQueue(c Streamer, query string) (*Queue, error) {
 	status, body, err := c.Stream("/fed/v1/queue" + query)
 	if err != nil {
@@ -53,7 +55,7 @@ func OpenQueue(c Streamer, query string) (*Queue, error) {
 	return q, nil
 }
 
-// Next reads the next job into j; false at the end, or when Err says why there is no more.
+// Next reads the next job into j. It returns false at the end, or with Err set on a failure.
 func (q *Queue) Next(j *wire.Job) bool {
 	if !q.frame() {
 		return false

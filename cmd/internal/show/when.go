@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// When reads a time of the past as sacct does: now, now-2hours, today, 08:30[:15], 2026-11-20[T08:30[:15]], 11/20[/26],
-// uts1800000000. A time of day is today's, a day without a year this year's; all in now's zone.
+// When reads a time of the past as sacct does: now, now-2hours, today, 08:30[:15],
+// 2026-11-20[T08:30[:15]], 11/20[/26], uts1800000000. A time of day is today's, a day without a
+// year this year's; all in now's zone.
 func When(text string, now time.Time) (time.Time, bool) {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, "uts"); ok {
@@ -82,7 +83,7 @@ func unitOf(word string) (time.Duration, bool) {
 	return 0, false
 }
 
-// cutDate splits "2026-11-20T08:30" at its T, blank or last dash; what has a colon first is no date.
+// cutDate splits "2026-11-20T08:30" at its T, blank or last dash; text with a colon first has no date.
 func cutDate(text string) (date, clock string) {
 	if i := strings.IndexAny(text, "T "); i >= 0 {
 		return text[:i], strings.TrimSpace(text[i+1:])

@@ -33,7 +33,8 @@ func LongState(name string) string { return wire.LongState(name) }
 // CompactState is the two-letter name of a long one.
 func CompactState(long string) string { return wire.CompactState(long) }
 
-// State is the one word for a job_state list: a flag such as COMPLETING goes before the base state, as in squeue.
+// State is the one word for a job_state list: a flag such as COMPLETING goes before the base state,
+// as in squeue.
 func State(list wire.Strings) string { return wire.ShownState(list) }
 
 // Ended reports whether nothing of a job in this state is left.
@@ -79,7 +80,8 @@ func List(text string) []string {
 // OrNull is text, or what Slurm prints for a string that is not set.
 func OrNull(text string) string { return orText(text, "(null)") }
 
-// Memory writes MiB as Slurm does, in the largest unit that needs no more than one half of it: 100M, 4G, 62.50G, 8000M.
+// Memory writes MiB as Slurm does, in the largest unit that needs no more than one half of it:
+// 100M, 4G, 62.50G, 8000M.
 func Memory(mib int64) string {
 	const units = "MGTP"
 	n, unit := float64(mib), 0

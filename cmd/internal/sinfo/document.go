@@ -8,7 +8,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// document is what --json and --yaml write: one entry for each group of nodes that are alike, in the shape of data_parser v0.0.42.
+// document is what --json and --yaml write: one entry for each group of nodes that are alike, in
+// the shape of data_parser v0.0.42.
 type document struct {
 	Sinfo wire.List[docEntry] `json:"sinfo"`
 	wire.Reply

@@ -49,7 +49,8 @@ func (c *command) entries() []entry {
 	return slices.Concat(c.partitionEntries(), c.nodeEntries())
 }
 
-// node makes a value of a row's first node: all its nodes have the same. Without a node it is what an empty one has.
+// node makes a value of a row's first node: all its nodes have the same. Without a node it is what
+// an empty one has.
 func node(of func(*wire.Node) string) func(*group) string {
 	return func(g *group) string {
 		if n := g.first(); n != nil {

@@ -46,8 +46,8 @@ func (g *group) span(of func(*wire.Node) int64) (low, high int64) {
 	return low, high
 }
 
-// cells are all nodes in all their partitions, as far as the options select them. A partition with none of them has a row too where
-// rows are about partitions.
+// cells returns all nodes in all their partitions that the options select. Where rows are about
+// partitions, a partition without nodes has one too.
 func (c *command) cells(parts []wire.Partition, nodes []wire.Node) ([]cell, error) {
 	want, err := wanted(c.nodeList)
 	if err != nil {
@@ -155,7 +155,8 @@ func (c *command) key(g *group, layout show.Layout[group], n int) string {
 	return b.String()
 }
 
-// order sorts by --sort, or as sinfo does: partitions as they come, then states, the busiest first; nodes by name.
+// order sorts by --sort, or as sinfo does: partitions as they come, then states, the busiest first;
+// nodes by name.
 func (c *command) order(groups []*group, layout show.Layout[group]) {
 	keys := c.sort
 	if keys == "" {
@@ -195,8 +196,8 @@ func (c *command) order(groups []*group, layout show.Layout[group]) {
 	})
 }
 
-// comparison compares by one letter of --sort; nil for one that is not known, which sinfo passes over. given: the order in which the
-// partitions came, not that of their names.
+// comparison compares by one letter of --sort; nil for one that is not known, which sinfo passes
+// over. given: the order in which the partitions came, not that of their names.
 func comparison(key byte, given bool, letters map[byte]*show.Field[group]) func(a, b *group) int {
 	switch {
 	case key == 'P' && given:

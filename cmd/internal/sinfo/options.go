@@ -85,7 +85,8 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 	return o, 0, false
 }
 
-// fromEnv takes what the environment asks for. It asks for nothing that contradicts the command line. SINFO_ALL needs no value.
+// fromEnv takes what the environment asks for. It asks for nothing that contradicts the command
+// line. SINFO_ALL needs no value.
 func (o *options) fromEnv(env []string) error {
 	err := optionSet.Environment(o, env)
 	o.all = slices.ContainsFunc(env, func(s string) bool { return strings.HasPrefix(s, "SINFO_ALL=") })

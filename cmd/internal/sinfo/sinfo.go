@@ -1,5 +1,5 @@
-// Package sinfo shows the partitions and nodes of all sites as Slurm's sinfo shows a cluster's: rows of nodes that are alike
-// in everything that is asked for. The daemon says what there is.
+// Package sinfo shows the partitions and nodes of all sites as Slurm's sinfo shows a cluster's:
+// rows of nodes that are alike in everything that is asked for. The daemon says what there is.
 package sinfo
 
 import (

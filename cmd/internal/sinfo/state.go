@@ -72,8 +72,8 @@ func baseState(n *wire.Node) stateName {
 	return stateName{"unknown", "unk"}
 }
 
-// unusable reports whether a node that is not busy is neither allocated nor idle in the sense of A/I/O/T. One that is
-// being started, or would be for a job, is idle though it does not answer.
+// unusable reports whether a node that is not busy is neither allocated nor idle in the sense of
+// A/I/O/T. One that is being started, or would be for a job, is idle though it does not answer.
 func unusable(n *wire.Node) bool {
 	return slices.ContainsFunc(n.State, func(s string) bool {
 		switch s {
@@ -117,7 +117,8 @@ var shortStates = []stateName{{"unknown", "unk"}, {"allocated", "alloc"}, {"mixe
 	{"no_respond", "no_resp"}, {"reserved", "resv"}, {"planned", "plnd"}, {"blocked", "block"}, {"completing", "comp"}, {"powering_down", "pow_dn"},
 	{"powered_down", "pow_off"}, {"powering_up", "powering_up"}, {"maint", "maintenance"}, {"fail", "failing"}}
 
-// knownState is the word of --states that word means: itself, its beginning, or its short form; "" if there is none.
+// knownState is the word of --states that word means: itself, its beginning, or its short form; ""
+// if there is none.
 func knownState(word string) string {
 	word = strings.ToLower(word)
 	for _, s := range stateWords {
@@ -138,7 +139,8 @@ func (t stateTerm) fits(n *wire.Node) bool {
 	return !slices.ContainsFunc(t, func(word string) bool { return !inState(n, word) })
 }
 
-// inState reports whether a node is what a word of --states asks for: a base state, whatever flags are with it, or a flag.
+// inState reports whether a node is what a word of --states asks for: a base state, whatever flags
+// are with it, or a flag.
 func inState(n *wire.Node, word string) bool {
 	has := func(flags ...string) bool { return slices.ContainsFunc(flags, n.State.Has) }
 	busy := has("ALLOCATED", "MIXED", "COMPLETING")

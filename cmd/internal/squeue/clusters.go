@@ -9,12 +9,14 @@ import (
 	"fsub/slurm/wire"
 )
 
-// cluster is one body of a listing with --clusters: its name, and the cluster that its jobs are of, "" for all jobs.
+// cluster is one body of a listing with --clusters: its name, and the cluster that its jobs are of,
+// "" for all jobs.
 type cluster struct{ name, only string }
 
-// clusterNames are the bodies that --clusters asks for. A site of the federation is a cluster; so is the federation as a whole, which
-// has all jobs. Of "all" each job is shown once: first those that no site has yet, then site by site. Unknown names are complained
-// about, and an error if there is no other.
+// clusterNames returns the listings that --clusters asks for. A site of the federation is a
+// cluster; so is the federation as a whole, which has all jobs. For "all" each job is shown once:
+// first those without a site, then site by site. Unknown names are reported, and an error if no
+// name is known.
 func (c *command) clusterNames() ([]cluster, error) {
 	var ping wire.PingResponse
 	if err := show.Get(c.caller, wire.Slurm(wire.Base, wire.PathPing), &ping); err != nil {

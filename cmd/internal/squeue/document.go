@@ -9,7 +9,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// printDocument writes --json or --yaml: what the daemon answers to programs, laid out for people. It is passed on as it comes.
+// printDocument writes --json or --yaml: what the daemon answers to programs, laid out for people.
+// It is passed on as it comes.
 func (c *command) printDocument(cluster string) error {
 	status, body, err := c.caller.Stream(c.documentPath(cluster))
 	if err != nil {
@@ -42,8 +43,8 @@ func (c *command) documentPath(cluster string) string {
 	return wire.Slurm(c.parser, wire.PathJob) + id + c.query(cluster)
 }
 
-// indentJSON copies a JSON document with two blanks for each level, as slurm's commands write it. It needs no more memory than
-// its buffer, however long the document is.
+// indentJSON copies a JSON document with two blanks for each level, as slurm's commands write it.
+// It needs no more memory than its buffer, however long the document is.
 func indentJSON(w io.Writer, r io.Reader) error {
 	in, out := make([]byte, 32<<10), make([]byte, 0, 64<<10)
 	var p jsonIndenter

@@ -212,7 +212,7 @@ func (c *command) rareEntries() []entry {
 	}
 }
 
-// fixedEntries are fields of what the federation has not: they show what Slurm shows for a job that did not ask.
+// fixedEntries are fields that the federation lacks: they show what Slurm shows for a job that did not ask.
 var fixedEntries = []entry{
 	{0, "AllocSID", "ALLOC_SID", text("0")}, {0, "BoardsPerNode", "BOARDS_PER_NODE", text("0")},
 	{0, "Origin", "ORIGIN", text("NA")}, {0, "OriginRaw", "ORIGIN_RAW", text("NA")},

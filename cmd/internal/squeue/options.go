@@ -114,9 +114,10 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 	return o, 0, false
 }
 
-// fromEnv takes what the environment asks for. Its two formats do not exclude each other as those of the command line do.
+// fromEnv takes what the environment asks for. Its two formats do not exclude each other as those
+// of the command line do.
 func (o *options) fromEnv(env []string) {
-	_ = optionSet.Environment(o, env) // none of the options that it sets refuses a value
+	_ = optionSet.Environment(o, env) // no option that it sets refuses a value
 	o.format, o.format2, o.formatOfEnv = show.Env(env, "SQUEUE_FORMAT"), show.Env(env, "SQUEUE_FORMAT2"), true
 }
 
@@ -247,8 +248,8 @@ func (o *options) check() error {
 	return o.checkSort()
 }
 
-// checkSort puts --sort into letters with commas. Commas may be missing: each letter is a field of its own, and squeue reads
-// them from the last to the first.
+// checkSort puts --sort into letters with commas. Commas may be missing: each letter is a field of
+// its own, and squeue reads them from the last to the first.
 func (o *options) checkSort() error {
 	var fields []string
 	for i := 0; i < len(o.sort); i++ {

@@ -95,8 +95,8 @@ func (c *command) askedTasks() map[int64]map[int]bool {
 	return asked
 }
 
-// tasks are the rows that j makes, by their tasks: one of -1 for the job as it is, or one for each task that has not started where
-// --array or --jobs asks for it.
+// tasks returns the rows of j by their tasks: -1 for the job as it is, or one row for each task
+// that has not started if --array or --jobs asks for it.
 func (s *selection) tasks(j *wire.Job) []int {
 	if j.ArrayTaskString == "" || j.ArrayTaskID.Set {
 		return s.whole

@@ -1,6 +1,6 @@
-// Package squeue lists the federation's jobs as Slurm's squeue lists a cluster's: its options, columns, states, exit codes
-// and sentences. The daemon selects and orders the jobs; here they are turned into lines one by one as they come, so that a
-// long queue needs no more memory than a short one.
+// Package squeue lists the federation's jobs as Slurm's squeue lists a cluster's: its options,
+// columns, states, exit codes and sentences. The daemon selects and orders the jobs; here they are
+// turned into lines one by one as they come, so that a long queue needs no more memory than a short one.
 package squeue
 
 import (

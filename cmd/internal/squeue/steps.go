@@ -10,7 +10,7 @@ import (
 	"fsub/slurm/wire"
 )
 
-// liveSteps are the steps that run, by job. A daemon of before steps were told has none.
+// liveSteps returns the running steps by job. An older daemon reports none.
 func (c *command) liveSteps() map[int64][]*v1.Step {
 	if !c.steps {
 		return nil

@@ -123,7 +123,7 @@ func exitText(e wire.ExitCode) string {
 	return fmt.Sprintf("%d:%d", e.ReturnCode.Value(), e.Signal.ID.Value())
 }
 
-// star is a count of which none was asked for: *.
+// star prints a count that was not asked for as *.
 func star(n wire.Number) string {
 	if n.Value() == 0 {
 		return "*"
@@ -135,7 +135,7 @@ func orStar(of func(*row) wire.Number) func(*row) string {
 	return func(r *row) string { return star(of(r)) }
 }
 
-// bounded is a count of which the infinite means that none was asked for.
+// bounded prints a count whose infinite value means that none was asked for.
 func bounded(of func(*row) wire.Number) func(*row) string {
 	return func(r *row) string {
 		if n := of(r); n.Set && !n.Infinite {

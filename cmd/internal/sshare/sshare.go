@@ -1,5 +1,6 @@
-// Package sshare shows the accounts and users of all sites with their shares, as Slurm's sshare does. What has been used, and
-// the fair share that follows from it, the federation does not compute: those columns are empty.
+// Package sshare shows the accounts and users of all sites with their shares, as Slurm's sshare
+// does. What has been used, and the fair share that follows from it, the federation does not
+// compute: those columns are empty.
 package sshare
 
 import (

@@ -8,8 +8,8 @@ import (
 	"fsub/sbatch"
 )
 
-// appendSubmit writes a v1.SubmitRequest. It is written by hand because encoding/json takes longer to look at the types
-// than all the rest of a submission takes; a test compares the two on every field.
+// appendSubmit writes a v1.SubmitRequest. It is written by hand because encoding/json takes longer
+// to look at the types than all the rest of a submission takes; a test compares the two on every field.
 func appendSubmit(b []byte, host string, req *sbatch.Request) []byte {
 	o := object{b: append(b, `{"spec":{`...), first: true}
 	o.spec(&req.Spec)
@@ -168,8 +168,9 @@ func (o *object) list(name string, items []string) {
 	o.b = append(o.b, ']')
 }
 
-// appendString writes a JSON string. Bytes that are no UTF-8 are written as they are, which is no JSON by the letter: the daemon and
-// slurmrestd take them so in scripts, arguments and environments, and there is no other way to say them.
+// appendString writes a JSON string. Invalid UTF-8 is written as it is, which is not valid JSON:
+// the daemon and slurmrestd accept it in scripts, arguments and environments, and there is no other
+// way to carry it.
 func appendString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

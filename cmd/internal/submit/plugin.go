@@ -11,8 +11,8 @@ import (
 	"fsub/sbatch/getopt"
 )
 
-// parse reads the call. Only if it has an option that sbatch does not know, the daemon is asked for the options that plugins of its
-// sites add, and the call is read again with them.
+// parse reads the call. Only if it has an option that sbatch does not know, the daemon is asked for
+// the options that plugins of its sites add, and the call is read again with them.
 func parse(in sbatch.Input, c *conn.Conn) (*sbatch.Request, error) {
 	in.Stdin = once(in.Stdin)
 	req, err := sbatch.Parse(in)
@@ -26,7 +26,7 @@ func parse(in sbatch.Input, c *conn.Conn) (*sbatch.Request, error) {
 	return sbatch.Parse(in)
 }
 
-// once keeps what was read: there is no second time with stdin.
+// once keeps what was read: stdin cannot be read twice.
 func once(read func() ([]byte, error)) func() ([]byte, error) {
 	var body []byte
 	var err error

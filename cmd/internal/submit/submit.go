@@ -1,5 +1,5 @@
-// Package submit is the command sbatch: it reads options, script and environment by sbatch's rules (package sbatch),
-// hands the job to the daemon in one request and prints what sbatch prints.
+// Package submit is the command sbatch: it reads options, script and environment by sbatch's rules
+// (package sbatch), hands the job to the daemon in one request and prints what sbatch prints.
 package submit
 
 import (
@@ -60,7 +60,8 @@ func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn) int {
 	return 0
 }
 
-// submitLine is the call as sacct shows it, in one line. A script given by --wrap may be long: its beginning is enough.
+// submitLine is the call as sacct shows it, in one line. A script given by --wrap may be long: its
+// beginning is enough.
 func submitLine(args []string) string {
 	const most = 1024
 	line := "sbatch"
@@ -101,7 +102,7 @@ func announce(w io.Writer, req *sbatch.Request, id, cluster string) (err error) 
 	return err
 }
 
-// notText finds an option whose value has bytes that are no UTF-8.
+// notText finds an option whose value is not valid UTF-8.
 func notText(s *sbatch.Spec) (word string, found bool) {
 	for _, w := range append(s.Options(), s.Command) {
 		if !utf8.ValidString(w) {
@@ -118,8 +119,9 @@ func notText(s *sbatch.Spec) (word string, found bool) {
 
 const failed = "sbatch: error: Batch job submission failed: "
 
-// send hands the job over. If ok, id is the number of a durable job, or there is none because of --test-only; lines are for stderr
-// in any case: without ok they say why there is no job, or why nobody knows.
+// send submits the job. If ok, id is the number of a durable job, or 0 because of --test-only.
+// lines are for stderr in any case; without ok they say why there is no job, or that it is not
+// known whether there is one.
 func send(host string, req *sbatch.Request, c *conn.Conn) (id, cluster string, lines []string, ok bool) {
 	body := appendSubmit(make([]byte, 0, roomFor(req)), host, req)
 	status, reply, err := c.Do("POST", "/fed/v1/job", body)

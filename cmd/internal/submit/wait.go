@@ -14,8 +14,8 @@ import (
 // pollLimit is longer than the daemon keeps a question open.
 const pollLimit = 90 * time.Second
 
-// wait returns the job's exit code once it has ended. A daemon that does not answer has not ended the job: it is asked again,
-// for as long as it takes, as sbatch does with its controller.
+// wait returns the job's exit code once it has ended. When the daemon does not answer, it is asked
+// again for as long as it takes, as sbatch does with its controller.
 func wait(id string, stderr io.Writer, c *conn.Conn) int {
 	c.SetTimeout(pollLimit)
 	for pause := time.Second; ; {

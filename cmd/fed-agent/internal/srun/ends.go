@@ -14,7 +14,8 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// exitCode is srun's: the highest of its tasks'; a task that a signal ended counts for more than any that exited, as 128 and the signal.
+// exitCode is srun's: the highest of its tasks'; a task that a signal ended counts for more than
+// any that exited, as 128 and the signal.
 type exitCode struct {
 	signal, exit int
 }
@@ -36,7 +37,7 @@ func (e *exitCode) code() int {
 	return e.exit
 }
 
-// ended tells of tasks of one node that are over; those that ended alike are told of together.
+// ended reports tasks of one node that have ended; those that ended alike share a line.
 func (s *session) ended(node int, exits []wire.Exit) {
 	const oom = 1 << 31
 	byStatus := map[uint32][]int{}
@@ -155,7 +156,7 @@ func (s *session) sayStates() {
 	}
 }
 
-// abortWords is said once, when the step is being ended from outside.
+// abortWords is printed once, when the step is being ended from outside.
 func (s *session) abortWords() {
 	if s.aborted || s.quietAbort || s.left == 0 {
 		return

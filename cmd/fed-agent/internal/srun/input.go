@@ -10,10 +10,11 @@ import (
 	"fsub/cloud/steps/wire"
 )
 
-// window is how much of srun's input may be on its way to the slowest node: tasks that do not read it hold up nobody.
+// window is how much of srun's input may be on its way to the slowest node: tasks that do not read
+// it hold up nobody.
 const window = 1 << 20
 
-// credit is how many bytes each node has not taken yet.
+// credit is how many bytes each node has yet to take.
 type credit struct {
 	mu    sync.Mutex
 	freed *sync.Cond

@@ -8,8 +8,9 @@ const (
 	opt = getopt.OptionalArg
 )
 
-// option is one of srun's. Its environment variables are read in their order, before the command line. An option without a set function speaks of the
-// job, which is there already: srun within a job takes it and does nothing with it.
+// option is one of srun's. Its environment variables are read in their order, before the command
+// line. An option without a set function speaks of the job, which is there already: srun within a
+// job takes it and does nothing with it.
 type option struct {
 	name  string
 	short byte

@@ -20,8 +20,8 @@ type sink struct {
 	buf   bytes.Buffer
 }
 
-// write writes a piece of a task's stream: whole lines as a rule. A label stands before each line, and such a line ends with a newline even if the
-// task's did not.
+// write writes a piece of a task's stream, normally whole lines. With --label each line begins with
+// its task, and ends with a newline even if the task's did not.
 func (k *sink) write(rank uint32, b []byte) {
 	if k.width == 0 || rank == wire.All {
 		k.w.Write(b)

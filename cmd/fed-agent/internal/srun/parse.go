@@ -65,7 +65,7 @@ func (c *call) say(name, value string) {
 	}
 }
 
-// sayBind is how a binding to CPUs is told of.
+// sayBind reports a binding to CPUs.
 func (c *call) sayBind(verbose bool, kind, list string) {
 	quiet := "quiet"
 	if verbose {
@@ -151,7 +151,8 @@ func parse(args, vars []string, group int) (*call, error) {
 	return c, c.resolve()
 }
 
-// environment reads the options that variables give. A value that cannot be read is left alone, as srun does with a word of warning.
+// environment reads the options that variables give. A value that cannot be read is left alone, as
+// srun does with a word of warning.
 func (c *call) environment() error {
 	c.inEnv = true
 	defer func() { c.inEnv = false }()

@@ -47,8 +47,8 @@ func request(calls []*call) (*wire.Request, error) {
 	return r, nil
 }
 
-// forGroup is the part of a call for one of the components that it runs over: what the environment says of sizes is that component's. Tasks of all have the same
-// environment.
+// forGroup is the part of a call for one of the components that it runs over: what the environment
+// says of sizes is that component's. Tasks of all have the same environment.
 func (c *call) forGroup(p wire.Part, group int) (wire.Part, error) {
 	if c.group >= 0 && group != c.group {
 		own, err := parse(append([]string{"--het-group=" + strconv.Itoa(group)}, c.args...), c.vars, group)
@@ -109,7 +109,8 @@ func limits() (all []wire.Limit) {
 	return all
 }
 
-// taskEnv is what tasks get of srun's environment, with what its options say to them: of those on its own command line only (24.11).
+// taskEnv is what tasks get of srun's environment, with what its options say to them: of those on
+// its own command line only (24.11).
 func (c *call) taskEnv() []string {
 	env := c.exported()
 	set := func(name, value string) {
@@ -158,7 +159,8 @@ func (c *call) exported() []string {
 	return append(env, some...)
 }
 
-// streams says where the tasks' streams go. A pattern with a letter of the task or node is opened where the task runs, another by srun itself.
+// streams says where the tasks' streams go. A pattern with a letter of the task or node is opened
+// where the task runs, another by srun itself.
 func (c *call) streams() (in, out, err wire.Stream) {
 	in = streamOf(c.stdin)
 	if c.stdout != nil {

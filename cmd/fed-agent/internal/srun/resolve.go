@@ -16,7 +16,7 @@ func (c *call) resolve() error {
 	if err := c.contradictions(); err != nil {
 		return err
 	}
-	if c.gpusGiven && !c.gpusTaskGiven { // what the job has said of its tasks does not count beside
+	if c.gpusGiven && !c.gpusTaskGiven { // the job's own task options do not count then
 		a.GPUsPerTask = 0
 	}
 	if c.cpusGPUGiven && !c.cpusGiven { // nor does this
@@ -63,7 +63,8 @@ func (c *call) resolve() error {
 
 func (c *call) packed() bool { return strings.HasSuffix(c.shownDistribution, ",pack") }
 
-// pack is the distribution that fills one node after the other: what the environment says of the number of nodes is the most of them.
+// pack is the distribution that fills one node after the other: what the environment says of the
+// number of nodes is the most of them.
 func (c *call) pack() {
 	a := &c.ask
 	a.Pack = c.packed()
@@ -124,7 +125,8 @@ func (c *call) mixedTypes() bool {
 	return bytes.ContainsRune(c.gpuTypes[:], 't') && bytes.ContainsRune(c.gpuTypes[:], 'n')
 }
 
-// hostFile reads the file that SLURM_HOSTFILE names: a node for each task. It counts more than any distribution, and less than --nodelist.
+// hostFile reads the file that SLURM_HOSTFILE names: a node for each task. It counts more than any
+// distribution, and less than --nodelist.
 func (c *call) hostFile() error {
 	a := &c.ask
 	file := c.env("SLURM_HOSTFILE")

@@ -27,7 +27,8 @@ var sbcastSet = getopt.NewSet("sbcast", []getopt.Option{
 
 const sbcastUsage = "Usage: sbcast [--exclude] [-CfFjpvV] [--send-libs] SOURCE DEST\n"
 
-// sbcast copies a file to all nodes of the job: a step of one task per node, whose program is the step daemon's own.
+// sbcast copies a file to all nodes of the job: a step of one task per node, whose program is the
+// step daemon's own.
 func sbcast(args, env []string, stdout, stderr io.Writer) int {
 	fail := func(code int, format string, a ...any) int {
 		fmt.Fprintf(stderr, "sbcast: error: "+format+"\n", a...)

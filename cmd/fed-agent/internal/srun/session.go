@@ -30,8 +30,8 @@ type session struct {
 	mu         sync.Mutex
 	state      []taskState // by rank
 	left       int
-	aborted    bool // "Job step aborted" was said
-	quietAbort bool // it is not to be said
+	aborted    bool // "Job step aborted" was printed
+	quietAbort bool // do not print it
 	lastInt    time.Time
 	credit     *credit
 	exit       exitCode

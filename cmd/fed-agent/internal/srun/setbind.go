@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// setDistribution reads NODES[:SOCKETS[:CORES]][,pack|nopack]; only the first level matters to which task runs where.
+// setDistribution reads NODES[:SOCKETS[:CORES]][,pack|nopack]; only the first level matters to
+// which task runs where.
 func setDistribution(c *call, v string) error {
 	lower := strings.ToLower(v)
 	levels, packed, _ := strings.Cut(lower, ",")

@@ -12,8 +12,8 @@ func setContainer(name string) func(*call, string) error {
 	}
 }
 
-// givenContainer adds what the environment says: the job's own options, as sbatch leaves them for steps, and variables of pyxis. Options without a container are
-// left alone, with a word.
+// givenContainer adds what the environment says: the job's own options, as sbatch leaves them for
+// steps, and variables of pyxis. Options without a container are left alone, with a word.
 func (c *call) givenContainer() error {
 	given, err := container.Given(func(name string) (string, bool) { return lookup(c.vars, name) }, container.StepVariable)
 	if err != nil {

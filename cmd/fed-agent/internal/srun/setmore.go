@@ -80,7 +80,7 @@ func setWait(c *call, v string) error {
 	return nil
 }
 
-// setImmediate is how many seconds a step may wait for others, one if it is not said; 0 is for ever.
+// setImmediate sets how many seconds a step may wait for others: one if no number is given, 0 is forever.
 func setImmediate(c *call, v string) error {
 	if v == "" {
 		v = "1"
@@ -171,7 +171,7 @@ func setMPI(c *call, v string) error {
 	switch {
 	case v == "list":
 		return &exit{0, "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: " + strings.Join(pmixVersions, ",") + "\n", ""}
-	case v == "none" || v == "openmpi": // a type that does nothing is not told of
+	case v == "none" || v == "openmpi": // types that do nothing are not reported
 		c.mpi = v
 		return nil
 	case v == "pmi2", v == "pmix", strings.HasPrefix(v, "pmix_v") && slices.Contains(pmixVersions, v):

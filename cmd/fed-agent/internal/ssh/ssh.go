@@ -1,6 +1,7 @@
-// Package ssh is ssh in the jobs of rented nodes, which run no sshd and hold no keys. "ssh NODE COMMAND" for a node of the job is a step there, so that
-// what starts its daemons by ssh (DeepSpeed and its pdsh, mpirun without Slurm's part, rsync) works unchanged, and what it leaves behind ends with
-// the job. Everything else is left to the machine's own ssh.
+// Package ssh is ssh in the jobs of rented nodes, which run no sshd and hold no keys. "ssh NODE
+// COMMAND" for a node of the job is a step there, so that what starts its daemons by ssh (DeepSpeed
+// and its pdsh, mpirun without Slurm's part, rsync) works unchanged, and what it leaves behind ends
+// with the job. Everything else is left to the machine's own ssh.
 package ssh
 
 import (
@@ -36,15 +37,17 @@ func Main(args, env []string, stdin *os.File, stdout, stderr io.Writer) int {
 	return notFound
 }
 
-// call is a command line of ssh that asks for a command on a host, and for nothing that takes a connection of ssh.
+// call is a command line of ssh that asks for a command on a host, and for nothing that takes a
+// connection of ssh.
 type call struct {
 	user, host string
 	words      []string
 	noInput    bool
 }
 
-// Letters of ssh's options (OpenSSH 9.2): those that matter to the connection only, without a value and with one. A letter in neither asks for more
-// (a terminal's escape, forwarding, a subsystem, running in the background) and is ssh's own business.
+// Letters of ssh's options (OpenSSH 9.2): those that matter to the connection only, without a value
+// and with one. A letter in neither asks for more (a terminal's escape, forwarding, a subsystem,
+// running in the background) and is ssh's own business.
 const (
 	flags  = "246AaCKkqTtvXxY" // 2: version 2 of the protocol, which pdsh asks for
 	values = "BbcEeFIiJlmopS"
