@@ -30,8 +30,8 @@ var awsKind = kind{
 	},
 }
 
-// AWSConfig is what is rented from Amazon, in one region. Credentials are found as Amazon's own tools find them, or in the file named
-// here; none stands in this file.
+// AWSConfig is what is rented from Amazon, in one region. Credentials are found as Amazon's own
+// tools find them, or in the file named here; none stands in this file.
 type AWSConfig struct {
 	// Region. Not set: that of the environment, or of the machine that runs the daemon.
 	Region string `yaml:"region,omitempty"`
@@ -53,8 +53,9 @@ type AWSConfig struct {
 	Reservations []string `yaml:"reservations,omitempty"`
 	// Dollars per hour by type, where a contract differs from Amazon's list.
 	Prices map[string]float64 `yaml:"prices,omitempty"`
-	// Images by architecture (x86_64, arm64, x86_64/gpu): ami-..., resolve:ssm:/PARAMETER, or OWNER/NAME* for the newest that matches. Not set:
-	// Amazon Linux 2023, and AWS's deep learning base image for GPUs.
+	// Images by architecture (x86_64, arm64, x86_64/gpu): ami-..., resolve:ssm:/PARAMETER, or
+	// OWNER/NAME* for the newest that matches. Not set: Amazon Linux 2023, and AWS's deep learning
+	// base image for GPUs.
 	Images map[string]string `yaml:"images,omitempty"`
 	// Size of the root volume. Not set: that of the image.
 	VolumeGiB int `yaml:"volume_gib,omitempty"`

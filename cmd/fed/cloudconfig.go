@@ -12,8 +12,9 @@ import (
 	"fsub/sbatch"
 )
 
-// Agents is the listener for the agents of rented machines: TLS with a certificate of the daemon's own, which machines know by
-// the hash of its key. The machines of a local pool do not need it: they share the daemon's file system.
+// Agents is the listener for the agents of rented machines: TLS with a certificate of the daemon's
+// own, which machines know by the hash of its key. The machines of a local pool do not need it:
+// they share the daemon's file system.
 type Agents struct {
 	// HOST:PORT to listen on. Not set: closed.
 	Listen string `yaml:"listen,omitempty"`
@@ -63,7 +64,8 @@ type PoolConfig struct {
 	Max int `yaml:"max,omitempty"`
 	// An idle machine above min is released after this time.
 	Idle time.Duration `yaml:"idle,omitempty"`
-	// Dollars per UTC day. No job starts that could cost more than what is left before it reaches its time limit; running jobs finish.
+	// Dollars per UTC day. No job starts that could cost more than what is left before it reaches
+	// its time limit; running jobs finish.
 	BudgetDay float64 `yaml:"budget_day,omitempty"`
 	// Dollars per UTC month, likewise.
 	BudgetMonth float64 `yaml:"budget_month,omitempty"`
@@ -134,7 +136,7 @@ func (t *TimingConfig) check() error {
 	return nil
 }
 
-// checkRented checks the keys of a site that is no Slurm cluster.
+// checkRented checks the keys of a site of rented machines.
 func (s *SiteConfig) checkRented(agents *Agents) error {
 	for key, set := range map[string]bool{"url": s.URL != "", "mode": s.Mode != "", "key_file": s.KeyFile != "", "token_file": s.TokenFile != "", "default_partition": s.Partition != "",
 		"topology_file": s.Topology != "", "no_associations": s.NoAssociations, "commands": s.Commands != "", "daemon": s.Daemon != "", "plugin_options": len(s.PluginOptions) > 0} {

@@ -8,7 +8,8 @@ import (
 	"fsub/cloud/provider"
 )
 
-// kinds are the clouds: the kinds of site whose machines are rented. A new one is a package with its provider, a value here, and its section in SiteConfig.
+// kinds are the clouds: the kinds of site whose machines are rented. A new one is a package with
+// its provider, a value here, and its section in SiteConfig.
 func kinds() []*kind { return []*kind{&localKind, &awsKind} }
 
 // kind is a kind of site whose machines are rented.
@@ -17,7 +18,8 @@ type kind struct {
 	// section is the kind's own section of a site's configuration; nil: it is not set.
 	section func(s *SiteConfig) section
 	missing string // the error where it is not set; "": it need not be
-	// here: the machines are processes of this one. They see its files, no call leaves it, and while they are idle they cost nothing.
+	// here: the machines are processes of this one. They see its files, no call leaves it, and
+	// while they are idle they cost nothing.
 	here bool
 	// open makes what rents the machines, and says what they need to be started.
 	open func(ctx context.Context, c *Config, s *SiteConfig, log *slog.Logger) (provider.Provider, agentapi.Boot, error)

@@ -49,12 +49,13 @@ type LocalConfig struct {
 	Price float64 `yaml:"price,omitempty"`
 	// Nodes may be taken back like spot machines, for trying how jobs cope.
 	Spot bool `yaml:"spot,omitempty"`
-	// Network of the nodes. namespace: one of its own for each, on a bridge with masquerade; the daemon does not start where that does not
-	// work. host: this machine's. auto, the default: namespace where root runs the daemon and packets get through, else host; "fed pool
-	// list" shows which and why.
+	// Network of the nodes. namespace: one of its own for each, on a bridge with masquerade; the
+	// daemon does not start where that does not work. host: this machine's. auto, the default:
+	// namespace where root runs the daemon and packets get through, else host; "fed pool list"
+	// shows which and why.
 	Network string `yaml:"network,omitempty"`
-	// Private range of at least a /20, ADDRESS/BITS, for networks of the nodes. Not set: what is free of 10.254.0.0/16, 172.30.0.0/16 and
-	// 192.168.192.0/18.
+	// Private range of at least a /20, ADDRESS/BITS, for networks of the nodes. Not set: what is
+	// free of 10.254.0.0/16, 172.30.0.0/16 and 192.168.192.0/18.
 	Subnet string `yaml:"subnet,omitempty"`
 }
 
@@ -89,8 +90,8 @@ func (l *LocalConfig) subnets() ([]netip.Prefix, error) {
 
 func (l *LocalConfig) paths() []*string { return nil }
 
-// openLocal makes the pool of this machine. Its machines have their directories beside the daemon's state, not in it: the users of jobs must get to their scripts
-// there, and to nothing of the daemon's.
+// openLocal makes the pool of this machine. Its machines have their directories beside the daemon's
+// state, not in it: the users of jobs must get to their scripts there, and to nothing of the daemon's.
 func openLocal(_ context.Context, c *Config, s *SiteConfig, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	binary, err := findAgent(c)
 	if err != nil {

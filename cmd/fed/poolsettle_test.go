@@ -11,7 +11,8 @@ import (
 	"fsub/cloud/local/inside"
 )
 
-// TestSettleCommand: what the machines of a local pool call in the end is a command of this program. It clears away nothing where there was no pool.
+// TestSettleCommand: what the machines of a local pool call in the end is a command of this
+// program. It clears away nothing where there was no pool.
 func TestSettleCommand(t *testing.T) {
 	pool := t.TempDir()
 	for _, dir := range []string{"gangs", inside.MachinesDir + "/G1.0"} {

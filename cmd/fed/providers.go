@@ -27,7 +27,8 @@ func openProvider(ctx context.Context, c *Config, s *SiteConfig, log *slog.Logge
 	return p, boot, nil
 }
 
-// cloudCalls is how many calls a second a cloud gets unless the site says otherwise. EC2 refuses many more than that.
+// cloudCalls is how many calls a second a cloud gets unless the site says otherwise. EC2 refuses
+// many more than that.
 const cloudCalls = 5
 
 // wrapProvider gives a provider what all have alike: a bound on the rate of its calls, repetition, metrics.
@@ -83,7 +84,8 @@ func (s *SiteConfig) localNodes() int {
 	return s.Local.Nodes
 }
 
-// onlyUser is the one user whose jobs a site can run: the daemon's own, where it is not root and the machines are its children.
+// onlyUser is the one user whose jobs a site can run: the daemon's own, where it is not root and
+// the machines are its children.
 func onlyUser(s *SiteConfig) string {
 	if !s.here() || os.Geteuid() == 0 {
 		return ""

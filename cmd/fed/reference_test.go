@@ -52,8 +52,8 @@ type reference struct {
 	seen     map[reflect.Type]bool
 }
 
-// section describes the keys of a struct, and then those of the structs that they lead to. value has the defaults; it is not valid where
-// there are none.
+// section describes the keys of a struct, and then those of the structs that they lead to. value
+// has the defaults; it is not valid where there are none.
 func (r *reference) section(title string, typ reflect.Type, value reflect.Value) {
 	r.seen[typ] = true
 	fmt.Fprintf(r.out, "\n## %s\n\n", title)

@@ -27,9 +27,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"fed": main})
 }
 
-// TestFed tells the stories of testdata with the real daemon over a simulated site, alpha, whose slurmrestd listens on a socket.
-// $WORK/fed.yaml is a configuration for it, $WORK/key the site's key, $DIR a directory with a short path, $FSUB_SOCKET the
-// daemon's socket in it, $WORK/other.yaml one for another daemon on that socket.
+// TestFed tells the stories of testdata with the real daemon over a simulated site, alpha, whose
+// slurmrestd listens on a socket. $WORK/fed.yaml is a configuration for it, $WORK/key the site's
+// key, $DIR a directory with a short path, $FSUB_SOCKET the daemon's socket in it, $WORK/other.yaml
+// one for another daemon on that socket.
 func TestFed(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",

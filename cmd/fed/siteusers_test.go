@@ -10,7 +10,8 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// TestMapped: an entry with IDs says all of a user, and what it leaves out has a meaning; one without is another user of this system.
+// TestMapped: an entry with IDs says all of a user, and what it leaves out has a meaning; one
+// without is another user of this system.
 func TestMapped(t *testing.T) {
 	s := SiteConfig{Name: "a", Kind: awsKind.name, Users: map[string]SiteUser{
 		"al":  {Name: "albert", UID: 5000, GID: 5001, Groups: []uint32{6000}, Group: "lab", Home: "/fsx/albert", Shell: "/bin/zsh"},
