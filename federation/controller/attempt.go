@@ -185,12 +185,3 @@ func (c *Controller) later(j *job, s *site, err error) {
 		c.event(j, "no answer from %s, outcome unknown: %v", s.Name, err)
 	}
 }
-
-// move changes the attempt's state; a move that is not allowed is a defect and is logged.
-func (c *Controller) move(j *job, to federation.AttemptState) {
-	if err := j.att.Move(to); err != nil {
-		c.log.Error("attempt", "err", err)
-		return
-	}
-	c.batch.attempt(j.att)
-}

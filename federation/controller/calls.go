@@ -205,7 +205,7 @@ func (c *Controller) takeResults() {
 		case lookedUp:
 			c.takeLookedUp(r.site, v)
 		case collected:
-			c.takeCollected(r.site, v)
+			c.stageOut.take(r.site, v)
 		case acted:
 			c.takeActed(r.site, v)
 		case answered:

@@ -89,6 +89,9 @@ func (t Timing) withDefaults() Timing {
 // Controller decides. What it decides over has its state in parts of its own; its fields belong to the goroutine that calls Round.
 type Controller struct {
 	*shared
+	strays   *strays
+	stageOut *stageOut
+
 	plan   planner
 	policy place.Policy
 	queue  queue                       // those without a live attempt
@@ -98,8 +101,6 @@ type Controller struct {
 	lastRead time.Time      // of the store; zero: at once
 	requests map[int64]bool // taken up, not yet durable as done
 	asked    map[federation.JobID]*asked
-	stray    map[strayKey]bool
-	homeward map[string]*homeward // by key of the attempt
 
 	ids        []federation.JobID               // reserved, for parts of arrays
 	idsOffered int                              // how many of them stand in the plan that is being made
@@ -109,8 +110,6 @@ type Controller struct {
 	offered    map[federation.JobID]offeredPart // the parts in that plan
 	shrunk     map[*job]bool                    // arrays that parts were taken from in this round
 	arrays     map[federation.JobID]*job        // live arrays that are spread
-
-	copies []strayCopy // to be cancelled again
 
 	began    time.Time // of this daemon
 	looked   bool      // since then all sites have been looked at, or could have been
@@ -139,10 +138,11 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 	}
 	c := &Controller{
 		shared: newShared(cfg), plan: new(place.Planner), policy: cfg.Policy,
-		waits: map[federation.JobID][]*job{}, requests: map[int64]bool{}, asked: map[federation.JobID]*asked{}, stray: map[strayKey]bool{}, homeward: map[string]*homeward{},
+		waits: map[federation.JobID][]*job{}, requests: map[int64]bool{}, asked: map[federation.JobID]*asked{},
 		offered: map[federation.JobID]offeredPart{}, arrays: map[federation.JobID]*job{}, shrunk: map[*job]bool{},
 		wake: make(chan struct{}, 1), newsCame: make(chan struct{}, 1),
 	}
+	c.strays, c.stageOut = newStrays(c.shared), newStageOut(c.shared, c)
 	c.view.init()
 	c.began = c.now()
 	c.addSites()

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"time"
 
 	"fsub/federation"
 )
@@ -31,7 +30,7 @@ func (c *Controller) loseStart(s *site, j *job, sj federation.SiteJob) {
 	j.att.Class = federation.ClassSite
 	c.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("the controller of %s lost the start of the job", s.Name))
 	c.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
-	c.checkStray(s, nil, sj) // at best before it starts again
+	c.strays.check(s, sj) // at best before it starts again
 }
 
 // startedAgain reports whether a site shows an attempt as started later than it has shown it before, and no requeue between.
@@ -45,39 +44,6 @@ func startedAgain(j *job, sj federation.SiteJob) bool {
 // mayRunAgain is the requeue rule.
 func (c *Controller) mayRunAgain(j *job) bool {
 	return !j.Cancel && (j.Spec.Requeue == nil || *j.Spec.Requeue) && j.Restarts < c.cfg.MaxRequeue
-}
-
-// strayCopy is a job at a site that should not be there and whose cancellation has failed.
-type strayCopy struct {
-	site  *site
-	job   federation.SiteJob
-	retry time.Time
-}
-
-// cancelCopies tries the failed cancellations of strays again.
-func (c *Controller) cancelCopies() {
-	copies := c.copies
-	c.copies = nil
-	for _, k := range copies {
-		if c.now().Before(k.retry) {
-			c.copies = append(c.copies, k)
-			continue
-		}
-		c.checkStray(k.site, nil, k.job)
-	}
-}
-
-// noteStray adds to a job's history, once, that a copy of it was cancelled: its controller has forgotten its end, or took an
-// attempt after it was given up.
-func (c *Controller) noteStray(s *site, r acted) {
-	k := strayKey{s.Name, r.job}
-	if r.stray == 0 || c.stray[k] {
-		return
-	}
-	c.stray[k] = true
-	c.batch.event(federation.Event{
-		Job: r.job, Attempt: r.stray, At: c.now().UTC(), Text: fmt.Sprintf("a copy of it turned up at %s after the attempt was over: cancelled", s.Name),
-	})
 }
 
 // noteHeld sees whether the site holds a job that nobody holds here. A node that remembers a job of which its controller has

@@ -172,7 +172,7 @@ func TestCopyOfEndedJobIsCancelled(t *testing.T) {
 	back.State, back.End = federation.Running, time.Time{}
 	s := b.ctl.byName["cheap"]
 	b.cheap.fail = errLost
-	b.ctl.checkStray(s, nil, back)
+	b.ctl.strays.check(s, back)
 	b.wait(2 * time.Second)
 	b.cheap.fail = nil
 	b.wait(4 * time.Second)

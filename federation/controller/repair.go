@@ -12,9 +12,9 @@ import (
 // repair finds the attempts whose fate is unknown and the cancellations that have no effect yet, and acts on them.
 func (c *Controller) repair() {
 	c.lookAtSites()
-	c.cancelCopies()
+	c.strays.cancelAgain()
 	c.repairAsked()
-	c.collectAgain()
+	c.stageOut.again()
 	now := c.now()
 	for _, j := range c.attention() {
 		s := c.byName[j.att.Site]

@@ -1,19 +1,11 @@
 package controller
 
 import (
-	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"fsub/federation"
 )
-
-// strayKey names a job at a site that should not be there.
-type strayKey struct {
-	site federation.SiteName
-	job  federation.JobID
-}
 
 // takePolled takes in a site controller's view of our jobs: what has changed, and what it does not know any more.
 func (c *Controller) takePolled(s *site, r polled) {
@@ -53,7 +45,7 @@ func (c *Controller) pollSoon(s *site) {
 func (c *Controller) takeReport(s *site, sj federation.SiteJob) {
 	j := c.jobs[sj.ID]
 	if j == nil || !j.live() || j.att.Site != s.Name || !c.same(j, sj) {
-		c.checkStray(s, j, sj)
+		c.strays.check(s, sj)
 		return
 	}
 	if j.busy && j.unsure { // a look-up is under way: it decides
@@ -123,7 +115,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 		a.Held = sj.Held()
 	}
 	c.takeTasks(j, sj)
-	c.bringTasksHome(s, j, sj)
+	c.stageOut.tasks(s, j, sj)
 	j.Account, j.Nodes = sj.Account, sj.Nodes
 	if sj.Partition != "" {
 		j.Partition = sj.Partition
@@ -156,7 +148,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 
 // endedAtSite ends the attempt as the site says, and the job with it unless the failure was not its own.
 func (c *Controller) endedAtSite(s *site, j *job, sj federation.SiteJob) {
-	if c.bringHome(s, j, sj) {
+	if c.stageOut.begin(s, j, sj) {
 		return
 	}
 	a := j.att
@@ -237,37 +229,4 @@ func (c *Controller) findMissing(s *site, r federation.JobsReport) {
 			j.retry = time.Time{}
 		}
 	}
-}
-
-// checkStray deals with a job at a site that is not where the books say: an attempt that was given up and turned up after
-// all. It is cancelled, so that no two copies live. What the books do not know at all is left alone.
-func (c *Controller) checkStray(s *site, j *job, sj federation.SiteJob) {
-	k := strayKey{s.Name, sj.ID}
-	if sj.State.Ended() || sj.FromAccounting {
-		delete(c.stray, k)
-		return
-	}
-	if !strings.HasPrefix(sj.Key, federation.KeyPrefix(c.cfg.Federation)) {
-		if !c.stray[k] {
-			c.stray[k] = true
-			c.log.Warn("a job with an ID of ours that is not ours", "job", sj.ID, "site", s.Name, "key", sj.Key)
-		}
-		return
-	}
-	id, key := sj.ID, sj.Key
-	kind := acted{job: id, what: "cancel stray", copy: &sj}
-	c.calls.add(s, kind, func(ctx context.Context) any {
-		r := kind
-		var attempts []federation.Attempt
-		if attempts, r.err = c.store.Attempts(ctx, id); r.err != nil {
-			return r
-		}
-		for _, a := range attempts {
-			if a.Key == key && a.State.Final() {
-				c.log.Warn("cancel a copy of a job that was given up", "job", id, "site", s.Name, "attempt", a.Number)
-				r.stray, r.err = a.Number, s.driver.Cancel(ctx, federation.JobRef{ID: id, Key: key, SiteJobID: sj.SiteJobID, Submitted: a.Created}, nil)
-			}
-		}
-		return r
-	})
 }

@@ -172,11 +172,11 @@ func (c *Controller) signal(j *job, r federation.Request) {
 // until the site has answered; a signal is not.
 func (c *Controller) takeActed(s *site, r acted) {
 	if r.err == nil {
-		c.noteStray(s, r)
+		c.strays.note(s, r)
 		return
 	}
 	if r.copy != nil { // the site reports it only once
-		c.copies = append(c.copies, strayCopy{s, *r.copy, c.now().Add(c.t.CancelEach)})
+		c.strays.failed = append(c.strays.failed, strayCopy{s, *r.copy, c.now().Add(c.t.CancelEach)})
 	}
 	c.log.Warn(r.what+" at site failed", "job", r.job, "site", s.Name, "err", r.err)
 	j := c.jobs[r.job]

@@ -56,3 +56,12 @@ func (c *shared) backoff(fails int) time.Duration {
 func (c *shared) staged(s *site, j *federation.Job) bool {
 	return c.cfg.Stager != nil && !s.Sees(j.Spec.WorkDir)
 }
+
+// move changes the attempt's state; a move that is not allowed is a defect and is logged.
+func (c *shared) move(j *job, to federation.AttemptState) {
+	if err := j.att.Move(to); err != nil {
+		c.log.Error("attempt", "err", err)
+		return
+	}
+	c.batch.attempt(j.att)
+}

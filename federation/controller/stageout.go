@@ -1,0 +1,150 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"fsub/federation"
+)
+
+// stageOut brings results back from sites that do not see the jobs' directories. A job ends only when they are there: whoever waits for the end reads
+// them next. Those of an array's tasks come as the tasks end.
+type stageOut struct {
+	*shared
+	jobs  stagedJobs
+	byKey map[string]*results // of the attempt
+}
+
+// stagedJobs ends a job whose results are there.
+type stagedJobs interface {
+	endedAtSite(s *site, j *job, sj federation.SiteJob)
+}
+
+func newStageOut(c *shared, jobs stagedJobs) *stageOut {
+	return &stageOut{shared: c, jobs: jobs, byKey: map[string]*results{}}
+}
+
+// results are those of an attempt that are on the way.
+type results struct {
+	ended *federation.SiteJob // how the attempt ended; nil while only tasks of it have
+	tasks int                 // how many tasks had ended when they were last fetched
+	until time.Time           // when to give up
+	again time.Time           // when to try again
+	busy  bool
+	tries int
+	done  bool // they are there, or given up
+}
+
+// begin reports whether the results of j are still on the way, and sets them going.
+func (c *stageOut) begin(s *site, j *job, sj federation.SiteJob) bool {
+	if !c.staged(s, &j.Job) || sj.Start.IsZero() {
+		return false
+	}
+	h := c.of(j)
+	if h.done {
+		delete(c.byKey, j.att.Key)
+		return false
+	}
+	if h.ended == nil {
+		h.ended, h.until = &sj, c.now().Add(homeFor)
+		j.State, j.Reason, j.Start = federation.Completing, federation.ReasonNone, sj.Start
+		c.move(j, federation.AttemptStarted)
+		c.batch.job(j)
+		if !h.busy {
+			c.collect(s, j, h, sj)
+		}
+	}
+	return true
+}
+
+func (c *stageOut) of(j *job) *results {
+	h := c.byKey[j.att.Key]
+	if h == nil {
+		h = &results{}
+		c.byKey[j.att.Key] = h
+	}
+	return h
+}
+
+// tasks sets the results of tasks going that have ended before their array. What fails is tried again with the next, or at
+// the end.
+func (c *stageOut) tasks(s *site, j *job, sj federation.SiteJob) {
+	if !c.staged(s, &j.Job) || sj.State.Ended() {
+		return
+	}
+	if h := c.byKey[j.att.Key]; h != nil && h.ended != nil { // its site has requeued it after its end
+		delete(c.byKey, j.att.Key)
+	}
+	ended := sj
+	ended.Tasks = nil
+	for _, t := range sj.Tasks {
+		if t.State.Ended() && !t.Start.IsZero() {
+			ended.Tasks = append(ended.Tasks, t)
+		}
+	}
+	if len(ended.Tasks) == 0 {
+		return
+	}
+	if h := c.of(j); !h.busy && h.tasks != len(ended.Tasks) {
+		h.tasks = len(ended.Tasks)
+		c.collect(s, j, h, ended)
+	}
+}
+
+// collect has results fetched.
+func (c *stageOut) collect(s *site, j *job, h *results, ended federation.SiteJob) {
+	h.busy = true
+	h.tries++
+	copied, attempt := j.Job, *j.att
+	kind := collected{job: j.ID, attempt: attempt.Number, all: h.ended != nil}
+	c.calls.decided = append(c.calls.decided, call{site: s, kind: kind, limit: stageTime, run: func(ctx context.Context) any {
+		r := kind
+		r.notes, r.err = c.cfg.Stager.Collect(ctx, &copied, &attempt, ended)
+		return r
+	}})
+}
+
+// again repeats what failed.
+func (c *stageOut) again() {
+	for _, s := range c.sites {
+		for _, j := range s.jobs {
+			if h := c.byKey[j.att.Key]; h != nil && h.ended != nil && !h.busy && !h.done && !c.now().Before(h.again) {
+				c.collect(s, j, h, *h.ended)
+			}
+		}
+	}
+}
+
+// take ends the job whose results are there, or tries again.
+func (c *stageOut) take(s *site, r collected) {
+	j := c.shared.jobs[r.job]
+	if j == nil || j.att == nil || j.att.Number != r.attempt || c.byKey[j.att.Key] == nil {
+		return
+	}
+	h := c.byKey[j.att.Key]
+	h.busy = false
+	if !r.all {
+		if r.err != nil {
+			c.log.Warn("results of tasks are not here yet", "job", j.ID, "site", s.Name, "err", r.err)
+		}
+		return
+	}
+	lasting := errors.Is(r.err, federation.ErrInvalid) || errors.Is(r.err, federation.ErrDenied)
+	if r.err != nil && !lasting && c.now().Before(h.until) {
+		h.again = c.now().Add(c.backoff(h.tries))
+		c.log.Warn("results are not here yet", "job", j.ID, "site", s.Name, "err", r.err)
+		if h.tries == 1 {
+			c.event(j, "its results are still at the store, tried again: %v", r.err)
+		}
+		return
+	}
+	for _, n := range r.notes {
+		c.event(j, "%s", n)
+	}
+	if r.err != nil {
+		c.event(j, "its results could not all be brought home: %v", r.err)
+	}
+	h.done = true
+	c.jobs.endedAtSite(s, j, *h.ended)
+}
