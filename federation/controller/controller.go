@@ -89,13 +89,13 @@ func (t Timing) withDefaults() Timing {
 // Controller decides. What it decides over has its state in parts of its own; its fields belong to the goroutine that calls Round.
 type Controller struct {
 	*shared
+	depends  *dependencies
 	strays   *strays
 	stageOut *stageOut
 
 	plan   planner
 	policy place.Policy
-	queue  queue                       // those without a live attempt
-	waits  map[federation.JobID][]*job // by the job that they depend on
+	queue  queue // those without a live attempt
 
 	reading  storeNews      // what was read of the store's log last
 	lastRead time.Time      // of the store; zero: at once
@@ -138,10 +138,11 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 	}
 	c := &Controller{
 		shared: newShared(cfg), plan: new(place.Planner), policy: cfg.Policy,
-		waits: map[federation.JobID][]*job{}, requests: map[int64]bool{}, asked: map[federation.JobID]*asked{},
+		requests: map[int64]bool{}, asked: map[federation.JobID]*asked{},
 		offered: map[federation.JobID]offeredPart{}, arrays: map[federation.JobID]*job{}, shrunk: map[*job]bool{},
 		wake: make(chan struct{}, 1), newsCame: make(chan struct{}, 1),
 	}
+	c.depends = newDependencies(c.shared, c)
 	c.strays, c.stageOut = newStrays(c.shared), newStageOut(c.shared, c)
 	c.view.init()
 	c.began = c.now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"fsub/federation"
@@ -80,103 +81,6 @@ func (d *dependency) taskReason(index int, now time.Time) federation.Reason {
 	return reason
 }
 
-// addDependency registers what j waits for, and settles what has happened already. It fails if the store does.
-func (c *Controller) addDependency(ctx context.Context, j *job) error {
-	if j.Spec.Dependency == "" || j.Attempt > 0 && !j.spreads() {
-		return nil
-	}
-	parsed, err := federation.ParseDependency(j.Spec.Dependency)
-	if err != nil { // checked when it was submitted
-		c.log.Error("stored dependency cannot be read", "job", j.ID, "err", err)
-		return nil
-	}
-	j.depends.any = parsed.Any
-	for _, t := range parsed.Terms {
-		if t.Kind == federation.DependSingleton {
-			c.dependOnNamesakes(j)
-			continue
-		}
-		if err := c.dependOn(ctx, j, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// dependOnNamesakes is --dependency=singleton: j waits for the earlier jobs of its user and name.
-func (c *Controller) dependOnNamesakes(j *job) {
-	for _, other := range c.jobs {
-		if other.ID < j.ID && other.Part == nil && other.Component == nil && other.User == j.User && other.Spec.Name == j.Spec.Name {
-			c.waitFor(j, federation.DependTerm{Kind: federation.DependAfterAny, Job: other.ID, Task: -1}, other)
-		}
-	}
-}
-
-func (c *Controller) dependOn(ctx context.Context, j *job, t federation.DependTerm) error {
-	on := c.jobs[t.Job]
-	if on == nil {
-		on = c.ended[t.Job]
-	}
-	if on != nil {
-		c.waitFor(j, t, on)
-		return nil
-	}
-	on = &job{tasks: map[int]*federation.Task{}}
-	var err error
-	on.Job, err = c.store.Job(ctx, t.Job)
-	if errors.Is(err, federation.ErrNotFound) { // purged long ago: it counts as having ended well
-		on.Job, err = federation.Job{ID: t.Job, State: federation.Completed}, nil
-	}
-	if err == nil && (t.Task >= 0 || t.Kind == federation.DependAfterCorr) {
-		err = c.readTasks(ctx, on)
-	}
-	if err != nil {
-		return fmt.Errorf("read job %d, which it depends on: %w", t.Job, err)
-	}
-	c.waitFor(j, t, on)
-	return nil
-}
-
-// readTasks reads the tasks of an array that has ended.
-func (c *Controller) readTasks(ctx context.Context, on *job) error {
-	tasks, err := c.store.Tasks(ctx, on.ID)
-	if err != nil && !errors.Is(err, federation.ErrNotFound) {
-		return err
-	}
-	for i := range tasks {
-		on.tasks[tasks[i].Index] = &tasks[i]
-	}
-	parts, err := c.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{on.ID}})
-	for i := range parts {
-		if p := &parts[i]; p.Part != nil {
-			t := p.Task()
-			on.tasks[t.Index] = &t
-		}
-	}
-	return err
-}
-
-// waitFor adds a term to what j waits for and brings it in line with the job that it names.
-func (c *Controller) waitFor(j *job, t federation.DependTerm, on *job) {
-	w := waitTerm{DependTerm: t}
-	switch {
-	case t.Kind == federation.DependAfterBB:
-		w.Kind = federation.DependAfterAny
-	case t.Kind == federation.DependAfterCorr && (j.Whole == nil || on.Whole == nil || t.Task >= 0):
-		w.Kind = federation.DependAfterOK // there are no tasks that correspond
-	case t.Kind == federation.DependAfterCorr:
-		w.byTask = true
-		if !j.spreads() {
-			c.spread(j, "each waits for a task of its own")
-		}
-	}
-	w.settle(on)
-	j.depends.terms = append(j.depends.terms, w)
-	if !on.State.Ended() {
-		c.waits[on.ID] = append(c.waits[on.ID], j)
-	}
-}
-
 // settle brings the term in line with the job that it waits for.
 func (t *waitTerm) settle(on *job) {
 	if t.byTask {
@@ -220,8 +124,121 @@ func (t *waitTerm) settleTasks(on *job) {
 	t.over = on.State.Ended()
 }
 
-// dependencyChanged settles what waits for j, which has started or ended, or of which a task has.
-func (c *Controller) dependencyChanged(j *job) {
+// dependencies know which jobs wait for which.
+type dependencies struct {
+	*shared
+	arrays spreader
+	waits  map[federation.JobID][]*job // by the job that they depend on
+}
+
+// spreader has the tasks of an array bound one by one.
+type spreader interface {
+	spread(j *job, why string)
+}
+
+func newDependencies(c *shared, arrays spreader) *dependencies {
+	return &dependencies{shared: c, arrays: arrays, waits: map[federation.JobID][]*job{}}
+}
+
+// add registers what j waits for, and settles what has happened already. It fails if the store does.
+func (c *dependencies) add(ctx context.Context, j *job) error {
+	if j.Spec.Dependency == "" || j.Attempt > 0 && !j.spreads() {
+		return nil
+	}
+	parsed, err := federation.ParseDependency(j.Spec.Dependency)
+	if err != nil { // checked when it was submitted
+		c.log.Error("stored dependency cannot be read", "job", j.ID, "err", err)
+		return nil
+	}
+	j.depends.any = parsed.Any
+	for _, t := range parsed.Terms {
+		if t.Kind == federation.DependSingleton {
+			c.onNamesakes(j)
+			continue
+		}
+		if err := c.on(ctx, j, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onNamesakes is --dependency=singleton: j waits for the earlier jobs of its user and name.
+func (c *dependencies) onNamesakes(j *job) {
+	for _, other := range c.jobs {
+		if other.ID < j.ID && other.Part == nil && other.Component == nil && other.User == j.User && other.Spec.Name == j.Spec.Name {
+			c.waitFor(j, federation.DependTerm{Kind: federation.DependAfterAny, Job: other.ID, Task: -1}, other)
+		}
+	}
+}
+
+func (c *dependencies) on(ctx context.Context, j *job, t federation.DependTerm) error {
+	on := c.jobs[t.Job]
+	if on == nil {
+		on = c.ended[t.Job]
+	}
+	if on != nil {
+		c.waitFor(j, t, on)
+		return nil
+	}
+	on = &job{tasks: map[int]*federation.Task{}}
+	var err error
+	on.Job, err = c.store.Job(ctx, t.Job)
+	if errors.Is(err, federation.ErrNotFound) { // purged long ago: it counts as having ended well
+		on.Job, err = federation.Job{ID: t.Job, State: federation.Completed}, nil
+	}
+	if err == nil && (t.Task >= 0 || t.Kind == federation.DependAfterCorr) {
+		err = c.readTasks(ctx, on)
+	}
+	if err != nil {
+		return fmt.Errorf("read job %d, which it depends on: %w", t.Job, err)
+	}
+	c.waitFor(j, t, on)
+	return nil
+}
+
+// readTasks reads the tasks of an array that has ended.
+func (c *dependencies) readTasks(ctx context.Context, on *job) error {
+	tasks, err := c.store.Tasks(ctx, on.ID)
+	if err != nil && !errors.Is(err, federation.ErrNotFound) {
+		return err
+	}
+	for i := range tasks {
+		on.tasks[tasks[i].Index] = &tasks[i]
+	}
+	parts, err := c.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{on.ID}})
+	for i := range parts {
+		if p := &parts[i]; p.Part != nil {
+			t := p.Task()
+			on.tasks[t.Index] = &t
+		}
+	}
+	return err
+}
+
+// waitFor adds a term to what j waits for and brings it in line with the job that it names.
+func (c *dependencies) waitFor(j *job, t federation.DependTerm, on *job) {
+	w := waitTerm{DependTerm: t}
+	switch {
+	case t.Kind == federation.DependAfterBB:
+		w.Kind = federation.DependAfterAny
+	case t.Kind == federation.DependAfterCorr && (j.Whole == nil || on.Whole == nil || t.Task >= 0):
+		w.Kind = federation.DependAfterOK // there are no tasks that correspond
+	case t.Kind == federation.DependAfterCorr:
+		w.byTask = true
+		if !j.spreads() {
+			c.arrays.spread(j, "each waits for a task of its own")
+		}
+	}
+	w.settle(on)
+	j.depends.terms = append(j.depends.terms, w)
+	if !on.State.Ended() {
+		c.waits[on.ID] = append(c.waits[on.ID], j)
+	}
+}
+
+// changed settles what waits for j, which has started or ended, or of which a task has.
+func (c *dependencies) changed(j *job) {
 	waiting := c.waits[j.ID]
 	if len(waiting) == 0 {
 		return
@@ -239,8 +256,19 @@ func (c *Controller) dependencyChanged(j *job) {
 	c.planDirty = true
 }
 
+// anew forgets what j waits for, and registers what its Spec says now.
+func (c *dependencies) anew(j *job) {
+	for id, waiting := range c.waits {
+		c.waits[id] = slices.DeleteFunc(waiting, func(w *job) bool { return w == j })
+	}
+	j.depends = dependency{}
+	if err := c.add(context.Background(), j); err != nil {
+		c.log.Error("take over a new dependency", "job", j.ID, "err", err)
+	}
+}
+
 // checkDependency reports as *federation.SlurmError what is wrong with a job's dependency.
-func (c *Controller) checkDependency(j *federation.Job) error {
+func (c *shared) checkDependency(j *federation.Job) error {
 	refuse := func(detail string) error {
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2038, Text: "Job dependency problem", Detail: detail}
 	}

@@ -133,7 +133,7 @@ func (c *Controller) loadTasks(ctx context.Context, arrays []federation.JobID) e
 		if indices, err := federation.ArrayIndices(j.Spec.Array); err == nil && !j.spreads() {
 			j.setAside(indices)
 		}
-		c.dependencyChanged(j)
+		c.depends.changed(j)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (c *Controller) loadParts(ctx context.Context) error {
 		}
 	}
 	for _, id := range arrays {
-		c.dependencyChanged(c.jobs[id])
+		c.depends.changed(c.jobs[id])
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (c *Controller) addJob(ctx context.Context, stored federation.Job) (*job, e
 		}
 		j.size = len(indices)
 	}
-	if err := c.addDependency(ctx, j); err != nil {
+	if err := c.depends.add(ctx, j); err != nil {
 		return nil, fmt.Errorf("job %d: %w", j.ID, err)
 	}
 	c.jobs[j.ID] = j
@@ -267,7 +267,7 @@ func (c *Controller) end(j *job, state federation.State, reason federation.Reaso
 	delete(c.shrunk, j)
 	delete(c.arrays, j.ID)
 	c.endComponents(j, j.End)
-	c.dependencyChanged(j)
+	c.depends.changed(j)
 	if j.array != nil {
 		c.partChanged(j)
 	}

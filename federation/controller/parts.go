@@ -85,7 +85,7 @@ func (c *Controller) partChanged(p *job) {
 		array.Cost += p.Cost
 		c.batch.job(array)
 	}
-	c.dependencyChanged(array)
+	c.depends.changed(array)
 	c.endIfDone(array, p.End)
 }
 

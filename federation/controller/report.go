@@ -132,7 +132,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 		c.move(j, federation.AttemptStarted)
 		if began {
 			c.planDirty = true // what is bound and waits there has become less
-			c.dependencyChanged(j)
+			c.depends.changed(j)
 			if j.array != nil {
 				c.partChanged(j)
 			}
@@ -214,7 +214,7 @@ func (c *Controller) takeTasks(j *job, sj federation.SiteJob) {
 	if changed {
 		c.batch.job(j)
 		c.planDirty = true
-		c.dependencyChanged(j)
+		c.depends.changed(j)
 	}
 }
 

@@ -108,11 +108,5 @@ func (c *Controller) changeHere(j *job, spec sbatch.Spec) {
 	if !depends || j.live() {
 		return
 	}
-	for id, waiting := range c.waits {
-		c.waits[id] = slices.DeleteFunc(waiting, func(w *job) bool { return w == j })
-	}
-	j.depends = dependency{}
-	if err := c.addDependency(context.Background(), j); err != nil {
-		c.log.Error("take over a new dependency", "job", j.ID, "err", err)
-	}
+	c.depends.anew(j)
 }
