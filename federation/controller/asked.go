@@ -67,7 +67,7 @@ func (c *Controller) askSpread(j *job, r federation.Request) {
 	for _, index := range indices {
 		p := j.parts[index]
 		if p == nil && r.Kind == federation.RequestUpdate {
-			p = c.splitOff(j, index)
+			p = c.arrays.splitOff(j, index)
 		}
 		if p == nil {
 			continue

@@ -144,7 +144,7 @@ func (c *Controller) refuse(s *site, j *job, err error, reason federation.Reason
 	c.event(j, "refused by %s: %v", s.Name, err)
 	var said *federation.SlurmError
 	if errors.As(err, &said) && said.Number == invalidArray && j.Whole != nil && !j.spreads() {
-		c.spread(j, "too large for "+string(s.Name)) // its MaxArraySize is not the user's business
+		c.arrays.spread(j, "too large for "+string(s.Name)) // its MaxArraySize is not the user's business
 		c.backToQueue(j, federation.ReasonPriority)
 		return
 	}

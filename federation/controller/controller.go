@@ -89,6 +89,7 @@ func (t Timing) withDefaults() Timing {
 // Controller decides. What it decides over has its state in parts of its own; its fields belong to the goroutine that calls Round.
 type Controller struct {
 	*shared
+	arrays   *arrays
 	depends  *dependencies
 	strays   *strays
 	stageOut *stageOut
@@ -98,18 +99,10 @@ type Controller struct {
 	queue  queue // those without a live attempt
 
 	reading  storeNews      // what was read of the store's log last
-	lastRead time.Time      // of the store; zero: at once
 	requests map[int64]bool // taken up, not yet durable as done
 	asked    map[federation.JobID]*asked
 
-	ids        []federation.JobID               // reserved, for parts of arrays
-	idsOffered int                              // how many of them stand in the plan that is being made
-	claimed    int64                            // number of the last claim
-	idsAgain   time.Time                        // no reservation before this: the last one failed
-	idsWanted  time.Time                        // when there were too few for a plan
-	offered    map[federation.JobID]offeredPart // the parts in that plan
-	shrunk     map[*job]bool                    // arrays that parts were taken from in this round
-	arrays     map[federation.JobID]*job        // live arrays that are spread
+	claimed int64 // number of the last claim
 
 	began    time.Time // of this daemon
 	looked   bool      // since then all sites have been looked at, or could have been
@@ -139,10 +132,11 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 	c := &Controller{
 		shared: newShared(cfg), plan: new(place.Planner), policy: cfg.Policy,
 		requests: map[int64]bool{}, asked: map[federation.JobID]*asked{},
-		offered: map[federation.JobID]offeredPart{}, arrays: map[federation.JobID]*job{}, shrunk: map[*job]bool{},
 		wake: make(chan struct{}, 1), newsCame: make(chan struct{}, 1),
 	}
-	c.depends = newDependencies(c.shared, c)
+	c.depends = newDependencies(c.shared)
+	c.arrays = newArrays(c.shared, &c.queue, c.depends, c)
+	c.depends.arrays = c.arrays
 	c.strays, c.stageOut = newStrays(c.shared), newStageOut(c.shared, c)
 	c.view.init()
 	c.began = c.now()
@@ -196,7 +190,7 @@ func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	}
 	c.repair()
 	c.planJobs()
-	c.writeShrunk()
+	c.arrays.writeShrunk()
 	if c.commit(ctx) {
 		c.calls.make(ctx)
 	}

@@ -136,8 +136,8 @@ type spreader interface {
 	spread(j *job, why string)
 }
 
-func newDependencies(c *shared, arrays spreader) *dependencies {
-	return &dependencies{shared: c, arrays: arrays, waits: map[federation.JobID][]*job{}}
+func newDependencies(c *shared) *dependencies {
+	return &dependencies{shared: c, waits: map[federation.JobID][]*job{}}
 }
 
 // add registers what j waits for, and settles what has happened already. It fails if the store does.

@@ -40,7 +40,7 @@ func (c *Controller) tellFault(f *place.Fault) {
 // something new. If nothing is known to be the cause the next plan comes when it would have come anyway.
 func (c *Controller) putAside(f *place.Fault) {
 	j := c.jobs[f.Job]
-	if part, ok := c.offered[f.Job]; ok {
+	if part, ok := c.arrays.offered[f.Job]; ok {
 		j = part.array
 	}
 	if j != nil {

@@ -89,7 +89,7 @@ func (c *Controller) load(ctx context.Context) error {
 	}
 	for _, j := range c.jobs {
 		if j.spreads() {
-			c.endIfDone(j, c.now()) // the last part has ended in a batch that the array's end was not in
+			c.arrays.endIfDone(j, c.now()) // the last part has ended in a batch that the array's end was not in
 		}
 	}
 	states, err := c.store.SiteState(ctx)
@@ -159,7 +159,7 @@ func (c *Controller) loadParts(ctx context.Context) error {
 			continue
 		}
 		if p := c.jobs[part.ID]; p != nil {
-			c.linkPart(p)
+			c.arrays.link(p)
 		} else {
 			t := part.Task()
 			c.jobs[t.Job].tasks[t.Index] = &t
@@ -179,7 +179,7 @@ func (c *Controller) addJob(ctx context.Context, stored federation.Job) (*job, e
 	}
 	if j.spreads() {
 		j.tasks, j.parts = map[int]*federation.Task{}, map[int]*job{}
-		c.arrays[j.ID] = j
+		c.arrays.live[j.ID] = j
 		if err := j.readRest(); err != nil {
 			c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
 		}
@@ -264,12 +264,12 @@ func (c *Controller) end(j *job, state federation.State, reason federation.Reaso
 	delete(c.jobs, j.ID)
 	c.ended[j.ID] = j
 	c.queue.drop(j)
-	delete(c.shrunk, j)
-	delete(c.arrays, j.ID)
+	delete(c.arrays.shrunk, j)
+	delete(c.arrays.live, j.ID)
 	c.endComponents(j, j.End)
 	c.depends.changed(j)
 	if j.array != nil {
-		c.partChanged(j)
+		c.arrays.changed(j)
 	}
 	c.planDirty = true
 	c.metrics.ended(state)
@@ -292,7 +292,7 @@ func (c *Controller) requeue(j *job, reason federation.Reason) {
 	c.queue.add(j)
 	c.planDirty = true
 	if j.array != nil {
-		c.partChanged(j)
+		c.arrays.changed(j)
 	}
 }
 
@@ -318,7 +318,7 @@ func (c *Controller) keepEnded(j *job) bool {
 	if len(rest) > 0 && len(rest) < len(indices) {
 		c.narrow(j, rest)
 		// As an array of its own the rest would not know how many tasks there are in all.
-		c.spread(j, "some of them have ended")
+		c.arrays.spread(j, "some of them have ended")
 	}
 	return len(rest) > 0
 }

@@ -27,9 +27,9 @@ func (j *job) makePart(id federation.JobID, index int) federation.Job {
 }
 
 // addPart makes a task of a spread array a job. It is in the queue only after queue.add.
-func (c *Controller) addPart(array *job, part *federation.Job) *job {
+func (c *arrays) addPart(array *job, part *federation.Job) *job {
 	p := &job{Job: *part, stored: part.Stage(), array: array}
-	c.ids = slices.DeleteFunc(c.ids, func(id federation.JobID) bool { return id == p.ID })
+	c.ids.use(p.ID)
 	c.jobs[p.ID] = p
 	array.parts[p.Part.Index] = p
 	if i, ok := slices.BinarySearch(array.rest, p.Part.Index); ok {
@@ -43,19 +43,19 @@ func (c *Controller) addPart(array *job, part *federation.Job) *job {
 
 // splitOff makes one waiting task of a spread array a job, in the queue, so that something can be done with it alone. It
 // returns nil if the task does not wait, or no ID is at hand.
-func (c *Controller) splitOff(array *job, index int) *job {
-	if _, ok := slices.BinarySearch(array.rest, index); !ok || len(c.ids) == 0 {
+func (c *arrays) splitOff(array *job, index int) *job {
+	if _, ok := slices.BinarySearch(array.rest, index); !ok || len(c.ids.free) == 0 {
 		return nil
 	}
-	part := array.makePart(c.ids[0], index)
+	part := array.makePart(c.ids.free[0], index)
 	part.Held, part.Reason = array.Held, array.Reason
 	p := c.addPart(array, &part)
 	c.queue.add(p)
 	return p
 }
 
-// linkPart joins a part that the store has with its array.
-func (c *Controller) linkPart(p *job) {
+// link joins a part that the store has with its array.
+func (c *arrays) link(p *job) {
 	array := c.jobs[p.Part.Array]
 	if array == nil || !array.spreads() {
 		c.log.Error("task of an array that is not there", "job", p.ID, "array", p.Part.Array)
@@ -72,8 +72,8 @@ func (j *job) mirror(p *job) {
 	j.tasks[t.Index] = &t
 }
 
-// partChanged brings an array in line with a part that has started, ended, or gone back to the queue.
-func (c *Controller) partChanged(p *job) {
+// changed brings an array in line with a part that has started, ended, or gone back to the queue.
+func (c *arrays) changed(p *job) {
 	array := p.array
 	array.mirror(p)
 	if p.State.Started() && array.State == federation.Pending {
@@ -90,13 +90,13 @@ func (c *Controller) partChanged(p *job) {
 }
 
 // endIfDone ends a spread array of which nothing waits and nothing runs.
-func (c *Controller) endIfDone(j *job, at time.Time) {
+func (c *arrays) endIfDone(j *job, at time.Time) {
 	if len(j.rest) > 0 || len(j.parts) > 0 || j.State.Ended() {
 		return
 	}
 	state, status := j.summary()
 	j.ExitStatus = status
-	c.end(j, state, j.endReason(state), at)
+	c.owner.end(j, state, j.endReason(state), at)
 }
 
 // endReason is why a spread array has ended as it has: for what its waiting tasks were given up, else as the first of its tasks that has ended so. That it waited for something
@@ -144,9 +144,9 @@ func rankOf(rank map[federation.State]int, s federation.State) int {
 }
 
 // endRest ends an array, or if parts of it live, what of it still waits.
-func (c *Controller) endRest(j *job, state federation.State, reason federation.Reason, at time.Time) {
+func (c *arrays) endRest(j *job, state federation.State, reason federation.Reason, at time.Time) {
 	if !j.spreads() || len(j.parts) == 0 {
-		c.end(j, state, reason, at)
+		c.owner.end(j, state, reason, at)
 		return
 	}
 	j.Reason = reason

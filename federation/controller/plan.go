@@ -24,7 +24,7 @@ func (c *Controller) planJobs() {
 			c.decide(&p.Decisions[i])
 		}
 	}
-	clear(c.offered)
+	c.arrays.planned()
 	gap := c.t.PlanGap
 	if took := time.Since(began); took > gap && !c.cfg.Inline { // at most half of the time goes into planning
 		gap = took
@@ -45,13 +45,12 @@ func (c *Controller) lookedAround(now time.Time) bool {
 // candidates are the jobs that may be bound now, in order. Jobs that may not are given their reason.
 func (c *Controller) candidates() []*federation.Job {
 	now := c.now()
-	c.idsOffered = 0
 	var out []*federation.Job
 	for _, j := range c.queue.ordered() {
 		reason := c.blocked(j, now)
 		if reason == "" && j.spreads() {
 			var parts []*federation.Job
-			if parts, reason = c.offerParts(j, now); len(parts) > 0 {
+			if parts, reason = c.arrays.offer(j, now); len(parts) > 0 {
 				out = append(out, parts...)
 				continue
 			}
@@ -69,7 +68,7 @@ func (c *Controller) candidates() []*federation.Job {
 func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
 	switch {
 	case !j.Spec.Deadline.IsZero() && now.After(j.Spec.Deadline):
-		c.endRest(j, federation.Deadline, federation.ReasonDeadline, now)
+		c.arrays.endRest(j, federation.Deadline, federation.ReasonDeadline, now)
 		return federation.ReasonDeadline
 	case j.Held == federation.HeldAdmin:
 		return federation.ReasonHeldAdmin
@@ -82,7 +81,7 @@ func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
 	}
 	reason := j.depends.reason(now)
 	if reason == federation.ReasonDependencyNever && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
-		c.endRest(j, federation.Cancelled, reason, now)
+		c.arrays.endRest(j, federation.Cancelled, reason, now)
 	}
 	if limit := j.limit(); reason == "" && limit > 0 && j.array.running() >= limit {
 		return reasonTaskLimit
@@ -101,7 +100,7 @@ func (c *Controller) setReason(j *job, r federation.Reason) {
 // decide carries one decision of a plan out.
 func (c *Controller) decide(d *federation.Decision) {
 	j := c.jobs[d.Job]
-	if part, ok := c.offered[d.Job]; ok {
+	if part, ok := c.arrays.offered[d.Job]; ok {
 		c.decidePart(part, d)
 		return
 	}
@@ -115,7 +114,7 @@ func (c *Controller) decide(d *federation.Decision) {
 		return
 	}
 	if d.Spread && j.Whole != nil {
-		c.spread(j, "no site can start all of them now")
+		c.arrays.spread(j, "no site can start all of them now")
 		return
 	}
 	if len(j.refused) > 0 && d.Impossible() {
@@ -127,6 +126,32 @@ func (c *Controller) decide(d *federation.Decision) {
 		return
 	}
 	c.setReason(j, d.Reason)
+}
+
+// mayBind reports whether a part may be bound: others of its array may have been, since the plan was begun.
+func (c *Controller) mayBind(p *job) bool {
+	limit := p.limit()
+	return limit == 0 || p.array.running() < limit
+}
+
+// decidePart carries out what a plan says of a task that waits in a spread array.
+func (c *Controller) decidePart(o offeredPart, d *federation.Decision) {
+	j := o.array
+	if !d.Bind {
+		if len(j.refused) > 0 && d.Impossible() {
+			for _, r := range d.Rejections {
+				c.event(j, "no site can run its tasks: %s: %s %s", r.Site, r.Reason, r.Detail)
+			}
+			c.arrays.endRest(j, federation.Failed, federation.ReasonBadConstraints, c.now())
+		} else {
+			c.setReason(j, d.Reason)
+		}
+		return
+	}
+	if _, waits := slices.BinarySearch(j.rest, o.part.Part.Index); !waits || j.Whole.Limit > 0 && j.running() >= j.Whole.Limit {
+		return
+	}
+	c.bind(c.arrays.addPart(j, o.part), *d)
 }
 
 // snapshot is what placement may know, as of now. Pointers in it are the controller's own: it is used within the round.
@@ -186,7 +211,7 @@ func (c *Controller) refusals(candidates []*federation.Job) map[federation.JobID
 	out := map[federation.JobID]map[federation.SiteName]federation.Rejection{}
 	for _, job := range candidates {
 		j := c.jobs[job.ID]
-		if part, ok := c.offered[job.ID]; ok {
+		if part, ok := c.arrays.offered[job.ID]; ok {
 			j = part.array
 		}
 		if len(j.refused) == 0 {

@@ -134,7 +134,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 			c.planDirty = true // what is bound and waits there has become less
 			c.depends.changed(j)
 			if j.array != nil {
-				c.partChanged(j)
+				c.arrays.changed(j)
 			}
 		}
 	default:

@@ -24,7 +24,8 @@ type shared struct {
 
 	batch     *pendingBatch
 	calls     *calls
-	planDirty bool // there is a cause to plan
+	planDirty bool      // there is a cause to plan
+	lastRead  time.Time // of the store; zero: at once
 }
 
 func newShared(cfg Config) *shared {

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -19,30 +18,46 @@ import (
 // partsAhead bounds the tasks of one array that one plan looks at.
 const partsAhead = 1000
 
+// arrays are the arrays whose tasks are bound one by one.
+type arrays struct {
+	*shared
+	ids     jobIDs
+	queue   *queue
+	depends *dependencies
+	owner   arrayOwner
+
+	live    map[federation.JobID]*job        // those that have not ended
+	shrunk  map[*job]bool                    // those that parts were taken from in this round
+	offered map[federation.JobID]offeredPart // the parts in the plan that is being made
+}
+
+// arrayOwner is what else becomes of an array, or of one task.
+type arrayOwner interface {
+	end(j *job, state federation.State, reason federation.Reason, at time.Time)
+	carryOutOne(j *job, r federation.Request)
+}
+
+func newArrays(c *shared, q *queue, d *dependencies, owner arrayOwner) *arrays {
+	return &arrays{shared: c, ids: jobIDs{shared: c}, queue: q, depends: d, owner: owner,
+		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]offeredPart{}}
+}
+
 // spread begins to bind an array task by task. What is left of it after a requeue counts as it did before.
-func (c *Controller) spread(j *job, why string) {
+func (c *arrays) spread(j *job, why string) {
 	j.Whole.Spread = true
 	j.parts = map[int]*job{}
 	for i, t := range j.past {
 		j.tasks[i] = t
 	}
 	j.past = nil
-	c.arrays[j.ID] = j
+	c.live[j.ID] = j
 	if err := j.readRest(); err != nil { // checked when it was submitted
 		c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
 	}
 	c.event(j, "its tasks are bound one by one: %s", why)
 	c.batch.job(j)
 	c.planDirty = true
-	c.lackIDs()
-}
-
-// lackIDs has the store read before the next plan, which reserves IDs for parts: they would have to wait for the next cause to plan. It does so
-// once in a while only, for there may be none to be had.
-func (c *Controller) lackIDs() {
-	if now := c.now(); now.Sub(c.idsWanted) >= c.t.Retry {
-		c.idsWanted, c.lastRead, c.planDirty = now, time.Time{}, true
-	}
+	c.ids.lack()
 }
 
 // spreads reports whether j is an array whose tasks are bound one by one.
@@ -89,64 +104,30 @@ func (j *job) limit() int {
 	return j.array.Whole.Limit
 }
 
-// mayBind reports whether a part may be bound: others of its array may have been, since the plan was begun.
-func (c *Controller) mayBind(p *job) bool {
-	limit := p.limit()
-	return limit == 0 || p.array.running() < limit
-}
-
-// decidePart carries out what a plan says of a task that waits in a spread array.
-func (c *Controller) decidePart(o offeredPart, d *federation.Decision) {
-	j := o.array
-	if !d.Bind {
-		if len(j.refused) > 0 && d.Impossible() {
-			for _, r := range d.Rejections {
-				c.event(j, "no site can run its tasks: %s: %s %s", r.Site, r.Reason, r.Detail)
-			}
-			c.endRest(j, federation.Failed, federation.ReasonBadConstraints, c.now())
-		} else {
-			c.setReason(j, d.Reason)
-		}
-		return
-	}
-	if _, waits := slices.BinarySearch(j.rest, o.part.Part.Index); !waits || j.Whole.Limit > 0 && j.running() >= j.Whole.Limit {
-		return
-	}
-	c.bind(c.addPart(j, o.part), *d)
-}
-
-// reserveIDs makes sure that there are IDs for the parts that the next plan may make.
-func (c *Controller) reserveIDs(ctx context.Context, n int) {
-	if n -= len(c.ids); n <= 0 || c.now().Before(c.idsAgain) {
-		return
-	}
-	ids, err := c.store.ReserveIDs(ctx, max(n, 64))
-	if err != nil {
-		c.log.Error("reserve job IDs for the tasks of arrays", "err", err)
-		c.idsAgain = c.now().Add(c.t.Retry)
-		return
-	}
-	c.ids = append(c.ids, ids...)
-}
-
 // wantIDs is how many parts may be made before the store is read again: by a plan, and by requests about single tasks.
-func (c *Controller) wantIDs(requests []federation.Request) int {
+func (c *arrays) wantIDs(requests []federation.Request) int {
 	n := 0
 	for _, r := range requests {
 		if j := c.jobs[r.Job]; j != nil && j.spreads() {
 			n += len(r.Tasks)
 		}
 	}
-	for _, j := range c.arrays {
+	for _, j := range c.live {
 		n += min(len(j.rest), partsAhead)
 	}
 	return n
 }
 
-// offerParts returns, as jobs that do not exist yet, those tasks of a spread array that may start now. The reason says why there
+// planned forgets what was offered to a plan that has been carried out.
+func (c *arrays) planned() {
+	c.ids.offered = 0
+	clear(c.offered)
+}
+
+// offer returns, as jobs that do not exist yet, those tasks of a spread array that may start now. The reason says why there
 // are none.
-func (c *Controller) offerParts(j *job, now time.Time) ([]*federation.Job, federation.Reason) {
-	room := min(len(j.rest), partsAhead, len(c.ids)-c.idsOffered)
+func (c *arrays) offer(j *job, now time.Time) ([]*federation.Job, federation.Reason) {
+	room := min(len(j.rest), partsAhead, c.ids.left())
 	if limit := j.Whole.Limit; limit > 0 {
 		if limit -= j.running(); limit <= 0 {
 			return nil, reasonTaskLimit
@@ -154,7 +135,7 @@ func (c *Controller) offerParts(j *job, now time.Time) ([]*federation.Job, feder
 		room = min(room, limit)
 	}
 	if room <= 0 {
-		c.lackIDs()
+		c.ids.lack()
 		return nil, federation.ReasonPriority
 	}
 	jobs := make([]federation.Job, 0, room)
@@ -172,8 +153,7 @@ func (c *Controller) offerParts(j *job, now time.Time) ([]*federation.Job, feder
 			}
 			continue
 		}
-		jobs = append(jobs, j.makePart(c.ids[c.idsOffered], index))
-		c.idsOffered++
+		jobs = append(jobs, j.makePart(c.ids.offer(), index))
 		p := &jobs[len(jobs)-1]
 		c.offered[p.ID] = offeredPart{j, p}
 		out = append(out, p)
@@ -189,7 +169,7 @@ const reasonTaskLimit federation.Reason = "JobArrayTaskLimit"
 
 // writeShrunk brings what is left of the arrays that parts were taken from into their records. Large arrays are written once a
 // round, however many of their tasks were bound in it.
-func (c *Controller) writeShrunk() {
+func (c *arrays) writeShrunk() {
 	shrunk := slices.Collect(maps.Keys(c.shrunk))
 	sortByID(shrunk)
 	for _, j := range shrunk {
@@ -203,7 +183,7 @@ func (c *Controller) writeShrunk() {
 	}
 }
 
-func (c *Controller) writeRest(j *job) {
+func (c *arrays) writeRest(j *job) {
 	delete(c.shrunk, j)
 	j.Spec.Array = ""
 	if len(j.rest) > 0 {
@@ -213,7 +193,7 @@ func (c *Controller) writeRest(j *job) {
 }
 
 // dropRest lets the tasks that wait never start. They stay in the array's record, which shows them as cancelled.
-func (c *Controller) dropRest(j *job) {
+func (c *arrays) dropRest(j *job) {
 	if !j.Cancel { // the second time rest is empty, and the record is to keep what it names
 		c.writeRest(j)
 	}

@@ -7,12 +7,12 @@ import (
 	"fsub/federation"
 )
 
-// carryOutSpread does what a user asked for with each of the tasks that are meant: all, if none is named.
-func (c *Controller) carryOutSpread(j *job, r federation.Request) {
+// carryOut does what a user asked for with each of the tasks that are meant: all, if none is named.
+func (c *arrays) carryOut(j *job, r federation.Request) {
 	if len(r.Tasks) == 0 {
 		c.carryOutRest(j, r)
 		for _, index := range slices.Sorted(maps.Keys(j.parts)) {
-			c.carryOutOne(j.parts[index], r)
+			c.owner.carryOutOne(j.parts[index], r)
 		}
 		return
 	}
@@ -29,7 +29,7 @@ func (c *Controller) carryOutSpread(j *job, r federation.Request) {
 			p = c.splitOff(j, index)
 		}
 		if p != nil {
-			c.carryOutOne(p, one)
+			c.owner.carryOutOne(p, one)
 		}
 	}
 	if len(cancel) > 0 {
@@ -38,7 +38,7 @@ func (c *Controller) carryOutSpread(j *job, r federation.Request) {
 }
 
 // carryOutRest does what was asked for with the tasks that are no parts yet.
-func (c *Controller) carryOutRest(j *job, r federation.Request) {
+func (c *arrays) carryOutRest(j *job, r federation.Request) {
 	switch r.Kind {
 	case federation.RequestCancel:
 		j.CancelBy, j.Reason = r.UID, federation.ReasonNone
@@ -49,14 +49,14 @@ func (c *Controller) carryOutRest(j *job, r federation.Request) {
 		if len(j.rest) > 0 {
 			running := j.State
 			j.State = federation.Pending // as far as its waiting tasks go
-			c.carryOutOne(j, r)
+			c.owner.carryOutOne(j, r)
 			j.State = running
 		}
 	}
 }
 
 // cancelRest cancels single tasks that have not been bound.
-func (c *Controller) cancelRest(j *job, tasks []int) {
+func (c *arrays) cancelRest(j *job, tasks []int) {
 	now := c.now().UTC()
 	for _, index := range tasks {
 		i, waits := slices.BinarySearch(j.rest, index)

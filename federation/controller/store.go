@@ -28,7 +28,7 @@ func (c *Controller) readStore(ctx context.Context) {
 		c.log.Error("read new jobs", "err", err)
 		return
 	}
-	c.reserveIDs(ctx, c.wantIDs(requests))
+	c.arrays.ids.reserve(ctx, c.arrays.wantIDs(requests))
 	n.requests = false
 	for _, r := range requests {
 		switch {
