@@ -70,6 +70,8 @@ type Server struct {
 	large   chan struct{} // bounds the large bodies that are being read
 	waits   waits         // of calls from inside jobs
 
+	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
+
 	stopping chan struct{} // closed when Serve is told to end: long polls return
 	stopOnce sync.Once
 }
@@ -90,6 +92,7 @@ func NewServer(c Config) *Server {
 		stopping: make(chan struct{}),
 	}
 	s.watch.store = c.Store
+	s.document = sync.OnceValues(s.makeDocument)
 	s.queue = queue{store: c.Store, view: s.view, now: c.Now, keep: c.MinJobAge}
 	s.host, _ = os.Hostname()
 	s.routes()
@@ -158,38 +161,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // routes is the whole surface in one place. Each route counts its requests under its own pattern.
 func (s *Server) routes() {
-	s.handle("POST /fed/v1/job", s.submit)
-	s.handle("GET /fed/v1/job/{id}", s.getJob)
-	s.handle("GET /fed/v1/job/{id}/wait", s.waitJob)
-	s.handle("GET /fed/v1/job/{id}/explain", s.explainJob)
-	s.handle("GET /fed/v1/job/{id}/payload", s.getPayload)
-	s.handle("GET /fed/v1/job/{id}/log", s.getLog)
-	s.handle("GET /fed/v1/job/{id}/log/text", s.getLogText)
-	s.handle("POST /fed/v1/jobs/cancel", s.act(federation.RequestCancel))
-	s.handle("POST /fed/v1/jobs/signal", s.act(federation.RequestSignal))
-	s.handle("POST /fed/v1/jobs/hold", s.act(federation.RequestHold))
-	s.handle("POST /fed/v1/jobs/release", s.act(federation.RequestRelease))
-	s.handle("POST /fed/v1/jobs/requeue", s.act(federation.RequestRequeue))
-	s.handle("POST /fed/v1/jobs/requeuehold", s.act(federation.RequestReqHold))
-	s.handle("POST /fed/v1/jobs/requeuespecial", s.act(federation.RequestSpecial))
-	s.handle("POST /fed/v1/jobs/update", s.act(federation.RequestUpdate))
-	s.handle("POST /fed/v1/jobs/top", s.act(federation.RequestTop))
-	s.handle("POST /fed/v1/jobs/suspend", s.act(federation.RequestSuspend))
-	s.handle("POST /fed/v1/jobs/resume", s.act(federation.RequestResume))
-	s.handle("GET /fed/v1/config", s.config)
-	s.handle("GET /fed/v1/topology", s.topology)
-	s.handle("GET /fed/v1/accounting", s.accounting)
-	s.handle("GET /fed/v1/associations", s.associations)
-	s.handle("GET /fed/v1/queue", s.getQueue)
-	s.handle("GET /fed/v1/events", s.getEvents)
-	s.handle("GET /fed/v1/sites", s.getSites)
-	s.handle("GET /fed/v1/options", s.getOptions)
-	s.handle("GET /fed/v1/steps", s.getSteps)
-	s.handle("POST /fed/v1/steps/signal", s.signalStep)
-	s.handle("GET /fed/v1/pools", s.getPools)
-	s.handle("GET /fed/v1/machines", s.getMachines)
-	s.handle("POST /fed/v1/site/{name}/state", s.setSiteState)
-	s.handle("POST /fed/v1/site/{name}/retry", s.retryPools)
+	for _, r := range s.fedRoutes() {
+		s.handle(r.Method+" "+r.Path, r.restricted())
+	}
 	s.slurmRoutes()
 	if s.cfg.Gatherer != nil {
 		s.mux.Handle("GET /metrics", metricsHandler(s.cfg.Gatherer))

@@ -1,20 +1,7 @@
 // Package v1 holds the JSON shapes of /fed/v1, the part of the daemon's API that Slurm has no word for. It is pure, so
-// that the small client binary can have it without net/http. Paths:
-//
-//	POST   /fed/v1/job                 SubmitRequest -> SubmitResponse
-//	GET    /fed/v1/job/{id}            -> JobRecord: the job with attempts, tasks, history
-//	GET    /fed/v1/job/{id}/wait       -> JobRecord once the job has ended (long poll; 204 after 60 s: ask again)
-//	GET    /fed/v1/job/{id}/explain    -> Explanation
-//	GET    /fed/v1/job/{id}/payload    -> PayloadResponse, for the owner and operators
-//	POST   /fed/v1/jobs/cancel|signal|hold|release|requeue|requeuehold|requeuespecial|update|top|suspend|resume   ActRequest -> ActResponse
-//	GET    /fed/v1/config              -> []ConfigValue: what scontrol show config shows
-//	GET    /fed/v1/topology            -> []Switch
-//	GET    /fed/v1/accounting          -> AccountingResponse: what sacct shows
-//	GET    /fed/v1/associations        -> Associations: what sacctmgr and sshare show
-//	GET    /fed/v1/queue               -> what squeue shows, job by job: see AppendRow
-//	GET    /fed/v1/sites               -> []Site
-//	GET    /fed/v1/options             -> []PluginOption
-//	POST   /fed/v1/site/{name}/state   SetSiteState, operators only
+// that the small client binary can have it without net/http. Which path takes and gives which of them is in api/routes.go, and is
+// served as an OpenAPI document at /fed/v1/openapi.json, with the comments that stand here (comments.json: written anew by
+// "go test ./federation/api -run TestComments -api.update").
 package v1
 
 import (

@@ -1,0 +1,249 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+)
+
+// schema is what the tests know of JSON schema: all that package openapi writes.
+type schema struct {
+	Ref        string             `json:"$ref"`
+	Type       any                `json:"type"` // a string or several
+	Format     string             `json:"format"`
+	Items      *schema            `json:"items"`
+	Properties map[string]*schema `json:"properties"`
+	Required   []string           `json:"required"`
+	Additional any                `json:"additionalProperties"`
+}
+
+type described struct {
+	OpenAPI string `json:"openapi"`
+	Paths   map[string]map[string]struct {
+		Summary     string `json:"summary"`
+		RequestBody *struct {
+			Content map[string]struct{ Schema schema }
+		} `json:"requestBody"`
+		Responses map[string]struct {
+			Content map[string]struct{ Schema schema }
+		} `json:"responses"`
+	} `json:"paths"`
+	Components struct{ Schemas map[string]*schema } `json:"components"`
+}
+
+// check reports how a value differs from its schema: fields that are not described or missing, values of another type.
+func (d *described) check(path string, s *schema, v any) (faults []string) {
+	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
+		if s = d.Components.Schemas[name]; s == nil {
+			return []string{path + ": no schema " + name}
+		}
+	}
+	is := func(t string) bool {
+		if all, ok := s.Type.([]any); ok {
+			for _, one := range all {
+				if one == t {
+					return true
+				}
+			}
+		}
+		return s.Type == t
+	}
+	wrong := func() []string { return []string{fmt.Sprintf("%s: %v is no %v", path, v, s.Type)} }
+	switch v := v.(type) {
+	case nil:
+		if !is("null") {
+			return wrong()
+		}
+	case string:
+		if _, err := time.Parse(time.RFC3339, v); !is("string") || s.Format == "date-time" && err != nil {
+			return wrong()
+		}
+	case bool:
+		if !is("boolean") {
+			return wrong()
+		}
+	case float64:
+		if !is("number") && !(is("integer") && v == float64(int64(v))) {
+			return wrong()
+		}
+	case []any:
+		if !is("array") {
+			return wrong()
+		}
+		for i := range v {
+			faults = append(faults, d.check(fmt.Sprint(path, "[", i, "]"), s.Items, v[i])...)
+		}
+	case map[string]any:
+		if !is("object") {
+			return wrong()
+		}
+		for name, field := range v {
+			if known := s.Properties[name]; known != nil {
+				faults = append(faults, d.check(path+"."+name, known, field)...)
+			} else if s.Additional == false {
+				faults = append(faults, path+"."+name+" is not described")
+			}
+		}
+		for _, name := range s.Required {
+			if _, ok := v[name]; !ok {
+				faults = append(faults, path+"."+name+" is missing")
+			}
+		}
+	}
+	return faults
+}
+
+// TestAnswersAreAsDescribed asks every route that the document has, and holds each answer against its schema. A route that is added
+// there has to be asked here.
+func TestAnswersAreAsDescribed(t *testing.T) {
+	pools := &books{
+		pools:    []federation.PoolStatus{{Site: "sky", Name: "p", Daily: 5, Cooling: []federation.Cooling{{What: "cloud", Reason: "FedQuota", Until: time.Now()}}}},
+		machines: []federation.Machine{{Site: "sky", Pool: "p", ID: "m1", Created: time.Now(), Job: 5}},
+	}
+	steps := &running{}
+	d := startWith(t, api.Config{Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}}})
+	d.Controller.SetSites(append(testSites(), &federation.Site{Name: "sky"})...)
+	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Terms: []federation.Term{{Name: "run", Amount: 2}}}},
+		Rejections: []federation.Rejection{{Site: "beta", Reason: "Resources"}}})
+	ran, waits, ended := job(0, alice, federation.Running), job(0, alice, federation.Pending), job(0, alice, federation.Completed)
+	ran.Site, ran.Nodes, ran.Start, ran.Attempt, ran.Submit = "sky", "n1", time.Now().Add(-time.Minute), 1, time.Now()
+	waits.Spec.Array, waits.Whole = "0-9%2", &federation.ArrayWhole{Count: 10, Max: 9, Step: 1, Limit: 2}
+	ended.End, ended.Start, ended.Cancel = time.Now(), time.Now().Add(-time.Hour), true
+	ids := d.Put(t, ran, waits, ended)
+	ran.ID = ids[0]
+	steps.id.Store(int64(ids[0]))
+	d.Store.Commit(t.Context(), &federation.Batch{
+		Attempts: []*federation.Attempt{{Job: ids[0], Number: 1, Key: "k", Site: "sky", State: federation.AttemptStarted, Created: time.Now(),
+			Decision: federation.Decision{Offers: []*federation.Offer{{Site: "sky"}}}, Runs: []federation.AttemptRun{{State: federation.Requeued}}}},
+		Tasks:  []*federation.Task{{Job: ids[1], Index: 1, State: federation.Running}},
+		Events: []federation.Event{{Job: ids[0], At: time.Now(), Text: "happened"}},
+		Moves:  []federation.Move{{Job: ids[0], Task: -1, What: federation.MoveEnd, State: federation.Completed}},
+	})
+	hello := v1.SubmitRequest{Spec: sbatch.Spec{Name: "x", WorkDir: "/tmp"}, Payload: sbatch.Payload{Script: "#!/bin/sh\n"}}
+	act := v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[1]}, {ID: 99}}}
+	signal, change := act, act
+	signal.Signal, change.Change = federation.Signal{Name: "USR1"}, []sbatch.Change{{Key: "Comment", Option: "comment", Value: "y"}}
+	bodies := map[string]any{ // of POST, by path
+		"/fed/v1/job": hello, "/fed/v1/jobs/signal": signal, "/fed/v1/jobs/update": change,
+		"/fed/v1/steps/signal":      v1.StepSignal{Job: ids[0], Step: "0"},
+		"/fed/v1/site/{name}/state": v1.SetSiteState{State: federation.FedActive},
+		"/fed/v1/site/{name}/retry": nil,
+	}
+	for _, kind := range []string{"cancel", "hold", "release", "requeue", "requeuehold", "requeuespecial", "top", "suspend", "resume"} {
+		bodies["/fed/v1/jobs/"+kind] = act
+	}
+	queries := map[string]string{"/fed/v1/events": "?since=0", "/fed/v1/accounting": "?start_time=1000", "/fed/v1/machines": "?since=0"}
+
+	client := http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", d.Socket) }}}
+	defer client.CloseIdleConnections()
+	ask := func(method, path string, in any) (*http.Response, []byte) {
+		t.Helper()
+		var body io.Reader
+		if in != nil {
+			text, err := json.Marshal(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = bytes.NewReader(text)
+		}
+		r, err := http.NewRequest(method, "http://fsub"+path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp, text
+	}
+	_, text := ask("GET", "/fed/v1/openapi.json", nil)
+	var doc described
+	if err := json.Unmarshal(text, &doc); err != nil || doc.OpenAPI != "3.1.0" || len(doc.Paths) < 30 {
+		t.Fatalf("%d paths, %v: %.200s", len(doc.Paths), err, text)
+	}
+	checked := 0
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			body, known := bodies[path]
+			if method == "post" && !known {
+				t.Errorf("POST %s: what is it asked with?", path)
+				continue
+			}
+			if body != nil {
+				var generic any
+				text, _ := json.Marshal(body)
+				json.Unmarshal(text, &generic)
+				for _, fault := range doc.check("POST "+path, new(op.RequestBody.Content["application/json"].Schema), generic) {
+					t.Error(fault)
+				}
+			}
+			id := ids[0]
+			if strings.HasSuffix(path, "/wait") {
+				id = ids[2]
+			}
+			name := strings.NewReplacer("{id}", id.String(), "{name}", "sky").Replace(path)
+			resp, answer := ask(strings.ToUpper(method), name+queries[path], body)
+			want, ok := op.Responses[fmt.Sprint(resp.StatusCode)]
+			if !ok {
+				t.Errorf("%s %s: status %d is not described: %.300s", method, name, resp.StatusCode, answer)
+				continue
+			}
+			mime := resp.Header.Get("Content-Type")
+			content, ok := want.Content[mime]
+			if !ok && (len(want.Content) > 0 || len(answer) > 0) {
+				t.Errorf("%s %s: the answer is %q", method, name, mime)
+			}
+			if content.Schema.Type == nil && content.Schema.Ref == "" { // in a form of its own
+				continue
+			}
+			for i, line := range bytes.Split(bytes.TrimSpace(answer), []byte("\n")) {
+				var v any
+				if err := json.Unmarshal(line, &v); err != nil {
+					t.Fatalf("%s %s: %v", method, name, err)
+				}
+				if m, ok := v.(map[string]any); ok && m["mark"] != nil { // between the events
+					continue
+				}
+				checked++
+				for _, fault := range doc.check(fmt.Sprint(method, " ", path, " line ", i), &content.Schema, v) {
+					t.Error(fault)
+				}
+			}
+		}
+	}
+	if checked < 30 {
+		t.Errorf("only %d answers were held against a schema", checked)
+	}
+	var record any
+	text, _ = json.Marshal(v1.JobRecord{})
+	json.Unmarshal(bytes.Replace(text, []byte(`"user":`), []byte(`"usr":`), 1), &record)
+	if faults := doc.check("job", &schema{Ref: "#/components/schemas/JobRecord"}, record); len(faults) != 2 {
+		t.Errorf("a field of another name: %q", faults)
+	}
+	for _, c := range []struct{ method, path string }{{"GET", "/fed/v1/job/99"}, {"POST", "/fed/v1/job"}} {
+		resp, answer := ask(c.method, c.path, map[string]any{"spec": 5})
+		var v any
+		if err := json.Unmarshal(answer, &v); err != nil || resp.StatusCode < 400 {
+			t.Fatalf("%s %s: %d, %v", c.method, c.path, resp.StatusCode, err)
+		}
+		for _, fault := range doc.check("refusal", &schema{Ref: "#/components/schemas/ErrorResponse"}, v) {
+			t.Error(fault)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+// Package openapi makes an OpenAPI 3.1 document of a list of routes and the Go types that they take and give. [Document] is all there is
+// to call.
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Route is one operation. In and Out are values of the types of its bodies, nil where it has none.
+type Route struct {
+	Method, Path string
+	Doc          string
+	Who          string // may call it
+	Query        []Param
+	In, Out      any
+	Content      string // of the answer: "" is JSON
+}
+
+// Param is one name of the query, and what it means.
+type Param = [2]string
+
+// Shape lets a type that writes its own JSON say what that is.
+type Shape struct {
+	Type   string // in the words of JSON schema
+	Format string
+	Doc    string
+}
+
+// Docs are the comments of types and of their fields: of "v1.Job" and "v1.Job.State".
+type Docs map[string]string
+
+// Config is what the document says besides its routes.
+type Config struct {
+	Title, Version, Doc string
+	Error               any                    // the shape of every answer with a status of 400 and above
+	Shapes              map[reflect.Type]Shape // of types that write their own JSON
+	Docs                Docs
+}
+
+type object = map[string]any
+
+var pathParam = regexp.MustCompile(`\{(\w+)\}`)
+
+// Document is the document as indented JSON. It fails on a type that JSON does not write field by field and that has no Shape.
+func Document(c Config, routes []Route) ([]byte, error) {
+	m := &maker{Config: c, schemas: object{}}
+	paths := object{}
+	for _, r := range routes {
+		if paths[r.Path] == nil {
+			paths[r.Path] = object{}
+		}
+		paths[r.Path].(object)[strings.ToLower(r.Method)] = m.operation(&r)
+	}
+	if m.err != nil {
+		return nil, m.err
+	}
+	b, err := json.MarshalIndent(object{
+		"openapi":    "3.1.0",
+		"info":       object{"title": c.Title, "version": c.Version, "description": c.Doc},
+		"paths":      paths,
+		"components": object{"schemas": m.schemas},
+	}, "", " ")
+	return append(b, '\n'), err
+}
+
+type maker struct {
+	Config
+	schemas object
+	err     error
+}
+
+func (m *maker) operation(r *Route) object {
+	op := object{"summary": r.Doc, "description": "Who may call it: " + r.Who + "."}
+	var params []object
+	for _, name := range pathParam.FindAllStringSubmatch(r.Path, -1) {
+		params = append(params, object{"name": name[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+	}
+	for _, q := range r.Query {
+		params = append(params, object{"name": q[0], "in": "query", "description": q[1], "schema": object{"type": "string"}})
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if r.In != nil {
+		op["requestBody"] = object{"required": true, "content": m.content("application/json", r.In)}
+	}
+	good := object{"description": "It was done."}
+	code := "204"
+	switch {
+	case r.Out != nil && r.Content != "":
+		code, good["content"] = "200", m.content(r.Content, r.Out)
+	case r.Out != nil:
+		code, good["content"] = "200", m.content("application/json", r.Out)
+	case r.Content != "":
+		code, good["content"] = "200", object{r.Content: object{}}
+	}
+	op["responses"] = object{
+		code:      good,
+		"default": object{"description": "It was refused, or failed.", "content": m.content("application/json", m.Error)},
+	}
+	return op
+}
+
+func (m *maker) content(mime string, v any) object {
+	return object{mime: object{"schema": m.schema(reflect.TypeOf(v))}}
+}
+
+// schema is what a value of type t is in JSON.
+func (m *maker) schema(t reflect.Type) object {
+	if s, ok := m.Shapes[t]; ok {
+		o := object{"type": s.Type}
+		if s.Format != "" {
+			o["format"] = s.Format
+		}
+		if s.Doc != "" {
+			o["description"] = s.Doc
+		}
+		return o
+	}
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[time.Duration]():
+		return object{"type": "integer", "format": "int64", "description": "nanoseconds"}
+	case t == reflect.TypeFor[[]byte]():
+		return object{"type": "string", "contentEncoding": "base64"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return m.schema(t.Elem())
+	case reflect.Slice:
+		kind := any([]string{"array", "null"})
+		if t.Implements(reflect.TypeFor[json.Marshaler]()) { // lists of package wire write [] where they are nil
+			kind = "array"
+		}
+		return object{"type": kind, "items": m.schema(t.Elem())}
+	case reflect.Map:
+		return object{"type": []string{"object", "null"}, "additionalProperties": m.schema(t.Elem())}
+	case reflect.Struct:
+		return m.reference(t)
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Float64, reflect.Float32:
+		return object{"type": "number"}
+	case reflect.Int, reflect.Int64:
+		return object{"type": "integer", "format": "int64"}
+	case reflect.Int32, reflect.Uint32, reflect.Uint8, reflect.Uint16:
+		return object{"type": "integer"}
+	}
+	m.fail("%s: no schema for a %s", t, t.Kind())
+	return object{}
+}
+
+func (m *maker) fail(format string, args ...any) {
+	if m.err == nil {
+		m.err = fmt.Errorf("openapi: "+format, args...)
+	}
+}
+
+// reference is a reference to the schema of a struct.
+func (m *maker) reference(t reflect.Type) object {
+	if t.Implements(reflect.TypeFor[json.Marshaler]()) {
+		m.fail("%s writes its own JSON: say what it is", t)
+	}
+	if t.Name() == "" {
+		return m.fill(object{}, t)
+	}
+	name := nameOf(t)
+	if m.schemas[name] == nil {
+		s := object{}
+		m.schemas[name] = s // before its fields: they may be of its own type
+		m.fill(s, t)
+	}
+	return object{"$ref": "#/components/schemas/" + name}
+}
+
+// fill makes s the schema of a struct.
+func (m *maker) fill(s object, t reflect.Type) object {
+	properties, required := object{}, []string{}
+	m.fields(t, properties, &required)
+	s["type"], s["additionalProperties"], s["properties"] = "object", false, properties
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	if doc := m.Docs[t.String()]; doc != "" {
+		s["description"] = doc
+	}
+	return s
+}
+
+// nameOf is a type's name, of other packages than v1 with that before it.
+func nameOf(t reflect.Type) string {
+	pkg, name, _ := strings.Cut(t.String(), ".")
+	if pkg == "v1" {
+		return name
+	}
+	return strings.ToUpper(pkg[:1]) + pkg[1:] + name
+}
+
+func (m *maker) fields(t reflect.Type, properties object, required *[]string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case tag == "-" || !f.IsExported():
+			continue
+		case f.Anonymous && tag == "":
+			m.fields(f.Type, properties, required)
+			continue
+		case tag == "":
+			tag = f.Name
+		}
+		s := m.schema(f.Type)
+		if doc := m.Docs[t.String()+"."+f.Name]; doc != "" {
+			if unit, ok := s["description"].(string); ok {
+				doc += " (" + unit + ")"
+			}
+			s["description"] = doc
+		}
+		properties[tag] = s
+		if options == "" {
+			*required = append(*required, tag)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package api
+
+import (
+	_ "embed"
+	"encoding/json"
+	"net/http"
+	"reflect"
+
+	"fsub/federation"
+	"fsub/federation/api/openapi"
+	v1 "fsub/federation/api/v1"
+)
+
+// route is one operation of /fed/v1: as the document describes it, and what answers it.
+type route struct {
+	openapi.Route
+	handle handler
+}
+
+// Who may call a route. Those for operators only are refused to others before anything else is looked at; of whom a job is, its handler
+// asks.
+const (
+	forAnybody   = "anybody"
+	forOwners    = "the job's owner, operators"
+	forOperators = "operators"
+)
+
+// restricted is what answers the route, for those who may call it.
+func (r *route) restricted() handler {
+	if r.Who != forOperators {
+		return r.handle
+	}
+	return func(w http.ResponseWriter, req *http.Request, c Caller) error {
+		if c.Role < RoleOperator {
+			return errOperatorsOnly
+		}
+		return r.handle(w, req, c)
+	}
+}
+
+// fedRoutes are all routes of /fed/v1.
+func (s *Server) fedRoutes() []route {
+	type (
+		doc   = string
+		query = []openapi.Param
+	)
+	var routes []route
+	add := func(method, path, who string, in, out any, d doc, q query, h handler) *route {
+		routes = append(routes, route{openapi.Route{Method: method, Path: path, Who: who, In: in, Out: out, Doc: d, Query: q}, h})
+		return &routes[len(routes)-1]
+	}
+	get := func(path, who string, out any, d doc, q query, h handler) *route {
+		return add("GET", path, who, nil, out, d, q, h)
+	}
+
+	add("POST", "/fed/v1/job", forAnybody, v1.SubmitRequest{}, v1.SubmitResponse{}, "Submit a job, or ask when it would start", nil, s.submit)
+	get("/fed/v1/job/{id}", forAnybody, v1.JobRecord{}, "A job with its tasks, attempts and history", nil, s.getJob)
+	get("/fed/v1/job/{id}/wait", forAnybody, v1.JobRecord{}, "The same, once the job has ended; status 204 after a minute: ask again", nil, s.waitJob)
+	get("/fed/v1/job/{id}/explain", forAnybody, v1.Explanation{}, "Why a job is where it is", nil, s.explainJob)
+	get("/fed/v1/job/{id}/payload", forOwners, v1.PayloadResponse{}, "A job's script, arguments and environment", nil, s.getPayload)
+	output := query{{"stream", "stdout or stderr"}, {"task", "index of an array's task"}}
+	get("/fed/v1/job/{id}/log", forOwners, v1.Log{}, "Where a job's output is", output, s.getLog)
+	get("/fed/v1/job/{id}/log/text", forOwners, nil, "The output itself, where it comes through the daemon; the header "+v1.LogHeader+" says whether there is more",
+		append(output, openapi.Param{"offset", "bytes that are known already"}), s.getLogText).Content = "application/octet-stream"
+	for _, a := range []struct {
+		kind federation.RequestKind
+		doc  string
+	}{
+		{federation.RequestCancel, "Cancel jobs"},
+		{federation.RequestSignal, "Send a signal to jobs that run"},
+		{federation.RequestHold, "Keep jobs that wait from starting"},
+		{federation.RequestRelease, "Let held jobs go"},
+		{federation.RequestRequeue, "Stop jobs and queue them again"},
+		{federation.RequestReqHold, "The same, and hold them"},
+		{federation.RequestSpecial, "The same, in state SPECIAL_EXIT"},
+		{federation.RequestUpdate, "Change what jobs ask for"},
+		{federation.RequestTop, "Put jobs before the others of their user"},
+		{federation.RequestSuspend, "Suspend jobs; operators only, unless the site lets others"},
+		{federation.RequestResume, "Let suspended jobs go on"},
+	} {
+		add("POST", "/fed/v1/jobs/"+string(a.kind), forOwners, v1.ActRequest{}, v1.ActResponse{}, a.doc, nil, s.act(a.kind))
+	}
+	get("/fed/v1/config", forAnybody, []v1.ConfigValue{}, "What scontrol show config shows, in its order", nil, s.config)
+	get("/fed/v1/topology", forAnybody, []v1.Switch{}, "The switches of the sites", nil, s.topology)
+	get("/fed/v1/accounting", forAnybody, v1.AccountingResponse{}, "What sacct shows. The query is that of GET /slurmdb/<version>/jobs", nil, s.accounting)
+	get("/fed/v1/associations", forAnybody, v1.Associations{}, "What sacctmgr and sshare show", query{{"cluster", "sites, with commas"}}, s.associations)
+	get("/fed/v1/queue", forAnybody, nil, "What squeue shows, in its order, in a binary form of its own: see v1.AppendRow", query{
+		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"states", "long names"}, {"name", ""}, {"partition", ""}, {"account", ""},
+		{"qos", ""}, {"cluster", "sites"}, {"nodes", "hostlist: which of them no site has is told"}, {"live", "1: none that has ended"},
+		{"sort", "letters of squeue's --format with commas, each with + or - before it"},
+	}, s.getQueue).Content = "application/octet-stream"
+	get("/fed/v1/events", forAnybody, v1.Event{}, "What happens, one event in a line", query{
+		{"after", "the mark to go on from"}, {"since", "seconds since 1970: without a mark, begin there"}, {"follow", "1: the answer does not end"},
+	}, s.getEvents).Content = "application/x-ndjson"
+	get("/fed/v1/sites", forAnybody, []v1.Site{}, "The members of the federation", nil, s.getSites)
+	get("/fed/v1/options", forAnybody, []v1.PluginOption{}, "Options that plugins of sites add to sbatch's", nil, s.getOptions)
+	get("/fed/v1/steps", forAnybody, []v1.Step{}, "The steps that run, where sites tell of them", query{{"job_id", "of these jobs, with commas"}}, s.getSteps)
+	add("POST", "/fed/v1/steps/signal", forOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.signalStep)
+	get("/fed/v1/pools", forOperators, []v1.Pool{}, "How the pools of rented machines stand", nil, s.getPools)
+	get("/fed/v1/machines", forOperators, []v1.Machine{}, "Rented machines, the newest first", query{
+		{"site", ""}, {"since", "seconds since 1970: those too that have ended since then"}, {"limit", "how many at most"},
+	}, s.getMachines)
+	add("POST", "/fed/v1/site/{name}/state", forOperators, v1.SetSiteState{}, nil, "Drain a site, or take it back", nil, s.setSiteState)
+	add("POST", "/fed/v1/site/{name}/retry", forOperators, nil, []v1.Cooling{}, "Have a cloud asked again for what it has refused; the answer is what that was", nil, s.retryPools)
+	get("/fed/v1/openapi.json", forAnybody, nil, "This document", nil, s.getDocument).Content = "application/json"
+	return routes
+}
+
+// comments are those of the types of package v1: see TestComments.
+//
+//go:embed comments.json
+var comments []byte
+
+// getDocument is GET /fed/v1/openapi.json.
+func (s *Server) getDocument(w http.ResponseWriter, _ *http.Request, _ Caller) error {
+	text, err := s.document()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(text)
+	return nil
+}
+
+// makeDocument makes the OpenAPI document of fedRoutes and of the types that they name.
+func (s *Server) makeDocument() ([]byte, error) {
+	var docs openapi.Docs
+	if err := json.Unmarshal(comments, &docs); err != nil {
+		return nil, err
+	}
+	var routes []openapi.Route
+	for _, r := range s.fedRoutes() {
+		routes = append(routes, r.Route)
+	}
+	return openapi.Document(openapi.Config{
+		Title: "fsub", Version: "1",
+		Doc: "What a daemon of fsub tells and does beside slurmrestd's API, which it answers too, under /slurm and /slurmdb. Times are UTC; names of " +
+			"states, reasons and options are Slurm's. Fields may be added; none is renamed or changes its meaning under /fed/v1.",
+		Error: v1.ErrorResponse{},
+		Shapes: map[reflect.Type]openapi.Shape{
+			reflect.TypeFor[federation.Money](): {Type: "number", Doc: "US dollars, to the millionth"},
+		},
+		Docs: docs,
+	}, routes)
+}
