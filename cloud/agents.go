@@ -20,7 +20,7 @@ type Agents interface {
 	// Poll returns the machine's orders as soon as they are not those of p.Version, or ctx ends: then the same ones again. ErrDenied: the machine
 	// is not one any more.
 	Poll(ctx context.Context, m MachineID, p agentapi.Poll) (agentapi.Orders, error)
-	// Report returns when what was told is in the books.
+	// Report returns when what was told is in the records.
 	Report(ctx context.Context, m MachineID, r agentapi.Report) error
 	// Log appends to the output of a run on this machine, from the offset it begins at, and returns how much there is now. ErrConflict: there is a gap
 	// before it, and the size tells where to go on. ErrDenied: the run is not one of this machine's.

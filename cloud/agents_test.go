@@ -120,7 +120,7 @@ func (w *world) report(m cloud.MachineID, s agentapi.Status) {
 }
 
 // TestLaunch: further machines are launched first, the head when they are ready, with all that it needs; the end is told to the rest, and the run may be forgotten when
-// it is in the books.
+// it is in the records.
 func TestLaunch(t *testing.T) {
 	byHand(t, func(w *world) {
 		id := w.submit("echo hello", nodes(2))

@@ -57,8 +57,8 @@ func (s *spent) add(m *machineRecord) {
 // spending is what the pool has spent in this day and month, with what runs.
 func (p *pool) spending(now time.Time) (day, month federation.Money) {
 	day, month = p.spent.dayCost, p.spent.monthCost
-	for _, l := range p.lanes {
-		for _, m := range l.machines {
+	for _, ng := range p.groups {
+		for _, m := range ng.machines {
 			day += m.within(p.spent.day, now)
 			month += m.within(p.spent.month, now)
 		}
@@ -103,8 +103,8 @@ func (p *pool) allowances(now time.Time) []federation.Allowance {
 
 // bind adds to allowances what machines with jobs will cost.
 func (p *pool) bind(all []federation.Allowance, now time.Time) {
-	for _, l := range p.lanes {
-		for _, m := range l.machines {
+	for _, ng := range p.groups {
+		for _, m := range ng.machines {
 			until := m.boundUntil(now, nil)
 			for i := range all {
 				all[i].Bound += all[i].Share(m.Price, now, until)
@@ -142,7 +142,7 @@ func (r *run) endsAt(m *machine, now time.Time) time.Time {
 }
 
 // afford binds what a run will cost, if the budgets of its pools bear that.
-func (q *queue) afford(r *run) (verdict, bool) {
+func (q *queue) afford(r *run) (refusal, bool) {
 	now := q.now()
 	costs := map[*pool][]federation.Money{}
 	seen := map[*machine]bool{}
@@ -167,7 +167,7 @@ func (q *queue) afford(r *run) (verdict, bool) {
 	for p, list := range costs {
 		for i, cost := range list {
 			if a := &p.allowed[i]; !a.Bears(cost) {
-				return verdict{reason: federation.ReasonBudget, detail: "pool " + p.Name + ": " + a.Says(cost), back: true}, false
+				return refusal{reason: federation.ReasonBudget, detail: "pool " + p.Name + ": " + a.Says(cost), back: true}, false
 			}
 		}
 	}
@@ -176,7 +176,7 @@ func (q *queue) afford(r *run) (verdict, bool) {
 			p.allowed[i].Bound += cost
 		}
 	}
-	return verdict{}, true
+	return refusal{}, true
 }
 
 // mayPay refuses a time limit for a job with machines that the budgets of its pools do not bear.
@@ -214,8 +214,8 @@ func (d *Driver) mayPay(j *job, limit time.Duration) error {
 
 // unbind takes back what a run that is thought of has added to the allowances of a pool.
 func (p *pool) unbind(r *run, now time.Time) {
-	for _, l := range p.lanes {
-		for _, m := range l.machines {
+	for _, ng := range p.groups {
+		for _, m := range ng.machines {
 			if m.runs[r.ID] != r {
 				continue
 			}

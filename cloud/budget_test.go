@@ -47,7 +47,7 @@ func TestBudget(t *testing.T) {
 		refused(time.Hour, "bound by what runs")
 		refused(24*time.Hour, "pool main: may cost $24.00 today")
 		w.wants(w.submit("sleep 1", func(s *federation.Submission) { bob(s); limited(20 * time.Minute)(s) }), federation.Completed, time.Minute)
-		w.stop() // what is bound is in the books
+		w.stop() // what is bound is in the records
 		w.ready()
 		refused(time.Hour, "bound by what runs")
 		if p := w.driver.Pools()[0]; p.BoundToday < 2.9*federation.Dollar || p.BoundToday > 3.1*federation.Dollar || p.BoundMonth != 0 || p.Stopped != "" {

@@ -60,24 +60,24 @@ func (cs *cooldowns) cooling(o *provider.Offering, g *gang) *coolDown {
 // shortWait is what a job rather waits than be given back for.
 const shortWait = time.Minute
 
-// mayGrow reports whether new machines of a lane may be asked for.
-func (f *fleet) mayGrow(l *lane) (verdict, bool) {
+// mayGrow reports whether new machines of a node group may be asked for.
+func (f *fleet) mayGrow(ng *nodeGroup) (refusal, bool) {
 	switch {
-	case l.gone:
-		return verdict{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud does not offer them any more", back: true}, false
-	case l.ends(f.now(), l.offering.Boot):
-		return verdict{reason: federation.ReasonReqNodeNotAvail, detail: blockEnds, back: true}, false
+	case ng.gone:
+		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud does not offer them any more", back: true}, false
+	case ng.ends(f.now(), ng.offering.Boot):
+		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: blockEnds, back: true}, false
 	case f.cfg.Door == nil:
-		return verdict{reason: federation.ReasonReqNodeNotAvail, detail: "there is no door for machines"}, false
+		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "there is no door for machines"}, false
 	}
-	if l.pool.spent.why != "" {
-		return verdict{reason: federation.ReasonBudget, detail: l.pool.spent.why, back: true}, false
+	if ng.pool.spent.why != "" {
+		return refusal{reason: federation.ReasonBudget, detail: ng.pool.spent.why, back: true}, false
 	}
-	c := f.cool.cooling(&l.offering, nil)
+	c := f.cool.cooling(&ng.offering, nil)
 	if c == nil {
-		return verdict{}, true
+		return refusal{}, true
 	}
-	return verdict{reason: reasonOf(c.Kind), detail: c.Text, back: c.Kind != kindBoot && c.Until.Sub(f.now()) > shortWait}, false
+	return refusal{reason: reasonOf(c.Kind), detail: c.Text, back: c.Kind != kindBoot && c.Until.Sub(f.now()) > shortWait}, false
 }
 
 func reasonOf(k provider.ErrorKind) federation.Reason {

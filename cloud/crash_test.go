@@ -259,18 +259,18 @@ func (s *story) check(machines int) {
 		s.Errorf("%d machines were created, want %d", n, machines)
 	}
 	for _, m := range s.cloud.Machines() {
-		s.booked(m)
+		s.recorded(m)
 	}
 }
 
-// booked fails unless a machine is in the books, with what it cost.
-func (s *story) booked(m provider.Instance) {
+// recorded fails unless a machine is in the records, with what it cost.
+func (s *story) recorded(m provider.Instance) {
 	for _, r := range s.records(federation.PoolMachine) {
 		if text := string(r.Data); strings.Contains(text, `"instance":"`+string(m.ID)+`"`) && strings.Contains(text, `"cost":`) {
 			return
 		}
 	}
-	s.Errorf("machine %s is not in the books with its cost", m.ID)
+	s.Errorf("machine %s is not in the records with its cost", m.ID)
 }
 
 // TestKilledAtEveryCall kills the daemon before and after each call that crosses its border, one by one.
@@ -312,7 +312,7 @@ func TestKilledOverAndOver(t *testing.T) {
 					if s.deaths++; s.deaths > 12 {
 						return 0, false
 					}
-					// Not at the first call, which enters the start in the books: lives that serve nobody, one after the other, outlast the machines' lease.
+					// Not at the first call, which enters the start in the records: lives that serve nobody, one after the other, outlast the machines' lease.
 					return 2 + rng.IntN(25), rng.IntN(2) == 0
 				}
 				s.play()

@@ -106,7 +106,7 @@ func (d *Driver) Run(ctx context.Context) error {
 		if errors.Is(err, federation.ErrInvalid) {
 			return err
 		}
-		d.log.Error("read the pool's books", "err", err)
+		d.log.Error("read the pool's records", "err", err)
 		if !sleep(ctx, wait) {
 			return nil
 		}

@@ -174,7 +174,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// TestStrays: machines with our tag of which the books know nothing are ended after a grace, and entered in the books.
+// TestStrays: machines with our tag of which the records know nothing are ended after a grace, and entered in the records.
 func TestStrays(t *testing.T) {
 	bubble(t, func(w *world) {
 		r := provider.Request{Token: "sky-99-unknown", Site: "sky", Offering: w.cloud.Offers[0], Count: 2, Names: []string{"a", "b"}}
@@ -184,7 +184,7 @@ func TestStrays(t *testing.T) {
 		w.cloud.NoBoot = nil
 		w.ready()
 		w.until("the strays are gone", 10*time.Minute, func() bool { return len(w.cloud.Living()) == 0 })
-		w.until("the strays are in the books", 5*time.Minute, func() bool {
+		w.until("the strays are in the records", 5*time.Minute, func() bool {
 			n := 0
 			for _, r := range w.records(federation.PoolMachine) {
 				if !r.Closed.IsZero() {
@@ -327,7 +327,7 @@ func TestReasonWhileThrottled(t *testing.T) {
 		if j := w.lookup(id); j.State != federation.Pending || j.Reason != federation.ReasonThrottled || !strings.Contains(j.Detail, "slow down") {
 			t.Errorf("%+v", j)
 		}
-		w.stop() // what it waits for is in the books
+		w.stop() // what it waits for is in the records
 		w.ready()
 		refuse = false
 		w.until("its machine starts", time.Minute, func() bool { return w.lookup(id).Reason == federation.ReasonBoot })

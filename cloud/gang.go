@@ -16,11 +16,11 @@ import (
 )
 
 // newGang is a gang that is thought of: its machines can be given to jobs, and nothing is written or asked for yet.
-func (f *fleet) newGang(l *lane, names []string, near bool) *gang {
+func (f *fleet) newGang(ng *nodeGroup, names []string, near bool) *gang {
 	now := f.now()
-	g := &gang{pool: l.pool, lane: l}
-	g.gangRecord = gangRecord{Number: f.numbers.free[0], Pool: l.pool.Name, Offering: l.offering, Names: names, Near: near, Asked: now, State: gangAsked,
-		Expires: now.Add(l.offering.Queue + f.t.bootWithin(&l.offering)).Truncate(time.Second)}
+	g := &gang{pool: ng.pool, group: ng}
+	g.gangRecord = gangRecord{Number: f.numbers.free[0], Pool: ng.pool.Name, Offering: ng.offering, Names: names, Near: near, Asked: now, State: gangAsked,
+		Expires: now.Add(ng.offering.Queue + f.t.bootWithin(&ng.offering)).Truncate(time.Second)}
 	f.numbers.free = f.numbers.free[1:]
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -123,7 +123,7 @@ func (rt *renter) create(ctx context.Context, g *gang, asked bool) {
 	}
 	for try := 1; ; try++ {
 		select {
-		case g.lane.calls <- struct{}{}:
+		case g.group.calls <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
@@ -132,7 +132,7 @@ func (rt *renter) create(ctx context.Context, g *gang, asked bool) {
 		late := wait > 0 && rt.tooLate(g, wait)
 		rt.mu.Unlock()
 		if wait > 0 {
-			<-g.lane.calls
+			<-g.group.calls
 			if late || !sleep(ctx, wait) {
 				return
 			}
@@ -157,7 +157,7 @@ func (rt *renter) create(ctx context.Context, g *gang, asked bool) {
 		}
 		rt.queue.schedule()
 		rt.mu.Unlock()
-		<-g.lane.calls
+		<-g.group.calls
 		if !done && again == 0 {
 			done = rt.withdraw(ctx, g)
 			again = withdrawAgain

@@ -11,29 +11,29 @@ import (
 	"fsub/sbatch"
 )
 
-// grow adds new machines of a lane to those that are there, so that a component fits.
-func (q *queue) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
-	p, spec, o := l.pool, j.component(i), l.pool.options()
-	free, idle := l.freeFor(j, r)
-	o.Most = max(1, min(p.Max, l.room()+len(free))) // of 1 to 8 nodes as many as there can be now
-	need, _, err := layout.Need(spec, l.shape(), o)
+// grow adds new machines of a node group to those that are there, so that a component fits.
+func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
+	p, spec, o := ng.pool, j.component(i), ng.pool.options()
+	free, idle := ng.freeFor(j, r)
+	o.Most = max(1, min(p.Max, ng.room()+len(free))) // of 1 to 8 nodes as many as there can be now
+	need, _, err := layout.Need(spec, ng.shape(), o)
 	if err != nil {
 		o = p.options()
-		need, _, err = layout.Need(spec, l.shape(), o)
+		need, _, err = layout.Need(spec, ng.shape(), o)
 	}
 	if err != nil {
-		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
+		return refusal{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
 	}
-	if w := &j.Wants[i]; w.PerHour > 0 && accounting.MoneyOf(float64(l.offering.Price)*float64(w.Nodes)) > w.PerHour {
-		return verdict{reason: federation.ReasonPrice, back: true, detail: fmt.Sprintf("%s costs $%.2f an hour by now", l.offering.ID, l.offering.Price)}, false
+	if w := &j.Wants[i]; w.PerHour > 0 && accounting.MoneyOf(float64(ng.offering.Price)*float64(w.Nodes)) > w.PerHour {
+		return refusal{reason: federation.ReasonPrice, back: true, detail: fmt.Sprintf("%s costs $%.2f an hour by now", ng.offering.ID, ng.offering.Price)}, false
 	}
-	if v, ok := q.fleet.mayGrow(l); !ok {
-		if v.waits = forCloud; v.back && l.usable(j) >= need {
+	if v, ok := q.fleet.mayGrow(ng); !ok {
+		if v.waits = forCloud; v.back && ng.usable(j) >= need {
 			v.back, v.waits = false, forMachines // it waits for those
 		}
 		return v, false
 	}
-	near := p.Near && l.offering.MaxGang >= need && need > 1
+	near := p.Near && ng.offering.MaxGang >= need && need > 1
 	var nodes []layout.Node
 	var machines []*machine
 	if !near {
@@ -41,20 +41,20 @@ func (q *queue) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 	}
 	there := len(nodes)
 	if spec.NodeList != "" || spec.Exclude != "" { // it is about names: all that there could be
-		need = max(need, l.virtual())
+		need = max(need, ng.virtual())
 	}
-	names := l.newNames(need)
+	names := ng.newNames(need)
 	for _, name := range names {
-		node := l.shape()
+		node := ng.shape()
 		node.Name = name
 		nodes = append(nodes, node)
 	}
 	shares, err := layout.Fit(spec, nodes, o)
 	if err != nil {
-		if spec.NodeList != "" && l.fitsOneDay(spec, nodes[there:]) {
-			return verdict{reason: federation.ReasonResources, waits: forNodes}, false // one that it names has another job, or ends
+		if spec.NodeList != "" && ng.fitsOneDay(spec, nodes[there:]) {
+			return refusal{reason: federation.ReasonResources, waits: forNodes}, false // one that it names has another job, or ends
 		}
-		return verdict{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, layout.ErrNoFit), waits: forCloud}, false
+		return refusal{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, layout.ErrNoFit), waits: forCloud}, false
 	}
 	var chosen []string
 	kept := map[*machine]bool{}
@@ -66,8 +66,8 @@ func (q *queue) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 			kept[machines[shares[k].Node]] = true
 		}
 	}
-	for _, name := range l.newNames(need + l.hosts()) { // the rest of the last slice
-		if len(chosen)%l.hosts() == 0 {
+	for _, name := range ng.newNames(need + ng.hosts()) { // the rest of the last slice
+		if len(chosen)%ng.hosts() == 0 {
 			break
 		}
 		if !slices.Contains(chosen, name) {
@@ -75,23 +75,23 @@ func (q *queue) grow(j *job, r *run, i int, l *lane) (verdict, bool) {
 		}
 	}
 	count := len(chosen)
-	if room := l.room(); count > room {
+	if room := ng.room(); count > room {
 		byName := spec.NodeList != "" || spec.Exclude != ""
-		return q.makeRoom(j, l, count, room, func(m *machine) bool { return m.usable(j.User.Name) && (kept[m] || !byName) }), false
+		return q.makeRoom(j, ng, count, room, func(m *machine) bool { return m.usable(j.User.Name) && (kept[m] || !byName) }), false
 	}
 	if len(q.numbers.free) == 0 {
 		q.numbers.draw()
 		return waits, false
 	}
-	g := q.fleet.newGang(l, chosen, near)
+	g := q.fleet.newGang(ng, chosen, near)
 	r.gangs = append(r.gangs, g)
 	q.take(r, i, spec, shares, append(machines, g.machines...))
-	return verdict{}, true
+	return refusal{}, true
 }
 
 // usable is how many machines there are that the job could use one day.
-func (l *lane) usable(j *job) (n int) {
-	for _, m := range l.machines {
+func (ng *nodeGroup) usable(j *job) (n int) {
+	for _, m := range ng.machines {
 		if m.usable(j.User.Name) {
 			n++
 		}
@@ -99,28 +99,28 @@ func (l *lane) usable(j *job) (n int) {
 	return n
 }
 
-// fitsOneDay reports whether a component would fit if nothing else ran in the lane: on the machines that are there, and the new ones that there could be.
-func (l *lane) fitsOneDay(spec *sbatch.Spec, more []layout.Node) bool {
+// fitsOneDay reports whether a component would fit if nothing else ran in the group: on the machines that are there, and the new ones that there could be.
+func (ng *nodeGroup) fitsOneDay(spec *sbatch.Spec, more []layout.Node) bool {
 	nodes := slices.Clone(more)
-	for _, m := range l.machines {
-		node := l.shape()
+	for _, m := range ng.machines {
+		node := ng.shape()
 		node.Name = m.Name
 		nodes = append(nodes, node)
 	}
-	_, err := layout.Fit(spec, nodes, l.pool.options())
+	_, err := layout.Fit(spec, nodes, ng.pool.options())
 	return err == nil
 }
 
-// makeRoom ends idle machines that the job cannot use, if that would make room for those that it needs. use reports which of its lane it can.
-func (q *queue) makeRoom(j *job, l *lane, count, room int, use func(*machine) bool) verdict {
-	if count > l.pool.Max || l.offering.Max > 0 && count > l.offering.Max {
-		return verdict{reason: federation.ReasonPartitionNodes, back: true,
-			detail: fmt.Sprintf("it needs %d new machines, and there may be %d", count, max(min(l.pool.Max, l.offering.Max), l.pool.Max))}
+// makeRoom ends idle machines that the job cannot use, if that would make room for those that it needs. use reports which of its node group it can.
+func (q *queue) makeRoom(j *job, ng *nodeGroup, count, room int, use func(*machine) bool) refusal {
+	if count > ng.pool.Max || ng.offering.Max > 0 && count > ng.offering.Max {
+		return refusal{reason: federation.ReasonPartitionNodes, back: true,
+			detail: fmt.Sprintf("it needs %d new machines, and there may be %d", count, max(min(ng.pool.Max, ng.offering.Max), ng.pool.Max))}
 	}
 	var idle []*machine
-	for _, other := range l.pool.lanes {
+	for _, other := range ng.pool.groups {
 		for _, m := range other.machines {
-			if len(m.runs) == 0 && m.State == machineUp && (other != l || !use(m)) && m.sliceFree() {
+			if len(m.runs) == 0 && m.State == machineUp && (other != ng || !use(m)) && m.sliceFree() {
 				idle = append(idle, m)
 			}
 			if m.State == machineEnding {
@@ -133,5 +133,5 @@ func (q *queue) makeRoom(j *job, l *lane, count, room int, use func(*machine) bo
 			q.fleet.endMachine(m, "makes room")
 		}
 	}
-	return verdict{reason: federation.ReasonResources, waits: forMachines, short: count}
+	return refusal{reason: federation.ReasonResources, waits: forMachines, short: count}
 }

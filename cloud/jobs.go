@@ -9,7 +9,7 @@ import (
 	"fsub/federation"
 )
 
-// publish shows a job as it is in the books.
+// publish shows a job as it is in the records.
 func (js *jobTable) publish(j *job) {
 	if js.byID[j.id()] != j {
 		return // forgotten, or replaced by a newer attempt

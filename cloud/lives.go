@@ -9,7 +9,7 @@ import (
 	"fsub/federation"
 )
 
-// A daemon that crashes again and again must not ask the cloud the same again and again: its starts are in the books, and one that comes after too many
+// A daemon that crashes again and again must not ask the cloud the same again and again: its starts are in the records, and one that comes after too many
 // others leaves the cloud alone for a while. The machines' agents are served meanwhile.
 const (
 	livesWithin = 10 * time.Minute
@@ -25,10 +25,10 @@ type lifeRecord struct {
 
 const lifeID = "starts"
 
-// enter enters a start in the books, after those of before, and finds out how long the cloud is to be left alone.
-func (s *starts) enter(ctx context.Context, books []federation.PoolRecord, now time.Time) error {
+// enter enters a start in the records, after those of before, and finds out how long the cloud is to be left alone.
+func (s *starts) enter(ctx context.Context, written []federation.PoolRecord, now time.Time) error {
 	life := lifeRecord{Starts: []time.Time{now}}
-	for _, at := range startsIn(books) {
+	for _, at := range startsIn(written) {
 		if now.Sub(at) < livesWithin && len(life.Starts) < 2*livesFree {
 			life.Starts = append(life.Starts, at)
 		}
@@ -44,14 +44,14 @@ func (s *starts) enter(ctx context.Context, books []federation.PoolRecord, now t
 	}
 	err = s.cfg.Store.CommitPool(ctx, s.cfg.Site, []federation.PoolRecord{{Site: s.cfg.Site, Kind: federation.PoolLife, ID: lifeID, Data: data}})
 	if err != nil {
-		return fmt.Errorf("enter the daemon's start in the books: %w", err)
+		return fmt.Errorf("record the daemon's start: %w", err)
 	}
 	return nil
 }
 
-func startsIn(books []federation.PoolRecord) []time.Time {
+func startsIn(written []federation.PoolRecord) []time.Time {
 	var life lifeRecord
-	for _, r := range books {
+	for _, r := range written {
 		if r.Kind == federation.PoolLife && json.Unmarshal(r.Data, &life) != nil {
 			return nil // it counts anew
 		}

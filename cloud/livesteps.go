@@ -79,7 +79,7 @@ func (r *run) tellSteps(s agentapi.Status) {
 	}
 }
 
-// stepsAtEnd are a run's steps for the books. One whose end nobody has told went with its machine.
+// stepsAtEnd are a run's steps for the records. One whose end nobody has told went with its machine.
 func (r *run) stepsAtEnd() []agentapi.Step {
 	list := slices.Clone(r.steps)
 	for i := range list {

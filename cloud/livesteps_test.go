@@ -31,7 +31,7 @@ func (w *world) bookedSteps() (list []agentapi.Step) {
 	return r.Steps
 }
 
-// TestLiveSteps: what agents tell of steps that run is known at once, costs the books nothing, and is in them when the run has ended.
+// TestLiveSteps: what agents tell of steps that run is known at once, costs the records nothing, and is in them when the run has ended.
 func TestLiveSteps(t *testing.T) {
 	byHand(t, func(w *world) {
 		id := w.submit("srun", nodes(2))
@@ -63,7 +63,7 @@ func TestLiveSteps(t *testing.T) {
 			t.Errorf("it has had %d steps so far", n)
 		}
 		if n := w.store.Commits() - commits; n > 0 || len(w.bookedSteps()) > 0 {
-			t.Errorf("%d commits, %d steps in the books", n, len(w.bookedSteps()))
+			t.Errorf("%d commits, %d steps in the records", n, len(w.bookedSteps()))
 		}
 		// The machine is lost: nobody tells how the last step ended.
 		w.report(head, agentapi.Status{Run: run, State: agentapi.RunEnded, Why: agentapi.WhyNode})
@@ -76,7 +76,7 @@ func TestLiveSteps(t *testing.T) {
 		}
 		steps := w.bookedSteps()
 		if len(steps) != 10001 || steps[0].ID != "batch" || steps[10000].ID != "9999" || steps[10000].State != "CANCELLED" || steps[10000].End.IsZero() || steps[9999].State != "COMPLETED" {
-			t.Errorf("%d steps in the books, the last is %+v", len(steps), steps[len(steps)-1])
+			t.Errorf("%d steps in the records, the last is %+v", len(steps), steps[len(steps)-1])
 		}
 		usage, err := w.driver.Measured(context.Background(), []federation.JobRef{{ID: id}})
 		if err != nil || len(usage[id]) != 1 || usage[id][0].Steps[1].NumNodes != 2 {

@@ -12,7 +12,7 @@ import (
 	"fsub/federation"
 )
 
-// load reads the books. Nobody else looks at the driver's state yet, and nothing of it is changed before all is read: what fails is done again.
+// load reads the records. Nobody else looks at the driver's state yet, and nothing of it is changed before all is read: what fails is done again.
 func (d *Driver) load(ctx context.Context) error {
 	now := d.now()
 	records, err := d.cfg.Store.LoadPool(ctx, d.cfg.Site, now.Add(-d.t.Keep))
@@ -83,7 +83,7 @@ func (d *Driver) loadRecord(r federation.PoolRecord) error {
 }
 
 // loadGang brings a gang back with machines of which nothing is known yet. Its pool may have gone from the configuration: then it
-// is one without lanes of its own that gets no jobs.
+// is one without groups of its own that gets no jobs.
 func (f *fleet) loadGang(g *gang) {
 	g.pool = f.pool(g.Pool)
 	if g.pool == nil {
@@ -91,7 +91,7 @@ func (f *fleet) loadGang(g *gang) {
 		g.pool.retired = true
 		f.pools = append(f.pools, g.pool)
 	}
-	g.lane = g.pool.laneOf(&g.Offering)
+	g.group = g.pool.groupOf(&g.Offering)
 	version := uint64(f.now().UnixMicro())
 	for i := range g.Names {
 		m := newMachine(g, i)
@@ -170,9 +170,9 @@ func (j *job) holds() bool {
 	return j.State != federation.Pending || j.Run.End == nil
 }
 
-// lostRun ends a job one of whose machines is not in the books any more: it had ended, and the page with the job's end was not written.
+// lostRun ends a job one of whose machines is not in the records any more: it had ended, and the page with the job's end was not written.
 func (rs *runs) lostRun(j *job, k *member) {
-	rs.log.Warn("a machine of a job is not in the books", "job", j.id(), "machine", k.Machine)
+	rs.log.Warn("a machine of a job is not recorded", "job", j.id(), "machine", k.Machine)
 	rs.finish(j, outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: k.Name + " is gone", At: rs.now()})
 }
 

@@ -20,7 +20,7 @@ func (f *fleet) recorded(m *machine) {
 
 // slice is the machines that go when one goes, itself among them.
 func (m *machine) slice() []*machine {
-	h := m.lane.hosts()
+	h := m.group.hosts()
 	from := m.Index / h * h
 	return m.gang.machines[from:min(from+h, len(m.gang.machines))]
 }
@@ -45,7 +45,7 @@ func (f *fleet) endMachine(m *machine, why string) {
 	if m.State != machineBooting && m.State != machineUp {
 		return
 	}
-	if m.lane.hosts() > 1 {
+	if m.group.hosts() > 1 {
 		for _, one := range m.slice() {
 			one.drain = cmp.Or(one.drain, why)
 		}
@@ -173,7 +173,7 @@ func (m *machine) taken(why string) bool {
 		return true
 	case m.State == machineEnding:
 		return false
-	case m.Market == provider.Block && m.lane.ends(m.pool.fleet.now(), 0):
+	case m.Market == provider.Block && m.group.ends(m.pool.fleet.now(), 0):
 		return true
 	}
 	return strings.Contains(strings.ToLower(why), "spot") || m.Market == provider.Spot && (why == endedUnsaid || why == endedUnseen)

@@ -65,8 +65,8 @@ func (m *metrics) machineEnded(k *machine) {
 func (m *metrics) look(f *fleet) {
 	for _, p := range f.pools {
 		count := map[machineState]int{machineAsked: 0, machineBooting: 0, machineUp: 0, machineEnding: 0}
-		for _, l := range p.lanes {
-			for _, k := range l.machines {
+		for _, ng := range p.groups {
+			for _, k := range ng.machines {
 				count[k.State]++
 			}
 		}

@@ -55,7 +55,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 		o.Warnings = append(o.Warnings, "what can be rented could not be read anew: "+d.offers.err.Error())
 	}
 	if n := len(d.strays.seen); n > 0 {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("%d machines of this site are in no gang of the books and will be ended", n))
+		o.Warnings = append(o.Warnings, fmt.Sprintf("%d machines of this site belong to no recorded gang and will be ended", n))
 	}
 	return o, nil
 }
@@ -70,23 +70,23 @@ func (f *fleet) observePool(o *federation.Observation, p *pool) {
 	if !p.Shared { // a job has its machines to itself
 		part.Info = &federation.PartitionInfo{OverSubscribe: "EXCLUSIVE"}
 	}
-	for _, l := range p.lanes {
-		shape := l.node()
-		for _, m := range l.machines {
+	for _, ng := range p.groups {
+		shape := ng.node()
+		for _, m := range ng.machines {
 			o.Nodes = append(o.Nodes, m.node(shape, f.now()))
 			part.Nodes = append(part.Nodes, m.Name)
 		}
-		n := l.virtual()
+		n := ng.virtual()
 		virtual := shape
-		virtual.Rented = l.rented(max(l.offering.Boot, time.Millisecond))
+		virtual.Rented = ng.rented(max(ng.offering.Boot, time.Millisecond))
 		virtual.State = []string{"IDLE", "CLOUD", "POWERED_DOWN"}
-		if v, ok := f.mayGrow(l); !ok && n > 0 {
+		if v, ok := f.mayGrow(ng); !ok && n > 0 {
 			virtual.State, virtual.Reason = []string{"DOWN", "CLOUD", "POWERED_DOWN"}, string(v.reason)+": "+v.detail
 			if v.reason != federation.ReasonReqNodeNotAvail {
 				virtual.Rented.Refused = &federation.Refusal{Reason: v.reason, Detail: v.detail}
 			}
 		}
-		names := l.newNames(n)
+		names := ng.newNames(n)
 		for _, name := range names {
 			virtual.Name = name
 			o.Nodes = append(o.Nodes, virtual)
@@ -101,8 +101,8 @@ func (f *fleet) observePool(o *federation.Observation, p *pool) {
 
 // used are the pool's machines but for those that have no job, which would make room for others.
 func (p *pool) used() (n int) {
-	for _, l := range p.lanes {
-		for _, m := range l.machines {
+	for _, ng := range p.groups {
+		for _, m := range ng.machines {
 			if len(m.runs) > 0 || m.State == machineEnding || m.drain != "" {
 				n++
 			}
@@ -111,33 +111,33 @@ func (p *pool) used() (n int) {
 	return n
 }
 
-// virtual is how many nodes are shown beside the machines that are there: as many as the lane may have in all, also while others have taken the pool's
+// virtual is how many nodes are shown beside the machines that are there: as many as the node group may have in all, also while others have taken the pool's
 // room. A job that needs so many is to wait then, and not to be refused.
-func (l *lane) virtual() int {
-	if l.gone {
+func (ng *nodeGroup) virtual() int {
+	if ng.gone {
 		return 0
 	}
-	most := l.pool.Max
-	if l.offering.Max > 0 {
-		most = min(most, l.offering.Max)
+	most := ng.pool.Max
+	if ng.offering.Max > 0 {
+		most = min(most, ng.offering.Max)
 	}
-	return min(max(most-len(l.machines), 0), maxVirtual)
+	return min(max(most-len(ng.machines), 0), maxVirtual)
 }
 
-// node is the configured side of a lane's machines. They share its slices.
-func (l *lane) node() federation.Node {
-	f := &l.offering
-	n := federation.Node{CPUs: f.CPUs, Mem: f.Mem, Features: l.features(), Partitions: []string{l.pool.Name}, Sockets: 1, Cores: f.CPUs, Threads: 1}
+// node is the configured side of a group's machines. They share its slices.
+func (ng *nodeGroup) node() federation.Node {
+	f := &ng.offering
+	n := federation.Node{CPUs: f.CPUs, Mem: f.Mem, Features: ng.features(), Partitions: []string{ng.pool.Name}, Sockets: 1, Cores: f.CPUs, Threads: 1}
 	if f.GPUs > 0 {
 		n.GRES = []federation.GRES{{Name: "gpu", Type: f.GPUType, Total: f.GPUs}}
 	}
 	return n
 }
 
-// rented says what a machine of the lane costs. It is equal for all of them but for the time to boot.
-func (l *lane) rented(boot time.Duration) *federation.Rented {
-	return &federation.Rented{Offering: l.offering.ID, PricePerHour: l.offering.Price, Whole: !l.pool.Shared, Boot: boot, Interrupts: l.offering.Interrupts,
-		Until: l.offering.Until}
+// rented says what a machine of the node group costs. It is equal for all of them but for the time to boot.
+func (ng *nodeGroup) rented(boot time.Duration) *federation.Rented {
+	return &federation.Rented{Offering: ng.offering.ID, PricePerHour: ng.offering.Price, Whole: !ng.pool.Shared, Boot: boot, Interrupts: ng.offering.Interrupts,
+		Until: ng.offering.Until}
 }
 
 // node is a machine as a Slurm node.
@@ -155,7 +155,7 @@ func (m *machine) node(n federation.Node, now time.Time) federation.Node {
 	switch m.State {
 	case machineAsked, machineBooting:
 		n.State = append(n.State, "POWERING_UP")
-		boot = max(m.lane.offering.Boot-now.Sub(m.gang.Asked), time.Millisecond)
+		boot = max(m.group.offering.Boot-now.Sub(m.gang.Asked), time.Millisecond)
 	case machineEnding:
 		n.State = append(n.State, "POWERING_DOWN")
 		n.Reason = m.Why
@@ -171,7 +171,7 @@ func (m *machine) node(n federation.Node, now time.Time) federation.Node {
 			}
 		}
 	}
-	n.Rented = m.lane.rented(boot)
+	n.Rented = m.group.rented(boot)
 	if m.State == machineUp || m.State == machineEnding {
 		n.Info = m.info(now)
 	}
@@ -196,7 +196,7 @@ func (j *job) running(now time.Time) []federation.RunningJob {
 	if limit := j.limit(r.machines[0].pool); limit < sbatch.Unlimited && j.State != federation.Suspended {
 		from := j.Start
 		if from.IsZero() {
-			from = r.machines[0].gang.Asked.Add(r.machines[0].lane.offering.Boot)
+			from = r.machines[0].gang.Asked.Add(r.machines[0].group.offering.Boot)
 		}
 		end = from.Add(limit + j.Suspension.Suspended(from, now, false))
 	}

@@ -225,13 +225,13 @@ func (a *agents) launch(ctx context.Context, o agentapi.Orders, launches map[str
 	return o, nil
 }
 
-// scriptLost ends a run whose script is not in the books: it cannot be started, and its machine has not been told of it.
+// scriptLost ends a run whose script is not in the records: it cannot be started, and its machine has not been told of it.
 func (a *agents) scriptLost(j *job, run string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if r := j.run; r != nil && r.ID == run && r.Members[0].State == "" {
 		r.sent[0] = false
-		a.runs.fail(r, outcome{State: federation.Failed, Reason: federation.ReasonLaunchFailure, Detail: "its script is not in the pool's books", At: a.now()})
+		a.runs.fail(r, outcome{State: federation.Failed, Reason: federation.ReasonLaunchFailure, Detail: "its script is not in the pool's records", At: a.now()})
 		a.queue.schedule()
 	}
 }

@@ -17,16 +17,16 @@ import (
 type pool struct {
 	PoolConfig
 	fleet    *fleet
-	lanes    []*lane // cheapest first
-	machines int     // that are not ended
+	groups   []*nodeGroup // cheapest first
+	machines int          // that are not ended
 	lines    map[*line]bool
 	spent    spent
 	allowed  []federation.Allowance // while jobs are scheduled; nil: not looked at yet
 	retired  bool                   // not configured any more: it gets no jobs
 }
 
-// lane is one offering of a pool.
-type lane struct {
+// nodeGroup is the machines of one offering in a pool.
+type nodeGroup struct {
 	pool     *pool
 	offering provider.Offering // as it was seen last
 	gone     bool              // the provider offers it no more
@@ -51,48 +51,48 @@ func (f *fleet) pool(name string) *pool {
 
 // offer takes in what the provider offers now.
 func (p *pool) offer(list []provider.Offering) {
-	for _, l := range p.lanes {
-		l.gone = true
+	for _, ng := range p.groups {
+		ng.gone = true
 	}
 	for i := range list {
 		if o := &list[i]; p.Select.takes(o) && o.CPUs > 0 {
-			l := p.laneOf(o)
-			l.offering, l.gone = *o, false
+			ng := p.groupOf(o)
+			ng.offering, ng.gone = *o, false
 		}
 	}
-	several := len(p.lanes) > 1
-	for _, l := range p.lanes {
-		if l.prefix == "" {
-			l.prefix = p.prefix(l, several)
+	several := len(p.groups) > 1
+	for _, ng := range p.groups {
+		if ng.prefix == "" {
+			ng.prefix = p.prefix(ng, several)
 		}
 	}
-	slices.SortStableFunc(p.lanes, func(a, b *lane) int {
+	slices.SortStableFunc(p.groups, func(a, b *nodeGroup) int {
 		return cmp.Or(cmp.Compare(a.offering.Price, b.offering.Price), cmp.Compare(a.offering.ID, b.offering.ID))
 	})
 }
 
-// laneOf is the lane of an offering, made if it is new.
-func (p *pool) laneOf(o *provider.Offering) *lane {
-	for _, l := range p.lanes {
-		if l.offering.ID == o.ID {
-			return l
+// groupOf is the node group of an offering, made if it is new.
+func (p *pool) groupOf(o *provider.Offering) *nodeGroup {
+	for _, ng := range p.groups {
+		if ng.offering.ID == o.ID {
+			return ng
 		}
 	}
-	l := &lane{pool: p, offering: *o, gone: true, calls: make(chan struct{}, createAtOnce)}
-	p.lanes = append(p.lanes, l)
-	return l
+	ng := &nodeGroup{pool: p, offering: *o, gone: true, calls: make(chan struct{}, createAtOnce)}
+	p.groups = append(p.groups, ng)
+	return ng
 }
 
-// prefix is what the names of a lane's machines begin with: site and pool, and the offering where there are several. A host name has 63 characters at most.
-func (p *pool) prefix(l *lane, several bool) string {
+// prefix is what the names of a group's machines begin with: site and pool, and the offering where there are several. A host name has 63 characters at most.
+func (p *pool) prefix(ng *nodeGroup, several bool) string {
 	name := string(p.fleet.cfg.Site) + "-" + p.Name + "-"
 	if several {
-		name += plain(l.offering.Type) + "-"
+		name += plain(ng.offering.Type) + "-"
 	}
 	if len(name) > 50 {
 		name = name[:50] + "-"
 	}
-	for n := 2; slices.ContainsFunc(p.lanes, func(other *lane) bool { return other.prefix == name }); n++ {
+	for n := 2; slices.ContainsFunc(p.groups, func(other *nodeGroup) bool { return other.prefix == name }); n++ {
 		name = strings.TrimRight(name, "0123456789x-") + fmt.Sprintf("-x%d-", n)
 	}
 	return name
@@ -113,59 +113,59 @@ func (p *pool) options() layout.Options {
 	return layout.Options{Whole: !p.Shared, DefMemPerCPU: p.DefMemPerCPU, Most: p.Max}
 }
 
-// shape is a new machine of the lane.
-func (l *lane) shape() layout.Node {
-	o := &l.offering
+// shape is a new machine of the node group.
+func (ng *nodeGroup) shape() layout.Node {
+	o := &ng.offering
 	return layout.Node{CPUs: o.CPUs, Mem: o.Mem, GPUs: o.GPUs, GPUType: o.GPUType}
 }
 
-// room is how many more machines there may be in a lane.
-func (l *lane) room() int {
-	if l.gone {
+// room is how many more machines there may be in a node group.
+func (ng *nodeGroup) room() int {
+	if ng.gone {
 		return 0
 	}
-	room := l.pool.Max - l.pool.machines
-	if l.offering.Max > 0 {
-		room = min(room, l.offering.Max-len(l.machines))
+	room := ng.pool.Max - ng.pool.machines
+	if ng.offering.Max > 0 {
+		room = min(room, ng.offering.Max-len(ng.machines))
 	}
-	return max(room, 0) / l.hosts() * l.hosts()
+	return max(room, 0) / ng.hosts() * ng.hosts()
 }
 
 // hosts is how many machines come and go together.
-func (l *lane) hosts() int { return max(l.offering.Hosts, 1) }
+func (ng *nodeGroup) hosts() int { return max(ng.offering.Hosts, 1) }
 
-// newNames are the first names of the lane that no machine has.
-func (l *lane) newNames(n int) []string {
+// newNames are the first names of the node group that no machine has.
+func (ng *nodeGroup) newNames(n int) []string {
 	names := make([]string, 0, n)
-	for i := l.low + 1; len(names) < n; i++ {
-		name := l.prefix + strconv.Itoa(i)
+	for i := ng.low + 1; len(names) < n; i++ {
+		name := ng.prefix + strconv.Itoa(i)
 		switch {
-		case l.pool.fleet.names[name] == nil:
+		case ng.pool.fleet.names[name] == nil:
 			names = append(names, name)
-		case i == l.low+1:
-			l.low = i
+		case i == ng.low+1:
+			ng.low = i
 		}
 	}
 	return names
 }
 
 // given notes that a name is to be had again.
-func (l *lane) given(name string) {
-	if text, ok := strings.CutPrefix(name, l.prefix); ok {
+func (ng *nodeGroup) given(name string) {
+	if text, ok := strings.CutPrefix(name, ng.prefix); ok {
 		if n, err := strconv.Atoi(text); err == nil && n > 0 {
-			l.low = min(l.low, n-1)
+			ng.low = min(ng.low, n-1)
 		}
 	}
 }
 
-// lanesFor are the lanes that a component may run in: the one that placement chose, or all.
-func (p *pool) lanesFor(w want) []*lane {
+// groupsFor are the groups that a component may run in: the one that placement chose, or all.
+func (p *pool) groupsFor(w want) []*nodeGroup {
 	if w.Offering == "" {
-		return p.lanes
+		return p.groups
 	}
-	for i, l := range p.lanes {
-		if l.offering.ID == w.Offering {
-			return p.lanes[i : i+1]
+	for i, ng := range p.groups {
+		if ng.offering.ID == w.Offering {
+			return p.groups[i : i+1]
 		}
 	}
 	return nil
@@ -175,10 +175,10 @@ func (p *pool) lanesFor(w want) []*lane {
 func (f *fleet) add(m *machine) {
 	f.machines[m.id], f.names[m.Name] = m, m
 	m.pool.machines++
-	i, _ := slices.BinarySearchFunc(m.lane.machines, m, func(a, b *machine) int {
+	i, _ := slices.BinarySearchFunc(m.group.machines, m, func(a, b *machine) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
-	m.lane.machines = slices.Insert(m.lane.machines, i, m)
+	m.group.machines = slices.Insert(m.group.machines, i, m)
 }
 
 func (f *fleet) remove(m *machine) {
@@ -187,16 +187,16 @@ func (f *fleet) remove(m *machine) {
 	}
 	delete(f.machines, m.id)
 	delete(f.names, m.Name)
-	m.lane.given(m.Name)
+	m.group.given(m.Name)
 	m.pool.machines--
-	if i := slices.Index(m.lane.machines, m); i >= 0 {
-		m.lane.machines = slices.Delete(m.lane.machines, i, i+1)
+	if i := slices.Index(m.group.machines, m); i >= 0 {
+		m.group.machines = slices.Delete(m.group.machines, i, i+1)
 	}
 }
 
 // features are what --constraint can ask for.
-func (l *lane) features() []string {
-	return append(slices.Clone(l.offering.Features), l.pool.Features...)
+func (ng *nodeGroup) features() []string {
+	return append(slices.Clone(ng.offering.Features), ng.pool.Features...)
 }
 
 // price of a run, by the hour: what it holds of each of its machines.

@@ -9,7 +9,7 @@ import (
 	"fsub/sbatch"
 )
 
-// What is written to the books, as JSON. Fields are only ever added.
+// What is written to the records, as JSON. Fields are only ever added.
 
 // jobRecord is an attempt that the site has taken.
 type jobRecord struct {
@@ -129,7 +129,7 @@ type gangState string
 
 const (
 	gangAsked gangState = "asked" // Create may have been called
-	gangMade  gangState = "made"  // its machines are in the books
+	gangMade  gangState = "made"  // its machines are in the records
 	gangOver  gangState = "over"  // none of it is used any more
 )
 

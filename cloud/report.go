@@ -37,7 +37,7 @@ func (a *agents) Report(ctx context.Context, id MachineID, rep agentapi.Report) 
 		a.fleet.failed(m, "it ends itself: "+rep.Ending)
 	}
 	a.queue.schedule()
-	batch := a.rec.Flush() // also where nothing has changed: an answer means that all is in the books
+	batch := a.rec.Flush() // also where nothing has changed: an answer means that all is in the records
 	a.mu.Unlock()
 	return a.rec.Durable(ctx, batch)
 }
@@ -46,7 +46,7 @@ func (a *agents) Report(ctx context.Context, id MachineID, rep agentapi.Report) 
 func (rs *runs) status(m *machine, s agentapi.Status) {
 	r := m.runs[s.Run]
 	if r == nil {
-		if _, ours := m.over[s.Run]; !ours && s.State == agentapi.RunEnded { // of no job in the books: it may be forgotten
+		if _, ours := m.over[s.Run]; !ours && s.State == agentapi.RunEnded { // of no job in the records: it may be forgotten
 			m.over[s.Run] = true
 			m.bump()
 		}

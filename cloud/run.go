@@ -118,7 +118,7 @@ func (rs *runs) settle(r *run) {
 	rs.bumpAfter(r)
 }
 
-// bumpAfter shows the run's machines their orders once what was put is durable: an agent that forgets a run, or stops it, must not know more than the books.
+// bumpAfter shows the run's machines their orders once what was put is durable: an agent that forgets a run, or stops it, must not know more than the records.
 func (rs *runs) bumpAfter(r *run) {
 	rs.after(func() {
 		r.told = r.Stop

@@ -12,8 +12,8 @@ import (
 	"fsub/sbatch"
 )
 
-// verdict says why a job gets no machines now.
-type verdict struct {
+// refusal says why a job gets no machines now.
+type refusal struct {
 	reason federation.Reason
 	detail string
 	back   bool // it is given back: waiting here would not help
@@ -21,7 +21,7 @@ type verdict struct {
 	short  int // how many machines the pool has no room for
 }
 
-var waits = verdict{reason: federation.ReasonResources, waits: forMachines}
+var waits = refusal{reason: federation.ReasonResources, waits: forMachines}
 
 // schedule fulfils claims for as long as there are machines, in their order.
 func (q *queue) schedule() {
@@ -66,7 +66,7 @@ func (q *queue) start(l *line) (more bool) {
 		return false
 	}
 	var r *run
-	v := verdict{reason: federation.ReasonResources, waits: forMachines, short: 1}
+	v := refusal{reason: federation.ReasonResources, waits: forMachines, short: 1}
 	if !slices.ContainsFunc(l.pools, (*pool).full) {
 		r, v = q.place(j, grow)
 	}
@@ -91,7 +91,7 @@ func (q *queue) start(l *line) (more bool) {
 }
 
 // tell has a job show why it waits.
-func (q *queue) tell(j *job, v verdict) {
+func (q *queue) tell(j *job, v refusal) {
 	if j.Reason != v.reason || j.Detail != v.detail {
 		j.Reason, j.Detail = v.reason, v.detail
 		q.put(j)
@@ -161,21 +161,21 @@ func (q *queue) startBehind(l *line) {
 
 // full reports whether there is nothing in a pool that any job could have.
 func (p *pool) full() bool {
-	for _, l := range p.lanes {
-		if l.room() > 0 {
+	for _, ng := range p.groups {
+		if ng.room() > 0 {
 			return false
 		}
-		for _, m := range l.machines {
+		for _, m := range ng.machines {
 			if len(m.runs) == 0 || p.Shared && m.cpus < m.gang.Offering.CPUs {
 				return false
 			}
 		}
 	}
-	return len(p.lanes) > 0
+	return len(p.groups) > 0
 }
 
-// place finds machines for every component of a job, all or none: nil and a verdict if there are none. grow: new ones, too.
-func (q *queue) place(j *job, grow bool) (*run, verdict) {
+// place finds machines for every component of a job, all or none: nil and a refusal if there are none. grow: new ones, too.
+func (q *queue) place(j *job, grow bool) (*run, refusal) {
 	r := &run{runRecord: &runRecord{ID: j.runID(j.Runs + 1)}, job: j}
 	for i := range j.Wants {
 		if v, ok := q.placeComponent(j, r, i, grow); !ok {
@@ -187,7 +187,7 @@ func (q *queue) place(j *job, grow bool) (*run, verdict) {
 		q.unplace(r)
 		return nil, v
 	}
-	return r, verdict{}
+	return r, refusal{}
 }
 
 // unplace takes back what place has given a run.
@@ -206,37 +206,37 @@ func (q *queue) unplace(r *run) {
 }
 
 // placeComponent finds machines for one component: such as are there, else new ones.
-func (q *queue) placeComponent(j *job, r *run, i int, grow bool) (verdict, bool) {
+func (q *queue) placeComponent(j *job, r *run, i int, grow bool) (refusal, bool) {
 	p := q.fleet.pool(j.Wants[i].Partition)
 	if !q.offers.known {
 		return waits, false
 	}
 	if p == nil {
-		return verdict{reason: federation.ReasonPartition, back: true}, false
+		return refusal{reason: federation.ReasonPartition, back: true}, false
 	}
-	spec, lanes := j.component(i), p.lanesFor(j.Wants[i])
-	for _, l := range lanes {
-		if _, ok := q.stays(l, j, 0); !ok {
+	spec, groups := j.component(i), p.groupsFor(j.Wants[i])
+	for _, ng := range groups {
+		if _, ok := q.stays(ng, j, 0); !ok {
 			continue
 		}
-		if nodes, machines := l.freeFor(j, r); len(nodes) > 0 {
+		if nodes, machines := ng.freeFor(j, r); len(nodes) > 0 {
 			if shares, err := layout.Fit(spec, nodes, p.options()); err == nil {
 				q.take(r, i, spec, shares, machines)
-				return verdict{}, true
+				return refusal{}, true
 			}
 		}
 	}
 	if !grow {
 		return waits, false
 	}
-	last := verdict{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud offers no such machines any more", back: true}
-	for k, l := range lanes {
-		v, ok := q.stays(l, j, l.offering.Boot)
+	last := refusal{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud offers no such machines any more", back: true}
+	for k, ng := range groups {
+		v, ok := q.stays(ng, j, ng.offering.Boot)
 		if ok {
-			v, ok = q.grow(j, r, i, l)
+			v, ok = q.grow(j, r, i, ng)
 		}
 		if ok {
-			return verdict{}, true
+			return refusal{}, true
 		}
 		if k == 0 || last.back && !v.back {
 			last = v
@@ -245,13 +245,13 @@ func (q *queue) placeComponent(j *job, r *run, i int, grow bool) (verdict, bool)
 	return last, false
 }
 
-// freeFor are the machines of a lane that a job may use now: those that are up first. The components of a heterogeneous job are on machines of their own, as
+// freeFor are the machines of a node group that a job may use now: those that are up first. The components of a heterogeneous job are on machines of their own, as
 // slurmctld does it.
-func (l *lane) freeFor(j *job, r *run) (nodes []layout.Node, machines []*machine) {
+func (ng *nodeGroup) freeFor(j *job, r *run) (nodes []layout.Node, machines []*machine) {
 	var booting []*machine
-	for _, m := range l.machines {
+	for _, m := range ng.machines {
 		switch {
-		case len(m.runs) > 0 && !l.pool.Shared || !m.usable(j.User.Name) || m.cpus >= m.gang.Offering.CPUs || slices.Contains(r.machines, m):
+		case len(m.runs) > 0 && !ng.pool.Shared || !m.usable(j.User.Name) || m.cpus >= m.gang.Offering.CPUs || slices.Contains(r.machines, m):
 		case m.State == machineUp:
 			machines = append(machines, m)
 		default:
@@ -269,7 +269,7 @@ func (l *lane) freeFor(j *job, r *run) (nodes []layout.Node, machines []*machine
 // where its script runs, and gets what does not come out even.
 func inOrder(spec *sbatch.Spec, shares []layout.Share, machines []*machine) []layout.Share {
 	byName := func(a, b layout.Share) int {
-		x, y := machines[a.Node].Name, machines[b.Node].Name // of one lane: they differ in the number at their end
+		x, y := machines[a.Node].Name, machines[b.Node].Name // of one group: they differ in the number at their end
 		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
 	}
 	if len(shares) < 2 || slices.IsSortedFunc(shares, byName) {
@@ -336,7 +336,7 @@ func (q *queue) bind(j *job, r *run) {
 }
 
 // giveBack ends an attempt that cannot be started here.
-func (q *queue) giveBack(j *job, v verdict) {
+func (q *queue) giveBack(j *job, v refusal) {
 	q.log.Info("job given back", "job", j.id(), "reason", v.reason, "detail", v.detail)
 	j.Returned = true
 	q.runs.finish(j, outcome{State: federation.BootFail, Reason: v.reason, Detail: v.detail, At: q.now()})

@@ -107,13 +107,13 @@ func TestNames(t *testing.T) {
 		p := newPool(f, PoolConfig{Name: "main", Max: 100})
 		f.pools = []*pool{p}
 		p.offer([]provider.Offering{{ID: "a", Type: "a", CPUs: 1}})
-		l, ids := p.lanes[0], 0
+		ng, ids := p.groups[0], 0
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			if n := len(l.machines); n > 0 && rapid.Bool().Draw(t, "one goes") {
-				f.remove(l.machines[rapid.IntRange(0, n-1).Draw(t, "which")])
+			if n := len(ng.machines); n > 0 && rapid.Bool().Draw(t, "one goes") {
+				f.remove(ng.machines[rapid.IntRange(0, n-1).Draw(t, "which")])
 				continue
 			}
-			names := l.newNames(rapid.IntRange(0, 4).Draw(t, "count"))
+			names := ng.newNames(rapid.IntRange(0, 4).Draw(t, "count"))
 			var want []string
 			for i := 1; len(want) < len(names); i++ {
 				if name := fmt.Sprintf("sky-main-%d", i); f.names[name] == nil {
@@ -125,7 +125,7 @@ func TestNames(t *testing.T) {
 			}
 			for _, name := range names[:rapid.IntRange(0, len(names)).Draw(t, "taken")] {
 				ids++
-				f.add(&machine{id: MachineID(fmt.Sprint(ids)), pool: p, lane: l, machineRecord: machineRecord{Name: name}})
+				f.add(&machine{id: MachineID(fmt.Sprint(ids)), pool: p, group: ng, machineRecord: machineRecord{Name: name}})
 			}
 		}
 	})

@@ -54,9 +54,9 @@ func (j *job) begin() time.Time {
 
 // limit is the job's time limit; sbatch.Unlimited: none.
 func (j *job) limit(p *pool) time.Duration {
-	for _, l := range []time.Duration{j.Job.Spec.TimeLimit, p.DefaultTime, p.MaxTime} {
-		if l > 0 {
-			return l
+	for _, ng := range []time.Duration{j.Job.Spec.TimeLimit, p.DefaultTime, p.MaxTime} {
+		if ng > 0 {
+			return ng
 		}
 	}
 	return sbatch.Unlimited
@@ -75,7 +75,7 @@ type run struct {
 	*runRecord
 	job      *job
 	machines []*machine     // of Members
-	visible  bool           // that all its machines are up is in the books: they may be told of it
+	visible  bool           // that all its machines are up is in the records: they may be told of it
 	told     *agentapi.Stop // the Stop of the record, once it is durable
 	limit    time.Duration  // likewise the time limit, if it is another than when the run was launched
 	// suspended: likewise that the job is
@@ -90,7 +90,7 @@ type run struct {
 type gang struct {
 	gangRecord
 	pool     *pool
-	lane     *lane
+	group    *nodeGroup
 	machines []*machine
 	calling  bool // Create is being called, or will be
 }
@@ -116,9 +116,9 @@ type machine struct {
 	id    MachineID
 	gang  *gang
 	pool  *pool
-	lane  *lane
+	group *nodeGroup
 	runs  map[string]*run // that have a part of it
-	over  map[string]bool // runs that have ended. True once that is in the books: the agent may forget them then
+	over  map[string]bool // runs that have ended. True once that is in the records: the agent may forget them then
 	cpus  int             // in use
 	mem   sbatch.MemMiB
 	gpus  []bool // in use, by index
@@ -235,7 +235,7 @@ func (m *machine) settleBusy(now time.Time) {
 }
 
 func newMachine(g *gang, index int) *machine {
-	m := &machine{gang: g, pool: g.pool, lane: g.lane, id: machineID(g, index), runs: map[string]*run{}, over: map[string]bool{}, stops: map[string]time.Time{}, changed: make(chan struct{}),
+	m := &machine{gang: g, pool: g.pool, group: g.group, id: machineID(g, index), runs: map[string]*run{}, over: map[string]bool{}, stops: map[string]time.Time{}, changed: make(chan struct{}),
 		gpus: make([]bool, g.Offering.GPUs)}
 	m.machineRecord = machineRecord{Gang: g.Token, Index: index, Pool: g.Pool, Name: g.Names[index], Offering: g.Offering.ID, Market: g.Offering.Market,
 		Price: accounting.MoneyOf(float64(g.Offering.Price)), State: machineAsked}

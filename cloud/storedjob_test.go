@@ -45,13 +45,13 @@ func TestJobsOfEarlierRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var books struct {
+	var stored struct {
 		Runs []struct{ Data json.RawMessage }
 	}
-	if err := json.Unmarshal(text, &books); err != nil || len(books.Runs) == 0 {
-		t.Fatal(len(books.Runs), err)
+	if err := json.Unmarshal(text, &stored); err != nil || len(stored.Runs) == 0 {
+		t.Fatal(len(stored.Runs), err)
 	}
-	for _, r := range books.Runs {
+	for _, r := range stored.Runs {
 		var got jobRecord
 		var old struct{ Job federation.Job }
 		if err := json.Unmarshal(r.Data, &got); err != nil {

@@ -71,7 +71,7 @@ func (d *Driver) mayRun(s *federation.Submission) error {
 	return nil
 }
 
-// hasAttempt reports whether the site has taken the very attempt before, perhaps so long ago that only the books know it.
+// hasAttempt reports whether the site has taken the very attempt before, perhaps so long ago that only the records know it.
 func (d *Driver) hasAttempt(ctx context.Context, s *federation.Submission) (bool, error) {
 	d.mu.Lock()
 	j := d.jobs.byID[s.Job.ID]
@@ -154,11 +154,11 @@ func (d *Driver) canEverRun(j *job) error {
 			return fmt.Errorf("site %s has no partition %s: %w", d.cfg.Site, w.Partition, federation.ErrCapacity)
 		}
 		why := fmt.Errorf("nothing is offered")
-		can := slices.ContainsFunc(p.lanes, func(l *lane) bool {
-			if w.Offering != "" && l.offering.ID != w.Offering {
+		can := slices.ContainsFunc(p.groups, func(ng *nodeGroup) bool {
+			if w.Offering != "" && ng.offering.ID != w.Offering {
 				return false
 			}
-			need, _, err := layout.Need(j.component(i), l.shape(), p.options())
+			need, _, err := layout.Need(j.component(i), ng.shape(), p.options())
 			if err == nil && need > p.Max {
 				err = fmt.Errorf("it needs %d machines, and the pool may have %d", need, p.Max)
 			}

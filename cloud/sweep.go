@@ -12,7 +12,7 @@ import (
 	"fsub/federation"
 )
 
-// stray is a machine with our tag that no gang in the books has.
+// stray is a machine with our tag that no gang in the records has.
 type stray struct {
 	since   time.Time
 	machine machineRecord
@@ -85,7 +85,7 @@ func (sw *sweeper) list(ctx context.Context) {
 			soon = sw.listedNow(began, list)
 			sw.queue.schedule()
 			sw.mu.Unlock()
-			sw.strays.bookEnded(ctx, list)
+			sw.strays.recordEnded(ctx, list)
 			sw.lookAtTopology(ctx)
 		}
 		if !sleep(ctx, wait) {
@@ -104,7 +104,7 @@ func (sw *sweeper) list(ctx context.Context) {
 	}
 }
 
-// listedNow compares a listing with the books; it reports whether another one is of use soon.
+// listedNow compares a listing with the records; it reports whether another one is of use soon.
 func (sw *sweeper) listedNow(began time.Time, list []provider.Instance) (soon bool) {
 	byInstance := make(map[provider.InstanceID]*machine, len(sw.fleet.machines))
 	for _, m := range sw.fleet.machines {
@@ -151,20 +151,20 @@ func (sw *sweeper) speaks(m *machine, at time.Time) bool {
 	return m.State == machineUp && at.Sub(m.polled) < 2*sw.t.PollWait+sw.t.Margin
 }
 
-// strayed takes in a machine that is ours by its tag, and in no gang that lives: it is ended after a grace, and goes into the books.
+// strayed takes in a machine that is ours by its tag, and in no gang that lives: it is ended after a grace, and is recorded.
 func (st *strays) strayed(in provider.Instance, began time.Time) (soon bool) {
 	s := st.seen[in.ID]
 	if in.State == provider.InstanceEnded {
 		if s != nil {
 			st.ended(in.ID, s)
 		}
-		return false // see bookEnded
+		return false // see recordEnded
 	}
 	now := st.now()
 	if s == nil {
 		s = st.make(in, began)
 		st.seen[in.ID] = s
-		st.log.Warn("a machine of ours that no gang in the books has", "instance", in.ID, "gang", in.Token)
+		st.log.Warn("a machine of ours is in no recorded gang", "instance", in.ID, "gang", in.Token)
 	}
 	if now.Sub(s.since) >= st.t.Stray && s.machine.State == machineUp {
 		s.machine.State = machineEnding
@@ -177,23 +177,23 @@ func (st *strays) strayed(in provider.Instance, began time.Time) (soon bool) {
 func (st *strays) make(in provider.Instance, began time.Time) *stray {
 	s := &stray{since: st.now(), id: MachineID(string(st.cfg.Site) + ":" + string(in.ID))}
 	s.machine = machineRecord{Gang: in.Token, Name: in.Name, Instance: in.ID, Offering: in.Offering, State: machineUp, Created: in.Launched.UTC(), Addr: in.Addr,
-		Why: "no gang in the books has it"}
+		Why: "it is in no recorded gang"}
 	if in.Launched.IsZero() {
 		s.machine.Created = began
 	}
 	for _, p := range st.fleet.pools {
-		for _, l := range p.lanes {
-			if l.offering.ID == in.Offering {
-				s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, accounting.MoneyOf(float64(l.offering.Price)), l.offering.Market
+		for _, ng := range p.groups {
+			if ng.offering.ID == in.Offering {
+				s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, accounting.MoneyOf(float64(ng.offering.Price)), ng.offering.Market
 			}
 		}
 	}
 	return s
 }
 
-// bookEnded enters machines in the books that are seen for the first time when they have ended already. Most of those that a listing shows as ended are booked:
+// recordEnded enters machines in the records that are seen for the first time when they have ended already. Most of those that a listing shows as ended are recorded:
 // the store is asked only about those of which this daemon does not know it.
-func (st *strays) bookEnded(ctx context.Context, list []provider.Instance) {
+func (st *strays) recordEnded(ctx context.Context, list []provider.Instance) {
 	var unknown []provider.Instance
 	oldest := st.now()
 	st.mu.Lock()
@@ -217,21 +217,21 @@ func (st *strays) bookEnded(ctx context.Context, list []provider.Instance) {
 	}
 	records, err := st.cfg.Store.PoolHistory(ctx, st.cfg.Site, federation.PoolMachine, oldest, 1<<20)
 	if err != nil {
-		st.log.Error("look for ended machines in the books", "err", err)
+		st.log.Error("look for ended machines in the records", "err", err)
 		return
 	}
-	booked := map[provider.InstanceID]bool{}
+	recorded := map[provider.InstanceID]bool{}
 	for _, r := range records {
 		var m machineRecord
 		if json.Unmarshal(r.Data, &m) == nil {
-			booked[m.Instance] = true
+			recorded[m.Instance] = true
 		}
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for _, in := range unknown {
 		st.settled[in.ID] = true
-		if !booked[in.ID] {
+		if !recorded[in.ID] {
 			st.ended(in.ID, st.make(in, st.now()))
 		}
 	}

@@ -35,8 +35,8 @@ func (f *fleet) statusOf(p *pool, now time.Time) federation.PoolStatus {
 		}
 	}
 	seen := map[*coolDown]bool{}
-	for _, l := range p.lanes {
-		for _, m := range l.machines {
+	for _, ng := range p.groups {
+		for _, m := range ng.machines {
 			s.PricePerHour += m.Price
 			switch {
 			case m.State == machineEnding:
@@ -49,8 +49,8 @@ func (f *fleet) statusOf(p *pool, now time.Time) federation.PoolStatus {
 				s.Idle++
 			}
 		}
-		for _, key := range coolKeys(&l.offering) {
-			if c := f.cool.down[key]; c != nil && !seen[c] && c.about(&l.offering) && now.Before(c.Until) {
+		for _, key := range coolKeys(&ng.offering) {
+			if c := f.cool.down[key]; c != nil && !seen[c] && c.about(&ng.offering) && now.Before(c.Until) {
 				seen[c] = true
 				s.Cooling = append(s.Cooling, federation.Cooling{What: key, Reason: reasonOf(c.Kind), Detail: c.Text, Until: c.Until})
 			}
@@ -61,16 +61,16 @@ func (f *fleet) statusOf(p *pool, now time.Time) federation.PoolStatus {
 	return s
 }
 
-// MachineOf reads a machine's record in the books, as of now.
+// MachineOf reads a machine's record in the records, as of now.
 func MachineOf(r federation.PoolRecord, now time.Time) (federation.Machine, error) {
 	var m machineRecord
 	if err := json.Unmarshal(r.Data, &m); err != nil {
-		return federation.Machine{}, fmt.Errorf("machine %s in the books of %s cannot be read: %w", r.ID, r.Site, err)
+		return federation.Machine{}, fmt.Errorf("machine %s in the records of %s cannot be read: %w", r.ID, r.Site, err)
 	}
 	return m.told(r, now), nil
 }
 
-// Machine is what a machine that is there does now, which is not in the books each time that it begins another job. false: there is none.
+// Machine is what a machine that is there does now, which is not in the records each time that it begins another job. false: there is none.
 func (d *Driver) Machine(id string) (federation.Machine, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -66,9 +66,9 @@ func TestPoolStatus(t *testing.T) {
 	p.spent.monthCost = 4 * federation.Dollar
 	for i, state := range []machineState{machineUp, machineUp, machineBooting, machineAsked, machineEnding} {
 		if i%2 == 0 {
-			p.lanes = append(p.lanes, &lane{pool: p, offering: provider.Offering{ID: []string{"g6/a/od", "g6/a/old", "g5/a/od"}[i/2]}})
+			p.groups = append(p.groups, &nodeGroup{pool: p, offering: provider.Offering{ID: []string{"g6/a/od", "g6/a/old", "g5/a/od"}[i/2]}})
 		}
-		l := p.lanes[len(p.lanes)-1]
+		l := p.groups[len(p.groups)-1]
 		m := &machine{machineRecord: machineRecord{State: state, Price: 0.5 * federation.Dollar, Created: now.Add(-time.Hour)}}
 		if i == 0 {
 			m.runs = map[string]*run{"1": nil}
@@ -90,7 +90,7 @@ func TestPoolStatus(t *testing.T) {
 	}
 }
 
-// TestMachineNow: a machine that was idle in the books has a job by now.
+// TestMachineNow: a machine that was idle in the records has a job by now.
 func TestMachineNow(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	d := assemble(Config{Site: "aws", Now: func() time.Time { return now }})

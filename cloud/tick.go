@@ -54,15 +54,15 @@ func (rt *renter) tend(p *pool, now time.Time) {
 	}
 	broke := p.spent.why != ""
 	live := 0
-	for _, l := range p.lanes {
-		for _, m := range l.machines {
+	for _, ng := range p.groups {
+		for _, m := range ng.machines {
 			if m.drain == "" && m.gang.State != gangOver {
 				live++
 			}
 		}
 	}
-	for _, l := range p.lanes {
-		for _, m := range l.machines {
+	for _, ng := range p.groups {
+		for _, m := range ng.machines {
 			if m.State != machineUp && m.State != machineBooting || len(m.runs) > 0 {
 				continue
 			}
@@ -71,11 +71,11 @@ func (rt *renter) tend(p *pool, now time.Time) {
 				rt.fleet.endMachine(m, m.drain)
 			case broke:
 				rt.fleet.endMachine(m, "budget")
-			case l.ends(now, 0):
+			case ng.ends(now, 0):
 				rt.fleet.endMachine(m, blockEnds)
 			case live > p.Min && now.Sub(m.sliceIdle()) >= p.Idle && m.State == machineUp && m.sliceFree():
 				rt.fleet.endMachine(m, "idle")
-				live -= l.hosts()
+				live -= ng.hosts()
 			}
 		}
 	}
@@ -86,19 +86,19 @@ func (rt *renter) tend(p *pool, now time.Time) {
 
 // warm starts machines that a pool is to have though nobody asks for them: the cheapest.
 func (rt *renter) warm(p *pool, count int) {
-	for _, l := range p.lanes {
-		if _, ok := rt.fleet.mayGrow(l); !ok || l.room() == 0 || l.ends(rt.now(), l.offering.Boot+p.Idle) {
+	for _, ng := range p.groups {
+		if _, ok := rt.fleet.mayGrow(ng); !ok || ng.room() == 0 || ng.ends(rt.now(), ng.offering.Boot+p.Idle) {
 			continue
 		}
-		for range min((count+l.hosts()-1)/l.hosts(), l.room()/l.hosts()) { // each a gang of its own, so that one that fails is no matter for the others
-			if !p.bears(accounting.MoneyOf(float64(l.offering.Price)), rt.now()) {
+		for range min((count+ng.hosts()-1)/ng.hosts(), ng.room()/ng.hosts()) { // each a gang of its own, so that one that fails is no matter for the others
+			if !p.bears(accounting.MoneyOf(float64(ng.offering.Price)), rt.now()) {
 				return
 			}
 			if len(rt.numbers.free) == 0 {
 				rt.numbers.draw()
 				return
 			}
-			rt.ask(rt.fleet.newGang(l, l.newNames(l.hosts()), false))
+			rt.ask(rt.fleet.newGang(ng, ng.newNames(ng.hosts()), false))
 		}
 		return
 	}

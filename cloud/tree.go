@@ -50,8 +50,8 @@ func (f *fleet) tree() topology.Tree {
 	var tree topology.Tree
 	at := map[string]int{}
 	for _, p := range f.pools {
-		for _, l := range p.lanes {
-			for _, m := range l.machines {
+		for _, ng := range p.groups {
+			for _, m := range ng.machines {
 				below := ""
 				for depth := len(m.near) - 1; depth >= 0; depth-- {
 					level := len(m.near) - 1 - depth

@@ -16,7 +16,7 @@ import (
 	"fsub/federation/store"
 )
 
-// earlier is what a driver has left in the books at schema version 5, with its jobs: one that has ended, one that was requeued and waits, one that runs,
+// earlier is what a driver has left in the records at schema version 5, with its jobs: one that has ended, one that was requeued and waits, one that runs,
 // and one that waits for a machine which the cloud has been asked for.
 const earlier = "../federation/store/testdata/earlier/v5"
 
@@ -27,7 +27,7 @@ const (
 	wasWaiting
 )
 
-// TestEarlierBooks: a driver goes on from the books of an older version.
+// TestEarlierBooks: a driver goes on from the records of an older version.
 func TestEarlierBooks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fed.db")
 	fill(t, path)

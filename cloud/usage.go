@@ -73,7 +73,7 @@ func usageOf(id federation.JobID, r *jobRecord) federation.Usage {
 func allocatedIn(text string) (list []federation.Amount) {
 	tres, err := accounting.ParseTRES(text)
 	if err != nil {
-		return nil // the books then show what was asked for
+		return nil // the records then show what was asked for
 	}
 	for _, name := range slices.Sorted(maps.Keys(tres)) {
 		kind, rest, _ := strings.Cut(name, "/")

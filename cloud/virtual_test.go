@@ -37,10 +37,10 @@ func TestVirtualNodes(t *testing.T) {
 		}
 	}
 	is(4, 2, 4)
-	for i, l := range []*lane{p.lanes[1], p.lanes[1], p.lanes[0], p.lanes[0]} {
-		name := l.newNames(1)[0]
-		m := &machine{machineRecord: machineRecord{Name: name, State: machineUp}, pool: p, lane: l, gang: &gang{}}
-		l.machines = append(l.machines, m)
+	for i, ng := range []*nodeGroup{p.groups[1], p.groups[1], p.groups[0], p.groups[0]} {
+		name := ng.newNames(1)[0]
+		m := &machine{machineRecord: machineRecord{Name: name, State: machineUp}, pool: p, group: ng, gang: &gang{}}
+		ng.machines = append(ng.machines, m)
 		d.names[name] = m
 		p.machines++
 		is(4, 2, 4-i) // idle, it may make room

@@ -17,7 +17,7 @@ import (
 	"fsub/sbatch"
 )
 
-// world is a cloud, the books and, while there is one, a driver.
+// world is a cloud, the records and, while there is one, a driver.
 type world struct {
 	testing.TB
 	cloud  *cloudtest.Provider
