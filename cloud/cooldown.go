@@ -21,6 +21,19 @@ func (c *coolDown) Record() (federation.PoolRecord, any) {
 	return federation.PoolRecord{Kind: federation.PoolCool, ID: c.key, Closed: c.over}, &c.coolRecord
 }
 
+// about reports whether the refusal is about an offering that is remembered under its key.
+func (c *coolDown) about(o *provider.Offering) bool { return o.CPUs >= c.CPUs }
+
+// cooldowns are the refusals that are remembered.
+type cooldowns struct {
+	*base
+	queue *queue
+	fleet *fleet
+	down  map[string]*coolDown // by what they are about
+}
+
+func newCooldowns(b *base) *cooldowns { return &cooldowns{base: b, down: map[string]*coolDown{}} }
+
 // forgive forgets a refusal: it can be had again.
 func (cs *cooldowns) forgive(key string) {
 	c := cs.down[key]
@@ -55,29 +68,6 @@ func (cs *cooldowns) cooling(o *provider.Offering, g *gang) *coolDown {
 		}
 	}
 	return nil
-}
-
-// shortWait is what a job rather waits than be given back for.
-const shortWait = time.Minute
-
-// mayGrow reports whether new machines of a node group may be asked for.
-func (f *fleet) mayGrow(ng *nodeGroup) (refusal, bool) {
-	switch {
-	case ng.gone:
-		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud does not offer them any more", back: true}, false
-	case ng.ends(f.now(), ng.offering.Boot):
-		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: blockEnds, back: true}, false
-	case f.cfg.Door == nil:
-		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "there is no door for machines"}, false
-	}
-	if ng.pool.spent.why != "" {
-		return refusal{reason: federation.ReasonBudget, detail: ng.pool.spent.why, back: true}, false
-	}
-	c := f.cool.cooling(&ng.offering, nil)
-	if c == nil {
-		return refusal{}, true
-	}
-	return refusal{reason: reasonOf(c.Kind), detail: c.Text, back: c.Kind != kindBoot && c.Until.Sub(f.now()) > shortWait}, false
 }
 
 func reasonOf(k provider.ErrorKind) federation.Reason {
@@ -152,9 +142,6 @@ func (cs *cooldowns) callDone(g *gang, e *provider.Error) {
 	cs.begin(key, &g.Offering, e)
 }
 
-// about reports whether the refusal is about an offering that is remembered under its key.
-func (c *coolDown) about(o *provider.Offering) bool { return o.CPUs >= c.CPUs }
-
 // begin begins a cool-down, or a longer one.
 func (cs *cooldowns) begin(key string, o *provider.Offering, e *provider.Error) {
 	c := cs.down[key]
@@ -217,13 +204,3 @@ func (cs *cooldowns) passed(now, last time.Time) {
 		cs.news.nodes()
 	}
 }
-
-// cooldowns are the refusals that are remembered.
-type cooldowns struct {
-	*base
-	queue *queue
-	fleet *fleet
-	down  map[string]*coolDown // by what they are about
-}
-
-func newCooldowns(b *base) *cooldowns { return &cooldowns{base: b, down: map[string]*coolDown{}} }

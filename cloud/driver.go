@@ -12,16 +12,16 @@ import (
 	"fsub/federation"
 )
 
-// Driver makes a site of the federation out of a provider's machines.
+// Driver makes a site of the federation out of a provider's machines. It is made of parts that each keep their own state; all of that is in memory, under one
+// lock, and nothing waits while it holds the lock. What must outlast the daemon is written to the store in batches (package records): whoever changes something
+// puts it into the open batch, and what may follow only once that is durable is put after it. The life of a job:
 //
-// Its state is in memory, under one lock; nothing waits while it holds the lock. What must outlast the daemon is written to the store in
-// pages (books.go): whoever changes something puts it on the open page, and what may follow only once that is durable is put after it. The life of a job:
-//
-//  1. Submit (submit.go) puts the job on a page, and schedule (schedule.go) finds machines for it in the same breath: free ones, or a new gang.
-//  2. Once that page is durable Submit returns, Create is called for the new gang (gang.go), and a run whose machines are all there is shown to them.
-//  3. Machines say hello (orders.go), and poll: further members of a gang are launched first, the head when they have said that they are ready.
-//  4. Agents report (report.go). When the head has ended, or a machine has failed (machine.go), the rest is stopped; the job has ended when
-//     nothing of it lives anywhere (run.go). Its machines are given to the next job on the same page.
+//  1. Submit (submit.go) puts the job into a batch, and the queue (queue.go, schedule.go) fulfils its claim in the same breath, if there are machines for it: free
+//     ones, or a new gang (place.go, grow.go).
+//  2. Once that batch is durable Submit returns, Create is called for the new gang (rent.go), and a run whose machines are all there is shown to them.
+//  3. Machines say hello (hello.go), and poll (orders.go): further members of a gang are launched first, the head when they have said that they are ready.
+//  4. Agents report (report.go). When the head has ended, or a machine has failed (life.go), the rest is stopped; the job has ended when nothing of it
+//     lives anywhere (runs.go). Its machines are given to the next job in the same batch.
 //  5. A look at the clock (tick.go) ends what is idle, late or silent; a listing a minute (sweep.go) finds machines that are gone, or that nobody knows.
 //
 // A start reads the records and goes on from there: gangs that were asked for are asked for again under their token.

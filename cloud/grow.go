@@ -8,7 +8,6 @@ import (
 	"fsub/accounting"
 	"fsub/cloud/layout"
 	"fsub/federation"
-	"fsub/sbatch"
 )
 
 // grow adds new machines of a node group to those that are there, so that a component fits.
@@ -87,28 +86,6 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 	r.gangs = append(r.gangs, g)
 	q.take(r, i, spec, shares, append(machines, g.machines...))
 	return refusal{}, true
-}
-
-// usable is how many machines there are that the job could use one day.
-func (ng *nodeGroup) usable(j *job) (n int) {
-	for _, m := range ng.machines {
-		if m.usable(j.User.Name) {
-			n++
-		}
-	}
-	return n
-}
-
-// fitsOneDay reports whether a component would fit if nothing else ran in the group: on the machines that are there, and the new ones that there could be.
-func (ng *nodeGroup) fitsOneDay(spec *sbatch.Spec, more []layout.Node) bool {
-	nodes := slices.Clone(more)
-	for _, m := range ng.machines {
-		node := ng.shape()
-		node.Name = m.Name
-		nodes = append(nodes, node)
-	}
-	_, err := layout.Fit(spec, nodes, ng.pool.options())
-	return err == nil
 }
 
 // makeRoom ends idle machines that the job cannot use, if that would make room for those that it needs. use reports which of its node group it can.

@@ -9,6 +9,28 @@ import (
 	"fsub/federation"
 )
 
+// jobTable is the jobs that the site has taken, and in which order they have changed.
+type jobTable struct {
+	*base
+	fleet    *fleet
+	byID     map[federation.JobID]*job
+	newest   *job // of the list by rev
+	rev      uint64
+	known    map[federation.JobID]bool // of byID; nil: to be made anew. Shared, so never changed
+	over     []*job                    // ended and in memory, the first to end first
+	payloads int                       // bytes of payloads in memory
+}
+
+func newJobTable(b *base) *jobTable { return &jobTable{base: b, byID: map[federation.JobID]*job{}} }
+
+// wrote takes in that a record is durable: a job is shown as it is there.
+func (js *jobTable) wrote(e records.Entity) {
+	if j, ok := e.(*job); ok {
+		j.written = true
+		js.publish(j)
+	}
+}
+
 // publish shows a job as it is in the records.
 func (js *jobTable) publish(j *job) {
 	if js.byID[j.id()] != j {
@@ -150,26 +172,4 @@ func (js *jobTable) recorded(ctx context.Context, ref federation.JobRef) (*jobRe
 		return &r, nil
 	}
 	return nil, notHere(ref)
-}
-
-// jobTable is the jobs that the site has taken, and in which order they have changed.
-type jobTable struct {
-	*base
-	fleet    *fleet
-	byID     map[federation.JobID]*job
-	newest   *job // of the list by rev
-	rev      uint64
-	known    map[federation.JobID]bool // of byID; nil: to be made anew. Shared, so never changed
-	over     []*job                    // ended and in memory, the first to end first
-	payloads int                       // bytes of payloads in memory
-}
-
-func newJobTable(b *base) *jobTable { return &jobTable{base: b, byID: map[federation.JobID]*job{}} }
-
-// wrote takes in that a record is durable: a job is shown as it is there.
-func (js *jobTable) wrote(e records.Entity) {
-	if j, ok := e.(*job); ok {
-		j.written = true
-		js.publish(j)
-	}
 }

@@ -57,43 +57,6 @@ func (j *job) liveSteps(ended bool) (list []federation.LiveStep) {
 	return list
 }
 
-// tellSteps takes in what the head's agent says of a run's steps: all of them at the end, before that those that have changed.
-func (r *run) tellSteps(s agentapi.Status) {
-	if s.State == agentapi.RunEnded && len(s.Steps) > 0 {
-		r.steps, r.stepAt = nil, nil
-	}
-	if r.stepAt == nil {
-		r.stepAt = make(map[string]int, len(s.Steps))
-		for i := range r.steps {
-			r.stepAt[r.steps[i].ID] = i
-		}
-	}
-	for _, step := range s.Steps {
-		i, known := r.stepAt[step.ID]
-		if known {
-			r.steps[i] = step
-			continue
-		}
-		r.stepAt[step.ID] = len(r.steps)
-		r.steps = append(r.steps, step)
-	}
-}
-
-// stepsAtEnd are a run's steps for the records. One whose end nobody has told went with its machine.
-func (r *run) stepsAtEnd() []agentapi.Step {
-	list := slices.Clone(r.steps)
-	for i := range list {
-		if s := &list[i]; s.End.IsZero() {
-			s.State, s.End = string(federation.Cancelled), r.End.At
-			if s.End.Before(s.Start) {
-				s.End = s.Start
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b agentapi.Step) int { return cmp.Compare(stepNumber(a.ID), stepNumber(b.ID)) })
-	return list
-}
-
 // nodeCount is how many names a hostlist has.
 func nodeCount(list string) int {
 	names, err := hostlist.Expand(list)

@@ -1,14 +1,12 @@
 package cloud
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
-	"fsub/cloud/agentapi"
 	"fsub/federation"
 )
 
@@ -82,41 +80,6 @@ func (d *Driver) loadRecord(r federation.PoolRecord) error {
 	return nil
 }
 
-// loadGang brings a gang back with machines of which nothing is known yet. Its pool may have gone from the configuration: then it
-// is one without groups of its own that gets no jobs.
-func (f *fleet) loadGang(g *gang) {
-	g.pool = f.pool(g.Pool)
-	if g.pool == nil {
-		g.pool = newPool(f, PoolConfig{Name: g.Pool, Idle: time.Nanosecond})
-		g.pool.retired = true
-		f.pools = append(f.pools, g.pool)
-	}
-	g.group = g.pool.groupOf(&g.Offering)
-	version := uint64(f.now().UnixMicro())
-	for i := range g.Names {
-		m := newMachine(g, i)
-		m.version = version
-		g.machines = append(g.machines, m)
-		f.add(m)
-	}
-	f.gangs[g.Token] = g
-}
-
-func (f *fleet) loadMachine(r machineRecord, id string) {
-	g := f.gangs[r.Gang]
-	if g == nil || r.Index >= len(g.machines) {
-		f.strays.seen[r.Instance] = &stray{since: f.now(), machine: r, id: MachineID(id)} // one that was being ended
-		return
-	}
-	m := g.machines[r.Index]
-	m.machineRecord = r
-	m.idle = f.now()
-	f.heard(m) // it may have been answered just before the end
-	if m.State == machineEnding {
-		m.drain, m.deleteAt = m.Why, f.now()
-	}
-}
-
 func (d *Driver) loadJob(j *job) {
 	if old := d.jobs.byID[j.id()]; old != nil { // of an older attempt
 		d.jobs.forget(old)
@@ -165,33 +128,6 @@ func (d *Driver) loadJob(j *job) {
 	}
 }
 
-// holds reports whether the job's last run holds machines. A run of a job that waits again is only what is remembered of it.
-func (j *job) holds() bool {
-	return j.State != federation.Pending || j.Run.End == nil
-}
-
-// lostRun ends a job one of whose machines is not in the records any more: it had ended, and the page with the job's end was not written.
-func (rs *runs) lostRun(j *job, k *member) {
-	rs.log.Warn("a machine of a job is not recorded", "job", j.id(), "machine", k.Machine)
-	rs.finish(j, outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: k.Name + " is gone", At: rs.now()})
-}
-
-// loadSpent adds up what the machines that have ended in this month have cost.
-func (f *fleet) loadSpent(records []federation.PoolRecord, now time.Time) {
-	for _, p := range f.pools {
-		p.spent.roll(now)
-	}
-	for _, r := range records {
-		var m machineRecord
-		if r.Closed.IsZero() || json.Unmarshal(r.Data, &m) != nil {
-			continue
-		}
-		if p := f.pool(m.Pool); p != nil {
-			p.spent.add(&m)
-		}
-	}
-}
-
 // resume goes on where the last daemon was: the loops run already.
 func (d *Driver) resume() {
 	d.mu.Lock()
@@ -228,20 +164,4 @@ func (d *Driver) resume() {
 	}
 	d.queue.schedule()
 	poke(d.sweep.ender)
-}
-
-// resumeMade: machines of a gang that was made and that have no open record have ended.
-func (f *fleet) resumeMade(g *gang) {
-	for _, m := range g.machines {
-		if m.State == machineAsked {
-			m.State, m.Ended = machineEnded, g.Asked
-			for _, r := range values(m.runs) {
-				if k := r.memberOf(m); k.State != agentapi.RunEnded {
-					f.runs.failMachine(m, cmp.Or(m.Why, "it is gone"), false)
-				}
-			}
-			f.remove(m)
-		}
-	}
-	f.closeGang(g)
 }

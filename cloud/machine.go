@@ -1,20 +1,152 @@
 package cloud
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"fsub/accounting"
 	"fsub/cloud/agentapi"
+	"fsub/cloud/layout"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
-// recorded has a machine written, if it is one that has a record.
-func (f *fleet) recorded(m *machine) {
-	if m.State != machineAsked && m.Instance != "" {
-		f.put(m)
+// machine is a rented machine, in memory.
+type machine struct {
+	machineRecord
+	id    MachineID
+	gang  *gang
+	pool  *pool
+	group *nodeGroup
+	runs  map[string]*run // that have a part of it
+	over  map[string]bool // runs that have ended. True once that is in the records: the agent may forget them then
+	cpus  int             // in use
+	mem   sbatch.MemMiB
+	gpus  []bool // in use, by index
+	drain string // why it gets no new jobs; "": it does
+
+	version uint64
+	changed chan struct{}
+	signals []signal
+	acked   uint64
+
+	stops    map[string]time.Time // runs that its agent is to end, and since when it is, or was last seen to send what they wrote
+	lapse    time.Time            // it is known to run nothing from then on, unless it is heard of before
+	polled   time.Time            // its agent spoke last, to this daemon
+	notice   *agentapi.Notice
+	load     agentapi.Load // as its agent told it last
+	idle     time.Time     // since when it has no job
+	deleteAt time.Time     // when to ask the cloud to end it (again); zero: not
+	placed   bool          // the cloud was asked how near it is to others
+	near     []string      // what it said: see Topologist
+}
+
+// signal is one that waits for the agent to carry it out.
+type signal struct {
+	agentapi.Signal
+	done   chan struct{}
+	missed *bool // its step did not run; set before done is closed
+	sent   bool  // the agent may have it
+}
+
+func newMachine(g *gang, index int) *machine {
+	m := &machine{gang: g, pool: g.pool, group: g.group, id: machineID(g, index), runs: map[string]*run{}, over: map[string]bool{}, stops: map[string]time.Time{}, changed: make(chan struct{}),
+		gpus: make([]bool, g.Offering.GPUs)}
+	m.machineRecord = machineRecord{Gang: g.Token, Index: index, Pool: g.Pool, Name: g.Names[index], Offering: g.Offering.ID, Market: g.Offering.Market,
+		Price: accounting.MoneyOf(float64(g.Offering.Price)), State: machineAsked}
+	return m
+}
+
+func machineID(g *gang, index int) MachineID {
+	return MachineID(fmt.Sprintf("%s:%d.%d", g.pool.fleet.cfg.Site, g.Number, index))
+}
+
+func (m *machine) Record() (federation.PoolRecord, any) {
+	return federation.PoolRecord{Kind: federation.PoolMachine, ID: string(m.id), Job: m.LastJob, Closed: m.Ended}, &m.machineRecord
+}
+
+// bump lets those who wait for the machine's orders look again.
+func (m *machine) bump() {
+	m.version++
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// usable reports whether the machine may be given jobs of a user.
+func (m *machine) usable(user string) bool {
+	switch m.State {
+	case machineAsked, machineBooting, machineUp:
+		return m.drain == "" && m.gang.State != gangOver && (m.User == "" || m.User == user)
+	}
+	return false
+}
+
+// free is what the machine can still give.
+func (m *machine) free() layout.Node {
+	o := &m.gang.Offering
+	n := layout.Node{Name: m.Name, CPUs: o.CPUs - m.cpus, Mem: o.Mem - m.mem, GPUs: o.GPUs, GPUType: o.GPUType, Busy: len(m.runs) > 0}
+	for _, used := range m.gpus {
+		if used {
+			n.GPUs--
+		}
+	}
+	return n
+}
+
+// take gives a run a part of the machine, and returns which GPUs.
+func (m *machine) take(r *run, s layout.Share, now time.Time) (gpus []int) {
+	m.cpus += s.CPUs
+	m.mem += s.Mem
+	for i := range m.gpus {
+		if len(gpus) < s.GPUs && !m.gpus[i] {
+			m.gpus[i] = true
+			gpus = append(gpus, i)
+		}
+	}
+	if len(m.runs) == 0 && m.State != machineAsked {
+		m.BusyFrom = now
+	}
+	m.runs[r.ID] = r
+	return gpus
+}
+
+// devices are the numbers by which programs on the machine know GPUs of it.
+func (m *machine) devices(gpus []int) []int {
+	if len(m.Devices) != len(m.gpus) {
+		return gpus
+	}
+	var out []int
+	for _, i := range gpus {
+		out = append(out, m.Devices[i])
+	}
+	return out
+}
+
+// give takes back what take gave.
+func (m *machine) give(r *run, k *member, now time.Time) {
+	if m.runs[r.ID] != r {
+		return
+	}
+	delete(m.runs, r.ID)
+	delete(m.stops, r.ID)
+	m.cpus -= k.CPUs
+	m.mem -= k.Mem
+	for _, i := range k.GPUs {
+		m.gpus[i] = false
+	}
+	if len(m.runs) == 0 {
+		m.idle = now
+		m.settleBusy(now)
+	}
+}
+
+func (m *machine) settleBusy(now time.Time) {
+	if !m.BusyFrom.IsZero() {
+		m.Busy += now.Sub(m.BusyFrom)
+		m.BusyFrom = time.Time{}
 	}
 }
 
@@ -40,123 +172,6 @@ func (m *machine) sliceIdle() (since time.Time) {
 	return since
 }
 
-// endMachine ends a machine on which nothing runs, with the slice that it is of: when the others have no jobs either.
-func (f *fleet) endMachine(m *machine, why string) {
-	if m.State != machineBooting && m.State != machineUp {
-		return
-	}
-	if m.group.hosts() > 1 {
-		for _, one := range m.slice() {
-			one.drain = cmp.Or(one.drain, why)
-		}
-		if !m.sliceFree() {
-			return // see tend
-		}
-		for _, one := range m.slice() {
-			if one != m && (one.State == machineBooting || one.State == machineUp) {
-				f.endOne(one, why)
-			}
-		}
-	}
-	f.endOne(m, why)
-}
-
-func (f *fleet) endOne(m *machine, why string) {
-	f.log.Info("machine to be ended", "machine", m.id, "pool", m.Pool, "why", why)
-	m.State, m.Why, m.drain = machineEnding, why, why
-	f.put(m)
-	f.after(func() {
-		m.deleteAt = f.now()
-		m.bump()
-		poke(f.sweep.ender)
-	})
-	f.news.nodes()
-}
-
-// gone takes in that a machine runs nothing any more, by the cloud's own word: what it had is over, and so is it.
-func (f *fleet) gone(m *machine, why string) {
-	if m.State == machineEnded {
-		return
-	}
-	booting := m.State == machineAsked || m.State == machineBooting
-	f.runs.failMachine(m, why, m.taken(why))
-	if booting {
-		f.bootFailed(m)
-	}
-	now := f.now()
-	m.settleBusy(now)
-	m.State, m.Ended = machineEnded, now
-	if m.Why == "" {
-		m.Why = why
-	}
-	m.Cost = m.Price.For(m.Ended.Sub(m.Created))
-	m.IdleCost = m.Price.For(m.Ended.Sub(m.Created) - m.Busy)
-	f.put(m)
-	f.strays.settled[m.Instance] = true
-	m.pool.spent.machineEnded(m)
-	f.metrics.machineEnded(m)
-	f.log.Info("machine ended", "machine", m.id, "pool", m.Pool, "why", m.Why, "dollars", m.Cost.Dollars())
-	f.remove(m)
-	m.bump()
-	for _, one := range m.slice() { // the cloud ends them too
-		if one.State != machineEnded && one != m {
-			one.drain = cmp.Or(one.drain, m.Why)
-		}
-	}
-	f.closeGang(m.gang)
-	f.queue.capacity(m.pool)
-	f.news.nodes()
-}
-
-// failed ends a machine that is not to be trusted with anything any more, and what it had: nothing of that lives, which the caller knows.
-func (f *fleet) failed(m *machine, why string) {
-	if m.State == machineEnded || m.State == machineEnding {
-		return
-	}
-	f.runs.failMachine(m, why, m.announced())
-	f.endMachine(m, why)
-}
-
-// failMachine ends the runs of a machine on which nothing lives. A gang that has not come up fails as one.
-func (rs *runs) failMachine(m *machine, why string, preempted bool) {
-	m.drain = why
-	for _, r := range values(m.runs) {
-		if r.job.State == federation.Pending { // its machines were not all up: nothing has begun
-			m.give(r, r.memberOf(m), rs.now())
-			rs.unbind(r, true, m.Name+": "+why)
-			continue
-		}
-		k := r.memberOf(m)
-		lived := k.State != agentapi.RunEnded
-		k.State = agentapi.RunEnded
-		o := outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: m.Name + ": " + why, At: rs.now()}
-		if preempted {
-			o.State, o.Reason = federation.Preempted, federation.ReasonNone
-		}
-		o.asStopped(r.Stop)
-		rs.put(r.job)
-		if lived && r.End != nil && r.End.Reason == federation.ReasonNonZeroExit {
-			r.End = nil // the script failed because the machine did, and was faster
-		}
-		rs.fail(r, o)
-	}
-}
-
-// asStopped: a job that was cancelled or requeued, or whose time was up, before its machine was lost ends as that: else it might run again, or not.
-func (o *outcome) asStopped(s *agentapi.Stop) {
-	if s == nil {
-		return
-	}
-	switch s.Why {
-	case agentapi.WhyCancel:
-		o.State, o.Reason = federation.Cancelled, federation.ReasonNone
-	case agentapi.WhyRequeue:
-		o.State, o.Reason = federation.Pending, federation.ReasonNone
-	case agentapi.WhyTimeout:
-		o.State, o.Reason = federation.Timeout, federation.ReasonTimeLimit
-	}
-}
-
 // announced reports whether the cloud has said that it takes the machine.
 func (m *machine) announced() bool { return m.notice != nil && m.notice.Kind == agentapi.NoticePreempt }
 
@@ -179,39 +194,28 @@ func (m *machine) taken(why string) bool {
 	return strings.Contains(strings.ToLower(why), "spot") || m.Market == provider.Spot && (why == endedUnsaid || why == endedUnseen)
 }
 
-// lateMachine ends a machine that did not come up in time, or is silent for so long that its agent has ended what it had.
-func (f *fleet) lateMachine(m *machine, now time.Time) {
-	switch m.State {
-	case machineBooting:
-		if now.After(m.gang.Expires) || m.gang.Offering.Queue > 0 && now.Sub(m.Created) > f.t.bootWithin(&m.gang.Offering) {
-			f.failed(m, "it did not say hello in time")
-			f.bootFailed(m)
+// order has an agent send a signal.
+func (m *machine) order(s agentapi.Signal, now time.Time) signal {
+	last := m.acked
+	if n := len(m.signals); n > 0 {
+		last = m.signals[n-1].Seq
+	}
+	m.acked = max(last+1, uint64(now.UnixMicro()))
+	s.Seq = m.acked
+	o := signal{Signal: s, done: make(chan struct{}), missed: new(bool)}
+	m.signals = append(m.signals, o)
+	m.bump()
+	return o
+}
+
+// carriedOut drops the signals that the agent has carried out.
+func (m *machine) carriedOut(p *agentapi.Poll) {
+	m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
+		if s.Seq <= p.Signals {
+			*s.missed = slices.Contains(p.Missed, s.Seq)
+			close(s.done)
+			return true
 		}
-	case machineUp:
-		if now.After(m.lapse) {
-			f.failed(m, "its agent was not heard for "+f.t.Lease.String())
-		}
-	}
-}
-
-// bootFailed lets the offering of a machine that did not come up alone for a while.
-func (f *fleet) bootFailed(m *machine) {
-	f.cool.begin(coolKeys(&m.gang.Offering)[provider.ScopeOffering], &m.gang.Offering, &provider.Error{Kind: kindBoot, Text: m.Name + " did not come up"})
-}
-
-// heard notes that a machine has been given an answer: its lease runs anew.
-func (f *fleet) heard(m *machine) {
-	if silence := f.t.Lease + f.t.KillWait; silence > m.Silence {
-		m.Silence = silence
-		f.recorded(m)
-	}
-	m.lapse = f.now().Add(m.Silence + f.t.Margin)
-}
-
-func values[K comparable, V any](m map[K]V) []V {
-	out := make([]V, 0, len(m))
-	for _, v := range m {
-		out = append(out, v)
-	}
-	return out
+		return false
+	})
 }

@@ -170,15 +170,3 @@ func (a *agents) noticed(m *machine, n agentapi.Notice) {
 	}
 	a.news.nodes()
 }
-
-// warn tells the further machines of a run that one of them will be taken: the head's agent signals the job, which may use the time to save its work. The machine
-// itself has told its own agent.
-func (rs *runs) warn(r *run, at time.Time) {
-	if len(r.machines) == 1 || r.Stop != nil || r.End != nil || r.job.State == federation.Pending {
-		return
-	}
-	const margin = 5 * time.Second
-	r.Stop = &agentapi.Stop{Why: agentapi.WhyPreempt, Grace: max(at.Sub(rs.now())-margin, time.Second)}
-	rs.put(r.job)
-	rs.bumpAfter(r)
-}

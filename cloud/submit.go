@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/layout"
@@ -86,7 +84,7 @@ func (d *Driver) hasAttempt(ctx context.Context, s *federation.Submission) (bool
 	return slices.ContainsFunc(records, func(r federation.PoolRecord) bool { return r.ID == s.Key }), nil
 }
 
-// accept takes a job in, and returns the page that makes it durable.
+// accept takes a job in, and returns the batch that makes it durable.
 func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []byte) (*records.Batch, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,28 +122,6 @@ func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []
 	return d.rec.Flush(), false, nil
 }
 
-// unknown is why it is not known what can be rented: ErrDenied, or ErrNotSent.
-func (of *offers) unknown() error {
-	if errors.Is(of.err, federation.ErrDenied) {
-		return of.err
-	}
-	return fmt.Errorf("%w: %w", of.err, federation.ErrNotSent)
-}
-
-// claim takes in what placement grants a job.
-func (j *job) claim(s *federation.Submission) {
-	for _, c := range s.Claims {
-		j.Claim, j.Expect = c.Number, c.Run
-		j.Wants = append(j.Wants, want{c.Partition, c.Offering, c.Nodes, c.PerHour})
-	}
-	if len(j.Wants) == 0 {
-		j.Wants = []want{{Partition: s.Partition}}
-	}
-	for len(j.Wants) < 1+len(s.Job.Spec.Het) {
-		j.Wants = append(j.Wants, j.Wants[0])
-	}
-}
-
 // canEverRun fails with ErrCapacity if no machines of the pool would do, however many there were, and with ErrInvalid if no Slurm takes such GPUs.
 func (d *Driver) canEverRun(j *job) error {
 	for i, w := range j.Wants {
@@ -177,38 +153,4 @@ func (d *Driver) canEverRun(j *job) error {
 		}
 	}
 	return nil
-}
-
-// userCache remembers users for a while: a look-up may go to a directory service.
-type userCache struct {
-	users Users
-	now   func() time.Time
-	mu    sync.Mutex
-	known map[string]cachedUser
-}
-
-type cachedUser struct {
-	user agentapi.User
-	at   time.Time
-}
-
-func (c *userCache) lookup(ctx context.Context, name string) (agentapi.User, error) {
-	const fresh = time.Minute
-	c.mu.Lock()
-	u, ok := c.known[name]
-	c.mu.Unlock()
-	if ok && c.now().Sub(u.at) < fresh {
-		return u.user, nil
-	}
-	user, err := c.users.Lookup(ctx, name)
-	if err != nil {
-		return user, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known == nil {
-		c.known = map[string]cachedUser{}
-	}
-	c.known[name] = cachedUser{user, c.now()}
-	return user, nil
 }

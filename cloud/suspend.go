@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"fsub/federation"
 )
@@ -46,27 +45,4 @@ func (d *Driver) Resume(ctx context.Context, ref federation.JobRef) error {
 		d.runs.goOn(j.run)
 		return nil
 	})
-}
-
-// goOn resumes a run if it is suspended.
-func (rs *runs) goOn(r *run) {
-	if r.job.State != federation.Suspended {
-		return
-	}
-	r.job.unsuspend(rs.now())
-	rs.put(r.job)
-	rs.after(func() { r.suspended = false })
-	rs.bumpAfter(r)
-}
-
-// unsuspend notes that a job goes on if it was suspended. Its end is such a time too, for its agents let it go on to end it.
-func (j *job) unsuspend(now time.Time) {
-	if j.State == federation.Suspended {
-		j.State, j.Suspension = federation.Running, j.Suspension.Resume(now)
-	}
-}
-
-// elapsed is for how long a job has run, of what counts against its time limit.
-func (j *job) elapsed(now time.Time) time.Duration {
-	return j.Suspension.Elapsed(j.Start, now, j.State == federation.Suspended)
 }

@@ -9,10 +9,46 @@ import (
 	"os/user"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
 )
+
+// userCache remembers users for a while: a look-up may go to a directory service.
+type userCache struct {
+	users Users
+	now   func() time.Time
+	mu    sync.Mutex
+	known map[string]cachedUser
+}
+
+type cachedUser struct {
+	user agentapi.User
+	at   time.Time
+}
+
+func (c *userCache) lookup(ctx context.Context, name string) (agentapi.User, error) {
+	const fresh = time.Minute
+	c.mu.Lock()
+	u, ok := c.known[name]
+	c.mu.Unlock()
+	if ok && c.now().Sub(u.at) < fresh {
+		return u.user, nil
+	}
+	user, err := c.users.Lookup(ctx, name)
+	if err != nil {
+		return user, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
+		c.known = map[string]cachedUser{}
+	}
+	c.known[name] = cachedUser{user, c.now()}
+	return user, nil
+}
 
 // identity is who a submission's job runs as on machines: whom its owner is mapped to, or the user of the site's name. Two who are not the same here are not made one there.
 func (d *Driver) identity(ctx context.Context, s *federation.Submission) (agentapi.User, error) {

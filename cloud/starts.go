@@ -25,6 +25,12 @@ type lifeRecord struct {
 
 const lifeID = "starts"
 
+// starts is how often the daemon has started lately, and how long the cloud is left alone for that.
+type starts struct {
+	*base
+	rest time.Time // set before anybody looks
+}
+
 // enter enters a start in the records, after those of before, and finds out how long the cloud is to be left alone.
 func (s *starts) enter(ctx context.Context, written []federation.PoolRecord, now time.Time) error {
 	life := lifeRecord{Starts: []time.Time{now}}
@@ -62,18 +68,4 @@ func startsIn(written []federation.PoolRecord) []time.Time {
 // rested waits until the cloud may be asked; false: ctx is done.
 func (s *starts) rested(ctx context.Context) bool {
 	return ctx.Err() == nil && sleep(ctx, max(s.rest.Sub(s.now()), 0))
-}
-
-// again is how long a gang waits that so many daemons have taken up without an answer.
-func (g *gang) again() time.Duration {
-	if g.Lives < 2 {
-		return 0
-	}
-	return min(time.Second<<min(g.Lives-1, 10), livesMost)
-}
-
-// starts is how often the daemon has started lately, and how long the cloud is left alone for that.
-type starts struct {
-	*base
-	rest time.Time // set before anybody looks
 }

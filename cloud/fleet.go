@@ -1,0 +1,202 @@
+package cloud
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+)
+
+// fleet is the machines that there are, in the gangs that they were rented in and the pools that they are for.
+type fleet struct {
+	*base
+	cool    *cooldowns
+	numbers *numbers
+	strays  *strays
+	runs    *runs
+	sweep   *sweeper
+	queue   *queue
+
+	pools    []*pool
+	gangs    map[string]*gang // by token
+	machines map[MachineID]*machine
+	names    map[string]*machine
+}
+
+func newFleet(b *base) *fleet {
+	return &fleet{base: b, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{}}
+}
+
+func (f *fleet) pool(name string) *pool {
+	for _, p := range f.pools {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// machine finds a machine that may speak.
+func (f *fleet) machine(id MachineID) (*machine, error) {
+	m := f.machines[id]
+	if m == nil || m.State != machineUp && m.State != machineEnding {
+		return nil, fmt.Errorf("machine %s: %w", id, federation.ErrDenied)
+	}
+	return m, nil
+}
+
+// add and remove keep count of machines.
+func (f *fleet) add(m *machine) {
+	f.machines[m.id], f.names[m.Name] = m, m
+	m.pool.machines++
+	i, _ := slices.BinarySearchFunc(m.group.machines, m, func(a, b *machine) int {
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	m.group.machines = slices.Insert(m.group.machines, i, m)
+}
+
+func (f *fleet) remove(m *machine) {
+	if f.machines[m.id] != m {
+		return
+	}
+	delete(f.machines, m.id)
+	delete(f.names, m.Name)
+	m.group.given(m.Name)
+	m.pool.machines--
+	if i := slices.Index(m.group.machines, m); i >= 0 {
+		m.group.machines = slices.Delete(m.group.machines, i, i+1)
+	}
+}
+
+// newGang is a gang that is thought of: its machines can be given to jobs, and nothing is written or asked for yet.
+func (f *fleet) newGang(ng *nodeGroup, names []string, near bool) *gang {
+	now := f.now()
+	g := &gang{pool: ng.pool, group: ng}
+	g.gangRecord = gangRecord{Number: f.numbers.free[0], Pool: ng.pool.Name, Offering: ng.offering, Names: names, Near: near, Asked: now, State: gangAsked,
+		Expires: now.Add(ng.offering.Queue + f.t.bootWithin(&ng.offering)).Truncate(time.Second)}
+	f.numbers.free = f.numbers.free[1:]
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	g.Token = fmt.Sprintf("%.30s-%d-%s", f.cfg.Site, g.Number, hex.EncodeToString(random[:]))
+	for i := range g.Names {
+		m := newMachine(g, i)
+		m.changed, m.version = make(chan struct{}), uint64(now.UnixMicro())
+		g.machines = append(g.machines, m)
+		f.add(m)
+	}
+	f.gangs[g.Token] = g
+	return g
+}
+
+// closeGang forgets a gang whose machines have all ended.
+func (f *fleet) closeGang(g *gang) {
+	if g.State == gangAsked || slices.ContainsFunc(g.machines, func(m *machine) bool { return m.State != machineEnded }) {
+		return
+	}
+	g.State = gangOver
+	f.put(g)
+	delete(f.gangs, g.Token)
+}
+
+// recorded has a machine written, if it is one that has a record.
+func (f *fleet) recorded(m *machine) {
+	if m.State != machineAsked && m.Instance != "" {
+		f.put(m)
+	}
+}
+
+// mayGrow reports whether new machines of a node group may be asked for.
+func (f *fleet) mayGrow(ng *nodeGroup) (refusal, bool) {
+	switch {
+	case ng.gone:
+		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud does not offer them any more", back: true}, false
+	case ng.ends(f.now(), ng.offering.Boot):
+		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: blockEnds, back: true}, false
+	case f.cfg.Door == nil:
+		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "there is no door for machines"}, false
+	}
+	if ng.pool.spent.why != "" {
+		return refusal{reason: federation.ReasonBudget, detail: ng.pool.spent.why, back: true}, false
+	}
+	c := f.cool.cooling(&ng.offering, nil)
+	if c == nil {
+		return refusal{}, true
+	}
+	return refusal{reason: reasonOf(c.Kind), detail: c.Text, back: c.Kind != kindBoot && c.Until.Sub(f.now()) > shortWait}, false
+}
+
+// shortWait is what a job rather waits than be given back for.
+const shortWait = time.Minute
+
+// loadGang brings a gang back with machines of which nothing is known yet. Its pool may have gone from the configuration: then it
+// is one without groups of its own that gets no jobs.
+func (f *fleet) loadGang(g *gang) {
+	g.pool = f.pool(g.Pool)
+	if g.pool == nil {
+		g.pool = newPool(f, PoolConfig{Name: g.Pool, Idle: time.Nanosecond})
+		g.pool.retired = true
+		f.pools = append(f.pools, g.pool)
+	}
+	g.group = g.pool.groupOf(&g.Offering)
+	version := uint64(f.now().UnixMicro())
+	for i := range g.Names {
+		m := newMachine(g, i)
+		m.version = version
+		g.machines = append(g.machines, m)
+		f.add(m)
+	}
+	f.gangs[g.Token] = g
+}
+
+func (f *fleet) loadMachine(r machineRecord, id string) {
+	g := f.gangs[r.Gang]
+	if g == nil || r.Index >= len(g.machines) {
+		f.strays.seen[r.Instance] = &stray{since: f.now(), machine: r, id: MachineID(id)} // one that was being ended
+		return
+	}
+	m := g.machines[r.Index]
+	m.machineRecord = r
+	m.idle = f.now()
+	f.heard(m) // it may have been answered just before the end
+	if m.State == machineEnding {
+		m.drain, m.deleteAt = m.Why, f.now()
+	}
+}
+
+// loadSpent adds up what the machines that have ended in this month have cost.
+func (f *fleet) loadSpent(records []federation.PoolRecord, now time.Time) {
+	for _, p := range f.pools {
+		p.spent.roll(now)
+	}
+	for _, r := range records {
+		var m machineRecord
+		if r.Closed.IsZero() || json.Unmarshal(r.Data, &m) != nil {
+			continue
+		}
+		if p := f.pool(m.Pool); p != nil {
+			p.spent.add(&m)
+		}
+	}
+}
+
+// resumeMade: machines of a gang that was made and that have no open record have ended.
+func (f *fleet) resumeMade(g *gang) {
+	for _, m := range g.machines {
+		if m.State == machineAsked {
+			m.State, m.Ended = machineEnded, g.Asked
+			for _, r := range values(m.runs) {
+				if k := r.memberOf(m); k.State != agentapi.RunEnded {
+					f.runs.failMachine(m, cmp.Or(m.Why, "it is gone"), false)
+				}
+			}
+			f.remove(m)
+		}
+	}
+	f.closeGang(g)
+}

@@ -1,0 +1,114 @@
+package cloud
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"fsub/cloud/layout"
+	"fsub/cloud/provider"
+	"fsub/sbatch"
+)
+
+// nodeGroup is the machines of one offering in a pool.
+type nodeGroup struct {
+	pool     *pool
+	offering provider.Offering // as it was seen last
+	gone     bool              // the provider offers it no more
+	prefix   string            // of its machines' names
+	low      int               // machines have all names with a number up to this
+	machines []*machine
+	calls    chan struct{} // of Create that are made now
+}
+
+// shape is a new machine of the node group.
+func (ng *nodeGroup) shape() layout.Node {
+	o := &ng.offering
+	return layout.Node{CPUs: o.CPUs, Mem: o.Mem, GPUs: o.GPUs, GPUType: o.GPUType}
+}
+
+// features are what --constraint can ask for.
+func (ng *nodeGroup) features() []string {
+	return append(slices.Clone(ng.offering.Features), ng.pool.Features...)
+}
+
+// hosts is how many machines come and go together.
+func (ng *nodeGroup) hosts() int { return max(ng.offering.Hosts, 1) }
+
+// room is how many more machines there may be in a node group.
+func (ng *nodeGroup) room() int {
+	if ng.gone {
+		return 0
+	}
+	room := ng.pool.Max - ng.pool.machines
+	if ng.offering.Max > 0 {
+		room = min(room, ng.offering.Max-len(ng.machines))
+	}
+	return max(room, 0) / ng.hosts() * ng.hosts()
+}
+
+// newNames are the first names of the node group that no machine has.
+func (ng *nodeGroup) newNames(n int) []string {
+	names := make([]string, 0, n)
+	for i := ng.low + 1; len(names) < n; i++ {
+		name := ng.prefix + strconv.Itoa(i)
+		switch {
+		case ng.pool.fleet.names[name] == nil:
+			names = append(names, name)
+		case i == ng.low+1:
+			ng.low = i
+		}
+	}
+	return names
+}
+
+// given notes that a name is to be had again.
+func (ng *nodeGroup) given(name string) {
+	if text, ok := strings.CutPrefix(name, ng.prefix); ok {
+		if n, err := strconv.Atoi(text); err == nil && n > 0 {
+			ng.low = min(ng.low, n-1)
+		}
+	}
+}
+
+// freeFor are the machines of a node group that a job may use now: those that are up first. The components of a heterogeneous job are on machines of their own, as
+// slurmctld does it.
+func (ng *nodeGroup) freeFor(j *job, r *run) (nodes []layout.Node, machines []*machine) {
+	var booting []*machine
+	for _, m := range ng.machines {
+		switch {
+		case len(m.runs) > 0 && !ng.pool.Shared || !m.usable(j.User.Name) || m.cpus >= m.gang.Offering.CPUs || slices.Contains(r.machines, m):
+		case m.State == machineUp:
+			machines = append(machines, m)
+		default:
+			booting = append(booting, m)
+		}
+	}
+	machines = append(machines, booting...)
+	for _, m := range machines {
+		nodes = append(nodes, m.free())
+	}
+	return nodes, machines
+}
+
+// usable is how many machines there are that the job could use one day.
+func (ng *nodeGroup) usable(j *job) (n int) {
+	for _, m := range ng.machines {
+		if m.usable(j.User.Name) {
+			n++
+		}
+	}
+	return n
+}
+
+// fitsOneDay reports whether a component would fit if nothing else ran in the group: on the machines that are there, and the new ones that there could be.
+func (ng *nodeGroup) fitsOneDay(spec *sbatch.Spec, more []layout.Node) bool {
+	nodes := slices.Clone(more)
+	for _, m := range ng.machines {
+		node := ng.shape()
+		node.Name = m.Name
+		nodes = append(nodes, node)
+	}
+	_, err := layout.Fit(spec, nodes, ng.pool.options())
+	return err == nil
+}

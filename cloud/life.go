@@ -1,0 +1,122 @@
+package cloud
+
+import (
+	"cmp"
+	"time"
+
+	"fsub/cloud/provider"
+)
+
+// endMachine ends a machine on which nothing runs, with the slice that it is of: when the others have no jobs either.
+func (f *fleet) endMachine(m *machine, why string) {
+	if m.State != machineBooting && m.State != machineUp {
+		return
+	}
+	if m.group.hosts() > 1 {
+		for _, one := range m.slice() {
+			one.drain = cmp.Or(one.drain, why)
+		}
+		if !m.sliceFree() {
+			return // see tend
+		}
+		for _, one := range m.slice() {
+			if one != m && (one.State == machineBooting || one.State == machineUp) {
+				f.endOne(one, why)
+			}
+		}
+	}
+	f.endOne(m, why)
+}
+
+func (f *fleet) endOne(m *machine, why string) {
+	f.log.Info("machine to be ended", "machine", m.id, "pool", m.Pool, "why", why)
+	m.State, m.Why, m.drain = machineEnding, why, why
+	f.put(m)
+	f.after(func() {
+		m.deleteAt = f.now()
+		m.bump()
+		poke(f.sweep.ender)
+	})
+	f.news.nodes()
+}
+
+// gone takes in that a machine runs nothing any more, by the cloud's own word: what it had is over, and so is it.
+func (f *fleet) gone(m *machine, why string) {
+	if m.State == machineEnded {
+		return
+	}
+	booting := m.State == machineAsked || m.State == machineBooting
+	f.runs.failMachine(m, why, m.taken(why))
+	if booting {
+		f.bootFailed(m)
+	}
+	now := f.now()
+	m.settleBusy(now)
+	m.State, m.Ended = machineEnded, now
+	if m.Why == "" {
+		m.Why = why
+	}
+	m.Cost = m.Price.For(m.Ended.Sub(m.Created))
+	m.IdleCost = m.Price.For(m.Ended.Sub(m.Created) - m.Busy)
+	f.put(m)
+	f.strays.settled[m.Instance] = true
+	m.pool.spent.machineEnded(m)
+	f.metrics.machineEnded(m)
+	f.log.Info("machine ended", "machine", m.id, "pool", m.Pool, "why", m.Why, "dollars", m.Cost.Dollars())
+	f.remove(m)
+	m.bump()
+	for _, one := range m.slice() { // the cloud ends them too
+		if one.State != machineEnded && one != m {
+			one.drain = cmp.Or(one.drain, m.Why)
+		}
+	}
+	f.closeGang(m.gang)
+	f.queue.capacity(m.pool)
+	f.news.nodes()
+}
+
+// failed ends a machine that is not to be trusted with anything any more, and what it had: nothing of that lives, which the caller knows.
+func (f *fleet) failed(m *machine, why string) {
+	if m.State == machineEnded || m.State == machineEnding {
+		return
+	}
+	f.runs.failMachine(m, why, m.announced())
+	f.endMachine(m, why)
+}
+
+// lateMachine ends a machine that did not come up in time, or is silent for so long that its agent has ended what it had.
+func (f *fleet) lateMachine(m *machine, now time.Time) {
+	switch m.State {
+	case machineBooting:
+		if now.After(m.gang.Expires) || m.gang.Offering.Queue > 0 && now.Sub(m.Created) > f.t.bootWithin(&m.gang.Offering) {
+			f.failed(m, "it did not say hello in time")
+			f.bootFailed(m)
+		}
+	case machineUp:
+		if now.After(m.lapse) {
+			f.failed(m, "its agent was not heard for "+f.t.Lease.String())
+		}
+	}
+}
+
+// bootFailed lets the offering of a machine that did not come up alone for a while.
+func (f *fleet) bootFailed(m *machine) {
+	f.cool.begin(coolKeys(&m.gang.Offering)[provider.ScopeOffering], &m.gang.Offering, &provider.Error{Kind: kindBoot, Text: m.Name + " did not come up"})
+}
+
+// heard notes that a machine has been given an answer: its lease runs anew.
+func (f *fleet) heard(m *machine) {
+	if silence := f.t.Lease + f.t.KillWait; silence > m.Silence {
+		m.Silence = silence
+		f.recorded(m)
+	}
+	m.lapse = f.now().Add(m.Silence + f.t.Margin)
+}
+
+func values[K comparable, V any](m map[K]V) []V {
+	out := make([]V, 0, len(m))
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}

@@ -1,0 +1,78 @@
+package cloud
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"fsub/federation"
+)
+
+// numbers are drawn for gangs to come.
+type numbers struct {
+	*base
+	fleet   *fleet
+	queue   *queue
+	free    []int64
+	drawing bool
+	draws   int // since the last look at the clock
+}
+
+// So many numbers of gangs are drawn at a time.
+const (
+	drawLeast = 16
+	drawMost  = 256
+)
+
+// draw gets numbers for gangs to come, so that a gang need not wait for one.
+func (ns *numbers) draw() {
+	if ns.drawing {
+		return
+	}
+	ns.drawing = true
+	count := min(drawLeast<<ns.draws, drawMost) // the more, the sooner the last were used up
+	ns.draws++
+	ns.spawn(func(ctx context.Context) {
+		for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+			numbers, err := ns.drawMany(ctx, count)
+			ns.mu.Lock()
+			ns.free = append(ns.free, numbers...)
+			if err == nil {
+				ns.drawing = false
+				for _, p := range ns.fleet.pools {
+					ns.queue.capacity(p)
+				}
+				ns.queue.schedule()
+				ns.mu.Unlock()
+				return
+			}
+			ns.mu.Unlock()
+			ns.log.Error("draw numbers for machines", "err", err)
+			if !sleep(ctx, wait) {
+				return
+			}
+		}
+	})
+}
+
+// drawMany draws several at the same time, so that they share a commit of the store.
+func (ns *numbers) drawMany(ctx context.Context, count int) (numbers []int64, err error) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range count {
+		wg.Go(func() {
+			n, failed := ns.cfg.Store.NextPoolNumber(ctx, ns.cfg.Site, federation.PoolGang)
+			mu.Lock()
+			defer mu.Unlock()
+			if failed != nil {
+				err = failed
+				return
+			}
+			numbers = append(numbers, n)
+		})
+	}
+	wg.Wait()
+	slices.Sort(numbers)
+	return numbers, err
+}

@@ -1,0 +1,72 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"fsub/cloud/provider"
+	"fsub/federation"
+)
+
+// offers is what can be rented, as it was seen last.
+type offers struct {
+	*base
+	starts *starts
+	fleet  *fleet
+	queue  *queue
+	asked  chan struct{} // closed when the cloud was asked once
+	err    error         // of the last look
+	known  bool          // one look was good
+}
+
+func newOffers(b *base) *offers {
+	return &offers{base: b, asked: make(chan struct{}), err: errNotLoaded}
+}
+
+// follow asks again and again what can be rented.
+func (of *offers) follow(ctx context.Context) {
+	if !of.starts.rested(ctx) {
+		return
+	}
+	answered := sync.OnceFunc(func() { close(of.asked) })
+	for wait := time.Second; ; {
+		call, cancel := context.WithTimeout(ctx, callTime)
+		list, err := of.cfg.Provider.Offerings(call)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		next := of.t.Offers
+		of.mu.Lock()
+		if err != nil {
+			of.log.Error("ask what can be rented", "err", err)
+			of.err = err
+			next = max(wait, provider.AsError(err).After)
+			wait = min(2*wait, of.t.Offers)
+		} else {
+			wait, of.err, of.known = time.Second, nil, true
+			for _, p := range of.fleet.pools {
+				p.offer(list)
+				of.queue.capacity(p)
+			}
+			of.queue.schedule()
+		}
+		of.news.nodes()
+		of.mu.Unlock()
+		answered()
+		if !sleep(ctx, next) {
+			return
+		}
+	}
+}
+
+// unknown is why it is not known what can be rented: ErrDenied, or ErrNotSent.
+func (of *offers) unknown() error {
+	if errors.Is(of.err, federation.ErrDenied) {
+		return of.err
+	}
+	return fmt.Errorf("%w: %w", of.err, federation.ErrNotSent)
+}

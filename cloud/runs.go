@@ -1,0 +1,215 @@
+package cloud
+
+import (
+	"slices"
+	"time"
+
+	"fsub/cloud/agentapi"
+	"fsub/federation"
+)
+
+// runs starts, stops and ends jobs on their machines.
+type runs struct {
+	*base
+	fleet *fleet
+	queue *queue
+	jobs  *jobTable
+}
+
+// advance does what is next for a run that has no end yet.
+func (rs *runs) advance(r *run) {
+	j := r.job
+	if j.run != r || r.End != nil || !r.up() {
+		return
+	}
+	if j.State == federation.Pending {
+		j.State, j.Reason, j.Detail, j.Start = federation.Configuring, federation.ReasonNone, "", rs.now()
+		rs.put(j)
+		rs.after(func() {
+			r.visible = true
+			r.bump()
+		})
+	}
+	if r.visible {
+		r.bump()
+	}
+}
+
+// fail decides how a run ends, unless that is decided.
+func (rs *runs) fail(r *run, o outcome) {
+	if r.End == nil {
+		r.End = &o
+		r.job.unsuspend(rs.now())
+		r.job.State = federation.Completing
+		rs.put(r.job)
+	}
+	rs.settle(r)
+}
+
+// settle stops what lives of a run whose end is decided, and completes it when nothing does.
+func (rs *runs) settle(r *run) {
+	if r.End == nil || r.job.run != r {
+		return
+	}
+	living := false
+	for i := range r.Members {
+		k := &r.Members[i]
+		if k.State != agentapi.RunEnded && !r.sent[i] && k.State == "" {
+			k.State = agentapi.RunEnded // its agent was never told of it
+		}
+		living = living || k.State != agentapi.RunEnded
+	}
+	if !living {
+		rs.complete(r)
+		return
+	}
+	if r.Stop == nil {
+		r.Stop = &agentapi.Stop{Why: whyOf(r.End.State), Grace: rs.t.KillWait}
+	}
+	rs.put(r.job)
+	rs.bumpAfter(r)
+}
+
+// bumpAfter shows the run's machines their orders once what was put is durable: an agent that forgets a run, or stops it, must not know more than the records.
+func (rs *runs) bumpAfter(r *run) {
+	rs.after(func() {
+		r.told = r.Stop
+		for _, m := range r.machines {
+			if _, ok := m.over[r.ID]; ok {
+				m.over[r.ID] = true
+			}
+			m.bump()
+		}
+	})
+}
+
+// whyOf is what the further machines of a gang are told when it ends.
+func whyOf(s federation.State) agentapi.Why {
+	switch s {
+	case federation.Completed, federation.Failed:
+		return agentapi.WhyExit
+	case federation.Cancelled:
+		return agentapi.WhyCancel
+	case federation.Pending:
+		return agentapi.WhyRequeue
+	case federation.Timeout:
+		return agentapi.WhyTimeout
+	case federation.OutOfMemory:
+		return agentapi.WhyMemory
+	case federation.Preempted:
+		return agentapi.WhyPreempt
+	}
+	return agentapi.WhyNode
+}
+
+// complete ends a run of which nothing lives: its machines are free, and the job has ended or waits again.
+func (rs *runs) complete(r *run) {
+	j, now := r.job, rs.now()
+	for i, m := range r.machines {
+		m.give(r, &r.Members[i], now)
+		m.over[r.ID], m.LastJob = false, j.id()
+		m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
+			if s.Run == r.ID {
+				*s.missed = true
+				close(s.done)
+			}
+			return s.Run == r.ID
+		})
+		rs.fleet.recorded(m)
+		rs.queue.capacity(m.pool)
+	}
+	j.run, j.Steps = nil, r.stepsAtEnd()
+	if r.End.State == federation.Pending {
+		j.keepRun(r)
+		j.State, j.Reason, j.Detail, j.Start, j.Suspension = federation.Pending, r.End.Reason, r.End.Detail, time.Time{}, federation.Suspension{}
+		j.Restarts++
+		j.NotBefore = now.Add(rs.t.Again)
+		rs.put(j)
+		rs.queue.enqueue(j)
+	} else {
+		rs.finish(j, *r.End)
+	}
+	rs.bumpAfter(r)
+	rs.news.nodes()
+}
+
+// finish ends a job.
+func (rs *runs) finish(j *job, o outcome) {
+	rs.queue.dequeue(j)
+	j.unsuspend(o.At)
+	j.State, j.Reason, j.Detail, j.Exit, j.End = o.State, o.Reason, o.Detail, o.Exit, o.At
+	if j.End.Before(j.Start) {
+		j.End = j.Start
+	}
+	rs.jobs.payloads -= len(j.payload)
+	if j.written {
+		j.payload = nil
+	}
+	rs.jobs.over = append(rs.jobs.over, j)
+	rs.put(j)
+}
+
+// unbind takes a job's machines away before it has started on any: it waits again, unless its machines failed to boot too often.
+func (rs *runs) unbind(r *run, boot bool, why string) {
+	j, now := r.job, rs.now()
+	for i, m := range r.machines {
+		m.give(r, &r.Members[i], now)
+		rs.queue.capacity(m.pool)
+	}
+	j.run, j.Run = nil, nil
+	if boot {
+		if j.Boots++; j.Boots >= rs.t.Boots {
+			rs.finish(j, outcome{State: federation.BootFail, Reason: federation.ReasonBoot, Detail: why, At: now})
+			return
+		}
+	}
+	j.State, j.Reason, j.Start = federation.Pending, federation.ReasonResources, time.Time{}
+	rs.put(j)
+	rs.queue.enqueue(j)
+}
+
+// failMachine ends the runs of a machine on which nothing lives. A gang that has not come up fails as one.
+func (rs *runs) failMachine(m *machine, why string, preempted bool) {
+	m.drain = why
+	for _, r := range values(m.runs) {
+		if r.job.State == federation.Pending { // its machines were not all up: nothing has begun
+			m.give(r, r.memberOf(m), rs.now())
+			rs.unbind(r, true, m.Name+": "+why)
+			continue
+		}
+		k := r.memberOf(m)
+		lived := k.State != agentapi.RunEnded
+		k.State = agentapi.RunEnded
+		o := outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: m.Name + ": " + why, At: rs.now()}
+		if preempted {
+			o.State, o.Reason = federation.Preempted, federation.ReasonNone
+		}
+		o.asStopped(r.Stop)
+		rs.put(r.job)
+		if lived && r.End != nil && r.End.Reason == federation.ReasonNonZeroExit {
+			r.End = nil // the script failed because the machine did, and was faster
+		}
+		rs.fail(r, o)
+	}
+}
+
+// asStopped: a job that was cancelled or requeued, or whose time was up, before its machine was lost ends as that: else it might run again, or not.
+func (o *outcome) asStopped(s *agentapi.Stop) {
+	if s == nil {
+		return
+	}
+	switch s.Why {
+	case agentapi.WhyCancel:
+		o.State, o.Reason = federation.Cancelled, federation.ReasonNone
+	case agentapi.WhyRequeue:
+		o.State, o.Reason = federation.Pending, federation.ReasonNone
+	case agentapi.WhyTimeout:
+		o.State, o.Reason = federation.Timeout, federation.ReasonTimeLimit
+	}
+}
+
+// lostRun ends a job one of whose machines is not in the records any more: it had ended, and the batch with the job's end was not written.
+func (rs *runs) lostRun(j *job, k *member) {
+	rs.log.Warn("a machine of a job is not recorded", "job", j.id(), "machine", k.Machine)
+	rs.finish(j, outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: k.Name + " is gone", At: rs.now()})
+}

@@ -1,0 +1,136 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"fsub/accounting"
+	"fsub/cloud/provider"
+	"fsub/federation"
+)
+
+// stray is a machine with our tag that no gang in the records has.
+type stray struct {
+	since   time.Time
+	machine machineRecord
+	id      MachineID
+	asked   time.Time // when it was last asked to be ended
+}
+
+func (s *stray) Record() (federation.PoolRecord, any) {
+	return federation.PoolRecord{Kind: federation.PoolMachine, ID: string(s.id), Closed: s.machine.Ended}, &s.machine
+}
+
+// strays are machines with our tag that no gang in the records has.
+type strays struct {
+	*base
+	sweep   *sweeper
+	fleet   *fleet
+	seen    map[provider.InstanceID]*stray
+	settled map[provider.InstanceID]bool // that have ended and are in the records, for as long as they are listed
+}
+
+func newStrays(b *base) *strays {
+	return &strays{base: b, seen: map[provider.InstanceID]*stray{}, settled: map[provider.InstanceID]bool{}}
+}
+
+// strayed takes in a machine that is ours by its tag, and in no gang that lives: it is ended after a grace, and is recorded.
+func (st *strays) strayed(in provider.Instance, began time.Time) (soon bool) {
+	s := st.seen[in.ID]
+	if in.State == provider.InstanceEnded {
+		if s != nil {
+			st.ended(in.ID, s)
+		}
+		return false // see recordEnded
+	}
+	now := st.now()
+	if s == nil {
+		s = st.make(in, began)
+		st.seen[in.ID] = s
+		st.log.Warn("a machine of ours is in no recorded gang", "instance", in.ID, "gang", in.Token)
+	}
+	if now.Sub(s.since) >= st.t.Stray && s.machine.State == machineUp {
+		s.machine.State = machineEnding
+		st.put(s)
+		poke(st.sweep.ender)
+	}
+	return true
+}
+
+func (st *strays) make(in provider.Instance, began time.Time) *stray {
+	s := &stray{since: st.now(), id: MachineID(string(st.cfg.Site) + ":" + string(in.ID))}
+	s.machine = machineRecord{Gang: in.Token, Name: in.Name, Instance: in.ID, Offering: in.Offering, State: machineUp, Created: in.Launched.UTC(), Addr: in.Addr,
+		Why: "it is in no recorded gang"}
+	if in.Launched.IsZero() {
+		s.machine.Created = began
+	}
+	for _, p := range st.fleet.pools {
+		for _, ng := range p.groups {
+			if ng.offering.ID == in.Offering {
+				s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, accounting.MoneyOf(float64(ng.offering.Price)), ng.offering.Market
+			}
+		}
+	}
+	return s
+}
+
+// recordEnded enters machines in the records that are seen for the first time when they have ended already. Most of those that a listing shows as ended are recorded:
+// the store is asked only about those of which this daemon does not know it.
+func (st *strays) recordEnded(ctx context.Context, list []provider.Instance) {
+	var unknown []provider.Instance
+	oldest := st.now()
+	st.mu.Lock()
+	settled := map[provider.InstanceID]bool{}
+	for _, in := range list {
+		switch {
+		case in.State != provider.InstanceEnded:
+		case st.settled[in.ID]:
+			settled[in.ID] = true
+		case st.seen[in.ID] == nil && (st.fleet.gangs[in.Token] == nil || !st.fleet.gangs[in.Token].calling):
+			unknown = append(unknown, in)
+			if !in.Launched.IsZero() && in.Launched.Before(oldest) {
+				oldest = in.Launched
+			}
+		}
+	}
+	st.settled = settled
+	st.mu.Unlock()
+	if len(unknown) == 0 {
+		return
+	}
+	records, err := st.cfg.Store.PoolHistory(ctx, st.cfg.Site, federation.PoolMachine, oldest, 1<<20)
+	if err != nil {
+		st.log.Error("look for ended machines in the records", "err", err)
+		return
+	}
+	recorded := map[provider.InstanceID]bool{}
+	for _, r := range records {
+		var m machineRecord
+		if json.Unmarshal(r.Data, &m) == nil {
+			recorded[m.Instance] = true
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, in := range unknown {
+		st.settled[in.ID] = true
+		if !recorded[in.ID] {
+			st.ended(in.ID, st.make(in, st.now()))
+		}
+	}
+}
+
+func (st *strays) ended(id provider.InstanceID, s *stray) {
+	delete(st.seen, id)
+	st.settled[id] = true
+	r := &s.machine
+	r.State, r.Ended = machineEnded, st.now()
+	r.Cost = r.Price.For(r.Ended.Sub(r.Created))
+	r.IdleCost = r.Cost
+	st.put(s)
+	if p := st.fleet.pool(r.Pool); p != nil {
+		p.spent.roll(r.Ended)
+		p.spent.add(r)
+	}
+}
