@@ -68,14 +68,6 @@ func (c *Controller) submit(j *job) {
 		}})
 }
 
-// user is who the job's owner is at the site.
-func (s *site) user(j *federation.Job) federation.SiteUser {
-	if u, ok := s.Users[j.User]; ok {
-		return u
-	}
-	return federation.SiteUser{Name: j.User, UID: j.UID, GID: j.GID}
-}
-
 // takeSubmitted takes in what a site answered to a submission. What it acknowledged is not yet safe there: polls watch over it.
 func (c *Controller) takeSubmitted(s *site, r submitted) {
 	j := c.jobs[r.job]
@@ -107,7 +99,7 @@ func (c *Controller) takeSubmitted(s *site, r submitted) {
 	if j.Held != federation.NotHeld {
 		c.actAtSite(j, "hold", federation.Driver.Hold)
 	}
-	c.pollSoon(s)
+	c.watch.pollSoon(s)
 	c.batch.attempt(a)
 }
 
@@ -122,8 +114,7 @@ func (c *Controller) submitFailed(s *site, j *job, err error) {
 	case errors.Is(err, federation.ErrNotSent):
 		c.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
 		c.event(j, "never reached %s: %v", s.Name, err)
-		s.pollError, s.nextPoll = err, c.now() // not planned for again before a good poll
-		c.health(s)
+		c.watch.unreached(s, err)
 		c.backToQueue(j, federation.ReasonSiteUnavailable)
 	case errors.Is(err, federation.ErrInvalid):
 		c.refuse(s, j, err, federation.ReasonBadConstraints)

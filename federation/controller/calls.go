@@ -197,9 +197,9 @@ func (c *Controller) takeResults() {
 	for _, r := range c.calls.take() {
 		switch v := r.value.(type) {
 		case observed:
-			c.takeObserved(r.site, v)
+			c.watch.takeObserved(r.site, v)
 		case polled:
-			c.takePolled(r.site, v)
+			c.watch.takePolled(r.site, v)
 		case submitted:
 			c.takeSubmitted(r.site, v)
 		case lookedUp:

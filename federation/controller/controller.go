@@ -89,6 +89,7 @@ func (t Timing) withDefaults() Timing {
 // Controller decides. What it decides over has its state in parts of its own; its fields belong to the goroutine that calls Round.
 type Controller struct {
 	*shared
+	watch    *watch
 	arrays   *arrays
 	depends  *dependencies
 	strays   *strays
@@ -104,15 +105,11 @@ type Controller struct {
 
 	claimed int64 // number of the last claim
 
-	began    time.Time // of this daemon
-	looked   bool      // since then all sites have been looked at, or could have been
 	nextPlan time.Time
 	lastPlan time.Time
 
 	wake chan struct{}
-	// newsCame wakes it because a site has news.
-	newsCame chan struct{}
-	view     view
+	view view
 }
 
 // New returns a controller that has read the live jobs from the store. It makes no call to any site.
@@ -132,16 +129,14 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 	c := &Controller{
 		shared: newShared(cfg), plan: new(place.Planner), policy: cfg.Policy,
 		requests: map[int64]bool{}, asked: map[federation.JobID]*asked{},
-		wake: make(chan struct{}, 1), newsCame: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1),
 	}
 	c.depends = newDependencies(c.shared)
 	c.arrays = newArrays(c.shared, &c.queue, c.depends, c)
 	c.depends.arrays = c.arrays
 	c.strays, c.stageOut = newStrays(c.shared), newStageOut(c.shared, c)
 	c.view.init()
-	c.began = c.now()
-	c.addSites()
-	c.listen()
+	c.watch = newWatch(c.shared, c, c.view.wanted)
 	if err := c.load(ctx); err != nil {
 		return nil, err
 	}
@@ -159,7 +154,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			return ctx.Err()
 		case <-c.wake:
 			c.lastRead = time.Time{}
-		case <-c.newsCame:
+		case <-c.watch.came:
 		case <-timer.C:
 		case r := <-c.calls.results:
 			c.calls.back = append(c.calls.back, r)
@@ -207,19 +202,9 @@ func (c *Controller) nextRound() time.Time {
 			next = t
 		}
 	}
-	for _, s := range c.sites {
-		if !s.polling {
-			sooner(s.nextPoll)
-		}
-		if !s.observing {
-			sooner(s.nextObserve)
-		}
-	}
-	if c.planDirty && c.looked {
+	c.watch.due(sooner)
+	if c.planDirty && c.watch.looked {
 		sooner(c.nextPlan)
-	}
-	if !c.looked {
-		sooner(c.began.Add(c.t.Observe))
 	}
 	if c.view.behind {
 		sooner(c.view.published.Add(publishEvery))

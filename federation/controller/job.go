@@ -96,7 +96,7 @@ func (c *Controller) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the states of the sites: %w", err)
 	}
-	c.takeSiteStates(states)
+	c.watch.takeSiteStates(states)
 	return nil
 }
 
@@ -339,7 +339,7 @@ func (c *Controller) finishAttempt(j *job, to federation.AttemptState, note stri
 	}
 	if s := c.byName[a.Site]; s != nil {
 		delete(s.jobs, j.ID)
-		c.observeSoon(s)
+		c.watch.observeSoon(s)
 	}
 	if !a.SiteSubmit.IsZero() {
 		j.older = append(j.older, a.SiteSubmit)

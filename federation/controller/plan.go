@@ -12,7 +12,7 @@ import (
 // planJobs binds jobs of the queue to sites, if there is a cause to plan and the last plan is not too recent.
 func (c *Controller) planJobs() {
 	now := c.now()
-	if now.Before(c.nextPlan) || !c.planDirty && now.Sub(c.lastPlan) < c.t.PlanAgain || !c.lookedAround(now) {
+	if now.Before(c.nextPlan) || !c.planDirty && now.Sub(c.lastPlan) < c.t.PlanAgain || !c.watch.lookedAround(now) {
 		return
 	}
 	c.planDirty, c.lastPlan = false, now
@@ -30,16 +30,6 @@ func (c *Controller) planJobs() {
 		gap = took
 	}
 	c.nextPlan = now.Add(gap)
-}
-
-// lookedAround reports whether every site has answered or failed to, or has had its time for it: what is bound before goes to the site
-// that happens to answer first.
-func (c *Controller) lookedAround(now time.Time) bool {
-	if c.looked {
-		return true
-	}
-	c.looked = now.Sub(c.began) >= c.t.Observe || !slices.ContainsFunc(c.sites, func(s *site) bool { return s.Seen == nil && s.observeError == nil })
-	return c.looked
 }
 
 // candidates are the jobs that may be bound now, in order. Jobs that may not are given their reason.

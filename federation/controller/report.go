@@ -7,41 +7,6 @@ import (
 	"fsub/federation"
 )
 
-// takePolled takes in a site controller's view of our jobs: what has changed, and what it does not know any more.
-func (c *Controller) takePolled(s *site, r polled) {
-	s.polling = false
-	s.pollError = r.err
-	if r.err != nil {
-		s.pollFails++
-		s.nextPoll = c.now().Add(c.backoff(s.pollFails))
-		c.health(s)
-		return
-	}
-	s.pollFails = 0
-	s.mark, s.polled = r.report.Mark, r.report.At
-	s.nextPoll = c.now().Add(c.pollEvery(s))
-	c.health(s)
-	for _, sj := range r.report.Changed {
-		c.takeReport(s, sj)
-	}
-	c.findMissing(s, r.report)
-}
-
-// pollEvery is how soon to look again: seldom at a site that has nothing of ours.
-func (c *Controller) pollEvery(s *site) time.Duration {
-	if len(s.jobs) == 0 {
-		return c.t.Observe
-	}
-	return c.t.Poll
-}
-
-// pollSoon makes sure that a job which was just handed over is looked for.
-func (c *Controller) pollSoon(s *site) {
-	if t := c.now().Add(c.t.Poll); t.Before(s.nextPoll) {
-		s.nextPoll = t
-	}
-}
-
 func (c *Controller) takeReport(s *site, sj federation.SiteJob) {
 	j := c.jobs[sj.ID]
 	if j == nil || !j.live() || j.att.Site != s.Name || !c.same(j, sj) {
@@ -216,6 +181,22 @@ func (c *Controller) takeTasks(j *job, sj federation.SiteJob) {
 		c.planDirty = true
 		c.depends.changed(j)
 	}
+}
+
+// returned takes back a job that its site could not start after all. It counts as no attempt, and the site is asked again when it has been seen
+// anew: what it lacks shows in its nodes.
+func (c *Controller) returned(s *site, j *job, sj federation.SiteJob) {
+	why := string(sj.Reason)
+	if sj.Detail != "" {
+		why += ": " + sj.Detail
+	}
+	c.takeRestarts(s, j, &sj) // it may have run there before
+	j.att.Class = federation.ClassCapacity
+	c.finishAttempt(j, federation.AttemptWithdrawn, "given back: "+why)
+	c.event(j, "%s gave it back: %s", s.Name, why)
+	j.leaveOut(federation.Rejection{Site: s.Name, Reason: sj.Reason, Detail: sj.Detail}, c.now().Add(c.t.Observe/5))
+	s.nextObserve = c.now()
+	c.backToQueue(j, sj.Reason)
 }
 
 // findMissing finds attempts that the site has acknowledged and that its controller does not hold any more.

@@ -40,7 +40,7 @@ func (c *Controller) requeuedThere(s *site, j *job, a *asked, err error) {
 		if a.hold = holds(a.Request); !a.hold {
 			c.answer(a)
 		}
-		c.pollSoon(s)
+		c.watch.pollSoon(s)
 	case errors.Is(err, federation.ErrConflict): // it waits, or is ending
 		c.answer(a)
 	case errors.Is(err, federation.ErrInvalid) && j.size == 0:

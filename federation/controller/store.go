@@ -47,7 +47,7 @@ func (c *Controller) readStore(ctx context.Context) {
 			c.log.Error("read the states of the sites", "err", err)
 			return
 		}
-		c.takeSiteStates(states)
+		c.watch.takeSiteStates(states)
 	}
 	c.reading = storeNews{mark: n.mark, newest: n.newest, requests: n.requests}
 }

@@ -44,7 +44,7 @@ func (c *Controller) suspendedThere(s *site, j *job, a *asked, err error) {
 	case err == nil:
 		c.follow(s, j, a)
 		c.answer(a)
-		c.pollSoon(s)
+		c.watch.pollSoon(s)
 	case errors.Is(err, federation.ErrConflict), errors.Is(err, federation.ErrNotFound): // it has ended, or is ending
 		no := slurmError(wire.ErrAlreadyDone)
 		no.Detail = err.Error()

@@ -1,0 +1,246 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sort"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/place"
+)
+
+// watch looks at the sites: at their nodes, and at our jobs there. A driver that knows by itself when there is something new says so.
+type watch struct {
+	*shared
+	reports siteReports
+	wanted  func() map[federation.SiteName]bool // sites that somebody waits to see anew
+	came    chan struct{}                       // some site has news
+
+	began  time.Time // of this daemon
+	looked bool      // since then all sites have been looked at, or could have been
+}
+
+// siteReports takes in what a site's controller says of our jobs.
+type siteReports interface {
+	takeReport(s *site, sj federation.SiteJob)
+	findMissing(s *site, r federation.JobsReport)
+}
+
+func newWatch(c *shared, reports siteReports, wanted func() map[federation.SiteName]bool) *watch {
+	w := &watch{shared: c, reports: reports, wanted: wanted, came: make(chan struct{}, 1), began: c.now()}
+	w.addSites()
+	w.listen()
+	return w
+}
+
+// due tells when the next look is, by sooner.
+func (c *watch) due(sooner func(time.Time)) {
+	for _, s := range c.sites {
+		if !s.polling {
+			sooner(s.nextPoll)
+		}
+		if !s.observing {
+			sooner(s.nextObserve)
+		}
+	}
+	if !c.looked {
+		sooner(c.began.Add(c.t.Observe))
+	}
+}
+
+// unreached notes that a site could not be reached: it is not planned for again before a good poll.
+func (c *watch) unreached(s *site, err error) {
+	s.pollError, s.nextPoll = err, c.now()
+	c.health(s)
+}
+
+func (c *watch) addSites() {
+	for _, sc := range c.cfg.Sites {
+		s := &site{driver: sc.Driver, can: federation.AbilitiesOf(sc.Driver), slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
+		s.Site = federation.Site{
+			Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed,
+			Backlog: sc.Backlog, Users: sc.Users, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),
+		}
+		c.sites = append(c.sites, s)
+		c.byName[sc.Name] = s
+	}
+	sort.Slice(c.sites, func(i, k int) bool { return c.sites[i].Name < c.sites[k].Name })
+}
+
+// look asks for the observations and polls that are due.
+func (c *watch) look() {
+	now := c.now()
+	for name := range c.wanted() {
+		if s := c.byName[name]; s != nil && s.pollError == nil && s.nextPoll.After(now) {
+			if s.nextPoll = s.polled.Add(lookGap); s.nextPoll.Before(now) {
+				s.nextPoll = now
+			}
+		}
+	}
+	for _, s := range c.sites {
+		c.takeNews(s)
+		if !s.observing && !now.Before(s.nextObserve) {
+			s.observing = true
+			c.calls.add(s, observed{}, func(ctx context.Context) any {
+				o, err := s.driver.Observe(ctx)
+				return observed{obs: o, err: err}
+			})
+		}
+		if !s.polling && !now.Before(s.nextPoll) {
+			s.polling = true
+			mark := s.mark
+			c.calls.add(s, polled{}, func(ctx context.Context) any {
+				r, err := s.driver.Jobs(ctx, mark)
+				return polled{report: r, err: err}
+			})
+		}
+	}
+}
+
+// takeObserved takes in a look at a site's nodes. A failed look leaves the last good one in place: its age shows.
+func (c *watch) takeObserved(s *site, r observed) {
+	now := c.now().UTC()
+	s.observing = false
+	s.observeError = r.err
+	if r.err != nil {
+		s.observeFails++
+		s.nextObserve = now.Add(c.backoff(s.observeFails))
+	} else {
+		s.observeFails = 0
+		s.nextObserve = now.Add(c.t.Observe)
+		s.Seen = r.obs
+		s.Pools = place.Pools(s.Name, r.obs)
+		c.planDirty = true
+	}
+	c.health(s)
+}
+
+// health sets whether the site counts as answering: its last look and its last poll were good.
+func (c *watch) health(s *site) {
+	err := errors.Join(s.observeError, s.pollError)
+	answering := err == nil && s.Seen != nil
+	text := "not seen yet"
+	if err != nil {
+		text = cmp.Or(s.observeError, s.pollError).Error()
+	} else if answering {
+		text = ""
+	}
+	if answering != s.Answering {
+		c.planDirty = true
+	}
+	if text != s.Error {
+		if answering {
+			c.log.Info("site answers", "site", s.Name)
+		} else {
+			c.log.Warn("site does not answer", "site", s.Name, "err", text)
+		}
+		s.ErrorSince = c.now().UTC()
+		if text == "" {
+			s.ErrorSince = time.Time{}
+		}
+	}
+	s.Answering, s.Error, s.Denied = answering, text, errors.Is(err, federation.ErrDenied)
+	c.metrics.answering(s.Name, answering)
+}
+
+// observeSoon has the site's nodes looked at before their time, because a job of ours has ended there.
+func (c *watch) observeSoon(s *site) {
+	if t := c.now().Add(c.t.Observe / 10); t.Before(s.nextObserve) {
+		s.nextObserve = t
+	}
+}
+
+// operators' words about sites are kept in the store, so that they outlive the daemon.
+func (c *watch) takeSiteStates(records map[federation.SiteName]federation.SiteRecord) {
+	for _, s := range c.sites {
+		state := federation.FedActive
+		if r, ok := records[s.Name]; ok {
+			state = r.State
+		}
+		if state != s.State {
+			s.State = state
+			c.planDirty = true
+		}
+	}
+}
+
+// listen has the drivers that can tell of changes wake the controller.
+func (c *watch) listen() {
+	for _, s := range c.sites {
+		if s.can.Notify == nil {
+			continue
+		}
+		s.can.Notify.Notify(func(what federation.News) {
+			if what.Jobs {
+				s.news.jobs.Store(true)
+			}
+			if what.Nodes {
+				s.news.nodes.Store(true)
+			}
+			select {
+			case c.came <- struct{}{}:
+			default:
+			}
+		})
+	}
+}
+
+// takeNews has a site looked at now if there is something new to be seen. While a look is under way, or the site does not answer, it waits: a look that has begun may not
+// show it.
+func (c *watch) takeNews(s *site) {
+	now := c.now()
+	if !s.polling && s.pollError == nil && s.news.jobs.Swap(false) {
+		s.nextPoll = now
+	}
+	if !s.observing && s.observeError == nil && s.news.nodes.Swap(false) {
+		s.nextObserve = now
+	}
+}
+
+// takePolled takes in a site controller's view of our jobs: what has changed, and what it does not know any more.
+func (c *watch) takePolled(s *site, r polled) {
+	s.polling = false
+	s.pollError = r.err
+	if r.err != nil {
+		s.pollFails++
+		s.nextPoll = c.now().Add(c.backoff(s.pollFails))
+		c.health(s)
+		return
+	}
+	s.pollFails = 0
+	s.mark, s.polled = r.report.Mark, r.report.At
+	s.nextPoll = c.now().Add(c.pollEvery(s))
+	c.health(s)
+	for _, sj := range r.report.Changed {
+		c.reports.takeReport(s, sj)
+	}
+	c.reports.findMissing(s, r.report)
+}
+
+// pollEvery is how soon to look again: seldom at a site that has nothing of ours.
+func (c *watch) pollEvery(s *site) time.Duration {
+	if len(s.jobs) == 0 {
+		return c.t.Observe
+	}
+	return c.t.Poll
+}
+
+// pollSoon makes sure that a job which was just handed over is looked for.
+func (c *watch) pollSoon(s *site) {
+	if t := c.now().Add(c.t.Poll); t.Before(s.nextPoll) {
+		s.nextPoll = t
+	}
+}
+
+// lookedAround reports whether every site has answered or failed to, or has had its time for it: what is bound before goes to the site
+// that happens to answer first.
+func (c *watch) lookedAround(now time.Time) bool {
+	if c.looked {
+		return true
+	}
+	c.looked = now.Sub(c.began) >= c.t.Observe || !slices.ContainsFunc(c.sites, func(s *site) bool { return s.Seen == nil && s.observeError == nil })
+	return c.looked
+}
