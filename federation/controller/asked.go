@@ -40,7 +40,7 @@ func (c *Controller) ask(r federation.Request) {
 	case j == nil:
 		c.batch.done(r.Seq)
 	case c.asked[r.Job] != nil:
-		delete(c.requests, r.Seq) // read again, when the one before it is done
+		c.inbox.again(r.Seq) // read again, when the one before it is done
 	case r.Kind == federation.RequestUpdate && c.spreadFirst(r):
 	case j.spreads():
 		c.askSpread(j, r)

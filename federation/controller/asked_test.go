@@ -38,15 +38,16 @@ func TestSuspendAfterAnEnd(t *testing.T) {
 		}
 		b.ctl.calls.make(t.Context())
 		b.clock = b.clock.Add(200 * time.Millisecond)
+		b.ctl.watch.look()
 		b.ctl.repair()
 		b.ctl.takeResults()
 	}
 	b.request(federation.Request{Job: id, Tasks: []int{part.Part.Index}, Kind: federation.RequestSuspend, Operator: true})
-	b.ctl.readStore(t.Context())
+	b.ctl.carryOutAll(b.ctl.readStore(t.Context()))
 	p.err = nil
 	b.wait(10 * time.Second)
 	b.noRequests()
-	if len(b.ctl.requests) > 0 {
-		t.Errorf("still taken up: %v", b.ctl.requests)
+	if len(b.ctl.inbox.taken) > 0 {
+		t.Errorf("still taken up: %v", b.ctl.inbox.taken)
 	}
 }

@@ -89,6 +89,7 @@ func (t Timing) withDefaults() Timing {
 // Controller decides. What it decides over has its state in parts of its own; its fields belong to the goroutine that calls Round.
 type Controller struct {
 	*shared
+	inbox    *inbox
 	watch    *watch
 	arrays   *arrays
 	depends  *dependencies
@@ -99,9 +100,7 @@ type Controller struct {
 	policy place.Policy
 	queue  queue // those without a live attempt
 
-	reading  storeNews      // what was read of the store's log last
-	requests map[int64]bool // taken up, not yet durable as done
-	asked    map[federation.JobID]*asked
+	asked map[federation.JobID]*asked
 
 	claimed int64 // number of the last claim
 
@@ -128,14 +127,15 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 	}
 	c := &Controller{
 		shared: newShared(cfg), plan: new(place.Planner), policy: cfg.Policy,
-		requests: map[int64]bool{}, asked: map[federation.JobID]*asked{},
-		wake: make(chan struct{}, 1),
+		asked: map[federation.JobID]*asked{},
+		wake:  make(chan struct{}, 1),
 	}
 	c.depends = newDependencies(c.shared)
 	c.arrays = newArrays(c.shared, &c.queue, c.depends, c)
 	c.depends.arrays = c.arrays
 	c.strays, c.stageOut = newStrays(c.shared), newStageOut(c.shared, c)
 	c.view.init()
+	c.inbox = &inbox{shared: c.shared, taken: map[int64]bool{}}
 	c.watch = newWatch(c.shared, c, c.view.wanted)
 	if err := c.load(ctx); err != nil {
 		return nil, err
@@ -164,25 +164,23 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 }
 
-// readAnyway is how often the store is read if nothing said that there is something new in it.
-const readAnyway = 500 * time.Millisecond
-
 // Round takes the federation one step further and returns when the next one is due at the latest. Its steps:
 //
 //  1. take in the results of calls to sites
 //  2. read new jobs, operators' words and users' requests from the store
 //  3. carry out the requests as far as no site is needed
-//  4. repair: attempts whose fate is unknown are looked up, cancellations are repeated
-//  5. plan: bind jobs of the queue to sites
-//  6. commit all of this
-//  7. make the calls that were decided
-//  8. publish the view
+//  4. look at the sites whose time has come
+//  5. repair: attempts whose fate is unknown are looked up, what failed is repeated
+//  6. plan: bind jobs of the queue to sites
+//  7. write what is left of the arrays that tasks were taken from
+//  8. commit all of this
+//  9. make the calls that were decided
+//  10. publish the view
 func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	c.takeResults()
-	if now := c.now(); c.cfg.Inline || now.Sub(c.lastRead) >= readAnyway {
-		c.lastRead = now
-		c.readStore(ctx)
-	}
+	requests := c.readStore(ctx)
+	c.carryOutAll(requests)
+	c.watch.look()
 	c.repair()
 	c.planJobs()
 	c.arrays.writeShrunk()

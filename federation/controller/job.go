@@ -53,7 +53,7 @@ func (j *job) live() bool { return j.att != nil && !j.att.State.Final() }
 
 // load reads what the store has of live jobs. An attempt that was only intended may have reached its site or not.
 func (c *Controller) load(ctx context.Context) error {
-	if err := c.beginLog(ctx); err != nil {
+	if err := c.inbox.begin(ctx); err != nil {
 		return err
 	}
 	jobs, err := c.store.Jobs(ctx, federation.JobQuery{Live: true})
@@ -97,23 +97,6 @@ func (c *Controller) load(ctx context.Context) error {
 		return fmt.Errorf("read the states of the sites: %w", err)
 	}
 	c.watch.takeSiteStates(states)
-	return nil
-}
-
-// beginLog begins to follow the store's log. The jobs are to be read after it.
-func (c *Controller) beginLog(ctx context.Context) error {
-	log, err := c.store.Changes(ctx, 0, 0)
-	if err != nil {
-		return fmt.Errorf("read the store's changes: %w", err)
-	}
-	requests, err := c.store.Requests(ctx)
-	if err != nil {
-		return fmt.Errorf("read requests: %w", err)
-	}
-	c.reading = storeNews{mark: log.Mark, requests: true}
-	for _, r := range requests {
-		c.reading.newest = max(c.reading.newest, r.Seq)
-	}
 	return nil
 }
 

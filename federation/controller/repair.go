@@ -11,7 +11,6 @@ import (
 
 // repair finds the attempts whose fate is unknown and the cancellations that have no effect yet, and acts on them.
 func (c *Controller) repair() {
-	c.watch.look()
 	c.strays.cancelAgain()
 	c.repairAsked()
 	c.stageOut.again()

@@ -8,6 +8,14 @@ import (
 	"fsub/federation"
 )
 
+// carryOutAll carries out what users asked for.
+func (c *Controller) carryOutAll(requests []federation.Request) {
+	for _, r := range requests {
+		c.inbox.taken[r.Seq] = true
+		c.carryOut(r)
+	}
+}
+
 // carryOut does what a user asked for, as far as that needs no site; the rest becomes a call. Rights were checked when the
 // request was accepted. A request about a job that has ended meanwhile is done.
 func (c *Controller) carryOut(r federation.Request) {
@@ -155,7 +163,7 @@ func (c *Controller) spreadFirst(r federation.Request) bool {
 		return false
 	}
 	c.arrays.spread(j, "some of them are held or changed")
-	delete(c.requests, r.Seq)
+	c.inbox.again(r.Seq)
 	return true
 }
 

@@ -53,7 +53,7 @@ func (c *Controller) requeuedThere(s *site, j *job, a *asked, err error) {
 
 // takeUpAgain is scontrol requeue of a job that has ended: it gets back into the queue under its ID.
 func (c *Controller) takeUpAgain(r federation.Request) {
-	again := func() { delete(c.requests, r.Seq) } // read again
+	again := func() { c.inbox.again(r.Seq) } // read again
 	if c.ended[r.Job] != nil {
 		again()
 		return

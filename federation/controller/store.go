@@ -3,53 +3,100 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"fsub/federation"
 )
 
-// readStore takes up what was written by others: new jobs, requests, operators' words. The store's log is the only door:
+// inbox follows the store's log, which tells of all that others write.
+type inbox struct {
+	*shared
+	news  storeNews      // what was read last
+	taken map[int64]bool // requests that are taken up, and not yet durable as done
+}
+
+// readAnyway is how often the store is read if nothing said that there is something new in it.
+const readAnyway = 500 * time.Millisecond
+
+// due reports whether the store is to be read now, and counts on that being done.
+func (x *inbox) due() bool {
+	now := x.now()
+	if !x.cfg.Inline && now.Sub(x.lastRead) < readAnyway {
+		return false
+	}
+	x.lastRead = now
+	return true
+}
+
+// again has a request read again that cannot be carried out yet.
+func (x *inbox) again(seq int64) {
+	delete(x.taken, seq)
+	x.news.requests = true
+}
+
+// readStore takes up what was written by others: new jobs, operators' words. The requests are to be carried out. The store's log is the only door:
 // whatever wakes the controller, it looks there, so nothing is lost if a wake-up is.
-func (c *Controller) readStore(ctx context.Context) {
-	n, err := c.readLog(ctx)
+func (c *Controller) readStore(ctx context.Context) (open []federation.Request) {
+	if !c.inbox.due() {
+		return nil
+	}
+	n, err := c.inbox.readLog(ctx)
 	if err != nil {
 		c.log.Error("read the store's changes", "err", err)
-		return
+		return nil
 	}
 	// Requests come before jobs: those that are about a job which comes with a later change are left for then.
 	var requests []federation.Request
 	if n.requests {
 		if requests, err = c.store.Requests(ctx); err != nil {
 			c.log.Error("read requests", "err", err)
-			return
+			return nil
 		}
 	}
 	if err := c.readJobs(ctx, n); err != nil {
 		c.log.Error("read new jobs", "err", err)
-		return
+		return nil
 	}
 	c.arrays.ids.reserve(ctx, c.arrays.wantIDs(requests))
-	n.requests = false
-	for _, r := range requests {
-		switch {
-		case c.requests[r.Seq]:
-		case r.Seq > n.newest && !n.anew:
-			n.requests = true
-		default:
-			c.requests[r.Seq] = true
-			c.carryOut(r)
-			n.requests = n.requests || !c.requests[r.Seq] // put off: read again
-		}
-	}
 	if n.sites {
 		states, err := c.store.SiteState(ctx)
 		if err != nil {
 			c.log.Error("read the states of the sites", "err", err)
-			return
+			return nil
 		}
 		c.watch.takeSiteStates(states)
 	}
-	c.reading = storeNews{mark: n.mark, newest: n.newest, requests: n.requests}
+	n.requests = false
+	for _, r := range requests {
+		switch {
+		case c.inbox.taken[r.Seq]:
+		case r.Seq > n.newest && !n.anew:
+			n.requests = true
+		default:
+			open = append(open, r)
+		}
+	}
+	c.inbox.news = storeNews{mark: n.mark, newest: n.newest, requests: n.requests}
+	return open
+}
+
+// begin begins to follow the store's log. The jobs are to be read after it.
+func (c *inbox) begin(ctx context.Context) error {
+	log, err := c.store.Changes(ctx, 0, 0)
+	if err != nil {
+		return fmt.Errorf("read the store's changes: %w", err)
+	}
+	requests, err := c.store.Requests(ctx)
+	if err != nil {
+		return fmt.Errorf("read requests: %w", err)
+	}
+	c.news = storeNews{mark: log.Mark, requests: true}
+	for _, r := range requests {
+		c.news.newest = max(c.news.newest, r.Seq)
+	}
+	return nil
 }
 
 // storeNews is what the store's log tells of, and is to be read.
@@ -66,8 +113,8 @@ type storeNews struct {
 const logPage = 1000
 
 // readLog goes on where the last readStore that succeeded has ended.
-func (c *Controller) readLog(ctx context.Context) (storeNews, error) {
-	n := c.reading
+func (c *inbox) readLog(ctx context.Context) (storeNews, error) {
+	n := c.news
 	for {
 		log, err := c.store.Changes(ctx, n.mark, logPage)
 		if errors.Is(err, federation.ErrTrimmed) {
@@ -142,7 +189,7 @@ func (c *Controller) commit(ctx context.Context) bool {
 		return false
 	}
 	for _, seq := range b.Done {
-		delete(c.requests, seq)
+		delete(c.inbox.taken, seq)
 	}
 	c.view.settled(b.Done)
 	if len(b.Requests) > 0 {
