@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
@@ -48,12 +50,12 @@ func describe(s *federation.Submission) (*wire.JobDesc, error) {
 		d.Nice = &sp.Nice
 	}
 	describeSize(d, sp)
-	describeTRES(d, sp)
+	describeTRES(d, sp, s.Job.Needs())
 	describeTimes(d, sp)
 	describeMail(d, sp)
 	describeFiles(d, sp, &s.Payload, s.Restarts)
 	if sp.More != nil {
-		describeMore(d, sp)
+		describeMore(d, sp, s.Job.Needs())
 	}
 	return d, describeNodes(d, sp)
 }
@@ -115,72 +117,28 @@ func describeSize(d *wire.JobDesc, sp *sbatch.Spec) {
 }
 
 // describeTRES sets the generic resources: each item of a list needs its "gres/".
-func describeTRES(d *wire.JobDesc, sp *sbatch.Spec) {
-	if sp.GRES != "none" {
-		d.TRESPerNode = prefixed("gres/", sp.GRES)
-	}
-	if g := prefixed("gres/gpu:", sp.GPUsPerNode); g != "" {
-		d.TRESPerNode = strings.TrimPrefix(d.TRESPerNode+","+g, ",")
-	}
-	d.TRESPerJob = prefixed("gres/gpu:", sp.GPUs)
+func describeTRES(d *wire.JobDesc, sp *sbatch.Spec, needs *demand.Demand) {
+	d.TRESPerNode = joined(gres.Prefixed("gres/gpu:", sp.GPUsPerNode), gres.Prefixed("gres/", sp.GRES)) // sbatch's order: the later one counts
+	d.TRESPerJob = gres.Prefixed("gres/gpu:", sp.GPUs)
 	if sp.CPUsPerTask > 0 {
 		d.TRESPerTask = "cpu=" + strconv.Itoa(sp.CPUsPerTask)
 	}
-	if g := perTask(sp.GPUsPerTask); g != "" {
-		d.TRESPerTask = strings.TrimPrefix(d.TRESPerTask+","+g, ",")
+	for _, g := range needs.GRES {
+		if g.Per == demand.PerTask && g.Name == "gpu" { // others stand in --tres-per-task as they are
+			d.TRESPerTask = joined(d.TRESPerTask, fmt.Sprintf("gres/%s=%d", g, g.Count))
+		}
 	}
-	if n := count(sp.GPUsPerTask); n > 0 {
+	if n := needs.Count("gpu", demand.PerTask); n > 0 {
 		d.TRESBind = fmt.Sprintf("gres/gpu:per_task:%d", n)
 	}
 }
 
-// prefixed puts prefix before each item of a list.
-func prefixed(prefix, list string) string {
-	if list == "" {
-		return ""
+// joined joins two lists with commas.
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
 	}
-	items := strings.Split(list, ",")
-	for i := range items {
-		items[i] = prefix + strings.TrimPrefix(items[i], prefix)
-	}
-	return strings.Join(items, ",")
-}
-
-// perTask writes a GPU list as tres_per_task wants it: with "=" before the number, and without what nobody gets.
-func perTask(list string) string {
-	if list == "" {
-		return ""
-	}
-	var items []string
-	for _, item := range strings.Split(list, ",") {
-		kind, n, typed := strings.Cut(item, ":")
-		switch _, err := strconv.Atoi(kind); {
-		case count(item) == 0:
-		case typed:
-			items = append(items, "gres/gpu:"+kind+"="+n)
-		case err == nil:
-			items = append(items, "gres/gpu="+kind)
-		default:
-			items = append(items, "gres/gpu:"+kind+"=1")
-		}
-	}
-	return strings.Join(items, ",")
-}
-
-// count sums the numbers of a GPU list: "h100:2,a100:1" is 3, "h100" is 1.
-func count(list string) int {
-	sum := 0
-	for _, item := range strings.Split(list, ",") {
-		if item == "" {
-			continue
-		}
-		n, err := strconv.Atoi(item[strings.LastIndexByte(item, ':')+1:])
-		if err != nil {
-			n = 1
-		}
-		sum += n
-	}
-	return sum
+	return a + "," + b
 }
 
 // describeTimes sets limits, times and the warning signal.

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"fsub/federation/demand"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 	"fsub/slurm/wire"
 )
 
@@ -14,10 +16,10 @@ import (
 //
 // The priority stays here: a site would take it from the token of SlurmUser as it does from operators, and of users' it
 // takes no notice.
-func describeMore(d *wire.JobDesc, sp *sbatch.Spec) {
+func describeMore(d *wire.JobDesc, sp *sbatch.Spec, needs *demand.Demand) {
 	m := sp.More
 	describeLayout(d, m)
-	describeCPUs(d, sp)
+	describeCPUs(d, sp, needs)
 	describeBinding(d, m)
 	describeFlags(d, m)
 	d.Licenses, d.Prefer, d.BatchFeatures, d.BurstBuffer, d.Network = m.Licenses, m.Prefer, m.Batch, m.BurstBuffer, m.Network
@@ -75,7 +77,7 @@ func describeLayout(d *wire.JobDesc, m *sbatch.More) {
 }
 
 // describeCPUs sets the least number of CPUs where it is not that of the tasks.
-func describeCPUs(d *wire.JobDesc, sp *sbatch.Spec) {
+func describeCPUs(d *wire.JobDesc, sp *sbatch.Spec, needs *demand.Demand) {
 	m := sp.More
 	switch {
 	case m.Overcommit:
@@ -83,24 +85,11 @@ func describeCPUs(d *wire.JobDesc, sp *sbatch.Spec) {
 	case m.NodeSizes != "": // without a word on tasks there is one, on whatever number of nodes
 		d.MinCPUs = max(1, d.Tasks) * max(1, sp.CPUsPerTask)
 	case sp.NTasks == 0: // slurmctld counts the tasks of GPUs, but not their CPUs, and does not tell the job
-		if n := max(count(sp.GPUs), gpusPerNode(sp)*max(1, sp.MinNodes)) * d.NTasksPerTRES; n > 0 {
+		if n := max(needs.Count("gpu", demand.PerJob), needs.Count("gpu", demand.PerNode)*max(1, sp.MinNodes)) * d.NTasksPerTRES; n > 0 {
 			d.Tasks, d.MinCPUs = n, max(d.MinCPUs, n*max(1, sp.CPUsPerTask))
 			d.Flags = append(d.Flags, "EXACT_TASK_COUNT_REQUESTED")
 		}
 	}
-}
-
-// gpusPerNode is how many GPUs of each node are asked for, whatever their type.
-func gpusPerNode(sp *sbatch.Spec) int {
-	n := count(sp.GPUsPerNode)
-	for _, item := range strings.Split(sp.GRES, ",") {
-		if item == "gpu" {
-			n++
-		} else if gpus, ok := strings.CutPrefix(item, "gpu:"); ok {
-			n += count(gpus)
-		}
-	}
-	return n
 }
 
 // describeBinding sets what goes with each GPU and what is bound to what.
@@ -108,9 +97,9 @@ func describeBinding(d *wire.JobDesc, m *sbatch.More) {
 	if m.CPUsPerGPU > 0 {
 		d.CPUsPerTRES = "gres/gpu:" + strconv.Itoa(m.CPUsPerGPU)
 	}
-	d.TRESPerSocket = prefixed("gres/gpu:", m.GPUsPerSocket)
+	d.TRESPerSocket = gres.Prefixed("gres/gpu:", m.GPUsPerSocket)
 	if m.TRESPerTask != "" {
-		d.TRESPerTask = strings.TrimPrefix(d.TRESPerTask+","+m.TRESPerTask, ",")
+		d.TRESPerTask = joined(d.TRESPerTask, m.TRESPerTask)
 	}
 	switch {
 	case m.TRESBind != "":

@@ -47,7 +47,7 @@ func describeComponents(s *federation.Submission, h how) (any, error) {
 	for i := range len(s.Job.Spec.Het) + 1 {
 		job, one := *s.Job, *s
 		if i > 0 {
-			job.Spec = s.Job.Spec.Het[i-1]
+			job.SetSpec(s.Job.Spec.Het[i-1])
 			job.ID += federation.JobID(i)
 			one.Partition = job.Spec.Partition
 		}

@@ -186,11 +186,11 @@ func (v *view) dbRecord(p *part) wire.DBJob {
 		w.KillRequestUser, _ = v.users.UserName(j.CancelBy)
 		w.KillRequestUser = cmp.Or(w.KillRequestUser, strconv.Itoa(int(j.CancelBy)))
 	}
-	w.Required.CPUs, w.Required.MemoryPerCPU, w.Required.MemoryPerNode = int64(z.cpus), job.MemoryPerCPU, job.MemoryPerNode
+	w.Required.CPUs, w.Required.MemoryPerCPU, w.Required.MemoryPerNode = int64(z.CPUs), job.MemoryPerCPU, job.MemoryPerNode
 	w.Reservation.Name = sp.Reservation
 	w.TRES.Requested = z.list()
 	if p.nodes != "" {
-		w.TRES.Allocated, w.AllocationNodes = v.allocated(z, j.Site, firstNode(p.nodes)).list(), int64(z.nodes)
+		w.TRES.Allocated, w.AllocationNodes = v.allocated(z, j.Site, firstNode(p.nodes)).list(), int64(z.Nodes)
 	}
 	w.Time = v.dbTime(p, &job)
 	w.StdOutExpanded, w.StdErrExpanded, w.StdInExpanded = job.StdOutExpanded, job.StdErrExpanded, job.StdInExpanded

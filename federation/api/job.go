@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
@@ -108,14 +109,14 @@ func (v *view) record(p *part) wire.Job {
 		Account: cmp.Or(j.Account, sp.Account), AllocatingNode: j.SubmitHost, BatchFlag: true,
 		AccrueTime: unixNumber(j.Submit), ArrayJobID: wire.Num(0), ArrayMaxTasks: wire.Num(0),
 		Cluster: cmp.Or(string(j.Site), v.cluster), Command: sp.Command, Comment: sp.Comment, Dependency: sp.Dependency,
-		BillableTRES: wire.Float{Set: true, Number: float64(z.cpus)}, CPUsPerTask: wire.Num(int64(max(sp.CPUsPerTask, 1))),
+		BillableTRES: wire.Float{Set: true, Number: float64(z.CPUs)}, CPUsPerTask: wire.Num(int64(max(sp.CPUsPerTask, 1))),
 		Deadline: unixNumber(sp.Deadline), DelayBoot: wire.Num(0), SubmitTime: unixNumber(j.Submit), SuspendTime: unixNumber(p.suspension.At),
 		DerivedExitCode: exitCode(0), ExitCode: exitCode(p.exit), Features: sp.Constraint, ExcludedNodes: sp.Exclude,
 		GroupID: wire.Int(j.GID), HetJobID: wire.Num(0), HetJobOffset: wire.Num(0), JobID: int64(p.id),
 		State: p.states(), StateReason: shownReason(p.reason), StateDescription: hiddenReason(p.reason),
 		LastSchedEvaluation: wire.Num(0), MailUser: cmp.Or(sp.MailUser, j.User), MaxCPUs: wire.Num(0), MaxNodes: wire.Num(int64(sp.MaxNodes)),
 		Name: sp.Name, Nodes: p.nodes, Nice: int64(sp.Nice),
-		CPUs: wire.Num(int64(z.cpus)), NodeCount: wire.Num(int64(z.nodes)), Tasks: wire.Num(int64(z.tasks)),
+		CPUs: wire.Num(int64(z.CPUs)), NodeCount: wire.Num(int64(z.Nodes)), Tasks: wire.Num(int64(z.Tasks)),
 		TasksPerCore: wire.Inf(), TasksPerSocket: wire.Inf(), TasksPerTRES: wire.Num(0), TasksPerBoard: wire.Num(0), TasksPerNode: wire.Num(int64(sp.NTasksPerNode)),
 		Partition: v.partitionOf(j), MinCPUsPerNode: wire.Num(int64(max(sp.CPUsPerTask, 1) * max(sp.NTasksPerNode, 1))), MinTmpDiskPerNode: wire.Num(0),
 		PreemptTime: wire.Num(0), PreemptableTime: wire.Num(0), PreSusTime: wire.Num(int64(p.suspension.Ran / time.Second)), ResizeTime: wire.Num(0),
@@ -123,8 +124,8 @@ func (v *view) record(p *part) wire.Job {
 		RequiredNodes: sp.NodeList, RequiredSwitches: wire.Int(sp.Switches), MaximumSwitchWaitTime: int64(sp.SwitchesWait / time.Second),
 		Requeue: sp.Requeue == nil || *sp.Requeue, RestartCnt: int64(p.restarts), ReservationName: sp.Reservation,
 		TimeMinimum: wire.Num(int64(sp.TimeMin / time.Minute)),
-		TRESPerNode: joinText(gresPrefixed(sp.GRES, "gres/"), gresPrefixed(sp.GPUsPerNode, "gres/gpu:")),
-		TRESPerJob:  gresPrefixed(sp.GPUs, "gres/gpu:"), TRESPerTask: gresPrefixed(sp.GPUsPerTask, "gres/gpu:"), TRESReq: z.tres(),
+		TRESPerNode: joinText(gres.Prefixed("gres/gpu:", sp.GPUsPerNode), gres.Prefixed("gres/", sp.GRES)),
+		TRESPerJob:  gres.Prefixed("gres/gpu:", sp.GPUs), TRESReq: z.tres(),
 		UserID: wire.Int(j.UID), UserName: j.User, WorkDir: sp.WorkDir,
 	}
 	w.GroupName, _ = v.users.GroupName(j.GID)
@@ -145,7 +146,7 @@ func (v *view) record(p *part) wire.Job {
 			w.Shared[0] = "none"
 		}
 	}
-	setMore(&w, sp)
+	setMore(&w, sp, j.Needs())
 	setMemory(&w, sp, z)
 	v.setTimes(&w, p)
 	setArray(&w, p)
@@ -267,12 +268,12 @@ func held(p *part, z size) (string, *wire.JobResources) {
 	if err != nil || len(names) == 0 {
 		return "", nil
 	}
-	r := &wire.JobResources{SelectType: wire.Strings{"CPU"}, CPUs: int64(z.cpus)}
+	r := &wire.JobResources{SelectType: wire.Strings{"CPU"}, CPUs: int64(z.CPUs)}
 	r.Nodes = wire.JobResourceNodes{Count: int64(len(names)), SelectType: wire.Strings{"AVAILABLE"}, List: p.nodes}
 	for i, name := range names {
 		n := wire.JobNode{Index: int64(i), Name: name}
-		n.CPUs.Count = int64(max(z.cpus/len(names), 1))
-		n.Memory.Allocated = int64(z.mem) / int64(len(names))
+		n.CPUs.Count = int64(max(z.CPUs/len(names), 1))
+		n.Memory.Allocated = int64(z.Mem) / int64(len(names))
 		r.Nodes.Allocation = append(r.Nodes.Allocation, n)
 	}
 	if !p.state.Started() {

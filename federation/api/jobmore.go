@@ -5,16 +5,20 @@ import (
 	"strings"
 	"time"
 
+	"fsub/federation/demand"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 	"fsub/slurm/wire"
 )
 
 // setMore shows the rarer options of a job.
-func setMore(w *wire.Job, sp *sbatch.Spec) {
-	if sp.GPUsPerTask != "" {
-		w.TRESBind = "gres/gpu:per_task:" + lastNumber(sp.GPUsPerTask)
-		if i := strings.LastIndexByte(w.TRESPerTask, ':'); i > 0 { // here the number stands behind an equals sign
-			w.TRESPerTask = w.TRESPerTask[:i] + "=" + w.TRESPerTask[i+1:]
+func setMore(w *wire.Job, sp *sbatch.Spec, d *demand.Demand) {
+	if n := d.Count("gpu", demand.PerTask); n > 0 {
+		w.TRESBind = fmt.Sprintf("gres/gpu:per_task:%d", n)
+	}
+	for _, g := range d.GRES {
+		if g.Per == demand.PerTask { // here the number stands behind an equals sign
+			w.TRESPerTask = joinText(w.TRESPerTask, fmt.Sprintf("gres/%s=%d", g, g.Count))
 		}
 	}
 	if sp.CPUsPerTask > 0 {
@@ -48,7 +52,7 @@ func setMore(w *wire.Job, sp *sbatch.Spec) {
 	if m.Profile != "" {
 		w.Profile = strings.Split(strings.ToUpper(m.Profile), ",")
 	}
-	w.TRESPerSocket = gresPrefixed(m.GPUsPerSocket, "gres/gpu:")
+	w.TRESPerSocket = gres.Prefixed("gres/gpu:", m.GPUsPerSocket)
 	if m.CPUsPerGPU > 0 {
 		w.CPUsPerTRES = fmt.Sprintf("gres/gpu:%d", m.CPUsPerGPU)
 	}
@@ -59,17 +63,13 @@ func setMore(w *wire.Job, sp *sbatch.Spec) {
 
 // gresDetail is what a job that runs has on each of its nodes, without saying which of them.
 func gresDetail(w *wire.Job, z size) wire.Strings {
-	if w.JobResources == nil || len(z.gres) == 0 {
+	if w.JobResources == nil || len(z.GRES) == 0 {
 		return nil
 	}
 	nodes := max(len(w.JobResources.Nodes.Allocation), 1)
 	var items []string
-	for _, g := range z.gres {
-		kind := g.name
-		if g.kind != "" {
-			kind += ":" + g.kind
-		}
-		items = append(items, fmt.Sprintf("%s:%d", kind, g.count/nodes))
+	for _, g := range z.GRES {
+		items = append(items, fmt.Sprintf("%s:%d", g, g.Count/nodes))
 	}
 	list := make(wire.Strings, nodes)
 	for i := range list {
@@ -77,6 +77,3 @@ func gresDetail(w *wire.Job, z size) wire.Strings {
 	}
 	return list
 }
-
-// lastNumber is the count of a list such as "h100:2": what stands behind its last colon.
-func lastNumber(list string) string { return list[strings.LastIndexByte(list, ':')+1:] }

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
@@ -279,11 +281,11 @@ func (m *mergedPartition) maxNodes() int {
 
 // tres is what the partition has in all: "cpu=64,mem=250G,node=4,billing=64,gres/gpu=16,gres/gpu:h100=16".
 func (m *mergedPartition) tres(cpus int) string {
-	z := size{cpus: cpus, nodes: len(m.nodes)}
+	z := size{Size: demand.Size{CPUs: cpus, Nodes: len(m.nodes)}}
 	byKind := map[[2]string]int{}
 	var order [][2]string
 	for _, n := range m.nodes {
-		z.mem += n.Mem
+		z.Mem += n.Mem
 		for _, g := range n.GRES {
 			k := [2]string{g.Name, g.Type}
 			if _, ok := byKind[k]; !ok {
@@ -293,7 +295,7 @@ func (m *mergedPartition) tres(cpus int) string {
 		}
 	}
 	for _, k := range order {
-		z.gres = append(z.gres, gresCount{k[0], k[1], byKind[k]})
+		z.GRES = append(z.GRES, gres.Resource{Name: k[0], Type: k[1], Count: byKind[k]})
 	}
 	return z.tres()
 }

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
 )
 
@@ -79,7 +80,7 @@ func (v *view) sizeOf(j *federation.Job, nodes string) size {
 	if sp := &j.Spec; sp.MemPerNode == 0 && sp.MemPerCPU == 0 && sp.MemPerGPU == 0 {
 		if p := v.partitionAt(j); p != nil {
 			z.memPerNode, z.memPerCPU = p.DefMemPerNode, p.DefMemPerCPU
-			z.mem = max(p.DefMemPerNode*sbatch.MemMiB(z.nodes), p.DefMemPerCPU*sbatch.MemMiB(z.cpus))
+			z.Mem = max(p.DefMemPerNode*sbatch.MemMiB(z.Nodes), p.DefMemPerCPU*sbatch.MemMiB(z.CPUs))
 		}
 	}
 	if j.Spec.Exclusive == "exclusive" {
@@ -95,7 +96,7 @@ func (v *view) wholeNodes(z *size, at federation.SiteName, list string) {
 	if err != nil || i < 0 || list == "" {
 		return
 	}
-	cpus, sums := 0, map[gresCount]int{}
+	cpus, sums := 0, map[gres.Resource]int{}
 	for _, name := range names {
 		k := slices.IndexFunc(v.sites[i].Seen.Nodes, func(n federation.Node) bool { return n.Name == name })
 		if k < 0 {
@@ -104,14 +105,15 @@ func (v *view) wholeNodes(z *size, at federation.SiteName, list string) {
 		n := &v.sites[i].Seen.Nodes[k]
 		cpus += n.CPUs
 		for _, g := range n.GRES {
-			sums[gresCount{name: g.Name, kind: g.Type}] += g.Total
+			sums[gres.Resource{Name: g.Name, Type: g.Type}] += g.Total
 		}
 	}
-	z.cpus, z.gres = cpus, nil
+	z.CPUs, z.GRES = cpus, nil
 	for g, count := range sums {
-		z.gres = append(z.gres, gresCount{g.name, g.kind, count})
+		g.Count = count
+		z.GRES = append(z.GRES, g)
 	}
-	slices.SortFunc(z.gres, func(a, b gresCount) int { return strings.Compare(a.name+a.kind, b.name+b.kind) })
+	slices.SortFunc(z.GRES, func(a, b gres.Resource) int { return strings.Compare(a.Name+a.Type, b.Name+b.Type) })
 }
 
 // limitOf is a job's time limit: its own, else that of its partition at its site, else that of any site's partition of
@@ -145,14 +147,14 @@ func defaultLimit(p *federation.Partition) time.Duration {
 // the node has only one.
 func (v *view) allocated(z size, site federation.SiteName, node string) size {
 	types := v.typesOf(site, node)
-	gres := make([]gresCount, len(z.gres))
-	for i, g := range z.gres {
-		if g.kind == "" {
-			g.kind = types[g.name]
+	given := make([]gres.Resource, len(z.GRES))
+	for i, g := range z.GRES {
+		if g.Type == "" {
+			g.Type = types[g.Name]
 		}
-		gres[i] = g
+		given[i] = g
 	}
-	z.gres = gres
+	z.GRES = given
 	return z
 }
 

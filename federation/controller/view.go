@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/federation/place"
 )
 
@@ -52,7 +52,7 @@ const (
 func (j *judgements) full() bool { return j.n.Load() >= maxJudgements }
 
 func (j *judgements) add(k judgeKey, verdict error) {
-	if !j.full() && len(k.spec) <= maxJudgedText {
+	if !j.full() && k.demand.Text()+len(k.array) <= maxJudgedText {
 		j.byKey.Store(k, verdict)
 		j.n.Add(1)
 	}
@@ -166,8 +166,10 @@ func (c *Controller) Settled(ctx context.Context, seqs []int64, d time.Duration)
 
 // judgeKey is everything of a job that decides whether a site could ever run it. Jobs of one kind share a judgement.
 type judgeKey struct {
-	user string
-	spec string
+	user, account string
+	demand        *demand.Demand
+	array         string
+	dir           string // that some site does not see
 }
 
 // Judge reports as *federation.SlurmError why no site can ever run j. It asks no site: a site that does not answer may be
@@ -235,24 +237,15 @@ func (c *Controller) planFor(v *viewOfSites, j *federation.Job) (federation.Deci
 	return p.Decisions[0], nil
 }
 
-// keyOf drops what does not matter for placement and prints the rest.
+// keyOf is what tells j from jobs that are judged otherwise.
 func keyOf(j *federation.Job, sites []*federation.Site) judgeKey {
-	s := j.Spec
-	dir := ""
+	k := judgeKey{user: j.User, account: j.Spec.Account, demand: j.Needs(), array: j.Spec.Array}
 	for _, site := range sites {
-		if !site.Reaches(&s) { // then the refusal names it
-			dir = s.WorkDir
+		if !site.Reaches(&j.Spec) { // then the refusal names it
+			k.dir = j.Spec.WorkDir
 		}
 	}
-	s.Name, s.Comment, s.Dependency, s.Nice, s.Hold = "", "", "", 0, false
-	s.MailType, s.MailUser, s.WorkDir, s.Input, s.Output, s.Error, s.OpenMode, s.Command = "", "", "", "", "", "", "", ""
-	s.Signal, s.Requeue, s.Begin, s.Deadline = nil, nil, time.Time{}, time.Time{}
-	s.WorkDir = dir
-	text, err := json.Marshal(s) // not Sprintf: it would print pointers as addresses
-	if err != nil {
-		return judgeKey{user: j.User, spec: err.Error()}
-	}
-	return judgeKey{user: j.User, spec: string(text)}
+	return k
 }
 
 // Explain says what placement thought of a job when it was bound, or thinks now if it waits.

@@ -62,6 +62,7 @@ type Demand struct {
 	Components []*Demand
 
 	id      uint64
+	text    int
 	refused error
 }
 
@@ -97,6 +98,9 @@ type Alternative struct {
 
 // ID is a number that no other demand of this process has, or ever had. Jobs are alike if the IDs of their demands are equal.
 func (d *Demand) ID() uint64 { return d.id }
+
+// Text is how long the text is that d was read from.
+func (d *Demand) Text() int { return d.text }
 
 // Equal reports whether d and e are one demand, for those who compare jobs.
 func (d *Demand) Equal(e *Demand) bool { return d == e }

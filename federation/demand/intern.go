@@ -33,7 +33,7 @@ func Of(s *sbatch.Spec) *Demand {
 		return d
 	}
 	known.last++
-	made.id = known.last
+	made.id, made.text = known.last, len(text)
 	known.byKey[text] = weak.Make(made)
 	runtime.AddCleanup(made, forget, text)
 	return made

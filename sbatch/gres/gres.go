@@ -116,3 +116,20 @@ func parseCount(s string) (n int, ok bool) {
 	}
 	return n, power > 0
 }
+
+// Prefixed writes a list with a prefix before each item, "gres/" or "gres/gpu:", as Slurm has it in TresPerNode and its brothers. Items stay as they
+// were written; "none" is the empty list.
+func Prefixed(prefix, list string) string {
+	if list == "" || strings.EqualFold(list, "none") {
+		return ""
+	}
+	var b strings.Builder
+	for item := range strings.SplitSeq(list, ",") {
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(prefix)
+		b.WriteString(strings.TrimPrefix(item, "gres/"))
+	}
+	return b.String()
+}

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
@@ -228,11 +229,8 @@ func describeResources(d *wire.JobDesc, sp *sbatch.Spec) {
 	if sp.Switches > 0 {
 		d.RequiredSwitches, d.WaitForSwitch = wire.Num(int64(sp.Switches)), int(sp.SwitchesWait/time.Second)
 	}
-	if sp.GRES != "none" {
-		d.TRESPerNode = prefixed("gres/", sp.GRES)
-	}
-	d.TRESPerNode = strings.Trim(d.TRESPerNode+","+prefixed("gres/gpu:", sp.GPUsPerNode), ",")
-	d.TRESPerJob, d.TRESPerTask = prefixed("gres/gpu:", sp.GPUs), prefixed("gres/gpu:", sp.GPUsPerTask)
+	d.TRESPerNode = strings.Trim(gres.Prefixed("gres/gpu:", sp.GPUsPerNode)+","+gres.Prefixed("gres/", sp.GRES), ",")
+	d.TRESPerJob, d.TRESPerTask = gres.Prefixed("gres/gpu:", sp.GPUs), gres.Prefixed("gres/gpu:", sp.GPUsPerTask)
 	switch {
 	case sp.TimeLimit == sbatch.Unlimited:
 		d.TimeLimit = wire.Inf()
@@ -242,15 +240,4 @@ func describeResources(d *wire.JobDesc, sp *sbatch.Spec) {
 	if !sp.Begin.IsZero() {
 		d.BeginTime = wire.Num(sp.Begin.Unix())
 	}
-}
-
-// prefixed puts prefix before each item of a list.
-func prefixed(prefix, list string) string {
-	if list == "" || !strings.Contains(list, ",") {
-		if list != "" {
-			list = prefix + list
-		}
-		return list
-	}
-	return prefix + strings.ReplaceAll(list, ",", ","+prefix)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 	"fsub/slurm/wire"
 )
 
@@ -166,21 +167,11 @@ func (s *Site) parseTRES(text string) ([]gresNeed, error) {
 				return nil, errTRES
 			}
 		}
-		g := gresNeed{count: 1}
-		words := strings.FieldsFunc(rest, func(r rune) bool { return r == ':' || r == '=' })
-		if len(words) > 1 {
-			if n, err := strconv.Atoi(words[len(words)-1]); err == nil {
-				g.count = n
-				words = words[:len(words)-1]
-			}
-		}
-		if len(words) == 0 || len(words) > 2 || g.count < 0 {
+		list, err := gres.Parse(rest)
+		if err != nil || len(list) != 1 {
 			return nil, errTRES
 		}
-		g.name = words[0]
-		if len(words) == 2 {
-			g.typ = words[1]
-		}
+		g := gresNeed{list[0].Name, list[0].Type, list[0].Count}
 		if !s.hasGRES(g.name) {
 			return nil, errGRES
 		}
