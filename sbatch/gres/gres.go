@@ -133,3 +133,39 @@ func Prefixed(prefix, list string) string {
 	}
 	return b.String()
 }
+
+// Listed reads what a site lists of its nodes and jobs, "gpu:h100:4(S:0-1),nvme:2". What stands in parentheses (sockets, indices) is left out,
+// and so is what is no resource at all ("N/A", "(null)").
+func Listed(list string) []Resource {
+	var out []Resource
+	for item := range strings.SplitSeq(outside(list), ",") {
+		r, ok := parseItem(item)
+		if !ok || strings.EqualFold(item, "N/A") {
+			continue
+		}
+		r.Type, _, _ = strings.Cut(r.Type, ":") // no_consume may follow
+		out = append(out, r)
+	}
+	return out
+}
+
+// outside is a list without what stands in parentheses.
+func outside(list string) string {
+	if !strings.Contains(list, "(") {
+		return list
+	}
+	depth := 0
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '(':
+			depth++
+			return -1
+		case c == ')':
+			depth--
+			return -1
+		case depth > 0:
+			return -1
+		}
+		return c
+	}, list)
+}
