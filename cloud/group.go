@@ -7,7 +7,7 @@ import (
 
 	"fsub/cloud/layout"
 	"fsub/cloud/provider"
-	"fsub/sbatch"
+	"fsub/federation/demand"
 )
 
 // nodeGroup is the machines of one offering in a pool.
@@ -102,13 +102,13 @@ func (ng *nodeGroup) usable(j *job) (n int) {
 }
 
 // fitsOneDay reports whether a component would fit if nothing else ran in the group: on the machines that are there, and the new ones that there could be.
-func (ng *nodeGroup) fitsOneDay(spec *sbatch.Spec, more []layout.Node) bool {
+func (ng *nodeGroup) fitsOneDay(needs *demand.Demand, more []layout.Node) bool {
 	nodes := slices.Clone(more)
 	for _, m := range ng.machines {
 		node := ng.shape()
 		node.Name = m.Name
 		nodes = append(nodes, node)
 	}
-	_, err := layout.Fit(spec, nodes, ng.pool.options())
+	_, err := layout.Fit(needs, nodes, ng.pool.options())
 	return err == nil
 }

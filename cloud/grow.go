@@ -12,13 +12,13 @@ import (
 
 // grow adds new machines of a node group to those that are there, so that a component fits.
 func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
-	p, spec, o := ng.pool, j.component(i), ng.pool.options()
+	p, needs, o := ng.pool, j.needs(i), ng.pool.options()
 	free, idle := ng.freeFor(j, r)
 	o.Most = max(1, min(p.Max, ng.room()+len(free))) // of 1 to 8 nodes as many as there can be now
-	need, _, err := layout.Need(spec, ng.shape(), o)
+	need, _, err := layout.Need(needs, ng.shape(), o)
 	if err != nil {
 		o = p.options()
-		need, _, err = layout.Need(spec, ng.shape(), o)
+		need, _, err = layout.Need(needs, ng.shape(), o)
 	}
 	if err != nil {
 		return refusal{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
@@ -39,7 +39,7 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 		nodes, machines = free, idle
 	}
 	there := len(nodes)
-	if spec.NodeList != "" || spec.Exclude != "" { // it is about names: all that there could be
+	if needs.NodeList != "" || needs.Exclude != "" { // it is about names: all that there could be
 		need = max(need, ng.virtual())
 	}
 	names := ng.newNames(need)
@@ -48,9 +48,9 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 		node.Name = name
 		nodes = append(nodes, node)
 	}
-	shares, err := layout.Fit(spec, nodes, o)
+	shares, err := layout.Fit(needs, nodes, o)
 	if err != nil {
-		if spec.NodeList != "" && ng.fitsOneDay(spec, nodes[there:]) {
+		if needs.NodeList != "" && ng.fitsOneDay(needs, nodes[there:]) {
 			return refusal{reason: federation.ReasonResources, waits: forNodes}, false // one that it names has another job, or ends
 		}
 		return refusal{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, layout.ErrNoFit), waits: forCloud}, false
@@ -75,7 +75,7 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 	}
 	count := len(chosen)
 	if room := ng.room(); count > room {
-		byName := spec.NodeList != "" || spec.Exclude != ""
+		byName := needs.NodeList != "" || needs.Exclude != ""
 		return q.makeRoom(j, ng, count, room, func(m *machine) bool { return m.usable(j.User.Name) && (kept[m] || !byName) }), false
 	}
 	if len(q.numbers.free) == 0 {
@@ -84,7 +84,7 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 	}
 	g := q.fleet.newGang(ng, chosen, near)
 	r.gangs = append(r.gangs, g)
-	q.take(r, i, spec, shares, append(machines, g.machines...))
+	q.take(r, i, needs, shares, append(machines, g.machines...))
 	return refusal{}, true
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -67,6 +68,15 @@ func (j *job) component(i int) *sbatch.Spec {
 		return &j.Job.Spec
 	}
 	return &j.Job.Spec.Het[i-1]
+}
+
+// needs is what one component of a job needs.
+func (j *job) needs(i int) *demand.Demand {
+	d := j.Job.Needs()
+	if i > 0 {
+		return d.Components[i-1]
+	}
+	return d
 }
 
 // claim takes in what placement grants a job.

@@ -5,6 +5,7 @@ import (
 
 	"fsub/cloud/layout"
 	"fsub/cloud/provider"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -19,18 +20,18 @@ func TestNodesAreInOrder(t *testing.T) {
 		m.Name = name
 		machines = append(machines, m)
 	}
-	spec := &sbatch.Spec{MinNodes: 3, MaxNodes: 3, NTasks: 5}
+	needs := demand.Of(&sbatch.Spec{MinNodes: 3, MaxNodes: 3, NTasks: 5})
 	var nodes []layout.Node
 	for _, m := range machines {
 		nodes = append(nodes, m.free())
 	}
-	shares, err := layout.Fit(spec, nodes, p.options())
+	shares, err := layout.Fit(needs, nodes, p.options())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
 	var tasks []int
-	for _, s := range inOrder(spec, shares, machines) {
+	for _, s := range inOrder(needs, shares, machines) {
 		names, tasks = append(names, machines[s.Node].Name), append(tasks, s.Tasks)
 	}
 	if names[0] != "x-main-1" || names[1] != "x-main-2" || names[2] != "x-main-10" || tasks[0]+tasks[1]+tasks[2] != 5 || tasks[0] < tasks[1] || tasks[1] < tasks[2] {

@@ -7,6 +7,7 @@ import (
 
 	"fsub/cloud/layout"
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -61,14 +62,14 @@ func (q *queue) placeComponent(j *job, r *run, i int, grow bool) (refusal, bool)
 	if p == nil {
 		return refusal{reason: federation.ReasonPartition, back: true}, false
 	}
-	spec, groups := j.component(i), p.groupsFor(j.Wants[i])
+	needs, groups := j.needs(i), p.groupsFor(j.Wants[i])
 	for _, ng := range groups {
 		if _, ok := q.stays(ng, j, 0); !ok {
 			continue
 		}
 		if nodes, machines := ng.freeFor(j, r); len(nodes) > 0 {
-			if shares, err := layout.Fit(spec, nodes, p.options()); err == nil {
-				q.take(r, i, spec, shares, machines)
+			if shares, err := layout.Fit(needs, nodes, p.options()); err == nil {
+				q.take(r, i, needs, shares, machines)
 				return refusal{}, true
 			}
 		}
@@ -94,7 +95,7 @@ func (q *queue) placeComponent(j *job, r *run, i int, grow bool) (refusal, bool)
 
 // inOrder brings the nodes of a component into the order of their names, which is that of SLURM_JOB_NODELIST, and shares the job out anew if they were not: the first node is
 // where its script runs, and gets what does not come out even.
-func inOrder(spec *sbatch.Spec, shares []layout.Share, machines []*machine) []layout.Share {
+func inOrder(needs *demand.Demand, shares []layout.Share, machines []*machine) []layout.Share {
 	byName := func(a, b layout.Share) int {
 		x, y := machines[a.Node].Name, machines[b.Node].Name // of one group: they differ in the number at their end
 		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
@@ -107,7 +108,7 @@ func inOrder(spec *sbatch.Spec, shares []layout.Share, machines []*machine) []la
 	for i, s := range shares {
 		nodes[i] = machines[s.Node].free()
 	}
-	anew, err := layout.Fit(spec, nodes, machines[0].pool.options())
+	anew, err := layout.Fit(needs, nodes, machines[0].pool.options())
 	if err != nil || len(anew) != len(shares) { // they were found to do: as they are, then
 		return shares
 	}
@@ -118,16 +119,17 @@ func inOrder(spec *sbatch.Spec, shares []layout.Share, machines []*machine) []la
 }
 
 // take gives a component of a run its part of machines.
-func (q *queue) take(r *run, group int, spec *sbatch.Spec, shares []layout.Share, machines []*machine) {
+func (q *queue) take(r *run, group int, needs *demand.Demand, shares []layout.Share, machines []*machine) {
 	now := q.now()
-	for n, s := range inOrder(spec, shares, machines) {
+	for n, s := range inOrder(needs, shares, machines) {
 		m := machines[s.Node]
 		if !m.pool.Shared { // as with --exclusive: all CPUs, and the memory that was asked for
 			switch {
-			case spec.MemPerNode > 0:
-				s.Mem = min(s.Mem, spec.MemPerNode)
-			case spec.MemPerCPU > 0:
-				s.Mem = min(s.Mem, spec.MemPerCPU*sbatch.MemMiB(s.CPUs))
+			case needs.Memory.Amount <= 0:
+			case needs.Memory.Per == demand.PerNode:
+				s.Mem = min(s.Mem, needs.Memory.Amount)
+			case needs.Memory.Per == demand.PerCPU:
+				s.Mem = min(s.Mem, needs.Memory.Amount*sbatch.MemMiB(s.CPUs))
 			}
 		}
 		r.machines = append(r.machines, m)

@@ -157,7 +157,7 @@ func (q *queue) lineOf(j *job) *line {
 	key := ""
 	for i, w := range j.Wants {
 		key += w.Partition + "\x00" + w.Offering + "\x00"
-		if s := j.component(i); s.NodeList != "" {
+		if s := j.needs(i); s.NodeList != "" {
 			key += s.NodeList + "\x00"
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -104,6 +105,7 @@ func (s *storedJob) job() federation.Job {
 		Attempt: s.Attempt, Site: s.Site, Partition: s.Partition, Nodes: s.Nodes, Account: s.Account,
 		ExitStatus: s.ExitStatus, Restarts: s.Restarts, Cost: s.Cost, SubmitHost: s.SubmitHost,
 	}
+	j.Demand = demand.Of(&j.Spec)
 	if s.Part != nil {
 		j.Part = new(federation.ArrayPart(*s.Part))
 	}

@@ -31,6 +31,7 @@ func TestStoredJob(t *testing.T) {
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
 	}
+	want.Job.SetSpec(want.Job.Spec)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -61,6 +62,7 @@ func TestJobsOfEarlierRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		old.Job.Rev = 0 // the store's
+		old.Job.SetSpec(old.Job.Spec)
 		if diff := cmp.Diff(old.Job, got.Job); diff != "" || got.Key == "" {
 			t.Errorf("%s: %s", got.Key, diff)
 		}
@@ -74,6 +76,7 @@ func TestJobsOfEarlierRecords(t *testing.T) {
 	if err := json.Unmarshal([]byte(earlier), &whole); err != nil {
 		t.Fatal(err)
 	}
+	want.Job.SetSpec(want.Job.Spec)
 	if diff := cmp.Diff(want, whole); diff != "" {
 		t.Error(diff)
 	}

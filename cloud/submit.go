@@ -134,7 +134,7 @@ func (d *Driver) canEverRun(j *job) error {
 			if w.Offering != "" && ng.offering.ID != w.Offering {
 				return false
 			}
-			need, _, err := layout.Need(j.component(i), ng.shape(), p.options())
+			need, _, err := layout.Need(j.needs(i), ng.shape(), p.options())
 			if err == nil && need > p.Max {
 				err = fmt.Errorf("it needs %d machines, and the pool may have %d", need, p.Max)
 			}

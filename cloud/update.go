@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -34,6 +35,7 @@ func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, afte
 		for _, name := range fields {
 			was.FieldByName(name).Set(now.FieldByName(name))
 		}
+		j.Job.Demand = demand.Of(&j.Job.Spec)
 		d.put(j)
 		if j.line != nil && slices.Contains(fields, timed) {
 			d.queue.try(j.line) // budgets may bear it now

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fsub/sbatch"
+	"fsub/federation/demand"
 	"fsub/slurm/hostlist"
 )
 
@@ -23,12 +23,12 @@ type candidate struct {
 }
 
 // candidates are the nodes that can hold at least one task, those that the job names among them.
-func (n *need) candidates(s *sbatch.Spec, free []Node) ([]candidate, error) {
-	required, err := hostlist.Expand(s.NodeList)
+func (n *need) candidates(d *demand.Demand, free []Node) ([]candidate, error) {
+	required, err := hostlist.Expand(d.NodeList)
 	if err != nil {
 		return nil, err
 	}
-	excluded, err := hostlist.Expand(s.Exclude)
+	excluded, err := hostlist.Expand(d.Exclude)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (n *need) candidates(s *sbatch.Spec, free []Node) ([]candidate, error) {
 		c = append(c, one)
 	}
 	if found < len(required) {
-		return nil, fmt.Errorf("%w: not all of %s are free", ErrNoFit, s.NodeList)
+		return nil, fmt.Errorf("%w: not all of %s are free", ErrNoFit, d.NodeList)
 	}
 	return c, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -66,12 +67,12 @@ type Options struct {
 //
 // Nodes that follow each other in free are neighbours: slurmctld, where it knows of no switches, takes runs of them, and for a job that one node can hold the
 // one with the fewest CPUs.
-func Fit(spec *sbatch.Spec, free []Node, o Options) ([]Share, error) {
+func Fit(d *demand.Demand, free []Node, o Options) ([]Share, error) {
 	var nd need
-	if err := nd.read(spec, o); err != nil {
+	if err := nd.read(d, o); err != nil {
 		return nil, err
 	}
-	c, err := nd.candidates(spec, free)
+	c, err := nd.candidates(d, free)
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +84,12 @@ func Fit(spec *sbatch.Spec, free []Node, o Options) ([]Share, error) {
 
 // Need says how many new nodes of one shape a job takes, and what it gets of the first, which is the one of which it gets most. [ErrNoFit]: no number of them
 // will do. Names that the job asks for count as a number of nodes only.
-func Need(spec *sbatch.Spec, shape Node, o Options) (nodes int, each Share, err error) {
+func Need(d *demand.Demand, shape Node, o Options) (nodes int, each Share, err error) {
 	var nd need
-	if err := nd.read(spec, o); err != nil {
+	if err := nd.read(d, o); err != nil {
 		return 0, Share{}, err
 	}
-	if err := nd.named(spec); err != nil {
+	if err := nd.named(d); err != nil {
 		return 0, Share{}, err
 	}
 	nd.spread = false // over what is there: nothing is rented for it

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fsub/cloud/layout"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -77,7 +78,7 @@ func TestFitNever(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, nodes := anySpec(t), anyNodes(t)
 		o := layout.Options{Whole: rapid.IntRange(0, 3).Draw(t, "whole") == 0, DefMemPerCPU: sbatch.MemMiB(rapid.SampledFrom([]int{0, 500}).Draw(t, "default"))}
-		shares, err := layout.Fit(s, nodes, o)
+		shares, err := layout.Fit(demand.Of(s), nodes, o)
 		if err != nil {
 			if shares != nil {
 				t.Fatalf("an error and shares: %v", err)
@@ -143,19 +144,19 @@ func TestFitFewest(t *testing.T) {
 		if s.More != nil {
 			s.More.NTasksPerGPU = 0
 		}
-		shares, err := layout.Fit(s, nodes, layout.Options{})
+		shares, err := layout.Fit(demand.Of(s), nodes, layout.Options{})
 		if err != nil {
 			return
 		}
 		fewer := *s
 		if fewer.MaxNodes = len(shares) - 1; fewer.MaxNodes > 0 {
 			fewer.MinNodes = 1
-			if got, err := layout.Fit(&fewer, nodes, layout.Options{}); err == nil && len(got) < len(shares) {
+			if got, err := layout.Fit(demand.Of(&fewer), nodes, layout.Options{}); err == nil && len(got) < len(shares) {
 				t.Fatalf("%d nodes do: %+v, but it got %+v", len(got), got, shares)
 			}
 		}
 		more := append(nodes, layout.Node{Name: "more", CPUs: 4, Mem: 100})
-		if got, err := layout.Fit(s, more, layout.Options{}); err != nil || len(got) > len(shares) {
+		if got, err := layout.Fit(demand.Of(s), more, layout.Options{}); err != nil || len(got) > len(shares) {
 			t.Fatalf("with one node more: %+v %v, without: %+v", got, err, shares)
 		}
 	})
@@ -167,13 +168,13 @@ func TestNeedIsFit(t *testing.T) {
 		s := anySpec(t)
 		o := layout.Options{Whole: rapid.Bool().Draw(t, "whole")}
 		shape := layout.Node{CPUs: 16, Mem: 64000, GPUs: 4, GPUType: "h100"}
-		n, each, err := layout.Need(s, shape, o)
+		n, each, err := layout.Need(demand.Of(s), shape, o)
 		const enough = 64
 		fresh := make([]layout.Node, enough)
 		for i := range fresh {
 			fresh[i] = shape
 		}
-		shares, fitErr := layout.Fit(s, fresh, o)
+		shares, fitErr := layout.Fit(demand.Of(s), fresh, o)
 		if (err == nil) != (fitErr == nil) {
 			t.Fatalf("Need: %d %v, Fit: %d %v", n, err, len(shares), fitErr)
 		}
@@ -181,7 +182,7 @@ func TestNeedIsFit(t *testing.T) {
 			t.Fatalf("Need: %d of %+v, Fit: %+v", n, each, shares)
 		}
 		if err == nil {
-			if _, err := layout.Fit(s, fresh[:n], o); err != nil {
+			if _, err := layout.Fit(demand.Of(s), fresh[:n], o); err != nil {
 				t.Fatalf("%d do not do: %v", n, err)
 			}
 		}
@@ -205,7 +206,7 @@ func TestFitRefuses(t *testing.T) {
 		"excluded":        {sbatch.Spec{Exclude: "n0"}, true},
 		"too large":       {sbatch.Spec{CPUsPerTask: 5}, true},
 	} {
-		_, err := layout.Fit(&c.spec, node, layout.Options{})
+		_, err := layout.Fit(demand.Of(&c.spec), node, layout.Options{})
 		if err == nil || errors.Is(err, layout.ErrNoFit) != c.noFit {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -222,7 +223,7 @@ func BenchmarkFit(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := layout.Fit(s, nodes, layout.Options{DefMemPerCPU: 1000}); err != nil {
+				if _, err := layout.Fit(demand.Of(s), nodes, layout.Options{DefMemPerCPU: 1000}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -2,7 +2,6 @@ package layout
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"fsub/federation/demand"
@@ -43,105 +42,56 @@ type need struct {
 }
 
 // read takes in what a job asks for.
-func (n *need) read(s *sbatch.Spec, o Options) error {
-	if said := demand.Of(s).RefusedGPUs(); said != "" {
+func (n *need) read(d *demand.Demand, o Options) error {
+	if said := d.RefusedGPUs(); said != "" {
 		return &Refused{said + "\n" + NoGPUs}
 	}
-	*n = need{minNodes: max(1, s.MinNodes), maxNodes: s.MaxNodes, tasks: s.NTasks, asked: s.NTasks > 0, perNode: s.NTasksPerNode, cpusTask: max(1, s.CPUsPerTask),
-		memNode: s.MemPerNode, memCPU: s.MemPerCPU, memGPU: s.MemPerGPU, exclusive: s.Exclusive == "exclusive" || o.Whole, whole: o.Whole}
-	if n.memNode == sbatch.MemAll {
-		n.memNode, n.memAll = 0, true
-	}
-	if !n.memAll && n.memNode == 0 && n.memCPU == 0 && n.memGPU == 0 && o.DefMemPerCPU > 0 {
-		n.memCPU, n.defMem = o.DefMemPerCPU, true
-	}
-	if m := s.More; m != nil {
-		_, _, threads, _ := m.Layout()
-		n.single, n.threads = threads == 1, threads
-		n.sizes, n.minCPUs, n.cpusGPU, n.tasksGPU, n.overcommit = m.NodeSizes, m.MinCPUs, m.CPUsPerGPU, max(m.NTasksPerGPU, m.NTasksPerTRES), m.Overcommit
-		n.spread, n.useMin = m.SpreadJob, m.UseMinNodes
+	*n = need{minNodes: max(1, d.MinNodes), maxNodes: d.MaxNodes, sizes: d.NodeSizes, tasks: d.Tasks, asked: d.Tasks > 0, perNode: d.TasksPerNode,
+		cpusTask: max(1, d.CPUsPerTask), minCPUs: d.MinCPUs, cpusGPU: d.CPUsPerGPU, tasksGPU: d.TasksPerGPU, threads: d.Threads, single: d.Threads == 1,
+		overcommit: d.Overcommit, spread: d.Spread, useMin: d.UseMinNodes, exclusive: d.Whole || o.Whole, whole: o.Whole}
+	switch m := d.Memory; {
+	case m.Amount == sbatch.MemAll:
+		n.memAll = true
+	case m.Amount == 0:
+		n.memCPU, n.defMem = o.DefMemPerCPU, o.DefMemPerCPU > 0
+	case m.Per == demand.PerNode:
+		n.memNode = m.Amount
+	case m.Per == demand.PerCPU:
+		n.memCPU = m.Amount
+	case m.Per == demand.PerGPU:
+		n.memGPU = m.Amount
 	}
 	if o.Most > 0 && n.maxNodes > o.Most {
 		n.maxNodes = max(o.Most, n.minNodes)
 	}
-	if err := n.readGPUs(s); err != nil {
+	if err := n.readGPUs(d); err != nil {
 		return err
 	}
 	n.count()
 	return nil
 }
 
-// AsksGPUs reports whether a job asks for GPUs.
-func AsksGPUs(s *sbatch.Spec) bool {
-	var n need
-	return n.readGPUs(s) != nil || n.gpusNode+n.gpusTask+n.gpusJob > 0
-}
-
-// readGPUs sums the lists of GPUs. They are all of one type: no node has two.
-func (n *need) readGPUs(s *sbatch.Spec) error {
-	socket := ""
-	if s.More != nil {
-		socket = s.More.GPUsPerSocket
+// readGPUs sums the GPUs. They are all of one type: no node has two.
+func (n *need) readGPUs(d *demand.Demand) error {
+	if err := d.Refused(); err != nil {
+		return err
 	}
-	for _, l := range [...]struct {
-		list string
-		to   *int
-		gres bool
-	}{{s.GPUsPerNode, &n.gpusNode, false}, {socket, &n.gpusNode, false}, {s.GRES, &n.gpusNode, true}, {s.GPUsPerTask, &n.gpusTask, false}, {s.GPUs, &n.gpusJob, false}} {
-		if l.list == "" || l.gres && strings.EqualFold(l.list, "none") {
-			continue
+	for _, g := range d.GRES {
+		switch {
+		case g.Name != "gpu":
+			return fmt.Errorf("rented machines have no %q, only gpu", g.Name)
+		case g.Type == "":
+		case n.gpuType == "" || strings.EqualFold(n.gpuType, g.Type):
+			n.gpuType = g.Type
+		default:
+			return fmt.Errorf("%s: no machine has GPUs of two types, %s and %s", g, n.gpuType, g.Type)
 		}
-		sum := 0
-		for item := range strings.SplitSeq(l.list, ",") {
-			k, err := n.gpuItem(item, l.gres)
-			if err != nil {
-				return err
-			}
-			sum += k
-		}
-		*l.to = sum
+	}
+	n.gpusNode, n.gpusTask, n.gpusJob = d.Count("gpu", demand.PerNode), d.Count("gpu", demand.PerTask), d.Count("gpu", demand.PerJob)
+	if n.gpusNode == 0 {
+		n.gpusNode = d.Count("gpu", demand.PerSocket)
 	}
 	return nil
-}
-
-// gpuItem reads TYPE:N, TYPE or N, after "gpu" if it is one of --gres.
-func (n *need) gpuItem(item string, gres bool) (int, error) {
-	rest := strings.TrimPrefix(item, "gres/")
-	if gres {
-		name, more, _ := strings.Cut(rest, ":")
-		if rest = more; name != "gpu" {
-			return 0, fmt.Errorf("--gres=%s: rented machines have no %q, only gpu", item, name)
-		}
-	}
-	if i := strings.IndexByte(rest, '('); i >= 0 { // sockets
-		rest = rest[:i]
-	}
-	kind, number := "", rest
-	if i := strings.LastIndexAny(rest, ":="); i >= 0 {
-		kind, number = rest[:i], rest[i+1:]
-	}
-	count := 1
-	if number != "" {
-		k, err := strconv.Atoi(number)
-		switch {
-		case err == nil:
-			count = k
-		case kind == "":
-			kind = number
-		default:
-			return 0, fmt.Errorf("%q: %q is no number of GPUs", item, number)
-		}
-	}
-	switch {
-	case count < 0:
-		return 0, fmt.Errorf("%q: %d is no number of GPUs", item, count)
-	case count == 0 || kind == "":
-	case n.gpuType == "" || strings.EqualFold(n.gpuType, kind):
-		n.gpuType = kind
-	default:
-		return 0, fmt.Errorf("%q: no machine has GPUs of two types, %s and %s", item, n.gpuType, kind)
-	}
-	return count, nil
 }
 
 // count derives the numbers of tasks and nodes from each other and from the GPUs, as sbatch and slurmctld do.
@@ -211,11 +161,11 @@ func (n *need) countGPUs() {
 }
 
 // named makes room for the nodes that the job names.
-func (n *need) named(s *sbatch.Spec) error {
-	if s.NodeList == "" {
+func (n *need) named(d *demand.Demand) error {
+	if d.NodeList == "" {
 		return nil
 	}
-	names, err := hostlist.Expand(s.NodeList)
+	names, err := hostlist.Expand(d.NodeList)
 	if err != nil {
 		return err
 	}

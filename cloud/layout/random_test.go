@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/cloud/layout"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/testbed/realjob"
 )
@@ -295,7 +296,7 @@ func planned(taken string, args []string) string {
 		return err.Error()
 	}
 	o := layout.Options{DefMemPerCPU: 1000}
-	_, err = layout.Fit(&r.Spec, whole, o)
+	_, err = layout.Fit(demand.Of(&r.Spec), whole, o)
 	if refused, ok := errors.AsType[*layout.Refused](err); ok {
 		return "refused: sbatch: error: " + strings.ReplaceAll(refused.Text, "\n", "|sbatch: error: ")
 	}
@@ -308,7 +309,7 @@ func planned(taken string, args []string) string {
 		}
 		return "refused: " + said + "sbatch: error: Batch job submission failed: Requested node configuration is not available"
 	}
-	shares, err := layout.Fit(&r.Spec, free, o)
+	shares, err := layout.Fit(demand.Of(&r.Spec), free, o)
 	if err != nil {
 		return "waits: Resources"
 	}

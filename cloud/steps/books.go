@@ -11,6 +11,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/layout"
 	"fsub/cloud/steps/wire"
+	"fsub/federation/demand"
 )
 
 // books are the steps of a run: what they hold of its nodes, those that run and those that are over. The gang's first machine has them.
@@ -146,7 +147,7 @@ func (b *books) place(s *step) (uint32, error) {
 		var parts []layout.Part
 		ask := p.Ask
 		ask.Start = b.start[p.Group]
-		ask.NoGPUs = ask.NoGPUs || !ask.Asks() && !layout.AsksGPUs(&b.launch.Groups[p.Group].Spec)
+		ask.NoGPUs = ask.NoGPUs || !ask.Asks() && !demand.Of(&b.launch.Groups[p.Group].Spec).AsksGPUs()
 		if parts, err = layout.Place(ask, b.free(p.Group)); err != nil {
 			break
 		}
