@@ -31,6 +31,66 @@ type answered struct {
 	err error
 }
 
+// asks are the requests that sites have a word in, and are not done yet.
+type asks struct {
+	*shared
+	open map[federation.JobID]*asked
+	view *view // whoever waits is told there why one was refused
+}
+
+// answer makes an asked request done.
+func (c *asks) answer(a *asked) {
+	delete(c.open, a.Job)
+	if a.Seq != 0 {
+		c.batch.done(a.Seq)
+	}
+}
+
+// refuse makes it done without having been done, and keeps the reason for whoever has asked.
+func (c *asks) refuse(j *job, a *asked, err error) {
+	c.event(j, "%s refused: %v", a.Kind, err)
+	c.view.refuse(a.Seq, err)
+	c.answer(a)
+}
+
+// site asks the job's site for what a wants, or for the end of the attempt.
+func (c *asks) site(j *job, a *asked) {
+	s, ref := c.byName[j.att.Site], j.att.Ref()
+	a.calling, a.at = true, c.now().Add(c.t.CancelEach)
+	var do func(context.Context) error
+	switch {
+	case a.stop && a.Kind == federation.RequestUpdate:
+		// Held first: what cannot start any more can be taken back without harm.
+		do = func(ctx context.Context) error {
+			if err := s.driver.Hold(ctx, ref); err != nil {
+				return err
+			}
+			return s.driver.Cancel(ctx, ref, nil)
+		}
+	case a.stop:
+		do = func(ctx context.Context) error { return s.driver.Cancel(ctx, ref, nil) }
+	case a.Kind == federation.RequestUpdate:
+		do = updateAt(s.can.Update, ref, j, a.spec)
+	case suspends(a.Request):
+		do = suspendAt(s.can.Suspend, ref, a.Kind)
+	default:
+		do = requeueAt(s.can.Requeue, ref, a.Tasks)
+	}
+	kind := answered{job: j.ID, seq: a.Seq}
+	c.calls.add(s, kind, func(ctx context.Context) any {
+		r := kind
+		r.err = do(ctx)
+		return r
+	})
+}
+
+// takesBack reports whether the end of j's attempt was asked for so that it may go back to the queue. After a crash nothing is known
+// of that but the request, and that the attempt was cancelled.
+func (c *asks) takesBack(j *job, sj *federation.SiteJob) bool {
+	a := c.open[j.ID]
+	return a != nil && !j.Cancel && !suspends(a.Request) && (a.stop || sj.State == federation.Cancelled && (a.Kind != federation.RequestUpdate || sj.Start.IsZero()))
+}
+
 // ask takes up a request to requeue, to suspend, to resume or to change a job.
 func (c *Controller) ask(r federation.Request) {
 	j := c.jobs[r.Job]
@@ -39,7 +99,7 @@ func (c *Controller) ask(r federation.Request) {
 		c.takeUpAgain(r)
 	case j == nil:
 		c.batch.done(r.Seq)
-	case c.asked[r.Job] != nil:
+	case c.asks.open[r.Job] != nil:
 		c.inbox.again(r.Seq) // read again, when the one before it is done
 	case r.Kind == federation.RequestUpdate && c.spreadFirst(r):
 	case j.spreads():
@@ -74,7 +134,7 @@ func (c *Controller) askSpread(j *job, r federation.Request) {
 		}
 		one := r
 		one.Job, one.Tasks, one.Seq, one.Restarts = p.ID, nil, 0, p.Restarts
-		if p.live() || c.asked[p.ID] != nil { // of an attempt that has just ended, one before this is still to be done
+		if p.live() || c.asks.open[p.ID] != nil { // of an attempt that has just ended, one before this is still to be done
 			c.batch.request(one)
 		} else {
 			c.askOne(p, one)
@@ -93,24 +153,9 @@ func (c *Controller) askOne(j *job, r federation.Request) {
 	}
 }
 
-// answer makes an asked request done.
-func (c *Controller) answer(a *asked) {
-	delete(c.asked, a.Job)
-	if a.Seq != 0 {
-		c.batch.done(a.Seq)
-	}
-}
-
-// refuseAsked makes it done without having been done, and keeps the reason for whoever has asked.
-func (c *Controller) refuseAsked(j *job, a *asked, err error) {
-	c.event(j, "%s refused: %v", a.Kind, err)
-	c.view.refuse(a.Seq, err)
-	c.answer(a)
-}
-
 // takeAnswered takes in what a site said.
 func (c *Controller) takeAnswered(s *site, r answered) {
-	a := c.asked[r.job]
+	a := c.asks.open[r.job]
 	j := c.jobs[r.job]
 	if a == nil || a.Seq != r.seq || j == nil {
 		return
@@ -121,7 +166,7 @@ func (c *Controller) takeAnswered(s *site, r answered) {
 		a.at = c.now().Add(c.t.CancelEach)
 	case a.stop: // a poll tells whether it has ended
 		if r.err != nil && a.Kind == federation.RequestUpdate {
-			c.refuseAsked(j, a, r.err)
+			c.asks.refuse(j, a, r.err)
 		}
 	case a.Kind == federation.RequestUpdate:
 		c.updated(j, a, r.err)
@@ -135,71 +180,33 @@ func (c *Controller) takeAnswered(s *site, r answered) {
 // repairAsked goes on with the requests that wait.
 func (c *Controller) repairAsked() {
 	now := c.now()
-	for _, id := range slices.Sorted(maps.Keys(c.asked)) {
-		a, j := c.asked[id], c.jobs[id]
+	for _, id := range slices.Sorted(maps.Keys(c.asks.open)) {
+		a, j := c.asks.open[id], c.jobs[id]
 		switch {
 		case j == nil || j.Cancel:
-			c.answer(a)
+			c.asks.answer(a)
 		case !j.live(): // it went back to the queue by itself
 			if a.spec != nil {
 				c.changeHere(j, *a.spec)
 			}
-			c.answer(a)
+			c.asks.answer(a)
 		case a.hold:
 			if j.State == federation.Pending {
-				c.answer(a)
+				c.asks.answer(a)
 				c.hold(j, a.Request)
 			}
 		case a.Kind != federation.RequestUpdate && j.Restarts > a.Restarts:
-			c.answer(a)
+			c.asks.answer(a)
 		case !a.calling && !now.Before(a.at) && c.byName[j.att.Site] != nil:
-			c.askSite(j, a)
+			c.asks.site(j, a)
 		}
 	}
-}
-
-// askSite asks the job's site for what a wants, or for the end of the attempt.
-func (c *Controller) askSite(j *job, a *asked) {
-	s, ref := c.byName[j.att.Site], j.att.Ref()
-	a.calling, a.at = true, c.now().Add(c.t.CancelEach)
-	var do func(context.Context) error
-	switch {
-	case a.stop && a.Kind == federation.RequestUpdate:
-		// Held first: what cannot start any more can be taken back without harm.
-		do = func(ctx context.Context) error {
-			if err := s.driver.Hold(ctx, ref); err != nil {
-				return err
-			}
-			return s.driver.Cancel(ctx, ref, nil)
-		}
-	case a.stop:
-		do = func(ctx context.Context) error { return s.driver.Cancel(ctx, ref, nil) }
-	case a.Kind == federation.RequestUpdate:
-		do = updateAt(s.can.Update, ref, j, a.spec)
-	case suspends(a.Request):
-		do = suspendAt(s.can.Suspend, ref, a.Kind)
-	default:
-		do = requeueAt(s.can.Requeue, ref, a.Tasks)
-	}
-	kind := answered{job: j.ID, seq: a.Seq}
-	c.calls.add(s, kind, func(ctx context.Context) any {
-		r := kind
-		r.err = do(ctx)
-		return r
-	})
-}
-
-// takesBack reports whether the end of j's attempt was asked for so that it may go back to the queue. After a crash nothing is known
-// of that but the request, and that the attempt was cancelled.
-func (c *Controller) takesBack(j *job, sj *federation.SiteJob) bool {
-	a := c.asked[j.ID]
-	return a != nil && !j.Cancel && !suspends(a.Request) && (a.stop || sj.State == federation.Cancelled && (a.Kind != federation.RequestUpdate || sj.Start.IsZero()))
 }
 
 // putBack returns a job to the queue after its attempt was stopped for that. Its site is left alone with it for a while: it remembers the
 // number, and refuses to take it a second time, until MinJobAge has passed.
 func (c *Controller) putBack(j *job) {
-	a := c.asked[j.ID]
+	a := c.asks.open[j.ID]
 	if a.spec != nil {
 		c.changeHere(j, *a.spec)
 	} else {
@@ -211,7 +218,7 @@ func (c *Controller) putBack(j *job) {
 	}
 	j.ExitStatus = 0
 	c.avoid(j, j.att.Site, c.now().Add(c.t.MinJobAge))
-	c.answer(a)
+	c.asks.answer(a)
 	c.requeue(j, federation.ReasonBeginTime)
 }
 

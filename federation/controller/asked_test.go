@@ -27,7 +27,7 @@ func TestSuspendAfterAnEnd(t *testing.T) {
 	}
 	b.pauses(part.ID, federation.RequestSuspend)
 	b.rounds(2)
-	if b.ctl.asked[part.ID] == nil {
+	if b.ctl.asks.open[part.ID] == nil {
 		t.Fatal("its site is not asked: this shows nothing")
 	}
 	// In one round its nodes are seen to fail, and the array's request is read.

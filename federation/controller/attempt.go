@@ -32,7 +32,7 @@ func (c *Controller) bind(j *job, d federation.Decision) {
 	s.jobs[j.ID] = j
 	c.queue.drop(j)
 	c.batch.job(j)
-	c.componentsFollow(j)
+	c.components.follow(j)
 	c.batch.attempt(j.att)
 	c.submit(j)
 	c.metrics.bound(s.Name)

@@ -8,10 +8,11 @@ import (
 	"fsub/federation"
 )
 
-// Every run that has ended is charged once, in the batch that its end is written with. What jobs, attempts and tasks cost is the sum of that.
+// charges charges for every run that has ended, once, in the batch that its end is written with. What jobs, attempts and tasks cost is the sum of that.
+type charges struct{ *shared }
 
-// charge writes what a run has come to, of which k says who held what, and when. s is nil if the site is not configured any more: nothing is billed then.
-func (c *Controller) charge(s *site, j *job, a *federation.Attempt, k federation.Charge) federation.Money {
+// run writes what a run has come to, of which k says who held what, and when. s is nil if the site is not configured any more: nothing is billed then.
+func (c charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge) federation.Money {
 	k.Job, k.User = j.ID, j.User
 	k.Key, k.Attempt, k.Site = a.Key, a.Number, a.Site
 	switch {
@@ -32,7 +33,7 @@ func (c *Controller) charge(s *site, j *job, a *federation.Attempt, k federation
 
 // price sets what a run is billed: what the site says that it costs by the hour, else its TRES at the site's prices. What a job is suspended for costs
 // where its nodes are rented; a cluster counts it as nothing. An amount that is set is the site's own word.
-func (c *Controller) price(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
+func (c charges) price(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
 	held := elapsed(k.Start, k.End)
 	switch {
 	case k.From == federation.PriceNone:
@@ -63,20 +64,20 @@ func elapsed(start, end time.Time) time.Duration {
 	return end.Sub(start)
 }
 
-// chargeEnded charges for an attempt's last run, or for the tasks of an array, when the site has said how it ended. An array's tasks hold the same each.
-func (c *Controller) chargeEnded(s *site, j *job, sj federation.SiteJob) {
+// ended charges for an attempt's last run, or for the tasks of an array, when the site has said how it ended. An array's tasks hold the same each.
+func (c charges) ended(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	switch {
 	case j.size > 0:
-		c.chargeTasks(s, j, sj.Held())
+		c.tasks(s, j, sj.Held())
 	case !sj.Start.IsZero():
 		a.Charged++
-		a.Cost += c.charge(s, j, a, federation.Charge{Run: a.Charged, Held: sj.Held(), Nodes: sj.Nodes, State: sj.State, Start: sj.Start, End: sj.End,
+		a.Cost += c.run(s, j, a, federation.Charge{Run: a.Charged, Held: sj.Held(), Nodes: sj.Nodes, State: sj.State, Start: sj.Start, End: sj.End,
 			Suspended: sj.Suspension.Suspended(sj.Start, sj.End, false), From: federation.PriceTable})
 	}
 }
 
-func (c *Controller) chargeTasks(s *site, j *job, held federation.Held) {
+func (c charges) tasks(s *site, j *job, held federation.Held) {
 	a := j.att
 	a.Charged++
 	for _, t := range j.tasks {
@@ -87,77 +88,38 @@ func (c *Controller) chargeTasks(s *site, j *job, held federation.Held) {
 		if s == nil || !t.State.Ended() {
 			k.State, k.End, k.From = federation.NodeFail, c.now().UTC(), federation.PriceNone
 		}
-		amount := c.charge(s, j, a, k)
+		amount := c.run(s, j, a, k)
 		t.Cost += amount
 		a.Cost += amount
 		c.batch.task(t)
 	}
 }
 
-// chargeLost writes, before an attempt is over or starts anew, that a run of it was lost: its end was not seen. Tasks whose end was are billed.
-func (c *Controller) chargeLost(j *job) {
+// lost writes, before an attempt is over or starts anew, that a run of it was lost: its end was not seen. Tasks whose end was are billed.
+func (c charges) lost(j *job) {
 	a := j.att
 	s := c.byName[a.Site]
 	switch {
 	case a.State != federation.AttemptStarted || a.Started.IsZero():
 	case j.size > 0:
-		c.chargeTasks(s, j, a.Held)
+		c.tasks(s, j, a.Held)
 	case len(a.Runs) == 0 || !a.Runs[len(a.Runs)-1].Started.Equal(a.Started):
 		a.Charged++
-		c.charge(s, j, a, federation.Charge{Run: a.Charged, Held: a.Held, Nodes: a.Nodes, State: federation.NodeFail, Start: a.Started, End: c.now().UTC()})
+		c.run(s, j, a, federation.Charge{Run: a.Charged, Held: a.Held, Nodes: a.Nodes, State: federation.NodeFail, Start: a.Started, End: c.now().UTC()})
 	}
 }
 
-// chargeComponent charges for the run of a component, if it has started. It has the number of its leader's.
-func (c *Controller) chargeComponent(s *site, j *job, run int, state federation.State, end time.Time, from federation.PriceSource) {
+// component charges for the run of a component, if it has started. It has the number of its leader's.
+func (c charges) component(s *site, j *job, run int, state federation.State, end time.Time, from federation.PriceSource) {
 	if j.Start.IsZero() {
 		return
 	}
-	c.charge(s, j, j.leader.att, federation.Charge{Run: run, Held: j.held, Nodes: j.Nodes, State: state, Start: j.Start, End: end,
+	c.run(s, j, j.leader.att, federation.Charge{Run: run, Held: j.held, Nodes: j.Nodes, State: state, Start: j.Start, End: end,
 		Suspended: j.Suspension.Suspended(j.Start, end, false), From: from})
 }
 
-// takeRestarts takes in that a site has queued a job again.
-func (c *Controller) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
-	a := j.att
-	before := a.Runs
-	takeRuns(a, sj, c.now())
-	held := a.Held
-	if held == (federation.Held{}) {
-		held = sj.Held()
-	}
-	c.chargeRuns(s, j, before, held)
-	if sj.Restarts > a.Restarts {
-		j.Restarts += sj.Restarts - a.Restarts
-		a.Restarts = sj.Restarts
-		c.event(j, "requeued by %s", s.Name)
-	}
-}
-
-// takeRuns notes the runs that the site of an attempt has ended to queue the job again: by the site's own word, or as the last one was seen to run.
-// A cluster sets the time of submission anew when it requeues a job. Of arrays that were handed over whole nothing is noted.
-func takeRuns(a *federation.Attempt, sj *federation.SiteJob, now time.Time) {
-	switch {
-	case len(sj.Earlier) > 0:
-		a.Runs = slices.Clone(sj.Earlier)
-	case sj.Restarts > a.Restarts && !a.Started.IsZero() && len(sj.Tasks) == 0 && sj.PendingTasks == "":
-		if n := len(a.Runs); n > 0 && a.Runs[n-1].Started.Equal(a.Started) {
-			return
-		}
-		a.Runs = append(slices.Clip(a.Runs), federation.AttemptRun{State: federation.Requeued, Started: a.Started, Ended: requeuedAt(sj, a.Started, now), Nodes: a.Nodes})
-	}
-}
-
-// requeuedAt is when a run ended that a site has ended to queue the job again.
-func requeuedAt(sj *federation.SiteJob, started, now time.Time) time.Time {
-	if sj.Submit.After(started) && sj.Submit.Before(now) {
-		return sj.Submit
-	}
-	return now.UTC()
-}
-
-// chargeRuns charges for those runs of an attempt that were not among before, which are charged. All are new to an attempt of which nothing is.
-func (c *Controller) chargeRuns(s *site, j *job, before []federation.AttemptRun, held federation.Held) {
+// requeued charges for those runs of an attempt that were not among before, which are charged. All are new to an attempt of which nothing is.
+func (c charges) requeued(s *site, j *job, before []federation.AttemptRun, held federation.Held) {
 	a := j.att
 	if a.Charged == 0 {
 		before = nil
@@ -171,7 +133,7 @@ func (c *Controller) chargeRuns(s *site, j *job, before []federation.AttemptRun,
 		a.Charged++
 		k := federation.Charge{Run: a.Charged, Held: held, Nodes: r.Nodes, State: r.State, Start: r.Started, End: r.Ended,
 			Suspended: r.Suspension.Suspended(r.Started, r.Ended, false), From: federation.PriceTable, Amount: r.Cost}
-		r.Cost = c.charge(s, j, a, k)
+		r.Cost = c.run(s, j, a, k)
 		a.Cost += r.Cost
 	}
 }

@@ -89,18 +89,19 @@ func (t Timing) withDefaults() Timing {
 // Controller decides. What it decides over has its state in parts of its own; its fields belong to the goroutine that calls Round.
 type Controller struct {
 	*shared
-	inbox    *inbox
-	watch    *watch
-	arrays   *arrays
-	depends  *dependencies
-	strays   *strays
-	stageOut *stageOut
+	inbox      *inbox
+	asks       *asks
+	watch      *watch
+	arrays     *arrays
+	depends    *dependencies
+	strays     *strays
+	stageOut   *stageOut
+	charges    charges
+	components *components
 
 	plan   planner
 	policy place.Policy
 	queue  queue // those without a live attempt
-
-	asked map[federation.JobID]*asked
 
 	claimed int64 // number of the last claim
 
@@ -126,15 +127,16 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 		cfg.MaxArray = federation.MaxArrayIndex + 1
 	}
 	c := &Controller{
-		shared: newShared(cfg), plan: new(place.Planner), policy: cfg.Policy,
-		asked: map[federation.JobID]*asked{},
-		wake:  make(chan struct{}, 1),
+		shared: newShared(cfg), plan: new(place.Planner), policy: cfg.Policy, wake: make(chan struct{}, 1),
 	}
+	c.view.init()
 	c.depends = newDependencies(c.shared)
 	c.arrays = newArrays(c.shared, &c.queue, c.depends, c)
 	c.depends.arrays = c.arrays
 	c.strays, c.stageOut = newStrays(c.shared), newStageOut(c.shared, c)
-	c.view.init()
+	c.asks = &asks{shared: c.shared, open: map[federation.JobID]*asked{}, view: &c.view}
+	c.charges = charges{c.shared}
+	c.components = &components{shared: c.shared, charges: c.charges, owner: c}
 	c.inbox = &inbox{shared: c.shared, taken: map[int64]bool{}}
 	c.watch = newWatch(c.shared, c, c.view.wanted)
 	if err := c.load(ctx); err != nil {

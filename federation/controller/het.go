@@ -9,8 +9,20 @@ import (
 // A heterogeneous job is placed, submitted, held and cancelled as one: by its first component, the leader. The others have numbers
 // and records of their own, which follow what the site says of each; they are never in the queue.
 
-// linkComponent joins a component with its leader. A leader that is not live has been ended without it, which the store does not allow.
-func (c *Controller) linkComponent(j *job) {
+// components follow what becomes of their leaders.
+type components struct {
+	*shared
+	charges charges
+	owner   jobEnder
+}
+
+// jobEnder makes a job's state final.
+type jobEnder interface {
+	end(j *job, state federation.State, reason federation.Reason, at time.Time)
+}
+
+// link joins a component with its leader. A leader that is not live has been ended without it, which the store does not allow.
+func (c *components) link(j *job) {
 	leader := c.jobs[j.Component.Leader]
 	if leader == nil {
 		c.log.Error("component of a job that is not there", "job", j.ID, "leader", j.Component.Leader)
@@ -21,11 +33,11 @@ func (c *Controller) linkComponent(j *job) {
 	leader.others = append(leader.others, j)
 }
 
-// reportComponent takes in what the site says of a component of its leader's live attempt.
-func (c *Controller) reportComponent(s *site, j *job, sj federation.SiteJob) {
+// report takes in what the site says of a component of its leader's live attempt.
+func (c *components) report(s *site, j *job, sj federation.SiteJob) {
 	run := j.leader.att.Charged + 1
 	if sj.Restarts > j.Restarts {
-		c.chargeComponent(s, j, run, federation.Requeued, requeuedAt(&sj, j.Start, c.now()), federation.PriceTable)
+		c.charges.component(s, j, run, federation.Requeued, requeuedAt(&sj, j.Start, c.now()), federation.PriceTable)
 	}
 	if !sj.Start.IsZero() {
 		j.held = sj.Held()
@@ -34,15 +46,15 @@ func (c *Controller) reportComponent(s *site, j *job, sj federation.SiteJob) {
 	j.State, j.Reason, j.Start, j.Suspension, j.Restarts = sj.State, sj.Reason, sj.Start, sj.Suspension, sj.Restarts
 	if sj.State.Ended() {
 		j.ExitStatus = sj.ExitStatus
-		c.chargeComponent(s, j, run, sj.State, sj.End, federation.PriceTable)
-		c.end(j, sj.State, sj.Reason, sj.End)
+		c.charges.component(s, j, run, sj.State, sj.End, federation.PriceTable)
+		c.owner.end(j, sj.State, sj.Reason, sj.End)
 		return
 	}
 	c.batch.job(j)
 }
 
-// endComponents ends with a job the components of it that have not been seen to end.
-func (c *Controller) endComponents(l *job, at time.Time) {
+// endWith ends with a job the components of it that have not been seen to end.
+func (c *components) endWith(l *job, at time.Time) {
 	for _, j := range l.others {
 		if j.State.Ended() {
 			continue
@@ -52,14 +64,14 @@ func (c *Controller) endComponents(l *job, at time.Time) {
 			if j.State == federation.Suspended { // it was let go on to be ended
 				j.Suspension = j.Suspension.Resume(at)
 			}
-			c.chargeComponent(s, j, l.att.Charged, l.State, at, federation.PriceTable)
+			c.charges.component(s, j, l.att.Charged, l.State, at, federation.PriceTable)
 		}
-		c.end(j, l.State, l.Reason, at)
+		c.owner.end(j, l.State, l.Reason, at)
 	}
 }
 
-// componentsFollow brings the waiting components in line with their leader: bound, requeued, held or released.
-func (c *Controller) componentsFollow(l *job) {
+// follow brings the waiting components in line with their leader: bound, requeued, held or released.
+func (c *components) follow(l *job) {
 	for _, j := range l.others {
 		if j.State.Ended() {
 			continue
@@ -67,9 +79,9 @@ func (c *Controller) componentsFollow(l *job) {
 		j.Held, j.Cancel, j.CancelBy = l.Held, l.Cancel, l.CancelBy
 		if l.State == federation.Pending {
 			if s := c.byName[j.Site]; s != nil && l.att != nil && l.att.State == federation.AttemptEnded { // its own end was not seen
-				c.chargeComponent(s, j, l.att.Charged, l.att.Final, l.att.Ended, federation.PriceTable)
+				c.charges.component(s, j, l.att.Charged, l.att.Final, l.att.Ended, federation.PriceTable)
 			} else if l.att != nil && l.att.State.Final() {
-				c.chargeComponent(s, j, l.att.Charged, federation.NodeFail, c.now().UTC(), federation.PriceNone)
+				c.charges.component(s, j, l.att.Charged, federation.NodeFail, c.now().UTC(), federation.PriceNone)
 			}
 			j.State, j.Reason, j.Site, j.Partition, j.Nodes, j.Start, j.Suspension = federation.Pending, l.Reason, l.Site, "", "", time.Time{}, federation.Suspension{}
 		}

@@ -179,7 +179,7 @@ func (c *Controller) addJob(ctx context.Context, stored federation.Job) (*job, e
 	}
 	c.jobs[j.ID] = j
 	if j.Component != nil {
-		c.linkComponent(j)
+		c.components.link(j)
 	}
 	return j, nil
 }
@@ -249,7 +249,7 @@ func (c *Controller) end(j *job, state federation.State, reason federation.Reaso
 	c.queue.drop(j)
 	delete(c.arrays.shrunk, j)
 	delete(c.arrays.live, j.ID)
-	c.endComponents(j, j.End)
+	c.components.endWith(j, j.End)
 	c.depends.changed(j)
 	if j.array != nil {
 		c.arrays.changed(j)
@@ -267,7 +267,7 @@ func (c *Controller) requeue(j *job, reason federation.Reason) {
 	j.unsure, j.busy, j.missing, j.fails = false, false, time.Time{}, 0
 	j.lostStart, j.heldThere = false, false
 	c.batch.job(j)
-	c.componentsFollow(j)
+	c.components.follow(j)
 	if j.size > 0 && len(j.tasks) > 0 && !c.keepEnded(j) {
 		c.end(j, federation.NodeFail, reason, c.now())
 		return
@@ -310,7 +310,7 @@ func (c *Controller) keepEnded(j *job) bool {
 func (c *Controller) finishAttempt(j *job, to federation.AttemptState, note string) {
 	a := j.att
 	if to != federation.AttemptEnded {
-		c.chargeLost(j)
+		c.charges.lost(j)
 	}
 	if err := a.Move(to); err != nil {
 		c.log.Error("attempt", "err", err)

@@ -83,7 +83,7 @@ func (c *Controller) setReason(j *job, r federation.Reason) {
 	if j.Reason != r {
 		j.Reason = r
 		c.batch.job(j)
-		c.componentsFollow(j)
+		c.components.follow(j)
 	}
 }
 

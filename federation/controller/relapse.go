@@ -21,7 +21,7 @@ func (c *Controller) loseStart(s *site, j *job, sj federation.SiteJob) {
 		c.event(j, "the controller of %s lost the start: it shows the job as pending again", s.Name)
 		if c.mayRunAgain(j) {
 			j.Restarts++
-			c.chargeLost(j)
+			c.charges.lost(j)
 			c.move(j, federation.AttemptSubmitted)
 			c.report(s, j, sj)
 			return

@@ -49,7 +49,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 	}
 	for _, component := range sj.Components { // before their leader, with which they end
 		if k := c.jobs[component.ID]; k != nil && k.leader == j {
-			c.reportComponent(s, k, component)
+			c.components.report(s, k, component)
 		}
 	}
 	if j.lostStart = c.startLost(j, sj); j.lostStart { // what was asked before it started may come late: look again
@@ -62,7 +62,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 			c.loseStart(s, j, sj)
 			return
 		}
-		c.chargeLost(j)
+		c.charges.lost(j)
 	}
 	if a.Acked.IsZero() {
 		a.Acked = c.now().UTC()
@@ -119,14 +119,14 @@ func (c *Controller) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	a.Final, a.ExitStatus, a.Started, a.Ended = sj.State, sj.ExitStatus, sj.Start, sj.End
 	a.Class = failureClass(sj.State)
-	c.chargeEnded(s, j, sj)
+	c.charges.ended(s, j, sj)
 	j.Start, j.ExitStatus, j.Suspension = sj.Start, sj.ExitStatus, sj.Suspension
 	c.finishAttempt(j, federation.AttemptEnded, sj.Detail)
 	if sj.Detail != "" {
 		c.event(j, "%s says: %s", s.Name, sj.Detail)
 	}
 	switch {
-	case c.takesBack(j, &sj):
+	case c.asks.takesBack(j, &sj):
 		c.putBack(j)
 	case j.Cancel && sj.State != federation.Completed:
 		c.end(j, federation.Cancelled, sj.Reason, sj.End)
@@ -197,6 +197,45 @@ func (c *Controller) returned(s *site, j *job, sj federation.SiteJob) {
 	j.leaveOut(federation.Rejection{Site: s.Name, Reason: sj.Reason, Detail: sj.Detail}, c.now().Add(c.t.Observe/5))
 	s.nextObserve = c.now()
 	c.backToQueue(j, sj.Reason)
+}
+
+// takeRestarts takes in that a site has queued a job again.
+func (c *Controller) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
+	a := j.att
+	before := a.Runs
+	takeRuns(a, sj, c.now())
+	held := a.Held
+	if held == (federation.Held{}) {
+		held = sj.Held()
+	}
+	c.charges.requeued(s, j, before, held)
+	if sj.Restarts > a.Restarts {
+		j.Restarts += sj.Restarts - a.Restarts
+		a.Restarts = sj.Restarts
+		c.event(j, "requeued by %s", s.Name)
+	}
+}
+
+// takeRuns notes the runs that the site of an attempt has ended to queue the job again: by the site's own word, or as the last one was seen to run.
+// A cluster sets the time of submission anew when it requeues a job. Of arrays that were handed over whole nothing is noted.
+func takeRuns(a *federation.Attempt, sj *federation.SiteJob, now time.Time) {
+	switch {
+	case len(sj.Earlier) > 0:
+		a.Runs = slices.Clone(sj.Earlier)
+	case sj.Restarts > a.Restarts && !a.Started.IsZero() && len(sj.Tasks) == 0 && sj.PendingTasks == "":
+		if n := len(a.Runs); n > 0 && a.Runs[n-1].Started.Equal(a.Started) {
+			return
+		}
+		a.Runs = append(slices.Clip(a.Runs), federation.AttemptRun{State: federation.Requeued, Started: a.Started, Ended: requeuedAt(sj, a.Started, now), Nodes: a.Nodes})
+	}
+}
+
+// requeuedAt is when a run ended that a site has ended to queue the job again.
+func requeuedAt(sj *federation.SiteJob, started, now time.Time) time.Time {
+	if sj.Submit.After(started) && sj.Submit.Before(now) {
+		return sj.Submit
+	}
+	return now.UTC()
 }
 
 // findMissing finds attempts that the site has acknowledged and that its controller does not hold any more.

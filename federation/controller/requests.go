@@ -42,7 +42,7 @@ func (c *Controller) carryOut(r federation.Request) {
 		j = j.leader
 	}
 	c.carryOutOne(j, r)
-	c.componentsFollow(j)
+	c.components.follow(j)
 }
 
 // carryOutOne is carryOut for what is one job at one site.

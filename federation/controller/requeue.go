@@ -13,13 +13,13 @@ import (
 func (c *Controller) requeueAsked(j *job, r federation.Request) {
 	a := &asked{Request: r}
 	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
-		c.answer(a)
+		c.asks.answer(a)
 		if holds(r) {
 			c.hold(j, r)
 		}
 		return
 	}
-	c.asked[j.ID] = a
+	c.asks.open[j.ID] = a
 	c.event(j, "%s asked for by uid %d", r.Kind, r.UID)
 	c.repairAsked()
 }
@@ -38,16 +38,16 @@ func (c *Controller) requeuedThere(s *site, j *job, a *asked, err error) {
 	switch {
 	case err == nil:
 		if a.hold = holds(a.Request); !a.hold {
-			c.answer(a)
+			c.asks.answer(a)
 		}
 		c.watch.pollSoon(s)
 	case errors.Is(err, federation.ErrConflict): // it waits, or is ending
-		c.answer(a)
+		c.asks.answer(a)
 	case errors.Is(err, federation.ErrInvalid) && j.size == 0:
 		a.stop, a.at = true, c.now()
 		c.repairAsked()
 	default:
-		c.refuseAsked(j, a, err)
+		c.asks.refuse(j, a, err)
 	}
 }
 

@@ -33,7 +33,7 @@ type arrays struct {
 
 // arrayOwner is what else becomes of an array, or of one task.
 type arrayOwner interface {
-	end(j *job, state federation.State, reason federation.Reason, at time.Time)
+	jobEnder
 	carryOutOne(j *job, r federation.Request)
 }
 

@@ -18,10 +18,10 @@ func suspends(r federation.Request) bool {
 func (c *Controller) suspendAsked(j *job, r federation.Request) {
 	a := &asked{Request: r}
 	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
-		c.refuseAsked(j, a, slurmError(wire.ErrJobPending))
+		c.asks.refuse(j, a, slurmError(wire.ErrJobPending))
 		return
 	}
-	c.asked[j.ID] = a
+	c.asks.open[j.ID] = a
 	c.event(j, "%s asked for by uid %d", r.Kind, r.UID)
 	c.repairAsked()
 }
@@ -43,14 +43,14 @@ func (c *Controller) suspendedThere(s *site, j *job, a *asked, err error) {
 	switch {
 	case err == nil:
 		c.follow(s, j, a)
-		c.answer(a)
+		c.asks.answer(a)
 		c.watch.pollSoon(s)
 	case errors.Is(err, federation.ErrConflict), errors.Is(err, federation.ErrNotFound): // it has ended, or is ending
 		no := slurmError(wire.ErrAlreadyDone)
 		no.Detail = err.Error()
-		c.refuseAsked(j, a, no)
+		c.asks.refuse(j, a, no)
 	default:
-		c.refuseAsked(j, a, err)
+		c.asks.refuse(j, a, err)
 	}
 }
 

@@ -18,7 +18,7 @@ func (c *Controller) update(j *job, r federation.Request) {
 	a := &asked{Request: r}
 	spec, err := federation.ChangedSpec(&j.Job, r.Change, r.At)
 	if err != nil { // checked when it was asked for
-		c.refuseAsked(j, a, err)
+		c.asks.refuse(j, a, err)
 		return
 	}
 	c.event(j, "changed by uid %d: %s", r.UID, changesText(r.Change))
@@ -26,13 +26,13 @@ func (c *Controller) update(j *job, r federation.Request) {
 	depends := spec.Dependency != j.Spec.Dependency
 	switch {
 	case depends && j.Attempt > 0: // after a crash a job that was handed over once waits for no other any more
-		c.refuseAsked(j, a, fmt.Errorf("%w: its dependency was met", federation.ErrConflict))
+		c.asks.refuse(j, a, fmt.Errorf("%w: its dependency was met", federation.ErrConflict))
 	case !j.live() || reflect.DeepEqual(spec, j.Spec):
 		c.changeHere(j, spec)
-		c.answer(a)
+		c.asks.answer(a)
 	default:
 		a.spec = &spec
-		c.asked[j.ID] = a
+		c.asks.open[j.ID] = a
 		c.repairAsked()
 	}
 }
@@ -84,13 +84,13 @@ func (c *Controller) updated(j *job, a *asked, err error) {
 	switch {
 	case err == nil:
 		c.changeHere(j, *a.spec)
-		c.answer(a)
+		c.asks.answer(a)
 	case j.att.State == federation.AttemptSubmitted && j.size == 0:
 		c.event(j, "not changed at %s: %v; taken back to look for another site", j.att.Site, err)
 		a.stop, a.at = true, c.now()
 		c.repairAsked()
 	default:
-		c.refuseAsked(j, a, err)
+		c.asks.refuse(j, a, err)
 	}
 }
 
