@@ -49,7 +49,7 @@ func (p *Provider) make(r provider.Request, shape Shape) (*gang, error) {
 		return nil, err
 	}
 	defer g.life.Unlock()
-	p.ward()
+	p.ensureReaper()
 	if err := p.startAll(g, r); err != nil {
 		p.abandon(g)
 		return nil, err

@@ -37,7 +37,7 @@ func (p *Provider) List(context.Context) ([]provider.Instance, error) {
 		p.mu.Unlock()
 	}
 	if slices.ContainsFunc(out, func(i provider.Instance) bool { return i.State != provider.InstanceEnded }) {
-		p.ward() // somebody may have killed it
+		p.ensureReaper() // somebody may have killed it
 	}
 	if err := p.keepNetwork(); err != nil {
 		p.log.Warn("the network of local machines", "err", err)

@@ -40,23 +40,23 @@ func own(dir string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// ward sees to it that there is a ward beside the machines (see [inside.Ward]). They run without it, too.
-func (p *Provider) ward() {
+// ensureReaper sees to it that there is a reaper beside the machines (see [inside.Reap]). They run without it, too.
+func (p *Provider) ensureReaper() {
 	if p.cfg.Settle == nil {
 		return
 	}
-	if err := p.startWard(); err != nil {
+	if err := p.startReaper(); err != nil {
 		p.log.Warn("nobody clears away after local machines if the daemon does not come back: run fed pool clear then", "err", err)
 	}
 }
 
-func (p *Provider) startWard() error {
+func (p *Provider) startReaper() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.writeCommand(); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(p.cfg.Dir, inside.WardFile), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(p.cfg.Dir, inside.ReaperFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (p *Provider) startWard() error {
 	if err != nil {
 		return err
 	}
-	log, err := os.OpenFile(filepath.Join(p.cfg.Dir, inside.WardLogFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	log, err := os.OpenFile(filepath.Join(p.cfg.Dir, inside.ReaperLogFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (p *Provider) startWard() error {
 	return nil
 }
 
-// writeCommand says what the ward is to run, to one that an earlier daemon has started, too.
+// writeCommand says what the reaper is to run, to one that an earlier daemon has started, too.
 func (p *Provider) writeCommand() error {
 	file := filepath.Join(p.cfg.Dir, inside.CommandFile)
 	text, err := json.Marshal(p.cfg.Settle)

@@ -1,5 +1,5 @@
 // Package inside is the first moment of a local machine: what must be done within its namespaces before the agent can begin there. The agent's
-// binary calls [Main] first of all; called as "fed-agent -inside DIR" it then is no agent yet, but what makes the machine and becomes the agent. The last moment of all of a directory's machines is here, too: see [Ward].
+// binary calls [Main] first of all; called as "fed-agent -inside DIR" it then is no agent yet, but what makes the machine and becomes the agent. The last moment of all of a directory's machines is here, too: see [Reap].
 //
 // It imports next to nothing, since every agent carries it.
 package inside
@@ -48,11 +48,11 @@ type Spec struct {
 	Probe bool `json:"probe"`
 }
 
-// Main returns at once unless the process was started as "NAME -inside DIR" or "NAME -ward DIR" (see [Ward]); then it never returns. What goes wrong with a machine is written to
+// Main returns at once unless the process was started as "NAME -inside DIR" or "NAME -ward DIR" (see [Reap]); then it never returns. What goes wrong with a machine is written to
 // descriptor 3, which is closed without a word when the agent begins.
 func Main() {
 	if len(os.Args) == 3 && os.Args[1] == "-ward" {
-		if err := Ward(os.Args[2]); err != nil {
+		if err := Reap(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -17,21 +17,22 @@ import (
 
 // Files of a provider's directory.
 const (
-	OwnersFile  = "owners"       // held, shared, by every provider of the directory as long as it lives
-	WardFile    = "ward"         // held by the ward
-	CommandFile = "ward.command" // what the ward runs: a list in JSON
-	WardLogFile = "ward.log"
-	MachinesDir = "machines"
+	OwnersFile = "owners" // held, shared, by every provider of the directory as long as it lives
+	// The names are those of earlier versions, whose reapers may still run.
+	ReaperFile    = "ward"         // held by the reaper
+	CommandFile   = "ward.command" // what the reaper runs: a list in JSON
+	ReaperLogFile = "ward.log"
+	MachinesDir   = "machines"
 )
 
-// wardPatience is how often the ward tries to clear away what machines have left.
-const wardPatience = 20
+// reaperPatience is how often the reaper tries to clear away what machines have left.
+const reaperPatience = 20
 
-// Ward waits until no provider of dir lives, and no machine of it, and then has a command clear away what they have left on the host: a daemon that never comes back does not do it. It returns at
-// once where there is a ward of dir, or dir has gone. The command is the CommandFile's at that time: the last daemon's, whose program may be elsewhere than the first's. It fails as long as there is a
+// Reap waits until no provider of dir lives, and no machine of it, and then has a command clear away what they have left on the host: a daemon that never comes back does not do it. It returns at
+// once where there is a reaper of dir, or dir has gone. The command is the CommandFile's at that time: the last daemon's, whose program may be elsewhere than the first's. It fails as long as there is a
 // reason to wait.
-func Ward(dir string) error {
-	if held, err := hold(filepath.Join(dir, WardFile)); err != nil || held == nil {
+func Reap(dir string) error {
+	if held, err := hold(filepath.Join(dir, ReaperFile)); err != nil || held == nil {
 		return err
 	} else {
 		defer held.Close()
@@ -49,7 +50,7 @@ func Ward(dir string) error {
 		if err == nil {
 			return nil
 		}
-		if failed++; failed == wardPatience {
+		if failed++; failed == reaperPatience {
 			return err
 		}
 	}
@@ -74,7 +75,7 @@ func runCommand(dir string) error {
 	return nil
 }
 
-// hold locks a file for this process alone; nil: another has it. A provider that looks whether there is a ward has it for a moment.
+// hold locks a file for this process alone; nil: another has it. A provider that looks whether there is a reaper has it for a moment.
 func hold(file string) (*os.File, error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	for range 50 {

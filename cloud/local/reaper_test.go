@@ -22,7 +22,7 @@ import (
 	"fsub/cloud/provider"
 )
 
-// daemons are what the test's own binary is besides a machine's agent: a daemon with two machines, which lives until it is killed, and what its ward calls.
+// daemons are what the test's own binary is besides a machine's agent: a daemon with two machines, which lives until it is killed, and what its reaper calls.
 var daemons = map[string]func(dir string) error{
 	"-daemon": func(dir string) error {
 		self, err := os.Executable()
@@ -52,7 +52,7 @@ func killedDaemon(t *testing.T) (dir string) {
 	}
 	t.Cleanup(func() {
 		killMachines(t, dir)
-		eventually(t, "the ward ends", func() bool { return !warded(t, dir) })
+		eventually(t, "the reaper ends", func() bool { return !hasReaper(t, dir) })
 		os.RemoveAll(dir)
 	})
 	self, err := os.Executable()
@@ -79,14 +79,14 @@ func killedDaemon(t *testing.T) (dir string) {
 	if line != "created\n" {
 		t.Fatalf("the daemon said %q", line)
 	}
-	eventually(t, "there is a ward", func() bool { return warded(t, dir) })
+	eventually(t, "there is a reaper", func() bool { return hasReaper(t, dir) })
 	return dir
 }
 
-// warded reports whether a directory has a ward.
-func warded(t *testing.T, dir string) bool {
+// hasReaper reports whether a directory has a reaper.
+func hasReaper(t *testing.T, dir string) bool {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(dir, inside.WardFile), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(dir, inside.ReaperFile), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func killMachines(t *testing.T, dir string) {
 // TestDaemonNeverComesBack: what its machines leave on the host goes when the last of them has ended.
 func TestDaemonNeverComesBack(t *testing.T) {
 	dir := killedDaemon(t)
-	eventually(t, "it is refused while machines live", func() bool { // the ward has the lock now and then
+	eventually(t, "it is refused while machines live", func() bool { // the reaper has the lock now and then
 		err := Settle(dir, slog.New(slog.DiscardHandler))
 		if err == nil {
 			t.Fatal("machines that live were cleared away")
@@ -131,7 +131,7 @@ func TestDaemonNeverComesBack(t *testing.T) {
 	})
 	linked := networkOf(t, dir)
 	killMachines(t, dir)
-	eventually(t, "the ward ends", func() bool { return !warded(t, dir) })
+	eventually(t, "the reaper ends", func() bool { return !hasReaper(t, dir) })
 	if left := networkOf(t, dir); len(left) > 0 {
 		t.Errorf("of the network %v there is left %v", linked, left)
 	}
@@ -144,8 +144,8 @@ func TestDaemonNeverComesBack(t *testing.T) {
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), dir) {
 		t.Errorf("mounts left: %v %s", err, mounts)
 	}
-	if said, err := os.ReadFile(filepath.Join(dir, inside.WardLogFile)); err != nil || len(said) > 0 {
-		t.Errorf("the ward said %q, %v", said, err)
+	if said, err := os.ReadFile(filepath.Join(dir, inside.ReaperLogFile)); err != nil || len(said) > 0 {
+		t.Errorf("the reaper said %q, %v", said, err)
 	}
 	if s := states(list(t, open(t, dir, nil))); s != "G1.0 ended, G1.1 ended" {
 		t.Errorf("the next daemon finds %s", s)
@@ -172,22 +172,22 @@ func TestDaemonComesBack(t *testing.T) {
 		t.Errorf("beside a provider it says %v", err)
 	}
 	eventually(t, "the machines are ended", func() bool { return states(list(t, p)) == "G1.0 ended, G1.1 ended" })
-	if !warded(t, dir) {
-		t.Error("the ward has gone while the daemon lives")
+	if !hasReaper(t, dir) {
+		t.Error("the reaper has gone while the daemon lives")
 	}
 	if err := p.owner.Close(); err != nil { // the daemon ends
 		t.Fatal(err)
 	}
-	eventually(t, "the ward ends", func() bool { return !warded(t, dir) })
+	eventually(t, "the reaper ends", func() bool { return !hasReaper(t, dir) })
 	if _, err := os.Stat(cleared); err != nil {
-		t.Errorf("the ward did not run what the last daemon told it to: %v", err)
+		t.Errorf("the reaper did not run what the last daemon told it to: %v", err)
 	}
 }
 
-// TestWardOfNothing: it ends where its directory has gone.
-func TestWardOfNothing(t *testing.T) {
+// TestReaperOfNothing: it ends where its directory has gone.
+func TestReaperOfNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := inside.Ward(dir); err != nil {
+	if err := inside.Reap(dir); err != nil {
 		t.Error(err)
 	}
 	if err := Settle(dir, nil); err == nil {
@@ -195,8 +195,8 @@ func TestWardOfNothing(t *testing.T) {
 	}
 }
 
-// TestNoWardOfEndedMachines: to look at what has ended begins nothing.
-func TestNoWardOfEndedMachines(t *testing.T) {
+// TestNoReaperOfEndedMachines: to look at what has ended begins nothing.
+func TestNoReaperOfEndedMachines(t *testing.T) {
 	p := world(t, func(c *Config) { c.Settle = []string{"/nowhere"} })
 	if _, err := p.record(request("G1", 1), Shape{}); err != nil {
 		t.Fatal(err)
@@ -207,8 +207,8 @@ func TestNoWardOfEndedMachines(t *testing.T) {
 	if s := states(list(t, p)); s != "G1.0 ended" {
 		t.Fatal(s)
 	}
-	if _, err := os.Stat(filepath.Join(p.cfg.Dir, inside.WardFile)); !os.IsNotExist(err) {
-		t.Errorf("a ward was begun: %v", err)
+	if _, err := os.Stat(filepath.Join(p.cfg.Dir, inside.ReaperFile)); !os.IsNotExist(err) {
+		t.Errorf("a reaper was begun: %v", err)
 	}
 }
 
