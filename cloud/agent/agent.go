@@ -36,7 +36,7 @@ type Config struct {
 type Agent struct {
 	cfg     Config
 	log     *slog.Logger
-	door    *door
+	server  *server
 	lease   *lease
 	news    *news
 	welcome agentapi.Welcome
@@ -61,7 +61,7 @@ type Agent struct {
 
 // New makes an Agent. It says nothing before Run.
 func New(c Config) (*Agent, error) {
-	d, err := newDoor(c.Boot)
+	d, err := newServer(c.Boot)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func New(c Config) (*Agent, error) {
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, err
 	}
-	a := &Agent{cfg: c, log: c.Logger, door: d, news: newNews(), runs: map[string]*run{}, end: make(chan struct{}), told: make(chan struct{}), gap: shutdownGap}
+	a := &Agent{cfg: c, log: c.Logger, server: d, news: newNews(), runs: map[string]*run{}, end: make(chan struct{}), told: make(chan struct{}), gap: shutdownGap}
 	a.hosts = newHosts(hostsFile(c.Boot))
 	return a, nil
 }
@@ -160,10 +160,10 @@ func (a *Agent) hello(ctx context.Context) error {
 	}
 	for wait := newBackoff(); ; {
 		began := time.Now()
-		err := a.door.call(ctx, helloTime, agentapi.PathHello, a.cfg.Boot.Token, h, &a.welcome)
+		err := a.server.call(ctx, helloTime, agentapi.PathHello, a.cfg.Boot.Token, h, &a.welcome)
 		if err == nil {
 			a.lease = newLease(began, a.welcome.Lease)
-			a.door.session = a.welcome.Session
+			a.server.session = a.welcome.Session
 			a.log.Info("in", "machine", a.welcome.Machine, "node", a.welcome.Node, "lease", a.welcome.Lease)
 			return nil
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 func TestBatch(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	d.early = 2
 	a := startAgent(t, d, nil)
 	dir := d.launch("r1", `echo "job $SLURM_JOB_ID args $# $2"; echo "$0"; stat -c '%a %u' "$0" "${0%/*}"; pwd; [ $SLURM_TASK_PID = $$ ] && echo pid; exit 3`,
@@ -50,7 +50,7 @@ func TestBatch(t *testing.T) {
 
 // What was told twice, or told by an answer that got lost, changes nothing; what was not answered is told again.
 func TestLostAnswers(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	d.lost = 3
 	startAgent(t, d, nil)
 	dir := d.launch("r1", "echo once >>ran", nil)
@@ -63,7 +63,7 @@ func TestLostAnswers(t *testing.T) {
 
 // The daemon may go away and come again while a job runs.
 func TestDaemonRestarts(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	dir := d.launch("r1", "touch began; while ! [ -e go ]; do sleep 0.01; done; echo done", nil)
 	awaitFile(t, filepath.Join(dir, "began"))
@@ -83,7 +83,7 @@ func TestDaemonRestarts(t *testing.T) {
 // A lease that lapses ends the jobs, then the machine.
 func TestLeaseLapses(t *testing.T) {
 	t.Parallel()
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	d.lease = 10 * time.Second
 	a := startAgent(t, d, nil)
 	dir := d.launch("r1", "trap 'echo term; exit 1' TERM; touch began; while :; do sleep 0.01; done", nil)
@@ -100,7 +100,7 @@ func TestLeaseLapses(t *testing.T) {
 
 // A machine that the daemon does not know any more ends at once.
 func TestDenied(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	a := startAgent(t, d, nil)
 	dir := d.launch("r1", "touch began; sleep 1000", nil)
 	awaitFile(t, filepath.Join(dir, "began"))
@@ -112,7 +112,7 @@ func TestDenied(t *testing.T) {
 }
 
 func TestNotLetIn(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	a := startAgent(t, d, func(c *Config) { c.Boot.Token = "another" })
 	<-a.done
 	if a.err == nil || !strings.Contains(a.err.Error(), "401") {
@@ -121,7 +121,7 @@ func TestNotLetIn(t *testing.T) {
 }
 
 func TestStops(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	wait := "touch began; while :; do sleep 0.01; done"
 	polite := "trap 'echo term; exit 5' TERM; " + wait
@@ -163,7 +163,7 @@ func TestStops(t *testing.T) {
 
 // A run that orders do not name any more is ended.
 func TestNotNamed(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	dir := d.launch("r1", "touch began; sleep 1000", nil)
 	awaitFile(t, filepath.Join(dir, "began"))
@@ -174,7 +174,7 @@ func TestNotNamed(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	dir := d.launch("r1", `trap 'echo batch' USR1; trap 'echo end >>ended' USR2
 		(trap 'echo child; exit' USR1; touch child; while :; do sleep 0.01; done) & touch began; while ! [ -e ended ]; do sleep 0.01; done; wait`, nil)
@@ -212,7 +212,7 @@ func TestSignals(t *testing.T) {
 
 // --signal comes before the limit, and only to the batch shell with B.
 func TestWarning(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	dir := d.launch("r1", "trap 'echo warned; exit 0' USR1; touch began; while :; do sleep 0.01; done", func(l *agentapi.Launch) {
 		l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", Before: time.Hour, BatchOnly: true}
@@ -227,7 +227,7 @@ func TestWarning(t *testing.T) {
 // A time limit that is changed while the script runs counts from its begin. The warning is sent once.
 func TestTimeLimitChanges(t *testing.T) {
 	const before = time.Hour
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	for name, c := range map[string]struct {
 		last   time.Duration // the limit, after one that has warned
@@ -264,7 +264,7 @@ func TestTimeLimitChanges(t *testing.T) {
 
 // What cannot begin says why.
 func TestLaunchFails(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	for name, c := range map[string]struct {
 		more   func(*agentapi.Launch)
@@ -290,7 +290,7 @@ func TestNotRoot(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("SKIPPED: root may run anybody's jobs")
 	}
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	d.launch("r1", "true", func(l *agentapi.Launch) { l.User.UID++ })
 	if s := d.awaitEnd("r1"); s.Why != agentapi.WhyLaunch || !strings.Contains(s.Detail, "not root") {
@@ -302,7 +302,7 @@ func TestOtherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("SKIPPED: not root: cannot become somebody else")
 	}
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	dir := d.launch("r1", "id; umask; echo x >file; cat $0 >/dev/null && echo reads", func(l *agentapi.Launch) {
 		l.User = agentapi.User{Name: "nemo", UID: 54321, GID: 54322, Groups: []uint32{54323}}
@@ -322,7 +322,7 @@ func TestOtherUser(t *testing.T) {
 
 // Nothing that the agent knows, and none of its files, are to be found in a job's processes.
 func TestSecrets(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	dir := d.launch("r1", "cat /proc/$$/environ /proc/$$/cmdline /proc/$PPID/environ /proc/$PPID/cmdline >seen; ls /proc/$$/fd", func(l *agentapi.Launch) {
 		l.Key = []byte("keykeykey")
@@ -345,7 +345,7 @@ func TestSecrets(t *testing.T) {
 
 // Several runs at once have nothing in common but the machine.
 func TestTogether(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	a := startAgent(t, d, nil)
 	var names []string
 	for i := range 10 {

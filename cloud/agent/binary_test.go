@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // startBinary starts fed-agent as a process of its own, in a directory of its own.
-func startBinary(t testing.TB, d *fakeDoor, more func(*agentapi.Boot)) (cmd *exec.Cmd, dir string) {
+func startBinary(t testing.TB, d *fakeServer, more func(*agentapi.Boot)) (cmd *exec.Cmd, dir string) {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
@@ -119,7 +119,7 @@ func TestBinary(t *testing.T) {
 
 // The whole agent: a job with steps and commands, by the binary.
 func TestProcess(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	cmd, dir := startBinary(t, d, nil)
 	work := d.launch("r1", `type -P srun scontrol sbatch squeue sacct scancel sinfo; scontrol show hostnames "n[1-3]" | xargs
 		srun -n1 bash -c 'echo "step $SLURM_STEP_ID task $SLURM_PROCID"'; srun -n1 bash -c 'exit 3'; echo "srun ended with $?"`, func(l *agentapi.Launch) {
@@ -160,7 +160,7 @@ func TestProcess(t *testing.T) {
 
 // What tasks write while they are being ended is in the job's output, although the script has ended before them.
 func TestLastWords(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startBinary(t, d, nil)
 	dir := d.launch("r1", `srun -n1 bash -c 'trap "sleep 0.3; echo saved; exit 0" TERM; sleep 0.1; touch began; while :; do sleep 0.01; done'`, nil)
 	awaitFile(t, filepath.Join(dir, "began"))
@@ -175,7 +175,7 @@ func TestLastWords(t *testing.T) {
 
 // An agent that has nothing to do takes less than 20 MB.
 func TestSmall(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	cmd, _ := startBinary(t, d, nil)
 	d.launch("r1", "true", nil)
 	d.awaitEnd("r1")
@@ -196,7 +196,7 @@ func TestSmall(t *testing.T) {
 
 // An agent that is killed takes its jobs along, whatever they have done to get away.
 func TestAgentKilled(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	cmd, _ := startBinary(t, d, nil)
 	dir := d.launch("r1", `trap '' TERM HUP; (setsid env -i /bin/bash -c 'trap "" TERM HUP; echo $BASHPID >away; while :; do /bin/sleep 0.01; done' &)
 		srun -n1 bash -c 'trap "" TERM; echo $$ >step; while :; do sleep 0.01; done' & echo $$ >self; while :; do sleep 0.01; done`, func(l *agentapi.Launch) {
@@ -232,7 +232,7 @@ func TestAgentKilled(t *testing.T) {
 // An agent that is stopped for longer than its lease is killed, and its jobs with it: by then they may run elsewhere.
 func TestAgentStopped(t *testing.T) {
 	t.Parallel()
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	d.lease = 8 * time.Second
 	cmd, _ := startBinary(t, d, nil)
 	dir := d.launch("r1", `trap '' TERM; echo $$ >self; while :; do sleep 0.01; done`, func(l *agentapi.Launch) { l.KillWait = 100 * time.Millisecond })
@@ -258,7 +258,7 @@ func TestAgentStopped(t *testing.T) {
 
 // BenchmarkJob is a job from the order to its end being told, by the binary.
 func BenchmarkJob(b *testing.B) {
-	d := newFakeDoor(b)
+	d := newFakeServer(b)
 	startBinary(b, d, nil)
 	n := 0
 	var begin time.Duration

@@ -14,7 +14,7 @@ import (
 
 // A job whose files cannot be opened, or take nothing, is ended all the same, and holds up nobody.
 func TestHangingFiles(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	for name, c := range map[string]struct {
 		script string
@@ -67,7 +67,7 @@ func TestUnkillable(t *testing.T) {
 
 // What is too large to be told at once is told run by run.
 func TestLargeReport(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	a := startAgent(t, d, nil)
 	d.await("it is in", func() bool { return len(d.hellos) > 0 })
 	d.set(func() { d.single = true })
@@ -150,7 +150,7 @@ func TestMaxConns(t *testing.T) {
 
 // A machine that ends does not ask without pause for orders that it does not carry out.
 func TestEndingAsksSeldom(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	a := startAgent(t, d, nil)
 	dir := d.launch("r1", "trap '' TERM; touch began; while :; do sleep 0.01; done", func(l *agentapi.Launch) { l.KillWait = time.Second })
 	awaitFile(t, filepath.Join(dir, "began"))

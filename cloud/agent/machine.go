@@ -63,7 +63,7 @@ func (a *Agent) instance(ctx context.Context) (string, error) {
 	}
 }
 
-// Addr is the address by which the machines of its gang reach this one: what it was told, what EC2 says it is, or the one that it reaches the door from.
+// Addr is the address by which the machines of its gang reach this one: what it was told, what EC2 says it is, or the one that it reaches the server from.
 func Addr(ctx context.Context, b agentapi.Boot) string {
 	if b.Addr != "" {
 		return b.Addr

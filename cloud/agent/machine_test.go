@@ -103,9 +103,9 @@ func tlsServer(t *testing.T, h http.Handler) *httptest.Server {
 	return s
 }
 
-// The door is who has the key; nobody else is told anything.
-func TestPinnedDoor(t *testing.T) {
-	d := newFakeDoor(t)
+// The server is who has the key; nobody else is told anything.
+func TestPinnedServer(t *testing.T) {
+	d := newFakeServer(t)
 	server := tlsServer(t, d.server.Config.Handler)
 	sum := sha256.Sum256(server.Certificate().RawSubjectPublicKeyInfo)
 	pin := base64.StdEncoding.EncodeToString(sum[:])
@@ -137,7 +137,7 @@ func TestJobSocket(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("SKIPPED: there is no curl to call with")
 	}
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	a := startAgent(t, d, nil)
 	dir := d.launch("r1", `curl -s --unix-socket $FSUB_SOCKET 'http://x/slurm/v1/job/7%2F8?a=b%20c' -H 'Authorization: Bearer mine'; echo; touch began; while ! [ -e go ]; do sleep 0.01; done; echo $FSUB_SOCKET`, nil)
 	awaitFile(t, filepath.Join(dir, "began"))
@@ -174,7 +174,7 @@ func TestMemory(t *testing.T) {
 	if !limited {
 		t.Skip("SKIPPED: no cgroup of this machine limits memory for this user")
 	}
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	dir := d.launch("r1", `head -c 300000000 /dev/zero | tail | wc -c; echo went on`, func(l *agentapi.Launch) { l.Groups[0].Nodes[0].MemMiB = 50 })
 	s := d.awaitEnd("r1")
@@ -188,7 +188,7 @@ func TestMemory(t *testing.T) {
 
 // What a job has used is told.
 func TestUsage(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	d.launch("r1", `head -c 100000000 /dev/zero | tail -c 90000000 | wc -c; for ((i=0;i<100000;i++)); do :; done`, nil)
 	s := d.awaitEnd("r1")

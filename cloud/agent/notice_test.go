@@ -56,7 +56,7 @@ func TestPreempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newFakeDoor(t)
+			d := newFakeServer(t)
 			file := filepath.Join(d.dir, "notice")
 			startAgent(t, d, func(c *Config) { c.Boot.Metadata = "file:" + file })
 			dir := d.launch("r1", c.script, c.more)
@@ -83,7 +83,7 @@ func TestPreempt(t *testing.T) {
 
 // The daemon tells a gang of the notice that one of its machines has had, more than once. A job that asks for a signal has all the time that there is.
 func TestPreemptedGang(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	dir := d.launch("r1", `trap 'touch warned' USR1; trap 'touch early' TERM; touch began; while ! [ -e saved ]; do sleep 0.01; done`, func(l *agentapi.Launch) {
 		l.Groups[0].Spec.Signal = &sbatch.Signal{Name: "USR1", BatchOnly: true, Before: time.Minute}
@@ -120,7 +120,7 @@ func TestShutdown(t *testing.T) {
 		"ended":                 {true, false, "exit 0", agentapi.WhyExit},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newFakeDoor(t)
+			d := newFakeServer(t)
 			file := filepath.Join(d.dir, "notice")
 			a := newAgent(t, d, nil)
 			looked := make(chan struct{}, 100)
@@ -164,7 +164,7 @@ func TestShutdownBeforeTheScript(t *testing.T) {
 		"failed":  {false, agentapi.WhyLaunch},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newFakeDoor(t)
+			d := newFakeServer(t)
 			file := filepath.Join(d.dir, "notice")
 			startAgent(t, d, func(c *Config) { c.Boot.Metadata = "file:" + file })
 			fifo := filepath.Join(d.dir, "fifo")
@@ -236,7 +236,7 @@ func TestEC2(t *testing.T) {
 	defer server.Close()
 	began := time.Now()
 	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.URL+"/")
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	d.metadata = "ec2"
 	startAgent(t, d, func(c *Config) { c.Boot.Instance, c.Boot.Metadata = "", "ec2" })
 	d.await("the machine", func() bool { return len(d.hellos) == 1 && d.hellos[0].Instance == "i-0abc" })

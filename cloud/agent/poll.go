@@ -14,7 +14,7 @@ func (a *Agent) poll(ctx context.Context) {
 	for ctx.Err() == nil {
 		var o agentapi.Orders
 		began := time.Now()
-		err := a.door.call(ctx, a.welcome.PollWait+min(callTime, a.lease.third()), agentapi.PathPoll, a.door.session, a.standing(), &o)
+		err := a.server.call(ctx, a.welcome.PollWait+min(callTime, a.lease.third()), agentapi.PathPoll, a.server.session, a.standing(), &o)
 		switch {
 		case err == nil:
 			a.mu.Lock()

@@ -143,7 +143,7 @@ func (a *Agent) report(ctx context.Context) {
 
 func (a *Agent) tell(ctx context.Context, r agentapi.Report) error {
 	began := time.Now()
-	err := a.door.call(ctx, callTime, agentapi.PathReport, a.door.session, r, nil)
+	err := a.server.call(ctx, callTime, agentapi.PathReport, a.server.session, r, nil)
 	var no *refused
 	switch {
 	case err == nil:

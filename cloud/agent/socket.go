@@ -73,12 +73,12 @@ func (s *socket) close() {
 
 // passOn hands requests to the daemon, which answers as the run's owner.
 func (a *Agent) passOn(run string) http.Handler {
-	base, err := url.Parse(a.door.base)
+	base, err := url.Parse(a.server.base)
 	if err != nil {
-		return http.NotFoundHandler() // newDoor has seen to it that it is one
+		return http.NotFoundHandler() // newServer has seen to it that it is one
 	}
 	return &httputil.ReverseProxy{
-		Transport:     a.door.http.Transport,
+		Transport:     a.server.http.Transport,
 		FlushInterval: -1, // some answers go on for as long as a job
 		ErrorLog:      log.New(quiet{}, "", 0),
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -87,7 +87,7 @@ func (a *Agent) passOn(run string) http.Handler {
 			if plain, err := url.PathUnescape(path); err == nil {
 				r.Out.URL.Path = plain
 			}
-			r.Out.Header.Set("Authorization", "Bearer "+a.door.session)
+			r.Out.Header.Set("Authorization", "Bearer "+a.server.session)
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if !errors.Is(err, context.Canceled) {

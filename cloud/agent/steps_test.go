@@ -97,7 +97,7 @@ func (f *fakeSteps) await(call string) {
 
 // Steps know of a run before its script begins, get the signals that are theirs, and are ended with it. They are told of while it runs.
 func TestHeadAndSteps(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	f := &fakeSteps{}
 	startAgent(t, d, func(c *Config) { c.Steps = f })
 	dir := d.launch("r1", "echo $FSUB_STEPS $FSUB_SOCKET; touch began; while ! [ -e go ]; do sleep 0.01; done", nil)
@@ -126,7 +126,7 @@ func TestHeadAndSteps(t *testing.T) {
 
 // TestStepSignals: orders to a step reach the step service in their order, and one to a step that does not run is told of as such, until the daemon knows.
 func TestStepSignals(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	f := &fakeSteps{steps: []agentapi.Step{{ID: "0", State: "RUNNING"}, {ID: "1", State: "COMPLETED", End: time.Now()}}}
 	startAgent(t, d, func(c *Config) { c.Steps = f })
 	dir := d.launch("r1", "touch began; while ! [ -e go ]; do sleep 0.01; done", nil)
@@ -153,7 +153,7 @@ func TestStepSignals(t *testing.T) {
 
 // Of a job with many steps only those are told that have changed, but for a daemon that has begun anew: it is told all, and so are the books at the end.
 func TestStepsAreToldOnce(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	f := &fakeSteps{}
 	for i := range 1000 {
 		f.steps = append(f.steps, agentapi.Step{ID: strconv.Itoa(i), State: "COMPLETED"})
@@ -186,7 +186,7 @@ func TestStepsAreToldOnce(t *testing.T) {
 
 // A script does not go on after an srun that was ended with its job: it has had its SIGTERM by then.
 func TestScriptIsToldFirst(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	f := &fakeSteps{steps: []agentapi.Step{{ID: "0", State: "RUNNING"}}}
 	startAgent(t, d, func(c *Config) { c.Steps = f })
 	dir := d.launch("r1", "touch began; bash -c 'while ! [ -e ended ]; do :; done'; echo survived", nil)
@@ -221,7 +221,7 @@ func TestMember(t *testing.T) {
 		"never": {200 * time.Millisecond, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newFakeDoor(t)
+			d := newFakeServer(t)
 			f := &fakeSteps{local: 1}
 			startAgent(t, d, func(c *Config) { c.Steps = f })
 			dir := d.launch("r1", "touch ran", second)
@@ -259,7 +259,7 @@ func TestLogin(t *testing.T) {
 	if !slices.Contains(env, "FROM_PROFILE=two\nlines") || !slices.Contains(env, "HOME="+home) {
 		t.Errorf("%q", env)
 	}
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	dir := d.launch("r1", `echo "$FROM_PROFILE"`, func(l *agentapi.Launch) {
 		l.User = u

@@ -24,7 +24,7 @@ const pieceTime = 2 * time.Minute
 // stream sends a file that the script writes to the daemon, while it is being written.
 type stream struct {
 	a    *Agent
-	path string // of the door
+	path string // of the server
 	file *os.File
 	at   int64         // what of the file has been sent
 	base int64         // file offset minus stream offset
@@ -138,7 +138,7 @@ func (s *stream) send(query string, n int64) error {
 	defer cancel()
 	began := time.Now()
 	var has agentapi.LogSize
-	err := s.a.door.send(ctx, s.path+query, s.a.door.session, io.NewSectionReader(s.file, s.at, n), n, &has)
+	err := s.a.server.send(ctx, s.path+query, s.a.server.session, io.NewSectionReader(s.file, s.at, n), n, &has)
 	var r *refused
 	switch {
 	case err == nil:

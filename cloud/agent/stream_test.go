@@ -22,7 +22,7 @@ func stream1(l *agentapi.Launch) { l.Stream = true }
 
 // All that a script writes is at the daemon when its end is told, byte for byte.
 func TestStream(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	dir := d.launch("r1", `echo first; touch began; while ! [ -e go ]; do sleep 0.01; done; echo err >&2; head -c 30000000 /dev/urandom; sleep 0.1; echo last`, func(l *agentapi.Launch) {
 		l.Stream = true
@@ -45,7 +45,7 @@ func TestStream(t *testing.T) {
 
 // What the daemon has lost is sent again, and what it has not heard.
 func TestStreamGap(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	dir := d.launch("r1", `echo first; while ! [ -e go ]; do sleep 0.01; done; echo second; echo third`, stream1)
 	d.await("the first line", func() bool { return string(d.logs["r1/out"]) == "first\n" })
@@ -63,7 +63,7 @@ func TestStreamGap(t *testing.T) {
 
 // A run that appends to a file sends what is its own.
 func TestStreamAppends(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	d.launch("r1", "echo new", func(l *agentapi.Launch) {
 		l.Stream = true
@@ -80,7 +80,7 @@ func TestStreamAppends(t *testing.T) {
 
 // A script may empty its output, or replace it by what only the agent may read: that is not sent.
 func TestStreamOwnFileOnly(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	startAgent(t, d, nil)
 	secret := filepath.Join(d.dir, "secret")
 	os.WriteFile(secret, []byte("secret of the agent\n"), 0o600)
@@ -114,7 +114,7 @@ func BenchmarkStream(b *testing.B) {
 		n, _ := io.Copy(io.NewOffsetWriter(log, offset), r.Body)
 		json.NewEncoder(w).Encode(agentapi.LogSize{Size: offset + n})
 	}))
-	socket := filepath.Join(b.TempDir(), "door")
+	socket := filepath.Join(b.TempDir(), "server")
 	server.Listener.Close()
 	if server.Listener, err = net.Listen("unix", socket); err != nil {
 		b.Fatal(err)

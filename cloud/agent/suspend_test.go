@@ -15,7 +15,7 @@ import (
 )
 
 // suspend has the orders say whether a run is suspended.
-func (d *fakeDoor) suspend(run string, on bool) {
+func (d *fakeServer) suspend(run string, on bool) {
 	d.order(func(o *agentapi.Orders) {
 		for i := range o.Runs {
 			if o.Runs[i].Run == run {
@@ -65,7 +65,7 @@ whole script $$
 
 // TestSuspend: every process of a suspended run is stopped, and goes on when it is resumed; the steps get the same signals. The time counts neither for the run nor for its steps.
 func TestSuspend(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	f := &fakeSteps{}
 	f.steps = []agentapi.Step{{ID: "0", State: "RUNNING", Start: time.Now()}}
 	startAgent(t, d, func(c *Config) { c.Steps = f })
@@ -108,7 +108,7 @@ func TestSuspendedEnds(t *testing.T) {
 		"machine":   {agentapi.Stop{Why: agentapi.WhyNode, Grace: 2 * time.Minute}, "5:0", "term\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newFakeDoor(t)
+			d := newFakeServer(t)
 			startAgent(t, d, nil)
 			dir := d.launch("r1", "trap 'echo term; exit 5' TERM\n"+twoProcesses+"while :; do sleep 0.02; done", nil)
 			list := pids(t, dir, "child", "script")
@@ -127,7 +127,7 @@ func TestSuspendedEnds(t *testing.T) {
 
 // TestSuspendedScriptKilled: where somebody kills the script of a suspended run, the sruns that it leaves behind go on, and can say their last words.
 func TestSuspendedScriptKilled(t *testing.T) {
-	d := newFakeDoor(t)
+	d := newFakeServer(t)
 	f := &fakeSteps{steps: []agentapi.Step{{ID: "0", State: "RUNNING", Start: time.Now()}}}
 	startAgent(t, d, func(c *Config) { c.Steps = f })
 	dir := d.launch("r1", `whole() { echo $2 >$1.new; mv $1.new $1; }

@@ -27,8 +27,8 @@ const (
 	callTime  = 20 * time.Second
 )
 
-// door is the way to the daemon.
-type door struct {
+// server is the way to the daemon.
+type server struct {
 	http    *http.Client
 	base    string
 	session string
@@ -48,12 +48,12 @@ func denied(err error) bool {
 	return errors.As(err, &r) && r.code == http.StatusUnauthorized
 }
 
-func newDoor(b agentapi.Boot) (*door, error) {
+func newServer(b agentapi.Boot) (*server, error) {
 	t := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 2 * time.Minute, WriteBufferSize: 64 << 10}
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	d := &door{http: &http.Client{Transport: t}, base: b.URL}
+	d := &server{http: &http.Client{Transport: t}, base: b.URL}
 	if path, ok := strings.CutPrefix(b.URL, "unix:"); ok {
-		d.base = "http://door"
+		d.base = "http://server"
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
 		return d, nil
 	}
@@ -71,7 +71,7 @@ func newDoor(b agentapi.Boot) (*door, error) {
 	return d, nil
 }
 
-// pinned accepts a certificate with the key that the boot data names: nothing else proves the door, so that it needs no authority and no name.
+// pinned accepts a certificate with the key that the boot data names: nothing else proves the server, so that it needs no authority and no name.
 func pinned(pin []byte) func([][]byte, [][]*x509.Certificate) error {
 	return func(certs [][]byte, _ [][]*x509.Certificate) error {
 		if len(certs) == 0 {
@@ -89,7 +89,7 @@ func pinned(pin []byte) func([][]byte, [][]*x509.Certificate) error {
 }
 
 // call sends in as JSON and reads the answer into out, if it is not nil. It is tried once.
-func (d *door) call(ctx context.Context, limit time.Duration, path, token string, in, out any) error {
+func (d *server) call(ctx context.Context, limit time.Duration, path, token string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (d *door) call(ctx context.Context, limit time.Duration, path, token string
 	return d.send(ctx, path, token, bytes.NewReader(body), int64(len(body)), out)
 }
 
-func (d *door) send(ctx context.Context, path, token string, body io.Reader, size int64, out any) error {
+func (d *server) send(ctx context.Context, path, token string, body io.Reader, size int64, out any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.base+path, body)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 	"fsub/sbatch"
 )
 
-// oneMachine is the driver of one machine, behind the real door.
+// oneMachine is the driver of one machine, behind the real server.
 type oneMachine struct {
 	mu     sync.Mutex
 	orders agentapi.Orders
@@ -77,8 +77,8 @@ func (o *oneMachine) Owner(cloud.MachineID, string) (string, error) {
 	return "", federation.ErrDenied
 }
 
-// startDoor is a real door on a unix socket, or TLS, with one machine, and an agent of it.
-func startDoor(b *testing.B, tls bool) *oneMachine {
+// startRealServer is a real server on a unix socket, or TLS, with one machine, and an agent of it.
+func startRealServer(b *testing.B, tls bool) *oneMachine {
 	b.Helper()
 	dir := testDir(b)
 	log, err := os.Create(filepath.Join(dir, "log"))
@@ -87,7 +87,7 @@ func startDoor(b *testing.B, tls bool) *oneMachine {
 	}
 	b.Cleanup(func() { log.Close() })
 	o := &oneMachine{change: make(chan struct{}), told: make(chan agentapi.Status, 10), log: log}
-	d, err := agentserver.New(agentserver.Config{Key: make([]byte, 32), Socket: filepath.Join(dir, "door")})
+	d, err := agentserver.New(agentserver.Config{Key: make([]byte, 32), Socket: filepath.Join(dir, "server")})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func startDoor(b *testing.B, tls bool) *oneMachine {
 		pin = base64.StdEncoding.EncodeToString(sum[:])
 	} else {
 		server.Listener.Close()
-		if server.Listener, err = net.Listen("unix", filepath.Join(dir, "door")); err != nil {
+		if server.Listener, err = net.Listen("unix", filepath.Join(dir, "server")); err != nil {
 			b.Fatal(err)
 		}
 		server.Start()
@@ -127,12 +127,12 @@ func startDoor(b *testing.B, tls bool) *oneMachine {
 	return o
 }
 
-// BenchmarkOutput is a job that writes 1 GiB, from its order to its end, with all of the output at a real door.
+// BenchmarkOutput is a job that writes 1 GiB, from its order to its end, with all of the output at a real server.
 func BenchmarkOutput(b *testing.B) {
 	const size = 1 << 30
 	for name, tls := range map[string]bool{"unix": false, "tls": true} {
 		b.Run(name, func(b *testing.B) {
-			o := startDoor(b, tls)
+			o := startRealServer(b, tls)
 			dir := testDir(b)
 			b.SetBytes(size)
 			n := 0

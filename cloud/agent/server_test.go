@@ -22,8 +22,8 @@ import (
 	"fsub/sbatch"
 )
 
-// fakeDoor is a door with one machine. It keeps its orders and what it was told.
-type fakeDoor struct {
+// fakeServer is a server with one machine. It keeps its orders and what it was told.
+type fakeServer struct {
 	t      testing.TB
 	dir    string
 	server *httptest.Server
@@ -56,8 +56,8 @@ type fakeDoor struct {
 
 const oneTime, session = "one-time", "session-token"
 
-func newFakeDoor(t testing.TB) *fakeDoor {
-	d := &fakeDoor{t: t, dir: testDir(t), told: map[string]agentapi.Status{}, history: map[string][]agentapi.RunState{}, logs: map[string][]byte{}, ended: map[string]bool{}, lease: 20 * time.Second}
+func newFakeServer(t testing.TB) *fakeServer {
+	d := &fakeServer{t: t, dir: testDir(t), told: map[string]agentapi.Status{}, history: map[string][]agentapi.RunState{}, logs: map[string][]byte{}, ended: map[string]bool{}, lease: 20 * time.Second}
 	d.cond = sync.NewCond(&d.mu)
 	d.orders.Version = 1
 	mux := http.NewServeMux()
@@ -95,9 +95,9 @@ func testDir(t testing.TB) string {
 	return dir
 }
 
-func (d *fakeDoor) socket() string { return filepath.Join(d.dir, "door") }
+func (d *fakeServer) socket() string { return filepath.Join(d.dir, "server") }
 
-func (d *fakeDoor) set(change func()) {
+func (d *fakeServer) set(change func()) {
 	d.mu.Lock()
 	change()
 	d.mu.Unlock()
@@ -105,7 +105,7 @@ func (d *fakeDoor) set(change func()) {
 }
 
 // await waits until something is so.
-func (d *fakeDoor) await(what string, is func() bool) {
+func (d *fakeServer) await(what string, is func() bool) {
 	d.t.Helper()
 	stuck := time.AfterFunc(5*time.Minute, func() { panic("not seen: " + what) })
 	defer stuck.Stop()
@@ -116,7 +116,7 @@ func (d *fakeDoor) await(what string, is func() bool) {
 	}
 }
 
-func (d *fakeDoor) auth(h http.HandlerFunc) http.HandlerFunc {
+func (d *fakeServer) auth(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+session {
 			http.Error(w, "who are you", http.StatusUnauthorized)
@@ -133,7 +133,7 @@ func (d *fakeDoor) auth(h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (d *fakeDoor) hello(w http.ResponseWriter, r *http.Request) {
+func (d *fakeServer) hello(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var h agentapi.Hello
@@ -152,7 +152,7 @@ func (d *fakeDoor) hello(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(agentapi.Welcome{Machine: "m:1", Node: "node-1", Session: session, Lease: d.lease, PollWait: d.lease / 4, Metadata: d.metadata})
 }
 
-func (d *fakeDoor) poll(w http.ResponseWriter, r *http.Request) {
+func (d *fakeServer) poll(w http.ResponseWriter, r *http.Request) {
 	var p agentapi.Poll
 	json.NewDecoder(r.Body).Decode(&p)
 	wake := time.AfterFunc(d.lease/4, d.cond.Broadcast)
@@ -184,7 +184,7 @@ func (d *fakeDoor) poll(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(o)
 }
 
-func (d *fakeDoor) report(w http.ResponseWriter, r *http.Request) {
+func (d *fakeServer) report(w http.ResponseWriter, r *http.Request) {
 	var report agentapi.Report
 	json.NewDecoder(r.Body).Decode(&report)
 	d.mu.Lock()
@@ -215,7 +215,7 @@ func (d *fakeDoor) report(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *fakeDoor) log(w http.ResponseWriter, r *http.Request) {
+func (d *fakeServer) log(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, agentapi.PathLog)
 	offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
 	body, err := io.ReadAll(r.Body)
@@ -234,13 +234,13 @@ func (d *fakeDoor) log(w http.ResponseWriter, r *http.Request) {
 	d.cond.Broadcast()
 }
 
-func (d *fakeDoor) job(w http.ResponseWriter, r *http.Request) {
+func (d *fakeServer) job(w http.ResponseWriter, r *http.Request) {
 	d.set(func() { d.inJob = append(d.inJob, r.Method+" "+r.RequestURI) })
 	io.WriteString(w, "answer to "+r.URL.Path)
 }
 
 // order changes the orders.
-func (d *fakeDoor) order(change func(*agentapi.Orders)) {
+func (d *fakeServer) order(change func(*agentapi.Orders)) {
 	d.set(func() {
 		d.orders.Version++
 		change(&d.orders)
@@ -248,7 +248,7 @@ func (d *fakeDoor) order(change func(*agentapi.Orders)) {
 }
 
 // orderRun changes what is ordered of one run.
-func (d *fakeDoor) orderRun(name string, change func(*agentapi.Order)) {
+func (d *fakeServer) orderRun(name string, change func(*agentapi.Order)) {
 	d.order(func(o *agentapi.Orders) {
 		for i := range o.Runs {
 			if o.Runs[i].Run == name {
@@ -259,7 +259,7 @@ func (d *fakeDoor) orderRun(name string, change func(*agentapi.Order)) {
 }
 
 // launch orders a run of a script and returns its directory.
-func (d *fakeDoor) launch(name, script string, more func(*agentapi.Launch)) string {
+func (d *fakeServer) launch(name, script string, more func(*agentapi.Launch)) string {
 	dir := filepath.Join(d.dir, name)
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		d.t.Fatal(err)
@@ -285,7 +285,7 @@ func me() agentapi.User {
 }
 
 // awaitEnd waits until a run has ended, and returns how.
-func (d *fakeDoor) awaitEnd(name string) agentapi.Status {
+func (d *fakeServer) awaitEnd(name string) agentapi.Status {
 	d.t.Helper()
 	d.await(name+" has ended", func() bool { return d.told[name].State == agentapi.RunEnded })
 	d.mu.Lock()
@@ -323,8 +323,8 @@ type testAgent struct {
 	stop context.CancelFunc
 }
 
-// startAgent starts an agent of a door's machine.
-func startAgent(t testing.TB, d *fakeDoor, more func(*Config)) *testAgent {
+// startAgent starts an agent of a server's machine.
+func startAgent(t testing.TB, d *fakeServer, more func(*Config)) *testAgent {
 	t.Helper()
 	a := newAgent(t, d, more)
 	a.start(t)
@@ -332,7 +332,7 @@ func startAgent(t testing.TB, d *fakeDoor, more func(*Config)) *testAgent {
 }
 
 // newAgent makes one that has not begun.
-func newAgent(t testing.TB, d *fakeDoor, more func(*Config)) *testAgent {
+func newAgent(t testing.TB, d *fakeServer, more func(*Config)) *testAgent {
 	t.Helper()
 	dir := testDir(t)
 	c := Config{Boot: agentapi.Boot{URL: "unix:" + d.socket(), Token: oneTime, Instance: "i-1", Expires: time.Now().Add(time.Hour)}, Dir: dir, Logger: logger(t)}
