@@ -37,14 +37,15 @@ func (r *run) afterScript() {
 	r.mu.Unlock()
 }
 
-// memoryExit is how Slurm books a job that met its memory limit, whatever its script made of it: 0:125.
+// memoryExit is the exit code that Slurm records for a job that met its memory limit, whatever its
+// script did: 0:125.
 const memoryExit = 125
 
 // shutdownGap is how much earlier a script may feel the machine's shutdown than its agent.
 const shutdownGap = 500 * time.Millisecond
 
-// blameMachine looks whether a script that failed, or one that died before it began, did so because the machine goes: a shutdown signals all processes at
-// once, and the script may be the fastest to end.
+// blameMachine looks whether a script that failed, or one that died before it began, did so because
+// the machine goes: a shutdown signals all processes at once, and the script may be the fastest to end.
 func (r *run) blameMachine() {
 	if r.why != "" || r.p.Status == 0 || r.a.look == nil && !r.a.cfg.Boot.PowerOff {
 		return
@@ -71,8 +72,8 @@ func (r *run) blameMachine() {
 	}
 }
 
-// srunGap is how long an srun may take to end after its step: a machine that has much to do may run it some time later. hurriedGap is what it has where the job's
-// time is over.
+// srunGap is how long an srun may take to end after its step: a machine that has much to do may run
+// it some time later. hurriedGap is what it has where the job's time is over.
 const (
 	srunGap    = 10 * time.Second
 	hurriedGap = 300 * time.Millisecond
@@ -96,8 +97,9 @@ func (r *run) awaitSruns() {
 	}
 }
 
-// endSteps ends the steps that outlive the script: SIGTERM, and SIGKILL after KillWait. Their sruns, which the script has left behind, carry what they
-// write until then. It reports whether there was a step.
+// endSteps ends the steps that outlive the script: SIGTERM, and SIGKILL after KillWait. Their
+// sruns, which the script has left behind, carry what they write until then. It reports whether
+// there was a step.
 func (r *run) endSteps() bool {
 	if !r.steps {
 		return false

@@ -25,10 +25,11 @@ type Config struct {
 	// Program is the binary that is srun, sbatch, squeue ... by name; "": jobs find no commands.
 	Program string
 	Version string
-	// Steps runs what srun asks for. nil: there is no srun.
+	// Steps runs the steps of srun. nil: there is no srun.
 	Steps  steps.Steps
 	Logger *slog.Logger // nil: no logs
-	// Alone: this process is nothing but the agent, and may be killed if it does not end its jobs with its lease.
+	// Alone: this process is nothing but the agent, and may be killed if it does not end its jobs
+	// with its lease.
 	Alone bool
 }
 
@@ -42,7 +43,7 @@ type Agent struct {
 	welcome agentapi.Welcome
 	hosts   *hosts
 	groups  *cgroups
-	leftOut sync.Map // groups of users that were said not to fit this machine
+	leftOut sync.Map // groups of users that were reported not to fit this machine
 
 	mu      sync.Mutex
 	runs    map[string]*run
@@ -79,7 +80,8 @@ func New(c Config) (*Agent, error) {
 // errNotIn: the machine never became one of the daemon's.
 var errNotIn = errors.New("the daemon did not let this machine in")
 
-// Run is the machine's life. It returns when the machine is to end: nil if it was told to, or lost its daemon; nothing of any run lives then.
+// Run runs the agent until the machine should end. It returns nil if the machine was told to end or
+// lost its daemon; no process of a run lives then.
 func (a *Agent) Run(ctx context.Context) error {
 	if err := a.prepare(); err != nil {
 		return err
@@ -196,7 +198,8 @@ func (a *Agent) endMachine(reason string, why agentapi.Why) {
 	close(a.end)
 }
 
-// unkillable is how long after their KillWait runs may take to end. What hangs in the kernel then is the machine's to take along: it costs money.
+// unkillable is how long after their KillWait runs may take to end. What hangs in the kernel then
+// is the machine's to take along: it costs money.
 const unkillable = time.Minute
 
 func (a *Agent) waitRuns() {

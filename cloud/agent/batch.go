@@ -53,8 +53,8 @@ func (r *run) batch() error {
 // beginGap is how much later than the script begins the agent may know it.
 const beginGap = 5 * time.Second
 
-// begun waits for the script's begin; false: it was ended before that. Opening its files can take for ever: a FIFO that nobody reads, a file server that
-// is away.
+// begun waits until the script begins; false: it was ended before. Opening its files can block
+// forever, on a FIFO that nobody reads or a file server that is away.
 func (r *run) begun() bool {
 	select {
 	case <-r.p.Begun:
@@ -126,7 +126,7 @@ func (r *run) follow() {
 	}
 }
 
-// tellSteps tells the daemon of steps that have begun or ended since it was told last.
+// tellSteps reports steps that have begun or ended since the last report.
 func (r *run) tellSteps() {
 	if !r.steps {
 		return
@@ -154,7 +154,7 @@ func (r *run) untold(steps []agentapi.Step) (list []agentapi.Step) {
 	return list
 }
 
-// tellAgain has all steps told anew: the daemon has forgotten those of a run that has not ended.
+// tellAgain reports all steps once more: the daemon has forgotten those of running jobs.
 func (r *run) tellAgain() {
 	select {
 	case r.again <- struct{}{}:

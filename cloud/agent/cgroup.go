@@ -18,14 +18,16 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// cgroups is where the agent may make cgroups: of version 2, or the memory controller of version 1 where that is what the machine has.
+// cgroups is where the agent may make cgroups: of version 2, or the memory controller of version 1
+// where that is what the machine has.
 type cgroups struct {
 	log  *slog.Logger
 	v2   string // "": none
 	mem1 string // "": none
 }
 
-// newCgroups looks for a place to make cgroups. Without one, runs are held together by their keepers, and have no memory limit.
+// newCgroups looks for a place to make cgroups. Without one, runs are held together by their
+// keepers, and have no memory limit.
 func newCgroups(instance string, log *slog.Logger) *cgroups {
 	g := &cgroups{log: log}
 	if instance == "" || strings.ContainsRune(instance, '/') {
@@ -47,8 +49,9 @@ func newCgroups(instance string, log *slog.Logger) *cgroups {
 	return g
 }
 
-// makeOwn makes the agent's cgroup; "": it cannot. A provider of local machines knows it by the instance's name, and removes what a killed one leaves. Where
-// the name is taken it takes another: two agents in one would kill each other's jobs.
+// makeOwn makes the agent's cgroup; "": it cannot. A provider of local machines knows it by the
+// instance's name, and removes what a killed one leaves. Where the name is taken it takes another:
+// two agents in one would kill each other's jobs.
 func makeOwn(parent, instance string) string {
 	above := filepath.Join(parent, "fsub-agent")
 	for range 1000 {
@@ -66,7 +69,8 @@ func makeOwn(parent, instance string) string {
 	return ""
 }
 
-// parents are the cgroups in which the agent might make its own: root anywhere, others below the one they are in, if it was given to them.
+// parents are the cgroups in which the agent might make its own: root anywhere, others below the
+// one they are in, if it was given to them.
 func parents(mount string) []string {
 	if mount == "" {
 		return nil
@@ -200,7 +204,7 @@ func (c *cgroup) forBatch() (dir string, tasks []string) {
 	return dir, tasks
 }
 
-// forSteps puts a step daemon, and so its tasks, into the run's cgroup. nil: there is none of version 2.
+// forSteps puts a step daemon, and so its tasks, into the run's cgroup. nil: cgroup version 2 is missing.
 func (c *cgroup) forSteps() func(*exec.Cmd) {
 	if c.steps == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"fsub/cloud/steps"
 )
 
-// stepRun is what the step service is told of the run.
+// stepRun describes the run to the step service.
 func (r *run) stepRun() steps.Run {
 	return steps.Run{Launch: r.l, Dir: r.dir, Env: r.env, Commands: r.a.commands(), Images: filepath.Join(r.a.images(), strconv.FormatUint(uint64(r.l.User.UID), 10)),
 		Prepare: r.group.forSteps(), Join: r.group.joinSteps()}
@@ -24,7 +24,8 @@ func (r *run) stepRun() steps.Run {
 // images is where images of containers are kept from one run to the next.
 func (a *Agent) images() string { return filepath.Join(a.cfg.Dir, "images") }
 
-// contain has the batch script run in a container, if the job asks for one: options of plugins come in its environment, and the plugin takes them out.
+// contain has the batch script run in a container, if the job asks for one: options of plugins come
+// in its environment, and the plugin takes them out.
 func (r *run) contain(c *keeper.Config) error {
 	o, err := container.Given(func(name string) (string, bool) { return container.Lookup(c.Env, name) }, container.Variable)
 	c.Env = slices.DeleteFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, container.Variable("")) })
@@ -53,7 +54,8 @@ func (r *run) contain(c *keeper.Config) error {
 	return nil
 }
 
-// writeOwned writes a file that the run's user alone can read. A process that is forked meanwhile does not keep it open.
+// writeOwned writes a file that the run's user alone can read. A process that is forked meanwhile
+// does not keep it open.
 func writeOwned(file string, text []byte, r *run) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

@@ -8,9 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deadman is a timer of the kernel that kills this process, unless it is set anew in time. An agent that is stopped, or hangs, cannot end its jobs when the
-// lease lapses, and the daemon starts them elsewhere soon after; with the agent all that it started ends (see packages keeper and steps). The clock
-// goes on while the machine sleeps. The first process of a PID namespace cannot be killed so: that of a local machine is ended by the daemon itself.
+// deadman is a timer of the kernel that kills this process unless it is rearmed in time. An agent
+// that is stopped, or hangs, cannot end its jobs when the lease lapses, and the daemon starts them
+// elsewhere soon after; with the agent everything ends that it started (see packages keeper and
+// steps). The clock goes on while the machine sleeps. The first process of a PID namespace cannot
+// be killed this way: the daemon itself ends that of a local machine.
 type deadman struct{ id int32 }
 
 // sigevent is struct sigevent of the kernel: a signal to the process.

@@ -1,9 +1,13 @@
-// Package agent is what a rented machine does for the daemon: it says hello, asks for orders, runs jobs as slurmd would, streams their output, reports, and
-// ends itself when nobody renews its lease. The language is that of package agentapi.
+// Package agent is the daemon's agent on a rented machine: it registers, asks for orders, runs jobs
+// as slurmd would, streams their output, reports, and ends itself when its lease is not renewed.
+// Package agentapi defines the messages.
 //
-// [Agent.Run] is the life of the machine: poll.go asks for orders and carries them out, report.go tells what became of them, lease.go watches that
-// somebody is there, notice.go that the provider lets the machine be. A run (run.go) is prepared, started, ended and told of by a goroutine of its own;
-// package keeper holds its processes together. What the job's processes see is package jobenv's, srun is package steps'.
+// [Agent.Run] is the life of the machine: poll.go asks for orders and carries them out, report.go
+// reports the results, lease.go watches that the daemon is there, notice.go that the provider does
+// not take the machine back. A goroutine for each run (run.go) prepares, starts, ends and reports
+// it; package keeper holds its processes together. Package jobenv makes the environment of the
+// job's processes, package steps is behind srun.
 //
-// Orders are the whole truth: the agent keeps nothing on disk that it would have to remember. If it dies, its runs die with it.
+// Orders are complete: the agent keeps nothing on disk that it would have to remember. If it dies,
+// its runs die with it.
 package agent

@@ -18,8 +18,9 @@ type etcGroup struct {
 	gid  uint32
 }
 
-// fitGroups leaves out the groups of a user that are others of the system on this machine: number 6 may be disk here, 27 sudo. It tells which. That the user's first group is such a one is
-// an error. Numbers whose names are not known are those that the site's operator gave the user, and stay.
+// fitGroups leaves out the user's groups whose numbers mean another group of this machine's system,
+// and returns which: number 6 may be disk here, 27 sudo. If the user's first group is one, that is
+// an error. Numbers without a known name come from the site's operator, and stay.
 func fitGroups(etc string, u agentapi.User) (fit agentapi.User, left []string, err error) {
 	if u.UID == 0 {
 		return u, nil, nil
@@ -57,7 +58,7 @@ func fitGroups(etc string, u agentapi.User) (fit agentapi.User, left []string, e
 // madeUp is what a group is called that has no name.
 func madeUp(gid uint32) string { return fmt.Sprintf("g%d", gid) }
 
-// ownName is the name, unless it is another group's on this machine.
+// ownName returns the name, unless another group of this machine has it.
 func ownName(etc, name string, gid uint32) (string, error) {
 	have, err := groupsOf(etc)
 	if slices.ContainsFunc(have, func(g etcGroup) bool { return g.name == name && g.gid != gid }) {

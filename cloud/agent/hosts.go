@@ -11,7 +11,8 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// hosts is the machine's hosts file, in which the agent keeps the names of the nodes of its runs between two lines of its own.
+// hosts is the machine's hosts file, in which the agent keeps the names of the nodes of its runs
+// between two lines of its own.
 type hosts struct {
 	path string // "": it is not the agent's to write
 	mu   sync.Mutex
@@ -61,7 +62,8 @@ func (h *hosts) remove(run string) {
 	}
 }
 
-// write replaces the agent's part of the file. It is done in place, since the file may be a mount, and in one write, so that nobody reads it empty.
+// write replaces the agent's part of the file. It is done in place, since the file may be a mount,
+// and in one write, so that nobody reads it empty.
 func (h *hosts) write() error {
 	if h.path == "" {
 		return nil
@@ -85,7 +87,8 @@ func (h *hosts) write() error {
 	return f.Truncate(int64(len(text)))
 }
 
-// withNames is the text of a hosts file with the names of runs in the agent's part, which comes first: what it says counts.
+// withNames is the text of a hosts file with the names of runs in the agent's part, which comes
+// first: what it says counts.
 func withNames(text []byte, runs map[string]map[string]string) []byte {
 	rest := string(text)
 	if before, after, ok := strings.Cut(rest, hostsBegin); ok {

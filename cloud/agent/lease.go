@@ -8,8 +8,8 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// lease is how long the machine may go on without hearing of its daemon. It counts from the beginning of a request that was answered: then, at the
-// latest, the daemon knew of the machine.
+// lease is how long the machine may go on without hearing of its daemon. It counts from the
+// beginning of a request that was answered: then, at the latest, the daemon knew of the machine.
 type lease struct {
 	mu     sync.Mutex
 	length time.Duration
@@ -18,7 +18,8 @@ type lease struct {
 	dead   *deadman      // nil: there is none
 }
 
-// guard has the kernel kill the agent when it should have ended by itself: when its lease has lapsed, and what KillWait gives its runs, and a little more.
+// guard has the kernel kill the agent when it should have ended by itself: when its lease has
+// lapsed, and what KillWait gives its runs, and a little more.
 func (l *lease) guard() (stop func(), err error) {
 	d, err := newDeadman()
 	if err != nil {

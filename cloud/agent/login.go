@@ -13,12 +13,14 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// loginTime is how long a login shell may take. Without its environment the job begins nevertheless, as under slurmd.
+// loginTime is how long a login shell may take. Without its environment the job begins
+// nevertheless, as under slurmd.
 const loginTime = 10 * time.Second
 
-// loginEnvironment is what a login shell of the user has in its environment: by su, as slurmd asks for it, or where that will not do (a user who was made a
-// moment ago has no line in /etc/shadow) by a login shell itself.
-// What its profile starts lives in the run's cgroup, if prepare puts it there, and ends with it.
+// loginEnvironment is what a login shell of the user has in its environment: by su, as slurmd asks
+// for it, or where that will not do (a user who was made a moment ago has no line in /etc/shadow)
+// by a login shell itself. What its profile starts lives in the run's cgroup, if prepare puts it
+// there, and ends with it.
 func loginEnvironment(u agentapi.User, prepare func(*exec.Cmd), log *slog.Logger) []string {
 	if os.Geteuid() == 0 && hasSu(u.Name) {
 		if env, err := loginBy(u, prepare, suPath, "-", u.Name, "-c", tellLogin); err == nil {

@@ -63,7 +63,8 @@ func (a *Agent) instance(ctx context.Context) (string, error) {
 	}
 }
 
-// Addr is the address by which the machines of its gang reach this one: what it was told, what EC2 says it is, or the one that it reaches the server from.
+// Addr returns the address at which the machines of the gang reach this one: the configured one,
+// the one that EC2 names, or the one from which it reaches the daemon.
 func Addr(ctx context.Context, b agentapi.Boot) string {
 	if b.Addr != "" {
 		return b.Addr
@@ -155,7 +156,8 @@ func (a *Agent) linkCommands() error {
 	return nil
 }
 
-// linkEverywhere puts the commands where a login shell finds them too, which sets PATH anew, on a machine that is the agent's alone. What is there stays.
+// linkEverywhere puts the commands where login shells find them too, since these set PATH. It does
+// so on machines that belong to the agent alone, and replaces nothing.
 func linkEverywhere(dir, program string) {
 	for _, name := range names {
 		os.Symlink(program, filepath.Join(dir, name))
@@ -174,7 +176,8 @@ func reachable(path string) bool {
 	}
 }
 
-// copyProgram makes a program that everybody may run; where it is that already, as after the boot script, only its mode changes.
+// copyProgram makes a program that everybody may run; where it is that already, as after the boot
+// script, only its mode changes.
 func copyProgram(from, to string) error {
 	if from == to {
 		return os.Chmod(to, 0o755)

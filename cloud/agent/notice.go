@@ -103,7 +103,7 @@ type imds struct {
 	http  *http.Client
 	mu    sync.Mutex
 	token string
-	until time.Time // the token is good
+	until time.Time // the token is valid
 }
 
 // imdsTime is how long an answer may take.

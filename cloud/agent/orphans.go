@@ -12,10 +12,12 @@ import (
 	"fsub/cloud/agent/keeper"
 )
 
-// orphanAge is how long a child must have been dead before the agent collects it: those that somebody waits for are collected at once.
+// orphanAge is how long a child must have been dead before the agent collects it: those that
+// somebody waits for are collected at once.
 const orphanAge = 10 * time.Second
 
-// reapOrphans collects dead processes that the agent has inherited, as PID 1 of a machine or from a keeper that was killed.
+// reapOrphans collects dead processes that the agent has inherited, as PID 1 of a machine or from a
+// keeper that was killed.
 func reapOrphans(ctx context.Context) {
 	seen := map[int]bool{}
 	for {
@@ -57,8 +59,9 @@ func children() map[int]byte {
 	return list
 }
 
-// killStrays kills what a run has left to the agent, which only happens if its user has killed a keeper or a step's daemon: the children that have an entry
-// in their environment which only processes of the run have, until there are none.
+// killStrays kills what a run has left to the agent, which only happens if its user has killed a
+// keeper or a step's daemon: the children that have an entry in their environment which only
+// processes of the run have, until there are none.
 func killStrays(entry string) {
 	for range 1000 {
 		found := false

@@ -18,7 +18,7 @@ func (a *Agent) poll(ctx context.Context) {
 		switch {
 		case err == nil:
 			a.mu.Lock()
-			a.missed = nil // only obey adds to it, which has not been called since
+			a.missed = nil // only obey adds to it, and has not been called since
 			a.mu.Unlock()
 			if !a.ends() {
 				wait.reset()
@@ -141,7 +141,7 @@ func (a *Agent) obeyRun(o agentapi.Order) {
 	}
 }
 
-// forget forgets a run that is in the books. a.mu is held.
+// forget drops a run whose end the daemon has recorded. a.mu is held.
 func (a *Agent) forget(id string) {
 	delete(a.runs, id)
 	a.news.drop(id)

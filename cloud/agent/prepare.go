@@ -55,7 +55,8 @@ func (r *run) prepare() error {
 	return nil
 }
 
-// makeUser makes the job's user known where that is the agent's to do. The homes of a machine that is not alone are the host's.
+// makeUser makes the job's user known where that is the agent's to do. The homes of a machine that
+// is not alone are the host's.
 func (r *run) makeUser() error {
 	switch b := &r.a.cfg.Boot; {
 	case !r.become():
@@ -94,7 +95,7 @@ func makeOpen(dir string) error {
 // become reports whether the job's processes get an identity that the agent does not have.
 func (r *run) become() bool { return os.Geteuid() == 0 }
 
-// script writes the spool copy, and says what is to be started.
+// script writes the spool copy and returns what to start.
 func (r *run) script() (keeper.Config, error) {
 	l := r.l
 	r.spool = filepath.Join(r.a.cfg.Dir, "spool", fmt.Sprintf("job%05d", l.Job))
@@ -119,7 +120,8 @@ func (r *run) writeScript(path string) error {
 	if err := errors.Join(os.Mkdir(r.spool, 0o750), os.Chmod(r.spool, 0o750)); err != nil { // whatever the umask is
 		return err
 	}
-	// A process that is forked meanwhile would have the file open for writing, and until its exec nobody could execute the script.
+	// A process that is forked meanwhile would have the file open for writing, and until its exec
+	// nobody could execute the script.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
@@ -188,7 +190,8 @@ func setenv(env []string, entry string) []string {
 	return append(env, entry)
 }
 
-// limits are those that sbatch sends in variables of the user's environment: "SLURM_RLIMIT_NOFILE=1024", or "U1024" for one that the user asked for.
+// limits are those that sbatch sends in variables of the user's environment:
+// "SLURM_RLIMIT_NOFILE=1024", or "U1024" for one that the user asked for.
 func limits(env []string) (list []keeper.Limit) {
 	for _, e := range env {
 		name, value, ok := strings.Cut(e, "=")

@@ -11,7 +11,7 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// news is what the daemon has not confirmed yet: of each run the last status, which replaces those before it.
+// news is what the daemon has not confirmed yet: the latest status of each run, which replaces earlier ones.
 type news struct {
 	mu     sync.Mutex
 	runs   map[string]told
@@ -20,7 +20,7 @@ type news struct {
 	some   chan struct{} // has an element when there may be something to tell
 }
 
-// told is a status with its number: one that changed while it was sent is sent again.
+// told is a status with its number: if it changed while it was sent, it is sent again.
 type told struct {
 	serial int
 	status agentapi.Status
@@ -46,7 +46,7 @@ func (n *news) tell(s agentapi.Status) {
 	n.wake()
 }
 
-// newer are steps with those that were told before and have not been confirmed yet. What was told is not changed.
+// newer returns steps plus those that were reported before and not confirmed. Neither argument is changed.
 func newer(before, now []agentapi.Step) []agentapi.Step {
 	if len(before) == 0 {
 		return now
@@ -79,7 +79,7 @@ func (n *news) drop(run string) {
 	n.mu.Unlock()
 }
 
-// next is all that is to be told, and how to note that it was.
+// next returns all that is to be reported, and a function that records its confirmation.
 func (n *news) next() (r agentapi.Report, done func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -104,7 +104,7 @@ func (n *news) next() (r agentapi.Report, done func()) {
 	}
 }
 
-// loadEvery is how often the machine as a whole is told of.
+// loadEvery is the interval of reports about the machine as a whole.
 const loadEvery = time.Minute
 
 // report tells the daemon at once what there is to tell, and again until it was answered.

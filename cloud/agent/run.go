@@ -11,7 +11,8 @@ import (
 	"fsub/sbatch"
 )
 
-// run is a job's run on this machine. Everything about it happens in the goroutine of live; the others only ask.
+// run is a job's run on this machine. Everything about it happens in the goroutine of live; the
+// others only ask.
 type run struct {
 	a     *Agent
 	l     *agentapi.Launch
@@ -38,7 +39,7 @@ type run struct {
 	mu     sync.Mutex
 	status agentapi.Status
 
-	told   map[string]string // the states of steps that the daemon was told of, or will be
+	told   map[string]string // states of steps that were reported to the daemon, or are about to be
 	p      *keeper.Process
 	why    agentapi.Why // of the stop that came first; "": none did
 	e      ending
@@ -118,7 +119,7 @@ func (r *run) live() {
 	r.a.log.Info("run ended", "run", r.l.Run, "job", r.l.Job, "why", r.status.Why, "err", err)
 }
 
-// ioExit is how Slurm books a job whose output could not be opened: 0:53.
+// ioExit is the exit code that Slurm records for a job whose output could not be opened: 0:53.
 const ioExit = 53
 
 // tell changes the status and tells the daemon.
@@ -136,7 +137,8 @@ func (r *run) tell(change func(*agentapi.Status)) {
 	r.a.news.tell(s)
 }
 
-// awaitStop is all that a further machine of a gang does: its steps are started from the first, which also tells them to end. They have the grace for that.
+// awaitStop is all that a further machine of a gang does: its steps are started from the first,
+// which also tells them to end. They have the grace for that.
 func (r *run) awaitStop() {
 	var until time.Time
 	var kill <-chan time.Time
@@ -159,7 +161,7 @@ func (r *run) awaitStop() {
 			if !r.steps || r.a.cfg.Steps.Local(r.l.Run) == 0 {
 				return
 			}
-		case <-r.notes: // the gang's first machine is told by the daemon
+		case <-r.notes: // the daemon tells the gang's first machine
 		case <-r.sends:
 		case <-r.pauses: // it stops the steps on all machines
 		}

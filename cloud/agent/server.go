@@ -21,13 +21,13 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// helloTime bounds one try to be let in, callTime any other request that is answered at once.
+// helloTime bounds one attempt to register, callTime any other request that does not wait.
 const (
 	helloTime = 20 * time.Second
 	callTime  = 20 * time.Second
 )
 
-// server is the way to the daemon.
+// server is the daemon's server for agents.
 type server struct {
 	http    *http.Client
 	base    string
@@ -42,7 +42,7 @@ type refused struct {
 
 func (r *refused) Error() string { return fmt.Sprintf("%d: %s", r.code, r.text) }
 
-// denied reports whether the daemon has said that this is no machine of its own.
+// denied reports whether the daemon has said that it does not know this machine.
 func denied(err error) bool {
 	var r *refused
 	return errors.As(err, &r) && r.code == http.StatusUnauthorized
@@ -71,7 +71,8 @@ func newServer(b agentapi.Boot) (*server, error) {
 	return d, nil
 }
 
-// pinned accepts a certificate with the key that the boot data names: nothing else proves the server, so that it needs no authority and no name.
+// pinned accepts a certificate with the key that the boot data names. The server needs neither an
+// authority nor a name.
 func pinned(pin []byte) func([][]byte, [][]*x509.Certificate) error {
 	return func(certs [][]byte, _ [][]*x509.Certificate) error {
 		if len(certs) == 0 {

@@ -18,7 +18,8 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// socket is where a run's commands (squeue, sbatch ...) find the daemon on this machine. It speaks for the run's owner, so it listens to nobody else.
+// socket is where a run's commands (squeue, sbatch ...) find the daemon on this machine. It acts as
+// the run's owner, and so serves that user alone.
 type socket struct {
 	path   string
 	dir    string // made for it alone; "": none
@@ -54,7 +55,8 @@ func (r *run) listen() (*socket, error) {
 	return s, nil
 }
 
-// shortDir makes a directory whose name is short. It carries the machine's, so that whoever ends the machine can remove what a killed agent leaves.
+// shortDir makes a directory with a short name. The name holds the machine's, so that what a killed
+// agent leaves can be removed with the machine.
 func shortDir(instance string) (dir string, err error) {
 	for _, parent := range []string{"/run", "/tmp"} { // the first is root's, and goes with a real machine
 		if dir, err = os.MkdirTemp(parent, "fsub-agent-"+instance+"-"); err == nil {
@@ -97,7 +99,8 @@ func (a *Agent) passOn(run string) http.Handler {
 	}
 }
 
-// maxConns is how many connections a run's commands can have at one time; more of them wait. The agent has only so many open files, and other runs beside it.
+// maxConns is how many connections a run's commands can have at one time; more of them wait. The
+// agent has only so many open files, and other runs beside it.
 const maxConns = 512
 
 // owned is a listener that lets in one user, root, and whoever the agent is.

@@ -17,7 +17,7 @@ type ending struct {
 	term   <-chan time.Time // when SIGTERM is due
 	kill   <-chan time.Time // when SIGKILL is
 	killAt time.Time
-	turn   int // of terminate: who was told so far
+	turn   int // of terminate: which processes were signalled so far
 }
 
 // stop ends the run: SIGCONT and SIGTERM, and SIGKILL after the grace. Asked again it can only become sooner.
@@ -63,14 +63,15 @@ func (e *ending) say(r *run) {
 	r.p.Say(fmt.Sprintf("slurmstepd: error: *** JOB %d ON %s CANCELLED AT %s%s ***", r.l.Job, r.node.Name, time.Now().Format("2006-01-02T15:04:05"), because))
 }
 
-// A script is told to end earlier than its steps, for it must not go on after an srun that was ended; and they earlier than their sruns: one that gets SIGTERM without
-// knowing why kills its step.
+// The script is signalled before its steps, so that it does not go on after an srun that was ended;
+// and they before their sruns, since an srun that gets SIGTERM without knowing why kills its step.
 const (
 	stepLead = 20 * time.Millisecond
 	srunLead = 50 * time.Millisecond
 )
 
-// terminate sends SIGCONT and SIGTERM to all. Where steps run it does so in turns, and is due again for the next one.
+// terminate sends SIGCONT and SIGTERM to all. Where steps run it does so in turns, and is due again
+// for the next one.
 func (e *ending) terminate(r *run) {
 	e.term = nil
 	if e.turn == 0 && (!r.steps || !r.stepsRun()) {
@@ -96,8 +97,8 @@ func (e *ending) terminate(r *run) {
 	}
 }
 
-// preempt tells the script that the machine goes at a time, and lets it use the time up to a margin: a job that asks for a signal gets that one first
-// and SIGTERM later.
+// preempt tells the script that the machine goes at a time, and lets it use the time up to a
+// margin: a job that asks for a signal gets that one first and SIGTERM later.
 func (e *ending) preempt(r *run, at time.Time) {
 	if r.why != "" {
 		return // on its way already
@@ -127,7 +128,7 @@ func (r *run) killSteps() {
 	}
 }
 
-// stepsRun reports whether a step of the run has not ended.
+// stepsRun reports whether a step of the run still runs.
 func (r *run) stepsRun() bool {
 	for _, s := range r.a.cfg.Steps.Status(r.l.Run) {
 		if s.End.IsZero() {

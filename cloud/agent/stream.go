@@ -15,7 +15,8 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// piece is the most output that is sent at one time: large enough that the requests cost nothing, small enough that a lost one does not either.
+// piece is the most output that is sent at one time: large enough that the requests cost nothing,
+// small enough that a lost one does not either.
 const piece = 8 << 20
 
 // pieceTime bounds the sending of one piece.
@@ -24,7 +25,7 @@ const pieceTime = 2 * time.Minute
 // stream sends a file that the script writes to the daemon, while it is being written.
 type stream struct {
 	a    *Agent
-	path string // of the server
+	path string // of the request
 	file *os.File
 	at   int64         // what of the file has been sent
 	base int64         // file offset minus stream offset
@@ -32,7 +33,7 @@ type stream struct {
 	done chan struct{}
 }
 
-// openStreams begins to send the output, if it is to be sent.
+// openStreams starts sending the output, if it is wanted.
 func (r *run) openStreams() {
 	if !r.l.Stream {
 		return
@@ -104,7 +105,7 @@ func (s *stream) follow() {
 	}
 }
 
-// gone is an answer after which there is no sense in sending more.
+// gone is a response after which sending more is useless.
 type gone struct{ error }
 
 // some sends what is there to send, up to a piece, and returns how much that was. The last piece says so.
@@ -114,7 +115,7 @@ func (s *stream) some(over bool) (n int64, err error) {
 		return 0, &gone{err}
 	}
 	size := info.Size()
-	if size < s.at { // the script has emptied the file, and writes it anew
+	if size < s.at { // the script has truncated the file
 		s.base -= s.at
 		s.at = 0
 	}

@@ -7,7 +7,8 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// pausing is when a run was suspended. Its zero value: it never was. It is the run's own goroutine that looks at it.
+// pausing is when a run was suspended. Its zero value: it never was. It is the run's own goroutine
+// that looks at it.
 type pausing struct {
 	on    bool
 	spans []span           // the last one has no end while it is on
@@ -16,7 +17,8 @@ type pausing struct {
 
 type span struct{ from, to time.Time }
 
-// A job has some time to make use of SIGTSTP before it is stopped, as under slurmstepd. What it starts in the very moment when it is stopped is stopped a little later.
+// A job has some time to make use of SIGTSTP before it is stopped, as under slurmstepd. What it
+// starts in the very moment when it is stopped is stopped a little later.
 const (
 	stopGap = 2 * time.Second
 	stopped = time.Second // between one SIGSTOP and the next
@@ -51,7 +53,8 @@ func (r *run) obeyPause() bool {
 	return true
 }
 
-// freeze stops what runs of a suspended run. Twice: the first time nothing that lives is left out but what was forked meanwhile.
+// freeze stops what runs of a suspended run. Twice: the first time nothing that lives is left out
+// but what was forked meanwhile.
 func (r *run) freeze() {
 	for range 2 {
 		r.signalEach(syscall.SIGSTOP)
@@ -85,7 +88,7 @@ func (r *run) signalEach(sig syscall.Signal) {
 	r.signalSteps(sig)
 }
 
-// tellAll tells of all steps anew: of how long each was suspended.
+// tellAll reports all steps once more: how long each was suspended.
 func (r *run) tellAll() {
 	r.told = nil
 	r.tell(func(*agentapi.Status) {})

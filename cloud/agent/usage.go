@@ -14,7 +14,8 @@ import (
 // lookEvery is how often it is looked what a run uses, where only looking tells.
 const lookEvery = 10 * time.Second
 
-// meter is what a run's batch script uses: by its cgroup, else by what its processes that have ended say of themselves.
+// meter is what a run's batch script uses: by its cgroup, else by what its processes that have
+// ended say of themselves.
 type meter struct {
 	r     *run
 	timer *time.Ticker

@@ -18,8 +18,9 @@ const noHome = "/nonexistent"
 // etcMutex: several runs of a user may begin at once.
 var etcMutex sync.Mutex
 
-// makeUser makes a job's user and groups known by the passwd and group of etc. On a machine that is alone it makes a home that is missing, too; else the files are mounted, and stay
-// what they are. An account of the system itself is nobody's to have: then it fails, and changes nothing.
+// makeUser makes a job's user and groups known by the passwd and group of etc. On a machine that is
+// alone it makes a home that is missing, too; else the files are mounted, and stay what they are.
+// An account of the system itself is nobody's to have: then it fails, and changes nothing.
 func makeUser(etc string, u agentapi.User, alone bool) error {
 	etcMutex.Lock()
 	defer etcMutex.Unlock()
@@ -79,8 +80,10 @@ func makeUser(etc string, u agentapi.User, alone bool) error {
 // cure is what an operator does about a user whom a machine cannot have.
 const cure = "map the user to another with the site's users"
 
-// clash refuses a user whose name or number is one of an account of the system: its programs would run as the user, or the user's jobs as its. Where the machine is alone, all accounts
-// but those that makeUser has made are its image's, and none of their names is to be had: the image may let them become root.
+// clash refuses a user whose name or number belongs to a system account: the account's programs
+// would run as the user, or the user's jobs as the account. Where the agent has the machine to
+// itself, all accounts that makeUser did not make are the image's, and none of their names is
+// allowed: the image may let them become root.
 func clash(passwd string, u agentapi.User, alone bool) error {
 	const system, fixed = 1000, 100 // numbers below are those of systems' accounts; below fixed they are the same everywhere
 	text, err := os.ReadFile(passwd)
@@ -108,8 +111,8 @@ func clash(passwd string, u agentapi.User, alone bool) error {
 	return nil
 }
 
-// prepend puts lines of a file like /etc/passwd before its others, where they count, unless the file says the same by name and number already. key is
-// the field of the number.
+// prepend puts lines of a file like /etc/passwd before its others, where they count, unless the
+// file says the same by name and number already. key is the field of the number.
 func prepend(path string, lines []string, key int, write func(path, text string) error) error {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -146,7 +149,8 @@ func replace(path, text string) error {
 	return os.Rename(temp, path)
 }
 
-// known reports whether the first line with the name or the number of line has both. A group's number that has any name at all is known.
+// known reports whether the first line with the name or the number of line has both. A group's
+// number that has any name at all is known.
 func known(text, line string, key int) bool {
 	want := strings.Split(line, ":")
 	for have := range strings.Lines(text) {

@@ -7,35 +7,42 @@ import (
 	"time"
 )
 
-// Boot is what a machine is started with: enough to fetch its agent and to say hello, and no credential. The one-time token is good once for each machine
-// of its gang, and for a limited time; it opens nothing but [Hello].
+// Boot is the data that a machine is started with: enough to fetch its agent and to register, and
+// no credential. The one-time token works once for each machine of its gang, for a limited time,
+// and for [Hello] only.
 //
-// It is made of the gang's record and the daemon's key alone, so that a gang that is asked for again is asked for with the same words.
+// It depends on the gang's record and the daemon's key alone, so that a repeated request for a gang
+// has the same content.
 type Boot struct {
-	URL     string    // where the door is: "https://HOST:PORT", or "unix:/PATH" for machines that see the daemon's file system
-	Pin     string    // base64 of the SHA-256 of the door's public key (as curl's --pinnedpubkey has it); "" for a unix socket
+	URL     string    // of the agent server: "https://HOST:PORT", or "unix:/PATH" for machines that see the daemon's file system
+	Pin     string    // base64 of the SHA-256 of the server's public key (as curl's --pinnedpubkey takes it); "" for a unix socket
 	Token   string    // the one-time token
 	Expires time.Time // of the token
 	Agent   string    // hex SHA-256 of the agent's binary, which is fetched below URL; "" where the machine has it
 	Path    string    // of the agent's binary where the machine has it
 	Lease   time.Duration
-	// Metadata is where the machine learns its own ID and its announced end: "ec2", "file:PATH" of a file that is there once the end is announced and
-	// holds a [Notice] in JSON, or "" where the provider passes them otherwise.
+	// Metadata is where the machine learns its own ID and its announced end: "ec2", "file:PATH" of
+	// a file that is there once the end is announced and holds a [Notice] in JSON, or "" where the
+	// provider passes them otherwise.
 	Metadata string
 	// Instance is the machine's ID where the provider knows it before the machine starts.
 	Instance string
-	// PowerOff: the machine is alone for the gang: it is switched off when the agent ends. Its host name, users and /etc/hosts are the agent's to set.
+	// PowerOff: the machine is alone for the gang: it is switched off when the agent ends. Its host
+	// name, users and /etc/hosts are the agent's to set.
 	PowerOff bool
-	// Addr is the IP address where the machine's gang reaches it, for a machine that shares its network with others; "" where the agent finds it out.
+	// Addr is the IP address where the machine's gang reaches it, for a machine that shares its
+	// network with others; "" where the agent finds it out.
 	Addr string
-	// Hosts is the machine's own hosts file where it is the agent's to write although the machine is not alone: in place, since it is a mount.
+	// Hosts is the machine's own hosts file where it is the agent's to write although the machine
+	// is not alone: in place, since it is a mount.
 	Hosts string
-	// Users is a directory with the machine's own passwd and group, which are the agent's to write likewise; "": the users are the host's.
+	// Users is a directory with the machine's own passwd and group, which are the agent's to write
+	// likewise; "": the users are the host's.
 	Users string
 }
 
-// Lines is the boot data as "fed-agent -boot FILE" reads it: one key=value a line. A value with a control character, or one that begins with a
-// quote, is quoted as in Go.
+// Lines is the boot data as "fed-agent -boot FILE" reads it: one key=value a line. A value with a
+// control character, or one that begins with a quote, is quoted as in Go.
 func (b Boot) Lines() []byte {
 	var out strings.Builder
 	for _, f := range b.fields() {
@@ -49,8 +56,8 @@ func (b Boot) Lines() []byte {
 	return []byte(out.String())
 }
 
-// ParseBoot reads what Lines has written. Empty lines and those that begin with # are passed over; a key that it does not know is an error, since a
-// misspelt one would start a machine that nobody can reach.
+// ParseBoot reads what Lines has written. Empty lines and those that begin with # are passed over;
+// a key that it does not know is an error, since a misspelt one would start a machine that nobody can reach.
 func ParseBoot(text []byte) (Boot, error) {
 	var b Boot
 	fields := b.fields()

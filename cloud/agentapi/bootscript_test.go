@@ -15,7 +15,7 @@ import (
 // fakeAgent says what it was started with, and ends.
 const fakeAgent = "#!/bin/sh\necho agent \"$1\"; cat \"$2\"; exit 3\n"
 
-// bootWorld runs boot scripts with a PATH that has the tools given, over a door that refuses the first requests.
+// bootWorld runs boot scripts with a PATH that has the tools given, from a server that refuses the first requests.
 type bootWorld struct {
 	dir, tools string
 	refuse     int

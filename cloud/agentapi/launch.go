@@ -7,8 +7,8 @@ import (
 	"fsub/sbatch"
 )
 
-// Launch is all that a machine must know to run its share of a job. What the script finds in its environment is made of it on the machine (package
-// jobenv), so that it is the same on every provider.
+// Launch is all that a machine must know to run its share of a job. What the script finds in its
+// environment is made of it on the machine (package jobenv), so that it is the same on every provider.
 type Launch struct {
 	Run      string `json:"run"` // names this run of the job, on this and on the other machines of its gang
 	Job      uint32 `json:"job"` // SLURM_JOB_ID. Of an array's task the number that is its own
@@ -24,7 +24,8 @@ type Launch struct {
 	Environment []string `json:"environment,omitempty"` // the user's own, as sbatch would have exported it
 	SubmitHost  string   `json:"submit_host,omitempty"`
 
-	// Groups are the components of a heterogeneous job, one for any other job. The batch script runs on Groups[0].Nodes[0].
+	// Groups are the components of a heterogeneous job, one for any other job. The batch script
+	// runs on Groups[0].Nodes[0].
 	Groups []Group `json:"groups"`
 	// Group and Node say which of the nodes this machine is.
 	Group int `json:"group"`
@@ -34,7 +35,7 @@ type Launch struct {
 	TimeLimit time.Duration `json:"time_limit"` // sbatch.Unlimited: none
 	KillWait  time.Duration `json:"kill_wait"`  // between SIGTERM and SIGKILL
 
-	// Key is the secret of the gang: whoever has it may start steps on its nodes. The job's processes never see it.
+	// Key is the gang's secret: with it one can start steps on its nodes. The job's processes never see it.
 	Key []byte `json:"key"`
 	// MPI is --mpi of every srun that has none.
 	MPI string `json:"mpi,omitempty"`
@@ -44,7 +45,7 @@ type Launch struct {
 	Containers container.Engine `json:"containers,omitempty"`
 }
 
-// Array is which task of which array a job is.
+// Array says which task of which array a job is.
 type Array struct {
 	Job   uint32 `json:"job"` // SLURM_ARRAY_JOB_ID
 	Task  int    `json:"task"`
@@ -54,7 +55,8 @@ type Array struct {
 	Step  int    `json:"step"`
 }
 
-// User is who a job runs as. A machine that is alone for the gang makes user and groups if it does not have them.
+// User is who a job runs as. A machine that is alone for the gang makes user and groups if it does
+// not have them.
 type User struct {
 	Name   string   `json:"name"`
 	UID    uint32   `json:"uid"`

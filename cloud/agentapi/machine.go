@@ -2,9 +2,10 @@ package agentapi
 
 import "time"
 
-// Hello introduces a machine. Its one-time token is in the Authorization header. The same Hello may be sent again after a lost reply: it is known by
-// its Nonce. Answers that are not 200: 401 the token is not good (any more) and the machine should end itself; 425 the daemon has not recorded
-// the machine yet: ask again soon.
+// Hello registers a machine. Its one-time token is in the Authorization header. The same Hello may
+// be sent again after a lost reply; its Nonce identifies it. Status codes other than 200: 401 the
+// token is not valid (any more) and the machine should end itself; 425 the daemon has not recorded
+// the machine yet: try again soon.
 type Hello struct {
 	Instance string    `json:"instance"` // the provider's ID of the machine
 	Nonce    string    `json:"nonce"`    // random, made by the agent at its start
@@ -35,7 +36,8 @@ type Welcome struct {
 	Metadata string        `json:"metadata,omitempty"` // where the provider announces the machine's end: "ec2"; "" nowhere
 }
 
-// Poll asks for orders. The door holds it for up to Welcome.PollWait while the orders are still those of Version.
+// Poll asks for orders. The server holds it for up to Welcome.PollWait while the orders are still
+// those of Version.
 type Poll struct {
 	Version uint64   `json:"version"` // of the Orders that the agent carries out; 0: none yet
 	Known   []string `json:"known"`   // the runs whose Launch the agent has
@@ -47,38 +49,42 @@ type Poll struct {
 // Orders are what a machine is to do.
 type Orders struct {
 	Version uint64 `json:"version"`
-	// Daemon is another when the daemon has begun anew: it knows no steps then but those of its books.
+	// Daemon changes when the daemon restarts: it then knows only the steps in its records.
 	Daemon  string        `json:"daemon,omitempty"`
 	Lease   time.Duration `json:"lease"`
 	Runs    []Order       `json:"runs,omitempty"`
-	Signals []Signal      `json:"signals,omitempty"` // those that the agent has not carried out yet
-	// StepSignals are those to single steps, apart from the others: an agent of before there were any is not to send them to all steps.
+	Signals []Signal      `json:"signals,omitempty"` // signals that the agent has yet to deliver
+	// StepSignals are those to single steps, apart from the others: an agent of before there were
+	// any is not to send them to all steps.
 	StepSignals []Signal `json:"step_signals,omitempty"`
 	End         string   `json:"end,omitempty"` // why the machine is to end itself: "idle", ...; "" it stays
 }
 
-// Order is one run that the machine is to have. A run that the agent does not know and that comes without a Launch is not its to start.
+// Order is one run that the machine is to have. A run that the agent does not know and that comes
+// without a Launch is not its to start.
 type Order struct {
 	Run    string  `json:"run"`
 	Launch *Launch `json:"launch,omitempty"` // what the agent does not have yet
 	Stop   *Stop   `json:"stop,omitempty"`   // end it
 	// TimeLimit is the run's from now on; zero: that of its launch.
 	TimeLimit time.Duration `json:"time_limit,omitempty"`
-	// Suspend: its processes are stopped, on all machines of the gang, for as long as the orders say so; its first machine sees to that. Its time limit does not run
-	// meanwhile. A Stop ends it all the same.
+	// Suspend: its processes are stopped, on all machines of the gang, for as long as the orders
+	// say so; its first machine sees to that. Its time limit does not run meanwhile. A Stop ends it
+	// all the same.
 	Suspend bool `json:"suspend,omitempty"`
-	// Ended: the run's end is in the books; the agent may forget it.
+	// Ended: the run's end is recorded; the agent may forget it.
 	Ended bool `json:"ended,omitempty"`
 }
 
-// Stop ends a run: SIGCONT and SIGTERM, and SIGKILL after Grace. With WhyPreempt another machine of the gang is taken after Grace, and the run is ended as at a
-// notice of its own.
+// Stop ends a run: SIGCONT and SIGTERM, and SIGKILL after Grace. With WhyPreempt another machine of
+// the gang is taken after Grace, and the run is ended as at a notice of its own.
 type Stop struct {
 	Why   Why           `json:"why"`
 	Grace time.Duration `json:"grace"`
 }
 
-// Signal is what scancel asks to be sent, as [fsub/federation.Signal] means it. Array tasks are runs of their own.
+// Signal is what scancel asks to be sent, as [fsub/federation.Signal] means it. Array tasks are
+// runs of their own.
 type Signal struct {
 	Seq   uint64 `json:"seq"`
 	Run   string `json:"run"`
@@ -90,7 +96,8 @@ type Signal struct {
 	By   uint32 `json:"by,omitempty"`
 }
 
-// Report tells of runs and of the machine. The whole of each run that has changed; a status is sent again until it was answered.
+// Report tells of runs and of the machine. The whole of each run that has changed; a status is sent
+// again until it was answered.
 type Report struct {
 	Runs   []Status `json:"runs,omitempty"`
 	Notice *Notice  `json:"notice,omitempty"`
@@ -129,12 +136,13 @@ type Status struct {
 	State RunState  `json:"state"`
 	Start time.Time `json:"start,omitzero"`
 	End   time.Time `json:"end,omitzero"`
-	// Exit is how the batch script ended, as wait(2) gives it: exit code << 8 | signal. Only the first machine of a gang has it.
+	// Exit is how the batch script ended, as wait(2) gives it: exit code << 8 | signal. Only the
+	// first machine of a gang has it.
 	Exit   int32  `json:"exit,omitempty"`
 	Why    Why    `json:"why,omitempty"`
 	Detail string `json:"detail,omitempty"`
-	// Steps are the batch step and srun's, of the whole gang; on its first machine. Of a run that has ended all of them, before that those that are new or have
-	// changed since they were told last.
+	// Steps are the batch step and srun's, of the whole gang; on its first machine. For a run that
+	// has ended they are all of them, before that the new ones and those that changed since the last report.
 	Steps []Step `json:"steps,omitempty"`
 }
 
@@ -158,7 +166,7 @@ type Step struct {
 	Limit    time.Duration `json:"limit,omitempty"`
 	SrunHost string        `json:"srun_host,omitempty"`
 	SrunPID  int           `json:"srun_pid,omitempty"`
-	// CancelledBy is the uid of who has cancelled it alone, by scancel.
+	// CancelledBy is the uid of the user who cancelled this step alone, by scancel.
 	CancelledBy *uint32 `json:"cancelled_by,omitempty"`
 	// Suspended is for how long its job was suspended since its start, as often as it was resumed.
 	Suspended time.Duration `json:"suspended,omitempty"`
@@ -199,7 +207,8 @@ type Load struct {
 	FreeMi int64   `json:"free_mib"`
 }
 
-// LogSize is the answer to a piece of output: how much the daemon has now. With 409 there was a gap before the piece, and the agent goes on from Size.
+// LogSize is the answer to a piece of output: how much the daemon has now. With 409 there was a gap
+// before the piece, and the agent goes on from Size.
 type LogSize struct {
 	Size int64 `json:"size"`
 }

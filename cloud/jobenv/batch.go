@@ -17,19 +17,23 @@ type Own struct {
 	TmpDir   string // TMPDIR where the user has none; "": /tmp
 	Commands string // the folder of srun, scontrol ..., which comes first in PATH; "": none
 	Socket   string // where they find the daemon: FSUB_SOCKET; "": nowhere
-	// Login is what a login shell of the user has in its environment, for jobs that [WantsLogin]. What was sent along goes before it.
+	// Login is what a login shell of the user has in its environment, for jobs that [WantsLogin].
+	// What was sent along goes before it.
 	Login []string
-	// IsDir reports whether a path is a folder, for the user's TMPDIR: one that is none is not kept. nil: all are.
+	// IsDir reports whether a path is a folder, for the user's TMPDIR: one that is none is not
+	// kept. nil: all are.
 	IsDir func(path string) bool
 }
 
-// WantsLogin reports whether the job is to begin with the environment of a login shell: --get-user-env, and any --export but ALL and NIL.
+// WantsLogin reports whether the job is to begin with the environment of a login shell:
+// --get-user-env, and any --export but ALL and NIL.
 func WantsLogin(l *agentapi.Launch) bool {
 	v, _ := lookup(l.Environment, "SLURM_GET_USER_ENV")
 	return v == "1"
 }
 
-// Batch returns the whole environment of the batch script: the user's, then what slurmctld and slurmd would set.
+// Batch returns the whole environment of the batch script: the user's, then what slurmctld and
+// slurmd would set.
 func Batch(l *agentapi.Launch, o Own) []string {
 	e := newEnviron(l.Environment, 64)
 	for _, v := range o.Login {
@@ -136,7 +140,8 @@ func columns(g *agentapi.Group) (names []string, cpus, tasks []int) {
 	return names, cpus, tasks
 }
 
-// memory is what the job may use, by the variable that tells it; "" if nobody has set a bound. --mem-per-gpu is told by sbatch.
+// memory returns the job's memory limit and the variable that shows it; "" if there is none. sbatch
+// itself shows --mem-per-gpu.
 func memory(g *agentapi.Group) (name string, amount int64) {
 	s, n := &g.Spec, &g.Nodes[0]
 	switch {
@@ -208,7 +213,8 @@ func addArray(e *environ, l *agentapi.Launch) {
 	}
 }
 
-// addComponents says it all of each component of a heterogeneous job. PACK is what they were called up to 20.02.
+// addComponents says it all of each component of a heterogeneous job. PACK is what they were called
+// up to 20.02.
 func addComponents(e *environ, l *agentapi.Launch) {
 	if len(l.Groups) < 2 {
 		return
@@ -242,7 +248,7 @@ func addOwn(e *environ, o Own) {
 	}
 }
 
-// defaultPath is where a shell looks for programs that was told nothing.
+// defaultPath is the PATH of a shell that has none in its environment.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 func orText(a, b string) string {

@@ -8,7 +8,7 @@ type environ struct {
 	index map[string]int
 }
 
-// newEnviron begins with those of env, the first of each name; what is no NAME=value stays out.
+// newEnviron begins with env, the first of each name; entries that are not NAME=value are left out.
 func newEnviron(env []string, room int) *environ {
 	e := &environ{make([]string, 0, len(env)+room), make(map[string]int, len(env)+room)}
 	for _, v := range env {

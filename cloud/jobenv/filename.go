@@ -7,7 +7,7 @@ import (
 
 // Names are what the letters of a file name pattern stand for.
 type Names struct {
-	Job      uint32 // %j, %J, and %A where there is no array
+	Job      uint32 // %j, %J, and %A outside of arrays
 	ArrayJob uint32 // %A; 0: no array's task
 	Task     int    // %a, and %b its last digit
 	JobName  string // %x
@@ -25,8 +25,8 @@ const maxWidth = 10
 // noTask is the number that stands for the task of a job that is none.
 const noTask = 4294967294
 
-// FileName expands a pattern of --output, --error or --input as slurmd does, and makes it absolute. "%5j" is a number of at least five digits. A backslash
-// anywhere says that nothing is to be expanded, and goes itself.
+// FileName expands a pattern of --output, --error or --input as slurmd does, and makes it absolute.
+// "%5j" is a number of at least five digits. A backslash anywhere turns expansion off, and is removed.
 func FileName(pattern string, n Names) string {
 	name := pattern
 	switch {

@@ -11,15 +11,18 @@ import (
 // StepSpec is a step as srun has laid it out.
 type StepSpec struct {
 	ID uint32 // SLURM_STEP_ID
-	// Env is what the tasks get of srun's own environment: all of it, or what --export leaves. What srun's options set is srun's to put
-	// there: SLURM_CPUS_PER_TASK, SLURM_TRES_PER_TASK, SLURM_NTASKS_PER_NODE, SLURM_GPUS..., SLURM_TRES_BIND, SLURM_LABELIO, SLURM_CPU_BIND... of its own command
-	// line, and only of that.
+	// Env is what the tasks get of srun's own environment: all of it, or what --export leaves. What
+	// srun's options set is srun's to put there: SLURM_CPUS_PER_TASK, SLURM_TRES_PER_TASK,
+	// SLURM_NTASKS_PER_NODE, SLURM_GPUS..., SLURM_TRES_BIND, SLURM_LABELIO, SLURM_CPU_BIND... of
+	// its own command line, and only of that.
 	Env []string
-	// Nodes are the host names of the step in order, and Tasks how many tasks each of them runs. CPUs is what the step has of each.
+	// Nodes are the host names of the step in order, and Tasks how many tasks each of them runs.
+	// CPUs is what the step has of each.
 	Nodes []string
 	Tasks []int
 	CPUs  []int
-	// Distribution is srun's --distribution as the step has it: "block", "cyclic", "plane" ... "": srun's default for so many tasks.
+	// Distribution is srun's --distribution as the step has it: "block", "cyclic", "plane" ... "":
+	// srun's default for so many tasks.
 	Distribution string
 	Host         string // IP address of srun
 	Port         int    // where srun listens
@@ -72,7 +75,8 @@ func Step(l *agentapi.Launch, s StepSpec) []string {
 	return e.vars
 }
 
-// addGroup says what the step has of a heterogeneous job: over several components it is as one job of all their nodes.
+// addGroup says what the step has of a heterogeneous job: over several components it is as one job
+// of all their nodes.
 func addGroup(e *environ, l *agentapi.Launch, s *StepSpec) {
 	if len(l.Groups) < 2 {
 		return
@@ -88,7 +92,8 @@ func addGroup(e *environ, l *agentapi.Launch, s *StepSpec) {
 	e.set("SLURM_JOB_CPUS_PER_NODE", Repeated(s.CPUs))
 }
 
-// Task returns the whole environment of one task: that of its step, as Step made it, and its own. step is not changed.
+// Task returns the whole environment of one task: that of its step, as Step made it, and its own.
+// step is not changed.
 func Task(s *StepSpec, step []string, t TaskSpec) []string {
 	node := s.Nodes[t.Node]
 	env := append(make([]string, 0, len(step)+20), step...)

@@ -14,10 +14,12 @@ import (
 	"fsub/cloud/provider"
 )
 
-// agentCgroup is the cgroup below which agents make one each, by the name of their machine. What a killed agent leaves there is the provider's to remove.
+// agentCgroup is the cgroup below which agents make one each, by the name of their machine. What a
+// killed agent leaves there is the provider's to remove.
 const agentCgroup = "fsub-agent"
 
-// cgroupParents are the cgroups in which agents may have made theirs: of any hierarchy that limits memory, at its root and where this process is.
+// cgroupParents are the cgroups in which agents may have made theirs: of any hierarchy that limits
+// memory, at its root and where this process is.
 func cgroupParents() []string {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -68,7 +68,7 @@ func (p *Provider) claim(r provider.Request, shape Shape) (*gang, error) {
 		if p.known(g) {
 			return g, nil
 		}
-		g.life.Unlock() // another who was asked for the same could not start it, and there may be a new one by now
+		g.life.Unlock() // a call with the same token could not start it, and there may be a new one by now
 	}
 }
 
@@ -146,8 +146,8 @@ func (p *Provider) present(m *machine) bool {
 	return err != nil || !begun || proc.Alive()
 }
 
-// hashOf tells equal requests. Prices change from look to look and are no part of what is asked for; nor is the boot data, for a daemon that comes back
-// with another address asks for the rest of its gangs.
+// hashOf identifies equal requests. Prices do not count, since they change from look to look; nor
+// does the boot data, since a daemon that comes back with another address asks for the rest of its gangs.
 func hashOf(r provider.Request) string {
 	text, err := json.Marshal(struct {
 		Offering string
@@ -192,7 +192,8 @@ func (p *Provider) machines(g *gang) []machine {
 	return slices.Clone(g.Machines)
 }
 
-// abandon ends what there is of a gang that could not be started whole, and forgets it: asked for again, it is tried again.
+// abandon ends what there is of a gang that could not be started whole, and forgets it: asked for
+// again, it is tried again.
 func (p *Provider) abandon(g *gang) {
 	var all sync.WaitGroup
 	for _, m := range p.machines(g) {
@@ -295,7 +296,8 @@ func (p *Provider) writeResolv(dir string, m *machine) (made bool, err error) {
 	return true, writePublic(filepath.Join(dir, inside.ResolvFile), text)
 }
 
-// writeUsers makes the machine's passwd and group: the host's, to which the agent adds users of jobs that the host does not have. Only root's machines run such jobs.
+// writeUsers makes the machine's passwd and group: the host's, to which the agent adds users of
+// jobs that the host does not have. Only root's machines run such jobs.
 func writeUsers(dir string) (made bool, err error) {
 	if os.Geteuid() != 0 {
 		return false, nil

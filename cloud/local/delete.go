@@ -48,7 +48,7 @@ func (p *Provider) Delete(_ context.Context, ids []provider.InstanceID) error {
 	return nil
 }
 
-// unused reports whether there are no machines on the bridge.
+// unused reports whether the bridge has no machines.
 func (p *Provider) unused() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,10 +77,12 @@ func (p *Provider) find(id provider.InstanceID) (*gang, machine) {
 // endTime is how long a machine's processes may take to die of SIGKILL.
 const endTime = 30 * time.Second
 
-// superviseTime is how long a supervisor may take to kill them; on a machine that has much to do it may not run for some time.
+// superviseTime is how long a supervisor may take to kill them; on a busy machine it may not run
+// for some time.
 const superviseTime = 10 * time.Second
 
-// end kills a machine, or sees to it that it never begins. Its directory stays, and with it the word that nobody may begin it.
+// end kills a machine, or sees to it that it never begins. Its directory stays, and with it the
+// word that nobody may begin it.
 func (p *Provider) end(m *machine) error {
 	if err := os.MkdirAll(p.dir(m.ID), 0o700); err != nil {
 		return err
@@ -88,9 +90,10 @@ func (p *Provider) end(m *machine) error {
 	return p.stop(m)
 }
 
-// stop is end for a machine that nobody would begin without its directory: it makes none, for somebody may be removing all of them.
+// stop is end for a machine that nobody would begin without its directory: it makes none, for
+// somebody may be removing all of them.
 func (p *Provider) stop(m *machine) error {
-	_ = inside.Claim(p.dir(m.ID), inside.Nobody) // whoever starts it just now comes too late, or was first
+	_ = inside.Claim(p.dir(m.ID), inside.Nobody) // a concurrent start is too late, or was first
 	proc, _, err := p.process(m)
 	if err != nil {
 		return err
@@ -117,7 +120,8 @@ func (p *Provider) clear(m *machine) {
 	}
 }
 
-// kill ends a machine's processes. SIGKILL does for the first of a PID namespace; to a supervisor SIGTERM is the sign to kill all of them, and it has a moment for it.
+// kill ends a machine's processes. SIGKILL does for the first of a PID namespace; to a supervisor
+// SIGTERM is the sign to kill all of them, and it has a moment for it.
 func (p *Provider) kill(proc inside.Process) error {
 	began := time.Now()
 	sig, next := unix.SIGKILL, endTime
@@ -142,7 +146,8 @@ func (p *Provider) kill(proc inside.Process) error {
 	return nil
 }
 
-// Announce tells a machine that it is going to be taken: what a cloud's metadata service does before it takes back a spot machine.
+// Announce tells a machine that it is going to be taken: what a cloud's metadata service does
+// before it takes back a spot machine.
 func (p *Provider) Announce(id provider.InstanceID, n agentapi.Notice) error {
 	text, err := json.Marshal(n)
 	if err != nil {

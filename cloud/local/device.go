@@ -36,7 +36,8 @@ func (d devices) take(n int) (gpus []int) {
 	return gpus
 }
 
-// checkDevices refuses shapes that want more GPUs together than this machine has, and bounds the number of machines by them.
+// checkDevices refuses shapes that want more GPUs together than this machine has, and bounds the
+// number of machines by them.
 func checkDevices(shapes []Shape, count int) error {
 	if count == 0 {
 		return nil

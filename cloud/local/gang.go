@@ -14,8 +14,8 @@ import (
 	"fsub/cloud/provider"
 )
 
-// gang is the record of a request, and all that is known of its machines that is not in their directories. It is written before the first of them
-// starts.
+// gang is the record of a request, and all that is known of its machines that is not in their
+// directories. It is written before the first of them starts.
 type gang struct {
 	Token    string    `json:"token"`
 	Request  string    `json:"request"` // hash of what was asked for
@@ -23,7 +23,8 @@ type gang struct {
 	Created  time.Time `json:"created"`
 	Machines []machine `json:"machines"`
 
-	// life is held to start machines, and shared by those who end them: a machine that is being ended is not started beside that.
+	// life is held to start machines, and shared by those who end them: a machine that is being
+	// ended is not started beside that.
 	life sync.RWMutex
 }
 
@@ -37,7 +38,8 @@ type machine struct {
 	Reason string              `json:"reason,omitempty"`
 }
 
-// keepEnded is how long a gang of which no machine is left stays known, so that a late repetition of its Create starts nothing.
+// keepEnded is how long a gang without machines stays known, so that a late repetition of its
+// Create starts nothing.
 const keepEnded = time.Hour
 
 func (p *Provider) gangFile(token string) string {
@@ -73,7 +75,8 @@ func (p *Provider) load() error {
 	return p.sweep()
 }
 
-// sweep removes directories of machines that are ended, or of no gang: a provider that died while it ended them has left them.
+// sweep removes directories of machines that are ended, or of no gang: a provider that died while
+// it ended them has left them.
 func (p *Provider) sweep() error {
 	entries, err := os.ReadDir(filepath.Join(p.cfg.Dir, "machines"))
 	if err != nil {

@@ -30,7 +30,7 @@ type Isolation struct {
 func (p *Provider) probe() (Isolation, error) {
 	full := Isolation{Users: os.Geteuid() != 0, Processes: true, Mounts: true, Names: true, Network: p.own}
 	less := full
-	less.Processes = false // where parts of /proc are hidden, as in containers, a new one may not be mounted
+	less.Processes = false // where parts of /proc are hidden, as in containers, a new one cannot be mounted
 	var why error
 	for _, try := range []Isolation{full, less} {
 		err := p.try(try)
@@ -105,7 +105,8 @@ func (p *Provider) launch(m *machine, s inside.Spec) error {
 // launchTime is how long a machine's process may take to become the agent.
 const launchTime = 20 * time.Second
 
-// launchIn starts a machine's process in its directory, and returns when it is the agent. link, if given, connects it to the network.
+// launchIn starts a machine's process in its directory, and returns when it is the agent. link, if
+// given, connects it to the network.
 func launchIn(dir string, i Isolation, s inside.Spec, link func(pid int) error) error {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -145,8 +146,8 @@ func launchIn(dir string, i Isolation, s inside.Spec, link func(pid int) error) 
 	go func() { _ = cmd.Wait() }()
 	if link != nil {
 		if err := link(cmd.Process.Pid); err != nil {
-			word.Close()                                                                // it ends, if it has not already
-			if last := heard(said); last == nil || errors.Is(last, inside.ErrClaimed) { // without a word: that was no agent, and is a machine that has ended
+			word.Close()                                                                // ends it, if it still runs
+			if last := heard(said); last == nil || errors.Is(last, inside.ErrClaimed) { // without a word: not an agent, and so a machine that has ended
 				return last
 			}
 			return err
@@ -174,7 +175,8 @@ func heard(said *os.File) error {
 // attributes are how a machine's process is started: in a session and in namespaces of its own.
 func (i Isolation) attributes() *unix.SysProcAttr {
 	a := &unix.SysProcAttr{Setsid: true}
-	// With processes goes System V memory: who shares that is one machine for MPI (UCX 1.13), and its processes look for each other by number.
+	// With processes goes System V memory: who shares that is one machine for MPI (UCX 1.13), and
+	// its processes look for each other by number.
 	const processes = unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 	for flag, on := range map[uintptr]bool{processes: i.Processes, unix.CLONE_NEWNS: i.Mounts, unix.CLONE_NEWUTS: i.Names, unix.CLONE_NEWNET: i.Network} {
 		if on {
@@ -182,7 +184,8 @@ func (i Isolation) attributes() *unix.SysProcAttr {
 		}
 	}
 	if i.Users {
-		// The user is the same inside. Ambient capabilities last over the first exec; the process drops them when the namespaces are ready.
+		// The user is the same inside. Ambient capabilities last over the first exec; the process
+		// drops them when the namespaces are ready.
 		uid, gid := os.Geteuid(), os.Getegid()
 		a.Cloneflags |= unix.CLONE_NEWUSER
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}

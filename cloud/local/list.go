@@ -14,7 +14,8 @@ import (
 	"fsub/cloud/provider"
 )
 
-// List implements provider.Provider. It also clears away what machines that ended by themselves have left, and looks after the network.
+// List implements provider.Provider. It also clears away what machines that ended by themselves
+// have left, and looks after the network.
 func (p *Provider) List(context.Context) ([]provider.Instance, error) {
 	p.mu.Lock()
 	gangs := make([]*gang, 0, len(p.gangs))
@@ -82,7 +83,8 @@ func (p *Provider) show(g *gang) ([]provider.Instance, error) {
 	return out, nil
 }
 
-// settle enters the end of a machine whose processes are gone, and then removes its directory. It is called with g.life shared.
+// settle enters the end of a machine whose processes are gone, and then removes its directory. It
+// is called with g.life shared.
 func (p *Provider) settle(g *gang, m *machine, reason string) (machine, error) {
 	p.clear(m)
 	if err := p.enterEnd(g, m, reason); err != nil {
@@ -111,7 +113,7 @@ func (p *Provider) enterEnd(g *gang, m *machine, reason string) error {
 	return nil
 }
 
-// lastWords is the end of what the agent said, of a machine that ended by itself.
+// lastWords is the end of the agent's log, of a machine that ended by itself.
 func (p *Provider) lastWords(m *machine) string {
 	text, err := tail(filepath.Join(p.dir(m.ID), inside.LogFile))
 	if err != nil {

@@ -25,24 +25,27 @@ import (
 
 // Config is what a Provider is made of. Dir and Agent are required.
 type Config struct {
-	Dir     string         // of this provider alone, absolute. Others may not read it: the machines' boot data passes through
+	Dir     string         // of this provider alone, absolute. Others must not be able to read it: the machines' boot data passes through
 	Agent   string         // path of the agent's binary
 	Shapes  []Shape        // what machines there are; nil: one, of the size of this machine
 	Network Network        // "": NetworkAuto
-	Subnets []netip.Prefix // private ranges out of which a network of machines takes its addresses; nil: lan.DefaultRanges
+	Subnets []netip.Prefix // private ranges for the addresses of a network of machines; nil: lan.DefaultRanges
 	GPUDir  string         // where the host's GPUs are shown; "": where NVIDIA's driver shows them
-	// NoNamespaces has machines share all with the host, as where the kernel allows no better. It is for jobs that namespaces are in the way of.
+	// NoNamespaces has machines share all with the host, as where the kernel allows no better. It
+	// is for jobs that namespaces are in the way of.
 	NoNamespaces bool
-	// Settle is a command that calls [Settle] for Dir. A process is kept beside the machines that runs it when they have ended and no provider is there any more; nil: their traces stay then, until the
-	// next provider of Dir.
+	// Settle is a command that calls [Settle] for Dir. A process is kept beside the machines that
+	// runs it when they have ended and no provider is there any more; nil: their traces stay then,
+	// until the next provider of Dir.
 	Settle []string
 
 	Logger *slog.Logger     // nil: no logs
 	Now    func() time.Time // nil: time.Now
 }
 
-// Shape is one kind of machine. What it has is declared: nothing keeps the sum within what this machine has, but for GPUs. Where this machine has GPUs each is one machine's at a time,
-// and is known there by the number that it has here; where it has none they are pretended.
+// Shape is one kind of machine. What it has is declared: nothing keeps the sum within what this
+// machine has, but for GPUs. Where this machine has GPUs each is one machine's at a time, and is
+// known there by the number that it has here; where it has none they are pretended.
 type Shape struct {
 	Type       string // its name: letters, digits, '.', '-', '_'
 	CPUs       int
@@ -77,7 +80,8 @@ type Provider struct {
 
 var _ provider.Provider = (*Provider)(nil)
 
-// New opens a provider: finds the machines of an earlier one of the same directory, and how far machines can be isolated here.
+// New opens a provider: finds the machines of an earlier one of the same directory, and how far
+// machines can be isolated here.
 func New(c Config) (*Provider, error) {
 	if !filepath.IsAbs(c.Dir) {
 		return nil, fmt.Errorf("local: directory %q is not absolute", c.Dir)
@@ -138,7 +142,8 @@ func (p *Provider) isolate() error {
 	return nil
 }
 
-// makeDirs makes the directories. Jobs of other users run scripts below a machine's, so that they must get through; the files are closed to them.
+// makeDirs makes the directories. Jobs of other users run scripts below a machine's, so that they
+// must get through; the files are closed to them.
 func makeDirs(dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "gangs"), 0o711); err != nil {
 		return err
@@ -218,7 +223,8 @@ func (p *Provider) Offerings(context.Context) ([]provider.Offering, error) {
 	return out, nil
 }
 
-// Boot is what a driver puts into the boot data of this provider's machines: they have the agent, and see the door's socket.
+// Boot returns what a driver puts into the boot data of this provider's machines: they have the
+// agent, and see the server's socket.
 func (p *Provider) Boot() agentapi.Boot { return agentapi.Boot{Path: p.cfg.Agent} }
 
 func (p *Provider) shape(offering string) (Shape, error) {

@@ -16,7 +16,8 @@ import (
 type Network string
 
 const (
-	// NetworkAuto is NetworkNamespace where that works, with a way out and names that resolve; else NetworkHost.
+	// NetworkAuto is NetworkNamespace where that works, with a way out and names that resolve; else
+	// NetworkHost.
 	NetworkAuto      Network = "auto"
 	NetworkHost      Network = "host"
 	NetworkNamespace Network = "namespace" // one of their own each, on a bridge. Root only
@@ -72,7 +73,8 @@ func (p *Provider) takeNetwork(why error) {
 	}
 }
 
-// mayHaveNetworks says why machines cannot have networks of their own and do with them what they do with the host's.
+// mayHaveNetworks says why machines cannot have networks of their own and do with them what they do
+// with the host's.
 func (p *Provider) mayHaveNetworks() error {
 	switch {
 	case p.cfg.NoNamespaces:
@@ -89,13 +91,13 @@ func (p *Provider) mayHaveNetworks() error {
 // Network says in words which network machines have, and why.
 func (p *Provider) Network() string { return p.network }
 
-// Note is what operators are told of the machines.
+// Note is what operators see about the machines.
 func (p *Provider) Note() string { return "nodes' network: " + p.network }
 
 // linked reports whether a machine is on the bridge.
 func (p *Provider) linked(m *machine) bool { return p.net != nil && p.net.Has(m.Addr) }
 
-// ready makes the network for machines that are to be started, if they are of it.
+// ready makes the network for machines that are about to start, if they use it.
 func (p *Provider) ready(machines []machine) error {
 	onIt := slices.DeleteFunc(slices.Clone(machines), func(m machine) bool { return isLoopback(m.Addr) || !m.Ended.IsZero() })
 	if len(onIt) == 0 {
@@ -108,7 +110,7 @@ func (p *Provider) ready(machines []machine) error {
 	if err := p.net.Ensure(); err != nil {
 		return fmt.Errorf("network: %w", err)
 	}
-	if slices.ContainsFunc(onIt, moved) { // another gang was told
+	if slices.ContainsFunc(onIt, moved) { // another gang uses it
 		return lan.ErrMoved
 	}
 	return nil
@@ -135,8 +137,9 @@ func (p *Provider) keepNetwork() error {
 	return p.net.Ensure()
 }
 
-// freeAddr finds a machine's address: of the bridge's network, or out of a /16 of 127.0.0.0/8 that comes from the directory's name, so that providers of several
-// daemons rarely meet. Where they do their machines share an address, which does no harm as long as they do not want the same ports.
+// freeAddr finds a machine's address: of the bridge's network, or out of a /16 of 127.0.0.0/8 that
+// comes from the directory's name, so that providers of several daemons rarely meet. Where they do
+// their machines share an address, which does no harm as long as they do not want the same ports.
 func (p *Provider) freeAddr(used map[string]bool) (string, error) {
 	if p.own {
 		for i := uint32(2); i <= p.net.Last(); i++ {
@@ -166,7 +169,8 @@ func (p *Provider) HostAddr() string {
 	return p.net.Addr(1).String()
 }
 
-// resolvFiles are the host's own file, and those where programs that listen on the loopback interface alone, which is another in a machine, keep the servers that they ask.
+// resolvFiles are the host's own file, and those where programs that listen on loopback only, which
+// a machine does not share, keep the servers that they ask.
 var resolvFiles = []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf"}
 
 // resolvers is the resolv.conf of a machine with a network of its own; nil: the host's will do.
@@ -214,7 +218,8 @@ func isLoopback(addr string) bool {
 // gateway is a name of the host that is the same on every host: systemd's for the way out.
 const gateway = "_gateway"
 
-// hostsFor is the hosts file of a machine with a network of its own: there the host's own name does not mean the loopback interface.
+// hostsFor is the hosts file of a machine with a network of its own: there the host's own name does
+// not mean the loopback interface.
 func hostsFor(text, host, addr string) string {
 	short, _, _ := strings.Cut(host, ".")
 	var out, own strings.Builder

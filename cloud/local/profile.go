@@ -13,8 +13,9 @@ import (
 
 const profileDir = "/etc/profile.d"
 
-// writeProfile makes the machine's /etc/profile.d, if the host has one: the host's files, and one that puts the agent's commands first in PATH. A script that begins
-// "#!/bin/bash -l" sets PATH anew by /etc/profile, and on nodes of Slurm srun is in a directory that is there.
+// writeProfile makes the machine's /etc/profile.d, if the host has one: the host's files, and one
+// that puts the agent's commands first in PATH. A script that begins "#!/bin/bash -l" sets PATH by
+// /etc/profile, and on Slurm nodes that PATH has srun.
 func writeProfile(dir string) (made bool, err error) {
 	entries, err := os.ReadDir(profileDir)
 	if errors.Is(err, fs.ErrNotExist) {

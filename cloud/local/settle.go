@@ -18,7 +18,8 @@ import (
 	"fsub/cloud/local/lan"
 )
 
-// own locks a directory's OwnersFile: shared for a provider, who makes it, alone for who clears away after all of them. It lasts until the file is closed.
+// own locks a directory's OwnersFile: shared for a provider, who makes it, alone for who clears
+// away after all of them. It lasts until the file is closed.
 func own(dir string, how int) (*os.File, error) {
 	flags := os.O_RDWR
 	if how == unix.LOCK_SH {
@@ -40,7 +41,8 @@ func own(dir string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// ensureReaper sees to it that there is a reaper beside the machines (see [inside.Reap]). They run without it, too.
+// ensureReaper starts a reaper beside the machines if there is none (see [inside.Reap]). They run
+// without it, too.
 func (p *Provider) ensureReaper() {
 	if p.cfg.Settle == nil {
 		return
@@ -84,7 +86,7 @@ func (p *Provider) startReaper() error {
 	return nil
 }
 
-// writeCommand says what the reaper is to run, to one that an earlier daemon has started, too.
+// writeCommand records the command of the reaper, also of one that an earlier daemon has started.
 func (p *Provider) writeCommand() error {
 	file := filepath.Join(p.cfg.Dir, inside.CommandFile)
 	text, err := json.Marshal(p.cfg.Settle)
@@ -97,7 +99,8 @@ func (p *Provider) writeCommand() error {
 	return replaceFile(file, text)
 }
 
-// Settle clears away what the machines of dir have left on this host: their network, control groups and directories. It refuses while a machine lives, or a provider that would do it.
+// Settle clears away what the machines of dir have left on this host: their network, control groups
+// and directories. It refuses while a machine lives, or a provider that would do it.
 func Settle(dir string, log *slog.Logger) error {
 	owner, err := own(dir, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, os.ErrNotExist) {
@@ -123,7 +126,7 @@ func Settle(dir string, log *slog.Logger) error {
 				continue
 			}
 			reason := p.lastWords(&m)
-			err = errors.Join(err, p.stop(&m)) // it may be one that had not begun
+			err = errors.Join(err, p.stop(&m)) // it may not have begun
 			_, bad := p.settle(g, &m, reason)
 			err = errors.Join(err, bad)
 		}

@@ -13,7 +13,8 @@ import (
 
 const nvidiaDir = "/proc/driver/nvidia/gpus"
 
-// ThisMachine is the shape that is all of this machine: its CPUs, as far as the daemon may use them, its memory and its GPUs. There is one of it.
+// ThisMachine is the shape that is all of this machine: its CPUs, as far as the daemon may use
+// them, its memory and its GPUs. There is one of it.
 func ThisMachine() Shape {
 	s := Shape{Type: "node", CPUs: runtime.NumCPU(), Mem: memory(), Max: 1}
 	s.GPUs, s.GPUType = nvidia(nvidiaDir)
@@ -51,8 +52,8 @@ func memTotal(path string) sbatch.MemMiB {
 	return 1024
 }
 
-// nvidia counts the GPUs that the driver shows below dir. Their type is the word of the model's name that people know it by: "NVIDIA H100 80GB HBM3"
-// is an h100. If they differ, they have none.
+// nvidia counts the GPUs that the driver shows below dir. Their type is the word of the model's
+// name that people know it by: "NVIDIA H100 80GB HBM3" is an h100. If they differ, they have none.
 func nvidia(dir string) (count int, kind string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*", "information"))
 	for n, file := range files {

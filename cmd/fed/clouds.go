@@ -23,7 +23,7 @@ import (
 
 // clouds are the sites of rented machines, and the server for the agents on them.
 type clouds struct {
-	door      *agentserver.Server
+	server    *agentserver.Server
 	key       []byte
 	listeners []net.Listener
 	api       later
@@ -84,7 +84,7 @@ func openClouds(c *Config, log *slog.Logger, reg prometheus.Registerer) (_ *clou
 			return nil, err
 		}
 	}
-	cl.door, err = agentserver.New(dc)
+	cl.server, err = agentserver.New(dc)
 	return cl, err
 }
 
@@ -120,7 +120,7 @@ func (cl *clouds) serve(ctx context.Context, g *errgroup.Group, srv http.Handler
 	}
 	cl.api.set(srv)
 	for _, l := range cl.listeners {
-		g.Go(func() error { return cl.door.Serve(ctx, l) })
+		g.Go(func() error { return cl.server.Serve(ctx, l) })
 	}
 	for _, r := range cl.running {
 		g.Go(func() error { return r.Run(ctx) })
@@ -144,7 +144,7 @@ func (cl *clouds) open(ctx context.Context, c *Config, s *SiteConfig, st federat
 		return nil, fmt.Errorf("site %s: %w", s.Name, err)
 	}
 	d, err := cloud.New(cloud.Config{
-		Note: noteOf(p), Mapped: mapped, Site: s.Name, Federation: c.Federation, Provider: wrapProvider(p, s, log, reg), Store: st, Door: cl.door, Pools: s.pools(), Boot: boot, Secret: cl.key,
+		Note: noteOf(p), Mapped: mapped, Site: s.Name, Federation: c.Federation, Provider: wrapProvider(p, s, log, reg), Store: st, Door: cl.server, Pools: s.pools(), Boot: boot, Secret: cl.key,
 		LogDir: filepath.Join(c.StateDir, "logs", string(s.Name)), SharesFiles: s.FileSystems == nil, OnlyUser: onlyUser(s), Logger: log, Registerer: reg,
 		Timing: s.timing(c.Agents.Lease), Containers: s.containers(),
 	})

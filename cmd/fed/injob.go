@@ -19,12 +19,12 @@ const tokenBeyond = 30 * 24 * time.Hour
 type inJob struct {
 	commands map[federation.SiteName]string
 	socket   map[federation.SiteName]string // where the daemon is, as the site's nodes see it: a path, or an address for which they need a token
-	door     *remoteDoor                    // nil: there is no remote listener
+	remote   *remoteListener                // nil: there is no remote listener
 	now      func() time.Time
 }
 
-func newInJob(c *Config, d *remoteDoor) *inJob {
-	in := &inJob{commands: map[federation.SiteName]string{}, socket: map[federation.SiteName]string{}, door: d, now: time.Now}
+func newInJob(c *Config, d *remoteListener) *inJob {
+	in := &inJob{commands: map[federation.SiteName]string{}, socket: map[federation.SiteName]string{}, remote: d, now: time.Now}
 	for _, s := range c.Sites {
 		if s.Commands == "" {
 			continue
@@ -70,7 +70,7 @@ func (in *inJob) Environment(site federation.SiteName, j *federation.Job, env []
 		} else {
 			until = until.AddDate(1, 0, 0)
 		}
-		env = append(env, "FSUB_TOKEN="+in.door.tokens.Make(j.User, until))
+		env = append(env, "FSUB_TOKEN="+in.remote.tokens.Make(j.User, until))
 	}
 	return env
 }

@@ -26,8 +26,8 @@ type parts struct {
 	store   *store.Store
 	objects *blobs.Store // may be missing
 	carrier *staging.Stager
-	remote  *remoteDoor // may be missing
-	rented  *clouds     // may be missing
+	remote  *remoteListener // may be missing
+	rented  *clouds         // may be missing
 	sites   []controller.Site
 	ctl     *controller.Controller
 	api     *api.Server

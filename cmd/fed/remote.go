@@ -46,8 +46,8 @@ func (r *Remote) check() error {
 	return nil
 }
 
-// remoteDoor is an open Remote.
-type remoteDoor struct {
+// remoteListener is an open Remote.
+type remoteListener struct {
 	listener    net.Listener
 	tokens      *api.Tokens
 	address     string // HOST:PORT
@@ -55,11 +55,11 @@ type remoteDoor struct {
 }
 
 // at returns the value of FSUB_SOCKET for a listener that is reached at HOST:PORT.
-func (d *remoteDoor) at(address string) string { return "tls://" + address + "#" + d.fingerprint }
+func (d *remoteListener) at(address string) string { return "tls://" + address + "#" + d.fingerprint }
 
 // openRemote opens the listener; nil if none is configured. Its key and certificate are kept in the
 // state directory, so that jobs of an earlier daemon still find them.
-func openRemote(c *Config) (*remoteDoor, error) {
+func openRemote(c *Config) (*remoteListener, error) {
 	if c.Remote.Listen == "" {
 		return nil, nil
 	}
@@ -87,14 +87,14 @@ func openRemote(c *Config) (*remoteDoor, error) {
 		address = l.Addr().String()
 	}
 	sum := sha256.Sum256(cert.Certificate[0])
-	return &remoteDoor{
+	return &remoteListener{
 		listener: tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}),
 		tokens:   tokens, address: address, fingerprint: hex.EncodeToString(sum[:]),
 	}, nil
 }
 
 // callers authenticates callers of the remote listener; nobody if there is none.
-func (d *remoteDoor) callers() *api.Tokens {
+func (d *remoteListener) callers() *api.Tokens {
 	if d == nil {
 		return nil
 	}

@@ -2,7 +2,7 @@ package keeper
 
 import "time"
 
-// Config is what is to be started.
+// Config says what to start.
 type Config struct {
 	Argv []string // Argv[0] is the path of the program
 	Env  []string // "%PID%" in a value of SLURM_TASK_PID is the process's own
@@ -47,7 +47,8 @@ type event struct {
 	Begun bool `json:"begun,omitempty"`
 	PID   int  `json:"pid,omitempty"`
 	Same  bool `json:"same,omitempty"` // Out and Err are one file
-	// Readers says which of Out and Err comes along to be read, after the file descriptor of standard error; Start where this run's output begins.
+	// Readers says which of Out and Err comes along to be read, after the file descriptor of
+	// standard error; Start where this run's output begins.
 	Readers [2]bool  `json:"readers"`
 	Start   [2]int64 `json:"start"`
 	// Failed says what could not be done.

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// killAll kills every descendant of this process, and those that are forked meanwhile, over and over: it does not return. That there are none left is
-// for wait to see.
+// killAll kills every descendant of this process, and those that are forked meanwhile, over and
+// over: it does not return. That there are none left is for wait to see.
 func killAll(cgroup string) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		if cgroup != "" {
@@ -28,7 +28,8 @@ func killAll(cgroup string) {
 	}
 }
 
-// descendants are all processes below root, ended ones that nobody has waited for among them. One that comes or goes meanwhile may be missing.
+// descendants are all processes below root, ended ones that nobody has waited for among them. One
+// that comes or goes meanwhile may be missing.
 func descendants(root int) []int {
 	list := Children(root)
 	for i := 0; i < len(list); i++ {
@@ -74,7 +75,7 @@ func childrenOf(pid int) (list []int) {
 	return list
 }
 
-// Parent is the parent of a process, and its state: 0 if there is no such process.
+// Parent returns the parent of a process and its state; 0 if there is no such process.
 func Parent(pid int) (ppid int, state byte) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

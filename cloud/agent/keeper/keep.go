@@ -16,9 +16,11 @@ import (
 // keep is the keeper's whole life.
 func keep() {
 	debug.SetGCPercent(50)
-	// A terminal, a shell or an operator may signal the whole group; the keeper ends with its agent and not before.
+	// A terminal, a shell or an operator may signal the whole group; the keeper ends with its agent
+	// and not before.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
-	// This thread is the one whose end would end the script (PDEATHSIG): init runs on the main thread, which stays.
+	// This thread is the one whose end would end the script (PDEATHSIG): init runs on the main
+	// thread, which stays.
 	k := &keeping{}
 	if err := k.start(); err != nil {
 		tell(event{Failed: err.Error()})

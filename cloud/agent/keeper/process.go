@@ -18,14 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is a script that was started, with all that descends from it. The three channels are closed in their order; what the fields
-// below each say is good from then on.
+// Process is a running script with all its descendants. The three channels are closed in their
+// order; the fields below each are valid from then on.
 type Process struct {
 	Begun  chan struct{} // the script has begun, or cannot
 	PID    int           // of the script
 	Failed error         // why it cannot; an *IOError if input or output could not be opened
 	Stderr *os.File      // the script's standard error, to write to. nil if it could not begin
-	Out    *Output       // nil if it is not a regular file, or one that its user may not read
+	Out    *Output       // nil if it is not a regular file, or its user may not read it
 	Err    *Output       // the same, and nil if both are one file
 
 	Exited chan struct{}      // the script has ended; what it left may live on
@@ -210,14 +210,16 @@ func (p *Process) SignalRest(sig syscall.Signal) { p.ask(request{Signal: int(sig
 // SignalAll sends a signal to the script and all that descends from it.
 func (p *Process) SignalAll(sig syscall.Signal) { p.ask(request{Signal: int(sig), All: true}) }
 
-// Kill kills all, and makes the keeper end; Done tells when. The end of what we send says it too: processes of the user may have got hold of the other side,
-// and take what is said there.
+// Kill kills all processes and makes the keeper end; Done is closed then. Closing our end of the
+// socket has the same effect, in case processes of the user hold the other end and read what is
+// meant for the keeper.
 func (p *Process) Kill() {
 	p.ask(request{Kill: true})
 	p.conn.CloseWrite()
 }
 
-// sayTime is how long a line may take. Standard error may be a pipe that is full, or on a file server that is away.
+// sayTime is how long a line may take. Standard error may be a pipe that is full, or on a file
+// server that is away.
 const sayTime = time.Second
 
 // Say writes a line to the script's standard error, if that takes it.
@@ -262,7 +264,7 @@ func (p *Process) ask(r request) {
 	p.conn.Write(text) // a keeper that has ended has nothing to do any more
 }
 
-// Runs reports whether a process of that name descends from the script and has not ended.
+// Runs reports whether a process of that name descends from the script and still runs.
 func (p *Process) Runs(name string) bool {
 	return slices.ContainsFunc(descendants(p.cmd.Process.Pid), func(pid int) bool {
 		text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stage makes of this process, which has the user's identity already, the script. It returns only if it cannot, with the exit code.
+// stage makes of this process, which has the user's identity already, the script. It returns only
+// if it cannot, with the exit code.
 func stage() int {
 	c, err := readConfig()
 	if err != nil {
@@ -59,7 +60,8 @@ func stage() int {
 	return 1
 }
 
-// forget takes from the script what it might inherit of whoever started the agent: open files, and signals that are ignored.
+// forget takes from the script what it might inherit of whoever started the agent: open files, and
+// signals that are ignored.
 func forget() {
 	signal.Notify(make(chan os.Signal, 1))    // a signal with a handler is at its default after exec; one that is ignored stays so
 	for _, s := range []uintptr{32, 33, 34} { // those that Go leaves to C libraries
@@ -99,7 +101,7 @@ func say(text string) {
 	}
 }
 
-// enter goes to dir, or to /tmp, and returns what is to be said of that.
+// enter changes to dir, or to /tmp, and returns a message if it is the latter.
 func enter(dir string) string {
 	err := os.Chdir(dir)
 	if err == nil {
@@ -214,5 +216,5 @@ func bind(cpus []int) {
 	for _, n := range cpus {
 		set.Set(n)
 	}
-	unix.SchedSetaffinity(0, &set) // a CPU that is not there is no reason to fail
+	unix.SchedSetaffinity(0, &set) // fails for a missing CPU, which is harmless
 }

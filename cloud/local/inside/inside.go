@@ -1,5 +1,7 @@
-// Package inside is the first moment of a local machine: what must be done within its namespaces before the agent can begin there. The agent's
-// binary calls [Main] first of all; called as "fed-agent -inside DIR" it then is no agent yet, but what makes the machine and becomes the agent. The last moment of all of a directory's machines is here, too: see [Reap].
+// Package inside is the first moment of a local machine: what must be done within its namespaces
+// before the agent can begin there. The agent's binary calls [Main] first; called as "fed-agent
+// -inside DIR" it makes the machine and then becomes the agent. The end of all machines of a
+// directory is here, too: see [Reap].
 //
 // It imports next to nothing, since every agent carries it.
 package inside
@@ -30,7 +32,7 @@ const (
 	LogFile     = "agent.log"
 )
 
-// Spec says what is to be made.
+// Spec says what to make.
 type Spec struct {
 	Agent    string `json:"agent"`    // path of its binary
 	Hostname string `json:"hostname"` // "": the machine has the host's UTS namespace
@@ -41,15 +43,17 @@ type Spec struct {
 	Proc     bool   `json:"proc"`     // its PID namespace is its own: it gets a /proc
 	Sys      bool   `json:"sys"`      // its network namespace is its own: /sys shows the interfaces of that
 	Shm      string `json:"shm"`      // mount options of a /dev/shm of its own; "": it has the host's
-	// Supervise: there is no PID namespace whose end would end all processes. This process stays, and ends what the agent leaves behind.
+	// Supervise: there is no PID namespace whose end would end all processes. This process stays,
+	// and kills what the agent leaves behind.
 	Supervise bool `json:"supervise"`
 	Wait      bool `json:"wait"` // for a word on descriptor 4 before the agent begins: until the link is there
 	// Probe: only try.
 	Probe bool `json:"probe"`
 }
 
-// Main returns at once unless the process was started as "NAME -inside DIR" or "NAME -ward DIR" (see [Reap]); then it never returns. What goes wrong with a machine is written to
-// descriptor 3, which is closed without a word when the agent begins.
+// Main returns at once unless the process was started as "NAME -inside DIR" or "NAME -ward DIR"
+// (see [Reap]); then it never returns. Errors of a machine are written to descriptor 3, which is
+// closed without a word when the agent begins.
 func Main() {
 	if len(os.Args) == 3 && os.Args[1] == "-ward" {
 		if err := Reap(os.Args[2]); err != nil {
@@ -111,7 +115,7 @@ func become(dir string, report *os.File) error {
 // prepare makes the machine's view of the world, and then gives up what it took to make it.
 func (s *Spec) prepare() error {
 	if s.Hosts || s.Proc || s.Sys || s.Shm != "" {
-		// What is mounted on the host later is to be seen here, not the other way round.
+		// Later mounts on the host must show here, but not the other way round.
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 			return fmt.Errorf("make mounts slaves: %w", err)
 		}
@@ -139,14 +143,16 @@ func (s *Spec) prepare() error {
 			return fmt.Errorf("set host name: %w", err)
 		}
 	}
-	// In a user namespace these were lent for the above. The agent and its jobs are to have no more than the user has.
+	// In a user namespace these were lent for the above. The agent and its jobs are to have no more
+	// than the user has.
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("drop capabilities: %w", err)
 	}
 	return nil
 }
 
-// showInterfaces has /sys show the interfaces of this network namespace, and all else as it was: the cgroups below it are needed.
+// showInterfaces has /sys show the interfaces of this network namespace, and all else as it was:
+// the cgroups below it are needed.
 func showInterfaces() error {
 	own, err := os.MkdirTemp(".", "sys-")
 	if err != nil {

@@ -53,13 +53,17 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// lookAgain is how long Keep relies on being told of what happens.
+// lookAgain is how long Keep relies on notifications.
 const lookAgain = time.Second
 
-// Keep holds what the machine of dir has of its own in /etc until ctx ends. The kernel takes a mount on a file away from every mount namespace when somebody replaces that file on the
-// host, as useradd and package managers do, and the machine would see the host's from then on; here it is mounted again within milliseconds, or a second where there is no fanotify. (6.18 does not always tell those who
-// poll mountinfo.) It takes the right to mount: root's. An overlay on /etc would not lose its files at all, but root's jobs could not write there, and a running node would not learn of what
-// the host replaces elsewhere in /etc, such as resolv.conf. What cannot be mounted is told to warn, once, and tried again; the others are kept.
+// Keep maintains the machine's own files in /etc until ctx ends. When somebody replaces such a file
+// on the host, as useradd and package managers do, the kernel removes the mount on it from every
+// mount namespace, and the machine would see the host's file from then on; Keep mounts it again
+// within milliseconds, or within a second where there is no fanotify. (6.18 does not always notify
+// pollers of mountinfo.) It needs the right to mount: root's. An overlay on /etc would not lose its
+// files, but root's jobs could not write there, and a running node would not see what the host
+// replaces elsewhere in /etc, such as resolv.conf. A file that cannot be mounted is reported to
+// warn, once, and tried again; the others are kept.
 func Keep(ctx context.Context, dir string, warn func(error)) error {
 	text, err := os.ReadFile(filepath.Join(dir, SpecFile))
 	if err != nil {
@@ -87,7 +91,8 @@ func Keep(ctx context.Context, dir string, warn func(error)) error {
 	return nil
 }
 
-// watchEtc is told of files that are made or put into the folders where those of etc are; nil where the kernel cannot.
+// watchEtc watches for files that are made in or moved into the folders of those of etc; nil where
+// the kernel cannot.
 func (s *Spec) watchEtc() *os.File {
 	const flags = unix.FAN_CLASS_NOTIF | unix.FAN_REPORT_DIR_FID | unix.FAN_CLOEXEC | unix.FAN_NONBLOCK
 	fd, err := unix.FanotifyInit(flags, unix.O_RDONLY)

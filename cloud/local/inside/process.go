@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process names a process beyond the life of its number: with its start, in clock ticks since the boot of the machine, and which boot that was.
+// Process names a process beyond the life of its number: with its start, in clock ticks since the
+// boot of the machine, and which boot that was.
 type Process struct {
 	PID   int
 	Start uint64
@@ -38,8 +39,8 @@ const Nobody = "nobody"
 // ErrClaimed: the machine has a process already, or is not to have one any more.
 var ErrClaimed = errors.New("the machine has begun or ended already")
 
-// Claim writes who is the machine of a directory, unless that is known. Of several who try, one succeeds; so a machine begins at most once, whoever
-// asks for it again after a crash.
+// Claim records which process is the machine of a directory, unless that is known. Of several
+// callers one succeeds; so a machine starts at most once, however often it is asked for after a crash.
 func Claim(dir, who string) error {
 	tmp, err := os.CreateTemp(dir, ".claim-")
 	if err != nil {
@@ -103,7 +104,8 @@ func (p Process) Alive() bool {
 	return err == nil && now == p
 }
 
-// Signal sends sig, to this process and to no later one of its number. A process that is gone is no error.
+// Signal sends sig to this process, and never to a later one with its number. It is not an error if
+// the process has ended.
 func (p Process) Signal(sig unix.Signal) error {
 	if p.PID == 0 {
 		return nil

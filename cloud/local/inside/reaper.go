@@ -28,9 +28,11 @@ const (
 // reaperPatience is how often the reaper tries to clear away what machines have left.
 const reaperPatience = 20
 
-// Reap waits until no provider of dir lives, and no machine of it, and then has a command clear away what they have left on the host: a daemon that never comes back does not do it. It returns at
-// once where there is a reaper of dir, or dir has gone. The command is the CommandFile's at that time: the last daemon's, whose program may be elsewhere than the first's. It fails as long as there is a
-// reason to wait.
+// Reap waits until no provider of dir lives, and no machine of it, and then runs a command that
+// clears away what they have left on the host: a daemon that never comes back does not do it. It
+// returns at once if dir has a reaper, or is gone. The command is the CommandFile's at that time:
+// the last daemon's, whose program may be elsewhere than the first's. It fails as long as there is
+// a reason to wait.
 func Reap(dir string) error {
 	if held, err := hold(filepath.Join(dir, ReaperFile)); err != nil || held == nil {
 		return err
@@ -75,7 +77,8 @@ func runCommand(dir string) error {
 	return nil
 }
 
-// hold locks a file for this process alone; nil: another has it. A provider that looks whether there is a reaper has it for a moment.
+// hold locks a file for this process alone; nil: another process has it. A provider that looks for
+// a reaper holds it for a moment.
 func hold(file string) (*os.File, error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	for range 50 {
@@ -108,7 +111,8 @@ func awaitOwners(dir string) error {
 	return err
 }
 
-// Populated reports whether a machine of a provider's directory lives, or may: what cannot be read is no sign that none does.
+// Populated reports whether a machine of a provider's directory lives, or may live: a state that
+// cannot be read counts as living.
 func Populated(dir string) bool {
 	entries, err := os.ReadDir(filepath.Join(dir, MachinesDir))
 	if err != nil {
@@ -119,7 +123,7 @@ func Populated(dir string) bool {
 	})
 }
 
-// mayLive is whether the machine of a directory lives, or that cannot be told.
+// mayLive reports whether the machine of a directory lives, or cannot be known not to.
 func mayLive(dir string) bool {
 	text, err := os.ReadFile(filepath.Join(dir, ProcessFile))
 	if err != nil {

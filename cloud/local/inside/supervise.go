@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervise runs the agent and, when it ends or SIGTERM comes, kills all that descends from it: orphans become children of this process, so that none
-// gets away by a fork. It does not return while one lives.
+// supervise runs the agent and, when it ends or SIGTERM comes, kills all that descends from it:
+// orphans become children of this process, so that none gets away by a fork. It does not return
+// while one lives.
 func supervise(agent string, argv []string, report *os.File) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err

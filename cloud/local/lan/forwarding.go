@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guardTable keeps strangers from using interfaces that forward for the machines' sake. Its set is also the list of them.
+// guardTable keeps strangers from using interfaces that forward for the machines' sake. Its set is
+// also the list of them.
 const (
 	guardTable = "fsub-forwarding"
 	guardSet   = "interfaces"
@@ -103,7 +104,7 @@ func (n *LAN) openUplinks() error {
 	return nil
 }
 
-// closeUplinks leaves all as it was, if there is no other LAN.
+// closeUplinks restores everything if this was the last LAN.
 func (n *LAN) closeUplinks() error {
 	left, err := lans()
 	if err != nil {
@@ -134,7 +135,8 @@ func (n *LAN) closeUplinks() error {
 	return record(nil)
 }
 
-// lans reports whether there are any: bridges, or tables. Either may be missing for a while, until its daemon repairs it.
+// lans reports whether there are any: bridges, or tables. Either may be missing for a while, until
+// its daemon repairs it.
 func lans() (bool, error) {
 	left, err := tables()
 	if err != nil || len(left) > 0 {
@@ -190,7 +192,7 @@ func outMTU() (int, error) {
 	return mtu, err
 }
 
-// guarded are the interfaces that the guard's set has, sorted; nil where there is no guard.
+// guarded returns the interfaces in the guard's set, sorted; nil where there is no guard.
 func guarded() ([]string, error) {
 	all, err := allTables()
 	if err != nil || !slices.Contains(all, guardTable) {
@@ -227,7 +229,8 @@ func writeGuard(links []string) error {
 	})
 }
 
-// WayOut says why IPv4 is not the way out of this machine. One that has no way out at all is none that its machines would miss.
+// WayOut says why IPv4 is not the way out of this machine. One that has no way out at all is none
+// that its machines would miss.
 func WayOut() error {
 	four, err := routes()
 	if err != nil {

@@ -32,7 +32,8 @@ var bridgeName = regexp.MustCompile(`^fl[0-9a-f]{8}$`)
 // Name makes the name of a bridge of a number that should be its owner's alone.
 func Name(sum uint32) string { return fmt.Sprintf("fl%08x", sum) }
 
-// Open finds the network with a bridge of that name, or chooses addresses for it out of ranges ([DefaultRanges] if there are none). It makes nothing.
+// Open finds the network with a bridge of that name, or chooses addresses for it out of ranges
+// ([DefaultRanges] if there are none). It makes nothing.
 func Open(name string, ranges []netip.Prefix) (*LAN, error) {
 	if !bridgeName.MatchString(name) {
 		return nil, fmt.Errorf("invalid name of a bridge: %q", name)
@@ -48,8 +49,10 @@ func Open(name string, ranges []netip.Prefix) (*LAN, error) {
 	return n, n.choose()
 }
 
-// Find is the network with a bridge of that name, or of which something else may be left; nil: there is none. It chooses no addresses, so that what it finds can only be removed. That of a bridge
-// without an address has none. Where nobody may look for tables there is a network only if there is a bridge.
+// Find returns the network with a bridge of that name, or with anything else left of it; nil if
+// there is none. It chooses no addresses, so that the result can only be removed; if the bridge has
+// no address, the network has none. Callers who may not look for tables find a network only if
+// there is a bridge.
 func Find(name string) (*LAN, error) {
 	n := &LAN{bridge: name, turned: map[string]bool{}}
 	n.subnet.Store(new(netip.Prefix))
@@ -74,10 +77,12 @@ func Find(name string) (*LAN, error) {
 // Subnet is where the machines' addresses are.
 func (n *LAN) Subnet() netip.Prefix { return *n.subnet.Load() }
 
-// ErrMoved: the addresses that were chosen are in use by now, and others have been chosen. Machines of the old ones cannot be linked.
+// ErrMoved: the addresses that were chosen are in use by now, and others have been chosen. Machines
+// of the old ones cannot be linked.
 var ErrMoved = errors.New("the addresses of the machines' network have come into use elsewhere; others have been chosen")
 
-// Ensure makes what is missing of the network. It is to be called before machines are linked, and now and then: interfaces come and go, and others flush tables.
+// Ensure makes what is missing of the network. Call it before machines are linked, and now and
+// then: interfaces come and go, and others flush tables.
 func (n *LAN) Ensure() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -178,7 +183,8 @@ func (n *LAN) Present() bool {
 	return err == nil
 }
 
-// Remove takes the network away if unused says that no machine needs it, and what a daemon has left of it that died while it did so.
+// Remove takes the network away if unused says that no machine needs it, and what a daemon has left
+// of it that died while it did so.
 func (n *LAN) Remove(unused func() bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

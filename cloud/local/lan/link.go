@@ -62,7 +62,8 @@ func (n *LAN) Link(addr string, namespace *os.File) error {
 	return err
 }
 
-// awaitCarrier waits for what the kernel does a moment after both ends of a link have come up; before that it drops what is sent, and who has sent it tries again a second later.
+// awaitCarrier waits for what the kernel does a moment after both ends of a link have come up;
+// before that it drops packets, and their senders try again only a second later.
 func awaitCarrier(name string) {
 	for range 500 {
 		link, err := netlink.LinkByName(name)
@@ -73,7 +74,8 @@ func awaitCarrier(name string) {
 	}
 }
 
-// hardware is the hardware address that goes with an address: others remember it for some time, and would look for the next machine of the address where the last one was.
+// hardware is the hardware address that goes with an address: others remember it for some time, and
+// would look for the next machine of the address where the last one was.
 func hardware(addr string) net.HardwareAddr {
 	ip := netip.MustParseAddr(addr).As4()
 	return net.HardwareAddr{2, 'f', ip[0], ip[1], ip[2], ip[3]} // 2: of nobody's manufacture
@@ -117,7 +119,8 @@ func (n *LAN) Unlink(addr string) {
 	}
 }
 
-// sysctls are what a new namespace has as the kernel was built, and machines are to have as the host: who may ping, which ports, how large buffers.
+// sysctls are what a new namespace has as the kernel was built, and machines are to have as the
+// host: who may ping, which ports, how large buffers.
 var sysctls = []string{"ipv4/ping_group_range", "ipv4/ip_local_port_range", "ipv4/ip_local_reserved_ports", "ipv4/ip_unprivileged_port_start", "ipv4/tcp_rmem", "ipv4/tcp_wmem", "core/somaxconn"}
 
 func readSysctls() map[string][]byte {

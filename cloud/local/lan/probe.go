@@ -13,7 +13,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Works reports why LANs do not work on this machine: by [WayOut] and [Probe], which is tried once in the life of a program.
+// Works reports why LANs do not work on this machine: by [WayOut] and [Probe], which is tried once
+// in the life of a program.
 func Works() error {
 	if err := WayOut(); err != nil {
 		return err
@@ -23,8 +24,10 @@ func Works() error {
 
 var probed = sync.OnceValue(func() error { return Probe(append(DefaultRanges(), netip.MustParsePrefix("169.254.128.0/17"))) })
 
-// Probe tries all of it: two machines on a LAN, and a host that is no more than a neighbour of this one and does not know the LAN. The machines must reach each other and that
-// host, and it must not reach them. It leaves nothing. The error says what does not work: a kernel without nf_tables, a /proc that cannot be written, a firewall that forwards nothing.
+// Probe tries all of it with two machines on a LAN, and a host that is only a neighbor of this one
+// and does not know the LAN. The machines must reach each other and that host, and it must not
+// reach them. Probe leaves nothing. The error says what does not work: a kernel without nf_tables,
+// a /proc that cannot be written, a firewall that forwards nothing.
 func Probe(ranges []netip.Prefix) error {
 	n, err := Open(Name(rand.Uint32()), ranges)
 	if err != nil {
@@ -75,7 +78,8 @@ func (n *LAN) try() error {
 	return nil
 }
 
-// neighbour makes a host of a namespace, at the other end of a link of this one. It has no route but to this machine.
+// neighbour makes a host of a namespace, at the other end of a link of this one. It has no route
+// but to this machine.
 func neighbour(namespace *os.File, ranges []netip.Prefix, not netip.Prefix) (addr netip.Addr, remove func(), err error) {
 	used, err := taken()
 	if err != nil {
@@ -106,7 +110,8 @@ func neighbour(namespace *os.File, ranges []netip.Prefix, not netip.Prefix) (add
 	return there.Addr(), remove, err
 }
 
-// reachTime is how long a connection on this machine may take: what is lost while a link comes up is sent again after one second and after three.
+// reachTime is how long a connection on this machine may take: what is lost while a link comes up
+// is sent again after one second and after three.
 const reachTime = 5 * time.Second
 
 // reach connects from one namespace to an address of another.

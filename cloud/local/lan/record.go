@@ -10,9 +10,10 @@ import (
 	"syscall"
 )
 
-// recordFile has the interfaces that forward for the machines' sake, one a line: whoever flushes the tables while no daemon runs takes the guard's list away, and the next
-// daemon would believe that they have always forwarded. It is one file for each network namespace, since daemons of several may share /run; like forwarding itself it does not outlive the
-// machine's next boot.
+// recordFile has the interfaces that forward for the machines' sake, one a line: whoever flushes
+// the tables while no daemon runs takes the guard's list away, and the next daemon would believe
+// that they have always forwarded. It is one file for each network namespace, since daemons of
+// several may share /run; like forwarding itself it does not outlive the machine's next boot.
 func recordFile() (string, error) {
 	info, err := os.Stat("/proc/thread-self/ns/net")
 	if err != nil {

@@ -35,8 +35,8 @@ func CheckRange(p netip.Prefix) error {
 
 var shared = netip.MustParsePrefix("100.64.0.0/10")
 
-// choose takes a block of the ranges that no address and no route of this machine overlaps with. Where it begins to look depends on the name, so that two who choose at one
-// moment rarely meet.
+// choose takes a block of the ranges that no address and no route of this machine overlaps with.
+// Where it begins to look depends on the name, so that two who choose at one moment rarely meet.
 func (n *LAN) choose() error {
 	used, err := taken()
 	if err != nil {
@@ -86,8 +86,8 @@ func (n *LAN) Has(addr string) bool {
 	return err == nil && n.Subnet().Contains(a)
 }
 
-// taken are the networks that this machine has or reaches by a route of its own. Routes that stand for the rest of the world are not counted: a block of ours is more
-// specific.
+// taken are the networks that this machine has or reaches by a route of its own. Routes that stand
+// for the rest of the world are not counted: a block of ours is more specific.
 func taken() ([]netip.Prefix, error) {
 	routes, err := routes()
 	if err != nil {

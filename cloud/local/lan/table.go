@@ -50,7 +50,7 @@ func deleteTable(name string) error {
 	return nil
 }
 
-// replaceTable makes a table anew, in one transaction with what fill adds.
+// replaceTable replaces a table, in one transaction with what fill adds.
 func replaceTable(name string, fill func(*nftables.Conn, *nftables.Table) error) error {
 	c, err := nftables.New()
 	if err != nil {
@@ -66,7 +66,8 @@ func replaceTable(name string, fill func(*nftables.Conn, *nftables.Table) error)
 	return c.Flush()
 }
 
-// ensureTable makes the LAN's table: what leaves the bridge for elsewhere gets the host's address, and nothing comes in that does not answer.
+// ensureTable makes the LAN's table: what leaves the bridge for elsewhere gets the host's address,
+// and nothing comes in that does not answer.
 func (n *LAN) ensureTable() error {
 	all, err := tables()
 	if err != nil || slices.Contains(all, tableOf(n.bridge)) {
@@ -108,7 +109,8 @@ func from(p netip.Prefix) []expr.Any {
 	}
 }
 
-// noAnswer matches packets that are no part of a connection that was let through when it began, nor about one.
+// noAnswer matches packets that neither belong to a connection that was let through when it began,
+// nor are about one.
 func noAnswer() []expr.Any {
 	const size = 4
 	return []expr.Any{
