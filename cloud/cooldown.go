@@ -2,7 +2,10 @@ package cloud
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"fsub/cloud/provider"
@@ -27,8 +30,7 @@ func (c *coolDown) about(o *provider.Offering) bool { return o.CPUs >= c.CPUs }
 // cooldowns are the refusals that are remembered.
 type cooldowns struct {
 	*base
-	queue *queue
-	fleet *fleet
+	queue waker
 	down  map[string]*coolDown // by what they are about
 }
 
@@ -185,9 +187,7 @@ func (cs *cooldowns) begin(key string, o *provider.Offering, e *provider.Error) 
 	cs.put(c)
 	cs.metrics.cooling(e.Kind)
 	cs.log.Warn("cool-down", "of", key, "kind", e.Kind, "for", wait, "err", e)
-	for _, p := range cs.fleet.pools {
-		cs.queue.capacity(p) // those that wait may go elsewhere, or back
-	}
+	cs.queue.everywhere() // those that wait may go elsewhere, or back
 	cs.news.nodes()
 }
 
@@ -198,9 +198,56 @@ func (cs *cooldowns) passed(now, last time.Time) {
 		passed = passed || !now.Before(c.Until) && last.Before(c.Until)
 	}
 	if passed {
-		for _, p := range cs.fleet.pools {
-			cs.queue.capacity(p)
-		}
+		cs.queue.everywhere()
 		cs.news.nodes()
 	}
+}
+
+// cameUp forgives an offering whose machines had not come up: one has.
+func (cs *cooldowns) cameUp(o *provider.Offering) {
+	if key := coolKeys(o)[provider.ScopeOffering]; cs.down[key] != nil && cs.down[key].Kind == kindBoot {
+		cs.forgive(key)
+	}
+}
+
+// load takes in a record of an earlier daemon's.
+func (cs *cooldowns) load(r federation.PoolRecord) error {
+	c := &coolDown{key: r.ID}
+	if err := json.Unmarshal(r.Data, &c.coolRecord); err != nil || !r.Closed.IsZero() || cs.now().Sub(c.Until) > forgotten {
+		return err
+	}
+	cs.down[c.key] = c
+	return nil
+}
+
+// told is a cool-down as operators are told of it.
+func (c *coolDown) told() federation.Cooling {
+	return federation.Cooling{What: c.key, Reason: reasonOf(c.Kind), Detail: c.Text, Until: c.Until}
+}
+
+// retry forgives all that was refused, and tells what of it still counted.
+func (cs *cooldowns) retry() (forgiven []federation.Cooling) {
+	for key, c := range cs.down {
+		if cs.now().Before(c.Until) {
+			forgiven = append(forgiven, c.told())
+		}
+		cs.forgive(key)
+	}
+	slices.SortFunc(forgiven, func(a, b federation.Cooling) int { return a.Until.Compare(b.Until) })
+	return forgiven
+}
+
+// of are the cool-downs that keep some offerings from being asked for, each once, by what they are about.
+func (cs *cooldowns) of(groups []*nodeGroup) (list []federation.Cooling) {
+	seen := map[*coolDown]bool{}
+	for _, ng := range groups {
+		for _, key := range coolKeys(&ng.offering) {
+			if c := cs.down[key]; c != nil && !seen[c] && c.about(&ng.offering) && cs.now().Before(c.Until) {
+				seen[c] = true
+				list = append(list, c.told())
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b federation.Cooling) int { return strings.Compare(a.What, b.What) })
+	return list
 }

@@ -73,14 +73,13 @@ func assemble(cfg Config) *Driver {
 		users:  userCache{users: cfg.Users, now: cfg.Now},
 		output: output.New(output.Config{Dir: cfg.LogDir, Reserve: cfg.LogReserve, Keep: cfg.Timing.Logs, Logger: cfg.Logger, Now: cfg.Now})}
 	b.rec = records.New(records.Config{Lock: &b.mu, Site: cfg.Site, Store: cfg.Store, Logger: cfg.Logger, Wrote: d.jobs.wrote})
-	d.jobs.fleet = d.fleet
-	d.fleet.cool, d.fleet.numbers, d.fleet.strays, d.fleet.runs, d.fleet.sweep, d.fleet.queue = d.cool, d.numbers, d.strays, d.runs, d.sweep, d.queue
+	d.jobs.pools = d.fleet
+	d.fleet.cool, d.fleet.strays, d.fleet.runs, d.fleet.sweep, d.fleet.queue = d.cool, d.strays, d.runs, d.sweep, d.queue
 	d.queue.fleet, d.queue.numbers, d.queue.offers, d.queue.runs, d.queue.rent = d.fleet, d.numbers, d.offers, d.runs, d.rent
 	d.runs.fleet, d.runs.queue, d.runs.jobs = d.fleet, d.queue, d.jobs
 	d.agents.fleet, d.agents.output, d.agents.cool, d.agents.runs, d.agents.queue = d.fleet, d.output, d.cool, d.runs, d.queue
 	d.rent.starts, d.rent.cool, d.rent.queue, d.rent.sweep, d.rent.fleet, d.rent.runs, d.rent.numbers = d.starts, d.cool, d.queue, d.sweep, d.fleet, d.runs, d.numbers
-	d.numbers.fleet, d.numbers.queue = d.fleet, d.queue
-	d.cool.queue, d.cool.fleet = d.queue, d.fleet
+	d.numbers.queue, d.cool.queue = d.queue, d.queue
 	d.offers.starts, d.offers.fleet, d.offers.queue = d.starts, d.fleet, d.queue
 	d.sweep.starts, d.sweep.queue, d.sweep.strays, d.sweep.fleet = d.starts, d.queue, d.strays, d.fleet
 	d.strays.sweep, d.strays.fleet = d.sweep, d.fleet

@@ -16,17 +16,24 @@ import (
 // fleet is the machines that there are, in the gangs that they were rented in and the pools that they are for.
 type fleet struct {
 	*base
-	cool    *cooldowns
-	numbers *numbers
-	strays  *strays
-	runs    *runs
-	sweep   *sweeper
-	queue   *queue
+	cool   *cooldowns
+	strays *strays
+	runs   failer
+	sweep  poker
+	queue  interface {
+		capacity(p *pool)
+		waiting(p *pool) int
+	}
 
 	pools    []*pool
 	gangs    map[string]*gang // by token
 	machines map[MachineID]*machine
 	names    map[string]*machine
+}
+
+// failer ends what a machine had on which nothing lives any more.
+type failer interface {
+	failMachine(m *machine, why string, preempted bool)
 }
 
 func newFleet(b *base) *fleet {
@@ -75,12 +82,11 @@ func (f *fleet) remove(m *machine) {
 }
 
 // newGang is a gang that is thought of: its machines can be given to jobs, and nothing is written or asked for yet.
-func (f *fleet) newGang(ng *nodeGroup, names []string, near bool) *gang {
+func (f *fleet) newGang(number int64, ng *nodeGroup, names []string, near bool) *gang {
 	now := f.now()
 	g := &gang{pool: ng.pool, group: ng}
-	g.gangRecord = gangRecord{Number: f.numbers.free[0], Pool: ng.pool.Name, Offering: ng.offering, Names: names, Near: near, Asked: now, State: gangAsked,
+	g.gangRecord = gangRecord{Number: number, Pool: ng.pool.Name, Offering: ng.offering, Names: names, Near: near, Asked: now, State: gangAsked,
 		Expires: now.Add(ng.offering.Queue + f.t.bootWithin(&ng.offering)).Truncate(time.Second)}
-	f.numbers.free = f.numbers.free[1:]
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
 	g.Token = fmt.Sprintf("%.30s-%d-%s", f.cfg.Site, g.Number, hex.EncodeToString(random[:]))

@@ -78,11 +78,11 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 		byName := needs.NodeList != "" || needs.Exclude != ""
 		return q.makeRoom(j, ng, count, room, func(m *machine) bool { return m.usable(j.User.Name) && (kept[m] || !byName) }), false
 	}
-	if len(q.numbers.free) == 0 {
-		q.numbers.draw()
+	number := q.numbers.next()
+	if number == 0 {
 		return waits, false
 	}
-	g := q.fleet.newGang(ng, chosen, near)
+	g := q.fleet.newGang(number, ng, chosen, near)
 	r.gangs = append(r.gangs, g)
 	q.take(r, i, needs, shares, append(machines, g.machines...))
 	return refusal{}, true

@@ -21,7 +21,7 @@ type agents struct {
 	output *output.Files
 	cool   *cooldowns
 	runs   *runs
-	queue  *queue
+	queue  waker
 	began  string // names this life of the daemon
 }
 
@@ -79,9 +79,7 @@ func (a *agents) hello(token string, h agentapi.Hello) (*machine, error) {
 	}
 	a.fleet.heard(m)
 	a.put(m)
-	if key := coolKeys(&g.Offering)[provider.ScopeOffering]; a.cool.down[key] != nil && a.cool.down[key].Kind == kindBoot {
-		a.cool.forgive(key)
-	}
+	a.cool.cameUp(&g.Offering)
 	a.metrics.booted(m.Ready.Sub(g.Asked))
 	for _, r := range m.runs {
 		a.runs.advance(r) // its state goes into the same batch

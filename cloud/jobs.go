@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"time"
 
 	"fsub/cloud/records"
 	"fsub/federation"
@@ -12,7 +14,7 @@ import (
 // jobTable is the jobs that the site has taken, and in which order they have changed.
 type jobTable struct {
 	*base
-	fleet    *fleet
+	pools    interface{ pool(name string) *pool }
 	byID     map[federation.JobID]*job
 	newest   *job // of the list by rev
 	rev      uint64
@@ -22,6 +24,67 @@ type jobTable struct {
 }
 
 func newJobTable(b *base) *jobTable { return &jobTable{base: b, byID: map[federation.JobID]*job{}} }
+
+// take adds a job that the site takes. Its script leaves memory when it is in the store, if there are many.
+func (js *jobTable) take(j *job) {
+	js.byID[j.id()], js.known = j, nil
+	js.payloads += len(j.payload)
+	js.put(j)
+	js.after(func() {
+		if js.payloads > maxPayloads && j.run == nil && j.payload != nil {
+			js.payloads -= len(j.payload)
+			j.payload = nil
+		}
+	})
+}
+
+// end notes that a job has ended.
+func (js *jobTable) end(j *job) {
+	js.payloads -= len(j.payload)
+	if j.written {
+		j.payload = nil
+	}
+	js.over = append(js.over, j)
+	js.put(j)
+}
+
+// load adds a job of the records, in place of an older attempt.
+func (js *jobTable) load(j *job) {
+	if old := js.byID[j.id()]; old != nil {
+		js.forget(old)
+		js.over = slices.DeleteFunc(js.over, func(e *job) bool { return e == old })
+	}
+	js.byID[j.id()], js.known = j, nil
+	js.publish(j)
+	if !j.End.IsZero() {
+		i, _ := slices.BinarySearchFunc(js.over, j, func(a, b *job) int { return a.End.Compare(b.End) })
+		js.over = slices.Insert(js.over, i, j)
+	}
+}
+
+// tidy forgets jobs that have ended long ago.
+func (js *jobTable) tidy(now time.Time) {
+	for len(js.over) > 0 && now.Sub(js.over[0].End) > js.t.Keep && js.over[0].written {
+		js.forget(js.over[0])
+		js.over = js.over[1:]
+	}
+}
+
+// changed is what has changed since a mark, the newest first.
+func (js *jobTable) changed(since uint64) federation.JobsReport {
+	r := federation.JobsReport{At: js.now(), Mark: js.rev}
+	for j := js.newest; j != nil && j.rev > since; j = j.older {
+		r.Changed = append(r.Changed, j.shown)
+	}
+	if js.known == nil {
+		js.known = make(map[federation.JobID]bool, len(js.byID))
+		for id := range js.byID {
+			js.known[id] = true
+		}
+	}
+	r.Known = js.known
+	return r
+}
 
 // wrote takes in that a record is durable: a job is shown as it is there.
 func (js *jobTable) wrote(e records.Entity) {
@@ -77,7 +140,7 @@ func (js *jobTable) siteJob(j *jobRecord) federation.SiteJob {
 	if j.Job.Spec.Begin.After(j.Accepted) {
 		s.Eligible = j.Job.Spec.Begin
 	}
-	if p := js.fleet.pool(j.Partition); p != nil {
+	if p := js.pools.pool(j.Partition); p != nil {
 		s.Limit = (&job{jobRecord: *j}).limit(p)
 	}
 	if r := j.Run; r != nil && !j.Start.IsZero() {
@@ -120,18 +183,7 @@ func (d *Driver) Jobs(ctx context.Context, mark federation.Mark) (federation.Job
 	since, _ := mark.(uint64)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := federation.JobsReport{At: d.now(), Mark: d.jobs.rev}
-	for j := d.jobs.newest; j != nil && j.rev > since; j = j.older {
-		r.Changed = append(r.Changed, j.shown)
-	}
-	if d.jobs.known == nil {
-		d.jobs.known = make(map[federation.JobID]bool, len(d.jobs.byID))
-		for id := range d.jobs.byID {
-			d.jobs.known[id] = true
-		}
-	}
-	r.Known = d.jobs.known
-	return r, nil
+	return d.jobs.changed(since), nil
 }
 
 // Lookup implements federation.Driver.

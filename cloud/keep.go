@@ -60,11 +60,11 @@ func (rt *renter) warm(p *pool, count int) {
 			if !p.bears(accounting.MoneyOf(float64(ng.offering.Price)), rt.now()) {
 				return
 			}
-			if len(rt.numbers.free) == 0 {
-				rt.numbers.draw()
+			number := rt.numbers.next()
+			if number == 0 {
 				return
 			}
-			rt.ask(rt.fleet.newGang(ng, ng.newNames(ng.hosts()), false))
+			rt.ask(rt.fleet.newGang(number, ng, ng.newNames(ng.hosts()), false))
 		}
 		return
 	}

@@ -35,7 +35,7 @@ func (f *fleet) endOne(m *machine, why string) {
 	f.after(func() {
 		m.deleteAt = f.now()
 		m.bump()
-		poke(f.sweep.ender)
+		f.sweep.endSoon()
 	})
 	f.news.nodes()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"fsub/federation"
@@ -42,7 +41,6 @@ func (d *Driver) load(ctx context.Context) error {
 			}
 		}
 	}
-	slices.SortStableFunc(d.jobs.over, func(a, b *job) int { return a.End.Compare(b.End) })
 	d.fleet.loadSpent(ended, now)
 	for _, p := range d.fleet.pools {
 		p.spent.why = p.overBudget(now)
@@ -71,24 +69,13 @@ func (d *Driver) loadRecord(r federation.PoolRecord) error {
 		}
 		d.loadJob(j)
 	case federation.PoolCool:
-		c := &coolDown{key: r.ID}
-		if err := json.Unmarshal(r.Data, &c.coolRecord); err != nil || !r.Closed.IsZero() || d.now().Sub(c.Until) > forgotten {
-			return err
-		}
-		d.cool.down[c.key] = c
+		return d.cool.load(r)
 	}
 	return nil
 }
 
 func (d *Driver) loadJob(j *job) {
-	if old := d.jobs.byID[j.id()]; old != nil { // of an older attempt
-		d.jobs.forget(old)
-		d.jobs.over = slices.DeleteFunc(d.jobs.over, func(e *job) bool { return e == old })
-	}
-	d.jobs.byID[j.id()], d.jobs.known = j, nil
-	d.jobs.publish(j)
-	if !j.End.IsZero() {
-		d.jobs.over = append(d.jobs.over, j)
+	if d.jobs.load(j); !j.End.IsZero() {
 		return
 	}
 	if j.Run == nil || !j.holds() {
@@ -163,5 +150,5 @@ func (d *Driver) resume() {
 		}
 	}
 	d.queue.schedule()
-	poke(d.sweep.ender)
+	d.sweep.endSoon()
 }

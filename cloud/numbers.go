@@ -12,8 +12,7 @@ import (
 // numbers are drawn for gangs to come.
 type numbers struct {
 	*base
-	fleet   *fleet
-	queue   *queue
+	queue   waker
 	free    []int64
 	drawing bool
 	draws   int // since the last look at the clock
@@ -24,6 +23,23 @@ const (
 	drawLeast = 16
 	drawMost  = 256
 )
+
+// next is a number that no gang has had; 0: there is none just now, and more are being drawn.
+func (ns *numbers) next() int64 {
+	if len(ns.free) == 0 {
+		ns.draw()
+		return 0
+	}
+	n := ns.free[0]
+	ns.free = ns.free[1:]
+	return n
+}
+
+// back takes the number of a gang that nobody has been told of.
+func (ns *numbers) back(n int64) { ns.free = append(ns.free, n) }
+
+// tick notes a look at the clock.
+func (ns *numbers) tick() { ns.draws = 0 }
 
 // draw gets numbers for gangs to come, so that a gang need not wait for one.
 func (ns *numbers) draw() {
@@ -40,9 +56,7 @@ func (ns *numbers) draw() {
 			ns.free = append(ns.free, numbers...)
 			if err == nil {
 				ns.drawing = false
-				for _, p := range ns.fleet.pools {
-					ns.queue.capacity(p)
-				}
+				ns.queue.everywhere()
 				ns.queue.schedule()
 				ns.mu.Unlock()
 				return

@@ -16,7 +16,7 @@ type offers struct {
 	*base
 	starts *starts
 	fleet  *fleet
-	queue  *queue
+	queue  waker
 	asked  chan struct{} // closed when the cloud was asked once
 	err    error         // of the last look
 	known  bool          // one look was good

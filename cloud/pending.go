@@ -46,7 +46,7 @@ func (rt *renter) withdraw(ctx context.Context, g *gang) bool {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	g.calling = false
-	poke(rt.sweep.look)
+	rt.sweep.lookSoon()
 	rt.gangFailed(g, "the cloud had not answered its request in time, or nobody needed it any more", false)
 	rt.queue.schedule()
 	return true

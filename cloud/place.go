@@ -45,7 +45,7 @@ func (q *queue) unplace(r *run) {
 		m.give(r, &r.Members[i], now)
 	}
 	for _, g := range r.gangs {
-		q.numbers.free = append(q.numbers.free, g.Number)
+		q.numbers.back(g.Number)
 		delete(q.fleet.gangs, g.Token)
 		for _, m := range g.machines {
 			q.fleet.remove(m)

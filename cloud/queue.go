@@ -28,6 +28,13 @@ func newQueue(b *base) *queue {
 	return &queue{base: b, begins: map[*job]bool{}, lines: map[string]*line{}}
 }
 
+// waker is what has claims looked at again, when there may be more room for them. A part that only does that knows no more of the queue.
+type waker interface {
+	capacity(p *pool) // in one pool
+	everywhere()
+	schedule() // now
+}
+
 // line is the jobs with claims on the same node groups. If its first finds no machines, no other takes them: so an event costs about as much as there are lines,
 // however many jobs wait.
 type line struct {
@@ -187,6 +194,13 @@ func (q *queue) try(l *line) {
 func (q *queue) capacity(p *pool) {
 	for l := range p.lines {
 		q.try(l)
+	}
+}
+
+// everywhere has all lines looked at.
+func (q *queue) everywhere() {
+	for _, p := range q.fleet.pools {
+		q.capacity(p)
 	}
 }
 

@@ -15,8 +15,8 @@ type renter struct {
 	*base
 	starts  *starts
 	cool    *cooldowns
-	queue   *queue
-	sweep   *sweeper
+	queue   waker
+	sweep   poker
 	fleet   *fleet
 	runs    *runs
 	numbers *numbers
@@ -90,7 +90,7 @@ func (rt *renter) tooLate(g *gang, wait time.Duration) bool {
 		return false
 	}
 	g.calling = false
-	poke(rt.sweep.look)
+	rt.sweep.lookSoon()
 	rt.gangFailed(g, "it was not answered in time, and is not to be asked for now", false)
 	rt.queue.schedule()
 	return true
@@ -145,7 +145,7 @@ func (rt *renter) created(g *gang, made []provider.Instance, err error, called b
 	}
 	g.calling = false
 	if !proved || e.Kind == provider.KindConflict { // they may exist all the same: the next listing tells
-		poke(rt.sweep.look)
+		rt.sweep.lookSoon()
 	}
 	rt.gangFailed(g, e.Error(), e.Kind == provider.KindConflict)
 	return 0
@@ -183,7 +183,7 @@ func (rt *renter) made(g *gang, list []provider.Instance) {
 		rt.fleet.gone(m, why)
 	}
 	rt.news.nodes()
-	poke(rt.sweep.look) // one that ends at once is to be found soon
+	rt.sweep.lookSoon() // one that ends at once is to be found soon
 }
 
 // gangFailed gives up a gang of which nothing is there. Its jobs are scheduled anew.

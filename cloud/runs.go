@@ -11,9 +11,16 @@ import (
 // runs starts, stops and ends jobs on their machines.
 type runs struct {
 	*base
-	fleet *fleet
-	queue *queue
-	jobs  *jobTable
+	fleet interface {
+		endMachine(m *machine, why string)
+		recorded(m *machine)
+	}
+	queue interface {
+		enqueue(j *job)
+		dequeue(j *job)
+		capacity(p *pool)
+	}
+	jobs interface{ end(j *job) }
 }
 
 // advance does what is next for a run that has no end yet.
@@ -141,12 +148,7 @@ func (rs *runs) finish(j *job, o outcome) {
 	if j.End.Before(j.Start) {
 		j.End = j.Start
 	}
-	rs.jobs.payloads -= len(j.payload)
-	if j.written {
-		j.payload = nil
-	}
-	rs.jobs.over = append(rs.jobs.over, j)
-	rs.put(j)
+	rs.jobs.end(j)
 }
 
 // unbind takes a job's machines away before it has started on any: it waits again, unless its machines failed to boot too often.

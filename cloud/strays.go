@@ -25,7 +25,7 @@ func (s *stray) Record() (federation.PoolRecord, any) {
 // strays are machines with our tag that no gang in the records has.
 type strays struct {
 	*base
-	sweep   *sweeper
+	sweep   poker
 	fleet   *fleet
 	seen    map[provider.InstanceID]*stray
 	settled map[provider.InstanceID]bool // that have ended and are in the records, for as long as they are listed
@@ -53,7 +53,7 @@ func (st *strays) strayed(in provider.Instance, began time.Time) (soon bool) {
 	if now.Sub(s.since) >= st.t.Stray && s.machine.State == machineUp {
 		s.machine.State = machineEnding
 		st.put(s)
-		poke(st.sweep.ender)
+		st.sweep.endSoon()
 	}
 	return true
 }

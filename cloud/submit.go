@@ -108,15 +108,7 @@ func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []
 	if err := d.canEverRun(j); err != nil {
 		return nil, false, err
 	}
-	d.jobs.byID[j.id()], d.jobs.known = j, nil
-	d.jobs.payloads += len(payload)
-	d.put(j)
-	d.after(func() {
-		if d.jobs.payloads > maxPayloads && j.run == nil && j.payload != nil {
-			d.jobs.payloads -= len(j.payload)
-			j.payload = nil // it is in the store
-		}
-	})
+	d.jobs.take(j)
 	d.queue.enqueue(j)
 	d.queue.schedule()
 	return d.rec.Flush(), false, nil

@@ -12,12 +12,21 @@ import (
 type sweeper struct {
 	*base
 	starts *starts
-	queue  *queue
+	queue  waker
 	strays *strays
 	fleet  *fleet
 	look   chan struct{} // the cloud should be listed soon
 	ender  chan struct{} // there are machines to be deleted
 }
+
+// poker is what has the cloud asked soon.
+type poker interface {
+	lookSoon() // it should be listed
+	endSoon()  // there are machines to be deleted
+}
+
+func (sw *sweeper) lookSoon() { poke(sw.look) }
+func (sw *sweeper) endSoon()  { poke(sw.ender) }
 
 func newSweeper(b *base) *sweeper {
 	return &sweeper{base: b, look: make(chan struct{}, 1), ender: make(chan struct{}, 1)}

@@ -3,8 +3,6 @@ package cloud
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"fsub/federation"
@@ -34,7 +32,6 @@ func (f *fleet) statusOf(p *pool, now time.Time) federation.PoolStatus {
 			s.BoundMonth = a.Bound
 		}
 	}
-	seen := map[*coolDown]bool{}
 	for _, ng := range p.groups {
 		for _, m := range ng.machines {
 			s.PricePerHour += m.Price
@@ -49,14 +46,8 @@ func (f *fleet) statusOf(p *pool, now time.Time) federation.PoolStatus {
 				s.Idle++
 			}
 		}
-		for _, key := range coolKeys(&ng.offering) {
-			if c := f.cool.down[key]; c != nil && !seen[c] && c.about(&ng.offering) && now.Before(c.Until) {
-				seen[c] = true
-				s.Cooling = append(s.Cooling, federation.Cooling{What: key, Reason: reasonOf(c.Kind), Detail: c.Text, Until: c.Until})
-			}
-		}
 	}
-	slices.SortFunc(s.Cooling, func(a, b federation.Cooling) int { return strings.Compare(a.What, b.What) })
+	s.Cooling = f.cool.of(p.groups)
 	s.Waiting = f.queue.waiting(p)
 	return s
 }

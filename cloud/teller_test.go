@@ -57,9 +57,9 @@ func TestPoolStatus(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	d := assemble(Config{Site: "aws", Note: "on machines", Now: func() time.Time { return now }})
 	d.cool.down = map[string]*coolDown{
-		"cloud":             {coolRecord: coolRecord{Kind: provider.KindDenied, Text: "no", Until: now.Add(time.Minute)}},
-		"offering g6/a/od":  {coolRecord: coolRecord{Kind: provider.KindStockOut, Text: "none left", Until: now.Add(time.Hour)}},
-		"offering g6/a/old": {coolRecord: coolRecord{Kind: provider.KindStockOut, Until: now}},
+		"cloud":             {key: "cloud", coolRecord: coolRecord{Kind: provider.KindDenied, Text: "no", Until: now.Add(time.Minute)}},
+		"offering g6/a/od":  {key: "offering g6/a/od", coolRecord: coolRecord{Kind: provider.KindStockOut, Text: "none left", Until: now.Add(time.Hour)}},
+		"offering g6/a/old": {key: "offering g6/a/old", coolRecord: coolRecord{Kind: provider.KindStockOut, Until: now}},
 	}
 	p := newPool(d.fleet, PoolConfig{Name: "gpu", Min: 1, Max: 16, Daily: 100 * federation.Dollar, Monthly: 5 * federation.Dollar})
 	p.spent.roll(now)

@@ -18,7 +18,7 @@ func (d *Driver) clock(ctx context.Context) {
 // tick does what the time asks for, since the last look.
 func (d *Driver) tick(last time.Time) time.Time {
 	now := d.now()
-	d.numbers.draws = 0
+	d.numbers.tick()
 	d.cool.passed(now, last)
 	d.queue.begin(now)
 	for _, j := range d.jobs.byID {
@@ -30,10 +30,7 @@ func (d *Driver) tick(last time.Time) time.Time {
 	for _, p := range d.fleet.pools {
 		d.rent.tend(p, now)
 	}
-	for len(d.jobs.over) > 0 && now.Sub(d.jobs.over[0].End) > d.t.Keep && d.jobs.over[0].written {
-		d.jobs.forget(d.jobs.over[0])
-		d.jobs.over = d.jobs.over[1:]
-	}
+	d.jobs.tidy(now)
 	d.queue.schedule()
 	d.metrics.look(d.fleet)
 	return now
