@@ -6,7 +6,8 @@ import (
 
 // Values that say what binds to what and how fast it runs. Found by trying sbatch 22.05.8, 24.11.5 and 26.05.5.
 
-// checkGPUBind looks at [verbose,]TYPE[:LIST]. What follows single: and per_task: is looked at by nobody before the job runs.
+// checkGPUBind looks at [verbose,]TYPE[:LIST]. What follows single: and per_task: is looked at by
+// nobody before the job runs.
 func (p *parser) checkGPUBind(v string) error {
 	kind := v
 	if first, rest, ok := strings.Cut(v, ","); ok && strings.EqualFold(first, "verbose") {
@@ -35,7 +36,8 @@ func (p *parser) checkGPUBind(v string) error {
 	return p.exit(exitBadOption, invalid)
 }
 
-// badNumber is the first item of a list that is no number (or mask of hexadecimal digits), and its first wrong character. "*N" may follow one.
+// badNumber returns the first item of a list that is not a number (or mask of hexadecimal digits),
+// and its first wrong character. "*N" may follow one.
 func badNumber(list string, mask bool) (item, char string) {
 	for _, item := range strings.Split(list, ",") {
 		n, _, _ := strings.Cut(item, "*")

@@ -18,7 +18,8 @@ type ChangeError struct{ Text string }
 
 func (e *ChangeError) Error() string { return e.Text }
 
-// changeable are the options that scontrol 24.11 can change of a job: with --array, --clusters or --reboot it would be another one.
+// changeable are the options that scontrol 24.11 can change of a job: with --array, --clusters or
+// --reboot it would be another one.
 var changeable = optionNames("account", "begin", "chdir", "comment", "constraint", "contiguous", "core-spec", "cpus-per-task", "deadline",
 	"delay-boot", "dependency", "error", "exclude", "extra", "gres", "input", "job-name", "licenses", "mail-type", "mail-user", "mem",
 	"mem-per-cpu", "mincpus", "network", "nice", "nodelist", "nodes", "ntasks", "ntasks-per-node", "output", "oversubscribe", "partition",
@@ -154,8 +155,8 @@ func (c *Change) refused(err error) error {
 	return &ChangeError{strings.Replace(line, "sbatch:", "scontrol:", 1)}
 }
 
-// InUTC returns c with its value, if that is a point in time, written so that it means the same everywhere. now is in
-// the caller's zone. Any error is a *ChangeError.
+// InUTC returns c with its value, if that is a point in time, written so that it means the same
+// everywhere. now is in the caller's zone. Any error is a *ChangeError.
 func (c Change) InUTC(now time.Time) (Change, error) {
 	if c.Option != "begin" && c.Option != "deadline" {
 		return c, nil

@@ -9,9 +9,10 @@ import (
 // maxComponents bounds a heterogeneous job: Slurm takes no more.
 const maxComponents = 128
 
-// components reads a job of one or more components. The parts of the command line between words ":" and those of the script
-// between lines "#SBATCH hetjob" count from the same first component; the last part of the command line counts for all that the
-// script has beyond it. The environment and #PBS lines count for each.
+// components reads a job of one or more components. The parts of the command line between words ":"
+// and those of the script between lines "#SBATCH hetjob" count from the same first component; the
+// last part of the command line counts for all that the script has beyond it. The environment and
+// #PBS lines count for each.
 func (p *parser) components(found [][]getopt.Found, script []byte, file string) error {
 	lines := scanner{script: script, file: file}
 	var all []Spec
@@ -68,8 +69,8 @@ func (p *parser) component(found []getopt.Found, lines *scanner) (more bool, err
 	return more, p.verifyLate()
 }
 
-// ofComponent are the options that a component does not take over from the one before it: what it runs on. Found by trying sbatch
-// 22.05, 24.11 and 26.05, which agree.
+// ofComponent are the options that a component does not take over from the one before it: what it
+// runs on. Found by trying sbatch 22.05, 24.11 and 26.05, which agree.
 var ofComponent = [...]string{"bb", "bbf", "consolidate-segments", "constraint", "contiguous", "core-spec", "cores-per-socket", "cpu-freq",
 	"cpus-per-gpu", "cpus-per-task", "distribution", "exclusive", "extra-node-info", "gpu-bind", "gpu-freq", "gpus", "gpus-per-node",
 	"gpus-per-socket", "gpus-per-task", "gres", "gres-flags", "licenses", "mail-type", "mail-user", "mem-bind", "mem-per-cpu",

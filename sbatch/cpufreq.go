@@ -21,8 +21,8 @@ var frequencyWords = [...]struct {
 // begins reports whether s begins with the first n letters of word, in any case.
 func begins(s, word string, n int) bool { return len(s) >= n && strings.EqualFold(s[:n], word[:n]) }
 
-// governors are known by their first four letters. Those that slurm.conf does not allow by default (CpuFreqGovernors) are refused, as sbatch
-// does at a site that says nothing of them.
+// governors are known by their first four letters. Those that slurm.conf does not allow by default
+// (CpuFreqGovernors) are refused, as sbatch does at a site that says nothing of them.
 var governors = [...]struct {
 	text    string
 	allowed bool
@@ -41,8 +41,8 @@ func setCPUFreq(p *parser, _ *option, v string) error {
 	return p.exit(exitBadOption, lines...)
 }
 
-// cpuFreq is sbatch's form of v, or "" and why there is none, if sbatch gives a reason. An old sbatch (22.05) takes a range without
-// governor.
+// cpuFreq is sbatch's form of v, or "" and why there is none, if sbatch gives a reason. An old
+// sbatch (22.05) takes a range without governor.
 func cpuFreq(v string, old bool) (value, why string) {
 	least, most, ranged := strings.Cut(v, "-")
 	var gov string

@@ -127,7 +127,7 @@ func (p *parser) moreValue(name string) (string, bool) {
 		return p.tresPerTask, true
 	case "tmp":
 		if m.TmpDisk == 0 {
-			return memoryText(MemAll), true // so it is written, though it is no disk at all
+			return memoryText(MemAll), true // sbatch writes it so, though it is not memory
 		}
 		return memoryText(m.TmpDisk), true
 	case "delay-boot":

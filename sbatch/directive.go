@@ -17,8 +17,8 @@ type scanner struct {
 	warned bool
 }
 
-// directives reads the #SBATCH lines of the next component. They are one command line together, so that a value may stand
-// on the line after its option. more says that another component follows.
+// directives reads the #SBATCH lines of the next component. They are one command line together, so
+// that a value may stand on the line after its option. more says that another component follows.
 func (p *parser) directives(s *scanner) (more bool, err error) {
 	words, more, err := p.directiveWords(s)
 	if err != nil {
@@ -43,8 +43,9 @@ func (p *parser) directives(s *scanner) (more bool, err error) {
 	return more, p.foreignDirectives(s.script, s.file)
 }
 
-// directiveWords collects the words of the component's directives: lines that begin with #SBATCH in column one, up to the line
-// that begins another component, or to the first one that is neither blank nor a comment.
+// directiveWords collects the words of the component's directives: lines that begin with #SBATCH in
+// column one, up to the line that begins another component, or to the first one that is neither
+// blank nor a comment.
 func (p *parser) directiveWords(s *scanner) (words []string, more bool, err error) {
 	if s.number == 0 {
 		s.rest = s.script
@@ -82,8 +83,8 @@ func (p *parser) directiveWords(s *scanner) (words []string, more bool, err erro
 	return words, false, nil
 }
 
-// directiveLine adds the words of one directive to words. het says that hetjob or packjob ended it. An empty word
-// ("" or a lone backslash) ends the line, as a comment does.
+// directiveLine adds the words of one directive to words. het says that hetjob or packjob ended it.
+// An empty word ("" or a lone backslash) ends the line, as a comment does.
 func (p *parser) directiveLine(words []string, line []byte, file string, number int) (_ []string, het bool, err error) {
 	const blanks = " \t\v\f\r"
 	line = bytes.TrimLeft(line, blanks)
@@ -127,9 +128,10 @@ func (p *parser) warnPackjob() {
 	p.packjob = true
 }
 
-// cutWord takes the first word off a line. Quotes of both kinds may stand anywhere in it, a backslash keeps the next
-// character as it is, and an unquoted # ends the line. open is the quote that was never closed, or 0. An old sbatch (22.05) ends
-// the word at a blank outside quotes even behind a backslash.
+// cutWord takes the first word off a line. Quotes of both kinds may stand anywhere in it, a
+// backslash keeps the next character as it is, and an unquoted # ends the line. open is the quote
+// that was never closed, or 0. An old sbatch (22.05) ends the word at a blank outside quotes even
+// behind a backslash.
 func cutWord(line []byte, old bool) (word string, rest []byte, open byte) {
 	i := 0
 	for i < len(line) && !special(line[i]) {

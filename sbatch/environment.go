@@ -17,8 +17,8 @@ func lookup(env []string, name string) (string, bool) {
 	return "", false
 }
 
-// environment applies the SBATCH_* variables, which overrule the script. Most environments have none, so they are
-// looked for first.
+// environment applies the SBATCH_* variables, which overrule the script. Most environments have
+// none, so they are looked for first.
 func (p *parser) environment() error {
 	var vars, fed []string
 	for _, e := range p.in.Env {
@@ -56,7 +56,7 @@ func (p *parser) environment() error {
 	return nil
 }
 
-// variable applies one variable. For a flag it may also say that the flag is off, whatever the script said.
+// variable applies one variable. For a flag it may also turn off what the script has set.
 func (p *parser) variable(id int, v string) error {
 	o := &options[id]
 	if o.arg == getopt.NoArg && !isYes(v) {

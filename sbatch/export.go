@@ -54,7 +54,8 @@ func (e *environ) list() []string {
 	return kept
 }
 
-// buildEnvironment makes the job's environment: what --export lets through of the caller's, and what sbatch adds.
+// buildEnvironment makes the job's environment: what --export lets through of the caller's, and
+// what sbatch adds.
 func (p *parser) buildEnvironment() {
 	e := newEnviron(len(p.in.Env) + 48)
 	p.exportEnvironment(e)
@@ -70,10 +71,12 @@ func (p *parser) buildEnvironment() {
 	p.req.Payload.Environment = e.list()
 }
 
-// exportEnvironment follows --export: ALL (or nothing), NONE, NIL, or a list of NAME and NAME=value in which ALL may
-// stand. SLURM_* go through in any case. NONE and lists let the job load its user's login environment first.
+// exportEnvironment follows --export: ALL (or nothing), NONE, NIL, or a list of NAME and NAME=value
+// in which ALL may stand. SLURM_* go through in any case. NONE and lists let the job load its
+// user's login environment first.
 //
-// What --export-file holds takes the place of the caller's environment. A list then lets all of it through, and adds what it sets.
+// What --export-file holds takes the place of the caller's environment. A list then lets all of it
+// through, and adds what it sets.
 func (p *parser) exportEnvironment(e *environ) {
 	words := "ALL"
 	if p.export != nil {
@@ -85,7 +88,7 @@ func (p *parser) exportEnvironment(e *environ) {
 	case p.exported != nil:
 		addAll(e, p.exported)
 		for _, item := range splitQuoted(words) {
-			e.add(item) // what is no NAME=value is passed over
+			e.add(item) // entries that are not NAME=value are ignored
 		}
 	case everything:
 		addAll(e, p.in.Env)
@@ -111,7 +114,8 @@ func addAll(e *environ, vars []string) {
 	}
 }
 
-// wholeJob are variables that sbatch sets as it reads its options: for a job as a whole, never for a component of it.
+// wholeJob are variables that sbatch sets as it reads its options: for a job as a whole, never for
+// a component of it.
 var wholeJob = []string{"SLURM_JOB_NAME", "SLURM_OPEN_MODE", "SLURM_HINT", "SLURM_JOB_DEPENDENCY", "SLURM_CONTAINER", "SLURM_CONTAINER_ID"}
 
 // restoreFile puts back what sbatch sets before it reads --export-file, which replaces all that is set by then.
@@ -143,7 +147,8 @@ func (p *parser) exportList(e *environ, env []string) {
 	}
 }
 
-// splitQuoted splits at commas outside quotes. Quotes around a whole item go; inside one, sbatch leaves them in the value.
+// splitQuoted splits at commas outside quotes. Quotes around a whole item go; inside one, sbatch
+// leaves them in the value.
 func splitQuoted(s string) (items []string) {
 	quote := byte(0)
 	start := 0
@@ -170,7 +175,8 @@ func unquoted(item string) string {
 	return item
 }
 
-// addOptions adds the variables by which a job knows how it was asked for. They are present only if the option was.
+// addOptions adds the variables by which a job knows how it was asked for. They are present only if
+// the option was.
 func addOptions(e *environ, s *Spec) {
 	number := func(name string, n int) {
 		if n != 0 {
@@ -229,7 +235,7 @@ func addMore(s *Spec, number func(string, int), word func(name, v string)) {
 	}
 }
 
-// addPerTask says what each task gets, for srun in the job. Since 24.11 -c and --gpus-per-task are told so.
+// addPerTask adds what each task gets, for srun in the job. Since 24.11 it includes -c and --gpus-per-task.
 func addPerTask(e *environ, s *Spec) {
 	var parts []string
 	if s.CPUsPerTask != 0 {
@@ -274,8 +280,8 @@ func addPerTask(e *environ, s *Spec) {
 	}
 }
 
-// addLaunchers tells the launchers of MPI libraries to start through srun from outside any step, unless the user has said
-// how they are to start.
+// addLaunchers makes the launchers of MPI libraries start through srun outside of any step, unless
+// the user has chosen another way.
 func (p *parser) addLaunchers(e *environ) {
 	absent := func(name, value string) {
 		if !e.has(name) {
@@ -354,7 +360,8 @@ func limitNames(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// knownLimit reports whether name may stand in a list of --propagate. ALL and NONE stand alone; in other letters sbatch knows no name.
+// knownLimit reports whether name may stand in a list of --propagate. ALL and NONE stand alone; in
+// other letters sbatch knows no name.
 func knownLimit(name string) bool {
 	switch strings.TrimPrefix(name, "RLIMIT_") {
 	case "CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS":
@@ -363,7 +370,8 @@ func knownLimit(name string) bool {
 	return false
 }
 
-// addLeader adds what a heterogeneous job is told of its options without the number of a component: srun would take the first one's for those of any.
+// addLeader adds the options of a heterogeneous job's first component under names without its
+// number: srun takes the first one's for those of any.
 func addLeader(e *environ, s *Spec) {
 	own := newEnviron(0)
 	addOptions(own, s)
@@ -374,7 +382,8 @@ func addLeader(e *environ, s *Spec) {
 	}
 }
 
-// addComponents adds what the options of each component of a heterogeneous job say, under names that end with its number.
+// addComponents adds what the options of each component of a heterogeneous job say, under names
+// that end with its number.
 func addComponents(e *environ, leader *Spec) {
 	if len(leader.Het) == 0 {
 		return

@@ -9,10 +9,11 @@ import (
 	"fsub/sbatch/getopt"
 )
 
-// fedOptions are what is asked of the federation itself. On the command line they are --fed-NAME, and only the whole name will do, so
-// that sbatch's own prefixes stay what they are; in #FSUB lines, which are comments to the real sbatch, the prefix may be left out.
-// The variable of an option is between the two: FSUB_SITES for --fed-sites. Of several values the last one counts, but for the
-// copies, which add up.
+// fedOptions are what is asked of the federation itself. On the command line they are --fed-NAME,
+// and only the whole name will do, so that sbatch's own prefixes stay what they are; in #FSUB
+// lines, which are comments to the real sbatch, the prefix may be left out. The variable of an
+// option is between the two: FSUB_SITES for --fed-sites. Of several values the last one counts, but
+// for the copies, which add up.
 var fedOptions = [...]struct {
 	name string
 	to   matter

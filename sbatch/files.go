@@ -31,7 +31,8 @@ func (p *parser) readFiles() error {
 	return nil
 }
 
-// withBurstBuffer is the script with the burst buffer's directives behind its first line, as sbatch puts them there.
+// withBurstBuffer is the script with the burst buffer's directives behind its first line, as sbatch
+// puts them there.
 func withBurstBuffer(script string, directives []byte) string {
 	first, rest, _ := strings.Cut(script, "\n")
 	if !bytes.HasSuffix(directives, []byte("\n")) {

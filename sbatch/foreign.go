@@ -9,8 +9,8 @@ import (
 	"fsub/sbatch/getopt"
 )
 
-// The directives of PBS and LSF, as sbatch translates them: after its own ones, which they overrule. Each line is a command
-// line of its own. Found by trying sbatch 24.11.5.
+// The directives of PBS and LSF, as sbatch translates them: after its own ones, which they
+// overrule. Each line is a command line of its own. Found by trying sbatch 24.11.5.
 
 // foreignSets are the options of #BSUB and #PBS lines; an ID is the option's letter.
 var foreignSets = sync.OnceValue(func() map[string]*getopt.Set {
@@ -31,8 +31,8 @@ var foreignSets = sync.OnceValue(func() map[string]*getopt.Set {
 	}
 })
 
-// foreignDirectives reads the #BSUB lines of a script, or its #PBS lines if it has none of the former. It goes on behind
-// the first command, and gives up after a hundred lines that are no comments.
+// foreignDirectives reads the #BSUB lines of a script, or its #PBS lines if it has none of the
+// former. It goes on after the first command, and gives up after a hundred lines that are not comments.
 func (p *parser) foreignDirectives(script []byte, file string) error {
 	if p.ignorePBS || !bytes.Contains(script, []byte("#BSUB")) && !bytes.Contains(script, []byte("#PBS")) {
 		return nil
@@ -178,8 +178,9 @@ func pbsMail(letters string) string {
 	return strings.Join(types, ",")
 }
 
-// pbsNames are the names in a -l list that mean something, with the character at which their values end. Those without
-// an option are passed over, value and all; whatever else there is, is passed over letter by letter.
+// pbsNames are the names in a -l list that mean something, with the character at which their values
+// end. Those without an option are passed over, value and all; whatever else there is, is passed
+// over letter by letter.
 var pbsNames = [...]struct {
 	name string
 	end  string
@@ -258,8 +259,8 @@ func (p *parser) pbsGPUs(n string) error {
 	return p.giveNamed("gres", gres)
 }
 
-// pbsNodes reads nodes=2:ppn=4:gpus=1+n7: chunks of nodes, by number or by name, and what each has. The tasks of all chunks
-// together count for each node, as odd as that is.
+// pbsNodes reads nodes=2:ppn=4:gpus=1+n7: chunks of nodes, by number or by name, and what each has.
+// The tasks of all chunks together count for each node, as odd as that is.
 func (p *parser) pbsNodes(v string) error {
 	nodes, tasks, gpus := 0, 0, ""
 	var names []string

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Options writes s as words of a command line, in the order of the table's fields. Parsed again they give s, but for
-// what Parse derives from the script (Command, and a Name that is its file's).
+// Options writes s as words of a command line, in the order of the table's fields. Parsed again
+// they give s, but for what Parse derives from the script (Command, and a Name that is its file's).
 func (s *Spec) Options() []string {
 	var w words
 	s.write(&w)

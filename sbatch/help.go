@@ -16,8 +16,9 @@ func usageText() string {
 // describedOption is an option as --help shows it: what its value is, as sbatch names it, and what it is for.
 type describedOption struct{ name, value, help string }
 
-// headings are those under which sbatch lists options, in its order, each with its options in the order of the alphabet. Programs look for the
-// words. A test holds that every option of the table that is carried is here, with help.
+// headings are those under which sbatch lists options, in its order, each with its options in the
+// order of the alphabet. Programs look for the words. A test holds that every option of the table
+// that is carried is here, with help.
 var headings = []struct {
 	text    string
 	options []describedOption
@@ -209,7 +210,8 @@ func (o *option) helpLine(d describedOption) string {
 	return wrapped(fmt.Sprintf("%-*s", column, begin), strings.Repeat(" ", column), help)
 }
 
-// wrapped breaks a text between words into lines of at most 100 columns, the first behind first, the others behind next.
+// wrapped breaks a text between words into lines of at most 100 columns, the first behind first,
+// the others behind next.
 func wrapped(first, next, text string) string {
 	const width = 100
 	var b strings.Builder

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Likeness appends to b a key that is equal for jobs that placement need not tell apart, but for who their users are, how many tasks their
-// arrays have, and which sites see their files. What counts is said in the option table, so that the key follows from it.
+// Likeness appends to b a key that is equal for jobs that placement need not tell apart, but for
+// who their users are, how many tasks their arrays have, and which sites see their files. What
+// counts is said in the option table, so that the key follows from it.
 func (s *Spec) Likeness(b []byte) []byte {
 	w := words{key: b, keyed: true}
 	one := *s

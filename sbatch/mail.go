@@ -8,8 +8,8 @@ var mailTypes = [...]string{"ARRAY_TASKS", "INVALID_DEPEND", "BEGIN", "END", "FA
 
 const mailAll = ",INVALID_DEPEND,BEGIN,END,FAIL,REQUEUE,STAGE_OUT,"
 
-// setMailType takes a list of words in any case. Unknown ones are dropped if one is known, and NONE makes the list empty.
-// What an earlier --mail-type asked for stays.
+// setMailType takes a list of words in any case. Unknown ones are dropped if one is known, and NONE
+// makes the list empty. What an earlier --mail-type asked for stays.
 func setMailType(p *parser, o *option, v string) error {
 	var asked [len(mailTypes)]bool
 	some, none := false, false

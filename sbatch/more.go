@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// More is what a job asks for beyond the usual: how its tasks lie within a node, what binds to what, and options that few
-// jobs need. It is part of a [Spec] only if one of them was given, and is not changed afterwards. Two are equal if they ask
-// for the same.
+// More is what a job asks for beyond the usual: how its tasks lie within a node, what binds to
+// what, and options that few jobs need. It is part of a [Spec] only if one of them was given, and
+// is not changed afterwards. Two are equal if they ask for the same.
 type More struct {
 	// Hint is --hint as written, "" also if it was ignored; [More.Layout] says what it means.
 	Hint            string `json:"hint,omitempty"`
@@ -32,7 +32,8 @@ type More struct {
 	SpreadJob    bool   `json:"spread_job,omitempty"`
 	UseMinNodes  bool   `json:"use_min_nodes,omitempty"`
 
-	// TRESPerTask is the part of --tres-per-task that is neither CPUs nor GPUs: those are CPUsPerTask and GPUsPerTask.
+	// TRESPerTask is the part of --tres-per-task that is neither CPUs nor GPUs: those are
+	// CPUsPerTask and GPUsPerTask.
 	TRESPerTask   string `json:"tres_per_task,omitempty"`
 	GPUsPerSocket string `json:"gpus_per_socket,omitempty"`
 	GPUBind       string `json:"gpu_bind,omitempty"`
@@ -50,7 +51,7 @@ type More struct {
 	WaitAllNodes     YesNo  `json:"wait_all_nodes,omitempty"`
 	OOMKillStep      YesNo  `json:"oom_kill_step,omitempty"`
 	StepManager      bool   `json:"stepmgr,omitempty"`
-	Priority         string `json:"priority,omitempty"` // a number or "TOP"; counts for operators only, so no site is told
+	Priority         string `json:"priority,omitempty"` // a number or "TOP"; counts for operators only, so sites never see it
 
 	DelayBoot   time.Duration `json:"delay_boot,omitempty"` // whole seconds
 	WCKey       string        `json:"wckey,omitempty"`
@@ -81,14 +82,14 @@ const (
 // anyNumber is what --hint=multithread asks for as tasks of a core: as many as it has threads.
 const anyNumber = 65535
 
-// Layout is what the options ask of the sockets, cores and threads of a node, those that --hint stands for included; 0 is
-// not asked for.
+// Layout is what the options ask of the sockets, cores and threads of a node, those that --hint
+// stands for included; 0 is not asked for.
 func (m *More) Layout() (sockets, cores, threads, tasksPerCore int) {
 	if m == nil {
 		return 0, 0, 0, 0
 	}
 	sockets, cores, threads, tasksPerCore = m.SocketsPerNode, m.CoresPerSocket, m.ThreadsPerCore, m.NTasksPerCore
-	switch strings.ToLower(m.Hint) { // a hint puts away what was said of sockets and cores
+	switch strings.ToLower(m.Hint) { // a hint overrides options for sockets and cores
 	case "compute_bound", "nomultithread":
 		return 0, 0, 1, tasksPerCore
 	case "memory_bound":

@@ -242,7 +242,7 @@ func setExtraNodeInfo(p *parser, o *option, v string) error {
 	}
 	m := p.more()
 	fields := [...]*int{&m.SocketsPerNode, &m.CoresPerSocket, &m.ThreadsPerCore}
-	m.SocketsPerNode, m.CoresPerSocket, m.ThreadsPerCore = 0, 0, 0 // what other options said of them is gone
+	m.SocketsPerNode, m.CoresPerSocket, m.ThreadsPerCore = 0, 0, 0 // values of earlier options are dropped
 	for i, part := range strings.Split(v, ":") {
 		if i == len(fields) {
 			break
@@ -273,8 +273,8 @@ func setDistribution(p *parser, o *option, v string) error {
 	return text(&p.more().Distribution, d)
 }
 
-// setTRESPerTask takes cpu=N, gres/NAME[:TYPE][=N] and license/NAME=N; the site judges what it is not. CPUs and GPUs are
-// the same as -c and --gpus-per-task.
+// setTRESPerTask takes cpu=N, gres/NAME[:TYPE][=N] and license/NAME=N; the site judges what it is
+// not. CPUs and GPUs are the same as -c and --gpus-per-task.
 func setTRESPerTask(p *parser, _ *option, v string) error {
 	p.tresPerTask, p.tresCPUs, p.tresGPUs = v, 0, ""
 	var rest, gpus []string

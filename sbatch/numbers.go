@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// number reads a leading decimal number as strtol does: blanks and a sign may stand before it. rest is what follows;
-// if there is no number it is s itself.
+// number reads a leading decimal number as strtol does: blanks and a sign may precede it. rest is
+// what follows; without a number it is s itself.
 func number(s string) (n int64, rest string, ok bool) {
 	t := strings.TrimLeft(s, " \t\n\v\f\r")
 	i := 0
@@ -43,7 +43,8 @@ func (p *parser) count(name, value string, least int64) (int, error) {
 	return int(n), nil
 }
 
-// size reads an amount of memory or disk: a number with K, M (the default), G or T, and perhaps a B. K is rounded up.
+// size reads an amount of memory or disk: a number with K, M (the default), G or T, and perhaps a
+// B. K is rounded up.
 func size(s string) (MemMiB, bool) {
 	n, unit, ok := number(s)
 	if !ok || n < 0 {
@@ -68,7 +69,7 @@ func size(s string) (MemMiB, bool) {
 	return 0, false
 }
 
-// scaled is n times unit, or the most that can be told: such a job fits nowhere either way.
+// scaled returns n times unit, or the largest representable value: such a job fits nowhere either way.
 func scaled(n, unit int64) MemMiB {
 	if n > math.MaxInt64/unit {
 		return math.MaxInt64
@@ -76,11 +77,11 @@ func scaled(n, unit int64) MemMiB {
 	return MemMiB(n * unit)
 }
 
-// timeLimit reads a length of time: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S in whole minutes, rounded up. Zero and the words
-// are Unlimited.
+// timeLimit reads a length of time: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S in whole minutes, rounded
+// up. Zero and the words are Unlimited.
 //
-// minutes are 32 bits in Slurm: a negative limit comes out as thousands of years there, and is Unlimited here, since a Duration ends
-// at 292 years.
+// minutes are 32 bits in Slurm: a negative limit comes out as thousands of years there, and is
+// Unlimited here, since a Duration ends at 292 years.
 func timeLimit(s string) (d time.Duration, minutes uint32, ok bool) {
 	secs, ok := seconds(s)
 	if !ok {
@@ -98,8 +99,8 @@ func timeLimit(s string) (d time.Duration, minutes uint32, ok bool) {
 
 const unlimitedSeconds = math.MinInt64
 
-// seconds reads a length of time without rounding it; unlimitedSeconds for the words that say so. Numbers wrap at 32
-// bits, as they do in sbatch: --time=99999999 is 54 years there, and here.
+// seconds reads a length of time without rounding it; unlimitedSeconds for the words that say so.
+// Numbers wrap at 32 bits, as they do in sbatch: --time=99999999 is 54 years there, and here.
 func seconds(s string) (int64, bool) {
 	if s == "-1" || strings.EqualFold(s, "INFINITE") || strings.EqualFold(s, "UNLIMITED") {
 		return unlimitedSeconds, true

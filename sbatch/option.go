@@ -17,8 +17,8 @@ const (
 	refused              // known, its value checked as sbatch does, and then refused by name
 )
 
-// matter says where a value of an option counts. Jobs are alike, so that placement looks at one of them for all, if they agree in what
-// counts for it: see [Spec.Likeness].
+// matter says where a value of an option counts. Jobs are alike, so that placement looks at one of
+// them for all, if they agree in what counts for it: see [Spec.Likeness].
 type matter uint8
 
 const (
@@ -30,8 +30,8 @@ const (
 	display          // to listings, or to the command alone
 )
 
-// option is one row of the option table. set takes the value over into the parser, or only checks it; a value that
-// was not given is "", which sbatch does not tell from an empty one.
+// option is one row of the option table. set takes the value over into the parser, or only checks
+// it; a value that was not given is "", which sbatch does not tell from an empty one.
 type option struct {
 	name  string
 	short byte

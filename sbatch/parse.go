@@ -30,7 +30,8 @@ type Input struct {
 	Stdin  func() ([]byte, error) // read if no script is named; at most MaxScript+1 bytes
 }
 
-// Limit is one soft resource limit in Slurm's name ("NOFILE") and the kernel's unit; RLIM_INFINITY is the largest value.
+// Limit is one soft resource limit in Slurm's name ("NOFILE") and the kernel's unit; RLIM_INFINITY
+// is the largest value.
 type Limit struct {
 	Name  string
 	Value uint64
@@ -47,7 +48,7 @@ type Files interface {
 // MaxScript is the largest script that a controller takes: Slurm's default of max_script_size.
 const MaxScript = 4 << 20
 
-// Request is a job as it is to be submitted, and how the caller wants to hear of it.
+// Request is a job to be submitted, and how the caller wants to hear of it.
 type Request struct {
 	Spec    Spec
 	Payload Payload
@@ -217,9 +218,9 @@ func (p *parser) read() error {
 	return p.components(found, script, file)
 }
 
-// firstPass reads the command line for what must be known before the script is, and checks all its values: a bad one
-// is told before anything that may be wrong with the script. The options are taken over later, since they overrule script
-// and environment.
+// firstPass reads the command line for what must be known before the script is, and checks all its
+// values: a bad one is reported before anything that may be wrong with the script. The options take
+// effect later, since they overrule script and environment.
 func (p *parser) firstPass() (found [][]getopt.Found, operands []string, err error) {
 	check := *p
 	for args := p.in.Args; ; args = operands[1:] {

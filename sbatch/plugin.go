@@ -7,7 +7,8 @@ import (
 	"fsub/sbatch/getopt"
 )
 
-// Plugin is an option that a plugin of some sites adds to sbatch's. It takes part in all that options do: prefixes, directives.
+// Plugin is an option that a plugin of some sites adds to sbatch's. It takes part in all that
+// options do: prefixes, directives.
 type Plugin struct {
 	Name  string // long, without dashes
 	Short string // one letter, or ""
@@ -30,7 +31,8 @@ func pluginRows(plugins []Plugin) []getopt.Option {
 	return rows
 }
 
-// givePlugin takes over an option of a plugin; the last value counts. The list is a copy, in the order of names.
+// givePlugin takes over an option of a plugin; the last value counts. The list is a copy, in the
+// order of names.
 func (p *parser) givePlugin(name, value string) {
 	list := slices.Clone(p.req.Spec.Plugin)
 	i, found := slices.BinarySearchFunc(list, name, func(o PluginOption, name string) int { return strings.Compare(o.Name, name) })

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// readScript gets the script's text: from --wrap, from the file that the first operand names, or from stdin. file is its
-// name in messages.
+// readScript gets the script's text: from --wrap, from the file that the first operand names, or
+// from stdin. file is its name in messages.
 func (p *parser) readScript(operands []string) (script []byte, file string, err error) {
 	if p.wrap != nil {
 		return []byte("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + *p.wrap + "\n"), "wrap", nil
@@ -27,8 +27,9 @@ func (p *parser) readScript(operands []string) (script []byte, file string, err 
 	return script, operands[0], p.checkScript(script)
 }
 
-// findScript looks for a script whose name begins with neither / nor a dot: in --chdir of the command line or else here, then
-// in PATH. Any other name, and one that is found nowhere, stays as it is and is opened from here.
+// findScript looks for a script whose name begins with neither / nor a dot: in --chdir of the
+// command line or else here, then in PATH. Any other name, and one that is found nowhere, stays as
+// it is and is opened from here.
 func (p *parser) findScript(name string) string {
 	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, ".") {
 		return name

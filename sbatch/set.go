@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// The setters of the carried options. Each takes the value over in sbatch's canonical form, or refuses it in sbatch's
-// words. What only a controller can judge (account, partition, features, array and dependency syntax) passes as written.
+// The setters of the carried options. Each takes the value over in sbatch's canonical form, or
+// refuses it in sbatch's words. What only a controller can judge (account, partition, features,
+// array and dependency syntax) passes as written.
 
 // invalid is the refusal of most values.
 func (p *parser) invalid(o *option) error {
@@ -66,7 +67,7 @@ func setRequeue(p *parser, o *option, v string) error {
 	return nil
 }
 
-// nodes takes -w or -F, of which the last one counts.
+// nodes takes -w or -F; the last one counts.
 func (p *parser) nodes(v string, file bool) error {
 	p.req.Spec.NodeList, p.nodeFile = v, file
 	return nil
@@ -205,7 +206,7 @@ func setExclusive(p *parser, o *option, v string) error {
 	return nil
 }
 
-// setNice takes what strtoll would: a value that is no number is 0, as in sbatch.
+// setNice takes what strtoll would: a value that is not a number is 0, as in sbatch.
 func setNice(p *parser, _ *option, v string) error {
 	const most = 2147483645
 	n := int64(100)
@@ -246,8 +247,8 @@ func setSwitches(p *parser, o *option, v string) error {
 	return nil
 }
 
-// switchesWait takes the time of --switches. Without end, or unreadable, it is what it is when not given: as long as the
-// site lets jobs wait. No time at all is a second, since 0 means not given.
+// switchesWait takes the time of --switches. Without end, or unreadable, it is what it is when not
+// given: as long as the site lets jobs wait. No time at all is a second, since 0 means not given.
 func (p *parser) switchesWait(v string) {
 	p.req.Spec.SwitchesWait = 0
 	if s, ok := seconds(v); ok && s != unlimitedSeconds {
@@ -255,7 +256,8 @@ func (p *parser) switchesWait(v string) {
 	}
 }
 
-// setGetUserEnv takes [SECONDS][MODE], MODE being s or l in either case, with anything behind it. Neither changes what a job gets.
+// setGetUserEnv takes [SECONDS][MODE], MODE being s or l in either case, with anything behind it.
+// Neither changes what a job gets.
 func setGetUserEnv(p *parser, o *option, v string) error {
 	n, rest, _ := number(v)
 	mode := strings.ToUpper(rest[:min(1, len(rest))])

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// The checks of options that are known and not carried: a wrong value is refused in sbatch's words, as it would be if the
-// option were carried, and a right one is kept nowhere. A value that switches an option off is no reason to refuse it.
+// The checks of options that are known and not carried: a wrong value is refused in sbatch's words,
+// as if the option were carried, and a valid one is not kept. A value that switches an option off
+// does not refuse the job.
 
 func shapeGRESFlags(p *parser, o *option, v string) error {
 	if w := strings.ToLower(v); p.release < Slurm2411 && w != "disable-binding" && w != "enforce-binding" {
@@ -87,7 +88,8 @@ func shapeSegment(p *parser, o *option, v string) error {
 	return nil
 }
 
-// shapeUser is --uid and --gid. Root could run a job as another user; the daemon takes the user from the kernel.
+// shapeUser is --uid and --gid. Root could run a job as another user; the daemon takes the user
+// from the kernel.
 func shapeUser(p *parser, o *option, v string) error {
 	if !p.in.Root {
 		return p.errorLine(exitBadOption, "--", o.name, " only permitted by root user")

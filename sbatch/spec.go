@@ -88,8 +88,9 @@ type Signal struct {
 type Fed struct {
 	Sites    []string `json:"sites,omitempty"`     // only these
 	NotSites []string `json:"not_sites,omitempty"` // none of these
-	// Accelerators are the kinds of GPU that will do, as "TYPE" or "TYPE:FACTOR": FACTOR times as many of this type as the job's
-	// own options ask for. The job's own type, if it names one, must be among them.
+	// Accelerators are the kinds of GPU that will do, as "TYPE" or "TYPE:FACTOR": FACTOR times as
+	// many of this type as the job's own options ask for. The job's own type, if it names one, must
+	// be among them.
 	Accelerators []string `json:"accelerators,omitempty"`
 	MaxCost      float64  `json:"max_cost,omitempty"` // US dollars for the whole job; 0: no bound
 	StageIn      []Stage  `json:"stage_in,omitempty"`

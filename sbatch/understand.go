@@ -2,14 +2,15 @@ package sbatch
 
 // Understood is how a call of sbatch is read, without a verdict that needs a controller.
 type Understood struct {
-	// Components are the options of each component of the job that were given, by long name, in sbatch's canonical form: what
-	// sbatch -v lists. What only says how sbatch is to go about it (-v, -Q, --test-only) is left out.
+	// Components are the options of each component of the job that were given, by long name, in
+	// sbatch's canonical form: what sbatch -v lists. What only says how sbatch is to go about it
+	// (-v, -Q, --test-only) is left out.
 	Components []map[string]string
 	Notices    []string // lines for stderr that fail nothing, those of -v included
 }
 
-// Understand reads one call as the sbatch of in.Slurm does, options that fsub does not carry included. Any error is an *Exit; what was
-// understood before it is returned too, as sbatch -v lists it.
+// Understand reads one call as the sbatch of in.Slurm does, options that fsub does not carry
+// included. Any error is an *Exit; what was understood before it is returned too, as sbatch -v lists it.
 func Understand(in Input) (*Understood, error) {
 	p := newParser(&in)
 	p.explain = true

@@ -2,8 +2,8 @@ package sbatch
 
 import "strings"
 
-// usesRare is Uses for the options that Slurm 22.05's REST interface, or a newer one, has no word for. Some names stand for one form of an
-// option only: "signal=B:", "nodes=LIST".
+// usesRare is Uses for the options that Slurm 22.05's REST interface, or a newer one, has no word
+// for. Some names stand for one form of an option only: "signal=B:", "nodes=LIST".
 func (s *Spec) usesRare(option string) bool {
 	m := s.More
 	if m == nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// verify makes the checks that sbatch makes once all options are known, and derives what it derives. A slurmrestd
-// makes none of them.
+// verify makes the checks that sbatch makes once all options are known, and derives what it
+// derives. slurmrestd makes none of them.
 func (p *parser) verify() error {
 	s := &p.req.Spec
 	if p.req.Quiet && p.req.Verbose > 0 {
@@ -110,7 +110,8 @@ func (p *parser) verifyExclusions() error {
 	return p.verifySpecialized()
 }
 
-// verifySpecialized allows one of --core-spec and --thread-spec. Of the environment's and another one the one that is read later counts.
+// verifySpecialized allows one of --core-spec and --thread-spec. Of the environment's and another
+// one the one that is read later counts.
 func (p *parser) verifySpecialized() error {
 	core, thread := p.wasSet("core-spec"), p.wasSet("thread-spec")
 	switch {
@@ -175,8 +176,8 @@ func (p *parser) verifyLimits() error {
 	return nil
 }
 
-// deriveTasks counts the tasks that an arbitrary distribution implies, or a number of nodes together with one of sockets, cores or
-// threads. -B needs no number of nodes for that.
+// deriveTasks counts the tasks that an arbitrary distribution implies, or a number of nodes
+// together with one of sockets, cores or threads. -B needs no number of nodes for that.
 func (p *parser) deriveTasks() {
 	s := &p.req.Spec
 	if s.More == nil || s.NTasks > 0 {

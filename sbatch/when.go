@@ -26,9 +26,10 @@ type moment struct {
 	old      bool // 22.05: fewer words
 }
 
-// pointInTime reads a time as sbatch does: now+2hours, 16:00, 8:30pm, tomorrow 10:00, 12/25, 122526, 2027-01-02T10:00,
-// noon, teatime, uts1800000000. Blanks, dashes and T may stand between the parts. A clock time without a date is the next
-// such time, a date without a year the next such day, both in the zone of now. pos is where reading failed, for the message.
+// pointInTime reads a time as sbatch does: now+2hours, 16:00, 8:30pm, tomorrow 10:00, 12/25,
+// 122526, 2027-01-02T10:00, noon, teatime, uts1800000000. Blanks, dashes and T may stand between
+// the parts. A clock time without a date is the next such time, a date without a year the next such
+// day, both in the zone of now. pos is where reading failed, for the message.
 func pointInTime(s string, now time.Time, r Release) (t time.Time, pos int, ok bool) {
 	if s == "" {
 		return t, noPosition, false
@@ -108,7 +109,8 @@ func (m *moment) blanks() {
 	}
 }
 
-// readNow reads what may follow now. The word must be the first thing of all, else sbatch names an odd position.
+// readNow reads what may follow now. The word must be the first thing of all, else sbatch names an
+// odd position.
 func (m *moment) readNow() bool {
 	start := m.pos - len("now")
 	m.blanks()
@@ -178,8 +180,8 @@ func (m *moment) number(rest string) bool {
 	return m.readDate()
 }
 
-// upTo reads one or two digits as a number from low to high. A number outside leaves pos two before its end, which
-// is what sbatch's message says.
+// upTo reads one or two digits as a number from low to high. A number outside leaves pos two before
+// its end, which is what sbatch's message says.
 func (m *moment) upTo(low, high int) (n int, ok bool) {
 	if !isDigit(m.s, m.pos) {
 		return 0, false

@@ -8,8 +8,9 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// ownBody sends each request with a body of its own. smithy-go (1.28.8) closes a request's body as soon as it has the header of the answer. That may be before
-// net/http has seen that body's end, which takes it for a failure to write, and closes the connection with the rest of the answer on it.
+// ownBody sends each request with a body of its own. smithy-go (1.28.8) closes a request's body as
+// soon as it has the header of the answer. That may be before net/http has seen that body's end,
+// which takes it for a failure to write, and closes the connection with the rest of the answer on it.
 type ownBody struct{ sdk.HTTPClient }
 
 func (o ownBody) Do(r *http.Request) (*http.Response, error) {

@@ -35,7 +35,8 @@ type subnet struct {
 	id, zone, zoneID string
 }
 
-// known returns the region's catalog with the types of the reservations, at most catalogTTL old, or the last one if there is no newer to be had.
+// known returns the region's catalog with the types of the reservations: at most catalogTTL old, or
+// the last one if no newer one can be loaded.
 func (r *regional) known(ctx context.Context, p *Provider, reserved ...types.CapacityReservation) (*catalog, error) {
 	m := &r.memory
 	m.mu.Lock()
@@ -105,7 +106,8 @@ func (c *Config) patterns() []string {
 	return slices.Compact(names)
 }
 
-// subnets returns one subnet for each zone: of several the first by ID, so that a request that is sent again says the same.
+// subnets returns one subnet for each zone: of several the first by ID, so that a request that is
+// sent again says the same.
 func (r *regional) subnets(ctx context.Context) (map[string]subnet, error) {
 	in := &ec2.DescribeSubnetsInput{}
 	switch {
@@ -184,7 +186,7 @@ func (r *regional) zonesOf(ctx context.Context, names []string, subnets map[stri
 	return zones, nil
 }
 
-// places are the subnets where a type is to be had: that of the zone, or those of all its zones for "".
+// places returns the subnets that offer a type: the zone's, or those of all its zones for "".
 func (c *catalog) places(typ, zone string) []subnet {
 	var places []subnet
 	for _, z := range c.zones[typ] {

@@ -26,30 +26,36 @@ type Config struct {
 
 	Regions []Region // none: the region of the environment, the shared configuration or the metadata service
 	Types   []Type   // at least one, or Reservations
-	// Reservations are IDs of capacity reservations and capacity blocks ("cr-...") to be offered while they are active.
+	// Reservations are IDs of capacity reservations and capacity blocks ("cr-...") to be offered
+	// while they are active.
 	Reservations []string
-	// AnyZone offers each type once more per region and market, in whichever of the zones AWS finds it (the whole gang in one).
+	// AnyZone offers each type once more per region and market, in whichever of the zones AWS finds
+	// it (the whole gang in one).
 	AnyZone bool
 
-	// Images are what machines boot, by architecture ("x86_64", "arm64"); "x86_64/gpu" is preferred for types with GPUs. Each is "ami-...",
-	// "resolve:ssm:/PARAMETER", or "OWNER/NAME" where NAME may hold * and the newest that fits is taken ("self/slurm-*"). Default: Amazon Linux 2023,
+	// Images are what machines boot, by architecture ("x86_64", "arm64"); "x86_64/gpu" is preferred
+	// for types with GPUs. Each is "ami-...", "resolve:ssm:/PARAMETER", or "OWNER/NAME" where NAME
+	// may hold * and the newest that fits is taken ("self/slurm-*"). Default: Amazon Linux 2023,
 	// and AWS's deep learning base image for GPUs.
 	Images     map[string]string
 	VolumeGiB  int    // of the root volume (gp3); 0: as the image has it
 	RootDevice string // the root volume's name; needed with VolumeGiB where the image is "resolve:ssm:..."
-	// InstanceProfile is the name or ARN of what the machines may do in AWS, and so every job on them: the metadata service gives its keys to whoever asks.
-	// "": nothing. KeyName lets people in by ssh.
+	// InstanceProfile is the name or ARN of the machines' rights in AWS, and so of every job on
+	// them: the metadata service gives its keys to anybody who asks. "": none. KeyName is an SSH
+	// key that may log in.
 	InstanceProfile string
 	KeyName         string
 	Tags            map[string]string // beyond ours, on all that is made
 
-	// SpotInterrupts is how often spot machines are taken back, per hour. AWS publishes no rate of this kind. Default: [DefaultInterrupts].
+	// SpotInterrupts is how often spot machines are taken back, per hour. AWS publishes no rate of
+	// this kind. Default: [DefaultInterrupts].
 	SpotInterrupts float64
 	Boot           time.Duration // from Create to the agent's first word, as expected; default 90 s
 
 	Profile         string // of the shared files
 	CredentialsFile string // "": the default
-	// Endpoint stands in for EC2, and PricingEndpoint for the price list. With Endpoint alone the price list is not asked.
+	// Endpoint stands in for EC2, and PricingEndpoint for the price list. With Endpoint alone the
+	// price list is not asked.
 	Endpoint        string
 	PricingEndpoint string
 
@@ -62,8 +68,9 @@ type Config struct {
 type Region struct {
 	Name  string
 	Zones []string // names ("us-east-2a"); none: all that have a subnet
-	// Subnets are IDs; none: the default ones, or those of VPC. Machines that are put near to each other and have EFA get no public address (EC2 gives none to
-	// machines with several interfaces): they reach the daemon from within the VPC, or by a NAT gateway.
+	// Subnets are IDs; none: the default ones, or those of VPC. Machines that are put near to each
+	// other and have EFA get no public address (EC2 gives none to machines with several
+	// interfaces): they reach the daemon from within the VPC, or by a NAT gateway.
 	Subnets        []string
 	VPC            string            // ID; "": the default VPC
 	SecurityGroups []string          // IDs; none: the VPC's default one
@@ -74,13 +81,15 @@ type Region struct {
 type Type struct {
 	Name    string            // "g6.xlarge", or with * "g6.*"
 	Markets []provider.Market // OnDemand, Spot; none: OnDemand
-	// Price is the on-demand price per hour of one machine, where a contract makes it another than the list's. 0: the list's.
+	// Price is the on-demand price per hour of one machine, where a contract makes it another than
+	// the list's. 0: the list's.
 	Price federation.Dollars
 	Max   int // machines at one time; 0: no bound
 }
 
-// DefaultInterrupts is the rate of spot interruptions per hour that is assumed where none is configured. It is a cautious guess: AWS's Spot Instance Advisor
-// tells monthly frequencies in classes up to "> 20 %" for a type in a region, not a rate per hour, and no API.
+// DefaultInterrupts is the rate of spot interruptions per hour that is assumed where none is
+// configured. It is a cautious guess: AWS's Spot Instance Advisor tells monthly frequencies in
+// classes up to "> 20 %" for a type in a region, not a rate per hour, and no API.
 const DefaultInterrupts = 0.05
 
 // Boot is what machines of EC2 need in their boot data (cloud.Config.Boot).
@@ -161,8 +170,8 @@ func (c *Config) checkImages() error {
 	return nil
 }
 
-// load makes the SDK's configuration. Nothing is retried: the callers of a Provider do that, and EC2 says InsufficientInstanceCapacity with status 500, which
-// the SDK's own retryer would send three times.
+// load makes the SDK's configuration. Nothing is retried: the callers of a Provider do that, and
+// EC2 says InsufficientInstanceCapacity with status 500, which the SDK's own retryer would send three times.
 func (c *Config) load(ctx context.Context) (sdk.Config, error) {
 	opts := []func(*config.LoadOptions) error{
 		config.WithRetryer(func() sdk.Retryer { return sdk.NopRetryer{} }),

@@ -15,7 +15,8 @@ import (
 	"fsub/cloud/provider"
 )
 
-// launch is all that a gang's request says, before it is put into the words of RunInstances or of a launch template.
+// launch is all that a gang's request says, before it is put into the words of RunInstances or of a
+// launch template.
 type launch struct {
 	r        *provider.Request
 	tags     map[string]string
@@ -26,7 +27,8 @@ type launch struct {
 	userData string   // base64
 }
 
-// Create starts a gang by RunInstances, or by CreateFleet where the offering is of any zone. The machines' order is that of Request.Names.
+// Create starts a gang by RunInstances, or by CreateFleet where the offering is of any zone. The
+// machines' order is that of Request.Names.
 func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.Instance, error) {
 	reg, l, err := p.prepare(ctx, &r)
 	if err != nil {
@@ -46,8 +48,8 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.I
 		made, err = p.run(ctx, reg, l)
 	}
 	if hasCode(err, "IdempotentParameterMismatch", "IdempotentInstanceTerminated") {
-		// The token is known, and the words differ. They may be the same request: images are looked up by name, and the configuration may have
-		// changed since. Or the machines have ended already.
+		// The token is known, and the words differ. They may be the same request: images are looked
+		// up by name, and the configuration may have changed since. Or the machines have ended already.
 		made, err = p.made(ctx, reg, l, err)
 	}
 	if err != nil {
@@ -149,7 +151,8 @@ func (p *Provider) runInput(reg *regional, l *launch) *ec2.RunInstancesInput {
 		MinCount: sdk.Int32(int32(l.r.Count)), MaxCount: sdk.Int32(int32(l.r.Count)),
 		ClientToken: sdk.String(l.r.Token), ImageId: sdk.String(l.image.id), InstanceType: types.InstanceType(o.Type), UserData: sdk.String(l.userData),
 		InstanceInitiatedShutdownBehavior: types.ShutdownBehaviorTerminate,
-		// Tokens only, so that a job that can be made to fetch an address does not reach the metadata; two hops, for jobs in containers.
+		// Tokens only, so that a job that can be made to fetch an address does not reach the
+		// metadata; two hops, for jobs in containers.
 		MetadataOptions: &types.InstanceMetadataOptionsRequest{
 			HttpEndpoint: types.InstanceMetadataEndpointStateEnabled, HttpTokens: types.HttpTokensStateRequired,
 			HttpPutResponseHopLimit: sdk.Int32(2), InstanceMetadataTags: types.InstanceMetadataTagsStateEnabled,

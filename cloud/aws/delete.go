@@ -47,7 +47,8 @@ func without(ids, bad []string) []string {
 
 var instanceID = regexp.MustCompile(`\bi-[0-9A-Za-z-]+`)
 
-// terminate ends machines. Those that EC2 does not know are ended already; it names them, and refuses the whole call for each.
+// terminate ends machines. Those that EC2 does not know are ended already; it names them, and
+// refuses the whole call for each.
 func (p *Provider) terminate(ctx context.Context, reg *regional, ids []string) error {
 	if len(ids) == 0 {
 		return nil

@@ -36,8 +36,8 @@ var (
 	deniedRegion = meaning{provider.KindDenied, provider.ScopeRegion}
 )
 
-// codes are those that callers act on. The stock-outs are the union of what ParallelCluster and Karpenter take for such; what is not here is judged by its
-// form and by the status that it came with.
+// codes are those that callers act on. The stock-outs are the union of what ParallelCluster and
+// Karpenter take for such; what is not here is judged by its form and by the status that it came with.
 var codes = map[string]meaning{
 	"InsufficientInstanceCapacity":            stockOut,
 	"InsufficientHostCapacity":                stockOut,
@@ -143,7 +143,8 @@ var codes = map[string]meaning{
 	"InvalidParameterException":               invalidHere,
 }
 
-// meaningOf judges a code. EC2 writes some codes with and without "Exception" behind, fleets with "Client." or "Server." before.
+// meaningOf judges a code. EC2 writes some codes with and without "Exception" behind, fleets with
+// "Client." or "Server." before.
 func meaningOf(code string, status int) meaning {
 	code = strings.TrimPrefix(strings.TrimPrefix(code, "Client."), "Server.")
 	if m, ok := codes[code]; ok {
@@ -156,7 +157,7 @@ func meaningOf(code string, status int) meaning {
 	case strings.HasPrefix(code, "Insufficient") && strings.Contains(code, "Capacity"), strings.HasPrefix(code, "InvalidCapacityReservation"):
 		return stockOut
 	case strings.HasPrefix(code, "AuthFailure."):
-		return deniedRegion // spot or fleets need a service-linked role that may not be made
+		return deniedRegion // spot or fleets need a service-linked role that cannot be made
 	case strings.HasSuffix(code, "LimitExceeded"), strings.HasSuffix(code, "CountExceeded"):
 		return quota
 	case status == http.StatusTooManyRequests:

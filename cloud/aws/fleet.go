@@ -13,8 +13,9 @@ import (
 	"fsub/cloud/provider"
 )
 
-// runFleet lets AWS choose one of the zones for the whole gang. A fleet needs a launch template: it is named by the gang and by the hash of the request, so
-// that another request under the same token is another fleet request too, which EC2 refuses; and it goes as soon as the fleet has answered.
+// runFleet lets AWS choose one of the zones for the whole gang. A fleet needs a launch template:
+// its name holds the gang and the hash of the request, so that another request under the same token
+// is another fleet request too, which EC2 refuses. It is deleted when the fleet has answered.
 func (p *Provider) runFleet(ctx context.Context, reg *regional, l *launch) ([]provider.Instance, error) {
 	template := p.templateName(l)
 	_, err := reg.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
@@ -109,7 +110,8 @@ func (l *launch) fleetInput(template string) *ec2.CreateFleetInput {
 	return in
 }
 
-// fleetMade reads a fleet's answer. A gang that is not whole is ended: the fleet was told all or none, so this is a fault of the cloud's.
+// fleetMade reads the response to a fleet request. An incomplete gang is terminated: the fleet was
+// asked for all or none, so this is a fault of the cloud.
 func (p *Provider) fleetMade(ctx context.Context, reg *regional, l *launch, out *ec2.CreateFleetOutput) ([]provider.Instance, error) {
 	var ids []string
 	for _, group := range out.Instances {
@@ -135,7 +137,7 @@ func (p *Provider) fleetMade(ctx context.Context, reg *regional, l *launch, out 
 	return found, err
 }
 
-// pending are the machines of a fleet that has just said their IDs.
+// pending returns the machines of a fleet whose IDs are known since a moment ago.
 func (l *launch) pending(ids []string) []provider.Instance {
 	made := make([]provider.Instance, len(ids))
 	for i, id := range ids {
@@ -155,7 +157,8 @@ func (l *launch) nameByID(made []provider.Instance) {
 	}
 }
 
-// nameFleet writes the names onto the machines, one call for each: in a fleet nothing else tells. Without it List has no names, and nothing worse.
+// nameFleet writes the names onto the machines, one call for each: in a fleet nothing else tells.
+// Without it List has no names, and nothing worse.
 func (p *Provider) nameFleet(ctx context.Context, reg *regional, made []provider.Instance) {
 	if len(made) == 1 {
 		return // its tags say it
@@ -169,8 +172,9 @@ func (p *Provider) nameFleet(ctx context.Context, reg *regional, made []provider
 	}
 }
 
-// fleetError is what the zones' errors say together. What no other zone changes comes first: permission, then quota. One zone that has none left says more
-// than one that refuses the request for a reason of its own.
+// fleetError is what the zones' errors say together. What no other zone changes comes first:
+// permission, then quota. One zone that has none left says more than one that refuses the request
+// for a reason of its own.
 func fleetError(all []types.CreateFleetError) error {
 	var worst error
 	rank := len(fleetRank)

@@ -57,7 +57,8 @@ func (r *regional) imageFor(ctx context.Context, p *Provider, arch string, gpu b
 	return found, err
 }
 
-// imageText picks the most particular of the images that are configured. A type with GPUs takes the plain one of its architecture before a default.
+// imageText picks the most particular of the images that are configured. A type with GPUs takes the
+// plain one of its architecture before a default.
 func (c *Config) imageText(r *Region, arch string, gpu bool) string {
 	for _, images := range []map[string]string{r.Images, c.Images} {
 		if gpu && images[arch+"/gpu"] != "" {

@@ -13,12 +13,13 @@ import (
 	"fsub/cloud/provider"
 )
 
-// sweepEvery is the least time between two looks for placement groups and launch templates without machines. One goes at the second look that finds it so: a
-// machine may be missing from a listing for some seconds after its start.
+// sweepEvery is the least time between two looks for placement groups and launch templates without
+// machines. One goes at the second look that finds it so: a machine may be missing from a listing
+// for some seconds after its start.
 const sweepEvery = 2 * time.Minute
 
-// leftovers is what a region may hold besides machines. After the start of the daemon, and whenever a gang has made such a thing, List looks for them until
-// none is left.
+// leftovers is what a region may hold besides machines. After the start of the daemon, and whenever
+// a gang has made such a thing, List looks for them until none is left.
 type leftovers struct {
 	mu      sync.Mutex
 	busy    map[string]int // tokens of gangs that are being made
@@ -65,7 +66,8 @@ type left struct {
 	drop        func() error
 }
 
-// sweep ends what belongs to gangs without machines. Errors are said in the log: the machines' listing is good without.
+// sweep deletes what belongs to gangs without machines. It logs errors: the machines' listing is
+// valid without it.
 func (r *regional) sweep(ctx context.Context, p *Provider, listed []provider.Instance) {
 	if !r.left.due(p.now()) {
 		return
@@ -88,7 +90,8 @@ func (r *regional) sweep(ctx context.Context, p *Provider, listed []provider.Ins
 	}
 }
 
-// orphaned returns those that were without machines at the last look and are so now, and remembers for the next look.
+// orphaned returns those that were without machines at the last look and are so now, and remembers
+// for the next look.
 func (l *leftovers) orphaned(all []left, live map[string]bool) []left {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +162,8 @@ func (r *regional) dropTemplate(ctx context.Context, p *Provider, name string) {
 	}
 }
 
-// cleanUp removes what was made for a gang that does not come to be. After an error that proves nothing all stays: the gang may exist.
+// cleanUp removes what was made for a gang that does not come to be. After an error that proves
+// nothing all stays: the gang may exist.
 func (r *regional) cleanUp(ctx context.Context, p *Provider, l *launch, cause error) {
 	var e *provider.Error
 	if !errors.As(cause, &e) || e.Kind == provider.KindUnavailable || e.Kind == provider.KindThrottled || e.Kind == provider.KindConflict {

@@ -34,8 +34,9 @@ type card struct {
 	kind          string
 }
 
-// efaCards are the interfaces that a type gets: the first card carries IP, with EFA where it can, and the others EFA alone. A type with more cards than EFA
-// interfaces (p6-b300: 17 and 16) has a first one without.
+// efaCards are the interfaces that a type gets: the first card carries IP, with EFA where it can,
+// and the others EFA alone. A type with more cards than EFA interfaces (p6-b300: 17 and 16) has a
+// first one without.
 func efaCards(info *types.InstanceTypeInfo) []card {
 	efas, cards := efaInterfaces(info), int(sdk.ToInt32(info.NetworkInfo.MaximumNetworkCards))
 	first := card{kind: "efa"}
@@ -51,7 +52,7 @@ func efaCards(info *types.InstanceTypeInfo) []card {
 	return all
 }
 
-// efaInterfaces is how many a type can have, 0 where it has none of that network.
+// efaInterfaces returns how many EFA interfaces a type can have.
 func efaInterfaces(info *types.InstanceTypeInfo) int {
 	if info.NetworkInfo == nil || !sdk.ToBool(info.NetworkInfo.EfaSupported) || info.NetworkInfo.EfaInfo == nil {
 		return 0

@@ -16,11 +16,12 @@ import (
 	"fsub/sbatch"
 )
 
-// gangs is how many machines are said to fit near each other where no count is given: AWS names no bound, and says InsufficientInstanceCapacity beyond it.
+// gangs is how many machines are assumed to fit near each other where no count is given: AWS names
+// no bound, and answers InsufficientInstanceCapacity beyond it.
 const gangs = 1000
 
-// Offerings are made of what EC2 says of the types that are wanted, by zone and market. One for which no price is known anywhere is left out, and said
-// in the log: it would seem to cost nothing.
+// Offerings are made from EC2's description of the wanted types, by zone and market. An offering
+// without a known price is left out, and logged: it would seem to cost nothing.
 func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 	var all []provider.Offering
 	for _, r := range p.regions {
@@ -124,7 +125,8 @@ func (p *Provider) offering(r *regional, info *types.InstanceTypeInfo, zone stri
 		o.CPUs = int(sdk.ToInt32(info.VCpuInfo.DefaultVCpus))
 	}
 	if info.MemoryInfo != nil {
-		// The kernel keeps some for itself, and firmware more on large machines. ParallelCluster counts on 95 % too.
+		// The kernel keeps some for itself, and firmware more on large machines. ParallelCluster
+		// counts on 95 % too.
 		o.Mem = sbatch.MemMiB(sdk.ToInt64(info.MemoryInfo.SizeInMiB) * 95 / 100)
 	}
 	if sdk.ToBool(info.BareMetal) {
@@ -159,8 +161,9 @@ func arch(info *types.InstanceTypeInfo) string {
 	return string(types.ArchitectureTypeX8664)
 }
 
-// accelerators returns the GPUs of a type in the names that sites use (h100, a100, l4), and features that tell more: the memory where a name has two, and
-// accelerators that are no GPUs, which a job that asks for any GPU must not get.
+// accelerators returns the GPUs of a type by the names that sites use (h100, a100, l4), and further
+// features: the memory where a name has two sizes, and accelerators that are not GPUs, which a job
+// that asks for any GPU must not get.
 func accelerators(info *types.InstanceTypeInfo) (count int, gpu string, features []string) {
 	if info.GpuInfo != nil {
 		for _, g := range info.GpuInfo.Gpus {

@@ -61,7 +61,8 @@ func endpoint(region string) string {
 	return "us-east-1"
 }
 
-// onDemand returns the on-demand prices of types in a region: from the price list where it answers, else from the table. A type that neither has is missing.
+// onDemand returns the on-demand prices of types in a region: from the price list where it answers,
+// else from the table. A type that neither has is missing.
 func (l *prices) onDemand(ctx context.Context, region string, names []string) map[string]quote {
 	ctx, cancel := context.WithTimeout(ctx, pricesBudget)
 	defer cancel()

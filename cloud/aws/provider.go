@@ -16,7 +16,8 @@ import (
 	"fsub/cloud/provider"
 )
 
-// Provider rents machines from EC2. It remembers prices, types and images for some hours, and nothing that a crash would make worse.
+// Provider rents machines from EC2. It remembers prices, types and images for some hours, and
+// nothing that a crash would make worse.
 type Provider struct {
 	cfg     Config
 	log     *slog.Logger
@@ -60,8 +61,8 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 		cfg.Regions = []Region{{Name: base.Region}}
 	}
 	if cfg.HTTP == nil {
-		// A connection that neither answers nor breaks must not hold a round for ever. No call of ours takes EC2 that long.
-		// The SDK's own client has the certificates of AWS_CA_BUNDLE.
+		// A connection that neither answers nor breaks must not block a round forever. None of our
+		// calls takes EC2 that long. The SDK's own client has the certificates of AWS_CA_BUNDLE.
 		client, ok := base.HTTPClient.(*awshttp.BuildableClient)
 		if !ok {
 			client = awshttp.NewBuildableClient()
@@ -99,7 +100,8 @@ func client(base sdk.Config, region, endpoint string) *ec2.Client {
 	})
 }
 
-// List asks each region once, in pages of 1,000. It also clears away what machines have left behind (see sweep).
+// List asks each region once, in pages of 1,000. It also clears away what machines have left behind
+// (see sweep).
 func (p *Provider) List(ctx context.Context) ([]provider.Instance, error) {
 	lists := make([][]provider.Instance, len(p.regions))
 	g, gctx := errgroup.WithContext(ctx)
@@ -153,7 +155,7 @@ func (p *Provider) remember(r *regional, made []provider.Instance) {
 	}
 }
 
-// byRegion groups machines by where they are. Those of which it is not known are in all groups.
+// byRegion groups machines by region. Machines whose region is unknown are in all groups.
 func (p *Provider) byRegion(ids []provider.InstanceID) map[*regional][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

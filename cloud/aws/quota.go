@@ -6,8 +6,10 @@ import (
 	"fsub/cloud/provider"
 )
 
-// EC2 counts vCPUs by groups of families, for on-demand machines and for spot ones, as Service Quotas names them: "Running On-Demand G and VT instances". So what one type of a group
-// is refused for (VcpuLimitExceeded, MaxSpotInstanceCountExceeded) no larger one of it can have. Those of reservations were counted when they were made.
+// EC2 counts vCPUs by groups of families, for on-demand machines and for spot ones, as Service
+// Quotas names them: "Running On-Demand G and VT instances". So what one type of a group is refused
+// for (VcpuLimitExceeded, MaxSpotInstanceCountExceeded) no larger one of it can have. Those of
+// reservations were counted when they were made.
 
 // quotaGroups are the groups by the letters of their families, the longer first.
 var quotaGroups = []struct{ letters, group string }{

@@ -17,7 +17,8 @@ func (r *regional) reservations(ctx context.Context, p *Provider) ([]types.Capac
 	if len(p.cfg.Reservations) == 0 {
 		return nil, nil
 	}
-	// Not by ID: the whole call would fail for one that is in another region or gone, and there is no filter for IDs.
+	// Not by ID: the whole call would fail for one that is gone or in another region, and there is
+	// no filter for IDs.
 	in := &ec2.DescribeCapacityReservationsInput{Filters: []filter{{Name: sdk.String("state"), Values: []string{string(types.CapacityReservationStateActive)}}}}
 	var found []types.CapacityReservation
 	for pages := ec2.NewDescribeCapacityReservationsPaginator(r.ec2, in); pages.HasMorePages(); {
@@ -37,7 +38,8 @@ func (r *regional) reservations(ctx context.Context, p *Provider) ([]types.Capac
 // blockEnds is how long before its end EC2 begins to end the machines of a capacity block.
 const blockEnds = 30 * time.Minute
 
-// reserved offers what is reserved and active. It is paid for whether it is used or not, so that one machine more costs nothing.
+// reserved offers what is reserved and active. It is paid for whether it is used or not, so that
+// one machine more costs nothing.
 func (p *Provider) reserved(r *regional, c *catalog, all []types.CapacityReservation) []provider.Offering {
 	var offers []provider.Offering
 	for _, res := range all {

@@ -10,15 +10,16 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// What AWS repeats in its refusals of what it was sent: the canonical request holds the session token; an encoded authorization failure holds the whole
-// request. Nothing of use to people follows either.
+// What AWS repeats in its refusals of what it was sent: the canonical request holds the session
+// token; an encoded authorization failure holds the whole request. Nothing of use to people follows either.
 var cutFrom = []string{
 	"The Canonical String for this request", "The String-to-Sign", "Encoded authorization failure message", "x-amz-security-token", "X-Amz-Security-Token",
 }
 
 var (
 	keyID = regexp.MustCompile(`\b(AKIA|ASIA|AROA|AIDA)[A-Z0-9]{8,}`)
-	// secretLike is a word that is as long as a secret key (40) and of its letters. Names of ARNs have colons and dashes in between.
+	// secretLike is a word that is as long as a secret key (40) and of its letters. Names of ARNs
+	// have colons and dashes in between.
 	secretLike = regexp.MustCompile(`[A-Za-z0-9/+=]{40,}`)
 )
 

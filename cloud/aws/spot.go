@@ -18,8 +18,8 @@ import (
 // spotTTL is how long spot prices are taken to stay: AWS changes them a few times a day.
 const spotTTL = 5 * time.Minute
 
-// What a spot price can be, as a share of the on-demand one: AWS says down to 10 %, and no more than it. What is beyond these bounds is a fault of the
-// source (a stand-in says 0.00001, dated 2006).
+// What a spot price can be, as a share of the on-demand one: AWS says down to 10 %, and no more
+// than it. What is beyond these bounds is a fault of the source (a stand-in says 0.00001, dated 2006).
 const (
 	spotLeast = 0.05
 	spotMost  = 1.1
@@ -76,8 +76,9 @@ func (r *regional) askSpot(ctx context.Context, p *Provider, names []string) (ma
 	return known, nil
 }
 
-// spotQuote decides what a spot machine is said to cost: what EC2 says if that can be, else what the table has for the zone, else the on-demand price,
-// which it never exceeds. base is the list price; its usd is 0 where there is none.
+// spotQuote returns the price of a spot machine: EC2's if there is one, else the table's for the
+// zone, else the on-demand price, which it never exceeds. base is the list price; its usd is 0
+// where there is none.
 func spotQuote(live quote, typ, zoneID string, base quote, now time.Time) (quote, bool) {
 	problem := "not known"
 	if !live.at.IsZero() {

@@ -141,8 +141,8 @@ func (l nameLists) instance(i *types.Instance) provider.Instance {
 	case types.InstanceStateNameTerminated:
 		m.State = provider.InstanceEnded
 	case types.InstanceStateNameStopping, types.InstanceStateNameStopped:
-		// Nobody but a person stops our machines. They hold volumes that are paid for and do not end by themselves: they are as good as
-		// running machines that do not answer.
+		// Nobody but a person stops our machines. They hold volumes that are paid for and do not
+		// end by themselves: they are as good as running machines that do not answer.
 		m.State = provider.InstanceRunning
 		m.Reason = cmp.Or(m.Reason, string(i.State.Name))
 	default:

@@ -14,8 +14,9 @@ import (
 // topologyMost is how many machines EC2 takes in one question.
 const topologyMost = 100
 
-// Topology returns the three layers of network nodes of each machine, widest first; those of an UltraServer have its ID behind them. EC2 tells of running
-// machines of its larger types only, and some minutes after their start.
+// Topology returns the three layers of network nodes of each machine, widest first; those of an
+// UltraServer have its ID behind them. EC2 tells of running machines of its larger types only, and
+// some minutes after their start.
 func (p *Provider) Topology(ctx context.Context, ids []provider.InstanceID) (map[provider.InstanceID][]string, error) {
 	found := map[provider.InstanceID][]string{}
 	for reg, names := range p.byRegion(ids) {

@@ -20,7 +20,8 @@ func (b Bind) flag() string {
 	return ""
 }
 
-// Bundle is what crun is told of a container: enough of OCI's runtime specification 1.0 for one that shares all with its machine but files and users.
+// Bundle is the description of a container for crun: enough of OCI's runtime specification 1.0 for
+// one that shares everything with its machine but files and users.
 type Bundle struct {
 	Version string        `json:"ociVersion"`
 	Process bundleProcess `json:"process"`
@@ -94,8 +95,8 @@ type Make struct {
 	GPUs     *Edits                 // what the machine's GPUs need in the container; nil: none
 }
 
-// NewBundle is the container in which enroot would run the same image: read-only unless told otherwise, with the machine's /proc, /sys and /dev, names and network, a /tmp
-// of its own, and one user, the job's.
+// NewBundle returns the container in which enroot would run the same image: read-only by default,
+// with the machine's /proc, /sys and /dev, names and network, a /tmp of its own, and one user, the job's.
 func NewBundle(m Make) *Bundle {
 	o := m.Options
 	b := &Bundle{Version: "1.0.2", Root: bundleRoot{m.Rootfs, o.Writable != Yes}}

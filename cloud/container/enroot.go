@@ -45,7 +45,8 @@ func EnrootExport(d Dirs, o *Options, name, file string) Command {
 	return Command{[]string{"enroot", "export", "-f", "-o", file, name}, d.enrootEnv(o)}
 }
 
-// EnrootConf is the script by which enroot start learns of mounts, of whether the image's entry point is run, and of variables.
+// EnrootConf is the script by which enroot start learns of mounts, of whether the image's entry
+// point is run, and of variables.
 func EnrootConf(o *Options, binds []Bind) string {
 	var b strings.Builder
 	b.WriteString("mounts() {\n")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// locale are variables of the job that mean files which the image may not have: pyxis leaves them out.
+// locale lists variables of the job that name files which the image may lack: pyxis leaves them out.
 var locale = []string{"LANG", "LANGUAGE", "LC_ALL"}
 
 // withheld are variables of the job that say nothing to the making of a container, or would mislead it.
@@ -18,8 +18,9 @@ func Passed(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(e string) bool { return slices.Contains(withheld, nameOf(e)) })
 }
 
-// Environ is the environment of a task within a container: the job's, over it what the holder has, which is the image's, but for the names that the job keeps.
-// Commands is the folder of our commands, which comes last in PATH; "": none.
+// Environ is the environment of a task within a container: the job's, over it what the holder has,
+// which is the image's, but for the names that the job keeps. Commands is the folder of our
+// commands, which comes last in PATH; "": none.
 func Environ(job, holder, keep []string, commands string) []string {
 	own := make(map[string]string, len(holder))
 	for _, e := range holder {
@@ -98,7 +99,8 @@ func Lookup(env []string, name string) (string, bool) {
 	return "", false
 }
 
-// ReadEnvironment reads an image's /etc/environment, as enroot writes it: NAME=value lines, in which ${NAME} is a variable of the host.
+// ReadEnvironment reads an image's /etc/environment, as enroot writes it: NAME=value lines, in
+// which ${NAME} is a variable of the host.
 func ReadEnvironment(text string, host []string) (env []string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")

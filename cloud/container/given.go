@@ -12,7 +12,8 @@ var boolOptions = map[string][2]string{ // by the variable: the options for yes 
 	"PYXIS_CONTAINER_READONLY":       {"container-readonly", "container-writable"},
 }
 
-// Variable is how sbatch leaves an option in a job's environment: for the batch script under this name, for its steps under [StepVariable].
+// Variable is how sbatch leaves an option in a job's environment: for the batch script under this
+// name, for its steps under [StepVariable].
 func Variable(option string) string {
 	return "_SLURM_SPANK_OPTION_" + Plugin + "_" + strings.ReplaceAll(option, "-", "_")
 }
@@ -20,8 +21,8 @@ func Variable(option string) string {
 // StepVariable is the name of an option in the environment that srun finds.
 func StepVariable(option string) string { return "SLURM_SPANK_" + Variable(option) }
 
-// Given are the options that variables name, by the function that makes an option's name a variable's: [Variable] or [StepVariable]; then those of PYXIS_CONTAINER_...
-// for what is not given yet.
+// Given are the options that variables name, by the function that makes an option's name a
+// variable's: [Variable] or [StepVariable]; then those of PYXIS_CONTAINER_... for what is not given yet.
 func Given(lookup func(string) (string, bool), variable func(string) string) (*Options, error) {
 	o := &Options{}
 	for _, opt := range List {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Edits are what a machine's GPUs need in a container: the driver's libraries, as CDI (Container Device Interface) writes it down. Devices themselves are there already.
+// Edits are what a machine's GPUs need in a container: the driver's libraries, as CDI (Container
+// Device Interface) writes it down. Devices themselves are there already.
 type Edits struct {
 	Env    []string
 	Mounts []bundleMount
@@ -36,7 +37,7 @@ type cdiEdits struct {
 	} `json:"hooks"`
 }
 
-// ParseCDI reads what [CDI] prints: the edits for every container, and those of all devices.
+// ParseCDI reads the output of [CDI]: the edits for every container, and those of all devices.
 func ParseCDI(text []byte) (*Edits, error) {
 	var spec struct {
 		Edits   cdiEdits `json:"containerEdits"`

@@ -24,8 +24,9 @@ var (
 	goodDigest   = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// ParseImage reads what --container-image takes: [docker://][USER@][REGISTRY#]IMAGE[:TAG][@DIGEST], REGISTRY/IMAGE where the registry has a dot or a port, or the path
-// of a squashfs file, which begins with "/" or ".".
+// ParseImage reads what --container-image takes: [docker://][USER@][REGISTRY#]IMAGE[:TAG][@DIGEST],
+// REGISTRY/IMAGE where the registry has a dot or a port, or the path of a squashfs file, which
+// begins with "/" or ".".
 func ParseImage(ref string) (Image, error) {
 	if ref == "" || strings.ContainsAny(ref, "\x00\n") {
 		return Image{}, fmt.Errorf("invalid image reference: %q", ref)

@@ -8,7 +8,7 @@ import (
 
 // Mount is one of --container-mounts: SRC:DST[:FLAGS].
 type Mount struct {
-	Source string   `json:"source"` // a path, "tmpfs", or "umount" for a target that is to be free of a mount of every container's
+	Source string   `json:"source"` // a path, "tmpfs", or "umount" for a target without the mount that all containers have
 	Target string   `json:"target"`
 	Flags  []string `json:"flags,omitempty"` // "ro", "rprivate", "size=1G" ..., behind those that go without saying
 }

@@ -42,7 +42,7 @@ const (
 	No    Choice = -1
 )
 
-// Options are what a job or a step says of its container. The zero value is no container.
+// Options are the container options of a job or a step. The zero value means no container.
 type Options struct {
 	Image         string   `json:"image,omitempty"`
 	Mounts        []Mount  `json:"mounts,omitempty"`
@@ -59,7 +59,7 @@ type Options struct {
 	Unshare       []string `json:"unshare,omitempty"` // net, ipc, uts
 }
 
-// Asked reports whether there is to be a container.
+// Asked reports whether a container was asked for.
 func (o *Options) Asked() bool { return o != nil && (o.Image != "" || o.Name != "") }
 
 // Ignored names the options that say something of a container where there is none.
@@ -175,7 +175,8 @@ func (o *Options) addEnv(value string) error {
 	return nil
 }
 
-// notInName: such a letter is in no variable's name, and would mean something to the shell that enroot reads names with.
+// notInName matches letters that no variable's name has, and that the shell in which enroot reads
+// names would interpret.
 func notInName(r rune) bool {
 	return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }

@@ -7,16 +7,19 @@ import (
 	"strings"
 )
 
-// Podman brings images here, as the user and for the user alone. Nothing but one user is mapped, so that files of others in an image become the user's.
+// Podman brings images here, as the user and for the user alone. Nothing but one user is mapped, so
+// that files of others in an image become the user's.
 
-// Podman is a call of podman on the user's images. What it is told in a storage.conf it would not heed of somebody who is not root.
+// Podman is a call of podman on the user's images. Without root it would ignore these settings in a
+// storage.conf.
 func (d Dirs) Podman(args ...string) Command {
 	argv := []string{"podman", "--root=" + d.Images + "/storage", "--runroot=" + d.RunRoot(), "--storage-driver=overlay", "--storage-opt=overlay.ignore_chown_errors=true",
 		"--cgroup-manager=cgroupfs", "--events-backend=none", "--log-level=fatal"} // what fails it says in any case; the rest is about users without further numbers
 	return Command{append(argv, args...), []string{"XDG_RUNTIME_DIR=" + d.RunRoot()}}
 }
 
-// RunRoot is a folder for podman's locks: it takes none whose name is longer than 50 bytes, and always the same one for the same images.
+// RunRoot is a folder for podman's locks: it takes none whose name is longer than 50 bytes, and
+// always the same one for the same images.
 func (d Dirs) RunRoot() string {
 	if dir := d.Images + "/run"; len(dir) <= 50 {
 		return dir
@@ -26,7 +29,7 @@ func (d Dirs) RunRoot() string {
 	return "/tmp/fsub-podman-" + strconv.FormatUint(h.Sum64(), 36)
 }
 
-// PodmanCreate gets an image, anew where the registry has a newer one, and makes a container of it that is never run.
+// PodmanCreate pulls an image, if the registry has a newer one, and makes a container of it that never runs.
 func PodmanCreate(d Dirs, m *Image, name string) Command {
 	pull := "newer"
 	if m.Scheme == "podman" {
@@ -38,7 +41,7 @@ func PodmanCreate(d Dirs, m *Image, name string) Command {
 // PodmanExport writes the container's files to stdout as a tar file.
 func PodmanExport(d Dirs, name string) Command { return d.Podman("export", name) }
 
-// PodmanInspect prints what the image says of how it is to be run: an [ImageConfig].
+// PodmanInspect prints how the image should be run: an [ImageConfig].
 func PodmanInspect(d Dirs, name string) Command {
 	return d.Podman("container", "inspect", "--format={{.Image}}", name)
 }
@@ -66,7 +69,7 @@ func Squash(dir, file string) Command {
 	return Command{Argv: []string{"mksquashfs", dir, file, "-noappend", "-all-root", "-no-progress", "-quiet"}}
 }
 
-// ImageConfig is what an image says of how it is to be run.
+// ImageConfig says how an image should be run.
 type ImageConfig struct {
 	Env        []string
 	WorkingDir string
@@ -80,7 +83,8 @@ func ParseImageConfig(text []byte) (c ImageConfig, err error) {
 	return c, err
 }
 
-// Environment is the image's /etc/environment, in enroot's form, as [ReadEnvironment] reads it. A value of several lines has no place there.
+// Environment is the image's /etc/environment, in enroot's form, as [ReadEnvironment] reads it. A
+// value of several lines has no place there.
 func (c *ImageConfig) Environment() string {
 	var b strings.Builder
 	for _, e := range c.Env {
@@ -91,7 +95,8 @@ func (c *ImageConfig) Environment() string {
 	return b.String()
 }
 
-// RC is the image's /etc/rc, in enroot's form: it goes to the working directory, reads /etc/rc.local, and runs the entry point.
+// RC is the image's /etc/rc, in enroot's form: it goes to the working directory, reads
+// /etc/rc.local, and runs the entry point.
 func (c *ImageConfig) RC() string {
 	dir := c.WorkingDir
 	if dir == "" {
@@ -116,7 +121,8 @@ func (c *ImageConfig) RC() string {
 // NoEntrypoint is the /etc/rc.local by which an image's entry point is left out.
 const NoEntrypoint = "exec \"$@\"\n"
 
-// WithUser is a file like /etc/passwd or /etc/group with a line before the others, unless the file has a line of that number.
+// WithUser is a file like /etc/passwd or /etc/group with a line before the others, unless the file
+// has a line of that number.
 func WithUser(text, line string) string {
 	want := strings.SplitN(line, ":", 4)
 	for have := range strings.Lines(text) {

@@ -2,7 +2,8 @@ package pmi
 
 import "encoding/binary"
 
-// Names of ports (MPI_Publish_name) are kept by the step's first node, as srun keeps them with mpi/pmi2 of Slurm: tasks of the step find them, others do not.
+// Names of ports (MPI_Publish_name) are kept by the step's first node, as srun keeps them with
+// mpi/pmi2 of Slurm: tasks of the step find them, others do not.
 
 // maxNames bounds how many the first node keeps.
 const maxNames = 1024
@@ -46,7 +47,8 @@ func aboutName(what byte, id uint64, name, port string) []byte {
 	return appendPair(binary.AppendUvarint([]byte{what}, id), name, port)
 }
 
-// names does what is asked of the first node. To unpublish what is not there is no error, and what is published again has the new port.
+// names serves a request to the first node. Unpublishing an unknown name is not an error; a name
+// that is published again has the new port.
 func (s *Server) names(what byte, name, port string) named {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +67,8 @@ func (s *Server) names(what byte, name, port string) named {
 	return named{port, ok}
 }
 
-// Receive takes what another node's Server has given to Up.Send. Nothing: that node has ended, and answers no more.
+// Receive takes what another node's Server has given to Up.Send. Nothing: that node has ended, and
+// answers no more.
 func (s *Server) Receive(node int, data []byte) error {
 	if len(data) == 0 {
 		if node == 0 {
@@ -98,7 +101,7 @@ func (s *Server) Receive(node int, data []byte) error {
 	return nil
 }
 
-// answered gives an answer to who waits for it; 0: to all.
+// answered hands a response to the task that waits for it; 0: to all.
 func (s *Server) answered(id uint64, a named) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,19 +10,21 @@ import (
 	"sync"
 )
 
-// Step is what the tasks of one node are told of their step.
+// Step describes a step to the tasks of one node.
 type Step struct {
 	ID      string // "JOB.STEP": the name of the job and of its key-value space
 	Size    int    // tasks of the step
-	Local   int    // of which this node has so many
+	Local   int    // tasks on this node
 	Node    int    // which of the step's nodes this is: the first is 0
 	Mapping string // how ranks are spread over nodes: see [Mapping]
 }
 
-// Up is how a Server reaches what is beyond its node. Its methods do not wait for an answer; Fence and Send wait for nothing.
+// Up is how a Server reaches what is beyond its node. Its methods do not wait for an answer; Fence
+// and Send wait for nothing.
 type Up interface {
-	// Fence says that all tasks of this node wait, and brings what they have put since the last fence. Once all nodes of the step have said so, the data of
-	// all of them, one after the other, is given to [Server.Fenced].
+	// Fence reports that all tasks of this node wait, with the data that they have put since the
+	// last fence. Once all nodes of the step have done so, the data of all of them, one after the
+	// other, is given to [Server.Fenced].
 	Fence(data []byte)
 	// Send brings a message to another node of the step: to its [Server.Receive].
 	Send(node int, data []byte)
@@ -51,9 +53,9 @@ type Server struct {
 	all    map[string]string // what every task may get: put before the last fence
 	mine   []byte            // put on this node since
 	inside int               // tasks that wait at the fence
-	open   chan struct{}     // closed, and made anew, when the fence is over
+	open   chan struct{}     // closed, and replaced, when the fence is over
 	node   map[string]string // of this node alone
-	news   chan struct{}     // closed, and made anew, when node has more
+	news   chan struct{}     // closed, and replaced, when node has more
 	closed chan struct{}
 	once   sync.Once
 
@@ -76,7 +78,8 @@ func (s *Server) Env(rank, fd int) []string {
 // Close ends what waits. Those who serve tasks close their connections.
 func (s *Server) Close() { s.once.Do(func() { close(s.closed) }) }
 
-// Serve answers one task until that closes its socket or says something that cannot be understood. The caller closes c then, so that the task hears of it.
+// Serve answers one task until that closes its socket or says something that cannot be understood.
+// The caller closes c then, so that the task hears of it.
 func (s *Server) Serve(rank int, c io.ReadWriter) {
 	k := &client{s: s, rank: rank, in: bufio.NewReader(c), out: c}
 	if err := k.run(); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errClosed) {
@@ -141,7 +144,8 @@ func (s *Server) get(key string) (string, bool) {
 	return v, ok
 }
 
-// fence waits for all tasks of the step. A task that ends without it holds the others up, as with Slurm: srun -K or --wait ends such a step.
+// fence waits for all tasks of the step. A task that ends without it blocks the others, as with
+// Slurm: srun -K or --wait ends such a step.
 func (k *client) fence() error {
 	s := k.s
 	s.mu.Lock()
@@ -201,7 +205,8 @@ func (k *client) getNode(key string, patient bool) (string, bool, error) {
 	}
 }
 
-// Mapping is the value of PMI_process_mapping: blocks (first node, nodes, ranks on each), in the order of ranks. Nodes are the ranks of each.
+// Mapping is the value of PMI_process_mapping: blocks (first node, nodes, ranks on each), in the
+// order of ranks. Nodes are the ranks of each.
 func Mapping(nodes [][]int) string {
 	size := 0
 	for _, ranks := range nodes {

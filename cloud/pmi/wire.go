@@ -38,7 +38,7 @@ func (m *message) add(field string) {
 	}
 }
 
-// parseLine reads a message of PMI-1: words, of which none can have a blank in its value.
+// parseLine reads a message of PMI-1: words whose values have no blanks.
 func parseLine(line string) (m message) {
 	for word := range strings.FieldsSeq(line) {
 		m.add(word)
@@ -46,7 +46,8 @@ func parseLine(line string) (m message) {
 	return m
 }
 
-// parsePacket reads a message of PMI-2: fields that each end with a semicolon; one within a value is written twice.
+// parsePacket reads a message of PMI-2: fields that each end with a semicolon; one within a value
+// is written twice.
 func parsePacket(text string) (m message) {
 	var field strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -65,7 +66,8 @@ func parsePacket(text string) (m message) {
 	return m
 }
 
-// printPacket is a message of PMI-2. Values must not begin with a semicolon, which nobody could tell from the end of the field before.
+// printPacket is a message of PMI-2. Values must not begin with a semicolon, which nobody could
+// tell from the end of the field before.
 func printPacket(name string, fields []string) string {
 	var b strings.Builder
 	b.WriteString("cmd=" + name + ";")

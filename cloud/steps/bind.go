@@ -8,7 +8,8 @@ import (
 	"fsub/cloud/steps/wire"
 )
 
-// bindCPUs says which CPUs each task of a node is kept on; nil: any. Without --cpu-bind they have the step's, where the job is bound at all.
+// bindCPUs says which CPUs each task of a node is kept on; nil: any. Without --cpu-bind they have
+// the step's, where the job is bound at all.
 func bindCPUs(n *wire.NodeLaunch) [][]int {
 	bound := make([][]int, len(n.Ranks))
 	kind, list, _ := strings.Cut(bindKind(n.Part.CPUBind), ":")
@@ -37,7 +38,8 @@ func bindCPUs(n *wire.NodeLaunch) [][]int {
 	return bound
 }
 
-// bindKind is the last word of --cpu-bind or --gpu-bind that is not about saying so; a list of CPUs has commas too.
+// bindKind is the last word of --cpu-bind or --gpu-bind that is not about saying so; a list of CPUs
+// has commas too.
 func bindKind(v string) string {
 	for {
 		word, rest, more := strings.Cut(v, ",")
@@ -87,8 +89,9 @@ func mask(s string) (cpus []int) {
 	return cpus
 }
 
-// bindGPUs says which GPUs each task sees: all of the step's, or what --gpu-bind or --gpus-per-task give it. The numbers are the machine's, since
-// nothing hides its other GPUs. The only task of a node sees all of the step's, whatever it is bound to (24.11).
+// bindGPUs says which GPUs each task sees: all of the step's, or what --gpu-bind or --gpus-per-task
+// give it. The numbers are the machine's, since nothing hides its other GPUs. The only task of a
+// node sees all of the step's, whatever it is bound to (24.11).
 func bindGPUs(n *wire.NodeLaunch) [][]int {
 	seen := make([][]int, len(n.Ranks))
 	kind, list, _ := strings.Cut(bindKind(strings.TrimPrefix(n.Part.GPUBind, "gpu:")), ":")
@@ -144,8 +147,8 @@ func program(p *wire.Part, rank int) []string {
 	return []string{""}
 }
 
-// replaceFolder is PATH with the folder own in the place of other, and at its head where other is not in it. Whatever a script has put before that (a
-// virtual environment) stays before it.
+// replaceFolder is PATH with the folder own in the place of other, and at its head where other is
+// not in it. Whatever a script has put before that (a virtual environment) stays before it.
 func replaceFolder(path, other, own string) string {
 	if path == "" {
 		return own

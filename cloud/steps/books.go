@@ -14,7 +14,8 @@ import (
 	"fsub/federation/demand"
 )
 
-// books are the steps of a run: what they hold of its nodes, those that run and those that are over. The gang's first machine has them.
+// books are the steps of a run: what they hold of its nodes, those that run and those that are
+// over. The gang's first machine has them.
 type books struct {
 	launch *agentapi.Launch
 
@@ -53,7 +54,8 @@ var (
 	errNumbers = errors.New("Invalid numeric value")
 )
 
-// maxSteps is how many steps a job can have, and maxTasks how many tasks of one a node: more where it has more CPUs (Slurm's MaxStepCount and MaxTasksPerNode).
+// maxSteps is how many steps a job can have, and maxTasks how many tasks of one a node: more where
+// it has more CPUs (Slurm's MaxStepCount and MaxTasksPerNode).
 const (
 	maxSteps = 40000
 	maxTasks = 512
@@ -72,7 +74,8 @@ func newBooks(l *agentapi.Launch) *books {
 	return b
 }
 
-// create gives a step its nodes and its number; it waits for other steps to end where it must, and as long as it may.
+// create gives a step its nodes and its number; it waits for other steps to end where it must, and
+// as long as it may.
 func (b *books) create(ctx context.Context, s *step) error {
 	b.mu.Lock()
 	_, err := b.place(s)
@@ -178,7 +181,8 @@ func (b *books) place(s *step) (uint32, error) {
 	return s.id, nil
 }
 
-// sane refuses numbers that no srun means: whoever is the job's user can send any, and the agent is not to count that far.
+// sane refuses numbers that no srun means: whoever is the job's user can send any, and the agent is
+// not to count that far.
 func (b *books) sane(ask *layout.Step, group int) error {
 	const most = 1 << 24
 	for _, n := range []int64{int64(ask.MinNodes), int64(ask.MaxNodes), int64(ask.Tasks), int64(ask.CPUsPerTask), int64(ask.TasksPerNode), int64(ask.Relative),

@@ -36,8 +36,9 @@ func (r *run) want(n *wire.NodeLaunch, daemon []string) *container.Want {
 	return w
 }
 
-// Container is what a container of the run on this machine is made of, by the options that a step or the batch script has. words are what the program of our commands is called
-// with as the holder, before [hold.Word].
+// Container is what a container of the run on this machine is made of, by the options that a step
+// or the batch script has. words are what the program of our commands is called with as the holder,
+// before [hold.Word].
 func (r *Run) Container(o *container.Options, id string, words []string) *container.Want {
 	l := r.Launch
 	w := &container.Want{Options: o, Engine: l.Containers, ID: id, User: l.User.Name, Home: l.User.Home, Commands: r.Commands,
@@ -128,8 +129,8 @@ func (d *daemon) contain(in *wire.Reader) bool {
 	return false
 }
 
-// openBoxRoot opens the root of a container while its holder lives, for what is to be done there when nothing of the container does. nil: the holder has ended, and its number may be
-// another process's.
+// openBoxRoot opens the root of a container while its holder lives, for use when no process of the
+// container runs. nil: the holder has ended, and its number may be another process's.
 func openBoxRoot(pid int, spaces []*os.File) *os.File {
 	i := slices.IndexFunc(spaces, func(f *os.File) bool { return filepath.Base(f.Name()) == "mnt" })
 	if i < 0 {
@@ -178,7 +179,8 @@ func (b *box) begin(d *daemon) {
 	b.early = nil
 }
 
-// later keeps a frame for tasks that have not all started. Signals and the order to end are for the container's making while there is none.
+// later keeps a frame for tasks that have not all started. Signals and the order to end are for the
+// container's making while there is none.
 func (b *box) later(f wire.Frame) bool {
 	if b == nil {
 		return false

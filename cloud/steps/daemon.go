@@ -19,8 +19,9 @@ import (
 	"fsub/cloud/steps/wire"
 )
 
-// Daemon is the main function of the process that runs a step's tasks on one node, as the job's user. Its only way out is the socket that it inherits as
-// file 3: the orders come from there, and when it closes everything ends.
+// Daemon is the main function of the process that runs a step's tasks on one node, as the job's
+// user. Its only way out is the socket that it inherits as file 3: the orders come from there, and
+// when it closes everything ends.
 func Daemon() int {
 	if n := len(os.Args); n > 2 && os.Args[n-2] == receiveWord {
 		return receive(os.Args[n-1], os.Stdin)
@@ -30,7 +31,8 @@ func Daemon() int {
 		return sweepStale()
 	}
 	debug.SetGCPercent(400)
-	// Whoever has started the agent in the background may have had these ignored. What is caught has its default action in tasks; what is ignored would stay so.
+	// Whoever has started the agent in the background may have had these ignored. What is caught
+	// has its default action in tasks; what is ignored would stay so.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT)
 	unix.CloseRange(4, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC) // what the agent may have left open is not for tasks
 	f := os.NewFile(3, "orders")
@@ -72,10 +74,10 @@ type daemon struct {
 	mu     sync.Mutex
 	tasks  []task
 	left   int         // tasks that have not ended
-	exits  []wire.Exit // not told yet
+	exits  []wire.Exit // not reported yet
 	killed time.Time   // when all that is left was killed
 	used   wire.NodeUsed
-	taken  uint64 // bytes of stdin that all tasks have, as told
+	taken  uint64 // bytes of stdin that all tasks have taken, as reported
 	fed    uint64 // that came
 }
 
@@ -341,7 +343,7 @@ func (d *daemon) count(pid int, u *syscall.Rusage) {
 	d.used.Write += u.Oublock * 512
 }
 
-// drain waits for the rest of the output. A process that nobody could kill does not hold the step for ever.
+// drain waits for the rest of the output. A process that cannot be killed does not block the step forever.
 func (d *daemon) drain() {
 	done := make(chan struct{})
 	go func() { d.pumps.Wait(); close(done) }()

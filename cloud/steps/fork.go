@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A task's own number stands in its environment (SLURM_TASK_PID), so it must be known between fork and exec; package syscall has no room for that, nor
-// for a binding to CPUs. So this is the fork of package syscall, with these two; gVisor and others use the same three functions of the runtime.
+// A task's own number stands in its environment (SLURM_TASK_PID), so it must be known between fork
+// and exec; package syscall has no room for that, nor for a binding to CPUs. So this is the fork of
+// package syscall, with these two; gVisor and others use the same three functions of the runtime.
 
 //go:linkname runtimeBeforeFork syscall.runtime_BeforeFork
 func runtimeBeforeFork()

@@ -25,7 +25,8 @@ func (l *limit) resume() {
 	}
 }
 
-// arm has a step's own time limit begin, if it has one: then is called when it is over. The caller calls what is returned when the step is over.
+// arm has a step's own time limit begin, if it has one: then is called when it is over. The caller
+// calls what is returned when the step is over.
 func (b *books) arm(s *step, then func()) (disarm func()) {
 	if s.req.Timeout <= 0 {
 		return func() {}

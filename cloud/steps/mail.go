@@ -7,8 +7,9 @@ import (
 	"fsub/cloud/steps/wire"
 )
 
-// mail is what some nodes are told of meetings, in its order, by a goroutine of its own. Whoever reads what one node says must not wait for another to read: that one's reader may
-// wait for the first in turn.
+// mail delivers to some nodes, in order, what concerns their meetings, in a goroutine of its own. A
+// reader of one node's connection must not wait for another to read: that one may wait for the
+// first in turn.
 type mail struct {
 	hold *holding
 
@@ -24,13 +25,14 @@ type letter struct {
 	held int
 }
 
-// everybody is the mail for what several nodes are told at a time. It is one, so that not each of them has a large frame made for it at once.
+// everybody is the mail for messages to several nodes at once. There is one, so that not each of
+// them makes a large frame at the same time.
 const everybody = -1
 
 // letterSize is what a letter takes that brings nothing.
 const letterSize = 256
 
-// copies is how often what is told is there while it is told: as it came, as JSON, and in the frame.
+// copies is how often a message is in memory while it is delivered: as it came, as JSON, and in the frame.
 const copies = 3
 
 // mail returns that of a node. The caller holds mu.
@@ -57,7 +59,8 @@ func (m *mail) post(l letter) {
 	}
 }
 
-// deliver writes until nothing is left. Nodes that have ended, or take nothing any more, have connections that are closed.
+// deliver writes until nothing is left. Nodes that have ended, or take nothing any more, have
+// connections that are closed.
 func (m *mail) deliver() {
 	for {
 		m.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"fsub/cloud/steps/wire"
 )
 
-// Bounds of what a step's MPI programs may have the first machine's agent keep for them: whatever its tasks send, the agent stays small. A rank needs some
-// hundred bytes, rarely some thousand.
+// Bounds of what a step's MPI programs may have the first machine's agent keep for them: whatever
+// its tasks send, the agent stays small. A rank needs some hundred bytes, rarely some thousand.
 const (
 	maxMeetings = 64
 	maxHeld     = 32 << 20 // bytes, with what their names and lists take
@@ -30,7 +30,8 @@ type meeting struct {
 	said map[int][]byte // by node
 }
 
-// meet takes what a node brings to a meeting, or refuses it and keeps nothing of it. It returns the meeting once all of its nodes have come.
+// meet takes what a node brings to a meeting, or refuses it and keeps nothing of it. It returns the
+// meeting once all of its nodes have come.
 func (m *meetings) meet(node, nodes int, said wire.Meeting) (over *meeting, err error) {
 	if len(said.Nodes) == 0 {
 		for i := range nodes {
@@ -66,7 +67,8 @@ func (m *meetings) meet(node, nodes int, said wire.Meeting) (over *meeting, err 
 	return o, nil
 }
 
-// forTasks does what a frame from a node says to the other nodes' tasks. It is false for a frame that is for srun.
+// forTasks does what a frame from a node says to the other nodes' tasks. It is false for a frame
+// that is for srun.
 func (st *step) forTasks(i int, f wire.Frame) bool {
 	switch f.Kind {
 	case wire.Meet:
@@ -122,7 +124,8 @@ func (st *step) meet(i int, said wire.Meeting) error {
 	return nil
 }
 
-// direct passes on what a node says to another. It is told if that has ended, at once or when it does so without an answer.
+// direct passes a node's message on to another. The sender is told if that node has ended, at once
+// or when it ends without an answer.
 func (st *step) direct(i int, said wire.Meeting) error {
 	select {
 	case <-st.ready: // until then a node may have no connection yet
@@ -157,7 +160,8 @@ func (st *step) direct(i int, said wire.Meeting) error {
 	return nil
 }
 
-// post has a node told something, if the run's memory has room for it until then. The caller holds mu.
+// post queues a message to a node, if the run's memory has room for it until it is delivered. The
+// caller holds mu.
 func (st *step) post(node int, to *wire.Writer, said wire.Meeting) error {
 	held := letterSize + copies*len(said.Data)
 	if err := st.hold.add(held); err != nil {
@@ -180,7 +184,8 @@ func (st *step) gone(n int) {
 	delete(st.heard, n)
 }
 
-// holdMeetings holds what the step's meetings have, and the copies of it that are made to tell of them. The caller holds mu.
+// holdMeetings holds what the step's meetings have, and the copies of it that are made to tell of
+// them. The caller holds mu.
 func (st *step) holdMeetings() error {
 	m := &st.meetings
 	err := st.hold.add(copies * (m.held - m.counted))

@@ -18,8 +18,9 @@ var (
 	errWords  = errors.New("srun and this agent do not understand each other")
 )
 
-// memory bounds the bytes that the agent, which is outside of every job's cgroup, holds at a time for one run: for requests, launches and frames that are large. What is small, a
-// connection's buffers, maxSruns bounds.
+// memory bounds the bytes that the agent, which is outside of every job's cgroup, holds at a time
+// for one run: for requests, launches and frames that are large. What is small, a connection's
+// buffers, maxSruns bounds.
 type memory struct {
 	most int
 
@@ -27,7 +28,8 @@ type memory struct {
 	held int
 }
 
-// maxMemory is the bound, or an eighth of the machine's memory if that is less. Thousands of sruns with a usual environment have room.
+// maxMemory is the bound, or an eighth of the machine's memory if that is less. Thousands of sruns
+// with a usual environment have room.
 const maxMemory = 512 << 20
 
 func newMemory() *memory {
@@ -110,7 +112,8 @@ func (h *holding) close() {
 	_ = h.m.take(-h.bytes)
 }
 
-// request reads a request, and holds what is kept of it until the hold is closed. A few bytes of JSON may become large values, so it is weighed before.
+// request reads a request, and holds what is kept of it until the hold is closed. A few bytes of
+// JSON may become large values, so it is weighed before.
 func (h *holding) request(f wire.Frame) (wire.Request, error) {
 	before := weight(f.Payload)
 	if err := h.add(before); err != nil {
@@ -129,7 +132,8 @@ const (
 	stringSize  = int(unsafe.Sizeof(""))
 )
 
-// weight is how many bytes a request may take while it is read: a list grows by doubling. Elements of lists in the outermost object are parts, other objects at most as large as a program.
+// weight is how many bytes a request may take while it is read: a list grows by doubling. Elements
+// of lists in the outermost object are parts, other objects at most as large as a program.
 func weight(text []byte) int {
 	depth, quoted, n := 0, false, 2*len(text)+2*partSize
 	for i := 0; i < len(text); i++ {
@@ -189,7 +193,8 @@ func launchSize(l *wire.NodeLaunch) int {
 	return n
 }
 
-// room waits until there is memory to tell of a launch: the same words are there for every task. It is to be given back.
+// room waits until there is memory for sending a launch: the same words are there for every task.
+// The caller gives it back.
 func (r *run) room(ctx context.Context, l *wire.NodeLaunch) (back func(), err error) {
 	size := launchSize(l)
 	if size > wire.MaxPayload {

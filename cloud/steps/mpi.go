@@ -16,7 +16,7 @@ import (
 	"fsub/cloud/steps/wire"
 )
 
-// mpi is what the step's nodes are told if it is one of MPI programs.
+// mpi returns the message to the step's nodes if it runs MPI programs.
 func (st *step) mpi(l *wire.Layout) *wire.MPI {
 	if st.req.MPI != "pmi2" && st.req.MPI != "pmix" || st.req.Receive != "" {
 		return nil
@@ -30,8 +30,8 @@ func (st *step) mpi(l *wire.Layout) *wire.MPI {
 
 // mpi is how the tasks of an MPI program on one node find the others: the step daemon's part of it.
 type mpi interface {
-	// connect lets a task speak to the server of its node. It returns the task's end of a connection, 0 if there is none, and what the task's
-	// environment says of it.
+	// connect lets a task speak to the server of its node. It returns the task's end of a
+	// connection, 0 if there is none, and what the task's environment says of it.
 	connect(rank int) (fd int, env []string, err error)
 	// met is the end of a fence.
 	met(m wire.Meeting) error
@@ -83,18 +83,19 @@ func (d *daemon) met(f wire.Frame) {
 		return
 	}
 	if err := d.mpi.met(m); err != nil {
-		go d.complain(err.Error()) // whoever reads must not wait for a writer
+		go d.complain(err.Error()) // a reader must not wait for a writer
 	}
 }
 
-// mpiUp is what both kinds of servers reach the other nodes through. What they say waits here until the agent has read it, however much that is: the memory is the step's own. They say
-// some of it as the answer to what the agent says, and if that had to wait, the agent might do so too, and for this one.
+// mpiUp is what both kinds of servers reach the other nodes through. What they say waits here until
+// the agent has read it, however much that is: the memory is the step's own. They say some of it as
+// the answer to what the agent says, and if that had to wait, the agent might do so too, and for this one.
 type mpiUp struct {
 	d *daemon
 
 	mu    sync.Mutex
 	queue []wire.Meeting
-	idle  chan struct{} // closed when all is said; nil: nothing is to be said
+	idle  chan struct{} // closed when everything was sent; nil: nothing is to be sent
 }
 
 func (u *mpiUp) meet(m wire.Meeting) {
@@ -125,7 +126,8 @@ func (u *mpiUp) say() {
 	}
 }
 
-// sayTime is how long the end of a step waits for what is still to be said: another node may wait for an answer, and hears else that there is none.
+// sayTime is how long the end of a step waits for unsent messages: another node may wait for an
+// answer, and otherwise learns that there is none.
 const sayTime = 10 * time.Second
 
 func (u *mpiUp) wait() {

@@ -91,7 +91,8 @@ func (s *Service) startDaemon(r *run, launch *wire.NodeLaunch) (net.Conn, error)
 	return ours, nil
 }
 
-// killed tells whether a process may have left undone what it does at its end; nil: nobody knows how it has ended.
+// killed reports whether a process may have been killed before it could clean up; nil: it is
+// unknown how it ended.
 func killed(p *os.ProcessState) bool {
 	if p == nil {
 		return true
@@ -235,7 +236,7 @@ func nameOf(e string) string {
 	return name
 }
 
-// without are the variables of env that common has not, or has with another value.
+// without returns the variables of env that common lacks, or has with another value.
 func without(env, common []string) (own []string) {
 	have := make(map[string]bool, len(common))
 	for _, e := range common {

@@ -52,8 +52,8 @@ func (s *Service) serveNode(c net.Conn) {
 	}
 }
 
-// linger waits for the other side to close: a connection that is closed while something of the other side is still unread is reset, and what
-// was written last is lost.
+// linger waits for the other side to close: a connection that is closed while something of the
+// other side is still unread is reset, and what was written last is lost.
 func linger(t interface {
 	net.Conn
 	CloseWrite() error

@@ -17,13 +17,15 @@ type pmixServer struct {
 	up    *mpiUp
 }
 
-// sharedMemory is where a machine has files that are memory. pmixFolders begins the names of the folders that steps have there or in the folder for temporary files.
+// sharedMemory is where a machine has files that are memory. pmixFolders begins the names of the
+// folders that steps have there or in the folder for temporary files.
 const (
 	sharedMemory = "/dev/shm"
 	pmixFolders  = "pmix."
 )
 
-// sweepWord is the word by which the step daemon's program does what step daemons that were killed have left to do.
+// sweepWord is the word by which the step daemon's program does what step daemons that were killed
+// have left to do.
 const sweepWord = "sweep"
 
 // sweepStale does that. What other users have, and what is in use, is left alone.

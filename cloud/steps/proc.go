@@ -52,7 +52,8 @@ func children(pid int) (found []int) {
 	return found
 }
 
-// oomKills is how often the kernel has killed for want of memory in this process's cgroups, which are the run's; 0 where that cannot be known.
+// oomKills is how often the kernel has killed for want of memory in this process's cgroups, which
+// are the run's; 0 where that cannot be known.
 func oomKills() (n int) {
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	for line := range strings.Lines(string(text)) {

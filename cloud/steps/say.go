@@ -61,7 +61,8 @@ func (st *step) begin(nodes int) {
 	}
 }
 
-// connected notes a node's connection. A task of another node, or the job's end, may have ended the step by then.
+// connected notes a node's connection. A task of another node, or the job's end, may have ended the
+// step by then.
 func (st *step) connected(i int, w *wire.Writer) {
 	st.mu.Lock()
 	st.nodes[i] = w
@@ -104,7 +105,7 @@ func jobControl(sig syscall.Signal) bool {
 	return sig == syscall.SIGSTOP || sig == syscall.SIGTSTP || sig == syscall.SIGCONT
 }
 
-// sendPending sends the signals that are to be sent, in their order. One at a time does so.
+// sendPending sends the pending signals in order. Only one goroutine at a time does so.
 func (st *step) sendPending() {
 	for {
 		st.mu.Lock()

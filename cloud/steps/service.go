@@ -196,7 +196,8 @@ func (s *Service) accept() {
 	}
 }
 
-// maxSruns is how many of a run's sruns are served at one time; more of them wait. The agent has only so many open files, and other runs beside it.
+// maxSruns is how many of a run's sruns are served at one time; more of them wait. The agent has
+// only so many open files, and other runs beside it.
 const maxSruns = 4096
 
 // acceptJob takes connections of the job's own srun.

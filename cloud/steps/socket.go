@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The kernel takes no path of a socket that is longer than 107 bytes, and a run's directory may be deep. So sockets are reached through a
-// descriptor of their directory.
+// The kernel takes no path of a socket that is longer than 107 bytes, and a run's directory may be
+// deep. So sockets are reached through a descriptor of their directory.
 
 // listenUnix makes a socket that only the user can use.
 func listenUnix(path string, uid int) (net.Listener, error) {

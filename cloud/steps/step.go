@@ -41,7 +41,7 @@ type step struct {
 	heard map[int][]int  // by node: those whose servers for MPI programs have sent it something
 	ended bool
 	said  bool  // the line of its end
-	begun bool  // srun knows of it: nothing may be said before
+	begun bool  // srun knows of it: nothing may be sent before
 	stops *Stop // what ends it; nodes that are connected later hear of it then
 	tally tally
 
@@ -52,7 +52,7 @@ type step struct {
 	secret   string // of an MPI program's tasks
 }
 
-// maxName is how much of a step's name is kept: all of a job's steps are told of in one report.
+// maxName is how much of a step's name is kept: one report holds all of a job's steps.
 const maxName = 256
 
 // serveStep does what one srun asks for, until its step is over.
@@ -159,13 +159,14 @@ func (s *Service) conductNode(ctx context.Context, r *run, st *step, l *wire.Lay
 // patience is how long a step daemon, which reads all that comes, may leave something unread.
 const patience = time.Minute
 
-// patient gives up a node that takes nothing any more: whoever wants to end the step waits behind what is written to it.
+// patient gives up on a node that does not read any more: ending the step would wait behind what is
+// being written to it.
 type patient struct{ c net.Conn }
 
 func (p patient) Write(b []byte) (int, error) {
 	_ = p.c.SetWriteDeadline(time.Now().Add(patience)) // one that has no deadlines is closed already
 	n, err := p.c.Write(b)
-	if errors.Is(err, os.ErrDeadlineExceeded) { // one that has ended takes nothing either, and what it has said is still to be read
+	if errors.Is(err, os.ErrDeadlineExceeded) { // a node that has ended does not read either, and its last frames are still to be read
 		p.c.Close()
 	}
 	return n, err
@@ -201,7 +202,7 @@ func (s *Service) port() int {
 	return 0
 }
 
-// nodeLaunch is what the i-th node of the step is told.
+// nodeLaunch returns the launch message for the i-th node of the step.
 func (st *step) nodeLaunch(l *wire.Layout, i, port int) *wire.NodeLaunch {
 	sh := &st.shares[i]
 	part := l.Nodes[i].Part

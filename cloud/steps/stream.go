@@ -16,7 +16,8 @@ const (
 	largeBuffer = 64 << 10
 )
 
-// pump sends on what comes out of a task's pipe: whole lines, unless the step is unbuffered; a line longer than the buffer in pieces.
+// pump sends on what comes out of a task's pipe: whole lines, unless the step is unbuffered; a line
+// longer than the buffer in pieces.
 func (d *daemon) pump(f *os.File, kind wire.Kind, rank uint32) {
 	d.pumps.Go(func() {
 		defer f.Close()
@@ -54,7 +55,8 @@ func pollable(fd int) *os.File {
 	return os.NewFile(uintptr(fd), "stream")
 }
 
-// feed is a task's stdin: a queue, which srun keeps short by waiting for what was taken, and a goroutine that empties it.
+// feed is a task's stdin: a queue, which srun keeps short by waiting for what was taken, and a
+// goroutine that empties it.
 type feed struct {
 	d *daemon
 	f *os.File

@@ -15,7 +15,7 @@ import (
 type tally struct {
 	exit    uint32       // highest status
 	stopped agentapi.Why // why it was ended, if it was
-	by      *uint32      // who has cancelled it alone
+	by      *uint32      // the user who cancelled this step alone
 	timeout bool         // of its own
 	lost    bool
 	oom     bool
@@ -50,7 +50,8 @@ func (st *step) note(f wire.Frame, node string) {
 	}
 }
 
-// worse is the status that a step has of two tasks: the higher exit code, where a signal counts as 128 and more.
+// worse is the status that a step has of two tasks: the higher exit code, where a signal counts as
+// 128 and more.
 func worse(a, b uint32) uint32 {
 	if code(b) > code(a) {
 		return b
@@ -65,7 +66,7 @@ func code(status uint32) uint32 {
 	return status >> 8 & 0xff
 }
 
-// status is the step for the books of the job. The caller holds books.mu.
+// status returns the step's status for the job's records. The caller holds books.mu.
 func (st *step) status() agentapi.Step {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -93,7 +94,7 @@ func (st *step) status() agentapi.Step {
 	return a
 }
 
-// spread is how the books call the way in which the step's tasks are spread over its nodes.
+// spread returns the name, in accounting, of the way in which the step's tasks are distributed over its nodes.
 func (st *step) spread(tasks int) string {
 	ask := &st.req.Parts[0]
 	word, _, _ := strings.Cut(ask.Distribution, ",")

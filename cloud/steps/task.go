@@ -14,7 +14,8 @@ import (
 	"fsub/cloud/steps/wire"
 )
 
-// start starts the i-th task of the node. If it cannot, the task has ended with the error's number, as slurmstepd has it.
+// start starts the i-th task of the node. If it cannot, the task has ended with the error's number,
+// as slurmstepd has it.
 func (d *daemon) start(i int) {
 	spec := &d.n.Tasks[i]
 	fd, env, err := d.connectMPI(spec.Rank, override(d.n.Part.Env, spec.Env))

@@ -1,8 +1,10 @@
-// Package getopt reads a command line as getopt_long of the GNU C library does, because Slurm's commands are read so
-// and programs depend on each corner of it: unambiguous prefixes of long names, glued and bundled short options,
-// values that begin with a dash, "--", and the exact words of each refusal.
+// Package getopt reads a command line as getopt_long of the GNU C library does, because Slurm's
+// commands are read so and programs depend on each corner of it: unambiguous prefixes of long
+// names, glued and bundled short options, values that begin with a dash, "--", and the exact words
+// of each refusal.
 //
-// A command declares its options in a [Set] and calls [Set.Parse]; what the options mean is left to the command.
+// A command declares its options in a [Set] and calls [Set.Parse]; what the options mean is left to
+// the command.
 package getopt
 
 import (
@@ -19,8 +21,9 @@ const (
 	OptionalArg            // --nice, --nice=10; a value must be joined to it
 )
 
-// Option is one option of a command. Name or Short may be missing, not both. ID is the command's own number for it;
-// two names with one ID and one Arg are aliases, and a prefix that fits both is not ambiguous.
+// Option is one option of a command. Name or Short may be missing, not both. ID is the command's
+// own number for it; two names with one ID and one Arg are aliases, and a prefix that fits both is
+// not ambiguous.
 type Option struct {
 	Name  string
 	Short byte
@@ -35,7 +38,7 @@ type Found struct {
 	Given bool
 }
 
-// Mode says what happens at the first operand, a word that is no option.
+// Mode says what happens at the first operand, a word that is not an option.
 type Mode uint8
 
 const (
@@ -60,14 +63,14 @@ type Set struct {
 	from, to [256]uint16
 }
 
-// NewSet makes a Set. The order of options is the order in which an ambiguity lists them. It does next to no work, so
-// that a Set may be a package variable of a program that starts often.
+// NewSet makes a Set. The order of options is the order in which an ambiguity lists them. It does
+// next to no work, so that a Set may be a package variable of a program that starts often.
 func NewSet(command string, options []Option) *Set {
 	return &Set{command: command, options: options}
 }
 
-// Whole gives s further long options that only their whole name selects, so that no prefix of another one changes its meaning. It is
-// called before the first Parse and returns s.
+// Whole gives s further long options that only their whole name selects, so that no prefix of
+// another one changes its meaning. It is called before the first Parse and returns s.
 func (s *Set) Whole(options []Option) *Set {
 	s.whole = options
 	return s
@@ -91,8 +94,8 @@ func (s *Set) index() {
 	}
 }
 
-// Parse reads args, the words after the command's name. It stops at the first word that it refuses; what was found
-// before is returned too.
+// Parse reads args, the words after the command's name. It stops at the first word that it refuses;
+// what was found before is returned too.
 func (s *Set) Parse(args []string, mode Mode) (found []Found, operands []string, err error) {
 	s.once.Do(s.index)
 	found = make([]Found, 0, len(args))

@@ -1,5 +1,5 @@
-// Package gres reads lists of generic resources (GPUs, TPUs, FPGAs, network cards ...) as Slurm writes and reads them. Which of them
-// a site has is not known here: every name is as good as "gpu".
+// Package gres reads lists of generic resources (GPUs, TPUs, FPGAs, network cards ...) as Slurm
+// writes and reads them. Which of them a site has is not known here: every name is as good as "gpu".
 package gres
 
 import (
@@ -27,12 +27,14 @@ var (
 	ErrTypes  = errors.New("Invalid GRES specification (with and without type identification)")
 )
 
-// Parse reads NAME[:TYPE][:COUNT] items with commas, as slurmctld 24.11 reads --gres: "gpu:h100:2,fpga", also with "=" before a count
-// and "gres/" before an item. A count has a suffix of k, m, g, t or p (powers of 1024; of 1000 with a b after it); without a
-// count it is one. "none" and the empty list name nothing. Of a bad list the items that can be read are returned with ErrSyntax.
+// Parse reads NAME[:TYPE][:COUNT] items with commas, as slurmctld 24.11 reads --gres:
+// "gpu:h100:2,fpga", also with "=" before a count and "gres/" before an item. A count has a suffix
+// of k, m, g, t or p (powers of 1024; of 1000 with a b after it); without a count it is one. "none"
+// and the empty list name nothing. Of a bad list the items that can be read are returned with ErrSyntax.
 func Parse(list string) ([]Resource, error) { return parse(list, "") }
 
-// ParseGPUs reads the value of --gpus and its brothers, "4", "h100:4", "h100": a list as Parse reads it with "gpu:" before each item.
+// ParseGPUs reads the value of --gpus and its brothers, "4", "h100:4", "h100": a list as Parse
+// reads it with "gpu:" before each item.
 func ParseGPUs(list string) ([]Resource, error) { return parse(list, "gpu:") }
 
 func parse(list, prefix string) (all []Resource, err error) {
@@ -117,8 +119,8 @@ func parseCount(s string) (n int, ok bool) {
 	return n, power > 0
 }
 
-// Prefixed writes a list with a prefix before each item, "gres/" or "gres/gpu:", as Slurm has it in TresPerNode and its brothers. Items stay as they
-// were written; "none" is the empty list.
+// Prefixed writes a list with a prefix before each item, "gres/" or "gres/gpu:", as Slurm has it in
+// TresPerNode and its brothers. Items stay as they were written; "none" is the empty list.
 func Prefixed(prefix, list string) string {
 	if list == "" || strings.EqualFold(list, "none") {
 		return ""
@@ -134,8 +136,8 @@ func Prefixed(prefix, list string) string {
 	return b.String()
 }
 
-// Listed reads what a site lists of its nodes and jobs, "gpu:h100:4(S:0-1),nvme:2". What stands in parentheses (sockets, indices) is left out,
-// and so is what is no resource at all ("N/A", "(null)").
+// Listed reads what a site lists of its nodes and jobs, "gpu:h100:4(S:0-1),nvme:2". What stands in
+// parentheses (sockets, indices) is left out, and so is what is no resource at all ("N/A", "(null)").
 func Listed(list string) []Resource {
 	var out []Resource
 	for item := range strings.SplitSeq(outside(list), ",") {

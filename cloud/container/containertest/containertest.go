@@ -1,4 +1,5 @@
-// Package containertest is for tests that run containers: a small image, and a machine that crun can work on. It downloads nothing.
+// Package containertest is for tests that run containers: a small image, and a machine that crun
+// can work on. It downloads nothing.
 package containertest
 
 import (
@@ -15,8 +16,8 @@ import (
 // unified is where cgroups version 2 are on a machine that has version 1 too.
 const unified = "/sys/fs/cgroup/unified"
 
-// LeaveHybrid starts the test's program again where cgroups version 2 are not mounted, on a machine that has both versions: crun 1.8 refuses those. To be called by TestMain, last
-// before Run.
+// LeaveHybrid starts the test's program again where cgroups version 2 are not mounted, on a machine
+// that has both versions: crun 1.8 refuses those. To be called by TestMain, last before Run.
 func LeaveHybrid() {
 	if _, err := os.Stat(unified + "/cgroup.procs"); err != nil || os.Geteuid() != 0 || os.Getenv("FSUB_LEFT_HYBRID") != "" {
 		return
@@ -48,7 +49,8 @@ var files = map[string]string{
 		"export ENTRY=yes; echo noise; exec \"$@\"\n",
 }
 
-// Root makes the folder "tiny" in dir, with busybox as all of its programs and what they link to of the files named.
+// Root makes the folder "tiny" in dir, with busybox as all of its programs and what they link to of
+// the files named.
 func Root(t testing.TB, dir string, linked ...string) string {
 	t.Helper()
 	Needs(t, "busybox")

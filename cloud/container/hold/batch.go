@@ -14,11 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BatchWord is what a command line has before a file and the script's own command line, when it is to call [Batch].
+// BatchWord is what a command line has before a file and the script's own command line, when it is
+// to call [Batch].
 const BatchWord = "batch-container"
 
-// Batch becomes the batch script of a job, within the container that file describes: a [container.Want] in JSON. It returns only if it cannot, with the exit code. The process
-// stays the same one, so that signals and exit code are the script's; nsenter (util-linux) enters the namespaces, for a Go program has threads and cannot.
+// Batch becomes the batch script of a job, within the container that file describes: a
+// [container.Want] in JSON. It returns only if it cannot, with the exit code. The process stays the
+// same one, so that signals and exit code are the script's; nsenter (util-linux) enters the
+// namespaces, for a Go program has threads and cannot.
 func Batch(file string, argv []string) int {
 	if err := becomeScript(file, argv); err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {

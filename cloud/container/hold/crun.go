@@ -57,7 +57,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// imageEnv is the holder's environment: the image's, and what its processes are found by when they outlive everything.
+// imageEnv is the holder's environment: the image's, and what its processes are found by when they
+// outlive everything.
 func (s *Spec) imageEnv(root *os.Root) ([]string, error) {
 	text, err := root.ReadFile("etc/environment")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -107,7 +108,8 @@ func (s *Spec) introduce(root *os.Root) error {
 	return nil
 }
 
-// throughRC lets the image's /etc/rc start the holder, where it has one and a shell: that goes to the working directory, and runs the entry point if that is asked for.
+// throughRC lets the image's /etc/rc start the holder, where it has one and a shell: that goes to
+// the working directory, and runs the entry point if that is asked for.
 func (s *Spec) throughRC(root *os.Root, argv []string) ([]string, error) {
 	if _, err := root.Lstat("etc/rc"); err != nil {
 		return argv, nil

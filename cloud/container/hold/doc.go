@@ -1,5 +1,6 @@
-// Package hold makes the container that package container describes, as the job's user, with the programs of the machine, and keeps it while a step or a batch
-// script needs it. [Start] is called by the step daemon, before its tasks, and by [Batch], which becomes the batch script.
+// Package hold makes the container that package container describes, as the job's user, with the
+// programs of the machine, and keeps it while a step or a batch script needs it. [Start] is called
+// by the step daemon, before its tasks, and by [Batch], which becomes the batch script.
 //
 //	step daemon -- unsquashfs | enroot create | podman --> root file system
 //	            -- crun run | enroot start --> holder ([Main]): tells its number, environment and folder, and waits

@@ -37,7 +37,7 @@ type Held struct {
 	name   string
 	life   *os.File // closing it ends the holder
 	state  string   // crun's number for it: never one that was used before, since an old one's end removes what is known by it
-	joined bool     // it is another step's
+	joined bool     // it belongs to another step
 }
 
 // name of the container. It is pyxis', and so found by who looks for it with enroot list.
@@ -214,8 +214,8 @@ func (h *Held) command(ctx context.Context) (*exec.Cmd, error) {
 	return s.cmd(container.EnrootStart(s.Dirs, s.Options, h.name, conf, argv)), nil
 }
 
-// Close ends the holder, saves the container if that was asked for, and removes what nobody can find again. Nothing of it runs any more when it is called for a
-// step.
+// Close ends the holder, saves the container if that was asked for, and removes what nobody can
+// find again. Nothing of it runs any more when it is called for a step.
 func (h *Held) Close(ctx context.Context) {
 	if h.life != nil {
 		h.life.Close()

@@ -26,8 +26,8 @@ type report struct {
 	Failed string   `json:"failed,omitempty"`
 }
 
-// Main is the holder: a process that does nothing within the container. It goes to dir if one is given, tells of itself, and waits until its standard input ends; where that
-// is nothing, for ever.
+// Main is the holder: a process that does nothing within the container. It changes to dir if one is
+// given, identifies itself, and waits until its standard input ends; without one, forever.
 func Main(dir string) int {
 	for s := syscall.Signal(1); s < 32; s++ {
 		if s != syscall.SIGKILL && s != syscall.SIGSTOP && s != syscall.SIGURG && s != syscall.SIGPROF && s != syscall.SIGCHLD {
@@ -93,7 +93,8 @@ func (s *Spec) note(r *report) error {
 	return os.WriteFile(s.path(s.name()+".running"), text, 0o600)
 }
 
-// find looks for the container that the name means: the holder of one that runs is returned, nil if there is none; and refuses what the options forbid.
+// find looks for the container that the name means: the holder of one that runs is returned, nil if
+// there is none; and refuses what the options forbid.
 func (s *Spec) find() (*report, error) {
 	o := s.Options
 	if o.Name == "" {

@@ -73,7 +73,8 @@ func (s *Spec) output(ctx context.Context, c container.Command) ([]byte, error) 
 	return out.Bytes(), nil
 }
 
-// waitFor runs a command, and when ctx ends kills it with those that it has started: podman of who is not root has another one work for it, which would go on.
+// waitFor runs a command, and when ctx ends kills it with its children: without root, podman lets
+// another podman work for it, which would go on.
 func waitFor(ctx context.Context, cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -95,7 +96,7 @@ func (s *Spec) logFile() (*os.File, error) {
 
 const maxLog = 16 << 10
 
-// lines are the last ones that a program said.
+// lines returns the last lines of a program's output.
 func (s *Spec) lines(log *os.File) []string {
 	info, err := log.Stat()
 	if err != nil {
@@ -105,7 +106,7 @@ func (s *Spec) lines(log *os.File) []string {
 	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' })
 }
 
-// logged is what a program said, as pyxis shows it.
+// logged formats a program's output as pyxis does.
 func (s *Spec) logged(log *os.File, program string) string {
 	lines := s.lines(log)
 	if len(lines) == 0 {
@@ -114,8 +115,8 @@ func (s *Spec) logged(log *os.File, program string) string {
 	return "\nprinting " + program + " log file:\n    " + strings.Join(lines, "\n    ")
 }
 
-// Remove removes a folder, also where folders in it may not be written to. Root needs no mode for that, and changes none: users, who may put something else in the place of a
-// folder at any moment, would choose whose.
+// Remove removes a folder, even if folders in it are not writable. root needs no mode for that, and
+// changes none: users, who can replace a folder at any moment, could choose whose mode changes.
 func Remove(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil {

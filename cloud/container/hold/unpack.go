@@ -153,7 +153,8 @@ func (s *Spec) export(ctx context.Context, name string) error {
 	return nil
 }
 
-// writeConfig leaves in the files what the image says of itself, as enroot does. Links of the image lead nowhere out of it.
+// writeConfig leaves in the files what the image says of itself, as enroot does. Links of the image
+// lead nowhere out of it.
 func (s *Spec) writeConfig(c container.ImageConfig) error {
 	root, err := os.OpenRoot(s.rootfs())
 	if err != nil {
@@ -174,7 +175,7 @@ func (s *Spec) writeConfig(c container.ImageConfig) error {
 	return nil
 }
 
-// replace writes a file anew: what was there may be a link, or not the user's to write to.
+// replace replaces a file: the old one may be a link, or not writable for the user.
 func replace(root *os.Root, name, text string) error {
 	if err := root.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Cleanup is what clients want to be removed when they have ended. Paths may be lists with commas between, as they came.
+// Cleanup is what clients want to be removed when they have ended. Paths may be lists with commas
+// between, as they came.
 type Cleanup struct {
 	Files   []string
 	Dirs    []Dir
@@ -21,7 +22,8 @@ type Dir struct {
 
 // Cleaner removes what clients leave behind.
 type Cleaner interface {
-	// Keep and Remove may be called at the same time, for different owners. Keep notes where it outlives this process what is to be removed for an owner, which is a number of a client, or of the step.
+	// Keep and Remove may be called concurrently for different owners. Keep records, where it
+	// survives this process, what to remove for an owner, which is the number of a client or of the step.
 	Keep(owner int, more Cleanup)
 	// Remove removes all that an owner has asked for, and takes the note away.
 	Remove(owner int, all Cleanup)
@@ -33,7 +35,8 @@ const ofStep = 0
 // maxCleanups bounds what clients of a node may ask to be removed: bytes of paths.
 const maxCleanups = 4 << 20
 
-// control takes a request of job control. What is to be removed at an end is done; of all else, as of mpi/pmix of Slurm, nothing.
+// control takes a request of job control. It honors clean-up at an end; of everything else, like
+// Slurm's mpi/pmix, nothing.
 func (s *Server) control(u *unpacker) status {
 	targets, list := u.procs(), u.infos()
 	if u.bad {
@@ -64,7 +67,8 @@ func (s *Server) control(u *unpacker) status {
 	return success
 }
 
-// cleanupOf is what directives ask to be removed, and how many of them do. False: one has a value of another type.
+// cleanupOf is what directives ask to be removed, and how many of them do. False: one has a value
+// of another type.
 func cleanupOf(list []info) (c Cleanup, asked int, ok bool) {
 	recursive, leave := false, false
 	for _, i := range list {
@@ -97,7 +101,8 @@ func cleanupOf(list []info) (c Cleanup, asked int, ok bool) {
 	return c, asked, true
 }
 
-// owners are those whose ends a request is about: of this node alone, and of a rank with several connections the first. The caller holds mu.
+// owners are those whose ends a request is about: of this node alone, and of a rank with several
+// connections the first. The caller holds mu.
 func (s *Server) owners(targets []proc) (list []int) {
 	if len(targets) == 0 {
 		return []int{ofStep}
@@ -219,8 +224,9 @@ func (s *Server) cleanUp(owner int) {
 // cleanUpTime is how long the end of a step waits for removals.
 const cleanUpTime = time.Minute
 
-// CleanUp removes what clients have asked to be removed at the end of the step, and what is left of those whose ends were not seen yet. No process of the step
-// lives. False: it goes on after a minute, and the end of the step does not wait for it.
+// CleanUp removes what clients have asked to be removed at the end of the step, and what is left of
+// those whose ends were not seen yet. No process of the step lives. False: it goes on after a
+// minute, and the end of the step does not wait for it.
 func (s *Server) CleanUp() bool {
 	done := make(chan struct{})
 	go func() {

@@ -59,7 +59,7 @@ func (s *Server) commit(r rank, u *unpacker) status {
 	return success
 }
 
-// fence notes that a client waits. With the last of this node the other nodes are told.
+// fence records that a client waits. With the last of this node it tells the other nodes.
 func (s *Server) fence(k *client, tag uint32, u *unpacker) status {
 	ranks, st := s.ranksOf(u.procs())
 	patience := seconds(u.infos())
@@ -108,7 +108,8 @@ func (s *Server) ranksOf(procs []proc) (ranks []rank, st status) {
 	return ranks, success
 }
 
-// giveUp ends a fence that some of this node do not come to. As with PMIx's own server that is all that a client's timeout is for: other nodes are waited for.
+// giveUp ends a fence that some of this node do not come to. As with PMIx's own server that is all
+// that a client's timeout is for: other nodes are waited for.
 func (s *Server) giveUp(id string, f *fence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

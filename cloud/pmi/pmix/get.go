@@ -16,14 +16,15 @@ type get struct {
 	timer *time.Timer
 }
 
-// How long a request waits that does not say it: as long as PMIx's server lets it wait for a rank of the same node that has put other things, and as long as Slurm's mpi/pmix
-// waits for another node.
+// How long a request waits that does not say it: as long as PMIx's server lets it wait for a rank
+// of the same node that has put other things, and as long as Slurm's mpi/pmix waits for another node.
 const (
 	waitHere  = 2 * time.Second
 	waitThere = 5 * time.Minute
 )
 
-// get answers with all that a rank has put, at once or when it is there. An error of what cannot be there is an answer too.
+// get answers with all that a rank has put, at once or when it is there. An error of what cannot be
+// there is an answer too.
 func (s *Server) get(k *client, tag uint32, u *unpacker) {
 	u.count()
 	space := u.string()
@@ -78,7 +79,7 @@ func (s *Server) giveUpGet(g *get) {
 	}
 }
 
-// answerGet is false if its rank has not put it. The caller holds mu.
+// answerGet returns false if the rank has not put the key. The caller holds mu.
 func (s *Server) answerGet(g *get) bool {
 	data, ok := s.others[g.rank]
 	if s.where[g.rank] == s.step.Node {
@@ -98,7 +99,8 @@ func (s *Server) answerGet(g *get) bool {
 	return true
 }
 
-// has tells whether a key is among what a rank has put. A value that looks like it does no harm: the client looks for itself.
+// has tells whether a key is among what a rank has put. A value that looks like it does no harm:
+// the client looks for itself.
 func has(data []byte, key string) bool {
 	return key == "" || bytes.Contains(data, appendString(one(nil), key))
 }
@@ -106,14 +108,16 @@ func has(data []byte, key string) bool {
 // answerGets answers those that can be. The caller holds mu.
 func (s *Server) answerGets() { s.gets = slices.DeleteFunc(s.gets, s.answerGet) }
 
-// learn keeps what a rank of another node has put. It puts ever more, and what was sent later may come earlier. The caller holds mu.
+// learn keeps what a rank of another node has put. It puts ever more, and what was sent later may
+// come earlier. The caller holds mu.
 func (s *Server) learn(r rank, data []byte) {
 	if have, ok := s.others[r]; !ok || len(data) > len(have) {
 		s.others[r] = slices.Clone(data)
 	}
 }
 
-// What nodes say to each other: one byte, the rank that it is about, the number of the question, and what the rank has put.
+// What nodes say to each other: one byte, the rank that it is about, the number of the question,
+// and what the rank has put.
 const (
 	asks  = 'a'
 	tells = 't'
@@ -131,7 +135,8 @@ func (s *Server) tellAsked(r rank, p *puts) {
 	delete(s.asked, r)
 }
 
-// Receive takes what another node's Server has given to Up.Send. Nothing: that node has ended, and answers no more.
+// Receive takes what another node's Server has given to Up.Send. Nothing: that node has ended, and
+// answers no more.
 func (s *Server) Receive(node int, data []byte) error {
 	if len(data) == 0 {
 		s.gone(node)
@@ -181,7 +186,7 @@ func (s *Server) gone(node int) {
 	}
 }
 
-// forgo ends what waits for what a rank had not put when it was asked. The caller holds mu.
+// forgo ends waits for keys that a rank had not put when it was asked. The caller holds mu.
 func (s *Server) forgo(r rank, question uint64) {
 	s.gets = slices.DeleteFunc(s.gets, func(g *get) bool {
 		if g.rank != r || g.asked > question {

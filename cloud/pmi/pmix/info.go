@@ -145,7 +145,7 @@ func (u *unpacker) array(depth int) any {
 	case typ == typeInfo:
 		u.someInfos(n, depth)
 		return nil
-	case typ == typeSize, typ == typePID, typ == typeInt, typ == typeUint: // the size is said once
+	case typ == typeSize, typ == typePID, typ == typeInt, typ == typeUint: // the size was given already
 		typ = u.sized()
 	case typ == typeUndefined:
 		return nil

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// jobInfo is all that clients of this node are told of their step: first of the whole, then of each rank.
+// jobInfo is all that clients of this node learn about their step: first about the whole, then
+// about each rank.
 func (s *Server) jobInfo() []byte {
 	st := &s.step
 	own := st.Ranks[st.Node]
@@ -40,7 +41,7 @@ func (s *Server) jobInfo() []byte {
 	return b
 }
 
-// rankInfo is what is told of one rank, which is the i-th of its node.
+// rankInfo is the information about one rank, the i-th of its node.
 func (s *Server) rankInfo(node, i int, r rank) []byte {
 	b := binary.BigEndian.AppendUint32(one(nil), uint32(r))
 	for _, p := range [...]struct {

@@ -86,10 +86,11 @@ const (
 	outOfResource status = -29
 	notFound      status = -46
 	notSupported  status = -47
-	conflicting   status = -51 // what is to be removed is to stay too
+	conflicting   status = -51 // something is both to be removed and to stay
 )
 
-// unpacker reads what a client has packed. After the first thing that is not there it returns zero values, and bad is set.
+// unpacker reads what a client has packed. After the first thing that is not there it returns zero
+// values, and bad is set.
 type unpacker struct {
 	b   []byte
 	bad bool
@@ -149,7 +150,7 @@ func (u *unpacker) string() string {
 	return strings.TrimSuffix(string(u.take(uint64(u.uint32()))), "\x00")
 }
 
-// cstring reads up to a NUL: what is said before the two sides know how to pack.
+// cstring reads up to a NUL: the format before the two sides have agreed on packing.
 func (u *unpacker) cstring() string {
 	for i, c := range u.b {
 		if c == 0 {

@@ -13,26 +13,28 @@ import (
 	"time"
 )
 
-// Step is what the clients of one node are told of their step.
+// Step describes a step to the clients of one node.
 type Step struct {
 	Job, Step uint32
 	ID        string   // "JOB.STEP"
-	Secret    string   // of all of the step's servers and clients, and nobody else: letters and digits
+	Secret    string   // shared by the step's servers and clients only: letters and digits
 	Hosts     []string // the step's nodes
 	Ranks     [][]int  // of each node
 	Node      int      // which of them this is
-	Dir       string   // an empty directory, for files of the clients; whoever made it removes it
-	// Shared is where clients make the memory that they share. "": where they like, which is under a name of their machine's, so that nodes must have names of
-	// their own.
+	Dir       string   // an empty directory for files of the clients; its maker removes it
+	// Shared is where clients make the memory that they share. "": where they like, which is under
+	// a name of their machine's, so that nodes must have names of their own.
 	Shared string
-	// Cleaner removes what clients want to be removed when they have ended. nil: nobody does, and clients are told so.
+	// Cleaner removes what clients want removed after their end. nil: it is not done, and clients learn so.
 	Cleaner Cleaner
 }
 
-// Up is how a Server reaches what is beyond its node. Its methods do not wait for an answer; Fence and Send wait for nothing, for what comes from other nodes may be answered by them.
+// Up is how a Server reaches what is beyond its node. Its methods do not wait for an answer; Fence
+// and Send wait for nothing, for what comes from other nodes may be answered by them.
 type Up interface {
-	// Fence says that all of this node that take part in a fence wait, and brings what they have put. Once all nodes that take part have said so, the data of all
-	// of them, one after the other, is given to [Server.Fenced] with the same id.
+	// Fence reports that all participants of a fence on this node wait, with the data that they
+	// have put. Once all nodes that take part have done so, the data of all of them, one after the
+	// other, is given to [Server.Fenced] with the same id.
 	Fence(id string, nodes []int, data []byte)
 	// Send brings a message to another node of the step: to its [Server.Receive].
 	Send(node int, data []byte)
@@ -62,7 +64,7 @@ type Server struct {
 	warned bool                    // of a stranger
 
 	number   int                // the last client's
-	clients  map[rank][]*client // that have said who they are
+	clients  map[rank][]*client // that have identified themselves
 	cleanups map[int]*Cleanup   // by owner
 	cleaning int                // bytes of cleanups
 	cleaned  bool               // CleanUp was called
@@ -88,10 +90,12 @@ func New(st Step, up Up) *Server {
 	return s
 }
 
-// Foreign tells whether a variable of the environment is another server's, and is not for clients of this one.
+// Foreign reports whether a variable of the environment belongs to another server, and must not
+// reach clients of this one.
 func Foreign(variable string) bool { return strings.HasPrefix(variable, "PMIX_SERVER_URI") }
 
-// Env is what the client of a rank has in its environment, where the Server's connections come in at a port of the loopback address.
+// Env is what the client of a rank has in its environment, where the Server's connections come in
+// at a port of the loopback address.
 func (s *Server) Env(r, port int) []string {
 	n := fmt.Sprintf("%08x%08x", s.step.Job, s.step.Step)
 	env := []string{
@@ -118,8 +122,9 @@ const (
 // helloTime is how long a client may take to say who it is: it does so at once, but the machine may be busy.
 const helloTime = time.Minute
 
-// Serve answers a client until it closes its connection or says something that cannot be understood. The caller closes c then. A client that ends before it has said
-// that it will takes the step along, as with Slurm's mpi/pmix: the others would wait for it for ever.
+// Serve serves a client until it closes its connection or sends something invalid. The caller
+// closes c then. A client that ends without having said that it will ends the step, as with Slurm's
+// mpi/pmix: the others would wait for it forever.
 func (s *Server) Serve(c io.ReadWriter) {
 	k := &client{s: s, in: bufio.NewReader(c), out: c}
 	if d, ok := c.(interface{ SetReadDeadline(time.Time) error }); ok {
@@ -128,7 +133,7 @@ func (s *Server) Serve(c io.ReadWriter) {
 	}
 	err := k.run()
 	if k.known {
-		defer s.leave(k) // what it wants to be removed may take long: its loss is told before
+		defer s.leave(k) // removing its files may take long: its loss is reported before
 	}
 	if errors.Is(err, io.EOF) && k.known && !k.finalized {
 		err = fmt.Errorf("task %d has ended without MPI_Finalize", k.rank)
@@ -142,14 +147,15 @@ func (s *Server) Serve(c io.ReadWriter) {
 	}
 }
 
-// End says that the step is being ended. What happens to clients from now on is no news.
+// End announces that the step is being ended. The end of clients is not reported any more.
 func (s *Server) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ending = true
 }
 
-// warn is false after the first time: whoever is on the machine can come to the port, as often as they like, and is not to fill the step's stderr.
+// warn returns false after the first time: anybody on the machine can connect to the port, as often
+// as they like, and must not fill the step's stderr.
 func (s *Server) warn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +177,7 @@ type client struct {
 	rank             rank
 	number           int  // of the client on this node
 	ours             bool // it knows the step's secret
-	known, finalized bool // it has said who it is; that it will end
+	known, finalized bool // it has identified itself; it has announced its end
 	in               io.Reader
 	deadline         func(time.Time) error // nil: in has none
 
@@ -221,7 +227,8 @@ func (k *client) read(order binary.ByteOrder, most uint32) (head [header]byte, b
 	return head, b.Bytes(), nil
 }
 
-// hello is how a client begins: who it is, its version, and how it packs. The header is in the machine's own order.
+// hello is how a client begins: who it is, its version, and how it packs. The header is in the
+// machine's own order.
 func (k *client) hello() error {
 	_, body, err := k.read(binary.NativeEndian, maxHello)
 	if err != nil {

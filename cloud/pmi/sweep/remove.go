@@ -23,7 +23,8 @@ type sweep struct {
 	uid     uint32
 }
 
-// remove removes files first, then folders, as PMIx's own server does. What cannot be removed stays, and is no news: the task may have removed it.
+// remove removes files first, then folders, as PMIx's own server does. What cannot be removed stays
+// and is not reported: the task may have removed it.
 func remove(root *os.File, host bool, c pmix.Cleanup) {
 	w := &sweep{root: int(root.Fd()), host: host, ignored: c.Ignored, uid: uint32(os.Geteuid())}
 	for _, list := range c.Files {
@@ -55,7 +56,7 @@ func (w *sweep) parent(name string) (fd int, base string, err error) {
 	return fd, base, err
 }
 
-// file removes what is no folder: a link itself, not what it leads to.
+// file removes anything but a folder: a link itself, not its target.
 func (w *sweep) file(name string) {
 	fd, base, err := w.parent(name)
 	if err != nil {
@@ -67,7 +68,7 @@ func (w *sweep) file(name string) {
 	}
 }
 
-// own looks at what is in a folder. False: it is another user's, or not there.
+// own examines an entry of a folder. False: it belongs to another user, or is not there.
 func (w *sweep) own(dir int, base string) (st unix.Stat_t, ok bool) {
 	err := unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW)
 	return st, err == nil && st.Uid == w.uid

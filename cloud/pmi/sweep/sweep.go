@@ -14,7 +14,8 @@ import (
 	"fsub/cloud/pmi/pmix"
 )
 
-// noteName is the note's in the folder of a step. What is being made has another, so that nobody finds it before its lock.
+// noteName is the note's in the folder of a step. What is being made has another, so that nobody
+// finds it before its lock.
 const (
 	noteName = ".cleanup"
 	newNote  = noteName + ".new"
@@ -23,10 +24,11 @@ const (
 // Sweeper is a [pmix.Cleaner] for a step on one node.
 type Sweeper struct {
 	Dir string // of the step, and the caller's alone
-	// Root opens the root of the file system that paths are of, which must not be before anything is removed. nil: it is the process's own.
+	// Root opens the root of the file system that paths are of, which must not be before anything
+	// is removed. nil: it is the process's own.
 	Root func() (*os.File, error)
 
-	note *os.File     // nil: what is to be removed is forgotten with this process
+	note *os.File     // nil: the list ends with this process
 	text *gob.Encoder // to it
 }
 
@@ -80,7 +82,7 @@ func (s *Sweeper) root() (*os.File, error) {
 
 func ownRoot() (*os.File, error) { return os.OpenFile("/", unix.O_PATH|unix.O_DIRECTORY, 0) }
 
-// Close removes the folder. All that was to be removed is.
+// Close removes the folder, after everything that was to be removed.
 func (s *Sweeper) Close() error {
 	err := os.RemoveAll(s.Dir)
 	if s.note != nil {
@@ -89,7 +91,8 @@ func (s *Sweeper) Close() error {
 	return err
 }
 
-// Stale does what step daemons that were killed have left to do: of the caller's own folders in these whose names begin so.
+// Stale does what step daemons that were killed have left to do: of the caller's own folders in
+// these whose names begin so.
 func Stale(prefix string, parents ...string) error {
 	var errs []error
 	for _, parent := range parents {
@@ -116,7 +119,7 @@ func stale(dir string) error {
 	return finish(dir, note)
 }
 
-// openNote returns nil if the folder has no note, or is another user's.
+// openNote returns nil if the folder has no note, or belongs to another user.
 func openNote(dir string) *os.File {
 	d, err := os.OpenFile(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {

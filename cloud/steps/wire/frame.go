@@ -1,6 +1,7 @@
-// Package wire is what srun, the step services and the step daemons say to each other: frames with a kind, a number and a payload, the same on every
-// line, so that whoever stands between can pass them on unread. The payload of most frames is bytes of a task's stream; of the others it is JSON of
-// the shapes in this package.
+// Package wire is what srun, the step services and the step daemons say to each other: frames with
+// a kind, a number and a payload, the same on every line, so that whoever stands between can pass
+// them on unread. The payload of most frames is bytes of a task's stream; of the others it is JSON
+// of the shapes in this package.
 package wire
 
 import (
@@ -29,7 +30,7 @@ const (
 const (
 	Say       Kind = iota + 64 // bytes: a line for its stderr, without "srun: "
 	Created                    // Layout
-	Refused                    // bytes: why there is no step: the first frame is the last one
+	Refused                    // bytes: why there is no step; sent first, and then nothing
 	Started                    // N is the node's index in the step: its tasks run
 	Stdout                     // bytes
 	Stderr                     // bytes
@@ -49,7 +50,8 @@ const All = ^uint32(0)
 // MaxPayload bounds a frame. A NodeLaunch with a large environment is the largest.
 const MaxPayload = 64 << 20
 
-// Bounds of frames that need less. A request has words and environments of srun, which Linux bounds to 6 MiB, for each component.
+// Bounds of frames that need less. A request has words and environments of srun, which Linux bounds
+// to 6 MiB, for each component.
 const (
 	maxRequest = 16 << 20
 	maxOther   = 1 << 20
@@ -71,7 +73,7 @@ const small = 64 << 10
 
 const header = 9
 
-// Frame is one frame. A Payload that Read returned is good until the next Read.
+// Frame is one frame. A Payload that Read returned is valid until the next Read.
 type Frame struct {
 	Kind    Kind
 	N       uint32
@@ -80,13 +82,14 @@ type Frame struct {
 
 // Reader reads frames. It is not for concurrent use.
 type Reader struct {
-	// Held, if it is not nil, is called before the Reader holds more bytes than a stream needs, and when it does so no more, with how many more than before. Its error is Read's.
+	// Held, if it is not nil, is called before the Reader holds more bytes than a stream needs, and
+	// when it does so no more, with how many more than before. Its error is Read's.
 	Held func(more int) error
 
 	r    io.Reader
 	head [header]byte
 	buf  []byte
-	held int // as Held was told
+	held int // as passed to Held
 }
 
 // NewReader returns a Reader of r, which should have a buffer.

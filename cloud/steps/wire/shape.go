@@ -8,19 +8,20 @@ import (
 	"fsub/cloud/layout"
 )
 
-// Request is what srun asks for. The parts are its components (A : B), one for any other call; their ranks follow each other.
+// Request is what srun asks for. The parts are its components (A : B), one for any other call;
+// their ranks follow each other.
 type Request struct {
 	Run     string        `json:"run,omitempty"` // set by a service that passes the request on
 	Name    string        `json:"name"`          // --job-name, or the command's
 	Parts   []Part        `json:"parts"`
-	Receive string        `json:"receive,omitempty"` // what sbcast asks for, in JSON; such a step has no number
+	Receive string        `json:"receive,omitempty"` // the request of sbcast, in JSON; such a step has no number
 	Timeout time.Duration `json:"timeout,omitempty"`
 	Pty     *Size         `json:"pty,omitempty"` // the first task has a terminal
 	Quiet   bool          `json:"quiet,omitempty"`
 	// Host and PID are srun itself, as scontrol show step tells.
 	Host string `json:"host,omitempty"`
 	PID  int    `json:"pid,omitempty"`
-	// Wait is how long for CPUs that other steps have; 0: for ever.
+	// Wait is how long to wait for CPUs that other steps have; 0: forever.
 	Wait     time.Duration `json:"wait,omitempty"`
 	TestOnly bool          `json:"test_only,omitempty"` // say what it would have, and start nothing
 	// MPI is --mpi: "pmi2", "pmix", "none"; "": as the pool has it.
@@ -68,7 +69,8 @@ type Limit struct {
 
 // Stream is where a task's stream goes to or comes from.
 type Stream struct {
-	// Kind is "": srun; "null": nowhere; "file": Pattern, opened on the node for each task; "stdout": where its stdout goes.
+	// Kind is "": srun; "null": nowhere; "file": Pattern, opened on the node for each task;
+	// "stdout": where its stdout goes.
 	Kind    string `json:"kind,omitempty"`
 	Pattern string `json:"pattern,omitempty"`
 	Rank    *int   `json:"rank,omitempty"` // srun's only for this rank, "null" for the others
@@ -116,7 +118,8 @@ type NodeUsed struct {
 	OOM    bool          `json:"oom,omitempty"`
 }
 
-// NodeLaunch is what one node is to start. A service sends it without what the node itself knows (User, Tasks' Env), which is added there.
+// NodeLaunch is what one node is to start. A service sends it without what the node itself knows
+// (User, Tasks' Env), which is added there.
 type NodeLaunch struct {
 	Run     string   `json:"run"`
 	Job     uint32   `json:"job"`
@@ -148,14 +151,14 @@ type NodeLaunch struct {
 	Box   *container.Want `json:"box,omitempty"` // Part.Container on this node
 }
 
-// MPI is what tasks of an MPI program are told of their step.
+// MPI describes the step to tasks of an MPI program.
 type MPI struct {
 	Type   string  `json:"type"`             // "pmi2" or "pmix"
 	Ranks  [][]int `json:"ranks"`            // of each node
 	Secret string  `json:"secret,omitempty"` // of the step's tasks and daemons: letters and digits
 }
 
-// Meeting is where the nodes of a step exchange what their tasks have put. It is over when all have said Meet.
+// Meeting is where the nodes of a step exchange the data of their tasks. It is over when all have sent Meet.
 type Meeting struct {
 	ID    string `json:"id,omitempty"`    // several may be open at a time
 	Nodes []int  `json:"nodes,omitempty"` // those that take part; none: all
