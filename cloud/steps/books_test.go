@@ -15,7 +15,7 @@ import (
 // TestTurns: steps that wait have their turns in the order in which they came, and who cannot go yet holds up nobody.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBooks(launch("a", 1, 4))
+		b := newTable(launch("a", 1, 4))
 		var mu sync.Mutex
 		ended := map[string]error{}
 		steps := map[string]*step{}

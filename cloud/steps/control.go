@@ -10,10 +10,10 @@ import (
 // Signal implements [Steps].
 func (s *Service) Signal(name, step string, sig syscall.Signal) error {
 	r := s.run(name)
-	if r == nil || r.books == nil {
+	if r == nil || r.table == nil {
 		return fmt.Errorf("steps: run %s is not led here", name)
 	}
-	live := r.books.live(step)
+	live := r.table.live(step)
 	if step != "" && len(live) == 0 {
 		return ErrNoStep
 	}
@@ -26,10 +26,10 @@ func (s *Service) Signal(name, step string, sig syscall.Signal) error {
 // Cancel implements [Steps].
 func (s *Service) Cancel(name, step string, by uint32) error {
 	r := s.run(name)
-	if r == nil || r.books == nil {
+	if r == nil || r.table == nil {
 		return fmt.Errorf("steps: run %s is not led here", name)
 	}
-	live := r.books.live(step)
+	live := r.table.live(step)
 	if len(live) == 0 {
 		return ErrNoStep
 	}
@@ -44,9 +44,9 @@ func (s *Service) Cancel(name, step string, by uint32) error {
 
 // Stop implements [Steps].
 func (s *Service) Stop(name string, stop Stop) {
-	if r := s.run(name); r != nil && r.books != nil {
-		r.books.close()
-		for _, a := range r.books.live("") {
+	if r := s.run(name); r != nil && r.table != nil {
+		r.table.close()
+		for _, a := range r.table.live("") {
 			a.stop(stop)
 		}
 	}
@@ -55,18 +55,18 @@ func (s *Service) Stop(name string, stop Stop) {
 // Waiting is how many steps of a run that this machine leads wait for what others hold.
 func (s *Service) Waiting(name string) int {
 	r := s.run(name)
-	if r == nil || r.books == nil {
+	if r == nil || r.table == nil {
 		return 0
 	}
-	r.books.mu.Lock()
-	defer r.books.mu.Unlock()
-	return len(r.books.waiting)
+	r.table.mu.Lock()
+	defer r.table.mu.Unlock()
+	return len(r.table.waiting)
 }
 
 // Status implements [Steps].
 func (s *Service) Status(name string) []agentapi.Step {
-	if r := s.run(name); r != nil && r.books != nil {
-		return r.books.status()
+	if r := s.run(name); r != nil && r.table != nil {
+		return r.table.status()
 	}
 	return nil
 }

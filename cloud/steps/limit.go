@@ -27,7 +27,7 @@ func (l *limit) resume() {
 
 // arm has a step's own time limit begin, if it has one: then is called when it is over. The caller
 // calls what is returned when the step is over.
-func (b *books) arm(s *step, then func()) (disarm func()) {
+func (b *table) arm(s *step, then func()) (disarm func()) {
 	if s.req.Timeout <= 0 {
 		return func() {}
 	}
@@ -41,7 +41,7 @@ func (b *books) arm(s *step, then func()) (disarm func()) {
 }
 
 // pause has the time limits of all steps stand still, or go on.
-func (b *books) pause(on bool) {
+func (b *table) pause(on bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.paused = on
@@ -61,7 +61,7 @@ func (s *Service) Pause(name string) { s.pause(name, true) }
 func (s *Service) Resume(name string) { s.pause(name, false) }
 
 func (s *Service) pause(name string, on bool) {
-	if r := s.run(name); r != nil && r.books != nil {
-		r.books.pause(on)
+	if r := s.run(name); r != nil && r.table != nil {
+		r.table.pause(on)
 	}
 }

@@ -15,22 +15,22 @@ import (
 func TestLimitWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := launch("a", 1, 4)
-		r := &run{Run: Run{Launch: l}, books: newBooks(l)}
+		r := &run{Run: Run{Launch: l}, table: newTable(l)}
 		service := &Service{runs: map[string]*run{l.Run: r}}
 		var mu sync.Mutex
 		over := map[string]time.Duration{} // after how long each one's limit was over
 		began := time.Now()
 		begin := func(name string, limit time.Duration) (end func()) {
 			s := &step{launch: l, req: wire.Request{Timeout: limit, Parts: []wire.Part{{Ask: layout.Step{Tasks: 1, Exact: true, NoGPUs: true}}}}}
-			if err := r.books.create(context.Background(), s); err != nil {
+			if err := r.table.create(context.Background(), s); err != nil {
 				t.Fatal(err)
 			}
-			disarm := r.books.arm(s, func() {
+			disarm := r.table.arm(s, func() {
 				mu.Lock()
 				defer mu.Unlock()
 				over[name] = time.Since(began)
 			})
-			return func() { r.books.end(s); disarm() }
+			return func() { r.table.end(s); disarm() }
 		}
 		pass := func(d time.Duration) {
 			time.Sleep(d)

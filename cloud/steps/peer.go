@@ -46,7 +46,7 @@ func (s *Service) serveNode(c net.Conn) {
 	case first.Kind == wire.Launch:
 		s.startNode(r, t, in, first)
 		linger(t)
-	case first.Kind == wire.Create && r.books != nil:
+	case first.Kind == wire.Create && r.table != nil:
 		s.serveStep(r, t, in, h, first)
 		linger(t)
 	}

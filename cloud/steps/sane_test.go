@@ -26,7 +26,7 @@ func TestAnyRequest(t *testing.T) {
 	binds := rapid.SampledFrom([]string{"", "rank", "map_cpu:", "map_cpu:-1", "mask_cpu:zz", "cores", "q,v", "single:-1", "map:9,", "mask:ff", "per_task:-3"})
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string) int { return number.Draw(t, name) }
-		b := newBooks(launch("a", 1, 4, 2))
+		b := newTable(launch("a", 1, 4, 2))
 		ask := layout.Step{MinNodes: n("N"), MaxNodes: n("max"), Tasks: n("n"), CPUsPerTask: n("c"), TasksPerNode: n("tasks per node"), Relative: n("r"),
 			Distribution: words.Draw(t, "m"), Plane: n("plane"), Exact: rapid.Bool().Draw(t, "exact"), Overlap: rapid.Bool().Draw(t, "overlap"),
 			Overcommit: rapid.Bool().Draw(t, "O"), MemPerNode: int64(n("mem")), MemPerCPU: int64(n("mem per cpu")), NoGPUs: rapid.Bool().Draw(t, "no gpus"),
@@ -53,7 +53,7 @@ func TestAnyRequest(t *testing.T) {
 // TestAnyDistribution: nor do words that say nothing break it.
 func TestAnyDistribution(t *testing.T) {
 	for given, want := range map[string]string{"": "Cyclic", "=": "Cyclic", "*:=,": "Cyclic", "plane=4": "Plane", "block:cyclic,Pack": "Block"} {
-		b := newBooks(launch("a", 1, 4))
+		b := newTable(launch("a", 1, 4))
 		st := &step{launch: b.launch, req: wire.Request{Parts: []wire.Part{{Ask: layout.Step{Tasks: 1}, Distribution: given}}}}
 		if _, err := b.try(st); err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestAnyDistribution(t *testing.T) {
 
 // TestTooMany: a job has no more steps, and a step no more tasks, than a Slurm site allows.
 func TestTooMany(t *testing.T) {
-	b := newBooks(launch("a", 1, 4))
+	b := newTable(launch("a", 1, 4))
 	try := func(ask layout.Step) error {
 		st := &step{launch: b.launch, req: wire.Request{Parts: []wire.Part{{Ask: ask}}}}
 		_, err := b.try(st)
@@ -102,7 +102,7 @@ func TestStoppedDaemon(t *testing.T) {
 	}
 	r := s.run("a")
 	st := &step{launch: l, req: wire.Request{Parts: []wire.Part{{Argv: []string{"true"}}}}}
-	if _, err := r.books.try(st); err != nil {
+	if _, err := r.table.try(st); err != nil {
 		t.Fatal(err)
 	}
 	layout := st.layout()

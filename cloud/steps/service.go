@@ -36,7 +36,7 @@ type run struct {
 	socket  net.Listener
 	ctx     context.Context
 	cancel  context.CancelFunc
-	books   *books // of the gang's first machine
+	table   *table // of the gang's first machine
 	memory  *memory
 	log     *slog.Logger
 	local   atomic.Int32 // step daemons that live on this machine
@@ -117,7 +117,7 @@ func (s *Service) AddRun(r Run) ([]string, error) {
 	r.Env = append(r.Env[:len(r.Env):len(r.Env)], env...)
 	n := &run{Run: r, keys: k, socket: socket, memory: newMemory(), log: s.c.Logger.With("job", l.Job)}
 	if l.Group == 0 && l.Node == 0 {
-		n.books = newBooks(l)
+		n.table = newTable(l)
 	}
 	n.ctx, n.cancel = context.WithCancel(s.ctx)
 	s.mu.Lock()
@@ -234,7 +234,7 @@ func (s *Service) serveJob(r *run, c *net.UnixConn) {
 		wire.NewWriter(c).Write(wire.Refused, 0, []byte(err.Error()))
 		linger(c)
 	case err != nil || first.Kind != wire.Create:
-	case r.books != nil:
+	case r.table != nil:
 		s.serveStep(r, c, in, h, first)
 	default:
 		s.relay(r, c, in, h, first)

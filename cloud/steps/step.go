@@ -28,7 +28,7 @@ type step struct {
 	waited bool
 	turn   chan error // what has come of a step that waits
 	start  time.Time
-	limit  limit // its own; the books' lock guards it
+	limit  limit // its own; the table' lock guards it
 
 	hold   *holding
 	out    *wire.Writer    // to srun
@@ -73,7 +73,7 @@ func (s *Service) serveStep(r *run, c net.Conn, in *wire.Reader, h *holding, fir
 	st.cancel, st.done = cancel, ctx.Done()
 	created := make(chan struct{})
 	s.wg.Go(func() { st.readSrun(in, created) })
-	err = r.books.create(ctx, st)
+	err = r.table.create(ctx, st)
 	close(created)
 	if err != nil {
 		st.refuse(err)
@@ -81,7 +81,7 @@ func (s *Service) serveStep(r *run, c net.Conn, in *wire.Reader, h *holding, fir
 	}
 	if st.req.TestOnly {
 		close(st.ready)
-		r.books.end(st)
+		r.table.end(st)
 		st.out.WriteJSON(wire.Created, 0, st.layout())
 		st.out.Write(wire.End, 0, nil)
 		return
@@ -106,7 +106,7 @@ func (s *Service) conduct(ctx context.Context, r *run, st *step) {
 	st.out.WriteJSON(wire.Created, 0, l)
 	st.secret = rand.Text()
 	st.begin(len(l.Nodes))
-	defer r.books.arm(st, func() { st.timeOut(r.Launch.KillWait) })()
+	defer r.table.arm(st, func() { st.timeOut(r.Launch.KillWait) })()
 	var dialed, done sync.WaitGroup
 	for i := range l.Nodes {
 		dialed.Add(1)
@@ -118,7 +118,7 @@ func (s *Service) conduct(ctx context.Context, r *run, st *step) {
 	st.mu.Lock()
 	st.ended, st.tally.end = true, time.Now()
 	st.mu.Unlock()
-	r.books.end(st)
+	r.table.end(st)
 	st.out.Write(wire.End, 0, nil)
 }
 

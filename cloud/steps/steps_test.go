@@ -126,7 +126,7 @@ func TestSocket(t *testing.T) {
 func TestBooks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := launch("a", 1, rapid.SliceOfN(rapid.IntRange(1, 4), 1, 4).Draw(t, "cpus")...)
-		b := newBooks(l)
+		b := newTable(l)
 		var live []*step
 		for range rapid.IntRange(1, 30).Draw(t, "acts") {
 			if len(live) > 0 && rapid.Bool().Draw(t, "end") {
@@ -141,7 +141,7 @@ func TestBooks(t *testing.T) {
 			if _, err := b.try(st); err == nil {
 				live = append(live, st)
 			}
-			checkBooks(t, b, live)
+			checkTable(t, b, live)
 		}
 		for _, st := range live {
 			b.end(st)
@@ -154,7 +154,7 @@ func TestBooks(t *testing.T) {
 	})
 }
 
-func checkBooks(t *rapid.T, b *books, live []*step) {
+func checkTable(t *rapid.T, b *table, live []*step) {
 	type unit struct {
 		node, id int
 		kind     string

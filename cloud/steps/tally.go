@@ -66,7 +66,7 @@ func code(status uint32) uint32 {
 	return status >> 8 & 0xff
 }
 
-// status returns the step's status for the job's records. The caller holds books.mu.
+// status returns the step's status for the job's records. The caller holds table.mu.
 func (st *step) status() agentapi.Step {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 	"fsub/federation/demand"
 )
 
-// books are the steps of a run: what they hold of its nodes, those that run and those that are
-// over. The gang's first machine has them.
-type books struct {
+// table is what the steps of a run hold of its nodes, with the steps that run, wait and have ended.
+// The gang's first machine has it.
+type table struct {
 	launch *agentapi.Launch
 
 	mu      sync.Mutex
@@ -61,8 +61,8 @@ const (
 	maxTasks = 512
 )
 
-func newBooks(l *agentapi.Launch) *books {
-	b := &books{launch: l}
+func newTable(l *agentapi.Launch) *table {
+	b := &table{launch: l}
 	for g := range l.Groups {
 		nodes := make([]held, len(l.Groups[g].Nodes))
 		for i := range nodes {
@@ -76,7 +76,7 @@ func newBooks(l *agentapi.Launch) *books {
 
 // create gives a step its nodes and its number; it waits for other steps to end where it must, and
 // as long as it may.
-func (b *books) create(ctx context.Context, s *step) error {
+func (b *table) create(ctx context.Context, s *step) error {
 	b.mu.Lock()
 	_, err := b.place(s)
 	if errors.Is(err, layout.ErrBusy) {
@@ -110,7 +110,7 @@ func (b *books) create(ctx context.Context, s *step) error {
 }
 
 // wake gives those that wait what they can have now.
-func (b *books) wake() {
+func (b *table) wake() {
 	b.waiting = slices.DeleteFunc(b.waiting, func(s *step) bool {
 		_, err := b.place(s)
 		if errors.Is(err, layout.ErrBusy) {
@@ -122,13 +122,13 @@ func (b *books) wake() {
 }
 
 // try creates the step if it can be now, and returns its number.
-func (b *books) try(s *step) (uint32, error) {
+func (b *table) try(s *step) (uint32, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.place(s)
 }
 
-func (b *books) place(s *step) (uint32, error) {
+func (b *table) place(s *step) (uint32, error) {
 	switch {
 	case b.closed:
 		return 0, errClosed
@@ -181,9 +181,9 @@ func (b *books) place(s *step) (uint32, error) {
 	return s.id, nil
 }
 
-// sane refuses numbers that no srun means: whoever is the job's user can send any, and the agent is
-// not to count that far.
-func (b *books) sane(ask *layout.Step, group int) error {
+// sane refuses numbers that no srun sends: any process of the job's user can send any, and the
+// agent must not count that far.
+func (b *table) sane(ask *layout.Step, group int) error {
 	const most = 1 << 24
 	for _, n := range []int64{int64(ask.MinNodes), int64(ask.MaxNodes), int64(ask.Tasks), int64(ask.CPUsPerTask), int64(ask.TasksPerNode), int64(ask.Relative),
 		int64(ask.Plane), int64(ask.GPUs), int64(ask.GPUsPerNode), int64(ask.GPUsPerTask), int64(ask.CPUsPerGPU), max(ask.MemPerNode, 0) >> 20, ask.MemPerCPU >> 20} {
@@ -203,7 +203,7 @@ func (b *books) sane(ask *layout.Step, group int) error {
 }
 
 // free is what a group's nodes have for a further step.
-func (b *books) free(group int) []layout.Free {
+func (b *table) free(group int) []layout.Free {
 	nodes := make([]layout.Free, len(b.groups[group]))
 	for i := range nodes {
 		h := &b.groups[group][i]
@@ -225,7 +225,7 @@ func count(flags []bool, want bool) (n int) {
 }
 
 // take picks the CPUs and GPUs of shares: idle ones first; a step that overlaps may have others too.
-func (b *books) take(shares []share) {
+func (b *table) take(shares []share) {
 	for i := range shares {
 		s := &shares[i]
 		h := &b.groups[s.group][s.node]
@@ -255,7 +255,7 @@ func pick(flags []bool, n int, mark bool) (ids []int) {
 	return ids
 }
 
-func (b *books) release(shares []share) {
+func (b *table) release(shares []share) {
 	for _, s := range shares {
 		h := &b.groups[s.group][s.node]
 		h.steps--
@@ -273,7 +273,7 @@ func (b *books) release(shares []share) {
 }
 
 // end takes a step out of those that run.
-func (b *books) end(s *step) {
+func (b *table) end(s *step) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.release(s.shares)
@@ -285,7 +285,7 @@ func (b *books) end(s *step) {
 }
 
 // close refuses further steps, and those that wait.
-func (b *books) close() {
+func (b *table) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
@@ -293,7 +293,7 @@ func (b *books) close() {
 }
 
 // live are the steps that run: all, or the one of that number.
-func (b *books) live(id string) (steps []*step) {
+func (b *table) live(id string) (steps []*step) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.active {
@@ -304,7 +304,7 @@ func (b *books) live(id string) (steps []*step) {
 	return steps
 }
 
-func (b *books) status() []agentapi.Step {
+func (b *table) status() []agentapi.Step {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := slices.Clone(b.over)
@@ -316,7 +316,7 @@ func (b *books) status() []agentapi.Step {
 	return all
 }
 
-// layout is what srun is told of the step.
+// layout is the placement of a step, for its srun.
 func (s *step) layout() wire.Layout {
 	l := wire.Layout{Job: s.launch.Job, Step: s.id, Waited: s.waited, GraceMS: int(s.launch.KillWait / time.Millisecond)}
 	rank0, i := 0, 0
