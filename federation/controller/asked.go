@@ -122,10 +122,10 @@ func (c *Controller) askSpread(j *job, r federation.Request) {
 	}
 	indices := r.Tasks
 	if len(indices) == 0 {
-		indices = slices.Sorted(maps.Keys(j.parts))
+		indices = slices.Sorted(maps.Keys(j.taskJobs))
 	}
 	for _, index := range indices {
-		p := j.parts[index]
+		p := j.taskJobs[index]
 		if p == nil && r.Kind == federation.RequestUpdate {
 			p = c.arrays.splitOff(j, index)
 		}

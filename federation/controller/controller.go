@@ -86,7 +86,7 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// Controller decides. What it decides over has its state in parts of its own; its fields belong to the goroutine that calls Round.
+// Controller decides. What it decides over has its state in collaborators; its fields belong to the goroutine that calls Round.
 type Controller struct {
 	*shared
 	inbox      *inbox

@@ -206,9 +206,9 @@ func (c *dependencies) readTasks(ctx context.Context, on *job) error {
 	for i := range tasks {
 		on.tasks[tasks[i].Index] = &tasks[i]
 	}
-	parts, err := c.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{on.ID}})
-	for i := range parts {
-		if p := &parts[i]; p.Part != nil {
+	jobs, err := c.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{on.ID}})
+	for i := range jobs {
+		if p := &jobs[i]; p.Part != nil {
 			t := p.Task()
 			on.tasks[t.Index] = &t
 		}

@@ -11,14 +11,14 @@ import (
 // job is a live job with what the controller alone knows of it.
 type job struct {
 	federation.Job
-	stored federation.JobStage      // how far the store knows it to have come
-	att    *federation.Attempt      // the newest; nil before the first
-	tasks  map[int]*federation.Task // of an array: those with a record of their own
-	past   map[int]*federation.Task // of an array: tasks that it has no more, because they were cancelled or ended in an earlier attempt
-	size   int                      // of an array: how many tasks it has, 0 for any other job
-	array  *job                     // of a part: its array
-	parts  map[int]*job             // of an array that is spread: its parts that have not ended
-	rest   []int                    // of an array that is spread: its tasks that are no parts yet, in rising order
+	stored   federation.JobStage      // how far the store knows it to have come
+	att      *federation.Attempt      // the newest; nil before the first
+	tasks    map[int]*federation.Task // of an array: those with a record of their own
+	past     map[int]*federation.Task // of an array: tasks that it has no more, because they were cancelled or ended in an earlier attempt
+	size     int                      // of an array: how many tasks it has, 0 for any other job
+	array    *job                     // of a job that is a task of an array which is spread: the array
+	taskJobs map[int]*job             // of an array that is spread: the jobs of its tasks that have not ended
+	rest     []int                    // of an array that is spread: its tasks that are not jobs yet, in rising order
 
 	leader *job            // of a component of a heterogeneous job: the first one
 	others []*job          // of such a leader: the components after it
@@ -76,7 +76,7 @@ func (c *Controller) load(ctx context.Context) error {
 	if err := c.loadTasks(ctx, arrays); err != nil {
 		return err
 	}
-	if err := c.loadParts(ctx); err != nil {
+	if err := c.loadTaskJobs(ctx); err != nil {
 		return err
 	}
 	for i := range attempts {
@@ -89,7 +89,7 @@ func (c *Controller) load(ctx context.Context) error {
 	}
 	for _, j := range c.jobs {
 		if j.spreads() {
-			c.arrays.endIfDone(j, c.now()) // the last part has ended in a batch that the array's end was not in
+			c.arrays.endIfDone(j, c.now()) // the last task has ended in a batch that the array's end was not in
 		}
 	}
 	states, err := c.store.SiteState(ctx)
@@ -121,8 +121,8 @@ func (c *Controller) loadTasks(ctx context.Context, arrays []federation.JobID) e
 	return nil
 }
 
-// loadParts joins the arrays that are spread with their parts, those that have ended too.
-func (c *Controller) loadParts(ctx context.Context) error {
+// loadTaskJobs joins the arrays that are spread with the jobs of their tasks, those that have ended too.
+func (c *Controller) loadTaskJobs(ctx context.Context) error {
 	var arrays []federation.JobID
 	for _, j := range c.jobs {
 		if j.spreads() {
@@ -134,17 +134,17 @@ func (c *Controller) loadParts(ctx context.Context) error {
 	}
 	all, err := c.store.Jobs(ctx, federation.JobQuery{IDs: arrays})
 	if err != nil {
-		return fmt.Errorf("read the parts of live arrays: %w", err)
+		return fmt.Errorf("read the tasks of live arrays: %w", err)
 	}
 	for i := range all {
-		part := &all[i]
-		if part.Part == nil {
+		task := &all[i]
+		if task.Part == nil {
 			continue
 		}
-		if p := c.jobs[part.ID]; p != nil {
+		if p := c.jobs[task.ID]; p != nil {
 			c.arrays.link(p)
 		} else {
-			t := part.Task()
+			t := task.Task()
 			c.jobs[t.Job].tasks[t.Index] = &t
 		}
 	}
@@ -161,7 +161,7 @@ func (c *Controller) addJob(ctx context.Context, stored federation.Job) (*job, e
 		j.Whole = wholeOf(j.Spec.Array)
 	}
 	if j.spreads() {
-		j.tasks, j.parts = map[int]*federation.Task{}, map[int]*job{}
+		j.tasks, j.taskJobs = map[int]*federation.Task{}, map[int]*job{}
 		c.arrays.live[j.ID] = j
 		if err := j.readRest(); err != nil {
 			c.log.Error("stored array cannot be read", "job", j.ID, "err", err)

@@ -10,13 +10,13 @@ import (
 )
 
 // An array is spread when no single site can start all of it at once and more than one can run it, or when a site does not take
-// arrays of its size. Its tasks are then bound one by one, as they can start, each as a job of its own: a part. So a limit of tasks
+// arrays of its size. Its tasks are then bound one by one, as they can start, each as a job of its own. So a limit of tasks
 // (--array=0-99%5) holds over all sites together, and a task that is requeued may run elsewhere.
 //
-// The array's own record stays alive until its last task has ended. What it shows as tasks are its parts.
+// The array's own record stays alive until its last task has ended. What it shows as tasks are those jobs.
 
-// partsAhead bounds the tasks of one array that one plan looks at.
-const partsAhead = 1000
+// tasksAhead bounds the tasks of one array that one plan looks at.
+const tasksAhead = 1000
 
 // arrays are the arrays whose tasks are bound one by one.
 type arrays struct {
@@ -27,8 +27,8 @@ type arrays struct {
 	owner   arrayOwner
 
 	live    map[federation.JobID]*job        // those that have not ended
-	shrunk  map[*job]bool                    // those that parts were taken from in this round
-	offered map[federation.JobID]offeredPart // the parts in the plan that is being made
+	shrunk  map[*job]bool                    // those that tasks were taken from in this round
+	offered map[federation.JobID]offeredPart // the tasks in the plan that is being made
 }
 
 // arrayOwner is what else becomes of an array, or of one task.
@@ -45,7 +45,7 @@ func newArrays(c *shared, q *queue, d *dependencies, owner arrayOwner) *arrays {
 // spread begins to bind an array task by task. What is left of it after a requeue counts as it did before.
 func (c *arrays) spread(j *job, why string) {
 	j.Whole.Spread = true
-	j.parts = map[int]*job{}
+	j.taskJobs = map[int]*job{}
 	for i, t := range j.past {
 		j.tasks[i] = t
 	}
@@ -88,7 +88,7 @@ func wholeOf(spec string) *federation.ArrayWhole {
 // running is how many tasks of a spread array count against its limit: those that are at a site.
 func (j *job) running() int {
 	n := 0
-	for _, p := range j.parts {
+	for _, p := range j.taskJobs {
 		if p.live() {
 			n++
 		}
@@ -96,7 +96,7 @@ func (j *job) running() int {
 	return n
 }
 
-// limit is how many tasks of the array that a part belongs to may run at once, 0 for all, and for what is no part.
+// limit is how many tasks of the array that j is a task of may run at once, 0 for all, and for other jobs.
 func (j *job) limit() int {
 	if j.array == nil {
 		return 0
@@ -104,7 +104,7 @@ func (j *job) limit() int {
 	return j.array.Whole.Limit
 }
 
-// wantIDs is how many parts may be made before the store is read again: by a plan, and by requests about single tasks.
+// wantIDs is how many tasks may become jobs before the store is read again: by a plan, and by requests about single tasks.
 func (c *arrays) wantIDs(requests []federation.Request) int {
 	n := 0
 	for _, r := range requests {
@@ -113,7 +113,7 @@ func (c *arrays) wantIDs(requests []federation.Request) int {
 		}
 	}
 	for _, j := range c.live {
-		n += min(len(j.rest), partsAhead)
+		n += min(len(j.rest), tasksAhead)
 	}
 	return n
 }
@@ -127,7 +127,7 @@ func (c *arrays) planned() {
 // offer returns, as jobs that do not exist yet, those tasks of a spread array that may start now. The reason says why there
 // are none.
 func (c *arrays) offer(j *job, now time.Time) ([]*federation.Job, federation.Reason) {
-	room := min(len(j.rest), partsAhead, c.ids.left())
+	room := min(len(j.rest), tasksAhead, c.ids.left())
 	if limit := j.Whole.Limit; limit > 0 {
 		if limit -= j.running(); limit <= 0 {
 			return nil, reasonTaskLimit
@@ -153,7 +153,7 @@ func (c *arrays) offer(j *job, now time.Time) ([]*federation.Job, federation.Rea
 			}
 			continue
 		}
-		jobs = append(jobs, j.makePart(c.ids.offer(), index))
+		jobs = append(jobs, j.makeTaskJob(c.ids.offer(), index))
 		p := &jobs[len(jobs)-1]
 		c.offered[p.ID] = offeredPart{j, p}
 		out = append(out, p)
@@ -167,14 +167,14 @@ func (c *arrays) offer(j *job, now time.Time) ([]*federation.Job, federation.Rea
 
 const reasonTaskLimit federation.Reason = "JobArrayTaskLimit"
 
-// writeShrunk brings what is left of the arrays that parts were taken from into their records. Large arrays are written once a
+// writeShrunk brings what is left of the arrays that tasks were taken from into their records. Large arrays are written once a
 // round, however many of their tasks were bound in it.
 func (c *arrays) writeShrunk() {
 	shrunk := slices.Collect(maps.Keys(c.shrunk))
 	sortByID(shrunk)
 	for _, j := range shrunk {
 		if len(j.rest) == 0 && !j.Cancel {
-			j.Reason = federation.ReasonNone // nothing of it waits; its parts have reasons of their own
+			j.Reason = federation.ReasonNone // nothing of it waits; the jobs of its tasks have reasons of their own
 		}
 		c.writeRest(j)
 		if len(j.rest) == 0 {

@@ -11,8 +11,8 @@ import (
 func (c *arrays) carryOut(j *job, r federation.Request) {
 	if len(r.Tasks) == 0 {
 		c.carryOutRest(j, r)
-		for _, index := range slices.Sorted(maps.Keys(j.parts)) {
-			c.owner.carryOutOne(j.parts[index], r)
+		for _, index := range slices.Sorted(maps.Keys(j.taskJobs)) {
+			c.owner.carryOutOne(j.taskJobs[index], r)
 		}
 		return
 	}
@@ -20,7 +20,7 @@ func (c *arrays) carryOut(j *job, r federation.Request) {
 	one.Tasks = nil
 	var cancel []int
 	for _, index := range r.Tasks {
-		p := j.parts[index]
+		p := j.taskJobs[index]
 		if p == nil && r.Kind == federation.RequestCancel {
 			cancel = append(cancel, index)
 			continue
@@ -37,7 +37,7 @@ func (c *arrays) carryOut(j *job, r federation.Request) {
 	}
 }
 
-// carryOutRest does what was asked for with the tasks that are no parts yet.
+// carryOutRest does what was asked for with the tasks that are not jobs yet.
 func (c *arrays) carryOutRest(j *job, r federation.Request) {
 	switch r.Kind {
 	case federation.RequestCancel:

@@ -45,7 +45,7 @@ func changesText(changes []sbatch.Change) string {
 	return strings.Join(out, " ")
 }
 
-// changePriority does what is no part of the Spec: priority 0 holds, an operator's number counts.
+// changePriority does what the Spec does not hold: priority 0 holds, an operator's number counts.
 func (c *Controller) changePriority(j *job, r federation.Request) {
 	for _, ch := range r.Change {
 		if ch.Option != "priority" {

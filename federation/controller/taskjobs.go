@@ -8,14 +8,14 @@ import (
 	"fsub/federation"
 )
 
-// offeredPart is a part that a plan may bind.
+// offeredPart is a task, as the job that it would become, that a plan may bind.
 type offeredPart struct {
 	array *job
 	part  *federation.Job
 }
 
-// makePart is the job that one task of a spread array becomes.
-func (j *job) makePart(id federation.JobID, index int) federation.Job {
+// makeTaskJob is the job that one task of a spread array becomes.
+func (j *job) makeTaskJob(id federation.JobID, index int) federation.Job {
 	p := federation.Job{
 		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.Spec, Demand: j.Demand, State: federation.Pending, Reason: federation.ReasonPriority,
 		Priority: j.Priority, Submit: j.Submit, SubmitHost: j.SubmitHost,
@@ -31,7 +31,7 @@ func (c *arrays) addPart(array *job, part *federation.Job) *job {
 	p := &job{Job: *part, stored: part.Stage(), array: array}
 	c.ids.use(p.ID)
 	c.jobs[p.ID] = p
-	array.parts[p.Part.Index] = p
+	array.taskJobs[p.Part.Index] = p
 	if i, ok := slices.BinarySearch(array.rest, p.Part.Index); ok {
 		array.rest = slices.Delete(array.rest, i, i+1)
 	}
@@ -47,14 +47,14 @@ func (c *arrays) splitOff(array *job, index int) *job {
 	if _, ok := slices.BinarySearch(array.rest, index); !ok || len(c.ids.free) == 0 {
 		return nil
 	}
-	part := array.makePart(c.ids.free[0], index)
-	part.Held, part.Reason = array.Held, array.Reason
-	p := c.addPart(array, &part)
+	task := array.makeTaskJob(c.ids.free[0], index)
+	task.Held, task.Reason = array.Held, array.Reason
+	p := c.addPart(array, &task)
 	c.queue.add(p)
 	return p
 }
 
-// link joins a part that the store has with its array.
+// link joins the job of a task that the store has with its array.
 func (c *arrays) link(p *job) {
 	array := c.jobs[p.Part.Array]
 	if array == nil || !array.spreads() {
@@ -62,17 +62,17 @@ func (c *arrays) link(p *job) {
 		return
 	}
 	p.array = array
-	array.parts[p.Part.Index] = p
+	array.taskJobs[p.Part.Index] = p
 	array.mirror(p)
 }
 
-// mirror keeps in the array what its listings and the jobs that depend on it see of a part.
+// mirror keeps in the array what its listings and the jobs that depend on it see of the job of a task.
 func (j *job) mirror(p *job) {
 	t := p.Task()
 	j.tasks[t.Index] = &t
 }
 
-// changed brings an array in line with a part that has started, ended, or gone back to the queue.
+// changed brings an array in line with the job of a task that has started, ended, or gone back to the queue.
 func (c *arrays) changed(p *job) {
 	array := p.array
 	array.mirror(p)
@@ -80,8 +80,8 @@ func (c *arrays) changed(p *job) {
 		array.State, array.Start = federation.Running, p.Start
 		c.batch.job(array)
 	}
-	if p.State.Ended() && array.parts[p.Part.Index] == p {
-		delete(array.parts, p.Part.Index)
+	if p.State.Ended() && array.taskJobs[p.Part.Index] == p {
+		delete(array.taskJobs, p.Part.Index)
 		array.Cost += p.Cost
 		c.batch.job(array)
 	}
@@ -91,7 +91,7 @@ func (c *arrays) changed(p *job) {
 
 // endIfDone ends a spread array of which nothing waits and nothing runs.
 func (c *arrays) endIfDone(j *job, at time.Time) {
-	if len(j.rest) > 0 || len(j.parts) > 0 || j.State.Ended() {
+	if len(j.rest) > 0 || len(j.taskJobs) > 0 || j.State.Ended() {
 		return
 	}
 	state, status := j.summary()
@@ -143,9 +143,9 @@ func rankOf(rank map[federation.State]int, s federation.State) int {
 	return 2
 }
 
-// endRest ends an array, or if parts of it live, what of it still waits.
+// endRest ends an array, or if tasks of it live, what of it still waits.
 func (c *arrays) endRest(j *job, state federation.State, reason federation.Reason, at time.Time) {
-	if !j.spreads() || len(j.parts) == 0 {
+	if !j.spreads() || len(j.taskJobs) == 0 {
 		c.owner.end(j, state, reason, at)
 		return
 	}

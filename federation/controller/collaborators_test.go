@@ -1,0 +1,147 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"fsub/federation"
+)
+
+// idStore gives IDs, or fails.
+type idStore struct {
+	federation.Store
+	next federation.JobID
+	err  error
+	asks int
+}
+
+func (s *idStore) ReserveIDs(_ context.Context, n int) (ids []federation.JobID, err error) {
+	s.asks++
+	for range n {
+		s.next++
+		ids = append(ids, s.next)
+	}
+	return ids, s.err
+}
+
+// TestJobIDs: what a plan was offered and did not use is offered to the next; a store that gives none is left alone for a while.
+func TestJobIDs(t *testing.T) {
+	st, now := &idStore{err: federation.ErrUnavailable}, time.Unix(1000, 0)
+	x := jobIDs{shared: &shared{store: st, log: slog.New(slog.DiscardHandler), now: func() time.Time { return now }, t: Timing{}.withDefaults()}}
+	x.reserve(t.Context(), 3)
+	x.reserve(t.Context(), 3)
+	if st.asks != 1 || x.left() != 0 {
+		t.Fatalf("asked %d times, %d IDs", st.asks, x.left())
+	}
+	now, st.err = now.Add(x.t.Retry), nil
+	x.reserve(t.Context(), 3)
+	if x.left() != 64 {
+		t.Fatalf("%d IDs, want as many as are reserved at once", x.left())
+	}
+	first, second := x.offer(), x.offer()
+	x.use(second)
+	x.offered = 0
+	if again := x.offer(); again != first || x.left() != 62 {
+		t.Errorf("then %d was offered, want %d again, and %d are left", again, first, x.left())
+	}
+	x.lastRead, x.planDirty = now, false
+	x.lack()
+	x.lack()
+	if !x.planDirty || !x.lastRead.IsZero() {
+		t.Error("the store is not read for more")
+	}
+	x.planDirty = false
+	x.lack()
+	if x.planDirty {
+		t.Error("it is planned again and again for IDs that may not be had")
+	}
+}
+
+// TestCalls: each call has a result, also one whose driver panics or that was never made, and all come back for the next round.
+func TestCalls(t *testing.T) {
+	for _, inline := range []bool{true, false} {
+		c := newCalls(inline, time.Second, slog.New(slog.DiscardHandler), newMetrics(nil))
+		s := &site{slots: make(chan struct{}, submitSlots)}
+		c.add(s, acted{job: 1}, func(context.Context) any { return acted{job: 1} })
+		c.decided = append(c.decided, call{site: s, kind: submitted{job: 2}, before: func(context.Context) error { return errors.New("no script") },
+			run: func(context.Context) any { panic("it was sent all the same") }})
+		if !inline {
+			c.add(s, lookedUp{job: 3}, func(context.Context) any { panic("defect") })
+		}
+		c.make(t.Context())
+		got := map[federation.JobID]error{}
+		for want := 2; len(got) < want; time.Sleep(time.Millisecond) {
+			if !inline {
+				want = 3
+			}
+			for _, r := range c.take() {
+				switch v := r.value.(type) {
+				case acted:
+					got[v.job] = v.err
+				case submitted:
+					got[v.job] = v.err
+				case lookedUp:
+					got[v.job] = v.err
+				}
+			}
+		}
+		if got[1] != nil || got[2] == nil || !inline && !errors.Is(got[3], federation.ErrUnavailable) {
+			t.Errorf("inline %v: %v", inline, got)
+		}
+		if len(c.take())+len(c.decided) != 0 {
+			t.Error("something is there twice")
+		}
+	}
+}
+
+// TestStagedOutIsRetried: results that fail to come are asked for again after a while, and given up in the end; only then does the job end.
+func TestStagedOutIsRetried(t *testing.T) {
+	now := time.Unix(1000, 0)
+	stager := &failingStager{err: federation.ErrUnavailable}
+	c := newShared(Config{Stager: stager, Inline: true, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
+	s := &site{Site: federation.Site{Name: "a", FileSystems: []string{}}, jobs: map[federation.JobID]*job{}}
+	c.sites = []*site{s}
+	ended := &endedJobs{}
+	x := newStageOut(c, ended)
+	j := &job{Job: federation.Job{ID: 1}, att: &federation.Attempt{Job: 1, Number: 1, Key: "k", State: federation.AttemptStarted}}
+	j.Spec.WorkDir = "/work"
+	c.jobs[1], s.jobs[1] = j, j
+	if !x.begin(s, j, federation.SiteJob{ID: 1, State: federation.Completed, Start: now, End: now}) {
+		t.Fatal("its results are not on the way")
+	}
+	for n := 0; len(ended.jobs) == 0; n++ {
+		if n > 10_000 || now.After(time.Unix(1000, 0).Add(2*homeFor)) {
+			t.Fatal("they are never given up")
+		}
+		c.calls.make(t.Context())
+		for _, r := range c.calls.take() {
+			x.take(r.site, r.value.(collected))
+		}
+		now = now.Add(time.Second)
+		x.again()
+	}
+	if now.Before(time.Unix(1000, 0).Add(homeFor)) || stager.tries < 10 {
+		t.Errorf("given up at %s after %d tries", now, stager.tries)
+	}
+	if x.begin(s, j, *x.byKey["k"].ended) || len(x.byKey) != 0 {
+		t.Error("the job cannot end")
+	}
+}
+
+type failingStager struct {
+	federation.Stager
+	err   error
+	tries int
+}
+
+func (f *failingStager) Collect(context.Context, *federation.Job, *federation.Attempt, federation.SiteJob) ([]string, error) {
+	f.tries++
+	return nil, f.err
+}
+
+type endedJobs struct{ jobs []*job }
+
+func (e *endedJobs) endedAtSite(_ *site, j *job, _ federation.SiteJob) { e.jobs = append(e.jobs, j) }
