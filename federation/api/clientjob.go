@@ -25,17 +25,7 @@ type Explanation struct {
 
 // Wire is r as /fed/v1 has it.
 func (r *JobRecord) Wire() *v1.JobRecord {
-	w := &v1.JobRecord{Job: v1.JobOf(&r.Job)}
-	for _, t := range r.Tasks {
-		w.Tasks = append(w.Tasks, v1.Task(t))
-	}
-	for _, a := range r.Attempts {
-		w.Attempts = append(w.Attempts, v1.AttemptOf(&a))
-	}
-	for _, e := range r.Events {
-		w.Events = append(w.Events, v1.HistoryEntry(e))
-	}
-	return w
+	return v1.RecordOf(&r.Job, r.Tasks, r.Attempts, r.Events)
 }
 
 func recordOf(w *v1.JobRecord) *JobRecord {

@@ -24,31 +24,33 @@ func (s *Server) getJob(w http.ResponseWriter, r *http.Request, _ Caller) error 
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, rec.Wire())
+	return writeJSON(w, rec)
 }
 
 // record reads all that is written down of a job.
-func (s *Server) record(ctx context.Context, id federation.JobID) (*JobRecord, error) {
-	var rec JobRecord
-	var err error
-	if rec.Job, err = s.cfg.Store.Job(ctx, id); err != nil {
+func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord, error) {
+	job, err := s.cfg.Store.Job(ctx, id)
+	if err != nil {
 		return nil, ofStore(err, errNoContact)
 	}
-	if rec.Tasks, err = s.cfg.Store.Tasks(ctx, id); err != nil {
+	tasks, err := s.cfg.Store.Tasks(ctx, id)
+	if err != nil {
 		return nil, ofStore(err, errNoContact)
 	}
-	if rec.Job.Whole != nil && rec.Job.Whole.Spread {
-		if rec.Tasks, err = s.spreadTasks(ctx, id, rec.Tasks); err != nil {
+	if job.Whole != nil && job.Whole.Spread {
+		if tasks, err = s.spreadTasks(ctx, id, tasks); err != nil {
 			return nil, err
 		}
 	}
-	if rec.Attempts, err = s.cfg.Store.Attempts(ctx, id); err != nil {
+	attempts, err := s.cfg.Store.Attempts(ctx, id)
+	if err != nil {
 		return nil, ofStore(err, errNoContact)
 	}
-	if rec.Events, err = s.cfg.Store.Events(ctx, id); err != nil {
+	events, err := s.cfg.Store.Events(ctx, id)
+	if err != nil {
 		return nil, ofStore(err, errNoContact)
 	}
-	return &rec, nil
+	return v1.RecordOf(&job, tasks, attempts, events), nil
 }
 
 // spreadTasks are the tasks of an array that is spread: those with a record of their own that ended in it, and its parts.
@@ -117,7 +119,7 @@ func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ Caller) error
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, rec.Wire())
+	return writeJSON(w, rec)
 }
 
 // explainJob is GET /fed/v1/job/{id}/explain.
@@ -134,11 +136,11 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ Caller) er
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
-	e := Explanation{Job: job, Decision: s.cfg.Controller.Explain(&job), Now: s.cfg.Now().UTC()}
+	e := v1.Explanation{Job: v1.JobOf(&job), Decision: s.cfg.Controller.Explain(&job), Now: s.cfg.Now().UTC()}
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
 		e.Chosen = attempts[n-1].Decision.Offers[0]
 	}
-	return writeJSON(w, e.Wire())
+	return writeJSON(w, e)
 }
 
 // getPayload is GET /fed/v1/job/{id}/payload: script and environment are the owner's and the operators' only.

@@ -180,3 +180,18 @@ func (w *Attempt) Domain() federation.Attempt {
 		Nodes: w.Nodes, Final: w.Final, ExitStatus: w.ExitStatus, Class: w.Class, Note: w.Note, Decision: w.Decision, Cost: w.Cost, Runs: w.Runs,
 	}
 }
+
+// RecordOf is the shape of a job with what belongs to it.
+func RecordOf(j *federation.Job, tasks []federation.Task, attempts []federation.Attempt, events []federation.Event) *JobRecord {
+	r := &JobRecord{Job: JobOf(j)}
+	for _, t := range tasks {
+		r.Tasks = append(r.Tasks, Task(t))
+	}
+	for i := range attempts {
+		r.Attempts = append(r.Attempts, AttemptOf(&attempts[i]))
+	}
+	for _, e := range events {
+		r.Events = append(r.Events, HistoryEntry(e))
+	}
+	return r
+}
