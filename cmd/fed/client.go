@@ -16,7 +16,7 @@ import (
 
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 )
 
 // connection is how a command reaches the daemon.
@@ -51,7 +51,7 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-func (c *connection) client() *api.Client { return api.NewClient(c.socket) }
+func (c *connection) client() *client.Client { return client.New(c.socket) }
 
 // parseJobID reads a job ID from the command line. A task of an array ("30000001_4") stands for the array.
 func parseJobID(s string) (federation.JobID, error) {
@@ -65,7 +65,7 @@ func parseJobID(s string) (federation.JobID, error) {
 
 // findJob reads a job ID from the command line, as parseJobID does; a task of an array that is
 // spread over sites is a job itself.
-func findJob(ctx context.Context, c *api.Client, s string) (federation.JobID, error) {
+func findJob(ctx context.Context, c *client.Client, s string) (federation.JobID, error) {
 	id, err := parseJobID(s)
 	_, task, ok := strings.Cut(s, "_")
 	index, notNumber := strconv.Atoi(task)

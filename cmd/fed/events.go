@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -29,7 +29,7 @@ The daemon keeps the last million changes, for a week at most.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e := events{client: c.client(), out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), json: c.json}
-			e.from = api.EventsFrom{Follow: follow}
+			e.from = client.EventsFrom{Follow: follow}
 			if !follow || cmd.Flags().Changed("since") {
 				e.from.Since = time.Now().Add(-since)
 			}
@@ -47,8 +47,8 @@ const eventsPause = time.Second
 
 // events copies what happens to out.
 type events struct {
-	client      *api.Client
-	from        api.EventsFrom
+	client      *client.Client
+	from        client.EventsFrom
 	json        bool
 	out, errOut io.Writer
 	said        bool // the daemon has answered once

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	"fsub/federation/place"
 )
 
@@ -41,7 +41,7 @@ func newJobCommand() *cobra.Command {
 	return cmd
 }
 
-func showJob(w io.Writer, r *api.JobRecord) {
+func showJob(w io.Writer, r *client.JobRecord) {
 	j := &r.Job
 	fmt.Fprintf(w, "Job %d  %s  user %s\n", j.ID, j.Spec.Name, j.User)
 	fmt.Fprintf(w, "  state     %s%s\n", j.State, reasonText(j))

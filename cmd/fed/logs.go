@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 )
 
 func newLogsCommand() *cobra.Command {
@@ -24,9 +24,9 @@ directory it is read from the job's own file, with your rights; from elsewhere i
 				return err
 			}
 			_, task, _ := strings.Cut(args[0], "_")
-			client := c.client()
-			defer client.Close()
-			l := logs{client: client, ref: api.LogRef{Job: id, Task: task, Stderr: o.stderr}, name: args[0], follow: o.follow,
+			daemon := c.client()
+			defer daemon.Close()
+			l := logs{client: daemon, ref: client.LogRef{Job: id, Task: task, Stderr: o.stderr}, name: args[0], follow: o.follow,
 				out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr()}
 			return l.run(cmd.Context())
 		},

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -20,8 +20,8 @@ const logPause = 500 * time.Millisecond
 
 // logs copies one output to out.
 type logs struct {
-	client      *api.Client
-	ref         api.LogRef
+	client      *client.Client
+	ref         client.LogRef
 	name        string // the job as it was asked for
 	follow      bool
 	out, errOut io.Writer

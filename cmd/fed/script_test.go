@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/testbed/simsite"
@@ -95,7 +95,7 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 
 // submit NAME GPUS SCRIPT sets $NAME to the ID of a job in $DIR that asks for so many GPUs on one node.
 func submit(ts *testscript.TestScript, _ bool, args []string) {
-	c := api.NewClient(ts.Getenv("FSUB_SOCKET"))
+	c := client.New(ts.Getenv("FSUB_SOCKET"))
 	defer c.Close()
 	id, err := c.Submit(context.Background(), v1.SubmitRequest{
 		Spec:    sbatch.Spec{Name: args[0], GPUsPerNode: args[1], TimeLimit: time.Hour, WorkDir: ts.Getenv("DIR")},
@@ -107,7 +107,7 @@ func submit(ts *testscript.TestScript, _ bool, args []string) {
 
 // signal JOB NAME sends a signal to a job's script.
 func signalJob(ts *testscript.TestScript, _ bool, args []string) {
-	c := api.NewClient(ts.Getenv("FSUB_SOCKET"))
+	c := client.New(ts.Getenv("FSUB_SOCKET"))
 	defer c.Close()
 	id, err := parseJobID(args[0])
 	ts.Check(err)

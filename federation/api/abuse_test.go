@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -42,7 +42,7 @@ func TestNegativeNiceIsForOperators(t *testing.T) {
 
 func TestControlCharactersAreRefused(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	for name, change := range map[string]func(*v1.SubmitRequest){
 		"name, new line":      func(r *v1.SubmitRequest) { r.Spec.Name = "x\n30000001 main root R" },
@@ -218,7 +218,7 @@ func TestSmallBodiesPassLargeOnesThatStall(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	if _, err := c.Submit(ctx, raw(func(*v1.SubmitRequest) {})); err != nil {
 		t.Error(err)

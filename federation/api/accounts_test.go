@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
@@ -16,7 +16,7 @@ import (
 // a site says of nodes beside their sizes are passed on.
 func TestOneSite(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	sites := testSites()
 	at := time.Unix(1795195874, 0)
@@ -59,7 +59,7 @@ func TestOneSite(t *testing.T) {
 // TestAssociations: site by site, accounts in the site's order with their users behind them; a site without accounting has none.
 func TestAssociations(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	sites := testSites()
 	right := func(account string, id int64) federation.Association {
@@ -95,7 +95,7 @@ func TestAssociations(t *testing.T) {
 // TestUsage: what was measured takes the place of the step that is made up, of the job or the task that it is of.
 func TestUsage(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	running, _, ended, array := fill(t, d)
 	step := func(id string) federation.Step {
@@ -137,7 +137,7 @@ func TestUsage(t *testing.T) {
 // TestWindowByID: a job asked for by its number belongs to every window that its submission is not after.
 func TestWindowByID(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	_, pending, ended, _ := fill(t, d)
 	now := time.Now()

@@ -17,6 +17,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/apitest"
+	"fsub/federation/api/client"
 )
 
 // BenchmarkSubmit is 64 clients on the socket, each keeping its connection and submitting one job a request: jobs/s and p99.
@@ -78,7 +79,7 @@ func BenchmarkListJobs(b *testing.B) {
 	for range 10000 {
 		d.Put(b, job(0, alice, federation.Pending))
 	}
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	for _, query := range []string{"?sparse=1", ""} {
 		b.Run("query="+query, func(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 )
@@ -58,7 +58,7 @@ func TestUpdateIsJudged(t *testing.T) {
 			}
 		})
 	}
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	d.Controller.SetRefusal(&federation.SlurmError{Kind: federation.ErrCapacity, Number: 2000, Text: "Invalid partition name specified"})
 	var out v1.ActResponse

@@ -1,8 +1,8 @@
-// Package api is the daemon's HTTP API and its Go client: slurmrestd's own paths and shapes (package slurm/wire), so that
+// Package api is the daemon's HTTP API: slurmrestd's own paths and shapes (package slurm/wire), so that
 // every tool that speaks slurmrestd sees the federation as one cluster, and /fed/v1 (package v1) for what Slurm has no
 // word for. The server knows a caller by what the kernel says of the other end of the unix socket.
 //
-// Start with [Server] (server.go has every route) and [Client]. A listing is made of a [federation.Job] in three steps:
+// Start with [Server]; routes.go lists /fed/v1, slurm.go slurmrestd's paths. Package client is the Go client. A listing is made of a [federation.Job] in three steps:
 // jobFilter selects, parts splits an array into its started tasks and the rest, view.record writes one wire.Job as
 // slurmctld would. Listings of slurmrestd's paths take more filters than slurmrestd's (see jobFilter), so that a command
 // that asks for one job does not cost a listing of all. Nothing here waits for a site: what is shown is what the

@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
 // TestEvents: what is told of what has happened, from a time and from a mark, at once and as it comes.
 func TestEvents(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	id := d.Put(t, job(0, alice, federation.Pending))[0]
 	array := job(0, alice, federation.Pending)
@@ -36,7 +36,7 @@ func TestEvents(t *testing.T) {
 		}
 		return s
 	}
-	read := func(from api.EventsFrom) (all []string, mark federation.LogMark) {
+	read := func(from client.EventsFrom) (all []string, mark federation.LogMark) {
 		t.Helper()
 		mark, err := c.Events(t.Context(), from, func(e *v1.Event) error { all = append(all, text(e)); return nil })
 		if err != nil {
@@ -50,9 +50,9 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s:\n%s", what, diff)
 		}
 	}
-	begun, mark := read(api.EventsFrom{Since: time.Now().Add(-time.Hour)})
+	begun, mark := read(client.EventsFrom{Since: time.Now().Add(-time.Hour)})
 	equal("from the beginning", begun, fmt.Sprintf("submit %d alice  PENDING", id), fmt.Sprintf("submit %d alice  PENDING", arrayID))
-	if none, at := read(api.EventsFrom{}); len(none) > 0 || at != mark {
+	if none, at := read(client.EventsFrom{}); len(none) > 0 || at != mark {
 		t.Errorf("from now on: %q, up to %d of %d", none, at, mark)
 	}
 
@@ -60,7 +60,7 @@ func TestEvents(t *testing.T) {
 	defer stop()
 	lines, done := make(chan string), make(chan error)
 	go func() {
-		_, err := c.Events(follow, api.EventsFrom{After: mark, Follow: true}, func(e *v1.Event) error { lines <- text(e); return nil })
+		_, err := c.Events(follow, client.EventsFrom{After: mark, Follow: true}, func(e *v1.Event) error { lines <- text(e); return nil })
 		done <- err
 	}()
 	d.Store.SetSiteState(t.Context(), federation.SiteRecord{Name: "alpha", State: federation.FedDrain})
@@ -89,9 +89,9 @@ func TestEvents(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("a follower that goes: %v", err)
 	}
-	again, _ := read(api.EventsFrom{After: mark})
+	again, _ := read(client.EventsFrom{After: mark})
 	equal("from a mark", again, want...)
-	if _, err := c.Events(t.Context(), api.EventsFrom{After: 1000}, nil); !errors.Is(err, federation.ErrTrimmed) {
+	if _, err := c.Events(t.Context(), client.EventsFrom{After: 1000}, nil); !errors.Is(err, federation.ErrTrimmed) {
 		t.Errorf("a mark that never was: %v", err)
 	}
 }

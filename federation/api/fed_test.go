@@ -12,6 +12,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/apitest"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 )
@@ -94,7 +95,7 @@ func TestSubmitIsTheCallersJob(t *testing.T) {
 
 func TestSubmitRefusals(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	for _, test := range []struct {
 		name   string
@@ -138,7 +139,7 @@ func wantError(t *testing.T, err, kind error, number int, text string) {
 
 func TestSubmitIsJudged(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	d.Controller.SetRefusal(&federation.SlurmError{Kind: federation.ErrCapacity, Number: 2014,
 		Text: "Requested node configuration is not available", Detail: "no site has 99 nodes"})
@@ -148,7 +149,7 @@ func TestSubmitIsJudged(t *testing.T) {
 
 func TestBrokenStoreLooksLikeABrokenController(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	d.Store.SetFail(errors.New("disk full"))
 	_, err := c.Submit(t.Context(), hello("x"))
@@ -160,7 +161,7 @@ func TestBrokenStoreLooksLikeABrokenController(t *testing.T) {
 }
 
 func TestNoDaemon(t *testing.T) {
-	c := api.NewClient("/nonexistent/socket")
+	c := client.New("/nonexistent/socket")
 	_, err := c.Submit(t.Context(), hello("x"))
 	if !errors.Is(err, federation.ErrNotSent) || !strings.Contains(err.Error(), "fed serve") {
 		t.Errorf("got %v", err)
@@ -169,11 +170,11 @@ func TestNoDaemon(t *testing.T) {
 
 func TestWaitReturnsTheEndedJob(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	id := d.Put(t, job(0, alice, federation.Running))[0]
 	type result struct {
-		rec *api.JobRecord
+		rec *client.JobRecord
 		err error
 	}
 	got := make(chan result, 1)
@@ -195,7 +196,7 @@ func TestWaitReturnsTheEndedJob(t *testing.T) {
 
 func TestSites(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	d.Controller.SetSites(testSites()...)
 	sites, err := c.Sites(t.Context())

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -71,21 +72,21 @@ func TestLogs(t *testing.T) {
 	at(30000002, "far", nil)
 	at(30000003, "far", func(j *federation.Job) { j.Spec.Array = "1-9" })
 	at(30000004, "far", func(j *federation.Job) { j.Restarts = 1 })
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	for _, test := range []struct {
-		ref    api.LogRef
+		ref    client.LogRef
 		offset int64
 		staged bool
 		file   string
 		text   string
 		word   string
 	}{
-		{api.LogRef{Job: 30000001}, 0, false, "/home/slurm-30000001.out", "", "none"},
-		{api.LogRef{Job: 30000002}, 0, true, "/home/slurm-30000002.out", "30000002 k30000002 -1 false", "done"},
-		{api.LogRef{Job: 30000002, Stderr: true}, 9, true, "/home/slurm-30000002.out", "k30000002 -1 true", "done"},
-		{api.LogRef{Job: 30000003, Task: "4"}, 0, true, "/home/slurm-30000003_4.out", "30000003 k30000003 4 false", "done"},
-		{api.LogRef{Job: 30000004}, 0, true, "/home/slurm-30000004.out", "", "none"},
+		{client.LogRef{Job: 30000001}, 0, false, "/home/slurm-30000001.out", "", "none"},
+		{client.LogRef{Job: 30000002}, 0, true, "/home/slurm-30000002.out", "30000002 k30000002 -1 false", "done"},
+		{client.LogRef{Job: 30000002, Stderr: true}, 9, true, "/home/slurm-30000002.out", "k30000002 -1 true", "done"},
+		{client.LogRef{Job: 30000003, Task: "4"}, 0, true, "/home/slurm-30000003_4.out", "30000003 k30000003 4 false", "done"},
+		{client.LogRef{Job: 30000004}, 0, true, "/home/slurm-30000004.out", "", "none"},
 	} {
 		l, err := c.Log(t.Context(), test.ref)
 		if err != nil {
@@ -96,7 +97,7 @@ func TestLogs(t *testing.T) {
 			t.Errorf("%+v: %+v, %q, %s, %v", test.ref, l, text, word, err)
 		}
 	}
-	if _, err := c.Log(t.Context(), api.LogRef{Job: 30000003, Task: "10"}); !errors.Is(err, federation.ErrNotFound) {
+	if _, err := c.Log(t.Context(), client.LogRef{Job: 30000003, Task: "10"}); !errors.Is(err, federation.ErrNotFound) {
 		t.Errorf("a task that there is not: %v", err)
 	}
 	for uid, want := range map[uint32]int{bob: 403, alice: 200, olga: 200} {

@@ -6,6 +6,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/apitest"
+	"fsub/federation/api/client"
 	"fsub/sbatch"
 )
 
@@ -17,7 +18,7 @@ func TestPayloadIsExact(t *testing.T) {
 		if err := d.Store.CreateJob(t.Context(), &j, &sbatch.Payload{Script: script}); err != nil {
 			t.Fatal(err)
 		}
-		c := api.NewClient(d.Socket)
+		c := client.New(d.Socket)
 		defer c.Close()
 		p, err := c.Payload(t.Context(), j.ID)
 		if err != nil || p.Script != script {

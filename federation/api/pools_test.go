@@ -13,6 +13,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -131,7 +132,7 @@ func TestPoolsAreForOperators(t *testing.T) {
 func TestPoolsOfAClient(t *testing.T) {
 	b := &books{pools: []federation.PoolStatus{{Site: "local", Name: "main"}}, machines: []federation.Machine{{ID: "local:1.0"}}}
 	d := startWith(t, api.Config{Pools: b})
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	pools, err := c.Pools(t.Context())
 	if err != nil || len(pools) != 1 || pools[0].Site != "local" {
@@ -149,7 +150,7 @@ func TestPoolsOfAClient(t *testing.T) {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
 	bare := start(t)
-	c = api.NewClient(bare.Socket)
+	c = client.New(bare.Socket)
 	defer c.Close()
 	if pools, err := c.Pools(t.Context()); err != nil || len(pools) != 0 {
 		t.Errorf("without pools: %+v, %v", pools, err)

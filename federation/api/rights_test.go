@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 )
@@ -110,7 +110,7 @@ func TestPayloadIsPrivate(t *testing.T) {
 
 func TestActStates(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	array := job(0, alice, federation.Running)
 	array.Spec.Array = "0-3"
@@ -157,7 +157,7 @@ func TestActStates(t *testing.T) {
 
 func TestActOnMany(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	var req v1.ActRequest
 	for range 500 {

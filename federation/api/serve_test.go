@@ -17,13 +17,14 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/apitest"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
 
 func TestPingDiagAndMetrics(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	fill(t, d)
 	var p wire.PingResponse
@@ -39,7 +40,7 @@ func TestPingDiagAndMetrics(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	d := apitest.Start(t, api.Config{Users: users{uint32(os.Getuid()): "me"}, Registerer: reg})
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	for range 3 {
 		c.Job(t.Context(), 999)
@@ -76,7 +77,7 @@ func TestMetrics(t *testing.T) {
 // TestServeFinishesWhatIsInHand: told to stop, the server ends long polls at once and returns nil.
 func TestServeFinishesWhatIsInHand(t *testing.T) {
 	d := apitest.Start(t, api.Config{Users: users{uint32(os.Getuid()): "me"}})
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	id := d.Put(t, job(0, alice, federation.Running))[0]
 	polled, followers := make(chan error, 1), d.Store.Followers()

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"fsub/federation"
-	"fsub/federation/api"
 	"fsub/federation/api/apitest"
+	"fsub/federation/api/client"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -42,7 +42,7 @@ func fill(t *testing.T, d *apitest.Daemon) (running, pending, ended, array feder
 	return ids[0], ids[1], ids[2], ids[3]
 }
 
-func jobs(t *testing.T, c *api.Client, path string) []wire.Job {
+func jobs(t *testing.T, c *client.Client, path string) []wire.Job {
 	t.Helper()
 	var resp wire.JobsResponse
 	if err := c.Do(t.Context(), "GET", "/slurm/v0.0.42"+path, nil, &resp); err != nil {
@@ -68,7 +68,7 @@ func names(list []wire.Job) string {
 
 func TestJobsListing(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	running, pending, _, array := fill(t, d)
 	for path, want := range map[string]string{
@@ -103,7 +103,7 @@ func TestJobsListing(t *testing.T) {
 
 func TestJobRecord(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	running, pending, ended, array := fill(t, d)
 	get := func(id federation.JobID) wire.Job { return jobs(t, c, fmt.Sprintf("/job/%d", id))[0] }
@@ -160,7 +160,7 @@ func TestJobRecord(t *testing.T) {
 // TestSparse: what is left out for our own commands reads back as the same.
 func TestSparse(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	fill(t, d)
 	var full, sparse wire.JobsResponse
@@ -178,7 +178,7 @@ func TestSparse(t *testing.T) {
 
 func TestUpdateTime(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	running, _, _, _ := fill(t, d)
 	read := func(path string) (r wire.JobsResponse) {
@@ -205,7 +205,7 @@ func TestUpdateTime(t *testing.T) {
 
 func TestJobsState(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	_, pending, _, array := fill(t, d)
 	var r wire.JobsStateResponse
@@ -224,7 +224,7 @@ func TestJobsState(t *testing.T) {
 
 func TestNodesAndPartitions(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	sites := testSites()
 	sites[1].Answering = false

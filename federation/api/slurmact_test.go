@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -151,7 +151,7 @@ func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
 func TestAccounting(t *testing.T) {
 	d := start(t)
-	c := api.NewClient(d.Socket)
+	c := client.New(d.Socket)
 	defer c.Close()
 	running, pending, _, array := fill(t, d)
 	read := func(query string) string {

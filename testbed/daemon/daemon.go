@@ -17,7 +17,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	"fsub/testbed/bed"
 )
 
@@ -82,7 +82,7 @@ func (d *Daemon) LogFile() string    { return filepath.Join(d.opts.Dir, "fed.log
 func (d *Daemon) configFile() string { return filepath.Join(d.opts.Dir, "fed.yaml") }
 
 // Client speaks to the daemon as whoever this process is: root, and so an administrator.
-func (d *Daemon) Client() *api.Client { return api.NewClient(d.Socket()) }
+func (d *Daemon) Client() *client.Client { return client.New(d.Socket()) }
 
 // Start starts the daemon in the bed's login, where its users are known, and returns when it accepts connections.
 func (d *Daemon) Start(ctx context.Context) error {

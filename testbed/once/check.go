@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 )
 
 // Verdict is what became of one submission.
@@ -36,7 +36,7 @@ type Kill struct {
 }
 
 // Check compares the record and the runs of an acknowledged submission, knowing when controllers were killed.
-func Check(s *Submission, rec *api.JobRecord, runs []Run, kills []Kill) Verdict {
+func Check(s *Submission, rec *client.JobRecord, runs []Run, kills []Kill) Verdict {
 	if why := mismatch(s, rec, runs, kills); why != "" {
 		return Verdict{Broken, why}
 	}
@@ -73,7 +73,7 @@ func Check(s *Submission, rec *api.JobRecord, runs []Run, kills []Kill) Verdict 
 
 // numberTaken reports whether the last attempt had a number of the site's own, from a controller that had been killed before and may have
 // given that number to a job that it has forgotten. The job's node remembers that one, and refuses what seems to be the same again.
-func numberTaken(rec *api.JobRecord, kills []Kill) bool {
+func numberTaken(rec *client.JobRecord, kills []Kill) bool {
 	if len(rec.Attempts) == 0 {
 		return false
 	}
@@ -83,7 +83,7 @@ func numberTaken(rec *api.JobRecord, kills []Kill) bool {
 }
 
 // mismatch says what cannot be in any history, "" if all fits.
-func mismatch(s *Submission, rec *api.JobRecord, runs []Run, kills []Kill) string {
+func mismatch(s *Submission, rec *client.JobRecord, runs []Run, kills []Kill) string {
 	j := &rec.Job
 	switch {
 	case j.ID != s.ID || j.Spec.Name != s.Token || j.User != s.User:
@@ -114,7 +114,7 @@ func mismatch(s *Submission, rec *api.JobRecord, runs []Run, kills []Kill) strin
 // excusesOf counts the runs beyond one that the record explains: requeues, by the federation or by the site; copies that a
 // controller started of a job whose end it had forgotten; and attempts that were lost without a sign that they had started, which
 // count as no requeue. blind: there is such an attempt.
-func excusesOf(rec *api.JobRecord) (n int, blind bool) {
+func excusesOf(rec *client.JobRecord) (n int, blind bool) {
 	n = rec.Job.Restarts + copies(rec)
 	for _, a := range rec.Attempts {
 		if a.State == federation.AttemptForgotten && a.Started.IsZero() {
@@ -124,7 +124,7 @@ func excusesOf(rec *api.JobRecord) (n int, blind bool) {
 	return n, blind
 }
 
-func copies(rec *api.JobRecord) (n int) {
+func copies(rec *client.JobRecord) (n int) {
 	for _, e := range rec.Events {
 		if strings.HasPrefix(e.Text, "a copy of it turned up") {
 			n++
@@ -135,13 +135,13 @@ func copies(rec *api.JobRecord) (n int) {
 
 // seenTooLate reports whether a controller had started the job again, and that run had ended as well when the federation looked next. One that
 // still runs is stopped.
-func seenTooLate(rec *api.JobRecord) bool {
+func seenTooLate(rec *client.JobRecord) bool {
 	return rec.Job.State == federation.Completed && slices.ContainsFunc(rec.Events, func(e federation.Event) bool { return strings.HasSuffix(e.Text, "it has started the job again") })
 }
 
 // stopped reports whether the last run is one too many that was not let come to its end: its controller had started again
 // what was not to be requeued.
-func stopped(s *Submission, rec *api.JobRecord, runs []Run, excuses int) bool {
+func stopped(s *Submission, rec *client.JobRecord, runs []Run, excuses int) bool {
 	return s.NoRequeue && rec.Job.State == federation.NodeFail && len(runs) == 2+excuses && runs[len(runs)-1].End.IsZero() &&
 		slices.ContainsFunc(rec.Attempts, func(a federation.Attempt) bool { return a.State == federation.AttemptForgotten })
 }

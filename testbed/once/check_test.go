@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 )
 
 func TestCheck(t *testing.T) {
@@ -79,7 +79,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Submission{ID: 30000000, Token: "x", User: "alice", NoRequeue: c.noRequeue}
-			rec := &api.JobRecord{Job: federation.Job{ID: 30000000, User: "alice", State: c.state, Restarts: c.restarts}, Attempts: c.attempts, Events: c.events}
+			rec := &client.JobRecord{Job: federation.Job{ID: 30000000, User: "alice", State: c.state, Restarts: c.restarts}, Attempts: c.attempts, Events: c.events}
 			rec.Job.Spec.Name = "x"
 			if v := Check(s, rec, c.runs, c.kills); v.Kind != c.want {
 				t.Errorf("verdict %d %q, want %d", v.Kind, v.Why, c.want)

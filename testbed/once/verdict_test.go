@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 )
 
 // awaitEnds waits until the books say that every job has ended.
@@ -81,7 +81,7 @@ func (w *world) check(ctx context.Context, subs []*Submission, begun time.Time) 
 	}
 }
 
-func (w *world) judge(ctx context.Context, c *api.Client, s *Submission) Kind {
+func (w *world) judge(ctx context.Context, c *client.Client, s *Submission) Kind {
 	rec, err := c.Job(ctx, s.ID)
 	if err != nil {
 		w.t.Errorf("job %d (%s) was acknowledged: %v", s.ID, s.Token, err)
@@ -100,7 +100,7 @@ func (w *world) judge(ctx context.Context, c *api.Client, s *Submission) Kind {
 }
 
 // explain prints all that is known of a job that did not do what it must.
-func (w *world) explain(ctx context.Context, s *Submission, rec *api.JobRecord, runs []Run, v Verdict) {
+func (w *world) explain(ctx context.Context, s *Submission, rec *client.JobRecord, runs []Run, v Verdict) {
 	var b strings.Builder
 	for i := range rec.Attempts {
 		rec.Attempts[i].Decision = federation.Decision{}
@@ -141,7 +141,7 @@ func (w *world) explain(ctx context.Context, s *Submission, rec *api.JobRecord, 
 }
 
 // checkUnanswered checks the jobs whose acknowledgement was lost: they are in the books, and they too run once. It returns how many.
-func (w *world) checkUnanswered(ctx context.Context, c *api.Client, known map[federation.JobID]*Submission, tokens map[string]*Submission) int {
+func (w *world) checkUnanswered(ctx context.Context, c *client.Client, known map[federation.JobID]*Submission, tokens map[string]*Submission) int {
 	n := 0
 	for id := federation.FirstJobID; ; id++ {
 		rec, err := c.Job(ctx, id)

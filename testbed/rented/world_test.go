@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/client"
 	"fsub/testbed/ec2"
 	"fsub/testbed/program"
 )
@@ -250,7 +250,7 @@ func (w *world) stop() {
 	}
 }
 
-func (w *world) client() *api.Client { return api.NewClient(filepath.Join(w.dir, "s")) }
+func (w *world) client() *client.Client { return client.New(filepath.Join(w.dir, "s")) }
 
 // fsub submits a script with the user's command, and returns the job's number.
 func (w *world) fsub(script string, args ...string) federation.JobID {
@@ -277,16 +277,16 @@ func (w *world) tryFsub(script string, args ...string) (federation.JobID, error)
 	return federation.JobID(id), nil
 }
 
-func (w *world) job(id federation.JobID) (*api.JobRecord, error) {
+func (w *world) job(id federation.JobID) (*client.JobRecord, error) {
 	c := w.client()
 	defer c.Close()
 	return c.Job(context.Background(), id)
 }
 
 // await waits for a job to end.
-func (w *world) await(id federation.JobID, patience time.Duration) *api.JobRecord {
+func (w *world) await(id federation.JobID, patience time.Duration) *client.JobRecord {
 	w.t.Helper()
-	var rec *api.JobRecord
+	var rec *client.JobRecord
 	w.eventually(fmt.Sprintf("job %d ends", id), patience, func() string {
 		var err error
 		if rec, err = w.job(id); err != nil {

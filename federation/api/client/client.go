@@ -1,4 +1,6 @@
-package api
+// Package client is the Go client of a daemon: what "fed" and the tests ask with. It speaks /fed/v1 (package v1) and gives the domain's
+// types. [Client] is all there is.
+package client
 
 import (
 	"bytes"
@@ -26,8 +28,8 @@ type Client struct {
 	http   http.Client
 }
 
-// NewClient returns a client of the daemon at a unix socket. It connects at the first call.
-func NewClient(socket string) *Client {
+// New returns a client of the daemon at a unix socket. It connects at the first call.
+func New(socket string) *Client {
 	var d net.Dialer
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		c, err := d.DialContext(ctx, "unix", socket)
