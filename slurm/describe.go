@@ -123,8 +123,11 @@ func describeTRES(d *wire.JobDesc, sp *sbatch.Spec, needs *demand.Demand) {
 	if sp.CPUsPerTask > 0 {
 		d.TRESPerTask = "cpu=" + strconv.Itoa(sp.CPUsPerTask)
 	}
+	if sp.GPUsPerTask == "" { // what else a task asks for stands in --tres-per-task
+		return
+	}
 	for _, g := range needs.GRES {
-		if g.Per == demand.PerTask && g.Name == "gpu" { // others stand in --tres-per-task as they are
+		if g.Per == demand.PerTask && g.Name == "gpu" {
 			d.TRESPerTask = joined(d.TRESPerTask, fmt.Sprintf("gres/%s=%d", g, g.Count))
 		}
 	}

@@ -76,6 +76,9 @@ func refuseAlone(text string) error {
 	return &federation.SlurmError{Kind: federation.ErrInvalid, Alone: true, Text: text}
 }
 
+// maxAccelerators bounds the kinds of accelerator that a job may take: each is placed by itself.
+const maxAccelerators = 100
+
 func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 	var names []string
 	for _, site := range sites {
@@ -85,6 +88,9 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 		if !slices.Contains(names, name) {
 			return refuseAlone(fmt.Sprintf("no site %.40q: the federation has %s", name, cmp.Or(strings.Join(names, ", "), "none")))
 		}
+	}
+	if len(f.Accelerators) > maxAccelerators {
+		return refuseAlone(fmt.Sprintf("%d kinds of accelerator, at most %d are allowed", len(f.Accelerators), maxAccelerators))
 	}
 	for _, a := range f.Accelerators {
 		if !demand.Accelerator(a) {

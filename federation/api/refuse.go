@@ -30,7 +30,8 @@ func (s *Server) judge(job *federation.Job, ask func() error) error {
 		return err
 	}
 	for i := range components {
-		if err := cmp.Or(checkPerTask(&components[i]), checkGPUs(&components[i], sites), checkDeadline(&components[i], now)); err != nil {
+		needs := demand.Of(&components[i])
+		if err := cmp.Or(checkPerTask(needs), checkGPUs(needs, sites), checkDeadline(&components[i], now)); err != nil {
 			return err
 		}
 	}
@@ -80,9 +81,9 @@ func refusedDemand(d *demand.Demand) error {
 
 // checkPerTask refuses GPUs for each task where nothing says how many tasks there are: no -n, -N or --gpus. 22.05 takes --ntasks-per-node
 // for that; we follow 24.11.
-func checkPerTask(sp *sbatch.Spec) error {
-	asked := strings.Trim(sp.GPUsPerTask, "0") != "" || sp.More != nil && strings.Contains(sp.More.TRESPerTask, "gres/")
-	if !asked || sp.NTasks > 0 || sp.MinNodes > 0 || sp.GPUs != "" {
+func checkPerTask(d *demand.Demand) error {
+	asked := slices.ContainsFunc(d.GRES, func(g demand.GRES) bool { return g.Per == demand.PerTask })
+	if !asked || d.Tasks > 0 || d.MinNodes > 0 || d.Count("gpu", demand.PerJob) > 0 {
 		return nil
 	}
 	return &federation.SlurmError{Kind: federation.ErrInvalid, Number: wire.ErrGRES, Text: wire.Strerror(wire.ErrGRES),
@@ -90,11 +91,11 @@ func checkPerTask(sp *sbatch.Spec) error {
 }
 
 // checkGPUs refuses GPUs that no Slurm takes where all sites are rented pools: these have no slurmctld that says so. They alone take no array whole.
-func checkGPUs(sp *sbatch.Spec, sites []*federation.Site) error {
+func checkGPUs(d *demand.Demand, sites []*federation.Site) error {
 	if len(sites) == 0 || slices.ContainsFunc(sites, func(s *federation.Site) bool { return s.Seen == nil || !s.Seen.TasksOnly }) {
 		return nil
 	}
-	said := demand.Of(sp).RefusedGPUs()
+	said := d.RefusedGPUs()
 	if said == "" {
 		return nil
 	}

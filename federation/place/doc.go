@@ -7,7 +7,7 @@
 //   - world.go, site.go: the World: sites, queue and claims, what it is told of them, and what it plans anew then.
 //   - model.go: what one [federation.Observation] means: pools, cells of like nodes, what falls free when. Never changes.
 //   - follow.go: what the next observation means, where little has changed.
-//   - ask.go, gres.go, constraint.go: what a job asks for; fit.go: what that comes to in one pool.
+//   - ask.go, constraint.go: what a job's demand comes to for any pool; fit.go: what that comes to in one.
 //   - demand.go, accelerator.go: what it asks of the federation: sites, cost, kinds of GPU that will do.
 //   - filter.go, group.go: which pools can run a job at all, or why not.
 //   - rented.go: what nodes of rented pools come to, and those that must start first; starts.go: how many may.
