@@ -88,6 +88,8 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"DeleteUnknownAmong", deleteUnknownAmong},
 		{"DeleteNothing", deleteNothing},
 		{"DeleteAfterRestart", deleteAfterRestart},
+		{"WithdrawUnknown", withdrawUnknown},
+		{"WithdrawMade", withdrawMade},
 		{"Topology", topology},
 		{"FaultStockOut", faulty(StockOut, provider.KindStockOut)},
 		{"FaultQuota", faulty(Quota, provider.KindQuota)},
@@ -162,10 +164,17 @@ func (s *suite) request(count int) provider.Request {
 // create makes a gang that must come to be.
 func (s *suite) create(r provider.Request) []provider.Instance {
 	s.Helper()
-	made, err := s.Provider.Create(s.ctx, r)
-	if err != nil {
-		s.Fatalf("Create(%s, %d machines): %v", r.Token, r.Count, err)
-	}
+	var made []provider.Instance
+	s.until("the cloud makes what it has queued", func() bool {
+		var err error
+		if made, err = s.Provider.Create(s.ctx, r); err == nil {
+			return true
+		}
+		if provider.AsError(err).Kind != provider.KindPending {
+			s.Fatalf("Create(%s, %d machines): %v", r.Token, r.Count, err)
+		}
+		return false
+	})
 	s.isGang(r, made)
 	return made
 }

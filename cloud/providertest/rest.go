@@ -189,3 +189,20 @@ func wrapKeepsIt(s *suite) {
 	s.delete(made[0].ID, s.Unknown, made[1].ID, made[2].ID)
 	s.gone(ids(made))
 }
+
+func withdrawUnknown(s *suite) {
+	if err := s.Provider.Withdraw(s.ctx, "gang-that-nobody-asked-for"); err != nil {
+		s.Error(err)
+	}
+}
+
+// withdrawMade: what has been made is no request any more, and stays.
+func withdrawMade(s *suite) {
+	r := s.request(1)
+	made := s.create(r)
+	if err := s.Provider.Withdraw(s.ctx, r.Token); err != nil {
+		s.Error(err)
+	}
+	s.sameAgain(r, made)
+	s.listed(r, 1)
+}
