@@ -92,7 +92,7 @@ func (c *asks) takesBack(j *job, sj *federation.SiteJob) bool {
 }
 
 // ask takes up a request to requeue, to suspend, to resume or to change a job.
-func (c *Controller) ask(r federation.Request) {
+func (c *requests) ask(r federation.Request) {
 	j := c.jobs[r.Job]
 	switch {
 	case j == nil && r.Kind != federation.RequestUpdate && !suspends(r):
@@ -113,7 +113,7 @@ func (c *Controller) ask(r federation.Request) {
 
 // askSpread passes a request about an array whose tasks are bound one by one on to those tasks. What sites have a word in becomes a request of its own, written
 // as the array's is done.
-func (c *Controller) askSpread(j *job, r federation.Request) {
+func (c *requests) askSpread(j *job, r federation.Request) {
 	c.batch.done(r.Seq)
 	if r.Kind == federation.RequestUpdate && len(r.Tasks) == 0 {
 		if spec, err := federation.ChangedSpec(&j.Job, r.Change, r.At); err == nil {
@@ -142,7 +142,7 @@ func (c *Controller) askSpread(j *job, r federation.Request) {
 	}
 }
 
-func (c *Controller) askOne(j *job, r federation.Request) {
+func (c *requests) askOne(j *job, r federation.Request) {
 	switch {
 	case r.Kind == federation.RequestUpdate:
 		c.update(j, r)
@@ -154,7 +154,7 @@ func (c *Controller) askOne(j *job, r federation.Request) {
 }
 
 // takeAnswered takes in what a site said.
-func (c *Controller) takeAnswered(s *site, r answered) {
+func (c *requests) takeAnswered(s *site, r answered) {
 	a := c.asks.open[r.job]
 	j := c.jobs[r.job]
 	if a == nil || a.Seq != r.seq || j == nil {
@@ -178,7 +178,7 @@ func (c *Controller) takeAnswered(s *site, r answered) {
 }
 
 // repairAsked goes on with the requests that wait.
-func (c *Controller) repairAsked() {
+func (c *requests) repairAsked() {
 	now := c.now()
 	for _, id := range slices.Sorted(maps.Keys(c.asks.open)) {
 		a, j := c.asks.open[id], c.jobs[id]
@@ -205,7 +205,7 @@ func (c *Controller) repairAsked() {
 
 // putBack returns a job to the queue after its attempt was stopped for that. Its site is left alone with it for a while: it remembers the
 // number, and refuses to take it a second time, until MinJobAge has passed.
-func (c *Controller) putBack(j *job) {
+func (c *requests) putBack(j *job) {
 	a := c.asks.open[j.ID]
 	if a.spec != nil {
 		c.changeHere(j, *a.spec)
@@ -219,10 +219,10 @@ func (c *Controller) putBack(j *job) {
 	j.ExitStatus = 0
 	c.avoid(j, j.att.Site, c.now().Add(c.t.MinJobAge))
 	c.asks.answer(a)
-	c.requeue(j, federation.ReasonBeginTime)
+	c.life.requeue(j, federation.ReasonBeginTime)
 }
 
-func (c *Controller) avoid(j *job, site federation.SiteName, until time.Time) {
+func (c *requests) avoid(j *job, site federation.SiteName, until time.Time) {
 	if !c.now().Before(until) {
 		return
 	}

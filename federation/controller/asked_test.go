@@ -27,7 +27,7 @@ func TestSuspendAfterAnEnd(t *testing.T) {
 	}
 	b.pauses(part.ID, federation.RequestSuspend)
 	b.rounds(2)
-	if b.ctl.asks.open[part.ID] == nil {
+	if b.ctl.requests.asks.open[part.ID] == nil {
 		t.Fatal("its site is not asked: this shows nothing")
 	}
 	// In one round its nodes are seen to fail, and the array's request is read.
@@ -43,7 +43,7 @@ func TestSuspendAfterAnEnd(t *testing.T) {
 		b.ctl.takeResults()
 	}
 	b.request(federation.Request{Job: id, Tasks: []int{part.Part.Index}, Kind: federation.RequestSuspend, Operator: true})
-	b.ctl.carryOutAll(b.ctl.readStore(t.Context()))
+	b.ctl.requests.carryOutAll(b.ctl.readStore(t.Context()))
 	p.err = nil
 	b.wait(10 * time.Second)
 	b.noRequests()

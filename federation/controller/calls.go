@@ -207,9 +207,9 @@ func (c *Controller) takeResults() {
 		case collected:
 			c.stageOut.take(r.site, v)
 		case acted:
-			c.takeActed(r.site, v)
+			c.requests.takeActed(r.site, v)
 		case answered:
-			c.takeAnswered(r.site, v)
+			c.requests.takeAnswered(r.site, v)
 		}
 	}
 }

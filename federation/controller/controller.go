@@ -90,7 +90,7 @@ func (t Timing) withDefaults() Timing {
 type Controller struct {
 	*shared
 	inbox      *inbox
-	asks       *asks
+	requests   *requests
 	watch      *watch
 	arrays     *arrays
 	depends    *dependencies
@@ -130,15 +130,16 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 		shared: newShared(cfg), plan: new(place.Planner), policy: cfg.Policy, wake: make(chan struct{}, 1),
 	}
 	c.view.init()
+	c.inbox = &inbox{shared: c.shared, taken: map[int64]bool{}}
+	c.watch = newWatch(c.shared, c, c.view.wanted)
 	c.depends = newDependencies(c.shared)
 	c.arrays = newArrays(c.shared, &c.queue, c.depends, c)
 	c.depends.arrays = c.arrays
-	c.strays, c.stageOut = newStrays(c.shared), newStageOut(c.shared, c)
-	c.asks = &asks{shared: c.shared, open: map[federation.JobID]*asked{}, view: &c.view}
 	c.charges = charges{c.shared}
 	c.components = &components{shared: c.shared, charges: c.charges, owner: c}
-	c.inbox = &inbox{shared: c.shared, taken: map[int64]bool{}}
-	c.watch = newWatch(c.shared, c, c.view.wanted)
+	c.strays, c.stageOut = newStrays(c.shared), newStageOut(c.shared, c)
+	c.requests = newRequests(c.shared, c, others{inbox: c.inbox, queue: &c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends, components: c.components, strays: c.strays, view: &c.view})
+	c.arrays.tasks = c.requests
 	if err := c.load(ctx); err != nil {
 		return nil, err
 	}
@@ -181,7 +182,7 @@ func (c *Controller) Run(ctx context.Context) error {
 func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	c.takeResults()
 	requests := c.readStore(ctx)
-	c.carryOutAll(requests)
+	c.requests.carryOutAll(requests)
 	c.watch.look()
 	c.repair()
 	c.planJobs()

@@ -184,14 +184,6 @@ func (c *Controller) addJob(ctx context.Context, stored federation.Job) (*job, e
 	return j, nil
 }
 
-// narrow makes an array one of only the tasks in rest, which are in rising order.
-func (c *Controller) narrow(j *job, rest []int) {
-	j.Spec.Array = federation.FormatArray(rest, federation.ArrayLimit(j.Spec.Array))
-	j.size = len(rest)
-	j.setAside(rest)
-	c.batch.job(j)
-}
-
 // setAside moves the records of tasks that are not among indices to the past.
 func (j *job) setAside(indices []int) {
 	named := make(map[int]bool, len(indices))

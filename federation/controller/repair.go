@@ -12,7 +12,7 @@ import (
 // repair finds the attempts whose fate is unknown and the cancellations that have no effect yet, and acts on them.
 func (c *Controller) repair() {
 	c.strays.cancelAgain()
-	c.repairAsked()
+	c.requests.repairAsked()
 	c.stageOut.again()
 	now := c.now()
 	for _, j := range c.attention() {

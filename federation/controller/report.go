@@ -126,8 +126,8 @@ func (c *Controller) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 		c.event(j, "%s says: %s", s.Name, sj.Detail)
 	}
 	switch {
-	case c.asks.takesBack(j, &sj):
-		c.putBack(j)
+	case c.requests.asks.takesBack(j, &sj):
+		c.requests.putBack(j)
 	case j.Cancel && sj.State != federation.Completed:
 		c.end(j, federation.Cancelled, sj.Reason, sj.End)
 	case sj.State == federation.Cancelled:

@@ -8,8 +8,39 @@ import (
 	"fsub/federation"
 )
 
+// requests do what users ask of jobs.
+type requests struct {
+	*shared
+	asks   *asks // those that are not done when a round is over
+	life   jobLife
+	others // what a request may reach beyond its job
+}
+
+// jobLife is how a job goes on.
+type jobLife interface {
+	jobEnder
+	finishAttempt(j *job, to federation.AttemptState, note string)
+	requeue(j *job, reason federation.Reason)
+	addJob(ctx context.Context, stored federation.Job) (*job, error)
+}
+
+type others struct {
+	inbox      *inbox
+	queue      *queue
+	watch      *watch
+	arrays     *arrays
+	depends    *dependencies
+	components *components
+	strays     *strays
+	view       *view
+}
+
+func newRequests(c *shared, life jobLife, o others) *requests {
+	return &requests{shared: c, asks: &asks{shared: c, open: map[federation.JobID]*asked{}, view: o.view}, life: life, others: o}
+}
+
 // carryOutAll carries out what users asked for.
-func (c *Controller) carryOutAll(requests []federation.Request) {
+func (c *requests) carryOutAll(requests []federation.Request) {
 	for _, r := range requests {
 		c.inbox.taken[r.Seq] = true
 		c.carryOut(r)
@@ -18,7 +49,7 @@ func (c *Controller) carryOutAll(requests []federation.Request) {
 
 // carryOut does what a user asked for, as far as that needs no site; the rest becomes a call. Rights were checked when the
 // request was accepted. A request about a job that has ended meanwhile is done.
-func (c *Controller) carryOut(r federation.Request) {
+func (c *requests) carryOut(r federation.Request) {
 	switch r.Kind {
 	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate,
 		federation.RequestSuspend, federation.RequestResume:
@@ -46,7 +77,7 @@ func (c *Controller) carryOut(r federation.Request) {
 }
 
 // carryOutOne is carryOut for what is one job at one site.
-func (c *Controller) carryOutOne(j *job, r federation.Request) {
+func (c *requests) carryOutOne(j *job, r federation.Request) {
 	switch r.Kind {
 	case federation.RequestCancel:
 		if len(r.Tasks) > 0 && j.size > 0 {
@@ -67,7 +98,7 @@ func (c *Controller) carryOutOne(j *job, r federation.Request) {
 
 // cancel ends a job that is at no site at once; otherwise its site is asked until the end is seen. Of a site that is no member any more
 // nobody can ask that: the job waits until it is one again, or until an operator cancels it.
-func (c *Controller) cancel(j *job, r federation.Request) {
+func (c *requests) cancel(j *job, r federation.Request) {
 	orphan := j.live() && c.byName[j.att.Site] == nil
 	if j.Cancel && !(orphan && r.Operator) {
 		return
@@ -75,11 +106,11 @@ func (c *Controller) cancel(j *job, r federation.Request) {
 	j.Cancel, j.CancelBy = true, r.UID
 	c.event(j, "cancelled by uid %d", r.UID)
 	if orphan && r.Operator {
-		c.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("given up: %s is not in the configuration; what runs there was not stopped", j.att.Site))
+		c.life.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("given up: %s is not in the configuration; what runs there was not stopped", j.att.Site))
 		c.event(j, "%s", j.att.Note)
 	}
 	if !j.live() {
-		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		c.life.end(j, federation.Cancelled, federation.ReasonNone, c.now())
 		return
 	}
 	c.batch.job(j)
@@ -87,7 +118,7 @@ func (c *Controller) cancel(j *job, r federation.Request) {
 }
 
 // cancelTasks takes tasks out of an array. Those of an array that waits here are ended at once.
-func (c *Controller) cancelTasks(j *job, tasks []int) {
+func (c *requests) cancelTasks(j *job, tasks []int) {
 	if j.live() {
 		id, ref, s := j.ID, j.att.Ref(), c.byName[j.att.Site]
 		if s != nil {
@@ -118,13 +149,13 @@ func (c *Controller) cancelTasks(j *job, tasks []int) {
 		c.batch.taskMoved(&federation.Task{}, t)
 	}
 	if len(rest) == 0 {
-		c.end(j, federation.Cancelled, federation.ReasonNone, now)
+		c.life.end(j, federation.Cancelled, federation.ReasonNone, now)
 		return
 	}
 	c.narrow(j, rest)
 }
 
-func (c *Controller) hold(j *job, r federation.Request) {
+func (c *requests) hold(j *job, r federation.Request) {
 	if c.refuseTasks(j, r) {
 		return
 	}
@@ -139,7 +170,7 @@ func (c *Controller) hold(j *job, r federation.Request) {
 }
 
 // release lets a held job go. What an operator held, only an operator releases.
-func (c *Controller) release(j *job, r federation.Request) {
+func (c *requests) release(j *job, r federation.Request) {
 	if c.refuseTasks(j, r) {
 		return
 	}
@@ -157,7 +188,7 @@ func (c *Controller) release(j *job, r federation.Request) {
 
 // spreadFirst makes sure that single tasks can be held or changed: an array that waits here is bound task by task from now on. It reports true
 // if the request is to be read again, when there are numbers for those tasks.
-func (c *Controller) spreadFirst(r federation.Request) bool {
+func (c *requests) spreadFirst(r federation.Request) bool {
 	j := c.jobs[r.Job]
 	if j == nil || len(r.Tasks) == 0 || j.size == 0 || j.live() || j.spreads() {
 		return false
@@ -169,7 +200,7 @@ func (c *Controller) spreadFirst(r federation.Request) bool {
 
 // refuseTasks refuses to hold, release or change some tasks of an array that one site has: they cannot be told apart there before they start, for
 // slurmrestd takes no task in the path of an update. It reports false if that is not what r asks for.
-func (c *Controller) refuseTasks(j *job, r federation.Request) bool {
+func (c *requests) refuseTasks(j *job, r federation.Request) bool {
 	if len(r.Tasks) == 0 || j.size == 0 || !j.live() {
 		return false
 	}
@@ -180,18 +211,7 @@ func (c *Controller) refuseTasks(j *job, r federation.Request) bool {
 	return true
 }
 
-// actAtSite asks the site of a live attempt for one of the simple actions.
-func (c *Controller) actAtSite(j *job, what string, do func(federation.Driver, context.Context, federation.JobRef) error) {
-	if !j.live() || c.byName[j.att.Site] == nil {
-		return
-	}
-	id, ref, s := j.ID, j.att.Ref(), c.byName[j.att.Site]
-	c.calls.add(s, acted{job: id, what: what}, func(ctx context.Context) any {
-		return acted{job: id, what: what, err: do(s.driver, ctx, ref)}
-	})
-}
-
-func (c *Controller) signal(j *job, r federation.Request) {
+func (c *requests) signal(j *job, r federation.Request) {
 	if !j.live() || j.att.State != federation.AttemptStarted {
 		c.event(j, "signal %s dropped: the job does not run", r.Signal.Name)
 		return
@@ -203,7 +223,7 @@ func (c *Controller) signal(j *job, r federation.Request) {
 
 // takeActed notes what a site said to an action. Cancellations are repeated by repair until the end is seen; a hold or a release
 // until the site has answered; a signal is not.
-func (c *Controller) takeActed(s *site, r acted) {
+func (c *requests) takeActed(s *site, r acted) {
 	if r.err == nil {
 		c.strays.note(s, r)
 		return

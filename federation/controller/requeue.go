@@ -10,7 +10,7 @@ import (
 
 // requeueAsked is scontrol requeue of a job that has not ended. One that waits already is as good as requeued. Where the site
 // cannot do it the attempt is stopped, and the job queued here again under its ID.
-func (c *Controller) requeueAsked(j *job, r federation.Request) {
+func (c *requests) requeueAsked(j *job, r federation.Request) {
 	a := &asked{Request: r}
 	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
 		c.asks.answer(a)
@@ -34,7 +34,7 @@ func requeueAt(q federation.Requeuer, ref federation.JobRef, tasks []int) func(c
 }
 
 // requeuedThere takes in what the site said to a requeue. That the job waits again, a poll tells.
-func (c *Controller) requeuedThere(s *site, j *job, a *asked, err error) {
+func (c *requests) requeuedThere(s *site, j *job, a *asked, err error) {
 	switch {
 	case err == nil:
 		if a.hold = holds(a.Request); !a.hold {
@@ -52,7 +52,7 @@ func (c *Controller) requeuedThere(s *site, j *job, a *asked, err error) {
 }
 
 // takeUpAgain is scontrol requeue of a job that has ended: it gets back into the queue under its ID.
-func (c *Controller) takeUpAgain(r federation.Request) {
+func (c *requests) takeUpAgain(r federation.Request) {
 	again := func() { c.inbox.again(r.Seq) } // read again
 	if c.ended[r.Job] != nil {
 		again()
@@ -70,7 +70,7 @@ func (c *Controller) takeUpAgain(r federation.Request) {
 	}
 	var j *job
 	if err == nil {
-		j, err = c.addJob(ctx, stored)
+		j, err = c.life.addJob(ctx, stored)
 	}
 	if err != nil {
 		c.log.Error("take up an ended job again", "job", r.Job, "err", err)
@@ -93,11 +93,11 @@ func (c *Controller) takeUpAgain(r federation.Request) {
 	}
 	c.event(j, "requeued by uid %d after it had ended", r.UID)
 	c.batch.done(r.Seq)
-	c.requeue(j, federation.ReasonBeginTime)
+	c.life.requeue(j, federation.ReasonBeginTime)
 }
 
 // top puts a job before all others of its user.
-func (c *Controller) top(j *job) {
+func (c *requests) top(j *job) {
 	most := j.Priority
 	for _, other := range c.jobs {
 		if other.User == j.User && other != j {
@@ -107,7 +107,7 @@ func (c *Controller) top(j *job) {
 	c.setPriority(j, most)
 }
 
-func (c *Controller) setPriority(j *job, n int64) {
+func (c *requests) setPriority(j *job, n int64) {
 	if j.Priority != n {
 		j.Priority = n
 		c.queue.sorted = false

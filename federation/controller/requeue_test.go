@@ -207,8 +207,8 @@ func TestUpdateThatTheSiteRefuses(t *testing.T) {
 func (b *bench) noRequests() {
 	b.t.Helper()
 	left, err := b.store.Requests(b.t.Context())
-	if err != nil || len(left) > 0 || len(b.ctl.asks.open) > 0 {
-		b.t.Errorf("left over: %+v, %d asked, %v", left, len(b.ctl.asks.open), err)
+	if err != nil || len(left) > 0 || len(b.ctl.requests.asks.open) > 0 {
+		b.t.Errorf("left over: %+v, %d asked, %v", left, len(b.ctl.requests.asks.open), err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -65,4 +66,37 @@ func (c *shared) move(j *job, to federation.AttemptState) {
 		return
 	}
 	c.batch.attempt(j.att)
+}
+
+// actAtSite asks the site of a live attempt for one of the simple actions.
+func (c *shared) actAtSite(j *job, what string, do func(federation.Driver, context.Context, federation.JobRef) error) {
+	if !j.live() || c.byName[j.att.Site] == nil {
+		return
+	}
+	id, ref, s := j.ID, j.att.Ref(), c.byName[j.att.Site]
+	c.calls.add(s, acted{job: id, what: what}, func(ctx context.Context) any {
+		return acted{job: id, what: what, err: do(s.driver, ctx, ref)}
+	})
+}
+
+// takeSuspension takes in whether a job that has started is suspended, and says what that costs.
+func (c *shared) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
+	j.Suspension, j.rent = sj.Suspension, sj.PricePerHour
+	is, was := sj.State == federation.Suspended, j.State == federation.Suspended
+	switch {
+	case is && !was && sj.PricePerHour > 0:
+		c.event(j, "suspended at %s; its nodes stay its own, and go on costing $%s an hour", s.Name, sj.PricePerHour.Text(2))
+	case is && !was:
+		c.event(j, "suspended at %s", s.Name)
+	case was && sj.State == federation.Running:
+		c.event(j, "resumed at %s", s.Name)
+	}
+}
+
+// narrow makes an array one of only the tasks in rest, which are in rising order.
+func (c *shared) narrow(j *job, rest []int) {
+	j.Spec.Array = federation.FormatArray(rest, federation.ArrayLimit(j.Spec.Array))
+	j.size = len(rest)
+	j.setAside(rest)
+	c.batch.job(j)
 }

@@ -24,20 +24,20 @@ type arrays struct {
 	ids     jobIDs
 	queue   *queue
 	depends *dependencies
-	owner   arrayOwner
+	owner   jobEnder
+	tasks   taskActor
 
 	live    map[federation.JobID]*job        // those that have not ended
 	shrunk  map[*job]bool                    // those that tasks were taken from in this round
 	offered map[federation.JobID]offeredPart // the tasks in the plan that is being made
 }
 
-// arrayOwner is what else becomes of an array, or of one task.
-type arrayOwner interface {
-	jobEnder
+// taskActor does what a user asked for with one task, or with those of an array that wait.
+type taskActor interface {
 	carryOutOne(j *job, r federation.Request)
 }
 
-func newArrays(c *shared, q *queue, d *dependencies, owner arrayOwner) *arrays {
+func newArrays(c *shared, q *queue, d *dependencies, owner jobEnder) *arrays {
 	return &arrays{shared: c, ids: jobIDs{shared: c}, queue: q, depends: d, owner: owner,
 		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]offeredPart{}}
 }

@@ -12,7 +12,7 @@ func (c *arrays) carryOut(j *job, r federation.Request) {
 	if len(r.Tasks) == 0 {
 		c.carryOutRest(j, r)
 		for _, index := range slices.Sorted(maps.Keys(j.taskJobs)) {
-			c.owner.carryOutOne(j.taskJobs[index], r)
+			c.tasks.carryOutOne(j.taskJobs[index], r)
 		}
 		return
 	}
@@ -29,7 +29,7 @@ func (c *arrays) carryOut(j *job, r federation.Request) {
 			p = c.splitOff(j, index)
 		}
 		if p != nil {
-			c.owner.carryOutOne(p, one)
+			c.tasks.carryOutOne(p, one)
 		}
 	}
 	if len(cancel) > 0 {
@@ -49,7 +49,7 @@ func (c *arrays) carryOutRest(j *job, r federation.Request) {
 		if len(j.rest) > 0 {
 			running := j.State
 			j.State = federation.Pending // as far as its waiting tasks go
-			c.owner.carryOutOne(j, r)
+			c.tasks.carryOutOne(j, r)
 			j.State = running
 		}
 	}

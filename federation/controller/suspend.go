@@ -15,7 +15,7 @@ func suspends(r federation.Request) bool {
 }
 
 // suspendAsked is scontrol suspend and resume. One that meets another run of the job than the one that was meant is done.
-func (c *Controller) suspendAsked(j *job, r federation.Request) {
+func (c *requests) suspendAsked(j *job, r federation.Request) {
 	a := &asked{Request: r}
 	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
 		c.asks.refuse(j, a, slurmError(wire.ErrJobPending))
@@ -39,7 +39,7 @@ func suspendAt(p federation.Suspender, ref federation.JobRef, kind federation.Re
 }
 
 // suspendedThere takes in what the site said to it.
-func (c *Controller) suspendedThere(s *site, j *job, a *asked, err error) {
+func (c *requests) suspendedThere(s *site, j *job, a *asked, err error) {
 	switch {
 	case err == nil:
 		c.follow(s, j, a)
@@ -56,7 +56,7 @@ func (c *Controller) suspendedThere(s *site, j *job, a *asked, err error) {
 
 // follow brings a job, with its components, in line with what its site has done. The next poll tells it too, by the site's clock; but a resume that follows at once has to find the
 // job suspended.
-func (c *Controller) follow(s *site, j *job, a *asked) {
+func (c *requests) follow(s *site, j *job, a *asked) {
 	if !j.live() || j.att.Site != s.Name || j.att.State != federation.AttemptStarted || j.Restarts > a.Restarts {
 		return // it is another run now
 	}
@@ -76,20 +76,6 @@ func (c *Controller) follow(s *site, j *job, a *asked) {
 		}
 		k.State, k.Suspension = is.State, is.Suspension
 		c.batch.job(k)
-	}
-}
-
-// takeSuspension takes in whether a job that has started is suspended, and says what that costs.
-func (c *Controller) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
-	j.Suspension, j.rent = sj.Suspension, sj.PricePerHour
-	is, was := sj.State == federation.Suspended, j.State == federation.Suspended
-	switch {
-	case is && !was && sj.PricePerHour > 0:
-		c.event(j, "suspended at %s; its nodes stay its own, and go on costing $%s an hour", s.Name, sj.PricePerHour.Text(2))
-	case is && !was:
-		c.event(j, "suspended at %s", s.Name)
-	case was && sj.State == federation.Running:
-		c.event(j, "resumed at %s", s.Name)
 	}
 }
 

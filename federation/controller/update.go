@@ -14,7 +14,7 @@ import (
 
 // update is scontrol update. Of a job that waits here only the Spec changes, and it is planned for anew; of one that was handed over
 // the site is told. What its site refuses while the job has not started is a reason to look for another site.
-func (c *Controller) update(j *job, r federation.Request) {
+func (c *requests) update(j *job, r federation.Request) {
 	a := &asked{Request: r}
 	spec, err := federation.ChangedSpec(&j.Job, r.Change, r.At)
 	if err != nil { // checked when it was asked for
@@ -46,7 +46,7 @@ func changesText(changes []sbatch.Change) string {
 }
 
 // changePriority does what the Spec does not hold: priority 0 holds, an operator's number counts.
-func (c *Controller) changePriority(j *job, r federation.Request) {
+func (c *requests) changePriority(j *job, r federation.Request) {
 	for _, ch := range r.Change {
 		if ch.Option != "priority" {
 			continue
@@ -80,7 +80,7 @@ func updateAt(u federation.Updater, ref federation.JobRef, j *job, spec *sbatch.
 }
 
 // updated takes in what the site said to an update.
-func (c *Controller) updated(j *job, a *asked, err error) {
+func (c *requests) updated(j *job, a *asked, err error) {
 	switch {
 	case err == nil:
 		c.changeHere(j, *a.spec)
@@ -95,7 +95,7 @@ func (c *Controller) updated(j *job, a *asked, err error) {
 }
 
 // changeHere makes spec what the job asks for.
-func (c *Controller) changeHere(j *job, spec sbatch.Spec) {
+func (c *requests) changeHere(j *job, spec sbatch.Spec) {
 	depends := spec.Dependency != j.Spec.Dependency
 	if j.Whole != nil && spec.Array != "" {
 		j.Whole.Limit = federation.ArrayLimit(spec.Array)
