@@ -24,8 +24,8 @@ func TestMatters(t *testing.T) {
 			t.Errorf("--fed-%s: the table does not say where it matters", o.name)
 		}
 	}
-	for _, name := range lackable() {
-		name, _, _ = strings.Cut(name, "=")
+	for _, l := range lackable {
+		name, _, _ := strings.Cut(l.option, "=")
 		if !keyRows()[name].to.counts() {
 			t.Errorf("--%s: a site may lack it, and it does not count for placement", name)
 		}

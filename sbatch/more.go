@@ -99,12 +99,3 @@ func (m *More) Layout() (sockets, cores, threads, tasksPerCore int) {
 	}
 	return sockets, cores, threads, tasksPerCore
 }
-
-// Uses reports whether s needs an option that a site may have no word for, by the option's name.
-func (s *Spec) Uses(option string) bool {
-	if option == "cores-per-socket" {
-		_, cores, _, _ := s.More.Layout()
-		return cores != 0
-	}
-	return s.usesRare(option)
-}
