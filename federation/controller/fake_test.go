@@ -10,6 +10,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/federation/place"
 	"fsub/federation/store"
 	"fsub/sbatch"
@@ -190,7 +191,14 @@ func (b *bench) rounds(n int) {
 }
 
 // wait lets a time pass.
-func (b *bench) wait(d time.Duration) { b.rounds(int(d / (200 * time.Millisecond))) }
+func (b *bench) wait(d time.Duration) {
+	b.rounds(int(d / (200 * time.Millisecond)))
+	for id, j := range b.ctl.jobs { // whatever has been changed of it
+		if j.Demand != demand.Of(&j.Spec) {
+			b.t.Errorf("the demand of job %d is not that of its Spec: %+v", id, j.Demand)
+		}
+	}
+}
 
 func (b *bench) submit(change func(*sbatch.Spec)) federation.JobID {
 	b.t.Helper()

@@ -8,10 +8,6 @@ import (
 	"fsub/sbatch/gres"
 )
 
-// Version is that of the reading. It rises whenever a Spec is read as something else than before. A Demand follows from its Spec alone, so
-// stores keep the Spec, and the Demand of a loaded job is always of this version.
-const Version = 1
-
 // Demand is what a job needs. It is made by [Of], shared, and never changed. Zero numbers and empty texts say that nothing was asked for.
 type Demand struct {
 	MinNodes, MaxNodes int    // MaxNodes 0: as many as it takes
