@@ -48,6 +48,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 			o.Running = append(o.Running, j.running(o.At)...)
 		case j.line != nil:
 			o.PendingJobs++
+			o.Waiting = append(o.Waiting, j.waits())
 		}
 	}
 	o.Tree = d.fleet.tree()
@@ -188,6 +189,17 @@ func (m *machine) info(now time.Time) *federation.NodeInfo {
 	return i
 }
 
+// stake is whose a job is, and how it stands.
+func (j *job) stake(limit time.Duration) federation.Stake {
+	s := federation.Stake{User: j.User.Name, Account: j.Job.Spec.Account, QOS: j.Job.Spec.QOS, Partition: j.Partition, Limit: limit}
+	return s
+}
+
+// waits is a job for which no machine has been found.
+func (j *job) waits() federation.WaitingJob {
+	return federation.WaitingJob{Job: j.id(), Nodes: max(j.Job.Spec.MinNodes, 1), Stake: j.stake(j.Job.Spec.TimeLimit)}
+}
+
 // running is a job that holds machines, one entry for each component and share. Nobody knows when one that is suspended ends.
 func (j *job) running(now time.Time) []federation.RunningJob {
 	var list []federation.RunningJob
@@ -209,7 +221,8 @@ func (j *job) running(now time.Time) []federation.RunningJob {
 				continue
 			}
 		}
-		one := federation.RunningJob{Job: j.id() + federation.JobID(k.Group), End: end, Nodes: []string{k.Name}, CPUs: k.CPUs, Mem: k.Mem}
+		one := federation.RunningJob{Job: j.id() + federation.JobID(k.Group), End: end, Nodes: []string{k.Name}, CPUs: k.CPUs, Mem: k.Mem,
+			Stake: j.stake(j.limit(r.machines[0].pool))}
 		if len(k.GPUs) > 0 {
 			one.GRES = []federation.GRES{{Name: "gpu", Type: kind, Total: len(k.GPUs), Used: len(k.GPUs)}}
 		}

@@ -40,7 +40,8 @@ type Observation struct {
 	Reservations []Reservation
 	Licenses     []License
 	Running      []RunningJob // every job that holds nodes, ours and others
-	PendingJobs  int          // eligible jobs that wait at the site, ours and others (array tasks count one each)
+	Waiting      []WaitingJob // jobs that wait at the site, ours and others, as far as the site has told of them
+	PendingJobs  int          // how many wait in all, ours and others (array tasks count one each)
 	Tree         topology.Tree
 
 	// Associations is nil where the site does not keep them or does not enforce them: then everybody may run.
@@ -137,6 +138,26 @@ type RunningJob struct {
 	CPUs int
 	Mem  sbatch.MemMiB
 	GRES []GRES // Used counts
+
+	Stake
+}
+
+// WaitingJob is one job that waits at a site.
+type WaitingJob struct {
+	Job   JobID     // as in RunningJob
+	Start time.Time // when the site expects to start it; zero: it does not say
+	// What it asks for, all together.
+	Nodes, CPUs int
+	GRES        []GRES // Total counts
+
+	Stake
+}
+
+// Stake is whose a job at a site is, in the site's names, and how it stands there. A field that the site does not tell is zero.
+type Stake struct {
+	User, Account, QOS, Partition string
+	Priority                      int64
+	Limit                         time.Duration // sbatch.Unlimited or a limit
 }
 
 // Reservation is a Slurm reservation: nodes that only some may use for some time.
@@ -188,7 +209,8 @@ type Site struct {
 	FileSystems []string
 	Options     []PluginOption // that plugins of the site add to sbatch's
 
-	Seen       *Observation // last good look; nil: none since the daemon started
+	Seen       *Observation // last good look that has shown something new; nil: none since the daemon started
+	SeenAt     time.Time    // when the last good look began
 	Pools      []Pool       // of Seen; see place.Pools
 	Answering  bool         // the last look was good
 	Denied     bool         // it answers and refuses our token: until an operator acts it runs nothing

@@ -213,7 +213,7 @@ func (d *Driver) lookAtNodes(ctx context.Context, st standing) (*view, error) {
 	}
 	d.mu.Lock()
 	if boot := stats.ReqTimeStart.Value(); d.boot != boot { // its numbers may be others' now
-		d.boot, d.running = boot, nil
+		d.boot, d.running, d.waiting = boot, nil, nil
 	}
 	d.mu.Unlock()
 	return d.viewJobs(ctx, &stats)

@@ -24,6 +24,7 @@ type look struct {
 	resvs   wire.ReservationsResponse
 	jobs    *view
 	running []federation.RunningJob
+	waiting []federation.WaitingJob
 	assocs  associations
 
 	licenses []federation.License
@@ -68,7 +69,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if tr.old {
 		o.Cluster = d.clusterName(ctx)
 	}
-	o.Running, o.Associations, o.Accounts = l.running, l.assocs.list, l.assocs.accounts
+	o.Running, o.Waiting, o.Associations, o.Accounts = l.running, l.waiting, l.assocs.list, l.assocs.accounts
 	o.Licenses = l.licenses
 	if !st.mapped { // else its numbers are its own business
 		o.MaxJobSeen = d.maxJob(l.jobs.rows)
@@ -108,7 +109,7 @@ func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 	g.Go(func() error { return d.read(ctx, "reservations", wire.PathReservations, &l.resvs) })
 	g.Go(func() (err error) {
 		if l.jobs, err = d.lookAtNodes(ctx, st); err == nil {
-			l.running, err = d.holders(ctx, st, l.jobs)
+			l.running, l.waiting, err = d.holders(ctx, st, l.jobs)
 		}
 		return err
 	})

@@ -28,17 +28,37 @@ type runningJob struct {
 // maxAge is how long the details of a running job are believed.
 const maxAge = 5 * time.Minute
 
-// holders returns every job that holds nodes, with details that are asked for once.
-func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federation.RunningJob, error) {
+// waitingJobs is runningJobs for those that wait.
+type waitingJobs map[int64]waitingJob
+
+type waitingJob struct {
+	federation.WaitingJob
+	read time.Time
+}
+
+// waitingReads bounds the waiting jobs whose details are asked for in one look: no site is to be slowed down to learn who waits there.
+const waitingReads = 20
+
+// holders returns every job that holds nodes, and those that wait, with details that are asked for once.
+func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federation.RunningJob, []federation.WaitingJob, error) {
 	now, rows := d.c.now(), v.rows
-	next := runningJobs{}
+	next, waits := runningJobs{}, waitingJobs{}
 	if v.records != nil {
-		return d.heldBy(st, v.records), nil
+		running, waiting := d.heldBy(st, v.records)
+		return running, waiting, nil
 	}
-	var ask []int64
+	var ask, who []int64
 	d.mu.Lock()
 	for _, r := range rows {
 		if !holdsNodes(r.state) {
+			if state(r.state) != federation.Pending {
+				continue
+			}
+			if j, ok := d.waiting[r.id]; ok && now.Sub(j.read) < maxAge {
+				waits[r.id] = j
+			} else if len(who) < waitingReads {
+				who = append(who, r.id)
+			}
 			continue
 		}
 		if j, ok := d.running[r.id]; ok && now.Sub(j.read) < maxAge && (j.End.IsZero() || now.Before(j.End)) {
@@ -50,7 +70,16 @@ func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federatio
 	d.mu.Unlock()
 	records, err := d.runningRecords(ctx, ask, len(rows))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	more, err := d.oneByOne(ctx, who)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range more {
+		if r := &more[i]; state(r.State) == federation.Pending {
+			waits[r.JobID] = waitingJob{d.waits(st, r), now}
+		}
 	}
 	for i := range records {
 		if r := &records[i]; holdsNodes(r.State) {
@@ -59,26 +88,42 @@ func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federatio
 		}
 	}
 	d.mu.Lock()
-	d.running = next
+	d.running, d.waiting = next, waits
 	d.mu.Unlock()
 	out := make([]federation.RunningJob, 0, len(next))
 	for _, j := range next {
 		out = append(out, j.RunningJob)
 	}
-	slices.SortFunc(out, func(a, b federation.RunningJob) int { return cmp.Compare(a.Job, b.Job) })
-	return out, nil
+	var waiting []federation.WaitingJob
+	for _, j := range waits {
+		waiting = append(waiting, j.WaitingJob)
+	}
+	inOrder(out, waiting)
+	return out, waiting, nil
 }
 
-// heldBy translates the records of those jobs that hold nodes.
-func (d *Driver) heldBy(st standing, records []wire.Job) []federation.RunningJob {
-	var out []federation.RunningJob
+// inOrder sorts what is listed of jobs, so that equal looks are equal.
+func inOrder(running []federation.RunningJob, waiting []federation.WaitingJob) {
+	slices.SortFunc(running, func(a, b federation.RunningJob) int {
+		return cmp.Or(cmp.Compare(a.Job, b.Job), slices.Compare(a.Nodes, b.Nodes), a.End.Compare(b.End))
+	})
+	slices.SortFunc(waiting, func(a, b federation.WaitingJob) int {
+		return cmp.Or(cmp.Compare(a.Job, b.Job), a.Start.Compare(b.Start), cmp.Compare(a.Priority, b.Priority))
+	})
+}
+
+// heldBy translates the records of those jobs that hold nodes, and of those that wait.
+func (d *Driver) heldBy(st standing, records []wire.Job) (running []federation.RunningJob, waiting []federation.WaitingJob) {
 	for i := range records {
-		if holdsNodes(records[i].State) {
-			out = append(out, d.holds(st, &records[i]))
+		switch r := &records[i]; {
+		case holdsNodes(r.State):
+			running = append(running, d.holds(st, r))
+		case state(r.State) == federation.Pending:
+			waiting = append(waiting, d.waits(st, r))
 		}
 	}
-	slices.SortFunc(out, func(a, b federation.RunningJob) int { return cmp.Compare(a.Job, b.Job) })
-	return out
+	inOrder(running, waiting)
+	return running, waiting
 }
 
 // holdsNodes reports whether a job in this state keeps nodes from others.
@@ -100,6 +145,10 @@ func (d *Driver) runningRecords(ctx context.Context, ids []int64, total int) ([]
 		}
 		return slices.DeleteFunc(all, func(j wire.Job) bool { return !wanted[j.JobID] }), nil
 	}
+	return d.oneByOne(ctx, ids)
+}
+
+func (d *Driver) oneByOne(ctx context.Context, ids []int64) ([]wire.Job, error) {
 	var mu sync.Mutex
 	var out []wire.Job
 	g, ctx := errgroup.WithContext(ctx)
@@ -126,17 +175,36 @@ func (d *Driver) runningRecords(ctx context.Context, ids []int64, total int) ([]
 // holds is what a job holds, under the name that it has here.
 func (d *Driver) holds(st standing, r *wire.Job) federation.RunningJob {
 	j := holder(r)
-	if n, ours := d.nameIn(r); st.mapped && ours {
-		j.Job = n.job
-	} else if st.mapped && d.cfg.ours(int64(j.Job)) { // what looks like one of ours is none
-		j.Job = 0
+	j.Job = d.numberHere(st, r)
+	return j
+}
+
+// waits is what a job that waits asks for.
+func (d *Driver) waits(st standing, r *wire.Job) federation.WaitingJob {
+	j := federation.WaitingJob{Job: d.numberHere(st, r), Start: unix(r.StartTime.Value()), Nodes: int(r.NodeCount.Value()), CPUs: int(r.CPUs.Value()), Stake: stake(r)}
+	if n, kind := gpus(r.TRESReq); n > 0 {
+		j.GRES = []federation.GRES{{Name: "gpu", Type: kind, Total: n}}
 	}
 	return j
 }
 
+// numberHere is the number that a record's job has in the federation, if it is ours.
+func (d *Driver) numberHere(st standing, r *wire.Job) federation.JobID {
+	id := federation.JobID(r.JobID)
+	if a := r.ArrayJobID.Value(); a != 0 {
+		id = federation.JobID(a)
+	}
+	if n, ours := d.nameIn(r); st.mapped && ours {
+		return n.job
+	} else if st.mapped && d.cfg.ours(int64(id)) { // what looks like one of ours is none
+		return 0
+	}
+	return id
+}
+
 // holder is what a job holds, the most that it has on any of its nodes.
 func holder(r *wire.Job) federation.RunningJob {
-	j := federation.RunningJob{Job: federation.JobID(r.JobID)}
+	j := federation.RunningJob{Job: federation.JobID(r.JobID), Stake: stake(r)}
 	if !r.TimeLimit.Infinite && r.EndTime.Value() > 0 {
 		j.End = unix(r.EndTime.Value())
 	}
@@ -161,6 +229,11 @@ func holder(r *wire.Job) federation.RunningJob {
 		}
 	}
 	return j
+}
+
+// stake is whose a job is, and how it stands.
+func stake(r *wire.Job) federation.Stake {
+	return federation.Stake{User: r.UserName, Account: r.Account, QOS: r.QOS, Partition: r.Partition, Priority: r.Priority.Value(), Limit: minutes(r.TimeLimit)}
 }
 
 // learnDefault notes the partition of a job that named none.

@@ -126,7 +126,7 @@ func sameNode(a, b *federation.Node) bool {
 	gres := func(a, b federation.GRES) bool { return a.Name == b.Name && a.Type == b.Type && a.Total == b.Total }
 	return a.Name == b.Name && a.CPUs == b.CPUs && a.Mem == b.Mem && a.Sockets == b.Sockets && a.Cores == b.Cores && a.Threads == b.Threads &&
 		slices.EqualFunc(a.GRES, b.GRES, gres) && slices.Equal(a.Features, b.Features) && slices.Equal(a.Partitions, b.Partitions) &&
-		(a.Rented == b.Rented || a.Rented != nil && b.Rented != nil && *a.Rented == *b.Rented && a.Reason == b.Reason)
+		a.Rented.Same(b.Rented) && (a.Rented == nil || a.Reason == b.Reason)
 }
 
 // state compares what two states of a node mean.

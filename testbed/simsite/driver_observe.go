@@ -3,6 +3,7 @@ package simsite
 import (
 	"context"
 	"slices"
+	"time"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -62,9 +63,12 @@ func (s *Site) observe() *federation.Observation {
 		switch {
 		case j == nil:
 		case j.state == federation.Running:
-			o.Running = append(o.Running, j.observed())
+			o.Running = append(o.Running, s.holds(j))
 		case j.queued || j.state == federation.Pending && s.throttled(j):
 			o.PendingJobs += j.units()
+		}
+		if j != nil && j.state == federation.Pending {
+			o.Waiting = append(o.Waiting, s.waits(j))
 		}
 	}
 	if s.cfg.EnforceAssociations {
@@ -96,8 +100,23 @@ func (n *node) observed() federation.Node {
 		GRES: slices.Clone(n.gres), Features: n.features, Partitions: n.parts, Sockets: n.cpus, Cores: 1, Threads: 1}
 }
 
-func (j *job) observed() federation.RunningJob {
-	o := federation.RunningJob{Job: federation.JobID(j.groupID())}
+func (s *Site) stake(j *job) federation.Stake {
+	o := federation.Stake{User: j.user.Name, Account: j.account, QOS: j.qos, Partition: s.partNames(j), Limit: sbatch.Unlimited}
+	if j.held == federation.NotHeld {
+		o.Priority = j.prio
+	}
+	if j.limit > 0 {
+		o.Limit = (time.Duration(j.limit) + time.Minute - 1).Truncate(time.Minute)
+	}
+	return o
+}
+
+func (s *Site) waits(j *job) federation.WaitingJob {
+	return federation.WaitingJob{Job: federation.JobID(j.groupID()), Nodes: j.need.minNodes, Stake: s.stake(j)}
+}
+
+func (s *Site) holds(j *job) federation.RunningJob {
+	o := federation.RunningJob{Job: federation.JobID(j.groupID()), Stake: s.stake(j)}
 	if j.limit > 0 {
 		o.End = second(j.start + j.limit)
 	}
