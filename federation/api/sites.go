@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
@@ -55,7 +56,7 @@ func describeSite(site *federation.Site) v1.Site {
 	if o == nil {
 		return v
 	}
-	v.Seen, v.Cluster, v.Version, v.Mode, v.Warnings = o.At, o.Cluster, o.Version, o.Mode, o.Warnings
+	v.Seen, v.Cluster, v.Version, v.Mode, v.Warnings = later(site.SeenAt, o.At), o.Cluster, o.Version, o.Mode, o.Warnings
 	v.Nodes = len(o.Nodes)
 	for i := range o.Nodes {
 		n := &o.Nodes[i]
@@ -101,4 +102,11 @@ func (s *Server) setSiteState(w http.ResponseWriter, r *http.Request, c Caller) 
 	s.cfg.Controller.Wake()
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

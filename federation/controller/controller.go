@@ -107,6 +107,7 @@ type Controller struct {
 
 	nextPlan time.Time
 	lastPlan time.Time
+	due      time.Time // when something that a plan depends on will be otherwise; zero: not known
 
 	wake chan struct{}
 	view view
@@ -206,6 +207,9 @@ func (c *Controller) nextRound() time.Time {
 	c.watch.due(sooner)
 	if c.planDirty && c.watch.looked {
 		sooner(c.nextPlan)
+	}
+	if c.watch.looked && !c.due.IsZero() {
+		sooner(later(c.due, c.nextPlan))
 	}
 	if c.view.behind {
 		sooner(c.view.published.Add(publishEvery))

@@ -12,10 +12,11 @@ import (
 // planJobs binds jobs of the queue to sites, if there is a cause to plan and the last plan is not too recent.
 func (c *Controller) planJobs() {
 	now := c.now()
-	if now.Before(c.nextPlan) || !c.planDirty && now.Sub(c.lastPlan) < c.t.PlanAgain || !c.watch.lookedAround(now) {
+	due := !c.due.IsZero() && !now.Before(c.due)
+	if now.Before(c.nextPlan) || !c.planDirty && !due && now.Sub(c.lastPlan) < c.t.PlanAgain || !c.watch.lookedAround(now) {
 		return
 	}
-	c.planDirty, c.lastPlan = false, now
+	c.planDirty, c.lastPlan, c.due = false, now, time.Time{}
 	began := time.Now()
 	if candidates := c.candidates(); len(candidates) > 0 {
 		p := c.makePlan(candidates)
@@ -30,6 +31,20 @@ func (c *Controller) planJobs() {
 		gap = took
 	}
 	c.nextPlan = now.Add(gap)
+}
+
+// planAt has a plan made at a time, if none is made before.
+func (c *Controller) planAt(t time.Time) {
+	if c.due.IsZero() || t.Before(c.due) {
+		c.due = t
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // candidates are the jobs that may be bound now, in order. Jobs that may not are given their reason.
@@ -65,8 +80,10 @@ func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
 	case j.Held != federation.NotHeld:
 		return federation.ReasonHeldUser
 	case now.Before(j.Spec.Begin):
+		c.planAt(j.Spec.Begin)
 		return federation.ReasonBeginTime
 	case now.Before(j.asideUntil):
+		c.planAt(j.asideUntil)
 		return federation.ReasonFault
 	}
 	reason := j.depends.reason(now)
@@ -207,10 +224,11 @@ func (c *Controller) refusals(candidates []*federation.Job) map[federation.JobID
 		if len(j.refused) == 0 {
 			continue
 		}
-		if c.now().After(j.refusedUntil) {
+		if !c.now().Before(j.refusedUntil) {
 			j.refused = nil
 			continue
 		}
+		c.planAt(j.refusedUntil)
 		out[job.ID] = j.refused
 	}
 	return out

@@ -111,9 +111,13 @@ func (c *watch) takeObserved(s *site, r observed) {
 	} else {
 		s.observeFails = 0
 		s.nextObserve = now.Add(c.t.Observe)
-		s.Seen = r.obs
-		s.Pools = place.Pools(s.Name, r.obs)
-		c.planDirty = true
+		s.SeenAt = r.obs.At
+		// What says nothing new is not read again by anybody, unless placement has failed over it.
+		if s.Seen == nil || s.Seen == s.unread || !s.Seen.Same(r.obs) {
+			s.Seen = r.obs
+			s.Pools = place.Pools(s.Name, r.obs)
+			c.planDirty = true
+		}
 	}
 	c.health(s)
 }
