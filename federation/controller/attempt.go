@@ -11,8 +11,19 @@ import (
 // refusedFor is how long a site that refused a job is left alone with it. Accounts, limits and nodes change.
 const refusedFor = 10 * time.Minute
 
+// attempts are handed over to sites, and looked for until it is known what has become of them.
+type attempts struct {
+	*shared
+	*life
+	reports  *reports
+	requests *requests
+	strays   *strays
+	stageOut *stageOut
+	claimed  int64 // number of the last claim
+}
+
 // bind writes the intent to run j where d.Offers[0] says. The submission itself follows the commit.
-func (c *Controller) bind(j *job, d federation.Decision) {
+func (c *attempts) bind(j *job, d federation.Decision) {
 	o := d.Offers[0]
 	s := c.byName[o.Site]
 	now := c.now().UTC()
@@ -48,7 +59,7 @@ func cut(d federation.Decision) federation.Decision {
 
 // submit hands the attempt to its site, after the round's commit. The payload is read only then: it is large, and most
 // queued jobs wait long.
-func (c *Controller) submit(j *job) {
+func (c *attempts) submit(j *job) {
 	s := c.byName[j.att.Site]
 	j.busy = true
 	j.att.Tries++
@@ -69,7 +80,7 @@ func (c *Controller) submit(j *job) {
 }
 
 // takeSubmitted takes in what a site answered to a submission. What it acknowledged is not yet safe there: polls watch over it.
-func (c *Controller) takeSubmitted(s *site, r submitted) {
+func (c *attempts) takeSubmitted(s *site, r submitted) {
 	j := c.jobs[r.job]
 	if j == nil || j.att == nil || j.att.Number != r.attempt {
 		return
@@ -104,7 +115,7 @@ func (c *Controller) takeSubmitted(s *site, r submitted) {
 }
 
 // submitFailed follows the policy of each kind of error.
-func (c *Controller) submitFailed(s *site, j *job, err error) {
+func (c *attempts) submitFailed(s *site, j *job, err error) {
 	switch {
 	case j.att.State != federation.AttemptIntended: // a poll has seen it there: whatever was refused, it was not this
 		j.unsure = true
@@ -129,7 +140,7 @@ func (c *Controller) submitFailed(s *site, j *job, err error) {
 }
 
 // refuse notes that the site did not take the job: the next site is tried.
-func (c *Controller) refuse(s *site, j *job, err error, reason federation.Reason) {
+func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) {
 	c.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class = federation.ClassCapacity
 	c.event(j, "refused by %s: %v", s.Name, err)
@@ -158,17 +169,8 @@ func (j *job) leaveOut(no federation.Rejection, until time.Time) {
 	j.refused[no.Site], j.refusedUntil = no, until
 }
 
-// backToQueue returns a job to the queue, or ends it if it was to be cancelled.
-func (c *Controller) backToQueue(j *job, reason federation.Reason) {
-	if j.Cancel {
-		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
-		return
-	}
-	c.requeue(j, reason)
-}
-
 // later sets the time of the next try after a call that proved nothing.
-func (c *Controller) later(j *job, s *site, err error) {
+func (c *attempts) later(j *job, s *site, err error) {
 	j.fails++
 	j.retry = c.now().Add(c.backoff(j.fails))
 	c.log.Warn("no answer about an attempt", "job", j.ID, "site", s.Name, "attempt", j.att.Number, "err", err)

@@ -89,6 +89,9 @@ func (t Timing) withDefaults() Timing {
 // Controller decides. What it decides over has its state in collaborators; its fields belong to the goroutine that calls Round.
 type Controller struct {
 	*shared
+	*life
+	*attempts
+	reports    *reports
 	inbox      *inbox
 	requests   *requests
 	watch      *watch
@@ -102,8 +105,6 @@ type Controller struct {
 	plan   planner
 	policy place.Policy
 	queue  queue // those without a live attempt
-
-	claimed int64 // number of the last claim
 
 	nextPlan time.Time
 	lastPlan time.Time
@@ -131,21 +132,29 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 		shared: newShared(cfg), plan: new(place.Planner), policy: cfg.Policy, wake: make(chan struct{}, 1),
 	}
 	c.view.init()
-	c.inbox = &inbox{shared: c.shared, taken: map[int64]bool{}}
-	c.watch = newWatch(c.shared, c, c.view.wanted)
-	c.depends = newDependencies(c.shared)
-	c.arrays = newArrays(c.shared, &c.queue, c.depends, c)
-	c.depends.arrays = c.arrays
-	c.charges = charges{c.shared}
-	c.components = &components{shared: c.shared, charges: c.charges, owner: c}
-	c.strays, c.stageOut = newStrays(c.shared), newStageOut(c.shared, c)
-	c.requests = newRequests(c.shared, c, others{inbox: c.inbox, queue: &c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends, components: c.components, strays: c.strays, view: &c.view})
-	c.arrays.tasks = c.requests
+	c.join()
 	if err := c.load(ctx); err != nil {
 		return nil, err
 	}
 	c.publish()
 	return c, nil
+}
+
+// join makes what the controller consists of known to each other.
+func (c *Controller) join() {
+	c.inbox = &inbox{shared: c.shared, taken: map[int64]bool{}}
+	c.strays, c.charges, c.depends = newStrays(c.shared), charges{c.shared}, newDependencies(c.shared)
+	c.life = &life{shared: c.shared, queue: &c.queue, depends: c.depends, charges: c.charges}
+	c.reports = &reports{shared: c.shared, life: c.life, strays: c.strays}
+	c.watch = newWatch(c.shared, c.reports, c.view.wanted)
+	c.arrays = newArrays(c.shared, &c.queue, c.depends, c.life)
+	c.components = &components{shared: c.shared, charges: c.charges, owner: c.life}
+	c.stageOut = newStageOut(c.shared, c.reports)
+	c.life.watch, c.life.arrays, c.life.components, c.depends.arrays = c.watch, c.arrays, c.components, c.arrays
+	c.requests = newRequests(c.shared, c.life, others{inbox: c.inbox, queue: &c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends,
+		components: c.components, strays: c.strays, view: &c.view})
+	c.arrays.tasks, c.reports.requests, c.reports.stageOut = c.requests, c.requests, c.stageOut
+	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut}
 }
 
 // Run runs rounds until ctx is done: whenever a result comes in, the store was written to, a site has news, or a time has come.

@@ -10,13 +10,13 @@ import (
 // starts it again, without counting that as a requeue. The job may have run to its end meanwhile.
 
 // startLost reports whether a site shows an attempt as pending that it has shown as started.
-func (c *Controller) startLost(j *job, sj federation.SiteJob) bool {
+func (c *reports) startLost(j *job, sj federation.SiteJob) bool {
 	return j.size == 0 && j.att.State == federation.AttemptStarted && sj.Restarts <= j.att.Restarts &&
 		!sj.FromAccounting && !sj.State.Started() && !sj.State.Ended()
 }
 
 // loseStart follows the requeue rules for such an attempt. One that may run again does so where it is.
-func (c *Controller) loseStart(s *site, j *job, sj federation.SiteJob) {
+func (c *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
 	if sj.State == federation.Pending {
 		c.event(j, "the controller of %s lost the start: it shows the job as pending again", s.Name)
 		if c.mayRunAgain(j) {
@@ -41,15 +41,10 @@ func startedAgain(j *job, sj federation.SiteJob) bool {
 		j.State.Started() && j.State != federation.Configuring && sj.Restarts <= a.Restarts && !sj.FromAccounting
 }
 
-// mayRunAgain is the requeue rule.
-func (c *Controller) mayRunAgain(j *job) bool {
-	return !j.Cancel && (j.Spec.Requeue == nil || *j.Spec.Requeue) && j.Restarts < c.cfg.MaxRequeue
-}
-
 // noteHeld sees whether the site holds a job that nobody holds here. A node that remembers a job of which its controller has
 // lost the start refuses to start it a second time; the controller then requeues and holds it, and the node forgets. The job
 // is released, within the bound of requeues. What was not requeued, or is held by an operator of the site, stays so.
-func (c *Controller) noteHeld(s *site, j *job, sj federation.SiteJob) {
+func (c *reports) noteHeld(s *site, j *job, sj federation.SiteJob) {
 	held := sj.State == federation.Pending && j.Held == federation.NotHeld && j.att.Restarts > 0 && j.Restarts <= c.cfg.MaxRequeue &&
 		sj.Reason == federation.ReasonHeldUser
 	if held && !j.heldThere {

@@ -10,7 +10,7 @@ import (
 )
 
 // repair finds the attempts whose fate is unknown and the cancellations that have no effect yet, and acts on them.
-func (c *Controller) repair() {
+func (c *attempts) repair() {
 	c.strays.cancelAgain()
 	c.requests.repairAsked()
 	c.stageOut.again()
@@ -38,7 +38,7 @@ func (c *Controller) repair() {
 }
 
 // tellHold tells the site again whether the job is held: it did not answer when that changed.
-func (c *Controller) tellHold(j *job) {
+func (c *attempts) tellHold(j *job) {
 	j.tellHold = false
 	switch {
 	case j.State != federation.Pending:
@@ -50,7 +50,7 @@ func (c *Controller) tellHold(j *job) {
 }
 
 // attention lists the live jobs for which repair may have something to do, in order of ID.
-func (c *Controller) attention() []*job {
+func (c *attempts) attention() []*job {
 	var out []*job
 	for _, s := range c.sites {
 		for _, j := range s.jobs {
@@ -63,7 +63,7 @@ func (c *Controller) attention() []*job {
 	return out
 }
 
-func (c *Controller) lookup(j *job, s *site) {
+func (c *attempts) lookup(j *job, s *site) {
 	j.busy = true
 	kind, ref := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}, j.att.Ref()
 	c.calls.add(s, kind, func(ctx context.Context) any {
@@ -74,21 +74,21 @@ func (c *Controller) lookup(j *job, s *site) {
 }
 
 // takeLookedUp decides over an attempt whose fate was unknown, from all that the site knows of its ID.
-func (c *Controller) takeLookedUp(s *site, r lookedUp) {
+func (c *attempts) takeLookedUp(s *site, r lookedUp) {
 	j := c.jobs[r.job]
 	if j == nil || j.att == nil || j.att.Number != r.attempt || j.att.State.Final() {
 		return
 	}
 	j.busy = false
-	known := r.err == nil && c.same(j, r.found)
+	known := r.err == nil && c.reports.same(j, r.found)
 	switch {
 	case r.err != nil && !errors.Is(r.err, federation.ErrNotFound):
 		c.later(j, s, r.err)
-	case known && r.confirm && c.startLost(j, r.found):
-		c.loseStart(s, j, r.found)
+	case known && r.confirm && c.reports.startLost(j, r.found):
+		c.reports.loseStart(s, j, r.found)
 	case known && (!r.found.FromAccounting || r.found.State.Ended()):
 		j.fails = 0
-		c.report(s, j, r.found)
+		c.reports.report(s, j, r.found)
 	case j.unsure && !known:
 		// Neither controller nor accounting has it: it never arrived, or was lost before it was saved. Should it still
 		// arrive, the second of the two is refused by its ID.
@@ -99,7 +99,7 @@ func (c *Controller) takeLookedUp(s *site, r lookedUp) {
 }
 
 // again submits an attempt of unknown fate once more, under the same key.
-func (c *Controller) again(j *job, s *site) {
+func (c *attempts) again(j *job, s *site) {
 	j.unsure = false
 	if j.Cancel {
 		c.finishAttempt(j, federation.AttemptWithdrawn, "cancelled before it reached the site")
@@ -112,7 +112,7 @@ func (c *Controller) again(j *job, s *site) {
 
 // lost deals with an attempt that the site had acknowledged and does not know any more, or knows only from accounting as
 // not ended. It is believed after a second look: at once after the first, an accounting record may still be under way.
-func (c *Controller) lost(j *job, s *site, startedByAccounting bool) {
+func (c *attempts) lost(j *job, s *site, startedByAccounting bool) {
 	now := c.now()
 	wait := c.t.Confirm
 	if j.missing.IsZero() {
@@ -144,42 +144,4 @@ func lostNote(s federation.SiteName, started bool) string {
 		return fmt.Sprintf("the controller of %s lost the job after it had started", s)
 	}
 	return fmt.Sprintf("the controller of %s lost the job; nothing says that it had started", s)
-}
-
-// siteFailure follows the requeue rules after a failure that is not the job's own: again if it may be requeued, else it ends.
-func (c *Controller) siteFailure(j *job, state federation.State, reason federation.Reason) {
-	switch {
-	case j.Cancel:
-		c.end(j, federation.Cancelled, reason, c.now())
-	case j.Spec.Requeue != nil && !*j.Spec.Requeue:
-		c.event(j, "not requeued: --no-requeue")
-		c.end(j, state, reason, c.now())
-	case state != federation.Preempted && c.failedTooOften(j):
-		c.event(j, "not requeued: it has failed so %d times already", c.cfg.MaxRequeue)
-		c.end(j, state, reason, c.now())
-	default:
-		j.Restarts++
-		c.event(j, "requeued")
-		c.requeue(j, reason)
-	}
-}
-
-// failedTooOften reports whether a job has used up its requeues after failures of nodes and sites. Preemptions are no failures, nor is what users requeue. The
-// job's history is read only when it may matter.
-func (c *Controller) failedTooOften(j *job) bool {
-	if j.Restarts < c.cfg.MaxRequeue {
-		return false
-	}
-	attempts, err := c.store.Attempts(context.Background(), j.ID)
-	if err != nil {
-		c.log.Error("read the attempts of a job", "job", j.ID, "err", err)
-		return true
-	}
-	failed := 0
-	for _, a := range attempts {
-		if a.Number != j.att.Number && (a.Class == federation.ClassNode || a.Class == federation.ClassSite) {
-			failed++
-		}
-	}
-	return failed >= c.cfg.MaxRequeue
 }

@@ -7,7 +7,16 @@ import (
 	"fsub/federation"
 )
 
-func (c *Controller) takeReport(s *site, sj federation.SiteJob) {
+// reports bring jobs and attempts in line with what sites say of them.
+type reports struct {
+	*shared
+	*life
+	requests *requests
+	stageOut *stageOut
+	strays   *strays
+}
+
+func (c *reports) takeReport(s *site, sj federation.SiteJob) {
 	j := c.jobs[sj.ID]
 	if j == nil || !j.live() || j.att.Site != s.Name || !c.same(j, sj) {
 		c.strays.check(s, sj)
@@ -21,7 +30,7 @@ func (c *Controller) takeReport(s *site, sj federation.SiteJob) {
 
 // same reports whether what the site shows is the job's newest attempt: ID and key, never the ID alone. A record without a
 // key (accounting shows it late) is told from older ones of the same ID by its time of submission.
-func (c *Controller) same(j *job, sj federation.SiteJob) bool {
+func (c *reports) same(j *job, sj federation.SiteJob) bool {
 	a := j.att
 	if sj.Key != "" {
 		return sj.Key == a.Key
@@ -40,7 +49,7 @@ func (c *Controller) same(j *job, sj federation.SiteJob) bool {
 }
 
 // report brings job and attempt in line with what the site says.
-func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
+func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	j.unsure, j.missing, j.fails, j.lastKnown = false, time.Time{}, 0, c.now()
 	if sj.Returned {
@@ -112,7 +121,7 @@ func (c *Controller) report(s *site, j *job, sj federation.SiteJob) {
 }
 
 // endedAtSite ends the attempt as the site says, and the job with it unless the failure was not its own.
-func (c *Controller) endedAtSite(s *site, j *job, sj federation.SiteJob) {
+func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	if c.stageOut.begin(s, j, sj) {
 		return
 	}
@@ -154,7 +163,7 @@ func failureClass(s federation.State) federation.FailureClass {
 }
 
 // takeTasks brings the records of an array's tasks in line with what the site says.
-func (c *Controller) takeTasks(j *job, sj federation.SiteJob) {
+func (c *reports) takeTasks(j *job, sj federation.SiteJob) {
 	changed := false
 	for _, st := range sj.Tasks {
 		t := j.tasks[st.Index]
@@ -185,7 +194,7 @@ func (c *Controller) takeTasks(j *job, sj federation.SiteJob) {
 
 // returned takes back a job that its site could not start after all. It counts as no attempt, and the site is asked again when it has been seen
 // anew: what it lacks shows in its nodes.
-func (c *Controller) returned(s *site, j *job, sj federation.SiteJob) {
+func (c *reports) returned(s *site, j *job, sj federation.SiteJob) {
 	why := string(sj.Reason)
 	if sj.Detail != "" {
 		why += ": " + sj.Detail
@@ -200,7 +209,7 @@ func (c *Controller) returned(s *site, j *job, sj federation.SiteJob) {
 }
 
 // takeRestarts takes in that a site has queued a job again.
-func (c *Controller) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
+func (c *reports) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
 	a := j.att
 	before := a.Runs
 	takeRuns(a, sj, c.now())
@@ -239,7 +248,7 @@ func requeuedAt(sj *federation.SiteJob, started, now time.Time) time.Time {
 }
 
 // findMissing finds attempts that the site has acknowledged and that its controller does not hold any more.
-func (c *Controller) findMissing(s *site, r federation.JobsReport) {
+func (c *reports) findMissing(s *site, r federation.JobsReport) {
 	for _, j := range s.jobs {
 		switch {
 		case r.Knows(j.ID, j.att.Key):

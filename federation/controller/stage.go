@@ -23,7 +23,7 @@ func (e stageError) Error() string { return e.err.Error() }
 func (e stageError) Unwrap() error { return e.err }
 
 // ready reads the payload of a submission and has its files brought to the site.
-func (c *Controller) ready(ctx context.Context, s *site, sub *federation.Submission, payloadOf federation.JobID) error {
+func (c *attempts) ready(ctx context.Context, s *site, sub *federation.Submission, payloadOf federation.JobID) error {
 	payload, err := c.store.Payload(ctx, payloadOf)
 	if err != nil {
 		return fmt.Errorf("%w: read the script: %w", federation.ErrNotSent, err)
@@ -53,7 +53,7 @@ func (c *Controller) ready(ctx context.Context, s *site, sub *federation.Submiss
 var errCancelled = errors.New("cancelled while its files were brought to the site")
 
 // stageFailed ends a job whose own words cannot be followed. For any other cause the site is left alone for a while.
-func (c *Controller) stageFailed(s *site, j *job, err error) {
+func (c *attempts) stageFailed(s *site, j *job, err error) {
 	lasting := errors.Is(err, federation.ErrInvalid) || errors.Is(err, federation.ErrDenied)
 	if !lasting && !j.Cancel {
 		c.refuse(s, j, err, federation.ReasonRefused)

@@ -1,0 +1,196 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+// life is what becomes of jobs: they are taken up, go back to the queue, and end.
+type life struct {
+	*shared
+	queue      *queue
+	watch      *watch
+	arrays     *arrays
+	depends    *dependencies
+	components *components
+	charges    charges
+}
+
+// addJob takes up a job that the store has. It is in the queue only after queue.add.
+func (c *life) addJob(ctx context.Context, stored federation.Job) (*job, error) {
+	j := &job{Job: stored, stored: stored.Stage()}
+	if j.Spec.Array != "" && j.Whole == nil {
+		j.Whole = wholeOf(j.Spec.Array)
+	}
+	if j.spreads() {
+		j.tasks, j.taskJobs = map[int]*federation.Task{}, map[int]*job{}
+		c.arrays.live[j.ID] = j
+		if err := j.readRest(); err != nil {
+			c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
+		}
+	} else if j.Spec.Array != "" {
+		j.tasks = map[int]*federation.Task{}
+		indices, err := federation.ArrayIndices(j.Spec.Array)
+		if err != nil { // checked when it was submitted
+			c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
+		}
+		j.size = len(indices)
+	}
+	if err := c.depends.add(ctx, j); err != nil {
+		return nil, fmt.Errorf("job %d: %w", j.ID, err)
+	}
+	c.jobs[j.ID] = j
+	if j.Component != nil {
+		c.components.link(j)
+	}
+	return j, nil
+}
+
+// end makes a job's state final.
+func (c *life) end(j *job, state federation.State, reason federation.Reason, at time.Time) {
+	j.State, j.Reason, j.Held = state, reason, federation.NotHeld
+	j.End = at.UTC()
+	if j.End.IsZero() {
+		j.End = c.now().UTC()
+	}
+	c.batch.job(j)
+	delete(c.jobs, j.ID)
+	c.ended[j.ID] = j
+	c.queue.drop(j)
+	delete(c.arrays.shrunk, j)
+	delete(c.arrays.live, j.ID)
+	c.components.endWith(j, j.End)
+	c.depends.changed(j)
+	if j.array != nil {
+		c.arrays.changed(j)
+	}
+	c.planDirty = true
+	c.metrics.ended(state)
+	c.log.Info("job ended", "job", j.ID, "state", state, "site", j.Site, "cost", j.Cost.Dollars())
+}
+
+// requeue puts a job back into the federation's queue after an attempt that did not run it to an end of its own.
+func (c *life) requeue(j *job, reason federation.Reason) {
+	j.State, j.Reason = federation.Pending, reason
+	j.Start, j.End, j.Suspension, j.Nodes = time.Time{}, time.Time{}, federation.Suspension{}, ""
+	j.Site, j.Partition = "", ""
+	j.unsure, j.busy, j.missing, j.fails = false, false, time.Time{}, 0
+	j.lostStart, j.heldThere = false, false
+	c.batch.job(j)
+	c.components.follow(j)
+	if j.size > 0 && len(j.tasks) > 0 && !c.keepEnded(j) {
+		c.end(j, federation.NodeFail, reason, c.now())
+		return
+	}
+	c.queue.add(j)
+	c.planDirty = true
+	if j.array != nil {
+		c.arrays.changed(j)
+	}
+}
+
+// keepEnded takes the tasks that came to an end of their own out of an array that goes back to the queue: they do not run again. It
+// reports whether any are left.
+func (c *life) keepEnded(j *job) bool {
+	indices, err := federation.ArrayIndices(j.Spec.Array)
+	if err != nil { // checked when it was submitted
+		return true
+	}
+	var rest []int
+	for _, i := range indices {
+		t := j.tasks[i]
+		if t != nil && t.State.Ended() && failureClass(t.State) != federation.ClassNode && failureClass(t.State) != federation.ClassPreempt {
+			continue
+		}
+		if t != nil {
+			*t = federation.Task{Job: j.ID, Index: i, State: federation.Pending, Reason: j.Reason, Restarts: t.Restarts, Cost: t.Cost}
+			c.batch.task(t)
+		}
+		rest = append(rest, i)
+	}
+	if len(rest) > 0 && len(rest) < len(indices) {
+		c.narrow(j, rest)
+		// As an array of its own the rest would not know how many tasks there are in all.
+		c.arrays.spread(j, "some of them have ended")
+	}
+	return len(rest) > 0
+}
+
+// finishAttempt ends the job's live attempt, whatever happens to the job.
+func (c *life) finishAttempt(j *job, to federation.AttemptState, note string) {
+	a := j.att
+	if to != federation.AttemptEnded {
+		c.charges.lost(j)
+	}
+	if err := a.Move(to); err != nil {
+		c.log.Error("attempt", "err", err)
+		a.State = to
+	}
+	a.Note = note
+	if a.Ended.IsZero() {
+		a.Ended = c.now().UTC()
+	}
+	if s := c.byName[a.Site]; s != nil {
+		delete(s.jobs, j.ID)
+		c.watch.observeSoon(s)
+	}
+	if !a.SiteSubmit.IsZero() {
+		j.older = append(j.older, a.SiteSubmit)
+	}
+	c.batch.attempt(a)
+}
+
+// backToQueue returns a job to the queue, or ends it if it was to be cancelled.
+func (c *life) backToQueue(j *job, reason federation.Reason) {
+	if j.Cancel {
+		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		return
+	}
+	c.requeue(j, reason)
+}
+
+// siteFailure follows the requeue rules after a failure that is not the job's own: again if it may be requeued, else it ends.
+func (c *life) siteFailure(j *job, state federation.State, reason federation.Reason) {
+	switch {
+	case j.Cancel:
+		c.end(j, federation.Cancelled, reason, c.now())
+	case j.Spec.Requeue != nil && !*j.Spec.Requeue:
+		c.event(j, "not requeued: --no-requeue")
+		c.end(j, state, reason, c.now())
+	case state != federation.Preempted && c.failedTooOften(j):
+		c.event(j, "not requeued: it has failed so %d times already", c.cfg.MaxRequeue)
+		c.end(j, state, reason, c.now())
+	default:
+		j.Restarts++
+		c.event(j, "requeued")
+		c.requeue(j, reason)
+	}
+}
+
+// failedTooOften reports whether a job has used up its requeues after failures of nodes and sites. Preemptions are no failures, nor is what users requeue. The
+// job's history is read only when it may matter.
+func (c *life) failedTooOften(j *job) bool {
+	if j.Restarts < c.cfg.MaxRequeue {
+		return false
+	}
+	attempts, err := c.store.Attempts(context.Background(), j.ID)
+	if err != nil {
+		c.log.Error("read the attempts of a job", "job", j.ID, "err", err)
+		return true
+	}
+	failed := 0
+	for _, a := range attempts {
+		if a.Number != j.att.Number && (a.Class == federation.ClassNode || a.Class == federation.ClassSite) {
+			failed++
+		}
+	}
+	return failed >= c.cfg.MaxRequeue
+}
+
+// mayRunAgain is the requeue rule.
+func (c *life) mayRunAgain(j *job) bool {
+	return !j.Cancel && (j.Spec.Requeue == nil || *j.Spec.Requeue) && j.Restarts < c.cfg.MaxRequeue
+}
