@@ -179,7 +179,7 @@ func (n *taskCount) add(tasks int) error {
 
 // permit says in Slurm's words why c may not do kind to job; nil if it may.
 func permit(c Caller, kind federation.RequestKind, job *federation.Job) error {
-	if !c.owns(job.UID) {
+	if !c.Owns(job.UID) {
 		if kind == federation.RequestHold || kind == federation.RequestRelease {
 			return errNotYourJob
 		}

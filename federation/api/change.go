@@ -60,7 +60,7 @@ func (s *Server) refusals(seqs []int64, errs []error) {
 
 func permitRequeue(c Caller, job *federation.Job) error {
 	switch {
-	case !c.owns(job.UID):
+	case !c.Owns(job.UID):
 		return errDenied
 	case job.Spec.Requeue != nil && !*job.Spec.Requeue:
 		return errNoRequeue
@@ -82,7 +82,7 @@ var running = map[string]bool{"time": true, "comment": true, "job-name": true, "
 func (s *Server) permitUpdate(c Caller, job *federation.Job, changes []sbatch.Change) error {
 	operator := c.Role >= RoleOperator
 	switch {
-	case !c.owns(job.UID):
+	case !c.Owns(job.UID):
 		return errNotYourJob
 	case job.State.Ended():
 		return errJobFinished

@@ -51,12 +51,6 @@ func invalid(number int, detail string) error {
 // badBody is a request that cannot be read at all.
 func badBody(detail string) error { return invalid(wire.ErrConvert, detail) }
 
-type noCallerError struct{ why string }
-
-func (e noCallerError) Error() string { return "cannot tell who calls: " + e.why }
-
-func errNoCaller(why string) error { return noCallerError{why} }
-
 type noRouteError struct{ method, path string }
 
 func (e noRouteError) Error() string { return "no such path: " + e.method + " " + e.path }
@@ -84,7 +78,7 @@ func (e storeError) Unwrap() []error { return []error{e.SlurmError, e.cause} }
 
 // status is the HTTP status of an error on /fed/v1.
 func status(err error) int {
-	var no noCallerError
+	var no NoCallerError
 	var noRoute noRouteError
 	switch {
 	case errors.As(err, &no):

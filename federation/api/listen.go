@@ -23,8 +23,9 @@ type fairListener struct {
 	open map[uint32]int // by uid
 }
 
-func newFairListener(l net.Listener, roles roles, log *slog.Logger) *fairListener {
-	return &fairListener{Listener: l, max: maxConns, roles: roles, log: log, open: map[uint32]int{}}
+// Listen bounds the connections that each user may have to l at a time.
+func (i *Identity) Listen(l net.Listener) net.Listener {
+	return &fairListener{Listener: l, max: maxConns, roles: i.roles, log: i.log, open: map[uint32]int{}}
 }
 
 // Accept implements net.Listener.

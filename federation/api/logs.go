@@ -108,7 +108,7 @@ func (s *Server) logOf(r *http.Request, c Caller) (*logOf, error) {
 	if l.job, err = s.cfg.Store.Job(r.Context(), id); err != nil {
 		return nil, ofStore(err, errNoContact)
 	}
-	if !c.owns(l.job.UID) {
+	if !c.Owns(l.job.UID) {
 		return nil, errNotYourJob
 	}
 	if text := r.FormValue("task"); text != "" {

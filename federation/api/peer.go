@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os/user"
 	"strconv"
@@ -12,6 +13,29 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// Identity tells who calls: by the kernel's word on a unix socket, by a token over TLS.
+type Identity struct {
+	Users  *Names
+	roles  roles
+	tokens *Tokens
+	log    *slog.Logger
+}
+
+// IdentityConfig is what an Identity is made of.
+type IdentityConfig struct {
+	Users     Users
+	Operators []string // user names or decimal uids
+	Self      uint32   // the daemon's own: an administrator, as root is
+	Tokens    *Tokens  // nil: nobody calls over TLS
+	Logger    *slog.Logger
+	Now       func() time.Time
+}
+
+// NewIdentity returns an Identity.
+func NewIdentity(c IdentityConfig) *Identity {
+	return &Identity{Users: newNames(c.Users, c.Now), roles: newRoles(c.Operators, c.Self), tokens: c.Tokens, log: c.Logger}
+}
 
 // Caller is who stands at the other end of a connection, by the word of the kernel.
 type Caller struct {
@@ -40,8 +64,8 @@ func (r Role) String() string {
 	return "None"
 }
 
-// owns reports whether c may act on what belongs to uid.
-func (c Caller) owns(uid uint32) bool { return c.UID == uid || c.Role >= RoleOperator }
+// Owns reports whether c may act on what belongs to uid.
+func (c Caller) Owns(uid uint32) bool { return c.UID == uid || c.Role >= RoleOperator }
 
 // Users finds users of this machine.
 type Users interface {
@@ -97,7 +121,7 @@ type peer struct {
 
 // ConnContext asks the kernel who is at the other end of c and keeps it for the requests of that connection. It is
 // for http.Server.ConnContext.
-func (s *Server) ConnContext(ctx context.Context, c net.Conn) context.Context {
+func (i *Identity) ConnContext(ctx context.Context, c net.Conn) context.Context {
 	cred, err := peerCred(c)
 	return context.WithValue(ctx, peerKey{}, peer{cred, err})
 }
@@ -122,21 +146,21 @@ func peerCred(c net.Conn) (*unix.Ucred, error) {
 	return cred, errors.Join(err, credErr)
 }
 
-// caller is who sent the request that ctx belongs to.
-func (s *Server) caller(ctx context.Context) (Caller, error) {
+// peer is who sent the request that ctx belongs to.
+func (i *Identity) peer(ctx context.Context) (Caller, error) {
 	p, ok := ctx.Value(peerKey{}).(peer)
 	switch {
 	case !ok:
-		return Caller{}, errNoCaller("the connection was not accepted by this server")
+		return Caller{}, noCaller("the connection was not accepted by this server")
 	case p.err != nil:
-		return Caller{}, errNoCaller(p.err.Error())
+		return Caller{}, noCaller(p.err.Error())
 	}
-	name, err := s.users.UserName(p.cred.Uid)
+	name, err := i.Users.UserName(p.cred.Uid)
 	if err != nil {
-		return Caller{}, errNoCaller(fmt.Sprintf("uid %d is not a user of this machine", p.cred.Uid))
+		return Caller{}, noCaller(fmt.Sprintf("uid %d is not a user of this machine", p.cred.Uid))
 	}
 	c := Caller{Name: name, UID: p.cred.Uid, GID: p.cred.Gid}
-	c.Role = s.roles.of(c)
+	c.Role = i.roles.of(c)
 	return c, nil
 }
 
@@ -164,8 +188,8 @@ func (r roles) of(c Caller) Role {
 	return RoleNone
 }
 
-// userCache remembers the names of users and groups for a while: a look-up may go over the network, and every request needs one.
-type userCache struct {
+// Names is Users that remembers the names of users and groups for a while: a look-up may go over the network, and every request needs one.
+type Names struct {
 	Users
 	now    func() time.Time
 	mu     sync.RWMutex
@@ -185,21 +209,21 @@ const (
 	noNameLife = 2 * time.Second
 )
 
-func newUserCache(u Users, now func() time.Time) *userCache {
-	return &userCache{Users: u, now: now, names: map[uint32]cachedName{}, groups: map[uint32]cachedName{}}
+func newNames(u Users, now func() time.Time) *Names {
+	return &Names{Users: u, now: now, names: map[uint32]cachedName{}, groups: map[uint32]cachedName{}}
 }
 
 // UserName is Users.UserName from memory where possible.
-func (c *userCache) UserName(uid uint32) (string, error) {
+func (c *Names) UserName(uid uint32) (string, error) {
 	return c.cached(c.names, uid, c.Users.UserName)
 }
 
 // GroupName is Users.GroupName from memory where possible.
-func (c *userCache) GroupName(gid uint32) (string, error) {
+func (c *Names) GroupName(gid uint32) (string, error) {
 	return c.cached(c.groups, gid, c.Users.GroupName)
 }
 
-func (c *userCache) cached(in map[uint32]cachedName, id uint32, ask func(uint32) (string, error)) (string, error) {
+func (c *Names) cached(in map[uint32]cachedName, id uint32, ask func(uint32) (string, error)) (string, error) {
 	now := c.now()
 	c.mu.RLock()
 	n, ok := in[id]

@@ -153,7 +153,7 @@ func (s *Server) getPayload(w http.ResponseWriter, r *http.Request, c Caller) er
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
-	if !c.owns(job.UID) {
+	if !c.Owns(job.UID) {
 		return errNotYourJob
 	}
 	p, err := s.cfg.Store.Payload(r.Context(), job.PayloadOf())

@@ -53,13 +53,12 @@ type Config struct {
 	Suspends map[federation.SiteName]bool
 }
 
-// Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted or
-// whose context [Server.ConnContext] has prepared.
+// Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted.
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
-	users   *userCache
-	roles   roles
+	who     *Identity
+	users   *Names // of who
 	metrics *httpmetrics.Requests
 	mux     *http.ServeMux
 	started time.Time
@@ -80,10 +79,11 @@ type Server struct {
 func NewServer(c Config) *Server {
 	setDefaults(&c)
 	s := &Server{
-		cfg:     c,
-		log:     c.Logger,
-		users:   newUserCache(c.Users, c.Now),
-		roles:   newRoles(c.Operators, uint32(os.Getuid())),
+		cfg: c,
+		log: c.Logger,
+		who: NewIdentity(IdentityConfig{
+			Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Tokens: c.Tokens, Logger: c.Logger, Now: c.Now,
+		}),
 		metrics: newMetrics(c.Registerer),
 		mux:     http.NewServeMux(),
 		started: c.Now(),
@@ -91,6 +91,7 @@ func NewServer(c Config) *Server {
 
 		stopping: make(chan struct{}),
 	}
+	s.users = s.who.Users
 	s.watch.store = c.Store
 	s.document = sync.OnceValues(s.makeDocument)
 	s.queue = queue{store: c.Store, view: s.view, now: c.Now, keep: c.MinJobAge}
@@ -134,7 +135,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
 		Handler:           s,
-		ConnContext:       s.ConnContext,
+		ConnContext:       s.who.ConnContext,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       5 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
@@ -149,7 +150,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		stopped <- h.Shutdown(c)
 	})
 	go s.warmQueue(ctx)
-	err := h.Serve(newFairListener(l, s.roles, s.log))
+	err := h.Serve(s.who.Listen(l))
 	if stop() || !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -187,7 +188,7 @@ func (s *Server) handleAs(pattern string, h handler, fail func(http.ResponseWrit
 	observe := s.metrics.Route(strings.TrimSuffix(pattern, "/{$}"))
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		c, err := s.callerOf(r)
+		c, err := s.who.Caller(r)
 		if err == nil {
 			s.fromWithin(r, c)
 			err = h(w, r, c)

@@ -70,7 +70,7 @@ func (s *Server) reply(r *http.Request, c Caller) wire.Reply {
 func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, err error) int {
 	code := http.StatusInternalServerError
 	switch {
-	case errors.As(err, new(noCallerError)):
+	case errors.As(err, new(NoCallerError)):
 		http.Error(w, "Authentication failure", http.StatusUnauthorized)
 		return http.StatusUnauthorized
 	case errors.As(err, new(noRouteError)):

@@ -53,7 +53,7 @@ func (s *Server) sendToStep(ctx context.Context, c Caller, job *federation.Job, 
 	}
 	site := s.cfg.StepSignals[job.Site]
 	switch {
-	case !c.owns(job.UID):
+	case !c.Owns(job.UID):
 		return errNotYourJob
 	case job.State.Ended() || job.Site == "":
 		return errInvalidJobID

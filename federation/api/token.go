@@ -73,29 +73,36 @@ func (t *Tokens) User(token string) (string, error) {
 	return c.User, nil
 }
 
-// callerOf is who sent a request: by the kernel's word on a unix socket, by a token over TCP. Whoever comes with a token is a user
+// NoCallerError is why it cannot be told who calls.
+type NoCallerError struct{ why string }
+
+func (e NoCallerError) Error() string { return "cannot tell who calls: " + e.why }
+
+func noCaller(why string) error { return NoCallerError{why} }
+
+// Caller is who sent a request: by the kernel's word on a unix socket, by a token over TCP. Whoever comes with a token is a user
 // and no more: tokens lie in the environment of jobs.
-func (s *Server) callerOf(r *http.Request) (Caller, error) {
+func (i *Identity) Caller(r *http.Request) (Caller, error) {
 	token := r.Header.Get("X-SLURM-USER-TOKEN")
 	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && token == "" {
 		token = bearer
 	}
-	if r.TLS == nil || s.cfg.Tokens == nil {
-		return s.caller(r.Context())
+	if r.TLS == nil || i.tokens == nil {
+		return i.peer(r.Context())
 	}
 	if token == "" {
-		return Caller{}, errNoCaller("a call over TCP needs a token in X-SLURM-USER-TOKEN; jobs find one in FSUB_TOKEN")
+		return Caller{}, noCaller("a call over TCP needs a token in X-SLURM-USER-TOKEN; jobs find one in FSUB_TOKEN")
 	}
-	user, err := s.cfg.Tokens.User(token)
+	user, err := i.tokens.User(token)
 	if err != nil {
-		return Caller{}, errNoCaller(err.Error())
+		return Caller{}, noCaller(err.Error())
 	}
 	if claimed := r.Header.Get("X-SLURM-USER-NAME"); claimed != "" && claimed != user {
-		return Caller{}, errNoCaller(fmt.Sprintf("the token is %s's, not %s's", user, claimed))
+		return Caller{}, noCaller(fmt.Sprintf("the token is %s's, not %s's", user, claimed))
 	}
-	uid, gid, err := s.users.UserIDs(user)
+	uid, gid, err := i.Users.UserIDs(user)
 	if err != nil {
-		return Caller{}, errNoCaller(fmt.Sprintf("%s is not a user of this machine", user))
+		return Caller{}, noCaller(fmt.Sprintf("%s is not a user of this machine", user))
 	}
 	return Caller{Name: user, UID: uid, GID: gid}, nil
 }

@@ -18,7 +18,7 @@ type view struct {
 	sites      []*federation.Site
 	partitions map[federation.SiteName]map[string]*federation.Partition
 	deflt      string // name of the partition that a job without one is shown in
-	users      *userCache
+	users      *Names
 	expand     bool // standard_output with its patterns replaced: up to v0.0.42
 }
 

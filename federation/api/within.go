@@ -63,7 +63,7 @@ func (s *Server) fromWithin(r *http.Request, c Caller) {
 	var look time.Time
 	for ; r.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
 		job, ok := s.within(r, ref)
-		if !ok || !c.owns(job.UID) || !s.mayStart(&job) || time.Since(began) >= patience(&job) {
+		if !ok || !c.Owns(job.UID) || !s.mayStart(&job) || time.Since(began) >= patience(&job) {
 			return
 		}
 		if !waits {
