@@ -18,7 +18,7 @@ import (
 	"fsub/cloud/agentserver"
 	"fsub/cloud/provider"
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/identity"
 )
 
 // clouds are the sites of rented machines, and the server for the agents on them.
@@ -193,7 +193,7 @@ func findAgent(c *Config) (string, error) {
 }
 
 // openTokens makes the tokens of the commands inside jobs, with the key of the remote listener.
-func openTokens(c *Config) (*api.Tokens, error) {
+func openTokens(c *Config) (*identity.Tokens, error) {
 	path := filepath.Join(c.StateDir, "token.key")
 	secret, err := secretFile(path)
 	if err == nil {
@@ -202,7 +202,7 @@ func openTokens(c *Config) (*api.Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.NewTokens(secret), nil
+	return identity.NewTokens(secret), nil
 }
 
 // listenPrivate opens a socket for this user alone.

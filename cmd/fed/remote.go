@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 
 	"fsub/cloud/agentserver"
-	"fsub/federation/api"
+	"fsub/federation/api/identity"
 )
 
 // Remote is the listener for callers on other machines, such as the commands inside jobs: TLS, with
@@ -49,7 +49,7 @@ func (r *Remote) check() error {
 // remoteListener is an open Remote.
 type remoteListener struct {
 	listener    net.Listener
-	tokens      *api.Tokens
+	tokens      *identity.Tokens
 	address     string // HOST:PORT
 	fingerprint string // SHA-256 of the certificate
 }
@@ -94,7 +94,7 @@ func openRemote(c *Config) (*remoteListener, error) {
 }
 
 // callers authenticates callers of the remote listener; nobody if there is none.
-func (d *remoteListener) callers() *api.Tokens {
+func (d *remoteListener) callers() *identity.Tokens {
 	if d == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -22,7 +23,7 @@ const maxActs = 100_000
 
 // act is POST /fed/v1/jobs/{cancel,signal,hold,release,...}.
 func (s *Server) act(kind federation.RequestKind) handler {
-	return func(w http.ResponseWriter, r *http.Request, c Caller) error {
+	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 		body, err := s.readBody(w, r)
 		if err != nil {
 			return err
@@ -54,7 +55,7 @@ func (s *Server) act(kind federation.RequestKind) handler {
 
 // actOn checks each reference of req against c's rights and the job's state, makes the accepted ones durable and waits a
 // moment for them to be carried out. There is one error, or nil, for each reference.
-func (s *Server) actOn(ctx context.Context, c Caller, kind federation.RequestKind, req v1.ActRequest) ([]error, error) {
+func (s *Server) actOn(ctx context.Context, c identity.Caller, kind federation.RequestKind, req v1.ActRequest) ([]error, error) {
 	if kind == federation.RequestSignal && !validSignal(req.Signal.Name) {
 		return nil, badBody(fmt.Sprintf("no signal %q: use a name such as USR1, or a number", req.Signal.Name))
 	}
@@ -100,7 +101,7 @@ func (s *Server) actOn(ctx context.Context, c Caller, kind federation.RequestKin
 			seqs[i], errs[i] = s.cfg.Store.AddRequest(ctx, federation.Request{
 				Job: ref.ID, Tasks: ref.Tasks, Kind: kind, UID: c.UID, Signal: req.Signal, At: s.cfg.Now().UTC(), Change: req.Change, Restarts: job.Restarts,
 				// An operator's hold of a job of their own is a user's hold.
-				Operator: c.Role >= RoleOperator && (kind != federation.RequestHold || c.UID != job.UID && !req.AsUser),
+				Operator: c.Role >= identity.RoleOperator && (kind != federation.RequestHold || c.UID != job.UID && !req.AsUser),
 			})
 			errs[i] = ofStore(errs[i], errTimedOut)
 		})
@@ -178,7 +179,7 @@ func (n *taskCount) add(tasks int) error {
 }
 
 // permit says in Slurm's words why c may not do kind to job; nil if it may.
-func permit(c Caller, kind federation.RequestKind, job *federation.Job) error {
+func permit(c identity.Caller, kind federation.RequestKind, job *federation.Job) error {
 	if !c.Owns(job.UID) {
 		if kind == federation.RequestHold || kind == federation.RequestRelease {
 			return errNotYourJob
@@ -186,7 +187,7 @@ func permit(c Caller, kind federation.RequestKind, job *federation.Job) error {
 		return errDenied
 	}
 	// An operator may cancel once more: that ends a job whose site has left the federation.
-	again := kind == federation.RequestSignal || kind == federation.RequestCancel && c.Role >= RoleOperator
+	again := kind == federation.RequestSignal || kind == federation.RequestCancel && c.Role >= identity.RoleOperator
 	if job.State.Ended() || job.Cancel && !again {
 		if kind == federation.RequestHold || kind == federation.RequestRelease {
 			return errJobFinished
@@ -199,7 +200,7 @@ func permit(c Caller, kind federation.RequestKind, job *federation.Job) error {
 			return errTryLater
 		}
 	case federation.RequestRelease: // of what runs there is nothing to release, and as in Slurm that is no error; nor is a hold
-		if job.Held == federation.HeldAdmin && c.Role < RoleOperator {
+		if job.Held == federation.HeldAdmin && c.Role < identity.RoleOperator {
 			return errDenied
 		}
 	}

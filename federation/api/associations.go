@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
 
 // associations is GET /fed/v1/associations, for sacctmgr and sshare. The query's cluster names sites, none all.
-func (s *Server) associations(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	resp := v1.Associations{Reply: s.reply(r, c), Clusters: []v1.AccountingCluster{}, Associations: []v1.Association{}}
 	for _, site := range s.sites(r) {
 		if site.Seen == nil {

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/demand"
 	"fsub/sbatch"
@@ -21,7 +22,7 @@ var (
 )
 
 // permitAct says in Slurm's words why c may not do what req asks to job; nil if it may.
-func (s *Server) permitAct(c Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
+func (s *Server) permitAct(c identity.Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
 	switch kind {
 	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate, federation.RequestTop:
 	default:
@@ -37,7 +38,7 @@ func (s *Server) permitAct(c Caller, kind federation.RequestKind, job *federatio
 		return s.permitUpdate(c, job, req.Change)
 	}
 	switch {
-	case c.Role < RoleOperator:
+	case c.Role < identity.RoleOperator:
 		return errDenied
 	case job.State != federation.Pending:
 		return errNotPending
@@ -58,7 +59,7 @@ func (s *Server) refusals(seqs []int64, errs []error) {
 	}
 }
 
-func permitRequeue(c Caller, job *federation.Job) error {
+func permitRequeue(c identity.Caller, job *federation.Job) error {
 	switch {
 	case !c.Owns(job.UID):
 		return errDenied
@@ -79,8 +80,8 @@ var running = map[string]bool{"time": true, "comment": true, "job-name": true, "
 	"extra": true, "time-min": true, "deadline": true, "switches": true, "array-limit": true, "priority": true}
 
 // permitUpdate checks the values too, and that some site could run the changed job.
-func (s *Server) permitUpdate(c Caller, job *federation.Job, changes []sbatch.Change) error {
-	operator := c.Role >= RoleOperator
+func (s *Server) permitUpdate(c identity.Caller, job *federation.Job, changes []sbatch.Change) error {
+	operator := c.Role >= identity.RoleOperator
 	switch {
 	case !c.Owns(job.UID):
 		return errNotYourJob

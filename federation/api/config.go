@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -16,7 +17,7 @@ import (
 
 // config is GET /fed/v1/config: what "scontrol show config" shows, in Slurm's keys and their order. Each value is what the
 // federation does; where that is its sites' affair, it is what every Slurm does that has not been told otherwise.
-func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ Caller) error {
+func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ identity.Caller) error {
 	sites := s.cfg.Controller.Sites()
 	enforce, topologyPlugin, nodes := "none", "topology/flat", 0
 	gres := map[string]bool{}
@@ -86,7 +87,7 @@ func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ Caller) error 
 }
 
 // licenses is GET /licenses: those of all sites, or of those that the query's cluster names.
-func (s *Server) licenses(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) licenses(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	return writeJSON(w, wire.LicensesResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Licenses: licensesOf(s.sites(r))})
 }
 
@@ -112,7 +113,7 @@ func licensesOf(sites []*federation.Site) wire.List[wire.License] {
 }
 
 // topology is GET /fed/v1/topology: the switches of every site, leaves first, each with all nodes below it.
-func (s *Server) topology(w http.ResponseWriter, _ *http.Request, _ Caller) error {
+func (s *Server) topology(w http.ResponseWriter, _ *http.Request, _ identity.Caller) error {
 	out := []v1.Switch{}
 	for _, site := range s.cfg.Controller.Sites() {
 		if site.Seen == nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -18,7 +19,7 @@ import (
 
 // dbJobs is GET /slurmdb/.../jobs and /job/{id}: every job that was ever accepted, as slurmdbd would have recorded it. An unknown
 // one is an empty list. Filters: job_id (or step), users, job_name, partition, account, qos, state, start_time, end_time.
-func (s *Server) dbJobs(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) dbJobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	q := r.URL.Query()
 	if id := r.PathValue("id"); id != "" {
 		q.Set("job_id", id)
@@ -43,7 +44,7 @@ func (s *Server) dbJobs(w http.ResponseWriter, r *http.Request, c Caller) error 
 }
 
 // accounting is GET /fed/v1/accounting: the same for sacct, which wants uids too.
-func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	v := s.view()
 	list, warnings, err := s.account(r.Context(), v, r.URL.Query())
 	if err != nil {

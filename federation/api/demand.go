@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/demand"
 	"fsub/sbatch"
@@ -125,7 +126,7 @@ func (s *Server) pin(job *federation.Job) {
 }
 
 // getOptions is GET /fed/v1/options: what the plugins of all sites add to sbatch's options, by name.
-func (s *Server) getOptions(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) getOptions(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	out := []v1.PluginOption{}
 	for _, site := range s.cfg.Controller.Sites() {
 		for _, o := range site.Options {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
@@ -78,7 +79,7 @@ func (e storeError) Unwrap() []error { return []error{e.SlurmError, e.cause} }
 
 // status is the HTTP status of an error on /fed/v1.
 func status(err error) int {
-	var no NoCallerError
+	var no identity.NoCallerError
 	var noRoute noRouteError
 	switch {
 	case errors.As(err, &no):

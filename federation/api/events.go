@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -20,7 +21,7 @@ var errTrimmed = &federation.SlurmError{Kind: federation.ErrTrimmed, Text: "the 
 	Detail: "begin anew, without a mark"}
 
 // getEvents is GET /fed/v1/events.
-func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	query := r.URL.Query()
 	mark, since, err := eventsFrom(query.Get("after"), query.Get("since"))
 	if err != nil {

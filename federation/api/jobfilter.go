@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/slurm/hostlist"
 )
 
@@ -73,7 +74,7 @@ func (s taskSet) has(i int) bool {
 }
 
 // query is the part of f that the store can answer.
-func (f *jobFilter) query(users Users) federation.JobQuery {
+func (f *jobFilter) query(users identity.Users) federation.JobQuery {
 	var q federation.JobQuery
 	for id := range f.refs {
 		q.IDs = append(q.IDs, id)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/slurm/wire"
 )
 
@@ -47,7 +48,7 @@ func (s *Server) list(ctx context.Context, v *view, f *jobFilter, q federation.J
 }
 
 // jobs is GET /jobs.
-func (s *Server) jobs(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) jobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	f, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (s *Server) unknownUsers(f *jobFilter) []wire.Warning {
 }
 
 // job is GET /job/{id}.
-func (s *Server) job(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) job(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	f, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
@@ -147,7 +148,7 @@ func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *jobFilter,
 }
 
 // jobsState is GET /jobs/state: the cheap poll.
-func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	f, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err

@@ -9,18 +9,19 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
 
 // killJob is DELETE /job/{id}[?signal=USR1&flags=BATCH_JOB]. As with slurmrestd a refusal is in status[], under HTTP 200.
-func (s *Server) killJob(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) killJob(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	q := r.URL.Query()
 	return s.kill(w, r, c, []string{r.PathValue("id")}, q.Get("signal"), upper(csv(q, "flags")))
 }
 
 // killJobs is DELETE /jobs/: the jobs named in the body, or all those of the caller that match it.
-func (s *Server) killJobs(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) killJobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	body, err := s.readBody(w, r)
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func (s *Server) matching(r *http.Request, req *wire.KillJobs) ([]string, error)
 }
 
 // kill cancels or signals jobs and answers with the refusals.
-func (s *Server) kill(w http.ResponseWriter, r *http.Request, c Caller, refs []string, signal string, flags []string) error {
+func (s *Server) kill(w http.ResponseWriter, r *http.Request, c identity.Caller, refs []string, signal string, flags []string) error {
 	resp := wire.KillJobsResponse{Reply: s.reply(r, c)}
 	req := v1.ActRequest{Signal: federation.Signal{
 		Name: strings.TrimPrefix(strings.ToUpper(signal), "SIG"), Batch: slices.Contains(flags, wire.KillBatch), Full: slices.Contains(flags, wire.KillFull),
@@ -114,7 +115,7 @@ func killStatus(name string, id federation.JobID, err error) wire.KillStatus {
 }
 
 // updateJob is POST /job/{id}. Fields that it cannot change are refused by name.
-func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	body, err := s.readBody(w, r)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
@@ -43,7 +44,7 @@ type logOf struct {
 }
 
 // getLog is GET /fed/v1/job/{id}/log.
-func (s *Server) getLog(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) getLog(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	l, err := s.logOf(r, c)
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func (s *Server) getLog(w http.ResponseWriter, r *http.Request, c Caller) error 
 const logPart = 1 << 20
 
 // getLogText is GET /fed/v1/job/{id}/log/text.
-func (s *Server) getLogText(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) getLogText(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	l, err := s.logOf(r, c)
 	if err != nil {
 		return err
@@ -99,7 +100,7 @@ func (s *Server) getLogText(w http.ResponseWriter, r *http.Request, c Caller) er
 }
 
 // logOf finds what a request asks for; it is the owner's and the operators' only.
-func (s *Server) logOf(r *http.Request, c Caller) (*logOf, error) {
+func (s *Server) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
 	id, err := jobID(r)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
@@ -18,7 +19,7 @@ import (
 
 // nodes is GET /nodes and GET /node/{name}: all nodes of all sites, or of those that the query's cluster names. Two sites may
 // have nodes of one name; cluster_name tells them apart.
-func (s *Server) nodes(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) nodes(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	resp := wire.NodesResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Nodes: wire.List[wire.Node]{}}
 	name := r.PathValue("name")
 	for _, site := range s.sites(r) {
@@ -131,7 +132,7 @@ func nodeTRES(cpus int, mem sbatch.MemMiB, billing int, gres []federation.GRES, 
 
 // partitions is GET /partitions and GET /partition/{name}: partitions of one name at several sites are one here. With cluster in
 // the query it is what those sites have.
-func (s *Server) partitions(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) partitions(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	resp := wire.PartitionsResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Partitions: wire.List[wire.Partition]{}}
 	name := r.PathValue("name")
 	v := s.viewOf(s.sites(r))

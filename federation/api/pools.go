@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -26,7 +27,7 @@ type Pools interface {
 var errOperatorsOnly = detailed(errDenied, "only an operator may; the daemon's configuration lists them (operators)")
 
 // getPools is GET /fed/v1/pools.
-func (s *Server) getPools(w http.ResponseWriter, _ *http.Request, c Caller) error {
+func (s *Server) getPools(w http.ResponseWriter, _ *http.Request, c identity.Caller) error {
 	out := []v1.Pool{}
 	if s.cfg.Pools != nil {
 		for _, p := range s.cfg.Pools.Pools() {
@@ -37,7 +38,7 @@ func (s *Server) getPools(w http.ResponseWriter, _ *http.Request, c Caller) erro
 }
 
 // getMachines is GET /fed/v1/machines.
-func (s *Server) getMachines(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) getMachines(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	q := r.URL.Query()
 	site, since, limit := federation.SiteName(q.Get("site")), s.cfg.Now().AddDate(1, 0, 0), v1.MaxMachines
 	if text := q.Get("since"); text != "" {
@@ -72,7 +73,7 @@ func (s *Server) getMachines(w http.ResponseWriter, r *http.Request, c Caller) e
 }
 
 // retryPools is POST /fed/v1/site/{name}/retry.
-func (s *Server) retryPools(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) retryPools(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	site := federation.SiteName(r.PathValue("name"))
 	forgiven, err := []federation.Cooling(nil), error(federation.ErrNotFound)
 	if s.cfg.Pools != nil {

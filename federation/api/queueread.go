@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -114,7 +115,7 @@ func (s *Server) selected(f *queueFilter, user string) (rows []*queueRow, err er
 }
 
 // getQueue is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of jobFilter and cluster, live and sort.
-func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	query := r.URL.Query()
 	f, err := readQueueFilter(query)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -15,7 +16,7 @@ import (
 const pollTime = 60 * time.Second
 
 // getJob is GET /fed/v1/job/{id}.
-func (s *Server) getJob(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) getJob(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	id, err := jobID(r)
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func withParts(own []federation.Task, jobs []federation.Job) []federation.Task {
 }
 
 // waitJob is GET /fed/v1/job/{id}/wait.
-func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	id, err := jobID(r)
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ Caller) error
 }
 
 // explainJob is GET /fed/v1/job/{id}/explain.
-func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	id, err := jobID(r)
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ Caller) er
 }
 
 // getPayload is GET /fed/v1/job/{id}/payload: script and environment are the owner's and the operators' only.
-func (s *Server) getPayload(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) getPayload(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	id, err := jobID(r)
 	if err != nil {
 		return err

@@ -13,11 +13,12 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/apitest"
+	"fsub/federation/api/identity"
 )
 
 // Over TLS the token decides, and makes nobody an operator; on the unix socket it decides nothing.
 func TestCallOverTLS(t *testing.T) {
-	tokens := api.NewTokens([]byte("key"))
+	tokens := identity.NewTokens([]byte("key"))
 	d := apitest.Start(t, api.Config{Tokens: tokens})
 	cert := httptest.NewTLSServer(nil)
 	defer cert.Close()

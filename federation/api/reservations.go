@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
 
 // reservations is GET /reservations and GET /reservation/{name}: those of all sites, or of those that the query's cluster names.
-func (s *Server) reservations(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) reservations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	resp := wire.ReservationsResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Reservations: wire.List[wire.Reservation]{}}
 	name := r.PathValue("name")
 	for _, site := range s.sites(r) {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/federation/api/openapi"
 	v1 "fsub/federation/api/v1"
 )
@@ -30,8 +31,8 @@ func (r *route) restricted() handler {
 	if r.Who != forOperators {
 		return r.handle
 	}
-	return func(w http.ResponseWriter, req *http.Request, c Caller) error {
-		if c.Role < RoleOperator {
+	return func(w http.ResponseWriter, req *http.Request, c identity.Caller) error {
+		if c.Role < identity.RoleOperator {
 			return errOperatorsOnly
 		}
 		return r.handle(w, req, c)
@@ -112,7 +113,7 @@ func (s *Server) fedRoutes() []route {
 var comments []byte
 
 // getDocument is GET /fed/v1/openapi.json.
-func (s *Server) getDocument(w http.ResponseWriter, _ *http.Request, _ Caller) error {
+func (s *Server) getDocument(w http.ResponseWriter, _ *http.Request, _ identity.Caller) error {
 	text, err := s.document()
 	if err != nil {
 		return err

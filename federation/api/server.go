@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/httpmetrics"
 )
 
@@ -37,13 +38,13 @@ type Config struct {
 	MaxArraySize int
 
 	// Tokens say who calls over TLS; nil: nobody may.
-	Tokens *Tokens
+	Tokens *identity.Tokens
 
 	Logger     *slog.Logger          // nil: no logs
 	Registerer prometheus.Registerer // nil: no metrics
 	Gatherer   prometheus.Gatherer   // what /metrics shows; nil: Registerer, if it can
 	Now        func() time.Time      // nil: time.Now
-	Users      Users                 // nil: the system's user database
+	Users      identity.Users        // nil: the system's user database
 	Logs       federation.LogReader  // of jobs at sites that do not see their directory; nil: there are none
 	Pools      Pools                 // of rented machines; nil: there are none
 	Steps      federation.StepTeller // nil: no site tells of steps while they run
@@ -57,8 +58,8 @@ type Config struct {
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
-	who     *Identity
-	users   *Names // of who
+	who     *identity.Identity
+	users   *identity.Names // of who
 	metrics *httpmetrics.Requests
 	mux     *http.ServeMux
 	started time.Time
@@ -81,7 +82,7 @@ func NewServer(c Config) *Server {
 	s := &Server{
 		cfg: c,
 		log: c.Logger,
-		who: NewIdentity(IdentityConfig{
+		who: identity.New(identity.Config{
 			Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Tokens: c.Tokens, Logger: c.Logger, Now: c.Now,
 		}),
 		metrics: newMetrics(c.Registerer),
@@ -123,7 +124,7 @@ func setDefaults(c *Config) {
 		c.Now = time.Now
 	}
 	if c.Users == nil {
-		c.Users = SystemUsers{}
+		c.Users = identity.SystemUsers{}
 	}
 }
 
@@ -176,7 +177,7 @@ func (s *Server) routes() {
 
 // handler answers a request of a known caller. What it returns as error becomes the answer; after it has written
 // one itself it returns nil.
-type handler func(w http.ResponseWriter, r *http.Request, c Caller) error
+type handler func(w http.ResponseWriter, r *http.Request, c identity.Caller) error
 
 // handle adds a route: it identifies the caller, runs h, turns its error into an answer and counts.
 func (s *Server) handle(pattern string, h handler) {

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 )
 
 // getSites is GET /fed/v1/sites.
-func (s *Server) getSites(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) getSites(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	said, err := s.cfg.Store.SiteState(r.Context())
 	if err != nil {
 		return ofStore(err, errNoContact)
@@ -78,7 +79,7 @@ func describeSite(site *federation.Site) v1.Site {
 }
 
 // setSiteState is POST /fed/v1/site/{name}/state.
-func (s *Server) setSiteState(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) setSiteState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var req v1.SetSiteState
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&req); err != nil {
 		return badBody(err.Error())

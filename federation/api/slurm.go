@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/slurm/wire"
 )
 
@@ -48,7 +49,7 @@ func (s *Server) slurmRoutes() {
 
 // versioned refuses API versions that we do not speak.
 func (s *Server) versioned(h handler) handler {
-	return func(w http.ResponseWriter, r *http.Request, c Caller) error {
+	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 		if !slices.Contains(versions, r.PathValue("version")) {
 			return errNoRoute(r)
 		}
@@ -57,7 +58,7 @@ func (s *Server) versioned(h handler) handler {
 }
 
 // reply is the part that every answer has.
-func (s *Server) reply(r *http.Request, c Caller) wire.Reply {
+func (s *Server) reply(r *http.Request, c identity.Caller) wire.Reply {
 	rep := wire.Reply{Meta: wire.NewMeta(s.cfg.Version, s.cfg.Federation, c.Name)}
 	if v := r.PathValue("version"); v != "" {
 		rep.Meta.Plugin.DataParser = "data_parser/" + v
@@ -70,7 +71,7 @@ func (s *Server) reply(r *http.Request, c Caller) wire.Reply {
 func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, err error) int {
 	code := http.StatusInternalServerError
 	switch {
-	case errors.As(err, new(NoCallerError)):
+	case errors.As(err, new(identity.NoCallerError)):
 		http.Error(w, "Authentication failure", http.StatusUnauthorized)
 		return http.StatusUnauthorized
 	case errors.As(err, new(noRouteError)):
@@ -84,7 +85,7 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, err error) in
 	if !errors.As(err, new(*federation.SlurmError)) || errors.Is(err, federation.ErrUnavailable) {
 		s.logFailure(r, code, err)
 	}
-	rep := s.reply(r, Caller{})
+	rep := s.reply(r, identity.Caller{})
 	rep.Errors = append(rep.Errors, slurmrestdError(r, err))
 	writeJSONStatus(w, code, rep)
 	return code
@@ -106,7 +107,7 @@ func slurmrestdError(r *http.Request, err error) wire.Error {
 }
 
 // ping is GET /ping: whoever reads the answer has reached the controller.
-func (s *Server) ping(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) ping(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	p := wire.Ping{Hostname: s.host, Responding: true, Primary: true}
 	if newer(r, "v0.0.45") {
 		p.Status = "UP"
@@ -117,7 +118,7 @@ func (s *Server) ping(w http.ResponseWriter, r *http.Request, c Caller) error {
 }
 
 // diag is GET /diag: the counters that the store can tell.
-func (s *Server) diag(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) diag(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	live, err := s.cfg.Store.Jobs(r.Context(), federation.JobQuery{Live: true})
 	if err != nil {
 		return ofStore(err, errNoContact)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -21,7 +22,7 @@ import (
 
 // slurmSubmit is POST /job/submit. As in slurmrestd an unknown field is a warning; a known one that a federated job cannot
 // carry is an error that names it.
-func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	body, err := s.readBody(w, r)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c Caller) e
 }
 
 // onBehalf makes job another user's where the caller, an administrator, asks for that.
-func (s *Server) onBehalf(job *federation.Job, d *wire.JobDesc, c Caller) error {
+func (s *Server) onBehalf(job *federation.Job, d *wire.JobDesc, c identity.Caller) error {
 	if d.UserID == "" {
 		return nil
 	}
@@ -80,7 +81,7 @@ func (s *Server) onBehalf(job *federation.Job, d *wire.JobDesc, c Caller) error 
 	if uid == c.UID {
 		return nil
 	}
-	if c.Role < RoleAdministrator {
+	if c.Role < identity.RoleAdministrator {
 		return detailed(errNotYourJob, fmt.Sprintf("%s cannot submit as %s", c.Name, d.UserID))
 	}
 	if d.GroupID != "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
@@ -15,7 +16,7 @@ import (
 
 // getSteps is GET /fed/v1/steps: the steps that run of the jobs that job_id names, of all jobs without it, but for their batch scripts. Of jobs at sites that
 // do not tell there are none.
-func (s *Server) getSteps(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	var ids []federation.JobID
 	for _, text := range hostlist.Split(strings.Join(r.URL.Query()["job_id"], ",")) {
 		id, tasks, err := parseRef(text)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
@@ -19,7 +20,7 @@ import (
 const stepWait = 10 * time.Second
 
 // signalStep is POST /fed/v1/steps/signal. It is carried out at once, or not at all: a signal is nothing to be repeated later.
-func (s *Server) signalStep(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) signalStep(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	body, err := s.readBody(w, r)
 	if err != nil {
 		return err
@@ -46,7 +47,7 @@ func (s *Server) signalStep(w http.ResponseWriter, r *http.Request, c Caller) er
 }
 
 // sendToStep has the job's site do it.
-func (s *Server) sendToStep(ctx context.Context, c Caller, job *federation.Job, req v1.StepSignal) error {
+func (s *Server) sendToStep(ctx context.Context, c identity.Caller, job *federation.Job, req v1.StepSignal) error {
 	id := job.ID
 	if job.Component != nil {
 		id = job.Component.Leader // which has the steps of all

@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/demand"
 	"fsub/sbatch"
@@ -34,7 +35,7 @@ const (
 )
 
 // submit is POST /fed/v1/job. It must stay cheap: no site is asked and nothing is read from the store.
-func (s *Server) submit(w http.ResponseWriter, r *http.Request, c Caller) error {
+func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	body, err := s.readBody(w, r)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c Caller) error 
 }
 
 // accept makes a durable job of what c asked for, or says in Slurm's words why not.
-func (s *Server) accept(ctx context.Context, c Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
+func (s *Server) accept(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
 	named, err := s.prepare(c, job, p)
 	if err != nil {
 		return named, err
@@ -78,10 +79,10 @@ func (s *Server) accept(ctx context.Context, c Caller, job *federation.Job, p *s
 }
 
 // prepare checks what c asked for, by itself, and brings it into the form that is stored.
-func (s *Server) prepare(c Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
+func (s *Server) prepare(c identity.Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
 	for sp := range components(&job.Spec) {
 		// A user may step back, not push forward: sbatch ignores a negative value, but not everybody is sbatch.
-		if sp.Nice = min(sp.Nice, maxNice); c.Role < RoleOperator {
+		if sp.Nice = min(sp.Nice, maxNice); c.Role < identity.RoleOperator {
 			sp.Nice = max(sp.Nice, 0)
 		}
 	}
@@ -160,7 +161,7 @@ func checkPayload(p *sbatch.Payload) error {
 
 // checkSpec is the gate for whatever a job asks for, when it is submitted and whenever it is changed: of each of its components it refuses what
 // no site could take, and what c may not ask for.
-func checkSpec(c Caller, j *federation.Job) error {
+func checkSpec(c identity.Caller, j *federation.Job) error {
 	if len(j.Spec.Het) >= maxComponents {
 		return badBody(fmt.Sprintf("%d components, at most %d are allowed", len(j.Spec.Het)+1, maxComponents))
 	}
@@ -173,7 +174,7 @@ func checkSpec(c Caller, j *federation.Job) error {
 			return invalid(wire.ErrArray, "a heterogeneous job cannot be an array")
 		case !strings.HasPrefix(sp.WorkDir, "/") && (leader || sp.WorkDir != ""):
 			return invalid(wire.ErrNoWorkDir, "work_dir must be an absolute path: "+strconv.Quote(sp.WorkDir))
-		case sp.More != nil && sp.More.Reboot && c.Role < RoleOperator: // a site would obey SlurmUser's token
+		case sp.More != nil && sp.More.Reboot && c.Role < identity.RoleOperator: // a site would obey SlurmUser's token
 			return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrAccess, Text: wire.Strerror(wire.ErrAccess),
 				Said: "rebooting of nodes is only allowed for admins"}
 		}

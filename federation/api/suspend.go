@@ -7,17 +7,18 @@ import (
 	"sync"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 )
 
 // suspend is POST /fed/v1/jobs/suspend and resume: for operators, as in Slurm, and for jobs at sites that can do it. Each task of an array is a job of its own there, and gets a
 // request of its own.
-func (s *Server) suspend(ctx context.Context, c Caller, kind federation.RequestKind, refs []v1.JobRef) ([]error, error) {
+func (s *Server) suspend(ctx context.Context, c identity.Caller, kind federation.RequestKind, refs []v1.JobRef) ([]error, error) {
 	jobs, err := s.suspendable(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
-	if c.Role < RoleOperator { // before anything is spelled out
+	if c.Role < identity.RoleOperator { // before anything is spelled out
 		return denied(refs, jobs), nil
 	}
 	units, err := unitsOf(refs, jobs)
@@ -101,7 +102,7 @@ func denied(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) []error 
 
 // requestFor is what to ask of the controller. The components of a job are suspended with their leader, whose runs are what counts: a component is
 // requeued under the numbers of its site.
-func requestFor(kind federation.RequestKind, c Caller, job *federation.Job, jobs map[federation.JobID]federation.Job) federation.Request {
+func requestFor(kind federation.RequestKind, c identity.Caller, job *federation.Job, jobs map[federation.JobID]federation.Job) federation.Request {
 	r := federation.Request{Job: job.ID, Kind: kind, UID: c.UID, Operator: true, Restarts: job.Restarts}
 	if job.Component != nil {
 		r.Job = job.Component.Leader

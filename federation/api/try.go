@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/place"
 	"fsub/sbatch"
@@ -14,7 +15,7 @@ import (
 
 // try is a submission with TestOnly: the sentence of sbatch --test-only, or the refusal that a submission would get. As slurmctld does
 // it uses up a job number.
-func (s *Server) try(w http.ResponseWriter, r *http.Request, c Caller, job *federation.Job, p *sbatch.Payload) error {
+func (s *Server) try(w http.ResponseWriter, r *http.Request, c identity.Caller, job *federation.Job, p *sbatch.Payload) error {
 	named, err := s.prepare(c, job, p)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
@@ -18,7 +19,7 @@ type view struct {
 	sites      []*federation.Site
 	partitions map[federation.SiteName]map[string]*federation.Partition
 	deflt      string // name of the partition that a job without one is shown in
-	users      *Names
+	users      *identity.Names
 	expand     bool // standard_output with its patterns replaced: up to v0.0.42
 }
 

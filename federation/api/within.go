@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 )
 
 // HeaderJob names the job that a caller runs in: its number, and after a comma that of its array.
@@ -54,7 +55,7 @@ func (w *waits) leave(uid uint32) {
 
 // fromWithin lets a call from inside a job wait until the daemon has seen that job start. It looks at the sites now and then only,
 // and a job that asks after itself in its first moments would read that it waits. Only the job's owner can have its site looked at.
-func (s *Server) fromWithin(r *http.Request, c Caller) {
+func (s *Server) fromWithin(r *http.Request, c identity.Caller) {
 	ref := r.Header.Get(HeaderJob)
 	if ref == "" {
 		return

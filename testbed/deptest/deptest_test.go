@@ -44,6 +44,7 @@ var forbidden = []struct {
 	{"fsub/federation/api", "fsub/federation/controller", "the API needs an interface of six methods"},
 	{"fsub/federation/api", "fsub/federation/store", "the API needs the Store interface"},
 	{"fsub/federation/api", "github.com/go-resty/...", "the server side needs no client of slurmrestd"},
+	{"fsub/federation/api/identity", "fsub/federation", "who calls does not depend on what is asked"},
 	{"fsub/federation/api/client", "fsub/federation/api", "who asks the daemon needs no server"},
 	{"fsub/federation/api/v1", "net/http", "the small client has these shapes"},
 	{"fsub/federation/staging", "gocloud.dev/...", "the SDKs of the clouds' stores are linked by one leaf package"},

@@ -1,4 +1,6 @@
-package api
+// Package identity tells who calls the daemon. On a unix socket that is the kernel's word; over TLS it is a token that the daemon has made.
+// [Identity] is what the API asks; it also knows the names of this machine's users, and who of them is more than a user.
+package identity
 
 import (
 	"context"
@@ -22,8 +24,8 @@ type Identity struct {
 	log    *slog.Logger
 }
 
-// IdentityConfig is what an Identity is made of.
-type IdentityConfig struct {
+// Config is what an Identity is made of.
+type Config struct {
 	Users     Users
 	Operators []string // user names or decimal uids
 	Self      uint32   // the daemon's own: an administrator, as root is
@@ -32,8 +34,8 @@ type IdentityConfig struct {
 	Now       func() time.Time
 }
 
-// NewIdentity returns an Identity.
-func NewIdentity(c IdentityConfig) *Identity {
+// New returns an Identity.
+func New(c Config) *Identity {
 	return &Identity{Users: newNames(c.Users, c.Now), roles: newRoles(c.Operators, c.Self), tokens: c.Tokens, log: c.Logger}
 }
 
