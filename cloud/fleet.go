@@ -125,7 +125,7 @@ func (f *fleet) mayGrow(ng *nodeGroup) (refusal, bool) {
 	case ng.ends(f.now(), ng.offering.Boot):
 		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: blockEnds, back: true}, false
 	case f.cfg.Door == nil:
-		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "there is no door for machines"}, false
+		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "there is no agent server for machines"}, false
 	}
 	if ng.pool.spent.why != "" {
 		return refusal{reason: federation.ReasonBudget, detail: ng.pool.spent.why, back: true}, false

@@ -66,7 +66,7 @@ func (a *agents) hello(token string, h agentapi.Hello) (*machine, error) {
 	case m.State == machineUp && m.Nonce == nonce: // the reply was lost
 		return m, nil
 	case m.State != machineBooting || m.Nonce != "":
-		return nil, fmt.Errorf("machine %s was let in already, or is over: %w", m.id, federation.ErrDenied)
+		return nil, fmt.Errorf("machine %s has registered already, or has ended: %w", m.id, federation.ErrDenied)
 	case a.now().After(g.Expires):
 		return nil, fmt.Errorf("machine %s comes too late: %w", m.id, federation.ErrDenied)
 	}

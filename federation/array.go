@@ -28,13 +28,13 @@ func ReadArray(spec string) (Array, error) {
 	list, limit, limited := strings.Cut(strings.TrimSuffix(spec, "]"), "%")
 	var err error
 	if a.limit, err = strconv.Atoi(limit); limited && (err != nil || a.limit < 0) {
-		return Array{}, fmt.Errorf("%w: array %q: %q after %% is no number", ErrInvalid, spec, limit)
+		return Array{}, fmt.Errorf("%w: array %q: invalid number %q after %%", ErrInvalid, spec, limit)
 	}
 	list = strings.TrimSuffix(strings.TrimPrefix(list, "["), "]")
 	for part := range strings.SplitSeq(list, ",") {
 		r, err := readArrayRange(part)
 		if err != nil {
-			return Array{}, fmt.Errorf("%w: array %q: %q is no index or range", ErrInvalid, spec, part)
+			return Array{}, fmt.Errorf("%w: array %q: invalid index or range %q", ErrInvalid, spec, part)
 		}
 		a.ranges = append(a.ranges, r)
 	}

@@ -67,7 +67,7 @@ func parseDependItem(item string) ([]DependTerm, error) {
 	case DependAfter, DependAfterAny, DependAfterOK, DependAfterNotOK, DependAfterCorr, DependAfterBB:
 	default:
 		if found {
-			return nil, fmt.Errorf("%w: %q is no dependency type", ErrInvalid, kindText)
+			return nil, fmt.Errorf("%w: unknown dependency type %q", ErrInvalid, kindText)
 		}
 		kind, ids = DependAfterAny, item
 	}
@@ -84,7 +84,7 @@ func parseDependItem(item string) ([]DependTerm, error) {
 
 func parseDependJob(kind DependKind, s string) (DependTerm, error) {
 	t := DependTerm{Kind: kind, Task: -1}
-	bad := fmt.Errorf("%w: %q is no job ID", ErrInvalid, s)
+	bad := fmt.Errorf("%w: invalid job ID %q", ErrInvalid, s)
 	id, minutes, delayed := strings.Cut(s, "+")
 	if delayed {
 		m, err := strconv.ParseUint(minutes, 10, 31)

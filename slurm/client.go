@@ -202,7 +202,7 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 		if status == http.StatusNetworkAuthenticationRequired {
 			return c.refusedToken(wire.Strerror(wire.ErrAuth))
 		}
-		return fmt.Errorf("%w: HTTP status %d and an answer that is none of slurmrestd's: %.80q", federation.ErrUnavailable, status, body)
+		return fmt.Errorf("%w: HTTP status %d and a response that is not slurmrestd's: %.80q", federation.ErrUnavailable, status, body)
 	}
 	head := into.Head()
 	if head.Meta.Slurm.Release != "" {
@@ -224,7 +224,7 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 	case status == http.StatusNetworkAuthenticationRequired: // /partitions/ has no errors[] then
 		return c.refusedToken(wire.Strerror(wire.ErrAuth))
 	case status/100 == 2 && head.Meta.Plugin.DataParser == "" && head.Meta.Slurm.Release == "":
-		return fmt.Errorf("%w: HTTP status %d and an answer that is none of slurmrestd's: %.80q", federation.ErrUnavailable, status, body)
+		return fmt.Errorf("%w: HTTP status %d and a response that is not slurmrestd's: %.80q", federation.ErrUnavailable, status, body)
 	case status >= 500 && len(head.Errors) == 0:
 		return fmt.Errorf("%w: HTTP status %d without a reason", federation.ErrUnavailable, status)
 	}

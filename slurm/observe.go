@@ -211,7 +211,7 @@ func (d *Driver) chooseDefault(o *federation.Observation) {
 	}
 	o.Partitions[0].Default = true
 	if d.cfg.DefaultPartition != "" {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("default_partition %q is no partition of the site; %s is taken for it", name, o.Partitions[0].Name))
+		o.Warnings = append(o.Warnings, fmt.Sprintf("default_partition %q does not exist at the site; using %s", name, o.Partitions[0].Name))
 	} else if len(o.Partitions) > 1 {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("Slurm %s does not tell which partition is the default: %s is taken for it; set default_partition in the site's configuration", o.Version, o.Partitions[0].Name))
 	}

@@ -72,7 +72,7 @@ func (d *Driver) probe(ctx context.Context) (standing, error) {
 	case d.cfg.Mode == federation.Pinned && st.mapped:
 		return standing{}, fmt.Errorf("site %s: %w", d.cfg.Name, d.notPinned(tr))
 	case st.mapped && !all && st.onlyUser == "":
-		return standing{}, fmt.Errorf("site %s: %w: whose the %s is nobody knows: set user", d.cfg.Name, federation.ErrDenied, d.c.tokens.describe())
+		return standing{}, fmt.Errorf("site %s: %w: the user of the %s is unknown: set user", d.cfg.Name, federation.ErrDenied, d.c.tokens.describe())
 	case st.mapped:
 		st.wckey, err = d.noWCKeys(ctx)
 	}

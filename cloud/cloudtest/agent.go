@@ -116,7 +116,7 @@ func (a *agent) hello() bool {
 			a.heard()
 			return true
 		case errors.Is(err, federation.ErrDenied):
-			a.endSelf("not let in")
+			a.endSelf("may not register")
 			return false
 		}
 		if !a.wait(200 * time.Millisecond) {

@@ -90,7 +90,7 @@ func (s *Server) permitUpdate(c identity.Caller, job *federation.Job, changes []
 	case job.Cancel:
 		return errTryLater
 	case len(changes) == 0:
-		return badBody("nothing is to be changed")
+		return badBody("no change requested")
 	}
 	changed := *job
 	var err error

@@ -20,7 +20,7 @@ func decodeSubmit(body []byte, req *v1.SubmitRequest) error {
 	}
 	*req = v1.SubmitRequest{}
 	if !utf8.Valid(body) { // encoding/json would change it without a word
-		return errors.New("it has bytes that are no UTF-8 elsewhere than in the payload of a request as fsub writes it")
+		return errors.New("it has invalid UTF-8 outside of the payload that fsub writes")
 	}
 	return json.Unmarshal(body, req)
 }

@@ -31,7 +31,7 @@ func (s *Server) signalStep(w http.ResponseWriter, r *http.Request, c identity.C
 		return badBody(err.Error())
 	}
 	if _, err := strconv.ParseUint(req.Step, 10, 32); err != nil {
-		return badBody(fmt.Sprintf("step %.40q is no number", req.Step))
+		return badBody(fmt.Sprintf("invalid step number %.40q", req.Step))
 	}
 	if req.Signal != "" && !validSignal(req.Signal) {
 		return badBody(fmt.Sprintf("no signal %.40q: use a name such as USR1, or a number", req.Signal))

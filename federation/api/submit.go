@@ -216,7 +216,7 @@ func checkTexts(sp *sbatch.Spec, submitHost string) error {
 		}
 	}
 	if sp.Signal != nil && !validSignal(sp.Signal.Name) {
-		return badBody(fmt.Sprintf("signal %.40q is no name such as USR1, and no number", sp.Signal.Name))
+		return badBody(fmt.Sprintf("invalid signal %.40q: want a name such as USR1, or a number", sp.Signal.Name))
 	}
 	return nil
 }

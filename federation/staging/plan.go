@@ -120,7 +120,7 @@ func isRemote(text string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || strings.ContainsAny(text, "\"\\ \n\t\r") {
-		return nil, fmt.Errorf("it is no address")
+		return nil, fmt.Errorf("invalid address")
 	}
 	return u, nil
 }

@@ -72,7 +72,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 func (s *Store) openDirectory(u *url.URL, c Config) error {
 	public, err := url.Parse(c.Public)
 	if err != nil || public.Scheme != "http" && public.Scheme != "https" || public.Host == "" {
-		return fmt.Errorf("blobs: public_url: %q is no http:// or https:// address; nodes reach the daemon's blobs there", c.Public)
+		return fmt.Errorf("blobs: invalid public_url %q: want an http:// or https:// address at which nodes reach the daemon's blobs", c.Public)
 	}
 	if len(c.Key) < 32 {
 		return errors.New("blobs: the key that signs addresses is shorter than 32 bytes")

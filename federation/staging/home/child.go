@@ -75,7 +75,7 @@ func write(req request, in io.Reader) error {
 			_, err := io.Copy(io.Discard, in)
 			return err
 		}
-		return userErrorf("%s is no regular file", req.Name)
+		return userErrorf("%s is not a regular file", req.Name)
 	}
 	flags := os.O_CREATE | os.O_WRONLY
 	if req.Append {

@@ -79,7 +79,7 @@ func (p *packer) file(name, as string, named bool) error {
 		}
 	case !st.Mode().IsRegular() && !st.IsDir():
 		if named {
-			return userErrorf("stage-in: %s is no file and no directory", name)
+			return userErrorf("stage-in: %s is neither a file nor a directory", name)
 		}
 		return nil // a socket or pipe means nothing elsewhere
 	}
