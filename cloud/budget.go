@@ -167,7 +167,7 @@ func (q *queue) afford(r *run) (refusal, bool) {
 	for p, list := range costs {
 		for i, cost := range list {
 			if a := &p.allowed[i]; !a.Bears(cost) {
-				return refusal{reason: federation.ReasonBudget, detail: "pool " + p.Name + ": " + a.Says(cost), back: true}, false
+				return refusal{reason: federation.ReasonBudget, detail: "pool " + p.Name + ": " + a.Refuses(cost).Text(), back: true}, false
 			}
 		}
 	}
@@ -205,7 +205,7 @@ func (d *Driver) mayPay(j *job, limit time.Duration) error {
 			}
 			if !all[i].Bears(cost) {
 				return &federation.SlurmError{Kind: federation.ErrInvalid, Number: wire.ErrAccountingPolicy,
-					Text: fmt.Sprintf("Job violates accounting/QOS policy (budget of pool %s: with that limit it %s)", p.Name, all[i].Says(cost))}
+					Text: fmt.Sprintf("Job violates accounting/QOS policy (budget of pool %s: with that limit it %s)", p.Name, all[i].Refuses(cost).Text())}
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package federation
 
 import (
-	"fmt"
 	"time"
 
 	"fsub/sbatch"
@@ -52,8 +51,7 @@ func HeldUntil(start, now time.Time, limit, expected, kill time.Duration) time.T
 	return end
 }
 
-// Says is why a job that may cost so much is not started.
-func (a *Allowance) Says(cost Money) string {
-	return fmt.Sprintf("may cost $%s %s until its time limit, $%s left: of $%s $%s spent, $%s bound by what runs", cost.Text(2), a.Name,
-		max(a.Left(), 0).Text(2), a.Budget.Text(2), a.Spent.Text(2), a.Bound.Text(2))
+// Refuses is why a job that may cost so much is not started.
+func (a *Allowance) Refuses(cost Money) *Why {
+	return Because(WhyBudget, cost.Text(2), a.Name, max(a.Left(), 0).Text(2), a.Budget.Text(2), a.Spent.Text(2), a.Bound.Text(2))
 }

@@ -1,6 +1,9 @@
 package federation
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Snapshot is everything that placement may know. Equal snapshots give equal plans.
 type Snapshot struct {
@@ -77,15 +80,17 @@ type Term struct {
 	Detail string  `json:"detail,omitempty"` // how it came about: "8 x h100, 2.1 h p50"
 }
 
-// Rejection says why a pool, or a whole site, cannot run a job.
-type Rejection struct {
-	Site      SiteName `json:"site"`
-	Partition string   `json:"partition,omitempty"`
-	Pool      string   `json:"pool,omitempty"`
-	Reason    Reason   `json:"reason"`
-	Detail    string   `json:"detail,omitempty"`
-	// Never: not now and not later either, as the site is configured. A site that does not answer is never Never.
-	Never bool `json:"never,omitempty"`
+// Worded returns d with words for all of its rejections, for readers who know no codes.
+func (d Decision) Worded() Decision {
+	d.Rejections = slices.Clone(d.Rejections)
+	for i := range d.Rejections {
+		r := &d.Rejections[i]
+		r.Detail = r.Text()
+		if r.Why != nil {
+			r.Why = &Why{Code: r.Why.Code, Args: r.Why.Args}
+		}
+	}
+	return d
 }
 
 // Impossible reports that no site can ever run the job: no offer, and every rejection is for good.

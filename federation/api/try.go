@@ -55,7 +55,7 @@ func nowhereNow(d *federation.Decision) error {
 	unseen := func(r federation.Rejection) bool { return !r.Never && r.Reason == federation.ReasonSiteUnavailable }
 	for _, r := range d.Rejections {
 		if r.Reason == d.Reason {
-			why = fmt.Sprintf("%s: %s (%s)", r.Site, r.Detail, r.Reason)
+			why = fmt.Sprintf("%s: %s (%s)", r.Site, r.Text(), r.Reason)
 		}
 	}
 	if d.Reason == federation.ReasonSiteUnavailable {

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -230,7 +229,7 @@ func (c *requests) avoid(j *job, site federation.SiteName, until time.Time) {
 		j.refused = map[federation.SiteName]federation.Rejection{}
 	}
 	j.refused[site] = federation.Rejection{Site: site, Reason: federation.ReasonBeginTime,
-		Detail: fmt.Sprintf("it remembers the run before under the same number until %s", until.UTC().Format(time.TimeOnly))}
+		Why: federation.Because(federation.WhyRunBefore, until.UTC().Format(time.TimeOnly))}
 	j.refusedUntil = until
 }
 

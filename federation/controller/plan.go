@@ -127,7 +127,7 @@ func (c *Controller) decide(d *federation.Decision) {
 	if len(j.refused) > 0 && d.Impossible() {
 		// It was accepted because some site looked right, and every such site has refused it.
 		for _, r := range d.Rejections {
-			c.event(j, "no site can run it: %s: %s %s", r.Site, r.Reason, r.Detail)
+			c.event(j, "no site can run it: %s: %s %s", r.Site, r.Reason, r.Text())
 		}
 		c.end(j, federation.Failed, federation.ReasonBadConstraints, c.now())
 		return
@@ -147,7 +147,7 @@ func (c *Controller) decidePart(o offeredPart, d *federation.Decision) {
 	if !d.Bind {
 		if len(j.refused) > 0 && d.Impossible() {
 			for _, r := range d.Rejections {
-				c.event(j, "no site can run its tasks: %s: %s %s", r.Site, r.Reason, r.Detail)
+				c.event(j, "no site can run its tasks: %s: %s %s", r.Site, r.Reason, r.Text())
 			}
 			c.arrays.endRest(j, federation.Failed, federation.ReasonBadConstraints, c.now())
 		} else {

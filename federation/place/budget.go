@@ -1,7 +1,6 @@
 package place
 
 import (
-	"fmt"
 	"time"
 
 	"fsub/accounting"
@@ -32,18 +31,17 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 		return nil
 	}
 	if !r.Until.IsZero() && (c.limit == sbatch.Unlimited || c.until(now).Add(-killTime).After(r.Until)) {
-		return &refusal{reason: federation.ReasonReqNodeNotAvail, detail: fmt.Sprintf("may run for %s, and the nodes are there until %s",
-			shortTime(c.limit), r.Until.UTC().Format("2006-01-02T15:04Z"))}
+		return forNow(federation.ReasonReqNodeNotAvail, federation.WhyNodesEnd, shortTime(c.limit), r.Until.UTC().Format("2006-01-02T15:04Z"))
 	}
 	c.most = c.shares(now, 1)
 	for i, a := range c.site.model.parts[c.pool].Allowances {
 		if !a.Bears(c.most[i]) {
-			no := &refusal{reason: federation.ReasonBudget, detail: a.Says(c.most[i])}
+			no := &refusal{reason: federation.ReasonBudget, why: a.Refuses(c.most[i])}
 			if n := c.mostNodes(); n > c.fits[0].nodes {
-				no.detail += fmt.Sprintf(" (on up to %s)", nodesText(n))
+				no.note(federation.NoteOnUpTo, nodesText(n))
 			}
 			if c.limit == sbatch.Unlimited {
-				no.detail += fmt.Sprintf(" (it has no time limit: %s are reckoned with)", spanText(max(c.run, federation.OpenEnd)))
+				no.note(federation.NoteNoTimeLimit, spanText(max(c.run, federation.OpenEnd)))
 			}
 			return no
 		}
@@ -165,7 +163,9 @@ func (c *candidate) partsRefusal(now time.Time) *refusal {
 		part := one.site.model.parts[one.pool]
 		for i, cost := range costs[part] {
 			if a := &part.Allowances[i]; !a.Bears(cost) {
-				return &refusal{reason: federation.ReasonBudget, detail: a.Says(cost) + " (its components together)"}
+				no := &refusal{reason: federation.ReasonBudget, why: a.Refuses(cost)}
+				no.note(federation.NoteTogether)
+				return no
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func (w *World) rights(job *federation.Job) string {
 		}
 		access := accessOf(st.site, job)
 		if access.refusal != nil {
-			fmt.Fprintf(&b, "|%d %s", i, access.refusal.detail)
+			fmt.Fprintf(&b, "|%d %s", i, access.refusal.why.Text())
 			continue
 		}
 		fmt.Fprintf(&b, "|%d %s", i, access.account)

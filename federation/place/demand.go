@@ -14,23 +14,23 @@ import (
 func demandRefusal(site *federation.Site, spec *sbatch.Spec) *refusal {
 	name := string(site.Name)
 	if asked := Clusters(spec); asked != nil && !slices.Contains(asked, name) {
-		return forGood(federation.ReasonNotAsked, "the job asks for %s", strings.Join(asked, ","))
+		return forGood(federation.ReasonNotAsked, federation.WhySitesAsked, strings.Join(asked, ","))
 	}
 	if f := spec.Fed; f != nil {
 		if len(f.Sites) > 0 && !slices.Contains(f.Sites, name) {
-			return forGood(federation.ReasonNotAsked, "the job asks for %s", strings.Join(f.Sites, ","))
+			return forGood(federation.ReasonNotAsked, federation.WhySitesAsked, strings.Join(f.Sites, ","))
 		}
 		if slices.Contains(f.NotSites, name) {
-			return forGood(federation.ReasonNotAsked, "the job does not want it")
+			return forGood(federation.ReasonNotAsked, federation.WhySiteNotWanted)
 		}
 	}
 	for _, o := range spec.Plugin {
 		if site.Option(o.Name) == nil {
-			return forGood(federation.ReasonUnsupported, "it has no option --%s", o.Name)
+			return forGood(federation.ReasonUnsupported, federation.WhyNoPluginOption, o.Name)
 		}
 	}
 	if !site.Reaches(spec) {
-		return forGood(federation.ReasonFileSystem, "%s is not there, and the job copies nothing", spec.WorkDir)
+		return forGood(federation.ReasonFileSystem, federation.WhyNoDirectory, spec.WorkDir)
 	}
 	return nil
 }
@@ -97,10 +97,10 @@ func costRefusal(job *federation.Job, amount federation.Dollars) *refusal {
 	case whole+job.Cost <= most:
 		return nil
 	case job.Cost > 0:
-		return forGood(federation.ReasonMaxCost, "would cost $%s after $%s so far, the job may cost $%s",
+		return forGood(federation.ReasonMaxCost, federation.WhyCostAgain,
 			moneyText(whole.Dollars()), moneyText(job.Cost.Dollars()), moneyText(most.Dollars()))
 	}
-	return forGood(federation.ReasonMaxCost, "would cost $%s, the job may cost $%s", moneyText(whole.Dollars()), moneyText(most.Dollars()))
+	return forGood(federation.ReasonMaxCost, federation.WhyCost, moneyText(whole.Dollars()), moneyText(most.Dollars()))
 }
 
 // taskCount is how many jobs like this one the user's array has, 1 if it is no part of one.

@@ -37,7 +37,7 @@ func nearest(rejections []federation.Rejection) *federation.Rejection {
 	var best *federation.Rejection
 	for i := range rejections {
 		r := &rejections[i]
-		if r.Detail == notAsked && r.Never && best != nil {
+		if r.Is(federation.WhyNotAsked) && r.Never && best != nil {
 			continue
 		}
 		if best == nil || best.Never && !r.Never || best.Never == r.Never && rank(r) > rank(best) {
@@ -116,10 +116,10 @@ func rejectionsText(rejections []federation.Rejection) string {
 	var texts []string
 	for i := range rejections {
 		r := &rejections[i]
-		if r.Detail == notAsked {
+		if r.Is(federation.WhyNotAsked) {
 			continue
 		}
-		texts = append(texts, fmt.Sprintf("%s (%s: %s)", whereText(r), r.Reason, r.Detail))
+		texts = append(texts, fmt.Sprintf("%s (%s: %s)", whereText(r), r.Reason, r.Text()))
 	}
 	return strings.Join(texts, ", ")
 }

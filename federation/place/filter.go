@@ -21,7 +21,7 @@ func accessOf(site *federation.Site, job *federation.Job) access {
 	account := job.Spec.Account
 	user := userAt(site, job.User)
 	if only := site.Seen.OnlyUser; only != "" && only != user {
-		return access{refusal: forGood(federation.ReasonUnknownUser, "its token acts for %s only", only)}
+		return access{refusal: forGood(federation.ReasonUnknownUser, federation.WhyTokenOfOther, only)}
 	}
 	root := user == "root" || user != "" && user == site.Seen.SlurmUser
 	if site.Seen.Associations == nil {
@@ -29,7 +29,7 @@ func accessOf(site *federation.Site, job *federation.Job) access {
 	}
 	all := site.Seen.Associations[user]
 	if len(all) == 0 {
-		return access{refusal: forGood(federation.ReasonUnknownUser, "no user %s in its accounting", user)}
+		return access{refusal: forGood(federation.ReasonUnknownUser, federation.WhyNoUser, user)}
 	}
 	if account == "" {
 		account = all[0].Account
@@ -45,7 +45,7 @@ func accessOf(site *federation.Site, job *federation.Job) access {
 			return access{account: account, root: root}
 		}
 	}
-	return access{refusal: forGood(federation.ReasonAccount, "user %s has no account %s", user, account)}
+	return access{refusal: forGood(federation.ReasonAccount, federation.WhyNoAccount, user, account)}
 }
 
 // userAt is the name of a user at a site.
@@ -60,33 +60,34 @@ func userAt(site *federation.Site, user string) string {
 func siteRefusal(site *federation.Site) *refusal {
 	switch {
 	case site.State != federation.FedActive:
-		return &refusal{reason: federation.ReasonSiteDrain, detail: "FedState is " + string(site.State)}
+		return forNow(federation.ReasonSiteDrain, federation.WhyFedState, string(site.State))
 	case site.Seen == nil:
-		detail := "not seen yet"
-		if site.Error != "" {
-			detail += ": " + site.Error
-		}
-		// One whose token is refused has answered: it will not run the job unless somebody acts.
-		return &refusal{reason: federation.ReasonSiteUnavailable, detail: detail, never: site.Denied}
+		no := silent(federation.WhyNotSeen, site)
+		no.never = site.Denied // it has answered, and will not run the job unless somebody acts
+		return no
 	case !site.Answering:
-		detail := "does not answer"
-		if site.Error != "" {
-			detail += ": " + site.Error
-		}
-		return &refusal{reason: federation.ReasonSiteUnavailable, detail: detail}
+		return silent(federation.WhyNoAnswer, site)
 	}
 	return nil
+}
+
+func silent(code federation.Code, site *federation.Site) *refusal {
+	no := forNow(federation.ReasonSiteUnavailable, code)
+	if site.Error != "" {
+		no.why.Args = []string{site.Error}
+	}
+	return no
 }
 
 // partRefusal judges a partition for a job, by all that does not depend on the pool's nodes.
 func partRefusal(site *federation.Site, part *federation.Partition, job *federation.Job, a *ask, who access) *refusal {
 	switch {
 	case len(a.Partitions) == 0 && !part.Default || len(a.Partitions) > 0 && !slices.Contains(a.Partitions, part.Name):
-		return forGood(federation.ReasonPartition, notAsked)
+		return forGood(federation.ReasonPartition, federation.WhyNotAsked)
 	case !part.Up:
-		return &refusal{reason: federation.ReasonPartitionDown, detail: "partition is " + part.State}
+		return forNow(federation.ReasonPartitionDown, federation.WhyPartitionState, part.State)
 	case part.RootOnly && !who.root: // slurmctld judges who submits, and that is SlurmUser for all
-		return forGood(federation.ReasonRootOnly, "partition is RootOnly")
+		return forGood(federation.ReasonRootOnly, federation.WhyRootOnly)
 	}
 	if no := accountRefusal(site, part, job, who); no != nil {
 		return no
@@ -99,13 +100,13 @@ func partRefusal(site *federation.Site, part *federation.Partition, job *federat
 		limit = min(limit, job.Needs().TimeMin)
 	}
 	if part.MaxTime > 0 && part.MaxTime != sbatch.Unlimited && limit > part.MaxTime {
-		return forGood(federation.ReasonPartitionTime, "asks for %s, partition allows %s", shortTime(limit), shortTime(part.MaxTime))
+		return forGood(federation.ReasonPartitionTime, federation.WhyTooLong, shortTime(limit), shortTime(part.MaxTime))
 	}
 	if part.MaxNodes > 0 && a.minNodes > part.MaxNodes {
-		return forGood(federation.ReasonPartitionNodes, "asks for %d nodes, partition allows %d", a.minNodes, part.MaxNodes)
+		return forGood(federation.ReasonPartitionNodes, federation.WhyTooManyNodes, a.minNodes, part.MaxNodes)
 	}
 	if part.MinNodes > 0 && a.maxNodes > 0 && a.maxNodes < part.MinNodes {
-		return forGood(federation.ReasonPartitionNodes, "asks for %d nodes, partition wants %d", a.maxNodes, part.MinNodes)
+		return forGood(federation.ReasonPartitionNodes, federation.WhyTooFewNodes, a.maxNodes, part.MinNodes)
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func partRefusal(site *federation.Site, part *federation.Partition, job *federat
 func accountRefusal(site *federation.Site, part *federation.Partition, job *federation.Job, who access) *refusal {
 	if who.account != "" {
 		if len(part.AllowAccounts) > 0 && !slices.Contains(part.AllowAccounts, who.account) || slices.Contains(part.DenyAccounts, who.account) {
-			return forGood(federation.ReasonAccount, "account %s may not use the partition", who.account)
+			return forGood(federation.ReasonAccount, federation.WhyAccountBarred, who.account)
 		}
 	}
 	user := userAt(site, job.User)
@@ -127,13 +128,13 @@ func accountRefusal(site *federation.Site, part *federation.Partition, job *fede
 	}
 	switch {
 	case !associated:
-		return forGood(federation.ReasonAccount, "user %s has no account %s in the partition", user, who.account)
+		return forGood(federation.ReasonAccount, federation.WhyNotAssociated, user, who.account)
 	case job.Spec.QOS == "":
 		return nil
 	case qosListed && !qosFound:
-		return forGood(federation.ReasonQOS, "user %s may not use QOS %s", user, job.Spec.QOS)
+		return forGood(federation.ReasonQOS, federation.WhyQOSOfUser, user, job.Spec.QOS)
 	case len(part.AllowQOS) > 0 && !slices.Contains(part.AllowQOS, job.Spec.QOS):
-		return forGood(federation.ReasonQOS, "partition does not allow QOS %s", job.Spec.QOS)
+		return forGood(federation.ReasonQOS, federation.WhyQOSOfPartition, job.Spec.QOS)
 	}
 	return nil
 }
@@ -151,11 +152,11 @@ func reservationRefusal(site *federation.Site, job *federation.Job, who access) 
 		}
 		open := len(r.Users) == 0 && len(r.Accounts) == 0
 		if !open && !slices.Contains(r.Users, user) && !slices.Contains(r.Accounts, who.account) {
-			return forGood(federation.ReasonReservation, "%s may not use reservation %s", user, name)
+			return forGood(federation.ReasonReservation, federation.WhyReservationUsers, user, name)
 		}
 		return nil
 	}
-	return forGood(federation.ReasonReservation, "no reservation %s", name)
+	return forGood(federation.ReasonReservation, federation.WhyNoReservation, name)
 }
 
 // shortTime prints a time limit as Slurm does.

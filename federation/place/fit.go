@@ -2,7 +2,7 @@ package place
 
 import (
 	"fmt"
-	"strings"
+	"strconv"
 
 	"fsub/federation"
 	"fsub/federation/demand"
@@ -35,7 +35,8 @@ type want struct {
 // refusal is a filter's no.
 type refusal struct {
 	reason federation.Reason
-	detail string
+	why    *federation.Why
+	detail string // what the cloud says instead
 	never  bool
 	short  int // the pool has only so many of the nodes that the job wants; other pools of the partition may have the rest
 }
@@ -48,27 +49,37 @@ func (r *refusal) nearer(other *refusal) bool {
 	if r.reason != other.reason {
 		return rankOf(r.reason) > rankOf(other.reason)
 	}
-	return strings.Contains(other.detail, notOfType) && !strings.Contains(r.detail, notOfType)
+	return other.why.Code == federation.WhyOtherType && r.why.Code != federation.WhyOtherType
 }
+
+// note adds to what is said.
+func (r *refusal) note(code federation.Code, args ...string) { r.why = r.why.With(code, args...) }
 
 // forGood is a no that stays, as the site is configured.
-func forGood(reason federation.Reason, format string, args ...any) *refusal {
-	return &refusal{reason: reason, detail: fmt.Sprintf(format, args...), never: true}
+func forGood(reason federation.Reason, code federation.Code, args ...any) *refusal {
+	no := forNow(reason, code, args...)
+	no.never = true
+	return no
 }
 
-// The beginnings of details that [Refusal] tells apart, because Slurm has another sentence for them.
-const (
-	noSuchGRES    = "no GRES "
-	noLicenses    = "no licenses"
-	noPartition   = "no partition "
-	memoryOnANode = " MiB of memory on a node"
-	noSuchFeature = "no node has feature "
-	noSuchNode    = "no node "
-	bothLists     = "wanted and excluded at once: node "
-	tooFewCPUs    = "too few CPUs: "
-	notAsked      = "not asked for"
-	notOfType     = " of type "
-)
+// forNow is a no that may pass.
+func forNow(reason federation.Reason, code federation.Code, args ...any) *refusal {
+	var texts []string
+	if len(args) > 0 {
+		texts = make([]string, len(args))
+	}
+	for i, a := range args {
+		switch a := a.(type) {
+		case string:
+			texts[i] = a
+		case int:
+			texts[i] = strconv.Itoa(a)
+		default:
+			texts[i] = fmt.Sprint(a)
+		}
+	}
+	return &refusal{reason: reason, why: federation.Because(code, texts...)}
+}
 
 // fits works out how a job could run in a pool by its configured size alone, in the order of how few nodes it takes, or says
 // why it cannot.
@@ -80,7 +91,7 @@ func (m *model) fits(a *ask, pool int) ([]fit, *refusal) {
 	}
 	least, most := a.nodeBounds(shape, perNode)
 	if a.maxNodes > 0 && least > a.maxNodes {
-		return nil, forGood(federation.ReasonReqNodeNotAvail, "takes %s, asked for at most %d", nodesText(least), a.maxNodes)
+		return nil, forGood(federation.ReasonReqNodeNotAvail, federation.WhyNodesAsked, nodesText(least), a.maxNodes)
 	}
 	var fits []fit
 	var first *refusal
@@ -140,18 +151,18 @@ func (m *model) tasksThatFit(a *ask, shape *federation.Node, part *federation.Pa
 		}
 	}
 	if a.cpusPerTask > shape.CPUs {
-		return 0, forGood(federation.ReasonReqNodeNotAvail, "%d CPUs for a task, nodes have %d", a.cpusPerTask, shape.CPUs)
+		return 0, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOfTask, a.cpusPerTask, shape.CPUs)
 	}
 	perNode := shape.CPUs / a.cpusPerTask
 	for _, g := range a.nodeGRES {
 		if have := shapeGRES(shape, g); g.Count > have {
-			return 0, forGood(federation.ReasonGRES, "%d %s on each node, nodes have %d", g.Count, g, have)
+			return 0, forGood(federation.ReasonGRES, federation.WhyGRESOfNode, g.Count, g, have)
 		}
 	}
 	for _, g := range a.taskGRES {
 		have := shapeGRES(shape, g)
 		if g.Count > have {
-			return 0, forGood(federation.ReasonGRES, "%d %s for a task, nodes have %d", g.Count, g, have)
+			return 0, forGood(federation.ReasonGRES, federation.WhyGRESOfTask, g.Count, g, have)
 		}
 		if n := a.gpusOnNode(); n > 0 && g.Name == "gpu" {
 			have = max(n, g.Count)
@@ -163,7 +174,7 @@ func (m *model) tasksThatFit(a *ask, shape *federation.Node, part *federation.Pa
 	}
 	if a.tasksPerNode > 0 {
 		if a.tasksPerNode > perNode && (a.tasks == 0 || a.tasks >= a.tasksPerNode) {
-			return 0, forGood(federation.ReasonReqNodeNotAvail, "%d tasks of %d CPUs on each node, nodes have room for %d", a.tasksPerNode, a.cpusPerTask, perNode)
+			return 0, forGood(federation.ReasonReqNodeNotAvail, federation.WhyTasksOfNode, a.tasksPerNode, a.cpusPerTask, perNode)
 		}
 		perNode = min(perNode, a.tasksPerNode)
 	}
@@ -183,9 +194,9 @@ func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 	}
 	if cpus > shape.CPUs {
 		if a.tasks > 0 && a.minNodes > 0 {
-			return fit{}, forGood(federation.ReasonReqNodeNotAvail, "%d CPUs on each of %d nodes, they have %d", cpus, n, shape.CPUs)
+			return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnEach, cpus, n, shape.CPUs)
 		}
-		return fit{}, forGood(federation.ReasonReqNodeNotAvail, "%d CPUs on a node, nodes have %d", cpus, shape.CPUs)
+		return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnNode, cpus, shape.CPUs)
 	}
 	f := fit{nodes: n, cpu: int32(cpus), whole: a.Whole || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches}
 	if no := m.addWants(&f, a, shape, tasks); no != nil {
@@ -193,7 +204,7 @@ func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 	}
 	mem := memOnNode(a, shape, part, cpus, ceilDiv(f.gpus, n))
 	if mem > shape.Mem {
-		return fit{}, forGood(federation.ReasonReqNodeNotAvail, "%d"+memoryOnANode+", nodes have %d", mem, shape.Mem)
+		return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyMemoryOnNode, mem, shape.Mem)
 	}
 	f.mem = clamp(int64(mem))
 	return f, nil
@@ -215,7 +226,7 @@ func (m *model) addWants(f *fit, a *ask, shape *federation.Node, tasks int) *ref
 	}
 	for _, g := range all {
 		if have := shapeGRES(shape, g); g.Count > have {
-			return forGood(federation.ReasonGRES, "%d %s on each of %d nodes, they have %d", g.Count, g, f.nodes, have)
+			return forGood(federation.ReasonGRES, federation.WhyGRESOnEach, g.Count, g, f.nodes, have)
 		}
 		w := want{count: clamp(int64(g.Count))}
 		for s, k := range m.slots {
@@ -252,14 +263,14 @@ func (m *model) hasGRES(shape *federation.Node, g gres.Resource) *refusal {
 		}
 	}
 	if len(types) > 0 {
-		return forGood(federation.ReasonGRES, "no %s"+notOfType+"%s, nodes have %s", g.Name, g.Type, types[0])
+		return forGood(federation.ReasonGRES, federation.WhyOtherType, g.Name, g.Type, types[0])
 	}
 	for _, k := range m.slots {
 		if k.name == g.Name {
-			return forGood(federation.ReasonGRES, "nodes have no %s", g.Name)
+			return forGood(federation.ReasonGRES, federation.WhyNodesWithout, g.Name)
 		}
 	}
-	return forGood(federation.ReasonGRES, noSuchGRES+"%q at the site", g.Name)
+	return forGood(federation.ReasonGRES, federation.WhyNoSuchGRES, strconv.Quote(g.Name))
 }
 
 // shapeGRES is how many of a kind an empty node of a shape has.

@@ -121,7 +121,7 @@ func (m *model) featureRefusal(a *ask, pool int) *refusal {
 	}
 	if f := missing(a.Constraint, func(f string) bool { return m.feature[f] }); f != "" {
 		// Slurm refuses the whole expression then, even if another alternative would do.
-		return forGood(federation.ReasonBadConstraints, noSuchFeature+"%s", f)
+		return forGood(federation.ReasonBadConstraints, federation.WhyNoSuchFeature, f)
 	}
 	has := func(f string) bool { return slices.Contains(m.pools[pool].Shape.Features, f) }
 	elsewhere := func(f string) bool {
@@ -133,7 +133,7 @@ func (m *model) featureRefusal(a *ask, pool int) *refusal {
 		return false
 	}
 	if eval(a.Constraint, has, elsewhere) == no {
-		return forGood(federation.ReasonBadConstraints, "asks for %s, nodes have %s", a.Features, strings.Join(m.pools[pool].Shape.Features, ","))
+		return forGood(federation.ReasonBadConstraints, federation.WhyFeatures, a.Features, strings.Join(m.pools[pool].Shape.Features, ","))
 	}
 	return nil
 }
@@ -159,10 +159,10 @@ func (m *model) setNodeLists(a *ask, g *group) *refusal {
 	for _, name := range a.include {
 		n, ok := m.nodeAt[name]
 		if !ok {
-			return forGood(federation.ReasonReqNodeNotAvail, noSuchNode+"%s", name)
+			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyNoSuchNode, name)
 		}
 		if !slices.Contains(all, n) {
-			no := forGood(federation.ReasonReqNodeNotAvail, "node %s is not in the pool", name)
+			no := forGood(federation.ReasonReqNodeNotAvail, federation.WhyNodeElsewhere, name)
 			no.short = 1
 			return no
 		}
@@ -176,7 +176,7 @@ func (m *model) setNodeLists(a *ask, g *group) *refusal {
 	}
 	for _, n := range include {
 		if exclude[n] {
-			return forGood(federation.ReasonReqNodeNotAvail, bothLists+"%s", m.obs.Nodes[n].Name)
+			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyBothLists, m.obs.Nodes[n].Name)
 		}
 	}
 	for i := range g.fits {
@@ -192,34 +192,34 @@ func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
 		size = m.sizeOf(m.nodesOf(g), f)
 	}
 	if size.nodes < f.nodes {
-		no := forGood(federation.ReasonReqNodeNotAvail, "%s, pool has %d", nodesText(f.nodes), size.nodes)
+		no := forGood(federation.ReasonReqNodeNotAvail, federation.WhyPoolTooSmall, nodesText(f.nodes), size.nodes)
 		if a.minNodes == 0 && a.tasks > size.cpus {
-			no.detail = fmt.Sprintf(tooFewCPUs+"%d tasks, pool has %d", a.tasks, size.cpus)
+			no = forGood(federation.ReasonReqNodeNotAvail, federation.WhyTooFewCPUs, a.tasks, size.cpus)
 		}
 		no.short = size.nodes
 		return no
 	}
 	if most := m.parts[g.pools[0]].MaxNodes; most > 0 && f.nodes > most {
-		return forGood(federation.ReasonPartitionNodes, "%s, partition allows %d", nodesText(f.nodes), most)
+		return forGood(federation.ReasonPartitionNodes, federation.WhyNodesOfPool, nodesText(f.nodes), most)
 	}
 	if f.leaves > 0 && m.tree {
 		// Not for good: the job may run anywhere once its --switches has waited long enough.
 		if most := most(size.leaves, f.leaves); most < f.nodes {
-			return &refusal{reason: federation.ReasonReqNodeNotAvail, detail: leafText(f, most)}
+			return leafRefusal(f, most, federation.WhyOneSwitch, federation.WhySwitches)
 		}
 		if most := most(size.upLeaves, f.leaves); most < f.nodes {
-			return &refusal{reason: federation.ReasonReqNodeNotAvail, detail: leafText(f, most) + " up"}
+			return leafRefusal(f, most, federation.WhyOneSwitchUp, federation.WhySwitchesUp)
 		}
 	}
 	if size.up < f.nodes {
 		if no := m.rentalRefusal(g, f, size); no != nil {
 			return no
 		}
-		return &refusal{reason: federation.ReasonReqNodeNotAvail, detail: fmt.Sprintf("%s, %d of %d are up", nodesText(f.nodes), size.up, size.nodes)}
+		return forNow(federation.ReasonReqNodeNotAvail, federation.WhyNodesUp, nodesText(f.nodes), size.up, size.nodes)
 	}
 	for _, n := range f.include {
 		if !m.up[n] {
-			return &refusal{reason: federation.ReasonReqNodeNotAvail, detail: "node " + m.obs.Nodes[n].Name + " is " + strings.Join(m.obs.Nodes[n].State, "+")}
+			return forNow(federation.ReasonReqNodeNotAvail, federation.WhyNodeState, m.obs.Nodes[n].Name, strings.Join(m.obs.Nodes[n].State, "+"))
 		}
 	}
 	return nil
@@ -268,9 +268,9 @@ func nodesText(n int) string {
 	return fmt.Sprintf("%d nodes", n)
 }
 
-func leafText(f *fit, most int) string {
+func leafRefusal(f *fit, most int, one, several federation.Code) *refusal {
 	if f.leaves == 1 {
-		return fmt.Sprintf("%d nodes under one switch, largest leaf has %d", f.nodes, most)
+		return forNow(federation.ReasonReqNodeNotAvail, one, f.nodes, most)
 	}
-	return fmt.Sprintf("%d nodes under %d switches, the largest have %d", f.nodes, f.leaves, most)
+	return forNow(federation.ReasonReqNodeNotAvail, several, f.nodes, f.leaves, most)
 }

@@ -30,7 +30,7 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 				return
 			}
 			if st.model != nil && lacked(st.model.obs, &job.Spec) == "hetjob" {
-				sh.reject(st.site.Name, "", "", forGood(federation.ReasonUnsupported, "its interface cannot carry heterogeneous jobs"))
+				sh.reject(st.site.Name, "", "", forGood(federation.ReasonUnsupported, federation.WhyNoHetJobs))
 				return
 			}
 		}
@@ -38,7 +38,8 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 		sub.candidates = sub.found
 		if len(sub.candidates) == 0 {
 			for k := range sub.rejections {
-				sub.rejections[k].Detail += componentText(i)
+				r := &sub.rejections[k]
+				r.Why = r.Why.With(federation.NoteComponent, strconv.Itoa(i))
 			}
 			// A component that can never run there says more than one that cannot now.
 			if failed == nil || !forEver(failed) && forEver(sub.rejections) {
@@ -56,7 +57,7 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 	w.joinParts(whole, job)
 	no := costRefusal(job, whole.bill())
 	if _, spots := whole.gather(newEmptyCapacity(st.model, w.now)); no == nil && spots == nil {
-		no = &refusal{reason: federation.ReasonReqNodeNotAvail, detail: "its components do not fit at one time"}
+		no = forNow(federation.ReasonReqNodeNotAvail, federation.WhyPartsApart)
 	}
 	if no == nil {
 		no = whole.partsRefusal(w.clock)

@@ -15,7 +15,7 @@ func TestTokenOfOneUser(t *testing.T) {
 	}
 	for _, user := range []string{"bob", "al2"} {
 		a := accessOf(site, &federation.Job{User: user})
-		if a.refusal == nil || !a.refusal.never || !strings.Contains(a.refusal.detail, "acts for al only") {
+		if a.refusal == nil || !a.refusal.never || !strings.Contains(a.refusal.why.Text(), "acts for al only") {
 			t.Errorf("%s: %+v", user, a.refusal)
 		}
 	}

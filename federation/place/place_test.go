@@ -111,7 +111,7 @@ func TestLacks(t *testing.T) {
 		refused := false
 		for _, r := range plan.Decisions[i].Rejections {
 			refused = refused || r.Site == "old" && r.Reason == federation.ReasonUnsupported && r.Never &&
-				r.Detail == "its interface cannot carry --cores-per-socket"
+				r.Text() == "its interface cannot carry --cores-per-socket"
 		}
 		if refused == viable || len(plan.Decisions[i].Offers) == 0 {
 			t.Errorf("job %d: %+v", i+1, plan.Decisions[i])

@@ -19,7 +19,7 @@ func Refusal(d federation.Decision) *federation.SlurmError {
 	if number == 2002 || number == 2045 || number == 2052 || number == 2066 {
 		kind = federation.ErrDenied
 	}
-	detail := near.Detail
+	detail := near.Text()
 	if where := whereText(near); where != "" {
 		detail = where + ": " + detail
 	}
@@ -28,10 +28,10 @@ func Refusal(d federation.Decision) *federation.SlurmError {
 
 // slurmSaysBefore is what slurmctld 24.11 tells the user before its sentence.
 func slurmSaysBefore(near *federation.Rejection) string {
-	if name, ok := strings.CutPrefix(near.Detail, noPartition); ok && near.Reason == federation.ReasonPartition {
-		return "invalid partition specified: " + name
-	}
-	if strings.Contains(near.Detail, memoryOnANode) {
+	switch {
+	case near.Is(federation.WhyNoPartition):
+		return "invalid partition specified: " + strings.Join(near.Why.Args, "")
+	case near.Is(federation.WhyMemoryOnNode):
 		return "Memory specification can not be satisfied"
 	}
 	return ""
@@ -40,9 +40,9 @@ func slurmSaysBefore(near *federation.Rejection) string {
 // slurmSays is the error of Slurm 24.11 for the nearest rejection. Where it has a sentence of its own for something that no
 // node has, all pools that came so far must agree.
 func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, string) {
-	agreed := func(prefix string) bool {
+	agreed := func(code federation.Code) bool {
 		for i := range all {
-			if all[i].Reason == near.Reason && !strings.HasPrefix(all[i].Detail, prefix) {
+			if all[i].Reason == near.Reason && !all[i].Is(code) {
 				return false
 			}
 		}
@@ -58,31 +58,31 @@ func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, str
 	case federation.ReasonQOS:
 		return 2066, "Invalid qos specification"
 	case federation.ReasonReservation:
-		if strings.HasPrefix(near.Detail, "no reservation ") {
+		if near.Is(federation.WhyNoReservation) {
 			return 2053, "Requested reservation is invalid"
 		}
 		return 2052, "Access denied to requested reservation"
 	case federation.ReasonPartitionTime:
 		return 2051, "Requested time limit is invalid (missing or exceeds some limit)"
 	case federation.ReasonUnsupported:
-		if agreed(noLicenses) {
+		if agreed(federation.WhyNoLicenses) {
 			return 2048, "Invalid license specification"
 		}
 	case federation.ReasonMaxCost:
 		return 2050, "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 	case federation.ReasonGRES:
-		if agreed(noSuchGRES) {
+		if agreed(federation.WhyNoSuchGRES) {
 			return 2072, "Invalid generic resource (gres) specification"
 		}
 	case federation.ReasonBadConstraints:
-		if agreed(noSuchFeature) {
+		if agreed(federation.WhyNoSuchFeature) {
 			return 2029, "Invalid feature specification"
 		}
 	case federation.ReasonReqNodeNotAvail:
 		switch {
-		case agreed(noSuchNode), agreed(bothLists):
+		case agreed(federation.WhyNoSuchNode), agreed(federation.WhyBothLists):
 			return 2018, "Invalid node name specified"
-		case agreed(tooFewCPUs):
+		case agreed(federation.WhyTooFewCPUs):
 			return 2178, "Requested topology configuration is not available"
 		}
 	}

@@ -186,10 +186,8 @@ func (m *model) rentalRefusal(g *group, f *fit, s size) *refusal {
 		if r == nil || r.Refused == nil || m.up[n] || f.exclude[n] {
 			continue
 		}
-		no := &refusal{reason: r.Refused.Reason, detail: r.Refused.Detail}
-		if no.detail == "" {
-			no.detail = fmt.Sprintf("%s, %d of %d can be had", nodesText(f.nodes), s.up, s.nodes)
-		}
+		no := forNow(r.Refused.Reason, federation.WhyNodesToBeHad, nodesText(f.nodes), s.up, s.nodes)
+		no.detail = r.Refused.Detail
 		return no
 	}
 	return nil

@@ -254,13 +254,13 @@ func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 	}
 	switch {
 	case len(asked) > 0 && !slices.ContainsFunc(asked, known):
-		whole(forGood(federation.ReasonPartition, noPartition+"%s", strings.Join(asked, ",")))
+		whole(forGood(federation.ReasonPartition, federation.WhyNoPartition, strings.Join(asked, ",")))
 		return
 	case len(asked) == 0 && !slices.ContainsFunc(m.obs.Partitions, func(p federation.Partition) bool { return p.Default }):
-		whole(forGood(federation.ReasonPartition, "no default partition, and the job names none"))
+		whole(forGood(federation.ReasonPartition, federation.WhyNoDefault))
 		return
 	case len(m.pools) == 0:
-		whole(&refusal{reason: federation.ReasonReqNodeNotAvail, detail: "no nodes"})
+		whole(forNow(federation.ReasonReqNodeNotAvail, federation.WhyNoNodes))
 		return
 	}
 	no := siteRefusal(st.site)
@@ -272,9 +272,9 @@ func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 // lackRefusal is why a site that lacks an option can run nothing that needs it.
 func lackRefusal(option string) *refusal {
 	if option == "licenses" {
-		return forGood(federation.ReasonUnsupported, noLicenses+" are counted there")
+		return forGood(federation.ReasonUnsupported, federation.WhyNoLicenses)
 	}
-	return forGood(federation.ReasonUnsupported, "its interface cannot carry --%s", option)
+	return forGood(federation.ReasonUnsupported, federation.WhyNoOption, option)
 }
 
 func (w *World) judgePartition(sh *shape, st *siteState, job *federation.Job, who access, part *federation.Partition, siteNo *refusal) {
@@ -355,7 +355,7 @@ func (w *World) poolCandidate(sh *shape, st *siteState, job *federation.Job, poo
 		}
 		if v.as != "" {
 			one := *no
-			one.detail += " (as " + v.as + ")"
+			one.note(federation.NoteAs, v.as)
 			no = &one
 		}
 		if nearest == nil || no.nearer(nearest) {
@@ -370,6 +370,6 @@ func (w *World) poolCandidate(sh *shape, st *siteState, job *federation.Job, poo
 
 func (sh *shape) reject(site federation.SiteName, part, pool string, no *refusal) {
 	sh.rejections = append(sh.rejections, federation.Rejection{
-		Site: site, Partition: part, Pool: pool, Reason: no.reason, Detail: no.detail, Never: no.never,
+		Site: site, Partition: part, Pool: pool, Reason: no.reason, Why: no.why, Detail: no.detail, Never: no.never,
 	})
 }

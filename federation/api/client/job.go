@@ -44,7 +44,7 @@ func recordOf(w *v1.JobRecord) *JobRecord {
 
 // Wire is e as /fed/v1 has it.
 func (e *Explanation) Wire() *v1.Explanation {
-	return &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision, Chosen: e.Chosen, Now: e.Now}
+	return &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Now: e.Now}
 }
 
 func explanationOf(w *v1.Explanation) *Explanation {

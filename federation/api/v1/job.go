@@ -168,7 +168,7 @@ func AttemptOf(a *federation.Attempt) Attempt {
 	return Attempt{
 		Job: a.Job, Number: a.Number, Key: a.Key, Site: a.Site, Partition: a.Partition, State: a.State, Created: a.Created, Acked: a.Acked,
 		Started: a.Started, Ended: a.Ended, SiteJobID: a.SiteJobID, SiteSubmit: a.SiteSubmit, Tries: a.Tries, Restarts: a.Restarts,
-		Nodes: a.Nodes, Final: a.Final, ExitStatus: a.ExitStatus, Class: a.Class, Note: a.Note, Decision: a.Decision, Cost: a.Cost, Runs: a.Runs,
+		Nodes: a.Nodes, Final: a.Final, ExitStatus: a.ExitStatus, Class: a.Class, Note: a.Note, Decision: a.Decision.Worded(), Cost: a.Cost, Runs: a.Runs,
 	}
 }
 

@@ -1,0 +1,232 @@
+package federation
+
+import (
+	"slices"
+	"strings"
+)
+
+// Why says as data why a site, or a pool of it, cannot run a job. Programs act on the code; the sentence is made where somebody reads it, by [Why.Text].
+type Why struct {
+	Code  Code     `json:"code,omitempty"`
+	Args  []string `json:"args,omitempty"`
+	Notes []*Why   `json:"notes,omitempty"` // what the sentence has in parentheses after it
+}
+
+// Code names a sentence. Codes are stored: they may be added to, but not renamed.
+type Code string
+
+// Codes of what placement says, in the order of its filters.
+const (
+	WhySitesAsked       Code = "sites_asked"
+	WhySiteNotWanted    Code = "site_not_wanted"
+	WhyNoPluginOption   Code = "no_plugin_option"
+	WhyNoDirectory      Code = "no_directory"
+	WhyFedState         Code = "fed_state"
+	WhyNotSeen          Code = "not_seen"  // and the site's error, if there is one
+	WhyNoAnswer         Code = "no_answer" // and the site's error, if there is one
+	WhyNoOption         Code = "no_option"
+	WhyNoLicenses       Code = "no_licenses"
+	WhyNoHetJobs        Code = "no_het_jobs"
+	WhyTokenOfOther     Code = "token_of_other"
+	WhyNoUser           Code = "no_user"
+	WhyNoAccount        Code = "no_account"
+	WhyNoPartition      Code = "no_partition"
+	WhyNoDefault        Code = "no_default_partition"
+	WhyNoNodes          Code = "no_nodes"
+	WhyNotAsked         Code = "partition_not_asked"
+	WhyPartitionState   Code = "partition_state"
+	WhyRootOnly         Code = "root_only"
+	WhyAccountBarred    Code = "account_barred"
+	WhyNotAssociated    Code = "no_account_in_partition"
+	WhyQOSOfUser        Code = "qos_of_user"
+	WhyQOSOfPartition   Code = "qos_of_partition"
+	WhyReservationUsers Code = "reservation_of_others"
+	WhyNoReservation    Code = "no_reservation"
+	WhyTooLong          Code = "longer_than_partition"
+	WhyTooManyNodes     Code = "more_nodes_than_partition"
+	WhyTooFewNodes      Code = "fewer_nodes_than_partition"
+	WhyNodesAsked       Code = "more_nodes_than_asked"
+	WhyCPUsOfTask       Code = "cpus_of_task"
+	WhyGRESOfNode       Code = "gres_of_node"
+	WhyGRESOfTask       Code = "gres_of_task"
+	WhyTasksOfNode      Code = "tasks_of_node"
+	WhyCPUsOnEach       Code = "cpus_on_each_node"
+	WhyCPUsOnNode       Code = "cpus_on_node"
+	WhyMemoryOnNode     Code = "memory_on_node"
+	WhyGRESOnEach       Code = "gres_on_each_node"
+	WhyOtherType        Code = "gres_of_other_type"
+	WhyNodesWithout     Code = "nodes_without_gres"
+	WhyNoSuchGRES       Code = "no_such_gres"
+	WhyNoSuchFeature    Code = "no_such_feature"
+	WhyFeatures         Code = "features"
+	WhyNoSuchNode       Code = "no_such_node"
+	WhyNodeElsewhere    Code = "node_not_in_pool"
+	WhyBothLists        Code = "wanted_and_excluded"
+	WhyPoolTooSmall     Code = "pool_too_small"
+	WhyTooFewCPUs       Code = "too_few_cpus"
+	WhyNodesOfPool      Code = "more_nodes_than_partition_here"
+	WhyOneSwitch        Code = "one_switch"
+	WhySwitches         Code = "switches"
+	WhyOneSwitchUp      Code = "one_switch_up"
+	WhySwitchesUp       Code = "switches_up"
+	WhyNodesUp          Code = "nodes_up"
+	WhyNodeState        Code = "node_state"
+	WhyNodesToBeHad     Code = "nodes_to_be_had"
+	WhyNodesEnd         Code = "nodes_end"
+	WhyBudget           Code = "budget"
+	WhyCost             Code = "cost"
+	WhyCostAgain        Code = "cost_again"
+	WhyPartsApart       Code = "components_apart"
+	WhyRunBefore        Code = "run_before"
+
+	NoteAs          Code = "as"
+	NoteComponent   Code = "component"
+	NoteOnUpTo      Code = "on_up_to"
+	NoteNoTimeLimit Code = "no_time_limit"
+	NoteTogether    Code = "components_together"
+)
+
+// sentences are the words for each code. An argument more than there are places for is told after a colon.
+var sentences = map[Code]string{
+	WhySitesAsked:       "the job asks for %s",
+	WhySiteNotWanted:    "the job does not want it",
+	WhyNoPluginOption:   "it has no option --%s",
+	WhyNoDirectory:      "%s is not there, and the job copies nothing",
+	WhyFedState:         "FedState is %s",
+	WhyNotSeen:          "not seen yet",
+	WhyNoAnswer:         "does not answer",
+	WhyNoOption:         "its interface cannot carry --%s",
+	WhyNoLicenses:       "no licenses are counted there",
+	WhyNoHetJobs:        "its interface cannot carry heterogeneous jobs",
+	WhyTokenOfOther:     "its token acts for %s only",
+	WhyNoUser:           "no user %s in its accounting",
+	WhyNoAccount:        "user %s has no account %s",
+	WhyNoPartition:      "no partition %s",
+	WhyNoDefault:        "no default partition, and the job names none",
+	WhyNoNodes:          "no nodes",
+	WhyNotAsked:         "not asked for",
+	WhyPartitionState:   "partition is %s",
+	WhyRootOnly:         "partition is RootOnly",
+	WhyAccountBarred:    "account %s may not use the partition",
+	WhyNotAssociated:    "user %s has no account %s in the partition",
+	WhyQOSOfUser:        "user %s may not use QOS %s",
+	WhyQOSOfPartition:   "partition does not allow QOS %s",
+	WhyReservationUsers: "%s may not use reservation %s",
+	WhyNoReservation:    "no reservation %s",
+	WhyTooLong:          "asks for %s, partition allows %s",
+	WhyTooManyNodes:     "asks for %s nodes, partition allows %s",
+	WhyTooFewNodes:      "asks for %s nodes, partition wants %s",
+	WhyNodesAsked:       "takes %s, asked for at most %s",
+	WhyCPUsOfTask:       "%s CPUs for a task, nodes have %s",
+	WhyGRESOfNode:       "%s %s on each node, nodes have %s",
+	WhyGRESOfTask:       "%s %s for a task, nodes have %s",
+	WhyTasksOfNode:      "%s tasks of %s CPUs on each node, nodes have room for %s",
+	WhyCPUsOnEach:       "%s CPUs on each of %s nodes, they have %s",
+	WhyCPUsOnNode:       "%s CPUs on a node, nodes have %s",
+	WhyMemoryOnNode:     "%s MiB of memory on a node, nodes have %s",
+	WhyGRESOnEach:       "%s %s on each of %s nodes, they have %s",
+	WhyOtherType:        "no %s of type %s, nodes have %s",
+	WhyNodesWithout:     "nodes have no %s",
+	WhyNoSuchGRES:       "no GRES %s at the site",
+	WhyNoSuchFeature:    "no node has feature %s",
+	WhyFeatures:         "asks for %s, nodes have %s",
+	WhyNoSuchNode:       "no node %s",
+	WhyNodeElsewhere:    "node %s is not in the pool",
+	WhyBothLists:        "wanted and excluded at once: node %s",
+	WhyPoolTooSmall:     "%s, pool has %s",
+	WhyTooFewCPUs:       "too few CPUs: %s tasks, pool has %s",
+	WhyNodesOfPool:      "%s, partition allows %s",
+	WhyOneSwitch:        "%s nodes under one switch, largest leaf has %s",
+	WhySwitches:         "%s nodes under %s switches, the largest have %s",
+	WhyOneSwitchUp:      "%s nodes under one switch, largest leaf has %s up",
+	WhySwitchesUp:       "%s nodes under %s switches, the largest have %s up",
+	WhyNodesUp:          "%s, %s of %s are up",
+	WhyNodeState:        "node %s is %s",
+	WhyNodesToBeHad:     "%s, %s of %s can be had",
+	WhyNodesEnd:         "may run for %s, and the nodes are there until %s",
+	WhyBudget:           "may cost $%s %s until its time limit, $%s left: of $%s $%s spent, $%s bound by what runs",
+	WhyCost:             "would cost $%s, the job may cost $%s",
+	WhyCostAgain:        "would cost $%s after $%s so far, the job may cost $%s",
+	WhyPartsApart:       "its components do not fit at one time",
+	WhyRunBefore:        "it remembers the run before under the same number until %s",
+
+	NoteAs:          "as %s",
+	NoteComponent:   "component %s",
+	NoteOnUpTo:      "on up to %s",
+	NoteNoTimeLimit: "it has no time limit: %s are reckoned with",
+	NoteTogether:    "its components together",
+}
+
+// Because makes a Why.
+func Because(code Code, args ...string) *Why { return &Why{Code: code, Args: args} }
+
+// With returns a copy of w, which may be nil, with one more note.
+func (w *Why) With(code Code, args ...string) *Why {
+	var c Why
+	if w != nil {
+		c = *w
+	}
+	c.Notes = append(slices.Clip(c.Notes), Because(code, args...))
+	return &c
+}
+
+// Text is w in words, without its notes. A code of a newer version stands for itself.
+func (w *Why) Text() string {
+	sentence, known := sentences[w.Code]
+	if !known {
+		sentence = string(w.Code)
+	}
+	var b strings.Builder
+	args := w.Args
+	for len(args) > 0 {
+		before, after, found := strings.Cut(sentence, "%s")
+		if !found {
+			break
+		}
+		b.WriteString(before)
+		b.WriteString(args[0])
+		sentence, args = after, args[1:]
+	}
+	b.WriteString(sentence)
+	for _, more := range args {
+		b.WriteString(": ")
+		b.WriteString(more)
+	}
+	return b.String()
+}
+
+// Rejection says why a pool, or a whole site, cannot run a job.
+type Rejection struct {
+	Site      SiteName `json:"site"`
+	Partition string   `json:"partition,omitempty"`
+	Pool      string   `json:"pool,omitempty"`
+	Reason    Reason   `json:"reason"`
+	Why       *Why     `json:"why,omitempty"` // nil where only Detail says it
+	// Detail is what somebody else has said: the site, the cloud, or an older version that kept words only. In answers of the API it is the whole text.
+	Detail string `json:"detail,omitempty"`
+	// Never: not now and not later either, as the site is configured. A site that does not answer is never Never.
+	Never bool `json:"never,omitempty"`
+}
+
+// Is reports whether r has this code. A rejection that an older version has stored is known by its sentence, where that is always the same.
+func (r *Rejection) Is(code Code) bool {
+	if r.Why != nil {
+		return r.Why.Code == code
+	}
+	return r.Detail != "" && r.Detail == sentences[code] && !strings.Contains(r.Detail, "%s")
+}
+
+// Text is the rejection in words.
+func (r *Rejection) Text() string {
+	text := r.Detail
+	if r.Why == nil {
+		return text
+	}
+	if text == "" {
+		text = r.Why.Text()
+	}
+	for _, note := range r.Why.Notes {
+		text += " (" + note.Text() + ")"
+	}
+	return text
+}
