@@ -9,10 +9,12 @@ import (
 	"fsub/federation"
 )
 
-// MachineID is our name of a machine: the site's name, a colon, the number of its gang and its place there: "aws:17.0". The door finds the site's driver by it.
+// MachineID is our name of a machine: the site's name, a colon, the number of its gang and its
+// index there: "aws:17.0". The agent server finds the site's driver by it.
 type MachineID string
 
-// Agents is what the door asks of a site's driver on behalf of its machines. The driver has checked no token: that is the door's.
+// Agents is what the agent server needs of a site's driver on behalf of its machines. The agent
+// server checks tokens; the driver does not.
 type Agents interface {
 	// Hello lets in a machine of the gang named by token, once per machine (the same nonce may come again). ErrDenied: no such gang, the
 	// machine is not of it, it was let in already, or the gang is over. ErrConflict: not recorded yet, ask again.
@@ -36,8 +38,9 @@ type Let struct {
 	Welcome agentapi.Welcome
 }
 
-// Door is what a driver needs of the door: how its machines will find it. See package agentserver.
-type Door interface {
+// AgentServer is what a driver needs of the agent server: how its machines find it. Package
+// agentserver implements it.
+type AgentServer interface {
 	http.Handler
 	// Boot fills in URL, Pin, Token, Expires and the agent of a gang's boot data. Equal arguments give equal data.
 	Boot(site federation.SiteName, gang string, provider agentapi.Boot) (agentapi.Boot, error)

@@ -21,13 +21,13 @@ import (
 
 // Config is a site that is made of rented machines.
 type Config struct {
-	Site       federation.SiteName
-	Federation string
-	Provider   provider.Provider
-	Store      federation.PoolStore
-	Door       Door         // nil: no machine can say hello, and none is started
-	Pools      []PoolConfig // at least one
-	// Boot is what the provider's machines need in their boot data beyond what the door fills in: Path, Metadata, PowerOff. The driver
+	Site        federation.SiteName
+	Federation  string
+	Provider    provider.Provider
+	Store       federation.PoolStore
+	AgentServer AgentServer  // nil: no machine can register, and none is started
+	Pools       []PoolConfig // at least one
+	// Boot is what the provider's machines need in their boot data beyond what the agent server fills in: Path, Metadata, PowerOff. The driver
 	// sets Lease and Expires.
 	Boot agentapi.Boot
 	// Secret is the daemon's key, of which the keys of the gangs' steps are made. It is never stored.
@@ -100,7 +100,7 @@ type Users interface {
 // Timing are the waits of a driver. Zero means the default.
 type Timing struct {
 	Lease    time.Duration // how long a machine goes on without an answer; 90 s
-	PollWait time.Duration // how long the door holds a poll; 20 s
+	PollWait time.Duration // how long the agent server holds a poll; 20 s
 	Margin   time.Duration // beyond lease and KillWait, until a silent machine is known to run nothing; 15 s
 	KillWait time.Duration // between SIGTERM and SIGKILL; 30 s
 	Boot     time.Duration // within which a machine must have said hello; 10 min, more where the offering's own is long

@@ -112,12 +112,14 @@ func (p lifeProvider) Delete(ctx context.Context, ids []provider.InstanceID) err
 	return p.l.cross("Delete", func() error { return p.p.Delete(ctx, ids) })
 }
 
-type lifeDoor struct {
-	*cloudtest.Door
+type lifeServer struct {
+	*cloudtest.AgentServer
 	l *life
 }
 
-func (d lifeDoor) Add(site federation.SiteName, a cloud.Agents) { d.Door.Add(site, lifeAgents{a, d.l}) }
+func (d lifeServer) Add(site federation.SiteName, a cloud.Agents) {
+	d.AgentServer.Add(site, lifeAgents{a, d.l})
+}
 
 type lifeAgents struct {
 	a cloud.Agents
@@ -143,7 +145,7 @@ func (w *world) born(dieAt int, after bool) *life {
 	w.Helper()
 	l := &life{dieAt: dieAt, after: after, killed: make(chan struct{})}
 	cfg := w.cfg
-	w.cfg.Store, w.cfg.Provider, w.cfg.Door = lifeStore{w.store, l}, lifeProvider{w.cloud, l}, lifeDoor{w.door, l}
+	w.cfg.Store, w.cfg.Provider, w.cfg.AgentServer = lifeStore{w.store, l}, lifeProvider{w.cloud, l}, lifeServer{w.server, l}
 	w.start()
 	w.cfg = cfg
 	return l

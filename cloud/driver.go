@@ -59,8 +59,8 @@ func New(cfg Config) (*Driver, error) {
 	for _, p := range cfg.Pools {
 		d.fleet.pools = append(d.fleet.pools, newPool(d.fleet, p))
 	}
-	if cfg.Door != nil {
-		cfg.Door.Add(cfg.Site, d.agents)
+	if cfg.AgentServer != nil {
+		cfg.AgentServer.Add(cfg.Site, d.agents)
 	}
 	return d, nil
 }
@@ -134,5 +134,5 @@ func (d *Driver) Limits() map[string]string {
 	return limits
 }
 
-// Agents serves the agents of the site's machines: what New has added to the door.
+// Agents serves the agents of the site's machines: what New has added to the agent server.
 func (d *Driver) Agents() Agents { return d.agents }

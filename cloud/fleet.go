@@ -124,7 +124,7 @@ func (f *fleet) mayGrow(ng *nodeGroup) (refusal, bool) {
 		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud does not offer them any more", back: true}, false
 	case ng.ends(f.now(), ng.offering.Boot):
 		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: blockEnds, back: true}, false
-	case f.cfg.Door == nil:
+	case f.cfg.AgentServer == nil:
 		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "there is no agent server for machines"}, false
 	}
 	if ng.pool.spent.why != "" {

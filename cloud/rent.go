@@ -100,9 +100,9 @@ func (rt *renter) tooLate(g *gang, wait time.Duration) bool {
 func (rt *renter) request(g *gang) (provider.Request, error) {
 	boot := rt.cfg.Boot
 	boot.Lease, boot.Expires = rt.t.Lease, g.Expires
-	if rt.cfg.Door != nil {
+	if rt.cfg.AgentServer != nil {
 		var err error
-		if boot, err = rt.cfg.Door.Boot(rt.cfg.Site, g.Token, boot); err != nil {
+		if boot, err = rt.cfg.AgentServer.Boot(rt.cfg.Site, g.Token, boot); err != nil {
 			return provider.Request{}, err
 		}
 	}

@@ -20,15 +20,15 @@ import (
 type (
 	noProvider struct{ provider.Provider }
 	noStore    struct{ federation.PoolStore }
-	noDoor     struct{ Door }
+	noServer   struct{ AgentServer }
 )
 
-func (noDoor) Add(federation.SiteName, Agents) {}
+func (noServer) Add(federation.SiteName, Agents) {}
 
 // idleDriver is a driver with one pool whose loops do not run: what is scheduled stays in memory.
 func idleDriver(tb testing.TB, p PoolConfig, offers ...provider.Offering) *Driver {
 	tb.Helper()
-	d, err := New(Config{Site: "sky", Provider: noProvider{}, Store: noStore{}, Door: noDoor{}, Secret: make([]byte, 16), Pools: []PoolConfig{p},
+	d, err := New(Config{Site: "sky", Provider: noProvider{}, Store: noStore{}, AgentServer: noServer{}, Secret: make([]byte, 16), Pools: []PoolConfig{p},
 		Logger: slog.New(slog.DiscardHandler), Boot: agentapi.Boot{PowerOff: true}})
 	if err != nil {
 		tb.Fatal(err)

@@ -56,7 +56,7 @@ type Server struct {
 	sites map[federation.SiteName]cloud.Agents
 }
 
-var _ cloud.Door = (*Server)(nil)
+var _ cloud.AgentServer = (*Server)(nil)
 
 // New returns a Server. The machines of a site can register after Add.
 func New(c Config) (*Server, error) {
@@ -126,7 +126,7 @@ func siteOf(m cloud.MachineID) federation.SiteName {
 	return federation.SiteName(site)
 }
 
-// Boot implements cloud.Door. The token expires at b.Expires, which comes from the gang's record. What the
+// Boot implements cloud.AgentServer. The token expires at b.Expires, which comes from the gang's record. What the
 // provider has set of URL, Lease and Agent stays. A machine that cannot power off (PowerOff) is a process
 // of this one and uses the socket.
 func (s *Server) Boot(site federation.SiteName, gang string, b agentapi.Boot) (agentapi.Boot, error) {

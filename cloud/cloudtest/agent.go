@@ -75,7 +75,7 @@ func (a *agent) live() {
 	for a.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(a.ctx, 20*time.Second)
 		p.Known, p.Signals = a.known()
-		o, err := a.p.Door.poll(ctx, a.site(), a.id, p)
+		o, err := a.p.AgentServer.poll(ctx, a.site(), a.id, p)
 		cancel()
 		switch {
 		case errors.Is(err, federation.ErrDenied):
@@ -109,7 +109,7 @@ func (a *agent) hello() bool {
 	o := a.m.Request.Offering
 	h := agentapi.Hello{Instance: string(a.m.ID), Nonce: "nonce-" + string(a.m.ID), Version: "fake", Steps: a.m.Addr + ":7000", CPUs: o.CPUs, MemMiB: int64(o.Mem), Suspends: true}
 	for {
-		let, err := a.p.Door.hello(a.ctx, a.site(), gang, h)
+		let, err := a.p.AgentServer.hello(a.ctx, a.site(), gang, h)
 		switch {
 		case err == nil:
 			a.id, a.lease = let.Machine, let.Welcome.Lease
@@ -266,7 +266,7 @@ func (a *agent) report() {
 		r.Notice = a.notice
 		a.mu.Unlock()
 		ctx, cancel := context.WithTimeout(a.ctx, 20*time.Second)
-		err := a.p.Door.report(ctx, a.site(), a.id, r)
+		err := a.p.AgentServer.report(ctx, a.site(), a.id, r)
 		cancel()
 		a.mu.Lock()
 		if err == nil {

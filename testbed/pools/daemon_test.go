@@ -29,16 +29,16 @@ func (w *world) start() {
 		}
 		return ""
 	})
-	d, l := w.openDoor()
+	d, l := w.openServer()
 	var p provider.Provider = w.provider
 	var books federation.PoolStore = st
-	var entry cloud.Door = d
+	var entry cloud.AgentServer = d
 	if w.opts.toll != nil {
-		p, books, entry = tollProvider{p, w.opts.toll}, tollStore{st, w.opts.toll}, tollDoor{d, w.opts.toll}
+		p, books, entry = tollProvider{p, w.opts.toll}, tollStore{st, w.opts.toll}, tollServer{d, w.opts.toll}
 	}
 	accounts := map[string][]string{"physics": {w.who.user.Name}, "vision": {w.who.other.Name}}
 	driver, err := cloud.New(cloud.Config{
-		Site: siteName, Federation: "pools", Provider: p, Store: books, Door: entry, Boot: w.provider.Boot(), Pools: w.opts.pools, Secret: w.key,
+		Site: siteName, Federation: "pools", Provider: p, Store: books, AgentServer: entry, Boot: w.provider.Boot(), Pools: w.opts.pools, Secret: w.key,
 		LogDir: filepath.Join(w.dir, "logs"), SharesFiles: true, OnlyUser: w.who.only, Mapped: w.opts.mapped, Accounts: accounts, Logger: w.log, Timing: w.opts.timing,
 	})
 	if err != nil {
@@ -91,8 +91,8 @@ func (w *world) start() {
 	})
 }
 
-// openDoor opens the door on a socket, or on a port that machines with a network of their own reach.
-func (w *world) openDoor() (*agentserver.Server, net.Listener) {
+// openServer opens the agent server on a socket, or on a port that machines with a network of their own reach.
+func (w *world) openServer() (*agentserver.Server, net.Listener) {
 	w.t.Helper()
 	c := agentserver.Config{Key: w.key, Socket: filepath.Join(w.dir, "door.sock"), Lease: w.opts.timing.Lease, PollWait: w.opts.timing.PollWait, Logger: w.log,
 		Token: func(user string, _ time.Time) string { return "token of " + user },

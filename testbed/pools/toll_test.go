@@ -46,13 +46,13 @@ func (s tollStore) CommitPool(ctx context.Context, site federation.SiteName, put
 	return s.PoolStore.CommitPool(ctx, site, put)
 }
 
-type tollDoor struct {
-	cloud.Door
+type tollServer struct {
+	cloud.AgentServer
 	toll func(string)
 }
 
-func (d tollDoor) Add(site federation.SiteName, a cloud.Agents) {
-	d.Door.Add(site, tollAgents{a, d.toll})
+func (d tollServer) Add(site federation.SiteName, a cloud.Agents) {
+	d.AgentServer.Add(site, tollAgents{a, d.toll})
 }
 
 type tollAgents struct {

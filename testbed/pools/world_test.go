@@ -64,7 +64,7 @@ type options struct {
 	timing  cloud.Timing
 	network local.Network
 	toll    func(what string) // called before and after each call that changes something: see toll_test.go
-	tcp     bool              // machines reach the door over TCP
+	tcp     bool              // machines reach the agent server over TCP
 	plain   bool              // machines have no namespaces
 	made    func(*world)      // called before the daemon starts for the first time
 	mapped  map[string]agentapi.User
@@ -83,7 +83,7 @@ type world struct {
 	log      *slog.Logger
 	logText  *safeBuffer
 	key      []byte
-	port     string // of the door, if it is on TCP
+	port     string // of the agent server, if it is on TCP
 	api      atomic.Pointer[http.Handler]
 
 	mu     sync.Mutex

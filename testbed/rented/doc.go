@@ -5,7 +5,7 @@
 //   - kill_test.go: the daemon is killed before and after every call that it makes to the cloud: no machine is left over, no gang is there twice.
 //   - refused_test.go: nothing in stock, no quota, no permission, too many calls: jobs wait with the reason, and the cloud is left in peace.
 //   - secrets_test.go: where credentials and tokens must not be seen.
-//   - driver_test.go: the conformance suite of sites, over the driver and the door in this process; lost_test.go: answers of the cloud that are lost.
+//   - driver_test.go: the conformance suite of sites, over the driver and the agent server in this process; lost_test.go: answers of the cloud that are lost.
 //   - staged_test.go, logs_test.go: machines that see none of the users' files: results and output come home, a gigabyte of it byte for byte.
 //   - user_test.go: what users do to jobs and get told, in Slurm's words.
 package rented

@@ -27,7 +27,7 @@ import (
 	"fsub/testbed/ec2"
 )
 
-// site is the driver of a rented site, its door and its books in this process; its machines and their agents are processes. It is a federation.Driver itself: while the daemon's part is
+// site is the driver of a rented site, its agent server and its books in this process; its machines and their agents are processes. It is a federation.Driver itself: while the daemon's part is
 // down everything is unavailable.
 type site struct {
 	t           testing.TB
@@ -37,7 +37,7 @@ type site struct {
 	home        string // the user's
 	user, other federation.SiteUser
 	key         []byte
-	port        string // of the door
+	port        string // of the agent server
 	shares      bool   // the machines see the user's files, and send no output
 	log         *os.File
 
@@ -117,9 +117,9 @@ func (s *site) start(nodes int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	d, l := s.openDoor(log)
+	d, l := s.openServer(log)
 	driver, err := cloud.New(cloud.Config{
-		Site: "aws", Federation: "rented", Provider: provider.Wrap(p, provider.WrapConfig{Site: "aws", RPS: 20, Burst: 20, Retries: 1, Timeout: 10 * time.Second, Logger: log}), Store: st, Door: d,
+		Site: "aws", Federation: "rented", Provider: provider.Wrap(p, provider.WrapConfig{Site: "aws", RPS: 20, Burst: 20, Retries: 1, Timeout: 10 * time.Second, Logger: log}), Store: st, AgentServer: d,
 		Boot: aws.Boot(), Pools: []cloud.PoolConfig{{Name: "main", Default: true, Max: nodes, Idle: 20 * time.Second}}, Secret: s.key, LogDir: filepath.Join(s.dir, "logs"), SharesFiles: s.shares,
 		Accounts: map[string][]string{"physics": {s.user.Name}, "vision": {s.other.Name}}, Logger: log, Timing: quick,
 	})
@@ -158,8 +158,8 @@ func (s *site) start(nodes int) {
 	})
 }
 
-// openDoor opens the door on the port that machines of the daemon before know.
-func (s *site) openDoor(log *slog.Logger) (*agentserver.Server, net.Listener) {
+// openServer opens the agent server on the port that machines of the daemon before know.
+func (s *site) openServer(log *slog.Logger) (*agentserver.Server, net.Listener) {
 	s.t.Helper()
 	cert, err := agentserver.Certificate(filepath.Join(s.dir, "door.crt"), filepath.Join(s.dir, "door.key"))
 	if err != nil {

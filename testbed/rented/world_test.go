@@ -59,7 +59,7 @@ type world struct {
 	url   string
 	dir   string
 	work  string // where jobs are submitted and run
-	port  string // of the door
+	port  string // of the agent server
 
 	// hook sees every call to the cloud before it is carried out, and after that and before it is answered.
 	hook atomic.Pointer[func(action string, after bool)]

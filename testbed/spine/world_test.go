@@ -52,14 +52,14 @@ func edit(b *bed.Bed, dir string) func(map[string]any) {
 		if err != nil {
 			panic(err)
 		}
-		door := gamma.Link.Host + ":16819"
-		config["remote"] = map[string]any{"listen": door}
+		listen := gamma.Link.Host + ":16819"
+		config["remote"] = map[string]any{"listen": listen}
 		for _, s := range config["sites"].([]any) {
 			switch site := s.(map[string]any); site["name"] {
 			case "alpha":
 				site["commands"], site["daemon"] = world.Bin, filepath.Join(b.FedDir(), "fsub.sock")
 			case "gamma":
-				site["commands"], site["daemon"] = filepath.Join(world.Bin, "remote"), door
+				site["commands"], site["daemon"] = filepath.Join(world.Bin, "remote"), listen
 			}
 		}
 		broken(config)

@@ -11,15 +11,15 @@ import (
 	"fsub/federation"
 )
 
-// Door is a cloud.Door without HTTP: fake agents call the driver that was added last. Tokens name their gang in plain words.
-type Door struct {
+// AgentServer is a cloud.AgentServer without HTTP: fake agents call the driver that was added last. Tokens name their gang in plain words.
+type AgentServer struct {
 	mu    sync.Mutex
 	sites map[federation.SiteName]daemon
 	// Before is called before a call of an agent reaches the driver, After when it was answered: an error is what the agent gets. Nil: no fault.
 	Before, After func(op string) error
 }
 
-var _ cloud.Door = (*Door)(nil)
+var _ cloud.AgentServer = (*AgentServer)(nil)
 
 // daemon is a driver that can be reached, until ctx ends.
 type daemon struct {
@@ -28,14 +28,14 @@ type daemon struct {
 	gone context.CancelFunc
 }
 
-// Boot implements cloud.Door.
-func (d *Door) Boot(site federation.SiteName, gang string, b agentapi.Boot) (agentapi.Boot, error) {
+// Boot implements cloud.AgentServer.
+func (d *AgentServer) Boot(site federation.SiteName, gang string, b agentapi.Boot) (agentapi.Boot, error) {
 	b.URL, b.Token = "https://door", "token-of-"+gang
 	return b, nil
 }
 
-// Add implements cloud.Door.
-func (d *Door) Add(site federation.SiteName, a cloud.Agents) {
+// Add implements cloud.AgentServer.
+func (d *AgentServer) Add(site federation.SiteName, a cloud.Agents) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.sites == nil {
@@ -46,7 +46,7 @@ func (d *Door) Add(site federation.SiteName, a cloud.Agents) {
 }
 
 // Remove makes the daemon unreachable. Calls that it has not answered are lost.
-func (d *Door) Remove(site federation.SiteName) {
+func (d *AgentServer) Remove(site federation.SiteName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if a, ok := d.sites[site]; ok {
@@ -55,12 +55,12 @@ func (d *Door) Remove(site federation.SiteName) {
 	}
 }
 
-func (d *Door) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (d *AgentServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "no HTTP here", http.StatusTeapot)
 }
 
 // call passes a call to the driver that is there now.
-func (d *Door) call(ctx context.Context, op string, site federation.SiteName, f func(ctx context.Context, a cloud.Agents) error) error {
+func (d *AgentServer) call(ctx context.Context, op string, site federation.SiteName, f func(ctx context.Context, a cloud.Agents) error) error {
 	if d.Before != nil {
 		if err := d.Before(op); err != nil {
 			return err
@@ -88,16 +88,16 @@ func (d *Door) call(ctx context.Context, op string, site federation.SiteName, f 
 	return nil
 }
 
-func (d *Door) hello(ctx context.Context, site federation.SiteName, gang string, h agentapi.Hello) (l cloud.Let, err error) {
+func (d *AgentServer) hello(ctx context.Context, site federation.SiteName, gang string, h agentapi.Hello) (l cloud.Let, err error) {
 	err = d.call(ctx, "Hello", site, func(ctx context.Context, a cloud.Agents) (err error) { l, err = a.Hello(ctx, gang, h); return err })
 	return l, err
 }
 
-func (d *Door) poll(ctx context.Context, site federation.SiteName, m cloud.MachineID, p agentapi.Poll) (o agentapi.Orders, err error) {
+func (d *AgentServer) poll(ctx context.Context, site federation.SiteName, m cloud.MachineID, p agentapi.Poll) (o agentapi.Orders, err error) {
 	err = d.call(ctx, "Poll", site, func(ctx context.Context, a cloud.Agents) (err error) { o, err = a.Poll(ctx, m, p); return err })
 	return o, err
 }
 
-func (d *Door) report(ctx context.Context, site federation.SiteName, m cloud.MachineID, r agentapi.Report) error {
+func (d *AgentServer) report(ctx context.Context, site federation.SiteName, m cloud.MachineID, r agentapi.Report) error {
 	return d.call(ctx, "Report", site, func(ctx context.Context, a cloud.Agents) error { return a.Report(ctx, m, r) })
 }
