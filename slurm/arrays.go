@@ -20,8 +20,8 @@ type arrayChange struct {
 	pending []int   // tasks that wait now
 }
 
-// smallChange compares an array as it was last told with its rows of now. loose are the records whose array is not known, by task
-// index. It reports false where the whole array must be asked for.
+// smallChange compares an array as it was last reported with its current rows. loose are the
+// records whose array is unknown, by task index. It returns false if the whole array must be asked for.
 func smallChange(last *federation.SiteJob, rows []row, loose map[int][]int64) (arrayChange, bool) {
 	var c arrayChange
 	known := map[int64]federation.SiteTask{}

@@ -20,8 +20,9 @@ type associations struct {
 
 const associationsAge = time.Minute
 
-// associationsNow returns who may run at the site, nil for everybody. Without slurmdbd there are none; one that does not
-// answer leaves the old ones in force, and is an error only if there are no old ones.
+// associationsNow returns who may run at the site, nil for everybody. Without slurmdbd there are
+// none. If slurmdbd does not answer, the old ones stay in force; that is an error only if there are
+// no old ones.
 func (d *Driver) associationsNow(ctx context.Context) (associations, error) {
 	if d.cfg.NoAssociations {
 		return associations{}, nil

@@ -43,7 +43,7 @@ type request struct {
 	query  url.Values
 	body   any
 	raw    bool   // body holds guarded bytes
-	as     string // who is to be named as the caller, if not the token's user
+	as     string // user to name as the caller, if not the token's
 }
 
 // answer is any response shape of package wire.
@@ -113,8 +113,9 @@ func mayRetry(r *resty.Response, err error) bool {
 		!errors.Is(err, context.DeadlineExceeded) && (!errors.As(err, &timeout) || !timeout.Timeout())
 }
 
-// do makes a call in the negotiated version and reads the answer. It returns an error if there was no answer, or
-// one that proves nothing, or the credentials were refused. Refusals of the operation itself are in into.Head().Errors.
+// do makes a call in the negotiated version and reads the response. It returns an error if there
+// was no response, or one that proves nothing, or the credentials were refused. Refusals of the
+// operation itself are in into.Head().Errors.
 func (c *client) do(ctx context.Context, r request, into answer) error {
 	tr, err := c.negotiated(ctx)
 	if err != nil {
@@ -186,8 +187,8 @@ func (c *client) send(ctx context.Context, r request, path string) (status int, 
 	return resp.StatusCode(), resp.Body(), nil
 }
 
-// judge says what an answer is worth. The HTTP status alone tells little: 24.11 says 500 for every refusal, and a
-// refused DELETE is a 200.
+// judge says what a response means. The HTTP status alone says little: 24.11 sends 500 for every
+// refusal, and 200 for a refused DELETE.
 func (c *client) judge(r request, tr *translation, status int, body []byte, into answer) error {
 	if status == http.StatusUnauthorized {
 		return c.refusedToken("Authentication failure")

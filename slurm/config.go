@@ -27,8 +27,9 @@ type Config struct {
 	// Mode is how the site carries job IDs: Pinned, Mapped, or "" for what the token is found to allow. A site is mapped in any case if its API
 	// version cannot carry a job ID. With a token of neither SlurmUser nor root it runs jobs of the token's user only.
 	Mode federation.Mode
-	// Settle is how long a submission of which nothing was heard may still take effect at a mapped site. Only after that it is said not to be
-	// there. Default 30 s: slurmrestd gives up on a slurmctld that is down after 20.
+	// Settle is how long a submission without a response may still take effect at a mapped site.
+	// Only after that it counts as lost. Default 30 s: slurmrestd gives up on a slurmctld that is
+	// down after 20.
 	Settle time.Duration
 
 	// Timeout is that of a read; default 25 s: slurmrestd itself takes 9 to 20 s to find that slurmctld is down. Calls that change
@@ -36,7 +37,7 @@ type Config struct {
 	Timeout time.Duration
 	RPS     float64    // calls per second, in the long run; default 200
 	Burst   int        // calls at once; default 200
-	OnCall  func(Call) // told of every call, for metrics; may be nil
+	OnCall  func(Call) // called after every call, for metrics; may be nil
 
 	FirstID, LastID federation.JobID // the federated range; default that of package federation
 

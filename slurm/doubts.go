@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// doubts remembers when a submission was last sent of which nothing was heard.
+// doubts remembers when a submission without a response was last sent.
 type doubts struct {
 	mu    sync.Mutex
 	begin time.Time // before that another process may have sent some

@@ -20,7 +20,7 @@ type Driver struct {
 	stands   standing     // what the token may do, once the site was asked
 	jobs     recentJobs   // of a site without /jobs/state/: the last answer about all jobs
 	cluster  string       // the site's name for itself, where not every answer tells it
-	unsure   doubts       // submissions to a mapped site of which nothing was heard
+	unsure   doubts       // submissions to a mapped site that had no response
 	licenses licenses     // cached too
 	assocs   associations // cached: slurmdbd need not be asked at every look
 	running  runningJobs  // cached details of the jobs that hold nodes
@@ -38,7 +38,8 @@ func (d *Driver) Abilities() federation.Abilities {
 	return federation.Abilities{Requeue: d, Update: d, Measure: d, Limits: d.Limits}
 }
 
-// Open makes a Driver. It reads the secret files, so that a bad one is told at once, but asks nothing of the network.
+// Open makes a Driver. It reads the secret files, so that a bad one is reported at once, but does
+// not use the network.
 func Open(cfg Config) (*Driver, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {

@@ -114,7 +114,7 @@ func acted(number int, text, detail string) error {
 	return slurmError(kind, wire.Error{Number: number, Text: text}, detail)
 }
 
-// slurmError makes a federation.SlurmError of e. Text is Slurm's sentence, whatever of it slurmrestd has told.
+// slurmError makes a federation.SlurmError of e. Text is Slurm's sentence, as much of it as slurmrestd reports.
 func slurmError(kind error, e wire.Error, detail string) error {
 	text := e.Text
 	if text == "" {

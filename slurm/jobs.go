@@ -23,18 +23,18 @@ import (
 // row is one line of /jobs/state/.
 type row struct {
 	id    int64  // the record's own number
-	tasks string // task index, or "[2-5,7]"; "" for what is no array
+	tasks string // task index, or "[2-5,7]"; "" outside of arrays
 	state wire.Strings
 }
 
-// view is what the controller said of all its jobs in one answer.
+// view is the controller's list of all its jobs in one response.
 type view struct {
 	rows    []row
 	records []wire.Job // nil where only the rows were asked for
 }
 
-// Jobs looks at /jobs/state/ (80 bytes a job) and asks for the details of those jobs whose rows are new or different.
-// Where there is no such thing the details of all jobs are read whenever one has changed.
+// Jobs reads /jobs/state/ (80 bytes a job) and asks for the details of those jobs whose rows are
+// new or different. Where that path does not exist, the details of all jobs are read whenever one has changed.
 func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsReport, error) {
 	old, _ := m.(*mark)
 	if old == nil {
@@ -67,7 +67,7 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	mine = group(v.rows, d.ours(next), next.owner)
 	known := next.see(mine)
 	for id, j := range arrays {
-		if last := old.arrays[id]; !reflect.DeepEqual(*last, j) { // else a task that was told has left the memory
+		if last := old.arrays[id]; !reflect.DeepEqual(*last, j) { // otherwise a reported task has left the memory
 			next.remember(&j)
 			report.Changed = append(report.Changed, j)
 		}
@@ -100,8 +100,9 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	return report, d.endTwins(ctx, &report, next)
 }
 
-// overtaken reports whether a job has begun between the list and its details. If it is sent back to the queue before the next look, as a node
-// does that refuses it, the next list is the same as this one: it must be told again all the same.
+// overtaken reports whether a job has started between the list and its details. If it goes back to
+// the queue before the next look, as when a node refuses it, the next list is the same as this one;
+// it must be reported again all the same.
 func overtaken(rows []row, j *federation.SiteJob) bool {
 	return len(rows) == 1 && state(rows[0].state) == federation.Pending && j.State != federation.Pending
 }

@@ -209,8 +209,8 @@ func ofOneAttempt(rows []wire.DBJob) []wire.DBJob {
 	})
 }
 
-// withoutGhosts drops the row that 24.11 leaves when the record of an array becomes that of its last task: younger than the
-// real one, PENDING for ever, eligible at no time.
+// withoutGhosts drops the row that 24.11 leaves when the record of an array becomes that of its
+// last task: younger than the real one, PENDING forever, never eligible.
 func withoutGhosts(rows []wire.DBJob) []wire.DBJob {
 	real := map[int64]bool{}
 	for i := range rows {

@@ -15,27 +15,28 @@ import (
 // number is the number of a job at its site, for the tasks of an array that of the array. Where the site is pinned it is the federated ID.
 type number int64
 
-// mark is what a caller of Jobs has been told. It is never changed: every report makes a new one.
+// mark is what a caller of Jobs has seen. It is immutable: every report makes a new one.
 type mark struct {
 	// boot is when the controller began to count, at a mapped site: one that has started again may have given our jobs' numbers to others.
 	boot int64
-	// named are the jobs that are ours at a mapped site, strange the records that are not: their details told.
+	// named are the jobs that are ours at a mapped site, strange the records that are not, by their details.
 	named   map[number]name
 	strange map[int64]bool
 
 	seen map[number]uint64 // hash of the job's rows in /jobs/state/
 	// owner tells which array a task of another number belongs to: the rows of /jobs/state/ ("17_3") do not.
 	owner map[int64]number
-	// arrays are the arrays as they were last told.
+	// arrays are the arrays as they were last reported.
 	arrays map[number]*federation.SiteJob
 	// ended are the tasks that have left the controller's memory while their array has not.
 	ended map[number]map[int]federation.SiteTask
-	// ends are the ends that were told, by a hash of all that was said. Details are younger than the list that led to them: the
-	// list changes once more when a job that was told as ended leaves COMPLETING.
+	// ends are the reported ends, by a hash of everything reported. Details are younger than the
+	// list that led to them: the list changes once more when a job that was reported as ended
+	// leaves COMPLETING.
 	ends map[number]uint64
 	// waiting are the jobs that were PENDING: why they wait changes without a change of state.
 	waiting map[number]waiting
-	// whole are the arrays of which ended has all such tasks. The others are asked for at slurmdbd.
+	// whole are the arrays whose ended tasks are all in ended. The others are looked up at slurmdbd.
 	whole map[number]bool
 }
 
@@ -118,7 +119,7 @@ func (m *mark) learn(ids []number, records map[number][]wire.Job) {
 	}
 }
 
-// learnTasks notes the tasks of arrays of which only some records were asked for.
+// learnTasks records the tasks of arrays of which only some records were asked for.
 func (m *mark) learnTasks(arrays map[number]federation.SiteJob) {
 	for id, j := range arrays {
 		for _, t := range j.Tasks {
@@ -148,7 +149,7 @@ func endedTasks(tasks []federation.SiteTask) map[int]federation.SiteTask {
 	return out
 }
 
-// stale picks the jobs of which it should be asked again why they wait: those that were asked about longest ago.
+// stale picks the jobs whose reason for waiting should be read again: those that were read longest ago.
 func (m *mark) stale(mine map[number][]row, changed []number, now time.Time) []number {
 	var out []number
 	for id, w := range m.waiting {
@@ -173,7 +174,7 @@ func (m *mark) noteWaiting(j *federation.SiteJob, now time.Time) bool {
 	return !waited || was.reason != j.Reason || was.restarts != j.Restarts
 }
 
-// noteEnd keeps what is told of a job's end, and reports whether just that has been told before.
+// noteEnd records a job's reported end, and reports whether the same end was reported before.
 func (m *mark) noteEnd(j *federation.SiteJob) (told bool) {
 	if !j.State.Ended() {
 		delete(m.ends, number(j.SiteJobID))

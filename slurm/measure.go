@@ -67,7 +67,7 @@ func (d *Driver) Measured(ctx context.Context, refs []federation.JobRef) (map[fe
 		}
 	}
 	for k, r := range newest {
-		if !running[k.job] { // slurmdbd has not heard all of it yet
+		if !running[k.job] { // slurmdbd does not have all of it yet
 			out[k.job] = append(out[k.job], usageOf(k.job, k.index, r))
 		}
 	}

@@ -77,7 +77,8 @@ func (c *client) until2302() bool {
 	return strings.HasPrefix(release, "22.") || strings.HasPrefix(release, "23.02")
 }
 
-// takesArguments reports whether a script may have arguments: slurmrestd before 22.05.9 takes such a job, and dies.
+// takesArguments reports whether a script may have arguments: slurmrestd before 22.05.9 accepts
+// such a job, and crashes.
 func (c *client) takesArguments() bool {
 	release, _ := c.release.Load().(string)
 	patch, ok := strings.CutPrefix(release, "22.05.")

@@ -58,7 +58,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 		return nil, err
 	}
 	o.Lacks = slices.Clone(tr.lacks)
-	if st.mapped || tr.old { // where the site numbers them the components cannot be told from its other jobs
+	if st.mapped || tr.old { // where the site numbers them, the components cannot be told from its other jobs
 		o.Lacks = append(o.Lacks, "hetjob")
 	}
 	l, err := d.look(ctx, st)
@@ -100,7 +100,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	return o, nil
 }
 
-// look asks for all at the same time. If one part fails there is no observation.
+// look makes all requests at the same time. If one part fails there is no observation.
 func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 	l := new(look)
 	g, ctx := errgroup.WithContext(ctx)

@@ -15,7 +15,8 @@ import (
 // itself afterwards. Real runes of that kind are treated as bytes too.
 const rawBase = 0x10ff00
 
-// guard replaces the bytes of p that are no UTF-8; false if there are none and the body is to stay as it is.
+// guard replaces the bytes of p that are not valid UTF-8; false if there are none and the body
+// stays as it is.
 func guard(p *sbatch.Payload) bool {
 	script, found := guarded(p.Script)
 	p.Script = script

@@ -89,8 +89,9 @@ func (d *Driver) recordsWith(ctx context.Context, ref federation.JobRef, wckey b
 	}), err
 }
 
-// recordsAt are the rows of the job's number that were submitted in that very second and have no key: what slurmdbd has of a job that its
-// controller forgot before it had told the key. A number is not given again within a second.
+// recordsAt returns the rows of the job's number that were submitted in that very second and have
+// no key: what slurmdbd has of a job that its controller forgot before it had reported the key. A
+// number is not reused within a second.
 func (d *Driver) recordsAt(ctx context.Context, ref federation.JobRef) ([]wire.DBJob, error) {
 	if ref.SiteJobID == 0 || ref.SiteSubmit.IsZero() {
 		return nil, nil
@@ -105,8 +106,9 @@ func (d *Driver) recordsAt(ctx context.Context, ref federation.JobRef) ([]wire.D
 	}), err
 }
 
-// perhapsRan fails if slurmdbd has a record under the job's number that may be the job's, and that has run: without a key it is not told from
-// one of another job that was given the number later. That cannot be where the key is the wckey.
+// perhapsRan fails if slurmdbd has a record under the job's number that may be the job's, and that
+// has run: without a key it cannot be told from one of a later job with the same number. Where the
+// key is the wckey this cannot happen.
 func (d *Driver) perhapsRan(ctx context.Context, st standing, ref federation.JobRef) error {
 	if ref.SiteJobID == 0 {
 		return nil

@@ -36,7 +36,8 @@ type waitingJob struct {
 	read time.Time
 }
 
-// waitingReads bounds the waiting jobs whose details are asked for in one look: no site is to be slowed down to learn who waits there.
+// waitingReads bounds the waiting jobs whose details are read in one look, so that looking does not
+// slow a site down.
 const waitingReads = 20
 
 // holders returns every job that holds nodes, and those that wait, with details that are asked for once.

@@ -20,7 +20,7 @@ func nodeInfo(n *wire.Node) *federation.NodeInfo {
 	}
 }
 
-// partitionInfo: which flags a partition has is told from v0.0.43 on.
+// partitionInfo: flags of a partition are reported from v0.0.43 on.
 func partitionInfo(p *wire.Partition) *federation.PartitionInfo {
 	return &federation.PartitionInfo{
 		Hidden: p.Flags.Has("HIDDEN"), AllowGroups: p.Groups.Allowed, AllocNodes: p.Nodes.AllowedAllocation,

@@ -98,7 +98,8 @@ func (d *Driver) choosesIDs(ctx context.Context, tr *translation) (bool, error) 
 	return true, nil
 }
 
-// actsAsOthers finds out whether the token is good for calls in another's name. That it is good at all is asked first.
+// actsAsOthers finds out whether the token allows calls in another user's name. It first checks
+// that the token is valid at all.
 func (d *Driver) actsAsOthers(ctx context.Context) (bool, error) {
 	if _, err := d.diag(ctx); err != nil {
 		return false, err
@@ -130,7 +131,7 @@ func (d *Driver) notPinned(tr *translation) error {
 	return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrJobID, Text: wire.Strerror(wire.ErrJobID), Detail: detail}
 }
 
-// onlyFor refuses what the token may not do.
+// onlyFor refuses what the token does not allow.
 func (d *Driver) onlyFor(st standing, user string) error {
 	if st.onlyUser == "" || st.onlyUser == user {
 		return nil

@@ -58,7 +58,7 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 	return receipt, err
 }
 
-// carries refuses what the site's interface has no word for, and whom the token may not act for.
+// carries refuses what the site's interface cannot express, and users for whom the token may not act.
 func (d *Driver) carries(tr *translation, st standing, s *federation.Submission) error {
 	if err := d.onlyFor(st, s.User.Name); err != nil {
 		return err
@@ -193,7 +193,8 @@ func keyOf(comment string) string {
 	return ""
 }
 
-// adoptMapped looks for an attempt at a mapped site. A receipt that is not adopted says that the site has it not.
+// adoptMapped looks for an attempt at a mapped site. A receipt that is not adopted means that the
+// site does not have it.
 func (d *Driver) adoptMapped(ctx context.Context, st standing, s *federation.Submission) (federation.Receipt, error) {
 	there, err := d.held(ctx, st, federation.JobRef{ID: s.Job.ID, Key: s.Key, Submitted: s.Job.Submit})
 	switch {

@@ -14,8 +14,8 @@ import (
 	"fsub/federation"
 )
 
-// tokenLife is how long a token of ours is good for. Half of it is left at the least when it is used, so that a clock
-// that is some minutes off does no harm.
+// tokenLife is how long our tokens are valid. A token is used only while at least half of it is
+// left, so that a clock that is off by some minutes does no harm.
 const tokenLife = time.Hour
 
 // tokens gives the token for each call: made from a key, or read from a file. It rereads the file when that changes.

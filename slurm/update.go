@@ -53,7 +53,8 @@ func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, afte
 // fixed are fields that a submission has and an update must not: they are the job's for good, or slurmctld's to work out.
 var fixed = []string{"job_id", "user_id", "group_id", "admin_comment", "script", "environment", "argv", "flags", "hold", "dependency", "array"}
 
-// difference is the body of an update: the fields of after's submission that before's has not, and those that it has no more, emptied.
+// difference returns the body of an update: the fields of after's submission that before's lacks,
+// and, emptied, those that only before's has.
 func (d *Driver) difference(st standing, key string, before, after *federation.Job) (map[string]json.RawMessage, error) {
 	old, err := d.fields(st, key, before)
 	if err != nil {
@@ -72,7 +73,7 @@ func (d *Driver) difference(st standing, key string, before, after *federation.J
 			delete(body, name)
 		}
 		if now, has := body[name]; has && now == nil {
-			delete(body, name) // slurmrestd has no word for none of it
+			delete(body, name) // slurmrestd cannot express its absence
 		}
 	}
 	for _, name := range fixed {

@@ -14,7 +14,7 @@ import (
 	"fsub/slurm/wire"
 )
 
-// kill38 asks for a signal, job by job: to the batch shell and the steps together, there is no other.
+// kill38 sends a signal, job by job, to the batch shell and the steps together: v0.0.38 has no other.
 func (d *Driver) kill38(ctx context.Context, op string, k wire.KillJobs) []error {
 	if k.Signal != "" && !slices.Contains(k.Flags, wire.KillFull) {
 		return []error{d.refuse38(ctx, op, k.Jobs[0])}
@@ -38,7 +38,8 @@ func (d *Driver) kill38(ctx context.Context, op string, k wire.KillJobs) []error
 	return out
 }
 
-// refuse38 says why a signal to the steps or to the batch shell alone is not sent: there may be a better reason than that there is no such thing.
+// refuse38 says why a signal to the steps or to the batch shell alone is not sent; there may be a
+// better reason than that v0.0.38 lacks it.
 func (d *Driver) refuse38(ctx context.Context, op, job string) error {
 	id, _, _ := strings.Cut(job, "_")
 	n, err := strconv.ParseInt(id, 10, 64)

@@ -56,7 +56,7 @@ func (r *resources38) wire(cpus int64) *wire.JobResources {
 	}
 	for _, n := range r.Nodes {
 		var sockets map[string]struct{ Cores map[string]string }
-		_ = json.Unmarshal(n.Sockets, &sockets) // another shape: no cores are told
+		_ = json.Unmarshal(n.Sockets, &sockets) // another shape: cores stay unknown
 		var node wire.JobNode
 		node.Name, node.Memory.Allocated = n.Name, n.Memory
 		for _, s := range sockets {
@@ -152,7 +152,7 @@ func (p *partition38) wire() wire.Partition {
 	out.Defaults.PartitionMemoryPerCPU, out.Defaults.PartitionMemoryPerNode = p.DefaultMemoryPerCPU, p.DefaultMemoryPerNode
 	out.Defaults.Time = p.DefaultTime
 	out.Maximums.Time, out.Maximums.Nodes = limit38(p.MaxTime), limit38(p.MaxNodes)
-	out.Maximums.Shares, out.Maximums.OverSubscribe.Jobs = 1, 1 // not told: Slurm's default, as 0 is EXCLUSIVE
+	out.Maximums.Shares, out.Maximums.OverSubscribe.Jobs = 1, 1 // not reported: Slurm's default, as 0 is EXCLUSIVE
 	out.Minimums.Nodes, out.Priority.Tier, out.TRES.Configured = p.MinNodes, p.Tier, p.TRES
 	out.Partition.State = wire.Strings{p.State}
 	for _, f := range p.Flags {

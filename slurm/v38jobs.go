@@ -12,8 +12,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// recentJobs is what a site without /jobs/state/ last said of all its jobs: 3 kB and 0.5 ms for each. It is asked whether that has changed,
-// which costs next to nothing while it has not.
+// recentJobs is the last list of all jobs of a site without /jobs/state/: 3 kB and 0.5 ms for each.
+// Asking the site whether it has changed costs next to nothing while it has not.
 type recentJobs struct {
 	boot, read int64 // by the controller's clock
 	records    []wire.Job
@@ -26,7 +26,7 @@ func (d *Driver) recentJobs(ctx context.Context, stats *wire.Diag) ([]wire.Job, 
 	d.mu.Unlock()
 	r := request{op: "jobs", method: http.MethodGet, path: wire.PathJobs}
 	boot := stats.ReqTimeStart.Value()
-	if last.read > 0 && last.boot == boot { // what changed within that very second is told again
+	if last.read > 0 && last.boot == boot { // what changed within that very second is reported again
 		r.query = url.Values{"update_time": {strconv.FormatInt(last.read, 10)}}
 	}
 	records, err := d.readJobs(ctx, r)

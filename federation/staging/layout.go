@@ -16,7 +16,7 @@ func prefixOf(key string) string {
 	return fed + "/" + strings.Replace(rest, ".", "/", 1) + "/"
 }
 
-// jobOf is the job that an object belongs to, 0 if it is none of the federation's.
+// jobOf returns the job that an object belongs to, 0 if it is not one of the federation's.
 func jobOf(federationName, key string) federation.JobID {
 	rest, ok := strings.CutPrefix(key, federationName+"/")
 	id, _, ok2 := strings.Cut(rest, "/")
@@ -27,7 +27,7 @@ func jobOf(federationName, key string) federation.JobID {
 	return federation.JobID(n)
 }
 
-// noTask is the task of a job that is no array.
+// noTask is the task of a job that is not an array.
 const noTask = -1
 
 // taskName is how a task is named in keys and by the wrapper.

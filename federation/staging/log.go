@@ -11,9 +11,9 @@ import (
 	"fsub/federation"
 )
 
-// state is what a node last said of a task.
+// state is a node's last report about a task.
 type state struct {
-	Known    bool  // the node has said something
+	Known    bool  // the node has reported
 	Out, Err int64 // bytes of output that count
 	Run      int   // how often the site had requeued it
 	Done     bool  // the script has ended and everything was sent
@@ -36,7 +36,7 @@ func parseState(text string) (state, error) {
 	return s, err
 }
 
-// state reads what a node said of a task; federation.ErrNotFound if it said nothing.
+// state reads a node's report about a task; federation.ErrNotFound if there is none.
 func (s *Stager) state(ctx context.Context, prefix string, task int) (state, error) {
 	text, err := s.read(ctx, prefix+taskName(task)+"/state")
 	if err != nil {
@@ -139,7 +139,7 @@ func (l *logReader) Close() error {
 	return err
 }
 
-// notThere reports whether err says that there is no such object.
+// notThere reports whether err means that there is no such object.
 func notThere(err error) bool { return errors.Is(err, federation.ErrNotFound) }
 
 func text(s string) io.Reader { return strings.NewReader(s) }

@@ -55,7 +55,7 @@ func NewPlan(f *sbatch.Fed) (Plan, error) {
 	return p, nil
 }
 
-// invalid is a mistake of the user's, as the user is told of it.
+// invalid is a user's mistake, in words for the user.
 func invalid(format string, args ...any) error {
 	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: fmt.Sprintf(format, args...)}
 }

@@ -74,7 +74,7 @@ func (s *Store) LiveAttempts(ctx context.Context) ([]federation.Attempt, error) 
 	return all, nil
 }
 
-// many reads the rows that a job may have any number of, and ErrNotFound if there is no such job.
+// many reads rows of which a job may have any number, and returns ErrNotFound if there is no such job.
 func many[T any](ctx context.Context, s *Store, read func(*row) T, id federation.JobID, text string) ([]T, error) {
 	all, err := query(ctx, s.readers, read, text, int64(id))
 	if err != nil {

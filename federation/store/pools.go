@@ -30,7 +30,8 @@ const (
 		"UNION ALL SELECT seq FROM pool_records WHERE ($1 = '' OR site = $1) AND kind = $2 AND closed <> 0 AND closed >= $3) " +
 		"ORDER BY seq DESC LIMIT $4"
 
-	// A record of an attempt that the federation does not know to have ended yet is still needed. Machines stay for ever.
+	// A record of an attempt that the federation does not know to have ended is still needed.
+	// Machines stay forever.
 	deleteClosedPool = "DELETE FROM pool_records WHERE seq IN (SELECT seq FROM pool_records WHERE closed <> 0 AND closed < $1 AND kind <> 'machine' " +
 		"AND NOT EXISTS (SELECT 1 FROM attempts WHERE attempts.attempt_key = pool_records.id AND attempts.live) ORDER BY closed LIMIT $2)"
 )

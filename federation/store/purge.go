@@ -14,10 +14,11 @@ const purgeAtOnce = 200
 const deleteEnded = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE NOT live AND end_time > 0 AND end_time < $1 " +
 	"AND NOT EXISTS (SELECT 1 FROM attempts WHERE attempts.job_id = jobs.id AND attempts.live) ORDER BY end_time LIMIT $2) RETURNING id"
 
-// Purge deletes the jobs that ended before the given time, with all that belongs to them, and returns how many. Their IDs
-// may be given again. A job of which an attempt is not final stays, whatever its state. If it fails in the middle, what was
-// deleted so far is, and is counted. The records of rented pools that were closed before then go too, all but the machines: they say
-// what was paid.
+// Purge deletes the jobs that ended before the given time, with everything that belongs to them,
+// and returns how many. Their IDs may be reused. A job with an attempt that is not final stays,
+// whatever its state. If Purge fails in the middle, what was deleted so far stays deleted, and is
+// counted. The records of rented pools that were closed before then go too, all but the machines:
+// they say what was paid.
 func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 	total, err := s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
 		gone, err := t.numbers(deleteEnded, before, limit)
@@ -40,7 +41,8 @@ func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 	return total, nil
 }
 
-// purge has remove delete what ended before a time, so many records in each transaction, until there are no more.
+// purge calls remove to delete what ended before a time, so many records in each transaction, until
+// none is left.
 func (s *Store) purge(ctx context.Context, before time.Time, remove func(t *tx, before, limit int64) (int, error)) (total int, err error) {
 	for {
 		var rows int

@@ -15,8 +15,8 @@ const (
 	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts FROM requests ORDER BY seq"
 )
 
-// AddRequest implements [federation.Store]. Seq is the store's to give; a zero At becomes now. ErrNotFound: there is no such
-// job. Numbers go up and are never given again.
+// AddRequest implements [federation.Store]. The store assigns Seq; a zero At becomes now.
+// ErrNotFound: there is no such job. Numbers increase and are never reused.
 func (s *Store) AddRequest(ctx context.Context, r federation.Request) (int64, error) {
 	args, err := requestValues(&r)
 	if err != nil {

@@ -158,7 +158,7 @@ func (g *gathered[T]) list() []T {
 	return slices.Concat(append(g.full, g.last)...)
 }
 
-// readError is the caller's own cancellation, or what the database said.
+// readError returns the caller's own cancellation, or the database's error.
 func readError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -191,7 +191,7 @@ func fromNanos(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// encode is v as JSON. What JSON cannot hold (a cost that is no number) is the caller's fault.
+// encode returns v as JSON. A value that JSON cannot hold (a cost that is not a number) is the caller's fault.
 func encode(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

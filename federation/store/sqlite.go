@@ -24,7 +24,7 @@ const applicationID = 0x66737562 // "fsub"
 // 12% more jobs a second from 64 callers, and as many from one.
 const pageSize = 8192
 
-// maxReaders bounds the reading connections. Each has its own page cache of 2 MB.
+// maxReaders bounds the reading connections. Each has a cache of 2 MB.
 const maxReaders = 8
 
 // prepareFile makes sure that path is a store or an empty file which may become one, and takes the lock that keeps

@@ -87,7 +87,7 @@ func (t *tx) transaction(do func() error) error {
 		err = t.commit()
 	}
 	if err != nil {
-		// A failure of it says that there is no transaction any more: SQLite ends it itself after some errors.
+		// It fails if the transaction is gone: SQLite itself ends it after some errors.
 		_, _ = t.exec("ROLLBACK")
 		if t.nextJob != before.nextJob {
 			t.usedUp = false // what used them up is undone

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxQueue bounds the writes that wait for the next transaction; more callers wait to be let in.
+	// maxQueue bounds the writes that wait for the next transaction; further callers block.
 	maxQueue = 4096
 	// maxGroup bounds the writes that share a transaction, and with it how long the first of them waits for the last.
 	maxGroup = 512

@@ -1,6 +1,6 @@
 package wire
 
-// Partition is a partition. Which one is the default is told from v0.0.43 on, by the flag DEFAULT.
+// Partition is a partition. From v0.0.43 on the flag DEFAULT marks the default one.
 type Partition struct {
 	Nodes struct {
 		AllowedAllocation string `json:"allowed_allocation"`
@@ -51,7 +51,8 @@ type Partition struct {
 	Topology    string `json:"topology,omitempty"` // from v0.0.43
 }
 
-// Allowed are the names that may use a partition and those that may not, with commas; "" says nothing.
+// Allowed returns the names that may use a partition and those that may not, separated by commas;
+// "" means no rule.
 type Allowed struct {
 	Allowed string `json:"allowed"`
 	Deny    string `json:"deny"`

@@ -1,7 +1,7 @@
 package wire
 
-// DBJob is a job as slurmdbd recorded it. Times are Unix times, 0 for "not yet". After a controller forgot a job there
-// may be several records of one ID, and one that says PENDING or RUNNING for ever.
+// DBJob is a job as slurmdbd recorded it. Times are Unix times, 0 for "not yet". After a controller
+// forgot a job there may be several records of one ID, and one that stays PENDING or RUNNING forever.
 type DBJob struct {
 	Account         string     `json:"account"`
 	Comment         DBComment  `json:"comment"`

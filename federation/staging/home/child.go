@@ -68,7 +68,8 @@ func serve(in *bufio.Reader, out io.Writer) error {
 	return fmt.Errorf("asked to %q", req.Do)
 }
 
-// write puts what it reads into a file. What is no file (a pipe, a terminal) is left alone: it could take for ever.
+// write copies its input into a file. It leaves alone anything but a regular file (a pipe, a
+// terminal), which could block forever.
 func write(req request, in io.Reader) error {
 	if st, err := os.Stat(req.Name); err == nil && !st.Mode().IsRegular() {
 		if st.Mode()&fs.ModeDevice != 0 { // /dev/null

@@ -102,7 +102,7 @@ func (s Spawner) run(ctx context.Context, u staging.User, req request, in io.Rea
 	return err
 }
 
-// childError is what a child that failed has said.
+// childError is the message of a child that failed.
 func childError(code int, u staging.User, said string) error {
 	switch code {
 	case exitInvalid:
