@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Money is an amount in millionths of a US dollar: what is recorded, billed or budgeted. Sums of it are exact. What has more digits is
-// rounded where it becomes Money, once, to the nearest millionth; halves go away from zero, as SQL's round does.
+// Money is an amount in millionths of a US dollar: what is recorded, billed or budgeted. Sums of it are exact.
+// What has more digits is rounded where it becomes Money, once, to the nearest millionth; halves go away from
+// zero, as SQL's round does.
 //
 // As JSON and as text it is a decimal number of dollars: 12.75.
 type Money int64

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Abilities are what a driver can do beyond [Driver]: nil is what it cannot. One that it has may still return ErrInvalid: this site
-// cannot, and nothing was done.
+// Abilities are what a driver can do beyond [Driver]: nil is what it cannot. One that it has may still return
+// ErrInvalid: this site cannot, and nothing was done.
 type Abilities struct {
 	Requeue    Requeuer
 	Suspend    Suspender
@@ -17,12 +17,14 @@ type Abilities struct {
 	Steps      StepTeller
 	SignalStep StepSignaller
 	Pools      PoolTeller
-	// Limits maps the name of a conformance test to the reason why the site cannot pass it. The suite prints the reasons instead of running those tests.
+	// Limits maps the name of a conformance test to the reason why the site cannot pass it. The suite prints the
+	// reasons instead of running those tests.
 	Limits func() map[string]string
 }
 
-// AbilitiesOf asks a driver for its abilities, if it has any. They do not change. A driver that wraps another has an Abilities of its own, which passes on what
-// it does not do itself: a type that embeds a Driver hides them otherwise.
+// AbilitiesOf asks a driver for its abilities, if it has any. They do not change. A driver that wraps another has
+// an Abilities of its own, which passes on what it does not do itself: a type that embeds a Driver hides them
+// otherwise.
 func AbilitiesOf(d Driver) Abilities {
 	if a, ok := d.(interface{ Abilities() Abilities }); ok {
 		return a.Abilities()
@@ -30,28 +32,31 @@ func AbilitiesOf(d Driver) Abilities {
 	return Abilities{}
 }
 
-// Requeuer puts a job back into its site's queue, as scontrol requeue does: what runs is stopped, the job keeps its number and
-// is a restart more. Of an array only the given tasks, if there are any. ErrConflict: it waits already, or is ending.
+// Requeuer puts a job back into its site's queue, as scontrol requeue does: what runs is stopped, the job keeps
+// its number and is a restart more. Of an array only the given tasks, if there are any. ErrConflict: it waits
+// already, or is ending.
 type Requeuer interface {
 	Requeue(ctx context.Context, ref JobRef, tasks []int) error
 }
 
-// Suspender stops the processes of a job that runs, and lets them go on. Either returns once that is sure to be done, also by a later daemon; the job's state tells of it. A job that
-// is suspended already, or has been resumed, is no error. ErrConflict: it does not run, or is ending.
+// Suspender stops the processes of a job that runs, and lets them go on. Either returns once that is sure to be
+// done, also by a later daemon; the job's state tells of it. A job that is suspended already, or has been resumed,
+// is no error. ErrConflict: it does not run, or is ending.
 type Suspender interface {
 	Suspend(ctx context.Context, ref JobRef) error
 	Resume(ctx context.Context, ref JobRef) error
 }
 
-// Updater changes a job at its site from what before asks for to what after does. Job.Partition of both is the partition that the
-// job has, or is to have, there. ErrConflict: the job has started, and that cannot be changed any more; any other
-// refusal is the site's word about what is asked for. In each case nothing, or only a part of it, was changed.
+// Updater changes a job at its site from what before asks for to what after does. Job.Partition of both is the
+// partition that the job has, or is to have, there. ErrConflict: the job has started, and that cannot be changed
+// any more; any other refusal is the site's word about what is asked for. In each case nothing, or only a part of
+// it, was changed.
 type Updater interface {
 	Update(ctx context.Context, ref JobRef, before, after *Job) error
 }
 
-// Notifier is a driver that knows by itself when Jobs or Observe would tell something new. The controller then looks at once
-// instead of waiting for its next round.
+// Notifier is a driver that knows by itself when Jobs or Observe would tell something new. The controller then
+// looks at once instead of waiting for its next round.
 type Notifier interface {
 	// Notify has f called, soon after each change, from any goroutine. f returns at once. It is called before Run.
 	Notify(f func(News))
@@ -62,15 +67,16 @@ type News struct{ Jobs, Nodes bool }
 
 // StepTeller is a driver that knows the steps of its jobs while they run.
 type StepTeller interface {
-	// Steps are the steps of jobs, of the given ones or of all (nil), in order of job and number: those of srun that run now, or with ended every step
-	// that the job's last run has had so far, its batch script's too. It comes from memory: of jobs that have ended long ago there are none.
+	// Steps are the steps of jobs, of the given ones or of all (nil), in order of job and number: those of srun
+	// that run now, or with ended every step that the job's last run has had so far, its batch script's too. It
+	// comes from memory: of jobs that have ended long ago there are none.
 	Steps(jobs []JobID, ended bool) []LiveStep
 }
 
 // StepSignaller is a driver that can signal single steps of jobs that run at its site.
 type StepSignaller interface {
-	// SignalStep sends a signal to the step of that number ("0"), or kills it, and returns when that was passed on. It is not repeated. ErrNotFound: no such
-	// step runs. ErrUnavailable: it may have been done, or not.
+	// SignalStep sends a signal to the step of that number ("0"), or kills it, and returns when that was passed
+	// on. It is not repeated. ErrNotFound: no such step runs. ErrUnavailable: it may have been done, or not.
 	SignalStep(ctx context.Context, job JobID, step string, s StepSignal) error
 }
 
@@ -89,8 +95,8 @@ type LiveStep struct {
 	SrunPID  int
 }
 
-// Runner is a driver with loops of its own, which the daemon runs for as long as it lives. Run returns when ctx is done, or with
-// the error that keeps the site from working at all.
+// Runner is a driver with loops of its own, which the daemon runs for as long as it lives. Run returns when ctx is
+// done, or with the error that keeps the site from working at all.
 type Runner interface {
 	Run(ctx context.Context) error
 }

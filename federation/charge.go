@@ -2,11 +2,12 @@ package federation
 
 import "time"
 
-// Charge is what one run of a job held, for how long, on whose account and at which price: what books are made of. It is written once, in the
-// commit that ends the run, and never changed. A job costs what its charges come to, and an array that is spread what those of its tasks do.
+// Charge is what one run of a job held, for how long, on whose account and at which price: what books are made of.
+// It is written once, in the commit that ends the run, and never changed. A job costs what its charges come to,
+// and an array that is spread what those of its tasks do.
 //
-// A run is one start of a job at a site, or of one task of an array that a site has whole. One that its site ends to queue the job again is charged like
-// any other. Times are by the site's clock.
+// A run is one start of a job at a site, or of one task of an array that a site has whole. One that its site ends
+// to queue the job again is charged like any other. Times are by the site's clock.
 type Charge struct {
 	Job     JobID
 	Key     string // of the attempt. Key, Job, Run and Task name the charge: IDs of jobs may be given again
@@ -33,7 +34,8 @@ type Held struct {
 	QOS       string `json:"qos,omitempty"`
 	Partition string `json:"partition,omitempty"`
 	TRES      string `json:"tres,omitempty"` // "cpu=4,mem=4000M,node=1,billing=4,gres/gpu=4"
-	// PricePerHour is of all of it. Of an attempt that lives it is the site's own word, or 0; a charge has what was billed.
+	// PricePerHour is of all of it. Of an attempt that lives it is the site's own word, or 0; a charge has what
+	// was billed.
 	PricePerHour Money `json:"price,omitempty"`
 }
 
@@ -50,7 +52,8 @@ const (
 	PriceNone PriceSource = ""
 	// PriceTable: the prices that the configuration gives the site's TRES. Suspended time is not billed.
 	PriceTable PriceSource = "table"
-	// PriceOffering: the site's own word about machines that were rented for the job. Suspended time is billed: they were there.
+	// PriceOffering: the site's own word about machines that were rented for the job. Suspended time is billed:
+	// they were there.
 	PriceOffering PriceSource = "offering"
 	// PriceSite: the site's own word. Suspended time is billed.
 	PriceSite PriceSource = "site"

@@ -11,8 +11,9 @@ import (
 	"fsub/sbatch"
 )
 
-// asked is a request that a site has a word in: to requeue, suspend or resume a job that runs, or to change one that was handed over. It stays in the
-// store until it is carried out or refused, so that a crash does not lose it; a job has one of them at a time.
+// asked is a request that a site has a word in: to requeue, suspend or resume a job that runs, or to change one
+// that was handed over. It stays in the store until it is carried out or refused, so that a crash does not lose
+// it; a job has one of them at a time.
 type asked struct {
 	federation.Request
 	spec    *sbatch.Spec // of an update: what the job asks for afterwards
@@ -83,8 +84,8 @@ func (c *asks) site(j *job, a *asked) {
 	})
 }
 
-// takesBack reports whether the end of j's attempt was asked for so that it may go back to the queue. After a crash nothing is known
-// of that but the request, and that the attempt was cancelled.
+// takesBack reports whether the end of j's attempt was asked for so that it may go back to the queue. After a
+// crash nothing is known of that but the request, and that the attempt was cancelled.
 func (c *asks) takesBack(j *job, sj *federation.SiteJob) bool {
 	a := c.open[j.ID]
 	return a != nil && !j.Cancel && !suspends(a.Request) && (a.stop || sj.State == federation.Cancelled && (a.Kind != federation.RequestUpdate || sj.Start.IsZero()))
@@ -110,8 +111,8 @@ func (c *requests) ask(r federation.Request) {
 	}
 }
 
-// askSpread passes a request about an array whose tasks are bound one by one on to those tasks. What sites have a word in becomes a request of its own, written
-// as the array's is done.
+// askSpread passes a request about an array whose tasks are bound one by one on to those tasks. What sites have a
+// word in becomes a request of its own, written as the array's is done.
 func (c *requests) askSpread(j *job, r federation.Request) {
 	c.batch.done(r.Seq)
 	if r.Kind == federation.RequestUpdate && len(r.Tasks) == 0 {
@@ -202,8 +203,8 @@ func (c *requests) repairAsked() {
 	}
 }
 
-// putBack returns a job to the queue after its attempt was stopped for that. Its site is left alone with it for a while: it remembers the
-// number, and refuses to take it a second time, until MinJobAge has passed.
+// putBack returns a job to the queue after its attempt was stopped for that. Its site is left alone with it for a
+// while: it remembers the number, and refuses to take it a second time, until MinJobAge has passed.
 func (c *requests) putBack(j *job) {
 	a := c.asks.open[j.ID]
 	if a.spec != nil {

@@ -57,8 +57,8 @@ func cut(d federation.Decision) federation.Decision {
 	return d
 }
 
-// submit hands the attempt to its site, after the round's commit. The payload is read only then: it is large, and most
-// queued jobs wait long.
+// submit hands the attempt to its site, after the round's commit. The payload is read only then: it is large, and
+// most queued jobs wait long.
 func (c *attempts) submit(j *job) {
 	s := c.byName[j.att.Site]
 	j.busy = true
@@ -79,7 +79,8 @@ func (c *attempts) submit(j *job) {
 		}})
 }
 
-// takeSubmitted takes in what a site answered to a submission. What it acknowledged is not yet safe there: polls watch over it.
+// takeSubmitted takes in what a site answered to a submission. What it acknowledged is not yet safe there: polls
+// watch over it.
 func (c *attempts) takeSubmitted(s *site, r submitted) {
 	j := c.jobs[r.job]
 	if j == nil || j.att == nil || j.att.Number != r.attempt {

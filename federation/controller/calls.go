@@ -12,8 +12,8 @@ import (
 	"fsub/federation"
 )
 
-// call is something that a site will be asked after the round's commit. kind is an empty value of the result's type, for
-// the case that the call itself breaks.
+// call is something that a site will be asked after the round's commit. kind is an empty value of the result's
+// type, for the case that the call itself breaks.
 type call struct {
 	site   *site
 	kind   any
@@ -123,8 +123,8 @@ func (c *calls) make(ctx context.Context) {
 	}
 }
 
-// run makes one call, within the time that a call may take. Submissions share a few slots of their site, so that a burst
-// does not fall on its controller all at once; everything else goes first.
+// run makes one call, within the time that a call may take. Submissions share a few slots of their site, so that a
+// burst does not fall on its controller all at once; everything else goes first.
 func (c *calls) run(ctx context.Context, k call) (value any) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,10 +8,12 @@ import (
 	"fsub/federation"
 )
 
-// charges charges for every run that has ended, once, in the batch that its end is written with. What jobs, attempts and tasks cost is the sum of that.
+// charges charges for every run that has ended, once, in the batch that its end is written with. What jobs,
+// attempts and tasks cost is the sum of that.
 type charges struct{ *shared }
 
-// run writes what a run has come to, of which k says who held what, and when. s is nil if the site is not configured any more: nothing is billed then.
+// run writes what a run has come to, of which k says who held what, and when. s is nil if the site is not
+// configured any more: nothing is billed then.
 func (c charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge) federation.Money {
 	k.Job, k.User = j.ID, j.User
 	k.Key, k.Attempt, k.Site = a.Key, a.Number, a.Site
@@ -31,8 +33,9 @@ func (c charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge
 	return k.Amount
 }
 
-// price sets what a run is billed: what the site says that it costs by the hour, else its TRES at the site's prices. What a job is suspended for costs
-// where its nodes are rented; a cluster counts it as nothing. An amount that is set is the site's own word.
+// price sets what a run is billed: what the site says that it costs by the hour, else its TRES at the site's
+// prices. What a job is suspended for costs where its nodes are rented; a cluster counts it as nothing. An amount
+// that is set is the site's own word.
 func (c charges) price(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
 	held := elapsed(k.Start, k.End)
 	switch {
@@ -64,7 +67,8 @@ func elapsed(start, end time.Time) time.Duration {
 	return end.Sub(start)
 }
 
-// ended charges for an attempt's last run, or for the tasks of an array, when the site has said how it ended. An array's tasks hold the same each.
+// ended charges for an attempt's last run, or for the tasks of an array, when the site has said how it ended. An
+// array's tasks hold the same each.
 func (c charges) ended(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	switch {
@@ -95,7 +99,8 @@ func (c charges) tasks(s *site, j *job, held federation.Held) {
 	}
 }
 
-// lost writes, before an attempt is over or starts anew, that a run of it was lost: its end was not seen. Tasks whose end was are billed.
+// lost writes, before an attempt is over or starts anew, that a run of it was lost: its end was not seen. Tasks
+// whose end was are billed.
 func (c charges) lost(j *job) {
 	a := j.att
 	s := c.byName[a.Site]
@@ -118,7 +123,8 @@ func (c charges) component(s *site, j *job, run int, state federation.State, end
 		Suspended: j.Suspension.Suspended(j.Start, end, false), From: from})
 }
 
-// requeued charges for those runs of an attempt that were not among before, which are charged. All are new to an attempt of which nothing is.
+// requeued charges for those runs of an attempt that were not among before, which are charged. All are new to an
+// attempt of which nothing is.
 func (c charges) requeued(s *site, j *job, before []federation.AttemptRun, held federation.Held) {
 	a := j.att
 	if a.Charged == 0 {

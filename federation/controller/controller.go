@@ -2,9 +2,10 @@
 // round observes, compares, writes the intent, acts, and writes the result, so that a crash between any two lines is
 // repaired by the next round.
 //
-// [Controller] is the only type that matters. One goroutine owns its state and runs its rounds; calls to sites fan out
-// and come back as values (calls.go). What API and people see is an immutable view (view.go). Where a job should run is
-// decided by package place; what a site is asked is the business of its Driver.
+// [Controller] runs the rounds, in one goroutine. It is made of types with state of their own, of which [Controller.Round] calls
+// one after another; they share the live jobs and the batch that a round writes (shared.go). Calls to sites fan out and come back
+// as values (calls.go). What API and people see is an immutable view (view.go). Where a job should run is decided by package
+// place; what a site is asked is the business of its Driver.
 package controller
 
 import (
@@ -86,7 +87,7 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// Controller decides. What it decides over has its state in collaborators; its fields belong to the goroutine that calls Round.
+// Controller decides. All but the view belongs to the goroutine that calls Round.
 type Controller struct {
 	*shared
 	*life

@@ -6,8 +6,9 @@ import (
 	"fsub/federation"
 )
 
-// A heterogeneous job is placed, submitted, held and cancelled as one: by its first component, the leader. The others have numbers
-// and records of their own, which follow what the site says of each; they are never in the queue.
+// A heterogeneous job is placed, submitted, held and cancelled as one: by its first component, the leader. The
+// others have numbers and records of their own, which follow what the site says of each; they are never in the
+// queue.
 
 // components follow what becomes of their leaders.
 type components struct {
@@ -21,7 +22,8 @@ type jobEnder interface {
 	end(j *job, state federation.State, reason federation.Reason, at time.Time)
 }
 
-// link joins a component with its leader. A leader that is not live has been ended without it, which the store does not allow.
+// link joins a component with its leader. A leader that is not live has been ended without it, which the store
+// does not allow.
 func (c *components) link(j *job) {
 	leader := c.jobs[j.Component.Leader]
 	if leader == nil {

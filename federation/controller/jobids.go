@@ -44,8 +44,8 @@ func (x *jobIDs) use(id federation.JobID) {
 	x.free = slices.DeleteFunc(x.free, func(f federation.JobID) bool { return f == id })
 }
 
-// lack has the store read before the next plan, which reserves more: what lacks one would have to wait for the next cause to plan. It does so
-// once in a while only, for there may be none to be had.
+// lack has the store read before the next plan, which reserves more: what lacks one would have to wait for the
+// next cause to plan. It does so once in a while only, for there may be none to be had.
 func (x *jobIDs) lack() {
 	if now := x.now(); now.Sub(x.wanted) >= x.t.Retry {
 		x.wanted, x.lastRead, x.planDirty = now, time.Time{}, true

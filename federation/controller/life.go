@@ -92,8 +92,8 @@ func (c *life) requeue(j *job, reason federation.Reason) {
 	}
 }
 
-// keepEnded takes the tasks that came to an end of their own out of an array that goes back to the queue: they do not run again. It
-// reports whether any are left.
+// keepEnded takes the tasks that came to an end of their own out of an array that goes back to the queue: they do
+// not run again. It reports whether any are left.
 func (c *life) keepEnded(j *job) bool {
 	indices, err := federation.ArrayIndices(j.Spec.Array)
 	if err != nil { // checked when it was submitted
@@ -152,7 +152,8 @@ func (c *life) backToQueue(j *job, reason federation.Reason) {
 	c.requeue(j, reason)
 }
 
-// siteFailure follows the requeue rules after a failure that is not the job's own: again if it may be requeued, else it ends.
+// siteFailure follows the requeue rules after a failure that is not the job's own: again if it may be requeued,
+// else it ends.
 func (c *life) siteFailure(j *job, state federation.State, reason federation.Reason) {
 	switch {
 	case j.Cancel:
@@ -170,8 +171,8 @@ func (c *life) siteFailure(j *job, state federation.State, reason federation.Rea
 	}
 }
 
-// failedTooOften reports whether a job has used up its requeues after failures of nodes and sites. Preemptions are no failures, nor is what users requeue. The
-// job's history is read only when it may matter.
+// failedTooOften reports whether a job has used up its requeues after failures of nodes and sites. Preemptions are
+// no failures, nor is what users requeue. The job's history is read only when it may matter.
 func (c *life) failedTooOften(j *job) bool {
 	if j.Restarts < c.cfg.MaxRequeue {
 		return false

@@ -6,8 +6,8 @@ import (
 	"fsub/federation"
 )
 
-// A controller that was killed hard may still have a job and have forgotten that it had started: it shows it as pending and
-// starts it again, without counting that as a requeue. The job may have run to its end meanwhile.
+// A controller that was killed hard may still have a job and have forgotten that it had started: it shows it as
+// pending and starts it again, without counting that as a requeue. The job may have run to its end meanwhile.
 
 // startLost reports whether a site shows an attempt as pending that it has shown as started.
 func (c *reports) startLost(j *job, sj federation.SiteJob) bool {
@@ -33,17 +33,19 @@ func (c *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
 	c.strays.check(s, sj) // at best before it starts again
 }
 
-// startedAgain reports whether a site shows an attempt as started later than it has shown it before, and no requeue between.
-// The time at which a job starts moves also when its nodes are ready: after CONFIGURING it says nothing.
+// startedAgain reports whether a site shows an attempt as started later than it has shown it before, and no
+// requeue between. The time at which a job starts moves also when its nodes are ready: after CONFIGURING it says
+// nothing.
 func startedAgain(j *job, sj federation.SiteJob) bool {
 	a := j.att
 	return j.size == 0 && a.State == federation.AttemptStarted && !a.Started.IsZero() && sj.Start.After(a.Started) &&
 		j.State.Started() && j.State != federation.Configuring && sj.Restarts <= a.Restarts && !sj.FromAccounting
 }
 
-// noteHeld sees whether the site holds a job that nobody holds here. A node that remembers a job of which its controller has
-// lost the start refuses to start it a second time; the controller then requeues and holds it, and the node forgets. The job
-// is released, within the bound of requeues. What was not requeued, or is held by an operator of the site, stays so.
+// noteHeld sees whether the site holds a job that nobody holds here. A node that remembers a job of which its
+// controller has lost the start refuses to start it a second time; the controller then requeues and holds it, and
+// the node forgets. The job is released, within the bound of requeues. What was not requeued, or is held by an
+// operator of the site, stays so.
 func (c *reports) noteHeld(s *site, j *job, sj federation.SiteJob) {
 	held := sj.State == federation.Pending && j.Held == federation.NotHeld && j.att.Restarts > 0 && j.Restarts <= c.cfg.MaxRequeue &&
 		sj.Reason == federation.ReasonHeldUser

@@ -90,8 +90,8 @@ func (c *attempts) takeLookedUp(s *site, r lookedUp) {
 		j.fails = 0
 		c.reports.report(s, j, r.found)
 	case j.unsure && !known:
-		// Neither controller nor accounting has it: it never arrived, or was lost before it was saved. Should it still
-		// arrive, the second of the two is refused by its ID.
+		// Neither controller nor accounting has it: it never arrived, or was lost before it was saved. Should it
+		// still arrive, the second of the two is refused by its ID.
 		c.again(j, s)
 	default:
 		c.lost(j, s, known && r.found.State.Started())
@@ -110,8 +110,9 @@ func (c *attempts) again(j *job, s *site) {
 	c.submit(j)
 }
 
-// lost deals with an attempt that the site had acknowledged and does not know any more, or knows only from accounting as
-// not ended. It is believed after a second look: at once after the first, an accounting record may still be under way.
+// lost deals with an attempt that the site had acknowledged and does not know any more, or knows only from
+// accounting as not ended. It is believed after a second look: at once after the first, an accounting record may
+// still be under way.
 func (c *attempts) lost(j *job, s *site, startedByAccounting bool) {
 	now := c.now()
 	wait := c.t.Confirm

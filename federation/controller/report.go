@@ -28,8 +28,8 @@ func (c *reports) takeReport(s *site, sj federation.SiteJob) {
 	c.report(s, j, sj)
 }
 
-// same reports whether what the site shows is the job's newest attempt: ID and key, never the ID alone. A record without a
-// key (accounting shows it late) is told from older ones of the same ID by its time of submission.
+// same reports whether what the site shows is the job's newest attempt: ID and key, never the ID alone. A record
+// without a key (accounting shows it late) is told from older ones of the same ID by its time of submission.
 func (c *reports) same(j *job, sj federation.SiteJob) bool {
 	a := j.att
 	if sj.Key != "" {
@@ -192,8 +192,8 @@ func (c *reports) takeTasks(j *job, sj federation.SiteJob) {
 	}
 }
 
-// returned takes back a job that its site could not start after all. It counts as no attempt, and the site is asked again when it has been seen
-// anew: what it lacks shows in its nodes.
+// returned takes back a job that its site could not start after all. It counts as no attempt, and the site is
+// asked again when it has been seen anew: what it lacks shows in its nodes.
 func (c *reports) returned(s *site, j *job, sj federation.SiteJob) {
 	why := string(sj.Reason)
 	if sj.Detail != "" {
@@ -225,8 +225,9 @@ func (c *reports) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
 	}
 }
 
-// takeRuns notes the runs that the site of an attempt has ended to queue the job again: by the site's own word, or as the last one was seen to run.
-// A cluster sets the time of submission anew when it requeues a job. Of arrays that were handed over whole nothing is noted.
+// takeRuns notes the runs that the site of an attempt has ended to queue the job again: by the site's own word, or
+// as the last one was seen to run. A cluster sets the time of submission anew when it requeues a job. Of arrays
+// that were handed over whole nothing is noted.
 func takeRuns(a *federation.Attempt, sj *federation.SiteJob, now time.Time) {
 	switch {
 	case len(sj.Earlier) > 0:

@@ -47,8 +47,8 @@ func (c *requests) carryOutAll(requests []federation.Request) {
 	}
 }
 
-// carryOut does what a user asked for, as far as that needs no site; the rest becomes a call. Rights were checked when the
-// request was accepted. A request about a job that has ended meanwhile is done.
+// carryOut does what a user asked for, as far as that needs no site; the rest becomes a call. Rights were checked
+// when the request was accepted. A request about a job that has ended meanwhile is done.
 func (c *requests) carryOut(r federation.Request) {
 	switch r.Kind {
 	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate,
@@ -96,8 +96,8 @@ func (c *requests) carryOutOne(j *job, r federation.Request) {
 	}
 }
 
-// cancel ends a job that is at no site at once; otherwise its site is asked until the end is seen. Of a site that is no member any more
-// nobody can ask that: the job waits until it is one again, or until an operator cancels it.
+// cancel ends a job that is at no site at once; otherwise its site is asked until the end is seen. Of a site that
+// is no member any more nobody can ask that: the job waits until it is one again, or until an operator cancels it.
 func (c *requests) cancel(j *job, r federation.Request) {
 	orphan := j.live() && c.byName[j.att.Site] == nil
 	if j.Cancel && !(orphan && r.Operator) {
@@ -186,8 +186,8 @@ func (c *requests) release(j *job, r federation.Request) {
 	c.actAtSite(j, "release", federation.Driver.Release)
 }
 
-// spreadFirst makes sure that single tasks can be held or changed: an array that waits here is bound task by task from now on. It reports true
-// if the request is to be read again, when there are numbers for those tasks.
+// spreadFirst makes sure that single tasks can be held or changed: an array that waits here is bound task by task
+// from now on. It reports true if the request is to be read again, when there are numbers for those tasks.
 func (c *requests) spreadFirst(r federation.Request) bool {
 	j := c.jobs[r.Job]
 	if j == nil || len(r.Tasks) == 0 || j.size == 0 || j.live() || j.spreads() {
@@ -198,8 +198,9 @@ func (c *requests) spreadFirst(r federation.Request) bool {
 	return true
 }
 
-// refuseTasks refuses to hold, release or change some tasks of an array that one site has: they cannot be told apart there before they start, for
-// slurmrestd takes no task in the path of an update. It reports false if that is not what r asks for.
+// refuseTasks refuses to hold, release or change some tasks of an array that one site has: they cannot be told
+// apart there before they start, for slurmrestd takes no task in the path of an update. It reports false if that
+// is not what r asks for.
 func (c *requests) refuseTasks(j *job, r federation.Request) bool {
 	if len(r.Tasks) == 0 || j.size == 0 || !j.live() {
 		return false
@@ -221,8 +222,8 @@ func (c *requests) signal(j *job, r federation.Request) {
 	})
 }
 
-// takeActed notes what a site said to an action. Cancellations are repeated by repair until the end is seen; a hold or a release
-// until the site has answered; a signal is not.
+// takeActed notes what a site said to an action. Cancellations are repeated by repair until the end is seen; a
+// hold or a release until the site has answered; a signal is not.
 func (c *requests) takeActed(s *site, r acted) {
 	if r.err == nil {
 		c.strays.note(s, r)

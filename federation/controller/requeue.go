@@ -8,8 +8,8 @@ import (
 	"fsub/federation"
 )
 
-// requeueAsked is scontrol requeue of a job that has not ended. One that waits already is as good as requeued. Where the site
-// cannot do it the attempt is stopped, and the job queued here again under its ID.
+// requeueAsked is scontrol requeue of a job that has not ended. One that waits already is as good as requeued.
+// Where the site cannot do it the attempt is stopped, and the job queued here again under its ID.
 func (c *requests) requeueAsked(j *job, r federation.Request) {
 	a := &asked{Request: r}
 	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {

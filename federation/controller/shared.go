@@ -9,7 +9,8 @@ import (
 	"fsub/federation"
 )
 
-// shared is what all parts of the controller work on: the live jobs, the sites, what the round writes, and what sites are asked after that.
+// shared is what all parts of the controller work on: the live jobs, the sites, what the round writes, and what
+// sites are asked after that.
 type shared struct {
 	cfg     Config
 	t       Timing

@@ -9,9 +9,10 @@ import (
 	"fsub/sbatch"
 )
 
-// An array is spread when no single site can start all of it at once and more than one can run it, or when a site does not take
-// arrays of its size. Its tasks are then bound one by one, as they can start, each as a job of its own. So a limit of tasks
-// (--array=0-99%5) holds over all sites together, and a task that is requeued may run elsewhere.
+// An array is spread when no single site can start all of it at once and more than one can run it, or when a site
+// does not take arrays of its size. Its tasks are then bound one by one, as they can start, each as a job of its
+// own. So a limit of tasks (--array=0-99%5) holds over all sites together, and a task that is requeued may run
+// elsewhere.
 //
 // The array's own record stays alive until its last task has ended. What it shows as tasks are those jobs.
 
@@ -104,7 +105,8 @@ func (j *job) limit() int {
 	return j.array.Whole.Limit
 }
 
-// wantIDs is how many tasks may become jobs before the store is read again: by a plan, and by requests about single tasks.
+// wantIDs is how many tasks may become jobs before the store is read again: by a plan, and by requests about
+// single tasks.
 func (c *arrays) wantIDs(requests []federation.Request) int {
 	n := 0
 	for _, r := range requests {
@@ -124,8 +126,8 @@ func (c *arrays) planned() {
 	clear(c.offered)
 }
 
-// offer returns, as jobs that do not exist yet, those tasks of a spread array that may start now. The reason says why there
-// are none.
+// offer returns, as jobs that do not exist yet, those tasks of a spread array that may start now. The reason says
+// why there are none.
 func (c *arrays) offer(j *job, now time.Time) ([]*federation.Job, federation.Reason) {
 	room := min(len(j.rest), tasksAhead, c.ids.left())
 	if limit := j.Whole.Limit; limit > 0 {
@@ -167,8 +169,8 @@ func (c *arrays) offer(j *job, now time.Time) ([]*federation.Job, federation.Rea
 
 const reasonTaskLimit federation.Reason = "JobArrayTaskLimit"
 
-// writeShrunk brings what is left of the arrays that tasks were taken from into their records. Large arrays are written once a
-// round, however many of their tasks were bound in it.
+// writeShrunk brings what is left of the arrays that tasks were taken from into their records. Large arrays are
+// written once a round, however many of their tasks were bound in it.
 func (c *arrays) writeShrunk() {
 	shrunk := slices.Collect(maps.Keys(c.shrunk))
 	sortByID(shrunk)

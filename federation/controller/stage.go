@@ -10,7 +10,8 @@ import (
 	"fsub/federation/place"
 )
 
-// How long bringing files to a site, or results home, may take; and for how long results are tried for after the job's end.
+// How long bringing files to a site, or results home, may take; and for how long results are tried for after the
+// job's end.
 const (
 	stageTime = time.Hour
 	homeFor   = 2 * time.Hour
@@ -43,7 +44,8 @@ func (c *attempts) ready(ctx context.Context, s *site, sub *federation.Submissio
 		return stageError{err}
 	}
 	*sub = prepared
-	// That may have taken long. A job that was cancelled meanwhile need not run for the moment until its site hears of it.
+	// That may have taken long. A job that was cancelled meanwhile need not run for the moment until its site
+	// hears of it.
 	if j, err := c.store.Job(ctx, sub.Job.ID); err == nil && j.Cancel {
 		return stageError{errCancelled}
 	}

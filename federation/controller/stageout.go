@@ -8,8 +8,8 @@ import (
 	"fsub/federation"
 )
 
-// stageOut brings results back from sites that do not see the jobs' directories. A job ends only when they are there: whoever waits for the end reads
-// them next. Those of an array's tasks come as the tasks end.
+// stageOut brings results back from sites that do not see the jobs' directories. A job ends only when they are
+// there: whoever waits for the end reads them next. Those of an array's tasks come as the tasks end.
 type stageOut struct {
 	*shared
 	jobs  stagedJobs
@@ -67,8 +67,8 @@ func (c *stageOut) of(j *job) *results {
 	return h
 }
 
-// tasks sets the results of tasks going that have ended before their array. What fails is tried again with the next, or at
-// the end.
+// tasks sets the results of tasks going that have ended before their array. What fails is tried again with the
+// next, or at the end.
 func (c *stageOut) tasks(s *site, j *job, sj federation.SiteJob) {
 	if !c.staged(s, &j.Job) || sj.State.Ended() {
 		return

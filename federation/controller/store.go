@@ -36,8 +36,9 @@ func (x *inbox) again(seq int64) {
 	x.news.requests = true
 }
 
-// readStore takes up what was written by others: new jobs, operators' words. The requests are to be carried out. The store's log is the only door:
-// whatever wakes the controller, it looks there, so nothing is lost if a wake-up is.
+// readStore takes up what was written by others: new jobs, operators' words. The requests are to be carried out.
+// The store's log is the only door: whatever wakes the controller, it looks there, so nothing is lost if a wake-up
+// is.
 func (c *Controller) readStore(ctx context.Context) (open []federation.Request) {
 	if !c.inbox.due() {
 		return nil
@@ -147,8 +148,8 @@ func (n *storeNews) take(change *federation.Change) {
 	}
 }
 
-// readJobs takes up the jobs that are new. One that has ended in a round which is not committed yet still looks pending in the
-// store: it is not new.
+// readJobs takes up the jobs that are new. One that has ended in a round which is not committed yet still looks
+// pending in the store: it is not new.
 func (c *Controller) readJobs(ctx context.Context, n storeNews) error {
 	known := func(id federation.JobID) bool { return c.jobs[id] != nil || c.ended[id] != nil }
 	q := federation.JobQuery{IDs: slices.DeleteFunc(n.jobs, known), Alone: true, States: []federation.State{federation.Pending}}

@@ -9,8 +9,8 @@ import (
 	"fsub/federation"
 )
 
-// strays are jobs at sites that are not where the records say: attempts that were given up and turned up after all. They are cancelled, so that
-// no two copies live. What the records do not know at all is left alone.
+// strays are jobs at sites that are not where the records say: attempts that were given up and turned up after
+// all. They are cancelled, so that no two copies live. What the records do not know at all is left alone.
 type strays struct {
 	*shared
 	known  map[strayKey]bool // told of already
@@ -77,8 +77,8 @@ func (c *strays) check(s *site, sj federation.SiteJob) {
 	})
 }
 
-// note adds to a job's history, once, that a copy of it was cancelled: its controller has forgotten its end, or took an
-// attempt after it was given up.
+// note adds to a job's history, once, that a copy of it was cancelled: its controller has forgotten its end, or
+// took an attempt after it was given up.
 func (c *strays) note(s *site, r acted) {
 	k := strayKey{s.Name, r.job}
 	if r.stray == 0 || c.known[k] {

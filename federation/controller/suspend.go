@@ -14,7 +14,8 @@ func suspends(r federation.Request) bool {
 	return r.Kind == federation.RequestSuspend || r.Kind == federation.RequestResume
 }
 
-// suspendAsked is scontrol suspend and resume. One that meets another run of the job than the one that was meant is done.
+// suspendAsked is scontrol suspend and resume. One that meets another run of the job than the one that was meant
+// is done.
 func (c *requests) suspendAsked(j *job, r federation.Request) {
 	a := &asked{Request: r}
 	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
@@ -54,8 +55,8 @@ func (c *requests) suspendedThere(s *site, j *job, a *asked, err error) {
 	}
 }
 
-// follow brings a job, with its components, in line with what its site has done. The next poll tells it too, by the site's clock; but a resume that follows at once has to find the
-// job suspended.
+// follow brings a job, with its components, in line with what its site has done. The next poll tells it too, by
+// the site's clock; but a resume that follows at once has to find the job suspended.
 func (c *requests) follow(s *site, j *job, a *asked) {
 	if !j.live() || j.att.Site != s.Name || j.att.State != federation.AttemptStarted || j.Restarts > a.Restarts {
 		return // it is another run now

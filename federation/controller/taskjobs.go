@@ -41,8 +41,8 @@ func (c *arrays) addPart(array *job, part *federation.Job) *job {
 	return p
 }
 
-// splitOff makes one waiting task of a spread array a job, in the queue, so that something can be done with it alone. It
-// returns nil if the task does not wait, or no ID is at hand.
+// splitOff makes one waiting task of a spread array a job, in the queue, so that something can be done with it
+// alone. It returns nil if the task does not wait, or no ID is at hand.
 func (c *arrays) splitOff(array *job, index int) *job {
 	if _, ok := slices.BinarySearch(array.rest, index); !ok || len(c.ids.free) == 0 {
 		return nil
@@ -99,8 +99,8 @@ func (c *arrays) endIfDone(j *job, at time.Time) {
 	c.owner.end(j, state, j.endReason(state), at)
 }
 
-// endReason is why a spread array has ended as it has: for what its waiting tasks were given up, else as the first of its tasks that has ended so. That it waited for something
-// counts no more.
+// endReason is why a spread array has ended as it has: for what its waiting tasks were given up, else as the first
+// of its tasks that has ended so. That it waited for something counts no more.
 func (j *job) endReason(state federation.State) federation.Reason {
 	switch {
 	case j.Cancel:

@@ -12,7 +12,8 @@ import (
 	"fsub/federation/place"
 )
 
-// watch looks at the sites: at their nodes, and at our jobs there. A driver that knows by itself when there is something new says so.
+// watch looks at the sites: at their nodes, and at our jobs there. A driver that knows by itself when there is
+// something new says so.
 type watch struct {
 	*shared
 	reports siteReports
@@ -192,8 +193,8 @@ func (c *watch) listen() {
 	}
 }
 
-// takeNews has a site looked at now if there is something new to be seen. While a look is under way, or the site does not answer, it waits: a look that has begun may not
-// show it.
+// takeNews has a site looked at now if there is something new to be seen. While a look is under way, or the site
+// does not answer, it waits: a look that has begun may not show it.
 func (c *watch) takeNews(s *site) {
 	now := c.now()
 	if !s.polling && s.pollError == nil && s.news.jobs.Swap(false) {
@@ -239,8 +240,8 @@ func (c *watch) pollSoon(s *site) {
 	}
 }
 
-// lookedAround reports whether every site has answered or failed to, or has had its time for it: what is bound before goes to the site
-// that happens to answer first.
+// lookedAround reports whether every site has answered or failed to, or has had its time for it: what is bound
+// before goes to the site that happens to answer first.
 func (c *watch) lookedAround(now time.Time) bool {
 	if c.looked {
 		return true
