@@ -38,7 +38,7 @@ type Job struct {
 
 	State    State
 	Reason   Reason // why it is PENDING, or why it ended badly
-	Priority int64  // higher first; ties go to the lower ID
+	Priority int64  // what users and operators have set of it: minus --nice, or more; where the job stands follows from that, see place.Priority
 	Held     Hold
 
 	// Cancel is set once a cancellation was accepted; the job ends as CANCELLED when no attempt of it is left alive.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/place"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
@@ -133,7 +134,7 @@ func (v *view) record(p *part) wire.Job {
 		w.ExitCode = exitCode(0)
 	}
 	if j.Held == federation.NotHeld && p.state != federation.Suspended {
-		w.Priority = wire.Num(max(j.Priority, 1))
+		w.Priority = wire.Num(max(place.Priority(j), 1))
 	} else {
 		w.Priority = wire.Num(0)
 	}

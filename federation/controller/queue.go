@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/place"
 )
 
 // queue holds the jobs without a live attempt, in order of priority, then ID. Jobs that left it are only marked, and are
@@ -53,8 +54,8 @@ func (q *queue) ordered() []*job {
 }
 
 func before(a, b *job) bool {
-	if a.Priority != b.Priority {
-		return a.Priority > b.Priority
+	if x, y := place.Priority(&a.Job), place.Priority(&b.Job); x != y {
+		return x > y
 	}
 	return a.ID < b.ID
 }

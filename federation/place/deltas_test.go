@@ -55,7 +55,7 @@ type deltas struct {
 
 func (d *deltas) draw() {
 	t := d.t
-	switch what := rapid.SampledFrom([]string{"job", "job", "job", "job", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out"}).Draw(t, "delta"); what {
+	switch what := rapid.SampledFrom([]string{"job", "job", "job", "job", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out", "order"}).Draw(t, "delta"); what {
 	case "job":
 		d.add()
 	case "drop":
@@ -85,6 +85,10 @@ func (d *deltas) draw() {
 			d.w.Release(d.at[i], d.bound[i].Job.ID)
 			d.bound, d.at = slices.Delete(d.bound, i, i+1), slices.Delete(d.at, i, i+1)
 		}
+	case "order":
+		sign := int64(rapid.SampledFrom([]int{1, -1}).Draw(t, "sign"))
+		d.w.priority = func(j *federation.Job) int64 { return sign * Priority(j) }
+		d.w.Reorder()
 	case "carry out":
 		for _, dec := range d.w.Decide() {
 			if i := slices.IndexFunc(d.jobs, func(j *federation.Job) bool { return j.ID == dec.Job }); i >= 0 && dec.Bind {

@@ -14,11 +14,12 @@ import (
 // What it remembers between plans: of each site the model of its newest observation and what is free there; which sites can run jobs of
 // each kind (a [shape]), and why the others cannot; the queue, in order.
 type World struct {
-	policy Policy
-	seed   uint64
-	clock  time.Time
-	now    int64 // clock in Unix seconds
-	at     looking
+	policy   Policy
+	seed     uint64
+	priority func(*federation.Job) int64 // see Priority
+	clock    time.Time
+	now      int64 // clock in Unix seconds
+	at       looking
 
 	sites   []*siteState // by name
 	version int          // counts changes of sites that matter to who can run where
@@ -82,16 +83,21 @@ type Waiting struct {
 
 // NewWorld returns a World without sites and jobs.
 func NewWorld(p Policy, seed uint64) *World {
-	w := &World{policy: p.withDefaults(), seed: seed, stale: true, version: 1}
+	w := &World{policy: p.withDefaults(), seed: seed, priority: Priority, stale: true, version: 1}
 	w.forget(512)
 	return w
 }
 
 func newWorldOf(s *federation.Snapshot, p Policy) *World {
-	w := &World{policy: p.withDefaults(), seed: s.Seed, stale: true, version: 1}
+	w := &World{policy: p.withDefaults(), seed: s.Seed, priority: Priority, stale: true, version: 1}
 	w.forget(min(len(s.Jobs)+1, 512))
+	w.take(s)
+	return w
+}
+
+// take tells all of a snapshot. Sites that are not in it stay.
+func (w *World) take(s *federation.Snapshot) {
 	w.SetTime(s.Now)
-	w.sites = make([]*siteState, 0, len(s.Sites))
 	for _, site := range s.Sites {
 		w.SetSite(site)
 	}
@@ -104,7 +110,7 @@ func newWorldOf(s *federation.Snapshot, p Policy) *World {
 			all[i].refused = s.Refused[job.ID]
 		}
 	}
-	return w
+	w.byID, w.fresh, w.stale = nil, nil, true
 }
 
 // SetTime tells the time.
@@ -409,6 +415,10 @@ func (w *World) find(q *queued) int {
 	return i
 }
 
+func (w *World) sort() {
+	slices.SortFunc(w.queue, func(a, b *queued) int { return a.turn.compare(b.turn) })
+}
+
 // index makes byID.
 func (w *World) index() {
 	if w.byID != nil {
@@ -421,7 +431,7 @@ func (w *World) index() {
 }
 
 func (w *World) rankOf(j *Waiting) turn {
-	r := turn{priority: j.Job.Priority, place: cmp.Or(j.Place, j.Job.ID)}
+	r := turn{priority: w.priority(j.Job), place: cmp.Or(j.Place, j.Job.ID)}
 	if j.Place != 0 && j.Job.Part != nil {
 		r.index = j.Job.Part.Index
 	}

@@ -1,0 +1,17 @@
+package place
+
+import "fsub/federation"
+
+// Priority is where a job stands in the queue: a higher one comes first, of equal ones the job with the lower ID. It is a function of the job and of what
+// placement knows beside it, and nobody stores it, so that the order of all jobs can change without one being written. Today it is what users and operators have
+// set, by --nice, scontrol top and scontrol update. A job that is held has none: it is not in the queue.
+func Priority(j *federation.Job) int64 { return j.Priority }
+
+// Reorder works out the order of the queue anew, because something that priorities depend on beside the jobs has changed.
+func (w *World) Reorder() {
+	for _, q := range w.queue {
+		q.turn.priority = w.priority(q.job)
+	}
+	w.sort()
+	w.stale, w.fresh = true, nil
+}
