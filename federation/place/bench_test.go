@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -237,4 +238,100 @@ func BenchmarkRented(b *testing.B) {
 		site.Pools = Pools(site.Name, site.Seen)
 	}
 	b.Run("rented", func(b *testing.B) { benchPlan(b, sites, jobs) })
+}
+
+// What a World of sites that are full does when one thing changes: the jobs all wait. The sizes are a tenth of the largest each way, but for
+// -bench LargestWorld: 100 sites of 10,000 nodes, a million jobs, which wants 8 GB.
+func BenchmarkWorld(b *testing.B) { benchWorld(b, 10, 1000, 100_000) }
+func BenchmarkLargestWorld(b *testing.B) {
+	if f := flag.Lookup("test.bench"); f == nil || f.Value.String() != "LargestWorld" {
+		b.Skip("not asked for by name")
+	}
+	benchWorld(b, 100, 10_000, 1_000_000)
+}
+
+func benchWorld(b *testing.B, sites, nodes, jobs int) {
+	full := fleet(sites, nodes)
+	for _, s := range full {
+		fill(s.Seen)
+	}
+	p := DefaultPolicy()
+	p.MaxLook, p.MaxBind, p.Backlog = 10*jobs, 10*jobs, -1
+	w := NewWorld(p, 1)
+	w.SetTime(time.Unix(1e9, 0))
+	for _, s := range full {
+		w.SetSite(s)
+	}
+	all := mixed(jobs)
+	for i, j := range all {
+		j.ID = federation.JobID(2*i + 2)
+		w.SetJob(Waiting{Job: j})
+	}
+	began := time.Now()
+	w.Decide()
+	b.Logf("the first plan took %v", time.Since(began))
+	next := federation.JobID(2*jobs + 2)
+	again := func(name string, do func(i int)) {
+		b.Run(name, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				do(i)
+				w.Decide()
+			}
+		})
+	}
+	again("job", func(int) {
+		j := *all[0]
+		j.ID = next
+		next++
+		w.SetJob(Waiting{Job: &j})
+	})
+	again("gone", func(i int) { w.DropJob(all[len(all)-1-i].ID) })
+	again("look", func(i int) {
+		site := *full[i%sites]
+		obs := *site.Seen
+		site.Seen = &obs
+		full[i%sites] = &site
+		w.SetSite(&site)
+	})
+	again("time", func(i int) { w.SetTime(time.Unix(1e9+int64(i)+1, 0)) })
+	again("100nodes", func(i int) {
+		site := *full[i%sites]
+		site.Seen = busier(site.Seen, i)
+		full[i%sites] = &site
+		w.SetSite(&site)
+	})
+	again("100nodes-read", func(i int) {
+		site := *full[i%sites]
+		site.Seen = busier(site.Seen, i)
+		full[i%sites] = &site
+		w.SetSite(&site)
+		w.readSite(w.sites[i%sites])
+		w.stale = false
+	})
+}
+
+// fill has eight jobs run on each node.
+func fill(obs *federation.Observation) {
+	id := federation.JobID(1)
+	for i := range obs.Nodes {
+		n := &obs.Nodes[i]
+		n.CPUsUsed, n.MemUsed, n.GRES[0].Used = 88, 800<<10, 8
+		for k := range 8 {
+			obs.Running = append(obs.Running, federation.RunningJob{Job: id, End: time.Unix(1e9, 0).Add(time.Duration(i%600+7*k+60) * time.Minute),
+				Nodes: []string{n.Name}, CPUs: 11, Mem: 100 << 10, GRES: []federation.GRES{{Name: "gpu", Type: "h100", Used: 1}}})
+			id++
+		}
+	}
+}
+
+// busier is an observation in which on a hundred nodes other jobs run.
+func busier(was *federation.Observation, turn int) *federation.Observation {
+	obs := *was
+	obs.Nodes, obs.Running = slices.Clone(was.Nodes), slices.Clone(was.Running)
+	for k := range 100 {
+		n := (turn*100 + k) % len(obs.Nodes)
+		obs.Running[8*n].End = obs.Running[8*n].End.Add(time.Minute)
+		obs.Nodes[n].CPUsUsed ^= 1
+	}
+	return &obs
 }
