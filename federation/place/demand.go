@@ -11,36 +11,25 @@ import (
 )
 
 // demandRefusal is why a site is none of those that the job asks for, whatever nodes it has; nil if it is.
-func demandRefusal(site *federation.Site, spec *sbatch.Spec) *refusal {
-	name := string(site.Name)
-	if asked := Clusters(spec); asked != nil && !slices.Contains(asked, name) {
-		return forGood(federation.ReasonNotAsked, federation.WhySitesAsked, strings.Join(asked, ","))
-	}
-	if f := spec.Fed; f != nil {
-		if len(f.Sites) > 0 && !slices.Contains(f.Sites, name) {
-			return forGood(federation.ReasonNotAsked, federation.WhySitesAsked, strings.Join(f.Sites, ","))
-		}
-		if slices.Contains(f.NotSites, name) {
-			return forGood(federation.ReasonNotAsked, federation.WhySiteNotWanted)
+func demandRefusal(site *federation.Site, job *federation.Job) *refusal {
+	name, d := string(site.Name), job.Needs()
+	for _, asked := range [...][]string{d.Clusters, d.Sites} {
+		if len(asked) > 0 && !slices.Contains(asked, name) {
+			return forGood(federation.ReasonNotAsked, federation.WhySitesAsked, strings.Join(asked, ","))
 		}
 	}
-	for _, o := range spec.Plugin {
-		if site.Option(o.Name) == nil {
-			return forGood(federation.ReasonUnsupported, federation.WhyNoPluginOption, o.Name)
+	if slices.Contains(d.NotSites, name) {
+		return forGood(federation.ReasonNotAsked, federation.WhySiteNotWanted)
+	}
+	for _, option := range d.Plugins {
+		if site.Option(option) == nil {
+			return forGood(federation.ReasonUnsupported, federation.WhyNoPluginOption, option)
 		}
 	}
-	if !site.Reaches(spec) {
-		return forGood(federation.ReasonFileSystem, federation.WhyNoDirectory, spec.WorkDir)
+	if !site.Reaches(&job.Spec) {
+		return forGood(federation.ReasonFileSystem, federation.WhyNoDirectory, job.Spec.WorkDir)
 	}
 	return nil
-}
-
-// Clusters are the sites that --clusters names, nil if it does not narrow the choice.
-func Clusters(spec *sbatch.Spec) []string {
-	if spec.Clusters == "" || spec.Clusters == "all" {
-		return nil
-	}
-	return strings.Split(spec.Clusters, ",")
 }
 
 // lacked is the first of the options that a site's interface has no word for and that the job needs, "" if there is none.
@@ -56,8 +45,7 @@ func lacked(obs *federation.Observation, spec *sbatch.Spec) string {
 // classApart numbers what placement looks at beside a job's demand and its rights: what it has cost already, which sites do not see its
 // directory, and whose the components of a heterogeneous job are. Nothing is 0.
 func (w *World) classApart(job *federation.Job) int {
-	s := &job.Spec
-	bounded := s.Fed != nil && s.Fed.MaxCost > 0
+	s, bounded := &job.Spec, job.Needs().MaxCost > 0
 	if !bounded && len(s.Het) == 0 && !w.apart {
 		return 0
 	}
@@ -89,10 +77,11 @@ func (w *World) classApart(job *federation.Job) int {
 // costRefusal says no to what costs more than the job may cost in all: the array that it is a part of, and what its earlier attempts
 // have cost. What counts is what it is expected to be billed, not what waiting is worth.
 func costRefusal(job *federation.Job, amount federation.Dollars) *refusal {
-	if job.Spec.Fed == nil || job.Spec.Fed.MaxCost <= 0 {
+	bound := job.Needs().MaxCost
+	if bound <= 0 {
 		return nil
 	}
-	whole, most := accounting.MoneyOf(float64(amount)*float64(taskCount(job))), accounting.MoneyOf(job.Spec.Fed.MaxCost)
+	whole, most := accounting.MoneyOf(float64(amount)*float64(taskCount(job))), accounting.MoneyOf(bound)
 	switch {
 	case whole+job.Cost <= most:
 		return nil

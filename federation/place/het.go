@@ -25,7 +25,7 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 		one := componentOf(job, i)
 		sub := &shape{need: newNeed(&one, drop)}
 		if i == 0 {
-			if no := demandRefusal(st.site, &job.Spec); no != nil {
+			if no := demandRefusal(st.site, job); no != nil {
 				sh.reject(st.site.Name, "", "", no)
 				return
 			}
@@ -100,7 +100,7 @@ func (w *World) joinParts(c *candidate, job *federation.Job) {
 	c.room = 1
 	var names []string
 	for i := range c.parts {
-		if job.Spec.Fed != nil && job.Spec.Fed.MaxCost > 0 {
+		if job.Needs().MaxCost > 0 {
 			c.parts[i] = c.parts[i][:1]
 		}
 		first := c.parts[i][0]

@@ -231,7 +231,7 @@ func newNeed(job *federation.Job, drop bool) *need {
 func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 	whole := func(no *refusal) { sh.reject(st.site.Name, "", "", no) }
 	m := st.model
-	if no := demandRefusal(st.site, &job.Spec); no != nil {
+	if no := demandRefusal(st.site, job); no != nil {
 		whole(no)
 		return
 	}
