@@ -191,7 +191,7 @@ func (w *world) running(ids []federation.JobID) (n int) {
 	return n
 }
 
-// TestOvertaking: small jobs pass a large one for a while, and not for ever.
+// TestOvertaking: small jobs pass a large one for a while, and not forever.
 func TestOvertaking(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.cfg.Pools[0].Shared, w.cfg.Pools[0].Max = true, 1

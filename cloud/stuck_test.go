@@ -16,7 +16,7 @@ import (
 	"fsub/federation"
 )
 
-// TestStuck: an agent that lives and does not end what it was told to end does not hold its machine, nor the job, for ever. The job is not over before the machine is.
+// TestStuck: an agent that lives and does not end what it was told to end does not hold its machine, nor the job, forever. The job is not over before the machine is.
 func TestStuck(t *testing.T) {
 	byHand(t, func(w *world) {
 		id := w.submit("sleep 1000", nil)

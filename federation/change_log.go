@@ -46,7 +46,7 @@ const (
 	ChangeSite    ChangeKind = "site"
 	ChangeUsage   ChangeKind = "usage"
 	ChangePool    ChangeKind = "pool" // a record of a rented pool's driver
-	// ChangeMove is no record: it tells that a job went from one state to another.
+	// ChangeMove is not a record: it tells that a job went from one state to another.
 	ChangeMove ChangeKind = "move"
 )
 

@@ -11,11 +11,11 @@ type Rented struct {
 	PricePerHour Dollars // of the whole node; the site's own prices do not count then. 0: they do
 	// Whole: a job has its nodes to itself, and pays for all of each.
 	Whole bool
-	// Boot is how long a job would wait for the node to start; 0: it is there. It is no part of a pool's shape.
+	// Boot is how long a job would wait for the node to start; 0: it is there. It is not a part of a pool's shape.
 	Boot time.Duration
 	// Interrupts is how often per hour such a node is expected to be taken back.
 	Interrupts float64
-	// Refused is why such a node cannot be had now, by the cloud's word or the pool's budget; nil: nobody has refused it. It is no part of a pool's shape.
+	// Refused is why such a node cannot be had now, by the cloud's word or the pool's budget; nil: nobody has refused it. It is not a part of a pool's shape.
 	Refused *Refusal
 	// Until is when the node is taken away, as at the end of a capacity block: a job that may run for longer is not to be started on it. Zero: never.
 	Until time.Time

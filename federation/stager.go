@@ -12,7 +12,7 @@ type Stager interface {
 	Prepare(ctx context.Context, site SiteName, s Submission) (Submission, error)
 
 	// Collect writes what the attempt has sent back to where it would be had the job run in its working directory: its
-	// output, and what it asked to be staged out. Notes are for the job's history. Nothing sent back is no error but a
+	// output, and what it asked to be staged out. Notes are for the job's history. Nothing sent back is not an error but a
 	// note; ErrInvalid and ErrDenied will not pass by trying again.
 	Collect(ctx context.Context, j *Job, a *Attempt, ended SiteJob) (notes []string, err error)
 }

@@ -52,7 +52,7 @@ func TestHangingFiles(t *testing.T) {
 	}
 }
 
-// A run that nothing can end does not keep the machine for ever.
+// A run that nothing can end does not keep the machine forever.
 func TestUnkillable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &Agent{log: logger(t), runs: map[string]*run{}}

@@ -66,7 +66,7 @@ func TestTooMuchIsRefused(t *testing.T) {
 	}
 }
 
-// TestSilentSender: who begins a piece of output and does not go on with it does not hold its file for ever; what has come is kept, and it can be sent again.
+// TestSilentSender: who begins a piece of output and does not go on with it does not hold its file forever; what has come is kept, and it can be sent again.
 func TestSilentSender(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -82,7 +82,7 @@ func TestUnknownCodes(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheWay: what is no answer of AWS proves nothing, unless nothing was sent.
+// TestErrorsOfTheWay: what is not an answer of AWS proves nothing, unless nothing was sent.
 func TestErrorsOfTheWay(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()

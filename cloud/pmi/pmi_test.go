@@ -131,7 +131,7 @@ const (
 	init2 = "cmd=init pmi_version=2 pmi_subversion=0"
 )
 
-// TestWords: what mpi/pmi2 of Slurm 24.11 answered to the same requests, except where it says nothing for ever or cuts a value short.
+// TestWords: what mpi/pmi2 of Slurm 24.11 answered to the same requests, except where it says nothing forever or cuts a value short.
 func TestWords(t *testing.T) {
 	one := newNodes(t, []int{0}).connect(t, 0, 0)
 	two := newNodes(t, []int{0}).connect(t, 0, 0)

@@ -139,7 +139,7 @@ func (s *seen) Create(ctx context.Context, r Request) ([]Instance, error) {
 	return nil, nil
 }
 
-// TestWrapStorm: a cloud that throttles for ever is asked a bounded number of times, and asked again soon after it has stopped.
+// TestWrapStorm: a cloud that throttles forever is asked a bounded number of times, and asked again soon after it has stopped.
 func TestWrapStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var many []error

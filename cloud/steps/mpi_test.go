@@ -10,7 +10,7 @@ import (
 	"fsub/cloud/steps/wire"
 )
 
-// TestSayLater: a server for MPI programs that has something to say does not wait for the agent, which hears of it in its order; the step's end waits, but not for ever.
+// TestSayLater: a server for MPI programs that has something to say does not wait for the agent, which hears of it in its order; the step's end waits, but not forever.
 func TestSayLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent, node := net.Pipe()

@@ -19,7 +19,7 @@ import (
 	"fsub/cloud/steps/wire"
 )
 
-// TestAnyRequest: whatever numbers the job's user sends, the agent neither breaks nor counts for ever, and what is refused holds nothing.
+// TestAnyRequest: whatever numbers the job's user sends, the agent neither breaks nor counts forever, and what is refused holds nothing.
 func TestAnyRequest(t *testing.T) {
 	number := rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, 3, 7, -1, 100, 1 << 20, math.MaxInt32, math.MinInt32, math.MaxInt64, math.MinInt64})
 	words := rapid.SampledFrom([]string{"", "block", "cyclic", "plane", "arbitrary", "x,y", ",", "=", "*:=", "plane=", "block:cyclic:fcyclic"})

@@ -67,7 +67,7 @@ func (b *poolBooks) Steps(jobs []federation.JobID, ended bool) (all []federation
 	return all
 }
 
-// Machines leaves out records that it cannot read: one is no reason to show none.
+// Machines leaves out records that it cannot read: one is not a reason to show none.
 func (b *poolBooks) Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error) {
 	records, err := b.store.PoolHistory(ctx, site, federation.PoolMachine, since, limit)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 func TestFed(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
-		// A daemon that should have been refused serves for ever.
+		// A daemon that should have been refused serves forever.
 		Deadline: time.Now().Add(15 * time.Minute),
 		Setup:    startSite,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -205,7 +205,7 @@ func TestConnectionsOfOneUserAreBounded(t *testing.T) {
 	}
 }
 
-// A caller that stops in the middle of a large body does not keep others from sending theirs for ever; small ones do not wait at all.
+// A caller that stops in the middle of a large body does not keep others from sending theirs forever; small ones do not wait at all.
 func TestSmallBodiesPassLargeOnesThatStall(t *testing.T) {
 	d := start(t)
 	for range 20 {

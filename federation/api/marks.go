@@ -47,7 +47,7 @@ func (m *marks) before(at int64) (mark, bool) {
 }
 
 // unchanged reports whether no job has changed since the listing that was made at since. A job that leaves the listing
-// by its age alone is no change, as in slurmctld.
+// by its age alone is not a change, as in slurmctld.
 func (s *Server) unchanged(ctx context.Context, since int64) (bool, error) {
 	m, ok := s.marks.before(since)
 	if !ok {

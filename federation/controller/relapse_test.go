@@ -126,7 +126,7 @@ func TestOldPendingIsNoLostStart(t *testing.T) {
 	}
 }
 
-// A node that still knows the job refuses its second start; the site then requeues and holds it, for ever.
+// A node that still knows the job refuses its second start; the site then requeues and holds it, forever.
 func TestHeldAfterFailedLaunchIsReleased(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(nil)

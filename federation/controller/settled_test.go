@@ -41,7 +41,7 @@ func TestSettledIsNotOvertaken(t *testing.T) {
 	b.noRequests()
 }
 
-// TestDoneSeqs: the newest maxSeqs are known, in whatever order they are done, and not for ever.
+// TestDoneSeqs: the newest maxSeqs are known, in whatever order they are done, and not forever.
 func TestDoneSeqs(t *testing.T) {
 	var d doneSeqs
 	for i := range int64(5 * maxSeqs) {

@@ -1,5 +1,5 @@
 // Package measure reads, once for each job that has ended, what its site's accounting measured: steps, CPU time, memory. sacct shows
-// it. It is no part of the controller: nothing is decided by it, and it may lag.
+// it. It is not a part of the controller: nothing is decided by it, and it may lag.
 //
 // [Collector.Round] asks each site with one call for up to a hundred jobs. A site writes its accounting a little later than
 // it ends a job, so a job of which the accounting does not say yet that it has ended is asked for again, less and less often, and
@@ -68,7 +68,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 }
 
-// Round asks for the jobs that have ended and are due. A site that does not answer is no error: its jobs are asked for again.
+// Round asks for the jobs that have ended and are due. A site that does not answer is not an error: its jobs are asked for again.
 func (c *Collector) Round(ctx context.Context) error {
 	now := c.Now()
 	due, err := c.due(ctx, now)

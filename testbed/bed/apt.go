@@ -192,7 +192,7 @@ func (b *Bed) installHostPackages(ctx context.Context, say teller) error {
 		if err = run(ctx, install...); err == nil {
 			return nil
 		}
-		// a source that fails is no reason to stop: the others may have the packages
+		// a source that fails is not a reason to stop: the others may have the packages
 		run(ctx, append(slices.Clone(apt), "update")...)
 	}
 	return fmt.Errorf("install %s (is this a Debian machine with a mirror that answers?): %w", strings.Join(missing, ", "), err)

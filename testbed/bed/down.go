@@ -62,7 +62,7 @@ func (b *Bed) dropRoute(ctx context.Context) error {
 	return removeGuard(ctx, st.Subnet)
 }
 
-// downSite stops one site. A site that is down already is no error.
+// downSite stops one site. A site that is down already is not an error.
 func (b *Bed) downSite(ctx context.Context, s Site, say teller) error {
 	holder, ok := b.holder(s.Name)
 	if ok {

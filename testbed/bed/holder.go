@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The holder is the first process of a site's pid namespace. It mounts /proc, waits for ever and buries the dead. Its end is the end of
+// The holder is the first process of a site's pid namespace. It mounts /proc, waits forever and buries the dead. Its end is the end of
 // every process, mount and network interface of the site. It is a shell, so that a running site does not depend on the
 // program that started it.
 const holderScript = `mount -t proc -o nosuid,nodev,noexec proc /proc && echo ready >&3 && exec 3>&- || exit 1

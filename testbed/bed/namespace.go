@@ -16,7 +16,7 @@ func onThread(fn func() error) error {
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			// The main thread cannot end, and /proc/self would show its changed namespaces for ever. Keep it busy while
+			// The main thread cannot end, and /proc/self would show its changed namespaces forever. Keep it busy while
 			// another thread does the work.
 			defer runtime.UnlockOSThread()
 			done <- onThread(fn)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procID names one process for ever: a PID alone is given out again.
+// procID names one process forever: a PID alone is given out again.
 type procID struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // field 22 of /proc/PID/stat, clock ticks since boot
@@ -138,7 +138,7 @@ func processes(pass func(process) bool) ([]process, error) {
 	return found, nil
 }
 
-// signal sends sig to a process; one that is gone already is no error.
+// signal sends sig to a process; one that is gone already is not an error.
 func signal(pid int, sig unix.Signal) error {
 	if err := unix.Kill(pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("signal %v to process %d: %w", sig, pid, err)

@@ -152,7 +152,7 @@ func (v service) address() string {
 }
 
 // listens reports whether a service accepts connections: on its socket, or on its port of the site's loopback address. One that greets must do so:
-// mariadbd opens its port a moment before it is ready, and a SIGTERM in that moment leaves it hanging for ever (11.8.9).
+// mariadbd opens its port a moment before it is ready, and a SIGTERM in that moment leaves it hanging forever (11.8.9).
 func listens(holder procID, v service) (open bool, err error) {
 	var family int = unix.AF_INET
 	var to unix.Sockaddr = &unix.SockaddrInet4{Port: v.port, Addr: [4]byte{127, 0, 0, 1}}

@@ -3,7 +3,7 @@
 //
 // A client is a line of the table in clients_test.go and one script in scripts/, which runs as an ordinary user in an empty directory of the
 // shared homes, and says what it has seen to work ("shown WORD"). The words that must come are in the table, so that a script that ends too
-// early is no success.
+// early is not a success.
 //
 // Programs come from Debian's packages, or from PyPI at the versions of the table. provide.sh puts them below /var/cache/fsub-clients,
 // one interpreter for all; nothing is installed on the machine. The sites see that directory under the same path, as jobs run the same

@@ -152,7 +152,7 @@ func (d *Daemon) PID() int {
 	return d.cmd.Process.Pid
 }
 
-// Kill ends the daemon with SIGKILL. One that does not run is no error.
+// Kill ends the daemon with SIGKILL. One that does not run is not an error.
 func (d *Daemon) Kill() { d.end(syscall.SIGKILL) }
 
 // Stop asks the daemon to end, and waits.

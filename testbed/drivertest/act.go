@@ -102,7 +102,7 @@ func testHoldRelease(s *suite) {
 	}
 	s.untilState(id, federation.Completed)
 
-	// A second release is no error. This job cannot start between the two.
+	// A second release is not an error. This job cannot start between the two.
 	later := s.submit(s.job("exit 0", func(sub *federation.Submission) {
 		hold(sub)
 		sub.Job.Spec.Begin = s.Now().Add(time.Hour).UTC()

@@ -8,7 +8,7 @@ import (
 	"fsub/testbed/simsite"
 )
 
-// drawArray is an --array value of up to MaxTasks tasks, with a limit now and then. "" is no array.
+// drawArray is an --array value of up to MaxTasks tasks, with a limit now and then. "" is not an array.
 func (w *world) drawArray() string {
 	if w.cfg.MaxTasks == 0 {
 		return ""

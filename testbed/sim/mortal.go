@@ -16,7 +16,7 @@ var errDead = errors.New("the daemon is dead")
 // life counts the daemon's steps to its death: before or after the effect of the step that it dies in.
 type life struct {
 	rng   *rand.Rand
-	steps int // left to live; negative: for ever
+	steps int // left to live; negative: forever
 	dead  bool
 }
 

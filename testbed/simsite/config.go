@@ -23,7 +23,7 @@ type Config struct {
 
 	// EnforceAssociations refuses jobs of users without an association (error 2045).
 	EnforceAssociations bool
-	// EnforcePartLimits refuses jobs beyond a partition's limits; otherwise they wait for ever.
+	// EnforcePartLimits refuses jobs beyond a partition's limits; otherwise they wait forever.
 	EnforcePartLimits bool
 
 	// JWTKey is the HS256 key. nil: no token is asked for, and the caller is the one whom the header names, or SlurmUser,

@@ -114,7 +114,7 @@ func TestControllerAndSlurmdbdDownOverHTTP(t *testing.T) {
 	}
 }
 
-// TestGhostOfTheLastTask: 24.11 leaves a row that says PENDING for ever; it fools nobody.
+// TestGhostOfTheLastTask: 24.11 leaves a row that says PENDING forever; it fools nobody.
 func TestGhostOfTheLastTask(t *testing.T) {
 	s := conformanceSite(t, "24.11.5")
 	s.mustSubmit(t, desc(10*time.Second, pinned(30000011, "fsub:f:30000011.1.x"), array1("0-2%1")))

@@ -85,7 +85,7 @@ func (s *Site) newRow(j *job) *row {
 }
 
 // addGhost adds the row that 24.11 leaves when an array's record becomes that of its last task: younger than the real
-// one, PENDING for ever, eligible at no time.
+// one, PENDING forever, eligible at no time.
 func (s *Site) addGhost(j *job) {
 	if s.modern() || !s.dbd.up || j.row == nil || second(s.now).Equal(j.row.Submit) {
 		return

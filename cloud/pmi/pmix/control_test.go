@@ -159,7 +159,7 @@ func TestLostFirst(t *testing.T) {
 	}
 }
 
-// TestLongCleanUp: the step's end waits for removals, but not for ever.
+// TestLongCleanUp: the step's end waits for removals, but not forever.
 func TestLongCleanUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for takes, whole := range map[time.Duration]bool{cleanUpTime - 1: true, time.Hour: false} {

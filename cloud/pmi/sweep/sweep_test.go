@@ -172,7 +172,7 @@ func folder(t testing.TB, parent, name string) *Sweeper {
 	return s
 }
 
-// TestStale: what the daemon of a step that was killed has left to do is done, once its lock is gone; what is in use or is no step's stays.
+// TestStale: what the daemon of a step that was killed has left to do is done, once its lock is gone; what is in use or is not a step's stays.
 func TestStale(t *testing.T) {
 	dir := t.TempDir()
 	tree(t, dir, "a", "b", "c", "d/e", "pmix.no.note/x", "other/"+noteName)
