@@ -137,7 +137,7 @@ func (d *Driver) canEverRun(j *job) error {
 		})
 		if refused, ok := errors.AsType[*layout.Refused](why); ok && !can { // nor would a Slurm cluster take it
 			said, _, _ := strings.Cut(refused.Text, "\n")
-			return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2072, Text: layout.NoGPUs, Detail: said}
+			return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2072, Text: layout.NoGPUs.String(), Detail: said}
 		}
 		if !can {
 			return &federation.SlurmError{Kind: federation.ErrCapacity, Number: 2014, Text: "Requested node configuration is not available",

@@ -44,7 +44,7 @@ type need struct {
 // read takes in what a job asks for.
 func (n *need) read(d *demand.Demand, o Options) error {
 	if said := d.RefusedGPUs(); said != "" {
-		return &Refused{said + "\n" + NoGPUs}
+		return &Refused{Text: said + "\n" + NoGPUs.String()}
 	}
 	*n = need{minNodes: max(1, d.MinNodes), maxNodes: d.MaxNodes, sizes: d.NodeSizes, tasks: d.Tasks, asked: d.Tasks > 0, perNode: d.TasksPerNode,
 		cpusTask: max(1, d.CPUsPerTask), minCPUs: d.MinCPUs, cpusGPU: d.CPUsPerGPU, tasksGPU: d.TasksPerGPU, threads: d.Threads, single: d.Threads == 1,

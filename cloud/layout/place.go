@@ -56,27 +56,43 @@ type Part struct {
 // ErrBusy: the step would fit if other steps of the job were over.
 var ErrBusy = errors.New("Requested nodes are busy")
 
-// Refused is a step that never fits. Its text is srun's, without "srun: error: "; there may be several lines.
-type Refused struct{ Text string }
+// Refused is a step that never fits.
+type Refused struct {
+	Code Code   // 0: srun refuses by itself, in words of its own
+	Text string // srun's, without "srun: error: "; there may be several lines
+}
 
 func (r *Refused) Error() string { return r.Text }
 
 // Tried: srun says that it was unable to create the step, and why; otherwise it has not tried.
-func (r *Refused) Tried() bool {
-	return r.Text == TooMany || r.Text == NoGPUs || r.Text == NoMemory || r.Text == NoNodes
-}
+func (r *Refused) Tried() bool { return r.Code != 0 }
 
-// TooMany is what slurmctld says where the job has too few CPUs.
-const TooMany = "More processors requested than permitted"
+// Code is slurmctld's number for why it does not create a step.
+type Code int
 
-// NoMemory is what it says where it has too little of it there, and NoNodes where nodes that are asked for are not of use.
 const (
-	NoMemory = "Memory required by task is not available"
-	NoNodes  = "Requested node configuration is not available"
+	TooMany  Code = 2005 // the job has too few CPUs
+	NoNodes  Code = 2014 // nodes that are asked for are not of use
+	NoMemory Code = 2044
+	NoGPUs   Code = 2072
 )
 
-// NoGPUs is what it says where the job has too few of them.
-const NoGPUs = "Invalid generic resource (gres) specification"
+func (c Code) String() string {
+	switch c {
+	case TooMany:
+		return "More processors requested than permitted"
+	case NoNodes:
+		return "Requested node configuration is not available"
+	case NoMemory:
+		return "Memory required by task is not available"
+	case NoGPUs:
+		return "Invalid generic resource (gres) specification"
+	}
+	return ""
+}
+
+// Refuse is slurmctld's refusal of a step.
+func Refuse(c Code) *Refused { return &Refused{Code: c, Text: c.String()} }
 
 // Asks reports whether GPUs are spoken of: a step of a job that has whole nodes without having asked for GPUs has none, unless it does (24.11 and 26.05).
 func (s *Step) Asks() bool { return asksGPUs(*s) || s.ByGPU }
@@ -90,7 +106,7 @@ var errNoChoice = errors.New("no nodes to choose")
 // s.Nodes where the distribution is "arbitrary". Errors are ErrBusy and *Refused.
 func Place(s Step, nodes []Free) ([]Part, error) {
 	if s.Asks() && !slices.ContainsFunc(nodes, func(n Free) bool { return n.GPUs > 0 }) {
-		return nil, &Refused{NoGPUs}
+		return nil, Refuse(NoGPUs)
 	}
 	whole := slices.Clone(nodes)
 	for i := range whole {
@@ -154,17 +170,17 @@ func never(s Step, nodes []Free) error {
 	}
 	switch {
 	case !s.NoGPUs && !enough(func(n *Free) bool { return n.GPUs >= max(s.GPUsPerNode, s.GPUsPerTask) }):
-		return &Refused{NoGPUs}
+		return Refuse(NoGPUs)
 	case !slices.ContainsFunc(nodes, func(n Free) bool { return n.CPUs >= s.CPUsPerTask }):
-		return &Refused{TooMany}
+		return Refuse(TooMany)
 	case !enough(func(n *Free) bool { return n.Mem == 0 || memOf(s, n, max(s.CPUsPerTask, 1)) <= n.Mem }):
-		return &Refused{NoMemory}
+		return Refuse(NoMemory)
 	case tooFewGPUs(s, nodes):
-		return &Refused{NoGPUs}
+		return Refuse(NoGPUs)
 	case len(s.Nodes)+len(s.Exclude) > 0 && max(s.MinNodes, s.MaxNodes) < len(nodes):
-		return &Refused{NoNodes}
+		return Refuse(NoNodes)
 	}
-	return &Refused{TooMany}
+	return Refuse(TooMany)
 }
 
 // place works with what is idle. Any error but *Refused means that it does not fit.

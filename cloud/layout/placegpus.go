@@ -24,7 +24,7 @@ func fillGPUs(s Step, nodes []Free, parts []Part) error {
 		}
 	}
 	if s.GPUs > have {
-		return &Refused{NoGPUs}
+		return Refuse(NoGPUs)
 	}
 	for i := range parts {
 		if nodes[parts[i].Node].GPUs < s.GPUsPerNode {

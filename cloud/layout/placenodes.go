@@ -19,17 +19,17 @@ func candidates(s Step, nodes []Free) ([]int, error) {
 		there[nodes[i].Name] = true
 	}
 	if slices.ContainsFunc(s.Nodes, func(name string) bool { return !there[name] }) {
-		return nil, &Refused{NoNodes}
+		return nil, Refuse(NoNodes)
 	}
 	if len(usable) == 0 && len(s.Exclude) > 0 {
-		return nil, &Refused{"Hostlist is empty!  Can't run job."}
+		return nil, &Refused{Text: "Hostlist is empty!  Can't run job."}
 	}
 	if want := max(s.MinNodes, 1); len(usable) < want {
 		text := fmt.Sprintf("Only allocated %d nodes asked for %d", len(usable), want)
 		if len(s.Exclude) > 0 {
 			text += "\nAre required nodes explicitly excluded?"
 		}
-		return nil, &Refused{text}
+		return nil, &Refused{Text: text}
 	}
 	return usable, nil
 }
@@ -139,7 +139,7 @@ func placeArbitrary(s Step, nodes []Free) ([]Part, error) {
 		}
 		node := slices.IndexFunc(nodes, func(n Free) bool { return n.Name == name })
 		if node < 0 {
-			return nil, &Refused{NoNodes}
+			return nil, Refuse(NoNodes)
 		}
 		i := slices.IndexFunc(parts, func(p Part) bool { return p.Node == node })
 		if i < 0 {
@@ -155,7 +155,7 @@ func placeArbitrary(s Step, nodes []Free) ([]Part, error) {
 		tasks += len(parts[i].Ranks)
 	}
 	if !s.Overcommit && tasks*max(s.CPUsPerTask, 1) > all { // one of the nodes may have too few (24.11)
-		return nil, &Refused{TooMany}
+		return nil, Refuse(TooMany)
 	}
 	return parts, fill(s, nodes, parts)
 }

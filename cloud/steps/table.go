@@ -163,7 +163,7 @@ func (b *table) place(s *step) (uint32, error) {
 		s.counts = append(s.counts, len(parts))
 	}
 	if errors.Is(err, layout.ErrBusy) && len(b.active) == 0 { // it is in its own way
-		err = &layout.Refused{Text: layout.TooMany}
+		err = layout.Refuse(layout.TooMany)
 	}
 	if err != nil {
 		b.release(shares)

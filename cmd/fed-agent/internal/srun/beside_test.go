@@ -194,7 +194,7 @@ func (j *besideModel) try(s *besideStepModel) string {
 	s.waits = false
 	err := j.place(s)
 	if errors.Is(err, layout.ErrBusy) && !slices.ContainsFunc(j.steps, func(o *besideStepModel) bool { return o.parts != nil }) {
-		err = &layout.Refused{Text: layout.TooMany}
+		err = layout.Refuse(layout.TooMany)
 	}
 	switch r, refused := errors.AsType[*layout.Refused](err); {
 	case err == nil:

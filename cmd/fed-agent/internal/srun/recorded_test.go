@@ -104,7 +104,7 @@ func ourStep(t *testing.T, line string, env []string, nodes []layout.Free, asked
 	c.ask.NoGPUs = c.ask.NoGPUs || !asked && !c.ask.Asks() // as the service does
 	parts, err := layout.Place(c.ask, nodes)
 	if errors.Is(err, layout.ErrBusy) { // in its own way
-		err = &layout.Refused{Text: layout.TooMany}
+		err = layout.Refuse(layout.TooMany)
 	}
 	if r, ok := errors.AsType[*layout.Refused](err); ok {
 		text := r.Text
