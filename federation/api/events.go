@@ -20,8 +20,14 @@ const eventsGap = 200 * time.Millisecond
 var errTrimmed = &federation.SlurmError{Kind: federation.ErrTrimmed, Text: "the log of changes no longer goes back so far", Alone: true,
 	Detail: "begin anew, without a mark"}
 
-// getEvents is GET /fed/v1/events.
-func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+// eventStream tells what happens, as the store's log has it.
+type eventStream struct {
+	store    federation.Store
+	stopping <-chan struct{}
+}
+
+// get is GET /fed/v1/events.
+func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	query := r.URL.Query()
 	mark, since, err := eventsFrom(query.Get("after"), query.Get("since"))
 	if err != nil {
@@ -32,7 +38,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, _ identity.Ca
 	out := http.NewResponseController(w)
 	lines := json.NewEncoder(w)
 	for begun := false; ; begun = true {
-		log, err := s.cfg.Store.Changes(r.Context(), mark, logPage)
+		log, err := s.store.Changes(r.Context(), mark, logPage)
 		if err != nil && !begun { // later there is nobody to tell: the answer ends in the middle, and who reads it asks again
 			if errors.Is(err, federation.ErrTrimmed) {
 				return errTrimmed
@@ -92,7 +98,7 @@ func eventsFrom(after, since string) (mark federation.LogMark, from time.Time, e
 }
 
 // eventsOf are what commits since a time tell.
-func (s *Server) eventsOf(ctx context.Context, commits []federation.Commit, since time.Time) (events []v1.Event, err error) {
+func (s *eventStream) eventsOf(ctx context.Context, commits []federation.Commit, since time.Time) (events []v1.Event, err error) {
 	var ids []federation.JobID
 	for i := range commits {
 		if commits[i].At.Before(since) {
@@ -110,7 +116,7 @@ func (s *Server) eventsOf(ctx context.Context, commits []federation.Commit, sinc
 	if len(ids) == 0 {
 		return events, nil
 	}
-	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
+	jobs, err := s.store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
 	if err != nil {
 		return nil, err
 	}

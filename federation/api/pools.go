@@ -26,11 +26,18 @@ type Pools interface {
 
 var errOperatorsOnly = detailed(errDenied, "only an operator may; the daemon's configuration lists them (operators)")
 
-// getPools is GET /fed/v1/pools.
-func (s *Server) getPools(w http.ResponseWriter, _ *http.Request, c identity.Caller) error {
+// rented answers for the pools of rented machines. all is nil where there are none.
+type rented struct {
+	all   Pools
+	sites func() []*federation.Site
+	now   func() time.Time
+}
+
+// get is GET /fed/v1/pools.
+func (s *rented) get(w http.ResponseWriter, _ *http.Request, c identity.Caller) error {
 	out := []v1.Pool{}
-	if s.cfg.Pools != nil {
-		for _, p := range s.cfg.Pools.Pools() {
+	if s.all != nil {
+		for _, p := range s.all.Pools() {
 			out = append(out, v1.PoolOf(&p))
 		}
 	}
@@ -38,9 +45,9 @@ func (s *Server) getPools(w http.ResponseWriter, _ *http.Request, c identity.Cal
 }
 
 // getMachines is GET /fed/v1/machines.
-func (s *Server) getMachines(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *rented) getMachines(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	q := r.URL.Query()
-	site, since, limit := federation.SiteName(q.Get("site")), s.cfg.Now().AddDate(1, 0, 0), v1.MaxMachines
+	site, since, limit := federation.SiteName(q.Get("site")), s.now().AddDate(1, 0, 0), v1.MaxMachines
 	if text := q.Get("since"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
@@ -56,14 +63,14 @@ func (s *Server) getMachines(w http.ResponseWriter, r *http.Request, c identity.
 		limit = min(n, v1.MaxMachines)
 	}
 	out := []v1.Machine{}
-	if s.cfg.Pools == nil {
+	if s.all == nil {
 		return writeJSON(w, out)
 	}
-	all, err := s.cfg.Pools.Machines(r.Context(), site, since, limit)
+	all, err := s.all.Machines(r.Context(), site, since, limit)
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
-	if len(all) == 0 && site != "" && !slices.ContainsFunc(s.cfg.Controller.Sites(), func(o *federation.Site) bool { return o.Name == site }) {
+	if len(all) == 0 && site != "" && !slices.ContainsFunc(s.sites(), func(o *federation.Site) bool { return o.Name == site }) {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", site)}
 	}
 	for _, m := range all {
@@ -72,12 +79,12 @@ func (s *Server) getMachines(w http.ResponseWriter, r *http.Request, c identity.
 	return writeJSON(w, out)
 }
 
-// retryPools is POST /fed/v1/site/{name}/retry.
-func (s *Server) retryPools(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+// retry is POST /fed/v1/site/{name}/retry.
+func (s *rented) retry(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	site := federation.SiteName(r.PathValue("name"))
 	forgiven, err := []federation.Cooling(nil), error(federation.ErrNotFound)
-	if s.cfg.Pools != nil {
-		forgiven, err = s.cfg.Pools.Retry(r.Context(), site)
+	if s.all != nil {
+		forgiven, err = s.all.Retry(r.Context(), site)
 	}
 	switch {
 	case errors.Is(err, federation.ErrNotFound):

@@ -92,17 +92,17 @@ func (s *Server) fedRoutes() []route {
 	}, s.getQueue).Content = "application/octet-stream"
 	get("/fed/v1/events", forAnybody, v1.Event{}, "What happens, one event in a line", query{
 		{"after", "the mark to go on from"}, {"since", "seconds since 1970: without a mark, begin there"}, {"follow", "1: the answer does not end"},
-	}, s.getEvents).Content = "application/x-ndjson"
+	}, s.events.get).Content = "application/x-ndjson"
 	get("/fed/v1/sites", forAnybody, []v1.Site{}, "The members of the federation", nil, s.getSites)
 	get("/fed/v1/options", forAnybody, []v1.PluginOption{}, "Options that plugins of sites add to sbatch's", nil, s.getOptions)
 	get("/fed/v1/steps", forAnybody, []v1.Step{}, "The steps that run, where sites tell of them", query{{"job_id", "of these jobs, with commas"}}, s.getSteps)
 	add("POST", "/fed/v1/steps/signal", forOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.signalStep)
-	get("/fed/v1/pools", forOperators, []v1.Pool{}, "How the pools of rented machines stand", nil, s.getPools)
+	get("/fed/v1/pools", forOperators, []v1.Pool{}, "How the pools of rented machines stand", nil, s.pools.get)
 	get("/fed/v1/machines", forOperators, []v1.Machine{}, "Rented machines, the newest first", query{
 		{"site", ""}, {"since", "seconds since 1970: those too that have ended since then"}, {"limit", "how many at most"},
-	}, s.getMachines)
+	}, s.pools.getMachines)
 	add("POST", "/fed/v1/site/{name}/state", forOperators, v1.SetSiteState{}, nil, "Drain a site, or take it back", nil, s.setSiteState)
-	add("POST", "/fed/v1/site/{name}/retry", forOperators, nil, []v1.Cooling{}, "Have a cloud asked again for what it has refused; the answer is what that was", nil, s.retryPools)
+	add("POST", "/fed/v1/site/{name}/retry", forOperators, nil, []v1.Cooling{}, "Have a cloud asked again for what it has refused; the answer is what that was", nil, s.pools.retry)
 	get("/fed/v1/openapi.json", forAnybody, nil, "This document", nil, s.getDocument).Content = "application/json"
 	return routes
 }

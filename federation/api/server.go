@@ -67,8 +67,10 @@ type Server struct {
 	marks   marks
 	queue   queue
 	watch   watch
+	events  eventStream
+	pools   rented
 	large   chan struct{} // bounds the large bodies that are being read
-	waits   waits         // of calls from inside jobs
+	within  within
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -93,6 +95,9 @@ func NewServer(c Config) *Server {
 		stopping: make(chan struct{}),
 	}
 	s.users = s.who.Users
+	s.events = eventStream{store: c.Store, stopping: s.stopping}
+	s.pools = rented{all: c.Pools, sites: c.Controller.Sites, now: c.Now}
+	s.within = within{store: c.Store, controller: c.Controller}
 	s.watch.store = c.Store
 	s.document = sync.OnceValues(s.makeDocument)
 	s.queue = queue{store: c.Store, view: s.view, now: c.Now, keep: c.MinJobAge}
@@ -191,7 +196,7 @@ func (s *Server) handleAs(pattern string, h handler, fail func(http.ResponseWrit
 		began := time.Now()
 		c, err := s.who.Caller(r)
 		if err == nil {
-			s.fromWithin(r, c)
+			s.within.wait(r, c)
 			err = h(w, r, c)
 		}
 		code := http.StatusOK

@@ -25,6 +25,13 @@ const (
 // maxWithin is how many calls of one user wait at a time. More are answered at once.
 const maxWithin = 8
 
+// within lets calls from inside jobs wait for the daemon to know of these jobs.
+type within struct {
+	store      federation.Store
+	controller Controller
+	waits      waits
+}
+
 // waits counts the calls that wait, by user.
 type waits struct {
 	mu sync.Mutex
@@ -53,9 +60,9 @@ func (w *waits) leave(uid uint32) {
 	}
 }
 
-// fromWithin lets a call from inside a job wait until the daemon has seen that job start. It looks at the sites now and then only,
+// wait lets a call from inside a job wait until the daemon has seen that job start. It looks at the sites now and then only,
 // and a job that asks after itself in its first moments would read that it waits. Only the job's owner can have its site looked at.
-func (s *Server) fromWithin(r *http.Request, c identity.Caller) {
+func (s *within) wait(r *http.Request, c identity.Caller) {
 	ref := r.Header.Get(HeaderJob)
 	if ref == "" {
 		return
@@ -63,7 +70,7 @@ func (s *Server) fromWithin(r *http.Request, c identity.Caller) {
 	began, waits := time.Now(), false
 	var look time.Time
 	for ; r.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
-		job, ok := s.within(r, ref)
+		job, ok := s.job(r, ref)
 		if !ok || !c.Owns(job.UID) || !s.mayStart(&job) || time.Since(began) >= patience(&job) {
 			return
 		}
@@ -75,13 +82,13 @@ func (s *Server) fromWithin(r *http.Request, c identity.Caller) {
 		}
 		if time.Since(look) > 200*time.Millisecond {
 			look = time.Now()
-			s.cfg.Controller.LookAt(job.Site)
+			s.controller.LookAt(job.Site)
 		}
 	}
 }
 
 // mayStart reports whether a job may have started where it is, without the daemon having seen it.
-func (s *Server) mayStart(job *federation.Job) bool {
+func (s *within) mayStart(job *federation.Job) bool {
 	return (job.State == federation.Pending || job.State == federation.Configuring) && s.answers(job.Site)
 }
 
@@ -93,20 +100,20 @@ func patience(job *federation.Job) time.Duration {
 }
 
 // answers reports whether a site can be looked at just now.
-func (s *Server) answers(name federation.SiteName) bool {
-	sites := s.cfg.Controller.Sites()
+func (s *within) answers(name federation.SiteName) bool {
+	sites := s.controller.Sites()
 	i := slices.IndexFunc(sites, func(site *federation.Site) bool { return site.Name == name })
 	return i >= 0 && sites[i].Answering
 }
 
-// within finds the job of a HeaderJob: by its own number, else by its array's.
-func (s *Server) within(r *http.Request, ref string) (job federation.Job, ok bool) {
+// job finds the job of a HeaderJob: by its own number, else by its array's.
+func (s *within) job(r *http.Request, ref string) (job federation.Job, ok bool) {
 	for text := range strings.SplitSeq(ref, ",") {
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
 			continue
 		}
-		if job, err = s.cfg.Store.Job(r.Context(), federation.JobID(n)); err == nil {
+		if job, err = s.store.Job(r.Context(), federation.JobID(n)); err == nil {
 			return job, true
 		}
 	}
