@@ -24,7 +24,7 @@ type nodeGroup struct {
 // shape is a new machine of the node group.
 func (ng *nodeGroup) shape() layout.Node {
 	o := &ng.offering
-	return layout.Node{CPUs: o.CPUs, Mem: o.Mem, GPUs: o.GPUs, GPUType: o.GPUType}
+	return layout.Node{CPUs: o.CPUs, Mem: o.Mem, GPUs: o.GPUs, GPUType: o.GPUType, GRES: o.GRES}
 }
 
 // features are what --constraint can ask for.

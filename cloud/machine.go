@@ -12,6 +12,7 @@ import (
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 )
 
 // machine is a rented machine, in memory.
@@ -91,6 +92,24 @@ func (m *machine) free() layout.Node {
 	for _, used := range m.gpus {
 		if used {
 			n.GPUs--
+		}
+	}
+	if len(o.GRES) > 0 {
+		n.GRES = slices.Clone(o.GRES)
+		for i := range n.GRES {
+			n.GRES[i].Count -= m.used(n.GRES[i])
+		}
+	}
+	return n
+}
+
+// used is how many of a resource that is not GPUs its jobs have.
+func (m *machine) used(of gres.Resource) (n int) {
+	for _, r := range m.runs {
+		for _, g := range r.memberOf(m).GRES {
+			if g.Name == of.Name {
+				n += g.Count
+			}
 		}
 	}
 	return n

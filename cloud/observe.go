@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 )
 
 // version is what a rented pool says it runs.
@@ -132,6 +133,9 @@ func (ng *nodeGroup) node() federation.Node {
 	if f.GPUs > 0 {
 		n.GRES = []federation.GRES{{Name: "gpu", Type: f.GPUType, Total: f.GPUs}}
 	}
+	for _, g := range f.GRES {
+		n.GRES = append(n.GRES, federation.GRES{Name: g.Name, Type: g.Type, Total: g.Count})
+	}
 	return n
 }
 
@@ -169,6 +173,11 @@ func (m *machine) node(n federation.Node, now time.Time) federation.Node {
 		for _, used := range m.gpus {
 			if used {
 				n.GRES[0].Used++
+			}
+		}
+		for i := range n.GRES {
+			if g := &n.GRES[i]; g.Name != "gpu" {
+				g.Used = m.used(gres.Resource{Name: g.Name, Type: g.Type})
 			}
 		}
 	}
@@ -216,7 +225,7 @@ func (j *job) running(now time.Time) []federation.RunningJob {
 		k, kind := &r.Members[i], r.machines[i].gang.Offering.GPUType
 		if n := len(list); n > 0 && i > 0 {
 			last, before := &list[n-1], &r.Members[i-1]
-			if before.Group == k.Group && last.CPUs == k.CPUs && last.Mem == k.Mem && len(before.GPUs) == len(k.GPUs) {
+			if before.Group == k.Group && last.CPUs == k.CPUs && last.Mem == k.Mem && len(before.GPUs) == len(k.GPUs) && slices.Equal(before.GRES, k.GRES) {
 				last.Nodes = append(last.Nodes, k.Name)
 				continue
 			}
@@ -225,6 +234,9 @@ func (j *job) running(now time.Time) []federation.RunningJob {
 			Stake: j.stake(j.limit(r.machines[0].pool))}
 		if len(k.GPUs) > 0 {
 			one.GRES = []federation.GRES{{Name: "gpu", Type: kind, Total: len(k.GPUs), Used: len(k.GPUs)}}
+		}
+		for _, g := range k.GRES {
+			one.GRES = append(one.GRES, federation.GRES{Name: g.Name, Type: g.Type, Total: g.Count, Used: g.Count})
 		}
 		list = append(list, one)
 	}

@@ -133,7 +133,7 @@ func (q *queue) take(r *run, group int, needs *demand.Demand, shares []layout.Sh
 			}
 		}
 		r.machines = append(r.machines, m)
-		r.Members = append(r.Members, member{Machine: m.id, Name: m.Name, Group: group, Node: n, CPUs: s.CPUs, Mem: s.Mem, Tasks: s.Tasks, GPUs: m.take(r, s, now)})
+		r.Members = append(r.Members, member{Machine: m.id, Name: m.Name, Group: group, Node: n, CPUs: s.CPUs, Mem: s.Mem, Tasks: s.Tasks, GRES: s.GRES, GPUs: m.take(r, s, now)})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 )
 
 // What is written to the records, as JSON. Fields are only ever added.
@@ -86,6 +87,7 @@ type member struct {
 	CPUs    int               `json:"cpus"`
 	Mem     sbatch.MemMiB     `json:"mem,omitempty"`
 	GPUs    []int             `json:"gpus,omitempty"`
+	GRES    []gres.Resource   `json:"gres,omitempty"` // other than GPUs
 	Tasks   int               `json:"tasks"`
 	State   agentapi.RunState `json:"state,omitempty"` // what its agent said last; RunEnded also where that is proven otherwise
 }

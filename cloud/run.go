@@ -113,6 +113,12 @@ func (r *run) parts(groups int) []part {
 		if k.Mem > 0 {
 			t["mem"] += int64(k.Mem)
 		}
+		for _, g := range k.GRES {
+			t["gres/"+g.Name] += int64(g.Count)
+			if g.Type != "" {
+				t["gres/"+g.String()] += int64(g.Count)
+			}
+		}
 		if n := len(k.GPUs); n > 0 {
 			p.GPUs += n
 			t["gres/gpu"] += int64(n)

@@ -9,7 +9,7 @@ import (
 
 // capacity is how much of the job a node can hold; no tasks: none of it.
 func (n *need) capacity(f *Node) (c candidate) {
-	if n.never || f.Threads > 0 && n.threads > f.Threads || n.exclusive && f.GPUs*n.cpusGPU > f.CPUs || f.Busy && (n.exclusive || n.memAll) || f.Mem < n.memNode {
+	if n.never || f.Threads > 0 && n.threads > f.Threads || n.exclusive && f.GPUs*n.cpusGPU > f.CPUs || f.Busy && (n.exclusive || n.memAll) || f.Mem < n.memNode || !n.holds(f) {
 		return c
 	}
 	gpus := n.capGPUs(f)

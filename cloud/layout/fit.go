@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation/demand"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 )
 
 // Node is what of a node is free for a job.
@@ -15,7 +16,8 @@ type Node struct {
 	Mem     sbatch.MemMiB
 	GPUs    int
 	GPUType string
-	Threads int // hardware threads of a core; 0: not known, reckoned as 1
+	GRES    []gres.Resource // other than GPUs: each name once
+	Threads int             // hardware threads of a core; 0: not known, reckoned as 1
 	// Busy: other jobs have a part of it, so a job that must have it for itself cannot.
 	Busy bool
 }
@@ -26,7 +28,8 @@ type Share struct {
 	CPUs  int
 	Mem   sbatch.MemMiB // 0: no limit was asked for, and the site has none
 	GPUs  int
-	Tasks int // as SLURM_TASKS_PER_NODE has it
+	GRES  []gres.Resource // other than GPUs
+	Tasks int             // as SLURM_TASKS_PER_NODE has it
 }
 
 // ErrNoFit: the nodes that were given do not do; with more, or others, it may.
@@ -39,6 +42,11 @@ var (
 
 // noFit is why none of the nodes does, if slurmctld has a word for it.
 func (n *need) noFit(nodes []Node) error {
+	if len(nodes) > 0 { // they are of one shape
+		if err := n.lacks(&nodes[0]); err != nil {
+			return err
+		}
+	}
 	why := ErrNoFit
 	for i := range nodes {
 		f := &nodes[i]
@@ -90,6 +98,9 @@ func Need(d *demand.Demand, shape Node, o Options) (nodes int, each Share, err e
 		return 0, Share{}, err
 	}
 	if err := nd.named(d); err != nil {
+		return 0, Share{}, err
+	}
+	if err := nd.lacks(&shape); err != nil {
 		return 0, Share{}, err
 	}
 	nd.spread = false // over what is there: nothing is rented for it

@@ -3,6 +3,7 @@ package layout_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -178,7 +179,7 @@ func TestNeedIsFit(t *testing.T) {
 		if (err == nil) != (fitErr == nil) {
 			t.Fatalf("Need: %d %v, Fit: %d %v", n, err, len(shares), fitErr)
 		}
-		if err == nil && (n != len(shares) || each != shares[0]) {
+		if err == nil && (n != len(shares) || !reflect.DeepEqual(each, shares[0])) {
 			t.Fatalf("Need: %d of %+v, Fit: %+v", n, each, shares)
 		}
 		if err == nil {

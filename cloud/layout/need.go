@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation/demand"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
 )
 
@@ -37,6 +38,7 @@ type need struct {
 	gpusNode, gpusTask, gpusJob int
 	tasksGPU                    int
 	gpuType                     string
+	others                      []gres.Resource // of each node
 
 	exclusive, whole bool
 }
@@ -67,6 +69,9 @@ func (n *need) read(d *demand.Demand, o Options) error {
 	if err := n.readGPUs(d); err != nil {
 		return err
 	}
+	if err := n.readOthers(d); err != nil {
+		return err
+	}
 	n.count()
 	return nil
 }
@@ -79,7 +84,6 @@ func (n *need) readGPUs(d *demand.Demand) error {
 	for _, g := range d.GRES {
 		switch {
 		case g.Name != "gpu":
-			return fmt.Errorf("rented machines have no %q, only gpu", g.Name)
 		case g.Type == "":
 		case n.gpuType == "" || strings.EqualFold(n.gpuType, g.Type):
 			n.gpuType = g.Type

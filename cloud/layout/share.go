@@ -21,6 +21,7 @@ func (n *need) shares(free []Node, c []candidate) []Share {
 			s.GPUs = c[i].give
 		}
 		n.size(s, &free[c[i].node], &c[i])
+		s.GRES = n.of(&free[c[i].node])
 	}
 	n.lay(free, out)
 	return out

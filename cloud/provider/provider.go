@@ -10,6 +10,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/gres"
 )
 
 // Provider rents machines from one cloud. Methods may be called from several goroutines; each makes as few calls as the cloud allows, tries each once
@@ -77,6 +78,8 @@ type Offering struct {
 	Mem     sbatch.MemMiB
 	GPUs    int
 	GPUType string // "h100", as in the prices of sites
+	// GRES are the other generic resources of a machine: tpu, fpga. Each name once.
+	GRES []gres.Resource
 	// Features are what --constraint can ask for: "spot", "efa", the type's name.
 	Features []string
 	Arch     string // "x86_64", "arm64"
