@@ -31,6 +31,7 @@ type capacity struct {
 
 	reserve []int // by pool: how many waiting jobs hold claims
 	old     map[fitKey]estimate
+	untaken map[fitKey]estimate // those made while nothing was taken: they last until the time or the site changes
 
 	gresAt []int32 // room for freeAt, readyPlain and earliest to work in
 	times  []int64
@@ -68,7 +69,7 @@ func newCapacity(m *model, now int64, epoch int) *capacity {
 		cpu: slices.Clone(m.cpu), mem: slices.Clone(m.mem), gres: slices.Clone(m.gres),
 		bucket: make([]uint8, len(m.cpu)), cells: make([]cellState, len(m.cells)),
 		head: make([]int32, len(m.cpu)), claims: map[int32][]claim{}, marked: make([]bool, len(m.cpu)),
-		first: make([]int64, len(m.cpu)), reserve: make([]int, len(m.pools)), old: map[fitKey]estimate{},
+		first: make([]int64, len(m.cpu)), reserve: make([]int, len(m.pools)), old: map[fitKey]estimate{}, untaken: map[fitKey]estimate{},
 	}
 	for n := range c.first {
 		c.first[n] = m.firstFree(int32(n))
@@ -95,6 +96,9 @@ func (c *capacity) blocked(n int32) bool {
 
 // release gives back all that was taken since the last release: what is free is again what the model says, now.
 func (c *capacity) release(now int64, epoch int) {
+	if now != c.now {
+		clear(c.untaken)
+	}
 	c.now, c.from, c.epoch = now, now, epoch
 	for _, n := range c.taken {
 		c.restore(n)
@@ -133,6 +137,7 @@ func (c *capacity) restore(n int32) {
 // follow takes over a model that differs in what is free, and when, on some nodes only. Nothing is taken.
 func (c *capacity) follow(m *model, changed []int32) {
 	c.m = m
+	clear(c.untaken)
 	for _, n := range changed {
 		was := c.bucket[n]
 		c.restore(n)

@@ -219,8 +219,16 @@ func (c *capacity) estimate(cur *cursor, f *fit, key fitKey, limit time.Duration
 	if e, ok := c.old[key]; ok && e.changes == c.changes {
 		return e.start
 	}
+	untouched := len(c.taken) == 0
+	if e, ok := c.untaken[key]; ok && untouched {
+		c.old[key] = e
+		return e.start
+	}
 	start, _ := c.earliest(cur, f, limit)
 	c.old[key] = estimate{start, c.changes}
+	if untouched {
+		c.untaken[key] = c.old[key]
+	}
 	return start
 }
 
