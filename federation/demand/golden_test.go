@@ -24,6 +24,8 @@ var exceptions = map[string]string{
 	"--gpus-per-task=two -n2":                 "sbatch drops a type without a count",
 	"--gpus-per-task=1k -n2":                  "sbatch knows no suffix here",
 	"--gpus-per-task=a:1,b:1 -n2":             "sbatch drops all types but the first",
+	"--gpus=h100:2 --gpus-per-task=1":         "we say that the types are mixed",
+	"--gpus=2 --gpus-per-task=h100:1":         "we say that the types are mixed",
 	"-C h100*0":                               "left to the site",
 	"-C ((h100))":                             "left to the site",
 	"-C h100*2|ib":                            "22.05 takes it",

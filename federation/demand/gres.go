@@ -34,10 +34,10 @@ func (d *Demand) readGRES(s *sbatch.Spec) (refused error) {
 			d.put(GRES{r, o.per})
 		}
 	}
+	d.GRES = slices.DeleteFunc(d.GRES, func(g GRES) bool { return g.Count == 0 })
 	if refused == nil && d.mixed() {
 		refused = gres.ErrTypes
 	}
-	d.GRES = slices.DeleteFunc(d.GRES, func(g GRES) bool { return g.Count == 0 })
 	return refused
 }
 
