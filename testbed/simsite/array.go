@@ -52,27 +52,6 @@ func (s *Site) parseArray(text string) (tasks []int, limit int, err error) {
 	return slices.Compact(tasks), limit, nil
 }
 
-// foldTasks writes task numbers as Slurm does: "0-3,7".
-func foldTasks(tasks []int) string {
-	var b strings.Builder
-	for i := 0; i < len(tasks); {
-		j := i
-		for j+1 < len(tasks) && tasks[j+1] == tasks[j]+1 {
-			j++
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Itoa(tasks[i]))
-		if j > i {
-			b.WriteByte('-')
-			b.WriteString(strconv.Itoa(tasks[j]))
-		}
-		i = j + 1
-	}
-	return b.String()
-}
-
 // splitTask makes a record of its own for the next task of an array. It takes its number from the site's counter; the
 // last task gets the array's own record.
 func (s *Site) splitTask(meta *job) *job {

@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/slurm/hostlist"
 )
 
 // driverMark stands for all changes up to one of the controller's.
@@ -150,7 +151,7 @@ func (s *Site) siteArray(a *array) federation.SiteJob {
 	if head.isArray() {
 		rest = head.state
 		if !rest.Ended() {
-			o.PendingTasks = foldTasks(head.waiting)
+			o.PendingTasks = hostlist.Ranges(head.waiting)
 		}
 	}
 	o.Tasks = slices.Clone(a.gone)

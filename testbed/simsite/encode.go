@@ -55,7 +55,7 @@ func (s *Site) wireJob(j *job) wire.Job {
 		w.ArrayTaskID = wire.Num(int64(j.task))
 	}
 	if len(j.waiting) > 0 {
-		w.ArrayTaskString = cutOff(foldTasks(j.waiting))
+		w.ArrayTaskString = cutOff(hostlist.Ranges(j.waiting))
 		if a := s.arrays[j.array]; a != nil && a.max > 0 {
 			w.ArrayMaxTasks = wire.Num(int64(a.max))
 			w.ArrayTaskString += "%" + strconv.Itoa(a.max)

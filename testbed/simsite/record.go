@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
 
@@ -115,7 +116,7 @@ func (s *Site) fill(r *row, j *job) {
 	r.Limit, r.Nodes, r.TRES = time.Duration(j.limit), j.nodes, j.tres
 	r.Tasks = ""
 	if len(j.waiting) > 0 {
-		r.Tasks = foldTasks(j.waiting)
+		r.Tasks = hostlist.Ranges(j.waiting)
 	}
 	if j.state.Ended() {
 		r.Extra, r.Comment, r.Admin = j.desc.Extra, j.comment, j.desc.AdminComment
