@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
 
@@ -181,19 +182,19 @@ func (q *queue) afford(r *run) (refusal, bool) {
 
 // mayPay refuses a time limit for a job with machines that the budgets of its pools do not bear.
 func (d *Driver) mayPay(j *job, limit time.Duration) error {
-	r, now, was := j.run, d.now(), j.Job.Spec.TimeLimit
-	if r == nil || limit == was {
+	r, now, was := j.run, d.now(), j.Job.Spec
+	if r == nil || limit == was.TimeLimit {
 		return nil
 	}
 	until := func(limit time.Duration) (list []time.Time) {
-		j.Job.Spec.TimeLimit = limit
+		j.Job.EditSpec(func(spec *sbatch.Spec) { spec.TimeLimit = limit })
 		for _, m := range r.machines {
 			list = append(list, m.boundUntil(now, nil))
 		}
 		return list
 	}
-	from, to := until(was), until(limit)
-	j.Job.Spec.TimeLimit = was
+	from, to := until(was.TimeLimit), until(limit)
+	j.Job.Spec = was
 	for _, p := range d.fleet.pools {
 		all := p.allowances(now)
 		for i := range all {

@@ -170,7 +170,7 @@ func newStory(t *testing.T, dieAt int, after bool) *story {
 		return func(sub *federation.Submission) { sub.Job.Spec.MinNodes, sub.Job.Spec.MaxNodes = n, n }
 	}
 	s.subs = append(s.subs, s.job("sleep 5", nil), s.job("sleep 5", nodes(2)), s.job("sleep 300", nil), s.job("exit 3", func(sub *federation.Submission) {
-		sub.Job.Spec.Het = []sbatch.Spec{sub.Job.Spec}
+		sub.Job.Spec.Het = []sbatch.Spec{*sub.Job.Spec}
 		sub.Offer.Parts = []federation.Offer{{Partition: "main", Offering: "small"}, {Partition: "main", Offering: "big"}}
 	}))
 	s.cancel[s.subs[2].Job.ID] = true

@@ -65,7 +65,7 @@ func (j *job) limit(p *pool) time.Duration {
 // component is the Spec of one component of a job.
 func (j *job) component(i int) *sbatch.Spec {
 	if i == 0 {
-		return &j.Job.Spec
+		return j.Job.Spec
 	}
 	return &j.Job.Spec.Het[i-1]
 }

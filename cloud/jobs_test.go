@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // TestJobTable: what has changed since a mark is told once, each job as it is in the records; one that has ended is forgotten after a while.
@@ -24,7 +25,7 @@ func TestJobTable(t *testing.T) {
 		}
 		return text, r.Mark.(uint64)
 	}
-	a, b := &job{jobRecord: jobRecord{Job: federation.Job{ID: 1}}}, &job{jobRecord: jobRecord{Job: federation.Job{ID: 2}}}
+	a, b := &job{jobRecord: jobRecord{Job: federation.Job{ID: 1, Spec: new(sbatch.Spec)}}}, &job{jobRecord: jobRecord{Job: federation.Job{ID: 2, Spec: new(sbatch.Spec)}}}
 	for _, j := range []*job{a, b} {
 		js.take(j)
 		change(j, federation.Pending)

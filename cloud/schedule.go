@@ -120,7 +120,7 @@ func (q *queue) startBehind(l *line) {
 		if slices.ContainsFunc(l.pools, (*pool).full) {
 			return
 		}
-		s := &j.Job.Spec
+		s := j.Job.Spec
 		of := size{j.User.Name, s.GRES, s.MinNodes, s.NTasks, s.CPUsPerTask, s.MemPerNode, s.MemPerCPU, s.GPUs, s.GPUsPerNode, s.Exclude}
 		if failed[of] {
 			continue

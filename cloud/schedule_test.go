@@ -42,7 +42,7 @@ func idleDriver(tb testing.TB, p PoolConfig, offers ...provider.Offering) *Drive
 
 // queue puts a job into the queue.
 func (d *Driver) add(id federation.JobID, spec sbatch.Spec, wants ...want) *job {
-	j := &job{jobRecord: jobRecord{Job: federation.Job{ID: id, Spec: spec}, Key: fmt.Sprint(id), Wants: wants, State: federation.Pending}}
+	j := &job{jobRecord: jobRecord{Job: federation.Job{ID: id, Spec: &spec}, Key: fmt.Sprint(id), Wants: wants, State: federation.Pending}}
 	j.User.Name = "alice"
 	d.jobs.byID[id] = j
 	d.queue.enqueue(j)
@@ -75,7 +75,7 @@ func TestClaimsInOrder(t *testing.T) {
 	d := idleDriver(t, PoolConfig{Name: "main", Max: 2}, provider.Offering{ID: "a", Type: "a", CPUs: 4, Mem: 16000, Price: 2}, provider.Offering{ID: "b", Type: "b", CPUs: 4, Mem: 16000, Price: 3})
 	d.number(10)
 	claim := func(id federation.JobID, number int64, nodes int, offering string, most federation.Money) *job {
-		j := &job{jobRecord: jobRecord{Job: federation.Job{ID: id, Spec: sbatch.Spec{CPUsPerTask: 4, MinNodes: nodes, MaxNodes: nodes}}, Key: fmt.Sprint(id), Claim: number,
+		j := &job{jobRecord: jobRecord{Job: federation.Job{ID: id, Spec: &sbatch.Spec{CPUsPerTask: 4, MinNodes: nodes, MaxNodes: nodes}}, Key: fmt.Sprint(id), Claim: number,
 			Wants: []want{{Partition: "main", Offering: offering, Nodes: nodes, PerHour: most}}, State: federation.Pending}}
 		d.jobs.byID[id] = j
 		d.queue.enqueue(j)

@@ -17,7 +17,7 @@ import (
 func TestStoredJob(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	want := jobRecord{Key: "k", Partition: "main", State: federation.Running, Restarts: 2, Job: federation.Job{
-		ID: 30000001, User: "alice", UID: 7, GID: 8, Spec: sbatch.Spec{Name: "train"}, State: federation.Pending, Reason: "Priority", Priority: 9,
+		ID: 30000001, User: "alice", UID: 7, GID: 8, Spec: &sbatch.Spec{Name: "train"}, State: federation.Pending, Reason: "Priority", Priority: 9,
 		Held: federation.HeldAdmin, Cancel: true, CancelBy: 10, Submit: at, Start: at, End: at, Suspension: federation.Suspension{At: at, Ran: 11},
 		Attempt: 12, Site: "sky", Partition: "p", Nodes: "n", Account: "ml", ExitStatus: 13, Restarts: 14, Cost: 15, SubmitHost: "login",
 		Part: &federation.ArrayPart{Array: 1, Index: 2, Count: 3, Min: 4, Max: 5, Step: 6, Limit: 7}, Component: &federation.HetComponent{Leader: 8, Offset: 9},
@@ -31,7 +31,7 @@ func TestStoredJob(t *testing.T) {
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
 	}
-	want.Job.SetSpec(want.Job.Spec)
+	want.Job.SetSpec(*want.Job.Spec)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -62,7 +62,7 @@ func TestJobsOfEarlierRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		old.Job.Rev = 0 // the store's
-		old.Job.SetSpec(old.Job.Spec)
+		old.Job.SetSpec(*old.Job.Spec)
 		if diff := cmp.Diff(old.Job, got.Job); diff != "" || got.Key == "" {
 			t.Errorf("%s: %s", got.Key, diff)
 		}
@@ -72,11 +72,11 @@ func TestJobsOfEarlierRecords(t *testing.T) {
 		`"Component":{"Leader":8,"Offset":9},"Whole":{"Count":1,"Spread":true}},"key":"k"}`
 	want := jobRecord{Key: "k", Job: federation.Job{ID: 5, UID: 6, GID: 7, CancelBy: 8, ExitStatus: 9, SubmitHost: "login",
 		Part: &federation.ArrayPart{Array: 1, Index: 2, Count: 3, Min: 4, Max: 5, Step: 6, Limit: 7}, Component: &federation.HetComponent{Leader: 8, Offset: 9},
-		Whole: &federation.ArrayWhole{Count: 1, Spread: true}}}
+		Whole: &federation.ArrayWhole{Count: 1, Spread: true}, Spec: &sbatch.Spec{}}}
 	if err := json.Unmarshal([]byte(earlier), &whole); err != nil {
 		t.Fatal(err)
 	}
-	want.Job.SetSpec(want.Job.Spec)
+	want.Job.SetSpec(*want.Job.Spec)
 	if diff := cmp.Diff(want, whole); diff != "" {
 		t.Error(diff)
 	}

@@ -54,7 +54,7 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 
 // mayRun refuses what can be refused by looking at the submission alone.
 func (d *Driver) mayRun(s *federation.Submission) error {
-	spec := &s.Job.Spec
+	spec := s.Job.Spec
 	switch {
 	case spec.Array != "" && s.Job.Part == nil:
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2081, Text: "Invalid job array specification", Detail: "a rented pool takes each task as a job of its own"}

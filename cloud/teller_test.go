@@ -10,6 +10,7 @@ import (
 	"fsub/accounting"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // TestMachineOf: what a machine has cost goes on with the clock until it ends, and so does what it did not do.
@@ -95,7 +96,7 @@ func TestMachineNow(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	d := assemble(Config{Site: "aws", Now: func() time.Time { return now }})
 	m := &machine{id: "aws:1.0", machineRecord: machineRecord{State: machineUp, Created: now.Add(-time.Hour), BusyFrom: now.Add(-time.Minute), Price: 60 * federation.Dollar, LastJob: 7},
-		runs: map[string]*run{"8": {job: &job{jobRecord: jobRecord{Job: federation.Job{ID: 8}}}}, "9": {job: &job{jobRecord: jobRecord{Job: federation.Job{ID: 9}}}}}}
+		runs: map[string]*run{"8": {job: &job{jobRecord: jobRecord{Job: federation.Job{ID: 8, Spec: new(sbatch.Spec)}}}}, "9": {job: &job{jobRecord: jobRecord{Job: federation.Job{ID: 9, Spec: new(sbatch.Spec)}}}}}}
 	d.fleet.machines = map[MachineID]*machine{m.id: m}
 	got, ok := d.Machine("aws:1.0")
 	if !ok || got.Site != "aws" || got.State != "busy" || got.Job != 9 || got.Cost != 60*federation.Dollar || got.IdleCost != 59*federation.Dollar {

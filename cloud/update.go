@@ -24,18 +24,20 @@ func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, afte
 		if j == nil || over {
 			return notHere(ref)
 		}
-		fields := differing(&before.Spec, &after.Spec)
+		fields := differing(before.Spec, after.Spec)
 		if err := d.mayChange(j, fields, before, after); err != nil {
 			return err
 		}
 		if err := d.mayPay(j, after.Spec.TimeLimit); err != nil {
 			return err
 		}
-		was, now := reflect.ValueOf(&j.Job.Spec).Elem(), reflect.ValueOf(&after.Spec).Elem()
-		for _, name := range fields {
-			was.FieldByName(name).Set(now.FieldByName(name))
-		}
-		j.Job.Demand = demand.Of(&j.Job.Spec)
+		j.Job.EditSpec(func(spec *sbatch.Spec) {
+			was, now := reflect.ValueOf(spec).Elem(), reflect.ValueOf(after.Spec).Elem()
+			for _, name := range fields {
+				was.FieldByName(name).Set(now.FieldByName(name))
+			}
+		})
+		j.Job.Demand = demand.Of(j.Job.Spec)
 		d.put(j)
 		if j.line != nil && slices.Contains(fields, timed) {
 			d.queue.try(j.line) // budgets may bear it now

@@ -8,6 +8,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // TestUpdateRunning: the agent hears of a new time limit, also of a daemon that was killed meanwhile; what a run holds stays as it is.
@@ -26,6 +27,7 @@ func TestUpdateRunning(t *testing.T) {
 		update := func(change func(*federation.Job)) error {
 			before, after := *sub.Job, *sub.Job
 			before.Partition, after.Partition = sub.Partition, sub.Partition
+			after.EditSpec(func(*sbatch.Spec) {}) // a copy of its own
 			change(&after)
 			return w.driver.Update(context.Background(), federation.JobRef{ID: id, Key: sub.Key}, &before, &after)
 		}
@@ -68,7 +70,7 @@ func TestUpdatePending(t *testing.T) {
 	})
 	before, after := *sub.Job, *sub.Job
 	before.Partition, after.Partition = sub.Partition, sub.Partition
-	after.Spec.GPUsPerNode = "l4:1"
+	after.EditSpec(func(s *sbatch.Spec) { s.GPUsPerNode = "l4:1" })
 	if err := w.driver.Update(context.Background(), federation.JobRef{ID: id, Key: sub.Key}, &before, &after); !errors.Is(err, federation.ErrInvalid) {
 		t.Errorf("%v", err)
 	}

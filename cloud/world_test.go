@@ -105,7 +105,7 @@ func (w *world) until(what string, within time.Duration, ok func() bool) {
 func (w *world) job(script string, change func(*federation.Submission)) federation.Submission {
 	w.next++
 	j := &federation.Job{ID: w.next, User: "alice", UID: 2001, GID: 2001, Submit: time.Now().UTC().Truncate(time.Microsecond), Attempt: 1}
-	j.Spec = sbatch.Spec{Name: "job", TimeLimit: time.Hour, WorkDir: "/tmp", CPUsPerTask: 4}
+	j.Spec = &sbatch.Spec{Name: "job", TimeLimit: time.Hour, WorkDir: "/tmp", CPUsPerTask: 4}
 	s := federation.Submission{Job: j, Partition: "main", User: federation.SiteUser{Name: "alice", UID: 2001, GID: 2001}, First: true,
 		Payload: sbatch.Payload{Script: "#!/bin/bash\n" + script, Environment: []string{"PATH=/usr/bin:/bin"}}}
 	if change != nil {

@@ -11,7 +11,7 @@ import (
 // ChangedSpec is j's Spec with what a user has changed of it. Priority is no part of a Spec: see [PriorityOf].
 // Any error is a *sbatch.ChangeError. Now is in UTC.
 func ChangedSpec(j *Job, changes []sbatch.Change, now time.Time) (sbatch.Spec, error) {
-	spec := j.Spec
+	spec := *j.Spec
 	for _, c := range changes {
 		switch {
 		case c.Option == "priority" || strings.HasPrefix(c.Option, "-"):
@@ -20,14 +20,14 @@ func ChangedSpec(j *Job, changes []sbatch.Change, now time.Time) (sbatch.Spec, e
 			limit, err := strconv.Atoi(c.Value)
 			indices, arrayErr := ArrayIndices(spec.Array)
 			if err != nil || limit < 0 || arrayErr != nil {
-				return j.Spec, &sbatch.ChangeError{Text: "scontrol: error: Invalid ArrayTaskThrottle value: " + c.Value}
+				return *j.Spec, &sbatch.ChangeError{Text: "scontrol: error: Invalid ArrayTaskThrottle value: " + c.Value}
 			}
 			spec.Array = FormatArray(indices, limit)
 			continue
 		}
 		var err error
 		if spec, err = spec.Changed([]sbatch.Change{c}, now); err != nil {
-			return j.Spec, err
+			return *j.Spec, err
 		}
 	}
 	return spec, nil

@@ -31,7 +31,9 @@ type Job struct {
 	User string // the caller's name on this machine
 	UID  uint32
 	GID  uint32
-	Spec sbatch.Spec
+	// Spec is what the user asked for. Jobs that ask for the same may share it: it is not changed in place, but replaced by
+	// SetSpec or EditSpec. It is never nil in a job that was submitted or read from the store.
+	Spec *sbatch.Spec
 	// Demand is what Spec asks for. It is made when the job is submitted and whenever its Spec is changed, but for Spec.Array, which
 	// is no part of it. See [Job.Needs].
 	Demand *demand.Demand `json:"-"`
@@ -76,14 +78,24 @@ type Job struct {
 }
 
 // SetSpec makes spec what the job asks for.
-func (j *Job) SetSpec(spec sbatch.Spec) { j.Spec, j.Demand = spec, demand.Of(&spec) }
+func (j *Job) SetSpec(spec sbatch.Spec) { j.Spec, j.Demand = &spec, demand.Of(&spec) }
+
+// EditSpec changes a copy of the job's Spec and makes that the job's. Of what its Demand says f changes nothing.
+func (j *Job) EditSpec(f func(*sbatch.Spec)) {
+	var spec sbatch.Spec
+	if j.Spec != nil {
+		spec = *j.Spec
+	}
+	f(&spec)
+	j.Spec = &spec
+}
 
 // Needs is the job's Demand, made anew for a job that was read from somewhere without one.
 func (j *Job) Needs() *demand.Demand {
 	if j.Demand != nil {
 		return j.Demand
 	}
-	return demand.Of(&j.Spec)
+	return demand.Of(j.Spec)
 }
 
 // ArrayPart says which task of which array a job is.

@@ -93,7 +93,7 @@ func (f *fake) driver(t *testing.T, change func(*Config)) *Driver {
 }
 
 func submission() federation.Submission {
-	j := &federation.Job{ID: 30_000_007, Spec: sbatch.Spec{Name: "x", WorkDir: "/tmp"}}
+	j := &federation.Job{ID: 30_000_007, Spec: &sbatch.Spec{Name: "x", WorkDir: "/tmp"}}
 	return federation.Submission{Job: j, Key: federation.AttemptKey("f", j, 1), User: federation.SiteUser{Name: "alice", UID: 7, GID: 8},
 		Payload: sbatch.Payload{Script: "#!/bin/sh\n", Environment: []string{"A=b"}}}
 }

@@ -20,7 +20,7 @@ import (
 //
 // The dependency stays here: the federation has seen to it, and the IDs in it may be jobs of other sites.
 func describe(s *federation.Submission) (*wire.JobDesc, error) {
-	sp := &s.Job.Spec
+	sp := s.Job.Spec
 	d := &wire.JobDesc{
 		JobID:        int64(s.Job.ID),
 		UserID:       numeric(s.User.UID),

@@ -11,7 +11,7 @@ import (
 
 func TestDescribeMore(t *testing.T) {
 	s := submission()
-	s.Job.Spec = sbatch.Spec{WorkDir: "/w", GPUs: "2", MinNodes: 2, MaxNodes: 2, More: &sbatch.More{Hint: "nomultithread", NTasksPerGPU: 3,
+	s.Job.Spec = &sbatch.Spec{WorkDir: "/w", GPUs: "2", MinNodes: 2, MaxNodes: 2, More: &sbatch.More{Hint: "nomultithread", NTasksPerGPU: 3,
 		Distribution: "plane=4", Overcommit: true, Licenses: "a:1", NoKill: true, WaitAllNodes: sbatch.Yes, GPUBind: "closest", CPUsPerGPU: 2,
 		Priority: "TOP", GRESFlags: "enforce-binding", Profile: "energy,task", KillOnInvalidDep: sbatch.No}}
 	d, err := describe(&s)

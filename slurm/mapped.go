@@ -26,7 +26,7 @@ type name struct {
 // business, at the end of its comment.
 func (d *Driver) keyed(st standing, s federation.Submission) federation.Submission {
 	job := *s.Job
-	sp := &job.Spec
+	sp := job.Spec
 	if m := sp.More; st.wckey && (m == nil || m.WCKey == "") {
 		more := sbatch.More{}
 		if m != nil {

@@ -49,7 +49,7 @@ const maxWidth = 10
 
 // files rewrites the patterns of a submission, whose job is a copy. output is the default.
 func (p patternNumbers) files(j *federation.Job, output string) {
-	sp := &j.Spec
+	sp := j.Spec
 	if sp.Output == "" {
 		sp.Output = output
 	}

@@ -98,7 +98,7 @@ func TestArgumentsWithoutArgv(t *testing.T) {
 func TestDesc38(t *testing.T) {
 	s := submission()
 	off := false
-	s.Job.Spec = sbatch.Spec{Name: "n", MinNodes: 2, MaxNodes: 3, MemPerNode: sbatch.MemAll, Requeue: &off, TimeLimit: sbatch.Unlimited, WorkDir: "/w", Output: "o-%j",
+	s.Job.Spec = &sbatch.Spec{Name: "n", MinNodes: 2, MaxNodes: 3, MemPerNode: sbatch.MemAll, Requeue: &off, TimeLimit: sbatch.Unlimited, WorkDir: "/w", Output: "o-%j",
 		More: &sbatch.More{WaitAllNodes: sbatch.No, UseMinNodes: true}}
 	body, err := describeV38(&s, how{argv: true})
 	if err != nil {

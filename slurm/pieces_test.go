@@ -234,7 +234,7 @@ func TestKeys(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	s := submission()
-	sp := &s.Job.Spec
+	sp := s.Job.Spec
 	*sp = sbatch.Spec{Name: "n", WorkDir: "/w", Output: "o/x", Input: "none", GRES: "gpu:h100:2,nvme:1", GPUsPerTask: "h100", CPUsPerTask: 3, MailType: "ALL",
 		NodeList: "n[1-2],m1", TimeLimit: sbatch.Unlimited, Dependency: "afterok:5", Hold: true}
 	s.Restarts = 2

@@ -28,9 +28,9 @@ func TestDifference(t *testing.T) {
 		"no comment beside the key":  {standing{known: true, mapped: true}, func(s *sbatch.Spec) { s.Comment = "" }, `{"comment":"` + key + `"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := federation.Job{ID: 30_000_001, Spec: base}
+			before := federation.Job{ID: 30_000_001, Spec: &base}
 			after := before
-			c.change(&after.Spec)
+			after.EditSpec(c.change)
 			d := &Driver{}
 			body, err := d.difference(c.st, key, &before, &after)
 			if err != nil {

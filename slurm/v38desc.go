@@ -24,7 +24,7 @@ func set38[T comparable](d desc38, key string, value T) {
 
 // describeV38 is what [describe] is for later versions. What sbatch derives from the options slurmrestd derives itself here.
 func describeV38(s *federation.Submission, h how) (any, error) {
-	sp := &s.Job.Spec
+	sp := s.Job.Spec
 	if sp.Nice < 0 {
 		return nil, slurmError(federation.ErrInvalid, wire.Error{Number: wire.ErrNice}, "only operators may ask for a negative one")
 	}
@@ -127,7 +127,7 @@ func (d desc38) times(sp *sbatch.Spec) {
 
 // files sets the environment, and where input and output are.
 func (d desc38) files(s *federation.Submission, old bool) {
-	sp := &s.Job.Spec
+	sp := s.Job.Spec
 	env := map[string]string{}
 	for _, v := range s.Payload.Environment {
 		if name, value, ok := strings.Cut(v, "="); ok {

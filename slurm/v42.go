@@ -45,16 +45,17 @@ func describeOne(s *federation.Submission, h how) (*wire.JobDesc, error) {
 func describeComponents(s *federation.Submission, h how) (any, error) {
 	r := wire.JobSubmitRequest{Script: s.Payload.Script}
 	for i := range len(s.Job.Spec.Het) + 1 {
-		job, one := *s.Job, *s
+		job, spec, one := *s.Job, *s.Job.Spec, *s
 		if i > 0 {
-			job.SetSpec(s.Job.Spec.Het[i-1])
+			spec = s.Job.Spec.Het[i-1]
 			job.ID += federation.JobID(i)
-			one.Partition = job.Spec.Partition
+			one.Partition = spec.Partition
 		}
 		if i < len(s.Offer.Parts) {
 			one.Partition = s.Offer.Parts[i].Partition
 		}
-		job.Spec.Het = nil
+		spec.Het = nil
+		job.SetSpec(spec)
 		one.Job = &job
 		d, err := describeOne(&one, h)
 		if err != nil {

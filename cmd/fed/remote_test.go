@@ -61,7 +61,7 @@ func TestRemoteIsKept(t *testing.T) {
 func TestInJobEnvironment(t *testing.T) {
 	c := defaults()
 	c.Sites = []SiteConfig{{Name: "a", Commands: "/opt/fsub/bin"}, {Name: "b"}}
-	job := &federation.Job{User: "alice", Spec: sbatch.Spec{TimeLimit: time.Hour}}
+	job := &federation.Job{User: "alice", Spec: &sbatch.Spec{TimeLimit: time.Hour}}
 	env := []string{"A=1", "PATH=/usr/bin", "FSUB_TOKEN=another's", "FSUB_SOCKET=/elsewhere", "Z=2"}
 	before := slices.Clone(env)
 	in := newInJob(&c, nil)

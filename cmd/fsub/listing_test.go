@@ -108,7 +108,7 @@ func (f fixture) jobs() {
 	now := time.Now()
 	job := func(state federation.State, reason federation.Reason, spec sbatch.Spec) federation.Job {
 		spec.WorkDir = "/home/x"
-		return federation.Job{User: f.me.Username, UID: uint32(uid), GID: uint32(os.Getgid()), State: state, Reason: reason, Spec: spec, Submit: now, Priority: 1000}
+		return federation.Job{User: f.me.Username, UID: uint32(uid), GID: uint32(os.Getgid()), State: state, Reason: reason, Spec: &spec, Submit: now, Priority: 1000}
 	}
 	run := job(federation.Running, federation.ReasonNone, sbatch.Spec{Name: "train", GPUsPerNode: "h100:1", TimeLimit: 30 * time.Minute, MemPerNode: 4096, Account: "proj"})
 	run.Site, run.Partition, run.Nodes, run.Start = "alpha", "main", "a1", now.Add(-103*time.Second)

@@ -11,7 +11,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
-	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -93,10 +92,11 @@ func (s *Server) permitUpdate(c identity.Caller, job *federation.Job, changes []
 		return badBody("no change requested")
 	}
 	changed := *job
-	var err error
-	if changed.Spec, err = changedSpec(job, changes, s.cfg.Now().UTC()); err != nil {
+	spec, err := changedSpec(job, changes, s.cfg.Now().UTC())
+	if err != nil {
 		return err
 	}
+	changed.SetSpec(spec)
 	for i := range changes {
 		if err := permitChange(&changes[i], job, &changed, operator); err != nil {
 			return err
@@ -105,7 +105,6 @@ func (s *Server) permitUpdate(c identity.Caller, job *federation.Job, changes []
 	if err := checkSpec(c, &changed); err != nil || job.State != federation.Pending {
 		return err
 	}
-	changed.Demand = demand.Of(&changed.Spec)
 	err = s.judge(&changed, func() error { return s.cfg.Controller.Judge(&changed) })
 	var refusal *federation.SlurmError
 	if errors.As(err, &refusal) { // what sbatch says before its sentence, scontrol does not

@@ -163,7 +163,7 @@ func seconds(t time.Time) int64 {
 
 // dbRecord is p as slurmdbd would have recorded it. Comment and file names are there from the beginning.
 func (v *view) dbRecord(p *part) wire.DBJob {
-	j, sp := p.job, &p.job.Spec
+	j, sp := p.job, p.job.Spec
 	z := v.sizeOf(j, p.nodes)
 	job := v.record(p)
 	w := wire.DBJob{

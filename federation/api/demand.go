@@ -110,16 +110,17 @@ func (s *Server) pin(job *federation.Job) {
 	if job.Spec.Clusters == "" || job.Spec.Clusters != "all" && !strings.Contains(job.Spec.Clusters, ",") {
 		return
 	}
-	defer func() { job.Demand = demand.Of(&job.Spec) }()
+	at := func(site federation.SiteName) { job.EditSpec(func(spec *sbatch.Spec) { spec.Clusters = string(site) }) }
+	defer func() { job.Demand = demand.Of(job.Spec) }()
 	d := s.cfg.Controller.Explain(job)
 	if len(d.Offers) > 0 {
 		first := slices.MinFunc(d.Offers, func(a, b *federation.Offer) int { return a.Start.Compare(b.Start) })
-		job.Spec.Clusters = string(first.Site)
+		at(first.Site)
 		return
 	}
 	for _, r := range d.Rejections { // nowhere now: a site that may run it later
 		if !r.Never {
-			job.Spec.Clusters = string(r.Site)
+			at(r.Site)
 			return
 		}
 	}

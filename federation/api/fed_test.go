@@ -61,7 +61,7 @@ func startWith(t testing.TB, c api.Config) *apitest.Daemon {
 
 func job(id federation.JobID, uid uint32, state federation.State) federation.Job {
 	return federation.Job{ID: id, User: testUsers[uid], UID: uid, GID: uid, State: state, Submit: time.Now(),
-		Spec: sbatch.Spec{Name: "j", WorkDir: "/home", Partition: "main"}}
+		Spec: &sbatch.Spec{Name: "j", WorkDir: "/home", Partition: "main"}}
 }
 
 func hello(name string) v1.SubmitRequest {

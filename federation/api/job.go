@@ -104,7 +104,7 @@ func parts(j *federation.Job, tasks []federation.Task) []part {
 
 // record is p as slurmctld would report it.
 func (v *view) record(p *part) wire.Job {
-	j, sp := p.job, &p.job.Spec
+	j, sp := p.job, p.job.Spec
 	z := v.sizeOf(j, p.nodes)
 	w := wire.Job{
 		Account: cmp.Or(j.Account, sp.Account), AllocatingNode: j.SubmitHost, BatchFlag: true,

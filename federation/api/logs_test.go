@@ -10,15 +10,15 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
 )
 
 func TestOutputFile(t *testing.T) {
-	plain := federation.Job{ID: 42, User: "alice", Nodes: "n[3-4]"}
-	plain.Spec.Name, plain.Spec.WorkDir = "x", "/home/a b"
+	plain := federation.Job{ID: 42, User: "alice", Nodes: "n[3-4]", Spec: &sbatch.Spec{Name: "x", WorkDir: "/home/a b"}}
 	part := plain
 	part.Part = &federation.ArrayPart{Array: 40, Index: 7}
 	array := plain
-	array.Spec.Array = "1-9"
+	array.EditSpec(func(s *sbatch.Spec) { s.Array = "1-9" })
 	for _, c := range []struct {
 		job        federation.Job
 		task       *federation.Task
@@ -32,7 +32,7 @@ func TestOutputFile(t *testing.T) {
 		{array, &federation.Task{Index: 3, SiteJobID: 45, Nodes: "n9"}, "", "%j.%N", "/home/a b/slurm-42_3.out", "/home/a b/45.n9"},
 		{part, nil, "", "%A_%4a.%j", "/home/a b/slurm-40_7.out", "/home/a b/40_0007.42"},
 	} {
-		c.job.Spec.Output, c.job.Spec.Error = c.output, c.errors
+		c.job.EditSpec(func(s *sbatch.Spec) { s.Output, s.Error = c.output, c.errors })
 		if got := api.OutputFile(&c.job, c.task, false); got != c.out {
 			t.Errorf("%q: %s, want %s", c.output, got, c.out)
 		}

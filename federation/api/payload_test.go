@@ -14,7 +14,7 @@ import (
 func TestPayloadIsExact(t *testing.T) {
 	d := apitest.Start(t, api.Config{})
 	for _, script := range []string{"#!/bin/sh\n# Gr\xfc\xdfe\n", "#!/bin/sh\n# Grüße \ufffd\n"} {
-		j := federation.Job{User: "root", State: federation.Pending}
+		j := federation.Job{User: "root", State: federation.Pending, Spec: new(sbatch.Spec)}
 		if err := d.Store.CreateJob(t.Context(), &j, &sbatch.Payload{Script: script}); err != nil {
 			t.Fatal(err)
 		}

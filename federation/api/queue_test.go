@@ -137,7 +137,7 @@ func (w *queueWriter) sites(world int) {
 func (w *queueWriter) create(t *rapid.T) {
 	j := &federation.Job{User: rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "user"), State: federation.Pending, Submit: w.now(),
 		Priority: rapid.Int64Range(0, 2).Draw(t, "priority"),
-		Spec: sbatch.Spec{Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), GPUs: "1", Account: rapid.SampledFrom([]string{"", "x"}).Draw(t, "account"),
+		Spec: &sbatch.Spec{Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), GPUs: "1", Account: rapid.SampledFrom([]string{"", "x"}).Draw(t, "account"),
 			Array: rapid.SampledFrom([]string{"", "0-3", "1,5%1"}).Draw(t, "array")}}
 	switch rapid.IntRange(0, 3).Draw(t, "kind") {
 	case 0:
@@ -197,7 +197,7 @@ func (w *queueWriter) commit(t *rapid.T, b *federation.Batch) {
 func TestQueueSelects(t *testing.T) {
 	d := apitest.Start(t, api.Config{Users: queueUsers{}})
 	job := func(name, partition string, state federation.State) federation.Job {
-		j := federation.Job{User: "alice", State: state, Partition: partition, Spec: sbatch.Spec{Name: name}}
+		j := federation.Job{User: "alice", State: state, Partition: partition, Spec: &sbatch.Spec{Name: name}}
 		if state.Ended() {
 			j.End = time.Now()
 		}
@@ -273,7 +273,7 @@ func TestSizesOfRareRequests(t *testing.T) {
 	node := federation.Node{Name: "a1", CPUs: 16, GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 4}}}
 	d.Controller.SetSites(&federation.Site{Name: "alpha", Seen: &federation.Observation{Nodes: []federation.Node{node}}})
 	runs := func(spec sbatch.Spec) federation.Job {
-		return federation.Job{User: "alice", State: federation.Running, Site: "alpha", Nodes: "a1", Spec: spec}
+		return federation.Job{User: "alice", State: federation.Running, Site: "alpha", Nodes: "a1", Spec: &spec}
 	}
 	d.Put(t, runs(sbatch.Spec{NTasks: 4, GPUs: "2", Exclusive: "exclusive"}), runs(sbatch.Spec{GPUsPerNode: "2", MemPerGPU: 10, More: &sbatch.More{CPUsPerGPU: 3, GPUFreq: "low", Profile: "task"}}),
 		runs(sbatch.Spec{NTasksPerNode: 2, CPUsPerTask: 3}))

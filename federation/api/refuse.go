@@ -17,7 +17,7 @@ import (
 // planner says of it.
 func (s *Server) judge(job *federation.Job, ask func() error) error {
 	sites, now := s.cfg.Controller.Sites(), s.cfg.Now()
-	components := append([]sbatch.Spec{job.Spec}, job.Spec.Het...)
+	components := append([]sbatch.Spec{*job.Spec}, job.Spec.Het...)
 	for i := range components {
 		if err := checkPartitions(&components[i], sites); err != nil {
 			return err

@@ -24,7 +24,7 @@ func fill(t *testing.T, d *apitest.Daemon) (running, pending, ended, array feder
 	d.Controller.SetSites(testSites()...)
 	now := time.Now()
 	r := job(0, alice, federation.Running)
-	r.Spec = sbatch.Spec{Name: "run", WorkDir: "/home/alice", MinNodes: 2, GPUsPerNode: "h100:4", MemPerNode: 4000, TimeLimit: time.Hour, Comment: "c", CPUsPerTask: 8}
+	r.Spec = &sbatch.Spec{Name: "run", WorkDir: "/home/alice", MinNodes: 2, GPUsPerNode: "h100:4", MemPerNode: 4000, TimeLimit: time.Hour, Comment: "c", CPUsPerTask: 8}
 	r.Site, r.Partition, r.Nodes, r.Start, r.Account, r.Priority = "alpha", "main", "n[1-2]", now.Add(-time.Minute), "proj", 17
 	p := job(0, bob, federation.Pending)
 	p.Spec.Name, p.Spec.Partition, p.Reason = "pend", "", federation.ReasonBacklog

@@ -35,7 +35,7 @@ func TestSlurmSubmit(t *testing.T) {
 	}
 	want := sbatch.Spec{Name: "k", Account: "proj1", Partition: "main", WorkDir: "/work", NTasks: 2, MinNodes: 1, MaxNodes: 2, GRES: "gpu:h100:2",
 		MemPerNode: 2000, TimeLimit: 5 * time.Minute, Array: "0-3%2", Hold: true, Switches: 1}
-	if diff := cmp.Diff(want, j.Spec); diff != "" || j.User != "alice" || j.Held != federation.HeldUser {
+	if diff := cmp.Diff(want, *j.Spec); diff != "" || j.User != "alice" || j.Held != federation.HeldUser {
 		t.Errorf("%+v\n%s", j, diff)
 	}
 	if p, _ := d.Store.Payload(t.Context(), j.ID); cmp.Diff([]string{"a"}, p.Argv) != "" || p.Script != body["script"] {

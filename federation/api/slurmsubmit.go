@@ -52,9 +52,11 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 	if len(p.Environment) == 0 {
 		return slurmErr(federation.ErrInvalid, wire.ErrEnvironment)
 	}
-	if job.Spec, err = specOf(req.Job); err != nil {
+	spec, err := specOf(req.Job)
+	if err != nil {
 		return err
 	}
+	job.Spec = &spec
 	named, err := s.accept(r.Context(), c, job, &p)
 	if err != nil {
 		return err

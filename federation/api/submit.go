@@ -47,7 +47,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 	}
 	job := &federation.Job{
 		User: c.Name, UID: c.UID, GID: c.GID,
-		Spec:       req.Spec,
+		Spec:       &req.Spec,
 		SubmitHost: req.SubmitHost,
 	}
 	if req.TestOnly {
@@ -80,7 +80,7 @@ func (s *Server) accept(ctx context.Context, c identity.Caller, job *federation.
 
 // prepare checks what c asked for, by itself, and brings it into the form that is stored.
 func (s *Server) prepare(c identity.Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
-	for sp := range components(&job.Spec) {
+	for sp := range components(job.Spec) {
 		// A user may step back, not push forward: sbatch ignores a negative value, but not everybody is sbatch.
 		if sp.Nice = min(sp.Nice, maxNice); c.Role < identity.RoleOperator {
 			sp.Nice = max(sp.Nice, 0)
@@ -92,8 +92,8 @@ func (s *Server) prepare(c identity.Caller, job *federation.Job, p *sbatch.Paylo
 	if err := checkSpec(c, job); err != nil {
 		return clusters{}, err
 	}
-	named, err := s.checkDemand(&job.Spec)
-	job.Demand = demand.Of(&job.Spec)
+	named, err := s.checkDemand(job.Spec)
+	job.Demand = demand.Of(job.Spec)
 	return named, err
 }
 
@@ -165,8 +165,8 @@ func checkSpec(c identity.Caller, j *federation.Job) error {
 	if len(j.Spec.Het) >= maxComponents {
 		return badBody(fmt.Sprintf("%d components, at most %d are allowed", len(j.Spec.Het)+1, maxComponents))
 	}
-	for sp := range components(&j.Spec) {
-		leader := sp == &j.Spec
+	for sp := range components(j.Spec) {
+		leader := sp == j.Spec
 		switch {
 		case !leader && len(sp.Het) > 0:
 			return badBody("a component has components")

@@ -78,7 +78,7 @@ func (v *view) sizeOf(j *federation.Job, nodes string) size {
 	sized := *j
 	sized.Nodes = nodes
 	z := sizeOf(&sized)
-	if sp := &j.Spec; sp.MemPerNode == 0 && sp.MemPerCPU == 0 && sp.MemPerGPU == 0 {
+	if sp := j.Spec; sp.MemPerNode == 0 && sp.MemPerCPU == 0 && sp.MemPerGPU == 0 {
 		if p := v.partitionAt(j); p != nil {
 			z.memPerNode, z.memPerCPU = p.DefMemPerNode, p.DefMemPerCPU
 			z.Mem = max(p.DefMemPerNode*sbatch.MemMiB(z.Nodes), p.DefMemPerCPU*sbatch.MemMiB(z.CPUs))

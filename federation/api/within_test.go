@@ -19,7 +19,7 @@ import (
 func TestCallFromWithin(t *testing.T) {
 	d := apitest.Start(t, api.Config{})
 	d.Controller.SetSites(&federation.Site{Name: "alpha", Answering: true}, &federation.Site{Name: "silent"})
-	job := federation.Job{User: "root", Spec: sbatch.Spec{Name: "x"}, State: federation.Pending, Site: "alpha", Submit: time.Now()}
+	job := federation.Job{User: "root", Spec: &sbatch.Spec{Name: "x"}, State: federation.Pending, Site: "alpha", Submit: time.Now()}
 	silent := job
 	silent.Site = "silent"
 	id := d.Put(t, job, federation.Job{User: "root", State: federation.Pending, Submit: time.Now()}, silent)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // idStore gives IDs, or fails.
@@ -106,7 +107,7 @@ func TestStagedOutIsRetried(t *testing.T) {
 	c.sites = []*site{s}
 	ended := &endedJobs{}
 	x := newStageOut(c, ended)
-	j := &job{Job: federation.Job{ID: 1}, att: &federation.Attempt{Job: 1, Number: 1, Key: "k", State: federation.AttemptStarted}}
+	j := &job{Job: federation.Job{ID: 1, Spec: new(sbatch.Spec)}, att: &federation.Attempt{Job: 1, Number: 1, Key: "k", State: federation.AttemptStarted}}
 	j.Spec.WorkDir = "/work"
 	c.jobs[1], s.jobs[1] = j, j
 	if !x.begin(s, j, federation.SiteJob{ID: 1, State: federation.Completed, Start: now, End: now}) {

@@ -300,8 +300,8 @@ func TestHoldReachesTheSite(t *testing.T) {
 func TestJudge(t *testing.T) {
 	b := newBench(t)
 	ask := func(change func(*sbatch.Spec)) error {
-		j := federation.Job{User: "alice", Spec: sbatch.Spec{MinNodes: 1, TimeLimit: time.Hour}}
-		change(&j.Spec)
+		j := federation.Job{User: "alice", Spec: &sbatch.Spec{MinNodes: 1, TimeLimit: time.Hour}}
+		change(j.Spec)
 		return b.ctl.Judge(&j)
 	}
 	if err := ask(func(s *sbatch.Spec) { s.MinNodes = 2 }); err != nil {
@@ -328,7 +328,7 @@ func TestJudgeBeforeAnySiteAnswers(t *testing.T) {
 	b.cheap.fail, b.dear.fail = errLost, errLost
 	b.restart()
 	b.rounds(3)
-	j := federation.Job{User: "alice", Spec: sbatch.Spec{MinNodes: 3000, MaxNodes: 3000}}
+	j := federation.Job{User: "alice", Spec: &sbatch.Spec{MinNodes: 3000, MaxNodes: 3000}}
 	if err := b.ctl.Judge(&j); err != nil {
 		t.Errorf("refused although no site has answered: %v", err)
 	}

@@ -53,7 +53,7 @@ func TestJudgedByWorkDir(t *testing.T) {
 	b.ctl.publish()
 	b.ctl.view.sites.Store(&viewOfSites{sites: b.ctl.Sites(), judged: &judgements{}})
 	job := func(dir string) *federation.Job {
-		return &federation.Job{User: "alice", Spec: sbatch.Spec{WorkDir: dir}}
+		return &federation.Job{User: "alice", Spec: &sbatch.Spec{WorkDir: dir}}
 	}
 	for _, dir := range []string{"/home/a", "/data", "/home/b", "/data", "/home/a"} {
 		if err := b.ctl.Judge(job(dir)); (err == nil) != (dir != "/data") {
@@ -64,11 +64,11 @@ func TestJudgedByWorkDir(t *testing.T) {
 
 func TestTry(t *testing.T) {
 	b := newBench(t)
-	got, err := b.ctl.Try(&federation.Job{User: "alice", Spec: sbatch.Spec{GPUsPerNode: "2", WorkDir: "/"}})
+	got, err := b.ctl.Try(&federation.Job{User: "alice", Spec: &sbatch.Spec{GPUsPerNode: "2", WorkDir: "/"}})
 	if err != nil || got.Site != "cheap" || got.Partition != "main" || len(got.Nodes) != 1 || got.Processors != 1 {
 		t.Errorf("%+v %v", got, err)
 	}
-	if _, err = b.ctl.Try(&federation.Job{User: "alice", Spec: sbatch.Spec{GPUsPerNode: "200", WorkDir: "/"}}); err == nil {
+	if _, err = b.ctl.Try(&federation.Job{User: "alice", Spec: &sbatch.Spec{GPUsPerNode: "200", WorkDir: "/"}}); err == nil {
 		t.Error("a job that can run nowhere would start somewhere")
 	}
 }

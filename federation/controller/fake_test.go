@@ -194,7 +194,7 @@ func (b *bench) rounds(n int) {
 func (b *bench) wait(d time.Duration) {
 	b.rounds(int(d / (200 * time.Millisecond)))
 	for id, j := range b.ctl.jobs { // whatever has been changed of it
-		if j.Demand != demand.Of(&j.Spec) {
+		if j.Demand != demand.Of(j.Spec) {
 			b.t.Errorf("the demand of job %d is not that of its Spec: %+v", id, j.Demand)
 		}
 	}
@@ -203,9 +203,9 @@ func (b *bench) wait(d time.Duration) {
 func (b *bench) submit(change func(*sbatch.Spec)) federation.JobID {
 	b.t.Helper()
 	j := federation.Job{User: "alice", UID: 7001, State: federation.Pending, Submit: b.clock,
-		Spec: sbatch.Spec{Name: "x", GPUsPerNode: "2", TimeLimit: time.Hour, WorkDir: "/"}}
+		Spec: &sbatch.Spec{Name: "x", GPUsPerNode: "2", TimeLimit: time.Hour, WorkDir: "/"}}
 	if change != nil {
-		change(&j.Spec)
+		change(j.Spec)
 	}
 	if err := b.store.CreateJob(b.t.Context(), &j, &sbatch.Payload{Script: "#!/bin/sh\n"}); err != nil {
 		b.t.Fatal(err)

@@ -148,14 +148,14 @@ func TestPanicOverATaskPutsTheArrayAside(t *testing.T) {
 func TestJudgeAfterAPanic(t *testing.T) {
 	b := newBench(t)
 	b.breakOver("bad")
-	bad := &federation.Job{ID: 5, Spec: sbatch.Spec{Name: "bad", WorkDir: "/"}}
+	bad := &federation.Job{ID: 5, Spec: &sbatch.Spec{Name: "bad", WorkDir: "/"}}
 	if err := b.ctl.Judge(bad); err == nil || !strings.Contains(err.Error(), "placement failed over job 5") {
 		t.Errorf("Judge: %v, want that placement failed", err)
 	}
 	if d := b.ctl.Explain(bad); d.Reason != federation.ReasonPriority {
 		t.Errorf("Explain: %+v", d)
 	}
-	if err := b.ctl.Judge(&federation.Job{ID: 6, Spec: sbatch.Spec{GPUsPerNode: "1", WorkDir: "/"}}); err != nil {
+	if err := b.ctl.Judge(&federation.Job{ID: 6, Spec: &sbatch.Spec{GPUsPerNode: "1", WorkDir: "/"}}); err != nil {
 		t.Errorf("Judge of another job: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // job is a live job with what the controller alone knows of it.
@@ -19,6 +20,8 @@ type job struct {
 	array    *job                     // of a job that is a task of an array which is spread: the array
 	taskJobs map[int]*job             // of an array that is spread: the jobs of its tasks that have not ended
 	rest     []int                    // of an array that is spread: its tasks that are not jobs yet, in rising order
+	// taskSpec is what each task of an array asks for; nil: not made yet. See specOfTasks.
+	taskSpec *sbatch.Spec
 
 	leader *job            // of a component of a heterogeneous job: the first one
 	others []*job          // of such a leader: the components after it

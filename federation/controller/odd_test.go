@@ -327,7 +327,7 @@ func TestErrorAfterThePollHasSeenIt(t *testing.T) {
 func TestJudgementsAreBounded(t *testing.T) {
 	b := newBench(t)
 	for i := range maxJudgements + 100 {
-		j := &federation.Job{User: "alice", Spec: sbatch.Spec{NTasks: 1, TimeLimit: time.Duration(i+1) * time.Minute}}
+		j := &federation.Job{User: "alice", Spec: &sbatch.Spec{NTasks: 1, TimeLimit: time.Duration(i+1) * time.Minute}}
 		if err := b.ctl.Judge(j); err != nil {
 			t.Fatal(err)
 		}

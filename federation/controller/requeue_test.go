@@ -35,7 +35,7 @@ func (a *able) Update(_ context.Context, _ federation.JobRef, _, after *federati
 	if a.err != nil {
 		return a.err
 	}
-	a.updates = append(a.updates, after.Spec)
+	a.updates = append(a.updates, *after.Spec)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // shared is what all parts of the controller work on: the live jobs, the sites, what the round writes, and what
@@ -94,9 +95,14 @@ func (c *shared) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
 	}
 }
 
+// setArray replaces what is left of an array.
+func (j *job) setArray(array string) {
+	j.EditSpec(func(spec *sbatch.Spec) { spec.Array = array })
+}
+
 // narrow makes an array one of only the tasks in rest, which are in rising order.
 func (c *shared) narrow(j *job, rest []int) {
-	j.Spec.Array = federation.FormatArray(rest, federation.ArrayLimit(j.Spec.Array))
+	j.setArray(federation.FormatArray(rest, federation.ArrayLimit(j.Spec.Array)))
 	j.size = len(rest)
 	j.setAside(rest)
 	c.batch.job(j)

@@ -187,10 +187,11 @@ func (c *arrays) writeShrunk() {
 
 func (c *arrays) writeRest(j *job) {
 	delete(c.shrunk, j)
-	j.Spec.Array = ""
+	array := ""
 	if len(j.rest) > 0 {
-		j.Spec.Array = federation.FormatArray(j.rest, j.Whole.Limit)
+		array = federation.FormatArray(j.rest, j.Whole.Limit)
 	}
+	j.setArray(array)
 	c.batch.job(j)
 }
 

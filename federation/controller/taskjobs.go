@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // offeredPart is a task, as the job that it would become, that a plan may bind.
@@ -17,13 +18,22 @@ type offeredPart struct {
 // makeTaskJob is the job that one task of a spread array becomes.
 func (j *job) makeTaskJob(id federation.JobID, index int) federation.Job {
 	p := federation.Job{
-		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.Spec, Demand: j.Demand, State: federation.Pending, Reason: federation.ReasonPriority,
+		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.specOfTasks(), Demand: j.Demand, State: federation.Pending, Reason: federation.ReasonPriority,
 		Priority: j.Priority, Submit: j.Submit, SubmitHost: j.SubmitHost,
 	}
-	p.Spec.Array, p.Spec.Dependency = "", ""
 	w := j.Whole
 	p.Part = &federation.ArrayPart{Array: j.ID, Index: index, Count: w.Count, Min: w.Min, Max: w.Max, Step: w.Step, Limit: w.Limit}
 	return p
+}
+
+// specOfTasks is the Spec that the array's tasks share.
+func (j *job) specOfTasks() *sbatch.Spec {
+	if j.taskSpec == nil {
+		spec := *j.Spec
+		spec.Array, spec.Dependency = "", ""
+		j.taskSpec = &spec
+	}
+	return j.taskSpec
 }
 
 // addPart makes a task of a spread array a job. It is in the queue only after queue.add.

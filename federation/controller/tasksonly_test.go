@@ -61,7 +61,7 @@ func TestTasksAreBoundAtOnce(t *testing.T) {
 			var done sync.WaitGroup
 			done.Go(func() { ctl.Run(ctx) })
 			time.Sleep(10 * time.Second) // quiet
-			j := federation.Job{User: "alice", UID: 7001, Spec: sbatch.Spec{Name: "x", GPUsPerNode: "1", TimeLimit: time.Hour, WorkDir: "/", Array: array}}
+			j := federation.Job{User: "alice", UID: 7001, Spec: &sbatch.Spec{Name: "x", GPUsPerNode: "1", TimeLimit: time.Hour, WorkDir: "/", Array: array}}
 			if err := st.CreateJob(ctx, &j, &sbatch.Payload{Script: "#!/bin/sh\n"}); err != nil {
 				t.Fatal(err)
 			}

@@ -101,6 +101,7 @@ func (c *requests) changeHere(j *job, spec sbatch.Spec) {
 		j.Whole.Limit = federation.ArrayLimit(spec.Array)
 	}
 	j.SetSpec(spec)
+	j.taskSpec = nil
 	c.batch.job(j)
 	c.batch.spec(j)
 	j.refused, j.asideUntil = nil, time.Time{}

@@ -251,7 +251,7 @@ func (c *Controller) planFor(v *viewOfSites, j *federation.Job) (federation.Deci
 func keyOf(j *federation.Job, sites []*federation.Site) judgeKey {
 	k := judgeKey{user: j.User, account: j.Spec.Account, demand: j.Needs(), array: j.Spec.Array}
 	for _, site := range sites {
-		if !site.Reaches(&j.Spec) { // then the refusal names it
+		if !site.Reaches(j.Spec) { // then the refusal names it
 			k.dir = j.Spec.WorkDir
 		}
 	}

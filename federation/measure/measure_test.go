@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 
 // ended stores a job that has ended just now, after it ran at a site; one that never started if the site is "".
 func (w *world) ended(at federation.SiteName) federation.JobID {
-	j := federation.Job{User: "alice", State: federation.Pending, Spec: sbatch.Spec{Name: "x"}}
+	j := federation.Job{User: "alice", State: federation.Pending, Spec: &sbatch.Spec{Name: "x"}}
 	if err := w.store.CreateJob(w.t.Context(), &j, &sbatch.Payload{Script: "#!/bin/sh\n"}); err != nil {
 		w.t.Fatal(err)
 	}

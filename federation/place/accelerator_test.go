@@ -54,18 +54,18 @@ func TestEffectiveIsWhatWasOffered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, false)
 		job := drawJob(t, w, 1)
-		w.ofFederation(&failer{T: t}, &job.Spec, "--accelerators", "h100,a100:2")
+		w.ofFederation(&failer{T: t}, job.Spec, "--accelerators", "h100,a100:2")
 		w.jobs = []*federation.Job{job}
 		for _, o := range Plan(w.snapshot(), w.policy).Decisions[0].Offers {
 			if o.As == "" || len(o.Parts) > 0 {
 				continue
 			}
-			spec := Effective(job.Spec, o)
+			spec := Effective(*job.Spec, o)
 			fed := *spec.Fed
 			fed.Sites, fed.Accelerators = []string{string(o.Site)}, nil
 			spec.Fed = &fed
 			again := *job
-			again.Spec = spec
+			again.SetSpec(spec)
 			w.jobs = []*federation.Job{&again}
 			for _, p := range Plan(w.snapshot(), w.policy).Decisions[0].Offers {
 				if p.Pool == o.Pool && (p.GPUs != o.GPUs || p.GPUType != o.GPUType || p.Nodes != o.Nodes || p.As != "") {

@@ -15,8 +15,8 @@ import (
 // changed.
 func Adapt(sub *federation.Submission, options []federation.PluginOption) {
 	before := sub.Job.Spec
-	sub.Job.SetSpec(Effective(before, &sub.Offer))
-	if env := environment(&before, &sub.Job.Spec); len(env) > 0 {
+	sub.Job.SetSpec(Effective(*before, &sub.Offer))
+	if env := environment(before, sub.Job.Spec); len(env) > 0 {
 		sub.Payload.Environment = replaced(sub.Payload.Environment, env)
 	}
 	if len(before.Plugin) > 0 {

@@ -11,7 +11,7 @@ import (
 
 // What sbatch puts into a job's environment for an option says the same as the job's own fields.
 func TestAdapt(t *testing.T) {
-	job := federation.Job{Spec: sbatch.Spec{
+	job := federation.Job{Spec: &sbatch.Spec{
 		GPUs: "h100:2", GPUsPerTask: "h100:1", MemPerGPU: 1000, NTasks: 2, More: &sbatch.More{NTasksPerGPU: 1},
 	}}
 	env := []string{"A=h100:2", "SLURM_GPUS=h100:2", "SLURM_MEM_PER_GPU=1000", "SLURM_NTASKS=2", "SLURM_NPROCS=3",
@@ -28,7 +28,7 @@ func TestAdapt(t *testing.T) {
 		t.Errorf("asks for %s; the stored environment says %s", job.Spec.GPUs, env[1])
 	}
 
-	same := federation.Submission{Job: &federation.Job{Spec: sbatch.Spec{GPUs: "2"}}, Payload: sbatch.Payload{Environment: env}}
+	same := federation.Submission{Job: &federation.Job{Spec: &sbatch.Spec{GPUs: "2"}}, Payload: sbatch.Payload{Environment: env}}
 	Adapt(&same, nil)
 	if &same.Payload.Environment[0] != &env[0] {
 		t.Error("an environment was copied without need")
@@ -37,7 +37,7 @@ func TestAdapt(t *testing.T) {
 
 // The variables are those that sbatch 24.11 left for a plugin "my-probe".
 func TestAdaptPlugins(t *testing.T) {
-	job := federation.Job{Spec: sbatch.Spec{Plugin: []sbatch.PluginOption{{Name: "probe-image", Value: "foo"}, {Name: "probe-flag"}, {Name: "of-others"}}}}
+	job := federation.Job{Spec: &sbatch.Spec{Plugin: []sbatch.PluginOption{{Name: "probe-image", Value: "foo"}, {Name: "probe-flag"}, {Name: "of-others"}}}}
 	sub := federation.Submission{Job: &job, Payload: sbatch.Payload{Environment: []string{"A=1"}}}
 	Adapt(&sub, []federation.PluginOption{{Name: "probe-flag", Plugin: "my-probe"}, {Name: "probe-image", Plugin: "my-probe"}})
 	want := []string{"A=1",

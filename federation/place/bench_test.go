@@ -41,7 +41,7 @@ func fleet(sites, nodes int) []*federation.Site {
 
 // gpuJob asks for nodes with gpus each, 11 CPUs and 100 GiB to a GPU.
 func gpuJob(id, user, nodes, gpus int, limit time.Duration) *federation.Job {
-	j := &federation.Job{ID: federation.JobID(id), User: fmt.Sprintf("user%d", user), State: federation.Pending}
+	j := &federation.Job{ID: federation.JobID(id), User: fmt.Sprintf("user%d", user), State: federation.Pending, Spec: new(sbatch.Spec)}
 	j.Spec.MinNodes, j.Spec.MaxNodes, j.Spec.CPUsPerTask = nodes, nodes, 11*gpus
 	j.Spec.GPUsPerNode = fmt.Sprintf("h100:%d", gpus)
 	j.Spec.MemPerGPU = 100 << 10
@@ -81,7 +81,7 @@ func benchPlan(b *testing.B, sites []*federation.Site, jobs []*federation.Job) {
 	p := DefaultPolicy()
 	p.MaxLook, p.MaxBind = len(jobs), len(jobs)
 	for _, j := range jobs { // as they were submitted
-		j.Demand = demand.Of(&j.Spec)
+		j.Demand = demand.Of(j.Spec)
 	}
 	runtime.GC() // the workload is garbage of ours, not of the plan
 	seen := newWorldOf(&federation.Snapshot{Now: s.Now, Sites: sites}, p)
@@ -140,7 +140,7 @@ func BenchmarkComponents(b *testing.B) {
 	jobs := mixed(1000)
 	for i, j := range jobs {
 		j.Spec.TimeLimit += time.Duration(i) * time.Minute
-		other := j.Spec
+		other := *j.Spec
 		other.MinNodes, other.MaxNodes = 40, 40
 		j.Spec.Het = []sbatch.Spec{other}
 	}

@@ -26,7 +26,7 @@ func demandRefusal(site *federation.Site, job *federation.Job) *refusal {
 			return forGood(federation.ReasonUnsupported, federation.WhyNoPluginOption, option)
 		}
 	}
-	if !site.Reaches(&job.Spec) {
+	if !site.Reaches(job.Spec) {
 		return forGood(federation.ReasonFileSystem, federation.WhyNoDirectory, job.Spec.WorkDir)
 	}
 	return nil
@@ -45,7 +45,7 @@ func lacked(obs *federation.Observation, spec *sbatch.Spec) string {
 // classApart numbers what placement looks at beside a job's demand and its rights: what it has cost already, which sites do not see its
 // directory, and whose the components of a heterogeneous job are. Nothing is 0.
 func (w *World) classApart(job *federation.Job) int {
-	s, bounded := &job.Spec, job.Needs().MaxCost > 0
+	s, bounded := job.Spec, job.Needs().MaxCost > 0
 	if !bounded && len(s.Het) == 0 && !w.apart {
 		return 0
 	}

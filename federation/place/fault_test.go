@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // A model without its observation makes placement panic at the first job that looks at the site.
 func TestGuardNamesTheJob(t *testing.T) {
 	obs := &federation.Observation{}
-	s := federation.Snapshot{Now: time.Unix(1e9, 0), Sites: []*federation.Site{{Name: "rhein", Seen: obs}}, Jobs: []*federation.Job{{ID: 7}}}
+	s := federation.Snapshot{Now: time.Unix(1e9, 0), Sites: []*federation.Site{{Name: "rhein", Seen: obs}}, Jobs: []*federation.Job{{ID: 7, Spec: new(sbatch.Spec)}}}
 	ask := map[string]func(*World){
 		"plan":  func(w *World) { w.Plan() },
 		"judge": func(w *World) { w.Judge(s.Jobs[0]) },
@@ -41,7 +42,7 @@ func brokenWorld(s *federation.Snapshot) *World {
 // A job that a site holds already may be the cause as well.
 func TestGuardNamesTheBoundJob(t *testing.T) {
 	obs := &federation.Observation{}
-	site := &federation.Site{Name: "rhein", Seen: obs, Bound: []federation.Bound{{Job: &federation.Job{ID: 8}, Units: 1}}}
+	site := &federation.Site{Name: "rhein", Seen: obs, Bound: []federation.Bound{{Job: &federation.Job{ID: 8, Spec: new(sbatch.Spec)}, Units: 1}}}
 	w := brokenWorld(&federation.Snapshot{Sites: []*federation.Site{site}})
 	f := w.Guard(func() { w.Plan() })
 	if f == nil || f.Job != 8 {
@@ -53,9 +54,9 @@ func TestGuardNamesTheBoundJob(t *testing.T) {
 func TestGuardNamesTheSite(t *testing.T) {
 	rhein := &federation.Site{Name: "rhein", Seen: &federation.Observation{}, Pools: []federation.Pool{{Name: "main", Nodes: []int{5}}}}
 	w := NewWorld(DefaultPolicy(), 0)
-	w.Judge(&federation.Job{ID: 7}) // looked at before
+	w.Judge(&federation.Job{ID: 7, Spec: new(sbatch.Spec)}) // looked at before
 	w.SetSite(rhein)
-	f := w.Guard(func() { w.Judge(&federation.Job{ID: 8}) })
+	f := w.Guard(func() { w.Judge(&federation.Job{ID: 8, Spec: new(sbatch.Spec)}) })
 	if f == nil || f.Job != 0 || f.Site != "rhein" || !strings.Contains(f.Error(), "site rhein") {
 		t.Fatalf("the fault is %+v, want one over site rhein", f)
 	}

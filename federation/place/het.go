@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
@@ -29,7 +28,7 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 				sh.reject(st.site.Name, "", "", no)
 				return
 			}
-			if st.model != nil && lacked(st.model.obs, &job.Spec) == "hetjob" {
+			if st.model != nil && lacked(st.model.obs, job.Spec) == "hetjob" {
 				sh.reject(st.site.Name, "", "", forGood(federation.ReasonUnsupported, federation.WhyNoHetJobs))
 				return
 			}
@@ -72,18 +71,18 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 // componentOf is component i as a job of its own: 0 is what comes first. What is asked of the federation holds for the whole
 // and is looked at once, but for the kinds of GPU that will do.
 func componentOf(job *federation.Job, i int) federation.Job {
-	one := *job
-	one.Spec.Plugin = nil
+	one, spec := *job, *job.Spec
+	spec.Plugin = nil
 	if i > 0 {
-		one.Spec = job.Spec.Het[i-1]
+		spec = job.Spec.Het[i-1]
 	}
-	one.Spec.Het, one.Spec.Array, one.Spec.Clusters = nil, "", "" // the first component's --clusters is the job's
-	one.Spec.WorkDir = job.Spec.WorkDir
-	one.Spec.Fed = nil
+	spec.Het, spec.Array, spec.Clusters = nil, "", "" // the first component's --clusters is the job's
+	spec.WorkDir = job.Spec.WorkDir
+	spec.Fed = nil
 	if f := job.Spec.Fed; f != nil {
-		one.Spec.Fed = &sbatch.Fed{Accelerators: f.Accelerators, StageIn: f.StageIn, StageOut: f.StageOut}
+		spec.Fed = &sbatch.Fed{Accelerators: f.Accelerators, StageIn: f.StageIn, StageOut: f.StageOut}
 	}
-	one.Demand = demand.Of(&one.Spec)
+	one.SetSpec(spec)
 	return one
 }
 

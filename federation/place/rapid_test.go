@@ -255,7 +255,7 @@ func checkWhole(t *rapid.T, site *federation.Site, d *federation.Decision) {
 // checkDemands: nothing goes where the job does not want to go, or costs more than it may.
 func checkDemands(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 	for i, d := range plan.Decisions {
-		spec := &s.Jobs[i].Spec
+		spec := s.Jobs[i].Spec
 		for _, o := range d.Offers {
 			if spec.Clusters != "" && spec.Clusters != string(o.Site) {
 				t.Fatalf("job %d: asks for %s, was offered %s", d.Job, spec.Clusters, o.Site)
@@ -322,7 +322,7 @@ func checkAmounts(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 		if !d.Bind || d.Offers[0].Start.After(s.Now) {
 			continue
 		}
-		spec := &s.Jobs[i].Spec
+		spec := s.Jobs[i].Spec
 		a := free[d.Offers[0].Site]
 		nodes := d.Offers[0].Nodes
 		for k := range spec.Het {

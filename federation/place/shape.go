@@ -150,7 +150,7 @@ func (k *shapeKey) hint() uint {
 }
 
 func (w *World) newShape(job *federation.Job, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
-	unlimited := job.Spec
+	unlimited := *job.Spec
 	unlimited.TimeLimit, unlimited.TimeMin = 0, 0
 	if drop {
 		unlimited.Switches = 0
@@ -239,7 +239,7 @@ func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 		whole(siteRefusal(st.site))
 		return
 	}
-	if option := lacked(m.obs, &job.Spec); option != "" {
+	if option := lacked(m.obs, job.Spec); option != "" {
 		whole(lackRefusal(option))
 		return
 	}

@@ -273,7 +273,7 @@ func (w *world) job(t testing.TB, ws words) *federation.Job {
 	if err != nil {
 		t.Fatalf("job ID %q", ws.plain[0])
 	}
-	j := &federation.Job{ID: federation.JobID(id), User: "alice", State: federation.Pending, Submit: w.now.Add(-time.Second)}
+	j := &federation.Job{ID: federation.JobID(id), User: "alice", State: federation.Pending, Submit: w.now.Add(-time.Second), Spec: &sbatch.Spec{}}
 	rest := ws.plain[1:]
 	if len(rest) > 0 && rest[0][0] != '-' {
 		j.User, rest = rest[0], rest[1:]
@@ -282,7 +282,7 @@ func (w *world) job(t testing.TB, ws words) *federation.Job {
 	var parts []*federation.Job
 	for _, o := range rest {
 		if o == ":" {
-			part = &federation.Job{}
+			part = &federation.Job{Spec: &sbatch.Spec{}}
 			parts = append(parts, part)
 			continue
 		}
@@ -296,14 +296,14 @@ func (w *world) job(t testing.TB, ws words) *federation.Job {
 		w.option(t, part, name, value)
 	}
 	for _, p := range parts {
-		j.Spec.Het = append(j.Spec.Het, p.Spec)
+		j.Spec.Het = append(j.Spec.Het, *p.Spec)
 	}
 	return j
 }
 
 func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
 	t.Helper()
-	s := &j.Spec
+	s := j.Spec
 	n, _ := strconv.Atoi(value)
 	switch name {
 	case "-N", "--nodes":

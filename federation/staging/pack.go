@@ -17,7 +17,7 @@ import (
 
 // pack writes what the job starts with into the store: the user's script as it is, standard input, and the staged files.
 func (s *Stager) pack(ctx context.Context, sub *federation.Submission, plan Plan, key string) error {
-	spec := &sub.Job.Spec
+	spec := sub.Job.Spec
 	items := make([]Item, 0, len(plan.In)+1)
 	for _, it := range plan.In {
 		items = append(items, inWork(it))

@@ -60,7 +60,7 @@ func (s *Stager) slot(ctx context.Context) (free func(), err error) {
 
 // Prepare implements federation.Stager.
 func (s *Stager) Prepare(ctx context.Context, site federation.SiteName, sub federation.Submission) (federation.Submission, error) {
-	spec := &sub.Job.Spec
+	spec := sub.Job.Spec
 	plan, err := NewPlan(spec.Fed)
 	if err == nil {
 		err = s.checkLife(spec)
@@ -111,11 +111,13 @@ func rewritten(sub federation.Submission, w Wrapper) federation.Submission {
 			spec.Error = name + ".err"
 		}
 	}
-	change(&job.Spec)
-	job.Spec.Het = slices.Clone(job.Spec.Het)
-	for i := range job.Spec.Het {
-		change(&job.Spec.Het[i])
-	}
+	job.EditSpec(func(spec *sbatch.Spec) {
+		change(spec)
+		spec.Het = slices.Clone(spec.Het)
+		for i := range spec.Het {
+			change(&spec.Het[i])
+		}
+	})
 	sub.Job = &job
 	return sub
 }

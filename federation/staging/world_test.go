@@ -102,7 +102,7 @@ func (w *world) read(name string) string {
 func (w *world) job(script string, fed *sbatch.Fed) (*federation.Job, *federation.Attempt) {
 	w.payload.Script = script
 	j := &federation.Job{ID: 30000001, User: "root", UID: uint32(os.Getuid()), GID: uint32(os.Getgid()),
-		Spec: sbatch.Spec{WorkDir: w.dir, Output: "out.txt", Fed: fed}}
+		Spec: &sbatch.Spec{WorkDir: w.dir, Output: "out.txt", Fed: fed}}
 	return j, &federation.Attempt{Job: j.ID, Number: 1, Key: "fsub:test:30000001.1.abc", Site: "far"}
 }
 

@@ -25,11 +25,19 @@ var (
 // updateSpec leaves alone what has a column of its own, but for the name.
 const updateSpec = "UPDATE jobs SET (spec, name) = ($1, $2) WHERE id = $3"
 
+// specOf is a job's Spec. A job that only its ID and state matter of may have none.
+func specOf(j *federation.Job) sbatch.Spec {
+	if j.Spec == nil {
+		return sbatch.Spec{}
+	}
+	return *j.Spec
+}
+
 func specValues(j *federation.Job) ([]any, error) {
-	spec := j.Spec
+	spec := specOf(j)
 	spec.Array = ""
 	text, err := encode(&spec)
-	return []any{text, j.Spec.Name, int64(j.ID)}, err
+	return []any{text, spec.Name, int64(j.ID)}, err
 }
 
 const insertPayload = "INSERT INTO payloads (job_id, script, argv, environment) VALUES ($1, $2, $3, $4)"
@@ -37,6 +45,9 @@ const insertPayload = "INSERT INTO payloads (job_id, script, argv, environment) 
 // CreateJob implements [federation.Store]. IDs are given upwards through the range and then from its beginning again.
 func (s *Store) CreateJob(ctx context.Context, j *federation.Job, p *sbatch.Payload) error {
 	job := *j
+	if job.Spec == nil {
+		job.Spec = new(sbatch.Spec)
+	}
 	job.State = federation.Pending
 	if job.Submit.IsZero() {
 		job.Submit = time.Now()
@@ -52,8 +63,8 @@ func (s *Store) CreateJob(ctx context.Context, j *federation.Job, p *sbatch.Payl
 		return fmt.Errorf("create job: %w", err)
 	}
 	err = s.writer.submit(ctx, func(t *tx) error {
-		if len(job.Spec.Het) > 0 {
-			if err := t.roomFor(len(job.Spec.Het) + 1); err != nil {
+		if n := len(specOf(&job).Het); n > 0 {
+			if err := t.roomFor(n + 1); err != nil {
 				return err
 			}
 		}
@@ -125,10 +136,11 @@ func (s *Store) ReserveIDs(ctx context.Context, n int) ([]federation.JobID, erro
 
 // createComponents stores the components of a heterogeneous job under the IDs that follow its own.
 func (t *tx) createComponents(leader *federation.Job) error {
-	for i := range leader.Spec.Het {
+	for i := range specOf(leader).Het {
 		c := *leader
-		c.ID, c.Spec, c.Component = leader.ID+federation.JobID(i)+1, leader.Spec.Het[i], &federation.HetComponent{Leader: leader.ID, Offset: i + 1}
-		c.Spec.Het = nil
+		spec := leader.Spec.Het[i]
+		spec.Het = nil
+		c.ID, c.Spec, c.Component = leader.ID+federation.JobID(i)+1, &spec, &federation.HetComponent{Leader: leader.ID, Offset: i + 1}
 		t.rev++
 		c.Rev = t.rev
 		values, err := jobValues(&c)
@@ -151,7 +163,7 @@ func (t *tx) createComponents(leader *federation.Job) error {
 }
 
 func jobValues(j *federation.Job) ([]any, error) {
-	spec := j.Spec
+	spec := specOf(j)
 	spec.Array = ""
 	text, err := encode(&spec)
 	if err != nil {
@@ -166,14 +178,14 @@ func jobValues(j *federation.Job) ([]any, error) {
 		of, component = j.Component.Leader, j.Component.Offset
 	}
 	return append([]any{
-		int64(j.ID), j.Rev, j.User, int64(j.UID), int64(j.GID), j.Spec.Name, j.SubmitHost, text, int64(of), int64(component), optional(j.Part),
+		int64(j.ID), j.Rev, j.User, int64(j.UID), int64(j.GID), spec.Name, j.SubmitHost, text, int64(of), int64(component), optional(j.Part),
 	}, changingValues(j)...), nil
 }
 
 // changingValues are those that Commit writes.
 func changingValues(j *federation.Job) []any {
 	return []any{
-		j.Spec.Array, optional(j.Whole), string(j.State), !j.State.Ended(), string(j.Reason), j.Priority, string(j.Held), j.Cancel, int64(j.CancelBy),
+		specOf(j).Array, optional(j.Whole), string(j.State), !j.State.Ended(), string(j.Reason), j.Priority, string(j.Held), j.Cancel, int64(j.CancelBy),
 		nanos(j.Submit), nanos(j.Start), nanos(j.End),
 		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, int64(j.ExitStatus), int64(j.Restarts), int64(j.Cost), suspensionText(j.Suspension),
 	}
@@ -214,7 +226,9 @@ func readJob(r *row) (j federation.Job) {
 		j.Component = &federation.HetComponent{Leader: of, Offset: component}
 	}
 	j.Part = readOptional[federation.ArrayPart](r)
-	j.Spec.Array = r.text()
+	if array := r.text(); array != "" {
+		j.EditSpec(func(spec *sbatch.Spec) { spec.Array = array })
+	}
 	j.Whole = readOptional[federation.ArrayWhole](r)
 	j.State = federation.State(r.word())
 	_ = r.column() // live: follows from the state

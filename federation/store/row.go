@@ -85,7 +85,7 @@ func readOptional[T any](r *row) *T {
 
 // readSpec is a Spec with the Demand that follows from it.
 type readSpec struct {
-	Spec   sbatch.Spec
+	Spec   *sbatch.Spec
 	Demand *demand.Demand
 }
 
@@ -98,8 +98,9 @@ func (r *row) spec() (spec readSpec) {
 		r.next++
 		return spec
 	}
-	r.json(&spec.Spec)
-	spec.Demand = demand.Of(&spec.Spec)
+	spec.Spec = new(sbatch.Spec)
+	r.json(spec.Spec)
+	spec.Demand = demand.Of(spec.Spec)
 	if len(r.specs) == 1000 {
 		clear(r.specs)
 	}

@@ -20,7 +20,7 @@ func TestUsage(t *testing.T) {
 	defer st.Close()
 	now := time.Now().UTC().Truncate(time.Second)
 	add := func(end time.Time, ran bool) federation.JobID {
-		j := federation.Job{User: "alice", State: federation.Pending, Spec: sbatch.Spec{Name: "x"}}
+		j := federation.Job{User: "alice", State: federation.Pending, Spec: &sbatch.Spec{Name: "x"}}
 		if err := st.CreateJob(t.Context(), &j, &sbatch.Payload{Script: "#!/bin/sh\n"}); err != nil {
 			t.Fatal(err)
 		}

@@ -126,7 +126,7 @@ func restJob(i int) federation.Job {
 	shape, user := i%restShapes, i%restUsers
 	return federation.Job{
 		User: fmt.Sprintf("user%02d", user), UID: uint32(2000 + user), GID: uint32(2000 + user), SubmitHost: "bench",
-		Spec: sbatch.Spec{
+		Spec: &sbatch.Spec{
 			Name: "bench", WorkDir: "/tmp", MinNodes: 1 + shape%4, CPUsPerTask: 1 + shape%16, MemPerNode: 1000,
 			GPUsPerNode: fmt.Sprintf("h100:%d", 1+shape%8), TimeLimit: time.Duration(10+shape) * time.Minute, Output: "slurm-%j.out",
 		},
@@ -153,7 +153,7 @@ func serveRestSites(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		fill := federation.Job{ID: 7, User: "root", Spec: sbatch.Spec{Name: "fill", MinNodes: restNodes, Exclusive: "exclusive",
+		fill := federation.Job{ID: 7, User: "root", Spec: &sbatch.Spec{Name: "fill", MinNodes: restNodes, Exclusive: "exclusive",
 			TimeLimit: 100 * time.Hour, WorkDir: "/tmp", GPUsPerNode: "8"}}
 		_, err = site.Driver(simsite.DriverConfig{}).Submit(ctx, federation.Submission{
 			Job: &fill, Payload: sbatch.Payload{Script: "#!/bin/sh\n#SIM run=100h\n"}, Key: "fill", Partition: "main", First: true,

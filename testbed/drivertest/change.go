@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // update asks for a change of a job that was submitted as sub. A driver that cannot is one that has changed nothing.
@@ -16,6 +17,7 @@ func (s *suite) update(sub federation.Submission, change func(*federation.Job)) 
 	}
 	before, after := *sub.Job, *sub.Job
 	before.Partition, after.Partition = sub.Partition, sub.Partition
+	after.EditSpec(func(*sbatch.Spec) {}) // a copy of its own
 	change(&after)
 	err = u.Update(s.ctx, s.ref(sub.Job.ID), &before, &after)
 	return err, !errors.Is(err, federation.ErrInvalid)

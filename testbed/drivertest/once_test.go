@@ -91,7 +91,7 @@ func runOnce(t *testing.T, b *bed.Bed, site string, seed uint64) {
 
 // handOver gets one job acknowledged.
 func handOver(d *slurm.Driver, h drivertest.Harness, id federation.JobID) error {
-	j := &federation.Job{ID: id, Spec: sbatch.Spec{Name: "once", Account: h.Account, WorkDir: h.Dir, Output: fmt.Sprintf("once-%d", id), OpenMode: "append"}}
+	j := &federation.Job{ID: id, Spec: &sbatch.Spec{Name: "once", Account: h.Account, WorkDir: h.Dir, Output: fmt.Sprintf("once-%d", id), OpenMode: "append"}}
 	sub := federation.Submission{Job: j, Partition: h.Partition, User: h.User, Key: federation.AttemptKey(h.Federation, j, 1),
 		Payload: sbatch.Payload{Script: "#!/bin/sh\necho ran\n", Environment: []string{"PATH=/usr/bin:/bin"}}}
 	begun := time.Now()

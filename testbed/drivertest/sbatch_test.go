@@ -191,7 +191,7 @@ func tryArgs(t *testing.T, h drivertest.Harness, args []string) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("parse: %w", err)
 	}
-	j := &federation.Job{ID: id, Spec: req.Spec}
+	j := &federation.Job{ID: id, Spec: &req.Spec}
 	if req.Spec.Hold {
 		j.Held = federation.HeldUser
 	}

@@ -191,7 +191,7 @@ func testBegin(s *suite) {
 
 func testSize(s *suite) {
 	id := s.submit(s.job("sleep 2", func(sub *federation.Submission) {
-		sp := &sub.Job.Spec
+		sp := sub.Job.Spec
 		sp.MinNodes, sp.MaxNodes, sp.GPUsPerNode, sp.MemPerNode, sp.TimeLimit = 2, 2, s.GPUType+":1", 500, 7*time.Minute
 	}))
 	j := s.until(id, "started", func(j federation.SiteJob) bool { return !j.Start.IsZero() })

@@ -35,7 +35,7 @@ func (s *suite) job(script string, change func(*federation.Submission)) federati
 	s.Helper()
 	id := s.NextID()
 	j := &federation.Job{ID: id, User: s.User.Name, UID: s.User.UID, GID: s.User.GID, Submit: s.Now().UTC().Truncate(time.Microsecond)}
-	j.Spec = sbatch.Spec{Name: "drivertest", Account: s.Account, TimeLimit: 10 * time.Minute, WorkDir: s.workDir(), Output: "slurm-%j.out"}
+	j.Spec = &sbatch.Spec{Name: "drivertest", Account: s.Account, TimeLimit: 10 * time.Minute, WorkDir: s.workDir(), Output: "slurm-%j.out"}
 	sub := federation.Submission{Job: j, Partition: s.Partition, User: s.User, Key: federation.AttemptKey(s.Federation, j, 1),
 		Payload: sbatch.Payload{Script: "#!/bin/bash\n" + script + "\n", Environment: []string{"PATH=/usr/bin:/bin"}}}
 	if change != nil {

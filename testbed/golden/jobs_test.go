@@ -14,7 +14,7 @@ func (w *world) jobs() (jobSet, []*federation.Task) {
 	job := func(name string, limit time.Duration, output string) *federation.Job {
 		return &federation.Job{User: "alice", UID: w.uid, GID: w.uid, Submit: w.began, SubmitHost: "chk-ctl", Account: "research", Partition: "main",
 			State: federation.Pending, Reason: federation.ReasonNone, Priority: 1,
-			Spec: sbatch.Spec{Name: name, TimeLimit: limit, MemPerNode: 100, WorkDir: "/tmp/alice", Output: output}}
+			Spec: &sbatch.Spec{Name: name, TimeLimit: limit, MemPerNode: 100, WorkDir: "/tmp/alice", Output: output}}
 	}
 	done := func(j *federation.Job, state federation.State, reason federation.Reason, exit int32) *federation.Job {
 		run(j, "chk1", w.began)
@@ -42,8 +42,9 @@ func (w *world) jobs() (jobSet, []*federation.Task) {
 	jobs[7].State, jobs[7].Reason, jobs[7].Cancel, jobs[7].CancelBy, jobs[7].End = federation.Cancelled, federation.ReasonPriority, true, w.uid, w.began
 	jobs[8].Spec.GRES = "gpu:h100:1"
 	second := *jobs[9]
-	second.Spec.MemPerNode, second.Nodes, second.Component = 200, "chk2", &federation.HetComponent{Leader: 9, Offset: 1}
-	jobs[9].Spec.Het, jobs[10] = []sbatch.Spec{second.Spec}, &second
+	second.EditSpec(func(spec *sbatch.Spec) { spec.MemPerNode = 200 })
+	second.Nodes, second.Component = "chk2", &federation.HetComponent{Leader: 9, Offset: 1}
+	jobs[9].Spec.Het, jobs[10] = []sbatch.Spec{*second.Spec}, &second
 	for id, j := range jobs {
 		j.ID = id
 	}

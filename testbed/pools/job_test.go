@@ -21,7 +21,7 @@ func nextID() federation.JobID { return federation.FirstJobID + federation.JobID
 // submission is a job of the world's user.
 func (w *world) submission(script string, change func(*federation.Submission)) federation.Submission {
 	j := &federation.Job{ID: nextID(), User: w.who.user.Name, UID: w.who.user.UID, GID: w.who.user.GID, Submit: time.Now().UTC().Truncate(time.Microsecond)}
-	j.Spec = sbatch.Spec{Name: "pools", Account: "physics", TimeLimit: 10 * time.Minute, WorkDir: w.home, Output: "slurm-%j.out"}
+	j.Spec = &sbatch.Spec{Name: "pools", Account: "physics", TimeLimit: 10 * time.Minute, WorkDir: w.home, Output: "slurm-%j.out"}
 	sub := federation.Submission{Job: j, Partition: "main", User: w.who.user, Key: federation.AttemptKey("pools", j, 1),
 		Payload: sbatch.Payload{Script: "#!/bin/bash\n" + script + "\n", Environment: []string{"PATH=/usr/bin:/bin"}}}
 	if change != nil {

@@ -186,7 +186,7 @@ func BenchmarkOutput(b *testing.B) {
 func (s *site) run(t testing.TB, script string) string {
 	t.Helper()
 	j := &federation.Job{ID: nextID(), User: s.user.Name, UID: s.user.UID, GID: s.user.GID, Submit: time.Now().UTC().Truncate(time.Microsecond)}
-	j.Spec = sbatch.Spec{Name: "rented", Account: "physics", TimeLimit: 10 * time.Minute, WorkDir: s.home, Output: "out"}
+	j.Spec = &sbatch.Spec{Name: "rented", Account: "physics", TimeLimit: 10 * time.Minute, WorkDir: s.home, Output: "out"}
 	sub := federation.Submission{Job: j, Partition: "main", User: s.user, Key: federation.AttemptKey("rented", j, 1),
 		Payload: sbatch.Payload{Script: "#!/bin/bash\n" + script + "\n", Environment: []string{"PATH=/usr/bin:/bin"}}}
 	if _, err := s.Submit(context.Background(), sub); err != nil {

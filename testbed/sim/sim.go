@@ -242,9 +242,10 @@ func (w *world) draw(mean time.Duration) time.Time {
 // submitDue submits the jobs whose time has come, as the API would: what CreateJob has returned for is acknowledged.
 func (w *world) submitDue(ctx context.Context) error {
 	for len(w.acked) < w.cfg.Jobs && !w.clock.Now().Before(w.nextSubmit) {
+		spec := w.drawSpec()
 		j := federation.Job{
 			User: "alice", UID: 7001, GID: 7001, State: federation.Pending, Reason: federation.ReasonPriority, Submit: w.clock.Now(),
-			Spec: w.drawSpec(),
+			Spec: &spec,
 		}
 		p := sbatch.Payload{
 			Script:      fmt.Sprintf("#!/bin/sh\n#SIM run=%s exit=0\n", time.Duration(w.rng.Float64()*float64(20*time.Second)).Round(time.Millisecond)),

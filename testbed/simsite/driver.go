@@ -176,7 +176,7 @@ func (d *Driver) hold(ctx context.Context, id federation.JobID, on bool) error {
 
 // describe turns a submission into what the site is asked for, as the slurm driver does.
 func describe(s *federation.Submission) (*wire.JobDesc, error) {
-	sp := &s.Job.Spec
+	sp := s.Job.Spec
 	d := &wire.JobDesc{JobID: int64(s.Job.ID), UserID: number(s.User.UID), GroupID: number(s.User.GID), AdminComment: s.Key,
 		Name: sp.Name, Account: s.Job.Account, Partition: s.Partition, QOS: sp.QOS, Reservation: sp.Reservation, Comment: sp.Comment,
 		Constraints: sp.Constraint, Array: sp.Array, Requeue: sp.Requeue, Script: s.Payload.Script, WorkDir: sp.WorkDir,

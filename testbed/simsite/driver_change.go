@@ -55,7 +55,7 @@ func containsTask(tasks []int, task int) bool {
 // Update implements [federation.Updater] for what the simulation takes note of: limit, begin, nice, partition, comment.
 func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, after *federation.Job) error {
 	var desc wire.JobDesc
-	was, is := &before.Spec, &after.Spec
+	was, is := before.Spec, after.Spec
 	if is.TimeLimit != was.TimeLimit && is.TimeLimit != sbatch.Unlimited {
 		desc.TimeLimit = wire.Num(int64(is.TimeLimit / time.Minute))
 	}

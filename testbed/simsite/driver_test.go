@@ -47,7 +47,7 @@ func restDriverWith(t testing.TB, s *Site, change func(*slurm.Config)) *slurm.Dr
 // submission is a job of alice's under its first attempt.
 func submission(id federation.JobID, change ...func(*federation.Submission)) federation.Submission {
 	j := &federation.Job{ID: id, User: "alice", UID: 7001, GID: 7001, Submit: time.Unix(1e9, 0).UTC(),
-		Spec: sbatch.Spec{Name: "n", WorkDir: "/home/alice", TimeLimit: 10 * time.Minute, Comment: "mine"}}
+		Spec: &sbatch.Spec{Name: "n", WorkDir: "/home/alice", TimeLimit: 10 * time.Minute, Comment: "mine"}}
 	s := federation.Submission{Job: j, Payload: sbatch.Payload{Script: "#!/bin/sh\n#SIM run=1h\n", Environment: []string{"A=b"}},
 		Partition: "main", User: federation.SiteUser{Name: "alice", UID: 7001, GID: 7001}}
 	for _, f := range change {
@@ -60,7 +60,7 @@ func submission(id federation.JobID, change ...func(*federation.Submission)) fed
 }
 
 func spec(f func(*sbatch.Spec)) func(*federation.Submission) {
-	return func(s *federation.Submission) { f(&s.Job.Spec) }
+	return func(s *federation.Submission) { f(s.Job.Spec) }
 }
 
 func script(text string) func(*federation.Submission) {

@@ -56,7 +56,7 @@ func step(s *Site, d *Driver, rng *rand.Rand, id federation.JobID, h hash.Hash) 
 	ctx := context.Background()
 	switch x := rng.IntN(100); {
 	case x < 80:
-		sub := submission(id, func(b *federation.Submission) { drawSpec(rng, &b.Job.Spec) },
+		sub := submission(id, func(b *federation.Submission) { drawSpec(rng, b.Job.Spec) },
 			script(fmt.Sprintf("#SIM run=%ds exit=%d", rng.IntN(90), rng.IntN(8)/7)))
 		_, err := d.Submit(ctx, sub)
 		fmt.Fprintln(h, err)

@@ -67,7 +67,7 @@ func testChanges(e *env) {
 	j := e.create(s, "alice", "train")
 	told("submission", federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: j.ID, State: "PENDING"})
 
-	het := &federation.Job{User: "alice", Spec: sbatch.Spec{Het: []sbatch.Spec{{Name: "second"}}}}
+	het := &federation.Job{User: "alice", Spec: &sbatch.Spec{Het: []sbatch.Spec{{Name: "second"}}}}
 	e.must(s.CreateJob(ctx, het, &sbatch.Payload{}))
 	told("submission of components", federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: het.ID, State: "PENDING"},
 		federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: het.ID + 1, State: "PENDING"})

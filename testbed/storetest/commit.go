@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 func testCommitFields(e *env) {
@@ -26,7 +27,7 @@ func testCommitFields(e *env) {
 	want := *b.Jobs[0]
 	want.User, want.UID, want.GID = j.User, j.UID, j.GID
 	want.Spec = j.Spec
-	want.Spec.Array = b.Jobs[0].Spec.Array
+	want.EditSpec(func(s *sbatch.Spec) { s.Array = b.Jobs[0].Spec.Array })
 	want.Part, want.Component = j.Part, j.Component
 
 	got, err := s.Job(ctx, j.ID)
@@ -77,10 +78,10 @@ func testCommitLeaves(e *env) {
 	j := e.create(s, "alice", "train")
 	want := *j
 	j.User, j.UID, j.GID = "mallory", 0, 0
-	j.Spec.Name, j.Spec.Account, j.Spec.MinNodes = "other", "other", 9
-	j.Spec.Array = "0-9"
+	j.EditSpec(func(s *sbatch.Spec) { s.Name, s.Account, s.MinNodes, s.Array = "other", "other", 9, "0-9" })
 	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{j}}))
-	want.Spec.Array, want.Rev = "0-9", j.Rev
+	want.EditSpec(func(s *sbatch.Spec) { s.Array = "0-9" })
+	want.Rev = j.Rev
 	got, err := s.Job(ctx, j.ID)
 	e.must(err)
 	e.same("job", got, want)

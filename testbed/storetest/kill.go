@@ -96,7 +96,7 @@ func (s Suite) writeUntilKilled(dir string) {
 // One Printf is one write(2): lines do not mix.
 func writeOne(s federation.Store, w, n int) error {
 	mark := fmt.Sprintf("%d.%d.%d", os.Getpid(), w, n)
-	j := &federation.Job{User: mark, Spec: sbatch.Spec{Name: mark}}
+	j := &federation.Job{User: mark, Spec: &sbatch.Spec{Name: mark}}
 	if err := s.CreateJob(ctx, j, &sbatch.Payload{Script: mark}); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (m *model) commit(b *federation.Batch) error {
 		next := *j
 		next.User, next.UID, next.GID, next.SubmitHost = old.User, old.UID, old.GID, old.SubmitHost
 		next.Spec, next.Part, next.Component = old.Spec, old.Part, old.Component
-		next.Spec.Array = j.Spec.Array
+		next.EditSpec(func(s *sbatch.Spec) { s.Array = j.Spec.Array })
 		old.Job = next
 	}
 	m.requests = slices.DeleteFunc(m.requests, func(r federation.Request) bool { return slices.Contains(b.Done, r.Seq) })
@@ -173,7 +173,7 @@ func (m *machine) reopen(t *rapid.T) {
 }
 
 func (m *machine) create(t *rapid.T) {
-	j := federation.Job{User: anyText.Draw(t, "user"), UID: 7, Spec: sbatch.Spec{Name: anyText.Draw(t, "name")}, Submit: longAgo}
+	j := federation.Job{User: anyText.Draw(t, "user"), UID: 7, Spec: &sbatch.Spec{Name: anyText.Draw(t, "name")}, Submit: longAgo}
 	p := sbatch.Payload{Script: anyText.Draw(t, "script"), Argv: rapid.SliceOfN(anyText, 0, 3).Draw(t, "argv")}
 	if err := m.store.CreateJob(ctx, &j, &p); err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func (m *machine) commit(t *rapid.T) {
 	for range anyNumber.Draw(t, "jobs") {
 		b.Jobs = append(b.Jobs, &federation.Job{
 			ID: m.job(t), State: anyJob.Draw(t, "state"), Site: anySite.Draw(t, "site"), End: anyTime.Draw(t, "end"), Submit: longAgo,
-			Spec: sbatch.Spec{Name: "changed", Array: anyText.Draw(t, "array")}, User: "changed",
+			Spec: &sbatch.Spec{Name: "changed", Array: anyText.Draw(t, "array")}, User: "changed",
 		})
 	}
 	for range anyNumber.Draw(t, "attempts") {

@@ -16,7 +16,7 @@ func testParts(e *env) {
 	e.must(err)
 	var parts []*federation.Job
 	for i, id := range reserved {
-		parts = append(parts, &federation.Job{ID: id, User: "alice", UID: 1000, GID: 100, Spec: sbatch.Spec{Name: "sweep"}, State: federation.Pending,
+		parts = append(parts, &federation.Job{ID: id, User: "alice", UID: 1000, GID: 100, Spec: &sbatch.Spec{Name: "sweep"}, State: federation.Pending,
 			Submit: array.Submit, Part: &federation.ArrayPart{Array: array.ID, Index: i, Count: 3, Max: 2, Step: 1, Limit: 2}})
 	}
 	array.Whole = &federation.ArrayWhole{Count: 3, Max: 2, Step: 1, Limit: 2, Spread: true}
@@ -45,7 +45,7 @@ func testParts(e *env) {
 
 	// All or nothing: an ID that is taken.
 	again := *parts[1]
-	again.Spec.Name = "another"
+	again.EditSpec(func(s *sbatch.Spec) { s.Name = "another" })
 	array.Reason = federation.ReasonPriority
 	e.wants(s.Commit(ctx, &federation.Batch{Create: []*federation.Job{&again}, Jobs: []*federation.Job{array}}), federation.ErrConflict)
 	got, err := s.Job(ctx, array.ID)
@@ -86,7 +86,7 @@ func testComponents(e *env) {
 	s := e.openRange(100, 109)
 	create := func() federation.JobID {
 		j := &federation.Job{User: "alice", UID: 1000, GID: 100, Reason: federation.ReasonPriority,
-			Spec: sbatch.Spec{Name: "a", Het: []sbatch.Spec{{Name: "b"}, {Name: "c", MinNodes: 2}}}}
+			Spec: &sbatch.Spec{Name: "a", Het: []sbatch.Spec{{Name: "b"}, {Name: "c", MinNodes: 2}}}}
 		e.must(s.CreateJob(ctx, j, &sbatch.Payload{Script: "#!/bin/sh\n"}))
 		return j.ID
 	}
@@ -111,7 +111,7 @@ func testComponents(e *env) {
 	create()            // 107 to 109
 	end(e, s, 100, 106) // too scattered
 	purge(e, p, 2)
-	j := &federation.Job{User: "alice", Spec: sbatch.Spec{Het: []sbatch.Spec{{}}}}
+	j := &federation.Job{User: "alice", Spec: &sbatch.Spec{Het: []sbatch.Spec{{}}}}
 	e.wants(s.CreateJob(ctx, j, &sbatch.Payload{}), federation.ErrConflict)
 	end(e, s, 105)
 	purge(e, p, 1)

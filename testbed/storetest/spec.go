@@ -34,7 +34,7 @@ func testCommitSpecs(e *env) {
 // testDemand: a job comes with what its Spec asks for, whatever Demand it had when it was written.
 func testDemand(e *env) {
 	s := e.open()
-	j := &federation.Job{User: "alice", Spec: sbatch.Spec{Name: "a", GRES: "gpu:2", Array: "0-9", Het: []sbatch.Spec{{NTasks: 3}}}}
+	j := &federation.Job{User: "alice", Spec: &sbatch.Spec{Name: "a", GRES: "gpu:2", Array: "0-9", Het: []sbatch.Spec{{NTasks: 3}}}}
 	e.must(s.CreateJob(ctx, j, &sbatch.Payload{}))
 	stored := func(id federation.JobID, spec sbatch.Spec) {
 		e.Helper()
@@ -44,9 +44,9 @@ func testDemand(e *env) {
 			e.Errorf("job %d has another demand than its spec: %+v", id, got.Demand)
 		}
 	}
-	stored(j.ID, j.Spec)
+	stored(j.ID, *j.Spec)
 	stored(j.ID+1, j.Spec.Het[0])
 	j.SetSpec(sbatch.Spec{Name: "a", GRES: "gpu:4", Array: "3"})
 	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{j}, Specs: []*federation.Job{j}}))
-	stored(j.ID, j.Spec)
+	stored(j.ID, *j.Spec)
 }

@@ -147,7 +147,7 @@ func (e *env) same(what string, got, want any) {
 // create stores a job of the given user and name.
 func (e *env) create(s federation.Store, user, name string) *federation.Job {
 	e.Helper()
-	j := &federation.Job{User: user, UID: 1000, GID: 100, Spec: sbatch.Spec{Name: name}}
+	j := &federation.Job{User: user, UID: 1000, GID: 100, Spec: &sbatch.Spec{Name: name}}
 	e.must(s.CreateJob(ctx, j, &sbatch.Payload{Script: "#!/bin/sh\n"}))
 	return j
 }

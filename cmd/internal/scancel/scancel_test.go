@@ -41,7 +41,7 @@ func start(t *testing.T) *apitest.Daemon {
 		if user != "me" {
 			uid = 61002
 		}
-		j := federation.Job{ID: id, User: user, UID: uid, State: state, Partition: "main", Spec: sbatch.Spec{Name: name, WorkDir: "/", Array: array}}
+		j := federation.Job{ID: id, User: user, UID: uid, State: state, Partition: "main", Spec: &sbatch.Spec{Name: name, WorkDir: "/", Array: array}}
 		if state == federation.Running {
 			j.Site = "alpha"
 		}
@@ -63,10 +63,10 @@ func start(t *testing.T) *apitest.Daemon {
 		t.Fatal(err)
 	}
 	job := func(id federation.JobID, name string, state federation.State) federation.Job {
-		return federation.Job{ID: id, User: "me", UID: uint32(os.Getuid()), State: state, Partition: "main", Spec: sbatch.Spec{Name: name, WorkDir: "/"}}
+		return federation.Job{ID: id, User: "me", UID: uint32(os.Getuid()), State: state, Partition: "main", Spec: &sbatch.Spec{Name: name, WorkDir: "/"}}
 	}
 	leader, spread, part := job(9, "het", federation.Pending), job(20, "g", federation.Pending), job(21, "g", federation.Running)
-	leader.Spec.Het = []sbatch.Spec{leader.Spec}
+	leader.Spec.Het = []sbatch.Spec{*leader.Spec}
 	spread.Spec.Array, spread.Whole = "1-5", &federation.ArrayWhole{Count: 6, Max: 5, Step: 1, Spread: true}
 	spread.Spec.Array = "2-5"
 	part.Part = &federation.ArrayPart{Array: 20, Index: 0, Count: 6, Max: 5, Step: 1}

@@ -32,7 +32,7 @@ func stepDaemon(t *testing.T, site federation.StepSignaller) *apitest.Daemon {
 	d := apitest.Start(t, api.Config{Users: everybody{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": site}})
 	d.Controller.SetSites(&federation.Site{Name: "alpha"}, &federation.Site{Name: "sky"})
 	put := func(id federation.JobID, at federation.SiteName, state federation.State, change func(*federation.Job)) {
-		j := federation.Job{ID: id, User: "me", UID: uint32(os.Getuid()), State: state, Site: at, Partition: "main", Spec: sbatch.Spec{Name: "j", WorkDir: "/"}}
+		j := federation.Job{ID: id, User: "me", UID: uint32(os.Getuid()), State: state, Site: at, Partition: "main", Spec: &sbatch.Spec{Name: "j", WorkDir: "/"}}
 		if change != nil {
 			change(&j)
 		}

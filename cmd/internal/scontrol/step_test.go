@@ -29,7 +29,7 @@ func TestShowStep(t *testing.T) {
 	start := time.Date(2026, 11, 22, 3, 29, 51, 0, time.Local)
 	d := apitest.Start(t, api.Config{Steps: rented{start}})
 	d.Put(t, federation.Job{ID: 1, User: "alice", UID: 7001, State: federation.Running, Partition: "main", Site: "sky", Nodes: "n[1-2]", Submit: start, Start: start,
-		Spec: sbatch.Spec{Name: "stepjob", WorkDir: "/", TimeLimit: time.Hour}})
+		Spec: &sbatch.Spec{Name: "stepjob", WorkDir: "/", TimeLimit: time.Hour}})
 	const batch = "StepId=1.batch UserId=7001 StartTime=2026-11-22T03:29:51 TimeLimit=UNLIMITED\n   State=RUNNING Partition=main NodeList=n1\n" +
 		"   Nodes=1 CPUs=0 Tasks=1 Name=batch Network=(null)\n   TRES=(null)\n   ResvPorts=(null)\n   CPUFreqReq=Default\n   SrunHost:Pid=(null):0\n\n"
 	const zero = "StepId=1.0 UserId=7001 StartTime=2026-11-22T03:29:51 TimeLimit=00:03:00\n   State=RUNNING Partition=main NodeList=n[1-2]\n" +

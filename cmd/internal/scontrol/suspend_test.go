@@ -19,7 +19,7 @@ func TestSuspend(t *testing.T) {
 	d := apitest.Start(t, api.Config{Suspends: map[federation.SiteName]bool{"sky": true}})
 	start := time.Now().Add(-time.Hour).Truncate(time.Second)
 	job := func(id federation.JobID, state federation.State) federation.Job {
-		j := federation.Job{ID: id, User: "alice", UID: 7001, State: state, Submit: start, Spec: sbatch.Spec{Name: "j", WorkDir: "/", TimeLimit: 2 * time.Hour}}
+		j := federation.Job{ID: id, User: "alice", UID: 7001, State: state, Submit: start, Spec: &sbatch.Spec{Name: "j", WorkDir: "/", TimeLimit: 2 * time.Hour}}
 		if state != federation.Pending {
 			j.Site, j.Nodes, j.Start, j.Partition = "sky", "n1", start, "main"
 		}

@@ -55,7 +55,7 @@ func start(t testing.TB) *apitest.Daemon {
 	now := time.Now()
 	job := func(id federation.JobID, name string, state federation.State, spec sbatch.Spec) federation.Job {
 		spec.Name, spec.WorkDir, spec.TimeLimit = name, "/home/alice", time.Hour
-		return federation.Job{ID: id, User: "alice", UID: uint32(os.Getuid()), State: state, Reason: federation.ReasonPriority, Partition: "main", Submit: now, Priority: 5, Spec: spec}
+		return federation.Job{ID: id, User: "alice", UID: uint32(os.Getuid()), State: state, Reason: federation.ReasonPriority, Partition: "main", Submit: now, Priority: 5, Spec: &spec}
 	}
 	runs := func(j federation.Job, site federation.SiteName, node string) federation.Job {
 		j.Site, j.Nodes, j.Start, j.Reason = site, node, now, federation.ReasonNone

@@ -28,7 +28,7 @@ func TestRentedSteps(t *testing.T) {
 	began := time.Now().Add(-29 * time.Second).Truncate(time.Second)
 	d := apitest.Start(t, api.Config{Federation: "fed", Users: people{}, Steps: rented{began}})
 	d.Put(t, federation.Job{ID: 1, User: "alice", UID: 7001, State: federation.Running, Partition: "main", Site: "sky", Nodes: "n[1-2]", Submit: began, Start: began,
-		Spec: sbatch.Spec{Name: "stepjob", WorkDir: "/", TimeLimit: time.Hour}})
+		Spec: &sbatch.Spec{Name: "stepjob", WorkDir: "/", TimeLimit: time.Hour}})
 	at := began.Format("2006-01-02T15:04:05")
 	for args, want := range map[string]string{
 		"-s -o %i|%j|%P|%u|%N":  "STEPID|NAME|PARTITION|USER|NODELIST\n1.0|first|main|alice|n[1-2]\n1.1|sleep|main|alice|n1\n1.batch|batch|main|alice|n1\n",

@@ -194,6 +194,7 @@ func apply(job *federation.Job, r federation.Request) {
 		job.State, job.Reason, job.Cancel, job.Restarts = federation.Pending, federation.ReasonBeginTime, false, job.Restarts+1
 		job.Start, job.End, job.Nodes = time.Time{}, time.Time{}, ""
 	case federation.RequestUpdate:
-		job.Spec, _ = federation.ChangedSpec(job, r.Change, r.At) // the server has checked them
+		spec, _ := federation.ChangedSpec(job, r.Change, r.At) // the server has checked them
+		job.SetSpec(spec)
 	}
 }

@@ -62,14 +62,17 @@ func (s *Store) CreateJob(_ context.Context, j *federation.Job, p *sbatch.Payloa
 	if j.ID == 0 {
 		j.ID = s.next
 	}
+	if j.Spec == nil {
+		j.Spec = new(sbatch.Spec)
+	}
 	s.next = max(s.next, j.ID+1)
 	s.rev++
 	j.Rev = s.rev
 	s.jobs[j.ID], s.payloads[j.ID] = *j, *p
 	s.note(federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: j.ID, State: string(j.State)})
-	for i, spec := range j.Spec.Het {
+	for i := range j.Spec.Het {
 		c := *j
-		c.ID, c.Spec, c.Component = j.ID+federation.JobID(i+1), spec, &federation.HetComponent{Leader: j.ID, Offset: i + 1}
+		c.ID, c.Spec, c.Component = j.ID+federation.JobID(i+1), &j.Spec.Het[i], &federation.HetComponent{Leader: j.ID, Offset: i + 1}
 		s.next = max(s.next, c.ID+1)
 		s.jobs[c.ID] = c
 		s.note(federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: c.ID, State: string(c.State)})
