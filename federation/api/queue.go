@@ -43,19 +43,21 @@ type queue struct {
 	shared, own []byte // of the row that is being made
 }
 
-// queuedJob is a job with its rows: one, or for an array one for each started task and one for the rest.
+// queuedJob is a job with its rows: one, or for an array one for each started task and one for the rest. An array whose tasks are all jobs
+// of their own has none.
 type queuedJob struct {
 	job   federation.JobID
 	group federation.JobID // the array or leader to which it belongs; 0: none
 	end   int64            // in nanoseconds since 1970; 0: live
 	begin int64            // its rows change then; 0: they do not
+	empty bool             // there are no rows
 	row   queueRow         // the first
 	more  []*queueRow
 }
 
 // rows is an iterator over the rows of k.
 func (k *queuedJob) rows(yield func(*queueRow) bool) {
-	if !yield(&k.row) {
+	if k.empty || !yield(&k.row) {
 		return
 	}
 	for _, r := range k.more {
@@ -316,7 +318,7 @@ func (q *queue) awaits(at time.Time) {
 // take replaces the rows of a job.
 func (q *queue) take(v *view, j *federation.Job, tasks []federation.Task) {
 	q.drop(j.ID)
-	k := &queuedJob{job: j.ID}
+	k := &queuedJob{job: j.ID, empty: true}
 	if j.State.Ended() {
 		k.end = unixNanos(j.End)
 	}
@@ -325,6 +327,7 @@ func (q *queue) take(v *view, j *federation.Job, tasks []federation.Task) {
 			k.begin = j.Spec.Begin.UnixNano()
 			q.awaits(j.Spec.Begin)
 		}
+		k.empty = false
 		row := &k.row
 		if i > 0 {
 			row = new(queueRow)

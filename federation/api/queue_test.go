@@ -230,6 +230,22 @@ func TestQueueSelects(t *testing.T) {
 	}
 }
 
+// An array that is spread to its last task has no row of its own beside its tasks'.
+func TestQueueWithSpreadArray(t *testing.T) {
+	d := apitest.Start(t, api.Config{Users: queueUsers{}})
+	array := federation.Job{User: "alice", State: federation.Completed, End: time.Now(), Partition: "p", Spec: &sbatch.Spec{Name: "whole"},
+		Whole: &federation.ArrayWhole{Count: 1, Max: 1, Step: 1, Spread: true}}
+	task := federation.Job{User: "alice", State: federation.Completed, End: time.Now(), Partition: "q", Spec: &sbatch.Spec{Name: "task"},
+		Part: &federation.ArrayPart{Array: 30_000_000, Index: 0}}
+	d.Put(t, array, task)
+	for _, query := range []string{"", "?job_id=30000000_0"} {
+		status, _, jobs, err := readQueue(d.Socket, query)
+		if err != nil || status != 200 || len(jobs) != 1 || jobs[0].Name != "task" {
+			t.Errorf("%q: status %d, %s; %v", query, status, brief(jobs), err)
+		}
+	}
+}
+
 // Many who poll while jobs change see whole lists, each job once.
 func TestQueueIsSafeForManyPollers(t *testing.T) {
 	d := apitest.Start(t, api.Config{Users: queueUsers{}})
