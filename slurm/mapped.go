@@ -26,17 +26,18 @@ type name struct {
 // business, at the end of its comment.
 func (d *Driver) keyed(st standing, s federation.Submission) federation.Submission {
 	job := *s.Job
-	sp := job.Spec
-	if m := sp.More; st.wckey && (m == nil || m.WCKey == "") {
-		more := sbatch.More{}
-		if m != nil {
-			more = *m
+	job.EditSpec(func(sp *sbatch.Spec) {
+		if m := sp.More; st.wckey && (m == nil || m.WCKey == "") {
+			more := sbatch.More{}
+			if m != nil {
+				more = *m
+			}
+			more.WCKey = s.Key
+			sp.More = &more
+		} else {
+			sp.Comment = strings.TrimSpace(sp.Comment + " " + s.Key)
 		}
-		more.WCKey = s.Key
-		sp.More = &more
-	} else {
-		sp.Comment = strings.TrimSpace(sp.Comment + " " + s.Key)
-	}
+	})
 	s.Job = &job
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // numbers of file name patterns are those of the federation. What a site would put there is another number where it gives its own, or where
@@ -49,13 +50,14 @@ const maxWidth = 10
 
 // files rewrites the patterns of a submission, whose job is a copy. output is the default.
 func (p patternNumbers) files(j *federation.Job, output string) {
-	sp := j.Spec
-	if sp.Output == "" {
-		sp.Output = output
-	}
-	for _, f := range []*string{&sp.Input, &sp.Output, &sp.Error} {
-		*f = p.rewrite(*f)
-	}
+	j.EditSpec(func(sp *sbatch.Spec) {
+		if sp.Output == "" {
+			sp.Output = output
+		}
+		for _, f := range []*string{&sp.Input, &sp.Output, &sp.Error} {
+			*f = p.rewrite(*f)
+		}
+	})
 }
 
 // defaultOutput is where sbatch puts the output that nobody asked for elsewhere.
