@@ -59,22 +59,13 @@ func (c *Controller) load(ctx context.Context) error {
 	if err := c.inbox.begin(ctx); err != nil {
 		return err
 	}
-	jobs, err := c.store.Jobs(ctx, federation.JobQuery{Live: true})
+	arrays, err := c.loadJobs(ctx)
 	if err != nil {
-		return fmt.Errorf("read the live jobs: %w", err)
+		return err
 	}
 	attempts, err := c.store.LiveAttempts(ctx)
 	if err != nil {
 		return fmt.Errorf("read the live attempts: %w", err)
-	}
-	var arrays []federation.JobID
-	for i := range jobs { // in order of ID: a job comes after those that it may depend on
-		if _, err := c.addJob(ctx, jobs[i]); err != nil {
-			return err
-		}
-		if jobs[i].Whole != nil || jobs[i].Spec.Array != "" {
-			arrays = append(arrays, jobs[i].ID)
-		}
 	}
 	if err := c.loadTasks(ctx, arrays); err != nil {
 		return err
@@ -101,6 +92,31 @@ func (c *Controller) load(ctx context.Context) error {
 	}
 	c.watch.takeSiteStates(states)
 	return nil
+}
+
+// loadPage is how many jobs are read at once: a million at a time would be a gigabyte beside what is made of them.
+const loadPage = 10_000
+
+// loadJobs takes up the live jobs in order of their ID, so that a job comes after those that it may depend on. It returns the arrays.
+func (c *Controller) loadJobs(ctx context.Context) (arrays []federation.JobID, err error) {
+	for q := (federation.JobQuery{Live: true, Limit: loadPage}); ; {
+		jobs, err := c.store.Jobs(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read the live jobs: %w", err)
+		}
+		for i := range jobs {
+			if _, err := c.addJob(ctx, jobs[i]); err != nil {
+				return nil, err
+			}
+			if jobs[i].Whole != nil || jobs[i].Spec.Array != "" {
+				arrays = append(arrays, jobs[i].ID)
+			}
+		}
+		if len(jobs) < loadPage {
+			return arrays, nil
+		}
+		q.AfterID = jobs[len(jobs)-1].ID
+	}
 }
 
 func (c *Controller) loadTasks(ctx context.Context, arrays []federation.JobID) error {
