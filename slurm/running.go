@@ -38,7 +38,7 @@ type waitingJob struct {
 
 // waitingReads bounds the waiting jobs whose details are read in one look, so that looking does not
 // slow a site down.
-const waitingReads = 20
+const waitingReads = 4
 
 // holders returns every job that holds nodes, and those that wait, with details that are asked for once.
 func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federation.RunningJob, []federation.WaitingJob, error) {
