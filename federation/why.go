@@ -9,7 +9,13 @@ import (
 type Why struct {
 	Code  Code     `json:"code,omitempty"`
 	Args  []string `json:"args,omitempty"`
-	Notes []*Why   `json:"notes,omitempty"` // what the sentence has in parentheses after it
+	Notes []Note   `json:"notes,omitempty"`
+}
+
+// Note is what a sentence has in parentheses after it.
+type Note struct {
+	Code Code     `json:"code"`
+	Args []string `json:"args,omitempty"`
 }
 
 // Code names a sentence. Codes are stored: they may be added to, but not renamed.
@@ -166,18 +172,19 @@ func (w *Why) With(code Code, args ...string) *Why {
 	if w != nil {
 		c = *w
 	}
-	c.Notes = append(slices.Clip(c.Notes), Because(code, args...))
+	c.Notes = append(slices.Clip(c.Notes), Note{code, args})
 	return &c
 }
 
 // Text is w in words, without its notes. A code of a newer version stands for itself.
-func (w *Why) Text() string {
-	sentence, known := sentences[w.Code]
+func (w *Why) Text() string { return sentence(w.Code, w.Args) }
+
+func sentence(code Code, args []string) string {
+	sentence, known := sentences[code]
 	if !known {
-		sentence = string(w.Code)
+		sentence = string(code)
 	}
 	var b strings.Builder
-	args := w.Args
 	for len(args) > 0 {
 		before, after, found := strings.Cut(sentence, "%s")
 		if !found {
@@ -226,7 +233,7 @@ func (r *Rejection) Text() string {
 		text = r.Why.Text()
 	}
 	for _, note := range r.Why.Notes {
-		text += " (" + note.Text() + ")"
+		text += " (" + sentence(note.Code, note.Args) + ")"
 	}
 	return text
 }
