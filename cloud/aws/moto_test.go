@@ -27,6 +27,7 @@ var notMoto = map[string]string{
 	"CreateAtOnce":            "moto does not heed ClientToken",
 	"CreateConflict":          "moto does not heed ClientToken",
 	"WrapKeepsIt":             "moto does not heed ClientToken",
+	"WithdrawMade":            "moto does not heed ClientToken",
 }
 
 // moto starts moto_server, a stand-in of others' making, where it is installed.

@@ -80,6 +80,9 @@ func TestServeFinishesWhatIsInHand(t *testing.T) {
 	c := client.New(d.Socket)
 	defer c.Close()
 	id := d.Put(t, job(0, alice, federation.Running))[0]
+	for d.Store.Followers() == 0 { // the queue in memory, which is read at the start
+		time.Sleep(time.Millisecond)
+	}
 	polled, followers := make(chan error, 1), d.Store.Followers()
 	go func() {
 		var rec v1.JobRecord

@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/client"
+	"fsub/sbatch"
 )
 
 func TestCheck(t *testing.T) {
@@ -79,8 +80,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Submission{ID: 30000000, Token: "x", User: "alice", NoRequeue: c.noRequeue}
-			rec := &client.JobRecord{Job: federation.Job{ID: 30000000, User: "alice", State: c.state, Restarts: c.restarts}, Attempts: c.attempts, Events: c.events}
-			rec.Job.Spec.Name = "x"
+			rec := &client.JobRecord{Job: federation.Job{ID: 30000000, User: "alice", State: c.state, Restarts: c.restarts, Spec: &sbatch.Spec{Name: "x"}}, Attempts: c.attempts, Events: c.events}
 			if v := Check(s, rec, c.runs, c.kills); v.Kind != c.want {
 				t.Errorf("verdict %d %q, want %d", v.Kind, v.Why, c.want)
 			}
