@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -145,7 +146,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 	queries := map[string]string{"/fed/v1/events": "?since=0", "/fed/v1/accounting": "?start_time=1000", "/fed/v1/machines": "?since=0"}
 
-	client := http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", d.Socket) }}}
+	client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", d.Socket) }}}
 	defer client.CloseIdleConnections()
 	ask := func(method, path string, in any) (*http.Response, []byte) {
 		t.Helper()

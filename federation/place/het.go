@@ -86,8 +86,6 @@ func componentOf(job *federation.Job, i int) federation.Job {
 	return one
 }
 
-func componentText(i int) string { return " (component " + strconv.Itoa(i) + ")" }
-
 func forEver(rejections []federation.Rejection) bool {
 	return !slices.ContainsFunc(rejections, func(r federation.Rejection) bool { return !r.Never })
 }
