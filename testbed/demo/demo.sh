@@ -103,7 +103,7 @@ for id in "${ids[@]}"; do
 	[ "$state" = COMPLETED ] || fail "job $id ended as ${state:-nothing that squeue knows}"
 	show fed explain "$id"
 	show fed job show "$id"
-	site=$(fed job show "$id" --json | sed -n 's/.*"Site": *"\([a-z]*\)".*/\1/p' | head -n 1)
+	site=$(fed job show "$id" --json | sed -n 's/.*"site": *"\([a-z]*\)".*/\1/p' | head -n 1)
 	case $site in
 	alpha|beta) show_books "$site" "$id" ;;
 	local|aws) ;; # no Slurm has books there
