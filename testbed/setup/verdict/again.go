@@ -10,7 +10,7 @@ import (
 
 const (
 	mostFlaky = 3  // flaky tests that do not fail a run
-	mostAgain = 10 // where more tests than these fail, none is run again: that is no matter of luck
+	mostAgain = 10 // where more tests than these fail, none is run again: that is not bad luck
 )
 
 // command is a go test -json with all of its arguments but the packages.
