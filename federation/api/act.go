@@ -24,7 +24,7 @@ const maxActs = 100_000
 // act is POST /fed/v1/jobs/{cancel,signal,hold,release,...}.
 func (s *Server) act(kind federation.RequestKind) handler {
 	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-		body, err := s.readBody(w, r)
+		body, err := s.bodies.read(w, r)
 		if err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func (s *Server) act(kind federation.RequestKind) handler {
 		if len(req.Jobs) > maxActs {
 			return badBody(fmt.Sprintf("%d jobs in one request, at most %d are allowed", len(req.Jobs), maxActs))
 		}
-		errs, err := s.actOn(r.Context(), c, kind, req)
+		errs, err := s.actions.actOn(r.Context(), c, kind, req)
 		if err != nil {
 			return err
 		}
@@ -53,9 +53,19 @@ func (s *Server) act(kind federation.RequestKind) handler {
 	}
 }
 
+// actions ask the controller to do something to jobs.
+type actions struct {
+	store      federation.Store
+	controller Controller
+	gate       *gate
+	now        func() time.Time
+	keep       time.Duration // how long an ended job can be asked for
+	suspends   map[federation.SiteName]bool
+}
+
 // actOn checks each reference of req against c's rights and the job's state, makes the accepted ones durable and waits a
 // moment for them to be carried out. There is one error, or nil, for each reference.
-func (s *Server) actOn(ctx context.Context, c identity.Caller, kind federation.RequestKind, req v1.ActRequest) ([]error, error) {
+func (s *actions) actOn(ctx context.Context, c identity.Caller, kind federation.RequestKind, req v1.ActRequest) ([]error, error) {
 	if kind == federation.RequestSignal && !validSignal(req.Signal.Name) {
 		return nil, badBody(fmt.Sprintf("no signal %q: use a name such as USR1, or a number", req.Signal.Name))
 	}
@@ -98,8 +108,8 @@ func (s *Server) actOn(ctx context.Context, c identity.Caller, kind federation.R
 		room <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-room }()
-			seqs[i], errs[i] = s.cfg.Store.AddRequest(ctx, federation.Request{
-				Job: ref.ID, Tasks: ref.Tasks, Kind: kind, UID: c.UID, Signal: req.Signal, At: s.cfg.Now().UTC(), Change: req.Change, Restarts: job.Restarts,
+			seqs[i], errs[i] = s.store.AddRequest(ctx, federation.Request{
+				Job: ref.ID, Tasks: ref.Tasks, Kind: kind, UID: c.UID, Signal: req.Signal, At: s.now().UTC(), Change: req.Change, Restarts: job.Restarts,
 				// An operator's hold of a job of their own is a user's hold.
 				Operator: c.Role >= identity.RoleOperator && (kind != federation.RequestHold || c.UID != job.UID && !req.AsUser),
 			})
@@ -113,7 +123,7 @@ func (s *Server) actOn(ctx context.Context, c identity.Caller, kind federation.R
 }
 
 // jobsOf reads the jobs that refs name, and the task records of those of which only tasks are meant.
-func (s *Server) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.JobID]federation.Job, map[federation.JobID][]federation.Task, error) {
+func (s *actions) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.JobID]federation.Job, map[federation.JobID][]federation.Task, error) {
 	var ids, arrays []federation.JobID
 	for _, ref := range refs {
 		ids = append(ids, ref.ID)
@@ -125,7 +135,7 @@ func (s *Server) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.J
 	if len(ids) == 0 {
 		return jobs, nil, nil
 	}
-	list, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: ids})
+	list, err := s.store.Jobs(ctx, federation.JobQuery{IDs: ids})
 	if err != nil {
 		return nil, nil, ofStore(err, errNoContact)
 	}
@@ -139,7 +149,7 @@ func (s *Server) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.J
 	if len(arrays) == 0 {
 		return jobs, nil, nil
 	}
-	tasks, err := s.cfg.Store.TasksOf(ctx, arrays)
+	tasks, err := s.store.TasksOf(ctx, arrays)
 	for id := range parts {
 		if tasks != nil {
 			tasks[id] = withParts(tasks[id], parts[id])
@@ -149,13 +159,13 @@ func (s *Server) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.J
 }
 
 // settle wakes the controller and waits until it has carried out all of seqs, or for settleTime. 0 stands for none.
-func (s *Server) settle(ctx context.Context, seqs []int64) {
+func (s *actions) settle(ctx context.Context, seqs []int64) {
 	seqs = slices.DeleteFunc(slices.Clone(seqs), func(seq int64) bool { return seq == 0 })
 	if len(seqs) == 0 {
 		return
 	}
-	s.cfg.Controller.Wake()
-	s.cfg.Controller.Settled(ctx, seqs, settleTime)
+	s.controller.Wake()
+	s.controller.Settled(ctx, seqs, settleTime)
 }
 
 // inOrderOfJob are the places of refs in order of their job IDs.

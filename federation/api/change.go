@@ -21,13 +21,13 @@ var (
 )
 
 // permitAct says in Slurm's words why c may not do what req asks to job; nil if it may.
-func (s *Server) permitAct(c identity.Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
+func (s *actions) permitAct(c identity.Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
 	switch kind {
 	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate, federation.RequestTop:
 	default:
 		return permit(c, kind, job)
 	}
-	if job.State.Ended() && job.End.Before(s.cfg.Now().Add(-s.cfg.MinJobAge)) {
+	if job.State.Ended() && job.End.Before(s.now().Add(-s.keep)) {
 		return errInvalidJobID // slurmctld would have forgotten it
 	}
 	switch kind {
@@ -46,8 +46,8 @@ func (s *Server) permitAct(c identity.Caller, kind federation.RequestKind, job *
 }
 
 // refusals fills in what the controller, or a site, has refused in the meantime.
-func (s *Server) refusals(seqs []int64, errs []error) {
-	ctl, ok := s.cfg.Controller.(interface{ Refusal(seq int64) error })
+func (s *actions) refusals(seqs []int64, errs []error) {
+	ctl, ok := s.controller.(interface{ Refusal(seq int64) error })
 	if !ok {
 		return
 	}
@@ -79,7 +79,7 @@ var running = map[string]bool{"time": true, "comment": true, "job-name": true, "
 	"extra": true, "time-min": true, "deadline": true, "switches": true, "array-limit": true, "priority": true}
 
 // permitUpdate checks the values too, and that some site could run the changed job.
-func (s *Server) permitUpdate(c identity.Caller, job *federation.Job, changes []sbatch.Change) error {
+func (s *actions) permitUpdate(c identity.Caller, job *federation.Job, changes []sbatch.Change) error {
 	operator := c.Role >= identity.RoleOperator
 	switch {
 	case !c.Owns(job.UID):
@@ -92,7 +92,7 @@ func (s *Server) permitUpdate(c identity.Caller, job *federation.Job, changes []
 		return badBody("no change requested")
 	}
 	changed := *job
-	spec, err := changedSpec(job, changes, s.cfg.Now().UTC())
+	spec, err := changedSpec(job, changes, s.now().UTC())
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *Server) permitUpdate(c identity.Caller, job *federation.Job, changes []
 	if err := checkSpec(c, &changed); err != nil || job.State != federation.Pending {
 		return err
 	}
-	err = s.judge(&changed, func() error { return s.cfg.Controller.Judge(&changed) })
+	err = s.gate.judge(&changed, func() error { return s.controller.Judge(&changed) })
 	var refusal *federation.SlurmError
 	if errors.As(err, &refusal) { // what sbatch says before its sentence, scontrol does not
 		plain := *refusal

@@ -19,13 +19,13 @@ import (
 
 // dbJobs is GET /slurmdb/.../jobs and /job/{id}: every job that was ever accepted, as slurmdbd would have recorded it. An unknown
 // one is an empty list. Filters: job_id (or step), users, job_name, partition, account, qos, state, start_time, end_time.
-func (s *Server) dbJobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *restd) dbJobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	q := r.URL.Query()
 	if id := r.PathValue("id"); id != "" {
 		q.Set("job_id", id)
 	}
-	v := s.view()
-	list, warnings, err := s.account(r.Context(), v, q)
+	v := s.lister.view()
+	list, warnings, err := s.lister.account(r.Context(), v, q)
 	if err != nil {
 		return err
 	}
@@ -34,23 +34,23 @@ func (s *Server) dbJobs(w http.ResponseWriter, r *http.Request, c identity.Calle
 	for i := range list {
 		resp.Jobs[i] = v.dbRecord(&list[i])
 	}
-	if err := s.addUsage(r.Context(), list, func(i int) *wire.DBJob { return &resp.Jobs[i] }); err != nil {
+	if err := s.lister.addUsage(r.Context(), list, func(i int) *wire.DBJob { return &resp.Jobs[i] }); err != nil {
 		return err
 	}
 	for i := range resp.Jobs {
-		s.whoKilled(resp.Jobs[i].Steps)
+		s.lister.whoKilled(resp.Jobs[i].Steps)
 	}
 	return writeJSON(w, resp)
 }
 
 // accounting is GET /fed/v1/accounting: the same for sacct, which wants uids too.
 func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	v := s.view()
-	list, warnings, err := s.account(r.Context(), v, r.URL.Query())
+	v := s.lister.view()
+	list, warnings, err := s.lister.account(r.Context(), v, r.URL.Query())
 	if err != nil {
 		return err
 	}
-	resp := v1.AccountingResponse{Reply: s.reply(r, c), Jobs: make([]v1.AccountingJob, len(list))}
+	resp := v1.AccountingResponse{Reply: s.restd.reply(r, c), Jobs: make([]v1.AccountingJob, len(list))}
 	resp.Warnings = append(resp.Warnings, warnings...)
 	for i := range list {
 		j := list[i].job
@@ -59,22 +59,22 @@ func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c identity.C
 			resp.Jobs[i].CancelledBy = &j.CancelBy
 		}
 	}
-	if err := s.addUsage(r.Context(), list, func(i int) *wire.DBJob { return &resp.Jobs[i].DBJob }); err != nil {
+	if err := s.lister.addUsage(r.Context(), list, func(i int) *wire.DBJob { return &resp.Jobs[i].DBJob }); err != nil {
 		return err
 	}
 	for i := range resp.Jobs {
-		resp.Jobs[i].StepsCancelledBy = s.whoKilled(resp.Jobs[i].Steps)
+		resp.Jobs[i].StepsCancelledBy = s.lister.whoKilled(resp.Jobs[i].Steps)
 	}
 	return writeJSON(w, resp)
 }
 
 // account reads what the query of an accounting listing selects, in order of the jobs.
-func (s *Server) account(ctx context.Context, v *view, q url.Values) ([]part, []wire.Warning, error) {
+func (s *lister) account(ctx context.Context, v *view, q url.Values) ([]part, []wire.Warning, error) {
 	f, err := readFilter(q)
 	if err != nil {
 		return nil, nil, err
 	}
-	win, err := readWindow(q, s.cfg.Now())
+	win, err := readWindow(q, s.now())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,8 +17,8 @@ import (
 
 // checkDemand checks what a job asks of the federation itself against the sites that there are. Names in --clusters that nobody
 // knows are warnings as long as one is known, as in sbatch 24.11; they are taken out.
-func (s *Server) checkDemand(spec *sbatch.Spec) (named clusters, err error) {
-	sites := s.cfg.Controller.Sites()
+func (s *gate) checkDemand(spec *sbatch.Spec) (named clusters, err error) {
+	sites := s.controller.Sites()
 	if named, err = s.setClusters(spec, sites); err != nil {
 		return named, err
 	}
@@ -45,15 +45,15 @@ type clusters struct {
 
 // setClusters leaves in --clusters the names of sites, as they are written here. The federation's own name stands for the whole
 // of it: such a job is no more bound than one without --clusters.
-func (s *Server) setClusters(spec *sbatch.Spec, sites []*federation.Site) (named clusters, err error) {
+func (s *gate) setClusters(spec *sbatch.Spec, sites []*federation.Site) (named clusters, err error) {
 	if spec.Clusters == "" || spec.Clusters == "all" {
 		return named, nil
 	}
 	var known []string
 	for name := range strings.SplitSeq(spec.Clusters, ",") {
-		if strings.EqualFold(name, s.cfg.Federation) {
+		if strings.EqualFold(name, s.federation) {
 			spec.Clusters = ""
-			return clusters{answer: s.cfg.Federation}, nil
+			return clusters{answer: s.federation}, nil
 		}
 		i := slices.IndexFunc(sites, func(site *federation.Site) bool { return strings.EqualFold(name, string(site.Name)) })
 		switch {
@@ -106,13 +106,13 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 
 // pin chooses the one site of --clusters that the answer to a submission names: where the job can start first, as sbatch does,
 // and of several the cheapest. The job stays bound to it.
-func (s *Server) pin(job *federation.Job) {
+func (s *gate) pin(job *federation.Job) {
 	if job.Spec.Clusters == "" || job.Spec.Clusters != "all" && !strings.Contains(job.Spec.Clusters, ",") {
 		return
 	}
 	at := func(site federation.SiteName) { job.EditSpec(func(spec *sbatch.Spec) { spec.Clusters = string(site) }) }
 	defer func() { job.Demand = demand.Of(job.Spec) }()
-	d := s.cfg.Controller.Explain(job)
+	d := s.controller.Explain(job)
 	if len(d.Offers) > 0 {
 		first := slices.MinFunc(d.Offers, func(a, b *federation.Offer) int { return a.Start.Compare(b.Start) })
 		at(first.Site)

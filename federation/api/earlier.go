@@ -8,12 +8,12 @@ import (
 
 // withEarlier puts before each job that has run several times its earlier runs, as slurmdbd keeps them: each attempt that had started, and of each attempt the runs
 // that its site has requeued by itself. What they have measured is not kept.
-func (s *Server) withEarlier(ctx context.Context, list []part) ([]part, error) {
+func (s *lister) withEarlier(ctx context.Context, list []part) ([]part, error) {
 	out := make([]part, 0, len(list))
 	for i := range list {
 		p := &list[i]
 		if p.job.Restarts > 0 && (p.task == nil || p.job.Part != nil) && p.job.Component == nil {
-			attempts, err := s.cfg.Store.Attempts(ctx, p.job.ID)
+			attempts, err := s.store.Attempts(ctx, p.job.ID)
 			if err != nil {
 				return nil, ofStore(err, errNoContact)
 			}

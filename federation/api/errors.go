@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -105,26 +104,6 @@ func wireError(err error) v1.Error {
 		return v1.Error{Number: e.Number, Said: e.Said, Text: e.Text, Detail: e.Detail, Alone: e.Alone}
 	}
 	return v1.Error{Text: err.Error()}
-}
-
-// fail answers a /fed/v1 request with err and returns the status.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
-	code := status(err)
-	s.logFailure(r, code, err)
-	writeError(w, code, err)
-	return code
-}
-
-// logFailure logs what is our failure rather than the caller's.
-func (s *Server) logFailure(r *http.Request, code int, err error) {
-	if code < 500 || errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return
-	}
-	var se storeError
-	if errors.As(err, &se) {
-		err = se.cause
-	}
-	s.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
 }
 
 func writeError(w http.ResponseWriter, code int, err error) {

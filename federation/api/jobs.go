@@ -15,8 +15,8 @@ import (
 
 // list reads the parts of all jobs that f selects, among those that slurmctld would still hold: live ones, and those that
 // ended within MinJobAge.
-func (s *Server) list(ctx context.Context, v *view, f *jobFilter, q federation.JobQuery) (out []part, err error) {
-	jobs, err := s.cfg.Store.Jobs(ctx, q)
+func (s *lister) list(ctx context.Context, v *view, f *jobFilter, q federation.JobQuery) (out []part, err error) {
+	jobs, err := s.store.Jobs(ctx, q)
 	if err != nil {
 		return nil, ofStore(err, errNoContact)
 	}
@@ -33,7 +33,7 @@ func (s *Server) list(ctx context.Context, v *view, f *jobFilter, q federation.J
 	}
 	var tasks map[federation.JobID][]federation.Task
 	if len(arrays) > 0 {
-		if tasks, err = s.cfg.Store.TasksOf(ctx, arrays); err != nil {
+		if tasks, err = s.store.TasksOf(ctx, arrays); err != nil {
 			return nil, ofStore(err, errNoContact)
 		}
 	}
@@ -48,13 +48,13 @@ func (s *Server) list(ctx context.Context, v *view, f *jobFilter, q federation.J
 }
 
 // jobs is GET /jobs.
-func (s *Server) jobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *restd) jobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	f, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
 	}
 	resp := wire.JobsResponse{Reply: s.reply(r, c)}
-	now := s.cfg.Now()
+	now := s.now()
 	since, err := strconv.ParseInt(r.URL.Query().Get("update_time"), 10, 64)
 	if err == nil && since > 0 {
 		same, err := s.unchanged(r.Context(), since)
@@ -67,13 +67,13 @@ func (s *Server) jobs(w http.ResponseWriter, r *http.Request, c identity.Caller)
 			return writeJSON(w, resp)
 		}
 	}
-	resp.Warnings = append(resp.Warnings, s.unknownUsers(&f)...)
+	resp.Warnings = append(resp.Warnings, s.lister.unknownUsers(&f)...)
 	return s.writeJobs(w, r, &f, resp, now)
 }
 
 // unknownUsers warns of users in a filter that this machine does not have: the small commands cannot ask the user
 // database themselves.
-func (s *Server) unknownUsers(f *jobFilter) []wire.Warning {
+func (s *lister) unknownUsers(f *jobFilter) []wire.Warning {
 	var out []wire.Warning
 	for _, u := range f.users {
 		var err error
@@ -90,7 +90,7 @@ func (s *Server) unknownUsers(f *jobFilter) []wire.Warning {
 }
 
 // job is GET /job/{id}.
-func (s *Server) job(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *restd) job(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	f, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
@@ -101,25 +101,25 @@ func (s *Server) job(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	}
 	f.refs = nil
 	f.add(id, tasks)
-	return s.writeJobs(w, r, &f, wire.JobsResponse{Reply: s.reply(r, c)}, s.cfg.Now())
+	return s.writeJobs(w, r, &f, wire.JobsResponse{Reply: s.reply(r, c)}, s.now())
 }
 
 // writeJobs answers with the jobs that f selects. Where all that was asked for is one job, that it is not known is an error.
-func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *jobFilter, resp wire.JobsResponse, now time.Time) error {
-	v := s.view()
+func (s *restd) writeJobs(w http.ResponseWriter, r *http.Request, f *jobFilter, resp wire.JobsResponse, now time.Time) error {
+	v := s.lister.view()
 	v.expand = !newer(r, "v0.0.43")
 	q := f.query(s.users)
-	q.EndedAfter = now.Add(-s.cfg.MinJobAge)
-	log, err := s.cfg.Store.Changes(r.Context(), 0, 0)
+	q.EndedAfter = now.Add(-s.keep)
+	log, err := s.store.Changes(r.Context(), 0, 0)
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
-	list, err := s.list(r.Context(), v, f, q)
+	list, err := s.lister.list(r.Context(), v, f, q)
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 && r.PathValue("id") != "" {
-		known, err := s.cfg.Store.Jobs(r.Context(), federation.JobQuery{IDs: q.IDs, EndedAfter: q.EndedAfter})
+		known, err := s.store.Jobs(r.Context(), federation.JobQuery{IDs: q.IDs, EndedAfter: q.EndedAfter})
 		if err != nil {
 			return ofStore(err, errNoContact)
 		}
@@ -148,14 +148,14 @@ func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *jobFilter,
 }
 
 // jobsState is GET /jobs/state: the cheap poll.
-func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *restd) jobsState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	f, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
 	}
 	q := f.query(s.users)
-	q.EndedAfter = s.cfg.Now().Add(-s.cfg.MinJobAge)
-	list, err := s.list(r.Context(), s.view(), &f, q)
+	q.EndedAfter = s.now().Add(-s.keep)
+	list, err := s.lister.list(r.Context(), s.lister.view(), &f, q)
 	if err != nil {
 		return err
 	}

@@ -15,14 +15,14 @@ import (
 )
 
 // killJob is DELETE /job/{id}[?signal=USR1&flags=BATCH_JOB]. As with slurmrestd a refusal is in status[], under HTTP 200.
-func (s *Server) killJob(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *restd) killJob(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	q := r.URL.Query()
 	return s.kill(w, r, c, []string{r.PathValue("id")}, q.Get("signal"), upper(csv(q, "flags")))
 }
 
 // killJobs is DELETE /jobs/: the jobs named in the body, or all those of the caller that match it.
-func (s *Server) killJobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	body, err := s.readBody(w, r)
+func (s *restd) killJobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	body, err := s.bodies.read(w, r)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Server) killJobs(w http.ResponseWriter, r *http.Request, c identity.Cal
 }
 
 // matching names the live jobs that match every field of req that is set; at least one must be.
-func (s *Server) matching(r *http.Request, req *wire.KillJobs) ([]string, error) {
+func (s *restd) matching(r *http.Request, req *wire.KillJobs) ([]string, error) {
 	f := jobFilter{states: upper(slices.Clone(req.JobState))}
 	for _, set := range []struct {
 		list *[]string
@@ -60,7 +60,7 @@ func (s *Server) matching(r *http.Request, req *wire.KillJobs) ([]string, error)
 	}
 	q := f.query(s.users)
 	q.Live = true
-	list, err := s.list(r.Context(), s.view(), &f, q)
+	list, err := s.lister.list(r.Context(), s.lister.view(), &f, q)
 	var refs []string
 	for i := range list {
 		if !list[i].state.Ended() {
@@ -71,7 +71,7 @@ func (s *Server) matching(r *http.Request, req *wire.KillJobs) ([]string, error)
 }
 
 // kill cancels or signals jobs and answers with the refusals.
-func (s *Server) kill(w http.ResponseWriter, r *http.Request, c identity.Caller, refs []string, signal string, flags []string) error {
+func (s *restd) kill(w http.ResponseWriter, r *http.Request, c identity.Caller, refs []string, signal string, flags []string) error {
 	resp := wire.KillJobsResponse{Reply: s.reply(r, c)}
 	req := v1.ActRequest{Signal: federation.Signal{
 		Name: strings.TrimPrefix(strings.ToUpper(signal), "SIG"), Batch: slices.Contains(flags, wire.KillBatch), Full: slices.Contains(flags, wire.KillFull),
@@ -94,7 +94,7 @@ func (s *Server) kill(w http.ResponseWriter, r *http.Request, c identity.Caller,
 		req.Jobs = append(req.Jobs, v1.JobRef{ID: id, Tasks: tasks.Indices()})
 		names = append(names, text)
 	}
-	errs, err := s.actOn(r.Context(), c, kind, req)
+	errs, err := s.actions.actOn(r.Context(), c, kind, req)
 	if err != nil {
 		return err
 	}
@@ -115,8 +115,8 @@ func killStatus(name string, id federation.JobID, err error) wire.KillStatus {
 }
 
 // updateJob is POST /job/{id}. Fields that it cannot change are refused by name.
-func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	body, err := s.readBody(w, r)
+func (s *restd) updateJob(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	body, err := s.bodies.read(w, r)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c identity.Ca
 	if err != nil {
 		return err
 	}
-	errs, err := s.actOn(r.Context(), c, kind, v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: tasks.Indices()}}, Change: changes})
+	errs, err := s.actions.actOn(r.Context(), c, kind, v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: tasks.Indices()}}, Change: changes})
 	if err == nil {
 		err = errs[0]
 	}

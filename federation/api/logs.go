@@ -34,6 +34,13 @@ func OutputFile(j *federation.Job, t *federation.Task, stderr bool) string {
 	return expandFile(stdFile(j, pattern), vars)
 }
 
+// logs tells of jobs' output.
+type logs struct {
+	store  federation.Store
+	reader federation.LogReader // nil: every site sees its jobs' directories
+	sites  func() []*federation.Site
+}
+
 // logOf is whose output a request is about.
 type logOf struct {
 	job     federation.Job
@@ -44,7 +51,7 @@ type logOf struct {
 }
 
 // getLog is GET /fed/v1/job/{id}/log.
-func (s *Server) getLog(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *logs) getLog(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	l, err := s.logOf(r, c)
 	if err != nil {
 		return err
@@ -62,7 +69,7 @@ func (s *Server) getLog(w http.ResponseWriter, r *http.Request, c identity.Calle
 const logPart = 1 << 20
 
 // getLogText is GET /fed/v1/job/{id}/log/text.
-func (s *Server) getLogText(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *logs) getLogText(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	l, err := s.logOf(r, c)
 	if err != nil {
 		return err
@@ -80,7 +87,7 @@ func (s *Server) getLogText(w http.ResponseWriter, r *http.Request, c identity.C
 	if l.task != nil {
 		task = l.task.Index
 	}
-	p, err := s.cfg.Logs.ReadLog(r.Context(), &l.job, l.attempt, task, l.stderr, offset, logPart)
+	p, err := s.reader.ReadLog(r.Context(), &l.job, l.attempt, task, l.stderr, offset, logPart)
 	switch {
 	case errors.Is(err, federation.ErrNotFound):
 		w.Header().Set(v1.LogHeader, "none")
@@ -100,13 +107,13 @@ func (s *Server) getLogText(w http.ResponseWriter, r *http.Request, c identity.C
 }
 
 // logOf finds what a request asks for; it is the owner's and the operators' only.
-func (s *Server) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
+func (s *logs) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
 	id, err := jobID(r)
 	if err != nil {
 		return nil, err
 	}
 	l := &logOf{stderr: r.FormValue("stream") == "stderr"}
-	if l.job, err = s.cfg.Store.Job(r.Context(), id); err != nil {
+	if l.job, err = s.store.Job(r.Context(), id); err != nil {
 		return nil, ofStore(err, errNoContact)
 	}
 	if !c.Owns(l.job.UID) {
@@ -121,20 +128,20 @@ func (s *Server) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
 			return nil, err
 		}
 	}
-	attempts, err := s.cfg.Store.Attempts(r.Context(), l.job.ID)
+	attempts, err := s.store.Attempts(r.Context(), l.job.ID)
 	if err != nil {
 		return nil, ofStore(err, errNoContact)
 	}
 	if n := len(attempts); n > 0 {
 		l.attempt = &attempts[n-1]
-		l.staged = s.cfg.Logs != nil && !s.sees(l.attempt.Site, l.job.Spec.WorkDir)
+		l.staged = s.reader != nil && !s.sees(l.attempt.Site, l.job.Spec.WorkDir)
 	}
 	return l, nil
 }
 
 // findTask makes l about one task of its array: a job of its own if the array is spread over sites.
-func (s *Server) findTask(ctx context.Context, l *logOf, index int) error {
-	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{l.job.ID}})
+func (s *logs) findTask(ctx context.Context, l *logOf, index int) error {
+	jobs, err := s.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{l.job.ID}})
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
@@ -144,7 +151,7 @@ func (s *Server) findTask(ctx context.Context, l *logOf, index int) error {
 			return nil
 		}
 	}
-	tasks, err := s.cfg.Store.Tasks(ctx, l.job.ID)
+	tasks, err := s.store.Tasks(ctx, l.job.ID)
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
@@ -162,8 +169,8 @@ func (s *Server) findTask(ctx context.Context, l *logOf, index int) error {
 }
 
 // sees reports whether a site has a directory; one that is not configured any more is taken to.
-func (s *Server) sees(name federation.SiteName, dir string) bool {
-	for _, site := range s.cfg.Controller.Sites() {
+func (s *logs) sees(name federation.SiteName, dir string) bool {
+	for _, site := range s.sites() {
 		if site.Name == name {
 			return site.Sees(dir)
 		}

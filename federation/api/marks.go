@@ -48,20 +48,20 @@ func (m *marks) before(at int64) (mark, bool) {
 
 // unchanged reports whether no job has changed since the listing that was made at since. A job that leaves the listing
 // by its age alone is not a change, as in slurmctld.
-func (s *Server) unchanged(ctx context.Context, since int64) (bool, error) {
+func (s *restd) unchanged(ctx context.Context, since int64) (bool, error) {
 	m, ok := s.marks.before(since)
 	if !ok {
 		return false, nil
 	}
-	_, changed, err := changedJobs(ctx, s.cfg.Store, m.log)
+	_, changed, err := changedJobs(ctx, s.store, m.log)
 	if errors.Is(err, federation.ErrTrimmed) {
 		return false, nil
 	}
 	if err != nil || len(changed) == 0 {
 		return err == nil, ofStore(err, errNoContact)
 	}
-	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{
-		IDs: slices.Collect(maps.Keys(changed)), Alone: true, EndedAfter: s.cfg.Now().Add(-s.cfg.MinJobAge), Limit: 1,
+	jobs, err := s.store.Jobs(ctx, federation.JobQuery{
+		IDs: slices.Collect(maps.Keys(changed)), Alone: true, EndedAfter: s.now().Add(-s.keep), Limit: 1,
 	})
 	return err == nil && len(jobs) == 0, ofStore(err, errNoContact)
 }

@@ -19,10 +19,10 @@ import (
 
 // nodes is GET /nodes and GET /node/{name}: all nodes of all sites, or of those that the query's cluster names. Two sites may
 // have nodes of one name; cluster_name tells them apart.
-func (s *Server) nodes(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	resp := wire.NodesResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Nodes: wire.List[wire.Node]{}}
+func (s *restd) nodes(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	resp := wire.NodesResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.now()), Nodes: wire.List[wire.Node]{}}
 	name := r.PathValue("name")
-	for _, site := range s.sites(r) {
+	for _, site := range s.lister.sitesOf(r) {
 		if site.Seen == nil {
 			continue
 		}
@@ -38,9 +38,9 @@ func (s *Server) nodes(w http.ResponseWriter, r *http.Request, c identity.Caller
 	return writeJSON(w, resp)
 }
 
-// sites are those that a query's cluster names, with commas; all if it names none.
-func (s *Server) sites(r *http.Request) []*federation.Site {
-	all := s.cfg.Controller.Sites()
+// sitesOf are those that a query's cluster names, with commas; all if it names none.
+func (s *lister) sitesOf(r *http.Request) []*federation.Site {
+	all := s.all()
 	names := csv(r.URL.Query(), "cluster")
 	if len(names) == 0 {
 		return all
@@ -132,10 +132,10 @@ func nodeTRES(cpus int, mem sbatch.MemMiB, billing int, gres []federation.GRES, 
 
 // partitions is GET /partitions and GET /partition/{name}: partitions of one name at several sites are one here. With cluster in
 // the query it is what those sites have.
-func (s *Server) partitions(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	resp := wire.PartitionsResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Partitions: wire.List[wire.Partition]{}}
+func (s *restd) partitions(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	resp := wire.PartitionsResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.now()), Partitions: wire.List[wire.Partition]{}}
 	name := r.PathValue("name")
-	v := s.viewOf(s.sites(r))
+	v := s.lister.viewOf(s.lister.sitesOf(r))
 	for _, m := range v.merge() {
 		if name == "" || m.name == name {
 			p := m.record()

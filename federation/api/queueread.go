@@ -148,7 +148,7 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 		}
 	}
 	head := v1.QueueHead{Cluster: s.cfg.Federation}
-	for _, warning := range s.unknownUsers(&f.jobFilter) {
+	for _, warning := range s.lister.unknownUsers(&f.jobFilter) {
 		head.InvalidUsers = append(head.InvalidUsers, strings.TrimPrefix(warning.Description, "Invalid user: "))
 	}
 	if head.InvalidNodes = s.unknownNodes(query.Get("nodes")); len(head.InvalidNodes) > 0 {

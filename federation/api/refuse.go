@@ -15,8 +15,8 @@ import (
 
 // judge refuses a job that no site can ever run, in slurmctld's order: partitions, accounts and nodes, tasks of GPUs, deadline. ask is what the
 // planner says of it.
-func (s *Server) judge(job *federation.Job, ask func() error) error {
-	sites, now := s.cfg.Controller.Sites(), s.cfg.Now()
+func (s *gate) judge(job *federation.Job, ask func() error) error {
+	sites, now := s.controller.Sites(), s.now()
 	components := append([]sbatch.Spec{*job.Spec}, job.Spec.Het...)
 	for i := range components {
 		if err := checkPartitions(&components[i], sites); err != nil {

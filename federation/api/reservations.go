@@ -11,10 +11,10 @@ import (
 )
 
 // reservations is GET /reservations and GET /reservation/{name}: those of all sites, or of those that the query's cluster names.
-func (s *Server) reservations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	resp := wire.ReservationsResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.cfg.Now()), Reservations: wire.List[wire.Reservation]{}}
+func (s *restd) reservations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	resp := wire.ReservationsResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.now()), Reservations: wire.List[wire.Reservation]{}}
 	name := r.PathValue("name")
-	for _, site := range s.sites(r) {
+	for _, site := range s.lister.sitesOf(r) {
 		if site.Seen == nil {
 			continue
 		}

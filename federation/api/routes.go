@@ -60,9 +60,9 @@ func (s *Server) fedRoutes() []route {
 	get("/fed/v1/job/{id}/explain", forAnybody, v1.Explanation{}, "Why a job is where it is", nil, s.explainJob)
 	get("/fed/v1/job/{id}/payload", forOwners, v1.PayloadResponse{}, "A job's script, arguments and environment", nil, s.getPayload)
 	output := query{{"stream", "stdout or stderr"}, {"task", "index of an array's task"}}
-	get("/fed/v1/job/{id}/log", forOwners, v1.Log{}, "Where a job's output is", output, s.getLog)
+	get("/fed/v1/job/{id}/log", forOwners, v1.Log{}, "Where a job's output is", output, s.logs.getLog)
 	get("/fed/v1/job/{id}/log/text", forOwners, nil, "The output itself, where it comes through the daemon; the header "+v1.LogHeader+" says whether there is more",
-		append(output, openapi.Param{"offset", "bytes that are known already"}), s.getLogText).Content = "application/octet-stream"
+		append(output, openapi.Param{"offset", "bytes that are known already"}), s.logs.getLogText).Content = "application/octet-stream"
 	for _, a := range []struct {
 		kind federation.RequestKind
 		doc  string
@@ -95,8 +95,8 @@ func (s *Server) fedRoutes() []route {
 	}, s.events.get).Content = "application/x-ndjson"
 	get("/fed/v1/sites", forAnybody, []v1.Site{}, "The members of the federation", nil, s.getSites)
 	get("/fed/v1/options", forAnybody, []v1.PluginOption{}, "Options that plugins of sites add to sbatch's", nil, s.getOptions)
-	get("/fed/v1/steps", forAnybody, []v1.Step{}, "The steps that run, where sites tell of them", query{{"job_id", "of these jobs, with commas"}}, s.getSteps)
-	add("POST", "/fed/v1/steps/signal", forOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.signalStep)
+	get("/fed/v1/steps", forAnybody, []v1.Step{}, "The steps that run, where sites tell of them", query{{"job_id", "of these jobs, with commas"}}, s.steps.getSteps)
+	add("POST", "/fed/v1/steps/signal", forOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.steps.signalStep)
 	get("/fed/v1/pools", forOperators, []v1.Pool{}, "How the pools of rented machines stand", nil, s.pools.get)
 	get("/fed/v1/machines", forOperators, []v1.Machine{}, "Rented machines, the newest first", query{
 		{"site", ""}, {"since", "seconds since 1970: those too that have ended since then"}, {"limit", "how many at most"},

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	"fsub/httpmetrics"
 )
 
 // Config is what a Server is made of. Store and Controller are required.
@@ -57,20 +55,23 @@ type Config struct {
 // Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted.
 type Server struct {
 	cfg     Config
-	log     *slog.Logger
 	who     *identity.Identity
 	users   *identity.Names // of who
-	metrics *httpmetrics.Requests
-	mux     *http.ServeMux
 	started time.Time
 	host    string // this machine's name
-	marks   marks
+
+	router  *router
+	lister  *lister
+	gate    *gate
+	actions *actions
+	restd   *restd
+	logs    logs
+	steps   steps
+	bodies  *bodies
 	queue   queue
 	watch   watch
 	events  eventStream
 	pools   rented
-	large   chan struct{} // bounds the large bodies that are being read
-	within  within
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -81,27 +82,34 @@ type Server struct {
 // NewServer returns a server that is ready to serve. It registers its metrics on c.Registerer.
 func NewServer(c Config) *Server {
 	setDefaults(&c)
+	who := identity.New(identity.Config{
+		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Tokens: c.Tokens, Logger: c.Logger, Now: c.Now,
+	})
+	sites := c.Controller.Sites
 	s := &Server{
-		cfg: c,
-		log: c.Logger,
-		who: identity.New(identity.Config{
-			Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Tokens: c.Tokens, Logger: c.Logger, Now: c.Now,
-		}),
-		metrics: newMetrics(c.Registerer),
-		mux:     http.NewServeMux(),
-		started: c.Now(),
-		large:   make(chan struct{}, largeBodies),
+		cfg: c, who: who, users: who.Users, started: c.Now(),
+		bodies: &bodies{large: make(chan struct{}, largeBodies)},
+		lister: &lister{store: c.Store, usage: c.Usage, steps: c.Steps, users: who.Users, all: sites, now: c.Now, keep: c.MinJobAge, cluster: c.Federation},
+		gate:   &gate{store: c.Store, controller: c.Controller, now: c.Now, federation: c.Federation},
+		logs:   logs{store: c.Store, reader: c.Logs, sites: sites},
+		pools:  rented{all: c.Pools, sites: sites, now: c.Now},
+		watch:  watch{store: c.Store},
 
 		stopping: make(chan struct{}),
 	}
-	s.users = s.who.Users
-	s.events = eventStream{store: c.Store, stopping: s.stopping}
-	s.pools = rented{all: c.Pools, sites: c.Controller.Sites, now: c.Now}
-	s.within = within{store: c.Store, controller: c.Controller}
-	s.watch.store = c.Store
-	s.document = sync.OnceValues(s.makeDocument)
-	s.queue = queue{store: c.Store, view: s.view, now: c.Now, keep: c.MinJobAge}
 	s.host, _ = os.Hostname()
+	s.router = &router{
+		mux: http.NewServeMux(), who: who, metrics: newMetrics(c.Registerer), within: &within{store: c.Store, controller: c.Controller}, log: c.Logger,
+	}
+	s.actions = &actions{store: c.Store, controller: c.Controller, gate: s.gate, now: c.Now, keep: c.MinJobAge, suspends: c.Suspends}
+	s.restd = &restd{
+		store: c.Store, lister: s.lister, gate: s.gate, actions: s.actions, bodies: s.bodies, router: s.router, users: who.Users, now: c.Now,
+		keep: c.MinJobAge, version: c.Version, cluster: c.Federation, started: s.started, host: s.host,
+	}
+	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals, bodies: s.bodies}
+	s.events = eventStream{store: c.Store, stopping: s.stopping}
+	s.document = sync.OnceValues(s.makeDocument)
+	s.queue = queue{store: c.Store, view: s.lister.view, now: c.Now, keep: c.MinJobAge}
 	s.routes()
 	return s
 }
@@ -134,7 +142,7 @@ func setDefaults(c *Config) {
 }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.mux.ServeHTTP(w, r) }
 
 // Serve answers requests on l, a unix socket or a listener of TLS, until ctx ends. It then lets the requests in hand finish, for at most five
 // seconds, and returns nil; any other end is an error. It may serve several listeners under one ctx, and not again after that.
@@ -144,7 +152,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ConnContext:       s.who.ConnContext,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       5 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 		// Not ctx itself: a submission in hand is not to be cut off half-way through its commit.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
@@ -169,41 +177,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // routes is the whole surface in one place. Each route counts its requests under its own pattern.
 func (s *Server) routes() {
 	for _, r := range s.fedRoutes() {
-		s.handle(r.Method+" "+r.Path, r.restricted())
+		s.router.handle(r.Method+" "+r.Path, r.restricted())
 	}
-	s.slurmRoutes()
+	s.restd.routes()
 	if s.cfg.Gatherer != nil {
-		s.mux.Handle("GET /metrics", metricsHandler(s.cfg.Gatherer))
+		s.router.mux.Handle("GET /metrics", metricsHandler(s.cfg.Gatherer))
 	}
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	s.router.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, errNoRoute(r))
-	})
-}
-
-// handler answers a request of a known caller. What it returns as error becomes the answer; after it has written
-// one itself it returns nil.
-type handler func(w http.ResponseWriter, r *http.Request, c identity.Caller) error
-
-// handle adds a route: it identifies the caller, runs h, turns its error into an answer and counts.
-func (s *Server) handle(pattern string, h handler) {
-	s.handleAs(pattern, h, s.fail)
-}
-
-// handleAs is handle with its own way to say that something failed.
-func (s *Server) handleAs(pattern string, h handler, fail func(http.ResponseWriter, *http.Request, error) int) {
-	observe := s.metrics.Route(strings.TrimSuffix(pattern, "/{$}"))
-	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		c, err := s.who.Caller(r)
-		if err == nil {
-			s.within.wait(r, c)
-			err = h(w, r, c)
-		}
-		code := http.StatusOK
-		if err != nil {
-			code = fail(w, r, err)
-		}
-		observe(code, time.Since(began))
 	})
 }
 

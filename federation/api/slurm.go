@@ -18,8 +18,26 @@ var versions = []string{"v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45"}
 // newer reports whether the request is for version v or a later one.
 func newer(r *http.Request, v string) bool { return r.PathValue("version") >= v }
 
-// slurmRoutes adds slurmrestd's own paths.
-func (s *Server) slurmRoutes() {
+// restd answers as slurmrestd does.
+type restd struct {
+	store   federation.Store
+	lister  *lister
+	gate    *gate
+	actions *actions
+	bodies  *bodies
+	router  *router
+	users   *identity.Names
+	now     func() time.Time
+	keep    time.Duration // how long an ended job is listed
+	version string        // of Slurm
+	cluster string        // the federation's name
+	started time.Time
+	host    string // this machine's name
+	marks   marks
+}
+
+// routes adds slurmrestd's own paths.
+func (s *restd) routes() {
 	for pattern, h := range map[string]handler{
 		"GET /slurm/{version}/ping":               s.ping,
 		"GET /slurm/{version}/diag":               s.diag,
@@ -42,13 +60,13 @@ func (s *Server) slurmRoutes() {
 		"GET /slurmdb/{version}/job/{id}":         s.dbJobs,
 	} {
 		// slurmrestd takes a path with or without its last slash.
-		s.handleAs(pattern, s.versioned(h), s.failSlurm)
-		s.handleAs(pattern+"/{$}", s.versioned(h), s.failSlurm)
+		s.router.handleAs(pattern, s.versioned(h), s.failSlurm)
+		s.router.handleAs(pattern+"/{$}", s.versioned(h), s.failSlurm)
 	}
 }
 
 // versioned refuses API versions that we do not speak.
-func (s *Server) versioned(h handler) handler {
+func (s *restd) versioned(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 		if !slices.Contains(versions, r.PathValue("version")) {
 			return errNoRoute(r)
@@ -58,8 +76,8 @@ func (s *Server) versioned(h handler) handler {
 }
 
 // reply is the part that every answer has.
-func (s *Server) reply(r *http.Request, c identity.Caller) wire.Reply {
-	rep := wire.Reply{Meta: wire.NewMeta(s.cfg.Version, s.cfg.Federation, c.Name)}
+func (s *restd) reply(r *http.Request, c identity.Caller) wire.Reply {
+	rep := wire.Reply{Meta: wire.NewMeta(s.version, s.cluster, c.Name)}
 	if v := r.PathValue("version"); v != "" {
 		rep.Meta.Plugin.DataParser = "data_parser/" + v
 	}
@@ -68,7 +86,7 @@ func (s *Server) reply(r *http.Request, c identity.Caller) wire.Reply {
 }
 
 // failSlurm answers with err as slurmrestd 24.11 does: 500 for all that slurmctld refuses, 404 for an unknown job.
-func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, err error) int {
+func (s *restd) failSlurm(w http.ResponseWriter, r *http.Request, err error) int {
 	code := http.StatusInternalServerError
 	switch {
 	case errors.As(err, new(identity.NoCallerError)):
@@ -83,7 +101,7 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, err error) in
 		code = http.StatusBadRequest
 	}
 	if !errors.As(err, new(*federation.SlurmError)) || errors.Is(err, federation.ErrUnavailable) {
-		s.logFailure(r, code, err)
+		s.router.logFailure(r, code, err)
 	}
 	rep := s.reply(r, identity.Caller{})
 	rep.Errors = append(rep.Errors, slurmrestdError(r, err))
@@ -107,7 +125,7 @@ func slurmrestdError(r *http.Request, err error) wire.Error {
 }
 
 // ping is GET /ping: whoever reads the answer has reached the controller.
-func (s *Server) ping(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *restd) ping(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	p := wire.Ping{Hostname: s.host, Responding: true, Primary: true}
 	if newer(r, "v0.0.45") {
 		p.Status = "UP"
@@ -118,12 +136,12 @@ func (s *Server) ping(w http.ResponseWriter, r *http.Request, c identity.Caller)
 }
 
 // diag is GET /diag: the counters that the store can tell.
-func (s *Server) diag(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	live, err := s.cfg.Store.Jobs(r.Context(), federation.JobQuery{Live: true})
+func (s *restd) diag(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	live, err := s.store.Jobs(r.Context(), federation.JobQuery{Live: true})
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
-	now := s.cfg.Now()
+	now := s.now()
 	d := wire.Diag{ReqTime: unixNumber(now), ReqTimeStart: unixNumber(s.started), JobStatesTS: unixNumber(now)}
 	for _, j := range live {
 		if j.State == federation.Pending {

@@ -22,8 +22,8 @@ import (
 
 // slurmSubmit is POST /job/submit. As in slurmrestd an unknown field is a warning; a known one that a federated job cannot
 // carry is an error that names it.
-func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	body, err := s.readBody(w, r)
+func (s *restd) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	body, err := s.bodies.read(w, r)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 		return err
 	}
 	job.Spec = &spec
-	named, err := s.accept(r.Context(), c, job, &p)
+	named, err := s.gate.accept(r.Context(), c, job, &p)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 }
 
 // onBehalf makes job another user's where the caller, an administrator, asks for that.
-func (s *Server) onBehalf(job *federation.Job, d *wire.JobDesc, c identity.Caller) error {
+func (s *restd) onBehalf(job *federation.Job, d *wire.JobDesc, c identity.Caller) error {
 	if d.UserID == "" {
 		return nil
 	}

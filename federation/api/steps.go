@@ -14,9 +14,17 @@ import (
 	"fsub/slurm/hostlist"
 )
 
+// steps tells of the steps of jobs that run, and sends them signals.
+type steps struct {
+	store   federation.Store
+	teller  federation.StepTeller // nil: no site tells
+	signals map[federation.SiteName]federation.StepSignaller
+	bodies  *bodies
+}
+
 // getSteps is GET /fed/v1/steps: the steps that run of the jobs that job_id names, of all jobs without it, but for their batch scripts. Of jobs at sites that
 // do not tell there are none.
-func (s *Server) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *steps) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	var ids []federation.JobID
 	for _, text := range hostlist.Split(strings.Join(r.URL.Query()["job_id"], ",")) {
 		id, tasks, err := parseRef(text)
@@ -30,8 +38,8 @@ func (s *Server) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Cal
 		ids = append(ids, id)
 	}
 	out := []v1.Step{}
-	if s.cfg.Steps != nil {
-		for _, step := range s.cfg.Steps.Steps(ids, false) {
+	if s.teller != nil {
+		for _, step := range s.teller.Steps(ids, false) {
 			out = append(out, stepOf(&step))
 		}
 	}

@@ -20,8 +20,8 @@ import (
 const stepWait = 10 * time.Second
 
 // signalStep is POST /fed/v1/steps/signal. It is carried out at once, or not at all: a signal is nothing to be repeated later.
-func (s *Server) signalStep(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	body, err := s.readBody(w, r)
+func (s *steps) signalStep(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	body, err := s.bodies.read(w, r)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (s *Server) signalStep(w http.ResponseWriter, r *http.Request, c identity.C
 	if req.Signal != "" && !validSignal(req.Signal) {
 		return badBody(fmt.Sprintf("no signal %.40q: use a name such as USR1, or a number", req.Signal))
 	}
-	job, err := s.cfg.Store.Job(r.Context(), req.Job)
+	job, err := s.store.Job(r.Context(), req.Job)
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
@@ -47,12 +47,12 @@ func (s *Server) signalStep(w http.ResponseWriter, r *http.Request, c identity.C
 }
 
 // sendToStep has the job's site do it.
-func (s *Server) sendToStep(ctx context.Context, c identity.Caller, job *federation.Job, req v1.StepSignal) error {
+func (s *steps) sendToStep(ctx context.Context, c identity.Caller, job *federation.Job, req v1.StepSignal) error {
 	id := job.ID
 	if job.Component != nil {
 		id = job.Component.Leader // which has the steps of all
 	}
-	site := s.cfg.StepSignals[job.Site]
+	site := s.signals[job.Site]
 	switch {
 	case !c.Owns(job.UID):
 		return errNotYourJob
@@ -77,7 +77,7 @@ func (s *Server) sendToStep(ctx context.Context, c identity.Caller, job *federat
 }
 
 // whoKilled writes of each step who has cancelled it as slurmrestd does, by name, and returns their uids by step ("17.0").
-func (s *Server) whoKilled(steps []wire.DBStep) (by map[string]uint32) {
+func (s *lister) whoKilled(steps []wire.DBStep) (by map[string]uint32) {
 	for i := range steps {
 		st := &steps[i]
 		if st.KillRequestUser == "" {

@@ -36,7 +36,7 @@ const (
 
 // submit is POST /fed/v1/job. It must stay cheap: no site is asked and nothing is read from the store.
 func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	body, err := s.readBody(w, r)
+	body, err := s.bodies.read(w, r)
 	if err != nil {
 		return err
 	}
@@ -51,9 +51,13 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 		SubmitHost: req.SubmitHost,
 	}
 	if req.TestOnly {
-		return s.try(w, r, c, job, &req.Payload)
+		resp, err := s.gate.try(r.Context(), c, job, &req.Payload)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, resp)
 	}
-	named, err := s.accept(r.Context(), c, job, &req.Payload)
+	named, err := s.gate.accept(r.Context(), c, job, &req.Payload)
 	if err != nil {
 		return err
 	}
@@ -64,13 +68,21 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 	return nil
 }
 
+// gate lets jobs in: whatever is submitted passes it, and what a job is changed to.
+type gate struct {
+	store      federation.Store
+	controller Controller
+	now        func() time.Time
+	federation string // its name
+}
+
 // accept makes a durable job of what c asked for, or says in Slurm's words why not.
-func (s *Server) accept(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
+func (s *gate) accept(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
 	named, err := s.prepare(c, job, p)
 	if err != nil {
 		return named, err
 	}
-	if err := s.judge(job, func() error { return s.cfg.Controller.Judge(job) }); err != nil {
+	if err := s.judge(job, func() error { return s.controller.Judge(job) }); err != nil {
 		return named, err
 	}
 	s.pin(job)
@@ -79,7 +91,7 @@ func (s *Server) accept(ctx context.Context, c identity.Caller, job *federation.
 }
 
 // prepare checks what c asked for, by itself, and brings it into the form that is stored.
-func (s *Server) prepare(c identity.Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
+func (s *gate) prepare(c identity.Caller, job *federation.Job, p *sbatch.Payload) (clusters, error) {
 	for sp := range components(job.Spec) {
 		// A user may step back, not push forward: sbatch ignores a negative value, but not everybody is sbatch.
 		if sp.Nice = min(sp.Nice, maxNice); c.Role < identity.RoleOperator {
@@ -111,9 +123,9 @@ func components(sp *sbatch.Spec) iter.Seq[*sbatch.Spec] {
 	}
 }
 
-func (s *Server) create(ctx context.Context, job *federation.Job, p *sbatch.Payload) error {
+func (s *gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payload) error {
 	job.State = federation.Pending
-	job.Submit = s.cfg.Now().UTC()
+	job.Submit = s.now().UTC()
 	job.Priority = -int64(job.Spec.Nice)
 	switch { // until the controller has looked at it
 	case job.Spec.Hold:
@@ -125,7 +137,7 @@ func (s *Server) create(ctx context.Context, job *federation.Job, p *sbatch.Payl
 	default:
 		job.Reason = federation.ReasonPriority
 	}
-	if err := s.cfg.Store.CreateJob(ctx, job, p); err != nil {
+	if err := s.store.CreateJob(ctx, job, p); err != nil {
 		if errors.Is(err, federation.ErrConflict) {
 			// All IDs are in use: what slurmctld says when it has no number left.
 			full := &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable"}
@@ -133,7 +145,7 @@ func (s *Server) create(ctx context.Context, job *federation.Job, p *sbatch.Payl
 		}
 		return ofStore(err, errTimedOut)
 	}
-	s.cfg.Controller.Wake()
+	s.controller.Wake()
 	return nil
 }
 
@@ -258,8 +270,8 @@ func checkNumbers(sp *sbatch.Spec) error {
 	return nil
 }
 
-// bodies are buffers for request bodies: most are a few KiB, and making each anew costs more than decoding it.
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// buffers are for request bodies: most are a few KiB, and making each anew costs more than decoding it.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // What one user may take up while bodies come in: time, and memory by the number of large ones.
 const (
@@ -268,8 +280,13 @@ const (
 	largeBodies = 16
 )
 
-// readBody reads all of a request's body into a buffer from the pool; put it back when nothing refers to it any more.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, error) {
+// bodies reads the bodies of requests.
+type bodies struct {
+	large chan struct{} // bounds the large ones that are being read
+}
+
+// read reads all of a request's body into a buffer from the pool; put it back when nothing refers to it any more.
+func (s *bodies) read(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, error) {
 	if r.ContentLength > maxBody {
 		return nil, bodyTooLong()
 	}
@@ -284,7 +301,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bytes.Buffer
 	// A caller that stops in the middle does not keep what it was given. Not every ResponseWriter can do it: tests'.
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime))
-	b := bodies.Get().(*bytes.Buffer)
+	b := buffers.Get().(*bytes.Buffer)
 	b.Reset()
 	n, err := b.ReadFrom(io.LimitReader(r.Body, maxBody+1))
 	_ = rc.SetReadDeadline(time.Time{})
@@ -304,7 +321,7 @@ func bodyTooLong() error {
 // putBody gives a buffer back to the pool, unless it has grown so much that keeping it would be a waste.
 func putBody(b *bytes.Buffer) {
 	if b.Cap() <= 1<<20 {
-		bodies.Put(b)
+		buffers.Put(b)
 	}
 }
 

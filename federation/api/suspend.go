@@ -13,7 +13,7 @@ import (
 
 // suspend is POST /fed/v1/jobs/suspend and resume: for operators, as in Slurm, and for jobs at sites that can do it. Each task of an array is a job of its own there, and gets a
 // request of its own.
-func (s *Server) suspend(ctx context.Context, c identity.Caller, kind federation.RequestKind, refs []v1.JobRef) ([]error, error) {
+func (s *actions) suspend(ctx context.Context, c identity.Caller, kind federation.RequestKind, refs []v1.JobRef) ([]error, error) {
 	jobs, err := s.suspendable(ctx, refs)
 	if err != nil {
 		return nil, err
@@ -43,11 +43,11 @@ func (s *Server) suspend(ctx context.Context, c identity.Caller, kind federation
 			}
 			w := &written{}
 			u.written, writes[r.Job] = w, w
-			r.At = s.cfg.Now().UTC()
+			r.At = s.now().UTC()
 			room <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-room }()
-				w.seq, w.err = s.cfg.Store.AddRequest(ctx, r)
+				w.seq, w.err = s.store.AddRequest(ctx, r)
 				w.err = ofStore(w.err, errTimedOut)
 			})
 		}
@@ -66,7 +66,7 @@ func (s *Server) suspend(ctx context.Context, c identity.Caller, kind federation
 }
 
 // suspendable reads the jobs that refs name, with their parts, components and leaders.
-func (s *Server) suspendable(ctx context.Context, refs []v1.JobRef) (map[federation.JobID]federation.Job, error) {
+func (s *actions) suspendable(ctx context.Context, refs []v1.JobRef) (map[federation.JobID]federation.Job, error) {
 	whole := make([]v1.JobRef, len(refs)) // the records of tasks are of no use here
 	for i, ref := range refs {
 		whole[i].ID = ref.ID
@@ -114,15 +114,15 @@ func requestFor(kind federation.RequestKind, c identity.Caller, job *federation.
 }
 
 // permitSuspend says in Slurm's words why an operator may not suspend or resume a job; nil if they may.
-func (s *Server) permitSuspend(kind federation.RequestKind, job *federation.Job) error {
+func (s *actions) permitSuspend(kind federation.RequestKind, job *federation.Job) error {
 	switch {
-	case job.State.Ended() && job.End.Before(s.cfg.Now().Add(-s.cfg.MinJobAge)):
+	case job.State.Ended() && job.End.Before(s.now().Add(-s.keep)):
 		return errInvalidJobID // slurmctld would have forgotten it
 	case job.State.Ended(), job.State == federation.Completing, job.Cancel:
 		return errAlreadyDone
 	case job.State == federation.Pending, job.Whole != nil && job.Whole.Spread: // tasks of it that wait
 		return errJobPending
-	case !s.cfg.Suspends[job.Site]:
+	case !s.suspends[job.Site]:
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: -1, Text: fmt.Sprintf(
 			"Requested operation not supported on this system: %[1]s is a Slurm cluster, whose REST API can neither suspend nor resume; have an operator of %[1]s run scontrol %[2]s there",
 			job.Site, kind)}

@@ -97,8 +97,8 @@ func (a *spelled) units(tasks []int) []unit {
 }
 
 // outcome is what became of the units of a reference. Slurm lists the tasks of an array where any of them is refused.
-func (s *Server) outcome(units []unit) error {
-	ctl, _ := s.cfg.Controller.(interface{ Refusal(seq int64) error })
+func (s *actions) outcome(units []unit) error {
+	ctl, _ := s.controller.(interface{ Refusal(seq int64) error })
 	var e tasksError
 	failed := false
 	for i := range units {

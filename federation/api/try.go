@@ -1,8 +1,8 @@
 package api
 
 import (
+	"context"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"fsub/federation"
@@ -15,27 +15,27 @@ import (
 
 // try is a submission with TestOnly: the sentence of sbatch --test-only, or the refusal that a submission would get. As slurmctld does
 // it uses up a job number.
-func (s *Server) try(w http.ResponseWriter, r *http.Request, c identity.Caller, job *federation.Job, p *sbatch.Payload) error {
+func (s *gate) try(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload) (resp v1.SubmitResponse, err error) {
 	named, err := s.prepare(c, job, p)
 	if err != nil {
-		return err
+		return resp, err
 	}
 	var t federation.Trial
 	err = s.judge(job, func() (err error) {
-		t, err = s.cfg.Controller.Try(job)
+		t, err = s.controller.Try(job)
 		return err
 	})
 	if err != nil {
-		return err
+		return resp, err
 	}
 	if t.Site == "" {
-		return nowhereNow(&t.Decision)
+		return resp, nowhereNow(&t.Decision)
 	}
-	ids, err := s.cfg.Store.ReserveIDs(r.Context(), 1)
+	ids, err := s.store.ReserveIDs(ctx, 1)
 	if err != nil {
-		return ofStore(err, errTimedOut)
+		return resp, ofStore(err, errTimedOut)
 	}
-	return writeJSON(w, v1.SubmitResponse{Message: trialText(ids[0], &t, len(job.Spec.Het) > 0), Warnings: named.warnings})
+	return v1.SubmitResponse{Message: trialText(ids[0], &t, len(job.Spec.Het) > 0), Warnings: named.warnings}, nil
 }
 
 // trialText is what sbatch 24.11 prints after "sbatch: ". Of a heterogeneous job it leaves the partition out.

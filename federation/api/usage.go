@@ -11,9 +11,9 @@ import (
 
 // addUsage puts what the sites measured into the records of a listing: the steps in place of the one that is made up, and CPU
 // times. Without a store of usage, or where nothing is stored, the records stay as they are.
-func (s *Server) addUsage(ctx context.Context, list []part, records func(i int) *wire.DBJob) error {
+func (s *lister) addUsage(ctx context.Context, list []part, records func(i int) *wire.DBJob) error {
 	s.addSteps(list, records)
-	if s.cfg.Usage == nil || len(list) == 0 {
+	if s.usage == nil || len(list) == 0 {
 		return nil
 	}
 	ids := make([]federation.JobID, 0, len(list))
@@ -22,7 +22,7 @@ func (s *Server) addUsage(ctx context.Context, list []part, records func(i int) 
 			ids = append(ids, list[i].job.ID)
 		}
 	}
-	all, err := s.cfg.Usage.UsageOf(ctx, ids)
+	all, err := s.usage.UsageOf(ctx, ids)
 	if err != nil {
 		return ofStore(err, errNoContact)
 	}
@@ -46,7 +46,7 @@ func (s *Server) addUsage(ctx context.Context, list []part, records func(i int) 
 }
 
 // addSteps puts the steps that jobs have had so far, where their site tells them, in place of the batch script's that is made up.
-func (s *Server) addSteps(list []part, records func(i int) *wire.DBJob) {
+func (s *lister) addSteps(list []part, records func(i int) *wire.DBJob) {
 	at := map[federation.JobID]int{}
 	var ids []federation.JobID
 	for i := range list {
@@ -56,11 +56,11 @@ func (s *Server) addSteps(list []part, records func(i int) *wire.DBJob) {
 			ids = append(ids, list[i].job.ID)
 		}
 	}
-	if s.cfg.Steps == nil || len(ids) == 0 {
+	if s.steps == nil || len(ids) == 0 {
 		return
 	}
-	now, told := s.cfg.Now(), map[federation.JobID]bool{}
-	for _, step := range s.cfg.Steps.Steps(ids, true) {
+	now, told := s.now(), map[federation.JobID]bool{}
+	for _, step := range s.steps.Steps(ids, true) {
 		i := at[step.Job]
 		if !told[step.Job] {
 			told[step.Job], records(i).Steps = true, nil

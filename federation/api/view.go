@@ -23,12 +23,24 @@ type view struct {
 	expand     bool // standard_output with its patterns replaced: up to v0.0.42
 }
 
-func (s *Server) view() *view { return s.viewOf(s.cfg.Controller.Sites()) }
+// lister reads what listings show: jobs from the store, and what the sites measured of them.
+type lister struct {
+	store   federation.Store
+	usage   federation.UsageStore // nil: there is none
+	steps   federation.StepTeller // nil: no site tells
+	users   *identity.Names
+	all     func() []*federation.Site
+	now     func() time.Time
+	keep    time.Duration // how long an ended job is listed
+	cluster string        // the federation's name
+}
+
+func (s *lister) view() *view { return s.viewOf(s.all()) }
 
 // viewOf is the view of some sites only.
-func (s *Server) viewOf(sites []*federation.Site) *view {
+func (s *lister) viewOf(sites []*federation.Site) *view {
 	v := &view{
-		cluster: s.cfg.Federation, now: s.cfg.Now(), sites: sites, users: s.users,
+		cluster: s.cluster, now: s.now(), sites: sites, users: s.users,
 		partitions: map[federation.SiteName]map[string]*federation.Partition{},
 	}
 	for _, site := range v.sites {
