@@ -82,35 +82,31 @@ func orText(a, b string) string {
 }
 
 // Query builds the query of a path. Values are escaped; empty ones are left out.
-type Query struct{ b strings.Builder }
+type Query struct{ b []byte }
 
 // Add appends name=value unless value is empty.
 func (q *Query) Add(name, value string) {
 	if value == "" {
 		return
 	}
-	if q.b.Len() == 0 {
-		q.b.WriteByte('?')
-	} else {
-		q.b.WriteByte('&')
+	sep := byte('&')
+	if len(q.b) == 0 {
+		sep = '?'
 	}
-	q.b.WriteString(name)
-	q.b.WriteByte('=')
+	q.b = append(append(append(q.b, sep), name...), '=')
 	const hex = "0123456789ABCDEF"
 	for i := range len(value) {
 		switch c := value[i]; {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-_.,~", c) >= 0:
-			q.b.WriteByte(c)
+			q.b = append(q.b, c)
 		default:
-			q.b.WriteByte('%')
-			q.b.WriteByte(hex[c>>4])
-			q.b.WriteByte(hex[c&15])
+			q.b = append(q.b, '%', hex[c>>4], hex[c&15])
 		}
 	}
 }
 
 // String is the query with its question mark, or "".
-func (q *Query) String() string { return q.b.String() }
+func (q *Query) String() string { return string(q.b) }
 
 // InvalidUsers are the names that the daemon does not know, from the warnings of an answer.
 func InvalidUsers(r *wire.Reply) []string {
