@@ -1,6 +1,7 @@
 package scontrol
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,10 @@ type ref struct {
 	v1.JobRef
 	ok bool
 }
+
+// ownNumber reports whether one task of an array was named by its own number. Slurm's sentences are
+// those of a job then.
+func (r *ref) ownNumber() bool { return r.Tasks != nil && !strings.Contains(r.text, "_") }
 
 // refs reads words of jobs, with commas in them.
 func (c *command) refs(words []string) []ref {
@@ -90,11 +95,10 @@ func (c *command) results(verb string, refs []ref, change []sbatch.Change) []v1.
 	return out
 }
 
-// complain prints a refusal for a job, or for tasks of an array.
+// complain prints a refusal for a job, or for tasks of an array that were named by their indices.
 func (c *command) complain(r ref, e *v1.Error) {
-	if r.Tasks != nil && r.ok {
-		id, _, _ := strings.Cut(r.text, "_")
-		c.fail("%s_%s: %s", id, strings.Trim(r.text[len(id)+1:], "[]"), e.Text)
+	if id, tasks, byIndex := strings.Cut(r.text, "_"); byIndex && r.ok {
+		c.fail("%s_%s: %s", id, strings.Trim(tasks, "[]"), e.Text)
 		return
 	}
 	c.fail("%s for job %s", e.Text, r.text)
@@ -111,7 +115,9 @@ func (c *command) actOnRefs(verb string, refs []ref) int {
 			continue
 		}
 		exit = 1
-		if r.Tasks != nil {
+		if r.Tasks != nil && refs[i].ownNumber() {
+			r.Error = cmp.Or(r.Tasks[0].Error, r.Error)
+		} else if r.Tasks != nil {
 			c.complainOfTasks(refs[i], r.Tasks)
 			continue
 		}
@@ -169,7 +175,7 @@ func (c *command) holdWord(verb, word string) int {
 		}
 		exit = 1
 		c.complain(refs[i], e)
-		if refs[i].Tasks == nil {
+		if refs[i].Tasks == nil || refs[i].ownNumber() {
 			c.fail("slurm_suspend error: %s", e.Text)
 		}
 	}
