@@ -77,6 +77,17 @@ func TestSiteArgs(t *testing.T) {
 	}
 }
 
+// TestSiteArgsOfLastTask: a real array's last task has the array's number, which names the whole array.
+func TestSiteArgsOfLastTask(t *testing.T) {
+	env := []string{"SLURM_JOB_ID=70", "SLURM_ARRAY_JOB_ID=70", "SLURM_ARRAY_TASK_ID=3"}
+	for args, want := range map[string]string{"requeue 70_3": "requeue 70_3", "requeue 70": "requeue 70", "requeue 70_2": ""} {
+		got := siteArgs(strings.Fields(args), env, func() bool { return true })
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", args, got, want)
+		}
+	}
+}
+
 func TestIncomplete(t *testing.T) {
 	task := func(id, index int64, state ...string) wire.Job {
 		return wire.Job{JobID: id, ArrayJobID: wire.Num(70), ArrayTaskID: wire.Num(index), State: state}

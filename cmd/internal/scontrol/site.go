@@ -41,13 +41,17 @@ func siteArgs(args, env []string, reachable func() bool) []string {
 		return nil
 	}
 	verb := words[0]
+	own := ""
+	if (is(verb, "requeue", 3) || is(verb, "requeuehold", 8)) && len(words) == 2 {
+		own = ownAtSite(words[1], env)
+	}
 	switch {
 	case is(verb, "listpids", 1) && show.Env(env, "FSUB_STEPS") == "": // a node of a site
 		return args
 	case local(words):
 		return nil
-	case (is(verb, "requeue", 3) || is(verb, "requeuehold", 8)) && len(words) == 2 && isOwn(words[1], env):
-		return []string{verb, show.Env(env, "SLURM_JOB_ID")}
+	case own != "":
+		return []string{verb, own}
 	case reachable():
 		return nil
 	}
@@ -64,12 +68,19 @@ func local(words []string) bool {
 	return is(verb, "version", 4) || is(verb, "help", 2) || is(verb, "errnumstr", 2) || is(verb, "listpids", 1)
 }
 
-// isOwn reports whether id is the job, or the task of an array, that this process is a part of.
-func isOwn(id string, env []string) bool {
-	fed := show.Env(env, "FSUB_JOB_ID") // where the site gives numbers of its own
-	if id == show.Env(env, "SLURM_JOB_ID") || id == fed && show.Env(env, "SLURM_ARRAY_TASK_ID") == "" {
-		return true
-	}
+// ownAtSite is the site's name for id where that is the job, or the task of an array, that this
+// process is a part of; "" otherwise.
+func ownAtSite(id string, env []string) string {
+	job, fed := show.Env(env, "SLURM_JOB_ID"), show.Env(env, "FSUB_JOB_ID") // the latter where the site gives numbers of its own
 	array, task := show.Env(env, "SLURM_ARRAY_JOB_ID"), show.Env(env, "SLURM_ARRAY_TASK_ID")
-	return array != "" && id == array+"_"+task
+	switch {
+	case array != "" && id == array+"_"+task:
+		if job == array { // the number of a real array's last task, but first of all the whole array's
+			return id
+		}
+		return job
+	case id == job, id == fed && task == "":
+		return job
+	}
+	return ""
 }
