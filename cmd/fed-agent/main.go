@@ -15,6 +15,7 @@ import (
 	"fsub/cmd/fed-agent/internal/srun"
 	"fsub/cmd/fed-agent/internal/ssh"
 	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/crash"
 	"fsub/cmd/internal/refusal"
 	"fsub/cmd/internal/sacct"
 	"fsub/cmd/internal/sacctmgr"
@@ -39,34 +40,39 @@ func main() {
 	} else if n > 3 && os.Args[1] == hold.BatchWord {
 		os.Exit(hold.Batch(os.Args[2], os.Args[3:]))
 	}
-	os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+	name := filepath.Base(os.Args[0])
+	if commands[name] == nil && len(os.Args) == 3 && os.Args[1] == "-boot" {
+		os.Exit(serve(os.Args[2], os.Stderr)) // the stack of a panic is to be in the machine's log
+	}
+	os.Exit(crash.Guard(name, os.Stderr, func() int { return run(name, os.Args[1:], os.Environ(), os.Stdout, os.Stderr) }))
 }
 
-// command is the shape of most commands.
 type command func(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int
 
 var commands = map[string]command{
 	"fsub": submit.Main, "sbatch": submit.Main, "squeue": squeue.Main, "scancel": scancel.Main, "sacct": sacct.Main, "sinfo": sinfo.Main,
 	"scontrol": scontrol.Main, "sacctmgr": sacctmgr.Main, "sshare": sshare.Main,
+	"srun": step("srun"), "sbcast": step("sbcast"),
+	"ssh": func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
+		return ssh.Main(args, env, os.Stdin, stdout, stderr)
+	},
+	"salloc": func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
+		return refusal.Main("salloc", args, env, stdout, stderr)
+	},
+}
+
+func step(name string) command {
+	return func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
+		return srun.Main(name, args, env, os.Stdin, stdout, stderr)
+	}
 }
 
 // run is the program by its name.
 func run(name string, args, env []string, stdout, stderr io.Writer) int {
-	switch name {
-	case "srun", "sbcast":
-		return srun.Main(name, args, env, os.Stdin, stdout, stderr)
-	case "ssh":
-		return ssh.Main(args, env, os.Stdin, stdout, stderr)
-	case "salloc":
-		return refusal.Main(name, args, env, stdout, stderr)
-	}
 	if main := commands[name]; main != nil {
 		c := conn.FromEnv(env)
 		defer c.Close()
 		return main(args, env, stdout, stderr, c)
-	}
-	if len(args) == 2 && args[0] == "-boot" {
-		return serve(args[1], stderr)
 	}
 	fmt.Fprintf(stderr, "%s: error: usage: fed-agent -boot FILE; by the names of srun, sbcast, sbatch, squeue, scancel, sacct, sinfo, scontrol, sacctmgr and sshare it is those\n", name)
 	return 1

@@ -11,11 +11,18 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"fsub/cmd/internal/crash"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	code := run(ctx, os.Args[1:])
+	code := 0
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		code = run(ctx, os.Args[1:]) // the daemon's log is to have the stack of a panic
+	} else {
+		code = crash.Guard("fed", os.Stderr, func() int { return run(ctx, os.Args[1:]) })
+	}
 	stop()
 	os.Exit(code)
 }

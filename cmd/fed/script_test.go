@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"fsub/cmd/internal/crash"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
@@ -24,7 +25,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"fed": main})
+	testscript.Main(m, map[string]func(){"fed": func() {
+		crash.Mark = func(sentence string) {
+			os.WriteFile(filepath.Join(os.Getenv("WORK"), "crashed"), []byte(sentence), 0o644)
+		}
+		main()
+	}})
 }
 
 // TestFed tells the stories of testdata with the real daemon over a simulated site, alpha, whose
@@ -36,7 +42,14 @@ func TestFed(t *testing.T) {
 		Dir: "testdata",
 		// A daemon that should have been refused serves forever.
 		Deadline: time.Now().Add(15 * time.Minute),
-		Setup:    startSite,
+		Setup: func(env *testscript.Env) error {
+			env.Defer(func() {
+				if sentence, err := os.ReadFile(filepath.Join(env.WorkDir, "crashed")); err == nil {
+					t.Errorf("%s", sentence)
+				}
+			})
+			return startSite(env)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"until":  until,
 			"submit": submit,

@@ -28,6 +28,7 @@ func TestListing(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/listing",
 		Setup: func(env *testscript.Env) error {
+			failCrashed(t, env)
 			d := apitest.Start(t, api.Config{Steps: steps{}})
 			fill := fixture{t, d, me}
 			fill.sites()

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/crash"
 	"fsub/cmd/internal/refusal"
 	"fsub/cmd/internal/sacct"
 	"fsub/cmd/internal/sacctmgr"
@@ -27,7 +28,7 @@ import (
 
 func main() {
 	name := os.Args[0][strings.LastIndexByte(os.Args[0], '/')+1:]
-	os.Exit(run(name, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+	os.Exit(crash.Guard(name, os.Stderr, func() int { return run(name, os.Args[1:], os.Environ(), os.Stdout, os.Stderr) }))
 }
 
 // run is the command called name; it returns the exit code. Every command has the same shape:

@@ -16,8 +16,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"fsub": main, "sbatch": main, "scontrol": main,
-		"squeue": main, "scancel": main, "sinfo": main, "sacct": main, "sacctmgr": main, "sshare": main, "srun": main, "salloc": main})
+	marked := markCrashes(main)
+	testscript.Main(m, map[string]func(){"fsub": marked, "sbatch": marked, "scontrol": marked, "squeue": marked, "scancel": marked, "sinfo": marked,
+		"sacct": marked, "sacctmgr": marked, "sshare": marked, "srun": marked, "salloc": marked})
 }
 
 // TestSubmit tells the stories of testdata/submit with a stand-in for the daemon: it writes each request to
@@ -25,8 +26,11 @@ func TestMain(m *testing.M) {
 // $WORK/waits holds what .../wait answers: one line of JSON each time, the empty line is "not yet".
 func TestSubmit(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:   "testdata/submit",
-		Setup: startStub,
+		Dir: "testdata/submit",
+		Setup: func(env *testscript.Env) error {
+			failCrashed(t, env)
+			return startStub(env)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
 			"fill":  fill,
