@@ -206,7 +206,7 @@ func (j *job) stake(limit time.Duration) federation.Stake {
 
 // waits is a job for which no machine has been found.
 func (j *job) waits() federation.WaitingJob {
-	return federation.WaitingJob{Job: j.id(), Nodes: max(j.Job.Spec.MinNodes, 1), Stake: j.stake(j.Job.Spec.TimeLimit)}
+	return federation.WaitingJob{Job: j.id(), Ours: true, Nodes: max(j.Job.Spec.MinNodes, 1), Stake: j.stake(j.Job.Spec.TimeLimit)}
 }
 
 // running is a job that holds machines, one entry for each component and share. Nobody knows when one that is suspended ends.

@@ -27,6 +27,9 @@ type Decision struct {
 	Job JobID `json:"job"`
 	// Bind: give the job to Offers[0] now. Otherwise it stays in the queue for Reason.
 	Bind bool `json:"bind,omitempty"`
+	// Early: it is bound though nothing says that it will start soon, because others wait at the site: it must stand in the site's own queue to
+	// gain age and a reservation.
+	Early bool `json:"early,omitempty"`
 	// Claim is the number of what binding the job claims; see [Claim].
 	Claim int64 `json:"claim,omitempty"`
 	// Spread: the job is an array of which no site can start all tasks now, while several can run some: bind them one by one.

@@ -145,6 +145,8 @@ type RunningJob struct {
 // WaitingJob is one job that waits at a site.
 type WaitingJob struct {
 	Job   JobID     // as in RunningJob
+	Ours  bool      // it was sent by this federation
+	Idle  bool      // it waits for something other than nodes: it is held, or a dependency, a time or a limit keeps it back
 	Start time.Time // when the site expects to start it; zero: it does not say
 	// What it asks for, all together.
 	Nodes, CPUs int

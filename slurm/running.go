@@ -176,31 +176,41 @@ func (d *Driver) oneByOne(ctx context.Context, ids []int64) ([]wire.Job, error) 
 // holds is what a job holds, under the name that it has here.
 func (d *Driver) holds(st standing, r *wire.Job) federation.RunningJob {
 	j := holder(r)
-	j.Job = d.numberHere(st, r)
+	j.Job, _ = d.numberHere(st, r)
 	return j
 }
 
 // waits is what a job that waits asks for.
 func (d *Driver) waits(st standing, r *wire.Job) federation.WaitingJob {
-	j := federation.WaitingJob{Job: d.numberHere(st, r), Start: unix(r.StartTime.Value()), Nodes: int(r.NodeCount.Value()), CPUs: int(r.CPUs.Value()), Stake: stake(r)}
+	j := federation.WaitingJob{Start: unix(r.StartTime.Value()), Nodes: int(r.NodeCount.Value()), CPUs: int(r.CPUs.Value()), Stake: stake(r)}
+	j.Job, j.Ours = d.numberHere(st, r)
+	j.Idle = !slices.Contains(nodesWanted, r.StateReason)
 	if n, kind := gpus(r.TRESReq); n > 0 {
 		j.GRES = []federation.GRES{{Name: "gpu", Type: kind, Total: n}}
 	}
 	return j
 }
 
-// numberHere is the number that a record's job has in the federation, if it is ours.
-func (d *Driver) numberHere(st standing, r *wire.Job) federation.JobID {
-	id := federation.JobID(r.JobID)
+// nodesWanted are the reasons of a job that waits for nodes alone.
+var nodesWanted = []string{"", "None", "Resources", "Priority"}
+
+// numberHere is the number by which the federation knows a record's job, and whether it is ours.
+func (d *Driver) numberHere(st standing, r *wire.Job) (id federation.JobID, ours bool) {
+	id = federation.JobID(r.JobID)
 	if a := r.ArrayJobID.Value(); a != 0 {
 		id = federation.JobID(a)
 	}
-	if n, ours := d.nameIn(r); st.mapped && ours {
-		return n.job
-	} else if st.mapped && d.cfg.ours(int64(id)) { // what looks like one of ours is none
-		return 0
+	inRange := d.cfg.ours(int64(id))
+	if !st.mapped {
+		return id, inRange
 	}
-	return id
+	if n, ours := d.nameIn(r); ours {
+		return n.job, true
+	}
+	if inRange { // it only looks like one of ours
+		return 0, false
+	}
+	return id, false
 }
 
 // holder is what a job holds, the most that it has on any of its nodes.

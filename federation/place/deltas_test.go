@@ -187,6 +187,9 @@ func (d *deltas) used(was *federation.Observation) *federation.Observation {
 		obs.Running = append(obs.Running, j)
 		slices.SortStableFunc(obs.Running, func(a, b federation.RunningJob) int { return int(a.Job) - int(b.Job) })
 	}
+	if rapid.IntRange(0, 3).Draw(t, "others come and go") == 0 {
+		obs.Waiting = []federation.WaitingJob{{Job: 7, Ours: rapid.Bool().Draw(t, "ours"), Stake: federation.Stake{Partition: rapid.SampledFrom([]string{"main", "short"}).Draw(t, "partition")}}}
+	}
 	for range rapid.IntRange(0, 2).Draw(t, "changed nodes") {
 		n := &obs.Nodes[rapid.IntRange(0, len(obs.Nodes)-1).Draw(t, "node")]
 		switch rapid.IntRange(0, 5).Draw(t, "change") {

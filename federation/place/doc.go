@@ -13,6 +13,7 @@
 //   - rented.go: what nodes of rented pools come to, and those that must start first; starts.go: how many may.
 //   - capacity.go: what is free, while a plan is being made and between plans; timeline.go: when enough will be.
 //   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars.
+//   - shared.go: sites that others use too, where jobs wait in the site's own queue.
 //   - plan.go: jobs in order of priority; shape.go, class.go: what jobs that ask for the same share.
 //   - het.go: the components of a heterogeneous job, which start together.
 //   - adapt.go: what a site is sent where it was offered something else than the job names; try.go: one job, only to tell.

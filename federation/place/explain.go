@@ -77,6 +77,9 @@ func Explain(job *federation.Job, d federation.Decision) string {
 		fmt.Fprintf(&b, "waits (%s)", d.Reason)
 	}
 	b.WriteByte('\n')
+	if d.Early {
+		fmt.Fprintf(&b, "  it waits in the queue of %s itself, where jobs of others wait too\n", d.Offers[0].Site)
+	}
 	for i := 1; i < len(d.Offers); i++ {
 		label := "  then:   "
 		if i == 1 {

@@ -28,11 +28,14 @@ type fateKind uint8
 const (
 	waits fateKind = iota
 	binds
+	queues // is bound only to wait at its site
 	spreads
 )
 
+func (k fateKind) bound() bool { return k == binds || k == queues }
+
 func (f *fate) of(id federation.JobID) federation.Decision {
-	return federation.Decision{Job: id, Bind: f.kind == binds, Spread: f.kind == spreads, Reason: f.reason, Offers: f.offers, Rejections: f.rejections}
+	return federation.Decision{Job: id, Bind: f.kind.bound(), Early: f.kind == queues, Spread: f.kind == spreads, Reason: f.reason, Offers: f.offers, Rejections: f.rejections}
 }
 
 // begin starts a new plan: all is given back that the last one took, then the jobs hold nodes that the sites have already.
@@ -42,6 +45,7 @@ func (w *World) begin() {
 	w.changes = 0
 	for _, st := range w.sites {
 		st.backlog, st.waiting, st.spent = 0, 0, nil
+		clear(st.holders)
 		st.now, st.run = w.now, w.run
 		if st.books != nil {
 			st.books.release(w.now, w.run)
@@ -73,7 +77,7 @@ func (w *World) holdBound(st *siteState) {
 			}
 		}
 		if best == nil {
-			st.backlog++
+			st.queueUp(b.Job)
 			continue
 		}
 		units, started := min(max(b.Units, 1), sh.ask.width), 0
@@ -84,7 +88,7 @@ func (w *World) holdBound(st *siteState) {
 			if st.backlog < maxHeld {
 				w.reserve(best)
 			}
-			st.backlog++
+			st.queueUp(b.Job)
 			if best.wide() {
 				st.waiting++
 			}
@@ -101,7 +105,7 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	if sh.run != w.run {
 		sh.run, sh.waits, sh.offers, sh.made, sh.last = w.run, false, nil, made{}, nil
 	}
-	if sh.waits && sh.changes == w.changes {
+	if sh.waits && sh.changes == w.changes && !(sh.early != nil && sh.early.mayQueueUp(q.job)) {
 		// Less is free than when the job before it was looked at, and nothing else has changed.
 		return sh.fate(waits, federation.ReasonPriority, sh.offers), false
 	}
@@ -121,13 +125,21 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	free := best.site.capacity()
 	busy := w.keepsBusy(best)
 	early := best.site.backlog < best.site.limit && (busy || w.soon(at.start))
-	if !early && free.reserve[best.pool] >= w.policy.Reservations {
-		sh.waits, sh.changes = true, w.changes
+	queue := !early && best.mayQueueUp(q.job)
+	if !early && !queue && free.reserve[best.pool] >= w.policy.Reservations {
+		sh.waits, sh.changes, sh.early = true, w.changes, nil
+		if best.shared() {
+			sh.early = best
+		}
 		return sh.fate(waits, federation.ReasonPriority, offers), false
 	}
-	if start := w.reserve(best); early && (busy || w.soon(start)) {
-		best.site.backlog++
+	switch start := w.reserve(best); {
+	case early && (busy || w.soon(start)):
+		best.site.queueUp(q.job)
 		return sh.fate(binds, "", offers), true
+	case queue || best.mayQueueUp(q.job):
+		best.site.queueUp(q.job)
+		return sh.fate(queues, "", offers), true
 	}
 	free.reserve[best.pool]++
 	best.site.waiting++

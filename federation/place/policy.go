@@ -31,7 +31,7 @@ type Policy struct {
 	// A negative value means none at all.
 	Backlog int
 	// BindAhead is how soon a pool must be able to start a job for that job to wait there and not in the federation's queue:
-	// by the limits of what runs there, or because so many jobs run that enough of them are expected to end.
+	// by the limits of what runs there, or because so many jobs run that enough of them are expected to end. Where others wait too it need not be soon.
 	BindAhead time.Duration
 
 	// MaxLook and MaxBind bound the jobs that one plan looks at and binds.

@@ -88,6 +88,9 @@ func drawNodes(t *rapid.T, b *strings.Builder, site string, busy bool) {
 		fmt.Fprintf(b, "running %s%c1 cpus=%d mem=4000 gpu=h100:1 end=%dm\n", site, 'a'+rapid.IntRange(0, 1).Draw(t, "on"),
 			rapid.IntRange(1, 4).Draw(t, "cpus"), rapid.IntRange(-1, 90).Draw(t, "end"))
 	}
+	for i := range rapid.IntRange(-2, 2).Draw(t, "waiting") {
+		fmt.Fprintf(b, "waiting %d %s\n", i+1, rapid.SampledFrom([]string{"partition=main", "partition=short,main", "partition=short", "", "ours", "idle"}).Draw(t, "who waits"))
+	}
 	if rapid.Bool().Draw(t, "reserved") {
 		from := rapid.IntRange(-10, 60).Draw(t, "from")
 		fmt.Fprintf(b, "reservation r1 nodes=%sa1 from=%dm to=%dm users=alice\n", site, from, from+30)
@@ -124,7 +127,9 @@ func drawJob(t *rapid.T, w *world, id int) *federation.Job {
 	if rapid.IntRange(0, 7).Draw(t, "components") == 0 {
 		opts = append(opts, ":", rapid.SampledFrom([]string{"-c2", "-N2", "-N2 --gres=gpu:1", "-c12", "-pshort -n4", "--gpus=3"}).Draw(t, "component"))
 	}
-	line := fmt.Sprintf("%d %s", id, strings.Join(opts, " "))
+	user := rapid.SampledFrom([]string{"", "", "bob"}).Draw(t, "user")
+	maybe("--account=ml")
+	line := fmt.Sprintf("%d %s %s", id, user, strings.Join(opts, " "))
 	t.Log("job " + line)
 	return w.job(&failer{T: t}, split(line))
 }

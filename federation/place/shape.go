@@ -30,9 +30,11 @@ type shape struct {
 	offers []*federation.Offer
 	made   made
 
-	// waits: the last job of the shape got nothing, when there were so many claims.
+	// waits: the last job of the shape got nothing, when there were so many claims. Where others wait another user's may still queue up: early
+	// is that candidate.
 	waits   bool
 	changes int
+	early   *candidate
 }
 
 // need is what all shapes share that differ only in time limits and rights.

@@ -21,12 +21,14 @@ type siteState struct {
 	claims  map[federation.JobID]federation.Bound
 	bound   []federation.Bound // what holdBound goes through; nil: to be made
 	books   *capacity          // see capacity
+	shared  []bool             // by pool: others wait for its nodes; nil: for none
 
 	// What follows is about one plan.
 	run     int
 	now     int64
 	limit   int                                          // jobs of ours that may wait there
 	backlog int                                          // jobs of ours that do
+	holders holders                                      // whose those are, where others wait too
 	waiting int                                          // jobs of our queue that hold nodes there in time
 	spent   map[*federation.Partition][]federation.Money // of their allowances, by jobs of this plan
 }

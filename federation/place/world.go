@@ -165,7 +165,7 @@ func (w *World) SetJob(j Waiting) {
 	q := &queued{job: j.Job, turn: w.rankOf(&j), refused: j.Refused}
 	old := w.byID[j.Job.ID]
 	if old != nil && !w.others && old.turn == q.turn && len(old.refused)+len(q.refused) == 0 && old.shape != nil && (old.job.Spec.Array == "") == (j.Job.Spec.Array == "") &&
-		(old.job.Part == nil) == (j.Job.Part == nil) && w.likeness(j.Job, nil) == old.shape {
+		(old.job.Part == nil) == (j.Job.Part == nil) && old.job.User == j.Job.User && old.job.Spec.Account == j.Job.Spec.Account && w.likeness(j.Job, nil) == old.shape {
 		old.job, old.told = j.Job, "" // nothing that the plan depends on
 		w.news = append(w.news, old)
 		return
@@ -400,7 +400,7 @@ func (w *World) lookAt(q *queued) (took bool) {
 		w.judge(q.shape)
 	}
 	q.fate, took = w.decide(q)
-	if q.fate.kind == binds {
+	if q.fate.kind.bound() {
 		w.bound++
 	}
 	return took
@@ -483,6 +483,9 @@ func (w *World) readSite(st *siteState) {
 		st.books.follow(next, f.nodes)
 	default:
 		st.books = nil
+	}
+	if shared := sharedPools(next); !slices.Equal(shared, st.shared) {
+		st.shared, w.stale = shared, true
 	}
 	if f.judged || next == nil {
 		w.version++

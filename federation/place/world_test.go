@@ -22,6 +22,7 @@ import (
 //	partition main default max=24h nodes=n[1-4] starts=2 ...
 //	nodes n[1-4] cpus=16 mem=64000 gpu=h100:4 features=ib state=IDLE [rent=OFFERING@2.10 [shared] [interrupts=0.1]] [boot=90s] [reason=Word:_more]
 //	running n[1-2] cpus=4 mem=400 gpu=h100:2 end=30m
+//	waiting 7 [partition=main] [ours] [idle]
 //	reservation maint nodes=n1 from=1h to=2h users=bob
 //	switch leaf1 nodes=n[1-2] | switch spine children=leaf1,leaf2
 //	user alice accounts=ml,bio qos=normal
@@ -113,6 +114,10 @@ func (w *world) line(t testing.TB, ws words) {
 		addNodes(t, site.Seen, ws2)
 	case "running":
 		w.addRunning(t, site.Seen, ws2)
+	case "waiting":
+		number, _ := strconv.Atoi(ws2.plain[0])
+		j := federation.WaitingJob{Job: federation.JobID(number), Ours: ws.has("ours"), Idle: ws.has("idle"), Stake: federation.Stake{Partition: ws.value["partition"]}}
+		site.Seen.Waiting = append(site.Seen.Waiting, j)
 	case "reservation":
 		r := federation.Reservation{
 			Name: ws2.plain[0], Nodes: hosts(t, ws.value["nodes"]), Users: ws.list("users"), Accounts: ws.list("accounts"),

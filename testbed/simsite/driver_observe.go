@@ -20,6 +20,9 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 		}
 		o = d.s.observe()
 		o.MaxJobSeen = d.maxOwn()
+		for i := range o.Waiting {
+			o.Waiting[i].Ours = d.ours(uint32(o.Waiting[i].Job))
+		}
 		o.At = at
 		return nil
 	})
@@ -112,7 +115,7 @@ func (s *Site) stake(j *job) federation.Stake {
 }
 
 func (s *Site) waits(j *job) federation.WaitingJob {
-	return federation.WaitingJob{Job: federation.JobID(j.groupID()), Nodes: j.need.minNodes, Stake: s.stake(j)}
+	return federation.WaitingJob{Job: federation.JobID(j.groupID()), Idle: !j.queued, Nodes: j.need.minNodes, Stake: s.stake(j)}
 }
 
 func (s *Site) holds(j *job) federation.RunningJob {
