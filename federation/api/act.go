@@ -56,11 +56,17 @@ func (s *Server) act(kind federation.RequestKind) handler {
 // actions ask the controller to do something to jobs.
 type actions struct {
 	store      federation.Store
-	controller Controller
+	controller Controls
 	gate       *gate
 	now        func() time.Time
 	keep       time.Duration // how long an ended job can be asked for
 	suspends   map[federation.SiteName]bool
+}
+
+// Controls is what actions ask of the controller: see Controller. One that refuses what it cannot do has a method Refusal, too.
+type Controls interface {
+	Wake()
+	Settled(ctx context.Context, seqs []int64, d time.Duration)
 }
 
 // actOn checks each reference of req against c's rights and the job's state, makes the accepted ones durable and waits a

@@ -14,7 +14,7 @@ import (
 // associations is GET /fed/v1/associations, for sacctmgr and sshare. The query's cluster names sites, none all.
 func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	resp := v1.Associations{Reply: s.restd.reply(r, c), Clusters: []v1.AccountingCluster{}, Associations: []v1.Association{}}
-	for _, site := range s.lister.sitesOf(r) {
+	for _, site := range s.lister.sitesOf(r.URL.Query()) {
 		if site.Seen == nil {
 			continue
 		}

@@ -105,7 +105,7 @@ func (s *actions) permitUpdate(c identity.Caller, job *federation.Job, changes [
 	if err := checkSpec(c, &changed); err != nil || job.State != federation.Pending {
 		return err
 	}
-	err = s.gate.judge(&changed, func() error { return s.controller.Judge(&changed) })
+	err = s.gate.allow(&changed)
 	var refusal *federation.SlurmError
 	if errors.As(err, &refusal) { // what sbatch says before its sentence, scontrol does not
 		plain := *refusal

@@ -88,7 +88,7 @@ func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ identity.Calle
 
 // licenses is GET /licenses: those of all sites, or of those that the query's cluster names.
 func (s *restd) licenses(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	return writeJSON(w, wire.LicensesResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.now()), Licenses: licensesOf(s.lister.sitesOf(r))})
+	return writeJSON(w, wire.LicensesResponse{Reply: s.reply(r, c), LastUpdate: wire.Time(s.now()), Licenses: licensesOf(s.lister.sitesOf(r.URL.Query()))})
 }
 
 // licensesOf adds up the licenses of a name, for a job may run wherever one is free.

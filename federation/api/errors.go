@@ -58,15 +58,18 @@ func (e noRouteError) Error() string { return "no such path: " + e.method + " " 
 func errNoRoute(r *http.Request) error { return noRouteError{r.Method, r.URL.Path} }
 
 // ofStore words an error of the store for a caller: what is not there is an unknown job, anything else is an outage.
-func ofStore(err error, outage *federation.SlurmError) error {
+func ofStore(err error, seen *federation.SlurmError) error {
 	if err == nil {
 		return nil
 	}
 	if errors.Is(err, federation.ErrNotFound) {
 		return errInvalidJobID
 	}
-	return storeError{outage, err}
+	return outage(seen, err)
 }
+
+// outage is cause as callers see it.
+func outage(seen *federation.SlurmError, cause error) error { return storeError{seen, cause} }
 
 // storeError is an outage as callers see it, with the cause for the log.
 type storeError struct {

@@ -108,10 +108,10 @@ func (v *view) record(p *part) wire.Job {
 	z := v.sizeOf(j, p.nodes)
 	w := wire.Job{
 		Account: cmp.Or(j.Account, sp.Account), AllocatingNode: j.SubmitHost, BatchFlag: true,
-		AccrueTime: unixNumber(j.Submit), ArrayJobID: wire.Num(0), ArrayMaxTasks: wire.Num(0),
+		AccrueTime: wire.Time(j.Submit), ArrayJobID: wire.Num(0), ArrayMaxTasks: wire.Num(0),
 		Cluster: cmp.Or(string(j.Site), v.cluster), Command: sp.Command, Comment: sp.Comment, Dependency: sp.Dependency,
 		BillableTRES: wire.Float{Set: true, Number: float64(z.CPUs)}, CPUsPerTask: wire.Num(int64(max(sp.CPUsPerTask, 1))),
-		Deadline: unixNumber(sp.Deadline), DelayBoot: wire.Num(0), SubmitTime: unixNumber(j.Submit), SuspendTime: unixNumber(p.suspension.At),
+		Deadline: wire.Time(sp.Deadline), DelayBoot: wire.Num(0), SubmitTime: wire.Time(j.Submit), SuspendTime: wire.Time(p.suspension.At),
 		DerivedExitCode: exitCode(0), ExitCode: exitCode(p.exit), Features: sp.Constraint, ExcludedNodes: sp.Exclude,
 		GroupID: wire.Int(j.GID), HetJobID: wire.Num(0), HetJobOffset: wire.Num(0), JobID: int64(p.id),
 		State: p.states(), StateReason: shownReason(p.reason), StateDescription: hiddenReason(p.reason),
@@ -211,7 +211,7 @@ func (v *view) setTimes(w *wire.Job, p *part) {
 			end = s.At.Add(limit - s.Ran)
 		}
 	}
-	w.EligibleTime, w.StartTime, w.EndTime = unixNumber(eligible), unixNumber(start), unixNumber(end)
+	w.EligibleTime, w.StartTime, w.EndTime = wire.Time(eligible), wire.Time(start), wire.Time(end)
 }
 
 // setComponent says which component of which heterogeneous job j is. A component's record does not know how many there are.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -98,8 +99,8 @@ func (f *jobFilter) query(users identity.Users) federation.JobQuery {
 func (f *jobFilter) job(v *view, j *federation.Job) bool {
 	return (len(f.users) == 0 || slices.Contains(f.users, j.User) || slices.Contains(f.users, strconv.Itoa(int(j.UID)))) &&
 		oneOf(f.names, j.Spec.Name) && oneOf(f.partitions, v.partitionOf(j)) &&
-		oneOf(f.accounts, anyOf(j.Account, j.Spec.Account)) && oneOf(f.qos, anyOf(j.Spec.QOS, "normal")) &&
-		oneOf(f.clusters, anyOf(string(j.Site), v.cluster))
+		oneOf(f.accounts, cmp.Or(j.Account, j.Spec.Account)) && oneOf(f.qos, cmp.Or(j.Spec.QOS, "normal")) &&
+		oneOf(f.clusters, cmp.Or(string(j.Site), v.cluster))
 }
 
 // part reports whether a part of a selected job is selected. Of tasks that have not started, those not asked for are taken away.
@@ -114,13 +115,6 @@ func (f *jobFilter) part(p *part) bool {
 }
 
 func oneOf(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }
-
-func anyOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
 
 func csv(q url.Values, names ...string) []string {
 	var out []string

@@ -130,7 +130,7 @@ func (s *restd) writeJobs(w http.ResponseWriter, r *http.Request, f *jobFilter, 
 	if len(q.IDs) == 0 && q.User == "" && q.Name == "" && !q.Live {
 		s.marks.add(now.Unix(), log.Mark)
 	}
-	resp.LastUpdate, resp.LastBackfill = unixNumber(now), unixNumber(now)
+	resp.LastUpdate, resp.LastBackfill = wire.Time(now), wire.Time(now)
 	if r.URL.Query().Get("sparse") == "" {
 		if len(list) == 0 {
 			resp.Warnings = append(resp.Warnings, wire.Warning{Description: "Zero jobs to dump"})

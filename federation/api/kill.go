@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (s *restd) matching(r *http.Request, req *wire.KillJobs) ([]string, error) 
 	for _, set := range []struct {
 		list *[]string
 		text string
-	}{{&f.users, anyOf(string(req.UserID), req.UserName)}, {&f.names, req.JobName}, {&f.partitions, req.Partition},
+	}{{&f.users, cmp.Or(string(req.UserID), req.UserName)}, {&f.names, req.JobName}, {&f.partitions, req.Partition},
 		{&f.accounts, req.Account}, {&f.qos, req.QOS}} {
 		if set.text != "" {
 			*set.list = strings.Split(set.text, ",")

@@ -93,7 +93,7 @@ func (s *logs) getLogText(w http.ResponseWriter, r *http.Request, c identity.Cal
 		w.Header().Set(v1.LogHeader, "none")
 		return nil
 	case err != nil:
-		return storeError{errNoContact, err}
+		return outage(errNoContact, err)
 	}
 	word := "wait"
 	if p.More {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,9 +21,9 @@ import (
 // nodes is GET /nodes and GET /node/{name}: all nodes of all sites, or of those that the query's cluster names. Two sites may
 // have nodes of one name; cluster_name tells them apart.
 func (s *restd) nodes(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	resp := wire.NodesResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.now()), Nodes: wire.List[wire.Node]{}}
+	resp := wire.NodesResponse{Reply: s.reply(r, c), LastUpdate: wire.Time(s.now()), Nodes: wire.List[wire.Node]{}}
 	name := r.PathValue("name")
-	for _, site := range s.lister.sitesOf(r) {
+	for _, site := range s.lister.sitesOf(r.URL.Query()) {
 		if site.Seen == nil {
 			continue
 		}
@@ -39,9 +40,9 @@ func (s *restd) nodes(w http.ResponseWriter, r *http.Request, c identity.Caller)
 }
 
 // sitesOf are those that a query's cluster names, with commas; all if it names none.
-func (s *lister) sitesOf(r *http.Request) []*federation.Site {
+func (s *lister) sitesOf(q url.Values) []*federation.Site {
 	all := s.all()
-	names := csv(r.URL.Query(), "cluster")
+	names := csv(q, "cluster")
 	if len(names) == 0 {
 		return all
 	}
@@ -106,8 +107,8 @@ func addInfo(w *wire.Node, n *federation.NodeInfo) {
 	}
 	w.GRES, w.GRESUsed = cmp.Or(n.GRES, w.GRES), cmp.Or(n.GRESUsed, w.GRESUsed)
 	w.Comment, w.Extra, w.Reservation = n.Comment, n.Extra, n.Reservation
-	w.ReasonSetByUser, w.ReasonChangedAt = n.ReasonUser, unixNumber(n.ReasonAt)
-	w.BootTime, w.SlurmdStartTime, w.LastBusy = unixNumber(n.Booted), unixNumber(n.Started), unixNumber(n.LastBusy)
+	w.ReasonSetByUser, w.ReasonChangedAt = n.ReasonUser, wire.Time(n.ReasonAt)
+	w.BootTime, w.SlurmdStartTime, w.LastBusy = wire.Time(n.Booted), wire.Time(n.Started), wire.Time(n.LastBusy)
 }
 
 // nodeTRES writes "cpu=16,mem=62.50G,billing=16,gres/gpu=4,gres/gpu:h100=4".
@@ -133,10 +134,10 @@ func nodeTRES(cpus int, mem sbatch.MemMiB, billing int, gres []federation.GRES, 
 // partitions is GET /partitions and GET /partition/{name}: partitions of one name at several sites are one here. With cluster in
 // the query it is what those sites have.
 func (s *restd) partitions(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	resp := wire.PartitionsResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.now()), Partitions: wire.List[wire.Partition]{}}
+	resp := wire.PartitionsResponse{Reply: s.reply(r, c), LastUpdate: wire.Time(s.now()), Partitions: wire.List[wire.Partition]{}}
 	name := r.PathValue("name")
-	v := s.lister.viewOf(s.lister.sitesOf(r))
-	for _, m := range v.merge() {
+	v := s.lister.viewOf(s.lister.sitesOf(r.URL.Query()))
+	for _, m := range mergePartitions(v.sites) {
 		if name == "" || m.name == name {
 			p := m.record()
 			if m.name == v.deflt {
@@ -163,11 +164,11 @@ type mergedPartition struct {
 	names []string
 }
 
-// merge puts the partitions of all sites together, in the order in which they are met.
-func (v *view) merge() []*mergedPartition {
+// mergePartitions puts the partitions of sites together, in the order in which they are met.
+func mergePartitions(sites []*federation.Site) []*mergedPartition {
 	byName := map[string]*mergedPartition{}
 	var out []*mergedPartition
-	for _, site := range v.sites {
+	for _, site := range sites {
 		if site.Seen == nil {
 			continue
 		}

@@ -13,6 +13,11 @@ import (
 	"fsub/slurm/wire"
 )
 
+// allow refuses a job that no site can ever run.
+func (s *gate) allow(job *federation.Job) error {
+	return s.judge(job, func() error { return s.controller.Judge(job) })
+}
+
 // judge refuses a job that no site can ever run, in slurmctld's order: partitions, accounts and nodes, tasks of GPUs, deadline. ask is what the
 // planner says of it.
 func (s *gate) judge(job *federation.Job, ask func() error) error {

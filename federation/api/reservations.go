@@ -12,9 +12,9 @@ import (
 
 // reservations is GET /reservations and GET /reservation/{name}: those of all sites, or of those that the query's cluster names.
 func (s *restd) reservations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	resp := wire.ReservationsResponse{Reply: s.reply(r, c), LastUpdate: unixNumber(s.now()), Reservations: wire.List[wire.Reservation]{}}
+	resp := wire.ReservationsResponse{Reply: s.reply(r, c), LastUpdate: wire.Time(s.now()), Reservations: wire.List[wire.Reservation]{}}
 	name := r.PathValue("name")
-	for _, site := range s.lister.sitesOf(r) {
+	for _, site := range s.lister.sitesOf(r.URL.Query()) {
 		if site.Seen == nil {
 			continue
 		}
@@ -32,7 +32,7 @@ func (s *restd) reservations(w http.ResponseWriter, r *http.Request, c identity.
 
 func reservationRecord(site *federation.Site, v *federation.Reservation) wire.Reservation {
 	out := wire.Reservation{
-		Name: v.Name, NodeList: hostlist.Compress(v.Nodes), NodeCount: int64(len(v.Nodes)), StartTime: unixNumber(v.Start), EndTime: unixNumber(v.End),
+		Name: v.Name, NodeList: hostlist.Compress(v.Nodes), NodeCount: int64(len(v.Nodes)), StartTime: wire.Time(v.Start), EndTime: wire.Time(v.End),
 		Users: strings.Join(v.Users, ","), Accounts: strings.Join(v.Accounts, ","), Flags: wire.Strings{},
 	}
 	if v.Maint {

@@ -88,7 +88,7 @@ func NewServer(c Config) *Server {
 	sites := c.Controller.Sites
 	s := &Server{
 		cfg: c, who: who, users: who.Users, started: c.Now(),
-		bodies: &bodies{large: make(chan struct{}, largeBodies)},
+		bodies: newBodies(),
 		lister: &lister{store: c.Store, usage: c.Usage, steps: c.Steps, users: who.Users, all: sites, now: c.Now, keep: c.MinJobAge, cluster: c.Federation},
 		gate:   &gate{store: c.Store, controller: c.Controller, now: c.Now, federation: c.Federation},
 		logs:   logs{store: c.Store, reader: c.Logs, sites: sites},

@@ -142,7 +142,7 @@ func (s *restd) diag(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 		return ofStore(err, errNoContact)
 	}
 	now := s.now()
-	d := wire.Diag{ReqTime: unixNumber(now), ReqTimeStart: unixNumber(s.started), JobStatesTS: unixNumber(now)}
+	d := wire.Diag{ReqTime: wire.Time(now), ReqTimeStart: wire.Time(s.started), JobStatesTS: wire.Time(now)}
 	for _, j := range live {
 		if j.State == federation.Pending {
 			d.JobsPending++
@@ -152,12 +152,4 @@ func (s *restd) diag(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	}
 	d.ScheduleQueueLen = d.JobsPending
 	return writeJSON(w, wire.DiagResponse{Statistics: d, Reply: s.reply(r, c)})
-}
-
-// unix is t as slurmrestd writes a time: the zero time is 0, and set.
-func unixNumber(t time.Time) wire.Number {
-	if t.IsZero() {
-		return wire.Num(0)
-	}
-	return wire.Num(t.Unix())
 }

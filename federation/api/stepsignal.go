@@ -71,7 +71,7 @@ func (s *steps) sendToStep(ctx context.Context, c identity.Caller, job *federati
 	case errors.Is(err, federation.ErrNotFound):
 		return errInvalidJobID
 	case err != nil:
-		return storeError{errTimedOut, err}
+		return outage(errTimedOut, err)
 	}
 	return nil
 }

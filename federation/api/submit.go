@@ -25,13 +25,11 @@ import (
 
 // Limits of what a job may be, those of a slurmctld that was not told otherwise.
 const (
-	MaxScript     = 4 << 20 // bytes: max_script_size
 	maxText       = 1024    // name, account, comment, file names ...
 	maxArrayText  = 4 << 10 // --array
 	maxDependency = 128 << 10
 	maxNice       = 1<<31 - 3
 	maxHost       = 255
-	maxBody       = 32 << 20 // a script of MaxScript with every byte escaped the usual way, and an environment
 )
 
 // submit is POST /fed/v1/job. It must stay cheap: no site is asked and nothing is read from the store.
@@ -71,9 +69,18 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 // gate lets jobs in: whatever is submitted passes it, and what a job is changed to.
 type gate struct {
 	store      federation.Store
-	controller Controller
+	controller Planner
 	now        func() time.Time
 	federation string // its name
+}
+
+// Planner is what a gate asks of the controller: see Controller.
+type Planner interface {
+	Judge(j *federation.Job) error
+	Explain(j *federation.Job) federation.Decision
+	Try(j *federation.Job) (federation.Trial, error)
+	Sites() []*federation.Site
+	Wake()
 }
 
 // accept makes a durable job of what c asked for, or says in Slurm's words why not.
@@ -82,7 +89,7 @@ func (s *gate) accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	if err != nil {
 		return named, err
 	}
-	if err := s.judge(job, func() error { return s.controller.Judge(job) }); err != nil {
+	if err := s.allow(job); err != nil {
 		return named, err
 	}
 	s.pin(job)
@@ -141,7 +148,7 @@ func (s *gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 		if errors.Is(err, federation.ErrConflict) {
 			// All IDs are in use: what slurmctld says when it has no number left.
 			full := &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable"}
-			return storeError{full, err}
+			return outage(full, err)
 		}
 		return ofStore(err, errTimedOut)
 	}
@@ -152,8 +159,8 @@ func (s *gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 // checkPayload refuses what no site could take, whoever sent it: sbatch has made these checks, but not everybody is sbatch.
 func checkPayload(p *sbatch.Payload) error {
 	switch {
-	case len(p.Script) > MaxScript:
-		return invalid(wire.ErrTooLong, fmt.Sprintf("the script has %d bytes, at most %d are allowed", len(p.Script), MaxScript))
+	case len(p.Script) > sbatch.MaxScript:
+		return invalid(wire.ErrTooLong, fmt.Sprintf("the script has %d bytes, at most %d are allowed", len(p.Script), sbatch.MaxScript))
 	case p.Script == "":
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2009, Text: "Job script not specified"}
 	case !strings.HasPrefix(p.Script, "#!"):
@@ -285,6 +292,11 @@ type bodies struct {
 	large chan struct{} // bounds the large ones that are being read
 }
 
+func newBodies() *bodies { return &bodies{large: make(chan struct{}, largeBodies)} }
+
+// maxBody bounds a body: a script of sbatch.MaxScript with every byte escaped the usual way, and an environment.
+const maxBody = 32 << 20
+
 // read reads all of a request's body into a buffer from the pool; put it back when nothing refers to it any more.
 func (s *bodies) read(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, error) {
 	if r.ContentLength > maxBody {
@@ -315,7 +327,7 @@ func (s *bodies) read(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, er
 }
 
 func bodyTooLong() error {
-	return invalid(wire.ErrTooLong, fmt.Sprintf("a request has at most %d bytes, a script at most %d", maxBody, MaxScript))
+	return invalid(wire.ErrTooLong, fmt.Sprintf("a request has at most %d bytes, a script at most %d", maxBody, sbatch.MaxScript))
 }
 
 // putBody gives a buffer back to the pool, unless it has grown so much that keeping it would be a waste.

@@ -115,7 +115,7 @@ func stepRecord(s *federation.Step, name string) wire.DBStep {
 	st.Step.ID, st.Step.Name, st.State, st.ExitCode = wire.Text(name+"."+s.ID), s.Name, wire.Strings{string(dbState(s.State))}, exitCode(s.ExitStatus)
 	st.KillRequestUser = s.KilledBy
 	st.Nodes.Range, st.Nodes.Count, st.Nodes.List, st.Tasks.Count = s.Nodes, int64(s.NumNodes), wire.Strings{s.Nodes}, int64(s.NumTasks)
-	st.Time.Start, st.Time.End, st.Time.Elapsed = unixNumber(s.Start), unixNumber(s.End), int64(s.Elapsed/time.Second)
+	st.Time.Start, st.Time.End, st.Time.Elapsed = wire.Time(s.Start), wire.Time(s.End), int64(s.Elapsed/time.Second)
 	st.Time.Suspended = int64(s.Suspended / time.Second)
 	st.Time.System, st.Time.User, st.Time.Total = duration(s.System), duration(s.User), duration(s.Total)
 	st.Task.Distribution, st.CPU.Governor = s.Layout, s.Governor

@@ -28,8 +28,14 @@ const maxWithin = 8
 // within lets calls from inside jobs wait for the daemon to know of these jobs.
 type within struct {
 	store      federation.Store
-	controller Controller
+	controller looker
 	waits      waits
+}
+
+// looker is what within asks of the controller: see Controller.
+type looker interface {
+	Sites() []*federation.Site
+	LookAt(site federation.SiteName)
 }
 
 // waits counts the calls that wait, by user.

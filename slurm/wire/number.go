@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Number is slurmrestd's integer that may be unset or infinite. The zero value is unset. It reads a plain number, a
@@ -25,6 +26,14 @@ func Num(n int64) Number { return Number{Set: true, Number: n} }
 
 // Inf is the infinite Number as slurmrestd writes it.
 func Inf() Number { return Number{Infinite: true} }
+
+// Time is the Number of a time as slurmrestd writes it: the zero time is 0, and set.
+func Time(t time.Time) Number {
+	if t.IsZero() {
+		return Num(0)
+	}
+	return Num(t.Unix())
+}
 
 // Or gives the number, or def where it is unset or infinite.
 func (n Number) Or(def int64) int64 {
