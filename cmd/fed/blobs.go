@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fsub/federation"
-	"fsub/federation/api"
+	"fsub/federation/api/listing"
 	"fsub/federation/staging"
 	"fsub/federation/staging/blobs"
 	"fsub/federation/staging/home"
@@ -108,7 +108,7 @@ func newStager(c *Config, objects *blobs.Store, st *store.Store, log *slog.Logge
 	}
 	return staging.New(staging.Config{
 		Federation: c.Federation, Objects: objects, Files: home.Spawner{Command: []string{"/proc/self/exe", asUser}},
-		Scratch: scratch, Payload: st.Payload, Output: api.OutputFile,
+		Scratch: scratch, Payload: st.Payload, Output: listing.OutputFile,
 		Max: c.Blobs.MaxMiB << 20, Life: c.Blobs.URLLife, Logger: log,
 	})
 }

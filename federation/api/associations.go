@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
@@ -13,8 +14,8 @@ import (
 
 // associations is GET /fed/v1/associations, for sacctmgr and sshare. The query's cluster names sites, none all.
 func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	resp := v1.Associations{Reply: s.restd.reply(r, c), Clusters: []v1.AccountingCluster{}, Associations: []v1.Association{}}
-	for _, site := range s.lister.sitesOf(r.URL.Query()) {
+	resp := v1.Associations{Reply: s.restd.Reply(r, c), Clusters: []v1.AccountingCluster{}, Associations: []v1.Association{}}
+	for _, site := range s.lister.SitesOf(r.URL.Query()) {
 		if site.Seen == nil {
 			continue
 		}
@@ -22,7 +23,7 @@ func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity
 			Enforced: site.Seen.Associations != nil})
 		resp.Associations = append(resp.Associations, s.associationsAt(site)...)
 	}
-	return writeJSON(w, resp)
+	return answer.JSON(w, resp)
 }
 
 // associationsAt lists a site's accounts, each with its users behind it. Accounts that the site told nothing of stand at the end.
@@ -86,23 +87,4 @@ func kindsOf(nodes []federation.Node) []wire.TRES {
 		out = append(out, wire.TRES{Type: "gres", Name: name, ID: int64(1001 + i)})
 	}
 	return out
-}
-
-// associationOf is the number that a site's accounting gave the right of a user to an account; 0 if it is not known.
-func (v *view) associationOf(j *federation.Job) int64 {
-	for _, site := range v.sites {
-		if site.Name != j.Site || site.Seen == nil {
-			continue
-		}
-		name := j.User
-		if at, ok := site.Users[j.User]; ok {
-			name = at.Name
-		}
-		for _, a := range site.Seen.Associations[name] {
-			if a.Account == j.Account || j.Account == "" && a.Default {
-				return a.ID
-			}
-		}
-	}
-	return 0
 }

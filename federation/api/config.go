@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,10 +10,11 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
-	"fsub/slurm/wire"
 )
 
 // config is GET /fed/v1/config: what "scontrol show config" shows, in Slurm's keys and their order. Each value is what the
@@ -39,7 +41,7 @@ func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ identity.Calle
 		}
 	}
 	var licenses []string
-	for _, l := range licensesOf(sites) {
+	for _, l := range listing.LicensesOf(sites) {
 		licenses = append(licenses, l.Name+":"+strconv.FormatInt(l.Total, 10))
 	}
 	value := func(key, text string) v1.ConfigValue { return v1.ConfigValue{Key: key, Value: text} }
@@ -49,7 +51,7 @@ func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ identity.Calle
 		}
 		return strings.Join(list, ",")
 	}
-	return writeJSON(w, []v1.ConfigValue{
+	return answer.JSON(w, []v1.ConfigValue{
 		value("AccountingStorageEnforce", enforce),
 		value("AccountingStorageHost", s.host),
 		value("AccountingStorageType", "accounting_storage/slurmdbd"),
@@ -86,32 +88,6 @@ func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ identity.Calle
 	})
 }
 
-// licenses is GET /licenses: those of all sites, or of those that the query's cluster names.
-func (s *restd) licenses(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	return writeJSON(w, wire.LicensesResponse{Reply: s.reply(r, c), LastUpdate: wire.Time(s.now()), Licenses: licensesOf(s.lister.sitesOf(r.URL.Query()))})
-}
-
-// licensesOf adds up the licenses of a name, for a job may run wherever one is free.
-func licensesOf(sites []*federation.Site) wire.List[wire.License] {
-	out := wire.List[wire.License]{}
-	for _, site := range sites {
-		if site.Seen == nil {
-			continue
-		}
-		for _, l := range site.Seen.Licenses {
-			i := slices.IndexFunc(out, func(o wire.License) bool { return o.Name == l.Name })
-			if i < 0 {
-				i = len(out)
-				out = append(out, wire.License{Name: l.Name})
-			}
-			o := &out[i]
-			o.Total, o.Used, o.Reserved = o.Total+int64(l.Total), o.Used+int64(l.Used), o.Reserved+int64(l.Reserved)
-			o.Free = o.Total - o.Used
-		}
-	}
-	return out
-}
-
 // topology is GET /fed/v1/topology: the switches of every site, leaves first, each with all nodes below it.
 func (s *Server) topology(w http.ResponseWriter, _ *http.Request, _ identity.Caller) error {
 	out := []v1.Switch{}
@@ -124,5 +100,24 @@ func (s *Server) topology(w http.ResponseWriter, _ *http.Request, _ identity.Cal
 				Nodes: hostlist.Compress(sw.Nodes), Switches: hostlist.Compress(sw.Children)})
 		}
 	}
-	return writeJSON(w, out)
+	return answer.JSON(w, out)
+}
+
+// getOptions is GET /fed/v1/options: what the plugins of all sites add to sbatch's options, by name.
+func (s *Server) getOptions(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	out := []v1.PluginOption{}
+	for _, site := range s.cfg.Controller.Sites() {
+		for _, o := range site.Options {
+			i, found := slices.BinarySearchFunc(out, o.Name, func(p v1.PluginOption, name string) int { return cmp.Compare(p.Name, name) })
+			if !found {
+				out = slices.Insert(out, i, v1.PluginOption{Name: o.Name, Short: o.Short, Value: o.Value})
+			}
+			if out[i].Value != o.Value {
+				out[i].Value = federation.MayTakeValue
+			}
+			out[i].Short = cmp.Or(out[i].Short, o.Short)
+			out[i].Sites = append(out[i].Sites, site.Name)
+		}
+	}
+	return answer.JSON(w, out)
 }

@@ -2,11 +2,10 @@
 // every tool that speaks slurmrestd sees the federation as one cluster, and /fed/v1 (package v1) for what Slurm has no
 // word for. The server knows a caller by what the kernel says of the other end of the unix socket.
 //
-// Start with [Server]; routes.go lists /fed/v1, slurm.go slurmrestd's paths. Package client is the Go client. A listing is made of a [federation.Job] in three steps:
-// jobFilter selects, parts splits an array into its started tasks and the rest, view.record writes one wire.Job as
-// slurmctld would. Listings of slurmrestd's paths take more filters than slurmrestd's (see jobFilter), so that a command
-// that asks for one job does not cost a listing of all. Nothing here waits for a site: what is shown is what the
-// store and the controller's last looks say.
+// Start with [Server]; routes.go lists /fed/v1. The parts have folders: restd answers as slurmrestd does, listing makes what is listed of
+// jobs, submission is the gate for what jobs ask for, action does to jobs what users ask for; identity says who calls, answer how, refusal
+// why not. Package client is the Go client. Here are the handlers of /fed/v1, the queue in memory, and those who wait for a job.
+// Nothing here waits for a site: what is shown is what the store and the controller's last looks say.
 package api
 
 import (

@@ -11,6 +11,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -38,12 +40,12 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 	out := http.NewResponseController(w)
 	lines := json.NewEncoder(w)
 	for begun := false; ; begun = true {
-		log, err := s.store.Changes(r.Context(), mark, logPage)
+		log, err := s.store.Changes(r.Context(), mark, listing.LogPage)
 		if err != nil && !begun { // later there is nobody to tell: the answer ends in the middle, and who reads it asks again
 			if errors.Is(err, federation.ErrTrimmed) {
 				return errTrimmed
 			}
-			return ofStore(err, errNoContact)
+			return refusal.OfStore(err, refusal.NoContact)
 		}
 		if err != nil {
 			return nil
@@ -61,7 +63,7 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 			lines.Encode(v1.EventsMark{Mark: log.Mark}) // it fails where the client has gone
 		}
 		mark = log.Mark
-		if len(log.Commits) == logPage {
+		if len(log.Commits) == listing.LogPage {
 			continue
 		}
 		if !follow {
@@ -84,13 +86,13 @@ func eventsFrom(after, since string) (mark federation.LogMark, from time.Time, e
 	case after != "":
 		n, err := strconv.ParseInt(after, 10, 64)
 		if err != nil || n <= 0 {
-			return 0, from, badBody("after: " + after + " is not a mark")
+			return 0, from, refusal.BadBody("after: " + after + " is not a mark")
 		}
 		return federation.LogMark(n), from, nil
 	case since != "":
 		n, err := strconv.ParseInt(since, 10, 64)
 		if err != nil {
-			return 0, from, badBody("since: " + since + " is not a number of seconds")
+			return 0, from, refusal.BadBody("since: " + since + " is not a number of seconds")
 		}
 		return federation.OldestMark, time.Unix(n, 0), nil
 	}

@@ -7,32 +7,13 @@ import (
 	"strconv"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
-
-// OutputFile is the file on this machine that a job's output goes to, or its errors. t is the task of an array, nil for any other job.
-func OutputFile(j *federation.Job, t *federation.Task, stderr bool) string {
-	pattern := j.Spec.Output
-	if stderr && j.Spec.Error != "" {
-		pattern = j.Spec.Error
-	}
-	if pattern == "none" {
-		return "/dev/null"
-	}
-	vars := fileVars{id: j.ID, jobID: uint32(j.ID), task: -1, name: j.Spec.Name, user: j.User, node: firstNode(j.Nodes)}
-	if j.Part != nil {
-		vars.id, vars.task = j.Part.Array, j.Part.Index
-	}
-	if t != nil {
-		vars.task, vars.node = t.Index, firstNode(t.Nodes)
-		if t.SiteJobID != 0 {
-			vars.jobID = t.SiteJobID
-		}
-	}
-	return expandFile(stdFile(j, pattern), vars)
-}
 
 // logs tells of jobs' output.
 type logs struct {
@@ -57,12 +38,12 @@ func (s *logs) getLog(w http.ResponseWriter, r *http.Request, c identity.Caller)
 		return err
 	}
 	out := v1.Log{State: l.job.State, Reason: l.job.Reason, Site: l.job.Site, Attempt: l.job.Attempt,
-		File: OutputFile(&l.job, l.task, l.stderr), Staged: l.staged}
+		File: listing.OutputFile(&l.job, l.task, l.stderr), Staged: l.staged}
 	if l.task != nil && l.task.State != "" && !out.State.Ended() {
 		out.State, out.Reason = l.task.State, l.task.Reason
 	}
 	out.Ended = out.State.Ended()
-	return writeJSON(w, out)
+	return answer.JSON(w, out)
 }
 
 // logPart is how much one answer carries.
@@ -76,7 +57,7 @@ func (s *logs) getLogText(w http.ResponseWriter, r *http.Request, c identity.Cal
 	}
 	offset, err := strconv.ParseInt("0"+r.FormValue("offset"), 10, 64)
 	if err != nil {
-		return badBody("offset: " + err.Error())
+		return refusal.BadBody("offset: " + err.Error())
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if !l.staged {
@@ -93,7 +74,7 @@ func (s *logs) getLogText(w http.ResponseWriter, r *http.Request, c identity.Cal
 		w.Header().Set(v1.LogHeader, "none")
 		return nil
 	case err != nil:
-		return outage(errNoContact, err)
+		return refusal.Outage(refusal.NoContact, err)
 	}
 	word := "wait"
 	if p.More {
@@ -114,10 +95,10 @@ func (s *logs) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
 	}
 	l := &logOf{stderr: r.FormValue("stream") == "stderr"}
 	if l.job, err = s.store.Job(r.Context(), id); err != nil {
-		return nil, ofStore(err, errNoContact)
+		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
 	if !c.Owns(l.job.UID) {
-		return nil, errNotYourJob
+		return nil, refusal.NotYourJob
 	}
 	if text := r.FormValue("task"); text != "" {
 		index, err := strconv.Atoi(text)
@@ -130,7 +111,7 @@ func (s *logs) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
 	}
 	attempts, err := s.store.Attempts(r.Context(), l.job.ID)
 	if err != nil {
-		return nil, ofStore(err, errNoContact)
+		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
 	if n := len(attempts); n > 0 {
 		l.attempt = &attempts[n-1]
@@ -143,7 +124,7 @@ func (s *logs) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
 func (s *logs) findTask(ctx context.Context, l *logOf, index int) error {
 	jobs, err := s.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{l.job.ID}})
 	if err != nil {
-		return ofStore(err, errNoContact)
+		return refusal.OfStore(err, refusal.NoContact)
 	}
 	for i := range jobs {
 		if p := jobs[i].Part; p != nil && p.Array == l.job.ID && p.Index == index {
@@ -153,7 +134,7 @@ func (s *logs) findTask(ctx context.Context, l *logOf, index int) error {
 	}
 	tasks, err := s.store.Tasks(ctx, l.job.ID)
 	if err != nil {
-		return ofStore(err, errNoContact)
+		return refusal.OfStore(err, refusal.NoContact)
 	}
 	for i := range tasks {
 		if tasks[i].Index == index {
@@ -165,7 +146,7 @@ func (s *logs) findTask(ctx context.Context, l *logOf, index int) error {
 		l.task = &federation.Task{Job: l.job.ID, Index: index}
 		return nil
 	}
-	return detailed(slurmErr(federation.ErrNotFound, wire.ErrJobID), "the array has no task "+strconv.Itoa(index))
+	return refusal.Detailed(refusal.New(federation.ErrNotFound, wire.ErrJobID), "the array has no task "+strconv.Itoa(index))
 }
 
 // sees reports whether a site has a directory; one that is not configured any more is taken to.

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -24,7 +26,7 @@ type Pools interface {
 	Retry(ctx context.Context, site federation.SiteName) ([]federation.Cooling, error)
 }
 
-var errOperatorsOnly = detailed(errDenied, "only an operator may; the daemon's configuration lists them (operators)")
+var errOperatorsOnly = refusal.Detailed(refusal.Denied, "only an operator may; the daemon's configuration lists them (operators)")
 
 // rented answers for the pools of rented machines. all is nil where there are none.
 type rented struct {
@@ -41,7 +43,7 @@ func (s *rented) get(w http.ResponseWriter, _ *http.Request, c identity.Caller) 
 			out = append(out, v1.PoolOf(&p))
 		}
 	}
-	return writeJSON(w, out)
+	return answer.JSON(w, out)
 }
 
 // getMachines is GET /fed/v1/machines.
@@ -51,24 +53,24 @@ func (s *rented) getMachines(w http.ResponseWriter, r *http.Request, c identity.
 	if text := q.Get("since"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return badBody(fmt.Sprintf("since=%s: give seconds since 1970", text))
+			return refusal.BadBody(fmt.Sprintf("since=%s: give seconds since 1970", text))
 		}
 		since = time.Unix(n, 0)
 	}
 	if text := q.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return badBody(fmt.Sprintf("limit=%s: give a number from 1 to %d", text, v1.MaxMachines))
+			return refusal.BadBody(fmt.Sprintf("limit=%s: give a number from 1 to %d", text, v1.MaxMachines))
 		}
 		limit = min(n, v1.MaxMachines)
 	}
 	out := []v1.Machine{}
 	if s.all == nil {
-		return writeJSON(w, out)
+		return answer.JSON(w, out)
 	}
 	all, err := s.all.Machines(r.Context(), site, since, limit)
 	if err != nil {
-		return ofStore(err, errNoContact)
+		return refusal.OfStore(err, refusal.NoContact)
 	}
 	if len(all) == 0 && site != "" && !slices.ContainsFunc(s.sites(), func(o *federation.Site) bool { return o.Name == site }) {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", site)}
@@ -76,7 +78,7 @@ func (s *rented) getMachines(w http.ResponseWriter, r *http.Request, c identity.
 	for _, m := range all {
 		out = append(out, v1.Machine(m))
 	}
-	return writeJSON(w, out)
+	return answer.JSON(w, out)
 }
 
 // retry is POST /fed/v1/site/{name}/retry.
@@ -90,11 +92,11 @@ func (s *rented) retry(w http.ResponseWriter, r *http.Request, c identity.Caller
 	case errors.Is(err, federation.ErrNotFound):
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q with rented pools in the federation; see: fed pool list", site)}
 	case err != nil:
-		return ofStore(err, errNoContact)
+		return refusal.OfStore(err, refusal.NoContact)
 	}
 	out := []v1.Cooling{}
 	for _, f := range forgiven {
 		out = append(out, v1.Cooling(f))
 	}
-	return writeJSON(w, out)
+	return answer.JSON(w, out)
 }

@@ -13,6 +13,8 @@ import (
 	"unique"
 
 	"fsub/federation"
+	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
@@ -23,7 +25,7 @@ import (
 // have in common is there once.
 type queue struct {
 	store federation.Store
-	view  func() *view
+	view  func() *listing.View
 	now   func() time.Time
 	keep  time.Duration // how long ended jobs are listed
 
@@ -108,7 +110,7 @@ func (q *queue) refresh(ctx context.Context) error {
 		err = q.follow(ctx, v, now)
 	}
 	if err != nil {
-		return ofStore(err, errNoContact)
+		return refusal.OfStore(err, refusal.NoContact)
 	}
 	if now.Sub(q.swept) > q.keep/10 {
 		q.sweep(now.Add(-q.keep))
@@ -118,11 +120,11 @@ func (q *queue) refresh(ctx context.Context) error {
 }
 
 // follow reads all jobs, or those that the log tells of and those whose time has come.
-func (q *queue) follow(ctx context.Context, v *view, now time.Time) error {
+func (q *queue) follow(ctx context.Context, v *listing.View, now time.Time) error {
 	if q.mark == 0 {
 		return q.readAll(ctx, v, now)
 	}
-	mark, changed, err := changedJobs(ctx, q.store, q.mark)
+	mark, changed, err := listing.ChangedJobs(ctx, q.store, q.mark)
 	if err != nil {
 		return err
 	}
@@ -150,35 +152,11 @@ func (q *queue) follow(ctx context.Context, v *view, now time.Time) error {
 	return nil
 }
 
-// logPage is how many commits are read at once.
-const logPage = 1000
-
-// changedJobs are the jobs that the log tells of after a mark, themselves or their tasks.
-func changedJobs(ctx context.Context, store federation.Store, mark federation.LogMark) (federation.LogMark, map[federation.JobID]bool, error) {
-	changed := map[federation.JobID]bool{}
-	for {
-		log, err := store.Changes(ctx, mark, logPage)
-		if err != nil {
-			return mark, nil, err
-		}
-		for i := range log.Commits {
-			for _, c := range log.Commits[i].Changes {
-				if c.Kind == federation.ChangeJob || c.Kind == federation.ChangeTask {
-					changed[c.Job] = true
-				}
-			}
-		}
-		if mark = log.Mark; len(log.Commits) < logPage {
-			return mark, changed, nil
-		}
-	}
-}
-
 // jobsPage is how many jobs are read at once: a million at a time would be a gigabyte.
 const jobsPage = 10_000
 
 // readAll reads the store anew. While one page of jobs is turned into rows the next one is read.
-func (q *queue) readAll(ctx context.Context, v *view, now time.Time) error {
+func (q *queue) readAll(ctx context.Context, v *listing.View, now time.Time) error {
 	log, err := q.store.Changes(ctx, 0, 0)
 	if err != nil {
 		return err
@@ -220,7 +198,7 @@ func (q *queue) readAll(ctx context.Context, v *view, now time.Time) error {
 }
 
 // takeAll takes up jobs as the store has them now, with their tasks.
-func (q *queue) takeAll(ctx context.Context, v *view, jobs []federation.Job) error {
+func (q *queue) takeAll(ctx context.Context, v *listing.View, jobs []federation.Job) error {
 	var arrays []federation.JobID
 	for i := range jobs {
 		if jobs[i].Spec.Array != "" || jobs[i].Whole != nil {
@@ -241,16 +219,16 @@ func (q *queue) takeAll(ctx context.Context, v *view, jobs []federation.Job) err
 }
 
 // clear forgets everything.
-func (q *queue) clear(v *view) {
+func (q *queue) clear(v *listing.View) {
 	q.jobs, q.groups = map[federation.JobID]*queuedJob{}, map[federation.JobID][]*queuedJob{}
 	q.mark, q.sorted, q.fresh, q.dead, q.byUser, q.changes = 0, nil, nil, 0, nil, time.Time{}
 	q.otherWorld(v)
 }
 
 // otherWorld reports whether the sites have changed in what rows depend on: partitions' limits and defaults, and the types of GRES.
-func (q *queue) otherWorld(v *view) bool {
-	seen := make([]*federation.Observation, len(v.sites))
-	for i, site := range v.sites {
+func (q *queue) otherWorld(v *listing.View) bool {
+	seen := make([]*federation.Observation, len(v.Sites))
+	for i, site := range v.Sites {
 		seen[i] = site.Seen
 	}
 	if slices.Equal(seen, q.seen) {
@@ -262,11 +240,11 @@ func (q *queue) otherWorld(v *view) bool {
 	return q.world != before
 }
 
-func worldOf(v *view) string {
-	b := []byte(v.deflt)
+func worldOf(v *listing.View) string {
+	b := []byte(v.Default)
 	number := func(n int64) { b = binary.AppendVarint(b, n) }
 	text := func(s string) { b = append(append(b, s...), 0) }
-	for _, site := range v.sites {
+	for _, site := range v.Sites {
 		text(string(site.Name))
 		if site.Seen == nil {
 			continue
@@ -316,14 +294,14 @@ func (q *queue) awaits(at time.Time) {
 }
 
 // take replaces the rows of a job.
-func (q *queue) take(v *view, j *federation.Job, tasks []federation.Task) {
+func (q *queue) take(v *listing.View, j *federation.Job, tasks []federation.Task) {
 	q.drop(j.ID)
 	k := &queuedJob{job: j.ID, empty: true}
 	if j.State.Ended() {
 		k.end = unixNanos(j.End)
 	}
-	for i, p := range parts(j, tasks) {
-		if p.state == federation.Pending && j.Spec.Begin.After(v.now) {
+	for i, p := range listing.Parts(j, tasks) {
+		if p.State == federation.Pending && j.Spec.Begin.After(v.Now) {
 			k.begin = j.Spec.Begin.UnixNano()
 			q.awaits(j.Spec.Begin)
 		}
@@ -333,10 +311,10 @@ func (q *queue) take(v *view, j *federation.Job, tasks []federation.Task) {
 			row = new(queueRow)
 			k.more = append(k.more, row)
 		}
-		w := v.record(&p)
+		w := v.Record(&p)
 		q.set(row, &w)
-		if row.ended = p.state.Ended(); row.ended {
-			row.end = unixNanos(p.end)
+		if row.ended = p.State.Ended(); row.ended {
+			row.end = unixNanos(p.End)
 		}
 		if k.end != 0 && (row.end == 0 || k.end < row.end) {
 			row.end = k.end // it goes with its array at the latest

@@ -14,6 +14,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -21,7 +23,7 @@ import (
 
 // queueFilter is what GET /fed/v1/queue selects by: lists with commas of which one must fit, where a list is given at all.
 type queueFilter struct {
-	jobFilter
+	listing.Filter
 	one bool // job_id names one job: that it is not known is an error
 }
 
@@ -35,7 +37,7 @@ func readQueueFilter(q url.Values) (f queueFilter, err error) {
 		rest[name] = values
 	}
 	rest["job_id"] = refs
-	f.jobFilter, err = readFilter(rest)
+	f.Filter, err = listing.ReadFilter(rest)
 	f.one = len(refs) == 1
 	return f, err
 }
@@ -44,14 +46,14 @@ func readQueueFilter(q url.Values) (f queueFilter, err error) {
 func (f *queueFilter) row(r *queueRow, ended time.Time) bool {
 	facts := r.facts.Value()
 	switch {
-	case f.live && r.ended, r.end != 0 && r.end < ended.UnixNano():
+	case f.Live && r.ended, r.end != 0 && r.end < ended.UnixNano():
 		return false
-	case len(f.states) > 0 && !slices.Contains(f.states, facts.state) && !slices.Contains(f.states, facts.base):
+	case len(f.States) > 0 && !slices.Contains(f.States, facts.state) && !slices.Contains(f.States, facts.base):
 		return false
 	}
-	return (len(f.users) == 0 || slices.Contains(f.users, facts.user) || slices.Contains(f.users, strconv.Itoa(int(facts.uid)))) &&
-		oneOf(f.partitions, facts.part) && oneOf(f.accounts, facts.account) && oneOf(f.qos, facts.qos) && oneOf(f.clusters, facts.cluster) &&
-		(len(f.names) == 0 || oneOf(f.names, r.name()))
+	return (len(f.Users) == 0 || slices.Contains(f.Users, facts.user) || slices.Contains(f.Users, strconv.Itoa(int(facts.uid)))) &&
+		listing.OneOf(f.Partitions, facts.part) && listing.OneOf(f.Accounts, facts.account) && listing.OneOf(f.QOS, facts.qos) && listing.OneOf(f.Clusters, facts.cluster) &&
+		(len(f.Names) == 0 || listing.OneOf(f.Names, r.name()))
 }
 
 // name is the job's: few ask for it.
@@ -66,15 +68,15 @@ func (r *queueRow) name() string {
 // named are the rows of the jobs that the filter names, known or not. A task that has started must be named itself; tasks
 // that wait are in one row, of which the client shows those that were asked for.
 func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
-	add := func(k *queuedJob, tasks taskSet) {
+	add := func(k *queuedJob, tasks listing.TaskSet) {
 		known = true
 		for r := range k.rows {
-			if r.task == waitingTasks || tasks.has(int(r.task)) {
+			if r.task == waitingTasks || tasks.Has(int(r.task)) {
 				rows = append(rows, r)
 			}
 		}
 	}
-	for id, tasks := range f.refs {
+	for id, tasks := range f.Refs {
 		if k := q.jobs[id]; k != nil {
 			add(k, tasks)
 		}
@@ -101,7 +103,7 @@ func (s *Server) selected(f *queueFilter, user string) (rows []*queueRow, err er
 	defer q.mu.Unlock()
 	known := true
 	switch {
-	case len(f.refs) > 0:
+	case len(f.Refs) > 0:
 		rows, known = q.named(f)
 	case user != "":
 		rows = q.rowsOf(user)
@@ -109,12 +111,12 @@ func (s *Server) selected(f *queueFilter, user string) (rows []*queueRow, err er
 		rows = q.rows()
 	}
 	if f.one && !known {
-		return nil, errInvalidJobID
+		return nil, refusal.InvalidJobID
 	}
 	return rows, nil
 }
 
-// getQueue is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of jobFilter and cluster, live and sort.
+// getQueue is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of listing.Filter and cluster, live and sort.
 func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	query := r.URL.Query()
 	f, err := readQueueFilter(query)
@@ -131,7 +133,7 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 	if err != nil {
 		return err
 	}
-	all, err := s.selected(&f, s.onlyUser(&f.jobFilter))
+	all, err := s.selected(&f, s.onlyUser(&f.Filter))
 	if err != nil {
 		return err
 	}
@@ -148,7 +150,7 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 		}
 	}
 	head := v1.QueueHead{Cluster: s.cfg.Federation}
-	for _, warning := range s.lister.unknownUsers(&f.jobFilter) {
+	for _, warning := range s.lister.UnknownUsers(&f.Filter) {
 		head.InvalidUsers = append(head.InvalidUsers, strings.TrimPrefix(warning.Description, "Invalid user: "))
 	}
 	if head.InvalidNodes = s.unknownNodes(query.Get("nodes")); len(head.InvalidNodes) > 0 {
@@ -174,11 +176,11 @@ func (s *Server) unknownNodes(list string) []string {
 }
 
 // onlyUser is the name of the only user that f selects, "" if there are more or it is not known.
-func (s *Server) onlyUser(f *jobFilter) string {
-	if len(f.users) != 1 {
+func (s *Server) onlyUser(f *listing.Filter) string {
+	if len(f.Users) != 1 {
 		return ""
 	}
-	name := f.users[0]
+	name := f.Users[0]
 	if uid, err := strconv.ParseUint(name, 10, 32); err == nil {
 		name, _ = s.users.UserName(uint32(uid))
 	}

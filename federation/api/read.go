@@ -3,12 +3,14 @@ package api
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 	"unicode/utf8"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -25,18 +27,18 @@ func (s *Server) getJob(w http.ResponseWriter, r *http.Request, _ identity.Calle
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, rec)
+	return answer.JSON(w, rec)
 }
 
 // record reads all that is written down of a job.
 func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord, error) {
 	job, err := s.cfg.Store.Job(ctx, id)
 	if err != nil {
-		return nil, ofStore(err, errNoContact)
+		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
 	tasks, err := s.cfg.Store.Tasks(ctx, id)
 	if err != nil {
-		return nil, ofStore(err, errNoContact)
+		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
 	if job.Whole != nil && job.Whole.Spread {
 		if tasks, err = s.spreadTasks(ctx, id, tasks); err != nil {
@@ -45,11 +47,11 @@ func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord
 	}
 	attempts, err := s.cfg.Store.Attempts(ctx, id)
 	if err != nil {
-		return nil, ofStore(err, errNoContact)
+		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
 	events, err := s.cfg.Store.Events(ctx, id)
 	if err != nil {
-		return nil, ofStore(err, errNoContact)
+		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
 	return v1.RecordOf(&job, tasks, attempts, events), nil
 }
@@ -58,28 +60,9 @@ func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord
 func (s *Server) spreadTasks(ctx context.Context, id federation.JobID, own []federation.Task) ([]federation.Task, error) {
 	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{id}})
 	if err != nil {
-		return nil, ofStore(err, errNoContact)
+		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
-	return withParts(own, jobs), nil
-}
-
-// withParts adds the parts among jobs to the tasks that an array has itself, in order of their index.
-func withParts(own []federation.Task, jobs []federation.Job) []federation.Task {
-	parts := map[int]bool{}
-	var all []federation.Task
-	for i := range jobs {
-		if jobs[i].Part != nil {
-			parts[jobs[i].Part.Index] = true
-			all = append(all, jobs[i].Task())
-		}
-	}
-	for _, t := range own {
-		if !parts[t.Index] && t.State.Ended() {
-			all = append(all, t)
-		}
-	}
-	slices.SortFunc(all, func(a, b federation.Task) int { return a.Index - b.Index })
-	return all
+	return listing.WithParts(own, jobs), nil
 }
 
 // waitJob is GET /fed/v1/job/{id}/wait.
@@ -93,13 +76,13 @@ func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ identity.Call
 	// From before the job is read, so that an end between the two is not missed.
 	changed, stop, err := s.watch.job(r.Context(), id)
 	if err != nil {
-		return ofStore(err, errNoContact)
+		return refusal.OfStore(err, refusal.NoContact)
 	}
 	defer stop()
 	for {
 		job, err := s.cfg.Store.Job(r.Context(), id)
 		if err != nil {
-			return ofStore(err, errNoContact)
+			return refusal.OfStore(err, refusal.NoContact)
 		}
 		if job.State.Ended() {
 			break
@@ -120,7 +103,7 @@ func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ identity.Call
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, rec)
+	return answer.JSON(w, rec)
 }
 
 // explainJob is GET /fed/v1/job/{id}/explain.
@@ -131,17 +114,17 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ identity.C
 	}
 	job, err := s.cfg.Store.Job(r.Context(), id)
 	if err != nil {
-		return ofStore(err, errNoContact)
+		return refusal.OfStore(err, refusal.NoContact)
 	}
 	attempts, err := s.cfg.Store.Attempts(r.Context(), id)
 	if err != nil {
-		return ofStore(err, errNoContact)
+		return refusal.OfStore(err, refusal.NoContact)
 	}
 	e := v1.Explanation{Job: v1.JobOf(&job), Decision: s.cfg.Controller.Explain(&job), Now: s.cfg.Now().UTC()}
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
 		e.Chosen = attempts[n-1].Decision.Offers[0]
 	}
-	return writeJSON(w, e)
+	return answer.JSON(w, e)
 }
 
 // getPayload is GET /fed/v1/job/{id}/payload: script and environment are the owner's and the operators' only.
@@ -152,18 +135,18 @@ func (s *Server) getPayload(w http.ResponseWriter, r *http.Request, c identity.C
 	}
 	job, err := s.cfg.Store.Job(r.Context(), id)
 	if err != nil {
-		return ofStore(err, errNoContact)
+		return refusal.OfStore(err, refusal.NoContact)
 	}
 	if !c.Owns(job.UID) {
-		return errNotYourJob
+		return refusal.NotYourJob
 	}
 	p, err := s.cfg.Store.Payload(r.Context(), job.PayloadOf())
 	if err != nil {
-		return ofStore(err, errNoContact)
+		return refusal.OfStore(err, refusal.NoContact)
 	}
 	resp := v1.PayloadResponse{Payload: p}
 	if !utf8.ValidString(p.Script) {
 		resp.Bytes = []byte(p.Script)
 	}
-	return writeJSON(w, resp)
+	return answer.JSON(w, resp)
 }

@@ -12,6 +12,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/apitest"
 	"fsub/federation/api/identity"
 )
@@ -70,7 +71,7 @@ func TestCallOverTLS(t *testing.T) {
 	// A call from within somebody else's job has no site looked at.
 	d.Controller.SetSites(&federation.Site{Name: "alpha", Answering: true})
 	other := d.Put(t, federation.Job{User: "x", UID: 12345, State: federation.Pending, Site: "alpha", Submit: time.Now()})[0]
-	if status, body := call("GET", "/fed/v1/job/"+other.String(), "", "X-SLURM-USER-TOKEN", token, api.HeaderJob, other.String()); status != 200 || !strings.Contains(body, "PENDING") {
+	if status, body := call("GET", "/fed/v1/job/"+other.String(), "", "X-SLURM-USER-TOKEN", token, answer.HeaderJob, other.String()); status != 200 || !strings.Contains(body, "PENDING") {
 		t.Errorf("from within another's job: %d %s", status, body)
 	}
 	if status, body := call("POST", "/fed/v1/site/alpha/state", `{"state":"DRAIN"}`, "X-SLURM-USER-TOKEN", token); status < 400 {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/openapi"
 	v1 "fsub/federation/api/v1"
@@ -15,7 +16,7 @@ import (
 // route is one operation of /fed/v1: as the document describes it, and what answers it.
 type route struct {
 	openapi.Route
-	handle handler
+	handle answer.Handler
 }
 
 // Who may call a route. Those for operators only are refused to others before anything else is looked at; of whom a job is, its handler
@@ -27,7 +28,7 @@ const (
 )
 
 // restricted is what answers the route, for those who may call it.
-func (r *route) restricted() handler {
+func (r *route) restricted() answer.Handler {
 	if r.Who != forOperators {
 		return r.handle
 	}
@@ -46,11 +47,11 @@ func (s *Server) fedRoutes() []route {
 		query = []openapi.Param
 	)
 	var routes []route
-	add := func(method, path, who string, in, out any, d doc, q query, h handler) *route {
+	add := func(method, path, who string, in, out any, d doc, q query, h answer.Handler) *route {
 		routes = append(routes, route{openapi.Route{Method: method, Path: path, Who: who, In: in, Out: out, Doc: d, Query: q}, h})
 		return &routes[len(routes)-1]
 	}
-	get := func(path, who string, out any, d doc, q query, h handler) *route {
+	get := func(path, who string, out any, d doc, q query, h answer.Handler) *route {
 		return add("GET", path, who, nil, out, d, q, h)
 	}
 

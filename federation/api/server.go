@@ -14,7 +14,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/federation"
+	"fsub/federation/api/action"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
+	"fsub/federation/api/restd"
+	"fsub/federation/api/submission"
 )
 
 // Config is what a Server is made of. Store and Controller are required.
@@ -60,14 +66,14 @@ type Server struct {
 	started time.Time
 	host    string // this machine's name
 
-	router  *router
-	lister  *lister
-	gate    *gate
-	actions *actions
-	restd   *restd
+	router  *answer.Router
+	lister  *listing.Lister
+	gate    *submission.Gate
+	actions *action.Actions
+	restd   *restd.Server
 	logs    logs
 	steps   steps
-	bodies  *bodies
+	bodies  *answer.Bodies
 	queue   queue
 	watch   watch
 	events  eventStream
@@ -88,9 +94,9 @@ func NewServer(c Config) *Server {
 	sites := c.Controller.Sites
 	s := &Server{
 		cfg: c, who: who, users: who.Users, started: c.Now(),
-		bodies: newBodies(),
-		lister: &lister{store: c.Store, usage: c.Usage, steps: c.Steps, users: who.Users, all: sites, now: c.Now, keep: c.MinJobAge, cluster: c.Federation},
-		gate:   &gate{store: c.Store, controller: c.Controller, now: c.Now, federation: c.Federation},
+		bodies: answer.NewBodies(),
+		lister: &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: sites, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation},
+		gate:   &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation},
 		logs:   logs{store: c.Store, reader: c.Logs, sites: sites},
 		pools:  rented{all: c.Pools, sites: sites, now: c.Now},
 		watch:  watch{store: c.Store},
@@ -98,18 +104,18 @@ func NewServer(c Config) *Server {
 		stopping: make(chan struct{}),
 	}
 	s.host, _ = os.Hostname()
-	s.router = &router{
-		mux: http.NewServeMux(), who: who, metrics: newMetrics(c.Registerer), within: &within{store: c.Store, controller: c.Controller}, log: c.Logger,
+	s.router = &answer.Router{
+		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,
 	}
-	s.actions = &actions{store: c.Store, controller: c.Controller, gate: s.gate, now: c.Now, keep: c.MinJobAge, suspends: c.Suspends}
-	s.restd = &restd{
-		store: c.Store, lister: s.lister, gate: s.gate, actions: s.actions, bodies: s.bodies, router: s.router, users: who.Users, now: c.Now,
-		keep: c.MinJobAge, version: c.Version, cluster: c.Federation, started: s.started, host: s.host,
+	s.actions = &action.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends}
+	s.restd = &restd.Server{
+		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, Bodies: s.bodies, Router: s.router, Users: who.Users, Now: c.Now,
+		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Started: s.started, Host: s.host,
 	}
 	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals, bodies: s.bodies}
 	s.events = eventStream{store: c.Store, stopping: s.stopping}
 	s.document = sync.OnceValues(s.makeDocument)
-	s.queue = queue{store: c.Store, view: s.lister.view, now: c.Now, keep: c.MinJobAge}
+	s.queue = queue{store: c.Store, view: s.lister.View, now: c.Now, keep: c.MinJobAge}
 	s.routes()
 	return s
 }
@@ -142,7 +148,7 @@ func setDefaults(c *Config) {
 }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.Mux.ServeHTTP(w, r) }
 
 // Serve answers requests on l, a unix socket or a listener of TLS, until ctx ends. It then lets the requests in hand finish, for at most five
 // seconds, and returns nil; any other end is an error. It may serve several listeners under one ctx, and not again after that.
@@ -177,14 +183,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // routes is the whole surface in one place. Each route counts its requests under its own pattern.
 func (s *Server) routes() {
 	for _, r := range s.fedRoutes() {
-		s.router.handle(r.Method+" "+r.Path, r.restricted())
+		s.router.Handle(r.Method+" "+r.Path, r.restricted())
 	}
-	s.restd.routes()
+	s.restd.Routes()
 	if s.cfg.Gatherer != nil {
-		s.router.mux.Handle("GET /metrics", metricsHandler(s.cfg.Gatherer))
+		s.router.Mux.Handle("GET /metrics", answer.MetricsHandler(s.cfg.Gatherer))
 	}
-	s.router.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, http.StatusNotFound, errNoRoute(r))
+	s.router.Mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		answer.Refusal(w, http.StatusNotFound, refusal.NoRoute(r))
 	})
 }
 
@@ -192,7 +198,7 @@ func (s *Server) routes() {
 func jobID(r *http.Request) (federation.JobID, error) {
 	n, err := strconv.ParseUint(r.PathValue("id"), 10, 32)
 	if err != nil || n == 0 {
-		return 0, errInvalidJobID
+		return 0, refusal.InvalidJobID
 	}
 	return federation.JobID(n), nil
 }

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -16,7 +18,7 @@ import (
 func (s *Server) getSites(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	said, err := s.cfg.Store.SiteState(r.Context())
 	if err != nil {
-		return ofStore(err, errNoContact)
+		return refusal.OfStore(err, refusal.NoContact)
 	}
 	running, err := s.runningBySite(r)
 	if err != nil {
@@ -29,7 +31,7 @@ func (s *Server) getSites(w http.ResponseWriter, r *http.Request, _ identity.Cal
 		v.Running = running[site.Name]
 		out = append(out, v)
 	}
-	return writeJSON(w, out)
+	return answer.JSON(w, out)
 }
 
 // runningBySite counts the jobs of ours that hold nodes at each site.
@@ -38,7 +40,7 @@ func (s *Server) runningBySite(r *http.Request) (map[federation.SiteName]int, er
 		States: []federation.State{federation.Configuring, federation.Running, federation.Suspended, federation.Completing},
 	})
 	if err != nil {
-		return nil, ofStore(err, errNoContact)
+		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
 	n := map[federation.SiteName]int{}
 	for _, j := range jobs {
@@ -82,12 +84,12 @@ func describeSite(site *federation.Site) v1.Site {
 func (s *Server) setSiteState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var req v1.SetSiteState
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&req); err != nil {
-		return badBody(err.Error())
+		return refusal.BadBody(err.Error())
 	}
 	switch req.State {
 	case federation.FedActive, federation.FedInactive, federation.FedDrain:
 	default:
-		return badBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE or DRAIN", req.State))
+		return refusal.BadBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE or DRAIN", req.State))
 	}
 	name := federation.SiteName(r.PathValue("name"))
 	known := slices.ContainsFunc(s.cfg.Controller.Sites(), func(site *federation.Site) bool { return site.Name == name })
@@ -98,7 +100,7 @@ func (s *Server) setSiteState(w http.ResponseWriter, r *http.Request, c identity
 		Name: name, State: req.State, Reason: req.Reason, By: c.Name, At: s.cfg.Now().UTC(),
 	})
 	if err != nil {
-		return ofStore(err, errTimedOut)
+		return refusal.OfStore(err, refusal.TimedOut)
 	}
 	s.cfg.Controller.Wake()
 	w.WriteHeader(http.StatusNoContent)

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
@@ -19,7 +21,7 @@ type steps struct {
 	store   federation.Store
 	teller  federation.StepTeller // nil: no site tells
 	signals map[federation.SiteName]federation.StepSignaller
-	bodies  *bodies
+	bodies  *answer.Bodies
 }
 
 // getSteps is GET /fed/v1/steps: the steps that run of the jobs that job_id names, of all jobs without it, but for their batch scripts. Of jobs at sites that
@@ -27,7 +29,7 @@ type steps struct {
 func (s *steps) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	var ids []federation.JobID
 	for _, text := range hostlist.Split(strings.Join(r.URL.Query()["job_id"], ",")) {
-		id, tasks, err := parseRef(text)
+		id, tasks, err := listing.ParseRef(text)
 		if err != nil {
 			return err
 		}
@@ -43,7 +45,7 @@ func (s *steps) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Call
 			out = append(out, stepOf(&step))
 		}
 	}
-	return writeJSON(w, out)
+	return answer.JSON(w, out)
 }
 
 func stepOf(s *federation.LiveStep) v1.Step {
@@ -67,7 +69,7 @@ func tresText(a federation.Amount) string {
 		key += "/" + a.Name
 	}
 	if a.Type == "mem" {
-		value = memText(sbatch.MemMiB(a.Count))
+		value = listing.MemText(sbatch.MemMiB(a.Count))
 	}
 	return key + "=" + value
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/listing"
 )
 
 // watchGap is the time between two looks at the store's log while somebody waits for a job.
@@ -54,7 +55,7 @@ func (w *watch) job(ctx context.Context, id federation.JobID) (changed <-chan st
 func (w *watch) follow(mark federation.LogMark) {
 	for {
 		time.Sleep(watchGap)
-		next, changed, err := changedJobs(context.Background(), w.store, mark)
+		next, changed, err := listing.ChangedJobs(context.Background(), w.store, mark)
 		if err != nil {
 			next = 0 // begin anew
 		}

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/apitest"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
@@ -33,7 +34,7 @@ func TestCallFromWithin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set(api.HeaderJob, header)
+		req.Header.Set(answer.HeaderJob, header)
 		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,169 @@
+// Package action does to jobs what users ask for, by requests to the controller: [Actions.Do] checks rights and states in Slurm's words, makes
+// the requests durable and waits a moment for them to be carried out.
+package action
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
+	v1 "fsub/federation/api/v1"
+)
+
+// settleTime is how long an answer waits for the daemon to carry out what was asked, so that the caller's next squeue shows it.
+const settleTime = 2 * time.Second
+
+// MaxJobs bounds the jobs of one request.
+const MaxJobs = 100_000
+
+// Actions ask the controller to do something to jobs.
+type Actions struct {
+	Store      federation.Store
+	Controller Controls
+	Gate       *submission.Gate
+	Now        func() time.Time
+	Keep       time.Duration // how long an ended job can be asked for
+	Suspends   map[federation.SiteName]bool
+}
+
+// Controls is what actions ask of the controller: see Controller. One that refuses what it cannot do has a method Refusal, too.
+type Controls interface {
+	Wake()
+	Settled(ctx context.Context, seqs []int64, d time.Duration)
+}
+
+// Do checks each reference of req against c's rights and the job's state, makes the accepted ones durable and waits a
+// moment for them to be carried out. There is one error, or nil, for each reference.
+func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.RequestKind, req v1.ActRequest) ([]error, error) {
+	if kind == federation.RequestSignal && !submission.ValidSignal(req.Signal.Name) {
+		return nil, refusal.BadBody(fmt.Sprintf("no signal %q: use a name such as USR1, or a number", req.Signal.Name))
+	}
+	var total listing.TaskCount
+	for _, ref := range req.Jobs {
+		if err := total.Add(len(ref.Tasks)); err != nil {
+			return nil, err
+		}
+	}
+	if kind == federation.RequestSuspend || kind == federation.RequestResume {
+		return s.suspend(ctx, c, kind, req.Jobs)
+	}
+	jobs, tasks, err := s.jobsOf(ctx, req.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	errs := make([]error, len(req.Jobs))
+	seqs := make([]int64, len(req.Jobs))
+	var wg sync.WaitGroup
+	room := make(chan struct{}, 64) // requests that are written side by side, to share commits
+	var array *arrayTasks           // of the job before
+	for _, i := range inOrderOfJob(req.Jobs) {
+		ref := req.Jobs[i]
+		job, ok := jobs[ref.ID]
+		if !ok {
+			errs[i] = refusal.InvalidJobID
+			continue
+		}
+		if errs[i] = s.permitAct(c, kind, &job, &req); errs[i] != nil {
+			continue
+		}
+		if len(ref.Tasks) > 0 {
+			if array == nil || array.job != ref.ID {
+				array = newArrayTasks(&job, tasks[ref.ID])
+			}
+			if errs[i] = array.permit(ref.Tasks); errs[i] != nil {
+				continue
+			}
+		}
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			seqs[i], errs[i] = s.Store.AddRequest(ctx, federation.Request{
+				Job: ref.ID, Tasks: ref.Tasks, Kind: kind, UID: c.UID, Signal: req.Signal, At: s.Now().UTC(), Change: req.Change, Restarts: job.Restarts,
+				// An operator's hold of a job of their own is a user's hold.
+				Operator: c.Role >= identity.RoleOperator && (kind != federation.RequestHold || c.UID != job.UID && !req.AsUser),
+			})
+			errs[i] = refusal.OfStore(errs[i], refusal.TimedOut)
+		})
+	}
+	wg.Wait()
+	s.settle(ctx, seqs)
+	s.refusals(seqs, errs)
+	return errs, nil
+}
+
+// jobsOf reads the jobs that refs name, and the task records of those of which only tasks are meant.
+func (s *Actions) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.JobID]federation.Job, map[federation.JobID][]federation.Task, error) {
+	var ids, arrays []federation.JobID
+	for _, ref := range refs {
+		ids = append(ids, ref.ID)
+		if len(ref.Tasks) > 0 {
+			arrays = append(arrays, ref.ID)
+		}
+	}
+	jobs := map[federation.JobID]federation.Job{}
+	if len(ids) == 0 {
+		return jobs, nil, nil
+	}
+	list, err := s.Store.Jobs(ctx, federation.JobQuery{IDs: ids})
+	if err != nil {
+		return nil, nil, refusal.OfStore(err, refusal.NoContact)
+	}
+	parts := map[federation.JobID][]federation.Job{}
+	for _, j := range list {
+		jobs[j.ID] = j
+		if j.Part != nil {
+			parts[j.Part.Array] = append(parts[j.Part.Array], j)
+		}
+	}
+	if len(arrays) == 0 {
+		return jobs, nil, nil
+	}
+	tasks, err := s.Store.TasksOf(ctx, arrays)
+	for id := range parts {
+		if tasks != nil {
+			tasks[id] = listing.WithParts(tasks[id], parts[id])
+		}
+	}
+	return jobs, tasks, refusal.OfStore(err, refusal.NoContact)
+}
+
+// settle wakes the controller and waits until it has carried out all of seqs, or for settleTime. 0 stands for none.
+func (s *Actions) settle(ctx context.Context, seqs []int64) {
+	seqs = slices.DeleteFunc(slices.Clone(seqs), func(seq int64) bool { return seq == 0 })
+	if len(seqs) == 0 {
+		return
+	}
+	s.Controller.Wake()
+	s.Controller.Settled(ctx, seqs, settleTime)
+}
+
+// inOrderOfJob are the places of refs in order of their job IDs.
+func inOrderOfJob(refs []v1.JobRef) []int {
+	order := make([]int, len(refs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(refs[a].ID, refs[b].ID) })
+	return order
+}
+
+// refusals fills in what the controller, or a site, has refused in the meantime.
+func (s *Actions) refusals(seqs []int64, errs []error) {
+	ctl, ok := s.Controller.(interface{ Refusal(seq int64) error })
+	if !ok {
+		return
+	}
+	for i, seq := range seqs {
+		if errs[i] == nil && seq != 0 {
+			errs[i] = ctl.Refusal(seq)
+		}
+	}
+}

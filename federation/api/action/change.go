@@ -1,0 +1,146 @@
+package action
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"fsub/federation"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
+	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
+)
+
+var (
+	errJobPending = refusal.New(federation.ErrConflict, 2024)
+	errNoRequeue  = &federation.SlurmError{Kind: federation.ErrConflict, Number: 2028, Text: "Requested operation is presently disabled"}
+	errPriority   = &federation.SlurmError{Kind: federation.ErrDenied, Number: 2135, Text: "Changes to job priority are not persistent, change nice instead"}
+)
+
+// permitAct says in Slurm's words why c may not do what req asks to job; nil if it may.
+func (s *Actions) permitAct(c identity.Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
+	switch kind {
+	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate, federation.RequestTop:
+	default:
+		return permit(c, kind, job)
+	}
+	if job.State.Ended() && job.End.Before(s.Now().Add(-s.Keep)) {
+		return refusal.InvalidJobID // slurmctld would have forgotten it
+	}
+	switch kind {
+	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial:
+		return permitRequeue(c, job)
+	case federation.RequestUpdate:
+		return s.permitUpdate(c, job, req.Change)
+	}
+	switch {
+	case c.Role < identity.RoleOperator:
+		return refusal.Denied
+	case job.State != federation.Pending:
+		return refusal.NotPending
+	}
+	return nil
+}
+
+func permitRequeue(c identity.Caller, job *federation.Job) error {
+	switch {
+	case !c.Owns(job.UID):
+		return refusal.Denied
+	case job.Spec.Requeue != nil && !*job.Spec.Requeue:
+		return errNoRequeue
+	case job.State.Ended() && (job.Spec.Array != "" || job.Whole != nil || job.Part != nil): // its tasks are not kept apart any more
+		return errNoRequeue
+	case job.State == federation.Pending:
+		return errJobPending
+	case job.Cancel && !job.State.Ended(), job.State == federation.Completing:
+		return refusal.TryLater
+	}
+	return nil
+}
+
+// running are the options that can be changed of a job that has started.
+var running = map[string]bool{"time": true, "comment": true, "job-name": true, "nice": true, "requeue": true, "mail-type": true, "mail-user": true,
+	"extra": true, "time-min": true, "deadline": true, "switches": true, "array-limit": true, "priority": true}
+
+// permitUpdate checks the values too, and that some site could run the changed job.
+func (s *Actions) permitUpdate(c identity.Caller, job *federation.Job, changes []sbatch.Change) error {
+	operator := c.Role >= identity.RoleOperator
+	switch {
+	case !c.Owns(job.UID):
+		return refusal.NotYourJob
+	case job.State.Ended():
+		return refusal.JobFinished
+	case job.Cancel:
+		return refusal.TryLater
+	case len(changes) == 0:
+		return refusal.BadBody("no change requested")
+	}
+	changed := *job
+	spec, err := changedSpec(job, changes, s.Now().UTC())
+	if err != nil {
+		return err
+	}
+	changed.SetSpec(spec)
+	for i := range changes {
+		if err := permitChange(&changes[i], job, &changed, operator); err != nil {
+			return err
+		}
+	}
+	if err := submission.CheckSpec(c, &changed); err != nil || job.State != federation.Pending {
+		return err
+	}
+	err = s.Gate.Allow(&changed)
+	var refusal *federation.SlurmError
+	if errors.As(err, &refusal) { // what sbatch says before its sentence, scontrol does not
+		plain := *refusal
+		plain.Said = ""
+		return &plain
+	}
+	return err
+}
+
+func permitChange(change *sbatch.Change, before, after *federation.Job, operator bool) error {
+	started := before.State != federation.Pending
+	switch {
+	case strings.HasPrefix(change.Option, "-"): // the site's or an administrator's
+		return refusal.Denied
+	case change.Option == "priority":
+		if _, hold := federation.PriorityOf(change.Value); hold == federation.NotHeld && !operator && !isRelease(change.Value) {
+			return errPriority
+		}
+	case change.Option == "nice" && after.Spec.Nice < 0:
+		return refusal.Denied
+	case started && !running[change.Option]:
+		return refusal.NotPending
+	case started && change.Option == "time" && !operator && longer(after.Spec.TimeLimit, before.Spec.TimeLimit):
+		return refusal.Denied
+	}
+	switch {
+	case len(change.Key)+len(change.Value) > submission.MaxText:
+		return refusal.BadBody("a change is too long")
+	case strings.ContainsFunc(change.Key, unicode.IsControl), change.Option != "comment" && strings.ContainsFunc(change.Value, unicode.IsControl):
+		return refusal.BadBody(fmt.Sprintf("a change contains a control character: %.40q=%.40q", change.Key, change.Value)) // the job's events tell of it
+	}
+	return nil
+}
+
+// longer reports whether limit a lets a job run longer than b; without a limit of its own it has its partition's.
+func longer(a, b time.Duration) bool { return b != 0 && a > b }
+
+func isRelease(value string) bool {
+	return strings.EqualFold(value, "INFINITE") || value == strconv.Itoa(1<<32-1)
+}
+
+// changedSpec makes the changes that are the Spec's. A value that cannot be read is an error whose Said is what scontrol prints.
+func changedSpec(job *federation.Job, changes []sbatch.Change, now time.Time) (sbatch.Spec, error) {
+	spec, err := federation.ChangedSpec(job, changes, now)
+	if e, ok := err.(*sbatch.ChangeError); ok {
+		return spec, &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2062, Text: "Invalid value", Said: e.Text}
+	}
+	return spec, err
+}

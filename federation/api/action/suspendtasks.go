@@ -1,0 +1,185 @@
+package action
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"fsub/federation"
+	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+)
+
+// unit is what a request about suspension is about: a job, or a task of an array.
+type unit struct {
+	job     *federation.Job
+	task    int      // -1: it is none
+	written *written // nil: refused
+	err     error
+}
+
+// written is a request as the store has taken it, or why it has not.
+type written struct {
+	seq int64
+	err error
+}
+
+// unitsOf spells out references. It fails if that makes more tasks than one request may name.
+func unitsOf(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) ([][]unit, error) {
+	parts := map[federation.JobID]map[int]*federation.Job{} // by array and index
+	for _, p := range jobs {
+		if p.Part == nil {
+			continue
+		}
+		if parts[p.Part.Array] == nil {
+			parts[p.Part.Array] = map[int]*federation.Job{}
+		}
+		parts[p.Part.Array][p.Part.Index] = &p
+	}
+	var total listing.TaskCount
+	var array *spelled // of the job before: the same array is spelled out once
+	units := make([][]unit, len(refs))
+	for _, i := range inOrderOfJob(refs) {
+		ref := refs[i]
+		job, ok := jobs[ref.ID]
+		switch {
+		case !ok:
+			units[i] = []unit{{task: -1, err: refusal.InvalidJobID}}
+			continue
+		case job.Whole == nil:
+			units[i] = []unit{{task: -1, job: &job}}
+			continue
+		case array == nil || array.job.ID != ref.ID:
+			array = spell(&job, parts[ref.ID])
+		}
+		tasks := ref.Tasks
+		if len(tasks) == 0 {
+			tasks = array.all
+		}
+		if err := total.Add(len(tasks)); err != nil {
+			return nil, err
+		}
+		units[i] = array.units(tasks)
+	}
+	return units, nil
+}
+
+// spelled is an array with all of its tasks, and those of them that wait. These have no job of their own.
+type spelled struct {
+	job          *federation.Job
+	parts        map[int]*federation.Job
+	all, waiting []int // in rising order
+}
+
+func spell(job *federation.Job, parts map[int]*federation.Job) *spelled {
+	a := &spelled{job: job, parts: parts}
+	a.waiting, _ = federation.ArrayIndices(job.Spec.Array) // checked when it was submitted
+	a.all = slices.AppendSeq(slices.Clone(a.waiting), maps.Keys(parts))
+	slices.Sort(a.all)
+	a.all = slices.Compact(a.all)
+	return a
+}
+
+func (a *spelled) units(tasks []int) []unit {
+	list := make([]unit, 0, len(tasks))
+	for _, i := range tasks {
+		u := unit{task: i, job: a.parts[i]}
+		if u.job == nil {
+			if _, waits := slices.BinarySearch(a.waiting, i); waits {
+				u.job = a.job // as a whole: it waits, or is at a site that takes arrays whole
+			} else {
+				u.err = refusal.InvalidJobID
+			}
+		}
+		list = append(list, u)
+	}
+	return list
+}
+
+// outcome is what became of the units of a reference. Slurm lists the tasks of an array where any of them is refused.
+func (s *Actions) outcome(units []unit) error {
+	ctl, _ := s.Controller.(interface{ Refusal(seq int64) error })
+	var e tasksError
+	failed := false
+	for i := range units {
+		u := &units[i]
+		if u.written != nil {
+			u.err = u.written.err
+		}
+		if u.err == nil && u.written != nil && ctl != nil {
+			u.err = ctl.Refusal(u.written.seq)
+		}
+		if u.task < 0 {
+			return u.err
+		}
+		failed = failed || u.err != nil
+		e.add(u)
+	}
+	if !failed {
+		return nil
+	}
+	return &e
+}
+
+// tasksError is a refusal for some tasks of an array.
+type tasksError struct{ groups []taskGroup }
+
+// taskGroup are tasks of one fate.
+type taskGroup struct {
+	tasks []int
+	err   error
+}
+
+func (e *tasksError) add(u *unit) {
+	text := func(err error) string {
+		if err == nil {
+			return ""
+		}
+		return refusal.OnWire(err).Text
+	}
+	for i := range e.groups {
+		if g := &e.groups[i]; text(g.err) == text(u.err) {
+			g.tasks = append(g.tasks, u.task)
+			return
+		}
+	}
+	e.groups = append(e.groups, taskGroup{[]int{u.task}, u.err})
+}
+
+func (e *tasksError) Error() string {
+	var out []string
+	for _, g := range e.groups {
+		if g.err != nil {
+			out = append(out, "tasks "+federation.FormatArray(g.tasks, 0)+": "+g.err.Error())
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func (e *tasksError) Unwrap() error {
+	for _, g := range e.groups {
+		if g.err != nil {
+			return g.err
+		}
+	}
+	return nil
+}
+
+// ResultsOf is a refusal task by task; nil where it is not one of some tasks of an array.
+func ResultsOf(err error) (list []v1.TaskResult) {
+	var e *tasksError
+	if !errors.As(err, &e) {
+		return nil
+	}
+	for _, g := range e.groups {
+		r := v1.TaskResult{Tasks: federation.FormatArray(g.tasks, 0)}
+		if g.err != nil {
+			w := refusal.OnWire(g.err)
+			r.Error = &w
+		}
+		list = append(list, r)
+	}
+	return list
+}

@@ -1,0 +1,72 @@
+// Package answer is how the API answers requests: a [Router] of handlers that know their caller, bodies of bounded size, errors as /fed/v1
+// writes them, and calls from inside jobs that wait until the daemon knows of the job.
+package answer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	"fsub/httpmetrics"
+)
+
+// Handler answers a request of a known caller. What it returns as error becomes the answer; after it has written
+// one itself it returns nil.
+type Handler func(w http.ResponseWriter, r *http.Request, c identity.Caller) error
+
+// Router adds routes. It knows who calls, counts, and logs what fails.
+type Router struct {
+	Mux     *http.ServeMux
+	Who     *identity.Identity
+	Metrics *httpmetrics.Requests
+	Within  *Within
+	Log     *slog.Logger
+}
+
+// Handle adds a route: it identifies the caller, runs h, turns its error into an answer and counts.
+func (s *Router) Handle(pattern string, h Handler) {
+	s.HandleAs(pattern, h, s.fail)
+}
+
+// HandleAs is handle with its own way to say that something failed.
+func (s *Router) HandleAs(pattern string, h Handler, fail func(http.ResponseWriter, *http.Request, error) int) {
+	observe := s.Metrics.Route(strings.TrimSuffix(pattern, "/{$}"))
+	s.Mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		c, err := s.Who.Caller(r)
+		if err == nil {
+			s.Within.wait(r, c)
+			err = h(w, r, c)
+		}
+		code := http.StatusOK
+		if err != nil {
+			code = fail(w, r, err)
+		}
+		observe(code, time.Since(began))
+	})
+}
+
+// fail answers a /fed/v1 request with err and returns the status.
+func (s *Router) fail(w http.ResponseWriter, r *http.Request, err error) int {
+	code := status(err)
+	s.LogFailure(r, code, err)
+	Refusal(w, code, err)
+	return code
+}
+
+// LogFailure logs what is our failure rather than the caller's.
+func (s *Router) LogFailure(r *http.Request, code int, err error) {
+	if code < 500 || errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return
+	}
+	var se refusal.OutageError
+	if errors.As(err, &se) {
+		err = se.Cause
+	}
+	s.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
+}

@@ -1,0 +1,127 @@
+package answer
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/identity"
+)
+
+// HeaderJob names the job that a caller runs in: its number, and after a comma that of its array.
+const HeaderJob = "X-Fsub-Job"
+
+// withinWait is how long a caller waits at most until the daemon knows that the caller's job runs; againWait where the job was queued again before: the caller may be what is left of
+// the run that has ended, a trap that has moments to live, and wait in vain.
+const (
+	withinWait = 15 * time.Second
+	againWait  = 2 * time.Second
+)
+
+// maxWithin is how many calls of one user wait at a time. More are answered at once.
+const maxWithin = 8
+
+// Within lets calls from inside jobs wait for the daemon to know of these jobs.
+type Within struct {
+	Store      federation.Store
+	Controller looker
+	waits      waits
+}
+
+// looker is what within asks of the controller: see Controller.
+type looker interface {
+	Sites() []*federation.Site
+	LookAt(site federation.SiteName)
+}
+
+// waits counts the calls that wait, by user.
+type waits struct {
+	mu sync.Mutex
+	n  map[uint32]int
+}
+
+// enter reports whether one more call of uid may wait: leave is to be called after that.
+func (w *waits) enter(uid uint32) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.n[uid] >= maxWithin {
+		return false
+	}
+	if w.n == nil {
+		w.n = map[uint32]int{}
+	}
+	w.n[uid]++
+	return true
+}
+
+func (w *waits) leave(uid uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.n[uid]--; w.n[uid] == 0 {
+		delete(w.n, uid)
+	}
+}
+
+// wait lets a call from inside a job wait until the daemon has seen that job start. It looks at the sites now and then only,
+// and a job that asks after itself in its first moments would read that it waits. Only the job's owner can have its site looked at.
+func (s *Within) wait(r *http.Request, c identity.Caller) {
+	ref := r.Header.Get(HeaderJob)
+	if ref == "" {
+		return
+	}
+	began, waits := time.Now(), false
+	var look time.Time
+	for ; r.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
+		job, ok := s.job(r, ref)
+		if !ok || !c.Owns(job.UID) || !s.mayStart(&job) || time.Since(began) >= patience(&job) {
+			return
+		}
+		if !waits {
+			if waits = s.waits.enter(c.UID); !waits {
+				return
+			}
+			defer s.waits.leave(c.UID)
+		}
+		if time.Since(look) > 200*time.Millisecond {
+			look = time.Now()
+			s.Controller.LookAt(job.Site)
+		}
+	}
+}
+
+// mayStart reports whether a job may have started where it is, without the daemon having seen it.
+func (s *Within) mayStart(job *federation.Job) bool {
+	return (job.State == federation.Pending || job.State == federation.Configuring) && s.answers(job.Site)
+}
+
+func patience(job *federation.Job) time.Duration {
+	if job.Restarts > 0 {
+		return againWait
+	}
+	return withinWait
+}
+
+// answers reports whether a site can be looked at just now.
+func (s *Within) answers(name federation.SiteName) bool {
+	sites := s.Controller.Sites()
+	i := slices.IndexFunc(sites, func(site *federation.Site) bool { return site.Name == name })
+	return i >= 0 && sites[i].Answering
+}
+
+// job finds the job of a HeaderJob: by its own number, else by its array's.
+func (s *Within) job(r *http.Request, ref string) (job federation.Job, ok bool) {
+	for text := range strings.SplitSeq(ref, ",") {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			continue
+		}
+		if job, err = s.Store.Job(r.Context(), federation.JobID(n)); err == nil {
+			return job, true
+		}
+	}
+	return job, false
+}

@@ -1,0 +1,108 @@
+package listing
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/refusal"
+	"fsub/slurm/wire"
+)
+
+// Account reads what the query of an accounting listing selects, in order of the jobs.
+func (s *Lister) Account(ctx context.Context, v *View, q url.Values) ([]Part, []wire.Warning, error) {
+	f, err := ReadFilter(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	win, err := readWindow(q, s.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	win.states, f.States = f.States, nil // the window has its own meaning of states
+	query := f.Query(s.Users)
+	query.EndedAfter = win.from
+	list, err := s.List(ctx, v, &f, query)
+	if err != nil {
+		return nil, nil, err
+	}
+	if q.Get("duplicates") != "" {
+		if list, err = s.withEarlier(ctx, list); err != nil {
+			return nil, nil, err
+		}
+	}
+	list = slices.DeleteFunc(list, func(p Part) bool { return !win.has(&p, len(f.Refs) > 0) })
+	slices.SortStableFunc(list, func(a, b Part) int { return cmp.Compare(cmp.Or(a.array, a.Job.ID), cmp.Or(b.array, b.Job.ID)) })
+	return list, s.UnknownUsers(&f), nil
+}
+
+// window is the time that a listing of the accounting is about. A zero time is no bound.
+type window struct {
+	from, to time.Time
+	states   []string
+}
+
+func readWindow(q url.Values, now time.Time) (window, error) {
+	var win window
+	for name, into := range map[string]*time.Time{"start_time": &win.from, "end_time": &win.to} {
+		text := q.Get(name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimPrefix(text, "uts"), 10, 64)
+		if err != nil {
+			return win, refusal.BadBody(name + " must be a Unix time: " + strconv.Quote(text))
+		}
+		*into = time.Unix(n, 0)
+	}
+	if win.to.IsZero() {
+		win.to = now
+	}
+	return win, nil
+}
+
+// has reports whether p belongs to the window, as sacct takes it. Without states: it was there at some time of the window, from
+// when it could have started (a job asked for by its ID: from its submission). With states: it was in one of them then,
+// which for an end means that it ended then.
+func (w window) has(p *Part, byID bool) bool {
+	from, to, start, end := seconds(w.from), seconds(w.to), seconds(p.start), seconds(p.End)
+	began := max(p.Job.Submit.Unix(), seconds(p.Job.Spec.Begin))
+	ended := p.State.Ended()
+	if byID {
+		began = p.Job.Submit.Unix()
+	}
+	if began > to || !byID && p.Job.Held != federation.NotHeld || ended && end < from {
+		return false
+	}
+	if len(w.states) == 0 {
+		return true
+	}
+	for _, state := range w.states {
+		switch {
+		case state == string(p.State):
+			if !ended || end <= to {
+				return true
+			}
+		case state == "RUNNING" && p.State != federation.Pending:
+			if start != 0 && start <= to && (!ended || end > from) {
+				return true
+			}
+		case state == "PENDING" && (byID || from != 0) && start > from && began <= to:
+			return true // it waited at the beginning of the window
+		}
+	}
+	return false
+}
+
+// seconds is t in Unix time, 0 for the zero time: sacct knows no fractions of a second.
+func seconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}

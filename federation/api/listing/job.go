@@ -1,0 +1,264 @@
+package listing
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/place"
+	"fsub/sbatch"
+	"fsub/sbatch/gres"
+	"fsub/slurm/hostlist"
+	"fsub/slurm/wire"
+)
+
+// Record is p as slurmctld would report it.
+func (v *View) Record(p *Part) wire.Job {
+	j, sp := p.Job, p.Job.Spec
+	z := v.sizeOf(j, p.nodes)
+	w := wire.Job{
+		Account: cmp.Or(j.Account, sp.Account), AllocatingNode: j.SubmitHost, BatchFlag: true,
+		AccrueTime: wire.Time(j.Submit), ArrayJobID: wire.Num(0), ArrayMaxTasks: wire.Num(0),
+		Cluster: cmp.Or(string(j.Site), v.cluster), Command: sp.Command, Comment: sp.Comment, Dependency: sp.Dependency,
+		BillableTRES: wire.Float{Set: true, Number: float64(z.CPUs)}, CPUsPerTask: wire.Num(int64(max(sp.CPUsPerTask, 1))),
+		Deadline: wire.Time(sp.Deadline), DelayBoot: wire.Num(0), SubmitTime: wire.Time(j.Submit), SuspendTime: wire.Time(p.suspension.At),
+		DerivedExitCode: exitCode(0), ExitCode: exitCode(p.exit), Features: sp.Constraint, ExcludedNodes: sp.Exclude,
+		GroupID: wire.Int(j.GID), HetJobID: wire.Num(0), HetJobOffset: wire.Num(0), JobID: int64(p.id),
+		State: p.States(), StateReason: shownReason(p.reason), StateDescription: hiddenReason(p.reason),
+		LastSchedEvaluation: wire.Num(0), MailUser: cmp.Or(sp.MailUser, j.User), MaxCPUs: wire.Num(0), MaxNodes: wire.Num(int64(sp.MaxNodes)),
+		Name: sp.Name, Nodes: p.nodes, Nice: int64(sp.Nice),
+		CPUs: wire.Num(int64(z.CPUs)), NodeCount: wire.Num(int64(z.Nodes)), Tasks: wire.Num(int64(z.Tasks)),
+		TasksPerCore: wire.Inf(), TasksPerSocket: wire.Inf(), TasksPerTRES: wire.Num(0), TasksPerBoard: wire.Num(0), TasksPerNode: wire.Num(int64(sp.NTasksPerNode)),
+		Partition: v.partitionOf(j), MinCPUsPerNode: wire.Num(int64(max(sp.CPUsPerTask, 1) * max(sp.NTasksPerNode, 1))), MinTmpDiskPerNode: wire.Num(0),
+		PreemptTime: wire.Num(0), PreemptableTime: wire.Num(0), PreSusTime: wire.Num(int64(p.suspension.Ran / time.Second)), ResizeTime: wire.Num(0),
+		Hold: j.Held != federation.NotHeld, Profile: wire.Strings{"NOT_SET"}, QOS: cmp.Or(sp.QOS, "normal"),
+		RequiredNodes: sp.NodeList, RequiredSwitches: wire.Int(sp.Switches), MaximumSwitchWaitTime: int64(sp.SwitchesWait / time.Second),
+		Requeue: sp.Requeue == nil || *sp.Requeue, RestartCnt: int64(p.restarts), ReservationName: sp.Reservation,
+		TimeMinimum: wire.Num(int64(sp.TimeMin / time.Minute)),
+		TRESPerNode: joinText(gres.Prefixed("gres/gpu:", sp.GPUsPerNode), gres.Prefixed("gres/", sp.GRES)),
+		TRESPerJob:  gres.Prefixed("gres/gpu:", sp.GPUs), TRESReq: z.TRES(),
+		UserID: wire.Int(j.UID), UserName: j.User, WorkDir: sp.WorkDir,
+	}
+	w.GroupName, _ = v.users.GroupName(j.GID)
+	if !p.State.Ended() && p.State != federation.Completing { // it may have run before
+		w.ExitCode = exitCode(0)
+	}
+	if j.Held == federation.NotHeld && p.State != federation.Suspended {
+		w.Priority = wire.Num(max(place.Priority(j), 1))
+	} else {
+		w.Priority = wire.Num(0)
+	}
+	if sp.MailType != "" {
+		w.MailType = strings.Split(sp.MailType, ",")
+	}
+	if sp.Exclusive != "" {
+		w.Shared = wire.Strings{map[string]string{"user": "user", "mcs": "mcs", "topo": "topo"}[sp.Exclusive]}
+		if w.Shared[0] == "" {
+			w.Shared[0] = "none"
+		}
+	}
+	setMore(&w, sp, j.Needs())
+	setMemory(&w, sp, z)
+	v.setTimes(&w, p)
+	setArray(&w, p)
+	setComponent(&w, j)
+	v.setFiles(&w, p)
+	if p.nodes != "" {
+		z = v.allocated(z, j.Site, firstNode(p.nodes))
+		w.TRESAlloc = z.TRES()
+		w.BatchHost, w.JobResources = held(p, z)
+		w.GRESDetail = gresDetail(&w, z)
+	}
+	return w
+}
+
+func setMemory(w *wire.Job, sp *sbatch.Spec, z Size) {
+	switch {
+	case sp.MemPerNode == sbatch.MemAll:
+		w.MemoryPerNode = wire.Num(0)
+	case sp.MemPerNode > 0:
+		w.MemoryPerNode = wire.Num(int64(sp.MemPerNode))
+	case sp.MemPerCPU > 0:
+		w.MemoryPerCPU = wire.Num(int64(sp.MemPerCPU))
+	case z.memPerNode > 0:
+		w.MemoryPerNode = wire.Num(int64(z.memPerNode))
+	case z.memPerCPU > 0:
+		w.MemoryPerCPU = wire.Num(int64(z.memPerCPU))
+	}
+	if sp.MemPerGPU > 0 {
+		w.MemoryPerTRES = fmt.Sprintf("gres/gpu:%d", sp.MemPerGPU)
+	}
+}
+
+// setTimes sets what depends on the clock: a running job ends when its limit does, one with a begin time starts then.
+func (v *View) setTimes(w *wire.Job, p *Part) {
+	j, limit := p.Job, v.limitOf(p.Job)
+	switch limit {
+	case 0:
+	case sbatch.Unlimited:
+		w.TimeLimit = wire.Inf()
+	default:
+		w.TimeLimit = wire.Num(int64((limit + time.Minute - 1) / time.Minute))
+	}
+	start, end := p.start, p.End
+	eligible := j.Submit
+	if j.Spec.Begin.After(eligible) {
+		eligible = j.Spec.Begin
+	}
+	if p.State == federation.Pending {
+		end = time.Time{}
+		if j.Held != federation.NotHeld {
+			eligible = time.Time{}
+		}
+		start = time.Time{}
+		if j.Spec.Begin.After(v.Now) {
+			start = j.Spec.Begin
+		}
+	}
+	if !p.State.Ended() && !start.IsZero() && limit > 0 && limit != sbatch.Unlimited {
+		end = start.Add(limit)
+		if s := p.suspension; !s.At.IsZero() { // of one that is suspended, as if it had not been: so does slurmctld
+			end = s.At.Add(limit - s.Ran)
+		}
+	}
+	w.EligibleTime, w.StartTime, w.EndTime = wire.Time(eligible), wire.Time(start), wire.Time(end)
+}
+
+// setComponent says which component of which heterogeneous job j is. A component's record does not know how many there are.
+func setComponent(w *wire.Job, j *federation.Job) {
+	switch {
+	case len(j.Spec.Het) > 0:
+		w.HetJobID, w.HetJobOffset = wire.Num(int64(j.ID)), wire.Num(0)
+		w.HetJobIDSet = fmt.Sprintf("%d-%d", j.ID, int(j.ID)+len(j.Spec.Het))
+	case j.Component != nil:
+		w.HetJobID, w.HetJobOffset = wire.Num(int64(j.Component.Leader)), wire.Num(int64(j.Component.Offset))
+		w.HetJobIDSet = fmt.Sprintf("%d-%d", j.Component.Leader, j.ID)
+	}
+}
+
+func setArray(w *wire.Job, p *Part) {
+	if p.array == 0 {
+		return
+	}
+	w.ArrayJobID = wire.Num(int64(p.array))
+	w.ArrayMaxTasks = wire.Num(int64(p.limit))
+	w.ArrayTaskString = p.pending
+	if p.task != nil {
+		w.ArrayTaskID = wire.Num(int64(p.task.Index))
+	}
+}
+
+func (v *View) setFiles(w *wire.Job, p *Part) {
+	j := p.Job
+	vars := fileVars{id: cmp.Or(p.array, j.ID), jobID: p.id, task: -1, name: j.Spec.Name, user: j.User, node: firstNode(p.nodes)}
+	if p.task != nil {
+		vars.task = p.task.Index
+	}
+	out := stdFile(j, j.Spec.Output)
+	errFile, in := out, "/dev/null"
+	if j.Spec.Error != "" {
+		errFile = stdFile(j, j.Spec.Error)
+	}
+	if j.Spec.Input != "" {
+		in = stdFile(j, j.Spec.Input)
+	}
+	xo, xe, xi := expandFile(out, vars), expandFile(errFile, vars), expandFile(in, vars)
+	if v.Expand {
+		w.StdOut, w.StdErr, w.StdIn = xo, xe, xi
+		return
+	}
+	w.StdOut, w.StdIn, w.StdOutExpanded, w.StdErrExpanded, w.StdInExpanded = out, in, xo, xe, xi
+	if j.Spec.Error != "" {
+		w.StdErr = errFile
+	}
+}
+
+// held is where a job runs: its first node, and what it has on each.
+func held(p *Part, z Size) (string, *wire.JobResources) {
+	names, err := hostlist.Expand(p.nodes)
+	if err != nil || len(names) == 0 {
+		return "", nil
+	}
+	r := &wire.JobResources{SelectType: wire.Strings{"CPU"}, CPUs: int64(z.CPUs)}
+	r.Nodes = wire.JobResourceNodes{Count: int64(len(names)), SelectType: wire.Strings{"AVAILABLE"}, List: p.nodes}
+	for i, name := range names {
+		n := wire.JobNode{Index: int64(i), Name: name}
+		n.CPUs.Count = int64(max(z.CPUs/len(names), 1))
+		n.Memory.Allocated = int64(z.Mem) / int64(len(names))
+		r.Nodes.Allocation = append(r.Nodes.Allocation, n)
+	}
+	if !p.State.Started() {
+		r = nil // it holds nothing any more
+	}
+	return names[0], r
+}
+
+func firstNode(list string) string {
+	if names, err := hostlist.Expand(list); err == nil && len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// jobState is a state as slurmrestd lists it: what Slurm keeps as a flag stands beside a base state.
+func jobState(s federation.State) wire.Strings {
+	switch s {
+	case federation.Configuring, federation.Completing:
+		return wire.Strings{string(federation.Running), string(s)}
+	}
+	return wire.Strings{string(s)}
+}
+
+// exitCode is a status of wait(2) as slurmrestd writes it.
+func exitCode(status int32) wire.ExitCode {
+	code, sig := int64(status>>8)&0xff, int64(status&0x7f)
+	e := wire.ExitCode{Status: wire.Strings{"SUCCESS"}, ReturnCode: wire.Num(code)}
+	switch {
+	case sig != 0:
+		e.Status, e.Signal.ID, e.Signal.Name = wire.Strings{"SIGNALED"}, wire.Num(sig), signalName(sig)
+	case code != 0:
+		e.Status = wire.Strings{"ERROR"}
+	}
+	return e
+}
+
+func signalName(n int64) string {
+	return map[int64]string{1: "HUP", 2: "INT", 3: "QUIT", 4: "ILL", 6: "ABRT", 7: "BUS", 8: "FPE", 9: "KILL", 10: "USR1", 11: "SEGV",
+		12: "USR2", 13: "PIPE", 14: "ALRM", 15: "TERM"}[n]
+}
+
+// shownReason is a reason in words that Slurm's clients know. Ours, which begin with Fed, become the nearest of Slurm's.
+func shownReason(r federation.Reason) string {
+	switch {
+	case r == "":
+		return string(federation.ReasonNone)
+	case !strings.HasPrefix(string(r), "Fed"):
+		return string(r)
+	case r == federation.ReasonUnknownUser:
+		return string(federation.ReasonAccount)
+	case r == federation.ReasonMaxCost:
+		return "AssociationJobLimit"
+	case r == federation.ReasonNotAsked, r == federation.ReasonFileSystem, r == federation.ReasonUnsupported, r == federation.ReasonGRES:
+		return string(federation.ReasonBadConstraints) // as things are it can run nowhere: waiting does not help
+	case r == federation.ReasonForgotten:
+		return string(federation.ReasonNodeDown)
+	}
+	return string(federation.ReasonResources)
+}
+
+// hiddenReason is a reason of ours, for those who look closer.
+func hiddenReason(r federation.Reason) string {
+	if strings.HasPrefix(string(r), "Fed") {
+		return string(r)
+	}
+	return ""
+}
+
+func joinText(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "," + b
+}

@@ -1,0 +1,123 @@
+// Package listing makes what slurmctld and slurmdbd would list of the jobs in the federation's store: records of package wire. A listing is
+// made in three steps: a [Filter] selects jobs, [Parts] splits an array into its started tasks and the rest, and a [View], which is the
+// federation as one cluster at one moment, writes one record of each. A [Lister] reads what they need. Listings take more filters than
+// slurmrestd's, so that a command that asks for one job does not cost a listing of all.
+package listing
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	"fsub/slurm/wire"
+)
+
+// List reads the parts of all jobs that f selects, among those that slurmctld would still hold: live ones, and those that
+// ended within MinJobAge.
+func (s *Lister) List(ctx context.Context, v *View, f *Filter, q federation.JobQuery) (out []Part, err error) {
+	jobs, err := s.Store.Jobs(ctx, q)
+	if err != nil {
+		return nil, refusal.OfStore(err, refusal.NoContact)
+	}
+	var arrays []federation.JobID
+	selected := jobs[:0]
+	for _, j := range jobs {
+		if !f.job(v, &j) {
+			continue
+		}
+		selected = append(selected, j)
+		if j.Spec.Array != "" || j.Whole != nil {
+			arrays = append(arrays, j.ID)
+		}
+	}
+	var tasks map[federation.JobID][]federation.Task
+	if len(arrays) > 0 {
+		if tasks, err = s.Store.TasksOf(ctx, arrays); err != nil {
+			return nil, refusal.OfStore(err, refusal.NoContact)
+		}
+	}
+	for i := range selected {
+		for _, p := range Parts(&selected[i], tasks[selected[i].ID]) {
+			if f.part(&p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out, nil
+}
+
+// UnknownUsers warns of users in a filter that this machine does not have: the small commands cannot ask the user
+// database themselves.
+func (s *Lister) UnknownUsers(f *Filter) []wire.Warning {
+	var out []wire.Warning
+	for _, u := range f.Users {
+		var err error
+		if uid, numErr := strconv.ParseUint(u, 10, 32); numErr == nil {
+			_, err = s.Users.UserName(uint32(uid))
+		} else {
+			_, _, err = s.Users.UserIDs(u)
+		}
+		if err != nil {
+			out = append(out, wire.Warning{Description: "Invalid user: " + u, Source: "users"})
+		}
+	}
+	return out
+}
+
+// SitesOf are those that a query's cluster names, with commas; all if it names none.
+func (s *Lister) SitesOf(q url.Values) []*federation.Site {
+	all := s.All()
+	names := CSV(q, "cluster")
+	if len(names) == 0 {
+		return all
+	}
+	var out []*federation.Site
+	for _, site := range all {
+		if slices.Contains(names, string(site.Name)) {
+			out = append(out, site)
+		}
+	}
+	return out
+}
+
+// Lister reads what listings show: jobs from the store, and what the sites measured of them.
+type Lister struct {
+	Store   federation.Store
+	Usage   federation.UsageStore // nil: there is none
+	Steps   federation.StepTeller // nil: no site tells
+	Users   *identity.Names
+	All     func() []*federation.Site
+	Now     func() time.Time
+	Keep    time.Duration // how long an ended job is listed
+	Cluster string        // the federation's name
+}
+
+func (s *Lister) View() *View { return s.ViewOf(s.All()) }
+
+// ViewOf is the view of some sites only.
+func (s *Lister) ViewOf(sites []*federation.Site) *View {
+	v := &View{
+		cluster: s.Cluster, Now: s.Now(), Sites: sites, users: s.Users,
+		partitions: map[federation.SiteName]map[string]*federation.Partition{},
+	}
+	for _, site := range v.Sites {
+		if site.Seen == nil {
+			continue
+		}
+		m := map[string]*federation.Partition{}
+		for i := range site.Seen.Partitions {
+			p := &site.Seen.Partitions[i]
+			m[p.Name] = p
+			if p.Default && v.Default == "" {
+				v.Default = p.Name // exactly one default: that of the first site which has one
+			}
+		}
+		v.partitions[site.Name] = m
+	}
+	return v
+}

@@ -1,0 +1,144 @@
+package listing
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
+
+// Part is what a listing shows as one job: a job, one started task of an array, or the tasks of it that have not started.
+type Part struct {
+	Job     *federation.Job
+	array   federation.JobID // 0: no array
+	task    *federation.Task // nil: not a task of its own
+	pending string           // tasks that have not started: "2-5,7%2"
+	earlier bool             // a run before the last
+	limit   int              // of tasks at once
+
+	id         uint32 // Slurm's raw number
+	State      federation.State
+	reason     federation.Reason
+	nodes      string
+	start, End time.Time
+	suspension federation.Suspension
+	exit       int32
+	restarts   int
+}
+
+// Parts splits a job as Slurm lists it: an array has a record for each task that has started, then one for the rest.
+func Parts(j *federation.Job, tasks []federation.Task) []Part {
+	whole := Part{Job: j, id: uint32(j.ID), State: j.State, reason: j.Reason, nodes: j.Nodes,
+		start: j.Start, End: j.End, suspension: j.Suspension, exit: j.ExitStatus, restarts: j.Restarts}
+	if j.Part != nil { // a task that is a job of its own
+		whole.array, whole.limit, whole.task = j.Part.Array, j.Part.Limit, &federation.Task{Job: j.Part.Array, Index: j.Part.Index}
+		return []Part{whole}
+	}
+	spread := j.Whole != nil && j.Whole.Spread
+	if j.Spec.Array == "" && !spread {
+		return []Part{whole}
+	}
+	whole.array = j.ID
+	var indices []int
+	if j.Spec.Array != "" {
+		var err error
+		if indices, err = federation.ArrayIndices(j.Spec.Array); err != nil {
+			return []Part{whole}
+		}
+	}
+	limit := federation.ArrayLimit(j.Spec.Array)
+	var out []Part
+	known := make(map[int]bool, len(tasks))
+	for i := range tasks {
+		t := &tasks[i]
+		if spread && !t.State.Ended() {
+			continue // what it was in an earlier attempt of the whole array
+		}
+		known[t.Index] = true
+		id := t.SiteJobID
+		if id == 0 {
+			id = uint32(j.ID)
+		}
+		out = append(out, Part{Job: j, array: j.ID, task: t, id: id, limit: limit, State: t.State, reason: t.Reason, nodes: t.Nodes,
+			start: t.Start, End: t.End, exit: t.ExitStatus, restarts: t.Restarts})
+	}
+	var rest []int
+	for _, i := range indices {
+		if !known[i] {
+			rest = append(rest, i)
+		}
+	}
+	if len(rest) == 0 {
+		return out
+	}
+	whole.pending, whole.limit = federation.FormatArray(rest, limit), limit
+	if spread {
+		whole.State, whole.nodes, whole.start, whole.exit = federation.Pending, "", time.Time{}, 0
+		if j.Cancel || j.State.Ended() {
+			whole.State = federation.Cancelled
+		} else {
+			whole.End = time.Time{}
+		}
+		return append(out, whole)
+	}
+	if whole.State.Started() || whole.State.Ended() && len(tasks) > 0 {
+		// The job as a whole runs or has ended; these tasks of it have not started.
+		whole.State, whole.nodes, whole.start, whole.exit = federation.Pending, "", time.Time{}, 0
+		if j.State.Ended() {
+			whole.State = federation.Cancelled
+		} else if limit > 0 {
+			whole.reason = "JobArrayTaskLimit"
+		} else {
+			whole.reason, whole.End = federation.ReasonResources, time.Time{}
+		}
+	}
+	return append(out, whole)
+}
+
+// States are p's state as slurmrestd lists it.
+func (p *Part) States() wire.Strings {
+	if p.State == federation.Pending && p.Job.Held == federation.HeldSpecial {
+		return wire.Strings{string(federation.Pending), wire.FlagSpecialExit}
+	}
+	return jobState(p.State)
+}
+
+// Name is p as squeue calls it, without the limit of an array: "17", "17_3", "17_[4-9]".
+func (p *Part) Name() string {
+	id := cmp.Or(p.array, p.Job.ID).String()
+	switch {
+	case len(p.Job.Spec.Het) > 0:
+		return id + "+0"
+	case p.Job.Component != nil:
+		return p.Job.Component.Leader.String() + "+" + strconv.Itoa(p.Job.Component.Offset)
+	case p.task != nil:
+		return id + "_" + strconv.Itoa(p.task.Index)
+	case p.pending != "":
+		list, _, _ := strings.Cut(p.pending, "%")
+		return id + "_[" + list + "]"
+	}
+	return id
+}
+
+// WithParts adds the parts among jobs to the tasks that an array has itself, in order of their index.
+func WithParts(own []federation.Task, jobs []federation.Job) []federation.Task {
+	parts := map[int]bool{}
+	var all []federation.Task
+	for i := range jobs {
+		if jobs[i].Part != nil {
+			parts[jobs[i].Part.Index] = true
+			all = append(all, jobs[i].Task())
+		}
+	}
+	for _, t := range own {
+		if !parts[t.Index] && t.State.Ended() {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b federation.Task) int { return a.Index - b.Index })
+	return all
+}

@@ -1,0 +1,88 @@
+// Package refusal has what the API refuses by itself, with Slurm's numbers and sentences.
+package refusal
+
+import (
+	"errors"
+	"net/http"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/wire"
+)
+
+// Slurm's numbers and sentences of what this package refuses by itself.
+var (
+	InvalidJobID = New(federation.ErrNotFound, wire.ErrJobID)
+	Denied       = New(federation.ErrDenied, wire.ErrAccess)
+	NotYourJob   = New(federation.ErrDenied, wire.ErrUserID)
+	AlreadyDone  = New(federation.ErrConflict, wire.ErrAlreadyDone)
+	JobFinished  = New(federation.ErrConflict, wire.ErrJobFinished)
+	NotPending   = New(federation.ErrConflict, wire.ErrNotPending)
+	NotSuspended = New(federation.ErrConflict, wire.ErrNotSuspended)
+	// 24.11 says so of every step of a suspended job.
+	StepNotRunning = &federation.SlurmError{Kind: federation.ErrConflict, Number: 4027, Text: "Job step not running"}
+	TryLater       = &federation.SlurmError{Kind: federation.ErrConflict, Number: 2020, Text: "Job can not be altered now, try again later"}
+	// What a client of a broken slurmctld sees. The first is said where nothing was written, the second where
+	// something may have been: clients retry the first without a thought.
+	NoContact = New(federation.ErrUnavailable, wire.ErrUnreachable)
+	TimedOut  = &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 5004, Text: "Socket timed out on send/recv operation"}
+)
+
+// New is Slurm's error number with its sentence.
+func New(kind error, number int) *federation.SlurmError {
+	return &federation.SlurmError{Kind: kind, Number: number, Text: wire.Strerror(number)}
+}
+
+// Detailed is e with something for people to look at.
+func Detailed(e *federation.SlurmError, detail string) *federation.SlurmError {
+	d := *e
+	d.Detail = detail
+	return &d
+}
+
+// Invalid is a request that cannot be right, with something for people to look at.
+func Invalid(number int, detail string) error {
+	e := New(federation.ErrInvalid, number)
+	e.Detail = detail
+	return e
+}
+
+// BadBody is a request that cannot be read at all.
+func BadBody(detail string) error { return Invalid(wire.ErrConvert, detail) }
+
+type NoRouteError struct{ method, path string }
+
+func (e NoRouteError) Error() string { return "no such path: " + e.method + " " + e.path }
+
+func NoRoute(r *http.Request) error { return NoRouteError{r.Method, r.URL.Path} }
+
+// OfStore words an error of the store for a caller: what is not there is an unknown job, anything else is an outage.
+func OfStore(err error, seen *federation.SlurmError) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, federation.ErrNotFound) {
+		return InvalidJobID
+	}
+	return Outage(seen, err)
+}
+
+// Outage is cause as callers see it.
+func Outage(seen *federation.SlurmError, cause error) error { return OutageError{seen, cause} }
+
+// OutageError is an outage as callers see it, with the cause for the log.
+type OutageError struct {
+	*federation.SlurmError
+	Cause error
+}
+
+func (e OutageError) Unwrap() []error { return []error{e.SlurmError, e.Cause} }
+
+// OnWire is err as /fed/v1 says it.
+func OnWire(err error) v1.Error {
+	var e *federation.SlurmError
+	if errors.As(err, &e) {
+		return v1.Error{Number: e.Number, Said: e.Said, Text: e.Text, Detail: e.Detail, Alone: e.Alone}
+	}
+	return v1.Error{Text: err.Error()}
+}

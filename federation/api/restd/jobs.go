@@ -1,0 +1,115 @@
+package restd
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
+	"fsub/slurm/wire"
+)
+
+// jobs is GET /jobs.
+func (s *Server) jobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	f, err := listing.ReadFilter(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	resp := wire.JobsResponse{Reply: s.Reply(r, c)}
+	now := s.Now()
+	since, err := strconv.ParseInt(r.URL.Query().Get("update_time"), 10, 64)
+	if err == nil && since > 0 {
+		same, err := s.unchanged(r.Context(), since)
+		if err != nil {
+			return err
+		}
+		if same {
+			resp.LastUpdate, resp.LastBackfill = wire.Num(since), wire.Num(since)
+			resp.Warnings = append(resp.Warnings, wire.Warning{Description: "No change since update_time", Source: "GET " + r.URL.Path})
+			return answer.JSON(w, resp)
+		}
+	}
+	resp.Warnings = append(resp.Warnings, s.Lister.UnknownUsers(&f)...)
+	return s.writeJobs(w, r, &f, resp, now)
+}
+
+// job is GET /job/{id}.
+func (s *Server) job(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	f, err := listing.ReadFilter(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	id, tasks, err := listing.ParseRef(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	f.Refs = nil
+	f.Add(id, tasks)
+	return s.writeJobs(w, r, &f, wire.JobsResponse{Reply: s.Reply(r, c)}, s.Now())
+}
+
+// writeJobs answers with the jobs that f selects. Where all that was asked for is one job, that it is not known is an error.
+func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *listing.Filter, resp wire.JobsResponse, now time.Time) error {
+	v := s.Lister.View()
+	v.Expand = !newer(r, "v0.0.43")
+	q := f.Query(s.Users)
+	q.EndedAfter = now.Add(-s.Keep)
+	log, err := s.Store.Changes(r.Context(), 0, 0)
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	list, err := s.Lister.List(r.Context(), v, f, q)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 && r.PathValue("id") != "" {
+		known, err := s.Store.Jobs(r.Context(), federation.JobQuery{IDs: q.IDs, EndedAfter: q.EndedAfter})
+		if err != nil {
+			return refusal.OfStore(err, refusal.NoContact)
+		}
+		if len(known) == 0 {
+			return refusal.InvalidJobID
+		}
+	}
+	if len(q.IDs) == 0 && q.User == "" && q.Name == "" && !q.Live {
+		s.marks.add(now.Unix(), log.Mark)
+	}
+	resp.LastUpdate, resp.LastBackfill = wire.Time(now), wire.Time(now)
+	if r.URL.Query().Get("sparse") == "" {
+		if len(list) == 0 {
+			resp.Warnings = append(resp.Warnings, wire.Warning{Description: "Zero jobs to dump"})
+		}
+		return streamJobs(w, v, list, &resp)
+	}
+	resp.Jobs = make(wire.List[wire.Job], len(list))
+	for i := range list {
+		resp.Jobs[i] = v.Record(&list[i])
+	}
+	return answer.JSON(w, struct {
+		Jobs any `json:"jobs"`
+		wire.Reply
+	}{sparse(resp.Jobs), resp.Reply})
+}
+
+// jobsState is GET /jobs/state: the cheap poll.
+func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	f, err := listing.ReadFilter(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	q := f.Query(s.Users)
+	q.EndedAfter = s.Now().Add(-s.Keep)
+	list, err := s.Lister.List(r.Context(), s.Lister.View(), &f, q)
+	if err != nil {
+		return err
+	}
+	resp := wire.JobsStateResponse{Reply: s.Reply(r, c), Jobs: make(wire.List[wire.JobStateRow], len(list))}
+	for i := range list {
+		resp.Jobs[i] = wire.JobStateRow{JobID: wire.Text(list[i].Name()), State: list[i].States()}
+	}
+	return answer.JSON(w, resp)
+}

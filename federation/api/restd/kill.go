@@ -1,0 +1,120 @@
+package restd
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"fsub/federation"
+	"fsub/federation/api/action"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/wire"
+)
+
+// killJob is DELETE /job/{id}[?signal=USR1&flags=BATCH_JOB]. As with slurmrestd a refusal is in status[], under HTTP 200.
+func (s *Server) killJob(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	q := r.URL.Query()
+	return s.kill(w, r, c, []string{r.PathValue("id")}, q.Get("signal"), listing.Upper(listing.CSV(q, "flags")))
+}
+
+// killJobs is DELETE /jobs/: the jobs named in the body, or all those of the caller that match it.
+func (s *Server) killJobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	body, err := s.Bodies.Read(w, r)
+	if err != nil {
+		return err
+	}
+	defer answer.PutBody(body)
+	var req wire.KillJobs
+	if err := json.Unmarshal(body.Bytes(), &req); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	refs := req.Jobs
+	if len(refs) == 0 {
+		if refs, err = s.matching(r, &req); err != nil {
+			return err
+		}
+	}
+	if len(refs) > action.MaxJobs {
+		return refusal.BadBody(fmt.Sprintf("%d jobs in one request, at most %d are allowed", len(refs), action.MaxJobs))
+	}
+	return s.kill(w, r, c, refs, req.Signal, listing.Upper(slices.Clone(req.Flags)))
+}
+
+// matching names the live jobs that match every field of req that is set; at least one must be.
+func (s *Server) matching(r *http.Request, req *wire.KillJobs) ([]string, error) {
+	f := listing.Filter{States: listing.Upper(slices.Clone(req.JobState))}
+	for _, set := range []struct {
+		list *[]string
+		text string
+	}{{&f.Users, cmp.Or(string(req.UserID), req.UserName)}, {&f.Names, req.JobName}, {&f.Partitions, req.Partition},
+		{&f.Accounts, req.Account}, {&f.QOS, req.QOS}} {
+		if set.text != "" {
+			*set.list = strings.Split(set.text, ",")
+		}
+	}
+	if len(f.States)+len(f.Users)+len(f.Names)+len(f.Partitions)+len(f.Accounts)+len(f.QOS) == 0 {
+		return nil, refusal.BadBody("no job and no filter given")
+	}
+	q := f.Query(s.Users)
+	q.Live = true
+	list, err := s.Lister.List(r.Context(), s.Lister.View(), &f, q)
+	var refs []string
+	for i := range list {
+		if !list[i].State.Ended() {
+			refs = append(refs, list[i].Name())
+		}
+	}
+	return refs, err
+}
+
+// kill cancels or signals jobs and answers with the refusals.
+func (s *Server) kill(w http.ResponseWriter, r *http.Request, c identity.Caller, refs []string, signal string, flags []string) error {
+	resp := wire.KillJobsResponse{Reply: s.Reply(r, c)}
+	req := v1.ActRequest{Signal: federation.Signal{
+		Name: strings.TrimPrefix(strings.ToUpper(signal), "SIG"), Batch: slices.Contains(flags, wire.KillBatch), Full: slices.Contains(flags, wire.KillFull),
+	}}
+	kind := federation.RequestSignal
+	if n := req.Signal.Name; (n == "" || n == "KILL" || n == "9") && !req.Signal.Batch {
+		kind = federation.RequestCancel
+	}
+	var names []string
+	var total listing.TaskCount
+	for _, text := range refs {
+		id, tasks, err := listing.ParseRef(text)
+		if err != nil {
+			resp.Status = append(resp.Status, killStatus(text, 0, err))
+			continue
+		}
+		if err := total.Add(tasks.Len()); err != nil {
+			return err
+		}
+		req.Jobs = append(req.Jobs, v1.JobRef{ID: id, Tasks: tasks.Indices()})
+		names = append(names, text)
+	}
+	errs, err := s.Actions.Do(r.Context(), c, kind, req)
+	if err != nil {
+		return err
+	}
+	for i, err := range errs {
+		if errors.Is(err, federation.ErrUnavailable) {
+			return err
+		}
+		if err != nil {
+			resp.Status = append(resp.Status, killStatus(names[i], req.Jobs[i].ID, err))
+		}
+	}
+	return answer.JSON(w, resp)
+}
+
+func killStatus(name string, id federation.JobID, err error) wire.KillStatus {
+	e := refusal.OnWire(err)
+	return wire.KillStatus{StepID: name, JobID: wire.Num(int64(id)), Error: wire.KillError{Text: e.Text, Code: e.Number, Message: e.Text}}
+}

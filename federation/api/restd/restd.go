@@ -1,0 +1,162 @@
+// Package restd answers as slurmrestd does, under /slurm and /slurmdb, so that whatever speaks slurmrestd sees the federation as one cluster.
+// Start with [Server.Routes].
+package restd
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/action"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
+	"fsub/slurm/wire"
+)
+
+// versions are the API versions that the slurmrestd-shaped part answers. All have the shapes of package wire; where one
+// of them says a thing differently the code asks [newer].
+var versions = []string{"v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45"}
+
+// newer reports whether the request is for version v or a later one.
+func newer(r *http.Request, v string) bool { return r.PathValue("version") >= v }
+
+// Server answers as slurmrestd does.
+type Server struct {
+	Store   federation.Store
+	Lister  *listing.Lister
+	Gate    *submission.Gate
+	Actions *action.Actions
+	Bodies  *answer.Bodies
+	Router  *answer.Router
+	Users   *identity.Names
+	Now     func() time.Time
+	Keep    time.Duration // how long an ended job is listed
+	Version string        // of Slurm
+	Cluster string        // the federation's name
+	Started time.Time
+	Host    string // this machine's name
+	marks   marks
+}
+
+// Routes adds slurmrestd's own paths.
+func (s *Server) Routes() {
+	for pattern, h := range map[string]answer.Handler{
+		"GET /slurm/{version}/ping":               s.ping,
+		"GET /slurm/{version}/diag":               s.diag,
+		"GET /slurm/{version}/jobs":               s.jobs,
+		"GET /slurm/{version}/jobs/state":         s.jobsState,
+		"GET /slurm/{version}/job/{id}":           s.job,
+		"GET /slurm/{version}/nodes":              s.nodes,
+		"GET /slurm/{version}/node/{name}":        s.nodes,
+		"GET /slurm/{version}/partitions":         s.partitions,
+		"GET /slurm/{version}/partition/{name}":   s.partitions,
+		"GET /slurm/{version}/licenses":           s.licenses,
+		"GET /slurm/{version}/reservations":       s.reservations,
+		"GET /slurm/{version}/reservation/{name}": s.reservations,
+		"POST /slurm/{version}/job/submit":        s.slurmSubmit,
+		"POST /slurm/{version}/job/{id}":          s.updateJob,
+		"DELETE /slurm/{version}/job/{id}":        s.killJob,
+		"DELETE /slurm/{version}/jobs":            s.killJobs,
+		"GET /slurmdb/{version}/ping":             s.ping,
+		"GET /slurmdb/{version}/jobs":             s.dbJobs,
+		"GET /slurmdb/{version}/job/{id}":         s.dbJobs,
+	} {
+		// slurmrestd takes a path with or without its last slash.
+		s.Router.HandleAs(pattern, s.versioned(h), s.failSlurm)
+		s.Router.HandleAs(pattern+"/{$}", s.versioned(h), s.failSlurm)
+	}
+}
+
+// versioned refuses API versions that we do not speak.
+func (s *Server) versioned(h answer.Handler) answer.Handler {
+	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+		if !slices.Contains(versions, r.PathValue("version")) {
+			return refusal.NoRoute(r)
+		}
+		return h(w, r, c)
+	}
+}
+
+// Reply is the part that every answer has.
+func (s *Server) Reply(r *http.Request, c identity.Caller) wire.Reply {
+	rep := wire.Reply{Meta: wire.NewMeta(s.Version, s.Cluster, c.Name)}
+	if v := r.PathValue("version"); v != "" {
+		rep.Meta.Plugin.DataParser = "data_parser/" + v
+	}
+	rep.Meta.Client.Group, _ = s.Users.GroupName(c.GID)
+	return rep
+}
+
+// failSlurm answers with err as slurmrestd 24.11 does: 500 for all that slurmctld refuses, 404 for an unknown job.
+func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, err error) int {
+	code := http.StatusInternalServerError
+	switch {
+	case errors.As(err, new(identity.NoCallerError)):
+		http.Error(w, "Authentication failure", http.StatusUnauthorized)
+		return http.StatusUnauthorized
+	case errors.As(err, new(refusal.NoRouteError)):
+		http.Error(w, "Not Found", http.StatusNotFound)
+		return http.StatusNotFound
+	case isNumber(err, wire.ErrJobID):
+		code = http.StatusNotFound
+	case isNumber(err, wire.ErrConvert):
+		code = http.StatusBadRequest
+	}
+	if !errors.As(err, new(*federation.SlurmError)) || errors.Is(err, federation.ErrUnavailable) {
+		s.Router.LogFailure(r, code, err)
+	}
+	rep := s.Reply(r, identity.Caller{})
+	rep.Errors = append(rep.Errors, slurmrestdError(r, err))
+	answer.JSONStatus(w, code, rep)
+	return code
+}
+
+func isNumber(err error, n int) bool {
+	var e *federation.SlurmError
+	return errors.As(err, &e) && e.Number == n
+}
+
+// slurmrestdError is err as an entry of errors[].
+func slurmrestdError(r *http.Request, err error) wire.Error {
+	e := refusal.OnWire(err)
+	description := e.Text
+	if e.Detail != "" {
+		description = e.Detail
+	}
+	return wire.Error{Description: description, Number: e.Number, Text: e.Text, Source: r.Method + " " + r.URL.Path}
+}
+
+// ping is GET /ping: whoever reads the answer has reached the controller.
+func (s *Server) ping(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	p := wire.Ping{Hostname: s.Host, Responding: true, Primary: true}
+	if newer(r, "v0.0.45") {
+		p.Status = "UP"
+	} else {
+		p.Pinged, p.Mode = "UP", "primary"
+	}
+	return answer.JSON(w, wire.PingResponse{Pings: wire.List[wire.Ping]{p}, Reply: s.Reply(r, c)})
+}
+
+// diag is GET /diag: the counters that the store can tell.
+func (s *Server) diag(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	live, err := s.Store.Jobs(r.Context(), federation.JobQuery{Live: true})
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	now := s.Now()
+	d := wire.Diag{ReqTime: wire.Time(now), ReqTimeStart: wire.Time(s.Started), JobStatesTS: wire.Time(now)}
+	for _, j := range live {
+		if j.State == federation.Pending {
+			d.JobsPending++
+		} else {
+			d.JobsRunning++
+		}
+	}
+	d.ScheduleQueueLen = d.JobsPending
+	return answer.JSON(w, wire.DiagResponse{Statistics: d, Reply: s.Reply(r, c)})
+}

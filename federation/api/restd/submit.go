@@ -1,0 +1,284 @@
+package restd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
+	"fsub/sbatch"
+	"fsub/slurm/hostlist"
+	"fsub/slurm/wire"
+)
+
+// slurmSubmit is POST /job/submit. As in slurmrestd an unknown field is a warning; a known one that a federated job cannot
+// carry is an error that names it.
+func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	body, err := s.Bodies.Read(w, r)
+	if err != nil {
+		return err
+	}
+	defer answer.PutBody(body)
+	var req wire.JobSubmitRequest
+	if err := json.Unmarshal(body.Bytes(), &req); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	switch {
+	case len(req.Jobs) > 0:
+		return notSupported("jobs: heterogeneous jobs are not supported yet")
+	case req.Job == nil:
+		return refusal.BadBody("job is missing")
+	}
+	job := &federation.Job{User: c.Name, UID: c.UID, GID: c.GID, SubmitHost: s.Host}
+	if err := s.onBehalf(job, req.Job, c); err != nil {
+		return err
+	}
+	p := sbatch.Payload{Script: req.Script, Environment: req.Job.Environment}
+	if p.Script == "" {
+		p.Script = req.Job.Script
+	}
+	if len(req.Job.Argv) > 1 {
+		p.Argv = req.Job.Argv[1:] // the first stands for the script's name
+	}
+	if len(p.Environment) == 0 {
+		return refusal.New(federation.ErrInvalid, wire.ErrEnvironment)
+	}
+	spec, err := specOf(req.Job)
+	if err != nil {
+		return err
+	}
+	job.Spec = &spec
+	named, err := s.Gate.Accept(r.Context(), c, job, &p)
+	if err != nil {
+		return err
+	}
+	resp := wire.JobSubmitResponse{JobID: int64(job.ID), StepID: "batch", Reply: s.Reply(r, c)}
+	for _, name := range unknownFields(body.Bytes()) {
+		resp.Warnings = append(resp.Warnings, wire.Warning{Description: "Ignoring unknown field \"" + name + "\"", Source: "#/job/" + name})
+	}
+	for _, text := range named.Warnings {
+		resp.Warnings = append(resp.Warnings, wire.Warning{Description: text, Source: "#/job/clusters"})
+	}
+	return answer.JSON(w, resp)
+}
+
+// onBehalf makes job another user's where the caller, an administrator, asks for that.
+func (s *Server) onBehalf(job *federation.Job, d *wire.JobDesc, c identity.Caller) error {
+	if d.UserID == "" {
+		return nil
+	}
+	uid, gid, err := s.Users.UserIDs(string(d.UserID))
+	if err != nil {
+		return refusal.Detailed(refusal.NotYourJob, fmt.Sprintf("no user %q on this machine", d.UserID))
+	}
+	if uid == c.UID {
+		return nil
+	}
+	if c.Role < identity.RoleAdministrator {
+		return refusal.Detailed(refusal.NotYourJob, fmt.Sprintf("%s cannot submit as %s", c.Name, d.UserID))
+	}
+	if d.GroupID != "" {
+		n, err := strconv.ParseUint(string(d.GroupID), 10, 32)
+		if err != nil {
+			return refusal.BadBody("group_id must be a number: " + strconv.Quote(string(d.GroupID)))
+		}
+		gid = uint32(n)
+	}
+	job.UID, job.GID = uid, gid
+	job.User, err = s.Users.UserName(uid)
+	return err
+}
+
+// specOf translates what a federated job can carry of d, and refuses the rest by name.
+func specOf(d *wire.JobDesc) (sbatch.Spec, error) {
+	if names := notCarried(d); len(names) > 0 {
+		return sbatch.Spec{}, notSupported("a federated job cannot carry " + strings.Join(names, ", ") + " yet")
+	}
+	sp := sbatch.Spec{
+		Name: d.Name, Account: d.Account, Partition: d.Partition, QOS: d.QOS, Reservation: d.Reservation, Comment: d.Comment,
+		Constraint: d.Constraints, Array: d.Array, Dependency: d.Dependency, Clusters: d.Clusters,
+		MinNodes: d.MinNodes, MaxNodes: d.MaxNodes, NTasks: d.Tasks, NTasksPerNode: d.TasksPerNode, CPUsPerTask: d.CPUsPerTask,
+		WorkDir: d.WorkDir, Input: d.StdIn, Output: d.StdOut, Error: d.StdErr, MailUser: d.MailUser, MailType: strings.Join(d.MailType, ","),
+		NodeList: hostlist.Compress(d.RequiredNodes), Exclude: hostlist.Compress(d.ExcludedNodes),
+		Switches: int(d.RequiredSwitches.Value()), SwitchesWait: time.Duration(d.WaitForSwitch) * time.Second,
+		TimeLimit: limit(d.TimeLimit), TimeMin: limit(d.TimeMinimum), Requeue: d.Requeue,
+		Begin: unixTime(d.BeginTime.Value()), Deadline: unixTime(d.Deadline),
+		Hold: d.Hold != nil && *d.Hold || d.Priority.Set && d.Priority.Number == 0,
+	}
+	if d.Nice != nil {
+		sp.Nice = *d.Nice
+	}
+	if len(d.OpenMode) > 0 {
+		sp.OpenMode = strings.ToLower(d.OpenMode[0])
+	}
+	if len(d.Shared) > 0 {
+		sp.Exclusive = d.Shared[0]
+		if sp.Exclusive == "none" {
+			sp.Exclusive = "exclusive"
+		}
+	}
+	setMem(&sp, d)
+	return sp, errors.Join(setNodes(&sp, d.Nodes), setTRES(&sp, d), setSignal(&sp, d))
+}
+
+// notCarried names the fields of d that are set and that a Spec has no place for.
+func notCarried(d *wire.JobDesc) []string {
+	set := map[string]bool{
+		"job_id": d.JobID != 0, "admin_comment": d.AdminComment != "", "extra": d.Extra != "", "wckey": d.WCKey != "",
+		"minimum_cpus": d.MinCPUs > d.Tasks*max(d.CPUsPerTask, 1), "maximum_cpus": d.MaxCPUs != 0, "minimum_cpus_per_node": d.MinCPUsPerNode > max(d.CPUsPerTask, 1),
+		"temporary_disk_per_node": d.TmpDiskPerNode != 0, "tres_per_socket": d.TRESPerSocket != "", "tres_bind": d.TRESBind != "",
+		"cpus_per_tres": d.CPUsPerTRES != "", "ntasks_per_tres": d.NTasksPerTRES != 0, "licenses": d.Licenses != "",
+		"contiguous": d.Contiguous != nil && *d.Contiguous, "overcommit": d.Overcommit != nil && *d.Overcommit,
+		"distribution": d.Distribution != "", "segment_size": d.SegmentSize.Set, "priority": d.Priority.Set && d.Priority.Number != 0,
+		"flags": len(d.Flags) > 0, "kill_on_node_fail": d.KillOnNodeFail != nil && !*d.KillOnNodeFail,
+	}
+	maps.DeleteFunc(set, func(_ string, on bool) bool { return !on })
+	return slices.Sorted(maps.Keys(set))
+}
+
+func limit(n wire.Number) time.Duration {
+	switch {
+	case n.Infinite:
+		return sbatch.Unlimited
+	case !n.Set:
+		return 0
+	case n.Number == 0:
+		return sbatch.Unlimited // sbatch's --time=0
+	}
+	return time.Duration(n.Number) * time.Minute
+}
+
+func unixTime(n int64) time.Time {
+	if n <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(n, 0).UTC()
+}
+
+func setMem(sp *sbatch.Spec, d *wire.JobDesc) {
+	switch {
+	case d.MemoryPerNode.Set && d.MemoryPerNode.Number == 0:
+		sp.MemPerNode = sbatch.MemAll
+	case d.MemoryPerNode.Set:
+		sp.MemPerNode = sbatch.MemMiB(d.MemoryPerNode.Number)
+	case d.MemoryPerCPU.Set:
+		sp.MemPerCPU = sbatch.MemMiB(d.MemoryPerCPU.Number)
+	}
+}
+
+// setNodes reads "2" or "2-4"; lists and steps cannot be carried.
+func setNodes(sp *sbatch.Spec, text string) error {
+	if text == "" {
+		return nil
+	}
+	least, most, ranged := strings.Cut(text, "-")
+	if !ranged {
+		most = least
+	}
+	var err1, err2 error
+	sp.MinNodes, err1 = strconv.Atoi(least)
+	sp.MaxNodes, err2 = strconv.Atoi(most)
+	if err := errors.Join(err1, err2); err != nil {
+		return refusal.Invalid(wire.ErrNodeCount, "nodes "+strconv.Quote(text))
+	}
+	return nil
+}
+
+// setTRES sorts "gres/gpu:h100:4,gres/nvme:1" into the options that ask for it.
+func setTRES(sp *sbatch.Spec, d *wire.JobDesc) error {
+	gres, err := tresItems(d.TRESPerNode, "")
+	sp.GRES = gres
+	if err != nil {
+		return err
+	}
+	for _, t := range []struct {
+		text string
+		into *string
+	}{{d.TRESPerJob, &sp.GPUs}, {d.TRESPerTask, &sp.GPUsPerTask}} {
+		if *t.into, err = tresItems(t.text, "gpu:"); err != nil {
+			return err
+		}
+	}
+	if d.MemoryPerTRES != "" {
+		mem, err := strconv.ParseInt(strings.TrimSuffix(d.MemoryPerTRES[strings.LastIndexAny(d.MemoryPerTRES, ":=")+1:], "M"), 10, 64)
+		if err != nil {
+			return refusal.Invalid(wire.ErrTRES, "memory_per_tres "+strconv.Quote(d.MemoryPerTRES))
+		}
+		sp.MemPerGPU = sbatch.MemMiB(mem)
+	}
+	return nil
+}
+
+// tresItems takes the "gres/" and then the given prefix from every item of a TRES list; each must have both.
+func tresItems(text, prefix string) (string, error) {
+	var out []string
+	for item := range strings.SplitSeq(text, ",") {
+		if item == "" {
+			continue
+		}
+		name, ok := strings.CutPrefix(strings.Replace(item, "gres:", "gres/", 1), "gres/")
+		name = strings.Replace(name, "=", ":", 1)
+		if ok && prefix != "" {
+			name, ok = strings.CutPrefix(name, prefix)
+		}
+		if !ok {
+			return "", refusal.Invalid(wire.ErrTRES, fmt.Sprintf("%q in %q", item, text))
+		}
+		out = append(out, name)
+	}
+	return strings.Join(out, ","), nil
+}
+
+func setSignal(sp *sbatch.Spec, d *wire.JobDesc) error {
+	if d.KillWarningSignal == "" {
+		return nil
+	}
+	name := strings.TrimPrefix(strings.ToUpper(d.KillWarningSignal), "SIG")
+	if !submission.ValidSignal(name) {
+		return refusal.BadBody("kill_warning_signal " + strconv.Quote(d.KillWarningSignal))
+	}
+	sp.Signal = &sbatch.Signal{
+		Name: name, Before: time.Duration(d.KillWarningDelay.Or(60)) * time.Second,
+		BatchOnly: d.KillWarningFlags.Has("BATCH_JOB"), Reservation: d.KillWarningFlags.Has("RESERVATION_JOB"),
+	}
+	return nil
+}
+
+// unknownFields names the fields of a submission's job that no version of the shape has.
+func unknownFields(body []byte) []string {
+	var req struct {
+		Job map[string]json.RawMessage `json:"job"`
+	}
+	json.Unmarshal(body, &req)
+	known := jobDescFields()
+	var out []string
+	for name := range req.Job {
+		if !known[name] {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// jobDescFields are the JSON names of wire.JobDesc.
+var jobDescFields = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for f := range reflect.TypeFor[wire.JobDesc]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names[name] = true
+	}
+	return names
+})

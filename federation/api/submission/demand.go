@@ -1,0 +1,124 @@
+package submission
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"fsub/federation"
+	"fsub/federation/demand"
+	"fsub/sbatch"
+)
+
+// checkDemand checks what a job asks of the federation itself against the sites that there are. Names in --clusters that nobody
+// knows are warnings as long as one is known, as in sbatch 24.11; they are taken out.
+func (s *Gate) checkDemand(spec *sbatch.Spec) (named Clusters, err error) {
+	sites := s.Controller.Sites()
+	if named, err = s.setClusters(spec, sites); err != nil {
+		return named, err
+	}
+	for sp := range components(spec) {
+		if f := sp.Fed; f != nil {
+			if err := checkFed(f, sites); err != nil {
+				return named, err
+			}
+		}
+		for _, o := range sp.Plugin {
+			if !slices.ContainsFunc(sites, func(site *federation.Site) bool { return site.Option(o.Name) != nil }) {
+				return named, refuseAlone(fmt.Sprintf("unrecognized option '--%s'", o.Name))
+			}
+		}
+	}
+	return named, nil
+}
+
+// Clusters is what a job's --clusters comes to.
+type Clusters struct {
+	Answer   string   // the name that the answer to a submission gives, once the job is pinned; "" if there was no --clusters
+	Warnings []string // of names that nobody knows
+}
+
+// setClusters leaves in --clusters the names of sites, as they are written here. The federation's own name stands for the whole
+// of it: such a job is no more bound than one without --clusters.
+func (s *Gate) setClusters(spec *sbatch.Spec, sites []*federation.Site) (named Clusters, err error) {
+	if spec.Clusters == "" || spec.Clusters == "all" {
+		return named, nil
+	}
+	var known []string
+	for name := range strings.SplitSeq(spec.Clusters, ",") {
+		if strings.EqualFold(name, s.Federation) {
+			spec.Clusters = ""
+			return Clusters{Answer: s.Federation}, nil
+		}
+		i := slices.IndexFunc(sites, func(site *federation.Site) bool { return strings.EqualFold(name, string(site.Name)) })
+		switch {
+		case i >= 0 && !slices.Contains(known, string(sites[i].Name)):
+			known = append(known, string(sites[i].Name))
+		case i < 0 && name != "":
+			named.Warnings = append(named.Warnings, fmt.Sprintf("No cluster '%s' known by database.", name))
+		}
+	}
+	if len(known) == 0 {
+		return named, &federation.SlurmError{Kind: federation.ErrInvalid, Alone: true, Said: strings.Join(named.Warnings, "\n"),
+			Text: fmt.Sprintf("'%s' can't be reached now, or it is an invalid entry for --cluster.  Use 'sacctmgr list clusters' to see available clusters.",
+				spec.Clusters)}
+	}
+	spec.Clusters = strings.Join(known, ",")
+	return named, nil
+}
+
+// refuseAlone is a refusal that Slurm has no sentence for.
+func refuseAlone(text string) error {
+	return &federation.SlurmError{Kind: federation.ErrInvalid, Alone: true, Text: text}
+}
+
+// maxAccelerators bounds the kinds of accelerator that a job may take: each is placed by itself.
+const maxAccelerators = 100
+
+func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
+	var names []string
+	for _, site := range sites {
+		names = append(names, string(site.Name))
+	}
+	for _, name := range slices.Concat(f.Sites, f.NotSites) {
+		if !slices.Contains(names, name) {
+			return refuseAlone(fmt.Sprintf("no site %.40q: the federation has %s", name, cmp.Or(strings.Join(names, ", "), "none")))
+		}
+	}
+	if len(f.Accelerators) > maxAccelerators {
+		return refuseAlone(fmt.Sprintf("%d kinds of accelerator, at most %d are allowed", len(f.Accelerators), maxAccelerators))
+	}
+	for _, a := range f.Accelerators {
+		if !demand.Accelerator(a) {
+			return refuseAlone(fmt.Sprintf("accelerator %.40q is not TYPE or TYPE:FACTOR", a))
+		}
+	}
+	if f.MaxCost < 0 || math.IsNaN(f.MaxCost) || math.IsInf(f.MaxCost, 0) {
+		return refuseAlone("the most that a job may cost is a number of dollars and not negative")
+	}
+	return nil
+}
+
+// pin chooses the one site of --clusters that the answer to a submission names: where the job can start first, as sbatch does,
+// and of several the cheapest. The job stays bound to it.
+func (s *Gate) pin(job *federation.Job) {
+	if job.Spec.Clusters == "" || job.Spec.Clusters != "all" && !strings.Contains(job.Spec.Clusters, ",") {
+		return
+	}
+	at := func(site federation.SiteName) { job.EditSpec(func(spec *sbatch.Spec) { spec.Clusters = string(site) }) }
+	defer func() { job.Demand = demand.Of(job.Spec) }()
+	d := s.Controller.Explain(job)
+	if len(d.Offers) > 0 {
+		first := slices.MinFunc(d.Offers, func(a, b *federation.Offer) int { return a.Start.Compare(b.Start) })
+		at(first.Site)
+		return
+	}
+	for _, r := range d.Rejections { // nowhere now: a site that may run it later
+		if !r.Never {
+			at(r.Site)
+			return
+		}
+	}
+}

@@ -1,0 +1,112 @@
+// Package submission is the gate to the federation: whatever a job asks for, when it is submitted and when it is changed, is checked by a
+// [Gate] before it is stored.
+package submission
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	"fsub/federation/demand"
+	"fsub/sbatch"
+)
+
+// Allow refuses a job that no site can ever run.
+func (s *Gate) Allow(job *federation.Job) error {
+	return s.judge(job, func() error { return s.Controller.Judge(job) })
+}
+
+// Gate lets jobs in: whatever is submitted passes it, and what a job is changed to.
+type Gate struct {
+	Store      federation.Store
+	Controller Planner
+	Now        func() time.Time
+	Federation string // its name
+}
+
+// Planner is what a gate asks of the controller: see Controller.
+type Planner interface {
+	Judge(j *federation.Job) error
+	Explain(j *federation.Job) federation.Decision
+	Try(j *federation.Job) (federation.Trial, error)
+	Sites() []*federation.Site
+	Wake()
+}
+
+// Accept makes a durable job of what c asked for, or says in Slurm's words why not.
+func (s *Gate) Accept(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload) (Clusters, error) {
+	named, err := s.prepare(c, job, p)
+	if err != nil {
+		return named, err
+	}
+	if err := s.Allow(job); err != nil {
+		return named, err
+	}
+	s.pin(job)
+	named.Answer = cmp.Or(named.Answer, job.Spec.Clusters)
+	return named, s.create(ctx, job, p)
+}
+
+// prepare checks what c asked for, by itself, and brings it into the form that is stored.
+func (s *Gate) prepare(c identity.Caller, job *federation.Job, p *sbatch.Payload) (Clusters, error) {
+	for sp := range components(job.Spec) {
+		// A user may step back, not push forward: sbatch ignores a negative value, but not everybody is sbatch.
+		if sp.Nice = min(sp.Nice, maxNice); c.Role < identity.RoleOperator {
+			sp.Nice = max(sp.Nice, 0)
+		}
+	}
+	if err := checkPayload(p); err != nil {
+		return Clusters{}, err
+	}
+	if err := CheckSpec(c, job); err != nil {
+		return Clusters{}, err
+	}
+	named, err := s.checkDemand(job.Spec)
+	job.Demand = demand.Of(job.Spec)
+	return named, err
+}
+
+// components are sp and the further components of a heterogeneous job.
+func components(sp *sbatch.Spec) iter.Seq[*sbatch.Spec] {
+	return func(yield func(*sbatch.Spec) bool) {
+		if !yield(sp) {
+			return
+		}
+		for i := range sp.Het {
+			if !yield(&sp.Het[i]) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payload) error {
+	job.State = federation.Pending
+	job.Submit = s.Now().UTC()
+	job.Priority = -int64(job.Spec.Nice)
+	switch { // until the controller has looked at it
+	case job.Spec.Hold:
+		job.Held, job.Reason = federation.HeldUser, federation.ReasonHeldUser
+	case job.Spec.Begin.After(job.Submit):
+		job.Reason = federation.ReasonBeginTime
+	case job.Spec.Dependency != "":
+		job.Reason = federation.ReasonDependency
+	default:
+		job.Reason = federation.ReasonPriority
+	}
+	if err := s.Store.CreateJob(ctx, job, p); err != nil {
+		if errors.Is(err, federation.ErrConflict) {
+			// All IDs are in use: what slurmctld says when it has no number left.
+			full := &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable"}
+			return refusal.Outage(full, err)
+		}
+		return refusal.OfStore(err, refusal.TimedOut)
+	}
+	s.Controller.Wake()
+	return nil
+}

@@ -1,0 +1,71 @@
+package submission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"fsub/federation"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/place"
+	"fsub/sbatch"
+	"fsub/slurm/hostlist"
+)
+
+// Try is a submission with TestOnly: the sentence of sbatch --test-only, or the refusal that a submission would get. As slurmctld does
+// it uses up a job number.
+func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload) (resp v1.SubmitResponse, err error) {
+	named, err := s.prepare(c, job, p)
+	if err != nil {
+		return resp, err
+	}
+	var t federation.Trial
+	err = s.judge(job, func() (err error) {
+		t, err = s.Controller.Try(job)
+		return err
+	})
+	if err != nil {
+		return resp, err
+	}
+	if t.Site == "" {
+		return resp, nowhereNow(&t.Decision)
+	}
+	ids, err := s.Store.ReserveIDs(ctx, 1)
+	if err != nil {
+		return resp, refusal.OfStore(err, refusal.TimedOut)
+	}
+	return v1.SubmitResponse{Message: trialText(ids[0], &t, len(job.Spec.Het) > 0), Warnings: named.Warnings}, nil
+}
+
+// trialText is what sbatch 24.11 prints after "sbatch: ". Of a heterogeneous job it leaves the partition out.
+func trialText(id federation.JobID, t *federation.Trial, het bool) string {
+	text := fmt.Sprintf("Job %d to start at %s using %d processors on ", id, t.Start.Local().Format("2006-01-02T15:04:05"), t.Processors)
+	nodes := hostlist.Compress(t.Nodes)
+	if het {
+		return text + nodes
+	}
+	return text + fmt.Sprintf("nodes %s in partition %s", nodes, t.Partition)
+}
+
+// nowhereNow is the refusal of a job that may run one day, while nothing says when. Where the sites that are seen can never run it that is
+// what it says, although one that is not seen might.
+func nowhereNow(d *federation.Decision) error {
+	why := "no site is configured"
+	unseen := func(r federation.Rejection) bool { return !r.Never && r.Reason == federation.ReasonSiteUnavailable }
+	for _, r := range d.Rejections {
+		if r.Reason == d.Reason {
+			why = fmt.Sprintf("%s: %s (%s)", r.Site, r.Text(), r.Reason)
+		}
+	}
+	if d.Reason == federation.ReasonSiteUnavailable {
+		seen := federation.Decision{Rejections: slices.DeleteFunc(slices.Clone(d.Rejections), unseen)}
+		if no := place.Refusal(seen); no != nil {
+			no.Detail += "; another site may: " + why
+			return no
+		}
+		return refusal.Detailed(refusal.NoContact, why)
+	}
+	return &federation.SlurmError{Kind: federation.ErrCapacity, Number: 2016, Text: "Requested nodes are busy", Detail: why}
+}
