@@ -134,6 +134,7 @@ func TestSuspendedShows(t *testing.T) {
 	is, was, over := job(1, alice, federation.Suspended), job(2, alice, federation.Running), job(3, alice, federation.Completed)
 	for _, j := range []*federation.Job{&is, &was, &over} {
 		j.Site, j.Nodes, j.Spec.TimeLimit, j.Start = "sky", "n1", time.Hour, now.Add(-time.Hour)
+		j.Submit = j.Start // the accounting does not list what is submitted after now
 	}
 	is.Suspension = federation.Suspension{At: now.Add(-50 * time.Minute), Ran: 10 * time.Minute}
 	was.Suspension = federation.Suspension{At: now.Add(-20 * time.Minute), Ran: 10 * time.Minute}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -33,26 +34,53 @@ func (s *Router) Handle(pattern string, h Handler) {
 	s.HandleAs(pattern, h, s.fail)
 }
 
-// HandleAs is handle with its own way to say that something failed.
-func (s *Router) HandleAs(pattern string, h Handler, fail func(http.ResponseWriter, *http.Request, error) int) {
+// Failure answers c's request, or that of an unknown caller, with an error and returns the status.
+type Failure func(w http.ResponseWriter, r *http.Request, c identity.Caller, err error) int
+
+// HandleAs is Handle with its own way to say that something failed.
+func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 	observe := s.Metrics.Route(strings.TrimSuffix(pattern, "/{$}"))
 	s.Mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		c, err := s.Who.Caller(r)
 		if err == nil {
 			s.Within.wait(r, c)
-			err = h(w, r, c)
+			err = s.guarded(h, w, r, c)
 		}
 		code := http.StatusOK
 		if err != nil {
-			code = fail(w, r, err)
+			code = fail(w, r, c, err)
 		}
 		observe(code, time.Since(began))
 	})
 }
 
+// panicError is a panic of a handler.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e panicError) Error() string { return "internal error: the daemon's log has the cause" }
+
+// guarded runs h. A panic becomes an error; if the answer has begun, the error is for the log only and the connection breaks.
+func (s *Router) guarded(h Handler, w http.ResponseWriter, r *http.Request, c identity.Caller) (err error) {
+	defer func() {
+		value := recover()
+		if value == nil {
+			return
+		}
+		err = panicError{value, debug.Stack()}
+		if value == http.ErrAbortHandler || w.Header().Get("Content-Type") != "" { // handlers set it before they write
+			s.LogFailure(r, http.StatusInternalServerError, err)
+			panic(http.ErrAbortHandler)
+		}
+	}()
+	return h(w, r, c)
+}
+
 // fail answers a /fed/v1 request with err and returns the status.
-func (s *Router) fail(w http.ResponseWriter, r *http.Request, err error) int {
+func (s *Router) fail(w http.ResponseWriter, r *http.Request, _ identity.Caller, err error) int {
 	code := status(err)
 	s.LogFailure(r, code, err)
 	Refusal(w, code, err)
@@ -67,6 +95,10 @@ func (s *Router) LogFailure(r *http.Request, code int, err error) {
 	var se refusal.OutageError
 	if errors.As(err, &se) {
 		err = se.Cause
+	}
+	if p, ok := err.(panicError); ok {
+		s.Log.Error("panic in a handler", "method", r.Method, "path", r.URL.Path, "err", p.value, "stack", string(p.stack))
+		return
 	}
 	s.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
 }

@@ -93,7 +93,7 @@ func (s *Server) Reply(r *http.Request, c identity.Caller) wire.Reply {
 }
 
 // failSlurm answers with err as slurmrestd 24.11 does: 500 for all that slurmctld refuses, 404 for an unknown job.
-func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, err error) int {
+func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Caller, err error) int {
 	code := http.StatusInternalServerError
 	switch {
 	case errors.As(err, new(identity.NoCallerError)):
@@ -110,7 +110,7 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, err error) in
 	if !errors.As(err, new(*federation.SlurmError)) || errors.Is(err, federation.ErrUnavailable) {
 		s.Router.LogFailure(r, code, err)
 	}
-	rep := s.Reply(r, identity.Caller{})
+	rep := s.Reply(r, c)
 	rep.Errors = append(rep.Errors, slurmrestdError(r, err))
 	answer.JSONStatus(w, code, rep)
 	return code
