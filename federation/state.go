@@ -1,6 +1,9 @@
 package federation
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // State is a job's state in Slurm's words, and no others: programs fail on a state name that they do not know.
 type State string
@@ -24,13 +27,10 @@ const (
 )
 
 // Ended reports whether s is final: nothing of the job runs any more and nothing will.
-func (s State) Ended() bool {
-	switch s {
-	case Completed, Cancelled, Failed, Timeout, NodeFail, Preempted, BootFail, Deadline, OutOfMemory, Requeued:
-		return true
-	}
-	return false
-}
+func (s State) Ended() bool { return slices.Contains(EndStates, s) }
+
+// EndStates are the states that are final.
+var EndStates = []State{Completed, Cancelled, Failed, Timeout, NodeFail, Preempted, BootFail, Deadline, OutOfMemory, Requeued}
 
 // Started reports whether a job in state s holds, or has held, nodes now: it runs, is suspended or is ending.
 func (s State) Started() bool {

@@ -29,6 +29,9 @@ type Store interface {
 
 	// Jobs returns the jobs that match q in order of ID. TasksOf returns the task records of several jobs at once.
 	Jobs(ctx context.Context, q JobQuery) ([]Job, error)
+	// LiveJobs calls take with all jobs that have not ended, in order of ID, some thousand at a time, while it reads those that follow.
+	// There may be a million. It ends with the first error of take.
+	LiveJobs(ctx context.Context, take func([]Job) error) error
 	TasksOf(ctx context.Context, ids []JobID) (map[JobID][]Task, error)
 
 	// Charges returns the charges that match q in order of End, then of job, attempt, run and task. They outlive their jobs.

@@ -152,46 +152,22 @@ func (q *queue) follow(ctx context.Context, v *listing.View, now time.Time) erro
 	return nil
 }
 
-// jobsPage is how many jobs are read at once: a million at a time would be a gigabyte.
-const jobsPage = 10_000
-
-// readAll reads the store anew. While one page of jobs is turned into rows the next one is read.
+// readAll reads the store anew.
 func (q *queue) readAll(ctx context.Context, v *listing.View, now time.Time) error {
 	log, err := q.store.Changes(ctx, 0, 0)
 	if err != nil {
 		return err
 	}
 	q.clear(v)
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	type page struct {
-		jobs []federation.Job
-		err  error
+	ended, err := q.store.Jobs(ctx, federation.JobQuery{EndedAfter: now.Add(-q.keep), States: federation.EndStates})
+	if err == nil {
+		err = q.takeAll(ctx, v, ended)
 	}
-	pages := make(chan page)
-	go func() {
-		defer close(pages)
-		query := federation.JobQuery{EndedAfter: now.Add(-q.keep), Limit: jobsPage}
-		for {
-			jobs, err := q.store.Jobs(ctx, query)
-			select {
-			case pages <- page{jobs, err}:
-			case <-ctx.Done():
-				return
-			}
-			if err != nil || len(jobs) < jobsPage {
-				return
-			}
-			query.AfterID = jobs[len(jobs)-1].ID
-		}
-	}()
-	for p := range pages {
-		if p.err == nil {
-			p.err = q.takeAll(ctx, v, p.jobs)
-		}
-		if p.err != nil {
-			return p.err
-		}
+	if err == nil {
+		err = q.store.LiveJobs(ctx, func(jobs []federation.Job) error { return q.takeAll(ctx, v, jobs) })
+	}
+	if err != nil {
+		return err
 	}
 	q.mark = log.Mark
 	return nil

@@ -94,29 +94,20 @@ func (c *Controller) load(ctx context.Context) error {
 	return nil
 }
 
-// loadPage is how many jobs are read at once: a million at a time would be a gigabyte beside what is made of them.
-const loadPage = 10_000
-
 // loadJobs takes up the live jobs in order of their ID, so that a job comes after those that it may depend on. It returns the arrays.
 func (c *Controller) loadJobs(ctx context.Context) (arrays []federation.JobID, err error) {
-	for q := (federation.JobQuery{Live: true, Limit: loadPage}); ; {
-		jobs, err := c.store.Jobs(ctx, q)
-		if err != nil {
-			return nil, fmt.Errorf("read the live jobs: %w", err)
-		}
+	err = c.store.LiveJobs(ctx, func(jobs []federation.Job) error {
 		for i := range jobs {
 			if _, err := c.addJob(ctx, jobs[i]); err != nil {
-				return nil, err
+				return err
 			}
 			if jobs[i].Whole != nil || jobs[i].Spec.Array != "" {
 				arrays = append(arrays, jobs[i].ID)
 			}
 		}
-		if len(jobs) < loadPage {
-			return arrays, nil
-		}
-		q.AfterID = jobs[len(jobs)-1].ID
-	}
+		return nil
+	})
+	return arrays, err
 }
 
 func (c *Controller) loadTasks(ctx context.Context, arrays []federation.JobID) error {

@@ -211,7 +211,7 @@ func suspensionText(s federation.Suspension) string {
 	return optional(&s)
 }
 
-func readJob(r *row) (j federation.Job) {
+func (s *Store) readJob(r *row) (j federation.Job) {
 	j.ID = federation.JobID(r.int())
 	j.Rev = r.int()
 	j.User = r.word()
@@ -219,7 +219,7 @@ func readJob(r *row) (j federation.Job) {
 	j.GID = uint32(r.int())
 	_ = r.column() // name: it is in the spec
 	j.SubmitHost = r.word()
-	read := r.spec()
+	read := s.specs.read(r)
 	j.Spec, j.Demand = read.Spec, read.Demand
 	of, component := federation.JobID(r.int()), int(r.int())
 	if component > 0 {
@@ -254,7 +254,7 @@ func readJob(r *row) (j federation.Job) {
 
 // Job implements [federation.Store].
 func (s *Store) Job(ctx context.Context, id federation.JobID) (federation.Job, error) {
-	return one(ctx, s, readJob, id, "SELECT "+jobColumns+" FROM jobs WHERE id = $1")
+	return one(ctx, s, s.readJob, id, "SELECT "+jobColumns+" FROM jobs WHERE id = $1")
 }
 
 // Payload implements [federation.Store].

@@ -38,7 +38,7 @@ func (s *Store) Jobs(ctx context.Context, q federation.JobQuery) ([]federation.J
 
 func (s *Store) jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
 	text, args := selectJobs(q)
-	jobs, err := query(ctx, s.readers, readJob, text, args...)
+	jobs, err := query(ctx, s.readers, s.readJob, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
@@ -64,10 +64,13 @@ func selectJobs(q federation.JobQuery) (string, []any) {
 	if q.AfterID > 0 {
 		w.and("id > %s", int64(q.AfterID))
 	}
-	if q.Live {
+	switch ended := nanos(q.EndedAfter); {
+	case q.Live:
 		w.and("live")
-	} else if !q.EndedAfter.IsZero() {
-		w.and("id IN (SELECT id FROM jobs WHERE live UNION ALL SELECT id FROM jobs WHERE NOT live AND end_time >= %s)", nanos(q.EndedAfter))
+	case ended != 0 && len(q.States) > 0 && !slices.ContainsFunc(q.States, func(s federation.State) bool { return !s.Ended() }):
+		w.and("id IN (SELECT id FROM jobs WHERE NOT live AND end_time >= %s)", ended)
+	case ended != 0:
+		w.and("id IN (SELECT id FROM jobs WHERE live UNION ALL SELECT id FROM jobs WHERE NOT live AND end_time >= %s)", ended)
 	}
 	if q.User != "" {
 		w.and("user_name = %s", q.User)

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/demand"
-	"fsub/sbatch"
 )
 
 // row reads the columns of one row in order. It scans into interfaces, which database/sql does without reflection: a listing
@@ -21,12 +19,11 @@ type row struct {
 	into   []any // pointers to values
 	next   int
 	known  map[string]string
-	specs  map[string]readSpec
 	err    error // first column of a type that was not expected
 }
 
 func newRow(columns int) *row {
-	r := &row{values: make([]any, columns), into: make([]any, columns), known: make(map[string]string), specs: make(map[string]readSpec)}
+	r := &row{values: make([]any, columns), into: make([]any, columns), known: make(map[string]string)}
 	for i := range r.values {
 		r.into[i] = &r.values[i]
 	}
@@ -81,31 +78,6 @@ func readOptional[T any](r *row) *T {
 	v := new(T)
 	r.json(v)
 	return v
-}
-
-// readSpec is a Spec with the Demand that follows from it.
-type readSpec struct {
-	Spec   *sbatch.Spec
-	Demand *demand.Demand
-}
-
-// spec is a job's Spec. Jobs that were submitted by one script in a loop often have the same: it is decoded once, and they share
-// what it points to.
-func (r *row) spec() (spec readSpec) {
-	text, _ := r.values[r.next].(string)
-	spec, ok := r.specs[text]
-	if ok {
-		r.next++
-		return spec
-	}
-	spec.Spec = new(sbatch.Spec)
-	r.json(spec.Spec)
-	spec.Demand = demand.Of(spec.Spec)
-	if len(r.specs) == 1000 {
-		clear(r.specs)
-	}
-	r.specs[text] = spec
-	return spec
 }
 
 // query returns what read makes of each row.

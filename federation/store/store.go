@@ -39,6 +39,7 @@ type Config struct {
 type Store struct {
 	readers *sql.DB
 	writer  *writer
+	specs   specs
 	closers []io.Closer // in the order in which they are closed
 }
 

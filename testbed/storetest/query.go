@@ -133,6 +133,50 @@ func testJobs(e *env) {
 	}
 }
 
+// testLiveJobs has more jobs than a store would give at once, with gaps, and some that have ended.
+func testLiveJobs(e *env) {
+	s := e.open()
+	read := func() (got []federation.Job) {
+		e.must(s.LiveJobs(ctx, func(jobs []federation.Job) error {
+			got = append(got, jobs...)
+			return nil
+		}))
+		return got
+	}
+	if got := read(); len(got) != 0 {
+		e.Errorf("%d jobs live in an empty store", len(got))
+	}
+	ids, err := s.ReserveIDs(ctx, 20_000)
+	e.must(err)
+	b := &federation.Batch{}
+	var live []federation.JobID
+	for i, id := range ids {
+		state := federation.Pending
+		if i%7 == 3 {
+			state = federation.Completed
+		} else {
+			live = append(live, id)
+		}
+		b.Create = append(b.Create, &federation.Job{ID: id, User: "alice", State: state, Spec: new(sbatch.Spec)})
+	}
+	e.must(s.Commit(ctx, b))
+	var got []federation.JobID
+	for _, j := range read() {
+		got = append(got, j.ID)
+	}
+	if !slices.Equal(got, live) {
+		e.Errorf("%d jobs live, in order: %v; want %d", len(got), slices.IsSorted(got), len(live))
+	}
+	whole, err := s.Job(ctx, live[0])
+	e.must(err)
+	e.same("a job that lives", read()[0], whole)
+	enough, calls := errors.New("enough"), 0
+	err = s.LiveJobs(ctx, func([]federation.Job) error { calls++; return enough })
+	if !errors.Is(err, enough) || calls != 1 {
+		e.Errorf("stopped after %d calls with %v", calls, err)
+	}
+}
+
 func testManyIDs(e *env) {
 	s := e.open()
 	b := &federation.Batch{}

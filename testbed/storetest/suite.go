@@ -56,6 +56,7 @@ func (s Suite) Run(t *testing.T) {
 		{"RecordsComeInOrder", testOrder},
 		{"JobsSelects", testJobs},
 		{"LongListsOfIDs", testManyIDs},
+		{"LiveJobs", testLiveJobs},
 		{"PartsAreFoundByTheirArray", testParts},
 		{"ComponentsFollowTheirLeader", testComponents},
 		{"ReservedIDsAreGivenToNobody", testReserve},

@@ -217,6 +217,15 @@ func matches(j *federation.Job, q federation.JobQuery) bool {
 		(q.Name == "" || q.Name == j.Spec.Name)
 }
 
+// LiveJobs implements federation.Store.
+func (s *Store) LiveJobs(ctx context.Context, take func([]federation.Job) error) error {
+	jobs, err := s.Jobs(ctx, federation.JobQuery{Live: true})
+	if err != nil {
+		return err
+	}
+	return take(jobs)
+}
+
 // Charges implements federation.Store. It keeps none.
 func (s *Store) Charges(context.Context, federation.ChargeQuery) ([]federation.Charge, error) {
 	return nil, nil
