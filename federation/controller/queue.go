@@ -3,7 +3,6 @@ package controller
 import (
 	"slices"
 
-	"fsub/federation"
 	"fsub/federation/place"
 )
 
@@ -59,84 +58,3 @@ func before(a, b *job) bool {
 	}
 	return a.ID < b.ID
 }
-
-// pendingBatch gathers what a round writes. A job that is written twice in a round is written once, as it is at the end.
-type pendingBatch struct {
-	jobs     map[*job]bool
-	attempts map[*federation.Attempt]bool
-	tasks    map[*federation.Task]bool
-	specs    map[*job]bool
-	order    federation.Batch
-
-	written   []*job            // in order
-	taskMoves []federation.Move // those of jobs follow from what is written
-}
-
-func newPendingBatch() *pendingBatch {
-	return &pendingBatch{jobs: map[*job]bool{}, attempts: map[*federation.Attempt]bool{}, tasks: map[*federation.Task]bool{}, specs: map[*job]bool{}}
-}
-
-func (b *pendingBatch) job(j *job) {
-	if !b.jobs[j] {
-		b.jobs[j] = true
-		b.order.Jobs = append(b.order.Jobs, &j.Job)
-		b.written = append(b.written, j)
-	}
-}
-
-// create writes a job that the store does not have yet.
-func (b *pendingBatch) create(j *job) {
-	b.jobs[j] = true
-	b.order.Create = append(b.order.Create, &j.Job)
-	b.written = append(b.written, j)
-}
-
-// spec has the job's Spec written too. The job itself must be in the batch as well.
-func (b *pendingBatch) spec(j *job) {
-	if !b.specs[j] {
-		b.specs[j] = true
-		b.order.Specs = append(b.order.Specs, &j.Job)
-	}
-}
-
-func (b *pendingBatch) attempt(a *federation.Attempt) {
-	if !b.attempts[a] {
-		b.attempts[a] = true
-		b.order.Attempts = append(b.order.Attempts, a)
-	}
-}
-
-func (b *pendingBatch) task(t *federation.Task) {
-	if !b.tasks[t] {
-		b.tasks[t] = true
-		b.order.Tasks = append(b.order.Tasks, t)
-	}
-}
-
-func (b *pendingBatch) charge(k federation.Charge) { b.order.Charges = append(b.order.Charges, k) }
-
-// taskMoved tells of a task that was something else before.
-func (b *pendingBatch) taskMoved(was, t *federation.Task) {
-	before := federation.JobStage{State: was.State, Restarts: was.Restarts, Ran: !was.Start.IsZero()}
-	for _, what := range federation.MovesOf(before, federation.JobStage{State: t.State, Restarts: t.Restarts, Ran: !t.Start.IsZero()}) {
-		b.taskMoves = append(b.taskMoves, federation.Move{Job: t.Job, Task: t.Index, What: what, State: t.State, Reason: t.Reason, Exit: t.ExitStatus})
-	}
-}
-
-// moves are what has become of jobs and tasks since the last commit.
-func (b *pendingBatch) moves() []federation.Move {
-	moves := slices.Clone(b.taskMoves)
-	for _, j := range b.written {
-		for _, what := range federation.MovesOf(j.stored, j.Stage()) {
-			moves = append(moves, federation.Move{Job: j.ID, Task: -1, What: what, State: j.State, Reason: j.Reason, Site: j.Site, Exit: j.ExitStatus})
-		}
-	}
-	return moves
-}
-
-func (b *pendingBatch) event(e federation.Event) { b.order.Events = append(b.order.Events, e) }
-func (b *pendingBatch) request(r federation.Request) {
-	b.order.Requests = append(b.order.Requests, r)
-}
-func (b *pendingBatch) done(seq int64) { b.order.Done = append(b.order.Done, seq) }
-func (b *pendingBatch) empty() bool    { return b.order.Empty() }
