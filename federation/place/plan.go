@@ -63,7 +63,7 @@ func (w *World) holdBound(st *siteState) {
 		return
 	}
 	for _, b := range st.held() {
-		w.at.job = b.Job.ID
+		w.look(b.Job)
 		sh := w.shapeOfJob(b.Job, nil)
 		var best *candidate
 		var at moment
@@ -248,7 +248,7 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) []*federation.O
 // does not look at what is free. The offers say nothing of when, and cost nothing for waiting.
 func (w *World) Judge(job *federation.Job) federation.Decision {
 	w.read()
-	w.at.job = job.ID
+	w.look(job)
 	sh := w.shapeOfJob(job, nil)
 	d := federation.Decision{Job: job.ID, Reason: federation.ReasonNone, Rejections: sh.rejections}
 	for _, c := range sh.candidates {

@@ -19,9 +19,10 @@ type siteState struct {
 	timely  bool                    // what it can run depends on the time
 	ties    []uint64                // by pool: settles which comes first of two that cost the same
 	claims  map[federation.JobID]federation.Bound
-	bound   []federation.Bound // what holdBound goes through; nil: to be made
-	books   *capacity          // see capacity
-	shared  []bool             // by pool: others wait for its nodes; nil: for none
+	bound   []federation.Bound       // what holdBound goes through; nil: to be made
+	runs    map[federation.JobID]int // see heldIn; of the observation that bound is made of
+	books   *capacity                // see capacity
+	shared  []bool                   // by pool: others wait for its nodes; nil: for none
 
 	// What follows is about one plan.
 	run     int
@@ -54,34 +55,50 @@ func (st *siteState) capacity() *capacity {
 	return st.books
 }
 
-// held are the jobs that the site has been given and that its observation does not show as running, in the order in which they were given.
+// held are the jobs that the site has been given and that the observation which the plan is made of does not show as running, in the order in which they were given.
 func (st *siteState) held() []federation.Bound {
-	if st.bound != nil {
-		return st.bound
-	}
-	st.bound = slices.Clone(st.site.Bound)
-	if len(st.claims) > 0 {
-		running := map[federation.JobID]int{}
-		if st.read != nil {
-			for i := range st.read.Running {
-				if id := st.read.Running[i].Job; st.claims[id].Job != nil {
-					running[id]++
-				}
-			}
-		}
-		for _, b := range st.claims {
-			if b.Units -= running[b.Job.ID]; b.Units > 0 {
-				st.bound = append(st.bound, b)
-			}
-		}
-	}
-	slices.SortFunc(st.bound, func(a, b federation.Bound) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Job.ID, b.Job.ID))
-	})
 	if st.bound == nil {
-		st.bound = []federation.Bound{}
+		st.bound, st.runs = st.heldIn(st.read)
 	}
 	return st.bound
+}
+
+// heldIn is held by an observation, and how often that shows each job that was claimed as running.
+func (st *siteState) heldIn(obs *federation.Observation) (held []federation.Bound, runs map[federation.JobID]int) {
+	held = append([]federation.Bound{}, st.site.Bound...)
+	runs = make(map[federation.JobID]int, len(st.claims))
+	for id := range st.claims {
+		runs[id] = 0
+	}
+	if obs != nil && len(runs) > 0 {
+		for i := range obs.Running {
+			if n, ours := runs[obs.Running[i].Job]; ours {
+				runs[obs.Running[i].Job] = n + 1
+			}
+		}
+	}
+	for id, b := range st.claims {
+		if b.Units -= runs[id]; b.Units > 0 {
+			held = append(held, b)
+		}
+	}
+	slices.SortFunc(held, func(a, b federation.Bound) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Job.ID, b.Job.ID))
+	})
+	return held, runs
+}
+
+// running is how often the observation that the plan is made of shows a job as running.
+func (st *siteState) running(id federation.JobID) int {
+	n, known := st.runs[id]
+	if !known && st.read != nil {
+		for i := range st.read.Running {
+			if st.read.Running[i].Job == id {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // judgedAlike reports whether whoever judges jobs by a site sees no difference between two states of it, its observation apart.

@@ -10,7 +10,7 @@ import (
 func (w *World) Try(job *federation.Job) federation.Trial {
 	w.begin()
 	w.stale = true // the next plan begins anew
-	w.at.job = job.ID
+	w.look(job)
 	sh := w.shapeOfJob(job, nil)
 	t := federation.Trial{Decision: federation.Decision{Job: job.ID, Rejections: sh.rejections}}
 	best, at := w.best(sh)

@@ -20,6 +20,7 @@ type World struct {
 	clock    time.Time
 	now      int64 // clock in Unix seconds
 	at       looking
+	watch    func(*federation.Job)
 
 	sites   []*siteState // by name
 	version int          // counts changes of sites that matter to who can run where
@@ -164,6 +165,7 @@ func (w *World) SetJob(j Waiting) {
 	w.index()
 	q := &queued{job: j.Job, turn: w.rankOf(&j), refused: j.Refused}
 	old := w.byID[j.Job.ID]
+	w.at.job = j.Job.ID
 	if old != nil && !w.others && old.turn == q.turn && len(old.refused)+len(q.refused) == 0 && old.shape != nil && (old.job.Spec.Array == "") == (j.Job.Spec.Array == "") &&
 		(old.job.Part == nil) == (j.Job.Part == nil) && old.job.User == j.Job.User && old.job.Spec.Account == j.Job.Spec.Account && w.likeness(j.Job, nil) == old.shape {
 		old.job, old.told = j.Job, "" // nothing that the plan depends on
@@ -211,8 +213,9 @@ func (w *World) Claim(site federation.SiteName, b federation.Bound) {
 	if st.claims == nil {
 		st.claims = map[federation.JobID]federation.Bound{}
 	}
+	old := st.claims[b.Job.ID]
 	st.claims[b.Job.ID] = b
-	w.rebound(st)
+	w.rebound(st, b.Job.ID, max(old.Units, b.Units))
 }
 
 // Release tells that a site does not have a job any more.
@@ -221,16 +224,15 @@ func (w *World) Release(site federation.SiteName, id federation.JobID) {
 	if st == nil || st.claims[id].Job == nil {
 		return
 	}
+	units := st.claims[id].Units
 	delete(st.claims, id)
-	w.rebound(st)
+	w.rebound(st, id, units)
 }
 
-// rebound looks whether others wait at a site now.
-func (w *World) rebound(st *siteState) {
-	old := st.bound
-	st.bound = nil
-	if w.stale = w.stale || old == nil; !w.stale {
-		w.stale = !slices.Equal(old, st.held())
+// rebound notes that a site holds a job, of which so many units at most may wait there, in another way: nothing has changed if all of them are seen to run.
+func (w *World) rebound(st *siteState, id federation.JobID, units int) {
+	if w.stale || units > st.running(id) {
+		w.stale, st.bound = true, nil
 	}
 }
 
@@ -242,14 +244,14 @@ func (w *World) site(name federation.SiteName) *siteState {
 	return w.sites[i]
 }
 
-// Bound are the jobs that a site has and that its observation does not show as running, in the order in which they were given.
+// Bound are the jobs that a site has and that its newest observation does not show as running, in the order in which they were given.
 func (w *World) Bound(site federation.SiteName) []federation.Bound {
 	st := w.site(site)
 	if st == nil {
 		return nil
 	}
-	w.readSite(st)
-	return st.held()
+	held, _ := st.heldIn(st.site.Seen)
+	return held
 }
 
 // Pools are the pools of a site's observation.
@@ -294,6 +296,23 @@ func (w *World) Changed() bool {
 	return w.stale || len(w.fresh) > 0
 }
 
+// Whole reports whether the next plan looks at all jobs again, and not only at those that are new: then the time may be set at no cost.
+func (w *World) Whole() bool {
+	w.read()
+	return w.stale
+}
+
+// Watch has f called with each job before it is looked at. Tests have it panic: whatever is half done then, the next plan is right.
+func (w *World) Watch(f func(*federation.Job)) { w.watch = f }
+
+// look begins to look at a job.
+func (w *World) look(job *federation.Job) {
+	w.at.job = job.ID
+	if w.watch != nil {
+		w.watch(job)
+	}
+}
+
 // Plan returns the plan: a decision for each job of the queue that was looked at, in order.
 func (w *World) Plan() federation.Plan {
 	w.settle()
@@ -305,14 +324,16 @@ func (w *World) Plan() federation.Plan {
 }
 
 // Decide returns the decisions of the plan that somebody must act on, in order: the jobs that are to be bound or spread, and those that wait for
-// another reason than Decide said last. A job that is still there is to be bound still.
+// another reason than Decide said last. A job that is still there is to be bound still. Of one that some site has refused a new plan tells again in any case.
 func (w *World) Decide() []federation.Decision {
 	w.settle()
 	all := append(w.news, w.acts...)
 	if w.anew {
 		all = slices.Clone(w.queue[:w.looked])
 	}
-	all = slices.DeleteFunc(all, func(q *queued) bool { return q.fate == nil || !q.acts() && q.fate.reason == q.told })
+	all = slices.DeleteFunc(all, func(q *queued) bool {
+		return q.fate == nil || !q.acts() && q.fate.reason == q.told && len(q.refused) == 0
+	})
 	compare := func(a, b *queued) int { return a.turn.compare(b.turn) }
 	if !slices.IsSortedFunc(all, compare) {
 		slices.SortFunc(all, compare)
@@ -392,7 +413,7 @@ func (w *World) planAnew() {
 
 // lookAt decides about a job and reports whether it took anything.
 func (w *World) lookAt(q *queued) (took bool) {
-	w.at.job = q.job.ID
+	w.look(q.job)
 	if q.shape == nil || q.job.Spec.Switches > 0 && q.shape.drop != w.dropsSwitches(q.job) {
 		q.shape = w.likeness(q.job, q.refused)
 	}
