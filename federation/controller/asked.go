@@ -226,12 +226,8 @@ func (c *requests) avoid(j *job, site federation.SiteName, until time.Time) {
 	if !c.now().Before(until) {
 		return
 	}
-	if j.refused == nil {
-		j.refused = map[federation.SiteName]federation.Rejection{}
-	}
-	j.refused[site] = federation.Rejection{Site: site, Reason: federation.ReasonBeginTime,
-		Why: federation.Because(federation.WhyRunBefore, until.UTC().Format(time.TimeOnly))}
-	j.refusedUntil = until
+	j.leaveOut(federation.Rejection{Site: site, Reason: federation.ReasonBeginTime,
+		Why: federation.Because(federation.WhyRunBefore, until.UTC().Format(time.TimeOnly))}, until)
 }
 
 // holds reports whether r is to requeue a job and to hold it then.

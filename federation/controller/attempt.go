@@ -42,6 +42,10 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	j.unsure, j.missing, j.fails, j.lastKnown, j.retry, j.tellHold = false, time.Time{}, 0, time.Time{}, time.Time{}, false
 	s.jobs[j.ID] = j
 	c.queue.drop(j)
+	c.queue.claim(j)
+	if j.array != nil {
+		c.arrays.moved(j.array)
+	}
 	c.batch.job(j)
 	c.components.follow(j)
 	c.batch.attempt(j.att)
@@ -155,6 +159,7 @@ func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) 
 	j.leaveOut(no, c.now().Add(refusedFor))
 	if j.array != nil && reason != federation.ReasonRefused { // nor is it asked for the tasks that wait
 		j.array.leaveOut(no, c.now().Add(refusedFor))
+		c.arrays.offerAnew(j.array)
 	}
 	c.backToQueue(j, reason)
 }
@@ -164,10 +169,13 @@ const invalidArray = 2081
 
 // leaveOut notes that a site is not to be asked again for a while.
 func (j *job) leaveOut(no federation.Rejection, until time.Time) {
-	if j.refused == nil {
-		j.refused = map[federation.SiteName]federation.Rejection{}
+	refused := map[federation.SiteName]federation.Rejection{no.Site: no}
+	for site, earlier := range j.refused {
+		if site != no.Site {
+			refused[site] = earlier
+		}
 	}
-	j.refused[no.Site], j.refusedUntil = no, until
+	j.refused, j.refusedUntil = refused, until // the old ones are placement's
 }
 
 // later sets the time of the next try after a call that proved nothing.

@@ -28,25 +28,25 @@ func (s *idStore) ReserveIDs(_ context.Context, n int) (ids []federation.JobID, 
 	return ids, s.err
 }
 
-// TestJobIDs: what a plan was offered and did not use is offered to the next; a store that gives none is left alone for a while.
+// TestJobIDs: what was taken and not used is taken again; a store that gives none is left alone for a while.
 func TestJobIDs(t *testing.T) {
 	st, now := &idStore{err: federation.ErrUnavailable}, time.Unix(1000, 0)
 	x := jobIDs{shared: &shared{store: st, log: slog.New(slog.DiscardHandler), now: func() time.Time { return now }, t: Timing{}.withDefaults()}}
 	x.reserve(t.Context(), 3)
 	x.reserve(t.Context(), 3)
-	if st.asks != 1 || x.left() != 0 {
-		t.Fatalf("asked %d times, %d IDs", st.asks, x.left())
+	if st.asks != 1 || len(x.free) != 0 {
+		t.Fatalf("asked %d times, %d IDs", st.asks, len(x.free))
 	}
 	now, st.err = now.Add(x.t.Retry), nil
 	x.reserve(t.Context(), 3)
-	if x.left() != 64 {
-		t.Fatalf("%d IDs, want as many as are reserved at once", x.left())
+	if len(x.free) != 64 {
+		t.Fatalf("%d IDs, want as many as are reserved at once", len(x.free))
 	}
-	first, second := x.offer(), x.offer()
-	x.use(second)
-	x.offered = 0
-	if again := x.offer(); again != first || x.left() != 62 {
-		t.Errorf("then %d was offered, want %d again, and %d are left", again, first, x.left())
+	first, _ := x.take()
+	second, _ := x.take()
+	x.giveBack(first)
+	if again, ok := x.take(); !ok || again != first || second == first || len(x.free) != 62 {
+		t.Errorf("then %d was taken, want %d again, and %d are left", again, first, len(x.free))
 	}
 	x.lastRead, x.planDirty = now, false
 	x.lack()

@@ -103,13 +103,10 @@ type Controller struct {
 	charges    charges
 	components *components
 
-	plan   planner
-	policy place.Policy
-	queue  queue // those without a live attempt
-
+	queue    *queue // the jobs without a live attempt, and what placement knows of them
 	nextPlan time.Time
 	lastPlan time.Time
-	due      time.Time // when something that a plan depends on will be otherwise; zero: not known
+	clock    time.Time // that placement was told last
 
 	wake chan struct{}
 	view view
@@ -129,11 +126,11 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 	if cfg.MaxArray == 0 {
 		cfg.MaxArray = federation.MaxArrayIndex + 1
 	}
-	c := &Controller{
-		shared: newShared(cfg), plan: new(place.Planner), policy: cfg.Policy, wake: make(chan struct{}, 1),
-	}
-	c.view.init()
+	c := &Controller{shared: newShared(cfg), wake: make(chan struct{}, 1)}
+	c.queue = newQueue(c.shared)
+	c.view.init(cfg.Policy)
 	c.join()
+	c.tellSites()
 	if err := c.load(ctx); err != nil {
 		return nil, err
 	}
@@ -144,15 +141,15 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 // join makes what the controller consists of known to each other.
 func (c *Controller) join() {
 	c.inbox = &inbox{shared: c.shared, taken: map[int64]bool{}}
-	c.strays, c.charges, c.depends = newStrays(c.shared), charges{c.shared}, newDependencies(c.shared)
-	c.life = &life{shared: c.shared, queue: &c.queue, depends: c.depends, charges: c.charges}
+	c.strays, c.charges, c.depends = newStrays(c.shared), charges{c.shared}, newDependencies(c.shared, c.queue)
+	c.life = &life{shared: c.shared, queue: c.queue, depends: c.depends, charges: c.charges}
 	c.reports = &reports{shared: c.shared, life: c.life, strays: c.strays}
 	c.watch = newWatch(c.shared, c.reports, c.view.wanted)
-	c.arrays = newArrays(c.shared, &c.queue, c.depends, c.life)
+	c.arrays = newArrays(c.shared, c.queue, c.depends, c.life)
 	c.components = &components{shared: c.shared, charges: c.charges, owner: c.life}
 	c.stageOut = newStageOut(c.shared, c.reports)
 	c.life.watch, c.life.arrays, c.life.components, c.depends.arrays = c.watch, c.arrays, c.components, c.arrays
-	c.requests = newRequests(c.shared, c.life, others{inbox: c.inbox, queue: &c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends,
+	c.requests = newRequests(c.shared, c.life, others{inbox: c.inbox, queue: c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends,
 		components: c.components, strays: c.strays, view: &c.view})
 	c.arrays.tasks, c.reports.requests, c.reports.stageOut = c.requests, c.requests, c.stageOut
 	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut}
@@ -218,8 +215,8 @@ func (c *Controller) nextRound() time.Time {
 	if c.planDirty && c.watch.looked {
 		sooner(c.nextPlan)
 	}
-	if c.watch.looked && !c.due.IsZero() {
-		sooner(later(c.due, c.nextPlan))
+	if due := c.queue.times.first(); c.watch.looked && !due.IsZero() {
+		sooner(later(due, c.nextPlan))
 	}
 	if c.view.behind {
 		sooner(c.view.published.Add(publishEvery))

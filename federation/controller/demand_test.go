@@ -25,7 +25,8 @@ func TestSubmitsWhatWasOffered(t *testing.T) {
 	b := newBench(t)
 	site := &hearing{fakeSite: b.cheap}
 	b.drive(site)
-	b.ctl.byName["cheap"].Options = []federation.PluginOption{{Name: "image", Plugin: "pyxis"}}
+	cheap := b.ctl.byName["cheap"]
+	cheap.Options, cheap.told = []federation.PluginOption{{Name: "image", Plugin: "pyxis"}}, nil
 	id := b.submit(func(s *sbatch.Spec) {
 		s.GPUsPerNode, s.Fed = "a100:1", &sbatch.Fed{Accelerators: []string{"a100", "h100:2"}}
 		s.Plugin = []sbatch.PluginOption{{Name: "image", Value: "x"}}

@@ -53,6 +53,18 @@ func (d *dependency) reason(now time.Time) federation.Reason {
 	return federation.ReasonDependency
 }
 
+// next is when a delay will have passed; zero: none has begun.
+func (d *dependency) next(now time.Time) (next time.Time) {
+	for i := range d.terms {
+		if t := &d.terms[i]; t.met {
+			if at := t.from.Add(t.Delay); now.Before(at) && (next.IsZero() || at.Before(next)) {
+				next = at
+			}
+		}
+	}
+	return next
+}
+
 // taskReason says why one task of an array still waits for the tasks of the same index that it depends on, "" if it need not.
 func (d *dependency) taskReason(index int, now time.Time) federation.Reason {
 	reason := federation.Reason("")
@@ -127,6 +139,7 @@ func (t *waitTerm) settleTasks(on *job) {
 // dependencies know which jobs wait for which.
 type dependencies struct {
 	*shared
+	queue  *queue
 	arrays spreader
 	waits  map[federation.JobID][]*job // by the job that they depend on
 }
@@ -136,8 +149,8 @@ type spreader interface {
 	spread(j *job, why string)
 }
 
-func newDependencies(c *shared) *dependencies {
-	return &dependencies{shared: c, waits: map[federation.JobID][]*job{}}
+func newDependencies(c *shared, q *queue) *dependencies {
+	return &dependencies{shared: c, queue: q, waits: map[federation.JobID][]*job{}}
 }
 
 // add registers what j waits for, and settles what has happened already. It fails if the store does.
@@ -249,6 +262,7 @@ func (c *dependencies) changed(j *job) {
 				t.settle(j)
 			}
 		}
+		c.queue.look(w)
 	}
 	if j.State.Ended() {
 		delete(c.waits, j.ID)

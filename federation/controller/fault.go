@@ -7,28 +7,35 @@ import (
 	"fsub/federation/place"
 )
 
-// planner is what the controller asks package place; see [place.Planner].
-type planner interface {
-	Plan(federation.Snapshot, place.Policy) federation.Plan
-	Judge(federation.Snapshot, place.Policy, *federation.Job) federation.Decision
-	Try(federation.Snapshot, place.Policy, *federation.Job) federation.Trial
-	Guard(do func()) *place.Fault
-}
-
 // A panic of placement is a defect, and one job or one site has brought it to light: the jobs of all others need not wait until it is mended.
 // What it happened over is put aside, and the next plan is made without it.
 
 // asideFor is how long a job is put aside: with a change at its sites it may be placed without trouble, and its panics are to be few.
 const asideFor = 10 * time.Minute
 
-// makePlan decides about candidates; if placement fails, about none of them.
-func (c *Controller) makePlan(candidates []*federation.Job) (p federation.Plan) {
-	s := c.snapshot(candidates)
-	if f := c.plan.Guard(func() { p = c.plan.Plan(s, c.policy) }); f != nil {
+// makePlan returns what is to be done now. If placement fails, that is nothing.
+//
+// Each time at which it plans is another for a job that waits: so the whole queue would be looked at again each time. The time that placement goes by may
+// therefore be old by as much as passes between two plans without a cause, as long as nothing else wants the whole queue looked at.
+func (c *Controller) makePlan(now time.Time) (decisions []federation.Decision) {
+	w := c.queue.world
+	f := w.Guard(func() {
+		if w.Whole() || now.Sub(c.clock) >= c.t.PlanAgain {
+			c.clock = now
+			w.SetTime(now.UTC())
+		}
+		decisions = w.Decide()
+	})
+	if f != nil {
+		decisions = nil
+		c.queue.faults = append(c.queue.faults, f)
+	}
+	for _, f := range c.queue.faults {
 		c.tellFault(f)
 		c.putAside(f)
 	}
-	return p
+	c.queue.faults = nil
+	return decisions
 }
 
 func (c *Controller) tellFault(f *place.Fault) {
@@ -40,11 +47,12 @@ func (c *Controller) tellFault(f *place.Fault) {
 // something new. If nothing is known to be the cause the next plan comes when it would have come anyway.
 func (c *Controller) putAside(f *place.Fault) {
 	j := c.jobs[f.Job]
-	if part, ok := c.arrays.offered[f.Job]; ok {
-		j = part.array
+	if o := c.arrays.offered[f.Job]; o != nil {
+		j = o.array
 	}
 	if j != nil {
 		j.asideUntil = c.now().Add(asideFor)
+		c.queue.look(j)
 		c.event(j, "%v; it is put aside for %v, or until it is changed", f, asideFor)
 		c.planDirty = true
 	}
@@ -54,11 +62,19 @@ func (c *Controller) putAside(f *place.Fault) {
 	}
 }
 
-// askPlanner has do ask placement about the sites as published, for somebody who waits for the answer. Its error is a [place.Fault].
-func (c *Controller) askPlanner(do func(planner)) error {
-	c.view.planMu.Lock()
-	defer c.view.planMu.Unlock()
-	if f := c.view.planner.Guard(func() { do(c.view.planner) }); f != nil {
+// ask has do ask placement about the sites as published, for somebody who waits for the answer. Its error is a [place.Fault].
+func (c *Controller) ask(v *viewOfSites, do func(*place.World)) error {
+	c.view.askMu.Lock()
+	defer c.view.askMu.Unlock()
+	w := c.view.world
+	f := w.Guard(func() {
+		w.SetTime(c.now().UTC())
+		for _, s := range v.sites {
+			w.SetSite(s)
+		}
+		do(w)
+	})
+	if f != nil {
 		c.tellFault(f)
 		return f
 	}

@@ -10,45 +10,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"fsub/federation"
-	"fsub/federation/place"
 	"fsub/sbatch"
 )
 
-// brittle is placement with a defect: it panics over jobs of one name.
-type brittle struct {
-	*place.Planner
-	over string
-}
-
-func (p brittle) Plan(s federation.Snapshot, policy place.Policy) federation.Plan {
-	for _, j := range s.Jobs {
-		p.breakOver(s, policy, j)
-	}
-	for _, site := range s.Sites {
-		for _, b := range site.Bound {
-			p.breakOver(s, policy, b.Job)
-		}
-	}
-	return p.Planner.Plan(s, policy)
-}
-
-func (p brittle) Judge(s federation.Snapshot, policy place.Policy, j *federation.Job) federation.Decision {
-	p.breakOver(s, policy, j)
-	return p.Planner.Judge(s, policy, j)
-}
-
-func (p brittle) breakOver(s federation.Snapshot, policy place.Policy, j *federation.Job) {
-	if j.Spec.Name == p.over {
-		p.Planner.Judge(s, policy, j) // so that this is the job that it has looked at
-		panic("planted")
-	}
-}
-
-// breakOver makes placement panic over jobs of a name, and returns what is logged from here on.
+// breakOver has placement panic over jobs of a name, as a defect would, and returns what is logged from here on.
 func (b *bench) breakOver(name string) *bytes.Buffer {
 	log := new(bytes.Buffer)
 	b.ctl.log = slog.New(slog.NewTextHandler(log, nil))
-	b.ctl.plan, b.ctl.view.planner = brittle{new(place.Planner), name}, brittle{new(place.Planner), name}
+	breakOver := func(j *federation.Job) {
+		if j.Spec.Name == name {
+			panic("planted")
+		}
+	}
+	b.ctl.queue.world.Watch(breakOver)
+	b.ctl.view.world.Watch(breakOver)
 	return log
 }
 
@@ -166,7 +141,8 @@ func TestPanicOverASite(t *testing.T) {
 	log := b.breakOver("nothing")
 	cheap := b.ctl.byName["cheap"]
 	cheap.Pools = []federation.Pool{{Name: "main", Nodes: []int{99}}}
-	b.ctl.plan.(brittle).Guard(func() { panic("forget what is known of the sites") })
+	cheap.told = nil
+	b.ctl.queue.world.Guard(func() { panic("forget what is known of the sites") })
 	id := b.submit(nil)
 	b.rounds(2)
 	b.want(id, federation.Pending, "", "dear")

@@ -20,12 +20,16 @@ type job struct {
 	array    *job                     // of a job that is a task of an array which is spread: the array
 	taskJobs map[int]*job             // of an array that is spread: the jobs of its tasks that have not ended
 	rest     []int                    // of an array that is spread: its tasks that are not jobs yet, in rising order
+	offers   []*offered               // of these, those that placement knows of, in the same order
 	// taskSpec is what each task of an array asks for; nil: not made yet. See specOfTasks.
 	taskSpec *sbatch.Spec
 
 	leader *job            // of a component of a heterogeneous job: the first one
 	others []*job          // of such a leader: the components after it
 	held   federation.Held // of a component: by its newest run
+
+	queued bool // in the queue
+	marked bool // to be considered before the next plan
 
 	depends      dependency
 	refused      map[federation.SiteName]federation.Rejection // sites that are not asked again ...
@@ -206,4 +210,5 @@ func (c *Controller) attach(a *federation.Attempt) {
 		return
 	}
 	s.jobs[j.ID] = j
+	c.queue.claim(j)
 }

@@ -11,37 +11,39 @@ import (
 // jobIDs are reserved for the jobs that tasks of arrays become: a plan has no time to ask the store for them.
 type jobIDs struct {
 	*shared
-	free    []federation.JobID
-	offered int       // how many of them stand in the plan that is being made
-	again   time.Time // no reservation before this: the last one failed
-	wanted  time.Time // when there were too few for a plan
+	free   []federation.JobID // in rising order
+	again  time.Time          // no reservation before this: the last one failed
+	wanted time.Time          // when there were too few for a plan
 }
 
-// reserve makes sure that there are n.
-func (x *jobIDs) reserve(ctx context.Context, n int) {
+// reserve makes sure that there are n. It reports whether there are more than before.
+func (x *jobIDs) reserve(ctx context.Context, n int) bool {
 	if n -= len(x.free); n <= 0 || x.now().Before(x.again) {
-		return
+		return false
 	}
 	ids, err := x.store.ReserveIDs(ctx, max(n, 64))
 	if err != nil {
 		x.log.Error("reserve job IDs for the tasks of arrays", "err", err)
 		x.again = x.now().Add(x.t.Retry)
-		return
+		return false
 	}
 	x.free = append(x.free, ids...)
+	return true
 }
 
-// left is how many may still be offered in this plan.
-func (x *jobIDs) left() int { return len(x.free) - x.offered }
-
-// offer returns the next for this plan. It is used only if the plan binds what it names.
-func (x *jobIDs) offer() federation.JobID {
-	x.offered++
-	return x.free[x.offered-1]
+// take returns the lowest that is free; false if there is none.
+func (x *jobIDs) take() (id federation.JobID, ok bool) {
+	if len(x.free) == 0 {
+		return 0, false
+	}
+	id, x.free = x.free[0], x.free[1:]
+	return id, true
 }
 
-func (x *jobIDs) use(id federation.JobID) {
-	x.free = slices.DeleteFunc(x.free, func(f federation.JobID) bool { return f == id })
+// giveBack makes one free that was not used.
+func (x *jobIDs) giveBack(id federation.JobID) {
+	i, _ := slices.BinarySearch(x.free, id)
+	x.free = slices.Insert(x.free, i, id)
 }
 
 // lack has the store read before the next plan, which reserves more: what lacks one would have to wait for the

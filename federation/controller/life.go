@@ -60,6 +60,7 @@ func (c *life) end(j *job, state federation.State, reason federation.Reason, at 
 	delete(c.jobs, j.ID)
 	c.ended[j.ID] = j
 	c.queue.drop(j)
+	c.arrays.withdraw(j)
 	delete(c.arrays.shrunk, j)
 	delete(c.arrays.live, j.ID)
 	c.components.endWith(j, j.End)
@@ -135,6 +136,7 @@ func (c *life) finishAttempt(j *job, to federation.AttemptState, note string) {
 	}
 	if s := c.byName[a.Site]; s != nil {
 		delete(s.jobs, j.ID)
+		c.queue.world.Release(s.Name, j.ID)
 		c.watch.observeSoon(s)
 	}
 	if !a.SiteSubmit.IsZero() {

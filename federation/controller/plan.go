@@ -6,38 +6,36 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/place"
 	"fsub/sbatch"
 )
 
 // planJobs binds jobs of the queue to sites, if there is a cause to plan and the last plan is not too recent.
 func (c *Controller) planJobs() {
 	now := c.now()
-	due := !c.due.IsZero() && !now.Before(c.due)
-	if now.Before(c.nextPlan) || !c.planDirty && !due && now.Sub(c.lastPlan) < c.t.PlanAgain || !c.watch.lookedAround(now) {
+	due := c.queue.times.first()
+	if now.Before(c.nextPlan) || !c.planDirty && (due.IsZero() || now.Before(due)) && now.Sub(c.lastPlan) < c.t.PlanAgain || !c.watch.lookedAround(now) {
 		return
 	}
-	c.planDirty, c.lastPlan, c.due = false, now, time.Time{}
+	c.planDirty, c.lastPlan = false, now
 	began := time.Now()
-	if candidates := c.candidates(); len(candidates) > 0 {
-		p := c.makePlan(candidates)
-		c.metrics.planned(time.Since(began), len(p.Decisions))
-		for i := range p.Decisions {
-			c.decide(&p.Decisions[i])
-		}
+	c.tellSites()
+	for _, j := range c.queue.take(now) {
+		c.consider(j, now)
 	}
-	c.arrays.planned()
+	if n := c.queue.world.Len(); n > 0 {
+		decisions := c.makePlan(now)
+		c.metrics.planned(time.Since(began), n)
+		for i := range decisions {
+			c.decide(&decisions[i])
+		}
+		c.arrays.planned(c.setReason)
+	}
 	gap := c.t.PlanGap
 	if took := time.Since(began); took > gap && !c.cfg.Inline { // at most half of the time goes into planning
 		gap = took
 	}
 	c.nextPlan = now.Add(gap)
-}
-
-// planAt has a plan made at a time, if none is made before.
-func (c *Controller) planAt(t time.Time) {
-	if c.due.IsZero() || t.Before(c.due) {
-		c.due = t
-	}
 }
 
 func later(a, b time.Time) time.Time {
@@ -47,46 +45,81 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// candidates are the jobs that may be bound now, in order. Jobs that may not are given their reason.
-func (c *Controller) candidates() []*federation.Job {
-	now := c.now()
-	var out []*federation.Job
-	for _, j := range c.queue.ordered() {
-		reason := c.blocked(j, now)
-		if reason == "" && j.spreads() {
-			var parts []*federation.Job
-			if parts, reason = c.arrays.offer(j, now); len(parts) > 0 {
-				out = append(out, parts...)
-				continue
-			}
+// tellSites has placement know of the sites that have changed.
+func (c *Controller) tellSites() {
+	for _, s := range c.sites {
+		site := s.Site
+		if s.unread != nil && s.unread == s.Seen {
+			site.Seen = nil
 		}
-		if reason == "" {
-			out = append(out, &j.Job)
-		} else if !j.State.Ended() { // by its deadline or its dependency
-			c.setReason(j, reason)
+		if t := s.told; t == nil || t.Seen != site.Seen || t.State != site.State || t.Answering != site.Answering || t.Denied != site.Denied || t.Error != site.Error {
+			s.told = &site
+			c.queue.world.SetSite(&site)
 		}
 	}
-	return out
 }
 
-// blocked says why a job may not be bound yet, "" if it may.
-func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
+// consider brings what placement knows of a job in line with what the job is now. One that may not be bound is given its reason.
+func (c *Controller) consider(j *job, now time.Time) {
+	if j.live() {
+		c.queue.claim(j)
+		return
+	}
+	if !j.queued {
+		return
+	}
+	reason := c.blocked(j, now)
+	if !j.queued { // by its deadline or its dependency
+		return
+	}
+	if len(j.refused) > 0 && !now.Before(j.refusedUntil) {
+		j.refused = nil
+		c.arrays.withdraw(j)
+	}
+	if len(j.refused) > 0 {
+		c.queue.times.add(j, j.refusedUntil)
+	}
+	if reason != "" || j.spreads() {
+		c.queue.world.DropJob(j.ID)
+	} else {
+		c.queue.tell(place.Waiting{Job: &j.Job, Refused: j.refused})
+	}
 	switch {
-	case !j.Spec.Deadline.IsZero() && now.After(j.Spec.Deadline):
-		c.arrays.endRest(j, federation.Deadline, federation.ReasonDeadline, now)
-		return federation.ReasonDeadline
+	case reason != "":
+		c.arrays.withdraw(j)
+	case j.spreads():
+		reason = c.arrays.offer(j, now)
+	}
+	if reason != "" && !j.State.Ended() {
+		c.setReason(j, reason)
+	}
+}
+
+// blocked says why a job may not be bound yet, "" if it may, and has it considered again when a time that it waits for has come.
+func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
+	if end := j.Spec.Deadline; !end.IsZero() {
+		if now.After(end) {
+			c.arrays.endRest(j, federation.Deadline, federation.ReasonDeadline, now)
+			return federation.ReasonDeadline
+		}
+		c.queue.times.add(j, end.Add(1))
+	}
+	switch {
 	case j.Held == federation.HeldAdmin:
 		return federation.ReasonHeldAdmin
 	case j.Held != federation.NotHeld:
 		return federation.ReasonHeldUser
 	case now.Before(j.Spec.Begin):
-		c.planAt(j.Spec.Begin)
+		c.queue.times.add(j, j.Spec.Begin)
 		return federation.ReasonBeginTime
 	case now.Before(j.asideUntil):
-		c.planAt(j.asideUntil)
+		c.queue.times.add(j, j.asideUntil)
 		return federation.ReasonFault
 	}
 	reason := j.depends.reason(now)
+	if next := j.depends.next(now); !next.IsZero() {
+		c.queue.times.add(j, next)
+	}
 	if reason == federation.ReasonDependencyNever && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
 		c.arrays.endRest(j, federation.Cancelled, reason, now)
 	}
@@ -106,11 +139,11 @@ func (c *Controller) setReason(j *job, r federation.Reason) {
 
 // decide carries one decision of a plan out.
 func (c *Controller) decide(d *federation.Decision) {
-	j := c.jobs[d.Job]
-	if part, ok := c.arrays.offered[d.Job]; ok {
-		c.decidePart(part, d)
+	if o := c.arrays.offered[d.Job]; o != nil {
+		c.decideTask(o, d)
 		return
 	}
+	j := c.jobs[d.Job]
 	if j == nil || j.live() {
 		return
 	}
@@ -141,8 +174,8 @@ func (c *Controller) mayBind(p *job) bool {
 	return limit == 0 || p.array.running() < limit
 }
 
-// decidePart carries out what a plan says of a task that waits in a spread array.
-func (c *Controller) decidePart(o offeredPart, d *federation.Decision) {
+// decideTask carries out what a plan says of a task that waits in a spread array.
+func (c *Controller) decideTask(o *offered, d *federation.Decision) {
 	j := o.array
 	if !d.Bind {
 		if len(j.refused) > 0 && d.Impossible() {
@@ -151,87 +184,14 @@ func (c *Controller) decidePart(o offeredPart, d *federation.Decision) {
 			}
 			c.arrays.endRest(j, federation.Failed, federation.ReasonBadConstraints, c.now())
 		} else {
-			c.setReason(j, d.Reason)
+			c.arrays.waits(o, d.Reason)
 		}
 		return
 	}
-	if _, waits := slices.BinarySearch(j.rest, o.part.Part.Index); !waits || j.Whole.Limit > 0 && j.running() >= j.Whole.Limit {
+	if _, waits := slices.BinarySearch(j.rest, o.task.Part.Index); !waits || j.Whole.Limit > 0 && j.running() >= j.Whole.Limit {
 		return
 	}
-	c.bind(c.arrays.addPart(j, o.part), *d)
-}
-
-// snapshot is what placement may know, as of now. Pointers in it are the controller's own: it is used within the round.
-func (c *Controller) snapshot(candidates []*federation.Job) federation.Snapshot {
-	bound := c.boundBySite()
-	s := federation.Snapshot{Now: c.now().UTC(), Jobs: candidates, Refused: c.refusals(candidates)}
-	for _, st := range c.sites {
-		view := st.Site
-		view.Bound = bound[st.Name]
-		if st.unread != nil && st.unread == st.Seen {
-			view.Seen = nil
-		}
-		s.Sites = append(s.Sites, &view)
-	}
-	return s
-}
-
-// boundBySite lists, for every site, the attempts that its last observation does not show as running, but for those that placement cannot look at.
-func (c *Controller) boundBySite() map[federation.SiteName][]federation.Bound {
-	bound := map[federation.SiteName][]federation.Bound{}
-	for _, s := range c.sites {
-		running := map[federation.JobID]int{}
-		if s.Seen != nil && len(s.jobs) > 0 {
-			for _, r := range s.Seen.Running {
-				running[r.Job]++
-			}
-		}
-		for _, j := range s.jobs {
-			if c.now().Before(j.asideUntil) {
-				continue
-			}
-			if n := j.units() - running[j.ID]; n > 0 {
-				bound[s.Name] = append(bound[s.Name], federation.Bound{Job: &j.Job, Units: n, Partition: j.att.Partition, Since: j.att.Created})
-			}
-		}
-		slices.SortFunc(bound[s.Name], func(x, y federation.Bound) int { return cmp.Compare(x.Job.ID, y.Job.ID) })
-	}
-	return bound
-}
-
-// units is how many things of the job may still run: its tasks that have not ended, or 1.
-func (j *job) units() int {
-	if j.size == 0 {
-		return 1
-	}
-	n := j.size
-	for _, t := range j.tasks {
-		if t.State.Ended() {
-			n--
-		}
-	}
-	return n
-}
-
-// refusals are the sites that need not be asked again for a while, by job.
-func (c *Controller) refusals(candidates []*federation.Job) map[federation.JobID]map[federation.SiteName]federation.Rejection {
-	out := map[federation.JobID]map[federation.SiteName]federation.Rejection{}
-	for _, job := range candidates {
-		j := c.jobs[job.ID]
-		if part, ok := c.arrays.offered[job.ID]; ok {
-			j = part.array
-		}
-		if len(j.refused) == 0 {
-			continue
-		}
-		if !c.now().Before(j.refusedUntil) {
-			j.refused = nil
-			continue
-		}
-		c.planAt(j.refusedUntil)
-		out[job.ID] = j.refused
-	}
-	return out
+	c.bind(c.arrays.addPart(j, o.task), *d)
 }
 
 func sortByID(jobs []*job) {

@@ -1,55 +1,76 @@
 package controller
 
 import (
+	"container/heap"
 	"slices"
+	"time"
 
+	"fsub/federation"
 	"fsub/federation/place"
 )
 
-// queue holds the jobs without a live attempt, in order of priority, then ID. Jobs that left it are only marked, and are
-// swept out when it is next read.
+// queue holds the jobs without a live attempt. Those that may be bound now stand in placement's World, too; the others wait for a time, for
+// another job or for a user. Whatever may change that calls look, and the next plan considers the job: to one that nothing has
+// happened to, a plan does nothing, however many there are.
 type queue struct {
-	jobs   []*job
-	in     map[*job]bool
-	sorted bool
+	*shared
+	world  *place.World
+	n      int
+	marked []*job
+	times  times
+	faults []*place.Fault // of placement, since the last plan was begun
 }
 
+func newQueue(c *shared) *queue {
+	return &queue{shared: c, world: place.NewWorld(c.cfg.Policy, 0), times: times{next: map[*job]time.Time{}}}
+}
+
+// add puts a job into the queue.
 func (q *queue) add(j *job) {
-	if q.in == nil {
-		q.in = map[*job]bool{}
+	if !j.queued {
+		j.queued = true
+		q.n++
 	}
-	if q.in[j] {
-		return
-	}
-	q.sorted = q.sorted && (len(q.jobs) == 0 || before(q.jobs[len(q.jobs)-1], j))
-	q.in[j] = true
-	q.jobs = append(q.jobs, j)
+	q.look(j)
 }
 
-func (q *queue) drop(j *job) { delete(q.in, j) }
-
-func (q *queue) len() int { return len(q.in) }
-
-// ordered returns the jobs in the queue. The slice is good until the next call.
-func (q *queue) ordered() []*job {
-	if len(q.in) != len(q.jobs) {
-		seen := make(map[*job]bool, len(q.in))
-		q.jobs = slices.DeleteFunc(q.jobs, func(j *job) bool {
-			gone := !q.in[j] || seen[j] // a job that left and came back stands twice
-			seen[j] = true
-			return gone
-		})
+// drop takes a job out of the queue.
+func (q *queue) drop(j *job) {
+	if j.queued {
+		j.queued = false
+		q.n--
 	}
-	if !q.sorted {
-		slices.SortFunc(q.jobs, func(a, b *job) int {
-			if before(a, b) {
-				return -1
-			}
-			return 1
-		})
-		q.sorted = true
+	delete(q.times.next, j)
+	q.world.DropJob(j.ID)
+}
+
+func (q *queue) len() int { return q.n }
+
+// look has a job considered before the next plan, because it has changed, or something that it waits for has.
+func (q *queue) look(j *job) {
+	if !j.marked {
+		j.marked = true
+		q.marked = append(q.marked, j)
 	}
-	return q.jobs
+}
+
+// take returns the jobs that are to be considered now, in order.
+func (q *queue) take(now time.Time) []*job {
+	for _, j := range q.times.until(now) {
+		q.look(j)
+	}
+	marked := q.marked
+	q.marked = nil
+	for _, j := range marked {
+		j.marked = false
+	}
+	slices.SortFunc(marked, func(a, b *job) int {
+		if before(a, b) {
+			return -1
+		}
+		return 1
+	})
+	return marked
 }
 
 func before(a, b *job) bool {
@@ -57,4 +78,101 @@ func before(a, b *job) bool {
 		return x > y
 	}
 	return a.ID < b.ID
+}
+
+// tell has placement know of a job that may be bound now.
+func (q *queue) tell(j place.Waiting) {
+	if f := q.world.Guard(func() { q.world.SetJob(j) }); f != nil {
+		q.faults = append(q.faults, f)
+	}
+}
+
+// claim has placement know that a site has the job's attempt, and how much of it may still wait there. A job that placement has failed over
+// is kept from it for a while.
+func (q *queue) claim(j *job) {
+	if q.byName[j.att.Site] == nil {
+		return
+	}
+	if q.now().Before(j.asideUntil) {
+		q.world.Release(j.att.Site, j.ID)
+		q.times.add(j, j.asideUntil)
+		return
+	}
+	q.world.Claim(j.att.Site, federation.Bound{Job: &j.Job, Units: j.units(), Partition: j.att.Partition, Since: j.att.Created})
+}
+
+// units is how many things of the job may still run: its tasks that have not ended, or 1.
+func (j *job) units() int {
+	if j.size == 0 {
+		return 1
+	}
+	n := j.size
+	for _, t := range j.tasks {
+		if t.State.Ended() {
+			n--
+		}
+	}
+	return n
+}
+
+// times are when jobs are to be looked at. Of each job the next time counts.
+type times struct {
+	next map[*job]time.Time
+	heap timeHeap
+}
+
+// add has a job looked at at a time, or before.
+func (t *times) add(j *job, at time.Time) {
+	if old, ok := t.next[j]; ok && !at.Before(old) {
+		return
+	}
+	t.next[j] = at
+	heap.Push(&t.heap, jobTime{at, j})
+	if len(t.heap) > 2*len(t.next)+64 { // most are of jobs that do not wait for them any more
+		t.heap = slices.DeleteFunc(t.heap, func(e jobTime) bool { return !t.next[e.job].Equal(e.at) })
+		heap.Init(&t.heap)
+	}
+}
+
+// first is the next time of all; zero if there is none.
+func (t *times) first() time.Time {
+	for len(t.heap) > 0 {
+		e := t.heap[0]
+		if next, ok := t.next[e.job]; ok && next.Equal(e.at) {
+			return e.at
+		}
+		heap.Pop(&t.heap)
+	}
+	return time.Time{}
+}
+
+// until takes out the jobs whose time has come.
+func (t *times) until(now time.Time) (jobs []*job) {
+	for {
+		at := t.first()
+		if at.IsZero() || now.Before(at) {
+			return jobs
+		}
+		j := heap.Pop(&t.heap).(jobTime).job
+		delete(t.next, j)
+		jobs = append(jobs, j)
+	}
+}
+
+type jobTime struct {
+	at  time.Time
+	job *job
+}
+
+type timeHeap []jobTime
+
+func (h timeHeap) Len() int           { return len(h) }
+func (h timeHeap) Less(i, k int) bool { return h[i].at.Before(h[k].at) }
+func (h timeHeap) Swap(i, k int)      { h[i], h[k] = h[k], h[i] }
+func (h *timeHeap) Push(e any)        { *h = append(*h, e.(jobTime)) }
+func (h *timeHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return e
 }

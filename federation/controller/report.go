@@ -188,6 +188,7 @@ func (c *reports) takeTasks(j *job, sj federation.SiteJob) {
 	if changed {
 		c.batch.job(j)
 		c.planDirty = true
+		c.queue.claim(j)
 		c.depends.changed(j)
 	}
 }

@@ -153,6 +153,7 @@ func (c *requests) cancelTasks(j *job, tasks []int) {
 		return
 	}
 	c.narrow(j, rest)
+	c.queue.look(j)
 }
 
 func (c *requests) hold(j *job, r federation.Request) {
@@ -165,6 +166,7 @@ func (c *requests) hold(j *job, r federation.Request) {
 	if j.Held, j.Reason = holdOf(r), federation.ReasonHeldUser; j.Held == federation.HeldAdmin {
 		j.Reason = federation.ReasonHeldAdmin
 	}
+	c.queue.look(j)
 	c.batch.job(j)
 	c.actAtSite(j, "hold", federation.Driver.Hold)
 }
@@ -181,6 +183,7 @@ func (c *requests) release(j *job, r federation.Request) {
 	if j.State == federation.Pending {
 		j.Reason = federation.ReasonPriority
 	}
+	c.queue.look(j)
 	c.batch.job(j)
 	c.planDirty = true
 	c.actAtSite(j, "release", federation.Driver.Release)

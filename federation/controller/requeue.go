@@ -110,7 +110,7 @@ func (c *requests) top(j *job) {
 func (c *requests) setPriority(j *job, n int64) {
 	if j.Priority != n {
 		j.Priority = n
-		c.queue.sorted = false
+		c.arrays.offerAnew(j)
 		c.planDirty = true
 		c.batch.job(j)
 	}

@@ -19,6 +19,7 @@ type site struct {
 	observeFails, pollFails int
 	observeError, pollError error
 	unread                  *federation.Observation // that placement failed over
+	told                    *federation.Site        // to placement
 	news                    news
 	mark                    federation.Mark
 	polled                  time.Time                 // when the last good poll began

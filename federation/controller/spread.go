@@ -1,12 +1,11 @@
 package controller
 
 import (
+	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"fsub/federation"
-	"fsub/sbatch"
 )
 
 // An array is spread when no single site can start all of it at once and more than one can run it, or when a site
@@ -28,9 +27,11 @@ type arrays struct {
 	owner   jobEnder
 	tasks   taskActor
 
-	live    map[federation.JobID]*job        // those that have not ended
-	shrunk  map[*job]bool                    // those that tasks were taken from in this round
-	offered map[federation.JobID]offeredPart // the tasks in the plan that is being made
+	live    map[federation.JobID]*job     // those that have not ended
+	shrunk  map[*job]bool                 // those that tasks were taken from in this round
+	offered map[federation.JobID]*offered // the tasks that placement knows of, by the numbers that they would have
+	short   map[*job]bool                 // those of which not all could be offered for want of numbers
+	decided []*job                        // those of which a task waits for another reason, by the plan that is being carried out
 }
 
 // taskActor does what a user asked for with one task, or with those of an array that wait.
@@ -40,7 +41,7 @@ type taskActor interface {
 
 func newArrays(c *shared, q *queue, d *dependencies, owner jobEnder) *arrays {
 	return &arrays{shared: c, ids: jobIDs{shared: c}, queue: q, depends: d, owner: owner,
-		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]offeredPart{}}
+		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]*offered{}, short: map[*job]bool{}}
 }
 
 // spread begins to bind an array task by task. What is left of it after a requeue counts as it did before.
@@ -57,6 +58,7 @@ func (c *arrays) spread(j *job, why string) {
 	}
 	c.event(j, "its tasks are bound one by one: %s", why)
 	c.batch.job(j)
+	c.queue.look(j)
 	c.planDirty = true
 	c.ids.lack()
 }
@@ -115,56 +117,19 @@ func (c *arrays) wantIDs(requests []federation.Request) int {
 		}
 	}
 	for _, j := range c.live {
-		n += min(len(j.rest), tasksAhead)
+		n += max(min(len(j.rest), tasksAhead)-len(j.offers), 0)
 	}
 	return n
 }
 
-// planned forgets what was offered to a plan that has been carried out.
-func (c *arrays) planned() {
-	c.ids.offered = 0
-	clear(c.offered)
-}
-
-// offer returns, as jobs that do not exist yet, those tasks of a spread array that may start now. The reason says
-// why there are none.
-func (c *arrays) offer(j *job, now time.Time) ([]*federation.Job, federation.Reason) {
-	room := min(len(j.rest), tasksAhead, c.ids.left())
-	if limit := j.Whole.Limit; limit > 0 {
-		if limit -= j.running(); limit <= 0 {
-			return nil, reasonTaskLimit
+// reserveIDs makes sure that there are numbers for the tasks that may become jobs soon.
+func (c *arrays) reserveIDs(ctx context.Context, requests []federation.Request) {
+	if c.ids.reserve(ctx, c.wantIDs(requests)) {
+		for j := range c.short {
+			c.queue.look(j)
 		}
-		room = min(room, limit)
+		clear(c.short)
 	}
-	if room <= 0 {
-		c.ids.lack()
-		return nil, federation.ReasonPriority
-	}
-	jobs := make([]federation.Job, 0, room)
-	var out []*federation.Job
-	reason := federation.ReasonPriority
-	var never []int
-	for _, index := range j.rest {
-		if len(jobs) == room {
-			break
-		}
-		if r := j.depends.taskReason(index, now); r != "" {
-			reason = r
-			if r == federation.ReasonDependencyNever {
-				never = append(never, index)
-			}
-			continue
-		}
-		jobs = append(jobs, j.makeTaskJob(c.ids.offer(), index))
-		p := &jobs[len(jobs)-1]
-		c.offered[p.ID] = offeredPart{j, p}
-		out = append(out, p)
-	}
-	if len(never) > 0 && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
-		c.event(j, "tasks %s can never start, for the tasks that they wait for have failed: cancelled", federation.FormatArray(never, 0))
-		c.cancelRest(j, never)
-	}
-	return out, reason
 }
 
 const reasonTaskLimit federation.Reason = "JobArrayTaskLimit"
@@ -181,6 +146,7 @@ func (c *arrays) writeShrunk() {
 		c.writeRest(j)
 		if len(j.rest) == 0 {
 			c.queue.drop(j)
+			c.withdraw(j)
 		}
 	}
 }
@@ -202,5 +168,6 @@ func (c *arrays) dropRest(j *job) {
 	}
 	j.Cancel, j.rest = true, nil
 	c.queue.drop(j)
+	c.withdraw(j)
 	c.batch.job(j)
 }

@@ -65,6 +65,7 @@ func (c *arrays) cancelRest(j *job, tasks []int) {
 		}
 		j.rest = slices.Delete(j.rest, i, i+1)
 		c.shrunk[j] = true
+		c.queue.look(j)
 		t := &federation.Task{Job: j.ID, Index: index, State: federation.Cancelled, End: now}
 		j.tasks[index] = t
 		c.batch.task(t)

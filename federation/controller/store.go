@@ -60,7 +60,7 @@ func (c *Controller) readStore(ctx context.Context) (open []federation.Request) 
 		c.log.Error("read new jobs", "err", err)
 		return nil
 	}
-	c.arrays.ids.reserve(ctx, c.arrays.wantIDs(requests))
+	c.arrays.reserveIDs(ctx, requests)
 	if n.sites {
 		states, err := c.store.SiteState(ctx)
 		if err != nil {

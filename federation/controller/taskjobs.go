@@ -9,12 +9,6 @@ import (
 	"fsub/sbatch"
 )
 
-// offeredPart is a task, as the job that it would become, that a plan may bind.
-type offeredPart struct {
-	array *job
-	part  *federation.Job
-}
-
 // makeTaskJob is the job that one task of a spread array becomes.
 func (j *job) makeTaskJob(id federation.JobID, index int) federation.Job {
 	p := federation.Job{
@@ -39,7 +33,8 @@ func (j *job) specOfTasks() *sbatch.Spec {
 // addPart makes a task of a spread array a job. It is in the queue only after queue.add.
 func (c *arrays) addPart(array *job, part *federation.Job) *job {
 	p := &job{Job: *part, stored: part.Stage(), array: array}
-	c.ids.use(p.ID)
+	c.accept(array, p.Part.Index)
+	c.queue.look(array)
 	c.jobs[p.ID] = p
 	array.taskJobs[p.Part.Index] = p
 	if i, ok := slices.BinarySearch(array.rest, p.Part.Index); ok {
@@ -54,10 +49,17 @@ func (c *arrays) addPart(array *job, part *federation.Job) *job {
 // splitOff makes one waiting task of a spread array a job, in the queue, so that something can be done with it
 // alone. It returns nil if the task does not wait, or no ID is at hand.
 func (c *arrays) splitOff(array *job, index int) *job {
-	if _, ok := slices.BinarySearch(array.rest, index); !ok || len(c.ids.free) == 0 {
+	_, ok := slices.BinarySearch(array.rest, index)
+	if !ok {
 		return nil
 	}
-	task := array.makeTaskJob(c.ids.free[0], index)
+	var id federation.JobID
+	if o := c.accept(array, index); o != nil {
+		id = o.task.ID
+	} else if id, ok = c.ids.take(); !ok {
+		return nil
+	}
+	task := array.makeTaskJob(id, index)
 	task.Held, task.Reason = array.Held, array.Reason
 	p := c.addPart(array, &task)
 	c.queue.add(p)
@@ -95,6 +97,7 @@ func (c *arrays) changed(p *job) {
 		array.Cost += p.Cost
 		c.batch.job(array)
 	}
+	c.moved(array)
 	c.depends.changed(array)
 	c.endIfDone(array, p.End)
 }

@@ -99,12 +99,17 @@ func (c *requests) changeHere(j *job, spec sbatch.Spec) {
 	depends := spec.Dependency != j.Spec.Dependency
 	if j.Whole != nil && spec.Array != "" {
 		j.Whole.Limit = federation.ArrayLimit(spec.Array)
+		c.arrays.lookAll(j)
 	}
 	j.SetSpec(spec)
 	j.taskSpec = nil
 	c.batch.job(j)
 	c.batch.spec(j)
 	j.refused, j.asideUntil = nil, time.Time{}
+	if j.live() {
+		c.queue.world.Release(j.att.Site, j.ID) // what it holds there may be something else
+	}
+	c.arrays.offerAnew(j)
 	c.planDirty = true
 	if !depends || j.live() {
 		return

@@ -20,8 +20,8 @@ type view struct {
 	published time.Time
 	behind    bool // something may have changed since, and it was too soon to publish it
 
-	planMu  sync.Mutex
-	planner planner // remembers what the observations mean; a new kind of job is judged by it
+	askMu sync.Mutex
+	world *place.World // of the sites as published: a new kind of job is judged by it
 
 	mu     sync.Mutex
 	seqs   doneSeqs      // the requests that have been carried out
@@ -58,10 +58,10 @@ func (j *judgements) add(k judgeKey, verdict error) {
 	}
 }
 
-func (v *view) init() {
+func (v *view) init(p place.Policy) {
 	v.done = make(chan struct{})
 	v.sites.Store(&viewOfSites{judged: &judgements{}})
-	v.planner = new(place.Planner)
+	v.world = place.NewWorld(p, 0)
 }
 
 // publishEvery bounds how often the sites are copied; what is judged by them need not be newer.
@@ -76,12 +76,11 @@ func (c *Controller) publish() {
 		return
 	}
 	c.view.published = c.now()
-	bound := c.boundBySite()
 	next := &viewOfSites{judged: &judgements{}}
 	same := len(old) == len(c.sites)
 	for i, s := range c.sites {
 		copied := s.Site
-		for _, b := range bound[s.Name] {
+		for _, b := range c.queue.world.Bound(s.Name) {
 			job := *b.Job
 			b.Job = &job
 			copied.Bound = append(copied.Bound, b)
@@ -202,7 +201,7 @@ func (c *Controller) Judge(j *federation.Job) error {
 
 func (c *Controller) judge(v *viewOfSites, j *federation.Job) error {
 	var d federation.Decision
-	err := c.askPlanner(func(p planner) { d = p.Judge(federation.Snapshot{Now: c.now().UTC(), Sites: v.sites}, c.policy, j) })
+	err := c.ask(v, func(w *place.World) { d = w.Judge(j) })
 	var fault *place.Fault
 	if errors.As(err, &fault) && fault.Job == 0 { // what a site says of itself is no reason to refuse a job
 		return nil
@@ -227,8 +226,7 @@ func (c *Controller) Try(j *federation.Job) (t federation.Trial, err error) {
 	if err := c.Judge(j); err != nil {
 		return federation.Trial{}, err
 	}
-	s := federation.Snapshot{Now: c.now().UTC(), Sites: c.view.sites.Load().sites}
-	err = c.askPlanner(func(p planner) { t = p.Try(s, c.policy, j) })
+	err = c.ask(c.view.sites.Load(), func(w *place.World) { t = w.Try(j) })
 	return t, err
 }
 
@@ -236,9 +234,13 @@ var errNoDecision = errors.New("placement did not look at the job")
 
 // planFor asks placement about one job alone, on the sites as published.
 func (c *Controller) planFor(v *viewOfSites, j *federation.Job) (federation.Decision, error) {
-	s := federation.Snapshot{Now: c.now().UTC(), Sites: v.sites, Jobs: []*federation.Job{j}}
 	var p federation.Plan
-	if err := c.askPlanner(func(k planner) { p = k.Plan(s, c.policy) }); err != nil {
+	err := c.ask(v, func(w *place.World) {
+		w.SetJob(place.Waiting{Job: j})
+		defer w.DropJob(j.ID)
+		p = w.Plan()
+	})
+	if err != nil {
 		return federation.Decision{}, err
 	}
 	if len(p.Decisions) != 1 {

@@ -1,0 +1,164 @@
+package controller
+
+import (
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/place"
+	"fsub/sbatch"
+)
+
+// offered is a task of a spread array, as the job that it would become, that placement knows of: a plan may bind it.
+type offered struct {
+	array  *job
+	task   *federation.Job
+	reason federation.Reason // why it waits; "": no plan has said so yet
+}
+
+// offer has placement know of those tasks of a spread array that may be bound now, and of no other ones. It returns why the array waits, "" if that is for
+// the next plan to say.
+func (c *arrays) offer(j *job, now time.Time) federation.Reason {
+	room := min(len(j.rest), tasksAhead)
+	if limit := j.Whole.Limit; limit > 0 {
+		if limit -= j.running(); limit <= 0 {
+			c.withdraw(j)
+			return reasonTaskLimit
+		}
+		room = min(room, limit)
+	}
+	var next, never []int
+	reason := federation.ReasonPriority
+	for _, index := range j.rest {
+		if len(next) == room {
+			break
+		}
+		switch r := j.depends.taskReason(index, now); r {
+		case "":
+			next = append(next, index)
+		case federation.ReasonDependencyNever:
+			never = append(never, index)
+			fallthrough
+		default:
+			reason = r
+		}
+	}
+	c.offerOnly(j, next)
+	if len(never) > 0 && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
+		c.event(j, "tasks %s can never start, for the tasks that they wait for have failed: cancelled", federation.FormatArray(never, 0))
+		c.cancelRest(j, never)
+	}
+	if len(j.offers) > 0 {
+		return j.offersReason()
+	}
+	return reason
+}
+
+// offerOnly offers some tasks, as many as there are numbers for.
+func (c *arrays) offerOnly(j *job, tasks []int) {
+	kept := j.offers[:0:0]
+	for _, o := range j.offers {
+		if _, still := slices.BinarySearch(tasks, o.task.Part.Index); still {
+			kept = append(kept, o)
+		} else {
+			c.giveUp(o)
+		}
+	}
+	j.offers = make([]*offered, 0, len(tasks))
+	delete(c.short, j)
+	for _, index := range tasks {
+		if len(kept) > 0 && kept[0].task.Part.Index == index {
+			j.offers, kept = append(j.offers, kept[0]), kept[1:]
+			continue
+		}
+		id, ok := c.ids.take()
+		if !ok {
+			c.short[j] = true
+			continue
+		}
+		task := j.makeTaskJob(id, index)
+		o := &offered{array: j, task: &task}
+		j.offers, c.offered[id] = append(j.offers, o), o
+		c.queue.tell(place.Waiting{Job: &task, Refused: j.refused, Place: j.ID})
+	}
+	if len(j.offers) == 0 && len(tasks) > 0 {
+		c.ids.lack()
+	}
+}
+
+// withdraw has placement know of no task of an array.
+func (c *arrays) withdraw(j *job) {
+	for _, o := range j.offers {
+		c.giveUp(o)
+	}
+	j.offers = nil
+	delete(c.short, j)
+}
+
+func (c *arrays) giveUp(o *offered) {
+	c.queue.world.DropJob(o.task.ID)
+	delete(c.offered, o.task.ID)
+	c.ids.giveBack(o.task.ID)
+}
+
+// accept ends the offer of a task that becomes a job. It returns nil if it was not offered.
+func (c *arrays) accept(j *job, index int) *offered {
+	i, ok := slices.BinarySearchFunc(j.offers, index, func(o *offered, index int) int { return o.task.Part.Index - index })
+	if !ok {
+		return nil
+	}
+	o := j.offers[i]
+	j.offers = slices.Delete(j.offers, i, i+1)
+	delete(c.offered, o.task.ID)
+	return o
+}
+
+// offerAnew has a job considered again of which something has changed that its tasks have, too, if it is an array.
+func (c *arrays) offerAnew(j *job) {
+	c.withdraw(j)
+	c.queue.look(j)
+}
+
+// moved has the tasks of an array that wait considered again after others have been bound or have ended: its limit may allow more now, or less.
+func (c *arrays) moved(array *job) {
+	if array.Whole.Limit > 0 {
+		c.lookAll(array)
+	}
+}
+
+func (c *arrays) lookAll(array *job) {
+	c.queue.look(array)
+	for _, p := range array.taskJobs {
+		if p.queued {
+			c.queue.look(p)
+		}
+	}
+}
+
+// waits notes why an offered task waits.
+func (c *arrays) waits(o *offered, reason federation.Reason) {
+	o.reason = reason
+	if n := len(c.decided); n == 0 || c.decided[n-1] != o.array {
+		c.decided = append(c.decided, o.array)
+	}
+}
+
+// planned gives the arrays the reasons of their tasks, when a plan has been carried out.
+func (c *arrays) planned(setReason func(*job, federation.Reason)) {
+	for _, j := range c.decided {
+		if reason := j.offersReason(); reason != "" {
+			setReason(j, reason)
+		}
+	}
+	c.decided = nil
+}
+
+// offersReason is why an array waits: as the last of its tasks does that a plan has looked at.
+func (j *job) offersReason() federation.Reason {
+	for _, o := range slices.Backward(j.offers) {
+		if o.reason != "" {
+			return o.reason
+		}
+	}
+	return ""
+}
