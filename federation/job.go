@@ -27,10 +27,10 @@ type SiteName string
 // Job is what a user asked for, with all that is known of it so far. The script and its environment are apart, in
 // the store ([Store.Payload]). Times are UTC; the zero time means "not yet".
 type Job struct {
-	ID   JobID
-	User string // the caller's name on this machine
-	UID  uint32
-	GID  uint32
+	ID       JobID
+	UID, GID uint32
+	CancelBy uint32 // uid of who asked for the cancellation
+	User     string // the caller's name on this machine
 	// Spec is what the user asked for. Jobs that ask for the same may share it: it is not changed in place, but replaced by
 	// SetSpec or EditSpec. It is never nil in a job that was submitted or read from the store.
 	Spec *sbatch.Spec
@@ -44,8 +44,9 @@ type Job struct {
 	Held     Hold
 
 	// Cancel is set once a cancellation was accepted; the job ends as CANCELLED when no attempt of it is left alive.
-	Cancel   bool
-	CancelBy uint32 // uid of who asked
+	Cancel bool
+	// ExitStatus is as wait(2) gives it: exit code << 8 | signal.
+	ExitStatus int32
 
 	Submit time.Time
 	Start  time.Time // of the newest attempt
@@ -60,9 +61,8 @@ type Job struct {
 	Nodes     string // hostlist
 	Account   string // the account it runs under at its site, once known
 
-	ExitStatus int32 // as wait(2) gives it: exit code << 8 | signal
-	Restarts   int   // how often it was requeued, over all sites
-	Cost       Money
+	Restarts int // how often it was requeued, over all sites
+	Cost     Money
 
 	// Part is set for a job that is one task of an array and has a record of its own, because the array is spread over
 	// sites. Such a job has a number of its own, as a started task has in Slurm, and its Spec has no Array.

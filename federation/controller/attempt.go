@@ -33,7 +33,7 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	if j.att != nil && j.att.Site != o.Site {
 		j.older = nil
 	}
-	j.att = &federation.Attempt{
+	j.try().att = &federation.Attempt{
 		Job: j.ID, Number: number, Key: federation.AttemptKey(c.cfg.Federation, &j.Job, number), Site: o.Site, Partition: o.Partition,
 		State: federation.AttemptIntended, Created: now, Decision: cut(d),
 	}
@@ -175,7 +175,7 @@ func (j *job) leaveOut(no federation.Rejection, until time.Time) {
 			refused[site] = earlier
 		}
 	}
-	j.refused, j.refusedUntil = refused, until // the old ones are placement's
+	j.hinder().refused, j.refusedUntil = refused, until // the old ones are placement's
 }
 
 // later sets the time of the next try after a call that proved nothing.

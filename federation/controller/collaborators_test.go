@@ -107,7 +107,8 @@ func TestStagedOutIsRetried(t *testing.T) {
 	c.sites = []*site{s}
 	ended := &endedJobs{}
 	x := newStageOut(c, ended)
-	j := &job{Job: federation.Job{ID: 1, Spec: new(sbatch.Spec)}, att: &federation.Attempt{Job: 1, Number: 1, Key: "k", State: federation.AttemptStarted}}
+	j := newJob(federation.Job{ID: 1, Spec: new(sbatch.Spec)})
+	j.try().att = &federation.Attempt{Job: 1, Number: 1, Key: "k", State: federation.AttemptStarted}
 	j.Spec.WorkDir = "/work"
 	c.jobs[1], s.jobs[1] = j, j
 	if !x.begin(s, j, federation.SiteJob{ID: 1, State: federation.Completed, Start: now, End: now}) {

@@ -163,7 +163,7 @@ func (c *dependencies) add(ctx context.Context, j *job) error {
 		c.log.Error("stored dependency cannot be read", "job", j.ID, "err", err)
 		return nil
 	}
-	j.depends.any = parsed.Any
+	j.hinder().depends.any = parsed.Any
 	for _, t := range parsed.Terms {
 		if t.Kind == federation.DependSingleton {
 			c.onNamesakes(j)
@@ -194,12 +194,12 @@ func (c *dependencies) on(ctx context.Context, j *job, t federation.DependTerm) 
 		c.waitFor(j, t, on)
 		return nil
 	}
-	on = &job{tasks: map[int]*federation.Task{}}
-	var err error
-	on.Job, err = c.store.Job(ctx, t.Job)
+	stored, err := c.store.Job(ctx, t.Job)
 	if errors.Is(err, federation.ErrNotFound) { // purged long ago: it counts as having ended well
-		on.Job, err = federation.Job{ID: t.Job, State: federation.Completed}, nil
+		stored, err = federation.Job{ID: t.Job, State: federation.Completed}, nil
 	}
+	on = newJob(stored)
+	on.join().tasks = map[int]*federation.Task{}
 	if err == nil && (t.Task >= 0 || t.Kind == federation.DependAfterCorr) {
 		err = c.readTasks(ctx, on)
 	}
@@ -244,7 +244,7 @@ func (c *dependencies) waitFor(j *job, t federation.DependTerm, on *job) {
 		}
 	}
 	w.settle(on)
-	j.depends.terms = append(j.depends.terms, w)
+	j.hinder().depends.terms = append(j.depends.terms, w)
 	if !on.State.Ended() {
 		c.waits[on.ID] = append(c.waits[on.ID], j)
 	}
@@ -275,7 +275,7 @@ func (c *dependencies) anew(j *job) {
 	for id, waiting := range c.waits {
 		c.waits[id] = slices.DeleteFunc(waiting, func(w *job) bool { return w == j })
 	}
-	j.depends = dependency{}
+	j.hinder().depends = dependency{}
 	if err := c.add(context.Background(), j); err != nil {
 		c.log.Error("take over a new dependency", "job", j.ID, "err", err)
 	}

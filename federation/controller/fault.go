@@ -51,7 +51,7 @@ func (c *Controller) putAside(f *place.Fault) {
 		j = o.array
 	}
 	if j != nil {
-		j.asideUntil = c.now().Add(asideFor)
+		j.hinder().asideUntil = c.now().Add(asideFor)
 		c.queue.look(j)
 		c.event(j, "%v; it is put aside for %v, or until it is changed", f, asideFor)
 		c.planDirty = true

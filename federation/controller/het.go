@@ -31,8 +31,8 @@ func (c *components) link(j *job) {
 		delete(c.jobs, j.ID)
 		return
 	}
-	j.leader = leader
-	leader.others = append(leader.others, j)
+	j.join().leader = leader
+	leader.join().others = append(leader.others, j)
 }
 
 // report takes in what the site says of a component of its leader's live attempt.

@@ -9,11 +9,50 @@ import (
 	"fsub/sbatch"
 )
 
-// job is a live job with what the controller alone knows of it.
+// job is a live job with what the controller alone knows of it. There may be a million that wait, of which most have never been sent anywhere: what
+// those have in common is there once, and what is said of one of them is written by way of try, join or hinder.
 type job struct {
 	federation.Job
-	stored   federation.JobStage      // how far the store knows it to have come
-	att      *federation.Attempt      // the newest; nil before the first
+	queued bool // in the queue
+	marked bool // to be considered before the next plan
+
+	*tried
+	*family
+	*hindered
+}
+
+// newJob is a job of which nothing else is known.
+func newJob(j federation.Job) *job {
+	k := &job{Job: j, tried: &neverTried, family: &noFamily, hindered: &notHindered}
+	k.nowStored()
+	return k
+}
+
+// tried is what the controller knows of a job's attempts.
+type tried struct {
+	stored federation.JobStage // how far the store knows the job to have come
+	att    *federation.Attempt // the newest; nil before the first
+
+	busy      bool        // a submission or look-up of the attempt is under way
+	unsure    bool        // the attempt may have reached its site or not: look it up before anything else
+	lostStart bool        // the site shows it as pending again without a requeue; to be confirmed by a look-up
+	heldThere bool        // the site holds it, and nobody here has asked for that
+	tellHold  bool        // the site did not answer when it was told to hold or release the job: tell it again ...
+	retry     time.Time   // no submission or look-up of the attempt before this
+	fails     int         // failed calls about the attempt in a row
+	lastKnown time.Time   // when the site's controller last had it
+	missing   time.Time   // since when it has not; zero: it has it
+	older     []time.Time // when earlier attempts were submitted at the same site, by its clock
+
+	tellHoldAt time.Time // ... at this time
+	cancelAt   time.Time // when to ask the site for its cancellation again
+	releaseAt  time.Time // when to ask the site for its release again
+
+	rent federation.Money // what the site last said that it costs by the hour
+}
+
+// family is how a job belongs to others: an array and the jobs of its tasks, the components of a heterogeneous job.
+type family struct {
 	tasks    map[int]*federation.Task // of an array: those with a record of their own
 	past     map[int]*federation.Task // of an array: tasks that it has no more, because they were cancelled or ended in an earlier attempt
 	size     int                      // of an array: how many tasks it has, 0 for any other job
@@ -27,32 +66,53 @@ type job struct {
 	leader *job            // of a component of a heterogeneous job: the first one
 	others []*job          // of such a leader: the components after it
 	held   federation.Held // of a component: by its newest run
+}
 
-	queued bool // in the queue
-	marked bool // to be considered before the next plan
-
+// hindered is what keeps a job from being bound, beside lack of room.
+type hindered struct {
 	depends      dependency
 	refused      map[federation.SiteName]federation.Rejection // sites that are not asked again ...
 	refusedUntil time.Time                                    // ... before this
 	asideUntil   time.Time                                    // placement failed over it and does not look at it before this
+}
 
-	busy      bool        // a submission or look-up of the attempt is under way
-	unsure    bool        // the attempt may have reached its site or not: look it up before anything else
-	retry     time.Time   // no submission or look-up of the attempt before this
-	fails     int         // failed calls about the attempt in a row
-	lastKnown time.Time   // when the site's controller last had it
-	missing   time.Time   // since when it has not; zero: it has it
-	older     []time.Time // when earlier attempts were submitted at the same site, by its clock
-	lostStart bool        // the site shows it as pending again without a requeue; to be confirmed by a look-up
-	heldThere bool        // the site holds it, and nobody here has asked for that
+// What most jobs have. It is only read.
+var (
+	neverTried  = tried{stored: federation.JobStage{State: federation.Pending}}
+	noFamily    family
+	notHindered hindered
+)
 
-	cancelAt   time.Time // when to ask the site for its cancellation again
-	tellHold   bool      // the site did not answer when it was told to hold or release the job: tell it again ...
-	tellHoldAt time.Time // ... at this time
+// try is what is known of the job's attempts, to be written to.
+func (j *job) try() *tried {
+	if j.tried == &neverTried {
+		own := neverTried
+		j.tried = &own
+	}
+	return j.tried
+}
 
-	releaseAt time.Time // when to ask the site for its release again
+// join is how the job belongs to others, to be written to.
+func (j *job) join() *family {
+	if j.family == &noFamily {
+		j.family = new(family)
+	}
+	return j.family
+}
 
-	rent federation.Money // what the site last said that it costs by the hour
+// hinder is what keeps the job from being bound, to be written to.
+func (j *job) hinder() *hindered {
+	if j.hindered == &notHindered {
+		j.hindered = new(hindered)
+	}
+	return j.hindered
+}
+
+// nowStored notes that the store knows how far the job has come.
+func (j *job) nowStored() {
+	if stage := j.Stage(); stage != j.stored {
+		j.try().stored = stage
+	}
 }
 
 // live reports whether an attempt of the job may be alive at some site.
@@ -202,7 +262,7 @@ func (c *Controller) attach(a *federation.Attempt) {
 		c.log.Error("live attempt of a job that has ended", "job", a.Job, "attempt", a.Number, "site", a.Site)
 		return
 	}
-	j.att = a
+	j.try().att = a
 	j.unsure = a.State == federation.AttemptIntended
 	s := c.byName[a.Site]
 	if s == nil {

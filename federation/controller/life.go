@@ -21,18 +21,18 @@ type life struct {
 
 // addJob takes up a job that the store has. It is in the queue only after queue.add.
 func (c *life) addJob(ctx context.Context, stored federation.Job) (*job, error) {
-	j := &job{Job: stored, stored: stored.Stage()}
+	j := newJob(stored)
 	if j.Spec.Array != "" && j.Whole == nil {
 		j.Whole = wholeOf(j.Spec.Array)
 	}
 	if j.spreads() {
-		j.tasks, j.taskJobs = map[int]*federation.Task{}, map[int]*job{}
+		j.join().tasks, j.taskJobs = map[int]*federation.Task{}, map[int]*job{}
 		c.arrays.live[j.ID] = j
 		if err := j.readRest(); err != nil {
 			c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
 		}
 	} else if j.Spec.Array != "" {
-		j.tasks = map[int]*federation.Task{}
+		j.join().tasks = map[int]*federation.Task{}
 		indices, err := federation.ArrayIndices(j.Spec.Array)
 		if err != nil { // checked when it was submitted
 			c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
@@ -78,8 +78,10 @@ func (c *life) requeue(j *job, reason federation.Reason) {
 	j.State, j.Reason = federation.Pending, reason
 	j.Start, j.End, j.Suspension, j.Nodes = time.Time{}, time.Time{}, federation.Suspension{}, ""
 	j.Site, j.Partition = "", ""
-	j.unsure, j.busy, j.missing, j.fails = false, false, time.Time{}, 0
-	j.lostStart, j.heldThere = false, false
+	if j.att != nil {
+		j.unsure, j.busy, j.missing, j.fails = false, false, time.Time{}, 0
+		j.lostStart, j.heldThere = false, false
+	}
 	c.batch.job(j)
 	c.components.follow(j)
 	if j.size > 0 && len(j.tasks) > 0 && !c.keepEnded(j) {

@@ -91,7 +91,9 @@ func (c *arrays) withdraw(j *job) {
 	for _, o := range j.offers {
 		c.giveUp(o)
 	}
-	j.offers = nil
+	if len(j.offers) > 0 {
+		j.offers = nil
+	}
 	delete(c.short, j)
 }
 

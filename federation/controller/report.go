@@ -169,7 +169,7 @@ func (c *reports) takeTasks(j *job, sj federation.SiteJob) {
 		t := j.tasks[st.Index]
 		if t == nil {
 			if j.tasks == nil {
-				j.tasks = map[int]*federation.Task{}
+				j.join().tasks = map[int]*federation.Task{}
 			}
 			t = &federation.Task{Job: j.ID, Index: st.Index}
 			j.tasks[st.Index] = t

@@ -78,7 +78,7 @@ func (c *requests) takeUpAgain(r federation.Request) {
 		return
 	}
 	if n := len(attempts); n > 0 {
-		j.att = &attempts[n-1]
+		j.try().att = &attempts[n-1]
 		for i := range attempts {
 			if a := &attempts[i]; a.Site == j.att.Site && !a.SiteSubmit.IsZero() {
 				j.older = append(j.older, a.SiteSubmit)

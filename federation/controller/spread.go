@@ -47,7 +47,7 @@ func newArrays(c *shared, q *queue, d *dependencies, owner jobEnder) *arrays {
 // spread begins to bind an array task by task. What is left of it after a requeue counts as it did before.
 func (c *arrays) spread(j *job, why string) {
 	j.Whole.Spread = true
-	j.taskJobs = map[int]*job{}
+	j.join().taskJobs = map[int]*job{}
 	for i, t := range j.past {
 		j.tasks[i] = t
 	}

@@ -197,7 +197,7 @@ func (c *Controller) commit(ctx context.Context) bool {
 		c.Wake()
 	}
 	for j := range c.batch.jobs {
-		j.stored = j.Stage()
+		j.nowStored()
 	}
 	c.batch = newPendingBatch()
 	clear(c.ended)

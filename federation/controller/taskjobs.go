@@ -32,7 +32,8 @@ func (j *job) specOfTasks() *sbatch.Spec {
 
 // addPart makes a task of a spread array a job. It is in the queue only after queue.add.
 func (c *arrays) addPart(array *job, part *federation.Job) *job {
-	p := &job{Job: *part, stored: part.Stage(), array: array}
+	p := newJob(*part)
+	p.join().array = array
 	c.accept(array, p.Part.Index)
 	c.queue.look(array)
 	c.jobs[p.ID] = p
@@ -73,7 +74,7 @@ func (c *arrays) link(p *job) {
 		c.log.Error("task of an array that is not there", "job", p.ID, "array", p.Part.Array)
 		return
 	}
-	p.array = array
+	p.join().array = array
 	array.taskJobs[p.Part.Index] = p
 	array.mirror(p)
 }

@@ -102,10 +102,14 @@ func (c *requests) changeHere(j *job, spec sbatch.Spec) {
 		c.arrays.lookAll(j)
 	}
 	j.SetSpec(spec)
-	j.taskSpec = nil
+	if j.Whole != nil {
+		j.taskSpec = nil
+	}
 	c.batch.job(j)
 	c.batch.spec(j)
-	j.refused, j.asideUntil = nil, time.Time{}
+	if j.hindered != &notHindered {
+		j.refused, j.asideUntil = nil, time.Time{}
+	}
 	if j.live() {
 		c.queue.world.Release(j.att.Site, j.ID) // what it holds there may be something else
 	}
