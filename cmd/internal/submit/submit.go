@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/show"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 )
@@ -37,6 +38,7 @@ func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn) int {
 	}
 	say(stderr, req.Warnings...)
 	req.Spec.SubmitLine = submitLine(in.Args)
+	req.Spec.Dependency = show.OwnDependency(in.Env, req.Spec.Dependency)
 	if word, ok := notText(&req.Spec); ok {
 		say(stderr, "sbatch: error: "+strconv.Quote(word)+" is not valid UTF-8 and would reach the site changed; only scripts, "+
 			"arguments and environments may have such bytes")
