@@ -42,6 +42,8 @@ func newShimsInstallCommand() *cobra.Command {
 		Long: `Link sbatch, squeue, scancel, sacct, sinfo, scontrol, sacctmgr, sshare, srun and salloc in DIR to fsub, and print the line that puts
 DIR first in PATH: eval "$(fed shims install DIR)".
 
+Login shells set PATH anew (bash -l, by which AiiDA and Cylc run every command): they need that line in ~/.profile.
+
 Within a job srun and salloc become the site's own, which stand further on in PATH; elsewhere they say what to do instead.
 Links of ours are renewed; anything else of these names in DIR is left alone, and an error.`,
 		Args: cobra.ExactArgs(1),
@@ -80,11 +82,31 @@ func (s *shimInstaller) run(stdout, stderr io.Writer) error {
 			return err
 		}
 	}
+	line := "export PATH=" + quoted(dir) + ":$PATH"
 	if len(todo) > 0 {
 		fmt.Fprintf(stderr, "linked in %s to %s: %s\n", dir, target, strings.Join(todo, " "))
+		if file := profile(os.Getenv("HOME")); !mentions(file, dir) {
+			fmt.Fprintf(stderr, "login shells (bash -l, by which AiiDA and Cylc run every command) set PATH anew; for them: echo %s >>%s\n", quoted(line), quoted(file))
+		}
 	}
-	_, err = fmt.Fprintf(stdout, "export PATH=%s:$PATH\n", quoted(dir))
+	_, err = fmt.Fprintln(stdout, line)
 	return err
+}
+
+// profile is the file that a login shell of bash reads in home: the first of these that is there.
+func profile(home string) string {
+	for _, name := range []string{".bash_profile", ".bash_login"} {
+		if file := filepath.Join(home, name); mentions(file, "") {
+			return file
+		}
+	}
+	return filepath.Join(home, ".profile")
+}
+
+// mentions reports whether a file can be read and has text in it.
+func mentions(file, text string) bool {
+	b, err := os.ReadFile(file)
+	return err == nil && strings.Contains(string(b), text)
 }
 
 // target is the fsub to link to.
