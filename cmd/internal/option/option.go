@@ -4,6 +4,7 @@
 package option
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -40,6 +41,7 @@ type Set[T any] struct {
 	command string
 	rows    []Row[T]
 	strict  bool
+	note    func(o *T, name string, v Value)
 	once    sync.Once
 	words   *getopt.Set
 }
@@ -53,6 +55,13 @@ func NewSet[T any](command string, rows []Row[T]) *Set[T] {
 // Strict makes the first wrong value end the reading. It is called before the first Parse and returns s.
 func (s *Set[T]) Strict() *Set[T] {
 	s.strict = true
+	return s
+}
+
+// Note has each option of the command line told to note, too, ignored ones included. It is called
+// before the first Parse and returns s.
+func (s *Set[T]) Note(note func(o *T, name string, v Value)) *Set[T] {
+	s.note = note
 	return s
 }
 
@@ -95,16 +104,19 @@ func (s *Set[T]) Environment(o *T, env []string) error {
 }
 
 // Parse reads args, the words after the command's name, into o. ended: an option has printed what
-// it was given for, and nothing is left to do. The error is whole lines for stderr; a *getopt.Error
-// if the words cannot be taken apart. A value that is wrong does not keep an option after it from
+// it was given for, and nothing is left to do. The error is whole lines for stderr; it wraps
+// a *getopt.Error if the words cannot be taken apart. A value that is wrong does not keep an option after it from
 // printing, unless the set is [Set.Strict].
 func (s *Set[T]) Parse(o *T, args []string, stdout io.Writer) (operands []string, ended bool, err error) {
 	s.once.Do(s.index)
 	found, operands, err := s.words.Parse(args, getopt.Permute)
 	if err != nil {
-		return nil, false, err
+		return nil, false, fmt.Errorf("%w\nTry \"%s --help\" for more information", err, s.command)
 	}
 	for _, f := range found {
+		if s.note != nil {
+			s.note(o, f.Name, Value{f.Value, f.Given})
+		}
 		if f.ID == ignored {
 			continue
 		}

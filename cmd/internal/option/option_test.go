@@ -80,7 +80,7 @@ func parsed(s *Set[choice], line string) string {
 	operands, ended, err := s.Parse(&o, strings.Fields(line), &out)
 	switch {
 	case errors.As(err, new(*getopt.Error)):
-		return "! " + err.Error() + " (getopt)"
+		return "! " + strings.TrimSuffix(err.Error(), "\nTry \"cmd --help\" for more information") + " (getopt)"
 	case err != nil:
 		return "! " + err.Error()
 	case ended:

@@ -111,9 +111,11 @@ func parse(args, env []string, stdout, stderr io.Writer, now time.Time) (o optio
 	if err == nil {
 		var operands []string
 		operands, done, err = optionSet.Parse(&o, args, stdout)
-		switch {
+		switch e := (*getopt.Error)(nil); {
 		case done:
 			return o, 0, true
+		case errors.As(err, &e):
+			err = e // sacct says no more than this
 		case err == nil && len(operands) > 0:
 			err = fmt.Errorf("sacct: error: Unknown arguments:\nsacct: error:  %s", strings.Join(operands, "\nsacct: error:  "))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"fsub/cmd/internal/assoc"
 	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	"fsub/sbatch/getopt"
 )
@@ -19,34 +20,6 @@ import (
 func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 	return run(args, stdout, stderr, c)
 }
-
-const (
-	optAssociations = iota
-	optHelp
-	optIgnore
-	optJSON
-	optNoHeader
-	optParsable
-	optParsable2
-	optVersion
-)
-
-var optionSet = getopt.NewSet("sacctmgr", []getopt.Option{
-	{Name: "associations", Short: 's', ID: optAssociations},
-	{Name: "help", Short: 'h', ID: optHelp},
-	{Name: "usage", ID: optHelp},
-	{Name: "immediate", Short: 'i', ID: optIgnore},
-	{Name: "json", Arg: getopt.OptionalArg, ID: optJSON},
-	{Name: "noheader", Short: 'n', ID: optNoHeader},
-	{Name: "oneliner", Short: 'o', ID: optIgnore},
-	{Name: "parsable", Short: 'p', ID: optParsable},
-	{Name: "parsable2", Short: 'P', ID: optParsable2},
-	{Name: "quiet", Short: 'Q', ID: optIgnore},
-	{Name: "readonly", Short: 'r', ID: optIgnore},
-	{Name: "verbose", Short: 'v', ID: optIgnore},
-	{Name: "version", Short: 'V', ID: optVersion},
-	{Name: "yaml", Arg: getopt.OptionalArg, ID: optJSON},
-})
 
 // query says what to list, and how.
 type query struct {
@@ -57,34 +30,31 @@ type query struct {
 	names, users, accounts, clusters, partitions, qos, types []string
 }
 
+var optionSet = option.NewSet("sacctmgr", []option.Row[query]{
+	{Name: "associations", Short: 's', Flag: func(q *query) *bool { return &q.withAssoc }},
+	{Name: "help", Short: 'h', Say: help},
+	{Name: "usage", Say: help},
+	{Name: "immediate", Short: 'i'},
+	{Name: "json", Arg: getopt.OptionalArg, Do: func(*query, option.Value) error { return noDocument("json") }},
+	{Name: "noheader", Short: 'n', Flag: func(q *query) *bool { return &q.style.NoHeader }},
+	{Name: "oneliner", Short: 'o'},
+	{Name: "parsable", Short: 'p', Do: func(q *query, _ option.Value) error { q.style.Parsable, q.style.Parsable2 = true, false; return nil }},
+	{Name: "parsable2", Short: 'P', Do: func(q *query, _ option.Value) error { q.style.Parsable, q.style.Parsable2 = false, true; return nil }},
+	{Name: "quiet", Short: 'Q'},
+	{Name: "readonly", Short: 'r'},
+	{Name: "verbose", Short: 'v'},
+	{Name: "version", Short: 'V', Say: show.Version + "\n"},
+	{Name: "yaml", Arg: getopt.OptionalArg, Do: func(*query, option.Value) error { return noDocument("yaml") }},
+})
+
+func noDocument(kind string) error {
+	return fmt.Errorf("sacctmgr: error: the federation's sacctmgr has no --%s; use --parsable2", kind)
+}
+
 func run(args []string, stdout, stderr io.Writer, c show.Caller) int {
-	found, words, err := optionSet.Parse(args, getopt.Permute)
-	if err != nil {
-		fmt.Fprintf(stderr, "%s\nTry \"sacctmgr --help\" for more information\n", err)
-		return 1
-	}
 	var q query
-	for _, f := range found {
-		switch f.ID {
-		case optVersion:
-			fmt.Fprintln(stdout, show.Version)
-			return 0
-		case optHelp:
-			io.WriteString(stdout, help)
-			return 0
-		case optJSON:
-			err = fmt.Errorf("sacctmgr: error: the federation's sacctmgr has no --%s; use --parsable2", f.Name)
-		case optAssociations:
-			q.withAssoc = true
-		case optNoHeader:
-			q.style.NoHeader = true
-		case optParsable:
-			q.style.Parsable, q.style.Parsable2 = true, false
-		case optParsable2:
-			q.style.Parsable, q.style.Parsable2 = false, true
-		}
-	}
-	if err == nil {
+	words, ended, err := optionSet.Parse(&q, args, stdout)
+	if err == nil && !ended {
 		err = q.command(words, stdout, c)
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	"fsub/sbatch/getopt"
 	"fsub/slurm/hostlist"
@@ -38,84 +39,44 @@ func (o *options) kills() bool {
 // already is not a failure.
 func (o *options) plain() bool { return o.signal == "" && !o.batch && !o.filtered() && !o.interactive }
 
-const (
-	optAccount = iota
-	optBatch
-	optClusters
-	optFull
-	optHelp
-	optIgnore
-	optInteractive
-	optMe
-	optName
-	optNodes
-	optPartition
-	optQOS
-	optQuiet
-	optReservation
-	optSibling
-	optSignal
-	optState
-	optUsage
-	optUser
-	optVerbose
-	optVersion
-	optWCKey
-)
-
-var optionSet = getopt.NewSet("scancel", []getopt.Option{
-	{Name: "account", Short: 'A', Arg: getopt.RequiredArg, ID: optAccount},
-	{Name: "batch", Short: 'b', ID: optBatch},
-	{Name: "cluster", Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "clusters", Short: 'M', Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "cron", Short: 'c', ID: optIgnore},
-	{Name: "ctld", ID: optIgnore},
-	{Name: "full", Short: 'f', ID: optFull},
-	{Name: "help", ID: optHelp},
-	{Name: "hurry", Short: 'H', ID: optIgnore},
-	{Name: "interactive", Short: 'i', ID: optInteractive},
-	{Name: "jobname", Arg: getopt.RequiredArg, ID: optName},
-	{Name: "me", ID: optMe},
-	{Name: "name", Short: 'n', Arg: getopt.RequiredArg, ID: optName},
-	{Name: "nodelist", Short: 'w', Arg: getopt.RequiredArg, ID: optNodes},
-	{Name: "partition", Short: 'p', Arg: getopt.RequiredArg, ID: optPartition},
-	{Name: "qos", Short: 'q', Arg: getopt.RequiredArg, ID: optQOS},
-	{Name: "quiet", Short: 'Q', ID: optQuiet},
-	{Name: "reservation", Short: 'R', Arg: getopt.RequiredArg, ID: optReservation},
-	{Name: "sibling", Arg: getopt.RequiredArg, ID: optSibling},
-	{Name: "signal", Short: 's', Arg: getopt.RequiredArg, ID: optSignal},
-	{Name: "state", Short: 't', Arg: getopt.RequiredArg, ID: optState},
-	{Name: "usage", ID: optUsage},
-	{Name: "user", Short: 'u', Arg: getopt.RequiredArg, ID: optUser},
-	{Name: "verbose", Short: 'v', ID: optVerbose},
-	{Name: "version", Short: 'V', ID: optVersion},
-	{Name: "wckey", Arg: getopt.RequiredArg, ID: optWCKey},
-})
+var optionSet = option.NewSet("scancel", []option.Row[options]{
+	{Name: "account", Short: 'A', Env: "SCANCEL_ACCOUNT", Text: func(o *options) *string { return &o.account }},
+	{Name: "batch", Short: 'b', Flag: func(o *options) *bool { return &o.batch }},
+	{Name: "cluster", As: "clusters"},
+	{Name: "clusters", Short: 'M', Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
+	{Name: "cron", Short: 'c'},
+	{Name: "ctld"},
+	{Name: "full", Short: 'f', Flag: func(o *options) *bool { return &o.full }},
+	{Name: "help", Say: help},
+	{Name: "hurry", Short: 'H'},
+	{Name: "interactive", Short: 'i', Flag: func(o *options) *bool { return &o.interactive }},
+	{Name: "jobname", As: "name"},
+	{Name: "me", Do: func(o *options, _ option.Value) error { o.users = []string{strconv.Itoa(os.Getuid())}; return nil }},
+	{Name: "name", Short: 'n', Env: "SCANCEL_NAME", List: func(o *options) *[]string { return &o.names }},
+	{Name: "nodelist", Short: 'w', Text: func(o *options) *string { return &o.nodes }},
+	{Name: "partition", Short: 'p', Env: "SCANCEL_PARTITION", Text: func(o *options) *string { return &o.partition }},
+	{Name: "qos", Short: 'q', Env: "SCANCEL_QOS", Text: func(o *options) *string { return &o.qos }},
+	{Name: "quiet", Short: 'Q', Flag: func(o *options) *bool { return &o.quiet }},
+	{Name: "reservation", Short: 'R', Text: func(o *options) *string { return &o.reservation }},
+	{Name: "sibling", Text: func(o *options) *string { return &o.sibling }},
+	{Name: "signal", Short: 's', Arg: getopt.RequiredArg, Do: (*options).setSignal},
+	{Name: "state", Short: 't', Arg: getopt.RequiredArg, Do: (*options).setState},
+	{Name: "usage", Say: usage},
+	{Name: "user", Short: 'u', Env: "SCANCEL_USER", List: func(o *options) *[]string { return &o.users }},
+	{Name: "verbose", Short: 'v', Flag: func(o *options) *bool { return &o.verbose }},
+	{Name: "version", Short: 'V', Say: show.Version + "\n"},
+	{Name: "wckey", Env: "SCANCEL_WCKEY", Text: func(o *options) *string { return &o.wckey }},
+}).Note((*options).pass)
 
 // parse reads the environment, then the command line over it. done means that the command ends here with exit.
 func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, done bool) {
-	found, operands, err := optionSet.Parse(args, getopt.Permute)
-	if err != nil {
-		fmt.Fprintf(stderr, "%s\nTry \"scancel --help\" for more information\n", err)
-		return o, 1, true
+	err := o.fromEnv(env, stderr)
+	operands, done, parseErr := optionSet.Parse(&o, args, stdout)
+	if done {
+		return o, 0, true
 	}
-	err = o.fromEnv(env, stderr)
-	for _, f := range found {
-		switch f.ID {
-		case optVersion:
-			fmt.Fprintln(stdout, show.Version)
-			return o, 0, true
-		case optHelp:
-			io.WriteString(stdout, help)
-			return o, 0, true
-		case optUsage:
-			io.WriteString(stdout, usage)
-			return o, 0, true
-		}
-		if err == nil {
-			err = o.set(f)
-		}
-		o.pass(f)
+	if err == nil {
+		err = parseErr
 	}
 	if err == nil {
 		err = o.jobs(operands, env)
@@ -133,14 +94,14 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 // fromEnv reads the environment. A switch that is neither true nor false is reported and ignored,
 // as scancel does.
 func (o *options) fromEnv(env []string, stderr io.Writer) error {
-	for name, id := range map[string]int{"SCANCEL_BATCH": optBatch, "SCANCEL_FULL": optFull, "SCANCEL_HURRY": optIgnore, "SCANCEL_CTLD": optIgnore,
-		"SCANCEL_INTERACTIVE": optInteractive, "SCANCEL_VERBOSE": optVerbose} {
-		switch v := strings.ToLower(show.Env(env, name)); v {
+	for name, flag := range map[string]*bool{"SCANCEL_BATCH": &o.batch, "SCANCEL_FULL": &o.full, "SCANCEL_HURRY": new(bool), "SCANCEL_CTLD": new(bool),
+		"SCANCEL_INTERACTIVE": &o.interactive, "SCANCEL_VERBOSE": &o.verbose} {
+		switch v := show.Env(env, name); strings.ToLower(v) {
 		case "", "f", "false":
 		case "t", "true":
-			o.set(getopt.Found{Option: &getopt.Option{ID: id}})
+			*flag = true
 		default:
-			fmt.Fprintf(stderr, "scancel: error: Unrecognized %s value: %s\n", name, show.Env(env, name))
+			fmt.Fprintf(stderr, "scancel: error: Unrecognized %s value: %s\n", name, v)
 		}
 	}
 	if v := show.Env(env, "SCANCEL_STATE"); v != "" {
@@ -148,13 +109,7 @@ func (o *options) fromEnv(env []string, stderr io.Writer) error {
 			return fmt.Errorf("Unrecognized SCANCEL_STATE value: %s\n%s", v, validStates)
 		}
 	}
-	for name, id := range map[string]int{"SCANCEL_ACCOUNT": optAccount, "SCANCEL_NAME": optName, "SCANCEL_PARTITION": optPartition,
-		"SCANCEL_QOS": optQOS, "SCANCEL_USER": optUser, "SCANCEL_WCKEY": optWCKey, "SLURM_CLUSTERS": optClusters} {
-		if v := show.Env(env, name); v != "" {
-			o.set(getopt.Found{Option: &getopt.Option{ID: id}, Value: v, Given: true})
-		}
-	}
-	return nil
+	return optionSet.Environment(o, env)
 }
 
 const validStates = "Valid job states are PENDING, RUNNING, and SUSPENDED"
@@ -168,62 +123,29 @@ func stateList(text string) []string {
 	return nil
 }
 
-// set takes one option. Its error is a whole line for stderr.
-func (o *options) set(f getopt.Found) error {
-	switch f.ID {
-	case optAccount:
-		o.account = f.Value
-	case optBatch:
-		o.batch = true
-	case optClusters:
-		o.clusters = f.Value
-	case optFull:
-		o.full = true
-	case optInteractive:
-		o.interactive = true
-	case optMe:
-		o.users = []string{strconv.Itoa(os.Getuid())}
-	case optName:
-		o.names = show.List(f.Value)
-	case optNodes:
-		o.nodes = f.Value
-	case optPartition:
-		o.partition = f.Value
-	case optQOS:
-		o.qos = f.Value
-	case optQuiet:
-		o.quiet = true
-	case optReservation:
-		o.reservation = f.Value
-	case optSibling:
-		o.sibling = f.Value
-	case optSignal:
-		o.signal = strings.TrimPrefix(strings.ToUpper(f.Value), "SIG")
-		if !validSignal(o.signal) {
-			return fmt.Errorf("Unknown job signal: %s", f.Value)
-		}
-	case optState:
-		if o.states = stateList(f.Value); o.states == nil {
-			return fmt.Errorf("Invalid job state specified: %s\n%s", f.Value, validStates)
-		}
-	case optUser:
-		o.users = show.List(f.Value)
-	case optVerbose:
-		o.verbose = true
-	case optWCKey:
-		o.wckey = f.Value
+func (o *options) setSignal(v option.Value) error {
+	o.signal = strings.TrimPrefix(strings.ToUpper(v.Text), "SIG")
+	if !validSignal(o.signal) {
+		return fmt.Errorf("Unknown job signal: %s", v.Text)
+	}
+	return nil
+}
+
+func (o *options) setState(v option.Value) error {
+	if o.states = stateList(v.Text); o.states == nil {
+		return fmt.Errorf("Invalid job state specified: %s\n%s", v.Text, validStates)
 	}
 	return nil
 }
 
 // pass keeps an option for a site's own scancel, which knows but its own cluster.
-func (o *options) pass(f getopt.Found) {
+func (o *options) pass(name string, v option.Value) {
 	switch {
-	case f.ID == optClusters:
-	case f.Given:
-		o.passed = append(o.passed, "--"+f.Name+"="+f.Value)
+	case name == "cluster", name == "clusters":
+	case v.Given:
+		o.passed = append(o.passed, "--"+name+"="+v.Text)
 	default:
-		o.passed = append(o.passed, "--"+f.Name)
+		o.passed = append(o.passed, "--"+name)
 	}
 }
 

@@ -1,9 +1,11 @@
 package scontrol
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	"fsub/sbatch/getopt"
 )
@@ -20,78 +22,40 @@ type options struct {
 	clusters string
 }
 
-const (
-	optIgnore = iota
-	optAll
-	optDetails
-	optHelp
-	optJSON
-	optClusters
-	optOneLine
-	optQuiet
-	optVersion
-	optYAML
-	optUnsupported
-)
-
-var optionSet = getopt.NewSet("scontrol", []getopt.Option{
-	{Name: "all", Short: 'a', ID: optAll},
-	{Name: "cluster", Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "clusters", Short: 'M', Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "details", Short: 'd', ID: optDetails},
-	{Name: "federation", ID: optIgnore},
-	{Name: "future", Short: 'F', ID: optIgnore},
-	{Name: "help", Short: 'h', ID: optHelp},
-	{Name: "hide", ID: optIgnore},
-	{Name: "json", Arg: getopt.OptionalArg, ID: optJSON},
-	{Name: "local", ID: optIgnore},
-	{Name: "oneliner", Short: 'o', ID: optOneLine},
-	{Name: "quiet", Short: 'Q', ID: optQuiet},
-	{Name: "sibling", ID: optIgnore},
-	{Name: "uid", Short: 'u', Arg: getopt.RequiredArg, ID: optUnsupported},
-	{Name: "usage", ID: optHelp},
-	{Name: "verbose", Short: 'v', ID: optIgnore},
-	{Name: "version", Short: 'V', ID: optVersion},
-	{Name: "yaml", Arg: getopt.OptionalArg, ID: optYAML},
+var optionSet = option.NewSet("scontrol", []option.Row[options]{
+	{Name: "all", Short: 'a', Flag: func(o *options) *bool { return &o.all }},
+	{Name: "cluster", As: "clusters"},
+	{Name: "clusters", Short: 'M', Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
+	{Name: "details", Short: 'd', Flag: func(o *options) *bool { return &o.details }},
+	{Name: "federation"},
+	{Name: "future", Short: 'F'},
+	{Name: "help", Short: 'h', Say: help},
+	{Name: "hide"},
+	{Name: "json", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.json, o.yaml = true, false; return nil }},
+	{Name: "local"},
+	{Name: "oneliner", Short: 'o', Flag: func(o *options) *bool { return &o.oneLine }},
+	{Name: "quiet", Short: 'Q', Flag: func(o *options) *bool { return &o.quiet }},
+	{Name: "sibling"},
+	{Name: "uid", Short: 'u', Arg: getopt.RequiredArg, Do: func(*options, option.Value) error {
+		return errors.New("scontrol: error: fsub's scontrol does not have --uid")
+	}},
+	{Name: "usage", Say: help},
+	{Name: "verbose", Short: 'v'},
+	{Name: "version", Short: 'V', Say: show.Version + "\n"},
+	{Name: "yaml", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.json, o.yaml = true, true; return nil }},
 })
 
 // parse reads the environment, then the command line over it. done means that the command ends here with exit.
 func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, done bool) {
-	o.clusters = show.Env(env, "SLURM_CLUSTERS")
-	found, words, err := optionSet.Parse(args, getopt.Permute)
+	err := optionSet.Environment(&o, env)
+	if err == nil {
+		o.words, done, err = optionSet.Parse(&o, args, stdout)
+	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%s\nTry \"scontrol --help\" for more information\n", err)
+		fmt.Fprintln(stderr, err)
 		return o, 1, true
 	}
-	o.words = words
-	for _, f := range found {
-		switch f.ID {
-		case optAll:
-			o.all = true
-		case optDetails:
-			o.details = true
-		case optJSON:
-			o.json, o.yaml = true, false
-		case optYAML:
-			o.json, o.yaml = true, true
-		case optClusters:
-			o.clusters = f.Value
-		case optOneLine:
-			o.oneLine = true
-		case optQuiet:
-			o.quiet = true
-		case optHelp:
-			io.WriteString(stdout, help)
-			return o, 0, true
-		case optVersion:
-			fmt.Fprintln(stdout, show.Version)
-			return o, 0, true
-		case optUnsupported:
-			fmt.Fprintf(stderr, "scontrol: error: fsub's scontrol does not have --%s\n", f.Name)
-			return o, 1, true
-		}
-	}
-	return o, 0, false
+	return o, 0, done
 }
 
 const help = `scontrol [<OPTION>] [<COMMAND>]

@@ -2,6 +2,7 @@ package scontrol
 
 import (
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -9,7 +10,6 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/refusal"
 	"fsub/cmd/internal/show"
-	"fsub/sbatch/getopt"
 	"fsub/slurm/wire"
 )
 
@@ -36,7 +36,7 @@ func leave(args, env []string, c show.Caller) {
 // siteArgs are the words for the site's scontrol, nil if ours is to do it. The job is named to the
 // site by the site's own number.
 func siteArgs(args, env []string, reachable func() bool) []string {
-	_, words, err := optionSet.Parse(args, getopt.Permute)
+	words, _, err := optionSet.Parse(new(options), args, io.Discard)
 	if err != nil || len(words) == 0 {
 		return nil
 	}

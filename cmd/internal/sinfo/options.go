@@ -75,8 +75,6 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 		return o, 0, true
 	case err == nil && o.allGiven && o.partGiven:
 		err = errors.New("sinfo: error: Conflicting options, -a and -p, specified. Please choose one or the other.")
-	case errors.As(err, new(*getopt.Error)):
-		err = fmt.Errorf("%w\nTry \"sinfo --help\" for more information", err)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, err)

@@ -89,8 +89,6 @@ func parse(args, env []string, stdout, stderr io.Writer) (o options, exit int, d
 	o.fromEnv(env)
 	operands, done, err := optionSet.Parse(&o, args, stdout)
 	switch {
-	case errors.As(err, new(*getopt.Error)):
-		return refuse(fmt.Errorf("%w\nTry \"squeue --help\" for more information", err))
 	case err != nil:
 		return refuse(err)
 	case done:

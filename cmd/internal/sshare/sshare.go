@@ -14,8 +14,8 @@ import (
 
 	"fsub/cmd/internal/assoc"
 	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
-	"fsub/sbatch/getopt"
 )
 
 // Main is the command sshare.
@@ -31,97 +31,41 @@ type options struct {
 	style                      assoc.Style
 }
 
-const (
-	optAccounts = iota
-	optAll
-	optClusters
-	optFormat
-	optHelp
-	optHelpFormat
-	optIgnore
-	optLong
-	optNoHeader
-	optOnlyUsers
-	optParsable
-	optParsable2
-	optPartition
-	optUsers
-	optVersion
-)
-
-var optionSet = getopt.NewSet("sshare", []getopt.Option{
-	{Name: "accounts", Short: 'A', Arg: getopt.RequiredArg, ID: optAccounts},
-	{Name: "all", Short: 'a', ID: optAll},
-	{Name: "helpformat", Short: 'e', ID: optHelpFormat},
-	{Name: "long", Short: 'l', ID: optLong},
-	{Name: "partition", Short: 'm', ID: optPartition},
-	{Name: "cluster", Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "clusters", Short: 'M', Arg: getopt.RequiredArg, ID: optClusters},
-	{Name: "noheader", Short: 'n', ID: optNoHeader},
-	{Name: "format", Short: 'o', Arg: getopt.RequiredArg, ID: optFormat},
-	{Name: "parsable", Short: 'p', ID: optParsable},
-	{Name: "parsable2", Short: 'P', ID: optParsable2},
-	{Name: "users", Short: 'u', Arg: getopt.RequiredArg, ID: optUsers},
-	{Name: "Users", Short: 'U', ID: optOnlyUsers},
-	{Name: "verbose", Short: 'v', ID: optIgnore},
-	{Name: "version", Short: 'V', ID: optVersion},
-	{Name: "help", Short: 'h', ID: optHelp},
-	{Name: "usage", ID: optHelp},
+var optionSet = option.NewSet("sshare", []option.Row[options]{
+	{Name: "accounts", Short: 'A', List: func(o *options) *[]string { return &o.accounts }},
+	{Name: "all", Short: 'a', Flag: func(o *options) *bool { return &o.all }},
+	{Name: "helpformat", Short: 'e', Print: func(_ *options, _ option.Value, w io.Writer) bool { printFields(w); return true }},
+	{Name: "long", Short: 'l', Flag: func(o *options) *bool { return &o.long }},
+	{Name: "partition", Short: 'm', Flag: func(o *options) *bool { return &o.part }},
+	{Name: "cluster", As: "clusters"},
+	{Name: "clusters", Short: 'M', Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
+	{Name: "noheader", Short: 'n', Flag: func(o *options) *bool { return &o.style.NoHeader }},
+	{Name: "format", Short: 'o', Text: func(o *options) *string { return &o.format }},
+	{Name: "parsable", Short: 'p', Do: func(o *options, _ option.Value) error { o.style.Parsable, o.style.Parsable2 = true, false; return nil }},
+	{Name: "parsable2", Short: 'P', Do: func(o *options, _ option.Value) error { o.style.Parsable, o.style.Parsable2 = false, true; return nil }},
+	{Name: "users", Short: 'u', List: func(o *options) *[]string { return &o.users }},
+	{Name: "Users", Short: 'U', Flag: func(o *options) *bool { return &o.onlyUsers }},
+	{Name: "verbose", Short: 'v'},
+	{Name: "version", Short: 'V', Say: show.Version + "\n"},
+	{Name: "help", Short: 'h', Say: help},
+	{Name: "usage", Say: help},
 })
 
 func run(args, env []string, stdout, stderr io.Writer, c show.Caller, uid uint32) int {
-	found, _, err := optionSet.Parse(args, getopt.Permute) // words beside the options are nothing to sshare
+	var o options
+	err := optionSet.Environment(&o, env)
+	ended := false
+	if err == nil {
+		_, ended, err = optionSet.Parse(&o, args, stdout) // words beside the options are nothing to sshare
+	}
+	if err == nil && !ended {
+		err = o.list(c, stdout, stderr, uid)
+	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%s\nTry \"sshare --help\" for more information\n", err)
-		return 1
-	}
-	o := options{clusters: show.Env(env, "SLURM_CLUSTERS")}
-	for _, f := range found {
-		switch f.ID {
-		case optVersion:
-			fmt.Fprintln(stdout, show.Version)
-			return 0
-		case optHelp:
-			io.WriteString(stdout, help)
-			return 0
-		case optHelpFormat:
-			printFields(stdout)
-			return 0
-		}
-		o.set(f)
-	}
-	if err := o.list(c, stdout, stderr, uid); err != nil {
 		fmt.Fprintln(stderr, err)
 		return 1
 	}
 	return 0
-}
-
-func (o *options) set(f getopt.Found) {
-	switch f.ID {
-	case optAccounts:
-		o.accounts = show.List(f.Value)
-	case optAll:
-		o.all = true
-	case optClusters:
-		o.clusters = f.Value
-	case optFormat:
-		o.format = f.Value
-	case optLong:
-		o.long = true
-	case optNoHeader:
-		o.style.NoHeader = true
-	case optOnlyUsers:
-		o.onlyUsers = true
-	case optParsable:
-		o.style.Parsable, o.style.Parsable2 = true, false
-	case optParsable2:
-		o.style.Parsable, o.style.Parsable2 = false, true
-	case optPartition:
-		o.part = true
-	case optUsers:
-		o.users = show.List(f.Value)
-	}
 }
 
 // list prints the tree, with --clusters that of each. Its error is a whole line for stderr.
