@@ -16,12 +16,10 @@ func (c *command) printDocument(jobs []v1.AccountingJob, reply wire.Reply) error
 	for i := range jobs {
 		out.Jobs[i] = jobs[i].DBJob
 	}
-	b, err := show.Document(&out, &out.Reply, "sacct", c.args, c.yaml)
-	if err != nil {
+	if err := show.Document(c.stdout, &out, &out.Reply, "sacct", c.args, c.yaml); err != nil {
 		return fmt.Errorf("sacct: error: %w", err)
 	}
-	_, err = c.stdout.Write(b)
-	return err
+	return nil
 }
 
 // printPayloads is --batch-script and --env-vars. Of a job that is not known nothing is printed; of

@@ -92,15 +92,9 @@ func (c *command) printJSON(e *entity, id string) int {
 	if err := show.Get(c.caller, path, &raw); err != nil {
 		return c.fail("slurm_load_%s error: %s", e.name, err)
 	}
-	write := show.JSON
-	if c.yaml {
-		write = show.YAML
-	}
-	text, err := write(asScontrol(raw, e))
-	if err != nil {
+	if err := show.Copy(c.stdout, bytes.NewReader(asScontrol(raw, e)), c.yaml); err != nil {
 		return c.fail("slurm_load_%s error: %s", e.name, err)
 	}
-	c.stdout.Write(text)
 	if !c.yaml {
 		fmt.Fprintln(c.stdout)
 	}

@@ -1,13 +1,15 @@
 package show
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 
 	"fsub/slurm/wire"
 )
 
 // Document writes v, whose reply is r, as --json or --yaml do: with the call in r's meta, and no slurmrestd.
-func Document(v any, r *wire.Reply, name string, args []string, yaml bool) ([]byte, error) {
+func Document(w io.Writer, v any, r *wire.Reply, name string, args []string, yaml bool) error {
 	r.Meta.Plugin.Type, r.Meta.Plugin.Name = "", ""
 	// Slurm 24.11 leaves out the last word.
 	r.Meta.Command = append(wire.Strings{name}, args...)
@@ -16,10 +18,7 @@ func Document(v any, r *wire.Reply, name string, args []string, yaml bool) ([]by
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if yaml {
-		return YAML(raw)
-	}
-	return JSON(raw)
+	return Copy(w, bytes.NewReader(raw), yaml)
 }

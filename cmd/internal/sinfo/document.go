@@ -98,12 +98,10 @@ func (c *command) printDocument(cells []cell, reply wire.Reply) error {
 	for _, g := range c.group(cells, layout) {
 		out.Sinfo = append(out.Sinfo, describe(g))
 	}
-	b, err := show.Document(&out, &out.Reply, "sinfo", c.args, c.yaml)
-	if err != nil {
+	if err := show.Document(c.stdout, &out, &out.Reply, "sinfo", c.args, c.yaml); err != nil {
 		return fmt.Errorf("sinfo: error: %w", err)
 	}
-	_, err = c.stdout.Write(b)
-	return err
+	return nil
 }
 
 func describe(g *group) docEntry {

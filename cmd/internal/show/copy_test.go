@@ -1,4 +1,4 @@
-package squeue
+package show
 
 import (
 	"bytes"
@@ -8,7 +8,40 @@ import (
 	"testing/iotest"
 )
 
-// indentJSON does what json.Indent does, but for empty containers with blanks in them, whatever pieces the document comes in.
+// TestYAML: the shape that a real sinfo 24.11 writes.
+func TestYAMLOfSinfo(t *testing.T) {
+	in := `{"sinfo":[{"port":6901,"node":{"state":["IDLE"]},"hostnames":[],"load":1.5,"set":false,"name":"","gres":"gpu:h100:0(IDX:N/A)","o":{}}],"line":"a: b #c\nd 'x'","none":null}`
+	const want = `%YAML 1.1
+--- !!map
+!!str sinfo: !!seq
+- !!map
+  !!str port: !!int 6901
+  !!str node: !!map
+    !!str state: !!seq
+    - !!str IDLE
+  !!str hostnames: !!seq []
+  !!str load: !!float 1.5
+  !!str set: !!bool false
+  !!str name: !!str
+  !!str gres: !!str gpu:h100:0(IDX:N/A)
+  !!str o: !!map {}
+!!str line: !!str "a: b #c\nd 'x'"
+!!str none: !!null null
+...
+
+`
+	var got bytes.Buffer
+	if err := Copy(&got, strings.NewReader(in), true); err != nil || got.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, &got, want)
+	}
+	for _, bad := range []string{"", "{", `{"a":`, `[1`, "<html>"} {
+		if err := Copy(&bytes.Buffer{}, strings.NewReader(bad), true); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// copyJSON does what json.Indent does, but for empty containers with blanks in them, whatever pieces the document comes in.
 func FuzzIndentJSON(f *testing.F) {
 	f.Add([]byte(`{"jobs":[{"a":"x\"y{","b":[],"c":{},"d":[1,-2.5,null,true]}],"e":"\\"}`))
 	f.Add([]byte(`[]`))
@@ -21,7 +54,7 @@ func FuzzIndentJSON(f *testing.F) {
 			t.Fatal(err)
 		}
 		var got bytes.Buffer
-		if err := indentJSON(&got, iotest.OneByteReader(bytes.NewReader(doc))); err != nil {
+		if err := copyJSON(&got, iotest.OneByteReader(bytes.NewReader(doc))); err != nil {
 			t.Fatalf("%q: %v", doc, err)
 		}
 		if got.String() != want.String()+"\n" {
@@ -32,14 +65,14 @@ func FuzzIndentJSON(f *testing.F) {
 
 func TestCutDocumentIsAnError(t *testing.T) {
 	for _, doc := range []string{`{"jobs":[{"a":1}`, `{"a":"x`} {
-		if indentJSON(&bytes.Buffer{}, strings.NewReader(doc)) == nil {
+		if copyJSON(&bytes.Buffer{}, strings.NewReader(doc)) == nil {
 			t.Errorf("%s: no error", doc)
 		}
 	}
 }
 
 // As a real squeue 24.11 writes it.
-func TestYAML(t *testing.T) {
+func TestYAMLOfSqueue(t *testing.T) {
 	const doc = `{"jobs":[],"last_update":{"set":true,"infinite":false,"number":1795295100},"meta":{"plugin":{"type":"","data_parser":"data_parser/v0.0.42"},
 		"command":["squeue","--yaml","-n"],"load":1.5},"errors":[],"warnings":[{"description":"Zero jobs to dump","source":""}],"odd":["a: b","- c",{}]}`
 	const want = `%YAML 1.1
@@ -71,7 +104,7 @@ func TestYAML(t *testing.T) {
 
 `
 	var got bytes.Buffer
-	if err := writeYAML(&got, strings.NewReader(doc)); err != nil || got.String() != want {
+	if err := Copy(&got, strings.NewReader(doc), true); err != nil || got.String() != want {
 		t.Errorf("%v\n%s", err, &got)
 	}
 }
