@@ -55,7 +55,7 @@ type deltas struct {
 
 func (d *deltas) draw() {
 	t := d.t
-	switch what := rapid.SampledFrom([]string{"job", "job", "job", "job", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out", "order"}).Draw(t, "delta"); what {
+	switch what := rapid.SampledFrom([]string{"job", "job", "job", "job", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out", "order", "fault"}).Draw(t, "delta"); what {
 	case "job":
 		d.add()
 	case "drop":
@@ -67,7 +67,9 @@ func (d *deltas) draw() {
 			i := rapid.IntRange(0, len(d.jobs)-1).Draw(t, "which")
 			j := *d.jobs[i]
 			j.Priority = int64(rapid.IntRange(0, 1).Draw(t, "priority"))
-			j.Spec.TimeLimit = time.Duration(rapid.IntRange(1, 3).Draw(t, "limit")) * 20 * time.Minute
+			spec := *j.Spec
+			spec.TimeLimit = time.Duration(rapid.IntRange(1, 3).Draw(t, "limit")) * 20 * time.Minute
+			j.SetSpec(spec)
 			d.jobs[i] = &j
 			d.tell(&j)
 		}
@@ -97,8 +99,26 @@ func (d *deltas) draw() {
 				d.said[dec.Job] = dec
 			}
 		}
+	case "fault":
+		left := rapid.IntRange(0, 5).Draw(t, "jobs before it")
+		d.w.Watch(func(*federation.Job) {
+			if left--; left < 0 {
+				panic("planted")
+			}
+		})
+		if f := d.w.Guard(d.hear); (f != nil) != (left < 0) {
+			t.Fatalf("%d jobs were left, the fault is %v", left, f)
+		}
+		d.w.Watch(nil)
 	default:
 		d.drawSite()
+	}
+}
+
+// hear takes down what Decide says.
+func (d *deltas) hear() {
+	for _, dec := range d.w.Decide() {
+		d.said[dec.Job] = dec
 	}
 }
 
@@ -110,12 +130,18 @@ func (d *deltas) add() {
 	}
 	j := drawJob(d.t, d.lines, id)
 	j.Priority = int64(rapid.IntRange(-1, 1).Draw(d.t, "priority") / 1)
+	if rapid.IntRange(0, 3).Draw(d.t, "task") == 0 {
+		j.Part = &federation.ArrayPart{Array: federation.JobID(rapid.IntRange(1, 3).Draw(d.t, "array")), Index: d.last}
+	}
 	d.jobs = append(d.jobs, j)
 	d.tell(j)
 }
 
 func (d *deltas) tell(j *federation.Job) {
 	q := Waiting{Job: j}
+	if j.Part != nil {
+		q.Place = j.Part.Array
+	}
 	if rapid.IntRange(0, 9).Draw(d.t, "refused") == 0 {
 		name := d.sites[0].Name
 		q.Refused = map[federation.SiteName]federation.Rejection{name: {Reason: federation.ReasonRefused, Detail: "no"}}
@@ -221,9 +247,7 @@ func (d *deltas) check() {
 			d.t.Fatalf("decision %d is\n%s, a new World says\n%s", i, tellAll(got.Decisions[i]), tellAll(want.Decisions[i]))
 		}
 	}
-	for _, dec := range d.w.Decide() {
-		d.said[dec.Job] = dec
-	}
+	d.hear()
 	for _, w := range want.Decisions {
 		if said, ok := d.said[w.Job]; !ok || said.Bind != w.Bind || said.Spread != w.Spread || said.Reason != w.Reason {
 			d.t.Fatalf("job %d: Decide has said %s, the plan is %s", w.Job, tellAll(said), tellAll(w))

@@ -34,26 +34,16 @@ type looking struct {
 
 // Guard calls do, in which w is asked, and returns a panic as a Fault, nil if there was none. After one w has forgotten what it
 // made of the observations and of the jobs, and may be asked again.
-func (w *World) Guard(do func()) *Fault { return guard(&w, do) }
-
-// guard is Guard of the World that *asked is then.
-func guard(asked **World, do func()) (fault *Fault) {
+func (w *World) Guard(do func()) (fault *Fault) {
 	defer func() {
-		w := *asked
 		if p := recover(); p != nil {
-			fault = &Fault{Value: p, Stack: string(debug.Stack())}
-			if w == nil {
-				return
-			}
-			fault.Job, fault.Site = w.at.job, w.at.site
+			fault = &Fault{Job: w.at.job, Site: w.at.site, Value: p, Stack: string(debug.Stack())}
 			for _, st := range w.sites {
 				st.model, st.read, st.books = nil, nil, nil
 			}
 			w.forgetLikeness()
 		}
-		if w != nil {
-			w.at = looking{}
-		}
+		w.at = looking{}
 	}()
 	do()
 	return nil

@@ -9,9 +9,9 @@ func Priority(j *federation.Job) int64 { return j.Priority }
 
 // Reorder works out the order of the queue anew, because something that priorities depend on beside the jobs has changed.
 func (w *World) Reorder() {
-	for _, q := range w.queue {
+	for q := range w.queue.all() {
 		q.turn.priority = w.priority(q.job)
 	}
-	w.sort()
+	w.queue.sort()
 	w.stale, w.fresh = true, nil
 }

@@ -5,15 +5,18 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // queued is a job in the queue.
 type queued struct {
 	job     *federation.Job
+	spec    *sbatch.Spec // of the job; that may be another one when the job is told again
 	turn    turn
 	refused map[federation.SiteName]federation.Rejection
 	shape   *shape // nil: not known yet
-	fate    *fate  // nil: not looked at
+	fate    *fate  // by the plan run
+	run     int
 	told    federation.Reason
 }
 
@@ -21,7 +24,7 @@ type queued struct {
 type turn struct {
 	priority int64
 	place    federation.JobID
-	index    int
+	index    int32
 }
 
 func (a turn) compare(b turn) int {
@@ -40,20 +43,19 @@ type Waiting struct {
 // SetJob tells of a job in the queue that is new or has changed.
 func (w *World) SetJob(j Waiting) {
 	w.index()
-	q := &queued{job: j.Job, turn: w.rankOf(&j), refused: j.Refused}
+	q := &queued{job: j.Job, spec: j.Job.Spec, turn: w.rankOf(&j), refused: j.Refused}
 	old := w.byID[j.Job.ID]
 	w.at.job = j.Job.ID
-	if old != nil && !w.others && old.turn == q.turn && len(old.refused)+len(q.refused) == 0 && old.shape != nil && (old.job.Spec.Array == "") == (j.Job.Spec.Array == "") &&
-		(old.job.Part == nil) == (j.Job.Part == nil) && old.job.User == j.Job.User && old.job.Spec.Account == j.Job.Spec.Account && w.likeness(j.Job, nil) == old.shape {
-		old.job, old.told = j.Job, "" // nothing that the plan depends on
+	if old != nil && !w.others && old.turn == q.turn && len(old.refused)+len(q.refused) == 0 && old.shape != nil && (old.spec.Array == "") == (q.spec.Array == "") &&
+		(old.job.Part == nil) == (j.Job.Part == nil) && old.job.User == j.Job.User && old.spec.Account == q.spec.Account && w.likeness(j.Job, nil) == old.shape {
+		old.job, old.spec, old.told = q.job, q.spec, "" // nothing that the plan depends on
 		w.news = append(w.news, old)
 		return
 	}
 	w.DropJob(j.Job.ID)
 	w.byID[j.Job.ID] = q
-	i := w.find(q)
-	w.queue = slices.Insert(w.queue, i, q)
-	if !w.stale {
+	w.queue.add(q)
+	if !w.stale && w.within(q) {
 		w.fresh = append(w.fresh, q)
 	}
 }
@@ -66,40 +68,38 @@ func (w *World) DropJob(id federation.JobID) {
 		return
 	}
 	delete(w.byID, id)
-	i := w.find(q)
-	w.queue = slices.Delete(w.queue, i, i+1)
+	w.queue.remove(q)
 	switch {
 	case w.stale:
-	case q.fate == nil:
+	case !w.lookedAt(q):
 		w.fresh = slices.DeleteFunc(w.fresh, func(f *queued) bool { return f == q })
-	case w.looked-1 < len(w.queue)-len(w.fresh) || w.took != nil && q.turn.compare(w.took.turn) <= 0:
-		w.stale = true // another job is looked at now, or those behind it may find something else
+	case w.took != nil && q.turn.compare(w.took.turn) <= 0:
+		w.stale = true // those behind it may find something else
 	default:
 		w.looked--
 	}
-	q.fate, q.told = nil, ""
+	q.run = 0 // in news and acts it stays
 }
 
-// find is a job's place in the queue, or where it belongs.
-func (w *World) find(q *queued) int {
-	if n := len(w.queue); n > 0 && w.queue[n-1].turn.compare(q.turn) < 0 {
-		return n
-	}
-	i, _ := slices.BinarySearchFunc(w.queue, q, func(a, b *queued) int { return a.turn.compare(b.turn) })
-	return i
-}
+// lookedAt reports whether the plan is about a job.
+func (w *World) lookedAt(q *queued) bool { return q.run == w.run }
 
-func (w *World) sort() {
-	slices.SortFunc(w.queue, func(a, b *queued) int { return a.turn.compare(b.turn) })
-}
+// within reports whether a job stands before another one that the plan is about.
+func (w *World) within(q *queued) bool { return w.edge != nil && q.turn.compare(w.edge.turn) < 0 }
+
+// more reports whether the plan is to be about more jobs than it is.
+func (w *World) more() bool { return !w.full() && w.looked+len(w.fresh) < w.queue.n }
+
+// full reports whether the plan is about as many jobs as it may be.
+func (w *World) full() bool { return w.looked == w.policy.MaxLook || w.bound == w.policy.MaxBind }
 
 // index makes byID.
 func (w *World) index() {
 	if w.byID != nil {
 		return
 	}
-	w.byID = make(map[federation.JobID]*queued, len(w.queue))
-	for _, q := range w.queue {
+	w.byID = make(map[federation.JobID]*queued, w.queue.n)
+	for q := range w.queue.all() {
 		w.byID[q.job.ID] = q
 	}
 }
@@ -107,7 +107,7 @@ func (w *World) index() {
 func (w *World) rankOf(j *Waiting) turn {
 	r := turn{priority: w.priority(j.Job), place: cmp.Or(j.Place, j.Job.ID)}
 	if j.Place != 0 && j.Job.Part != nil {
-		r.index = j.Job.Part.Index
+		r.index = int32(j.Job.Part.Index)
 	}
 	return r
 }

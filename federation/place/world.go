@@ -26,9 +26,9 @@ type World struct {
 	version int          // counts changes of sites that matter to who can run where
 	apart   bool         // some site does not share the submit hosts' file systems
 
-	queue []*queued                    // in the order in which jobs are looked at
+	queue line                         // in the order in which jobs are looked at
 	byID  map[federation.JobID]*queued // nil until it is asked for
-	fresh []*queued                    // of these, those that are new since the last plan
+	fresh []*queued                    // of these, those that are new since the last plan, and stand before others that it is about
 
 	// Jobs that are alike; see shape.go and class.go.
 	shapes  map[shapeKey]*shape
@@ -44,7 +44,8 @@ type World struct {
 	stale   bool      // it must be made anew
 	run     int       // its number
 	changes int       // counts claims at all sites
-	looked  int       // jobs of the queue that it is about: the first ones
+	looked  int       // jobs of the queue that it is about: the first ones ...
+	edge    *queued   // ... up to this one, which may be gone; nil: none
 	bound   int       // of them, those that are bound
 	took    *queued   // the last of them that took anything; those behind it change nothing
 	anew    bool      // Decide has not been asked since it was made
@@ -62,26 +63,21 @@ func NewWorld(p Policy, seed uint64) *World {
 func newWorldOf(s *federation.Snapshot, p Policy) *World {
 	w := &World{policy: p.withDefaults(), seed: s.Seed, priority: Priority, stale: true, version: 1}
 	w.forget(min(len(s.Jobs)+1, 512))
-	w.take(s)
-	return w
-}
-
-// take tells all of a snapshot. Sites that are not in it stay.
-func (w *World) take(s *federation.Snapshot) {
 	w.SetTime(s.Now)
 	for _, site := range s.Sites {
 		w.SetSite(site)
 	}
 	all := make([]queued, len(s.Jobs))
-	w.queue = make([]*queued, len(s.Jobs))
+	queue := make([]*queued, len(s.Jobs))
 	for i, job := range s.Jobs {
-		w.queue[i] = &all[i]
-		all[i].job, all[i].turn = job, turn{place: job.ID}
+		queue[i] = &all[i]
+		all[i].job, all[i].spec, all[i].turn = job, job.Spec, turn{place: job.ID}
 		if len(s.Refused) > 0 {
 			all[i].refused = s.Refused[job.ID]
 		}
 	}
-	w.byID, w.fresh, w.stale = nil, nil, true
+	w.queue = lineOf(queue)
+	return w
 }
 
 // SetTime tells the time.
@@ -194,7 +190,7 @@ func (w *World) Pools(site federation.SiteName) []federation.Pool {
 }
 
 // Len is how many jobs are in the queue.
-func (w *World) Len() int { return len(w.queue) }
+func (w *World) Len() int { return w.queue.n }
 
 // Snapshot is what the World holds: Plan of it is its plan.
 func (w *World) Snapshot() federation.Snapshot {
@@ -205,7 +201,7 @@ func (w *World) Snapshot() federation.Snapshot {
 		site.Bound = st.held()
 		s.Sites = append(s.Sites, &site)
 	}
-	for _, q := range w.queue {
+	for q := range w.queue.all() {
 		s.Jobs = append(s.Jobs, q.job)
 		if len(q.refused) > 0 {
 			if s.Refused == nil {
@@ -220,7 +216,7 @@ func (w *World) Snapshot() federation.Snapshot {
 // Changed reports whether something was told since the last plan that may change it.
 func (w *World) Changed() bool {
 	w.read()
-	return w.stale || len(w.fresh) > 0
+	return w.stale || len(w.fresh) > 0 || w.more()
 }
 
 // Whole reports whether the next plan looks at all jobs again, and not only at those that are new: then the time may be set at no cost.
@@ -243,11 +239,23 @@ func (w *World) look(job *federation.Job) {
 // Plan returns the plan: a decision for each job of the queue that was looked at, in order.
 func (w *World) Plan() federation.Plan {
 	w.settle()
-	p := federation.Plan{Decisions: make([]federation.Decision, w.looked)}
-	for i, q := range w.queue[:w.looked] {
-		p.Decisions[i] = q.fate.of(q.job.ID)
+	p := federation.Plan{Decisions: make([]federation.Decision, 0, w.looked)}
+	for _, q := range w.planned() {
+		p.Decisions = append(p.Decisions, q.fate.of(q.job.ID))
 	}
 	return p
+}
+
+// planned are the jobs that the plan is about.
+func (w *World) planned() []*queued {
+	jobs := make([]*queued, 0, w.looked)
+	for q := range w.queue.all() {
+		if len(jobs) == w.looked {
+			break
+		}
+		jobs = append(jobs, q)
+	}
+	return jobs
 }
 
 // Decide returns the decisions of the plan that somebody must act on, in order: the jobs that are to be bound or spread, and those that wait for
@@ -256,10 +264,10 @@ func (w *World) Decide() []federation.Decision {
 	w.settle()
 	all := append(w.news, w.acts...)
 	if w.anew {
-		all = slices.Clone(w.queue[:w.looked])
+		all = w.planned()
 	}
 	all = slices.DeleteFunc(all, func(q *queued) bool {
-		return q.fate == nil || !q.acts() && q.fate.reason == q.told && len(q.refused) == 0
+		return !w.lookedAt(q) || !q.acts() && q.fate.reason == q.told && len(q.refused) == 0
 	})
 	compare := func(a, b *queued) int { return a.turn.compare(b.turn) }
 	if !slices.IsSortedFunc(all, compare) {
@@ -298,43 +306,45 @@ func (w *World) insert() bool {
 	fresh := w.fresh
 	slices.SortFunc(fresh, func(a, b *queued) int { return a.turn.compare(b.turn) })
 	for _, q := range fresh {
-		full := w.looked == w.policy.MaxLook || w.bound == w.policy.MaxBind
-		i := w.find(q)
-		switch {
-		case full && i < w.looked:
+		if w.full() || w.took != nil && q.turn.compare(w.took.turn) < 0 || w.lookAt(q) {
 			return false
-		case full:
-			continue
-		case w.took != nil && q.turn.compare(w.took.turn) < 0:
-			return false
-		case !w.lookAt(q):
-		case i < w.looked: // those behind it have been looked at
-			return false
-		default:
-			w.took = q
 		}
-		w.looked++
 	}
 	w.news, w.fresh = append(w.news, fresh...), nil
+	w.goOn()
 	return true
 }
 
 // planAnew looks at all jobs.
 func (w *World) planAnew() {
 	w.begin()
-	w.stale, w.looked, w.bound, w.took = false, 0, 0, nil
-	w.acts, w.news, w.fresh, w.anew = nil, nil, nil, true
-	for i, q := range w.queue {
-		if w.looked == w.policy.MaxLook || w.bound == w.policy.MaxBind {
-			for _, q := range w.queue[i:] {
-				q.fate = nil
-			}
+	w.stale, w.looked, w.bound, w.took, w.edge = false, 0, 0, nil, nil
+	w.acts, w.news, w.fresh = nil, nil, nil
+	w.goOn()
+	w.news, w.anew = nil, true
+}
+
+// goOn looks at the jobs behind those that the plan is about, as far as it may.
+func (w *World) goOn() {
+	if !w.more() {
+		return
+	}
+	behind := w.queue.all()
+	if w.edge != nil {
+		behind = w.queue.since(w.edge.turn)
+	}
+	for q := range behind {
+		if w.full() {
 			break
+		}
+		if w.lookedAt(q) { // the last of them
+			continue
 		}
 		if w.lookAt(q) {
 			w.took = q
 		}
-		w.looked++
+		w.edge = q
+		w.news = append(w.news, q)
 	}
 }
 
@@ -348,6 +358,8 @@ func (w *World) lookAt(q *queued) (took bool) {
 		w.judge(q.shape)
 	}
 	q.fate, took = w.decide(q)
+	q.run = w.run
+	w.looked++
 	if q.fate.kind.bound() {
 		w.bound++
 	}
@@ -361,7 +373,7 @@ func (w *World) forget(table int) {
 	w.shapes, w.needs, w.classes, w.named, w.beside = map[shapeKey]*shape{}, map[string]*need{}, map[who]int{}, map[string]int{}, map[string]int{}
 	w.recent, w.known = make([]recentShape, table), make([]recentClass, table)
 	w.others = false
-	for _, q := range w.queue {
+	for q := range w.queue.all() {
 		q.shape = nil
 	}
 	w.stale = true
@@ -373,7 +385,7 @@ func (w *World) read() {
 		w.readSite(st)
 	}
 	// Kinds of jobs are forgotten too when many more are known than there are jobs to be of them.
-	if n := len(w.shapes); w.others || n > 4096 && n > 2*len(w.queue) {
+	if n := len(w.shapes); w.others || n > 4096 && n > 2*w.queue.n {
 		w.forgetLikeness()
 	}
 	w.at = looking{}
