@@ -29,6 +29,10 @@ var ErrTrimmed = errors.New("no longer in the log of changes")
 // happened (connection refused, no route, the site's API could not reach its controller).
 var ErrNotSent = fmt.Errorf("%w: not sent", ErrUnavailable)
 
+// ErrLimit is the one kind of ErrCapacity that passes by itself: as many jobs have been submitted as the site allows, and the job may be sent when
+// some have ended.
+var ErrLimit = fmt.Errorf("%w: the limit of submitted jobs is reached", ErrCapacity)
+
 // SlurmError carries Slurm's own number and sentence beside one of the errors above, so that a command can say
 // what sbatch or scancel would have said. It wraps Kind.
 type SlurmError struct {

@@ -219,8 +219,17 @@ type Site struct {
 	Error      string       // why not
 	ErrorSince time.Time
 
+	// Limited are users who have as many jobs at the site as may be submitted. It is replaced, not changed.
+	Limited []Limited
+
 	// Bound are the attempts of ours that live at the site and are not in Seen.Running yet: intended, or pending there.
 	Bound []Bound
+}
+
+// Limited are the jobs that a site does not take for now because of a limit of submitted jobs: those of a user that ask for this account and QOS.
+type Limited struct {
+	User, Account, QOS string
+	Reason             Reason // in the site's words: AssocMaxSubmitJobLimit
 }
 
 // SiteUser is a user's identity at a site where it differs from the one here.

@@ -36,6 +36,7 @@ const (
 	WhyTokenOfOther     Code = "token_of_other"
 	WhyNoUser           Code = "no_user"
 	WhyNoAccount        Code = "no_account"
+	WhySubmitLimit      Code = "submit_limit"
 	WhyNoPartition      Code = "no_partition"
 	WhyNoDefault        Code = "no_default_partition"
 	WhyNoNodes          Code = "no_nodes"
@@ -107,6 +108,7 @@ var sentences = map[Code]string{
 	WhyTokenOfOther:     "its token acts for %s only",
 	WhyNoUser:           "no user %s in its accounting",
 	WhyNoAccount:        "user %s has no account %s",
+	WhySubmitLimit:      "the site takes no more jobs of %s until some have ended",
 	WhyNoPartition:      "no partition %s",
 	WhyNoDefault:        "no default partition, and the job names none",
 	WhyNoNodes:          "no nodes",

@@ -1,6 +1,9 @@
 package slurm
 
 import (
+	"cmp"
+	"strings"
+
 	"fsub/federation"
 	"fsub/slurm/wire"
 )
@@ -34,10 +37,10 @@ var kinds = map[int]error{
 	wire.ErrNodesNotInPart:    federation.ErrCapacity,
 	wire.ErrTooManyCPUs:       federation.ErrCapacity,
 	wire.ErrNodeCount:         federation.ErrCapacity,
-	2007:                      federation.ErrCapacity, // MaxJobCount reached
-	2008:                      federation.ErrInvalid,  // no size
-	2009:                      federation.ErrInvalid,  // no script
-	wire.ErrUserID:            federation.ErrDenied,   // the site does not know the user
+	2007:                      federation.ErrLimit,   // MaxJobCount reached
+	2008:                      federation.ErrInvalid, // no size
+	2009:                      federation.ErrInvalid, // no script
+	wire.ErrUserID:            federation.ErrDenied,  // the site does not know the user
 	wire.ErrTooLong:           federation.ErrInvalid,
 	2013:                      federation.ErrCapacity, // cannot start at once
 	wire.ErrNodeConfig:        federation.ErrCapacity,
@@ -54,7 +57,7 @@ var kinds = map[int]error{
 	2044:                      federation.ErrCapacity, // memory
 	wire.ErrAccount:           federation.ErrDenied,
 	wire.ErrLicenses:          federation.ErrCapacity,
-	wire.ErrAccountingPolicy:  federation.ErrCapacity, // submit limits pass
+	wire.ErrAccountingPolicy:  federation.ErrCapacity,
 	wire.ErrTimeLimit:         federation.ErrCapacity,
 	wire.ErrReservationAccess: federation.ErrDenied,
 	wire.ErrReservation:       federation.ErrCapacity,
@@ -82,11 +85,13 @@ var kinds = map[int]error{
 	wire.ErrConvert:           federation.ErrInvalid,
 }
 
-// refusal turns an entry of errors[] of a submission into an error. A number that is in no table is a refusal all the
-// same, and the site is not asked again for this job.
-func refusal(e wire.Error) error {
+// refusal turns an entry of errors[] of a submission into an error, with what slurmctld said beside it. A number that is in no table is a
+// refusal all the same, and the site is not asked again for this job.
+func refusal(e wire.Error, said string) error {
 	kind, ok := kinds[e.Number]
 	switch {
+	case e.Number == wire.ErrAccountingPolicy && strings.Contains(said, "Submit"): // AssocMaxSubmitJobLimit, QOSGrpSubmitJobsLimit and the like
+		kind = federation.ErrLimit
 	case ok:
 	case e.Number >= 9000 && e.Number < 10000:
 		kind = federation.ErrInvalid
@@ -95,7 +100,7 @@ func refusal(e wire.Error) error {
 	default:
 		kind = federation.ErrUnavailable
 	}
-	return slurmError(kind, e, "")
+	return &federation.SlurmError{Kind: kind, Number: e.Number, Said: said, Text: sentence(e)}
 }
 
 // acted turns the number of a refused cancel, signal, hold or release into an error.
@@ -116,12 +121,9 @@ func acted(number int, text, detail string) error {
 
 // slurmError makes a federation.SlurmError of e. Text is Slurm's sentence, as much of it as slurmrestd reports.
 func slurmError(kind error, e wire.Error, detail string) error {
-	text := e.Text
-	if text == "" {
-		text = wire.Strerror(e.Number)
-	}
-	if text == "" {
-		text = e.Description
-	}
-	return &federation.SlurmError{Kind: kind, Number: e.Number, Text: text, Detail: detail}
+	return &federation.SlurmError{Kind: kind, Number: e.Number, Text: sentence(e), Detail: detail}
+}
+
+func sentence(e wire.Error) string {
+	return cmp.Or(e.Text, wire.Strerror(e.Number), e.Description)
 }

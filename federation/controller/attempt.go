@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -136,6 +137,8 @@ func (c *attempts) submitFailed(s *site, j *job, err error) {
 		c.refuse(s, j, err, federation.ReasonBadConstraints)
 	case errors.Is(err, federation.ErrDenied):
 		c.refuse(s, j, err, federation.ReasonAccount)
+	case errors.Is(err, federation.ErrLimit):
+		c.limited(s, j, err)
 	case errors.Is(err, federation.ErrCapacity), errors.Is(err, federation.ErrConflict):
 		c.refuse(s, j, err, federation.ReasonRefused)
 	default:
@@ -162,6 +165,24 @@ func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) 
 		c.arrays.offerAnew(j.array)
 	}
 	c.backToQueue(j, reason)
+}
+
+// limitedFor is how long nobody is sent to a site after it has said that the limit of submitted jobs is reached.
+const limitedFor = 15 * time.Second
+
+// limited notes that the site takes no more jobs like j until some have ended.
+func (c *attempts) limited(s *site, j *job, err error) {
+	reason := federation.ReasonSubmitLimit
+	var said *federation.SlurmError
+	if errors.As(err, &said) && strings.HasSuffix(said.Said, "Limit") {
+		reason = federation.Reason(said.Said)
+	}
+	c.finishAttempt(j, federation.AttemptRefused, err.Error())
+	j.att.Class = federation.ClassCapacity
+	until := c.now().Add(limitedFor)
+	s.limit(federation.Limited{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS, Reason: reason}, until)
+	c.backToQueue(j, reason)
+	c.queue.times.add(j, until)
 }
 
 // invalidArray is Slurm's number of "Invalid job array specification".

@@ -116,6 +116,30 @@ func TestRefusedGoesToTheNextSiteThenFails(t *testing.T) {
 	}
 }
 
+// A limit of submitted jobs passes: the job waits for it, its user's other jobs are not tried, and those of others are.
+func TestSubmitLimitIsWaitedFor(t *testing.T) {
+	b := newBench(t)
+	b.cheap.refuses = &federation.SlurmError{Kind: federation.ErrLimit, Number: 2050, Said: "QOSMaxSubmitJobPerUserLimit", Text: "Job violates accounting/QOS policy"}
+	only := func(s *sbatch.Spec) { s.Clusters = "cheap" }
+	first := b.submit(only)
+	b.rounds(2)
+	second := b.submit(only)
+	b.wait(5 * time.Second)
+	for _, id := range []federation.JobID{first, second} {
+		b.want(id, federation.Pending, "QOSMaxSubmitJobPerUserLimit", "")
+	}
+	if b.cheap.submits != 1 {
+		t.Errorf("%d submissions while the limit is known, want 1", b.cheap.submits)
+	}
+	other := b.submit(nil) // may run elsewhere
+	b.cheap.refuses = nil
+	b.wait(3 * time.Second)
+	b.want(other, federation.Pending, "", "dear")
+	b.wait(limitedFor)
+	b.want(first, federation.Pending, "", "cheap")
+	b.want(second, federation.Pending, "", "cheap")
+}
+
 func TestForgottenBeforeStart(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(nil)

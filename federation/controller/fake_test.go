@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -24,6 +25,7 @@ type fakeSite struct {
 	books map[federation.JobID]*federation.SiteJob // accounting
 
 	fail      error // what every call fails with
+	refuses   error // what Submit fails with
 	failAfter error // what Submit fails with after it has acted
 	submits   int
 	lookups   int
@@ -50,8 +52,8 @@ func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
 
 func (f *fakeSite) Submit(_ context.Context, s federation.Submission) (federation.Receipt, error) {
 	f.submits++
-	if f.fail != nil {
-		return federation.Receipt{}, f.fail
+	if err := cmp.Or(f.fail, f.refuses); err != nil {
+		return federation.Receipt{}, err
 	}
 	if old := f.jobs[s.Job.ID]; old != nil {
 		if old.Key != s.Key {

@@ -48,11 +48,13 @@ func later(a, b time.Time) time.Time {
 // tellSites has placement know of the sites that have changed.
 func (c *Controller) tellSites() {
 	for _, s := range c.sites {
+		s.expire(c.now())
 		site := s.Site
 		if s.unread != nil && s.unread == s.Seen {
 			site.Seen = nil
 		}
-		if t := s.told; t == nil || t.Seen != site.Seen || t.State != site.State || t.Answering != site.Answering || t.Denied != site.Denied || t.Error != site.Error {
+		if t := s.told; t == nil || t.Seen != site.Seen || t.State != site.State || t.Answering != site.Answering || t.Denied != site.Denied || t.Error != site.Error ||
+			!slices.Equal(t.Limited, site.Limited) {
 			s.told = &site
 			c.queue.world.SetSite(&site)
 		}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,32 @@ type site struct {
 	mark                    federation.Mark
 	polled                  time.Time                 // when the last good poll began
 	jobs                    map[federation.JobID]*job // those with an attempt here that is not final
+	limitedUntil            []time.Time               // of each of Limited
+}
+
+// limit has no more jobs like some sent to the site until a time.
+func (s *site) limit(l federation.Limited, until time.Time) {
+	for i, old := range s.Limited {
+		if old.User == l.User && old.Account == l.Account && old.QOS == l.QOS {
+			s.limitedUntil[i] = until
+			return
+		}
+	}
+	s.Limited, s.limitedUntil = append(slices.Clip(s.Limited), l), append(s.limitedUntil, until)
+}
+
+// expire lifts the limits whose time has come.
+func (s *site) expire(now time.Time) {
+	var left []federation.Limited
+	var until []time.Time
+	for i, t := range s.limitedUntil {
+		if now.Before(t) {
+			left, until = append(left, s.Limited[i]), append(until, t)
+		}
+	}
+	if len(left) != len(s.Limited) {
+		s.Limited, s.limitedUntil = left, until
+	}
 }
 
 const submitSlots = 4

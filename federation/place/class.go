@@ -61,6 +61,9 @@ func (w *World) rights(job *federation.Job) string {
 			limited = limited || len(part.AllowAccounts)+len(part.DenyAccounts) > 0
 			rooted = rooted || part.RootOnly
 		}
+		if limitRefusal(st.site, job) != nil {
+			fmt.Fprintf(&b, "|%d full", i)
+		}
 		if rooted && accessOf(st.site, job).root {
 			fmt.Fprintf(&b, "|%d root", i)
 		}

@@ -48,6 +48,16 @@ func accessOf(site *federation.Site, job *federation.Job) access {
 	return access{refusal: forGood(federation.ReasonAccount, federation.WhyNoAccount, user, account)}
 }
 
+// limitRefusal is why the site does not take the job until others of its user have ended, nil if it does.
+func limitRefusal(site *federation.Site, job *federation.Job) *refusal {
+	for i := range site.Limited {
+		if l := &site.Limited[i]; l.User == job.User && l.Account == job.Spec.Account && l.QOS == job.Spec.QOS {
+			return forNow(l.Reason, federation.WhySubmitLimit, l.User)
+		}
+	}
+	return nil
+}
+
 // userAt is the name of a user at a site.
 func userAt(site *federation.Site, user string) string {
 	if u, ok := site.Users[user]; ok && u.Name != "" {

@@ -250,6 +250,10 @@ func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 		whole(who.refusal)
 		return
 	}
+	if no := limitRefusal(st.site, job); no != nil {
+		whole(no)
+		return
+	}
 	asked := sh.ask.Partitions
 	known := func(name string) bool {
 		return slices.ContainsFunc(m.obs.Partitions, func(p federation.Partition) bool { return p.Name == name })
