@@ -79,7 +79,7 @@ type Policy struct {
 	// Jobs that may wait at one site beyond what it can start now.
 	Backlog int `yaml:"backlog"`
 	// A job is bound to a site that can start it within this time; otherwise it waits in the
-	// federation's queue.
+	// federation's queue. Where jobs of others wait too, it is bound at once and waits in the site's own queue.
 	BindAhead time.Duration `yaml:"bind_ahead"`
 	// The most work that a job loses when a spot machine is taken back: the time between two checkpoints.
 	LostWork time.Duration `yaml:"lost_work"`
