@@ -26,7 +26,7 @@ func TestOneSite(t *testing.T) {
 	sites[1].Seen.Reservations = []federation.Reservation{{Name: "m", Start: at, End: at.Add(time.Hour), Nodes: []string{"b2", "n1"}, Users: []string{"op"}, Maint: true}}
 	d.Controller.SetSites(sites...)
 	var p wire.PartitionsResponse
-	if err := c.Do(t.Context(), "GET", "/slurm/v0.0.43/partitions/?cluster=beta", nil, &p); err != nil {
+	if err := c.Do(t.Context(), "GET", "/slurm/v0.0.45/partitions/?cluster=beta", nil, &p); err != nil {
 		t.Fatal(err)
 	}
 	if m := p.Partitions[0]; len(p.Partitions) != 2 || m.Maximums.Time != wire.Num(60) || m.Nodes.Total != 2 || strings.Join(m.Flags, ",") != "DEFAULT,HIDDEN,ROOT_ONLY" ||

@@ -252,7 +252,7 @@ func TestNodesAndPartitions(t *testing.T) {
 		t.Errorf("unknown node: %v", err)
 	}
 	var p wire.PartitionsResponse
-	if err := c.Do(t.Context(), "GET", "/slurm/v0.0.43/partitions", nil, &p); err != nil || len(p.Partitions) != 2 {
+	if err := c.Do(t.Context(), "GET", "/slurm/v0.0.45/partitions", nil, &p); err != nil || len(p.Partitions) != 2 {
 		t.Fatalf("%+v, %v", p.Partitions, err)
 	}
 	m := p.Partitions[0]

@@ -138,6 +138,7 @@ func (c *command) inCluster(site string) bool { return !c.some || slices.Contain
 // ofCluster is the part of a path's query that picks sites.
 func (c *command) ofCluster() string {
 	var q show.Query
+	q.Add("sparse", "1")
 	if c.some {
 		q.Add("cluster", strings.Join(c.sites, ","))
 	}

@@ -98,6 +98,7 @@ func (c *command) list() error {
 func (c *command) listSite(site string) error {
 	var q show.Query
 	q.Add("cluster", site)
+	q.Add("sparse", "1")
 	if c.reservations {
 		return c.listReservations(q.String())
 	}

@@ -26,7 +26,9 @@ func (d *fakeDaemon) Do(_, path string, _ []byte) (int, []byte, error) {
 	if d.err != nil {
 		return 0, nil, d.err
 	}
-	path, site, _ := strings.Cut(path, "?cluster=")
+	path, query, _ := strings.Cut(path, "?")
+	site := strings.TrimPrefix(strings.TrimSuffix(query, "sparse=1"), "cluster=")
+	site = strings.TrimSuffix(site, "&")
 	switch {
 	case strings.HasSuffix(path, "/sites"):
 		return 200, []byte(`[{"name":"alpha"},{"name":"beta"}]`), nil

@@ -3,7 +3,6 @@ package restd
 import (
 	"net/http"
 
-	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/slurm/wire"
 )
@@ -31,5 +30,5 @@ func (s *Server) dbJobs(w http.ResponseWriter, r *http.Request, c identity.Calle
 	for i := range resp.Jobs {
 		s.Lister.WhoKilled(resp.Jobs[i].Steps)
 	}
-	return answer.JSON(w, resp)
+	return write(w, r, resp)
 }

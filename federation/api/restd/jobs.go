@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
@@ -30,7 +29,7 @@ func (s *Server) jobs(w http.ResponseWriter, r *http.Request, c identity.Caller)
 		if same {
 			resp.LastUpdate, resp.LastBackfill = wire.Num(since), wire.Num(since)
 			resp.Warnings = append(resp.Warnings, wire.Warning{Description: "No change since update_time", Source: "GET " + r.URL.Path})
-			return answer.JSON(w, resp)
+			return write(w, r, resp)
 		}
 	}
 	resp.Warnings = append(resp.Warnings, s.Lister.UnknownUsers(&f)...)
@@ -83,13 +82,13 @@ func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *listing.Fi
 		if len(list) == 0 {
 			resp.Warnings = append(resp.Warnings, wire.Warning{Description: "Zero jobs to dump"})
 		}
-		return streamJobs(w, v, list, &resp)
+		return streamJobs(w, r, v, list, &resp)
 	}
 	resp.Jobs = make(wire.List[wire.Job], len(list))
 	for i := range list {
 		resp.Jobs[i] = v.Record(&list[i])
 	}
-	return answer.JSON(w, struct {
+	return write(w, r, struct {
 		Jobs any `json:"jobs"`
 		wire.Reply
 	}{sparse(resp.Jobs), resp.Reply})
@@ -111,5 +110,5 @@ func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c identity.Ca
 	for i := range list {
 		resp.Jobs[i] = wire.JobStateRow{JobID: wire.Text(list[i].Name()), State: list[i].States()}
 	}
-	return answer.JSON(w, resp)
+	return write(w, r, resp)
 }

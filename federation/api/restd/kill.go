@@ -111,7 +111,7 @@ func (s *Server) kill(w http.ResponseWriter, r *http.Request, c identity.Caller,
 			resp.Status = append(resp.Status, killStatus(names[i], req.Jobs[i].ID, err))
 		}
 	}
-	return answer.JSON(w, resp)
+	return write(w, r, resp)
 }
 
 func killStatus(name string, id federation.JobID, err error) wire.KillStatus {

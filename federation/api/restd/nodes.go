@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"fsub/federation"
-	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
@@ -34,7 +33,7 @@ func (s *Server) nodes(w http.ResponseWriter, r *http.Request, c identity.Caller
 	if name != "" && len(resp.Nodes) == 0 {
 		return refusal.New(federation.ErrInvalid, wire.ErrNodeName)
 	}
-	return answer.JSON(w, resp)
+	return write(w, r, resp)
 }
 
 // nodeRecord is n as slurmctld would report it. Nodes of a site that does not answer are shown as last seen, NOT_RESPONDING.

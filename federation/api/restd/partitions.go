@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"fsub/federation"
-	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
@@ -31,8 +30,8 @@ func (s *Server) partitions(w http.ResponseWriter, r *http.Request, c identity.C
 			if m.name == v.Default {
 				p.Flags = append(wire.Strings{"DEFAULT"}, p.Flags...)
 			}
-			if !newer(r, "v0.0.43") {
-				p.Flags = nil
+			if r.PathValue("version") == wire.Base {
+				p.Flags = nil // which it does not have
 			}
 			resp.Partitions = append(resp.Partitions, p)
 		}
@@ -40,7 +39,7 @@ func (s *Server) partitions(w http.ResponseWriter, r *http.Request, c identity.C
 	if name != "" && len(resp.Partitions) == 0 {
 		return refusal.New(federation.ErrInvalid, wire.ErrPartition)
 	}
-	return answer.JSON(w, resp)
+	return write(w, r, resp)
 }
 
 // mergedPartition is a partition of the federation: the same name at one site or several.

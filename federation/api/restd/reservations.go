@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"fsub/federation"
-	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
@@ -15,7 +14,7 @@ import (
 
 // licenses is GET /licenses: those of all sites, or of those that the query's cluster names.
 func (s *Server) licenses(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	return answer.JSON(w, wire.LicensesResponse{Reply: s.Reply(r, c), LastUpdate: wire.Time(s.Now()), Licenses: listing.LicensesOf(s.Lister.SitesOf(r.URL.Query()))})
+	return write(w, r, wire.LicensesResponse{Reply: s.Reply(r, c), LastUpdate: wire.Time(s.Now()), Licenses: listing.LicensesOf(s.Lister.SitesOf(r.URL.Query()))})
 }
 
 // reservations is GET /reservations and GET /reservation/{name}: those of all sites, or of those that the query's cluster names.
@@ -35,7 +34,7 @@ func (s *Server) reservations(w http.ResponseWriter, r *http.Request, c identity
 	if name != "" && len(resp.Reservations) == 0 {
 		return refusal.New(federation.ErrInvalid, wire.ErrReservation)
 	}
-	return answer.JSON(w, resp)
+	return write(w, r, resp)
 }
 
 func reservationRecord(site *federation.Site, v *federation.Reservation) wire.Reservation {

@@ -5,7 +5,7 @@ package restd
 import (
 	"errors"
 	"net/http"
-	"slices"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -17,10 +17,6 @@ import (
 	"fsub/federation/api/submission"
 	"fsub/slurm/wire"
 )
-
-// versions are the API versions that the slurmrestd-shaped part answers. All have the shapes of package wire; where one
-// of them says a thing differently the code asks [newer].
-var versions = []string{"v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45"}
 
 // newer reports whether the request is for version v or a later one.
 func newer(r *http.Request, v string) bool { return r.PathValue("version") >= v }
@@ -67,15 +63,21 @@ func (s *Server) Routes() {
 		"GET /slurmdb/{version}/job/{id}":         s.dbJobs,
 	} {
 		// slurmrestd takes a path with or without its last slash.
-		s.Router.HandleAs(pattern, s.versioned(h), s.failSlurm)
-		s.Router.HandleAs(pattern+"/{$}", s.versioned(h), s.failSlurm)
+		s.Router.HandleAs(pattern, s.versioned(pattern, h), s.failSlurm)
+		s.Router.HandleAs(pattern+"/{$}", s.versioned(pattern, h), s.failSlurm)
 	}
 }
 
-// versioned refuses API versions that we do not speak.
-func (s *Server) versioned(h answer.Handler) answer.Handler {
+// keyOf is the name of a route's answer among the shapes.
+func keyOf(pattern string) string {
+	return strings.NewReplacer(" /", " ", "/{version}", "", "/{$}", "", "{id}", "{}", "{name}", "{}").Replace(pattern)
+}
+
+// versioned refuses API versions that we do not speak, and those that do not have the path.
+func (s *Server) versioned(pattern string, h answer.Handler) answer.Handler {
+	key := keyOf(pattern)
 	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-		if !slices.Contains(versions, r.PathValue("version")) {
+		if versionShapes()[r.PathValue("version")][key] == nil {
 			return refusal.NoRoute(r)
 		}
 		return h(w, r, c)
@@ -100,7 +102,7 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Ca
 		http.Error(w, "Authentication failure", http.StatusUnauthorized)
 		return http.StatusUnauthorized
 	case errors.As(err, new(refusal.NoRouteError)):
-		http.Error(w, "Not Found", http.StatusNotFound)
+		http.Error(w, "Unable find requested URL. Please view /openapi/v3 for API reference.", http.StatusNotFound)
 		return http.StatusNotFound
 	case isNumber(err, wire.ErrJobID):
 		code = http.StatusNotFound
@@ -133,13 +135,8 @@ func slurmrestdError(r *http.Request, err error) wire.Error {
 
 // ping is GET /ping: whoever reads the answer has reached the controller.
 func (s *Server) ping(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	p := wire.Ping{Hostname: s.Host, Responding: true, Primary: true}
-	if newer(r, "v0.0.45") {
-		p.Status = "UP"
-	} else {
-		p.Pinged, p.Mode = "UP", "primary"
-	}
-	return answer.JSON(w, wire.PingResponse{Pings: wire.List[wire.Ping]{p}, Reply: s.Reply(r, c)})
+	p := wire.Ping{Hostname: s.Host, Responding: true, Primary: true, Status: "UP", Pinged: "UP", Mode: "primary"}
+	return write(w, r, wire.PingResponse{Pings: wire.List[wire.Ping]{p}, Reply: s.Reply(r, c)})
 }
 
 // diag is GET /diag: the counters that the store can tell.
@@ -158,5 +155,5 @@ func (s *Server) diag(w http.ResponseWriter, r *http.Request, c identity.Caller)
 		}
 	}
 	d.ScheduleQueueLen = d.JobsPending
-	return answer.JSON(w, wire.DiagResponse{Statistics: d, Reply: s.Reply(r, c)})
+	return write(w, r, wire.DiagResponse{Statistics: d, Reply: s.Reply(r, c)})
 }

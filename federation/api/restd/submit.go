@@ -71,7 +71,7 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 	for _, text := range named.Warnings {
 		resp.Warnings = append(resp.Warnings, wire.Warning{Description: text, Source: "#/job/clusters"})
 	}
-	return answer.JSON(w, resp)
+	return write(w, r, resp)
 }
 
 // onBehalf makes job another user's where the caller, an administrator, asks for that.

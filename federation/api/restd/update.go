@@ -47,7 +47,7 @@ func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c identity.Ca
 	if err != nil {
 		return err
 	}
-	return answer.JSON(w, wire.JobUpdateResponse{Reply: s.Reply(r, c)})
+	return write(w, r, wire.JobUpdateResponse{Reply: s.Reply(r, c)})
 }
 
 // updateKind reads what an update asks for: hold true or false, or priority 0 and INFINITE, which mean the same.

@@ -1,0 +1,295 @@
+package restd
+
+import (
+	"bufio"
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"fsub/federation/api/answer"
+	"fsub/slurm/wire"
+)
+
+// The shapes of answers are data: a file for each API version, with a line for each field of each answer. They come from the OpenAPI documents
+// and the answers of real slurmrestds. Handlers answer in the shapes of package wire, those of wire.Base, and an answer is
+// brought into the shape of the version that was asked for: what that version calls otherwise is renamed, what it does not have is left out, and
+// what wire does not have gets the value that says nothing.
+//
+// A file begins with "like VERSION" if it tells only how it differs from another. "GET slurm/jobs" begins an answer; "-GET slurm/jobs" is one
+// that the version does not have, "GET slurm/job/{} = GET slurm/jobs" one that is the same as another. A field is a path and a type, "-path" takes
+// a field or all of an object away. In a path [] is an element of a list and * the name of any field. Types:
+//
+//	s i f b   string, integer, number, boolean
+//	N F       {set, infinite, number} of an integer, of a number
+//	l         a string: the first of a list, in lower case
+//	{}        an object without fields
+//
+// A question mark after a type allows null, and "< name" says what wire calls the field, in the object that it is in; "< ." is that object itself.
+//
+//go:embed shapes
+var shapeFiles embed.FS
+
+// shape is what a value looks like.
+type shape struct {
+	kind   byte // of the types above; '[' a list, '{' an object, '*' an object with fields of any name
+	null   bool
+	from   []string // where wire has it, below the object that it is in
+	elem   *shape   // of a list, or of any field
+	fields map[string]*shape
+}
+
+// answers are the shapes of one version's answers, by "GET slurm/job/{}".
+type answers map[string]*shape
+
+// versionShapes are all versions.
+var versionShapes = sync.OnceValue(func() map[string]answers {
+	all := map[string]answers{}
+	files, _ := shapeFiles.ReadDir("shapes")
+	lines := map[string][]string{}
+	for _, f := range files {
+		text, _ := shapeFiles.ReadFile("shapes/" + f.Name())
+		s := bufio.NewScanner(strings.NewReader(string(text)))
+		for s.Scan() {
+			name := strings.TrimSuffix(f.Name(), ".txt")
+			lines[name] = append(lines[name], s.Text())
+		}
+	}
+	for v, own := range lines {
+		var text []string
+		if base, ok := strings.CutPrefix(own[0], "like "); ok {
+			text, own = lines[base], own[1:]
+		}
+		a := answers{}
+		if err := a.read(slices.Concat(text, own)); err != nil {
+			panic(fmt.Sprintf("restd: shapes of %s: %v", v, err))
+		}
+		all[v] = a
+	}
+	return all
+})
+
+func (a answers) read(lines []string) error {
+	same := map[string]string{}
+	var current *shape
+	for _, line := range lines {
+		field, isField := strings.CutPrefix(line, "\t")
+		name, other, alias := strings.Cut(line, " = ")
+		switch {
+		case strings.HasPrefix(line, "#") || line == "":
+		case isField && current != nil:
+			if err := current.add(field); err != nil {
+				return fmt.Errorf("%q: %w", field, err)
+			}
+		case alias:
+			same[name] = other
+		case strings.HasPrefix(line, "-"):
+			delete(a, line[1:])
+			delete(same, line[1:])
+		default:
+			if a[line] == nil {
+				a[line] = &shape{kind: '{', fields: map[string]*shape{}}
+			}
+			current = a[line]
+		}
+	}
+	for name, other := range same {
+		if a[name] = a[other]; a[name] == nil {
+			return fmt.Errorf("%s is like %s, which there is not", name, other)
+		}
+	}
+	return nil
+}
+
+// add reads a field: "jobs[].tres_req_str s", "-jobs[].power".
+func (s *shape) add(line string) error {
+	words := strings.Fields(line)
+	path, gone := strings.CutPrefix(words[0], "-")
+	steps := strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".")
+	named := s // the last that has a name
+	for _, step := range steps[:len(steps)-1] {
+		if s = s.child(step); step != "[]" {
+			named = s
+		}
+	}
+	last := steps[len(steps)-1]
+	if gone {
+		delete(s.fields, last)
+		return nil
+	}
+	if len(words) != 2 && (len(words) != 4 || words[2] != "<") {
+		return fmt.Errorf("want a path, a type, and perhaps < and a name")
+	}
+	delete(s.fields, last)
+	if s = s.child(last); last != "[]" {
+		named = s
+	}
+	s.kind = words[1][0]
+	s.null = strings.HasSuffix(words[1], "?")
+	if len(words) == 4 {
+		named.from = strings.Split(words[3], ".")
+	}
+	return nil
+}
+
+// child is a part of s; the step to it says what s is.
+func (s *shape) child(step string) *shape {
+	switch step {
+	case "[]", "*":
+		s.kind = step[0]
+		if s.elem == nil {
+			s.elem = new(shape)
+		}
+		return s.elem
+	}
+	if s.kind != '{' || s.fields == nil {
+		s.kind, s.fields, s.elem = '{', map[string]*shape{}, nil
+	}
+	if s.fields[step] == nil {
+		s.fields[step] = new(shape)
+	}
+	return s.fields[step]
+}
+
+// of brings v, which was read from JSON with numbers as written, into the shape; nil is a value that is missing.
+func (s *shape) of(v any) any {
+	object, isObject := v.(map[string]any)
+	list, isList := v.([]any)
+	if v == nil && s.null {
+		return nil
+	}
+	switch s.kind {
+	case '{':
+		out := make(map[string]any, len(s.fields))
+		for name, f := range s.fields {
+			out[name] = f.of(f.find(object, name))
+		}
+		return out
+	case '*':
+		out := make(map[string]any, len(object))
+		for name := range object {
+			out[name] = s.elem.of(object[name])
+		}
+		return out
+	case '[':
+		if v != nil && !isList {
+			list = []any{v}
+		}
+		out := make([]any, len(list))
+		for i := range list {
+			out[i] = s.elem.of(list[i])
+		}
+		return out
+	case 'N', 'F':
+		if isObject {
+			return object
+		}
+		n, set := v.(json.Number)
+		if !set {
+			n = "0"
+		}
+		return map[string]any{"set": set, "infinite": false, "number": n}
+	case 'i', 'f':
+		if isObject {
+			if s.null && object["set"] == false {
+				return nil
+			}
+			v = object["number"]
+		}
+		if _, ok := v.(json.Number); !ok {
+			return json.Number("0")
+		}
+		return v
+	case 'b':
+		return v == true
+	}
+	if isList {
+		v = ""
+		if len(list) > 0 {
+			v = list[0]
+		}
+	}
+	text, ok := v.(string)
+	if n, isNumber := v.(json.Number); isNumber {
+		text, ok = n.String(), true
+	}
+	if s.null && (!ok || isList && text == "") {
+		return nil
+	}
+	if s.kind == 'l' {
+		text = strings.ToLower(text)
+	}
+	return text
+}
+
+// find looks up a field of an object as wire has it.
+func (s *shape) find(object map[string]any, name string) any {
+	switch {
+	case s.from == nil:
+		return object[name]
+	case s.from[0] == "": // a lone dot: the object itself
+		return object
+	}
+	for _, step := range s.from[:len(s.from)-1] {
+		object, _ = object[step].(map[string]any)
+	}
+	return object[s.from[len(s.from)-1]]
+}
+
+// asWire are the answers for which package wire has all that wire.Base has, in slurmrestd's order.
+var asWire = map[string]bool{
+	"GET slurm/jobs": true, "GET slurm/job/{}": true, "GET slurm/nodes": true, "GET slurm/node/{}": true, "GET slurm/partitions": true,
+	"GET slurm/partition/{}": true, "GET slurm/reservations": true, "GET slurm/reservation/{}": true, "GET slurmdb/jobs": true, "GET slurmdb/job/{}": true,
+	"DELETE slurm/jobs": true, "DELETE slurm/job/{}": true, "POST slurm/job/{}": true, "POST slurm/job/submit": true,
+}
+
+// shapeOf is the shape of the answer to r; nil if it is to be as wire has it. Our own commands ask for that, with sparse=1.
+func shapeOf(r *http.Request) *shape {
+	version, key := r.PathValue("version"), keyOf(r.Pattern)
+	if r.URL.Query().Get("sparse") != "" || version == wire.Base && asWire[key] {
+		return nil
+	}
+	return versionShapes()[version][key]
+}
+
+// write answers with v, a value of package wire, in the shape of the version that was asked for.
+func write(w http.ResponseWriter, r *http.Request, v any) error {
+	s := shapeOf(r)
+	if s == nil {
+		return answer.JSON(w, v)
+	}
+	out, err := s.answer(v)
+	if err != nil {
+		return err
+	}
+	return answer.JSON(w, out)
+}
+
+// answer is v in the shape of an answer.
+func (s *shape) answer(v any) (map[string]any, error) {
+	read, err := generic(v)
+	if err != nil {
+		return nil, err
+	}
+	out, _ := s.of(read).(map[string]any)
+	if s.fields["meta"] == nil { // all but the oldest have these alike
+		whole, _ := read.(map[string]any)
+		out["meta"], out["errors"], out["warnings"] = whole["meta"], whole["errors"], whole["warnings"]
+	}
+	return out, nil
+}
+
+// generic is v as it is read from JSON, with numbers as written.
+func generic(v any) (out any, err error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return out, d.Decode(&out)
+}
