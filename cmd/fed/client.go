@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -15,8 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/show"
 	"fsub/federation"
 	"fsub/federation/api/client"
+	"fsub/slurm/hostlist"
 )
 
 // connection is how a command reaches the daemon.
@@ -63,25 +66,40 @@ func parseJobID(s string) (federation.JobID, error) {
 	return federation.JobID(n), nil
 }
 
-// findJob reads a job ID from the command line, as parseJobID does; a task of an array that is
-// spread over sites is a job itself.
-func findJob(ctx context.Context, c *client.Client, s string) (federation.JobID, error) {
-	id, err := parseJobID(s)
-	_, task, ok := strings.Cut(s, "_")
-	index, notNumber := strconv.Atoi(task)
-	if err != nil || !ok || notNumber != nil {
-		return id, err
-	}
-	r, err := c.Job(ctx, id)
-	if err != nil || r.Job.Whole == nil || !r.Job.Whole.Spread {
-		return id, nil // what is wrong the caller will find
-	}
-	for _, t := range r.Tasks {
-		if t.Index == index && t.SiteJobID != 0 {
-			return federation.JobID(t.SiteJobID), nil
+// findJobs reads the jobs that a word of the command line names, "17", "17_3", "17_[4-9]", "17_4,17_5",
+// each once. A task that is a job itself is that job; any other task stands for its array.
+func findJobs(ctx context.Context, c *client.Client, word string) ([]federation.JobID, error) {
+	var out []federation.JobID
+	add := func(id federation.JobID) {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
 		}
 	}
-	return id, nil
+	for _, name := range show.OwnTasks(os.Environ(), hostlist.Split(word)) {
+		id, err := parseJobID(name)
+		if err != nil {
+			return nil, err
+		}
+		_, tasks, _ := strings.Cut(name, "_")
+		indices := show.Ranges(tasks)
+		var r *client.JobRecord
+		if len(indices) > 0 {
+			r, err = c.Job(ctx, id)
+		}
+		if r == nil || err != nil || r.Job.Whole == nil || !r.Job.Whole.Spread {
+			add(id) // what is wrong the caller will find
+			continue
+		}
+		for _, index := range indices {
+			i := slices.IndexFunc(r.Tasks, func(t federation.Task) bool { return t.Index == index && t.SiteJobID != 0 })
+			if i < 0 {
+				add(id)
+			} else {
+				add(federation.JobID(r.Tasks[i].SiteJobID))
+			}
+		}
+	}
+	return out, nil
 }
 
 func printJSON(w io.Writer, v any) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -14,30 +15,59 @@ import (
 
 func newJobCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "job", Short: "What the federation has written down of a job"}
+	cmd.AddCommand(newAboutCommand("show", "Show a job with its attempts, its history and what it cost",
+		func(ctx context.Context, c *client.Client, id federation.JobID) (any, func(io.Writer), error) {
+			r, err := c.Job(ctx, id)
+			if err != nil {
+				return nil, nil, err
+			}
+			return r.Wire(), func(w io.Writer) { showJob(w, r) }, nil
+		}))
+	return cmd
+}
+
+func newExplainCommand() *cobra.Command {
+	return newAboutCommand("explain", "Say why a job is where it is: what every site would have cost, or why it could not run there",
+		func(ctx context.Context, c *client.Client, id federation.JobID) (any, func(io.Writer), error) {
+			e, err := c.Explain(ctx, id)
+			if err != nil {
+				return nil, nil, err
+			}
+			return e.Wire(), func(w io.Writer) { io.WriteString(w, place.Explain(&e.Job, e.Decision)) }, nil
+		})
+}
+
+// newAboutCommand makes a command about the jobs that its argument names. ask reads what it prints of
+// one: for --json, and as text.
+func newAboutCommand(verb, short string, ask func(context.Context, *client.Client, federation.JobID) (any, func(io.Writer), error)) *cobra.Command {
 	var c connection
-	show := &cobra.Command{
-		Use:   "show JOB[_TASK]",
-		Short: "Show a job with its attempts, its history and what it cost",
+	cmd := &cobra.Command{
+		Use:   verb + " JOB[_TASKS][,...]",
+		Short: short,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client := c.client()
-			id, err := findJob(cmd.Context(), client, args[0])
+			ids, err := findJobs(cmd.Context(), client, args[0])
 			if err != nil {
 				return err
 			}
-			r, err := client.Job(cmd.Context(), id)
-			if err != nil {
-				return fmt.Errorf("job %d: %w", id, err)
+			for _, id := range ids {
+				data, text, err := ask(cmd.Context(), client, id)
+				switch {
+				case err != nil:
+					return fmt.Errorf("job %d: %w", id, err)
+				case !c.json:
+					text(cmd.OutOrStdout())
+				default:
+					if err := printJSON(cmd.OutOrStdout(), data); err != nil {
+						return err
+					}
+				}
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), r.Wire())
-			}
-			showJob(cmd.OutOrStdout(), r)
 			return nil
 		},
 	}
-	c.flags(show)
-	cmd.AddCommand(show)
+	c.flags(cmd)
 	return cmd
 }
 
@@ -114,31 +144,4 @@ func clock(t time.Time) string {
 		return "-"
 	}
 	return t.Local().Format("15:04:05")
-}
-
-func newExplainCommand() *cobra.Command {
-	var c connection
-	cmd := &cobra.Command{
-		Use:   "explain JOB[_TASK]",
-		Short: "Say why a job is where it is: what every site would have cost, or why it could not run there",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client := c.client()
-			id, err := findJob(cmd.Context(), client, args[0])
-			if err != nil {
-				return err
-			}
-			e, err := client.Explain(cmd.Context(), id)
-			if err != nil {
-				return fmt.Errorf("job %d: %w", id, err)
-			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), e.Wire())
-			}
-			_, err = io.WriteString(cmd.OutOrStdout(), place.Explain(&e.Job, e.Decision))
-			return err
-		},
-	}
-	c.flags(cmd)
-	return cmd
 }

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	"fsub/federation/api/apitest"
+	"fsub/federation/api/client"
+	"fsub/sbatch"
+)
+
+func TestFindJobs(t *testing.T) {
+	d := apitest.Start(t, api.Config{})
+	job := func(id federation.JobID) federation.Job {
+		return federation.Job{ID: id, User: "alice", UID: 7001, State: federation.Running, Spec: &sbatch.Spec{Name: "j", WorkDir: "/"}}
+	}
+	array := job(20)
+	array.Spec.Array, array.Whole = "2-5", &federation.ArrayWhole{Count: 6, Max: 5, Step: 1, Spread: true}
+	jobs := []federation.Job{job(17), array}
+	for i := range 2 {
+		p := job(federation.JobID(30 + i))
+		p.Part = &federation.ArrayPart{Array: 20, Index: i, Count: 6, Max: 5, Step: 1}
+		jobs = append(jobs, p)
+	}
+	d.Put(t, jobs...)
+	for word, want := range map[string][]federation.JobID{
+		"17": {17}, "17_3": {17}, "20": {20}, "20_0": {30}, "20_[0-1]": {30, 31}, "20_1,20_0": {31, 30}, "20_[1-3]": {31, 20}, "20_9": {20},
+		"30": {30}, "30,20_0,17": {30, 17}, "99_1": {99},
+	} {
+		if got, err := findJobs(t.Context(), client.New(d.Socket), word); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v %v, want %v", word, got, err, want)
+		}
+	}
+	for _, bad := range []string{"x", "17,x", "0", "_1"} {
+		if got, err := findJobs(t.Context(), client.New(d.Socket), bad); err == nil {
+			t.Errorf("%s: %v", bad, got)
+		}
+	}
+}
