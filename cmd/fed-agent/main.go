@@ -14,17 +14,9 @@ import (
 	"fsub/cloud/steps"
 	"fsub/cmd/fed-agent/internal/srun"
 	"fsub/cmd/fed-agent/internal/ssh"
+	"fsub/cmd/internal/commands"
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/crash"
-	"fsub/cmd/internal/refusal"
-	"fsub/cmd/internal/sacct"
-	"fsub/cmd/internal/sacctmgr"
-	"fsub/cmd/internal/scancel"
-	"fsub/cmd/internal/scontrol"
-	"fsub/cmd/internal/sinfo"
-	"fsub/cmd/internal/squeue"
-	"fsub/cmd/internal/sshare"
-	"fsub/cmd/internal/submit"
 )
 
 // stepDaemon is the word by which the agent starts the daemon of a step.
@@ -41,39 +33,27 @@ func main() {
 		os.Exit(hold.Batch(os.Args[2], os.Args[3:]))
 	}
 	name := filepath.Base(os.Args[0])
-	if commands[name] == nil && len(os.Args) == 3 && os.Args[1] == "-boot" {
+	command := named(name)
+	if command == nil && len(os.Args) == 3 && os.Args[1] == "-boot" {
 		os.Exit(serve(os.Args[2], os.Stderr)) // the stack of a panic is to be in the machine's log
+	} else if command == nil {
+		fmt.Fprintf(os.Stderr, "%s: error: usage: fed-agent -boot FILE; by the names of srun, sbcast, sbatch, squeue, scancel, sacct, sinfo, scontrol, sacctmgr and sshare it is those\n", name)
+		os.Exit(1)
 	}
-	os.Exit(crash.Guard(name, os.Stderr, func() int { return run(name, os.Args[1:], os.Environ(), os.Stdout, os.Stderr) }))
+	os.Exit(crash.Guard(name, os.Stderr, func() int { return command.Run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr) }))
 }
 
-type command func(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int
-
-var commands = map[string]command{
-	"fsub": submit.Main, "sbatch": submit.Main, "squeue": squeue.Main, "scancel": scancel.Main, "sacct": sacct.Main, "sinfo": sinfo.Main,
-	"scontrol": scontrol.Main, "sacctmgr": sacctmgr.Main, "sshare": sshare.Main,
-	"srun": step("srun"), "sbcast": step("sbcast"),
-	"ssh": func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
-		return ssh.Main(args, env, os.Stdin, stdout, stderr)
-	},
-	"salloc": func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
-		return refusal.Main("salloc", args, env, stdout, stderr)
-	},
-}
-
-func step(name string) command {
-	return func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
-		return srun.Main(name, args, env, os.Stdin, stdout, stderr)
+// named is the command called name, nil if there is none.
+func named(name string) commands.Main {
+	switch name {
+	case "srun", "sbcast":
+		return func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
+			return srun.Main(name, args, env, os.Stdin, stdout, stderr)
+		}
+	case "ssh":
+		return func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
+			return ssh.Main(args, env, os.Stdin, stdout, stderr)
+		}
 	}
-}
-
-// run is the program by its name.
-func run(name string, args, env []string, stdout, stderr io.Writer) int {
-	if main := commands[name]; main != nil {
-		c := conn.FromEnv(env)
-		defer c.Close()
-		return main(args, env, stdout, stderr, c)
-	}
-	fmt.Fprintf(stderr, "%s: error: usage: fed-agent -boot FILE; by the names of srun, sbcast, sbatch, squeue, scancel, sacct, sinfo, scontrol, sacctmgr and sshare it is those\n", name)
-	return 1
+	return commands.Named(name)
 }
