@@ -4,10 +4,10 @@ package scancel
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/show"
@@ -159,40 +159,19 @@ func (c *command) complain(r ref, why string) {
 	fmt.Fprintf(c.stderr, "scancel: error: Kill job error on job id %s: %s\n", r.text, why)
 }
 
-// readClusters checks --clusters: names of sites, or of the federation for all of them. As in
-// Slurm's other commands, unknown names are an error only if no name is known.
+// readClusters checks --clusters: names of sites, or of the federation for all of them.
 func (c *command) readClusters() error {
-	if c.clusters == "" || c.clusters == "all" {
-		return nil
-	}
-	var ping wire.PingResponse
-	if err := show.Get(c.caller, wire.Slurm(wire.Base, wire.PathPing), &ping); err != nil {
+	named, complaint, err := show.Clusters(c.caller, "scancel", c.clusters)
+	if errors.As(err, new(*show.Failure)) {
 		return fmt.Errorf("scancel: error: slurm_load_jobs error: %w", err)
 	}
-	var sites []v1.Site
-	if err := show.Get(c.caller, "/fed/v1/sites", &sites); err != nil {
-		return fmt.Errorf("scancel: error: slurm_load_jobs error: %w", err)
-	}
-	known := map[string]bool{}
-	for _, s := range sites {
-		known[string(s.Name)] = true
-	}
-	whole := false
-	for _, name := range show.List(c.clusters) {
-		switch {
-		case name == ping.Meta.Slurm.Cluster:
-			whole = true
-		case known[name]:
-			c.sites = append(c.sites, name)
-		default:
-			fmt.Fprintf(c.stderr, "scancel: error: No cluster '%s' known by database.\n", name)
+	io.WriteString(c.stderr, complaint)
+	for _, n := range named {
+		if n.Site == "" {
+			c.sites = nil
+			break
 		}
+		c.sites = append(c.sites, n.Site)
 	}
-	if whole {
-		c.sites = nil
-	} else if len(c.sites) == 0 {
-		return fmt.Errorf("scancel: error: '%s' can't be reached now, or it is an invalid entry for --cluster.  Use 'sacctmgr list clusters' to see "+
-			"available clusters.\nscancel: fatal: Could not get cluster information", strings.Trim(c.clusters, ","))
-	}
-	return nil
+	return err
 }

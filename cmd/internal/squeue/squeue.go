@@ -85,9 +85,9 @@ func (c *command) list() error {
 			if i > 0 {
 				fmt.Fprintln(c.stdout)
 			}
-			fmt.Fprintf(c.stdout, "CLUSTER: %s\n", cl.name)
+			fmt.Fprintf(c.stdout, "CLUSTER: %s\n", cl.Name)
 		}
-		if err := c.body(cl.only); err != nil {
+		if err := c.body(cl.Site); err != nil {
 			return err
 		}
 	}
