@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/store"
 	"fsub/sbatch"
+	"fsub/slurm/wire"
 	"fsub/testbed/simsite"
 )
 
@@ -153,11 +155,10 @@ func serveRestSites(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		fill := federation.Job{ID: 7, User: "root", Spec: &sbatch.Spec{Name: "fill", MinNodes: restNodes, Exclusive: "exclusive",
-			TimeLimit: 100 * time.Hour, WorkDir: "/tmp", GPUsPerNode: "8"}}
-		_, err = site.Driver(simsite.DriverConfig{}).Submit(ctx, federation.Submission{
-			Job: &fill, Payload: sbatch.Payload{Script: "#!/bin/sh\n#SIM run=100h\n"}, Key: "fill", Partition: "main", First: true,
-			User: federation.SiteUser{Name: "root"},
+		_, _, err = site.Submit(simsite.Caller{Name: "slurm", Privileged: true}, &wire.JobDesc{
+			Name: "fill", UserID: "0", GroupID: "0", Nodes: strconv.Itoa(restNodes), Tasks: restNodes, Shared: wire.Strings{"none"},
+			TimeLimit: wire.Num(100 * 60), WorkDir: "/tmp", TRESPerNode: "gres/gpu:8", Environment: wire.Environment{"PATH=/bin"},
+			Script: "#!/bin/sh\n#SIM run=100h\n",
 		})
 		if err != nil {
 			return fmt.Errorf("fill %s: %w", name, err)

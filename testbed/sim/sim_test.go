@@ -53,9 +53,6 @@ func mapped(t *testing.T, user string) func(*simsite.Site) (federation.Driver, e
 	}
 }
 
-// direct is a driver that skips HTTP and JSON, for mass: the conformance suite holds both to the same promises.
-func direct(s *simsite.Site) (federation.Driver, error) { return s.Driver(simsite.DriverConfig{}), nil }
-
 func sites(nodes int, driver func(*simsite.Site) (federation.Driver, error)) []Site {
 	make := func(name, gpu, version string, price float64) Site {
 		return Site{
@@ -136,7 +133,7 @@ func TestArrays(t *testing.T) {
 		histories, each = 10, 300
 	}
 	for i := range histories {
-		r := play(t, Config{Seed: uint64(2000 + i), Jobs: each, Sites: sites(4, direct), MeanGap: time.Second, MaxTasks: 80, Limit: 24 * time.Hour,
+		r := play(t, Config{Seed: uint64(2000 + i), Jobs: each, Sites: sites(4, driver(t)), MeanGap: time.Second, MaxTasks: 80, Limit: 24 * time.Hour,
 			Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})
 		sum.Tasks, sum.Parts, sum.Crashes, sum.Lost = sum.Tasks+r.Tasks, sum.Parts+r.Parts, sum.Crashes+r.Crashes, sum.Lost+r.Lost
 	}
@@ -162,7 +159,7 @@ func playMany(t *testing.T, cfg Config) (sum Report) {
 	}
 	for i := range histories {
 		c := cfg
-		c.Seed, c.Jobs, c.Sites, c.MeanGap, c.Limit = uint64(1000+i), each, sites(16, direct), 80*time.Millisecond, 12*time.Hour
+		c.Seed, c.Jobs, c.Sites, c.MeanGap, c.Limit = uint64(1000+i), each, sites(16, driver(t)), 80*time.Millisecond, 12*time.Hour
 		r := play(t, c)
 		sum.Submitted += r.Submitted
 		sum.Completed += r.Completed
@@ -185,7 +182,7 @@ func playMany(t *testing.T, cfg Config) (sum Report) {
 
 // TestReplay: equal seeds give equal histories.
 func TestReplay(t *testing.T) {
-	cfg := Config{Seed: 7, Jobs: 200, Sites: sites(2, direct), MeanGap: 150 * time.Millisecond, Limit: 12 * time.Hour,
+	cfg := Config{Seed: 7, Jobs: 200, Sites: sites(2, driver(t)), MeanGap: 150 * time.Millisecond, Limit: 12 * time.Hour,
 		Crash: 10 * time.Second, Controller: 20 * time.Second, Loss: Loss{Reply: 0.05}}
 	if a, b := play(t, cfg), play(t, cfg); a != b {
 		t.Errorf("seed 7 gave %+v and then %+v", a, b)
@@ -199,11 +196,15 @@ func TestRequeues(t *testing.T) {
 	if os.Getenv("FSUB_FULL") != "" {
 		histories, each = 20, 500
 	}
-	for name, d := range map[string]func(*simsite.Site) (federation.Driver, error){"site": direct, "federation": driver(t)} {
+	for name, version := range map[string]string{"site": "26.05.5", "federation": "24.11.5"} {
 		t.Run(name, func(t *testing.T) {
 			var sum Report
 			for i := range histories {
-				r := play(t, Config{Seed: uint64(3000 + i), Jobs: each, Sites: sites(4, d), MeanGap: time.Second, Limit: 24 * time.Hour, Requeue: 5 * time.Second,
+				all := sites(4, driver(t))
+				for i := range all {
+					all[i].Config.Version = version
+				}
+				r := play(t, Config{Seed: uint64(3000 + i), Jobs: each, Sites: all, MeanGap: time.Second, Limit: 24 * time.Hour, Requeue: 5 * time.Second,
 					Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})
 				sum.Asked, sum.Reruns, sum.Crashes, sum.Lost = sum.Asked+r.Asked, sum.Reruns+r.Reruns, sum.Crashes+r.Crashes, sum.Lost+r.Lost
 				if r.Reruns > r.Asked {
@@ -228,15 +229,16 @@ func TestRented(t *testing.T) {
 		t.Run(fmt.Sprintf("%d tasks", tasks), func(t *testing.T) {
 			for i := range histories {
 				var rented []*Rented
+				open := driver(t)
 				rent := func(price federation.Dollars) func(*simsite.Site) (federation.Driver, error) {
 					return func(s *simsite.Site) (federation.Driver, error) {
-						d, err := direct(s)
+						d, err := open(s)
 						r := &Rented{Driver: d, Price: price, StockOut: 0.3, Now: s.Now, RNG: rand.New(rand.NewPCG(uint64(i), uint64(len(rented))))}
 						rented = append(rented, r)
 						return r, err
 					}
 				}
-				all := sites(4, direct)
+				all := sites(4, driver(t))
 				all[1].Driver, all[2].Driver = rent(0.5), rent(0.7)
 				r := play(t, Config{Seed: uint64(4000 + i), Jobs: each / max(tasks/4, 1), Sites: all, MeanGap: time.Second, MaxTasks: tasks, Limit: 24 * time.Hour,
 					Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})

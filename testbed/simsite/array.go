@@ -15,8 +15,6 @@ type array struct {
 	tasks   []*job
 	running int
 	alive   int // records that have not ended
-	changed uint64
-	gone    []federation.SiteTask // ended and out of memory
 }
 
 // parseArray reads "0-7:2,11%3".

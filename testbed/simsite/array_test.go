@@ -21,7 +21,7 @@ func array1(list string, more ...func(*wire.JobDesc)) func(*wire.JobDesc) {
 func TestArrayTasksHaveTheirOwnNumbers(t *testing.T) {
 	s := newSite(t)
 	s.mustSubmit(t, desc(10*second1, pinned(30000011, "fsub:k"), array1("0-3")))
-	j, err := s.Driver(DriverConfig{}).Lookup(context.Background(), federation.JobRef{ID: 30000011})
+	j, err := restDriver(t, s).Lookup(context.Background(), federation.JobRef{ID: 30000011})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestArrayLimit(t *testing.T) {
 
 func TestArrayCancel(t *testing.T) {
 	s := newSite(t)
-	ctx, d := context.Background(), s.Driver(DriverConfig{})
+	ctx, d := context.Background(), restDriver(t, s)
 	s.mustSubmit(t, desc(10*second1, pinned(30000011, "k"), array1("0-5%2")))
 	if err := d.Cancel(ctx, federation.JobRef{ID: 30000011}, []int{0, 3, 4}); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestArrayCancel(t *testing.T) {
 
 func TestArrayKeepsItsRecordWhileTasksLive(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.MinJobAge = time.Minute })
-	d := s.Driver(DriverConfig{})
+	d := restDriver(t, s)
 	s.mustSubmit(t, desc(50*second1, pinned(30000011, "k"), array1("0-9%1")))
 	s.Advance(400 * second1)
 	j, err := d.Lookup(context.Background(), federation.JobRef{ID: 30000011})

@@ -23,18 +23,8 @@ func benchSite(b *testing.B) *Site {
 
 // BenchmarkJob is the whole life of a job: submitted, started, ended, purged, and told of by a poll for every 250 jobs.
 func BenchmarkJob(b *testing.B) {
-	b.Run("direct", func(b *testing.B) {
-		s := benchSite(b)
-		lives(b, s, s.Driver(DriverConfig{}))
-	})
-	b.Run("rest", func(b *testing.B) {
-		s := benchSite(b)
-		lives(b, s, restDriver(b, s))
-	})
-}
-
-func lives(b *testing.B, s *Site, d federation.Driver) {
-	ctx := context.Background()
+	s := benchSite(b)
+	d, ctx := restDriver(b, s), context.Background()
 	var mark federation.Mark
 	told := 0
 	b.ReportAllocs()

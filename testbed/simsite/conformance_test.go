@@ -14,7 +14,7 @@ import (
 )
 
 // TestConformance: a simulated site of either version passes the suite that real Slurm passes, through the real driver
-// of Slurm, and so does the driver that skips HTTP.
+// of Slurm.
 func TestConformance(t *testing.T) {
 	for _, version := range []string{"24.11.5", "26.05.5"} {
 		t.Run("rest "+version, func(t *testing.T) {
@@ -32,10 +32,6 @@ func TestConformance(t *testing.T) {
 			drivertest.Run(t, harness(s, siteTime{restDriverWith(t, s, settled), s}, badDriver(t, s)))
 		})
 	}
-	t.Run("direct", func(t *testing.T) {
-		s := conformanceSite(t, "24.11.5")
-		drivertest.Run(t, harness(s, s.Driver(DriverConfig{}), nil))
-	})
 }
 
 func conformanceSite(t *testing.T, version string) *Site {
@@ -48,8 +44,8 @@ func conformanceSite(t *testing.T, version string) *Site {
 // harness drives virtual time: Wait moves the site's clock on and comes back at once.
 func harness(s *Site, d, stranger federation.Driver) drivertest.Harness {
 	next := federation.FirstJobID
-	h := drivertest.Harness{
-		Driver: d, Federation: "f", NextID: func() federation.JobID { next++; return next },
+	return drivertest.Harness{
+		Driver: d, Stranger: stranger, Federation: "f", NextID: func() federation.JobID { next++; return next },
 		User: federation.SiteUser{Name: "alice", UID: 7001, GID: 7001}, Other: federation.SiteUser{Name: "bob", UID: 7002, GID: 7002},
 		Account: "proj1", OtherAccount: "proj2", Partition: "main", GPUType: "h100", Nodes: 4,
 		Now: s.Now, Wait: s.Advance, ForgetsAfter: 40 * time.Second,
@@ -57,10 +53,6 @@ func harness(s *Site, d, stranger federation.Driver) drivertest.Harness {
 		KillController:  func() { s.KillController(CrashOptions{}) },
 		StartController: s.StartController,
 	}
-	if stranger != nil {
-		h.Stranger = stranger
-	}
-	return h
 }
 
 // siteTime puts the site's virtual time into the one stamp that the suite compares: the driver takes it from the machine.

@@ -183,6 +183,32 @@ func (s *Site) Requeue(c Caller, id uint32) error {
 	return nil
 }
 
+// requeueNamed requeues the records that a target names and that run or have ended.
+func (s *Site) requeueNamed(c Caller, text string) error {
+	t, err := s.parseTarget(text)
+	if err != nil {
+		return err
+	}
+	list := s.records(t)
+	switch {
+	case s.down:
+		return errController
+	case len(list) == 0:
+		return errJobID
+	case !s.mayTouch(c, list[0]):
+		return errDenied
+	}
+	err = errTransition
+	for _, j := range list {
+		if j.state != federation.Pending && (t.tasks == nil || slices.Contains(t.tasks, j.task)) {
+			s.requeue(j, RunRequeued)
+			err = nil
+		}
+	}
+	s.schedule()
+	return err
+}
+
 // Update changes a job as POST /job/{id} does; of an array, every record that has not ended.
 func (s *Site) Update(c Caller, id uint32, d *wire.JobDesc) error {
 	s.lock()

@@ -34,12 +34,11 @@ func (s *Site) KillController(o CrashOptions) {
 		switch {
 		case s.jobs[j.id] != j: // purged meanwhile
 		case j.isNew:
-			s.drop(j, false)
+			s.drop(j)
 			s.stats.Forgotten++
 		case j.saved != nil && !o.KeepChanges:
 			j.live = *j.saved
 			j.gen++
-			s.note(j)
 		}
 		j.saved = nil
 	}
@@ -48,9 +47,9 @@ func (s *Site) KillController(o CrashOptions) {
 		switch {
 		case j == nil:
 		case o.Everything && !j.state.Ended():
-			s.drop(j, false)
+			s.drop(j)
 		case o.ForgetEnded && j.state.Ended() && !s.anchors(j):
-			s.drop(j, true)
+			s.drop(j)
 		}
 	}
 	if o.Everything {

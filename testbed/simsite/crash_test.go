@@ -12,7 +12,7 @@ import (
 
 func TestKilledControllerForgets(t *testing.T) {
 	s := newSite(t)
-	d := s.Driver(DriverConfig{})
+	d := restDriver(t, s)
 	old := s.mustSubmit(t, desc(100*second1, pinned(30000001, "fsub:old")))
 	s.Advance(6 * second1) // saved
 	s.mustSubmit(t, desc(100*second1, pinned(30000002, "fsub:new")))
@@ -114,8 +114,8 @@ func TestControllerDown(t *testing.T) {
 	limited := s.mustSubmit(t, desc(time.Hour, func(d *wire.JobDesc) { d.TimeLimit = wire.Num(1) }))
 	s.Advance(6 * second1)
 	s.KillController(CrashOptions{})
-	d := s.Driver(DriverConfig{})
-	if _, err := d.Observe(context.Background()); !errors.Is(err, federation.ErrNotSent) {
+	d := restDriver(t, s)
+	if _, err := d.Observe(context.Background()); !errors.Is(err, federation.ErrUnavailable) {
 		t.Errorf("observe: %v", err)
 	}
 	s.Advance(2 * time.Minute)
@@ -143,7 +143,7 @@ func TestArrayForgottenInPart(t *testing.T) {
 	s.Advance(6 * second1)
 	s.Advance(3 * second1) // two tasks ended at 8 s, two more started: not saved
 	s.RestartController(CrashOptions{})
-	d := s.Driver(DriverConfig{})
+	d := restDriver(t, s)
 	j, err := d.Lookup(context.Background(), federation.JobRef{ID: 30000011})
 	if err != nil || j.PendingTasks == "" {
 		t.Fatalf("%+v %v", j, err)
@@ -159,7 +159,7 @@ func TestArrayForgottenInPart(t *testing.T) {
 
 func TestSlurmdbdDown(t *testing.T) {
 	s := newSite(t)
-	ctx, d := context.Background(), s.Driver(DriverConfig{})
+	ctx, d := context.Background(), restDriver(t, s)
 	s.SetSlurmdbd(false)
 	s.mustSubmit(t, desc(second1, pinned(30000001, "k")))
 	s.Advance(2 * second1)

@@ -2,9 +2,9 @@
 // records, and the HTTP paths of slurmrestd in front. It is a small working implementation with fault switches, for tests
 // that need thousands of jobs, virtual time, or failures that a real cluster does not show on demand.
 //
-// Start with [Site]. [New] makes one from a [Config]; [Site.Handler] and [Site.Transport] speak slurmrestd (shape v0.0.42),
-// [Site.Driver] skips HTTP and JSON and obeys the same contract; [Site.Inject] sets [Fault]s; [Site.KillController] and
-// [Site.StartController] lose what a real controller loses. [Site.Runs] tells how often a job really ran.
+// Start with [Site]. [New] makes one from a [Config]; [Site.Handler] and [Site.Transport] speak slurmrestd (shape v0.0.42)
+// with the real driver of package slurm; [Site.Inject] sets [Fault]s; [Site.KillController] and [Site.StartController]
+// lose what a real controller loses. [Site.Runs] tells how often a job really ran.
 //
 // What a job does is told by its script: a line "#SIM run=30s exit=0", or a few lines of plain shell that are understood
 // (see [ParseScript]). Nothing is executed and no file is written.

@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"fsub/federation"
 	"fsub/sbatch"
 	"fsub/slurm"
@@ -67,99 +64,7 @@ func script(text string) func(*federation.Submission) {
 	return func(s *federation.Submission) { s.Payload.Script = "#!/bin/sh\n" + text + "\n" }
 }
 
-// TestDriversAgree: what the direct driver says of a site is what the slurm driver reads from its slurmrestd.
-func TestDriversAgree(t *testing.T) {
-	ctx := context.Background()
-	s := newSite(t, withKey, func(c *Config) { // nothing happens between the two looks
-		c.Clock, c.TokenClock = NewVirtualClock(time.Now()), RealClock{}
-	})
-	direct, rest := s.Driver(DriverConfig{}), restDriver(t, s)
-	id := federation.FirstJobID
-	submitBoth := func(change ...func(*federation.Submission)) federation.JobID {
-		t.Helper()
-		for _, d := range []federation.Driver{direct, rest} {
-			id++
-			r, err := d.Submit(ctx, submission(id, change...))
-			if err != nil || r.SiteJobID != uint32(id) || r.Adopted || len(r.Warnings) > 0 {
-				t.Errorf("%T: submit: %+v %v", d, r, err)
-			}
-		}
-		return id
-	}
-	submitBoth(spec(func(p *sbatch.Spec) { p.GPUsPerNode = "h100:2" }))
-	gang := submitBoth(spec(func(p *sbatch.Spec) { p.MinNodes, p.MaxNodes, p.GRES, p.NTasksPerNode = 2, 2, "gpu:1", 2 }))
-	submitBoth(spec(func(p *sbatch.Spec) { p.Array = "0-6%3" }), script("#SIM run=1h exit=1"))
-	short := submitBoth(script("#SIM run=0s exit=3"))
-	held := submitBoth(func(s *federation.Submission) { s.Job.Held = federation.HeldUser })
-	submitBoth(spec(func(p *sbatch.Spec) { p.Begin, p.TimeLimit = time.Now().Add(time.Hour), sbatch.Unlimited }))
-	waits := submitBoth(spec(func(p *sbatch.Spec) { p.MinNodes, p.MaxNodes, p.GPUsPerNode = 4, 4, "4" }))
-	if err := direct.Cancel(ctx, federation.JobRef{ID: gang}, nil); err != nil {
-		t.Error(err)
-	}
-	if err := rest.Hold(ctx, federation.JobRef{ID: waits}); err != nil {
-		t.Error(err)
-	}
-	if err := rest.Release(ctx, federation.JobRef{ID: held}); err != nil {
-		t.Error(err)
-	}
-
-	s.Advance(3 * time.Second)
-	cmpJobs(t, "all", direct, rest, nil)
-	s.KillController(CrashOptions{ForgetEnded: true, KeepChanges: true})
-	s.StartController()
-	for _, id := range []federation.JobID{short, gang, waits, held, id - 1, 4711} {
-		a, errA := direct.Lookup(ctx, federation.JobRef{ID: id})
-		b, errB := rest.Lookup(ctx, federation.JobRef{ID: id})
-		if errors.Is(errA, federation.ErrNotFound) != errors.Is(errB, federation.ErrNotFound) {
-			t.Errorf("lookup of %d: %v and %v", id, errA, errB)
-		}
-		if diff := cmp.Diff(a, b, looseJob...); diff != "" {
-			t.Errorf("lookup of %d: -direct +rest\n%s", id, diff)
-		}
-	}
-	a, errA := direct.Observe(ctx)
-	b, errB := rest.Observe(ctx)
-	if errA != nil || errB != nil {
-		t.Fatal(errA, errB)
-	}
-	// What an API version lacks, the direct driver does not; what is only shown to people it does not tell.
-	opts := cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(federation.Observation{}, "At", "Warnings", "PendingJobs", "Lacks"),
-		cmpopts.IgnoreFields(federation.Node{}, "Info"), cmpopts.IgnoreFields(federation.Partition{}, "Info"),
-		cmpopts.SortSlices(func(a, b federation.RunningJob) bool { return a.Job < b.Job })}
-	if diff := cmp.Diff(a, b, opts); diff != "" {
-		t.Errorf("observation: -direct +rest\n%s", diff)
-	}
-}
-
-// looseJob leaves out what one of the two cannot know.
-var looseJob = []cmp.Option{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(federation.SiteJob{}, "Priority", "Output", "CPUs", "NumNodes", "Eligible", "Reason")}
-
-func cmpJobs(t *testing.T, when string, direct, rest federation.Driver, mark federation.Mark) {
-	t.Helper()
-	a, errA := direct.Jobs(context.Background(), mark)
-	b, errB := rest.Jobs(context.Background(), mark)
-	if errA != nil || errB != nil {
-		t.Fatal(errA, errB)
-	}
-	byID := cmpopts.SortSlices(func(a, b federation.SiteJob) bool { return a.ID < b.ID })
-	if diff := cmp.Diff(a, b, append(looseJob, byID, cmpopts.IgnoreFields(federation.JobsReport{}, "At", "Mark"))...); diff != "" {
-		t.Errorf("%s: -direct +rest\n%s", when, diff)
-	}
-}
-
-// eachDriver runs a test with both drivers.
-func eachDriver(t *testing.T, f func(t *testing.T, s *Site, d federation.Driver)) {
-	t.Run("direct", func(t *testing.T) {
-		s := newSite(t, withKey)
-		f(t, s, s.Driver(DriverConfig{}))
-	})
-	t.Run("rest", func(t *testing.T) {
-		s := newSite(t, withKey)
-		f(t, s, restDriver(t, s))
-	})
-}
-
-func TestFaultsThroughDrivers(t *testing.T) {
+func TestFaultsThroughDriver(t *testing.T) {
 	const id = federation.FirstJobID
 	for _, c := range []struct {
 		fault Fault
@@ -180,29 +85,29 @@ func TestFaultsThroughDrivers(t *testing.T) {
 		{Fault{Kind: Slow, Delay: time.Millisecond}, nil, 1},
 	} {
 		t.Run(string(c.fault.Kind), func(t *testing.T) {
-			eachDriver(t, func(t *testing.T, s *Site, d federation.Driver) {
-				c.fault.Ops = []Op{OpSubmit}
-				remove := s.Inject(c.fault)
-				ctx, cancel := context.WithCancel(context.Background())
-				defer cancel()
-				if c.fault.Kind == Hang || c.fault.Kind == HangAfter {
-					go giveUpWhenStruck(s, cancel)
-				}
-				if _, err := d.Submit(ctx, submission(id)); !errors.Is(err, c.want) {
-					t.Errorf("submit: %v, want %v", err, c.want)
-				}
-				if n := s.RunCount(uint32(id)); n != c.runs {
-					t.Errorf("%d runs, want %d", n, c.runs)
-				}
-				remove()
-				r, err := d.Submit(context.Background(), submission(id))
-				if err != nil || r.Adopted != (c.runs == 1) {
-					t.Errorf("second submission: %+v %v", r, err)
-				}
-				if n := s.RunCount(uint32(id)); n != 1 {
-					t.Errorf("%d runs in the end", n)
-				}
-			})
+			s := newSite(t, withKey)
+			d := restDriver(t, s)
+			c.fault.Ops = []Op{OpSubmit}
+			remove := s.Inject(c.fault)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			if c.fault.Kind == Hang || c.fault.Kind == HangAfter {
+				go giveUpWhenStruck(s, cancel)
+			}
+			if _, err := d.Submit(ctx, submission(id)); !errors.Is(err, c.want) {
+				t.Errorf("submit: %v, want %v", err, c.want)
+			}
+			if n := s.RunCount(uint32(id)); n != c.runs {
+				t.Errorf("%d runs, want %d", n, c.runs)
+			}
+			remove()
+			r, err := d.Submit(context.Background(), submission(id))
+			if err != nil || r.Adopted != (c.runs == 1) {
+				t.Errorf("second submission: %+v %v", r, err)
+			}
+			if n := s.RunCount(uint32(id)); n != 1 {
+				t.Errorf("%d runs in the end", n)
+			}
 		})
 	}
 }
@@ -216,80 +121,80 @@ func giveUpWhenStruck(s *Site, cancel func()) {
 }
 
 func TestEmptyListsProveNothing(t *testing.T) {
-	eachDriver(t, func(t *testing.T, s *Site, d federation.Driver) {
-		ctx := context.Background()
-		if _, err := d.Submit(ctx, submission(federation.FirstJobID)); err != nil {
-			t.Fatal(err)
-		}
-		s.Inject(Fault{Kind: Empty, Ops: []Op{OpNodes, OpJob}})
-		if o, err := d.Observe(ctx); !errors.Is(err, federation.ErrUnavailable) {
-			t.Errorf("observe: %+v %v", o, err)
-		}
-		if j, err := d.Lookup(ctx, federation.JobRef{ID: federation.FirstJobID + 1}); !errors.Is(err, federation.ErrUnavailable) {
-			t.Errorf("lookup: %+v %v", j, err)
-		}
-		s.ClearFaults()
-		s.Inject(Fault{Kind: Empty, Ops: []Op{OpState}, Times: 1})
-		if r, err := d.Jobs(ctx, nil); err != nil || len(r.Known) != 0 {
-			t.Errorf("an empty list cannot be told from a controller without jobs: %+v %v", r, err)
-		}
-		if r, err := d.Jobs(ctx, nil); err != nil || len(r.Known) != 1 || len(r.Changed) != 1 {
-			t.Errorf("afterwards: %+v %v", r, err)
-		}
-	})
+	s := newSite(t, withKey)
+	d := restDriver(t, s)
+	ctx := context.Background()
+	if _, err := d.Submit(ctx, submission(federation.FirstJobID)); err != nil {
+		t.Fatal(err)
+	}
+	s.Inject(Fault{Kind: Empty, Ops: []Op{OpNodes, OpJob}})
+	if o, err := d.Observe(ctx); !errors.Is(err, federation.ErrUnavailable) {
+		t.Errorf("observe: %+v %v", o, err)
+	}
+	if j, err := d.Lookup(ctx, federation.JobRef{ID: federation.FirstJobID + 1}); !errors.Is(err, federation.ErrUnavailable) {
+		t.Errorf("lookup: %+v %v", j, err)
+	}
+	s.ClearFaults()
+	s.Inject(Fault{Kind: Empty, Ops: []Op{OpState}, Times: 1})
+	if r, err := d.Jobs(ctx, nil); err != nil || len(r.Known) != 0 {
+		t.Errorf("an empty list cannot be told from a controller without jobs: %+v %v", r, err)
+	}
+	if r, err := d.Jobs(ctx, nil); err != nil || len(r.Known) != 1 || len(r.Changed) != 1 {
+		t.Errorf("afterwards: %+v %v", r, err)
+	}
 }
 
 func TestMarks(t *testing.T) {
-	eachDriver(t, func(t *testing.T, s *Site, d federation.Driver) {
-		ctx := context.Background()
-		for i := range federation.JobID(3) {
-			if _, err := d.Submit(ctx, submission(federation.FirstJobID+i)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r1, err := d.Jobs(ctx, nil)
-		if err != nil || len(r1.Changed) != 3 {
-			t.Fatalf("%+v %v", r1, err)
-		}
-		if err := d.Cancel(ctx, federation.JobRef{ID: federation.FirstJobID + 1}, nil); err != nil {
+	s := newSite(t, withKey)
+	d := restDriver(t, s)
+	ctx := context.Background()
+	for i := range federation.JobID(3) {
+		if _, err := d.Submit(ctx, submission(federation.FirstJobID+i)); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // a mark may be used again
-			r2, err := d.Jobs(ctx, r1.Mark)
-			if err != nil || len(r2.Changed) != 1 || r2.Changed[0].State != federation.Cancelled || len(r2.Known) != 3 {
-				t.Errorf("%+v %v", r2, err)
-			}
-			if r3, err := d.Jobs(ctx, r2.Mark); err != nil || len(r3.Changed) != 0 || len(r3.Known) != 3 {
-				t.Errorf("%+v %v", r3, err)
-			}
+	}
+	r1, err := d.Jobs(ctx, nil)
+	if err != nil || len(r1.Changed) != 3 {
+		t.Fatalf("%+v %v", r1, err)
+	}
+	if err := d.Cancel(ctx, federation.JobRef{ID: federation.FirstJobID + 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a mark may be used again
+		r2, err := d.Jobs(ctx, r1.Mark)
+		if err != nil || len(r2.Changed) != 1 || r2.Changed[0].State != federation.Cancelled || len(r2.Known) != 3 {
+			t.Errorf("%+v %v", r2, err)
 		}
-	})
+		if r3, err := d.Jobs(ctx, r2.Mark); err != nil || len(r3.Changed) != 0 || len(r3.Known) != 3 {
+			t.Errorf("%+v %v", r3, err)
+		}
+	}
 }
 
 func TestAdoption(t *testing.T) {
-	eachDriver(t, func(t *testing.T, s *Site, d federation.Driver) {
-		ctx := context.Background()
-		for i := range 2 {
-			r, err := d.Submit(ctx, submission(federation.FirstJobID))
-			if err != nil || r.Adopted != (i == 1) {
-				t.Errorf("%+v %v", r, err)
-			}
+	s := newSite(t, withKey)
+	d := restDriver(t, s)
+	ctx := context.Background()
+	for i := range 2 {
+		r, err := d.Submit(ctx, submission(federation.FirstJobID))
+		if err != nil || r.Adopted != (i == 1) {
+			t.Errorf("%+v %v", r, err)
 		}
-		other := submission(federation.FirstJobID, func(s *federation.Submission) { s.Key = "fsub:other:30000000.1.a" })
-		if _, err := d.Submit(ctx, other); !errors.Is(err, federation.ErrConflict) {
-			t.Errorf("another federation's key: %v", err)
+	}
+	other := submission(federation.FirstJobID, func(s *federation.Submission) { s.Key = "fsub:other:30000000.1.a" })
+	if _, err := d.Submit(ctx, other); !errors.Is(err, federation.ErrConflict) {
+		t.Errorf("another federation's key: %v", err)
+	}
+	big := submission(federation.FirstJobID+1, spec(func(p *sbatch.Spec) { p.MinNodes, p.MaxNodes = 9, 9 }))
+	for range 2 {
+		if _, err := d.Submit(ctx, big); !errors.Is(err, federation.ErrCapacity) {
+			t.Errorf("9 nodes: %v", err)
 		}
-		big := submission(federation.FirstJobID+1, spec(func(p *sbatch.Spec) { p.MinNodes, p.MaxNodes = 9, 9 }))
-		for range 2 {
-			if _, err := d.Submit(ctx, big); !errors.Is(err, federation.ErrCapacity) {
-				t.Errorf("9 nodes: %v", err)
-			}
-		}
-		bad := submission(federation.FirstJobID+2, spec(func(p *sbatch.Spec) { p.Account = "proj2" }))
-		if _, err := d.Submit(ctx, bad); !errors.Is(err, federation.ErrDenied) {
-			t.Errorf("account: %v", err)
-		}
-	})
+	}
+	bad := submission(federation.FirstJobID+2, spec(func(p *sbatch.Spec) { p.Account = "proj2" }))
+	if _, err := d.Submit(ctx, bad); !errors.Is(err, federation.ErrDenied) {
+		t.Errorf("account: %v", err)
+	}
 }
 
 func TestTokens(t *testing.T) {

@@ -1,18 +1,23 @@
 package simsite
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fsub/federation"
-	"fsub/sbatch"
+	"fsub/slurm/wire"
 )
 
 // play lets a site live through jobs, faults and crashes drawn from a seed and returns what was seen of it. check is
@@ -21,21 +26,16 @@ func play(t *testing.T, seed uint64, steps int, check func(*Site)) (trace string
 	s = newSite(t, func(c *Config) {
 		c.Seed, c.MinJobAge, c.Completing = seed, time.Minute, time.Duration(seed%3)*time.Second
 	})
-	d := s.Driver(DriverConfig{})
 	s.Inject(Fault{Kind: LoseReply, Prob: 0.05, Ops: []Op{OpSubmit}})
 	s.Inject(Fault{Kind: Drop, Prob: 0.05})
 	s.Inject(Fault{Kind: Slow, Prob: 0.2, Delay: 30 * time.Millisecond})
 	rng := rand.New(rand.NewPCG(seed, 7))
 	h := sha256.New()
-	var mark federation.Mark
 	for i := range steps {
 		fmt.Fprintln(h, i, s.Now())
-		step(s, d, rng, federation.FirstJobID+federation.JobID(i), h)
+		step(s, rng, int64(federation.FirstJobID)+int64(i), h)
 		s.Advance(time.Duration(rng.IntN(3000)) * time.Millisecond)
-		if r, err := d.Jobs(context.Background(), mark); err == nil {
-			mark = r.Mark
-			fmt.Fprintf(h, "%+v %d\n", r.Changed, len(r.Known))
-		}
+		ask(s, h, "GET", "jobs/state/", nil)
 		check(s)
 	}
 	s.ClearFaults()
@@ -52,16 +52,28 @@ func play(t *testing.T, seed uint64, steps int, check func(*Site)) (trace string
 	return hex.EncodeToString(h.Sum(nil)), s
 }
 
-func step(s *Site, d *Driver, rng *rand.Rand, id federation.JobID, h hash.Hash) {
-	ctx := context.Background()
+// ask makes one call of the site's API and writes down how it went.
+func ask(s *Site, h hash.Hash, method, path string, body any) {
+	raw, _ := json.Marshal(body)
+	r, _ := http.NewRequest(method, "http://x/slurm/v0.0.42/"+path, bytes.NewReader(raw))
+	r.Header.Set(wire.HeaderUser, "slurm")
+	resp, err := s.Transport().RoundTrip(r)
+	fmt.Fprintln(h, err)
+	if err == nil {
+		fmt.Fprintln(h, resp.StatusCode)
+		io.Copy(h, resp.Body)
+	}
+}
+
+func step(s *Site, rng *rand.Rand, id int64, h hash.Hash) {
 	switch x := rng.IntN(100); {
 	case x < 80:
-		sub := submission(id, func(b *federation.Submission) { drawSpec(rng, b.Job.Spec) },
-			script(fmt.Sprintf("#SIM run=%ds exit=%d", rng.IntN(90), rng.IntN(8)/7)))
-		_, err := d.Submit(ctx, sub)
-		fmt.Fprintln(h, err)
+		d := desc(0, pinned(id, "fsub:f:"+itoa(uint32(id))+".1.x"))
+		drawDesc(rng, d)
+		d.Script = fmt.Sprintf("#!/bin/sh\n#SIM run=%ds exit=%d\n", rng.IntN(90), rng.IntN(8)/7)
+		ask(s, h, "POST", "job/submit", wire.JobSubmitRequest{Job: d})
 	case x < 86:
-		fmt.Fprintln(h, d.Cancel(ctx, federation.JobRef{ID: id - federation.JobID(rng.IntN(20))}, nil))
+		ask(s, h, "DELETE", "job/"+itoa(uint32(id)-uint32(rng.IntN(20))), nil)
 	case x < 89:
 		s.KillController(CrashOptions{KeepChanges: rng.IntN(2) == 0, ForgetEnded: rng.IntN(3) == 0})
 	case x < 93:
@@ -75,22 +87,22 @@ func step(s *Site, d *Driver, rng *rand.Rand, id federation.JobID, h hash.Hash) 
 	}
 }
 
-func drawSpec(rng *rand.Rand, p *sbatch.Spec) {
+func drawDesc(rng *rand.Rand, d *wire.JobDesc) {
 	if rng.IntN(3) == 0 {
-		p.GPUsPerNode = fmt.Sprint(1 + rng.IntN(4))
+		d.TRESPerNode = fmt.Sprintf("gres/gpu:%d", 1+rng.IntN(4))
 	}
 	if rng.IntN(4) == 0 {
-		p.MinNodes = 1 + rng.IntN(4)
-		p.MaxNodes = p.MinNodes
+		d.Tasks = 1 + rng.IntN(4)
+		d.Nodes = fmt.Sprintf("%d-%d", d.Tasks, d.Tasks)
 	}
 	if rng.IntN(6) == 0 {
-		p.Array = fmt.Sprintf("0-%d%%%d", rng.IntN(9), 1+rng.IntN(4))
+		d.Array = fmt.Sprintf("0-%d%%%d", rng.IntN(9), 1+rng.IntN(4))
 	}
-	p.CPUsPerTask = 1 + rng.IntN(8)
-	p.TimeLimit = time.Duration(1+rng.IntN(3)) * time.Minute
+	d.CPUsPerTask = 1 + rng.IntN(8)
+	d.TimeLimit = wire.Num(int64(1 + rng.IntN(3)))
 	if rng.IntN(3) == 0 {
 		no := false
-		p.Requeue = &no
+		d.Requeue = &no
 	}
 }
 
@@ -157,9 +169,11 @@ func TestHistories(t *testing.T) {
 
 // TestResubmitUntilAcknowledged: with lost requests and replies, but no crashes, submitting again until it is acknowledged
 // runs every job once.
-func TestResubmitUntilAcknowledged(t *testing.T) {
+func TestResubmitUntilAcknowledged(t *testing.T) { synctest.Test(t, resubmitUntilAcknowledged) }
+
+func resubmitUntilAcknowledged(t *testing.T) {
 	s := newSite(t)
-	d := s.Driver(DriverConfig{})
+	d := restDriver(t, s)
 	for _, k := range []FaultKind{Refuse, Drop, LoseReply, Fail500, Gateway504, Truncate, Garbage, Empty, NoReach} {
 		s.Inject(Fault{Kind: k, Prob: 0.1})
 	}

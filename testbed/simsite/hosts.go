@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"fsub/slurm/hostlist"
+	"fsub/topology"
 )
 
 func expandHosts(list string) ([]string, error) { return hostlist.Expand(list) }
@@ -37,4 +38,28 @@ func compareHosts(a, b string) int {
 func splitHost(name string) (prefix, num string) {
 	prefix = strings.TrimRight(name, "0123456789")
 	return prefix, strings.TrimLeft(name[len(prefix):], "0")
+}
+
+// Tree is the site's switch tree, which no slurmrestd tells.
+func (s *Site) Tree() topology.Tree { return s.tree }
+
+// buildTree makes the switch tree of the configuration.
+func buildTree(cfg *Config) (topology.Tree, error) {
+	var t topology.Tree
+	level := map[string]int{}
+	for _, sw := range cfg.Switches {
+		nodes, err := expandHosts(sw.Nodes)
+		if err != nil {
+			return t, err
+		}
+		children, err := expandHosts(sw.Switches)
+		if err != nil {
+			return t, err
+		}
+		for _, c := range children {
+			level[sw.Name] = max(level[sw.Name], level[c]+1)
+		}
+		t.Switches = append(t.Switches, topology.Switch{Name: sw.Name, Level: level[sw.Name], Nodes: nodes, Children: children})
+	}
+	return t, nil
 }

@@ -47,22 +47,23 @@ type call struct {
 }
 
 var routes = map[string]route{
-	"GET ping":         {OpPing, false, (*Site).getPing},
-	"GET diag":         {OpDiag, false, (*Site).getDiag},
-	"POST job/submit":  {OpSubmit, false, (*Site).postSubmit},
-	"GET jobs/state":   {OpState, false, (*Site).getState},
-	"GET jobs":         {OpJobs, false, (*Site).getJobs},
-	"DELETE jobs":      {OpKill, false, (*Site).deleteJobs},
-	"GET job/*":        {OpJob, false, (*Site).getJob},
-	"POST job/*":       {OpUpdate, false, (*Site).postJob},
-	"DELETE job/*":     {OpKill, false, (*Site).deleteJob},
-	"GET nodes":        {OpNodes, false, (*Site).getNodes},
-	"GET node/*":       {OpNodes, false, (*Site).getNodes},
-	"POST node/*":      {OpNodeUpdate, false, (*Site).postNode},
-	"GET partitions":   {OpPartitions, false, (*Site).getPartitions},
-	"GET partition/*":  {OpPartitions, false, (*Site).getPartitions},
-	"GET reservations": {OpReservations, false, (*Site).getReservations},
-	"GET licenses":     {OpLicenses, false, (*Site).getLicenses},
+	"GET ping":          {OpPing, false, (*Site).getPing},
+	"GET diag":          {OpDiag, false, (*Site).getDiag},
+	"POST job/submit":   {OpSubmit, false, (*Site).postSubmit},
+	"GET jobs/state":    {OpState, false, (*Site).getState},
+	"GET jobs":          {OpJobs, false, (*Site).getJobs},
+	"DELETE jobs":       {OpKill, false, (*Site).deleteJobs},
+	"POST jobs/requeue": {OpUpdate, false, (*Site).postRequeue},
+	"GET job/*":         {OpJob, false, (*Site).getJob},
+	"POST job/*":        {OpUpdate, false, (*Site).postJob},
+	"DELETE job/*":      {OpKill, false, (*Site).deleteJob},
+	"GET nodes":         {OpNodes, false, (*Site).getNodes},
+	"GET node/*":        {OpNodes, false, (*Site).getNodes},
+	"POST node/*":       {OpNodeUpdate, false, (*Site).postNode},
+	"GET partitions":    {OpPartitions, false, (*Site).getPartitions},
+	"GET partition/*":   {OpPartitions, false, (*Site).getPartitions},
+	"GET reservations":  {OpReservations, false, (*Site).getReservations},
+	"GET licenses":      {OpLicenses, false, (*Site).getLicenses},
 
 	"GET db ping":         {OpDBOther, true, (*Site).getDBPing},
 	"GET db job/*":        {OpDBJobs, true, (*Site).getDBJobs},
@@ -73,16 +74,23 @@ var routes = map[string]route{
 	"GET db config":       {OpDBOther, true, (*Site).getDBConfig},
 }
 
+// newest is the API version of 26.05. Its shapes are those of v0.0.42 where this site has anything to tell; it can requeue.
+const newest = "v0.0.45"
+
 // find splits a path into the route and its argument.
-func find(method, path string) (r route, arg string, ok bool) {
+func (s *Site) find(method, path string) (r route, arg string, ok bool) {
+	service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	version, rest, ok := strings.Cut(rest, "/")
+	if !ok || version != wire.Base && (version != newest || !s.modern()) {
+		return route{}, "", false
+	}
 	prefix := ""
-	rest, isCtld := strings.CutPrefix(path, "/slurm/"+wire.Base+"/")
-	if !isCtld {
-		var isDB bool
-		if rest, isDB = strings.CutPrefix(path, "/slurmdb/"+wire.Base+"/"); !isDB {
-			return route{}, "", false
-		}
+	switch service {
+	case "slurm":
+	case "slurmdb":
 		prefix = "db "
+	default:
+		return route{}, "", false
 	}
 	rest = strings.TrimSuffix(rest, "/")
 	if r, ok = routes[method+" "+prefix+rest]; ok {
@@ -98,7 +106,7 @@ func find(method, path string) (r route, arg string, ok bool) {
 
 // respond answers a request, faults aside.
 func (s *Site) respond(q *request) response {
-	r, arg, ok := find(q.method, q.path)
+	r, arg, ok := s.find(q.method, q.path)
 	if !ok || r.db && s.cfg.NoDBD {
 		return textResponse(http.StatusNotFound, "Unable find requested URL. Please view /openapi/v3 for API reference.")
 	}

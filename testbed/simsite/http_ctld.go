@@ -160,12 +160,12 @@ func (s *Site) deleteJob(c *call) {
 		s.refuse(c, errJobID, "slurm_kill_jobs()")
 		return
 	}
-	s.killOne(c, &a, c.arg, sig)
+	s.tell(&a, c.arg, s.kill(c.caller, c.arg, sig))
 	s.ok(c, &a)
 }
 
-func (s *Site) killOne(c *call, a *wire.KillJobsResponse, id string, sig federation.Signal) {
-	err := s.kill(c.caller, id, sig)
+// tell puts what became of a job into the answer: only refusals are listed.
+func (s *Site) tell(a *wire.KillJobsResponse, id string, err error) {
 	r, ok := err.(*Refusal)
 	if !ok {
 		return
@@ -188,7 +188,21 @@ func (s *Site) deleteJobs(c *call) {
 		ids = s.matching(&q)
 	}
 	for _, id := range ids {
-		s.killOne(c, &a, id, sig)
+		s.tell(&a, id, s.kill(c.caller, id, sig))
+	}
+	s.ok(c, &a)
+}
+
+// postRequeue requeues the jobs that it names, as scontrol does. There is no such operation before v0.0.45.
+func (s *Site) postRequeue(c *call) {
+	var q wire.KillJobs
+	if json.Unmarshal(c.body, &q) != nil {
+		c.reply = textResponse(http.StatusBadRequest, "Rejecting request. Failure parsing request.")
+		return
+	}
+	a := wire.KillJobsResponse{Reply: s.meta(c)}
+	for _, id := range q.Jobs {
+		s.tell(&a, id, s.requeueNamed(c.caller, id))
 	}
 	s.ok(c, &a)
 }

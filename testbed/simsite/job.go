@@ -25,7 +25,6 @@ type job struct {
 	isNew   bool   // created since the last save
 	pos     int    // in Site.order
 	queued  bool   // in a group
-	changed uint64 // the last of Site.changes
 	gen     int    // changes when a planned event is void; never goes back
 }
 

@@ -41,8 +41,7 @@ type Record struct {
 
 type row struct {
 	Record
-	seq   int
-	ghost bool // see addGhost
+	seq int
 }
 
 // dbd is the site's slurmdbd.
@@ -88,12 +87,12 @@ func (s *Site) newRow(j *job) *row {
 // addGhost adds the row that 24.11 leaves when an array's record becomes that of its last task: younger than the real
 // one, PENDING forever, eligible at no time.
 func (s *Site) addGhost(j *job) {
-	if s.modern() || !s.dbd.up || j.row == nil || second(s.now).Equal(j.row.Submit) {
+	if s.modern() || !s.dbd.up || j.row == nil || stamp(s.now).Truncate(time.Second).Equal(j.row.Submit) {
 		return
 	}
-	r := &row{Record: j.row.Record, seq: -1, ghost: true}
+	r := &row{Record: j.row.Record, seq: -1}
 	s.fill(r, j)
-	r.Submit, r.State, r.Eligible, r.Start, r.Nodes, r.TRES = second(s.now), federation.Pending, time.Time{}, time.Time{}, "", ""
+	r.Submit, r.State, r.Eligible, r.Start, r.Nodes, r.TRES = stamp(s.now).Truncate(time.Second), federation.Pending, time.Time{}, time.Time{}, "", ""
 }
 
 // fill writes a job's state into its row, and the row into the table if it is new there.

@@ -61,7 +61,6 @@ type controller struct {
 	passDue bool
 	pending int
 	running int
-	changes uint64 // counts changes of job records
 }
 
 type due struct {
@@ -203,18 +202,15 @@ func (s *Site) purge() {
 			s.ended = append(s.ended, due{d.j, s.now + int64(s.cfg.MinJobAge)})
 			continue
 		}
-		s.drop(d.j, true)
+		s.drop(d.j)
 	}
 }
 
-// drop removes a job's record from the controller's memory. An array remembers a task that is purged, not one that is forgotten.
-func (s *Site) drop(j *job, purged bool) {
+// drop removes a job's record from the controller's memory.
+func (s *Site) drop(j *job) {
 	delete(s.jobs, j.id)
 	j.gen++
 	if a := s.arrays[j.array]; a != nil {
-		if purged && j.task >= 0 {
-			a.gone = append(a.gone, s.siteTask(j))
-		}
 		a.tasks = slices.DeleteFunc(a.tasks, func(t *job) bool { return t == j })
 		if len(a.tasks) == 0 {
 			delete(s.arrays, j.array)
@@ -235,18 +231,8 @@ func (s *Site) drop(j *job, purged bool) {
 	}
 }
 
-// note counts a change of j for those who ask what has changed.
-func (s *Site) note(j *job) {
-	s.changes++
-	j.changed = s.changes
-	if a := s.arrays[j.array]; a != nil {
-		a.changed = s.changes
-	}
-}
-
 // touch notes that j is about to change, so that a controller that is killed can go back to what it had saved.
 func (s *Site) touch(j *job) {
-	s.note(j)
 	if j.touched == s.saveGen {
 		return
 	}

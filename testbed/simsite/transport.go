@@ -41,7 +41,7 @@ func (r *response) contentType() string {
 // exchange takes one request through the faults and answers it.
 func (s *Site) exchange(ctx context.Context, q *request) (response, error) {
 	var resp response
-	r, _, _ := find(q.method, q.path)
+	r, _, _ := s.find(q.method, q.path)
 	fault, err := s.through(ctx, r.op, func() { resp = s.respond(q) })
 	if err != nil {
 		return response{}, err

@@ -18,7 +18,7 @@ func TestTwins(t *testing.T) {
 			t.Errorf("%s: %v", b.Name, err)
 			continue
 		}
-		o, err := s.Driver(DriverConfig{}).Observe(context.Background())
+		o, err := restDriver(t, s).Observe(context.Background())
 		if err != nil || len(o.Nodes) != b.Nodes || o.Nodes[0].GRES[0].Total != b.GPUs || len(o.Associations) != len(b.Users()) {
 			t.Errorf("%s: %+v %v", b.Name, o, err)
 		}
@@ -30,17 +30,15 @@ func TestCompleting(t *testing.T) {
 		c.Clock, c.TokenClock, c.Completing = NewVirtualClock(time.Now()), RealClock{}, 3*time.Second
 	})
 	ctx := context.Background()
-	direct, rest := s.Driver(DriverConfig{}), restDriver(t, s)
+	d := restDriver(t, s)
 	const id = federation.FirstJobID
-	if _, err := direct.Submit(ctx, submission(id, script("#SIM run=5s"))); err != nil {
+	if _, err := d.Submit(ctx, submission(id, script("#SIM run=5s"))); err != nil {
 		t.Fatal(err)
 	}
 	s.Advance(5 * time.Second)
 	for _, want := range []federation.State{federation.Completing, federation.Completed} {
-		for _, d := range []federation.Driver{direct, rest} {
-			if j, err := d.Lookup(ctx, federation.JobRef{ID: id}); err != nil || j.State != want {
-				t.Errorf("%T: %s %v, want %s", d, j.State, err, want)
-			}
+		if j, err := d.Lookup(ctx, federation.JobRef{ID: id}); err != nil || j.State != want {
+			t.Errorf("%s %v, want %s", j.State, err, want)
 		}
 		if used := s.nodes[0].usedCPUs; (used > 0) != (want == federation.Completing) {
 			t.Errorf("%s: %d CPUs in use", want, used)
@@ -55,7 +53,7 @@ func TestConcurrentUse(t *testing.T) {
 	s.Inject(Fault{Kind: LoseReply, Prob: 0.1})
 	s.Inject(Fault{Kind: Slow, Prob: 0.5, Delay: time.Millisecond})
 	ctx := context.Background()
-	drivers := []federation.Driver{s.Driver(DriverConfig{}), restDriver(t, s)}
+	drivers := []federation.Driver{restDriver(t, s), restDriver(t, s)}
 	var wg sync.WaitGroup
 	for i, d := range drivers {
 		wg.Go(func() {
@@ -79,24 +77,24 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 func TestReleaseHung(t *testing.T) {
-	eachDriver(t, func(t *testing.T, s *Site, d federation.Driver) {
-		s.Inject(Fault{Kind: Hang, Ops: []Op{OpSubmit}})
-		done := make(chan error)
-		go func() {
-			_, err := d.Submit(context.Background(), submission(federation.FirstJobID))
-			done <- err
-		}()
-		for s.Stats().Faults == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		select {
-		case err := <-done:
-			t.Fatalf("it did not hang: %v", err)
-		case <-time.After(20 * time.Millisecond):
-		}
-		s.ClearFaults()
-		if err := <-done; !errors.Is(err, federation.ErrUnavailable) {
-			t.Error(err)
-		}
-	})
+	s := newSite(t, withKey)
+	d := restDriver(t, s)
+	s.Inject(Fault{Kind: Hang, Ops: []Op{OpSubmit}})
+	done := make(chan error)
+	go func() {
+		_, err := d.Submit(context.Background(), submission(federation.FirstJobID))
+		done <- err
+	}()
+	for s.Stats().Faults == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("it did not hang: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	s.ClearFaults()
+	if err := <-done; !errors.Is(err, federation.ErrUnavailable) {
+		t.Error(err)
+	}
 }
