@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -164,9 +163,8 @@ func TestLaunchTemplateAndFleet(t *testing.T) {
 	one := mustRun(t, client, 1, func(in *sdk.RunInstancesInput) {
 		in.ImageId, in.LaunchTemplate = nil, &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String("gang")}
 	})
-	data, err := client.DescribeInstanceAttribute(ctx, &sdk.DescribeInstanceAttributeInput{InstanceId: one[0].InstanceId, Attribute: types.InstanceAttributeNameUserData})
-	if err != nil || *data.UserData.Value != "IyEvYmluL3NoCg==" {
-		t.Errorf("user data by template: %v %v", data, err)
+	if data := instance(c, 0).UserData; data != "#!/bin/sh\n" {
+		t.Errorf("user data of %s by template: %q", *one[0].InstanceId, data)
 	}
 	fleet := func(token string, least int32) *sdk.CreateFleetInput {
 		in := &sdk.CreateFleetInput{Type: types.FleetTypeInstant, ClientToken: &token,
@@ -211,40 +209,4 @@ func TestLaunchTemplateAndFleet(t *testing.T) {
 	}
 	_, err = client.CreateFleet(ctx, fleet("f4", 1))
 	refused(t, "a fleet of a deleted template", err, "InvalidLaunchTemplateId.NotFound", "does not exist")
-}
-
-func TestTagsAndStatus(t *testing.T) {
-	c, client := newCloud(t, ec2.Config{})
-	ctx := t.Context()
-	c.SetBoot(ec2.Pool{Type: "g5.xlarge"}, ec2.Boot{Never: true})
-	good := mustRun(t, client, 1, func(in *sdk.RunInstancesInput) {
-		in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot}
-	})
-	bad := mustRun(t, client, 1, func(in *sdk.RunInstancesInput) { in.InstanceType = "g5.xlarge" })
-	until(t, "both run", func() bool { return len(states(t, client, filter("instance-state-name", "running"))) == 2 })
-	status, err := client.DescribeInstanceStatus(ctx, &sdk.DescribeInstanceStatusInput{})
-	if err != nil || len(status.InstanceStatuses) != 2 || status.InstanceStatuses[0].SystemStatus.Status != "ok" || status.InstanceStatuses[1].SystemStatus.Status != "impaired" {
-		t.Errorf("%v %+v", err, status)
-	}
-	ids := []string{*good[0].InstanceId, *bad[0].InstanceId}
-	if _, err := client.CreateTags(ctx, &sdk.CreateTagsInput{Resources: ids, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}, {Key: aws.String("b"), Value: aws.String("2")}}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.DeleteTags(ctx, &sdk.DeleteTagsInput{Resources: ids[:1], Tags: []types.Tag{{Key: aws.String("a")}}}); err != nil {
-		t.Fatal(err)
-	}
-	tags, err := client.DescribeTags(ctx, &sdk.DescribeTagsInput{Filters: []types.Filter{filter("resource-type", "instance")}})
-	if err != nil || len(tags.Tags) != 3 {
-		t.Errorf("%v %+v", err, tags)
-	}
-	if err := c.SpotNotice(ids[0], time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	requests, err := client.DescribeSpotInstanceRequests(ctx, &sdk.DescribeSpotInstanceRequestsInput{})
-	if err != nil || len(requests.SpotInstanceRequests) != 1 || *requests.SpotInstanceRequests[0].Status.Code != "marked-for-termination" {
-		t.Errorf("%v %+v", err, requests)
-	}
-	if _, err := client.GetConsoleOutput(ctx, &sdk.GetConsoleOutputInput{InstanceId: &ids[0]}); err != nil {
-		t.Error(err)
-	}
 }

@@ -123,20 +123,6 @@ func (c *Cloud) spotRows(args model.Doc, t *Type, at time.Time, factor float64) 
 	return rows
 }
 
-func (c *Cloud) getSpotPlacementScores(args model.Doc) (model.Doc, error) {
-	var rows []row
-	for _, zone := range c.cfg.Zones {
-		score := 1
-		for _, name := range args.Strs("InstanceTypes") {
-			if t := c.types[name]; t != nil && t.offered(zone) && c.inStock(name, zone, spot) >= args.Int("TargetCapacity") {
-				score = 9
-			}
-		}
-		rows = append(rows, row{doc: model.Doc{"Region": c.cfg.Region, "AvailabilityZoneId": c.zoneID(zone), "Score": score}})
-	}
-	return answerList(args, "SpotPlacementScores", rows, 10, 1000)
-}
-
 func (c *Cloud) describeImages(args model.Doc) (model.Doc, error) {
 	var rows []row
 	for _, i := range c.cfg.Images {

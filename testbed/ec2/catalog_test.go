@@ -47,26 +47,11 @@ func TestCatalog(t *testing.T) {
 	if err != nil || len(spots.SpotPriceHistory) != 3 || *spots.SpotPriceHistory[0].SpotPrice != "0.321920" {
 		t.Error(err, spots)
 	}
-	scores, err := client.GetSpotPlacementScores(ctx, &sdk.GetSpotPlacementScoresInput{TargetCapacity: aws.Int32(2), InstanceTypes: []string{"g6.xlarge"}})
-	if err != nil || len(scores.SpotPlacementScores) != 3 {
-		t.Error(err, scores)
-	}
 	images, err := client.DescribeImages(ctx, &sdk.DescribeImagesInput{Owners: []string{"amazon"}, Filters: []types.Filter{filter("name", "al2023-ami-2023*"), filter("architecture", "arm64")}})
 	if err != nil || len(images.Images) != 1 {
 		t.Error(err, images)
 	}
-	zones, err := client.DescribeAvailabilityZones(ctx, &sdk.DescribeAvailabilityZonesInput{})
-	if err != nil || len(zones.AvailabilityZones) != 3 || *zones.AvailabilityZones[0].ZoneId != "use2-az1" {
-		t.Error(err, zones)
-	}
-	if regions, err := client.DescribeRegions(ctx, &sdk.DescribeRegionsInput{}); err != nil || len(regions.Regions) != 1 {
-		t.Error(err, regions)
-	}
-	vpcs, err := client.DescribeVpcs(ctx, &sdk.DescribeVpcsInput{Filters: []types.Filter{filter("is-default", "true")}})
-	if err != nil || len(vpcs.Vpcs) != 1 {
-		t.Error(err, vpcs)
-	}
-	groups, err := client.DescribeSecurityGroups(ctx, &sdk.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("vpc-id", *vpcs.Vpcs[0].VpcId), filter("group-name", "default")}})
+	groups, err := client.DescribeSecurityGroups(ctx, &sdk.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("vpc-id", "vpc-0f5ab000000000001"), filter("group-name", "default")}})
 	if err != nil || len(groups.SecurityGroups) != 1 {
 		t.Error(err, groups)
 	}

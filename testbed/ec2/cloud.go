@@ -33,7 +33,6 @@ type Cloud struct {
 	tags      map[string]map[string]string // of everything but instances
 	groups    map[string]*group
 	reserved  []*reservation
-	blocks    []*offer // capacity blocks for sale
 	templates []*template
 	faults    faults
 	calls     []Call

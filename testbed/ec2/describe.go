@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"encoding/base64"
 	"slices"
 	"time"
 
@@ -117,97 +116,4 @@ func (c *Cloud) instanceFields(in *instance, state string) map[string]string {
 		f["capacity-reservation-id"] = l.reservation.id
 	}
 	return f
-}
-
-func (c *Cloud) describeInstanceStatus(args model.Doc) (model.Doc, error) {
-	ids := args.Strs("InstanceIds")
-	if len(ids) > 0 && args.Has("MaxResults") {
-		return nil, refuse("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
-	}
-	list, state, err := c.wanted(ids)
-	if err != nil {
-		return nil, err
-	}
-	var rows []row
-	for i, in := range list {
-		if state[i] == running || args.Bool("IncludeAllInstances") {
-			rows = append(rows, c.statusRow(in, state[i]))
-		}
-	}
-	return answerList(args, "InstanceStatuses", rows, 5, 1000)
-}
-
-// statusRow shows an instance whose system never came up as impaired, and a spot notice as the event that it is at Amazon.
-func (c *Cloud) statusRow(in *instance, state string) row {
-	health := "ok"
-	switch {
-	case state != running:
-		health = "not-applicable"
-	case in.neverBoots:
-		health = "impaired"
-	}
-	doc := model.Doc{"InstanceId": in.id, "AvailabilityZone": in.launch.zone, "AvailabilityZoneId": c.zoneID(in.launch.zone), "InstanceState": stateDoc(state),
-		"InstanceStatus": model.Doc{"Status": health}, "SystemStatus": model.Doc{"Status": health}}
-	return row{doc: doc, tags: in.tags, field: map[string]string{"availability-zone": in.launch.zone, "instance-state-name": state,
-		"instance-state-code": itoa(stateCode[state]), "instance-status.status": health, "system-status.status": health}}
-}
-
-func (c *Cloud) describeInstanceAttribute(args model.Doc) (model.Doc, error) {
-	in, err := c.named([]string{args.Str("InstanceId")})
-	if err != nil {
-		return nil, err
-	}
-	l, out := in[0].launch, model.Doc{"InstanceId": in[0].id}
-	switch attribute := args.Str("Attribute"); attribute {
-	case "userData":
-		out["UserData"] = model.Doc{"Value": base64.StdEncoding.EncodeToString(l.userData)}
-	case "instanceType":
-		out["InstanceType"] = model.Doc{"Value": l.typ.Name}
-	case "instanceInitiatedShutdownBehavior":
-		out["InstanceInitiatedShutdownBehavior"] = model.Doc{"Value": l.shutdown}
-	default:
-		return nil, refuse("UnsupportedOperation", "The stand-in does not show the attribute %s", attribute)
-	}
-	return out, dryRun(args)
-}
-
-func (c *Cloud) getConsoleOutput(args model.Doc) (model.Doc, error) {
-	in, err := c.named([]string{args.Str("InstanceId")})
-	if err != nil {
-		return nil, err
-	}
-	text := in[0].console
-	if m := in[0].machine; m != nil {
-		text = m.console()
-	}
-	return model.Doc{"InstanceId": in[0].id, "Timestamp": time.Now(), "Output": base64.StdEncoding.EncodeToString([]byte(text))}, dryRun(args)
-}
-
-func (c *Cloud) describeSpotInstanceRequests(args model.Doc) (model.Doc, error) {
-	var rows []row
-	for _, in := range c.order {
-		if in.launch.market != spot {
-			continue
-		}
-		id, state, code := "sir-"+in.id[len(in.id)-8:], "active", "fulfilled"
-		if in.state() == terminated {
-			state, code = "closed", "instance-terminated-by-user"
-			if in.code == spotReclaimed {
-				code = "instance-terminated-no-capacity"
-			}
-		} else if !in.notice.IsZero() {
-			code = "marked-for-termination"
-		}
-		rows = append(rows, row{
-			doc: model.Doc{"SpotInstanceRequestId": id, "InstanceId": in.id, "State": state, "Type": "one-time", "CreateTime": in.launched,
-				"LaunchedAvailabilityZone": in.launch.zone, "Status": model.Doc{"Code": code, "UpdateTime": in.launched}},
-			field: map[string]string{"spot-instance-request-id": id, "instance-id": in.id, "state": state, "status-code": code},
-		})
-	}
-	rows, err := choose(rows, "spot-instance-request-id", args.Strs("SpotInstanceRequestIds"), "InvalidSpotInstanceRequestID.NotFound",
-		"The spot instance request ID '%s' does not exist")
-	if err != nil {
-		return nil, err
-	}
-	return answerList(args, "SpotInstanceRequests", rows, 5, 1000)
 }

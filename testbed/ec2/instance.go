@@ -35,7 +35,6 @@ type instance struct {
 	neverBoots  bool
 	notice      time.Time // when a spot instance is to end; zero: no notice
 	recommended time.Time // to rebalance
-	console     string    // of a machine that is gone
 	powerOff    int       // counts orders to power off, so that an older one knows that it was taken back
 }
 
@@ -132,7 +131,7 @@ func (c *Cloud) stopMachine(in *instance, grace time.Duration, then func()) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		in.console, in.machine = m.console(), nil
+		in.machine = nil
 		m.remove()
 		if !c.closed {
 			then()

@@ -110,30 +110,6 @@ func checkInterfaces(l *launch, interfaces []model.Doc) error {
 	return nil
 }
 
-func (c *Cloud) describeRegions(args model.Doc) (model.Doc, error) {
-	docs, err := filtered(args, []row{{doc: model.Doc{"RegionName": c.cfg.Region, "Endpoint": "ec2." + c.cfg.Region + ".amazonaws.com", "OptInStatus": "opt-in-not-required"},
-		field: map[string]string{"region-name": c.cfg.Region, "opt-in-status": "opt-in-not-required"}}})
-	return model.Doc{"Regions": docs}, err
-}
-
-func (c *Cloud) describeAvailabilityZones(args model.Doc) (model.Doc, error) {
-	var rows []row
-	for _, z := range c.cfg.Zones {
-		rows = append(rows, row{
-			doc: model.Doc{"ZoneName": z, "ZoneId": c.zoneID(z), "RegionName": c.cfg.Region, "State": "available", "ZoneType": "availability-zone",
-				"OptInStatus": "opt-in-not-required", "GroupName": c.cfg.Region + "-zg-1"},
-			field: map[string]string{"zone-name": z, "zone-id": c.zoneID(z), "region-name": c.cfg.Region, "state": "available", "zone-type": "availability-zone",
-				"opt-in-status": "opt-in-not-required", "group-name": c.cfg.Region + "-zg-1"},
-		})
-	}
-	rows, err := choose(rows, "zone-name", args.Strs("ZoneNames"), "InvalidParameterValue", "Invalid availability zone: [%s]")
-	if err != nil {
-		return nil, err
-	}
-	docs, err := filtered(args, rows)
-	return model.Doc{"AvailabilityZones": docs}, err
-}
-
 func (c *Cloud) describeSubnets(args model.Doc) (model.Doc, error) {
 	var rows []row
 	for i, z := range c.cfg.Zones {
@@ -154,16 +130,6 @@ func (c *Cloud) describeSubnets(args model.Doc) (model.Doc, error) {
 		return nil, err
 	}
 	return answerList(args, "Subnets", rows, 5, 1000)
-}
-
-func (c *Cloud) describeVpcs(args model.Doc) (model.Doc, error) {
-	rows, err := choose([]row{{doc: model.Doc{"VpcId": vpcID, "State": "available", "IsDefault": true, "CidrBlock": "127." + itoa(int(c.net)) + ".0.0/16", "OwnerId": owner, "InstanceTenancy": "default"},
-		field: map[string]string{"vpc-id": vpcID, "state": "available", "is-default": "true", "isDefault": "true", "owner-id": owner}}},
-		"vpc-id", args.Strs("VpcIds"), "InvalidVpcID.NotFound", "The vpc ID '%s' does not exist")
-	if err != nil {
-		return nil, err
-	}
-	return answerList(args, "Vpcs", rows, 5, 1000)
 }
 
 func (c *Cloud) describeSecurityGroups(args model.Doc) (model.Doc, error) {

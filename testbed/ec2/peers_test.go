@@ -86,13 +86,6 @@ func TestAWSCommand(t *testing.T) {
 	if len(list.Reservations) != 1 || len(list.Reservations[0].Instances) != 2 {
 		t.Errorf("%+v", list)
 	}
-	var offers struct {
-		CapacityBlockOfferings []struct{ CapacityBlockOfferingId, UpfrontFee string }
-	}
-	good(&offers, "ec2", "describe-capacity-block-offerings", "--instance-type", "p5.48xlarge", "--instance-count", "2", "--capacity-duration-hours", "48")
-	if len(offers.CapacityBlockOfferings) == 0 {
-		t.Error("no capacity block is offered")
-	}
 	var prices struct{ PriceList []string }
 	good(&prices, "pricing", "get-products", "--service-code", "AmazonEC2", "--filters", "Type=TERM_MATCH,Field=instanceType,Value=p5.48xlarge", "Type=TERM_MATCH,Field=operatingSystem,Value=Linux")
 	if len(prices.PriceList) != 6 {

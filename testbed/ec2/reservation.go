@@ -13,7 +13,7 @@ type reservation struct {
 	total         int
 	kind          string // "default", "capacity-block"
 	match         string // "open", "targeted"
-	state         string // "active", "scheduled", "cancelled", "expired"
+	state         string // "active", "expired"
 	created       time.Time
 	start, end    time.Time // end: zero where it is unlimited
 	blockID       string
@@ -113,14 +113,6 @@ func (c *Cloud) createCapacityReservation(args model.Doc) (model.Doc, error) {
 func (c *Cloud) reserve(r *reservation, tags map[string]string) {
 	c.reserved = append(c.reserved, r)
 	c.tags[r.id] = clone(tags)
-	if wait := time.Until(r.start); wait > 0 {
-		r.state = "scheduled"
-		c.later(wait, func() {
-			if r.state == "scheduled" {
-				r.state = "active"
-			}
-		})
-	}
 	if !r.end.IsZero() {
 		c.later(time.Until(r.end), func() { c.expire(r) })
 	}
@@ -128,7 +120,7 @@ func (c *Cloud) reserve(r *reservation, tags map[string]string) {
 
 // expire ends a reservation. The instances of a capacity block end with it.
 func (c *Cloud) expire(r *reservation) {
-	if r.state != "active" && r.state != "scheduled" {
+	if r.state != "active" {
 		return
 	}
 	r.state = "expired"
@@ -176,39 +168,13 @@ func (c *Cloud) describeCapacityReservations(args model.Doc) (model.Doc, error) 
 	return answerList(args, "CapacityReservations", rows, 1, 1000)
 }
 
-func (c *Cloud) cancelCapacityReservation(args model.Doc) (model.Doc, error) {
-	for _, r := range c.reserved {
-		if r.id != args.Str("CapacityReservationId") {
-			continue
-		}
-		if r.kind == block {
-			return nil, refuse("UnsupportedOperation", "A Capacity Block cannot be cancelled.")
-		}
-		if err := dryRun(args); err != nil {
-			return nil, err
-		}
-		r.state = "cancelled"
-		return model.Doc{"Return": true}, nil
-	}
-	return nil, refuse("InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist", args.Str("CapacityReservationId"))
-}
-
-func (c *Cloud) describeCapacityReservationTopology(args model.Doc) (model.Doc, error) {
-	var rows []row
-	for _, r := range c.reserved {
-		if r.state != "active" && r.state != "scheduled" {
-			continue
-		}
-		doc := model.Doc{"CapacityReservationId": r.id, "InstanceType": r.typ, "State": r.state, "AvailabilityZone": r.zone, "AvailabilityZoneId": c.zoneID(r.zone),
-			"NetworkNodes": nodesOf(r.zone, r.id)}
-		if r.blockID != "" {
-			doc["CapacityBlockId"] = r.blockID
-		}
-		rows = append(rows, row{doc: doc, field: map[string]string{"id": r.id, "availability-zone": r.zone, "instance-type": r.typ}})
-	}
-	rows, err := choose(rows, "id", args.Strs("CapacityReservationIds"), "InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist")
-	if err != nil {
-		return nil, err
-	}
-	return answerList(args, "CapacityReservations", rows, 1, 10)
+// AddBlock gives the account a capacity block that begins now and ends after d, and returns its reservation's ID.
+func (c *Cloud) AddBlock(typ, zone string, count int, d time.Duration) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now().UTC()
+	r := &reservation{id: newID("cr"), typ: typ, zone: zone, total: count, kind: block, match: "targeted", state: "active", created: now,
+		start: now, end: now.Add(d), blockID: newID("cb")}
+	c.reserve(r, nil)
+	return r.id
 }

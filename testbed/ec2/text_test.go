@@ -44,8 +44,5 @@ func TestTextSurvives(t *testing.T) {
 				t.Fatalf("%q=%q came back as %q", key, value, *got.Value)
 			}
 		}
-		if _, err := client.DeleteTags(t.Context(), &sdk.DeleteTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: &key}}}); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
