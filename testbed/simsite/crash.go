@@ -142,7 +142,7 @@ func (s *Site) recount() {
 		}
 	}
 	s.pending, s.running = 0, 0
-	s.groups, s.waiters, s.ended = map[groupKey]*group{}, map[uint32][]*job{}, nil
+	s.groups, s.ended = map[groupKey]*group{}, nil
 	for _, a := range s.arrays {
 		a.running, a.alive = 0, 0
 	}
@@ -174,9 +174,6 @@ func (s *Site) recount() {
 	}
 	slices.SortStableFunc(s.ended, func(a, b due) int { return cmp.Compare(a.at, b.at) })
 	for _, j := range pending {
-		if len(j.deps) > 0 {
-			s.await(j)
-		}
 		s.enqueue(j)
 	}
 }

@@ -12,6 +12,6 @@
 // Time is a [Clock]. With a [VirtualClock] nothing happens between calls: everything that has become due is carried out,
 // in order, at the start of the next call. All chance comes from Config.Seed, so one sequence of calls gives one history.
 //
-// Quirks are those seen on real 24.11 and 26.05. Left out: preemption, heterogeneous jobs, QOS limits, fair-share,
-// licenses and the output of jobs.
+// Quirks are those seen on real 24.11 and 26.05. Left out: dependencies (the federation sees to them itself), preemption,
+// heterogeneous jobs, QOS limits, fair-share, licenses and the output of jobs.
 package simsite

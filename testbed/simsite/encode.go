@@ -27,7 +27,7 @@ func (s *Site) wireJob(j *job) wire.Job {
 	w := wire.Job{
 		Account: j.account, AdminComment: d.AdminComment, AllocatingNode: s.cfg.Name + "-ctl", ArrayJobID: wire.Num(int64(j.array)),
 		ArrayMaxTasks: wire.Num(0), BatchFlag: true, Cluster: s.cfg.Name, Comment: j.comment, Contiguous: false,
-		CPUsPerTask: wire.Num(int64(j.need.cpusTask)), Deadline: wire.Num(d.Deadline), Dependency: j.dependency(d),
+		CPUsPerTask: wire.Num(int64(j.need.cpusTask)), Deadline: wire.Num(d.Deadline),
 		EligibleTime: wire.Num(seconds(j.eligible)), EndTime: wire.Num(s.endTime(j)), ExcludedNodes: strings.Join(d.ExcludedNodes, ","),
 		ExitCode: exitCode(j.state, j.exit), DerivedExitCode: exitCode(federation.Completed, 0), Extra: d.Extra, Features: d.Constraints,
 		GroupID: wire.Int(j.user.GID), GroupName: j.user.Name, HetJobID: wire.Num(0), HetJobOffset: wire.Num(0), JobID: int64(j.id),
@@ -81,14 +81,6 @@ func cutOff(list string) string {
 		return list
 	}
 	return list[:strings.LastIndexByte(list[:61], ',')+1] + "..."
-}
-
-// dependency shows what is still awaited: nothing once it is met.
-func (j *job) dependency(d *wire.JobDesc) string {
-	if len(j.deps) == 0 && !j.depNever {
-		return ""
-	}
-	return d.Dependency
 }
 
 // endTime is when a job ended, or when its limit will end it.

@@ -39,12 +39,11 @@ const (
 	OpUpdate       Op = "update"
 	OpKill         Op = "kill"
 	OpNodes        Op = "nodes"
-	OpNodeUpdate   Op = "node-update"
 	OpPartitions   Op = "partitions"
 	OpReservations Op = "reservations"
 	OpLicenses     Op = "licenses"
 	OpDBJobs       Op = "db-jobs" // one job or many
-	OpDBOther      Op = "db"      // associations, users, config
+	OpDBOther      Op = "db"      // associations, wckeys
 	OpNone         Op = ""        // an unknown path
 )
 

@@ -59,19 +59,15 @@ var routes = map[string]route{
 	"DELETE job/*":      {OpKill, false, (*Site).deleteJob},
 	"GET nodes":         {OpNodes, false, (*Site).getNodes},
 	"GET node/*":        {OpNodes, false, (*Site).getNodes},
-	"POST node/*":       {OpNodeUpdate, false, (*Site).postNode},
 	"GET partitions":    {OpPartitions, false, (*Site).getPartitions},
 	"GET partition/*":   {OpPartitions, false, (*Site).getPartitions},
 	"GET reservations":  {OpReservations, false, (*Site).getReservations},
 	"GET licenses":      {OpLicenses, false, (*Site).getLicenses},
 
-	"GET db ping":         {OpDBOther, true, (*Site).getDBPing},
 	"GET db job/*":        {OpDBJobs, true, (*Site).getDBJobs},
 	"GET db jobs":         {OpDBJobs, true, (*Site).getDBJobs},
 	"GET db associations": {OpDBOther, true, (*Site).getDBAssociations},
-	"GET db users":        {OpDBOther, true, (*Site).getDBUsers},
 	"GET db wckeys":       {OpDBOther, true, (*Site).getDBWCKeys},
-	"GET db config":       {OpDBOther, true, (*Site).getDBConfig},
 }
 
 // newest is the API version of 26.05. Its shapes are those of v0.0.42 where this site has anything to tell; it can requeue.

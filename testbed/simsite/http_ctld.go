@@ -183,11 +183,7 @@ func (s *Site) deleteJobs(c *call) {
 	}
 	a := wire.KillJobsResponse{Reply: s.meta(c)}
 	sig := federation.Signal{Name: q.Signal, Batch: slices.Contains(q.Flags, wire.KillBatch)}
-	ids := q.Jobs
-	if len(ids) == 0 {
-		ids = s.matching(&q)
-	}
-	for _, id := range ids {
+	for _, id := range q.Jobs {
 		s.tell(&a, id, s.kill(c.caller, id, sig))
 	}
 	s.ok(c, &a)
@@ -207,23 +203,6 @@ func (s *Site) postRequeue(c *call) {
 	s.ok(c, &a)
 }
 
-// matching lists the jobs that a filter selects; an empty filter selects none.
-func (s *Site) matching(q *wire.KillJobs) []string {
-	if q.JobName == "" && q.UserName == "" && q.UserID == "" && q.Account == "" && q.Partition == "" && len(q.JobState) == 0 {
-		return nil
-	}
-	var out []string
-	for _, j := range s.order {
-		if j == nil || j.state.Ended() || q.JobName != "" && j.desc.Name != q.JobName || q.UserName != "" && j.user.Name != q.UserName ||
-			q.UserID != "" && string(q.UserID) != strconv.Itoa(int(j.user.UID)) || q.Account != "" && j.account != q.Account ||
-			q.Partition != "" && j.part.Name != q.Partition || len(q.JobState) > 0 && !q.JobState.Has(string(j.state)) {
-			continue
-		}
-		out = append(out, strconv.FormatUint(uint64(j.id), 10))
-	}
-	return out
-}
-
 func (s *Site) getNodes(c *call) {
 	a := wire.NodesResponse{LastUpdate: wire.Num(seconds(s.now)), Reply: s.meta(c)}
 	list := s.nodes
@@ -239,22 +218,6 @@ func (s *Site) getNodes(c *call) {
 		a.Nodes = append(a.Nodes, s.wireNode(n))
 	}
 	s.ok(c, &a)
-}
-
-func (s *Site) postNode(c *call) {
-	var q struct {
-		State  wire.Strings `json:"state"`
-		Reason string       `json:"reason"`
-	}
-	if json.Unmarshal(c.body, &q) != nil {
-		c.reply = textResponse(http.StatusBadRequest, "Rejecting request. Failure parsing request.")
-		return
-	}
-	if err := s.setNode(c.caller, c.arg, q.State, q.Reason); err != nil {
-		s.refuse(c, err, "slurm_update_node()")
-		return
-	}
-	s.ok(c, s.meta(c))
 }
 
 func (s *Site) getPartitions(c *call) {

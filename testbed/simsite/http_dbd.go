@@ -1,7 +1,6 @@
 package simsite
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,11 +9,6 @@ import (
 	"fsub/federation"
 	"fsub/slurm/wire"
 )
-
-func (s *Site) getDBPing(c *call) {
-	p := wire.Ping{Hostname: s.cfg.Name + "-dbd", Responding: true, Primary: true}
-	s.ok(c, &wire.PingResponse{Pings: wire.List[wire.Ping]{p}, Reply: s.meta(c)})
-}
 
 // getDBJobs answers /job/{id} with every row of that ID (of an array's ID: also those of its tasks), and /jobs/ with
 // the rows that match the filter. An unknown ID is an empty list.
@@ -153,34 +147,7 @@ func (s *Site) getDBAssociations(c *call) {
 	s.ok(c, &a)
 }
 
-func (s *Site) getDBUsers(c *call) {
-	type dbUser struct {
-		Name    string       `json:"name"`
-		Admin   wire.Strings `json:"administrator_level"`
-		Default struct {
-			Account string `json:"account"`
-		} `json:"default"`
-	}
-	var a struct {
-		Users wire.List[dbUser] `json:"users"`
-		wire.Reply
-	}
-	a.Reply = s.meta(c)
-	for _, u := range s.cfg.Users {
-		w := dbUser{Name: u.Name, Admin: wire.Strings{s.users[u.Name].Admin}}
-		if len(u.Accounts) > 0 {
-			w.Default.Account = u.Accounts[0]
-		}
-		a.Users = append(a.Users, w)
-	}
-	s.ok(c, &a)
-}
-
 // getDBWCKeys: the site does not track them.
 func (s *Site) getDBWCKeys(c *call) {
 	s.ok(c, &wire.WCKeysResponse{Reply: s.meta(c)})
-}
-
-func (s *Site) getDBConfig(c *call) {
-	c.reply = s.encode(http.StatusOK, s.meta(c))
 }

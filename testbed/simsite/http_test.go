@@ -80,11 +80,8 @@ func TestRefusedOverHTTP(t *testing.T) {
 func TestNodesOverHTTP(t *testing.T) {
 	s := newSite(t)
 	s.mustSubmit(t, desc(time.Hour, func(d *wire.JobDesc) { d.TRESPerNode = "gres/gpu:3" }))
-	if got := s.curl(t, "alice", "POST", "/slurm/v0.0.42/node/a2", `{"state":["DRAIN"],"reason":"x"}`, nil); got != 500 {
-		t.Errorf("alice drains a node: %d", got)
-	}
-	if got := s.curl(t, "slurm", "POST", "/slurm/v0.0.42/node/a2", `{"state":["DRAIN"],"reason":"xid 79"}`, nil); got != 200 {
-		t.Errorf("drain: %d", got)
+	if err := s.NodeDrain("a2", "xid 79"); err != nil {
+		t.Fatal(err)
 	}
 	var a wire.NodesResponse
 	s.curl(t, "alice", "GET", "/slurm/v0.0.42/nodes/", "", &a)

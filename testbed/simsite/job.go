@@ -52,9 +52,6 @@ type live struct {
 	tres      string // allocated
 	exit      int32
 	restarts  int
-	deps      []dependency
-	depsAny   bool // one of deps is enough
-	depNever  bool
 	comment   string
 	row       *row
 	run       *run
@@ -68,14 +65,6 @@ func (j *job) states() []string {
 		return []string{string(j.state), "COMPLETING"}
 	}
 	return []string{string(j.state)}
-}
-
-// seen is the state that the federation sees.
-func (j *job) seen() federation.State {
-	if j.closing {
-		return federation.Completing
-	}
-	return j.state
 }
 
 // Run is one start of a job at the nodes: the proof of what really ran.
@@ -135,10 +124,6 @@ func (s *Site) reasonOf(j *job) federation.Reason {
 		return federation.ReasonHeldUser
 	case j.stateText != "":
 		return federation.Reason(j.stateText)
-	case j.depNever:
-		return federation.ReasonDependencyNever
-	case len(j.deps) > 0:
-		return federation.ReasonDependency
 	case j.begin > s.now:
 		return federation.ReasonBeginTime
 	case s.throttled(j):

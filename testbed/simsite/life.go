@@ -51,7 +51,6 @@ func (s *Site) start(j *job, p *partition, shares []share) {
 		s.push(s.now+j.limit, event{kind: evLimit, job: j, gen: j.gen})
 	}
 	s.record(j)
-	s.depStarted(j)
 }
 
 // groupID is the ID that the federation knows: the array's for a task.
@@ -131,7 +130,6 @@ func (s *Site) finish(j *job, state federation.State, exit int32, why string) {
 		a.alive--
 		s.unthrottle(a)
 	}
-	s.depEnded(j)
 }
 
 // free gives back the nodes of a job that was COMPLETING.

@@ -136,10 +136,3 @@ func (s *Site) Stats() Stats {
 	defer s.mu.Unlock()
 	return s.stats
 }
-
-// ControllerUp reports whether slurmctld is up.
-func (s *Site) ControllerUp() bool {
-	s.lock()
-	defer s.mu.Unlock()
-	return !s.down
-}

@@ -21,15 +21,6 @@ func (s *Site) NodeDrain(name, reason string) error {
 	return s.withNode(name, func(n *node) { n.drain, n.reason = true, reason })
 }
 
-// DrainAll drains every node: the site finishes what it runs and starts nothing.
-func (s *Site) DrainAll(reason string) {
-	s.lock()
-	defer s.mu.Unlock()
-	for _, n := range s.nodes {
-		n.drain, n.reason = true, reason
-	}
-}
-
 // SetPartition sets a partition's state: UP, DOWN, DRAIN or INACTIVE.
 func (s *Site) SetPartition(name, state string) error {
 	s.lock()
@@ -74,33 +65,4 @@ func (s *Site) nodeDown(n *node, reason string) {
 			s.lost(j, 0)
 		}
 	}
-}
-
-// setNode is POST /node/{name}: the states that operators may set.
-func (s *Site) setNode(c Caller, name string, states []string, reason string) error {
-	n := s.nodeByName[name]
-	u := s.users[c.Name]
-	switch {
-	case s.down:
-		return errController
-	case n == nil:
-		return errNodeName
-	case !c.Privileged && (u == nil || u.Admin != "Administrator"):
-		return errUserID
-	}
-	for _, st := range states {
-		switch st {
-		case "DRAIN":
-			n.drain, n.reason = true, reason
-		case "DOWN":
-			s.nodeDown(n, reason)
-		case "RESUME", "IDLE", "UNDRAIN":
-			n.down, n.drain, n.reason = false, false, ""
-		default:
-			return errNodeState
-		}
-	}
-	s.passDue = true
-	s.schedule()
-	return nil
 }

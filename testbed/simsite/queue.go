@@ -29,7 +29,7 @@ func first(a, b *job) int {
 
 // enqueue lets the scheduler see a pending job, if nothing else keeps it back.
 func (s *Site) enqueue(j *job) {
-	if j.state != federation.Pending || j.queued || j.held != federation.NotHeld || len(j.deps) > 0 || j.depNever || s.throttled(j) {
+	if j.state != federation.Pending || j.queued || j.held != federation.NotHeld || s.throttled(j) {
 		return
 	}
 	if j.begin > s.now {

@@ -54,7 +54,6 @@ type controller struct {
 	ended   []due // jobs that may be purged, in order of time
 	needs   map[string]*need
 	groups  map[groupKey]*group
-	waiters map[uint32][]*job // jobs with a dependency on this one
 	dirty   []*job
 	saveGen uint64
 	saveDue bool
@@ -84,7 +83,7 @@ func New(cfg Config) (*Site, error) {
 	s.now = s.clock.Now().UnixNano()
 	s.boot = s.now
 	s.controller = controller{nextID: cfg.FirstJobID, savedID: cfg.FirstJobID, prio: 4294901760, saveGen: 1, jobs: map[uint32]*job{},
-		arrays: map[uint32]*array{}, needs: map[string]*need{}, groups: map[groupKey]*group{}, waiters: map[uint32][]*job{}}
+		arrays: map[uint32]*array{}, needs: map[string]*need{}, groups: map[groupKey]*group{}}
 	s.dbd = newDBD(!cfg.NoDBD)
 	s.faults.rng = rand.New(rand.NewPCG(cfg.Seed, 0xfa17))
 	s.buildUsers(&cfg)
@@ -111,9 +110,6 @@ func (s *Site) modern() bool { return s.cfg.Version >= "25.11" }
 // Name is the site's ClusterName.
 func (s *Site) Name() string { return s.cfg.Name }
 
-// Clock is the clock that the site runs by.
-func (s *Site) Clock() Clock { return s.clock }
-
 // Now is the site's time.
 func (s *Site) Now() time.Time { return s.clock.Now() }
 
@@ -124,16 +120,6 @@ func (s *Site) Advance(d time.Duration) {
 	}
 	s.lock()
 	s.mu.Unlock()
-}
-
-// NextEvent is the time of the site's next event, and whether there is one: a harness can jump there.
-func (s *Site) NextEvent() (time.Time, bool) {
-	s.lock()
-	defer s.mu.Unlock()
-	if len(s.events.heap) == 0 {
-		return time.Time{}, false
-	}
-	return time.Unix(0, s.events.heap[0].at).UTC(), true
 }
 
 // lock takes the site's lock and brings it up to the present.
@@ -239,7 +225,7 @@ func (s *Site) touch(j *job) {
 	j.touched = s.saveGen
 	if !j.isNew {
 		c := j.live
-		c.waiting, c.deps = slices.Clone(c.waiting), slices.Clone(c.deps)
+		c.waiting = slices.Clone(c.waiting)
 		j.saved = &c
 	}
 	s.dirty = append(s.dirty, j)

@@ -256,31 +256,6 @@ func TestBeginHoldRelease(t *testing.T) {
 	}
 }
 
-func TestDependencies(t *testing.T) {
-	s := newSite(t)
-	good := s.mustSubmit(t, desc(10*second1))
-	bad := s.mustSubmit(t, desc(10*second1, func(d *wire.JobDesc) { d.Script = "#!/bin/sh\n#SIM run=10s exit=1\n" }))
-	on := func(text string) uint32 {
-		return s.mustSubmit(t, desc(100*second1, func(d *wire.JobDesc) { d.Dependency = text }))
-	}
-	ok1, ok2 := on("afterok:"+itoa(good)), on("afterok:"+itoa(bad))
-	notok, any2 := on("afternotok:"+itoa(bad)), on("afterany:"+itoa(good)+":"+itoa(bad))
-	either := on("afterok:" + itoa(bad) + "?afterok:" + itoa(good))
-	for _, id := range []uint32{ok1, ok2, notok, any2, either} {
-		s.wantState(t, id, federation.Pending)
-	}
-	s.Advance(10 * second1)
-	for _, id := range []uint32{ok1, notok, any2, either} {
-		s.wantState(t, id, federation.Running)
-	}
-	if j, _ := s.Job(ok2); j.State != federation.Pending || j.Reason != federation.ReasonDependencyNever {
-		t.Errorf("afterok of a failed job: %s %s", j.State, j.Reason)
-	}
-	if _, _, err := s.Submit(slurmUser, desc(second1, func(d *wire.JobDesc) { d.Dependency = "afterok:4711" })); err != errDependency {
-		t.Errorf("dependency on an unknown job: %v", err)
-	}
-}
-
 func TestCancelAndSignal(t *testing.T) {
 	s := newSite(t)
 	run := s.mustSubmit(t, desc(time.Hour))

@@ -125,9 +125,6 @@ func (s *Site) fillJob(j *job, d *wire.JobDesc) error {
 	if r := j.need.resv; r != nil && !r.mayUse(j.user.Name, j.account) {
 		return errRsvAccess
 	}
-	if j.deps, j.depsAny, err = s.parseDependency(d.Dependency); err != nil {
-		return err
-	}
 	if d.Array != "" {
 		if j.waiting, _, err = s.parseArray(d.Array); err != nil {
 			return err
@@ -194,9 +191,6 @@ func (s *Site) file(j *job, id uint32) {
 	s.stats.Submitted++
 	s.addJob(j)
 	s.record(j)
-	if len(j.deps) > 0 {
-		s.await(j)
-	}
 	s.enqueue(j)
 }
 

@@ -8,22 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/testbed/bed"
 )
-
-func TestTwins(t *testing.T) {
-	for _, b := range bed.Sites {
-		s, err := New(Twin(b))
-		if err != nil {
-			t.Errorf("%s: %v", b.Name, err)
-			continue
-		}
-		o, err := restDriver(t, s).Observe(context.Background())
-		if err != nil || len(o.Nodes) != b.Nodes || o.Nodes[0].GRES[0].Total != b.GPUs || len(o.Associations) != len(b.Users()) {
-			t.Errorf("%s: %+v %v", b.Name, o, err)
-		}
-	}
-}
 
 func TestCompleting(t *testing.T) {
 	s := newSite(t, withKey, func(c *Config) {
