@@ -41,7 +41,7 @@ func TestPrices(t *testing.T) {
 	}
 }
 
-func TestCost(t *testing.T) {
+func TestPerHour(t *testing.T) {
 	p := Prices{"cpu": 0.01, "mem": 0.002, "gres/gpu": 1, "gres/gpu:h100": 2.5}
 	for _, c := range []struct {
 		tres string
@@ -59,7 +59,7 @@ func TestCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Cost(p, tres, c.d); math.Abs(got-c.want) > 1e-12 {
+		if got := PerHour(p, tres) * c.d.Hours(); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s for %v costs %v, want %v", c.tres, c.d, got, c.want)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // TRES is an amount of each trackable resource by Slurm's name: "cpu", "mem" (MiB), "node", "gres/gpu", "gres/gpu:h100". As
@@ -88,9 +87,6 @@ func (p Prices) Of(name string) float64 {
 	}
 	return 0
 }
-
-// Cost is what t comes to in dollars over d.
-func Cost(p Prices, t TRES, d time.Duration) float64 { return PerHour(p, t) * d.Hours() }
 
 // PerHour is what t comes to in dollars by the hour. GRES that are counted with their type and under their plain name are charged once.
 func PerHour(p Prices, t TRES) (perHour float64) {

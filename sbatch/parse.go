@@ -1,7 +1,6 @@
 package sbatch
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -294,12 +293,4 @@ func (p *parser) refuseUncarried() error {
 		return p.errorLine(exitFatal, "--", o.name, " came with Slurm ", string(o.since), " and is not carried by fsub yet")
 	}
 	return p.notYet("--" + o.name)
-}
-
-// ExitCode is the code of an error from Parse.
-func ExitCode(err error) int {
-	if e := (*Exit)(nil); errors.As(err, &e) {
-		return e.Code
-	}
-	return 1
 }

@@ -10,7 +10,6 @@ type Index struct {
 	leafOf []int32   // by node; the last leaf is for nodes that no switch names
 	leaves int       // how many leaves there are, that last one included
 	groups [][]int32 // leaves below each switch that has children, lowest switches first
-	names  []string  // of leaves
 }
 
 // Index numbers the nodes as they stand in names. A node that no leaf names is only near its like, unless the tree is
@@ -19,17 +18,18 @@ func (t Tree) Index(names []string) *Index {
 	x := &Index{leafOf: make([]int32, len(names))}
 	number := make(map[string]int32, len(names))
 	leaf := make(map[string]int32)
+	leaves := int32(0)
 	for _, s := range t.Switches {
 		if len(s.Nodes) == 0 {
 			continue
 		}
-		leaf[s.Name] = int32(len(x.names))
+		leaf[s.Name] = leaves
 		for _, n := range s.Nodes {
-			number[n] = int32(len(x.names))
+			number[n] = leaves
 		}
-		x.names = append(x.names, s.Name)
+		leaves++
 	}
-	x.leaves = len(x.names) + 1
+	x.leaves = int(leaves) + 1
 	for i, n := range names {
 		l, ok := number[n]
 		if !ok {
@@ -78,14 +78,6 @@ func (x *Index) Leaf(i int32) int32 { return x.leafOf[i] }
 
 // Leaves is the number of leaves, counting one for the nodes that no switch names.
 func (x *Index) Leaves() int { return x.leaves }
-
-// LeafName is the name of leaf l, "" for the nodes that no switch names.
-func (x *Index) LeafName(l int32) string {
-	if int(l) >= len(x.names) {
-		return ""
-	}
-	return x.names[l]
-}
 
 // Largest returns how many of the nodes hang on the k leaves that have most of them.
 func (x *Index) Largest(nodes []int32, k int) int {
@@ -167,21 +159,4 @@ func (x *Index) take(free []int32, n int, leaves []int32) []int32 {
 		}
 	}
 	return chosen
-}
-
-// Quality tells how well a set of nodes is connected: 1 if all are under one leaf, less the more leaves they span (the
-// share of node pairs that are under the same leaf). One node, or none, counts as 1.
-func (x *Index) Quality(nodes []int32) float64 {
-	if len(nodes) < 2 {
-		return 1
-	}
-	count := make([]int, x.leaves)
-	for _, n := range nodes {
-		count[x.leafOf[n]]++
-	}
-	same := 0
-	for _, c := range count {
-		same += c * (c - 1)
-	}
-	return float64(same) / float64(len(nodes)*(len(nodes)-1))
 }

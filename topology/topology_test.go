@@ -3,7 +3,6 @@ package topology
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,31 +80,6 @@ func TestParseConf(t *testing.T) {
 	}
 }
 
-func TestExpandHosts(t *testing.T) {
-	for list, want := range map[string]string{
-		"":                 "",
-		"a":                "a",
-		"a,b":              "a b",
-		"n[1-3]":           "n1 n2 n3",
-		"n[001-003,7]":     "n001 n002 n003 n7",
-		"n[09-11]":         "n09 n10 n11",
-		"r[1-2]n[1-2],x":   "r1n1 r1n2 r2n1 r2n2 x",
-		"n[1-2]-ib,n[5]":   "n1-ib n2-ib n5",
-		" a , b ,":         "a b",
-		"n[1-2]x[3]y[4-5]": "n1x3y4 n1x3y5 n2x3y4 n2x3y5",
-	} {
-		got, err := ExpandHosts(list)
-		if err != nil || strings.Join(got, " ") != want {
-			t.Errorf("%q = %q, %v; want %q", list, got, err, want)
-		}
-	}
-	for _, bad := range []string{"n[1-", "n]1", "n[3-1]", "n[a-b]", "n[1-99999999]", "n[1-1025]x[1-1025]", "n[-1]", "n[]", "n[1-2-3]"} {
-		if got, err := ExpandHosts(bad); err == nil {
-			t.Errorf("%q passed as %d names", bad, len(got))
-		}
-	}
-}
-
 func threeLeaves() *Index {
 	tree, _ := ParseConf("SwitchName=l1 Nodes=a[0-3]\nSwitchName=l2 Nodes=a[4-6]\nSwitchName=l3 Nodes=a[7-9]\n" +
 		"SwitchName=left Switches=l1,l2\nSwitchName=top Switches=left,l3")
@@ -142,18 +116,6 @@ func TestChoose(t *testing.T) {
 	var none Tree
 	if got := none.Index([]string{"a", "b", "c"}).Choose([]int32{0, 2}, 2, 1); len(got) != 2 {
 		t.Errorf("without switches all nodes are under one: got %v", got)
-	}
-}
-
-func TestQuality(t *testing.T) {
-	x := threeLeaves()
-	for _, c := range []struct {
-		nodes []int32
-		want  float64
-	}{{[]int32{0}, 1}, {[]int32{0, 1, 2}, 1}, {[]int32{0, 4}, 0}, {[]int32{0, 1, 4, 5}, 1. / 3}} {
-		if got := x.Quality(c.nodes); got != c.want {
-			t.Errorf("%v has %v, want %v", c.nodes, got, c.want)
-		}
 	}
 }
 

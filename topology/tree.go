@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"fsub/slurm/hostlist"
 )
 
 // ParseScontrol reads what "scontrol show topology" prints. It understands switch trees (24.11 to 26.05) and blocks, which
@@ -55,7 +57,7 @@ func parseSwitch(line string) (sw Switch, ok bool, err error) {
 		case "nodes":
 			nodes = value
 		case "switches":
-			if sw.Children, err = ExpandHosts(value); err != nil {
+			if sw.Children, err = hostlist.ExpandLoosely(value); err != nil {
 				return sw, false, err
 			}
 		}
@@ -65,7 +67,7 @@ func parseSwitch(line string) (sw Switch, ok bool, err error) {
 	}
 	// For an upper switch scontrol also lists all nodes below it; those are its children's.
 	if len(sw.Children) == 0 && nodes != "" && nodes != "(null)" {
-		sw.Nodes, err = ExpandHosts(nodes)
+		sw.Nodes, err = hostlist.ExpandLoosely(nodes)
 	}
 	return sw, true, err
 }

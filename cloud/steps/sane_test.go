@@ -162,3 +162,10 @@ func TestLastWords(t *testing.T) {
 		t.Errorf("read %q, %v", text[:n], err)
 	}
 }
+
+// try creates the step if it can be now, and returns its number.
+func (b *table) try(s *step) (uint32, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.place(s)
+}

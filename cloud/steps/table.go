@@ -121,13 +121,6 @@ func (b *table) wake() {
 	})
 }
 
-// try creates the step if it can be now, and returns its number.
-func (b *table) try(s *step) (uint32, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.place(s)
-}
-
 func (b *table) place(s *step) (uint32, error) {
 	switch {
 	case b.closed:

@@ -6,7 +6,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/demand"
 	"fsub/sbatch/gres"
-	"fsub/topology"
+	"fsub/slurm/hostlist"
 )
 
 // ask is a job's demand with what follows from it for any pool. What a pool makes of it is a [fit].
@@ -52,11 +52,11 @@ func newAsk(d *demand.Demand, array string, dropSwitches bool) *ask {
 	if d.Overcommit && len(a.taskGRES) == 0 {
 		a.tasks, a.tasksPerNode, a.cpusPerTask = 0, 0, 1 // all tasks of a node share one CPU
 	}
-	a.include, _ = topology.ExpandHosts(d.NodeList)
+	a.include, _ = hostlist.ExpandLoosely(d.NodeList)
 	if a.maxNodes > 0 && len(a.include) > a.maxNodes {
 		a.include = a.include[:a.maxNodes] // as sbatch does, with a warning
 	}
-	a.exclude, _ = topology.ExpandHosts(d.Exclude)
+	a.exclude, _ = hostlist.ExpandLoosely(d.Exclude)
 	a.units, a.width = arraySize(array)
 	return a
 }

@@ -11,6 +11,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/slurm/hostlist"
 	"fsub/topology"
 )
 
@@ -407,7 +408,7 @@ func (w *world) ofFederation(t testing.TB, s *sbatch.Spec, name, value string) {
 
 func hosts(t testing.TB, s string) []string {
 	t.Helper()
-	names, err := topology.ExpandHosts(s)
+	names, err := hostlist.ExpandLoosely(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,31 @@ func TestExpandRefuses(t *testing.T) {
 	}
 }
 
+func TestExpandLoosely(t *testing.T) {
+	for list, want := range map[string]string{
+		"":                 "",
+		"a":                "a",
+		"a,b":              "a b",
+		"n[1-3]":           "n1 n2 n3",
+		"n[001-003,7]":     "n001 n002 n003 n7",
+		"n[09-11]":         "n09 n10 n11",
+		"r[1-2]n[1-2],x":   "r1n1 r1n2 r2n1 r2n2 x",
+		"n[1-2]-ib,n[5]":   "n1-ib n2-ib n5",
+		" a , b ,":         "a b",
+		"n[1-2]x[3]y[4-5]": "n1x3y4 n1x3y5 n2x3y4 n2x3y5",
+	} {
+		got, err := ExpandLoosely(list)
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q = %q, %v; want %q", list, got, err, want)
+		}
+	}
+	for _, bad := range []string{"n[1-", "n]1", "n[3-1]", "n[a-b]", "n[1-99999999]", "n[1-1025]x[1-1025]", "n[-1]", "n[]", "n[1-2-3]"} {
+		if got, err := ExpandLoosely(bad); err == nil {
+			t.Errorf("%q passed as %d names", bad, len(got))
+		}
+	}
+}
+
 func TestCompress(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                "",
