@@ -44,6 +44,8 @@ type request struct {
 	body   any
 	raw    bool   // body holds guarded bytes
 	as     string // user to name as the caller, if not the token's
+	// reduce leaves out of a response what is known already; nil: nothing is.
+	reduce func(body []byte) []byte
 }
 
 // answer is any response shape of package wire.
@@ -126,6 +128,9 @@ func (c *client) do(ctx context.Context, r request, into answer) error {
 		prefix = wire.SlurmDB
 	}
 	status, body, err := c.send(ctx, r, prefix(tr.version, r.path))
+	if err == nil && status == http.StatusOK && r.reduce != nil {
+		body = r.reduce(body)
+	}
 	if err == nil {
 		err = c.judge(r, tr, status, body, into)
 	}

@@ -16,6 +16,7 @@ type Driver struct {
 	c   *client
 	log *slog.Logger
 
+	lists    lists
 	mu       sync.Mutex
 	stands   standing     // what the token may do, once the site was asked
 	jobs     recentJobs   // of a site without /jobs/state/: the last answer about all jobs
@@ -51,6 +52,7 @@ func Open(cfg Config) (*Driver, error) {
 	}
 	d := &Driver{cfg: cfg, c: c, log: cfg.Logger.With("site", string(cfg.Name))}
 	d.unsure.begin = c.now()
+	d.lists.init()
 	if d.topology, err = openTopology(cfg); err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}

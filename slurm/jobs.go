@@ -127,28 +127,25 @@ func (m *mark) tellKnown(st standing, known map[number]bool) (jobs map[federatio
 // states reads /jobs/state/, of all jobs or of some.
 func (d *Driver) states(ctx context.Context, ids string) ([]row, error) {
 	var a wire.JobsStateResponse
-	r := request{op: "states", method: http.MethodGet, path: wire.PathJobsState}
+	from := &d.lists.states
 	if ids != "" {
-		r.query = url.Values{"job_id": {ids}}
+		from = &list[wire.JobStateRow, row]{op: from.op, path: from.path, key: from.key, query: url.Values{"job_id": {ids}}}
 	}
-	if err := d.c.do(ctx, r, &a); err != nil {
-		return nil, err
+	return from.get(ctx, d, asked[wire.JobStateRow, row]{into: &a, found: func() []wire.JobStateRow { return a.Jobs }, read: readRow,
+		finish: func(rows []row) []row {
+			return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.id == 0 })
+		}})
+}
+
+// readRow reads a line of /jobs/state/. That of a component of a heterogeneous job, which is looked at with its leader, "9+0", is none.
+func readRow(j *wire.JobStateRow) (row, error) {
+	id, tasks, _ := strings.Cut(string(j.JobID), "_")
+	id, component, _ := strings.Cut(id, "+")
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || component != "" && component != "0" {
+		return row{}, nil
 	}
-	if len(a.Errors) > 0 {
-		return nil, fmt.Errorf("site %s: %s: %w", d.cfg.Name, r.op, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
-	}
-	d.remark(&a.Reply)
-	rows := make([]row, 0, len(a.Jobs))
-	for _, j := range a.Jobs {
-		id, tasks, _ := strings.Cut(string(j.JobID), "_")
-		id, component, _ := strings.Cut(id, "+")
-		n, err := strconv.ParseInt(id, 10, 64)
-		if err != nil || component != "" && component != "0" {
-			continue // a component of a heterogeneous job is looked at with its leader, "9+0"
-		}
-		rows = append(rows, row{id: n, tasks: tasks, state: j.State})
-	}
-	return rows, nil
+	return row{id: n, tasks: tasks, state: j.State}, nil
 }
 
 // group sorts the federation's rows by job.

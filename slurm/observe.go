@@ -3,9 +3,7 @@ package slurm
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 
@@ -19,9 +17,10 @@ import (
 
 // look is what a site answered, before it is translated.
 type look struct {
-	nodes   wire.NodesResponse
-	parts   wire.PartitionsResponse
-	resvs   wire.ReservationsResponse
+	release wire.Release
+	nodes   []federation.Node
+	parts   []federation.Partition
+	resvs   []federation.Reservation
 	jobs    *view
 	running []federation.RunningJob
 	waiting []federation.WaitingJob
@@ -65,7 +64,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Cluster, o.Version = l.nodes.Meta.Slurm.Cluster, l.nodes.Meta.Slurm.Release
+	o.Cluster, o.Version = l.release.Cluster, l.release.Release
 	if tr.old {
 		o.Cluster = d.clusterName(ctx)
 	}
@@ -74,20 +73,9 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if !st.mapped { // else its numbers are its own business
 		o.MaxJobSeen = d.maxJob(l.jobs.rows)
 	}
-	for i := range l.nodes.Nodes {
-		o.Nodes = append(o.Nodes, node(&l.nodes.Nodes[i]))
-	}
-	sort.Slice(o.Nodes, func(a, b int) bool { return o.Nodes[a].Name < o.Nodes[b].Name })
-	for i := range l.resvs.Reservations {
-		r, err := reservation(&l.resvs.Reservations[i])
-		if err != nil {
-			return nil, fmt.Errorf("site %s: %w: reservation %s: %v", d.cfg.Name, federation.ErrUnavailable, l.resvs.Reservations[i].Name, err)
-		}
-		o.Reservations = append(o.Reservations, r)
-	}
-	if err := d.partitions(o, l.parts.Partitions); err != nil {
-		return nil, err
-	}
+	o.Nodes, o.Reservations = l.nodes, l.resvs
+	o.Partitions = slices.Clone(l.parts)
+	d.chooseDefault(o)
 	for _, r := range l.jobs.rows {
 		if state(r.state) == federation.Pending {
 			o.PendingJobs++
@@ -104,9 +92,23 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 	l := new(look)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return d.read(ctx, "nodes", wire.PathNodes, &l.nodes) })
-	g.Go(func() error { return d.read(ctx, "partitions", wire.PathPartitions, &l.parts) })
-	g.Go(func() error { return d.read(ctx, "reservations", wire.PathReservations, &l.resvs) })
+	g.Go(func() (err error) {
+		var a wire.NodesResponse
+		l.nodes, err = d.lists.nodes.get(ctx, d, asked[wire.Node, federation.Node]{into: &a, found: func() []wire.Node { return a.Nodes }, finish: byName,
+			read: func(n *wire.Node) (federation.Node, error) { return node(n), nil }})
+		l.release = a.Meta.Slurm
+		return err
+	})
+	g.Go(func() (err error) {
+		var a wire.PartitionsResponse
+		l.parts, err = d.lists.parts.get(ctx, d, asked[wire.Partition, federation.Partition]{into: &a, found: func() []wire.Partition { return a.Partitions }, read: d.partition})
+		return err
+	})
+	g.Go(func() (err error) {
+		var a wire.ReservationsResponse
+		l.resvs, err = d.lists.resvs.get(ctx, d, asked[wire.Reservation, federation.Reservation]{into: &a, found: func() []wire.Reservation { return a.Reservations }, read: d.reservation})
+		return err
+	})
 	g.Go(func() (err error) {
 		if l.jobs, err = d.lookAtNodes(ctx, st); err == nil {
 			l.running, l.waiting, err = d.holders(ctx, st, l.jobs)
@@ -124,22 +126,14 @@ func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	if len(l.nodes.Nodes) == 0 || len(l.parts.Partitions) == 0 {
+	if len(l.nodes) == 0 || len(l.parts) == 0 {
 		return nil, fmt.Errorf("site %s: %w: it reports no nodes or no partitions", d.cfg.Name, federation.ErrUnavailable)
 	}
 	return l, nil
 }
 
-// read makes one read whose answer must be whole.
-func (d *Driver) read(ctx context.Context, op, path string, into answer) error {
-	if err := d.c.do(ctx, request{op: op, method: http.MethodGet, path: path}, into); err != nil {
-		return err
-	}
-	for _, e := range into.Head().Errors {
-		return fmt.Errorf("site %s: %s: %w", d.cfg.Name, op, slurmError(federation.ErrUnavailable, e, ""))
-	}
-	d.remark(into.Head())
-	return nil
+func byName(nodes []federation.Node) []federation.Node {
+	return slices.SortedFunc(slices.Values(nodes), func(a, b federation.Node) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func node(n *wire.Node) federation.Node {
@@ -156,38 +150,34 @@ func node(n *wire.Node) federation.Node {
 	}
 }
 
-func reservation(r *wire.Reservation) (federation.Reservation, error) {
+func (d *Driver) reservation(r *wire.Reservation) (federation.Reservation, error) {
 	nodes, err := hostlist.Expand(r.NodeList)
+	if err != nil {
+		err = fmt.Errorf("site %s: %w: reservation %s: %v", d.cfg.Name, federation.ErrUnavailable, r.Name, err)
+	}
 	return federation.Reservation{
 		Name: r.Name, Start: unix(r.StartTime.Value()), End: unix(r.EndTime.Value()), Nodes: nodes,
 		Users: commas(r.Users), Accounts: commas(r.Accounts), Maint: r.Flags.Has("MAINT"),
 	}, err
 }
 
-// partitions adds the partitions to o and finds the default one.
-func (d *Driver) partitions(o *federation.Observation, list []wire.Partition) error {
-	for i := range list {
-		p := &list[i]
-		nodes, err := hostlist.Expand(p.Nodes.Configured)
-		if err != nil {
-			return fmt.Errorf("site %s: %w: partition %s: %v", d.cfg.Name, federation.ErrUnavailable, p.Name, err)
-		}
-		state := strings.Join(p.Partition.State, "+")
-		f := federation.Partition{
-			Name: p.Name, Default: p.Flags.Has("DEFAULT"), Up: state == "UP", State: state,
-			MaxTime: minutes(p.Maximums.Time), DefaultTime: minutes(p.Defaults.Time),
-			MinNodes: int(p.Minimums.Nodes), MaxNodes: int(p.Maximums.Nodes.Value()), Nodes: nodes,
-			AllowAccounts: commas(p.Accounts.Allowed), DenyAccounts: commas(p.Accounts.Deny), AllowQOS: commas(p.QOS.Allowed),
-			DefMemPerCPU:  sbatch.MemMiB(p.Defaults.PartitionMemoryPerCPU.Value()),
-			DefMemPerNode: sbatch.MemMiB(p.Defaults.PartitionMemoryPerNode.Value()),
-			PriorityTier:  int(p.Priority.Tier),
-			RootOnly:      p.Flags.Has("ROOT_ONLY"),
-			Info:          partitionInfo(p),
-		}
-		o.Partitions = append(o.Partitions, f)
+func (d *Driver) partition(p *wire.Partition) (federation.Partition, error) {
+	nodes, err := hostlist.Expand(p.Nodes.Configured)
+	if err != nil {
+		return federation.Partition{}, fmt.Errorf("site %s: %w: partition %s: %v", d.cfg.Name, federation.ErrUnavailable, p.Name, err)
 	}
-	d.chooseDefault(o)
-	return nil
+	state := strings.Join(p.Partition.State, "+")
+	return federation.Partition{
+		Name: p.Name, Default: p.Flags.Has("DEFAULT"), Up: state == "UP", State: state,
+		MaxTime: minutes(p.Maximums.Time), DefaultTime: minutes(p.Defaults.Time),
+		MinNodes: int(p.Minimums.Nodes), MaxNodes: int(p.Maximums.Nodes.Value()), Nodes: nodes,
+		AllowAccounts: commas(p.Accounts.Allowed), DenyAccounts: commas(p.Accounts.Deny), AllowQOS: commas(p.QOS.Allowed),
+		DefMemPerCPU:  sbatch.MemMiB(p.Defaults.PartitionMemoryPerCPU.Value()),
+		DefMemPerNode: sbatch.MemMiB(p.Defaults.PartitionMemoryPerNode.Value()),
+		PriorityTier:  int(p.Priority.Tier),
+		RootOnly:      p.Flags.Has("ROOT_ONLY"),
+		Info:          partitionInfo(p),
+	}, nil
 }
 
 // chooseDefault marks the default partition. API versions before v0.0.43 do not tell it; then it is the configured one, the one that a

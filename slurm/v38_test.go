@@ -61,9 +61,14 @@ func TestSiteOfV38(t *testing.T) {
 	var parts wire.PartitionsResponse
 	read38File(t, "partitions", &parts)
 	d, o := &Driver{}, &federation.Observation{}
-	if err := d.partitions(o, parts.Partitions); err != nil {
-		t.Fatal(err)
+	for i := range parts.Partitions {
+		p, err := d.partition(&parts.Partitions[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Partitions = append(o.Partitions, p)
 	}
+	d.chooseDefault(o)
 	p := o.Partitions[0]
 	if !p.Default || !p.Up || p.MaxTime != 7*24*time.Hour || p.DefaultTime != time.Hour || p.MaxNodes != 0 || len(p.Nodes) != 4 || o.Partitions[1].PriorityTier != 10 ||
 		p.Info.OverSubscribe != "NO" {
