@@ -93,6 +93,7 @@ type Node struct {
 	Name                    string
 	State                   []string // Slurm's words: IDLE, MIXED, ALLOCATED, DOWN, DRAIN, NOT_RESPONDING, ...
 	Reason                  string
+	Unconfirmed             bool // State has a drain of ours that the site does not show yet
 	CPUs                    int
 	Mem                     sbatch.MemMiB // configured
 	CPUsUsed                int

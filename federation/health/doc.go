@@ -1,0 +1,6 @@
+// Package health compares what operators of the federation want of a node with what its site shows, and says what to do. It is pure: [Decide]
+// is the table, and [Merge] shows a site as it will be once it has heard of a drain. Who carries the actions out is
+// package controller.
+//
+// The rule is that everybody ends only his own drains. Ours are known by their reasons, which begin with the federation's name.
+package health

@@ -1,0 +1,90 @@
+package federation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// NodeID names a node of the federation. Nodes of two sites may have one name.
+type NodeID struct {
+	Site SiteName
+	Name string
+}
+
+// String writes SITE/NAME.
+func (id NodeID) String() string { return string(id.Site) + "/" + id.Name }
+
+// NodeWish is what operators of the federation want of a node.
+type NodeWish string
+
+const (
+	// WishDrain: no new jobs; what runs there ends by itself.
+	WishDrain NodeWish = "DRAIN"
+	// WishResume: an earlier drain of ours is to be gone. Drains of others stay.
+	WishResume NodeWish = "RESUME"
+)
+
+// NodeRecord is the last word of the federation's operators about a node. It stays after a resume, so that a drain which the site
+// remembers from before is known to be over.
+type NodeRecord struct {
+	Node   NodeID
+	Wish   NodeWish
+	Owner  string // who said it
+	Ticket string // may be empty
+	Reason string // text, may be empty
+	// Requeue: jobs of the federation that run on the node are requeued once the site has drained it. Otherwise they end by themselves.
+	Requeue bool
+	Since   time.Time // when it was said
+	Until   time.Time // a drain is over then; zero: when somebody says so
+}
+
+// Wants is what is wanted of the node at a time: "" if nobody has said anything.
+func (r *NodeRecord) Wants(now time.Time) NodeWish {
+	switch {
+	case r == nil:
+		return ""
+	case r.Wish == WishDrain && !r.Until.IsZero() && !now.Before(r.Until):
+		return WishResume
+	}
+	return r.Wish
+}
+
+// Text is the reason as the site is told it: "fed:OWNER:TICKET text". mark is the name of the federation.
+func (r *NodeRecord) Text(mark string) string {
+	return strings.TrimRight(fmt.Sprintf("%s:%s:%s %s", mark, r.Owner, r.Ticket, r.Reason), " ")
+}
+
+// NodeEvent is a change of a node's state, or of what is wanted of it.
+type NodeEvent struct {
+	Node NodeID
+	At   time.Time
+	// Who changed it: an operator of the federation, the user whom the site names, or "slurmctld"; "": not known.
+	Who string
+	// From and To are states in Slurm's words, DRAIN or RESUME where something is wanted, or "" where nothing was known.
+	From, To string
+	// Wanted: an operator of the federation has said this; otherwise the site shows it.
+	Wanted bool
+	Why    string
+}
+
+// NodeAct is what a site is told to do with nodes.
+type NodeAct string
+
+const (
+	// NodeDrain lets no new job start on a node. What runs goes on.
+	NodeDrain NodeAct = "DRAIN"
+	// NodeUndrain ends a drain and nothing else.
+	NodeUndrain NodeAct = "UNDRAIN"
+	// NodeRevive makes a node that is DOWN usable again, and ends a drain.
+	NodeRevive NodeAct = "RESUME"
+)
+
+// NodeOrder is one act for several nodes of a site.
+type NodeOrder struct {
+	Act    NodeAct
+	Nodes  []string
+	Reason string // for NodeDrain; not empty
+	// Mark begins the reasons that are ours, without the colon behind it. A node that is drained for another reason is left alone.
+	Mark string
+}
