@@ -17,6 +17,7 @@ type Abilities struct {
 	Steps      StepTeller
 	SignalStep StepSignaller
 	Pools      PoolTeller
+	Nodes      NodeSetter
 	// Limits maps the name of a conformance test to the reason why the site cannot pass it. The suite prints the
 	// reasons instead of running those tests.
 	Limits func() map[string]string
@@ -37,6 +38,14 @@ func AbilitiesOf(d Driver) Abilities {
 // already, or is ending.
 type Requeuer interface {
 	Requeue(ctx context.Context, ref JobRef, tasks []int) error
+}
+
+// NodeSetter drains nodes of its site and resumes them, as package federation/health decides by a fresh look at each: what others have said of
+// a node stands. It takes as few calls as the site can. To repeat an order is no error.
+type NodeSetter interface {
+	// SetNodes returns those nodes for which the order was not carried out, each with the reason: ErrConflict (somebody else's word
+	// stands, or it cannot be done just now), ErrNotFound (the site has no such node), ErrDenied. An error is about all of them.
+	SetNodes(ctx context.Context, o NodeOrder) (left map[string]error, err error)
 }
 
 // Suspender stops the processes of a job that runs, and lets them go on. Either returns once that is sure to be

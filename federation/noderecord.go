@@ -68,23 +68,10 @@ type NodeEvent struct {
 	Why    string
 }
 
-// NodeAct is what a site is told to do with nodes.
-type NodeAct string
-
-const (
-	// NodeDrain lets no new job start on a node. What runs goes on.
-	NodeDrain NodeAct = "DRAIN"
-	// NodeUndrain ends a drain and nothing else.
-	NodeUndrain NodeAct = "UNDRAIN"
-	// NodeRevive makes a node that is DOWN usable again, and ends a drain.
-	NodeRevive NodeAct = "RESUME"
-)
-
-// NodeOrder is one act for several nodes of a site.
+// NodeOrder is what is wanted of nodes of one site.
 type NodeOrder struct {
-	Act    NodeAct
-	Nodes  []string
-	Reason string // for NodeDrain; not empty
-	// Mark begins the reasons that are ours, without the colon behind it. A node that is drained for another reason is left alone.
-	Mark string
+	Wish  NodeWish
+	Nodes []string
+	Text  string // reason of a drain, see [NodeRecord.Text]; of a resume that of the drain which it ends
+	Mark  string // the federation's name: reasons that begin with it and a colon are ours
 }

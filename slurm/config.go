@@ -52,6 +52,10 @@ type Config struct {
 	// NoAssociations: everybody may run, whatever slurmdbd's associations say (AccountingStorageEnforce is off).
 	NoAssociations bool
 
+	// NodeCommand is a program with its first arguments that does what scontrol does there: "update NodeName=LIST State=STATE Reason=TEXT" is
+	// added. It is for API versions that cannot update nodes. Set, it is used in any case.
+	NodeCommand []string
+
 	Logger    *slog.Logger      // default: nothing is logged
 	Transport http.RoundTripper // for tests; default: made from URL
 }

@@ -14,7 +14,7 @@ func testAbilities(s *suite) {
 		"Update": implements[federation.Updater](s.Driver), "Notify": implements[federation.Notifier](s.Driver),
 		"Run": implements[federation.Runner](s.Driver), "Measure": implements[federation.Measurer](s.Driver),
 		"Steps": implements[federation.StepTeller](s.Driver), "SignalStep": implements[federation.StepSignaller](s.Driver),
-		"Pools": implements[federation.PoolTeller](s.Driver),
+		"Pools": implements[federation.PoolTeller](s.Driver), "Nodes": implements[federation.NodeSetter](s.Driver),
 	} {
 		if has && !can[ability] {
 			s.Errorf("the driver has the methods of %s, and does not tell of it", ability)

@@ -165,6 +165,8 @@ var promises = []promise{
 }
 
 var faults = []promise{
+	{"NodesDrainAndResume", testNodes},
+	{"NodesOfOthersStay", testNodesOfOthers},
 	{"ControllerDownIsUnavailable", testDown},
 	{"ControllerKilledRunsOnce", testKilled},
 }

@@ -39,6 +39,7 @@ const (
 	OpUpdate       Op = "update"
 	OpKill         Op = "kill"
 	OpNodes        Op = "nodes"
+	OpNodeUpdate   Op = "node-update"
 	OpPartitions   Op = "partitions"
 	OpReservations Op = "reservations"
 	OpLicenses     Op = "licenses"

@@ -59,6 +59,8 @@ var routes = map[string]route{
 	"DELETE job/*":      {OpKill, false, (*Site).deleteJob},
 	"GET nodes":         {OpNodes, false, (*Site).getNodes},
 	"GET node/*":        {OpNodes, false, (*Site).getNodes},
+	"POST node/*":       {OpNodeUpdate, false, (*Site).postNode},
+	"POST nodes":        {OpNodeUpdate, false, (*Site).postNode},
 	"GET partitions":    {OpPartitions, false, (*Site).getPartitions},
 	"GET partition/*":   {OpPartitions, false, (*Site).getPartitions},
 	"GET reservations":  {OpReservations, false, (*Site).getReservations},

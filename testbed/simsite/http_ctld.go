@@ -220,6 +220,28 @@ func (s *Site) getNodes(c *call) {
 	s.ok(c, &a)
 }
 
+func (s *Site) postNode(c *call) {
+	var q struct {
+		Name   wire.Strings `json:"name"`
+		State  wire.Strings `json:"state"`
+		Reason string       `json:"reason"`
+	}
+	if json.Unmarshal(c.body, &q) != nil {
+		c.reply = textResponse(http.StatusBadRequest, "Rejecting request. Failure parsing request.")
+		return
+	}
+	if c.arg != "" {
+		q.Name = wire.Strings{c.arg}
+	}
+	for _, name := range q.Name { // those before one that is refused stay changed
+		if err := s.setNode(c.caller, name, q.State, q.Reason); err != nil {
+			s.refuse(c, err, "slurm_update_node()")
+			return
+		}
+	}
+	s.ok(c, s.meta(c))
+}
+
 func (s *Site) getPartitions(c *call) {
 	a := wire.PartitionsResponse{LastUpdate: wire.Num(seconds(s.now)), Reply: s.meta(c)}
 	for _, p := range s.parts {

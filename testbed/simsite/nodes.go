@@ -66,3 +66,36 @@ func (s *Site) nodeDown(n *node, reason string) {
 		}
 	}
 }
+
+// setNode is POST /node/{name}: the states that operators may set.
+func (s *Site) setNode(c Caller, name string, states []string, reason string) error {
+	n := s.nodeByName[name]
+	u := s.users[c.Name]
+	switch {
+	case s.down:
+		return errController
+	case n == nil:
+		return errNodeName
+	case !c.Privileged && (u == nil || u.Admin != "Administrator"):
+		return errUserID
+	}
+	for _, st := range states {
+		switch st {
+		case "DRAIN":
+			n.drain, n.reason = true, reason
+		case "DOWN":
+			s.nodeDown(n, reason)
+		case "UNDRAIN":
+			if n.drain = false; !n.down {
+				n.reason = ""
+			}
+		case "RESUME", "IDLE":
+			n.down, n.drain, n.reason = false, false, ""
+		default:
+			return errNodeState
+		}
+	}
+	s.passDue = true
+	s.schedule()
+	return nil
+}

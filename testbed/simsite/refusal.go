@@ -34,6 +34,7 @@ var (
 	errTransition   = &Refusal{2020, "Job can not be altered now, try again later", federation.ErrConflict}
 	errAlreadyDone  = &Refusal{2021, "Job/step already completing or completed", federation.ErrConflict}
 	errTaskCount    = &Refusal{2025, "Task count specification invalid", federation.ErrInvalid}
+	errNodeState    = &Refusal{2028, "Invalid node state specified", federation.ErrInvalid}
 	errFeature      = &Refusal{2029, "Invalid feature specification", federation.ErrCapacity}
 	errAccount      = &Refusal{2045, "Invalid account or account/partition combination specified", federation.ErrDenied}
 	errTimeLimit    = &Refusal{2051, "Requested time limit is invalid (missing or exceeds some limit)", federation.ErrCapacity}

@@ -1,0 +1,144 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"strings"
+
+	"fsub/federation"
+	"fsub/federation/health"
+	"fsub/slurm/hostlist"
+	"fsub/slurm/wire"
+)
+
+// nodesAtOnce bounds the nodes of one call. slurmctld stops at the first that it refuses; then they are told one by one.
+const nodesAtOnce = 250
+
+// SetNodes implements [federation.NodeSetter] with one look and one call for every 250 nodes. It looks first because slurmctld writes a
+// reason over the one that is there, also when it refuses the state. A change that somebody makes between the look and the call is lost.
+func (d *Driver) SetNodes(ctx context.Context, o federation.NodeOrder) (left map[string]error, err error) {
+	tr, err := d.c.negotiated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if tr.old && len(d.cfg.NodeCommand) == 0 {
+		return nil, fmt.Errorf("set nodes at %s: %w: API version %s cannot update nodes: set node_command in the site's configuration", d.cfg.Name, federation.ErrInvalid, tr.version)
+	}
+	var seen wire.NodesResponse
+	if err := d.read(ctx, "nodes", wire.PathNodes, &seen); err != nil {
+		return nil, err
+	}
+	nodes := make([]federation.Node, len(seen.Nodes))
+	for i := range seen.Nodes {
+		nodes[i] = node(&seen.Nodes[i])
+	}
+	do, left := health.Todo(nodes, o)
+	for _, action := range []health.Action{health.Drain, health.Undrain, health.Revive} {
+		names := do[action]
+		for len(names) > 0 {
+			n := min(len(names), nodesAtOnce)
+			if err := d.updateNodes(ctx, names[:n], action, o.Text, left); err != nil {
+				return left, err
+			}
+			names = names[n:]
+		}
+	}
+	return left, nil
+}
+
+// updateNodes makes one change of several nodes, one by one if they are refused together. The error is for what says nothing about any node.
+func (d *Driver) updateNodes(ctx context.Context, names []string, action health.Action, reason string, left map[string]error) error {
+	err := d.updateNodesAtOnce(ctx, names, action, reason)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, federation.ErrUnavailable) && !errors.Is(err, errNoEndpoint):
+		return err
+	case len(names) == 1:
+		left[names[0]] = err
+		return nil
+	case errors.Is(err, federation.ErrDenied): // the token may not do this to any
+		return err
+	}
+	for _, name := range names {
+		if err := d.updateNodes(ctx, []string{name}, action, reason, left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodeUpdate is the body of POST /nodes/ and POST /node/{name}.
+type nodeUpdate struct {
+	Names  []string `json:"name,omitempty"`
+	State  []string `json:"state"`
+	Reason string   `json:"reason,omitempty"`
+}
+
+func (d *Driver) updateNodesAtOnce(ctx context.Context, names []string, action health.Action, reason string) error {
+	if action != health.Drain {
+		reason = ""
+	}
+	if len(d.cfg.NodeCommand) > 0 {
+		return d.nodeCommand(ctx, names, action, reason)
+	}
+	r := request{op: "set-nodes", method: http.MethodPost, path: wire.PathNodes, body: nodeUpdate{names, []string{string(action)}, reason}}
+	if len(names) == 1 {
+		r.path, r.body = wire.PathNode+url.PathEscape(names[0]), nodeUpdate{nil, []string{string(action)}, reason}
+	}
+	var a wire.NodesResponse // of which only the head is there
+	if err := d.c.do(ctx, r, &a); err != nil {
+		return err
+	}
+	for _, e := range a.Errors {
+		return fmt.Errorf("%s %s at %s: %w", strings.ToLower(string(action)), hostlist.Compress(names), d.cfg.Name, nodeRefusal(e))
+	}
+	return nil
+}
+
+// nodeRefusal turns a refused update of nodes into an error.
+func nodeRefusal(e wire.Error) error {
+	kind := federation.ErrConflict // its state does not allow it now
+	switch {
+	case e.Number == wire.ErrNodeName:
+		kind = federation.ErrNotFound
+	case e.Number == wire.ErrAccess || e.Number == wire.ErrUserID:
+		kind = federation.ErrDenied
+	case e.Number >= 9000 && e.Number < 10000:
+		kind = federation.ErrInvalid
+	case unavailable(e.Number) || e.Number < 2000:
+		kind = federation.ErrUnavailable
+	}
+	return slurmError(kind, e, "")
+}
+
+// nodeCommand runs the configured command. What it says becomes the error.
+func (d *Driver) nodeCommand(ctx context.Context, names []string, action health.Action, reason string) error {
+	list := hostlist.Compress(names)
+	args := append(append([]string{}, d.cfg.NodeCommand[1:]...), "update", "NodeName="+list, "State="+string(action))
+	if reason != "" {
+		args = append(args, "Reason="+reason)
+	}
+	if err := d.c.budget.Wait(ctx); err != nil {
+		return fmt.Errorf("%w: waiting for the RPC budget: %v", federation.ErrUnavailable, err)
+	}
+	out, err := exec.CommandContext(ctx, d.cfg.NodeCommand[0], args...).CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	said, kind := strings.TrimSpace(string(out)), federation.ErrConflict
+	var exit *exec.ExitError
+	switch {
+	case !errors.As(err, &exit) || ctx.Err() != nil || strings.Contains(said, "Unable to contact") || exit.ExitCode() == 255: // ssh's own
+		kind = federation.ErrUnavailable
+	case strings.Contains(said, "Invalid node name"):
+		kind = federation.ErrNotFound
+	case strings.Contains(said, "Invalid user id") || strings.Contains(said, "denied"):
+		kind = federation.ErrDenied
+	}
+	return fmt.Errorf("%s %s at %s: %w: node_command: %v: %s", strings.ToLower(string(action)), list, d.cfg.Name, kind, err, said)
+}
