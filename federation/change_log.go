@@ -26,11 +26,12 @@ type Commit struct {
 type Change struct {
 	Kind   ChangeKind
 	How    ChangeHow
-	Job    JobID    // that the record is, or belongs to; 0: none
-	Number int64    // of an attempt or its charge, of an array's task, of a request
-	Site   SiteName // of a job, an attempt or a charge where it is, of a site the site itself
-	State  string   // of a job, a task, an attempt, a charge's run or a site; of a request its kind
-	Move   *Move    // of ChangeMove
+	Job    JobID      // that the record is, or belongs to; 0: none
+	Number int64      // of an attempt or its charge, of an array's task, of a request
+	Site   SiteName   // of a job, an attempt or a charge where it is, of a site the site itself
+	State  string     // of a job, a task, an attempt, a charge's run or a site; of a request its kind
+	Move   *Move      // of ChangeMove
+	Node   *NodeEvent // of ChangeNodeEvent
 }
 
 // ChangeKind says what kind of record has changed.
@@ -46,6 +47,9 @@ const (
 	ChangeSite    ChangeKind = "site"
 	ChangeUsage   ChangeKind = "usage"
 	ChangePool    ChangeKind = "pool" // a record of a rented pool's driver
+	ChangeNode    ChangeKind = "node" // what is wanted of a node. Its site is told, not its name
+	// ChangeNodeEvent tells a line of a node's history; nothing but Node is set.
+	ChangeNodeEvent ChangeKind = "node-event"
 	// ChangeMove is not a record: it tells that a job went from one state to another.
 	ChangeMove ChangeKind = "move"
 )

@@ -59,6 +59,11 @@ type Store interface {
 	SiteState(ctx context.Context) (map[SiteName]SiteRecord, error)
 	SetSiteState(ctx context.Context, r SiteRecord) error
 
+	// Nodes returns what operators want of nodes, in order of site and name. NodeEvents returns the newest lines of a node's history, at
+	// most limit of them, oldest first.
+	Nodes(ctx context.Context) ([]NodeRecord, error)
+	NodeEvents(ctx context.Context, id NodeID, limit int) ([]NodeEvent, error)
+
 	Close() error
 }
 
@@ -122,11 +127,14 @@ type Batch struct {
 	Requests []Request // to be carried out in place of one that is done, by the jobs that it meant; Seq is the store's to give
 	Done     []int64   // numbers of requests that were carried out
 	Moves    []Move    // what the log of changes is to tell of them
+
+	Nodes      []NodeRecord // written over what is there; of several for one node the last counts
+	NodeEvents []NodeEvent
 }
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done)+len(b.Moves) == 0
+	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done)+len(b.Moves)+len(b.Nodes)+len(b.NodeEvents) == 0
 }
 
 // SiteRecord is what operators said of a site.

@@ -47,6 +47,7 @@ type changeRecord struct {
 	Site   federation.SiteName   `json:"site,omitempty"`
 	State  string                `json:"state,omitempty"`
 	Move   *moveRecord           `json:"move,omitempty"`
+	Node   *federation.NodeEvent `json:"node,omitempty"`
 }
 
 type moveRecord struct {
@@ -58,7 +59,7 @@ type moveRecord struct {
 
 // note puts a change into the log of this transaction.
 func (t *tx) note(c federation.Change) {
-	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, nil}
+	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, nil, c.Node}
 	if m := c.Move; m != nil {
 		r.Job, r.Site, r.State, r.Move = m.Job, m.Site, string(m.State), &moveRecord{m.What, m.Task, m.Reason, m.Exit}
 	}
@@ -66,7 +67,7 @@ func (t *tx) note(c federation.Change) {
 }
 
 func (r *changeRecord) change() federation.Change {
-	c := federation.Change{Kind: r.Kind, How: r.How, Job: r.Job, Number: r.Number, Site: r.Site, State: r.State}
+	c := federation.Change{Kind: r.Kind, How: r.How, Job: r.Job, Number: r.Number, Site: r.Site, State: r.State, Node: r.Node}
 	if m := r.Move; m != nil {
 		c.Move = &federation.Move{
 			Job: r.Job, Task: m.Task, What: m.What, State: federation.State(r.State), Reason: m.Reason, Site: r.Site, Exit: m.Exit,

@@ -87,18 +87,21 @@ func testChanges(e *env) {
 
 	j.State, j.Site, j.Attempt = federation.Running, "alpha", 1
 	move := federation.Move{Job: j.ID, Task: -1, What: federation.MoveStart, State: federation.Running, Reason: "None", Site: "alpha", Exit: 3}
+	event := filled[federation.NodeEvent](1)
 	charge := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "alpha", State: federation.Requeued}
 	b := &federation.Batch{
-		Create:   []*federation.Job{{ID: ids[0], User: "alice", State: federation.Pending}},
-		Jobs:     []*federation.Job{j},
-		Specs:    []*federation.Job{j},
-		Attempts: []*federation.Attempt{attempt(j, 1, federation.AttemptStarted)},
-		Tasks:    []*federation.Task{{Job: j.ID, Index: 7, State: federation.Running}},
-		Events:   []federation.Event{{Job: j.ID, At: longAgo, Text: "happened"}},
-		Charges:  []federation.Charge{charge, charge}, // the second is there already
-		Requests: []federation.Request{{Job: j.ID, Kind: federation.RequestTop}},
-		Done:     []int64{seq},
-		Moves:    []federation.Move{move},
+		Create:     []*federation.Job{{ID: ids[0], User: "alice", State: federation.Pending}},
+		Jobs:       []*federation.Job{j},
+		Specs:      []*federation.Job{j},
+		Attempts:   []*federation.Attempt{attempt(j, 1, federation.AttemptStarted)},
+		Tasks:      []*federation.Task{{Job: j.ID, Index: 7, State: federation.Running}},
+		Events:     []federation.Event{{Job: j.ID, At: longAgo, Text: "happened"}},
+		Charges:    []federation.Charge{charge, charge}, // the second is there already
+		Requests:   []federation.Request{{Job: j.ID, Kind: federation.RequestTop}},
+		Done:       []int64{seq},
+		Moves:      []federation.Move{move},
+		Nodes:      []federation.NodeRecord{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Wish: federation.WishDrain}},
+		NodeEvents: []federation.NodeEvent{event},
 	}
 	b.Attempts[0].Site = "alpha"
 	for i, v := 0, reflect.ValueOf(b).Elem(); i < v.NumField(); i++ {
@@ -120,6 +123,8 @@ func testChanges(e *env) {
 		{Kind: federation.ChangeCharge, How: federation.Created, Job: j.ID, Number: 1, Site: "alpha", State: "REQUEUED"},
 		{Kind: federation.ChangeRequest, How: federation.Gone, Number: seq},
 		{Kind: federation.ChangeRequest, How: federation.Created, Job: j.ID, Number: requests[0].Seq, State: "top"},
+		{Kind: federation.ChangeNode, Site: "alpha", State: "DRAIN"},
+		{Kind: federation.ChangeNodeEvent, Node: &event},
 		{Kind: federation.ChangeMove, Job: j.ID, Move: &move},
 	}
 	e.same("batch", got, want)

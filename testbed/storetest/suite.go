@@ -62,6 +62,8 @@ func (s Suite) Run(t *testing.T) {
 		{"ReservedIDsAreGivenToNobody", testReserve},
 		{"RequestsWaitUntilDone", testRequests},
 		{"SiteStateIsTheLastSet", testSites},
+		{"NodesKeepTheLastWord", testNodes},
+		{"NodeHistoryIsKeptInOrder", testNodeEvents},
 		{"CancelledCallerWritesNothing", testCancelled},
 		{"CallersFailAlone", testFailAlone},
 		{"ReadersSeeWholeBatches", testSnapshot},

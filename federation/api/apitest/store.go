@@ -27,6 +27,7 @@ type Store struct {
 	log      []federation.Commit
 	follows  int
 	sites    map[federation.SiteName]federation.SiteRecord
+	nodes    nodes
 }
 
 var _ federation.Store = (*Store)(nil)
@@ -307,6 +308,7 @@ func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 	for _, seq := range b.Done {
 		delete(s.requests, seq)
 	}
+	s.nodes.commit(b, s.note)
 	return nil
 }
 

@@ -1,0 +1,50 @@
+package apitest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"fsub/federation"
+)
+
+// nodes is what a Store keeps of nodes.
+type nodes struct {
+	records []federation.NodeRecord
+	events  []federation.NodeEvent
+}
+
+func (n *nodes) commit(b *federation.Batch, note func(federation.Change)) {
+	for _, r := range b.Nodes {
+		n.records = slices.DeleteFunc(n.records, func(old federation.NodeRecord) bool { return old.Node == r.Node })
+		n.records = append(n.records, r)
+		note(federation.Change{Kind: federation.ChangeNode, Site: r.Node.Site, State: string(r.Wish)})
+	}
+	for _, e := range b.NodeEvents {
+		n.events = append(n.events, e)
+		note(federation.Change{Kind: federation.ChangeNodeEvent, Node: &e})
+	}
+}
+
+// Nodes implements federation.Store.
+func (s *Store) Nodes(context.Context) ([]federation.NodeRecord, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Clone(s.nodes.records)
+	slices.SortFunc(all, func(a, b federation.NodeRecord) int {
+		return cmp.Or(cmp.Compare(a.Node.Site, b.Node.Site), cmp.Compare(a.Node.Name, b.Node.Name))
+	})
+	return all, s.fail
+}
+
+// NodeEvents implements federation.Store.
+func (s *Store) NodeEvents(_ context.Context, id federation.NodeID, limit int) (out []federation.NodeEvent, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.nodes.events {
+		if e.Node == id {
+			out = append(out, e)
+		}
+	}
+	return out[max(len(out)-limit, 0):], s.fail
+}
