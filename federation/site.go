@@ -222,6 +222,8 @@ type Site struct {
 
 	// Limited are users who have as many jobs at the site as may be submitted. It is replaced, not changed.
 	Limited []Limited
+	// NodeNotes say why nodes are not as operators want them, by name: what the site has against it. It is not changed after it was made.
+	NodeNotes map[string]string
 
 	// Bound are the attempts of ours that live at the site and are not in Seen.Running yet: intended, or pending there.
 	Bound []Bound

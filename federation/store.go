@@ -63,6 +63,8 @@ type Store interface {
 	// most limit of them, oldest first.
 	Nodes(ctx context.Context) ([]NodeRecord, error)
 	NodeEvents(ctx context.Context, id NodeID, limit int) ([]NodeEvent, error)
+	// LastNodeEvents returns, of each node that has a history, the newest line that its site has shown.
+	LastNodeEvents(ctx context.Context) ([]NodeEvent, error)
 
 	Close() error
 }

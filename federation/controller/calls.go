@@ -174,6 +174,9 @@ func withError(kind any, err error) any {
 	case answered:
 		k.err = err
 		return k
+	case nodesSet:
+		k.err = err
+		return k
 	}
 	panic(fmt.Sprintf("no such call: %T", kind))
 }
@@ -210,6 +213,8 @@ func (c *Controller) takeResults() {
 			c.requests.takeActed(r.site, v)
 		case answered:
 			c.requests.takeAnswered(r.site, v)
+		case nodesSet:
+			c.nodes.takeSet(r.site, v)
 		}
 	}
 }

@@ -96,6 +96,7 @@ type Controller struct {
 	inbox      *inbox
 	requests   *requests
 	watch      *watch
+	nodes      *nodes
 	arrays     *arrays
 	depends    *dependencies
 	strays     *strays
@@ -144,7 +145,8 @@ func (c *Controller) join() {
 	c.strays, c.charges, c.depends = newStrays(c.shared), charges{c.shared}, newDependencies(c.shared, c.queue)
 	c.life = &life{shared: c.shared, queue: c.queue, depends: c.depends, charges: c.charges}
 	c.reports = &reports{shared: c.shared, life: c.life, strays: c.strays}
-	c.watch = newWatch(c.shared, c.reports, c.view.wanted)
+	c.nodes = newNodes(c.shared)
+	c.watch = newWatch(c.shared, c.reports, c.nodes, c.view.wanted)
 	c.arrays = newArrays(c.shared, c.queue, c.depends, c.life)
 	c.components = &components{shared: c.shared, charges: c.charges, owner: c.life}
 	c.stageOut = newStageOut(c.shared, c.reports)
@@ -181,17 +183,19 @@ func (c *Controller) Run(ctx context.Context) error {
 //  2. read new jobs, operators' words and users' requests from the store
 //  3. carry out the requests as far as no site is needed
 //  4. look at the sites whose time has come
-//  5. repair: attempts whose fate is unknown are looked up, what failed is repeated
-//  6. plan: bind jobs of the queue to sites
-//  7. write what is left of the arrays that tasks were taken from
-//  8. commit all of this
-//  9. make the calls that were decided
-//  10. publish the view
+//  5. compare nodes with what is wanted of them
+//  6. repair: attempts whose fate is unknown are looked up, what failed is repeated
+//  7. plan: bind jobs of the queue to sites
+//  8. write what is left of the arrays that tasks were taken from
+//  9. commit all of this
+//  10. make the calls that were decided
+//  11. publish the view
 func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	c.takeResults()
 	requests := c.readStore(ctx)
 	c.requests.carryOutAll(requests)
 	c.watch.look()
+	c.nodes.reconcile()
 	c.repair()
 	c.planJobs()
 	c.arrays.writeShrunk()
@@ -212,6 +216,7 @@ func (c *Controller) nextRound() time.Time {
 		}
 	}
 	c.watch.due(sooner)
+	c.nodes.due(sooner)
 	if c.planDirty && c.watch.looked {
 		sooner(c.nextPlan)
 	}

@@ -155,7 +155,7 @@ func (c *Controller) load(ctx context.Context) error {
 		return fmt.Errorf("read the states of the sites: %w", err)
 	}
 	c.watch.takeSiteStates(states)
-	return nil
+	return c.nodes.load(ctx, true)
 }
 
 // loadJobs takes up the live jobs in order of their ID, so that a job comes after those that it may depend on. It returns the arrays.

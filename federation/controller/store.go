@@ -69,6 +69,12 @@ func (c *Controller) readStore(ctx context.Context) (open []federation.Request) 
 		}
 		c.watch.takeSiteStates(states)
 	}
+	if n.nodes {
+		if err := c.nodes.load(ctx, false); err != nil {
+			c.log.Error("read the store's changes", "err", err)
+			return nil
+		}
+	}
 	n.requests = false
 	for _, r := range requests {
 		switch {
@@ -105,6 +111,7 @@ type storeNews struct {
 	mark     federation.LogMark // up to which it was read
 	jobs     []federation.JobID // new ones
 	sites    bool
+	nodes    bool
 	requests bool
 	newest   int64 // number of the newest request that was told of
 	anew     bool  // the log does not go back far enough: read everything
@@ -120,7 +127,7 @@ func (c *inbox) readLog(ctx context.Context) (storeNews, error) {
 		log, err := c.store.Changes(ctx, n.mark, logPage)
 		if errors.Is(err, federation.ErrTrimmed) {
 			log, err = c.store.Changes(ctx, 0, 0)
-			n.anew, n.requests, n.sites, n.jobs = true, true, true, nil
+			n.anew, n.requests, n.sites, n.nodes, n.jobs = true, true, true, true, nil
 		}
 		if err != nil {
 			return n, err
@@ -140,6 +147,8 @@ func (n *storeNews) take(change *federation.Change) {
 	switch {
 	case change.Kind == federation.ChangeSite:
 		n.sites = true
+	case change.Kind == federation.ChangeNode:
+		n.nodes = true
 	case change.How != federation.Created:
 	case change.Kind == federation.ChangeJob:
 		n.jobs = append(n.jobs, change.Job)

@@ -17,6 +17,7 @@ import (
 type watch struct {
 	*shared
 	reports siteReports
+	nodes   nodesWanted
 	wanted  func() map[federation.SiteName]bool // sites that somebody waits to see anew
 	came    chan struct{}                       // some site has news
 
@@ -30,8 +31,13 @@ type siteReports interface {
 	findMissing(s *site, r federation.JobsReport)
 }
 
-func newWatch(c *shared, reports siteReports, wanted func() map[federation.SiteName]bool) *watch {
-	w := &watch{shared: c, reports: reports, wanted: wanted, came: make(chan struct{}, 1), began: c.now()}
+// nodesWanted adds to a look what operators want of the site's nodes.
+type nodesWanted interface {
+	looked(s *site, o *federation.Observation) *federation.Observation
+}
+
+func newWatch(c *shared, reports siteReports, nodes nodesWanted, wanted func() map[federation.SiteName]bool) *watch {
+	w := &watch{shared: c, reports: reports, nodes: nodes, wanted: wanted, came: make(chan struct{}, 1), began: c.now()}
 	w.addSites()
 	w.listen()
 	return w
@@ -114,9 +120,10 @@ func (c *watch) takeObserved(s *site, r observed) {
 		s.nextObserve = now.Add(c.t.Observe)
 		s.SeenAt = r.obs.At
 		// What says nothing new is not read again by anybody, unless placement has failed over it.
-		if s.Seen == nil || s.Seen == s.unread || !s.Seen.Same(r.obs) {
-			s.Seen = r.obs
-			s.Pools = place.Pools(s.Name, r.obs)
+		seen := c.nodes.looked(s, r.obs)
+		if s.Seen == nil || s.Seen == s.unread || !s.Seen.Same(seen) {
+			s.Seen = seen
+			s.Pools = place.Pools(s.Name, seen)
 			c.planDirty = true
 		}
 	}

@@ -17,6 +17,7 @@ const (
 	insertNodeEvent  = "INSERT INTO node_events (" + nodeEventColumns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
 	selectNodeEvents = "SELECT " + nodeEventColumns + " FROM (SELECT seq, " + nodeEventColumns + " FROM node_events WHERE site = $1 AND node = $2 " +
 		"ORDER BY seq DESC LIMIT $3) AS newest ORDER BY seq"
+	lastNodeEvents   = "SELECT " + nodeEventColumns + " FROM node_events WHERE seq IN (SELECT MAX(seq) FROM node_events WHERE NOT wanted GROUP BY site, node) ORDER BY seq"
 	deleteNodeEvents = "DELETE FROM node_events WHERE seq IN (SELECT seq FROM node_events WHERE at < $1 LIMIT $2)"
 )
 
@@ -56,6 +57,15 @@ func (s *Store) NodeEvents(ctx context.Context, id federation.NodeID, limit int)
 	all, err := query(ctx, s.readers, readNodeEvent, selectNodeEvents, string(id.Site), id.Name, int64(limit))
 	if err != nil {
 		return nil, fmt.Errorf("history of node %s: %w", id, err)
+	}
+	return all, nil
+}
+
+// LastNodeEvents implements [federation.Store].
+func (s *Store) LastNodeEvents(ctx context.Context) ([]federation.NodeEvent, error) {
+	all, err := query(ctx, s.readers, readNodeEvent, lastNodeEvents)
+	if err != nil {
+		return nil, fmt.Errorf("last states of nodes: %w", err)
 	}
 	return all, nil
 }

@@ -51,6 +51,12 @@ func testNodeEvents(e *env) {
 	e.must(s.Close())
 	s = e.open()
 	check(2, all[2], all[4])
+	shown := all[2]
+	shown.Wanted = false
+	e.must(s.Commit(ctx, &federation.Batch{NodeEvents: []federation.NodeEvent{shown, all[5]}}))
+	last, err := s.LastNodeEvents(ctx)
+	e.must(err)
+	e.same("last states", last, []federation.NodeEvent{shown})
 	if got, err := s.NodeEvents(ctx, federation.NodeID{Site: "beta", Name: "n0"}, 9); err != nil || len(got) != 0 {
 		e.Errorf("another site's node of that name has %v, %v", got, err)
 	}
@@ -61,4 +67,5 @@ func testNodeEvents(e *env) {
 		e.must(err)
 		check(10, all[0])
 	}
+
 }

@@ -48,3 +48,16 @@ func (s *Store) NodeEvents(_ context.Context, id federation.NodeID, limit int) (
 	}
 	return out[max(len(out)-limit, 0):], s.fail
 }
+
+// LastNodeEvents implements federation.Store.
+func (s *Store) LastNodeEvents(context.Context) (out []federation.NodeEvent, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, e := range s.nodes.events {
+		later := func(f federation.NodeEvent) bool { return f.Node == e.Node && !f.Wanted }
+		if !e.Wanted && !slices.ContainsFunc(s.nodes.events[i+1:], later) {
+			out = append(out, e)
+		}
+	}
+	return out, s.fail
+}

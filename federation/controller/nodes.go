@@ -1,0 +1,364 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/health"
+	"fsub/federation/place"
+	"fsub/slurm/hostlist"
+)
+
+// nodes brings the nodes of the sites to what operators want of them. What is wanted is in the store before it gets here; it is shown to
+// placement at once, and told to the site again and again until the site shows it, or somebody else's word stands there.
+type nodes struct {
+	*shared
+	bySite map[federation.SiteName]*siteNodes
+}
+
+// siteNodes is what is known and wanted of one site's nodes.
+type siteNodes struct {
+	wanted map[string]*federation.NodeRecord
+	raw    *federation.Observation // the last good look, without what is only wanted
+	last   map[string]nodeState    // what the history has of each node
+	mended bool                    // nothing is to be done by this look
+
+	calling  bool
+	fresh    time.Time // a look that began before may not show what was done
+	retry    time.Time // no order before
+	fails    int
+	trouble  error               // of the last order
+	put      map[string]putAside // nodes for which an order failed
+	until    time.Time           // when the next drain ends by itself; zero: none does
+	requeued map[jobTask]int     // jobs whose requeue was asked for because their node is drained, and how often each had been requeued before
+}
+
+type nodeState struct{ word, reason string }
+
+// putAside is a node that its site does not let us change for now.
+type putAside struct {
+	err   error
+	fails int
+	until time.Time
+}
+
+type jobTask struct {
+	job  federation.JobID
+	task int
+}
+
+// nodesSet is the end of an order.
+type nodesSet struct {
+	order federation.NodeOrder
+	left  map[string]error
+	err   error
+}
+
+func newNodes(c *shared) *nodes {
+	n := &nodes{shared: c, bySite: map[federation.SiteName]*siteNodes{}}
+	return n
+}
+
+func (c *nodes) of(site federation.SiteName) *siteNodes {
+	n := c.bySite[site]
+	if n == nil {
+		n = &siteNodes{wanted: map[string]*federation.NodeRecord{}, last: map[string]nodeState{}, put: map[string]putAside{}, requeued: map[jobTask]int{}}
+		c.bySite[site] = n
+	}
+	return n
+}
+
+// load reads what is wanted, and at the start of the daemon what the history ends with.
+func (c *nodes) load(ctx context.Context, begin bool) error {
+	records, err := c.store.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("read what is wanted of nodes: %w", err)
+	}
+	if begin {
+		events, err := c.store.LastNodeEvents(ctx)
+		if err != nil {
+			return fmt.Errorf("read the history of nodes: %w", err)
+		}
+		for _, e := range events {
+			c.of(e.Node.Site).last[e.Node.Name] = nodeState{e.To, e.Why}
+		}
+	}
+	c.take(records)
+	return nil
+}
+
+// take takes in what is wanted from now on. Records are written over, never deleted.
+func (c *nodes) take(records []federation.NodeRecord) {
+	changed := map[federation.SiteName]bool{}
+	for i := range records {
+		r := &records[i]
+		n := c.of(r.Node.Site)
+		if old := n.wanted[r.Node.Name]; old == nil || *old != *r {
+			n.wanted[r.Node.Name] = r
+			delete(n.put, r.Node.Name)
+			changed[r.Node.Site] = true
+		}
+	}
+	for name := range changed {
+		c.of(name).retry = time.Time{}
+		if s := c.byName[name]; s != nil {
+			c.show(s)
+		}
+	}
+}
+
+// show puts what is wanted of a site's nodes into what placement and people see of it.
+func (c *nodes) show(s *site) {
+	n := c.of(s.Name)
+	n.mended, n.until = false, time.Time{}
+	now := c.now()
+	for _, r := range n.wanted {
+		if r.Wish == federation.WishDrain && now.Before(r.Until) && (n.until.IsZero() || r.Until.Before(n.until)) {
+			n.until = r.Until
+		}
+	}
+	if n.raw == nil {
+		return
+	}
+	if seen := health.Merge(n.raw, n.wanted, c.cfg.Federation, now); !seen.Same(s.Seen) {
+		s.Seen = seen
+		s.Pools = place.Pools(s.Name, seen)
+		c.planDirty = true
+	}
+}
+
+// looked takes in a look at a site, and returns it with what is wanted.
+func (c *nodes) looked(s *site, o *federation.Observation) *federation.Observation {
+	n := c.of(s.Name)
+	if n.raw == nil || !slices.EqualFunc(n.raw.Nodes, o.Nodes, sameState) {
+		c.history(s, o)
+	}
+	n.raw, n.mended = o, false
+	return health.Merge(o, n.wanted, c.cfg.Federation, c.now())
+}
+
+func sameState(a, b federation.Node) bool {
+	return a.Name == b.Name && a.Reason == b.Reason && slices.Equal(a.State, b.State)
+}
+
+// history writes down which nodes have another state now, and why.
+func (c *nodes) history(s *site, o *federation.Observation) {
+	n := c.of(s.Name)
+	for i := range o.Nodes {
+		node := &o.Nodes[i]
+		is := nodeState{health.Word(node), node.Reason}
+		if is.word == "UP" {
+			is.reason = "" // of earlier
+		}
+		was, known := n.last[node.Name]
+		if was == is || !known && is.word == "UP" {
+			continue
+		}
+		n.last[node.Name] = is
+		e := federation.NodeEvent{Node: federation.NodeID{Site: s.Name, Name: node.Name}, At: c.now().UTC(), From: was.word, To: is.word, Why: is.reason}
+		r := n.wanted[node.Name]
+		text := ""
+		if r != nil {
+			text = r.Text(c.cfg.Federation)
+		}
+		switch by := health.AuthorOf(node, text, c.cfg.Federation); {
+		case by == health.Ours:
+			e.Who = r.Owner
+		case is.word == "UP" && r.Wants(c.now()) == federation.WishResume && c.now().Sub(n.fresh) < time.Minute:
+			if e.Who, e.Why = r.Owner, "resumed"; r.Wish == federation.WishDrain {
+				e.Why = "the drain was until " + r.Until.UTC().Format(time.RFC3339)
+			}
+		case by == health.Slurmctld || by == health.Silence:
+			e.Who = "slurmctld"
+		case node.Info != nil && is.reason != "":
+			e.Who = node.Info.ReasonUser
+		}
+		c.batch.order.NodeEvents = append(c.batch.order.NodeEvents, e)
+	}
+}
+
+// reconcile decides what sites are to be told about their nodes, by looks that are new.
+func (c *nodes) reconcile() {
+	now := c.now()
+	for _, s := range c.sites {
+		n := c.bySite[s.Name]
+		if n == nil || len(n.wanted) == 0 {
+			continue
+		}
+		if !n.until.IsZero() && !now.Before(n.until) {
+			c.show(s)
+		}
+		if n.raw == nil || !s.Answering || n.mended || n.calling || now.Before(n.retry) || !s.SeenAt.After(n.fresh) {
+			continue
+		}
+		c.mend(s, n)
+	}
+}
+
+// mend compares a site's nodes with what is wanted, and gives one order.
+func (c *nodes) mend(s *site, n *siteNodes) {
+	now := c.now()
+	byText := map[string][]string{}
+	var resume []string
+	empty := map[string]*federation.NodeRecord{} // drained nodes that are to be rid of their jobs
+	n.mended = true
+	for i := range n.raw.Nodes {
+		node := &n.raw.Nodes[i]
+		r := n.wanted[node.Name]
+		wish := r.Wants(now)
+		if wish == "" {
+			continue
+		}
+		is, text := health.ConditionOf(node), r.Text(c.cfg.Federation)
+		by := health.AuthorOf(node, text, c.cfg.Federation)
+		if wish == federation.WishDrain && r.Requeue && (is == health.Drained || is == health.DownDrained) {
+			empty[node.Name] = r
+		}
+		switch health.Decide(wish, is, by) {
+		case health.Drain, health.Undrain, health.Revive:
+		default:
+			delete(n.put, node.Name)
+			continue
+		}
+		n.mended = false
+		if p, ok := n.put[node.Name]; ok && now.Before(p.until) {
+			continue
+		}
+		if wish == federation.WishResume {
+			resume = append(resume, node.Name)
+		} else {
+			byText[text] = append(byText[text], node.Name)
+		}
+	}
+	order := federation.NodeOrder{Wish: federation.WishResume, Nodes: resume, Mark: c.cfg.Federation}
+	if len(byText) > 0 {
+		text := slices.Sorted(maps.Keys(byText))[0]
+		order.Wish, order.Nodes, order.Text = federation.WishDrain, byText[text], text
+	}
+	if len(order.Nodes) > 0 {
+		c.tell(s, n, order)
+	}
+	if len(empty) > 0 {
+		c.requeue(s, n, empty)
+	}
+	c.note(s, n)
+}
+
+// tell gives a site an order after the round's commit.
+func (c *nodes) tell(s *site, n *siteNodes, o federation.NodeOrder) {
+	n.calling = true
+	set := s.can.Nodes
+	c.calls.add(s, nodesSet{}, func(ctx context.Context) any {
+		if set == nil {
+			return nodesSet{order: o, err: fmt.Errorf("%w: the driver of site %s cannot set nodes", federation.ErrInvalid, s.Name)}
+		}
+		left, err := set.SetNodes(ctx, o)
+		return nodesSet{order: o, left: left, err: err}
+	})
+}
+
+// takeSet takes in what a site said to an order. Whether it was of use the next look tells.
+func (c *nodes) takeSet(s *site, r nodesSet) {
+	n, now := c.of(s.Name), c.now()
+	n.calling, n.fresh, n.trouble = false, now, r.err
+	if r.err != nil {
+		n.fails++
+		wait := c.backoff(n.fails)
+		if !errors.Is(r.err, federation.ErrUnavailable) {
+			wait = c.t.RetryMax
+		}
+		n.retry = now.Add(wait)
+		if n.fails == 1 || !errors.Is(r.err, federation.ErrUnavailable) {
+			c.log.Warn("set nodes", "site", s.Name, "wish", r.order.Wish, "nodes", len(r.order.Nodes), "err", r.err)
+		}
+		c.note(s, n)
+		return
+	}
+	n.fails, n.retry = 0, time.Time{}
+	for _, name := range r.order.Nodes {
+		err := r.left[name]
+		if err == nil {
+			delete(n.put, name)
+			continue
+		}
+		p := n.put[name]
+		p.err, p.fails = err, p.fails+1
+		p.until = now.Add(c.backoff(p.fails))
+		n.put[name] = p
+	}
+	c.log.Info("set nodes", "site", s.Name, "wish", r.order.Wish, "nodes", len(r.order.Nodes), "left", len(r.left))
+	c.note(s, n)
+	if t := now.Add(c.t.Observe / 10); t.Before(s.nextObserve) {
+		s.nextObserve = t
+	}
+}
+
+// note publishes why nodes are not as they are wanted.
+func (c *nodes) note(s *site, n *siteNodes) {
+	var notes map[string]string
+	if n.trouble != nil || len(n.put) > 0 {
+		notes = map[string]string{}
+		for name, r := range n.wanted {
+			if p, ok := n.put[name]; ok {
+				notes[name] = p.err.Error()
+			} else if n.trouble != nil && r.Wish != "" {
+				notes[name] = n.trouble.Error()
+			}
+		}
+	}
+	if !maps.Equal(notes, s.NodeNotes) {
+		s.NodeNotes = notes
+	}
+}
+
+// requeue asks for the requeue of the jobs of ours that run on drained nodes, once each. A job of sbatch --no-requeue ends by itself.
+func (c *nodes) requeue(s *site, n *siteNodes, drained map[string]*federation.NodeRecord) {
+	on := func(list string) *federation.NodeRecord {
+		names, _ := hostlist.Expand(list) // the site's own
+		for _, name := range names {
+			if r := drained[name]; r != nil {
+				return r
+			}
+		}
+		return nil
+	}
+	ask := func(j *job, r *federation.NodeRecord, k jobTask, restarts int, tasks []int) {
+		if last, ok := n.requeued[k]; ok && last >= restarts {
+			return
+		}
+		n.requeued[k] = restarts
+		c.event(j, "requeued because node %s is drained by %s: %s", r.Node, r.Owner, r.Reason)
+		c.batch.request(federation.Request{Job: j.ID, Tasks: tasks, Kind: federation.RequestRequeue, Operator: true, Restarts: j.Restarts, At: c.now().UTC()})
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+		j := s.jobs[id]
+		if j.Spec.Requeue != nil && !*j.Spec.Requeue || j.leader != nil {
+			continue
+		}
+		if j.size == 0 {
+			if r := on(j.Nodes); r != nil && j.State.Started() {
+				ask(j, r, jobTask{id, -1}, j.Restarts, nil)
+			}
+			continue
+		}
+		for _, index := range slices.Sorted(maps.Keys(j.tasks)) {
+			t := j.tasks[index]
+			if r := on(t.Nodes); r != nil && t.State.Started() {
+				ask(j, r, jobTask{id, index}, t.Restarts, []int{index})
+			}
+		}
+	}
+	maps.DeleteFunc(n.requeued, func(k jobTask, _ int) bool { return s.jobs[k.job] == nil })
+}
+
+// due tells when the next drain ends by itself, by sooner. For everything else there is a look at the site before.
+func (c *nodes) due(sooner func(time.Time)) {
+	for _, n := range c.bySite {
+		sooner(n.until)
+	}
+}
