@@ -28,13 +28,9 @@ func (d *Driver) SetNodes(ctx context.Context, o federation.NodeOrder) (left map
 	if tr.old && len(d.cfg.NodeCommand) == 0 {
 		return nil, fmt.Errorf("set nodes at %s: %w: API version %s cannot update nodes: set node_command in the site's configuration", d.cfg.Name, federation.ErrInvalid, tr.version)
 	}
-	var seen wire.NodesResponse
-	if err := d.read(ctx, "nodes", wire.PathNodes, &seen); err != nil {
+	nodes, err := d.nodesNow(ctx, new(wire.NodesResponse))
+	if err != nil {
 		return nil, err
-	}
-	nodes := make([]federation.Node, len(seen.Nodes))
-	for i := range seen.Nodes {
-		nodes[i] = node(&seen.Nodes[i])
 	}
 	do, left := health.Todo(nodes, o)
 	for _, action := range []health.Action{health.Drain, health.Undrain, health.Revive} {

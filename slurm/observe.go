@@ -94,8 +94,7 @@ func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		var a wire.NodesResponse
-		l.nodes, err = d.lists.nodes.get(ctx, d, asked[wire.Node, federation.Node]{into: &a, found: func() []wire.Node { return a.Nodes }, finish: byName,
-			read: func(n *wire.Node) (federation.Node, error) { return node(n), nil }})
+		l.nodes, err = d.nodesNow(ctx, &a)
 		l.release = a.Meta.Slurm
 		return err
 	})
@@ -130,6 +129,12 @@ func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 		return nil, fmt.Errorf("site %s: %w: it reports no nodes or no partitions", d.cfg.Name, federation.ErrUnavailable)
 	}
 	return l, nil
+}
+
+// nodesNow reads the nodes, sorted by name. They are shared.
+func (d *Driver) nodesNow(ctx context.Context, a *wire.NodesResponse) ([]federation.Node, error) {
+	return d.lists.nodes.get(ctx, d, asked[wire.Node, federation.Node]{into: a, found: func() []wire.Node { return a.Nodes }, finish: byName,
+		read: func(n *wire.Node) (federation.Node, error) { return node(n), nil }})
 }
 
 func byName(nodes []federation.Node) []federation.Node {
