@@ -96,3 +96,46 @@ func TestServeFinishesWhatIsInHand(t *testing.T) {
 		t.Errorf("poll: %v", err)
 	}
 }
+
+// TestDiagCounts: what has happened to jobs today, tasks of arrays one by one.
+func TestDiagCounts(t *testing.T) {
+	now := time.Now()
+	d := startWith(t, api.Config{Now: func() time.Time { return now }})
+	c := client.New(d.Socket)
+	defer c.Close()
+	array := job(1, alice, federation.Running)
+	array.Spec.Array, array.Whole = "3-9", &federation.ArrayWhole{Count: 10, Max: 9, Step: 1, Spread: true}
+	task := job(2, alice, federation.Running)
+	task.Part = &federation.ArrayPart{Array: 1, Index: 0, Count: 10, Max: 9, Step: 1}
+	d.Put(t, array, task, job(3, bob, federation.Pending), job(4, bob, federation.Running))
+	move := func(id federation.JobID, what federation.MoveKind, state federation.State) {
+		t.Helper()
+		if err := d.Store.Commit(t.Context(), &federation.Batch{Moves: []federation.Move{{Job: id, Task: -1, What: what, State: state}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func() wire.Diag {
+		t.Helper()
+		var g wire.DiagResponse
+		if err := c.Do(t.Context(), "GET", "/slurm/v0.0.42/diag/", nil, &g); err != nil {
+			t.Fatal(err)
+		}
+		return g.Statistics
+	}
+	move(1, federation.MoveStart, federation.Running) // not a job of its own
+	move(2, federation.MoveStart, federation.Running)
+	move(4, federation.MoveStart, federation.Running)
+	if g := count(); g.JobsSubmitted != 12 || g.JobsStarted != 2 || g.JobsPending != 8 || g.JobsRunning != 2 || g.JobsCompleted != 0 {
+		t.Errorf("%+v", g)
+	}
+	move(2, federation.MoveEnd, federation.Completed)
+	move(3, federation.MoveEnd, federation.Cancelled)
+	move(4, federation.MoveEnd, federation.Timeout)
+	if g := count(); g.JobsSubmitted != 12 || g.JobsStarted != 2 || g.JobsCompleted != 1 || g.JobsCanceled != 1 || g.JobsFailed != 1 {
+		t.Errorf("%+v", g)
+	}
+	now = now.Add(24 * time.Hour)
+	if g := count(); g.JobsSubmitted != 0 || g.JobsStarted != 0 || g.ReqTimeStart.Value() != now.UTC().Truncate(24*time.Hour).Unix() {
+		t.Errorf("after midnight: %+v", g)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"fsub/federation"
 	"fsub/federation/api/client"
 )
 
@@ -14,6 +15,12 @@ func TestVersions(t *testing.T) {
 	c := client.New(d.Socket)
 	defer c.Close()
 	running, _, _, _ := fill(t, d)
+	sites := testSites()
+	sites[0].Seen.Accounts = []federation.Account{{Name: "root", ID: 1}, {Name: "proj", Parent: "root", ID: 2, Shares: 5}}
+	sites[0].Seen.Associations = federation.Associations{
+		"alice": {{Account: "proj", ID: 7, QOS: []string{"normal", "high"}, DefaultQOS: "high", Default: true, Shares: 3}}, "zoe": {{Account: "proj", ID: 9}},
+	}
+	d.Controller.SetSites(sites...)
 	job := fmt.Sprintf("/job/%d", running)
 	for _, k := range []struct{ path, field, want string }{
 		{"/slurm/v0.0.40" + job, "jobs.0.job_resources.nodes", "n[1-2]"},
@@ -37,6 +44,29 @@ func TestVersions(t *testing.T) {
 		{"/slurm/v0.0.42/diag", "statistics.bf_exit.end_job_queue", "0"},
 		{"/slurmdb/v0.0.40" + job, "jobs.0.time.planned", "none"},
 		{"/slurmdb/v0.0.41" + job, "jobs.0.time.planned.number", "0"},
+		{"/slurmdb/v0.0.42/ping", "meta.plugin.type", "openapi/slurmdbd"},
+		{"/slurmdb/v0.0.42/associations?user=alice", "associations.0.id", "7"},
+		{"/slurmdb/v0.0.42/associations?user=alice", "associations.0.default.qos", "high"},
+		{"/slurmdb/v0.0.42/associations?user=alice", "associations.0.max.jobs.total.infinite", "true"},
+		{"/slurmdb/v0.0.42/associations?user=alice", "associations.1", "none"},
+		{"/slurmdb/v0.0.40/association?user=zoe", "associations.0.id.id", "9"},
+		{"/slurmdb/v0.0.40/association?user=zoe", "associations.0.id.account", "proj"},
+		{"/slurmdb/v0.0.42/accounts/", "accounts.1.name", "proj"},
+		{"/slurmdb/v0.0.42/accounts/", "accounts.1.associations.0.cluster", "alpha"},
+		{"/slurmdb/v0.0.42/account/nope", "warnings.0.description", "found nothing"},
+		{"/slurmdb/v0.0.42/users", "users.0.default.account", "proj"},
+		{"/slurmdb/v0.0.42/user/zoe", "users.0.name", "zoe"},
+		{"/slurmdb/v0.0.41/qos", "qos.0.name", "high"},
+		{"/slurmdb/v0.0.41/qos", "qos.0.limits.max.wall_clock.per.job.infinite", "true"},
+		{"/slurmdb/v0.0.42/clusters", "clusters.1.name", "beta"},
+		{"/slurmdb/v0.0.42/clusters", "clusters.0.nodes", "n[1-3]"},
+		{"/slurmdb/v0.0.42/clusters", "clusters.0.tres.0.count", "48"},
+		{"/slurmdb/v0.0.42/tres", "TRES.8.name", "gpu"},
+		{"/slurm/v0.0.42/shares", "shares.shares.2.name", "alice"},
+		{"/slurm/v0.0.42/shares", "shares.shares.2.parent", "proj"},
+		{"/slurm/v0.0.42/shares", "shares.shares.2.shares_normalized.number", "0.75"},
+		{"/slurm/v0.0.42/shares", "shares.shares.2.fairshare.factor.set", "false"},
+		{"/slurm/v0.0.40/shares", "shares.shares.2.fairshare.factor", "0"},
 	} {
 		var answer any
 		if err := c.Do(t.Context(), "GET", k.path, nil, &answer); err != nil {

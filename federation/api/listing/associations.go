@@ -71,3 +71,25 @@ func KindsOf(nodes []federation.Node) []wire.TRES {
 	}
 	return out
 }
+
+// AmountsOf is how much of each kind nodes have in all.
+func AmountsOf(nodes []federation.Node) []wire.TRES {
+	out := KindsOf(nodes)
+	sums := map[string]int64{"node/": int64(len(nodes))}
+	for i := range nodes {
+		n := &nodes[i]
+		sums["cpu/"] += int64(n.CPUs)
+		sums["billing/"] += int64(n.CPUs)
+		sums["mem/"] += int64(n.Mem)
+		for _, g := range n.GRES {
+			sums["gres/"+g.Name] += int64(g.Total)
+			if g.Type != "" {
+				sums["gres/"+g.Name+":"+g.Type] += int64(g.Total)
+			}
+		}
+	}
+	for i := range out {
+		out[i].Count = sums[out[i].Type+"/"+out[i].Name]
+	}
+	return out
+}

@@ -34,9 +34,11 @@ type Server struct {
 	Keep    time.Duration // how long an ended job is listed
 	Version string        // of Slurm
 	Cluster string        // the federation's name
-	Started time.Time
-	Host    string // this machine's name
+	Host    string        // this machine's name
 	marks   marks
+
+	counters counters
+	census   census
 }
 
 // Routes adds slurmrestd's own paths.
@@ -61,6 +63,18 @@ func (s *Server) Routes() {
 		"GET /slurmdb/{version}/ping":             s.ping,
 		"GET /slurmdb/{version}/jobs":             s.dbJobs,
 		"GET /slurmdb/{version}/job/{id}":         s.dbJobs,
+		"GET /slurm/{version}/shares":             s.shares,
+		"GET /slurmdb/{version}/clusters":         s.clusters,
+		"GET /slurmdb/{version}/cluster/{name}":   s.clusters,
+		"GET /slurmdb/{version}/accounts":         s.accounts,
+		"GET /slurmdb/{version}/account/{name}":   s.accounts,
+		"GET /slurmdb/{version}/users":            s.users,
+		"GET /slurmdb/{version}/user/{name}":      s.users,
+		"GET /slurmdb/{version}/associations":     s.associations,
+		"GET /slurmdb/{version}/association":      s.associations,
+		"GET /slurmdb/{version}/qos":              s.qos,
+		"GET /slurmdb/{version}/qos/{name}":       s.qos,
+		"GET /slurmdb/{version}/tres":             s.tres,
 	} {
 		// slurmrestd takes a path with or without its last slash.
 		s.Router.HandleAs(pattern, s.versioned(pattern, h), s.failSlurm)
@@ -90,7 +104,12 @@ func (s *Server) Reply(r *http.Request, c identity.Caller) wire.Reply {
 	if v := r.PathValue("version"); v != "" {
 		rep.Meta.Plugin.DataParser = "data_parser/" + v
 	}
-	rep.Meta.Client.Group, _ = s.Users.GroupName(c.GID)
+	if strings.HasPrefix(r.URL.Path, "/slurmdb/") {
+		rep.Meta.Plugin.Type, rep.Meta.Plugin.Name = "openapi/slurmdbd", "Slurm OpenAPI slurmdbd"
+	}
+	if c.Name != "" {
+		rep.Meta.Client.Group, _ = s.Users.GroupName(c.GID)
+	}
 	return rep
 }
 
@@ -137,23 +156,4 @@ func slurmrestdError(r *http.Request, err error) wire.Error {
 func (s *Server) ping(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	p := wire.Ping{Hostname: s.Host, Responding: true, Primary: true, Status: "UP", Pinged: "UP", Mode: "primary"}
 	return write(w, r, wire.PingResponse{Pings: wire.List[wire.Ping]{p}, Reply: s.Reply(r, c)})
-}
-
-// diag is GET /diag: the counters that the store can tell.
-func (s *Server) diag(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	live, err := s.Store.Jobs(r.Context(), federation.JobQuery{Live: true})
-	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
-	}
-	now := s.Now()
-	d := wire.Diag{ReqTime: wire.Time(now), ReqTimeStart: wire.Time(s.Started), JobStatesTS: wire.Time(now)}
-	for _, j := range live {
-		if j.State == federation.Pending {
-			d.JobsPending++
-		} else {
-			d.JobsRunning++
-		}
-	}
-	d.ScheduleQueueLen = d.JobsPending
-	return write(w, r, wire.DiagResponse{Statistics: d, Reply: s.Reply(r, c)})
 }

@@ -25,7 +25,8 @@ import (
 // a field or all of an object away. In a path [] is an element of a list and * the name of any field. Types:
 //
 //	s i f b   string, integer, number, boolean
-//	N F       {set, infinite, number} of an integer, of a number
+//	N F       {set, infinite, number} of an integer, of a number; it is not set where nothing is known
+//	I         the same of a limit: there is none where nothing is known
 //	l         a string: the first of a list, in lower case
 //	{}        an object without fields
 //
@@ -184,7 +185,7 @@ func (s *shape) of(v any) any {
 			out[i] = s.elem.of(list[i])
 		}
 		return out
-	case 'N', 'F':
+	case 'N', 'F', 'I':
 		if isObject {
 			return object
 		}
@@ -192,7 +193,7 @@ func (s *shape) of(v any) any {
 		if !set {
 			n = "0"
 		}
-		return map[string]any{"set": set, "infinite": false, "number": n}
+		return map[string]any{"set": set, "infinite": s.kind == 'I' && !set, "number": n}
 	case 'i', 'f':
 		if isObject {
 			if s.null && object["set"] == false {
