@@ -1,0 +1,212 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/federation/demand"
+	"fsub/federation/place"
+	"fsub/federation/store"
+	"fsub/sbatch"
+)
+
+// What a round costs that something small has happened before, while many jobs wait for a hundred sites of a hundred nodes that are full. A plan
+// is made in each.
+func BenchmarkRound100K(b *testing.B) { benchRound(b, 100_000) }
+func BenchmarkRound1M(b *testing.B)   { benchRound(b, 1_000_000) }
+
+// full is a site on whose nodes nothing else can start.
+type full struct{ fakeSite }
+
+func (f *full) Observe(ctx context.Context) (*federation.Observation, error) {
+	o, err := f.fakeSite.Observe(ctx)
+	for i := range o.Nodes {
+		n := &o.Nodes[i]
+		n.CPUsUsed, n.MemUsed, n.GRES[0].Used = n.CPUs, n.Mem, n.GRES[0].Total
+		o.Running = append(o.Running, federation.RunningJob{Job: federation.JobID(i + 1), Nodes: []string{n.Name}, CPUs: 16, Mem: 64000,
+			End: time.Unix(1e9, 0).Add(time.Duration(100+i) * time.Hour)})
+	}
+	for id, j := range f.jobs {
+		if j.State == federation.Running {
+			o.Running = append(o.Running, federation.RunningJob{Job: id, Nodes: []string{"n1"}, CPUs: 1})
+		}
+	}
+	return o, err
+}
+
+type benchTable struct {
+	*testing.B
+	clock time.Time
+	store *store.Store
+	sites []*full
+	ctl   *Controller
+	last  federation.JobID
+}
+
+func benchRound(b *testing.B, jobs int) {
+	t := &benchTable{B: b, clock: time.Unix(1e9, 0)}
+	st, err := store.Open(b.Context(), store.Config{Path: filepath.Join(b.TempDir(), "x.db"), Volatile: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer st.Close()
+	t.store = st
+	cfg := Config{Federation: "bench", Store: st, Now: func() time.Time { return t.clock }, Inline: true, Timing: Timing{Poll: 1000 * time.Hour, Observe: 1000 * time.Hour}}
+	for i := range 100 {
+		s := &full{fakeSite{now: cfg.Now, nodes: 100, jobs: map[federation.JobID]*federation.SiteJob{}}}
+		t.sites = append(t.sites, s)
+		cfg.Sites = append(cfg.Sites, Site{Name: federation.SiteName(fmt.Sprintf("s%02d", i)), Driver: s, Prices: accounting.Prices{"gres/gpu": 1 + float64(i)/100}, Backlog: -1})
+	}
+	cfg.Policy = place.DefaultPolicy()
+	if t.ctl, err = New(b.Context(), cfg); err != nil {
+		b.Fatal(err)
+	}
+	t.rounds(3)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range jobs {
+		t.add(t.wait(t.newJob(i)))
+	}
+	began := time.Now()
+	t.plan()
+	took := time.Since(began)
+	t.ctl.batch = newPendingBatch() // the reasons of jobs that the store does not have
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.Logf("%d jobs: the first plan took %v; %d bytes a job", jobs, took, (after.HeapAlloc-before.HeapAlloc)/uint64(jobs))
+
+	t.measure("nothing", func(int) (check func()) { return nil })
+	t.measure("added", func(i int) func() {
+		id := t.submit(i)
+		return func() { t.known(id, true) }
+	})
+	t.measure("cancelled", func(i int) func() {
+		id := t.submit(i)
+		t.plan()
+		if _, err := st.AddRequest(b.Context(), federation.Request{Job: id, Kind: federation.RequestCancel}); err != nil {
+			b.Fatal(err)
+		}
+		return func() { t.known(id, false) }
+	})
+	t.measure("ended", func(i int) func() {
+		id := t.run(i)
+		t.sites[i%len(t.sites)].end(id, federation.Completed)
+		t.ctl.sites[i%len(t.sites)].nextPoll = t.clock
+		return func() { t.known(id, false) }
+	})
+	t.measure("looked", func(i int) func() {
+		s := t.ctl.sites[i%len(t.sites)]
+		t.look(s)
+		s.nextObserve = t.clock
+		return func() {
+			if !s.SeenAt.Equal(t.clock.Add(-10 * time.Millisecond)) {
+				b.Fatalf("%s was not looked at", s.Name)
+			}
+		}
+	})
+	t.measure("whole", func(int) func() {
+		t.clock = t.clock.Add(10 * time.Second)
+		return nil
+	})
+}
+
+func (t *benchTable) submit(i int) federation.JobID {
+	j := t.newJob(i)
+	if err := t.store.CreateJob(t.Context(), &j, &sbatch.Payload{Script: "#!/bin/sh\n"}); err != nil {
+		t.Fatal(err)
+	}
+	return j.ID
+}
+
+func (t *benchTable) known(id federation.JobID, want bool) {
+	if (t.ctl.jobs[id] != nil) != want {
+		t.Fatalf("job %d is known: %t", id, !want)
+	}
+}
+
+// newJob is one of a few dozen kinds.
+func (t *benchTable) newJob(i int) federation.Job {
+	spec := &sbatch.Spec{Name: "x", GPUsPerNode: fmt.Sprint(1 + i%4), MinNodes: 1 + i%3, MaxNodes: 1 + i%3, TimeLimit: time.Duration(1+i%5) * time.Hour, WorkDir: "/"}
+	return federation.Job{User: fmt.Sprint("user", i%20), UID: 7001, State: federation.Pending, Reason: federation.ReasonPriority, Submit: t.clock, Spec: spec, Demand: demand.Of(spec)}
+}
+
+// wait gives a job a number that the store does not know.
+func (t *benchTable) wait(j federation.Job) *job {
+	t.last++
+	j.ID = 1000 + t.last
+	return newJob(j)
+}
+
+func (t *benchTable) add(j *job) {
+	t.ctl.jobs[j.ID] = j
+	t.ctl.queue.add(j)
+}
+
+// run has a site run a job.
+func (t *benchTable) run(i int) federation.JobID {
+	s := t.ctl.sites[i%len(t.sites)]
+	kind := t.newJob(i)
+	kind.ID = t.submit(i)
+	t.plan()
+	j := t.ctl.jobs[kind.ID]
+	t.ctl.queue.drop(j)
+	j.State, j.Attempt, j.Site = federation.Running, 1, s.Name
+	j.try().att = &federation.Attempt{Job: j.ID, Number: 1, Key: fmt.Sprint("k", j.ID), Site: s.Name, State: federation.AttemptStarted, Created: t.clock, Acked: t.clock}
+	s.jobs[j.ID] = j
+	t.sites[i%len(t.sites)].jobs = map[federation.JobID]*federation.SiteJob{j.ID: {ID: j.ID, Key: j.att.Key, State: federation.Running, Partition: "main", Submit: t.clock, Start: t.clock}}
+	t.ctl.queue.claim(j)
+	t.look(s)
+	return j.ID
+}
+
+// look has a site looked at, and a plan made of what is seen.
+func (t *benchTable) look(s *site) {
+	s.nextObserve = t.clock
+	t.plan()
+	t.plan()
+}
+
+func (t *benchTable) rounds(n int) {
+	for range n {
+		t.ctl.Round(t.Context())
+		t.clock = t.clock.Add(5 * time.Millisecond)
+	}
+}
+
+// plan is a round in which a plan is made.
+func (t *benchTable) plan() {
+	t.ctl.planDirty = true
+	t.rounds(1)
+	if t.ctl.planDirty {
+		t.Fatal("nothing was planned")
+	}
+}
+
+// measure takes the time of two rounds after something has happened: calls to sites that the first one decides come back in the second.
+func (t *benchTable) measure(name string, happen func(i int) (check func())) {
+	n := 0
+	t.Run(name, func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			check := happen(n)
+			n++
+			b.StartTimer()
+			t.ctl.planDirty = true
+			t.rounds(1)
+			t.ctl.planDirty = true
+			t.rounds(1)
+			b.StopTimer()
+			if check != nil {
+				check()
+			}
+			b.StartTimer()
+		}
+	})
+}
