@@ -1,6 +1,6 @@
 // Command bench measures what fsub promises about speed and prints ratios. Each pair is measured in one run, taking turns,
 // because the machine's load changes. It starts two Slurm sites in a bed of its own and a daemon for each part, and removes
-// all of them. Parts: processes.go, accept.go, handover.go, hung.go, queue.go, local.go, rest.go.
+// all of them. Parts: processes.go, accept.go, handover.go, hung.go, tasks.go, queue.go, local.go, rest.go.
 package main
 
 import (
@@ -28,12 +28,13 @@ func main() {
 	flag.StringVar(&o.fsub, "fsub", "bin/fsub", "the fsub binary")
 	flag.StringVar(&o.fed, "fed", "bin/fed", "the fed binary")
 	flag.StringVar(&o.bed, "bed", "/var/lib/fsub-bed-bench", "directory for the sites; it is removed at the end")
-	flag.StringVar(&parts, "parts", "processes,accept,handover,hung,queue,local,rest", "what to measure")
+	flag.StringVar(&parts, "parts", "processes,accept,handover,hung,tasks,queue,local,rest", "what to measure")
 	flag.IntVar(&o.count, "count", 200, "runs of each command")
 	flag.IntVar(&o.jobs, "jobs", 6000, "submissions to the daemon in each of the rounds of accept")
 	flag.IntVar(&o.restJobs, "rest-jobs", 1000, "submissions to slurmrestd in each of the rounds of accept")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds of accept")
 	flag.IntVar(&o.handovers, "handovers", 50, "jobs of handover")
+	flag.IntVar(&o.taskCount, "tasks", 300, "tasks and jobs of tasks")
 	flag.IntVar(&o.queueJobs, "queue-jobs", 100_000, "jobs of queue")
 	flag.IntVar(&o.queueRuns, "queue-runs", 10, "runs of each command of queue")
 	flag.IntVar(&o.restJobsQueued, "rest-queued", 1_000_000, "waiting jobs of rest")
@@ -59,6 +60,7 @@ type options struct {
 	fsub, fed, bed        string
 	count, jobs, restJobs int
 	rounds, handovers     int
+	taskCount             int
 	queueJobs, queueRuns  int
 	restJobsQueued        int
 	restDir               string
@@ -85,10 +87,10 @@ func run(ctx context.Context, o options, parts []string, out io.Writer) (err err
 	do := map[string]func(context.Context) error{}
 	r := &bench{options: o, out: out}
 	do["processes"], do["accept"], do["handover"], do["hung"], do["queue"] = r.processes, r.accept, r.handover, r.hung, r.queue
-	do["local"], do["rest"] = r.local, r.rest
+	do["tasks"], do["local"], do["rest"] = r.tasks, r.local, r.rest
 	for _, p := range parts {
 		if do[p] == nil {
-			return fmt.Errorf("no part %q: choose from processes, accept, handover, hung, queue, local, rest", p)
+			return fmt.Errorf("no part %q: choose from processes, accept, handover, hung, tasks, queue, local, rest", p)
 		}
 	}
 	for _, p := range []*string{&r.fsub, &r.fed} {
@@ -140,12 +142,12 @@ func run(ctx context.Context, o options, parts []string, out io.Writer) (err err
 // dir is a directory that host and sites see under the same path.
 func (r *bench) dir(part string) string { return filepath.Join(r.b.Home("bench"), part) }
 
-// startDaemon starts a daemon with a new state, and returns once it sees the sites.
-func (r *bench) startDaemon(ctx context.Context, part string) (*daemon.Daemon, error) {
+// startDaemon starts a daemon with a new state over the sites, all if none is named, and returns once it sees them.
+func (r *bench) startDaemon(ctx context.Context, part string, sites ...string) (*daemon.Daemon, error) {
 	if err := os.RemoveAll(r.dir(part)); err != nil {
 		return nil, err
 	}
-	d, err := daemon.New(ctx, daemon.Options{Bed: r.b, Fed: r.fed, Dir: r.dir(part), Federation: "bench-" + part})
+	d, err := daemon.New(ctx, daemon.Options{Bed: r.b, Sites: sites, Fed: r.fed, Dir: r.dir(part), Federation: "bench-" + part})
 	if err != nil {
 		return nil, err
 	}

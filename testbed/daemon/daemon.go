@@ -23,7 +23,8 @@ import (
 
 // Options say what daemon to run.
 type Options struct {
-	Bed        *bed.Bed // its sites that are up are the federation's
+	Bed        *bed.Bed
+	Sites      []string // of Bed, that are the federation's; none: all that are up
 	Fed        string   // the fed binary
 	Dir        string   // socket, state, configuration and log; made if missing
 	Federation string   // name: no other daemon of the same sites may have it
@@ -44,7 +45,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	sites, err := o.Bed.FedConfig(ctx, nil)
+	sites, err := o.Bed.FedConfig(ctx, o.Sites)
 	if err != nil {
 		return nil, fmt.Errorf("make a configuration: %w", err)
 	}
