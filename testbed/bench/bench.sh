@@ -6,5 +6,5 @@ cd "$(dirname "$0")/../.."
 [ "$(id -u)" = 0 ] || { echo "bench: run as root: it starts real Slurm clusters in namespaces of their own" >&2; exit 1; }
 go=$(testbed/setup/go.sh --path)
 mkdir -p bin/tools
-CGO_ENABLED=0 "$go" build -trimpath -o bin/tools/bench ./testbed/bench
+"$go" build -trimpath -o bin/tools/bench ./testbed/bench
 exec bin/tools/bench --fsub bin/fsub --fed bin/fed --bed "${FSUB_BED:-/var/lib/fsub-bed}-bench" "$@"
