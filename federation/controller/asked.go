@@ -101,7 +101,6 @@ func (c *requests) ask(r federation.Request) {
 		c.batch.done(r.Seq)
 	case c.asks.open[r.Job] != nil:
 		c.inbox.again(r.Seq) // read again, when the one before it is done
-	case r.Kind == federation.RequestUpdate && c.spreadFirst(r):
 	case j.spreads():
 		c.askSpread(j, r)
 	case r.Kind == federation.RequestUpdate && c.refuseTasks(j, r):

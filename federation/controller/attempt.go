@@ -152,12 +152,6 @@ func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) 
 	c.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class = federation.ClassCapacity
 	c.event(j, "refused by %s: %v", s.Name, err)
-	var said *federation.SlurmError
-	if errors.As(err, &said) && said.Number == invalidArray && j.Whole != nil && !j.spreads() {
-		c.arrays.spread(j, "too large for "+string(s.Name)) // its MaxArraySize is not the user's business
-		c.backToQueue(j, federation.ReasonPriority)
-		return
-	}
 	no := federation.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: true}
 	j.leaveOut(no, c.now().Add(refusedFor))
 	if j.array != nil && reason != federation.ReasonRefused { // nor is it asked for the tasks that wait
@@ -184,9 +178,6 @@ func (c *attempts) limited(s *site, j *job, err error) {
 	c.backToQueue(j, reason)
 	c.queue.times.add(j, until)
 }
-
-// invalidArray is Slurm's number of "Invalid job array specification".
-const invalidArray = 2081
 
 // leaveOut notes that a site is not to be asked again for a while.
 func (j *job) leaveOut(no federation.Rejection, until time.Time) {

@@ -65,7 +65,6 @@ type (
 	collected struct {
 		job     federation.JobID
 		attempt int
-		all     bool // not only of tasks that have ended
 		notes   []string
 		err     error
 	}

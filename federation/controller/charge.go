@@ -20,7 +20,7 @@ func (c charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge
 	switch {
 	case j.Part != nil:
 		k.Array, k.Task = j.Part.Array, j.Part.Index
-	case j.size > 0:
+	case j.whole != nil:
 		k.Array = j.ID
 	}
 	if s != nil && s.Seen != nil {
@@ -72,30 +72,12 @@ func elapsed(start, end time.Time) time.Duration {
 func (c charges) ended(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	switch {
-	case j.size > 0:
+	case j.whole != nil:
 		c.tasks(s, j, sj.Held())
 	case !sj.Start.IsZero():
 		a.Charged++
 		a.Cost += c.run(s, j, a, federation.Charge{Run: a.Charged, Held: sj.Held(), Nodes: sj.Nodes, State: sj.State, Start: sj.Start, End: sj.End,
 			Suspended: sj.Suspension.Suspended(sj.Start, sj.End, false), From: federation.PriceTable})
-	}
-}
-
-func (c charges) tasks(s *site, j *job, held federation.Held) {
-	a := j.att
-	a.Charged++
-	for _, t := range j.tasks {
-		if t.Start.IsZero() {
-			continue
-		}
-		k := federation.Charge{Run: a.Charged, Task: t.Index, Held: held, Nodes: t.Nodes, State: t.State, Start: t.Start, End: t.End, From: federation.PriceTable}
-		if s == nil || !t.State.Ended() {
-			k.State, k.End, k.From = federation.NodeFail, c.now().UTC(), federation.PriceNone
-		}
-		amount := c.run(s, j, a, k)
-		t.Cost += amount
-		a.Cost += amount
-		c.batch.task(t)
 	}
 }
 
@@ -106,7 +88,7 @@ func (c charges) lost(j *job) {
 	s := c.byName[a.Site]
 	switch {
 	case a.State != federation.AttemptStarted || a.Started.IsZero():
-	case j.size > 0:
+	case j.whole != nil:
 		c.tasks(s, j, a.Held)
 	case len(a.Runs) == 0 || !a.Runs[len(a.Runs)-1].Started.Equal(a.Started):
 		a.Charged++

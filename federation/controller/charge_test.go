@@ -93,11 +93,7 @@ func TestChargesOfEachRun(t *testing.T) {
 // Each task of an array that a site has whole has a charge of its own.
 func TestChargesOfTasks(t *testing.T) {
 	b := newBench(t)
-	id := b.submit(func(s *sbatch.Spec) { s.Array = "3-5" })
-	b.rounds(4)
-	if b.job(id).Whole.Spread {
-		t.Skip("it is not given to a site whole")
-	}
+	id := b.handedOver("3-5")
 	b.cheap.start(id)
 	j := b.cheap.jobs[id]
 	for i := range 3 {

@@ -150,7 +150,7 @@ func (c *Controller) join() {
 	c.arrays = newArrays(c.shared, c.queue, c.depends, c.life)
 	c.components = &components{shared: c.shared, charges: c.charges, owner: c.life}
 	c.stageOut = newStageOut(c.shared, c.reports)
-	c.life.watch, c.life.arrays, c.life.components, c.depends.arrays = c.watch, c.arrays, c.components, c.arrays
+	c.life.watch, c.life.arrays, c.life.components = c.watch, c.arrays, c.components
 	c.requests = newRequests(c.shared, c.life, others{inbox: c.inbox, queue: c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends,
 		components: c.components, strays: c.strays, view: &c.view})
 	c.arrays.tasks, c.reports.requests, c.reports.stageOut = c.requests, c.requests, c.stageOut

@@ -99,7 +99,7 @@ func (t *waitTerm) settle(on *job) {
 		t.settleTasks(on)
 		return
 	}
-	task := on.task(t.Task)
+	task := on.tasks[t.Task]
 	state, start := on.State, on.Start
 	if task != nil {
 		state, start = task.State, task.Start
@@ -128,10 +128,8 @@ func (t *waitTerm) settleTasks(on *job) {
 	if t.states == nil {
 		t.states = map[int]federation.State{}
 	}
-	for _, tasks := range []map[int]*federation.Task{on.tasks, on.past} {
-		for i, task := range tasks {
-			t.states[i] = task.State
-		}
+	for i, task := range on.tasks {
+		t.states[i] = task.State
 	}
 	t.over = on.State.Ended()
 }
@@ -139,14 +137,8 @@ func (t *waitTerm) settleTasks(on *job) {
 // dependencies know which jobs wait for which.
 type dependencies struct {
 	*shared
-	queue  *queue
-	arrays spreader
-	waits  map[federation.JobID][]*job // by the job that they depend on
-}
-
-// spreader has the tasks of an array bound one by one.
-type spreader interface {
-	spread(j *job, why string)
+	queue *queue
+	waits map[federation.JobID][]*job // by the job that they depend on
 }
 
 func newDependencies(c *shared, q *queue) *dependencies {
@@ -239,9 +231,6 @@ func (c *dependencies) waitFor(j *job, t federation.DependTerm, on *job) {
 		w.Kind = federation.DependAfterOK // there are no tasks that correspond
 	case t.Kind == federation.DependAfterCorr:
 		w.byTask = true
-		if !j.spreads() {
-			c.arrays.spread(j, "each waits for a task of its own")
-		}
 	}
 	w.settle(on)
 	j.hinder().depends.terms = append(j.depends.terms, w)

@@ -54,8 +54,7 @@ type tried struct {
 // family is how a job belongs to others: an array and the jobs of its tasks, the components of a heterogeneous job.
 type family struct {
 	tasks    map[int]*federation.Task // of an array: those with a record of their own
-	past     map[int]*federation.Task // of an array: tasks that it has no more, because they were cancelled or ended in an earlier attempt
-	size     int                      // of an array: how many tasks it has, 0 for any other job
+	whole    []int                    // of an array that an earlier version has handed over to a site: its tasks there. See whole.go
 	array    *job                     // of a job that is a task of an array which is spread: the array
 	taskJobs map[int]*job             // of an array that is spread: the jobs of its tasks that have not ended
 	rest     []int                    // of an array that is spread: its tasks that are not jobs yet, in rising order
@@ -187,9 +186,6 @@ func (c *Controller) loadTasks(ctx context.Context, arrays []federation.JobID) e
 		for i := range ts {
 			j.tasks[ts[i].Index] = &ts[i]
 		}
-		if indices, err := federation.ArrayIndices(j.Spec.Array); err == nil && !j.spreads() {
-			j.setAside(indices)
-		}
 		c.depends.changed(j)
 	}
 	return nil
@@ -226,31 +222,6 @@ func (c *Controller) loadTaskJobs(ctx context.Context) error {
 		c.depends.changed(c.jobs[id])
 	}
 	return nil
-}
-
-// setAside moves the records of tasks that are not among indices to the past.
-func (j *job) setAside(indices []int) {
-	named := make(map[int]bool, len(indices))
-	for _, i := range indices {
-		named[i] = true
-	}
-	for i, t := range j.tasks {
-		if !named[i] {
-			if j.past == nil {
-				j.past = map[int]*federation.Task{}
-			}
-			j.past[i] = t
-			delete(j.tasks, i)
-		}
-	}
-}
-
-// task is the record of one task, nil if it has none.
-func (j *job) task(index int) *federation.Task {
-	if t := j.past[index]; t != nil {
-		return t
-	}
-	return j.tasks[index]
 }
 
 // attach gives a job its live attempt back after a restart.

@@ -25,19 +25,8 @@ func (c *life) addJob(ctx context.Context, stored federation.Job) (*job, error) 
 	if j.Spec.Array != "" && j.Whole == nil {
 		j.Whole = wholeOf(j.Spec.Array)
 	}
-	if j.spreads() {
-		j.join().tasks, j.taskJobs = map[int]*federation.Task{}, map[int]*job{}
-		c.arrays.live[j.ID] = j
-		if err := j.readRest(); err != nil {
-			c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
-		}
-	} else if j.Spec.Array != "" {
-		j.join().tasks = map[int]*federation.Task{}
-		indices, err := federation.ArrayIndices(j.Spec.Array)
-		if err != nil { // checked when it was submitted
-			c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
-		}
-		j.size = len(indices)
+	if j.Whole != nil {
+		c.arrays.add(j)
 	}
 	if err := c.depends.add(ctx, j); err != nil {
 		return nil, fmt.Errorf("job %d: %w", j.ID, err)
@@ -84,8 +73,8 @@ func (c *life) requeue(j *job, reason federation.Reason) {
 	}
 	c.batch.job(j)
 	c.components.follow(j)
-	if j.size > 0 && len(j.tasks) > 0 && !c.keepEnded(j) {
-		c.end(j, federation.NodeFail, reason, c.now())
+	if j.whole != nil {
+		c.arrays.back(j)
 		return
 	}
 	c.queue.add(j)
@@ -93,33 +82,6 @@ func (c *life) requeue(j *job, reason federation.Reason) {
 	if j.array != nil {
 		c.arrays.changed(j)
 	}
-}
-
-// keepEnded takes the tasks that came to an end of their own out of an array that goes back to the queue: they do
-// not run again. It reports whether any are left.
-func (c *life) keepEnded(j *job) bool {
-	indices, err := federation.ArrayIndices(j.Spec.Array)
-	if err != nil { // checked when it was submitted
-		return true
-	}
-	var rest []int
-	for _, i := range indices {
-		t := j.tasks[i]
-		if t != nil && t.State.Ended() && failureClass(t.State) != federation.ClassNode && failureClass(t.State) != federation.ClassPreempt {
-			continue
-		}
-		if t != nil {
-			*t = federation.Task{Job: j.ID, Index: i, State: federation.Pending, Reason: j.Reason, Restarts: t.Restarts, Cost: t.Cost}
-			c.batch.task(t)
-		}
-		rest = append(rest, i)
-	}
-	if len(rest) > 0 && len(rest) < len(indices) {
-		c.narrow(j, rest)
-		// As an array of its own the rest would not know how many tasks there are in all.
-		c.arrays.spread(j, "some of them have ended")
-	}
-	return len(rest) > 0
 }
 
 // finishAttempt ends the job's live attempt, whatever happens to the job.

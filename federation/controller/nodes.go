@@ -340,7 +340,7 @@ func (c *nodes) requeue(s *site, n *siteNodes, drained map[string]*federation.No
 		if j.Spec.Requeue != nil && !*j.Spec.Requeue || j.leader != nil {
 			continue
 		}
-		if j.size == 0 {
+		if j.whole == nil {
 			if r := on(j.Nodes); r != nil && j.State.Started() {
 				ask(j, r, jobTask{id, -1}, j.Restarts, nil)
 			}

@@ -141,9 +141,7 @@ func TestDependencyOnTask(t *testing.T) {
 	id := b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterok:%d_0", on) })
 	late := b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterok:%d_1", on) })
 	b.rounds(5)
-	b.cheap.start(on)
-	sj := b.cheap.jobs[on]
-	sj.Tasks = []federation.SiteTask{{Index: 0, State: federation.Completed, Start: b.clock, End: b.clock}, {Index: 1, State: federation.Running, Start: b.clock}}
+	b.tasks(on, federation.Completed, federation.Running)
 	b.rounds(10)
 	b.want(id, federation.Pending, "", "cheap")
 	b.want(late, federation.Pending, federation.ReasonDependency, "")
@@ -154,8 +152,7 @@ func TestDependencyOnTaskAfterRestart(t *testing.T) {
 	b := newBench(t)
 	on := b.submit(func(s *sbatch.Spec) { s.Array = "0-1" })
 	b.rounds(5)
-	b.cheap.start(on)
-	b.cheap.jobs[on].Tasks = []federation.SiteTask{{Index: 0, State: federation.Completed, Start: b.clock, End: b.clock}, {Index: 1, State: federation.Running, Start: b.clock}}
+	b.tasks(on, federation.Completed, federation.Running)
 	b.rounds(10)
 	id := b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterok:%d_0", on) })
 	b.restart()
@@ -170,7 +167,9 @@ func TestDependencyWhileTheStoreFails(t *testing.T) {
 	b.rounds(5)
 	b.request(federation.Request{Job: on, Kind: federation.RequestCancel, UID: 7001})
 	b.rounds(20)
-	b.want(on, federation.Cancelled, "", "cheap")
+	if j := b.job(on); j.State != federation.Cancelled {
+		t.Fatalf("%s after it was cancelled", j.State)
+	}
 	h := b.hook()
 	h.failJob = federation.ErrUnavailable
 	id := b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterok:%d", on) })
@@ -242,11 +241,10 @@ func TestSiteRemovedFromConfiguration(t *testing.T) {
 	}
 }
 
-// An array that is requeued runs those tasks again that have not come to an end of their own, and no others.
+// An array that an earlier version has handed over whole, and that is requeued, runs those tasks again that have not come to an end of their own, and no others.
 func TestRequeuedArrayKeepsItsEndedTasks(t *testing.T) {
 	b := newBench(t)
-	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-3" })
-	b.rounds(4)
+	id := b.handedOver("0-3")
 	b.cheap.start(id)
 	began := b.clock
 	end := began.Add(time.Hour)

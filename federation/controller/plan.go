@@ -155,10 +155,6 @@ func (c *Controller) decide(d *federation.Decision) {
 		}
 		return
 	}
-	if d.Spread && j.Whole != nil {
-		c.arrays.spread(j, "no site can start all of them now")
-		return
-	}
 	if len(j.refused) > 0 && d.Impossible() {
 		// It was accepted because some site looked right, and every such site has refused it.
 		for _, r := range d.Rejections {

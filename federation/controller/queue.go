@@ -101,20 +101,6 @@ func (q *queue) claim(j *job) {
 	q.world.Claim(j.att.Site, federation.Bound{Job: &j.Job, Units: j.units(), Partition: j.att.Partition, Since: j.att.Created})
 }
 
-// units is how many things of the job may still run: its tasks that have not ended, or 1.
-func (j *job) units() int {
-	if j.size == 0 {
-		return 1
-	}
-	n := j.size
-	for _, t := range j.tasks {
-		if t.State.Ended() {
-			n--
-		}
-	}
-	return n
-}
-
 // times are when jobs are to be looked at. Of each job the next time counts.
 type times struct {
 	next map[*job]time.Time

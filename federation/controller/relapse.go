@@ -11,7 +11,7 @@ import (
 
 // startLost reports whether a site shows an attempt as pending that it has shown as started.
 func (c *reports) startLost(j *job, sj federation.SiteJob) bool {
-	return j.size == 0 && j.att.State == federation.AttemptStarted && sj.Restarts <= j.att.Restarts &&
+	return j.whole == nil && j.att.State == federation.AttemptStarted && sj.Restarts <= j.att.Restarts &&
 		!sj.FromAccounting && !sj.State.Started() && !sj.State.Ended()
 }
 
@@ -38,7 +38,7 @@ func (c *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
 // nothing.
 func startedAgain(j *job, sj federation.SiteJob) bool {
 	a := j.att
-	return j.size == 0 && a.State == federation.AttemptStarted && !a.Started.IsZero() && sj.Start.After(a.Started) &&
+	return j.whole == nil && a.State == federation.AttemptStarted && !a.Started.IsZero() && sj.Start.After(a.Started) &&
 		j.State.Started() && j.State != federation.Configuring && sj.Restarts <= a.Restarts && !sj.FromAccounting
 }
 

@@ -106,6 +106,11 @@ func (c *attempts) again(j *job, s *site) {
 		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
 		return
 	}
+	if j.whole != nil {
+		c.finishAttempt(j, federation.AttemptWithdrawn, "its tasks are submitted one by one")
+		c.backToQueue(j, federation.ReasonPriority)
+		return
+	}
 	c.event(j, "%s does not know it: submitted again", s.Name)
 	c.submit(j)
 }

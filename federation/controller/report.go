@@ -89,7 +89,7 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 		a.Held = sj.Held()
 	}
 	c.takeTasks(j, sj)
-	c.stageOut.tasks(s, j, sj)
+	c.stageOut.requeued(j, sj)
 	j.Account, j.Nodes = sj.Account, sj.Nodes
 	if sj.Partition != "" {
 		j.Partition = sj.Partition
@@ -160,37 +160,6 @@ func failureClass(s federation.State) federation.FailureClass {
 		return federation.ClassNone
 	}
 	return federation.ClassUser
-}
-
-// takeTasks brings the records of an array's tasks in line with what the site says.
-func (c *reports) takeTasks(j *job, sj federation.SiteJob) {
-	changed := false
-	for _, st := range sj.Tasks {
-		t := j.tasks[st.Index]
-		if t == nil {
-			if j.tasks == nil {
-				j.join().tasks = map[int]*federation.Task{}
-			}
-			t = &federation.Task{Job: j.ID, Index: st.Index}
-			j.tasks[st.Index] = t
-		}
-		now := federation.Task{
-			Job: j.ID, Index: st.Index, SiteJobID: st.SiteJobID, State: st.State, Reason: st.Reason, Nodes: st.Nodes,
-			Start: st.Start, End: st.End, ExitStatus: st.ExitStatus, Restarts: st.Restarts, Cost: t.Cost,
-		}
-		if *t != now {
-			c.batch.taskMoved(t, &now)
-			*t = now
-			c.batch.task(t)
-			changed = true
-		}
-	}
-	if changed {
-		c.batch.job(j)
-		c.planDirty = true
-		c.queue.claim(j)
-		c.depends.changed(j)
-	}
 }
 
 // returned takes back a job that its site could not start after all. It counts as no attempt, and the site is

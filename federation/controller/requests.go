@@ -55,10 +55,6 @@ func (c *requests) carryOut(r federation.Request) {
 		federation.RequestSuspend, federation.RequestResume:
 		c.ask(r)
 		return
-	case federation.RequestHold, federation.RequestRelease:
-		if c.spreadFirst(r) {
-			return
-		}
 	}
 	c.batch.done(r.Seq)
 	j := c.jobs[r.Job]
@@ -80,8 +76,10 @@ func (c *requests) carryOut(r federation.Request) {
 func (c *requests) carryOutOne(j *job, r federation.Request) {
 	switch r.Kind {
 	case federation.RequestCancel:
-		if len(r.Tasks) > 0 && j.size > 0 {
-			c.cancelTasks(j, r.Tasks)
+		if len(r.Tasks) > 0 {
+			c.actAtSite(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+				return d.Cancel(ctx, ref, r.Tasks)
+			})
 			return
 		}
 		c.cancel(j, r)
@@ -117,45 +115,6 @@ func (c *requests) cancel(j *job, r federation.Request) {
 	j.cancelAt = c.now()
 }
 
-// cancelTasks takes tasks out of an array. Those of an array that waits here are ended at once.
-func (c *requests) cancelTasks(j *job, tasks []int) {
-	if j.live() {
-		id, ref, s := j.ID, j.att.Ref(), c.byName[j.att.Site]
-		if s != nil {
-			c.calls.add(s, acted{job: id, what: "cancel"}, func(ctx context.Context) any {
-				return acted{job: id, what: "cancel", err: s.driver.Cancel(ctx, ref, tasks)}
-			})
-		}
-		return
-	}
-	indices, err := federation.ArrayIndices(j.Spec.Array)
-	if err != nil {
-		return
-	}
-	now := c.now().UTC()
-	gone := make(map[int]bool, len(tasks))
-	for _, i := range tasks {
-		gone[i] = true
-	}
-	var rest []int
-	for _, i := range indices {
-		if !gone[i] {
-			rest = append(rest, i)
-			continue
-		}
-		t := &federation.Task{Job: j.ID, Index: i, State: federation.Cancelled, End: now}
-		j.tasks[i] = t
-		c.batch.task(t)
-		c.batch.taskMoved(&federation.Task{}, t)
-	}
-	if len(rest) == 0 {
-		c.life.end(j, federation.Cancelled, federation.ReasonNone, now)
-		return
-	}
-	c.narrow(j, rest)
-	c.queue.look(j)
-}
-
 func (c *requests) hold(j *job, r federation.Request) {
 	if c.refuseTasks(j, r) {
 		return
@@ -187,32 +146,6 @@ func (c *requests) release(j *job, r federation.Request) {
 	c.batch.job(j)
 	c.planDirty = true
 	c.actAtSite(j, "release", federation.Driver.Release)
-}
-
-// spreadFirst makes sure that single tasks can be held or changed: an array that waits here is bound task by task
-// from now on. It reports true if the request is to be read again, when there are numbers for those tasks.
-func (c *requests) spreadFirst(r federation.Request) bool {
-	j := c.jobs[r.Job]
-	if j == nil || len(r.Tasks) == 0 || j.size == 0 || j.live() || j.spreads() {
-		return false
-	}
-	c.arrays.spread(j, "some of them are held or changed")
-	c.inbox.again(r.Seq)
-	return true
-}
-
-// refuseTasks refuses to hold, release or change some tasks of an array that one site has: they cannot be told
-// apart there before they start, for slurmrestd takes no task in the path of an update. It reports false if that
-// is not what r asks for.
-func (c *requests) refuseTasks(j *job, r federation.Request) bool {
-	if len(r.Tasks) == 0 || j.size == 0 || !j.live() {
-		return false
-	}
-	err := &federation.SlurmError{Kind: federation.ErrConflict, Number: -1, Text: "Requested operation not supported on this system",
-		Detail: "the array waits at " + string(j.att.Site) + ", where its tasks cannot be changed one by one"}
-	c.view.refuse(r.Seq, err)
-	c.event(j, "%s refused: %v", r.Kind, err)
-	return true
 }
 
 func (c *requests) signal(j *job, r federation.Request) {

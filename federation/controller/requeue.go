@@ -43,7 +43,7 @@ func (c *requests) requeuedThere(s *site, j *job, a *asked, err error) {
 		c.watch.pollSoon(s)
 	case errors.Is(err, federation.ErrConflict): // it waits, or is ending
 		c.asks.answer(a)
-	case errors.Is(err, federation.ErrInvalid) && j.size == 0:
+	case errors.Is(err, federation.ErrInvalid) && j.whole == nil:
 		a.stop, a.at = true, c.now()
 		c.repairAsked()
 	default:

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -212,22 +213,25 @@ func (b *bench) noRequests() {
 	}
 }
 
-// Tasks of an array that waits here are held one by one; of one that waits at a site they cannot be, and that is said.
+// Tasks of an array are held one by one, here and at a site; those of one that an earlier version has handed over whole cannot be, and that is said.
 func TestHoldOfTasks(t *testing.T) {
 	b := newBench(t)
 	begin := b.clock.Add(time.Minute)
 	here := b.submit(func(s *sbatch.Spec) { s.Array, s.Begin = "0-2", begin })
 	there := b.submit(func(s *sbatch.Spec) { s.Array, s.GPUsPerNode = "0-1", "1" })
-	b.wait(time.Second)
-	b.want(there, federation.Pending, "", "cheap")
+	whole := b.handedOver("0-1")
 	hold := func(id federation.JobID) {
 		b.request(federation.Request{Job: id, Tasks: []int{1}, Kind: federation.RequestHold, UID: 7001})
 	}
 	hold(here)
 	hold(there)
+	hold(whole)
 	b.wait(time.Second)
-	if j := b.job(there); j.Held != federation.NotHeld || b.ctl.Refusal(2) == nil {
-		t.Errorf("at a site: held %q, refusal %v", j.Held, b.ctl.Refusal(2))
+	if p := b.part(there, 1); p.Site == "" || p.Held != federation.HeldUser || !slices.Contains(append(b.cheap.held, b.dear.held...), p.ID) {
+		t.Errorf("task at %q: held %q; held at sites: %v, %v", p.Site, p.Held, b.cheap.held, b.dear.held)
+	}
+	if j := b.job(whole); j.Held != federation.NotHeld || b.ctl.Refusal(3) == nil {
+		t.Errorf("whole at a site: held %q, refusal %v", j.Held, b.ctl.Refusal(3))
 	}
 	b.clock = begin
 	b.wait(2 * time.Second)

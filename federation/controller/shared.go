@@ -99,11 +99,3 @@ func (c *shared) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
 func (j *job) setArray(array string) {
 	j.EditSpec(func(spec *sbatch.Spec) { spec.Array = array })
 }
-
-// narrow makes an array one of only the tasks in rest, which are in rising order.
-func (c *shared) narrow(j *job, rest []int) {
-	j.setArray(federation.FormatArray(rest, federation.ArrayLimit(j.Spec.Array)))
-	j.size = len(rest)
-	j.setAside(rest)
-	c.batch.job(j)
-}

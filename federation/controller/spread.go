@@ -8,17 +8,16 @@ import (
 	"fsub/federation"
 )
 
-// An array is spread when no single site can start all of it at once and more than one can run it, or when a site
-// does not take arrays of its size. Its tasks are then bound one by one, as they can start, each as a job of its
-// own. So a limit of tasks (--array=0-99%5) holds over all sites together, and a task that is requeued may run
-// elsewhere.
+// An array is its tasks. They are bound one by one, as they can start, each as a job of its own with a number of its
+// own; what merely waits costs nothing. So a limit of tasks (--array=0-99%5) holds over all sites together, and a
+// task that is requeued may run elsewhere.
 //
 // The array's own record stays alive until its last task has ended. What it shows as tasks are those jobs.
 
 // tasksAhead bounds the tasks of one array that one plan looks at.
 const tasksAhead = 1000
 
-// arrays are the arrays whose tasks are bound one by one.
+// arrays are the arrays and the jobs that their tasks become.
 type arrays struct {
 	*shared
 	ids     jobIDs
@@ -44,26 +43,32 @@ func newArrays(c *shared, q *queue, d *dependencies, owner jobEnder) *arrays {
 		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]*offered{}, short: map[*job]bool{}}
 }
 
-// spread begins to bind an array task by task. What is left of it after a requeue counts as it did before.
-func (c *arrays) spread(j *job, why string) {
-	j.Whole.Spread = true
-	j.join().taskJobs = map[int]*job{}
-	for i, t := range j.past {
-		j.tasks[i] = t
+// add takes up an array. One that an earlier version has handed over to a site as a whole stays there as it is, and is followed to its end.
+func (c *arrays) add(j *job) {
+	j.join().tasks = map[int]*federation.Task{}
+	switch {
+	case j.State.Ended():
+	case !j.Whole.Spread && j.Site != "":
+		j.whole, _ = federation.ArrayIndices(j.Spec.Array) // checked when it was submitted
+	default:
+		c.spread(j)
 	}
-	j.past = nil
+}
+
+// spread binds an array's tasks one by one from now on. What is left of it after a requeue counts as it did before.
+func (c *arrays) spread(j *job) {
+	j.join().taskJobs, j.whole = map[int]*job{}, nil
 	c.live[j.ID] = j
 	if err := j.readRest(); err != nil { // checked when it was submitted
 		c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
 	}
-	c.event(j, "its tasks are bound one by one: %s", why)
-	c.batch.job(j)
-	c.queue.look(j)
-	c.planDirty = true
-	c.ids.lack()
+	if !j.Whole.Spread {
+		j.Whole.Spread = true
+		c.batch.job(j)
+	}
 }
 
-// spreads reports whether j is an array whose tasks are bound one by one.
+// spreads reports whether j is an array whose tasks are bound one by one: each, but for what whole.go is there for.
 func (j *job) spreads() bool { return j.Whole != nil && j.Whole.Spread }
 
 // readRest reads which tasks of a spread array have not been bound yet. Of one that was cancelled none will be.

@@ -31,7 +31,7 @@ func (b *bench) turn(says func(federation.Job) federation.State) int {
 
 func wellDone(federation.Job) federation.State { return federation.Completed }
 
-// An array that no site can start whole runs at both, each task once, never more than its limit at once, whatever dies.
+// An array that no site can start all of runs at both, each task once, never more than its limit at once, whatever dies.
 func TestSpreadArray(t *testing.T) {
 	for _, limit := range []int{0, 5} {
 		b := newBench(t)
@@ -157,22 +157,14 @@ func TestAfterCorr(t *testing.T) {
 	if n := len(b.partsOf(second)); n != 0 {
 		t.Fatalf("%d tasks are bound before any of the first array has ended", n)
 	}
-	site := b.cheap
-	site.start(first)
-	sj := site.jobs[first]
-	sj.Tasks = []federation.SiteTask{
-		{Index: 0, State: federation.Running, Start: b.clock}, {Index: 1, State: federation.Completed, Start: b.clock, End: b.clock},
-		{Index: 2, State: federation.Failed, Start: b.clock, End: b.clock}, {Index: 3, State: federation.Running, Start: b.clock},
-	}
+	b.tasks(first, federation.Running, federation.Completed, federation.Failed, federation.Running)
 	b.rounds(4)
 	if got := b.partsOf(second); len(got) != 1 || got[0].Part.Index != 1 {
 		t.Fatalf("bound: %v, want task 1", got)
 	}
 	b.restart()
 	b.rounds(4)
-	sj.Tasks[0].State, sj.Tasks[0].End = federation.Completed, b.clock
-	sj.Tasks[3].State, sj.Tasks[3].End = federation.Completed, b.clock
-	sj.State, sj.End = federation.Failed, b.clock
+	b.tasks(first, federation.Completed, "", "", federation.Completed)
 	b.rounds(4)
 	for range 6 {
 		b.turn(wellDone)
@@ -195,13 +187,7 @@ func TestAfterCorrKills(t *testing.T) {
 	second := b.submit(func(s *sbatch.Spec) {
 		s.Array, s.Dependency, s.More = "0-2", fmt.Sprintf("aftercorr:%d", first), &sbatch.More{KillOnInvalidDep: sbatch.Yes}
 	})
-	b.cheap.start(first)
-	sj := b.cheap.jobs[first]
-	for i := range 3 {
-		sj.Tasks = append(sj.Tasks, federation.SiteTask{Index: i, State: federation.Completed, Start: b.clock, End: b.clock})
-	}
-	sj.Tasks[1].State = federation.Failed
-	sj.State, sj.End = federation.Failed, b.clock
+	b.tasks(first, federation.Completed, federation.Failed, federation.Completed)
 	for range 8 {
 		b.turn(wellDone)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // stageOut brings results back from sites that do not see the jobs' directories. A job ends only when they are
-// there: whoever waits for the end reads them next. Those of an array's tasks come as the tasks end.
+// there: whoever waits for the end reads them next.
 type stageOut struct {
 	*shared
 	jobs  stagedJobs
@@ -27,8 +27,7 @@ func newStageOut(c *shared, jobs stagedJobs) *stageOut {
 
 // results are those of an attempt that are on the way.
 type results struct {
-	ended *federation.SiteJob // how the attempt ended; nil while only tasks of it have
-	tasks int                 // how many tasks had ended when they were last fetched
+	ended *federation.SiteJob // how the attempt ended
 	until time.Time           // when to give up
 	again time.Time           // when to try again
 	busy  bool
@@ -51,9 +50,7 @@ func (c *stageOut) begin(s *site, j *job, sj federation.SiteJob) bool {
 		j.State, j.Reason, j.Start = federation.Completing, federation.ReasonNone, sj.Start
 		c.move(j, federation.AttemptStarted)
 		c.batch.job(j)
-		if !h.busy {
-			c.collect(s, j, h, sj)
-		}
+		c.collect(s, j, h)
 	}
 	return true
 }
@@ -67,37 +64,19 @@ func (c *stageOut) of(j *job) *results {
 	return h
 }
 
-// tasks sets the results of tasks going that have ended before their array. What fails is tried again with the
-// next, or at the end.
-func (c *stageOut) tasks(s *site, j *job, sj federation.SiteJob) {
-	if !c.staged(s, &j.Job) || sj.State.Ended() {
-		return
-	}
-	if h := c.byKey[j.att.Key]; h != nil && h.ended != nil { // its site has requeued it after its end
+// requeued forgets the end of a job that its site has run once more after it.
+func (c *stageOut) requeued(j *job, sj federation.SiteJob) {
+	if !sj.State.Ended() {
 		delete(c.byKey, j.att.Key)
-	}
-	ended := sj
-	ended.Tasks = nil
-	for _, t := range sj.Tasks {
-		if t.State.Ended() && !t.Start.IsZero() {
-			ended.Tasks = append(ended.Tasks, t)
-		}
-	}
-	if len(ended.Tasks) == 0 {
-		return
-	}
-	if h := c.of(j); !h.busy && h.tasks != len(ended.Tasks) {
-		h.tasks = len(ended.Tasks)
-		c.collect(s, j, h, ended)
 	}
 }
 
 // collect has results fetched.
-func (c *stageOut) collect(s *site, j *job, h *results, ended federation.SiteJob) {
+func (c *stageOut) collect(s *site, j *job, h *results) {
 	h.busy = true
 	h.tries++
-	copied, attempt := j.Job, *j.att
-	kind := collected{job: j.ID, attempt: attempt.Number, all: h.ended != nil}
+	copied, attempt, ended := j.Job, *j.att, *h.ended
+	kind := collected{job: j.ID, attempt: attempt.Number}
 	c.calls.decided = append(c.calls.decided, call{site: s, kind: kind, limit: stageTime, run: func(ctx context.Context) any {
 		r := kind
 		r.notes, r.err = c.cfg.Stager.Collect(ctx, &copied, &attempt, ended)
@@ -110,7 +89,7 @@ func (c *stageOut) again() {
 	for _, s := range c.sites {
 		for _, j := range s.jobs {
 			if h := c.byKey[j.att.Key]; h != nil && h.ended != nil && !h.busy && !h.done && !c.now().Before(h.again) {
-				c.collect(s, j, h, *h.ended)
+				c.collect(s, j, h)
 			}
 		}
 	}
@@ -124,12 +103,6 @@ func (c *stageOut) take(s *site, r collected) {
 	}
 	h := c.byKey[j.att.Key]
 	h.busy = false
-	if !r.all {
-		if r.err != nil {
-			c.log.Warn("results of tasks are not here yet", "job", j.ID, "site", s.Name, "err", r.err)
-		}
-		return
-	}
 	lasting := errors.Is(r.err, federation.ErrInvalid) || errors.Is(r.err, federation.ErrDenied)
 	if r.err != nil && !lasting && c.now().Before(h.until) {
 		h.again = c.now().Add(c.backoff(h.tries))

@@ -85,7 +85,7 @@ func (c *requests) updated(j *job, a *asked, err error) {
 	case err == nil:
 		c.changeHere(j, *a.spec)
 		c.asks.answer(a)
-	case j.att.State == federation.AttemptSubmitted && j.size == 0:
+	case j.att.State == federation.AttemptSubmitted && j.whole == nil:
 		c.event(j, "not changed at %s: %v; taken back to look for another site", j.att.Site, err)
 		a.stop, a.at = true, c.now()
 		c.repairAsked()

@@ -137,8 +137,8 @@ func TestArrays(t *testing.T) {
 			Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})
 		sum.Tasks, sum.Parts, sum.Crashes, sum.Lost = sum.Tasks+r.Tasks, sum.Parts+r.Parts, sum.Crashes+r.Crashes, sum.Lost+r.Lost
 	}
-	if sum.Parts < sum.Tasks/4 || sum.Parts == sum.Tasks || sum.Crashes == 0 || sum.Lost == 0 {
-		t.Errorf("%+v: some arrays should have been spread and some not, with faults", sum)
+	if sum.Parts != sum.Tasks || sum.Crashes == 0 || sum.Lost == 0 {
+		t.Errorf("%+v: each task should have been a job of its own, with faults", sum)
 	}
 }
 

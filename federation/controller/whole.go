@@ -1,0 +1,110 @@
+package controller
+
+import "fsub/federation"
+
+// Versions before this one handed an array over to a site as a whole where one site could start all of it. Those that
+// are alive at a site are followed to their end here; none is made any more.
+
+// units is how many things of the job may still run: its tasks that have not ended, or 1.
+func (j *job) units() int {
+	if j.whole == nil {
+		return 1
+	}
+	n := 0
+	for _, i := range j.whole {
+		if t := j.tasks[i]; t == nil || !t.State.Ended() {
+			n++
+		}
+	}
+	return n
+}
+
+// takeTasks brings the records of an array's tasks in line with what the site says.
+func (c *reports) takeTasks(j *job, sj federation.SiteJob) {
+	if j.whole == nil {
+		return
+	}
+	changed := false
+	for _, st := range sj.Tasks {
+		t := j.tasks[st.Index]
+		if t == nil {
+			t = &federation.Task{Job: j.ID, Index: st.Index}
+			j.tasks[st.Index] = t
+		}
+		now := federation.Task{
+			Job: j.ID, Index: st.Index, SiteJobID: st.SiteJobID, State: st.State, Reason: st.Reason, Nodes: st.Nodes,
+			Start: st.Start, End: st.End, ExitStatus: st.ExitStatus, Restarts: st.Restarts, Cost: t.Cost,
+		}
+		if *t != now {
+			c.batch.taskMoved(t, &now)
+			*t = now
+			c.batch.task(t)
+			changed = true
+		}
+	}
+	if changed {
+		c.batch.job(j)
+		c.planDirty = true
+		c.queue.claim(j)
+		c.depends.changed(j)
+	}
+}
+
+func (c charges) tasks(s *site, j *job, held federation.Held) {
+	a := j.att
+	a.Charged++
+	for _, i := range j.whole {
+		t := j.tasks[i]
+		if t == nil || t.Start.IsZero() {
+			continue
+		}
+		k := federation.Charge{Run: a.Charged, Task: t.Index, Held: held, Nodes: t.Nodes, State: t.State, Start: t.Start, End: t.End, From: federation.PriceTable}
+		if s == nil || !t.State.Ended() {
+			k.State, k.End, k.From = federation.NodeFail, c.now().UTC(), federation.PriceNone
+		}
+		amount := c.run(s, j, a, k)
+		t.Cost += amount
+		a.Cost += amount
+		c.batch.task(t)
+	}
+}
+
+// refuseTasks refuses to hold, release or change some tasks of an array that one site has: they cannot be told
+// apart there before they start, for slurmrestd takes no task in the path of an update. It reports false if that
+// is not what r asks for.
+func (c *requests) refuseTasks(j *job, r federation.Request) bool {
+	if len(r.Tasks) == 0 || j.whole == nil || !j.live() {
+		return false
+	}
+	err := &federation.SlurmError{Kind: federation.ErrConflict, Number: -1, Text: "Requested operation not supported on this system",
+		Detail: "the array waits at " + string(j.att.Site) + ", where its tasks cannot be changed one by one"}
+	c.view.refuse(r.Seq, err)
+	c.event(j, "%s refused: %v", r.Kind, err)
+	return true
+}
+
+// back takes an array whose attempt has not run all of it into the queue, as its tasks: those that came to an end of
+// their own do not run again.
+func (c *arrays) back(j *job) {
+	var rest []int
+	for _, i := range j.whole {
+		t := j.tasks[i]
+		if t != nil && t.State.Ended() && failureClass(t.State) != federation.ClassNode && failureClass(t.State) != federation.ClassPreempt {
+			continue
+		}
+		if t != nil {
+			*t = federation.Task{Job: j.ID, Index: i, State: federation.Pending, Reason: j.Reason, Restarts: t.Restarts, Cost: t.Cost}
+			c.batch.task(t)
+		}
+		rest = append(rest, i)
+	}
+	array := ""
+	if len(rest) > 0 {
+		array = federation.FormatArray(rest, j.Whole.Limit)
+	}
+	j.setArray(array)
+	c.spread(j)
+	c.queue.add(j)
+	c.planDirty = true
+	c.endIfDone(j, c.now())
+}
