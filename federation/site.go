@@ -204,9 +204,12 @@ type Site struct {
 	Name    SiteName
 	State   FedState
 	Prices  accounting.Prices
-	Speed   map[string]float64  // by GPU type ("" for CPU-only work): relative speed, 1 where absent
-	Backlog int                 // jobs of ours that may wait at the site beyond what it can start now; 0: the default
-	Users   map[string]SiteUser // where names differ at the site
+	Speed   map[string]float64 // by GPU type ("" for CPU-only work): relative speed, 1 where absent
+	Backlog int                // jobs of ours that may wait at the site beyond what it can start now; 0: the default
+	// Ahead is how many jobs of ours may wait there because so many are expected to end before others could be sent after them: of short
+	// jobs more than the default Backlog. A Backlog that is set counts alone.
+	Ahead int
+	Users map[string]SiteUser // where names differ at the site
 	// FileSystems are the directories of the submit host that the site's nodes have too, with all that is below them. nil: all of
 	// them; empty: none.
 	FileSystems []string

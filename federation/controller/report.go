@@ -130,6 +130,7 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	a.Class = failureClass(sj.State)
 	c.charges.ended(s, j, sj)
 	j.Start, j.ExitStatus, j.Suspension = sj.Start, sj.ExitStatus, sj.Suspension
+	s.pace.ended(c.now(), a.Ended.Sub(a.Started))
 	c.finishAttempt(j, federation.AttemptEnded, sj.Detail)
 	if sj.Detail != "" {
 		c.event(j, "%s says: %s", s.Name, sj.Detail)

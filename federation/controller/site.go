@@ -26,6 +26,7 @@ type site struct {
 	polled                  time.Time                 // when the last good poll began
 	jobs                    map[federation.JobID]*job // those with an attempt here that is not final
 	limitedUntil            []time.Time               // of each of Limited
+	pace                    pace
 }
 
 // limit has no more jobs like some sent to the site until a time.

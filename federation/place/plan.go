@@ -172,10 +172,13 @@ func (w *World) soon(start int64) bool {
 }
 
 // keepsBusy reports whether a small job should wait at the site because enough of what runs there is about to end: limits say
-// when at the latest, most jobs end long before. It must not run in front of a job that holds nodes in time there.
+// when at the latest, most jobs end long before, and how many do the site has shown. It must not run in front of a job that holds nodes in time there.
 func (w *World) keepsBusy(c *candidate) bool {
 	if c.site.waiting > 0 || c.site.backlog >= c.site.limit || c.ask.units > 1 || c.wide() {
 		return false
+	}
+	if c.site.backlog < c.site.site.Ahead {
+		return true
 	}
 	ahead := int64(w.policy.BindAhead / time.Second)
 	return float64(c.site.backlog+1) <= c.site.capacity().turnover(&c.curs[0], &c.fits[0], ahead)

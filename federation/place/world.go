@@ -106,7 +106,7 @@ func (w *World) SetSite(s *federation.Site) {
 	st := w.sites[i]
 	old := st.site
 	st.site = s
-	st.limit = cmp.Or(max(s.Backlog, 0), w.policy.Backlog)
+	st.limit = cmp.Or(max(s.Backlog, 0), max(w.policy.Backlog, s.Ahead))
 	w.apart = w.apart || s.FileSystems != nil
 	if old == nil {
 		w.stale = true
@@ -121,7 +121,7 @@ func (w *World) SetSite(s *federation.Site) {
 		w.apart = slices.ContainsFunc(w.sites, func(st *siteState) bool { return st.site.FileSystems != nil })
 		w.others = true
 	}
-	if !alike || old.Backlog != s.Backlog || !slices.Equal(old.Bound, s.Bound) {
+	if !alike || old.Backlog != s.Backlog || old.Ahead != s.Ahead || !slices.Equal(old.Bound, s.Bound) {
 		w.stale, st.bound = true, nil
 	}
 }
