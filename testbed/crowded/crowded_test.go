@@ -135,7 +135,7 @@ func stream(t *testing.T, site string, run [2]int) {
 	t.Helper()
 	end := filepath.Join(world.Bed.Home("bob"), "enough-"+site)
 	script := fmt.Sprintf(`cd; while [ ! -e %s ]; do
-	n=$(squeue -h -u bob -t PD -o %%i | wc -l)
+	n=$(squeue -h -u bob -t PD -o %%r | grep -c "None\|Priority\|Resources")
 	while [ $n -lt 10 ]; do
 		sbatch -Q --exclusive -N1 -t20 -o /dev/null --wrap "sleep $(shuf -n1 -i%d-%d)"
 		n=$((n + 1))
@@ -155,13 +155,19 @@ done`, end, run[0], run[1])
 			t.Error(err)
 		}
 	})
+}
+
+// awaitStream waits until bob's jobs hold all nodes and more of them wait.
+func awaitStream(t *testing.T, site string) {
+	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
-		rows, err := world.Bed.Output(t.Context(), site, "bob", "squeue", "-h", "-u", "bob", "-t", "PD", "-o", "%i")
-		if err == nil && strings.Count(rows, "\n") >= 10 {
+		idle, err := world.Bed.Output(t.Context(), site, "bob", "sinfo", "-h", "-p", "main", "-t", "idle", "-o", "%D")
+		rows, err2 := world.Bed.Output(t.Context(), site, "bob", "squeue", "-h", "-u", "bob", "-o", "%i %t %r")
+		if err == nil && err2 == nil && strings.Trim(idle, "0 \n") == "" && strings.Count(rows, " PD ") >= 9 {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the stream of local jobs does not flow: %q %v", rows, err)
+			t.Fatalf("the stream of local jobs does not flow: idle %q, %v %v\n%s", idle, err, err2, rows)
 		}
 	}
 }
@@ -176,6 +182,7 @@ func starts(t *testing.T, site string, nodes int, command string) time.Duration 
 	if err != nil {
 		t.Fatal(err)
 	}
+	awaitStream(t, site)
 	began := filepath.Join(out, "began")
 	args := []string{command, "--exclusive", fmt.Sprintf("-N%d", nodes), "-t5", "-o", "/dev/null", "--wrap", "date +%s.%N > " + began}
 	at := time.Now()
