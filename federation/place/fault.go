@@ -28,7 +28,7 @@ func (f *Fault) Error() string {
 
 // looking is what a World is at work on, for a [Fault].
 type looking struct {
-	job  federation.JobID
+	job  *federation.Job
 	site federation.SiteName
 }
 
@@ -37,7 +37,10 @@ type looking struct {
 func (w *World) Guard(do func()) (fault *Fault) {
 	defer func() {
 		if p := recover(); p != nil {
-			fault = &Fault{Job: w.at.job, Site: w.at.site, Value: p, Stack: string(debug.Stack())}
+			fault = &Fault{Site: w.at.site, Value: p, Stack: string(debug.Stack())}
+			if w.at.job != nil {
+				fault.Job = w.at.job.ID
+			}
 			for _, st := range w.sites {
 				st.model, st.read, st.books = nil, nil, nil
 			}

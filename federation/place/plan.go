@@ -19,6 +19,7 @@ func Plan(s federation.Snapshot, p Policy) federation.Plan {
 type fate struct {
 	kind       fateKind
 	reason     federation.Reason
+	word       word // of the reason
 	offers     []*federation.Offer
 	rejections []federation.Rejection
 }
@@ -107,20 +108,20 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	}
 	if sh.waits && sh.changes == w.changes && !(sh.early != nil && sh.early.mayQueueUp(q.job)) {
 		// Less is free than when the job before it was looked at, and nothing else has changed.
-		return sh.fate(waits, federation.ReasonPriority, sh.offers), false
+		return w.fate(sh, waits, federation.ReasonPriority, sh.offers), false
 	}
 	best, at := w.best(sh)
 	if best == nil {
-		return sh.fate(waits, waitReason(sh.rejections), nil), false
+		return w.fate(sh, waits, waitReason(sh.rejections), nil), false
 	}
 	offers := w.offersOf(sh, best, &at)
 	if best.site.model.obs.TasksOnly && q.job.Spec.Array != "" && q.job.Part == nil ||
 		sh.ask.width > 1 && (!at.now() || at.units < sh.ask.width) && sh.manySites() {
-		return sh.fate(spreads, federation.ReasonPriority, offers), false
+		return w.fate(sh, spreads, federation.ReasonPriority, offers), false
 	}
 	if at.now() {
 		best.commit(&at, sh.ask.width, w)
-		return sh.fate(binds, "", offers), true
+		return w.fate(sh, binds, "", offers), true
 	}
 	free := best.site.capacity()
 	busy := w.keepsBusy(best)
@@ -131,26 +132,26 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 		if best.shared() {
 			sh.early = best
 		}
-		return sh.fate(waits, federation.ReasonPriority, offers), false
+		return w.fate(sh, waits, federation.ReasonPriority, offers), false
 	}
 	switch start := w.reserve(best); {
 	case early && (busy || w.soon(start)):
 		best.site.queueUp(q.job)
-		return sh.fate(binds, "", offers), true
+		return w.fate(sh, binds, "", offers), true
 	case queue || best.mayQueueUp(q.job):
 		best.site.queueUp(q.job)
-		return sh.fate(queues, "", offers), true
+		return w.fate(sh, queues, "", offers), true
 	}
 	free.reserve[best.pool]++
 	best.site.waiting++
-	return sh.fate(waits, federation.ReasonResources, offers), true
+	return w.fate(sh, waits, federation.ReasonResources, offers), true
 }
 
 // fate is what becomes of one of the shape's jobs: the last one's if it is the same.
-func (sh *shape) fate(kind fateKind, reason federation.Reason, offers []*federation.Offer) *fate {
+func (w *World) fate(sh *shape, kind fateKind, reason federation.Reason, offers []*federation.Offer) *fate {
 	l := sh.last
 	if l == nil || l.kind != kind || l.reason != reason || !sameSlice(l.offers, offers) {
-		l = &fate{kind, reason, offers, sh.rejections}
+		l = &fate{kind, reason, w.number(string(reason)), offers, sh.rejections}
 		sh.last = l
 	}
 	return l
@@ -185,11 +186,14 @@ func (w *World) keepsBusy(c *candidate) bool {
 }
 
 // best finds the cheapest candidate. They are sorted by what running costs, and waiting costs nothing or more: so the search
-// ends at the first one that costs more to run than the best so far does in all.
+// ends at the first one that costs more to run than the best so far does in all. It begins behind the candidates that are known to be full.
 func (w *World) best(sh *shape) (*candidate, moment) {
-	var best *candidate
-	var bestAt moment
-	for _, c := range sh.candidates {
+	f := &sh.full
+	if f.run != w.run || f.changes != w.changes {
+		*f = full{run: w.run, changes: w.changes}
+	}
+	best, bestAt, first := f.best, f.at, f.n
+	for i, c := range sh.candidates[first:] {
 		if best != nil && c.fixed >= bestAt.total {
 			break
 		}
@@ -197,8 +201,19 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 		if best == nil || at.total < bestAt.total {
 			best, bestAt = c, at
 		}
+		if f.n == first+i && !at.now() && c.parts == nil && c.most == nil {
+			f.n, f.best, f.at = f.n+1, best, bestAt
+		}
 	}
 	return best, bestAt
+}
+
+// full are the first candidates of a shape that can start nothing any more in a plan, and when the best of them could. It holds until nodes are claimed.
+type full struct {
+	run, changes int
+	n            int
+	best         *candidate
+	at           moment
 }
 
 // reserve claims the nodes on which a waiting job will start and returns when that is; never, and no claim, if nothing says when.

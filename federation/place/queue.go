@@ -2,22 +2,35 @@ package place
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"fsub/federation"
-	"fsub/sbatch"
 )
 
-// queued is a job in the queue.
+// queued is a job in the queue. There may be a million: it is kept small.
 type queued struct {
 	job     *federation.Job
-	spec    *sbatch.Spec // of the job; that may be another one when the job is told again
 	turn    turn
-	refused map[federation.SiteName]federation.Rejection
 	shape   *shape // nil: not known yet
 	fate    *fate  // by the plan run
-	run     int
-	told    federation.Reason
+	run     int32
+	account word // that it asks for; known with the shape
+	told    word // the reason that Decide has said; 0: none
+	refused bool // see World.refused
+}
+
+// word is the number of an account or a reason in a World, so that a job need not hold the word itself. 0: none, or not known.
+type word uint16
+
+// number returns the number of a word; 0 if the World has seen too many.
+func (w *World) number(s string) word {
+	n, ok := w.words[s]
+	if !ok && len(w.words) < math.MaxUint16 {
+		n = word(len(w.words) + 1)
+		w.words[s] = n
+	}
+	return n
 }
 
 // turn is a job's place in the queue.
@@ -43,17 +56,20 @@ type Waiting struct {
 // SetJob tells of a job in the queue that is new or has changed.
 func (w *World) SetJob(j Waiting) {
 	w.index()
-	q := &queued{job: j.Job, spec: j.Job.Spec, turn: w.rankOf(&j), refused: j.Refused}
+	q := &queued{job: j.Job, turn: w.rankOf(&j), refused: len(j.Refused) > 0}
 	old := w.byID[j.Job.ID]
-	w.at.job = j.Job.ID
-	if old != nil && !w.others && old.turn == q.turn && len(old.refused)+len(q.refused) == 0 && old.shape != nil && (old.spec.Array == "") == (q.spec.Array == "") &&
-		(old.job.Part == nil) == (j.Job.Part == nil) && old.job.User == j.Job.User && old.spec.Account == q.spec.Account && w.likeness(j.Job, nil) == old.shape {
-		old.job, old.spec, old.told = q.job, q.spec, "" // nothing that the plan depends on
+	w.at.job = j.Job
+	if old != nil && !w.others && old.turn == q.turn && !old.refused && !q.refused && old.shape != nil && (old.job.Part == nil) == (j.Job.Part == nil) &&
+		old.account != 0 && old.account == w.number(j.Job.Spec.Account) && w.likeness(j.Job, nil) == old.shape {
+		old.job, old.told = j.Job, 0 // nothing that the plan depends on
 		w.news = append(w.news, old)
 		return
 	}
 	w.DropJob(j.Job.ID)
 	w.byID[j.Job.ID] = q
+	if q.refused {
+		w.refused[j.Job.ID] = j.Refused
+	}
 	w.queue.add(q)
 	if !w.stale && w.within(q) {
 		w.fresh = append(w.fresh, q)
@@ -68,6 +84,9 @@ func (w *World) DropJob(id federation.JobID) {
 		return
 	}
 	delete(w.byID, id)
+	if q.refused {
+		delete(w.refused, id)
+	}
 	w.queue.remove(q)
 	switch {
 	case w.stale:
@@ -82,7 +101,7 @@ func (w *World) DropJob(id federation.JobID) {
 }
 
 // lookedAt reports whether the plan is about a job.
-func (w *World) lookedAt(q *queued) bool { return q.run == w.run }
+func (w *World) lookedAt(q *queued) bool { return q.run == int32(w.run) }
 
 // within reports whether a job stands before another one that the plan is about.
 func (w *World) within(q *queued) bool { return w.edge != nil && q.turn.compare(w.edge.turn) < 0 }

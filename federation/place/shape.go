@@ -10,9 +10,11 @@ import (
 
 // shape is what all jobs share that ask for the same by users with the same rights: which pools can run them, and which cannot.
 type shape struct {
-	like    federation.Job // any of them
-	drop    bool           // they have waited long enough for their --switches
-	refused map[federation.SiteName]federation.Rejection
+	like federation.Job // any of them
+	drop bool           // they have waited long enough for their --switches
+	// switches: they ask for --switches, so that how long they have waited matters.
+	switches bool
+	refused  map[federation.SiteName]federation.Rejection
 	*need
 
 	judged     []judged     // by site
@@ -35,6 +37,7 @@ type shape struct {
 	waits   bool
 	changes int
 	early   *candidate
+	full    full // see best
 }
 
 // need is what all shapes share that differ only in time limits and rights.
@@ -163,7 +166,7 @@ func (w *World) newShape(job *federation.Job, drop bool, refused map[federation.
 		n = newNeed(job, drop)
 		w.needs[key] = n
 	}
-	return &shape{like: *job, drop: drop, refused: refused, need: n}
+	return &shape{like: *job, drop: drop, switches: job.Spec.Switches > 0, refused: refused, need: n}
 }
 
 // judge has those sites judge a shape that have changed since they last did.

@@ -2,6 +2,8 @@ package place
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,9 +28,11 @@ type World struct {
 	version int          // counts changes of sites that matter to who can run where
 	apart   bool         // some site does not share the submit hosts' file systems
 
-	queue line                         // in the order in which jobs are looked at
-	byID  map[federation.JobID]*queued // nil until it is asked for
-	fresh []*queued                    // of these, those that are new since the last plan, and stand before others that it is about
+	queue   line                                                              // in the order in which jobs are looked at
+	byID    map[federation.JobID]*queued                                      // nil until it is asked for
+	refused map[federation.JobID]map[federation.SiteName]federation.Rejection // of jobs in the queue
+	words   map[string]word
+	fresh   []*queued // of these, those that are new since the last plan, and stand before others that it is about
 
 	// Jobs that are alike; see shape.go and class.go.
 	shapes  map[shapeKey]*shape
@@ -55,13 +59,13 @@ type World struct {
 
 // NewWorld returns a World without sites and jobs.
 func NewWorld(p Policy, seed uint64) *World {
-	w := &World{policy: p.withDefaults(), seed: seed, priority: Priority, stale: true, version: 1}
+	w := &World{policy: p.withDefaults(), seed: seed, priority: Priority, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
 	w.forget(512)
 	return w
 }
 
 func newWorldOf(s *federation.Snapshot, p Policy) *World {
-	w := &World{policy: p.withDefaults(), seed: s.Seed, priority: Priority, stale: true, version: 1}
+	w := &World{policy: p.withDefaults(), seed: s.Seed, priority: Priority, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
 	w.forget(min(len(s.Jobs)+1, 512))
 	w.SetTime(s.Now)
 	for _, site := range s.Sites {
@@ -71,9 +75,9 @@ func newWorldOf(s *federation.Snapshot, p Policy) *World {
 	queue := make([]*queued, len(s.Jobs))
 	for i, job := range s.Jobs {
 		queue[i] = &all[i]
-		all[i].job, all[i].spec, all[i].turn = job, job.Spec, turn{place: job.ID}
-		if len(s.Refused) > 0 {
-			all[i].refused = s.Refused[job.ID]
+		all[i].job, all[i].turn = job, turn{place: job.ID}
+		if r := s.Refused[job.ID]; len(r) > 0 {
+			all[i].refused, w.refused[job.ID] = true, r
 		}
 	}
 	w.queue = lineOf(queue)
@@ -203,13 +207,8 @@ func (w *World) Snapshot() federation.Snapshot {
 	}
 	for q := range w.queue.all() {
 		s.Jobs = append(s.Jobs, q.job)
-		if len(q.refused) > 0 {
-			if s.Refused == nil {
-				s.Refused = map[federation.JobID]map[federation.SiteName]federation.Rejection{}
-			}
-			s.Refused[q.job.ID] = q.refused
-		}
 	}
+	s.Refused = maps.Clone(w.refused)
 	return s
 }
 
@@ -230,7 +229,7 @@ func (w *World) Watch(f func(*federation.Job)) { w.watch = f }
 
 // look begins to look at a job.
 func (w *World) look(job *federation.Job) {
-	w.at.job = job.ID
+	w.at.job = job
 	if w.watch != nil {
 		w.watch(job)
 	}
@@ -240,22 +239,22 @@ func (w *World) look(job *federation.Job) {
 func (w *World) Plan() federation.Plan {
 	w.settle()
 	p := federation.Plan{Decisions: make([]federation.Decision, 0, w.looked)}
-	for _, q := range w.planned() {
+	for q := range w.planned() {
 		p.Decisions = append(p.Decisions, q.fate.of(q.job.ID))
 	}
 	return p
 }
 
-// planned are the jobs that the plan is about.
-func (w *World) planned() []*queued {
-	jobs := make([]*queued, 0, w.looked)
-	for q := range w.queue.all() {
-		if len(jobs) == w.looked {
-			break
+// planned goes through the jobs that the plan is about.
+func (w *World) planned() iter.Seq[*queued] {
+	return func(yield func(*queued) bool) {
+		left := w.looked
+		for q := range w.queue.all() {
+			if left--; left < 0 || !yield(q) {
+				return
+			}
 		}
-		jobs = append(jobs, q)
 	}
-	return jobs
 }
 
 // Decide returns the decisions of the plan that somebody must act on, in order: the jobs that are to be bound or spread, and those that wait for
@@ -264,11 +263,14 @@ func (w *World) Decide() []federation.Decision {
 	w.settle()
 	all := append(w.news, w.acts...)
 	if w.anew {
-		all = w.planned()
+		all = nil
+		for q := range w.planned() {
+			if q.tells() {
+				all = append(all, q)
+			}
+		}
 	}
-	all = slices.DeleteFunc(all, func(q *queued) bool {
-		return !w.lookedAt(q) || !q.acts() && q.fate.reason == q.told && len(q.refused) == 0
-	})
+	all = slices.DeleteFunc(all, func(q *queued) bool { return !w.lookedAt(q) || !q.tells() })
 	compare := func(a, b *queued) int { return a.turn.compare(b.turn) }
 	if !slices.IsSortedFunc(all, compare) {
 		slices.SortFunc(all, compare)
@@ -278,11 +280,24 @@ func (w *World) Decide() []federation.Decision {
 	out := make([]federation.Decision, len(all))
 	for i, q := range all {
 		out[i] = q.fate.of(q.job.ID)
-		if q.told = q.fate.reason; q.acts() {
+		if q.told = q.fate.word; q.acts() {
 			w.acts = append(w.acts, q)
 		}
 	}
 	return out
+}
+
+// refusedBy are the sites that have refused a job, nil if none has.
+func (w *World) refusedBy(q *queued) map[federation.SiteName]federation.Rejection {
+	if !q.refused {
+		return nil
+	}
+	return w.refused[q.job.ID]
+}
+
+// tells reports whether Decide has something to say of a job that the plan is about.
+func (q *queued) tells() bool {
+	return q.acts() || q.fate.word != q.told || q.fate.word == 0 || q.refused
 }
 
 // acts reports whether something is to be done with a job.
@@ -311,7 +326,7 @@ func (w *World) insert() bool {
 		}
 	}
 	w.news, w.fresh = append(w.news, fresh...), nil
-	w.goOn()
+	w.goOn(true)
 	return true
 }
 
@@ -320,12 +335,12 @@ func (w *World) planAnew() {
 	w.begin()
 	w.stale, w.looked, w.bound, w.took, w.edge = false, 0, 0, nil, nil
 	w.acts, w.news, w.fresh = nil, nil, nil
-	w.goOn()
-	w.news, w.anew = nil, true
+	w.goOn(false)
+	w.anew = true
 }
 
-// goOn looks at the jobs behind those that the plan is about, as far as it may.
-func (w *World) goOn() {
+// goOn looks at the jobs behind those that the plan is about, as far as it may. tell has Decide tell of them.
+func (w *World) goOn(tell bool) {
 	if !w.more() {
 		return
 	}
@@ -344,21 +359,23 @@ func (w *World) goOn() {
 			w.took = q
 		}
 		w.edge = q
-		w.news = append(w.news, q)
+		if tell {
+			w.news = append(w.news, q)
+		}
 	}
 }
 
 // lookAt decides about a job and reports whether it took anything.
 func (w *World) lookAt(q *queued) (took bool) {
 	w.look(q.job)
-	if q.shape == nil || q.job.Spec.Switches > 0 && q.shape.drop != w.dropsSwitches(q.job) {
-		q.shape = w.likeness(q.job, q.refused)
+	if q.shape == nil || q.shape.switches && q.shape.drop != w.dropsSwitches(q.job) {
+		q.shape, q.account = w.likeness(q.job, w.refusedBy(q)), w.number(q.job.Spec.Account)
 	}
 	if q.shape.version != w.version || q.shape.clock != w.now {
 		w.judge(q.shape)
 	}
 	q.fate, took = w.decide(q)
-	q.run = w.run
+	q.run = int32(w.run)
 	w.looked++
 	if q.fate.kind.bound() {
 		w.bound++
