@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,8 @@ func newEventsCommand() *cobra.Command {
 		Use:   "events",
 		Short: "What has happened: jobs submitted, bound, started, requeued and ended, requests, sites drained; one line each",
 		Long: `Each line tells one thing that happened, in the order in which it was written down: submit, bind (to a site), start, suspend,
-resume, requeue and end of a job; request, what a user asked to be done with it; active, inactive and drain of a site.
+resume, requeue and end of a job; request, what a user asked to be done with it; active, inactive and drain of a site; node-drain and
+node-resume, what an operator wants of a node; node, that its site shows it in another state.
 
 The daemon keeps the last million changes, for a week at most.`,
 		Args: cobra.NoArgs,
@@ -104,6 +106,8 @@ func eventDetail(v *v1.Event) string {
 	switch {
 	case v.Request != "":
 		return v.Request
+	case v.Node != "":
+		return strings.TrimSpace(v.Node + " " + v.Detail)
 	case v.Exit != nil && v.Reason != "":
 		return fmt.Sprintf("exit code %d:%d, %s", *v.Exit>>8, *v.Exit&0x7f, v.Reason)
 	case v.Exit != nil:

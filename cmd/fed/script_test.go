@@ -56,9 +56,15 @@ func TestFed(t *testing.T) {
 			"signal": signalJob,
 			"stale":  stale,
 			"status": status,
+			"sitedrain": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(ts.Value(theSite{}).(*simsite.Site).NodeDrain(args[0], args[1]))
+			},
 		},
 	})
 }
+
+// theSite is the key of the simulated site among a story's values.
+type theSite struct{}
 
 func startSite(env *testscript.Env) error {
 	// The path of a socket is short, that of a test's directory may not be.
@@ -75,6 +81,7 @@ func startSite(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
+	env.Values[theSite{}] = site
 	l, err := net.Listen("unix", filepath.Join(dir, "rest"))
 	if err != nil {
 		return err

@@ -140,6 +140,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/steps/signal":      v1.StepSignal{Job: ids[0], Step: "0"},
 		"/fed/v1/site/{name}/state": v1.SetSiteState{State: federation.FedActive},
 		"/fed/v1/site/{name}/retry": nil,
+		"/fed/v1/nodes/state":       v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
 	}
 	for _, kind := range []string{"cancel", "hold", "release", "requeue", "requeuehold", "requeuespecial", "top", "suspend", "resume"} {
 		bodies["/fed/v1/jobs/"+kind] = act
@@ -198,7 +199,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			if strings.HasSuffix(path, "/wait") {
 				id = ids[2]
 			}
-			name := strings.NewReplacer("{id}", id.String(), "{name}", "sky").Replace(path)
+			name := strings.NewReplacer("{site}/{name}", "alpha/n1", "{id}", id.String(), "{name}", "sky").Replace(path)
 			resp, answer := ask(strings.ToUpper(method), name+queries[path], body)
 			want, ok := op.Responses[fmt.Sprint(resp.StatusCode)]
 			if !ok {

@@ -151,6 +151,12 @@ func eventOf(commit *federation.Commit, c *federation.Change) (e v1.Event, ok bo
 		e.Event, e.Request = "request", c.State
 	case c.Kind == federation.ChangeSite:
 		e.Event = strings.ToLower(c.State)
+	case c.Kind == federation.ChangeNodeEvent && c.Node != nil:
+		n := c.Node
+		e.Event, e.Site, e.Node, e.User, e.State, e.Detail = "node", n.Node.Site, n.Node.Name, n.Who, federation.State(n.To), n.Why
+		if n.Wanted {
+			e.Event = "node-" + strings.ToLower(n.To)
+		}
 	case c.Kind == federation.ChangeMove:
 		m := c.Move
 		e.Event, e.Site, e.State, e.Reason = string(m.What), m.Site, m.State, m.Reason

@@ -95,6 +95,10 @@ func (s *Server) fedRoutes() []route {
 		{"after", "the mark to go on from"}, {"since", "seconds since 1970: without a mark, begin there"}, {"follow", "1: the answer does not end"},
 	}, s.events.get).Content = "application/x-ndjson"
 	get("/fed/v1/sites", forAnybody, []v1.Site{}, "The members of the federation", nil, s.getSites)
+	choice := query{{"nodes", "SITE/HOSTLIST, SITE/*, or a HOSTLIST whose names are of one site alone; may be repeated"}, {"where", "KEY=VALUE[,VALUE...]: see v1.SetNodes; may be repeated"}}
+	get("/fed/v1/nodes", forAnybody, []v1.Node{}, "The nodes of all sites, with what operators want of them", choice, s.nodes.List)
+	get("/fed/v1/node/{site}/{name}", forAnybody, v1.Node{}, "One node, with its history", nil, s.nodes.Show)
+	add("POST", "/fed/v1/nodes/state", forOperators, v1.SetNodes{}, v1.SetNodesResponse{}, "Drain nodes, or resume those that were drained here", nil, s.nodes.Set)
 	get("/fed/v1/options", forAnybody, []v1.PluginOption{}, "Options that plugins of sites add to sbatch's", nil, s.getOptions)
 	get("/fed/v1/steps", forAnybody, []v1.Step{}, "The steps that run, where sites tell of them", query{{"job_id", "of these jobs, with commas"}}, s.steps.getSteps)
 	add("POST", "/fed/v1/steps/signal", forOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.steps.signalStep)

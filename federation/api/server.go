@@ -18,6 +18,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
+	"fsub/federation/api/nodes"
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/restd"
 	"fsub/federation/api/submission"
@@ -78,6 +79,7 @@ type Server struct {
 	watch   watch
 	events  eventStream
 	pools   rented
+	nodes   nodes.Nodes
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -100,6 +102,7 @@ func NewServer(c Config) *Server {
 		logs:   logs{store: c.Store, reader: c.Logs, sites: sites},
 		pools:  rented{all: c.Pools, sites: sites, now: c.Now},
 		watch:  watch{store: c.Store},
+		nodes:  nodes.Nodes{Store: c.Store, Sites: sites, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation},
 
 		stopping: make(chan struct{}),
 	}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fsub/federation"
+	"fsub/federation/api/client"
+	v1 "fsub/federation/api/v1"
+)
+
+// nodeNames is what the commands below say of their arguments.
+const nodeNames = `Nodes are named as SITE/HOSTLIST ("rhein/gpu[01-16]"), as SITE/* for all of a site, or as HOSTLIST where only one
+site has nodes of these names. --where narrows the choice, or makes it alone; it may be repeated, and all must hold:
+site=, gpu= (a type, or any), partition= (or pool=), state=, feature=, reason= (a part of it) and owner=, each with one value or
+several, separated by commas.`
+
+func newNodeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "node", Short: "The nodes of all sites: list, drain, resume"}
+	cmd.AddCommand(newNodeListCommand(), newNodeShowCommand(), newNodeDrainCommand(), newNodeResumeCommand())
+	return cmd
+}
+
+func newNodeListCommand() *cobra.Command {
+	var c connection
+	var where []string
+	var each, reasons bool
+	cmd := &cobra.Command{
+		Use:   "list [SITE/HOSTLIST...]",
+		Short: "List nodes: state, reason, and what operators want of them",
+		Long:  "List nodes. Those that are alike share a line.\n\n" + nodeNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			nodes, err := c.client().Nodes(cmd.Context(), args, where)
+			switch {
+			case err != nil:
+				return err
+			case c.json:
+				return printJSON(cmd.OutOrStdout(), nodes)
+			case reasons:
+				return listReasons(cmd.OutOrStdout(), nodes)
+			}
+			return listNodes(cmd.OutOrStdout(), nodes, each)
+		},
+	}
+	c.flags(cmd)
+	whereFlag(cmd, &where)
+	cmd.Flags().BoolVarP(&each, "each", "N", false, "one line for each node")
+	cmd.Flags().BoolVarP(&reasons, "reasons", "R", false, "only nodes that have a reason, by reason, as sinfo -R does")
+	return cmd
+}
+
+func whereFlag(cmd *cobra.Command, where *[]string) {
+	cmd.Flags().StringArrayVar(where, "where", nil, "KEY=VALUE[,VALUE...]: only nodes of which this is true")
+}
+
+func newNodeShowCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "show SITE/NODE",
+		Short: "Show a node, what is wanted of it, and its history",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, err := c.client().Nodes(cmd.Context(), args, nil)
+			if err != nil {
+				return err
+			}
+			if len(found) != 1 {
+				return fmt.Errorf("%s names %d nodes; name one", args[0], len(found))
+			}
+			n, err := c.client().Node(cmd.Context(), federation.NodeID{Site: found[0].Site, Name: found[0].Name})
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), n)
+			}
+			return showNode(cmd.OutOrStdout(), n)
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func newNodeDrainCommand() *cobra.Command {
+	var c connection
+	var q v1.SetNodes
+	var until string
+	var finish, wait bool
+	cmd := &cobra.Command{
+		Use:   "drain SITE/HOSTLIST... --reason TEXT",
+		Short: "Let no new job start on nodes; what runs there goes on",
+		Long: `Let no new job start on nodes. What runs there ends by itself (--finish, which is the default), or is requeued with --requeue:
+the federation's own jobs, under their IDs, but for those of sbatch --no-requeue. Nothing is placed there from now on; the site is told
+until it shows the drain. A node that others have drained keeps their reason, and yours follows when that is gone.
+
+` + nodeNames,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			q.Nodes, q.State = args, federation.WishDrain
+			if finish && q.Requeue {
+				return errors.New("--finish and --requeue exclude each other")
+			}
+			if q.Until, err = readUntil(until, time.Now()); err != nil {
+				return err
+			}
+			return setNodes(cmd, &c, q, wait)
+		},
+	}
+	c.flags(cmd)
+	f := cmd.Flags()
+	whereFlag(cmd, &q.Where)
+	f.StringVar(&q.Reason, "reason", "", "why, for the others; the site's admin reads it too")
+	f.StringVar(&q.Ticket, "ticket", "", "number of a ticket; the site's admin reads it too")
+	f.StringVar(&until, "until", "", `resume by itself then: "4h", "18:00", "2026-12-01T08:00"`)
+	f.BoolVar(&finish, "finish", false, "let what runs there end by itself (default)")
+	f.BoolVar(&q.Requeue, "requeue", false, "requeue the jobs that run there")
+	f.BoolVar(&wait, "wait", false, "return when the sites show it")
+	return cmd
+}
+
+func newNodeResumeCommand() *cobra.Command {
+	var c connection
+	q := v1.SetNodes{State: federation.WishResume}
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "resume SITE/HOSTLIST...",
+		Short: "End drains of nodes that were made here",
+		Long: `End drains of nodes that were made here. What a site's admin, slurmctld or a provider has drained stays as it is: that is said, and the
+exit code is 1 then.
+
+` + nodeNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Nodes = args
+			return setNodes(cmd, &c, q, wait)
+		},
+	}
+	c.flags(cmd)
+	whereFlag(cmd, &q.Where)
+	cmd.Flags().StringVar(&q.Reason, "reason", "", "why, for the history")
+	cmd.Flags().StringVar(&q.Ticket, "ticket", "", "number of a ticket, for the history")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the sites show it")
+	return cmd
+}
+
+// setNodes gives an order and prints what was made of it.
+func setNodes(cmd *cobra.Command, c *connection, q v1.SetNodes, wait bool) error {
+	said, err := c.client().SetNodes(cmd.Context(), q)
+	if err != nil {
+		return err
+	}
+	if wait {
+		if err := waitForNodes(cmd.Context(), c.client(), cmd.ErrOrStderr(), said, q.State); err != nil {
+			return err
+		}
+	}
+	if c.json {
+		err = printJSON(cmd.OutOrStdout(), said)
+	} else {
+		err = printSaid(cmd.OutOrStdout(), said, q.State)
+	}
+	for _, s := range said {
+		if s.Left && q.State == federation.WishResume && err == nil {
+			err = exitError(1)
+		}
+	}
+	return err
+}
+
+// waitForNodes returns when the sites show what is wanted of nodes, but for those that others' words keep as they are. That may take until a site
+// answers again.
+func waitForNodes(ctx context.Context, c *client.Client, errOut io.Writer, said []v1.NodeSet, wish federation.NodeWish) error {
+	var names []string
+	for _, s := range said {
+		if !s.Left {
+			names = append(names, string(s.Site)+"/"+s.Name)
+		}
+	}
+	told := ""
+	for len(names) > 0 {
+		nodes, err := c.Nodes(ctx, compressNames(names), nil)
+		if err != nil {
+			return err
+		}
+		names = names[:0]
+		note := ""
+		for i := range nodes {
+			n := &nodes[i]
+			drained := hasState(n, "DRAIN")
+			if n.Unconfirmed || wish == federation.WishDrain && !drained || wish == federation.WishResume && drained && n.ReasonOurs {
+				names = append(names, string(n.Site)+"/"+n.Name)
+				if note = n.Note; n.Stale {
+					note = "the site does not answer"
+				}
+			}
+		}
+		if note != "" && note != told {
+			fmt.Fprintf(errOut, "fed: waiting for %d nodes: %s\n", len(names), note)
+			told = note
+		}
+		if len(names) == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// readUntil reads the time at which a drain ends: a span from now on, or a time of this machine's zone.
+func readUntil(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return now.Add(d), nil
+	}
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	if t, err := time.ParseInLocation("15:04", text, now.Location()); err == nil {
+		t = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location())
+		if !t.After(now) {
+			t = t.AddDate(0, 0, 1)
+		}
+		return t, nil
+	}
+	return time.Time{}, fmt.Errorf(`invalid time %q: want a span such as "4h", "HH:MM" or "YYYY-MM-DDTHH:MM"`, text)
+}

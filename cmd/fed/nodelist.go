@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/hostlist"
+)
+
+func hasState(n *v1.Node, s string) bool { return slices.Contains(n.State, s) }
+
+// nodeState is a node's state in one word, as sinfo writes it: a star where it does not answer.
+func nodeState(n *v1.Node) string {
+	word := "UNKNOWN"
+	if len(n.State) > 0 {
+		word = n.State[0]
+	}
+	busy := hasState(n, "ALLOCATED") || hasState(n, "MIXED") || hasState(n, "COMPLETING")
+	switch drained := hasState(n, "DRAIN"); {
+	case drained && hasState(n, "DOWN"):
+		word = "DOWN+DRAIN"
+	case drained && busy:
+		word = "DRAINING"
+	case drained:
+		word = "DRAINED"
+	case hasState(n, "DOWN"):
+		word = "DOWN"
+	case hasState(n, "MAINTENANCE") || hasState(n, "MAINT"):
+		word = "MAINT"
+	case hasState(n, "POWERED_DOWN"):
+		word += "~"
+	case hasState(n, "POWERING_UP"):
+		word += "#"
+	}
+	if hasState(n, "NOT_RESPONDING") || n.Stale {
+		word += "*"
+	}
+	return word
+}
+
+// nodeWanted says what is wanted of a node, where that differs from what is shown or explains it.
+func nodeWanted(n *v1.Node) string {
+	w := n.Wanted
+	if w == nil || w.State == federation.WishResume && n.Note == "" {
+		return ""
+	}
+	text := strings.TrimSpace(string(w.State) + " by " + w.Owner + " " + w.Ticket)
+	if w.Until != nil {
+		text += " until " + w.Until.Local().Format("2006-01-02T15:04")
+	}
+	if w.Requeue {
+		text += ", requeue"
+	}
+	if n.Unconfirmed {
+		text += ", the site does not show it yet"
+	}
+	if n.Note != "" {
+		text += ": " + n.Note
+	}
+	return text
+}
+
+func nodeGPUs(n *v1.Node) string {
+	switch {
+	case n.GPUs == 0:
+		return ""
+	case n.GPUType == "":
+		return fmt.Sprint(n.GPUs)
+	}
+	return fmt.Sprintf("%s:%d", n.GPUType, n.GPUs)
+}
+
+func nodeAge(n *v1.Node) string { return max(time.Since(n.Seen), 0).Round(time.Second).String() }
+
+// cells are a node's columns but for its name.
+func nodeCells(n *v1.Node) [6]string {
+	return [6]string{nodeState(n), nodeGPUs(n), strings.Join(n.Partitions, ","), strings.ReplaceAll(n.Reason, "\t", " "), n.ReasonBy, nodeWanted(n)}
+}
+
+// listNodes prints nodes, those that are alike together unless each is to have a line of its own.
+func listNodes(out io.Writer, nodes []v1.Node, each bool) error {
+	t, flush := newWideTable(out)
+	t.row("SITE", "STATE", "NODES", "NODELIST", "GPUS", "PARTITION", "AGE", "REASON", "BY", "WANTED")
+	type key struct {
+		site  federation.SiteName
+		cells [6]string
+	}
+	var order []key
+	names, ages := map[key][]string{}, map[federation.SiteName]string{}
+	line := func(site federation.SiteName, list string, count int, cells [6]string) {
+		t.row(string(site), cells[0], fmt.Sprint(count), list, cells[1], cells[2], ages[site], cells[3], cells[4], cells[5])
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		if ages[n.Site] == "" {
+			ages[n.Site] = nodeAge(n)
+		}
+		if each {
+			line(n.Site, n.Name, 1, nodeCells(n))
+			continue
+		}
+		k := key{n.Site, nodeCells(n)}
+		if names[k] == nil {
+			order = append(order, k)
+		}
+		names[k] = append(names[k], n.Name)
+	}
+	for _, k := range order {
+		line(k.site, hostlist.Compress(names[k]), len(names[k]), k.cells)
+	}
+	return flush()
+}
+
+// newWideTable is a table of many lines.
+func newWideTable(out io.Writer) (t *table, flush func() error) {
+	if t = newTable(out); t.t != nil {
+		return t, t.flush
+	}
+	b := bufio.NewWriterSize(out, 64<<10)
+	t.w = b
+	return t, b.Flush
+}
+
+// listReasons prints the nodes that have a reason, by reason and over all sites.
+func listReasons(out io.Writer, nodes []v1.Node) error {
+	t, flush := newWideTable(out)
+	t.row("REASON", "BY", "SINCE", "STATE", "NODES", "NODELIST")
+	type key struct{ reason, by, since, state string }
+	var order []key
+	names := map[key][]string{}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Reason == "" || n.Usable {
+			continue
+		}
+		k := key{n.Reason, n.ReasonBy, "", nodeState(n)}
+		if n.ReasonAt != nil {
+			k.since = n.ReasonAt.Local().Format("2006-01-02T15:04:05")
+		}
+		if names[k] == nil {
+			order = append(order, k)
+		}
+		names[k] = append(names[k], string(n.Site)+"/"+n.Name)
+	}
+	for _, k := range order {
+		t.row(k.reason, k.by, k.since, k.state, fmt.Sprint(len(names[k])), strings.Join(compressNames(names[k]), ","))
+	}
+	return flush()
+}
+
+// compressNames writes names of the form SITE/NODE as one SITE/HOSTLIST for each site.
+func compressNames(names []string) (out []string) {
+	bySite := map[string][]string{}
+	var sites []string
+	for _, n := range names {
+		site, name, _ := strings.Cut(n, "/")
+		if bySite[site] == nil {
+			sites = append(sites, site)
+		}
+		bySite[site] = append(bySite[site], name)
+	}
+	for _, site := range sites {
+		out = append(out, site+"/"+hostlist.Compress(bySite[site]))
+	}
+	return out
+}
+
+// printSaid prints what was made of an order: one line for all nodes of which the same is true.
+func printSaid(out io.Writer, said []v1.NodeSet, wish federation.NodeWish) error {
+	var order []string
+	names := map[string][]string{}
+	for _, s := range said {
+		text := strings.ToLower(string(wish))
+		switch {
+		case s.Left && wish == federation.WishResume:
+			text = "left as it is: " + s.Note
+		case s.Note != "":
+			text += ": " + s.Note
+		}
+		if names[text] == nil {
+			order = append(order, text)
+		}
+		names[text] = append(names[text], string(s.Site)+"/"+s.Name)
+	}
+	for _, text := range order {
+		if _, err := fmt.Fprintf(out, "%s: %s\n", strings.Join(compressNames(names[text]), ","), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showNode(out io.Writer, n *v1.Node) error {
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(out, "%-11s %s\n", name, value)
+		}
+	}
+	line("node", string(n.Site)+"/"+n.Name)
+	line("state", strings.Join(n.State, "+"))
+	line("reason", n.Reason)
+	if n.ReasonAt != nil {
+		line("reason by", n.ReasonBy+" at "+when(*n.ReasonAt))
+	}
+	line("wanted", nodeWanted(n))
+	line("seen", nodeAge(n)+" ago")
+	if n.Stale {
+		line("", "the site does not answer since")
+	}
+	line("partitions", strings.Join(n.Partitions, ","))
+	line("features", strings.Join(n.Features, ","))
+	line("gpus", nodeGPUs(n))
+	line("cpus", fmt.Sprintf("%d, %d of them used", n.CPUs, n.CPUsUsed))
+	if len(n.History) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out)
+	t := newTable(out)
+	t.row("TIME", "WHO", "FROM", "TO", "WHY")
+	for _, h := range n.History {
+		to := h.To
+		if h.Wanted {
+			to = "wanted: " + to
+		}
+		t.row(when(h.Time), h.Who, h.From, to, h.Why)
+	}
+	return t.flush()
+}

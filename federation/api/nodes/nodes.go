@@ -1,0 +1,266 @@
+// Package nodes lists the nodes of all sites and takes the words of operators about them: drain, resume. What is wanted is written to the store;
+// the controller carries it out. [Nodes] is all there is.
+package nodes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/health"
+)
+
+// Nodes answers for the nodes of all sites.
+type Nodes struct {
+	Store federation.Store
+	Sites func() []*federation.Site
+	Wake  func() // the store has something for the controller
+	Now   func() time.Time
+	Mark  string // the federation's name, with which reasons of ours begin
+}
+
+// member is a node with its site and what is wanted of it.
+type member struct {
+	site   *federation.Site
+	node   *federation.Node
+	record *federation.NodeRecord // nil: nothing was ever said
+}
+
+func (m *member) id() federation.NodeID {
+	return federation.NodeID{Site: m.site.Name, Name: m.node.Name}
+}
+
+// all are the nodes of all sites, in order of site and name.
+func (s *Nodes) all(ctx context.Context) ([]member, error) {
+	records, err := s.Store.Nodes(ctx)
+	if err != nil {
+		return nil, refusal.OfStore(err, refusal.NoContact)
+	}
+	wanted := map[federation.SiteName]map[string]*federation.NodeRecord{}
+	for i := range records {
+		r := &records[i]
+		if wanted[r.Node.Site] == nil {
+			wanted[r.Node.Site] = map[string]*federation.NodeRecord{}
+		}
+		wanted[r.Node.Site][r.Node.Name] = r
+	}
+	var out []member
+	for _, site := range s.Sites() {
+		if site.Seen == nil {
+			continue
+		}
+		of := wanted[site.Name]
+		seen := health.Merge(site.Seen, of, s.Mark, s.Now()) // what is wanted since the controller published it
+		for i := range seen.Nodes {
+			out = append(out, member{site: site, node: &seen.Nodes[i], record: of[seen.Nodes[i].Name]})
+		}
+	}
+	return out, nil
+}
+
+// List is GET /fed/v1/nodes.
+func (s *Nodes) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	all, err := s.all(r.Context())
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	chosen, err := choose(all, q["nodes"], q["where"])
+	if err != nil {
+		return invalid(err)
+	}
+	out := make([]v1.Node, 0, len(chosen))
+	for i := range chosen {
+		out = append(out, s.describe(&chosen[i]))
+	}
+	return answer.JSON(w, out)
+}
+
+// history bounds the lines that are told of one node.
+const history = 200
+
+// Show is GET /fed/v1/node/{site}/{name}.
+func (s *Nodes) Show(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	all, err := s.all(r.Context())
+	if err != nil {
+		return err
+	}
+	id := federation.NodeID{Site: federation.SiteName(r.PathValue("site")), Name: r.PathValue("name")}
+	i := slices.IndexFunc(all, func(m member) bool { return m.id() == id })
+	if i < 0 {
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no node %s is known; see: fed node list", id)}
+	}
+	events, err := s.Store.NodeEvents(r.Context(), id, history)
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	n := s.describe(&all[i])
+	for _, e := range events {
+		n.History = append(n.History, v1.NodeWas{Time: e.At, Who: e.Who, From: e.From, To: e.To, Wanted: e.Wanted, Why: e.Why})
+	}
+	return answer.JSON(w, n)
+}
+
+func (s *Nodes) describe(m *member) v1.Node {
+	n := m.node
+	seen := m.site.SeenAt
+	if seen.Before(m.site.Seen.At) {
+		seen = m.site.Seen.At
+	}
+	v := v1.Node{Site: m.site.Name, Name: n.Name, State: n.State, Reason: n.Reason, Partitions: n.Partitions, Features: n.Features, CPUs: n.CPUs, CPUsUsed: n.CPUsUsed,
+		Memory: int64(n.Mem), Unconfirmed: n.Unconfirmed, Seen: seen, Stale: !m.site.Answering, Note: m.site.NodeNotes[n.Name], Usable: n.Usable()}
+	v.ReasonOurs = strings.HasPrefix(n.Reason, s.Mark+":")
+	if n.Info != nil && n.Reason != "" {
+		if v.ReasonBy = n.Info.ReasonUser; !n.Info.ReasonAt.IsZero() {
+			at := n.Info.ReasonAt.UTC()
+			v.ReasonAt = &at
+		}
+	}
+	for _, g := range n.GRES {
+		if g.Name == "gpu" {
+			v.GPUs, v.GPUsUsed = v.GPUs+g.Total, v.GPUsUsed+g.Used
+			v.GPUType = g.Type
+		}
+	}
+	if r := m.record; r != nil {
+		v.Wanted = &v1.Wanted{State: r.Wants(s.Now()), Owner: r.Owner, Ticket: r.Ticket, Reason: r.Reason, Requeue: r.Requeue, Since: r.Since}
+		if !r.Until.IsZero() {
+			v.Wanted.Until = &r.Until
+		}
+	}
+	return v
+}
+
+// Set is POST /fed/v1/nodes/state.
+func (s *Nodes) Set(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	var q v1.SetNodes
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<20)).Decode(&q); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	out, err := s.Order(r.Context(), c, &q)
+	if err != nil {
+		return err
+	}
+	return answer.JSON(w, v1.SetNodesResponse{Nodes: out})
+}
+
+// Order writes down what a caller, whose rights have been looked at, wants of nodes.
+func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([]v1.NodeSet, error) {
+	if err := s.check(q); err != nil {
+		return nil, invalid(err)
+	}
+	all, err := s.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(all, q.Nodes, q.Where)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	if len(chosen) == 0 {
+		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: "no node is meant; see: fed node list"}
+	}
+	now := s.Now().UTC()
+	var b federation.Batch
+	out := make([]v1.NodeSet, 0, len(chosen))
+	for i := range chosen {
+		m := &chosen[i]
+		said := v1.NodeSet{Site: m.site.Name, Name: m.node.Name, Note: m.site.NodeNotes[m.node.Name]}
+		text := ""
+		if m.record != nil {
+			text = m.record.Text(s.Mark)
+		}
+		is, by := health.ConditionOf(m.node), health.AuthorOf(m.node, text, s.Mark)
+		if m.node.Unconfirmed { // it is our own drain that is shown, over whatever there is
+			is = health.Up
+		}
+		if health.Decide(q.State, is, by) == health.Leave {
+			said.Left, said.Note = true, strings.TrimSpace(fmt.Sprintf("%s at the site by %s: %s", is, whose(m.node, by), m.node.Reason))
+		}
+		if !m.site.Answering {
+			said.Note = "the site does not answer: it is told when it does"
+		}
+		out = append(out, said)
+		was := m.record.Wants(now)
+		if q.State == federation.WishResume && was != federation.WishDrain && by != health.Ours && by != health.Earlier {
+			continue // there is nothing of ours to be lifted
+		}
+		b.Nodes = append(b.Nodes, federation.NodeRecord{Node: m.id(), Wish: q.State, Owner: c.Name, Ticket: q.Ticket, Reason: q.Reason, Requeue: q.Requeue, Since: now, Until: q.Until})
+		b.NodeEvents = append(b.NodeEvents, federation.NodeEvent{Node: m.id(), At: now, Who: c.Name, From: string(was), To: string(q.State), Wanted: true, Why: why(q)})
+	}
+	if b.Empty() {
+		return out, nil
+	}
+	if err := s.Store.Commit(ctx, &b); err != nil {
+		return nil, refusal.OfStore(err, refusal.TimedOut)
+	}
+	s.Wake()
+	return out, nil
+}
+
+func invalid(err error) error {
+	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: err.Error(), Alone: true}
+}
+
+// whose names who has given a node its reason.
+func whose(n *federation.Node, by health.Author) string {
+	switch {
+	case by == health.Silence:
+		return string(health.Slurmctld)
+	case by == health.Admin && n.Info != nil && n.Info.ReasonUser != "":
+		return n.Info.ReasonUser
+	}
+	return string(by)
+}
+
+// why is what the history says of an order.
+func why(q *v1.SetNodes) string {
+	text := q.Reason
+	if q.Ticket != "" {
+		text = strings.TrimSpace(q.Ticket + " " + text)
+	}
+	if q.Requeue {
+		text += " (jobs are requeued)"
+	}
+	if !q.Until.IsZero() {
+		text += " (until " + q.Until.UTC().Format(time.RFC3339) + ")"
+	}
+	return strings.TrimSpace(text)
+}
+
+// Bounds of what reaches a site in a node's reason, where Slurm has room for a thousand bytes.
+const maxReason, maxTicket = 500, 64
+
+var ticketForm = regexp.MustCompile(`^[A-Za-z0-9._#/-]*$`)
+
+func (s *Nodes) check(q *v1.SetNodes) error {
+	q.Reason = strings.TrimSpace(q.Reason)
+	switch {
+	case q.State != federation.WishDrain && q.State != federation.WishResume:
+		return fmt.Errorf("unknown state %q: use DRAIN or RESUME", q.State)
+	case len(q.Nodes) == 0 && len(q.Where) == 0:
+		return fmt.Errorf("no node is named: write SITE/HOSTLIST, or a condition")
+	case q.State == federation.WishDrain && q.Reason == "":
+		return fmt.Errorf("a drain needs a reason: others have to know when it may end")
+	case len(q.Reason) > maxReason || strings.ContainsFunc(q.Reason, unicode.IsControl):
+		return fmt.Errorf("invalid reason: want one line of at most %d bytes", maxReason)
+	case len(q.Ticket) > maxTicket || !ticketForm.MatchString(q.Ticket):
+		return fmt.Errorf("invalid ticket %q: want at most %d letters, digits, '.', '_', '#', '/' and '-'", q.Ticket, maxTicket)
+	case q.State == federation.WishResume && (q.Requeue || !q.Until.IsZero()):
+		return fmt.Errorf("until and requeue are for a drain")
+	case !q.Until.IsZero() && !q.Until.After(s.Now()):
+		return fmt.Errorf("until %s: this time has passed", q.Until.UTC().Format(time.RFC3339))
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fsub/federation"
+	"fsub/slurm/hostlist"
+)
+
+// where is one condition: a key, and the values of which one must be met.
+type where struct {
+	key    string
+	values []string
+}
+
+var whereKeys = []string{"site", "gpu", "partition", "pool", "state", "feature", "reason", "owner"}
+
+func readWhere(texts []string) ([]where, error) {
+	var out []where
+	for _, text := range texts {
+		key, values, ok := strings.Cut(text, "=")
+		if !ok || !slices.Contains(whereKeys, key) {
+			return nil, fmt.Errorf("invalid condition %q: want KEY=VALUE with one of the keys %s", text, strings.Join(whereKeys, ", "))
+		}
+		w := where{key: key, values: strings.Split(values, ",")}
+		if key == "reason" { // which may have commas
+			w.values = []string{values}
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+func (w *where) holds(m *member) bool {
+	n := m.node
+	has := func(list []string) bool {
+		return slices.ContainsFunc(w.values, func(v string) bool {
+			return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, v) })
+		})
+	}
+	switch w.key {
+	case "site":
+		return slices.Contains(w.values, string(m.site.Name))
+	case "partition", "pool":
+		return slices.ContainsFunc(w.values, func(v string) bool { return slices.Contains(n.Partitions, v) })
+	case "feature":
+		return slices.ContainsFunc(w.values, func(v string) bool { return slices.Contains(n.Features, v) })
+	case "state":
+		return has(append(words(n), n.State...))
+	case "gpu":
+		for _, g := range n.GRES {
+			if g.Name == "gpu" && g.Total > 0 && (slices.Contains(w.values, "any") || has([]string{g.Type})) {
+				return true
+			}
+		}
+		return false
+	case "owner":
+		return m.record != nil && slices.Contains(w.values, m.record.Owner)
+	}
+	return strings.Contains(strings.ToLower(n.Reason), strings.ToLower(w.values[0])) // reason
+}
+
+// words are what sinfo would say of the node's state beside the site's own: DRAINING and DRAINED.
+func words(n *federation.Node) []string {
+	has := func(s string) bool { return slices.Contains(n.State, s) }
+	switch busy := has("ALLOCATED") || has("MIXED") || has("COMPLETING"); {
+	case !has("DRAIN"):
+		return nil
+	case busy:
+		return []string{"DRAINING"}
+	}
+	return []string{"DRAINED"}
+}
+
+// choose returns the nodes that names and conditions choose, in order of site and name; all if there are neither.
+func choose(all []member, names, conditions []string) ([]member, error) {
+	conds, err := readWhere(conditions)
+	if err != nil {
+		return nil, err
+	}
+	chosen := all
+	if len(names) > 0 {
+		if chosen, err = named(all, names); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]member, 0, len(chosen))
+	for i := range chosen {
+		if !slices.ContainsFunc(conds, func(w where) bool { return !w.holds(&chosen[i]) }) {
+			out = append(out, chosen[i])
+		}
+	}
+	return out, nil
+}
+
+// named finds the nodes of some texts: SITE/HOSTLIST, SITE/*, HOSTLIST.
+func named(all []member, texts []string) ([]member, error) {
+	byName := make(map[string][]int, len(all))
+	sites := map[string]bool{}
+	for i := range all {
+		byName[all[i].node.Name] = append(byName[all[i].node.Name], i)
+		sites[string(all[i].site.Name)] = true
+	}
+	wanted := make([]bool, len(all))
+	site := ""
+	for _, text := range texts {
+		for k, item := range hostlist.Split(text) { // alpha/n[1-2],gamma/g1
+			before, list, has := strings.Cut(item, "/")
+			switch {
+			case has:
+				site = before
+			case k == 0:
+				site, list = "", item
+			default: // of the site before the last comma
+				list = item
+			}
+			if site != "" && !sites[site] {
+				return nil, fmt.Errorf("no nodes of a site %q are known; see: fed site list", site)
+			}
+			if err := mark(all, byName, site, list, wanted); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var out []member
+	for i := range all {
+		if wanted[i] {
+			out = append(out, all[i])
+		}
+	}
+	return out, nil
+}
+
+// mark marks the nodes of a hostlist, of one site or, if site is "", of the only site that has them.
+func mark(all []member, byName map[string][]int, site, list string, wanted []bool) error {
+	if site != "" && list == "*" {
+		for i := range all {
+			wanted[i] = wanted[i] || string(all[i].site.Name) == site
+		}
+		return nil
+	}
+	names, err := hostlist.Expand(list)
+	if err != nil {
+		return fmt.Errorf("invalid list of nodes %q: %v", list, err)
+	}
+	for _, name := range names {
+		found := byName[name]
+		if site != "" {
+			found = slices.DeleteFunc(slices.Clone(found), func(i int) bool { return string(all[i].site.Name) != site })
+		}
+		switch {
+		case len(found) == 0 && site != "":
+			return fmt.Errorf("site %s has no node %s", site, name)
+		case len(found) == 0:
+			return fmt.Errorf("no site has a node %s", name)
+		case len(found) > 1:
+			var of []string
+			for _, i := range found {
+				of = append(of, string(all[i].site.Name)+"/"+name)
+			}
+			return fmt.Errorf("several sites have a node %s: write %s", name, strings.Join(of, " or "))
+		}
+		wanted[found[0]] = true
+	}
+	return nil
+}

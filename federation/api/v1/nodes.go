@@ -1,0 +1,82 @@
+package v1
+
+import (
+	"time"
+
+	"fsub/federation"
+)
+
+// Node is a node of a site, as the site showed it last, with what operators of the federation want of it.
+type Node struct {
+	Site federation.SiteName `json:"site"`
+	Name string              `json:"name"`
+	// State is in Slurm's words. DRAIN is there from the moment on that it is wanted: see Unconfirmed.
+	State      []string   `json:"state"`
+	Reason     string     `json:"reason,omitempty"`
+	ReasonOurs bool       `json:"reason_ours,omitempty"` // operators of this federation gave it
+	ReasonBy   string     `json:"reason_by,omitempty"`   // the user whom the site names
+	ReasonAt   *time.Time `json:"reason_at,omitempty"`
+	Partitions []string   `json:"partitions,omitempty"`
+	Features   []string   `json:"features,omitempty"`
+	CPUs       int        `json:"cpus"`
+	CPUsUsed   int        `json:"cpus_used"`
+	Memory     int64      `json:"memory_mib"`
+	GPUs       int        `json:"gpus,omitempty"`
+	GPUsUsed   int        `json:"gpus_used,omitempty"`
+	GPUType    string     `json:"gpu_type,omitempty"`
+	// Unconfirmed: a drain is wanted that the site does not show yet. Nothing is placed there already.
+	Unconfirmed bool      `json:"unconfirmed,omitempty"`
+	Seen        time.Time `json:"seen"`              // when the site was looked at
+	Stale       bool      `json:"stale,omitempty"`   // since then it has not answered
+	Wanted      *Wanted   `json:"wanted,omitempty"`  // the last word of operators; none was ever said otherwise
+	Note        string    `json:"note,omitempty"`    // why it is not as wanted
+	Usable      bool      `json:"usable"`            // new jobs can start there
+	History     []NodeWas `json:"history,omitempty"` // of a single node, the oldest line first
+}
+
+// Wanted is the last word of the federation's operators about a node.
+type Wanted struct {
+	State   federation.NodeWish `json:"state"` // DRAIN or RESUME; RESUME too once a drain's time has passed
+	Owner   string              `json:"owner"`
+	Ticket  string              `json:"ticket,omitempty"`
+	Reason  string              `json:"reason,omitempty"`
+	Requeue bool                `json:"requeue,omitempty"` // jobs that run there are requeued; else they end by themselves
+	Since   time.Time           `json:"since"`
+	Until   *time.Time          `json:"until,omitempty"`
+}
+
+// NodeWas is a line of a node's history.
+type NodeWas struct {
+	Time   time.Time `json:"time"`
+	Who    string    `json:"who,omitempty"`
+	From   string    `json:"from,omitempty"`
+	To     string    `json:"to"`
+	Wanted bool      `json:"wanted,omitempty"` // an operator of the federation said so; else the site showed it
+	Why    string    `json:"why,omitempty"`
+}
+
+// SetNodes asks that nodes be drained or resumed. They are chosen by Nodes, by Where or by both.
+type SetNodes struct {
+	Nodes []string `json:"nodes,omitempty"` // SITE/HOSTLIST, SITE/* or, where its names are of one site alone, HOSTLIST
+	// Where narrows the choice: KEY=VALUE[,VALUE...] with the keys site, gpu, partition, state, feature, reason and owner.
+	Where   []string            `json:"where,omitempty"`
+	State   federation.NodeWish `json:"state"`            // DRAIN or RESUME
+	Reason  string              `json:"reason,omitempty"` // a drain needs one
+	Ticket  string              `json:"ticket,omitempty"`
+	Until   time.Time           `json:"until,omitzero"`    // a drain ends then by itself
+	Requeue bool                `json:"requeue,omitempty"` // requeue the jobs that run there
+}
+
+// SetNodesResponse tells what was made of it, node by node, in order of site and name. What was accepted is durable.
+type SetNodesResponse struct {
+	Nodes []NodeSet `json:"nodes"`
+}
+
+// NodeSet is what was made of an order about one node.
+type NodeSet struct {
+	Site federation.SiteName `json:"site"`
+	Name string              `json:"name"`
+	// Left: the node stays as it is, because of somebody else's word. A drain is accepted all the same, and follows when that is gone.
+	Left bool   `json:"left,omitempty"`
+	Note string `json:"note,omitempty"` // whose word that is; or what stands in the way for now
+}
