@@ -27,6 +27,7 @@ type schema struct {
 	Properties map[string]*schema `json:"properties"`
 	Required   []string           `json:"required"`
 	Additional any                `json:"additionalProperties"`
+	Nullable   bool               `json:"nullable"`
 }
 
 type described struct {
@@ -63,7 +64,7 @@ func (d *described) check(path string, s *schema, v any) (faults []string) {
 	wrong := func() []string { return []string{fmt.Sprintf("%s: %v is no %v", path, v, s.Type)} }
 	switch v := v.(type) {
 	case nil:
-		if !is("null") {
+		if !is("null") && !s.Nullable {
 			return wrong()
 		}
 	case string:

@@ -106,3 +106,68 @@ func field(v any, path string) string {
 	}
 	return fmt.Sprint(v)
 }
+
+// TestSlurmAnswersAreAsDescribed holds what is answered under /slurm and /slurmdb, in each version, against the document.
+func TestSlurmAnswersAreAsDescribed(t *testing.T) {
+	d := start(t)
+	c := client.New(d.Socket)
+	defer c.Close()
+	running, _, _, _ := fill(t, d)
+	sites := testSites()
+	sites[0].Seen.Accounts = []federation.Account{{Name: "root", ID: 1}, {Name: "proj", Parent: "root", ID: 2, QOS: []string{"normal"}}}
+	sites[0].Seen.Associations = federation.Associations{"alice": {{Account: "proj", ID: 7}}}
+	sites[0].Seen.Licenses = []federation.License{{Name: "matlab", Total: 3}}
+	sites[0].Seen.Reservations = []federation.Reservation{{Name: "maint", Nodes: []string{"n1"}}}
+	d.Controller.SetSites(sites...)
+	var doc described
+	if err := c.Do(t.Context(), "GET", "/openapi/v3", nil, &doc); err != nil || doc.OpenAPI != "3.0.3" {
+		t.Fatalf("%q, %v", doc.OpenAPI, err)
+	}
+	for _, s := range doc.Components.Schemas {
+		s.close()
+	}
+	names := strings.NewReplacer("{job_id}", running.String(), "{node_name}", "n1", "{partition_name}", "main", "{reservation_name}", "maint",
+		"{cluster_name}", "alpha", "{account_name}", "proj", "{name}", "alice", "{qos}", "normal")
+	checked := map[string]int{} // by version
+	for path, methods := range doc.Paths {
+		op, ok := methods["get"]
+		if !ok {
+			continue
+		}
+		for _, slash := range []string{"", "/"} {
+			asked := strings.TrimSuffix(names.Replace(path), "/") + slash
+			var answer any
+			if err := c.Do(t.Context(), "GET", asked, nil, &answer); err != nil {
+				t.Errorf("%s: %v", asked, err)
+				continue
+			}
+			schema := op.Responses["200"].Content["application/json"].Schema
+			for _, fault := range doc.check(asked, &schema, answer) {
+				t.Error(fault)
+			}
+		}
+		checked[strings.Split(path, "/")[2]]++
+	}
+	for _, version := range []string{"v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45"} {
+		if checked[version] < 25 {
+			t.Errorf("only %d paths of %s", checked[version], version)
+		}
+	}
+	if m := doc.Paths["/slurm/v0.0.42/job/{job_id}"]; m["delete"].Responses == nil || m["post"].RequestBody == nil {
+		t.Errorf("job/{job_id}: %+v", m)
+	}
+}
+
+// close makes what a schema does not describe a fault.
+func (s *schema) close() {
+	if s == nil {
+		return
+	}
+	if s.Properties != nil {
+		s.Additional = false
+	}
+	for _, p := range s.Properties {
+		p.close()
+	}
+	s.Items.close()
+}

@@ -15,7 +15,7 @@ func streamJobs(w http.ResponseWriter, r *http.Request, v *listing.View, list []
 	var rest any = resp // all but the jobs, which stand first
 	s := shapeOf(r)
 	if s != nil {
-		shaped, err := s.answer(resp)
+		shaped, err := s.answer(resp, replyOf(r))
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"fsub/federation"
@@ -37,13 +38,14 @@ type Server struct {
 	Host    string        // this machine's name
 	marks   marks
 
+	openapi  func() []byte // the document, made when it is first asked for
 	counters counters
 	census   census
 }
 
-// Routes adds slurmrestd's own paths.
-func (s *Server) Routes() {
-	for pattern, h := range map[string]answer.Handler{
+// handlers are slurmrestd's own paths.
+func (s *Server) handlers() map[string]answer.Handler {
+	return map[string]answer.Handler{
 		"GET /slurm/{version}/ping":               s.ping,
 		"GET /slurm/{version}/diag":               s.diag,
 		"GET /slurm/{version}/jobs":               s.jobs,
@@ -75,7 +77,16 @@ func (s *Server) Routes() {
 		"GET /slurmdb/{version}/qos":              s.qos,
 		"GET /slurmdb/{version}/qos/{name}":       s.qos,
 		"GET /slurmdb/{version}/tres":             s.tres,
-	} {
+	}
+}
+
+// Routes adds the handlers, and the document that describes them.
+func (s *Server) Routes() {
+	s.openapi = sync.OnceValue(s.makeDocument)
+	for _, path := range []string{"/openapi", "/openapi/v3", "/openapi.json"} {
+		s.Router.HandleAs("GET "+path, s.document, s.failSlurm)
+	}
+	for pattern, h := range s.handlers() {
 		// slurmrestd takes a path with or without its last slash.
 		s.Router.HandleAs(pattern, s.versioned(pattern, h), s.failSlurm)
 		s.Router.HandleAs(pattern+"/{$}", s.versioned(pattern, h), s.failSlurm)
@@ -133,7 +144,11 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Ca
 	}
 	rep := s.Reply(r, c)
 	rep.Errors = append(rep.Errors, slurmrestdError(r, err))
-	answer.JSONStatus(w, code, rep)
+	var out any = rep
+	if reply := replyOf(r); reply != nil {
+		out, _ = reply.answer(rep, reply)
+	}
+	answer.JSONStatus(w, code, out)
 	return code
 }
 

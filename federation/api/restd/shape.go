@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ import (
 // what wire does not have gets the value that says nothing.
 //
 // A file begins with "like VERSION" if it tells only how it differs from another. "GET slurm/jobs" begins an answer; "-GET slurm/jobs" is one
-// that the version does not have, "GET slurm/job/{} = GET slurm/jobs" one that is the same as another. A field is a path and a type, "-path" takes
+// that the version does not have, "GET slurm/job/{} = GET slurm/jobs" one that is the same as another; "reply" is what all answers have. A field is a path and a type, "-path" takes
 // a field or all of an object away. In a path [] is an element of a list and * the name of any field. Types:
 //
 //	s i f b   string, integer, number, boolean
@@ -257,30 +258,31 @@ func shapeOf(r *http.Request) *shape {
 	return versionShapes()[version][key]
 }
 
+// replyOf is r's version's shape of what all answers have; nil if there is no such version.
+func replyOf(r *http.Request) *shape { return versionShapes()[r.PathValue("version")]["reply"] }
+
 // write answers with v, a value of package wire, in the shape of the version that was asked for.
 func write(w http.ResponseWriter, r *http.Request, v any) error {
 	s := shapeOf(r)
 	if s == nil {
 		return answer.JSON(w, v)
 	}
-	out, err := s.answer(v)
+	out, err := s.answer(v, replyOf(r))
 	if err != nil {
 		return err
 	}
 	return answer.JSON(w, out)
 }
 
-// answer is v in the shape of an answer.
-func (s *shape) answer(v any) (map[string]any, error) {
+// answer is v in the shape of an answer, with what all have.
+func (s *shape) answer(v any, reply *shape) (map[string]any, error) {
 	read, err := generic(v)
 	if err != nil {
 		return nil, err
 	}
 	out, _ := s.of(read).(map[string]any)
-	if s.fields["meta"] == nil { // all but the oldest have these alike
-		whole, _ := read.(map[string]any)
-		out["meta"], out["errors"], out["warnings"] = whole["meta"], whole["errors"], whole["warnings"]
-	}
+	more, _ := reply.of(read).(map[string]any)
+	maps.Copy(out, more)
 	return out, nil
 }
 

@@ -30,7 +30,7 @@ func TestBaseIsWire(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shaped, err := versionShapes()[wire.Base][key].answer(v)
+		shaped, err := versionShapes()[wire.Base][key].answer(v, versionShapes()[wire.Base]["reply"])
 		if err != nil {
 			t.Fatal(err)
 		}
