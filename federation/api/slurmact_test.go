@@ -38,6 +38,18 @@ func TestSlurmSubmit(t *testing.T) {
 	if diff := cmp.Diff(want, *j.Spec); diff != "" || j.User != "alice" || j.Held != federation.HeldUser {
 		t.Errorf("%+v\n%s", j, diff)
 	}
+	old := map[string]any{"script": "#!/bin/sh\ntrue\n", "job": map[string]any{"name": "k", "current_working_directory": "/work", "nodes": 2, "tasks": 3,
+		"environment": map[string]string{"PATH": "/bin"}, "time_limit": 5, "gres": "gpu:1"}}
+	if code := as(t, alice, d.Socket, "POST", "/slurm/v0.0.38/job/submit", old, &resp); code != 500 || !strings.Contains(resp.Errors[0].Description, "gres") {
+		t.Errorf("v0.0.38 with a field that is not carried: status %d, %+v", code, resp.Errors)
+	}
+	delete(old["job"].(map[string]any), "gres")
+	if code := as(t, alice, d.Socket, "POST", "/slurm/v0.0.38/job/submit", old, &resp); code != 200 {
+		t.Fatalf("v0.0.38: status %d, %+v", code, resp.Errors)
+	}
+	if k, err := d.Store.Job(t.Context(), federation.JobID(resp.JobID)); err != nil || k.Spec.MinNodes != 2 || k.Spec.NTasks != 3 || k.Spec.TimeLimit != 5*time.Minute {
+		t.Errorf("v0.0.38: %+v, %v", k.Spec, err)
+	}
 	if p, _ := d.Store.Payload(t.Context(), j.ID); cmp.Diff([]string{"a"}, p.Argv) != "" || p.Script != body["script"] {
 		t.Errorf("payload %+v", p)
 	}

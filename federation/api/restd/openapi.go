@@ -154,7 +154,7 @@ func (s *shape) schema() object {
 		out = object{"type": "object", "additionalProperties": s.elem.schema()}
 	case '[':
 		out = object{"type": "array", "items": s.elem.schema()}
-	case 'i':
+	case 'i', 'x':
 		out = object{"type": "integer", "format": "int64"}
 	case 'f':
 		out = object{"type": "number", "format": "double"}

@@ -115,7 +115,12 @@ func (s *Server) Reply(r *http.Request, c identity.Caller) wire.Reply {
 	if v := r.PathValue("version"); v != "" {
 		rep.Meta.Plugin.DataParser = "data_parser/" + v
 	}
-	if strings.HasPrefix(r.URL.Path, "/slurmdb/") {
+	switch db := strings.HasPrefix(r.URL.Path, "/slurmdb/"); {
+	case r.PathValue("version") == "v0.0.38" && db:
+		rep.Meta.Plugin.Type, rep.Meta.Plugin.Name = "openapi/dbv0.0.38", "Slurm OpenAPI DB v0.0.38"
+	case r.PathValue("version") == "v0.0.38":
+		rep.Meta.Plugin.Type, rep.Meta.Plugin.Name = "openapi/v0.0.38", "Slurm OpenAPI v0.0.38"
+	case db:
 		rep.Meta.Plugin.Type, rep.Meta.Plugin.Name = "openapi/slurmdbd", "Slurm OpenAPI slurmdbd"
 	}
 	if c.Name != "" {
@@ -134,6 +139,7 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Ca
 	case errors.As(err, new(refusal.NoRouteError)):
 		http.Error(w, "Unable find requested URL. Please view /openapi/v3 for API reference.", http.StatusNotFound)
 		return http.StatusNotFound
+	case r.PathValue("version") == "v0.0.38": // which has no other
 	case isNumber(err, wire.ErrJobID):
 		code = http.StatusNotFound
 	case isNumber(err, wire.ErrConvert):

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -28,10 +29,14 @@ import (
 //	s i f b   string, integer, number, boolean
 //	N F       {set, infinite, number} of an integer, of a number; it is not set where nothing is known
 //	I         the same of a limit: there is none where nothing is known
-//	l         a string: the first of a list, in lower case
+//	l         a string in lower case
+//	c         a string: all of a list, with commas
+//	e         a string: what comes after the last dot
+//	x         an exit code as wait(2) gives it
 //	{}        an object without fields
 //
-// A question mark after a type allows null, and "< name" says what wire calls the field, in the object that it is in; "< ." is that object itself.
+// A list that becomes one value gives its first. A question mark after a type allows null; "< name" says what wire calls the field, in the
+// object that it is in: "< ." is that object itself, and "name.rest" a list but for its first. A tilde stands for a blank in a name.
 //
 //go:embed shapes
 var shapeFiles embed.FS
@@ -110,7 +115,7 @@ func (a answers) read(lines []string) error {
 // add reads a field: "jobs[].tres_req_str s", "-jobs[].power".
 func (s *shape) add(line string) error {
 	words := strings.Fields(line)
-	path, gone := strings.CutPrefix(words[0], "-")
+	path, gone := strings.CutPrefix(strings.ReplaceAll(words[0], "~", " "), "-")
 	steps := strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".")
 	named := s // the last that has a name
 	for _, step := range steps[:len(steps)-1] {
@@ -196,36 +201,81 @@ func (s *shape) of(v any) any {
 		}
 		return map[string]any{"set": set, "infinite": s.kind == 'I' && !set, "number": n}
 	case 'i', 'f':
-		if isObject {
-			if s.null && object["set"] == false {
-				return nil
-			}
-			v = object["number"]
-		}
-		if _, ok := v.(json.Number); !ok {
-			return json.Number("0")
-		}
-		return v
+		return s.number(v)
 	case 'b':
 		return v == true
+	case 'x':
+		return waitStatus(object)
 	}
-	if isList {
-		v = ""
-		if len(list) > 0 {
-			v = list[0]
+	return s.text(v)
+}
+
+// number is v as a plain number: -1 if it is infinite, or null where that may be.
+func (s *shape) number(v any) any {
+	switch at := v.(type) {
+	case map[string]any:
+		switch {
+		case at["set"] == false && s.null:
+			return nil
+		case at["infinite"] == true:
+			return json.Number("-1")
+		}
+		return s.number(at["number"])
+	case string:
+		digits := strings.IndexFunc(at+".", func(r rune) bool { return r < '0' || r > '9' })
+		if digits > 0 {
+			return json.Number(at[:digits])
+		}
+	case bool:
+		if at {
+			return json.Number("1")
+		}
+	case json.Number:
+		return at
+	}
+	return json.Number("0")
+}
+
+// text is v as a string.
+func (s *shape) text(v any) any {
+	var words []string
+	list, isList := v.([]any)
+	if !isList {
+		list = []any{v}
+	}
+	for _, item := range list {
+		switch item := item.(type) {
+		case string:
+			words = append(words, item)
+		case json.Number:
+			words = append(words, item.String())
 		}
 	}
-	text, ok := v.(string)
-	if n, isNumber := v.(json.Number); isNumber {
-		text, ok = n.String(), true
+	if s.kind != 'c' && len(words) > 1 {
+		words = words[:1]
 	}
-	if s.null && (!ok || isList && text == "") {
+	text := strings.Join(words, ",")
+	switch {
+	case s.null && text == "":
 		return nil
-	}
-	if s.kind == 'l' {
-		text = strings.ToLower(text)
+	case s.kind == 'l':
+		return strings.ToLower(text)
+	case s.kind == 'e':
+		return text[strings.LastIndexByte(text, '.')+1:]
 	}
 	return text
+}
+
+// waitStatus is an exit code with return_code and signal as one number.
+func waitStatus(code map[string]any) json.Number {
+	value := func(v any) int64 {
+		number, _ := v.(map[string]any)
+		n, _ := number["number"].(json.Number)
+		i, _ := n.Int64()
+		return i
+	}
+	signal, _ := code["signal"].(map[string]any)
+	return json.Number(strconv.FormatInt(value(code["return_code"])<<8|value(signal["id"]), 10))
 }
 
 // find looks up a field of an object as wire has it.
@@ -236,10 +286,20 @@ func (s *shape) find(object map[string]any, name string) any {
 	case s.from[0] == "": // a lone dot: the object itself
 		return object
 	}
-	for _, step := range s.from[:len(s.from)-1] {
-		object, _ = object[step].(map[string]any)
+	var v any = object
+	for _, step := range s.from {
+		switch at := v.(type) {
+		case map[string]any:
+			v = at[step]
+		case []any:
+			if v = nil; step == "rest" && len(at) > 0 {
+				v = at[1:]
+			}
+		default:
+			return nil
+		}
 	}
-	return object[s.from[len(s.from)-1]]
+	return v
 }
 
 // asWire are the answers for which package wire has all that wire.Base has, in slurmrestd's order.

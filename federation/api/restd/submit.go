@@ -31,7 +31,14 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 		return err
 	}
 	defer answer.PutBody(body)
-	var req wire.JobSubmitRequest
+	var req struct {
+		Script string            `json:"script"`
+		Jobs   []json.RawMessage `json:"jobs"`
+		Job    *struct {
+			wire.JobDesc
+			Nodes wire.Text `json:"nodes"` // a number in v0.0.38
+		} `json:"job"`
+	}
 	if err := json.Unmarshal(body.Bytes(), &req); err != nil {
 		return refusal.BadBody(err.Error())
 	}
@@ -41,21 +48,27 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 	case req.Job == nil:
 		return refusal.BadBody("job is missing")
 	}
+	desc := &req.Job.JobDesc
+	desc.Nodes = string(req.Job.Nodes)
+	unknown := unknownFields(body.Bytes())
+	if r.PathValue("version") == "v0.0.38" && len(unknown) > 0 { // which has no warnings
+		return notSupported("a federated job cannot carry " + strings.Join(unknown, ", "))
+	}
 	job := &federation.Job{User: c.Name, UID: c.UID, GID: c.GID, SubmitHost: s.Host}
-	if err := s.onBehalf(job, req.Job, c); err != nil {
+	if err := s.onBehalf(job, desc, c); err != nil {
 		return err
 	}
-	p := sbatch.Payload{Script: req.Script, Environment: req.Job.Environment}
+	p := sbatch.Payload{Script: req.Script, Environment: desc.Environment}
 	if p.Script == "" {
-		p.Script = req.Job.Script
+		p.Script = desc.Script
 	}
-	if len(req.Job.Argv) > 1 {
-		p.Argv = req.Job.Argv[1:] // the first stands for the script's name
+	if len(desc.Argv) > 1 {
+		p.Argv = desc.Argv[1:] // the first stands for the script's name
 	}
 	if len(p.Environment) == 0 {
 		return refusal.New(federation.ErrInvalid, wire.ErrEnvironment)
 	}
-	spec, err := specOf(req.Job)
+	spec, err := specOf(desc)
 	if err != nil {
 		return err
 	}
@@ -65,7 +78,7 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 		return err
 	}
 	resp := wire.JobSubmitResponse{JobID: int64(job.ID), StepID: "batch", Reply: s.Reply(r, c)}
-	for _, name := range unknownFields(body.Bytes()) {
+	for _, name := range unknown {
 		resp.Warnings = append(resp.Warnings, wire.Warning{Description: "Ignoring unknown field \"" + name + "\"", Source: "#/job/" + name})
 	}
 	for _, text := range named.Warnings {
