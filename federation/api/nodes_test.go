@@ -152,3 +152,25 @@ func TestNodeOrdersAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestNodeUpdateRights: slurmrestd's path is for administrators, as in Slurm.
+func TestNodeUpdateRights(t *testing.T) {
+	body := map[string]any{"name": []string{"alpha/n1"}, "state": []string{"DRAIN"}, "reason": "fan"}
+	for uid, want := range map[uint32]int{bob: 2010, olga: 2010, 0: 0} {
+		d := start(t)
+		d.Controller.SetSites(testSites()...)
+		var out struct {
+			Errors []struct {
+				Number int `json:"error_number"`
+			} `json:"errors"`
+		}
+		as(t, uid, d.Socket, "POST", "/slurm/v0.0.42/nodes/", body, &out)
+		got := 0
+		if len(out.Errors) > 0 {
+			got = out.Errors[0].Number
+		}
+		if records, _ := d.Store.Nodes(t.Context()); got != want || (len(records) == 1) != (want == 0) {
+			t.Errorf("%s: error %d, %d records", testUsers[uid], got, len(records))
+		}
+	}
+}

@@ -112,7 +112,7 @@ func NewServer(c Config) *Server {
 	}
 	s.actions = &action.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends}
 	s.restd = &restd.Server{
-		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, Bodies: s.bodies, Router: s.router, Users: who.Users, Now: c.Now,
+		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, Nodes: &s.nodes, Bodies: s.bodies, Router: s.router, Users: who.Users, Now: c.Now,
 		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host,
 	}
 	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals, bodies: s.bodies}

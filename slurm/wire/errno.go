@@ -22,6 +22,7 @@ const (
 	ErrAlreadyDone       = 2021
 	ErrJobPending        = 2024
 	ErrTaskCount         = 2025
+	ErrNodeState         = 2028
 	ErrFeature           = 2029
 	ErrDependency        = 2038
 	ErrJobHeld           = 2042
@@ -74,6 +75,7 @@ var sentences = map[int]string{
 	ErrAlreadyDone:       "Job/step already completing or completed",
 	ErrJobPending:        "Job is pending execution",
 	ErrTaskCount:         "Task count specification invalid",
+	ErrNodeState:         "Invalid node state specified",
 	ErrFeature:           "Invalid feature specification",
 	ErrDependency:        "Job dependency problem",
 	ErrJobHeld:           "Job is in held state, pending scheduler release",

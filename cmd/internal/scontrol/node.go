@@ -11,7 +11,7 @@ import (
 	"fsub/slurm/wire"
 )
 
-// showNodes is "show nodes [LIST]". Two sites may have nodes of one name: then both are shown.
+// showNodes is "show nodes [LIST]". Two sites may have nodes of one name: then both are shown, unless the list is SITE/LIST.
 func (c *command) showNodes(list string, given bool) int {
 	if given && list == "" {
 		return 0
@@ -30,15 +30,19 @@ func (c *command) showNodes(list string, given bool) int {
 		}
 		return 0
 	}
-	names, err := hostlist.Expand(list)
+	site, hosts, ofSite := strings.Cut(list, "/")
+	if !ofSite {
+		hosts = list
+	}
+	names, err := hostlist.Expand(hosts)
 	if err != nil {
-		names = []string{list}
+		names = []string{hosts}
 	}
 	exit := 0
 	for _, name := range names {
 		found := false
 		for i := range nodes {
-			if nodes[i].Name == name {
+			if nodes[i].Name == name && (!ofSite || nodes[i].ClusterName == site) {
 				found = true
 				c.printNode(&nodes[i])
 			}

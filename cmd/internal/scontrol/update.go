@@ -83,6 +83,8 @@ func (c *command) update(words []string) int {
 			key, relative = key[:len(key)-1], key[len(key)-1:]
 		}
 		switch {
+		case i == 0 && has && is(key, "NodeName", 5):
+			return c.updateNode(words)
 		case i == 0 && has && entityOther(key):
 			return c.fail("slurm_update error: Invalid user id")
 		case has && is(key, "JobId", 3) && !is(key, "JobName", 4):
@@ -141,7 +143,7 @@ func joined(words []string) []string {
 
 // entityOther reports whether key names something else than a job.
 func entityOther(key string) bool {
-	for _, name := range []string{"NodeName", "PartitionName", "ReservationName", "SlurmctldDebug", "StepId", "SuspendExcNodes"} {
+	for _, name := range []string{"PartitionName", "ReservationName", "SlurmctldDebug", "StepId", "SuspendExcNodes"} {
 		if is(key, name, 5) {
 			return true
 		}

@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
+	"fsub/federation/api/nodes"
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
 	"fsub/slurm/wire"
@@ -28,6 +29,7 @@ type Server struct {
 	Lister  *listing.Lister
 	Gate    *submission.Gate
 	Actions *action.Actions
+	Nodes   *nodes.Nodes
 	Bodies  *answer.Bodies
 	Router  *answer.Router
 	Users   *identity.Names
@@ -60,6 +62,8 @@ func (s *Server) handlers() map[string]answer.Handler {
 		"GET /slurm/{version}/reservation/{name}": s.reservations,
 		"POST /slurm/{version}/job/submit":        s.slurmSubmit,
 		"POST /slurm/{version}/job/{id}":          s.updateJob,
+		"POST /slurm/{version}/node/{name}":       s.updateNodes,
+		"POST /slurm/{version}/nodes":             s.updateNodes,
 		"DELETE /slurm/{version}/job/{id}":        s.killJob,
 		"DELETE /slurm/{version}/jobs":            s.killJobs,
 		"GET /slurmdb/{version}/ping":             s.ping,
