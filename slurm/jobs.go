@@ -56,11 +56,13 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	if err != nil {
 		return report, err
 	}
+	whole, postponed := postpone(whole, mine, v)
 	whole = append(whole, again...)
 	records, err := d.details(ctx, whole, v)
 	if err != nil {
 		return report, err
 	}
+	d.noteRunning(st, whole, records)
 	next := old.clone()
 	next.learn(whole, records)
 	next.learnTasks(arrays)
@@ -94,11 +96,39 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 			report.Changed = append(report.Changed, j)
 		}
 	}
+	for _, id := range postponed {
+		next.unsee(id)
+	}
 	next.forget(known)
 	report.Known, report.Keys = next.tellKnown(st, known)
 	report.Mark = next
 	return report, d.endTwins(ctx, &report, next)
 }
+
+// notEndedMost bounds the jobs that have not ended and whose details are read in one look, where many have changed.
+const notEndedMost = 16
+
+// postpone leaves to the next look what can wait where many jobs have changed and are read one by one: of jobs that take a second most
+// have ended by then, and nobody has missed their start.
+func postpone(changed []number, mine map[number][]row, v *view) (now, later []number) {
+	if v.records != nil || len(changed) <= notEndedMost || readAll(len(changed), len(v.rows)) {
+		return changed, nil
+	}
+	for _, id := range changed {
+		rows := mine[id]
+		if len(rows) == 1 && !state(rows[0].state).Ended() {
+			later = append(later, id)
+		} else {
+			now = append(now, id)
+		}
+	}
+	n := min(notEndedMost, len(later))
+	return append(now, later[:n]...), later[n:]
+}
+
+// readAll reports whether reading all the jobs there are is less work than reading n of them one by one: a call costs about as much as
+// four jobs.
+func readAll(n, all int) bool { return n > 20 && n*4 > all }
 
 // overtaken reports whether a job has started between the list and its details. If it goes back to
 // the queue before the next look, as when a node refuses it, the next list is the same as this one;
@@ -188,7 +218,7 @@ func pendingTasks(id number, rows []row) []int {
 // details asks for the records of jobs: one by one, or all at once where that is less work for the controller.
 func (d *Driver) details(ctx context.Context, ids []number, v *view) (map[number][]wire.Job, error) {
 	out := map[number][]wire.Job{}
-	if all := v.records; all != nil || len(ids) > 20 && len(ids)*20 > len(v.rows) {
+	if all := v.records; all != nil || readAll(len(ids), len(v.rows)) {
 		if all == nil {
 			var err error
 			if all, err = d.allJobs(ctx); err != nil {

@@ -88,9 +88,6 @@ func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federatio
 			next[r.JobID] = runningJob{RunningJob: d.holds(st, r), read: now}
 		}
 	}
-	d.mu.Lock()
-	d.running, d.waiting = next, waits
-	d.mu.Unlock()
 	out := make([]federation.RunningJob, 0, len(next))
 	for _, j := range next {
 		out = append(out, j.RunningJob)
@@ -99,8 +96,30 @@ func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federatio
 	for _, j := range waits {
 		waiting = append(waiting, j.WaitingJob)
 	}
+	d.mu.Lock()
+	for id, j := range d.running { // what was read meanwhile
+		if j.read.After(now) {
+			next[id] = j
+		}
+	}
+	d.running, d.waiting = next, waits
+	d.mu.Unlock()
 	inOrder(out, waiting)
 	return out, waiting, nil
+}
+
+// noteRunning keeps what was read of jobs of ours that hold nodes, so that it is not asked for again.
+func (d *Driver) noteRunning(st standing, ids []number, records map[number][]wire.Job) {
+	now := d.c.now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, id := range ids {
+		for i := range records[id] {
+			if r := &records[id][i]; d.running != nil && holdsNodes(r.State) {
+				d.running[r.JobID] = runningJob{RunningJob: d.holds(st, r), read: now}
+			}
+		}
+	}
 }
 
 // inOrder sorts what is listed of jobs, so that equal looks are equal.
@@ -135,7 +154,7 @@ func holdsNodes(l wire.Strings) bool {
 
 // runningRecords asks for the records of running jobs one by one, or for all there are if that is less work.
 func (d *Driver) runningRecords(ctx context.Context, ids []int64, total int) ([]wire.Job, error) {
-	if len(ids) > 20 && len(ids)*20 > total {
+	if readAll(len(ids), total) {
 		all, err := d.allJobs(ctx)
 		if err != nil {
 			return nil, err

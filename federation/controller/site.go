@@ -54,6 +54,17 @@ func (s *site) expire(now time.Time) {
 	}
 }
 
+// waiting is how many jobs of ours wait at the site.
+func (s *site) waiting() int {
+	n := 0
+	for _, j := range s.jobs {
+		if j.State == federation.Pending {
+			n++
+		}
+	}
+	return n
+}
+
 const submitSlots = 4
 
 // news is what a site's driver has said that there is to be seen, and the controller has not looked at yet.

@@ -89,7 +89,7 @@ func (j *job) mirror(p *job) {
 func (c *arrays) changed(p *job) {
 	array := p.array
 	array.mirror(p)
-	if p.State.Started() && array.State == federation.Pending {
+	if !p.Start.IsZero() && array.State == federation.Pending {
 		array.State, array.Start = federation.Running, p.Start
 		c.batch.job(array)
 	}

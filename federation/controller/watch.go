@@ -158,8 +158,12 @@ func (c *watch) health(s *site) {
 	c.metrics.answering(s.Name, answering)
 }
 
-// observeSoon has the site's nodes looked at before their time, because a job of ours has ended there.
+// observeSoon has the site's nodes looked at before their time, because a job of ours has ended there. What it has left is not free if
+// enough short jobs wait there to take it.
 func (c *watch) observeSoon(s *site) {
+	if s.Ahead > 0 && s.waiting() >= s.Ahead/2 {
+		return
+	}
 	if t := c.now().Add(c.t.Observe / 10); t.Before(s.nextObserve) {
 		s.nextObserve = t
 	}
