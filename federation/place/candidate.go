@@ -134,6 +134,14 @@ func (c *candidate) moment(w *World) moment {
 	return at
 }
 
+// key tells one of the candidate's fits apart from other needs in its pools.
+func (c *candidate) key(i int) fitKey {
+	if c.keys[i].pools == 0 {
+		c.keys[i] = keyOf(c.pool, len(c.pools), &c.fits[i])
+	}
+	return c.keys[i]
+}
+
 // later is when a candidate that cannot run a job now can, and by which of its fits.
 func (c *candidate) later(free *capacity) (start int64, fit int) {
 	if c.asked == free.epoch && c.changes == free.changes {
@@ -141,10 +149,7 @@ func (c *candidate) later(free *capacity) (start int64, fit int) {
 	}
 	start = never
 	for i := range c.fits {
-		if c.keys[i].pools == 0 {
-			c.keys[i] = keyOf(c.pool, len(c.pools), &c.fits[i])
-		}
-		if t := free.estimate(&c.curs[i], &c.fits[i], c.keys[i], c.limit); t < start {
+		if t := free.estimate(&c.curs[i], &c.fits[i], c.key(i), c.limit); t < start {
 			start, fit = t, i
 		}
 	}

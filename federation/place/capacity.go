@@ -31,7 +31,8 @@ type capacity struct {
 
 	reserve []int // by pool: how many waiting jobs hold claims
 	old     map[fitKey]estimate
-	untaken map[fitKey]estimate // those made while nothing was taken: they last until the time or the site changes
+	memory  memory
+	quiet   int64 // nothing that runs ends before
 
 	gresAt []int32 // room for freeAt, readyPlain and earliest to work in
 	times  []int64
@@ -69,17 +70,19 @@ func newCapacity(m *model, now int64, epoch int) *capacity {
 		cpu: slices.Clone(m.cpu), mem: slices.Clone(m.mem), gres: slices.Clone(m.gres),
 		bucket: make([]uint8, len(m.cpu)), cells: make([]cellState, len(m.cells)),
 		head: make([]int32, len(m.cpu)), claims: map[int32][]claim{}, marked: make([]bool, len(m.cpu)),
-		first: make([]int64, len(m.cpu)), reserve: make([]int, len(m.pools)), old: map[fitKey]estimate{}, untaken: map[fitKey]estimate{},
+		first: make([]int64, len(m.cpu)), reserve: make([]int, len(m.pools)), old: map[fitKey]estimate{},
 	}
 	for n := range c.first {
 		c.first[n] = m.firstFree(int32(n))
 	}
+	c.quiet = firstOf(c.first)
 	c.begin()
 	return c
 }
 
 // begin is how a plan finds starts and reservations.
 func (c *capacity) begin() {
+	c.memory.begin()
 	if c.m.starts != nil {
 		c.starts, c.begun = slices.Clone(c.m.starts), make([]bool, len(c.m.cpu))
 	}
@@ -96,8 +99,8 @@ func (c *capacity) blocked(n int32) bool {
 
 // release gives back all that was taken since the last release: what is free is again what the model says, now.
 func (c *capacity) release(now int64, epoch int) {
-	if now != c.now {
-		clear(c.untaken)
+	if now != c.now && !c.lasts(now) {
+		c.memory.forget()
 	}
 	c.now, c.from, c.epoch = now, now, epoch
 	for _, n := range c.taken {
@@ -137,7 +140,8 @@ func (c *capacity) restore(n int32) {
 // follow takes over a model that differs in what is free, and when, on some nodes only. Nothing is taken.
 func (c *capacity) follow(m *model, changed []int32) {
 	c.m = m
-	clear(c.untaken)
+	c.memory.forget()
+	c.memory.begin()
 	for _, n := range changed {
 		was := c.bucket[n]
 		c.restore(n)
@@ -156,6 +160,7 @@ func (c *capacity) follow(m *model, changed []int32) {
 		s.begun[b]++
 		s.top = max(s.top, b)
 	}
+	c.quiet = firstOf(c.first)
 }
 
 // cell returns the state of a cell, sorting its nodes when it is first asked for.
@@ -245,6 +250,7 @@ func enough(free []int32, w *want) bool {
 // place takes what f needs from node n until end.
 func (c *capacity) place(n int32, f *fit, end int64) {
 	c.use(n)
+	c.memory.step(step{f: f, nodes: uint64(n), from: c.now, to: end})
 	c.cpu[n] -= c.cpus(n, f)
 	c.mem[n] -= f.mem
 	base := int(n) * len(c.m.slots)

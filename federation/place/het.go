@@ -181,7 +181,7 @@ func earliestOf(free *capacity, options []*candidate) (start int64, best spot) {
 	start = never
 	for _, o := range options {
 		for i := range o.fits {
-			if at, nodes := free.earliest(&o.curs[i], &o.fits[i], o.limit); at < start {
+			if at, nodes := free.search(&o.curs[i], &o.fits[i], o.limit); at < start {
 				start, best = at, spot{o, i, nodes}
 			}
 		}
@@ -232,6 +232,7 @@ func (c *capacity) copyFrom(from int64) *capacity {
 		k.claims[n] = slices.Clip(list)
 	}
 	k.starts, k.begun = slices.Clone(c.starts), slices.Clone(c.begun)
+	k.memory = memory{}
 	k.gresAt, k.times, k.ready, k.taken = nil, nil, nil, nil
 	return &k
 }

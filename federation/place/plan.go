@@ -226,7 +226,7 @@ func (w *World) reserve(c *candidate) int64 {
 	start, best := never, -1
 	var nodes []int32
 	for i := range c.fits {
-		if t, on := free.earliest(&c.curs[i], &c.fits[i], c.limit); t < start {
+		if t, on := free.earliest(&c.curs[i], &c.fits[i], c.key(i), c.limit); t < start {
 			start, nodes, best = t, on, i
 		}
 	}

@@ -219,16 +219,8 @@ func (c *capacity) estimate(cur *cursor, f *fit, key fitKey, limit time.Duration
 	if e, ok := c.old[key]; ok && e.changes == c.changes {
 		return e.start
 	}
-	untouched := len(c.taken) == 0
-	if e, ok := c.untaken[key]; ok && untouched {
-		c.old[key] = e
-		return e.start
-	}
-	start, _ := c.earliest(cur, f, limit)
+	start, _ := c.earliest(cur, f, key, limit)
 	c.old[key] = estimate{start, c.changes}
-	if untouched {
-		c.untaken[key] = c.old[key]
-	}
 	return start
 }
 
@@ -273,8 +265,8 @@ type nodeTime struct {
 	at int64
 }
 
-// earliest works out when and on which nodes f could start.
-func (c *capacity) earliest(cur *cursor, f *fit, limit time.Duration) (int64, []int32) {
+// search works out when and on which nodes f could start.
+func (c *capacity) search(cur *cursor, f *fit, limit time.Duration) (int64, []int32) {
 	if f.nodes == 1 && len(f.include) == 0 {
 		return c.earliestOne(cur, f, limit)
 	}
@@ -408,6 +400,7 @@ func (c *capacity) nodesAt(ready []nodeTime, f *fit, start int64) []int32 {
 
 // claim keeps nodes for a job that will start there.
 func (c *capacity) claim(nodes []int32, f *fit, from, to int64) {
+	c.memory.step(step{f: f, nodes: hashNodes(nodes), from: from, to: to, claim: true})
 	for _, n := range nodes {
 		c.use(n)
 		c.claims[n] = append(c.claims[n], claim{from, to, f})

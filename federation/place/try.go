@@ -41,7 +41,7 @@ func (c *candidate) spotsAt(at *moment) []spot {
 	case at.spots != nil:
 		return at.spots
 	case parts == nil && nodes == nil && at.start != never:
-		_, nodes = c.site.capacity().earliest(&c.curs[fit], &c.fits[fit], c.limit)
+		_, nodes = c.site.capacity().search(&c.curs[fit], &c.fits[fit], c.limit)
 	}
 	if nodes != nil {
 		return []spot{{c, fit, nodes}}

@@ -1,0 +1,117 @@
+package place
+
+import "time"
+
+// known is what has been found out about a site as it stands after some steps of a plan. The next plan begins with the same steps, mostly, and
+// where nothing has changed at the site it need not search again.
+type known struct {
+	starts map[fitKey]found
+	next   map[step]*known
+}
+
+// found is when and on which nodes a need can be met.
+type found struct {
+	start int64
+	nodes []int32
+}
+
+// step is something that a plan takes at a site: a start on a node, or a claim on nodes.
+type step struct {
+	f        *fit
+	nodes    uint64 // a claim's, hashed; a start's one node
+	from, to int64
+	claim    bool
+}
+
+// maxKnown bounds the states that are remembered of a site, and the steps that lead to one.
+const maxKnown = 256
+
+// memory follows a plan through what is known.
+type memory struct {
+	root, at *known
+	pending  []step // that lead on from at; at is nil if there were too many
+	states   int
+}
+
+func (m *memory) forget() { *m = memory{root: new(known), pending: m.pending} }
+
+// begin goes back to where nothing is taken.
+func (m *memory) begin() {
+	if m.root == nil || m.states > maxKnown {
+		m.forget()
+	}
+	m.at, m.pending = m.root, m.pending[:0]
+}
+
+func (m *memory) step(s step) {
+	switch {
+	case m.at == nil:
+	case len(m.pending) == maxKnown:
+		m.at = nil
+	default:
+		m.pending = append(m.pending, s)
+	}
+}
+
+// state is what is known of the site as it stands; nil if that is not remembered.
+func (m *memory) state() *known {
+	for _, s := range m.pending {
+		if m.at == nil || m.states > 2*maxKnown {
+			m.at = nil
+			break
+		}
+		next := m.at.next[s]
+		if next == nil {
+			if m.at.next == nil {
+				m.at.next = map[step]*known{}
+			}
+			next = new(known)
+			m.at.next[s] = next
+			m.states++
+		}
+		m.at = next
+	}
+	m.pending = m.pending[:0]
+	return m.at
+}
+
+// lasts reports whether what is known holds at a later time too: until then nothing ends at the site, and nothing there is overdue.
+func (c *capacity) lasts(now int64) bool {
+	return now >= c.now && now < c.quiet && !c.m.reserved && c.m.boot == nil
+}
+
+// earliest works out when and on which nodes f could start, if that is not known.
+func (c *capacity) earliest(cur *cursor, f *fit, key fitKey, limit time.Duration) (int64, []int32) {
+	at := c.memory.state()
+	if at == nil {
+		return c.search(cur, f, limit)
+	}
+	if key.limit = 0; c.changes > 0 || c.m.reserved {
+		key.limit = limit
+	}
+	if s, ok := at.starts[key]; ok && s.start >= c.now {
+		return s.start, s.nodes
+	}
+	start, nodes := c.search(cur, f, limit)
+	if at.starts == nil {
+		at.starts = map[fitKey]found{}
+	}
+	at.starts[key] = found{start, nodes}
+	return start, nodes
+}
+
+func hashNodes(nodes []int32) uint64 {
+	h := uint64(14695981039346656037)
+	for _, n := range nodes {
+		h = (h ^ uint64(uint32(n))) * 1099511628211
+	}
+	return h
+}
+
+func firstOf(times []int64) int64 {
+	first := never
+	for _, t := range times {
+		first = min(first, t)
+	}
+	return first
+}
