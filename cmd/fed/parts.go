@@ -55,11 +55,11 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if p.sites, err = openSites(ctx, *c, p.rented, p.store, p.log, p.reg); err != nil {
 		return err
 	}
-	if p.ctl, err = p.newController(ctx); err != nil {
+	p.ctl = p.newController()
+	if p.api, err = p.newAPI(); err != nil {
 		return err
 	}
-	p.api, err = p.newAPI()
-	return err
+	return p.api.LoadQueue(ctx, p.ctl.Load)
 }
 
 func (p *parts) close() {
@@ -71,13 +71,13 @@ func (p *parts) close() {
 	}
 }
 
-func (p *parts) newController(ctx context.Context) (*controller.Controller, error) {
+func (p *parts) newController() *controller.Controller {
 	c := p.config
 	var stager federation.Stager = staging.None{}
 	if p.objects != nil {
 		stager = p.carrier
 	}
-	return controller.New(ctx, controller.Config{
+	return controller.Open(controller.Config{
 		Federation: c.Federation, Store: p.store, Sites: p.sites, Policy: c.policy(), MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
 		Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})

@@ -1,22 +1,17 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unique"
 
 	"fsub/federation"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
-	v1 "fsub/federation/api/v1"
-	"fsub/slurm/wire"
 )
 
 // queue is what squeue lists, kept in memory in squeue's order and already written as it is sent: a poll costs the reading of what
@@ -32,6 +27,7 @@ type queue struct {
 	mu      sync.Mutex
 	mark    federation.LogMark // of the store's log; 0: nothing has been read
 	jobs    map[federation.JobID]*queuedJob
+	kinds   map[federation.Job]*rowKind       // of jobs that wait alike
 	groups  map[federation.JobID][]*queuedJob // by array or leader: its parts or components, which are jobs of their own
 	sorted  []*queueRow                       // in squeue's order, with rows that are dead
 	fresh   []*queueRow                       // not in sorted yet
@@ -45,64 +41,16 @@ type queue struct {
 	shared, own []byte // of the row that is being made
 }
 
-// queuedJob is a job with its rows: one, or for an array one for each started task and one for the rest. An array whose tasks are all jobs
-// of their own has none.
-type queuedJob struct {
-	job   federation.JobID
-	group federation.JobID // the array or leader to which it belongs; 0: none
-	end   int64            // in nanoseconds since 1970; 0: live
-	begin int64            // its rows change then; 0: they do not
-	empty bool             // there are no rows
-	row   queueRow         // the first
-	more  []*queueRow
-}
-
-// rows is an iterator over the rows of k.
-func (k *queuedJob) rows(yield func(*queueRow) bool) {
-	if k.empty || !yield(&k.row) {
-		return
-	}
-	for _, r := range k.more {
-		if !yield(r) {
-			return
-		}
-	}
-}
-
-// queueRow is one line of squeue: what rows are selected and ordered by, and the row as it is sent. It is not changed once it is made,
-// but for dead, which the queue's lock guards.
-type queueRow struct {
-	id, raw  uint32 // the number that the shown ID begins with, and its own
-	place    uint32 // where slurmctld would have it in its list
-	task     int32  // index of the task, waitingTasks for those that have not started
-	priority int64
-	end      int64 // when it, or the array that it is of, ended, in nanoseconds since 1970; 0: neither has
-	facts    unique.Handle[rowFacts]
-	shared   unique.Handle[string] // the fields that like jobs have in common, as they are sent
-	own      string                // the others
-	ended    bool
-	dead     bool
-}
-
-// rowFacts are what many rows have in common.
-type rowFacts struct {
-	user, part, account, qos, cluster string
-	uid                               wire.Int
-	state                             string // as squeue shows it: a flag goes before the base state
-	base, short                       string
-}
-
-// bytes appends the row as v1 writes it.
-func (r *queueRow) bytes(b []byte) []byte { return append(append(b, r.shared.Value()...), r.own...) }
-
-func (r *queueRow) size() int { return len(r.shared.Value()) + len(r.own) }
-
 // refresh takes up what was written since the last call. The store is read with the lock held: others who call meanwhile would
 // read the same.
 func (q *queue) refresh(ctx context.Context) error {
 	now, v := q.now(), q.view()
 	if q.mark != 0 && q.otherWorld(v) {
-		q.mark = 0 // also if this fails half-way
+		mark := q.mark
+		q.mark = 0 // if this fails half-way
+		if q.remake(ctx, v) == nil {
+			q.mark = mark
+		}
 	}
 	err := q.follow(ctx, v, now)
 	if errors.Is(err, federation.ErrTrimmed) {
@@ -122,7 +70,7 @@ func (q *queue) refresh(ctx context.Context) error {
 // follow reads all jobs, or those that the log tells of and those whose time has come.
 func (q *queue) follow(ctx context.Context, v *listing.View, now time.Time) error {
 	if q.mark == 0 {
-		return q.readAll(ctx, v, now)
+		return q.readAll(ctx, v, now, q.store.LiveJobs)
 	}
 	mark, changed, err := listing.ChangedJobs(ctx, q.store, q.mark)
 	if err != nil {
@@ -152,8 +100,15 @@ func (q *queue) follow(ctx context.Context, v *listing.View, now time.Time) erro
 	return nil
 }
 
+// load reads the store for the first time. live gives it the live jobs, as those do that federation.Store.LiveJobs gives.
+func (q *queue) load(ctx context.Context, live func(context.Context, func([]federation.Job) error) error) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.readAll(ctx, q.view(), q.now(), live)
+}
+
 // readAll reads the store anew.
-func (q *queue) readAll(ctx context.Context, v *listing.View, now time.Time) error {
+func (q *queue) readAll(ctx context.Context, v *listing.View, now time.Time, live func(context.Context, func([]federation.Job) error) error) error {
 	log, err := q.store.Changes(ctx, 0, 0)
 	if err != nil {
 		return err
@@ -164,7 +119,7 @@ func (q *queue) readAll(ctx context.Context, v *listing.View, now time.Time) err
 		err = q.takeAll(ctx, v, ended)
 	}
 	if err == nil {
-		err = q.store.LiveJobs(ctx, func(jobs []federation.Job) error { return q.takeAll(ctx, v, jobs) })
+		err = live(ctx, func(jobs []federation.Job) error { return q.takeAll(ctx, v, jobs) })
 	}
 	if err != nil {
 		return err
@@ -172,6 +127,44 @@ func (q *queue) readAll(ctx context.Context, v *listing.View, now time.Time) err
 	q.mark = log.Mark
 	return nil
 }
+
+// remake makes the rows anew, because the sites are others in what rows depend on. What jobs that wait alike have in common is written once for all of
+// them, and where it stays the same so do their rows; other jobs are read again.
+func (q *queue) remake(ctx context.Context, v *listing.View) error {
+	others := map[*rowKind]*rowKind{}
+	for like, kind := range q.kinds {
+		next, ok := kindOf(v, kind.job)
+		if !ok {
+			return errOtherForm
+		}
+		if next.facts != kind.facts || next.shared != kind.shared {
+			next.rows = kind.rows
+			q.kinds[like], others[kind] = next, next
+		}
+	}
+	var read []federation.JobID
+	for id, k := range q.jobs {
+		if k.rest != nil {
+			read = append(read, id)
+		} else if kind := others[k.row.kind]; kind != nil {
+			k.row.dead = true
+			q.dead++
+			row := k.row
+			row.kind, row.dead = kind, false
+			q.add(id, &queuedJob{row: row})
+		}
+	}
+	if len(read) == 0 {
+		return nil
+	}
+	jobs, err := q.store.Jobs(ctx, federation.JobQuery{IDs: read, Alone: true})
+	if err != nil {
+		return err
+	}
+	return q.takeAll(ctx, v, jobs)
+}
+
+var errOtherForm = errors.New("the rows of jobs that wait have another form now")
 
 // takeAll takes up jobs as the store has them now, with their tasks.
 func (q *queue) takeAll(ctx context.Context, v *listing.View, jobs []federation.Job) error {
@@ -196,7 +189,7 @@ func (q *queue) takeAll(ctx context.Context, v *listing.View, jobs []federation.
 
 // clear forgets everything.
 func (q *queue) clear(v *listing.View) {
-	q.jobs, q.groups = map[federation.JobID]*queuedJob{}, map[federation.JobID][]*queuedJob{}
+	q.jobs, q.groups, q.kinds = map[federation.JobID]*queuedJob{}, map[federation.JobID][]*queuedJob{}, map[federation.Job]*rowKind{}
 	q.mark, q.sorted, q.fresh, q.dead, q.byUser, q.changes = 0, nil, nil, 0, nil, time.Time{}
 	q.otherWorld(v)
 }
@@ -253,11 +246,11 @@ func (q *queue) overtaken(now time.Time) (ids []federation.JobID) {
 	q.changes = time.Time{}
 	for id, j := range q.jobs {
 		switch {
-		case j.begin == 0:
-		case j.begin <= now.UnixNano():
+		case j.rest == nil || j.rest.begin == 0:
+		case j.rest.begin <= now.UnixNano():
 			ids = append(ids, id)
 		default:
-			q.awaits(time.Unix(0, j.begin))
+			q.awaits(time.Unix(0, j.rest.begin))
 		}
 	}
 	return ids
@@ -272,45 +265,75 @@ func (q *queue) awaits(at time.Time) {
 // take replaces the rows of a job.
 func (q *queue) take(v *listing.View, j *federation.Job, tasks []federation.Task) {
 	q.drop(j.ID)
-	k := &queuedJob{job: j.ID, empty: true}
+	if kind := q.kindOf(v, j); kind != nil {
+		kind.rows++
+		q.add(j.ID, &queuedJob{row: queueRow{id: uint32(j.ID), priority: listing.Priority(j), submit: j.Submit.Unix(), kind: kind}})
+		return
+	}
+	rest := &queuedRest{empty: true}
+	k := &queuedJob{rest: rest}
 	if j.State.Ended() {
-		k.end = unixNanos(j.End)
+		rest.end = unixNanos(j.End)
 	}
 	for i, p := range listing.Parts(j, tasks) {
 		if p.State == federation.Pending && j.Spec.Begin.After(v.Now) {
-			k.begin = j.Spec.Begin.UnixNano()
+			rest.begin = j.Spec.Begin.UnixNano()
 			q.awaits(j.Spec.Begin)
 		}
-		k.empty = false
+		rest.empty = false
 		row := &k.row
 		if i > 0 {
 			row = new(queueRow)
-			k.more = append(k.more, row)
+			rest.more = append(rest.more, row)
 		}
 		w := v.Record(&p)
 		q.set(row, &w)
 		if row.ended = p.State.Ended(); row.ended {
-			row.end = unixNanos(p.End)
+			row.own.end = unixNanos(p.End)
 		}
-		if k.end != 0 && (row.end == 0 || k.end < row.end) {
-			row.end = k.end // it goes with its array at the latest
+		if rest.end != 0 && (row.own.end == 0 || rest.end < row.own.end) {
+			row.own.end = rest.end // it goes with its array at the latest
 		}
 	}
 	k.placeTasks()
-	q.jobs[j.ID] = k
 	switch {
 	case j.Part != nil:
-		k.group = j.Part.Array
+		rest.group = j.Part.Array
 	case j.Component != nil:
-		k.group = j.Component.Leader
+		rest.group = j.Component.Leader
 	}
-	if k.group != 0 {
-		q.groups[k.group] = append(q.groups[k.group], k)
+	if rest.group != 0 {
+		q.groups[rest.group] = append(q.groups[rest.group], k)
 	}
+	q.add(j.ID, k)
+}
+
+// add puts a job into the queue that is not there.
+func (q *queue) add(id federation.JobID, k *queuedJob) {
+	q.jobs[id] = k
 	for r := range k.rows {
 		q.fresh = append(q.fresh, r)
 	}
 	q.byUser = nil
+}
+
+// maxKinds bounds what is kept of jobs that wait alike: where few are, that would be more than it saves.
+const maxKinds = 20_000
+
+// kindOf is what the row of a job has in common with those of others that wait like it; nil: it is written on its own.
+func (q *queue) kindOf(v *listing.View, j *federation.Job) *rowKind {
+	like, ok := alike(j)
+	if !ok {
+		return nil
+	}
+	kind := q.kinds[like]
+	if kind == nil && len(q.kinds) < maxKinds {
+		first := like
+		if kind, ok = kindOf(v, &first); ok {
+			q.kinds[like] = kind
+		}
+	}
+	return kind
 }
 
 func unixNanos(t time.Time) int64 {
@@ -318,37 +341,6 @@ func unixNanos(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixNano()
-}
-
-// set fills in a row from the record that it shows.
-func (q *queue) set(r *queueRow, w *wire.Job) {
-	r.id, r.raw, r.task, r.priority = uint32(masterID(w)), uint32(w.JobID), taskIndex(w), w.Priority.Value()
-	f := rowFacts{
-		user: w.UserName, uid: w.UserID, part: w.Partition, account: w.Account, qos: w.QOS, cluster: w.Cluster,
-		state: wire.ShownState(w.State), base: wire.BaseState(w.State),
-	}
-	f.short = wire.CompactState(f.state)
-	r.facts = unique.Make(f)
-	q.shared, q.own = v1.AppendRow(q.shared[:0], q.own[:0], w)
-	r.shared, r.own = unique.Make(string(q.shared)), string(q.own)
-}
-
-// placeTasks gives the rows of a job the places that they have in slurmctld's list: the first task of an array that starts takes over
-// the array's, any other gets its own by its number. Numbers that a site gave are lower than any of ours: such tasks stay together.
-func (k *queuedJob) placeTasks() {
-	var first *queueRow
-	for r := range k.rows {
-		r.place = r.id
-		if r.task != waitingTasks && r.raw != r.id {
-			r.place = max(r.raw, r.id)
-			if first == nil || r.raw < first.raw {
-				first = r
-			}
-		}
-	}
-	if first != nil && len(k.more) > 0 {
-		first.place = first.id
-	}
 }
 
 // drop takes out the rows of a job.
@@ -363,10 +355,16 @@ func (q *queue) drop(id federation.JobID) {
 		q.dead++
 	}
 	q.byUser = nil
-	if k.group != 0 {
-		rest := slices.DeleteFunc(q.groups[k.group], func(x *queuedJob) bool { return x == k })
-		if q.groups[k.group] = rest; len(rest) == 0 {
-			delete(q.groups, k.group)
+	if k.rest == nil {
+		if kind := k.row.kind; kind.rows > 1 {
+			kind.rows--
+		} else {
+			delete(q.kinds, *kind.job)
+		}
+	} else if group := k.rest.group; group != 0 {
+		left := slices.DeleteFunc(q.groups[group], func(x *queuedJob) bool { return x == k })
+		if q.groups[group] = left; len(left) == 0 {
+			delete(q.groups, group)
 		}
 	}
 }
@@ -374,7 +372,7 @@ func (q *queue) drop(id federation.JobID) {
 // sweep forgets jobs that ended before a time.
 func (q *queue) sweep(before time.Time) {
 	for id, k := range q.jobs {
-		if k.end != 0 && k.end < before.UnixNano() {
+		if k.rest != nil && k.rest.end != 0 && k.rest.end < before.UnixNano() {
 			q.drop(id)
 		}
 	}
@@ -407,21 +405,9 @@ func (q *queue) rowsOf(user string) []*queueRow {
 	if q.byUser == nil {
 		q.byUser = map[string][]*queueRow{}
 		for _, r := range all {
-			user := r.facts.Value().user
+			user := r.kind.facts.Value().user
 			q.byUser[user] = append(q.byUser[user], r)
 		}
 	}
 	return q.byUser[user]
-}
-
-// squeueOrder is squeue's "P,t,-p"; what is equal in that stands as in slurmctld's list.
-func squeueOrder(a, b *queueRow) int {
-	if a.facts != b.facts {
-		fa, fb := a.facts.Value(), b.facts.Value()
-		if c := cmp.Or(strings.Compare(fa.part, fb.part), strings.Compare(fa.short, fb.short)); c != 0 {
-			return c
-		}
-	}
-	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id), cmp.Compare(a.task, b.task),
-		cmp.Compare(a.raw, b.raw))
 }

@@ -44,9 +44,9 @@ func readQueueFilter(q url.Values) (f queueFilter, err error) {
 
 // row reports whether r is selected, what names jobs aside.
 func (f *queueFilter) row(r *queueRow, ended time.Time) bool {
-	facts := r.facts.Value()
+	facts := r.kind.facts.Value()
 	switch {
-	case f.Live && r.ended, r.end != 0 && r.end < ended.UnixNano():
+	case f.Live && r.ended, r.endedBefore(ended):
 		return false
 	case len(f.States) > 0 && !slices.Contains(f.States, facts.state) && !slices.Contains(f.States, facts.base):
 		return false
@@ -71,7 +71,7 @@ func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
 	add := func(k *queuedJob, tasks listing.TaskSet) {
 		known = true
 		for r := range k.rows {
-			if r.task == waitingTasks || tasks.Has(int(r.task)) {
+			if r.task() == waitingTasks || tasks.Has(int(r.task())) {
 				rows = append(rows, r)
 			}
 		}
@@ -86,6 +86,12 @@ func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
 	}
 	slices.SortFunc(rows, squeueOrder)
 	return slices.Compact(rows), known
+}
+
+// LoadQueue reads the queue before the server serves. live gives it the live jobs page by page, as federation.Store.LiveJobs would: whoever reads them all
+// for himself shares them so.
+func (s *Server) LoadQueue(ctx context.Context, live func(context.Context, func([]federation.Job) error) error) error {
+	return s.queue.load(ctx, live)
 }
 
 // warmQueue reads the queue before anybody asks: of a hundred thousand jobs that takes a second or two. A failure is told to whoever
@@ -208,8 +214,8 @@ func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow) error
 	for _, r := range rows {
 		prefix = binary.AppendUvarint(prefix[:0], uint64(r.size()))
 		out.Write(prefix)
-		out.WriteString(r.shared.Value())
-		out.WriteString(r.own)
+		text = r.bytes(text[:0])
+		out.Write(text)
 	}
 	out.Flush() // it fails where the client has gone
 	return nil

@@ -115,6 +115,12 @@ type Controller struct {
 
 // New returns a controller that has read the live jobs from the store. It makes no call to any site.
 func New(ctx context.Context, cfg Config) (*Controller, error) {
+	c := Open(cfg)
+	return c, c.Load(ctx, nil)
+}
+
+// Open returns a controller that knows its sites and nothing of any job: before all else it is to Load them.
+func Open(cfg Config) *Controller {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -132,11 +138,17 @@ func New(ctx context.Context, cfg Config) (*Controller, error) {
 	c.view.init(cfg.Policy)
 	c.join()
 	c.tellSites()
-	if err := c.load(ctx); err != nil {
-		return nil, err
+	return c
+}
+
+// Load reads the live jobs from the store. Others who need them all are given them by also, as federation.Store.LiveJobs would: there may be a
+// million, and to read them once is enough. Nil: there are no others.
+func (c *Controller) Load(ctx context.Context, also func([]federation.Job) error) error {
+	if err := c.load(ctx, also); err != nil {
+		return err
 	}
 	c.publish()
-	return c, nil
+	return nil
 }
 
 // join makes what the controller consists of known to each other.

@@ -118,11 +118,11 @@ func (j *job) nowStored() {
 func (j *job) live() bool { return j.att != nil && !j.att.State.Final() }
 
 // load reads what the store has of live jobs. An attempt that was only intended may have reached its site or not.
-func (c *Controller) load(ctx context.Context) error {
+func (c *Controller) load(ctx context.Context, also func([]federation.Job) error) error {
 	if err := c.inbox.begin(ctx); err != nil {
 		return err
 	}
-	arrays, err := c.loadJobs(ctx)
+	loaded, arrays, err := c.loadJobs(ctx, also)
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,8 @@ func (c *Controller) load(ctx context.Context) error {
 	for i := range attempts {
 		c.attach(&attempts[i])
 	}
-	for _, j := range c.jobs {
-		if !j.live() && j.leader == nil && (!j.spreads() || len(j.rest) > 0) {
+	for _, j := range loaded { // in order, as they are in the queue unless somebody has given them priorities
+		if !j.live() && j.Component == nil && (!j.spreads() || len(j.rest) > 0) {
 			c.queue.add(j)
 		}
 	}
@@ -157,20 +157,27 @@ func (c *Controller) load(ctx context.Context) error {
 	return c.nodes.load(ctx, true)
 }
 
-// loadJobs takes up the live jobs in order of their ID, so that a job comes after those that it may depend on. It returns the arrays.
-func (c *Controller) loadJobs(ctx context.Context) (arrays []federation.JobID, err error) {
+// loadJobs takes up the live jobs in order of their ID, so that a job comes after those that it may depend on. It returns them, and the arrays among them.
+func (c *Controller) loadJobs(ctx context.Context, also func([]federation.Job) error) (loaded []*job, arrays []federation.JobID, err error) {
 	err = c.store.LiveJobs(ctx, func(jobs []federation.Job) error {
-		for i := range jobs {
-			if _, err := c.addJob(ctx, jobs[i]); err != nil {
+		if also != nil {
+			if err := also(jobs); err != nil {
 				return err
 			}
+		}
+		for i := range jobs {
+			j, err := c.addJob(ctx, jobs[i])
+			if err != nil {
+				return err
+			}
+			loaded = append(loaded, j)
 			if jobs[i].Whole != nil || jobs[i].Spec.Array != "" {
 				arrays = append(arrays, jobs[i].ID)
 			}
 		}
 		return nil
 	})
-	return arrays, err
+	return loaded, arrays, err
 }
 
 func (c *Controller) loadTasks(ctx context.Context, arrays []federation.JobID) error {

@@ -65,8 +65,8 @@ func (s *Store) readPages(ctx context.Context, ends []int64, reader int, pages c
 		if i > 0 {
 			after = ends[i-1]
 		}
-		jobs, err := query(ctx, s.readers, s.readJob, selectPage, after, ends[i])
-		if err != nil {
+		jobs := make([]federation.Job, 0, livePage)
+		if err := queryInto(ctx, s.readers, func(r *row) { jobs = append(jobs, s.readJob(r)) }, selectPage, after, ends[i]); err != nil {
 			return err
 		}
 		select {

@@ -82,31 +82,40 @@ func readOptional[T any](r *row) *T {
 
 // query returns what read makes of each row.
 func query[T any](ctx context.Context, db *sql.DB, read func(*row) T, text string, args ...any) ([]T, error) {
+	var all gathered[T]
+	err := queryInto(ctx, db, func(r *row) { all.add(read(r)) }, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all.list(), nil
+}
+
+// queryInto calls take with each row.
+func queryInto(ctx context.Context, db *sql.DB, take func(*row), text string, args ...any) error {
 	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
-		return nil, readError(ctx, err)
+		return readError(ctx, err)
 	}
 	defer rows.Close()
 	columns, err := rows.Columns()
 	if err != nil {
-		return nil, readError(ctx, err)
+		return readError(ctx, err)
 	}
-	var all gathered[T]
 	r := newRow(len(columns))
 	for rows.Next() {
 		if err := rows.Scan(r.into...); err != nil {
-			return nil, readError(ctx, err)
+			return readError(ctx, err)
 		}
 		r.next = 0
-		all.add(read(r))
+		take(r)
 		if r.err != nil {
-			return nil, r.err
+			return r.err
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, readError(ctx, err)
+		return readError(ctx, err)
 	}
-	return all.list(), nil
+	return nil
 }
 
 // gathered collects a list of unknown length. Growing one slice would copy a long list of large things again and again: a million jobs

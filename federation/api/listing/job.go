@@ -45,10 +45,9 @@ func (v *View) Record(p *Part) wire.Job {
 	if !p.State.Ended() && p.State != federation.Completing { // it may have run before
 		w.ExitCode = exitCode(0)
 	}
-	if j.Held == federation.NotHeld && p.State != federation.Suspended {
-		w.Priority = wire.Num(max(place.Priority(j), 1))
-	} else {
-		w.Priority = wire.Num(0)
+	w.Priority = wire.Num(0)
+	if p.State != federation.Suspended {
+		w.Priority = wire.Num(Priority(j))
 	}
 	if sp.MailType != "" {
 		w.MailType = strings.Split(sp.MailType, ",")
@@ -72,6 +71,14 @@ func (v *View) Record(p *Part) wire.Job {
 		w.GRESDetail = gresDetail(&w, z)
 	}
 	return w
+}
+
+// Priority is a job's as Slurm shows it: 0 for one that is held, else at least 1.
+func Priority(j *federation.Job) int64 {
+	if j.Held != federation.NotHeld {
+		return 0
+	}
+	return max(place.Priority(j), 1)
 }
 
 func setMemory(w *wire.Job, sp *sbatch.Spec, z Size) {
