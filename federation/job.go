@@ -116,7 +116,7 @@ type HetComponent struct {
 // Task is a part as a task of its array.
 func (j *Job) Task() Task {
 	return Task{Job: j.Part.Array, Index: j.Part.Index, SiteJobID: uint32(j.ID), State: j.State, Reason: j.Reason, Nodes: j.Nodes,
-		Start: j.Start, End: j.End, ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost}
+		Start: j.Start, End: j.End, ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, Cancel: j.Cancel, CancelBy: j.CancelBy}
 }
 
 // PayloadOf is the job that the script and environment of j are stored with: its array, if it is a part of one.
@@ -169,6 +169,8 @@ type Task struct {
 	ExitStatus int32
 	Restarts   int
 	Cost       Money
+	Cancel     bool   // it was cancelled while it waited
+	CancelBy   uint32 // uid of who asked for that
 }
 
 // Event is one line of a job's history: why it moved, what was lost, who cancelled it. People read it in

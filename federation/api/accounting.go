@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 
-	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
@@ -21,10 +20,7 @@ func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c identity.C
 	resp.Warnings = append(resp.Warnings, warnings...)
 	for i := range list {
 		j := list[i].Job
-		resp.Jobs[i] = v1.AccountingJob{DBJob: v.DBRecord(&list[i]), UserID: j.UID, GroupID: j.GID}
-		if j.Cancel && list[i].State == federation.Cancelled {
-			resp.Jobs[i].CancelledBy = &j.CancelBy
-		}
+		resp.Jobs[i] = v1.AccountingJob{DBJob: v.DBRecord(&list[i]), UserID: j.UID, GroupID: j.GID, CancelledBy: list[i].CancelledBy()}
 	}
 	if err := s.lister.AddUsage(r.Context(), list, func(i int) *wire.DBJob { return &resp.Jobs[i].DBJob }); err != nil {
 		return err

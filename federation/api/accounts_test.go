@@ -157,3 +157,33 @@ func TestWindowByID(t *testing.T) {
 		}
 	}
 }
+
+// TestTasksCancelledBy: who has cancelled a task of an array is told task by task, whoever cancelled the rest of it.
+func TestTasksCancelledBy(t *testing.T) {
+	d := start(t)
+	c := client.New(d.Socket)
+	defer c.Close()
+	array := job(1, alice, federation.Cancelled)
+	array.Spec.Array, array.Whole = "2", &federation.ArrayWhole{Count: 3, Max: 2, Step: 1, Spread: true}
+	array.Submit, array.End, array.Cancel, array.CancelBy = time.Now().Add(-time.Minute), time.Now(), true, olga
+	d.Put(t, array)
+	d.Store.Commit(t.Context(), &federation.Batch{Tasks: []*federation.Task{
+		{Job: 1, Index: 0, State: federation.Cancelled, End: time.Now(), Cancel: true, CancelBy: alice},
+		{Job: 1, Index: 1, State: federation.Failed, End: time.Now()},
+	}})
+	var a v1.AccountingResponse
+	if err := c.Do(t.Context(), "GET", "/fed/v1/accounting?job_id=1", nil, &a); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, j := range a.Jobs {
+		by := "nobody"
+		if j.CancelledBy != nil {
+			by = fmt.Sprint(*j.CancelledBy)
+		}
+		got = append(got, j.State.Current[0]+":"+by+":"+j.KillRequestUser)
+	}
+	if want := fmt.Sprintf("[CANCELLED:%d:alice FAILED:nobody: CANCELLED:%d:olga]", alice, olga); fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}

@@ -104,7 +104,7 @@ func TestSpreadRequests(t *testing.T) {
 		t.Errorf("task %d that ran is %s", running, p.State)
 	}
 	tasks, err := b.store.Tasks(t.Context(), id)
-	if err != nil || len(tasks) != 1 || tasks[0].Index != waiting || tasks[0].State != federation.Cancelled {
+	if err != nil || len(tasks) != 1 || tasks[0].Index != waiting || tasks[0].State != federation.Cancelled || !tasks[0].Cancel || tasks[0].CancelBy != 7001 {
 		t.Errorf("tasks that were cancelled while they waited: %v %v", tasks, err)
 	}
 	if p := b.part(id, 18); p.Held != federation.HeldUser || p.State != federation.Pending {

@@ -33,7 +33,7 @@ func (c *arrays) carryOut(j *job, r federation.Request) {
 		}
 	}
 	if len(cancel) > 0 {
-		c.cancelRest(j, cancel)
+		c.cancelRest(j, cancel, &r.UID)
 	}
 }
 
@@ -55,8 +55,8 @@ func (c *arrays) carryOutRest(j *job, r federation.Request) {
 	}
 }
 
-// cancelRest cancels single tasks that have not been bound.
-func (c *arrays) cancelRest(j *job, tasks []int) {
+// cancelRest cancels single tasks that have not been bound. by is the user who asked for it, nil if nobody has.
+func (c *arrays) cancelRest(j *job, tasks []int, by *uint32) {
 	now := c.now().UTC()
 	for _, index := range tasks {
 		i, waits := slices.BinarySearch(j.rest, index)
@@ -66,7 +66,10 @@ func (c *arrays) cancelRest(j *job, tasks []int) {
 		j.rest = slices.Delete(j.rest, i, i+1)
 		c.shrunk[j] = true
 		c.queue.look(j)
-		t := &federation.Task{Job: j.ID, Index: index, State: federation.Cancelled, End: now}
+		t := &federation.Task{Job: j.ID, Index: index, State: federation.Cancelled, End: now, Cancel: by != nil}
+		if by != nil {
+			t.CancelBy = *by
+		}
 		j.tasks[index] = t
 		c.batch.task(t)
 		c.batch.taskMoved(&federation.Task{}, t)

@@ -8,15 +8,15 @@ import (
 	"fsub/federation"
 )
 
-const taskColumns = "job_id, task_index, site_job_id, state, reason, nodes, start_time, end_time, exit_status, restarts, cost"
+const taskColumns = "job_id, task_index, site_job_id, state, reason, nodes, start_time, end_time, exit_status, restarts, cost, cancel, cancel_by"
 
-var upsertTask = "INSERT INTO tasks (" + taskColumns + ") VALUES " + list(1, 11) + " ON CONFLICT (job_id, task_index) DO UPDATE SET " +
-	"(site_job_id, state, reason, nodes, start_time, end_time, exit_status, restarts, cost) = " + list(3, 9)
+var upsertTask = "INSERT INTO tasks (" + taskColumns + ") VALUES " + list(1, 13) + " ON CONFLICT (job_id, task_index) DO UPDATE SET " +
+	"(site_job_id, state, reason, nodes, start_time, end_time, exit_status, restarts, cost, cancel, cancel_by) = " + list(3, 11)
 
 func taskValues(k *federation.Task) []any {
 	return []any{
 		int64(k.Job), int64(k.Index), int64(k.SiteJobID), string(k.State), string(k.Reason), k.Nodes, nanos(k.Start), nanos(k.End),
-		int64(k.ExitStatus), int64(k.Restarts), int64(k.Cost),
+		int64(k.ExitStatus), int64(k.Restarts), int64(k.Cost), k.Cancel, int64(k.CancelBy),
 	}
 }
 
@@ -31,6 +31,8 @@ func readTask(r *row) (k federation.Task) {
 	k.ExitStatus = int32(r.int())
 	k.Restarts = int(r.int())
 	k.Cost = federation.Money(r.int())
+	k.Cancel = r.bool()
+	k.CancelBy = uint32(r.int())
 	return k
 }
 

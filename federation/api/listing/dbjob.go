@@ -51,9 +51,9 @@ func (v *View) DBRecord(p *Part) wire.DBJob {
 		w.Array.JobID, w.Array.Task, w.Array.TaskID = int64(p.array), p.pending, job.ArrayTaskID
 		w.Array.Limits.Max.Running.Tasks = int64(p.limit)
 	}
-	if p.State == federation.Cancelled && j.Cancel {
-		w.KillRequestUser, _ = v.users.UserName(j.CancelBy)
-		w.KillRequestUser = cmp.Or(w.KillRequestUser, strconv.Itoa(int(j.CancelBy)))
+	if by := p.CancelledBy(); by != nil {
+		w.KillRequestUser, _ = v.users.UserName(*by)
+		w.KillRequestUser = cmp.Or(w.KillRequestUser, strconv.Itoa(int(*by)))
 	}
 	w.Required.CPUs, w.Required.MemoryPerCPU, w.Required.MemoryPerNode = int64(z.CPUs), job.MemoryPerCPU, job.MemoryPerNode
 	w.Reservation.Name = sp.Reservation
@@ -77,6 +77,18 @@ func (v *View) DBRecord(p *Part) wire.DBJob {
 		w.Steps = wire.List[wire.DBStep]{batchStep(p, &w)}
 	}
 	return w
+}
+
+// CancelledBy is the uid of who has cancelled p, nil if nobody has.
+func (p *Part) CancelledBy() *uint32 {
+	switch {
+	case p.State != federation.Cancelled:
+	case p.task != nil && p.task.Cancel: // before its array, perhaps
+		return &p.task.CancelBy
+	case p.Job.Cancel:
+		return &p.Job.CancelBy
+	}
+	return nil
 }
 
 // dbState is a state as the accounting knows it: there is nothing between PENDING, RUNNING and the end.

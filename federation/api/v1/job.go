@@ -87,6 +87,8 @@ type Task struct {
 	ExitStatus int32             `json:"exit_status"`
 	Restarts   int               `json:"restarts,omitempty"`
 	Cost       federation.Money  `json:"cost_usd"`
+	Cancel     bool              `json:"cancel,omitempty"`         // while it waited
+	CancelBy   uint32            `json:"cancel_user_id,omitempty"` // of who asked for that
 }
 
 // Attempt is one submission of a job to one site.
