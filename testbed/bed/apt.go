@@ -12,73 +12,6 @@ import (
 	"strings"
 )
 
-// aptSource is one entry of the machine's apt configuration.
-type aptSource struct {
-	types, uris, suites, components []string
-	enabled                         bool
-}
-
-// parseOneLine reads a sources.list: deb [options] URI SUITE COMPONENT...
-func parseOneLine(text string) []aptSource {
-	var sources []aptSource
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "#")
-		if open := strings.IndexByte(line, '['); open >= 0 {
-			if end := strings.IndexByte(line, ']'); end > open {
-				line = line[:open] + line[end+1:]
-			}
-		}
-		f := strings.Fields(line)
-		if len(f) < 3 || f[0] != "deb" {
-			continue
-		}
-		sources = append(sources, aptSource{types: f[:1], uris: f[1:2], suites: f[2:3], components: f[3:], enabled: true})
-	}
-	return sources
-}
-
-// parseDeb822 reads a .sources file: stanzas of "Field: values", continued by lines that begin with a blank.
-func parseDeb822(text string) []aptSource {
-	var sources []aptSource
-	current, field := aptSource{enabled: true}, ""
-	flush := func() {
-		if len(current.uris) > 0 {
-			sources = append(sources, current)
-		}
-		current, field = aptSource{enabled: true}, ""
-	}
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, " \t\r\n")
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		if line == "" {
-			flush()
-			continue
-		}
-		value := line
-		if line[0] != ' ' && line[0] != '\t' {
-			name, rest, _ := strings.Cut(line, ":")
-			field, value = strings.ToLower(name), rest
-		}
-		words := strings.Fields(value)
-		switch field {
-		case "types":
-			current.types = append(current.types, words...)
-		case "uris":
-			current.uris = append(current.uris, words...)
-		case "suites":
-			current.suites = append(current.suites, words...)
-		case "components":
-			current.components = append(current.components, words...)
-		case "enabled":
-			current.enabled = len(words) == 0 || !slices.Contains([]string{"no", "false", "0", "off", "without", "disable"}, strings.ToLower(words[0]))
-		}
-	}
-	flush()
-	return sources
-}
-
 // debianSuites are names of Debian releases, which tell a Debian mirror from another archive.
 var debianSuites = []string{
 	"bullseye", "bookworm", "trixie", "forky", "duke", "sid", "oldoldstable", "oldstable", "stable", "testing", "unstable",
@@ -86,57 +19,24 @@ var debianSuites = []string{
 
 var errNoMirror = errors.New("no Debian mirror in this machine's apt configuration: name one with --mirror, such as http://mirror.example.org/debian")
 
-// pickMirror returns the first URI that serves a whole Debian release, not only its security or other updates.
-func pickMirror(sources []aptSource) (string, error) {
-	for _, s := range sources {
-		whole := slices.ContainsFunc(s.suites, func(name string) bool { return slices.Contains(debianSuites, strings.Trim(name, "/")) })
-		if !s.enabled || !whole || !slices.Contains(s.types, "deb") || !slices.Contains(s.components, "main") {
+// systemMirror returns the first URI in the apt configuration under root that serves a whole Debian release, not only its security
+// or other updates.
+func systemMirror(ctx context.Context, root string) (string, error) {
+	out, err := output(ctx, "apt-get", "-o", "Dir::Etc="+filepath.Join(root, "etc/apt"), "indextargets", "--no-release-info",
+		"--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		f := strings.Fields(line)
+		if len(f) != 3 || !slices.Contains(debianSuites, strings.Trim(f[1], "/")) || f[2] != "main" {
 			continue
 		}
-		for _, uri := range s.uris {
-			if u, err := url.Parse(uri); err == nil && slices.Contains([]string{"http", "https", "file"}, u.Scheme) {
-				return strings.TrimRight(uri, "/"), nil
-			}
+		if u, err := url.Parse(f[0]); err == nil && slices.Contains([]string{"http", "https", "file"}, u.Scheme) {
+			return strings.TrimRight(f[0], "/"), nil
 		}
 	}
 	return "", errNoMirror
-}
-
-// systemMirror reads the mirror from the apt configuration under root.
-func systemMirror(root string) (string, error) {
-	dir := filepath.Join(root, "etc/apt")
-	var sources []aptSource
-	read := func(path string, parse func(string) []aptSource) error {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			if errors.Is(err, os.ErrNotExist) {
-				return nil
-			}
-			return err
-		}
-		sources = append(sources, parse(string(text))...)
-		return nil
-	}
-	if err := read(filepath.Join(dir, "sources.list"), parseOneLine); err != nil {
-		return "", err
-	}
-	entries, err := os.ReadDir(filepath.Join(dir, "sources.list.d"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	for _, e := range entries {
-		path := filepath.Join(dir, "sources.list.d", e.Name())
-		switch filepath.Ext(path) {
-		case ".list":
-			err = read(path, parseOneLine)
-		case ".sources":
-			err = read(path, parseDeb822)
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return pickMirror(sources)
 }
 
 // acquireOptions picks, from `apt-config dump`, what a root filesystem's apt needs to reach the mirror as the machine's own does.

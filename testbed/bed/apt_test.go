@@ -57,7 +57,7 @@ Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 					t.Fatal(err)
 				}
 			}
-			got, err := systemMirror(root)
+			got, err := systemMirror(t.Context(), root)
 			if tc.want == "" {
 				if !errors.Is(err, errNoMirror) {
 					t.Fatalf("got %q, %v; want errNoMirror", got, err)

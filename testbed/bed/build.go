@@ -28,7 +28,7 @@ func (b *Bed) buildRoot(ctx context.Context, suite, packed string, say teller) e
 	mirror := b.opts.Mirror
 	if mirror == "" {
 		var err error
-		if mirror, err = systemMirror("/"); err != nil {
+		if mirror, err = systemMirror(ctx, "/"); err != nil {
 			return err
 		}
 	}
