@@ -106,7 +106,7 @@ func (c *Cloud) Close() error {
 	var err error
 	for _, in := range c.order {
 		if in.machine != nil {
-			err = errors.Join(err, in.machine.end(0))
+			in.machine.end(0)
 			in.machine.remove()
 		}
 	}

@@ -18,7 +18,7 @@ type Config struct {
 	Images               []Image  // one for each architecture where nil
 	Profiles             []string // names of the instance profiles that exist
 
-	// Process makes running instances run their user data. Else they are only states.
+	// Process makes running instances run their user data, which takes root. Else they are only states.
 	Process bool
 	// Dir holds the instances' directories; a new one, removed by Close, where empty.
 	Dir string

@@ -4,20 +4,11 @@ import "strings"
 
 // initScript is the first process of a machine.
 func (m *machine) initScript() string {
-	script := plainInit
-	if m.alone {
-		script = namespaceInit
-	}
-	return strings.NewReplacer("@DIR@", m.spec.Dir, "@HOST@", m.spec.Host, "@ADDR@", m.spec.Addr).Replace(script)
+	return strings.NewReplacer("@DIR@", m.spec.Dir, "@HOST@", m.spec.Host, "@ADDR@", m.spec.Addr).Replace(namespaceInit)
 }
 
-// plainInit has nothing to set up: the cloud finds the machine's processes itself.
-const plainInit = `[ -s @DIR@/user-data ] || exit 0
-exec @DIR@/user-data
-`
-
-// namespaceInit makes the machine its own where it has namespaces: an /etc, a /usr/local/bin and a
-// /var/tmp of its own to write to, an empty /run (and so no systemd or dbus that could switch the
+// namespaceInit makes the machine its own: an /etc, a /usr/local/bin and a /var/tmp of its own to
+// write to, an empty /run (and so no systemd or dbus that could switch the
 // real machine off), a /proc of its own without sysrq, the stubs over the
 // real shutdown commands, most of which are links to one. Then it is init: it reaps, passes SIGTERM on, and ends last.
 const namespaceInit = `fail() { echo "cannot set up the machine: $1"; exit 1; }

@@ -126,9 +126,7 @@ func (c *Cloud) stopMachine(in *instance, grace time.Duration, then func()) {
 		return
 	}
 	c.work.Go(func() {
-		if err := m.end(grace); err != nil {
-			c.cfg.Log.Error("end the instance", "instance", in.id, "err", err)
-		}
+		m.end(grace)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		in.machine = nil

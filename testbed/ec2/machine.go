@@ -32,7 +32,6 @@ type machine struct {
 	server *http.Server
 	power  *os.File // a FIFO: the shutdown command writes its name and arguments
 	init   *exec.Cmd
-	alone  bool          // has namespaces of its own
 	done   chan struct{} // closed once init has ended
 	ending atomic.Bool
 	ready  chan struct{} // closed once start has returned
@@ -40,11 +39,11 @@ type machine struct {
 
 // newMachine is a machine to be started.
 func newMachine(spec machineSpec) *machine {
-	return &machine{spec: spec, alone: os.Geteuid() == 0, done: make(chan struct{}), ready: make(chan struct{})}
+	return &machine{spec: spec, done: make(chan struct{}), ready: make(chan struct{})}
 }
 
-// start runs the user data as a new machine's first boot does. Root's machines have mount, UTS and PID namespaces of their own, without which nothing is
-// run: no boot script may switch off, or rename, the machine below. Others' machines are sessions. One whose start failed can be ended as well.
+// start runs the user data as a new machine's first boot does. Machines have mount, UTS and PID namespaces of their own, which take root to make and
+// without which nothing is run: no boot script may switch off, or rename, the machine below. One whose start failed can be ended as well.
 func (m *machine) start() error {
 	defer close(m.ready)
 	if err := m.furnish(); err != nil {
@@ -59,11 +58,11 @@ func (m *machine) start() error {
 	m.init.Dir, m.init.Stdout, m.init.Stderr = m.path("root"), log, log
 	m.init.Env = []string{
 		"PATH=" + m.path("bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + m.path("root"), "LANG=C.UTF-8",
-		"AWS_EC2_METADATA_SERVICE_ENDPOINT=http://" + m.server.Addr, "FSUB_POWEROFF=" + m.path("bin/poweroff"), marker + "=" + m.spec.ID,
+		"AWS_EC2_METADATA_SERVICE_ENDPOINT=http://" + m.server.Addr, "FSUB_POWEROFF=" + m.path("bin/poweroff"), "FSUB_EC2_INSTANCE=" + m.spec.ID,
 	}
-	m.init.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL} // a stand-in that is killed takes its machines with it
-	if m.alone {
-		m.init.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC
+	m.init.SysProcAttr = &syscall.SysProcAttr{
+		Setsid: true, Pdeathsig: syscall.SIGKILL, // a stand-in that is killed takes its machines with it
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC,
 	}
 	if err := spawn(m.init); err != nil {
 		m.init = nil
@@ -73,11 +72,11 @@ func (m *machine) start() error {
 	return m.setUp()
 }
 
-// setUp waits until a machine with namespaces is about to run its user data.
+// setUp waits until the machine is about to run its user data.
 func (m *machine) setUp() error {
-	for m.alone {
+	for {
 		if _, err := os.Stat(m.path("up")); err == nil {
-			break
+			return nil
 		}
 		select {
 		case <-m.done:
@@ -85,7 +84,6 @@ func (m *machine) setUp() error {
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
-	return nil
 }
 
 func (m *machine) path(name string) string { return filepath.Join(m.spec.Dir, name) }
@@ -147,26 +145,21 @@ func unpack(data []byte) (string, error) {
 	return string(data), nil
 }
 
-// watch follows the first process. One of a machine with a PID namespace that ends by itself was hit by reboot(2): the machine is off.
+// watch follows the first process. One that ends by itself was hit by reboot(2): the machine is off.
 func (m *machine) watch() {
 	m.init.Wait()
 	close(m.done)
-	if _, err := os.Stat(m.path("up")); m.alone && err == nil && !m.ending.Load() {
+	if _, err := os.Stat(m.path("up")); err == nil && !m.ending.Load() {
 		m.spec.PowerOff([]string{"poweroff"})
 	}
 }
 
 // end ends all processes of the machine: SIGTERM, then after the grace SIGKILL. It returns when they are gone, and may be called twice.
-func (m *machine) end(grace time.Duration) error {
+func (m *machine) end(grace time.Duration) {
 	<-m.ready
-	var err error
 	m.ending.Store(true)
 	if m.init != nil {
-		if m.alone {
-			m.endNamespace(grace)
-		} else {
-			err = m.endSession(grace)
-		}
+		m.endNamespace(grace)
 	}
 	if m.server != nil {
 		m.server.Close()
@@ -174,7 +167,6 @@ func (m *machine) end(grace time.Duration) error {
 	if m.power != nil {
 		m.power.Close()
 	}
-	return err
 }
 
 // endNamespace: the first process passes SIGTERM on and ends when it is alone; with it the kernel kills all others.

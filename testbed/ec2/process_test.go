@@ -55,7 +55,15 @@ func needCurl(t *testing.T) {
 // instance is the i-th instance of the cloud.
 func instance(c *ec2.Cloud, i int) ec2.Instance { return c.Instances()[i] }
 
+// needRoot skips a test whose instances run processes.
+func needRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root can give instances namespaces of their own")
+	}
+}
+
 func TestBootScriptRuns(t *testing.T) {
+	needRoot(t)
 	needCurl(t)
 	out := t.TempDir() // before the cloud, so that it is taken away after the instances
 	os.Chmod(out, 0o777)
@@ -86,7 +94,7 @@ while :; do sleep 0.02; done
 	if copied, err := os.ReadFile(out + "/copy"); err != nil || string(copied) != in.UserData {
 		t.Errorf("user data: %q, %v", copied, err)
 	}
-	if name, want := read(t, out+"/name"), "ip-"+strings.ReplaceAll(in.Addr, ".", "-"); os.Geteuid() == 0 && name != want {
+	if name, want := read(t, out+"/name"), "ip-"+strings.ReplaceAll(in.Addr, ".", "-"); name != want {
 		t.Errorf("host name %s, want %s", name, want)
 	}
 	if err := c.SpotNotice(id, time.Hour); err != nil {
@@ -111,13 +119,12 @@ while :; do sleep 0.02; done
 
 // TestShutdownEndsTheInstance calls each command by its name and by its real path: the instance ends, and this test goes on to say so.
 func TestShutdownEndsTheInstance(t *testing.T) {
+	needRoot(t)
 	c, client := newCloud(t, ec2.Config{Process: true, Grace: 100 * time.Millisecond})
 	commands := []string{"shutdown -h now", "poweroff -f", "halt", "$FSUB_POWEROFF", "systemctl poweroff"}
-	if os.Geteuid() == 0 { // others' real commands need a password
-		for _, path := range []string{"/sbin/shutdown", "/usr/sbin/poweroff"} {
-			if _, err := os.Stat(path); err == nil {
-				commands = append(commands, path+" now")
-			}
+	for _, path := range []string{"/sbin/shutdown", "/usr/sbin/poweroff"} {
+		if _, err := os.Stat(path); err == nil {
+			commands = append(commands, path+" now")
 		}
 	}
 	for i, command := range commands {
@@ -139,6 +146,7 @@ func TestShutdownEndsTheInstance(t *testing.T) {
 
 // TestNothingIsLeft: processes that left their session, or that ignore SIGTERM, are gone when the instance is, and all is gone when the cloud is.
 func TestNothingIsLeft(t *testing.T) {
+	needRoot(t)
 	out := t.TempDir() // before the cloud, so that it is taken away after the instances
 	os.Chmod(out, 0o777)
 	c, client := newCloud(t, ec2.Config{Process: true, Grace: 50 * time.Millisecond})
@@ -182,6 +190,7 @@ func TestNothingIsLeft(t *testing.T) {
 }
 
 func TestFreeze(t *testing.T) {
+	needRoot(t)
 	out := t.TempDir() // before the cloud, so that it is taken away after the instances
 	os.Chmod(out, 0o777)
 	c, client := newCloud(t, ec2.Config{Process: true})
@@ -208,9 +217,7 @@ func TestFreeze(t *testing.T) {
 
 // TestWritesStayInTheInstance: what an agent changes of a machine that is its own is not changed of the machine below.
 func TestWritesStayInTheInstance(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root's instances have file systems of their own, and only root could harm the real ones")
-	}
+	needRoot(t)
 	out := t.TempDir()
 	c, client := newCloud(t, ec2.Config{Process: true})
 	files := []string{"/etc/fsub-ec2-test", "/usr/local/bin/fsub-ec2-test", "/var/tmp/fsub-ec2-test", "/run/fsub-ec2-test"}
