@@ -177,19 +177,18 @@ func (p *parser) moreValue(name string) (string, bool) {
 	case "kill-on-invalid-dep":
 		return string(m.KillOnInvalidDep), true
 	case "wait-all-nodes", "oom-kill-step":
-		return map[YesNo]string{Yes: "1", No: "0"}[*m.yesNoField(name)], true
+		return map[YesNo]string{Yes: "1", No: "0"}[*m.field(name).(*YesNo)], true
 	}
-	if f := m.flagField(name); f != nil {
+	switch f := m.field(name).(type) {
+	case *bool:
 		return map[bool]string{true: "set", false: "unset"}[*f], true
-	}
-	if f := m.countField(name); f != nil {
+	case *int:
 		if *f == 0 && (name == "sockets-per-node" || name == "cores-per-socket" || name == "threads-per-core") {
 			return "-2", true // -B put it away
 		}
 		return strconv.Itoa(*f), true
-	}
-	if f := m.textField(name); f != nil && name != "nodes" {
-		return *f, true
+	case *string:
+		return *f, name != "nodes"
 	}
 	return "", false
 }
@@ -216,11 +215,10 @@ func plainValue(s *Spec, name string) string {
 	case "deadline":
 		return s.Deadline.Format(timeLayout)
 	}
-	return map[string]string{"account": s.Account, "array": s.Array, "chdir": s.WorkDir, "comment": s.Comment,
-		"constraint": s.Constraint, "dependency": s.Dependency, "error": s.Error, "exclude": s.Exclude,
-		"exclusive": s.Exclusive, "gpus": s.GPUs, "gpus-per-node": s.GPUsPerNode, "gpus-per-task": s.GPUsPerTask,
-		"input": s.Input, "job-name": s.Name, "mail-type": s.MailType, "mail-user": s.MailUser, "output": s.Output,
-		"partition": s.Partition, "qos": s.QOS, "reservation": s.Reservation}[name]
+	if f := s.text(name); f != nil {
+		return *f
+	}
+	return ""
 }
 
 const timeLayout = "2006-01-02T15:04:05"

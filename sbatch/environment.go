@@ -68,7 +68,7 @@ func (p *parser) variable(id int, v string) error {
 		case "wait":
 			p.req.Wait = false
 		default:
-			if f := p.more().flagField(o.name); f != nil {
+			if f, ok := p.more().field(o.name).(*bool); ok {
 				*f = false
 			}
 		}

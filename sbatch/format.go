@@ -82,11 +82,12 @@ func (w *words) more(m *More) {
 		if w.keyed && !options[i].to.counts() {
 			continue
 		}
-		if f := m.textField(name); f != nil {
+		switch f := m.field(name).(type) {
+		case *string:
 			w.text(name, *f)
-		} else if f := m.countField(name); f != nil {
+		case *int:
 			w.number(name, *f)
-		} else if f := m.flagField(name); f != nil {
+		case *bool:
 			w.flag(name, *f)
 		}
 	}

@@ -25,8 +25,8 @@ type More struct {
 	TmpDisk         MemMiB `json:"tmp,omitempty"`         // of each node
 	Segment         int    `json:"segment,omitempty"`     // nodes of one block
 
-	NodeSizes    string `json:"node_sizes,omitempty"`   // numbers of nodes with gaps between: "1,2,4", "1-9:2"
-	Distribution string `json:"distribution,omitempty"` // sbatch's form: "block:cyclic,pack", "plane=4"
+	NodeSizes    string `json:"node_sizes,omitempty" opt:"nodes"` // numbers of nodes with gaps between: "1,2,4", "1-9:2"
+	Distribution string `json:"distribution,omitempty"`           // sbatch's form: "block:cyclic,pack", "plane=4"
 	Overcommit   bool   `json:"overcommit,omitempty"`
 	Contiguous   bool   `json:"contiguous,omitempty"`
 	SpreadJob    bool   `json:"spread_job,omitempty"`
@@ -43,7 +43,7 @@ type More struct {
 	Licenses      string `json:"licenses,omitempty"`
 	Prefer        string `json:"prefer,omitempty"` // feature expression
 	Batch         string `json:"batch,omitempty"`  // features of the node that the script runs on
-	BurstBuffer   string `json:"burst_buffer,omitempty"`
+	BurstBuffer   string `json:"burst_buffer,omitempty" opt:"bb"`
 	Network       string `json:"network,omitempty"`
 
 	NoKill           bool   `json:"no_kill,omitempty"`

@@ -15,11 +15,17 @@ func (p *parser) more() *More {
 	return p.req.Spec.More
 }
 
-func moreText(p *parser, o *option, v string) error { return text(p.more().textField(o.name), v) }
-func moreFlag(p *parser, o *option, _ string) error { *p.more().flagField(o.name) = true; return nil }
+func moreText(p *parser, o *option, v string) error {
+	return text(p.more().field(o.name).(*string), v)
+}
+
+func moreFlag(p *parser, o *option, _ string) error {
+	*p.more().field(o.name).(*bool) = true
+	return nil
+}
 
 func moreCount(p *parser, o *option, v string) (err error) {
-	*p.more().countField(o.name), err = p.count("--"+o.name, v, 1)
+	*p.more().field(o.name).(*int), err = p.count("--"+o.name, v, 1)
 	return err
 }
 
@@ -27,7 +33,7 @@ func moreYesNo(p *parser, o *option, v string) error {
 	if !strings.EqualFold(v, "yes") && !strings.EqualFold(v, "no") {
 		return p.invalid(o)
 	}
-	*p.more().yesNoField(o.name) = YesNo(strings.ToLower(v))
+	*p.more().field(o.name).(*YesNo) = YesNo(strings.ToLower(v))
 	return nil
 }
 

@@ -21,26 +21,15 @@ func text(field *string, v string) error {
 	return nil
 }
 
-func setClusters(p *parser, _ *option, v string) error    { return text(&p.req.Spec.Clusters, v) }
-func setBBF(p *parser, _ *option, v string) error         { return text(&p.bbFile, v) }
-func setExportFile(p *parser, _ *option, v string) error  { return text(&p.exportFile, v) }
-func setAccount(p *parser, _ *option, v string) error     { return text(&p.req.Spec.Account, v) }
-func setArray(p *parser, _ *option, v string) error       { return text(&p.req.Spec.Array, v) }
-func setComment(p *parser, _ *option, v string) error     { return text(&p.req.Spec.Comment, v) }
-func setConstraint(p *parser, _ *option, v string) error  { return text(&p.req.Spec.Constraint, v) }
-func setDependency(p *parser, _ *option, v string) error  { return text(&p.req.Spec.Dependency, v) }
-func setExclude(p *parser, _ *option, v string) error     { return text(&p.req.Spec.Exclude, v) }
-func setGPUs(p *parser, _ *option, v string) error        { return text(&p.req.Spec.GPUs, v) }
-func setGPUsPerNode(p *parser, _ *option, v string) error { return text(&p.req.Spec.GPUsPerNode, v) }
-func setGPUsPerTask(p *parser, _ *option, v string) error { return text(&p.req.Spec.GPUsPerTask, v) }
-func setMailUser(p *parser, _ *option, v string) error    { return text(&p.req.Spec.MailUser, v) }
-func setName(p *parser, _ *option, v string) error        { return text(&p.req.Spec.Name, v) }
-func setNodeList(p *parser, _ *option, v string) error    { return p.nodes(v, false) }
-func setNodeFile(p *parser, _ *option, v string) error    { return p.nodes(v, true) }
-func setPartition(p *parser, _ *option, v string) error   { return text(&p.req.Spec.Partition, v) }
-func setQOS(p *parser, _ *option, v string) error         { return text(&p.req.Spec.QOS, v) }
-func setReservation(p *parser, _ *option, v string) error { return text(&p.req.Spec.Reservation, v) }
-func setNothing(*parser, *option, string) error           { return nil }
+// setText takes over a text of the Spec as it is.
+func setText(p *parser, o *option, v string) error { return text(p.req.Spec.text(o.name), v) }
+
+func setClusters(p *parser, _ *option, v string) error   { return text(&p.req.Spec.Clusters, v) }
+func setBBF(p *parser, _ *option, v string) error        { return text(&p.bbFile, v) }
+func setExportFile(p *parser, _ *option, v string) error { return text(&p.exportFile, v) }
+func setNodeList(p *parser, _ *option, v string) error   { return p.nodes(v, false) }
+func setNodeFile(p *parser, _ *option, v string) error   { return p.nodes(v, true) }
+func setNothing(*parser, *option, string) error          { return nil }
 
 func setQuiet(p *parser, _ *option, _ string) error     { p.req.Quiet = true; return nil }
 func setVerbose(p *parser, _ *option, _ string) error   { p.req.Verbose++; return nil }

@@ -9,7 +9,7 @@ import "time"
 // A Spec is small and stays in memory for as long as the job lives; script, arguments and environment are in
 // [Payload] and are read only when the job is handed to a site.
 type Spec struct {
-	Name        string `json:"name,omitempty"`
+	Name        string `json:"name,omitempty" opt:"job-name"`
 	Account     string `json:"account,omitempty"`
 	Partition   string `json:"partition,omitempty"` // one name, or several with commas
 	QOS         string `json:"qos,omitempty"`
@@ -57,11 +57,11 @@ type Spec struct {
 	MailType string `json:"mail_type,omitempty"` // sbatch's words with commas: "BEGIN,END,FAIL"
 	MailUser string `json:"mail_user,omitempty"`
 
-	WorkDir  string `json:"work_dir,omitempty"`  // absolute
-	Input    string `json:"input,omitempty"`     // file name pattern; "" is /dev/null
-	Output   string `json:"output,omitempty"`    // file name pattern; "" is slurm-%j.out, arrays slurm-%A_%a.out
-	Error    string `json:"error,omitempty"`     // file name pattern; "" is the same file as Output
-	OpenMode string `json:"open_mode,omitempty"` // "append" or "truncate"
+	WorkDir  string `json:"work_dir,omitempty" opt:"chdir"` // absolute
+	Input    string `json:"input,omitempty"`                // file name pattern; "" is /dev/null
+	Output   string `json:"output,omitempty"`               // file name pattern; "" is slurm-%j.out, arrays slurm-%A_%a.out
+	Error    string `json:"error,omitempty"`                // file name pattern; "" is the same file as Output
+	OpenMode string `json:"open_mode,omitempty"`            // "append" or "truncate"
 
 	Signal *Signal `json:"signal,omitempty"`
 
