@@ -2,6 +2,7 @@
 # daemon.sh start|stop|restart: the daemon of the bed's federation, in the bed's login, with what stands in for Amazon.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+programs=${FSUB_BIN:-bin}
 bed=${FSUB_BED:-/var/lib/fsub-bed}
 dir=$bed/fed
 pidfile=$dir/fed.pid
@@ -23,7 +24,7 @@ stop() {
 	fi
 	# The machines would go on until their lease is over.
 	if [ -f "$dir/fed.yaml" ] && [ -x "$bed/bin/fed" ] && grep -q "kind: local" "$dir/fed.yaml"; then
-		bin/bed exec login -- "$bed/bin/fed" pool clear --config "$dir/fed.yaml" >>"$dir/fed.log" 2>&1 || echo "demo: not all machines were ended; see $dir/fed.log" >&2
+		"$programs/bed" exec login -- "$bed/bin/fed" pool clear --config "$dir/fed.yaml" >>"$dir/fed.log" 2>&1 || echo "demo: not all machines were ended; see $dir/fed.log" >&2
 	fi
 	stop_cloud
 }
@@ -46,7 +47,7 @@ start_cloud() {
 	if cloud_runs; then return 0; fi
 	mkdir -p "$cloud"
 	"$(testbed/setup/go.sh --path)" build -trimpath -o "$bed/bin/ec2" ./testbed/ec2/cmd
-	nohup bin/bed exec login -- "$bed/bin/ec2" --listen 127.0.0.1:0 --dir "$cloud" --types g6.xlarge,g6.2xlarge >"$cloud/log" 2>&1 </dev/null &
+	nohup "$programs/bed" exec login -- "$bed/bin/ec2" --listen 127.0.0.1:0 --dir "$cloud" --types g6.xlarge,g6.2xlarge >"$cloud/log" 2>&1 </dev/null &
 	echo $! >"$cloud/pid"
 	for _ in $(seq 100); do
 		grep -q '^control: ' "$cloud/log" && return 0
@@ -62,7 +63,7 @@ start_cloud() {
 # The federation: two Slurm clusters, this machine, and Amazon.
 configure() {
 	echo 'agents: {listen: "127.0.0.1:0"}'
-	bin/bed config alpha beta
+	"$programs/bed" config alpha beta
 	cat <<T
   - name: local
     kind: local
@@ -79,11 +80,11 @@ start() {
 	if running; then return 0; fi
 	mkdir -p "$dir" "$bed/bin"
 	# everybody's commands, where every user and every site can read them
-	install -m 755 bin/fsub bin/fed bin/fed-agent "$bed/bin/"
+	install -m 755 "$programs"/fsub "$programs"/fed "$programs"/fed-agent "$bed/bin/"
 	for l in sbatch squeue scancel sinfo sacct scontrol sacctmgr sshare; do ln -sf fsub "$bed/bin/$l"; done
 	start_cloud
 	configure >"$dir/fed.yaml.new" && mv "$dir/fed.yaml.new" "$dir/fed.yaml"
-	nohup bin/bed exec login -- "$bed/bin/fed" serve --config "$dir/fed.yaml" >>"$dir/fed.log" 2>&1 </dev/null &
+	nohup "$programs/bed" exec login -- "$bed/bin/fed" serve --config "$dir/fed.yaml" >>"$dir/fed.log" 2>&1 </dev/null &
 	echo $! >"$pidfile"
 	for _ in $(seq 150); do
 		if [ -S "$dir/fsub.sock" ] && "$bed/bin/fed" site list --json --socket "$dir/fsub.sock" 2>/dev/null | grep -q '"answering": true'; then

@@ -3,8 +3,9 @@
 # went and why. Where no Slurm can be had the pool of this machine is shown alone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+programs=${FSUB_BIN:-bin}
 if [ "$(id -u)" != 0 ]; then exec testbed/demo/alone.sh "you are not root, and real Slurm clusters need that"; fi
-if ! testbed/setup/setup.sh testbed || ! bin/bed up --install-only alpha; then exec testbed/demo/alone.sh "Slurm cannot be installed here (why, is said above)"; fi
+if ! testbed/setup/setup.sh testbed || ! "$programs/bed" up --install-only alpha; then exec testbed/demo/alone.sh "Slurm cannot be installed here (why, is said above)"; fi
 bed=${FSUB_BED:-/var/lib/fsub-bed}
 export FSUB_BED=$bed FSUB_SOCKET=$bed/fed/fsub.sock
 [ "$bed" = /var/lib/fsub-bed ] && dir= make= || { dir=" --dir $bed" make=" BED=$bed"; } # for commands to type
@@ -16,7 +17,7 @@ if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
 say() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
 fed() { "$bin/fed" "$@"; }
 show() { printf '\n$ %s\n' "$*"; "$@" || fail "$*"; }
-alice() { bin/bed exec login --user alice -- "$@"; }
+alice() { "$programs/bed" exec login --user alice -- "$@"; }
 fail() { failures+=("$*"); echo "demo: failed: $*" >&2; }
 
 # The last words, whatever has happened.
@@ -49,7 +50,7 @@ show_books() { # show_books SITE ID
 	local sacct=(sacct -X -j "$2" -s CD,F,CA,TO,NF -S now-1days -E now)
 	printf '\n%s$ %s        (Slurm'"'"'s own, at the site)\n' "$1" "${sacct[*]}"
 	for _ in $(seq 20); do
-		rows=$(bin/bed exec "$1" --user alice -- "${sacct[@]}" --format="$columns") || break
+		rows=$("$programs/bed" exec "$1" --user alice -- "${sacct[@]}" --format="$columns") || break
 		[ "$(grep -c COMPLETED <<<"$rows")" -ge "$ours" ] && break
 		sleep 0.5
 	done
@@ -71,7 +72,7 @@ show_output() { # show_output ID
 say "Starting two real Slurm clusters, what stands in for Amazon, and the daemon"
 echo "alpha: 4 nodes x 4 H100, dear; beta: 6 nodes x 2 A100 under two leaf switches, cheap"
 echo "local: 4 nodes that are processes of this machine; aws: nothing yet: machines with an L4 can be rented"
-bin/bed up
+"$programs/bed" up
 testbed/demo/daemon.sh restart
 show fed site list
 for s in testbed/demo/*.sbatch; do
@@ -94,7 +95,7 @@ printf '\nalice$ squeue\n'
 alice squeue || fail "squeue"
 for site in alpha beta; do
 	printf '\n%s$ squeue        (Slurm'"'"'s own, at the site)\n' "$site"
-	bin/bed exec "$site" --user alice -- squeue || fail "squeue at $site"
+	"$programs/bed" exec "$site" --user alice -- squeue || fail "squeue at $site"
 done
 
 for id in "${ids[@]}"; do

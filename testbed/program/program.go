@@ -22,10 +22,11 @@ type recipe struct{ pkg, cgo, tags string }
 const FedTags = "disable_grpc_modules,grpcnotrace"
 
 var recipes = map[string]recipe{
-	"fsub":        {"fsub", "0", ""},
-	"fsub-remote": {"fsub", "0", "remote"},
-	"fed-agent":   {"fed-agent", "0", "remote"},
-	"fed":         {"fed", "1", FedTags},
+	"fsub":        {"cmd/fsub", "0", ""},
+	"fsub-remote": {"cmd/fsub", "0", "remote"},
+	"fed-agent":   {"cmd/fed-agent", "0", "remote"},
+	"fed":         {"cmd/fed", "1", FedTags},
+	"bed":         {"testbed/bed/cmd", "0", ""},
 }
 
 // Put puts programs into dir, which is made if it is missing. Everybody may run them.
@@ -50,7 +51,7 @@ func PutAs(path, name string) error {
 	if from := os.Getenv(Folder); from != "" {
 		return copyProgram(path, filepath.Join(from, name))
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", r.tags, "-o", path, "fsub/cmd/"+r.pkg)
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", r.tags, "-o", path, "fsub/"+r.pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+r.cgo)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", name, err, out)

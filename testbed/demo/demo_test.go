@@ -1,0 +1,59 @@
+// Package demo tests what make demo shows, over a bed of its own.
+package demo
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"fsub/testbed/program"
+	"fsub/testbed/suite"
+)
+
+var (
+	world suite.Suite
+	env   []string // of the demo's scripts
+)
+
+func TestMain(m *testing.M) {
+	world.Main(m, suite.Config{Name: "demo", Sites: []string{"alpha", "beta"}, Start: func(context.Context) error {
+		programs := filepath.Join(world.Dir, "programs")
+		env = append(os.Environ(), "FSUB_BED="+world.Bed.Dir(), program.Folder+"="+programs)
+		world.Defer(func() error { return script("daemon.sh", "stop").Run() })
+		return program.Put(programs, "fsub", "fed", "fed-agent", "bed")
+	}})
+}
+
+func script(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command("./"+name, args...)
+	cmd.Env, cmd.Stderr = env, os.Stderr
+	return cmd
+}
+
+// TestDemo: five jobs of an ordinary user run on two Slurm clusters, this machine and rented ones, and are shown with why and at what cost.
+func TestDemo(t *testing.T) {
+	world.Need(t)
+	out, err := script("demo.sh").Output()
+	if err != nil {
+		t.Errorf("the demo failed: %v", err)
+	}
+	for what, want := range map[string]int{
+		`(?m)^Submitted batch job \d+$`:             5, // by fsub
+		`(?m)^== Job \d+: where it went, and why$`:  5,
+		`(?m)^job \d+  .*\d`:                        5, // what it cost
+		`(?m)^DEMO OK: 5 jobs ran on two Slurm cl`:  1,
+		`(?m)^  state +COMPLETED`:                   5, // by fed job show
+		`(?m)^(alpha|beta)\$ sacct .*at the site\)`: 2, // of each cluster one job at least
+	} {
+		if got := len(regexp.MustCompile(what).FindAll(out, -1)); got < want {
+			t.Errorf("the demo shows %d times %q, want %d", got, what, want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("it printed:\n%s", bytes.TrimSpace(out))
+	}
+}
