@@ -22,7 +22,6 @@ import (
 // Config is a site that is made of rented machines.
 type Config struct {
 	Site        federation.SiteName
-	Federation  string
 	Provider    provider.Provider
 	Store       federation.PoolStore
 	AgentServer AgentServer  // nil: no machine can register, and none is started

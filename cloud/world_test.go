@@ -51,7 +51,7 @@ func offer(id string, price float64) provider.Offering {
 func newWorld(t testing.TB) *world {
 	w := &world{TB: t, store: &cloudtest.Store{}, server: &cloudtest.AgentServer{}, next: 30_000_000}
 	w.cloud = &cloudtest.Provider{Offers: []provider.Offering{offer("small", 1)}, Boot: 5 * time.Second, Lag: 3 * time.Second, AgentServer: w.server}
-	w.cfg = cloud.Config{Site: "sky", Federation: "test", Provider: w.cloud, Store: w.store, AgentServer: w.server, Secret: []byte("0123456789abcdef"), Users: people{},
+	w.cfg = cloud.Config{Site: "sky", Provider: w.cloud, Store: w.store, AgentServer: w.server, Secret: []byte("0123456789abcdef"), Users: people{},
 		Logger: slog.New(slog.DiscardHandler), Pools: []cloud.PoolConfig{{Name: "main", Max: 8, Idle: 2 * time.Minute}}, Boot: agentapi.Boot{PowerOff: true}}
 	if testing.Verbose() {
 		w.cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))

@@ -132,14 +132,12 @@ type SiteJob struct {
 	Returned   bool
 	Detail     string // a sentence to Reason, if there is one
 	Submit     time.Time
-	Eligible   time.Time
 	Start      time.Time // zero: has not started. While PENDING, never an estimate
 	End        time.Time // zero: has not ended
 	Suspension Suspension
 	Limit      time.Duration
 	ExitStatus int32
 	Restarts   int
-	Priority   int64
 	Output     string
 
 	// Tasks are the tasks of an array that have a record of their own. PendingTasks are the others, as Slurm writes them

@@ -148,17 +148,10 @@ func (c *client) do(ctx context.Context, r request, into answer) error {
 
 // send makes one HTTP exchange within the RPC budget.
 func (c *client) send(ctx context.Context, r request, path string) (status int, body []byte, err error) {
-	begin := c.now()
 	if err := c.budget.Wait(ctx); err != nil {
 		return 0, nil, fmt.Errorf("%w: waiting for the RPC budget of %g calls/s: %v", federation.ErrUnavailable, c.cfg.RPS, err)
 	}
-	sent := c.now()
-	defer func() {
-		if c.cfg.OnCall != nil {
-			c.cfg.OnCall(Call{Site: c.cfg.Name, Op: r.op, Waited: sent.Sub(begin), Took: c.now().Sub(sent), Status: status, Err: err})
-		}
-	}()
-	user, token, err := c.tokens.get(sent)
+	user, token, err := c.tokens.get(c.now())
 	if err != nil {
 		return 0, nil, err
 	}

@@ -316,8 +316,7 @@ func TestNotFoundNeedsBoth(t *testing.T) {
 func TestBudget(t *testing.T) {
 	f := newFake(t, "v0.0.45")
 	f.on("GET /slurm/diag/", 200, wire.DiagResponse{})
-	var calls []Call
-	d := f.driver(t, func(c *Config) { c.RPS, c.Burst, c.OnCall = 0.001, 3, func(k Call) { calls = append(calls, k) } })
+	d := f.driver(t, func(c *Config) { c.RPS, c.Burst = 0.001, 3 })
 	for range 2 {
 		if err := d.Ping(t.Context()); err != nil {
 			t.Fatal(err)
@@ -327,9 +326,6 @@ func TestBudget(t *testing.T) {
 	defer cancel()
 	if err := d.Ping(ctx); !errors.Is(err, federation.ErrUnavailable) || !strings.Contains(err.Error(), "budget") {
 		t.Errorf("beyond the budget: %v", err)
-	}
-	if len(calls) != 3 || calls[0].Op != "negotiate" || calls[1].Op != "diag" || calls[1].Status != 200 || calls[1].Err != nil {
-		t.Errorf("calls told: %+v", calls)
 	}
 }
 

@@ -35,9 +35,8 @@ type Config struct {
 	// Timeout is that of a read; default 25 s: slurmrestd itself takes 9 to 20 s to find that slurmctld is down. Calls that change
 	// something are given three times as long.
 	Timeout time.Duration
-	RPS     float64    // calls per second, in the long run; default 200
-	Burst   int        // calls at once; default 200
-	OnCall  func(Call) // called after every call, for metrics; may be nil
+	RPS     float64 // calls per second, in the long run; default 200
+	Burst   int     // calls at once; default 200
 
 	FirstID, LastID federation.JobID // the federated range; default that of package federation
 
@@ -58,16 +57,6 @@ type Config struct {
 
 	Logger    *slog.Logger      // default: nothing is logged
 	Transport http.RoundTripper // for tests; default: made from URL
-}
-
-// Call is one request to slurmrestd, for metrics. Op is one of a bounded set of words.
-type Call struct {
-	Site   federation.SiteName
-	Op     string
-	Waited time.Duration // for the RPC budget
-	Took   time.Duration
-	Status int // HTTP status, 0 if there was none
-	Err    error
 }
 
 // withDefaults fills what was left out and checks the rest.

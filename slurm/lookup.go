@@ -240,8 +240,8 @@ func plainRecord(n name, id number, r *wire.DBJob) federation.SiteJob {
 		ID: n.job, SiteJobID: uint32(id), Key: cmp.Or(n.key, keyOf(r.Comment.Administrator)), State: recordedState(r), FromAccounting: true,
 		User: r.User, Account: r.Account, Partition: r.Partition, QOS: r.QOS, Reason: reasonOf(r), Nodes: nodesOf(r),
 		NumNodes: int(r.AllocationNodes), CPUs: int(r.Required.CPUs), TRES: tresText(r.TRES.Allocated),
-		Submit: unix(r.Time.Submission), Eligible: unix(r.Time.Eligible), Limit: minutes(r.Time.Limit),
-		ExitStatus: waitStatus(r.ExitCode), Restarts: int(r.RestartCnt), Priority: r.Priority.Value(), Output: r.StdOutExpanded,
+		Submit: unix(r.Time.Submission), Limit: minutes(r.Time.Limit),
+		ExitStatus: waitStatus(r.ExitCode), Restarts: int(r.RestartCnt), Output: r.StdOutExpanded,
 	}
 	j.GPUs, j.GPUType = gpus(j.TRES)
 	for _, t := range r.TRES.Allocated {

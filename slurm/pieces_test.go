@@ -39,7 +39,7 @@ func TestRunningJobOfRealSlurm(t *testing.T) {
 	r := holder(&a.Jobs[0])
 	want := federation.RunningJob{Job: 30_000_010, End: j.Start.Add(5 * time.Minute), Nodes: []string{"alpha1"}, CPUs: 1, Mem: 100,
 		GRES:  []federation.GRES{{Name: "gpu", Type: "h100", Used: 1}},
-		Stake: federation.Stake{User: "alice", Account: "proj1", QOS: j.QOS, Partition: "main", Priority: j.Priority, Limit: 5 * time.Minute}}
+		Stake: federation.Stake{User: "alice", Account: "proj1", QOS: j.QOS, Partition: "main", Priority: a.Jobs[0].Priority.Value(), Limit: 5 * time.Minute}}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("holds %+v, want %+v", r, want)
 	}

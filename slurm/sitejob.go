@@ -144,8 +144,8 @@ func plainJob(n name, id number, r *wire.Job) federation.SiteJob {
 	j := federation.SiteJob{
 		ID: n.job, SiteJobID: uint32(id), Key: n.key, State: state(r.State), User: r.UserName, Account: r.Account, Partition: r.Partition, QOS: r.QOS,
 		Reason: reason(r.StateReason), Nodes: r.Nodes, NumNodes: int(r.NodeCount.Value()), CPUs: int(r.CPUs.Value()), TRES: r.TRESAlloc,
-		Submit: unix(r.SubmitTime.Value()), Eligible: unix(r.EligibleTime.Value()), Limit: minutes(r.TimeLimit),
-		ExitStatus: waitStatus(r.ExitCode), Restarts: int(r.RestartCnt), Priority: r.Priority.Value(), Output: r.StdOut,
+		Submit: unix(r.SubmitTime.Value()), Limit: minutes(r.TimeLimit),
+		ExitStatus: waitStatus(r.ExitCode), Restarts: int(r.RestartCnt), Output: r.StdOut,
 	}
 	j.GPUs, j.GPUType = gpus(r.TRESAlloc)
 	j.Start, j.End = times(j.State, r.Nodes, r.StartTime.Value(), r.EndTime.Value())

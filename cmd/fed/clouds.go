@@ -144,7 +144,7 @@ func (cl *clouds) open(ctx context.Context, c *Config, s *SiteConfig, st federat
 		return nil, fmt.Errorf("site %s: %w", s.Name, err)
 	}
 	d, err := cloud.New(cloud.Config{
-		Note: noteOf(p), Mapped: mapped, Site: s.Name, Federation: c.Federation, Provider: wrapProvider(p, s, log, reg), Store: st, AgentServer: cl.server, Pools: s.pools(), Boot: boot, Secret: cl.key,
+		Note: noteOf(p), Mapped: mapped, Site: s.Name, Provider: wrapProvider(p, s, log, reg), Store: st, AgentServer: cl.server, Pools: s.pools(), Boot: boot, Secret: cl.key,
 		LogDir: filepath.Join(c.StateDir, "logs", string(s.Name)), SharesFiles: s.FileSystems == nil, OnlyUser: onlyUser(s), Logger: log, Registerer: reg,
 		Timing: s.timing(c.Agents.Lease), Containers: s.containers(),
 	})

@@ -38,7 +38,7 @@ func (w *world) start() {
 	}
 	accounts := map[string][]string{"physics": {w.who.user.Name}, "vision": {w.who.other.Name}}
 	driver, err := cloud.New(cloud.Config{
-		Site: siteName, Federation: "pools", Provider: p, Store: books, AgentServer: entry, Boot: w.provider.Boot(), Pools: w.opts.pools, Secret: w.key,
+		Site: siteName, Provider: p, Store: books, AgentServer: entry, Boot: w.provider.Boot(), Pools: w.opts.pools, Secret: w.key,
 		LogDir: filepath.Join(w.dir, "logs"), SharesFiles: true, OnlyUser: w.who.only, Mapped: w.opts.mapped, Accounts: accounts, Logger: w.log, Timing: w.opts.timing,
 	})
 	if err != nil {

@@ -138,7 +138,7 @@ func (s *site) stranger() federation.Driver {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	d, err := cloud.New(cloud.Config{Site: "aws", Federation: "rented", Provider: p, Store: st, Boot: aws.Boot(), Pools: []cloud.PoolConfig{{Name: "main"}}, Secret: s.key, Logger: log, Timing: quick})
+	d, err := cloud.New(cloud.Config{Site: "aws", Provider: p, Store: st, Boot: aws.Boot(), Pools: []cloud.PoolConfig{{Name: "main"}}, Secret: s.key, Logger: log, Timing: quick})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func (s *site) start(nodes int) {
 	}
 	d, l := s.openServer(log)
 	driver, err := cloud.New(cloud.Config{
-		Site: "aws", Federation: "rented", Provider: provider.Wrap(p, provider.WrapConfig{Site: "aws", RPS: 20, Burst: 20, Retries: 1, Timeout: 10 * time.Second, Logger: log}), Store: st, AgentServer: d,
+		Site: "aws", Provider: provider.Wrap(p, provider.WrapConfig{Site: "aws", RPS: 20, Burst: 20, Retries: 1, Timeout: 10 * time.Second, Logger: log}), Store: st, AgentServer: d,
 		Boot: aws.Boot(), Pools: []cloud.PoolConfig{{Name: "main", Default: true, Max: nodes, Idle: 20 * time.Second}}, Secret: s.key, LogDir: filepath.Join(s.dir, "logs"), SharesFiles: s.shares,
 		Accounts: map[string][]string{"physics": {s.user.Name}, "vision": {s.other.Name}}, Logger: log, Timing: quick,
 	})

@@ -1,10 +1,7 @@
 package simsite
 
 import (
-	"time"
-
 	"fsub/federation"
-	"fsub/slurm/wire"
 )
 
 // Runs tells every start of a job at the nodes, in order; of an array, the starts of all its tasks. It is the truth that
@@ -74,23 +71,11 @@ func (s *Site) Records(id uint32) []Record {
 
 // JobView is a record of the controller as a harness wants it.
 type JobView struct {
-	ID       uint32
-	Array    uint32
-	Task     int // -1: none
-	Waiting  int // of an array: tasks that have not started
-	Key      string
-	User     string
-	Account  string
-	Part     string
 	State    federation.State
 	Reason   federation.Reason
-	Submit   time.Time
-	Start    time.Time
-	End      time.Time
 	Nodes    string
 	Exit     int32
 	Restarts int
-	Desc     *wire.JobDesc // not to be changed
 }
 
 // Jobs are the records that the controller holds, in order of submission.
@@ -118,9 +103,7 @@ func (s *Site) Job(id uint32) (JobView, bool) {
 }
 
 func (s *Site) view(j *job) JobView {
-	return JobView{ID: j.id, Array: j.array, Task: j.task, Waiting: len(j.waiting), Key: j.key, User: j.user.Name, Account: j.account,
-		Part: j.part.Name, State: j.state, Reason: s.reasonOf(j), Submit: stamp(j.submit), Start: stamp(j.start), End: stamp(j.end),
-		Nodes: j.nodes, Exit: j.exit, Restarts: j.restarts, Desc: j.desc}
+	return JobView{State: j.state, Reason: s.reasonOf(j), Nodes: j.nodes, Exit: j.exit, Restarts: j.restarts}
 }
 
 // Counts are the numbers of pending and running jobs; each array task counts.
