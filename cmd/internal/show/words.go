@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fsub/federation"
 	"fsub/slurm/wire"
 )
 
@@ -46,30 +47,13 @@ func Ended(list wire.Strings) bool {
 	return !list.Has(wire.FlagCompleting)
 }
 
-// Ranges are the numbers of "2-5,7,10-20:5", without the "%limit" that may follow.
+// Ranges are the tasks of "2-5,7,10-20:5%3" or "[2-5]", in rising order; none of what cannot be read.
 func Ranges(text string) []int {
-	text, _, _ = strings.Cut(text, "%")
-	var out []int
-	for part := range strings.SplitSeq(strings.Trim(text, "[]"), ",") {
-		span, by, stepped := strings.Cut(part, ":")
-		from, to, ranged := strings.Cut(span, "-")
-		if !ranged {
-			to = from
-		}
-		first, err1 := strconv.Atoi(from)
-		last, err2 := strconv.Atoi(to)
-		step := 1
-		if stepped {
-			step, _ = strconv.Atoi(by)
-		}
-		if err1 != nil || err2 != nil || step < 1 || first < 0 || last > 1<<22 {
-			return nil
-		}
-		for i := first; i <= last; i += step {
-			out = append(out, i)
-		}
+	a, err := federation.ReadArray(strings.Trim(text, "[]"))
+	if err != nil || a.Len() > federation.MaxArrayIndex+1 {
+		return nil
 	}
-	return out
+	return a.Indices()
 }
 
 // List splits at commas and leaves out what is empty.
