@@ -21,7 +21,7 @@ type Column[T any] struct {
 	Width int
 }
 
-// Columns reads a list of fields, "user,account%20". unknown is the first name that is none, in lower case.
+// Columns reads a list of fields, "user,account%20". unknown is the first name that is not a field.
 func Columns[T any](list string, fields []Field[T]) (out []Column[T], unknown string) {
 	for _, item := range Words(list) {
 		name, width, sized := strings.Cut(item, "%")

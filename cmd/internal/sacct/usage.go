@@ -150,7 +150,7 @@ func (c *command) bytes(n int64) string {
 	return decimal(n) + byteUnits[unit-1:unit]
 }
 
-// megabytes is how sacct writes what was read and written, whatever was asked for but a unit.
+// megabytes is how sacct writes what was read and written, unless a unit is asked for.
 func (c *command) megabytes(n int64) string {
 	if c.units != "" {
 		return inUnit(n, strings.Index(byteUnits, c.units)+1)

@@ -138,7 +138,7 @@ func (o *options) setState(v option.Value) error {
 	return nil
 }
 
-// pass keeps an option for a site's own scancel, which knows but its own cluster.
+// pass keeps an option for a site's own scancel, which knows only its own cluster.
 func (o *options) pass(name string, v option.Value) {
 	switch {
 	case name == "cluster", name == "clusters":

@@ -215,7 +215,7 @@ func (o *options) setDocument(as string, v option.Value) error {
 // parsers are the shapes of --json and --yaml that the daemon writes.
 var parsers = []string{"v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45"}
 
-// check puts states in their long form and refuses what is none, and IDs that are none.
+// check puts states in their long form, and refuses what is not a state or not a job ID.
 func (o *options) check() error {
 	if len(o.states) == 1 && strings.EqualFold(o.states[0], "all") {
 		o.states, o.allStates = nil, true
