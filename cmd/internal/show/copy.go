@@ -28,7 +28,7 @@ func copyYAML(w io.Writer, r io.Reader) error {
 	d.UseNumber()
 	io.WriteString(w, "%YAML 1.1\n---")
 	y := yamlWriter{w, d}
-	if err := y.value(-1); err != nil {
+	if err := y.value(-1, 0); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "...\n\n")
@@ -40,8 +40,9 @@ type yamlWriter struct {
 	d *json.Decoder
 }
 
-// value writes the next value and the end of its line. What it holds is put below it, depth levels deep.
-func (y yamlWriter) value(depth int) error {
+// value writes the next value, behind column bytes, and the end of its line. What it holds is put below
+// it, depth levels deep.
+func (y yamlWriter) value(depth, column int) error {
 	tok, err := y.d.Token()
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func (y yamlWriter) value(depth int) error {
 	case json.Delim:
 		return y.container(v == '{', depth)
 	case string:
-		return y.scalar("str", yamlText(v))
+		return y.scalar("str", yamlText(v, column+len(" !!str "), 2*max(depth, 0)+2))
 	case json.Number:
 		if strings.ContainsAny(v.String(), ".eE") {
 			return y.scalar("float", v.String())
@@ -86,36 +87,21 @@ func (y yamlWriter) container(object bool, depth int) error {
 		inner = depth // the dash stands below the key
 	}
 	for y.d.More() {
-		fmt.Fprint(y.w, strings.Repeat("  ", inner))
+		begin := strings.Repeat("  ", inner) + "-"
 		if object {
 			key, err := y.d.Token()
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(y.w, "!!str %s:", key)
-		} else {
-			fmt.Fprint(y.w, "-")
+			begin = fmt.Sprintf("%s!!str %s:", strings.Repeat("  ", inner), key)
 		}
-		if err := y.value(inner); err != nil {
+		io.WriteString(y.w, begin)
+		if err := y.value(inner, len(begin)); err != nil {
 			return err
 		}
 	}
 	_, err := y.d.Token() // the end
 	return err
-}
-
-// yamlText is s as it is where that reads back as the same text, else in quotes.
-func yamlText(s string) string {
-	if s == "" {
-		return s
-	}
-	quote := strings.ContainsAny(s[:1], "-?:,[]{}#&*!|>'\"%@` ") || strings.HasSuffix(s, " ") || strings.HasSuffix(s, ":") ||
-		strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.ContainsAny(s, "\n\t\\\"")
-	if !quote {
-		return s
-	}
-	b, _ := json.Marshal(s)
-	return string(b)
 }
 
 // copyJSON writes two blanks for each level. It needs no more memory than its buffer, however long the document is.

@@ -25,7 +25,9 @@ func TestYAMLOfSinfo(t *testing.T) {
   !!str name: !!str
   !!str gres: !!str gpu:h100:0(IDX:N/A)
   !!str o: !!map {}
-!!str line: !!str "a: b #c\nd 'x'"
+!!str line: !!str 'a: b #c
+
+  d ''x'''
 !!str none: !!null null
 ...
 
@@ -88,8 +90,8 @@ func TestYAMLOfSqueue(t *testing.T) {
     !!str data_parser: !!str data_parser/v0.0.42
   !!str command: !!seq
   - !!str squeue
-  - !!str "--yaml"
-  - !!str "-n"
+  - !!str --yaml
+  - !!str -n
   !!str load: !!float 1.5
 !!str errors: !!seq []
 !!str warnings: !!seq
@@ -97,8 +99,8 @@ func TestYAMLOfSqueue(t *testing.T) {
   !!str description: !!str Zero jobs to dump
   !!str source: !!str
 !!str odd: !!seq
-- !!str "a: b"
-- !!str "- c"
+- !!str 'a: b'
+- !!str '- c'
 - !!map {}
 ...
 
@@ -106,5 +108,25 @@ func TestYAMLOfSqueue(t *testing.T) {
 	var got bytes.Buffer
 	if err := Copy(&got, strings.NewReader(doc), true); err != nil || got.String() != want {
 		t.Errorf("%v\n%s", err, &got)
+	}
+}
+
+// As squeue 24.11 writes the comments of jobs.
+func TestYAMLText(t *testing.T) {
+	words := func(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }
+	for in, want := range map[string]string{
+		"": "", "it's": "it's", `a "word"`: `a "word"`, "a:b": "a:b", "a: b": "'a: b'", "a:": "'a:'", "a #b": "'a #b'", " a": "' a'", "- ": "'- '", "-": "'-'",
+		"--x": "--x", "---x": "'---x'", "?x": "?x", ":x": ":x", "#x": "'#x'", "*a": "'*a'", "@a": "'@a'", "'x": "'''x'", `"x`: `'"x'`, "`x": "'`x'", "|": "'|'",
+		"a,b [x] {y} z?": "a,b [x] {y} z?", `a\b`: `a\b`, "1": "1", "true": "true", "~": "~", `- it's: "odd" #1`: `'- it''s: "odd" #1'`,
+		"ä": `"\xE4"`, "a\tb": `"a\tb"`, "日本 😀": `"\u65E5\u672C \U0001F600"`,
+		"a\nb\n  c 'd'": `"a\nb\n  c 'd'"`, "a \nb": `"a \nb"`, "a\n\nb": "'a\n\n\n    b'", "a\n": "'a\n\n    '",
+		words(28):            words(12) + "\n    " + words(16),
+		"'" + words(27):      "'''" + words(12) + "\n    " + words(15) + "'",
+		"wordé " + words(27): `"word\xE9 ` + words(10) + "\n    " + words(16) + "\n    word\"",
+		words(14) + " ":      "'" + words(12) + "\n    " + words(2) + " '",
+	} {
+		if got := yamlText(in, len("  !!str comment: !!str "), 4); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
 	}
 }
