@@ -1,7 +1,6 @@
 package scontrol
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,10 +19,6 @@ type ref struct {
 	v1.JobRef
 	ok bool
 }
-
-// ownNumber reports whether one task of an array was named by its own number. Slurm's sentences are
-// those of a job then.
-func (r *ref) ownNumber() bool { return r.Tasks != nil && !strings.Contains(r.text, "_") }
 
 // refs reads words of jobs, with commas in them.
 func (c *command) refs(words []string) []ref {
@@ -52,16 +47,7 @@ func parseRef(text string) (r v1.JobRef, ok bool) {
 	return r, r.ID != 0 && (!hasTasks || len(r.Tasks) > 0)
 }
 
-// send asks for something to be done with jobs, all in one request. It returns a refusal, or nil, for each.
-func (c *command) send(verb string, refs []ref, change []sbatch.Change) []*v1.Error {
-	var out []*v1.Error
-	for _, r := range c.results(verb, refs, change) {
-		out = append(out, r.Error)
-	}
-	return out
-}
-
-// results is send, with what became of the tasks of arrays.
+// results asks for something to be done with jobs, all in one request. There is one result for each.
 func (c *command) results(verb string, refs []ref, change []sbatch.Change) []v1.ActResult {
 	out := make([]v1.ActResult, len(refs))
 	req := v1.ActRequest{Change: change, AsUser: verb == "uhold"}
@@ -95,13 +81,23 @@ func (c *command) results(verb string, refs []ref, change []sbatch.Change) []v1.
 	return out
 }
 
-// complain prints a refusal for a job, or for tasks of an array that were named by their indices.
-func (c *command) complain(r ref, e *v1.Error) {
-	if id, tasks, byIndex := strings.Cut(r.text, "_"); byIndex && r.ok {
-		c.fail("%s_%s: %s", id, strings.Trim(tasks, "[]"), e.Text)
+// complain prints the refusal of a job, or of tasks of an array: each of them with its fate, unless
+// only refusals are asked for. A task that was named by its own number is spoken of like a job.
+func (c *command) complain(r ref, result *v1.ActResult, onlyRefusals bool) {
+	id, _, byIndex := strings.Cut(r.text, "_")
+	if result.Tasks == nil || !byIndex && r.Tasks != nil {
+		c.fail("%s for job %s", result.Error.Text, r.text)
 		return
 	}
-	c.fail("%s for job %s", e.Text, r.text)
+	for _, t := range result.Tasks {
+		text := "No error"
+		if t.Error != nil {
+			text = t.Error.Text
+		} else if onlyRefusals {
+			continue
+		}
+		c.fail("%s_%s: %s", id, t.Tasks, text)
+	}
 }
 
 // actOn is suspend, resume and top.
@@ -110,35 +106,19 @@ func (c *command) actOn(verb string, words []string) int { return c.actOnRefs(ve
 // actOnRefs makes one complaint for each job that is refused.
 func (c *command) actOnRefs(verb string, refs []ref) int {
 	exit := 0
-	for i, r := range c.results(verb, refs, nil) {
+	results := c.results(verb, refs, nil)
+	for i := range results {
+		r := &results[i]
 		if r.Error == nil {
 			continue
 		}
 		exit = 1
-		if r.Tasks != nil && refs[i].ownNumber() {
-			r.Error = cmp.Or(r.Tasks[0].Error, r.Error)
-		} else if r.Tasks != nil {
-			c.complainOfTasks(refs[i], r.Tasks)
-			continue
-		}
 		if (verb == "suspend" || verb == "resume") && refs[i].ok && r.Error.Number == wire.ErrJobID {
 			r.Error.Text = "Unexpected message received" // 24.11
 		}
-		c.complain(refs[i], r.Error)
+		c.complain(refs[i], r, false)
 	}
 	return exit
-}
-
-// complainOfTasks lists the tasks of an array, as scontrol does where any of them is refused.
-func (c *command) complainOfTasks(r ref, tasks []v1.TaskResult) {
-	id, _, _ := strings.Cut(r.text, "_")
-	for _, t := range tasks {
-		text := "No error"
-		if t.Error != nil {
-			text = t.Error.Text
-		}
-		c.fail("%s_%s: %s", id, t.Tasks, text)
-	}
 }
 
 // holdJobs is hold and release, of IDs or of name=NAME.
@@ -169,14 +149,16 @@ func (c *command) holdWord(verb, word string) int {
 		refs = c.refs([]string{word})
 	}
 	exit := 0
-	for i, e := range c.send(verb, refs, nil) {
-		if e == nil {
+	results := c.results(verb, refs, nil)
+	for i := range results {
+		r := &results[i]
+		if r.Error == nil {
 			continue
 		}
 		exit = 1
-		c.complain(refs[i], e)
-		if refs[i].Tasks == nil || refs[i].ownNumber() {
-			c.fail("slurm_suspend error: %s", e.Text)
+		c.complain(refs[i], r, false)
+		if !strings.Contains(refs[i].text, "_") {
+			c.fail("slurm_suspend error: %s", r.Error.Text)
 		}
 	}
 	return exit

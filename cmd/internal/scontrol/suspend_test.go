@@ -14,7 +14,7 @@ import (
 	"fsub/sbatch"
 )
 
-// TestSuspend: what scontrol 24.11 prints of jobs and arrays that cannot be suspended or resumed, and how a suspended job is shown. The tests' user is an administrator of the daemon's.
+// TestSuspend: what scontrol 24.11 prints of jobs and arrays, some of whose tasks cannot be suspended, resumed, held, changed or requeued, and how a suspended job is shown. The tests' user is an administrator of the daemon's.
 func TestSuspend(t *testing.T) {
 	d := apitest.Start(t, api.Config{Suspends: map[federation.SiteName]bool{"sky": true}})
 	start := time.Now().Add(-time.Hour).Truncate(time.Second)
@@ -57,10 +57,24 @@ func TestSuspend(t *testing.T) {
 		{"suspend 2 3", "Job is pending execution for job 2\nJob/step already completing or completed for job 3\n", 1},
 		{"suspend 99", "Unexpected message received for job 99\n", 1},
 		{"suspend foo", "Invalid job id specified for job foo\n", 1},
+		{"hold 20_[0,9]", "20_0: No error\n20_9: Invalid job id specified\n", 1},
+		{"hold 20_9", "20_9: Invalid job id specified\n", 1},
+		{"hold 99_9", "Invalid job id specified for job 99_9\n", 1},
+		{"hold 20_[0-2]", "", 0},
+		{"update jobid=20_[0,9] comment=x", "20_9: Invalid job id specified\n", 1},
+		{"update jobid=20_[0-2] comment=x", "", 0},
+		{"update jobid=20_[0,2] nodelist=n7", "20_0: Job is no longer pending execution\n", 1},
+		{"update jobid=30 nodelist=n7", "Job is no longer pending execution for job 30\n", 1},
+		{"update jobid=20_0 timelimit=soon", "scontrol: error: Invalid TimeLimit value\n", 1},
+		{"top 20_0", "20_0: Job is no longer pending execution\n", 1},
+		{"top 20_2", "", 0},
 		{"suspend 20", "20_0-1: No error\n20_2: Job is pending execution\n", 1},
 		{"suspend 20_0,20_1", "", 0},
 		{"suspend 20_[1-2]", "20_1: No error\n20_2: Job is pending execution\n", 1},
 		{"suspend 20_9", "20_9: Invalid job id specified\n", 1},
+		{"requeue 20_2", "20_2: Job is pending execution\n", 1},
+		{"requeue 20_[0,2,9]", "20_0: No error\n20_2: Job is pending execution\n20_9: Invalid job id specified\n", 1},
+		{"requeue 31", "", 0},
 	} {
 		if out, exit := scontrol(test.args); out != test.want || exit != test.exit {
 			t.Errorf("scontrol %s: exit %d, it printed %q, not %q", test.args, exit, out, test.want)

@@ -120,15 +120,17 @@ func (c *command) update(words []string) int {
 		return c.fail("No changes specified")
 	}
 	exit := 0
-	for i, e := range c.send("update", refs, changes) {
-		if e == nil {
+	results := c.results("update", refs, changes)
+	for i := range results {
+		r := &results[i]
+		if r.Error == nil {
 			continue
 		}
 		exit = 1
-		if e.Said != "" { // a value that cannot be read
-			return c.fail("%s", e.Said)
+		if r.Error.Said != "" { // a value that cannot be read
+			return c.fail("%s", r.Error.Said)
 		}
-		c.complain(refs[i], e)
+		c.complain(refs[i], r, true)
 	}
 	return exit
 }

@@ -55,11 +55,20 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 	if kind == federation.RequestSuspend || kind == federation.RequestResume {
 		return s.suspend(ctx, c, kind, req.Jobs)
 	}
+	if kind == federation.RequestTop && c.Role < identity.RoleOperator { // of unknown jobs, too
+		errs := make([]error, len(req.Jobs))
+		for i := range errs {
+			errs[i] = refusal.Denied
+		}
+		return errs, nil
+	}
 	jobs, tasks, err := s.jobsOf(ctx, req.Jobs)
 	if err != nil {
 		return nil, err
 	}
+	parts := partsOf(jobs)
 	errs := make([]error, len(req.Jobs))
+	refused := make([]*tasksError, len(req.Jobs)) // of references to tasks, each of which is permitted by itself
 	seqs := make([]int64, len(req.Jobs))
 	var wg sync.WaitGroup
 	room := make(chan struct{}, 64) // requests that are written side by side, to share commits
@@ -71,16 +80,20 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 			errs[i] = refusal.InvalidJobID
 			continue
 		}
-		if errs[i] = s.permitAct(c, kind, &job, &req); errs[i] != nil {
-			continue
+		if len(ref.Tasks) > 0 && (array == nil || array.job.ID != ref.ID) {
+			array = newArrayTasks(&job, tasks[ref.ID], parts[ref.ID])
 		}
-		if len(ref.Tasks) > 0 {
-			if array == nil || array.job != ref.ID {
-				array = newArrayTasks(&job, tasks[ref.ID])
+		byTask := len(ref.Tasks) > 0 && kind != federation.RequestCancel && kind != federation.RequestSignal
+		switch {
+		case byTask:
+			ref.Tasks, refused[i] = s.permitTasks(c, kind, array, ref.Tasks, &req)
+		default:
+			if errs[i] = s.permitAct(c, kind, &job, &req); errs[i] == nil && len(ref.Tasks) > 0 {
+				errs[i] = array.permit(ref.Tasks)
 			}
-			if errs[i] = array.permit(ref.Tasks); errs[i] != nil {
-				continue
-			}
+		}
+		if errs[i] != nil || byTask && len(ref.Tasks) == 0 {
+			continue
 		}
 		room <- struct{}{}
 		wg.Go(func() {
@@ -96,6 +109,11 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 	wg.Wait()
 	s.settle(ctx, seqs)
 	s.refusals(seqs, errs)
+	for i, e := range refused {
+		if e != nil {
+			errs[i] = e.with(errs[i])
+		}
+	}
 	return errs, nil
 }
 

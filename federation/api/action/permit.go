@@ -1,9 +1,12 @@
 package action
 
 import (
+	"sync"
+
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
 )
 
 // permit says in Slurm's words why c may not do kind to job; nil if it may.
@@ -37,14 +40,15 @@ func permit(c identity.Caller, kind federation.RequestKind, job *federation.Job)
 
 // arrayTasks are the tasks of one array.
 type arrayTasks struct {
-	job   federation.JobID
-	array federation.Array // of a spread array it is what still waits
-	ended map[int]bool     // by index, of those that have a record: also of one that was taken out of the array when it ended
+	job   *federation.Job
+	parts map[int]*federation.Job // those that are jobs
+	array federation.Array        // what still waits
+	ended map[int]bool            // by index, of those that have a record: also of one that was taken out of the array when it ended
 }
 
-// newArrayTasks reads the tasks of job, of which known have a record. A job that is no array has none.
-func newArrayTasks(job *federation.Job, known []federation.Task) *arrayTasks {
-	a := &arrayTasks{job: job.ID, ended: make(map[int]bool, len(known))}
+// newArrayTasks reads the tasks of job, of which known have a record and parts are jobs. A job that is no array has none.
+func newArrayTasks(job *federation.Job, known []federation.Task, parts map[int]*federation.Job) *arrayTasks {
+	a := &arrayTasks{job: job, parts: parts, ended: make(map[int]bool, len(known))}
 	if job.Spec.Array != "" {
 		a.array, _ = federation.ReadArray(job.Spec.Array) // checked when it was submitted
 	}
@@ -52,6 +56,34 @@ func newArrayTasks(job *federation.Job, known []federation.Task) *arrayTasks {
 		a.ended[t.Index] = t.State.Ended()
 	}
 	return a
+}
+
+// permitTasks asks for each task whether kind may be done to it. Of allowed it is to be done; the others are refused, which is nil for none.
+func (s *Actions) permitTasks(c identity.Caller, kind federation.RequestKind, a *arrayTasks, tasks []int, req *v1.ActRequest) (allowed []int, refused *tasksError) {
+	waiting, gone := *a.job, *a.job // what all tasks are like that wait, or have ended without having been a job
+	waiting.State = federation.Pending
+	gone.State, gone.End, gone.Part = federation.Cancelled, s.Now(), &federation.ArrayPart{}
+	permitWaiting := sync.OnceValue(func() error { return s.permitAct(c, kind, &waiting, req) })
+	refused = &tasksError{}
+	for _, t := range tasks {
+		var err error
+		_, known := a.ended[t]
+		switch {
+		case a.parts[t] != nil:
+			err = s.permitAct(c, kind, a.parts[t], req)
+		case a.array.Has(t):
+			err = permitWaiting()
+		case known:
+			err = s.permitAct(c, kind, &gone, req)
+		default:
+			err = refusal.InvalidJobID
+		}
+		refused.add(t, err)
+		if err == nil {
+			allowed = append(allowed, t)
+		}
+	}
+	return allowed, refused
 }
 
 // permit refuses tasks that the array does not have, and a list of tasks that have all ended.

@@ -28,16 +28,7 @@ type written struct {
 
 // unitsOf spells out references. It fails if that makes more tasks than one request may name.
 func unitsOf(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) ([][]unit, error) {
-	parts := map[federation.JobID]map[int]*federation.Job{} // by array and index
-	for _, p := range jobs {
-		if p.Part == nil {
-			continue
-		}
-		if parts[p.Part.Array] == nil {
-			parts[p.Part.Array] = map[int]*federation.Job{}
-		}
-		parts[p.Part.Array][p.Part.Index] = &p
-	}
+	parts := partsOf(jobs)
 	var total listing.TaskCount
 	var array *spelled // of the job before: the same array is spelled out once
 	units := make([][]unit, len(refs))
@@ -64,6 +55,21 @@ func unitsOf(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) ([][]un
 		units[i] = array.units(tasks)
 	}
 	return units, nil
+}
+
+// partsOf are those of jobs that are tasks, by array and index.
+func partsOf(jobs map[federation.JobID]federation.Job) map[federation.JobID]map[int]*federation.Job {
+	parts := map[federation.JobID]map[int]*federation.Job{}
+	for _, p := range jobs {
+		if p.Part == nil {
+			continue
+		}
+		if parts[p.Part.Array] == nil {
+			parts[p.Part.Array] = map[int]*federation.Job{}
+		}
+		parts[p.Part.Array][p.Part.Index] = &p
+	}
+	return parts
 }
 
 // spelled is an array with all of its tasks, and those of them that wait. These have no job of their own.
@@ -102,7 +108,6 @@ func (a *spelled) units(tasks []int) []unit {
 func (s *Actions) outcome(units []unit) error {
 	ctl, _ := s.Controller.(interface{ Refusal(seq int64) error })
 	var e tasksError
-	failed := false
 	for i := range units {
 		u := &units[i]
 		if u.written != nil {
@@ -114,13 +119,9 @@ func (s *Actions) outcome(units []unit) error {
 		if u.task < 0 {
 			return u.err
 		}
-		failed = failed || u.err != nil
-		e.add(u)
+		e.add(u.task, u.err)
 	}
-	if !failed {
-		return nil
-	}
-	return &e
+	return e.with(nil)
 }
 
 // tasksError is a refusal for some tasks of an array.
@@ -132,7 +133,8 @@ type taskGroup struct {
 	err   error
 }
 
-func (e *tasksError) add(u *unit) {
+// add notes what became of a task; nil is that it was done.
+func (e *tasksError) add(task int, err error) {
 	text := func(err error) string {
 		if err == nil {
 			return ""
@@ -140,12 +142,27 @@ func (e *tasksError) add(u *unit) {
 		return refusal.OnWire(err).Text
 	}
 	for i := range e.groups {
-		if g := &e.groups[i]; text(g.err) == text(u.err) {
-			g.tasks = append(g.tasks, u.task)
+		if g := &e.groups[i]; errors.Is(err, g.err) || text(g.err) == text(err) {
+			g.tasks = append(g.tasks, task)
 			return
 		}
 	}
-	e.groups = append(e.groups, taskGroup{[]int{u.task}, u.err})
+	e.groups = append(e.groups, taskGroup{[]int{task}, err})
+}
+
+// with is e after err has met those that were allowed; nil if no task is refused.
+func (e *tasksError) with(err error) error {
+	failed := false
+	for i := range e.groups {
+		if e.groups[i].err == nil {
+			e.groups[i].err = err
+		}
+		failed = failed || e.groups[i].err != nil
+	}
+	if !failed {
+		return nil
+	}
+	return e
 }
 
 func (e *tasksError) Error() string {
