@@ -29,9 +29,9 @@ var ErrTrimmed = errors.New("no longer in the log of changes")
 // happened (connection refused, no route, the site's API could not reach its controller).
 var ErrNotSent = fmt.Errorf("%w: not sent", ErrUnavailable)
 
-// ErrLimit is the one kind of ErrCapacity that passes by itself: as many jobs have been submitted as the site allows, and the job may be sent when
-// some have ended.
-var ErrLimit = fmt.Errorf("%w: the limit of submitted jobs is reached", ErrCapacity)
+// ErrLimit is the kind of ErrCapacity that may pass by itself: a limit of the user, account or QOS at the site is reached. Slurm has one number for
+// limits of submitted jobs, which pass when some of them have ended, and for limits of a job's size, which do not.
+var ErrLimit = fmt.Errorf("%w: a limit is reached", ErrCapacity)
 
 // SlurmError carries Slurm's own number and sentence beside one of the errors above, so that a command can say
 // what sbatch or scancel would have said. It wraps Kind.

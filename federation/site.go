@@ -232,10 +232,9 @@ type Site struct {
 	Bound []Bound
 }
 
-// Limited are the jobs that a site does not take for now because of a limit of submitted jobs: those of a user that ask for this account and QOS.
+// Limited are the jobs that a site does not take for now because a limit is reached: those of a user that ask for this account and QOS.
 type Limited struct {
 	User, Account, QOS string
-	Reason             Reason // in the site's words: AssocMaxSubmitJobLimit
 }
 
 // SiteUser is a user's identity at a site where it differs from the one here.

@@ -253,12 +253,6 @@ func TestSubmitAnswers(t *testing.T) {
 	if _, err := d.Submit(t.Context(), submission()); !errors.Is(err, federation.ErrDenied) || !strings.Contains(err.Error(), "SlurmUser") {
 		t.Errorf("a token that may not choose IDs: %v", err)
 	}
-	for said, limit := range map[string]bool{"AssocMaxSubmitJobLimit": true, "QOSMaxSubmitJobPerUserLimit": true, "QOSMaxCpuPerUserLimit": false, "": false} {
-		f.on(post, 500, wire.JobSubmitResponse{Reply: failed(wire.ErrAccountingPolicy), Message: said})
-		if _, err := d.Submit(t.Context(), submission()); errors.Is(err, federation.ErrLimit) != limit || !errors.Is(err, federation.ErrCapacity) {
-			t.Errorf("2050 with %q: %v", said, err)
-		}
-	}
 	for number, want := range kinds {
 		if number == wire.ErrJobID {
 			continue

@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"cmp"
-	"strings"
 
 	"fsub/federation"
 	"fsub/slurm/wire"
@@ -57,7 +56,7 @@ var kinds = map[int]error{
 	2044:                      federation.ErrCapacity, // memory
 	wire.ErrAccount:           federation.ErrDenied,
 	wire.ErrLicenses:          federation.ErrCapacity,
-	wire.ErrAccountingPolicy:  federation.ErrCapacity,
+	wire.ErrAccountingPolicy:  federation.ErrLimit, // slurmrestd does not pass on which
 	wire.ErrTimeLimit:         federation.ErrCapacity,
 	wire.ErrReservationAccess: federation.ErrDenied,
 	wire.ErrReservation:       federation.ErrCapacity,
@@ -85,13 +84,11 @@ var kinds = map[int]error{
 	wire.ErrConvert:           federation.ErrInvalid,
 }
 
-// refusal turns an entry of errors[] of a submission into an error, with what slurmctld said beside it. A number that is in no table is a
-// refusal all the same, and the site is not asked again for this job.
-func refusal(e wire.Error, said string) error {
+// refusal turns an entry of errors[] of a submission into an error. A number that is in no table is a refusal all the
+// same, and the site is not asked again for this job.
+func refusal(e wire.Error) error {
 	kind, ok := kinds[e.Number]
 	switch {
-	case e.Number == wire.ErrAccountingPolicy && strings.Contains(said, "Submit"): // AssocMaxSubmitJobLimit, QOSGrpSubmitJobsLimit and the like
-		kind = federation.ErrLimit
 	case ok:
 	case e.Number >= 9000 && e.Number < 10000:
 		kind = federation.ErrInvalid
@@ -100,7 +97,7 @@ func refusal(e wire.Error, said string) error {
 	default:
 		kind = federation.ErrUnavailable
 	}
-	return &federation.SlurmError{Kind: kind, Number: e.Number, Said: said, Text: sentence(e)}
+	return slurmError(kind, e, "")
 }
 
 // acted turns the number of a refused cancel, signal, hold or release into an error.
@@ -121,9 +118,5 @@ func acted(number int, text, detail string) error {
 
 // slurmError makes a federation.SlurmError of e. Text is Slurm's sentence, as much of it as slurmrestd reports.
 func slurmError(kind error, e wire.Error, detail string) error {
-	return &federation.SlurmError{Kind: kind, Number: e.Number, Text: sentence(e), Detail: detail}
-}
-
-func sentence(e wire.Error) string {
-	return cmp.Or(e.Text, wire.Strerror(e.Number), e.Description)
+	return &federation.SlurmError{Kind: kind, Number: e.Number, Text: cmp.Or(e.Text, wire.Strerror(e.Number), e.Description), Detail: detail}
 }

@@ -94,7 +94,7 @@ func (d *Driver) send(ctx context.Context, st standing, s *federation.Submission
 	if len(a.Errors) == 0 {
 		return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w: an answer without job ID or reason", s.Job.ID, d.cfg.Name, federation.ErrUnavailable)
 	}
-	err := refusal(a.Errors[0], strings.TrimSpace(a.Message))
+	err := refusal(a.Errors[0])
 	if a.Errors[0].Number == wire.ErrJobID && !st.mapped {
 		err = d.notPinned(nil)
 	}

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"fsub/federation"
@@ -137,7 +136,7 @@ func (c *attempts) submitFailed(s *site, j *job, err error) {
 		c.refuse(s, j, err, federation.ReasonBadConstraints)
 	case errors.Is(err, federation.ErrDenied):
 		c.refuse(s, j, err, federation.ReasonAccount)
-	case errors.Is(err, federation.ErrLimit):
+	case errors.Is(err, federation.ErrLimit) && s.hasOthersOf(j):
 		c.limited(s, j, err)
 	case errors.Is(err, federation.ErrCapacity), errors.Is(err, federation.ErrConflict):
 		c.refuse(s, j, err, federation.ReasonRefused)
@@ -161,22 +160,19 @@ func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) 
 	c.backToQueue(j, reason)
 }
 
-// limitedFor is how long nobody is sent to a site after it has said that the limit of submitted jobs is reached.
+// limitedFor is how long a site is sent no jobs like one that it has refused because of a limit. That one waits for twice as long: if
+// it is too large, and not one too many, the others come to their turn.
 const limitedFor = 15 * time.Second
 
 // limited notes that the site takes no more jobs like j until some have ended.
 func (c *attempts) limited(s *site, j *job, err error) {
-	reason := federation.ReasonSubmitLimit
-	var said *federation.SlurmError
-	if errors.As(err, &said) && strings.HasSuffix(said.Said, "Limit") {
-		reason = federation.Reason(said.Said)
-	}
+	now := c.now()
 	c.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class = federation.ClassCapacity
-	until := c.now().Add(limitedFor)
-	s.limit(federation.Limited{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS, Reason: reason}, until)
-	c.backToQueue(j, reason)
-	c.queue.times.add(j, until)
+	j.leaveOut(federation.Rejection{Site: s.Name, Reason: federation.ReasonSubmitLimit, Detail: err.Error()}, now.Add(2*limitedFor))
+	s.limit(federation.Limited{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS}, now.Add(limitedFor))
+	c.backToQueue(j, federation.ReasonSubmitLimit)
+	c.queue.times.add(j, now.Add(limitedFor))
 }
 
 // leaveOut notes that a site is not to be asked again for a while.

@@ -116,28 +116,40 @@ func TestRefusedGoesToTheNextSiteThenFails(t *testing.T) {
 	}
 }
 
-// A limit of submitted jobs passes: the job waits for it, its user's other jobs are not tried, and those of others are.
+// A limit of submitted jobs passes: the job waits for it, its user's other jobs are not tried meanwhile, and other sites are.
 func TestSubmitLimitIsWaitedFor(t *testing.T) {
 	b := newBench(t)
-	b.cheap.refuses = &federation.SlurmError{Kind: federation.ErrLimit, Number: 2050, Said: "QOSMaxSubmitJobPerUserLimit", Text: "Job violates accounting/QOS policy"}
 	only := func(s *sbatch.Spec) { s.Clusters = "cheap" }
+	b.submit(only)
+	b.wait(2 * time.Second)
+	b.cheap.refuses = &federation.SlurmError{Kind: federation.ErrLimit, Number: 2050, Text: "Job violates accounting/QOS policy"}
 	first := b.submit(only)
 	b.rounds(2)
 	second := b.submit(only)
 	b.wait(5 * time.Second)
 	for _, id := range []federation.JobID{first, second} {
-		b.want(id, federation.Pending, "QOSMaxSubmitJobPerUserLimit", "")
+		b.want(id, federation.Pending, federation.ReasonSubmitLimit, "")
 	}
-	if b.cheap.submits != 1 {
-		t.Errorf("%d submissions while the limit is known, want 1", b.cheap.submits)
+	if b.cheap.submits != 2 {
+		t.Errorf("%d submissions, want 2: the limit is known", b.cheap.submits)
 	}
 	other := b.submit(nil) // may run elsewhere
 	b.cheap.refuses = nil
 	b.wait(3 * time.Second)
 	b.want(other, federation.Pending, "", "dear")
 	b.wait(limitedFor)
-	b.want(first, federation.Pending, "", "cheap")
 	b.want(second, federation.Pending, "", "cheap")
+	b.wait(limitedFor)
+	b.want(first, federation.Pending, "", "cheap")
+}
+
+// Where the user has no other job the limit is one that the job itself is beyond.
+func TestSizeLimitIsNotWaitedFor(t *testing.T) {
+	b := newBench(t)
+	b.cheap.refuses = &federation.SlurmError{Kind: federation.ErrLimit, Number: 2050, Text: "Job violates accounting/QOS policy"}
+	id := b.submit(func(s *sbatch.Spec) { s.Clusters = "cheap" })
+	b.wait(2 * time.Second)
+	b.want(id, federation.Failed, federation.ReasonBadConstraints, "")
 }
 
 func TestForgottenBeforeStart(t *testing.T) {

@@ -31,13 +31,29 @@ type site struct {
 
 // limit has no more jobs like some sent to the site until a time.
 func (s *site) limit(l federation.Limited, until time.Time) {
-	for i, old := range s.Limited {
-		if old.User == l.User && old.Account == l.Account && old.QOS == l.QOS {
-			s.limitedUntil[i] = until
-			return
-		}
+	if i := slices.Index(s.Limited, l); i >= 0 {
+		s.limitedUntil[i] = until
+		return
 	}
 	s.Limited, s.limitedUntil = append(slices.Clip(s.Limited), l), append(s.limitedUntil, until)
+}
+
+// hasOthersOf reports whether the site has other jobs of j's user, or of the account that j names: so many may be the limit.
+func (s *site) hasOthersOf(j *job) bool {
+	for _, other := range s.jobs {
+		if other != j && (other.User == j.User || j.Spec.Account != "" && other.Spec.Account == j.Spec.Account) {
+			return true
+		}
+	}
+	if s.Seen == nil {
+		return false
+	}
+	user := s.user(&j.Job).Name
+	of := func(who federation.Stake) bool {
+		return who.User == user || j.Spec.Account != "" && who.Account == j.Spec.Account
+	}
+	return slices.ContainsFunc(s.Seen.Running, func(r federation.RunningJob) bool { return of(r.Stake) }) ||
+		slices.ContainsFunc(s.Seen.Waiting, func(w federation.WaitingJob) bool { return of(w.Stake) })
 }
 
 // expire lifts the limits whose time has come.

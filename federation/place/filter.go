@@ -52,7 +52,7 @@ func accessOf(site *federation.Site, job *federation.Job) access {
 func limitRefusal(site *federation.Site, job *federation.Job) *refusal {
 	for i := range site.Limited {
 		if l := &site.Limited[i]; l.User == job.User && l.Account == job.Spec.Account && l.QOS == job.Spec.QOS {
-			return forNow(l.Reason, federation.WhySubmitLimit, l.User)
+			return forNow(federation.ReasonSubmitLimit, federation.WhySubmitLimit, l.User)
 		}
 	}
 	return nil

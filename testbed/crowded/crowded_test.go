@@ -82,7 +82,7 @@ func TestStartsAsSoonAsLocalJobs(t *testing.T) {
 	}
 }
 
-// Where a user may have no more jobs submitted, the next ones wait with us, for the site's reason, until some have ended.
+// Where a user may have no more jobs submitted, the next ones wait with us until some have ended.
 func TestSubmitLimitPasses(t *testing.T) {
 	world.Need(t)
 	for _, c := range crowds() {
@@ -107,7 +107,7 @@ func TestSubmitLimitPasses(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					waited[id] = waited[id] || r.Job.Reason == "QOSMaxSubmitJobPerUserLimit"
+					waited[id] = waited[id] || r.Job.Reason == federation.ReasonSubmitLimit
 					if r.Job.State.Ended() && r.Job.State != federation.Completed {
 						t.Errorf("job %d ended as %s %s", id, r.Job.State, r.Job.Reason)
 					}
