@@ -36,13 +36,14 @@ var queries = map[string][]string{
 
 type object = map[string]any
 
-// makeDocument is the OpenAPI document of what is answered under /slurm and /slurmdb: of the routes, as far as their answers have a shape in a
+// Document is the OpenAPI document, for a release of Slurm ("24.11.5"), of what is answered under /slurm and /slurmdb: of the routes, as far as their answers have a shape in a
 // version. Paths and operations have slurmrestd's names.
-func (s *Server) makeDocument() []byte {
+func Document(release string) []byte {
+	patterns := new(Server).handlers()
 	paths, schemas := object{}, object{}
 	for version, shapes := range versionShapes() {
 		schemas[version+"_reply"] = shapes["reply"].schema()
-		for pattern := range s.handlers() {
+		for pattern := range patterns {
 			key := keyOf(pattern)
 			if shapes[key] == nil {
 				continue
@@ -59,7 +60,7 @@ func (s *Server) makeDocument() []byte {
 	}
 	text, _ := json.Marshal(object{ // all of it is plain
 		"openapi": "3.0.3",
-		"info": object{"title": "Slurm REST API", "version": "Slurm-" + s.Version + "&openapi/slurmctld&openapi/slurmdbd",
+		"info": object{"title": "Slurm REST API", "version": "Slurm-" + release + "&openapi/slurmctld&openapi/slurmdbd",
 			"description": "The federation as one cluster. What it has besides is under /fed/v1: see /fed/v1/openapi.json."},
 		"servers":  []object{{"url": "/"}},
 		"security": []object{{"user": []string{}, "token": []string{}}, {"token": []string{}}, {"bearerAuth": []string{}}, {}},

@@ -86,7 +86,7 @@ func (s *Server) handlers() map[string]answer.Handler {
 
 // Routes adds the handlers, and the document that describes them.
 func (s *Server) Routes() {
-	s.openapi = sync.OnceValue(s.makeDocument)
+	s.openapi = sync.OnceValue(func() []byte { return Document(s.Version) })
 	for _, path := range []string{"/openapi", "/openapi/v3", "/openapi.json"} {
 		s.Router.HandleAs("GET "+path, s.document, s.failSlurm)
 	}
