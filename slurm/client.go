@@ -65,7 +65,7 @@ func newClient(cfg Config) (*client, error) {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	base, transport := endpoint(cfg)
-	c.http = resty.New().SetTransport(transport).SetBaseURL(base).SetResponseBodyLimit(maxAnswer).
+	c.http = resty.New().SetTransport(wholeBody{transport}).SetBaseURL(base).SetDoNotParseResponse(true).
 		SetRedirectPolicy(resty.NoRedirectPolicy()). // the token would go with it
 		SetLogger(silent{}).SetRetryCount(2).SetRetryWaitTime(100 * time.Millisecond).SetRetryMaxWaitTime(time.Second).
 		AddRetryCondition(mayRetry)
@@ -127,12 +127,14 @@ func (c *client) do(ctx context.Context, r request, into answer) error {
 	if r.db {
 		prefix = wire.SlurmDB
 	}
-	status, body, err := c.send(ctx, r, prefix(tr.version, r.path))
-	if err == nil && status == http.StatusOK && r.reduce != nil {
-		body = r.reduce(body)
-	}
+	status, text, err := c.send(ctx, r, prefix(tr.version, r.path))
 	if err == nil {
-		err = c.judge(r, tr, status, body, into)
+		news := text
+		if status == http.StatusOK && r.reduce != nil {
+			news = r.reduce(text)
+		}
+		err = c.judge(r, tr, status, news, into)
+		done(text)
 	}
 	if errors.Is(err, errUnspecified) && !r.db {
 		err = c.whyUnspecified(ctx, r, err)
@@ -147,7 +149,7 @@ func (c *client) do(ctx context.Context, r request, into answer) error {
 }
 
 // send makes one HTTP exchange within the RPC budget.
-func (c *client) send(ctx context.Context, r request, path string) (status int, body []byte, err error) {
+func (c *client) send(ctx context.Context, r request, path string) (status int, text []byte, err error) {
 	if err := c.budget.Wait(ctx); err != nil {
 		return 0, nil, fmt.Errorf("%w: waiting for the RPC budget of %g calls/s: %v", federation.ErrUnavailable, c.cfg.RPS, err)
 	}
@@ -182,7 +184,11 @@ func (c *client) send(ctx context.Context, r request, path string) (status int, 
 	if err != nil {
 		return 0, nil, fmt.Errorf("%w: %v", federation.ErrUnavailable, err)
 	}
-	return resp.StatusCode(), resp.Body(), nil
+	if b, ok := resp.RawBody().(*body); ok {
+		return resp.StatusCode(), b.text, nil
+	}
+	text, err = readBody(resp.RawBody())
+	return resp.StatusCode(), text, err
 }
 
 // judge says what a response means. The HTTP status alone says little: 24.11 sends 500 for every
