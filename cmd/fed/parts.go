@@ -110,6 +110,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 func (p *parts) run(ctx context.Context, l net.Listener) error {
 	c := p.config
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return boundGarbage(ctx) })
 	g.Go(func() error { return p.ctl.Run(ctx) })
 	g.Go(func() error { return p.api.Serve(ctx, l) })
 	p.rented.serve(ctx, g, p.api)
