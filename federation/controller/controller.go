@@ -147,6 +147,7 @@ func (c *Controller) Load(ctx context.Context, also func([]federation.Job) error
 	if err := c.load(ctx, also); err != nil {
 		return err
 	}
+	c.watch.began = c.now()
 	c.publish()
 	return nil
 }

@@ -21,7 +21,7 @@ type watch struct {
 	wanted  func() map[federation.SiteName]bool // sites that somebody waits to see anew
 	came    chan struct{}                       // some site has news
 
-	began  time.Time // of this daemon
+	began  time.Time // of this daemon, when it has read the live jobs
 	looked bool      // since then all sites have been looked at, or could have been
 }
 
@@ -37,7 +37,7 @@ type nodesWanted interface {
 }
 
 func newWatch(c *shared, reports siteReports, nodes nodesWanted, wanted func() map[federation.SiteName]bool) *watch {
-	w := &watch{shared: c, reports: reports, nodes: nodes, wanted: wanted, came: make(chan struct{}, 1), began: c.now()}
+	w := &watch{shared: c, reports: reports, nodes: nodes, wanted: wanted, came: make(chan struct{}, 1)}
 	w.addSites()
 	w.listen()
 	return w
