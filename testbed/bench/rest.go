@@ -78,7 +78,8 @@ func (r *bench) rest(ctx context.Context) error {
 	}
 	shown := time.Since(begun)
 	_, high := memory(fed.Process.Pid)
-	r.note("squeue of a start: %d jobs after %s; peak memory until then %.0f MiB", r.restJobsQueued, ms(shown), mib(high))
+	r.note("squeue of a start: %d jobs after %s; until then %s of processor time, peak memory %.0f MiB", r.restJobsQueued, ms(shown),
+		ms(cpuTime(fed.Process.Pid)), mib(high))
 	r.note("first answer of squeue, whole or not, after %s", ms(first.Sub(begun)))
 	time.Sleep(restSettle)
 	used := cpuTime(fed.Process.Pid)
