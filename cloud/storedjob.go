@@ -22,6 +22,7 @@ type storedJob struct {
 	State      federation.State      `json:"state,omitempty"`
 	Reason     federation.Reason     `json:"reason,omitempty"`
 	Priority   int64                 `json:"priority,omitempty"`
+	Top        uint32                `json:"top,omitempty"`
 	Held       federation.Hold       `json:"held,omitempty"`
 	Cancel     bool                  `json:"cancel,omitempty"`
 	CancelBy   uint32                `json:"cancel_user_id,omitempty"`
@@ -81,7 +82,7 @@ type earlierJob struct {
 
 func storedOf(j *federation.Job) storedJob {
 	s := storedJob{
-		ID: j.ID, User: j.User, UID: j.UID, GID: j.GID, Spec: *j.Spec, State: j.State, Reason: j.Reason, Priority: j.Priority, Held: j.Held,
+		ID: j.ID, User: j.User, UID: j.UID, GID: j.GID, Spec: *j.Spec, State: j.State, Reason: j.Reason, Priority: int64(j.Priority), Top: j.Top, Held: j.Held,
 		Cancel: j.Cancel, CancelBy: j.CancelBy, Submit: j.Submit, Start: j.Start, End: j.End, Suspension: j.Suspension,
 		Attempt: j.Attempt, Site: j.Site, Partition: j.Partition, Nodes: j.Nodes, Account: j.Account,
 		ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, SubmitHost: j.SubmitHost,
@@ -100,7 +101,7 @@ func storedOf(j *federation.Job) storedJob {
 
 func (s *storedJob) job() federation.Job {
 	j := federation.Job{
-		ID: s.ID, User: s.User, UID: s.UID, GID: s.GID, Spec: &s.Spec, State: s.State, Reason: s.Reason, Priority: s.Priority, Held: s.Held,
+		ID: s.ID, User: s.User, UID: s.UID, GID: s.GID, Spec: &s.Spec, State: s.State, Reason: s.Reason, Priority: uint32(max(s.Priority, 0)), Top: s.Top, Held: s.Held,
 		Cancel: s.Cancel, CancelBy: s.CancelBy, Submit: s.Submit, Start: s.Start, End: s.End, Suspension: s.Suspension,
 		Attempt: s.Attempt, Site: s.Site, Partition: s.Partition, Nodes: s.Nodes, Account: s.Account,
 		ExitStatus: s.ExitStatus, Restarts: s.Restarts, Cost: s.Cost, SubmitHost: s.SubmitHost,

@@ -38,9 +38,11 @@ type Job struct {
 	// is no part of it. See [Job.Needs].
 	Demand *demand.Demand `json:"-"`
 
-	State    State
-	Reason   Reason // why it is PENDING, or why it ended badly
-	Priority int64  // what users and operators have set of it: minus --nice, or more; where the job stands follows from that, see place.Priority
+	State  State
+	Reason Reason // why it is PENDING, or why it ended badly
+	// Priority is what an operator has set it to; 0: nothing. Where the job stands is never stored: see place.Priority.
+	Priority uint32
+	Top      uint32 // what scontrol top has added to it
 	Held     Hold
 
 	// Cancel is set once a cancellation was accepted; the job ends as CANCELLED when no attempt of it is left alive.

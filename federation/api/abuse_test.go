@@ -14,6 +14,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/place"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -34,8 +35,8 @@ func TestNegativeNiceIsForOperators(t *testing.T) {
 		if code := as(t, uid, d.Socket, "POST", "/fed/v1/job", raw(func(r *v1.SubmitRequest) { r.Spec.Nice = -100000 }), &out); code != 200 {
 			t.Fatalf("%s: status %d", testUsers[uid], code)
 		}
-		if j, err := d.Store.Job(t.Context(), out.JobID); err != nil || j.Priority != want {
-			t.Errorf("%s: priority %d, want %d (%v)", testUsers[uid], j.Priority, want, err)
+		if j, err := d.Store.Job(t.Context(), out.JobID); err != nil || place.Priority(&j) != want {
+			t.Errorf("%s: priority %d, want %d (%v)", testUsers[uid], place.Priority(&j), want, err)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (w *queueWriter) sites(world int) {
 
 func (w *queueWriter) create(t *rapid.T) {
 	j := &federation.Job{User: rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "user"), State: federation.Pending, Submit: w.now(),
-		Priority: rapid.Int64Range(0, 2).Draw(t, "priority"),
+		Priority: rapid.Uint32Range(0, 2).Draw(t, "priority"),
 		Spec: &sbatch.Spec{Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), GPUs: "1", Account: rapid.SampledFrom([]string{"", "x"}).Draw(t, "account"),
 			Array: rapid.SampledFrom([]string{"", "0-3", "1,5%1"}).Draw(t, "array")}}
 	switch rapid.IntRange(0, 3).Draw(t, "kind") {
@@ -273,7 +273,7 @@ func TestQueueIsSafeForManyPollers(t *testing.T) {
 		id := federation.FirstJobID + federation.JobID(i%50)
 		j, err := d.Store.Job(t.Context(), id)
 		if err == nil {
-			j.Priority = int64(i)
+			j.Priority = uint32(i)
 			err = d.Store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}})
 		}
 		if err != nil {

@@ -137,7 +137,7 @@ func alike(j *federation.Job) (federation.Job, bool) {
 		return federation.Job{}, false
 	}
 	k := *j
-	k.ID, k.Submit, k.Priority, k.Rev = 0, time.Time{}, 0, 0
+	k.ID, k.Submit, k.Priority, k.Top, k.Rev = 0, time.Time{}, 0, 0, 0
 	return k, true
 }
 

@@ -36,7 +36,7 @@ func TestRowsOfJobsAlike(t *testing.T) {
 				ID: federation.FirstJobID + federation.JobID(id), Spec: rapid.SampledFrom(specs).Draw(t, "spec"), User: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user"),
 				State: federation.Pending, Reason: rapid.SampledFrom([]federation.Reason{"", federation.ReasonPriority, "FedBacklog"}).Draw(t, "reason"),
 				Held:     rapid.SampledFrom([]federation.Hold{federation.NotHeld, federation.NotHeld, federation.HeldUser}).Draw(t, "held"),
-				Priority: rapid.Int64Range(-3, 3).Draw(t, "priority"), Submit: time.Unix(rapid.Int64Range(1, 1e9).Draw(t, "submit"), 5), Rev: int64(id),
+				Priority: rapid.Uint32Range(0, 3).Draw(t, "priority"), Top: rapid.Uint32Range(0, 1).Draw(t, "top"), Submit: time.Unix(rapid.Int64Range(1, 1e9).Draw(t, "submit"), 5), Rev: int64(id),
 				Restarts: rapid.IntRange(0, 1).Draw(t, "restarts"), Account: rapid.SampledFrom([]string{"", "x"}).Draw(t, "account"),
 			}
 			if rapid.IntRange(0, 5).Draw(t, "tried") == 0 {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"fsub/federation"
+	"fsub/federation/place"
 )
 
 // requeueAsked is scontrol requeue of a job that has not ended. One that waits already is as good as requeued.
@@ -98,18 +100,19 @@ func (c *requests) takeUpAgain(r federation.Request) {
 
 // top puts a job before all others of its user.
 func (c *requests) top(j *job) {
-	most := j.Priority
+	is := place.Priority(&j.Job)
+	most := is
 	for _, other := range c.jobs {
 		if other.User == j.User && other != j {
-			most = max(most, other.Priority+1)
+			most = max(most, place.Priority(&other.Job)+1)
 		}
 	}
-	c.setPriority(j, most)
+	c.setPriority(j, j.Priority, uint32(min(int64(j.Top)+most-is, math.MaxUint32)))
 }
 
-func (c *requests) setPriority(j *job, n int64) {
-	if j.Priority != n {
-		j.Priority = n
+func (c *requests) setPriority(j *job, n, top uint32) {
+	if j.Priority != n || j.Top != top {
+		j.Priority, j.Top = n, top
 		c.arrays.offerAnew(j)
 		c.planDirty = true
 		c.batch.job(j)

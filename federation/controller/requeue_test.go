@@ -290,7 +290,7 @@ func TestTop(t *testing.T) {
 	b.request(federation.Request{Job: ids[2], Kind: federation.RequestTop, Operator: true})
 	b.wait(time.Second)
 	for _, id := range ids[:2] {
-		if !before(b.ctl.jobs[ids[2]], b.ctl.jobs[id]) || b.job(ids[2]).Priority <= b.job(id).Priority {
+		if !before(b.ctl.jobs[ids[2]], b.ctl.jobs[id]) || b.job(ids[2]).Top != 1 || b.job(id).Top != 0 {
 			t.Errorf("job %d is before job %d", id, ids[2])
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (j *job) makeTaskJob(id federation.JobID, index int) federation.Job {
 	p := federation.Job{
 		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.specOfTasks(), Demand: j.Demand, State: federation.Pending, Reason: federation.ReasonPriority,
-		Priority: j.Priority, Submit: j.Submit, SubmitHost: j.SubmitHost,
+		Priority: j.Priority, Top: j.Top, Submit: j.Submit, SubmitHost: j.SubmitHost,
 	}
 	w := j.Whole
 	p.Part = &federation.ArrayPart{Array: j.ID, Index: index, Count: w.Count, Min: w.Min, Max: w.Max, Step: w.Step, Limit: w.Limit}

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func (c *requests) changePriority(j *job, r federation.Request) {
 		case hold != federation.NotHeld:
 			c.hold(j, r)
 		case n > 0 && r.Operator:
-			c.setPriority(j, n)
+			c.setPriority(j, uint32(min(n, math.MaxUint32)), 0)
 		default:
 			c.release(j, r)
 		}

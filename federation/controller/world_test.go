@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/place"
 	"fsub/sbatch"
 )
 
@@ -219,7 +220,7 @@ func (h *history) compare() {
 		} else if &c.jobs[j.ID].Job != j {
 			h.t.Fatalf("job %d is another one", j.ID)
 		}
-		got = append(got, fmt.Sprintf("job %s of priority %d, refused by %v", name, j.Priority, slices.Sorted(maps.Keys(known.Refused[j.ID]))))
+		got = append(got, fmt.Sprintf("job %s of priority %d, refused by %v", name, place.Priority(j), slices.Sorted(maps.Keys(known.Refused[j.ID]))))
 	}
 	h.most = max(h.most, len(got))
 	for _, s := range known.Sites {
@@ -257,7 +258,7 @@ func (h *history) walkJobs(now time.Time) (found []string) {
 		if j.waitsFor(now) {
 			continue
 		}
-		rest := fmt.Sprintf("of priority %d, refused by %v", j.Priority, slices.Sorted(maps.Keys(j.refused)))
+		rest := fmt.Sprintf("of priority %d, refused by %v", place.Priority(&j.Job), slices.Sorted(maps.Keys(j.refused)))
 		if len(j.refused) > 0 && !now.Before(j.refusedUntil) {
 			h.t.Fatalf("job %d is still refused", j.ID)
 		}

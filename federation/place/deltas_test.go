@@ -66,7 +66,7 @@ func (d *deltas) draw() {
 		if len(d.jobs) > 0 {
 			i := rapid.IntRange(0, len(d.jobs)-1).Draw(t, "which")
 			j := *d.jobs[i]
-			j.Priority = int64(rapid.IntRange(0, 1).Draw(t, "priority"))
+			j.Priority = uint32(rapid.IntRange(0, 1).Draw(t, "priority"))
 			spec := *j.Spec
 			spec.TimeLimit = time.Duration(rapid.IntRange(1, 3).Draw(t, "limit")) * 20 * time.Minute
 			j.SetSpec(spec)
@@ -129,7 +129,7 @@ func (d *deltas) add() {
 		id = 1000 - d.last
 	}
 	j := drawJob(d.t, d.lines, id)
-	j.Priority = int64(rapid.IntRange(-1, 1).Draw(d.t, "priority") / 1)
+	j.Priority = uint32(rapid.IntRange(0, 2).Draw(d.t, "priority"))
 	if rapid.IntRange(0, 3).Draw(d.t, "task") == 0 {
 		j.Part = &federation.ArrayPart{Array: federation.JobID(rapid.IntRange(1, 3).Draw(d.t, "array")), Index: d.last}
 	}

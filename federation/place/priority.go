@@ -3,9 +3,14 @@ package place
 import "fsub/federation"
 
 // Priority is where a job stands in the queue: a higher one comes first, of equal ones the job with the lower ID. It is a function of the job and of what
-// placement knows beside it, and nobody stores it, so that the order of all jobs can change without one being written. Today it is what users and operators have
-// set, by --nice, scontrol top and scontrol update. A job that is held has none: it is not in the queue.
-func Priority(j *federation.Job) int64 { return j.Priority }
+// placement knows beside it, and nobody stores it, so that the order of all jobs can change without one being written. Today it is what an operator has set, or
+// minus --nice, and what scontrol top has added. A job that is held has none: it is not in the queue.
+func Priority(j *federation.Job) int64 {
+	if j.Priority != 0 {
+		return int64(j.Priority) + int64(j.Top)
+	}
+	return int64(j.Top) - int64(j.Spec.Nice)
+}
 
 // Reorder works out the order of the queue anew, because something that priorities depend on beside the jobs has changed.
 func (w *World) Reorder() {

@@ -13,13 +13,13 @@ import (
 
 // jobColumns are in the order in which jobValues gives and readJob takes them.
 const jobColumns = "id, rev, user_name, uid, gid, name, submit_host, spec, part_of, component, array_part, " + // these never change, but for rev
-	"array_spec, array_whole, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, end_time, " +
+	"array_spec, array_whole, state, live, reason, priority, top, held, cancel, cancel_by, submit_time, start_time, end_time, " +
 	"attempt, site, part, nodes, account, exit_status, restarts, cost, suspension"
 
 var (
-	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 32) + " ON CONFLICT (id) DO NOTHING"
-	updateJob = "UPDATE jobs SET (rev, array_spec, array_whole, state, live, reason, priority, held, cancel, cancel_by, submit_time, start_time, " +
-		"end_time, attempt, site, part, nodes, account, exit_status, restarts, cost, suspension) = " + list(1, 22) + " WHERE id = $23"
+	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 33) + " ON CONFLICT (id) DO NOTHING"
+	updateJob = "UPDATE jobs SET (rev, array_spec, array_whole, state, live, reason, priority, top, held, cancel, cancel_by, submit_time, start_time, " +
+		"end_time, attempt, site, part, nodes, account, exit_status, restarts, cost, suspension) = " + list(1, 23) + " WHERE id = $24"
 )
 
 // updateSpec leaves alone what has a column of its own, but for the name.
@@ -185,7 +185,7 @@ func jobValues(j *federation.Job) ([]any, error) {
 // changingValues are those that Commit writes.
 func changingValues(j *federation.Job) []any {
 	return []any{
-		specOf(j).Array, optional(j.Whole), string(j.State), !j.State.Ended(), string(j.Reason), j.Priority, string(j.Held), j.Cancel, int64(j.CancelBy),
+		specOf(j).Array, optional(j.Whole), string(j.State), !j.State.Ended(), string(j.Reason), int64(j.Priority), int64(j.Top), string(j.Held), j.Cancel, int64(j.CancelBy),
 		nanos(j.Submit), nanos(j.Start), nanos(j.End),
 		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, int64(j.ExitStatus), int64(j.Restarts), int64(j.Cost), suspensionText(j.Suspension),
 	}
@@ -233,7 +233,7 @@ func (s *Store) readJob(r *row) (j federation.Job) {
 	j.State = federation.State(r.word())
 	_ = r.column() // live: follows from the state
 	j.Reason = federation.Reason(r.word())
-	j.Priority = r.int()
+	j.Priority, j.Top = uint32(r.int()), uint32(r.int())
 	j.Held = federation.Hold(r.word())
 	j.Cancel = r.bool()
 	j.CancelBy = uint32(r.int())

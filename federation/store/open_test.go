@@ -175,7 +175,7 @@ func TestTornLog(t *testing.T) {
 	}
 	const batches = 40
 	for i := 1; i <= batches; i++ {
-		j.Priority = int64(i)
+		j.Priority = uint32(i)
 		b := &federation.Batch{Jobs: []*federation.Job{j}}
 		for n := range 40 {
 			b.Tasks = append(b.Tasks, &federation.Task{Job: j.ID, Index: n, Restarts: i, Nodes: strings.Repeat("n", 500)})
@@ -224,11 +224,11 @@ func tornState(t *testing.T, path string, id federation.JobID) (int64, bool) {
 		t.Fatalf("%d tasks: %v", len(tasks), err)
 	}
 	for _, k := range tasks {
-		if int64(k.Restarts) != j.Priority {
+		if k.Restarts != int(j.Priority) {
 			t.Fatalf("half of a batch: the job is at %d, task %d at %d", j.Priority, k.Index, k.Restarts)
 		}
 	}
-	return j.Priority, true
+	return int64(j.Priority), true
 }
 
 func read(t *testing.T, path string) []byte {

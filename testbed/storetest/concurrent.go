@@ -94,11 +94,11 @@ func testSnapshot(e *env) {
 		})
 	}
 	for i := range 300 {
-		a.Priority, b.Priority = int64(i), int64(i)
+		a.Priority, b.Priority = uint32(i), uint32(i)
 		if err := s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{a, b}}); err != nil {
 			e.Error(err)
 		}
-		if j, err := s.Job(ctx, b.ID); err != nil || j.Priority != int64(i) {
+		if j, err := s.Job(ctx, b.ID); err != nil || j.Priority != uint32(i) {
 			e.Errorf("what was just written is not there: priority %d, want %d; %v", j.Priority, i, err)
 		}
 	}

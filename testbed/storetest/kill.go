@@ -130,7 +130,7 @@ func writeOne(s federation.Store, w, n int) error {
 
 // marked is a batch that leaves the number of the step in every record of the job.
 func marked(j *federation.Job, step int) *federation.Batch {
-	j.Priority = int64(step)
+	j.Priority = uint32(step)
 	a := attempt(j, 1, federation.AttemptStarted)
 	a.Tries = step
 	b := &federation.Batch{Jobs: []*federation.Job{j}, Attempts: []*federation.Attempt{a}}
@@ -206,7 +206,7 @@ func (l *ledger) check(e *env, s federation.Store) {
 		if j.User == "parent" {
 			continue
 		}
-		if j.Priority < int64(l.steps[j.ID]) {
+		if int(j.Priority) < l.steps[j.ID] {
 			e.Fatalf("job %d is at step %d, step %d was acknowledged", j.ID, j.Priority, l.steps[j.ID])
 		}
 		if !l.checked[j.ID] {

@@ -88,7 +88,6 @@ func components(sp *sbatch.Spec) iter.Seq[*sbatch.Spec] {
 func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payload) error {
 	job.State = federation.Pending
 	job.Submit = s.Now().UTC()
-	job.Priority = -int64(job.Spec.Nice)
 	switch { // until the controller has looked at it
 	case job.Spec.Hold:
 		job.Held, job.Reason = federation.HeldUser, federation.ReasonHeldUser

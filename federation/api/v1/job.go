@@ -21,7 +21,8 @@ type Job struct {
 
 	State    federation.State  `json:"state"`
 	Reason   federation.Reason `json:"reason,omitempty"` // why it is PENDING, or why it ended badly
-	Priority int64             `json:"priority"`         // higher first; ties go to the lower ID
+	Priority uint32            `json:"priority"`         // set by an operator; 0: none was, and minus the spec's nice counts
+	Top      uint32            `json:"top,omitempty"`    // what scontrol top has added to that. Higher ones come first; ties go to the lower ID
 	Held     federation.Hold   `json:"held,omitempty"`   // by whom: user, admin or special
 	Cancel   bool              `json:"cancel,omitempty"` // a cancellation was accepted
 	CancelBy uint32            `json:"cancel_user_id,omitempty"`
@@ -128,7 +129,7 @@ type HistoryEntry struct {
 // JobOf is the shape of a job.
 func JobOf(j *federation.Job) Job {
 	w := Job{
-		ID: j.ID, User: j.User, UID: j.UID, GID: j.GID, Spec: *j.Spec, State: j.State, Reason: j.Reason, Priority: j.Priority, Held: j.Held,
+		ID: j.ID, User: j.User, UID: j.UID, GID: j.GID, Spec: *j.Spec, State: j.State, Reason: j.Reason, Priority: j.Priority, Top: j.Top, Held: j.Held,
 		Cancel: j.Cancel, CancelBy: j.CancelBy, Submit: j.Submit, Start: j.Start, End: j.End, Suspension: j.Suspension,
 		Attempt: j.Attempt, Site: j.Site, Partition: j.Partition, Nodes: j.Nodes, Account: j.Account,
 		ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, SubmitHost: j.SubmitHost,
@@ -148,7 +149,7 @@ func JobOf(j *federation.Job) Job {
 // Domain is the job as the domain has it. Its Rev is the store's and is not told.
 func (w *Job) Domain() federation.Job {
 	j := federation.Job{
-		ID: w.ID, User: w.User, UID: w.UID, GID: w.GID, Spec: &w.Spec, State: w.State, Reason: w.Reason, Priority: w.Priority, Held: w.Held,
+		ID: w.ID, User: w.User, UID: w.UID, GID: w.GID, Spec: &w.Spec, State: w.State, Reason: w.Reason, Priority: w.Priority, Top: w.Top, Held: w.Held,
 		Cancel: w.Cancel, CancelBy: w.CancelBy, Submit: w.Submit, Start: w.Start, End: w.End, Suspension: w.Suspension,
 		Attempt: w.Attempt, Site: w.Site, Partition: w.Partition, Nodes: w.Nodes, Account: w.Account,
 		ExitStatus: w.ExitStatus, Restarts: w.Restarts, Cost: w.Cost, SubmitHost: w.SubmitHost,
