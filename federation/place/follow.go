@@ -103,6 +103,9 @@ type differ struct {
 // nodes compares what nodes are, and what is in use on them; false if they are others.
 func (d *differ) nodes() bool {
 	was, is := d.old.obs.Nodes, d.next.obs.Nodes
+	if sameSlice(was, is) {
+		return true
+	}
 	for i := range is {
 		a, b := &was[i], &is[i]
 		if !sameNode(a, b) {
@@ -148,6 +151,9 @@ func (d *differ) state(n int32, a, b *federation.Node) {
 // running compares what runs. Sites list their jobs in order of number: what is in another order counts as gone and new.
 func (d *differ) running() {
 	was, is := d.old.obs.Running, d.next.obs.Running
+	if sameSlice(was, is) {
+		return
+	}
 	i, k := 0, 0
 	for i < len(was) || k < len(is) {
 		switch {
@@ -167,7 +173,8 @@ func (d *differ) running() {
 }
 
 func sameRunning(a, b *federation.RunningJob) bool {
-	return a.Job == b.Job && a.End.Equal(b.End) && a.CPUs == b.CPUs && a.Mem == b.Mem && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.GRES, b.GRES)
+	return a.Job == b.Job && (a.End == b.End || a.End.Equal(b.End)) && a.CPUs == b.CPUs && a.Mem == b.Mem &&
+		(sameSlice(a.Nodes, b.Nodes) || slices.Equal(a.Nodes, b.Nodes)) && (sameSlice(a.GRES, b.GRES) || slices.Equal(a.GRES, b.GRES))
 }
 
 func (d *differ) touch(j *federation.RunningJob) {
