@@ -50,7 +50,7 @@ start_cloud() {
 	nohup "$programs/bed" exec login -- "$bed/bin/ec2" --listen 127.0.0.1:0 --dir "$cloud" --types g6.xlarge,g6.2xlarge >"$cloud/log" 2>&1 </dev/null &
 	echo $! >"$cloud/pid"
 	for _ in $(seq 100); do
-		grep -q '^control: ' "$cloud/log" && return 0
+		grep -q '^credentials: ' "$cloud/log" && return 0
 		cloud_runs || sleep 0.3
 		cloud_runs || break
 		sleep 0.1

@@ -3,7 +3,6 @@ package ec2
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -194,26 +193,6 @@ func (m *machine) console() string {
 
 // remove takes the machine's directory away.
 func (m *machine) remove() { os.RemoveAll(m.spec.Dir) }
-
-// freeze stops all processes of the machine, or lets them go on.
-func (m *machine) freeze(stop bool) error {
-	<-m.ready
-	if m.init == nil {
-		return fmt.Errorf("instance %s did not come up", m.spec.ID)
-	}
-	sig := syscall.SIGCONT
-	if stop {
-		sig = syscall.SIGSTOP
-	}
-	for range 3 { // a process that was being forked is caught the next time
-		for _, pid := range m.members() {
-			if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-				return err
-			}
-		}
-	}
-	return nil
-}
 
 // openPower makes the power switch and listens to it.
 func (m *machine) openPower() error {

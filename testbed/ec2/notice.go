@@ -32,25 +32,6 @@ func (c *Cloud) Kill(id string) error {
 	})
 }
 
-// Freeze stops all processes of an instance, which goes on running as far as the cloud knows.
-func (c *Cloud) Freeze(id string) error { return c.signal(id, true) }
-
-// Thaw lets a frozen instance go on.
-func (c *Cloud) Thaw(id string) error { return c.signal(id, false) }
-
-func (c *Cloud) signal(id string, stop bool) (err error) {
-	if e := c.with(id, func(in *instance) {
-		if in.machine == nil {
-			err = fmt.Errorf("instance %s has no processes", id)
-			return
-		}
-		err = in.machine.freeze(stop)
-	}); e != nil {
-		return e
-	}
-	return err
-}
-
 // with does fn to an instance that is alive.
 func (c *Cloud) with(id string, fn func(*instance)) error {
 	c.mu.Lock()

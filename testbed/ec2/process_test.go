@@ -189,32 +189,6 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-func TestFreeze(t *testing.T) {
-	needRoot(t)
-	out := t.TempDir() // before the cloud, so that it is taken away after the instances
-	os.Chmod(out, 0o777)
-	c, client := newCloud(t, ec2.Config{Process: true})
-	mustRun(t, client, 1, booting(fmt.Sprintf("#!/bin/sh\nwhile :; do date +%%N > %s/beat; sleep 0.01; done\n", out)))
-	read(t, out+"/beat")
-	id := instance(c, 0).ID
-	if err := c.Freeze(id); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "nothing is written any more", func() bool { // what was on its way into the file when it was stopped is
-		os.Remove(out + "/beat")
-		time.Sleep(100 * time.Millisecond)
-		_, err := os.Stat(out + "/beat")
-		return err != nil
-	})
-	if state := instance(c, 0).State; state != "running" {
-		t.Errorf("frozen: %s", state)
-	}
-	if err := c.Thaw(id); err != nil {
-		t.Fatal(err)
-	}
-	read(t, out+"/beat")
-}
-
 // TestWritesStayInTheInstance: what an agent changes of a machine that is its own is not changed of the machine below.
 func TestWritesStayInTheInstance(t *testing.T) {
 	needRoot(t)

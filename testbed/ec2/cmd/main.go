@@ -2,8 +2,8 @@
 //
 //	go run ./testbed/ec2/cmd --listen 127.0.0.1:0 --dir /tmp/ec2 --types g6.xlarge,c7i.large
 //
-// It prints where it is ("endpoint", "control") and the file with its credentials, in the form of ~/.aws/credentials. What goes wrong is asked for below the
-// control path; see [ec2.Cloud.Control]. SIGTERM or SIGINT ends it with all instances.
+// It prints where it is ("endpoint") and the file with its credentials, in the form of ~/.aws/credentials. SIGTERM or SIGINT ends it with all
+// instances.
 package main
 
 import (
@@ -23,21 +23,14 @@ import (
 )
 
 type options struct {
-	listen, dir, region, types string
-	states                     bool
-	lead, gone, pending        time.Duration
+	listen, dir, types string
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to serve")
 	flag.StringVar(&o.dir, "dir", "", "directory for the credentials and the instances; a new one, removed at the end, if empty")
-	flag.StringVar(&o.region, "region", "us-east-2", "region")
 	flag.StringVar(&o.types, "types", "", "instance types, by comma; all that the stand-in knows if empty")
-	flag.BoolVar(&o.states, "states", false, "instances are only states: no boot script is run")
-	flag.DurationVar(&o.lead, "lead", 2*time.Second, "from a spot notice to the end")
-	flag.DurationVar(&o.gone, "gone", time.Minute, "how long ended instances are shown")
-	flag.DurationVar(&o.pending, "pending", 20*time.Millisecond, "from a launch to running")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "ec2:", err)
@@ -60,8 +53,7 @@ func run(o options) error {
 	if err := os.Chmod(o.dir, 0o755); err != nil { // users of the instances' jobs must get through
 		return err
 	}
-	cfg := ec2.Config{Region: o.region, Process: !o.states, Dir: filepath.Join(o.dir, "instances"), Lead: o.lead, Gone: o.gone, Pending: o.pending,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	cfg := ec2.Config{Process: true, Dir: filepath.Join(o.dir, "instances"), Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	if o.types != "" {
 		var err error
 		if cfg.Types, err = ec2.FindTypes(strings.Split(o.types, ",")...); err != nil {
@@ -82,12 +74,9 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/", c)
-	mux.Handle("/_control/", http.StripPrefix("/_control", c.Control()))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: c, ReadHeaderTimeout: 10 * time.Second}
 	go server.Serve(l)
-	fmt.Printf("endpoint: http://%s\nregion: %s\ncredentials: %s\ncontrol: http://%s/_control\n", l.Addr(), o.region, credentials, l.Addr())
+	fmt.Printf("endpoint: http://%s\nregion: %s\ncredentials: %s\n", l.Addr(), c.Region(), credentials)
 	<-stop
 	server.Close()
 	return c.Close()

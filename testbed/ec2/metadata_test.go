@@ -14,69 +14,6 @@ import (
 	"fsub/testbed/ec2"
 )
 
-func TestControl(t *testing.T) {
-	c, client := newCloud(t, ec2.Config{})
-	server := httptest.NewServer(c.Control())
-	defer server.Close()
-	post := func(path string) int {
-		t.Helper()
-		resp, err := http.Post(server.URL+path, "", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		return resp.StatusCode
-	}
-	good := func(path string) {
-		t.Helper()
-		if got := post(path); got != http.StatusOK {
-			t.Fatalf("%s: %d", path, got)
-		}
-	}
-	attempt := func(what, code string) {
-		t.Helper()
-		_, err := run(t.Context(), client, 1, spotly)
-		refused(t, what, err, code, "")
-	}
-	good("/stock?type=g6.xlarge&market=spot&n=0")
-	attempt("stock", "InsufficientInstanceCapacity")
-	good("/clear")
-	good("/quota?market=spot&n=0")
-	attempt("quota", "MaxSpotInstanceCountExceeded")
-	good("/clear")
-	good("/deny?action=RunInstances")
-	attempt("deny", "UnauthorizedOperation")
-	good("/clear")
-	good("/rate?action=RunInstances&per_second=0.001&burst=0")
-	attempt("rate", "RequestLimitExceeded")
-	good("/clear")
-	good("/fault?action=RunInstances&kind=refuse&code=Unavailable&times=1")
-	attempt("fault", "Unavailable")
-	good("/boot?type=g6.xlarge&delay=1ms")
-	mustRun(t, client, 2, spotly)
-	until(t, "they run", func() bool { return len(states(t, client, filter("instance-state-name", "running"))) == 2 })
-	good("/notice?id=any&lead=1h")
-	good("/rebalance?id=" + instance(c, 0).ID)
-	good("/kill?id=" + instance(c, 1).ID)
-	if in := instance(c, 0); time.Until(in.Notice) < 50*time.Minute || instance(c, 1).State == "running" {
-		t.Errorf("after a notice and a kill: %v", c.Instances())
-	}
-	for _, bad := range []string{"/stock?n=few", "/fault?kind=odd", "/kill?id=i-1", "/notice?id=any&lead=soon", "/freeze?id=" + instance(c, 0).ID, "/boot?delay=1"} {
-		if got := post(bad); got != http.StatusBadRequest {
-			t.Errorf("%s: %d", bad, got)
-		}
-	}
-	resp, err := http.Get(server.URL + "/instances")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var list []ec2.Instance
-	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil || len(list) != 2 || list[0].Market != "spot" {
-		t.Errorf("%v %v", err, list)
-	}
-}
-
 // TestMetadata asks the service of an instance without processes what a machine may ask.
 func TestMetadata(t *testing.T) {
 	c, client := newCloud(t, ec2.Config{})
