@@ -43,6 +43,12 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
+// bedCommand does a command with the bed open. Its context ends on SIGINT and SIGTERM.
+type bedCommand func(ctx context.Context, b *bed.Bed, cmd *cobra.Command, args []string) error
+
+// opener makes of a bedCommand what cobra runs.
+type opener func(bedCommand) func(*cobra.Command, []string) error
+
 func newCommand() *cobra.Command {
 	var o bed.Options
 	cmd := &cobra.Command{
@@ -61,8 +67,18 @@ It needs root. The first up of a Slurm version installs it from this machine's D
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&o.Dir, "dir", envOr("FSUB_BED", bed.DefaultDir), "directory of the bed (env FSUB_BED)")
 	flags.StringVar(&o.Cache, "cache", envOr("FSUB_BED_CACHE", bed.DefaultCache), "packed root filesystems (env FSUB_BED_CACHE)")
-	open := func() (*bed.Bed, error) { return bed.New(o) }
-	cmd.AddCommand(newUp(&o, open), newDown(open), newStatus(open), newExec(open), newService(open), newLink(open), newCommands(open), newHold(open), newConfig(open))
+	open := func(do bedCommand) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, args []string) error {
+			b, err := bed.New(o)
+			if err != nil {
+				return err
+			}
+			ctx, stop := bedContext(cmd)
+			defer stop()
+			return do(ctx, b, cmd, args)
+		}
+	}
+	cmd.AddCommand(newUp(&o, open), newDown(&o), newStatus(open), newExec(&o), newService(open), newLink(open), newCommands(open), newHold(open), newConfig(open))
 	return cmd
 }
 
@@ -82,26 +98,20 @@ func bedContext(cmd *cobra.Command) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 }
 
-func newUp(o *bed.Options, open func() (*bed.Bed, error)) *cobra.Command {
+func newUp(o *bed.Options, open opener) *cobra.Command {
 	var all, installOnly bool
 	cmd := &cobra.Command{
 		Use:   "up [SITE...]",
 		Short: "Start sites (alpha and beta by default), or repair them",
-		RunE: func(cmd *cobra.Command, sites []string) error {
-			b, err := open()
-			if err != nil {
-				return err
-			}
+		RunE: open(func(ctx context.Context, b *bed.Bed, cmd *cobra.Command, sites []string) error {
 			if all {
 				sites = bed.AllSites()
 			}
-			ctx, stop := bedContext(cmd)
-			defer stop()
 			if installOnly {
 				return b.Install(ctx, sites, cmd.ErrOrStderr())
 			}
 			return b.Up(ctx, sites, cmd.ErrOrStderr())
-		},
+		}),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&all, "all", false, "start every site")
@@ -112,7 +122,7 @@ func newUp(o *bed.Options, open func() (*bed.Bed, error)) *cobra.Command {
 	return cmd
 }
 
-func newDown(open func() (*bed.Bed, error)) *cobra.Command {
+func newDown(o *bed.Options) *cobra.Command {
 	var wipe, abandoned bool
 	cmd := &cobra.Command{
 		Use:   "down [SITE...]",
@@ -123,7 +133,7 @@ func newDown(open func() (*bed.Bed, error)) *cobra.Command {
 			if abandoned {
 				return bed.DownAbandoned(ctx, cmd.ErrOrStderr())
 			}
-			b, err := open()
+			b, err := bed.New(*o)
 			if err != nil {
 				return err
 			}
@@ -135,19 +145,13 @@ func newDown(open func() (*bed.Bed, error)) *cobra.Command {
 	return cmd
 }
 
-func newStatus(open func() (*bed.Bed, error)) *cobra.Command {
+func newStatus(open opener) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show sites, services and nodes",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := open()
-			if err != nil {
-				return err
-			}
-			ctx, stop := bedContext(cmd)
-			defer stop()
+		RunE: open(func(ctx context.Context, b *bed.Bed, cmd *cobra.Command, _ []string) error {
 			infos, err := b.Status(ctx)
 			if err != nil {
 				return err
@@ -156,7 +160,7 @@ func newStatus(open func() (*bed.Bed, error)) *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), infos)
 			}
 			return printStatus(cmd.OutOrStdout(), infos)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "for programs")
 	return cmd
@@ -191,32 +195,28 @@ func printStatus(w io.Writer, infos []bed.Info) error {
 	return t.Flush()
 }
 
-func newConfig(open func() (*bed.Bed, error)) *cobra.Command {
+func newConfig(open opener) *cobra.Command {
 	return &cobra.Command{
 		Use:   "config [SITE...]",
 		Short: "Print a configuration for the daemon (fed serve) of the bed's sites that are up, or of those named",
-		RunE: func(cmd *cobra.Command, names []string) error {
-			b, err := open()
-			if err != nil {
-				return err
-			}
-			c, err := b.FedConfig(cmd.Context(), names)
+		RunE: open(func(ctx context.Context, b *bed.Bed, cmd *cobra.Command, names []string) error {
+			c, err := b.FedConfig(ctx, names)
 			if err != nil {
 				return err
 			}
 			return yaml.NewEncoder(cmd.OutOrStdout(), yaml.IndentSequence(true)).Encode(c)
-		},
+		}),
 	}
 }
 
-func newExec(open func() (*bed.Bed, error)) *cobra.Command {
+func newExec(o *bed.Options) *cobra.Command {
 	c := bed.Cmd{}
 	cmd := &cobra.Command{
 		Use:   "exec SITE [--user USER] [--chdir DIR] -- COMMAND [ARG...]",
 		Short: `Run a command inside a site, or in the login ("exec login")`,
 		Args:  cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := open()
+		RunE: func(_ *cobra.Command, args []string) error { // no signal is caught: the command is to find them as they were
+			b, err := bed.New(*o)
 			if err != nil {
 				return err
 			}
@@ -257,56 +257,40 @@ func runInSite(b *bed.Bed, c bed.Cmd) error {
 	return err
 }
 
-func newCommands(open func() (*bed.Bed, error)) *cobra.Command {
+func newCommands(open opener) *cobra.Command {
 	return &cobra.Command{
 		Use:   "install-commands FSUB",
 		Short: "Give the bed's users and jobs our commands: copy the fsub binary into the bed, with Slurm's names as links",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := open()
-			if err != nil {
-				return err
-			}
+		RunE: open(func(_ context.Context, b *bed.Bed, _ *cobra.Command, args []string) error {
 			return b.InstallCommands(args[0])
-		},
+		}),
 	}
 }
 
-func newHold(open func() (*bed.Bed, error)) *cobra.Command {
+func newHold(open opener) *cobra.Command {
 	var user string
 	var n int
 	cmd := &cobra.Command{
 		Use:   "hold SITE",
 		Short: "Give a site many held jobs, as a queue to measure commands against; scancel -u USER removes them",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := open()
-			if err != nil {
-				return err
-			}
-			ctx, stop := bedContext(cmd)
-			defer stop()
+		RunE: open(func(ctx context.Context, b *bed.Bed, _ *cobra.Command, args []string) error {
 			return b.Hold(ctx, args[0], user, n)
-		},
+		}),
 	}
 	cmd.Flags().StringVarP(&user, "user", "u", "alice", "whose jobs they are")
 	cmd.Flags().IntVarP(&n, "jobs", "n", 100000, "how many")
 	return cmd
 }
 
-func newService(open func() (*bed.Bed, error)) *cobra.Command {
+func newService(open opener) *cobra.Command {
 	return &cobra.Command{
 		Use:       "svc SITE start|stop|kill|pid SERVICE",
 		Short:     "Start, stop (SIGTERM) or kill (SIGKILL) one daemon: slurmctld, slurmdbd, slurmrestd, mariadb, slurmd:NODE, munged at a site that has it",
 		Args:      cobra.ExactArgs(3),
 		ValidArgs: []string{"start", "stop", "kill", "pid"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := open()
-			if err != nil {
-				return err
-			}
-			ctx, stop := bedContext(cmd)
-			defer stop()
+		RunE: open(func(ctx context.Context, b *bed.Bed, cmd *cobra.Command, args []string) error {
 			site, service := args[0], args[2]
 			switch args[1] {
 			case "start":
@@ -326,23 +310,17 @@ func newService(open func() (*bed.Bed, error)) *cobra.Command {
 				return err
 			}
 			return fmt.Errorf("unknown action %q: choose from start, stop, kill, pid", args[1])
-		},
+		}),
 	}
 }
 
-func newLink(open func() (*bed.Bed, error)) *cobra.Command {
+func newLink(open opener) *cobra.Command {
 	return &cobra.Command{
 		Use:   "link SITE cut|heal|slow",
 		Short: "Cut, heal or slow the network link between this machine and a site",
 		Args:  cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := open()
-			if err != nil {
-				return err
-			}
-			ctx, stop := bedContext(cmd)
-			defer stop()
+		RunE: open(func(ctx context.Context, b *bed.Bed, _ *cobra.Command, args []string) error {
 			return b.Link(ctx, args[0], bed.LinkState(args[1]))
-		},
+		}),
 	}
 }
