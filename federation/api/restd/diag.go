@@ -151,11 +151,24 @@ func (n *census) fill(ctx context.Context, store federation.Store, d *wire.Diag,
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if began := time.Now(); began.After(n.until) {
-		jobs, err := store.Jobs(ctx, federation.JobQuery{Live: true})
+		if err := n.count(ctx, store); err != nil {
+			return err
+		}
+		n.at = now
+		n.until = time.Now().Add(min(20*time.Since(began), 30*time.Second))
+	}
+	d.JobsPending, d.JobsRunning, d.JobStatesTS, d.ScheduleQueueLen = n.pending, n.running, wire.Time(n.at), n.pending
+	return nil
+}
+
+// count reads the live jobs page by page.
+func (n *census) count(ctx context.Context, store federation.Store) error {
+	n.pending, n.running = 0, 0
+	for query := (federation.JobQuery{Live: true, Limit: 10_000}); ; {
+		jobs, err := store.Jobs(ctx, query)
 		if err != nil {
 			return err
 		}
-		n.pending, n.running, n.at = 0, 0, now
 		for i := range jobs {
 			switch j := &jobs[i]; {
 			case j.State == federation.Pending, j.Whole != nil && j.Whole.Spread:
@@ -164,10 +177,11 @@ func (n *census) fill(ctx context.Context, store federation.Store, d *wire.Diag,
 				n.running++
 			}
 		}
-		n.until = time.Now().Add(min(20*time.Since(began), 30*time.Second))
+		if len(jobs) < query.Limit {
+			return nil
+		}
+		query.AfterID = jobs[len(jobs)-1].ID
 	}
-	d.JobsPending, d.JobsRunning, d.JobStatesTS, d.ScheduleQueueLen = n.pending, n.running, wire.Time(n.at), n.pending
-	return nil
 }
 
 // waiting is how many jobs j stands for that wait: tasks, if it is an array.
