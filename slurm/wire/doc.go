@@ -28,7 +28,6 @@ const (
 	PathNodes        = "/nodes/"
 	PathNode         = "/node/" // + name
 	PathPartitions   = "/partitions/"
-	PathPartition    = "/partition/" // + name
 	PathReservations = "/reservations/"
 )
 
@@ -37,7 +36,6 @@ const (
 	PathDBJob          = "/job/" // + id
 	PathDBJobs         = "/jobs/"
 	PathDBAssociations = "/associations/"
-	PathDBPing         = "/ping/"
 	PathDBWCKeys       = "/wckeys/"
 	PathDBClusters     = "/clusters/"
 	PathDBTRES         = "/tres/"

@@ -32,10 +32,8 @@ type KillJobs struct {
 
 // Flags of [KillJobs] and of the query of DELETE /job/{id}.
 const (
-	KillBatch     = "BATCH_JOB" // the batch shell only
-	KillFull      = "FULL_JOB"  // batch shell and steps
-	KillArrayTask = "ARRAY_TASK"
-	KillHurry     = "HURRY"
+	KillBatch = "BATCH_JOB" // the batch shell only
+	KillFull  = "FULL_JOB"  // batch shell and steps
 )
 
 // KillJobsResponse answers DELETE /jobs/ and /job/{id}. A job that was signalled has no Status: each Status with a Code is

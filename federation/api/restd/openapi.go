@@ -140,7 +140,7 @@ func jobBody() object {
 
 // schema is s in the words of JSON schema.
 func (s *shape) schema() object {
-	out := object{}
+	var out object
 	switch s.kind {
 	case '{':
 		properties := object{}
