@@ -11,10 +11,11 @@
 //   - demand.go, accelerator.go: what it asks of the federation: sites, cost, kinds of GPU that will do.
 //   - filter.go, group.go: which pools can run a job at all, or why not.
 //   - rented.go: what nodes of rented pools come to, and those that must start first; starts.go: how many may.
-//   - capacity.go: what is free, while a plan is being made and between plans; timeline.go: when enough will be.
+//   - capacity.go: what is free, while a plan is being made and between plans; search.go: which nodes a job could have now; timeline.go: when
+//     enough will be free; known.go: what of that is remembered.
 //   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars.
 //   - shared.go: sites that others use too, where jobs wait in the site's own queue.
-//   - plan.go: jobs in order of priority; shape.go, class.go: what jobs that ask for the same share.
+//   - plan.go: jobs in order of priority; shape.go, class.go: what jobs that ask for the same share; judge.go: where they can run.
 //   - het.go: the components of a heterogeneous job, which start together.
 //   - adapt.go: what a site is sent where it was offered something else than the job names; try.go: one job, only to tell.
 //   - fault.go: a panic in any of this, with the job that brought it to light.

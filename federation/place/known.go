@@ -1,6 +1,10 @@
 package place
 
-import "time"
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
 
 // known is what has been found out about a site as it stands after some steps of a plan. The next plan begins with the same steps, mostly, and
 // where nothing has changed at the site it need not search again.
@@ -114,4 +118,54 @@ func firstOf(times []int64) int64 {
 		first = min(first, t)
 	}
 	return first
+}
+
+// fitKey tells needs apart as far as the time when they can be met goes.
+type fitKey struct {
+	pool, pools int
+	cpu, mem    int32
+	nodes       int
+	whole       bool
+	leaves      int
+	reservation string
+	rest        string        // GRES and node lists
+	limit       time.Duration // left out while the site has no claims and no reservations
+}
+
+func keyOf(pool, pools int, f *fit) fitKey {
+	k := fitKey{pool: pool, pools: pools, cpu: f.cpu, mem: f.mem, nodes: f.nodes, whole: f.whole, leaves: f.leaves, reservation: f.reservation}
+	if len(f.gres) > 0 {
+		b := make([]byte, 0, 32)
+		for i := range f.gres {
+			for _, s := range f.gres[i].slots {
+				b = append(strconv.AppendInt(b, int64(s), 10), ',')
+			}
+			b = append(strconv.AppendInt(b, int64(f.gres[i].count), 10), ';')
+		}
+		k.rest = string(b)
+	}
+	if f.include != nil || f.exclude != nil {
+		k.rest += fmt.Sprint(f.include, f.exclude)
+	}
+	return k
+}
+
+// estimate is when a need can be met, and how many claims there were when that was worked out.
+type estimate struct {
+	start   int64
+	changes int
+}
+
+// estimate is the earliest time at which f could start, as far as is known; never if nothing says when. Within a plan it may be a
+// little old: what was started since is not in it.
+func (c *capacity) estimate(cur *cursor, f *fit, key fitKey, limit time.Duration) int64 {
+	if c.changes > 0 || c.m.reserved {
+		key.limit = limit
+	}
+	if e, ok := c.old[key]; ok && e.changes == c.changes {
+		return e.start
+	}
+	start, _ := c.earliest(cur, f, key, limit)
+	c.old[key] = estimate{start, c.changes}
+	return start
 }

@@ -1,0 +1,224 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"fsub/federation"
+)
+
+// judged is what one site, as it was at some version of it, makes of a shape.
+type judged struct {
+	version int
+	// Where the site's end in the lists of all sites.
+	candidates, rejections int32
+}
+
+// judge has those sites judge a shape that have changed since they last did.
+func (w *World) judge(sh *shape) {
+	het := len(sh.like.Spec.Het) > 0 // whose judgement depends on the time
+	if sh.version == w.version && (!het || sh.clock == w.now) {
+		return
+	}
+	again := sh.judged == nil || het && sh.clock != w.now
+	if sh.judged == nil {
+		sh.judged = make([]judged, len(w.sites))
+	}
+	was, wasNo := sh.found, sh.rejections
+	sh.found, sh.rejections = make([]*candidate, 0, max(len(was), len(w.sites))), nil
+	from, fromNo := int32(0), int32(0)
+	for i, st := range w.sites {
+		j := &sh.judged[i]
+		to, toNo := j.candidates, j.rejections
+		if again || j.version != st.version {
+			w.judgeAt(sh, st)
+		} else {
+			sh.found, sh.rejections = append(sh.found, was[from:to]...), append(sh.rejections, wasNo[fromNo:toNo]...)
+		}
+		from, fromNo = to, toNo
+		*j = judged{st.version, int32(len(sh.found)), int32(len(sh.rejections))}
+	}
+	sh.candidates = slices.Clone(sh.found)
+	sh.version, sh.clock = w.version, w.now
+	sh.sort()
+}
+
+func (w *World) judgeAt(sh *shape, st *siteState) {
+	if r, ok := sh.refused[st.site.Name]; ok {
+		r.Site, r.Partition, r.Pool = st.site.Name, "", ""
+		sh.rejections = append(sh.rejections, r)
+		return
+	}
+	if len(sh.like.Spec.Het) > 0 {
+		w.judgeHet(sh, st, &sh.like, sh.drop)
+	} else {
+		w.judgeSite(sh, st, &sh.like)
+	}
+}
+
+// sort puts the candidates into their order: cheapest to run first.
+func (sh *shape) sort() {
+	slices.SortStableFunc(sh.candidates, func(a, b *candidate) int {
+		waste := 0
+		if a.wasteful != b.wasteful {
+			waste = 1
+			if b.wasteful {
+				waste = -1
+			}
+		}
+		return cmp.Or(cmp.Compare(a.fixed, b.fixed), waste, cmp.Compare(a.tie, b.tie))
+	})
+}
+
+// judgeSite adds to a shape the candidates and the rejections of one site. A site that takes no jobs now is judged all the same:
+// what it could never run it need not be waited for.
+func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
+	whole := func(no *refusal) { sh.reject(st.site.Name, "", "", no) }
+	m := st.model
+	if no := demandRefusal(st.site, job); no != nil {
+		whole(no)
+		return
+	}
+	if m == nil {
+		whole(siteRefusal(st.site))
+		return
+	}
+	if option := lacked(m.obs, job.Spec); option != "" {
+		whole(lackRefusal(option))
+		return
+	}
+	who := accessOf(st.site, job)
+	if who.refusal != nil {
+		whole(who.refusal)
+		return
+	}
+	if no := limitRefusal(st.site, job); no != nil {
+		whole(no)
+		return
+	}
+	asked := sh.ask.Partitions
+	known := func(name string) bool {
+		return slices.ContainsFunc(m.obs.Partitions, func(p federation.Partition) bool { return p.Name == name })
+	}
+	switch {
+	case len(asked) > 0 && !slices.ContainsFunc(asked, known):
+		whole(forGood(federation.ReasonPartition, federation.WhyNoPartition, strings.Join(asked, ",")))
+		return
+	case len(asked) == 0 && !slices.ContainsFunc(m.obs.Partitions, func(p federation.Partition) bool { return p.Default }):
+		whole(forGood(federation.ReasonPartition, federation.WhyNoDefault))
+		return
+	case len(m.pools) == 0:
+		whole(forNow(federation.ReasonReqNodeNotAvail, federation.WhyNoNodes))
+		return
+	}
+	no := siteRefusal(st.site)
+	for i := range m.obs.Partitions {
+		w.judgePartition(sh, st, job, who, &m.obs.Partitions[i], no)
+	}
+}
+
+// lackRefusal is why a site that lacks an option can run nothing that needs it.
+func lackRefusal(option string) *refusal {
+	if option == "licenses" {
+		return forGood(federation.ReasonUnsupported, federation.WhyNoLicenses)
+	}
+	return forGood(federation.ReasonUnsupported, federation.WhyNoOption, option)
+}
+
+func (w *World) judgePartition(sh *shape, st *siteState, job *federation.Job, who access, part *federation.Partition, siteNo *refusal) {
+	m := st.model
+	no := partRefusal(st.site, part, job, sh.ask, who)
+	if no != nil && siteNo != nil && !no.never {
+		no = siteNo
+	}
+	if no != nil {
+		sh.reject(st.site.Name, part.Name, "", no)
+		return
+	}
+	short, before := false, len(sh.found)
+	for p := range m.pools {
+		if m.pools[p].Partition != part.Name {
+			continue
+		}
+		c, no := w.poolCandidate(sh, st, job, p)
+		short = short || no != nil && no.short > 0
+		if siteNo != nil && (no == nil || !no.never) {
+			no = siteNo
+		}
+		if no != nil {
+			sh.reject(st.site.Name, part.Name, m.pools[p].Name, no)
+			continue
+		}
+		sh.found = append(sh.found, c)
+	}
+	if short && len(sh.found) == before {
+		w.judgeJoined(sh, st, job, part.Name, siteNo)
+	}
+}
+
+// judgeJoined tries the pools of a partition together where none could run the job alone. Their rejections stay, but
+// not for good.
+func (w *World) judgeJoined(sh *shape, st *siteState, job *federation.Job, part string, siteNo *refusal) {
+	var best *candidate
+	for _, v := range sh.variants {
+		if g, ok := st.model.joined(v.ask, part, job.Spec.Reservation); ok {
+			c := w.newCandidate(w.newStand(v, st, g), st, job.Needs())
+			if costRefusal(job, c.bill()) == nil && (best == nil || c.fixed < best.fixed) {
+				best = c
+			}
+		}
+	}
+	if best == nil {
+		return
+	}
+	for i := range sh.rejections {
+		if r := &sh.rejections[i]; r.Site == st.site.Name && r.Partition == part {
+			for _, p := range best.pools {
+				r.Never = r.Never && r.Pool != st.model.pools[p].Name
+			}
+		}
+	}
+	if siteNo == nil {
+		sh.found = append(sh.found, best)
+	}
+}
+
+// poolCandidate is a pool with the variant of the job that is cheapest to run there, or why it can run none.
+func (w *World) poolCandidate(sh *shape, st *siteState, job *federation.Job, pool int) (*candidate, *refusal) {
+	var best *candidate
+	var nearest *refusal
+	for i, v := range sh.variants {
+		stand, no := w.standIn(sh, i, st, pool)
+		if no == nil {
+			c := w.newCandidate(stand, st, job.Needs())
+			if no = costRefusal(job, c.bill()); no == nil {
+				no = c.rentRefusal(w.clock)
+			}
+			if no == nil {
+				if best == nil || c.fixed < best.fixed {
+					best = c
+				}
+				continue
+			}
+		}
+		if v.as != "" {
+			one := *no
+			one.note(federation.NoteAs, v.as)
+			no = &one
+		}
+		if nearest == nil || no.nearer(nearest) {
+			nearest = no
+		}
+	}
+	if best != nil {
+		return best, nil
+	}
+	return nil, nearest
+}
+
+func (sh *shape) reject(site federation.SiteName, part, pool string, no *refusal) {
+	sh.rejections = append(sh.rejections, federation.Rejection{
+		Site: site, Partition: part, Pool: pool, Reason: no.reason, Why: no.why, Detail: no.detail, Never: no.never,
+	})
+}

@@ -1,0 +1,175 @@
+package place
+
+import "slices"
+
+// cursor remembers, for one need in one pool, which nodes have been seen not to fit. As a plan only takes they never
+// will in it.
+type cursor struct {
+	cells []int32
+	at    [][]int32 // by cell, then by bucket from the lowest that will do: how many entries are done with
+	epoch int       // of the site's capacity
+	dead  bool      // nothing fits any more
+	found [1]int32  // the usual result, without an allocation
+}
+
+// place is where a search in a bucket of the i-th cell goes on; the bucket is counted from the lowest.
+func (cur *cursor) place(i, bucket int) int32 {
+	if i >= len(cur.at) || bucket >= len(cur.at[i]) {
+		return 0
+	}
+	return cur.at[i][bucket]
+}
+
+// moveTo is where the next search there goes on. No bucket above the highest one ever gets a node.
+func (cur *cursor) moveTo(i, bucket int, k int32, s *cellState, lowest uint8) {
+	if cur.at == nil {
+		cur.at = make([][]int32, len(cur.cells))
+	}
+	if n := int(s.top) + 1 - int(lowest); len(cur.at[i]) < n {
+		cur.at[i] = append(make([]int32, 0, n), cur.at[i]...)[:n]
+	}
+	cur.at[i][bucket] = k
+}
+
+// renew forgets what was seen in another plan.
+func (cur *cursor) renew(epoch int) {
+	cur.epoch, cur.dead = epoch, false
+	for _, at := range cur.at {
+		clear(at)
+	}
+}
+
+// one finds the node with the least free on which f fits, -1 if there is none.
+func (c *capacity) one(cur *cursor, f *fit, end int64) int32 {
+	for i, cell := range cur.cells {
+		s, lowest := c.cell(cell), c.lowest(cell, f)
+		for b := lowest; b <= s.top; b++ {
+			nodes, was := s.buckets[b], cur.place(i, int(b-lowest))
+			k, found := was, int32(-1)
+			for ; int(k) < len(nodes); k++ {
+				if n := nodes[k]; c.bucket[n] == b && c.fitsNow(n, f, end) {
+					found = n
+					break
+				}
+			}
+			if k > was {
+				cur.moveTo(i, int(b-lowest), k, s, lowest)
+			}
+			if found >= 0 {
+				return found
+			}
+		}
+	}
+	return -1
+}
+
+// many finds f.nodes nodes on which f fits now, nil if there are not so many.
+func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
+	start := starter{c: c}
+	for _, n := range f.include {
+		if !c.m.up[n] || !c.fitsNow(n, f, end) || !start.take(n) {
+			return nil
+		}
+	}
+	nodes := slices.Clone(f.include)
+	leaves := f.leaves > 0 && c.m.tree
+	for i, cell := range cur.cells {
+		s, lowest := c.cell(cell), c.lowest(cell, f)
+		for b := lowest; b <= s.top; b++ {
+			from := int(cur.place(i, int(b-lowest)))
+			for k := from; k < len(s.buckets[b]); k++ {
+				if len(nodes) == f.nodes && !leaves {
+					return nodes
+				}
+				n := s.buckets[b][k]
+				switch fits := c.bucket[n] == b && c.fitsNow(n, f, end); {
+				case fits && !slices.Contains(f.include, n) && start.take(n):
+					nodes = append(nodes, n)
+				case !fits && k == from:
+					from++
+					cur.moveTo(i, int(b-lowest), int32(from), s, lowest)
+				}
+			}
+		}
+	}
+	if leaves {
+		return c.underLeaves(nodes, f)
+	}
+	if len(nodes) < f.nodes {
+		return nil
+	}
+	return nodes
+}
+
+// underLeaves picks f.nodes of the nodes that are close enough; the wanted ones, which come first, are among them or it is nil.
+func (c *capacity) underLeaves(nodes []int32, f *fit) []int32 {
+	if len(f.include) > 0 {
+		near := nodes[:0:0]
+		for _, n := range nodes {
+			if slices.ContainsFunc(f.include, func(i int32) bool { return c.m.topo.Leaf(i) == c.m.topo.Leaf(n) }) {
+				near = append(near, n)
+			}
+		}
+		nodes = near
+		if len(nodes) < f.nodes || c.m.topo.Largest(nodes[:f.nodes], f.leaves) < f.nodes {
+			return nil
+		}
+		return nodes[:f.nodes]
+	}
+	return c.m.topo.Choose(nodes, f.nodes, f.leaves)
+}
+
+// startNow finds the nodes on which f can start at once, nil if it cannot. They are valid until the next call.
+func (c *capacity) startNow(cur *cursor, f *fit, end int64) []int32 {
+	if cur.epoch != c.epoch {
+		cur.renew(c.epoch)
+	}
+	if cur.dead {
+		return nil
+	}
+	var nodes []int32
+	if f.nodes > 1 || len(f.include) > 0 {
+		nodes = c.many(cur, f, end)
+	} else if n := c.one(cur, f, end); n >= 0 {
+		cur.found[0] = n
+		nodes = cur.found[:]
+	}
+	cur.dead = nodes == nil
+	return nodes
+}
+
+// countNow is how many of f could start now if nothing else did, up to most. On a node whose future matters it counts one.
+func (c *capacity) countNow(cur *cursor, f *fit, most int, end int64) int {
+	sum, start := 0, starter{c: c}
+	for _, cell := range cur.cells {
+		for _, n := range c.m.cells[cell].nodes {
+			if sum >= most*f.nodes {
+				return most
+			}
+			if c.fitsNow(n, f, end) && start.take(n) {
+				sum += c.copies(n, f)
+			}
+		}
+	}
+	return min(max(sum/f.nodes, 1), most)
+}
+
+// copies is how often f fits on node n, on which it fits once. The parts of one job on several nodes need a node each.
+func (c *capacity) copies(n int32, f *fit) int {
+	if f.whole || f.nodes > 1 || c.marked[n] || f.cpu == 0 {
+		return 1
+	}
+	k := c.cpu[n] / f.cpu
+	if f.mem > 0 {
+		k = min(k, c.mem[n]/f.mem)
+	}
+	base := int(n) * len(c.m.slots)
+	for _, w := range f.gres {
+		sum := int32(0)
+		for _, s := range w.slots {
+			sum += c.gres[base+int(s)]
+		}
+		k = min(k, sum/w.count)
+	}
+	return int(k)
+}
