@@ -76,7 +76,7 @@ func (m *mortal) Cancel(ctx context.Context, ref federation.JobRef, tasks []int)
 	return tell(m, func(d *cloud.Driver) error { return d.Cancel(ctx, ref, tasks) })
 }
 func (m *mortal) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: m, Suspend: m, Limits: m.Limits}
+	return federation.Abilities{Requeue: m, Suspend: m, Nodes: m, Limits: m.Limits}
 }
 func (m *mortal) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
 	return tell(m, func(d *cloud.Driver) error { return d.Requeue(ctx, ref, tasks) })
@@ -95,6 +95,9 @@ func (m *mortal) Hold(ctx context.Context, ref federation.JobRef) error {
 }
 func (m *mortal) Release(ctx context.Context, ref federation.JobRef) error {
 	return tell(m, func(d *cloud.Driver) error { return d.Release(ctx, ref) })
+}
+func (m *mortal) SetNodes(ctx context.Context, o federation.NodeOrder) (map[string]error, error) {
+	return ask(m, func(d *cloud.Driver) (map[string]error, error) { return d.SetNodes(ctx, o) })
 }
 func (m *mortal) Limits() map[string]string {
 	d, err := m.get()

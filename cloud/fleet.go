@@ -29,6 +29,7 @@ type fleet struct {
 	gangs    map[string]*gang // by token
 	machines map[MachineID]*machine
 	names    map[string]*machine
+	held     map[string]string // why operators have drained a node, by its name
 }
 
 // failer ends what a machine had on which nothing lives any more.
@@ -37,7 +38,7 @@ type failer interface {
 }
 
 func newFleet(b *base) *fleet {
-	return &fleet{base: b, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{}}
+	return &fleet{base: b, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{}, held: map[string]string{}}
 }
 
 func (f *fleet) pool(name string) *pool {
@@ -169,6 +170,9 @@ func (f *fleet) loadMachine(r machineRecord, id string) {
 	m := g.machines[r.Index]
 	m.machineRecord = r
 	m.idle = f.now()
+	if m.Held != "" {
+		f.held[m.Name] = m.Held
+	}
 	f.heard(m) // it may have been answered just before the end
 	if m.State == machineEnding {
 		m.drain, m.deleteAt = m.Why, f.now()

@@ -40,9 +40,9 @@ func (ng *nodeGroup) room() int {
 	if ng.gone {
 		return 0
 	}
-	room := ng.pool.Max - ng.pool.machines
+	room := ng.pool.Max - ng.pool.machines - ng.pool.heldNames()
 	if ng.offering.Max > 0 {
-		room = min(room, ng.offering.Max-len(ng.machines))
+		room = min(room, ng.offering.Max-len(ng.machines)-len(ng.heldNames()))
 	}
 	return max(room, 0) / ng.hosts() * ng.hosts()
 }
@@ -53,7 +53,7 @@ func (ng *nodeGroup) newNames(n int) []string {
 	for i := ng.low + 1; len(names) < n; i++ {
 		name := ng.prefix + strconv.Itoa(i)
 		switch {
-		case ng.pool.fleet.names[name] == nil:
+		case ng.pool.fleet.names[name] == nil && ng.pool.fleet.held[name] == "":
 			names = append(names, name)
 		case i == ng.low+1:
 			ng.low = i

@@ -22,7 +22,7 @@ func (rt *renter) tend(p *pool, now time.Time) {
 	live := 0
 	for _, ng := range p.groups {
 		for _, m := range ng.machines {
-			if m.drain == "" && m.gang.State != gangOver {
+			if m.drain == "" && m.Held == "" && m.gang.State != gangOver {
 				live++
 			}
 		}
@@ -35,6 +35,8 @@ func (rt *renter) tend(p *pool, now time.Time) {
 			switch {
 			case m.drain != "":
 				rt.fleet.endMachine(m, m.drain)
+			case m.Held != "":
+				rt.fleet.endMachine(m, m.Held)
 			case broke:
 				rt.fleet.endMachine(m, "budget")
 			case ng.ends(now, 0):

@@ -80,7 +80,7 @@ func (m *machine) bump() {
 func (m *machine) usable(user string) bool {
 	switch m.State {
 	case machineAsked, machineBooting, machineUp:
-		return m.drain == "" && m.gang.State != gangOver && (m.User == "" || m.User == user)
+		return m.drain == "" && m.Held == "" && m.gang.State != gangOver && (m.User == "" || m.User == user)
 	}
 	return false
 }

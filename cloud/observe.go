@@ -93,9 +93,14 @@ func (f *fleet) observePool(o *federation.Observation, p *pool) {
 			virtual.Name = name
 			o.Nodes = append(o.Nodes, virtual)
 		}
+		for _, name := range ng.heldNames() {
+			virtual.Name, virtual.State, virtual.Reason = name, []string{"IDLE", "CLOUD", "POWERED_DOWN", "DRAIN"}, f.held[name]
+			o.Nodes = append(o.Nodes, virtual)
+			names = append(names, name)
+		}
 		part.Nodes = append(part.Nodes, names...)
 	}
-	starts := max(p.Max-p.used(), 0)
+	starts := max(p.Max-p.used()-p.heldNames(), 0)
 	part.MaxStarts = &starts
 	part.Allowances = p.allowances(f.now())
 	o.Partitions = append(o.Partitions, part)
@@ -105,7 +110,7 @@ func (f *fleet) observePool(o *federation.Observation, p *pool) {
 func (p *pool) used() (n int) {
 	for _, ng := range p.groups {
 		for _, m := range ng.machines {
-			if len(m.runs) > 0 || m.State == machineEnding || m.drain != "" {
+			if len(m.runs) > 0 || m.State == machineEnding || m.drain != "" || m.Held != "" {
 				n++
 			}
 		}
@@ -123,7 +128,7 @@ func (ng *nodeGroup) virtual() int {
 	if ng.offering.Max > 0 {
 		most = min(most, ng.offering.Max)
 	}
-	return min(max(most-len(ng.machines), 0), maxVirtual)
+	return min(max(most-len(ng.machines)-len(ng.heldNames()), 0), maxVirtual)
 }
 
 // node is the configured side of a group's machines. They share its slices.
@@ -167,6 +172,8 @@ func (m *machine) node(n federation.Node, now time.Time) federation.Node {
 	}
 	if m.drain != "" && m.State != machineEnding {
 		n.State, n.Reason = append(n.State, "DRAIN"), m.drain
+	} else if m.Held != "" {
+		n.State, n.Reason = append(n.State, "DRAIN"), m.Held
 	}
 	if len(n.GRES) > 0 {
 		n.GRES = slices.Clone(n.GRES)

@@ -147,6 +147,7 @@ type machineRecord struct {
 	Price    federation.Money    `json:"price"` // per hour
 	State    machineState        `json:"state"`
 	User     string              `json:"user,omitempty"` // the only one whose jobs it may run
+	Held     string              `json:"held,omitempty"` // why operators let it have no new jobs
 	Addr     string              `json:"addr,omitempty"`
 	Devices  []int               `json:"devices,omitempty"` // Instance.GPUs
 	Steps    string              `json:"steps,omitempty"`

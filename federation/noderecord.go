@@ -50,9 +50,10 @@ func (r *NodeRecord) Wants(now time.Time) NodeWish {
 	return r.Wish
 }
 
-// Text is the reason as the site is told it: "fed:OWNER:TICKET text". mark is the name of the federation.
+// Text is the reason as the site is told it: "fed:OWNER:TICKET text". mark is the name of the federation. It does not end with a quote:
+// scontrol would take that away.
 func (r *NodeRecord) Text(mark string) string {
-	return strings.TrimRight(fmt.Sprintf("%s:%s:%s %s", mark, r.Owner, r.Ticket, r.Reason), " ")
+	return strings.TrimRight(fmt.Sprintf("%s:%s:%s %s", mark, r.Owner, r.Ticket, r.Reason), " \"'")
 }
 
 // NodeEvent is a change of a node's state, or of what is wanted of it.

@@ -57,6 +57,20 @@ func (s *suite) setNodes(o federation.NodeOrder) map[string]error {
 	return left
 }
 
+// accept submits a job that runs script, whatever the site remarks: that its nodes are drained, or do not respond for a moment after that.
+func (s *suite) accept(script string) federation.JobID {
+	s.Helper()
+	sub := s.job(script, nil)
+	r, err := s.Driver.Submit(s.ctx, sub)
+	if err != nil {
+		s.Fatalf("Submit: %v", err)
+	}
+	ref := s.refs[sub.Job.ID]
+	ref.SiteJobID = r.SiteJobID
+	s.refs[sub.Job.ID] = ref
+	return sub.Job.ID
+}
+
 // nodesBack has what these tests have drained resumed at their end.
 func (s *suite) nodesBack(names []string, marks ...string) {
 	s.Cleanup(func() {
@@ -76,9 +90,9 @@ func drained(n federation.Node) bool {
 // testNodes: a drained node starts nothing, goes on with what it runs, and shows the reason. After a resume it starts jobs again.
 func testNodes(s *suite) {
 	names, now := s.nodesOf()
-	runs := s.run("sleep 300")
+	runs := s.accept("sleep 300")
 	s.untilState(runs, federation.Running)
-	o := federation.NodeOrder{Wish: federation.WishDrain, Nodes: names, Text: `fed:olga:T-1 the fan's "loud"`, Mark: "fed"}
+	o := federation.NodeOrder{Wish: federation.WishDrain, Nodes: names, Text: `fed:olga:T-1 the fan's "loud" again`, Mark: "fed"}
 	left := s.setNodes(o)
 	s.nodesBack(names, "fed")
 	if len(left) > 0 {
@@ -89,7 +103,7 @@ func testNodes(s *suite) {
 			s.Errorf("node %s: %v, reason %q", name, n.State, n.Reason)
 		}
 	}
-	waits := s.run("exit 0")
+	waits := s.accept("exit 0")
 	if again := s.setNodes(o); len(again) > 0 {
 		s.Errorf("the same again: left %v", again)
 	}

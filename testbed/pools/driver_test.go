@@ -28,7 +28,15 @@ func (w *world) lifetime() context.Context {
 var _ federation.Driver = (*world)(nil)
 
 func (w *world) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: w, Suspend: w, Limits: w.Limits}
+	return federation.Abilities{Requeue: w, Suspend: w, Nodes: w, Limits: w.Limits}
+}
+
+func (w *world) SetNodes(ctx context.Context, o federation.NodeOrder) (map[string]error, error) {
+	d, err := w.now()
+	if err != nil {
+		return nil, err
+	}
+	return d.SetNodes(ctx, o)
 }
 
 func (w *world) Observe(ctx context.Context) (*federation.Observation, error) {
