@@ -8,7 +8,6 @@ import (
 	"hash/fnv"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,29 +51,18 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	mine := group(v.rows, d.ours(old), old.owner)
 	changed := old.changed(mine)
 	again := old.stale(mine, changed, report.At)
-	arrays, whole, err := d.updateArrays(ctx, old, changed, mine, v)
+	read, postponed := postpone(changed, mine, v)
+	read = append(read, again...)
+	records, err := d.details(ctx, read, v)
 	if err != nil {
 		return report, err
 	}
-	whole, postponed := postpone(whole, mine, v)
-	whole = append(whole, again...)
-	records, err := d.details(ctx, whole, v)
-	if err != nil {
-		return report, err
-	}
-	d.noteRunning(st, whole, records)
+	d.noteRunning(st, read, records)
 	next := old.clone()
-	next.learn(whole, records)
-	next.learnTasks(arrays)
+	next.learn(read, records)
 	mine = group(v.rows, d.ours(next), next.owner)
 	known := next.see(mine)
-	for id, j := range arrays {
-		if last := old.arrays[id]; !reflect.DeepEqual(*last, j) { // otherwise a reported task has left the memory
-			next.remember(&j)
-			report.Changed = append(report.Changed, j)
-		}
-	}
-	for _, id := range whole {
+	for _, id := range read {
 		if len(records[id]) == 0 { // gone between the two questions: the next report will not know it
 			next.unsee(id)
 			delete(known, id)

@@ -26,8 +26,6 @@ type mark struct {
 	seen map[number]uint64 // hash of the job's rows in /jobs/state/
 	// owner tells which array a task of another number belongs to: the rows of /jobs/state/ ("17_3") do not.
 	owner map[int64]number
-	// arrays are the arrays as they were last reported.
-	arrays map[number]*federation.SiteJob
 	// ended are the tasks that have left the controller's memory while their array has not.
 	ended map[number]map[int]federation.SiteTask
 	// ends are the reported ends, by a hash of everything reported. Details are younger than the
@@ -42,7 +40,7 @@ type mark struct {
 
 // clone makes the next mark of m, with nothing seen yet.
 func (m *mark) clone() *mark {
-	return &mark{boot: m.boot, named: maps.Clone(m.named), strange: m.strange, seen: map[number]uint64{}, owner: copied(m.owner), arrays: copied(m.arrays), ended: copied(m.ended), ends: copied(m.ends), waiting: copied(m.waiting), whole: copied(m.whole)}
+	return &mark{boot: m.boot, named: maps.Clone(m.named), strange: m.strange, seen: map[number]uint64{}, owner: copied(m.owner), ended: copied(m.ended), ends: copied(m.ends), waiting: copied(m.waiting), whole: copied(m.whole)}
 }
 
 // again is m with room for what is learned of the rows of a mapped site. Of strange records only those that are still there are kept.
@@ -119,15 +117,6 @@ func (m *mark) learn(ids []number, records map[number][]wire.Job) {
 	}
 }
 
-// learnTasks records the tasks of arrays of which only some records were asked for.
-func (m *mark) learnTasks(arrays map[number]federation.SiteJob) {
-	for id, j := range arrays {
-		for _, t := range j.Tasks {
-			m.owner[int64(t.SiteJobID)] = id
-		}
-	}
-}
-
 // remember adds to an array the tasks that have ended and left the controller's memory, and keeps those that have ended.
 func (m *mark) remember(j *federation.SiteJob) {
 	if len(j.Tasks) == 0 {
@@ -135,8 +124,6 @@ func (m *mark) remember(j *federation.SiteJob) {
 	}
 	addTasks(j, m.ended[number(j.SiteJobID)])
 	m.ended[number(j.SiteJobID)] = endedTasks(j.Tasks)
-	told := *j
-	m.arrays[number(j.SiteJobID)] = &told
 }
 
 func endedTasks(tasks []federation.SiteTask) map[int]federation.SiteTask {
@@ -194,6 +181,5 @@ func (m *mark) forget(known map[number]bool) {
 	maps.DeleteFunc(m.ends, func(id number, _ uint64) bool { return !known[id] })
 	maps.DeleteFunc(m.waiting, func(id number, _ waiting) bool { return !known[id] })
 	maps.DeleteFunc(m.whole, func(id number, _ bool) bool { return !known[id] })
-	maps.DeleteFunc(m.arrays, func(id number, _ *federation.SiteJob) bool { return !known[id] })
 	maps.DeleteFunc(m.ended, func(id number, _ map[int]federation.SiteTask) bool { return !known[id] })
 }
