@@ -22,9 +22,7 @@ type waitTerm struct {
 	never bool
 	from  time.Time // for after:J+minutes: when J started
 
-	byTask bool                     // aftercorr of an array: asked for each task, never for the whole
-	states map[int]federation.State // for that: of the other's tasks
-	over   bool                     // for that: the other has ended
+	byTask *job // aftercorr of an array: the other array. It is asked for each task, never for the whole
 }
 
 // reason says why the job still waits, "" if it need not.
@@ -36,7 +34,7 @@ func (d *dependency) reason(now time.Time) federation.Reason {
 	for i := range d.terms {
 		t := &d.terms[i]
 		switch {
-		case t.byTask:
+		case t.byTask != nil:
 			met++
 		case t.never:
 			never++
@@ -70,12 +68,16 @@ func (d *dependency) taskReason(index int, now time.Time) federation.Reason {
 	reason := federation.Reason("")
 	for i := range d.terms {
 		t := &d.terms[i]
-		if !t.byTask {
+		if t.byTask == nil {
 			continue
 		}
-		state, known := t.states[index]
+		state := federation.Pending
+		on := t.byTask.tasks[index]
+		if on != nil {
+			state = on.State
+		}
 		switch {
-		case state == federation.Completed, !known && t.over: // Slurm does not wait for a task that there never was
+		case state == federation.Completed, on == nil && t.byTask.State.Ended(): // Slurm does not wait for a task that there never was
 			if d.any {
 				return ""
 			}
@@ -95,8 +97,7 @@ func (d *dependency) taskReason(index int, now time.Time) federation.Reason {
 
 // settle brings the term in line with the job that it waits for.
 func (t *waitTerm) settle(on *job) {
-	if t.byTask {
-		t.settleTasks(on)
+	if t.byTask != nil {
 		return
 	}
 	task := on.tasks[t.Task]
@@ -121,17 +122,6 @@ func (t *waitTerm) settle(on *job) {
 		t.met = state.Ended() && state != federation.Completed
 		t.never = state == federation.Completed
 	}
-}
-
-// settleTasks takes down how the tasks of the other array are.
-func (t *waitTerm) settleTasks(on *job) {
-	if t.states == nil {
-		t.states = map[int]federation.State{}
-	}
-	for i, task := range on.tasks {
-		t.states[i] = task.State
-	}
-	t.over = on.State.Ended()
 }
 
 // dependencies know which jobs wait for which.
@@ -230,7 +220,7 @@ func (c *dependencies) waitFor(j *job, t federation.DependTerm, on *job) {
 	case t.Kind == federation.DependAfterCorr && (j.Whole == nil || on.Whole == nil || t.Task >= 0):
 		w.Kind = federation.DependAfterOK // there are no tasks that correspond
 	case t.Kind == federation.DependAfterCorr:
-		w.byTask = true
+		w.byTask = on
 	}
 	w.settle(on)
 	j.hinder().depends.terms = append(j.depends.terms, w)
