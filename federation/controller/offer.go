@@ -19,7 +19,7 @@ type offered struct {
 // offer has placement know of those tasks of a spread array that may be bound now, and of no other ones. It returns why the array waits, "" if that is for
 // the next plan to say.
 func (c *arrays) offer(j *job, now time.Time) federation.Reason {
-	room := min(len(j.rest), tasksAhead)
+	room := c.ahead(j)
 	if limit := j.Whole.Limit; limit > 0 {
 		if limit -= j.running(); limit <= 0 {
 			c.withdraw(j)

@@ -14,8 +14,17 @@ import (
 //
 // The array's own record stays alive until its last task has ended. What it shows as tasks are those jobs.
 
-// tasksAhead bounds the tasks of one array that one plan looks at.
-const tasksAhead = 1000
+// Bounds of the tasks that placement knows of before they are jobs: of one array, and of all together, where there are not too many arrays.
+const (
+	tasksAhead    = 1000
+	allTasksAhead = 20_000
+	fewTasksAhead = 16
+)
+
+// ahead is how many waiting tasks of an array placement knows of.
+func (c *arrays) ahead(j *job) int {
+	return min(len(j.rest), tasksAhead, max(fewTasksAhead, allTasksAhead/max(len(c.live), 1)))
+}
 
 // arrays are the arrays and the jobs that their tasks become.
 type arrays struct {
@@ -122,7 +131,7 @@ func (c *arrays) wantIDs(requests []federation.Request) int {
 		}
 	}
 	for _, j := range c.live {
-		n += max(min(len(j.rest), tasksAhead)-len(j.offers), 0)
+		n += max(c.ahead(j)-len(j.offers), 0)
 	}
 	return n
 }
