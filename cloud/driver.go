@@ -121,7 +121,7 @@ func (d *Driver) Run(ctx context.Context) error {
 
 // Limits are what of the conformance suite no rented pool can show.
 func (d *Driver) Limits() map[string]string {
-	arrays := "a rented pool takes no array whole: each task comes as a job of its own (TasksOnly)"
+	arrays := "a rented pool takes no array whole: each task comes as a job of its own"
 	limits := map[string]string{}
 	for _, name := range []string{"SubmitNamesFilesOfTasks", "CancelTask", "ArrayTasks", "ArrayOfManyTasks", "ArrayPendingTasksAreWhole", "LookupForgottenArrayIsInAccounting"} {
 		limits[name] = arrays

@@ -34,7 +34,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if !d.offers.known {
 		return nil, fmt.Errorf("what can be rented is not known: %w", d.offers.unknown())
 	}
-	o := &federation.Observation{At: d.now(), Cluster: string(d.cfg.Site), Version: version, Mode: federation.Pinned, OnlyUser: d.cfg.OnlyUser, TasksOnly: true,
+	o := &federation.Observation{At: d.now(), Cluster: string(d.cfg.Site), Version: version, Mode: federation.Pinned, OnlyUser: d.cfg.OnlyUser, NoSlurm: true,
 		Lacks: slices.Clone(lacks)}
 	for _, p := range d.fleet.pools {
 		if !p.retired {

@@ -30,8 +30,6 @@ type Decision struct {
 	// Early: it is bound though nothing says that it will start soon, because others wait at the site: it must stand in the site's own queue to
 	// gain age and a reservation.
 	Early bool `json:"early,omitempty"`
-	// Spread: the job is an array of which no site can start all tasks now, while several can run some: bind them one by one.
-	Spread bool `json:"spread,omitempty"`
 	// Claim is the number of what binding the job claims; see [Claim].
 	Claim  int64  `json:"claim,omitempty"`
 	Reason Reason `json:"reason,omitempty"`

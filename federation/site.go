@@ -54,8 +54,8 @@ type Observation struct {
 	// SlurmUser is the site's user that slurmctld runs as; "": not known. It and root may use partitions that are RootOnly.
 	SlurmUser string
 
-	// TasksOnly: the site takes no array whole. Each task is a job of its own there, as in an array that is spread.
-	TasksOnly bool
+	// NoSlurm: the site is a pool of machines without a slurmctld of its own.
+	NoSlurm bool
 
 	// Lacks are the options of sbatch, by name, that the site's interface has no word for: it cannot run a job that needs one.
 	Lacks []string

@@ -119,7 +119,7 @@ func TestLimitByDeadline(t *testing.T) {
 func TestRefusedGPUs(t *testing.T) {
 	d := start(t)
 	one, two := site("one"), site("two")
-	one.Seen, two.Seen = &federation.Observation{TasksOnly: true}, &federation.Observation{TasksOnly: true}
+	one.Seen, two.Seen = &federation.Observation{NoSlurm: true}, &federation.Observation{NoSlurm: true}
 	d.Controller.SetSites(one, two)
 	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "one", Partition: "main", Start: time.Now(), Nodes: 1}}})
 	submit := func(gpus string) (status int, got v1.SubmitResponse) {

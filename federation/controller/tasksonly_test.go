@@ -14,7 +14,7 @@ import (
 	"fsub/sbatch"
 )
 
-// tasksSite is a site that takes tasks only, and is asked by several goroutines.
+// tasksSite is a site that is asked by several goroutines.
 type tasksSite struct {
 	*fakeSite
 	mu sync.Mutex
@@ -23,11 +23,7 @@ type tasksSite struct {
 func (s *tasksSite) Observe(ctx context.Context) (*federation.Observation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o, err := s.fakeSite.Observe(ctx)
-	if o != nil {
-		o.TasksOnly = true
-	}
-	return o, err
+	return s.fakeSite.Observe(ctx)
 }
 
 func (s *tasksSite) Submit(ctx context.Context, sub federation.Submission) (federation.Receipt, error) {
@@ -42,8 +38,7 @@ func (s *tasksSite) Jobs(ctx context.Context, m federation.Mark) (federation.Job
 	return s.fakeSite.Jobs(ctx, m)
 }
 
-// TestTasksAreBoundAtOnce: where an array is spread because of the site that is best for it, its tasks do not wait for the next cause to
-// plan, which may be seconds away.
+// TestTasksAreBoundAtOnce: the tasks of a new array do not wait for the next cause to plan, which may be seconds away.
 func TestTasksAreBoundAtOnce(t *testing.T) {
 	for _, array := range []string{"7", "0-5"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/demand"
 	"fsub/federation/place"
+	"fsub/sbatch"
 )
 
 // view is what the rest of the daemon sees of the controller. It never waits for a round, and a round never waits for it.
@@ -52,7 +53,7 @@ const (
 func (j *judgements) full() bool { return j.n.Load() >= maxJudgements }
 
 func (j *judgements) add(k judgeKey, verdict error) {
-	if !j.full() && k.demand.Text()+len(k.array) <= maxJudgedText {
+	if !j.full() && k.demand.Text() <= maxJudgedText {
 		j.byKey.Store(k, verdict)
 		j.n.Add(1)
 	}
@@ -167,7 +168,7 @@ func (c *Controller) Settled(ctx context.Context, seqs []int64, d time.Duration)
 type judgeKey struct {
 	user, account string
 	demand        *demand.Demand
-	array         string
+	tasks         int    // of the array
 	dir           string // that some site does not see
 }
 
@@ -188,6 +189,7 @@ func (c *Controller) Judge(j *federation.Job) error {
 			return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2081, Text: "Invalid job array specification", Detail: err.Error()}
 		}
 	}
+	j = asTask(j)
 	v := c.view.sites.Load()
 	key := keyOf(j, v.sites)
 	if verdict, ok := v.judged.byKey.Load(key); ok {
@@ -197,6 +199,18 @@ func (c *Controller) Judge(j *federation.Job) error {
 	err := c.judge(v, j)
 	v.judged.add(key, err)
 	return err
+}
+
+// asTask is what placement is asked of an array: one of its tasks.
+func asTask(j *federation.Job) *federation.Job {
+	array, err := federation.ReadArray(j.Spec.Array)
+	if j.Spec.Array == "" || err != nil {
+		return j
+	}
+	task := *j
+	task.EditSpec(func(spec *sbatch.Spec) { spec.Array = "" })
+	task.Part = &federation.ArrayPart{Array: j.ID, Count: array.Len()}
+	return &task
 }
 
 func (c *Controller) judge(v *viewOfSites, j *federation.Job) error {
@@ -226,7 +240,7 @@ func (c *Controller) Try(j *federation.Job) (t federation.Trial, err error) {
 	if err := c.Judge(j); err != nil {
 		return federation.Trial{}, err
 	}
-	err = c.ask(c.view.sites.Load(), func(w *place.World) { t = w.Try(j) })
+	err = c.ask(c.view.sites.Load(), func(w *place.World) { t = w.Try(asTask(j)) })
 	return t, err
 }
 
@@ -235,6 +249,7 @@ var errNoDecision = errors.New("placement did not look at the job")
 // planFor asks placement about one job alone, on the sites as published.
 func (c *Controller) planFor(v *viewOfSites, j *federation.Job) (federation.Decision, error) {
 	var p federation.Plan
+	j = asTask(j)
 	err := c.ask(v, func(w *place.World) {
 		w.SetJob(place.Waiting{Job: j})
 		defer w.DropJob(j.ID)
@@ -251,7 +266,10 @@ func (c *Controller) planFor(v *viewOfSites, j *federation.Job) (federation.Deci
 
 // keyOf is what tells j from jobs that are judged otherwise.
 func keyOf(j *federation.Job, sites []*federation.Site) judgeKey {
-	k := judgeKey{user: j.User, account: j.Spec.Account, demand: j.Needs(), array: j.Spec.Array}
+	k := judgeKey{user: j.User, account: j.Spec.Account, demand: j.Needs()}
+	if j.Part != nil {
+		k.tasks = j.Part.Count
+	}
 	for _, site := range sites {
 		if !site.Reaches(j.Spec) { // then the refusal names it
 			k.dir = j.Spec.WorkDir
@@ -275,6 +293,5 @@ func (c *Controller) Explain(j *federation.Job) federation.Decision {
 		d.Reason = j.Reason
 	}
 	d.Bind = false
-	d.Spread = d.Spread || j.Whole != nil && j.Whole.Spread && len(d.Offers) > 0
 	return d
 }

@@ -14,13 +14,13 @@ type variant struct {
 	ask *ask
 }
 
-func variants(d *demand.Demand, array string, dropSwitches bool) []variant {
+func variants(d *demand.Demand, dropSwitches bool) []variant {
 	if len(d.Alternatives) == 0 {
-		return []variant{{ask: newAsk(d, array, dropSwitches)}}
+		return []variant{{ask: newAsk(d, dropSwitches)}}
 	}
 	out := make([]variant, 0, len(d.Alternatives))
 	for _, a := range d.Alternatives {
-		out = append(out, variant{a.As, newAsk(a.Demand, array, dropSwitches)})
+		out = append(out, variant{a.As, newAsk(a.Demand, dropSwitches)})
 	}
 	return out
 }

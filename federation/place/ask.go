@@ -3,7 +3,6 @@ package place
 import (
 	"math"
 
-	"fsub/federation"
 	"fsub/federation/demand"
 	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
@@ -25,13 +24,10 @@ type ask struct {
 	include  []string // nodes it wants to have
 	exclude  []string
 	switches int // 0: any number of leaves
-
-	units int // tasks of an array, else 1; each asks for all of the above
-	width int // how many of them may run at once
 }
 
 // newAsk works out what a demand comes to. dropSwitches: the job has waited long enough for its --switches.
-func newAsk(d *demand.Demand, array string, dropSwitches bool) *ask {
+func newAsk(d *demand.Demand, dropSwitches bool) *ask {
 	a := &ask{
 		Demand:   d,
 		minNodes: d.MinNodes, maxNodes: d.MaxNodes,
@@ -57,26 +53,7 @@ func newAsk(d *demand.Demand, array string, dropSwitches bool) *ask {
 		a.include = a.include[:a.maxNodes] // as sbatch does, with a warning
 	}
 	a.exclude, _ = hostlist.ExpandLoosely(d.Exclude)
-	a.units, a.width = arraySize(array)
 	return a
-}
-
-// arraySize returns how many tasks an --array has, and how many may run at once: "0-10:2%3" has 6 and 3. No array is one
-// task, and so is what cannot be read.
-func arraySize(text string) (tasks, width int) {
-	if text == "" {
-		return 1, 1
-	}
-	array, err := federation.ReadArray(text)
-	if err != nil {
-		return 1, 1
-	}
-	tasks = max(array.Len(), 1)
-	width = tasks
-	if limit := federation.ArrayLimit(text); limit > 0 {
-		width = min(limit, tasks)
-	}
-	return tasks, width
 }
 
 func (a *ask) sortGRES() {

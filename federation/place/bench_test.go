@@ -236,7 +236,7 @@ func BenchmarkRented(b *testing.B) {
 	sites := fleet(100, 1000)
 	for s, site := range sites {
 		starts := 600
-		site.Seen.Partitions[0].MaxStarts, site.Seen.TasksOnly = &starts, true
+		site.Seen.Partitions[0].MaxStarts = &starts
 		for i := range site.Seen.Nodes {
 			n := &site.Seen.Nodes[i]
 			n.State = []string{"IDLE", "CLOUD"}

@@ -90,14 +90,11 @@ func (c *candidate) borne() bool {
 }
 
 // pay binds what units of the candidate may cost. On shared nodes that is a part of what the first of them may.
-func (c *candidate) pay(units int, now time.Time) {
+func (c *candidate) pay(now time.Time) {
 	if c.most == nil {
 		return
 	}
 	costs := c.shares(now, shareOf(&c.site.model.pools[c.pool].Shape, &c.fits[0]))
-	for i := range costs {
-		costs[i] *= federation.Money(units)
-	}
 	c.site.bind(c.site.model.parts[c.pool], costs)
 }
 

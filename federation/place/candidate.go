@@ -21,7 +21,6 @@ type stand struct {
 	keys     []fitKey // one for each of fits
 	gpus     int
 	gpu      string // type of the GPUs
-	room     int    // units that the pool's nodes hold when nothing else runs
 	tie      uint64
 	tres     accounting.TRES
 	hourly   float64 // by the site's prices
@@ -57,10 +56,10 @@ type candidate struct {
 
 // offerKey is all of a moment that an offer depends on.
 type offerKey struct {
-	run, fit, units int32
-	booting         int32
-	start, longest  int64
-	total           federation.Dollars
+	run, fit, booting int32
+	free              bool
+	start, longest    int64
+	total             federation.Dollars
 }
 
 func (w *World) newStand(v variant, st *siteState, g group) *stand {
@@ -95,22 +94,21 @@ type moment struct {
 	start int64 // Unix seconds; never if nothing says when
 	fit   int   // which of the candidate's fits
 	nodes []int32
-	units int // how many can start now
+	free  bool // the job can start now
 	wait  time.Duration
 	boot  boot
 	total federation.Dollars
 	spots []spot // of the components, for a heterogeneous job
 }
 
-// now reports whether at least one unit can start at once.
-func (at *moment) now() bool { return at.units > 0 }
+// now reports whether the job can start at once.
+func (at *moment) now() bool { return at.free }
 
 // moment finds out when a candidate could run a job, and what that comes to.
 func (c *candidate) moment(w *World) moment {
 	if c.parts != nil {
 		return c.together(w)
 	}
-	a := c.ask
 	free := c.site.capacity()
 	at := moment{start: never}
 	if !c.borne() {
@@ -119,15 +117,11 @@ func (c *candidate) moment(w *World) moment {
 	}
 	for i := range c.fits {
 		if nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(w.now, c.limit)); nodes != nil {
-			at = moment{start: w.now, fit: i, nodes: nodes, units: 1, boot: c.bootOn(nodes)}
+			at = moment{start: w.now, fit: i, nodes: nodes, free: true, boot: c.bootOn(nodes)}
 			break
 		}
 	}
-	if at.now() {
-		if a.width > 1 {
-			at.units = free.countNow(&c.curs[at.fit], &c.fits[at.fit], a.width, endAt(w.now, c.limit))
-		}
-	} else {
+	if !at.now() {
 		at.start, at.fit = c.later(free)
 	}
 	c.weigh(&at, w)
@@ -157,23 +151,15 @@ func (c *candidate) later(free *capacity) (start int64, fit int) {
 	return start, fit
 }
 
-// commit starts up to units of a job at a candidate and returns how many it started.
-func (c *candidate) commit(at *moment, units int, w *World) int {
+// commit starts a job at a candidate.
+func (c *candidate) commit(at *moment, w *World) {
 	if c.parts != nil {
-		return c.commitParts(at, w)
+		c.commitParts(at, w)
+		return
 	}
 	free, f, end := c.site.capacity(), &c.fits[at.fit], endAt(w.now, c.limit)
-	started := 0
-	for nodes := at.nodes; nodes != nil; {
-		for _, n := range nodes {
-			free.place(n, f, end)
-		}
-		started++
-		if started == units {
-			break
-		}
-		nodes = free.startNow(&c.curs[at.fit], f, end)
+	for _, n := range at.nodes {
+		free.place(n, f, end)
 	}
-	c.pay(started, w.clock)
-	return started
+	c.pay(w.clock)
 }

@@ -10,7 +10,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/demand"
 	"fsub/sbatch"
-	"fsub/sbatch/gres"
 )
 
 // count fills in what a job holds in the pool.
@@ -37,7 +36,6 @@ func (s *stand) count(st *siteState) {
 		s.tres[name] += n
 	}
 	s.hourly = accounting.PerHour(st.site.Prices, s.tres)
-	s.room = roomFor(shape, m, f, &s.group)
 }
 
 // price fills in how long a job will run in the pool, and what that comes to.
@@ -49,7 +47,7 @@ func (c *candidate) price(d *demand.Demand, p *Policy) {
 		c.limit = part.MaxTime // --time-min lets it run shorter
 	}
 	c.run = expectedRun(c.limit, c.site.site.Speed[c.gpu], p)
-	c.cost = c.runCost(&m.pools[c.pool].Shape) * federation.Dollars(c.ask.units)
+	c.cost = c.runCost(&m.pools[c.pool].Shape)
 }
 
 // limitIn is how long a job may run in a partition: what it asks for, else the partition's default, else its maximum.
@@ -75,32 +73,9 @@ func expectedRun(limit time.Duration, speed float64, p *Policy) time.Duration {
 	return min(run, limit).Round(time.Second)
 }
 
-// roomFor is how many jobs like f the nodes of a pool that are up hold when nothing else runs, at least one.
-func roomFor(shape *federation.Node, m *model, f *fit, g *group) int {
-	up := 0
-	for _, p := range g.pools {
-		up += m.sizes[p].up
-	}
-	each := 1
-	if f.cpu > 0 && !f.whole {
-		each = shape.CPUs / int(f.cpu)
-		for _, w := range f.gres {
-			have := 0
-			for _, s := range w.slots {
-				have += shapeGRES(shape, gres.Resource{Name: m.slots[s].name, Type: m.slots[s].kind})
-			}
-			each = min(each, have/int(w.count))
-		}
-	}
-	return max(up*max(each, 1)/f.nodes, 1)
-}
-
 // runDetail says how the run term came about: "4 x h100 x 0.50 h at $2.10/h".
-func (c *candidate) runDetail(f *fit, units int) string {
+func (c *candidate) runDetail(f *fit) string {
 	text := make([]byte, 0, 96)
-	if units > 1 {
-		text = append(strconv.AppendInt(text, int64(units), 10), " tasks of "...)
-	}
 	if r := c.rented(); r != nil && r.PricePerHour > 0 {
 		return string(append(text, c.rentDetail(r, f)...))
 	}
@@ -153,32 +128,23 @@ func sizeText(c *candidate, tres accounting.TRES) string {
 	return fmt.Sprintf("%d cpu", tres["cpu"])
 }
 
-// weigh puts a price on the waiting: what a job-hour and the GPU-hours are worth, for each unit.
+// weigh puts a price on the waiting: what a job-hour and the GPU-hours are worth.
 func (c *candidate) weigh(at *moment, w *World) {
-	a := c.ask
 	switch {
-	case at.units > 0:
+	case at.free:
 		at.wait = 0
 	case at.start == never:
 		at.wait = w.policy.FarWait
 	default:
 		at.wait = time.Duration(at.start-w.now) * time.Second
 	}
-	mean := at.wait
-	if a.units > 1 {
-		// What cannot start now waits about half a run, and again for every further time that the pool must be filled.
-		left := 1 - float64(at.units)/float64(a.width)
-		rounds := float64(ceilDiv(a.width, c.room)-1) / 2
-		mean += time.Duration((left/2 + rounds) * float64(c.run))
-	}
-	at.wait = mean
 	at.boot.cost = c.bootCost(at, &w.policy)
-	at.total = c.fixed + c.waitCost(mean, &w.policy) + at.boot.cost
+	at.total = c.fixed + c.waitCost(at.wait, &w.policy) + at.boot.cost
 }
 
 func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
 	perHour := p.WaitJobHour + p.WaitGPUHour*federation.Dollars(c.gpus)
-	return federation.Dollars(wait.Hours()) * perHour * federation.Dollars(c.ask.units)
+	return federation.Dollars(wait.Hours()) * perHour
 }
 
 // offer puts a candidate and a moment into words.
@@ -186,8 +152,8 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	if c.parts != nil {
 		return c.offerParts(at, w)
 	}
-	m, a := c.site.model, c.ask
-	key := offerKey{int32(w.run), int32(at.fit), int32(at.units), int32(at.boot.nodes), at.start, at.boot.longest, at.total}
+	m := c.site.model
+	key := offerKey{int32(w.run), int32(at.fit), int32(at.boot.nodes), at.free, at.start, at.boot.longest, at.total}
 	if c.offered != nil && c.made == key {
 		return c.offered
 	}
@@ -200,7 +166,7 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	if c.offered != nil {
 		run.Detail = c.offered.Terms[0].Detail
 	} else {
-		run.Detail = c.runDetail(&c.fits[0], a.units)
+		run.Detail = c.runDetail(&c.fits[0])
 	}
 	terms := 1
 	for _, more := range [...]bool{c.risk > 0, at.boot.nodes > 0, at.wait > 0} {
@@ -231,19 +197,16 @@ func (c *candidate) setWait(o *federation.Offer, at *moment, w *World) {
 	}
 	if b := &at.boot; b.nodes > 0 {
 		o.Start, o.Wait = o.Start.Add(b.span()), o.Wait+b.span()
-		o.Terms = append(o.Terms, federation.Term{Name: "boot", Amount: b.cost, Detail: b.text(at.units)})
+		o.Terms = append(o.Terms, federation.Term{Name: "boot", Amount: b.cost, Detail: b.text()})
 	}
 	if at.wait > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &w.policy), Detail: waitDetail(at, c.ask)})
+		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &w.policy), Detail: waitDetail(at)})
 	}
 }
 
-func waitDetail(at *moment, a *ask) string {
+func waitDetail(at *moment) string {
 	text := spanText(at.wait)
-	switch {
-	case a.units > 1:
-		text += fmt.Sprintf(" a task, %d of %d now", at.units, a.units)
-	case at.start == never:
+	if at.start == never {
 		text += ", no end in sight of what runs there"
 	}
 	return text

@@ -249,7 +249,7 @@ func (d *deltas) check() {
 	}
 	d.hear()
 	for _, w := range want.Decisions {
-		if said, ok := d.said[w.Job]; !ok || said.Bind != w.Bind || said.Spread != w.Spread || said.Reason != w.Reason {
+		if said, ok := d.said[w.Job]; !ok || said.Bind != w.Bind || said.Reason != w.Reason {
 			d.t.Fatalf("job %d: Decide has said %s, the plan is %s", w.Job, tellAll(said), tellAll(w))
 		}
 	}
@@ -262,7 +262,7 @@ func tellAll(d federation.Decision) string {
 
 func withOffer(d federation.Decision) federation.Decision {
 	if len(d.Offers) == 0 {
-		d.Bind, d.Spread = false, false
+		d.Bind = false
 	}
 	return d
 }

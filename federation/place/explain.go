@@ -67,8 +67,6 @@ func Explain(job *federation.Job, d federation.Decision) string {
 	switch {
 	case d.Bind:
 		b.WriteString("-> " + offerText(d.Offers[0], "", " = "))
-	case d.Spread:
-		b.WriteString("is spread over sites, task by task; as a whole: " + offerText(d.Offers[0], "", " = "))
 	case len(d.Offers) > 0:
 		fmt.Fprintf(&b, "waits (%s) for %s", d.Reason, offerText(d.Offers[0], "", " = "))
 	case d.Impossible() && len(d.Rejections) > 0:

@@ -52,7 +52,7 @@ func (m *model) follow(obs *federation.Observation) (*model, followed) {
 
 // sameConfiguration reports whether two observations say the same of partitions, reservations and the like.
 func sameConfiguration(a, b *federation.Observation) bool {
-	return len(a.Nodes) == len(b.Nodes) && a.TasksOnly == b.TasksOnly && slices.Equal(a.Lacks, b.Lacks) && a.OnlyUser == b.OnlyUser &&
+	return len(a.Nodes) == len(b.Nodes) && slices.Equal(a.Lacks, b.Lacks) && a.OnlyUser == b.OnlyUser &&
 		slices.EqualFunc(a.Partitions, b.Partitions, samePartition) &&
 		slices.EqualFunc(a.Reservations, b.Reservations, sameReservation) &&
 		slices.EqualFunc(a.Tree.Switches, b.Tree.Switches, sameSwitch) && sameRightsSeen(a, b)

@@ -46,17 +46,6 @@ func TestConstraint(t *testing.T) {
 	}
 }
 
-func TestArraySize(t *testing.T) {
-	for text, want := range map[string][2]int{
-		"": {1, 1}, "0-3": {4, 4}, "0-10:2%3": {6, 3}, "1,3,5": {3, 3}, "1-3,7%1": {4, 1}, "[0-3]": {4, 4}, "[1-3]%2": {3, 2},
-		"0-9%0": {10, 10}, "5": {1, 1}, "3-1": {1, 1}, "x": {1, 1}, "0-1%9": {2, 2},
-	} {
-		if n, width := arraySize(text); n != want[0] || width != want[1] {
-			t.Errorf("%q = %d, %d at once; want %v", text, n, width, want)
-		}
-	}
-}
-
 func FuzzConstraint(f *testing.F) {
 	for _, s := range []string{"a&b|c", "[a*2&b*1]", "(a|b)&c", "a&", "a,b", "((", "*"} {
 		f.Add(s)

@@ -94,7 +94,6 @@ func forEver(rejections []federation.Rejection) bool {
 func (w *World) joinParts(c *candidate, job *federation.Job) {
 	c.pool = c.parts[0][0].pool
 	c.tie = c.site.tie(c.pool, w.seed)
-	c.room = 1
 	var names []string
 	for i := range c.parts {
 		if job.Needs().MaxCost > 0 {
@@ -263,7 +262,7 @@ func (c *candidate) together(w *World) moment {
 	case !c.borneTogether(at.spots, w.clock):
 		at.start = never
 	default:
-		at.units = 1
+		at.free = true
 		for _, s := range at.spots {
 			at.boot.add(s.c.bootOn(s.nodes))
 		}
@@ -285,7 +284,7 @@ func (c *candidate) amount(at *moment) federation.Dollars {
 	return sum
 }
 
-func (c *candidate) commitParts(at *moment, w *World) int {
+func (c *candidate) commitParts(at *moment, w *World) {
 	free := c.site.capacity()
 	for _, s := range at.spots {
 		for _, n := range s.nodes {
@@ -295,7 +294,6 @@ func (c *candidate) commitParts(at *moment, w *World) int {
 	for part, costs := range spotsCost(at.spots, w.clock) {
 		c.site.bind(part, costs)
 	}
-	return 1
 }
 
 // reserveParts is reserve for a heterogeneous job.
@@ -321,7 +319,7 @@ func (c *candidate) offerParts(at *moment, w *World) *federation.Offer {
 		if at.spots != nil {
 			one, fit = at.spots[i].c, at.spots[i].fit
 		}
-		part := *one.offer(&moment{start: w.now, fit: fit, units: 1, total: one.fixed}, w)
+		part := *one.offer(&moment{start: w.now, fit: fit, free: true, total: one.fixed}, w)
 		o.Parts = append(o.Parts, part)
 		o.Nodes += part.Nodes
 		o.Run = max(o.Run, part.Run)

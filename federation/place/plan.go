@@ -30,13 +30,12 @@ const (
 	waits fateKind = iota
 	binds
 	queues // is bound only to wait at its site
-	spreads
 )
 
 func (k fateKind) bound() bool { return k == binds || k == queues }
 
 func (f *fate) of(id federation.JobID) federation.Decision {
-	return federation.Decision{Job: id, Bind: f.kind.bound(), Early: f.kind == queues, Spread: f.kind == spreads, Reason: f.reason, Offers: f.offers, Rejections: f.rejections}
+	return federation.Decision{Job: id, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers, Rejections: f.rejections}
 }
 
 // begin starts a new plan: all is given back that the last one took, then the jobs hold nodes that the sites have already.
@@ -81,18 +80,16 @@ func (w *World) holdBound(st *siteState) {
 			st.queueUp(b.Job)
 			continue
 		}
-		units, started := min(max(b.Units, 1), sh.ask.width), 0
 		if at.now() {
-			started = best.commit(&at, units, w)
+			best.commit(&at, w)
+			continue
 		}
-		if started < units {
-			if st.backlog < maxHeld {
-				w.reserve(best)
-			}
-			st.queueUp(b.Job)
-			if best.wide() {
-				st.waiting++
-			}
+		if st.backlog < maxHeld {
+			w.reserve(best)
+		}
+		st.queueUp(b.Job)
+		if best.wide() {
+			st.waiting++
 		}
 	}
 }
@@ -115,12 +112,8 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 		return w.fate(sh, waits, waitReason(sh.rejections), nil), false
 	}
 	offers := w.offersOf(sh, best, &at)
-	if best.site.model.obs.TasksOnly && q.job.Spec.Array != "" && q.job.Part == nil ||
-		sh.ask.width > 1 && (!at.now() || at.units < sh.ask.width) && sh.manySites() {
-		return w.fate(sh, spreads, federation.ReasonPriority, offers), false
-	}
 	if at.now() {
-		best.commit(&at, sh.ask.width, w)
+		best.commit(&at, w)
 		return w.fate(sh, binds, "", offers), true
 	}
 	free := best.site.capacity()
@@ -162,11 +155,6 @@ func sameSlice[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// manySites reports whether more than one site can run the job.
-func (sh *shape) manySites() bool {
-	return slices.ContainsFunc(sh.candidates, func(c *candidate) bool { return c.site != sh.candidates[0].site })
-}
-
 // soon reports whether a job that starts then may wait at the site: late binding wants no more there than keeps it busy.
 func (w *World) soon(start int64) bool {
 	return start != never && time.Duration(start-w.now)*time.Second <= w.policy.BindAhead
@@ -175,7 +163,7 @@ func (w *World) soon(start int64) bool {
 // keepsBusy reports whether a small job should wait at the site because enough of what runs there is about to end: limits say
 // when at the latest, most jobs end long before, and how many do the site has shown. It must not run in front of a job that holds nodes in time there.
 func (w *World) keepsBusy(c *candidate) bool {
-	if c.site.waiting > 0 || c.site.backlog >= c.site.limit || c.ask.units > 1 || c.wide() {
+	if c.site.waiting > 0 || c.site.backlog >= c.site.limit || c.wide() {
 		return false
 	}
 	if c.site.backlog < c.site.site.Ahead {
@@ -245,7 +233,7 @@ func endAt(start int64, limit time.Duration) int64 {
 
 // offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
 func (w *World) offersOf(sh *shape, best *candidate, at *moment) []*federation.Offer {
-	made := made{best, at.start, at.units, at.boot}
+	made := made{best, at.start, at.free, at.boot}
 	if sh.offers != nil && sh.made == made && best.parts == nil {
 		return sh.offers
 	}
@@ -270,7 +258,7 @@ func (w *World) Judge(job *federation.Job) federation.Decision {
 	sh := w.shapeOfJob(job, nil)
 	d := federation.Decision{Job: job.ID, Reason: federation.ReasonNone, Rejections: sh.rejections}
 	for _, c := range sh.candidates {
-		at := moment{start: w.now, units: sh.ask.width}
+		at := moment{start: w.now, free: true}
 		c.weigh(&at, w)
 		d.Offers = append(d.Offers, c.offer(&at, w))
 	}

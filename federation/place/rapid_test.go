@@ -120,7 +120,7 @@ func drawJob(t *rapid.T, w *world, id int) *federation.Job {
 	maybe("-c2", "-c7", "-c12")
 	maybe("--gres=gpu:1", "--gres=gpu:h100:2", "--gpus=3", "--gpus-per-node=a100:2", "--gpus-per-task=1", "--gres=gpu:4")
 	maybe("--mem=4000", "--mem=0", "--mem-per-cpu=2000")
-	maybe("--switches=1", "--exclusive", "--array=0-5%3", "--reservation=r1", "-pshort", "-pmain,short", "--constraint=ib|a100",
+	maybe("--switches=1", "--exclusive", "--reservation=r1", "-pshort", "-pmain,short", "--constraint=ib|a100",
 		"--nodelist=s0a1", "--exclude=s0a[1-2]", "--time-min=4m")
 	maybe("--clusters=s0", "--not-sites=s1", "--max-cost=1.5", "--accelerators=h100,a100:2", "--accelerators=a100:3,h100")
 	maybe("--work-dir=/home", "--work-dir=/data", "--stage-out=x")
@@ -357,7 +357,7 @@ func TestIdlePoolTakesTheJob(t *testing.T) {
 		w := drawWorld(t, false)
 		w.jobs = append(w.jobs, drawJob(t, w, 1))
 		d := Plan(w.snapshot(), w.policy).Decisions[0]
-		if len(d.Offers) > 0 && !d.Bind && !d.Spread {
+		if len(d.Offers) > 0 && !d.Bind {
 			t.Fatalf("everything is idle, yet: %s", Explain(w.jobs[0], d))
 		}
 		if len(d.Offers) == 0 && !d.Impossible() && w.jobs[0].Spec.Switches == 0 && len(w.jobs[0].Spec.Het) == 0 {

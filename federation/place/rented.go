@@ -109,11 +109,11 @@ type boot struct {
 func (b *boot) span() time.Duration { return time.Duration(b.longest) * time.Second }
 
 // text is "2 nodes start in 2 min", for so many tasks.
-func (b *boot) text(units int) string {
-	if b.nodes*units == 1 {
+func (b *boot) text() string {
+	if b.nodes == 1 {
 		return "1 node starts in " + spanText(b.span())
 	}
-	return fmt.Sprintf("%d nodes start in %s", b.nodes*units, spanText(b.span()))
+	return fmt.Sprintf("%d nodes start in %s", b.nodes, spanText(b.span()))
 }
 
 // add joins what another component must start.
@@ -139,14 +139,15 @@ func (c *candidate) bootOn(nodes []int32) (b boot) {
 	return b
 }
 
-// bootCost is the price of the nodes that must start, and of waiting for them. Of an array each task that can start now counts as the
-// first does, and the others find what these leave.
+// bootCost is the price of the nodes that must start, and of waiting for them.
 func (c *candidate) bootCost(at *moment, p *Policy) federation.Dollars {
 	if at.boot.nodes == 0 {
 		return 0
 	}
-	share := federation.Dollars(at.units) / federation.Dollars(c.ask.units)
-	return c.waitCost(at.boot.span(), p)*share + at.boot.price*federation.Dollars(at.units)
+	if !at.free {
+		return 0
+	}
+	return c.waitCost(at.boot.span(), p) + at.boot.price
 }
 
 // bootPrice is what nodes cost for some seconds in which they start.
@@ -175,7 +176,7 @@ func (c *candidate) bill() federation.Dollars {
 	for _, p := range c.pools {
 		longest = max(longest, m.longest[p])
 	}
-	return c.fixed + c.bootPrice(longest*int64(c.fits[0].nodes))*federation.Dollars(c.ask.units)
+	return c.fixed + c.bootPrice(longest*int64(c.fits[0].nodes))
 }
 
 // rentalRefusal is why too few nodes of a rented pool are up, where one of those that are not says so. It is never for good: a cloud that has no

@@ -22,7 +22,7 @@ func term(o *federation.Offer, name string) federation.Dollars {
 	return 0
 }
 
-// Of machines at one price those that are there come first; more than there may be are never given away, and no array is bound whole.
+// Of machines at one price those that are there come first; more than there may be are never given away.
 func TestWarmBeforeCold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		warm, cold, down := rapid.IntRange(0, 6).Draw(t, "warm"), rapid.IntRange(0, 6).Draw(t, "cold"), rapid.IntRange(0, 2).Draw(t, "down")
@@ -45,16 +45,8 @@ func TestWarmBeforeCold(t *testing.T) {
 		for i := range n {
 			w.jobs = append(w.jobs, w.job(&failer{T: t}, split(fmt.Sprintf("%d -c%d -t1h", i+1, rapid.IntRange(1, 4).Draw(t, "cpus")))))
 		}
-		array := w.job(&failer{T: t}, split("99 --array=1-3 -t1h"))
-		w.jobs = append(w.jobs, array)
 		hot, started := 0, 0
 		for i, d := range Plan(w.snapshot(), Policy{Backlog: -1}).Decisions {
-			if w.jobs[i] == array {
-				if d.Bind || len(d.Offers) > 0 && !d.Spread {
-					t.Fatalf("the array: %s", Explain(array, d))
-				}
-				continue
-			}
 			if !d.Bind {
 				if len(d.Offers) == 0 && d.Impossible() && len(d.Rejections) > 0 && warm+cold+down > 0 {
 					t.Fatalf("refused for good: %s", Explain(w.jobs[i], d))

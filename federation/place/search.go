@@ -137,39 +137,3 @@ func (c *capacity) startNow(cur *cursor, f *fit, end int64) []int32 {
 	cur.dead = nodes == nil
 	return nodes
 }
-
-// countNow is how many of f could start now if nothing else did, up to most. On a node whose future matters it counts one.
-func (c *capacity) countNow(cur *cursor, f *fit, most int, end int64) int {
-	sum, start := 0, starter{c: c}
-	for _, cell := range cur.cells {
-		for _, n := range c.m.cells[cell].nodes {
-			if sum >= most*f.nodes {
-				return most
-			}
-			if c.fitsNow(n, f, end) && start.take(n) {
-				sum += c.copies(n, f)
-			}
-		}
-	}
-	return min(max(sum/f.nodes, 1), most)
-}
-
-// copies is how often f fits on node n, on which it fits once. The parts of one job on several nodes need a node each.
-func (c *capacity) copies(n int32, f *fit) int {
-	if f.whole || f.nodes > 1 || c.marked[n] || f.cpu == 0 {
-		return 1
-	}
-	k := c.cpu[n] / f.cpu
-	if f.mem > 0 {
-		k = min(k, c.mem[n]/f.mem)
-	}
-	base := int(n) * len(c.m.slots)
-	for _, w := range f.gres {
-		sum := int32(0)
-		for _, s := range w.slots {
-			sum += c.gres[base+int(s)]
-		}
-		k = min(k, sum/w.count)
-	}
-	return int(k)
-}

@@ -75,7 +75,7 @@ func (w *World) standIn(sh *shape, variant int, st *siteState, pool int) (*stand
 type made struct {
 	chosen *candidate
 	start  int64
-	units  int
+	free   bool
 	boot   boot
 }
 
@@ -84,12 +84,11 @@ type shapeKey struct {
 	demand uint64 // see demand.Demand.ID
 	class  int    // see class.go
 	apart  int    // see classApart
-	array  string
-	drop   bool // of the switches
+	drop   bool   // of the switches
 }
 
 func (w *World) keyOf(job *federation.Job, dropSwitches bool) shapeKey {
-	return shapeKey{demand: job.Needs().ID(), class: w.classOf(job), apart: w.classApart(job), array: job.Spec.Array, drop: dropSwitches}
+	return shapeKey{demand: job.Needs().ID(), class: w.classOf(job), apart: w.classApart(job), drop: dropSwitches}
 }
 
 // shapeOfJob returns the shape of a job, judged by the sites as they are. A job that some site has refused has one of its own.
@@ -147,7 +146,7 @@ func (w *World) newShape(job *federation.Job, drop bool, refused map[federation.
 	if drop {
 		unlimited.Switches = 0
 	}
-	key := string(append(unlimited.Likeness(make([]byte, 0, 256)), job.Spec.Array...))
+	key := string(unlimited.Likeness(make([]byte, 0, 256)))
 	n := w.needs[key]
 	if n == nil {
 		n = newNeed(job, drop)
@@ -157,7 +156,7 @@ func (w *World) newShape(job *federation.Job, drop bool, refused map[federation.
 }
 
 func newNeed(job *federation.Job, drop bool) *need {
-	n := &need{variants: variants(job.Needs(), job.Spec.Array, drop), at: map[*siteState]*standing{}}
+	n := &need{variants: variants(job.Needs(), drop), at: map[*siteState]*standing{}}
 	n.ask = n.variants[0].ask
 	return n
 }

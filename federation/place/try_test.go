@@ -23,7 +23,6 @@ running a4 cpus=16 mem=100 gpu=h100:4 end=20m`)
 		{"1 -n5 -N2", "main +0s 5 on a[1-2]"},
 		{"1 -n2 -c3", "main +0s 6 on a1"},
 		{"1 --exclusive", "main +0s 16 on a1"},
-		{"1 --array=0-3", "main +0s 1 on a1"},
 		{"1 -N4 -c16 -t5m", "main +20m0s 64 on a[1-4]"},
 		{"1 -c2 : -pcpu -c8", "main +0s 10 on a1,b1"},
 		{"1 -c32", " 0 on "},

@@ -176,7 +176,7 @@ func newSite(ws words, now time.Time) *federation.Site {
 		s.Options = append(s.Options, federation.PluginOption{Name: name, Plugin: plugin, Value: federation.TakesValue})
 	}
 	if s.Seen != nil {
-		s.Seen.Lacks, s.Seen.TasksOnly = ws.list("lacks"), ws.has("tasks")
+		s.Seen.Lacks = ws.list("lacks")
 	}
 	return s
 }
@@ -364,8 +364,6 @@ func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
 		s.Exclusive = "exclusive"
 	case "--switches":
 		s.Switches = n
-	case "--array":
-		s.Array = value
 	case "--clusters":
 		s.Clusters = value
 	case "--sites", "--not-sites", "--accelerators", "--max-cost", "--stage-out":

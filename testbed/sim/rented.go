@@ -32,7 +32,6 @@ func (r *Rented) Observe(ctx context.Context) (*federation.Observation, error) {
 		return nil, err
 	}
 	o := *seen
-	o.TasksOnly = true
 	o.Nodes, o.Partitions = slices.Clone(o.Nodes), slices.Clone(o.Partitions)
 	idle := 0
 	for i := range o.Nodes {

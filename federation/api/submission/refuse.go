@@ -91,9 +91,9 @@ func checkPerTask(d *demand.Demand) error {
 		Said: "Failed to validate job spec. --gpus-per-task or --tres-per-task used without either --gpus or -n/--ntasks is not allowed."}
 }
 
-// checkGPUs refuses GPUs that no Slurm takes where all sites are rented pools: these have no slurmctld that says so. They alone take no array whole.
+// checkGPUs refuses GPUs that no Slurm takes where all sites are rented pools: these have no slurmctld that says so.
 func checkGPUs(d *demand.Demand, sites []*federation.Site) error {
-	if len(sites) == 0 || slices.ContainsFunc(sites, func(s *federation.Site) bool { return s.Seen == nil || !s.Seen.TasksOnly }) {
+	if len(sites) == 0 || slices.ContainsFunc(sites, func(s *federation.Site) bool { return s.Seen == nil || !s.Seen.NoSlurm }) {
 		return nil
 	}
 	said := d.RefusedGPUs()
