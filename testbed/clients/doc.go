@@ -5,9 +5,11 @@
 // shared homes, and says what it has seen to work ("shown WORD"). The words that must come are in the table, so that a script that ends too
 // early is not a success.
 //
-// Programs come from Debian's packages, or from PyPI at the versions of the table. provide.sh puts them below /var/cache/fsub-clients,
-// one interpreter for all; nothing is installed on the machine. The sites see that directory under the same path, as jobs run the same
-// interpreter. Debian's clients are part of every test run. Those of PyPI run where FSUB_FULL is set, and by
+// Programs come from Debian's packages, or from PyPI or Maven Central at the versions of the table. provide.sh puts them below
+// /var/cache/fsub-clients, one interpreter for all; nothing is installed on the machine. The sites see that directory under the same path, as
+// jobs run the same interpreter. Debian's clients are part of every test run. The others run where FSUB_FULL is set, and by
 //
 //	testbed/clients/run.sh [NAME...]
+//
+// which runs each client with a site's own commands, too: what fails there is not ours.
 package clients

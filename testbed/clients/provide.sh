@@ -1,6 +1,7 @@
 #!/bin/bash
 # provide.sh debian: unpack Debian's client programs, with their interpreters, below $CACHE/debian.
 # provide.sh NAME PACKAGE...: make the virtual environment $CACHE/venv/NAME with packages of PyPI.
+# provide.sh NAME mvn:GROUP:ARTIFACT:VERSION:MAIN: make $CACHE/venv/NAME with a Java program of Maven Central, bin/NAME.
 # What is there already is not made again. Exit status 75: the packages cannot be had now.
 set -euo pipefail
 cache=/var/cache/fsub-clients
@@ -66,7 +67,30 @@ venv() {
 	echo "$*" >"$dir/packages"
 }
 
-case $1 in
+# maven NAME mvn:GROUP:ARTIFACT:VERSION:MAIN: the program's jars, and a Java of its own, as sites have none.
+maven() {
+	local dir=$cache/venv/$1 group artifact release main
+	if [ "$(cat "$dir/packages" 2>/dev/null)" = "$2" ]; then return; fi
+	command -v mvn jlink >/dev/null || exit 75
+	IFS=: read -r _ group artifact release main <<<"$2"
+	rm -rf "$dir"
+	mkdir -p "$dir/bin"
+	cat >"$dir/pom.xml" <<-POM
+		<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+		<groupId>client</groupId><artifactId>client</artifactId><version>1</version>
+		<dependencies><dependency><groupId>$group</groupId><artifactId>$artifact</artifactId><version>$release</version></dependency></dependencies></project>
+	POM
+	mvn -q -B -f "$dir/pom.xml" -Dmaven.repo.local="$dir/m2" org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory="$dir/lib" >&2 || exit 75
+	rm -rf "$dir/m2"
+	jlink --add-modules java.se,jdk.crypto.ec,jdk.management,jdk.unsupported,jdk.zipfs --no-header-files --no-man-pages --output "$dir/java" >&2
+	printf '#!/bin/sh\nexec %s/java/bin/java -cp "%s/lib/*" %s "$@"\n' "$dir" "$dir" "$main" >"$dir/bin/$1"
+	chmod 755 "$dir/bin/$1"
+	echo "$2" >"$dir/packages"
+}
+
+case "$*" in
 debian) debian ;;
+*mvn:*) maven "$@" ;;
 *) debian && venv "$@" ;;
 esac
