@@ -118,6 +118,7 @@ func (c *requests) askSpread(j *job, r federation.Request) {
 		if spec, err := federation.ChangedSpec(&j.Job, r.Change, r.At); err == nil {
 			c.changeHere(j, spec)
 		}
+		j.asWaiting(func() { c.changePriority(j, r) })
 	}
 	indices := r.Tasks
 	if len(indices) == 0 {

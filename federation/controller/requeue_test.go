@@ -296,6 +296,25 @@ func TestTop(t *testing.T) {
 	}
 }
 
+// What is asked of an array is asked of its tasks that wait, too, and of those that become jobs later.
+func TestPriorityOfArrays(t *testing.T) {
+	b := newBench(t)
+	other := b.submit(func(s *sbatch.Spec) { s.Begin = b.clock.Add(time.Hour) })
+	id := b.submit(func(s *sbatch.Spec) { s.Array, s.Begin = "0-19", b.clock.Add(time.Hour) })
+	b.wait(time.Second)
+	b.request(federation.Request{Job: id, Kind: federation.RequestTop, Operator: true})
+	b.wait(time.Second)
+	if !before(b.ctl.jobs[id], b.ctl.jobs[other]) {
+		t.Errorf("the array does not stand before job %d", other)
+	}
+	b.request(change(id, "priority", "0"))
+	b.wait(time.Second)
+	if j := b.job(id); j.Held != federation.HeldUser {
+		t.Errorf("held %q after priority=0", j.Held)
+	}
+	b.noRequests()
+}
+
 // A requeue of an array that is spread outlives a crash at any time: each task that ran is queued again, once.
 func TestSpreadRequeueOutlivesCrashes(t *testing.T) {
 	for rounds := range 5 {

@@ -37,6 +37,16 @@ func (c *arrays) carryOut(j *job, r federation.Request) {
 	}
 }
 
+// asWaiting does something with an array as far as those of its tasks go that wait, if there are any.
+func (j *job) asWaiting(do func()) {
+	if len(j.rest) > 0 {
+		state := j.State
+		j.State = federation.Pending
+		do()
+		j.State = state
+	}
+}
+
 // carryOutRest does what was asked for with the tasks that are not jobs yet.
 func (c *arrays) carryOutRest(j *job, r federation.Request) {
 	switch r.Kind {
@@ -45,13 +55,8 @@ func (c *arrays) carryOutRest(j *job, r federation.Request) {
 		c.event(j, "cancelled by uid %d", r.UID)
 		c.dropRest(j)
 		c.endIfDone(j, c.now())
-	case federation.RequestHold, federation.RequestRelease:
-		if len(j.rest) > 0 {
-			running := j.State
-			j.State = federation.Pending // as far as its waiting tasks go
-			c.tasks.carryOutOne(j, r)
-			j.State = running
-		}
+	case federation.RequestHold, federation.RequestRelease, federation.RequestTop:
+		j.asWaiting(func() { c.tasks.carryOutOne(j, r) })
 	}
 }
 
