@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 
 	"fsub/federation/api/listing"
@@ -12,21 +13,19 @@ import (
 
 // streamJobs answers with list as slurmrestd does, written job by job: in that shape a hundred thousand jobs are 600 MB.
 func streamJobs(w http.ResponseWriter, r *http.Request, v *listing.View, list []listing.Part, resp *wire.JobsResponse) error {
-	var rest any = resp // all but the jobs, which stand first
-	s := shapeOf(r)
-	if s != nil {
-		shaped, err := s.answer(resp, replyOf(r))
-		if err != nil {
-			return err
-		}
-		delete(shaped, "jobs")
-		rest = shaped
+	encode := func(v any) (json.RawMessage, error) { return json.Marshal(v) }
+	rest, err := json.Marshal(resp) // all but the jobs, which stand first
+	if s := shapeOf(r); s != nil && err == nil {
+		encode = s.fields["jobs"].elem.json
+		others := &shape{kind: '{', fields: maps.Clone(s.fields)}
+		delete(others.fields, "jobs")
+		others.order()
+		rest, err = others.reshape(rest)
 	}
-	after, err := json.Marshal(rest)
 	if err != nil {
 		return err
 	}
-	after = bytes.TrimPrefix(bytes.TrimPrefix(after, []byte(`{"jobs":[],`)), []byte("{"))
+	rest = bytes.TrimPrefix(bytes.TrimPrefix(rest, []byte(`{"jobs":[],`)), []byte("{"))
 	w.Header().Set("Content-Type", "application/json")
 	out := bufio.NewWriterSize(w, 64<<10)
 	out.WriteString(`{"jobs":[`)
@@ -34,21 +33,14 @@ func streamJobs(w http.ResponseWriter, r *http.Request, v *listing.View, list []
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		var record any = v.Record(&list[i])
-		if s != nil {
-			if record, err = generic(record); err != nil {
-				return err
-			}
-			record = s.fields["jobs"].elem.of(record)
-		}
-		text, err := json.Marshal(record)
+		text, err := encode(v.Record(&list[i]))
 		if err != nil {
 			return err
 		}
 		out.Write(text)
 	}
 	out.WriteString("],")
-	out.Write(after)
+	out.Write(rest)
 	out.WriteByte('\n')
 	out.Flush() // it fails where the client has gone
 	return nil

@@ -2,9 +2,7 @@ package restd
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"fsub/federation/api/identity"
@@ -48,9 +46,7 @@ func Document(release string) []byte {
 			if shapes[key] == nil {
 				continue
 			}
-			whole := &shape{kind: '{', fields: maps.Clone(shapes[key].fields)}
-			maps.Copy(whole.fields, shapes["reply"].fields)
-			schemas[schemaName(version, key)] = whole.schema()
+			schemas[schemaName(version, key)] = shapes[key].schema()
 			path, method, op := operation(version, key)
 			if paths[path] == nil {
 				paths[path] = object{}
@@ -147,7 +143,7 @@ func (s *shape) schema() object {
 		for name, f := range s.fields {
 			properties[name] = f.schema()
 		}
-		out = object{"type": "object", "properties": properties, "required": slices.Sorted(maps.Keys(s.fields))}
+		out = object{"type": "object", "properties": properties, "required": s.names}
 		if len(s.fields) == 0 {
 			delete(out, "required") // which may not be empty
 		}

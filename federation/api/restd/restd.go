@@ -155,8 +155,8 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Ca
 	rep := s.Reply(r, c)
 	rep.Errors = append(rep.Errors, slurmrestdError(r, err))
 	var out any = rep
-	if reply := replyOf(r); reply != nil {
-		out, _ = reply.answer(rep, reply)
+	if reply := versionShapes()[r.PathValue("version")]["reply"]; reply != nil {
+		out, _ = reply.json(rep)
 	}
 	answer.JSONStatus(w, code, out)
 	return code

@@ -48,6 +48,8 @@ type shape struct {
 	from   []string // where wire has it, below the object that it is in
 	elem   *shape   // of a list, or of any field
 	fields map[string]*shape
+	names  []string // of fields, in order
+	same   bool     // wire writes it so
 }
 
 // answers are the shapes of one version's answers, by "GET slurm/job/{}".
@@ -77,8 +79,47 @@ var versionShapes = sync.OnceValue(func() map[string]answers {
 		}
 		all[v] = a
 	}
+	for _, a := range all {
+		for key, s := range a {
+			maps.Copy(s.fields, a["reply"].fields)
+			if base := all[wire.Base][key]; asWire[key] {
+				s.compare(base)
+				s.same = false
+				for _, list := range s.fields { // whose records have fields of later versions, too
+					if list.same = false; list.elem != nil {
+						list.elem.same = false
+					}
+				}
+			}
+			s.order()
+		}
+	}
 	return all
 })
+
+// compare notes what of s is as wire.Base has it.
+func (s *shape) compare(base *shape) bool {
+	s.same = base != nil && s.kind == base.kind && s.null == base.null && s.from == nil && len(s.fields) == len(base.fields) &&
+		(s.elem == nil || s.elem.compare(base.elem))
+	for name, f := range s.fields {
+		var other *shape
+		if base != nil {
+			other = base.fields[name]
+		}
+		s.same = f.compare(other) && s.same
+	}
+	return s.same
+}
+
+func (s *shape) order() {
+	s.names = slices.Sorted(maps.Keys(s.fields))
+	for _, f := range s.fields {
+		f.order()
+	}
+	if s.elem != nil {
+		s.elem.order()
+	}
+}
 
 func (a answers) read(lines []string) error {
 	same := map[string]string{}
@@ -318,41 +359,93 @@ func shapeOf(r *http.Request) *shape {
 	return versionShapes()[version][key]
 }
 
-// replyOf is r's version's shape of what all answers have; nil if there is no such version.
-func replyOf(r *http.Request) *shape { return versionShapes()[r.PathValue("version")]["reply"] }
-
 // write answers with v, a value of package wire, in the shape of the version that was asked for.
 func write(w http.ResponseWriter, r *http.Request, v any) error {
 	s := shapeOf(r)
 	if s == nil {
 		return answer.JSON(w, v)
 	}
-	out, err := s.answer(v, replyOf(r))
+	text, err := s.json(v)
 	if err != nil {
 		return err
 	}
-	return answer.JSON(w, out)
+	return answer.JSON(w, text)
 }
 
-// answer is v in the shape of an answer, with what all have.
-func (s *shape) answer(v any, reply *shape) (map[string]any, error) {
-	read, err := generic(v)
-	if err != nil {
-		return nil, err
-	}
-	out, _ := s.of(read).(map[string]any)
-	more, _ := reply.of(read).(map[string]any)
-	maps.Copy(out, more)
-	return out, nil
-}
-
-// generic is v as it is read from JSON, with numbers as written.
-func generic(v any) (out any, err error) {
+// json is v in the shape.
+func (s *shape) json(v any) (json.RawMessage, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
+	return s.reshape(text)
+}
+
+// reshape is [shape.of] for JSON that wire has written, nil if it is missing. It does not look into what wire writes in the shape already: that is
+// most of it.
+func (s *shape) reshape(text json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case s.same && text != nil:
+		return text, nil
+	case s.kind == '{' && len(text) > 0 && text[0] == '{':
+		return s.reshapeFields(text)
+	case s.kind == '[' && len(text) > 0 && text[0] == '[':
+		var list []json.RawMessage
+		if err := json.Unmarshal(text, &list); err != nil {
+			return nil, err
+		}
+		for i := range list {
+			var err error
+			if list[i], err = s.elem.reshape(list[i]); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(list)
+	}
+	v, err := read(text)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(s.of(v))
+}
+
+func (s *shape) reshapeFields(text json.RawMessage) (json.RawMessage, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, err
+	}
+	out := []byte{'{'}
+	for i, name := range s.names {
+		f := s.fields[name]
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(strconv.AppendQuote(out, name), ':')
+		value, err := json.RawMessage(nil), error(nil)
+		if f.from == nil {
+			value, err = f.reshape(object[name])
+		} else {
+			var whole any
+			if whole, err = read(text); err == nil {
+				object, _ := whole.(map[string]any)
+				value, err = json.Marshal(f.of(f.find(object, name)))
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, value...)
+	}
+	return append(out, '}'), nil
+}
+
+// read is what JSON says, with numbers as written; nil if there is none.
+func read(text json.RawMessage) (v any, err error) {
+	if text == nil {
+		return nil, nil
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	return out, d.Decode(&out)
+	err = d.Decode(&v)
+	return v, err
 }
