@@ -8,7 +8,7 @@ import (
 	"fsub/sbatch"
 )
 
-// variant is one way to ask for what a job needs: with GPUs of one of the kinds that will do.
+// variant is one way to ask for what a job needs, with one of the GPU types that it accepts.
 type variant struct {
 	as  string // of the demand's alternatives; "": as the job says
 	ask *ask
@@ -25,8 +25,8 @@ func variants(d *demand.Demand, dropSwitches bool) []variant {
 	return out
 }
 
-// Effective is what a job asks of a site where it was offered o: its own Spec, with the kind and the number of GPUs that the offer
-// counts with. Whatever it asks for by the GPU is divided, so that the whole stays the same.
+// Effective is what a job asks of a site that offered o: its own Spec with the offer's GPU type and count. Amounts per GPU are
+// scaled, so that the total stays the same.
 func Effective(spec sbatch.Spec, o *federation.Offer) sbatch.Spec {
 	out := demand.Accelerated(spec, o.As)
 	if len(spec.Het) == 0 || len(o.Parts) != len(spec.Het)+1 {

@@ -24,10 +24,10 @@ func Adapt(sub *federation.Submission, options []federation.PluginOption) {
 	}
 }
 
-// variable is a variable of the job's environment that says what an option asked for.
+// variable is an environment variable that repeats what an option asked for.
 type variable struct{ name, was, is string }
 
-// environment lists the variables that say something else of after than of before.
+// environment lists the variables that differ between before and after.
 func environment(before, after *sbatch.Spec) []variable {
 	number := func(n int) string { return strconv.Itoa(n) }
 	var b, a sbatch.More
@@ -63,7 +63,7 @@ func perTaskBind(gpus string) string {
 	return "gres/gpu:per_task:" + strconv.Itoa(countGRES(asks))
 }
 
-// replaced puts the new values into those variables that have the old ones: a user may have set others on purpose.
+// replaced updates the variables that still have their old values. A user may have set others on purpose.
 func replaced(env []string, vars []variable) []string {
 	env = slices.Clone(env)
 	for i, e := range env {

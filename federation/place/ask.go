@@ -8,7 +8,7 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// ask is a job's demand with what follows from it for any pool. What a pool makes of it is a [fit].
+// ask is a job's demand and what follows from it for any pool. What it takes in one pool is a [fit].
 type ask struct {
 	*demand.Demand
 
@@ -21,12 +21,12 @@ type ask struct {
 	jobGRES  []gres.Resource // of the whole job
 	taskGRES []gres.Resource // of each task
 
-	include  []string // nodes it wants to have
+	include  []string // nodes it requires
 	exclude  []string
 	switches int // 0: any number of leaves
 }
 
-// newAsk works out what a demand comes to. dropSwitches: the job has waited long enough for its --switches.
+// newAsk derives the ask of a demand. dropSwitches: the job has waited long enough for its --switches.
 func newAsk(d *demand.Demand, dropSwitches bool) *ask {
 	a := &ask{
 		Demand:   d,

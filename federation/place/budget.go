@@ -9,13 +9,13 @@ import (
 	"fsub/sbatch"
 )
 
-// Pools of rented nodes may have budgets, of which what runs is bound to cost a part (see [federation.Allowance]). A job that could cost more than what is left until its time
-// limit is not started there; nor is one on nodes that are there for a shorter time than it may run. Neither is for good.
+// Pools of rented nodes may have budgets, part of which is committed to what runs (see [federation.Allowance]). A job that could cost more than
+// the rest before its time limit is not started there, nor is one that may outlast the nodes. Both may change.
 
-// killTime is how long a job is reckoned to take to end after its limit: longer than drivers wait, so that none refuses at last what was granted here.
+// killTime is allowed for a job to end after its limit. It is longer than drivers wait, so that none refuses in the end what was granted here.
 const killTime = time.Minute
 
-// until is when the candidate's nodes are given back at the latest; of a job without a limit, when that is expected.
+// until is when the candidate's nodes are given back at the latest; for a job without a limit, when that is expected.
 func (c *candidate) until(now time.Time) time.Time {
 	start := now
 	if c.site.model.boot != nil {
@@ -24,7 +24,7 @@ func (c *candidate) until(now time.Time) time.Time {
 	return federation.HeldUntil(start, start, c.limit, c.run, killTime)
 }
 
-// rentRefusal is why the candidate's nodes are not to be had for as long as the job may run, nil if they are.
+// rentRefusal is why the candidate's nodes are not available for as long as the job may run, nil if they are.
 func (c *candidate) rentRefusal(now time.Time) *refusal {
 	r := c.rented()
 	if r == nil {
@@ -49,7 +49,7 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 	return nil
 }
 
-// mostNodes is how many nodes the candidate may be given: of a range of them a driver gives as many as there are.
+// mostNodes is how many nodes the candidate may get: of a range, a driver gives as many as it has.
 func (c *candidate) mostNodes() int {
 	nodes, d := c.fits[0].nodes, c.ask.Demand
 	byGPUs := d.Count("gpu", demand.PerJob)+d.Count("gpu", demand.PerTask) > 0
@@ -84,12 +84,12 @@ func (c *candidate) shares(now time.Time, part float64) []federation.Money {
 	return list
 }
 
-// borne reports whether what other jobs of this plan have left bears the candidate.
+// borne reports whether the allowances can still pay for the candidate after the other jobs of this plan.
 func (c *candidate) borne() bool {
 	return c.most == nil || c.site.bears(c.site.model.parts[c.pool], c.most)
 }
 
-// pay binds what units of the candidate may cost. On shared nodes that is a part of what the first of them may.
+// pay commits what units of the candidate may cost. On shared nodes each further one costs part of what the first does.
 func (c *candidate) pay(now time.Time) {
 	if c.most == nil {
 		return
@@ -98,7 +98,7 @@ func (c *candidate) pay(now time.Time) {
 	c.site.bind(c.site.model.parts[c.pool], costs)
 }
 
-// bears reports whether a partition's allowances bear some cost of each, beside what jobs of this plan are bound to cost.
+// bears reports whether a partition's allowances can each pay a further cost, on top of what jobs of this plan may cost.
 func (st *siteState) bears(part *federation.Partition, costs []federation.Money) bool {
 	for i, a := range part.Allowances {
 		if used := st.spent[part]; used != nil {
@@ -149,7 +149,7 @@ func partsCost(parts []*candidate, now time.Time) map[*federation.Partition][]fe
 	return costs
 }
 
-// partsRefusal is why the components of a heterogeneous job cannot be paid together, though each is where it is cheapest; nil if they can.
+// partsRefusal is why the components of a heterogeneous job cannot be paid for together, each where it is cheapest; nil if they can.
 func (c *candidate) partsRefusal(now time.Time) *refusal {
 	parts := make([]*candidate, len(c.parts))
 	for i, options := range c.parts {
@@ -178,7 +178,7 @@ func spotsCost(spots []spot, now time.Time) map[*federation.Partition][]federati
 	return partsCost(parts, now)
 }
 
-// borneTogether reports whether what other jobs of this plan have left bears components where they would start.
+// borneTogether is borne for components where they would start.
 func (c *candidate) borneTogether(spots []spot, now time.Time) bool {
 	for part, costs := range spotsCost(spots, now) {
 		if !c.site.bears(part, costs) {

@@ -9,7 +9,7 @@ import (
 	"fsub/federation/demand"
 )
 
-// stand is what a job takes in a pool, and what it comes to by the hour: all that does not depend on how long it may run. Candidates of several
+// stand is what a job takes in a pool and costs there by the hour: all that does not depend on its time limit. Candidates of several
 // shapes share it.
 type stand struct {
 	ask *ask
@@ -27,7 +27,7 @@ type stand struct {
 	wasteful bool    // nodes with GPUs for a job without: last among equals
 }
 
-// candidate is a pool that can run the jobs of a shape, with all of its price that does not depend on when.
+// candidate is a pool that can run the jobs of a shape, with the part of its price that does not depend on when.
 type candidate struct {
 	*stand
 	site *siteState
@@ -54,7 +54,7 @@ type candidate struct {
 	made    offerKey
 }
 
-// offerKey is all of a moment that an offer depends on.
+// offerKey holds what an offer depends on in a moment.
 type offerKey struct {
 	run, fit, booting int32
 	free              bool
@@ -104,7 +104,7 @@ type moment struct {
 // now reports whether the job can start at once.
 func (at *moment) now() bool { return at.free }
 
-// moment finds out when a candidate could run a job, and what that comes to.
+// moment works out when a candidate could run a job, and what that costs.
 func (c *candidate) moment(w *World) moment {
 	if c.parts != nil {
 		return c.together(w)
@@ -136,7 +136,7 @@ func (c *candidate) key(i int) fitKey {
 	return c.keys[i]
 }
 
-// later is when a candidate that cannot run a job now can, and by which of its fits.
+// later is when a candidate that is full now could run a job, and with which of its fits.
 func (c *candidate) later(free *capacity) (start int64, fit int) {
 	if c.asked == free.epoch && c.changes == free.changes {
 		return c.start, c.startFit

@@ -2,13 +2,13 @@ package place
 
 import "slices"
 
-// capacity is what is free at one site. A plan starts with what the model says and only takes: that is what lets a search go on
-// where the last one for the same need has stopped (see [cursor]). Before the next plan release gives all of it back.
+// capacity is what is free at one site. A plan starts from the model and only takes, so that a search can go on where the last one for
+// the same need stopped (see [cursor]). release gives everything back before the next plan.
 type capacity struct {
 	m     *model
 	now   int64
 	from  int64 // searches for a start begin here: now, but for copies
-	epoch int   // number of the plan: what was found out in another one is void
+	epoch int   // number of the plan: results of another one are void
 
 	taken []int32 // nodes that something was taken from, some twice
 
@@ -20,7 +20,7 @@ type capacity struct {
 	// placed are the jobs that this plan started, by node: what falls free when they end.
 	placed []placed
 	head   []int32 // by node: index+1 of the newest of placed
-	first  []int64 // by node: nothing falls free on it before; a time that has passed stands for any
+	first  []int64 // by node: nothing is released on it before; a time in the past says nothing
 
 	claims  map[int32][]claim
 	marked  []bool // by node: has claims or blocks, so its future matters
@@ -80,7 +80,7 @@ func newCapacity(m *model, now int64, epoch int) *capacity {
 	return c
 }
 
-// begin is how a plan finds starts and reservations.
+// begin sets up starts and reservations for a plan.
 func (c *capacity) begin() {
 	c.memory.begin()
 	if c.m.starts != nil {
@@ -137,7 +137,7 @@ func (c *capacity) restore(n int32) {
 	}
 }
 
-// follow takes over a model that differs in what is free, and when, on some nodes only. Nothing is taken.
+// follow adopts a model that differs only in what is free on some nodes, and when. Nothing may be taken.
 func (c *capacity) follow(m *model, changed []int32) {
 	c.m = m
 	c.memory.forget()

@@ -7,7 +7,7 @@ import (
 	"fsub/federation"
 )
 
-// who is all of a job that its rights depend on.
+// who holds what a job's rights depend on.
 type who struct{ user, account, qos, reservation string }
 
 // recentClass is one entry of a small table in front of the map of classes.
@@ -45,7 +45,7 @@ func (w *who) hint() uint {
 	return h*31 + uint(len(w.account)+len(w.qos)*7)
 }
 
-// rights spells out what the sites make of a user. Where a site's answer names the user, the user's name is in it.
+// rights spells out what a job's user may do at each site. Where a site's answer names the user, so does this.
 func (w *World) rights(job *federation.Job) string {
 	var b strings.Builder
 	if job.Spec.Reservation != "" {

@@ -2,7 +2,7 @@ package place
 
 import "fsub/federation/demand"
 
-// verdict is what can be said of a constraint and one pool. Unknown is left to the site.
+// verdict is whether a pool meets a constraint. Unknown is left to the site.
 type verdict int
 
 const (
@@ -11,7 +11,7 @@ const (
 	yes
 )
 
-// eval judges a constraint on a pool whose nodes have certain features; elsewhere are those of the other nodes of its partition.
+// eval judges a constraint for a pool whose nodes have features; elsewhere are the features of the partition's other nodes.
 func eval(c *demand.Constraint, has, elsewhere func(string) bool) verdict {
 	if c == nil {
 		return yes

@@ -50,7 +50,7 @@ func (c *candidate) price(d *demand.Demand, p *Policy) {
 	c.cost = c.runCost(&m.pools[c.pool].Shape)
 }
 
-// limitIn is how long a job may run in a partition: what it asks for, else the partition's default, else its maximum.
+// limitIn is a job's time limit in a partition: its own, else the partition's default, else its maximum.
 func limitIn(d *demand.Demand, part *federation.Partition) time.Duration {
 	for _, l := range []time.Duration{d.TimeLimit, part.DefaultTime, part.MaxTime} {
 		if l != 0 {
@@ -147,7 +147,7 @@ func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
 	return federation.Dollars(wait.Hours()) * perHour
 }
 
-// offer puts a candidate and a moment into words.
+// offer makes the offer of a candidate at a moment.
 func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	if c.parts != nil {
 		return c.offerParts(at, w)

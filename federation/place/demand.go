@@ -10,7 +10,7 @@ import (
 	"fsub/sbatch"
 )
 
-// demandRefusal is why a site is none of those that the job asks for, whatever nodes it has; nil if it is.
+// demandRefusal is why the job does not want a site, whatever its nodes; nil if it does.
 func demandRefusal(site *federation.Site, job *federation.Job) *refusal {
 	name, d := string(site.Name), job.Needs()
 	for _, asked := range [...][]string{d.Clusters, d.Sites} {
@@ -32,7 +32,7 @@ func demandRefusal(site *federation.Site, job *federation.Job) *refusal {
 	return nil
 }
 
-// lacked is the first of the options that a site's interface has no word for and that the job needs, "" if there is none.
+// lacked is the first option that the job needs and the site's interface cannot express, "" if there is none.
 func lacked(obs *federation.Observation, spec *sbatch.Spec) string {
 	for _, option := range obs.Lacks {
 		if spec.Uses(option) || option == "hetjob" && len(spec.Het) > 0 {
@@ -42,8 +42,8 @@ func lacked(obs *federation.Observation, spec *sbatch.Spec) string {
 	return ""
 }
 
-// classApart numbers what placement looks at beside a job's demand and its rights: what it has cost already, which sites do not see its
-// directory, and whose the components of a heterogeneous job are. Nothing is 0.
+// classApart numbers what placement considers beside a job's demand and its rights: what it has cost so far, which sites cannot see its
+// directory, and the owner of a heterogeneous job. 0: nothing.
 func (w *World) classApart(job *federation.Job) int {
 	s, bounded := job.Spec, job.Needs().MaxCost > 0
 	if !bounded && len(s.Het) == 0 && !w.apart {
@@ -74,8 +74,8 @@ func (w *World) classApart(job *federation.Job) int {
 	return class
 }
 
-// costRefusal says no to what costs more than the job may cost in all: the array that it is a part of, and what its earlier attempts
-// have cost. What counts is what it is expected to be billed, not what waiting is worth.
+// costRefusal refuses what would cost more than the job may in all, counting its array and its earlier attempts. The expected bill
+// counts, not the value of waiting.
 func costRefusal(job *federation.Job, amount federation.Dollars) *refusal {
 	bound := job.Needs().MaxCost
 	if bound <= 0 {
@@ -92,7 +92,7 @@ func costRefusal(job *federation.Job, amount federation.Dollars) *refusal {
 	return forGood(federation.ReasonMaxCost, federation.WhyCost, moneyText(whole.Dollars()), moneyText(most.Dollars()))
 }
 
-// taskCount is how many jobs like this one the user's array has, 1 if it is no part of one.
+// taskCount is how many tasks the job's array has, 1 outside an array.
 func taskCount(job *federation.Job) int {
 	if job.Part == nil {
 		return 1

@@ -32,7 +32,7 @@ func rankOf(reason federation.Reason) int {
 	return len(reasons)
 }
 
-// nearest is the rejection that came nearest to running the job, of those that may pass if any may; nil if there is none.
+// nearest is the rejection that came nearest to running the job, if possible one that may pass; nil if there is none.
 func nearest(rejections []federation.Rejection) *federation.Rejection {
 	var best *federation.Rejection
 	for i := range rejections {
@@ -47,7 +47,7 @@ func nearest(rejections []federation.Rejection) *federation.Rejection {
 	return best
 }
 
-// waitReason is why a job waits that no pool can run now.
+// waitReason is why a job waits if no pool can run it now.
 func waitReason(rejections []federation.Rejection) federation.Reason {
 	if r := nearest(rejections); r != nil {
 		return r.Reason
@@ -112,7 +112,7 @@ func offerText(o *federation.Offer, when, sep string) string {
 	return fmt.Sprintf("%s %s  $%s%s%s%s", o.Site, pool, moneyText(float64(o.Total)), sep, when, strings.Join(terms, " + "))
 }
 
-// rejectionsText lists the rejections but for partitions that nobody asked for.
+// rejectionsText lists the rejections, except of partitions that nobody asked for.
 func rejectionsText(rejections []federation.Rejection) string {
 	var texts []string
 	for i := range rejections {

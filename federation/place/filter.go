@@ -9,7 +9,7 @@ import (
 	"fsub/sbatch"
 )
 
-// access is what a user is at a site.
+// access is what a user may do at a site.
 type access struct {
 	account string // that the job would be charged to; "" if only the site knows
 	root    bool   // is root or SlurmUser there
@@ -66,7 +66,7 @@ func userAt(site *federation.Site, user string) string {
 	return user
 }
 
-// siteRefusal is why a whole site cannot take the job, nil if it may.
+// siteRefusal is why a site takes no jobs at all, nil if it does.
 func siteRefusal(site *federation.Site) *refusal {
 	switch {
 	case site.State != federation.FedActive:
@@ -89,7 +89,7 @@ func silent(code federation.Code, site *federation.Site) *refusal {
 	return no
 }
 
-// partRefusal judges a partition for a job, by all that does not depend on the pool's nodes.
+// partRefusal judges a partition for a job by everything but its nodes.
 func partRefusal(site *federation.Site, part *federation.Partition, job *federation.Job, a *ask, who access) *refusal {
 	switch {
 	case len(a.Partitions) == 0 && !part.Default || len(a.Partitions) > 0 && !slices.Contains(a.Partitions, part.Name):

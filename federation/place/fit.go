@@ -10,7 +10,7 @@ import (
 	"fsub/sbatch/gres"
 )
 
-// fit is what a job takes in a pool: nodes of them, each with so much. A job that says only how many tasks it has may fit
+// fit is what a job takes in a pool: a number of nodes, and so much of each. A job that gives only its number of tasks may fit
 // in several ways, on few nodes or on many.
 type fit struct {
 	nodes    int
@@ -32,7 +32,7 @@ type want struct {
 	kinds []int32 // if the job does not care: all slots of the name at the site
 }
 
-// refusal is a filter's no.
+// refusal is why a filter refuses.
 type refusal struct {
 	reason federation.Reason
 	why    *federation.Why
@@ -41,7 +41,7 @@ type refusal struct {
 	short  int // the pool has only so many of the nodes that the job wants; other pools of the partition may have the rest
 }
 
-// nearer reports whether the job came nearer to running than with other, where another kind of GPU was tried.
+// nearer reports whether the job came nearer to running than with other, another GPU type.
 func (r *refusal) nearer(other *refusal) bool {
 	if r.never != other.never {
 		return !r.never
@@ -55,14 +55,14 @@ func (r *refusal) nearer(other *refusal) bool {
 // note adds to what is said.
 func (r *refusal) note(code federation.Code, args ...string) { r.why = r.why.With(code, args...) }
 
-// forGood is a no that stays, as the site is configured.
+// forGood is a refusal that stays as long as the site's configuration does.
 func forGood(reason federation.Reason, code federation.Code, args ...any) *refusal {
 	no := forNow(reason, code, args...)
 	no.never = true
 	return no
 }
 
-// forNow is a no that may pass.
+// forNow is a refusal that may pass.
 func forNow(reason federation.Reason, code federation.Code, args ...any) *refusal {
 	var texts []string
 	if len(args) > 0 {
@@ -81,8 +81,7 @@ func forNow(reason federation.Reason, code federation.Code, args ...any) *refusa
 	return &refusal{reason: reason, why: federation.Because(code, texts...)}
 }
 
-// fits works out how a job could run in a pool by its configured size alone, in the order of how few nodes it takes, or says
-// why it cannot.
+// fits lists how a job could run in a pool by the pool's configured size alone, fewest nodes first, or says why it cannot.
 func (m *model) fits(a *ask, pool int) ([]fit, *refusal) {
 	shape, part := &m.pools[pool].Shape, m.parts[pool]
 	perNode, no := m.tasksThatFit(a, shape, part)
@@ -251,7 +250,7 @@ func (m *model) addWants(f *fit, a *ask, shape *federation.Node, tasks int) *ref
 	return nil
 }
 
-// hasGRES says no if a shape has nothing of a kind.
+// hasGRES refuses if a shape has no GRES of a kind.
 func (m *model) hasGRES(shape *federation.Node, g gres.Resource) *refusal {
 	if shapeGRES(shape, g) > 0 {
 		return nil

@@ -11,12 +11,12 @@ import (
 // followed says in what a model differs from the one before it.
 type followed struct {
 	judged bool    // jobs are to be judged anew
-	free   bool    // the site's capacity may go on: nodes are all that is different
+	free   bool    // the site's capacity can be kept: only nodes differ
 	nodes  []int32 // on which something else is free, or falls free at another time
 }
 
-// follow is the model of the next observation, nil if that must be read from the beginning: it differs in more than what runs on the nodes, and which of
-// them are up.
+// follow returns the model of the next observation. It is nil if that must be read from scratch, because more has changed than what runs on the
+// nodes and which of them are up.
 func (m *model) follow(obs *federation.Observation) (*model, followed) {
 	if m == nil || obs == nil || !sameConfiguration(m.obs, obs) {
 		return nil, followed{}
@@ -100,7 +100,7 @@ type differ struct {
 	gone, new []*federation.RunningJob
 }
 
-// nodes compares what nodes are, and what is in use on them; false if they are others.
+// nodes compares what nodes are and what is in use on them. It is false if the nodes themselves differ.
 func (d *differ) nodes() bool {
 	was, is := d.old.obs.Nodes, d.next.obs.Nodes
 	if sameSlice(was, is) {
@@ -148,7 +148,7 @@ func (d *differ) state(n int32, a, b *federation.Node) {
 	}
 }
 
-// running compares what runs. Sites list their jobs in order of number: what is in another order counts as gone and new.
+// running compares what runs. Sites list their jobs by number; a job out of order counts as gone and new.
 func (d *differ) running() {
 	was, is := d.old.obs.Running, d.next.obs.Running
 	if sameSlice(was, is) {
@@ -185,7 +185,7 @@ func (d *differ) touch(j *federation.RunningJob) {
 	}
 }
 
-// free reads anew what is free on some nodes, and when more will be.
+// free updates what is free on some nodes, and when more will be.
 func (d *differ) free(nodes []int32) {
 	m := d.next
 	if len(nodes) == 0 {
@@ -211,7 +211,7 @@ func (d *differ) free(nodes []int32) {
 	}
 }
 
-// edit calls do for what each of some jobs gives back on each of its nodes.
+// edit calls do with what each job gives back on each of its nodes.
 func (d *differ) edit(jobs []*federation.RunningJob, do func(n int32, r release)) {
 	for _, j := range jobs {
 		if j.End.IsZero() {

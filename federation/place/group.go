@@ -26,7 +26,7 @@ func (m *model) poolFits(a *ask, pool int, reservation string) (group, *refusal)
 	return g, m.dropTooLarge(a, &g)
 }
 
-// looks judges a pool by what its nodes are, not by how many there are.
+// looks judges a pool by its nodes' shape, not their number.
 func (m *model) looks(a *ask, pool int, reservation string) (group, *refusal) {
 	g := group{pools: []int{pool}}
 	var no *refusal
@@ -61,8 +61,8 @@ func (m *model) dropTooLarge(a *ask, g *group) *refusal {
 	return nil
 }
 
-// joined makes one group of all the pools of a partition whose empty nodes can each hold a part of the job, for Slurm joins
-// unlike nodes. ok is false if there is nothing to join, or still too little.
+// joined groups all pools of a partition whose empty nodes can each hold a part of the job, because Slurm combines
+// unlike nodes. ok is false if there is nothing to join or it is still too small.
 func (m *model) joined(a *ask, part string, reservation string) (g group, ok bool) {
 	byNode := a.Memory.Amount == sbatch.MemAll || a.Memory.Amount == 0
 	for p := range m.pools {
@@ -149,7 +149,7 @@ func (m *model) nodesOf(g *group) []int32 {
 	return nodes
 }
 
-// setNodeLists notes the nodes that a job wants or does not want. It can be met only where all that it wants are.
+// setNodeLists notes the nodes that a job requires and excludes. Only a group with all required ones will do.
 func (m *model) setNodeLists(a *ask, g *group) *refusal {
 	if len(a.include) == 0 && len(a.exclude) == 0 {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"fsub/sbatch"
 )
 
-// A heterogeneous job has several components, each with wishes of its own, that start together at one site. Each is judged as a job of
-// its own; where all of them can run the site is one candidate, whose parts are theirs. What is free is not taken while a time is
-// looked for: that is done in a copy, in which the components claim nodes one after the other.
+// A heterogeneous job has several components with demands of their own that start together at one site. Each is judged as a job of
+// its own. A site where all can run is one candidate, whose parts are those of the components. The search for a common start works
+// on a copy of what is free, in which the components claim nodes one after the other.
 
 // judgeHet adds to a shape the candidate, or the rejections, of one site for a heterogeneous job.
 func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop bool) {
@@ -40,7 +40,7 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 				r := &sub.rejections[k]
 				r.Why = r.Why.With(federation.NoteComponent, strconv.Itoa(i))
 			}
-			// A component that can never run there says more than one that cannot now.
+			// A component that can never run there is worth more than one that cannot now.
 			if failed == nil || !forEver(failed) && forEver(sub.rejections) {
 				failed = sub.rejections
 			}
@@ -68,8 +68,8 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 	sh.found = append(sh.found, whole)
 }
 
-// componentOf is component i as a job of its own: 0 is what comes first. What is asked of the federation holds for the whole
-// and is looked at once, but for the kinds of GPU that will do.
+// componentOf is component i, from 0, as a job of its own. What the job asks of the federation holds for the whole and is judged
+// once, except for the accepted GPU types.
 func componentOf(job *federation.Job, i int) federation.Job {
 	one, spec := *job, *job.Spec
 	spec.Plugin = nil
@@ -188,8 +188,8 @@ func earliestOf(free *capacity, options []*candidate) (start int64, best spot) {
 	return start, best
 }
 
-// tightest picks, of the nodes on which f can start when the search begins, those with the least to spare: what comes after it finds more
-// room. It is nil if there are not enough, or if not any nodes will do.
+// tightest picks, of the nodes on which f can start when the search begins, those with the least to spare, to leave room for what follows.
+// It is nil if there are not enough, or if f is particular about nodes.
 func (c *capacity) tightest(cur *cursor, f *fit, limit time.Duration) []int32 {
 	if len(f.include) > 0 || f.leaves > 0 && c.m.tree {
 		return nil
@@ -236,7 +236,7 @@ func (c *capacity) copyFrom(from int64) *capacity {
 	return &k
 }
 
-// newEmptyCapacity is a site as if nothing ran there.
+// newEmptyCapacity is a site with nothing running.
 func newEmptyCapacity(m *model, now int64) *capacity {
 	empty := *m
 	empty.cpu, empty.mem, empty.gres = m.totalCPU, m.totalMem, m.totalGRES

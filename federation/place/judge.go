@@ -8,14 +8,14 @@ import (
 	"fsub/federation"
 )
 
-// judged is what one site, as it was at some version of it, makes of a shape.
+// judged is the verdict of one site, at one version of it, on a shape.
 type judged struct {
 	version int
 	// Where the site's end in the lists of all sites.
 	candidates, rejections int32
 }
 
-// judge has those sites judge a shape that have changed since they last did.
+// judge updates the verdicts of the sites that have changed since they last judged a shape.
 func (w *World) judge(sh *shape) {
 	het := len(sh.like.Spec.Het) > 0 // whose judgement depends on the time
 	if sh.version == w.version && (!het || sh.clock == w.now) {
@@ -71,8 +71,8 @@ func (sh *shape) sort() {
 	})
 }
 
-// judgeSite adds to a shape the candidates and the rejections of one site. A site that takes no jobs now is judged all the same:
-// what it could never run it need not be waited for.
+// judgeSite adds to a shape the candidates and rejections of one site. A site that takes no jobs now is judged too: nobody need wait
+// for one that could never run the job.
 func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 	whole := func(no *refusal) { sh.reject(st.site.Name, "", "", no) }
 	m := st.model
@@ -158,7 +158,7 @@ func (w *World) judgePartition(sh *shape, st *siteState, job *federation.Job, wh
 }
 
 // judgeJoined tries the pools of a partition together where none could run the job alone. Their rejections stay, but
-// not for good.
+// are no longer final.
 func (w *World) judgeJoined(sh *shape, st *siteState, job *federation.Job, part string, siteNo *refusal) {
 	var best *candidate
 	for _, v := range sh.variants {
@@ -184,7 +184,7 @@ func (w *World) judgeJoined(sh *shape, st *siteState, job *federation.Job, part 
 	}
 }
 
-// poolCandidate is a pool with the variant of the job that is cheapest to run there, or why it can run none.
+// poolCandidate is a pool with the job's cheapest variant there, or why none can run.
 func (w *World) poolCandidate(sh *shape, st *siteState, job *federation.Job, pool int) (*candidate, *refusal) {
 	var best *candidate
 	var nearest *refusal

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// known is what has been found out about a site as it stands after some steps of a plan. The next plan begins with the same steps, mostly, and
-// where nothing has changed at the site it need not search again.
+// known holds the results of searches at a site after some steps of a plan. The next plan mostly begins with the same steps, and need not
+// search again where the site has not changed.
 type known struct {
 	starts map[fitKey]found
 	next   map[step]*known
 }
 
-// found is when and on which nodes a need can be met.
+// found is the result of a search: when a need can be met, and on which nodes.
 type found struct {
 	start int64
 	nodes []int32
 }
 
-// step is something that a plan takes at a site: a start on a node, or a claim on nodes.
+// step is what a plan does at a site: start a job on a node, or claim nodes.
 type step struct {
 	f        *fit
 	nodes    uint64 // a claim's, hashed; a start's one node
@@ -30,7 +30,7 @@ type step struct {
 // maxKnown bounds the states that are remembered of a site, and the steps that lead to one.
 const maxKnown = 256
 
-// memory follows a plan through what is known.
+// memory tracks the state of a site through a plan.
 type memory struct {
 	root, at *known
 	pending  []step // that lead on from at; at is nil if there were too many
@@ -57,7 +57,7 @@ func (m *memory) step(s step) {
 	}
 }
 
-// state is what is known of the site as it stands; nil if that is not remembered.
+// state returns what is known of the site in its present state; nil if that is not remembered.
 func (m *memory) state() *known {
 	for _, s := range m.pending {
 		if m.at == nil || m.states > 2*maxKnown {
@@ -79,12 +79,12 @@ func (m *memory) state() *known {
 	return m.at
 }
 
-// lasts reports whether what is known holds at a later time too: until then nothing ends at the site, and nothing there is overdue.
+// lasts reports whether what is known still holds at a later time, because no job's limit falls before it.
 func (c *capacity) lasts(now int64) bool {
 	return now >= c.now && now < c.quiet && !c.m.reserved && c.m.boot == nil
 }
 
-// earliest works out when and on which nodes f could start, if that is not known.
+// earliest returns when and on which nodes f could start. It searches only if that is not known.
 func (c *capacity) earliest(cur *cursor, f *fit, key fitKey, limit time.Duration) (int64, []int32) {
 	at := c.memory.state()
 	if at == nil {
@@ -120,7 +120,7 @@ func firstOf(times []int64) int64 {
 	return first
 }
 
-// fitKey tells needs apart as far as the time when they can be met goes.
+// fitKey is equal for needs that can be met at the same time on the same nodes.
 type fitKey struct {
 	pool, pools int
 	cpu, mem    int32

@@ -11,8 +11,8 @@ import (
 	"fsub/topology"
 )
 
-// model is what one observation of a site means to placement. It does not change: the next observation makes another, which shares
-// with it what is the same (see follow.go). Nodes are known by their index in the observation.
+// model is what one observation of a site means to placement. It is immutable. The model of the next observation shares what is the
+// same (see follow.go). Nodes are known by their index in the observation.
 type model struct {
 	obs     *federation.Observation
 	pools   []federation.Pool
@@ -54,8 +54,8 @@ type slotCount struct {
 	count int32
 }
 
-// cell is the nodes of one shape that are in the same partitions and reservations, and must all start first or need not: each node is
-// in one cell, each pool is made of whole cells.
+// cell is the nodes of one shape in the same partitions and reservations, either all up or all to be started first. Each node is in
+// one cell; each pool consists of whole cells.
 type cell struct {
 	nodes        []int32 // only those that are up
 	reservations []string
@@ -63,7 +63,7 @@ type cell struct {
 	cold         bool    // its nodes must start first
 }
 
-// release is what falls free on a node when a running job has reached its limit. at is in seconds of Unix time.
+// release is what a running job frees on a node when it reaches its limit. at is in Unix seconds.
 type release struct {
 	at       int64
 	cpu, mem int32
@@ -157,7 +157,7 @@ func (m *model) readFree(n int32) {
 	}
 }
 
-// clamp keeps what a site reports within what is counted with: more used than there is counts as all used.
+// clamp bounds what a site reports: more used than there is counts as all used.
 func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32/4)) }
 
 // slot returns the number of a kind of GRES, -1 if the site has none.
@@ -228,7 +228,7 @@ func (m *model) releaseOf(n int32, j *federation.RunningJob) release {
 	return release{at: j.End.Unix(), cpu: clamp(int64(j.CPUs)), mem: clamp(int64(j.Mem)), gres: m.held(n, j.GRES)}
 }
 
-// finishFrees adds to what the running jobs of a node give back what one that is ending does, and sorts it.
+// finishFrees adds what an ending job gives back to a node's releases, and sorts them.
 func (m *model) finishFrees(n int32) {
 	if slices.Contains(m.obs.Nodes[n].State, "COMPLETING") {
 		m.freeRest(n)
@@ -244,8 +244,7 @@ func (m *model) firstFree(n int32) int64 {
 	return m.frees[n][0].at
 }
 
-// freeRest takes what is in use on a node and held by no running job for the rest of one that is ending: it falls free at
-// any moment.
+// freeRest attributes what is in use on a node but held by no running job to one that is ending: it may be freed at any moment.
 func (m *model) freeRest(n int32) {
 	base := int(n) * len(m.slots)
 	rest := release{cpu: m.totalCPU[n] - m.cpu[n], mem: m.totalMem[n] - m.mem[n], rest: true}
@@ -343,7 +342,7 @@ func cellKey(pools []int32, blocks []block, cold bool) string {
 	return string(key)
 }
 
-// cell returns the cell of a key, a new one with the looks of node n if there is none yet.
+// cell returns the cell of a key, a new one like node n if there is none yet.
 func (m *model) cell(at map[string]int32, key string, n int32, pools []int32) int32 {
 	if c, ok := at[key]; ok {
 		return c

@@ -10,12 +10,12 @@ import (
 )
 
 // Plan decides where each pending job of s should run. It reads nothing but its arguments, so the same input gives the same
-// Plan. Use a [World] to plan again and again.
+// Plan. Use a [World] to plan repeatedly.
 func Plan(s federation.Snapshot, p Policy) federation.Plan {
 	return newWorldOf(&s, p).Plan()
 }
 
-// fate is what a plan says of a job. Jobs that are decided alike share one.
+// fate is a plan's decision about a job. Jobs that are decided alike share one.
 type fate struct {
 	kind       fateKind
 	reason     federation.Reason
@@ -38,7 +38,7 @@ func (f *fate) of(id federation.JobID) federation.Decision {
 	return federation.Decision{Job: id, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers, Rejections: f.rejections}
 }
 
-// begin starts a new plan: all is given back that the last one took, then the jobs hold nodes that the sites have already.
+// begin starts a new plan: it gives back all that the last one took, then lets the jobs that the sites already have hold nodes.
 func (w *World) begin() {
 	w.read()
 	w.run++
@@ -57,7 +57,7 @@ func (w *World) begin() {
 	w.at = looking{}
 }
 
-// holdBound gives nodes to the jobs that a site has been given already and that have not been seen to run: they come first.
+// holdBound gives nodes to the jobs that were bound to a site and have not been seen to run. They come first.
 func (w *World) holdBound(st *siteState) {
 	if st.model == nil {
 		return
@@ -94,10 +94,10 @@ func (w *World) holdBound(st *siteState) {
 	}
 }
 
-// maxHeld bounds the jobs that hold nodes in time for waiting at a site already: each costs a look at all nodes of its pool.
+// maxHeld bounds the bound jobs that reserve nodes at a site: each costs a look at all nodes of its pool.
 const maxHeld = 64
 
-// decide settles a job of a shape and takes what it gets. It reports whether anything was taken.
+// decide decides about a job and takes what it gets. It reports whether anything was taken.
 func (w *World) decide(q *queued) (f *fate, took bool) {
 	sh := q.shape
 	if sh.run != w.run {
@@ -155,7 +155,7 @@ func sameSlice[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// soon reports whether a job that starts then may wait at the site: late binding wants no more there than keeps it busy.
+// soon reports whether a job with that start may wait at the site. Late binding keeps no more there than is needed to keep it busy.
 func (w *World) soon(start int64) bool {
 	return start != never && time.Duration(start-w.now)*time.Second <= w.policy.BindAhead
 }
@@ -196,7 +196,7 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 	return best, bestAt
 }
 
-// full are the first candidates of a shape that can start nothing any more in a plan, and when the best of them could. It holds until nodes are claimed.
+// full says how many of a shape's first candidates can start nothing more in this plan, and which of those is best. It holds until nodes are claimed.
 type full struct {
 	run, changes int
 	n            int
@@ -250,8 +250,8 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) []*federation.O
 	return offers
 }
 
-// Judge tells which pools could run a job, one day, and why the others never will: what [Refusal] needs, and cheap, for it
-// does not look at what is free. The offers say nothing of when, and cost nothing for waiting.
+// Judge tells which pools could ever run a job, and why the others cannot, as [Refusal] needs it. It is cheap, because it ignores what is
+// free. Its offers have no start times and no cost of waiting.
 func (w *World) Judge(job *federation.Job) federation.Decision {
 	w.read()
 	w.look(job)

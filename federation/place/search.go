@@ -2,8 +2,7 @@ package place
 
 import "slices"
 
-// cursor remembers, for one need in one pool, which nodes have been seen not to fit. As a plan only takes they never
-// will in it.
+// cursor remembers which nodes do not fit one need in one pool. A plan only takes, so they never will in it.
 type cursor struct {
 	cells []int32
 	at    [][]int32 // by cell, then by bucket from the lowest that will do: how many entries are done with
@@ -101,7 +100,7 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 	return nodes
 }
 
-// underLeaves picks f.nodes of the nodes that are close enough; the wanted ones, which come first, are among them or it is nil.
+// underLeaves picks f.nodes of the nodes that are close enough. The required ones come first; if they cannot be among them it is nil.
 func (c *capacity) underLeaves(nodes []int32, f *fit) []int32 {
 	if len(f.include) > 0 {
 		near := nodes[:0:0]

@@ -2,7 +2,7 @@ package place
 
 import "fsub/federation"
 
-// shape is what all jobs share that ask for the same by users with the same rights: which pools can run them, and which cannot.
+// shape is shared by all jobs with the same demand and the same rights: which pools can run them, and which cannot.
 type shape struct {
 	like federation.Job // any of them
 	drop bool           // they have waited long enough for their --switches
@@ -34,14 +34,14 @@ type shape struct {
 	full    full // see best
 }
 
-// need is what all shapes share that differ only in time limits and rights.
+// need is shared by all shapes that differ only in time limits and rights.
 type need struct {
 	ask      *ask      // of the first variant: for all that does not depend on the kind of GPU
 	variants []variant // what may be asked for; in a pool the cheapest counts
 	at       map[*siteState]*standing
 }
 
-// standing is what a need comes to in the pools of a site, as it was at some version of it.
+// standing is what a need takes in each pool of a site, at one version of the site.
 type standing struct {
 	version int
 	stands  []stood // by pool, then by variant
@@ -53,7 +53,7 @@ type stood struct {
 	done bool
 }
 
-// standIn is what a variant of a shape's need comes to in a pool, or why it cannot be met there.
+// standIn is what a variant of a shape takes in a pool, or why it cannot run there.
 func (w *World) standIn(sh *shape, variant int, st *siteState, pool int) (*stand, *refusal) {
 	at := sh.at[st]
 	if at == nil || at.version != st.version {
@@ -79,7 +79,7 @@ type made struct {
 	boot   boot
 }
 
-// shapeKey is equal for jobs of one shape: their demands are alike, and what placement knows beside a demand.
+// shapeKey is equal for jobs of one shape.
 type shapeKey struct {
 	demand uint64 // see demand.Demand.ID
 	class  int    // see class.go

@@ -7,17 +7,17 @@ import (
 	"fsub/federation"
 )
 
-// At a site that others use too, a job that waits in the federation's queue gains neither age nor a reservation, and whatever falls free
-// goes to those who stand in the site's own queue. So a job whose turn it is goes there early: within the site's backlog, and no user or
-// account takes more of that than it leaves to others.
+// At a site that others use too, a job in the federation's queue gains neither age nor a reservation, and nodes that become free go to jobs in
+// the site's own queue. So a job whose turn it is joins that queue early, within the site's backlog. No user or account may take more of
+// the backlog than it leaves free.
 
-// sharedPools tells for each pool of a model whether jobs of others wait for nodes that are in it too; nil if there are none.
+// sharedPools reports for each pool of a model whether jobs of others wait for its nodes; nil if there are no such jobs.
 func sharedPools(m *model) []bool {
 	if m == nil {
 		return nil
 	}
 	var asked []string
-	any := false // one waits of which the site does not say where
+	any := false // a job waits, and the site does not say in which partition
 	for i := range m.obs.Waiting {
 		j := &m.obs.Waiting[i]
 		switch {

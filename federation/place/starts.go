@@ -2,9 +2,9 @@ package place
 
 import "slices"
 
-// Offerings of one pool share what the pool may have: of the idle nodes of a partition no more than [federation.Partition].MaxStarts are taken into use
-// in one plan, whether they are there or must start: one that is there and not used may have to make room for another. A node that is
-// claimed for later counts too: what it stands for must not be taken by another job.
+// Offerings of one pool share its limit: a plan takes at most [federation.Partition].MaxStarts of a partition's idle nodes into use, whether they
+// are up or must start, because an idle node that is up may have to make room for another. A node that is claimed for later counts
+// too, since no other job may take its place.
 
 // readStarts notes which nodes count.
 func (m *model) readStarts() {

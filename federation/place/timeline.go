@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// overdue is how long a job that has passed its limit is expected to take to end, in seconds.
+// overdue is the number of seconds within which a job past its limit is expected to end.
 const overdue = 60
 
 // at is when a release happens, seen from now.
@@ -74,7 +74,7 @@ func (c *capacity) fitsIn(n int32, free *freeOn, f *fit) bool {
 	return true
 }
 
-// fitsBetween reports whether f fits on node n all the time between two times. What is free only shrinks where a claim begins.
+// fitsBetween reports whether f fits on node n throughout an interval. What is free only shrinks where a claim begins.
 func (c *capacity) fitsBetween(n int32, f *fit, from, to int64) bool {
 	inside := f.reservation == ""
 	for _, b := range c.m.blocks[n] {
@@ -138,7 +138,7 @@ func (c *capacity) readyAt(n int32, f *fit, from int64, limit time.Duration) int
 	return never
 }
 
-// readyPlain is readyAt for a node on which things only fall free: how long a job may run does not matter then.
+// readyPlain is readyAt for a node on which capacity only grows, so that a job's time limit does not matter.
 func (c *capacity) readyPlain(n int32, f *fit) int64 {
 	if c.fitsNow(n, f, never) {
 		return c.now
@@ -260,7 +260,7 @@ func (c *capacity) earliestOne(cur *cursor, f *fit, limit time.Duration) (int64,
 	return start, []int32{on}
 }
 
-// tooLate reports whether a node on which things only fall free is surely not ready before some time. It may say no though it is not.
+// tooLate reports whether a node on which capacity only grows is certainly not ready before some time. False proves nothing.
 func (c *capacity) tooLate(n int32, f *fit, by int64) bool {
 	if c.marked[n] || f.reservation != "" || c.fitsNow(n, f, never) {
 		return false
@@ -346,7 +346,7 @@ func (c *capacity) nodesAt(ready []nodeTime, f *fit, start int64) []int32 {
 	return nodes[:f.nodes]
 }
 
-// claim keeps nodes for a job that will start there.
+// claim reserves nodes for a job that will start there.
 func (c *capacity) claim(nodes []int32, f *fit, from, to int64) {
 	c.memory.step(step{f: f, nodes: hashNodes(nodes), from: from, to: to, claim: true})
 	for _, n := range nodes {

@@ -6,7 +6,7 @@ import (
 	"fsub/federation"
 )
 
-// Try tells when and where a job would start if it came now and were the only one in the queue.
+// Try tells when and where a job would start if it were submitted now and alone in the queue.
 func (w *World) Try(job *federation.Job) federation.Trial {
 	w.begin()
 	w.stale = true // the next plan begins anew
