@@ -85,7 +85,7 @@ func (c *nodes) load(ctx context.Context, begin bool) error {
 			return fmt.Errorf("read the history of nodes: %w", err)
 		}
 		for _, e := range events {
-			c.of(e.Node.Site).last[e.Node.Name] = nodeState{e.To, e.Why}
+			c.of(e.Node.Site).last[e.Node.Name] = stateOf(e.To, e.Why)
 		}
 	}
 	c.take(records)
@@ -146,15 +146,20 @@ func sameState(a, b federation.Node) bool {
 	return a.Name == b.Name && a.Reason == b.Reason && slices.Equal(a.State, b.State)
 }
 
+// stateOf is a state with its reason. That of a node that is up is of earlier.
+func stateOf(word, reason string) nodeState {
+	if word == "UP" {
+		reason = ""
+	}
+	return nodeState{word, reason}
+}
+
 // history writes down which nodes have another state now, and why.
 func (c *nodes) history(s *site, o *federation.Observation) {
 	n := c.of(s.Name)
 	for i := range o.Nodes {
 		node := &o.Nodes[i]
-		is := nodeState{health.Word(node), node.Reason}
-		if is.word == "UP" {
-			is.reason = "" // of earlier
-		}
+		is := stateOf(health.Word(node), node.Reason)
 		was, known := n.last[node.Name]
 		if was == is || !known && is.word == "UP" {
 			continue
@@ -265,6 +270,7 @@ func (c *nodes) tell(s *site, n *siteNodes, o federation.NodeOrder) {
 // takeSet takes in what a site said to an order. Whether it was of use the next look tells.
 func (c *nodes) takeSet(s *site, r nodesSet) {
 	n, now := c.of(s.Name), c.now()
+	again := n.trouble != nil && r.err != nil && n.trouble.Error() == r.err.Error()
 	n.calling, n.fresh, n.trouble = false, now, r.err
 	if r.err != nil {
 		n.fails++
@@ -273,7 +279,7 @@ func (c *nodes) takeSet(s *site, r nodesSet) {
 			wait = c.t.RetryMax
 		}
 		n.retry = now.Add(wait)
-		if n.fails == 1 || !errors.Is(r.err, federation.ErrUnavailable) {
+		if !again {
 			c.log.Warn("set nodes", "site", s.Name, "wish", r.order.Wish, "nodes", len(r.order.Nodes), "err", r.err)
 		}
 		c.note(s, n)

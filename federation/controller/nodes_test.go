@@ -195,6 +195,13 @@ func TestDrainOfAdmin(t *testing.T) {
 	if got := b.nodeHistory("n1"); got != ">DRAIN root cooling; DRAIN>UP; UP>DRAIN olga "+fan+"; DRAIN>UP olga resumed" {
 		t.Errorf("history %s", got)
 	}
+	before := b.nodeHistory("n1")
+	b.restart()
+	b.drive(h)
+	b.wait(8 * time.Second)
+	if got := b.nodeHistory("n1"); got != before {
+		t.Errorf("a new daemon has added to the history: %s", got)
+	}
 }
 
 func TestDrainUntil(t *testing.T) {

@@ -39,8 +39,13 @@ func Merge(o *federation.Observation, wanted map[string]*federation.NodeRecord, 
 func Word(n *federation.Node) string {
 	has := func(s string) bool { return slices.Contains(n.State, s) }
 	drained := has("DRAIN") || has("DRAINED") || has("DRAINING")
+	if n.Rented != nil && has("POWERED_DOWN") && !drained { // there is no machine, and whether there could be one is not a state of it
+		return "UP"
+	}
 	word := "UP"
 	switch {
+	case n.Rented != nil && has("POWERED_DOWN"):
+		return "DRAIN"
 	case has("DOWN"):
 		word = "DOWN"
 	case has("NOT_RESPONDING"):
