@@ -191,3 +191,19 @@ func TestMerge(t *testing.T) {
 		t.Error("a copy was made for nothing")
 	}
 }
+
+func TestWord(t *testing.T) {
+	for state, want := range map[string]string{
+		"IDLE": "UP", "ALLOCATED": "UP", "IDLE DRAIN": "DRAIN", "MIXED DRAIN": "DRAIN", "DOWN": "DOWN", "DOWN DRAIN NOT_RESPONDING": "DOWN+DRAIN", "IDLE NOT_RESPONDING": "NOT_RESPONDING",
+		"IDLE MAINTENANCE": "MAINT", "IDLE POWERED_DOWN": "UP",
+	} {
+		if got := Word(&federation.Node{State: strings.Fields(state)}); got != want {
+			t.Errorf("%s: %s, want %s", state, got, want)
+		}
+	}
+	for state, want := range map[string]string{"DOWN CLOUD POWERED_DOWN": "UP", "IDLE CLOUD POWERED_DOWN": "UP", "IDLE CLOUD POWERED_DOWN DRAIN": "DRAIN", "IDLE CLOUD DRAIN": "DRAIN"} {
+		if got := Word(&federation.Node{State: strings.Fields(state), Rented: &federation.Rented{}}); got != want {
+			t.Errorf("rented %s: %s, want %s", state, got, want)
+		}
+	}
+}
