@@ -2,18 +2,14 @@ package restd
 
 import (
 	"bufio"
-	"bytes"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
-	"fsub/federation/api/answer"
 	"fsub/slurm/wire"
 )
 
@@ -203,146 +199,6 @@ func (s *shape) child(step string) *shape {
 	return s.fields[step]
 }
 
-// of brings v, which was read from JSON with numbers as written, into the shape; nil is a value that is missing.
-func (s *shape) of(v any) any {
-	object, isObject := v.(map[string]any)
-	list, isList := v.([]any)
-	if v == nil && s.null {
-		return nil
-	}
-	switch s.kind {
-	case '{':
-		out := make(map[string]any, len(s.fields))
-		for name, f := range s.fields {
-			out[name] = f.of(f.find(object, name))
-		}
-		return out
-	case '*':
-		out := make(map[string]any, len(object))
-		for name := range object {
-			out[name] = s.elem.of(object[name])
-		}
-		return out
-	case '[':
-		if v != nil && !isList {
-			list = []any{v}
-		}
-		out := make([]any, len(list))
-		for i := range list {
-			out[i] = s.elem.of(list[i])
-		}
-		return out
-	case 'N', 'F', 'I':
-		if isObject {
-			return object
-		}
-		n, set := v.(json.Number)
-		if !set {
-			n = "0"
-		}
-		return map[string]any{"set": set, "infinite": s.kind == 'I' && !set, "number": n}
-	case 'i', 'f':
-		return s.number(v)
-	case 'b':
-		return v == true
-	case 'x':
-		return waitStatus(object)
-	}
-	return s.text(v)
-}
-
-// number is v as a plain number: -1 if it is infinite, or null where that may be.
-func (s *shape) number(v any) any {
-	switch at := v.(type) {
-	case map[string]any:
-		switch {
-		case at["set"] == false && s.null:
-			return nil
-		case at["infinite"] == true:
-			return json.Number("-1")
-		}
-		return s.number(at["number"])
-	case string:
-		digits := strings.IndexFunc(at+".", func(r rune) bool { return r < '0' || r > '9' })
-		if digits > 0 {
-			return json.Number(at[:digits])
-		}
-	case bool:
-		if at {
-			return json.Number("1")
-		}
-	case json.Number:
-		return at
-	}
-	return json.Number("0")
-}
-
-// text is v as a string.
-func (s *shape) text(v any) any {
-	var words []string
-	list, isList := v.([]any)
-	if !isList {
-		list = []any{v}
-	}
-	for _, item := range list {
-		switch item := item.(type) {
-		case string:
-			words = append(words, item)
-		case json.Number:
-			words = append(words, item.String())
-		}
-	}
-	if s.kind != 'c' && len(words) > 1 {
-		words = words[:1]
-	}
-	text := strings.Join(words, ",")
-	switch {
-	case s.null && text == "":
-		return nil
-	case s.kind == 'l':
-		return strings.ToLower(text)
-	case s.kind == 'e':
-		return text[strings.LastIndexByte(text, '.')+1:]
-	}
-	return text
-}
-
-// waitStatus is an exit code with return_code and signal as one number.
-func waitStatus(code map[string]any) json.Number {
-	value := func(v any) int64 {
-		number, _ := v.(map[string]any)
-		n, _ := number["number"].(json.Number)
-		i, _ := n.Int64()
-		return i
-	}
-	signal, _ := code["signal"].(map[string]any)
-	return json.Number(strconv.FormatInt(value(code["return_code"])<<8|value(signal["id"]), 10))
-}
-
-// find looks up a field of an object as wire has it.
-func (s *shape) find(object map[string]any, name string) any {
-	switch {
-	case s.from == nil:
-		return object[name]
-	case s.from[0] == "": // a lone dot: the object itself
-		return object
-	}
-	var v any = object
-	for _, step := range s.from {
-		switch at := v.(type) {
-		case map[string]any:
-			v = at[step]
-		case []any:
-			if v = nil; step == "rest" && len(at) > 0 {
-				v = at[1:]
-			}
-		default:
-			return nil
-		}
-	}
-	return v
-}
-
 // asWire are the answers for which package wire has all that wire.Base has, in slurmrestd's order.
 var asWire = map[string]bool{
 	"GET slurm/jobs": true, "GET slurm/job/{}": true, "GET slurm/nodes": true, "GET slurm/node/{}": true, "GET slurm/partitions": true,
@@ -357,95 +213,4 @@ func shapeOf(r *http.Request) *shape {
 		return nil
 	}
 	return versionShapes()[version][key]
-}
-
-// write answers with v, a value of package wire, in the shape of the version that was asked for.
-func write(w http.ResponseWriter, r *http.Request, v any) error {
-	s := shapeOf(r)
-	if s == nil {
-		return answer.JSON(w, v)
-	}
-	text, err := s.json(v)
-	if err != nil {
-		return err
-	}
-	return answer.JSON(w, text)
-}
-
-// json is v in the shape.
-func (s *shape) json(v any) (json.RawMessage, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return s.reshape(text)
-}
-
-// reshape is [shape.of] for JSON that wire has written, nil if it is missing. It does not look into what wire writes in the shape already: that is
-// most of it.
-func (s *shape) reshape(text json.RawMessage) (json.RawMessage, error) {
-	switch {
-	case s.same && text != nil:
-		return text, nil
-	case s.kind == '{' && len(text) > 0 && text[0] == '{':
-		return s.reshapeFields(text)
-	case s.kind == '[' && len(text) > 0 && text[0] == '[':
-		var list []json.RawMessage
-		if err := json.Unmarshal(text, &list); err != nil {
-			return nil, err
-		}
-		for i := range list {
-			var err error
-			if list[i], err = s.elem.reshape(list[i]); err != nil {
-				return nil, err
-			}
-		}
-		return json.Marshal(list)
-	}
-	v, err := read(text)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(s.of(v))
-}
-
-func (s *shape) reshapeFields(text json.RawMessage) (json.RawMessage, error) {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, err
-	}
-	out := []byte{'{'}
-	for i, name := range s.names {
-		f := s.fields[name]
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(strconv.AppendQuote(out, name), ':')
-		value, err := json.RawMessage(nil), error(nil)
-		if f.from == nil {
-			value, err = f.reshape(object[name])
-		} else {
-			var whole any
-			if whole, err = read(text); err == nil {
-				object, _ := whole.(map[string]any)
-				value, err = json.Marshal(f.of(f.find(object, name)))
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, value...)
-	}
-	return append(out, '}'), nil
-}
-
-// read is what JSON says, with numbers as written; nil if there is none.
-func read(text json.RawMessage) (v any, err error) {
-	if text == nil {
-		return nil, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
 }
