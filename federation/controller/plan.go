@@ -191,6 +191,9 @@ func (c *Controller) decideTask(o *offered, d *federation.Decision) {
 		return
 	}
 	c.bind(c.arrays.addPart(j, o.task), *d)
+	if len(j.offers) == 0 && len(j.rest) > 0 && (j.Whole.Limit == 0 || j.running() < j.Whole.Limit) {
+		c.planDirty = true // there may be room for more than were offered
+	}
 }
 
 func sortByID(jobs []*job) {

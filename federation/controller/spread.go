@@ -130,7 +130,11 @@ func (c *arrays) wantIDs(requests []federation.Request) int {
 			n += len(r.Tasks)
 		}
 	}
+	now := c.now()
 	for _, j := range c.live {
+		if j.Held != federation.NotHeld || now.Before(j.Spec.Begin) || j.depends.reason(now) != "" {
+			continue // none of it is offered
+		}
 		n += max(c.ahead(j)-len(j.offers), 0)
 	}
 	return n

@@ -271,3 +271,15 @@ func TestSpreadReasons(t *testing.T) {
 		})
 	}
 }
+
+// Where there is room for all tasks of a large array they are bound in one go, though placement knows of some of them at a time.
+func TestLargeArrayIsBoundAtOnce(t *testing.T) {
+	b := newBench(t)
+	b.cheap.nodes = 2 * tasksAhead
+	b.wait(4 * time.Second) // they are seen
+	id := b.submit(func(s *sbatch.Spec) { s.Array, s.GPUsPerNode = fmt.Sprint("1-", 3*tasksAhead), "1" })
+	b.rounds(10)
+	if n := len(b.partsOf(id)); n != 3*tasksAhead {
+		t.Errorf("%d of %d tasks are bound after two seconds", n, 3*tasksAhead)
+	}
+}

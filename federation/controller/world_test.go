@@ -266,7 +266,7 @@ func (h *history) walkJobs(now time.Time) (found []string) {
 			found = append(found, fmt.Sprintf("job %d %s", j.ID, rest))
 			continue
 		}
-		room := tasksAhead
+		room := c.arrays.ahead(j)
 		if j.Whole.Limit > 0 {
 			room = j.Whole.Limit - j.running()
 		}

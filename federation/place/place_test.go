@@ -50,14 +50,14 @@ func TestWorldMemory(t *testing.T) {
 		again := *site
 		w.SetSite(&again)
 	}
-	if w.Changed() {
+	if w.Whole() {
 		t.Error("sites that are as they were have changed the plan")
 	}
 	b := *lines.sites[1]
 	obs := *b.Seen
 	b.Seen = &obs
 	w.SetSite(&b)
-	if w.Changed() {
+	if w.Whole() {
 		t.Error("an observation that says nothing new has changed the plan")
 	}
 	if w.sites[0].model != first || w.sites[1].model == second || w.sites[1].read != &obs {

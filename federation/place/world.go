@@ -181,18 +181,6 @@ func (w *World) Bound(site federation.SiteName) []federation.Bound {
 	return held
 }
 
-// Pools are the pools of a site's observation.
-func (w *World) Pools(site federation.SiteName) []federation.Pool {
-	st := w.site(site)
-	if st == nil {
-		return nil
-	}
-	if w.readSite(st); st.model == nil {
-		return nil
-	}
-	return st.model.pools
-}
-
 // Len is how many jobs are in the queue.
 func (w *World) Len() int { return w.queue.n }
 
@@ -210,12 +198,6 @@ func (w *World) Snapshot() federation.Snapshot {
 	}
 	s.Refused = maps.Clone(w.refused)
 	return s
-}
-
-// Changed reports whether something was told since the last plan that may change it.
-func (w *World) Changed() bool {
-	w.read()
-	return w.stale || len(w.fresh) > 0 || w.more()
 }
 
 // Whole reports whether the next plan looks at all jobs again, and not only at those that are new: then the time may be set at no cost.
