@@ -36,6 +36,7 @@ type queue struct {
 	world   string                            // what of the sites the rows depend on
 	seen    []*federation.Observation         // of which world was made
 	changes time.Time                         // when a row changes by the clock alone; zero: none does
+	shown   bool                              // somebody has got rows since all was read
 	swept   time.Time                         // when jobs were last forgotten for their age
 
 	shared, own []byte // of the row that is being made
@@ -137,8 +138,11 @@ func (q *queue) remake(ctx context.Context, v *listing.View) error {
 		if !ok {
 			return errOtherForm
 		}
-		if next.facts != kind.facts || next.shared != kind.shared {
-			next.rows = kind.rows
+		next.rows = kind.rows
+		switch {
+		case !q.shown:
+			*kind = *next
+		case next.facts != kind.facts || next.shared != kind.shared:
 			q.kinds[like], others[kind] = next, next
 		}
 	}
@@ -190,7 +194,7 @@ func (q *queue) takeAll(ctx context.Context, v *listing.View, jobs []federation.
 // clear forgets everything.
 func (q *queue) clear(v *listing.View) {
 	q.jobs, q.groups, q.kinds = map[federation.JobID]*queuedJob{}, map[federation.JobID][]*queuedJob{}, map[federation.Job]*rowKind{}
-	q.mark, q.sorted, q.fresh, q.dead, q.byUser, q.changes = 0, nil, nil, 0, nil, time.Time{}
+	q.mark, q.sorted, q.fresh, q.dead, q.byUser, q.changes, q.shown = 0, nil, nil, 0, nil, time.Time{}, false
 	q.otherWorld(v)
 }
 

@@ -107,6 +107,7 @@ func (s *Server) selected(f *queueFilter, user string) (rows []*queueRow, err er
 	q := &s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.shown = true
 	known := true
 	switch {
 	case len(f.Refs) > 0:
