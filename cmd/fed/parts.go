@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -59,6 +60,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if p.api, err = p.newAPI(); err != nil {
 		return err
 	}
+	debug.SetGCPercent(garbageAtFirst)
 	return p.api.LoadQueue(ctx, p.ctl.Load)
 }
 
