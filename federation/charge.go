@@ -4,7 +4,7 @@ import "time"
 
 // Charge is what one run of a job held, for how long, on whose account and at which price: what books are made of.
 // It is written once, in the commit that ends the run, and never changed. A job costs what its charges come to,
-// and an array that is spread what those of its tasks do.
+// and an array what those of its tasks do.
 //
 // A run is one start of a job at a site, or of one task of an array that a site has whole. One that its site ends
 // to queue the job again is charged like any other. Times are by the site's clock.

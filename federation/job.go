@@ -66,8 +66,8 @@ type Job struct {
 	Restarts int // how often it was requeued, over all sites
 	Cost     Money
 
-	// Part is set for a job that is one task of an array and has a record of its own, because the array is spread over
-	// sites. Such a job has a number of its own, as a started task has in Slurm, and its Spec has no Array.
+	// Part is set for a job that is one task of an array: each has a record from when it is bound, with a number of its own, as a started
+	// task has in Slurm. Its Spec has no Array.
 	Part *ArrayPart
 	// Component is set for a further component of a heterogeneous job. The first one, its leader, has the others in Spec.Het and is
 	// what is placed and submitted; the components follow it.
@@ -134,7 +134,8 @@ type ArrayWhole struct {
 	Count, Min, Max, Step int
 	Limit                 int // tasks that may run at once, over all sites together; 0: all
 	// Spread: its tasks are bound to sites one by one. Each that is becomes a job with a [ArrayPart]; Spec.Array
-	// names those that still wait, and is empty when there are none.
+	// names those that still wait, and is empty when there are none. Unset: an earlier version has handed the array over to a site as a
+	// whole, or nobody has taken it up yet.
 	Spread bool
 }
 

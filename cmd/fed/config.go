@@ -76,7 +76,7 @@ type Policy struct {
 	WaitJobHour float64 `yaml:"wait_job_hour"`
 	// Dollars that an hour of waiting costs, per GPU of the job.
 	WaitGPUHour float64 `yaml:"wait_gpu_hour"`
-	// Jobs that may wait at one site beyond what it can start now.
+	// Jobs that may wait at one site beyond what it can start now. Where jobs end within seconds, as many as end in four seconds may.
 	Backlog int `yaml:"backlog"`
 	// A job is bound to a site that can start it within this time; otherwise it waits in the
 	// federation's queue. Where jobs of others wait too, it is bound at once and waits in the site's own queue.
@@ -106,7 +106,7 @@ type SiteConfig struct {
 	Prices accounting.Prices `yaml:"prices,omitempty"`
 	// Relative speed by GPU type, 1 if not set: a job runs half as long on GPUs with 2.
 	Speed map[string]float64 `yaml:"speed,omitempty"`
-	// Jobs that may wait at the site beyond what it can start now. That of policy if not set.
+	// Jobs that may wait at the site beyond what it can start now, however short they are. That of policy if not set.
 	Backlog int `yaml:"backlog,omitempty"`
 	// Partition of jobs that name none. slurmrestd of Slurm 24.11 does not say which it is.
 	Partition string `yaml:"default_partition,omitempty"`

@@ -55,9 +55,9 @@ type tried struct {
 type family struct {
 	tasks    map[int]*federation.Task // of an array: those with a record of their own
 	whole    []int                    // of an array that an earlier version has handed over to a site: its tasks there. See whole.go
-	array    *job                     // of a job that is a task of an array which is spread: the array
-	taskJobs map[int]*job             // of an array that is spread: the jobs of its tasks that have not ended
-	rest     []int                    // of an array that is spread: its tasks that are not jobs yet, in rising order
+	array    *job                     // of a job that is a task of an array: the array
+	taskJobs map[int]*job             // of an array: the jobs of its tasks that have not ended
+	rest     []int                    // of an array: its tasks that are not jobs yet, in rising order
 	offers   []*offered               // of these, those that placement knows of, in the same order
 	// taskSpec is what each task of an array asks for; nil: not made yet. See specOfTasks.
 	taskSpec *sbatch.Spec

@@ -9,14 +9,14 @@ import (
 	"fsub/sbatch"
 )
 
-// offered is a task of a spread array, as the job that it would become, that placement knows of: a plan may bind it.
+// offered is a task of an array, as the job that it would become, that placement knows of: a plan may bind it.
 type offered struct {
 	array  *job
 	task   *federation.Job
 	reason federation.Reason // why it waits; "": no plan has said so yet
 }
 
-// offer has placement know of those tasks of a spread array that may be bound now, and of no other ones. It returns why the array waits, "" if that is for
+// offer has placement know of those tasks of an array that may be bound now, and of no other ones. It returns why the array waits, "" if that is for
 // the next plan to say.
 func (c *arrays) offer(j *job, now time.Time) federation.Reason {
 	room := c.ahead(j)

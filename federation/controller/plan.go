@@ -173,7 +173,7 @@ func (c *Controller) mayBind(p *job) bool {
 	return limit == 0 || p.array.running() < limit
 }
 
-// decideTask carries out what a plan says of a task that waits in a spread array.
+// decideTask carries out what a plan says of a task that waits in an array.
 func (c *Controller) decideTask(o *offered, d *federation.Decision) {
 	j := o.array
 	if !d.Bind {

@@ -80,7 +80,7 @@ func (c *arrays) spread(j *job) {
 // spreads reports whether j is an array whose tasks are bound one by one: each, but for what whole.go is there for.
 func (j *job) spreads() bool { return j.Whole != nil && j.Whole.Spread }
 
-// readRest reads which tasks of a spread array have not been bound yet. Of one that was cancelled none will be.
+// readRest reads which tasks of an array have not been bound yet. Of one that was cancelled none will be.
 func (j *job) readRest() error {
 	j.rest = nil
 	if j.Spec.Array == "" || j.Cancel || j.State.Ended() {
@@ -102,7 +102,7 @@ func wholeOf(spec string) *federation.ArrayWhole {
 	}
 }
 
-// running is how many tasks of a spread array count against its limit: those that are at a site.
+// running is how many tasks of an array count against its limit: those that are at a site.
 func (j *job) running() int {
 	n := 0
 	for _, p := range j.taskJobs {

@@ -9,7 +9,7 @@ import (
 	"fsub/sbatch"
 )
 
-// makeTaskJob is the job that one task of a spread array becomes.
+// makeTaskJob is the job that one task of an array becomes.
 func (j *job) makeTaskJob(id federation.JobID, index int) federation.Job {
 	p := federation.Job{
 		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.specOfTasks(), Demand: j.Demand, State: federation.Pending, Reason: federation.ReasonPriority,
@@ -30,7 +30,7 @@ func (j *job) specOfTasks() *sbatch.Spec {
 	return j.taskSpec
 }
 
-// addPart makes a task of a spread array a job. It is in the queue only after queue.add.
+// addPart makes a task of an array a job. It is in the queue only after queue.add.
 func (c *arrays) addPart(array *job, part *federation.Job) *job {
 	p := newJob(*part)
 	p.join().array = array
@@ -47,7 +47,7 @@ func (c *arrays) addPart(array *job, part *federation.Job) *job {
 	return p
 }
 
-// splitOff makes one waiting task of a spread array a job, in the queue, so that something can be done with it
+// splitOff makes one waiting task of an array a job, in the queue, so that something can be done with it
 // alone. It returns nil if the task does not wait, or no ID is at hand.
 func (c *arrays) splitOff(array *job, index int) *job {
 	_, ok := slices.BinarySearch(array.rest, index)
@@ -103,7 +103,7 @@ func (c *arrays) changed(p *job) {
 	c.endIfDone(array, p.End)
 }
 
-// endIfDone ends a spread array of which nothing waits and nothing runs.
+// endIfDone ends an array of which nothing waits and nothing runs.
 func (c *arrays) endIfDone(j *job, at time.Time) {
 	if len(j.rest) > 0 || len(j.taskJobs) > 0 || j.State.Ended() {
 		return
@@ -113,7 +113,7 @@ func (c *arrays) endIfDone(j *job, at time.Time) {
 	c.owner.end(j, state, j.endReason(state), at)
 }
 
-// endReason is why a spread array has ended as it has: for what its waiting tasks were given up, else as the first
+// endReason is why an array has ended as it has: for what its waiting tasks were given up, else as the first
 // of its tasks that has ended so. That it waited for something counts no more.
 func (j *job) endReason(state federation.State) federation.Reason {
 	switch {
