@@ -1,0 +1,96 @@
+package api
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"fsub/federation"
+	"fsub/federation/api/listing"
+)
+
+// otherWorld reports whether the sites have changed in what rows depend on: partitions' limits and defaults, and the types of GRES.
+func (q *queue) otherWorld(v *listing.View) bool {
+	seen := make([]*federation.Observation, len(v.Sites))
+	for i, site := range v.Sites {
+		seen[i] = site.Seen
+	}
+	if slices.Equal(seen, q.seen) {
+		return false
+	}
+	q.seen = seen
+	before := q.world
+	q.world = worldOf(v)
+	return q.world != before
+}
+
+func worldOf(v *listing.View) string {
+	b := []byte(v.Default)
+	number := func(n int64) { b = binary.AppendVarint(b, n) }
+	text := func(s string) { b = append(append(b, s...), 0) }
+	for _, site := range v.Sites {
+		text(string(site.Name))
+		if site.Seen == nil {
+			continue
+		}
+		for i := range site.Seen.Partitions {
+			p := &site.Seen.Partitions[i]
+			text(p.Name)
+			number(int64(p.MaxTime))
+			number(int64(p.DefaultTime))
+			number(int64(p.DefMemPerCPU))
+			number(int64(p.DefMemPerNode))
+		}
+		for i := range site.Seen.Nodes {
+			n := &site.Seen.Nodes[i]
+			text(n.Name)
+			for _, g := range n.GRES {
+				text(g.Name)
+				text(g.Type)
+			}
+		}
+	}
+	return string(b)
+}
+
+// remake makes the rows anew, because the sites are others in what rows depend on. What jobs that wait alike have in common is written once for all of
+// them, and where it stays the same so do their rows; other jobs are read again.
+func (q *queue) remake(ctx context.Context, v *listing.View) error {
+	others := map[*rowKind]*rowKind{}
+	for like, kind := range q.kinds {
+		next, ok := kindOf(v, kind.job)
+		if !ok {
+			return errOtherForm
+		}
+		next.rows = kind.rows
+		switch {
+		case !q.shown:
+			*kind = *next
+		case next.facts != kind.facts || next.shared != kind.shared:
+			q.kinds[like], others[kind] = next, next
+		}
+	}
+	var read []federation.JobID
+	for id, k := range q.jobs {
+		if k.rest != nil {
+			read = append(read, id)
+		} else if kind := others[k.row.kind]; kind != nil {
+			k.row.dead = true
+			q.dead++
+			row := k.row
+			row.kind, row.dead = kind, false
+			q.add(id, &queuedJob{row: row})
+		}
+	}
+	if len(read) == 0 {
+		return nil
+	}
+	jobs, err := q.store.Jobs(ctx, federation.JobQuery{IDs: read, Alone: true})
+	if err != nil {
+		return err
+	}
+	return q.takeAll(ctx, v, jobs)
+}
+
+var errOtherForm = errors.New("the rows of jobs that wait have another form now")
