@@ -29,8 +29,8 @@ func (l *lists) init() {
 }
 
 // list is a list that a site is asked for again and again, and that seldom changes: nodes, partitions, the states of jobs. What an element was
-// read as is kept beside the hash of its text, and only what is written differently than the last time is read again. A look at a hundred
-// nodes of which none has changed takes a tenth of a millisecond instead of two and a half.
+// read as is kept beside the hash of its text, and only what is written differently than the last time is read again. A look at nodes
+// of which none has changed takes a twentieth of the time that decoding them does.
 type list[W, T any] struct {
 	op, path string
 	query    url.Values
