@@ -89,7 +89,7 @@ func (c *candidate) borne() bool {
 	return c.most == nil || c.site.bears(c.site.model.parts[c.pool], c.most)
 }
 
-// pay commits what units of the candidate may cost. On shared nodes each further one costs part of what the first does.
+// pay commits what the candidate may cost; on shared nodes, for its share of them.
 func (c *candidate) pay(now time.Time) {
 	if c.most == nil {
 		return
