@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -174,7 +175,8 @@ func (c *nodes) history(s *site, o *federation.Observation) {
 		switch by := health.AuthorOf(node, text, c.cfg.Federation); {
 		case by == health.Ours:
 			e.Who = r.Owner
-		case is.word == "UP" && r.Wants(c.now()) == federation.WishResume && c.now().Sub(n.fresh) < time.Minute:
+		case strings.HasPrefix(was.reason, c.cfg.Federation+":") && strings.Contains(was.word, "DRAIN") && !strings.Contains(is.word, "DRAIN") &&
+			r.Wants(c.now()) == federation.WishResume:
 			if e.Who, e.Why = r.Owner, "resumed"; r.Wish == federation.WishDrain {
 				e.Why = "the drain was until " + r.Until.UTC().Format(time.RFC3339)
 			}

@@ -195,6 +195,13 @@ func TestDrainOfAdmin(t *testing.T) {
 	if got := b.nodeHistory("n1"); got != ">DRAIN root cooling; DRAIN>UP; UP>DRAIN olga "+fan+"; DRAIN>UP olga resumed" {
 		t.Errorf("history %s", got)
 	}
+	h.set("n1", "cooling", "DRAIN")
+	b.wait(4 * time.Second)
+	h.set("n1", "") // by whom is not known, though a resume was wanted last
+	b.wait(4 * time.Second)
+	if got := b.nodeHistory("n1"); !strings.HasSuffix(got, "; UP>DRAIN root cooling; DRAIN>UP") {
+		t.Errorf("history %s", got)
+	}
 	before := b.nodeHistory("n1")
 	b.restart()
 	b.drive(h)
