@@ -226,6 +226,9 @@ func (h *history) compare() {
 	for _, s := range known.Sites {
 		got = append(got, tellSite(*s, s.Bound))
 		h.held = max(h.held, len(s.Bound))
+		if shown := c.queue.world.Bound(s.Name); !slices.Equal(shown, s.Bound) {
+			h.t.Fatalf("at %s %v are shown as bound, not %v", s.Name, shown, s.Bound)
+		}
 	}
 	want = append(h.walkJobs(now), h.walkSites(now)...)
 	if !slices.Equal(got, want) {

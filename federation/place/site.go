@@ -21,6 +21,7 @@ type siteState struct {
 	claims  map[federation.JobID]federation.Bound
 	bound   []federation.Bound       // what holdBound goes through; nil: to be made
 	runs    map[federation.JobID]int // see heldIn; of the observation that bound is made of
+	shown   []federation.Bound       // see World.Bound; nil: to be made
 	books   *capacity                // see capacity
 	shared  []bool                   // by pool: others wait for its nodes; nil: for none
 

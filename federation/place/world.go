@@ -109,7 +109,7 @@ func (w *World) SetSite(s *federation.Site) {
 	}
 	st := w.sites[i]
 	old := st.site
-	st.site = s
+	st.site, st.shown = s, nil
 	st.limit = cmp.Or(max(s.Backlog, 0), max(w.policy.Backlog, s.Ahead))
 	w.apart = w.apart || s.FileSystems != nil
 	if old == nil {
@@ -141,7 +141,7 @@ func (w *World) Claim(site federation.SiteName, b federation.Bound) {
 		st.claims = map[federation.JobID]federation.Bound{}
 	}
 	old := st.claims[b.Job.ID]
-	st.claims[b.Job.ID] = b
+	st.claims[b.Job.ID], st.shown = b, nil
 	w.rebound(st, b.Job.ID, max(old.Units, b.Units))
 }
 
@@ -153,6 +153,7 @@ func (w *World) Release(site federation.SiteName, id federation.JobID) {
 	}
 	units := st.claims[id].Units
 	delete(st.claims, id)
+	st.shown = nil
 	w.rebound(st, id, units)
 }
 
@@ -171,14 +172,17 @@ func (w *World) site(name federation.SiteName) *siteState {
 	return w.sites[i]
 }
 
-// Bound are the jobs that a site has and that its newest observation does not show as running, in the order in which they were given.
+// Bound are the jobs that a site has and that its newest observation does not show as running, in the order in which they were given. The
+// slice is not to be changed.
 func (w *World) Bound(site federation.SiteName) []federation.Bound {
 	st := w.site(site)
 	if st == nil {
 		return nil
 	}
-	held, _ := st.heldIn(st.site.Seen)
-	return held
+	if st.shown == nil {
+		st.shown, _ = st.heldIn(st.site.Seen)
+	}
+	return st.shown
 }
 
 // Len is how many jobs are in the queue.
