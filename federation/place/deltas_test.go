@@ -168,7 +168,7 @@ func (d *deltas) drawSite() {
 	t := d.t
 	i := rapid.IntRange(0, len(d.sites)-1).Draw(t, "site")
 	site := *d.sites[i]
-	switch rapid.SampledFrom([]string{"look", "use", "use", "use", "state", "price", "answer"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"look", "use", "use", "use", "state", "price", "answer", "limit"}).Draw(t, "what") {
 	case "look":
 		if site.Seen != nil {
 			obs := *site.Seen
@@ -181,6 +181,11 @@ func (d *deltas) drawSite() {
 		}
 	case "state":
 		site.State = rapid.SampledFrom([]federation.FedState{federation.FedActive, federation.FedActive, federation.FedDrain}).Draw(t, "state")
+	case "limit":
+		site.Limited = nil
+		if rapid.Bool().Draw(t, "reached") {
+			site.Limited = []federation.Limited{{User: rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "of"), Account: rapid.SampledFrom([]string{"", "ml"}).Draw(t, "account")}}
+		}
 	case "answer":
 		site.Answering = rapid.Bool().Draw(t, "answers")
 	case "price":

@@ -17,7 +17,7 @@ import (
 
 // world is a federation written down in lines, for the transcripts:
 //
-//	site alpha [state=DRAIN] [silent] [unseen] [backlog=2] [error=word] [filesystems=/home,/scratch|none] [lacks=option] [options=plugin/name,...] [tasks]
+//	site alpha [state=DRAIN] [silent] [unseen] [backlog=2] [error=word] [filesystems=/home,/scratch|none] [lacks=option] [options=plugin/name,...] [tasks] [limited=alice,...]
 //	price gres/gpu:h100=2.10 cpu=0.01
 //	speed h100=2
 //	partition main default max=24h nodes=n[1-4] starts=2 ...
@@ -170,6 +170,9 @@ func newSite(ws words, now time.Time) *federation.Site {
 	s.Backlog, _ = strconv.Atoi(ws.value["backlog"])
 	if s.FileSystems = ws.list("filesystems"); ws.value["filesystems"] == "none" {
 		s.FileSystems = []string{}
+	}
+	for _, user := range ws.list("limited") {
+		s.Limited = append(s.Limited, federation.Limited{User: user})
 	}
 	for _, o := range ws.list("options") {
 		plugin, name, _ := strings.Cut(o, "/")
