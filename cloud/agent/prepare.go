@@ -14,6 +14,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/container/hold"
 	"fsub/cloud/jobenv"
+	"fsub/sbatch"
 )
 
 // prepare makes all that the run needs on this machine: user, names, directories, cgroup, sockets.
@@ -152,11 +153,11 @@ func (r *run) fileName(pattern string) string {
 		return ""
 	}
 	l := r.l
-	n := jobenv.Names{Job: l.Job, JobName: l.Groups[0].Spec.Name, User: l.User.Name, Node: r.node.Name, Step: "batch", Dir: l.Groups[0].Spec.WorkDir}
+	n := sbatch.FileVars{Job: l.Job, JobName: l.Groups[0].Spec.Name, User: l.User.Name, Node: r.node.Name, Step: "batch", Dir: l.Groups[0].Spec.WorkDir}
 	if l.Array != nil {
 		n.ArrayJob, n.Task = l.Array.Job, l.Array.Task
 	}
-	return jobenv.FileName(pattern, n)
+	return sbatch.FileName(pattern, n)
 }
 
 // environment is the script's. Its process's number is filled in by the process itself.

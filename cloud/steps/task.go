@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fsub/cloud/jobenv"
 	"fsub/cloud/steps/wire"
+	"fsub/sbatch"
 )
 
 // start starts the i-th task of the node. If it cannot, the task has ended with the error's number,
@@ -172,7 +172,7 @@ func (d *daemon) output(c *child, s wire.Stream, rank int, kind wire.Kind, name 
 
 // fileName expands a pattern for a task of this node.
 func (d *daemon) fileName(pattern string, rank int) string {
-	return jobenv.FileName(pattern, jobenv.Names{
+	return sbatch.FileName(pattern, sbatch.FileVars{
 		Job: d.n.Job, ArrayJob: d.n.Names.ArrayJob, Task: d.n.Names.Task, JobName: d.n.Names.JobName, User: d.n.Names.User, Node: d.n.Host0, NodeID: d.n.Node,
 		Step: strconv.FormatUint(uint64(d.n.Step), 10), Rank: rank, Dir: d.n.Part.Dir,
 	})

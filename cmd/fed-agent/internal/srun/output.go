@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"fsub/cloud/jobenv"
 	"fsub/cloud/steps/wire"
+	"fsub/sbatch"
 )
 
 // sink is where the tasks' stdout or stderr goes.
@@ -94,7 +94,7 @@ func (s *session) open(pattern, what string) (*os.File, error) {
 
 func (s *session) fileName(pattern string) string {
 	dir, _ := os.Getwd()
-	n := jobenv.Names{Job: s.layout.Job, JobName: envOf(s.env, "SLURM_JOB_NAME"), User: envOf(s.env, "USER"), Step: strconv.FormatUint(uint64(s.layout.Step), 10), Dir: dir}
+	n := sbatch.FileVars{Job: s.layout.Job, JobName: envOf(s.env, "SLURM_JOB_NAME"), User: envOf(s.env, "USER"), Step: strconv.FormatUint(uint64(s.layout.Step), 10), Dir: dir}
 	if s.first.name != "" {
 		n.JobName = s.first.name
 	}
@@ -102,5 +102,5 @@ func (s *session) fileName(pattern string) string {
 		n.ArrayJob = uint32(a)
 		n.Task, _ = strconv.Atoi(envOf(s.env, "SLURM_ARRAY_TASK_ID"))
 	}
-	return jobenv.FileName(pattern, n)
+	return sbatch.FileName(pattern, n)
 }

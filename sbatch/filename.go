@@ -1,12 +1,12 @@
-package jobenv
+package sbatch
 
 import (
 	"strconv"
 	"strings"
 )
 
-// Names are what the letters of a file name pattern stand for.
-type Names struct {
+// FileVars are what the letters of a file name pattern stand for.
+type FileVars struct {
 	Job      uint32 // %j, %J, and %A outside of arrays
 	ArrayJob uint32 // %A; 0: no array's task
 	Task     int    // %a, and %b its last digit
@@ -27,7 +27,7 @@ const noTask = 4294967294
 
 // FileName expands a pattern of --output, --error or --input as slurmd does, and makes it absolute.
 // "%5j" is a number of at least five digits. A backslash anywhere turns expansion off, and is removed.
-func FileName(pattern string, n Names) string {
+func FileName(pattern string, n FileVars) string {
 	name := pattern
 	switch {
 	case pattern == "none":
@@ -43,7 +43,7 @@ func FileName(pattern string, n Names) string {
 	return strings.TrimSuffix(n.Dir, "/") + "/" + name // not cleaned: Slurm does not either
 }
 
-func (n *Names) expand(pattern string) string {
+func (n *FileVars) expand(pattern string) string {
 	b := make([]byte, 0, len(pattern)+32)
 	for i := 0; i < len(pattern); i++ {
 		if pattern[i] != '%' {
@@ -77,7 +77,7 @@ func (n *Names) expand(pattern string) string {
 }
 
 // letter is what a letter of a pattern stands for. Only numbers have a width.
-func (n *Names) letter(c byte, width string) (string, bool) {
+func (n *FileVars) letter(c byte, width string) (string, bool) {
 	task, array := uint64(noTask), uint64(n.Job)
 	if n.ArrayJob != 0 {
 		task, array = uint64(n.Task), uint64(n.ArrayJob)
@@ -120,7 +120,7 @@ func (n *Names) letter(c byte, width string) (string, bool) {
 	return "", false
 }
 
-func (n *Names) batch() bool { return n.Step == "" || n.Step == "batch" }
+func (n *FileVars) batch() bool { return n.Step == "" || n.Step == "batch" }
 
 // padded writes a number with zeros before it.
 func padded(v uint64, width string) string {

@@ -1,4 +1,4 @@
-package jobenv
+package sbatch
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 
 // The names are those that 24.11.5 made of the patterns, for the output of a batch script and of a step.
 func TestFileName(t *testing.T) {
-	plain := Names{Job: 100337, JobName: "a b", User: "alice", Node: "alpha1.example.org", Dir: "/d"}
+	plain := FileVars{Job: 100337, JobName: "a b", User: "alice", Node: "alpha1.example.org", Dir: "/d"}
 	task := plain
 	task.ArrayJob, task.Task, task.Job = 100338, 7, 100338
 	step := task
@@ -36,7 +36,7 @@ func TestFileName(t *testing.T) {
 		{"sub/o-%j", "sub/o-100337", "sub/o-100338", "sub/o-100338"},
 	} {
 		for _, k := range []struct {
-			n    Names
+			n    FileVars
 			want string
 		}{{plain, c.plain}, {task, c.task}, {step, c.step}} {
 			if got := FileName(c.pattern, k.n); got != "/d/"+k.want {
@@ -57,7 +57,7 @@ func FuzzFileName(f *testing.F) {
 		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, pattern string) {
-		got := FileName(pattern, Names{Job: 1, Dir: "/d"})
+		got := FileName(pattern, FileVars{Job: 1, Dir: "/d"})
 		if pattern != "none" && !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(strings.ReplaceAll(pattern, `\`, ""), "/") && !strings.HasPrefix(got, "/d/") {
 			t.Errorf("%q: %q", pattern, got)
 		}
