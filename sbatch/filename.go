@@ -9,7 +9,7 @@ import (
 type FileVars struct {
 	Job      uint32 // %j, %J, and %A outside of arrays
 	ArrayJob uint32 // %A; 0: no array's task
-	Task     int    // %a, and %b its last digit
+	Task     int    // %a, and %b its last digit; negative: none, though ArrayJob is set
 	JobName  string // %x
 	User     string // %u
 	Node     string // %N: short host name
@@ -80,7 +80,10 @@ func (n *FileVars) expand(pattern string) string {
 func (n *FileVars) letter(c byte, width string) (string, bool) {
 	task, array := uint64(noTask), uint64(n.Job)
 	if n.ArrayJob != 0 {
-		task, array = uint64(n.Task), uint64(n.ArrayJob)
+		array = uint64(n.ArrayJob)
+	}
+	if n.ArrayJob != 0 && n.Task >= 0 {
+		task = uint64(n.Task)
 	}
 	switch c {
 	case 'A':

@@ -52,6 +52,22 @@ func TestFileName(t *testing.T) {
 }
 
 // A pattern is expanded without fault, whatever it is, and stays below its folder if it has no slash.
+func TestFileNameOfAnArraysTask(t *testing.T) {
+	v := FileVars{Job: 1208, ArrayJob: 1207, Task: 7, JobName: "wrap", User: "alice", Node: "n1"}
+	for pattern, want := range map[string]string{
+		"%3a_%5A_%j_%x_%u_%N_%n_%t_%s_%J_%b_%%_%4j": "007_01207_1208_wrap_alice_n1_0_0_batch_1208_7_%_1208",
+		`bs_\%j.out`: "bs_%j.out", "a%": "a%", "%q%12j": "%q0000001208", "%": "%", "slurm-%A_%a.out": "slurm-1207_7.out",
+	} {
+		if got := FileName(pattern, v); got != want {
+			t.Errorf("%s: %q, want %q", pattern, got, want)
+		}
+	}
+	v.Task = -1
+	if got := FileName("%A %a", v); got != "1207 4294967294" {
+		t.Errorf("an array without a task: %q", got)
+	}
+}
+
 func FuzzFileName(f *testing.F) {
 	for _, p := range []string{"%j", "%99999999999999999999j", "%", "%%%", `a\%`, "%é", "%5"} {
 		f.Add(p)

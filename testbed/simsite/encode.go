@@ -107,50 +107,7 @@ func (j *job) output() string {
 			name = "slurm-%A_%a.out"
 		}
 	}
-	if strings.Contains(name, "%") && !strings.Contains(name, `\`) {
-		name = j.expand(name)
-	}
-	if !strings.HasPrefix(name, "/") {
-		name = strings.TrimSuffix(j.desc.WorkDir, "/") + "/" + name
-	}
-	return name
-}
-
-// taskNumber is what %a stands for: 4294967294 where there is no task.
-func (j *job) taskNumber() uint32 {
-	if j.task < 0 {
-		return 1<<32 - 2
-	}
-	return uint32(j.task)
-}
-
-// expand puts in the values of a file name's patterns, of those that are known without a node.
-func (j *job) expand(name string) string {
-	out := make([]byte, 0, len(name)+16)
-	for i := 0; i < len(name); i++ {
-		if name[i] != '%' || i+1 == len(name) {
-			out = append(out, name[i])
-			continue
-		}
-		i++
-		switch name[i] {
-		case 'j':
-			out = strconv.AppendUint(out, uint64(j.id), 10)
-		case 'A':
-			out = strconv.AppendUint(out, uint64(j.groupID()), 10)
-		case 'a':
-			out = strconv.AppendUint(out, uint64(j.taskNumber()), 10)
-		case 'u':
-			out = append(out, j.user.Name...)
-		case 'x':
-			out = append(out, j.desc.Name...)
-		case '%':
-			out = append(out, '%')
-		default:
-			out = append(out, '%', name[i])
-		}
-	}
-	return string(out)
+	return sbatch.FileName(name, sbatch.FileVars{Job: j.id, ArrayJob: j.groupID(), Task: j.task, JobName: j.desc.Name, User: j.user.Name, Dir: j.desc.WorkDir})
 }
 
 func (j *job) resources() *wire.JobResources {

@@ -159,9 +159,9 @@ func setArray(w *wire.Job, p *Part) {
 
 func (v *View) setFiles(w *wire.Job, p *Part) {
 	j := p.Job
-	vars := fileVars{id: cmp.Or(p.array, j.ID), jobID: p.id, task: -1, name: j.Spec.Name, user: j.User, node: firstNode(p.nodes)}
+	vars := sbatch.FileVars{Job: p.id, ArrayJob: uint32(cmp.Or(p.array, j.ID)), Task: -1, JobName: j.Spec.Name, User: j.User, Node: firstNode(p.nodes)}
 	if p.task != nil {
-		vars.task = p.task.Index
+		vars.Task = p.task.Index
 	}
 	out := stdFile(j, j.Spec.Output)
 	errFile, in := out, "/dev/null"
@@ -171,7 +171,7 @@ func (v *View) setFiles(w *wire.Job, p *Part) {
 	if j.Spec.Input != "" {
 		in = stdFile(j, j.Spec.Input)
 	}
-	xo, xe, xi := expandFile(out, vars), expandFile(errFile, vars), expandFile(in, vars)
+	xo, xe, xi := sbatch.FileName(out, vars), sbatch.FileName(errFile, vars), sbatch.FileName(in, vars)
 	if v.Expand {
 		w.StdOut, w.StdErr, w.StdIn = xo, xe, xi
 		return
