@@ -150,18 +150,10 @@ func gresText(g federation.GRES, n int) string {
 
 // exitCode shows a wait(2) status.
 func exitCode(state federation.State, exit int32) wire.ExitCode {
-	code, sig := exit>>8&255, exit&127
-	e := wire.ExitCode{Status: wire.Strings{"SUCCESS"}, ReturnCode: wire.Num(int64(code)), Signal: wire.ExitSignal{ID: wire.Num(0)}}
-	switch {
-	case state == federation.Pending:
-		e.Status = wire.Strings{"PENDING"}
-	case sig != 0:
-		e.Status = wire.Strings{"SIGNALED"}
-		e.Signal = wire.ExitSignal{ID: wire.Num(int64(sig)), Name: signalName(strconv.Itoa(int(sig)))}
-	case code != 0:
-		e.Status = wire.Strings{"ERROR"}
+	if state == federation.Pending {
+		return wire.ExitCode{Status: wire.Strings{"PENDING"}, ReturnCode: wire.Num(0)}
 	}
-	return e
+	return wire.ExitOf(exit)
 }
 
 // wireNode is a node as slurmctld shows it.

@@ -65,7 +65,7 @@ func (v *View) DBRecord(p *Part) wire.DBJob {
 	w.StdOutExpanded, w.StdErrExpanded, w.StdInExpanded = job.StdOutExpanded, job.StdErrExpanded, job.StdInExpanded
 	w.StdOut, w.StdErr, w.StdIn = job.StdOut, job.StdErr, job.StdIn
 	if stopped(p.State) { // slurmdbd has the signal with the batch step
-		w.ExitCode = exitCode(0)
+		w.ExitCode = wire.ExitOf(0)
 	}
 	if p.State != federation.Pending { // slurmdbd keeps why a job waited, not how it ended
 		w.State.Reason = "None"
@@ -141,7 +141,7 @@ func batchStep(p *Part, w *wire.DBJob) wire.DBStep {
 	st.Step.ID, st.Step.Name = wire.Text(p.Name()+".batch"), "batch"
 	st.State, st.ExitCode = w.State.Current, w.ExitCode
 	if stopped(p.State) {
-		st.State, st.ExitCode = wire.Strings{wire.StateCancelled}, exitCode(15)
+		st.State, st.ExitCode = wire.Strings{wire.StateCancelled}, wire.ExitOf(15)
 	}
 	st.Time.Elapsed, st.Time.Suspended = w.Time.Elapsed, w.Time.Suspended
 	st.Time.Start = wire.Num(w.Time.Start)

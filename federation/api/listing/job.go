@@ -24,7 +24,7 @@ func (v *View) Record(p *Part) wire.Job {
 		Cluster: cmp.Or(string(j.Site), v.cluster), Command: sp.Command, Comment: sp.Comment, Dependency: sp.Dependency,
 		BillableTRES: wire.Float{Set: true, Number: float64(z.CPUs)}, CPUsPerTask: wire.Num(int64(max(sp.CPUsPerTask, 1))),
 		Deadline: wire.Time(sp.Deadline), DelayBoot: wire.Num(0), SubmitTime: wire.Time(j.Submit), SuspendTime: wire.Time(p.suspension.At),
-		DerivedExitCode: exitCode(0), ExitCode: exitCode(p.exit), Features: sp.Constraint, ExcludedNodes: sp.Exclude,
+		DerivedExitCode: wire.ExitOf(0), ExitCode: wire.ExitOf(p.exit), Features: sp.Constraint, ExcludedNodes: sp.Exclude,
 		GroupID: wire.Int(j.GID), HetJobID: wire.Num(0), HetJobOffset: wire.Num(0), JobID: int64(p.id),
 		State: p.States(), StateReason: shownReason(p.reason), StateDescription: hiddenReason(p.reason),
 		LastSchedEvaluation: wire.Num(0), MailUser: cmp.Or(sp.MailUser, j.User), MaxCPUs: wire.Num(0), MaxNodes: wire.Num(int64(sp.MaxNodes)),
@@ -43,7 +43,7 @@ func (v *View) Record(p *Part) wire.Job {
 	}
 	w.GroupName, _ = v.users.GroupName(j.GID)
 	if !p.State.Ended() && p.State != federation.Completing { // it may have run before
-		w.ExitCode = exitCode(0)
+		w.ExitCode = wire.ExitOf(0)
 	}
 	w.Priority = wire.Num(0)
 	if p.State != federation.Suspended {
@@ -216,24 +216,6 @@ func jobState(s federation.State) wire.Strings {
 		return wire.Strings{string(federation.Running), string(s)}
 	}
 	return wire.Strings{string(s)}
-}
-
-// exitCode is a status of wait(2) as slurmrestd writes it.
-func exitCode(status int32) wire.ExitCode {
-	code, sig := int64(status>>8)&0xff, int64(status&0x7f)
-	e := wire.ExitCode{Status: wire.Strings{"SUCCESS"}, ReturnCode: wire.Num(code)}
-	switch {
-	case sig != 0:
-		e.Status, e.Signal.ID, e.Signal.Name = wire.Strings{"SIGNALED"}, wire.Num(sig), signalName(sig)
-	case code != 0:
-		e.Status = wire.Strings{"ERROR"}
-	}
-	return e
-}
-
-func signalName(n int64) string {
-	return map[int64]string{1: "HUP", 2: "INT", 3: "QUIT", 4: "ILL", 6: "ABRT", 7: "BUS", 8: "FPE", 9: "KILL", 10: "USR1", 11: "SEGV",
-		12: "USR2", 13: "PIPE", 14: "ALRM", 15: "TERM"}[n]
 }
 
 // shownReason is a reason in words that Slurm's clients know. Ours, which begin with Fed, become the nearest of Slurm's.

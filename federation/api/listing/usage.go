@@ -131,7 +131,7 @@ func fillUsage(w *wire.DBJob, u *federation.Usage, name string) {
 			derived = max(derived, s.ExitStatus)
 		}
 	}
-	w.DerivedExitCode = exitCode(derived)
+	w.DerivedExitCode = wire.ExitOf(derived)
 }
 
 // withoutEnergy leaves out energy, which Slurm counts among what was given, as -2 joules.
@@ -141,7 +141,7 @@ func withoutEnergy(list []federation.Amount) wire.List[wire.TRES] {
 
 func stepRecord(s *federation.Step, name string) wire.DBStep {
 	var st wire.DBStep
-	st.Step.ID, st.Step.Name, st.State, st.ExitCode = wire.Text(name+"."+s.ID), s.Name, wire.Strings{string(dbState(s.State))}, exitCode(s.ExitStatus)
+	st.Step.ID, st.Step.Name, st.State, st.ExitCode = wire.Text(name+"."+s.ID), s.Name, wire.Strings{string(dbState(s.State))}, wire.ExitOf(s.ExitStatus)
 	st.KillRequestUser = s.KilledBy
 	st.Nodes.Range, st.Nodes.Count, st.Nodes.List, st.Tasks.Count = s.Nodes, int64(s.NumNodes), wire.Strings{s.Nodes}, int64(s.NumTasks)
 	st.Time.Start, st.Time.End, st.Time.Elapsed = wire.Time(s.Start), wire.Time(s.End), int64(s.Elapsed/time.Second)
