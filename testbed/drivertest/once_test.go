@@ -48,9 +48,7 @@ func runOnce(t *testing.T, b *bed.Bed, site string, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Rate(proxy.LoseReply, 0.25)
-	p.Rate(proxy.LoseRequest, 0.1)
-	p.Rate(proxy.BadGateway, 0.1)
+	p.Rate(map[proxy.Fault]float64{proxy.LoseReply: 0.25, proxy.LoseRequest: 0.1, proxy.BadGateway: 0.1}, false)
 	begun := time.Now()
 	ids := make([]federation.JobID, jobs)
 	var g errgroup.Group
@@ -62,8 +60,11 @@ func runOnce(t *testing.T, b *bed.Bed, site string, seed uint64) {
 	if err := g.Wait(); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	t.Logf("%d jobs, %d replies lost, %d requests lost, %d answers 502", jobs, p.Count(proxy.LoseReply), p.Count(proxy.LoseRequest), p.Count(proxy.BadGateway))
-	if p.Count(proxy.LoseReply) == 0 {
+	replies, _ := p.Count(proxy.LoseReply)
+	requests, _ := p.Count(proxy.LoseRequest)
+	bad, _ := p.Count(proxy.BadGateway)
+	t.Logf("%d jobs, %d replies lost, %d requests lost, %d answers 502", jobs, replies, requests, bad)
+	if replies == 0 {
 		t.Error("no reply was lost: the test has shown nothing")
 	}
 	deadline := time.Now().Add(10 * time.Minute)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/testbed/bed"
+	"fsub/testbed/proxy"
 )
 
 // TestExactlyOnce submits jobs to the real daemon over real Slurm while it kills the daemon and the sites' controllers and
@@ -64,14 +65,14 @@ func exactlyOnce(t *testing.T, set setting, few, many int) {
 	working, rest := context.WithCancel(ctx)
 	var operator sync.WaitGroup
 	operator.Go(func() { w.resumeNodes(working) })
-	w.setOdds(Odds{LoseRequest: 0.04, LoseReply: 0.08, CutReply: 0.02, SwallowIt: 0.004})
+	w.lose(map[proxy.Fault]float64{proxy.LoseRequest: 0.04, proxy.LoseReply: 0.08, proxy.CutReply: 0.02, proxy.Swallow: 0.004})
 	begun := time.Now()
 	subs := w.submit(ctx, jobs)
 	t.Logf("submitted within %v", time.Since(begun).Round(time.Second))
 	sleep(ctx, 3*time.Second)
 	stop()
 	torment.Wait()
-	w.setOdds(Odds{})
+	w.lose(nil)
 	w.registerNodes(ctx)
 
 	w.awaitEnds(ctx, subs)

@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/client"
+	"fsub/testbed/proxy"
 )
 
 // awaitEnds waits until the books say that every job has ended.
@@ -62,21 +63,24 @@ func (w *world) check(ctx context.Context, subs []*Submission, begun time.Time) 
 	unanswered := w.checkUnanswered(ctx, c, ids, tokens)
 	w.checkSites(ctx)
 
-	var lost Losses
-	for _, p := range w.proxies {
-		l := p.Losses()
-		lost.LostRequests += l.LostRequests
-		lost.LostReplies += l.LostReplies
-		lost.LostReceipts += l.LostReceipts
-		lost.LostSubmissions += l.LostSubmissions
+	lost := func(faults ...proxy.Fault) (requests, submissions int) {
+		for _, p := range w.proxies {
+			for _, f := range faults {
+				n, s := p.Count(f)
+				requests, submissions = requests+n, submissions+s
+			}
+		}
+		return requests, submissions
 	}
+	lostRequests, lostSubmissions := lost(proxy.LoseRequest)
+	lostReplies, lostReceipts := lost(proxy.LoseReply, proxy.CutReply, proxy.Swallow)
 	w.t.Logf("SUMMARY seed %d, %v: %d submissions acknowledged (and %d accepted whose answer was lost), daemon killed %d times, controllers %d times, "+
 		"requests lost %d (submissions %d), replies lost %d (receipts %d), nodes drained by Slurm %d; ran once %d, reruns explained %d, NODE_FAIL by --no-requeue %d, "+
 		"--no-requeue and submitted again because nothing told that it had started %d, --no-requeue and refused for its number %d, started again by a controller before anybody could see it %d, broken %d",
 		w.seed, time.Since(begun).Round(time.Second), acknowledged, unanswered, w.daemonKills.Load(), len(w.controllerKills),
-		lost.LostRequests, lost.LostSubmissions, lost.LostReplies, lost.LostReceipts, w.drains.Load(),
+		lostRequests, lostSubmissions, lostReplies, lostReceipts, w.drains.Load(),
 		count[Once], count[Rerun], count[NodeFailed], count[RerunBlindly], count[NumberTaken], count[RerunUnseen], count[Broken])
-	if acknowledged == 0 || w.daemonKills.Load() == 0 || len(w.controllerKills) == 0 || lost.LostReceipts == 0 {
+	if acknowledged == 0 || w.daemonKills.Load() == 0 || len(w.controllerKills) == 0 || lostReceipts == 0 {
 		w.t.Error("nothing was tested: no submission, no kill or no lost reply")
 	}
 }

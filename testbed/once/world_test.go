@@ -24,6 +24,7 @@ import (
 	"fsub/testbed/bed"
 	"fsub/testbed/daemon"
 	"fsub/testbed/program"
+	"fsub/testbed/proxy"
 )
 
 // world is everything that the test starts: sites, proxies, the daemon, clients of two users.
@@ -32,7 +33,7 @@ type world struct {
 	bed    *bed.Bed
 	daemon *daemon.Daemon
 	setting
-	proxies map[string]*Proxy
+	proxies map[string]*proxy.Proxy
 	users   []bed.User
 	clients []*http.Client // by user
 	seed    uint64
@@ -44,13 +45,13 @@ type world struct {
 }
 
 func newWorld(t *testing.T, set setting, seed uint64) *world {
-	w := &world{t: t, bed: newBed(t, set.sites), setting: set, proxies: map[string]*Proxy{}, seed: seed}
+	w := &world{t: t, bed: newBed(t, set.sites), setting: set, proxies: map[string]*proxy.Proxy{}, seed: seed}
 	for i, site := range w.sites {
 		info, err := w.bed.Site(site)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewProxy(info.RestURL, seed+uint64(i))
+		p, err := proxy.New(info.RestURL, seed+uint64(i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,9 +135,10 @@ func (w *world) addUser(name string) {
 	}})
 }
 
-func (w *world) setOdds(o Odds) {
+// lose has the lines to the sites lose these shares of all requests from now on.
+func (w *world) lose(share map[proxy.Fault]float64) {
 	for _, p := range w.proxies {
-		p.SetOdds(o)
+		p.Rate(share, true)
 	}
 }
 

@@ -1,16 +1,19 @@
 // Package proxy is an HTTP proxy for tests that stands between the daemon and one slurmrestd and fails on demand: it loses
-// replies after the site has acted, loses requests before, hangs, answers 502, or is slow. [New] makes one.
+// replies after the site has acted, or half of them, loses requests before, hangs, or answers 502. [New] makes one.
 package proxy
 
 import (
+	"bytes"
+	"context"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync"
-	"time"
 )
 
 // Fault is what happens to one request.
@@ -20,20 +23,24 @@ const (
 	Pass        Fault = iota
 	LoseReply         // the site acts, the caller gets a broken connection
 	LoseRequest       // the site never sees it, the caller gets a broken connection
+	CutReply          // the site acts, the caller gets half of the answer and a broken connection
+	Swallow           // the site acts, the caller waits until it gives up
 	BadGateway        // the site never sees it, the caller gets a 502 without a body
 	Hang              // the site never sees it, the caller waits until it gives up
+	faults
 )
 
 // Proxy forwards to one site. Its methods may be called while it serves.
 type Proxy struct {
 	server *httptest.Server
 
-	mu    sync.Mutex
-	once  []Fault // for the next requests that change something
-	rate  map[Fault]float64
-	rand  *rand.Rand
-	delay time.Duration
-	count map[Fault]int
+	mu          sync.Mutex
+	once        []Fault // for the next requests that change something
+	rate        map[Fault]float64
+	reads       bool // may fail too
+	rand        *rand.Rand
+	count       map[Fault]int
+	submissions map[Fault]int
 }
 
 // New starts a proxy in front of the slurmrestd at site ("http://10.0.0.6:6820"). Close it when done. All chance comes from seed.
@@ -42,10 +49,11 @@ func New(site string, seed uint64) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{rate: map[Fault]float64{}, rand: rand.New(rand.NewPCG(seed, 0)), count: map[Fault]int{}}
+	p := &Proxy{rate: map[Fault]float64{}, rand: rand.New(rand.NewPCG(seed, 0)), count: map[Fault]int{}, submissions: map[Fault]int{}}
 	forward := &httputil.ReverseProxy{
+		Transport:    &http.Transport{MaxIdleConnsPerHost: 16},
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // the site gave no answer either
 	}
 	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.serve(forward, w, r) }))
 	return p, nil
@@ -67,70 +75,72 @@ func (p *Proxy) Next(faults ...Fault) {
 	p.once = append(p.once, faults...)
 }
 
-// Rate makes a share of the requests that change something fail in this way from now on.
-func (p *Proxy) Rate(f Fault, share float64) {
+// Rate makes these shares of the requests that change something fail from now on, or with reads of all requests. Other faults end.
+func (p *Proxy) Rate(share map[Fault]float64, reads bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rate[f] = share
+	p.rate, p.reads = maps.Clone(share), reads
 }
 
-// Delay makes every request wait before it goes to the site.
-func (p *Proxy) Delay(d time.Duration) {
+// Count tells how many requests have met a fault, and how many of them submitted a job.
+func (p *Proxy) Count(f Fault) (requests, submissions int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.delay = d
-}
-
-// Count tells how many requests have met a fault.
-func (p *Proxy) Count(f Fault) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.count[f]
+	return p.count[f], p.submissions[f]
 }
 
 // choose decides the fate of a request.
-func (p *Proxy) choose(r *http.Request) (Fault, time.Duration) {
+func (p *Proxy) choose(r *http.Request) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := Pass
-	if r.Method != http.MethodGet {
-		if len(p.once) > 0 {
-			f, p.once = p.once[0], p.once[1:]
-		} else {
-			x := p.rand.Float64()
-			for _, k := range []Fault{LoseReply, LoseRequest, BadGateway, Hang} {
-				if x -= p.rate[k]; x < 0 && f == Pass {
-					f = k
-				}
+	changes := r.Method != http.MethodGet
+	if changes && len(p.once) > 0 {
+		f, p.once = p.once[0], p.once[1:]
+	} else if changes || p.reads {
+		x := p.rand.Float64()
+		for k := LoseReply; k < faults; k++ {
+			if x -= p.rate[k]; x < 0 && f == Pass {
+				f = k
 			}
 		}
 	}
 	p.count[f]++
-	return f, p.delay
+	if changes && strings.HasSuffix(r.URL.Path, "/job/submit") {
+		p.submissions[f]++
+	}
+	return f
 }
 
 func (p *Proxy) serve(forward http.Handler, w http.ResponseWriter, r *http.Request) {
-	fault, delay := p.choose(r)
-	time.Sleep(delay)
-	switch fault {
-	case LoseReply:
-		forward.ServeHTTP(discard{http.Header{}}, r)
-		panic(http.ErrAbortHandler) // closes the connection without an answer
-	case LoseRequest:
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
 		panic(http.ErrAbortHandler)
+	}
+	sent, done := context.WithCancel(context.WithoutCancel(r.Context())) // what has left does not end when the caller goes away
+	defer done()
+	out := r.Clone(sent)
+	out.Body = io.NopCloser(bytes.NewReader(body))
+	fault := p.choose(r)
+	switch fault {
+	case Pass:
+		forward.ServeHTTP(w, out)
+		return
 	case BadGateway:
 		w.WriteHeader(http.StatusBadGateway)
-	case Hang:
-		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is noticed
-		<-r.Context().Done()
-	default:
-		forward.ServeHTTP(w, r)
+		return
+	case LoseReply, CutReply, Swallow:
+		answer := httptest.NewRecorder()
+		forward.ServeHTTP(answer, out)
+		if fault == CutReply {
+			maps.Copy(w.Header(), answer.Header())
+			w.WriteHeader(answer.Code)
+			w.Write(answer.Body.Bytes()[:answer.Body.Len()/2])
+			http.NewResponseController(w).Flush()
+		}
 	}
+	if fault == Swallow || fault == Hang {
+		<-r.Context().Done()
+	}
+	panic(http.ErrAbortHandler) // closes the connection without an answer
 }
-
-// discard takes the site's answer away.
-type discard struct{ h http.Header }
-
-func (d discard) Header() http.Header         { return d.h }
-func (d discard) Write(b []byte) (int, error) { return len(b), nil }
-func (d discard) WriteHeader(int)             {}

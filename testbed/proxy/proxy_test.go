@@ -24,7 +24,7 @@ func TestFaults(t *testing.T) {
 	}
 	defer p.Close()
 	call := func(ctx context.Context, method string) (int, error) {
-		r, err := http.NewRequestWithContext(ctx, method, p.URL()+"/x", strings.NewReader("body"))
+		r, err := http.NewRequestWithContext(ctx, method, p.URL()+"/job/submit", strings.NewReader("body"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,22 +33,25 @@ func TestFaults(t *testing.T) {
 			return 0, err
 		}
 		defer a.Body.Close()
+		if _, err := io.ReadAll(a.Body); err != nil {
+			return 0, err
+		}
 		return a.StatusCode, nil
 	}
 	for _, c := range []struct {
 		fault  Fault
 		status int
 		acted  int32
-	}{{Pass, 200, 1}, {LoseReply, 0, 1}, {LoseRequest, 0, 0}, {BadGateway, 502, 0}, {Hang, 0, 0}} {
+	}{{Pass, 200, 1}, {LoseReply, 0, 1}, {LoseRequest, 0, 0}, {CutReply, 0, 1}, {Swallow, 0, 1}, {BadGateway, 502, 0}, {Hang, 0, 0}} {
 		acted.Store(0)
 		p.Next(c.fault)
 		if status, err := call(t.Context(), "GET"); status != 200 { // reads are not touched
 			t.Fatalf("fault %d: a read got %d, %v", c.fault, status, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		if c.fault == Hang { // the caller gives up when it has met the fault
+		if c.fault == Hang || c.fault == Swallow { // the caller gives up when it has met the fault
 			go func() {
-				for p.Count(Hang) == 0 && ctx.Err() == nil {
+				for n, _ := p.Count(c.fault); (n == 0 || acted.Load() < c.acted+1) && ctx.Err() == nil; n, _ = p.Count(c.fault) {
 					time.Sleep(time.Millisecond)
 				}
 				cancel()
@@ -59,8 +62,8 @@ func TestFaults(t *testing.T) {
 		if status != c.status || acted.Load() != c.acted+1 {
 			t.Errorf("fault %d: status %d (%v), the site acted %d times, want %d, %d", c.fault, status, err, acted.Load()-1, c.status, c.acted)
 		}
-		if c.fault != Pass && p.Count(c.fault) != 1 {
-			t.Errorf("fault %d was counted %d times", c.fault, p.Count(c.fault))
+		if n, submissions := p.Count(c.fault); c.fault != Pass && n != 1 || submissions != 1 {
+			t.Errorf("fault %d was counted %d times, %d times for a submission", c.fault, n, submissions)
 		}
 	}
 }
@@ -74,7 +77,7 @@ func TestRateFollowsTheSeed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Rate(BadGateway, 0.5)
+		p.Rate(map[Fault]float64{BadGateway: 0.5}, false)
 		for range 20 {
 			r, err := http.Post(p.URL(), "", nil)
 			if err != nil {
