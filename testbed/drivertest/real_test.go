@@ -3,14 +3,11 @@ package drivertest_test
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,6 +17,7 @@ import (
 	"fsub/testbed/bed"
 	"fsub/testbed/drivertest"
 	"fsub/testbed/proxy"
+	"fsub/testbed/suite"
 )
 
 // TestRealSlurm runs the suite on real Slurm: alpha is 24.11, gamma is 26.05, delta 22.05.
@@ -54,53 +52,16 @@ func TestMappedSlurm(t *testing.T) {
 	}
 }
 
-// shared is the bed of all tests of this package. It is one of their own, where controllers may be killed and forget ended jobs
-// soon, unless FSUB_DRIVERTEST_BED names one that is up; FSUB_DRIVERTEST_SITES names its sites, separated by blanks.
-var shared struct {
-	once  sync.Once
-	bed   *bed.Bed
-	sites []string
-	lent  bool // not ours to kill anything in
-	err   error
-}
+// world is the bed of all tests of this package, where controllers may be killed and forget ended jobs soon, unless FSUB_DRIVERTEST_BED
+// names one that is up with these sites: there nothing is killed.
+var world suite.Suite
+
+var sites = []string{"alpha", "gamma", "delta"}
 
 func realBed(t *testing.T) (*bed.Bed, []string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("SKIPPED: -short leaves out real Slurm")
-	}
-	shared.once.Do(func() { shared.err = startBed() })
-	if errors.Is(shared.err, bed.ErrNotRoot) {
-		t.Skipf("SKIPPED: %v", shared.err)
-	}
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	return shared.bed, shared.sites
-}
-
-func startBed() error {
-	shared.sites = []string{"alpha", "gamma", "delta"}
-	if s := strings.Fields(os.Getenv("FSUB_DRIVERTEST_SITES")); len(s) > 0 {
-		shared.sites = s
-	}
-	dir := os.Getenv("FSUB_DRIVERTEST_BED")
-	shared.lent = dir != ""
-	if !shared.lent {
-		var err error
-		if dir, err = os.MkdirTemp("/var/tmp", "fsub-drivertest-"); err != nil {
-			return err
-		}
-		if err = os.Chmod(dir, 0o755); err != nil { // the users' homes are in it
-			return err
-		}
-	}
-	b, err := bed.New(bed.Options{Dir: dir, MinJobAge: 10 * time.Second, Temporary: true})
-	shared.bed = b
-	if err != nil || shared.lent {
-		return err
-	}
-	return b.Up(context.Background(), shared.sites, os.Stderr)
+	world.Need(t)
+	return world.Bed, sites
 }
 
 // scontrolAt has this program run scontrol in a site of a bed, as root: DIRECTORY:SITE.
@@ -128,14 +89,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	code := m.Run()
-	if shared.bed != nil && !shared.lent {
-		if err := errors.Join(shared.bed.Down(context.Background(), nil, true, io.Discard), os.RemoveAll(shared.bed.Dir())); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	world.Main(m, suite.Config{Name: "drivertest", Sites: sites, Bed: bed.Options{MinJobAge: 10 * time.Second}, Lends: true})
 }
 
 // nextID gives every job of this process a number of its own, at all sites (they share the home directories), and not one of earlier
@@ -216,7 +170,7 @@ func harness(t *testing.T, b *bed.Bed, name string, change func(*slurm.Config)) 
 			t.Fatal("slurmctld does not come back")
 		},
 	}
-	if shared.lent {
+	if world.Lent {
 		h.KillController, h.StartController, h.ForgetsAfter = nil, nil, 0
 	}
 	return h
