@@ -72,13 +72,14 @@ func Check(s *Submission, rec *client.JobRecord, runs []Run, kills []Kill) Verdi
 }
 
 // numberTaken reports whether the last attempt had a number of the site's own, from a controller that had been killed before and may have
-// given that number to a job that it has forgotten. The job's node remembers that one, and refuses what seems to be the same again.
+// given that number to a job that it has forgotten. The job's node remembers that one, and refuses what seems to be the same again. A controller that
+// is killed once more has forgotten that start, too.
 func numberTaken(rec *client.JobRecord, kills []Kill) bool {
 	if len(rec.Attempts) == 0 {
 		return false
 	}
 	a := rec.Attempts[len(rec.Attempts)-1]
-	return a.SiteJobID != uint32(a.Job) && a.Ended.Sub(a.Started) <= time.Second &&
+	return a.SiteJobID != uint32(a.Job) && (a.Started.IsZero() || a.Ended.Sub(a.Started) <= time.Second) &&
 		slices.ContainsFunc(kills, func(k Kill) bool { return k.Site == a.Site && k.From.Before(a.Acked) })
 }
 
