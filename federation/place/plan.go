@@ -116,24 +116,29 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 		best.commit(&at, w)
 		return w.fate(sh, binds, "", offers), true
 	}
-	free := best.site.capacity()
-	busy := w.keepsBusy(best)
-	early := best.site.backlog < best.site.limit && (busy || w.soon(at.start))
-	queue := !early && best.mayQueueUp(q.job)
-	if !early && !queue && free.reserve[best.pool] >= w.policy.Reservations {
+	free, shared := best.site.capacity(), best.shared()
+	busy := !shared && w.keepsBusy(best)
+	var early bool
+	if shared {
+		early = best.mayQueueUp(q.job)
+	} else {
+		early = best.site.backlog < best.site.limit && (busy || w.soon(at.start))
+	}
+	if !early && free.reserve[best.pool] >= w.policy.Reservations {
 		sh.waits, sh.changes, sh.early = true, w.changes, nil
-		if best.shared() {
+		if shared {
 			sh.early = best
 		}
 		return w.fate(sh, waits, federation.ReasonPriority, offers), false
 	}
-	switch start := w.reserve(best); {
-	case early && (busy || w.soon(start)):
+	start := w.reserve(best)
+	if near := busy || w.soon(start); early && (near || shared) {
 		best.site.queueUp(q.job)
-		return w.fate(sh, binds, "", offers), true
-	case queue || best.mayQueueUp(q.job):
-		best.site.queueUp(q.job)
-		return w.fate(sh, queues, "", offers), true
+		kind := binds
+		if !near {
+			kind = queues
+		}
+		return w.fate(sh, kind, "", offers), true
 	}
 	free.reserve[best.pool]++
 	best.site.waiting++

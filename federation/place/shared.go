@@ -82,11 +82,11 @@ func (st *siteState) queueUp(job *federation.Job) {
 	}
 }
 
-// mayQueueUp reports whether a job is to wait at a candidate's site because others wait there.
+// mayQueueUp reports whether a job may wait at a candidate's site, which others use too.
 func (c *candidate) mayQueueUp(job *federation.Job) bool {
 	st := c.site
 	left := st.limit - st.backlog
-	if left <= 0 || !c.shared() {
+	if left <= 0 {
 		return false
 	}
 	for _, h := range holdersOf(st, job) {
