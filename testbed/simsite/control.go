@@ -248,7 +248,7 @@ const updateDelay = 100 * time.Millisecond
 
 func (s *Site) updateRecord(c Caller, j *job, d *wire.JobDesc) error {
 	hold, release := holdOf(d)
-	if j.state != federation.Pending && (hold || release || d.BeginTime.Set || d.Partition != "" || d.Nice != nil) {
+	if j.state != federation.Pending && (hold || release || d.BeginTime.Set || d.Partition != "") {
 		return errNotPending
 	}
 	if release && j.held == federation.HeldAdmin && !s.operator(c) {
