@@ -68,8 +68,8 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 	}
 	parts := partsOf(jobs)
 	errs := make([]error, len(req.Jobs))
-	refused := make([]*tasksError, len(req.Jobs)) // of references to tasks, each of which is permitted by itself
-	seqs := make([]int64, len(req.Jobs))
+	fates := make([]*tasksError, len(req.Jobs)) // of references to tasks, each of which is permitted by itself
+	var asked []*request
 	var wg sync.WaitGroup
 	room := make(chan struct{}, 64) // requests that are written side by side, to share commits
 	var array *arrayTasks           // of the job before
@@ -83,38 +83,79 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 		if len(ref.Tasks) > 0 && (array == nil || array.job.ID != ref.ID) {
 			array = newArrayTasks(&job, tasks[ref.ID], parts[ref.ID])
 		}
-		byTask := len(ref.Tasks) > 0 && kind != federation.RequestCancel && kind != federation.RequestSignal
-		switch {
-		case byTask:
-			ref.Tasks, refused[i] = s.permitTasks(c, kind, array, ref.Tasks, &req)
-		default:
-			if errs[i] = s.permitAct(c, kind, &job, &req); errs[i] == nil && len(ref.Tasks) > 0 {
+		var ask []*request
+		if len(ref.Tasks) > 0 && kind != federation.RequestCancel && kind != federation.RequestSignal {
+			ask, fates[i] = s.permitTasks(c, kind, array, ref.Tasks, &req)
+		} else if errs[i] = s.permitAct(c, kind, &job, &req); errs[i] == nil {
+			if len(ref.Tasks) > 0 {
 				errs[i] = array.permit(ref.Tasks)
 			}
+			if errs[i] == nil {
+				ask = []*request{{job: &job, tasks: ref.Tasks}}
+			}
 		}
-		if errs[i] != nil || byTask && len(ref.Tasks) == 0 {
-			continue
-		}
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			seqs[i], errs[i] = s.Store.AddRequest(ctx, federation.Request{
-				Job: ref.ID, Tasks: ref.Tasks, Kind: kind, UID: c.UID, Signal: req.Signal, At: s.Now().UTC(), Change: req.Change, Restarts: job.Restarts,
-				// An operator's hold of a job of their own is a user's hold.
-				Operator: c.Role >= identity.RoleOperator && (kind != federation.RequestHold || c.UID != job.UID && !req.AsUser),
+		for _, a := range ask {
+			a.ref = i
+			asked = append(asked, a)
+			room <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-room }()
+				a.seq, a.err = s.Store.AddRequest(ctx, federation.Request{
+					Job: a.job.ID, Tasks: a.tasks, Kind: kind, UID: c.UID, Signal: req.Signal, At: s.Now().UTC(), Change: req.Change, Restarts: a.job.Restarts,
+					// An operator's hold of a job of their own is a user's hold.
+					Operator: c.Role >= identity.RoleOperator && (kind != federation.RequestHold || c.UID != a.job.UID && !req.AsUser),
+				})
+				a.err = refusal.OfStore(a.err, refusal.TimedOut)
 			})
-			errs[i] = refusal.OfStore(errs[i], refusal.TimedOut)
-		})
+		}
 	}
 	wg.Wait()
+	s.answer(ctx, asked, errs, fates)
+	return errs, nil
+}
+
+// request is what was asked of the controller for a reference.
+type request struct {
+	ref   int
+	job   *federation.Job
+	tasks []int // of job, an array; none for all of it
+	seq   int64
+	err   error
+}
+
+// indices are the tasks of the reference that r is for.
+func (r *request) indices() []int {
+	if r.job.Part != nil {
+		return []int{r.job.Part.Index}
+	}
+	return r.tasks
+}
+
+// answer waits a moment for the controller, and says what became of each reference.
+func (s *Actions) answer(ctx context.Context, asked []*request, errs []error, fates []*tasksError) {
+	seqs := make([]int64, len(asked))
+	for k, a := range asked {
+		seqs[k] = a.seq
+	}
 	s.settle(ctx, seqs)
-	s.refusals(seqs, errs)
-	for i, e := range refused {
-		if e != nil {
-			errs[i] = e.with(errs[i])
+	ctl, _ := s.Controller.(interface{ Refusal(seq int64) error })
+	for _, a := range asked {
+		if a.err == nil && a.seq != 0 && ctl != nil {
+			a.err = ctl.Refusal(a.seq) // or a site's
+		}
+		if fates[a.ref] == nil {
+			errs[a.ref] = a.err
+			continue
+		}
+		for _, t := range a.indices() {
+			fates[a.ref].add(t, a.err)
 		}
 	}
-	return errs, nil
+	for i, e := range fates {
+		if e != nil {
+			errs[i] = e.orNil()
+		}
+	}
 }
 
 // jobsOf reads the jobs that refs name, and the task records of those of which only tasks are meant.
@@ -171,17 +212,4 @@ func inOrderOfJob(refs []v1.JobRef) []int {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(refs[a].ID, refs[b].ID) })
 	return order
-}
-
-// refusals fills in what the controller, or a site, has refused in the meantime.
-func (s *Actions) refusals(seqs []int64, errs []error) {
-	ctl, ok := s.Controller.(interface{ Refusal(seq int64) error })
-	if !ok {
-		return
-	}
-	for i, seq := range seqs {
-		if errs[i] == nil && seq != 0 {
-			errs[i] = ctl.Refusal(seq)
-		}
-	}
 }

@@ -58,13 +58,15 @@ func newArrayTasks(job *federation.Job, known []federation.Task, parts map[int]*
 	return a
 }
 
-// permitTasks asks for each task whether kind may be done to it. Of allowed it is to be done; the others are refused, which is nil for none.
-func (s *Actions) permitTasks(c identity.Caller, kind federation.RequestKind, a *arrayTasks, tasks []int, req *v1.ActRequest) (allowed []int, refused *tasksError) {
+// permitTasks asks for each task whether kind may be done to it. What is to be asked of the controller speaks of tasks that are jobs by their own
+// numbers, as its answer waits for these; the rest is refused.
+func (s *Actions) permitTasks(c identity.Caller, kind federation.RequestKind, a *arrayTasks, tasks []int, req *v1.ActRequest) (ask []*request, refused *tasksError) {
 	waiting, gone := *a.job, *a.job // what all tasks are like that wait, or have ended without having been a job
 	waiting.State = federation.Pending
 	gone.State, gone.End, gone.Part = federation.Cancelled, s.Now(), &federation.ArrayPart{}
 	permitWaiting := sync.OnceValue(func() error { return s.permitAct(c, kind, &waiting, req) })
 	refused = &tasksError{}
+	rest := &request{job: a.job}
 	for _, t := range tasks {
 		var err error
 		_, known := a.ended[t]
@@ -78,12 +80,19 @@ func (s *Actions) permitTasks(c identity.Caller, kind federation.RequestKind, a 
 		default:
 			err = refusal.InvalidJobID
 		}
-		refused.add(t, err)
-		if err == nil {
-			allowed = append(allowed, t)
+		switch {
+		case err != nil:
+			refused.add(t, err)
+		case a.parts[t] != nil:
+			ask = append(ask, &request{job: a.parts[t]})
+		default:
+			rest.tasks = append(rest.tasks, t)
 		}
 	}
-	return allowed, refused
+	if len(rest.tasks) > 0 {
+		ask = append(ask, rest)
+	}
+	return ask, refused
 }
 
 // permit refuses tasks that the array does not have, and a list of tasks that have all ended.

@@ -121,7 +121,7 @@ func (s *Actions) outcome(units []unit) error {
 		}
 		e.add(u.task, u.err)
 	}
-	return e.with(nil)
+	return e.orNil()
 }
 
 // tasksError is a refusal for some tasks of an array.
@@ -150,18 +150,17 @@ func (e *tasksError) add(task int, err error) {
 	e.groups = append(e.groups, taskGroup{[]int{task}, err})
 }
 
-// with is e after err has met those that were allowed; nil if no task is refused.
-func (e *tasksError) with(err error) error {
+// orNil is e with its tasks in order; nil if no task is refused.
+func (e *tasksError) orNil() error {
 	failed := false
 	for i := range e.groups {
-		if e.groups[i].err == nil {
-			e.groups[i].err = err
-		}
+		slices.Sort(e.groups[i].tasks)
 		failed = failed || e.groups[i].err != nil
 	}
 	if !failed {
 		return nil
 	}
+	slices.SortFunc(e.groups, func(a, b taskGroup) int { return a.tasks[0] - b.tasks[0] })
 	return e
 }
 
