@@ -66,8 +66,8 @@ func TestManyNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &calls{n: map[string]int{}, http: &httputil.ReverseProxy{Transport: site.Transport(), Director: func(r *http.Request) {
-			r.URL.Scheme, r.URL.Host = "http", "site"
+		c := &calls{n: map[string]int{}, http: &httputil.ReverseProxy{Transport: site.Transport(), Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = "http", "site"
 		}}}
 		counted = append(counted, c)
 		l, err := net.Listen("unix", filepath.Join(dir, name))

@@ -48,7 +48,7 @@ var waitingTags = func() (t struct {
 	var probe wire.Job
 	tag := func(same func(*rowField) bool) uint64 {
 		i := slices.IndexFunc(rowFields[:], func(f rowField) bool { return same(&f) })
-		n := uint64(i)<<2 | rowNumber
+		n := uint64(i)<<2 + rowNumber
 		t.size += len(binary.AppendUvarint(nil, n))
 		return n
 	}
