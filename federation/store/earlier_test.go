@@ -203,6 +203,9 @@ func lacks(path string, old, now any) (list []string) {
 	if dollars, ok := old.(float64); ok && strings.HasSuffix(path, ".Cost") { // it may have been kept with more digits than money has
 		old = math.Round(dollars*1e6) / 1e6
 	}
+	if strings.HasSuffix(path, ".Decision.spread") { // arrays were placed whole then, or spread; each of their tasks is placed by itself now
+		return nil
+	}
 	if now == nil && (old == nil || reflect.ValueOf(old).IsZero()) { // left out
 		return nil
 	}
