@@ -40,6 +40,7 @@ var clients = []client{
 	{"qtoolkit.py", "qtoolkit==0.1.7", "submit poll fail queue cancel"},
 	{"reframe.sh", "reframe-hpc==4.10.4", "submit poll depend fail cancel"},
 	{"reportseff.sh", "reportseff==2.10.3", "jobs array files user format"},
+	{"signac_flow.py", "signac-flow==0.29.1", "submit queue poll bundle"},
 	{"simple_slurm.py", "simple-slurm==0.3.6", "submit poll fail array depend queue cancel"},
 	{"slurmrestapi.py", "slurmrestapi==25.11.4.0", "ping nodes submit poll fail array update cancel account"},
 	{"snakemake9.sh", "snakemake==9.27.1 snakemake-executor-plugin-slurm==2.8.0", "submit poll depend array fail cancel"},

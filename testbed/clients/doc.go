@@ -12,4 +12,6 @@
 //	testbed/clients/run.sh [NAME...]
 //
 // which runs each client with a site's own commands, too: what fails there is not ours.
+//
+// TestWithin has the tasks of an array use the names that they have within their jobs.
 package clients
