@@ -7,15 +7,19 @@ import (
 )
 
 // asPart makes the one task of an array that is spread over sites look like one: it is submitted as a job of its own, and finds in its
-// environment and in its file names what the task of an array would find.
-func asPart(s federation.Submission) federation.Submission {
+// environment and in its file names what the task of an array would find. old: its site is 22.05, which does not know %b yet.
+func asPart(s federation.Submission, old bool) federation.Submission {
 	job := *s.Job
 	p := job.Part
 	withEnvironment(&s,
 		fmt.Sprintf("SLURM_ARRAY_JOB_ID=%d", p.Array), fmt.Sprintf("SLURM_ARRAY_TASK_ID=%d", p.Index), fmt.Sprintf("SLURM_ARRAY_TASK_COUNT=%d", p.Count),
 		fmt.Sprintf("SLURM_ARRAY_TASK_MIN=%d", p.Min), fmt.Sprintf("SLURM_ARRAY_TASK_MAX=%d", p.Max), fmt.Sprintf("SLURM_ARRAY_TASK_STEP=%d", p.Step))
 	index := uint64(p.Index)
-	patternNumbers{'A': uint64(p.Array), 'a': index, 'b': index % 10}.files(&job, defaultArrayOutput)
+	numbers := patternNumbers{'A': uint64(p.Array), 'a': index}
+	if !old {
+		numbers['b'] = index % 10
+	}
+	numbers.files(&job, defaultArrayOutput)
 	s.Job = &job
 	return s
 }

@@ -50,7 +50,7 @@ func TestFileNamesOfMappedJobs(t *testing.T) {
 		s.Job.Spec.Array, s.Job.Spec.Output, s.Job.Part = c.array, c.output, c.part
 		before := slices.Clone(s.Payload.Environment)
 		if c.part != nil {
-			s = asPart(s)
+			s = asPart(s, false)
 		}
 		if got := s.Job.Spec.Output; got != c.pinned {
 			t.Errorf("%s, pinned: %q, want %q", name, got, c.pinned)
@@ -67,12 +67,21 @@ func TestFileNamesOfMappedJobs(t *testing.T) {
 	}
 }
 
+// TestPatternsOfOldSites: 22.05 leaves %b as it is, for any job.
+func TestPatternsOfOldSites(t *testing.T) {
+	s := submission()
+	s.Job.Spec.Output, s.Job.Part = "%A_%a.%b", &federation.ArrayPart{Array: 30_000_001, Index: 12}
+	if got := asPart(s, true).Job.Spec.Output; got != "30000001_12.%b" {
+		t.Error(got)
+	}
+}
+
 // TestPartLooksLikeATask: its variables are those of the whole array, over any that the user's environment had.
 func TestPartLooksLikeATask(t *testing.T) {
 	s := submission()
 	s.Payload.Environment = []string{"SLURM_ARRAY_TASK_ID=99", "A=b"}
 	s.Job.Part = &federation.ArrayPart{Array: 30_000_001, Index: 12, Count: 5, Min: 4, Max: 20, Step: 4}
-	got := asPart(s).Payload.Environment
+	got := asPart(s, false).Payload.Environment
 	want := []string{"A=b", "SLURM_ARRAY_JOB_ID=30000001", "SLURM_ARRAY_TASK_ID=12", "SLURM_ARRAY_TASK_COUNT=5", "SLURM_ARRAY_TASK_MIN=4",
 		"SLURM_ARRAY_TASK_MAX=20", "SLURM_ARRAY_TASK_STEP=4"}
 	if !slices.Equal(got, want) {

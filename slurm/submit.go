@@ -34,7 +34,7 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 	h := how{pinned: !st.mapped, others: st.onlyUser == "", argv: d.c.takesArguments(), until2302: d.c.until2302()}
 	out := s
 	if s.Job.Part != nil {
-		out = asPart(out)
+		out = asPart(out, tr.old)
 	}
 	if st.mapped {
 		out = d.keyed(st, withIDs(out))

@@ -86,7 +86,7 @@ func (d *Driver) difference(st standing, key string, before, after *federation.J
 func (d *Driver) fields(st standing, key string, j *federation.Job) (map[string]json.RawMessage, error) {
 	s := federation.Submission{Job: j, Partition: j.Partition, Key: key}
 	if j.Part != nil {
-		s = asPart(s)
+		s = asPart(s, false)
 	}
 	if st.mapped {
 		s = d.keyed(st, withIDs(s))
