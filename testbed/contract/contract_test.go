@@ -60,9 +60,9 @@ func compare(t *testing.T, site string, want, got view) {
 		}
 		switch {
 		case !inGot:
-			t.Errorf("%s: sbatch's job has %q, ours has it not", field, w)
+			t.Errorf("%s: sbatch's job has %q, ours does not", field, w)
 		case !inWant:
-			t.Errorf("%s: ours has %q, sbatch's job has it not", field, g)
+			t.Errorf("%s: ours has %q, sbatch's job does not", field, g)
 		case w != g:
 			t.Errorf("%s: sbatch's job has %q, ours %q", field, w, g)
 		}
