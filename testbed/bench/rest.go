@@ -86,6 +86,9 @@ func (r *bench) rest(ctx context.Context) error {
 	time.Sleep(restWatch)
 	share := 100 * (cpuTime(fed.Process.Pid) - used).Seconds() / restWatch.Seconds()
 	held := resident(fed.Process.Pid)
+	if held == 0 {
+		return fmt.Errorf("the daemon has ended; its log ends: %s", tail(log.Name()))
+	}
 	what := fmt.Sprintf("rest: %d jobs, %d sites of %d nodes: ", r.restJobsQueued, restSites, restNodes)
 	r.add(row{what: what + "all in squeue after", ours: ms(shown), goal: "<= 6 s", met: shown <= 6*time.Second})
 	r.add(row{what: what + "memory held", ours: fmt.Sprintf("%.0f MiB", mib(held)), goal: "<= 1 GB", met: held <= 1e9})
