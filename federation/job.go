@@ -34,8 +34,8 @@ type Job struct {
 	// Spec is what the user asked for. Jobs that ask for the same may share it: it is not changed in place, but replaced by
 	// SetSpec or EditSpec. It is never nil in a job that was submitted or read from the store.
 	Spec *sbatch.Spec
-	// Demand is what Spec asks for. It is made when the job is submitted and whenever its Spec is changed, but for Spec.Array, which
-	// is no part of it. See [Job.Needs].
+	// Demand is what Spec asks for, Spec.Array aside. It is made when the job is submitted and whenever its Spec is changed in anything
+	// else. See [Job.Needs].
 	Demand *demand.Demand `json:"-"`
 
 	State  State

@@ -127,7 +127,7 @@ func (u *mpiUp) say() {
 }
 
 // sayTime is how long the end of a step waits for unsent messages: another node may wait for an
-// answer, and otherwise learns that there is none.
+// answer. After that it is told that there is none.
 const sayTime = 10 * time.Second
 
 func (u *mpiUp) wait() {

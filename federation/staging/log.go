@@ -139,7 +139,7 @@ func (l *logReader) Close() error {
 	return err
 }
 
-// notThere reports whether err means that there is no such object.
+// notThere reports whether err means that the object does not exist.
 func notThere(err error) bool { return errors.Is(err, federation.ErrNotFound) }
 
 func text(s string) io.Reader { return strings.NewReader(s) }
