@@ -32,6 +32,8 @@ type Config struct {
 
 	// Operators are user names or decimal uids that act as operators. Root and the daemon's own uid are administrators.
 	Operators []string
+	// Coordinators knows who coordinates which account; nil: nobody does.
+	Coordinators identity.Coordinators
 
 	// Federation is the name that clients see as the cluster's: "fed" if empty.
 	Federation string
@@ -91,7 +93,7 @@ type Server struct {
 func NewServer(c Config) *Server {
 	setDefaults(&c)
 	who := identity.New(identity.Config{
-		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Tokens: c.Tokens, Logger: c.Logger, Now: c.Now,
+		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Coordinators: c.Coordinators, Tokens: c.Tokens, Logger: c.Logger, Now: c.Now,
 	})
 	sites := c.Controller.Sites
 	s := &Server{

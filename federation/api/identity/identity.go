@@ -20,23 +20,25 @@ import (
 type Identity struct {
 	Users  *Names
 	roles  roles
+	coords Coordinators // may be nil
 	tokens *Tokens
 	log    *slog.Logger
 }
 
 // Config is what an Identity is made of.
 type Config struct {
-	Users     Users
-	Operators []string // user names or decimal uids
-	Self      uint32   // the daemon's own: an administrator, as root is
-	Tokens    *Tokens  // nil: nobody calls over TLS
-	Logger    *slog.Logger
-	Now       func() time.Time
+	Users        Users
+	Operators    []string     // user names or decimal uids
+	Self         uint32       // the daemon's own: an administrator, as root is
+	Coordinators Coordinators // nil: no account has any
+	Tokens       *Tokens      // nil: nobody calls over TLS
+	Logger       *slog.Logger
+	Now          func() time.Time
 }
 
 // New returns an Identity.
 func New(c Config) *Identity {
-	return &Identity{Users: newNames(c.Users, c.Now), roles: newRoles(c.Operators, c.Self), tokens: c.Tokens, log: c.Logger}
+	return &Identity{Users: newNames(c.Users, c.Now), roles: newRoles(c.Operators, c.Self), coords: c.Coordinators, tokens: c.Tokens, log: c.Logger}
 }
 
 // Caller is who stands at the other end of a connection, by the word of the kernel.
@@ -45,6 +47,8 @@ type Caller struct {
 	UID  uint32
 	GID  uint32 // the effective group of the process
 	Role Role
+
+	coords Coordinators // nil: the caller coordinates nothing
 }
 
 // Role is a caller's admin level, in Slurm's words.
@@ -68,6 +72,31 @@ func (r Role) String() string {
 
 // Owns reports whether c may act on what belongs to uid.
 func (c Caller) Owns(uid uint32) bool { return c.UID == uid || c.Role >= RoleOperator }
+
+// Coordinators knows who coordinates which account of the federation's tree.
+type Coordinators interface {
+	// Coordinates reports whether a user is a coordinator of an account or of one above it.
+	Coordinates(user, account string) bool
+	// AccountOf is the account that a user's jobs are charged to if they name none; "": not known.
+	AccountOf(user string) string
+}
+
+// Coordinates reports whether c is a coordinator of an account, or of one above it. Whoever comes with a token is none.
+func (c Caller) Coordinates(account string) bool {
+	return c.coords != nil && account != "" && c.coords.Coordinates(c.Name, account)
+}
+
+// MayActFor reports whether c may act on the jobs of a user that are charged to an account: they are his own, he coordinates the account, or he is an
+// operator. A job that names no account ("") is charged to its user's default one.
+func (c Caller) MayActFor(uid uint32, user, account string) bool {
+	if c.Owns(uid) {
+		return true
+	}
+	if account == "" && c.coords != nil {
+		account = c.coords.AccountOf(user)
+	}
+	return c.Coordinates(account)
+}
 
 // Users finds users of this machine.
 type Users interface {
@@ -161,7 +190,7 @@ func (i *Identity) peer(ctx context.Context) (Caller, error) {
 	if err != nil {
 		return Caller{}, noCaller(fmt.Sprintf("uid %d is not a user of this machine", p.cred.Uid))
 	}
-	c := Caller{Name: name, UID: p.cred.Uid, GID: p.cred.Gid}
+	c := Caller{Name: name, UID: p.cred.Uid, GID: p.cred.Gid, coords: i.coords}
 	c.Role = i.roles.of(c)
 	return c, nil
 }
