@@ -80,6 +80,7 @@ const (
 	ReasonForgotten       Reason = "FedForgotten"    // the site's controller lost the job
 	ReasonNotAsked        Reason = "FedSiteNotAsked" // the job asks for other sites
 	ReasonMaxCost         Reason = "FedMaxCost"      // dearer than the job may be
+	ReasonMoved           Reason = "FedMoved"        // the job was moved elsewhere
 	ReasonStockOut        Reason = "FedStockOut"     // the cloud has none of these machines left just now
 	ReasonQuota           Reason = "FedQuota"        // the cloud's account may have no more of them
 	ReasonBudget          Reason = "FedBudget"       // the pool has spent what it may

@@ -98,6 +98,7 @@ const (
 	RequestTop     RequestKind = "top" // before the other jobs of its user
 	RequestSuspend RequestKind = "suspend"
 	RequestResume  RequestKind = "resume"
+	RequestMove    RequestKind = "move" // to another site, as Request.Move says
 )
 
 // Request is a durable wish of a user, already checked against that user's rights.
@@ -110,8 +111,19 @@ type Request struct {
 	Operator bool            // the caller acted as operator: a hold is JobHeldAdmin
 	Signal   Signal          // for RequestSignal
 	Change   []sbatch.Change // for RequestUpdate
+	Move     *Relocation     // for RequestMove
 	Restarts int             // what Job.Restarts was: once it is more, a request to requeue, suspend or resume is done
 	At       time.Time
+}
+
+// Relocation says where a job is to go, under the ID that it has. One that waits in the federation's queue is placed accordingly. One that waits at
+// a site is held and cancelled there, and placed anew once the site has shown its end without a start: there are never two copies of it.
+type Relocation struct {
+	From SiteName   `json:"from,omitempty"` // the site that it is to leave: a job that is not there any more stays where it is. "": wherever it is
+	To   []SiteName `json:"to,omitempty"`   // one of these sites; none: any but the one that it leaves
+	// Running: a job that runs is moved, too, by a requeue. Otherwise ErrConflict: it has started.
+	Running bool   `json:"running,omitempty"`
+	Why     string `json:"why,omitempty"` // for the job's history
 }
 
 // Batch is a set of changes that become durable together. Jobs, Attempts and Tasks are written whole, by key, over what

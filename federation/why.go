@@ -85,6 +85,8 @@ const (
 	WhyCostAgain        Code = "cost_again"
 	WhyPartsApart       Code = "components_apart"
 	WhyRunBefore        Code = "run_before"
+	WhyMovedFrom        Code = "moved_from"
+	WhyMovedTo          Code = "moved_to"
 
 	NoteAs          Code = "as"
 	NoteComponent   Code = "component"
@@ -157,6 +159,8 @@ var sentences = map[Code]string{
 	WhyCostAgain:        "would cost $%s after $%s so far, the job may cost $%s",
 	WhyPartsApart:       "its components do not fit at one time",
 	WhyRunBefore:        "it remembers the run before under the same number until %s",
+	WhyMovedFrom:        "the job was moved away from it",
+	WhyMovedTo:          "the job was moved to %s",
 
 	NoteAs:          "as %s",
 	NoteComponent:   "component %s",

@@ -59,16 +59,8 @@ func (c *asks) site(j *job, a *asked) {
 	a.calling, a.at = true, c.now().Add(c.t.CancelEach)
 	var do func(context.Context) error
 	switch {
-	case a.stop && a.Kind == federation.RequestUpdate:
-		// Held first: what cannot start any more can be taken back without harm.
-		do = func(ctx context.Context) error {
-			if err := s.driver.Hold(ctx, ref); err != nil {
-				return err
-			}
-			return s.driver.Cancel(ctx, ref, nil)
-		}
 	case a.stop:
-		do = func(ctx context.Context) error { return s.driver.Cancel(ctx, ref, nil) }
+		do = takeAway(s.driver, ref, a.takesUnstarted())
 	case a.Kind == federation.RequestUpdate:
 		do = updateAt(s.can.Update, ref, j, a.spec)
 	case suspends(a.Request):
@@ -88,14 +80,20 @@ func (c *asks) site(j *job, a *asked) {
 // crash nothing is known of that but the request, and that the attempt was cancelled.
 func (c *asks) takesBack(j *job, sj *federation.SiteJob) bool {
 	a := c.open[j.ID]
-	return a != nil && !j.Cancel && !suspends(a.Request) && (a.stop || sj.State == federation.Cancelled && (a.Kind != federation.RequestUpdate || sj.Start.IsZero()))
+	switch {
+	case a == nil || j.Cancel || suspends(a.Request):
+		return false
+	case a.Kind == federation.RequestMove:
+		return sj.State == federation.Cancelled && (sj.Start.IsZero() || a.Move.Running)
+	}
+	return a.stop || sj.State == federation.Cancelled && (a.Kind != federation.RequestUpdate || sj.Start.IsZero())
 }
 
 // ask takes up a request to requeue, to suspend, to resume or to change a job.
 func (c *requests) ask(r federation.Request) {
 	j := c.jobs[r.Job]
 	switch {
-	case j == nil && r.Kind != federation.RequestUpdate && !suspends(r):
+	case j == nil && r.Kind != federation.RequestUpdate && r.Kind != federation.RequestMove && !suspends(r):
 		c.takeUpAgain(r)
 	case j == nil:
 		c.batch.done(r.Seq)
@@ -144,6 +142,8 @@ func (c *requests) askSpread(j *job, r federation.Request) {
 
 func (c *requests) askOne(j *job, r federation.Request) {
 	switch {
+	case r.Kind == federation.RequestMove:
+		c.moveAsked(j, r)
 	case r.Kind == federation.RequestUpdate:
 		c.update(j, r)
 	case suspends(r):
@@ -165,7 +165,7 @@ func (c *requests) takeAnswered(s *site, r answered) {
 	case errors.Is(r.err, federation.ErrUnavailable):
 		a.at = c.now().Add(c.t.CancelEach)
 	case a.stop: // a poll tells whether it has ended
-		if r.err != nil && a.Kind == federation.RequestUpdate {
+		if r.err != nil && a.takesUnstarted() {
 			c.asks.refuse(j, a, r.err)
 		}
 	case a.Kind == federation.RequestUpdate:
@@ -189,13 +189,17 @@ func (c *requests) repairAsked() {
 			if a.spec != nil {
 				c.changeHere(j, *a.spec)
 			}
+			if a.Kind == federation.RequestMove {
+				c.aside(j, a.Move, a.Move.From)
+			}
 			c.asks.answer(a)
+		case a.Kind == federation.RequestMove && j.inFlight():
 		case a.hold:
 			if j.State == federation.Pending {
 				c.asks.answer(a)
 				c.hold(j, a.Request)
 			}
-		case a.Kind != federation.RequestUpdate && j.Restarts > a.Restarts:
+		case a.Kind != federation.RequestUpdate && a.Kind != federation.RequestMove && j.Restarts > a.Restarts:
 			c.asks.answer(a)
 		case !a.calling && !now.Before(a.at) && c.byName[j.att.Site] != nil:
 			c.asks.site(j, a)
@@ -207,6 +211,10 @@ func (c *requests) repairAsked() {
 // while: it remembers the number, and refuses to take it a second time, until MinJobAge has passed.
 func (c *requests) putBack(j *job) {
 	a := c.asks.open[j.ID]
+	if a.Kind == federation.RequestMove {
+		c.putElsewhere(j, a)
+		return
+	}
 	if a.spec != nil {
 		c.changeHere(j, *a.spec)
 	} else {

@@ -157,7 +157,10 @@ func (c *life) failedTooOften(j *job) bool {
 	return failed >= c.cfg.MaxRequeue
 }
 
+// mayRequeue reports whether a job may be started again at all.
+func (c *life) mayRequeue(j *job) bool { return j.Spec.Requeue == nil || *j.Spec.Requeue }
+
 // mayRunAgain is the requeue rule.
 func (c *life) mayRunAgain(j *job) bool {
-	return !j.Cancel && (j.Spec.Requeue == nil || *j.Spec.Requeue) && j.Restarts < c.cfg.MaxRequeue
+	return !j.Cancel && c.mayRequeue(j) && j.Restarts < c.cfg.MaxRequeue
 }

@@ -22,6 +22,7 @@ type jobLife interface {
 	finishAttempt(j *job, to federation.AttemptState, note string)
 	requeue(j *job, reason federation.Reason)
 	addJob(ctx context.Context, stored federation.Job) (*job, error)
+	mayRequeue(j *job) bool
 }
 
 type others struct {
@@ -52,7 +53,7 @@ func (c *requests) carryOutAll(requests []federation.Request) {
 func (c *requests) carryOut(r federation.Request) {
 	switch r.Kind {
 	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate,
-		federation.RequestSuspend, federation.RequestResume:
+		federation.RequestSuspend, federation.RequestResume, federation.RequestMove:
 		c.ask(r)
 		return
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	insertRequest = "INSERT INTO requests (seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts) " +
-		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+	insertRequest = "INSERT INTO requests (seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move) " +
+		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 	deleteRequest = "DELETE FROM requests WHERE seq = $1"
-	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts FROM requests ORDER BY seq"
+	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move FROM requests ORDER BY seq"
 )
 
 // AddRequest implements [federation.Store]. The store assigns Seq; a zero At becomes now.
@@ -51,11 +51,15 @@ func requestValues(r *federation.Request) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	move, err := encode(r.Move)
+	if err != nil {
+		return nil, err
+	}
 	at := r.At
 	if at.IsZero() {
 		at = time.Now()
 	}
-	return []any{nil, int64(r.Job), tasks, string(r.Kind), int64(r.UID), r.Operator, signal, nanos(at), change, int64(r.Restarts)}, nil
+	return []any{nil, int64(r.Job), tasks, string(r.Kind), int64(r.UID), r.Operator, signal, nanos(at), change, int64(r.Restarts), move}, nil
 }
 
 // Requests implements [federation.Store].
@@ -78,5 +82,6 @@ func readRequest(r *row) (q federation.Request) {
 	q.At = r.time()
 	r.json(&q.Change)
 	q.Restarts = int(r.int())
+	r.json(&q.Move)
 	return q
 }

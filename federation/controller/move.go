@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+)
+
+// moveAsked takes up a request to move a job: operators ask for it, and the controller itself where a site cannot run what it was given.
+func (c *requests) moveAsked(j *job, r federation.Request) {
+	a, m := &asked{Request: r, stop: true}, r.Move
+	switch {
+	case m == nil:
+		c.asks.answer(a)
+	case !j.live():
+		c.aside(j, m, m.From)
+		c.asks.answer(a)
+	case m.From != "" && j.att.Site != m.From || slices.Contains(m.To, j.att.Site) || m.From == "" && m.Running && j.Restarts > r.Restarts: // it was moved already
+		c.asks.answer(a)
+	case j.whole != nil:
+		c.asks.refuse(j, a, fmt.Errorf("%w: an earlier version has handed the array over to %s as a whole", federation.ErrConflict, j.att.Site))
+	case j.att.State == federation.AttemptStarted && !m.Running:
+		c.asks.refuse(j, a, errHasStarted(j.att.Site))
+	case j.att.State == federation.AttemptStarted && !c.life.mayRequeue(j):
+		c.asks.refuse(j, a, fmt.Errorf("%w: it has started at %s and was submitted with --no-requeue", federation.ErrConflict, j.att.Site))
+	default:
+		c.asks.open[j.ID] = a
+		c.event(j, "to be moved from %s: %s", j.att.Site, whyMoved(&r))
+		c.repairAsked()
+	}
+}
+
+func errHasStarted(site federation.SiteName) error {
+	return fmt.Errorf("%w: it has started at %s", federation.ErrConflict, site)
+}
+
+// whyMoved is the reason of a request to move a job, or who has asked for it.
+func whyMoved(r *federation.Request) string {
+	if r.Move.Why != "" {
+		return r.Move.Why
+	}
+	return fmt.Sprintf("asked for by uid %d", r.UID)
+}
+
+// takeAway cancels an attempt at its site. What must not have started is held first: then it cannot start any more, and can be taken back
+// without harm. ErrConflict: it has started.
+func takeAway(d federation.Driver, ref federation.JobRef, unstarted bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if unstarted {
+			if err := d.Hold(ctx, ref); err != nil {
+				return err
+			}
+		}
+		return d.Cancel(ctx, ref, nil)
+	}
+}
+
+// takesUnstarted reports whether what a asks for is only to be done to an attempt that has not started.
+func (a *asked) takesUnstarted() bool {
+	return a.Kind == federation.RequestUpdate || a.Kind == federation.RequestMove && !a.Move.Running
+}
+
+// inFlight reports whether it is not known yet that the site has the attempt.
+func (j *job) inFlight() bool { return j.busy || j.unsure || j.att.State == federation.AttemptIntended }
+
+// putElsewhere returns a job to the queue whose attempt was ended to move it.
+func (c *requests) putElsewhere(j *job, a *asked) {
+	from, ran := j.att.Site, !j.att.Started.IsZero()
+	if ran {
+		j.Restarts++
+	}
+	c.event(j, "moved from %s: %s", from, whyMoved(&a.Request))
+	j.ExitStatus = 0
+	c.aside(j, a.Move, from)
+	c.asks.answer(a)
+	c.life.requeue(j, federation.ReasonPriority)
+}
+
+// movedFor is how long a job stays away from the site that it was moved from.
+const movedFor = 10 * time.Minute
+
+// aside has a job that waits here placed where a request to move it says.
+func (c *requests) aside(j *job, m *federation.Relocation, from federation.SiteName) {
+	until := c.now().Add(max(movedFor, c.t.MinJobAge))
+	for _, s := range c.sites {
+		no := federation.Rejection{Site: s.Name, Reason: federation.ReasonMoved}
+		switch {
+		case len(m.To) > 0 && !slices.Contains(m.To, s.Name):
+			no.Why = federation.Because(federation.WhyMovedTo, joinSites(m.To))
+		case s.Name == from:
+			no.Why = federation.Because(federation.WhyMovedFrom)
+		default:
+			continue
+		}
+		j.leaveOut(no, until)
+	}
+	c.queue.look(j)
+	c.planDirty = true
+}
+
+func joinSites(names []federation.SiteName) string {
+	var out []string
+	for _, n := range names {
+		out = append(out, string(n))
+	}
+	return strings.Join(out, ",")
+}

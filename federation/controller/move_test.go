@@ -1,0 +1,141 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+func move(id federation.JobID, m federation.Relocation) federation.Request {
+	return federation.Request{Job: id, Kind: federation.RequestMove, Operator: true, Move: &m}
+}
+
+func TestMoveOfAJobThatWaitsAtASite(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.wait(time.Second)
+	b.want(id, federation.Pending, "", "cheap")
+	b.request(move(id, federation.Relocation{From: "cheap", Why: "its nodes are down"}))
+	b.wait(3 * time.Second)
+	b.want(id, federation.Pending, "", "dear")
+	if j := b.job(id); j.Restarts != 0 || j.Attempt != 2 || j.Cost != 0 {
+		t.Errorf("restarts %d, attempt %d, cost %v", j.Restarts, j.Attempt, j.Cost)
+	}
+	if !slices.Equal(b.cheap.held, []federation.JobID{id}) || !slices.Equal(b.cheap.cancelled, []federation.JobID{id}) {
+		t.Errorf("held %v, cancelled %v", b.cheap.held, b.cheap.cancelled)
+	}
+	b.request(move(id, federation.Relocation{From: "cheap"})) // it has left: nothing is done
+	b.wait(3 * time.Second)
+	b.want(id, federation.Pending, "", "dear")
+	b.noRequests()
+}
+
+// The end is not proven while the site does not answer: the job stays where it is.
+func TestMoveWaitsForTheSite(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.wait(time.Second)
+	b.cheap.fail = federation.ErrUnavailable
+	b.request(move(id, federation.Relocation{}))
+	b.wait(20 * time.Second)
+	b.want(id, federation.Pending, "", "cheap")
+	if b.dear.jobs[id] != nil {
+		t.Fatal("two copies")
+	}
+	b.cheap.fail = nil
+	b.wait(40 * time.Second)
+	b.want(id, federation.Pending, "", "dear")
+	b.noRequests()
+}
+
+func TestMoveOfAJobThatRuns(t *testing.T) {
+	b := newBench(t)
+	id := b.running()
+	b.request(move(id, federation.Relocation{}))
+	b.wait(2 * time.Second)
+	b.want(id, federation.Running, "", "cheap")
+	if err := b.ctl.Refusal(1); !errors.Is(err, federation.ErrConflict) {
+		t.Errorf("refusal: %v", err)
+	}
+	b.request(move(id, federation.Relocation{To: []federation.SiteName{"dear"}, Running: true}))
+	b.wait(3 * time.Second)
+	b.want(id, federation.Pending, "", "dear")
+	if j := b.job(id); j.Restarts != 1 {
+		t.Errorf("restarts %d", j.Restarts)
+	}
+	no := false
+	other := b.submit(func(s *sbatch.Spec) { s.Requeue = &no })
+	b.wait(time.Second)
+	b.cheap.start(other)
+	b.wait(time.Second)
+	b.request(move(other, federation.Relocation{Running: true}))
+	b.wait(2 * time.Second)
+	b.want(other, federation.Running, "", "cheap")
+	b.noRequests()
+}
+
+// It starts at the very moment at which it is to be held.
+func TestMoveThatComesTooLate(t *testing.T) {
+	b := newBench(t)
+	late := &startsFirst{b.cheap}
+	b.drive(late)
+	id := b.submit(nil)
+	b.wait(time.Second)
+	b.request(move(id, federation.Relocation{}))
+	b.wait(2 * time.Second)
+	b.want(id, federation.Running, "", "cheap")
+	if len(b.cheap.cancelled) > 0 || b.ctl.Refusal(1) == nil {
+		t.Errorf("cancelled %v, refusal %v", b.cheap.cancelled, b.ctl.Refusal(1))
+	}
+	b.noRequests()
+}
+
+type startsFirst struct{ *fakeSite }
+
+func (s *startsFirst) Hold(_ context.Context, ref federation.JobRef) error {
+	s.start(ref.ID)
+	return federation.ErrConflict
+}
+
+func TestMoveOfTasks(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Array, s.GPUsPerNode = "0-1", "1" })
+	b.wait(time.Second)
+	r := move(id, federation.Relocation{})
+	r.Tasks = []int{1}
+	from := b.part(id, 1).Site
+	b.request(r)
+	b.wait(3 * time.Second)
+	if p := b.part(id, 1); p.Site == from || p.Site == "" || p.Attempt != 2 || b.part(id, 0).Attempt != 1 {
+		t.Errorf("task 1 at %q, attempt %d; task 0 attempt %d", p.Site, p.Attempt, b.part(id, 0).Attempt)
+	}
+	b.noRequests()
+}
+
+// The daemon dies after every step of a move: there is one copy, and it is moved once.
+func TestMoveOutlivesCrashes(t *testing.T) {
+	for n := range 8 {
+		b := newBench(t)
+		id := b.submit(nil)
+		b.wait(time.Second)
+		b.request(move(id, federation.Relocation{From: "cheap"}))
+		b.rounds(n)
+		b.restart()
+		b.wait(75 * time.Second)
+		live := 0
+		for _, f := range []*fakeSite{b.cheap, b.dear} {
+			if j := f.jobs[id]; j != nil && !j.State.Ended() {
+				live++
+			}
+		}
+		if j := b.job(id); live != 1 || j.State != federation.Pending || j.Restarts != 0 || j.Attempt < 2 {
+			t.Errorf("crash after %d rounds: %d copies, %s at %q, %d restarts, attempt %d", n, live, j.State, j.Site, j.Restarts, j.Attempt)
+		}
+		b.noRequests()
+	}
+}
