@@ -128,15 +128,18 @@ func TestNodeOrders(t *testing.T) {
 	}
 }
 
-// TestNodeOrdersAtOnce: of many orders at the same time the last one counts, and all are in the history.
+// TestNodeOrdersAtOnce: of many orders at the same time the last one counts, for all of its nodes, and each knows the one before it.
 func TestNodeOrdersAtOnce(t *testing.T) {
 	d := start(t)
 	d.Controller.SetSites(testSites()...)
 	c := client.New(d.Socket)
 	defer c.Close()
 	var all sync.WaitGroup
-	for i := range 20 {
+	for i := range 30 {
 		q := v1.SetNodes{Nodes: []string{"alpha/n[1-2]"}, State: federation.WishDrain, Reason: "r" + strings.Repeat("x", i)}
+		if i%3 == 2 {
+			q.State = federation.WishResume
+		}
 		all.Go(func() {
 			if _, err := c.SetNodes(context.Background(), q); err != nil {
 				t.Error(err)
@@ -145,10 +148,22 @@ func TestNodeOrdersAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	records, _ := d.Store.Nodes(t.Context())
+	if len(records) != 2 || records[0].Wish != records[1].Wish || records[0].Reason != records[1].Reason {
+		t.Fatalf("two nodes that were always meant together: %+v", records)
+	}
 	for i, name := range []string{"n1", "n2"} {
 		events, _ := d.Store.NodeEvents(t.Context(), federation.NodeID{Site: "alpha", Name: name}, 99)
-		if len(records) != 2 || len(events) != 20 || events[19].Why != records[i].Reason {
-			t.Errorf("%s: %d records, %d events", name, len(records), len(events))
+		drains, was := 0, ""
+		for _, e := range events {
+			if e.From != was {
+				t.Errorf("%s: from %q to %q (%s), where the order before was %q", name, e.From, e.To, e.Why, was)
+			}
+			if was = e.To; e.To == string(federation.WishDrain) {
+				drains++
+			}
+		}
+		if last := events[len(events)-1]; drains != 20 || last.Why != records[i].Reason || last.To != string(records[i].Wish) {
+			t.Errorf("%s: %d drains in the history; it ends with %+v, the record is %+v", name, drains, last, records[i])
 		}
 	}
 }

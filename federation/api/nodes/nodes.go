@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -28,6 +29,8 @@ type Nodes struct {
 	Wake  func() // the store has something for the controller
 	Now   func() time.Time
 	Mark  string // the federation's name, with which reasons of ours begin
+
+	orders sync.Mutex // one order is read, judged and written at a time: each knows the one before it
 }
 
 // member is a node with its site and what is wanted of it.
@@ -160,6 +163,8 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 	if err := s.check(q); err != nil {
 		return nil, invalid(err)
 	}
+	s.orders.Lock()
+	defer s.orders.Unlock()
 	all, err := s.all(ctx)
 	if err != nil {
 		return nil, err
