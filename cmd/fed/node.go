@@ -98,6 +98,8 @@ func newNodeDrainCommand() *cobra.Command {
 the federation's own jobs, under their IDs, but for those of sbatch --no-requeue. Nothing is placed there from now on; the site is told
 until it shows the drain. A node that others have drained keeps their reason, and yours follows when that is gone.
 
+--wait returns when the sites show the drain. With --finish or --requeue it returns when the nodes are DRAINED: nothing runs there any more.
+
 ` + nodeNames,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			q.Nodes, q.State = args, federation.WishDrain
@@ -107,7 +109,7 @@ until it shows the drain. A node that others have drained keeps their reason, an
 			if q.Until, err = readUntil(until, time.Now()); err != nil {
 				return err
 			}
-			return setNodes(cmd, &c, q, wait)
+			return setNodes(cmd, &c, q, wait, finish || q.Requeue)
 		},
 	}
 	c.flags(cmd)
@@ -118,7 +120,7 @@ until it shows the drain. A node that others have drained keeps their reason, an
 	f.StringVar(&until, "until", "", `resume by itself then: "4h", "18:00", "2026-12-01T08:00"`)
 	f.BoolVar(&finish, "finish", false, "let what runs there end by itself (default)")
 	f.BoolVar(&q.Requeue, "requeue", false, "requeue the jobs that run there")
-	f.BoolVar(&wait, "wait", false, "return when the sites show it")
+	f.BoolVar(&wait, "wait", false, "return when the sites show it; with --finish or --requeue, when nothing runs there any more")
 	return cmd
 }
 
@@ -135,7 +137,7 @@ exit code is 1 then.
 ` + nodeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Nodes = args
-			return setNodes(cmd, &c, q, wait)
+			return setNodes(cmd, &c, q, wait, false)
 		},
 	}
 	c.flags(cmd)
@@ -146,14 +148,15 @@ exit code is 1 then.
 	return cmd
 }
 
-// setNodes gives an order and prints what was made of it.
-func setNodes(cmd *cobra.Command, c *connection, q v1.SetNodes, wait bool) error {
+// setNodes gives an order and prints what was made of it; with wait once the sites show it, and with idle once nothing runs there either.
+func setNodes(cmd *cobra.Command, c *connection, q v1.SetNodes, wait, idle bool) error {
 	said, err := c.client().SetNodes(cmd.Context(), q)
 	if err != nil {
 		return err
 	}
 	if wait {
-		if err := waitForNodes(cmd.Context(), c.client(), cmd.ErrOrStderr(), said, q.State); err != nil {
+		w := nodesWait{client: c.client(), errOut: cmd.ErrOrStderr(), wish: q.State, idle: idle}
+		if err := w.run(cmd.Context(), said); err != nil {
 			return err
 		}
 	}
@@ -170,18 +173,37 @@ func setNodes(cmd *cobra.Command, c *connection, q v1.SetNodes, wait bool) error
 	return err
 }
 
-// waitForNodes returns when the sites show what is wanted of nodes, but for those that others' words keep as they are. That may take until a site
-// answers again.
-func waitForNodes(ctx context.Context, c *client.Client, errOut io.Writer, said []v1.NodeSet, wish federation.NodeWish) error {
+// nodesWait waits until nodes are as they are wanted. That may take until a site answers again.
+type nodesWait struct {
+	client *client.Client
+	errOut io.Writer
+	wish   federation.NodeWish
+	idle   bool // until no job runs there, too
+}
+
+// shown reports whether a node's site shows what is wanted of it, or others' word that keeps it so.
+func (w *nodesWait) shown(n *v1.Node, left bool) bool {
+	drained := hasState(n, "DRAIN")
+	return left || !n.Unconfirmed && (w.wish == federation.WishDrain && drained || w.wish == federation.WishResume && !(drained && n.ReasonOurs))
+}
+
+// done reports whether to wait for a node no longer. What a site said before it went silent says nothing of the jobs that run there now.
+func (w *nodesWait) done(n *v1.Node, left bool) bool {
+	return w.shown(n, left) && !(w.idle && (nodeBusy(n) || n.Stale))
+}
+
+func (w *nodesWait) run(ctx context.Context, said []v1.NodeSet) error {
 	var names []string
+	left := map[string]bool{}
 	for _, s := range said {
-		if !s.Left {
-			names = append(names, string(s.Site)+"/"+s.Name)
+		name := string(s.Site) + "/" + s.Name
+		if left[name] = s.Left; !s.Left || w.idle {
+			names = append(names, name)
 		}
 	}
 	told := ""
 	for len(names) > 0 {
-		nodes, err := c.Nodes(ctx, compressNames(names), nil)
+		nodes, err := w.client.Nodes(ctx, compressNames(names), nil)
 		if err != nil {
 			return err
 		}
@@ -189,16 +211,22 @@ func waitForNodes(ctx context.Context, c *client.Client, errOut io.Writer, said 
 		note := ""
 		for i := range nodes {
 			n := &nodes[i]
-			drained := hasState(n, "DRAIN")
-			if n.Unconfirmed || wish == federation.WishDrain && !drained || wish == federation.WishResume && drained && n.ReasonOurs {
-				names = append(names, string(n.Site)+"/"+n.Name)
-				if note = n.Note; n.Stale {
-					note = "the site does not answer"
-				}
+			name := string(n.Site) + "/" + n.Name
+			if w.done(n, left[name]) {
+				continue
+			}
+			names = append(names, name)
+			switch {
+			case n.Stale:
+				note = "the site does not answer"
+			case n.Note != "":
+				note = n.Note
+			case w.shown(n, left[name]):
+				note = "jobs run there"
 			}
 		}
 		if note != "" && note != told {
-			fmt.Fprintf(errOut, "fed: waiting for %d nodes: %s\n", len(names), note)
+			fmt.Fprintf(w.errOut, "fed: waiting for %d nodes: %s\n", len(names), note)
 			told = note
 		}
 		if len(names) == 0 {

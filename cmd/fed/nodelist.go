@@ -15,13 +15,18 @@ import (
 
 func hasState(n *v1.Node, s string) bool { return slices.Contains(n.State, s) }
 
+// nodeBusy reports whether jobs run on a node, or are just ending there.
+func nodeBusy(n *v1.Node) bool {
+	return hasState(n, "ALLOCATED") || hasState(n, "MIXED") || hasState(n, "COMPLETING")
+}
+
 // nodeState is a node's state in one word, as sinfo writes it: a star where it does not answer.
 func nodeState(n *v1.Node) string {
 	word := "UNKNOWN"
 	if len(n.State) > 0 {
 		word = n.State[0]
 	}
-	busy := hasState(n, "ALLOCATED") || hasState(n, "MIXED") || hasState(n, "COMPLETING")
+	busy := nodeBusy(n)
 	switch drained := hasState(n, "DRAIN"); {
 	case drained && hasState(n, "DOWN"):
 		word = "DOWN+DRAIN"
