@@ -50,6 +50,7 @@ const (
 	ChangeNode    ChangeKind = "node" // what is wanted of a node. Its site is told, not its name
 	// ChangeNodeEvent tells a line of a node's history; nothing but Node is set.
 	ChangeNodeEvent ChangeKind = "node-event"
+	ChangeAudit     ChangeKind = "audit" // a new entry of the audit log. State is its verb
 	// ChangeMove is not a record: it tells that a job went from one state to another.
 	ChangeMove ChangeKind = "move"
 )

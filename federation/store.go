@@ -40,8 +40,9 @@ type Store interface {
 	// LiveAttempts returns every attempt that is not final.
 	LiveAttempts(ctx context.Context) ([]Attempt, error)
 
-	// AddRequest records what a user asked to be done with a job, for the controller to carry out, and returns its number.
-	AddRequest(ctx context.Context, r Request) (int64, error)
+	// AddRequest records what a user asked to be done with a job, for the controller to carry out, and returns its number. With it goes what
+	// the audit log is to say of it.
+	AddRequest(ctx context.Context, r Request, audit ...AuditEntry) (int64, error)
 	// Requests returns the requests that are not done yet, oldest first.
 	Requests(ctx context.Context) ([]Request, error)
 
@@ -55,9 +56,10 @@ type Store interface {
 	// that mark, or never came so far (the store was replaced): begin anew.
 	Changes(ctx context.Context, after LogMark, limit int) (ChangeLog, error)
 
-	// SiteState and SetSiteState keep what operators said of a site: its FedState and why.
+	// SiteState and SetSiteState keep what operators said of a site: its FedState and why. With a change goes what the audit log is to
+	// say of it.
 	SiteState(ctx context.Context) (map[SiteName]SiteRecord, error)
-	SetSiteState(ctx context.Context, r SiteRecord) error
+	SetSiteState(ctx context.Context, r SiteRecord, audit ...AuditEntry) error
 
 	// Nodes returns what operators want of nodes, in order of site and name. NodeEvents returns the newest lines of a node's history, at
 	// most limit of them, oldest first.
@@ -144,11 +146,13 @@ type Batch struct {
 
 	Nodes      []NodeRecord // written over what is there; of several for one node the last counts
 	NodeEvents []NodeEvent
+
+	Audit []AuditEntry // appended to the [AuditLog]; Seq is the store's to give
 }
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done)+len(b.Moves)+len(b.Nodes)+len(b.NodeEvents) == 0
+	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done)+len(b.Moves)+len(b.Nodes)+len(b.NodeEvents)+len(b.Audit) == 0
 }
 
 // SiteRecord is what operators said of a site.

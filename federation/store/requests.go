@@ -17,7 +17,7 @@ const (
 
 // AddRequest implements [federation.Store]. The store assigns Seq; a zero At becomes now.
 // ErrNotFound: there is no such job. Numbers increase and are never reused.
-func (s *Store) AddRequest(ctx context.Context, r federation.Request) (int64, error) {
+func (s *Store) AddRequest(ctx context.Context, r federation.Request, audit ...federation.AuditEntry) (int64, error) {
 	args, err := requestValues(&r)
 	if err != nil {
 		return 0, fmt.Errorf("add request: %w", err)
@@ -28,8 +28,10 @@ func (s *Store) AddRequest(ctx context.Context, r federation.Request) (int64, er
 		seq = t.requestSeq
 		args[0] = seq
 		t.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: seq, State: string(r.Kind)})
-		_, err := t.exec(insertRequest, args...)
-		return err
+		if _, err := t.exec(insertRequest, args...); err != nil {
+			return err
+		}
+		return t.audit(audit)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("%s job %d: %w", r.Kind, r.Job, err)

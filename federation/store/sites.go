@@ -11,11 +11,13 @@ const upsertSite = "INSERT INTO sites (name, state, reason, set_by, at) VALUES (
 	"ON CONFLICT (name) DO UPDATE SET (state, reason, set_by, at) = ($2, $3, $4, $5)"
 
 // SetSiteState implements [federation.Store].
-func (s *Store) SetSiteState(ctx context.Context, r federation.SiteRecord) error {
+func (s *Store) SetSiteState(ctx context.Context, r federation.SiteRecord, audit ...federation.AuditEntry) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		t.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: string(r.State)})
-		_, err := t.exec(upsertSite, string(r.Name), string(r.State), r.Reason, r.By, nanos(r.At))
-		return err
+		if _, err := t.exec(upsertSite, string(r.Name), string(r.State), r.Reason, r.By, nanos(r.At)); err != nil {
+			return err
+		}
+		return t.audit(audit)
 	})
 	if err != nil {
 		return fmt.Errorf("set state of site %s: %w", r.Name, err)

@@ -102,6 +102,7 @@ func testChanges(e *env) {
 		Moves:      []federation.Move{move},
 		Nodes:      []federation.NodeRecord{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Wish: federation.WishDrain}},
 		NodeEvents: []federation.NodeEvent{event},
+		Audit:      []federation.AuditEntry{{Verb: "drain"}},
 	}
 	b.Attempts[0].Site = "alpha"
 	for i, v := 0, reflect.ValueOf(b).Elem(); i < v.NumField(); i++ {
@@ -125,6 +126,7 @@ func testChanges(e *env) {
 		{Kind: federation.ChangeRequest, How: federation.Created, Job: j.ID, Number: requests[0].Seq, State: "top"},
 		{Kind: federation.ChangeNode, Site: "alpha", State: "DRAIN"},
 		{Kind: federation.ChangeNodeEvent, Node: &event},
+		{Kind: federation.ChangeAudit, How: federation.Created, State: "drain"},
 		{Kind: federation.ChangeMove, Job: j.ID, Move: &move},
 	}
 	e.same("batch", got, want)

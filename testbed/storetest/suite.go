@@ -64,6 +64,8 @@ func (s Suite) Run(t *testing.T) {
 		{"SiteStateIsTheLastSet", testSites},
 		{"NodesKeepTheLastWord", testNodes},
 		{"NodeHistoryIsKeptInOrder", testNodeEvents},
+		{"AuditLogIsAppendedTo", testAudit},
+		{"AuditIsWrittenWithItsChange", testAuditWhole},
 		{"CancelledCallerWritesNothing", testCancelled},
 		{"CallersFailAlone", testFailAlone},
 		{"ReadersSeeWholeBatches", testSnapshot},

@@ -28,6 +28,7 @@ type Store struct {
 	follows  int
 	sites    map[federation.SiteName]federation.SiteRecord
 	nodes    nodes
+	audit    auditLog
 }
 
 var _ federation.Store = (*Store)(nil)
@@ -248,7 +249,7 @@ func (s *Store) LiveAttempts(context.Context) ([]federation.Attempt, error) {
 }
 
 // AddRequest implements federation.Store.
-func (s *Store) AddRequest(_ context.Context, r federation.Request) (int64, error) {
+func (s *Store) AddRequest(_ context.Context, r federation.Request, audit ...federation.AuditEntry) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {
@@ -257,6 +258,7 @@ func (s *Store) AddRequest(_ context.Context, r federation.Request) (int64, erro
 	s.seq++
 	r.Seq = s.seq
 	s.requests[r.Seq] = r
+	s.audit.add(audit)
 	s.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: r.Seq, State: string(r.Kind)})
 	return r.Seq, nil
 }
@@ -309,6 +311,7 @@ func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 		delete(s.requests, seq)
 	}
 	s.nodes.commit(b, s.note)
+	s.audit.add(b.Audit)
 	return nil
 }
 
@@ -330,11 +333,12 @@ func (s *Store) SiteState(context.Context) (map[federation.SiteName]federation.S
 }
 
 // SetSiteState implements federation.Store.
-func (s *Store) SetSiteState(_ context.Context, r federation.SiteRecord) error {
+func (s *Store) SetSiteState(_ context.Context, r federation.SiteRecord, audit ...federation.AuditEntry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail == nil {
 		s.sites[r.Name] = r
+		s.audit.add(audit)
 		s.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: string(r.State)})
 	}
 	return s.fail

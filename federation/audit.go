@@ -1,0 +1,71 @@
+package federation
+
+import (
+	"context"
+	"time"
+)
+
+// AuditEntry is one act of somebody who has authority over what is not only theirs: an operator, a coordinator, a rule of the daemon.
+// It is written in the commit of the change that it tells of, and never changed.
+type AuditEntry struct {
+	Seq    int64     // the store's to give; it increases
+	At     time.Time // zero: now
+	Who    Actor
+	Verb   string      // drain, resume, requeue, hold ...: the word of the command
+	Kind   AuditObject // what was acted on
+	Object string      // its name, as fed writes it: 30000001, alpha, alpha/n1, an account
+	Before string      // its state, or the value that was changed; "" where there was none
+	After  string
+	Why    string
+	Ticket string
+	Result string // "" if it was done or accepted; else why not, or what else became of it
+}
+
+// Actor is who acted, and from where.
+type Actor struct {
+	User string
+	UID  uint32
+	Role string // as it was then: Operator, Administrator, Coordinator; None for a user; Daemon
+	From string // socket, TLS, or site:NAME for what was done at a site by its own admins
+}
+
+// DaemonActor is the daemon itself: its rules, and what it does when a time has come.
+var DaemonActor = Actor{User: "fed", Role: "Daemon", From: "daemon"}
+
+// AuditObject is a kind of object that can be acted on.
+type AuditObject string
+
+const (
+	AuditJob         AuditObject = "job"
+	AuditNode        AuditObject = "node" // SITE/NAME
+	AuditSite        AuditObject = "site"
+	AuditPool        AuditObject = "pool"
+	AuditAccount     AuditObject = "account"
+	AuditUser        AuditObject = "user"
+	AuditQOS         AuditObject = "qos"
+	AuditRule        AuditObject = "rule"
+	AuditBooks       AuditObject = "books"
+	AuditMaintenance AuditObject = "maintenance"
+	AuditOperation   AuditObject = "operation" // on many jobs at once
+)
+
+// AuditLog is the record of who did what. It can only be appended to; [Store.Commit], [Store.AddRequest] and [Store.SetSiteState] do so in the
+// commit of a change.
+type AuditLog interface {
+	// AddAudit appends entries to the log. It is for acts that change nothing in the store.
+	AddAudit(ctx context.Context, entries ...AuditEntry) error
+	// Audit returns the entries that match q, oldest first.
+	Audit(ctx context.Context, q AuditQuery) ([]AuditEntry, error)
+}
+
+// AuditQuery selects entries. The zero value selects all; every field that is set narrows the selection.
+type AuditQuery struct {
+	User   string
+	Verb   string
+	Kind   AuditObject
+	Object string    // a name; "alpha/*" for all that begin so
+	Since  time.Time // at or after
+	Until  time.Time // before
+	After  int64     // with a higher Seq
+	Limit  int       // at most so many, the newest of them; 0: no limit
+}

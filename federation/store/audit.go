@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"fsub/federation"
+)
+
+var _ federation.AuditLog = (*Store)(nil)
+
+const (
+	auditColumns = "at, who, uid, role, from_where, verb, kind, object, was, is_now, why, ticket, result"
+	insertAudit  = "INSERT INTO audit (" + auditColumns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+	deleteAudit  = "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at < $1 ORDER BY seq LIMIT $2)"
+)
+
+// auditSteps are what appends entries to the audit log, as part of a transaction.
+func auditSteps(entries []federation.AuditEntry, steps []step) []step {
+	for i := range entries {
+		e := &entries[i]
+		at := e.At
+		if at.IsZero() {
+			at = time.Now()
+		}
+		w := &e.Who
+		args := []any{nanos(at), w.User, int64(w.UID), w.Role, w.From, e.Verb, string(e.Kind), e.Object, e.Before, e.After, e.Why, e.Ticket, e.Result}
+		steps = append(steps, step{insertAudit, args, "audit entry", 0, federation.Change{Kind: federation.ChangeAudit, How: federation.Created, State: e.Verb}})
+	}
+	return steps
+}
+
+// audit appends entries in this transaction.
+func (t *tx) audit(entries []federation.AuditEntry) error {
+	steps := auditSteps(entries, nil)
+	for i := range steps {
+		if err := t.step(&steps[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddAudit implements [federation.AuditLog].
+func (s *Store) AddAudit(ctx context.Context, entries ...federation.AuditEntry) error {
+	if err := s.writer.submit(ctx, func(t *tx) error { return t.audit(entries) }); err != nil {
+		return fmt.Errorf("append to the audit log: %w", err)
+	}
+	return nil
+}
+
+// Audit implements [federation.AuditLog].
+func (s *Store) Audit(ctx context.Context, q federation.AuditQuery) ([]federation.AuditEntry, error) {
+	var w where
+	if q.After > 0 {
+		w.and("seq > %s", q.After)
+	}
+	if !q.Since.IsZero() {
+		w.and("at >= %s", nanos(q.Since))
+	}
+	if !q.Until.IsZero() {
+		w.and("at < %s", nanos(q.Until))
+	}
+	for _, c := range []struct{ column, value string }{{"who", q.User}, {"verb", q.Verb}, {"kind", string(q.Kind)}} {
+		if c.value != "" {
+			w.and(c.column+" = %s", c.value)
+		}
+	}
+	if prefix, ok := strings.CutSuffix(q.Object, "*"); ok {
+		w.and("object >= %s", prefix)
+		w.and("object < %s", prefix+"\U0010ffff")
+	} else if q.Object != "" {
+		w.and("object = %s", q.Object)
+	}
+	text := "SELECT seq, " + auditColumns + " FROM audit" + w.text() + " ORDER BY seq"
+	if q.Limit > 0 {
+		text += " DESC LIMIT " + fmt.Sprint(q.Limit)
+	}
+	all, err := query(ctx, s.readers, readAudit, "SELECT * FROM ("+text+") AS newest ORDER BY seq", w.args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit log: %w", err)
+	}
+	return all, nil
+}
+
+func readAudit(r *row) federation.AuditEntry {
+	return federation.AuditEntry{
+		Seq: r.int(), At: r.time(), Who: federation.Actor{User: r.word(), UID: uint32(r.int()), Role: r.word(), From: r.word()}, Verb: r.word(),
+		Kind: federation.AuditObject(r.word()), Object: r.text(), Before: r.text(), After: r.text(), Why: r.text(), Ticket: r.text(), Result: r.text(),
+	}
+}
+
+// PurgeAudit deletes the entries of the audit log from before a time, and returns how many. Nothing else deletes any.
+func (s *Store) PurgeAudit(ctx context.Context, before time.Time) (int, error) {
+	n, err := s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
+		rows, err := t.exec(deleteAudit, before, limit)
+		return int(rows), err
+	})
+	if err != nil {
+		return n, fmt.Errorf("delete the audit log before %s: %w", before.Format(time.DateTime), err)
+	}
+	return n, nil
+}

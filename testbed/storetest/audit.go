@@ -1,0 +1,110 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fsub/federation"
+)
+
+// auditLog is the store as those see it who ask who did what.
+func auditLog(e *env, s federation.Store) federation.AuditLog {
+	e.Helper()
+	a, ok := s.(federation.AuditLog)
+	if !ok {
+		e.Skip("this store keeps no audit log")
+	}
+	return a
+}
+
+// testAudit: entries are kept with every field, in the order in which they were written, and can be asked for by each of them.
+func testAudit(e *env) {
+	s := e.open()
+	log := auditLog(e, s)
+	var want []federation.AuditEntry
+	for i := range 4 {
+		v := filled[federation.AuditEntry](i)
+		v.Object = fmt.Sprintf("alpha/n%d", i%2)
+		want = append(want, v)
+	}
+	want[3].Object, want[3].At = "beta/n1", want[0].At // written later than it was done
+	e.must(log.AddAudit(ctx, want[:2]...))
+	e.must(log.AddAudit(ctx, want[2:]...))
+	e.must(s.Close())
+	log = auditLog(e, e.open())
+	all, err := log.Audit(ctx, federation.AuditQuery{})
+	e.must(err)
+	for i := range all {
+		if i > 0 && all[i].Seq <= all[i-1].Seq {
+			e.Fatalf("numbers %d, %d", all[i-1].Seq, all[i].Seq)
+		}
+		want[i].Seq = all[i].Seq
+	}
+	e.same("audit log", all, want)
+	for _, c := range []struct {
+		what string
+		q    federation.AuditQuery
+		want []federation.AuditEntry
+	}{
+		{"user", federation.AuditQuery{User: want[1].Who.User}, want[1:2]},
+		{"verb", federation.AuditQuery{Verb: want[2].Verb}, want[2:3]},
+		{"kind", federation.AuditQuery{Kind: want[3].Kind}, want[3:]},
+		{"object", federation.AuditQuery{Object: "alpha/n0"}, []federation.AuditEntry{want[0], want[2]}},
+		{"objects", federation.AuditQuery{Object: "alpha/*"}, want[:3]},
+		{"since", federation.AuditQuery{Since: want[1].At}, want[1:3]},
+		{"until", federation.AuditQuery{Until: want[1].At}, []federation.AuditEntry{want[0], want[3]}},
+		{"after", federation.AuditQuery{After: want[2].Seq}, want[3:]},
+		{"newest", federation.AuditQuery{Limit: 2}, want[2:]},
+		{"newest of an object", federation.AuditQuery{Object: "alpha/*", Limit: 1}, want[2:3]},
+		{"none", federation.AuditQuery{User: "nobody"}, nil},
+	} {
+		got, err := log.Audit(ctx, c.q)
+		e.must(err)
+		e.same(c.what, got, c.want)
+	}
+	p, ok := log.(interface {
+		PurgeAudit(context.Context, time.Time) (int, error)
+	})
+	if !ok {
+		return
+	}
+	if n, err := p.PurgeAudit(ctx, want[1].At); n != 2 || err != nil {
+		e.Fatalf("%d entries deleted, %v; want 2", n, err)
+	}
+	got, err := log.Audit(ctx, federation.AuditQuery{})
+	e.must(err)
+	e.same("after a purge", got, want[1:3])
+}
+
+// testAuditWhole: an entry is there if, and only if, the change is that it came with.
+func testAuditWhole(e *env) {
+	s := e.open()
+	log := auditLog(e, s)
+	j := e.create(s, "alice", "")
+	said := func(verb string) federation.AuditEntry { return federation.AuditEntry{Verb: verb} }
+	_, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestHold}, said("hold"))
+	e.must(err)
+	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha"}, said("drain")))
+	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{j}, Audit: []federation.AuditEntry{said("requeue")}}))
+
+	_, err = s.AddRequest(ctx, federation.Request{Job: j.ID + 1, Kind: federation.RequestHold}, said("hold of nothing"))
+	e.wants(err, federation.ErrNotFound)
+	unknown := *j
+	unknown.ID++
+	e.wants(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{&unknown}, Audit: []federation.AuditEntry{said("nothing")}}), federation.ErrNotFound)
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	e.wants(log.AddAudit(gone, said("cancelled")), context.Canceled)
+
+	all, err := log.Audit(ctx, federation.AuditQuery{})
+	e.must(err)
+	var got []string
+	for _, v := range all {
+		got = append(got, v.Verb)
+		if time.Since(v.At) > time.Minute {
+			e.Errorf("%s is of %v", v.Verb, v.At)
+		}
+	}
+	e.same("what was written", got, []string{"hold", "drain", "requeue"})
+}
