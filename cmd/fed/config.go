@@ -48,6 +48,8 @@ type Config struct {
 	MaxArray int `yaml:"max_array_size"`
 	// How long jobs that have ended stay in the database. 0: forever.
 	KeepEnded time.Duration `yaml:"keep_ended,omitempty"`
+	// How long the audit log is kept. 0: forever.
+	KeepAudit time.Duration `yaml:"keep_audit,omitempty"`
 	// How placement weighs money against time.
 	Policy Policy `yaml:"policy"`
 	// Store that carries files to sites without the user's file system.
@@ -255,6 +257,9 @@ func (c *Config) check() error {
 	}
 	if c.MaxArray < 1 || c.MaxArray > federation.MaxArrayIndex+1 || c.KeepEnded < 0 || c.KeepEnded > 0 && c.KeepEnded < c.MinJobAge {
 		return fmt.Errorf("max_array_size is from 1 to %d; keep_ended is 0 or not less than min_job_age", federation.MaxArrayIndex+1)
+	}
+	if c.KeepAudit < 0 {
+		return errors.New("keep_audit is not negative")
 	}
 	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check()); err != nil {
 		return err

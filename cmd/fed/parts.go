@@ -103,7 +103,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 	}
 	pools := newPoolBooks(p.sites, p.store, p.log)
 	return api.NewServer(api.Config{
-		Federation: c.Federation, Store: p.store, Usage: p.store, Controller: p.ctl, Operators: c.Operators, Tokens: tokens, Logs: logs,
+		Federation: c.Federation, Store: p.store, Usage: p.store, Audit: p.store, Controller: p.ctl, Operators: c.Operators, Tokens: tokens, Logs: logs,
 		Pools: pools, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
@@ -127,7 +127,10 @@ func (p *parts) run(ctx context.Context, l net.Listener) error {
 		}
 	}
 	if c.KeepEnded > 0 {
-		g.Go(func() error { return purge(ctx, p.store, c.KeepEnded, p.log) })
+		g.Go(func() error { return purge(ctx, p.store.Purge, "jobs", c.KeepEnded, p.log) })
+	}
+	if c.KeepAudit > 0 {
+		g.Go(func() error { return purge(ctx, p.store.PurgeAudit, "audit entries", c.KeepAudit, p.log) })
 	}
 	if c.Metrics != "" {
 		g.Go(func() error { return serveMetrics(ctx, c.Metrics, p.reg) })

@@ -15,7 +15,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
-	"fsub/federation/store"
 )
 
 func newServeCommand() *cobra.Command {
@@ -93,17 +92,17 @@ func (c *Config) policy() place.Policy {
 	return p
 }
 
-// purge deletes jobs that ended long ago, every hour. It returns when ctx is done.
-func purge(ctx context.Context, st *store.Store, keep time.Duration, log *slog.Logger) error {
+// purge has records deleted that are old, every hour. It returns when ctx is done.
+func purge(ctx context.Context, remove func(context.Context, time.Time) (int, error), what string, keep time.Duration, log *slog.Logger) error {
 	hour := time.NewTicker(time.Hour)
 	defer hour.Stop()
 	for {
-		n, err := st.Purge(ctx, time.Now().Add(-keep))
+		n, err := remove(ctx, time.Now().Add(-keep))
 		switch {
 		case err != nil && ctx.Err() == nil:
-			log.Error("delete old jobs", "err", err)
+			log.Error("delete old "+what, "err", err)
 		case n > 0:
-			log.Info("deleted old jobs", "jobs", n, "older", keep)
+			log.Info("deleted old "+what, "count", n, "older", keep)
 		}
 		select {
 		case <-hour.C:

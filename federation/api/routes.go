@@ -99,6 +99,10 @@ func (s *Server) fedRoutes() []route {
 	get("/fed/v1/nodes", forAnybody, []v1.Node{}, "The nodes of all sites, with what operators want of them", choice, s.nodes.List)
 	get("/fed/v1/node/{site}/{name}", forAnybody, v1.Node{}, "One node, with its history", nil, s.nodes.Show)
 	add("POST", "/fed/v1/nodes/state", forOperators, v1.SetNodes{}, v1.SetNodesResponse{}, "Drain nodes, or resume those that were drained here", nil, s.nodes.Set)
+	get("/fed/v1/audit", forOperators, []v1.AuditEntry{}, "Who has done what to jobs, nodes and sites, oldest first", query{
+		{"user", "who did it"}, {"verb", ""}, {"kind", "job, node, site ...: what was acted on"}, {"object", "its name; NAME* for all that begin so"},
+		{"since", "seconds since 1970"}, {"until", "likewise; before then"}, {"limit", "how many at most, the newest of them; 1000 if not given"},
+	}, s.audit.List)
 	get("/fed/v1/options", forAnybody, []v1.PluginOption{}, "Options that plugins of sites add to sbatch's", nil, s.getOptions)
 	get("/fed/v1/steps", forAnybody, []v1.Step{}, "The steps that run, where sites tell of them", query{{"job_id", "of these jobs, with commas"}}, s.steps.getSteps)
 	add("POST", "/fed/v1/steps/signal", forOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.steps.signalStep)

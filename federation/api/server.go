@@ -16,6 +16,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
+	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/nodes"
@@ -29,6 +30,7 @@ type Config struct {
 	Store      federation.Store
 	Controller Controller
 	Usage      federation.UsageStore // what sites measured of ended jobs; nil: nothing
+	Audit      federation.AuditLog   // who did what; nil: it cannot be read
 
 	// Operators are user names or decimal uids that act as operators. Root and the daemon's own uid are administrators.
 	Operators []string
@@ -82,6 +84,7 @@ type Server struct {
 	events  eventStream
 	pools   rented
 	nodes   nodes.Nodes
+	audit   audit.Log
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -104,6 +107,7 @@ func NewServer(c Config) *Server {
 		logs:   logs{store: c.Store, reader: c.Logs, sites: sites},
 		pools:  rented{all: c.Pools, sites: sites, now: c.Now},
 		watch:  watch{store: c.Store},
+		audit:  audit.Log{Store: c.Audit},
 		nodes:  nodes.Nodes{Store: c.Store, Sites: sites, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation},
 
 		stopping: make(chan struct{}),

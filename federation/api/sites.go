@@ -1,14 +1,17 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
+	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -96,8 +99,15 @@ func (s *Server) setSiteState(w http.ResponseWriter, r *http.Request, c identity
 	if !known {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", name)}
 	}
-	err := s.cfg.Store.SetSiteState(r.Context(), federation.SiteRecord{
+	was, err := s.cfg.Store.SiteState(r.Context())
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	err = s.cfg.Store.SetSiteState(r.Context(), federation.SiteRecord{
 		Name: name, State: req.State, Reason: req.Reason, By: c.Name, At: s.cfg.Now().UTC(),
+	}, federation.AuditEntry{
+		At: s.cfg.Now().UTC(), Who: audit.By(c), Verb: verbOf(req.State), Kind: federation.AuditSite, Object: string(name),
+		Before: string(cmp.Or(was[name].State, federation.FedActive)), After: string(req.State), Why: req.Reason,
 	})
 	if err != nil {
 		return refusal.OfStore(err, refusal.TimedOut)
@@ -105,6 +115,17 @@ func (s *Server) setSiteState(w http.ResponseWriter, r *http.Request, c identity
 	s.cfg.Controller.Wake()
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// verbOf is the word of fed that gives a site a state.
+func verbOf(state federation.FedState) string {
+	switch state {
+	case federation.FedActive:
+		return "resume"
+	case federation.FedDrain:
+		return "drain"
+	}
+	return strings.ToLower(string(state))
 }
 
 func later(a, b time.Time) time.Time {

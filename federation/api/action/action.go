@@ -100,11 +100,12 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 			room <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-room }()
-				a.seq, a.err = s.Store.AddRequest(ctx, federation.Request{
+				r := federation.Request{
 					Job: a.job.ID, Tasks: a.tasks, Kind: kind, UID: c.UID, Signal: req.Signal, At: s.Now().UTC(), Change: req.Change, Restarts: a.job.Restarts,
 					// An operator's hold of a job of their own is a user's hold.
 					Operator: c.Role >= identity.RoleOperator && (kind != federation.RequestHold || c.UID != a.job.UID && !req.AsUser),
-				})
+				}
+				a.seq, a.err = s.Store.AddRequest(ctx, r, audited(c, a.job, &r)...)
 				a.err = refusal.OfStore(a.err, refusal.TimedOut)
 			})
 		}

@@ -48,7 +48,7 @@ func (s *Actions) suspend(ctx context.Context, c identity.Caller, kind federatio
 			room <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-room }()
-				w.seq, w.err = s.Store.AddRequest(ctx, r)
+				w.seq, w.err = s.Store.AddRequest(ctx, r, audited(c, u.job, &r)...)
 				w.err = refusal.OfStore(w.err, refusal.TimedOut)
 			})
 		}

@@ -44,6 +44,9 @@ func Start(t testing.TB, c api.Config) *Daemon {
 		d.Usage = NewUsage()
 		c.Usage = d.Usage
 	}
+	if log, ok := c.Store.(federation.AuditLog); ok && c.Audit == nil {
+		c.Audit = log
+	}
 	if c.Controller == nil {
 		d.Controller = NewController(c.Store)
 		c.Controller = d.Controller

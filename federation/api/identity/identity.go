@@ -47,6 +47,7 @@ type Caller struct {
 	UID  uint32
 	GID  uint32 // the effective group of the process
 	Role Role
+	From string // how the call came: socket or TLS
 
 	coords Coordinators // nil: the caller coordinates nothing
 }
@@ -190,7 +191,7 @@ func (i *Identity) peer(ctx context.Context) (Caller, error) {
 	if err != nil {
 		return Caller{}, noCaller(fmt.Sprintf("uid %d is not a user of this machine", p.cred.Uid))
 	}
-	c := Caller{Name: name, UID: p.cred.Uid, GID: p.cred.Gid, coords: i.coords}
+	c := Caller{Name: name, UID: p.cred.Uid, GID: p.cred.Gid, From: "socket", coords: i.coords}
 	c.Role = i.roles.of(c)
 	return c, nil
 }

@@ -104,5 +104,5 @@ func (i *Identity) Caller(r *http.Request) (Caller, error) {
 	if err != nil {
 		return Caller{}, noCaller(fmt.Sprintf("%s is not a user of this machine", user))
 	}
-	return Caller{Name: user, UID: uid, GID: gid}, nil
+	return Caller{Name: user, UID: uid, GID: gid, From: "TLS"}, nil
 }

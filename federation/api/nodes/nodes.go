@@ -16,6 +16,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
+	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -203,6 +204,8 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 		}
 		b.Nodes = append(b.Nodes, federation.NodeRecord{Node: m.id(), Wish: q.State, Owner: c.Name, Ticket: q.Ticket, Reason: q.Reason, Requeue: q.Requeue, Since: now, Until: q.Until})
 		b.NodeEvents = append(b.NodeEvents, federation.NodeEvent{Node: m.id(), At: now, Who: c.Name, From: string(was), To: string(q.State), Wanted: true, Why: why(q)})
+		b.Audit = append(b.Audit, federation.AuditEntry{At: now, Who: audit.By(c), Verb: strings.ToLower(string(q.State)), Kind: federation.AuditNode, Object: m.id().String(),
+			Before: strings.Join(m.node.State, "+"), After: string(q.State), Why: terms(q), Ticket: q.Ticket, Result: said.Note})
 	}
 	if b.Empty() {
 		return out, nil
@@ -231,10 +234,12 @@ func whose(n *federation.Node, by health.Author) string {
 
 // why is what the history says of an order.
 func why(q *v1.SetNodes) string {
+	return strings.TrimSpace(q.Ticket + " " + terms(q))
+}
+
+// terms are the reason of an order and what else was said with it.
+func terms(q *v1.SetNodes) string {
 	text := q.Reason
-	if q.Ticket != "" {
-		text = strings.TrimSpace(q.Ticket + " " + text)
-	}
 	if q.Requeue {
 		text += " (jobs are requeued)"
 	}

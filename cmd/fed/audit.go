@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+func newAuditCommand() *cobra.Command {
+	var c connection
+	var q federation.AuditQuery
+	var since, until pastTime
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Who has done what to jobs of others, nodes and sites; operators only",
+		Long: `Each line tells one act of an operator, a coordinator or a rule of the daemon: who, from where, what, to which object, its state
+before and after, why, and what became of it. Lines are written together with the change that they tell of, and never changed;
+how long they are kept, keep_audit says in the configuration. What users do with their own jobs is in fed events.`,
+		Example: `  fed audit --since 2h
+  fed audit --who olga --kind node --object 'alpha/*'
+  fed audit --kind job --object 30000001 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q.Since, q.Until = time.Time(since), time.Time(until)
+			all, err := c.client().Audit(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), all)
+			}
+			t, flush := newWideTable(cmd.OutOrStdout())
+			t.row("TIME", "WHO", "ROLE", "FROM", "VERB", "OBJECT", "BEFORE", "AFTER", "TICKET", "WHY", "RESULT")
+			for i := range all {
+				t.row(auditRow(&all[i])...)
+			}
+			return flush()
+		},
+	}
+	c.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&q.User, "who", "", "only what this user did; fed is the daemon itself")
+	f.StringVar(&q.Verb, "verb", "", "only this: drain, resume, requeue, cancel ...")
+	f.StringVar((*string)(&q.Kind), "kind", "", "only what was done to a job, node, site ...")
+	f.StringVar(&q.Object, "object", "", "only what was done to this: a job ID, SITE/NODE, a site ...; 'alpha/*' for all that begin so")
+	f.Var(&since, "since", "only since then: 90m, 2h, 3d, or 2026-11-22T18:00")
+	f.Var(&until, "until", "only before then; likewise")
+	f.IntVarP(&q.Limit, "limit", "n", 1000, "how many lines at most, the newest of them")
+	return cmd
+}
+
+func auditRow(e *v1.AuditEntry) []string {
+	plain := strings.NewReplacer("\t", " ", "\n", " ").Replace
+	return []string{when(e.Time), e.User, e.Role, e.From, e.Verb, string(e.Kind) + " " + e.Object, e.Before, e.After, e.Ticket, plain(e.Why), plain(e.Result)}
+}
+
+// pastTime is a flag for a point in time before now: how long ago, or when.
+type pastTime time.Time
+
+func (p *pastTime) String() string {
+	if t := time.Time(*p); !t.IsZero() {
+		return when(t)
+	}
+	return ""
+}
+
+// Type implements pflag.Value.
+func (p *pastTime) Type() string { return "time" }
+
+// Set implements pflag.Value.
+func (p *pastTime) Set(text string) error {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n uint16
+		if _, err := fmt.Sscanf(days+"\n", "%d\n", &n); err == nil {
+			*p = pastTime(time.Now().AddDate(0, 0, -int(n)))
+			return nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		*p = pastTime(time.Now().Add(-d))
+		return nil
+	}
+	for _, layout := range []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			*p = pastTime(t)
+			return nil
+		}
+	}
+	return fmt.Errorf("invalid time %q: want how long ago, as 90m, 2h or 3d, or when, as 2026-11-22 or 2026-11-22T18:00", text)
+}

@@ -1,0 +1,67 @@
+// Package audit tells who has done what, and makes the entries that others of the API write with their changes: [By] says who a caller is.
+package audit
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+)
+
+// By is a caller as the audit log names them.
+func By(c identity.Caller) federation.Actor {
+	return federation.Actor{User: c.Name, UID: c.UID, Role: c.Role.String(), From: c.From}
+}
+
+// Log answers for the audit log.
+type Log struct {
+	Store federation.AuditLog
+}
+
+// usual is how many entries are told where the query does not say; most how many at most.
+const usual, most = 1000, 100_000
+
+// List is GET /fed/v1/audit.
+func (l *Log) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	q, err := queryOf(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	out := []v1.AuditEntry{}
+	if l.Store != nil {
+		all, err := l.Store.Audit(r.Context(), q)
+		if err != nil {
+			return refusal.OfStore(err, refusal.NoContact)
+		}
+		for i := range all {
+			out = append(out, v1.AuditEntryOf(&all[i]))
+		}
+	}
+	return answer.JSON(w, out)
+}
+
+func queryOf(v url.Values) (q federation.AuditQuery, err error) {
+	q = federation.AuditQuery{User: v.Get("user"), Verb: v.Get("verb"), Kind: federation.AuditObject(v.Get("kind")), Object: v.Get("object"), Limit: usual}
+	number := func(name string, take func(n int64)) {
+		text := v.Get(name)
+		if text == "" || err != nil {
+			return
+		}
+		n, bad := strconv.ParseInt(text, 10, 64)
+		if bad != nil || n < 0 {
+			err = refusal.BadBody("invalid " + name + " " + strconv.Quote(text) + ": want a number")
+			return
+		}
+		take(n)
+	}
+	number("since", func(n int64) { q.Since = time.Unix(n, 0) })
+	number("until", func(n int64) { q.Until = time.Unix(n, 0) })
+	number("limit", func(n int64) { q.Limit = int(min(max(n, 1), most)) })
+	return q, err
+}
