@@ -23,12 +23,8 @@ func (s *Store) AddRequest(ctx context.Context, r federation.Request, audit ...f
 		return 0, fmt.Errorf("add request: %w", err)
 	}
 	var seq int64
-	err = s.writer.submit(ctx, func(t *tx) error {
-		t.requestSeq++
-		seq = t.requestSeq
-		args[0] = seq
-		t.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: seq, State: string(r.Kind)})
-		if _, err := t.exec(insertRequest, args...); err != nil {
+	err = s.writer.submit(ctx, func(t *tx) (err error) {
+		if seq, err = t.addRequest(&r, args); err != nil {
 			return err
 		}
 		return t.audit(audit)
@@ -37,6 +33,15 @@ func (s *Store) AddRequest(ctx context.Context, r federation.Request, audit ...f
 		return 0, fmt.Errorf("%s job %d: %w", r.Kind, r.Job, err)
 	}
 	return seq, nil
+}
+
+// addRequest adds r, whose values args are, under the next number.
+func (t *tx) addRequest(r *federation.Request, args []any) (int64, error) {
+	t.requestSeq++
+	args[0] = t.requestSeq
+	t.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: t.requestSeq, State: string(r.Kind)})
+	_, err := t.exec(insertRequest, args...)
+	return t.requestSeq, err
 }
 
 // requestValues are what insertRequest wants. The first, the number, is for the transaction to fill in.

@@ -66,6 +66,8 @@ func (s Suite) Run(t *testing.T) {
 		{"NodeHistoryIsKeptInOrder", testNodeEvents},
 		{"AuditLogIsAppendedTo", testAudit},
 		{"AuditIsWrittenWithItsChange", testAuditWhole},
+		{"OperationKeepsEveryField", testOperationFields},
+		{"OperationAsksOnce", testOperationAsks},
 		{"CancelledCallerWritesNothing", testCancelled},
 		{"CallersFailAlone", testFailAlone},
 		{"ReadersSeeWholeBatches", testSnapshot},

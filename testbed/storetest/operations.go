@@ -1,0 +1,96 @@
+package storetest
+
+import (
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// operations is the store as those see it who do one thing to many jobs.
+func operations(e *env, s federation.Store) federation.OperationStore {
+	e.Helper()
+	o, ok := s.(federation.OperationStore)
+	if !ok {
+		e.Skip("this store keeps no operations")
+	}
+	return o
+}
+
+func testOperationFields(e *env) {
+	o := operations(e, e.open())
+	var want []federation.Operation
+	var items [][]federation.OperationItem
+	for i := range 3 {
+		op := filled[federation.Operation](i)
+		list := []federation.OperationItem{filled[federation.OperationItem](i), filled[federation.OperationItem](i + 10)}
+		op.Ended, op.Told, op.Settled, op.Failed, list[0].N, list[1].N = time.Time{}, time.Time{}, 2, 2, 1, 2
+		e.must(o.AddOperation(ctx, &op, list))
+		if op.ID != federation.OperationID(i+1) || op.Jobs != 2 {
+			e.Fatalf("operation %d has the number %d and %d jobs", i, op.ID, op.Jobs)
+		}
+		want, items = append(want, op), append(items, list)
+	}
+	at := time.Unix(1_700_000_000, 5).UTC()
+	items[1][1].Settled, items[1][1].Failed, items[1][1].Note = 7, false, "it has ended"
+	e.must(o.SettleItems(ctx, want[1].ID, items[1][1:], at))
+	want[1].Ended, want[1].Failed = at, 1
+	e.must(o.OperationTold(ctx, want[1].ID, at))
+	want[1].Told = at
+	for range 2 {
+		got, err := o.Operations(ctx, false, 9)
+		e.must(err)
+		e.same("operations", got, want)
+		got, err = o.Operations(ctx, true, 9)
+		e.must(err)
+		e.same("open operations", got, []federation.Operation{want[0], want[2]})
+		got, err = o.Operations(ctx, false, 1)
+		e.must(err)
+		e.same("newest operation", got, want[2:])
+		for i, op := range want {
+			got, err := o.OperationItems(ctx, op.ID)
+			e.must(err)
+			e.same("items", got, items[i])
+		}
+		o = operations(e, e.reopen(o))
+	}
+	_, err := o.OperationItems(ctx, 77)
+	e.wants(err, federation.ErrNotFound)
+	e.wants(o.OperationTold(ctx, 77, at), federation.ErrNotFound)
+}
+
+// reopen closes a store and opens it again.
+func (e *env) reopen(s any) federation.Store {
+	e.Helper()
+	e.must(s.(federation.Store).Close())
+	return e.open()
+}
+
+// testOperationAsks: an item gets one request, and requests and items are written together or not at all.
+func testOperationAsks(e *env) {
+	s := e.open()
+	o := operations(e, s)
+	a, b := e.create(s, "alice", ""), e.create(s, "bob", "")
+	op := federation.Operation{Verb: federation.RequestUpdate, Change: []sbatch.Change{{Option: "time"}}}
+	e.must(o.AddOperation(ctx, &op, []federation.OperationItem{{Job: a.ID}, {Job: b.ID}, {Job: b.ID + 1}}))
+	ask := func(n int, id federation.JobID) federation.ItemRequest {
+		return federation.ItemRequest{N: n, Request: federation.Request{Job: id, Kind: federation.RequestUpdate, At: time.Unix(9, 0).UTC()}, Audit: []federation.AuditEntry{{Verb: "update"}}}
+	}
+	e.must(o.AskItems(ctx, op.ID, []federation.ItemRequest{ask(1, a.ID)}))
+	e.wants(o.AskItems(ctx, op.ID, []federation.ItemRequest{ask(2, b.ID), ask(1, a.ID)}), federation.ErrConflict)
+	e.wants(o.AskItems(ctx, op.ID, []federation.ItemRequest{ask(2, b.ID), ask(3, b.ID+1)}), federation.ErrNotFound)
+	requests, err := s.Requests(ctx)
+	e.must(err)
+	items, err := o.OperationItems(ctx, op.ID)
+	e.must(err)
+	if len(requests) != 1 || requests[0].Job != a.ID || items[0].Seq != requests[0].Seq || !items[0].Asked.Equal(requests[0].At) || items[1].Seq != 0 {
+		e.Fatalf("requests %+v, items %+v", requests, items)
+	}
+	entries, err := auditLog(e, s).Audit(ctx, federation.AuditQuery{})
+	e.must(err)
+	if len(entries) != 1 {
+		e.Errorf("%d entries in the audit log, want 1", len(entries))
+	}
+	e.must(o.SettleItems(ctx, op.ID, []federation.OperationItem{{N: 2, Settled: 1, Failed: true, Note: "no"}}, time.Time{}))
+	e.wants(o.AskItems(ctx, op.ID, []federation.ItemRequest{ask(2, b.ID)}), federation.ErrConflict) // it is settled
+}
