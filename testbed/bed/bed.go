@@ -33,6 +33,8 @@ type Options struct {
 	MinJobAge time.Duration // how long slurmctld remembers an ended job; 2 minutes when 0. Taken when a site starts
 	Flat      bool          // sites know of no switches (topology/default). Taken when a site starts
 	GRES      []string      // what each node has beside its GPUs: "tpu:v5p:4", "fpga::2". Taken when a site starts
+	Nodes     int           // of each site; the table's when 0. The same for all who work with the bed
+	Conf      []string      // more lines of slurm.conf. Taken when a site starts
 }
 
 // ErrNotRoot is what New returns to everybody but root.

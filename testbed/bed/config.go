@@ -24,6 +24,7 @@ type confVars struct {
 	MinJobAge int    // seconds
 	Flat      bool   // no switches
 	GRES      []gres // beside GPUs
+	Conf      []string
 	HostAddr  string
 }
 
@@ -146,7 +147,8 @@ PriorityWeightAge=1000
 NodeName={{.NodeRange}} NodeAddr=127.0.0.1 Port=[6901-{{add 6900 .Nodes}}] CPUs={{.CPUs}} RealMemory={{.MemMiB}} Gres=gpu:{{.GPUType}}:{{.GPUs}}{{range .GRES}},{{.Name}}{{with .Type}}:{{.}}{{end}}:{{.Count}}{{end}} Feature={{.GPUType}},ib State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES DefaultTime=01:00:00 MaxTime=7-00:00:00 State=UP
 PartitionName=short Nodes=ALL DefaultTime=00:10:00 MaxTime=01:00:00 PriorityTier=10 State=UP
-`
+{{range .Conf}}{{.}}
+{{end}}`
 
 const slurmdbdConf = `AuthType=auth/{{.Auth}}
 AuthAltTypes=auth/jwt

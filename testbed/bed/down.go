@@ -20,7 +20,7 @@ func (b *Bed) Down(ctx context.Context, names []string, wipe bool, progress io.W
 	if all {
 		names = AllSites()
 	}
-	sites, err := pickSites(names)
+	sites, err := b.pickSites(names)
 	if err != nil {
 		return err
 	}

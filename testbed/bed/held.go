@@ -31,7 +31,7 @@ done`
 // Hold gives a site n more held jobs of a user, each with a record of its own, as a queue to measure commands against. A site takes 200,000 jobs.
 // `scancel -u USER` removes them. At 26.05, where a change to a task splits nothing off, each is submitted by itself, which takes ten times as long.
 func (b *Bed) Hold(ctx context.Context, site, user string, n int) error {
-	s, err := findSite(site)
+	s, err := b.site(site)
 	if err != nil {
 		return err
 	}

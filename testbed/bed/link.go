@@ -21,7 +21,7 @@ const (
 // Link cuts, heals or slows the link between the host and a site. Inside the site everything goes on.
 // The site's end is cut, never the host's: without a route the requests, and the tokens in them, would leave by the default route.
 func (b *Bed) Link(ctx context.Context, site string, to LinkState) error {
-	s, err := findSite(site)
+	s, err := b.site(site)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (v service) matches(p process) bool {
 
 // service returns a daemon of a site by name.
 func (b *Bed) service(site, name string) (Site, service, error) {
-	s, err := findSite(site)
+	s, err := b.site(site)
 	if err != nil {
 		return Site{}, service{}, err
 	}

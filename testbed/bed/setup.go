@@ -108,7 +108,7 @@ func (b *Bed) writeSite(st state, s Site) error {
 		}
 	}
 	files, err := renderConf(confVars{
-		Site: s, Dir: dir, MinJobAge: int(b.opts.MinJobAge.Seconds()), Flat: b.opts.Flat, GRES: extraGRES(b.opts.GRES), HostAddr: siteLink(st.Subnet, s.Index).HostAddr.String(),
+		Site: s, Dir: dir, MinJobAge: int(b.opts.MinJobAge.Seconds()), Flat: b.opts.Flat, GRES: extraGRES(b.opts.GRES), Conf: b.opts.Conf, HostAddr: siteLink(st.Subnet, s.Index).HostAddr.String(),
 	})
 	if err != nil {
 		return err

@@ -97,6 +97,24 @@ func siteNames(ss []Site) []string {
 	return names
 }
 
+// site returns the description of a site of this bed.
+func (b *Bed) site(name string) (Site, error) {
+	s, err := findSite(name)
+	if b.opts.Nodes > 0 {
+		s.Nodes = b.opts.Nodes
+	}
+	return s, err
+}
+
+// pickSites describes sites by name. None means the sites that start by default.
+func (b *Bed) pickSites(names []string) ([]Site, error) {
+	picked, err := pickSites(names)
+	for i := range picked {
+		picked[i], _ = b.site(picked[i].Name) // it is in the table
+	}
+	return picked, err
+}
+
 // pickSites resolves names. None means the sites that start by default.
 func pickSites(names []string) ([]Site, error) {
 	var picked []Site

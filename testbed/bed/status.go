@@ -33,7 +33,7 @@ type Addresses struct {
 
 // Site returns where a running site is. It does not ask the site's daemons.
 func (b *Bed) Site(name string) (Info, error) {
-	s, err := findSite(name)
+	s, err := b.site(name)
 	if err != nil {
 		return Info{}, err
 	}

@@ -30,7 +30,7 @@ func (b *Bed) Install(ctx context.Context, names []string, progress io.Writer) e
 
 // install makes sites ready and calls then, while no other Up or Down is at work on the bed.
 func (b *Bed) install(ctx context.Context, names []string, progress io.Writer, then func([]Site, state, teller) error) error {
-	sites, err := pickSites(names)
+	sites, err := b.pickSites(names)
 	if err != nil {
 		return err
 	}
