@@ -52,7 +52,8 @@ type Config struct {
 	NoAssociations bool
 
 	// NodeCommand is a program with its first arguments that does what scontrol does there: "update NodeName=LIST State=STATE Reason=TEXT" is
-	// added. It is for API versions that cannot update nodes. Set, it is used in any case.
+	// added, or "reboot [ASAP] [nextstate=STATE] [reason=TEXT] LIST". It is for API versions that cannot update nodes, and for reboots, for which
+	// there is no call. Set, it is used in any case.
 	NodeCommand []string
 
 	Logger    *slog.Logger      // default: nothing is logged

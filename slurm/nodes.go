@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"fsub/federation"
@@ -80,7 +81,14 @@ func (d *Driver) updateNodesAtOnce(ctx context.Context, names []string, action h
 		reason = ""
 	}
 	if len(d.cfg.NodeCommand) > 0 {
-		return d.nodeCommand(ctx, names, action, reason)
+		words := []string{"update", "NodeName=" + hostlist.Compress(names), "State=" + string(action)}
+		if reason != "" {
+			words = append(words, "Reason="+reason)
+		}
+		if err := d.nodeCommand(ctx, words...); err != nil {
+			return fmt.Errorf("%s %s at %s: %w", strings.ToLower(string(action)), hostlist.Compress(names), d.cfg.Name, err)
+		}
+		return nil
 	}
 	r := request{op: "set-nodes", method: http.MethodPost, path: wire.PathNodes, body: nodeUpdate{names, []string{string(action)}, reason}}
 	if len(names) == 1 {
@@ -112,17 +120,12 @@ func nodeRefusal(e wire.Error) error {
 	return slurmError(kind, e, "")
 }
 
-// nodeCommand runs the configured command. What it says becomes the error.
-func (d *Driver) nodeCommand(ctx context.Context, names []string, action health.Action, reason string) error {
-	list := hostlist.Compress(names)
-	args := append(append([]string{}, d.cfg.NodeCommand[1:]...), "update", "NodeName="+list, "State="+string(action))
-	if reason != "" {
-		args = append(args, "Reason="+reason)
-	}
+// nodeCommand runs the configured command with more words. What it says becomes the error.
+func (d *Driver) nodeCommand(ctx context.Context, words ...string) error {
 	if err := d.c.budget.Wait(ctx); err != nil {
 		return fmt.Errorf("%w: waiting for the RPC budget: %v", federation.ErrUnavailable, err)
 	}
-	out, err := exec.CommandContext(ctx, d.cfg.NodeCommand[0], args...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, d.cfg.NodeCommand[0], slices.Concat(d.cfg.NodeCommand[1:], words)...).CombinedOutput()
 	if err == nil {
 		return nil
 	}
@@ -136,5 +139,5 @@ func (d *Driver) nodeCommand(ctx context.Context, names []string, action health.
 	case strings.Contains(said, "Invalid user id") || strings.Contains(said, "denied"):
 		kind = federation.ErrDenied
 	}
-	return fmt.Errorf("%s %s at %s: %w: node_command: %v: %s", strings.ToLower(string(action)), list, d.cfg.Name, kind, err, said)
+	return fmt.Errorf("%w: node_command: %v: %s", kind, err, said)
 }

@@ -115,8 +115,9 @@ type SiteConfig struct {
 	// File with the switch tree: topology.conf, or what "scontrol show topology" prints.
 	Topology string `yaml:"topology_file,omitempty"`
 	// Program, with its first arguments, that does what scontrol does at the site: "update NodeName=LIST
-	// State=DRAIN Reason=TEXT" is added. For sites whose slurmrestd cannot drain nodes (Slurm 22.05), and
-	// those where the user's token may not. Set, it is used in any case.
+	// State=DRAIN Reason=TEXT" is added, or "reboot [ASAP] [nextstate=STATE] [reason=TEXT] LIST". For sites
+	// whose slurmrestd cannot drain nodes (Slurm 22.05), those where the user's token may not, and for
+	// reboots, for which slurmrestd has no call. Set, it is used in any case.
 	NodeCommand []string `yaml:"node_command,omitempty"`
 	// The site does not enforce accounts.
 	NoAssociations bool `yaml:"no_associations,omitempty"`

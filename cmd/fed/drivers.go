@@ -37,6 +37,17 @@ func openSites(ctx context.Context, c Config, rented *clouds, st federation.Pool
 	return out, nil
 }
 
+// rebooters are the sites that can reboot nodes.
+func rebooters(sites []controller.Site) map[federation.SiteName]federation.Rebooter {
+	can := map[federation.SiteName]federation.Rebooter{}
+	for _, s := range sites {
+		if r := federation.AbilitiesOf(s.Driver).Reboot; r != nil {
+			can[s.Name] = r
+		}
+	}
+	return can
+}
+
 // openSite reads the site's key and makes its driver. It speaks to nobody.
 func openSite(c Config, s SiteConfig, log *slog.Logger) (federation.Driver, error) {
 	d, err := slurm.Open(slurm.Config{

@@ -104,7 +104,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 	pools := newPoolBooks(p.sites, p.store, p.log)
 	return api.NewServer(api.Config{
 		Federation: c.Federation, Store: p.store, Usage: p.store, Audit: p.store, Controller: p.ctl, Operators: c.Operators, Tokens: tokens, Logs: logs,
-		Pools: pools, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: p.log, Registerer: p.reg,
+		Pools: pools, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
 

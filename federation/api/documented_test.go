@@ -141,6 +141,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/steps/signal":      v1.StepSignal{Job: ids[0], Step: "0"},
 		"/fed/v1/site/{name}/state": v1.SetSiteState{State: federation.FedActive},
 		"/fed/v1/site/{name}/retry": nil,
+		"/fed/v1/nodes/reboot":      v1.RebootNodes{Nodes: []string{"alpha/*"}, ASAP: true},
 		"/fed/v1/nodes/state":       v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
 	}
 	for _, kind := range []string{"cancel", "hold", "release", "requeue", "requeuehold", "requeuespecial", "top", "suspend", "resume"} {

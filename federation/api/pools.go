@@ -26,6 +26,8 @@ type Pools interface {
 	Retry(ctx context.Context, site federation.SiteName) ([]federation.Cooling, error)
 }
 
+var errAdminsOnly = refusal.Detailed(refusal.Denied, "only an administrator may, as in Slurm: root, and the user that the daemon runs as")
+
 var errOperatorsOnly = refusal.Detailed(refusal.Denied, "only an operator may; the daemon's configuration lists them (operators)")
 
 // rented answers for the pools of rented machines. all is nil where there are none.

@@ -25,15 +25,19 @@ const (
 	forAnybody   = "anybody"
 	forOwners    = "the job's owner, operators"
 	forOperators = "operators"
+	forAdmins    = "administrators"
 )
 
 // restricted is what answers the route, for those who may call it.
 func (r *route) restricted() answer.Handler {
-	if r.Who != forOperators {
+	if r.Who != forOperators && r.Who != forAdmins {
 		return r.handle
 	}
 	return func(w http.ResponseWriter, req *http.Request, c identity.Caller) error {
-		if c.Role < identity.RoleOperator {
+		switch {
+		case r.Who == forAdmins && c.Role < identity.RoleAdministrator:
+			return errAdminsOnly
+		case c.Role < identity.RoleOperator:
 			return errOperatorsOnly
 		}
 		return r.handle(w, req, c)
@@ -99,6 +103,7 @@ func (s *Server) fedRoutes() []route {
 	get("/fed/v1/nodes", forAnybody, []v1.Node{}, "The nodes of all sites, with what operators want of them", choice, s.nodes.List)
 	get("/fed/v1/node/{site}/{name}", forAnybody, v1.Node{}, "One node, with its history", nil, s.nodes.Show)
 	add("POST", "/fed/v1/nodes/state", forOperators, v1.SetNodes{}, v1.SetNodesResponse{}, "Drain nodes, or resume those that were drained here", nil, s.nodes.Set)
+	add("POST", "/fed/v1/nodes/reboot", forAdmins, v1.RebootNodes{}, v1.SetNodesResponse{}, "Reboot nodes once they are idle, where their site can", nil, s.nodes.Reboot)
 	get("/fed/v1/audit", forOperators, []v1.AuditEntry{}, "Who has done what to jobs, nodes and sites, oldest first", query{
 		{"user", "who did it"}, {"verb", ""}, {"kind", "job, node, site ...: what was acted on"}, {"object", "its name; NAME* for all that begin so"},
 		{"since", "seconds since 1970"}, {"until", "likewise; before then"}, {"limit", "how many at most, the newest of them; 1000 if not given"},

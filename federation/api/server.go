@@ -57,6 +57,8 @@ type Config struct {
 	Logs       federation.LogReader  // of jobs at sites that do not see their directory; nil: there are none
 	Pools      Pools                 // of rented machines; nil: there are none
 	Steps      federation.StepTeller // nil: no site tells of steps while they run
+	// Reboots are the sites that can reboot nodes.
+	Reboots map[federation.SiteName]federation.Rebooter
 	// StepSignals are the sites that take orders to single steps.
 	StepSignals map[federation.SiteName]federation.StepSignaller
 	// Suspends are the sites that can suspend jobs.
@@ -108,7 +110,7 @@ func NewServer(c Config) *Server {
 		pools:  rented{all: c.Pools, sites: sites, now: c.Now},
 		watch:  watch{store: c.Store},
 		audit:  audit.Log{Store: c.Audit},
-		nodes:  nodes.Nodes{Store: c.Store, Sites: sites, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation},
+		nodes:  nodes.Nodes{Store: c.Store, Sites: sites, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots},
 
 		stopping: make(chan struct{}),
 	}

@@ -73,6 +73,8 @@ const help = `scontrol [<OPTION>] [<COMMAND>]
      hold, uhold <job_list>   keep jobs from starting; IDs, or name=NAME
      listpids [<job_id>[.<step_id>] [<node>]]  your jobs' processes on the node where this is called
      ping                     whether the daemon answers
+     reboot [ASAP] [nextstate=RESUME|DOWN] [reason=<TEXT>] ALL|<NodeList>  reboot nodes once they are idle; administrators only,
+                              where the site has a node_command
      release <job_list>       let held jobs start
      requeue [Incomplete] <job_list>  stop jobs and put them back into the queue; not those that have ended
      requeuehold [Incomplete] [State=SpecialExit] <job_list>  the same, and hold them, in that state

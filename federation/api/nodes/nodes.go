@@ -30,6 +30,8 @@ type Nodes struct {
 	Wake  func() // the store has something for the controller
 	Now   func() time.Time
 	Mark  string // the federation's name, with which reasons of ours begin
+	// Reboots are the sites that can reboot nodes.
+	Reboots map[federation.SiteName]federation.Rebooter
 
 	orders sync.Mutex // one order is read, judged and written at a time: each knows the one before it
 }

@@ -42,7 +42,7 @@ func (w *where) holds(m *member) bool {
 	}
 	switch w.key {
 	case "site":
-		return slices.Contains(w.values, string(m.site.Name))
+		return slices.Contains(w.values, string(m.site.Name)) || slices.Contains(w.values, "*")
 	case "partition", "pool":
 		return slices.ContainsFunc(w.values, func(v string) bool { return slices.Contains(n.Partitions, v) })
 	case "feature":

@@ -80,3 +80,13 @@ type NodeSet struct {
 	Left bool   `json:"left,omitempty"`
 	Note string `json:"note,omitempty"` // whose word that is; or what stands in the way for now
 }
+
+// RebootNodes asks that nodes reboot as soon as they are idle. They are chosen as in [SetNodes]. The answer is a SetNodesResponse: those that
+// are left do not reboot.
+type RebootNodes struct {
+	Nodes     []string `json:"nodes,omitempty"`
+	Where     []string `json:"where,omitempty"`
+	ASAP      bool     `json:"asap,omitempty"`       // no new job starts there before it
+	NextState string   `json:"next_state,omitempty"` // RESUME or DOWN; else as before the reboot
+	Reason    string   `json:"reason,omitempty"`
+}

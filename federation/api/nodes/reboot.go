@@ -1,0 +1,145 @@
+package nodes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/audit"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/health"
+)
+
+// rebootWait is how long a site may take to accept the reboot of its nodes.
+const rebootWait = 30 * time.Second
+
+// Reboot is POST /fed/v1/nodes/reboot. It is carried out at once, or not at all: a reboot is nothing to be repeated later.
+func (s *Nodes) Reboot(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	var q v1.RebootNodes
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<20)).Decode(&q); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	q.NextState, q.Reason = strings.ToUpper(q.NextState), strings.TrimSpace(q.Reason)
+	switch {
+	case q.NextState != "" && q.NextState != "RESUME" && q.NextState != "DOWN":
+		return invalid(fmt.Errorf("unknown next state %q: use RESUME or DOWN", q.NextState))
+	case len(q.Reason) > maxReason || strings.ContainsFunc(q.Reason, unicode.IsControl):
+		return invalid(fmt.Errorf("invalid reason: want one line of at most %d bytes", maxReason))
+	case len(q.Nodes) == 0 && len(q.Where) == 0:
+		return invalid(fmt.Errorf("no node is named: write SITE/HOSTLIST, or a condition"))
+	}
+	all, err := s.all(r.Context())
+	if err != nil {
+		return err
+	}
+	chosen, err := choose(all, q.Nodes, q.Where)
+	if err != nil {
+		return invalid(err)
+	}
+	if len(chosen) == 0 {
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "no node is meant; see: fed node list"}
+	}
+	out, err := s.reboot(r.Context(), c, &q, chosen)
+	if err != nil {
+		return err
+	}
+	return answer.JSON(w, v1.SetNodesResponse{Nodes: out})
+}
+
+// reboot orders the reboot of nodes, site by site. What others have said of a node outlives it: their reason stays, and RESUME does not end
+// their drain.
+func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes, chosen []member) ([]v1.NodeSet, error) {
+	type call struct {
+		site  federation.SiteName
+		plain bool // without a reason of ours
+	}
+	var order []call
+	orders := map[call][]int{}
+	out := make([]v1.NodeSet, len(chosen))
+	var asked federation.Batch
+	for i := range chosen {
+		m := &chosen[i]
+		out[i] = v1.NodeSet{Site: m.site.Name, Name: m.node.Name}
+		others := s.keptByOthers(m)
+		switch {
+		case s.Reboots[m.site.Name] == nil:
+			out[i].Left, out[i].Note = true, "its site cannot reboot nodes: drain it, and the machine is replaced"
+		case !m.site.Answering:
+			out[i].Left, out[i].Note = true, "the site does not answer: nothing was done"
+		case others != "" && q.NextState == "RESUME":
+			out[i].Left, out[i].Note = true, others+": without nextstate=RESUME it reboots and stays so"
+		}
+		entry := federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: "reboot", Kind: federation.AuditNode, Object: m.id().String(),
+			Before: strings.Join(m.node.State, "+"), After: "REBOOT", Why: q.Reason, Result: out[i].Note}
+		asked.Audit = append(asked.Audit, entry)
+		if out[i].Left {
+			continue
+		}
+		asked.NodeEvents = append(asked.NodeEvents, federation.NodeEvent{Node: m.id(), At: entry.At, Who: c.Name, From: string(m.record.Wants(entry.At)), To: "REBOOT", Wanted: true, Why: q.Reason})
+		k := call{m.site.Name, others != ""}
+		if orders[k] == nil {
+			order = append(order, k)
+		}
+		orders[k] = append(orders[k], i)
+	}
+	if err := s.Store.Commit(ctx, &asked); err != nil {
+		return nil, refusal.OfStore(err, refusal.TimedOut)
+	}
+	var failed federation.Batch
+	for _, k := range order {
+		o := federation.RebootOrder{ASAP: q.ASAP, NextState: q.NextState}
+		if q.Reason != "" && !k.plain {
+			o.Reason = (&federation.NodeRecord{Owner: c.Name, Reason: q.Reason}).Text(s.Mark)
+		}
+		for _, i := range orders[k] {
+			o.Nodes = append(o.Nodes, out[i].Name)
+		}
+		err := s.tellReboot(ctx, k.site, o)
+		if err == nil {
+			continue
+		}
+		note := err.Error()
+		if errors.Is(err, federation.ErrUnavailable) {
+			note += ": it may have been ordered, or not"
+		}
+		for _, i := range orders[k] {
+			out[i].Left, out[i].Note = true, note
+			failed.Audit = append(failed.Audit, federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: "reboot", Kind: federation.AuditNode,
+				Object: chosen[i].id().String(), Why: q.Reason, Result: note})
+		}
+	}
+	if len(failed.Audit) > 0 {
+		if err := s.Store.Commit(ctx, &failed); err != nil {
+			return nil, refusal.OfStore(err, refusal.TimedOut)
+		}
+	}
+	return out, nil
+}
+
+func (s *Nodes) tellReboot(ctx context.Context, site federation.SiteName, o federation.RebootOrder) error {
+	ctx, cancel := context.WithTimeout(ctx, rebootWait)
+	defer cancel()
+	return s.Reboots[site].RebootNodes(ctx, o)
+}
+
+// keptByOthers says who else has drained a node or taken it DOWN, "" if nobody has.
+func (s *Nodes) keptByOthers(m *member) string {
+	text := ""
+	if m.record != nil {
+		text = m.record.Text(s.Mark)
+	}
+	is, by := health.ConditionOf(m.node), health.AuthorOf(m.node, text, s.Mark)
+	if m.node.Unconfirmed || is == health.Up || is == health.Between || by == health.Ours || by == health.Earlier || by == health.Silence {
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s at the site by %s: %s", is, whose(m.node, by), m.node.Reason))
+}

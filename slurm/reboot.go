@@ -1,0 +1,32 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+
+	"fsub/federation"
+	"fsub/slurm/hostlist"
+)
+
+// RebootNodes implements [federation.Rebooter] by the configured command: no version of slurmrestd has a call for it.
+func (d *Driver) RebootNodes(ctx context.Context, o federation.RebootOrder) error {
+	list := hostlist.Compress(o.Nodes)
+	if len(d.cfg.NodeCommand) == 0 {
+		return fmt.Errorf("reboot %s at %s: %w: slurmrestd has no call for it: set node_command in the site's configuration, or run there: scontrol reboot %s",
+			list, d.cfg.Name, federation.ErrInvalid, list)
+	}
+	words := []string{"reboot"}
+	if o.ASAP {
+		words = append(words, "ASAP")
+	}
+	if o.NextState != "" {
+		words = append(words, "nextstate="+o.NextState)
+	}
+	if o.Reason != "" {
+		words = append(words, "reason="+o.Reason)
+	}
+	if err := d.nodeCommand(ctx, append(words, list)...); err != nil {
+		return fmt.Errorf("reboot %s at %s: %w", list, d.cfg.Name, err)
+	}
+	return nil
+}
