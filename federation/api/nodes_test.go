@@ -152,6 +152,9 @@ func TestNodeOrdersAtOnce(t *testing.T) {
 		t.Fatalf("two nodes that were always meant together: %+v", records)
 	}
 	for i, name := range []string{"n1", "n2"} {
+		if acts, err := d.Store.Audit(t.Context(), federation.AuditQuery{Object: "alpha/" + name}); err != nil || len(acts) != 30 {
+			t.Errorf("%s: %d orders are in the audit log, %v", name, len(acts), err)
+		}
 		events, _ := d.Store.NodeEvents(t.Context(), federation.NodeID{Site: "alpha", Name: name}, 99)
 		drains, was := 0, ""
 		for _, e := range events {

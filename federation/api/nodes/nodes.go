@@ -3,6 +3,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -196,18 +197,24 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 		if health.Decide(q.State, is, by) == health.Leave {
 			said.Left, said.Note = true, strings.TrimSpace(fmt.Sprintf("%s at the site by %s: %s", is, whose(m.node, by), m.node.Reason))
 		}
-		if !m.site.Answering {
+		switch {
+		case !m.site.Answering && said.Left:
+			said.Note += "; the site does not answer since"
+		case !m.site.Answering:
 			said.Note = "the site does not answer: it is told when it does"
 		}
 		out = append(out, said)
+		act := federation.AuditEntry{At: now, Who: audit.By(c), Verb: strings.ToLower(string(q.State)), Kind: federation.AuditNode, Object: m.id().String(),
+			Before: strings.Join(m.node.State, "+"), After: string(q.State), Why: terms(q), Ticket: q.Ticket, Result: said.Note}
 		was := m.record.Wants(now)
 		if q.State == federation.WishResume && was != federation.WishDrain && by != health.Ours && by != health.Earlier {
-			continue // there is nothing of ours to be lifted
+			act.After, act.Result = "", cmp.Or(said.Note, "there was no drain of ours")
+			b.Audit = append(b.Audit, act)
+			continue
 		}
 		b.Nodes = append(b.Nodes, federation.NodeRecord{Node: m.id(), Wish: q.State, Owner: c.Name, Ticket: q.Ticket, Reason: q.Reason, Requeue: q.Requeue, Since: now, Until: q.Until})
 		b.NodeEvents = append(b.NodeEvents, federation.NodeEvent{Node: m.id(), At: now, Who: c.Name, From: string(was), To: string(q.State), Wanted: true, Why: why(q)})
-		b.Audit = append(b.Audit, federation.AuditEntry{At: now, Who: audit.By(c), Verb: strings.ToLower(string(q.State)), Kind: federation.AuditNode, Object: m.id().String(),
-			Before: strings.Join(m.node.State, "+"), After: string(q.State), Why: terms(q), Ticket: q.Ticket, Result: said.Note})
+		b.Audit = append(b.Audit, act)
 	}
 	if b.Empty() {
 		return out, nil
