@@ -31,7 +31,8 @@ type Attempt struct {
 	Final      State // for AttemptEnded: how the job ended at the site
 	ExitStatus int32
 	Class      FailureClass
-	Note       string // why it was refused, withdrawn or forgotten, in a sentence
+	Code       FailureCode // what of that class; "": not known
+	Note       string      // why it was refused, withdrawn or forgotten, in a sentence
 	// Decision is why it went there: Offers[0] is what was chosen, with its dollars. The lists may have been cut
 	// short. Stored whole (as JSON).
 	Decision Decision
@@ -79,3 +80,6 @@ const (
 	ClassCapacity FailureClass = "capacity" // next site, or wait
 	ClassPreempt  FailureClass = "preemption"
 )
+
+// FailureCode says what kind of failure it was: see package health. Codes are stored, and never renamed.
+type FailureCode string

@@ -1,0 +1,519 @@
+package health
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+)
+
+// Engine keeps what has been seen of nodes and jobs, and says what follows from it by the rules. It has no clock and makes no calls: equal sequences of
+// calls give equal findings. It remembers nodes on which something failed, jobs that failed and have not lived since, and a bounded number of kinds of jobs; of
+// all others nothing.
+type Engine struct {
+	rules    []Rule
+	look     func(federation.NodeID) Standing
+	nodes    map[federation.NodeID]*NodeState
+	jobs     map[federation.JobID]*JobState
+	breakers map[string]*Breaker
+	likes    likes
+	lived    map[federation.SiteName]time.Time // when a job last lived at a site
+	clear    map[string]time.Time              // what was seen before counts no more for a rule, by its name
+	changed  Changed
+}
+
+// Standing is what the engine asks of a node.
+type Standing struct {
+	Pool string // its pool, with its site
+	Size int    // nodes of the pool
+	Site int    // nodes of the site
+	Out  bool   // it is drained or down already
+}
+
+// NewEngine returns an engine that has seen nothing. look tells how a node stands now; it may know nothing of it.
+func NewEngine(rules []Rule, look func(federation.NodeID) Standing) *Engine {
+	return &Engine{rules: rules, look: look, nodes: map[federation.NodeID]*NodeState{}, jobs: map[federation.JobID]*JobState{}, breakers: map[string]*Breaker{},
+		likes: newLikes(), lived: map[federation.SiteName]time.Time{}, clear: map[string]time.Time{}}
+}
+
+// NodeState is what is remembered of a node on which something has failed.
+type NodeState struct {
+	Node   federation.NodeID `json:"node"`
+	Fails  []Fail            `json:"fails,omitempty"`
+	Lived  time.Time         `json:"lived,omitzero"`   // when a job last lived there, of those since the first failure
+	Until  time.Time         `json:"until,omitzero"`   // it is suspected until then
+	Rule   string            `json:"rule,omitempty"`   // by which
+	Why    string            `json:"why,omitempty"`    // in words
+	Drain  string            `json:"drain,omitempty"`  // the rule that has drained it
+	Denied string            `json:"denied,omitempty"` // a rule that would have drained it and may not
+}
+
+// Fail is one failure of a job on a node, or one finding of a health check, which has no job.
+type Fail struct {
+	At   time.Time        `json:"at"`
+	Job  federation.JobID `json:"job,omitempty"`
+	User string           `json:"user,omitempty"`
+	Like string           `json:"like,omitempty"`
+	Code Code             `json:"code"`
+	Text string           `json:"text,omitempty"`
+	Ran  time.Duration    `json:"ran,omitempty"`
+	// Innocent: the job lived on another node afterwards. Guilty: it failed on another node too. Ended: it ended with this failure.
+	Innocent bool `json:"innocent,omitempty"`
+	Guilty   bool `json:"guilty,omitempty"`
+	Ended    bool `json:"ended,omitempty"`
+}
+
+// JobState is what is remembered of a job that has failed on a node and has neither lived nor ended since.
+type JobState struct {
+	Job   federation.JobID `json:"job"`
+	Fails []JobFail        `json:"fails"`
+}
+
+// JobFail is one failure of a job.
+type JobFail struct {
+	Node federation.NodeID `json:"node"`
+	At   time.Time         `json:"at"`
+	Code Code              `json:"code"`
+	Exit int32             `json:"exit,omitempty"`
+	Ran  time.Duration     `json:"ran,omitempty"`
+}
+
+// Finding is what a rule says.
+type Finding struct {
+	At    time.Time         `json:"time"`
+	Rule  string            `json:"rule"`
+	Act   Act               `json:"action"`
+	Node  federation.NodeID `json:"node,omitzero"`
+	Pool  string            `json:"pool,omitempty"`
+	Job   federation.JobID  `json:"job,omitempty"`
+	Until time.Time         `json:"until,omitzero"` // of a suspicion
+	Why   string            `json:"why"`
+	// Denied: why it is not done, although the rule says so: a limit, a breaker.
+	Denied string `json:"denied,omitempty"`
+	// Victims are jobs that ended with a failure on a node which was to blame: they may run again.
+	Victims []federation.JobID `json:"victims,omitempty"`
+	// Trips: a breaker has just opened.
+	Trips bool `json:"trips,omitempty"`
+}
+
+// Changed names what is to be stored after a call.
+type Changed struct {
+	Nodes    map[federation.NodeID]bool
+	Jobs     map[federation.JobID]bool
+	Breakers bool
+}
+
+// TakeChanged returns what has changed since it was asked last.
+func (e *Engine) TakeChanged() Changed {
+	c := e.changed
+	e.changed = Changed{}
+	return c
+}
+
+func (e *Engine) touchNode(id federation.NodeID) {
+	if e.changed.Nodes == nil {
+		e.changed.Nodes = map[federation.NodeID]bool{}
+	}
+	e.changed.Nodes[id] = true
+}
+
+func (e *Engine) touchJob(id federation.JobID) {
+	if e.changed.Jobs == nil {
+		e.changed.Jobs = map[federation.JobID]bool{}
+	}
+	e.changed.Jobs[id] = true
+}
+
+// Ended is an attempt that has ended.
+type Ended struct {
+	At   time.Time
+	Job  federation.JobID
+	User string
+	Like string // jobs of one kind have one: tasks of one array, jobs of one name and user
+	Site federation.SiteName
+	// Nodes are those that it ran on. Blame are those of them that may have failed it: the one, or those that are down.
+	Nodes, Blame []string
+	Once         bool // it is not to run again
+	End
+}
+
+// Verdict is whose failure the end of an attempt was, with what is known of others.
+type Verdict struct {
+	Class federation.FailureClass
+	Code  Code
+	Why   string // what it follows from, if not from the end alone
+}
+
+// Ended takes in the end of an attempt.
+func (e *Engine) Ended(x Ended) (Verdict, []Finding) {
+	class, code, doubtful := Classify(x.End)
+	if class == federation.ClassNone || class != federation.ClassNode && x.Ran > Early {
+		if x.State == federation.Cancelled && x.Ran <= Early {
+			return Verdict{}, nil // it tells nothing
+		}
+		return Verdict{Class: class, Code: code}, e.livedOn(x)
+	}
+	v := Verdict{Class: class, Code: code}
+	if class == federation.ClassPreempt || class == federation.ClassUser && !doubtful || len(x.Blame) == 0 || len(x.Blame) > 1 && class == federation.ClassUser {
+		return v, nil
+	}
+	if v.Class == federation.ClassUser {
+		if why := e.doubts(&x); why != "" {
+			v = Verdict{Class: federation.ClassNode, Code: CodeEarly, Why: why}
+		}
+	}
+	if v.Class == federation.ClassNode && e.storm(&x, v.Code) {
+		return Verdict{Class: federation.ClassSite, Code: CodeStorm, Why: "many nodes of " + string(x.Site) + " fail jobs at once"}, nil
+	}
+	found := e.failedOn(x, v)
+	for i := range found {
+		if found[i].Act == ActEnd {
+			v = Verdict{Class: federation.ClassUser, Code: code, Why: "it dies so wherever it runs: " + found[i].Why}
+		}
+	}
+	return v, found
+}
+
+// doubts says why a node may be to blame for a job's early death, "" if nothing says so.
+func (e *Engine) doubts(x *Ended) string {
+	id := federation.NodeID{Site: x.Site, Name: x.Blame[0]}
+	if j := e.jobs[x.Job]; j != nil && !slices.ContainsFunc(j.Fails, func(f JobFail) bool { return f.Node == id }) {
+		return "it has died so on " + j.Fails[0].Node.String() + " too"
+	}
+	alike, since := 0, time.Time{}
+	if n := e.nodes[id]; n != nil {
+		for i := range n.Fails {
+			f := &n.Fails[i]
+			if f.Guilty || !f.At.After(n.Lived) || !f.At.After(x.At.Add(-hour)) || f.Job == 0 || f.Job == x.Job || !isEarly(f.Code) {
+				continue
+			}
+			if f.Like != x.Like || f.Innocent {
+				return fmt.Sprintf("job %d has died so on %s, and none has lived there since", f.Job, id)
+			}
+			if alike++; since.IsZero() {
+				since = f.At
+			}
+		}
+	}
+	if alike < likeNodes && e.likes.livedOn(x.Like, id) {
+		return ""
+	}
+	if n := e.likes.elsewhere(x.Like, id, since); n >= likeNodes {
+		return fmt.Sprintf("like jobs live on %d other nodes", n)
+	}
+	return ""
+}
+
+// likeNodes are on how many other nodes like jobs have to live for one's early death to be doubted.
+const likeNodes = 2
+
+func isEarly(c Code) bool { return slices.Contains(early, c) }
+
+// failedOn notes a failure, and says what follows.
+func (e *Engine) failedOn(x Ended, v Verdict) (found []Finding) {
+	retried := v.Class != federation.ClassUser && !x.Once
+	guilty := false
+	var before []JobFail
+	if j := e.jobs[x.Job]; j != nil {
+		before = slices.Clone(j.Fails)
+	}
+	for _, name := range x.Blame {
+		id := federation.NodeID{Site: x.Site, Name: name}
+		other := slices.ContainsFunc(before, func(f JobFail) bool { return f.Node != id && isEarly(f.Code) })
+		guilty = guilty || other && isEarly(v.Code)
+		e.note(id, Fail{At: x.At, Job: x.Job, User: x.User, Like: x.Like, Code: v.Code, Ran: x.Ran, Guilty: other && isEarly(v.Code), Ended: !retried}, retried)
+		if retried {
+			j := e.jobs[x.Job]
+			if j == nil {
+				j = &JobState{Job: x.Job}
+				e.jobs[x.Job] = j
+			}
+			j.Fails = append(j.Fails, JobFail{Node: id, At: x.At, Code: v.Code, Exit: x.Exit, Ran: x.Ran})
+			e.touchJob(x.Job)
+		}
+	}
+	if guilty { // what it did elsewhere says nothing of those nodes any more
+		for _, f := range before {
+			e.mark(f.Node, x.Job, func(f *Fail) { f.Guilty = true })
+			found = append(found, e.acquit(f.Node, x.At)...)
+		}
+	}
+	for _, name := range x.Blame {
+		found = append(found, e.judge(federation.NodeID{Site: x.Site, Name: name}, x.At)...)
+	}
+	if retried {
+		found = append(found, e.judgeJob(x.Job, x.At)...)
+	}
+	return found
+}
+
+// most bounds what is remembered of one node or job.
+const most = 32
+
+// note remembers a failure on a node. Those that were jobs' own, as far as is known, are not stored: they are many.
+func (e *Engine) note(id federation.NodeID, f Fail, stored bool) {
+	n := e.node(id)
+	n.Fails = append(n.Fails, f)
+	if len(n.Fails) > most {
+		n.Fails = slices.Delete(n.Fails, 0, len(n.Fails)-most)
+	}
+	if stored {
+		e.touchNode(id)
+	}
+}
+
+func (e *Engine) node(id federation.NodeID) *NodeState {
+	n := e.nodes[id]
+	if n == nil {
+		n = &NodeState{Node: id}
+		e.nodes[id] = n
+	}
+	return n
+}
+
+// mark changes what is remembered of a job's failures on a node.
+func (e *Engine) mark(id federation.NodeID, job federation.JobID, do func(*Fail)) {
+	n := e.nodes[id]
+	if n == nil {
+		return
+	}
+	for i := range n.Fails {
+		if n.Fails[i].Job == job {
+			do(&n.Fails[i])
+			e.touchNode(id)
+		}
+	}
+}
+
+// livedOn notes that a job lived: on its nodes others do, and where it failed before it was not to blame.
+func (e *Engine) livedOn(x Ended) (found []Finding) {
+	e.lived[x.Site] = x.At
+	var on []federation.NodeID
+	for _, name := range x.Nodes {
+		id := federation.NodeID{Site: x.Site, Name: name}
+		on = append(on, id)
+		if n := e.nodes[id]; n != nil && !x.At.Before(n.Lived) {
+			if len(n.Fails) > 0 && n.Fails[len(n.Fails)-1].At.After(n.Lived) {
+				e.touchNode(id)
+			}
+			n.Lived = x.At
+			found = append(found, e.acquit(id, x.At)...)
+		}
+	}
+	if len(on) == 1 {
+		if e.likes.slow(x.Like, life{on[0], x.At, x.Ran}, x.State == federation.Completed) {
+			e.note(on[0], Fail{At: x.At, Job: x.Job, User: x.User, Like: x.Like, Code: CodeSlow, Ran: x.Ran}, true)
+			found = append(found, e.judge(on[0], x.At)...)
+		}
+	}
+	j := e.jobs[x.Job]
+	if j == nil {
+		return found
+	}
+	delete(e.jobs, x.Job)
+	e.touchJob(x.Job)
+	for _, f := range j.Fails {
+		if slices.Contains(on, f.Node) {
+			continue
+		}
+		e.mark(f.Node, x.Job, func(f *Fail) { f.Innocent = true })
+		found = append(found, e.judge(f.Node, x.At)...)
+	}
+	return found
+}
+
+// acquit ends a suspicion that no longer has enough behind it.
+func (e *Engine) acquit(id federation.NodeID, now time.Time) []Finding {
+	n := e.nodes[id]
+	if n == nil || !now.Before(n.Until) {
+		return nil
+	}
+	r := e.rule(n.Rule)
+	if r == nil || !r.Alone || e.applies(r, n, now) != nil {
+		return nil
+	}
+	n.Until, n.Rule = time.Time{}, ""
+	e.touchNode(id)
+	return []Finding{{At: now, Rule: r.Name, Act: ActSuspect, Node: id, Until: now, Why: "no longer suspected: jobs live there, or those that failed do so elsewhere too"}}
+}
+
+func (e *Engine) rule(name string) *Rule {
+	i := slices.IndexFunc(e.rules, func(r Rule) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &e.rules[i]
+}
+
+// applies returns the failures by which a rule about nodes applies to one, nil if it does not.
+func (e *Engine) applies(r *Rule, n *NodeState, now time.Time) (by []*Fail) {
+	since := now.Add(-r.Within)
+	if t := e.clear[r.Name]; t.After(since) {
+		since = t
+	}
+	if r.Alone && n.Lived.After(since) {
+		since = n.Lived
+	}
+	jobs, users, likes, checks := map[federation.JobID]bool{}, map[string]bool{}, map[string]bool{}, 0
+	for i := range n.Fails {
+		f := &n.Fails[i]
+		if !f.At.After(since) || !r.counts(f.Code) || f.Guilty || r.Innocent && !f.Innocent {
+			continue
+		}
+		if f.Job == 0 {
+			checks++
+		} else {
+			jobs[f.Job], users[f.User], likes[f.Like] = true, true, true
+		}
+		by = append(by, f)
+	}
+	if len(jobs)+checks < r.Jobs || len(users) < r.Users || len(likes) < r.Likes {
+		return nil
+	}
+	return by
+}
+
+// judge tries the rules about nodes on one. What is worst comes first, and what is suspected or drained by a rule is not told again.
+func (e *Engine) judge(id federation.NodeID, now time.Time) (found []Finding) {
+	n := e.nodes[id]
+	if n == nil || n.Drain != "" {
+		return nil
+	}
+	for i := range e.rules {
+		r := &e.rules[i]
+		if r.Nodes > 0 || r.Act == ActOff {
+			continue
+		}
+		by := e.applies(r, n, now)
+		if by == nil {
+			continue
+		}
+		f := Finding{At: now, Rule: r.Name, Act: r.Act, Node: id, Pool: e.look(id).Pool, Why: why(r, by)}
+		switch r.Act {
+		case ActDrain:
+			found = append(found, e.drain(r, n, f, by)...)
+			if n.Drain != "" {
+				return found
+			}
+		case ActSuspect:
+			found = append(found, e.suspect(r, n, f)...)
+		case ActNotify:
+			if by[len(by)-1].At.Equal(now) {
+				found = append(found, f)
+			}
+		}
+	}
+	return found
+}
+
+func (e *Engine) suspect(r *Rule, n *NodeState, f Finding) []Finding {
+	f.Until = f.At.Add(r.For)
+	if f.At.Before(n.Until) || e.look(n.Node).Out {
+		return nil
+	}
+	if pool := e.look(n.Node); !e.maySuspect(pool, f.At) {
+		f.Denied = fmt.Sprintf("as many nodes of %s as may be are suspected", pool.Pool)
+		if n.Denied == r.Name {
+			return nil
+		}
+		n.Denied = r.Name
+		e.touchNode(n.Node)
+		return []Finding{f}
+	}
+	n.Until, n.Rule, n.Why, n.Denied = f.Until, r.Name, f.Why, ""
+	e.touchNode(n.Node)
+	return []Finding{f}
+}
+
+// maySuspect reports whether another node of a pool may be avoided: a tenth of it, but one, and never its only one.
+func (e *Engine) maySuspect(pool Standing, now time.Time) bool {
+	n := 0
+	for _, s := range e.nodes {
+		if now.Before(s.Until) && e.look(s.Node).Pool == pool.Pool {
+			n++
+		}
+	}
+	return pool.Size > 1 && n < max(1, pool.Size/10)
+}
+
+// judgeJob tries the rules about jobs on one.
+func (e *Engine) judgeJob(id federation.JobID, now time.Time) []Finding {
+	j := e.jobs[id]
+	for i := range e.rules {
+		r := &e.rules[i]
+		if r.Nodes == 0 || r.Act == ActOff {
+			continue
+		}
+		nodes, sure := map[federation.NodeID]bool{}, true
+		for _, f := range j.Fails {
+			if r.counts(f.Code) && now.Sub(f.At) <= r.Within && f.At.After(e.clear[r.Name]) && !nodes[f.Node] {
+				nodes[f.Node] = true
+				sure = sure && e.othersLive(f)
+			}
+		}
+		if len(nodes) < r.Nodes || !sure && len(nodes) == r.Nodes {
+			continue // one node more, where nobody else has shown that they work
+		}
+		f := Finding{At: now, Rule: r.Name, Act: r.Act, Job: id, Why: j.history()}
+		if r.Act != ActNotify {
+			delete(e.jobs, id)
+			e.touchJob(id)
+		}
+		return []Finding{f}
+	}
+	return nil
+}
+
+// othersLive reports whether others have lived on the node of a failure since shortly before.
+func (e *Engine) othersLive(f JobFail) bool {
+	n := e.nodes[f.Node]
+	return n != nil && n.Lived.After(f.At.Add(-time.Hour))
+}
+
+// history says where a job has failed, and how.
+func (j *JobState) history() string {
+	var b strings.Builder
+	for i, f := range j.Fails {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s on %s", f.Code, f.Node)
+		if f.Exit != 0 {
+			fmt.Fprintf(&b, " (exit code %d:%d)", f.Exit>>8, f.Exit&0x7f)
+		}
+		if f.Ran > 0 {
+			fmt.Fprintf(&b, " after %s", f.Ran.Round(time.Second))
+		}
+	}
+	return b.String()
+}
+
+// why says by what a rule applies.
+func why(r *Rule, by []*Fail) string {
+	jobs := map[federation.JobID]bool{}
+	for _, f := range by {
+		if f.Job != 0 {
+			jobs[f.Job] = true
+		}
+	}
+	last := by[len(by)-1]
+	if last.Job == 0 {
+		return fmt.Sprintf("%s: %s", last.Code, last.Text)
+	}
+	ids := slices.Sorted(maps.Keys(jobs))
+	list := make([]string, 0, 4)
+	for _, id := range ids[:min(len(ids), 3)] {
+		list = append(list, id.String())
+	}
+	text := "job " + list[0]
+	if len(ids) > 1 {
+		text = fmt.Sprintf("%d jobs: %s", len(ids), strings.Join(list, " "))
+	}
+	if len(ids) > 3 {
+		text += " ..."
+	}
+	return fmt.Sprintf("%s (%s)", r.What, text)
+}

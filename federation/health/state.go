@@ -1,0 +1,140 @@
+package health
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"fsub/federation"
+)
+
+// Check is one finding of a node's health check.
+type Check struct {
+	Code Code   `json:"code"` // check-gpu, check-link, check-disk, check-clock
+	Text string `json:"text"`
+}
+
+// Checked takes in what a health check found on a node; the same again is no news within the hour.
+func (e *Engine) Checked(id federation.NodeID, found []Check, now time.Time) (out []Finding) {
+	news := false
+	for _, c := range found {
+		if n := e.nodes[id]; n != nil && slices.ContainsFunc(n.Fails, func(f Fail) bool {
+			return f.Code == c.Code && f.Text == c.Text && now.Sub(f.At) < hour
+		}) {
+			continue
+		}
+		e.note(id, Fail{At: now, Code: c.Code, Text: c.Text}, true)
+		news = true
+	}
+	if news {
+		out = e.judge(id, now)
+	}
+	return out
+}
+
+// Suspects are the nodes to be avoided now, in order.
+func (e *Engine) Suspects(now time.Time) (out []NodeState) {
+	for _, n := range e.nodes {
+		if now.Before(n.Until) {
+			out = append(out, *n)
+		}
+	}
+	slices.SortFunc(out, compareNodes)
+	return out
+}
+
+// Suspected reports whether a node is to be avoided now.
+func (e *Engine) Suspected(id federation.NodeID, now time.Time) bool {
+	n := e.nodes[id]
+	return n != nil && now.Before(n.Until)
+}
+
+// Nodes are all that something is remembered of, in order.
+func (e *Engine) Nodes() (out []NodeState) {
+	for _, n := range e.nodes {
+		out = append(out, *n)
+	}
+	slices.SortFunc(out, compareNodes)
+	return out
+}
+
+func compareNodes(a, b NodeState) int {
+	return cmp.Or(cmp.Compare(a.Node.Site, b.Node.Site), cmp.Compare(a.Node.Name, b.Node.Name))
+}
+
+// Node is what is remembered of a node, nil if it is nothing.
+func (e *Engine) Node(id federation.NodeID) *NodeState { return e.nodes[id] }
+
+// Job is what is remembered of a job, nil if it is nothing.
+func (e *Engine) Job(id federation.JobID) *JobState { return e.jobs[id] }
+
+// Avoid are the nodes of a site on which a job has failed: it is to run elsewhere.
+func (e *Engine) Avoid(id federation.JobID, site federation.SiteName) (names []string) {
+	if j := e.jobs[id]; j != nil {
+		for _, f := range j.Fails {
+			if f.Node.Site == site && !slices.Contains(names, f.Node.Name) {
+				names = append(names, f.Node.Name)
+			}
+		}
+	}
+	return names
+}
+
+// Forgive forgets what is known of a node: somebody has resumed it, and answers for it.
+func (e *Engine) Forgive(id federation.NodeID) {
+	if e.nodes[id] != nil {
+		delete(e.nodes, id)
+		e.touchNode(id)
+	}
+}
+
+// Gone forgets a job that has ended.
+func (e *Engine) Gone(id federation.JobID) {
+	if e.jobs[id] != nil {
+		delete(e.jobs, id)
+		e.touchJob(id)
+	}
+}
+
+// Forget drops what is too old for every rule.
+func (e *Engine) Forget(now time.Time) {
+	for id, n := range e.nodes {
+		old := func(f Fail) bool { return now.Sub(f.At) > week }
+		if !slices.ContainsFunc(n.Fails, old) {
+			continue
+		}
+		n.Fails = slices.DeleteFunc(n.Fails, old)
+		e.touchNode(id)
+		if len(n.Fails) == 0 && n.Drain == "" && !now.Before(n.Until) {
+			delete(e.nodes, id)
+		}
+	}
+}
+
+// Load takes in what was stored: what TakeChanged has named before.
+func (e *Engine) Load(nodes []NodeState, jobs []JobState, breakers []Breaker) {
+	for i := range nodes {
+		e.nodes[nodes[i].Node] = &nodes[i]
+	}
+	for i := range jobs {
+		e.jobs[jobs[i].Job] = &jobs[i]
+	}
+	for i := range breakers {
+		b := &breakers[i]
+		if b.Drains == nil {
+			b.Drains = map[string][]drains{}
+		}
+		e.breakers[b.Name] = b
+		if b.Reset.IsZero() {
+			continue
+		}
+		for k := range e.rules {
+			if r := &e.rules[k]; r.Act == ActDrain && (b.Name == r.Name || e.rule(b.Name) == nil) && b.Reset.After(e.clear[r.Name]) {
+				e.clear[r.Name] = b.Reset
+			}
+		}
+	}
+}
+
+// Rules are those in force.
+func (e *Engine) Rules() []Rule { return e.rules }
