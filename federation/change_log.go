@@ -32,6 +32,8 @@ type Change struct {
 	State  string     // of a job, a task, an attempt, a charge's run or a site; of a request its kind
 	Move   *Move      // of ChangeMove
 	Node   *NodeEvent // of ChangeNodeEvent
+	// Finding is of ChangeFinding.
+	Finding *HealthFinding
 }
 
 // ChangeKind says what kind of record has changed.
@@ -50,7 +52,9 @@ const (
 	ChangeNode    ChangeKind = "node" // what is wanted of a node. Its site is told, not its name
 	// ChangeNodeEvent tells a line of a node's history; nothing but Node is set.
 	ChangeNodeEvent ChangeKind = "node-event"
-	ChangeAudit     ChangeKind = "audit" // a new entry of the audit log. State is its verb
+	ChangeAudit     ChangeKind = "audit"   // a new entry of the audit log. State is its verb
+	ChangeHealth    ChangeKind = "health"  // a [HealthRecord], of the kind that State tells
+	ChangeFinding   ChangeKind = "finding" // new always; nothing but Job and Finding is set
 	// ChangeMove is not a record: it tells that a job went from one state to another.
 	ChangeMove ChangeKind = "move"
 )

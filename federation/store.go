@@ -147,12 +147,14 @@ type Batch struct {
 	Nodes      []NodeRecord // written over what is there; of several for one node the last counts
 	NodeEvents []NodeEvent
 
-	Audit []AuditEntry // appended to the [AuditLog]; Seq is the store's to give
+	Audit    []AuditEntry   // appended to the [AuditLog]; Seq is the store's to give
+	Health   []HealthRecord // written over what is there
+	Findings []HealthFinding
 }
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done)+len(b.Moves)+len(b.Nodes)+len(b.NodeEvents)+len(b.Audit) == 0
+	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done)+len(b.Moves)+len(b.Nodes)+len(b.NodeEvents)+len(b.Audit)+len(b.Health)+len(b.Findings) == 0
 }
 
 // SiteRecord is what operators said of a site.

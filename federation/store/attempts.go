@@ -8,11 +8,11 @@ import (
 )
 
 const attemptColumns = "job_id, number, attempt_key, site, part, state, live, created, acked, started, ended, site_job_id, site_submit, " +
-	"tries, restarts, nodes, final_state, exit_status, class, note, decision, cost, runs, held, charged"
+	"tries, restarts, nodes, final_state, exit_status, class, note, decision, cost, runs, held, charged, code"
 
-var upsertAttempt = "INSERT INTO attempts (" + attemptColumns + ") VALUES " + list(1, 25) + " ON CONFLICT (job_id, number) DO UPDATE SET " +
+var upsertAttempt = "INSERT INTO attempts (" + attemptColumns + ") VALUES " + list(1, 26) + " ON CONFLICT (job_id, number) DO UPDATE SET " +
 	"(attempt_key, site, part, state, live, created, acked, started, ended, site_job_id, site_submit, " +
-	"tries, restarts, nodes, final_state, exit_status, class, note, decision, cost, runs, held, charged) = " + list(3, 23)
+	"tries, restarts, nodes, final_state, exit_status, class, note, decision, cost, runs, held, charged, code) = " + list(3, 24)
 
 func attemptValues(a *federation.Attempt) ([]any, error) {
 	decision, err := encode(&a.Decision)
@@ -30,7 +30,7 @@ func attemptValues(a *federation.Attempt) ([]any, error) {
 	return []any{
 		int64(a.Job), int64(a.Number), a.Key, string(a.Site), a.Partition, string(a.State), !a.State.Final(),
 		nanos(a.Created), nanos(a.Acked), nanos(a.Started), nanos(a.Ended), int64(a.SiteJobID), nanos(a.SiteSubmit),
-		int64(a.Tries), int64(a.Restarts), a.Nodes, string(a.Final), int64(a.ExitStatus), string(a.Class), a.Note, decision, int64(a.Cost), runs, held, int64(a.Charged),
+		int64(a.Tries), int64(a.Restarts), a.Nodes, string(a.Final), int64(a.ExitStatus), string(a.Class), a.Note, decision, int64(a.Cost), runs, held, int64(a.Charged), string(a.Code),
 	}, nil
 }
 
@@ -57,6 +57,7 @@ func readAttempt(r *row) (a federation.Attempt) {
 	r.json(&a.Runs)
 	r.json(&a.Held)
 	a.Charged = int(r.int())
+	a.Code = federation.FailureCode(r.word())
 	return a
 }
 

@@ -40,14 +40,15 @@ const maxCommits = 10_000
 
 // changeRecord is a change as it is stored.
 type changeRecord struct {
-	Kind   federation.ChangeKind `json:"kind"`
-	How    federation.ChangeHow  `json:"how,omitempty"`
-	Job    federation.JobID      `json:"job,omitempty"`
-	Number int64                 `json:"n,omitempty"`
-	Site   federation.SiteName   `json:"site,omitempty"`
-	State  string                `json:"state,omitempty"`
-	Move   *moveRecord           `json:"move,omitempty"`
-	Node   *federation.NodeEvent `json:"node,omitempty"`
+	Kind    federation.ChangeKind     `json:"kind"`
+	How     federation.ChangeHow      `json:"how,omitempty"`
+	Job     federation.JobID          `json:"job,omitempty"`
+	Number  int64                     `json:"n,omitempty"`
+	Site    federation.SiteName       `json:"site,omitempty"`
+	State   string                    `json:"state,omitempty"`
+	Move    *moveRecord               `json:"move,omitempty"`
+	Node    *federation.NodeEvent     `json:"node,omitempty"`
+	Finding *federation.HealthFinding `json:"finding,omitempty"`
 }
 
 type moveRecord struct {
@@ -59,7 +60,7 @@ type moveRecord struct {
 
 // note puts a change into the log of this transaction.
 func (t *tx) note(c federation.Change) {
-	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, nil, c.Node}
+	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, nil, c.Node, c.Finding}
 	if m := c.Move; m != nil {
 		r.Job, r.Site, r.State, r.Move = m.Job, m.Site, string(m.State), &moveRecord{m.What, m.Task, m.Reason, m.Exit}
 	}
@@ -67,7 +68,7 @@ func (t *tx) note(c federation.Change) {
 }
 
 func (r *changeRecord) change() federation.Change {
-	c := federation.Change{Kind: r.Kind, How: r.How, Job: r.Job, Number: r.Number, Site: r.Site, State: r.State, Node: r.Node}
+	c := federation.Change{Kind: r.Kind, How: r.How, Job: r.Job, Number: r.Number, Site: r.Site, State: r.State, Node: r.Node, Finding: r.Finding}
 	if m := r.Move; m != nil {
 		c.Move = &federation.Move{
 			Job: r.Job, Task: m.Task, What: m.What, State: federation.State(r.State), Reason: m.Reason, Site: r.Site, Exit: m.Exit,

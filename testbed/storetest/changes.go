@@ -87,7 +87,7 @@ func testChanges(e *env) {
 
 	j.State, j.Site, j.Attempt = federation.Running, "alpha", 1
 	move := federation.Move{Job: j.ID, Task: -1, What: federation.MoveStart, State: federation.Running, Reason: "None", Site: "alpha", Exit: 3}
-	event := filled[federation.NodeEvent](1)
+	event, finding := filled[federation.NodeEvent](1), filled[federation.HealthFinding](1)
 	charge := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "alpha", State: federation.Requeued}
 	b := &federation.Batch{
 		Create:     []*federation.Job{{ID: ids[0], User: "alice", State: federation.Pending}},
@@ -103,6 +103,8 @@ func testChanges(e *env) {
 		Nodes:      []federation.NodeRecord{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Wish: federation.WishDrain}},
 		NodeEvents: []federation.NodeEvent{event},
 		Audit:      []federation.AuditEntry{{Verb: "drain"}},
+		Health:     []federation.HealthRecord{{Kind: federation.HealthCheck, Name: "alpha/n1", Data: []byte("[]")}},
+		Findings:   []federation.HealthFinding{finding},
 	}
 	b.Attempts[0].Site = "alpha"
 	for i, v := 0, reflect.ValueOf(b).Elem(); i < v.NumField(); i++ {
@@ -126,6 +128,8 @@ func testChanges(e *env) {
 		{Kind: federation.ChangeRequest, How: federation.Created, Job: j.ID, Number: requests[0].Seq, State: "top"},
 		{Kind: federation.ChangeNode, Site: "alpha", State: "DRAIN"},
 		{Kind: federation.ChangeNodeEvent, Node: &event},
+		{Kind: federation.ChangeHealth, State: "check"},
+		{Kind: federation.ChangeFinding, Job: finding.Job, Finding: &finding},
 		{Kind: federation.ChangeAudit, How: federation.Created, State: "drain"},
 		{Kind: federation.ChangeMove, Job: j.ID, Move: &move},
 	}

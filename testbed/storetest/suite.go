@@ -68,6 +68,7 @@ func (s Suite) Run(t *testing.T) {
 		{"AuditIsWrittenWithItsChange", testAuditWhole},
 		{"OperationKeepsEveryField", testOperationFields},
 		{"OperationAsksOnce", testOperationAsks},
+		{"HealthIsKeptUntilItIsForgotten", testHealth},
 		{"CancelledCallerWritesNothing", testCancelled},
 		{"CallersFailAlone", testFailAlone},
 		{"ReadersSeeWholeBatches", testSnapshot},

@@ -112,6 +112,7 @@ type Attempt struct {
 	Final      federation.State        `json:"final_state,omitempty"` // how the job ended at the site
 	ExitStatus int32                   `json:"exit_status"`
 	Class      federation.FailureClass `json:"failure_class,omitempty"` // user, node, site, capacity or preemption
+	Code       federation.FailureCode  `json:"failure_code,omitempty"`  // what of that class: see docs/health.md
 	Note       string                  `json:"note,omitempty"`          // why it was refused, withdrawn or forgotten
 	Decision   federation.Decision     `json:"decision"`                // why it went there
 	Cost       federation.Money        `json:"cost_usd"`                // of all its runs
@@ -171,7 +172,7 @@ func AttemptOf(a *federation.Attempt) Attempt {
 	return Attempt{
 		Job: a.Job, Number: a.Number, Key: a.Key, Site: a.Site, Partition: a.Partition, State: a.State, Created: a.Created, Acked: a.Acked,
 		Started: a.Started, Ended: a.Ended, SiteJobID: a.SiteJobID, SiteSubmit: a.SiteSubmit, Tries: a.Tries, Restarts: a.Restarts,
-		Nodes: a.Nodes, Final: a.Final, ExitStatus: a.ExitStatus, Class: a.Class, Note: a.Note, Decision: a.Decision.Worded(), Cost: a.Cost, Runs: a.Runs,
+		Nodes: a.Nodes, Final: a.Final, ExitStatus: a.ExitStatus, Class: a.Class, Code: a.Code, Note: a.Note, Decision: a.Decision.Worded(), Cost: a.Cost, Runs: a.Runs,
 	}
 }
 
@@ -180,7 +181,7 @@ func (w *Attempt) Domain() federation.Attempt {
 	return federation.Attempt{
 		Job: w.Job, Number: w.Number, Key: w.Key, Site: w.Site, Partition: w.Partition, State: w.State, Created: w.Created, Acked: w.Acked,
 		Started: w.Started, Ended: w.Ended, SiteJobID: w.SiteJobID, SiteSubmit: w.SiteSubmit, Tries: w.Tries, Restarts: w.Restarts,
-		Nodes: w.Nodes, Final: w.Final, ExitStatus: w.ExitStatus, Class: w.Class, Note: w.Note, Decision: w.Decision, Cost: w.Cost, Runs: w.Runs,
+		Nodes: w.Nodes, Final: w.Final, ExitStatus: w.ExitStatus, Class: w.Class, Code: w.Code, Note: w.Note, Decision: w.Decision, Cost: w.Cost, Runs: w.Runs,
 	}
 }
 

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"fsub/federation"
+)
+
+const (
+	upsertHealth  = "INSERT INTO health (kind, name, data) VALUES ($1, $2, $3) ON CONFLICT (kind, name) DO UPDATE SET data = $3"
+	deleteHealth  = "DELETE FROM health WHERE kind = $1 AND name = $2"
+	selectHealth  = "SELECT kind, name, data FROM health ORDER BY kind, name"
+	findings      = "at, rule, act, site, node, job_id, why, denied"
+	insertFinding = "INSERT INTO health_findings (" + findings + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+	newFindings   = "SELECT " + findings + " FROM (SELECT seq, " + findings + " FROM health_findings ORDER BY seq DESC LIMIT $1) AS newest ORDER BY seq"
+	oldFindings   = "DELETE FROM health_findings WHERE seq IN (SELECT seq FROM health_findings WHERE at < $1 LIMIT $2)"
+)
+
+// healthSteps are what writes the health records and findings of a batch. What others tell the controller is a change, and so is a finding.
+func healthSteps(b *federation.Batch, steps []step) []step {
+	for _, r := range b.Health {
+		change := federation.Change{Kind: federation.ChangeHealth, State: string(r.Kind)}
+		if r.Data == nil {
+			change.How = federation.Gone
+			steps = append(steps, step{deleteHealth, []any{string(r.Kind), r.Name}, "health of " + r.Name, 0, change})
+			continue
+		}
+		steps = append(steps, step{upsertHealth, []any{string(r.Kind), r.Name, string(r.Data)}, "health of " + r.Name, 0, change})
+	}
+	for i := range b.Findings {
+		f := &b.Findings[i]
+		args := []any{nanos(f.At), f.Rule, f.Act, string(f.Node.Site), f.Node.Name, int64(f.Job), f.Why, f.Denied}
+		steps = append(steps, step{insertFinding, args, "finding of " + f.Rule, 0, federation.Change{Kind: federation.ChangeFinding, Job: f.Job, Finding: f}})
+	}
+	return steps
+}
+
+// HealthRecords implements [federation.HealthStore].
+func (s *Store) HealthRecords(ctx context.Context) ([]federation.HealthRecord, error) {
+	all, err := query(ctx, s.readers, func(r *row) federation.HealthRecord {
+		return federation.HealthRecord{Kind: federation.HealthKind(r.text()), Name: r.text(), Data: []byte(r.text())}
+	}, selectHealth)
+	if err != nil {
+		return nil, fmt.Errorf("read what is known of the health of nodes: %w", err)
+	}
+	return all, nil
+}
+
+// HealthFindings implements [federation.HealthStore].
+func (s *Store) HealthFindings(ctx context.Context, limit int) ([]federation.HealthFinding, error) {
+	all, err := query(ctx, s.readers, func(r *row) federation.HealthFinding {
+		return federation.HealthFinding{At: r.time(), Rule: r.text(), Act: r.text(), Node: federation.NodeID{Site: federation.SiteName(r.text()), Name: r.text()},
+			Job: federation.JobID(r.int()), Why: r.text(), Denied: r.text()}
+	}, newFindings, int64(limit))
+	if err != nil {
+		return nil, fmt.Errorf("read the findings of health rules: %w", err)
+	}
+	return all, nil
+}
