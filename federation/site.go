@@ -94,6 +94,7 @@ type Node struct {
 	State                   []string // Slurm's words: IDLE, MIXED, ALLOCATED, DOWN, DRAIN, NOT_RESPONDING, ...
 	Reason                  string
 	Unconfirmed             bool // State has a drain of ours that the site does not show yet
+	Suspect                 bool // it has failed jobs, and is avoided for a while
 	CPUs                    int
 	Mem                     sbatch.MemMiB // configured
 	CPUsUsed                int
@@ -106,9 +107,12 @@ type Node struct {
 	Rented                  *Rented   // nil: it is not
 }
 
-// Usable reports whether new jobs can start on the node: it is up, answers, and is not drained or reserved for
+// Usable reports whether new jobs can start on the node: it is up, answers, is not suspected, and is not drained or reserved for
 // maintenance. A node of a rented pool that is powered down is one that would be started.
 func (n *Node) Usable() bool {
+	if n.Suspect {
+		return false
+	}
 	for _, s := range n.State {
 		if s == "POWERED_DOWN" && n.Rented != nil {
 			continue

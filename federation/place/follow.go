@@ -114,7 +114,7 @@ func (d *differ) nodes() bool {
 		if a.CPUsUsed != b.CPUsUsed || a.MemUsed != b.MemUsed || !slices.Equal(a.GRES, b.GRES) {
 			d.changed[i] = true
 		}
-		if !slices.Equal(a.State, b.State) {
+		if !slices.Equal(a.State, b.State) || a.Suspect != b.Suspect {
 			d.state(int32(i), a, b)
 			if b.Rented != nil && d.next.up[i] != d.old.up[i] { // whether it must start first has been read with that
 				return false
