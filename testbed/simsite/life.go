@@ -41,13 +41,17 @@ func (s *Site) start(j *job, p *partition, shares []share) {
 		a.running++
 		s.throttle(a)
 	}
+	does := &j.does
+	if b := s.broken[foldNodes(shares)]; b != nil {
+		does = b
+	}
 	r := &run{Run: Run{JobID: j.id, Array: j.array, Task: j.task, Key: j.key, Restart: j.restarts, User: j.user.Name, Nodes: j.nodes,
-		Start: stamp(s.now)}, job: j, does: &j.does, shares: shares}
+		Start: stamp(s.now)}, job: j, does: does, shares: shares}
 	j.run = r
 	s.active[r] = struct{}{}
 	s.runs[j.groupID()] = append(s.runs[j.groupID()], r)
-	s.push(s.now+int64(j.does.Run), event{kind: evRunEnd, run: r})
-	if j.limit > 0 && j.limit < int64(j.does.Run) {
+	s.push(s.now+int64(does.Run), event{kind: evRunEnd, run: r})
+	if j.limit > 0 && j.limit < int64(does.Run) {
 		s.push(s.now+j.limit, event{kind: evLimit, job: j, gen: j.gen})
 	}
 	s.record(j)

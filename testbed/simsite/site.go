@@ -36,8 +36,9 @@ type Site struct {
 	faults faultBox
 	stats  Stats
 
-	runs   map[uint32][]*run // by job ID, of a task by array ID
-	active map[*run]struct{} // alive at the nodes, whatever the controller knows
+	broken map[string]*Behaviour // by node: what every job does there
+	runs   map[uint32][]*run     // by job ID, of a task by array ID
+	active map[*run]struct{}     // alive at the nodes, whatever the controller knows
 }
 
 // controller is what the controller holds in memory.
