@@ -80,7 +80,7 @@ func (p *parts) newController() *controller.Controller {
 		stager = p.carrier
 	}
 	return controller.Open(controller.Config{
-		Federation: c.Federation, Store: p.store, Sites: p.sites, Policy: c.policy(), MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
+		Federation: c.Federation, Store: p.store, Sites: p.sites, Policy: c.policy(), Health: p.store, MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
 		Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})
 }

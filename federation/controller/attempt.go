@@ -19,6 +19,7 @@ type attempts struct {
 	requests *requests
 	strays   *strays
 	stageOut *stageOut
+	rules    *healthRules
 	claimed  int64 // number of the last claim
 }
 
@@ -74,6 +75,7 @@ func (c *attempts) submit(j *job) {
 	if offers := j.att.Decision.Offers; len(offers) > 0 {
 		sub.Offer, sub.Claims = *offers[0], j.att.Decision.Claims()
 	}
+	c.rules.avoid(s, &sub)
 	c.calls.decided = append(c.calls.decided, call{site: s, kind: kind,
 		before: func(ctx context.Context) error { return c.ready(ctx, s, &sub, payload) },
 		run: func(ctx context.Context) any {

@@ -17,6 +17,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/health"
 	"fsub/federation/place"
 )
 
@@ -36,6 +37,11 @@ type Config struct {
 	Environment func(site federation.SiteName, j *federation.Job, env []string) []string
 	// Stager carries files to and from sites that do not see a job's working directory; nil: such sites run nothing of it.
 	Stager federation.Stager
+	// Health keeps what the rules of health remember; nil: they forget it with the daemon. Rules are those rules; nil: the built-in ones.
+	Health federation.HealthStore
+	Rules  []health.Rule
+	// Notify is told of drains, held jobs and breakers, from the controller's goroutine; nil: nobody is.
+	Notify func(health.Finding)
 	// Inline runs every call to a site at once, inside the round that decided it, one after another. Simulations use it:
 	// equal seeds give equal histories.
 	Inline bool
@@ -97,6 +103,7 @@ type Controller struct {
 	requests   *requests
 	watch      *watch
 	nodes      *nodes
+	rules      *healthRules
 	arrays     *arrays
 	depends    *dependencies
 	strays     *strays
@@ -159,6 +166,8 @@ func (c *Controller) join() {
 	c.life = &life{shared: c.shared, queue: c.queue, depends: c.depends, charges: c.charges}
 	c.reports = &reports{shared: c.shared, life: c.life, strays: c.strays}
 	c.nodes = newNodes(c.shared)
+	c.rules = newHealthRules(c.shared, c.nodes)
+	c.nodes.rules, c.reports.rules = c.rules, c.rules
 	c.watch = newWatch(c.shared, c.reports, c.nodes, c.view.wanted)
 	c.arrays = newArrays(c.shared, c.queue, c.depends, c.life)
 	c.components = &components{shared: c.shared, charges: c.charges, owner: c.life}
@@ -167,7 +176,7 @@ func (c *Controller) join() {
 	c.requests = newRequests(c.shared, c.life, others{inbox: c.inbox, queue: c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends,
 		components: c.components, strays: c.strays, view: &c.view})
 	c.arrays.tasks, c.reports.requests, c.reports.stageOut = c.requests, c.requests, c.stageOut
-	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut}
+	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut, rules: c.rules}
 }
 
 // Run runs rounds until ctx is done: whenever a result comes in, the store was written to, a site has news, or a time has come.
@@ -196,7 +205,7 @@ func (c *Controller) Run(ctx context.Context) error {
 //  2. read new jobs, operators' words and users' requests from the store
 //  3. carry out the requests as far as no site is needed
 //  4. look at the sites whose time has come
-//  5. compare nodes with what is wanted of them
+//  5. compare nodes with what is wanted of them, and with what the rules of health say
 //  6. repair: attempts whose fate is unknown are looked up, what failed is repeated
 //  7. plan: bind jobs of the queue to sites
 //  8. write what is left of the arrays that tasks were taken from
@@ -208,6 +217,7 @@ func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	requests := c.readStore(ctx)
 	c.requests.carryOutAll(requests)
 	c.watch.look()
+	c.rules.reconcile()
 	c.nodes.reconcile()
 	c.repair()
 	c.planJobs()
@@ -230,6 +240,7 @@ func (c *Controller) nextRound() time.Time {
 	}
 	c.watch.due(sooner)
 	c.nodes.due(sooner)
+	c.rules.due(sooner)
 	if c.planDirty && c.watch.looked {
 		sooner(c.nextPlan)
 	}

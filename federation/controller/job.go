@@ -154,6 +154,9 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 		return fmt.Errorf("read the states of the sites: %w", err)
 	}
 	c.watch.takeSiteStates(states)
+	if err := c.rules.load(ctx); err != nil {
+		return err
+	}
 	return c.nodes.load(ctx, true)
 }
 

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,8 @@ type metrics struct {
 	decisions   prometheus.Counter
 	faults      prometheus.Counter
 	handedOver_ prometheus.Histogram
+	found_      *prometheus.CounterVec
+	breaker_    *prometheus.GaugeVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -34,9 +37,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		decisions:   prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_plan_decisions_total", Help: "Jobs that plans looked at."}),
 		faults:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_placement_faults_total", Help: "Panics of placement; the log has their stacks."}),
 		handedOver_: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_handover_seconds", Help: "From acceptance of a job to the acknowledgement of its site.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}),
+		found_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_health_findings_total", Help: "What rules of health have said, by rule and action, and whether it was denied."}, []string{"rule", "action", "denied"}),
+		breaker_:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_health_breaker_open", Help: "1 if a breaker is open: nothing is drained automatically by its rule, or at its site."}, []string{"breaker"}),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.calls, m.plans, m.decisions, m.faults, m.handedOver_)
+		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.calls, m.plans, m.decisions, m.faults, m.handedOver_, m.found_, m.breaker_)
 	}
 	return m
 }
@@ -79,4 +84,14 @@ func kindName(kind any) string {
 		return "collect"
 	}
 	return "act"
+}
+func (m *metrics) found(rule, act string, denied bool) {
+	m.found_.WithLabelValues(rule, act, strconv.FormatBool(denied)).Inc()
+}
+func (m *metrics) breaker(name string, open bool) {
+	v := 0.0
+	if open {
+		v = 1
+	}
+	m.breaker_.WithLabelValues(name).Set(v)
 }

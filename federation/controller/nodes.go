@@ -20,6 +20,7 @@ import (
 type nodes struct {
 	*shared
 	bySite map[federation.SiteName]*siteNodes
+	rules  *healthRules
 }
 
 // siteNodes is what is known and wanted of one site's nodes.
@@ -102,6 +103,9 @@ func (c *nodes) take(records []federation.NodeRecord) {
 		if old := n.wanted[r.Node.Name]; old == nil || *old != *r {
 			n.wanted[r.Node.Name] = r
 			delete(n.put, r.Node.Name)
+			if r.Wish == federation.WishResume {
+				c.rules.engine.Forgive(r.Node, r.Since)
+			}
 			changed[r.Node.Site] = true
 		}
 	}
@@ -126,7 +130,7 @@ func (c *nodes) show(s *site) {
 	if n.raw == nil {
 		return
 	}
-	if seen := health.Merge(n.raw, n.wanted, c.cfg.Federation, now); !seen.Same(s.Seen) {
+	if seen := c.rules.mark(s.Name, health.Merge(n.raw, n.wanted, c.cfg.Federation, now)); !seen.Same(s.Seen) {
 		s.Seen = seen
 		s.Pools = place.Pools(s.Name, seen)
 		c.planDirty = true
@@ -140,7 +144,8 @@ func (c *nodes) looked(s *site, o *federation.Observation) *federation.Observati
 		c.history(s, o)
 	}
 	n.raw, n.mended = o, false
-	return health.Merge(o, n.wanted, c.cfg.Federation, c.now())
+	c.rules.readChecks(s, o)
+	return c.rules.mark(s.Name, health.Merge(o, n.wanted, c.cfg.Federation, c.now()))
 }
 
 func sameState(a, b federation.Node) bool {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/health"
 )
 
 // reports bring jobs and attempts in line with what sites say of them.
@@ -14,6 +15,7 @@ type reports struct {
 	requests *requests
 	stageOut *stageOut
 	strays   *strays
+	rules    *healthRules
 }
 
 func (c *reports) takeReport(s *site, sj federation.SiteJob) {
@@ -127,7 +129,8 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	}
 	a := j.att
 	a.Final, a.ExitStatus, a.Started, a.Ended = sj.State, sj.ExitStatus, sj.Start, sj.End
-	a.Class = failureClass(sj.State)
+	verdict, said := c.rules.attemptEnded(s, j, &sj)
+	a.Class, a.Code = verdict.Class, verdict.Code
 	c.charges.ended(s, j, sj)
 	j.Start, j.ExitStatus, j.Suspension = sj.Start, sj.ExitStatus, sj.Suspension
 	s.pace.ended(c.now(), a.Ended.Sub(a.Started))
@@ -143,12 +146,38 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	case sj.State == federation.Cancelled:
 		c.event(j, "cancelled at %s, not through the federation", s.Name)
 		c.end(j, sj.State, sj.Reason, sj.End)
-	case a.Class == federation.ClassNode || a.Class == federation.ClassPreempt:
-		c.event(j, "%s at %s", sj.State, s.Name)
+	case a.Class == federation.ClassNode || a.Class == federation.ClassSite || a.Class == federation.ClassPreempt:
+		c.event(j, "%s at %s%s", sj.State, s.Name, whoseFailure(verdict))
 		c.siteFailure(j, sj.State, sj.Reason)
+		c.holdBy(j, said)
 	default:
+		if verdict.Why != "" {
+			c.event(j, "%s", verdict.Why)
+		}
 		c.end(j, sj.State, sj.Reason, sj.End)
 	}
+}
+
+// whoseFailure says why a failure is not the job's own, where its state does not tell.
+func whoseFailure(v health.Verdict) string {
+	if v.Code == health.CodeNodeFail || v.Code == health.CodePreempted {
+		return ""
+	}
+	text := ": " + health.What(v.Code)
+	if v.Why != "" {
+		text += " (" + v.Why + ")"
+	}
+	return text
+}
+
+// holdBy holds a job that waits again and should not run again, as a rule says. Its user may release one that nodes refuse; of one that takes nodes down
+// operators decide.
+func (c *reports) holdBy(j *job, said *health.Finding) {
+	if said == nil || said.Act != health.ActHold || j.State != federation.Pending {
+		return
+	}
+	c.event(j, "held by rule %s: %s", said.Rule, said.Why)
+	c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: said.Rule != "poison"})
 }
 
 func failureClass(s federation.State) federation.FailureClass {
@@ -193,6 +222,13 @@ func (c *reports) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
 		j.Restarts += sj.Restarts - a.Restarts
 		a.Restarts = sj.Restarts
 		c.event(j, "requeued by %s", s.Name)
+		if c.requests.asks.open[j.ID] == nil && j.whole == nil {
+			said := c.rules.requeuedThere(s, j, a.Nodes, sj.Reason == federation.ReasonHeldUser)
+			if said != nil && sj.State == federation.Pending {
+				j.State = federation.Pending
+				c.holdBy(j, said)
+			}
+		}
 	}
 }
 

@@ -69,6 +69,12 @@ func (c *Controller) readStore(ctx context.Context) (open []federation.Request) 
 		}
 		c.watch.takeSiteStates(states)
 	}
+	if n.health {
+		if err := c.rules.read(ctx); err != nil {
+			c.log.Error("read what is told of the health of nodes", "err", err)
+			return nil
+		}
+	}
 	if n.nodes {
 		if err := c.nodes.load(ctx, false); err != nil {
 			c.log.Error("read the store's changes", "err", err)
@@ -112,6 +118,7 @@ type storeNews struct {
 	jobs     []federation.JobID // new ones
 	sites    bool
 	nodes    bool
+	health   bool // a breaker is reset, or a health check has found something
 	requests bool
 	newest   int64 // number of the newest request that was told of
 	anew     bool  // the log does not go back far enough: read everything
@@ -127,7 +134,7 @@ func (c *inbox) readLog(ctx context.Context) (storeNews, error) {
 		log, err := c.store.Changes(ctx, n.mark, logPage)
 		if errors.Is(err, federation.ErrTrimmed) {
 			log, err = c.store.Changes(ctx, 0, 0)
-			n.anew, n.requests, n.sites, n.nodes, n.jobs = true, true, true, true, nil
+			n.anew, n.requests, n.sites, n.nodes, n.health, n.jobs = true, true, true, true, true, nil
 		}
 		if err != nil {
 			return n, err
@@ -149,6 +156,9 @@ func (n *storeNews) take(change *federation.Change) {
 		n.sites = true
 	case change.Kind == federation.ChangeNode:
 		n.nodes = true
+	case change.Kind == federation.ChangeHealth:
+		kind := federation.HealthKind(change.State)
+		n.health = n.health || change.How != federation.Gone && (kind == federation.HealthReset || kind == federation.HealthCheck)
 	case change.How != federation.Created:
 	case change.Kind == federation.ChangeJob:
 		n.jobs = append(n.jobs, change.Job)

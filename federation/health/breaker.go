@@ -78,13 +78,13 @@ func (e *Engine) drain(r *Rule, n *NodeState, f Finding, by []*Fail) []Finding {
 	n.Drain, n.Denied, n.Until, n.Rule = r.Name, "", time.Time{}, ""
 	e.touchNode(n.Node)
 	if r.Innocent {
-		f.Victims = victims(n, by[0].At)
+		f.Victims = n.victims(by[0].At)
 	}
 	return []Finding{f}
 }
 
 // victims are jobs that ended with their early deaths on a node that was to blame.
-func victims(n *NodeState, since time.Time) (ids []federation.JobID) {
+func (n *NodeState) victims(since time.Time) (ids []federation.JobID) {
 	for _, f := range n.Fails {
 		if f.Ended && !f.Guilty && isEarly(f.Code) && f.At.After(n.Lived) && f.At.After(since.Add(-hour)) && !slices.Contains(ids, f.Job) {
 			ids = append(ids, f.Job)

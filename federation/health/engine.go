@@ -60,7 +60,7 @@ type Fail struct {
 	Code Code             `json:"code"`
 	Text string           `json:"text,omitempty"`
 	Ran  time.Duration    `json:"ran,omitempty"`
-	// Innocent: the job lived on another node afterwards. Guilty: it failed on another node too. Ended: it ended with this failure.
+	// Innocent: the job lived on another node afterwards. Guilty: it failed on another node too. Ended: it ended with this failure, and might run again.
 	Innocent bool `json:"innocent,omitempty"`
 	Guilty   bool `json:"guilty,omitempty"`
 	Ended    bool `json:"ended,omitempty"`
@@ -224,7 +224,7 @@ func (e *Engine) failedOn(x Ended, v Verdict) (found []Finding) {
 		id := federation.NodeID{Site: x.Site, Name: name}
 		other := slices.ContainsFunc(before, func(f JobFail) bool { return f.Node != id && isEarly(f.Code) })
 		guilty = guilty || other && isEarly(v.Code)
-		e.note(id, Fail{At: x.At, Job: x.Job, User: x.User, Like: x.Like, Code: v.Code, Ran: x.Ran, Guilty: other && isEarly(v.Code), Ended: !retried}, retried)
+		e.note(id, Fail{At: x.At, Job: x.Job, User: x.User, Like: x.Like, Code: v.Code, Ran: x.Ran, Guilty: other && isEarly(v.Code), Ended: !retried && !x.Once}, retried)
 		if retried {
 			j := e.jobs[x.Job]
 			if j == nil {

@@ -2,7 +2,10 @@ package health
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -80,12 +83,18 @@ func (e *Engine) Avoid(id federation.JobID, site federation.SiteName) (names []s
 	return names
 }
 
-// Forgive forgets what is known of a node: somebody has resumed it, and answers for it.
-func (e *Engine) Forgive(id federation.NodeID) {
-	if e.nodes[id] != nil {
-		delete(e.nodes, id)
-		e.touchNode(id)
+// Forgive forgets what was seen of a node before somebody resumed it, who answers for it.
+func (e *Engine) Forgive(id federation.NodeID, resumed time.Time) {
+	n := e.nodes[id]
+	if n == nil || n.Drain == "" && !slices.ContainsFunc(n.Fails, func(f Fail) bool { return !f.At.After(resumed) }) {
+		return
 	}
+	n.Fails = slices.DeleteFunc(n.Fails, func(f Fail) bool { return !f.At.After(resumed) })
+	n.Drain, n.Denied = "", ""
+	if len(n.Fails) == 0 {
+		delete(e.nodes, id)
+	}
+	e.touchNode(id)
 }
 
 // Gone forgets a job that has ended.
@@ -138,3 +147,60 @@ func (e *Engine) Load(nodes []NodeState, jobs []JobState, breakers []Breaker) {
 
 // Rules are those in force.
 func (e *Engine) Rules() []Rule { return e.rules }
+
+// Jobs are those of which something is remembered.
+func (e *Engine) Jobs() map[federation.JobID]*JobState { return e.jobs }
+
+// Report is what there is to be told of an engine.
+type Report struct {
+	Rules    []Rule
+	Nodes    []NodeState
+	Breakers []Breaker
+}
+
+// ResetBy is an operator's word that breakers are to be closed.
+type ResetBy struct {
+	Breaker string `json:"breaker,omitempty"` // "": all
+	Who     string `json:"who"`
+}
+
+// Mark is o with the nodes marked that are suspected. Without any it is o itself; o is not changed.
+func Mark(o *federation.Observation, suspected func(name string) bool) *federation.Observation {
+	marked := o
+	for i := range o.Nodes {
+		is := suspected(o.Nodes[i].Name)
+		if is == o.Nodes[i].Suspect {
+			continue
+		}
+		if marked == o {
+			c := *o
+			c.Nodes = slices.Clone(o.Nodes)
+			marked = &c
+		}
+		marked.Nodes[i].Suspect = is
+	}
+	return marked
+}
+
+// CheckMark begins what a health check writes into the extra field of its node's record at a Slurm site.
+const CheckMark = "fed-health:"
+
+// WriteChecks is what a health check writes there; "" if it has found nothing.
+func WriteChecks(found []Check) string {
+	if len(found) == 0 {
+		return CheckMark + "[]"
+	}
+	text, _ := json.Marshal(found)
+	return CheckMark + string(text)
+}
+
+// ReadChecks reads it.
+func ReadChecks(extra string) (found []Check, err error) {
+	err = json.Unmarshal([]byte(strings.TrimPrefix(extra, CheckMark)), &found)
+	for _, c := range found {
+		if !strings.HasPrefix(string(c.Code), "check-") {
+			return nil, fmt.Errorf("unknown finding %q", c.Code)
+		}
+	}
+	return found, err
+}

@@ -1,0 +1,429 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/health"
+	"fsub/slurm/hostlist"
+)
+
+// healthRules tells the rules of package health what it sees of jobs and nodes, and does what they say: nodes are avoided or drained, jobs held or taken up
+// again. What the rules remember is in the store; a drain is an operator's wish like others, in the name of "health".
+type healthRules struct {
+	*shared
+	nodes  *nodes
+	engine *health.Engine
+
+	pools   map[federation.SiteName]*poolIndex
+	extra   map[federation.NodeID]string // what nodes' health checks last said
+	next    time.Time                    // when the next suspicion ends, or what is old is forgotten
+	changed bool                         // since it was published
+	told    atomic.Pointer[health.Report]
+}
+
+// poolIndex tells which pool a node is in.
+type poolIndex struct {
+	of     []federation.Pool
+	byNode map[string]int // index into of
+	at     map[string]int // index into the observation's nodes
+	seen   *federation.Observation
+}
+
+func newHealthRules(c *shared, n *nodes) *healthRules {
+	h := &healthRules{shared: c, nodes: n, pools: map[federation.SiteName]*poolIndex{}, extra: map[federation.NodeID]string{}, changed: true}
+	rules := c.cfg.Rules
+	if rules == nil {
+		rules = health.Rules()
+	}
+	h.engine = health.NewEngine(rules, h.standing)
+	return h
+}
+
+// load reads what the rules remember.
+func (c *healthRules) load(ctx context.Context) error {
+	if c.cfg.Health == nil {
+		return nil
+	}
+	records, err := c.cfg.Health.HealthRecords(ctx)
+	if err != nil {
+		return err
+	}
+	var nodes []health.NodeState
+	var jobs []health.JobState
+	var breakers []health.Breaker
+	for _, r := range records {
+		switch r.Kind {
+		case federation.HealthNode:
+			err = decode(r, &nodes)
+		case federation.HealthJob:
+			err = decode(r, &jobs)
+		case federation.HealthBreaker:
+			err = decode(r, &breakers)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.engine.Load(nodes, jobs, breakers)
+	return c.takeTold(records)
+}
+
+func decode[T any](r federation.HealthRecord, into *[]T) error {
+	var v T
+	if err := json.Unmarshal(r.Data, &v); err != nil {
+		return fmt.Errorf("what is known of %s %s: %w", r.Kind, r.Name, err)
+	}
+	*into = append(*into, v)
+	return nil
+}
+
+// read takes in what others have told since.
+func (c *healthRules) read(ctx context.Context) error {
+	if c.cfg.Health == nil {
+		return nil
+	}
+	records, err := c.cfg.Health.HealthRecords(ctx)
+	if err != nil {
+		return err
+	}
+	return c.takeTold(records)
+}
+
+// takeTold takes in resets of breakers and findings of health checks.
+func (c *healthRules) takeTold(records []federation.HealthRecord) error {
+	for _, r := range records {
+		switch r.Kind {
+		case federation.HealthReset:
+			var by health.ResetBy
+			if err := json.Unmarshal(r.Data, &by); err != nil {
+				return err
+			}
+			for _, name := range c.engine.Reset(by.Breaker, c.now()) {
+				c.carryOut(health.Finding{At: c.now(), Rule: name, Act: health.ActNotify, Why: "breaker reset by " + by.Who})
+			}
+		case federation.HealthCheck:
+			var checks []health.Check
+			if err := json.Unmarshal(r.Data, &checks); err != nil {
+				return err
+			}
+			site, name, _ := strings.Cut(r.Name, "/")
+			c.checked(federation.NodeID{Site: federation.SiteName(site), Name: name}, checks)
+		default:
+			continue
+		}
+		c.batch.order.Health = append(c.batch.order.Health, federation.HealthRecord{Kind: r.Kind, Name: r.Name})
+	}
+	c.write()
+	return nil
+}
+
+func (c *healthRules) checked(id federation.NodeID, checks []health.Check) {
+	c.carryOutAll(c.engine.Checked(id, checks, c.now()))
+}
+
+// readChecks takes in what the nodes' health checks have written into their records at the site. What is there when the daemon starts is no news of a node
+// that somebody has resumed.
+func (c *healthRules) readChecks(s *site, o *federation.Observation) {
+	first, wanted := s.Seen == nil, c.nodes.of(s.Name).wanted
+	for i := range o.Nodes {
+		n := &o.Nodes[i]
+		if n.Info == nil || !strings.HasPrefix(n.Info.Extra, health.CheckMark) {
+			continue
+		}
+		id := federation.NodeID{Site: s.Name, Name: n.Name}
+		if c.extra[id] == n.Info.Extra {
+			continue
+		}
+		c.extra[id] = n.Info.Extra
+		if r := wanted[n.Name]; first && r != nil && r.Wish == federation.WishResume {
+			continue
+		}
+		if checks, err := health.ReadChecks(n.Info.Extra); err != nil {
+			c.log.Warn("findings of a health check", "site", s.Name, "node", n.Name, "err", err)
+		} else {
+			c.checked(id, checks)
+		}
+	}
+}
+
+// mark returns a look with the suspected nodes marked.
+func (c *healthRules) mark(site federation.SiteName, o *federation.Observation) *federation.Observation {
+	return health.Mark(o, func(name string) bool { return c.engine.Suspected(federation.NodeID{Site: site, Name: name}, c.now()) })
+}
+
+// standing is what the rules ask of a node.
+func (c *healthRules) standing(id federation.NodeID) health.Standing {
+	s := c.byName[id.Site]
+	if s == nil || s.Seen == nil {
+		return health.Standing{Pool: string(id.Site), Size: 1, Site: 1}
+	}
+	x := c.pools[id.Site]
+	if x == nil || x.seen != s.Seen {
+		x = &poolIndex{of: s.Pools, byNode: map[string]int{}, at: make(map[string]int, len(s.Seen.Nodes)), seen: s.Seen}
+		for p := range s.Pools {
+			for _, n := range s.Pools[p].Nodes {
+				if _, ok := x.byNode[s.Seen.Nodes[n].Name]; !ok {
+					x.byNode[s.Seen.Nodes[n].Name] = p
+				}
+			}
+		}
+		for i := range s.Seen.Nodes {
+			x.at[s.Seen.Nodes[i].Name] = i
+		}
+		c.pools[id.Site] = x
+	}
+	st := health.Standing{Pool: string(id.Site), Size: len(s.Seen.Nodes), Site: len(s.Seen.Nodes)}
+	if p, ok := x.byNode[id.Name]; ok {
+		st.Pool, st.Size = string(id.Site)+"/"+x.of[p].Name, len(x.of[p].Nodes)
+	}
+	if i, ok := x.at[id.Name]; ok {
+		switch health.ConditionOf(&s.Seen.Nodes[i]) {
+		case health.Drained, health.DownDrained, health.Down, health.DownAnswers:
+			st.Out = true
+		}
+	}
+	return st
+}
+
+// kind is what jobs that are alike have in common.
+func kind(j *job) string {
+	if j.Part != nil {
+		return "array " + j.Part.Array.String()
+	}
+	return j.User + " " + j.Spec.Name
+}
+
+// attemptEnded tells the rules of the end of an attempt, and returns whose failure it was, with what is to become of the job.
+func (c *healthRules) attemptEnded(s *site, j *job, sj *federation.SiteJob) (health.Verdict, *health.Finding) {
+	if j.whole != nil { // its tasks have ends of their own
+		class, code, _ := health.Classify(health.End{State: sj.State, Reason: sj.Reason, Exit: sj.ExitStatus, Ran: math.MaxInt64})
+		return health.Verdict{Class: class, Code: code}, nil
+	}
+	x := c.endOf(s, j, sj.Nodes, health.End{State: sj.State, Reason: sj.Reason, Exit: sj.ExitStatus, Text: sj.Detail})
+	if !sj.Start.IsZero() {
+		x.Ran = sj.End.Sub(sj.Start)
+	}
+	v, found := c.engine.Ended(x)
+	return v, c.carryOutAll(found)
+}
+
+// endOf is the end of a run on some nodes.
+func (c *healthRules) endOf(s *site, j *job, nodes string, end health.End) health.Ended {
+	x := health.Ended{At: c.now().UTC(), Job: j.ID, User: j.User, Like: kind(j), Site: s.Name, End: end, Once: j.Spec.Requeue != nil && !*j.Spec.Requeue}
+	x.Nodes, _ = hostlist.Expand(nodes)
+	if len(x.Nodes) == 1 {
+		x.Blame = x.Nodes
+		if s.Seen != nil {
+			c.standing(federation.NodeID{Site: s.Name, Name: x.Nodes[0]})
+			if i, ok := c.pools[s.Name].at[x.Nodes[0]]; ok && !strings.HasPrefix(s.Seen.Nodes[i].Reason, c.cfg.Federation+":") {
+				x.Text = strings.TrimSpace(x.Text + "\n" + s.Seen.Nodes[i].Reason)
+			}
+		}
+		return x
+	}
+	for _, name := range x.Nodes { // of several, those that are down
+		if c.standing(federation.NodeID{Site: s.Name, Name: name}).Out {
+			x.Blame = append(x.Blame, name)
+		}
+	}
+	return x
+}
+
+// requeuedThere tells the rules that a site has queued a job again by itself, which it does when nodes fail. It returns what is to become of the job.
+func (c *healthRules) requeuedThere(s *site, j *job, nodes string, held bool) *health.Finding {
+	x := c.endOf(s, j, nodes, health.End{State: federation.NodeFail})
+	x.Blame = slices.DeleteFunc(slices.Clone(x.Nodes), func(name string) bool { return !c.standing(federation.NodeID{Site: s.Name, Name: name}).Out })
+	if len(x.Blame) == 0 {
+		if !held || len(x.Nodes) != 1 {
+			return nil // preempted, or requeued by hand
+		}
+		x.Blame, x.State, x.Reason = x.Nodes, federation.Failed, federation.ReasonLaunchFailure
+	}
+	_, found := c.engine.Ended(x)
+	return c.carryOutAll(found)
+}
+
+// carryOutAll does what the rules say of nodes. What is said of a job its caller does.
+func (c *healthRules) carryOutAll(found []health.Finding) (ofJob *health.Finding) {
+	for i := range found {
+		if f := &found[i]; f.Job != 0 && (f.Act == health.ActHold || f.Act == health.ActEnd) {
+			ofJob = f
+		}
+		c.carryOut(found[i])
+	}
+	c.write()
+	return ofJob
+}
+
+// healthOwner is in whose name nodes are drained.
+const healthOwner = "health"
+
+func (c *healthRules) carryOut(f health.Finding) {
+	c.changed = true
+	c.batch.order.Findings = append(c.batch.order.Findings, federation.HealthFinding{At: f.At, Rule: f.Rule, Act: string(f.Act), Node: f.Node, Job: f.Job, Why: f.Why, Denied: f.Denied})
+	c.metrics.found(f.Rule, string(f.Act), f.Denied != "")
+	level := c.log.Info
+	if f.Trips || f.Act == health.ActDrain {
+		level = c.log.Warn
+	}
+	level("health", "rule", f.Rule, "action", f.Act, "site", f.Node.Site, "node", f.Node.Name, "job", f.Job, "why", f.Why, "denied", f.Denied)
+	if c.cfg.Notify != nil && (f.Trips || f.Act != health.ActSuspect) {
+		c.cfg.Notify(f)
+	}
+	if f.Denied != "" {
+		return
+	}
+	switch f.Act {
+	case health.ActDrain:
+		c.drain(f)
+	case health.ActSuspect:
+		if s := c.byName[f.Node.Site]; s != nil {
+			c.next = time.Time{}
+			c.nodes.show(s)
+		}
+	}
+}
+
+// drain writes the wish for a drain, as an operator would, and has those run again who were the node's victims.
+func (c *healthRules) drain(f health.Finding) {
+	now := c.now().UTC()
+	r := federation.NodeRecord{Node: f.Node, Wish: federation.WishDrain, Owner: healthOwner, Ticket: f.Rule, Reason: f.Why, Since: now}
+	was := federation.NodeWish("")
+	if n := c.nodes.bySite[f.Node.Site]; n != nil {
+		was = n.wanted[f.Node.Name].Wants(now)
+	}
+	if was == federation.WishDrain {
+		return
+	}
+	c.batch.order.Nodes = append(c.batch.order.Nodes, r)
+	c.batch.order.NodeEvents = append(c.batch.order.NodeEvents, federation.NodeEvent{Node: f.Node, At: now, Who: healthOwner, From: string(was), To: string(federation.WishDrain),
+		Wanted: true, Why: f.Rule + " " + f.Why})
+	c.nodes.take([]federation.NodeRecord{r})
+	for _, id := range f.Victims {
+		c.batch.event(federation.Event{Job: id, At: now, Text: fmt.Sprintf("its failure was that of node %s, which rule %s has drained: it runs again", f.Node, f.Rule)})
+		c.batch.request(federation.Request{Job: id, Kind: federation.RequestRequeue, Operator: true, Restarts: math.MaxInt32, At: now})
+	}
+}
+
+// write puts what the rules remember into the batch.
+func (c *healthRules) write() {
+	changed := c.engine.TakeChanged()
+	if c.cfg.Health == nil {
+		return
+	}
+	add := func(kind federation.HealthKind, name string, v any, gone bool) {
+		r := federation.HealthRecord{Kind: kind, Name: name}
+		if !gone {
+			r.Data, _ = json.Marshal(v)
+		}
+		c.batch.order.Health = append(c.batch.order.Health, r)
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(changed.Nodes), func(a, b federation.NodeID) int { return strings.Compare(a.String(), b.String()) }) {
+		n := c.engine.Node(id)
+		add(federation.HealthNode, id.String(), n, n == nil)
+	}
+	for _, id := range slices.Sorted(maps.Keys(changed.Jobs)) {
+		j := c.engine.Job(id)
+		add(federation.HealthJob, strconv.FormatUint(uint64(id), 10), j, j == nil)
+	}
+	if changed.Breakers {
+		for _, b := range c.engine.Breakers() {
+			add(federation.HealthBreaker, b.Name, &b, false)
+			c.metrics.breaker(b.Name, !b.Open.IsZero())
+		}
+	}
+}
+
+// forgetEvery is how often what is too old is dropped.
+const forgetEvery = 10 * time.Minute
+
+// reconcile ends suspicions whose time has come, and publishes what there is.
+func (c *healthRules) reconcile() {
+	if now := c.now(); !now.Before(c.next) {
+		for id := range c.engine.Jobs() {
+			if c.jobs[id] == nil && c.ended[id] == nil {
+				c.engine.Gone(id)
+			}
+		}
+		c.engine.Forget(now)
+		c.next = now.Add(forgetEvery)
+		for _, n := range c.engine.Suspects(now) {
+			if n.Until.Before(c.next) {
+				c.next = n.Until
+			}
+		}
+		for _, s := range c.sites {
+			c.nodes.show(s)
+		}
+		c.changed = true
+		c.write()
+	}
+	if c.changed {
+		c.changed = false
+		c.told.Store(&health.Report{Rules: c.engine.Rules(), Nodes: c.engine.Nodes(), Breakers: c.engine.Breakers()})
+	}
+}
+
+func (c *healthRules) due(sooner func(time.Time)) { sooner(c.next) }
+
+// avoid has the site leave out nodes that are suspected, and those on which the job has failed before. It is asked for nothing that the partition could
+// not do without them, nor against the job's own word.
+func (c *healthRules) avoid(s *site, sub *federation.Submission) {
+	if s.Seen == nil {
+		return
+	}
+	avoid := map[string]bool{}
+	for _, name := range c.engine.Avoid(sub.Job.ID, s.Name) {
+		avoid[name] = true
+	}
+	for _, n := range c.engine.Suspects(c.now()) {
+		if n.Node.Site == s.Name {
+			avoid[n.Node.Name] = true
+		}
+	}
+	if len(avoid) == 0 {
+		return
+	}
+	asked, _ := hostlist.ExpandLoosely(sub.Job.Spec.NodeList)
+	for _, name := range asked {
+		delete(avoid, name)
+	}
+	excluded, _ := hostlist.ExpandLoosely(sub.Job.Spec.Exclude)
+	left := 0
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		if p.Partition != sub.Partition || sub.Offer.Pool != "" && p.Name != sub.Offer.Pool {
+			continue
+		}
+		for _, n := range p.Nodes {
+			node := &s.Seen.Nodes[n]
+			if !avoid[node.Name] && !slices.Contains(excluded, node.Name) && (node.Usable() || node.Rented != nil) {
+				left++
+			}
+		}
+	}
+	if len(avoid) == 0 || left < max(sub.Offer.Nodes, 1) {
+		return
+	}
+	spec := *sub.Job.Spec
+	spec.Exclude = hostlist.Compress(append(excluded, slices.Sorted(maps.Keys(avoid))...))
+	sub.Job.SetSpec(spec)
+}
+
+// Health is what the rules of health know now.
+func (c *Controller) Health() *health.Report {
+	if r := c.rules.told.Load(); r != nil {
+		return r
+	}
+	return &health.Report{}
+}
