@@ -280,6 +280,9 @@ func (c *healthRules) carryOut(f health.Finding) {
 	if c.cfg.Notify != nil && (f.Trips || f.Act != health.ActSuspect) {
 		c.cfg.Notify(f)
 	}
+	if entry, ok := auditOf(&f); ok {
+		c.batch.order.Audit = append(c.batch.order.Audit, entry)
+	}
 	if f.Denied != "" {
 		return
 	}
@@ -292,6 +295,22 @@ func (c *healthRules) carryOut(f health.Finding) {
 			c.nodes.show(s)
 		}
 	}
+}
+
+// auditOf is what the audit log is told of a finding: of drains and held jobs, done or denied, and of breakers.
+func auditOf(f *health.Finding) (federation.AuditEntry, bool) {
+	e := federation.AuditEntry{At: f.At.UTC(), Who: federation.DaemonActor, Why: f.Rule + ": " + f.Why, Result: f.Denied}
+	switch {
+	case f.Trips:
+		e.Verb, e.Kind, e.Object, e.After = "trip", federation.AuditRule, f.Rule, "open"
+	case f.Act == health.ActDrain:
+		e.Verb, e.Kind, e.Object, e.After = "drain", federation.AuditNode, f.Node.String(), string(federation.WishDrain)
+	case f.Act == health.ActHold:
+		e.Verb, e.Kind, e.Object = "hold", federation.AuditJob, f.Job.String()
+	default:
+		return e, false
+	}
+	return e, true
 }
 
 // drain writes the wish for a drain, as an operator would, and has those run again who were the node's victims.

@@ -59,9 +59,9 @@ func Rules() []Rule {
 		{Name: "disk-broken", What: "the node's health check finds a disk that is full, read-only or gone", Codes: []Code{"check-disk"},
 			Jobs: 1, Within: time.Hour, Act: ActDrain, Limit: 2},
 		{Name: "kills-jobs", What: "jobs of several users die here at once, and live elsewhere afterwards", Codes: early,
-			Jobs: 3, Users: 2, Innocent: true, Alone: true, Within: day, Act: ActDrain, Limit: 2},
+			Jobs: 2, Users: 2, Innocent: true, Alone: true, Within: day, Act: ActDrain, Limit: 2},
 		{Name: "kills-jobs-of-one", What: "jobs of one user die here at once, and live elsewhere afterwards", Codes: early,
-			Jobs: 5, Innocent: true, Alone: true, Within: day, Act: ActDrain, Limit: 1},
+			Jobs: 4, Innocent: true, Alone: true, Within: day, Act: ActDrain, Limit: 1},
 		{Name: "lemon", What: "it went down under three jobs within a week", Codes: []Code{CodeNodeFail},
 			Jobs: 3, Within: week, Act: ActDrain, Limit: 1},
 
