@@ -25,6 +25,7 @@ type Driver struct {
 	licenses licenses     // cached too
 	assocs   associations // cached: slurmdbd need not be asked at every look
 	running  runningJobs  // cached details of the jobs that hold nodes
+	begun    begun        // those whose details were left to a later look
 	waiting  waitingJobs  // and of those that wait
 	boot     int64        // when the controller of a mapped site began to count, as that cache has it
 	defPart  string       // learned from a job that named no partition

@@ -51,7 +51,7 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	mine := group(v.rows, d.ours(old), old.owner)
 	changed := old.changed(mine)
 	again := old.stale(mine, changed, report.At)
-	read, postponed := postpone(changed, mine, v)
+	read, postponed := old.postpone(changed, mine, v)
 	read = append(read, again...)
 	records, err := d.details(ctx, read, v)
 	if err != nil {
@@ -85,33 +85,12 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 		}
 	}
 	for _, id := range postponed {
-		next.unsee(id)
+		next.putOff(id, old, mine[id], report.At)
 	}
 	next.forget(known)
 	report.Known, report.Keys = next.tellKnown(st, known)
 	report.Mark = next
 	return report, d.endTwins(ctx, &report, next)
-}
-
-// notEndedMost bounds the jobs that have not ended and whose details are read in one look, where many have changed.
-const notEndedMost = 16
-
-// postpone leaves to the next look what can wait where many jobs have changed and are read one by one: of jobs that take a second most
-// have ended by then, and nobody has missed their start.
-func postpone(changed []number, mine map[number][]row, v *view) (now, later []number) {
-	if v.records != nil || len(changed) <= notEndedMost || readAll(len(changed), len(v.rows)) {
-		return changed, nil
-	}
-	for _, id := range changed {
-		rows := mine[id]
-		if len(rows) == 1 && !state(rows[0].state).Ended() {
-			later = append(later, id)
-		} else {
-			now = append(now, id)
-		}
-	}
-	n := min(notEndedMost, len(later))
-	return append(now, later[:n]...), later[n:]
 }
 
 // readAll reports whether reading all the jobs there are is less work than reading n of them one by one: a call costs about as much as
@@ -246,9 +225,21 @@ func (d *Driver) details(ctx context.Context, ids []number, v *view) (map[number
 	return out, g.Wait()
 }
 
+// withDetails asks for all that is known of jobs. Without LOCAL slurmrestd first asks the controller, by another call, whether the site
+// belongs to a federation of Slurm's own.
+var withDetails = url.Values{"flags": {"ALL", "DETAIL", "LOCAL"}}
+
 // allJobs reads /jobs/: 8 kB and 0.7 ms of the controller's time for each job there is.
 func (d *Driver) allJobs(ctx context.Context) ([]wire.Job, error) {
-	return d.readJobs(ctx, request{op: "jobs", method: http.MethodGet, path: wire.PathJobs})
+	return d.readJobs(ctx, request{op: "jobs", method: http.MethodGet, path: wire.PathJobs, query: d.c.jobFlags()})
+}
+
+// jobFlags are withDetails, where the API version knows them.
+func (c *client) jobFlags() url.Values {
+	if tr := c.api.Load(); tr == nil || tr.old {
+		return nil
+	}
+	return withDetails
 }
 
 func (d *Driver) readJobs(ctx context.Context, r request) ([]wire.Job, error) {
@@ -266,7 +257,7 @@ func (d *Driver) readJobs(ctx context.Context, r request) ([]wire.Job, error) {
 // job reads the records of one job or array; ErrNotFound if the controller answers that it has none.
 func (d *Driver) job(ctx context.Context, id int64) ([]wire.Job, error) {
 	var a wire.JobsResponse
-	err := d.c.do(ctx, request{op: "job", method: http.MethodGet, path: wire.PathJob + strconv.FormatInt(id, 10)}, &a)
+	err := d.c.do(ctx, request{op: "job", method: http.MethodGet, path: wire.PathJob + strconv.FormatInt(id, 10), query: d.c.jobFlags()}, &a)
 	if err != nil {
 		return nil, err
 	}

@@ -36,11 +36,13 @@ type mark struct {
 	waiting map[number]waiting
 	// whole are the arrays whose ended tasks are all in ended. The others are looked up at slurmdbd.
 	whole map[number]bool
+	// late are the jobs whose details were left to a later look, and how often.
+	late map[number]int
 }
 
 // clone makes the next mark of m, with nothing seen yet.
 func (m *mark) clone() *mark {
-	return &mark{boot: m.boot, named: maps.Clone(m.named), strange: m.strange, seen: map[number]uint64{}, owner: copied(m.owner), ended: copied(m.ended), ends: copied(m.ends), waiting: copied(m.waiting), whole: copied(m.whole)}
+	return &mark{boot: m.boot, named: maps.Clone(m.named), strange: m.strange, seen: map[number]uint64{}, owner: copied(m.owner), ended: copied(m.ended), ends: copied(m.ends), waiting: copied(m.waiting), whole: copied(m.whole), late: map[number]int{}}
 }
 
 // again is m with room for what is learned of the rows of a mapped site. Of strange records only those that are still there are kept.

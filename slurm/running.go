@@ -68,6 +68,8 @@ func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federatio
 			ask = append(ask, r.id)
 		}
 	}
+	ask, begun := d.begun.ripe(ask, len(rows), now)
+	d.begun = begun
 	d.mu.Unlock()
 	records, err := d.runningRecords(ctx, ask, len(rows))
 	if err != nil {
@@ -91,6 +93,11 @@ func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federatio
 	out := make([]federation.RunningJob, 0, len(next))
 	for _, j := range next {
 		out = append(out, j.RunningJob)
+	}
+	for id := range begun {
+		if _, read := next[id]; !read && !st.mapped && d.cfg.ours(id) {
+			out = append(out, federation.RunningJob{Job: federation.JobID(id)})
+		}
 	}
 	var waiting []federation.WaitingJob
 	for _, j := range waits {

@@ -1,0 +1,89 @@
+package slurm
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
+
+// crowd is a controller's list of jobs: so many of ours in a state, and others enough that reading all would be more work.
+func crowd(states ...string) (*view, map[number][]row) {
+	v, mine := &view{}, map[number][]row{}
+	for i, s := range states {
+		r := row{id: int64(federation.FirstJobID) + int64(i), state: wire.Strings{s}}
+		v.rows = append(v.rows, r)
+		mine[number(r.id)] = []row{r}
+	}
+	v.rows = append(v.rows, make([]row, 1000)...)
+	return v, mine
+}
+
+// Of a crowd those are read at once that have ended; what runs is read when it has run for some looks, whatever comes after it.
+func TestCrowdIsReadWhenItHasEnded(t *testing.T) {
+	states := slices.Repeat([]string{"RUNNING"}, 30)
+	states[3] = "COMPLETED"
+	v, mine := crowd(states...)
+	m := &mark{}
+	for look := range 5 {
+		changed := m.changed(mine)
+		now, later := m.postpone(changed, mine, v)
+		ended := slices.Contains(now, number(federation.FirstJobID)+3)
+		switch {
+		case look == 0 && (len(now) != 1 || !ended), look == 1 && len(now) != 0:
+			t.Errorf("look %d reads %v", look, now)
+		case look == 2 && len(now) != notEndedMost, look == 3 && len(now) != 29-notEndedMost:
+			t.Errorf("look %d reads %d jobs", look, len(now))
+		case look == 4 && len(changed) != 0:
+			t.Errorf("still changed: %v", changed)
+		}
+		next := m.clone()
+		next.see(mine)
+		for _, id := range later {
+			next.putOff(id, m, mine[id], time.Now())
+		}
+		m = next
+	}
+}
+
+// Those that merely wait where they were sent come to their turn with all that wait.
+func TestCrowdThatWaits(t *testing.T) {
+	v, mine := crowd(slices.Repeat([]string{"PENDING"}, 30)...)
+	m := &mark{}
+	at := time.Unix(1000, 0)
+	now, later := m.postpone(m.changed(mine), mine, v)
+	if len(now) > 0 || len(later) != 30 {
+		t.Fatalf("reads %v", now)
+	}
+	next := m.clone()
+	next.see(mine)
+	for _, id := range later {
+		next.putOff(id, m, mine[id], at)
+	}
+	if changed := next.changed(mine); len(changed) > 0 {
+		t.Errorf("changed: %v", changed)
+	}
+	if again := next.stale(mine, nil, at.Add(waitingAge)); len(again) != waitingMost {
+		t.Errorf("read again: %v", again)
+	}
+}
+
+func TestCrowdThatHoldsNodes(t *testing.T) {
+	ids := make([]int64, 30)
+	for i := range ids {
+		ids[i] = int64(i)
+	}
+	at := time.Unix(1000, 0)
+	read, others := begun(nil).ripe(ids, 1000, at)
+	if len(read) > 0 || len(others) != 30 {
+		t.Errorf("reads %v", read)
+	}
+	if read, others = others.ripe(append(ids, 99), 1000, at.Add(unreadFor)); len(read) != 30 || len(others) != 1 {
+		t.Errorf("later reads %v, leaves %v", read, others)
+	}
+	if read, _ = begun(nil).ripe(ids[:5], 1000, at); len(read) != 5 {
+		t.Errorf("of few reads %v", read)
+	}
+}
