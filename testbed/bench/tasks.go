@@ -37,12 +37,22 @@ func (r *bench) tasks(ctx context.Context) error {
 	}
 	measure := func(run func() error) (took, cpu time.Duration, err error) {
 		time.Sleep(2 * time.Second) // what was before has left its nodes
+		if _, err := r.b.Output(ctx, "alpha", "", "sdiag", "--reset"); err != nil {
+			return 0, 0, err
+		}
 		begun, ctldBefore, restBefore, oursBefore := time.Now(), cpuTime(ctld...), cpuTime(rest...), cpuTime(d.PID())
 		err = run()
 		took, cpu = time.Since(begun), cpuTime(ctld...)-ctldBefore
 		r.note("  %.1f s; processor: slurmctld %.2f s, slurmrestd %.2f s, the daemon %.2f s", took.Seconds(), cpu.Seconds(),
 			(cpuTime(rest...) - restBefore).Seconds(), (cpuTime(d.PID()) - oursBefore).Seconds())
+		if statistics, diagErr := r.b.Output(ctx, "alpha", "", "sdiag", "--sort-by-time"); diagErr == nil {
+			r.note("  its calls: %s", strings.Join(callsOf(statistics), "; "))
+		}
 		return took, cpu, err
+	}
+	r.note("%d single jobs of one second by sbatch, one after another:", r.taskCount)
+	if _, _, err := measure(func() error { return r.sbatchJobs(ctx) }); err != nil {
+		return err
 	}
 	r.note("%d tasks of one second by sbatch:", r.taskCount)
 	theirs, theirCPU, err := measure(func() error { return r.sbatchArrays(ctx) })
@@ -95,6 +105,33 @@ func (r *bench) sbatchArrays(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// sbatchJobs runs as many single jobs by sbatch, one after another, and waits for all.
+func (r *bench) sbatchJobs(ctx context.Context) error {
+	script := filepath.Join(r.b.Home(r.user.Name), "single.sh")
+	if err := os.WriteFile(script, []byte(short), 0o755); err != nil {
+		return err
+	}
+	loop := fmt.Sprintf("for i in $(seq %d); do sbatch --parsable --ntasks=1 --time=10 --output=/dev/null %s >/dev/null || exit 1; done; "+
+		"while [ -n \"$(squeue --noheader --me)\" ]; do sleep 0.25; done", r.taskCount, script)
+	_, err := r.b.Output(ctx, "alpha", r.user.Name, "bash", "-c", loop)
+	return err
+}
+
+// callsOf are the calls that sdiag counts by their type: how many, and how long they took in all.
+func callsOf(sdiag string) (calls []string) {
+	_, byType, _ := strings.Cut(sdiag, "Remote Procedure Call statistics by message type")
+	byType, _, _ = strings.Cut(byType, "Remote Procedure Call statistics by user")
+	for line := range strings.Lines(byType) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), "(")
+		var kind, count, mean, total int
+		rest = strings.NewReplacer("count:", " ", "ave_time:", " ", "total_time:", " ", ")", " ").Replace(rest)
+		if n, _ := fmt.Sscan(rest, &kind, &count, &mean, &total); n == 4 && total > 10_000 {
+			calls = append(calls, fmt.Sprintf("%s %d, %.2f s", strings.TrimSpace(name), count, float64(total)/1e6))
+		}
+	}
+	return calls
 }
 
 // runShort submits n jobs of one second, arrays if size is not 0, and waits for all of them.
