@@ -66,6 +66,7 @@ const (
 	ReasonReservation     Reason = "Reservation"
 	ReasonNodeDown        Reason = "NodeDown"
 	ReasonLaunchFailure   Reason = "JobLaunchFailure"
+	ReasonLaunchHeld      Reason = "launch_failed_requeued_held" // a node could not start it: requeued, and held by its site
 	ReasonTimeLimit       Reason = "TimeLimit"
 	ReasonNonZeroExit     Reason = "NonZeroExitCode"
 	ReasonDeadline        Reason = "DeadLine"

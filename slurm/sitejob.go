@@ -143,7 +143,7 @@ func waits(list string, i int) bool {
 func plainJob(n name, id number, r *wire.Job) federation.SiteJob {
 	j := federation.SiteJob{
 		ID: n.job, SiteJobID: uint32(id), Key: n.key, State: state(r.State), User: r.UserName, Account: r.Account, Partition: r.Partition, QOS: r.QOS,
-		Reason: reason(r.StateReason), Nodes: r.Nodes, NumNodes: int(r.NodeCount.Value()), CPUs: int(r.CPUs.Value()), TRES: r.TRESAlloc,
+		Reason: waitsFor(r), Nodes: r.Nodes, NumNodes: int(r.NodeCount.Value()), CPUs: int(r.CPUs.Value()), TRES: r.TRESAlloc,
 		Submit: unix(r.SubmitTime.Value()), Limit: minutes(r.TimeLimit),
 		ExitStatus: waitStatus(r.ExitCode), Restarts: int(r.RestartCnt), Output: r.StdOut,
 	}
@@ -156,7 +156,7 @@ func plainJob(n name, id number, r *wire.Job) federation.SiteJob {
 }
 
 func siteTask(r *wire.Job) federation.SiteTask {
-	t := federation.SiteTask{Index: int(r.ArrayTaskID.Number), SiteJobID: uint32(r.JobID), State: state(r.State), Reason: reason(r.StateReason),
+	t := federation.SiteTask{Index: int(r.ArrayTaskID.Number), SiteJobID: uint32(r.JobID), State: state(r.State), Reason: waitsFor(r),
 		Nodes: r.Nodes, ExitStatus: waitStatus(r.ExitCode), Restarts: int(r.RestartCnt)}
 	t.Start, t.End = times(t.State, r.Nodes, r.StartTime.Value(), r.EndTime.Value())
 	return t
@@ -229,6 +229,15 @@ func reason(s string) federation.Reason {
 		return federation.ReasonNone
 	}
 	return federation.Reason(strings.ReplaceAll(s, " ", "_"))
+}
+
+// waitsFor is why a job waits, or why it has ended. One whose launch has failed on its node shows up as held by its user, and only in its
+// description as what it is: "launch failed requeued held" (22.05 to 26.05).
+func waitsFor(r *wire.Job) federation.Reason {
+	if said := reason(r.StateDescription); said == federation.ReasonLaunchHeld && state(r.State) == federation.Pending {
+		return said
+	}
+	return reason(r.StateReason)
 }
 
 // noTask is what slurmctld puts for %a before there is a task.

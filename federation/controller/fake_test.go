@@ -21,6 +21,7 @@ import (
 type fakeSite struct {
 	now   func() time.Time
 	nodes int
+	state string // of its nodes; "": IDLE
 	jobs  map[federation.JobID]*federation.SiteJob // in the controller's memory
 	books map[federation.JobID]*federation.SiteJob // accounting
 
@@ -43,7 +44,7 @@ func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
 	for i := range f.nodes {
 		name := fmt.Sprintf("n%d", i+1)
 		p.Nodes = append(p.Nodes, name)
-		o.Nodes = append(o.Nodes, federation.Node{Name: name, State: []string{"IDLE"}, CPUs: 16, Mem: 64000,
+		o.Nodes = append(o.Nodes, federation.Node{Name: name, State: []string{cmp.Or(f.state, "IDLE")}, CPUs: 16, Mem: 64000,
 			GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 4}}, Partitions: []string{"main"}})
 	}
 	o.Partitions = []federation.Partition{p}

@@ -37,10 +37,12 @@ type tried struct {
 	unsure    bool        // the attempt may have reached its site or not: look it up before anything else
 	lostStart bool        // the site shows it as pending again without a requeue; to be confirmed by a look-up
 	heldThere bool        // the site holds it, and nobody here has asked for that
+	leftHeld  bool        // and it stays so
 	tellHold  bool        // the site did not answer when it was told to hold or release the job: tell it again ...
 	retry     time.Time   // no submission or look-up of the attempt before this
 	fails     int         // failed calls about the attempt in a row
 	lastKnown time.Time   // when the site's controller last had it
+	stuck     time.Time   // since when its site cannot run it; zero: it can
 	missing   time.Time   // since when it has not; zero: it has it
 	older     []time.Time // when earlier attempts were submitted at the same site, by its clock
 

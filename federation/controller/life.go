@@ -69,7 +69,7 @@ func (c *life) requeue(j *job, reason federation.Reason) {
 	j.Site, j.Partition = "", ""
 	if j.att != nil {
 		j.unsure, j.busy, j.missing, j.fails = false, false, time.Time{}, 0
-		j.lostStart, j.heldThere = false, false
+		j.lostStart, j.heldThere, j.leftHeld, j.stuck = false, false, false, time.Time{}
 	}
 	c.batch.job(j)
 	c.components.follow(j)

@@ -42,16 +42,31 @@ func startedAgain(j *job, sj federation.SiteJob) bool {
 		j.State.Started() && j.State != federation.Configuring && sj.Restarts <= a.Restarts && !sj.FromAccounting
 }
 
-// noteHeld sees whether the site holds a job that nobody holds here. A node that remembers a job of which its
-// controller has lost the start refuses to start it a second time; the controller then requeues and holds it, and
-// the node forgets. The job is released, within the bound of requeues. What was not requeued, or is held by an
-// operator of the site, stays so.
+// noteHeld sees whether the site holds a job that nobody holds here, because a node could not start it: its prolog has failed, or it
+// remembers a job of which its controller has lost the start. The controller has requeued it then, and holds it. That is a failure of the node:
+// the job is released, and sent elsewhere when it fails there again, within the bound of requeues. Beyond that it stays as it is, and so does
+// what was not requeued, or is held by an operator of the site.
 func (c *reports) noteHeld(s *site, j *job, sj federation.SiteJob) {
-	held := sj.State == federation.Pending && j.Held == federation.NotHeld && j.att.Restarts > 0 && j.Restarts <= c.cfg.MaxRequeue &&
-		sj.Reason == federation.ReasonHeldUser
-	if held && !j.heldThere {
+	held := sj.State == federation.Pending && j.Held == federation.NotHeld && j.att.Restarts > 0 &&
+		(sj.Reason == federation.ReasonHeldUser || sj.Reason == federation.ReasonLaunchHeld)
+	switch failed := sj.Reason == federation.ReasonLaunchHeld; {
+	case !held || j.heldThere || c.requests.moves(j):
+	case j.Restarts > c.cfg.MaxRequeue:
+		held = false
+		if failed && !j.leftHeld {
+			c.event(j, "left held: its nodes at %s could not start it, and it was requeued %d times", s.Name, j.Restarts)
+		}
+		j.leftHeld = true
+	case failed && j.att.Restarts > 1 && c.requests.elsewhere(j) != "":
+		j.att.Class = federation.ClassNode
+		c.requests.moveAway(j, "its nodes there could not start it")
+	default:
 		j.releaseAt = c.now()
-		c.event(j, "%s holds it after the requeue: released", s.Name)
+		if failed {
+			c.event(j, "a node of %s could not start it: released there, to run on another one", s.Name)
+		} else {
+			c.event(j, "%s holds it after the requeue: released", s.Name)
+		}
 	}
-	j.heldThere = held
+	j.heldThere = held && !c.requests.moves(j)
 }

@@ -13,6 +13,7 @@ import (
 func (c *attempts) repair() {
 	c.strays.cancelAgain()
 	c.requests.repairAsked()
+	c.requests.moveStuck()
 	c.stageOut.again()
 	now := c.now()
 	for _, j := range c.attention() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"fsub/federation"
 )
@@ -11,8 +12,11 @@ import (
 // requests do what users ask of jobs.
 type requests struct {
 	*shared
-	asks   *asks // those that are not done when a round is over
-	life   jobLife
+	asks *asks // those that are not done when a round is over
+	life jobLife
+
+	nextStuck time.Time // when to look for jobs that their sites cannot run
+
 	others // what a request may reach beyond its job
 }
 
