@@ -21,7 +21,7 @@ import (
 type fakeSite struct {
 	now   func() time.Time
 	nodes int
-	state string // of its nodes; "": IDLE
+	state string                                   // of its nodes; "": IDLE
 	jobs  map[federation.JobID]*federation.SiteJob // in the controller's memory
 	books map[federation.JobID]*federation.SiteJob // accounting
 

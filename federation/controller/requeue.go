@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"fsub/federation"
 	"fsub/federation/place"
@@ -62,9 +64,16 @@ func (c *requests) takeUpAgain(r federation.Request) {
 	}
 	ctx := context.Background()
 	stored, err := c.store.Job(ctx, r.Job)
-	if errors.Is(err, federation.ErrNotFound) || err == nil && (!stored.State.Ended() || stored.Restarts > r.Restarts || stored.Whole != nil || stored.Part != nil) {
+	if errors.Is(err, federation.ErrNotFound) || err == nil && (!stored.State.Ended() || stored.Restarts > r.Restarts || stored.Whole != nil) {
 		c.batch.done(r.Seq)
 		return
+	}
+	if err == nil && stored.Part != nil {
+		if c.ended[stored.Part.Array] != nil {
+			again()
+			return
+		}
+		err = c.takeUpArray(ctx, stored.Part.Array)
 	}
 	var attempts []federation.Attempt
 	if err == nil {
@@ -95,7 +104,48 @@ func (c *requests) takeUpAgain(r federation.Request) {
 	}
 	c.event(j, "requeued by uid %d after it had ended", r.UID)
 	c.batch.done(r.Seq)
+	if j.Part != nil {
+		c.arrays.again(j)
+	}
 	c.life.requeue(j, federation.ReasonBeginTime)
+}
+
+// takeUpArray takes up an array that has ended, because one of its tasks is to run again. Those that were cancelled before they
+// started are not.
+func (c *requests) takeUpArray(ctx context.Context, id federation.JobID) error {
+	if c.jobs[id] != nil {
+		return nil
+	}
+	all, err := c.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{id}})
+	if err != nil {
+		return err
+	}
+	tasks, err := c.store.Tasks(ctx, id)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(all, func(j federation.Job) bool { return j.ID == id })
+	if at < 0 || all[at].Whole == nil || !all[at].Whole.Spread {
+		return fmt.Errorf("array %d: %w", id, federation.ErrNotFound)
+	}
+	array := all[at]
+	array.State, array.Reason, array.End, array.ExitStatus = federation.Running, federation.ReasonNone, time.Time{}, 0
+	j, err := c.life.addJob(ctx, array)
+	if err != nil {
+		return err
+	}
+	j.rest = nil
+	for i := range tasks {
+		j.tasks[tasks[i].Index] = &tasks[i]
+	}
+	for i := range all {
+		if all[i].Part != nil {
+			t := all[i].Task()
+			j.tasks[t.Index] = &t
+		}
+	}
+	c.batch.job(j)
+	return nil
 }
 
 // top puts a job before all others of its user.

@@ -342,3 +342,53 @@ func TestSpreadRequeueOutlivesCrashes(t *testing.T) {
 		}
 	}
 }
+
+// Tasks that have ended run again under their numbers, whether their array has ended or not, and however often the daemon is started meanwhile.
+func TestRequeueOfEndedTasks(t *testing.T) {
+	for name, all := range map[string]bool{"array lives": false, "array has ended": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			id := b.submit(func(s *sbatch.Spec) { s.Array, s.GPUsPerNode = "0-1", "1" })
+			b.wait(time.Second)
+			tasks := []federation.Job{b.part(id, 0), b.part(id, 1)}
+			site := map[federation.SiteName]*fakeSite{"cheap": b.cheap, "dear": b.dear}
+			for i, p := range tasks {
+				site[p.Site].start(p.ID)
+				if b.wait(time.Second); i == 0 || all {
+					site[p.Site].end(p.ID, federation.Failed)
+				}
+			}
+			b.wait(2 * time.Second)
+			if j := b.job(id); j.State.Ended() != all || b.part(id, 0).State != federation.Failed {
+				t.Fatalf("array is %s, task 0 %s", j.State, b.part(id, 0).State)
+			}
+			cost := b.part(id, 0).Cost
+			b.request(requeue(tasks[0].ID))
+			b.wait(2 * time.Second)
+			p := b.part(id, 0)
+			if p.ID != tasks[0].ID || p.State != federation.Pending || p.Restarts != 1 || p.Site == tasks[0].Site {
+				t.Fatalf("task 0 is %d, %s at %q, %d restarts", p.ID, p.State, p.Site, p.Restarts)
+			}
+			if j := b.job(id); j.State.Ended() {
+				t.Errorf("array is %s", j.State)
+			}
+			b.restart()
+			b.wait(2 * time.Second)
+			site[p.Site].start(p.ID)
+			b.wait(10 * time.Second)
+			site[p.Site].end(p.ID, federation.Completed)
+			if !all {
+				site[tasks[1].Site].end(tasks[1].ID, federation.Failed)
+			}
+			b.wait(2 * time.Second)
+			j, sum := b.job(id), federation.Money(0)
+			for _, p := range b.partsOf(id) {
+				sum += p.Cost
+			}
+			if j.State != federation.Failed || j.Cost != sum || b.part(id, 0).State != federation.Completed || b.part(id, 0).Cost <= cost {
+				t.Errorf("array is %s for %v, tasks cost %v", j.State, j.Cost, sum)
+			}
+			b.noRequests()
+		})
+	}
+}

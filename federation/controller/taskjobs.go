@@ -79,6 +79,14 @@ func (c *arrays) link(p *job) {
 	array.mirror(p)
 }
 
+// again joins the job of a task that had ended with its array, which has it among its live ones from now on. What it has cost so far the array
+// counts once more when it ends.
+func (c *arrays) again(p *job) {
+	c.link(p)
+	p.array.Cost -= p.Cost
+	c.batch.job(p.array)
+}
+
 // mirror keeps in the array what its listings and the jobs that depend on it see of the job of a task.
 func (j *job) mirror(p *job) {
 	t := p.Task()

@@ -90,7 +90,9 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 			if len(ref.Tasks) > 0 {
 				errs[i] = array.permit(ref.Tasks)
 			}
-			if errs[i] == nil {
+			if errs[i] == nil && requeues(kind) && job.Whole != nil {
+				ask, errs[i] = s.wholeArray(c, &job, parts[ref.ID])
+			} else if errs[i] == nil {
 				ask = []*request{{job: &job, tasks: ref.Tasks}}
 			}
 		}

@@ -3,6 +3,8 @@ package action
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,18 +26,18 @@ var (
 
 // permitAct says in Slurm's words why c may not do what req asks to job; nil if it may.
 func (s *Actions) permitAct(c identity.Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
-	switch kind {
-	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate, federation.RequestTop:
+	switch {
+	case requeues(kind), kind == federation.RequestUpdate, kind == federation.RequestTop:
 	default:
 		return permit(c, kind, job)
 	}
 	if job.State.Ended() && job.End.Before(s.Now().Add(-s.Keep)) {
 		return refusal.InvalidJobID // slurmctld would have forgotten it
 	}
-	switch kind {
-	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial:
+	switch {
+	case requeues(kind):
 		return permitRequeue(c, job)
-	case federation.RequestUpdate:
+	case kind == federation.RequestUpdate:
 		return s.permitUpdate(c, job, req.Change)
 	}
 	if job.State != federation.Pending { // top, by an operator
@@ -44,14 +46,37 @@ func (s *Actions) permitAct(c identity.Caller, kind federation.RequestKind, job 
 	return nil
 }
 
+// requeues reports whether kind is one of the ways to requeue a job.
+func requeues(kind federation.RequestKind) bool {
+	return kind == federation.RequestRequeue || kind == federation.RequestReqHold || kind == federation.RequestSpecial
+}
+
+// wholeArray asks for all of an array to be requeued: as in Slurm, tasks that have ended run again, too, as long as their records are there.
+func (s *Actions) wholeArray(c identity.Caller, job *federation.Job, parts map[int]*federation.Job) (ask []*request, err error) {
+	if !job.State.Ended() {
+		ask = append(ask, &request{job: job})
+	}
+	for _, index := range slices.Sorted(maps.Keys(parts)) {
+		if p := parts[index]; p.State.Ended() && s.permitAct(c, federation.RequestRequeue, p, nil) == nil {
+			ask = append(ask, &request{job: p})
+		}
+	}
+	if len(ask) == 0 {
+		err = refusal.InvalidJobID
+	}
+	return ask, err
+}
+
 func permitRequeue(c identity.Caller, job *federation.Job) error {
 	switch {
 	case !c.Owns(job.UID):
 		return refusal.Denied
 	case job.Spec.Requeue != nil && !*job.Spec.Requeue:
 		return errNoRequeue
-	case job.State.Ended() && (job.Spec.Array != "" || job.Whole != nil || job.Part != nil): // its tasks are not kept apart any more
+	case job.State.Ended() && job.Whole != nil && !job.Whole.Spread: // an earlier version has not kept its tasks apart
 		return errNoRequeue
+	case job.State.Ended() && job.Part != nil && job.Part.Array == 0: // a task that was cancelled before it had a record of its own
+		return refusal.InvalidJobID
 	case job.State == federation.Pending:
 		return errJobPending
 	case job.Cancel && !job.State.Ended(), job.State == federation.Completing:
