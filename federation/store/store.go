@@ -40,6 +40,7 @@ type Store struct {
 	readers *sql.DB
 	writer  *writer
 	specs   specs
+	names   names       // of the ledger
 	closers []io.Closer // in the order in which they are closed
 }
 

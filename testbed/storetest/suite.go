@@ -95,6 +95,8 @@ func (s Suite) Run(t *testing.T) {
 		{"PoolNumbersAreGivenOnce", testPoolNumbers},
 		{"PoolCallersShareCommits", testPoolConcurrent},
 		{"PurgeLeavesMachines", testPoolPurge},
+		{"BooksSayTheSameInAnyOrder", testBooksOrder},
+		{"BooksAddUpInEveryGrouping", testBooksTotals},
 		{"BehavesLikeTheModel", testModel},
 		{"PoolBehavesLikeTheModel", testPoolModel},
 		{"KillLosesNothingAcknowledged", testKill},

@@ -1,0 +1,90 @@
+package federation
+
+import (
+	"context"
+	"time"
+
+	"fsub/accounting/ledger"
+)
+
+// Books keeps the ledger: an entry for each run of any job at any site, and their sums by day and month. Entries outlive their jobs.
+type Books interface {
+	// Book merges entries into the ledger, as [ledger.Merge] says, and adds what is new to the sums, all in one commit, and with it sets marks, if there
+	// are any. It returns how many entries were new or changed. What an entry said before it was changed is kept.
+	Book(ctx context.Context, entries []ledger.Entry, marks map[string]string) (int, error)
+	// BooksMark returns what a mark was last set to; "": it never was.
+	BooksMark(ctx context.Context, name string) (string, error)
+	// BookedRuns calls take with the entries of a site that lie, or partly lie, between two Unix times, in order of their end, until the first error.
+	BookedRuns(ctx context.Context, site SiteName, from, until int64, take func(*ledger.Entry) error) error
+	// BookedSums adds up the ledger, in no order.
+	BookedSums(ctx context.Context, q SumQuery) ([]SumRow, error)
+}
+
+// SumQuery asks for sums over the ledger.
+type SumQuery struct {
+	From, Until int64 // UTC days since 1970: from the first, and before the last
+	// By are what to tell apart.
+	By []Dimension
+	// Every tells the time apart.
+	Every Period
+	// Where are the values to choose of a dimension: any of them. None of a dimension that is there chooses nothing.
+	Where map[Dimension][]string
+	// Within narrows the choice to what a caller may see; nil: all of it.
+	Within *Scope
+}
+
+// Scope is what a caller may see of the books: what is the user's own, and what is of the accounts.
+type Scope struct {
+	User     string
+	Accounts []string
+}
+
+// SumRow is one line of the answer.
+type SumRow struct {
+	Period int64    // by Every: the day, or the month counted from the year 0; 0 otherwise
+	Values []string // of By, in its order
+	Fate   ledger.Fate
+	ledger.Sums
+}
+
+// Dimension is what reports group by.
+type Dimension string
+
+const (
+	BySite      Dimension = "site"
+	ByAccount   Dimension = "account"
+	ByUser      Dimension = "user"
+	ByQOS       Dimension = "qos"
+	ByPartition Dimension = "partition"
+	ByGPU       Dimension = "gpu"
+	ByName      Dimension = "name"
+)
+
+// Dimensions are all of them.
+var Dimensions = []Dimension{BySite, ByAccount, ByUser, ByQOS, ByPartition, ByGPU, ByName}
+
+// Period is how a report tells the time apart.
+type Period string
+
+const (
+	Altogether Period = ""
+	Daily      Period = "day"
+	Monthly    Period = "month"
+)
+
+// Accountant is a driver whose site keeps accounts of everybody's jobs.
+type Accountant interface {
+	// Accounts returns the runs of all users' jobs that the site's accounting has and that held something at a time from from until before until. Their ID
+	// says whether they are this federation's. Group.User is the user's name at the site; nothing is said of prices. A run may be told that ended a little
+	// outside. A site without accounting has none, ErrInvalid.
+	Accounts(ctx context.Context, from, until time.Time) ([]SiteRun, error)
+}
+
+// SiteRun is a run as its site's accounting has it.
+type SiteRun struct {
+	ledger.Entry
+	// Live: it has not ended, by the site's accounting; End is when that was asked.
+	Live bool
+	// Association is the number of the association that the site counts it on.
+	Association int64
+}
