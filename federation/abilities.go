@@ -19,6 +19,7 @@ type Abilities struct {
 	Pools      PoolTeller
 	Nodes      NodeSetter
 	Reboot     Rebooter
+	Accounts   Accountant
 	// Limits maps the name of a conformance test to the reason why the site cannot pass it. The suite prints the
 	// reasons instead of running those tests.
 	Limits func() map[string]string

@@ -15,6 +15,7 @@ func testAbilities(s *suite) {
 		"Run": implements[federation.Runner](s.Driver), "Measure": implements[federation.Measurer](s.Driver),
 		"Steps": implements[federation.StepTeller](s.Driver), "SignalStep": implements[federation.StepSignaller](s.Driver),
 		"Pools": implements[federation.PoolTeller](s.Driver), "Nodes": implements[federation.NodeSetter](s.Driver),
+		"Accounts": implements[federation.Accountant](s.Driver),
 	} {
 		if has && !can[ability] {
 			s.Errorf("the driver has the methods of %s, and does not tell of it", ability)
