@@ -52,6 +52,8 @@ type Config struct {
 	KeepAudit time.Duration `yaml:"keep_audit,omitempty"`
 	// How placement weighs money against time.
 	Policy Policy `yaml:"policy"`
+	// The ledger of what jobs used and cost.
+	Books Books `yaml:"books,omitempty"`
 	// Store that carries files to sites without the user's file system.
 	Blobs Blobs `yaml:"blobs,omitempty"`
 	// TLS listener for the commands inside jobs and for other machines without the socket.
@@ -168,6 +170,7 @@ func defaults() Config {
 		MaxArray:   1_000_001,
 		Blobs:      defaultBlobs(),
 		Agents:     defaultAgents(),
+		Books:      Books{History: 31 * 24 * time.Hour},
 		Policy: Policy{RunFraction: p.RunFraction, WaitJobHour: float64(p.WaitJobHour), WaitGPUHour: float64(p.WaitGPUHour),
 			Backlog: p.Backlog, BindAhead: p.BindAhead, LostWork: p.LostWork},
 	}
@@ -255,6 +258,9 @@ func (c *Config) check() error {
 	}
 	if c.MinJobAge < 0 || c.MaxRequeue < 0 {
 		return errors.New("min_job_age and max_requeue are not negative")
+	}
+	if c.Books.History < 0 {
+		return fmt.Errorf("books: invalid history %v: want how far back to read, such as 744h", c.Books.History)
 	}
 	if c.MaxArray < 1 || c.MaxArray > federation.MaxArrayIndex+1 || c.KeepEnded < 0 || c.KeepEnded > 0 && c.KeepEnded < c.MinJobAge {
 		return fmt.Errorf("max_array_size is from 1 to %d; keep_ended is 0 or not less than min_job_age", federation.MaxArrayIndex+1)

@@ -13,6 +13,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/controller"
+	"fsub/federation/ledger"
 	"fsub/federation/staging"
 	"fsub/federation/staging/blobs"
 	"fsub/federation/store"
@@ -31,6 +32,7 @@ type parts struct {
 	rented  *clouds         // may be missing
 	sites   []controller.Site
 	ctl     *controller.Controller
+	ledger  *ledger.Collector
 	api     *api.Server
 }
 
@@ -57,6 +59,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 		return err
 	}
 	p.ctl = p.newController()
+	p.ledger = newLedger(c, p.sites, p.store, p.log)
 	if p.api, err = p.newAPI(); err != nil {
 		return err
 	}
@@ -120,6 +123,7 @@ func (p *parts) run(ctx context.Context, l net.Listener) error {
 		p.log.Info("listening for other machines", "address", p.remote.address)
 		g.Go(func() error { return p.api.Serve(ctx, p.remote.listener) })
 	}
+	g.Go(func() error { return p.ledger.Run(ctx) })
 	g.Go(func() error { return newCollector(p.sites, p.store, p.log).Run(ctx) })
 	if p.objects != nil {
 		if err := runBlobs(ctx, g, c, p.objects, p.carrier, p.store, p.log); err != nil {

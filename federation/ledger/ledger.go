@@ -1,0 +1,260 @@
+// Package ledger collects what the books are made of: the charges of the federation's own runs, and what each site's accounting has of everybody's jobs. The
+// arithmetic is that of accounting/ledger, the store keeps the result. Nothing is decided by it, and it may lag.
+//
+// [Collector] reads: [Collector.Charges] follows the store, [Collector.Site] one site. Both may read anything twice, since the ledger takes it once.
+package ledger
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"fsub/accounting"
+	"fsub/accounting/ledger"
+	"fsub/federation"
+)
+
+// Config is what a Collector is made of. All but Now is required.
+type Config struct {
+	Store  federation.Store
+	Books  federation.Books
+	Sites  []Site
+	Logger *slog.Logger
+	// History is how far back a site's accounting is read when it is read first.
+	History time.Duration
+	Now     func() time.Time // nil: time.Now
+}
+
+// Site is one member of the federation.
+type Site struct {
+	Name     federation.SiteName
+	Accounts federation.Accountant // nil: it has no accounts of its own
+	Prices   accounting.Prices
+	Users    map[string]federation.SiteUser // by name here
+}
+
+// Collector keeps the ledger up to date.
+type Collector struct {
+	Config
+	sites map[federation.SiteName]*reader
+	mark  int64 // how far the log of changes was read: what is stored of it may lag where nothing was charged
+}
+
+// New makes a Collector.
+func New(c Config) *Collector {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	all := &Collector{Config: c, sites: map[federation.SiteName]*reader{}}
+	for _, s := range c.Sites {
+		all.sites[s.Name] = newReader(s)
+	}
+	return all
+}
+
+// How often charges and sites are read.
+const (
+	chargesEvery = 2 * time.Second
+	sitesEvery   = 30 * time.Second
+)
+
+// Run collects until ctx ends. A site that does not answer keeps no other from being read.
+func (c *Collector) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		return every(ctx, chargesEvery, func() {
+			if _, err := c.Charges(ctx); err != nil && ctx.Err() == nil {
+				c.Logger.Warn("charges not booked", "err", err)
+			}
+		})
+	})
+	for name, r := range c.sites {
+		if r.Accounts == nil {
+			continue
+		}
+		g.Go(func() error {
+			failing := false
+			return every(ctx, sitesEvery, func() {
+				err := c.Site(ctx, name)
+				switch {
+				case ctx.Err() != nil:
+				case err != nil && !failing && !errors.Is(err, federation.ErrInvalid):
+					c.Logger.Warn("accounting of a site not read", "site", name, "err", err)
+				case err == nil && failing:
+					c.Logger.Info("accounting of a site is read again", "site", name)
+				}
+				failing = err != nil
+			})
+		})
+	}
+	return g.Wait()
+}
+
+func every(ctx context.Context, period time.Duration, do func()) error {
+	t := time.NewTicker(period)
+	defer t.Stop()
+	for {
+		do()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+	}
+}
+
+const (
+	chargesMark = "charges" // how far the log of changes has been followed
+	markEvery   = 10_000    // changes without a charge, after which the mark is stored all the same
+	portion     = 4000      // runs that are booked in one commit: they take some 50 ms, for which other writers wait
+)
+
+// Charges books the charges that were written since the last time, and returns how many entries of the ledger are new or changed. If the log of changes no
+// longer goes back so far, all charges are read.
+func (c *Collector) Charges(ctx context.Context) (int, error) {
+	text, err := c.Books.BooksMark(ctx, chargesMark)
+	if err != nil {
+		return 0, err
+	}
+	stored, _ := strconv.ParseInt(text, 10, 64)
+	if stored == 0 {
+		return c.allCharges(ctx)
+	}
+	mark, total := max(stored, c.mark), 0
+	for {
+		log, err := c.Store.Changes(ctx, federation.LogMark(mark), 1000)
+		if errors.Is(err, federation.ErrTrimmed) {
+			return c.allCharges(ctx)
+		}
+		if err != nil || int64(log.Mark) == mark {
+			return total, err
+		}
+		seen := map[federation.JobID]bool{}
+		var fresh []federation.Charge
+		for _, commit := range log.Commits {
+			for _, ch := range commit.Changes {
+				if ch.Kind != federation.ChangeCharge || seen[ch.Job] {
+					continue
+				}
+				seen[ch.Job] = true
+				some, err := c.Store.Charges(ctx, federation.ChargeQuery{Job: ch.Job})
+				if err != nil {
+					return total, err
+				}
+				fresh = append(fresh, some...)
+			}
+		}
+		mark = int64(log.Mark)
+		n := 0
+		if len(fresh) > 0 || mark-stored > markEvery {
+			if n, err = c.bookCharges(ctx, fresh, map[string]string{chargesMark: strconv.FormatInt(mark, 10)}); err != nil {
+				return total, err
+			}
+			stored = mark
+		}
+		c.mark = mark
+		if total += n; len(log.Commits) == 0 {
+			return total, nil
+		}
+	}
+}
+
+// allCharges books all there are, and then goes on from what was the newest change before.
+func (c *Collector) allCharges(ctx context.Context) (int, error) {
+	log, err := c.Store.Changes(ctx, 0, 1)
+	if err != nil {
+		return 0, err
+	}
+	total, limit, since := 0, portion, time.Time{}
+	for {
+		some, err := c.Store.Charges(ctx, federation.ChargeQuery{Since: since, Limit: limit})
+		if err != nil {
+			return total, err
+		}
+		n, err := c.bookCharges(ctx, some, nil)
+		if total += n; err != nil {
+			return total, err
+		}
+		if len(some) < limit {
+			break
+		}
+		if last := some[len(some)-1].End; last.Equal(since) {
+			limit *= 2 // as many ended at one moment
+		} else {
+			since = last
+		}
+	}
+	_, err = c.Books.Book(ctx, nil, map[string]string{chargesMark: strconv.FormatInt(int64(log.Mark), 10)})
+	return total, err
+}
+
+func (c *Collector) bookCharges(ctx context.Context, all []federation.Charge, marks map[string]string) (int, error) {
+	jobs, err := c.jobsOf(ctx, all)
+	if err != nil {
+		return 0, err
+	}
+	entries := make([]ledger.Entry, 0, len(all))
+	for i := range all {
+		if k := &all[i]; !k.Start.IsZero() {
+			entries = append(entries, c.entryOf(ctx, k, jobs[k.Job]))
+		}
+	}
+	return c.Books.Book(ctx, entries, marks)
+}
+
+func (c *Collector) jobsOf(ctx context.Context, all []federation.Charge) (map[federation.JobID]*federation.Job, error) {
+	out := map[federation.JobID]*federation.Job{}
+	var ids []federation.JobID
+	for i := range all {
+		if _, ok := out[all[i].Job]; !ok {
+			out[all[i].Job] = nil
+			ids = append(ids, all[i].Job)
+		}
+	}
+	jobs, err := c.Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
+	for i := range jobs {
+		out[jobs[i].ID] = &jobs[i]
+	}
+	return out, err
+}
+
+// entryOf is a charge as an entry. j is nil if the job was purged.
+func (c *Collector) entryOf(ctx context.Context, k *federation.Charge, j *federation.Job) ledger.Entry {
+	e := ledger.Entry{
+		ID:     ledger.ID{Site: string(k.Site), Kind: ledger.OwnJob, Job: int64(k.Job), At: k.Start.Unix()},
+		Source: ledger.FromRun, TRES: k.TRES, State: string(k.State), Start: k.Start.Unix(), End: k.End.Unix(), Suspended: int64(k.Suspended / time.Second),
+		CPUUsed: -1, GPUUsed: -1, PerHour: k.PricePerHour, Rented: k.From == federation.PriceOffering || k.From == federation.PriceSite, Amount: k.Amount,
+		Group: ledger.Group{Site: string(k.Site), Account: k.Account, User: k.User, QOS: k.QOS, Partition: k.Partition},
+	}
+	if k.Array == k.Job { // the site has the array whole
+		e.Task = int64(k.Task)
+	}
+	if k.From != federation.PriceNone && k.PricePerHour != 0 {
+		e.Source |= ledger.Priced
+	}
+	tres, err := accounting.ParseTRES(k.TRES)
+	if err != nil {
+		c.Logger.Error("a charge holds what nobody can read", "job", k.Job, "site", k.Site, "err", err)
+		e.TRES, tres = "", nil
+	}
+	e.Group.GPU = ledger.GPUType(tres)
+	e.Fate = ledger.FateOf(e.State, ledger.GPUs(tres), e.GPUUsed)
+	if e.Fate == ledger.Lost {
+		e.Source |= ledger.Redone
+	}
+	if j != nil {
+		e.Group.Name = ledger.FoldName(j.Spec.Name)
+		e.Submit = j.Submit.Unix()
+		e.Wait = max(0, e.Start-e.Submit)
+		if k.Run > 1 || k.Attempt > 1 {
+			e.Wait = 0 // what passed since it was submitted was not all waiting
+		}
+		e.Limit = max(0, int64(j.Spec.TimeLimit/time.Second))
+		c.compare(ctx, &e, k)
+	}
+	return e
+}

@@ -1,0 +1,173 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"fsub/accounting"
+	book "fsub/accounting/ledger"
+	"fsub/federation"
+	"fsub/federation/ledger"
+	"fsub/federation/store"
+	"fsub/sbatch"
+)
+
+// site is a site's accounting: what it tells of a span of time, and what it does wrong.
+type site struct {
+	runs  []federation.SiteRun
+	fails func(from, until time.Time) error
+	asked int
+}
+
+func (s *site) Accounts(_ context.Context, from, until time.Time) (out []federation.SiteRun, err error) {
+	if s.asked++; s.fails != nil {
+		if err := s.fails(from, until); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range s.runs {
+		if r.Start < until.Unix() && r.End >= from.Unix() {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+var now = time.Unix(1_700_000_000, 0)
+
+type fixture struct {
+	*testing.T
+	store *store.Store
+	site  *site
+	books *ledger.Collector
+	now   time.Time
+}
+
+func newFixture(t *testing.T) *fixture {
+	s, err := store.Open(t.Context(), store.Config{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	f := &fixture{T: t, store: s, site: &site{}, now: now}
+	f.begin()
+	return f
+}
+
+// begin starts the collector, as a daemon does.
+func (f *fixture) begin() {
+	f.books = ledger.New(ledger.Config{Store: f.store, Books: f.store, Logger: slog.New(slog.DiscardHandler), History: 30 * 24 * time.Hour, Now: func() time.Time { return f.now },
+		Sites: []ledger.Site{{Name: "rhein", Accounts: f.site, Prices: accounting.Prices{"cpu": 1}, Users: map[string]federation.SiteUser{"alice": {Name: "al"}}}}})
+}
+
+func (f *fixture) read() {
+	f.Helper()
+	if err := f.books.Site(f.Context(), "rhein"); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) total() (sum book.Sums) {
+	f.Helper()
+	rows, err := f.store.BookedSums(f.Context(), federation.SumQuery{Until: 1 << 20})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i := range rows {
+		sum.Add(&rows[i].Sums, 1)
+	}
+	return sum
+}
+
+// run is a run of two CPUs for an hour that was submitted at the site.
+func run(number int64, ended time.Time) federation.SiteRun {
+	end := ended.Unix()
+	return federation.SiteRun{Entry: book.Entry{ID: book.ID{Site: "rhein", Job: number, At: end - 4000}, Source: book.FromSite, ReadAt: now.UnixMilli(), TRES: "cpu=2", State: "COMPLETED",
+		Start: end - 3600, End: end, CPUUsed: -1, GPUUsed: -1, Group: book.Group{Site: "rhein", Account: "bio", User: "al"}}}
+}
+
+// A run of ours is charged here and recorded there, and counts once, whichever comes first.
+func TestOursCountOnce(t *testing.T) {
+	for _, siteFirst := range []bool{false, true} {
+		f := newFixture(t)
+		j := &federation.Job{Spec: &sbatch.Spec{Name: "train-7"}, User: "alice", UID: 1, Submit: now.Add(-2 * time.Hour)}
+		if err := f.store.CreateJob(t.Context(), j, &sbatch.Payload{}); err != nil {
+			t.Fatal(err)
+		}
+		k := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "rhein", User: "alice", State: federation.Completed, Start: now.Add(-time.Hour), End: now, From: federation.PriceTable}
+		k.Account, k.TRES, k.PricePerHour, k.Amount = "bio", "cpu=2", 3*accounting.Dollar, 3*accounting.Dollar
+		r := run(int64(j.ID), now)
+		r.ID = book.ID{Site: "rhein", Kind: book.OwnJob, Job: int64(j.ID), At: now.Unix() - 3600}
+		f.site.runs = []federation.SiteRun{r}
+		charge := func() {
+			if err := f.store.Commit(t.Context(), &federation.Batch{Charges: []federation.Charge{k}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.books.Charges(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := f.books.Charges(t.Context()); err != nil { // the mark
+			t.Fatal(err)
+		}
+		if siteFirst {
+			f.read()
+		}
+		charge()
+		f.read()
+		if got := f.total(); got.Runs != 1 || got.CPU != 7200 || got.Amount != 3*accounting.Dollar {
+			t.Errorf("site first %v: %+v", siteFirst, got)
+		}
+		rows, err := f.store.BookedSums(t.Context(), federation.SumQuery{Until: 1 << 20, By: []federation.Dimension{federation.ByUser}})
+		if err != nil || len(rows) == 0 || rows[0].Values[0] != "alice" {
+			t.Errorf("users %+v, %v", rows, err)
+		}
+	}
+}
+
+// What was submitted at the site counts, at the site's prices; what it learns of late too, and what was read is not read as new.
+func TestSiteIsRead(t *testing.T) {
+	f := newFixture(t)
+	f.site.runs = []federation.SiteRun{run(1, now.Add(-20*24*time.Hour)), run(2, now.Add(-40*24*time.Hour)), run(3, now)}
+	f.read()
+	if got := f.total(); got.Runs != 2 || got.Amount != 4*accounting.Dollar {
+		t.Fatalf("at first: %+v", got)
+	}
+	f.now = now.Add(2 * time.Hour)
+	f.site.runs = append(f.site.runs, run(4, now.Add(-5*time.Hour)), run(5, f.now))
+	f.begin()
+	f.read()
+	f.read()
+	if got := f.total(); got.Runs != 4 {
+		t.Errorf("later: %+v", got)
+	}
+}
+
+// A site that cannot answer for a long span is asked for shorter ones; what failed is asked for again.
+func TestSiteThatCannotAnswer(t *testing.T) {
+	f := newFixture(t)
+	for i := range 200 {
+		f.site.runs = append(f.site.runs, run(int64(i), now.Add(-time.Duration(i)*time.Hour)))
+	}
+	f.site.fails = func(from, until time.Time) error {
+		if until.Sub(from) > 3*time.Hour {
+			return federation.ErrUnavailable
+		}
+		return nil
+	}
+	f.read()
+	f.site.fails = func(time.Time, time.Time) error { return federation.ErrUnavailable }
+	f.now = now.Add(time.Hour)
+	f.site.runs = append(f.site.runs, run(1000, f.now))
+	if err := f.books.Site(t.Context(), "rhein"); !errors.Is(err, federation.ErrUnavailable) {
+		t.Errorf("a site that is down: %v", err)
+	}
+	f.site.fails = nil
+	f.read()
+	if got := f.total(); got.Runs != 201 {
+		t.Errorf("%+v", got)
+	}
+}
