@@ -143,7 +143,8 @@ func ArrayStep(spec string) int {
 	return n
 }
 
-// FormatArray writes indices, which must rise, as Slurm writes an array: "0-3,7%2", or "0-8:2" if all are one step apart.
+// FormatArray writes indices, which must rise, as Slurm writes an array: "0-3,7%2", or "0-12:2" if all are one step apart. A
+// list that spans ten or less is written out, as by Slurm.
 func FormatArray(indices []int, limit int) string {
 	text := formatRanges(indices)
 	if limit > 0 {
@@ -153,7 +154,7 @@ func FormatArray(indices []int, limit int) string {
 }
 
 func formatRanges(indices []int) string {
-	if step := onlyStep(indices); step > 1 {
+	if step := onlyStep(indices); step > 1 && indices[len(indices)-1]-indices[0] > 10 {
 		return fmt.Sprintf("%d-%d:%d", indices[0], indices[len(indices)-1], step)
 	}
 	return hostlist.Ranges(indices)

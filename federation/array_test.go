@@ -48,7 +48,7 @@ func TestReadArray(t *testing.T) {
 
 func TestFormatArray(t *testing.T) {
 	for text, want := range map[string]string{
-		"0-3": "0-3", "[1-3]%2": "1-3%2", "0-10:2": "0-10:2", "1,3,5,6": "1,3,5-6", "7": "7", "3,1,2,2": "1-3", "0-9%0": "0-9", "1,5": "1-5:4", "0-2,9": "0-2,9",
+		"0-3": "0-3", "[1-3]%2": "1-3%2", "0-10:2": "0,2,4,6,8,10", "0-12:2": "0-12:2", "1,3,5,6": "1,3,5-6", "7": "7", "3,1,2,2": "1-3", "0-9%0": "0-9", "1,5": "1,5", "0-2,9": "0-2,9",
 	} {
 		indices, err := ArrayIndices(text)
 		if got := FormatArray(indices, ArrayLimit(text)); err != nil || got != want {
