@@ -86,7 +86,9 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 		var ask []*request
 		if len(ref.Tasks) > 0 && kind != federation.RequestCancel && kind != federation.RequestSignal {
 			ask, fates[i] = s.permitTasks(c, kind, array, ref.Tasks, &req)
-		} else if errs[i] = s.permitAct(c, kind, &job, &req); errs[i] == nil {
+		} else if errs[i] = s.permitAct(c, kind, &job, &req); errs[i] == refusal.JobFinished && job.Whole != nil {
+			errs[i] = nil // scontrol looks for the tasks that wait, and there are none
+		} else if errs[i] == nil {
 			if len(ref.Tasks) > 0 {
 				errs[i] = array.permit(ref.Tasks)
 			}
