@@ -35,7 +35,7 @@ func (v *View) DBRecord(p *Part) wire.DBJob {
 	z := v.sizeOf(j, p.nodes)
 	job := v.Record(p)
 	w := wire.DBJob{
-		Account: job.Account, Cluster: job.Cluster, Constraints: sp.Constraint, Name: sp.Name, User: j.User, Group: job.GroupName,
+		Account: v.accountOf(j), Cluster: job.Cluster, Constraints: sp.Constraint, Name: sp.Name, User: j.User, Group: job.GroupName,
 		JobID: int64(p.id), Partition: job.Partition, QOS: job.QOS, QOSReq: sp.QOS, Priority: job.Priority, Hold: job.Hold,
 		ExitCode: job.ExitCode, DerivedExitCode: job.DerivedExitCode, RestartCnt: int64(p.restarts), WorkDir: sp.WorkDir,
 		Nodes: cmp.Or(p.nodes, "None assigned"),

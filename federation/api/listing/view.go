@@ -1,8 +1,10 @@
 package listing
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"fsub/federation"
@@ -21,6 +23,39 @@ type View struct {
 	Default    string // name of the partition that a job without one is shown in
 	users      *identity.Names
 	Expand     bool // standard_output with its patterns replaced: up to v0.0.42
+
+	accounts sync.Map // the default account of each user that was asked for
+}
+
+// accountOf is the account that j runs under. Before it has a site, and if it names none, that is its user's default where all sites agree about it.
+func (v *View) accountOf(j *federation.Job) string {
+	if name := cmp.Or(j.Account, j.Spec.Account); name != "" || j.Site != "" {
+		return name
+	}
+	if name, ok := v.accounts.Load(j.User); ok {
+		return name.(string)
+	}
+	found := map[string]bool{}
+	name := ""
+	for _, site := range v.Sites {
+		if site.Seen == nil {
+			continue
+		}
+		user := j.User
+		if at, ok := site.Users[user]; ok {
+			user = at.Name
+		}
+		for _, a := range site.Seen.Associations[user] {
+			if a.Default {
+				name, found[a.Account] = a.Account, true
+			}
+		}
+	}
+	if len(found) > 1 {
+		name = ""
+	}
+	v.accounts.Store(j.User, name)
+	return name
 }
 
 // partitionOf is the partition that j is shown in.
