@@ -108,10 +108,8 @@ func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
 		c.queue.times.add(j, end.Add(1))
 	}
 	switch {
-	case j.Held == federation.HeldAdmin:
-		return federation.ReasonHeldAdmin
 	case j.Held != federation.NotHeld:
-		return federation.ReasonHeldUser
+		return j.heldReason()
 	case now.Before(j.Spec.Begin):
 		c.queue.times.add(j, j.Spec.Begin)
 		return federation.ReasonBeginTime

@@ -104,7 +104,7 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 		a.Started, j.Start = sj.Start, sj.Start
 		began := j.State == federation.Pending
 		c.takeSuspension(s, j, &sj)
-		j.State, j.Reason = sj.State, federation.ReasonNone
+		j.State, j.Reason = sj.State, j.heldReason()
 		c.move(j, federation.AttemptStarted)
 		if began {
 			c.planDirty = true // what is bound and waits there has become less

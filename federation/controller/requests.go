@@ -124,15 +124,25 @@ func (c *requests) hold(j *job, r federation.Request) {
 	if c.refuseTasks(j, r) {
 		return
 	}
-	if j.State != federation.Pending || j.Held == federation.HeldAdmin && !r.Operator {
+	if j.State.Ended() || j.Held == federation.HeldAdmin && !r.Operator {
 		return
 	}
-	if j.Held, j.Reason = holdOf(r), federation.ReasonHeldUser; j.Held == federation.HeldAdmin {
-		j.Reason = federation.ReasonHeldAdmin
-	}
+	j.Held = holdOf(r)
+	j.Reason = j.heldReason()
 	c.queue.look(j)
 	c.batch.job(j)
 	c.actAtSite(j, "hold", federation.Driver.Hold)
+}
+
+// heldReason is why a job waits that somebody holds, "" if nobody does. As in Slurm it is shown of one that runs, too.
+func (j *job) heldReason() federation.Reason {
+	switch j.Held {
+	case federation.NotHeld:
+		return federation.ReasonNone
+	case federation.HeldAdmin:
+		return federation.ReasonHeldAdmin
+	}
+	return federation.ReasonHeldUser
 }
 
 // release lets a held job go. What an operator held, only an operator releases.
@@ -144,6 +154,7 @@ func (c *requests) release(j *job, r federation.Request) {
 		return
 	}
 	j.Held = federation.NotHeld
+	j.Reason = federation.ReasonNone
 	if j.State == federation.Pending {
 		j.Reason = federation.ReasonPriority
 	}
