@@ -392,3 +392,23 @@ func TestRequeueOfEndedTasks(t *testing.T) {
 		})
 	}
 }
+
+// A hold of a job that runs is shown, and keeps it waiting once it is queued again.
+func TestHoldWhileItRuns(t *testing.T) {
+	b := newBench(t)
+	b.makeAble()
+	id := b.running()
+	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+	b.wait(time.Second)
+	b.want(id, federation.Running, federation.ReasonHeldUser, "cheap")
+	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
+	b.wait(time.Second)
+	b.want(id, federation.Running, "", "cheap")
+	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+	b.wait(time.Second)
+	b.request(requeue(id))
+	b.wait(2 * time.Second)
+	if j := b.job(id); j.State != federation.Pending || j.Held != federation.HeldUser || j.Restarts != 1 {
+		t.Errorf("%s, held %q, after %d restarts", j.State, j.Held, j.Restarts)
+	}
+}
