@@ -212,3 +212,21 @@ func TestUpdateKeepsComponentsChecked(t *testing.T) {
 		t.Errorf("a component reboots nodes: %+v", e)
 	}
 }
+
+// Of an array whose tasks have all ended there is nothing to hold or release, and that is no error; of a job it is.
+func TestHoldEndedArray(t *testing.T) {
+	d := start(t)
+	array, single := job(0, alice, federation.Cancelled), job(0, alice, federation.Cancelled)
+	array.Spec.Array, array.Whole = "6%4", &federation.ArrayWhole{Count: 1, Min: 6, Max: 6, Step: 1, Limit: 4, Spread: true}
+	array.End, single.End = time.Now(), time.Now()
+	ids := d.Put(t, array, single)
+	for _, verb := range []string{"hold", "release"} {
+		for i, want := range []string{"", "Job has already finished"} {
+			var out v1.ActResponse
+			as(t, alice, d.Socket, "POST", "/fed/v1/jobs/"+verb, v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[i]}}}, &out)
+			if len(out.Results) != 1 || (out.Results[0].Error == nil) != (want == "") || want != "" && out.Results[0].Error.Text != want {
+				t.Errorf("%s of job %d: %+v, want %q", verb, i, out, want)
+			}
+		}
+	}
+}
