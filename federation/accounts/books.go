@@ -1,0 +1,82 @@
+package accounts
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Entry is one change as it was written down.
+type Entry struct {
+	Key
+	At            time.Time
+	Who           string
+	Before, After string // [Record.Text]; "" where there was none
+	Why           string
+}
+
+// Store keeps the tree.
+type Store interface {
+	// AccountRecords are all records.
+	AccountRecords(ctx context.Context) ([]Record, error)
+	// WriteAccounts writes changes of records together with the entries of their history: all or nothing.
+	WriteAccounts(ctx context.Context, changes []Change, history []Entry) error
+	// AccountHistory are the newest entries, the oldest of them first; of one record, or of all.
+	AccountHistory(ctx context.Context, of *Key, limit int) ([]Entry, error)
+	// MadeAt are the records that [Store.SetMadeAt] was told of: the federation has made them at a site.
+	MadeAt(ctx context.Context, site string) (map[Key]bool, error)
+	SetMadeAt(ctx context.Context, site string, k Key, made bool) error
+}
+
+// Books keep the newest tree and its store. They are for several goroutines.
+type Books struct {
+	Store
+	now  func() time.Time
+	mu   sync.Mutex // of edits
+	tree atomic.Pointer[Tree]
+}
+
+// Open reads the tree.
+func Open(ctx context.Context, s Store, now func() time.Time) (*Books, error) {
+	b := &Books{Store: s, now: now}
+	records, err := s.AccountRecords(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := New(records)
+	if err != nil {
+		return nil, err
+	}
+	b.tree.Store(t)
+	return b, nil
+}
+
+// Tree is the newest tree.
+func (b *Books) Tree() *Tree { return b.tree.Load() }
+
+// Coordinates reports whether a user is a coordinator of an account or of one above it.
+func (b *Books) Coordinates(user, account string) bool { return b.Tree().Coordinates(user, account) }
+
+// AccountOf is a user's default account; "": he has none.
+func (b *Books) AccountOf(user string) string { return b.Tree().AccountOf(user) }
+
+// Edit makes edits, all or none, and writes each change down with who made it and why. dry: it only tells what they would change.
+func (b *Books) Edit(ctx context.Context, who Editor, edits []Edit, why string, dry bool) ([]Change, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	next, changes, err := b.Tree().Apply(edits, who)
+	if err != nil || dry || len(changes) == 0 {
+		return changes, err
+	}
+	now := b.now().UTC()
+	history := make([]Entry, len(changes))
+	for i, c := range changes {
+		history[i] = Entry{Key: c.Key, At: now, Who: who.Name, Before: c.Before.Text(), After: c.After.Text(), Why: why}
+	}
+	if err := b.WriteAccounts(ctx, changes, history); err != nil {
+		return nil, err
+	}
+	b.tree.Store(next)
+	return changes, nil
+}

@@ -1,0 +1,270 @@
+package accounts
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"fsub/accounting"
+)
+
+// Import is what a site's accounting has.
+type Import struct {
+	Cluster string
+	Records []Record
+	// Limits: limits, coordinators and QOS were told, too.
+	Limits bool
+	// Skipped are things that the federation's tree has no place for, in words.
+	Skipped []string
+}
+
+// Difference is one thing that a site has otherwise than the federation.
+type Difference struct {
+	Key
+	What         What
+	Option       string // what differs: an option, Parent or Coordinators
+	Ours, Theirs string
+	// Commands are the words of sacctmgr that make the site agree; nil where that is left to people.
+	Commands [][]string
+}
+
+// What is how a site differs.
+type What string
+
+const (
+	Missing What = "missing" // the site does not have it
+	Differs What = "differs"
+	Extra   What = "extra" // the federation does not have it
+)
+
+// Compare tells what a site has otherwise than t, in an order in which the commands can be carried out. What the site has beyond that is removed only if
+// drop says so of it.
+func (t *Tree) Compare(at *Import, drop func(Key) bool) []Difference {
+	theirs := map[Key]*Record{}
+	for i := range at.Records {
+		theirs[at.Records[i].Key] = &at.Records[i]
+	}
+	var out []Difference
+	ours := t.Records()
+	slices.SortStableFunc(ours, func(a, b *Record) int { return cmp.Compare(rank(a.Kind), rank(b.Kind)) })
+	for _, r := range ours {
+		if r.Kind == QOS && !at.Limits {
+			continue
+		}
+		if o := theirs[r.Key]; o != nil {
+			out = append(out, differ(r, o, at)...)
+		} else {
+			out = append(out, missing(r, at)...)
+		}
+	}
+	var extra []Difference
+	for k := range theirs {
+		if t.all[k] != nil || k.Name == Root && k.Kind != QOS || k == QOSKey("normal") {
+			continue
+		}
+		d := Difference{Key: k, What: Extra, Theirs: theirs[k].Text()}
+		if drop(k) {
+			d.Commands = [][]string{append([]string{"remove"}, words(k, at.Cluster, true)...)}
+		}
+		extra = append(extra, d)
+	}
+	slices.SortFunc(extra, func(a, b Difference) int { // users before their accounts
+		return cmp.Or(cmp.Compare(rank(b.Kind), rank(a.Kind)), compareKeys(b.Key, a.Key))
+	})
+	return append(out, extra...)
+}
+
+// rank: what others refer to comes first.
+func rank(k Kind) int { return slices.Index([]Kind{QOS, Account, User}, k) }
+
+// words name a record to sacctmgr.
+func words(k Key, cluster string, where bool) []string {
+	out := []string{string(k.Kind)}
+	if where {
+		out = append(out, "where")
+	}
+	out = append(out, "Name="+k.Name)
+	if k.Kind == User {
+		out = append(out, "Account="+k.Account)
+	}
+	if k.Kind != QOS {
+		out = append(out, "Cluster="+cluster)
+	}
+	return out
+}
+
+func missing(r *Record, at *Import) []Difference {
+	add := append([]string{"add"}, words(r.Key, at.Cluster, false)...)
+	if r.Kind == Account {
+		add = append(add, "Parent="+r.Parent)
+	}
+	var set []string
+	for _, name := range slices.Sorted(maps.Keys(r.Set)) {
+		if sent(name, at) {
+			set = append(set, name+"="+r.Set[name])
+		}
+	}
+	d := Difference{Key: r.Key, What: Missing, Ours: r.Text(), Commands: [][]string{append(add, set...)}}
+	if r.Kind == QOS && len(set) > 0 { // add qos takes no options in older releases
+		d.Commands = [][]string{add, append(append([]string{"modify"}, words(r.Key, at.Cluster, true)...), append([]string{"set"}, set...)...)}
+	}
+	if at.Limits {
+		d.Commands = append(d.Commands, coordinators(r, nil)...)
+	}
+	return []Difference{d}
+}
+
+func sent(option string, at *Import) bool {
+	i := slices.IndexFunc(Options, func(o Option) bool { return o.Name == option })
+	return i >= 0 && !Options[i].Local && (at.Limits || option == "Fairshare")
+}
+
+func differ(r, o *Record, at *Import) []Difference {
+	var out []Difference
+	add := func(option, ours, theirs string, commands [][]string) {
+		out = append(out, Difference{r.Key, Differs, option, ours, theirs, commands})
+	}
+	modify := func(set ...string) [][]string {
+		return [][]string{append(append(append([]string{"modify"}, words(r.Key, at.Cluster, true)...), "set"), set...)}
+	}
+	if r.Kind == Account && r.Parent != o.Parent {
+		add("Parent", r.Parent, o.Parent, modify("Parent="+r.Parent))
+	}
+	for i := range Options {
+		name := Options[i].Name
+		if !slices.Contains(Options[i].Of, r.Kind) || !sent(name, at) || r.Name == Root && r.Kind == Account && name == "Fairshare" {
+			continue
+		}
+		ours, theirs := r.Set[name], o.Set[name]
+		if ours == theirs || unset(name, ours) == unset(name, theirs) {
+			continue
+		}
+		if ours == "" && (name == "Description" || name == "Organization" || name == "QOS" || name == "DefaultQOS") { // the site has its own word
+			continue
+		}
+		add(name, ours, theirs, modify(name+"="+command(&Options[i], ours, theirs)))
+	}
+	if at.Limits && !slices.Equal(r.Coordinators, o.Coordinators) {
+		add("Coordinators", strings.Join(r.Coordinators, ","), strings.Join(o.Coordinators, ","), coordinators(r, o.Coordinators))
+	}
+	return out
+}
+
+// unset is what no value stands for.
+func unset(option, value string) string {
+	switch {
+	case value == "" && (option == "Fairshare" || option == "UsageFactor"):
+		return "1"
+	case value == "" && (option == "Priority" || option == "GraceTime"):
+		return "0"
+	case value == "" && option == "PreemptMode":
+		return "cluster"
+	}
+	return strings.ToLower(value)
+}
+
+// command is a value as sacctmgr takes it. What is to be unset is named: of TRES each by itself.
+func command(o *Option, ours, theirs string) string {
+	switch {
+	case o.form == tres:
+		old, _ := accounting.ParseTRES(theirs)
+		list := strings.Split(ours, ",")
+		if ours == "" {
+			list = nil
+		}
+		new, _ := accounting.ParseTRES(ours)
+		for _, name := range slices.Sorted(maps.Keys(old)) {
+			if _, stays := new[name]; !stays {
+				list = append(list, name+"=-1")
+			}
+		}
+		return strings.Join(list, ",")
+	case ours == "" && o.Name != "PreemptMode":
+		if o.form == count || o.form == span {
+			return "-1"
+		}
+		return unset(o.Name, "")
+	case ours == "":
+		return "cluster"
+	}
+	return ours
+}
+
+func coordinators(r *Record, theirs []string) (out [][]string) {
+	if r.Kind != Account {
+		return nil
+	}
+	for _, user := range r.Coordinators {
+		if !slices.Contains(theirs, user) {
+			out = append(out, []string{"add", "coordinator", "Account=" + r.Name, "Names=" + user})
+		}
+	}
+	for _, user := range theirs {
+		if !slices.Contains(r.Coordinators, user) {
+			out = append(out, []string{"remove", "coordinator", "Account=" + r.Name, "Names=" + user})
+		}
+	}
+	return out
+}
+
+// Take are the edits that bring what a site has into t. What both have with another value stays as it is here, and is among the differences, unless replace
+// is set.
+func (t *Tree) Take(at *Import, site string, replace bool) (edits []Edit, left []Difference) {
+	records := slices.Clone(at.Records)
+	depth := map[string]int{}
+	byName := map[string]*Record{}
+	for i := range records {
+		if records[i].Kind == Account {
+			byName[records[i].Name] = &records[i]
+		}
+	}
+	for name := range byName {
+		for a := byName[name]; a != nil && a.Parent != "" && depth[name] <= len(byName); a = byName[a.Parent] {
+			depth[name]++
+		}
+	}
+	slices.SortStableFunc(records, func(a, b Record) int {
+		return cmp.Or(cmp.Compare(rank(a.Kind), rank(b.Kind)), cmp.Compare(depth[a.Name], depth[b.Name]), compareKeys(a.Key, b.Key))
+	})
+	for i := range records {
+		r := &records[i]
+		have := t.all[r.Key]
+		if have == nil {
+			e := Edit{Op: Add, Key: r.Key, Parent: r.Parent, Set: r.Set, AddCoordinators: r.Coordinators, From: site}
+			e.Default = r.Default && t.defaults[r.Name] == ""
+			edits = append(edits, e)
+			continue
+		}
+		for _, d := range differ(have, r, at) {
+			if !replace {
+				left = append(left, d)
+				continue
+			}
+			e := Edit{Op: Modify, Key: r.Key}
+			switch d.Option {
+			case "Parent":
+				e.Parent = r.Parent
+			case "Coordinators":
+				for _, c := range r.Coordinators {
+					if !slices.Contains(have.Coordinators, c) {
+						e.AddCoordinators = append(e.AddCoordinators, c)
+					}
+				}
+				for _, c := range have.Coordinators {
+					if !slices.Contains(r.Coordinators, c) {
+						e.RemoveCoordinators = append(e.RemoveCoordinators, c)
+					}
+				}
+			default:
+				o, _ := OptionOf(r.Kind, d.Option)
+				e.Set = map[string]string{d.Option: r.Set[d.Option]}
+				if o.form == tres {
+					e.Set[d.Option] = command(o, r.Set[d.Option], have.Set[d.Option])
+				}
+			}
+			edits = append(edits, e)
+		}
+	}
+	return edits, left
+}

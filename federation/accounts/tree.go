@@ -1,0 +1,183 @@
+package accounts
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"fsub/accounting/fairtree"
+)
+
+// Tree is all records at one time. It is not changed: Apply makes another one.
+type Tree struct {
+	all      map[Key]*Record
+	below    map[string][]string // accounts by their parent, sorted
+	users    map[string][]string // of an account, sorted
+	defaults map[string]string   // account by user
+}
+
+// New returns a Tree of records. The root account is added if it is not among them.
+func New(records []Record) (*Tree, error) {
+	all := make(map[Key]*Record, len(records)+1)
+	for i := range records {
+		all[records[i].Key] = records[i].clone()
+	}
+	return of(all)
+}
+
+// of checks that records fit together, and joins them.
+func of(all map[Key]*Record) (*Tree, error) {
+	if all[AccountKey(Root)] == nil {
+		all[AccountKey(Root)] = &Record{Key: AccountKey(Root), Set: Settings{}}
+	}
+	t := &Tree{all: all, below: map[string][]string{}, users: map[string][]string{}, defaults: map[string]string{}}
+	for _, k := range slices.SortedFunc(maps.Keys(all), compareKeys) {
+		r := all[k]
+		switch k.Kind {
+		case Account:
+			if k.Name == Root {
+				r.Parent = ""
+				break
+			}
+			if all[AccountKey(r.Parent)] == nil {
+				return nil, fmt.Errorf("%s: there is no account %q above it", k, r.Parent)
+			}
+			t.below[r.Parent] = append(t.below[r.Parent], k.Name)
+		case User:
+			if all[AccountKey(k.Account)] == nil {
+				return nil, fmt.Errorf("%s: there is no account %q", k, k.Account)
+			}
+			t.users[k.Account] = append(t.users[k.Account], k.Name)
+			if r.Default {
+				t.defaults[k.Name] = k.Account
+			}
+		}
+		for _, option := range []string{"QOS", "DefaultQOS", "Preempt"} {
+			for name := range strings.SplitSeq(r.Set[option], ",") {
+				if name != "" && all[QOSKey(name)] == nil {
+					return nil, fmt.Errorf("%s: %s=%s: there is no QOS %q; add it first", k, option, r.Set[option], name)
+				}
+			}
+		}
+	}
+	seen := 0
+	for range t.Accounts() {
+		seen++
+	}
+	for k := range all {
+		if k.Kind == Account {
+			seen--
+		}
+	}
+	if seen != 0 {
+		return nil, fmt.Errorf("accounts must not be above each other in a circle")
+	}
+	return t, nil
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Account, b.Account), cmp.Compare(a.Name, b.Name))
+}
+
+// Get is a record; nil if there is none. It is not changed.
+func (t *Tree) Get(k Key) *Record { return t.all[k] }
+
+// Empty reports whether there are no accounts and users but root.
+func (t *Tree) Empty() bool { return len(t.all) == 1 }
+
+// Accounts goes through the accounts, each before those below it, with how deep it stands.
+func (t *Tree) Accounts() func(yield func(*Record, int) bool) {
+	return func(yield func(*Record, int) bool) { t.walk(Root, 0, yield) }
+}
+
+func (t *Tree) walk(name string, depth int, yield func(*Record, int) bool) bool {
+	if !yield(t.all[AccountKey(name)], depth) {
+		return false
+	}
+	for _, child := range t.below[name] {
+		if !t.walk(child, depth+1, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// Records are all records: the tree's accounts, each with its users behind it, then the QOS.
+func (t *Tree) Records() []*Record {
+	var out []*Record
+	for a := range t.Accounts() {
+		out = append(out, a)
+		for _, u := range t.users[a.Name] {
+			out = append(out, t.all[UserKey(a.Name, u)])
+		}
+	}
+	return append(out, t.QOS()...)
+}
+
+// QOS are all QOS by name.
+func (t *Tree) QOS() []*Record {
+	var out []*Record
+	for k, r := range t.all {
+		if k.Kind == QOS {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Record) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// AccountOf is a user's default account; "": he has none.
+func (t *Tree) AccountOf(user string) string { return t.defaults[user] }
+
+// Above goes from an account up to root.
+func (t *Tree) Above(account string) func(yield func(*Record) bool) {
+	return func(yield func(*Record) bool) {
+		for a := t.all[AccountKey(account)]; a != nil; a = t.all[AccountKey(a.Parent)] {
+			if !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// Coordinates reports whether a user is a coordinator of an account or of one above it.
+func (t *Tree) Coordinates(user, account string) bool {
+	for a := range t.Above(account) {
+		if slices.Contains(a.Coordinators, user) {
+			return true
+		}
+	}
+	return false
+}
+
+// FairTree is the tree without usage, and the numbers of its accounts and users there. Users of an account come before the accounts below it, each by
+// name, as in slurmdbd since 23.11.
+func (t *Tree) FairTree() (*fairtree.Tree, map[Key]fairtree.ID) {
+	f, ids := fairtree.New(), make(map[Key]fairtree.ID, len(t.all))
+	for a := range t.Accounts() {
+		id := fairtree.Root
+		if a.Name != Root {
+			id = f.Add(ids[AccountKey(a.Parent)], false, a.Shares())
+		}
+		ids[a.Key] = id
+		for _, u := range t.users[a.Name] {
+			k := UserKey(a.Name, u)
+			ids[k] = f.Add(id, true, t.all[k].Shares())
+		}
+	}
+	return f, ids
+}
+
+var nameForm = regexp.MustCompile(`^[a-z0-9_][a-z0-9._@+-]{0,127}$`)
+
+// Name is a name as Slurm keeps it: in lower case.
+func Name(kind Kind, name string) (string, error) {
+	name = strings.ToLower(name)
+	if !nameForm.MatchString(name) {
+		return "", fmt.Errorf("invalid name %q of a %s: want letters, digits, '.', '_', '@', '+' and '-'", name, kind)
+	}
+	return name, nil
+}
