@@ -3,23 +3,26 @@ package federation
 import (
 	"context"
 	"time"
+
+	"fsub/federation/accounts"
 )
 
 // Abilities are what a driver can do beyond [Driver]: nil is what it cannot. One that it has may still return
 // ErrInvalid: this site cannot, and nothing was done.
 type Abilities struct {
-	Requeue    Requeuer
-	Suspend    Suspender
-	Update     Updater
-	Notify     Notifier
-	Run        Runner
-	Measure    Measurer
-	Steps      StepTeller
-	SignalStep StepSignaller
-	Pools      PoolTeller
-	Nodes      NodeSetter
-	Reboot     Rebooter
-	Accounts   Accountant
+	Requeue     Requeuer
+	Suspend     Suspender
+	Update      Updater
+	Notify      Notifier
+	Run         Runner
+	Measure     Measurer
+	Steps       StepTeller
+	SignalStep  StepSignaller
+	Pools       PoolTeller
+	Nodes       NodeSetter
+	Reboot      Rebooter
+	Accounts    Accountant
+	AccountTree AccountKeeper
 	// Limits maps the name of a conformance test to the reason why the site cannot pass it. The suite prints the
 	// reasons instead of running those tests.
 	Limits func() map[string]string
@@ -40,6 +43,14 @@ func AbilitiesOf(d Driver) Abilities {
 // already, or is ending.
 type Requeuer interface {
 	Requeue(ctx context.Context, ref JobRef, tasks []int) error
+}
+
+// AccountKeeper reads and changes the accounting of its site.
+type AccountKeeper interface {
+	// ReadAccounts tells what the site's accounting has now: all of it, or an error.
+	ReadAccounts(ctx context.Context) (*accounts.Import, error)
+	// Sacctmgr carries out one command in the words of sacctmgr. ErrInvalid: this site cannot be told. A command that has nothing to change is no error.
+	Sacctmgr(ctx context.Context, words []string) error
 }
 
 // NodeSetter drains nodes of its site and resumes them, as package federation/health decides by a fresh look at each: what others have said of

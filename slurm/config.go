@@ -56,6 +56,10 @@ type Config struct {
 	// there is no call. Set, it is used in any case.
 	NodeCommand []string
 
+	// AccountCommand is a program with its first arguments that does what sacctmgr does there. Without it limits cannot be read, and nothing can
+	// be changed.
+	AccountCommand []string
+
 	Logger    *slog.Logger      // default: nothing is logged
 	Transport http.RoundTripper // for tests; default: made from URL
 }

@@ -121,6 +121,9 @@ type SiteConfig struct {
 	// whose slurmrestd cannot drain nodes (Slurm 22.05), those where the user's token may not, and for
 	// reboots, for which slurmrestd has no call. Set, it is used in any case.
 	NodeCommand []string `yaml:"node_command,omitempty"`
+	// Program, with its first arguments, that does what sacctmgr does at the site, as an administrator: the words of
+	// sacctmgr are added. "fed account sync" and "fed account import" use it; without it, import reads no limits.
+	AccountCommand []string `yaml:"account_command,omitempty"`
 	// The site does not enforce accounts.
 	NoAssociations bool `yaml:"no_associations,omitempty"`
 	// Most calls of slurmrestd per second. 200 if not set.

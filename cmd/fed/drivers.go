@@ -53,7 +53,7 @@ func openSite(c Config, s SiteConfig, log *slog.Logger) (federation.Driver, erro
 	d, err := slurm.Open(slurm.Config{
 		Name: s.Name, URL: s.URL, User: s.User, Mode: s.Mode, KeyFile: s.KeyFile, TokenFile: s.TokenFile, Timeout: s.Timeout,
 		RPS: s.CallsPerSecond, Burst: int(max(s.CallsPerSecond, 1)), DefaultPartition: s.Partition, Federation: c.Federation, FirstID: c.JobIDs.First, LastID: c.JobIDs.Last,
-		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, NoAssociations: s.NoAssociations, Logger: log,
+		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, AccountCommand: s.AccountCommand, NoAssociations: s.NoAssociations, Logger: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", s.Name, err)

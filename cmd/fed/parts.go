@@ -6,12 +6,15 @@ import (
 	"net"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/api"
+	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/controller"
 	"fsub/federation/ledger"
 	"fsub/federation/staging"
@@ -26,6 +29,7 @@ type parts struct {
 	reg    *prometheus.Registry
 
 	store   *store.Store
+	books   *accounts.Books
 	objects *blobs.Store // may be missing
 	carrier *staging.Stager
 	remote  *remoteListener // may be missing
@@ -43,6 +47,9 @@ func (p *parts) open(ctx context.Context) (err error) {
 		Path: filepath.Join(c.StateDir, "fed.db"), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, Logger: p.log, Metrics: p.reg,
 	})
 	if err != nil {
+		return err
+	}
+	if p.books, err = accounts.Open(ctx, p.store, time.Now); err != nil {
 		return err
 	}
 	if p.objects, err = openBlobs(ctx, c); err != nil {
@@ -106,9 +113,20 @@ func (p *parts) newAPI() (*api.Server, error) {
 	}
 	pools := newPoolBooks(p.sites, p.store, p.log)
 	return api.NewServer(api.Config{
-		Federation: c.Federation, Store: p.store, Usage: p.store, Audit: p.store, Controller: p.ctl, Operators: c.Operators, Tokens: tokens, Logs: logs,
+		Federation: c.Federation, Store: p.store, Usage: p.store, Audit: p.store, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Accounts: p.accounts(), Tokens: tokens, Logs: logs,
 		Pools: pools, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: p.log, Registerer: p.reg,
 	}), nil
+}
+
+// accounts is what the API makes of the account tree.
+func (p *parts) accounts() accountapi.Accounts {
+	a := accountapi.Accounts{Books: p.books, Sites: map[federation.SiteName]federation.AccountKeeper{}}
+	for _, s := range p.sites {
+		if k := federation.AbilitiesOf(s.Driver).AccountTree; k != nil {
+			a.Sites[s.Name] = k
+		}
+	}
+	return a
 }
 
 // run lets the parts work until ctx is done or one of them fails. l is the socket.

@@ -7,23 +7,12 @@ import (
 	"time"
 )
 
-// Entry is one change as it was written down.
-type Entry struct {
-	Key
-	At            time.Time
-	Who           string
-	Before, After string // [Record.Text]; "" where there was none
-	Why           string
-}
-
 // Store keeps the tree.
 type Store interface {
 	// AccountRecords are all records.
 	AccountRecords(ctx context.Context) ([]Record, error)
-	// WriteAccounts writes changes of records together with the entries of their history: all or nothing.
-	WriteAccounts(ctx context.Context, changes []Change, history []Entry) error
-	// AccountHistory are the newest entries, the oldest of them first; of one record, or of all.
-	AccountHistory(ctx context.Context, of *Key, limit int) ([]Entry, error)
+	// WriteAccounts writes changes of records, each with its entry of the audit log: all or nothing.
+	WriteAccounts(ctx context.Context, changes []Change, by Editor, at time.Time, why string) error
 	// MadeAt are the records that [Store.SetMadeAt] was told of: the federation has made them at a site.
 	MadeAt(ctx context.Context, site string) (map[Key]bool, error)
 	SetMadeAt(ctx context.Context, site string, k Key, made bool) error
@@ -69,12 +58,7 @@ func (b *Books) Edit(ctx context.Context, who Editor, edits []Edit, why string, 
 	if err != nil || dry || len(changes) == 0 {
 		return changes, err
 	}
-	now := b.now().UTC()
-	history := make([]Entry, len(changes))
-	for i, c := range changes {
-		history[i] = Entry{Key: c.Key, At: now, Who: who.Name, Before: c.Before.Text(), After: c.After.Text(), Why: why}
-	}
-	if err := b.WriteAccounts(ctx, changes, history); err != nil {
+	if err := b.WriteAccounts(ctx, changes, who, b.now().UTC(), why); err != nil {
 		return nil, err
 	}
 	b.tree.Store(next)

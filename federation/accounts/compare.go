@@ -54,7 +54,7 @@ func (t *Tree) Compare(at *Import, drop func(Key) bool) []Difference {
 		}
 		if o := theirs[r.Key]; o != nil {
 			out = append(out, differ(r, o, at)...)
-		} else {
+		} else if r.Key != AccountKey(Root) { // which every site has
 			out = append(out, missing(r, at)...)
 		}
 	}

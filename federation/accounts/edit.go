@@ -34,12 +34,34 @@ type Edit struct {
 type Editor struct {
 	Name     string
 	Operator bool
+	// For the audit log.
+	UID        uint32
+	Role, From string
 }
 
 // Change is a record before and after edits; nil where there is none.
 type Change struct {
 	Key
 	Before, After *Record
+}
+
+// Verb is the word of the command for what was done.
+func (c *Change) Verb() string {
+	switch {
+	case c.Before == nil:
+		return string(Add)
+	case c.After == nil:
+		return string(Remove)
+	}
+	return string(Modify)
+}
+
+// Object is the record's name in the audit log; of a user's association ACCOUNT/USER.
+func (c *Change) Object() string {
+	if c.Kind == User {
+		return c.Account + "/" + c.Name
+	}
+	return c.Name
 }
 
 // DeniedError is an edit that its editor may not make.

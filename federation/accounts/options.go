@@ -41,7 +41,7 @@ var both = []Kind{Account, User}
 
 // Options are all there are, in the order in which they are listed.
 var Options = []Option{
-	{Name: "Description", Of: []Kind{Account, QOS}, Own: true},
+	{Name: "Description", Of: []Kind{Account}, Own: true},
 	{Name: "Organization", Of: []Kind{Account}, Own: true},
 	{Name: "Fairshare", Alias: []string{"Share", "Shares", "RawShares"}, Of: both, form: shares, Own: true},
 	{Name: "Priority", Of: []Kind{QOS}, form: count},
@@ -96,9 +96,9 @@ func OptionOf(kind Kind, name string) (*Option, error) {
 				known = append(known, Options[i].Name)
 			}
 		}
-		return nil, fmt.Errorf("unknown option %q of a %s: use one of %s", name, kind, strings.Join(known, ", "))
+		return nil, fmt.Errorf("unknown option %q for kind %s: use one of %s", name, kind, strings.Join(known, ", "))
 	}
-	return nil, fmt.Errorf("option %q of a %s is short for %s and for %s: write it out", name, kind, like[0].Name, like[1].Name)
+	return nil, fmt.Errorf("option %q is short for %s and for %s: write it out", name, like[0].Name, like[1].Name)
 }
 
 // Value reads a new value over an old one. "", "-1" and "none" unset it; of TRES, NAME=-1 unsets one and the others stay; a list that begins with + or

@@ -22,10 +22,11 @@ type route struct {
 // Who may call a route. Those for operators only are refused to others before anything else is looked at; of whom a job is, its handler
 // asks.
 const (
-	forAnybody   = "anybody"
-	forOwners    = "the job's owner, operators"
-	forOperators = "operators"
-	forAdmins    = "administrators"
+	forAnybody      = "anybody"
+	forOwners       = "the job's owner, operators"
+	forOperators    = "operators"
+	forAdmins       = "administrators"
+	forCoordinators = "coordinators, for what stands below them; operators"
 )
 
 // restricted is what answers the route, for those who may call it.
@@ -108,6 +109,11 @@ func (s *Server) fedRoutes() []route {
 		{"user", "who did it"}, {"verb", ""}, {"kind", "job, node, site ...: what was acted on"}, {"object", "its name; NAME* for all that begin so"},
 		{"since", "seconds since 1970"}, {"until", "likewise; before then"}, {"limit", "how many at most, the newest of them; 1000 if not given"},
 	}, s.audit.List)
+	get("/fed/v1/accounts", forAnybody, []v1.Account{}, "The federation's account tree, and its QOS. Users see themselves, coordinators those below them", nil, s.accounts.List)
+	add("POST", "/fed/v1/accounts", forCoordinators, v1.EditAccounts{}, v1.EditAccountsResponse{}, "Change accounts, users and QOS", nil, s.accounts.Edit)
+	add("POST", "/fed/v1/accounts/import", forOperators, v1.ImportAccounts{}, v1.EditAccountsResponse{}, "Bring what a site's accounting has into the tree", nil, s.accounts.Import)
+	add("POST", "/fed/v1/accounts/sync", forOperators, v1.SyncAccounts{}, v1.AccountDrift{}, "Make a site's accounting agree with the tree", nil, s.accounts.Sync)
+	get("/fed/v1/accounts/drift", forOperators, v1.AccountDrift{}, "What sites' accounting has otherwise than the tree", query{{"site", "a site; may be repeated"}}, s.accounts.Drift)
 	get("/fed/v1/options", forAnybody, []v1.PluginOption{}, "Options that plugins of sites add to sbatch's", nil, s.getOptions)
 	get("/fed/v1/steps", forAnybody, []v1.Step{}, "The steps that run, where sites tell of them", query{{"job_id", "of these jobs, with commas"}}, s.steps.getSteps)
 	add("POST", "/fed/v1/steps/signal", forOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.steps.signalStep)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/federation"
+	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/audit"
@@ -36,6 +37,8 @@ type Config struct {
 	Operators []string
 	// Coordinators knows who coordinates which account; nil: nobody does.
 	Coordinators identity.Coordinators
+	// Accounts is the account tree, and where sites keep theirs.
+	Accounts accountapi.Accounts
 
 	// Federation is the name that clients see as the cluster's: "fed" if empty.
 	Federation string
@@ -73,20 +76,21 @@ type Server struct {
 	started time.Time
 	host    string // this machine's name
 
-	router  *answer.Router
-	lister  *listing.Lister
-	gate    *submission.Gate
-	actions *action.Actions
-	restd   *restd.Server
-	logs    logs
-	steps   steps
-	bodies  *answer.Bodies
-	queue   queue
-	watch   watch
-	events  eventStream
-	pools   rented
-	nodes   nodes.Nodes
-	audit   audit.Log
+	router   *answer.Router
+	lister   *listing.Lister
+	gate     *submission.Gate
+	actions  *action.Actions
+	restd    *restd.Server
+	logs     logs
+	steps    steps
+	bodies   *answer.Bodies
+	queue    queue
+	watch    watch
+	events   eventStream
+	pools    rented
+	nodes    nodes.Nodes
+	audit    audit.Log
+	accounts *accountapi.Accounts
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -103,14 +107,15 @@ func NewServer(c Config) *Server {
 	sites := c.Controller.Sites
 	s := &Server{
 		cfg: c, who: who, users: who.Users, started: c.Now(),
-		bodies: answer.NewBodies(),
-		lister: &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: sites, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation},
-		gate:   &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation},
-		logs:   logs{store: c.Store, reader: c.Logs, sites: sites},
-		pools:  rented{all: c.Pools, sites: sites, now: c.Now},
-		watch:  watch{store: c.Store},
-		audit:  audit.Log{Store: c.Audit},
-		nodes:  nodes.Nodes{Store: c.Store, Sites: sites, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots},
+		bodies:   answer.NewBodies(),
+		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: sites, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation},
+		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation},
+		logs:     logs{store: c.Store, reader: c.Logs, sites: sites},
+		pools:    rented{all: c.Pools, sites: sites, now: c.Now},
+		watch:    watch{store: c.Store},
+		audit:    audit.Log{Store: c.Audit},
+		accounts: &c.Accounts,
+		nodes:    nodes.Nodes{Store: c.Store, Sites: sites, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots},
 
 		stopping: make(chan struct{}),
 	}

@@ -69,6 +69,7 @@ func (s Suite) Run(t *testing.T) {
 		{"OperationKeepsEveryField", testOperationFields},
 		{"OperationAsksOnce", testOperationAsks},
 		{"HealthIsKeptUntilItIsForgotten", testHealth},
+		{"AccountTreeIsTheLastWritten", testAccounts},
 		{"CancelledCallerWritesNothing", testCancelled},
 		{"CallersFailAlone", testFailAlone},
 		{"ReadersSeeWholeBatches", testSnapshot},

@@ -1,0 +1,380 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fsub/federation/accounts"
+	v1 "fsub/federation/api/v1"
+)
+
+func newAccountCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "account", Short: "The account tree of the federation: accounts, users, shares, limits"}
+	cmd.AddCommand(newAccountListCommand(), newAccountShowCommand(), newAccountEditCommand(accounts.Add), newAccountEditCommand(accounts.Modify), newAccountEditCommand(accounts.Remove),
+		newAccountImportCommand(), newAccountSyncCommand(), newAccountDriftCommand())
+	return cmd
+}
+
+func newAccountListCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "list [ACCOUNT...]",
+		Short: "List the accounts, each with its users and what is below it",
+		Long: `List the accounts, each with its users and what is below it. Of users, you see yourself and those of the accounts that you coordinate;
+operators see all.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := c.client().Accounts(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if all, err = below(all, args); err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), all)
+			}
+			return listAccounts(cmd.OutOrStdout(), all)
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+// below are the named accounts with all that stands below them; without names, the whole tree. QOS are no part of it.
+func below(all []v1.Account, names []string) (out []v1.Account, err error) {
+	found := map[string]bool{}
+	keep := map[string]bool{}
+	for _, a := range all {
+		switch {
+		case a.Kind == accounts.QOS:
+			continue
+		case a.Kind == accounts.User:
+			if keep[a.Account] {
+				out = append(out, a)
+			}
+			continue
+		case slices.Contains(names, a.Name):
+			found[a.Name], keep[a.Name] = true, true
+		case len(names) == 0 || keep[a.Parent]:
+			keep[a.Name] = true
+		default:
+			continue
+		}
+		out = append(out, a)
+	}
+	for _, name := range names {
+		if !found[name] {
+			return nil, fmt.Errorf("there is no account %q; see: fed account list", name)
+		}
+	}
+	return out, nil
+}
+
+func listAccounts(out io.Writer, all []v1.Account) error {
+	t := newTable(out)
+	t.row("ACCOUNT", "USER", "SHARES", "COORDINATORS", "SET")
+	depth := 0
+	for _, a := range all {
+		account, user := a.Name, ""
+		if a.Kind == accounts.Account {
+			depth = a.Depth
+		} else {
+			account, user = a.Account, a.Name
+			if a.Default {
+				user += "*"
+			}
+		}
+		t.row(strings.Repeat(" ", depth)+account, user, shares(&a), strings.Join(a.Coordinators, ","), settingsText(&a, "Fairshare"))
+	}
+	return t.flush()
+}
+
+func shares(a *v1.Account) string {
+	if s := a.Set["Fairshare"]; s != "" {
+		return s
+	}
+	return "1"
+}
+
+func settingsText(a *v1.Account, without ...string) string {
+	set := accounts.Settings(maps.Clone(a.Set))
+	for _, name := range without {
+		delete(set, name)
+	}
+	return set.String()
+}
+
+func newAccountShowCommand() *cobra.Command {
+	var c connection
+	var user string
+	cmd := &cobra.Command{
+		Use:   "show ACCOUNT [--user USER]",
+		Short: "Show what is set for an account, or for a user in it",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			k := accounts.AccountKey(args[0])
+			if user != "" {
+				k = accounts.UserKey(args[0], user)
+			}
+			return showAccount(cmd, &c, k)
+		},
+	}
+	c.flags(cmd)
+	cmd.Flags().StringVar(&user, "user", "", "a user of the account")
+	return cmd
+}
+
+func showAccount(cmd *cobra.Command, c *connection, k accounts.Key) error {
+	all, err := c.client().Accounts(cmd.Context())
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(a v1.Account) bool { return accounts.Key{Kind: a.Kind, Account: a.Account, Name: a.Name} == k })
+	if i < 0 {
+		return fmt.Errorf("there is no %s, or it is not yours to see", k)
+	}
+	a, out := &all[i], cmd.OutOrStdout()
+	if c.json {
+		return printJSON(out, a)
+	}
+	fmt.Fprintln(out, k)
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(out, "  %s=%s\n", name, value)
+		}
+	}
+	line("Parent", a.Parent)
+	if a.Default {
+		line("DefaultAccount", a.Account)
+	}
+	line("Coordinators", strings.Join(a.Coordinators, ","))
+	for _, o := range accounts.Options {
+		line(o.Name, a.Set[o.Name])
+	}
+	line("From", a.From)
+	return nil
+}
+
+const accountWords = `OPTION=VALUE are sacctmgr's: Fairshare=10 (or parent), GrpTRES=gres/gpu=64, GrpTRESMins=gres/gpu=60000, MaxJobs=100, QOS=normal,high.
+The value -1 unsets an option; of TRES, gres/gpu=-1 unsets one. Operators may change all; coordinators of an account may add and
+remove users and accounts below it, and change their shares.`
+
+func newAccountEditCommand(op accounts.Op) *cobra.Command {
+	var c connection
+	var q v1.EditAccounts
+	var user string
+	e := v1.AccountEdit{Op: op, Kind: accounts.Account}
+	cmd := &cobra.Command{
+		Use:   string(op) + " ACCOUNT [--user USER] [OPTION=VALUE...]",
+		Short: map[accounts.Op]string{accounts.Add: "Add an account, or a user to one", accounts.Modify: "Change an account, or a user's association with it", accounts.Remove: "Remove an account, or a user from it"}[op],
+		Long:  accountWords,
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e.Name = args[0]
+			if user != "" {
+				e.Kind, e.Account, e.Name = accounts.User, args[0], user
+			}
+			return editAccount(cmd, &c, q, e, args[1:])
+		},
+	}
+	c.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&user, "user", "", "the user of the account who is meant")
+	editFlags(cmd, &q)
+	if op != accounts.Remove {
+		f.BoolVar(&e.Default, "default", false, "with --user: jobs that name no account are charged to this one")
+		f.StringArrayVar(&e.AddCoordinators, "coordinator", nil, "make this user a coordinator of the account; may be repeated")
+	}
+	if op == accounts.Modify {
+		f.StringArrayVar(&e.RemoveCoordinators, "no-coordinator", nil, "this user is not a coordinator of it any more; may be repeated")
+	}
+	return cmd
+}
+
+func editFlags(cmd *cobra.Command, q *v1.EditAccounts) {
+	cmd.Flags().BoolVarP(&q.DryRun, "dry-run", "n", false, "only tell what would change")
+	cmd.Flags().StringVar(&q.Why, "reason", "", "why, for the audit log")
+}
+
+// editAccount makes an edit of the words OPTION=VALUE, and prints what it has changed.
+func editAccount(cmd *cobra.Command, c *connection, q v1.EditAccounts, e v1.AccountEdit, words []string) error {
+	e.Set = map[string]string{}
+	for _, w := range words {
+		name, value, ok := strings.Cut(w, "=")
+		switch {
+		case !ok || name == "":
+			return fmt.Errorf("%q is not OPTION=VALUE, as in Fairshare=10", w)
+		case e.Op == accounts.Remove:
+			return fmt.Errorf("%q: remove takes no options; to unset one: fed account modify ... %s=-1", w, name)
+		case strings.EqualFold(name, "parent") && e.Kind == accounts.Account:
+			e.Parent = value
+		default:
+			e.Set[name] = value
+		}
+	}
+	q.Edits = []v1.AccountEdit{e}
+	resp, err := c.client().EditAccounts(cmd.Context(), q)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return printJSON(cmd.OutOrStdout(), resp)
+	}
+	return printChanges(cmd.OutOrStdout(), resp.Changes)
+}
+
+func printChanges(out io.Writer, all []v1.AccountChange) error {
+	if len(all) == 0 {
+		fmt.Fprintln(out, "nothing to change")
+	}
+	for _, c := range all {
+		k := accounts.Key{Kind: c.Kind, Account: c.Account, Name: c.Name}
+		switch c.Verb {
+		case "modify":
+			fmt.Fprintf(out, "modify %s: %s -> %s\n", k, orNothing(c.Before), orNothing(c.After))
+		default:
+			fmt.Fprintf(out, "%s %s: %s\n", c.Verb, k, orNothing(c.Before+c.After))
+		}
+	}
+	return nil
+}
+
+func orNothing(text string) string {
+	if text == "" {
+		return "(nothing set)"
+	}
+	return text
+}
+
+func newAccountImportCommand() *cobra.Command {
+	var c connection
+	var q v1.ImportAccounts
+	cmd := &cobra.Command{
+		Use:   "import SITE",
+		Short: "Bring what a site's accounting has into the tree",
+		Long: `Bring what a site's accounting has into the tree: accounts, users and shares, and with account_command in the configuration limits, QOS and
+coordinators too. What is in the tree already stays as it is, and is listed where the site has it otherwise; with --replace the site's word
+counts. Associations of single partitions have no place in the tree, and are listed.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Site = args[0]
+			resp, err := c.client().ImportAccounts(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if c.json {
+				return printJSON(out, resp)
+			}
+			if err := printChanges(out, resp.Changes); err != nil {
+				return err
+			}
+			for _, s := range resp.Skipped {
+				fmt.Fprintln(out, "left out: "+s)
+			}
+			if len(resp.Left) > 0 {
+				fmt.Fprintln(out, "left as it is (--replace takes the site's word):")
+				return printDifferences(out, resp.Left)
+			}
+			return nil
+		},
+	}
+	c.flags(cmd)
+	cmd.Flags().BoolVarP(&q.DryRun, "dry-run", "n", false, "only tell what would change")
+	cmd.Flags().BoolVar(&q.Replace, "replace", false, "where both have something, take the site's word")
+	return cmd
+}
+
+func newAccountSyncCommand() *cobra.Command {
+	var c connection
+	var q v1.SyncAccounts
+	cmd := &cobra.Command{
+		Use:   "sync SITE",
+		Short: "Make a site's accounting agree with the tree",
+		Long: `Make a site's accounting agree with the tree, with the site's account_command, and look whether it does. What the site has beyond the tree stays:
+--remove removes what the federation itself has made there, --remove-all whatever is not in the tree. The exit code is 1 if something
+could not be done.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Site = args[0]
+			resp, err := c.client().SyncAccounts(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			return printDrift(cmd, &c, resp, q.DryRun)
+		},
+	}
+	c.flags(cmd)
+	f := cmd.Flags()
+	f.BoolVarP(&q.DryRun, "dry-run", "n", false, "only print the differences, and the commands of sacctmgr that would be given")
+	f.BoolVar(&q.Remove, "remove", false, "remove what the federation has made there and does not have any more")
+	f.BoolVar(&q.RemoveAll, "remove-all", false, "remove whatever the federation does not have")
+	return cmd
+}
+
+func newAccountDriftCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "drift [SITE...]",
+		Short: "Show what the sites' accounting has otherwise than the tree",
+		Long:  "Show what the sites' accounting has otherwise than the tree. The exit code is 1 if a site could not be asked.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			resp, err := c.client().AccountDrift(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			return printDrift(cmd, &c, resp, false)
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func printDrift(cmd *cobra.Command, c *connection, d v1.AccountDrift, commands bool) error {
+	out := cmd.OutOrStdout()
+	failed := len(d.Errors) > 0
+	for _, e := range d.Errors {
+		fmt.Fprintln(cmd.ErrOrStderr(), e)
+	}
+	if c.json {
+		if err := printJSON(out, d); err != nil {
+			return err
+		}
+	} else {
+		if err := printDifferences(out, d.Differences); err != nil {
+			return err
+		}
+		for _, x := range d.Differences {
+			for _, words := range x.Commands {
+				if commands {
+					fmt.Fprintln(out, "sacctmgr -i "+strings.Join(words, " "))
+				}
+			}
+		}
+	}
+	for _, x := range d.Differences {
+		failed = failed || x.Error != ""
+	}
+	if failed {
+		return exitError(1)
+	}
+	return nil
+}
+
+func printDifferences(out io.Writer, all []v1.AccountDifference) error {
+	if len(all) == 0 {
+		fmt.Fprintln(out, "no differences")
+		return nil
+	}
+	t := newTable(out)
+	t.row("SITE", "WHAT", "NAME", "OPTION", "HERE", "THERE", "ERROR")
+	for _, d := range all {
+		t.row(d.Site, string(d.What), accounts.Key{Kind: d.Kind, Account: d.Account, Name: d.Name}.String(), d.Option, d.Ours, d.Theirs, d.Error)
+	}
+	return t.flush()
+}

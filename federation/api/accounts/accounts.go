@@ -1,0 +1,247 @@
+// Package accounts answers for the federation's account tree: it lists and edits it, and compares it with what the sites' accounting has. [Accounts] is all
+// there is.
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"fsub/federation"
+	"fsub/federation/accounts"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+)
+
+// Accounts answers for the account tree.
+type Accounts struct {
+	Books *accounts.Books // nil: there is no tree
+	// Sites are those whose accounting can be read.
+	Sites map[federation.SiteName]federation.AccountKeeper
+}
+
+var errNoBooks = &federation.SlurmError{Kind: federation.ErrInvalid, Text: "this daemon keeps no account tree", Alone: true}
+
+// List is GET /fed/v1/accounts. Of users, a caller sees himself and those of the accounts that he coordinates; an operator sees all.
+func (s *Accounts) List(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	if s.Books == nil {
+		return errNoBooks
+	}
+	tree, depth := s.Books.Tree(), map[string]int{}
+	for a, d := range tree.Accounts() {
+		depth[a.Name] = d
+	}
+	out := []v1.Account{}
+	for _, a := range tree.Records() {
+		if a.Kind == accounts.User && a.Name != c.Name && c.Role < identity.RoleOperator && !c.Coordinates(a.Account) {
+			continue
+		}
+		n := 0
+		if a.Kind == accounts.Account {
+			n = depth[a.Name]
+		}
+		out = append(out, v1.AccountOf(a, n))
+	}
+	return answer.JSON(w, out)
+}
+
+func read(w http.ResponseWriter, r *http.Request, into any) error {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(into); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	return nil
+}
+
+func editor(c identity.Caller) accounts.Editor {
+	role := c.Role.String()
+	if c.Role < identity.RoleOperator {
+		role = "Coordinator"
+	}
+	return accounts.Editor{Name: c.Name, Operator: c.Role >= identity.RoleOperator, UID: c.UID, Role: role, From: c.From}
+}
+
+// Edit is POST /fed/v1/accounts.
+func (s *Accounts) Edit(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	var q v1.EditAccounts
+	if err := read(w, r, &q); err != nil {
+		return err
+	}
+	edits := make([]accounts.Edit, len(q.Edits))
+	for i := range q.Edits {
+		edits[i] = q.Edits[i].Edit()
+	}
+	changes, err := s.edit(r.Context(), c, edits, q.Why, q.DryRun)
+	if err != nil {
+		return err
+	}
+	return answer.JSON(w, v1.EditAccountsResponse{Changes: changes})
+}
+
+func (s *Accounts) edit(ctx context.Context, c identity.Caller, edits []accounts.Edit, why string, dry bool) ([]v1.AccountChange, error) {
+	if s.Books == nil {
+		return nil, errNoBooks
+	}
+	changes, err := s.Books.Edit(ctx, editor(c), edits, why, dry)
+	var denied *accounts.DeniedError
+	switch {
+	case errors.As(err, &denied):
+		return nil, &federation.SlurmError{Kind: federation.ErrDenied, Text: denied.Text, Alone: true}
+	case errors.Is(err, federation.ErrUnavailable):
+		return nil, refusal.OfStore(err, refusal.TimedOut)
+	case err != nil:
+		return nil, &federation.SlurmError{Kind: federation.ErrInvalid, Text: err.Error(), Alone: true}
+	}
+	out := make([]v1.AccountChange, len(changes))
+	for i := range changes {
+		k := &changes[i]
+		out[i] = v1.AccountChange{Kind: k.Kind, Account: k.Account, Name: k.Name, Verb: k.Verb(), Before: k.Before.Text(), After: k.After.Text()}
+	}
+	return out, nil
+}
+
+// site is the accounting of a site, as it is now.
+func (s *Accounts) site(ctx context.Context, name string) (federation.AccountKeeper, *accounts.Import, error) {
+	if s.Books == nil {
+		return nil, nil, errNoBooks
+	}
+	keeper := s.Sites[federation.SiteName(name)]
+	if keeper == nil {
+		return nil, nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q with an accounting of its own is known; see: fed site list", name), Alone: true}
+	}
+	at, err := keeper.ReadAccounts(ctx)
+	if err != nil {
+		return nil, nil, &federation.SlurmError{Kind: kindOf(err), Text: err.Error(), Alone: true}
+	}
+	return keeper, at, nil
+}
+
+func kindOf(err error) error {
+	for _, kind := range []error{federation.ErrDenied, federation.ErrInvalid, federation.ErrUnavailable, federation.ErrNotFound} {
+		if errors.Is(err, kind) {
+			return kind
+		}
+	}
+	return federation.ErrConflict
+}
+
+// Import is POST /fed/v1/accounts/import.
+func (s *Accounts) Import(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	var q v1.ImportAccounts
+	if err := read(w, r, &q); err != nil {
+		return err
+	}
+	_, at, err := s.site(r.Context(), q.Site)
+	if err != nil {
+		return err
+	}
+	edits, left := s.Books.Tree().Take(at, q.Site, q.Replace)
+	changes, err := s.edit(r.Context(), c, edits, "import from "+q.Site, q.DryRun)
+	if err != nil {
+		return err
+	}
+	resp := v1.EditAccountsResponse{Changes: changes, Skipped: at.Skipped}
+	for i := range left {
+		resp.Left = append(resp.Left, v1.AccountDifferenceOf(q.Site, &left[i]))
+	}
+	return answer.JSON(w, resp)
+}
+
+// Sync is POST /fed/v1/accounts/sync. What it answers are the differences that there were; each that could not be mended has its error.
+func (s *Accounts) Sync(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	var q v1.SyncAccounts
+	if err := read(w, r, &q); err != nil {
+		return err
+	}
+	ctx := r.Context()
+	keeper, at, err := s.site(ctx, q.Site)
+	if err != nil {
+		return err
+	}
+	made, err := s.Books.MadeAt(ctx, q.Site)
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	drop := func(k accounts.Key) bool { return q.RemoveAll || q.Remove && made[k] }
+	found := s.Books.Tree().Compare(at, drop)
+	out := v1.AccountDrift{Differences: make([]v1.AccountDifference, len(found))}
+	for i := range found {
+		out.Differences[i] = v1.AccountDifferenceOf(q.Site, &found[i])
+	}
+	if q.DryRun {
+		return answer.JSON(w, out)
+	}
+	for i := range found {
+		if err := s.mend(ctx, keeper, q.Site, &found[i], made); err != nil {
+			out.Differences[i].Error = err.Error()
+		}
+	}
+	if slices.ContainsFunc(found, func(d accounts.Difference) bool { return len(d.Commands) > 0 }) {
+		if err := s.readBack(ctx, keeper, drop, found, out.Differences); err != nil {
+			out.Errors = append(out.Errors, fmt.Sprintf("it was told, and does not show what it has made of it: %v", err))
+		}
+	}
+	return answer.JSON(w, out)
+}
+
+// mend carries out the commands of a difference. That the federation makes something is written down before.
+func (s *Accounts) mend(ctx context.Context, keeper federation.AccountKeeper, site string, d *accounts.Difference, made map[accounts.Key]bool) error {
+	if d.What == accounts.Missing {
+		if err := s.Books.SetMadeAt(ctx, site, d.Key, true); err != nil {
+			return err
+		}
+	}
+	for _, command := range d.Commands {
+		if err := keeper.Sacctmgr(ctx, command); err != nil {
+			return err
+		}
+	}
+	if d.What == accounts.Extra && len(d.Commands) > 0 && made[d.Key] {
+		return s.Books.SetMadeAt(ctx, site, d.Key, false)
+	}
+	return nil
+}
+
+// readBack looks at what has become of the differences: an accounting may answer well and do nothing.
+func (s *Accounts) readBack(ctx context.Context, keeper federation.AccountKeeper, drop func(accounts.Key) bool, found []accounts.Difference, out []v1.AccountDifference) error {
+	at, err := keeper.ReadAccounts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, still := range s.Books.Tree().Compare(at, drop) {
+		for i := range found {
+			if d := &found[i]; d.Key == still.Key && d.Option == still.Option && len(d.Commands) > 0 && out[i].Error == "" {
+				out[i].Error = "the site was told, and still has it so: " + still.Theirs
+			}
+		}
+	}
+	return nil
+}
+
+// Drift is GET /fed/v1/accounts/drift: the differences of the sites that the query names, of all if it names none.
+func (s *Accounts) Drift(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	sites := r.URL.Query()["site"]
+	if len(sites) == 0 {
+		for _, name := range slices.Sorted(maps.Keys(s.Sites)) {
+			sites = append(sites, string(name))
+		}
+	}
+	out := v1.AccountDrift{Differences: []v1.AccountDifference{}}
+	for _, name := range sites {
+		_, at, err := s.site(r.Context(), name)
+		if err != nil {
+			out.Errors = append(out.Errors, name+": "+err.Error())
+			continue
+		}
+		found := s.Books.Tree().Compare(at, func(accounts.Key) bool { return false })
+		for i := range found {
+			out.Differences = append(out.Differences, v1.AccountDifferenceOf(name, &found[i]))
+		}
+	}
+	return answer.JSON(w, out)
+}

@@ -1,0 +1,134 @@
+package api_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/accounts"
+	"fsub/federation/api"
+	accountapi "fsub/federation/api/accounts"
+	"fsub/federation/api/apitest"
+	v1 "fsub/federation/api/v1"
+)
+
+// treeStore keeps an account tree in memory.
+type treeStore struct{ made map[accounts.Key]bool }
+
+func (s *treeStore) AccountRecords(context.Context) ([]accounts.Record, error) { return nil, nil }
+func (s *treeStore) WriteAccounts(context.Context, []accounts.Change, accounts.Editor, time.Time, string) error {
+	return nil
+}
+func (s *treeStore) MadeAt(context.Context, string) (map[accounts.Key]bool, error) {
+	return s.made, nil
+}
+func (s *treeStore) SetMadeAt(_ context.Context, _ string, k accounts.Key, made bool) error {
+	s.made[k] = made
+	return nil
+}
+
+// keeper is a site's accounting that answers well, and does what it is told only if obeys is set.
+type keeper struct {
+	obeys bool
+	told  []string
+	at    accounts.Import
+	tree  func() *accounts.Tree
+}
+
+func (k *keeper) ReadAccounts(context.Context) (*accounts.Import, error) {
+	at := k.at
+	if k.obeys && len(k.told) > 0 {
+		for _, r := range k.tree().Records() {
+			at.Records = append(at.Records, *r)
+		}
+	}
+	return &at, nil
+}
+
+func (k *keeper) Sacctmgr(_ context.Context, words []string) error {
+	k.told = append(k.told, strings.Join(words, " "))
+	return nil
+}
+
+func startWithTree(t *testing.T) (*apitest.Daemon, *accounts.Books, *keeper) {
+	books, err := accounts.Open(t.Context(), &treeStore{made: map[accounts.Key]bool{}}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = books.Edit(t.Context(), accounts.Editor{Name: "root", Operator: true}, []accounts.Edit{
+		{Op: accounts.Add, Key: accounts.AccountKey("physics"), AddCoordinators: []string{"bob"}},
+		{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")},
+		{Op: accounts.Add, Key: accounts.AccountKey("vision")},
+		{Op: accounts.Add, Key: accounts.UserKey("vision", "olga")},
+	}, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := &keeper{tree: books.Tree, at: accounts.Import{Cluster: "alpha", Limits: true}}
+	d := apitest.Start(t, api.Config{Users: testUsers, Operators: []string{"olga"}, Coordinators: books,
+		Accounts: accountapi.Accounts{Books: books, Sites: map[federation.SiteName]federation.AccountKeeper{"alpha": site}}})
+	return d, books, site
+}
+
+// A coordinator sees and changes what stands below him, and nothing else.
+func TestCoordinatorsAndTheTree(t *testing.T) {
+	d, books, _ := startWithTree(t)
+	for uid, want := range map[uint32]string{alice: "alice", bob: "alice", olga: "alice olga", 0: "alice olga"} {
+		var all []v1.Account
+		if code := as(t, uid, d.Socket, "GET", "/fed/v1/accounts", nil, &all); code != 200 {
+			t.Fatalf("status %d", code)
+		}
+		var users []string
+		for _, a := range all {
+			if a.Kind == accounts.User {
+				users = append(users, a.Name)
+			}
+		}
+		if got := strings.Join(users, " "); got != want {
+			t.Errorf("%s sees %q, want %q", testUsers[uid], got, want)
+		}
+	}
+	edit := func(account, user, option string) v1.EditAccounts {
+		return v1.EditAccounts{Edits: []v1.AccountEdit{{Op: accounts.Modify, Kind: accounts.User, Account: account, Name: user, Set: map[string]string{option: "5"}}}}
+	}
+	for _, c := range []struct {
+		uid  uint32
+		q    v1.EditAccounts
+		want int
+	}{
+		{bob, edit("physics", "alice", "Fairshare"), 200}, {bob, edit("vision", "olga", "Fairshare"), 403}, {bob, edit("physics", "alice", "MaxJobs"), 403},
+		{alice, edit("physics", "alice", "Fairshare"), 403}, {olga, edit("physics", "alice", "MaxJobs"), 200},
+	} {
+		if code := as(t, c.uid, d.Socket, "POST", "/fed/v1/accounts", c.q, nil); code != c.want {
+			t.Errorf("%s: %+v: status %d, want %d", testUsers[c.uid], c.q.Edits, code, c.want)
+		}
+	}
+	if got := books.Tree().Get(accounts.UserKey("physics", "alice")).Text(); got != "DefaultAccount=physics Fairshare=5 MaxJobs=5" {
+		t.Error(got)
+	}
+	for _, path := range []string{"/fed/v1/accounts/sync", "/fed/v1/accounts/import"} {
+		if code := as(t, bob, d.Socket, "POST", path, v1.SyncAccounts{Site: "alpha"}, nil); code != 403 {
+			t.Errorf("bob at %s: status %d", path, code)
+		}
+	}
+}
+
+// A site that answers well and does nothing is found out; a dry run tells it nothing.
+func TestSyncReadsBack(t *testing.T) {
+	d, _, site := startWithTree(t)
+	var out v1.AccountDrift
+	if code := as(t, 0, d.Socket, "POST", "/fed/v1/accounts/sync", v1.SyncAccounts{Site: "alpha", DryRun: true}, &out); code != 200 || len(out.Differences) != 4 || len(site.told) != 0 {
+		t.Fatalf("dry run: status %d, %+v, told %q", code, out, site.told)
+	}
+	as(t, 0, d.Socket, "POST", "/fed/v1/accounts/sync", v1.SyncAccounts{Site: "alpha"}, &out)
+	if len(site.told) != 5 || out.Differences[0].Error == "" {
+		t.Errorf("a site that does nothing: %q, %+v", site.told, out.Differences)
+	}
+	site.obeys, out = true, v1.AccountDrift{}
+	as(t, 0, d.Socket, "GET", "/fed/v1/accounts/drift", nil, &out)
+	if len(out.Differences) != 0 {
+		t.Errorf("drift of an equal site: %+v", out.Differences)
+	}
+}

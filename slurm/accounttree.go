@@ -1,0 +1,211 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/accounting/fairtree"
+	"fsub/federation"
+	"fsub/federation/accounts"
+	"fsub/sbatch"
+)
+
+var _ federation.AccountKeeper = (*Driver)(nil)
+
+// ReadAccounts implements [federation.AccountKeeper]: by sacctmgr where it is configured, else by slurmrestd, which is asked for accounts, users and
+// shares only.
+func (d *Driver) ReadAccounts(ctx context.Context) (*accounts.Import, error) {
+	at := &accounts.Import{Cluster: d.clusterName(ctx), Limits: len(d.cfg.AccountCommand) > 0}
+	if at.Cluster == "" && at.Limits {
+		return nil, fmt.Errorf("site %s: %w: it does not tell the name of its cluster", d.cfg.Name, federation.ErrUnavailable)
+	}
+	if at.Limits {
+		return at, d.askSacctmgr(ctx, at)
+	}
+	known, err := d.readAssociations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	add := func(k accounts.Key, parent string, isDefault bool, shares int64) {
+		set := accounts.Settings{}
+		switch {
+		case shares == int64(fairtree.UseParent):
+			set["Fairshare"] = "parent"
+		case shares != 1:
+			set["Fairshare"] = strconv.FormatInt(shares, 10)
+		}
+		at.Records = append(at.Records, accounts.Record{Key: k, Parent: parent, Default: isDefault, Set: set})
+	}
+	for _, a := range known.accounts {
+		add(accounts.AccountKey(a.Name), a.Parent, false, a.Shares)
+	}
+	for user, list := range known.list {
+		for _, a := range list {
+			if a.Partition != "" {
+				at.Skipped = append(at.Skipped, fmt.Sprintf("user %s of account %s in partition %s", user, a.Account, a.Partition))
+				continue
+			}
+			add(accounts.UserKey(a.Account, user), "", a.Default, a.Shares)
+		}
+	}
+	return at, nil
+}
+
+// What is asked of sacctmgr, and the options that its columns are. It calls some by other names than those that it takes.
+var (
+	associationOptions = []string{"Fairshare", "GrpJobs", "GrpSubmitJobs", "GrpTRES", "GrpTRESMins", "GrpTRESRunMins", "GrpWall", "MaxJobs", "MaxSubmitJobs", "MaxTRES",
+		"MaxTRESMins", "MaxWall", "QOS", "DefaultQOS"}
+	associationColumns = "fairshare,grpjobs,grpsubmit,grptres,grptresmins,grptresrunmins,grpwall,maxjobs,maxsubmit,maxtres,maxtresmins,maxwall,qos,defaultqos"
+	qosOptions         = []string{"Priority", "UsageFactor", "Preempt", "PreemptMode", "GraceTime", "Flags", "GrpJobs", "GrpSubmitJobs", "GrpTRES", "GrpTRESMins",
+		"GrpTRESRunMins", "GrpWall", "MaxTRES", "MaxTRESMins", "MaxWall", "MaxTRESPerUser", "MaxTRESPerAccount", "MaxJobsPerUser", "MaxJobsPerAccount",
+		"MaxSubmitJobsPerUser", "MaxSubmitJobsPerAccount"}
+	qosColumns = "priority,usagefactor,preempt,preemptmode,gracetime,flags,grpjobs,grpsubmit,grptres,grptresmins,grptresrunmins,grpwall,maxtres,maxtresmins,maxwall," +
+		"maxtrespu,maxtrespa,maxjobspu,maxjobspa,maxsubmitpu,maxsubmitpa"
+)
+
+func (d *Driver) askSacctmgr(ctx context.Context, at *accounts.Import) error {
+	defaults := map[string]string{}
+	if err := d.show(ctx, 2, func(f []string) { defaults[f[0]] = f[1] }, "user", "format=user,defaultaccount"); err != nil {
+		return err
+	}
+	type about struct {
+		set          accounts.Settings
+		coordinators []string
+	}
+	of := map[string]about{}
+	err := d.show(ctx, 4, func(f []string) {
+		a := about{set: accounts.Settings{"Description": f[1], "Organization": f[2]}}
+		if f[3] != "" {
+			a.coordinators = slices.Sorted(slices.Values(strings.Split(f[3], ",")))
+		}
+		of[f[0]] = a
+	}, "account", "withcoord", "format=account,descr,org,coord")
+	if err != nil {
+		return err
+	}
+	err = d.show(ctx, 1+len(qosOptions), func(f []string) {
+		at.Records = append(at.Records, accounts.Record{Key: accounts.QOSKey(f[0]), Set: settings(at, accounts.QOSKey(f[0]), qosOptions, f[1:])})
+	}, "qos", "format=name,"+qosColumns)
+	if err != nil {
+		return err
+	}
+	return d.show(ctx, 4+len(associationOptions), func(f []string) {
+		account, user, partition, parent := f[0], f[1], f[2], f[3]
+		switch {
+		case partition != "":
+			at.Skipped = append(at.Skipped, fmt.Sprintf("user %s of account %s in partition %s", user, account, partition))
+		case user != "":
+			k := accounts.UserKey(account, user)
+			at.Records = append(at.Records, accounts.Record{Key: k, Default: defaults[user] == account, Set: settings(at, k, associationOptions, f[4:])})
+		default:
+			k := accounts.AccountKey(account)
+			r := accounts.Record{Key: k, Parent: parent, Coordinators: of[account].coordinators, Set: settings(at, k, associationOptions, f[4:])}
+			for option, value := range of[account].set {
+				if value != "" && value != account && account != accounts.Root { // sacctmgr takes the name for what is not said
+					r.Set[option] = value
+				}
+			}
+			at.Records = append(at.Records, r)
+		}
+	}, "association", "where", "cluster="+at.Cluster, "WOPLimits", "format=account,user,partition,parentname,"+associationColumns)
+}
+
+// settings reads columns of sacctmgr. What cannot be read is told.
+func settings(at *accounts.Import, k accounts.Key, options, columns []string) accounts.Settings {
+	out := accounts.Settings{}
+	for i, name := range options {
+		value := columns[i]
+		if name == "GraceTime" {
+			if d, ok := sbatch.TimeLimit(value); ok && strings.Contains(value, ":") && d != sbatch.Unlimited {
+				value = strconv.Itoa(int(graceSeconds(value) / time.Second))
+			}
+		}
+		o, err := accounts.OptionOf(k.Kind, name)
+		if err == nil {
+			value, err = o.Value("", value)
+		}
+		switch {
+		case err != nil:
+			at.Skipped = append(at.Skipped, fmt.Sprintf("%s: %s=%s: %v", k, name, columns[i], err))
+		case value == "", name == "Fairshare" && value == "1", name == "UsageFactor" && value == "1", name == "PreemptMode" && value == "cluster",
+			(name == "Priority" || name == "GraceTime") && value == "0":
+		default:
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// graceSeconds reads [D-]HH:MM:SS to the second: limits of jobs are rounded up to minutes.
+func graceSeconds(s string) (d time.Duration) {
+	days, clock, found := strings.Cut(s, "-")
+	if !found {
+		days, clock = "0", s
+	}
+	n, _ := strconv.Atoi(days)
+	d = time.Duration(n) * 24 * time.Hour
+	unit := time.Hour
+	for part := range strings.SplitSeq(clock, ":") {
+		n, _ := strconv.Atoi(part)
+		d += time.Duration(n) * unit
+		unit /= 60
+	}
+	return d
+}
+
+// show has sacctmgr list something, and calls take with the fields of each line.
+func (d *Driver) show(ctx context.Context, fields int, take func([]string), words ...string) error {
+	out, err := d.sacctmgr(ctx, append([]string{"-nP", "show"}, words...))
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out) {
+		f := strings.Split(strings.TrimRight(line, "\n"), "|")
+		if len(f) != fields {
+			return fmt.Errorf("site %s: %w: account_command show %s: %q has %d fields, not %d", d.cfg.Name, federation.ErrUnavailable, words[0], line, len(f), fields)
+		}
+		take(f)
+	}
+	return nil
+}
+
+// Sacctmgr implements [federation.AccountKeeper] by the configured command.
+func (d *Driver) Sacctmgr(ctx context.Context, words []string) error {
+	if len(d.cfg.AccountCommand) == 0 {
+		return fmt.Errorf("site %s: %w: its accounting cannot be changed from here: set account_command in the site's configuration", d.cfg.Name, federation.ErrInvalid)
+	}
+	out, err := d.sacctmgr(ctx, append([]string{"-i"}, words...))
+	if err != nil && (strings.Contains(out, "Nothing new added") || strings.Contains(out, "Nothing modified") || strings.Contains(out, "Nothing deleted")) {
+		return nil
+	}
+	return err
+}
+
+// sacctmgr runs the command and returns what it has said on stdout.
+func (d *Driver) sacctmgr(ctx context.Context, words []string) (string, error) {
+	if err := d.c.budget.Wait(ctx); err != nil {
+		return "", fmt.Errorf("%w: waiting for the RPC budget: %v", federation.ErrUnavailable, err)
+	}
+	var stdout, stderr strings.Builder
+	cmd := exec.CommandContext(ctx, d.cfg.AccountCommand[0], append(slices.Clone(d.cfg.AccountCommand[1:]), words...)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if err == nil {
+		return stdout.String(), nil
+	}
+	said, kind := strings.TrimSpace(stdout.String()+stderr.String()), federation.ErrConflict
+	var exit *exec.ExitError
+	switch {
+	case !errors.As(err, &exit) || ctx.Err() != nil || exit.ExitCode() == 255 || strings.Contains(said, "Problem talking to the database"):
+		kind = federation.ErrUnavailable
+	case strings.Contains(said, "privilege") || strings.Contains(said, "denied"):
+		kind = federation.ErrDenied
+	}
+	return said, fmt.Errorf("site %s: %w: sacctmgr %s: %v: %s", d.cfg.Name, kind, strings.Join(words, " "), err, said)
+}
