@@ -18,6 +18,7 @@ import (
 	"fsub/accounting"
 	"fsub/cloud/container"
 	"fsub/federation"
+	"fsub/federation/health"
 	"fsub/federation/place"
 )
 
@@ -124,6 +125,10 @@ type SiteConfig struct {
 	// Program, with its first arguments, that does what sacctmgr does at the site, as an administrator: the words of
 	// sacctmgr are added. "fed account sync" and "fed account import" use it; without it, import reads no limits.
 	AccountCommand []string `yaml:"account_command,omitempty"`
+	// Kinds of drains that the site's slurmctld sets by itself and never ends, which the daemon ends once it
+	// is proven that their cause is gone: registration, duplicate, reboot, silence. [registration, duplicate]
+	// if not set; [none]: none. docs/nodes.md says what proves what.
+	Lift []health.Lift `yaml:"lift,omitempty"`
 	// The site does not enforce accounts.
 	NoAssociations bool `yaml:"no_associations,omitempty"`
 	// Most calls of slurmrestd per second. 200 if not set.

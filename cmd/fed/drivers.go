@@ -32,7 +32,7 @@ func openSites(ctx context.Context, c Config, rented *clouds, st federation.Pool
 			users[name] = federation.SiteUser{Name: u.Name, UID: u.UID, GID: u.GID}
 		}
 		out = append(out, controller.Site{Name: s.Name, Driver: d, Prices: s.Prices, Speed: s.Speed, Backlog: s.Backlog, Users: users,
-			FileSystems: s.FileSystems, Options: s.options()})
+			Lifts: s.lifts(), FileSystems: s.FileSystems, Options: s.options()})
 	}
 	return out, nil
 }

@@ -25,7 +25,7 @@ func newEventsCommand() *cobra.Command {
 		Short: "What has happened: jobs submitted, bound, started, requeued and ended, requests, sites drained; one line each",
 		Long: `Each line tells one thing that happened, in the order in which it was written down: submit, bind (to a site), start, suspend,
 resume, requeue and end of a job; request, what a user asked to be done with it; active, inactive and drain of a site; node-drain and
-node-resume, what an operator wants of a node; node, that its site shows it in another state.
+node-resume, what an operator wants of a node; node-reboot, and node-lift, the end of a drain that slurmctld has left behind; node, that its site shows it in another state.
 
 The daemon keeps the last million changes, for a week at most.`,
 		Args: cobra.NoArgs,

@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"fsub/federation"
+	"fsub/federation/health"
 )
 
 // Directories is a list of absolute paths, or the one word "none" for the empty list. nil is not set.
@@ -71,6 +72,11 @@ func (s *SiteConfig) checkOffered() error {
 	if s.Scratch != "" && (!path.IsAbs(s.Scratch) || path.Clean(s.Scratch) != s.Scratch || strings.ContainsAny(s.Scratch, "%\\\n")) {
 		return fmt.Errorf("scratch: invalid path %q: want an absolute path of a directory", s.Scratch)
 	}
+	for _, l := range s.Lift {
+		if !slices.Contains(health.Lifts, l) && (l != liftNone || len(s.Lift) > 1) {
+			return fmt.Errorf("lift: unknown kind %q: choose from %s, or write [none]", l, strings.Trim(fmt.Sprint(health.Lifts), "[]"))
+		}
+	}
 	if err := s.checkContainers(); err != nil {
 		return err
 	}
@@ -101,4 +107,18 @@ func (s *SiteConfig) options() []federation.PluginOption {
 		out = append(out, federation.PluginOption{Name: o.Name, Short: o.Short, Value: o.Value, Plugin: o.Plugin})
 	}
 	return out
+}
+
+// liftNone is for [SiteConfig.Lift]: no drain is lifted.
+const liftNone = "none"
+
+// lifts are the kinds of slurmctld's drains that are ended here once their cause is gone.
+func (s *SiteConfig) lifts() []health.Lift {
+	switch {
+	case s.rented() || slices.Contains(s.Lift, liftNone): // rented machines have no slurmctld
+		return nil
+	case s.Lift == nil:
+		return health.SafeLifts
+	}
+	return s.Lift
 }

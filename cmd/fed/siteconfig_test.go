@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -58,6 +59,27 @@ func TestSiteOffers(t *testing.T) {
 	} {
 		if _, err := read(keys); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %s", keys, err, says)
+		}
+	}
+}
+
+func TestSiteLifts(t *testing.T) {
+	for keys, want := range map[string]string{
+		"":                      "[registration duplicate]",
+		"lift: [none]":          "[]",
+		"lift: [reboot]":        "[reboot]",
+		"lift: [none, silence]": `lift: unknown kind "none"`,
+		"lift: [all]":           `lift: unknown kind "all": choose from registration duplicate reboot silence, or write [none]`,
+	} {
+		c, err := parseConfig([]byte("sites:\n- {name: a, url: http://a:1, key_file: k, " + keys + "}"))
+		if err != nil {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", keys, err)
+			}
+			continue
+		}
+		if got := fmt.Sprint(c.Sites[0].lifts()); got != want {
+			t.Errorf("%s: %s, want %s", keys, got, want)
 		}
 	}
 }

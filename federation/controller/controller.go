@@ -55,6 +55,8 @@ type Site struct {
 	Speed   map[string]float64
 	Backlog int
 	Users   map[string]federation.SiteUser
+	// Lifts are the kinds of slurmctld's drains that are ended here once their cause is gone.
+	Lifts []health.Lift
 	// FileSystems and Options are as in federation.Site.
 	FileSystems []string
 	Options     []federation.PluginOption

@@ -29,6 +29,7 @@ type siteNodes struct {
 	raw    *federation.Observation // the last good look, without what is only wanted
 	last   map[string]nodeState    // what the history has of each node
 	mended bool                    // nothing is to be done by this look
+	lifting
 
 	calling  bool
 	fresh    time.Time // a look that began before may not show what was done
@@ -70,6 +71,9 @@ func (c *nodes) of(site federation.SiteName) *siteNodes {
 	n := c.bySite[site]
 	if n == nil {
 		n = &siteNodes{wanted: map[string]*federation.NodeRecord{}, last: map[string]nodeState{}, put: map[string]putAside{}, requeued: map[jobTask]int{}}
+		if s := c.byName[site]; s != nil {
+			n.lifting = newLifting(s.lifts)
+		}
 		c.bySite[site] = n
 	}
 	return n
@@ -88,6 +92,9 @@ func (c *nodes) load(ctx context.Context, begin bool) error {
 		}
 		for _, e := range events {
 			c.of(e.Node.Site).last[e.Node.Name] = stateOf(e.To, e.Why)
+		}
+		if err := c.loadLifts(ctx); err != nil {
+			return err
 		}
 	}
 	c.take(records)
@@ -185,6 +192,9 @@ func (c *nodes) history(s *site, o *federation.Observation) {
 			if e.Who, e.Why = r.Owner, "resumed"; r.Wish == federation.WishDrain {
 				e.Why = "the drain was until " + r.Until.UTC().Format(time.RFC3339)
 			}
+		case n.shown[node.Name] && is.word == "UP":
+			e.Who, e.Why = federation.DaemonActor.User, "lifted: "+was.reason
+			delete(n.shown, node.Name)
 		case by == health.Slurmctld || by == health.Silence:
 			e.Who = "slurmctld"
 		case node.Info != nil && is.reason != "":
@@ -199,7 +209,7 @@ func (c *nodes) reconcile() {
 	now := c.now()
 	for _, s := range c.sites {
 		n := c.bySite[s.Name]
-		if n == nil || len(n.wanted) == 0 {
+		if n == nil || len(n.wanted) == 0 && len(n.kinds) == 0 {
 			continue
 		}
 		if !n.until.IsZero() && !now.Before(n.until) {
@@ -218,11 +228,17 @@ func (c *nodes) mend(s *site, n *siteNodes) {
 	byText := map[string][]string{}
 	var resume []string
 	empty := map[string]*federation.NodeRecord{} // drained nodes that are to be rid of their jobs
+	stale := map[string]lift{}                   // nodes whose drain has outlived its cause
 	n.mended = true
 	for i := range n.raw.Nodes {
 		node := &n.raw.Nodes[i]
 		r := n.wanted[node.Name]
 		wish := r.Wants(now)
+		if wish != federation.WishDrain && len(n.kinds) > 0 {
+			if f, ok := n.look(node, n.raw.SlurmUser, now); ok {
+				stale[node.Name] = f
+			}
+		}
 		if wish == "" {
 			continue
 		}
@@ -254,6 +270,8 @@ func (c *nodes) mend(s *site, n *siteNodes) {
 	}
 	if len(order.Nodes) > 0 {
 		c.tell(s, n, order)
+	} else {
+		c.lift(s, n, stale)
 	}
 	if len(empty) > 0 {
 		c.requeue(s, n, empty)
@@ -277,6 +295,9 @@ func (c *nodes) tell(s *site, n *siteNodes, o federation.NodeOrder) {
 // takeSet takes in what a site said to an order. Whether it was of use the next look tells.
 func (c *nodes) takeSet(s *site, r nodesSet) {
 	n, now := c.of(s.Name), c.now()
+	if r.order.Wish == federation.WishResume && r.order.Text != "" {
+		c.notLifted(s, n, r)
+	}
 	again := n.trouble != nil && r.err != nil && n.trouble.Error() == r.err.Error()
 	n.calling, n.fresh, n.trouble = false, now, r.err
 	if r.err != nil {

@@ -21,6 +21,7 @@ type hall struct {
 	orders  []federation.NodeOrder
 	refuse  error // what SetNodes fails with
 	left    map[string]error
+	info    federation.NodeInfo // of all nodes
 }
 
 func (h *hall) Abilities() federation.Abilities { return federation.Abilities{Requeue: h, Nodes: h} }
@@ -34,8 +35,10 @@ func (h *hall) Observe(ctx context.Context) (*federation.Observation, error) {
 		n := &o.Nodes[i]
 		n.State = append(n.State, h.states[n.Name]...)
 		n.Reason = h.reasons[n.Name]
-		n.Info = &federation.NodeInfo{ReasonUser: "root"}
+		info := h.info
+		n.Info = &info
 	}
+	o.SlurmUser = "slurm"
 	return o, nil
 }
 
@@ -79,7 +82,7 @@ func (h *hall) is(t *testing.T, name, reason string, flags ...string) {
 }
 
 func (b *bench) makeHall() *hall {
-	h := &hall{able: &able{fakeSite: b.cheap}, states: map[string][]string{}, reasons: map[string]string{}}
+	h := &hall{able: &able{fakeSite: b.cheap}, states: map[string][]string{}, reasons: map[string]string{}, info: federation.NodeInfo{ReasonUser: "root"}}
 	b.drive(h)
 	return h
 }

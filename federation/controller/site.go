@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/health"
 )
 
 // site is one member of the federation with what the controller alone knows of it.
@@ -13,7 +14,8 @@ type site struct {
 	federation.Site
 	driver federation.Driver
 	can    federation.Abilities // of it
-	slots  chan struct{}        // bounds the submissions that are under way at once
+	lifts  []health.Lift
+	slots  chan struct{} // bounds the submissions that are under way at once
 
 	observing, polling      bool
 	nextObserve, nextPoll   time.Time

@@ -66,7 +66,7 @@ func (c *watch) unreached(s *site, err error) {
 
 func (c *watch) addSites() {
 	for _, sc := range c.cfg.Sites {
-		s := &site{driver: sc.Driver, can: federation.AbilitiesOf(sc.Driver), slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
+		s := &site{driver: sc.Driver, can: federation.AbilitiesOf(sc.Driver), lifts: sc.Lifts, slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
 		s.Site = federation.Site{
 			Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed,
 			Backlog: sc.Backlog, Users: sc.Users, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),
