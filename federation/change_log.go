@@ -34,6 +34,7 @@ type Change struct {
 	Node   *NodeEvent // of ChangeNodeEvent
 	// Finding is of ChangeFinding.
 	Finding *HealthFinding
+	Of     *SiteEvent // of ChangeSiteEvent
 }
 
 // ChangeKind says what kind of record has changed.
@@ -55,6 +56,10 @@ const (
 	ChangeAudit     ChangeKind = "audit"   // a new entry of the audit log. State is its verb
 	ChangeHealth    ChangeKind = "health"  // a [HealthRecord], of the kind that State tells
 	ChangeFinding   ChangeKind = "finding" // new always; nothing but Job and Finding is set
+	// ChangeSiteEvent tells that a condition of a site has begun or ended; nothing but Of is set.
+	ChangeSiteEvent ChangeKind = "site-event"
+	// ChangeMaintenance: something was planned at a site, or taken back.
+	ChangeMaintenance ChangeKind = "maintenance"
 	// ChangeMove is not a record: it tells that a job went from one state to another.
 	ChangeMove ChangeKind = "move"
 )

@@ -8,14 +8,19 @@ import (
 	"fsub/topology"
 )
 
-// FedState is a site's standing in the federation, in Slurm's words. Only an ACTIVE site gets new jobs; a
-// DRAIN site keeps those that it has.
+// FedState is a site's standing in the federation, in the words of Slurm's federations. Only an ACTIVE site gets new jobs.
 type FedState string
 
 const (
-	FedActive   FedState = "ACTIVE"
+	FedActive FedState = "ACTIVE"
+	// FedInactive: no jobs are accepted or scheduled. What runs there goes on.
 	FedInactive FedState = "INACTIVE"
-	FedDrain    FedState = "DRAIN"
+	// FedDrain: no new jobs are accepted. Those that it has run or wait there to their end.
+	FedDrain FedState = "DRAIN"
+	// FedDrainRemove is DRAIN, and when the last job has ended the site leaves the federation.
+	FedDrainRemove FedState = "DRAIN+REMOVE"
+	// FedRemoved: it has left. Its history stays.
+	FedRemoved FedState = "REMOVED"
 )
 
 // Mode is how a site carries federated job IDs. Pinned: the site runs the job under the federated ID itself.
@@ -53,6 +58,9 @@ type Observation struct {
 
 	// SlurmUser is the site's user that slurmctld runs as; "": not known. It and root may use partitions that are RootOnly.
 	SlurmUser string
+
+	// Accounting is why the site's accounting does not answer; "": it does, or there is none.
+	Accounting string
 
 	// NoSlurm: the site is a pool of machines without a slurmctld of its own.
 	NoSlurm bool
@@ -226,6 +234,9 @@ type Site struct {
 	Denied     bool         // it answers and refuses our token: until an operator acts it runs nothing
 	Error      string       // why not
 	ErrorSince time.Time
+	NextTry    time.Time   // while it does not answer: when it is asked again
+	Lost       time.Time   // see SiteRecord
+	Conditions []Condition // what is wrong with it, the worst first. It is replaced, not changed
 
 	// Limited are users who have as many jobs at the site as may be submitted. It is replaced, not changed.
 	Limited []Limited

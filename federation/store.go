@@ -57,7 +57,7 @@ type Store interface {
 	Changes(ctx context.Context, after LogMark, limit int) (ChangeLog, error)
 
 	// SiteState and SetSiteState keep what operators said of a site: its FedState and why. With a change goes what the audit log is to
-	// say of it.
+	// say of it. What was said goes into the site's history too.
 	SiteState(ctx context.Context) (map[SiteName]SiteRecord, error)
 	SetSiteState(ctx context.Context, r SiteRecord, audit ...AuditEntry) error
 
@@ -146,6 +146,7 @@ type Batch struct {
 
 	Nodes      []NodeRecord // written over what is there; of several for one node the last counts
 	NodeEvents []NodeEvent
+	SiteEvents []SiteEvent
 
 	Audit    []AuditEntry   // appended to the [AuditLog]; Seq is the store's to give
 	Health   []HealthRecord // written over what is there
@@ -154,14 +155,5 @@ type Batch struct {
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done)+len(b.Moves)+len(b.Nodes)+len(b.NodeEvents)+len(b.Audit)+len(b.Health)+len(b.Findings) == 0
-}
-
-// SiteRecord is what operators said of a site.
-type SiteRecord struct {
-	Name   SiteName
-	State  FedState
-	Reason string
-	By     string
-	At     time.Time
+	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done)+len(b.Moves)+len(b.Nodes)+len(b.NodeEvents)+len(b.SiteEvents)+len(b.Audit)+len(b.Health)+len(b.Findings) == 0
 }

@@ -24,8 +24,10 @@ func newEventsCommand() *cobra.Command {
 		Use:   "events",
 		Short: "What has happened: jobs submitted, bound, started, requeued and ended, requests, sites drained; one line each",
 		Long: `Each line tells one thing that happened, in the order in which it was written down: submit, bind (to a site), start, suspend,
-resume, requeue and end of a job; request, what a user asked to be done with it; active, inactive and drain of a site; node-drain and
-node-resume, what an operator wants of a node; node-reboot, and node-lift, the end of a drain that slurmctld has left behind; node, that its site shows it in another state.
+resume, requeue and end of a job; request, what a user asked to be done with it; active, inactive, drain, drain+remove, removed and lost,
+what an operator said of a site; maintenance and maintenance-removed, what is planned there; site, that a condition of it has begun or ended
+(see: fed site show); node-drain and node-resume, what an operator wants of a node; node-reboot, and node-lift, the end of a drain that slurmctld has left behind;
+node, that its site shows it in another state.
 
 The daemon keeps the last million changes, for a week at most.`,
 		Args: cobra.NoArgs,
@@ -108,6 +110,8 @@ func eventDetail(v *v1.Event) string {
 		return v.Request
 	case v.Node != "":
 		return strings.TrimSpace(v.Node + " " + v.Detail)
+	case v.Event == "site":
+		return v.Detail
 	case v.Exit != nil && v.Reason != "":
 		return fmt.Sprintf("exit code %d:%d, %s", *v.Exit>>8, *v.Exit&0x7f, v.Reason)
 	case v.Exit != nil:

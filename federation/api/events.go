@@ -151,6 +151,12 @@ func eventOf(commit *federation.Commit, c *federation.Change) (e v1.Event, ok bo
 		e.Event, e.Request = "request", c.State
 	case c.Kind == federation.ChangeSite:
 		e.Event = strings.ToLower(c.State)
+	case c.Kind == federation.ChangeMaintenance:
+		if e.Event = "maintenance"; c.How == federation.Gone {
+			e.Event = "maintenance-removed"
+		}
+	case c.Kind == federation.ChangeSiteEvent && c.Of != nil:
+		e.Event, e.Site, e.User, e.State, e.Detail = "site", c.Of.Site, c.Of.Who, federation.State(c.Of.To), c.Of.Why
 	case c.Kind == federation.ChangeNodeEvent && c.Node != nil:
 		n := c.Node
 		e.Event, e.Site, e.Node, e.User, e.State, e.Detail = "node", n.Node.Site, n.Node.Name, n.Who, federation.State(n.To), n.Why

@@ -49,6 +49,7 @@ type changeRecord struct {
 	Move    *moveRecord               `json:"move,omitempty"`
 	Node    *federation.NodeEvent     `json:"node,omitempty"`
 	Finding *federation.HealthFinding `json:"finding,omitempty"`
+	Of      *federation.SiteEvent     `json:"of,omitempty"`
 }
 
 type moveRecord struct {
@@ -60,7 +61,7 @@ type moveRecord struct {
 
 // note puts a change into the log of this transaction.
 func (t *tx) note(c federation.Change) {
-	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, nil, c.Node, c.Finding}
+	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, nil, c.Node, c.Finding, c.Of}
 	if m := c.Move; m != nil {
 		r.Job, r.Site, r.State, r.Move = m.Job, m.Site, string(m.State), &moveRecord{m.What, m.Task, m.Reason, m.Exit}
 	}
@@ -68,7 +69,7 @@ func (t *tx) note(c federation.Change) {
 }
 
 func (r *changeRecord) change() federation.Change {
-	c := federation.Change{Kind: r.Kind, How: r.How, Job: r.Job, Number: r.Number, Site: r.Site, State: r.State, Node: r.Node, Finding: r.Finding}
+	c := federation.Change{Kind: r.Kind, How: r.How, Job: r.Job, Number: r.Number, Site: r.Site, State: r.State, Node: r.Node, Finding: r.Finding, Of: r.Of}
 	if m := r.Move; m != nil {
 		c.Move = &federation.Move{
 			Job: r.Job, Task: m.Task, What: m.What, State: federation.State(r.State), Reason: m.Reason, Site: r.Site, Exit: m.Exit,

@@ -18,7 +18,7 @@ const deleteEnded = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE NOT
 // and returns how many. Their IDs may be reused. A job with an attempt that is not final stays,
 // whatever its state. If Purge fails in the middle, what was deleted so far stays deleted, and is
 // counted. The records of rented pools that were closed before then go too, all but the machines:
-// they say what was paid; and so do operations that ended, the history of nodes before then, and what rules of health have said.
+// they say what was paid; and so do operations that ended, the history of nodes and sites before then, and what rules of health have said.
 func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 	total, err := s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
 		gone, err := t.numbers(deleteEnded, before, limit)
@@ -58,6 +58,13 @@ func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 	})
 	if err != nil {
 		return total, fmt.Errorf("delete findings before %s: %w", before.Format(time.DateTime), err)
+	}
+	_, err = s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
+		rows, err := t.exec(deleteSiteEvents, before, limit)
+		return int(rows), err
+	})
+	if err != nil {
+		return total, fmt.Errorf("delete the history of sites before %s: %w", before.Format(time.DateTime), err)
 	}
 	return total, nil
 }

@@ -78,6 +78,15 @@ func testChanges(e *env) {
 
 	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha", State: federation.FedDrain}))
 	told("site", federation.Change{Kind: federation.ChangeSite, Site: "alpha", State: "DRAIN"})
+	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha", State: federation.FedDrain, Lost: longAgo}))
+	told("lost site", federation.Change{Kind: federation.ChangeSite, Site: "alpha", State: "LOST"})
+	if p, ok := s.(federation.SiteStore); ok {
+		m := federation.Maintenance{Site: "alpha", To: longAgo}
+		e.must(p.AddMaintenance(ctx, &m))
+		told("maintenance", federation.Change{Kind: federation.ChangeMaintenance, How: federation.Created, Site: "alpha", Number: m.ID})
+		e.must(p.RemoveMaintenance(ctx, m.ID, "root", longAgo))
+		told("end of maintenance", federation.Change{Kind: federation.ChangeMaintenance, How: federation.Gone, Site: "alpha", Number: m.ID})
+	}
 
 	ids, err := s.ReserveIDs(ctx, 1)
 	e.must(err)
@@ -88,6 +97,7 @@ func testChanges(e *env) {
 	j.State, j.Site, j.Attempt = federation.Running, "alpha", 1
 	move := federation.Move{Job: j.ID, Task: -1, What: federation.MoveStart, State: federation.Running, Reason: "None", Site: "alpha", Exit: 3}
 	event, finding := filled[federation.NodeEvent](1), filled[federation.HealthFinding](1)
+	condition := filled[federation.SiteEvent](1)
 	charge := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "alpha", State: federation.Requeued}
 	b := &federation.Batch{
 		Create:     []*federation.Job{{ID: ids[0], User: "alice", State: federation.Pending}},
@@ -102,6 +112,7 @@ func testChanges(e *env) {
 		Moves:      []federation.Move{move},
 		Nodes:      []federation.NodeRecord{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Wish: federation.WishDrain}},
 		NodeEvents: []federation.NodeEvent{event},
+		SiteEvents: []federation.SiteEvent{condition},
 		Audit:      []federation.AuditEntry{{Verb: "drain"}},
 		Health:     []federation.HealthRecord{{Kind: federation.HealthCheck, Name: "alpha/n1", Data: []byte("[]")}},
 		Findings:   []federation.HealthFinding{finding},
@@ -128,6 +139,7 @@ func testChanges(e *env) {
 		{Kind: federation.ChangeRequest, How: federation.Created, Job: j.ID, Number: requests[0].Seq, State: "top"},
 		{Kind: federation.ChangeNode, Site: "alpha", State: "DRAIN"},
 		{Kind: federation.ChangeNodeEvent, Node: &event},
+		{Kind: federation.ChangeSiteEvent, Of: &condition},
 		{Kind: federation.ChangeHealth, State: "check"},
 		{Kind: federation.ChangeFinding, Job: finding.Job, Finding: &finding},
 		{Kind: federation.ChangeAudit, How: federation.Created, State: "drain"},

@@ -70,6 +70,8 @@ func (s Suite) Run(t *testing.T) {
 		{"OperationAsksOnce", testOperationAsks},
 		{"HealthIsKeptUntilItIsForgotten", testHealth},
 		{"AccountTreeIsTheLastWritten", testAccounts},
+		{"SiteHistoryIsKeptInOrder", testSiteHistory},
+		{"MaintenanceIsPlannedAndTakenBack", testMaintenance},
 		{"CancelledCallerWritesNothing", testCancelled},
 		{"CallersFailAlone", testFailAlone},
 		{"ReadersSeeWholeBatches", testSnapshot},

@@ -29,6 +29,7 @@ type Store struct {
 	sites    map[federation.SiteName]federation.SiteRecord
 	nodes    nodes
 	audit    auditLog
+	places   places
 }
 
 var _ federation.Store = (*Store)(nil)
@@ -312,6 +313,7 @@ func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 	}
 	s.nodes.commit(b, s.note)
 	s.audit.add(b.Audit)
+	s.places.commit(b, s.note)
 	return nil
 }
 
@@ -337,9 +339,14 @@ func (s *Store) SetSiteState(_ context.Context, r federation.SiteRecord, audit .
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail == nil {
+		was := federation.SiteRecord{State: federation.FedActive}
+		if old, ok := s.sites[r.Name]; ok {
+			was = old
+		}
+		s.places.events = append(s.places.events, federation.SiteEvent{Site: r.Name, At: r.At, Who: r.By, From: was.Word(), To: r.Word(), Why: r.Reason})
 		s.sites[r.Name] = r
 		s.audit.add(audit)
-		s.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: string(r.State)})
+		s.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: r.Word()})
 	}
 	return s.fail
 }

@@ -13,8 +13,9 @@ import (
 // after it is not all known.
 type Event struct {
 	Time time.Time `json:"time"` // when it was written
-	// Event is submit, bind, start, suspend, resume, requeue or end of a job; request; active, inactive or drain of a site; node-drain or
-	// node-resume, an operator's word about a node; or node, another state that its site shows.
+	// Event is submit, bind, start, suspend, resume, requeue or end of a job; request; active, inactive, drain, drain+remove, removed, lost,
+	// maintenance or maintenance-removed of a site; site, a condition of it that has begun or ended; node-drain or node-resume, an operator's
+	// word about a node; or node, another state that its site shows.
 	Event   string              `json:"event"`
 	Job     federation.JobID    `json:"job_id,omitempty"`
 	Array   federation.JobID    `json:"array_job_id,omitempty"`  // of a job or task that is of an array
@@ -22,11 +23,11 @@ type Event struct {
 	User    string              `json:"user,omitempty"`          // the job's owner; "" where the job has been deleted since. Of a node: who did it
 	Name    string              `json:"name,omitempty"`          // of the job
 	Site    federation.SiteName `json:"site,omitempty"`          // where the job is or was; the site itself
-	State   federation.State    `json:"state,omitempty"`         // of the job, task or node, after this
+	State   federation.State    `json:"state,omitempty"`         // of the job, task, node or site, after this
 	Reason  federation.Reason   `json:"reason,omitempty"`        // why it waits, or has ended so
 	Exit    *int32              `json:"exit_status,omitempty"`   // of end, as wait(2) gives it
 	Node    string              `json:"node,omitempty"`          // of the site
-	Detail  string              `json:"detail,omitempty"`        // why a node is in that state
+	Detail  string              `json:"detail,omitempty"`        // why a node or a site is in that state
 	Request string              `json:"request,omitempty"`       // cancel, hold, release ...: see the paths below /fed/v1/jobs
 }
 

@@ -1,0 +1,58 @@
+package federation
+
+import "time"
+
+// Condition is something that is wrong with a site. Its name is the same wherever it is shown: in lists, events and metrics.
+type Condition struct {
+	Name   ConditionName
+	Since  time.Time
+	Detail string // what the site said, or what was seen
+}
+
+// ConditionName is a state that a site can be in beside its FedState. Names are stored: they are never renamed.
+type ConditionName string
+
+const (
+	// CondLost: an operator has said that the site is gone. Its jobs have gone elsewhere.
+	CondLost ConditionName = "LOST"
+	// CondReturned: a site that was lost answers again. Copies of jobs that it still has are ended.
+	CondReturned ConditionName = "RETURNED"
+	// CondNotSeen: the daemon has just started and has not had an answer yet.
+	CondNotSeen ConditionName = "NOT_SEEN"
+	// CondTokenRefused: it answers, and refuses the token.
+	CondTokenRefused ConditionName = "TOKEN_REFUSED"
+	// CondNoAnswer: its controller does not answer.
+	CondNoAnswer ConditionName = "NO_ANSWER"
+	// CondRestored: its controller knows less than before, or jobs that had ended long ago: an old state was put back.
+	CondRestored ConditionName = "RESTORED"
+	// CondNodesSilent: at least half of its nodes do not respond.
+	CondNodesSilent ConditionName = "NODES_SILENT"
+	// CondNoAccounting: the controller answers and slurmdbd does not.
+	CondNoAccounting ConditionName = "NO_ACCOUNTING"
+)
+
+// ConditionNames are all names, the worst first.
+var ConditionNames = []ConditionName{CondLost, CondReturned, CondNotSeen, CondTokenRefused, CondNoAnswer, CondRestored, CondNodesSilent, CondNoAccounting}
+
+// Advice says what a condition means for jobs, and what an operator may do.
+func (n ConditionName) Advice() string {
+	switch n {
+	case CondLost:
+		return "its jobs went elsewhere; it gets none until: fed site resume SITE"
+	case CondReturned:
+		return "copies of jobs that went elsewhere are ended; when it is sound, run: fed site resume SITE"
+	case CondNotSeen:
+		return "wait, or run: fed site test SITE"
+	case CondTokenRefused:
+		return "it gets no jobs, and what it runs goes on unseen; renew the token or the key: fed site test SITE"
+	case CondNoAnswer:
+		return "it gets no jobs, and those that it has are waited for; if it will not come back, run: fed site lost SITE"
+	case CondRestored:
+		return "old copies of jobs are ended and forgotten jobs are sent again; when the site is as it should be, run: fed site resume SITE"
+	case CondNodesSilent:
+		return "a network or a power supply rather than the nodes; jobs go to the others meanwhile"
+	case CondNoAccounting:
+		return "jobs run on; the fate of lost ones, their usage and new accounts wait for slurmdbd"
+	}
+	return ""
+}
