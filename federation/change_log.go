@@ -34,7 +34,7 @@ type Change struct {
 	Node   *NodeEvent // of ChangeNodeEvent
 	// Finding is of ChangeFinding.
 	Finding *HealthFinding
-	Of     *SiteEvent // of ChangeSiteEvent
+	Of      *SiteEvent // of ChangeSiteEvent
 }
 
 // ChangeKind says what kind of record has changed.

@@ -201,7 +201,7 @@ func (c *requests) repairAsked() {
 			}
 		case a.Kind != federation.RequestUpdate && a.Kind != federation.RequestMove && j.Restarts > a.Restarts:
 			c.asks.answer(a)
-		case !a.calling && !now.Before(a.at) && c.byName[j.att.Site] != nil:
+		case !a.calling && !now.Before(a.at) && c.byName[j.att.Site] != nil && !c.byName[j.att.Site].breaker.open:
 			c.asks.site(j, a)
 		}
 	}

@@ -70,6 +70,7 @@ func (c *attempts) submit(j *job) {
 	j.att.Tries++
 	c.batch.attempt(j.att)
 	copied, payload := j.Job, j.PayloadOf()
+	c.upkeep.spare(s.Name, &copied, limitAt(s, &copied, j.att.Partition), c.now())
 	kind := submitted{job: j.ID, attempt: j.att.Number}
 	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job), First: j.att.Tries == 1}
 	if offers := j.att.Decision.Offers; len(offers) > 0 {
@@ -103,6 +104,9 @@ func (c *attempts) takeSubmitted(s *site, r submitted) {
 	}
 	a.SiteJobID = r.receipt.SiteJobID
 	a.Acked = c.now().UTC()
+	if id := r.receipt.SiteJobID; id != 0 && id != uint32(j.ID) && !r.receipt.Adopted && s.numbers.take(id, c.now()) {
+		c.wentBack(s, "it gave the number %d once more", id)
+	}
 	j.unsure, j.fails, j.missing, j.lastKnown = false, 0, time.Time{}, c.now()
 	if a.State == federation.AttemptIntended { // a poll may have been faster and seen it run
 		c.move(j, federation.AttemptSubmitted)

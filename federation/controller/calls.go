@@ -73,6 +73,7 @@ type (
 		job   federation.JobID
 		what  string
 		stray int                 // number of the attempt whose copy was cancelled
+		over  time.Time           // when that had ended by the site's own word; zero: it had not
 		copy  *federation.SiteJob // for a stray: what the site showed
 		err   error
 	}
@@ -197,6 +198,7 @@ func (c *calls) take() []result {
 // takeResults takes in everything that has come back since the last round.
 func (c *Controller) takeResults() {
 	for _, r := range c.calls.take() {
+		c.watch.noteCall(r.site, r.value)
 		switch v := r.value.(type) {
 		case observed:
 			c.watch.takeObserved(r.site, v)

@@ -25,6 +25,7 @@ import (
 type Config struct {
 	Federation string // name of the federation; part of every attempt's key
 	Store      federation.Store
+	Planned    federation.SiteStore // what operators plan at sites; nil: nothing
 	Sites      []Site
 	Policy     place.Policy
 	Timing     Timing
@@ -104,6 +105,7 @@ type Controller struct {
 	inbox      *inbox
 	requests   *requests
 	watch      *watch
+	standings  *standings
 	nodes      *nodes
 	rules      *healthRules
 	arrays     *arrays
@@ -178,6 +180,7 @@ func (c *Controller) join() {
 	c.requests = newRequests(c.shared, c.life, others{inbox: c.inbox, queue: c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends,
 		components: c.components, strays: c.strays, view: &c.view})
 	c.arrays.tasks, c.reports.requests, c.reports.stageOut = c.requests, c.requests, c.stageOut
+	c.standings = newStandings(c.shared, c.life, c.watch, c.stageOut)
 	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut, rules: c.rules}
 }
 
@@ -207,7 +210,7 @@ func (c *Controller) Run(ctx context.Context) error {
 //  2. read new jobs, operators' words and users' requests from the store
 //  3. carry out the requests as far as no site is needed
 //  4. look at the sites whose time has come
-//  5. compare nodes with what is wanted of them, and with what the rules of health say
+//  5. compare sites, and their nodes, with what is wanted of them, and with what the rules of health say
 //  6. repair: attempts whose fate is unknown are looked up, what failed is repeated
 //  7. plan: bind jobs of the queue to sites
 //  8. write what is left of the arrays that tasks were taken from
@@ -220,6 +223,7 @@ func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	c.requests.carryOutAll(requests)
 	c.watch.look()
 	c.rules.reconcile()
+	c.standings.reconcile(ctx)
 	c.nodes.reconcile()
 	c.repair()
 	c.planJobs()

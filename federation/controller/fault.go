@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
 	"fsub/federation"
@@ -69,6 +70,9 @@ func (c *Controller) ask(v *viewOfSites, do func(*place.World)) error {
 	w := c.view.world
 	f := w.Guard(func() {
 		w.SetTime(c.now().UTC())
+		w.KeepSites(func(name federation.SiteName) bool {
+			return slices.ContainsFunc(v.sites, func(s *federation.Site) bool { return s.Name == name })
+		})
 		for _, s := range v.sites {
 			w.SetSite(s)
 		}

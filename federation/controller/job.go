@@ -155,10 +155,13 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 	if err != nil {
 		return fmt.Errorf("read the states of the sites: %w", err)
 	}
-	c.watch.takeSiteStates(states)
 	if err := c.rules.load(ctx); err != nil {
 		return err
 	}
+	if err := c.upkeep.read(ctx, c.cfg.Planned, c.now()); err != nil {
+		return fmt.Errorf("read what is planned at sites: %w", err)
+	}
+	c.standings.take(states)
 	return c.nodes.load(ctx, true)
 }
 

@@ -16,6 +16,8 @@ type metrics struct {
 	bound_      *prometheus.CounterVec
 	queued_     prometheus.Gauge
 	answering_  *prometheus.GaugeVec
+	breakers    *prometheus.GaugeVec
+	conditions  *prometheus.GaugeVec
 	calls       *prometheus.HistogramVec
 	plans       prometheus.Histogram
 	decisions   prometheus.Counter
@@ -32,6 +34,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		bound_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_jobs_bound_total", Help: "Attempts, by site."}, []string{"site"}),
 		queued_:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "fsub_jobs_queued", Help: "Jobs that wait in the federation's queue."}),
 		answering_:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_answering", Help: "1 if the site's last look and poll were good."}, []string{"site"}),
+		breakers:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_breaker_open", Help: "1 while no calls but looks are made to a site, because it does not answer."}, []string{"site"}),
+		conditions:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_condition", Help: "1 while a site is in a condition: see fed site show."}, []string{"site", "condition"}),
 		calls:       prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fsub_site_call_seconds", Help: "Calls to drivers, by site and kind.", Buckets: prometheus.ExponentialBuckets(0.001, 3, 10)}, []string{"site", "kind"}),
 		plans:       prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_plan_seconds", Help: "Time to plan.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10)}),
 		decisions:   prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_plan_decisions_total", Help: "Jobs that plans looked at."}),
@@ -41,7 +45,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		breaker_:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_health_breaker_open", Help: "1 if a breaker is open: nothing is drained automatically by its rule, or at its site."}, []string{"breaker"}),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.calls, m.plans, m.decisions, m.faults, m.handedOver_, m.found_, m.breaker_)
+		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.plans, m.decisions, m.faults, m.handedOver_, m.found_, m.breaker_)
 	}
 	return m
 }
@@ -56,11 +60,22 @@ func (m *metrics) planned(d time.Duration, jobs int) {
 	m.decisions.Add(float64(jobs))
 }
 func (m *metrics) answering(s federation.SiteName, ok bool) {
+	set(m.answering_.WithLabelValues(string(s)), ok)
+}
+
+func (m *metrics) breakerOpen(s federation.SiteName, open bool) {
+	set(m.breakers.WithLabelValues(string(s)), open)
+}
+func (m *metrics) condition(s federation.SiteName, n federation.ConditionName, is bool) {
+	set(m.conditions.WithLabelValues(string(s), string(n)), is)
+}
+
+func set(g prometheus.Gauge, is bool) {
 	v := 0.0
-	if ok {
+	if is {
 		v = 1
 	}
-	m.answering_.WithLabelValues(string(s)).Set(v)
+	g.Set(v)
 }
 
 // call times a call to a site until the function that it returns is called.

@@ -137,7 +137,7 @@ func (c *nodes) show(s *site) {
 	if n.raw == nil {
 		return
 	}
-	if seen := c.rules.mark(s.Name, health.Merge(n.raw, n.wanted, c.cfg.Federation, now)); !seen.Same(s.Seen) {
+	if seen := c.seen(s, n.raw); !seen.Same(s.Seen) {
 		s.Seen = seen
 		s.Pools = place.Pools(s.Name, seen)
 		c.planDirty = true
@@ -152,7 +152,13 @@ func (c *nodes) looked(s *site, o *federation.Observation) *federation.Observati
 	}
 	n.raw, n.mended = o, false
 	c.rules.readChecks(s, o)
-	return c.rules.mark(s.Name, health.Merge(o, n.wanted, c.cfg.Federation, c.now()))
+	return c.seen(s, o)
+}
+
+// seen is a look at a site with what is wanted of its nodes, and planned there.
+func (c *nodes) seen(s *site, o *federation.Observation) *federation.Observation {
+	now := c.now()
+	return c.upkeep.merge(s.Name, c.rules.mark(s.Name, health.Merge(o, c.of(s.Name).wanted, c.cfg.Federation, now)), now)
 }
 
 func sameState(a, b federation.Node) bool {

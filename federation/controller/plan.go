@@ -47,6 +47,7 @@ func later(a, b time.Time) time.Time {
 
 // tellSites has placement know of the sites that have changed.
 func (c *Controller) tellSites() {
+	c.queue.world.KeepSites(func(name federation.SiteName) bool { return c.byName[name] != nil })
 	for _, s := range c.sites {
 		s.expire(c.now())
 		s.Ahead = s.pace.ahead(c.now())

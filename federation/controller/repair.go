@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"fsub/federation"
 )
@@ -18,7 +19,7 @@ func (c *attempts) repair() {
 	now := c.now()
 	for _, j := range c.attention() {
 		s := c.byName[j.att.Site]
-		if s == nil || j.busy || now.Before(j.retry) {
+		if s == nil || s.breaker.open || j.busy || now.Before(j.retry) {
 			continue
 		}
 		switch {
@@ -134,6 +135,9 @@ func (c *attempts) lost(j *job, s *site, startedByAccounting bool) {
 	if now.Sub(j.missing) < wait {
 		j.retry = j.missing.Add(wait)
 		return
+	}
+	if known := j.missing.Sub(seen); known <= c.t.MinJobAge && !j.att.Acked.IsZero() && j.missing.Sub(j.att.Acked) > sinceSaved {
+		c.wentBack(s, "it does not know job %s any more, which it had taken at %s", j.ID, j.att.Acked.Format(time.RFC3339))
 	}
 	started := startedByAccounting || j.att.State == federation.AttemptStarted
 	j.att.Class = federation.ClassSite

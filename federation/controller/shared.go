@@ -25,6 +25,7 @@ type shared struct {
 	jobs   map[federation.JobID]*job // every job that has not ended
 	ended  map[federation.JobID]*job // those of which the store does not know it yet
 
+	upkeep    upkeep
 	batch     *pendingBatch
 	calls     *calls
 	planDirty bool      // there is a cause to plan

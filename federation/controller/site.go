@@ -25,7 +25,12 @@ type site struct {
 	told                    *federation.Site        // to placement
 	news                    news
 	mark                    federation.Mark
-	polled                  time.Time                 // when the last good poll began
+	polled                  time.Time // when the last good poll began
+	anew                    bool      // a poll that is under way does not count: all is to be told once more
+	returned                time.Time // since when a lost site answers again
+	restored                restored
+	numbers                 counter // of a mapped site
+	breaker                 breaker
 	jobs                    map[federation.JobID]*job // those with an attempt here that is not final
 	limitedUntil            []time.Time               // of each of Limited
 	pace                    pace

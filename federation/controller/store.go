@@ -67,7 +67,12 @@ func (c *Controller) readStore(ctx context.Context) (open []federation.Request) 
 			c.log.Error("read the states of the sites", "err", err)
 			return nil
 		}
-		c.watch.takeSiteStates(states)
+		if err := c.upkeep.read(ctx, c.cfg.Planned, c.now()); err != nil {
+			c.log.Error("read what is planned at sites", "err", err)
+			return nil
+		}
+		c.standings.take(states)
+		c.nodes.showUpkeep()
 	}
 	if n.health {
 		if err := c.rules.read(ctx); err != nil {
@@ -152,7 +157,7 @@ func (c *inbox) readLog(ctx context.Context) (storeNews, error) {
 
 func (n *storeNews) take(change *federation.Change) {
 	switch {
-	case change.Kind == federation.ChangeSite:
+	case change.Kind == federation.ChangeSite || change.Kind == federation.ChangeMaintenance:
 		n.sites = true
 	case change.Kind == federation.ChangeNode:
 		n.nodes = true

@@ -70,6 +70,9 @@ func (c *strays) check(s *site, sj federation.SiteJob) {
 		for _, a := range attempts {
 			if a.Key == key && a.State.Final() {
 				c.log.Warn("cancel a copy of a job that was given up", "job", id, "site", s.Name, "attempt", a.Number)
+				if a.State == federation.AttemptEnded {
+					r.over = a.Ended
+				}
 				r.stray, r.err = a.Number, s.driver.Cancel(ctx, federation.JobRef{ID: id, Key: key, SiteJobID: sj.SiteJobID, Submitted: a.Created}, nil)
 			}
 		}
@@ -85,6 +88,9 @@ func (c *strays) note(s *site, r acted) {
 		return
 	}
 	c.known[k] = true
+	if !r.over.IsZero() && c.now().Sub(r.over) > sinceSaved {
+		c.wentBack(s, "it shows job %s as alive, of which it had told the end at %s", r.job, r.over.UTC().Format(time.RFC3339))
+	}
 	c.batch.event(federation.Event{
 		Job: r.job, Attempt: r.stray, At: c.now().UTC(), Text: fmt.Sprintf("a copy of it turned up at %s after the attempt was over: cancelled", s.Name),
 	})

@@ -114,7 +114,7 @@ func (c *watch) takeObserved(s *site, r observed) {
 	s.observeError = r.err
 	if r.err != nil {
 		s.observeFails++
-		s.nextObserve = now.Add(c.backoff(s.observeFails))
+		s.nextObserve = now.Add(c.pause(s, s.observeFails))
 	} else {
 		s.observeFails = 0
 		s.nextObserve = now.Add(c.t.Observe)
@@ -135,8 +135,12 @@ func (c *watch) health(s *site) {
 	err := errors.Join(s.observeError, s.pollError)
 	answering := err == nil && s.Seen != nil
 	text := "not seen yet"
+	s.NextTry = time.Time{}
 	if err != nil {
 		text = cmp.Or(s.observeError, s.pollError).Error()
+		if s.NextTry = s.nextPoll; s.pollError == nil {
+			s.NextTry = s.nextObserve
+		}
 	} else if answering {
 		text = ""
 	}
@@ -155,7 +159,11 @@ func (c *watch) health(s *site) {
 		}
 	}
 	s.Answering, s.Error, s.Denied = answering, text, errors.Is(err, federation.ErrDenied)
+	if !s.Lost.IsZero() && answering && s.returned.IsZero() {
+		s.returned = c.now().UTC()
+	}
 	c.metrics.answering(s.Name, answering)
+	c.note(s)
 }
 
 // observeSoon has the site's nodes looked at before their time, because a job of ours has ended there. What it has left is not free if
@@ -166,20 +174,6 @@ func (c *watch) observeSoon(s *site) {
 	}
 	if t := c.now().Add(c.t.Observe / 10); t.Before(s.nextObserve) {
 		s.nextObserve = t
-	}
-}
-
-// operators' words about sites are kept in the store, so that they outlive the daemon.
-func (c *watch) takeSiteStates(records map[federation.SiteName]federation.SiteRecord) {
-	for _, s := range c.sites {
-		state := federation.FedActive
-		if r, ok := records[s.Name]; ok {
-			state = r.State
-		}
-		if state != s.State {
-			s.State = state
-			c.planDirty = true
-		}
 	}
 }
 
@@ -222,18 +216,33 @@ func (c *watch) takePolled(s *site, r polled) {
 	s.pollError = r.err
 	if r.err != nil {
 		s.pollFails++
-		s.nextPoll = c.now().Add(c.backoff(s.pollFails))
+		s.nextPoll = c.now().Add(c.pause(s, s.pollFails))
 		c.health(s)
 		return
 	}
 	s.pollFails = 0
 	s.mark, s.polled = r.report.Mark, r.report.At
+	if s.anew || !s.Lost.IsZero() { // a lost site has nothing of ours, and tells all that it thinks it has each time
+		s.mark, s.anew = nil, false
+	}
 	s.nextPoll = c.now().Add(c.pollEvery(s))
 	c.health(s)
 	for _, sj := range r.report.Changed {
 		c.reports.takeReport(s, sj)
 	}
 	c.reports.findMissing(s, r.report)
+}
+
+// pollLost is how often, at the most, a lost site is asked whether it is back: what it still has is to be ended before it runs.
+const pollLost = 2 * time.Second
+
+// pause is how long a site is left alone after so many failures in a row.
+func (c *watch) pause(s *site, fails int) time.Duration {
+	d := c.backoff(fails)
+	if !s.Lost.IsZero() {
+		d = min(d, pollLost)
+	}
+	return apart(d, s.Name, fails)
 }
 
 // pollEvery is how soon to look again: seldom at a site that has nothing of ours.

@@ -3,7 +3,9 @@ package place
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"fsub/accounting"
@@ -200,7 +202,7 @@ func (c *candidate) setWait(o *federation.Offer, at *moment, w *World) {
 		o.Terms = append(o.Terms, federation.Term{Name: "boot", Amount: b.cost, Detail: b.text()})
 	}
 	if at.wait > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &w.policy), Detail: waitDetail(at)})
+		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &w.policy), Detail: waitDetail(at) + c.maintenance(at, w)})
 	}
 }
 
@@ -208,6 +210,32 @@ func waitDetail(at *moment) string {
 	text := spanText(at.wait)
 	if at.start == never {
 		text += ", no end in sight of what runs there"
+	}
+	return text
+}
+
+// maintenance names what is planned on nodes of the pool, and what a job that started now would run into.
+func (c *candidate) maintenance(at *moment, w *World) (text string) {
+	m := c.site.model
+	if c.parts != nil || !m.reserved {
+		return ""
+	}
+	end := endAt(w.now, c.limit)
+	for i := range m.obs.Reservations {
+		r := &m.obs.Reservations[i]
+		if !r.Maint || unix(r.Start) >= end || !r.End.IsZero() && unix(r.End) <= w.now || r.Name == c.fits[0].reservation {
+			continue
+		}
+		if !slices.ContainsFunc(m.pools[c.pool].Nodes, func(n int) bool { return m.reservedFor(int32(n), r.Name) }) {
+			continue
+		}
+		text += "; " + r.Name
+		if !strings.HasPrefix(r.Name, "maintenance") {
+			text += " (maintenance)"
+		}
+		if !r.End.IsZero() {
+			text += " until " + r.End.UTC().Format("2006-01-02T15:04Z")
+		}
 	}
 	return text
 }

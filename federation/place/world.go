@@ -130,6 +130,17 @@ func (w *World) SetSite(s *federation.Site) {
 	}
 }
 
+// KeepSites tells which sites are members still: all others are dropped, and what they hold.
+func (w *World) KeepSites(keep func(federation.SiteName) bool) {
+	n := len(w.sites)
+	w.sites = slices.DeleteFunc(w.sites, func(st *siteState) bool { return !keep(st.site.Name) })
+	if len(w.sites) < n {
+		w.version++
+		w.apart = slices.ContainsFunc(w.sites, func(st *siteState) bool { return st.site.FileSystems != nil })
+		w.stale, w.others = true, true
+	}
+}
+
 // Claim tells that a job was given to a site, or that of an array another number of tasks may run there still: whatever of it the site's observation does not show as
 // running waits there.
 func (w *World) Claim(site federation.SiteName, b federation.Bound) {

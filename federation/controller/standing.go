@@ -1,0 +1,248 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/health"
+)
+
+// standings are what operators have said of sites, and what is wrong with those: it is written to their history when it changes, and acted upon.
+type standings struct {
+	*shared
+	life     *life
+	stageOut *stageOut
+	watch    *watch
+	by       map[federation.SiteName]federation.SiteRecord
+	away     map[federation.SiteName]*site // that have left the federation
+	asked    map[jobAt]bool                // jobs whose move away was asked for
+}
+
+type jobAt struct {
+	job     federation.JobID
+	attempt int
+}
+
+func newStandings(c *shared, l *life, w *watch, out *stageOut) *standings {
+	return &standings{shared: c, life: l, watch: w, stageOut: out, by: map[federation.SiteName]federation.SiteRecord{},
+		away: map[federation.SiteName]*site{}, asked: map[jobAt]bool{}}
+}
+
+// take takes in what operators have said. Their words are in the store, so that they outlive the daemon.
+func (c *standings) take(records map[federation.SiteName]federation.SiteRecord) {
+	c.by = records
+	for _, s := range slices.Clone(c.sites) {
+		if records[s.Name].State == federation.FedRemoved {
+			c.leave(s)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.away)) {
+		if s := c.away[name]; records[name].State != federation.FedRemoved {
+			delete(c.away, name)
+			c.enter(s)
+		}
+	}
+	for _, s := range c.sites {
+		r, ok := records[s.Name]
+		if !ok {
+			r.State = federation.FedActive
+		}
+		if r.State == s.State && r.Lost.Equal(s.Lost) {
+			continue
+		}
+		if !r.Lost.Equal(s.Lost) {
+			s.mark, s.anew = nil, true // whatever it still has is to be told once more
+			s.returned = time.Time{}
+		}
+		if r.State == federation.FedActive {
+			s.restored = restored{}
+		}
+		s.State, s.Lost = r.State, r.Lost
+		c.planDirty = true
+		c.watch.health(s)
+	}
+}
+
+// leave takes a site out of the federation.
+func (c *standings) leave(s *site) {
+	c.sites = slices.DeleteFunc(c.sites, func(other *site) bool { return other == s })
+	delete(c.byName, s.Name)
+	c.away[s.Name] = s
+	s.State, s.told = federation.FedRemoved, nil
+	c.planDirty = true
+	c.log.Info("site has left the federation", "site", s.Name)
+}
+
+// enter takes a site into the federation.
+func (c *standings) enter(s *site) {
+	c.sites = append(c.sites, s)
+	slices.SortFunc(c.sites, func(a, b *site) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	c.byName[s.Name] = s
+	s.nextPoll, s.nextObserve, s.mark = time.Time{}, time.Time{}, nil
+	c.planDirty = true
+}
+
+// reconcile acts on what was said: jobs of lost sites are given up, those that wait at INACTIVE ones are moved, and a site that was to be removed when it has
+// no more jobs is.
+func (c *standings) reconcile(ctx context.Context) {
+	for _, s := range slices.Clone(c.sites) {
+		if !s.Lost.IsZero() {
+			c.giveUp(s)
+		}
+		if s.State == federation.FedInactive {
+			c.moveAway(s, fmt.Sprintf("FedState of %s is %s", s.Name, s.State), func(*job) bool { return true })
+		}
+		if len(c.upkeep.planned[s.Name]) > 0 {
+			c.leaveBefore(s)
+		}
+		if s.State == federation.FedDrainRemove && len(s.jobs) == 0 {
+			c.remove(ctx, s)
+		}
+	}
+}
+
+// giveUp takes the jobs of a lost site away from it, as their requeue rules say. A job whose results are on the way here has ended.
+func (c *standings) giveUp(s *site) {
+	r := c.by[s.Name]
+	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+		j := s.jobs[id]
+		if h := c.stageOut.byKey[j.att.Key]; h != nil && h.ended != nil {
+			continue
+		}
+		started := j.att.State == federation.AttemptStarted
+		note := fmt.Sprintf("%s was declared lost by %s", s.Name, r.By)
+		if r.Reason != "" {
+			note += ": " + r.Reason
+		}
+		j.att.Class = federation.ClassSite
+		c.life.finishAttempt(j, federation.AttemptForgotten, note)
+		c.event(j, "%s", note)
+		if started {
+			c.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+		} else {
+			c.life.backToQueue(j, federation.ReasonForgotten)
+		}
+	}
+}
+
+// moveAway asks for jobs that wait at a site to be moved, once for each attempt.
+func (c *standings) moveAway(s *site, why string, which func(*job) bool) {
+	maps.DeleteFunc(c.asked, func(k jobAt, _ bool) bool {
+		j := c.jobs[k.job]
+		return j == nil || !j.live() || j.att.Number != k.attempt
+	})
+	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+		j := s.jobs[id]
+		k := jobAt{id, j.att.Number}
+		if j.leader != nil || j.State != federation.Pending || j.att.State != federation.AttemptSubmitted || c.asked[k] || !which(j) {
+			continue
+		}
+		c.asked[k] = true
+		c.batch.request(federation.Request{Job: id, Kind: federation.RequestMove, Operator: true, Restarts: j.Restarts, At: c.now().UTC(),
+			Move: &federation.Relocation{From: s.Name, Why: why}})
+	}
+}
+
+// remove writes down that a site has left; it does when that is read back.
+func (c *standings) remove(ctx context.Context, s *site) {
+	r := c.by[s.Name]
+	r.Name, r.State, r.Lost, r.At = s.Name, federation.FedRemoved, time.Time{}, c.now().UTC()
+	if err := c.store.SetSiteState(ctx, r); err != nil {
+		c.log.Error("write that a site has left", "site", s.Name, "err", err)
+		return
+	}
+	c.by[s.Name] = r
+	c.leave(s)
+}
+
+// note compares what is wrong with a site with what was wrong before, and writes the difference to its history.
+func (c *watch) note(s *site) {
+	is := health.SiteConditions(&s.Site, s.returned, s.restored.condition(c.now()), c.now())
+	if slices.Equal(is, s.Conditions) {
+		return
+	}
+	was := s.Conditions
+	s.Conditions = is
+	has := func(list []federation.Condition, n federation.ConditionName) bool {
+		return slices.ContainsFunc(list, func(k federation.Condition) bool { return k.Name == n })
+	}
+	event := func(from, to, why string) {
+		c.batch.order.SiteEvents = append(c.batch.order.SiteEvents, federation.SiteEvent{Site: s.Name, At: c.now().UTC(), From: from, To: to, Why: why})
+	}
+	for _, k := range is {
+		if !has(was, k.Name) && k.Name != federation.CondNotSeen && k.Name != federation.CondLost {
+			event("OK", string(k.Name), k.Detail)
+			c.log.Warn("condition of a site", "site", s.Name, "condition", k.Name, "why", k.Detail)
+		}
+	}
+	for _, k := range was {
+		if !has(is, k.Name) && k.Name != federation.CondNotSeen && k.Name != federation.CondLost {
+			event(string(k.Name), "OK", "")
+			c.log.Info("condition of a site is over", "site", s.Name, "condition", k.Name)
+		}
+	}
+	for _, n := range federation.ConditionNames {
+		c.metrics.condition(s.Name, n, has(is, n))
+	}
+}
+
+// restored is what was seen of a controller that was put back to an older state.
+type restored struct {
+	at     time.Time
+	detail string
+}
+
+// showRestored is for how long such a state is shown after the last sign of it, unless an operator resumes the site.
+const showRestored = time.Hour
+
+// sinceSaved is for how long a controller may not have saved what it has acknowledged: it saves every five seconds. What it has forgotten and is older than this,
+// no crash explains.
+const sinceSaved = time.Minute
+
+func (r restored) condition(now time.Time) *federation.Condition {
+	if r.at.IsZero() || now.Sub(r.at) > showRestored {
+		return nil
+	}
+	return &federation.Condition{Name: federation.CondRestored, Since: r.at, Detail: r.detail}
+}
+
+// wentBack notes a sign that the controller of a site was put back to an older state.
+func (c *shared) wentBack(s *site, format string, args ...any) {
+	if s == nil {
+		return
+	}
+	if now := c.now().UTC(); s.restored.condition(now) == nil {
+		s.restored = restored{now, fmt.Sprintf(format, args...)}
+	}
+}
+
+// counter watches the numbers that a mapped site gives to jobs: they rise, but for a counter that begins anew at its end.
+type counter struct {
+	top, old uint32    // the highest number, and that of some time ago
+	at       time.Time // when old was top
+}
+
+// take takes in a number and reports whether the counter has gone back. Answers come in any order, so that only numbers of some time ago count.
+func (k *counter) take(id uint32, now time.Time) (back bool) {
+	if now.Sub(k.at) > sinceSaved {
+		k.old, k.at = k.top, now
+	}
+	const small, large = 10_000, 1_000_000
+	switch back = id <= k.old; {
+	case back && id < small && k.old > large: // it has begun anew
+		*k, back = counter{top: id, at: now}, false
+	case back:
+		*k = counter{top: id, at: now}
+	}
+	k.top = max(k.top, id)
+	return back
+}

@@ -1,0 +1,65 @@
+package health
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"fsub/federation"
+)
+
+// SiteConditions are what is wrong with a site, the worst first, as far as it shows: nil if nothing is. returned is since when a lost site answers again;
+// restored tells of a controller that was put back. Each has the time at which it began: that of s.Conditions, or now.
+func SiteConditions(s *federation.Site, returned time.Time, restored *federation.Condition, now time.Time) (out []federation.Condition) {
+	add := func(name federation.ConditionName, since time.Time, detail string) {
+		if i := slices.IndexFunc(s.Conditions, func(c federation.Condition) bool { return c.Name == name }); i >= 0 {
+			since = s.Conditions[i].Since
+		} else if since.IsZero() {
+			since = now
+		}
+		out = append(out, federation.Condition{Name: name, Since: since.UTC(), Detail: detail})
+	}
+	switch {
+	case !s.Lost.IsZero() && !returned.IsZero():
+		add(federation.CondReturned, returned, "it was lost since "+s.Lost.UTC().Format(time.RFC3339))
+	case !s.Lost.IsZero():
+		add(federation.CondLost, s.Lost, s.Error)
+	}
+	switch {
+	case s.Answering:
+	case s.Denied:
+		add(federation.CondTokenRefused, s.ErrorSince, s.Error)
+	case s.Seen == nil && s.NextTry.IsZero():
+		add(federation.CondNotSeen, s.ErrorSince, "")
+	default:
+		add(federation.CondNoAnswer, s.ErrorSince, s.Error)
+	}
+	if restored != nil {
+		add(restored.Name, restored.Since, restored.Detail)
+	}
+	if o := s.Seen; o != nil && s.Answering {
+		if silent, all := silentNodes(o); silent > 1 && 2*silent >= all {
+			add(federation.CondNodesSilent, time.Time{}, fmt.Sprintf("%d of %d nodes do not respond", silent, all))
+		}
+		if o.Accounting != "" {
+			add(federation.CondNoAccounting, time.Time{}, o.Accounting)
+		}
+	}
+	return out
+}
+
+// silentNodes counts the nodes that do not respond, of those that should.
+func silentNodes(o *federation.Observation) (silent, all int) {
+	for i := range o.Nodes {
+		n := &o.Nodes[i]
+		has := func(s string) bool { return slices.Contains(n.State, s) }
+		switch {
+		case n.Rented != nil, has("POWERED_DOWN"), has("POWERING_DOWN"), has("POWERING_UP"), has("FUTURE"), has("CLOUD") && has("DOWN"):
+		case has("NOT_RESPONDING"):
+			silent, all = silent+1, all+1
+		default:
+			all++
+		}
+	}
+	return silent, all
+}
