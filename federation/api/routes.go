@@ -99,7 +99,7 @@ func (s *Server) fedRoutes() []route {
 	get("/fed/v1/events", forAnybody, v1.Event{}, "What happens, one event in a line", query{
 		{"after", "the mark to go on from"}, {"since", "seconds since 1970: without a mark, begin there"}, {"follow", "1: the answer does not end"},
 	}, s.events.get).Content = "application/x-ndjson"
-	get("/fed/v1/sites", forAnybody, []v1.Site{}, "The members of the federation", nil, s.getSites)
+	get("/fed/v1/sites", forAnybody, []v1.Site{}, "The members of the federation", nil, s.sites.List)
 	choice := query{{"nodes", "SITE/HOSTLIST, SITE/*, or a HOSTLIST whose names are of one site alone; may be repeated"}, {"where", "KEY=VALUE[,VALUE...]: see v1.SetNodes; may be repeated"}}
 	get("/fed/v1/nodes", forAnybody, []v1.Node{}, "The nodes of all sites, with what operators want of them", choice, s.nodes.List)
 	get("/fed/v1/node/{site}/{name}", forAnybody, v1.Node{}, "One node, with its history", nil, s.nodes.Show)
@@ -121,7 +121,7 @@ func (s *Server) fedRoutes() []route {
 	get("/fed/v1/machines", forOperators, []v1.Machine{}, "Rented machines, the newest first", query{
 		{"site", ""}, {"since", "seconds since 1970: those too that have ended since then"}, {"limit", "how many at most"},
 	}, s.pools.getMachines)
-	add("POST", "/fed/v1/site/{name}/state", forOperators, v1.SetSiteState{}, nil, "Drain a site, or take it back", nil, s.setSiteState)
+	add("POST", "/fed/v1/site/{name}/state", forOperators, v1.SetSiteState{}, nil, "Drain a site, or take it back", nil, s.sites.SetState)
 	add("POST", "/fed/v1/site/{name}/retry", forOperators, nil, []v1.Cooling{}, "Have a cloud asked again for what it has refused; the answer is what that was", nil, s.pools.retry)
 	get("/fed/v1/openapi.json", forAnybody, nil, "This document", nil, s.getDocument).Content = "application/json"
 	return routes

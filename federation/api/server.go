@@ -23,6 +23,7 @@ import (
 	"fsub/federation/api/nodes"
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/restd"
+	"fsub/federation/api/sites"
 	"fsub/federation/api/submission"
 )
 
@@ -91,6 +92,7 @@ type Server struct {
 	nodes    nodes.Nodes
 	audit    audit.Log
 	accounts *accountapi.Accounts
+	sites    sites.Sites
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -104,18 +106,19 @@ func NewServer(c Config) *Server {
 	who := identity.New(identity.Config{
 		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Coordinators: c.Coordinators, Tokens: c.Tokens, Logger: c.Logger, Now: c.Now,
 	})
-	sites := c.Controller.Sites
+	all := c.Controller.Sites
 	s := &Server{
 		cfg: c, who: who, users: who.Users, started: c.Now(),
 		bodies:   answer.NewBodies(),
-		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: sites, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation},
+		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation},
 		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation},
-		logs:     logs{store: c.Store, reader: c.Logs, sites: sites},
-		pools:    rented{all: c.Pools, sites: sites, now: c.Now},
+		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
+		pools:    rented{all: c.Pools, sites: all, now: c.Now},
 		watch:    watch{store: c.Store},
 		audit:    audit.Log{Store: c.Audit},
 		accounts: &c.Accounts,
-		nodes:    nodes.Nodes{Store: c.Store, Sites: sites, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots},
+		nodes:    nodes.Nodes{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots},
+		sites:    sites.Sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
 
 		stopping: make(chan struct{}),
 	}

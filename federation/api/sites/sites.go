@@ -1,7 +1,10 @@
-package api
+// Package sites lists the members of the federation and takes the words of operators about them. What was said is written to the store; the
+// controller carries it out. [Sites] is all there is.
+package sites
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,19 +20,27 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-// getSites is GET /fed/v1/sites.
-func (s *Server) getSites(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
-	said, err := s.cfg.Store.SiteState(r.Context())
+// Sites answers for the members of the federation.
+type Sites struct {
+	Store federation.Store
+	Sites func() []*federation.Site
+	Wake  func() // the store has something for the controller
+	Now   func() time.Time
+}
+
+// List is GET /fed/v1/sites.
+func (s *Sites) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	said, err := s.Store.SiteState(r.Context())
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}
-	running, err := s.runningBySite(r)
+	running, err := s.running(r.Context())
 	if err != nil {
 		return err
 	}
 	out := []v1.Site{}
-	for _, site := range s.cfg.Controller.Sites() {
-		v := describeSite(site)
+	for _, site := range s.Sites() {
+		v := describe(site)
 		v.StateWhy = said[site.Name].Reason
 		v.Running = running[site.Name]
 		out = append(out, v)
@@ -37,9 +48,9 @@ func (s *Server) getSites(w http.ResponseWriter, r *http.Request, _ identity.Cal
 	return answer.JSON(w, out)
 }
 
-// runningBySite counts the jobs of ours that hold nodes at each site.
-func (s *Server) runningBySite(r *http.Request) (map[federation.SiteName]int, error) {
-	jobs, err := s.cfg.Store.Jobs(r.Context(), federation.JobQuery{
+// running counts the jobs of ours that hold nodes at each site.
+func (s *Sites) running(ctx context.Context) (map[federation.SiteName]int, error) {
+	jobs, err := s.Store.Jobs(ctx, federation.JobQuery{
 		States: []federation.State{federation.Configuring, federation.Running, federation.Suspended, federation.Completing},
 	})
 	if err != nil {
@@ -52,7 +63,7 @@ func (s *Server) runningBySite(r *http.Request) (map[federation.SiteName]int, er
 	return n, nil
 }
 
-func describeSite(site *federation.Site) v1.Site {
+func describe(site *federation.Site) v1.Site {
 	v := v1.Site{
 		Name: site.Name, State: site.State,
 		Answering: site.Answering, Error: site.Error, ErrorSince: site.ErrorSince,
@@ -83,8 +94,8 @@ func describeSite(site *federation.Site) v1.Site {
 	return v
 }
 
-// setSiteState is POST /fed/v1/site/{name}/state.
-func (s *Server) setSiteState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+// SetState is POST /fed/v1/site/{name}/state.
+func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var req v1.SetSiteState
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&req); err != nil {
 		return refusal.BadBody(err.Error())
@@ -95,24 +106,24 @@ func (s *Server) setSiteState(w http.ResponseWriter, r *http.Request, c identity
 		return refusal.BadBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE or DRAIN", req.State))
 	}
 	name := federation.SiteName(r.PathValue("name"))
-	known := slices.ContainsFunc(s.cfg.Controller.Sites(), func(site *federation.Site) bool { return site.Name == name })
+	known := slices.ContainsFunc(s.Sites(), func(site *federation.Site) bool { return site.Name == name })
 	if !known {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", name)}
 	}
-	was, err := s.cfg.Store.SiteState(r.Context())
+	was, err := s.Store.SiteState(r.Context())
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}
-	err = s.cfg.Store.SetSiteState(r.Context(), federation.SiteRecord{
-		Name: name, State: req.State, Reason: req.Reason, By: c.Name, At: s.cfg.Now().UTC(),
+	err = s.Store.SetSiteState(r.Context(), federation.SiteRecord{
+		Name: name, State: req.State, Reason: req.Reason, By: c.Name, At: s.Now().UTC(),
 	}, federation.AuditEntry{
-		At: s.cfg.Now().UTC(), Who: audit.By(c), Verb: verbOf(req.State), Kind: federation.AuditSite, Object: string(name),
+		At: s.Now().UTC(), Who: audit.By(c), Verb: verbOf(req.State), Kind: federation.AuditSite, Object: string(name),
 		Before: string(cmp.Or(was[name].State, federation.FedActive)), After: string(req.State), Why: req.Reason,
 	})
 	if err != nil {
 		return refusal.OfStore(err, refusal.TimedOut)
 	}
-	s.cfg.Controller.Wake()
+	s.Wake()
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
