@@ -23,6 +23,7 @@ type Abilities struct {
 	Reboot      Rebooter
 	Accounts    Accountant
 	AccountTree AccountKeeper
+	Check       Checker
 	// Limits maps the name of a conformance test to the reason why the site cannot pass it. The suite prints the
 	// reasons instead of running those tests.
 	Limits func() map[string]string

@@ -16,13 +16,13 @@ type associations struct {
 	list     federation.Associations
 	accounts []federation.Account
 	read     time.Time
+	down     string // why slurmdbd does not answer; "": it does
 }
 
 const associationsAge = time.Minute
 
 // associationsNow returns who may run at the site, nil for everybody. Without slurmdbd there are
-// none. If slurmdbd does not answer, the old ones stay in force; that is an error only if there are
-// no old ones.
+// none. If slurmdbd does not answer, the old ones stay in force; where there are no old ones slurmctld, which has a copy of its own, judges.
 func (d *Driver) associationsNow(ctx context.Context) (associations, error) {
 	if d.cfg.NoAssociations {
 		return associations{}, nil
@@ -31,7 +31,7 @@ func (d *Driver) associationsNow(ctx context.Context) (associations, error) {
 	d.mu.Lock()
 	have := d.assocs
 	d.mu.Unlock()
-	if !have.read.IsZero() && now.Sub(have.read) < associationsAge {
+	if !have.read.IsZero() && now.Sub(have.read) < associationsAge && have.down == "" && !d.c.noAccounting.Load() {
 		return have, nil
 	}
 	fresh, err := d.readAssociations(ctx)
@@ -39,10 +39,17 @@ func (d *Driver) associationsNow(ctx context.Context) (associations, error) {
 		fresh, err = associations{}, nil
 	}
 	if err != nil {
-		if have.read.IsZero() || errors.Is(err, federation.ErrDenied) {
+		if errors.Is(err, federation.ErrDenied) || ctx.Err() != nil {
 			return associations{}, err
 		}
-		d.remarks.add(fmt.Sprintf("slurmdbd has not answered since %s; its associations of then are used", have.read.UTC().Format(time.RFC3339)))
+		since := "since the daemon's start; slurmctld judges who may run"
+		if !have.read.IsZero() {
+			since = fmt.Sprintf("since %s; its associations of then are used", have.read.UTC().Format(time.RFC3339))
+		}
+		have.down = fmt.Sprintf("slurmdbd has not answered %s: %v", since, err)
+		d.mu.Lock()
+		d.assocs.down = have.down
+		d.mu.Unlock()
 		return have, nil
 	}
 	fresh.read = now

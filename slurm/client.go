@@ -32,6 +32,8 @@ type client struct {
 	// release is that of the slurmrestd that answered last: "22.05.8".
 	release atomic.Value
 	now     func() time.Time
+	// noAccounting: the last call to slurmdbd had no answer.
+	noAccounting atomic.Bool
 }
 
 // request is one call. Op names it in metrics and errors.
@@ -135,6 +137,9 @@ func (c *client) do(ctx context.Context, r request, into answer) error {
 		}
 		err = c.judge(r, tr, status, news, into)
 		done(text)
+	}
+	if r.db {
+		c.noAccounting.Store(errors.Is(err, federation.ErrUnavailable) && !errors.Is(err, errNoEndpoint))
 	}
 	if errors.Is(err, errUnspecified) && !r.db {
 		err = c.whyUnspecified(ctx, r, err)

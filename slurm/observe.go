@@ -69,7 +69,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 		o.Cluster = d.clusterName(ctx)
 	}
 	o.Running, o.Waiting, o.Associations, o.Accounts = l.running, l.waiting, l.assocs.list, l.assocs.accounts
-	o.Licenses = l.licenses
+	o.Licenses, o.Accounting = l.licenses, l.assocs.down
 	if !st.mapped { // else its numbers are its own business
 		o.MaxJobSeen = d.maxJob(l.jobs.rows)
 	}
