@@ -216,17 +216,22 @@ func parseConfig(text []byte) (Config, error) {
 		if s.rented() {
 			continue
 		}
-		if s.User == "" {
-			s.User = "slurm"
-		}
-		if s.CallsPerSecond == 0 {
-			s.CallsPerSecond = 200
-		}
-		if s.Timeout == 0 {
-			s.Timeout = 10 * time.Second
-		}
+		s.setDefaults()
 	}
 	return c, c.check()
+}
+
+// setDefaults fills in what the description of a Slurm site leaves out.
+func (s *SiteConfig) setDefaults() {
+	if s.User == "" {
+		s.User = "slurm"
+	}
+	if s.CallsPerSecond == 0 {
+		s.CallsPerSecond = 200
+	}
+	if s.Timeout == 0 {
+		s.Timeout = 10 * time.Second
+	}
 }
 
 // resolve makes file names relative to the configuration file.

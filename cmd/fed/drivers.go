@@ -27,12 +27,7 @@ func openSites(ctx context.Context, c Config, rented *clouds, st federation.Pool
 		if err != nil {
 			return nil, err
 		}
-		users := map[string]federation.SiteUser{}
-		for name, u := range s.Users {
-			users[name] = federation.SiteUser{Name: u.Name, UID: u.UID, GID: u.GID}
-		}
-		out = append(out, controller.Site{Name: s.Name, Driver: d, Prices: s.Prices, Speed: s.Speed, Backlog: s.Backlog, Users: users,
-			Lifts: s.lifts(), FileSystems: s.FileSystems, Options: s.options()})
+		out = append(out, s.member(d))
 	}
 	return out, nil
 }
@@ -46,6 +41,16 @@ func rebooters(sites []controller.Site) map[federation.SiteName]federation.Reboo
 		}
 	}
 	return can
+}
+
+// member is the site as the controller is told of it.
+func (s *SiteConfig) member(d federation.Driver) controller.Site {
+	users := map[string]federation.SiteUser{}
+	for name, u := range s.Users {
+		users[name] = federation.SiteUser{Name: u.Name, UID: u.UID, GID: u.GID}
+	}
+	return controller.Site{Name: s.Name, Driver: d, Prices: s.Prices, Speed: s.Speed, Backlog: s.Backlog, Users: users,
+		Lifts: s.lifts(), FileSystems: s.FileSystems, Options: s.options()}
 }
 
 // openSite reads the site's key and makes its driver. It speaks to nobody.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +37,8 @@ type parts struct {
 	remote  *remoteListener // may be missing
 	rented  *clouds         // may be missing
 	sites   []controller.Site
+	members members // sites, and those that were added since
+	adding  sync.Mutex
 	ctl     *controller.Controller
 	ledger  *ledger.Collector
 	api     *api.Server
@@ -65,6 +69,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if p.sites, err = openSites(ctx, *c, p.rented, p.store, p.log, p.reg); err != nil {
 		return err
 	}
+	p.members.all = slices.Clone(p.sites)
 	p.ctl = p.newController()
 	p.ledger = newLedger(c, p.sites, p.store, p.log)
 	if p.api, err = p.newAPI(); err != nil {
@@ -90,7 +95,7 @@ func (p *parts) newController() *controller.Controller {
 		stager = p.carrier
 	}
 	return controller.Open(controller.Config{
-		Federation: c.Federation, Store: p.store, Sites: p.sites, Policy: c.policy(), Health: p.store, MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
+		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), Health: p.store, MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
 		Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})
 }
@@ -113,7 +118,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 	}
 	pools := newPoolBooks(p.sites, p.store, p.log)
 	return api.NewServer(api.Config{
-		Federation: c.Federation, Store: p.store, Usage: p.store, Audit: p.store, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Accounts: p.accounts(), Tokens: tokens, Logs: logs,
+		Federation: c.Federation, Store: p.store, Usage: p.store, Audit: p.store, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Accounts: p.accounts(), Tokens: tokens, Logs: logs,
 		Pools: pools, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
@@ -142,7 +147,7 @@ func (p *parts) run(ctx context.Context, l net.Listener) error {
 		g.Go(func() error { return p.api.Serve(ctx, p.remote.listener) })
 	}
 	g.Go(func() error { return p.ledger.Run(ctx) })
-	g.Go(func() error { return newCollector(p.sites, p.store, p.log).Run(ctx) })
+	g.Go(func() error { return newCollector(&p.members, p.store, p.log).Run(ctx) })
 	if p.objects != nil {
 		if err := runBlobs(ctx, g, c, p.objects, p.carrier, p.store, p.log); err != nil {
 			return err

@@ -30,6 +30,9 @@ func newServeCommand() *cobra.Command {
 				return fmt.Errorf("invalid --log %q: want debug, info, warn or error", level)
 			}
 			c, err := file.read()
+			if err == nil {
+				err = c.readSiteFiles()
+			}
 			if err != nil {
 				return err
 			}

@@ -12,20 +12,41 @@ import (
 )
 
 func newSiteCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "site", Short: "The sites of the federation"}
-	cmd.AddCommand(newSiteListCommand(), newSiteStateCommand("drain", "Give a site no new jobs; it keeps those that it has", federation.FedDrain),
-		newSiteStateCommand("resume", "Give a site jobs again", federation.FedActive))
+	cmd := &cobra.Command{Use: "site", Short: "The sites of the federation: list, show, drain, resume, lost, add, remove, test"}
+	set := newSiteStateCommand("set SITE STATE", "Set a site's FedState: ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", v1.SetSiteState{})
+	set.Long = `Set a site's FedState, in the words of Slurm's federations.
+
+ACTIVE        it gets jobs
+INACTIVE      it gets none, and those of the federation that wait there go elsewhere; what runs there goes on
+DRAIN         it gets none, and keeps those that it has
+DRAIN+REMOVE  the same, and when the last has ended it leaves the federation`
+	lost := newSiteStateCommand("lost SITE", "Say that a site is gone and nothing runs there any more: its jobs go elsewhere", v1.SetSiteState{Lost: true})
+	lost.Long = `Say that a site is gone and that nothing runs there any more: power, building or machines are lost. Your word proves the end of its jobs.
+Those that waited there go elsewhere; those that ran do by their requeue rules, and those of sbatch --no-requeue end as NODE_FAIL.
+
+If the site's nodes run on and only the link is cut, jobs run twice from now on. A site that answers cannot be lost. When it is back, what it still
+has of these jobs is ended at the first poll; it gets new ones after: fed site resume SITE`
+	cmd.AddCommand(newSiteListCommand(), newSiteShowCommand(),
+		newSiteStateCommand("drain SITE", "Give a site no new jobs; it keeps those that it has", v1.SetSiteState{State: federation.FedDrain}),
+		newSiteStateCommand("resume SITE", "Give a site jobs again", v1.SetSiteState{State: federation.FedActive}),
+		set, lost, newSiteTestCommand(), newSiteAddCommand(),
+		newSiteStateCommand("remove SITE", "Drain a site, and have it leave the federation with its last job", v1.SetSiteState{State: federation.FedDrainRemove}))
 	return cmd
 }
 
 func newSiteListCommand() *cobra.Command {
 	var c connection
+	var removed bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the sites: state, health, and what is free",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			sites, err := c.client().Sites(cmd.Context())
+			list := c.client().Sites
+			if removed {
+				list = c.client().AllSites
+			}
+			sites, err := list(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -41,19 +62,39 @@ func newSiteListCommand() *cobra.Command {
 		},
 	}
 	c.flags(cmd)
+	cmd.Flags().BoolVar(&removed, "removed", false, "also those that have left the federation")
 	return cmd
 }
 
-func siteRow(s v1.Site) []string {
-	health := "ok"
-	if !s.Answering {
-		health = "NO ANSWER"
+// healthOf is what is wrong with a site, in one word for each condition.
+func healthOf(s *v1.Site) string {
+	switch {
+	case s.State == federation.FedRemoved:
+		return ""
+	case len(s.Conditions) == 0 && s.Answering:
+		return "ok"
+	case len(s.Conditions) == 0:
+		return "NO ANSWER"
 	}
+	var names []string
+	for _, c := range s.Conditions {
+		names = append(names, strings.ReplaceAll(string(c.Name), "_", " "))
+	}
+	return strings.Join(names, ", ")
+}
+
+func siteRow(s v1.Site) []string {
+	health := healthOf(&s)
 	age := ""
 	if !s.Seen.IsZero() {
 		age = max(time.Since(s.Seen), 0).Round(time.Second).String()
 	}
 	reasons := s.Warnings
+	for i := range s.Conditions {
+		if c := &s.Conditions[len(s.Conditions)-1-i]; c.Detail != "" && c.Detail != s.Error {
+			reasons = append([]string{c.Detail}, reasons...)
+		}
+	}
 	for _, r := range []string{s.Error, s.StateWhy} {
 		if r != "" {
 			reasons = append([]string{r}, reasons...)
@@ -64,18 +105,22 @@ func siteRow(s v1.Site) []string {
 		n(s.Running), n(s.Bound), strings.ReplaceAll(strings.Join(reasons, "; "), "\n", " ")}
 }
 
-func newSiteStateCommand(verb, short string, state federation.FedState) *cobra.Command {
+// newSiteStateCommand makes a command that sets a site's state: to that of r, or to the second argument if it has none.
+func newSiteStateCommand(use, short string, r v1.SetSiteState) *cobra.Command {
 	var c connection
-	var reason string
+	n := len(strings.Fields(use)) - 1
 	cmd := &cobra.Command{
-		Use:   verb + " SITE",
+		Use:   use,
 		Short: short,
-		Args:  cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(n),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), v1.SetSiteState{State: state, Reason: reason})
+			if n == 2 {
+				r.State = federation.FedState(strings.ToUpper(args[1]))
+			}
+			return c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), r)
 		},
 	}
 	c.flags(cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "why; shown by fed site list")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why; shown by fed site list")
 	return cmd
 }

@@ -114,8 +114,15 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		machines: []federation.Machine{{Site: "sky", Pool: "p", ID: "m1", Created: time.Now(), Job: 5}},
 	}
 	steps := &running{}
-	d := startWith(t, api.Config{Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}}})
-	d.Controller.SetSites(append(testSites(), &federation.Site{Name: "sky"})...)
+	d := startWith(t, api.Config{Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
+		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
+			return []federation.SiteCheck{{Name: "clock", Result: federation.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
+		},
+		AddSite: func(context.Context, string, federation.AuditEntry) (federation.SiteName, error) { return "new", nil }})
+	now := time.Now()
+	d.Store.AddMaintenance(t.Context(), &federation.Maintenance{Site: "sky", Nodes: "n1", From: now, To: now.Add(time.Hour), Reason: "x", By: "ann"})
+	d.Store.SetSiteState(t.Context(), federation.SiteRecord{Name: "sky", State: federation.FedDrain, Lost: now, By: "ann", At: now})
+	d.Controller.SetSites(append(testSites(), &federation.Site{Name: "sky", Lost: now, NextTry: now, Conditions: []federation.Condition{{Name: federation.CondLost, Since: now}}})...)
 	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Terms: []federation.Term{{Name: "run", Amount: 2}}}},
 		Rejections: []federation.Rejection{{Site: "beta", Reason: "Resources"}}})
 	ran, waits, ended := job(0, alice, federation.Running), job(0, alice, federation.Pending), job(0, alice, federation.Completed)
@@ -142,6 +149,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/site/{name}/state": v1.SetSiteState{State: federation.FedActive},
 		"/fed/v1/site/{name}/retry": nil,
 		"/fed/v1/nodes/reboot":      v1.RebootNodes{Nodes: []string{"alpha/*"}, ASAP: true},
+		"/fed/v1/site/{name}/test":  nil,
+		"/fed/v1/sites":             v1.AddSite{Config: "name: new"},
+		"/fed/v1/maintenance":       v1.Maintenance{Site: "sky", From: now, To: now.Add(time.Hour), Reason: "x"},
 		"/fed/v1/nodes/state":       v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
 	}
 	for _, kind := range []string{"cancel", "hold", "release", "requeue", "requeuehold", "requeuespecial", "top", "suspend", "resume"} {
@@ -185,6 +195,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	for path, methods := range doc.Paths {
 		for method, op := range methods {
 			body, known := bodies[path]
+			if method != "post" {
+				body = nil
+			}
 			if method == "post" && !known {
 				t.Errorf("POST %s: what is it asked with?", path)
 				continue
@@ -201,7 +214,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			if strings.HasSuffix(path, "/wait") {
 				id = ids[2]
 			}
-			name := strings.NewReplacer("{site}/{name}", "alpha/n1", "{id}", id.String(), "{name}", "sky").Replace(path)
+			name := strings.NewReplacer("{site}/{name}", "alpha/n1", "{id}", id.String(), "{number}", "1", "{name}", "sky").Replace(path)
 			resp, answer := ask(strings.ToUpper(method), name+queries[path], body)
 			want, ok := op.Responses[fmt.Sprint(resp.StatusCode)]
 			if !ok {

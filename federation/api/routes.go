@@ -99,7 +99,13 @@ func (s *Server) fedRoutes() []route {
 	get("/fed/v1/events", forAnybody, v1.Event{}, "What happens, one event in a line", query{
 		{"after", "the mark to go on from"}, {"since", "seconds since 1970: without a mark, begin there"}, {"follow", "1: the answer does not end"},
 	}, s.events.get).Content = "application/x-ndjson"
-	get("/fed/v1/sites", forAnybody, []v1.Site{}, "The members of the federation", nil, s.sites.List)
+	get("/fed/v1/sites", forAnybody, []v1.Site{}, "The members of the federation", query{{"removed", "1: those too that have left it"}}, s.sites.List)
+	get("/fed/v1/site/{name}", forAnybody, v1.SiteDetail{}, "One site, with its history and what is planned there", nil, s.sites.Show)
+	add("POST", "/fed/v1/sites", forOperators, v1.AddSite{}, v1.Site{}, "Take a site into the federation", nil, s.sites.Join)
+	add("POST", "/fed/v1/site/{name}/test", forOperators, nil, []v1.SiteCheck{}, "Try everything that is needed of a site", nil, s.sites.Test)
+	get("/fed/v1/maintenance", forAnybody, []v1.Maintenance{}, "What is planned at sites and is not over", nil, s.sites.Maintenance)
+	add("POST", "/fed/v1/maintenance", forOperators, v1.Maintenance{}, v1.Maintenance{}, "Plan a maintenance of a site, or of some of its nodes", nil, s.sites.Plan)
+	add("DELETE", "/fed/v1/maintenance/{number}", forOperators, nil, nil, "Take a planned maintenance back", nil, s.sites.TakeBack)
 	choice := query{{"nodes", "SITE/HOSTLIST, SITE/*, or a HOSTLIST whose names are of one site alone; may be repeated"}, {"where", "KEY=VALUE[,VALUE...]: see v1.SetNodes; may be repeated"}}
 	get("/fed/v1/nodes", forAnybody, []v1.Node{}, "The nodes of all sites, with what operators want of them", choice, s.nodes.List)
 	get("/fed/v1/node/{site}/{name}", forAnybody, v1.Node{}, "One node, with its history", nil, s.nodes.Show)
@@ -121,7 +127,7 @@ func (s *Server) fedRoutes() []route {
 	get("/fed/v1/machines", forOperators, []v1.Machine{}, "Rented machines, the newest first", query{
 		{"site", ""}, {"since", "seconds since 1970: those too that have ended since then"}, {"limit", "how many at most"},
 	}, s.pools.getMachines)
-	add("POST", "/fed/v1/site/{name}/state", forOperators, v1.SetSiteState{}, nil, "Drain a site, or take it back", nil, s.sites.SetState)
+	add("POST", "/fed/v1/site/{name}/state", forOperators, v1.SetSiteState{}, nil, "Drain a site, take it back, have it leave the federation, or say that it is lost", nil, s.sites.SetState)
 	add("POST", "/fed/v1/site/{name}/retry", forOperators, nil, []v1.Cooling{}, "Have a cloud asked again for what it has refused; the answer is what that was", nil, s.pools.retry)
 	get("/fed/v1/openapi.json", forAnybody, nil, "This document", nil, s.getDocument).Content = "application/json"
 	return routes

@@ -63,6 +63,10 @@ type Config struct {
 	Steps      federation.StepTeller // nil: no site tells of steps while they run
 	// Reboots are the sites that can reboot nodes.
 	Reboots map[federation.SiteName]federation.Rebooter
+	Places  federation.SiteStore // plans and history of sites; nil: there are none
+	// CheckSite tries a site, and AddSite takes one into the federation; nil: that cannot be done.
+	CheckSite func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)
+	AddSite   func(ctx context.Context, yaml string, by federation.AuditEntry) (federation.SiteName, error)
 	// StepSignals are the sites that take orders to single steps.
 	StepSignals map[federation.SiteName]federation.StepSignaller
 	// Suspends are the sites that can suspend jobs.
@@ -118,7 +122,7 @@ func NewServer(c Config) *Server {
 		audit:    audit.Log{Store: c.Audit},
 		accounts: &c.Accounts,
 		nodes:    nodes.Nodes{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots},
-		sites:    sites.Sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
+		sites:    sites.Sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Planned: c.Places, Check: c.CheckSite, Add: c.AddSite},
 
 		stopping: make(chan struct{}),
 	}

@@ -219,6 +219,7 @@ func (c *Controller) Run(ctx context.Context) error {
 //  11. publish the view
 func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	c.takeResults()
+	c.takeIn()
 	requests := c.readStore(ctx)
 	c.requests.carryOutAll(requests)
 	c.watch.look()

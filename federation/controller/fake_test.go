@@ -169,7 +169,7 @@ func (b *bench) now() time.Time { return b.clock }
 // restart is a new daemon over the same store.
 func (b *bench) restart() {
 	b.t.Helper()
-	ctl, err := New(b.t.Context(), Config{Federation: "test", Store: b.store, Policy: place.DefaultPolicy(), Now: b.now, Inline: true, Sites: []Site{
+	ctl, err := New(b.t.Context(), Config{Federation: "test", Store: b.store, Planned: b.store, Policy: place.DefaultPolicy(), Now: b.now, Inline: true, Sites: []Site{
 		{Name: "cheap", Driver: b.cheap, Prices: accounting.Prices{"gres/gpu": 1}},
 		{Name: "dear", Driver: b.dear, Prices: accounting.Prices{"gres/gpu": 3}},
 	}})

@@ -34,6 +34,7 @@ func newStandings(c *shared, l *life, w *watch, out *stageOut) *standings {
 
 // take takes in what operators have said. Their words are in the store, so that they outlive the daemon.
 func (c *standings) take(records map[federation.SiteName]federation.SiteRecord) {
+	before := c.by
 	c.by = records
 	for _, s := range slices.Clone(c.sites) {
 		if records[s.Name].State == federation.FedRemoved {
@@ -51,6 +52,10 @@ func (c *standings) take(records map[federation.SiteName]federation.SiteRecord) 
 		if !ok {
 			r.State = federation.FedActive
 		}
+		if ok && r.State == federation.FedActive && !r.At.Equal(before[s.Name].At) && !s.restored.at.IsZero() { // an operator has seen it
+			s.restored = restored{}
+			c.watch.health(s)
+		}
 		if r.State == s.State && r.Lost.Equal(s.Lost) {
 			continue
 		}
@@ -58,12 +63,39 @@ func (c *standings) take(records map[federation.SiteName]federation.SiteRecord) 
 			s.mark, s.anew = nil, true // whatever it still has is to be told once more
 			s.returned = time.Time{}
 		}
-		if r.State == federation.FedActive {
-			s.restored = restored{}
-		}
 		s.State, s.Lost = r.State, r.Lost
 		c.planDirty = true
 		c.watch.health(s)
+	}
+}
+
+// Join has a site taken into the federation, in the next round. Its name is new.
+func (c *Controller) Join(s Site) {
+	c.view.joinMu.Lock()
+	c.view.joining = append(c.view.joining, s)
+	c.view.joinMu.Unlock()
+	c.Wake()
+}
+
+// takeIn takes in the sites that are to join. An attempt at one that was there before a restart is its again.
+func (c *Controller) takeIn() {
+	c.view.joinMu.Lock()
+	joining := c.view.joining
+	c.view.joining = nil
+	c.view.joinMu.Unlock()
+	for i := range joining {
+		if c.byName[joining[i].Name] != nil {
+			continue
+		}
+		s := c.watch.newSite(&joining[i])
+		c.watch.listenTo(s)
+		c.standings.enter(s)
+		for _, j := range c.jobs {
+			if j.live() && j.att.Site == s.Name {
+				s.jobs[j.ID] = j
+				c.queue.claim(j)
+			}
+		}
 	}
 }
 

@@ -24,6 +24,9 @@ type view struct {
 	askMu sync.Mutex
 	world *place.World // of the sites as published: a new kind of job is judged by it
 
+	joinMu  sync.Mutex
+	joining []Site // that are to be taken in
+
 	mu     sync.Mutex
 	seqs   doneSeqs      // the requests that have been carried out
 	done   chan struct{} // closed when there are more of them

@@ -66,15 +66,20 @@ func (c *watch) unreached(s *site, err error) {
 
 func (c *watch) addSites() {
 	for _, sc := range c.cfg.Sites {
-		s := &site{driver: sc.Driver, can: federation.AbilitiesOf(sc.Driver), lifts: sc.Lifts, slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
-		s.Site = federation.Site{
-			Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed,
-			Backlog: sc.Backlog, Users: sc.Users, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),
-		}
+		s := c.newSite(&sc)
 		c.sites = append(c.sites, s)
 		c.byName[sc.Name] = s
 	}
 	sort.Slice(c.sites, func(i, k int) bool { return c.sites[i].Name < c.sites[k].Name })
+}
+
+func (c *watch) newSite(sc *Site) *site {
+	s := &site{driver: sc.Driver, can: federation.AbilitiesOf(sc.Driver), lifts: sc.Lifts, slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
+	s.Site = federation.Site{
+		Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed,
+		Backlog: sc.Backlog, Users: sc.Users, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),
+	}
+	return s
 }
 
 // look asks for the observations and polls that are due.
@@ -180,22 +185,26 @@ func (c *watch) observeSoon(s *site) {
 // listen has the drivers that can tell of changes wake the controller.
 func (c *watch) listen() {
 	for _, s := range c.sites {
-		if s.can.Notify == nil {
-			continue
-		}
-		s.can.Notify.Notify(func(what federation.News) {
-			if what.Jobs {
-				s.news.jobs.Store(true)
-			}
-			if what.Nodes {
-				s.news.nodes.Store(true)
-			}
-			select {
-			case c.came <- struct{}{}:
-			default:
-			}
-		})
+		c.listenTo(s)
 	}
+}
+
+func (c *watch) listenTo(s *site) {
+	if s.can.Notify == nil {
+		return
+	}
+	s.can.Notify.Notify(func(what federation.News) {
+		if what.Jobs {
+			s.news.jobs.Store(true)
+		}
+		if what.Nodes {
+			s.news.nodes.Store(true)
+		}
+		select {
+		case c.came <- struct{}{}:
+		default:
+		}
+	})
 }
 
 // takeNews has a site looked at now if there is something new to be seen. While a look is under way, or the site

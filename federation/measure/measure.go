@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Store  federation.Store
 	Usage  federation.UsageStore
-	Sites  map[federation.SiteName]federation.Measurer
+	Site   func(federation.SiteName) federation.Measurer // nil: its accounting is not read
 	Logger *slog.Logger
 	Now    func() time.Time // nil: time.Now
 }
@@ -89,7 +89,7 @@ func (c *Collector) Round(ctx context.Context) error {
 	}
 	found := map[federation.JobID][]federation.Usage{}
 	for site, refs := range bySite {
-		m := c.Sites[site]
+		m := c.Site(site)
 		if m == nil {
 			continue
 		}

@@ -38,7 +38,7 @@ func Start(t testing.TB, c api.Config) *Daemon {
 	d := &Daemon{}
 	if c.Store == nil {
 		d.Store = NewStore()
-		c.Store = d.Store
+		c.Store, c.Places = d.Store, d.Store
 	}
 	if c.Usage == nil {
 		d.Usage = NewUsage()

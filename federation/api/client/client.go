@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
@@ -91,17 +90,6 @@ func (c *Client) Act(ctx context.Context, kind federation.RequestKind, r v1.ActR
 	var out v1.ActResponse
 	err := c.Do(ctx, "POST", "/fed/v1/jobs/"+string(kind), r, &out)
 	return out.Results, err
-}
-
-// Sites lists the members of the federation.
-func (c *Client) Sites(ctx context.Context) ([]v1.Site, error) {
-	out, err := get[[]v1.Site](ctx, c, "/fed/v1/sites")
-	return *out, err
-}
-
-// SetSiteState changes a site's standing; operators only.
-func (c *Client) SetSiteState(ctx context.Context, site federation.SiteName, r v1.SetSiteState) error {
-	return c.Do(ctx, "POST", "/fed/v1/site/"+url.PathEscape(string(site))+"/state", r, nil)
 }
 
 func get[T any](ctx context.Context, c *Client, path string) (*T, error) {

@@ -3,18 +3,14 @@
 package sites
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
+	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -26,6 +22,12 @@ type Sites struct {
 	Sites func() []*federation.Site
 	Wake  func() // the store has something for the controller
 	Now   func() time.Time
+
+	Planned federation.SiteStore // nil: nothing is planned, and there is no history
+	// Check tries a site; nil: sites cannot be tried here.
+	Check func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)
+	// Add takes a site into the federation, and returns its name; nil: that cannot be done here.
+	Add func(ctx context.Context, yaml string, by federation.AuditEntry) (federation.SiteName, error)
 }
 
 // List is GET /fed/v1/sites.
@@ -44,6 +46,13 @@ func (s *Sites) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 		v.StateWhy = said[site.Name].Reason
 		v.Running = running[site.Name]
 		out = append(out, v)
+	}
+	if r.URL.Query().Get("removed") == "1" {
+		for _, name := range slices.Sorted(maps.Keys(said)) {
+			if r := said[name]; r.State == federation.FedRemoved {
+				out = append(out, v1.Site{Name: name, State: r.State, StateWhy: r.Reason, Conditions: []v1.Condition{}})
+			}
+		}
 	}
 	return answer.JSON(w, out)
 }
@@ -67,7 +76,10 @@ func describe(site *federation.Site) v1.Site {
 	v := v1.Site{
 		Name: site.Name, State: site.State,
 		Answering: site.Answering, Error: site.Error, ErrorSince: site.ErrorSince,
-		Bound: len(site.Bound),
+		Bound: len(site.Bound), NextTry: site.NextTry, Lost: site.Lost, Conditions: []v1.Condition{},
+	}
+	for _, c := range site.Conditions {
+		v.Conditions = append(v.Conditions, v1.Condition{Name: c.Name, Since: c.Since, Detail: c.Detail, Advice: c.Name.Advice()})
 	}
 	o := site.Seen
 	if o == nil {
@@ -92,51 +104,6 @@ func describe(site *federation.Site) v1.Site {
 		}
 	}
 	return v
-}
-
-// SetState is POST /fed/v1/site/{name}/state.
-func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var req v1.SetSiteState
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&req); err != nil {
-		return refusal.BadBody(err.Error())
-	}
-	switch req.State {
-	case federation.FedActive, federation.FedInactive, federation.FedDrain:
-	default:
-		return refusal.BadBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE or DRAIN", req.State))
-	}
-	name := federation.SiteName(r.PathValue("name"))
-	known := slices.ContainsFunc(s.Sites(), func(site *federation.Site) bool { return site.Name == name })
-	if !known {
-		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", name)}
-	}
-	was, err := s.Store.SiteState(r.Context())
-	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
-	}
-	err = s.Store.SetSiteState(r.Context(), federation.SiteRecord{
-		Name: name, State: req.State, Reason: req.Reason, By: c.Name, At: s.Now().UTC(),
-	}, federation.AuditEntry{
-		At: s.Now().UTC(), Who: audit.By(c), Verb: verbOf(req.State), Kind: federation.AuditSite, Object: string(name),
-		Before: string(cmp.Or(was[name].State, federation.FedActive)), After: string(req.State), Why: req.Reason,
-	})
-	if err != nil {
-		return refusal.OfStore(err, refusal.TimedOut)
-	}
-	s.Wake()
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// verbOf is the word of fed that gives a site a state.
-func verbOf(state federation.FedState) string {
-	switch state {
-	case federation.FedActive:
-		return "resume"
-	case federation.FedDrain:
-		return "drain"
-	}
-	return strings.ToLower(string(state))
 }
 
 func later(a, b time.Time) time.Time {

@@ -118,7 +118,10 @@ type Site struct {
 	Answering  bool                `json:"answering"`
 	Error      string              `json:"error,omitempty"` // why it does not answer, and what to do
 	ErrorSince time.Time           `json:"error_since,omitzero"`
-	Seen       time.Time           `json:"seen,omitzero"` // time of the last good look
+	NextTry    time.Time           `json:"next_try,omitzero"` // while it does not answer: when it is asked again
+	Lost       time.Time           `json:"lost,omitzero"`     // when an operator said that it is gone
+	Conditions []Condition         `json:"conditions"`        // what is wrong with it, the worst first
+	Seen       time.Time           `json:"seen,omitzero"`     // time of the last good look
 	Cluster    string              `json:"cluster,omitempty"`
 	Version    string              `json:"version,omitempty"`
 	Mode       federation.Mode     `json:"mode,omitempty"`
@@ -137,10 +140,4 @@ type PluginOption struct {
 	Short string                `json:"short,omitempty"` // one letter
 	Value federation.TakesWhat  `json:"value"`           // "optional" also where sites differ
 	Sites []federation.SiteName `json:"sites"`
-}
-
-// SetSiteState changes a site's standing in the federation.
-type SetSiteState struct {
-	State  federation.FedState `json:"state"`
-	Reason string              `json:"reason,omitempty"`
 }

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+func newMaintenanceCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "maintenance", Short: "Planned maintenance of sites and nodes: list, add, remove"}
+	cmd.AddCommand(newMaintenanceListCommand(), newMaintenanceAddCommand(), newMaintenanceRemoveCommand())
+	return cmd
+}
+
+func newMaintenanceListCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List what is planned and not over",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := c.client().Maintenance(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), all)
+			}
+			t := newTable(cmd.OutOrStdout())
+			t.row("ID", "SITE", "NODES", "FROM", "TO", "BY", "REASON")
+			for i := range all {
+				m := &all[i]
+				t.row(fmt.Sprint(m.ID), string(m.Site), allIfNone(m.Nodes), when(m.From), when(m.To), m.By, m.Reason)
+			}
+			return t.flush()
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func newMaintenanceAddCommand() *cobra.Command {
+	var c connection
+	var from, to string
+	var m v1.Maintenance
+	cmd := &cobra.Command{
+		Use:   "add SITE[/HOSTLIST] --to TIME --reason TEXT",
+		Short: "Plan a maintenance: no job is placed that would run into it",
+		Long: `Plan a maintenance of a site, or of some of its nodes. No job is placed there that would run into it by its time limit; those that wait at the
+site and would, go elsewhere. What runs there is left alone: drain the nodes if it is not to. fed explain names the maintenance to those who wait for it.
+Reservations that a site's own admins have made with the flag MAINT count in the same way.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			site, nodes, _ := strings.Cut(args[0], "/")
+			if nodes == "*" {
+				nodes = ""
+			}
+			m.Site, m.Nodes = federation.SiteName(site), nodes
+			now := time.Now()
+			if m.From = now; from != "" {
+				if m.From, err = readUntil(from, now); err != nil {
+					return fmt.Errorf("--from: %w", err)
+				}
+			}
+			if m.To, err = readUntil(to, m.From); err != nil {
+				return fmt.Errorf("--to: %w", err)
+			}
+			if m.To.IsZero() {
+				return fmt.Errorf("--to is missing: when is it over?")
+			}
+			out, err := c.client().AddMaintenance(cmd.Context(), m)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), out)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Maintenance %d of %s (%s) from %s to %s\n", out.ID, out.Site, allIfNone(out.Nodes), when(out.From), when(out.To))
+			return nil
+		},
+	}
+	c.flags(cmd)
+	cmd.Flags().StringVar(&from, "from", "", `when it begins: "4h" from now, "18:00", "2026-12-01T08:00"; now if absent`)
+	cmd.Flags().StringVar(&to, "to", "", `when it is over, likewise; "4h" after its beginning`)
+	cmd.Flags().StringVar(&m.Reason, "reason", "", "why, for those who wait")
+	return cmd
+}
+
+func newMaintenanceRemoveCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "remove ID",
+		Short: "Take a planned maintenance back, or end one",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil {
+				return fmt.Errorf("invalid number %q of a maintenance; see: fed maintenance list", args[0])
+			}
+			return c.client().RemoveMaintenance(cmd.Context(), id)
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Sites that were added while the daemon ran are files in its state directory, one for each, with what stands in the configuration below its dash.
+
+func (c *Config) siteDir() string { return filepath.Join(c.StateDir, "sites") }
+
+// parseSite reads the description of one Slurm site.
+func parseSite(text string) (s SiteConfig, err error) {
+	if err := yaml.UnmarshalWithOptions([]byte(text), &s, yaml.DisallowUnknownField()); err != nil && !errors.Is(err, io.EOF) {
+		message := strings.TrimRight(yaml.FormatError(err, false, true), "\n")
+		return s, errors.New(message + alikeKeys(message))
+	}
+	if s.Kind == kindSlurm {
+		s.Kind = ""
+	}
+	if s.rented() {
+		return s, fmt.Errorf("site %s is of kind %s: add it to the configuration and restart the daemon", s.Name, s.Kind)
+	}
+	s.setDefaults()
+	if !siteName.MatchString(string(s.Name)) {
+		return s, fmt.Errorf("invalid name %q: want at most 40 letters, digits, '.', '_' and '-'", s.Name)
+	}
+	if err = s.check(); err == nil {
+		err = s.checkCommon()
+	}
+	return s, err
+}
+
+// readSiteFiles adds the sites that were added while a daemon ran. One that the configuration has too counts as written there.
+func (c *Config) readSiteFiles() error {
+	files, err := filepath.Glob(filepath.Join(c.siteDir(), "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("read a site that was added: %w", err)
+		}
+		s, err := parseSite(string(text))
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if !c.hasSite(s) {
+			c.Sites = append(c.Sites, s)
+		}
+	}
+	return c.check()
+}
+
+func (c *Config) hasSite(s SiteConfig) bool {
+	for i := range c.Sites {
+		if c.Sites[i].Name == s.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// writeSiteFile keeps the description of a site, so that it is there whole or not at all.
+func (c *Config) writeSiteFile(s *SiteConfig) error {
+	text, err := yaml.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.siteDir(), 0o700); err != nil {
+		return err
+	}
+	path := filepath.Join(c.siteDir(), string(s.Name)+".yaml")
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+func newSiteShowCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "show SITE",
+		Short: "Show a site: what is wrong with it and what to do, what is planned there, its history",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := c.client().Site(cmd.Context(), federation.SiteName(args[0]))
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), s)
+			}
+			return showSite(cmd.OutOrStdout(), s)
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func showSite(out io.Writer, s *v1.SiteDetail) error {
+	line := func(key, format string, args ...any) {
+		fmt.Fprintf(out, "%-12s %s\n", key, fmt.Sprintf(format, args...))
+	}
+	line("site", "%s", s.Name)
+	state := string(s.State)
+	if s.By != "" {
+		state += fmt.Sprintf(" by %s since %s", s.By, when(s.At))
+	}
+	if s.StateWhy != "" {
+		state += ": " + s.StateWhy
+	}
+	line("state", "%s", state)
+	if s.State == federation.FedRemoved {
+		return showSiteHistory(out, s)
+	}
+	line("health", "%s", healthOf(&s.Site))
+	for _, c := range s.Conditions {
+		line("", "%s since %s%s", strings.ReplaceAll(string(c.Name), "_", " "), when(c.Since), colon(c.Detail))
+		line("", "  %s", strings.ReplaceAll(c.Advice, "SITE", string(s.Name)))
+	}
+	if !s.NextTry.IsZero() {
+		line("next try", "%s", when(s.NextTry))
+	}
+	if !s.Seen.IsZero() {
+		line("seen", "%s (%s ago)", when(s.Seen), max(time.Since(s.Seen), 0).Round(time.Second))
+		line("cluster", "%s, Slurm %s, %s", s.Cluster, s.Version, s.Mode)
+		line("nodes", "%d, of which %d are idle; %d GPUs, %d free", s.Nodes, s.NodesIdle, s.GPUs, s.GPUsFree)
+	}
+	line("jobs", "%d run, %d wait there", s.Running, s.Bound)
+	for _, w := range s.Warnings {
+		line("warning", "%s", w)
+	}
+	for i := range s.Maintenance {
+		m := &s.Maintenance[i]
+		line("maintenance", "%d: %s from %s to %s: %s", m.ID, allIfNone(m.Nodes), when(m.From), when(m.To), m.Reason)
+	}
+	return showSiteHistory(out, s)
+}
+
+func colon(detail string) string {
+	if detail == "" {
+		return ""
+	}
+	return ": " + strings.ReplaceAll(detail, "\n", " ")
+}
+
+func allIfNone(nodes string) string {
+	if nodes == "" {
+		return "all nodes"
+	}
+	return nodes
+}
+
+func showSiteHistory(out io.Writer, s *v1.SiteDetail) error {
+	if len(s.History) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out)
+	t := newTable(out)
+	t.row("TIME", "WHO", "FROM", "TO", "WHY")
+	for _, h := range s.History {
+		t.row(when(h.Time), h.Who, h.From, h.To, strings.ReplaceAll(h.Why, "\n", " "))
+	}
+	return t.flush()
+}
+
+func newSiteTestCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "test [SITE]",
+		Short: "Try everything that is needed of a site, or of all, and say what to do",
+		Long: `Have the daemon try everything that it needs of a site: address, TLS, token, version, rights (job IDs, node updates), slurmdbd, clock and
+file systems. Nothing is changed at the site. The exit code is 1 if something failed.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var names []federation.SiteName
+			for _, a := range args {
+				names = append(names, federation.SiteName(a))
+			}
+			if len(args) == 0 {
+				sites, err := c.client().Sites(cmd.Context())
+				if err != nil {
+					return err
+				}
+				for _, s := range sites {
+					names = append(names, s.Name)
+				}
+			}
+			all, failed := map[federation.SiteName][]v1.SiteCheck{}, false
+			t := newTable(cmd.OutOrStdout())
+			t.row("SITE", "CHECK", "RESULT", "FOUND", "DO")
+			for _, name := range names {
+				checks, err := c.client().TestSite(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
+				all[name] = checks
+				for _, k := range checks {
+					failed = failed || k.Result == federation.CheckFailed
+					t.row(string(name), k.Name, string(k.Result), strings.ReplaceAll(k.Detail, "\n", " "), k.Advice)
+				}
+			}
+			err := error(nil)
+			if c.json {
+				err = printJSON(cmd.OutOrStdout(), all)
+			} else {
+				err = t.flush()
+			}
+			if err == nil && failed {
+				err = exitError(1)
+			}
+			return err
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func newSiteAddCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "add FILE|SITE",
+		Short: "Take a site into the federation: one that FILE describes, or one that has left it",
+		Long: `Take a site into the federation while the daemon runs. FILE has what stands for a site in the daemon's configuration, below its dash:
+
+	name: gamma
+	url: http://gamma-ctl:6820
+	user: slurm
+	key_file: gamma.key
+
+Names of files are relative to FILE, and must be readable by the daemon on its machine. The daemon keeps the description in its state_dir (sites/NAME.yaml) and
+reads it at each start after the configuration. Sites of rented machines are added in the configuration.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := os.ReadFile(args[0])
+			if os.IsNotExist(err) && siteName.MatchString(args[0]) { // one that was there before
+				err := c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), v1.SetSiteState{State: federation.FedActive, Reason: "added"})
+				if err == nil {
+					fmt.Fprintf(cmd.OutOrStdout(), "Site %s is a member of the federation\n", args[0])
+				}
+				return err
+			}
+			if err != nil {
+				return fmt.Errorf("read the description of the site: %w", err)
+			}
+			one, err := siteFromFile(string(text), filepath.Dir(args[0]))
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			s, err := c.client().AddSite(cmd.Context(), one)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Site %s is a member of the federation. Try it: fed site test %s\n", s.Name, s.Name)
+			return nil
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+// siteFromFile checks a site's description and makes the names of its files absolute.
+func siteFromFile(text, dir string) (string, error) {
+	s, err := parseSite(text)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", err
+	}
+	for _, p := range []*string{&s.KeyFile, &s.TokenFile, &s.Topology} {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(dir, *p)
+		}
+	}
+	out, err := yaml.Marshal(s)
+	return string(out), err
+}

@@ -1,0 +1,63 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+// Sites lists the members of the federation.
+func (c *Client) Sites(ctx context.Context) ([]v1.Site, error) {
+	out, err := get[[]v1.Site](ctx, c, "/fed/v1/sites")
+	return *out, err
+}
+
+// AllSites lists those too that have left the federation.
+func (c *Client) AllSites(ctx context.Context) ([]v1.Site, error) {
+	out, err := get[[]v1.Site](ctx, c, "/fed/v1/sites?removed=1")
+	return *out, err
+}
+
+func sitePath(site federation.SiteName) string { return "/fed/v1/site/" + url.PathEscape(string(site)) }
+
+// Site reads one site with its history.
+func (c *Client) Site(ctx context.Context, site federation.SiteName) (*v1.SiteDetail, error) {
+	return get[v1.SiteDetail](ctx, c, sitePath(site))
+}
+
+// SetSiteState changes a site's standing; operators only.
+func (c *Client) SetSiteState(ctx context.Context, site federation.SiteName, r v1.SetSiteState) error {
+	return c.Do(ctx, "POST", sitePath(site)+"/state", r, nil)
+}
+
+// TestSite has the daemon try a site; operators only.
+func (c *Client) TestSite(ctx context.Context, site federation.SiteName) (out []v1.SiteCheck, err error) {
+	err = c.Do(ctx, "POST", sitePath(site)+"/test", nil, &out)
+	return out, err
+}
+
+// AddSite takes a site into the federation; operators only.
+func (c *Client) AddSite(ctx context.Context, yaml string) (out v1.Site, err error) {
+	err = c.Do(ctx, "POST", "/fed/v1/sites", v1.AddSite{Config: yaml}, &out)
+	return out, err
+}
+
+// Maintenance lists what is planned.
+func (c *Client) Maintenance(ctx context.Context) ([]v1.Maintenance, error) {
+	out, err := get[[]v1.Maintenance](ctx, c, "/fed/v1/maintenance")
+	return *out, err
+}
+
+// AddMaintenance plans one; operators only.
+func (c *Client) AddMaintenance(ctx context.Context, m v1.Maintenance) (out v1.Maintenance, err error) {
+	err = c.Do(ctx, "POST", "/fed/v1/maintenance", m, &out)
+	return out, err
+}
+
+// RemoveMaintenance takes one back; operators only.
+func (c *Client) RemoveMaintenance(ctx context.Context, id int64) error {
+	return c.Do(ctx, "DELETE", fmt.Sprintf("/fed/v1/maintenance/%d", id), nil, nil)
+}

@@ -1,0 +1,126 @@
+package sites
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/audit"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+	"fsub/slurm/hostlist"
+)
+
+// Maintenance is GET /fed/v1/maintenance.
+func (s *Sites) Maintenance(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	out := []v1.Maintenance{}
+	if s.Planned != nil {
+		all, err := s.Planned.Maintenance(r.Context(), s.Now())
+		if err != nil {
+			return refusal.OfStore(err, refusal.NoContact)
+		}
+		for i := range all {
+			out = append(out, v1.MaintenanceOf(&all[i]))
+		}
+	}
+	return answer.JSON(w, out)
+}
+
+// Plan is POST /fed/v1/maintenance.
+func (s *Sites) Plan(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	var req v1.Maintenance
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&req); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	if s.Planned == nil {
+		return invalid("nothing can be planned here")
+	}
+	if err := s.check(&req); err != nil {
+		return err
+	}
+	now := s.Now().UTC()
+	m := federation.Maintenance{Site: req.Site, Nodes: req.Nodes, From: req.From.UTC(), To: req.To.UTC(), Reason: req.Reason, By: c.Name, At: now}
+	err := s.Planned.AddMaintenance(r.Context(), &m, federation.AuditEntry{At: now, Who: audit.By(c), Verb: "add", Kind: federation.AuditMaintenance,
+		Object: object(&m), After: m.From.Format(time.RFC3339) + " to " + m.To.Format(time.RFC3339), Why: m.Reason})
+	if err != nil {
+		return refusal.OfStore(err, refusal.TimedOut)
+	}
+	s.Wake()
+	return answer.JSON(w, v1.MaintenanceOf(&m))
+}
+
+func object(m *federation.Maintenance) string {
+	if m.Nodes == "" {
+		return string(m.Site)
+	}
+	return string(m.Site) + "/" + m.Nodes
+}
+
+// maxReason bounds what is said of a maintenance.
+const maxReason = 500
+
+func (s *Sites) check(req *v1.Maintenance) error {
+	req.Reason = strings.TrimSpace(req.Reason)
+	site := s.member(req.Site)
+	switch {
+	case site == nil:
+		return unknown(req.Site)
+	case req.Reason == "":
+		return invalid("a maintenance needs a reason: users read it in fed explain")
+	case len(req.Reason) > maxReason || strings.ContainsFunc(req.Reason, unicode.IsControl):
+		return invalid("invalid reason: want one line of at most %d bytes", maxReason)
+	case !req.To.After(req.From):
+		return invalid("the maintenance ends (%s) before it begins (%s)", req.To.UTC().Format(time.RFC3339), req.From.UTC().Format(time.RFC3339))
+	case !req.To.After(s.Now()):
+		return invalid("the maintenance is over: it was to end at %s", req.To.UTC().Format(time.RFC3339))
+	case req.Nodes == "":
+		return nil
+	}
+	names, err := hostlist.Expand(req.Nodes)
+	if err != nil {
+		return invalid("invalid hostlist %q: %v", req.Nodes, err)
+	}
+	if site.Seen == nil {
+		return nil
+	}
+	var missing []string
+	for _, name := range names {
+		if !slices.ContainsFunc(site.Seen.Nodes, func(n federation.Node) bool { return n.Name == name }) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("site %s has no node %s; see: fed node list", req.Site, hostlist.Compress(missing))}
+	}
+	req.Nodes = hostlist.Compress(names)
+	return nil
+}
+
+// TakeBack is DELETE /fed/v1/maintenance/{number}.
+func (s *Sites) TakeBack(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	id, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
+	if err != nil || s.Planned == nil {
+		return invalid("invalid number %q of a maintenance; see: fed maintenance list", r.PathValue("number"))
+	}
+	now := s.Now().UTC()
+	err = s.Planned.RemoveMaintenance(r.Context(), id, c.Name, now, federation.AuditEntry{At: now, Who: audit.By(c), Verb: "remove", Kind: federation.AuditMaintenance,
+		Object: strconv.FormatInt(id, 10)})
+	if errors.Is(err, federation.ErrNotFound) {
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no maintenance %d is planned; see: fed maintenance list", id)}
+	}
+	if err != nil {
+		return refusal.OfStore(err, refusal.TimedOut)
+	}
+	s.Wake()
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,183 @@
+package sites
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/audit"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+)
+
+// history bounds the lines that are told of one site.
+const history = 200
+
+// Show is GET /fed/v1/site/{name}. A site that has left the federation has its history still.
+func (s *Sites) Show(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	ctx, name := r.Context(), federation.SiteName(r.PathValue("name"))
+	said, err := s.Store.SiteState(ctx)
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	record, known := said[name]
+	site := s.member(name)
+	if site == nil && !known {
+		return unknown(name)
+	}
+	v := v1.SiteDetail{Site: v1.Site{Name: name, State: federation.FedRemoved, Conditions: []v1.Condition{}}, Maintenance: []v1.Maintenance{}, History: []v1.SiteWas{}}
+	if site != nil {
+		running, err := s.running(ctx)
+		if err != nil {
+			return err
+		}
+		v.Site = describe(site)
+		v.Running = running[name]
+	}
+	v.StateWhy, v.By, v.At = record.Reason, record.By, record.At
+	if s.Planned != nil {
+		events, err := s.Planned.SiteEvents(ctx, name, history)
+		if err != nil {
+			return refusal.OfStore(err, refusal.NoContact)
+		}
+		for _, e := range events {
+			v.History = append(v.History, v1.SiteWas{Time: e.At, Who: e.Who, From: e.From, To: e.To, Why: e.Why})
+		}
+		planned, err := s.Planned.Maintenance(ctx, s.Now())
+		if err != nil {
+			return refusal.OfStore(err, refusal.NoContact)
+		}
+		for i := range planned {
+			if planned[i].Site == name {
+				v.Maintenance = append(v.Maintenance, v1.MaintenanceOf(&planned[i]))
+			}
+		}
+	}
+	return answer.JSON(w, v)
+}
+
+func (s *Sites) member(name federation.SiteName) *federation.Site {
+	all := s.Sites()
+	if i := slices.IndexFunc(all, func(site *federation.Site) bool { return site.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+func unknown(name federation.SiteName) error {
+	return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", name)}
+}
+
+func invalid(format string, args ...any) error {
+	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: fmt.Sprintf(format, args...), Alone: true}
+}
+
+// SetState is POST /fed/v1/site/{name}/state.
+func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	var req v1.SetSiteState
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&req); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	switch req.State {
+	case federation.FedActive, federation.FedInactive, federation.FedDrain, federation.FedDrainRemove:
+	case "":
+		if req.Lost {
+			break
+		}
+		fallthrough
+	default:
+		return refusal.BadBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", req.State))
+	}
+	name := federation.SiteName(r.PathValue("name"))
+	said, err := s.Store.SiteState(r.Context())
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	was, known := said[name]
+	was.State = cmp.Or(was.State, federation.FedActive)
+	site := s.member(name)
+	if site == nil && !(known && was.State == federation.FedRemoved && req.State == federation.FedActive) {
+		return unknown(name)
+	}
+	now := s.Now().UTC()
+	next := federation.SiteRecord{Name: name, State: req.State, Reason: req.Reason, By: c.Name, At: now, Lost: was.Lost}
+	switch {
+	case req.Lost && site.Answering:
+		return invalid("site %s answers, so its jobs may run there: they would run twice. To empty it run: fed site set %s INACTIVE, or fed job move --where site=%s", name, name, name)
+	case req.Lost:
+		if next.Lost = now; was.State == federation.FedDrainRemove {
+			next.State = was.State
+		} else {
+			next.State = federation.FedDrain
+		}
+	case req.State == federation.FedActive:
+		next.Lost = time.Time{}
+	}
+	entry := federation.AuditEntry{At: now, Who: audit.By(c), Verb: verbOf(&req), Kind: federation.AuditSite, Object: string(name), Before: was.Word(), After: next.Word(), Why: req.Reason}
+	if err := s.Store.SetSiteState(r.Context(), next, entry); err != nil {
+		return refusal.OfStore(err, refusal.TimedOut)
+	}
+	s.Wake()
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// verbOf is the word of fed that gives a site a state.
+func verbOf(req *v1.SetSiteState) string {
+	switch {
+	case req.Lost:
+		return "lost"
+	case req.State == federation.FedActive:
+		return "resume"
+	case req.State == federation.FedDrain:
+		return "drain"
+	case req.State == federation.FedDrainRemove:
+		return "remove"
+	}
+	return strings.ToLower(string(req.State))
+}
+
+// Test is POST /fed/v1/site/{name}/test.
+func (s *Sites) Test(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	name := federation.SiteName(r.PathValue("name"))
+	if s.member(name) == nil {
+		return unknown(name)
+	}
+	if s.Check == nil {
+		return invalid("sites cannot be tried here")
+	}
+	checks, err := s.Check(r.Context(), name)
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	out := []v1.SiteCheck{}
+	for _, c := range checks {
+		out = append(out, v1.SiteCheck{Name: c.Name, Result: c.Result, Detail: c.Detail, Advice: c.Advice})
+	}
+	return answer.JSON(w, out)
+}
+
+// Join is POST /fed/v1/sites.
+func (s *Sites) Join(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	var req v1.AddSite
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 256<<10)).Decode(&req); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	if s.Add == nil {
+		return invalid("sites cannot be added here")
+	}
+	entry := federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: "add", Kind: federation.AuditSite, After: string(federation.FedActive)}
+	name, err := s.Add(r.Context(), req.Config, entry)
+	if err != nil {
+		return invalid("%v", err)
+	}
+	s.Wake()
+	return answer.JSON(w, v1.Site{Name: name, State: federation.FedActive, Conditions: []v1.Condition{}})
+}

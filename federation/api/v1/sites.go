@@ -1,0 +1,70 @@
+package v1
+
+import (
+	"time"
+
+	"fsub/federation"
+)
+
+// SetSiteState changes a site's standing in the federation.
+type SetSiteState struct {
+	State federation.FedState `json:"state"` // ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE. A site that is lost keeps DRAIN+REMOVE, and is DRAIN otherwise
+	// Lost says that the site is gone and that nothing runs there any more: its jobs go elsewhere.
+	Lost   bool   `json:"lost,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Condition is something that is wrong with a site.
+type Condition struct {
+	Name   federation.ConditionName `json:"name"`
+	Since  time.Time                `json:"since"`
+	Detail string                   `json:"detail,omitempty"` // what the site said, or what was seen
+	Advice string                   `json:"advice"`           // what it means, and what to do
+}
+
+// SiteDetail is a site with its history and what is planned there.
+type SiteDetail struct {
+	Site
+	By          string        `json:"state_by,omitempty"` // who has set its state
+	At          time.Time     `json:"state_since,omitzero"`
+	Maintenance []Maintenance `json:"maintenance"`
+	History     []SiteWas     `json:"history"` // oldest first
+}
+
+// SiteWas is a line of a site's history.
+type SiteWas struct {
+	Time time.Time `json:"time"`
+	Who  string    `json:"who,omitempty"` // an operator; "": the federation has seen it
+	From string    `json:"from"`
+	To   string    `json:"to"`
+	Why  string    `json:"why,omitempty"`
+}
+
+// Maintenance is a time in which nodes of a site are not to run jobs.
+type Maintenance struct {
+	ID     int64               `json:"id"` // the daemon's to give
+	Site   federation.SiteName `json:"site"`
+	Nodes  string              `json:"nodes,omitempty"` // hostlist; "": all of the site's
+	From   time.Time           `json:"from"`
+	To     time.Time           `json:"to"`
+	Reason string              `json:"reason"`
+	By     string              `json:"by,omitempty"`
+}
+
+// MaintenanceOf is m as the API tells it.
+func MaintenanceOf(m *federation.Maintenance) Maintenance {
+	return Maintenance{ID: m.ID, Site: m.Site, Nodes: m.Nodes, From: m.From, To: m.To, Reason: m.Reason, By: m.By}
+}
+
+// SiteCheck is one thing that was tried at a site.
+type SiteCheck struct {
+	Name   string                 `json:"name"` // address, TLS, token ...
+	Result federation.CheckResult `json:"result"`
+	Detail string                 `json:"detail"`
+	Advice string                 `json:"advice,omitempty"` // what to do, where something is to be done
+}
+
+// AddSite is a site that is to be a member of the federation from now on.
+type AddSite struct {
+	Config string `json:"config"` // YAML: one entry of sites in the daemon's configuration
+}
