@@ -87,6 +87,7 @@ const (
 	WhyRunBefore        Code = "run_before"
 	WhyMovedFrom        Code = "moved_from"
 	WhyMovedTo          Code = "moved_to"
+	WhyGhost            Code = "forgotten_run"
 
 	NoteAs          Code = "as"
 	NoteComponent   Code = "component"
@@ -161,6 +162,7 @@ var sentences = map[Code]string{
 	WhyRunBefore:        "it remembers the run before under the same number until %s",
 	WhyMovedFrom:        "the job was moved away from it",
 	WhyMovedTo:          "the job was moved to %s",
+	WhyGhost:            "its controller has forgotten a run of the job, which may still live on a node",
 
 	NoteAs:          "as %s",
 	NoteComponent:   "component %s",

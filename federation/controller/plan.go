@@ -76,6 +76,7 @@ func (c *Controller) consider(j *job, now time.Time) {
 	if !j.queued { // by its deadline or its dependency
 		return
 	}
+	c.flee(j, now)
 	if len(j.refused) > 0 && !now.Before(j.refusedUntil) {
 		j.refused = nil
 		c.arrays.withdraw(j)

@@ -143,6 +143,7 @@ func (c *attempts) lost(j *job, s *site, startedByAccounting bool) {
 	j.att.Class = federation.ClassSite
 	c.finishAttempt(j, federation.AttemptForgotten, lostNote(s.Name, started))
 	c.event(j, "%s", j.att.Note)
+	j.haunt(j.att, now)
 	if !started {
 		c.backToQueue(j, federation.ReasonForgotten)
 		return

@@ -1,0 +1,88 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/slurm/hostlist"
+)
+
+// A ghost is a run that a site's controller may have started and has forgotten. Its node still knows it until it has registered with the controller
+// again and was told to end it. Until then the job is not sent to that site, where the node would refuse it, and slurmctld drain the node
+// with the reason "Duplicate jobid".
+type ghost struct {
+	site  federation.SiteName
+	nodes []string // where it may be; none: anywhere
+	since time.Time
+}
+
+const (
+	// ghostFor is how long a node may take to register with a controller that has started again (it is asked to after 3 s), and to end what it
+	// is told to end.
+	ghostFor = 15 * time.Second
+	// ghostMost bounds the wait for all nodes of a site where nobody knows on which one the run may be: some may be down for good.
+	ghostMost = 5 * time.Minute
+	ghostLook = 5 * time.Second
+)
+
+// haunt notes that a run of an attempt that was forgotten may still live.
+func (j *job) haunt(a *federation.Attempt, since time.Time) {
+	nodes, _ := hostlist.Expand(a.Nodes) // the site's own
+	j.hinder().ghost = &ghost{site: a.Site, nodes: nodes, since: since}
+}
+
+// flee keeps a job from the site where a run of it may still live, for as long as it may.
+func (c *Controller) flee(j *job, now time.Time) {
+	g := j.ghost
+	if g == nil {
+		return
+	}
+	s := c.byName[g.site]
+	if s == nil || g.gone(s, now) {
+		j.ghost = nil
+		return
+	}
+	until := now.Add(ghostLook)
+	if len(j.refused) > 0 {
+		until = later(until, j.refusedUntil)
+	}
+	j.leaveOut(federation.Rejection{Site: g.site, Reason: federation.ReasonForgotten, Why: federation.Because(federation.WhyGhost)}, until)
+}
+
+// gone reports whether the site has had the time to end the run, and the nodes where it may be have answered since.
+func (g *ghost) gone(s *site, now time.Time) bool {
+	if now.Sub(g.since) < ghostFor || !s.Answering || s.SeenAt.Before(g.since.Add(ghostFor)) {
+		return false
+	}
+	if len(g.nodes) == 0 && now.Sub(g.since) >= ghostMost {
+		return true
+	}
+	for i := range s.Seen.Nodes {
+		n := &s.Seen.Nodes[i]
+		silent := slices.ContainsFunc(n.State, func(word string) bool {
+			return strings.HasPrefix(word, "NOT_RESPONDING") || word == "DOWN" || word == "UNKNOWN"
+		})
+		if silent && (len(g.nodes) == 0 || slices.Contains(g.nodes, n.Name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// recallGhosts finds out, for a new daemon, whether the last run of a job that went back to the queue because it was forgotten may still live.
+func (c *Controller) recallGhosts(ctx context.Context, j *job) error {
+	if j.Reason != federation.ReasonForgotten {
+		return nil
+	}
+	attempts, err := c.store.Attempts(ctx, j.ID)
+	if err != nil {
+		return err
+	}
+	if n := len(attempts); n > 0 && attempts[n-1].State == federation.AttemptForgotten {
+		j.haunt(&attempts[n-1], attempts[n-1].Ended)
+	}
+	return nil
+}
