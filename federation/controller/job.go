@@ -59,7 +59,7 @@ type family struct {
 	whole    []int                    // of an array that an earlier version has handed over to a site: its tasks there. See whole.go
 	array    *job                     // of a job that is a task of an array: the array
 	taskJobs map[int]*job             // of an array: the jobs of its tasks that have not ended
-	rest     []int                    // of an array: its tasks that are not jobs yet, in rising order
+	rest     federation.TaskSet       // of an array: its tasks that are not jobs yet
 	offers   []*offered               // of these, those that placement knows of, in the same order
 	// taskSpec is what each task of an array asks for; nil: not made yet. See specOfTasks.
 	taskSpec *sbatch.Spec
@@ -143,7 +143,7 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 		c.attach(&attempts[i])
 	}
 	for _, j := range loaded { // in order, as they are in the queue unless somebody has given them priorities
-		if !j.live() && j.Component == nil && (!j.spreads() || len(j.rest) > 0) {
+		if !j.live() && j.Component == nil && (!j.spreads() || j.rest.Len() > 0) {
 			c.queue.add(j)
 			if err := c.recallGhosts(ctx, j); err != nil {
 				return fmt.Errorf("read the attempts of job %d: %w", j.ID, err)

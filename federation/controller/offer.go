@@ -29,7 +29,7 @@ func (c *arrays) offer(j *job, now time.Time) federation.Reason {
 	}
 	var next, never []int
 	reason := federation.ReasonPriority
-	for _, index := range j.rest {
+	for index := range j.rest.All() {
 		if len(next) == room {
 			break
 		}

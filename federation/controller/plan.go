@@ -187,11 +187,11 @@ func (c *Controller) decideTask(o *offered, d *federation.Decision) {
 		}
 		return
 	}
-	if _, waits := slices.BinarySearch(j.rest, o.task.Part.Index); !waits || j.Whole.Limit > 0 && j.running() >= j.Whole.Limit {
+	if !j.rest.Has(o.task.Part.Index) || j.Whole.Limit > 0 && j.running() >= j.Whole.Limit {
 		return
 	}
 	c.bind(c.arrays.addPart(j, o.task), *d)
-	if len(j.offers) == 0 && len(j.rest) > 0 && (j.Whole.Limit == 0 || j.running() < j.Whole.Limit) {
+	if len(j.offers) == 0 && j.rest.Len() > 0 && (j.Whole.Limit == 0 || j.running() < j.Whole.Limit) {
 		c.planDirty = true // there may be room for more than were offered
 	}
 }

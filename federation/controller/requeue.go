@@ -134,7 +134,7 @@ func (c *requests) takeUpArray(ctx context.Context, id federation.JobID) error {
 	if err != nil {
 		return err
 	}
-	j.rest = nil
+	j.rest = federation.TaskSet{}
 	for i := range tasks {
 		j.tasks[tasks[i].Index] = &tasks[i]
 	}

@@ -23,7 +23,7 @@ const (
 
 // ahead is how many waiting tasks of an array placement knows of.
 func (c *arrays) ahead(j *job) int {
-	return min(len(j.rest), tasksAhead, max(fewTasksAhead, allTasksAhead/max(len(c.live), 1)))
+	return min(j.rest.Len(), tasksAhead, max(fewTasksAhead, allTasksAhead/max(len(c.live), 1)))
 }
 
 // arrays are the arrays and the jobs that their tasks become.
@@ -82,12 +82,12 @@ func (j *job) spreads() bool { return j.Whole != nil && j.Whole.Spread }
 
 // readRest reads which tasks of an array have not been bound yet. Of one that was cancelled none will be.
 func (j *job) readRest() error {
-	j.rest = nil
+	j.rest = federation.TaskSet{}
 	if j.Spec.Array == "" || j.Cancel || j.State.Ended() {
 		return nil
 	}
-	var err error
-	j.rest, err = federation.ArrayIndices(j.Spec.Array)
+	array, err := federation.ReadArray(j.Spec.Array)
+	j.rest = array.Set()
 	return err
 }
 
@@ -158,11 +158,11 @@ func (c *arrays) writeShrunk() {
 	shrunk := slices.Collect(maps.Keys(c.shrunk))
 	sortByID(shrunk)
 	for _, j := range shrunk {
-		if len(j.rest) == 0 && !j.Cancel {
+		if j.rest.Len() == 0 && !j.Cancel {
 			j.Reason = federation.ReasonNone // nothing of it waits; the jobs of its tasks have reasons of their own
 		}
 		c.writeRest(j)
-		if len(j.rest) == 0 {
+		if j.rest.Len() == 0 {
 			c.queue.drop(j)
 			c.withdraw(j)
 		}
@@ -172,8 +172,8 @@ func (c *arrays) writeShrunk() {
 func (c *arrays) writeRest(j *job) {
 	delete(c.shrunk, j)
 	array := ""
-	if len(j.rest) > 0 {
-		array = federation.FormatArray(j.rest, j.Whole.Limit)
+	if j.rest.Len() > 0 {
+		array = j.rest.Format(j.Whole.Limit)
 	}
 	j.setArray(array)
 	c.batch.job(j)
@@ -184,7 +184,7 @@ func (c *arrays) dropRest(j *job) {
 	if !j.Cancel { // the second time rest is empty, and the record is to keep what it names
 		c.writeRest(j)
 	}
-	j.Cancel, j.rest = true, nil
+	j.Cancel, j.rest = true, federation.TaskSet{}
 	c.queue.drop(j)
 	c.withdraw(j)
 	c.batch.job(j)

@@ -39,7 +39,7 @@ func (c *arrays) carryOut(j *job, r federation.Request) {
 
 // asWaiting does something with an array as far as those of its tasks go that wait, if there are any.
 func (j *job) asWaiting(do func()) {
-	if len(j.rest) > 0 {
+	if j.rest.Len() > 0 {
 		state := j.State
 		j.State = federation.Pending
 		do()
@@ -64,11 +64,9 @@ func (c *arrays) carryOutRest(j *job, r federation.Request) {
 func (c *arrays) cancelRest(j *job, tasks []int, by *uint32) {
 	now := c.now().UTC()
 	for _, index := range tasks {
-		i, waits := slices.BinarySearch(j.rest, index)
-		if !waits {
+		if !j.rest.Remove(index) {
 			continue
 		}
-		j.rest = slices.Delete(j.rest, i, i+1)
 		c.shrunk[j] = true
 		c.queue.look(j)
 		t := &federation.Task{Job: j.ID, Index: index, State: federation.Cancelled, End: now, Cancel: by != nil}

@@ -15,6 +15,9 @@ func (j *job) makeTaskJob(id federation.JobID, index int) federation.Job {
 		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.specOfTasks(), Demand: j.Demand, State: federation.Pending, Reason: federation.ReasonPriority,
 		Priority: j.Priority, Top: j.Top, Submit: j.Submit, SubmitHost: j.SubmitHost,
 	}
+	if t := j.tasks[index]; t != nil { // of an array that an earlier version had handed over: it may have run there
+		p.Restarts = t.Restarts
+	}
 	w := j.Whole
 	p.Part = &federation.ArrayPart{Array: j.ID, Index: index, Count: w.Count, Min: w.Min, Max: w.Max, Step: w.Step, Limit: w.Limit}
 	return p
@@ -38,9 +41,7 @@ func (c *arrays) addPart(array *job, part *federation.Job) *job {
 	c.queue.look(array)
 	c.jobs[p.ID] = p
 	array.taskJobs[p.Part.Index] = p
-	if i, ok := slices.BinarySearch(array.rest, p.Part.Index); ok {
-		array.rest = slices.Delete(array.rest, i, i+1)
-	}
+	array.rest.Remove(p.Part.Index)
 	c.shrunk[array] = true
 	c.batch.create(p)
 	array.mirror(p)
@@ -50,11 +51,11 @@ func (c *arrays) addPart(array *job, part *federation.Job) *job {
 // splitOff makes one waiting task of an array a job, in the queue, so that something can be done with it
 // alone. It returns nil if the task does not wait, or no ID is at hand.
 func (c *arrays) splitOff(array *job, index int) *job {
-	_, ok := slices.BinarySearch(array.rest, index)
-	if !ok {
+	if !array.rest.Has(index) {
 		return nil
 	}
 	var id federation.JobID
+	var ok bool
 	if o := c.accept(array, index); o != nil {
 		id = o.task.ID
 	} else if id, ok = c.ids.take(); !ok {
@@ -113,7 +114,7 @@ func (c *arrays) changed(p *job) {
 
 // endIfDone ends an array of which nothing waits and nothing runs.
 func (c *arrays) endIfDone(j *job, at time.Time) {
-	if len(j.rest) > 0 || len(j.taskJobs) > 0 || j.State.Ended() {
+	if j.rest.Len() > 0 || len(j.taskJobs) > 0 || j.State.Ended() {
 		return
 	}
 	state, status := j.summary()

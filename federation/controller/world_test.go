@@ -243,7 +243,7 @@ func (h *history) compare() {
 func (c *Controller) waiting() func(func(*job) bool) {
 	return func(yield func(*job) bool) {
 		for _, j := range c.jobs {
-			if !j.live() && j.leader == nil && (!j.spreads() || len(j.rest) > 0) && !yield(j) {
+			if !j.live() && j.leader == nil && (!j.spreads() || j.rest.Len() > 0) && !yield(j) {
 				return
 			}
 		}
@@ -273,7 +273,7 @@ func (h *history) walkJobs(now time.Time) (found []string) {
 		if j.Whole.Limit > 0 {
 			room = j.Whole.Limit - j.running()
 		}
-		for _, index := range j.rest {
+		for index := range j.rest.All() {
 			if room > 0 && j.depends.taskReason(index, now) == "" {
 				room--
 				if c.arrays.short[j] && !slices.ContainsFunc(j.offers, func(o *offered) bool { return o.task.Part.Index == index }) {

@@ -1,0 +1,152 @@
+package federation
+
+import (
+	"iter"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// TaskSet is a set of indices of an array's tasks, as spans: the waiting tasks of an array of a million take a few bytes. Its zero value is empty.
+type TaskSet struct {
+	spans []arrayRange // apart from each other, in rising order; hi is in its span
+	n     int
+}
+
+// Set returns the tasks that a names.
+func (a Array) Set() TaskSet {
+	spans := make([]arrayRange, len(a.ranges))
+	for i, r := range a.ranges {
+		spans[i] = spanOf(r.lo, r.lo+(r.len()-1)*r.step, r.step)
+	}
+	slices.SortFunc(spans, func(a, b arrayRange) int { return a.lo - b.lo })
+	for i := 1; i < len(spans); i++ {
+		if spans[i].lo <= spans[i-1].hi { // they overlap: what a person has written has few of these
+			return TaskSetOf(a.Indices())
+		}
+	}
+	s := TaskSet{spans: spans}
+	for _, r := range spans {
+		s.n += r.len()
+	}
+	return s
+}
+
+func spanOf(lo, hi, step int) arrayRange {
+	if lo == hi {
+		step = 1
+	}
+	return arrayRange{lo, hi, step}
+}
+
+// TaskSetOf returns the set of indices, which must rise.
+func TaskSetOf(indices []int) TaskSet {
+	s := TaskSet{n: len(indices)}
+	for i := 0; i < len(indices); {
+		k, step := i, 1
+		if i+2 < len(indices) && indices[i+2]-indices[i+1] == indices[i+1]-indices[i] { // three make a span with a step
+			step = indices[i+1] - indices[i]
+		}
+		for k+1 < len(indices) && indices[k+1]-indices[k] == step {
+			k++
+		}
+		s.spans = append(s.spans, spanOf(indices[i], indices[k], step))
+		i = k + 1
+	}
+	return s
+}
+
+// Len is how many tasks s has.
+func (s *TaskSet) Len() int { return s.n }
+
+// find returns the span that has task i, or where it would be.
+func (s *TaskSet) find(i int) (at int, has bool) {
+	at = sort.Search(len(s.spans), func(k int) bool { return s.spans[k].hi >= i })
+	return at, at < len(s.spans) && s.spans[at].lo <= i && (i-s.spans[at].lo)%s.spans[at].step == 0
+}
+
+// Has reports whether task i is in s.
+func (s *TaskSet) Has(i int) bool {
+	_, has := s.find(i)
+	return has
+}
+
+// Remove takes task i out of s, and reports whether it was there.
+func (s *TaskSet) Remove(i int) bool {
+	at, has := s.find(i)
+	if !has {
+		return false
+	}
+	r := s.spans[at]
+	var left []arrayRange
+	if i > r.lo {
+		left = append(left, spanOf(r.lo, i-r.step, r.step))
+	}
+	if i < r.hi {
+		left = append(left, spanOf(i+r.step, r.hi, r.step))
+	}
+	if len(left) == 1 {
+		s.spans[at] = left[0]
+	} else {
+		s.spans = slices.Replace(s.spans, at, at+1, left...)
+	}
+	s.n--
+	return true
+}
+
+// All are the tasks in rising order.
+func (s *TaskSet) All() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, r := range s.spans {
+			for i := r.lo; i <= r.hi; i += r.step {
+				if !yield(i) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Format writes s as [FormatArray] does.
+func (s *TaskSet) Format(limit int) string {
+	var b strings.Builder
+	switch {
+	case len(s.spans) == 1 && s.spans[0].step > 1:
+		r := s.spans[0]
+		b.WriteString(strconv.Itoa(r.lo) + "-" + strconv.Itoa(r.hi) + ":" + strconv.Itoa(r.step))
+	case len(s.spans) == 1, s.continuous():
+		for i := 0; i < len(s.spans); {
+			k := i
+			for k+1 < len(s.spans) && s.spans[k+1].lo == s.spans[k].hi+1 {
+				k++
+			}
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(strconv.Itoa(s.spans[i].lo))
+			if s.spans[k].hi > s.spans[i].lo {
+				b.WriteString("-" + strconv.Itoa(s.spans[k].hi))
+			}
+			i = k + 1
+		}
+	default:
+		return FormatArray(slices.Collect(s.All()), limit)
+	}
+	if limit > 0 {
+		b.WriteString("%" + strconv.Itoa(limit))
+	}
+	return b.String()
+}
+
+// continuous reports whether s has no step, and some tasks stand side by side, so that it is no list with one step either.
+func (s *TaskSet) continuous() bool {
+	side := false
+	for i, r := range s.spans {
+		if r.step > 1 {
+			return false
+		}
+		side = side || r.hi > r.lo || i > 0 && s.spans[i-1].hi+1 == r.lo
+	}
+	return side
+}
