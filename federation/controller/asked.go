@@ -65,6 +65,10 @@ func (c *asks) site(j *job, a *asked) {
 		do = updateAt(s.can.Update, ref, j, a.spec)
 	case suspends(a.Request):
 		do = suspendAt(s.can.Suspend, ref, a.Kind)
+	case j.Restarts > j.att.Restarts && j.whole == nil:
+		// The site would count from one again in SLURM_RESTART_COUNT.
+		a.stop = true
+		do = takeAway(s.driver, ref, false)
 	default:
 		do = requeueAt(s.can.Requeue, ref, a.Tasks)
 	}

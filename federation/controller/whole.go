@@ -93,7 +93,11 @@ func (c *arrays) back(j *job) {
 			continue
 		}
 		if t != nil {
-			*t = federation.Task{Job: j.ID, Index: i, State: federation.Pending, Reason: j.Reason, Restarts: t.Restarts, Cost: t.Cost}
+			restarts := t.Restarts
+			if !t.Start.IsZero() {
+				restarts++
+			}
+			*t = federation.Task{Job: j.ID, Index: i, State: federation.Pending, Reason: j.Reason, Restarts: restarts, Cost: t.Cost}
 			c.batch.task(t)
 		}
 		rest = append(rest, i)

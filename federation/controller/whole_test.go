@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"slices"
+	"testing"
 	"time"
 
 	"fsub/federation"
@@ -42,4 +44,44 @@ func (b *bench) handedOver(array string) federation.JobID {
 	b.restart()
 	b.rounds(4)
 	return id
+}
+
+// A task that ran in an array which was handed over whole, and was forgotten, is told how often it has been started before.
+func TestRestartsOfForgottenTasks(t *testing.T) {
+	b := newBench(t)
+	id := b.handedOver("0-1")
+	j := b.cheap.jobs[id]
+	j.State, j.Start, j.Nodes = federation.Running, b.clock, "n1"
+	j.Tasks = []federation.SiteTask{{Index: 0, State: federation.Running, Start: b.clock, Nodes: "n1"}}
+	j.PendingTasks = "1"
+	b.wait(time.Second)
+	delete(b.cheap.jobs, id)
+	b.wait(10 * time.Second)
+	if p := b.part(id, 0); p.Restarts != 1 {
+		t.Errorf("task 0, which ran: %d restarts", p.Restarts)
+	}
+	if p := b.part(id, 1); p.Restarts != 0 {
+		t.Errorf("task 1, which waited: %d restarts", p.Restarts)
+	}
+}
+
+// A site would count from one in SLURM_RESTART_COUNT: what has been started elsewhere before is requeued by the federation.
+func TestRequeueGoesOnCounting(t *testing.T) {
+	b := newBench(t)
+	a := b.makeAble()
+	id := b.submit(func(s *sbatch.Spec) { s.Fed = &sbatch.Fed{Sites: []string{"cheap"}} })
+	b.wait(time.Second)
+	b.cheap.start(id)
+	b.wait(time.Second)
+	delete(b.cheap.jobs, id) // forgotten, and submitted again
+	b.wait(30 * time.Second)
+	b.cheap.start(id)
+	b.wait(time.Second)
+	r := requeue(id)
+	r.Restarts = 1
+	b.request(r)
+	b.wait(3 * time.Second)
+	if j := b.job(id); j.Restarts != 2 || len(a.requeues) != 0 || !slices.Contains(b.cheap.cancelled, id) {
+		t.Errorf("%d restarts, requeues there %v, cancelled %v", j.Restarts, a.requeues, b.cheap.cancelled)
+	}
 }
