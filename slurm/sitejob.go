@@ -234,8 +234,8 @@ func reason(s string) federation.Reason {
 // waitsFor is why a job waits, or why it has ended. One whose launch has failed on its node shows up as held by its user, and only in its
 // description as what it is: "launch failed requeued held" (22.05 to 26.05).
 func waitsFor(r *wire.Job) federation.Reason {
-	if said := reason(r.StateDescription); said == federation.ReasonLaunchHeld && state(r.State) == federation.Pending {
-		return said
+	if said := r.StateDescription; state(r.State) == federation.Pending && (said == "launch failed requeued held" || said == "launch failure limit exceeded requeued held") {
+		return federation.ReasonLaunchHeld
 	}
 	return reason(r.StateReason)
 }
