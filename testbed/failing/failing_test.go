@@ -1,0 +1,160 @@
+package failing
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/client"
+	"fsub/testbed/bed"
+	"fsub/testbed/suite"
+)
+
+var world suite.Suite
+
+var sites = []string{"alpha", "gamma"} // 24.11, 26.05
+
+func TestMain(m *testing.M) {
+	world.Main(m, suite.Config{Name: "failing", Sites: sites, Bed: bed.Options{MinJobAge: 10 * time.Second}, Start: start})
+}
+
+func start(ctx context.Context) error {
+	if err := world.Programs("fsub", "fed"); err != nil {
+		return err
+	}
+	if err := world.StartDaemon(ctx, nil); err != nil {
+		return err
+	}
+	return world.Daemon.AwaitSites(ctx)
+}
+
+const patience = 6 * time.Minute
+
+// The prolog fails on each node of a site: slurmctld drains one after another, and holds the jobs. All run elsewhere, under their numbers.
+func TestNodesThatStartNothing(t *testing.T) {
+	world.Need(t)
+	site := "alpha"
+	script := filepath.Join(world.Dir, "prolog")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	admin(t, site, "echo 'Prolog="+script+"' >>/etc/slurm/slurm.conf && scontrol reconfigure")
+	defer admin(t, site, "sed -i /^Prolog=/d /etc/slurm/slurm.conf; scontrol reconfigure; scontrol update nodename=ALL state=resume")
+	var ids []federation.JobID
+	for range 8 {
+		ids = append(ids, submit(t, "--exclusive", "-t5", "-o", "/dev/null", "--wrap", "sleep 1"))
+	}
+	array := submit(t, "--array=0-3", "--exclusive", "-t5", "-o", "/dev/null", "--wrap", "sleep 1")
+	c := world.Daemon.Client()
+	defer c.Close()
+	reasons := map[federation.Reason]bool{}
+	restarted := 0
+	for _, id := range append(ids, array) {
+		var rec *client.JobRecord
+		for deadline := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
+			got, err := c.Job(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rec = got; rec.Job.State.Ended() {
+				break
+			}
+			reasons[rec.Job.Reason] = true
+			if time.Now().After(deadline) {
+				rows, _ := world.Bed.Output(t.Context(), site, "", "bash", "-c", "squeue -o '%i %T %r'; sinfo -R")
+				t.Fatalf("job %d is %s %s at %q: %v\n%s", id, rec.Job.State, rec.Job.Reason, rec.Job.Site, rec.Events, rows)
+			}
+		}
+		if rec.Job.State != federation.Completed {
+			t.Errorf("job %d: %s %s: %v", id, rec.Job.State, rec.Job.Reason, rec.Events)
+		}
+		if rec.Job.Restarts > 0 {
+			restarted++
+		}
+	}
+	if restarted == 0 || !reasons[federation.ReasonLaunchHeld] {
+		t.Errorf("%d jobs were requeued; reasons seen: %v", restarted, reasons)
+	}
+}
+
+// Tasks that have ended run again by all of scontrol's words for it, as at the site itself.
+func TestRequeueOfWhatHasEnded(t *testing.T) {
+	world.Need(t)
+	for _, site := range sites {
+		t.Run(site, func(t *testing.T) {
+			t.Parallel()
+			runs, err := os.MkdirTemp(world.Bed.Home("alice"), "runs-")
+			if err == nil {
+				err = os.Chmod(runs, 0o777)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := submit(t, "--fed-sites="+site, "--array=0-2", "-t5", "-o", "/dev/null", "--wrap",
+				"echo ${SLURM_RESTART_COUNT:-0} >>"+runs+"/$SLURM_ARRAY_TASK_ID; [ $SLURM_ARRAY_TASK_ID != 1 ]")
+			want := func(what string, counts ...int) {
+				t.Helper()
+				deadline := time.Now().Add(patience)
+				for ; ; time.Sleep(500 * time.Millisecond) {
+					var is []int
+					for i := range counts {
+						text, _ := os.ReadFile(filepath.Join(runs, strconv.Itoa(i)))
+						is = append(is, strings.Count(string(text), "\n"))
+					}
+					rows, err := login(t, "squeue", "-h", "-r", "-j", id.String())
+					if slices.Equal(is, counts) && err == nil && strings.TrimSpace(rows) == "" {
+						return
+					}
+					if time.Now().After(deadline) {
+						t.Fatalf("%s: tasks ran %v times, want %v; %s %v", what, is, counts, rows, err)
+					}
+				}
+			}
+			want("all have run", 1, 1, 1)
+			if out, err := login(t, "scontrol", "requeue", id.String()+"_1"); err != nil {
+				t.Fatalf("requeue of a task that has failed: %v: %s", err, out)
+			}
+			want("the failed task ran again", 1, 2, 1)
+			if out, err := login(t, "scontrol", "requeue", id.String()); err != nil {
+				t.Fatalf("requeue of an array that has ended: %v: %s", err, out)
+			}
+			want("all ran again", 2, 3, 2)
+			if text, _ := os.ReadFile(filepath.Join(runs, "1")); string(text) != "0\n1\n2\n" {
+				t.Errorf("task 1 counted its restarts %q", text)
+			}
+		})
+	}
+}
+
+// admin runs a shell command at a site as root.
+func admin(t *testing.T, site, command string) {
+	t.Helper()
+	if out, err := world.Bed.Output(context.Background(), site, "", "bash", "-c", command); err != nil {
+		t.Fatalf("%s: %v: %s", command, err, out)
+	}
+}
+
+// login runs one of our commands as alice.
+func login(t *testing.T, args ...string) (string, error) {
+	var out strings.Builder
+	err := world.Bed.Exec(t.Context(), bed.Cmd{Site: bed.Login, User: "alice", Args: args, Stdout: &out, Stderr: &out,
+		Env: []string{"PATH=" + world.Bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.Daemon.Socket()}})
+	return out.String(), err
+}
+
+func submit(t *testing.T, args ...string) federation.JobID {
+	t.Helper()
+	out, err := login(t, append([]string{"fsub"}, args...)...)
+	var id federation.JobID
+	if _, scanErr := fmt.Sscanf(out, "Submitted batch job %d", &id); err != nil || scanErr != nil {
+		t.Fatalf("%v: %v: %s", args, err, out)
+	}
+	return id
+}
