@@ -46,7 +46,7 @@ func TestNodesThatStartNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin(t, site, "echo 'Prolog="+script+"' >>/etc/slurm/slurm.conf && scontrol reconfigure")
-	defer admin(t, site, "sed -i /^Prolog=/d /etc/slurm/slurm.conf; scontrol reconfigure; scontrol update nodename=ALL state=resume")
+	defer admin(t, site, "sed -i /^Prolog=/d /etc/slurm/slurm.conf; scontrol reconfigure; scontrol update nodename=ALL state=resume || true")
 	var ids []federation.JobID
 	for range 8 {
 		ids = append(ids, submit(t, "--exclusive", "-t5", "-o", "/dev/null", "--wrap", "sleep 1"))
