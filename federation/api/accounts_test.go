@@ -187,3 +187,41 @@ func TestTasksCancelledBy(t *testing.T) {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }
+
+// TestLastTaskHasTheArraysNumber: once no task waits, the last one has the array's own raw number, unless it is asked for by its own.
+func TestLastTaskHasTheArraysNumber(t *testing.T) {
+	d := start(t)
+	c := client.New(d.Socket)
+	defer c.Close()
+	array := job(30, alice, federation.Running)
+	array.Spec.Array, array.Whole = "6-8:2", &federation.ArrayWhole{Count: 4, Min: 2, Max: 8, Step: 2, Spread: true}
+	first, last := job(41, alice, federation.Completed), job(42, alice, federation.Running)
+	for i, p := range []*federation.Job{&first, &last} {
+		p.Part = &federation.ArrayPart{Array: 30, Index: []int{2, 8}[i], Count: 4, Min: 2, Max: 8, Step: 2}
+		p.Start = time.Now()
+	}
+	first.End = time.Now()
+	d.Put(t, array, first, last)
+	check := func(query, want string) {
+		t.Helper()
+		var a v1.AccountingResponse
+		if err := c.Do(t.Context(), "GET", "/fed/v1/accounting?job_id="+query, nil, &a); err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		for _, j := range a.Jobs {
+			got = append(got, j.JobID)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s: raw numbers %v, want %s", query, got, want)
+		}
+	}
+	check("30", "[30 41 42]") // the first is of those that wait
+	array.Spec = new(*array.Spec)
+	array.Spec.Array = ""
+	d.Store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&array}})
+	check("30", "[41 30]")
+	check("30_8", "[30]")
+	check("42", "[42]")
+	check("41", "[41]")
+}

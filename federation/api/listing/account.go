@@ -38,7 +38,26 @@ func (s *Lister) Account(ctx context.Context, v *View, q url.Values) ([]Part, []
 	}
 	list = slices.DeleteFunc(list, func(p Part) bool { return !win.has(&p, len(f.Refs) > 0) })
 	slices.SortStableFunc(list, func(a, b Part) int { return cmp.Compare(cmp.Or(a.array, a.Job.ID), cmp.Or(b.array, b.Job.ID)) })
+	numberLast(list, &f)
 	return list, s.UnknownUsers(&f), nil
+}
+
+// numberLast gives the last task of an array the array's own raw number, once none waits any more. In Slurm the task that starts last keeps it, and there
+// are programs (snakemake-executor-plugin-slurm 2.8) that look for the array's number among the raw ones until they find it. Who asks for a task by
+// its own number gets that.
+func numberLast(list []Part, f *Filter) {
+	waits := map[federation.JobID]bool{}
+	for i := range list {
+		if p := &list[i]; p.pending != "" && p.State == federation.Pending {
+			waits[p.array] = true
+		}
+	}
+	for i := range list {
+		p := &list[i]
+		if _, asked := f.Refs[p.Job.ID]; !asked && p.Job.Part != nil && p.Job.Part.Index == p.Job.Part.Max && !waits[p.array] {
+			p.id = uint32(p.array)
+		}
+	}
 }
 
 // window is the time that a listing of the accounting is about. A zero time is no bound.
