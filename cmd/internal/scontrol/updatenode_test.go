@@ -44,6 +44,8 @@ func TestUpdateNode(t *testing.T) {
 		{"update nodename=zz state=drain reason=fan", "slurm_update error: no site has a node zz\n", 1},
 		{"update nodename=n2 state=resume", "slurm_update error: Invalid node state specified\n", 1},
 		{"update nodename=a1 state=undrain", "", 0},
+		{"update nodename=a1 state=undrain", "", 0},
+		{"update nodename=a1 state=resume", "slurm_update error: Invalid node state specified\n", 1},
 		{"update partitionname=main state=drain", "slurm_update error: Invalid user id\n", 1},
 	} {
 		var out bytes.Buffer

@@ -209,6 +209,7 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 		was := m.record.Wants(now)
 		if q.State == federation.WishResume && was != federation.WishDrain && by != health.Ours && by != health.Earlier {
 			act.After, act.Result = "", cmp.Or(said.Note, "there was no drain of ours")
+			out[i].Nothing = !said.Left && is == health.Up
 			b.Audit = append(b.Audit, act)
 			continue
 		}

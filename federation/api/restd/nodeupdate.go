@@ -69,8 +69,11 @@ func (s *Server) updateNodes(w http.ResponseWriter, r *http.Request, c identity.
 	}
 	var left []string
 	for _, n := range said {
-		if n.Left && order.State == federation.WishResume {
+		switch {
+		case n.Left && order.State == federation.WishResume:
 			left = append(left, fmt.Sprintf("%s/%s stays %s", n.Site, n.Name, n.Note))
+		case n.Nothing && strings.EqualFold(q.State[0], "RESUME"): // slurmctld lets that pass with UNDRAIN only
+			left = append(left, fmt.Sprintf("%s/%s is up", n.Site, n.Name))
 		}
 	}
 	if len(left) > 0 {

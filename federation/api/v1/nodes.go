@@ -79,6 +79,8 @@ type NodeSet struct {
 	// Left: the node stays as it is, because of somebody else's word. A drain is accepted all the same, and follows when that is gone.
 	Left bool   `json:"left,omitempty"`
 	Note string `json:"note,omitempty"` // whose word that is; or what stands in the way for now
+	// Nothing: a resume of a node that is neither drained nor DOWN, by nobody's word.
+	Nothing bool `json:"nothing,omitempty"`
 }
 
 // RebootNodes asks that nodes reboot as soon as they are idle. They are chosen as in [SetNodes]. The answer is a SetNodesResponse: those that
