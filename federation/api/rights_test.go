@@ -36,12 +36,14 @@ func TestRights(t *testing.T) {
 		{"signal", refused{2002, "Access/permission denied"}, ok, ok, ok},
 		{"hold", refused{2010, "Invalid user id"}, ok, ok, ok},
 		{"release", refused{2010, "Invalid user id"}, ok, ok, ok},
+		{"requeue", refused{2002, "Access/permission denied"}, ok, ok, ok},
+		{"requeuehold", refused{2002, "Access/permission denied"}, ok, ok, ok},
 	} {
 		for uid, want := range map[uint32]refused{bob: test.bob, alice: test.alice, olga: test.olga, 0: test.nobody} {
 			t.Run(test.act+" as "+testUsers[uid], func(t *testing.T) {
 				d := start(t)
 				state := federation.Pending
-				if test.act == "signal" {
+				if test.act == "signal" || strings.HasPrefix(test.act, "requeue") {
 					state = federation.Running
 				}
 				d.Put(t, job(id, alice, state))
