@@ -61,9 +61,9 @@ type OperationStore interface {
 	Operations(ctx context.Context, open bool, limit int) ([]Operation, error)
 	// OperationItems returns the items of an operation in order; ErrNotFound if there is none of that ID.
 	OperationItems(ctx context.Context, id OperationID) ([]OperationItem, error)
-	// AskItems adds the requests of some items, and writes their numbers into the items, in one commit. ErrConflict, and nothing is done,
+	// AskItems adds the requests of some items, and writes their numbers, which it returns, into the items, in one commit. ErrConflict, and nothing is done,
 	// if one of them has got its request before; ErrNotFound if one of the jobs is gone.
-	AskItems(ctx context.Context, id OperationID, asks []ItemRequest) error
+	AskItems(ctx context.Context, id OperationID, asks []ItemRequest) ([]int64, error)
 	// SettleItems writes Settled, Failed and Note of items; with ended the operation has come to its end.
 	SettleItems(ctx context.Context, id OperationID, items []OperationItem, ended time.Time) error
 	// OperationTold writes down that the caller has read how an operation ended.

@@ -49,6 +49,8 @@ type Config struct {
 	MaxArray int `yaml:"max_array_size"`
 	// How long jobs that have ended stay in the database. 0: forever.
 	KeepEnded time.Duration `yaml:"keep_ended,omitempty"`
+	// fed job asks before it does something to more jobs than that.
+	AskAbove int `yaml:"ask_above"`
 	// How long the audit log is kept. 0: forever.
 	KeepAudit time.Duration `yaml:"keep_audit,omitempty"`
 	// How placement weighs money against time.
@@ -176,6 +178,7 @@ func defaults() Config {
 		MinJobAge:  5 * time.Minute,
 		MaxRequeue: 5,
 		MaxArray:   1_000_001,
+		AskAbove:   20,
 		Blobs:      defaultBlobs(),
 		Agents:     defaultAgents(),
 		Books:      Books{History: 31 * 24 * time.Hour},
@@ -278,8 +281,8 @@ func (c *Config) check() error {
 	if c.MaxArray < 1 || c.MaxArray > federation.MaxArrayIndex+1 || c.KeepEnded < 0 || c.KeepEnded > 0 && c.KeepEnded < c.MinJobAge {
 		return fmt.Errorf("max_array_size is from 1 to %d; keep_ended is 0 or not less than min_job_age", federation.MaxArrayIndex+1)
 	}
-	if c.KeepAudit < 0 {
-		return errors.New("keep_audit is not negative")
+	if c.KeepAudit < 0 || c.AskAbove < 1 {
+		return errors.New("keep_audit is not negative; ask_above is at least 1")
 	}
 	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check()); err != nil {
 		return err

@@ -65,3 +65,13 @@ func openSite(c Config, s SiteConfig, log *slog.Logger) (federation.Driver, erro
 	}
 	return d, nil
 }
+
+// operationRate is how many requests a second a site gets of operations on many jobs: half of the calls that it may get at all.
+func (c *Config) operationRate(name federation.SiteName) float64 {
+	for i := range c.Sites {
+		if s := &c.Sites[i]; s.Name == name && s.CallsPerSecond > 0 {
+			return s.CallsPerSecond / 2
+		}
+	}
+	return 100
+}

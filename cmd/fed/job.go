@@ -14,7 +14,7 @@ import (
 )
 
 func newJobCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "job", Short: "What the federation has written down of a job"}
+	cmd := &cobra.Command{Use: "job", Short: "Jobs of all sites: list and show them, and do one thing to many"}
 	cmd.AddCommand(newAboutCommand("show", "Show a job with its attempts, its history and what it cost",
 		func(ctx context.Context, c *client.Client, id federation.JobID) (any, func(io.Writer), error) {
 			r, err := c.Job(ctx, id)
@@ -23,6 +23,8 @@ func newJobCommand() *cobra.Command {
 			}
 			return r.Wire(), func(w io.Writer) { showJob(w, r) }, nil
 		}))
+	cmd.AddCommand(newJobListCommand(), newOperationsCommand())
+	cmd.AddCommand(newJobVerbCommands()...)
 	return cmd
 }
 

@@ -119,7 +119,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 	pools := newPoolBooks(p.sites, p.store, p.log)
 	return api.NewServer(api.Config{
 		Federation: c.Federation, Store: p.store, Usage: p.store, Audit: p.store, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Accounts: p.accounts(), Tokens: tokens, Logs: logs,
-		Pools: pools, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, Logger: p.log, Registerer: p.reg,
+		Pools: pools, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, OperationRate: c.operationRate, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
 
@@ -141,6 +141,7 @@ func (p *parts) run(ctx context.Context, l net.Listener) error {
 	g.Go(func() error { return boundGarbage(ctx) })
 	g.Go(func() error { return p.ctl.Run(ctx) })
 	g.Go(func() error { return p.api.Serve(ctx, l) })
+	g.Go(func() error { return p.api.Work(ctx) })
 	p.rented.serve(ctx, g, p.api)
 	if p.remote != nil {
 		p.log.Info("listening for other machines", "address", p.remote.address)

@@ -143,16 +143,21 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	act := v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[1]}, {ID: 99}}}
 	signal, change := act, act
 	signal.Signal, change.Change = federation.Signal{Name: "USR1"}, []sbatch.Change{{Key: "Comment", Option: "comment", Value: "y"}}
+	operation := federation.Operation{At: time.Now(), Verb: federation.RequestCancel}
+	d.Store.AddOperation(t.Context(), &operation, []federation.OperationItem{{N: 1, Job: ids[0], Settled: 1, Note: "x"}})
+	d.Store.AddAudit(t.Context(), federation.AuditEntry{Verb: "drain", Kind: federation.AuditNode, Object: "alpha/n1"})
 	bodies := map[string]any{ // of POST, by path
 		"/fed/v1/job": hello, "/fed/v1/jobs/signal": signal, "/fed/v1/jobs/update": change,
-		"/fed/v1/steps/signal":      v1.StepSignal{Job: ids[0], Step: "0"},
-		"/fed/v1/site/{name}/state": v1.SetSiteState{State: federation.FedActive},
-		"/fed/v1/site/{name}/retry": nil,
-		"/fed/v1/nodes/reboot":      v1.RebootNodes{Nodes: []string{"alpha/*"}, ASAP: true},
-		"/fed/v1/site/{name}/test":  nil,
-		"/fed/v1/sites":             v1.AddSite{Config: "name: new"},
-		"/fed/v1/maintenance":       v1.Maintenance{Site: "sky", From: now, To: now.Add(time.Hour), Reason: "x"},
-		"/fed/v1/nodes/state":       v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
+		"/fed/v1/steps/signal":        v1.StepSignal{Job: ids[0], Step: "0"},
+		"/fed/v1/site/{name}/state":   v1.SetSiteState{State: federation.FedActive},
+		"/fed/v1/site/{name}/retry":   nil,
+		"/fed/v1/nodes/reboot":        v1.RebootNodes{Nodes: []string{"alpha/*"}, ASAP: true},
+		"/fed/v1/site/{name}/test":    nil,
+		"/fed/v1/sites":               v1.AddSite{Config: "name: new"},
+		"/fed/v1/maintenance":         v1.Maintenance{Site: "sky", From: now, To: now.Add(time.Hour), Reason: "x"},
+		"/fed/v1/nodes/state":         v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
+		"/fed/v1/operations":          v1.NewOperation{Verb: federation.RequestCancel, Where: []string{"user=alice"}},
+		"/fed/v1/operation/{id}/told": nil,
 	}
 	for _, kind := range []string{"cancel", "hold", "release", "requeue", "requeuehold", "requeuespecial", "top", "suspend", "resume"} {
 		bodies["/fed/v1/jobs/"+kind] = act
@@ -214,7 +219,11 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			if strings.HasSuffix(path, "/wait") {
 				id = ids[2]
 			}
-			name := strings.NewReplacer("{site}/{name}", "alpha/n1", "{id}", id.String(), "{number}", "1", "{name}", "sky").Replace(path)
+			of := id.String()
+			if strings.HasPrefix(path, "/fed/v1/operation/") {
+				of = "1"
+			}
+			name := strings.NewReplacer("{site}/{name}", "alpha/n1", "{id}", of, "{number}", "1", "{name}", "sky").Replace(path)
 			resp, answer := ask(strings.ToUpper(method), name+queries[path], body)
 			want, ok := op.Responses[fmt.Sprint(resp.StatusCode)]
 			if !ok {

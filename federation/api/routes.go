@@ -111,6 +111,13 @@ func (s *Server) fedRoutes() []route {
 	get("/fed/v1/node/{site}/{name}", forAnybody, v1.Node{}, "One node, with its history", nil, s.nodes.Show)
 	add("POST", "/fed/v1/nodes/state", forOperators, v1.SetNodes{}, v1.SetNodesResponse{}, "Drain nodes, or resume those that were drained here", nil, s.nodes.Set)
 	add("POST", "/fed/v1/nodes/reboot", forAdmins, v1.RebootNodes{}, v1.SetNodesResponse{}, "Reboot nodes once they are idle, where their site can", nil, s.nodes.Reboot)
+	get("/fed/v1/jobs", forAnybody, []v1.JobLine{}, "The jobs that conditions choose; those that have ended only where a state says so", query{
+		{"where", "KEY=VALUE[,VALUE...], KEY!=VALUE[,VALUE...], age>TIME or age<TIME; keys: id, state, user, account, site, partition, node, gpu, reason, name, age; may be repeated"},
+	}, s.jobs.List)
+	add("POST", "/fed/v1/operations", forOwners, v1.NewOperation{}, v1.Operation{}, "Do one thing to many jobs, or show to which", nil, s.jobs.Operate)
+	get("/fed/v1/operations", forOwners, []v1.Operation{}, "The newest operations on many jobs, oldest first; a user's own, an operator all", nil, s.jobs.ListOperations)
+	get("/fed/v1/operation/{id}", forOwners, v1.Operation{}, "How an operation stands", query{{"after", "items settled after the n-th"}}, s.jobs.Show)
+	add("POST", "/fed/v1/operation/{id}/told", forOwners, nil, nil, "The caller has read how it ended: the same command is a new operation from now on", nil, s.jobs.Told)
 	get("/fed/v1/audit", forOperators, []v1.AuditEntry{}, "Who has done what to jobs, nodes and sites, oldest first", query{
 		{"user", "who did it"}, {"verb", ""}, {"kind", "job, node, site ...: what was acted on"}, {"object", "its name; NAME* for all that begin so"},
 		{"since", "seconds since 1970"}, {"until", "likewise; before then"}, {"limit", "how many at most, the newest of them; 1000 if not given"},

@@ -19,6 +19,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/jobs"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/nodes"
 	"fsub/federation/api/refusal"
@@ -49,6 +50,11 @@ type Config struct {
 	MinJobAge time.Duration
 	// MaxArraySize is one more than the highest index of an array's task, as in slurm.conf. The federation's own bound if zero.
 	MaxArraySize int
+
+	// AskAbove: people are asked first before something is done to more jobs than that. 20 if zero.
+	AskAbove int
+	// OperationRate is how many requests a second a site gets of operations on many jobs; nil: 100.
+	OperationRate func(federation.SiteName) float64
 
 	// Tokens say who calls over TLS; nil: nobody may.
 	Tokens *identity.Tokens
@@ -97,6 +103,7 @@ type Server struct {
 	audit    audit.Log
 	accounts *accountapi.Accounts
 	sites    sites.Sites
+	jobs     *jobs.Jobs
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -131,6 +138,8 @@ func NewServer(c Config) *Server {
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,
 	}
 	s.actions = &action.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends}
+	operations, _ := c.Store.(federation.OperationStore)
+	s.jobs = &jobs.Jobs{Store: c.Store, Operations: operations, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
 	s.restd = &restd.Server{
 		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, Nodes: &s.nodes, Bodies: s.bodies, Router: s.router, Users: who.Users, Now: c.Now,
 		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host,
@@ -152,6 +161,9 @@ func setDefaults(c *Config) {
 	}
 	if c.MinJobAge == 0 {
 		c.MinJobAge = 300 * time.Second
+	}
+	if c.AskAbove == 0 {
+		c.AskAbove = 20
 	}
 	if c.MaxArraySize == 0 {
 		c.MaxArraySize = federation.MaxArrayIndex + 1
@@ -202,6 +214,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	return nil
 }
+
+// Work does what was asked for and takes longer than a request, until ctx is done.
+func (s *Server) Work(ctx context.Context) error { return s.jobs.Run(ctx) }
 
 // routes is the whole surface in one place. Each route counts its requests under its own pattern.
 func (s *Server) routes() {

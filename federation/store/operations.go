@@ -126,12 +126,13 @@ func readItem(r *row) (v federation.OperationItem) {
 }
 
 // AskItems implements [federation.OperationStore].
-func (s *Store) AskItems(ctx context.Context, id federation.OperationID, asks []federation.ItemRequest) error {
+func (s *Store) AskItems(ctx context.Context, id federation.OperationID, asks []federation.ItemRequest) ([]int64, error) {
+	seqs := make([]int64, len(asks))
 	rows := make([][]any, len(asks))
 	for i := range asks {
 		var err error
 		if rows[i], err = requestValues(&asks[i].Request); err != nil {
-			return fmt.Errorf("operation %d: job %d: %w", id, asks[i].Request.Job, err)
+			return nil, fmt.Errorf("operation %d: job %d: %w", id, asks[i].Request.Job, err)
 		}
 	}
 	err := s.writer.submit(ctx, func(t *tx) error {
@@ -151,13 +152,14 @@ func (s *Store) AskItems(ctx context.Context, id federation.OperationID, asks []
 			if err := t.audit(a.Audit); err != nil {
 				return err
 			}
+			seqs[i] = seq
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("operation %d: %w", id, err)
+		return nil, fmt.Errorf("operation %d: %w", id, err)
 	}
-	return nil
+	return seqs, nil
 }
 
 // SettleItems implements [federation.OperationStore].

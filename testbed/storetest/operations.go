@@ -76,14 +76,20 @@ func testOperationAsks(e *env) {
 	ask := func(n int, id federation.JobID) federation.ItemRequest {
 		return federation.ItemRequest{N: n, Request: federation.Request{Job: id, Kind: federation.RequestUpdate, At: time.Unix(9, 0).UTC()}, Audit: []federation.AuditEntry{{Verb: "update"}}}
 	}
-	e.must(o.AskItems(ctx, op.ID, []federation.ItemRequest{ask(1, a.ID)}))
-	e.wants(o.AskItems(ctx, op.ID, []federation.ItemRequest{ask(2, b.ID), ask(1, a.ID)}), federation.ErrConflict)
-	e.wants(o.AskItems(ctx, op.ID, []federation.ItemRequest{ask(2, b.ID), ask(3, b.ID+1)}), federation.ErrNotFound)
+	seqs, err := o.AskItems(ctx, op.ID, []federation.ItemRequest{ask(1, a.ID)})
+	e.must(err)
+	refused := func(want error, asks ...federation.ItemRequest) {
+		e.Helper()
+		_, err := o.AskItems(ctx, op.ID, asks)
+		e.wants(err, want)
+	}
+	refused(federation.ErrConflict, ask(2, b.ID), ask(1, a.ID))
+	refused(federation.ErrNotFound, ask(2, b.ID), ask(3, b.ID+1))
 	requests, err := s.Requests(ctx)
 	e.must(err)
 	items, err := o.OperationItems(ctx, op.ID)
 	e.must(err)
-	if len(requests) != 1 || requests[0].Job != a.ID || items[0].Seq != requests[0].Seq || !items[0].Asked.Equal(requests[0].At) || items[1].Seq != 0 {
+	if len(requests) != 1 || len(seqs) != 1 || seqs[0] != requests[0].Seq || requests[0].Job != a.ID || items[0].Seq != requests[0].Seq || !items[0].Asked.Equal(requests[0].At) || items[1].Seq != 0 {
 		e.Fatalf("requests %+v, items %+v", requests, items)
 	}
 	entries, err := auditLog(e, s).Audit(ctx, federation.AuditQuery{})
@@ -92,5 +98,5 @@ func testOperationAsks(e *env) {
 		e.Errorf("%d entries in the audit log, want 1", len(entries))
 	}
 	e.must(o.SettleItems(ctx, op.ID, []federation.OperationItem{{N: 2, Settled: 1, Failed: true, Note: "no"}}, time.Time{}))
-	e.wants(o.AskItems(ctx, op.ID, []federation.ItemRequest{ask(2, b.ID)}), federation.ErrConflict) // it is settled
+	refused(federation.ErrConflict, ask(2, b.ID)) // it is settled
 }

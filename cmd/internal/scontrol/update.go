@@ -1,7 +1,9 @@
 package scontrol
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"fsub/sbatch"
 )
@@ -78,10 +80,6 @@ func (c *command) update(words []string) int {
 	named := ""
 	for i, w := range words {
 		key, value, has := strings.Cut(w, "=")
-		relative := ""
-		if has && (strings.HasSuffix(key, "+") || strings.HasSuffix(key, "-")) {
-			key, relative = key[:len(key)-1], key[len(key)-1:]
-		}
 		switch {
 		case i == 0 && has && is(key, "NodeName", 5):
 			return c.updateNode(words)
@@ -96,11 +94,7 @@ func (c *command) update(words []string) int {
 		case !has:
 			return c.fail("Invalid input: %s\nRequest aborted", w)
 		default:
-			option := optionOf(key)
-			if option == "" {
-				return c.fail("Update of this parameter is not supported: %s\nRequest aborted", w)
-			}
-			change, err := sbatch.Change{Key: key, Option: option, Value: relative + value}.InUTC(c.times.Now().Local())
+			change, err := ReadChange(w, c.times.Now())
 			if err != nil {
 				return c.fail("%s", err)
 			}
@@ -151,6 +145,20 @@ func entityOther(key string) bool {
 		}
 	}
 	return false
+}
+
+// ReadChange reads a change of a job as scontrol update takes it: KEY=VALUE, KEY+=VALUE or KEY-=VALUE.
+func ReadChange(word string, now time.Time) (sbatch.Change, error) {
+	key, value, _ := strings.Cut(word, "=")
+	relative := ""
+	if strings.HasSuffix(key, "+") || strings.HasSuffix(key, "-") {
+		key, relative = key[:len(key)-1], key[len(key)-1:]
+	}
+	option := optionOf(key)
+	if option == "" {
+		return sbatch.Change{}, fmt.Errorf("Update of this parameter is not supported: %s\nRequest aborted", word)
+	}
+	return sbatch.Change{Key: key, Option: option, Value: relative + value}.InUTC(now.Local())
 }
 
 // optionOf is sbatch's option for what key changes, "" if nothing can be changed by it.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
@@ -109,7 +110,7 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 					// An operator's hold of a job of their own is a user's hold.
 					Operator: c.Role >= identity.RoleOperator && (kind != federation.RequestHold || c.UID != a.job.UID && !req.AsUser),
 				}
-				a.seq, a.err = s.Store.AddRequest(ctx, r, audited(c, a.job, &r)...)
+				a.seq, a.err = s.Store.AddRequest(ctx, r, Audited(audit.By(c), a.job, &r)...)
 				a.err = refusal.OfStore(a.err, refusal.TimedOut)
 			})
 		}

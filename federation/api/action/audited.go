@@ -5,16 +5,14 @@ import (
 	"strings"
 
 	"fsub/federation"
-	"fsub/federation/api/audit"
-	"fsub/federation/api/identity"
 )
 
-// audited is what the audit log says of a request: nothing where the job is the caller's own.
-func audited(c identity.Caller, job *federation.Job, r *federation.Request) []federation.AuditEntry {
-	if c.UID == job.UID {
+// Audited is what the audit log says of a request: nothing where the job is the actor's own.
+func Audited(who federation.Actor, job *federation.Job, r *federation.Request) []federation.AuditEntry {
+	if who.UID == job.UID {
 		return nil
 	}
-	e := federation.AuditEntry{At: r.At, Who: audit.By(c), Verb: string(r.Kind), Kind: federation.AuditJob, Object: nameOf(job, r.Tasks), Before: string(job.State)}
+	e := federation.AuditEntry{At: r.At, Who: who, Verb: string(r.Kind), Kind: federation.AuditJob, Object: NameOf(job, r.Tasks), Before: string(job.State)}
 	switch r.Kind {
 	case federation.RequestUpdate:
 		var changes []string
@@ -22,14 +20,19 @@ func audited(c identity.Caller, job *federation.Job, r *federation.Request) []fe
 			changes = append(changes, c.Key+"="+c.Value)
 		}
 		e.After = strings.Join(changes, " ")
+	case federation.RequestMove:
+		e.After, e.Why = "away from "+string(r.Move.From), r.Move.Why
+		if len(r.Move.To) > 0 {
+			e.After = fmt.Sprint("to ", r.Move.To)
+		}
 	case federation.RequestSignal:
 		e.After = "signal " + r.Signal.Name
 	}
 	return []federation.AuditEntry{e}
 }
 
-// nameOf names a job, or tasks of an array, as squeue does.
-func nameOf(job *federation.Job, tasks []int) string {
+// NameOf names a job, or tasks of an array, as squeue does.
+func NameOf(job *federation.Job, tasks []int) string {
 	if p := job.Part; p != nil {
 		return fmt.Sprintf("%d_%d", p.Array, p.Index)
 	}

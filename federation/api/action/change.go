@@ -69,7 +69,7 @@ func (s *Actions) wholeArray(c identity.Caller, job *federation.Job, parts map[i
 
 func permitRequeue(c identity.Caller, job *federation.Job) error {
 	switch {
-	case !c.Owns(job.UID):
+	case !mayAct(c, job):
 		return refusal.Denied
 	case job.Spec.Requeue != nil && !*job.Spec.Requeue:
 		return errNoRequeue
@@ -93,7 +93,7 @@ var running = map[string]bool{"time": true, "comment": true, "job-name": true, "
 func (s *Actions) permitUpdate(c identity.Caller, job *federation.Job, changes []sbatch.Change) error {
 	operator := c.Role >= identity.RoleOperator
 	switch {
-	case !c.Owns(job.UID):
+	case !mayAct(c, job):
 		return refusal.NotYourJob
 	case job.State.Ended():
 		return refusal.JobFinished

@@ -1,17 +1,40 @@
 package action
 
 import (
+	"cmp"
+	"fmt"
 	"sync"
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
 )
+
+// mayAct reports whether c may act on job: it is his own, he coordinates its account, or he is an operator.
+func mayAct(c identity.Caller, job *federation.Job) bool {
+	return c.MayActFor(job.UID, job.User, AccountOf(job))
+}
+
+// AccountOf is the account that a job runs under, or asks for; "": its user's default one.
+func AccountOf(job *federation.Job) string { return cmp.Or(job.Account, job.Spec.Account) }
+
+// Permit says why c may not do kind to job, nil if he may. What is refused for whose job it is names that; the rest is in Slurm's words.
+func (s *Actions) Permit(c identity.Caller, kind federation.RequestKind, job *federation.Job, change []sbatch.Change) error {
+	if !mayAct(c, job) {
+		account := cmp.Or(AccountOf(job), "its user's default account")
+		return &federation.SlurmError{Kind: federation.ErrDenied, Alone: true, Text: fmt.Sprintf("it is %s's: only %[1]s, coordinators of %s and operators may %s it", job.User, account, kind)}
+	}
+	if kind == federation.RequestMove {
+		return permit(c, federation.RequestCancel, job)
+	}
+	return s.permitAct(c, kind, job, &v1.ActRequest{Change: change})
+}
 
 // permit says in Slurm's words why c may not do kind to job; nil if it may.
 func permit(c identity.Caller, kind federation.RequestKind, job *federation.Job) error {
-	if !c.Owns(job.UID) {
+	if !mayAct(c, job) {
 		if kind == federation.RequestHold || kind == federation.RequestRelease {
 			return refusal.NotYourJob
 		}

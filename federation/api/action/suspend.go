@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"fsub/federation"
+	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -48,7 +49,7 @@ func (s *Actions) suspend(ctx context.Context, c identity.Caller, kind federatio
 			room <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-room }()
-				w.seq, w.err = s.Store.AddRequest(ctx, r, audited(c, u.job, &r)...)
+				w.seq, w.err = s.Store.AddRequest(ctx, r, Audited(audit.By(c), u.job, &r)...)
 				w.err = refusal.OfStore(w.err, refusal.TimedOut)
 			})
 		}

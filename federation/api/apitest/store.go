@@ -13,23 +13,24 @@ import (
 
 // Store is a federation.Store in memory. While Fail is set, every method returns it.
 type Store struct {
-	mu       sync.Mutex
-	fail     error
-	next     federation.JobID
-	rev      int64
-	seq      int64
-	jobs     map[federation.JobID]federation.Job
-	payloads map[federation.JobID]sbatch.Payload
-	tasks    map[federation.JobID]map[int]federation.Task
-	attempts map[federation.JobID][]federation.Attempt
-	events   map[federation.JobID][]federation.Event
-	requests map[int64]federation.Request
-	log      []federation.Commit
-	follows  int
-	sites    map[federation.SiteName]federation.SiteRecord
-	nodes    nodes
-	audit    auditLog
-	places   places
+	mu         sync.Mutex
+	fail       error
+	next       federation.JobID
+	rev        int64
+	seq        int64
+	jobs       map[federation.JobID]federation.Job
+	payloads   map[federation.JobID]sbatch.Payload
+	tasks      map[federation.JobID]map[int]federation.Task
+	attempts   map[federation.JobID][]federation.Attempt
+	events     map[federation.JobID][]federation.Event
+	requests   map[int64]federation.Request
+	log        []federation.Commit
+	follows    int
+	sites      map[federation.SiteName]federation.SiteRecord
+	nodes      nodes
+	audit      auditLog
+	places     places
+	operations operations
 }
 
 var _ federation.Store = (*Store)(nil)
@@ -138,7 +139,7 @@ func (s *Store) Payload(_ context.Context, id federation.JobID) (sbatch.Payload,
 	return get(s, s.payloads, id)
 }
 
-func get[T any](s *Store, m map[federation.JobID]T, id federation.JobID) (T, error) {
+func get[K comparable, T any](s *Store, m map[K]T, id K) (T, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, ok := m[id]

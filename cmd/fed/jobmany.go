@@ -1,0 +1,319 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"fsub/cmd/internal/scontrol"
+	"fsub/federation"
+	"fsub/federation/api/client"
+	v1 "fsub/federation/api/v1"
+)
+
+// many is a command that does one thing to many jobs.
+type many struct {
+	connection
+	ask    v1.NewOperation
+	yes    bool
+	hold   bool
+	detach bool
+	resume int64
+	to     []string
+
+	cmd    *cobra.Command
+	client *client.Client
+	done   string // what is said of a job to which it was done
+}
+
+// newJobVerbCommands are the commands that do something to jobs.
+func newJobVerbCommands() []*cobra.Command {
+	var all []*cobra.Command
+	for _, v := range []struct {
+		verb       federation.RequestKind
+		short, say string
+	}{
+		{federation.RequestHold, "Keep jobs that wait from starting", "held"},
+		{federation.RequestRelease, "Let held jobs go", "released"},
+		{federation.RequestRequeue, "Stop jobs that run and queue them again, under their IDs", "requeued"},
+		{federation.RequestCancel, "Cancel jobs", "cancelled"},
+		{federation.RequestUpdate, "Change what jobs ask for: KEY=VALUE as of scontrol update", "updated"},
+		{federation.RequestMove, "Take jobs to another site, under their IDs", "moved"},
+	} {
+		all = append(all, newJobVerbCommand(v.verb, v.short, v.say))
+	}
+	return all
+}
+
+func newJobVerbCommand(verb federation.RequestKind, short, say string) *cobra.Command {
+	m := &many{ask: v1.NewOperation{Verb: verb}, done: say}
+	use := string(verb) + " [JOB...]"
+	if verb == federation.RequestUpdate {
+		use += " KEY=VALUE..."
+	}
+	cmd := &cobra.Command{
+		Use:   use + " [--where CONDITION]...",
+		Short: short,
+		Long: short + `. The jobs are shown first, and where there are more than ask_above of the configuration says, you are asked (--yes: not asked).
+Which jobs are meant is then written down, and the daemon goes on with them whatever becomes of this command or of itself; each job gets it once.
+The same command once more, or --resume ID, shows the rest. Each job has a line of its own at the end; the exit code is 0 if all succeeded.
+
+` + jobWhere,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m.cmd, m.client = cmd, m.connection.client()
+			return m.run(cmd.Context(), args)
+		},
+	}
+	m.connection.flags(cmd)
+	f := cmd.Flags()
+	jobWhereFlag(cmd, &m.ask.Where)
+	f.BoolVarP(&m.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&m.detach, "detach", false, "return at once: the daemon does the rest; see fed job operations")
+	f.Int64Var(&m.resume, "resume", 0, "go on with the operation of this ID")
+	f.StringVar(&m.ask.Why, "reason", "", "why, for the audit log and the jobs' history")
+	f.StringVar(&m.ask.Ticket, "ticket", "", "number of a ticket, for the audit log")
+	switch verb {
+	case federation.RequestRequeue:
+		f.BoolVar(&m.hold, "hold", false, "hold them once they wait")
+	case federation.RequestMove:
+		f.StringSliceVar(&m.to, "to", nil, "to one of these sites; else to any but the one where the job is")
+		f.BoolVar(&m.ask.Queued, "queued", false, "only jobs that have not started")
+	}
+	return cmd
+}
+
+func (m *many) run(ctx context.Context, args []string) error {
+	if m.resume > 0 {
+		op, err := m.client.Operation(ctx, federation.OperationID(m.resume), 1<<30)
+		if err != nil {
+			return err
+		}
+		return m.follow(ctx, op)
+	}
+	if err := m.read(args); err != nil {
+		return err
+	}
+	m.ask.Preview = true
+	op, err := m.client.Operate(ctx, m.ask)
+	if err != nil {
+		return err
+	}
+	if op.ID == 0 {
+		if err := m.confirm(op); err != nil {
+			return err
+		}
+		m.ask.Preview, m.ask.Jobs = false, nil
+		for _, v := range op.Items {
+			m.ask.Jobs = append(m.ask.Jobs, v.ID)
+		}
+		if op, err = m.client.Operate(ctx, m.ask); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(m.cmd.ErrOrStderr(), "operation %d of %s goes on: %d of %d jobs are settled\n", op.ID, when(op.Time), op.Settled, op.Jobs)
+	}
+	return m.follow(ctx, op)
+}
+
+// read takes jobs and changes from the command line.
+func (m *many) read(args []string) error {
+	var ids []string
+	for _, arg := range args {
+		if m.ask.Verb == federation.RequestUpdate && strings.Contains(arg, "=") {
+			change, err := scontrol.ReadChange(arg, time.Now())
+			if err != nil {
+				return fmt.Errorf("invalid change %q: %w", arg, err)
+			}
+			m.ask.Change = append(m.ask.Change, change)
+			continue
+		}
+		for _, word := range strings.Split(arg, ",") {
+			id, task, has := strings.Cut(word, "_")
+			if _, err := strconv.ParseUint(id+task, 10, 64); err != nil || id == "" || has && task == "" {
+				return fmt.Errorf("invalid job ID %q: want 30000001, or 30000001_7 for a task", word)
+			}
+			ids = append(ids, word)
+		}
+	}
+	if len(ids) > 0 {
+		m.ask.Where = append(m.ask.Where, "id="+strings.Join(ids, ","))
+	}
+	if m.hold {
+		m.ask.Verb = federation.RequestReqHold
+	}
+	for _, site := range m.to {
+		m.ask.To = append(m.ask.To, federation.SiteName(site))
+	}
+	switch {
+	case len(m.ask.Where) == 0:
+		return errors.New("no job is named: give job IDs, or --where")
+	case m.ask.Verb == federation.RequestUpdate && len(m.ask.Change) == 0:
+		return errors.New("no change is named: give KEY=VALUE as for scontrol update")
+	}
+	return nil
+}
+
+// shown is how many jobs are shown before it is asked whether something is to be done to them.
+const shown = 50
+
+// confirm shows which jobs are meant, and asks where there are many.
+func (m *many) confirm(op *v1.Operation) error {
+	n := len(op.Items)
+	if m.yes || n <= op.AskAbove {
+		return nil
+	}
+	out := bufio.NewWriter(m.cmd.ErrOrStderr())
+	t := newTable(out)
+	t.row("JOBID", "USER", "NAME", "STATE", "SITE", "NODES", "NOTE")
+	for _, v := range op.Items[:min(n, shown)] {
+		t.row(v.Job, v.User, v.Name, string(v.State), string(v.Site), v.Nodes, v.Note)
+	}
+	t.flush()
+	if n > shown {
+		fmt.Fprintf(out, "... and %d more; see: fed job list\n", n-shown)
+	}
+	sites := map[string]int{}
+	for _, v := range op.Items {
+		sites[orDash(string(v.Site))]++
+	}
+	var by []string
+	for site, n := range sites {
+		by = append(by, fmt.Sprintf("%d at %s", n, site))
+	}
+	slices.Sort(by)
+	fmt.Fprintf(out, "%s %d jobs (%s); %d of them need nothing, %d are refused\n", op.Verb, n, strings.Join(by, ", "), op.Settled-op.Failed, op.Failed)
+	out.Flush()
+	in, ok := m.cmd.InOrStdin().(*os.File)
+	if ok {
+		_, err := unix.IoctlGetTermios(int(in.Fd()), unix.TCGETS)
+		ok = err == nil
+	}
+	if !ok { // nobody can be asked
+		return fmt.Errorf("these are more than %d jobs: add --yes", op.AskAbove)
+	}
+	fmt.Fprint(m.cmd.ErrOrStderr(), "Go on? [y/N] ")
+	answer, _ := bufio.NewReader(in).ReadString('\n')
+	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
+		return errors.New("nothing was done")
+	}
+	return nil
+}
+
+// followPause is the time between two looks at an operation.
+const followPause = 100 * time.Millisecond
+
+// follow prints a line for each job of an operation as it is settled, until all are. A daemon that has gone away is waited for.
+func (m *many) follow(ctx context.Context, op *v1.Operation) error {
+	if m.detach {
+		fmt.Fprintf(m.cmd.OutOrStdout(), "operation %d: %d jobs; see: fed job operations\n", op.ID, op.Jobs)
+		return nil
+	}
+	id, told, waits := op.ID, 0, ""
+	for {
+		next, err := m.client.Operation(ctx, id, told)
+		switch {
+		case ctx.Err() != nil:
+			fmt.Fprintf(m.cmd.ErrOrStderr(), "the daemon goes on with operation %d; to see it: fed job %s --resume %[1]d\n", id, m.cmd.Name())
+			return exitError(130)
+		case errors.Is(err, federation.ErrUnavailable):
+			waits = m.say(waits, "the daemon does not answer; it goes on with operation "+id.String()+" when it is back")
+			time.Sleep(time.Second)
+			continue
+		case err != nil:
+			return err
+		}
+		op = next
+		if err := m.print(m.cmd.OutOrStdout(), op.Items); err != nil {
+			return err
+		}
+		for _, v := range op.Items {
+			told = max(told, v.Settled)
+		}
+		if op.Ended != nil && told == op.Jobs {
+			break
+		}
+		waits = m.say(waits, strings.Join(op.Waiting, ", "))
+		select {
+		case <-time.After(followPause):
+		case <-ctx.Done():
+		}
+	}
+	if err := m.client.OperationTold(ctx, id); err != nil {
+		return err
+	}
+	if op.Failed > 0 {
+		fmt.Fprintf(m.cmd.ErrOrStderr(), "%d of %d jobs: not done\n", op.Failed, op.Jobs)
+		return exitError(1)
+	}
+	return nil
+}
+
+// say tells once what is waited for.
+func (m *many) say(before, now string) string {
+	if now != before && now != "" {
+		fmt.Fprintln(m.cmd.ErrOrStderr(), "fed: waiting:", now)
+	}
+	return now
+}
+
+func (m *many) print(w io.Writer, items []v1.OperationItem) error {
+	out := bufio.NewWriter(w)
+	for _, v := range items {
+		if m.json {
+			if err := json.NewEncoder(out).Encode(v); err != nil {
+				return err
+			}
+			continue
+		}
+		text := m.done
+		switch {
+		case v.Failed:
+			text = "error: " + v.Note
+		case v.Note != "":
+			text = v.Note
+		}
+		fmt.Fprintf(out, "%s: %s\n", v.Job, text)
+	}
+	return out.Flush()
+}
+
+func newOperationsCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "operations",
+		Short: "List what was asked to be done to many jobs, and how far it has come; users see their own",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := c.client().Operations(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), all)
+			}
+			t := newTable(cmd.OutOrStdout())
+			t.row("ID", "TIME", "USER", "COMMAND", "JOBS", "SETTLED", "FAILED", "ENDED", "WAITS FOR")
+			for _, op := range all {
+				ended := ""
+				if op.Ended != nil {
+					ended = when(*op.Ended)
+				}
+				t.row(op.ID.String(), when(op.Time), op.User, op.Command, fmt.Sprint(op.Jobs), fmt.Sprint(op.Settled), fmt.Sprint(op.Failed), ended, strings.Join(op.Waiting, ", "))
+			}
+			return t.flush()
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}

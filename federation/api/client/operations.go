@@ -1,0 +1,38 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+// Jobs lists the jobs that conditions choose: see GET /fed/v1/jobs.
+func (c *Client) Jobs(ctx context.Context, where []string) ([]v1.JobLine, error) {
+	out, err := get[[]v1.JobLine](ctx, c, "/fed/v1/jobs?"+url.Values{"where": where}.Encode())
+	return *out, err
+}
+
+// Operate does one thing to many jobs, or with Preview shows to which.
+func (c *Client) Operate(ctx context.Context, q v1.NewOperation) (*v1.Operation, error) {
+	var out v1.Operation
+	return &out, c.Do(ctx, "POST", "/fed/v1/operations", q, &out)
+}
+
+// Operations lists the newest operations: the caller's own, all for operators.
+func (c *Client) Operations(ctx context.Context) ([]v1.Operation, error) {
+	out, err := get[[]v1.Operation](ctx, c, "/fed/v1/operations")
+	return *out, err
+}
+
+// Operation is how an operation stands, with the items that were settled after the n-th.
+func (c *Client) Operation(ctx context.Context, id federation.OperationID, after int) (*v1.Operation, error) {
+	return get[v1.Operation](ctx, c, fmt.Sprintf("/fed/v1/operation/%d?after=%d", id, after))
+}
+
+// OperationTold says that the caller knows how an operation has ended.
+func (c *Client) OperationTold(ctx context.Context, id federation.OperationID) error {
+	return c.Do(ctx, "POST", fmt.Sprintf("/fed/v1/operation/%d/told", id), nil, nil)
+}

@@ -1,0 +1,156 @@
+// Package jobs chooses jobs of all sites by conditions, lists them, and does one thing to many of them: an operation. Which jobs are
+// meant is written down before anything is done; a worker then gives each of them one request, at a pace that leaves the sites their
+// breath, and writes down what became of it. So an operation outlives its caller and the daemon. Start with [Jobs].
+package jobs
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/action"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+)
+
+// Jobs answers for jobs that conditions choose. [Jobs.Run] works off the operations.
+type Jobs struct {
+	Store      federation.Store
+	Operations federation.OperationStore // nil: there are none
+	Actions    *action.Actions
+	Controller Controls
+	Now        func() time.Time
+	Log        *slog.Logger
+	AskAbove   int // operations on more jobs are to be confirmed by people
+	// Rate is how many requests a second a site gets of operations at the most; nil: 100.
+	Rate func(federation.SiteName) float64
+
+	waiting waiting
+	once    sync.Once
+	wake    chan struct{}
+}
+
+// Controls is what operations ask of the controller.
+type Controls interface {
+	Wake()
+	Sites() []*federation.Site
+}
+
+// List is GET /fed/v1/jobs.
+func (s *Jobs) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	chosen, err := s.choose(r.Context(), r.URL.Query()["where"])
+	if err != nil {
+		return err
+	}
+	out := make([]v1.JobLine, 0, len(chosen))
+	for i := range chosen {
+		out = append(out, line(&chosen[i]))
+	}
+	return answer.JSON(w, out)
+}
+
+func line(j *federation.Job) v1.JobLine {
+	v := v1.JobLine{ID: j.ID, User: j.User, Account: action.AccountOf(j), Name: j.Spec.Name, State: j.State, Reason: j.Reason, Site: j.Site, Partition: j.Partition,
+		Nodes: j.Nodes, Submit: j.Submit, Restarts: j.Restarts}
+	if !j.Start.IsZero() && j.State != federation.Pending {
+		v.Start = &j.Start
+	}
+	if !j.End.IsZero() && j.State.Ended() {
+		v.End = &j.End
+	}
+	if p := j.Part; p != nil {
+		v.Array, v.Tasks = p.Array, federation.FormatArray([]int{p.Index}, 0)
+	} else if j.Spec.Array != "" {
+		v.Array, v.Tasks = j.ID, j.Spec.Array
+	}
+	return v
+}
+
+// choose returns the jobs that meet all conditions, in order of ID: those that have not ended, unless a state says otherwise. Of an array that is
+// the record of its tasks that wait, and each other task as a job of its own.
+func (s *Jobs) choose(ctx context.Context, texts []string) ([]federation.Job, error) {
+	conditions, err := readConditions(texts)
+	if err != nil {
+		return nil, invalid(err.Error())
+	}
+	q := federation.JobQuery{Live: true}
+	for i := range conditions {
+		switch c := &conditions[i]; {
+		case c.key == "state" && c.op == "=":
+			if slices.ContainsFunc(c.values, func(s string) bool { return federation.State(s).Ended() }) {
+				q.Live = false
+			}
+		case c.key == "site" && c.op == "=" && len(c.values) == 1 && c.values[0] != "none":
+			q.Site = federation.SiteName(c.values[0])
+		}
+	}
+	all, err := s.Store.Jobs(ctx, q)
+	if err != nil {
+		return nil, refusal.OfStore(err, refusal.NoContact)
+	}
+	kinds := kindsOf(s.Controller.Sites())
+	now := s.Now()
+	out := all[:0]
+	for i := range all {
+		j := candidate{job: &all[i], now: now}
+		if j.job.Component != nil || j.job.Whole != nil && j.job.Whole.Spread && j.job.Spec.Array == "" { // told by the leader, by the tasks
+			continue
+		}
+		if j.job.Whole != nil && j.job.Whole.Spread {
+			j.job.State = federation.Pending // of what is left of it
+		}
+		j.gpus = kinds.of(j.job)
+		if !slices.ContainsFunc(conditions, func(c condition) bool { return !c.holds(&j) }) {
+			out = append(out, all[i])
+		}
+	}
+	return out, nil
+}
+
+// gpuKinds are the kinds of GPUs of nodes, by SITE/NAME.
+type gpuKinds map[string]string
+
+func kindsOf(sites []*federation.Site) gpuKinds {
+	out := gpuKinds{}
+	for _, site := range sites {
+		if site.Seen == nil {
+			continue
+		}
+		for i := range site.Seen.Nodes {
+			for _, g := range site.Seen.Nodes[i].GRES {
+				if g.Name == "gpu" {
+					out[string(site.Name)+"/"+site.Seen.Nodes[i].Name] = g.Type
+				}
+			}
+		}
+	}
+	return out
+}
+
+// of are the kinds of GPUs that a job asks for, and that the nodes have that it holds; "" is any kind.
+func (k gpuKinds) of(j *federation.Job) (kinds []string) {
+	for _, g := range j.Needs().GRES {
+		if g.Name == "gpu" {
+			kinds = append(kinds, g.Type)
+		}
+	}
+	if len(kinds) == 0 || !j.State.Started() {
+		return kinds
+	}
+	for _, n := range nodesOf(j) {
+		if kind := k[string(j.Site)+"/"+n]; kind != "" {
+			return append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+func invalid(text string) error {
+	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: text, Alone: true}
+}

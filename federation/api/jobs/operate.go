@@ -1,0 +1,321 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/action"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/audit"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+)
+
+// verbs are what can be done to many jobs at once.
+var verbs = []federation.RequestKind{federation.RequestHold, federation.RequestRelease, federation.RequestRequeue, federation.RequestReqHold,
+	federation.RequestCancel, federation.RequestUpdate, federation.RequestMove}
+
+// untold is how long an operation whose end its caller has not read is the answer to the same command.
+const untold = time.Hour
+
+// listed is how many operations are looked at.
+const listed = 200
+
+// Operate is POST /fed/v1/operations.
+func (s *Jobs) Operate(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	var q v1.NewOperation
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(&q); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	if err := s.check(&q); err != nil {
+		return err
+	}
+	out, err := s.operate(r.Context(), c, &q)
+	if err != nil {
+		return err
+	}
+	return answer.JSON(w, out)
+}
+
+func (s *Jobs) check(q *v1.NewOperation) error {
+	switch {
+	case s.Operations == nil:
+		return refusal.NoContact
+	case !slices.Contains(verbs, q.Verb):
+		return invalid(fmt.Sprintf("unknown verb %q: use one of %v", q.Verb, verbs))
+	case len(q.Where) == 0:
+		return invalid("no job is named: give jobs, or a condition")
+	case (q.Verb == federation.RequestUpdate) != (len(q.Change) > 0):
+		return invalid("changes are for update, which needs some")
+	case q.Verb != federation.RequestMove && (len(q.To) > 0 || q.Queued):
+		return invalid("sites are for move")
+	}
+	sites := s.Controller.Sites()
+	for _, to := range q.To {
+		if !slices.ContainsFunc(sites, func(site *federation.Site) bool { return site.Name == to }) {
+			return invalid(fmt.Sprintf("no site %q in the federation; see: fed site list", to))
+		}
+	}
+	return nil
+}
+
+// command is what q asks for, in a form that is the same for two that ask for the same.
+func command(q *v1.NewOperation) string {
+	words := []string{string(q.Verb)}
+	for _, c := range q.Change {
+		words = append(words, c.Key+"="+c.Value)
+	}
+	for _, to := range q.To {
+		words = append(words, "--to "+string(to))
+	}
+	if q.Queued {
+		words = append(words, "--queued")
+	}
+	for _, where := range q.Where {
+		words = append(words, "--where "+where)
+	}
+	return strings.Join(words, " ")
+}
+
+// operate writes an operation down, unless it is a preview or goes on already.
+func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperation) (*v1.Operation, error) {
+	now := s.Now().UTC()
+	op := federation.Operation{At: now, By: audit.By(c), Operator: c.Role >= identity.RoleOperator, Verb: q.Verb, Command: command(q), Change: q.Change, Why: q.Why, Ticket: q.Ticket}
+	if q.Verb == federation.RequestMove {
+		op.Move = &federation.Relocation{To: q.To, Running: !q.Queued, Why: q.Why}
+	}
+	recent, err := s.Operations.Operations(ctx, false, listed)
+	if err != nil {
+		return nil, refusal.OfStore(err, refusal.NoContact)
+	}
+	for i := range slices.Backward(recent) {
+		if old := &recent[i]; old.By.UID == op.By.UID && old.Command == op.Command && old.Told.IsZero() && (old.Ended.IsZero() || now.Sub(old.Ended) < untold) {
+			return s.tell(old, nil), nil
+		}
+	}
+	chosen, err := s.choose(ctx, q.Where)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.Jobs) > 0 {
+		only := map[federation.JobID]bool{}
+		for _, id := range q.Jobs {
+			only[id] = true
+		}
+		chosen = slices.DeleteFunc(chosen, func(j federation.Job) bool { return !only[j.ID] })
+	}
+	if len(chosen) == 0 {
+		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Alone: true, Text: "no job is meant; see: fed job list"}
+	}
+	if len(chosen) > action.MaxJobs {
+		return nil, invalid(fmt.Sprintf("%d jobs are too many for one operation, which takes %d", len(chosen), action.MaxJobs))
+	}
+	items := s.items(c, &op, chosen)
+	if q.Preview {
+		return s.preview(&op, items, chosen), nil
+	}
+	var entry []federation.AuditEntry
+	if slices.ContainsFunc(chosen, func(j federation.Job) bool { return j.UID != c.UID }) {
+		entry = []federation.AuditEntry{{At: now, Who: op.By, Verb: string(op.Verb), Kind: federation.AuditOperation, After: fmt.Sprintf("%d jobs", len(items)),
+			Why: strings.TrimSpace(op.Why + " (" + op.Command + ")"), Ticket: op.Ticket}}
+	}
+	if err := s.Operations.AddOperation(ctx, &op, items, entry...); err != nil {
+		return nil, refusal.OfStore(err, refusal.TimedOut)
+	}
+	s.poke()
+	return s.tell(&op, nil), nil
+}
+
+// items are what becomes of chosen jobs: what is refused, or needs nothing, is settled at once.
+func (s *Jobs) items(c identity.Caller, op *federation.Operation, chosen []federation.Job) []federation.OperationItem {
+	items := make([]federation.OperationItem, 0, len(chosen))
+	settled := 0
+	for i := range chosen {
+		j := &chosen[i]
+		v := federation.OperationItem{N: i + 1, Job: j.ID, Site: j.Site, Restarts: j.Restarts}
+		if j.Whole != nil && j.Whole.Spread {
+			v.Tasks, _ = federation.ArrayIndices(j.Spec.Array) // checked when it was submitted
+		}
+		if note, err := s.fit(c, op, j); err != nil || note != "" {
+			settled++
+			v.Settled, v.Failed, v.Note = settled, err != nil, note
+			if err != nil {
+				v.Note = textOf(err)
+			}
+		}
+		items = append(items, v)
+	}
+	return items
+}
+
+// fit says why an operation's verb cannot be done to a job, or, with a note and no error, that it need not be.
+func (s *Jobs) fit(c identity.Caller, op *federation.Operation, j *federation.Job) (note string, err error) {
+	verb := op.Verb
+	requeues := verb == federation.RequestRequeue || verb == federation.RequestReqHold
+	moves := verb == federation.RequestMove
+	err = s.Actions.Permit(c, verb, j, op.Change)
+	switch {
+	case errors.Is(err, federation.ErrDenied):
+		return "", err
+	case verb == federation.RequestRequeue && j.State == federation.Pending && !j.Cancel:
+		return "it waits already", nil
+	case verb == federation.RequestCancel && (j.Cancel || j.State.Ended()):
+		return "it was cancelled or has ended before", nil
+	case verb == federation.RequestReqHold && j.State == federation.Pending:
+		return "", s.Actions.Permit(c, federation.RequestHold, j, nil)
+	case moves && slices.Contains(op.Move.To, j.Site):
+		return "it is there already", nil
+	case moves && j.State.Started() && !op.Move.Running:
+		return "", invalid("it has started at " + string(j.Site))
+	case (moves || requeues) && j.State.Started() && j.Spec.Requeue != nil && !*j.Spec.Requeue:
+		return "", invalid("it was submitted with --no-requeue")
+	}
+	return "", err
+}
+
+func textOf(err error) string {
+	e := refusal.OnWire(err)
+	return strings.TrimSpace(strings.TrimSuffix(e.Text+": "+e.Detail, ": "))
+}
+
+func (s *Jobs) preview(op *federation.Operation, items []federation.OperationItem, chosen []federation.Job) *v1.Operation {
+	out := s.tell(op, nil)
+	out.Jobs = len(items)
+	for i := range items {
+		j := &chosen[i]
+		v := itemOf(&items[i], j)
+		v.User, v.Name, v.State, v.Nodes = j.User, j.Spec.Name, j.State, j.Nodes
+		out.Items = append(out.Items, v)
+		if v.Settled > 0 {
+			out.Settled++
+		}
+		if v.Failed {
+			out.Failed++
+		}
+	}
+	return out
+}
+
+func itemOf(v *federation.OperationItem, j *federation.Job) v1.OperationItem {
+	name := v.Job.String()
+	if j != nil {
+		name = action.NameOf(j, v.Tasks)
+	}
+	return v1.OperationItem{N: v.N, Settled: v.Settled, Job: name, ID: v.Job, Site: v.Site, Failed: v.Failed, Note: v.Note}
+}
+
+// tell is an operation as the API shows it, with some of its items.
+func (s *Jobs) tell(op *federation.Operation, items []v1.OperationItem) *v1.Operation {
+	out := &v1.Operation{ID: op.ID, Time: op.At, User: op.By.User, Verb: op.Verb, Command: op.Command, Why: op.Why, Ticket: op.Ticket, Jobs: op.Jobs, Settled: op.Settled,
+		Failed: op.Failed, AskAbove: s.AskAbove, Items: items, Waiting: s.waiting.of(op.ID)}
+	if !op.Ended.IsZero() {
+		out.Ended = &op.Ended
+	}
+	return out
+}
+
+// List of operations: GET /fed/v1/operations. A user is told of his own.
+func (s *Jobs) ListOperations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	out := []v1.Operation{}
+	if s.Operations == nil {
+		return answer.JSON(w, out)
+	}
+	all, err := s.Operations.Operations(r.Context(), false, listed)
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	for i := range all {
+		if c.Owns(all[i].By.UID) {
+			out = append(out, *s.tell(&all[i], nil))
+		}
+	}
+	return answer.JSON(w, out)
+}
+
+// Show is GET /fed/v1/operation/{id}.
+func (s *Jobs) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	op, err := s.find(r, c)
+	if err != nil {
+		return err
+	}
+	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
+	if op.Settled <= after {
+		return answer.JSON(w, s.tell(op, nil))
+	}
+	all, err := s.Operations.OperationItems(r.Context(), op.ID)
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	all = slices.DeleteFunc(all, func(v federation.OperationItem) bool { return v.Settled <= after })
+	slices.SortFunc(all, func(a, b federation.OperationItem) int { return cmp.Compare(a.Settled, b.Settled) })
+	jobs, err := s.jobsOf(r.Context(), all)
+	if err != nil {
+		return err
+	}
+	out := make([]v1.OperationItem, len(all))
+	for i := range all {
+		out[i] = itemOf(&all[i], jobs[all[i].Job])
+	}
+	return answer.JSON(w, s.tell(op, out))
+}
+
+// Told is POST /fed/v1/operation/{id}/told.
+func (s *Jobs) Told(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	op, err := s.find(r, c)
+	if err != nil {
+		return err
+	}
+	if err := s.Operations.OperationTold(r.Context(), op.ID, s.Now().UTC()); err != nil {
+		return refusal.OfStore(err, refusal.TimedOut)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// find is the operation that a path names. Those of others are for operators.
+func (s *Jobs) find(r *http.Request, c identity.Caller) (*federation.Operation, error) {
+	unknown := &federation.SlurmError{Kind: federation.ErrNotFound, Alone: true, Text: fmt.Sprintf("no operation %q; see: fed job operations", r.PathValue("id"))}
+	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil || s.Operations == nil {
+		return nil, unknown
+	}
+	all, err := s.Operations.Operations(r.Context(), false, listed)
+	if err != nil {
+		return nil, refusal.OfStore(err, refusal.NoContact)
+	}
+	i := slices.IndexFunc(all, func(op federation.Operation) bool { return op.ID == federation.OperationID(n) })
+	if i < 0 || !c.Owns(all[i].By.UID) {
+		return nil, unknown
+	}
+	return &all[i], nil
+}
+
+// jobsOf reads the jobs of items.
+func (s *Jobs) jobsOf(ctx context.Context, items []federation.OperationItem) (map[federation.JobID]*federation.Job, error) {
+	ids := make([]federation.JobID, len(items))
+	for i := range items {
+		ids[i] = items[i].Job
+	}
+	out := make(map[federation.JobID]*federation.Job, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	jobs, err := s.Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
+	if err != nil {
+		return nil, refusal.OfStore(err, refusal.NoContact)
+	}
+	for i := range jobs {
+		out[jobs[i].ID] = &jobs[i]
+	}
+	return out, nil
+}

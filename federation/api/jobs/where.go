@@ -1,0 +1,208 @@
+package jobs
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/action"
+	"fsub/slurm/hostlist"
+)
+
+// condition is KEY=VALUE[,VALUE...], of which one must be met, KEY!=VALUE[,VALUE...], of which none, or age>TIME, age<TIME. Keys and values that the
+// nodes of fed node list have too mean the same here.
+type condition struct {
+	key, op string
+	values  []string
+	nodes   map[string]bool // of key node: SITE/NAME, or NAME of any site
+	age     time.Duration
+}
+
+var keys = []string{"id", "state", "user", "account", "site", "partition", "pool", "node", "gpu", "reason", "name", "age"}
+
+// states are short for several states of jobs.
+var states = map[string][]federation.State{
+	"PD": {federation.Pending}, "R": {federation.Running}, "S": {federation.Suspended}, "CG": {federation.Completing},
+	"ENDED": federation.EndStates,
+}
+
+func readConditions(texts []string) ([]condition, error) {
+	var out []condition
+	for _, text := range texts {
+		c, err := readCondition(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func readCondition(text string) (c condition, err error) {
+	i := strings.IndexAny(text, "=!<>")
+	if i < 0 || !slices.Contains(keys, text[:i]) {
+		return c, fmt.Errorf("invalid condition %q: want KEY=VALUE, KEY!=VALUE, age>TIME or age<TIME, with one of the keys %s", text, strings.Join(keys, ", "))
+	}
+	c.key, c.op = text[:i], text[i:i+1]
+	value := text[i+1:]
+	if c.op == "!" {
+		var ok bool
+		if value, ok = strings.CutPrefix(value, "="); !ok {
+			return c, fmt.Errorf("invalid condition %q: want %s!=VALUE", text, c.key)
+		}
+	}
+	if (c.key == "age") != (c.op == "<" || c.op == ">") {
+		return c, fmt.Errorf("invalid condition %q: age takes < and > with a time, such as age>2h; the other keys take = and !=", text)
+	}
+	if value == "" {
+		return c, fmt.Errorf("invalid condition %q: it has no value", text)
+	}
+	switch c.values = hostlist.Split(value); c.key {
+	case "age":
+		c.age, err = readAge(value)
+	case "reason": // which may have commas
+		c.values = []string{strings.ToLower(value)}
+	case "node":
+		c.nodes, err = readNodes(c.values)
+	case "state":
+		err = c.readStates()
+	case "id":
+		c.values, err = hostlist.Expand(value)
+	case "name", "user", "account":
+		for _, v := range c.values {
+			if _, bad := path.Match(v, ""); bad != nil {
+				err = fmt.Errorf("%q is not a pattern", v)
+			}
+		}
+	}
+	if err != nil {
+		return c, fmt.Errorf("invalid condition %q: %w", text, err)
+	}
+	return c, nil
+}
+
+func readAge(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("want a time such as 90m, 2h or 3d")
+	}
+	return d, nil
+}
+
+func readNodes(items []string) (map[string]bool, error) {
+	nodes := map[string]bool{}
+	for _, item := range items {
+		site, list, has := strings.Cut(item, "/")
+		if !has {
+			site, list = "", item
+		}
+		names, err := hostlist.Expand(list)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range names {
+			if has {
+				n = site + "/" + n
+			}
+			nodes[n] = true
+		}
+	}
+	return nodes, nil
+}
+
+func (c *condition) readStates() error {
+	var out []string
+	for _, v := range c.values {
+		v = strings.ToUpper(v)
+		if several, ok := states[v]; ok {
+			for _, s := range several {
+				out = append(out, string(s))
+			}
+			continue
+		}
+		s := federation.State(v)
+		if !s.Ended() && !s.Started() && s != federation.Pending {
+			return fmt.Errorf("unknown state %s", v)
+		}
+		out = append(out, v)
+	}
+	c.values = out
+	return nil
+}
+
+// candidate is a job as conditions see it.
+type candidate struct {
+	job  *federation.Job
+	now  time.Time
+	gpus []string // kinds that it asks for or holds
+}
+
+// holds reports whether the condition is met.
+func (c *condition) holds(j *candidate) bool {
+	switch c.op {
+	case "<":
+		return j.now.Sub(j.job.Submit) < c.age
+	case ">":
+		return j.now.Sub(j.job.Submit) > c.age
+	}
+	return c.any(j) == (c.op == "=")
+}
+
+func (c *condition) any(j *candidate) bool {
+	is := func(s string) bool { return slices.Contains(c.values, s) }
+	like := func(s string) bool {
+		return slices.ContainsFunc(c.values, func(pattern string) bool { ok, _ := path.Match(pattern, s); return ok })
+	}
+	job := j.job
+	switch c.key {
+	case "id":
+		return is(job.ID.String()) || job.Part != nil && (is(job.Part.Array.String()) || is(fmt.Sprintf("%d_%d", job.Part.Array, job.Part.Index)))
+	case "state":
+		return is(string(job.State))
+	case "user":
+		return like(job.User)
+	case "account":
+		return like(action.AccountOf(job))
+	case "site":
+		return is(string(job.Site)) || job.Site == "" && is("none")
+	case "partition", "pool":
+		if job.Partition != "" {
+			return is(job.Partition)
+		}
+		return slices.ContainsFunc(job.Needs().Partitions, is)
+	case "node":
+		return c.onNode(job)
+	case "gpu":
+		return len(j.gpus) > 0 && (is("any") || slices.ContainsFunc(j.gpus, func(kind string) bool {
+			return slices.ContainsFunc(c.values, func(v string) bool { return strings.EqualFold(v, kind) })
+		}))
+	case "name":
+		return like(job.Spec.Name)
+	}
+	return strings.Contains(strings.ToLower(string(job.Reason)), c.values[0]) // reason
+}
+
+// onNode reports whether the job holds one of the nodes, or, where it has ended, has held one.
+func (c *condition) onNode(job *federation.Job) bool {
+	if job.State == federation.Pending || job.Nodes == "" {
+		return false
+	}
+	return slices.ContainsFunc(nodesOf(job), func(n string) bool { return c.nodes[n] || c.nodes[string(job.Site)+"/"+n] })
+}
+
+func nodesOf(job *federation.Job) []string {
+	names, err := hostlist.Expand(job.Nodes)
+	if err != nil {
+		return nil
+	}
+	return names
+}

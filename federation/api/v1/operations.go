@@ -1,0 +1,79 @@
+package v1
+
+import (
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// JobLine is a job as lists show it. Of an array one line tells of the tasks that wait, and each other task has a line of its own.
+type JobLine struct {
+	ID        federation.JobID    `json:"job_id"`
+	Array     federation.JobID    `json:"array_job_id,omitempty"` // it is a task of, or the rest of
+	Tasks     string              `json:"array_tasks,omitempty"`  // its index, or those that wait: "3-7"
+	User      string              `json:"user"`
+	Account   string              `json:"account,omitempty"`
+	Name      string              `json:"name"`
+	State     federation.State    `json:"state"`
+	Reason    federation.Reason   `json:"reason,omitempty"`
+	Site      federation.SiteName `json:"site,omitempty"` // none: it waits in the federation's queue
+	Partition string              `json:"partition,omitempty"`
+	Nodes     string              `json:"nodes,omitempty"`
+	Submit    time.Time           `json:"submit"`
+	Start     *time.Time          `json:"start,omitempty"`
+	End       *time.Time          `json:"end,omitempty"`
+	Restarts  int                 `json:"restarts,omitempty"`
+}
+
+// NewOperation asks that one thing be done to many jobs. Which they are is written down at once; each gets it once, whatever crashes.
+type NewOperation struct {
+	// Verb is hold, release, requeue, requeuehold, cancel, update or move.
+	Verb federation.RequestKind `json:"verb"`
+	// Where chooses the jobs, as of GET /fed/v1/jobs; all conditions must be met.
+	Where []string `json:"where,omitempty"`
+	// Jobs: only these of them, as a preview has shown them. None: all that Where chooses when the operation is written down.
+	Jobs   []federation.JobID    `json:"jobs,omitempty"`
+	Change []sbatch.Change       `json:"change,omitempty"` // of update
+	To     []federation.SiteName `json:"to,omitempty"`     // of move: to one of these sites; none: away from where it is
+	Queued bool                  `json:"queued,omitempty"` // of move: jobs that have started stay where they are
+	Why    string                `json:"why,omitempty"`
+	Ticket string                `json:"ticket,omitempty"`
+	// Preview: nothing is done; the answer tells of which jobs it would be. An operation of the caller that asks for the same, and whose end he
+	// has not read yet, is the answer instead: it goes on, or went on without him.
+	Preview bool `json:"preview,omitempty"`
+}
+
+// Operation is how an operation stands.
+type Operation struct {
+	ID      federation.OperationID `json:"id,omitempty"` // none: a preview
+	Time    time.Time              `json:"time"`
+	User    string                 `json:"user"`
+	Verb    federation.RequestKind `json:"verb"`
+	Command string                 `json:"command,omitempty"`
+	Why     string                 `json:"why,omitempty"`
+	Ticket  string                 `json:"ticket,omitempty"`
+	Jobs    int                    `json:"jobs"`
+	Settled int                    `json:"settled"`           // so many of them are done, or will not be
+	Failed  int                    `json:"failed"`            // so many of these will not be
+	Ended   *time.Time             `json:"ended,omitempty"`   // all are settled
+	Waiting []string               `json:"waiting,omitempty"` // what it waits for: sites that do not answer
+	// AskAbove: people are asked first where there are more jobs.
+	AskAbove int             `json:"ask_above,omitempty"`
+	Items    []OperationItem `json:"items,omitempty"` // of a preview all; else those settled after the n-th, in order
+}
+
+// OperationItem is one job of an operation.
+type OperationItem struct {
+	N       int                 `json:"n"`
+	Settled int                 `json:"settled,omitempty"` // it was the n-th; none: not yet
+	Job     string              `json:"job"`               // as squeue names it: 30000001, 30000001_7, 30000001_[3-5]
+	ID      federation.JobID    `json:"job_id"`
+	User    string              `json:"user,omitempty"` // in a preview, like the next three
+	Name    string              `json:"name,omitempty"`
+	State   federation.State    `json:"state,omitempty"`
+	Nodes   string              `json:"nodes,omitempty"`
+	Site    federation.SiteName `json:"site,omitempty"` // where it was when it was chosen
+	Failed  bool                `json:"failed,omitempty"`
+	Note    string              `json:"note,omitempty"` // why it failed, or what else is to be said
+}
