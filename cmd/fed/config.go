@@ -53,6 +53,8 @@ type Config struct {
 	AskAbove int `yaml:"ask_above"`
 	// How long the audit log is kept. 0: forever.
 	KeepAudit time.Duration `yaml:"keep_audit,omitempty"`
+	// What the rules of health do by themselves with nodes and jobs: see fed health rules.
+	Health HealthConfig `yaml:"health,omitempty"`
 	// How placement weighs money against time.
 	Policy Policy `yaml:"policy"`
 	// The ledger of what jobs used and cost.
@@ -284,7 +286,7 @@ func (c *Config) check() error {
 	if c.KeepAudit < 0 || c.AskAbove < 1 {
 		return errors.New("keep_audit is not negative; ask_above is at least 1")
 	}
-	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check()); err != nil {
+	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check()); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}

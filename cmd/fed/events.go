@@ -27,7 +27,7 @@ func newEventsCommand() *cobra.Command {
 resume, requeue and end of a job; request, what a user asked to be done with it; active, inactive, drain, drain+remove, removed and lost,
 what an operator said of a site; maintenance and maintenance-removed, what is planned there; site, that a condition of it has begun or ended
 (see: fed site show); node-drain and node-resume, what an operator wants of a node; node-reboot, and node-lift, the end of a drain that slurmctld has left behind;
-node, that its site shows it in another state.
+node, that its site shows it in another state; health, what a rule of health has said of a node or a job.
 
 The daemon keeps the last million changes, for a week at most.`,
 		Args: cobra.NoArgs,
@@ -108,6 +108,8 @@ func eventDetail(v *v1.Event) string {
 	switch {
 	case v.Request != "":
 		return v.Request
+	case v.Event == "health" && v.Node == "":
+		return v.Detail
 	case v.Node != "":
 		return strings.TrimSpace(v.Node + " " + v.Detail)
 	case v.Event == "site":

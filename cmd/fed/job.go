@@ -113,6 +113,12 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 	if a.Final != "" {
 		fmt.Fprintf(w, " %s", a.Final)
 	}
+	if a.Class != "" {
+		fmt.Fprintf(w, ", failure of %s", a.Class)
+		if a.Code != "" {
+			fmt.Fprintf(w, " (%s)", a.Code)
+		}
+	}
 	if a.Tries > 1 {
 		fmt.Fprintf(w, ", sent %d times", a.Tries)
 	}

@@ -15,6 +15,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/health"
 	"fsub/sbatch"
 )
 
@@ -114,7 +115,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		machines: []federation.Machine{{Site: "sky", Pool: "p", ID: "m1", Created: time.Now(), Job: 5}},
 	}
 	steps := &running{}
-	d := startWith(t, api.Config{Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
+	known := health.Report{Rules: health.Rules(), Nodes: []health.NodeState{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Fails: []health.Fail{{At: time.Now()}}, Until: time.Now().Add(time.Hour)}},
+		Breakers: []health.Breaker{{Name: "lemon", Open: time.Now(), Why: "w"}}}
+	d := startWith(t, api.Config{Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
 		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
 			return []federation.SiteCheck{{Name: "clock", Result: federation.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
@@ -123,6 +126,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	d.Store.AddMaintenance(t.Context(), &federation.Maintenance{Site: "sky", Nodes: "n1", From: now, To: now.Add(time.Hour), Reason: "x", By: "ann"})
 	d.Store.SetSiteState(t.Context(), federation.SiteRecord{Name: "sky", State: federation.FedDrain, Lost: now, By: "ann", At: now})
 	d.Controller.SetSites(append(testSites(), &federation.Site{Name: "sky", Lost: now, NextTry: now, Conditions: []federation.Condition{{Name: federation.CondLost, Since: now}}})...)
+	d.Controller.SetSites(append(testSites(), &federation.Site{Name: "sky"})...)
 	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Terms: []federation.Term{{Name: "run", Amount: 2}}}},
 		Rejections: []federation.Rejection{{Site: "beta", Reason: "Resources"}}})
 	ran, waits, ended := job(0, alice, federation.Running), job(0, alice, federation.Pending), job(0, alice, federation.Completed)
@@ -158,6 +162,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/nodes/state":         v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
 		"/fed/v1/operations":          v1.NewOperation{Verb: federation.RequestCancel, Where: []string{"user=alice"}},
 		"/fed/v1/operation/{id}/told": nil,
+		"/fed/v1/health/reset":        v1.ResetHealth{},
+		"/fed/v1/health/check":        v1.HealthCheck{Node: "alpha/n1", Findings: []v1.HealthProblem{{Code: "check-disk", Text: "/tmp is full"}}},
 	}
 	for _, kind := range []string{"cancel", "hold", "release", "requeue", "requeuehold", "requeuespecial", "top", "suspend", "resume"} {
 		bodies["/fed/v1/jobs/"+kind] = act

@@ -163,6 +163,12 @@ func eventOf(commit *federation.Commit, c *federation.Change) (e v1.Event, ok bo
 		if n.Wanted {
 			e.Event = "node-" + strings.ToLower(n.To)
 		}
+	case c.Kind == federation.ChangeFinding && c.Finding != nil:
+		f := c.Finding
+		e.Event, e.Site, e.Node, e.Detail = "health", f.Node.Site, f.Node.Name, f.Act+" by "+f.Rule+": "+f.Why
+		if f.Denied != "" {
+			e.Detail += " (not done: " + f.Denied + ")"
+		}
 	case c.Kind == federation.ChangeMove:
 		m := c.Move
 		e.Event, e.Site, e.State, e.Reason = string(m.What), m.Site, m.State, m.Reason

@@ -24,8 +24,10 @@ import (
 	"fsub/federation/api/nodes"
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/restd"
+	"fsub/federation/api/rules"
 	"fsub/federation/api/sites"
 	"fsub/federation/api/submission"
+	"fsub/federation/health"
 )
 
 // Config is what a Server is made of. Store and Controller are required.
@@ -34,6 +36,7 @@ type Config struct {
 	Controller Controller
 	Usage      federation.UsageStore // what sites measured of ended jobs; nil: nothing
 	Audit      federation.AuditLog   // who did what; nil: it cannot be read
+	Health     func() *health.Report // what the rules of health know; nil: there are none
 
 	// Operators are user names or decimal uids that act as operators. Root and the daemon's own uid are administrators.
 	Operators []string
@@ -104,6 +107,7 @@ type Server struct {
 	accounts *accountapi.Accounts
 	sites    sites.Sites
 	jobs     *jobs.Jobs
+	rules    rules.Rules
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -130,6 +134,7 @@ func NewServer(c Config) *Server {
 		accounts: &c.Accounts,
 		nodes:    nodes.Nodes{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots},
 		sites:    sites.Sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Planned: c.Places, Check: c.CheckSite, Add: c.AddSite},
+		rules:    rules.Rules{Store: c.Store, Report: c.Health, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
 
 		stopping: make(chan struct{}),
 	}

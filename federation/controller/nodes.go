@@ -112,6 +112,7 @@ func (c *nodes) take(records []federation.NodeRecord) {
 			delete(n.put, r.Node.Name)
 			if r.Wish == federation.WishResume {
 				c.rules.engine.Forgive(r.Node, r.Since)
+				c.rules.changed = true
 			}
 			changed[r.Node.Site] = true
 		}

@@ -111,11 +111,16 @@ func (e *Engine) trip(b *Breaker, f Finding, why string) Finding {
 	return Finding{At: f.At, Rule: b.Name, Act: ActNotify, Pool: f.Pool, Trips: true, Why: "breaker open: " + why + "; it drains nothing more before: fed health reset " + b.Name}
 }
 
-// Breakers are those that have counted anything, by name.
+// Breakers are those that have counted anything, by name; copies.
 func (e *Engine) Breakers() []Breaker {
 	var out []Breaker
 	for _, name := range slices.Sorted(maps.Keys(e.breakers)) {
-		out = append(out, *e.breakers[name])
+		b := *e.breakers[name]
+		b.Drains = map[string][]drains{}
+		for pool, list := range e.breakers[name].Drains {
+			b.Drains[pool] = slices.Clone(list)
+		}
+		out = append(out, b)
 	}
 	return out
 }

@@ -164,13 +164,14 @@ func (r *Rule) needs() string {
 	if r.Likes > 0 {
 		n += fmt.Sprintf(" of %d kinds", r.Likes)
 	}
-	return n + " in " + span(r.Within)
+	return n + " in " + Span(r.Within)
 }
 
 // Needs says in a few words what has to be seen for the rule to apply.
 func (r *Rule) Needs() string { return r.needs() }
 
-func span(d time.Duration) string {
+// Span writes a span of time as people do: 30m, 4h, 7d.
+func Span(d time.Duration) string {
 	switch {
 	case d >= day && d%day == 0:
 		return fmt.Sprintf("%dd", d/day)

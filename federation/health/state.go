@@ -35,7 +35,7 @@ func (e *Engine) Checked(id federation.NodeID, found []Check, now time.Time) (ou
 	return out
 }
 
-// Suspects are the nodes to be avoided now, in order.
+// Suspects are the nodes to be avoided now, in order. They share what they remember with the engine.
 func (e *Engine) Suspects(now time.Time) (out []NodeState) {
 	for _, n := range e.nodes {
 		if now.Before(n.Until) {
@@ -52,10 +52,12 @@ func (e *Engine) Suspected(id federation.NodeID, now time.Time) bool {
 	return n != nil && now.Before(n.Until)
 }
 
-// Nodes are all that something is remembered of, in order.
+// Nodes are all that something is remembered of, in order; copies.
 func (e *Engine) Nodes() (out []NodeState) {
 	for _, n := range e.nodes {
-		out = append(out, *n)
+		c := *n
+		c.Fails = slices.Clone(n.Fails)
+		out = append(out, c)
 	}
 	slices.SortFunc(out, compareNodes)
 	return out

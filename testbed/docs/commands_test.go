@@ -12,7 +12,7 @@ import (
 
 var (
 	separators = regexp.MustCompile(`&&|;|\||\$\(|\)`)
-	subcommand = regexp.MustCompile(`^[a-z]+$`)
+	subcommand = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 	target     = regexp.MustCompile(`^[a-z-]+$`)
 )
 

@@ -15,7 +15,7 @@ type Event struct {
 	Time time.Time `json:"time"` // when it was written
 	// Event is submit, bind, start, suspend, resume, requeue or end of a job; request; active, inactive, drain, drain+remove, removed, lost,
 	// maintenance or maintenance-removed of a site; site, a condition of it that has begun or ended; node-drain or node-resume, an operator's
-	// word about a node; or node, another state that its site shows.
+	// word about a node; node, another state that its site shows; or health, what a rule of health says.
 	Event   string              `json:"event"`
 	Job     federation.JobID    `json:"job_id,omitempty"`
 	Array   federation.JobID    `json:"array_job_id,omitempty"`  // of a job or task that is of an array

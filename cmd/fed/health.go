@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/health"
+)
+
+func newHealthCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "What the daemon does by itself about bad nodes and poison jobs: breakers, suspected nodes, rules",
+		Long: `The daemon looks at how jobs end and at what health checks find. By its rules it avoids nodes for a while, drains them, and holds jobs that fail
+wherever they run. Limits bound what a rule drains; beyond them its breaker opens, and nothing is drained by it until an operator resets it.
+
+Without a verb: the breakers that are open, and the nodes of which something is remembered.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := c.client().Health(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), h)
+			}
+			return showHealth(cmd.OutOrStdout(), h, time.Now())
+		},
+	}
+	c.flags(cmd)
+	cmd.AddCommand(newHealthRulesCommand(), newHealthHistoryCommand(), newHealthResetCommand(), newHealthTestCommand())
+	return cmd
+}
+
+func showHealth(out io.Writer, h *v1.Health, now time.Time) error {
+	open := 0
+	for _, b := range h.Breakers {
+		if b.Open {
+			open++
+			fmt.Fprintf(out, "BREAKER %s is open since %s: %s\nNothing is drained by it until: fed health reset %s\n", b.Name, when(*b.Since), b.Why, b.Name)
+		}
+	}
+	if open == 0 {
+		fmt.Fprintln(out, "no breaker is open")
+	}
+	t := newTable(out)
+	t.row("NODE", "IS", "RULE", "UNTIL", "FAILURES", "LAST", "WHY")
+	for i := range h.Nodes {
+		n := &h.Nodes[i]
+		is, rule, until, last := "-", "-", "-", "-"
+		switch {
+		case n.Drained != "":
+			is, rule = "drained", n.Drained
+		case n.Suspected != nil && now.Before(*n.Suspected):
+			is, rule, until = "suspected", n.Rule, when(*n.Suspected)
+		case n.Denied != "":
+			is, rule = "denied", n.Denied
+		}
+		if n.Last != nil {
+			last = when(*n.Last)
+		}
+		why := n.Why
+		if why == "" {
+			why = "-"
+		}
+		t.row(string(n.Site)+"/"+n.Name, is, rule, until, fmt.Sprint(n.Failures), last, why)
+	}
+	return t.flush()
+}
+
+func newHealthRulesCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "rules",
+		Short: "The rules in force: what must be seen, what is done, and the limit",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := c.client().Health(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), h.Rules)
+			}
+			t := newTable(cmd.OutOrStdout())
+			t.row("RULE", "ACTION", "FOR", "LIMIT", "NEEDS", "WHAT")
+			for _, r := range h.Rules {
+				lasts, limit := "-", "-"
+				if r.For > 0 && r.Action == "suspect" {
+					lasts = health.Span(time.Duration(r.For * float64(time.Second)))
+				}
+				if r.Limit > 0 && r.Action == "drain" {
+					limit = fmt.Sprintf("%d/h", r.Limit)
+				}
+				t.row(r.Name, r.Action, lasts, limit, r.Needs, r.What)
+			}
+			return t.flush()
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func newHealthHistoryCommand() *cobra.Command {
+	var c connection
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "history",
+		Short: "What the rules have said, and what of it was not done",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := c.client().HealthHistory(cmd.Context(), limit)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), all)
+			}
+			return listFindings(cmd.OutOrStdout(), all)
+		},
+	}
+	c.flags(cmd)
+	cmd.Flags().IntVarP(&limit, "limit", "n", 200, "how many lines at most, the newest of them")
+	return cmd
+}
+
+func listFindings(out io.Writer, all []v1.HealthFinding) error {
+	t := newTable(out)
+	t.row("TIME", "RULE", "ACTION", "OBJECT", "WHY", "NOT DONE")
+	for _, f := range all {
+		object, denied := "-", "-"
+		switch {
+		case f.Job != 0:
+			object = "job " + f.Job.String()
+		case f.Node != "":
+			object = "node " + string(f.Site) + "/" + f.Node
+		}
+		if f.Denied != "" {
+			denied = f.Denied
+		}
+		t.row(when(f.Time), f.Rule, f.Action, object, f.Why, denied)
+	}
+	return t.flush()
+}
+
+func newHealthResetCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "reset [BREAKER]",
+		Short: "Close a breaker, or all of them; operators only",
+		Long: `Close a breaker, or all of them. What was seen before is not acted on any more: a rule begins anew. Look at "fed health history" first, and
+resume the nodes that were drained for nothing.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			closed, err := c.client().ResetHealth(cmd.Context(), strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), closed)
+			}
+			for _, name := range closed {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: reset\n", name)
+			}
+			return nil
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,150 @@
+// Package rules tells what the rules of health know and have said, and takes operators' words about breakers, and what health checks find. [Rules] is all there is.
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/audit"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/health"
+)
+
+// Rules answers for the rules of health.
+type Rules struct {
+	Store  federation.Store
+	Report func() *health.Report // nil: there are no rules
+	Sites  func() []*federation.Site
+	Wake   func()
+	Now    func() time.Time
+}
+
+// Get is GET /fed/v1/health.
+func (s *Rules) Get(w http.ResponseWriter, _ *http.Request, _ identity.Caller) error {
+	out := v1.Health{Rules: []v1.HealthRule{}, Nodes: []v1.HealthNode{}, Breakers: []v1.HealthBreaker{}}
+	if s.Report == nil {
+		return answer.JSON(w, out)
+	}
+	r, now := s.Report(), s.Now()
+	for i := range r.Rules {
+		rule := &r.Rules[i]
+		out.Rules = append(out.Rules, v1.HealthRule{Name: rule.Name, Action: string(rule.Act), Needs: rule.Needs(), What: rule.What, For: rule.For.Seconds(), Limit: rule.Limit})
+	}
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		v := v1.HealthNode{Site: n.Node.Site, Name: n.Node.Name, Failures: len(n.Fails), Why: n.Why, Drained: n.Drain, Denied: n.Denied}
+		if now.Before(n.Until) {
+			v.Suspected, v.Rule = &n.Until, n.Rule
+		}
+		for _, f := range n.Fails {
+			v.Last = &f.At
+		}
+		out.Nodes = append(out.Nodes, v)
+	}
+	for i := range r.Breakers {
+		b := &r.Breakers[i]
+		v := v1.HealthBreaker{Name: b.Name, Open: !b.Open.IsZero(), Why: b.Why}
+		if v.Open {
+			v.Since = &b.Open
+		}
+		out.Breakers = append(out.Breakers, v)
+	}
+	return answer.JSON(w, out)
+}
+
+// History is GET /fed/v1/health/history.
+func (s *Rules) History(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	limit := 200
+	if text := r.URL.Query().Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return refusal.BadBody("invalid limit " + strconv.Quote(text) + ": want a number from 1")
+		}
+		limit = min(n, 100_000)
+	}
+	out := []v1.HealthFinding{}
+	if h, ok := s.Store.(federation.HealthStore); ok {
+		all, err := h.HealthFindings(r.Context(), limit)
+		if err != nil {
+			return refusal.OfStore(err, refusal.NoContact)
+		}
+		for _, f := range all {
+			out = append(out, v1.HealthFinding{Time: f.At, Rule: f.Rule, Action: f.Act, Site: f.Node.Site, Node: f.Node.Name, Job: f.Job, Why: f.Why, Denied: f.Denied})
+		}
+	}
+	return answer.JSON(w, out)
+}
+
+// Reset is POST /fed/v1/health/reset.
+func (s *Rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	var q v1.ResetHealth
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&q); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	closed := []string{}
+	if s.Report != nil {
+		for _, b := range s.Report().Breakers {
+			if !b.Open.IsZero() && (q.Breaker == "" || b.Name == q.Breaker) {
+				closed = append(closed, b.Name)
+			}
+		}
+	}
+	if len(closed) == 0 {
+		text := "no breaker is open"
+		if q.Breaker != "" {
+			text = fmt.Sprintf("no breaker %s is open", q.Breaker)
+		}
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: text + "; see: fed health", Alone: true}
+	}
+	b := federation.Batch{}
+	for _, name := range closed {
+		data, _ := json.Marshal(health.ResetBy{Breaker: name, Who: c.Name})
+		b.Health = append(b.Health, federation.HealthRecord{Kind: federation.HealthReset, Name: name, Data: data})
+		b.Audit = append(b.Audit, federation.AuditEntry{Who: audit.By(c), Verb: "reset", Kind: federation.AuditRule, Object: name, Before: "open", After: "closed"})
+	}
+	if err := s.Store.Commit(r.Context(), &b); err != nil {
+		return refusal.OfStore(err, refusal.TimedOut)
+	}
+	s.Wake()
+	return answer.JSON(w, v1.ResetHealthResponse{Breakers: closed})
+}
+
+// Check is POST /fed/v1/health/check.
+func (s *Rules) Check(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	var q v1.HealthCheck
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&q); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	site, name, _ := strings.Cut(q.Node, "/")
+	known := slices.ContainsFunc(s.Sites(), func(x *federation.Site) bool {
+		return string(x.Name) == site && x.Seen != nil && slices.ContainsFunc(x.Seen.Nodes, func(n federation.Node) bool { return n.Name == name })
+	})
+	if !known {
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no node %q is known: write SITE/NAME; see: fed node list", q.Node), Alone: true}
+	}
+	checks := []health.Check{}
+	for _, f := range q.Findings {
+		if !strings.HasPrefix(f.Code, "check-") || len(f.Text) > 500 {
+			return refusal.BadBody(fmt.Sprintf("invalid finding %q: its code begins with check-, its text has at most 500 bytes", f.Code))
+		}
+		checks = append(checks, health.Check{Code: health.Code(f.Code), Text: f.Text})
+	}
+	data, err := json.Marshal(checks)
+	if err != nil {
+		return err
+	}
+	if err := s.Store.Commit(r.Context(), &federation.Batch{Health: []federation.HealthRecord{{Kind: federation.HealthCheck, Name: q.Node, Data: data}}}); err != nil {
+		return refusal.OfStore(err, refusal.TimedOut)
+	}
+	s.Wake()
+	return answer.JSON(w, struct{}{})
+}

@@ -1,0 +1,79 @@
+package v1
+
+import (
+	"time"
+
+	"fsub/federation"
+)
+
+// Health is what the rules of health know: the rules in force, the nodes of which something is remembered, and the breakers that have counted anything.
+type Health struct {
+	Breakers []HealthBreaker `json:"breakers"`
+	Nodes    []HealthNode    `json:"nodes"`
+	Rules    []HealthRule    `json:"rules"`
+}
+
+// HealthRule is a rule in force.
+type HealthRule struct {
+	Name   string  `json:"name"`
+	Action string  `json:"action"`                // off, notify, suspect, drain; of rules about jobs hold or end
+	Needs  string  `json:"needs"`                 // what must have been seen
+	What   string  `json:"what"`                  // what that means
+	For    float64 `json:"for_seconds,omitempty"` // how long a suspicion lasts
+	Limit  int     `json:"limit,omitempty"`       // nodes of a pool that it drains within an hour, at most
+}
+
+// HealthNode is what is remembered of a node.
+type HealthNode struct {
+	Site      federation.SiteName `json:"site"`
+	Name      string              `json:"name"`
+	Failures  int                 `json:"failures"`                  // that are remembered
+	Last      *time.Time          `json:"last_time,omitempty"`       // of them
+	Suspected *time.Time          `json:"suspected_until,omitempty"` // it is avoided until then
+	Rule      string              `json:"rule,omitempty"`            // by which it is suspected
+	Why       string              `json:"why,omitempty"`
+	Drained   string              `json:"drained_by,omitempty"` // the rule that has drained it
+	Denied    string              `json:"denied,omitempty"`     // a rule that may not do with it as it says
+}
+
+// HealthBreaker counts what a rule drains, or all rules at a site ("site:NAME"). While it is open nothing is drained by it.
+type HealthBreaker struct {
+	Name  string     `json:"name"`
+	Open  bool       `json:"open"`
+	Since *time.Time `json:"since,omitempty"`
+	Why   string     `json:"why,omitempty"`
+}
+
+// HealthFinding is what a rule has said.
+type HealthFinding struct {
+	Time   time.Time           `json:"time"`
+	Rule   string              `json:"rule"`
+	Action string              `json:"action"`
+	Site   federation.SiteName `json:"site,omitempty"`
+	Node   string              `json:"node,omitempty"`
+	Job    federation.JobID    `json:"job_id,omitempty"`
+	Why    string              `json:"why"`
+	Denied string              `json:"denied,omitempty"` // why it was not done
+}
+
+// ResetHealth closes breakers.
+type ResetHealth struct {
+	Breaker string `json:"breaker,omitempty"` // none: all that are open
+}
+
+// ResetHealthResponse names the breakers that are closed now.
+type ResetHealthResponse struct {
+	Breakers []string `json:"breakers"`
+}
+
+// HealthCheck is what a node's health check has found.
+type HealthCheck struct {
+	Node     string          `json:"node"` // SITE/NAME
+	Findings []HealthProblem `json:"findings"`
+}
+
+// HealthProblem is one thing that a health check has found.
+type HealthProblem struct {
+	Code string `json:"code"` // check-gpu, check-link, check-disk or check-clock
+	Text string `json:"text"`
+}
