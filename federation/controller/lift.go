@@ -23,7 +23,7 @@ type lifting struct {
 	kinds []health.Lift        // that may be lifted here
 	since map[string]sightedAt // nodes of which there is a proof, and since when
 	done  map[string][]time.Time
-	shown map[string]bool // lifted, and not shown yet
+	shown map[string]bool // lifted, and the site does not show it yet
 }
 
 // sightedAt is since when a proof holds.

@@ -186,6 +186,8 @@ func (c *nodes) history(s *site, o *federation.Observation) {
 		}
 		n.last[node.Name] = is
 		e := federation.NodeEvent{Node: federation.NodeID{Site: s.Name, Name: node.Name}, At: c.now().UTC(), From: was.word, To: is.word, Why: is.reason}
+		lifted := n.lifting.shown[node.Name]
+		delete(n.lifting.shown, node.Name)
 		r := n.wanted[node.Name]
 		text := ""
 		if r != nil {
@@ -199,9 +201,8 @@ func (c *nodes) history(s *site, o *federation.Observation) {
 			if e.Who, e.Why = r.Owner, "resumed"; r.Wish == federation.WishDrain {
 				e.Why = "the drain was until " + r.Until.UTC().Format(time.RFC3339)
 			}
-		case n.shown[node.Name] && is.word == "UP":
+		case lifted && !strings.Contains(is.word, "DRAIN") && !strings.Contains(is.word, "DOWN"):
 			e.Who, e.Why = federation.DaemonActor.User, "lifted: "+was.reason
-			delete(n.shown, node.Name)
 		case by == health.Slurmctld || by == health.Silence:
 			e.Who = "slurmctld"
 		case node.Info != nil && is.reason != "":
