@@ -1,6 +1,9 @@
 package federation
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Charge is what one run of a job held, for how long, on whose account and at which price: what books are made of.
 // It is written once, in the commit that ends the run, and never changed. A job costs what its charges come to,
@@ -67,4 +70,17 @@ type ChargeQuery struct {
 	User         string
 	Job          JobID // and the tasks of this array
 	Limit        int   // at most so many, the first to end first; 0: no limit
+}
+
+// ChargeSum is what runs came to that held the same on the same account and ended at about the same time.
+type ChargeSum struct {
+	User, Account, QOS, TRES string
+	End                      time.Time     // the middle of the time that is summed up
+	Elapsed                  time.Duration // to the millisecond
+	Amount                   Money
+}
+
+// ChargeSummer is a store that sums up charges, of runs whose end was seen. Times are summed up in steps.
+type ChargeSummer interface {
+	ChargeSums(ctx context.Context, since time.Time, step time.Duration) ([]ChargeSum, error)
 }

@@ -59,6 +59,8 @@ type Config struct {
 	Policy Policy `yaml:"policy"`
 	// The ledger of what jobs used and cost.
 	Books Books `yaml:"books,omitempty"`
+	// How the queue is ordered: Slurm's multifactor priority, over all sites.
+	Priority Priority `yaml:"priority"`
 	// Store that carries files to sites without the user's file system.
 	Blobs Blobs `yaml:"blobs,omitempty"`
 	// TLS listener for the commands inside jobs and for other machines without the socket.
@@ -184,6 +186,7 @@ func defaults() Config {
 		Blobs:      defaultBlobs(),
 		Agents:     defaultAgents(),
 		Books:      Books{History: 31 * 24 * time.Hour},
+		Priority:   defaultPriority(),
 		Policy: Policy{RunFraction: p.RunFraction, WaitJobHour: float64(p.WaitJobHour), WaitGPUHour: float64(p.WaitGPUHour),
 			Backlog: p.Backlog, BindAhead: p.BindAhead, LostWork: p.LostWork},
 	}
@@ -285,6 +288,9 @@ func (c *Config) check() error {
 	}
 	if c.KeepAudit < 0 || c.AskAbove < 1 {
 		return errors.New("keep_audit is not negative; ask_above is at least 1")
+	}
+	if err := c.Priority.check(); err != nil {
+		return err
 	}
 	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check()); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"fsub/federation/api"
 	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/controller"
+	"fsub/federation/fairshare"
 	"fsub/federation/ledger"
 	"fsub/federation/staging"
 	"fsub/federation/staging/blobs"
@@ -32,6 +33,7 @@ type parts struct {
 
 	store   *store.Store
 	books   *accounts.Books
+	shares  *fairshare.Shares
 	objects *blobs.Store // may be missing
 	carrier *staging.Stager
 	remote  *remoteListener // may be missing
@@ -54,6 +56,9 @@ func (p *parts) open(ctx context.Context) (err error) {
 		return err
 	}
 	if p.books, err = accounts.Open(ctx, p.store, time.Now); err != nil {
+		return err
+	}
+	if p.shares, err = openShares(ctx, &c.Priority, p.books, p.store); err != nil {
 		return err
 	}
 	if p.objects, err = openBlobs(ctx, c); err != nil {
@@ -95,7 +100,7 @@ func (p *parts) newController() *controller.Controller {
 		stager = p.carrier
 	}
 	return controller.Open(controller.Config{
-		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), Health: p.store, MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
+		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), FairShare: p.shares, Health: p.store, MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
 		Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})
 }
@@ -118,7 +123,8 @@ func (p *parts) newAPI() (*api.Server, error) {
 	}
 	pools := newPoolBooks(p.sites, p.store, p.log)
 	return api.NewServer(api.Config{
-		Federation: c.Federation, Store: p.store, Usage: p.store, Audit: p.store, Health: p.ctl.Health, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Accounts: p.accounts(), Tokens: tokens, Logs: logs,
+		Accounts: p.accounts(), FairShare: p.shares,
+		Federation: c.Federation, Store: p.store, Usage: p.store, Audit: p.store, Health: p.ctl.Health, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
 		Pools: pools, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, OperationRate: c.operationRate, Logger: p.log, Registerer: p.reg,
 	}), nil
 }

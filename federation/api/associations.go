@@ -2,16 +2,24 @@ package api
 
 import (
 	"net/http"
+	"strings"
 
+	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
 	v1 "fsub/federation/api/v1"
 )
 
-// associations is GET /fed/v1/associations, for sacctmgr and sshare. The query's cluster names sites, none all.
+// associations is GET /fed/v1/associations, for sacctmgr and sshare. The query's cluster names sites. Without it the answer is the federation's own tree,
+// as one cluster, or all sites if there is none.
 func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	resp := v1.Associations{Reply: s.restd.Reply(r, c), Clusters: []v1.AccountingCluster{}, Associations: []v1.Association{}}
+	if b := s.accounts.Books; b != nil && !b.Tree().Empty() && r.URL.Query().Get("cluster") == "" {
+		s.ownAssociations(&resp, c)
+		return answer.JSON(w, resp)
+	}
 	for _, site := range s.lister.SitesOf(r.URL.Query()) {
 		if site.Seen == nil {
 			continue
@@ -21,4 +29,39 @@ func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity
 		resp.Associations = append(resp.Associations, s.lister.Associations(site)...)
 	}
 	return answer.JSON(w, resp)
+}
+
+// ownAssociations are those of the account tree, with what the caller may see of it.
+func (s *Server) ownAssociations(resp *v1.Associations, c identity.Caller) {
+	standing := map[accounts.Key]*v1.ShareUsage{}
+	if s.cfg.FairShare != nil {
+		for _, row := range s.cfg.FairShare.Standing() {
+			standing[row.Key] = &v1.ShareUsage{NormShares: row.NormShares, Raw: row.Usage, Norm: row.NormUsage, Effective: row.EffectiveUsage, FairShare: row.FairShare,
+				LevelFS: v1.LevelFS(row.LevelFS)}
+		}
+	}
+	var nodes []federation.Node
+	for _, site := range s.lister.All() {
+		if site.Seen != nil {
+			nodes = append(nodes, site.Seen.Nodes...)
+		}
+	}
+	resp.Clusters = append(resp.Clusters, v1.AccountingCluster{Name: s.cfg.Federation, Version: s.cfg.Version, TRES: listing.KindsOf(nodes)})
+	for i, r := range s.accounts.Books.Tree().Records() {
+		if r.Kind == accounts.QOS || r.Kind == accounts.User && r.Name != c.Name && c.Role < identity.RoleOperator && !c.Coordinates(r.Account) {
+			continue
+		}
+		a := v1.Association{Cluster: s.cfg.Federation, Account: r.Name, ParentAccount: r.Parent, ID: int64(1 + i), Shares: int64(r.Shares()), DefaultQOS: r.Set["DefaultQOS"],
+			Default: r.Default, Usage: standing[r.Key]}
+		if r.Kind == accounts.User {
+			a.Account, a.User = r.Account, r.Name
+			if uid, _, err := s.users.UserIDs(r.Name); err == nil {
+				a.UID = &uid
+			}
+		}
+		if q := r.Set["QOS"]; q != "" {
+			a.QOS = strings.Split(q, ",")
+		}
+		resp.Associations = append(resp.Associations, a)
+	}
 }

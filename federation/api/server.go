@@ -27,6 +27,7 @@ import (
 	"fsub/federation/api/rules"
 	"fsub/federation/api/sites"
 	"fsub/federation/api/submission"
+	"fsub/federation/fairshare"
 	"fsub/federation/health"
 )
 
@@ -44,6 +45,8 @@ type Config struct {
 	Coordinators identity.Coordinators
 	// Accounts is the account tree, and where sites keep theirs.
 	Accounts accountapi.Accounts
+	// FairShare tells how the associations of the tree stand; nil: that is not known.
+	FairShare interface{ Standing() []fairshare.Row }
 
 	// Federation is the name that clients see as the cluster's: "fed" if empty.
 	Federation string

@@ -17,6 +17,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/fairshare"
 	"fsub/federation/health"
 	"fsub/federation/place"
 )
@@ -29,8 +30,9 @@ type Config struct {
 	Sites      []Site
 	Policy     place.Policy
 	Timing     Timing
-	MaxRequeue int // how often a job is requeued after failures that are not its own; 0: 5, negative: never
-	MaxArray   int // one more than the highest index of an array's task; 0: as many as can be read
+	FairShare  *fairshare.Shares // orders the queue; nil: --nice and the order of submission do
+	MaxRequeue int               // how often a job is requeued after failures that are not its own; 0: 5, negative: never
+	MaxArray   int               // one more than the highest index of an array's task; 0: as many as can be read
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer // may be nil
 	Now        func() time.Time      // nil: time.Now

@@ -99,6 +99,7 @@ func (c *arrays) withdraw(j *job) {
 
 func (c *arrays) giveUp(o *offered) {
 	c.queue.world.DropJob(o.task.ID)
+	c.queue.left(o.task.ID)
 	delete(c.offered, o.task.ID)
 	c.ids.giveBack(o.task.ID)
 }

@@ -20,6 +20,7 @@ func (c *Controller) planJobs() {
 	c.planDirty, c.lastPlan = false, now
 	began := time.Now()
 	c.tellSites()
+	c.queue.share(now)
 	for _, j := range c.queue.take(now) {
 		c.consider(j, now)
 	}

@@ -22,7 +22,11 @@ type queue struct {
 }
 
 func newQueue(c *shared) *queue {
-	return &queue{shared: c, world: place.NewWorld(c.cfg.Policy, 0), times: times{next: map[*job]time.Time{}}}
+	q := &queue{shared: c, world: place.NewWorld(c.cfg.Policy, 0), times: times{next: map[*job]time.Time{}}}
+	if c.cfg.FairShare != nil {
+		q.world.SetPriority(c.cfg.FairShare.Order)
+	}
+	return q
 }
 
 // add puts a job into the queue.
@@ -42,6 +46,7 @@ func (q *queue) drop(j *job) {
 	}
 	delete(q.times.next, j)
 	q.world.DropJob(j.ID)
+	q.left(j.ID)
 }
 
 func (q *queue) len() int { return q.n }

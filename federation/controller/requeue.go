@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/place"
 )
 
 // requeueAsked is scontrol requeue of a job that has not ended. One that waits already is as good as requeued.
@@ -150,11 +149,11 @@ func (c *requests) takeUpArray(ctx context.Context, id federation.JobID) error {
 
 // top puts a job before all others of its user.
 func (c *requests) top(j *job) {
-	is := place.Priority(&j.Job)
+	is := c.queue.points(j)
 	most := is
 	for _, other := range c.jobs {
 		if other.User == j.User && other != j {
-			most = max(most, place.Priority(&other.Job)+1)
+			most = max(most, c.queue.points(other)+1)
 		}
 	}
 	c.setPriority(j, j.Priority, uint32(min(int64(j.Top)+most-is, math.MaxUint32)))

@@ -12,6 +12,9 @@ func Priority(j *federation.Job) int64 {
 	return int64(j.Top) - int64(j.Spec.Nice)
 }
 
+// SetPriority has jobs ordered by another function than [Priority]. It gives a job the same number until Reorder is called. It is set before there are jobs.
+func (w *World) SetPriority(f func(*federation.Job) int64) { w.priority = f }
+
 // Reorder works out the order of the queue anew, because something that priorities depend on beside the jobs has changed.
 func (w *World) Reorder() {
 	for q := range w.queue.all() {

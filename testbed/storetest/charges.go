@@ -107,3 +107,43 @@ func (e *env) sameCharges(s federation.Store, q federation.ChargeQuery, want ...
 	e.must(err)
 	e.same(fmt.Sprintf("charges of %+v", q), got, want)
 }
+
+// testChargeSums: sums are those of the charges, whatever the steps; runs whose end was not seen are left out.
+func testChargeSums(e *env) {
+	s := e.open()
+	sums, ok := s.(federation.ChargeSummer)
+	if !ok {
+		e.Skip("this store sums up no charges")
+	}
+	at := time.Unix(1_000_000, 0).UTC()
+	var b federation.Batch
+	var want time.Duration
+	var money federation.Money
+	for i := range 20 {
+		end := at.Add(time.Duration(i) * 7 * time.Minute)
+		k := federation.Charge{Job: federation.JobID(1 + i), Key: fmt.Sprint("k", i), Run: 1, User: "alice", Held: federation.Held{Account: "physics", TRES: "cpu=2"},
+			Start: end.Add(-time.Minute), End: end, From: federation.PriceTable, Amount: federation.Money(i)}
+		if i%5 == 0 {
+			k.From = federation.PriceNone
+		} else if i >= 3 {
+			want, money = want+time.Minute, money+federation.Money(i)
+		}
+		b.Charges = append(b.Charges, k)
+	}
+	e.must(s.Commit(ctx, &b))
+	for _, step := range []time.Duration{time.Minute, time.Hour} {
+		all, err := sums.ChargeSums(ctx, at.Add(20*time.Minute), step)
+		e.must(err)
+		var got time.Duration
+		var amount federation.Money
+		for _, k := range all {
+			if k.User != "alice" || k.Account != "physics" || k.TRES != "cpu=2" || k.End.Before(at) || k.End.After(at.Add(4*time.Hour)) {
+				e.Errorf("sum %+v", k)
+			}
+			got, amount = got+k.Elapsed, amount+k.Amount
+		}
+		if got != want || amount != money || step == time.Hour && len(all) > 4 {
+			e.Errorf("in steps of %v: %v and %v in %d sums, want %v and %v", step, got, amount, len(all), want, money)
+		}
+	}
+}

@@ -87,6 +87,7 @@ func (s Suite) Run(t *testing.T) {
 		{"ChargeIsWrittenWithItsBatch", testChargeWhole},
 		{"ChargesSelects", testChargeQuery},
 		{"ChargesOutliveTheirJobs", testChargePurge},
+		{"ChargeSumsAreThoseOfTheCharges", testChargeSums},
 		{"PoolKeepsEveryField", testPoolFields},
 		{"PoolIsWrittenOverInPlace", testPoolOver},
 		{"PoolRecordIsNamedBySiteKindAndID", testPoolNames},

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"math"
 	"slices"
 
 	"fsub/slurm/wire"
@@ -19,6 +20,26 @@ type Association struct {
 	Default       bool     `json:"is_default,omitempty"`
 	ID            int64    `json:"id"`
 	Shares        int64    `json:"shares_raw"`
+	// Usage is how it stands by what was used; nil: not told.
+	Usage *ShareUsage `json:"usage,omitempty"`
+}
+
+// ShareUsage is how an association stands by what it has used, in sshare's words.
+type ShareUsage struct {
+	NormShares float64 `json:"norm_shares"`
+	Raw        float64 `json:"raw_usage"`
+	Norm       float64 `json:"norm_usage"`
+	Effective  float64 `json:"effective_usage"`
+	FairShare  float64 `json:"fairshare"` // of a user
+	LevelFS    float64 `json:"level_fs"`  // -1: infinite, for nothing was used
+}
+
+// LevelFS is a level fair-share as JSON can hold it: -1 for infinity.
+func LevelFS(f float64) float64 {
+	if math.IsInf(f, 0) {
+		return -1
+	}
+	return f
 }
 
 // AccountingCluster is a site as the accounting names it.

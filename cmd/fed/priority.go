@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/accounts"
+	"fsub/federation/fairshare"
+)
+
+// Priority is how the queue is ordered: Slurm's multifactor priority, over all sites.
+type Priority struct {
+	// Time in which usage decays to a half, like PriorityDecayHalfLife. 0: it does not decay.
+	HalfLife time.Duration `yaml:"half_life"`
+	// How often shares and priorities are worked out anew, like PriorityCalcPeriod.
+	Period time.Duration `yaml:"period"`
+	// A job that has waited so long gets all of weight_age.
+	MaxAge time.Duration `yaml:"max_age"`
+	// Points of the user who has used least of the shares.
+	Share float64 `yaml:"weight_fairshare"`
+	// Points of a job that has waited for max_age.
+	Age float64 `yaml:"weight_age"`
+	// Points of a job of the QOS with the highest priority.
+	QOS float64 `yaml:"weight_qos"`
+	// Points of a job of 1000 nodes or more.
+	Size float64 `yaml:"weight_job_size"`
+	// What usage is counted in: billing (TRES-seconds) or dollars.
+	Usage string `yaml:"usage"`
+	// What a second of one unit counts, by TRES, like TRESBillingWeights: gres/gpu:h100, gres/gpu, cpu, mem (GiB), node. Not set: what the site counts as
+	// billing, else CPUs.
+	Billing map[string]float64 `yaml:"billing_weights,omitempty"`
+}
+
+func defaultPriority() Priority {
+	p := fairshare.Default()
+	return Priority{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Share: p.Share, Age: p.Age, QOS: p.QOS, Size: p.Size, Usage: "billing"}
+}
+
+func (p *Priority) check() error {
+	if p.Usage != "billing" && p.Usage != "dollars" {
+		return fmt.Errorf("priority: usage %q: want billing or dollars", p.Usage)
+	}
+	if p.HalfLife < 0 || p.MaxAge < 0 || p.Period < time.Second {
+		return errors.New("priority: half_life and max_age are not negative, and period is a second at least")
+	}
+	weights := map[string]float64{"weight_fairshare": p.Share, "weight_age": p.Age, "weight_qos": p.QOS, "weight_job_size": p.Size}
+	for name, w := range p.Billing {
+		weights["billing_weights: "+name] = w
+	}
+	for name, w := range weights {
+		if !(w >= 0 && w <= 1e9) {
+			return fmt.Errorf("priority: %s: %v: want a number from 0 to 1e9", name, w)
+		}
+	}
+	return nil
+}
+
+// openShares reads what has been used lately: what is older than twelve half-lives counts for nothing.
+func openShares(ctx context.Context, p *Priority, books *accounts.Books, st federation.ChargeSummer) (*fairshare.Shares, error) {
+	s := fairshare.New(fairshare.Policy{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Age: p.Age, Share: p.Share, QOS: p.QOS, Size: p.Size,
+		Dollars: p.Usage == "dollars", Billing: p.Billing}, books)
+	since, step := time.Unix(0, 0), 24*time.Hour
+	if p.HalfLife > 0 {
+		since, step = time.Now().Add(-12*p.HalfLife), max(p.HalfLife/168, time.Minute)
+	}
+	sums, err := st.ChargeSums(ctx, since, step)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range sums {
+		s.Add(k.User, federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}, k.Elapsed, k.Amount, k.End)
+	}
+	s.Pass(time.Now(), nil)
+	return s, nil
+}

@@ -1,0 +1,44 @@
+package controller
+
+import (
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/fairshare"
+	"fsub/federation/place"
+)
+
+// share ranks the users anew when that is due, and the jobs of the queue by it.
+func (q *queue) share(now time.Time) {
+	f := q.cfg.FairShare
+	if f == nil || now.Before(f.Due()) {
+		return
+	}
+	var running []fairshare.Running
+	for _, s := range q.sites {
+		for _, j := range s.jobs {
+			if a := j.att; a != nil && a.State == federation.AttemptStarted && !a.Started.IsZero() {
+				running = append(running, fairshare.Running{User: j.User, Account: a.Held.Account, Held: a.Held, Start: a.Started, Price: j.rent})
+			}
+		}
+	}
+	f.Pass(now, running)
+	if q.world.Len() > 0 {
+		q.world.Reorder()
+	}
+}
+
+// left tells that a job does not wait any more, or that it is not known yet whether it does.
+func (q *queue) left(id federation.JobID) {
+	if q.cfg.FairShare != nil {
+		q.cfg.FairShare.Left(id)
+	}
+}
+
+// points are a job's priority.
+func (q *queue) points(j *job) int64 {
+	if q.cfg.FairShare != nil {
+		return q.cfg.FairShare.Points(&j.Job)
+	}
+	return place.Priority(&j.Job)
+}

@@ -1,0 +1,261 @@
+// Package fairshare orders the federation's queue as Slurm's multifactor priority does: fair-share over all sites together, age, QOS, size, nice. [Shares]
+// collects what associations have used, from the charges of runs that have ended and from what runs now, lets it decay, and ranks the users
+// with Fair Tree every [Policy.Period]. In between a job's priority is a look-up, so that no end of a job moves others in the queue.
+package fairshare
+
+import (
+	"maps"
+	"math"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"fsub/accounting"
+	"fsub/accounting/fairtree"
+	"fsub/federation"
+	"fsub/federation/accounts"
+)
+
+// Policy is how the queue is ordered. Weights are as in slurm.conf.
+type Policy struct {
+	HalfLife time.Duration // of usage: PriorityDecayHalfLife; 0: it does not decay
+	Period   time.Duration // PriorityCalcPeriod
+	MaxAge   time.Duration // a job that has waited so long gets all of Age
+	Age      float64
+	Share    float64 // PriorityWeightFairshare
+	QOS      float64
+	Size     float64 // by the part of the largest job that waits
+	// Dollars: usage is what runs cost. Else it is seconds of Billing, Slurm's TRESBillingWeights; without any, of the billing TRES that the
+	// site counts, or of CPUs.
+	Dollars bool
+	Billing map[string]float64
+}
+
+// Default is the policy of a federation that says nothing else.
+func Default() Policy {
+	return Policy{HalfLife: 7 * 24 * time.Hour, Period: time.Minute, MaxAge: 7 * 24 * time.Hour, Age: 1000, Share: 100_000, QOS: 10_000}
+}
+
+// Running is a run that has not ended.
+type Running struct {
+	User, Account string
+	federation.Held
+	Start time.Time
+	Price federation.Money // by the hour
+}
+
+// Shares are who has used how much, and what follows from it. But for Points and Standing it is for one goroutine.
+type Shares struct {
+	policy Policy
+	books  interface{ Tree() *accounts.Tree }
+
+	used   map[accounts.Key]float64 // by runs that have ended, as of at
+	at     time.Time
+	tree   *fairtree.Tree
+	ids    map[accounts.Key]fairtree.ID
+	of     *accounts.Tree // that tree was made of
+	places places
+
+	now atomic.Pointer[standing]
+}
+
+// standing is what a pass has found. It is not changed.
+type standing struct {
+	at      time.Time
+	tree    *accounts.Tree
+	factors map[accounts.Key]float64
+	qos     map[string]float64
+	rows    []Row
+}
+
+// Row is how an association stands, as sshare shows it.
+type Row struct {
+	accounts.Key
+	NormShares, Usage, NormUsage, EffectiveUsage float64
+	FairShare                                    float64 // of users
+	LevelFS                                      float64 // +Inf: nothing used
+}
+
+// New returns Shares of a tree without usage.
+func New(p Policy, books interface{ Tree() *accounts.Tree }) *Shares {
+	s := &Shares{policy: p, books: books, used: map[accounts.Key]float64{}, places: newPlaces()}
+	s.now.Store(&standing{tree: books.Tree()})
+	return s
+}
+
+// Key is the association that a user's job is charged to: the account that it names, if the tree has it, else the user's default one. In an empty tree
+// all users stand below root.
+func Key(t *accounts.Tree, user, account string) accounts.Key {
+	user, account = strings.ToLower(user), strings.ToLower(account)
+	switch {
+	case t.Empty():
+		account = accounts.Root
+	case account == "" || t.Get(accounts.AccountKey(account)) == nil:
+		account = t.AccountOf(user)
+	}
+	return accounts.UserKey(account, user)
+}
+
+// amount is what a run counts.
+func (s *Shares) amount(t *accounts.Tree, h *federation.Held, d time.Duration, cost federation.Money) float64 {
+	n := cost.Dollars()
+	if !s.policy.Dollars {
+		n = s.billing(h.TRES) * max(d.Seconds(), 0)
+	}
+	if q := t.Get(accounts.QOSKey(h.QOS)); q != nil {
+		n *= q.UsageFactor()
+	}
+	return n
+}
+
+// billing is what a run's TRES count each second.
+func (s *Shares) billing(text string) float64 {
+	tres, err := accounting.ParseTRES(text)
+	switch {
+	case err != nil:
+		return 0
+	case len(s.policy.Billing) > 0:
+		return accounting.PerHour(s.policy.Billing, tres)
+	case tres["billing"] > 0:
+		return float64(tres["billing"])
+	}
+	return float64(tres["cpu"])
+}
+
+// Charge adds a run that has ended.
+func (s *Shares) Charge(k *federation.Charge) {
+	if k.From == federation.PriceNone {
+		return // its end was not seen
+	}
+	s.Add(k.User, k.Held, k.End.Sub(k.Start), k.Amount, k.End)
+}
+
+// Add adds runs that have ended at some time.
+func (s *Shares) Add(user string, h federation.Held, d time.Duration, cost federation.Money, end time.Time) {
+	t := s.books.Tree()
+	if s.at.IsZero() {
+		s.at = end
+	}
+	// Usage of all is as of s.at: what ended before has decayed since then, what ended after will not have by as much.
+	s.used[Key(t, user, h.Account)] += s.amount(t, &h, d, cost) * fairtree.DecayFactor(s.policy.HalfLife, s.at.Sub(end))
+}
+
+// Due is when the next pass is.
+func (s *Shares) Due() time.Time { return s.now.Load().at.Add(s.policy.Period) }
+
+// Pass works out how all stand now.
+func (s *Shares) Pass(now time.Time, running []Running) {
+	t := s.books.Tree()
+	if !s.at.IsZero() && now.After(s.at) {
+		factor := fairtree.DecayFactor(s.policy.HalfLife, now.Sub(s.at))
+		for k := range s.used {
+			s.used[k] *= factor
+		}
+	}
+	s.at = now
+	used := maps.Clone(s.used)
+	for i := range running {
+		r := &running[i]
+		d := now.Sub(r.Start)
+		used[Key(t, r.User, r.Account)] += s.amount(t, &r.Held, d, r.Price.For(d))
+	}
+	s.rank(t, used)
+	s.now.Store(s.standing(t, now))
+}
+
+// rank puts usage into the tree. The tree is made anew only if it has other members.
+func (s *Shares) rank(t *accounts.Tree, used map[accounts.Key]float64) {
+	anew := s.of != t
+	for k := range used {
+		anew = anew || !s.has(k) && t.Get(accounts.AccountKey(k.Account)) != nil
+	}
+	for k := range s.places.last {
+		anew = anew || !s.has(k) && t.Get(accounts.AccountKey(k.Account)) != nil
+	}
+	if anew {
+		s.of = t
+		s.tree, s.ids = t.FairTree()
+		add := func(k accounts.Key) { // of users who have no association of their own
+			up, ok := s.ids[accounts.AccountKey(k.Account)]
+			if _, there := s.ids[k]; ok && !there {
+				s.ids[k] = s.tree.Add(up, true, 1)
+			}
+		}
+		for k := range used {
+			add(k)
+		}
+		for k := range s.places.last {
+			add(k)
+		}
+	}
+	s.tree.Decay(0)
+	for k, amount := range used {
+		id, ok := s.ids[k]
+		if !ok {
+			if id, ok = s.ids[accounts.AccountKey(k.Account)]; !ok {
+				id = fairtree.Root // of nobody who is known; it counts as used all the same
+			}
+		}
+		s.tree.Use(id, amount)
+	}
+	s.tree.Rank()
+}
+
+func (s *Shares) has(k accounts.Key) bool { _, ok := s.ids[k]; return ok }
+
+func (s *Shares) standing(t *accounts.Tree, now time.Time) *standing {
+	st := &standing{at: now, tree: t, factors: make(map[accounts.Key]float64, len(s.ids)), qos: map[string]float64{}, rows: make([]Row, 0, len(s.ids))}
+	for k, id := range s.ids {
+		if k.Kind == accounts.User {
+			st.factors[k] = s.tree.Factor(id)
+		}
+		st.rows = append(st.rows, Row{Key: k, NormShares: s.tree.NormShares(id), Usage: s.tree.Usage(id), NormUsage: s.tree.NormUsage(id),
+			EffectiveUsage: s.tree.EffectiveUsage(id), FairShare: s.tree.Factor(id), LevelFS: s.tree.LevelFS(id)})
+	}
+	most := 0.0
+	for _, q := range t.QOS() {
+		n, _ := q.Count("Priority")
+		st.qos[q.Name] = float64(n)
+		most = max(most, float64(n))
+	}
+	for name := range st.qos {
+		st.qos[name] /= max(most, 1)
+	}
+	return st
+}
+
+// Standing are the rows of the last pass, in no order.
+func (s *Shares) Standing() []Row { return s.now.Load().rows }
+
+// Points are a job's priority, as squeue shows it. An operator's number counts alone.
+func (s *Shares) Points(j *federation.Job) int64 {
+	if j.Priority != 0 {
+		return int64(j.Priority) + int64(j.Top)
+	}
+	st := s.now.Load()
+	k := Key(st.tree, j.User, j.Spec.Account)
+	factor, known := st.factors[k]
+	if !known && st.tree.Get(accounts.AccountKey(k.Account)) != nil {
+		factor = 1 // new: nothing used
+	}
+	points := s.policy.Share * factor
+	if waits := st.at.Sub(j.Submit); waits > 0 && s.policy.MaxAge > 0 {
+		points += s.policy.Age * math.Min(1, float64(waits)/float64(s.policy.MaxAge))
+	}
+	points += s.policy.QOS * st.qos[strings.ToLower(j.Spec.QOS)]
+	if s.policy.Size > 0 {
+		points += s.policy.Size * math.Min(1, float64(max(j.Needs().MinNodes, 1))/1000)
+	}
+	return int64(points) + int64(j.Top) - int64(j.Spec.Nice)
+}
+
+// Order is where a job stands in the queue: a higher one comes first. Of jobs with as many points those come first of which fewer of the same association
+// stand before them, so that nobody's ten thousand jobs stand before everybody else's.
+func (s *Shares) Order(j *federation.Job) int64 {
+	const most = 1 << 34
+	return min(max(s.Points(j), -most), most)<<28 - int64(s.places.of(Key(s.now.Load().tree, j.User, j.Spec.Account), j.ID))
+}
+
+// Bound tells that a job has left the queue for a site, Left that it has left it for another reason.
+func (s *Shares) Bound(id federation.JobID) { s.places.bound(id) }
+func (s *Shares) Left(id federation.JobID)  { s.places.left(id) }

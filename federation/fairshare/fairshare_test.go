@@ -1,0 +1,162 @@
+package fairshare
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/accounts"
+	"fsub/sbatch"
+)
+
+type books struct{ t *accounts.Tree }
+
+func (b books) Tree() *accounts.Tree { return b.t }
+
+func tree(t testing.TB, edits ...accounts.Edit) books {
+	empty, err := accounts.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, _, err := empty.Apply(edits, accounts.Editor{Operator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return books{next}
+}
+
+var start = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+
+func job(id int, user, account string) *federation.Job {
+	return &federation.Job{ID: federation.JobID(id), User: user, Submit: start, Spec: &sbatch.Spec{Account: account}}
+}
+
+func order(s *Shares, jobs []*federation.Job) {
+	slices.SortStableFunc(jobs, func(a, b *federation.Job) int {
+		x, y := s.Order(a), s.Order(b)
+		switch {
+		case x > y, x == y && a.ID < b.ID:
+			return -1
+		}
+		return 1
+	})
+}
+
+// Without a tree users are equal: who has used nothing stands before who has, and nobody's thousands of jobs stand before everybody's.
+func TestUsersWithoutTree(t *testing.T) {
+	s := New(Default(), tree(t))
+	s.Pass(start, nil)
+	var jobs []*federation.Job
+	for i := range 10_000 {
+		jobs = append(jobs, job(1+i, "alice", ""))
+	}
+	jobs = append(jobs, job(10_001, "bob", ""), job(10_002, "carol", ""))
+	for _, j := range jobs {
+		s.Order(j)
+	}
+	order(s, jobs)
+	if jobs[1].User != "bob" || jobs[2].User != "carol" {
+		t.Errorf("the first are of %s, %s, %s", jobs[0].User, jobs[1].User, jobs[2].User)
+	}
+	for i := range 5000 { // the place that a late one gets is here, not at the front and not at the end
+		s.Bound(jobs[i].ID)
+	}
+	late := job(10_003, "dave", "")
+	rest := append(slices.Clone(jobs[5000:]), late)
+	s.Order(late)
+	order(s, rest)
+	if i := slices.Index(rest, late); i > 2 {
+		t.Errorf("a late user's job is number %d of the queue", i)
+	}
+
+	s.Charge(&federation.Charge{User: "alice", Held: federation.Held{TRES: "cpu=4,billing=4"}, Start: start, End: start.Add(time.Hour), From: federation.PriceTable})
+	s.Pass(start.Add(time.Hour), nil)
+	if a, b := s.Points(job(1, "alice", "")), s.Points(job(2, "bob", "")); a >= b {
+		t.Errorf("alice has used something: %d points, bob %d", a, b)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	b := tree(t, accounts.Edit{Op: accounts.Add, Key: accounts.QOSKey("high"), Set: map[string]string{"UsageFactor": "2", "Priority": "10"}},
+		accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("physics"), Set: map[string]string{"Fairshare": "3"}},
+		accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("vision")},
+		accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")}, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("vision", "bob")})
+	usage := func(p Policy, key accounts.Key, after time.Duration) float64 {
+		s := New(p, b)
+		s.Pass(start, nil)
+		charge := federation.Charge{User: "alice", Held: federation.Held{QOS: "high", TRES: "cpu=4,gres/gpu=2,billing=10"}, Start: start, End: start.Add(time.Hour),
+			Amount: 7 * federation.Dollar, From: federation.PriceTable}
+		s.Charge(&charge)
+		s.Pass(start.Add(after), []Running{{User: "bob", Account: "vision", Held: federation.Held{TRES: "cpu=1,billing=1"}, Start: start, Price: federation.Dollar}})
+		for _, r := range s.Standing() {
+			if r.Key == key {
+				return r.Usage
+			}
+		}
+		t.Fatal("no row of", key)
+		return 0
+	}
+	none := Policy{Period: time.Minute}
+	weights, dollars, decays := none, none, none
+	weights.Billing = map[string]float64{"gres/gpu": 5}
+	dollars.Dollars = true
+	decays.HalfLife = time.Hour
+	alice := accounts.UserKey("physics", "alice")
+	for _, c := range []struct {
+		name  string
+		p     Policy
+		key   accounts.Key
+		after time.Duration
+		want  float64
+	}{
+		{"the site's billing, twice for the QOS", none, alice, time.Hour, 2 * 10 * 3600},
+		{"weights", weights, alice, time.Hour, 2 * 10 * 3600},
+		{"dollars", dollars, alice, time.Hour, 14},
+		{"a half-life later", decays, alice, 2 * time.Hour, 10 * 3600},
+		{"what runs", none, accounts.UserKey("vision", "bob"), time.Hour, 3600},
+		{"dollars of what runs", dollars, accounts.UserKey("vision", "bob"), 2 * time.Hour, 2},
+		{"the account", none, accounts.AccountKey("physics"), time.Hour, 2 * 10 * 3600},
+	} {
+		if got := usage(c.p, c.key, c.after); math.Abs(got-c.want) > c.want/1000 {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestPoints(t *testing.T) {
+	b := tree(t, accounts.Edit{Op: accounts.Add, Key: accounts.QOSKey("high"), Set: map[string]string{"Priority": "10"}},
+		accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("physics")}, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")})
+	p := Policy{Period: time.Minute, Share: 1000, Age: 100, MaxAge: time.Hour, QOS: 10}
+	s := New(p, b)
+	s.Pass(start.Add(30*time.Minute), nil)
+	plain := job(1, "alice", "")
+	for name, c := range map[string]struct {
+		change func(*federation.Job)
+		want   int64
+	}{
+		"plain":                 {func(*federation.Job) {}, 1050},
+		"nice":                  {func(j *federation.Job) { j.Spec = &sbatch.Spec{Nice: 7} }, 1043},
+		"QOS":                   {func(j *federation.Job) { j.Spec = &sbatch.Spec{QOS: "high"} }, 1060},
+		"old":                   {func(j *federation.Job) { j.Submit = start.Add(-24 * time.Hour) }, 1100},
+		"of an unknown account": {func(j *federation.Job) { j.Spec = &sbatch.Spec{Account: "nosuch"} }, 1050}, // his default one counts
+		"of nobody known":       {func(j *federation.Job) { j.User = "zoe" }, 50},
+		"an operator's number":  {func(j *federation.Job) { j.Priority, j.Top = 77, 1 }, 78},
+	} {
+		j := *plain
+		c.change(&j)
+		if got := s.Points(&j); got != c.want {
+			t.Errorf("%s: %d points, want %d", name, got, c.want)
+		}
+	}
+}
+
+func BenchmarkOrder(b *testing.B) {
+	s := New(Default(), tree(b))
+	s.Pass(start, nil)
+	j := job(1, "alice", "")
+	for b.Loop() {
+		s.Order(j)
+	}
+}
