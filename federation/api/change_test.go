@@ -230,3 +230,42 @@ func TestHoldEndedArray(t *testing.T) {
 		}
 	}
 }
+
+// An array that has ended is requeued as those of its tasks whose records are still there; a task by its own number, or by its index.
+func TestRequeueEndedArray(t *testing.T) {
+	d := start(t)
+	array := job(0, alice, federation.Failed)
+	array.Whole, array.End = &federation.ArrayWhole{Count: 3, Min: 0, Max: 2, Step: 1, Spread: true}, time.Now()
+	id := d.Put(t, array)[0]
+	var parts []federation.Job
+	for i, ago := range []time.Duration{time.Second, 24 * time.Hour, time.Second} {
+		p := job(0, alice, federation.Completed)
+		p.Part, p.End = &federation.ArrayPart{Array: id, Index: i, Count: 3, Max: 2, Step: 1}, time.Now().Add(-ago)
+		parts = append(parts, p)
+	}
+	ids := d.Put(t, parts...)
+	requeue := func(ref v1.JobRef) string {
+		var out v1.ActResponse
+		as(t, alice, d.Socket, "POST", "/fed/v1/jobs/requeue", v1.ActRequest{Jobs: []v1.JobRef{ref}}, &out)
+		if len(out.Results) != 1 || out.Results[0].Error == nil {
+			return ""
+		}
+		return out.Results[0].Error.Text
+	}
+	state := func(i int) federation.State {
+		j, err := d.Store.Job(t.Context(), ids[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j.State
+	}
+	if text := requeue(v1.JobRef{ID: id, Tasks: []int{2}}); text != "" || state(2) != federation.Pending || state(0) != federation.Completed {
+		t.Fatalf("task 2: %q, %s; task 0 %s", text, state(2), state(0))
+	}
+	if text := requeue(v1.JobRef{ID: id}); text != "" || state(0) != federation.Pending || state(1) != federation.Completed {
+		t.Errorf("array: %q; task 0 %s, task 1 %s", text, state(0), state(1))
+	}
+	if text := requeue(v1.JobRef{ID: ids[1]}); text != "Invalid job id specified" {
+		t.Errorf("task 1, whose record is gone: %q", text)
+	}
+}
