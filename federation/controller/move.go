@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,7 +56,11 @@ func takeAway(d federation.Driver, ref federation.JobRef, unstarted bool) func(c
 				return err
 			}
 		}
-		return d.Cancel(ctx, ref, nil)
+		err := d.Cancel(ctx, ref, nil)
+		if err != nil && unstarted && !errors.Is(err, federation.ErrUnavailable) { // it stays, and is not to stay held
+			err = errors.Join(err, d.Release(ctx, ref))
+		}
+		return err
 	}
 }
 

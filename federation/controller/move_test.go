@@ -139,3 +139,22 @@ func TestMoveOutlivesCrashes(t *testing.T) {
 		b.noRequests()
 	}
 }
+
+// A site that does not cancel it keeps it, and does not hold it.
+func TestMoveThatTheSiteRefuses(t *testing.T) {
+	b := newBench(t)
+	b.drive(&keeps{b.cheap})
+	id := b.submit(nil)
+	b.wait(time.Second)
+	b.request(move(id, federation.Relocation{}))
+	b.wait(2 * time.Second)
+	b.want(id, federation.Pending, "", "cheap")
+	if !slices.Contains(b.cheap.released, id) || !errors.Is(b.ctl.Refusal(1), federation.ErrDenied) {
+		t.Errorf("released %v, refusal %v", b.cheap.released, b.ctl.Refusal(1))
+	}
+	b.noRequests()
+}
+
+type keeps struct{ *fakeSite }
+
+func (*keeps) Cancel(context.Context, federation.JobRef, []int) error { return federation.ErrDenied }
