@@ -1,0 +1,246 @@
+package arrays
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fsub/federation"
+)
+
+var (
+	stamp     = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+`)
+	aNode     = regexp.MustCompile(`(alpha|gamma|delta|leaf)\d+`)
+	someNodes = regexp.MustCompile(`(alpha|gamma|delta)\[[^]]*\]`)
+	number    = regexp.MustCompile(`\d{5,}`)
+)
+
+// masked is a text with words for what no two jobs have in common: their directory, times, nodes, and numbers. Which task has the array's own number
+// is a matter of chance in Slurm (that which starts last, or is left when the others have been split off), so that both numbers get one word.
+func (s *side) masked(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, s.dir, "DIR"), "/usr/bin/sbatch ", "sbatch ")
+	text = aNode.ReplaceAllString(someNodes.ReplaceAllString(stamp.ReplaceAllString(text, "TIME"), "$1[#]"), "$1#")
+	return number.ReplaceAllString(text, "NUMBER")
+}
+
+// except are variables of the environment whose value differs from one job to the next also if sbatch submits both.
+var except = map[string]string{
+	"SLURM_JOB_START_TIME": "a second apart",
+	"SLURM_JOB_END_TIME":   "a second apart",
+	"SLURM_TASK_PID":       "a process of its own",
+	"SLURM_JOB_SLUID":      "another name of the job, 26.05",
+	"SLURM_SUBMIT_HOST":    "the host where the command was called",
+}
+
+// ours are variables that only our jobs have, with the reason.
+var ours = map[string]string{
+	"FSUB_JOB_ID":       "the federated number at a site that gives numbers of its own, for commands in the job",
+	"FSUB_ARRAY_JOB_ID": "the same of an array",
+	"PATH":              "our commands come first in a job",
+}
+
+// environments are the variables of all runs of all tasks, a line each.
+func (s *side) environments() []string {
+	files, _ := filepath.Glob(filepath.Join(s.dir, "*seen.*"))
+	var lines []string
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		for _, kv := range strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00") {
+			name, value, _ := strings.Cut(kv, "=")
+			switch {
+			case ours[name] != "":
+				continue
+			case except[name] != "":
+				value = "..."
+			}
+			lines = append(lines, filepath.Base(f)+" "+name+"="+s.masked(value))
+		}
+	}
+	sort.Strings(lines)
+	return lines
+}
+
+// private are the files that are not the output of tasks.
+var private = regexp.MustCompile(`^(a\.sh|b\.sh|gate\..*|b?seen\..*|b?part\..*|log)$`)
+
+// files are the output files, with what is in them.
+func (s *side) files() []string {
+	entries, _ := os.ReadDir(s.dir)
+	var all []string
+	for _, e := range entries {
+		if private.MatchString(e.Name()) {
+			continue
+		}
+		text, _ := os.ReadFile(filepath.Join(s.dir, e.Name()))
+		info, err := e.Info()
+		if err != nil {
+			continue
+		}
+		all = append(all, s.masked(fmt.Sprintf("%s %v %q", e.Name(), info.Mode(), text)))
+	}
+	sort.Strings(all)
+	return all
+}
+
+// numbersAgree reports the files whose name has other numbers than their task has said.
+func (s *side) numbersAgree() (bad []string) {
+	entries, _ := os.ReadDir(s.dir)
+	line := regexp.MustCompile(`A(\d+) j(\d+) a(\d+)`)
+	for _, e := range entries {
+		text, _ := os.ReadFile(filepath.Join(s.dir, e.Name()))
+		said := line.FindSubmatch(text)
+		if said == nil || private.MatchString(e.Name()) {
+			continue
+		}
+		for _, n := range number.FindAllString(e.Name(), -1) {
+			if n != string(said[1]) && n != string(said[2]) {
+				bad = append(bad, e.Name()+" says "+string(said[0]))
+			}
+		}
+		if strings.HasPrefix(e.Name(), string(said[1])+"_") || string(said[1]) == string(said[2]) || s.name == "sbatch" {
+			continue
+		}
+		if strings.HasPrefix(e.Name(), string(said[1])+".") { // %J
+			bad = append(bad, e.Name()+" says "+string(said[0]))
+		}
+	}
+	return bad
+}
+
+// accounting is what sacct says of the arrays, sorted, masked.
+func (s *side) accounting(pr *pair, options []string) []string {
+	var all []string
+	for _, letter := range []string{"A", "B"} {
+		if s.ids[letter] == "" {
+			continue
+		}
+		out := s.run(pr.t, append([]string{"sacct", "-n", "-j", s.ids[letter]}, options...)...)
+		for line := range strings.Lines(out.stdout) {
+			all = append(all, oneByOne(letter+" "+s.masked(strings.TrimSpace(line)))...)
+		}
+		if out.stderr != "" || out.code != 0 {
+			all = append(all, fmt.Sprintf("%s exit %d: %s", letter, out.code, s.masked(out.stderr)))
+		}
+	}
+	sort.Strings(all)
+	return all
+}
+
+var (
+	cancelledRest = regexp.MustCompile(`^(. NUMBER_)\[([^]%]*)[^]]*\](\|.*CANCELLED.*)$`)
+	onlyOne       = regexp.MustCompile(`^(. NUMBER_)\[(\d+)(?:%\d+)?\](\|.*)$`)
+)
+
+// oneByOne writes tasks that were cancelled before they had started a line each. Slurm has one line for those that were the last of their array to wait,
+// as they have the array's own record, and a line each for others; here tasks that were cancelled by themselves have a line each. One that is left to
+// wait has brackets or has none, as the others have started, or have been changed and so split off.
+func oneByOne(line string) (lines []string) {
+	m := cancelledRest.FindStringSubmatch(line)
+	if m == nil {
+		return []string{onlyOne.ReplaceAllString(line, "$1$2$3")}
+	}
+	indices, _ := federation.ArrayIndices(m[2])
+	for _, i := range indices {
+		lines = append(lines, fmt.Sprint(m[1], i, m[3]))
+	}
+	return lines
+}
+
+func (pr *pair) compareAccounting(when string, options []string) {
+	pr.t.Helper()
+	var real []string
+	pr.same("sacct "+strings.Join(options, " ")+" "+when, func(s *side) []string {
+		lines := s.accounting(pr, options)
+		if s.name == "sbatch" {
+			real = lines
+			return lines
+		}
+		// Slurm forgets tasks that were cancelled while they waited, if others of their array went on to wait. Here they have a line each.
+		return slices.DeleteFunc(lines, func(l string) bool {
+			return strings.Contains(l, "|CANCELLED by ") && strings.Contains(l, "|None assigned|") && !slices.Contains(real, l)
+		})
+	})
+}
+
+// same waits until both sides say the same, and reports what they say if they do not.
+func (pr *pair) same(what string, of func(*side) []string) {
+	pr.t.Helper()
+	var saids [2][]string
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
+		for i, s := range pr.sides {
+			saids[i] = of(s)
+		}
+		if slices.Equal(saids[0], saids[1]) {
+			return
+		}
+	}
+	pr.t.Errorf("%s (-sbatch +fsub):\n%s", what, difference(saids[0], saids[1]))
+}
+
+// difference is what only one of two sorted lists has.
+func difference(a, b []string) string {
+	var only []string
+	for _, l := range a {
+		if !slices.Contains(b, l) {
+			only = append(only, "- "+l)
+		}
+	}
+	for _, l := range b {
+		if !slices.Contains(a, l) {
+			only = append(only, "+ "+l)
+		}
+	}
+	if only == nil {
+		return cmp.Diff(a, b)
+	}
+	return strings.Join(only, "\n")
+}
+
+// columns are those of sacct that do not differ between any two jobs. Not among them are Priority (a site's own number, and ours), Flags (which of
+// slurmctld's two schedulers was faster), Reason (why a job last waited: a task that is held here, or waits for another, never is at its site, and
+// only the site's accounting keeps that) and Cluster (before a task has a site it is the federation).
+const columns = "jobid,jobidraw,jobname,user,uid,group,account,partition,qos,state,exitcode,derivedexitcode,restarts,timelimit," +
+	"reqcpus,reqnodes,reqmem,reqtres,alloccpus,allocnodes,alloctres,ncpus,nnodes,nodelist,constraints,comment,workdir,submitline,submit,start,end"
+
+// compare compares what is left when all has ended.
+func (pr *pair) compare() {
+	pr.same("environments", (*side).environments)
+	pr.same("output files", (*side).files)
+	pr.compareAccounting("at the end", []string{"-X", "-P", "-o", columns})
+	pr.compareAccounting("of all runs at the end", []string{"-X", "-D", "-P", "-o", "jobid,state,nodelist,exitcode,start,end"})
+	pr.compareAccounting("of steps at the end", []string{"-P", "-o", "jobid,jobname,state,nodelist,exitcode,alloccpus,nnodes,ntasks"})
+	for _, s := range pr.sides {
+		for _, bad := range s.numbersAgree() {
+			pr.t.Errorf("%s: file %s", s.name, bad)
+		}
+		pr.checkLimit(s)
+	}
+}
+
+// checkLimit reads the tasks' own log: of an array whose tasks end by themselves never more ran at once than its limit.
+func (pr *pair) checkLimit(s *side) {
+	if pr.plan.limit == 0 || !pr.plan.limiting {
+		return
+	}
+	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+	now, most := map[int]bool{}, 0
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		i, _ := strconv.Atoi(f[1])
+		if now[i] = f[0] == "+"; !now[i] {
+			delete(now, i)
+		}
+		most = max(most, len(now))
+	}
+	if most > pr.plan.limit {
+		pr.t.Errorf("%s: %d tasks ran at once, the limit is %d:\n%s", s.name, most, pr.plan.limit, text)
+	}
+}
