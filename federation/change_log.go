@@ -30,6 +30,8 @@ type Change struct {
 	Number int64      // of an attempt or its charge, of an array's task, of a request
 	Site   SiteName   // of a job, an attempt or a charge where it is, of a site the site itself
 	State  string     // of a job, a task, an attempt, a charge's run or a site; of a request its kind
+	Who    string     // of a request the uid, of an operator\'s word about a site the name of whom it is from
+	Why    string     // of a word about a site
 	Move   *Move      // of ChangeMove
 	Node   *NodeEvent // of ChangeNodeEvent
 	// Finding is of ChangeFinding.
@@ -79,6 +81,7 @@ type Move struct {
 	Task   int // index; -1: the job itself
 	What   MoveKind
 	State  State // that it has now
+	From   State // that it had
 	Reason Reason
 	Site   SiteName // where it is or was; "" in the federation's queue
 	Exit   int32    // as wait(2) gives it, of MoveEnd

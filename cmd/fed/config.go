@@ -51,6 +51,8 @@ type Config struct {
 	KeepEnded time.Duration `yaml:"keep_ended,omitempty"`
 	// fed job asks before it does something to more jobs than that.
 	AskAbove int `yaml:"ask_above"`
+	// How long fed events goes back, within the last million changes. 0: a week.
+	KeepEvents time.Duration `yaml:"keep_events,omitempty"`
 	// How long the audit log is kept. 0: forever.
 	KeepAudit time.Duration `yaml:"keep_audit,omitempty"`
 	// What the rules of health do by themselves with nodes and jobs: see fed health rules.
@@ -286,8 +288,8 @@ func (c *Config) check() error {
 	if c.MaxArray < 1 || c.MaxArray > federation.MaxArrayIndex+1 || c.KeepEnded < 0 || c.KeepEnded > 0 && c.KeepEnded < c.MinJobAge {
 		return fmt.Errorf("max_array_size is from 1 to %d; keep_ended is 0 or not less than min_job_age", federation.MaxArrayIndex+1)
 	}
-	if c.KeepAudit < 0 || c.AskAbove < 1 {
-		return errors.New("keep_audit is not negative; ask_above is at least 1")
+	if c.KeepAudit < 0 || c.KeepEvents < 0 || c.AskAbove < 1 {
+		return errors.New("keep_audit and keep_events are not negative; ask_above is at least 1")
 	}
 	if err := c.Priority.check(); err != nil {
 		return err

@@ -19,7 +19,8 @@ import (
 func newEventsCommand() *cobra.Command {
 	var c connection
 	var follow bool
-	var since time.Duration
+	since := pastTime(time.Now().Add(-time.Hour))
+	var where []string
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "What has happened: jobs submitted, bound, started, requeued and ended, requests, sites drained; one line each",
@@ -29,20 +30,23 @@ what an operator said of a site; maintenance and maintenance-removed, what is pl
 (see: fed site show); node-drain and node-resume, what an operator wants of a node; node-reboot, and node-lift, the end of a drain that slurmctld has left behind;
 node, that its site shows it in another state; health, what a rule of health has said of a node or a job.
 
-The daemon keeps the last million changes, for a week at most.`,
+WHO is who asked for it or said it, where somebody did; a job's own history (fed job show) says more. Conditions are KEY=VALUE[,VALUE...] and
+KEY!=VALUE[,VALUE...] with the keys event, job, user, who, name, site, node, state, from, reason and request; * stands for anything, and of several --where
+all must be met. The daemon keeps the last million changes, for a week at most unless keep_events of the configuration says otherwise.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e := events{client: c.client(), out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), json: c.json}
-			e.from = client.EventsFrom{Follow: follow}
+			e.from = client.EventsFrom{Follow: follow, Where: where}
 			if !follow || cmd.Flags().Changed("since") {
-				e.from.Since = time.Now().Add(-since)
+				e.from.Since = time.Time(since)
 			}
 			return e.run(cmd.Context())
 		},
 	}
 	c.flags(cmd)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what happens from now on")
-	cmd.Flags().DurationVar(&since, "since", time.Hour, "begin so long ago")
+	cmd.Flags().Var(&since, "since", "begin so long ago, or then: 90m, 3d, 2026-11-22T18:00")
+	cmd.Flags().StringArrayVar(&where, "where", nil, "only these: event=end, job=30000001, user=alice, who=olga, site=alpha, node=alpha/n*, state=failed ...; may be repeated")
 	return cmd
 }
 
@@ -62,14 +66,18 @@ type events struct {
 func (e *events) run(ctx context.Context) error {
 	t := newTable(e.out)
 	if !e.json {
-		t.row("TIME", "EVENT", "JOB", "USER", "SITE", "STATE", "DETAIL")
+		t.row("TIME", "EVENT", "JOB", "USER", "SITE", "FROM", "STATE", "WHO", "DETAIL")
 	}
 	for {
 		mark, err := e.client.Events(ctx, e.from, func(v *v1.Event) error {
 			if e.json {
 				return json.NewEncoder(e.out).Encode(v)
 			}
-			t.row(when(v.Time), v.Event, eventJob(v), v.User, string(v.Site), string(v.State), eventDetail(v))
+			owner := v.User
+			if v.Job == 0 {
+				owner = ""
+			}
+			t.row(when(v.Time), v.Event, eventJob(v), owner, string(v.Site), string(v.From), string(v.State), v.Who, eventDetail(v))
 			if e.from.Follow {
 				return t.flush()
 			}
@@ -112,7 +120,7 @@ func eventDetail(v *v1.Event) string {
 		return v.Detail
 	case v.Node != "":
 		return strings.TrimSpace(v.Node + " " + v.Detail)
-	case v.Event == "site":
+	case v.Detail != "":
 		return v.Detail
 	case v.Exit != nil && v.Reason != "":
 		return fmt.Sprintf("exit code %d:%d, %s", *v.Exit>>8, *v.Exit&0x7f, v.Reason)

@@ -50,7 +50,7 @@ type parts struct {
 func (p *parts) open(ctx context.Context) (err error) {
 	c := p.config
 	p.store, err = store.Open(ctx, store.Config{
-		Path: filepath.Join(c.StateDir, "fed.db"), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, Logger: p.log, Metrics: p.reg,
+		Path: filepath.Join(c.StateDir, "fed.db"), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, KeepFor: c.KeepEvents, Logger: p.log, Metrics: p.reg,
 	})
 	if err != nil {
 		return err

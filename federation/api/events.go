@@ -25,6 +25,7 @@ var errTrimmed = &federation.SlurmError{Kind: federation.ErrTrimmed, Text: "the 
 // eventStream tells what happens, as the store's log has it.
 type eventStream struct {
 	store    federation.Store
+	users    identity.Users
 	stopping <-chan struct{}
 }
 
@@ -36,6 +37,10 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 		return err
 	}
 	follow := query.Get("follow") != ""
+	conditions, err := readEventConditions(query["where"])
+	if err != nil {
+		return err
+	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := http.NewResponseController(w)
 	lines := json.NewEncoder(w)
@@ -55,6 +60,9 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 			return nil
 		}
 		for i := range events {
+			if !holdAll(conditions, &events[i]) {
+				continue
+			}
 			if err := lines.Encode(&events[i]); err != nil {
 				return nil
 			}
@@ -137,6 +145,11 @@ func (s *eventStream) eventsOf(ctx context.Context, commits []federation.Commit,
 				e.Array, e.Task = j.Part.Array, &j.Part.Index
 			}
 		}
+		if uid, err := strconv.ParseUint(e.Who, 10, 32); err == nil && e.Request != "" {
+			if name, err := s.users.UserName(uint32(uid)); err == nil {
+				e.Who = name
+			}
+		}
 		told = append(told, e)
 	}
 	return told, nil
@@ -148,18 +161,20 @@ func eventOf(commit *federation.Commit, c *federation.Change) (e v1.Event, ok bo
 	case c.Kind == federation.ChangeJob && c.How == federation.Created:
 		e.Event, e.State = "submit", federation.State(c.State)
 	case c.Kind == federation.ChangeRequest && c.How == federation.Created:
-		e.Event, e.Request = "request", c.State
+		e.Event, e.Request, e.Who = "request", c.State, c.Who
 	case c.Kind == federation.ChangeSite:
-		e.Event = strings.ToLower(c.State)
+		e.Event, e.Who, e.Detail = strings.ToLower(c.State), c.Who, c.Why
 	case c.Kind == federation.ChangeMaintenance:
 		if e.Event = "maintenance"; c.How == federation.Gone {
 			e.Event = "maintenance-removed"
 		}
 	case c.Kind == federation.ChangeSiteEvent && c.Of != nil:
 		e.Event, e.Site, e.User, e.State, e.Detail = "site", c.Of.Site, c.Of.Who, federation.State(c.Of.To), c.Of.Why
+		e.Who, e.From = c.Of.Who, federation.State(c.Of.From)
 	case c.Kind == federation.ChangeNodeEvent && c.Node != nil:
 		n := c.Node
 		e.Event, e.Site, e.Node, e.User, e.State, e.Detail = "node", n.Node.Site, n.Node.Name, n.Who, federation.State(n.To), n.Why
+		e.Who, e.From = n.Who, federation.State(n.From)
 		if n.Wanted {
 			e.Event = "node-" + strings.ToLower(n.To)
 		}
@@ -172,6 +187,7 @@ func eventOf(commit *federation.Commit, c *federation.Change) (e v1.Event, ok bo
 	case c.Kind == federation.ChangeMove:
 		m := c.Move
 		e.Event, e.Site, e.State, e.Reason = string(m.What), m.Site, m.State, m.Reason
+		e.From = m.From
 		if e.Reason == federation.ReasonNone {
 			e.Reason = ""
 		}

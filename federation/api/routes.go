@@ -98,6 +98,7 @@ func (s *Server) fedRoutes() []route {
 	}, s.getQueue).Content = "application/octet-stream"
 	get("/fed/v1/events", forAnybody, v1.Event{}, "What happens, one event in a line", query{
 		{"after", "the mark to go on from"}, {"since", "seconds since 1970: without a mark, begin there"}, {"follow", "1: the answer does not end"},
+		{"where", "KEY=VALUE[,VALUE...] or KEY!=VALUE[,VALUE...]; keys: event, job, user, who, name, site, node, state, from, reason, request; * stands for anything; may be repeated"},
 	}, s.events.get).Content = "application/x-ndjson"
 	get("/fed/v1/sites", forAnybody, []v1.Site{}, "The members of the federation", query{{"removed", "1: those too that have left it"}}, s.sites.List)
 	get("/fed/v1/site/{name}", forAnybody, v1.SiteDetail{}, "One site, with its history and what is planned there", nil, s.sites.Show)

@@ -153,7 +153,7 @@ func NewServer(c Config) *Server {
 		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host,
 	}
 	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals, bodies: s.bodies}
-	s.events = eventStream{store: c.Store, stopping: s.stopping}
+	s.events = eventStream{store: c.Store, users: who.Users, stopping: s.stopping}
 	s.document = sync.OnceValues(s.makeDocument)
 	s.queue = queue{store: c.Store, view: s.lister.View, now: c.Now, keep: c.MinJobAge}
 	s.routes()

@@ -65,7 +65,7 @@ func (b *pendingBatch) charge(k federation.Charge) { b.order.Charges = append(b.
 func (b *pendingBatch) taskMoved(was, t *federation.Task) {
 	before := federation.JobStage{State: was.State, Restarts: was.Restarts, Ran: !was.Start.IsZero()}
 	for _, what := range federation.MovesOf(before, federation.JobStage{State: t.State, Restarts: t.Restarts, Ran: !t.Start.IsZero()}) {
-		b.taskMoves = append(b.taskMoves, federation.Move{Job: t.Job, Task: t.Index, What: what, State: t.State, Reason: t.Reason, Exit: t.ExitStatus})
+		b.taskMoves = append(b.taskMoves, federation.Move{Job: t.Job, Task: t.Index, What: what, State: t.State, From: was.State, Reason: t.Reason, Exit: t.ExitStatus})
 	}
 }
 
@@ -74,7 +74,7 @@ func (b *pendingBatch) moves() []federation.Move {
 	moves := slices.Clone(b.taskMoves)
 	for _, j := range b.written {
 		for _, what := range federation.MovesOf(j.stored, j.Stage()) {
-			moves = append(moves, federation.Move{Job: j.ID, Task: -1, What: what, State: j.State, Reason: j.Reason, Site: j.Site, Exit: j.ExitStatus})
+			moves = append(moves, federation.Move{Job: j.ID, Task: -1, What: what, State: j.State, From: j.stored.State, Reason: j.Reason, Site: j.Site, Exit: j.ExitStatus})
 		}
 	}
 	return moves

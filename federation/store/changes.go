@@ -19,8 +19,8 @@ import (
 
 // Bounds of the log. A follower that is further behind reads everything anew.
 const (
-	keepChanges = 1_000_000 // about 100 MB
-	keepFor     = 7 * 24 * time.Hour
+	keepChanges = 1_000_000          // about 100 MB
+	keepFor     = 7 * 24 * time.Hour // where the configuration does not say
 	// trimStep is how many commits are looked at, and deleted if they are too old, every trimEvery commits: more than come.
 	trimEvery, trimStep = 64, 128
 )
@@ -46,6 +46,8 @@ type changeRecord struct {
 	Number  int64                     `json:"n,omitempty"`
 	Site    federation.SiteName       `json:"site,omitempty"`
 	State   string                    `json:"state,omitempty"`
+	Who     string                    `json:"who,omitempty"`
+	Why     string                    `json:"why,omitempty"`
 	Move    *moveRecord               `json:"move,omitempty"`
 	Node    *federation.NodeEvent     `json:"node,omitempty"`
 	Finding *federation.HealthFinding `json:"finding,omitempty"`
@@ -55,24 +57,25 @@ type changeRecord struct {
 type moveRecord struct {
 	What   federation.MoveKind `json:"what"`
 	Task   int                 `json:"task"`
+	From   federation.State    `json:"from,omitempty"`
 	Reason federation.Reason   `json:"reason,omitempty"`
 	Exit   int32               `json:"exit,omitempty"`
 }
 
 // note puts a change into the log of this transaction.
 func (t *tx) note(c federation.Change) {
-	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, nil, c.Node, c.Finding, c.Of}
+	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, c.Who, c.Why, nil, c.Node, c.Finding, c.Of}
 	if m := c.Move; m != nil {
-		r.Job, r.Site, r.State, r.Move = m.Job, m.Site, string(m.State), &moveRecord{m.What, m.Task, m.Reason, m.Exit}
+		r.Job, r.Site, r.State, r.Move = m.Job, m.Site, string(m.State), &moveRecord{m.What, m.Task, m.From, m.Reason, m.Exit}
 	}
 	t.log = append(t.log, r)
 }
 
 func (r *changeRecord) change() federation.Change {
-	c := federation.Change{Kind: r.Kind, How: r.How, Job: r.Job, Number: r.Number, Site: r.Site, State: r.State, Node: r.Node, Finding: r.Finding, Of: r.Of}
+	c := federation.Change{Kind: r.Kind, How: r.How, Job: r.Job, Number: r.Number, Site: r.Site, State: r.State, Who: r.Who, Why: r.Why, Node: r.Node, Finding: r.Finding, Of: r.Of}
 	if m := r.Move; m != nil {
 		c.Move = &federation.Move{
-			Job: r.Job, Task: m.Task, What: m.What, State: federation.State(r.State), Reason: m.Reason, Site: r.Site, Exit: m.Exit,
+			Job: r.Job, Task: m.Task, What: m.What, State: federation.State(r.State), From: m.From, Reason: m.Reason, Site: r.Site, Exit: m.Exit,
 		}
 		c.Site, c.State = "", ""
 	}
@@ -97,7 +100,7 @@ func (t *tx) writeLog() error {
 	if t.changeSeq%trimEvery != 0 {
 		return nil
 	}
-	_, err = t.exec(trimChanges, trimStep, t.changedAt-int64(keepFor), t.changeTotal-t.keepChanges)
+	_, err = t.exec(trimChanges, trimStep, t.changedAt-int64(t.keepFor), t.changeTotal-t.keepChanges)
 	return err
 }
 

@@ -105,7 +105,7 @@ func stepsOf(b *federation.Batch) ([]step, error) {
 			return nil, fmt.Errorf("job %d: request: %w", r.Job, err)
 		}
 		steps = append(steps, step{insertRequest, args, "request", r.Job, federation.Change{
-			Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, State: string(r.Kind),
+			Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, State: string(r.Kind), Who: fmt.Sprint(r.UID),
 		}})
 	}
 	return auditSteps(b.Audit, healthSteps(b, siteSteps(b, nodeSteps(b, steps)))), nil

@@ -39,7 +39,7 @@ func (s *Store) AddRequest(ctx context.Context, r federation.Request, audit ...f
 func (t *tx) addRequest(r *federation.Request, args []any) (int64, error) {
 	t.requestSeq++
 	args[0] = t.requestSeq
-	t.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: t.requestSeq, State: string(r.Kind)})
+	t.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: t.requestSeq, State: string(r.Kind), Who: fmt.Sprint(r.UID)})
 	_, err := t.exec(insertRequest, args...)
 	return t.requestSeq, err
 }

@@ -25,7 +25,7 @@ const (
 // SetSiteState implements [federation.Store].
 func (s *Store) SetSiteState(ctx context.Context, r federation.SiteRecord, audit ...federation.AuditEntry) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
-		t.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: r.Word()})
+		t.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: r.Word(), Who: r.By, Why: r.Reason})
 		if _, err := t.exec(insertSiteWord, string(r.Name), nanos(r.At), r.By, r.Word(), r.Reason); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -24,6 +25,8 @@ type Config struct {
 
 	// KeepChanges bounds the log of changes. Zero: a million, about 100 MB.
 	KeepChanges int64
+	// KeepFor bounds it too. Zero: a week.
+	KeepFor time.Duration
 
 	// Volatile gives up durability for speed, for simulations: what was written survives the end of the process but
 	// not of the machine. With an empty Path the state is gone at Close.
@@ -67,6 +70,9 @@ func (c *Config) complete() error {
 	}
 	if c.LastID == 0 {
 		c.LastID = federation.LastJobID
+	}
+	if c.KeepFor == 0 {
+		c.KeepFor = keepFor
 	}
 	if c.KeepChanges == 0 {
 		c.KeepChanges = keepChanges

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"fsub/federation"
 )
@@ -22,6 +23,7 @@ type tx struct {
 	log         []changeRecord // of the transaction that is under way
 	changedAt   int64          // when the newest commit in the log was made
 	keepChanges int64
+	keepFor     time.Duration
 }
 
 // counters number things. They are stored with every transaction that has moved them.

@@ -59,7 +59,7 @@ func startWriter(ctx context.Context, conn *sql.Conn, c Config) (*writer, error)
 	if err != nil {
 		return nil, err
 	}
-	t.keepChanges = c.KeepChanges
+	t.keepChanges, t.keepFor = c.KeepChanges, c.KeepFor
 	w := &writer{
 		tx:      t,
 		queue:   make(chan *write, maxQueue),

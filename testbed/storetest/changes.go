@@ -72,12 +72,12 @@ func testChanges(e *env) {
 	told("submission of components", federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: het.ID, State: "PENDING"},
 		federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: het.ID + 1, State: "PENDING"})
 
-	seq, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestHold})
+	seq, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestHold, UID: 7})
 	e.must(err)
-	told("request", federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: j.ID, Number: seq, State: "hold"})
+	told("request", federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: j.ID, Number: seq, State: "hold", Who: "7"})
 
-	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha", State: federation.FedDrain}))
-	told("site", federation.Change{Kind: federation.ChangeSite, Site: "alpha", State: "DRAIN"})
+	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha", State: federation.FedDrain, By: "olga", Reason: "cooling"}))
+	told("site", federation.Change{Kind: federation.ChangeSite, Site: "alpha", State: "DRAIN", Who: "olga", Why: "cooling"})
 	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha", State: federation.FedDrain, Lost: longAgo}))
 	told("lost site", federation.Change{Kind: federation.ChangeSite, Site: "alpha", State: "LOST"})
 	if p, ok := s.(federation.SiteStore); ok {
@@ -95,7 +95,7 @@ func testChanges(e *env) {
 	}
 
 	j.State, j.Site, j.Attempt = federation.Running, "alpha", 1
-	move := federation.Move{Job: j.ID, Task: -1, What: federation.MoveStart, State: federation.Running, Reason: "None", Site: "alpha", Exit: 3}
+	move := federation.Move{Job: j.ID, Task: -1, What: federation.MoveStart, State: federation.Running, From: federation.Pending, Reason: "None", Site: "alpha", Exit: 3}
 	event, finding := filled[federation.NodeEvent](1), filled[federation.HealthFinding](1)
 	condition := filled[federation.SiteEvent](1)
 	charge := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "alpha", State: federation.Requeued}
@@ -136,7 +136,7 @@ func testChanges(e *env) {
 		{Kind: federation.ChangeEvent, How: federation.Created, Job: j.ID},
 		{Kind: federation.ChangeCharge, How: federation.Created, Job: j.ID, Number: 1, Site: "alpha", State: "REQUEUED"},
 		{Kind: federation.ChangeRequest, How: federation.Gone, Number: seq},
-		{Kind: federation.ChangeRequest, How: federation.Created, Job: j.ID, Number: requests[0].Seq, State: "top"},
+		{Kind: federation.ChangeRequest, How: federation.Created, Job: j.ID, Number: requests[0].Seq, State: "top", Who: "0"},
 		{Kind: federation.ChangeNode, Site: "alpha", State: "DRAIN"},
 		{Kind: federation.ChangeNodeEvent, Node: &event},
 		{Kind: federation.ChangeSiteEvent, Of: &condition},

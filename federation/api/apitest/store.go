@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -261,7 +262,7 @@ func (s *Store) AddRequest(_ context.Context, r federation.Request, audit ...fed
 	r.Seq = s.seq
 	s.requests[r.Seq] = r
 	s.audit.add(audit)
-	s.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: r.Seq, State: string(r.Kind)})
+	s.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: r.Seq, State: string(r.Kind), Who: fmt.Sprint(r.UID)})
 	return r.Seq, nil
 }
 
@@ -347,7 +348,7 @@ func (s *Store) SetSiteState(_ context.Context, r federation.SiteRecord, audit .
 		s.places.events = append(s.places.events, federation.SiteEvent{Site: r.Name, At: r.At, Who: r.By, From: was.Word(), To: r.Word(), Why: r.Reason})
 		s.sites[r.Name] = r
 		s.audit.add(audit)
-		s.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: r.Word()})
+		s.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: r.Word(), Who: r.By, Why: r.Reason})
 	}
 	return s.fail
 }

@@ -21,12 +21,13 @@ type EventsFrom struct {
 	After  federation.LogMark
 	Since  time.Time
 	Follow bool
+	Where  []string // conditions: see GET /fed/v1/events
 }
 
 // Events calls f with one event after the other, until there are no more or f fails. It returns the mark to go on from: what f has been
 // given since that comes again.
 func (c *Client) Events(ctx context.Context, from EventsFrom, f func(*v1.Event) error) (federation.LogMark, error) {
-	query := url.Values{}
+	query := url.Values{"where": from.Where}
 	switch {
 	case from.After != 0:
 		query.Set("after", strconv.FormatInt(int64(from.After), 10))

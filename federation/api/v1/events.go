@@ -24,6 +24,8 @@ type Event struct {
 	Name    string              `json:"name,omitempty"`          // of the job
 	Site    federation.SiteName `json:"site,omitempty"`          // where the job is or was; the site itself
 	State   federation.State    `json:"state,omitempty"`         // of the job, task, node or site, after this
+	From    federation.State    `json:"from,omitempty"`          // before this, where it is known
+	Who     string              `json:"who,omitempty"`           // asked for it, or said it; of a node, whom its site names
 	Reason  federation.Reason   `json:"reason,omitempty"`        // why it waits, or has ended so
 	Exit    *int32              `json:"exit_status,omitempty"`   // of end, as wait(2) gives it
 	Node    string              `json:"node,omitempty"`          // of the site
