@@ -1,6 +1,10 @@
 """What the scripts tell the test: which program of which version, and what of it was seen to work."""
+import os
 import subprocess
 import time
+
+# What jobs call this machine by: the sites know the login as "host"; a client at a site is where its jobs are.
+HERE = "host" if "FSUB_SOCKET" in os.environ else "127.0.0.1"
 
 
 def version(name, number):

@@ -5,13 +5,13 @@ import dask_jobqueue
 from dask.distributed import Client
 from dask_jobqueue import SLURMCluster
 
-from show import command, shown, until, version
+from show import HERE, command, shown, until, version
 
 version("dask-jobqueue", dask_jobqueue.__version__)
 cluster = SLURMCluster(
     cores=1, processes=1, memory="300MiB", walltime="00:05:00", local_directory="/tmp", log_directory="log",
     worker_extra_args=["--interface", "eth0"],
-    scheduler_options={"host": "0.0.0.0", "port": 8786, "contact_address": "tcp://host:8786", "dashboard_address": None})
+    scheduler_options={"host": "0.0.0.0", "port": 8786, "contact_address": "tcp://%s:8786" % HERE, "dashboard_address": None})
 cluster.scale(jobs=2)
 client = Client("tcp://127.0.0.1:8786")
 client.wait_for_workers(2, timeout=120)

@@ -5,12 +5,12 @@ import sys
 import ipyparallel
 from ipyparallel.cluster.launcher import SlurmEngineSetLauncher
 
-from show import command, shown, until, version
+from show import HERE, command, shown, until, version
 
 version("ipyparallel", ipyparallel.__version__)
 SlurmEngineSetLauncher.engine_cmd = [sys.executable, "-m", "ipyparallel.engine"]
 cluster = ipyparallel.Cluster(
-    controller_ip="*", controller_location="host", profile_dir="profile", n=2,
+    controller_ip="*", controller_location=HERE, profile_dir="profile", n=2,
     engine_launcher_class=SlurmEngineSetLauncher)
 cluster.start_cluster_sync(n=2)
 info = asyncio.run(cluster.controller.get_connection_info())["client"]
