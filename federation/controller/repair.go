@@ -43,7 +43,7 @@ func (c *attempts) repair() {
 func (c *attempts) tellHold(j *job) {
 	j.tellHold = false
 	switch {
-	case j.State.Ended():
+	case j.State != federation.Pending:
 	case j.Held != federation.NotHeld:
 		c.actAtSite(j, "hold", federation.Driver.Hold)
 	default:

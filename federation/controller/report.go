@@ -114,6 +114,9 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 			}
 		}
 	default:
+		if j.State.Started() && j.Held != federation.NotHeld { // held while it ran
+			c.actAtSite(j, "hold", federation.Driver.Hold)
+		}
 		j.State, j.Reason, j.Start, j.Suspension = federation.Pending, sj.Reason, time.Time{}, federation.Suspension{}
 		c.move(j, federation.AttemptSubmitted)
 	}

@@ -131,7 +131,9 @@ func (c *requests) hold(j *job, r federation.Request) {
 	j.Reason = j.heldReason()
 	c.queue.look(j)
 	c.batch.job(j)
-	c.actAtSite(j, "hold", federation.Driver.Hold)
+	if j.State == federation.Pending { // of one that runs the site hears when it waits again
+		c.actAtSite(j, "hold", federation.Driver.Hold)
+	}
 }
 
 // heldReason is why a job waits that somebody holds, "" if nobody does. As in Slurm it is shown of one that runs, too.
@@ -161,7 +163,9 @@ func (c *requests) release(j *job, r federation.Request) {
 	c.queue.look(j)
 	c.batch.job(j)
 	c.planDirty = true
-	c.actAtSite(j, "release", federation.Driver.Release)
+	if j.State == federation.Pending {
+		c.actAtSite(j, "release", federation.Driver.Release)
+	}
 }
 
 func (c *requests) signal(j *job, r federation.Request) {

@@ -406,9 +406,12 @@ func TestHoldWhileItRuns(t *testing.T) {
 	b.want(id, federation.Running, "", "cheap")
 	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
 	b.wait(time.Second)
+	if len(b.cheap.held) != 0 {
+		t.Errorf("the site was to hold what runs")
+	}
 	b.request(requeue(id))
 	b.wait(2 * time.Second)
-	if j := b.job(id); j.State != federation.Pending || j.Held != federation.HeldUser || j.Restarts != 1 {
-		t.Errorf("%s, held %q, after %d restarts", j.State, j.Held, j.Restarts)
+	if j := b.job(id); j.State != federation.Pending || j.Held != federation.HeldUser || j.Restarts != 1 || !slices.Equal(b.cheap.held, []federation.JobID{id}) {
+		t.Errorf("%s, held %q, at its site %v, after %d restarts", j.State, j.Held, b.cheap.held, j.Restarts)
 	}
 }
