@@ -18,6 +18,9 @@ func TestNodeInfo(t *testing.T) {
 		if err := w.driver.Agents().Report(context.Background(), head, rep); err != nil {
 			t.Fatal(err)
 		}
+		at, over := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		defer over()
+		w.driver.Agents().Poll(at, head, agentapi.Poll{Problems: []agentapi.Problem{{Code: "check-gpu", Text: "Xid 79"}}})
 		o, err := w.driver.Observe(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -31,6 +34,9 @@ func TestNodeInfo(t *testing.T) {
 			i := *n.Info
 			if i.Started.IsZero() || i.Booted.After(i.Started) || time.Since(i.LastBusy) > time.Second {
 				t.Errorf("times %+v", i)
+			}
+			if i.Extra != `fed-health:[{"code":"check-gpu","text":"Xid 79"}]` {
+				t.Errorf("extra is %q", i.Extra)
 			}
 			i.Started, i.Booted, i.LastBusy = time.Time{}, time.Time{}, time.Time{}
 			want := federation.NodeInfo{Hostname: n.Name, Address: w.cloud.Living()[0].Addr, Version: "fsub", CPULoad: 125, FreeMem: 900}

@@ -39,10 +39,11 @@ type machine struct {
 	polled   time.Time            // its agent spoke last, to this daemon
 	notice   *agentapi.Notice
 	load     agentapi.Load // as its agent told it last
-	idle     time.Time     // since when it has no job
-	deleteAt time.Time     // when to ask the cloud to end it (again); zero: not
-	placed   bool          // the cloud was asked how near it is to others
-	near     []string      // what it said: see Topologist
+	problems []agentapi.Problem
+	idle     time.Time // since when it has no job
+	deleteAt time.Time // when to ask the cloud to end it (again); zero: not
+	placed   bool      // the cloud was asked how near it is to others
+	near     []string  // what it said: see Topologist
 }
 
 // signal is one that waits for the agent to carry it out.
@@ -227,8 +228,9 @@ func (m *machine) order(s agentapi.Signal, now time.Time) signal {
 	return o
 }
 
-// carriedOut drops the signals that the agent has carried out.
+// carriedOut takes in what the agent has found, and drops the signals that it has carried out.
 func (m *machine) carriedOut(p *agentapi.Poll) {
+	m.problems = p.Problems
 	m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
 		if s.Seq <= p.Signals {
 			*s.missed = slices.Contains(p.Missed, s.Seq)

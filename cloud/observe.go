@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/health"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -201,6 +202,13 @@ func (m *machine) info(now time.Time) *federation.NodeInfo {
 		CPULoad: int(m.load.Load1 * 100), FreeMem: sbatch.MemMiB(m.load.FreeMi)}
 	if len(m.runs) > 0 {
 		i.LastBusy = now
+	}
+	if len(m.problems) > 0 { // as the health check of a Slurm node has it
+		var found []health.Check
+		for _, p := range m.problems {
+			found = append(found, health.Check{Code: health.Code(p.Code), Text: p.Text})
+		}
+		i.Extra = health.WriteChecks(found)
 	}
 	return i
 }

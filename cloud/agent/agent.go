@@ -45,19 +45,20 @@ type Agent struct {
 	groups  *cgroups
 	leftOut sync.Map // groups of users that were reported not to fit this machine
 
-	mu      sync.Mutex
-	runs    map[string]*run
-	version uint64   // of the orders that are carried out
-	daemon  string   // that gave them
-	signals uint64   // the last one that was sent
-	missed  []uint64 // those whose step did not run, until the daemon knows it
-	notice  *agentapi.Notice
-	ending  string        // why the machine ends; "": it does not
-	end     chan struct{} // closed when ending is set
-	told    chan struct{} // closed when the agent was signalled to stop: the machine shuts down
-	look    lookFunc      // for a notice of the provider; nil: there are none
-	every   time.Duration
-	gap     time.Duration // shutdownGap, but in tests
+	mu       sync.Mutex
+	runs     map[string]*run
+	version  uint64             // of the orders that are carried out
+	daemon   string             // that gave them
+	signals  uint64             // the last one that was sent
+	problems []agentapi.Problem // that the last health check found
+	missed   []uint64           // those whose step did not run, until the daemon knows it
+	notice   *agentapi.Notice
+	ending   string        // why the machine ends; "": it does not
+	end      chan struct{} // closed when ending is set
+	told     chan struct{} // closed when the agent was signalled to stop: the machine shuts down
+	look     lookFunc      // for a notice of the provider; nil: there are none
+	every    time.Duration
+	gap      time.Duration // shutdownGap, but in tests
 }
 
 // New makes an Agent. It says nothing before Run.
@@ -107,7 +108,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
 	var work sync.WaitGroup
-	for _, f := range []func(context.Context){a.poll, a.report, a.watchLease, a.watchNotice, a.keepEtc, reapOrphans} {
+	parts := []func(context.Context){a.poll, a.report, a.watchLease, a.watchNotice, a.keepEtc, reapOrphans}
+	if cmp.Or(a.welcome.Metadata, a.cfg.Boot.Metadata) != "" { // a machine of a cloud; the nodes of a local pool share one
+		parts = append(parts, a.check)
+	}
+	for _, f := range parts {
 		work.Go(func() { f(life) })
 	}
 	select {

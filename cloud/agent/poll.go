@@ -54,7 +54,7 @@ func (a *Agent) ends() bool {
 func (a *Agent) standing() agentapi.Poll {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := agentapi.Poll{Version: a.version, Signals: a.signals, Missed: a.missed, Known: []string{}}
+	p := agentapi.Poll{Version: a.version, Signals: a.signals, Missed: a.missed, Known: []string{}, Problems: a.problems}
 	for id := range a.runs {
 		p.Known = append(p.Known, id)
 	}

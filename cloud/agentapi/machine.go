@@ -44,6 +44,14 @@ type Poll struct {
 	Signals uint64   `json:"signals"` // highest [Signal.Seq] that it has carried out
 	// Missed are those of them whose step did not run.
 	Missed []uint64 `json:"missed,omitempty"`
+	// Problems are what the machine's health check has found last.
+	Problems []Problem `json:"problems,omitempty"`
+}
+
+// Problem is one thing that a machine's health check has found: a GPU that is lost, a disk that is full.
+type Problem struct {
+	Code string `json:"code"` // see federation/health/nodecheck
+	Text string `json:"text"`
 }
 
 // Orders are what a machine is to do.

@@ -20,9 +20,9 @@ import (
 
 // nodeHealth is what fed health-check prints.
 type nodeHealth struct {
-	Node     string         `json:"node"`
-	Time     time.Time      `json:"time"`
-	Findings []health.Check `json:"findings"`
+	Node     string              `json:"node"`
+	Time     time.Time           `json:"time"`
+	Findings []nodecheck.Finding `json:"findings"`
 }
 
 func newHealthCheckCommand() *cobra.Command {
@@ -53,7 +53,7 @@ In slurm.conf, with a script of one line for the options:  HealthCheckProgram=/e
 			defer cancel()
 			h := nodeHealth{Node: node, Time: time.Now().UTC(), Findings: nodecheck.Run(ctx, c)}
 			if h.Findings == nil {
-				h.Findings = []health.Check{}
+				h.Findings = []nodecheck.Finding{}
 			}
 			if err := json.NewEncoder(cmd.OutOrStdout()).Encode(h); err != nil {
 				return err
@@ -62,11 +62,15 @@ In slurm.conf, with a script of one line for the options:  HealthCheckProgram=/e
 			case "":
 				return nil
 			case "slurm":
-				return reportToSlurm(cmd.Context(), node, state, h.Findings)
+				var found []health.Check
+				for _, f := range h.Findings {
+					found = append(found, health.Check{Code: health.Code(f.Code), Text: f.Text})
+				}
+				return reportToSlurm(cmd.Context(), node, state, found)
 			case "daemon":
 				q := v1.HealthCheck{Node: node, Findings: []v1.HealthProblem{}}
 				for _, f := range h.Findings {
-					q.Findings = append(q.Findings, v1.HealthProblem{Code: string(f.Code), Text: f.Text})
+					q.Findings = append(q.Findings, v1.HealthProblem{Code: f.Code, Text: f.Text})
 				}
 				return conn.client().HealthCheck(cmd.Context(), q)
 			}

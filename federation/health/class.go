@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/health/xid"
 )
 
 // Code says what kind of failure ended an attempt, or what a health check found. Codes are stored: they are never renamed.
@@ -170,15 +171,15 @@ var signs = []struct {
 	{CodePeer, regexp.MustCompile(`ncclRemoteError|NCCL.*remote process exited`)},
 }
 
-var xid = regexp.MustCompile(`(?i)\bXid\b[^0-9\n]{0,4}(?:\(PCI:[^)]*\))?[: ]{0,3}(\d{1,3})\b`)
+var xidText = regexp.MustCompile(`(?i)\bXid\b[^0-9\n]{0,4}(?:\(PCI:[^)]*\))?[: ]{0,3}(\d{1,3})\b`)
 
 // codeOfText reads a text's signs of a broken device, "" if there is none.
 func codeOfText(text string) Code {
 	if text == "" {
 		return ""
 	}
-	if m := xid.FindStringSubmatch(text); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil && XIDNeedsRepair(n) {
+	if m := xidText.FindStringSubmatch(text); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil && xid.NeedsRepair(n) {
 			return Code(fmt.Sprintf("xid-%d", n))
 		}
 	}
@@ -189,11 +190,3 @@ func codeOfText(text string) Code {
 	}
 	return ""
 }
-
-// repairXIDs are the XIDs after which a GPU wants a reset, or its machine a reboot; all others are the application's, or may be ignored.
-// NVIDIA's catalogue, by way of gpud and NVSentinel; 109 and 64, of which others think less, are among them.
-var repairXIDs = map[int]bool{46: true, 48: true, 62: true, 64: true, 74: true, 79: true, 95: true, 109: true, 110: true, 119: true, 120: true, 136: true, 140: true, 143: true,
-	144: true, 145: true, 146: true, 147: true, 148: true, 149: true, 150: true, 151: true, 155: true, 156: true, 158: true}
-
-// XIDNeedsRepair reports whether a GPU that has reported an XID is not to be used before it was reset.
-func XIDNeedsRepair(n int) bool { return repairXIDs[n] }

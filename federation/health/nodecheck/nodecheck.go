@@ -1,5 +1,5 @@
-// Package nodecheck looks at the machine that it runs on, as a node's health check does: its GPUs, links, disks and clock. [Run] returns what is wrong in the
-// codes of package health; what to do about that, rules decide elsewhere. It changes nothing.
+// Package nodecheck looks at the machine that it runs on, as a node's health check does: its GPUs, links, disks and clock. [Run] returns what is wrong; what to
+// do about that, the rules of package health decide elsewhere. It changes nothing.
 package nodecheck
 
 import (
@@ -17,8 +17,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fsub/federation/health"
+	"fsub/federation/health/xid"
 )
+
+// Finding is one thing that is wrong.
+type Finding struct {
+	Code string `json:"code"` // check-gpu, check-link, check-disk or check-clock, as package health knows them
+	Text string `json:"text"`
+}
 
 // Config is what to look at. Zero fields have a default.
 type Config struct {
@@ -33,7 +39,7 @@ type Config struct {
 }
 
 // Run looks at everything. Programs that hang are given up with ctx, and that is a finding.
-func Run(ctx context.Context, c Config) []health.Check {
+func Run(ctx context.Context, c Config) []Finding {
 	if c.Command == nil {
 		c.Command = command
 	}
@@ -47,7 +53,7 @@ func Run(ctx context.Context, c Config) []health.Check {
 		c.Disks = []string{"/", "/tmp", "/var/spool/slurmd"}
 	}
 	found := slices.Concat(c.gpus(ctx), c.xids(ctx), c.links(), c.disks(), c.clock())
-	slices.SortFunc(found, func(a, b health.Check) int { return strings.Compare(string(a.Code)+a.Text, string(b.Code)+b.Text) })
+	slices.SortFunc(found, func(a, b Finding) int { return strings.Compare(a.Code+a.Text, b.Code+b.Text) })
 	return slices.Compact(found)
 }
 
@@ -58,12 +64,12 @@ func command(ctx context.Context, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-func problem(code health.Code, format string, args ...any) health.Check {
-	return health.Check{Code: code, Text: fmt.Sprintf(format, args...)}
+func problem(code string, format string, args ...any) Finding {
+	return Finding{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
 // gpus asks nvidia-smi for the GPUs that there are, and for memory rows that could not be replaced.
-func (c *Config) gpus(ctx context.Context) (found []health.Check) {
+func (c *Config) gpus(ctx context.Context) (found []Finding) {
 	out, err := c.Command(ctx, "nvidia-smi", "--query-gpu=index,pci.bus_id", "--format=csv,noheader")
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
@@ -101,7 +107,7 @@ func (c *Config) gpus(ctx context.Context) (found []health.Check) {
 var xidLine = regexp.MustCompile(`^\[\s*(\d+)\.\d+\].*NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)`)
 
 // xids reads the kernel's log for errors after which a GPU wants a reset, or the machine a reboot.
-func (c *Config) xids(ctx context.Context) (found []health.Check) {
+func (c *Config) xids(ctx context.Context) (found []Finding) {
 	out, err := c.Command(ctx, "dmesg")
 	if err != nil {
 		return nil // not ours to read, or there is none
@@ -115,7 +121,7 @@ func (c *Config) xids(ctx context.Context) (found []health.Check) {
 		}
 		at, _ := strconv.ParseFloat(m[1], 64)
 		n, _ := strconv.Atoi(m[3])
-		if health.XIDNeedsRepair(n) && (now == 0 || now-at <= c.XIDAge.Seconds()) {
+		if xid.NeedsRepair(n) && (now == 0 || now-at <= c.XIDAge.Seconds()) {
 			found = append(found, problem("check-gpu", "GPU %s: Xid %d", m[2], n))
 		}
 	}
@@ -123,7 +129,7 @@ func (c *Config) xids(ctx context.Context) (found []health.Check) {
 }
 
 // links looks at InfiniBand ports that have a cable and are not active.
-func (c *Config) links() (found []health.Check) {
+func (c *Config) links() (found []Finding) {
 	ports, _ := filepath.Glob(filepath.Join(c.Root, "/sys/class/infiniband/*/ports/*"))
 	for _, port := range ports {
 		state, phys := word(filepath.Join(port, "state")), word(filepath.Join(port, "phys_state"))
@@ -142,7 +148,7 @@ func word(path string) string {
 }
 
 // disks looks for file systems that are read-only, full or broken.
-func (c *Config) disks() (found []health.Check) {
+func (c *Config) disks() (found []Finding) {
 	for _, dir := range c.Disks {
 		var s unix.Statfs_t
 		switch err := unix.Statfs(filepath.Join(c.Root, dir), &s); {
@@ -160,9 +166,9 @@ func (c *Config) disks() (found []health.Check) {
 	return found
 }
 
-func (c *Config) clock() []health.Check {
+func (c *Config) clock() []Finding {
 	if wrong, by := c.Unsynced(); wrong {
-		return []health.Check{problem("check-clock", "the clock is not synchronised; it may be wrong by %s", by.Round(time.Second))}
+		return []Finding{problem("check-clock", "the clock is not synchronised; it may be wrong by %s", by.Round(time.Second))}
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func TestRun(t *testing.T) {
 			m.GPUs = c.gpus
 			var got []string
 			for _, f := range Run(t.Context(), m) {
-				got = append(got, string(f.Code)+" "+f.Text)
+				got = append(got, f.Code+" "+f.Text)
 			}
 			if s := strings.Join(got, "; "); s != c.want {
 				t.Errorf("got  %s\nwant %s", s, c.want)
