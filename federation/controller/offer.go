@@ -38,12 +38,14 @@ func (c *arrays) offer(j *job, now time.Time) federation.Reason {
 			next = append(next, index)
 		case federation.ReasonDependencyNever:
 			never = append(never, index)
-			fallthrough
 		default:
 			reason = r
 		}
 	}
 	c.offerOnly(j, next)
+	if len(never) > 0 && len(next) == 0 && reason == federation.ReasonPriority {
+		reason = federation.ReasonDependencyNever // all that is left
+	}
 	if len(never) > 0 && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
 		c.event(j, "tasks %s can never start, for the tasks that they wait for have failed: cancelled", federation.FormatArray(never, 0))
 		c.cancelRest(j, never, nil)

@@ -179,6 +179,28 @@ func TestAfterCorr(t *testing.T) {
 	}
 }
 
+// An array of which one task can never start waits for a dependency as long as another may still start.
+func TestAfterCorrReason(t *testing.T) {
+	b := newBench(t)
+	first := b.submit(func(s *sbatch.Spec) { s.Array = "0-1" })
+	b.rounds(2)
+	second := b.submit(func(s *sbatch.Spec) { s.Array, s.Dependency = "0-1", fmt.Sprintf("aftercorr:%d", first) })
+	b.rounds(4)
+	for _, c := range []struct {
+		zero, one federation.State
+		reason    federation.Reason
+	}{
+		{federation.Running, federation.Failed, federation.ReasonDependency},
+		{federation.Failed, "", federation.ReasonDependencyNever},
+	} {
+		b.tasks(first, c.zero, c.one)
+		b.rounds(4)
+		if j := b.job(second); j.Reason != c.reason {
+			t.Errorf("after %s and %s it waits for %s, want %s", c.zero, c.one, j.Reason, c.reason)
+		}
+	}
+}
+
 // With --kill-on-invalid-dep a task that can never start ends, and the others do not.
 func TestAfterCorrKills(t *testing.T) {
 	b := newBench(t)
