@@ -1,6 +1,7 @@
 package arrays
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,6 +81,8 @@ func (s *side) files() []string {
 			continue
 		}
 		text, _ := os.ReadFile(filepath.Join(s.dir, e.Name()))
+		// slurmrestd of 24.11 and 22.05 cannot requeue: there a run is cancelled, and the task is submitted again.
+		text = bytes.ReplaceAll(text, []byte(" DUE TO JOB REQUEUE ***"), []byte(" ***"))
 		info, err := e.Info()
 		if err != nil {
 			continue
