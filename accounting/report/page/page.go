@@ -1,0 +1,138 @@
+// Package page writes a report as one page of HTML that needs nothing else: no script, no font, no picture from elsewhere. [Write] is all there is.
+package page
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-analyze/charts"
+
+	"fsub/accounting/report"
+)
+
+//go:embed page.html
+var text string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"title": func(s string) string {
+		return strings.NewReplacer("gpu", "GPU", "cpu", "CPU", "gib", "GiB", "_", " ").Replace(s)
+	},
+	"cell": func(c report.Column, v report.Value) string { return c.Write(v) },
+	"name": func(s string) string {
+		if s == "" {
+			return "(none)"
+		}
+		return s
+	},
+}).Parse(text))
+
+// Write writes the page.
+func Write(w io.Writer, t *report.Table) error {
+	chart, err := draw(t)
+	if err != nil {
+		return err
+	}
+	shown := *t // columns that say nothing of any row are left out
+	keep := func(i int) bool {
+		return i == 0 || len(t.Columns) < 8 || slices.ContainsFunc(t.Rows, func(r report.Row) bool { return r.Numbers[i] > 0 })
+	}
+	pick := func(from []report.Value) (out []report.Value) {
+		for i, v := range from {
+			if keep(i) {
+				out = append(out, v)
+			}
+		}
+		return out
+	}
+	shown.Columns, shown.Rows = nil, nil
+	for i, c := range t.Columns {
+		if keep(i) {
+			shown.Columns = append(shown.Columns, c)
+		}
+	}
+	for _, r := range t.Rows {
+		shown.Rows = append(shown.Rows, report.Row{Keys: r.Keys, Numbers: pick(r.Numbers)})
+	}
+	shown.Total.Numbers = pick(t.Total.Numbers)
+	return pageTemplate.Execute(w, map[string]any{"Table": &shown, "Chart": template.HTML(chart), "Made": time.Now().UTC().Format("2006-01-02 15:04 UTC")})
+}
+
+// fateColors are those of the parts of a whole, in the order of ledger.Fates: what was of use is green.
+var fateColors = []string{"#3b9c5a", "#9fcf8a", "#d98b3a", "#c8453f", "#e6c34a", "#8d7cc3", "#6a9fd4", "#9a9a9a", "#5a3a3a", "#c9c9c9"}
+
+// mostBars are drawn; the table has all rows.
+const mostBars = 24
+
+// draw is the chart of a report: its first column by row, or the parts of a whole.
+func draw(t *report.Table) (string, error) {
+	rows := t.Rows[:min(len(t.Rows), mostBars)]
+	if len(rows) == 0 || len(t.Keys) == 0 {
+		return "", nil
+	}
+	columns := []int{0}
+	if t.Stacked {
+		columns = nil
+		for i := 1; i < len(t.Columns); i++ {
+			if slices.ContainsFunc(rows, func(r report.Row) bool { return r.Numbers[i] > 0 }) {
+				columns = append(columns, i)
+			}
+		}
+	}
+	var names, labels []string
+	var data [][]float64
+	for _, i := range columns {
+		var values []float64
+		for _, r := range rows {
+			v := r.Numbers[i]
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				v = 0
+			}
+			values = append(values, math.Round(v*100)/100)
+		}
+		data, names = append(data, values), append(names, strings.ReplaceAll(t.Columns[i].Name, "_", " "))
+	}
+	for _, r := range rows {
+		var words []string
+		for _, k := range r.Keys {
+			if k == "" {
+				k = "(none)"
+			}
+			words = append(words, k)
+		}
+		labels = append(labels, strings.Join(words, " / "))
+	}
+	if len(data) == 0 {
+		return "", nil
+	}
+	timed := slices.Contains([]string{"day", "week", "month"}, t.Keys[0])
+	height := 340
+	if !timed {
+		height = 90 + 34*len(rows)
+		for i := range data { // the first row is to be on top
+			slices.Reverse(data[i])
+		}
+		slices.Reverse(labels)
+	}
+	p := charts.NewPainter(charts.PainterOptions{OutputFormat: charts.ChartOutputSVG, Width: 960, Height: height})
+	opt := charts.NewBarChartOptionWithData(data)
+	opt.Horizontal = !timed
+	if t.Stacked {
+		opt.ValueAxis[0].Max = charts.Ptr(100.0)
+		var colors []charts.Color
+		for _, i := range columns {
+			colors = append(colors, charts.ParseColor(fateColors[(i-1)%len(fateColors)]))
+		}
+		opt.Theme = opt.Theme.WithSeriesColors(colors)
+	}
+	opt.CategoryAxis.Labels, opt.Legend.SeriesNames, opt.StackSeries = labels, names, charts.Ptr(true)
+	if err := p.BarChart(opt); err != nil {
+		return "", err
+	}
+	svg, err := p.Bytes()
+	return string(svg), err
+}

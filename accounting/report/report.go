@@ -1,0 +1,303 @@
+// Package report makes reports of the ledger's sums: [Make] gives a [Table], which is printed as text, CSV, JSON or a page. It is pure.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/accounting/ledger"
+)
+
+// Line is a sum of the ledger.
+type Line struct {
+	Period string   // "2026-11-22", "2026-11", or ""
+	Values []string // of the dimensions of the report
+	Fate   string
+	ledger.Sums
+}
+
+// Form is how a number is written.
+type Form string
+
+const (
+	Text    Form = "text"
+	Count   Form = "count"
+	Hours   Form = "hours"
+	Money   Form = "dollars"
+	Percent Form = "percent"
+	Span    Form = "seconds"
+)
+
+// Column is one of a table. Its numbers are in the unit that its form names.
+type Column struct {
+	Name string `json:"name"`
+	Form Form   `json:"form"`
+}
+
+// Value is a number of a table; NaN is none.
+type Value = float64
+
+// Row is one line: what it is about, and its numbers.
+type Row struct {
+	Keys    []string `json:"keys"`
+	Numbers []Value  `json:"numbers"`
+}
+
+// Table is a report. Keys are the names of the rows' keys. Total is of all rows.
+type Table struct {
+	Title   string
+	Span    string
+	Keys    []string
+	Columns []Column
+	Rows    []Row
+	Total   Row
+	Notes   []string
+	// Stacked: the columns from the second on are parts of a whole, for a chart.
+	Stacked bool
+}
+
+// Query says what a report is to be of.
+type Query struct {
+	Kind        string
+	By          []string
+	Every       string // "", day, week or month
+	From, Until time.Time
+	Now         time.Time
+}
+
+// kind is a report: its columns, and their numbers for what one row sums up.
+type kind struct {
+	title   string
+	columns []Column
+	numbers func(s *sums, all *sums) []Value
+	notes   []string
+	stacked bool
+}
+
+// sums is what a row sums up, and what of it had which fate.
+type sums struct {
+	ledger.Sums
+	gpus, cpus [16]float64 // hours by fate
+	days       map[string]float64
+}
+
+// Kinds are the names of all reports.
+var Kinds = []string{"usage", "cost", "efficiency", "wait", "fairness", "goodput", "forecast", "savings"}
+
+func hours(seconds int64) Value { return float64(seconds) / 3600 }
+
+func part(a, b float64) Value {
+	if b == 0 {
+		return math.NaN()
+	}
+	return 100 * a / b
+}
+
+func mean(a, b float64) Value {
+	if b == 0 {
+		return math.NaN()
+	}
+	return a / b
+}
+
+var kinds = map[string]*kind{
+	"usage": {title: "Usage", columns: []Column{{"gpu_hours", Hours}, {"cpu_hours", Hours}, {"node_hours", Hours}, {"mem_gib_hours", Hours}, {"runs", Count}},
+		numbers: func(s, _ *sums) []Value {
+			return []Value{hours(s.GPU), hours(s.CPU), hours(s.Node), hours(s.Mem) / 1024, float64(s.Runs)}
+		}},
+	"cost": {title: "Cost", columns: []Column{{"cost", Money}, {"share", Percent}, {"gpu_hours", Hours}, {"per_gpu_hour", Money}, {"runs", Count}},
+		numbers: func(s, all *sums) []Value {
+			return []Value{s.Amount.Dollars(), part(s.Amount.Dollars(), all.Amount.Dollars()), hours(s.GPU), mean(s.Amount.Dollars(), hours(s.GPU)), float64(s.Runs)}
+		}},
+	"efficiency": {title: "Efficiency", columns: []Column{{"gpu_used", Percent}, {"cpu_used", Percent}, {"time_limit_used", Percent}, {"cpu_measured", Percent}, {"gpu_measured", Percent}, {"gpu_hours", Hours}, {"cpu_hours", Hours}},
+		numbers: func(s, _ *sums) []Value {
+			return []Value{part(float64(s.GPUUsed), float64(s.GPUOf)), part(float64(s.CPUUsed), float64(s.CPUOf)), part(float64(s.LimitBy), float64(s.LimitOf)),
+				part(float64(s.CPUOf), float64(s.CPU)), part(float64(s.GPUOf), float64(s.GPU)), hours(s.GPU), hours(s.CPU)}
+		},
+		notes: []string{"Used is of the runs of which it was measured; measured says how much of the allocated time those are."}},
+	"wait": {title: "Waiting", columns: []Column{{"mean_wait", Span}, {"half_within", Span}, {"nine_tenths_within", Span}, {"runs", Count}},
+		numbers: func(s, _ *sums) []Value {
+			return []Value{mean(float64(s.Waited), float64(s.Runs)), within(&s.Sums, 0.5), within(&s.Sums, 0.9), float64(s.Runs)}
+		},
+		notes: []string{"Waiting is from when a job could have started until it did. Within is the upper bound of a class: 1 and 10 minutes, 1, 6 and 24 hours, 7 days."}},
+	"fairness": {title: "Fairness", columns: []Column{{"gpu_share", Percent}, {"cpu_share", Percent}, {"cost_share", Percent}, {"run_share", Percent}, {"mean_wait", Span}},
+		numbers: func(s, all *sums) []Value {
+			return []Value{part(float64(s.GPU), float64(all.GPU)), part(float64(s.CPU), float64(all.CPU)), part(float64(s.Amount), float64(all.Amount)), part(float64(s.Runs), float64(all.Runs)),
+				mean(float64(s.Waited), float64(s.Runs))}
+		}},
+	"goodput": {title: "Goodput", stacked: true, columns: goodputColumns(),
+		numbers: func(s, all *sums) []Value {
+			paid, total := s.gpus, 0.0
+			if all.GPU == 0 {
+				paid = s.cpus
+			}
+			for _, p := range paid {
+				total += p
+			}
+			out := []Value{total}
+			for i := range ledger.Fates {
+				out = append(out, part(paid[i], total))
+			}
+			return out
+		},
+		notes: []string{"Of 100 GPU hours that were paid: productive are those of runs that completed. Stopped runs hit their limit or were cancelled: what they had saved counts, and nobody tells how much that is. " +
+			"Lost work is to be done again from the last checkpoint on; all of the run counts as lost here.",
+			"Where nobody held GPUs the hours are those of CPUs."}},
+	"forecast": {title: "Forecast", columns: []Column{{"so_far", Money}, {"a_day", Money}, {"at_end_of_month", Money}, {"at_least", Money}, {"at_most", Money}},
+		notes: []string{"What each day of the last four weeks came to, on average, is added for each day that is left of the month. At least and at most leave room for twice the standard deviation of days."}},
+	"savings": {title: "Savings", columns: []Column{{"as_run", Money}, {"dearest_pool", Money}, {"list_price", Money}, {"first_fit", Money}, {"saved_to_dearest", Money}, {"saved_to_first_fit", Money}},
+		numbers: func(s, _ *sums) []Value {
+			a, d, l, f := s.Amount.Dollars(), s.Dearest.Dollars(), s.List.Dollars(), s.First.Dollars()
+			return []Value{a, d, l, f, d - a, f - a}
+		},
+		notes: []string{"The same runs at the dearest pool that could run them, at the list price of the pool that ran them, and at the first pool in order of names that would have started them at once. " +
+			"It is reckoned from the offers that placement weighed, with the run's own time, longer where the pool is slower. Where offers are not known (jobs that were submitted at a site itself, jobs that were " +
+			"deleted before they were booked) it is what was paid."}},
+}
+
+func goodputColumns() []Column {
+	out := []Column{{"hours", Hours}}
+	for _, f := range ledger.Fates {
+		out = append(out, Column{f, Percent})
+	}
+	return out
+}
+
+// within is the bound within which a part of the runs had started; infinite for the last class.
+func within(s *ledger.Sums, of float64) Value {
+	sum, runs := int64(0), int64(0)
+	for _, n := range s.Waits {
+		runs += n
+	}
+	if runs == 0 {
+		return math.NaN()
+	}
+	for i, n := range s.Waits[:ledger.Buckets-1] {
+		if sum += n; float64(sum) >= of*float64(runs) {
+			return float64(ledger.WaitBounds[i])
+		}
+	}
+	return math.Inf(1)
+}
+
+// Make makes a report of lines.
+func Make(q Query, lines []Line) (*Table, error) {
+	k := kinds[q.Kind]
+	if k == nil {
+		return nil, fmt.Errorf("unknown report %q: want %s", q.Kind, strings.Join(Kinds, ", "))
+	}
+	t := &Table{Title: k.title, Columns: k.columns, Notes: slices.Clone(k.notes), Stacked: k.stacked}
+	if len(q.By) > 0 {
+		t.Title += " by " + strings.Join(q.By, ", ")
+	}
+	t.Span = q.From.Format(time.DateOnly) + " to " + q.Until.AddDate(0, 0, -1).Format(time.DateOnly)
+	if q.Every != "" && q.Kind != "forecast" {
+		t.Keys = append(t.Keys, q.Every)
+	}
+	t.Keys = append(t.Keys, q.By...)
+	rows, all := map[string]*sums{}, newSums()
+	keys := map[string][]string{}
+	for i := range lines {
+		l := &lines[i]
+		key := make([]string, 0, len(t.Keys))
+		if len(t.Keys) > len(q.By) {
+			key = append(key, period(q.Every, l.Period))
+		}
+		key = append(key, l.Values...)
+		name := strings.Join(key, "\x00")
+		if rows[name] == nil {
+			rows[name], keys[name] = newSums(), key
+		}
+		rows[name].add(l)
+		all.add(l)
+	}
+	numbers := k.numbers
+	if q.Kind == "forecast" {
+		numbers = func(s, _ *sums) []Value { return forecast(s, q.Now) }
+	}
+	for name, s := range rows {
+		t.Rows = append(t.Rows, Row{keys[name], numbers(s, all)})
+	}
+	slices.SortFunc(t.Rows, func(a, b Row) int {
+		if len(t.Keys) > len(q.By) {
+			if c := cmp.Compare(a.Keys[0], b.Keys[0]); c != 0 {
+				return c
+			}
+		}
+		return cmp.Or(-cmp.Compare(zero(a.Numbers[0]), zero(b.Numbers[0])), slices.Compare(a.Keys, b.Keys))
+	})
+	t.Total = Row{Numbers: numbers(all, all)}
+	if q.Kind == "fairness" && len(t.Rows) > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("Jain's index of the cost shares is %.2f: 1 is equal shares, %.2f all for one.", jain(t.Rows, 2), 1/float64(len(t.Rows))))
+	}
+	return t, nil
+}
+
+func zero(v Value) Value {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
+}
+
+func newSums() *sums { return &sums{days: map[string]float64{}} }
+
+func (s *sums) add(l *Line) {
+	s.Sums.Add(&l.Sums, 1)
+	fate := max(0, slices.Index(ledger.Fates, l.Fate))
+	s.gpus[fate] += hours(l.GPU)
+	s.cpus[fate] += hours(l.CPU)
+	s.days[l.Period] += l.Amount.Dollars()
+}
+
+// period is the period of a line: of a week, its Monday.
+func period(every, text string) string {
+	if every != "week" {
+		return text
+	}
+	d, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return text
+	}
+	return d.AddDate(0, 0, -(int(d.Weekday())+6)%7).Format(time.DateOnly)
+}
+
+// forecast is what this month will have come to. The lines are of days.
+func forecast(s *sums, now time.Time) []Value {
+	now = now.UTC()
+	first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	last := first.AddDate(0, 1, 0)
+	soFar, sum, squares := 0.0, 0.0, 0.0
+	const look = 28
+	for d := range look { // whole days
+		v := s.days[now.AddDate(0, 0, -1-d).Format(time.DateOnly)]
+		sum, squares = sum+v, squares+v*v
+	}
+	for text, v := range s.days {
+		if text >= first.Format(time.DateOnly) {
+			soFar += v
+		}
+	}
+	daily := sum / look
+	deviation := math.Sqrt(max(0, squares/look-daily*daily))
+	left := last.Sub(now).Hours() / 24
+	at, spread := soFar+daily*left, 2*deviation*math.Sqrt(left)
+	return []Value{soFar, daily, at, max(soFar, at-spread), at + spread}
+}
+
+// jain is Jain's index of fairness of a column.
+func jain(rows []Row, column int) float64 {
+	sum, squares := 0.0, 0.0
+	for _, r := range rows {
+		v := zero(r.Numbers[column])
+		sum, squares = sum+v, squares+v*v
+	}
+	if squares == 0 {
+		return 1
+	}
+	return sum * sum / (float64(len(rows)) * squares)
+}

@@ -1,0 +1,136 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"fsub/accounting"
+	"fsub/accounting/ledger"
+	"fsub/accounting/report"
+	"fsub/accounting/report/page"
+)
+
+func day(text string) time.Time {
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func line(account, gpu, fate string, hours int64) report.Line {
+	return report.Line{Period: "2026-11-18", Values: []string{account}, Fate: fate, Sums: ledger.Sums{Runs: 1, GPU: hours * 3600, CPU: hours * 8 * 3600, Amount: accounting.Money(hours) * 2 * accounting.Dollar,
+		Dearest: accounting.Money(hours) * 5 * accounting.Dollar, List: accounting.Money(hours) * 2 * accounting.Dollar, First: accounting.Money(hours) * 3 * accounting.Dollar,
+		CPUUsed: hours * 4 * 3600, CPUOf: hours * 8 * 3600, Waited: 120, Waits: [ledger.Buckets]int64{0, 1}}}
+}
+
+var team = []report.Line{line("ml", "h100", "productive", 60), line("ml", "h100", "lost", 30), line("ml", "h100", "idle", 10), line("bio", "", "productive", 20), line("", "", "unused", 3)}
+
+// Of 100 GPU hours of a team, sixty moved a job forward.
+func TestGoodput(t *testing.T) {
+	r, err := report.Make(report.Query{Kind: "goodput", By: []string{"account"}, From: day("2026-11-01"), Until: day("2026-12-01")}, team)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Rows[0]; got.Keys[0] != "ml" || got.Numbers[0] != 100 || got.Numbers[1] != 60 || got.Numbers[4] != 30 || got.Numbers[5] != 10 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestForecast(t *testing.T) {
+	var lines []report.Line
+	for d := range 28 {
+		l := line("ml", "h100", "productive", 5)
+		l.Period = day("2026-11-18").AddDate(0, 0, -d).Format(time.DateOnly)
+		lines = append(lines, l)
+	}
+	r, err := report.Make(report.Query{Kind: "forecast", By: []string{"account"}, From: day("2026-11-01"), Until: day("2026-11-20"), Now: day("2026-11-19")}, lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Rows[0].Numbers; got[0] != 180 || got[1] != 10 || math.Abs(got[2]-300) > 1e-6 || math.Abs(got[3]-300) > 1e-6 {
+		t.Errorf("so far, a day, at the end of the month: %v", got)
+	}
+}
+
+// Whatever is told apart, the total is the same, and rows of amounts add up to it.
+func TestTotals(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lines := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) report.Line {
+			l := line(rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "account"), "", rapid.SampledFrom(ledger.Fates).Draw(t, "fate"), rapid.Int64Range(0, 1000).Draw(t, "hours"))
+			l.Period = day("2026-11-01").AddDate(0, 0, rapid.IntRange(0, 40).Draw(t, "day")).Format(time.DateOnly)
+			return l
+		}), 0, 30).Draw(t, "lines")
+		kind := rapid.SampledFrom([]string{"usage", "cost", "savings"}).Draw(t, "kind")
+		q := report.Query{Kind: kind, From: day("2026-11-01"), Until: day("2026-12-20")}
+		whole, err := report.Make(q, strip(lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.By, q.Every = []string{"account"}, rapid.SampledFrom([]string{"", "day", "week"}).Draw(t, "every")
+		by, err := report.Make(q, lines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for _, r := range by.Rows {
+			sum += r.Numbers[0]
+		}
+		if math.Abs(sum-whole.Total.Numbers[0]) > 1e-6 || math.Abs(by.Total.Numbers[0]-whole.Total.Numbers[0]) > 1e-9 {
+			t.Fatalf("rows add up to %v, totals are %v and %v", sum, by.Total.Numbers[0], whole.Total.Numbers[0])
+		}
+	})
+}
+
+func strip(lines []report.Line) []report.Line {
+	out := append([]report.Line(nil), lines...)
+	for i := range out {
+		out[i].Values = nil
+	}
+	return out
+}
+
+// Every kind is written in every form, with nothing in it too.
+func TestForms(t *testing.T) {
+	for _, kind := range report.Kinds {
+		for _, lines := range [][]report.Line{team, nil} {
+			r, err := report.Make(report.Query{Kind: kind, By: []string{"account"}, From: day("2026-11-01"), Until: day("2026-12-01"), Now: day("2026-11-19")}, lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text, html, json bytes.Buffer
+			if err := r.CSV(&text); err != nil {
+				t.Fatal(err)
+			}
+			rows, err := csv.NewReader(&text).ReadAll()
+			if err != nil || len(rows) != 1+len(r.Rows) || rows[0][0] != "account" {
+				t.Errorf("%s: CSV %v, %v", kind, rows, err)
+			}
+			if err := r.JSON(&json); err != nil {
+				t.Errorf("%s: JSON: %v", kind, err)
+			}
+			if err := page.Write(&html, r); err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+			page := html.String()
+			if len(lines) > 0 && !strings.Contains(page, "<svg") || strings.Contains(page, "<script") || strings.Contains(page, "https://") {
+				t.Errorf("%s: the page has no chart, or needs something from elsewhere", kind)
+			}
+			if dir := os.Getenv("FSUB_REPORT_PAGES"); dir != "" && lines != nil {
+				if err := os.WriteFile(dir+"/"+kind+".html", html.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if _, err := report.Make(report.Query{Kind: "x"}, nil); err == nil || !strings.Contains(err.Error(), "want usage") {
+		t.Errorf("%v", err)
+	}
+}
