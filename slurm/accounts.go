@@ -65,7 +65,9 @@ func (d *Driver) runOf(r *wire.DBJob, asked time.Time, shared map[string]string)
 	}
 	held := accounting.TRES{}
 	for _, t := range r.TRES.Allocated {
-		held[tresName(t)] = t.Count
+		if t.Type != "energy" && t.Count >= 0 { // energy was used, not held; it is -2 where nobody measures it
+			held[tresName(t)] = t.Count
+		}
 	}
 	text := held.String()
 	if have, ok := shared[text]; ok {

@@ -35,6 +35,8 @@ type Site struct {
 	Accounts federation.Accountant // nil: it has no accounts of its own
 	Prices   accounting.Prices
 	Users    map[string]federation.SiteUser // by name here
+	// Report is a program with its first arguments that does what sreport does at the site; nil: none.
+	Report []string
 }
 
 // Collector keeps the ledger up to date.
