@@ -117,7 +117,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	steps := &running{}
 	known := health.Report{Rules: health.Rules(), Nodes: []health.NodeState{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Fails: []health.Fail{{At: time.Now()}}, Until: time.Now().Add(time.Hour)}},
 		Breakers: []health.Breaker{{Name: "lemon", Open: time.Now(), Why: "w"}}}
-	d := startWith(t, api.Config{Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
+	d := startWith(t, api.Config{Books: sumsOf{}, CheckBooks: unequal{}, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
 		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
 			return []federation.SiteCheck{{Name: "clock", Result: federation.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
@@ -157,6 +157,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/site/{name}/retry":   nil,
 		"/fed/v1/nodes/reboot":        v1.RebootNodes{Nodes: []string{"alpha/*"}, ASAP: true},
 		"/fed/v1/site/{name}/test":    nil,
+		"/fed/v1/books/check":         nil,
 		"/fed/v1/sites":               v1.AddSite{Config: "name: new"},
 		"/fed/v1/maintenance":         v1.Maintenance{Site: "sky", From: now, To: now.Add(time.Hour), Reason: "x"},
 		"/fed/v1/nodes/state":         v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
@@ -168,7 +169,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	for _, kind := range []string{"cancel", "hold", "release", "requeue", "requeuehold", "requeuespecial", "top", "suspend", "resume"} {
 		bodies["/fed/v1/jobs/"+kind] = act
 	}
-	queries := map[string]string{"/fed/v1/events": "?since=0", "/fed/v1/accounting": "?start_time=1000", "/fed/v1/machines": "?since=0"}
+	queries := map[string]string{"/fed/v1/events": "?since=0", "/fed/v1/accounting": "?start_time=1000", "/fed/v1/machines": "?since=0", "/fed/v1/books/sums": "?by=account,user&every=day"}
 
 	client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", d.Socket) }}}
 	defer client.CloseIdleConnections()

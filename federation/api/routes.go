@@ -132,6 +132,11 @@ func (s *Server) fedRoutes() []route {
 	get("/fed/v1/health/history", forAnybody, []v1.HealthFinding{}, "What the rules of health have said, oldest first", query{{"limit", "at most so many, the newest"}}, s.rules.History)
 	add("POST", "/fed/v1/health/reset", forOperators, v1.ResetHealth{}, v1.ResetHealthResponse{}, "Close breakers of the rules of health", nil, s.rules.Reset)
 	add("POST", "/fed/v1/health/check", forOperators, v1.HealthCheck{}, struct{}{}, "Tell what a node's health check has found", nil, s.rules.Check)
+	days := query{{"from", "the first UTC day, YYYY-MM-DD; without it, the first of this month"}, {"until", "the day after the last; without it, tomorrow"}}
+	get("/fed/v1/books/sums", forAnybody, []v1.BookedSum{}, "Sums of the ledger. A user sees what is his own and what is of accounts that he coordinates, operators see all", append(days, query{
+		{"by", "site, account, user, qos, partition, gpu, name: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"},
+		{"site", "only these; may be repeated. So for all that by takes"}, {"account", ""}, {"user", ""}, {"qos", ""}, {"partition", ""}, {"gpu", ""}, {"name", ""}}...), s.books.Sums)
+	add("POST", "/fed/v1/books/check", forOperators, nil, []v1.BooksCheck{}, "Compare the ledger with what sites say", append(days, openapi.Param{"site", "these; may be repeated"}), s.books.Compare)
 	get("/fed/v1/options", forAnybody, []v1.PluginOption{}, "Options that plugins of sites add to sbatch's", nil, s.getOptions)
 	get("/fed/v1/steps", forAnybody, []v1.Step{}, "The steps that run, where sites tell of them", query{{"job_id", "of these jobs, with commas"}}, s.steps.getSteps)
 	add("POST", "/fed/v1/steps/signal", forOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.steps.signalStep)

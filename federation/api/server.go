@@ -18,6 +18,7 @@ import (
 	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/audit"
+	"fsub/federation/api/books"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/jobs"
 	"fsub/federation/api/listing"
@@ -71,6 +72,8 @@ type Config struct {
 	Now        func() time.Time      // nil: time.Now
 	Users      identity.Users        // nil: the system's user database
 	Logs       federation.LogReader  // of jobs at sites that do not see their directory; nil: there are none
+	Books      federation.Books      // nil: there is no ledger
+	CheckBooks books.Checker         // nil: nobody compares it with what sites say
 	Pools      Pools                 // of rented machines; nil: there are none
 	Steps      federation.StepTeller // nil: no site tells of steps while they run
 	// Reboots are the sites that can reboot nodes.
@@ -111,6 +114,7 @@ type Server struct {
 	sites    sites.Sites
 	jobs     *jobs.Jobs
 	rules    rules.Rules
+	books    books.Books
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -141,6 +145,7 @@ func NewServer(c Config) *Server {
 
 		stopping: make(chan struct{}),
 	}
+	s.books = books.Books{Books: c.Books, Check: c.CheckBooks, Sites: all, Now: c.Now}
 	s.host, _ = os.Hostname()
 	s.router = &answer.Router{
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,

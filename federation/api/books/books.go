@@ -1,0 +1,183 @@
+// Package books answers for the ledger: its sums, to whom may see them, and its comparison with sites. [Books] is all there is.
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/accounting/ledger"
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+)
+
+// Checker compares the ledger with the accounting of sites, for UTC days since 1970 from the first until before the last.
+type Checker interface {
+	Check(ctx context.Context, site federation.SiteName, from, until int64) (*v1.BooksCheck, error)
+}
+
+// Books answers for the ledger.
+type Books struct {
+	Books federation.Books // nil: there is no ledger
+	Check Checker          // nil: sites are not asked
+	Sites func() []*federation.Site
+	Now   func() time.Time
+}
+
+func invalid(format string, args ...any) error {
+	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: fmt.Sprintf(format, args...), Alone: true}
+}
+
+// span reads the days from and until of a query; without them they are those of this month until today.
+func (b *Books) span(q url.Values) (from, until int64, err error) {
+	today := ledger.DayOf(b.Now().Unix())
+	from, until = ledger.FirstDay(ledger.MonthOf(today)), today+1
+	for key, into := range map[string]*int64{"from": &from, "until": &until} {
+		if text := q.Get(key); text != "" {
+			t, err := time.Parse(time.DateOnly, text)
+			if err != nil {
+				return 0, 0, invalid("invalid day %s %q: want YYYY-MM-DD", key, text)
+			}
+			*into = ledger.DayOf(t.Unix())
+		}
+	}
+	if from >= until {
+		return 0, 0, invalid("no day lies from %s until before %s", dayText(from), dayText(until))
+	}
+	return from, until, nil
+}
+
+func dayText(day int64) string { return time.Unix(day*24*3600, 0).UTC().Format(time.DateOnly) }
+
+func monthText(month int64) string { return fmt.Sprintf("%04d-%02d", month/12, month%12+1) }
+
+// Sums is GET /fed/v1/books/sums. A user sees what is his own, and what is of the accounts that he coordinates; operators see all.
+func (b *Books) Sums(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	if b.Books == nil {
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
+	}
+	q := r.URL.Query()
+	s := federation.SumQuery{Where: map[federation.Dimension][]string{}}
+	var err error
+	if s.From, s.Until, err = b.span(q); err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(q.Get("by"), ",") {
+		if name == "" {
+			continue
+		}
+		d := federation.Dimension(name)
+		if !slices.Contains(federation.Dimensions, d) || slices.Contains(s.By, d) {
+			return invalid("invalid --by %q: want %s, each once", name, dimensions())
+		}
+		s.By = append(s.By, d)
+	}
+	switch s.Every = federation.Period(q.Get("every")); s.Every {
+	case federation.Altogether, federation.Daily, federation.Monthly:
+	default:
+		return invalid("invalid period %q: want day or month", s.Every)
+	}
+	for _, d := range federation.Dimensions {
+		if values, ok := q[string(d)]; ok {
+			s.Where[d] = values
+		}
+	}
+	if s.Within, err = b.scope(r.Context(), &s, c); err != nil {
+		return err
+	}
+	rows, err := b.Books.BookedSums(r.Context(), s)
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	out := make([]v1.BookedSum, 0, len(rows))
+	for i := range rows {
+		row := &rows[i]
+		if row.Sums.Zero() {
+			continue
+		}
+		one := v1.BookedSumOf(&row.Sums)
+		one.Values, one.Fate = row.Values, row.Fate.String()
+		switch s.Every {
+		case federation.Daily:
+			one.Period = dayText(row.Period)
+		case federation.Monthly:
+			one.Period = monthText(row.Period)
+		}
+		out = append(out, one)
+	}
+	return answer.JSON(w, out)
+}
+
+func dimensions() string {
+	var names []string
+	for _, d := range federation.Dimensions {
+		names = append(names, string(d))
+	}
+	return strings.Join(names, ", ")
+}
+
+// scope is what c may see of what is asked for.
+func (b *Books) scope(ctx context.Context, q *federation.SumQuery, c identity.Caller) (*federation.Scope, error) {
+	if c.Role >= identity.RoleOperator {
+		return nil, nil
+	}
+	accounts, err := b.Books.BookedSums(ctx, federation.SumQuery{From: q.From, Until: q.Until, By: []federation.Dimension{federation.ByAccount}})
+	if err != nil {
+		return nil, refusal.OfStore(err, refusal.NoContact)
+	}
+	s := &federation.Scope{User: c.Name}
+	for i := range accounts {
+		if a := accounts[i].Values[0]; a != "" && !slices.Contains(s.Accounts, a) && c.Coordinates(a) {
+			s.Accounts = append(s.Accounts, a)
+		}
+	}
+	return s, nil
+}
+
+// mostDays bounds how much a site is asked for at once.
+const mostDays = 31
+
+// Compare is POST /fed/v1/books/check. The query chooses the days and the sites; without sites, all that keep accounts.
+func (b *Books) Compare(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	if b.Check == nil {
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
+	}
+	q := r.URL.Query()
+	from, until, err := b.span(q)
+	if err != nil {
+		return err
+	}
+	if until-from > mostDays {
+		return invalid("%d days are asked for: want at most %d at once", until-from, mostDays)
+	}
+	names := q["site"]
+	all := len(names) == 0
+	if all {
+		for _, s := range b.Sites() {
+			names = append(names, string(s.Name))
+		}
+	}
+	out := []v1.BooksCheck{}
+	for _, name := range names {
+		one, err := b.Check.Check(r.Context(), federation.SiteName(name), from, until)
+		if err != nil {
+			if one = (&v1.BooksCheck{Site: federation.SiteName(name), Error: err.Error()}); all && errors.Is(err, federation.ErrInvalid) {
+				one.Error, one.Skipped = "", err.Error()
+			}
+		}
+		if one.Differences == nil {
+			one.Differences = []v1.BooksDifference{}
+		}
+		one.From, one.Until = dayText(from), dayText(until)
+		out = append(out, *one)
+	}
+	return answer.JSON(w, out)
+}

@@ -1,0 +1,77 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"testing"
+
+	"fsub/accounting"
+	"fsub/accounting/ledger"
+	"fsub/federation"
+	"fsub/federation/api"
+	"fsub/federation/api/client"
+	v1 "fsub/federation/api/v1"
+)
+
+// sumsOf is a ledger that has one line, and keeps what it was asked last.
+type sumsOf struct {
+	federation.Books
+	asked *federation.SumQuery
+}
+
+func (s sumsOf) BookedSums(_ context.Context, q federation.SumQuery) ([]federation.SumRow, error) {
+	if s.asked != nil {
+		*s.asked = q
+	}
+	row := federation.SumRow{Period: 20_000, Fate: ledger.Lost, Sums: ledger.Sums{Runs: 1, GPU: 3600, Amount: 2 * accounting.Dollar}}
+	for range q.By {
+		row.Values = append(row.Values, "physics")
+	}
+	return []federation.SumRow{row}, nil
+}
+
+type unequal struct{}
+
+func (unequal) Check(_ context.Context, site federation.SiteName, from, until int64) (*v1.BooksCheck, error) {
+	if site == "beta" {
+		return nil, errors.New("slurmdbd is down")
+	}
+	return &v1.BooksCheck{Runs: int(until - from), Differences: []v1.BooksDifference{{With: "sacct", TRES: "cpu", Ours: 1}}}, nil
+}
+
+// A user asks for what is his own, operators for all; what makes no sense is refused in words.
+func TestBookedSums(t *testing.T) {
+	var asked federation.SumQuery
+	d := startWith(t, api.Config{Books: sumsOf{asked: &asked}, CheckBooks: unequal{}})
+	q := url.Values{"by": {"account,gpu"}, "every": {"month"}, "from": {"2026-01-15"}, "until": {"2026-03-01"}, "user": {"bob", "alice"}}
+	c := client.New(d.Socket) // this process: an administrator
+	defer c.Close()
+	rows, err := c.BookedSums(t.Context(), q)
+	if err != nil || len(rows) != 1 || rows[0].Fate != "lost" || rows[0].Sums().GPU != 3600 || rows[0].Amount != 2*accounting.Dollar {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	if asked.From != 20468 || asked.Until != 20513 || !slices.Equal(asked.By, []federation.Dimension{"account", "gpu"}) || asked.Every != federation.Monthly ||
+		!slices.Equal(asked.Where[federation.ByUser], []string{"bob", "alice"}) || asked.Within != nil {
+		t.Errorf("asked %+v", asked)
+	}
+	if code := as(t, alice, d.Socket, "GET", "/fed/v1/books/sums?by=account", nil, &rows); code != 200 || asked.Within == nil || asked.Within.User != "alice" || len(asked.Within.Accounts) > 0 {
+		t.Errorf("alice asked %+v, status %d", asked.Within, code)
+	}
+	for _, bad := range []url.Values{{"by": {"colour"}}, {"by": {"user,user"}}, {"every": {"hour"}}, {"from": {"x"}}, {"from": {"2026-02-01"}, "until": {"2026-02-01"}}} {
+		if _, err := c.BookedSums(t.Context(), bad); !errors.Is(err, federation.ErrInvalid) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+	checks, err := c.CheckBooks(t.Context(), url.Values{"from": {"2026-01-15"}, "until": {"2026-01-17"}, "site": {"alpha", "beta"}})
+	if err != nil || len(checks) != 2 || checks[0].Runs != 2 || checks[0].From != "2026-01-15" || checks[1].Error != "slurmdbd is down" {
+		t.Errorf("%+v, %v", checks, err)
+	}
+	if code := as(t, alice, d.Socket, "POST", "/fed/v1/books/check", nil, nil); code == 200 {
+		t.Error("alice compares the books")
+	}
+	if _, err := c.CheckBooks(t.Context(), url.Values{"from": {"2026-01-01"}, "until": {"2026-03-01"}}); !errors.Is(err, federation.ErrInvalid) {
+		t.Errorf("two months at once: %v", err)
+	}
+}

@@ -1,0 +1,24 @@
+package client
+
+import (
+	"context"
+	"net/url"
+
+	v1 "fsub/federation/api/v1"
+)
+
+// BookedSums are sums of the ledger: see GET /fed/v1/books/sums for the query.
+func (c *Client) BookedSums(ctx context.Context, q url.Values) ([]v1.BookedSum, error) {
+	out, err := get[[]v1.BookedSum](ctx, c, "/fed/v1/books/sums?"+q.Encode())
+	if err != nil {
+		return nil, err
+	}
+	return *out, nil
+}
+
+// CheckBooks has the ledger compared with what sites say; operators only.
+func (c *Client) CheckBooks(ctx context.Context, q url.Values) ([]v1.BooksCheck, error) {
+	var out []v1.BooksCheck
+	err := c.Do(ctx, "POST", "/fed/v1/books/check?"+q.Encode(), nil, &out)
+	return out, err
+}

@@ -1,0 +1,81 @@
+package v1
+
+import (
+	"fsub/accounting/ledger"
+	"fsub/federation"
+)
+
+// BookedSum is one line of the ledger's sums: what the runs of one value of each chosen dimension came to in one period.
+type BookedSum struct {
+	Period string   `json:"period,omitempty"` // the UTC day, "2026-11-22", or month, "2026-11"
+	Values []string `json:"values,omitempty"` // of the dimensions that were asked for, in their order
+	Fate   string   `json:"fate"`             // what became of it: see docs/books.md
+	Runs   int64    `json:"runs"`             // that ended
+	// Seconds of TRES that were allocated; memory in MiB-seconds.
+	CPUSeconds     int64 `json:"cpu_seconds"`
+	MemSeconds     int64 `json:"mem_seconds"`
+	NodeSeconds    int64 `json:"node_seconds"`
+	GPUSeconds     int64 `json:"gpu_seconds"`
+	BillingSeconds int64 `json:"billing_seconds"`
+	WallSeconds    int64 `json:"wall_seconds"`
+	// What it came to, and what it would have come to in the dearest pool, at list price and in the first pool.
+	Amount  federation.Money `json:"amount"`
+	Dearest federation.Money `json:"dearest"`
+	List    federation.Money `json:"list"`
+	First   federation.Money `json:"first"`
+
+	WaitSeconds int64   `json:"wait_seconds"` // of all runs
+	Waits       []int64 `json:"waits"`        // runs that waited up to 1 and 10 minutes, 1, 6 and 24 hours, 7 days, longer
+	// Used and Of: what was used of what was allocated, of those runs of which it was measured.
+	CPUUsed int64 `json:"cpu_used"`
+	CPUOf   int64 `json:"cpu_of"`
+	GPUUsed int64 `json:"gpu_used"`
+	GPUOf   int64 `json:"gpu_of"`
+	LimitOf int64 `json:"limit_of"` // seconds of time limits
+	LimitBy int64 `json:"limit_by"` // seconds that those runs took
+}
+
+// Sums are the numbers of s.
+func (s *BookedSum) Sums() ledger.Sums {
+	out := ledger.Sums{Runs: s.Runs, CPU: s.CPUSeconds, Mem: s.MemSeconds, Node: s.NodeSeconds, GPU: s.GPUSeconds, Billing: s.BillingSeconds, Wall: s.WallSeconds,
+		Amount: s.Amount, Dearest: s.Dearest, List: s.List, First: s.First, Waited: s.WaitSeconds, CPUUsed: s.CPUUsed, CPUOf: s.CPUOf, GPUUsed: s.GPUUsed, GPUOf: s.GPUOf,
+		LimitOf: s.LimitOf, LimitBy: s.LimitBy}
+	copy(out.Waits[:], s.Waits)
+	return out
+}
+
+// BookedSumOf writes sums.
+func BookedSumOf(s *ledger.Sums) BookedSum {
+	return BookedSum{Runs: s.Runs, CPUSeconds: s.CPU, MemSeconds: s.Mem, NodeSeconds: s.Node, GPUSeconds: s.GPU, BillingSeconds: s.Billing, WallSeconds: s.Wall,
+		Amount: s.Amount, Dearest: s.Dearest, List: s.List, First: s.First, WaitSeconds: s.Waited, Waits: s.Waits[:], CPUUsed: s.CPUUsed, CPUOf: s.CPUOf,
+		GPUUsed: s.GPUUsed, GPUOf: s.GPUOf, LimitOf: s.LimitOf, LimitBy: s.LimitBy}
+}
+
+// BooksCheck is what the ledger and a site's own accounting say of some UTC days.
+type BooksCheck struct {
+	Site  federation.SiteName `json:"site"`
+	From  string              `json:"from"`  // the first day
+	Until string              `json:"until"` // the day after the last
+	Error string              `json:"error,omitempty"`
+	// Skipped is why there is nothing to compare: a site of rented machines keeps no accounts of its own.
+	Skipped string `json:"skipped,omitempty"`
+	Runs    int    `json:"runs"` // that have ended, by the site's accounting
+	Live    int    `json:"live"` // that have not: they are booked when they end
+	// Figures are associations by TRES that were compared with the site's accounting, ReportFigures those with its sreport.
+	Figures       int    `json:"figures"`
+	ReportFigures int    `json:"report_figures"`
+	Report        string `json:"report,omitempty"` // compared, or why not; "": no report_command is configured
+	// Differences are all that is not the same.
+	Differences []BooksDifference `json:"differences"`
+}
+
+// BooksDifference is a figure that is not the same in the ledger and at the site, or a run that explains one.
+type BooksDifference struct {
+	With    string `json:"with"` // sacct or sreport
+	Account string `json:"account,omitempty"`
+	User    string `json:"user,omitempty"`
+	TRES    string `json:"tres,omitempty"`
+	Ours    int64  `json:"ours"`
+	Theirs  int64  `json:"theirs"`
+	Why     string `json:"why,omitempty"`
+}
