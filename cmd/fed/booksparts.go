@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
 	"fsub/federation"
+	v1 "fsub/federation/api/v1"
 	"fsub/federation/controller"
 	"fsub/federation/ledger"
 	"fsub/federation/store"
@@ -19,8 +21,27 @@ type Books struct {
 // newLedger keeps the ledger from charges and from the accounting of the sites that have one.
 func newLedger(c *Config, sites []controller.Site, st *store.Store, log *slog.Logger) *ledger.Collector {
 	var all []ledger.Site
+	report := map[federation.SiteName][]string{}
+	for i := range c.Sites {
+		report[c.Sites[i].Name] = c.Sites[i].ReportCommand
+	}
 	for _, s := range sites {
-		all = append(all, ledger.Site{Name: s.Name, Accounts: federation.AbilitiesOf(s.Driver).Accounts, Prices: s.Prices, Users: s.Users})
+		all = append(all, ledger.Site{Name: s.Name, Accounts: federation.AbilitiesOf(s.Driver).Accounts, Prices: s.Prices, Users: s.Users, Report: report[s.Name]})
 	}
 	return ledger.New(ledger.Config{Store: st, Books: st, Sites: all, Logger: log, History: c.Books.History})
+}
+
+// checker tells the API what a check has found.
+type checker struct{ *ledger.Collector }
+
+func (c checker) Check(ctx context.Context, site federation.SiteName, from, until int64) (*v1.BooksCheck, error) {
+	found, err := c.Collector.Check(ctx, site, from, until)
+	if err != nil {
+		return nil, err
+	}
+	out := &v1.BooksCheck{Site: site, Runs: found.Runs, Live: found.Live, Figures: found.Compared, ReportFigures: found.ReportCompared, Report: found.Report, Differences: []v1.BooksDifference{}}
+	for _, d := range found.Differences {
+		out.Differences = append(out.Differences, v1.BooksDifference(d))
+	}
+	return out, nil
 }

@@ -137,6 +137,8 @@ type SiteConfig struct {
 	// is proven that their cause is gone: registration, duplicate, reboot, silence. [registration, duplicate]
 	// if not set; [none]: none. docs/nodes.md says what proves what.
 	Lift []health.Lift `yaml:"lift,omitempty"`
+	// Program, with its first arguments, that does what sreport does at the site: "fed books check" compares the ledger with it.
+	ReportCommand []string `yaml:"report_command,omitempty"`
 	// The site does not enforce accounts.
 	NoAssociations bool `yaml:"no_associations,omitempty"`
 	// Most calls of slurmrestd per second. 200 if not set.

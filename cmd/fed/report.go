@@ -1,0 +1,276 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fsub/accounting/report"
+	"fsub/accounting/report/page"
+	"fsub/federation"
+	"fsub/federation/api/client"
+)
+
+// reportOptions are what fed report was told.
+type reportOptions struct {
+	connection
+	by                 []string
+	every              string
+	since, until, last string
+	where              []string
+	format, output     string
+}
+
+func newReportCommand() *cobra.Command {
+	var o reportOptions
+	cmd := &cobra.Command{
+		Use:   "report KIND",
+		Short: "What runs used and cost, at all sites, whoever submitted them",
+		Long: `What runs used and cost, at all sites, whoever submitted them. KIND is one of
+
+    usage       hours of GPUs, CPUs, nodes and memory
+    cost        dollars, and dollars for a GPU hour
+    efficiency  how much of what was held was used, where that is measured
+    wait        how long jobs waited
+    fairness    whose share is how large
+    goodput     of 100 GPU hours that were paid, how many moved a job forward, and where the rest went
+    forecast    what this month will have come to
+    savings     the same runs at the dearest pool, at list price, at first fit, and as run
+
+or sreport's words: cluster AccountUtilizationByUser, cluster UserUtilizationByAccount, cluster Utilization, user TopUsage.
+
+You see what is yours, and what is of the accounts that you coordinate; operators see all. Days are UTC days.`,
+		Args:      cobra.MinimumNArgs(1),
+		ValidArgs: report.Kinds,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "cluster" || args[0] == "user" || args[0] == "job" || args[0] == "reservation" {
+				return slurmReport(cmd.Context(), cmd.OutOrStdout(), &o, args)
+			}
+			if len(args) > 1 {
+				return fmt.Errorf("fed report takes one kind, not %q; see: fed report --help", strings.Join(args, " "))
+			}
+			return o.run(cmd, args[0])
+		},
+	}
+	o.flags(cmd)
+	f := cmd.Flags()
+	f.StringSliceVar(&o.by, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name; several with commas, or none")
+	f.StringVar(&o.every, "every", "", "tell the time apart: day, week or month")
+	f.StringVar(&o.since, "since", "", "the first day, YYYY-MM-DD or YYYY-MM (default: the first of this month)")
+	f.StringVar(&o.until, "until", "", "the last day, YYYY-MM-DD or YYYY-MM (default: today)")
+	f.StringVar(&o.last, "last", "", `instead of --since: so many days, weeks or months until today: "30d", "4w", "12m"`)
+	f.StringArrayVar(&o.where, "where", nil, "KEY=VALUE[,VALUE...]: only runs of which this is true; keys are those of --by")
+	f.StringVar(&o.format, "format", "", "table, csv, json or html (default: by the name of --output, else table)")
+	f.StringVarP(&o.output, "output", "o", "", "write to this file")
+	return cmd
+}
+
+// span are the days of the report: the first, and the one after the last.
+func (o *reportOptions) span(now time.Time) (from, until time.Time, err error) {
+	today := now.UTC().Truncate(24 * time.Hour)
+	from, until = today.AddDate(0, 0, 1-today.Day()), today.AddDate(0, 0, 1)
+	if o.last != "" {
+		var n int
+		var unit string
+		if _, err := fmt.Sscanf(o.last, "%d%s", &n, &unit); err != nil || n < 1 || o.since != "" {
+			return from, until, fmt.Errorf(`invalid --last %q: want a number with d, w or m, as in "30d", and no --since`, o.last)
+		}
+		switch unit {
+		case "d":
+			from = until.AddDate(0, 0, -n)
+		case "w":
+			from = until.AddDate(0, 0, -7*n)
+		case "m":
+			from = until.AddDate(0, -n, 0)
+		default:
+			return from, until, fmt.Errorf("invalid --last %q: want d, w or m after the number", o.last)
+		}
+	}
+	read := func(text, flag string, end bool) (time.Time, error) {
+		if t, err := time.Parse(time.DateOnly, text); err == nil {
+			if end {
+				t = t.AddDate(0, 0, 1)
+			}
+			return t, nil
+		}
+		t, err := time.Parse("2006-01", text)
+		if err != nil {
+			return t, fmt.Errorf("invalid %s %q: want YYYY-MM-DD or YYYY-MM", flag, text)
+		}
+		if end {
+			t = t.AddDate(0, 1, 0)
+		}
+		return t, nil
+	}
+	if o.since != "" {
+		if from, err = read(o.since, "--since", false); err != nil {
+			return from, until, err
+		}
+	}
+	if o.until != "" {
+		if until, err = read(o.until, "--until", true); err != nil {
+			return from, until, err
+		}
+	}
+	if !from.Before(until) {
+		return from, until, fmt.Errorf("the report's first day %s is after its last, %s", from.Format(time.DateOnly), until.AddDate(0, 0, -1).Format(time.DateOnly))
+	}
+	return from, until, nil
+}
+
+func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
+	if !slices.Contains(report.Kinds, kind) {
+		return fmt.Errorf("unknown report %q: want %s", kind, strings.Join(report.Kinds, ", "))
+	}
+	format, err := o.formatOf()
+	if err != nil {
+		return err
+	}
+	q := report.Query{Kind: kind, Every: o.every, Now: time.Now()}
+	if q.From, q.Until, err = o.span(q.Now); err != nil {
+		return err
+	}
+	for _, d := range o.by {
+		if d != "none" && d != "" {
+			q.By = append(q.By, strings.ToLower(d))
+		}
+	}
+	ask := url.Values{"by": {strings.Join(q.By, ",")}, "from": {q.From.Format(time.DateOnly)}, "until": {q.Until.Format(time.DateOnly)}}
+	switch {
+	case kind == "forecast":
+		if o.since != "" || o.until != "" || o.last != "" || o.every != "" {
+			return fmt.Errorf("fed report forecast is of this month: leave out --since, --until, --last and --every")
+		}
+		ask.Set("every", "day")
+		ask.Set("from", minTime(q.From, q.Now.UTC().AddDate(0, 0, -29)).Format(time.DateOnly))
+	case o.every == "week":
+		ask.Set("every", "day")
+	case o.every == "" || o.every == "day" || o.every == "month":
+		ask.Set("every", o.every)
+	default:
+		return fmt.Errorf("invalid --every %q: want day, week or month", o.every)
+	}
+	for _, w := range o.where {
+		key, values, ok := strings.Cut(w, "=")
+		if !ok || !slices.Contains(federation.Dimensions, federation.Dimension(key)) {
+			return fmt.Errorf("invalid --where %q: want KEY=VALUE with one of the keys of --by", w)
+		}
+		ask[key] = append(ask[key], strings.Split(values, ",")...)
+	}
+	lines, err := reportLines(cmd, o.client(), ask)
+	if err != nil {
+		return err
+	}
+	t, err := report.Make(q, lines)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if o.output != "" {
+		f, err := os.Create(o.output)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := writeReport(f, t, format); err != nil {
+			return err
+		}
+		return f.Close()
+	}
+	return writeReport(out, t, format)
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func (o *reportOptions) formatOf() (string, error) {
+	format := o.format
+	if format == "" && o.json {
+		format = "json"
+	}
+	if i := strings.LastIndexByte(o.output, '.'); format == "" && i >= 0 {
+		format = o.output[i+1:]
+	}
+	switch format {
+	case "htm":
+		format = "html"
+	case "", "txt":
+		format = "table"
+	}
+	if !slices.Contains([]string{"table", "csv", "json", "html"}, format) {
+		return "", fmt.Errorf("unknown format %q: want --format table, csv, json or html", format)
+	}
+	return format, nil
+}
+
+func reportLines(cmd *cobra.Command, c *client.Client, ask url.Values) ([]report.Line, error) {
+	sums, err := c.BookedSums(cmd.Context(), ask)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]report.Line, len(sums))
+	for i := range sums {
+		lines[i] = report.Line{Period: sums[i].Period, Values: sums[i].Values, Fate: sums[i].Fate, Sums: sums[i].Sums()}
+	}
+	return lines, nil
+}
+
+func writeReport(w io.Writer, t *report.Table, format string) error {
+	switch format {
+	case "csv":
+		return t.CSV(w)
+	case "json":
+		return t.JSON(w)
+	case "html":
+		return page.Write(w, t)
+	}
+	return printReport(w, t)
+}
+
+// printReport prints a table. Columns that say nothing of any row are left out.
+func printReport(w io.Writer, t *report.Table) error {
+	fmt.Fprintf(w, "%s, %s\n", t.Title, t.Span)
+	var shown []int
+	for i := range t.Columns {
+		if i == 0 || len(t.Columns) < 8 || slices.ContainsFunc(t.Rows, func(r report.Row) bool { return r.Numbers[i] > 0 }) {
+			shown = append(shown, i)
+		}
+	}
+	tab := newTable(w)
+	line := func(keys []string, cell func(i int) string) {
+		words := append([]string(nil), keys...)
+		for i, k := range words {
+			if k == "" {
+				words[i] = "-"
+			}
+		}
+		for _, i := range shown {
+			words = append(words, cell(i))
+		}
+		tab.row(words...)
+	}
+	head := make([]string, len(t.Keys))
+	for i, k := range t.Keys {
+		head[i] = strings.ToUpper(k)
+	}
+	line(head, func(i int) string { return strings.ToUpper(t.Columns[i].Name) })
+	for _, r := range t.Rows {
+		line(r.Keys, func(i int) string { return t.Columns[i].Write(r.Numbers[i]) })
+	}
+	if len(t.Keys) > 0 {
+		total := make([]string, len(t.Keys))
+		total[0] = "total"
+		line(total, func(i int) string { return t.Columns[i].Write(t.Total.Numbers[i]) })
+	}
+	return tab.flush()
+}
