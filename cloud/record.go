@@ -165,7 +165,8 @@ type machineRecord struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Why     string    `json:"why,omitempty"` // it ended, or is to end
 
-	Busy     time.Duration    `json:"busy,omitempty"` // for how long it had a job, until BusyFrom
+	Stray    bool             `json:"stray,omitempty"` // see federation.Machine
+	Busy     time.Duration    `json:"busy,omitempty"`  // for how long it had a job, until BusyFrom
 	BusyFrom time.Time        `json:"busy_from,omitzero"`
 	Cost     federation.Money `json:"cost,omitempty"` // of its whole life; set at its end
 	IdleCost federation.Money `json:"idle_cost,omitempty"`

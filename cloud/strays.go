@@ -127,7 +127,7 @@ func (st *strays) ended(id provider.InstanceID, s *stray) {
 	r := &s.machine
 	r.State, r.Ended = machineEnded, st.now()
 	r.Cost = r.Price.For(r.Ended.Sub(r.Created))
-	r.IdleCost = r.Cost
+	r.IdleCost, r.Stray = r.Cost, true
 	st.put(s)
 	if p := st.fleet.pool(r.Pool); p != nil {
 		p.spent.roll(r.Ended)

@@ -114,6 +114,8 @@ type Machine struct {
 	Instance     string // the provider's name of it; "": not known yet
 	Offering     string
 	Market       string
+	GPUs         int    // 0: none, or it never registered
+	Stray        bool   // nobody had asked for it any more: it was ended when it was found
 	State        string // starting, idle, busy, ending, ended
 	PricePerHour Money
 	Job          JobID // that it runs or has run last; 0: none, or not told

@@ -28,7 +28,7 @@ func newLedger(c *Config, sites []controller.Site, st *store.Store, log *slog.Lo
 	for _, s := range sites {
 		all = append(all, ledger.Site{Name: s.Name, Accounts: federation.AbilitiesOf(s.Driver).Accounts, Prices: s.Prices, Users: s.Users, Report: report[s.Name]})
 	}
-	return ledger.New(ledger.Config{Store: st, Books: st, Sites: all, Logger: log, History: c.Books.History})
+	return ledger.New(ledger.Config{Store: st, Books: st, Sites: all, Rented: newPoolBooks(sites, st, log), Logger: log, History: c.Books.History})
 }
 
 // checker tells the API what a check has found.

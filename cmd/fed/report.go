@@ -27,48 +27,63 @@ type reportOptions struct {
 	format, output     string
 }
 
+// kindsOfReports says what each report tells.
+var kindsOfReports = [][2]string{
+	{"usage", "Hours of GPUs, CPUs, nodes and memory"},
+	{"cost", "Dollars, and dollars for a GPU hour"},
+	{"efficiency", "How much of what was held was used, where that is measured"},
+	{"wait", "How long jobs waited"},
+	{"fairness", "Whose share is how large"},
+	{"goodput", "Of 100 GPU hours that were paid, how many moved a job forward, and where the rest went"},
+	{"forecast", "What this month will have come to"},
+	{"savings", "The same runs at the dearest pool, at list price, at first fit, and as run"},
+}
+
 func newReportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "What runs used and cost, at all sites, whoever submitted them",
+		Long: `What runs used and cost, at all sites, whoever submitted them. You see what is yours, and what is of the accounts that you coordinate;
+operators see all. Days are UTC days.`,
+		Args: cobra.NoArgs, // a word that is no report is an error
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	for _, k := range kindsOfReports {
+		var o reportOptions
+		one := &cobra.Command{Use: k[0], Short: k[1], Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd, k[0]) }}
+		o.spanFlags(one)
+		f := one.Flags()
+		f.StringSliceVar(&o.by, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name; several with commas, or none")
+		f.StringVar(&o.every, "every", "", "tell the time apart: day, week or month")
+		f.StringArrayVar(&o.where, "where", nil, "KEY=VALUE[,VALUE...]: only runs of which this is true; keys are those of --by")
+		f.StringVar(&o.format, "format", "", "table, csv, json or html (default: by the name of --output, else table)")
+		f.StringVarP(&o.output, "output", "o", "", "write to this file")
+		cmd.AddCommand(one)
+	}
+	cmd.AddCommand(newSlurmReportCommand("cluster", "AccountUtilizationByUser, UserUtilizationByAccount or Utilization, as sreport prints them"),
+		newSlurmReportCommand("user", "TopUsage, as sreport prints it"))
+	return cmd
+}
+
+func newSlurmReportCommand(word, short string) *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
-		Use:   "report KIND",
-		Short: "What runs used and cost, at all sites, whoever submitted them",
-		Long: `What runs used and cost, at all sites, whoever submitted them. KIND is one of
-
-    usage       hours of GPUs, CPUs, nodes and memory
-    cost        dollars, and dollars for a GPU hour
-    efficiency  how much of what was held was used, where that is measured
-    wait        how long jobs waited
-    fairness    whose share is how large
-    goodput     of 100 GPU hours that were paid, how many moved a job forward, and where the rest went
-    forecast    what this month will have come to
-    savings     the same runs at the dearest pool, at list price, at first fit, and as run
-
-or sreport's words: cluster AccountUtilizationByUser, cluster UserUtilizationByAccount, cluster Utilization, user TopUsage.
-
-You see what is yours, and what is of the accounts that you coordinate; operators see all. Days are UTC days.`,
-		Args:      cobra.MinimumNArgs(1),
-		ValidArgs: report.Kinds,
+		Use: word + " REPORT [KEY=VALUE...]", Short: short, Args: cobra.MinimumNArgs(1),
+		Long: short + ". Conditions are start= and end= (YYYY-MM-DD), clusters=, accounts=, users= and tres=, with commas. Each site is a cluster.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] == "cluster" || args[0] == "user" || args[0] == "job" || args[0] == "reservation" {
-				return slurmReport(cmd.Context(), cmd.OutOrStdout(), &o, args)
-			}
-			if len(args) > 1 {
-				return fmt.Errorf("fed report takes one kind, not %q; see: fed report --help", strings.Join(args, " "))
-			}
-			return o.run(cmd, args[0])
+			return slurmReport(cmd.Context(), cmd.OutOrStdout(), &o, append([]string{word}, args...))
 		},
 	}
+	o.spanFlags(cmd)
+	return cmd
+}
+
+func (o *reportOptions) spanFlags(cmd *cobra.Command) {
 	o.flags(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&o.by, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name; several with commas, or none")
-	f.StringVar(&o.every, "every", "", "tell the time apart: day, week or month")
 	f.StringVar(&o.since, "since", "", "the first day, YYYY-MM-DD or YYYY-MM (default: the first of this month)")
 	f.StringVar(&o.until, "until", "", "the last day, YYYY-MM-DD or YYYY-MM (default: today)")
 	f.StringVar(&o.last, "last", "", `instead of --since: so many days, weeks or months until today: "30d", "4w", "12m"`)
-	f.StringArrayVar(&o.where, "where", nil, "KEY=VALUE[,VALUE...]: only runs of which this is true; keys are those of --by")
-	f.StringVar(&o.format, "format", "", "table, csv, json or html (default: by the name of --output, else table)")
-	f.StringVarP(&o.output, "output", "o", "", "write to this file")
-	return cmd
 }
 
 // span are the days of the report: the first, and the one after the last.
@@ -125,9 +140,6 @@ func (o *reportOptions) span(now time.Time) (from, until time.Time, err error) {
 }
 
 func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
-	if !slices.Contains(report.Kinds, kind) {
-		return fmt.Errorf("unknown report %q: want %s", kind, strings.Join(report.Kinds, ", "))
-	}
 	format, err := o.formatOf()
 	if err != nil {
 		return err

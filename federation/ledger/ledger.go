@@ -24,6 +24,7 @@ type Config struct {
 	Books  federation.Books
 	Sites  []Site
 	Logger *slog.Logger
+	Rented MachineTeller // nil: no machines are rented
 	// History is how far back a site's accounting is read when it is read first.
 	History time.Duration
 	Now     func() time.Time // nil: time.Now
@@ -43,7 +44,8 @@ type Site struct {
 type Collector struct {
 	Config
 	sites map[federation.SiteName]*reader
-	mark  int64 // how far the log of changes was read: what is stored of it may lag where nothing was charged
+	ended map[string]bool // machines that were booked lately
+	mark  int64           // how far the log of changes was read: what is stored of it may lag where nothing was charged
 }
 
 // New makes a Collector.
@@ -51,7 +53,7 @@ func New(c Config) *Collector {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	all := &Collector{Config: c, sites: map[federation.SiteName]*reader{}}
+	all := &Collector{Config: c, sites: map[federation.SiteName]*reader{}, ended: map[string]bool{}}
 	for _, s := range c.Sites {
 		all.sites[s.Name] = newReader(s)
 	}
@@ -71,6 +73,13 @@ func (c *Collector) Run(ctx context.Context) error {
 		return every(ctx, chargesEvery, func() {
 			if _, err := c.Charges(ctx); err != nil && ctx.Err() == nil {
 				c.Logger.Warn("charges not booked", "err", err)
+			}
+		})
+	})
+	g.Go(func() error {
+		return every(ctx, sitesEvery, func() {
+			if err := c.Machines(ctx); err != nil && ctx.Err() == nil {
+				c.Logger.Warn("rented machines not booked", "err", err)
 			}
 		})
 	})

@@ -122,7 +122,7 @@ func draw(t *report.Table) (string, error) {
 	opt := charts.NewBarChartOptionWithData(data)
 	opt.Horizontal = !timed
 	if t.Stacked {
-		opt.ValueAxis[0].Max = charts.Ptr(100.0)
+		opt.ValueAxis[0].Max, opt.ValueAxis[0].LabelCount = charts.Ptr(100.0), 11
 		var colors []charts.Color
 		for _, i := range columns {
 			colors = append(colors, charts.ParseColor(fateColors[(i-1)%len(fateColors)]))

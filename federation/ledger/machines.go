@@ -1,0 +1,114 @@
+package ledger
+
+import (
+	"context"
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	"fsub/accounting"
+	"fsub/accounting/ledger"
+	"fsub/federation"
+)
+
+// MachineTeller tells which machines were rented.
+type MachineTeller interface {
+	// Machines returns those that are there, or ended at since or later, the newest first.
+	Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error)
+}
+
+const (
+	machinesMark = "machines" // until when ended machines are booked, in Unix seconds
+	mostMachines = 100_000
+)
+
+// Machines books what rented machines cost while they ran no job: starting, ready without one, or unknown to the books. What runs on them is in its charges. A
+// machine is booked when it has ended, on the account of the job that it was rented for, or ran last.
+func (c *Collector) Machines(ctx context.Context) error {
+	if c.Rented == nil {
+		return nil
+	}
+	text, err := c.Books.BooksMark(ctx, machinesMark)
+	if err != nil {
+		return err
+	}
+	seconds, _ := strconv.ParseInt(text, 10, 64)
+	now := c.Now()
+	all, err := c.Rented.Machines(ctx, "", time.Unix(seconds, 0).Add(-time.Hour), mostMachines)
+	if err != nil {
+		return err
+	}
+	var entries []ledger.Entry
+	for i := range all {
+		if m := &all[i]; !m.Ended.IsZero() && !c.ended[string(m.Site)+"/"+m.ID] {
+			some, err := c.overhead(ctx, m)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, some...)
+		}
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	if _, err := c.Books.Book(ctx, entries, map[string]string{machinesMark: strconv.FormatInt(now.Unix(), 10)}); err != nil {
+		return err
+	}
+	if len(c.ended) > mostMachines {
+		clear(c.ended)
+	}
+	for i := range all {
+		if !all[i].Ended.IsZero() {
+			c.ended[string(all[i].Site)+"/"+all[i].ID] = true
+		}
+	}
+	return nil
+}
+
+// overhead are the entries of one machine.
+func (c *Collector) overhead(ctx context.Context, m *federation.Machine) ([]ledger.Entry, error) {
+	g := ledger.Group{Site: string(m.Site), Partition: m.Pool}
+	if m.Job != 0 {
+		jobs, err := c.Store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{m.Job}, Alone: true})
+		if err != nil {
+			return nil, err
+		}
+		if len(jobs) == 1 {
+			g.Account, g.User, g.Name = jobs[0].Account, jobs[0].User, ledger.FoldName(jobs[0].Spec.Name)
+		}
+	}
+	tres := accounting.TRES{"node": 1}
+	if m.GPUs > 0 {
+		tres["gres/gpu"] = int64(m.GPUs)
+		g.GPU = ledger.GPUType(tres)
+	}
+	h := fnv.New64a()
+	h.Write([]byte(m.ID))
+	id := ledger.ID{Site: string(m.Site), Kind: ledger.Machine, Job: int64(h.Sum64() >> 1), At: m.Created.Unix()}
+	var out []ledger.Entry
+	add := func(fate ledger.Fate, from time.Time, amount accounting.Money) {
+		took := int64(0)
+		if m.PricePerHour > 0 { // what was paid says for how long
+			took = int64(amount.Dollars() / m.PricePerHour.Dollars() * 3600)
+		}
+		if amount <= 0 {
+			return
+		}
+		e := ledger.Entry{ID: id, Group: g, Source: ledger.FromBill, ReadAt: 1, TRES: tres.String(), State: "ended", Start: from.Unix(), End: from.Unix() + took,
+			CPUUsed: -1, GPUUsed: -1, PerHour: m.PricePerHour, Rented: true, Amount: amount, Fate: fate}
+		e.Task = int64(fate)
+		out = append(out, e)
+	}
+	ready := m.Ready
+	if ready.IsZero() || ready.After(m.Ended) {
+		ready = m.Ended
+	}
+	starting := min(m.PricePerHour.For(ready.Sub(m.Created)), m.IdleCost)
+	if m.Stray {
+		add(ledger.Leaked, m.Created, m.IdleCost)
+		return out, nil
+	}
+	add(ledger.Provisioning, m.Created, starting)
+	add(ledger.Unused, ready, m.IdleCost-starting)
+	return out, nil
+}
