@@ -171,3 +171,38 @@ func TestSiteThatCannotAnswer(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// rented are machines.
+type rented []federation.Machine
+
+func (r rented) Machines(context.Context, federation.SiteName, time.Time, int) ([]federation.Machine, error) {
+	return r, nil
+}
+
+// What a machine cost without a job is booked once, when it has ended, by what it did meanwhile.
+func TestMachinesWithoutJobs(t *testing.T) {
+	f := newFixture(t)
+	c := *f.books
+	c.Rented = rented{
+		{Site: "aws", ID: "m1", GPUs: 8, PricePerHour: 36 * accounting.Dollar, Created: now.Add(-2 * time.Hour), Ready: now.Add(-110 * time.Minute), Ended: now, Cost: 72 * accounting.Dollar, IdleCost: 18 * accounting.Dollar},
+		{Site: "aws", ID: "m2", PricePerHour: 36 * accounting.Dollar, Created: now.Add(-time.Hour), Ended: now, IdleCost: 36 * accounting.Dollar, Stray: true},
+		{Site: "aws", ID: "m3", PricePerHour: 36 * accounting.Dollar, Created: now.Add(-time.Hour), IdleCost: 36 * accounting.Dollar}, // still there
+	}
+	for range 2 {
+		if err := c.Machines(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := f.store.BookedSums(t.Context(), federation.SumQuery{Until: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[book.Fate]book.Sums{}
+	for _, r := range rows {
+		got[r.Fate] = r.Sums
+	}
+	if a, b, l := got[book.Provisioning], got[book.Unused], got[book.Leaked]; len(got) != 3 || a.Amount != 6*accounting.Dollar || a.GPU != 8*600 || b.Amount != 12*accounting.Dollar ||
+		l.Amount != 36*accounting.Dollar || l.Runs != 0 {
+		t.Errorf("%+v", got)
+	}
+}
