@@ -77,21 +77,22 @@ const (
 	ReasonGRES            Reason = "FedNoSuchGRES"      // no node of the pool has this GRES or type
 	ReasonBacklog         Reason = "FedBacklog"         // enough is waiting at the site already
 	ReasonSubmitLimit     Reason = "AssocMaxSubmitJobLimit"
-	ReasonRefused         Reason = "FedRefused"      // the site has refused this job
-	ReasonForgotten       Reason = "FedForgotten"    // the site's controller lost the job
-	ReasonNotAsked        Reason = "FedSiteNotAsked" // the job asks for other sites
-	ReasonMaxCost         Reason = "FedMaxCost"      // dearer than the job may be
-	ReasonMoved           Reason = "FedMoved"        // the job was moved elsewhere
-	ReasonStockOut        Reason = "FedStockOut"     // the cloud has none of these machines left just now
-	ReasonQuota           Reason = "FedQuota"        // the cloud's account may have no more of them
-	ReasonBudget          Reason = "FedBudget"       // the pool has spent what it may
-	ReasonPrice           Reason = "FedPrice"        // its machines cost more by now than was granted
-	ReasonCloudQueue      Reason = "FedCloudQueue"   // the cloud has queued the request for its machines
-	ReasonCloudDenied     Reason = "FedCloudDenied"  // the cloud does not take our credentials
-	ReasonThrottled       Reason = "FedThrottled"    // the cloud wants fewer calls
-	ReasonBoot            Reason = "FedBoot"         // its machines start
-	ReasonFileSystem      Reason = "FedFileSystem"   // the job's working directory is not there, and nothing is copied
-	ReasonFault           Reason = "FedFault"        // placement failed over it, which is a defect; it is tried again after a while
+	ReasonRefused         Reason = "FedRefused"       // the site has refused this job
+	ReasonForgotten       Reason = "FedForgotten"     // the site's controller lost the job
+	ReasonNotAsked        Reason = "FedSiteNotAsked"  // the job asks for other sites
+	ReasonMaxCost         Reason = "FedMaxCost"       // dearer than the job may be
+	ReasonMoved           Reason = "FedMoved"         // the job was moved elsewhere
+	ReasonStockOut        Reason = "FedStockOut"      // the cloud has none of these machines left just now
+	ReasonQuota           Reason = "FedQuota"         // the cloud's account may have no more of them
+	ReasonAccountBudget   Reason = "FedAccountBudget" // the account has spent what it may
+	ReasonBudget          Reason = "FedBudget"        // the pool has spent what it may
+	ReasonPrice           Reason = "FedPrice"         // its machines cost more by now than was granted
+	ReasonCloudQueue      Reason = "FedCloudQueue"    // the cloud has queued the request for its machines
+	ReasonCloudDenied     Reason = "FedCloudDenied"   // the cloud does not take our credentials
+	ReasonThrottled       Reason = "FedThrottled"     // the cloud wants fewer calls
+	ReasonBoot            Reason = "FedBoot"          // its machines start
+	ReasonFileSystem      Reason = "FedFileSystem"    // the job's working directory is not there, and nothing is copied
+	ReasonFault           Reason = "FedFault"         // placement failed over it, which is a defect; it is tried again after a while
 )
 
 // AttemptState is how far one submission to one site has come.

@@ -20,6 +20,7 @@ import (
 	"fsub/federation/controller"
 	"fsub/federation/fairshare"
 	"fsub/federation/ledger"
+	"fsub/federation/quota"
 	"fsub/federation/staging"
 	"fsub/federation/staging/blobs"
 	"fsub/federation/store"
@@ -34,6 +35,7 @@ type parts struct {
 	store   *store.Store
 	books   *accounts.Books
 	shares  *fairshare.Shares
+	quota   *quota.Book
 	objects *blobs.Store // may be missing
 	carrier *staging.Stager
 	remote  *remoteListener // may be missing
@@ -61,6 +63,10 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if p.shares, err = openShares(ctx, &c.Priority, p.books, p.store); err != nil {
 		return err
 	}
+	if p.quota, err = openQuota(ctx, &c.Priority, p.books, p.store); err != nil {
+		return err
+	}
+	p.shares.Late = p.quota.Late
 	if p.objects, err = openBlobs(ctx, c); err != nil {
 		return err
 	}
@@ -100,7 +106,7 @@ func (p *parts) newController() *controller.Controller {
 		stager = p.carrier
 	}
 	return controller.Open(controller.Config{
-		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), FairShare: p.shares, Health: p.store, MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
+		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), FairShare: p.shares, Quota: p.quota, Health: p.store, MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
 		Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})
 }

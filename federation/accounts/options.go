@@ -28,13 +28,15 @@ type Option struct {
 type form uint8
 
 const (
-	text   form = iota
-	shares      // a number, or "parent"
-	count       // a whole number
-	factor      // a number
-	span        // minutes, or D-HH:MM:SS; kept in minutes
-	tres        // "cpu=4,gres/gpu=8"
-	names       // words with commas
+	text     form = iota
+	shares        // a number, or "parent"
+	count         // a whole number
+	factor        // a number
+	span          // minutes, or D-HH:MM:SS; kept in minutes
+	tres          // "cpu=4,gres/gpu=8"
+	names         // words with commas
+	money         // dollars in a period: "1000/month"
+	tresOver      // minutes of TRES in a period: "gres/gpu=60000/month"
 )
 
 var both = []Kind{Account, User}
@@ -67,6 +69,9 @@ var Options = []Option{
 	{Name: "MaxJobsPerAccount", Alias: []string{"MaxJobsPA"}, Of: []Kind{QOS}, form: count},
 	{Name: "MaxSubmitJobsPerUser", Alias: []string{"MaxSubmitPU", "MaxSubmitJobsPU"}, Of: []Kind{QOS}, form: count},
 	{Name: "MaxSubmitJobsPerAccount", Alias: []string{"MaxSubmitPA", "MaxSubmitJobsPA"}, Of: []Kind{QOS}, form: count},
+	{Name: "Budget", Of: []Kind{Account, User, QOS}, form: money, Local: true},
+	{Name: "BudgetTRESMins", Of: []Kind{Account, User, QOS}, form: tresOver, Local: true},
+	{Name: "BudgetSoft", Of: []Kind{Account, User, QOS}, form: count, Local: true},
 	{Name: "QOS", Alias: []string{"QosLevel"}, Of: both, form: names},
 	{Name: "DefaultQOS", Of: both},
 }
@@ -139,6 +144,8 @@ func (o *Option) Value(old, value string) (string, error) {
 			return bad("minutes, HH:MM:SS or D-HH:MM:SS, or -1 for none")
 		}
 		return strconv.FormatInt(int64(d/time.Minute), 10), nil
+	case money, tresOver:
+		return readBudget(o, value)
 	case tres:
 		return mergeTRES(o.Name, old, value)
 	case names:

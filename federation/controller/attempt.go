@@ -42,6 +42,7 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	j.Reason = federation.ReasonResources
 	j.unsure, j.missing, j.fails, j.lastKnown, j.retry, j.tellHold = false, time.Time{}, 0, time.Time{}, time.Time{}, false
 	s.jobs[j.ID] = j
+	c.reserve(j)
 	if c.cfg.FairShare != nil {
 		c.cfg.FairShare.Bound(j.ID)
 	}

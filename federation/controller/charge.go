@@ -32,6 +32,9 @@ func (c charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge
 	if c.cfg.FairShare != nil {
 		c.cfg.FairShare.Charge(&k)
 	}
+	if c.cfg.Quota != nil {
+		c.cfg.Quota.Charge(&k)
+	}
 	c.batch.job(j)
 	return k.Amount
 }

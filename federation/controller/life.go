@@ -95,6 +95,7 @@ func (c *life) finishAttempt(j *job, to federation.AttemptState, note string) {
 		a.State = to
 	}
 	a.Note = note
+	c.unreserve(j)
 	if a.Ended.IsZero() {
 		a.Ended = c.now().UTC()
 	}

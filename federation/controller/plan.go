@@ -120,6 +120,9 @@ func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
 		c.queue.times.add(j, j.asideUntil)
 		return federation.ReasonFault
 	}
+	if reason := c.overQuota(j, &j.Job, nil, now); reason != "" {
+		return reason
+	}
 	reason := j.depends.reason(now)
 	if next := j.depends.next(now); !next.IsZero() {
 		c.queue.times.add(j, next)
@@ -152,7 +155,10 @@ func (c *Controller) decide(d *federation.Decision) {
 		return
 	}
 	if d.Bind {
-		if c.mayBind(j) {
+		if reason := c.overQuota(j, &j.Job, d.Offers[0], c.now()); reason != "" {
+			c.queue.world.DropJob(j.ID)
+			c.setReason(j, reason)
+		} else if c.mayBind(j) {
 			c.bind(j, *d)
 		}
 		return
@@ -189,6 +195,11 @@ func (c *Controller) decideTask(o *offered, d *federation.Decision) {
 		return
 	}
 	if !j.rest.Has(o.task.Part.Index) || j.Whole.Limit > 0 && j.running() >= j.Whole.Limit {
+		return
+	}
+	if reason := c.overQuota(j, o.task, d.Offers[0], c.now()); reason != "" {
+		c.arrays.withdraw(j)
+		c.setReason(j, reason)
 		return
 	}
 	c.bind(c.arrays.addPart(j, o.task), *d)

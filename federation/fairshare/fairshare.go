@@ -55,6 +55,8 @@ type Shares struct {
 	ids    map[accounts.Key]fairtree.ID
 	of     *accounts.Tree // that tree was made of
 	places places
+	// Late reports whether an association has come to a soft limit: then its jobs go last. nil: none does. It is asked at each pass.
+	Late func(now time.Time, association accounts.Key) bool
 
 	now atomic.Pointer[standing]
 }
@@ -64,6 +66,7 @@ type standing struct {
 	at      time.Time
 	tree    *accounts.Tree
 	factors map[accounts.Key]float64
+	late    map[accounts.Key]bool
 	qos     map[string]float64
 	rows    []Row
 }
@@ -204,10 +207,13 @@ func (s *Shares) rank(t *accounts.Tree, used map[accounts.Key]float64) {
 func (s *Shares) has(k accounts.Key) bool { _, ok := s.ids[k]; return ok }
 
 func (s *Shares) standing(t *accounts.Tree, now time.Time) *standing {
-	st := &standing{at: now, tree: t, factors: make(map[accounts.Key]float64, len(s.ids)), qos: map[string]float64{}, rows: make([]Row, 0, len(s.ids))}
+	st := &standing{at: now, tree: t, factors: make(map[accounts.Key]float64, len(s.ids)), late: map[accounts.Key]bool{}, qos: map[string]float64{}, rows: make([]Row, 0, len(s.ids))}
 	for k, id := range s.ids {
 		if k.Kind == accounts.User {
 			st.factors[k] = s.tree.Factor(id)
+			if s.Late != nil && s.Late(now, k) {
+				st.late[k] = true
+			}
 		}
 		st.rows = append(st.rows, Row{Key: k, NormShares: s.tree.NormShares(id), Usage: s.tree.Usage(id), NormUsage: s.tree.NormUsage(id),
 			EffectiveUsage: s.tree.EffectiveUsage(id), FairShare: s.tree.Factor(id), LevelFS: s.tree.LevelFS(id)})
@@ -239,6 +245,9 @@ func (s *Shares) Points(j *federation.Job) int64 {
 		factor = 1 // new: nothing used
 	}
 	points := s.policy.Share * factor
+	if st.late[k] {
+		points -= 1 << 32 // behind all others, whatever else counts
+	}
 	if waits := st.at.Sub(j.Submit); waits > 0 && s.policy.MaxAge > 0 {
 		points += s.policy.Age * math.Min(1, float64(waits)/float64(s.policy.MaxAge))
 	}

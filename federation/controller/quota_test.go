@@ -1,0 +1,120 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/federation/accounts"
+	"fsub/federation/fairshare"
+	"fsub/federation/place"
+	"fsub/federation/quota"
+	"fsub/sbatch"
+)
+
+type limits struct{ t *accounts.Tree }
+
+func (l limits) Tree() *accounts.Tree { return l.t }
+
+// limited is a new daemon over the same store, which knows a tree and what was charged.
+func (b *bench) limited(tree limits) {
+	b.t.Helper()
+	book := quota.New(tree, 0)
+	charges, err := b.store.Charges(b.t.Context(), federation.ChargeQuery{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for i := range charges {
+		book.Charge(&charges[i])
+	}
+	b.ctl, err = New(b.t.Context(), Config{Federation: "test", Store: b.store, Policy: place.DefaultPolicy(), Now: b.now, Inline: true, Quota: book,
+		FairShare: fairshare.New(fairshare.Default(), tree), Sites: []Site{
+			{Name: "cheap", Driver: b.cheap, Prices: accounting.Prices{"gres/gpu": 1}},
+			{Name: "dear", Driver: b.dear, Prices: accounting.Prices{"gres/gpu": 3}},
+		}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) live() int {
+	b.t.Helper()
+	all, err := b.store.LiveAttempts(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return len(all)
+}
+
+// Many jobs that are submitted at once do not pass a hard limit together, nor while sites do not answer, nor over a restart.
+func TestHardLimit(t *testing.T) {
+	for name, set := range map[string]map[string]string{
+		"TRES minutes": {"BudgetTRESMins": "gres/gpu=366/month"}, // 2 GPUs for 61 minutes: three jobs
+		"money":        {"Budget": "6.2/month"},                  // at $2.03
+		"jobs":         {"GrpJobs": "3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			empty, _ := accounts.New(nil)
+			tree, _, err := empty.Apply([]accounts.Edit{{Op: accounts.Add, Key: accounts.AccountKey("physics"), Set: set},
+				{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")}}, accounts.Editor{Operator: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.cheap.nodes, b.dear.nodes = 8, 8
+			b.limited(limits{tree})
+			b.rounds(3)
+			var ids []federation.JobID
+			for range 30 {
+				ids = append(ids, b.submit(nil))
+			}
+			array := b.submit(func(s *sbatch.Spec) { s.Array = "0-9" })
+			check := func(when string) {
+				t.Helper()
+				if n := b.live(); n == 0 || n > 3 {
+					t.Fatalf("%s: %d attempts are alive", when, n)
+				}
+			}
+			b.wait(10 * time.Second)
+			check("at once")
+			b.cheap.fail, b.dear.fail = federation.ErrUnavailable, federation.ErrUnavailable
+			b.wait(time.Minute)
+			check("while no site answers")
+			b.limited(limits{tree})
+			b.wait(time.Minute)
+			b.cheap.fail, b.dear.fail = nil, nil
+			b.wait(time.Minute)
+			check("after a restart")
+			waits := b.job(ids[29])
+			if r := waits.Reason; r != "AssocGrpGRESMinutes" && r != federation.ReasonAccountBudget && r != "AssocGrpJobsLimit" {
+				t.Errorf("a job waits for %q", r)
+			}
+			if j := b.job(array); j.State != federation.Pending {
+				t.Errorf("the array is %s", j.State)
+			}
+		})
+	}
+}
+
+// With fair-share, one user's many jobs do not stand before another's.
+func TestQueueTakesTurns(t *testing.T) {
+	b := newBench(t)
+	b.cheap.state, b.dear.state = "DOWN", "DOWN"
+	empty, _ := accounts.New(nil)
+	b.limited(limits{empty})
+	b.rounds(3)
+	for range 50 {
+		b.submit(nil)
+	}
+	j := federation.Job{User: "bob", UID: 7002, State: federation.Pending, Submit: b.clock, Spec: &sbatch.Spec{Name: "y", GPUsPerNode: "2", TimeLimit: time.Hour, WorkDir: "/"}}
+	if err := b.store.CreateJob(t.Context(), &j, &sbatch.Payload{Script: "#!/bin/sh\n"}); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(2 * time.Second)
+	b.cheap.state = ""
+	b.wait(5 * time.Second)
+	if got := b.job(j.ID); got.Site == "" {
+		t.Errorf("bob's job, the last of 51, waits for %s while %d of alice's are at sites", got.Reason, b.live())
+	}
+}

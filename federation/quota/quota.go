@@ -1,0 +1,382 @@
+// Package quota keeps jobs within the limits of the account tree: what may be held at once, what may be used, what may be spent in a day, month or
+// year. A job that is bound reserves the most that it can come to, until its attempt is over and its charges are written: so a thousand jobs that are
+// submitted at once cannot pass a limit together, nor can those at a site that does not answer. [Book] is pure; it is made anew of charges and live
+// attempts when the daemon starts.
+package quota
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"fsub/accounting"
+	"fsub/accounting/fairtree"
+	"fsub/federation"
+	"fsub/federation/accounts"
+	"fsub/federation/fairshare"
+)
+
+// Want is what a job would hold, at most.
+type Want struct {
+	User, Account, QOS string
+	TRES               accounting.TRES
+	Longest            time.Duration // with what it takes to be killed; 0: nothing says when it ends
+	Cost               federation.Money
+}
+
+// Refusal is why a job has to wait.
+type Refusal struct {
+	Reason federation.Reason // in Slurm's words
+	Text   string
+}
+
+// Book is what is used, and what is reserved. It is for one goroutine.
+type Book struct {
+	books    interface{ Tree() *accounts.Tree }
+	halfLife time.Duration
+
+	holds map[federation.JobID]hold
+	held  map[accounts.Key]*held
+	days  map[accounts.Key]map[int64]*used // by day since 1970, UTC: that in which runs have ended
+	slow  map[accounts.Key]map[string]float64
+	at    time.Time // of slow: TRES-seconds that decay
+}
+
+type hold struct {
+	keys []accounts.Key
+	want Want
+}
+
+// held is what jobs hold now, and what they may come to.
+type held struct {
+	jobs    int64
+	tres    accounting.TRES
+	seconds accounting.TRES
+	cost    federation.Money
+}
+
+type used struct {
+	seconds accounting.TRES
+	cost    federation.Money
+}
+
+// New returns a Book without usage. Usage that GrpTRESMins is compared with decays.
+func New(books interface{ Tree() *accounts.Tree }, halfLife time.Duration) *Book {
+	return &Book{books: books, halfLife: halfLife, holds: map[federation.JobID]hold{}, held: map[accounts.Key]*held{}, days: map[accounts.Key]map[int64]*used{},
+		slow: map[accounts.Key]map[string]float64{}}
+}
+
+// keysOf are the records whose limits hold for a job: its association, the accounts above it, its QOS, and the QOS for this user alone.
+func keysOf(t *accounts.Tree, user, account, qos string) []accounts.Key {
+	k := fairshare.Key(t, user, account)
+	keys := []accounts.Key{k}
+	for a := range t.Above(k.Account) {
+		keys = append(keys, a.Key)
+	}
+	if qos == "" {
+		qos = defaultQOS(t, k)
+	}
+	if qos != "" {
+		keys = append(keys, accounts.QOSKey(strings.ToLower(qos)), ofUser(qos, k.Name))
+	}
+	return keys
+}
+
+func ofUser(qos, user string) accounts.Key {
+	return accounts.Key{Kind: accounts.QOS, Account: user, Name: strings.ToLower(qos)}
+}
+
+func defaultQOS(t *accounts.Tree, k accounts.Key) string {
+	if r := t.Get(k); r != nil && r.Set["DefaultQOS"] != "" {
+		return r.Set["DefaultQOS"]
+	}
+	for a := range t.Above(k.Account) {
+		if q := a.Set["DefaultQOS"]; q != "" {
+			return q
+		}
+	}
+	return ""
+}
+
+// Take reserves what a job that is bound may come to. To take it again changes nothing.
+func (b *Book) Take(id federation.JobID, w Want) {
+	if _, ok := b.holds[id]; ok {
+		return
+	}
+	h := hold{keysOf(b.books.Tree(), w.User, w.Account, w.QOS), w}
+	b.holds[id] = h
+	b.add(&h, 1)
+}
+
+// Release ends a reservation, when the attempt is over and what it came to is charged.
+func (b *Book) Release(id federation.JobID) {
+	if h, ok := b.holds[id]; ok {
+		b.add(&h, -1)
+		delete(b.holds, id)
+	}
+}
+
+func (b *Book) add(h *hold, sign int64) {
+	for _, k := range h.keys {
+		s := b.held[k]
+		if s == nil {
+			s = &held{tres: accounting.TRES{}, seconds: accounting.TRES{}}
+			b.held[k] = s
+		}
+		s.jobs += sign
+		s.cost += federation.Money(sign) * h.want.Cost
+		for name, n := range h.want.TRES {
+			s.tres[name] += sign * n
+			s.seconds[name] += sign * n * int64(h.want.Longest/time.Second)
+		}
+		if s.jobs == 0 {
+			delete(b.held, k)
+		}
+	}
+}
+
+// Charge adds a run that has ended. One whose end was not seen counts for nothing.
+func (b *Book) Charge(k *federation.Charge) {
+	if k.From != federation.PriceNone {
+		b.Add(k.User, k.Held, k.End.Sub(k.Start), k.Amount, k.End)
+	}
+}
+
+// Add adds runs that have ended at some time. They count for the day, month and year of their end.
+func (b *Book) Add(user string, h federation.Held, d time.Duration, cost federation.Money, end time.Time) {
+	tres, err := accounting.ParseTRES(h.TRES)
+	if err != nil {
+		tres = nil
+	}
+	seconds := int64(math.Ceil(max(d, 0).Seconds()))
+	b.decay(end)
+	factor := fairtree.DecayFactor(b.halfLife, b.at.Sub(end))
+	day := dayOf(end)
+	for _, k := range keysOf(b.books.Tree(), user, h.Account, h.QOS) {
+		if b.days[k] == nil {
+			b.days[k], b.slow[k] = map[int64]*used{}, map[string]float64{}
+		}
+		u := b.days[k][day]
+		if u == nil {
+			u = &used{seconds: accounting.TRES{}}
+			b.days[k][day] = u
+		}
+		u.cost += cost
+		for name, n := range tres {
+			u.seconds[name] += n * seconds
+			b.slow[k][name] += float64(n*seconds) * factor
+		}
+	}
+}
+
+func dayOf(t time.Time) int64 { return int64(math.Floor(float64(t.Unix()) / 86400)) }
+
+// decay brings what decays up to a time. It never goes back.
+func (b *Book) decay(now time.Time) {
+	if b.at.IsZero() {
+		b.at = now
+	}
+	if !now.After(b.at.Add(time.Minute)) {
+		return
+	}
+	factor := fairtree.DecayFactor(b.halfLife, now.Sub(b.at))
+	for _, of := range b.slow {
+		for name := range of {
+			of[name] *= factor
+		}
+	}
+	b.at = now
+}
+
+// since is what was used on a day or after it.
+func (b *Book) since(k accounts.Key, day int64) used {
+	sum := used{seconds: accounting.TRES{}}
+	for d, u := range b.days[k] {
+		if d >= day {
+			sum.cost += u.cost
+			for name, n := range u.seconds {
+				sum.seconds[name] += n
+			}
+		}
+	}
+	return sum
+}
+
+var nothing = &held{}
+
+func (b *Book) heldBy(k accounts.Key) *held {
+	if s := b.held[k]; s != nil {
+		return s
+	}
+	return nothing
+}
+
+// Check says why a job must not be bound now; nil if it may. What is not known of the job yet, such as its cost before there is an offer, is not held
+// against it.
+func (b *Book) Check(now time.Time, w *Want) *Refusal {
+	t := b.books.Tree()
+	b.decay(now)
+	keys := keysOf(t, w.User, w.Account, w.QOS)
+	for _, k := range keys {
+		r := t.Get(k)
+		if k.Kind == accounts.QOS && k.Account != "" {
+			if no := b.perUser(t.Get(accounts.QOSKey(k.Name)), k, w); no != nil {
+				return no
+			}
+			continue
+		}
+		if r == nil {
+			continue
+		}
+		if no := b.checkRecord(now, r, w); no != nil {
+			return no
+		}
+	}
+	return b.maxJobs(t, keys, w)
+}
+
+// checkRecord compares with the limits of one record for all that it stands for.
+func (b *Book) checkRecord(now time.Time, r *accounts.Record, w *Want) *Refusal {
+	if len(r.Set) == 0 {
+		return nil
+	}
+	prefix, s := "Assoc", b.heldBy(r.Key)
+	if r.Kind == accounts.QOS {
+		prefix = "QOS"
+	}
+	if n, ok := r.Count("GrpJobs"); ok && s.jobs+1 > n {
+		return refuse(prefix+"GrpJobsLimit", "%s may run %d jobs", r.Key, n)
+	}
+	for name, n := range r.TRES("GrpTRES") {
+		if w.TRES[name] > 0 && s.tres[name]+w.TRES[name] > n {
+			return refuse(prefix+"Grp"+resource(name, ""), "%s may hold %s=%d, and holds %d", r.Key, name, n, s.tres[name])
+		}
+	}
+	for name, n := range r.TRES("MaxTRES") {
+		if w.TRES[name] > n {
+			return refuse(prefix+"Max"+resource(name, "PerJob"), "a job of %s may hold %s=%d", r.Key, name, n)
+		}
+	}
+	for name, n := range r.TRES("GrpTRESMins") {
+		if no := b.minutes(r, w, prefix, name, n, int64(b.slow[r.Key][name]), ""); no != nil {
+			return no
+		}
+	}
+	for _, budget := range r.Budgets() {
+		u := b.since(r.Key, dayOf(budget.Start(now)))
+		for name, n := range budget.TRESMins {
+			if no := b.minutes(r, w, prefix, name, n, u.seconds[name], " this "+budget.Period); no != nil {
+				return no
+			}
+		}
+		if budget.Money == 0 || budget.Money > 0 && w.Cost > 0 && u.cost+s.cost+w.Cost > budget.Money {
+			return refuse(string(federation.ReasonAccountBudget), "%s may spend $%s this %s: $%s is spent, and $%s reserved", r.Key, budget.Money.Text(2), budget.Period,
+				u.cost.Text(2), s.cost.Text(2))
+		}
+	}
+	return nil
+}
+
+// minutes compares the TRES-minutes that a job may come to with a limit.
+func (b *Book) minutes(r *accounts.Record, w *Want, prefix, name string, limit, seconds int64, when string) *Refusal {
+	wants := w.TRES[name]
+	if wants == 0 {
+		return nil
+	}
+	reserved := b.heldBy(r.Key).seconds[name]
+	left := limit*60 - seconds - reserved
+	if w.Longest > 0 && wants*int64(w.Longest/time.Second) <= left {
+		return nil
+	}
+	text := fmt.Sprintf("%s may use %d minutes of %s%s: %d are used, and %d reserved", r.Key, limit, name, when, seconds/60, reserved/60)
+	if w.Longest == 0 {
+		text += "; the job has no time limit: set --time"
+	}
+	return &Refusal{federation.Reason(prefix + "Grp" + resource(name, "Minutes")), text}
+}
+
+func (b *Book) perUser(r *accounts.Record, k accounts.Key, w *Want) *Refusal {
+	if r == nil {
+		return nil
+	}
+	s := b.heldBy(k)
+	if n, ok := r.Count("MaxJobsPerUser"); ok && s.jobs+1 > n {
+		return refuse("QOSMaxJobsPerUserLimit", "a user may run %d jobs of %s", n, r.Key)
+	}
+	for name, n := range r.TRES("MaxTRESPerUser") {
+		if w.TRES[name] > 0 && s.tres[name]+w.TRES[name] > n {
+			return refuse("QOSMax"+resource(name, "PerUser"), "a user may hold %s=%d in %s", name, n, r.Key)
+		}
+	}
+	return nil
+}
+
+// maxJobs is a user's in one account; what is not set for him is as the next account above has it.
+func (b *Book) maxJobs(t *accounts.Tree, keys []accounts.Key, w *Want) *Refusal {
+	for _, k := range keys {
+		if r := t.Get(k); r != nil && k.Kind != accounts.QOS {
+			if n, ok := r.Count("MaxJobs"); ok {
+				if b.heldBy(keys[0]).jobs+1 > n {
+					return refuse("AssocMaxJobsLimit", "%s may run %d jobs", keys[0], n)
+				}
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// Late reports whether an association has come to the soft limit of a budget: its jobs go last.
+func (b *Book) Late(now time.Time, association accounts.Key) bool {
+	t := b.books.Tree()
+	for _, k := range keysOf(t, association.Name, association.Account, "") {
+		r := t.Get(k)
+		if r == nil {
+			continue
+		}
+		soft, ok := r.Count("BudgetSoft")
+		if !ok {
+			continue
+		}
+		s := b.heldBy(k)
+		for _, budget := range r.Budgets() {
+			u := b.since(k, dayOf(budget.Start(now)))
+			if budget.Money >= 0 && float64(u.cost+s.cost)*100 >= float64(budget.Money)*float64(soft) {
+				return true
+			}
+			for name, n := range budget.TRESMins {
+				if (u.seconds[name]+s.seconds[name])*100 >= n*60*soft {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func refuse(reason, format string, args ...any) *Refusal {
+	return &Refusal{federation.Reason(reason), fmt.Sprintf(format, args...)}
+}
+
+// resource is a TRES in Slurm's words for reasons: AssocGrpCpuLimit, AssocGrpGRES, AssocGrpGRESMinutes, QOSMaxGRESPerUser.
+func resource(name, of string) string {
+	kind, _, _ := strings.Cut(name, "/")
+	word := map[string]string{"cpu": "Cpu", "mem": "Mem", "node": "Node", "gres": "GRES", "billing": "Billing", "license": "Lic", "energy": "Energy"}[kind]
+	if word == "" {
+		word = "Unknown"
+	}
+	switch {
+	case of == "Minutes" && kind == "cpu":
+		return "CPUMinutesLimit"
+	case of == "Minutes":
+		return word + "Minutes"
+	case of != "" && kind != "gres":
+		return word + of + "Limit"
+	case of != "":
+		return word + of
+	case kind == "cpu" || kind == "node" || kind == "mem":
+		return word + "Limit"
+	}
+	return word
+}
