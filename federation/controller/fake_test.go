@@ -25,9 +25,10 @@ type fakeSite struct {
 	jobs  map[federation.JobID]*federation.SiteJob // in the controller's memory
 	books map[federation.JobID]*federation.SiteJob // accounting
 
-	fail      error // what every call fails with
-	refuses   error // what Submit fails with
-	failAfter error // what Submit fails with after it has acted
+	down      map[string]bool // nodes
+	fail      error           // what every call fails with
+	refuses   error           // what Submit fails with
+	failAfter error           // what Submit fails with after it has acted
 	submits   int
 	lookups   int
 	cancelled []federation.JobID
@@ -46,6 +47,9 @@ func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
 		p.Nodes = append(p.Nodes, name)
 		o.Nodes = append(o.Nodes, federation.Node{Name: name, State: []string{cmp.Or(f.state, "IDLE")}, CPUs: 16, Mem: 64000,
 			GRES: []federation.GRES{{Name: "gpu", Type: "h100", Total: 4}}, Partitions: []string{"main"}})
+		if f.down[name] {
+			o.Nodes[i].State = []string{"DOWN", "NOT_RESPONDING"}
+		}
 	}
 	o.Partitions = []federation.Partition{p}
 	return o, nil

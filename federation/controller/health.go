@@ -239,18 +239,19 @@ func (c *healthRules) endOf(s *site, j *job, nodes string, end health.End) healt
 	return x
 }
 
-// requeuedThere tells the rules that a site has queued a job again by itself, which it does when nodes fail. It returns what is to become of the job.
-func (c *healthRules) requeuedThere(s *site, j *job, nodes string, held bool) *health.Finding {
+// requeuedThere tells the rules that a site has queued a job again by itself, which it does when nodes fail. It returns what is to become of the job, and whether
+// it was a failure at all: jobs are preempted and requeued by hand, too.
+func (c *healthRules) requeuedThere(s *site, j *job, nodes string, held bool) (said *health.Finding, failed bool) {
 	x := c.endOf(s, j, nodes, health.End{State: federation.NodeFail})
 	x.Blame = slices.DeleteFunc(slices.Clone(x.Nodes), func(name string) bool { return !c.standing(federation.NodeID{Site: s.Name, Name: name}).Out })
 	if len(x.Blame) == 0 {
 		if !held || len(x.Nodes) != 1 {
-			return nil // preempted, or requeued by hand
+			return nil, false
 		}
 		x.Blame, x.State, x.Reason = x.Nodes, federation.Failed, federation.ReasonLaunchFailure
 	}
 	_, found := c.engine.Ended(x)
-	return c.carryOutAll(found)
+	return c.carryOutAll(found), true
 }
 
 // carryOutAll does what the rules say of nodes. What is said of a job its caller does.

@@ -151,6 +151,9 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 		c.end(j, sj.State, sj.Reason, sj.End)
 	case a.Class == federation.ClassNode || a.Class == federation.ClassSite || a.Class == federation.ClassPreempt:
 		c.event(j, "%s at %s%s", sj.State, s.Name, whoseFailure(verdict))
+		if sj.State == federation.Failed && s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm { // which remembers the job of this ID, and takes no other
+			c.requests.avoid(j, s.Name, c.now().Add(c.t.MinJobAge))
+		}
 		c.siteFailure(j, sj.State, sj.Reason)
 		c.holdBy(j, said)
 	default:
@@ -226,12 +229,23 @@ func (c *reports) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
 		a.Restarts = sj.Restarts
 		c.event(j, "requeued by %s", s.Name)
 		if c.requests.asks.open[j.ID] == nil && j.whole == nil {
-			said := c.rules.requeuedThere(s, j, a.Nodes, sj.Reason == federation.ReasonHeldUser)
-			if said != nil && sj.State == federation.Pending {
-				j.State = federation.Pending
-				c.holdBy(j, said)
-			}
+			c.failedThere(s, j, sj)
 		}
+	}
+}
+
+// failedThere looks whether a site has queued a job again because its nodes failed. slurmctld does so without end; here it is bounded, as it is for jobs
+// that are queued again here.
+func (c *reports) failedThere(s *site, j *job, sj *federation.SiteJob) {
+	said, failed := c.rules.requeuedThere(s, j, j.att.Nodes, sj.Reason == federation.ReasonHeldUser)
+	if !failed || sj.State != federation.Pending {
+		return
+	}
+	j.State = federation.Pending
+	c.holdBy(j, said)
+	if j.Held == federation.NotHeld && j.Restarts > c.cfg.MaxRequeue {
+		c.event(j, "held: nodes have failed it %d times", j.Restarts)
+		c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true})
 	}
 }
 

@@ -184,3 +184,56 @@ func TestOneBadNode(t *testing.T) {
 		})
 	}
 }
+
+// TestEveryNode: the health check of every node says that it is broken. The rule drains its limit, its breaker opens and is told within a minute, and
+// nothing more is drained, not by a daemon that is started anew either.
+func TestEveryNode(t *testing.T) {
+	c := newClinic(t, 1, 40)
+	c.step(time.Time{})
+	for c.clock.Now().Sub(start) < 15*time.Second {
+		c.step(time.Time{})
+	}
+	began := c.clock.Now()
+	for i := range 40 {
+		b := &federation.Batch{Health: []federation.HealthRecord{{Kind: federation.HealthCheck, Name: fmt.Sprintf("a/a%d", i+1), Data: []byte(`[{"code":"check-gpu","text":"Xid 79"}]`)}}}
+		if err := c.store.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		c.step(time.Time{})
+	}
+	told := time.Time{}
+	drained := func() (n int) {
+		records, err := c.store.Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			if r.Wish == federation.WishDrain {
+				n++
+			}
+		}
+		return n
+	}
+	for _, f := range c.found {
+		if f.Trips && told.IsZero() {
+			told = f.At
+		}
+	}
+	if told.IsZero() || told.Sub(began) > time.Minute || drained() != 2 {
+		t.Fatalf("%d nodes are drained, the breaker was told of after %s", drained(), told.Sub(began))
+	}
+	c.boot()
+	for i := range 40 {
+		b := &federation.Batch{Health: []federation.HealthRecord{{Kind: federation.HealthCheck, Name: fmt.Sprintf("a/a%d", i+1), Data: []byte(`[{"code":"check-gpu","text":"Xid 48"}]`)}}}
+		if err := c.store.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := c.clock.Now().Add(2 * time.Hour); c.clock.Now().Before(end); {
+		c.step(time.Time{})
+	}
+	if drained() != 2 {
+		t.Errorf("%d nodes are drained after a restart, and hours later", drained())
+	}
+	t.Logf("2 of 40 nodes are drained, and the breaker was told of after %s", told.Sub(began))
+}
