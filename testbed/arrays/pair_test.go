@@ -231,13 +231,18 @@ func (s *side) replace(word string) string {
 	})
 }
 
-// resolve is replace, and knows the numbers of tasks, too.
+// resolve is replace, and knows the numbers of tasks, too. One that has the array's own is named by its index: Slurm takes the number for all of the array.
 func (s *side) resolve(t *testing.T, word string) string {
 	return s.replace(reference.ReplaceAllStringFunc(word, func(m string) string {
 		_, index, named := strings.Cut(m, ":")
 		if !named {
 			return m
 		}
-		return strings.TrimSpace(s.run(t, "squeue", "-h", "-r", "-j", s.ids[m[1:2]]+"_"+index, "-o", "%A").stdout)
+		name := s.ids[m[1:2]] + "_" + index
+		number := strings.TrimSpace(s.run(t, "squeue", "-h", "-r", "-j", name, "-o", "%A").stdout)
+		if number == s.ids[m[1:2]] {
+			return name
+		}
+		return number
 	}))
 }
