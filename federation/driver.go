@@ -91,6 +91,8 @@ type JobsReport struct {
 	At      time.Time // when the request began: a job acknowledged later may be missing
 	Changed []SiteJob
 	Known   map[JobID]bool // every federated job that the controller holds in memory
+	// Begun are jobs that hold nodes now, and whose details are left to a later report.
+	Begun []JobID
 	// Keys are the attempts that the controller holds, where one job may be there in several: nil where its ID can be there but once.
 	Keys map[string]bool
 	Mark Mark

@@ -40,14 +40,17 @@ func (m *mark) postpone(changed []number, mine map[number][]row, v *view) (now, 
 }
 
 // putOff notes that the details of a job were not read. One that nobody has seen before, and that waits, is as it was sent: it comes to its turn
-// with the others that wait. Any other is still to be told.
-func (m *mark) putOff(id number, old *mark, rows []row, now time.Time) {
-	if _, seen := old.seen[id]; !seen && old.late[id] == 0 && state(rows[0].state) == federation.Pending {
+// with the others that wait. Any other is still to be told. It reports whether the job is seen to have begun for the first time: that is told at once,
+// for its controller may forget it.
+func (m *mark) putOff(id number, old *mark, rows []row, now time.Time) (begun bool) {
+	is := state(rows[0].state)
+	if _, seen := old.seen[id]; !seen && old.late[id] == 0 && is == federation.Pending {
 		m.waiting[id] = waiting{read: now}
-		return
+		return false
 	}
 	m.late[id] = old.late[id] + 1
 	m.unsee(id)
+	return is.Started() && old.late[id] == 0
 }
 
 // begun are records that hold nodes and have not been read yet, and since when they have been seen so.

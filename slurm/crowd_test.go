@@ -42,7 +42,9 @@ func TestCrowdIsReadWhenItHasEnded(t *testing.T) {
 		next := m.clone()
 		next.see(mine)
 		for _, id := range later {
-			next.putOff(id, m, mine[id], time.Now())
+			if begun := next.putOff(id, m, mine[id], time.Now()); begun != (look == 0) {
+				t.Errorf("look %d tells that %d has begun: %v", look, id, begun)
+			}
 		}
 		m = next
 	}

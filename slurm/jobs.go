@@ -85,7 +85,9 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 		}
 	}
 	for _, id := range postponed {
-		next.putOff(id, old, mine[id], report.At)
+		if next.putOff(id, old, mine[id], report.At) {
+			report.Begun = append(report.Begun, next.jobOf(st, id))
+		}
 	}
 	next.forget(known)
 	report.Known, report.Keys = next.tellKnown(st, known)
@@ -102,6 +104,14 @@ func readAll(n, all int) bool { return n > 20 && n*4 > all }
 // it must be reported again all the same.
 func overtaken(rows []row, j *federation.SiteJob) bool {
 	return len(rows) == 1 && state(rows[0].state) == federation.Pending && j.State != federation.Pending
+}
+
+// jobOf is the job that has a number.
+func (m *mark) jobOf(st standing, id number) federation.JobID {
+	if st.mapped {
+		return m.named[id].job
+	}
+	return federation.JobID(id)
 }
 
 // tellKnown turns numbers into jobs.

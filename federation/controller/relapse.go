@@ -15,6 +15,14 @@ func (c *reports) startLost(j *job, sj federation.SiteJob) bool {
 		!sj.FromAccounting && !sj.State.Started() && !sj.State.Ended()
 }
 
+// begun notes that a job has started of which a site tells no more yet: if its controller forgets that, it counts.
+func (c *reports) begun(s *site, id federation.JobID) {
+	j := c.jobs[id]
+	if j != nil && j.live() && j.att.Site == s.Name && j.att.State == federation.AttemptSubmitted && !j.att.Acked.IsZero() && !j.busy {
+		c.move(j, federation.AttemptStarted)
+	}
+}
+
 // loseStart follows the requeue rules for such an attempt. One that may run again does so where it is.
 func (c *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
 	if sj.State == federation.Pending {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -184,4 +185,35 @@ func TestCopyOfEndedJobIsCancelled(t *testing.T) {
 		t.Errorf("history %v, %v: does not tell of the copy", events, err)
 	}
 	b.want(id, federation.Completed, "", "cheap")
+}
+
+// A site may tell that a job has begun before it tells anything else of it. It is not started a second time if it is not to be.
+func TestForgottenAfterItHadBegun(t *testing.T) {
+	b := newBench(t)
+	no := false
+	id := b.submit(func(s *sbatch.Spec) { s.Requeue = &no })
+	b.wait(2 * time.Second)
+	j := *b.cheap.jobs[id]
+	b.drive(&tellsBegun{b.cheap, id})
+	b.wait(time.Second)
+	b.want(id, federation.Pending, "", "cheap")
+	b.restart()
+	b.drive(&tellsBegun{b.cheap, 0})
+	delete(b.cheap.jobs, j.ID)
+	b.wait(10 * time.Second)
+	b.want(id, federation.NodeFail, federation.ReasonForgotten, "cheap")
+}
+
+// tellsBegun is a site that leaves the details of one job to later.
+type tellsBegun struct {
+	*fakeSite
+	id federation.JobID
+}
+
+func (f *tellsBegun) Jobs(ctx context.Context, m federation.Mark) (federation.JobsReport, error) {
+	r, err := f.fakeSite.Jobs(ctx, m)
+	if f.id != 0 {
+		r.Changed, r.Begun = nil, []federation.JobID{f.id}
+	}
+	return r, err
 }

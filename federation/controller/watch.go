@@ -28,6 +28,7 @@ type watch struct {
 // siteReports takes in what a site's controller says of our jobs.
 type siteReports interface {
 	takeReport(s *site, sj federation.SiteJob)
+	begun(s *site, id federation.JobID)
 	findMissing(s *site, r federation.JobsReport)
 }
 
@@ -238,6 +239,9 @@ func (c *watch) takePolled(s *site, r polled) {
 	c.health(s)
 	for _, sj := range r.report.Changed {
 		c.reports.takeReport(s, sj)
+	}
+	for _, id := range r.report.Begun {
+		c.reports.begun(s, id)
 	}
 	c.reports.findMissing(s, r.report)
 }
