@@ -24,6 +24,8 @@ type Abilities struct {
 	Accounts    Accountant
 	AccountTree AccountKeeper
 	Check       Checker
+	// Calls is how often the site may be called in a second, and how much of that is used now, from 0 to 1.
+	Calls func() (perSecond, used float64)
 	// Limits maps the name of a conformance test to the reason why the site cannot pass it. The suite prints the
 	// reasons instead of running those tests.
 	Limits func() map[string]string

@@ -153,6 +153,11 @@ func (c *client) do(ctx context.Context, r request, into answer) error {
 	return nil
 }
 
+// used is the budget of calls, and how much of what may be called at once is used: 0 to 1.
+func (c *client) used() (perSecond, used float64) {
+	return c.cfg.RPS, min(max(1-c.budget.Tokens()/float64(c.cfg.Burst), 0), 1)
+}
+
 // send makes one HTTP exchange within the RPC budget.
 func (c *client) send(ctx context.Context, r request, path string) (status int, text []byte, err error) {
 	if err := c.budget.Wait(ctx); err != nil {

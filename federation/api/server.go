@@ -63,6 +63,9 @@ type Config struct {
 	// OperationRate is how many requests a second a site gets of operations on many jobs; nil: 100.
 	OperationRate func(federation.SiteName) float64
 
+	// Calls are the budgets of calls of the sites that have one.
+	Calls map[federation.SiteName]func() (perSecond, used float64)
+
 	// Tokens say who calls over TLS; nil: nobody may.
 	Tokens *identity.Tokens
 
@@ -140,7 +143,7 @@ func NewServer(c Config) *Server {
 		audit:    audit.Log{Store: c.Audit},
 		accounts: &c.Accounts,
 		nodes:    nodes.Nodes{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots},
-		sites:    sites.Sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Planned: c.Places, Check: c.CheckSite, Add: c.AddSite},
+		sites:    sites.Sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Planned: c.Places, Check: c.CheckSite, Add: c.AddSite, Calls: c.Calls},
 		rules:    rules.Rules{Store: c.Store, Report: c.Health, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
 
 		stopping: make(chan struct{}),

@@ -24,6 +24,8 @@ type Sites struct {
 	Now   func() time.Time
 
 	Planned federation.SiteStore // nil: nothing is planned, and there is no history
+	// Calls are the budgets of calls of sites that have one: see federation.Abilities.
+	Calls map[federation.SiteName]func() (perSecond, used float64)
 	// Check tries a site; nil: sites cannot be tried here.
 	Check func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)
 	// Add takes a site into the federation, and returns its name; nil: that cannot be done here.
@@ -45,6 +47,9 @@ func (s *Sites) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 		v := describe(site)
 		v.StateWhy = said[site.Name].Reason
 		v.Running = running[site.Name]
+		if calls := s.Calls[site.Name]; calls != nil {
+			v.CallsPerSecond, v.CallsUsed = calls()
+		}
 		out = append(out, v)
 	}
 	if r.URL.Query().Get("removed") == "1" {

@@ -132,6 +132,9 @@ type Site struct {
 	Running    int                 `json:"running"` // jobs of ours
 	Bound      int                 `json:"bound"`   // jobs of ours that wait there
 	Warnings   []string            `json:"warnings,omitempty"`
+	// CallsPerSecond is how often the daemon may call the site at the most, and CallsUsed how much of that is used now: 0 to 1.
+	CallsPerSecond float64 `json:"calls_per_second,omitempty"`
+	CallsUsed      float64 `json:"calls_used,omitempty"`
 }
 
 // PluginOption is an option that plugins of some sites add to sbatch's.
