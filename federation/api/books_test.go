@@ -32,6 +32,14 @@ func (s sumsOf) BookedSums(_ context.Context, q federation.SumQuery) ([]federati
 	return []federation.SumRow{row}, nil
 }
 
+// leads are coordinators, each of one account.
+type leads map[string]string
+
+func (l leads) Coordinates(user, account string) bool { return l[user] == account }
+
+// AccountOf implements identity.Coordinators: nobody has a default account.
+func (leads) AccountOf(string) string { return "" }
+
 type unequal struct{}
 
 func (unequal) Check(_ context.Context, site federation.SiteName, from, until int64) (*v1.BooksCheck, error) {
@@ -44,7 +52,7 @@ func (unequal) Check(_ context.Context, site federation.SiteName, from, until in
 // A user asks for what is his own, operators for all; what makes no sense is refused in words.
 func TestBookedSums(t *testing.T) {
 	var asked federation.SumQuery
-	d := startWith(t, api.Config{Books: sumsOf{asked: &asked}, CheckBooks: unequal{}})
+	d := startWith(t, api.Config{Books: sumsOf{asked: &asked}, CheckBooks: unequal{}, Coordinators: leads{"bob": "physics"}})
 	q := url.Values{"by": {"account,gpu"}, "every": {"month"}, "from": {"2026-01-15"}, "until": {"2026-03-01"}, "user": {"bob", "alice"}}
 	c := client.New(d.Socket) // this process: an administrator
 	defer c.Close()
@@ -58,6 +66,10 @@ func TestBookedSums(t *testing.T) {
 	}
 	if code := as(t, alice, d.Socket, "GET", "/fed/v1/books/sums?by=account", nil, &rows); code != 200 || asked.Within == nil || asked.Within.User != "alice" || len(asked.Within.Accounts) > 0 {
 		t.Errorf("alice asked %+v, status %d", asked.Within, code)
+	}
+	if code := as(t, bob, d.Socket, "GET", "/fed/v1/books/sums?by=account", nil, &rows); code != 200 || asked.Within == nil || asked.Within.User != "bob" ||
+		!slices.Equal(asked.Within.Accounts, []string{"physics"}) {
+		t.Errorf("bob, who coordinates physics, asked %+v, status %d", asked.Within, code)
 	}
 	for _, bad := range []url.Values{{"by": {"colour"}}, {"by": {"user,user"}}, {"every": {"hour"}}, {"from": {"x"}}, {"from": {"2026-02-01"}, "until": {"2026-02-01"}}} {
 		if _, err := c.BookedSums(t.Context(), bad); !errors.Is(err, federation.ErrInvalid) {

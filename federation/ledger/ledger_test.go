@@ -206,3 +206,29 @@ func TestMachinesWithoutJobs(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What a run would have cost elsewhere is reckoned from the offers that placement weighed.
+func TestSavings(t *testing.T) {
+	f := newFixture(t)
+	j := &federation.Job{Spec: &sbatch.Spec{Name: "train"}, User: "alice", UID: 1, Submit: now.Add(-2 * time.Hour)}
+	if err := f.store.CreateJob(t.Context(), j, &sbatch.Payload{}); err != nil {
+		t.Fatal(err)
+	}
+	offer := func(site federation.SiteName, offering string, wait time.Duration, run federation.Dollars) *federation.Offer {
+		return &federation.Offer{Site: site, Pool: "p", Offering: offering, Wait: wait, GPUType: "h100", Nodes: 1, GPUs: 8, Terms: []federation.Term{{Name: "run", Amount: run}, {Name: "wait", Amount: 99}}}
+	}
+	a := &federation.Attempt{Job: j.ID, Number: 1, Key: "k", Site: "weser", State: federation.AttemptStarted, Created: now.Add(-2 * time.Hour), Decision: federation.Decision{Job: j.ID, Bind: true,
+		Offers: []*federation.Offer{offer("weser", "p5/a/spot", 0, 10), offer("weser", "p5/a/on-demand", 0, 30), offer("elbe", "", 0, 20), offer("aare", "", time.Hour, 15), offer("rhein", "", 0, 50)}}}
+	k := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "weser", User: "alice", State: federation.Completed, Start: now.Add(-2 * time.Hour), End: now, From: federation.PriceOffering}
+	k.TRES, k.PricePerHour, k.Amount = "cpu=2", 4*accounting.Dollar, 8*accounting.Dollar
+	if err := f.store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{a}, Charges: []federation.Charge{k}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.books.Charges(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// Eight dollars as run; elbe is the first in order of names that would have started it at once.
+	if got := f.total(); got.Amount != 8*accounting.Dollar || got.Dearest != 40*accounting.Dollar || got.List != 24*accounting.Dollar || got.First != 16*accounting.Dollar {
+		t.Errorf("as run %v, dearest %v, at list price %v, first fit %v", got.Amount, got.Dearest, got.List, got.First)
+	}
+}
