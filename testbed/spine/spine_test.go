@@ -205,7 +205,7 @@ func TestWrongToken(t *testing.T) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) { // it may not have been asked yet
 		out = login(t, "alice", "fed", "site", "list")
 		for line := range strings.Lines(out.stdout) {
-			if strings.HasPrefix(line, "broken") && strings.Contains(line, "NO ANSWER") && strings.Contains(line, "refuses the token") && strings.Contains(line, "wrong.key") {
+			if strings.HasPrefix(line, "broken") && strings.Contains(line, "TOKEN REFUSED") && strings.Contains(line, "refuses the token") && strings.Contains(line, "wrong.key") {
 				return
 			}
 		}
