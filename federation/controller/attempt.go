@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/health"
 )
 
 // refusedFor is how long a site that refused a job is left alone with it. Accounts, limits and nodes change.
@@ -159,7 +160,7 @@ func (c *attempts) submitFailed(s *site, j *job, err error) {
 // refuse notes that the site did not take the job: the next site is tried.
 func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) {
 	c.finishAttempt(j, federation.AttemptRefused, err.Error())
-	j.att.Class = federation.ClassCapacity
+	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	c.event(j, "refused by %s: %v", s.Name, err)
 	no := federation.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: true}
 	j.leaveOut(no, c.now().Add(refusedFor))
@@ -178,7 +179,7 @@ const limitedFor = 15 * time.Second
 func (c *attempts) limited(s *site, j *job, err error) {
 	now := c.now()
 	c.finishAttempt(j, federation.AttemptRefused, err.Error())
-	j.att.Class = federation.ClassCapacity
+	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	j.leaveOut(federation.Rejection{Site: s.Name, Reason: federation.ReasonSubmitLimit, Detail: err.Error()}, now.Add(2*limitedFor))
 	s.limit(federation.Limited{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS}, now.Add(limitedFor))
 	c.backToQueue(j, federation.ReasonSubmitLimit)

@@ -221,6 +221,9 @@ func (c *healthRules) attemptEnded(s *site, j *job, sj *federation.SiteJob) (hea
 func (c *healthRules) endOf(s *site, j *job, nodes string, end health.End) health.Ended {
 	x := health.Ended{At: c.now().UTC(), Job: j.ID, User: j.User, Like: kind(j), Site: s.Name, End: end, Once: j.Spec.Requeue != nil && !*j.Spec.Requeue}
 	x.Nodes, _ = hostlist.Expand(nodes)
+	if end.State == federation.Completed {
+		return x
+	}
 	if len(x.Nodes) == 1 {
 		x.Blame = x.Nodes
 		if s.Seen != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/health"
 )
 
 // A controller that was killed hard may still have a job and have forgotten that it had started: it shows it as
@@ -35,7 +36,7 @@ func (c *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
 			return
 		}
 	}
-	j.att.Class = federation.ClassSite
+	j.att.Class, j.att.Code = federation.ClassSite, health.CodeForgotten
 	c.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("the controller of %s lost the start of the job", s.Name))
 	c.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
 	c.strays.check(s, sj) // at best before it starts again

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/health"
 )
 
 // repair finds the attempts whose fate is unknown and the cancellations that have no effect yet, and acts on them.
@@ -140,7 +141,7 @@ func (c *attempts) lost(j *job, s *site, startedByAccounting bool) {
 		c.wentBack(s, "it does not know job %s any more, which it had taken at %s", j.ID, j.att.Acked.Format(time.RFC3339))
 	}
 	started := startedByAccounting || j.att.State == federation.AttemptStarted
-	j.att.Class = federation.ClassSite
+	j.att.Class, j.att.Code = federation.ClassSite, health.CodeForgotten
 	c.finishAttempt(j, federation.AttemptForgotten, lostNote(s.Name, started))
 	c.event(j, "%s", j.att.Note)
 	j.haunt(j.att, now)

@@ -206,7 +206,7 @@ func (c *reports) returned(s *site, j *job, sj federation.SiteJob) {
 		why += ": " + sj.Detail
 	}
 	c.takeRestarts(s, j, &sj) // it may have run there before
-	j.att.Class = federation.ClassCapacity
+	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	c.finishAttempt(j, federation.AttemptWithdrawn, "given back: "+why)
 	c.event(j, "%s gave it back: %s", s.Name, why)
 	j.leaveOut(federation.Rejection{Site: s.Name, Reason: sj.Reason, Detail: sj.Detail}, c.now().Add(c.t.Observe/5))
