@@ -52,7 +52,9 @@ func (k *keeper) Sacctmgr(_ context.Context, words []string) error {
 	return nil
 }
 
-func startWithTree(t *testing.T) (*apitest.Daemon, *accounts.Books, *keeper) {
+// treeOfTwo has two accounts with a user each; bob coordinates one. alpha keeps an accounting of its own.
+func treeOfTwo(t *testing.T) (accountapi.Accounts, *keeper) {
+	t.Helper()
 	books, err := accounts.Open(t.Context(), &treeStore{made: map[accounts.Key]bool{}}, time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -67,9 +69,12 @@ func startWithTree(t *testing.T) (*apitest.Daemon, *accounts.Books, *keeper) {
 		t.Fatal(err)
 	}
 	site := &keeper{tree: books.Tree, at: accounts.Import{Cluster: "alpha", Limits: true}}
-	d := apitest.Start(t, api.Config{Users: testUsers, Operators: []string{"olga"}, Coordinators: books,
-		Accounts: accountapi.Accounts{Books: books, Sites: map[federation.SiteName]federation.AccountKeeper{"alpha": site}}})
-	return d, books, site
+	return accountapi.Accounts{Books: books, Sites: map[federation.SiteName]federation.AccountKeeper{"alpha": site}}, site
+}
+
+func startWithTree(t *testing.T) (*apitest.Daemon, *accounts.Books, *keeper) {
+	a, site := treeOfTwo(t)
+	return apitest.Start(t, api.Config{Users: testUsers, Operators: []string{"olga"}, Coordinators: a.Books, Accounts: a}), a.Books, site
 }
 
 // A coordinator sees and changes what stands below him, and nothing else.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
@@ -117,7 +118,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	steps := &running{}
 	known := health.Report{Rules: health.Rules(), Nodes: []health.NodeState{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Fails: []health.Fail{{At: time.Now()}}, Until: time.Now().Add(time.Hour)}},
 		Breakers: []health.Breaker{{Name: "lemon", Open: time.Now(), Why: "w"}}}
-	d := startWith(t, api.Config{Books: sumsOf{}, CheckBooks: unequal{}, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
+	tree, _ := treeOfTwo(t)
+	d := startWith(t, api.Config{Accounts: tree, Books: sumsOf{}, CheckBooks: unequal{}, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
 		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
 			return []federation.SiteCheck{{Name: "clock", Result: federation.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
@@ -152,9 +154,13 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	d.Store.AddAudit(t.Context(), federation.AuditEntry{Verb: "drain", Kind: federation.AuditNode, Object: "alpha/n1"})
 	bodies := map[string]any{ // of POST, by path
 		"/fed/v1/job": hello, "/fed/v1/jobs/signal": signal, "/fed/v1/jobs/update": change,
-		"/fed/v1/steps/signal":        v1.StepSignal{Job: ids[0], Step: "0"},
-		"/fed/v1/site/{name}/state":   v1.SetSiteState{State: federation.FedActive},
-		"/fed/v1/site/{name}/retry":   nil,
+		"/fed/v1/steps/signal":      v1.StepSignal{Job: ids[0], Step: "0"},
+		"/fed/v1/site/{name}/state": v1.SetSiteState{State: federation.FedActive},
+		"/fed/v1/site/{name}/retry": nil,
+		"/fed/v1/accounts": v1.EditAccounts{Edits: []v1.AccountEdit{{Op: accounts.Modify, Kind: accounts.User, Account: "physics", Name: "alice",
+			Set: map[string]string{"Fairshare": "5"}}}, Why: "x"},
+		"/fed/v1/accounts/import":     v1.ImportAccounts{Site: "alpha", Replace: true},
+		"/fed/v1/accounts/sync":       v1.SyncAccounts{Site: "alpha", DryRun: true},
 		"/fed/v1/nodes/reboot":        v1.RebootNodes{Nodes: []string{"alpha/*"}, ASAP: true},
 		"/fed/v1/site/{name}/test":    nil,
 		"/fed/v1/books/check":         nil,
