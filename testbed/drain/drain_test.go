@@ -37,16 +37,27 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	world.Main(m, suite.Config{Name: "drain", Sites: sites, Bed: bed.Options{MinJobAge: 10 * time.Second}, Start: start})
+	options := bed.Options{MinJobAge: 10 * time.Second, Nodes: nodes, Conf: []string{"RebootProgram=/bin/true"}}
+	if full {
+		nodes = 21
+		options.Nodes, options.Conf = nodes, append(options.Conf, "ReturnToService=0")
+	}
+	world.Main(m, suite.Config{Name: "drain", Sites: sites, Bed: options, Start: start})
 }
+
+// nodes is how many each site has.
+var nodes = 4
 
 func start(ctx context.Context) error {
 	if err := world.Programs("fsub", "fed"); err != nil {
 		return err
 	}
 	err := world.StartDaemon(ctx, func(config map[string]any) {
+		config["operators"] = operators
 		for _, s := range config["sites"].([]any) {
-			if site := s.(map[string]any); site["name"] == "delta" {
+			site := s.(map[string]any)
+			site["prices"] = map[string]any{"cpu": 0.01} // the same, so that jobs go where they start soonest
+			if site["name"] == "delta" {
 				site["node_command"] = []string{"/usr/bin/env", scontrolAt + "=" + world.Bed.Dir() + ":delta", os.Args[0]}
 			}
 		}
@@ -78,7 +89,7 @@ func eachSite(t *testing.T, tell func(*story)) {
 					t.Error(err)
 				}
 				s.eventually("all nodes are up in the end", func() string {
-					for i := range 4 {
+					for i := range nodes {
 						if state, reason := s.shown(i + 1); strings.Contains(state, "DRAIN") || strings.Contains(state, "DOWN") {
 							return fmt.Sprintf("%s%d is %s: %s", site, i+1, state, reason)
 						}
@@ -238,10 +249,14 @@ func TestOurs(t *testing.T) {
 	eachSite(t, func(s *story) {
 		runs := s.submit("sleep 60")
 		on := s.until(runs, federation.Running).Nodes
-		s.drain("the fan is loud", 1, 2, 3, 4)
+		every := make([]int, nodes)
+		for i := range every {
+			every[i] = i + 1
+		}
+		s.drain("the fan is loud", every...)
 		waits := s.submit("true")
-		for i := range 4 {
-			s.wants(i+1, "drain:root:T-1 the fan is loud")
+		for _, i := range every {
+			s.wants(i, "drain:root:T-1 the fan is loud")
 		}
 		n := s.seen(1)
 		if n.Usable || n.Wanted == nil || len(n.History) < 1 {
@@ -254,9 +269,9 @@ func TestOurs(t *testing.T) {
 		if j := s.job(runs); j.State != federation.Running || j.Restarts != 0 || j.Nodes != on {
 			s.Errorf("the job that ran is %s on %s after %d restarts", j.State, j.Nodes, j.Restarts)
 		}
-		s.resume(1, 2, 3, 4)
-		for i := range 4 {
-			s.wants(i+1, "")
+		s.resume(every...)
+		for _, i := range every {
+			s.wants(i, "")
 		}
 		s.until(waits, federation.Completed)
 		s.client.Act(context.Background(), federation.RequestCancel, v1.ActRequest{Jobs: []v1.JobRef{{ID: runs}}})
@@ -271,12 +286,17 @@ func TestAdmins(t *testing.T) {
 		s.Cleanup(func() {
 			world.Bed.Output(context.Background(), s.site, "", "scontrol", "update", "nodename="+s.node(1), "state=undrain")
 		})
-		took := s.eventually("the admin's drain appears", func() string {
-			if n := s.seen(1); slices.Contains(n.State, "DRAIN") && n.Reason == "cooling water" {
+		drained := time.Now()
+		var n v1.Node
+		took := s.eventually("the site is looked at", func() string {
+			if n = s.seen(1); n.Seen.After(drained) {
 				return ""
 			}
 			return "not yet"
 		})
+		if !slices.Contains(n.State, "DRAIN") || n.Reason != "cooling water" {
+			s.Errorf("the first look after an admin's drain shows %v %q", n.State, n.Reason)
+		}
 		s.Logf("%s: an admin's drain appeared after %.1f s", s.site, took.Seconds())
 		if said := s.resume(1); !said[0].Left || !strings.Contains(said[0].Note, "cooling water") {
 			s.Errorf("our resume: %+v", said)
@@ -331,7 +351,7 @@ func TestKilledController(t *testing.T) {
 // which is told to end it instead, must have forgotten it first: there only with FSUB_FULL.
 func TestRequeue(t *testing.T) {
 	eachSite(t, func(s *story) {
-		if s.site != "gamma" && os.Getenv("FSUB_FULL") == "" {
+		if s.site != "gamma" && !full {
 			s.Skip("SKIPPED: takes three minutes: FSUB_FULL=1 runs it")
 		}
 		id := s.submit("sleep 20")
