@@ -103,7 +103,10 @@ func (d *topData) head(now time.Time) string {
 		text += fmt.Sprintf(" (%d silent)", silent)
 	}
 	text += fmt.Sprintf("  jobs: %d running, %d waiting  nodes out: %d", running, waiting, len(d.nodes))
-	if d.err != nil {
+	switch {
+	case d.err != nil && d.at.IsZero():
+		text = fmt.Sprintf("fed: no data: %v", d.err)
+	case d.err != nil:
 		text = fmt.Sprintf("fed: no data since %s: %v", ageText(now.Sub(d.at)), d.err)
 	}
 	return text
