@@ -101,7 +101,7 @@ func wants(t *testing.T, c *client.Client, name federation.SiteName, want string
 	t.Helper()
 	took := eventually(t, fmt.Sprintf("%s is %q", name, want), func() string {
 		if is := conditions(t, c, name); is != want {
-			return is
+			return fmt.Sprintf("it is %q", is)
 		}
 		return ""
 	})
@@ -283,6 +283,9 @@ func TestPartialOutages(t *testing.T) {
 	ctx := context.Background()
 	c := world.Daemon.Client()
 	defer c.Close()
+	if err := world.Bed.Up(ctx, []string{lost}, os.Stderr); err != nil { // it may have been lost before
+		t.Fatal(err)
+	}
 	runs := func(at string) {
 		t.Helper()
 		id := submit(t, "--fed-sites="+at, "--wrap", "true")
