@@ -126,7 +126,7 @@ func FateOf(state string, gpus, gpuUsed int64) Fate {
 
 // FoldName is a job's name with every run of digits as "#": names that count, as "sweep-0017" does, make one line of a report. Long names are cut.
 func FoldName(name string) string {
-	if strings.IndexAny(name, "0123456789") >= 0 {
+	if strings.ContainsAny(name, "0123456789") {
 		var b strings.Builder
 		digits := false
 		for _, r := range name {

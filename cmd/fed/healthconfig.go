@@ -21,6 +21,9 @@ type HealthConfig struct {
 	Off bool `yaml:"off,omitempty"`
 	// What is different of some rules, by their names: see fed health rules.
 	Rules map[string]HealthRule `yaml:"rules,omitempty"`
+	// A job that dies within its first minute, by an exit code or signal of its own, runs again on another node if others tell that its node is
+	// to blame. Without this key that holds for jobs of sbatch --requeue only: Slurm never runs such a job again.
+	RerunEarly bool `yaml:"rerun_early,omitempty"`
 	// Program, with its first arguments, that is run for each drain, held job and breaker that opens. It gets
 	// what fed health history --json prints of it on its standard input.
 	Notify []string `yaml:"notify,omitempty"`

@@ -119,7 +119,7 @@ func (s *seenLine) show(engine *health.Engine) ([]health.Finding, error) {
 		}
 		return found, nil
 	}
-	x := health.Ended{At: s.Time, Job: s.Job, User: s.User, Like: s.User + " " + s.Name, Site: site, Nodes: names,
+	x := health.Ended{At: s.Time, Job: s.Job, User: s.User, Like: s.User + " " + s.Name, Site: site, Nodes: names, Again: true,
 		End: health.End{State: s.State, Reason: s.Reason, Text: s.Text}}
 	if len(names) == 1 || s.State == federation.NodeFail {
 		x.Blame = names

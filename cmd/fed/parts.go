@@ -106,7 +106,8 @@ func (p *parts) newController() *controller.Controller {
 		stager = p.carrier
 	}
 	return controller.Open(controller.Config{
-		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), FairShare: p.shares, Quota: p.quota, Health: p.store, MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
+		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.rules(), RerunEarly: c.Health.RerunEarly, Notify: c.Health.notifier(p.log),
+		MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
 		Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})
 }

@@ -70,7 +70,7 @@ func TestTopKeys(t *testing.T) {
 	}
 	before := func(a, b string) bool {
 		text := d.frame(v, now)
-		return strings.Index(text, a) >= 0 && strings.Index(text, a) < strings.Index(text, b)
+		return strings.Contains(text, a) && strings.Index(text, a) < strings.Index(text, b)
 	}
 	if !before("30000005", "30000000") { // the oldest first
 		t.Errorf("by age:\n%s", d.frame(v, now))

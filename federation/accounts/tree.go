@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -171,12 +170,20 @@ func (t *Tree) FairTree() (*fairtree.Tree, map[Key]fairtree.ID) {
 	return f, ids
 }
 
-var nameForm = regexp.MustCompile(`^[a-z0-9_][a-z0-9._@+-]{0,127}$`)
+// wellFormed reports whether a name has 1 to 128 letters, digits and ._@+-, and begins with a letter, digit or underscore.
+func wellFormed(name string) bool {
+	if name == "" || len(name) > 128 || strings.ContainsRune(".@+-", rune(name[0])) {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("._@+-", r)
+	})
+}
 
 // Name is a name as Slurm keeps it: in lower case.
 func Name(kind Kind, name string) (string, error) {
 	name = strings.ToLower(name)
-	if !nameForm.MatchString(name) {
+	if !wellFormed(name) {
 		return "", fmt.Errorf("invalid name %q of a %s: want letters, digits, '.', '_', '@', '+' and '-'", name, kind)
 	}
 	return name, nil

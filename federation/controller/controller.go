@@ -45,6 +45,8 @@ type Config struct {
 	// Health keeps what the rules of health remember; nil: they forget it with the daemon. Rules are those rules; nil: the built-in ones.
 	Health federation.HealthStore
 	Rules  []health.Rule
+	// RerunEarly: what the rules say of early deaths holds for all jobs, not only for those of sbatch --requeue.
+	RerunEarly bool
 	// Notify is told of drains, held jobs and breakers, from the controller's goroutine; nil: nobody is.
 	Notify func(health.Finding)
 	// Inline runs every call to a site at once, inside the round that decided it, one after another. Simulations use it:

@@ -219,7 +219,7 @@ func (c *healthRules) attemptEnded(s *site, j *job, sj *federation.SiteJob) (hea
 
 // endOf is the end of a run on some nodes.
 func (c *healthRules) endOf(s *site, j *job, nodes string, end health.End) health.Ended {
-	x := health.Ended{At: c.now().UTC(), Job: j.ID, User: j.User, Like: kind(j), Site: s.Name, End: end, Once: j.Spec.Requeue != nil && !*j.Spec.Requeue}
+	x := health.Ended{At: c.now().UTC(), Job: j.ID, User: j.User, Like: kind(j), Site: s.Name, End: end, Once: j.Spec.Requeue != nil && !*j.Spec.Requeue, Again: c.cfg.RerunEarly || j.Spec.Requeue != nil && *j.Spec.Requeue}
 	x.Nodes, _ = hostlist.Expand(nodes)
 	if end.State == federation.Completed {
 		return x

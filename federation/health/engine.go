@@ -137,6 +137,7 @@ type Ended struct {
 	// Nodes are those that it ran on. Blame are those of them that may have failed it: the one, or those that are down.
 	Nodes, Blame []string
 	Once         bool // it is not to run again
+	Again        bool // it may run again even if it exited with a code of its own
 	End
 }
 
@@ -160,7 +161,7 @@ func (e *Engine) Ended(x Ended) (Verdict, []Finding) {
 	if class == federation.ClassPreempt || class == federation.ClassUser && !doubtful || len(x.Blame) == 0 || len(x.Blame) > 1 && class == federation.ClassUser {
 		return v, nil
 	}
-	if v.Class == federation.ClassUser {
+	if v.Class == federation.ClassUser && x.Again {
 		if why := e.doubts(&x); why != "" {
 			v = Verdict{Class: federation.ClassNode, Code: CodeEarly, Why: why}
 		}

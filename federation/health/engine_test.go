@@ -26,7 +26,7 @@ func nth(i int) federation.NodeID {
 
 // died is the early death of a job on a node with an exit code of 1.
 func died(at time.Time, job int, user, like string, on federation.NodeID) Ended {
-	return Ended{At: at, Job: federation.JobID(job), User: user, Like: like, Site: on.Site, Nodes: []string{on.Name}, Blame: []string{on.Name},
+	return Ended{At: at, Job: federation.JobID(job), User: user, Like: like, Site: on.Site, Nodes: []string{on.Name}, Blame: []string{on.Name}, Again: true,
 		End: End{State: federation.Failed, Exit: 1 << 8, Ran: time.Second}}
 }
 

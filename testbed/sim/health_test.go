@@ -53,7 +53,7 @@ func newClinic(t *testing.T, seed uint64, nodes int) *clinic {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.store.Close() })
-	c.cfg = controller.Config{Federation: "sim", Store: c.store, Health: c.store, Policy: place.DefaultPolicy(), Now: c.clock.Now, Inline: true, Timing: controller.Timing{Poll: 3 * time.Second, Observe: 10 * time.Second},
+	c.cfg = controller.Config{Federation: "sim", Store: c.store, Health: c.store, RerunEarly: true, Policy: place.DefaultPolicy(), Now: c.clock.Now, Inline: true, Timing: controller.Timing{Poll: 3 * time.Second, Observe: 10 * time.Second},
 		Sites: []controller.Site{{Name: "a", Driver: d, Prices: s.Prices}}, Notify: func(f health.Finding) { c.found = append(c.found, f) }}
 	c.boot()
 	return c

@@ -144,7 +144,7 @@ func TestLostSite(t *testing.T) {
 			for _, q := range other.Runs(uint32(id)) {
 				if r.Start.Before(q.End) && (r.End.IsZero() || q.Start.Before(r.End)) {
 					overlaps++
-					t.Log(fmt.Sprintf("job %d ran at b from %s to %s, and at a from %s to %s", id, r.Start.Format(time.TimeOnly), r.End.Format(time.TimeOnly), q.Start.Format(time.TimeOnly), q.End.Format(time.TimeOnly)))
+					t.Logf("job %d ran at b from %s to %s, and at a from %s to %s", id, r.Start.Format(time.TimeOnly), r.End.Format(time.TimeOnly), q.Start.Format(time.TimeOnly), q.End.Format(time.TimeOnly))
 				}
 			}
 		}
