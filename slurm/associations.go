@@ -59,6 +59,15 @@ func (d *Driver) associationsNow(ctx context.Context) (associations, error) {
 	return fresh, nil
 }
 
+// accountingAnswers asks slurmdbd for proof that it answers. The next look reads the associations anew if it does not.
+func (d *Driver) accountingAnswers(ctx context.Context) bool {
+	var a wire.WCKeysResponse
+	err := d.c.do(ctx, request{op: "tres", method: http.MethodGet, db: true, path: wire.PathDBTRES}, &a)
+	answers := err == nil && len(a.Errors) == 0 || errors.Is(err, errNoEndpoint)
+	d.c.noAccounting.Store(!answers)
+	return answers
+}
+
 func (d *Driver) readAssociations(ctx context.Context) (associations, error) {
 	var a wire.AssociationsResponse
 	r := request{op: "associations", method: http.MethodGet, db: true, path: wire.PathDBAssociations}

@@ -58,6 +58,13 @@ type asked[W, T any] struct {
 	finish func([]T) []T
 }
 
+// kept is what the last answer was read as; nil: there was none.
+func (l *list[W, T]) kept() []T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last.done
+}
+
 // get asks the site. What it returns is shared: nobody changes it. As long as nothing changes it is the same slice.
 func (l *list[W, T]) get(ctx context.Context, d *Driver, a asked[W, T]) ([]T, error) {
 	l.mu.Lock()

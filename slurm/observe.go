@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,6 +102,12 @@ func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 	g.Go(func() (err error) {
 		var a wire.PartitionsResponse
 		l.parts, err = d.lists.parts.get(ctx, d, asked[wire.Partition, federation.Partition]{into: &a, found: func() []wire.Partition { return a.Partitions }, read: d.partition})
+		if err != nil && ctx.Err() == nil && !errors.Is(err, federation.ErrDenied) {
+			// slurmrestd of 24.11 asks slurmdbd before it tells of partitions, and has no answer while that is down.
+			if old := d.lists.parts.kept(); len(old) > 0 && !d.accountingAnswers(ctx) {
+				l.parts, err = old, nil
+			}
+		}
 		return err
 	})
 	g.Go(func() (err error) {
