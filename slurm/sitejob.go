@@ -25,6 +25,14 @@ func state(l wire.Strings) federation.State {
 		return federation.Suspended
 	case base.Ended() && l.Has(wire.FlagCompleting):
 		return federation.Completing // its nodes are not free yet
+	case base == "" && l.Has(wire.FlagCompleting): // 22.05 says one word, a flag before the state
+		return federation.Completing
+	case base == "" && l.Has(wire.FlagConfiguring):
+		return federation.Configuring
+	case base == "" && l.Has(wire.FlagStopped):
+		return federation.Suspended
+	case base == federation.Pending && l.Has(wire.FlagCompleting): // requeued, and its last run is not over; only then the restart is counted
+		return federation.Completing
 	case base == "":
 		return federation.Pending // flags alone: between two states
 	}
