@@ -16,6 +16,9 @@ import (
 type Books struct {
 	// How far back the accounting of a site is read when it is read for the first time.
 	History time.Duration `yaml:"history,omitempty"`
+	// Read the accounting of Slurm sites too, so that jobs count that were submitted there. slurmrestd holds all jobs of an answer in memory, those that
+	// wait or run always among them: some MB for each with steps. So this is off at first, and not for sites with thousands of jobs at once.
+	Sites bool `yaml:"sites,omitempty"`
 }
 
 // newLedger keeps the ledger from charges and from the accounting of the sites that have one.
@@ -26,7 +29,11 @@ func newLedger(c *Config, sites []controller.Site, st *store.Store, log *slog.Lo
 		report[c.Sites[i].Name] = c.Sites[i].ReportCommand
 	}
 	for _, s := range sites {
-		all = append(all, ledger.Site{Name: s.Name, Accounts: federation.AbilitiesOf(s.Driver).Accounts, Prices: s.Prices, Users: s.Users, Report: report[s.Name]})
+		site := ledger.Site{Name: s.Name, Prices: s.Prices, Users: s.Users, Report: report[s.Name]}
+		if c.Books.Sites {
+			site.Accounts = federation.AbilitiesOf(s.Driver).Accounts
+		}
+		all = append(all, site)
 	}
 	return ledger.New(ledger.Config{Store: st, Books: st, Sites: all, Rented: newPoolBooks(sites, st, log), Logger: log, History: c.Books.History})
 }

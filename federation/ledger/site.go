@@ -30,7 +30,7 @@ type reader struct {
 }
 
 func newReader(s Site) *reader {
-	r := &reader{Site: s, names: map[string]string{}, prices: map[string]federation.Money{}, step: 24 * time.Hour, booked: map[ledger.ID]uint64{}}
+	r := &reader{Site: s, names: map[string]string{}, prices: map[string]federation.Money{}, step: firstStep, booked: map[ledger.ID]uint64{}}
 	for here, there := range s.Users {
 		if there.Name != "" {
 			r.names[there.Name] = here
@@ -46,9 +46,10 @@ const (
 	again      = 25 * time.Hour
 	againEvery = time.Hour
 
-	leastStep, mostStep = 5 * time.Minute, 7 * 24 * time.Hour
-	fewRuns, manyRuns   = 3000, 15_000 // in one answer: more or less time is asked for then
-	mostBooked          = 200_000
+	leastStep, firstStep, mostStep = 15 * time.Second, 5 * time.Minute, 24 * time.Hour
+	// slurmrestd holds a whole answer in memory, some MB for a run with its steps.
+	fewRuns, manyRuns = 300, 1000 // in one answer: more or less time is asked for then
+	mostBooked        = 200_000
 )
 
 func siteMark(name federation.SiteName) string { return "site/" + string(name) }
@@ -105,8 +106,7 @@ func (c *Collector) read(ctx context.Context, r *reader, from, until time.Time, 
 			if r.step = max(min(r.step, end.Sub(from))/2, leastStep); end.Sub(from) > leastStep && ctx.Err() == nil && r.step < end.Sub(from) {
 				continue // perhaps the answer was too long
 			}
-			r.step = 24 * time.Hour
-			return err
+			return err // the next time is tried with as little
 		}
 		switch {
 		case len(runs) > manyRuns:

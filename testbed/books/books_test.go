@@ -217,6 +217,7 @@ func TestBooksAgreeWithSites(t *testing.T) {
 		s.yesterday()
 	})
 	err := world.StartDaemon(t.Context(), func(config map[string]any) {
+		config["books"] = map[string]any{"sites": true}
 		for _, s := range config["sites"].([]any) {
 			site := s.(map[string]any)
 			site["report_command"] = []string{"/usr/bin/env", sreportAt + "=" + world.Bed.Dir() + ":" + fmt.Sprint(site["name"]), os.Args[0]}
