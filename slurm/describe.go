@@ -205,7 +205,7 @@ func describeFiles(d *wire.JobDesc, sp *sbatch.Spec, p *sbatch.Payload, restarts
 	d.WorkDir = sp.WorkDir
 	d.Environment = wire.Environment(p.Environment)
 	if restarts > 0 { // slurmctld sets it for its own requeues only
-		d.Environment = append(d.Environment[:len(d.Environment):len(d.Environment)], fmt.Sprintf("SLURM_RESTART_COUNT=%d", restarts))
+		d.Environment = append(d.Environment[:len(d.Environment):len(d.Environment)], fmt.Sprintf("SLURM_RESTART_COUNT=%d", restarts), fmt.Sprintf("FSUB_RESTARTS=%d", restarts))
 	}
 	if len(d.Environment) == 0 { // refused otherwise
 		d.Environment = wire.Environment{"SLURM_SUBMIT_DIR=" + sp.WorkDir}

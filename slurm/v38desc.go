@@ -138,7 +138,7 @@ func (d desc38) files(s *federation.Submission, old bool) {
 		environment2302(env, sp)
 	}
 	if s.Restarts > 0 {
-		env["SLURM_RESTART_COUNT"] = strconv.Itoa(s.Restarts)
+		env["SLURM_RESTART_COUNT"], env["FSUB_RESTARTS"] = strconv.Itoa(s.Restarts), strconv.Itoa(s.Restarts)
 	}
 	if len(env) == 0 { // refused otherwise
 		env["SLURM_SUBMIT_DIR"] = sp.WorkDir

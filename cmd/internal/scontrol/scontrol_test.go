@@ -77,6 +77,14 @@ func TestSiteArgs(t *testing.T) {
 	}
 }
 
+// TestSiteArgsOfRestarted: a job that the federation has submitted again counts its restarts there, not at the site.
+func TestSiteArgsOfRestarted(t *testing.T) {
+	env := []string{"SLURM_JOB_ID=77", "FSUB_RESTARTS=1"}
+	if got := siteArgs([]string{"requeue", "77"}, env, func() bool { return true }); got != nil {
+		t.Errorf("%q, want our own requeue", got)
+	}
+}
+
 // TestSiteArgsOfLastTask: a real array's last task has the array's number, which names the whole array.
 func TestSiteArgsOfLastTask(t *testing.T) {
 	env := []string{"SLURM_JOB_ID=70", "SLURM_ARRAY_JOB_ID=70", "SLURM_ARRAY_TASK_ID=3"}

@@ -74,6 +74,7 @@ func ownAtSite(id string, env []string) string {
 	job, fed := show.Env(env, "SLURM_JOB_ID"), show.Env(env, "FSUB_JOB_ID") // the latter where the site gives numbers of its own
 	array, task := show.Env(env, "SLURM_ARRAY_JOB_ID"), show.Env(env, "SLURM_ARRAY_TASK_ID")
 	switch {
+	case show.Env(env, "FSUB_RESTARTS") != "": // the site would count its restarts from one again
 	case array != "" && id == array+"_"+task:
 		if job == array { // the number of a real array's last task, but first of all the whole array's
 			return id
