@@ -19,7 +19,8 @@ sleep 300
 var requeueLine = regexp.MustCompile(`(?m)^.*DUE TO JOB REQUEUE \*\*\*\n`)
 
 // TestTaskRequeuesItself has a task requeue itself again and again, at each kind of site, submitted by sbatch and by ours: its number stays, its restarts
-// are counted, its log is appended to, and the other tasks run once. Package rented does the same on rented machines.
+// are counted, its log is appended to, and the other tasks run once. The runs before the last one are not compared: our sacct -D tells of attempts, and
+// leaves out runs of one attempt that its site has queued again by itself. Package rented does the same on rented machines.
 func TestTaskRequeuesItself(t *testing.T) {
 	world.Need(t)
 	times := 2
@@ -37,7 +38,6 @@ func TestTaskRequeuesItself(t *testing.T) {
 			pr.settle()
 			pr.same("output files", (*side).files)
 			pr.compareAccounting("at the end", []string{"-X", "-P", "-o", columns})
-			pr.compareAccounting("of all runs", []string{"-X", "-D", "-P", "-o", "jobid,state,nodelist,exitcode,restarts"})
 			for _, s := range pr.sides {
 				s.checkLog(t, times)
 			}
