@@ -31,8 +31,6 @@ func state(l wire.Strings) federation.State {
 		return federation.Configuring
 	case base == "" && l.Has(wire.FlagStopped):
 		return federation.Suspended
-	case base == federation.Pending && l.Has(wire.FlagCompleting): // requeued, and its last run is not over; only then the restart is counted
-		return federation.Completing
 	case base == "":
 		return federation.Pending // flags alone: between two states
 	}

@@ -17,7 +17,7 @@ func TestState(t *testing.T) {
 		{wire.Strings{"RUNNING"}, federation.Running},
 		{wire.Strings{"RUNNING", "CONFIGURING"}, federation.Configuring},
 		{wire.Strings{"COMPLETED", "COMPLETING"}, federation.Completing},
-		{wire.Strings{"PENDING", "COMPLETING"}, federation.Completing}, // requeued, but its nodes are not free
+		{wire.Strings{"PENDING", "COMPLETING"}, federation.Pending},
 		{wire.Strings{"COMPLETING"}, federation.Completing},
 		{wire.Strings{"CONFIGURING"}, federation.Configuring},
 		{wire.Strings{"STOPPED"}, federation.Suspended},
