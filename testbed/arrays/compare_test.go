@@ -45,6 +45,7 @@ var except = map[string]string{
 var ours = map[string]string{
 	"FSUB_JOB_ID":       "the federated number at a site that gives numbers of its own, for commands in the job",
 	"FSUB_ARRAY_JOB_ID": "the same of an array",
+	"FSUB_RESTARTS":     "how often the federation has submitted it again",
 	"PATH":              "our commands come first in a job",
 }
 

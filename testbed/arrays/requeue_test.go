@@ -16,7 +16,7 @@ if [ $((${SLURM_RESTART_COUNT:-0} %% 2)) = 0 ]; then scontrol requeue $SLURM_JOB
 sleep 300
 `
 
-var requeueLine = regexp.MustCompile(`(?m)^.*DUE TO JOB REQUEUE \*\*\*\n`)
+var requeueLine = regexp.MustCompile(`(?m)^.*CANCELLED AT .*\*\*\*\n`)
 
 // TestTaskRequeuesItself has a task requeue itself again and again, at each kind of site, submitted by sbatch and by ours: its number stays, its restarts
 // are counted, its log is appended to, and the other tasks run once. The runs before the last one are not compared: our sacct -D tells of attempts, and
@@ -37,7 +37,11 @@ func TestTaskRequeuesItself(t *testing.T) {
 			}
 			pr.settle()
 			pr.same("output files", (*side).files)
-			pr.compareAccounting("at the end", []string{"-X", "-P", "-o", columns})
+			known := columns
+			if site == "delta" { // 22.05 has no such column
+				known = strings.Replace(columns, ",restarts", "", 1)
+			}
+			pr.compareAccounting("at the end", []string{"-X", "-P", "-o", known})
 			for _, s := range pr.sides {
 				s.checkLog(t, times)
 			}
