@@ -38,13 +38,14 @@ func start(ctx context.Context) error {
 	return world.Daemon.AwaitSites(ctx)
 }
 
-// edit has jobs find our commands at every site, for a task requeues itself.
+// edit has jobs find our commands at every site, for a task requeues itself, and turns off what Slurm does not do: of
+// those that may be requeued, jobs that die early where others have died, too, run again elsewhere.
 func edit(config map[string]any) {
 	for _, s := range config["sites"].([]any) {
 		site := s.(map[string]any)
 		site["commands"], site["daemon"] = world.Bin, config["socket"]
 	}
-	config["min_job_age"] = minJobAge.String()
+	config["min_job_age"], config["max_requeue"] = minJobAge.String(), 0
 }
 
 // said is what a command printed, and its exit status.
