@@ -225,7 +225,7 @@ func (e *Engine) failedOn(x Ended, v Verdict) (found []Finding) {
 		id := federation.NodeID{Site: x.Site, Name: name}
 		other := slices.ContainsFunc(before, func(f JobFail) bool { return f.Node != id && isEarly(f.Code) })
 		guilty = guilty || other && isEarly(v.Code)
-		e.note(id, Fail{At: x.At, Job: x.Job, User: x.User, Like: x.Like, Code: v.Code, Ran: x.Ran, Guilty: other && isEarly(v.Code), Ended: !retried && !x.Once}, retried)
+		e.note(id, Fail{At: x.At, Job: x.Job, User: x.User, Like: x.Like, Code: v.Code, Ran: x.Ran, Guilty: other && isEarly(v.Code), Ended: !retried && !x.Once && x.Again}, retried)
 		if retried {
 			j := e.jobs[x.Job]
 			if j == nil {
