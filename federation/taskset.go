@@ -112,10 +112,10 @@ func (s *TaskSet) All() iter.Seq[int] {
 func (s *TaskSet) Format(limit int) string {
 	var b strings.Builder
 	switch {
-	case len(s.spans) == 1 && s.spans[0].step > 1:
+	case len(s.spans) == 1 && s.spans[0].step > 1 && s.spans[0].hi-s.spans[0].lo > 10:
 		r := s.spans[0]
 		b.WriteString(strconv.Itoa(r.lo) + "-" + strconv.Itoa(r.hi) + ":" + strconv.Itoa(r.step))
-	case len(s.spans) == 1, s.continuous():
+	case len(s.spans) == 1 && s.spans[0].step == 1, s.continuous():
 		for i := 0; i < len(s.spans); {
 			k := i
 			for k+1 < len(s.spans) && s.spans[k+1].lo == s.spans[k].hi+1 {
