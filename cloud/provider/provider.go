@@ -59,6 +59,7 @@ const (
 	Spot     Market = "spot"     // may be taken back
 	Reserved Market = "reserved" // a capacity reservation that is paid for anyhow
 	Block    Market = "block"    // a capacity block: reserved for a time, paid in advance
+	Flex     Market = "flex"     // queued until the cloud has it, and then for a bounded time: Google's flex-start
 )
 
 // Offering is one kind of machine in one zone and market, at a price.

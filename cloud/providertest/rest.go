@@ -22,8 +22,10 @@ func offeringsAreWhole(s *suite) {
 			s.Errorf("%s has %d GPUs of type %q", o.ID, o.GPUs, o.GPUType)
 		case o.Price < 0 || o.PriceFrom == "":
 			s.Errorf("%s costs %v, from %q", o.ID, o.Price, o.PriceFrom)
-		case o.Market != provider.OnDemand && o.Market != provider.Spot && o.Market != provider.Reserved && o.Market != provider.Block:
+		case o.Market != provider.OnDemand && o.Market != provider.Spot && o.Market != provider.Reserved && o.Market != provider.Block && o.Market != provider.Flex:
 			s.Errorf("%s is of market %q", o.ID, o.Market)
+		case o.Market == provider.Flex && o.Queue <= 0:
+			s.Errorf("%s is not queued", o.ID)
 		case o.Market == provider.Spot && o.Interrupts <= 0:
 			s.Errorf("%s is never taken back", o.ID)
 		case (o.Market == provider.Reserved || o.Market == provider.Block) && o.Reservation == "":

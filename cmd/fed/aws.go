@@ -81,7 +81,7 @@ type AWSConfig struct {
 
 func (a *AWSConfig) check() error {
 	for _, m := range a.Markets {
-		if !slices.Contains(markets, m) {
+		if !slices.Contains(markets, m) || m == string(provider.Flex) {
 			return fmt.Errorf("aws: invalid market %q: want on-demand, spot, reserved or block", m)
 		}
 	}

@@ -56,7 +56,7 @@ type PoolConfig struct {
 	Types []string `yaml:"types,omitempty"`
 	// Zones, of those that the site offers. All if not set.
 	Zones []string `yaml:"zones,omitempty"`
-	// Markets to rent in: on-demand, spot, reserved, block. All that the site offers if not set.
+	// Markets to rent in: on-demand, spot, reserved, block, flex. All that the site offers if not set.
 	Markets []string `yaml:"markets,omitempty"`
 	// Machines that are always kept.
 	Min int `yaml:"min,omitempty"`
@@ -83,12 +83,12 @@ type PoolConfig struct {
 	MPI string `yaml:"mpi,omitempty"`
 }
 
-var markets = []string{string(provider.OnDemand), string(provider.Spot), string(provider.Reserved), string(provider.Block)}
+var markets = []string{string(provider.OnDemand), string(provider.Spot), string(provider.Reserved), string(provider.Block), string(provider.Flex)}
 
 func (p *PoolConfig) check() error {
 	for _, m := range p.Markets {
 		if !slices.Contains(markets, m) {
-			return fmt.Errorf("invalid market %q: want on-demand, spot, reserved or block", m)
+			return fmt.Errorf("invalid market %q: want on-demand, spot, reserved, block or flex", m)
 		}
 	}
 	switch {
