@@ -24,6 +24,7 @@ var forbidden = []struct {
 	{"fsub/slurm/hostlist", "fsub/...", "hostlists are text"},
 	{"fsub/sbatch/...", "fsub/federation", "understanding a script needs no federation"},
 	{"fsub/topology", "fsub/federation", "trees and gangs know nothing of jobs"},
+	{"fsub/topology/torus", "fsub/...", "shapes of slices are arithmetic"},
 	{"fsub/accounting", "fsub/federation", "money is arithmetic"},
 	{"fsub/accounting/ledger", "fsub/federation", "money is arithmetic"},
 	{"fsub/accounting/report", "github.com/...", "charts are linked by one leaf package"},
