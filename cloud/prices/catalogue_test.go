@@ -1,0 +1,161 @@
+package prices
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/cloud/provider"
+	"fsub/federation"
+)
+
+// said is a Source that says what it is told to.
+type said struct {
+	list []Price
+	err  error
+	n    int
+}
+
+func (s *said) Name() string { return "a list" }
+
+func (s *said) Prices(context.Context) ([]Price, error) { s.n++; return s.list, s.err }
+
+func h100(market provider.Market, usd float64, at time.Time) Price {
+	return Price{Key: Key{Cloud: Azure, Type: "Standard_ND96isr_H100_v5", Region: "eastus", Market: market}, PerHour: federation.Dollars(usd), At: at, From: "a list"}
+}
+
+func open(t *testing.T, cfg Config) *Catalogue {
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestTables: each row has a price that can be true, a source and a date, and each shape is of a type that there is.
+func TestTables(t *testing.T) {
+	for k, p := range embedded() {
+		var onDemand federation.Dollars
+		if k.Market == provider.Spot {
+			k.Market = provider.OnDemand
+			onDemand = embedded()[k].PerHour
+		}
+		if why := Check(&p, onDemand, 0); why != "" {
+			t.Errorf("%+v: %s", p, why)
+		}
+		if !strings.Contains(p.From, "(") || p.At.Year() < 2024 {
+			t.Errorf("%+v: no source or date", p)
+		}
+	}
+	for key, s := range shapes() {
+		if key[0] != AWS && (s.Accelerator == "" || s.Count <= 0) {
+			t.Errorf("%v: %+v", key, s)
+		}
+	}
+	var none *Catalogue
+	for _, c := range []struct {
+		key  Key
+		want federation.Dollars
+	}{
+		{Key{Google, "a3-highgpu-8g", "us-central1", "us-central1-a", provider.OnDemand}, 88.49},
+		{Key{Google, TPU("v5p"), "us-east5", "us-east5-a", provider.Spot}, 2.415},
+		{Key{Azure, "Standard_ND96isr_H100_v5", "eastus", "", provider.OnDemand}, 98.32},
+	} {
+		if p, ok := none.Price(c.key); !ok || p.PerHour != c.want || p.Key != c.key || p.Bound || !p.Stale(time.Now()) {
+			t.Errorf("%+v: %+v", c.key, p)
+		}
+	}
+}
+
+// TestUnknown: what is not known is not known, and costs nothing never.
+func TestUnknown(t *testing.T) {
+	c := open(t, Config{})
+	if p, ok := c.Price(Key{Google, "a4-highgpu-8g", "us-central1", "", provider.OnDemand}); ok {
+		t.Errorf("a price from nowhere: %+v", p)
+	}
+	p, ok := c.Price(Key{Azure, "Standard_ND96isr_H100_v5", "eastus", "1", provider.Spot})
+	if !ok || p.PerHour != 98.32 || !p.Bound || !strings.HasPrefix(p.From, "on-demand price, the most it can be") {
+		t.Errorf("spot: %+v", p)
+	}
+}
+
+// TestRefuse: prices that cannot be true are refused, whatever list says them, and the last good one stays.
+func TestRefuse(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	s := &said{list: []Price{h100(provider.Spot, 30, now), h100(provider.OnDemand, 100, now)}}
+	file := filepath.Join(t.TempDir(), "prices.json")
+	c := open(t, Config{Sources: []Source{s}, File: file, Now: func() time.Time { return now }})
+	if _, err := c.Refresh(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	is := func(c *Catalogue, market provider.Market, want federation.Dollars, age string) {
+		t.Helper()
+		if p, ok := c.Price(h100(market, 0, now).Key); !ok || p.PerHour != want || p.Age(now) != age || p.From != "a list" {
+			t.Errorf("%+v, %s old", p, p.Age(now))
+		}
+	}
+	is(c, provider.OnDemand, 100, "0 min")
+	is(c, provider.Spot, 30, "0 min")
+	for _, bad := range []struct {
+		market provider.Market
+		usd    float64
+		why    string
+	}{
+		{provider.OnDemand, 0, "$0 is no price"}, {provider.OnDemand, 700, "$700 stands for"}, {provider.OnDemand, 1001, "tenfold"}, {provider.OnDemand, 9.9, "tenfold"},
+		{provider.Spot, 100.5, "where on-demand costs $100"}, {provider.Spot, 4.9, "less than 5 %"}, {provider.Spot, -1, "is no price"},
+	} {
+		now = now.Add(13 * time.Hour)
+		s.list = []Price{h100(bad.market, bad.usd, now)}
+		asked, err := c.Refresh(t.Context(), false)
+		if err != nil || len(asked) != 1 || asked[0].Prices != 0 || len(asked[0].Refused) != 1 || !strings.Contains(asked[0].Refused[0].Why, bad.why) {
+			t.Fatalf("%v at $%g: %+v, %v", bad.market, bad.usd, asked, err)
+		}
+	}
+	is(c, provider.OnDemand, 100, "3 d")
+	is(c, provider.Spot, 30, "3 d")
+	again := open(t, Config{Sources: []Source{s}, File: file, Now: func() time.Time { return now }})
+	is(again, provider.Spot, 30, "3 d")
+	if a := again.Asked(); len(a) != 1 || !a[0].At.Equal(now) {
+		t.Errorf("how the source answered is forgotten: %+v", a)
+	}
+}
+
+// TestRefreshFails: a list that does not answer changes nothing, and is not asked again and again.
+func TestRefreshFails(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	s := &said{err: errors.New("no route to host")}
+	c := open(t, Config{Sources: []Source{s}, Now: func() time.Time { return now }})
+	for range 3 {
+		_, _ = c.Refresh(t.Context(), false)
+	}
+	if s.n != 1 {
+		t.Errorf("asked %d times within the interval", s.n)
+	}
+	if asked, err := c.Refresh(t.Context(), true); err == nil || asked[0].Err == "" || !asked[0].At.IsZero() || s.n != 2 {
+		t.Errorf("%+v, %v", asked, err)
+	}
+	if p, ok := c.Price(h100(provider.OnDemand, 0, now).Key); !ok || !strings.HasPrefix(p.From, "table of 2026-06-18 (") || !p.Stale(now) {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestBadFile: a file that cannot be read is set aside.
+func TestBadFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "prices.json")
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := open(t, Config{File: file})
+	if _, err := os.Stat(file + ".bad"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Refresh(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+}
