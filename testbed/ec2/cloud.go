@@ -106,8 +106,8 @@ func (c *Cloud) Close() error {
 	var err error
 	for _, in := range c.order {
 		if in.machine != nil {
-			in.machine.end(0)
-			in.machine.remove()
+			in.machine.End(0)
+			in.machine.Remove()
 		}
 	}
 	if c.made {

@@ -1,11 +1,11 @@
 package ec2
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"fsub/testbed/ec2/model"
+	"fsub/testbed/machines"
 )
 
 // The states of instances.
@@ -31,7 +31,8 @@ type instance struct {
 	history     []stage // oldest first, never empty
 	code, why   string  // StateReason
 	transition  string  // StateTransitionReason
-	machine     *machine
+	machine     *machines.Machine
+	dir         string // of the machine, as long as there is one
 	neverBoots  bool
 	notice      time.Time // when a spot instance is to end; zero: no notice
 	recommended time.Time // to rebalance
@@ -89,19 +90,26 @@ func (c *Cloud) boot(in *instance) {
 		c.cfg.Log.Error("make the instance's directory", "instance", in.id, "err", err)
 		return
 	}
-	m := newMachine(machineSpec{
+	m := machines.New(machines.Spec{
 		ID: in.id, Dir: dir, Addr: in.addr, Host: hostName(in.addr), UserData: in.launch.userData,
-		Metadata: c.Metadata(in.id), PowerOff: func(args []string) { c.ordered(in, args) }, Closed: c.stop.Done(),
+		Metadata: c.Metadata(in.id), Env: environ(in.id), PowerOff: func(args []string) { c.ordered(in, args) }, Closed: c.stop.Done(),
 	})
-	in.machine = m
+	in.machine, in.dir = m, dir
 	c.work.Go(func() {
-		if err := m.start(); err != nil {
+		if err := m.Start(); err != nil {
 			c.cfg.Log.Error("start the instance", "instance", in.id, "err", err)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.end(in, "Server.InternalError", "Internal error on launch", "")
 		}
 	})
+}
+
+// environ is what an instance finds in its environment, as the SDKs know it.
+func environ(id string) func(string) []string {
+	return func(metadata string) []string {
+		return []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT=http://" + metadata, "FSUB_EC2_INSTANCE=" + id}
+	}
 }
 
 // end takes an instance down as a shutdown does: its processes get SIGTERM and, after the grace, SIGKILL. The lock is held.
@@ -126,11 +134,11 @@ func (c *Cloud) stopMachine(in *instance, grace time.Duration, then func()) {
 		return
 	}
 	c.work.Go(func() {
-		m.end(grace)
+		m.End(grace)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		in.machine = nil
-		m.remove()
+		m.Remove()
 		if !c.closed {
 			then()
 		}
@@ -162,7 +170,7 @@ func (c *Cloud) ordered(in *instance, args []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	in.powerOff++
-	delay, cancel, reboot := parseShutdown(args)
+	delay, cancel, reboot := machines.ParseShutdown(args)
 	if cancel || c.closed {
 		return
 	}
@@ -188,31 +196,6 @@ func (c *Cloud) ordered(in *instance, args []string) {
 	} else {
 		c.later(delay, act)
 	}
-}
-
-// parseShutdown understands the words of shutdown(8): "-c", "-r", "now", "+N" minutes. The command's name comes first.
-func parseShutdown(args []string) (delay time.Duration, cancel, reboot bool) {
-	for i, a := range args {
-		var minutes int
-		switch {
-		case i == 0:
-			reboot = a == "reboot"
-			if a == "shutdown" {
-				delay = time.Minute // its default
-			}
-		case a == "-c":
-			cancel = true
-		case a == "-r" || a == "--reboot":
-			reboot = true
-		case a == "now":
-			delay = 0
-		case strings.HasPrefix(a, "+"):
-			if _, err := fmt.Sscanf(a, "+%d", &minutes); err == nil {
-				delay = time.Duration(minutes) * time.Minute
-			}
-		}
-	}
-	return delay, cancel, reboot
 }
 
 func hostName(addr string) string { return "ip-" + strings.ReplaceAll(addr, ".", "-") }

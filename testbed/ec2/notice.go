@@ -72,7 +72,7 @@ func (c *Cloud) Instances() []Instance {
 			i.Group = l.group.name
 		}
 		if in.machine != nil {
-			i.Dir = in.machine.spec.Dir
+			i.Dir = in.dir
 		}
 		if i.State == terminated {
 			i.Ended = in.history[len(in.history)-1].at

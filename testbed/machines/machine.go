@@ -1,4 +1,4 @@
-package ec2
+package machines
 
 import (
 	"bytes"
@@ -16,34 +16,35 @@ import (
 	"time"
 )
 
-// machineSpec is what a machine is started with.
-type machineSpec struct {
+// Spec is what a machine is started with.
+type Spec struct {
 	ID, Dir, Addr, Host string
 	UserData            []byte
 	Metadata            http.Handler
-	PowerOff            func(args []string) // the machine's own shutdown command was called: its name and arguments
-	Closed              <-chan struct{}     // the cloud is closed: no more grace
+	Env                 func(metadata string) []string // what it finds in its environment, given its metadata service's address
+	PowerOff            func(args []string)            // the machine's own shutdown command was called: its name and arguments
+	Closed              <-chan struct{}                // the cloud is closed: no more grace
 }
 
-// machine is the processes of an instance, its metadata service, and its power switch.
-type machine struct {
-	spec   machineSpec
+// Machine is the processes of an instance, its metadata service, and its power switch.
+type Machine struct {
+	spec   Spec
 	server *http.Server
 	power  *os.File // a FIFO: the shutdown command writes its name and arguments
 	init   *exec.Cmd
 	done   chan struct{} // closed once init has ended
 	ending atomic.Bool
-	ready  chan struct{} // closed once start has returned
+	ready  chan struct{} // closed once Start has returned
 }
 
-// newMachine is a machine to be started.
-func newMachine(spec machineSpec) *machine {
-	return &machine{spec: spec, done: make(chan struct{}), ready: make(chan struct{})}
+// New is a machine to be started.
+func New(spec Spec) *Machine {
+	return &Machine{spec: spec, done: make(chan struct{}), ready: make(chan struct{})}
 }
 
-// start runs the user data as a new machine's first boot does. Machines have mount, UTS and PID namespaces of their own, which take root to make and
+// Start runs the user data as a new machine's first boot does. Machines have mount, UTS and PID namespaces of their own, which take root to make and
 // without which nothing is run: no boot script may switch off, or rename, the machine below. One whose start failed can be ended as well.
-func (m *machine) start() error {
+func (m *Machine) Start() error {
 	defer close(m.ready)
 	if err := m.furnish(); err != nil {
 		return err
@@ -55,10 +56,8 @@ func (m *machine) start() error {
 	defer log.Close()
 	m.init = exec.Command("/bin/sh", m.path("init"))
 	m.init.Dir, m.init.Stdout, m.init.Stderr = m.path("root"), log, log
-	m.init.Env = []string{
-		"PATH=" + m.path("bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + m.path("root"), "LANG=C.UTF-8",
-		"AWS_EC2_METADATA_SERVICE_ENDPOINT=http://" + m.server.Addr, "FSUB_POWEROFF=" + m.path("bin/poweroff"), "FSUB_EC2_INSTANCE=" + m.spec.ID,
-	}
+	m.init.Env = append(m.spec.Env(m.server.Addr),
+		"PATH="+m.path("bin")+":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME="+m.path("root"), "LANG=C.UTF-8", "FSUB_POWEROFF="+m.path("bin/poweroff"))
 	m.init.SysProcAttr = &syscall.SysProcAttr{
 		Setsid: true, Pdeathsig: syscall.SIGKILL, // a stand-in that is killed takes its machines with it
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC,
@@ -72,23 +71,23 @@ func (m *machine) start() error {
 }
 
 // setUp waits until the machine is about to run its user data.
-func (m *machine) setUp() error {
+func (m *Machine) setUp() error {
 	for {
 		if _, err := os.Stat(m.path("up")); err == nil {
 			return nil
 		}
 		select {
 		case <-m.done:
-			return fmt.Errorf("the machine did not come up: %s", m.console())
+			return fmt.Errorf("the machine did not come up: %s", m.Console())
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
 }
 
-func (m *machine) path(name string) string { return filepath.Join(m.spec.Dir, name) }
+func (m *Machine) path(name string) string { return filepath.Join(m.spec.Dir, name) }
 
 // furnish makes the machine's directory and starts its services.
-func (m *machine) furnish() error {
+func (m *Machine) furnish() error {
 	for _, dir := range []string{"bin", "root"} {
 		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
 			return err
@@ -145,7 +144,7 @@ func unpack(data []byte) (string, error) {
 }
 
 // watch follows the first process. One that ends by itself was hit by reboot(2): the machine is off.
-func (m *machine) watch() {
+func (m *Machine) watch() {
 	m.init.Wait()
 	close(m.done)
 	if _, err := os.Stat(m.path("up")); err == nil && !m.ending.Load() {
@@ -153,8 +152,8 @@ func (m *machine) watch() {
 	}
 }
 
-// end ends all processes of the machine: SIGTERM, then after the grace SIGKILL. It returns when they are gone, and may be called twice.
-func (m *machine) end(grace time.Duration) {
+// End ends all processes of the machine: SIGTERM, then after the grace SIGKILL. It returns when they are gone, and may be called twice.
+func (m *Machine) End(grace time.Duration) {
 	<-m.ready
 	m.ending.Store(true)
 	if m.init != nil {
@@ -169,7 +168,7 @@ func (m *machine) end(grace time.Duration) {
 }
 
 // endNamespace: the first process passes SIGTERM on and ends when it is alone; with it the kernel kills all others.
-func (m *machine) endNamespace(grace time.Duration) {
+func (m *Machine) endNamespace(grace time.Duration) {
 	if grace > 0 {
 		m.init.Process.Signal(syscall.SIGTERM)
 		select {
@@ -182,8 +181,8 @@ func (m *machine) endNamespace(grace time.Duration) {
 	<-m.done
 }
 
-// console returns the end of what the machine's first processes have printed.
-func (m *machine) console() string {
+// Console returns the end of what the machine's first processes have printed.
+func (m *Machine) Console() string {
 	text, err := os.ReadFile(m.path("console.log"))
 	if err != nil {
 		return ""
@@ -191,11 +190,11 @@ func (m *machine) console() string {
 	return string(text[max(0, len(text)-64<<10):])
 }
 
-// remove takes the machine's directory away.
-func (m *machine) remove() { os.RemoveAll(m.spec.Dir) }
+// Remove takes the machine's directory away.
+func (m *Machine) Remove() { os.RemoveAll(m.spec.Dir) }
 
 // openPower makes the power switch and listens to it.
-func (m *machine) openPower() error {
+func (m *Machine) openPower() error {
 	if err := syscall.Mkfifo(m.path("power"), 0o600); err != nil {
 		return fmt.Errorf("make the power switch: %w", err)
 	}

@@ -1,9 +1,9 @@
-package ec2
+package machines
 
 import "strings"
 
 // initScript is the first process of a machine.
-func (m *machine) initScript() string {
+func (m *Machine) initScript() string {
 	return strings.NewReplacer("@DIR@", m.spec.Dir, "@HOST@", m.spec.Host, "@ADDR@", m.spec.Addr).Replace(namespaceInit)
 }
 
@@ -41,7 +41,7 @@ while set -- /proc/[0-9]*; [ $# -gt 1 ]; do sleep 0.02; done
 
 // stub stands where a command is that would switch the real machine off: it turns the instance's power switch instead. It goes by the name that it is called by,
 // since most of these commands are links to one.
-func (m *machine) stub() string {
+func (m *Machine) stub() string {
 	const text = `#!/bin/sh
 # Ends the instance, not the machine that it runs on.
 name=${0##*/}
