@@ -24,9 +24,9 @@ func TestCloudsHaveNetsOfTheirOwn(t *testing.T) {
 	for range 20 {
 		c := New(Config{Process: true})
 		defer c.Close()
-		if seen[c.net] {
-			t.Fatalf("two clouds have 127.%d", c.net)
+		if seen[c.Net()] {
+			t.Fatalf("two clouds have 127.%d", c.Net())
 		}
-		seen[c.net] = true
+		seen[c.Net()] = true
 	}
 }

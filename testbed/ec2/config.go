@@ -1,11 +1,11 @@
 package ec2
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"log/slog"
 	"strings"
 	"time"
+
+	"fsub/testbed/machines"
 )
 
 // Config says what cloud to make. The zero value is a good one.
@@ -45,8 +45,8 @@ func (cfg *Config) defaults() {
 	if cfg.Zones == nil {
 		cfg.Zones = []string{cfg.Region + "a", cfg.Region + "b", cfg.Region + "c"}
 	}
-	str(&cfg.AccessKey, "AKIA"+strings.ToUpper(randomHex(16)))
-	str(&cfg.SecretKey, randomHex(40))
+	str(&cfg.AccessKey, "AKIA"+strings.ToUpper(machines.RandomHex(16)))
+	str(&cfg.SecretKey, machines.RandomHex(40))
 	if cfg.Types == nil {
 		cfg.Types = Types()
 	}
@@ -62,9 +62,6 @@ func (cfg *Config) defaults() {
 	dur(&cfg.Gone, time.Minute)
 	dur(&cfg.Lead, 2*time.Second)
 	dur(&cfg.Latency, 5*time.Millisecond)
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
 }
 
 func str(s *string, value string) {
@@ -77,11 +74,4 @@ func dur(d *time.Duration, value time.Duration) {
 	if *d == 0 {
 		*d = value
 	}
-}
-
-// randomHex returns n random hexadecimal digits.
-func randomHex(n int) string {
-	b := make([]byte, (n+1)/2)
-	rand.Read(b) // never fails
-	return hex.EncodeToString(b)[:n]
 }

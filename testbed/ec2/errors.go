@@ -60,3 +60,13 @@ func errorXML(e *apiError, request string) []byte {
 	return fmt.Appendf(nil, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+
 		`<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors><RequestID>%s</RequestID></Response>`, e.Code, text.String(), request)
 }
+
+// refusal is the error of a call that a test has refused.
+func refusal(f *Fault) error {
+	e := &apiError{f.Status, f.Code, f.Text}
+	if e.Status == 0 {
+		e.Status = statusOf(f.Code)
+	}
+	str(&e.Text, textOf(f.Code))
+	return e
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fsub/testbed/ec2/model"
+	"fsub/testbed/machines"
 )
 
 // choice is one override of a fleet: a launch that it may make.
@@ -50,7 +51,7 @@ func (c *Cloud) createFleet(args model.Doc) (model.Doc, error) {
 		return nil, err
 	}
 	answer := c.fill(choices, options, target.Int("TotalTargetCapacity"), market)
-	answer["FleetId"] = "fleet-" + newRequestID()
+	answer["FleetId"] = "fleet-" + machines.UUID()
 	c.remember("CreateFleet", args, func() (model.Doc, error) { return answer, nil })
 	return answer, nil
 }

@@ -32,11 +32,9 @@ type instance struct {
 	code, why   string  // StateReason
 	transition  string  // StateTransitionReason
 	machine     *machines.Machine
-	dir         string // of the machine, as long as there is one
 	neverBoots  bool
 	notice      time.Time // when a spot instance is to end; zero: no notice
 	recommended time.Time // to rebalance
-	powerOff    int       // counts orders to power off, so that an older one knows that it was taken back
 }
 
 // stage is a state since a time.
@@ -66,9 +64,9 @@ func (in *instance) become(state string) {
 
 // start takes a new instance through its boot. The lock is held.
 func (c *Cloud) start(in *instance, dies bool) {
-	boot := c.faults.boot(in.launch.typ.Name, in.launch.zone, in.launch.market)
+	boot := c.BootOf(in.launch.pool())
 	in.neverBoots = boot.Never
-	c.later(c.cfg.Pending+boot.Delay, func() {
+	c.Later(c.cfg.Pending+boot.Delay, func() {
 		switch {
 		case in.state() != pending:
 		case dies:
@@ -85,24 +83,10 @@ func (c *Cloud) boot(in *instance) {
 	if !c.cfg.Process || in.neverBoots {
 		return
 	}
-	dir, err := c.dir(in.id)
-	if err != nil {
-		c.cfg.Log.Error("make the instance's directory", "instance", in.id, "err", err)
-		return
-	}
-	m := machines.New(machines.Spec{
-		ID: in.id, Dir: dir, Addr: in.addr, Host: hostName(in.addr), UserData: in.launch.userData,
-		Metadata: c.Metadata(in.id), Env: environ(in.id), PowerOff: func(args []string) { c.ordered(in, args) }, Closed: c.stop.Done(),
-	})
-	in.machine, in.dir = m, dir
-	c.work.Go(func() {
-		if err := m.Start(); err != nil {
-			c.cfg.Log.Error("start the instance", "instance", in.id, "err", err)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.end(in, "Server.InternalError", "Internal error on launch", "")
-		}
-	})
+	in.machine = c.Boot(machines.Spec{
+		ID: in.id, Addr: in.addr, Host: hostName(in.addr), UserData: in.launch.userData, Metadata: c.Metadata(in.id), Env: environ(in.id),
+		PowerOff: func(reboot bool) { c.powerOff(in, reboot) },
+	}, func() { c.end(in, "Server.InternalError", "Internal error on launch", "") })
 }
 
 // environ is what an instance finds in its environment, as the SDKs know it.
@@ -130,18 +114,12 @@ func (c *Cloud) endWithin(in *instance, grace time.Duration, code, why, transiti
 func (c *Cloud) stopMachine(in *instance, grace time.Duration, then func()) {
 	m := in.machine
 	if m == nil {
-		c.later(c.cfg.Ending, then)
+		c.Later(c.cfg.Ending, then)
 		return
 	}
-	c.work.Go(func() {
-		m.End(grace)
-		c.mu.Lock()
-		defer c.mu.Unlock()
+	c.Stop(m, grace, func() {
 		in.machine = nil
-		m.Remove()
-		if !c.closed {
-			then()
-		}
+		then()
 	})
 }
 
@@ -152,7 +130,7 @@ func (c *Cloud) finish(in *instance, code, why string) {
 	}
 	in.become(terminated)
 	in.code, in.why = code, code+": "+why
-	c.later(c.cfg.Gone, func() { c.forget(in) })
+	c.Later(c.cfg.Gone, func() { c.forget(in) })
 }
 
 func (c *Cloud) forget(in *instance) {
@@ -165,36 +143,21 @@ func (c *Cloud) forget(in *instance) {
 	}
 }
 
-// ordered does what the instance's own shutdown, poweroff, halt or reboot command was called with.
-func (c *Cloud) ordered(in *instance, args []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	in.powerOff++
-	delay, cancel, reboot := machines.ParseShutdown(args)
-	if cancel || c.closed {
+// powerOff does what the instance's own shutdown command has ordered. The lock is held.
+func (c *Cloud) powerOff(in *instance, reboot bool) {
+	if !in.alive() {
 		return
 	}
-	order := in.powerOff
-	act := func() {
-		if in.powerOff != order || !in.alive() {
-			return
-		}
-		why := "Instance initiated shutdown"
-		switch {
-		case reboot: // user data runs once in an instance's life: it stays, idle
-			c.stopMachine(in, c.cfg.Grace, func() {})
-		case in.launch.shutdown == "terminate" || in.launch.market == spot:
-			c.end(in, "Client.InstanceInitiatedShutdown", why, "")
-		default:
-			c.stopMachine(in, c.cfg.Grace, func() {})
-			in.become(stopped)
-			in.code, in.why = "Client.InstanceInitiatedShutdown", "Client.InstanceInitiatedShutdown: "+why
-		}
-	}
-	if delay == 0 {
-		act()
-	} else {
-		c.later(delay, act)
+	why := "Instance initiated shutdown"
+	switch {
+	case reboot: // user data runs once in an instance's life: it stays, idle
+		c.stopMachine(in, c.cfg.Grace, func() {})
+	case in.launch.shutdown == "terminate" || in.launch.market == spot:
+		c.end(in, "Client.InstanceInitiatedShutdown", why, "")
+	default:
+		c.stopMachine(in, c.cfg.Grace, func() {})
+		in.become(stopped)
+		in.code, in.why = "Client.InstanceInitiatedShutdown", "Client.InstanceInitiatedShutdown: "+why
 	}
 }
 

@@ -181,7 +181,7 @@ func (c *Cloud) available(l *launch, zone string) (int, error) {
 			return 0, refuse("SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %.4f.", price, now)
 		}
 	}
-	if quota, ok := c.faults.quota[l.market]; ok {
+	if quota, ok := c.Quota(l.market); ok {
 		if n = min(n, (quota-c.usedCPUs(l.market))/l.typ.CPUs); n < least {
 			return 0, quotaError(l.market, quota)
 		}
@@ -200,21 +200,16 @@ func (c *Cloud) available(l *launch, zone string) (int, error) {
 
 // inStock is how many more instances of these there are.
 func (c *Cloud) inStock(typ, zone, market string) int {
-	n := math.MaxInt
-	for _, rule := range c.faults.stock {
-		if !rule.pool.match(typ, zone, market) {
-			continue
-		}
-		used := 0
+	return c.InStock(Pool{Type: typ, Zone: zone, Market: market}, func(yield func(Pool) bool) {
 		for _, in := range c.order {
-			if l := in.launch; in.alive() && l.reservation == nil && rule.pool.match(l.typ.Name, l.zone, l.market) {
-				used++
+			if in.alive() && in.launch.reservation == nil && !yield(in.launch.pool()) {
+				return
 			}
 		}
-		n = min(n, max(0, rule.n-used))
-	}
-	return n
+	})
 }
+
+func (l *launch) pool() Pool { return Pool{Type: l.typ.Name, Zone: l.zone, Market: l.market} }
 
 func (c *Cloud) usedCPUs(market string) int {
 	n := 0
@@ -247,7 +242,7 @@ func (c *Cloud) make(l *launch) []*instance {
 	var out []*instance
 	for i := range l.count {
 		c.seq++
-		in := &instance{id: newID("i"), seq: c.seq, launch: l, index: i, addr: c.address(c.seq), launched: time.Now().UTC(), tags: clone(l.tags)}
+		in := &instance{id: newID("i"), seq: c.seq, launch: l, index: i, addr: c.Address(c.seq), launched: time.Now().UTC(), tags: clone(l.tags)}
 		in.become(pending)
 		c.instances[in.id] = in
 		c.order = append(c.order, in)
@@ -262,13 +257,8 @@ func (c *Cloud) begins(made []*instance) {
 		return
 	}
 	l := made[0].launch
-	die := int(math.Ceil(c.faults.boot(l.typ.Name, l.zone, l.market).Die * float64(len(made))))
+	die := int(math.Ceil(c.BootOf(l.pool()).Die * float64(len(made))))
 	for i, in := range made {
 		c.start(in, i >= len(made)-die)
 	}
-}
-
-// address is the loopback address of the n-th instance.
-func (c *Cloud) address(n int) string {
-	return "127." + itoa(int(c.net)) + "." + itoa(n/250%250+1) + "." + itoa(n%250+1)
 }

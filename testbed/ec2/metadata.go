@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"fsub/testbed/machines"
 )
 
 const (
@@ -30,7 +30,7 @@ func (c *Cloud) Metadata(id string) http.Handler {
 }
 
 func (m *metadataService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m.cloud.mu.Lock()
+	m.cloud.Mu.Lock()
 	in := m.cloud.instances[m.id]
 	var files map[string]string
 	endpoint, tokens := "", ""
@@ -39,7 +39,7 @@ func (m *metadataService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o := m.cloud.metadataOptions(in.launch)
 		endpoint, tokens = o.Str("HttpEndpoint"), o.Str("HttpTokens")
 	}
-	m.cloud.mu.Unlock()
+	m.cloud.Mu.Unlock()
 	switch {
 	case endpoint != "enabled":
 		http.Error(w, "403 - Forbidden", http.StatusForbidden)
@@ -50,7 +50,7 @@ func (m *metadataService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !m.admits(r.Header.Get(tokenHeader), tokens):
 		http.Error(w, "401 - Unauthorized", http.StatusUnauthorized)
 	default:
-		serveFile(w, r, files)
+		machines.ServeFile(w, r, files)
 	}
 }
 
@@ -64,7 +64,7 @@ func (m *metadataService) serveToken(w http.ResponseWriter, r *http.Request) {
 	case err != nil || seconds < 1 || seconds > 21600:
 		http.Error(w, "400 - Bad Request", http.StatusBadRequest)
 	default:
-		token := randomHex(56)
+		token := machines.RandomHex(56)
 		m.mu.Lock()
 		m.token[token] = time.Now().Add(time.Duration(seconds) * time.Second)
 		m.mu.Unlock()
@@ -77,32 +77,6 @@ func (m *metadataService) admits(token, mode string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return token == "" && mode == "optional" || time.Now().Before(m.token[token])
-}
-
-// serveFile answers with a value, or with the names below a path.
-func serveFile(w http.ResponseWriter, r *http.Request, files map[string]string) {
-	path := strings.Trim(r.URL.Path, "/")
-	if value, ok := files[path]; ok {
-		w.Header().Set("Content-Type", "text/plain")
-		fmt.Fprint(w, value)
-		return
-	}
-	var names []string
-	for file := range files {
-		if rest, below := strings.CutPrefix(file, path+"/"); below {
-			name, _, deeper := strings.Cut(rest, "/")
-			if deeper {
-				name += "/"
-			}
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		http.Error(w, "404 - Not Found", http.StatusNotFound)
-		return
-	}
-	slices.Sort(names)
-	fmt.Fprint(w, strings.Join(slices.Compact(names), "\n"))
 }
 
 // metadataFiles is all that an instance can read of itself. The lock is held.

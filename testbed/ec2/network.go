@@ -113,7 +113,7 @@ func checkInterfaces(l *launch, interfaces []model.Doc) error {
 func (c *Cloud) describeSubnets(args model.Doc) (model.Doc, error) {
 	var rows []row
 	for i, z := range c.cfg.Zones {
-		id, cidr := c.subnetID(z), "127."+itoa(int(c.net))+"."+itoa(16*i)+".0/20"
+		id, cidr := c.subnetID(z), "127."+itoa(int(c.Net()))+"."+itoa(16*i)+".0/20"
 		if c.tags[id] == nil {
 			c.tags[id] = map[string]string{}
 		}

@@ -12,7 +12,7 @@ func (c *Cloud) SpotNotice(id string, lead time.Duration) error {
 	return c.with(id, func(in *instance) {
 		dur(&lead, c.cfg.Lead)
 		in.notice = time.Now().Add(lead)
-		c.later(lead, func() { c.end(in, spotReclaimed, "Spot instance termination", "Server.SpotInstanceTermination") })
+		c.Later(lead, func() { c.end(in, spotReclaimed, "Spot instance termination", "Server.SpotInstanceTermination") })
 	})
 }
 
@@ -34,10 +34,10 @@ func (c *Cloud) Kill(id string) error {
 
 // with does fn to an instance that is alive.
 func (c *Cloud) with(id string, fn func(*instance)) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
 	in := c.instances[id]
-	if in == nil || !in.alive() || c.closed {
+	if in == nil || !in.alive() || c.Closed() {
 		return fmt.Errorf("there is no live instance %s", id)
 	}
 	fn(in)
@@ -61,8 +61,8 @@ type Instance struct {
 
 // Instances returns all instances that the cloud still shows, oldest first.
 func (c *Cloud) Instances() []Instance {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
 	var out []Instance
 	for _, in := range c.order {
 		l := in.launch
@@ -72,7 +72,7 @@ func (c *Cloud) Instances() []Instance {
 			i.Group = l.group.name
 		}
 		if in.machine != nil {
-			i.Dir = in.dir
+			i.Dir = in.machine.Dir()
 		}
 		if i.State == terminated {
 			i.Ended = in.history[len(in.history)-1].at

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fsub/testbed/machines"
 )
 
 // productsRequest is what pricing:GetProducts is asked, and productsAnswer what it says: JSON 1.1, the price list's entries as JSON texts within it.
@@ -30,14 +32,12 @@ type productsAnswer struct {
 // servePricing answers the pricing API, which is another service with another protocol at another host; here it shares the address.
 func (c *Cloud) servePricing(w http.ResponseWriter, r *http.Request, body []byte, target string) {
 	action := "pricing:" + target[strings.LastIndex(target, ".")+1:]
-	fault := c.begin(r, action, url.Values{"Body": {string(body)}})
-	fault.cut(r, c.stop.Done())
+	fault := c.Begin(r, action, url.Values{"Body": {string(body)}})
+	fault.Cut(r, c.Done())
 	answer, refused := c.price(r, body, action, target, fault)
-	if fault != nil && fault.Kind == LoseReply {
-		panic(http.ErrAbortHandler)
-	}
+	fault.CutReply()
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-	w.Header().Set("X-Amzn-Requestid", newRequestID())
+	w.Header().Set("X-Amzn-Requestid", machines.UUID())
 	if refused != nil {
 		w.WriteHeader(refused.Status)
 		answer = map[string]string{"__type": refused.Code, "message": refused.Text}
@@ -46,8 +46,8 @@ func (c *Cloud) servePricing(w http.ResponseWriter, r *http.Request, body []byte
 }
 
 func (c *Cloud) price(r *http.Request, body []byte, action, target string, fault *Fault) (any, *apiError) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
 	if err := c.admit(r, body, "pricing", action, fault); err != nil {
 		return nil, jsonError(err.(*apiError))
 	}

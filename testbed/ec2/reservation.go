@@ -114,7 +114,7 @@ func (c *Cloud) reserve(r *reservation, tags map[string]string) {
 	c.reserved = append(c.reserved, r)
 	c.tags[r.id] = clone(tags)
 	if !r.end.IsZero() {
-		c.later(time.Until(r.end), func() { c.expire(r) })
+		c.Later(time.Until(r.end), func() { c.expire(r) })
 	}
 }
 
@@ -170,8 +170,8 @@ func (c *Cloud) describeCapacityReservations(args model.Doc) (model.Doc, error) 
 
 // AddBlock gives the account a capacity block that begins now and ends after d, and returns its reservation's ID.
 func (c *Cloud) AddBlock(typ, zone string, count int, d time.Duration) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
 	now := time.Now().UTC()
 	r := &reservation{id: newID("cr"), typ: typ, zone: zone, total: count, kind: block, match: "targeted", state: "active", created: now,
 		start: now, end: now.Add(d), blockID: newID("cb")}

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"time"
 
 	"fsub/testbed/ec2/model"
+	"fsub/testbed/machines"
 )
 
 // maxBody bounds a request: RunInstances with user data of 16 kB needs 24 kB.
@@ -31,13 +31,11 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil || form.Get("Action") == "" {
 		form = r.URL.Query()
 	}
-	action, request := form.Get("Action"), newRequestID()
-	fault := c.begin(r, action, form)
-	fault.cut(r, c.stop.Done())
+	action, request := form.Get("Action"), machines.UUID()
+	fault := c.Begin(r, action, form)
+	fault.Cut(r, c.Done())
 	answer, err := c.answer(r, body, form, action, request, fault)
-	if fault != nil && fault.Kind == LoseReply {
-		panic(http.ErrAbortHandler)
-	}
+	fault.CutReply()
 	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
 	w.Header().Set("X-Amzn-Requestid", request)
 	var refused *apiError
@@ -52,9 +50,9 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer does what is asked. An error is an *apiError.
 func (c *Cloud) answer(r *http.Request, body []byte, form url.Values, action, request string, fault *Fault) ([]byte, error) {
 	op, act := c.ops[action], actions[action]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if c.Closed() {
 		return nil, &apiError{http.StatusServiceUnavailable, "ServiceUnavailable", "The stand-in is closed."}
 	}
 	if err := c.admit(r, body, "ec2", action, fault); err != nil {
@@ -86,15 +84,15 @@ func (c *Cloud) admit(r *http.Request, body []byte, service, action string, faul
 	if err := verify(r, body, c.cfg.AccessKey, c.cfg.SecretKey, service, time.Now()); err != nil {
 		return err
 	}
-	if !c.faults.allow(action, time.Now()) {
+	if !c.Allow(action) {
 		return &apiError{http.StatusServiceUnavailable, "RequestLimitExceeded", "Request limit exceeded."}
 	}
-	if c.faults.denied[action] || c.faults.denied[""] {
+	if c.Denied(action) {
 		return &apiError{http.StatusForbidden, "UnauthorizedOperation", "You are not authorized to perform this operation. User: arn:aws:iam::" + owner +
 			":user/fsub is not authorized to perform: " + service + ":" + strings.TrimPrefix(action, "pricing:") + " because no identity-based policy allows it"}
 	}
-	if fault != nil && fault.Kind == Refuse {
-		return fault.refusal()
+	if fault.Refuses() {
+		return refusal(fault)
 	}
 	return nil
 }
@@ -105,38 +103,4 @@ func dryRun(args model.Doc) error {
 		return &apiError{http.StatusPreconditionFailed, "DryRunOperation", "Request would have succeeded, but DryRun flag is set."}
 	}
 	return nil
-}
-
-func newRequestID() string {
-	h := randomHex(32)
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
-
-// Client is an HTTP client that reaches the cloud without a network, whatever the host in the URL: for thousands of calls, and for virtual time.
-func (c *Cloud) Client() *http.Client { return &http.Client{Transport: transport{c}} }
-
-type transport struct{ cloud http.Handler }
-
-// RoundTrip calls the handler. A connection that the handler cuts ends as a real one does.
-func (t transport) RoundTrip(r *http.Request) (resp *http.Response, err error) {
-	defer func() {
-		if cut := recover(); cut == http.ErrAbortHandler {
-			resp, err = nil, io.ErrUnexpectedEOF
-			if r.Context().Err() != nil {
-				err = r.Context().Err()
-			}
-		} else if cut != nil {
-			panic(cut)
-		}
-	}()
-	in := r.Clone(r.Context())
-	if in.Body == nil {
-		in.Body = io.NopCloser(strings.NewReader(""))
-	}
-	if in.Host == "" {
-		in.Host = in.URL.Host
-	}
-	w := httptest.NewRecorder()
-	t.cloud.ServeHTTP(w, in)
-	return w.Result(), nil
 }

@@ -18,34 +18,41 @@ import (
 
 // Spec is what a machine is started with.
 type Spec struct {
-	ID, Dir, Addr, Host string
-	UserData            []byte
-	Metadata            http.Handler
-	Env                 func(metadata string) []string // what it finds in its environment, given its metadata service's address
-	PowerOff            func(args []string)            // the machine's own shutdown command was called: its name and arguments
-	Closed              <-chan struct{}                // the cloud is closed: no more grace
+	ID, Addr, Host string
+	Dir            string // made by Host.Boot
+	UserData       []byte
+	Metadata       http.Handler
+	Env            func(metadata string) []string // what it finds in its environment, given its metadata service's address
+	PowerOff       func(reboot bool)              // the machine's own shutdown command is due. The lock is held
+
+	closed <-chan struct{} // the cloud is closed: no more grace
 }
 
 // Machine is the processes of an instance, its metadata service, and its power switch.
 type Machine struct {
-	spec   Spec
-	server *http.Server
-	power  *os.File // a FIFO: the shutdown command writes its name and arguments
-	init   *exec.Cmd
-	done   chan struct{} // closed once init has ended
-	ending atomic.Bool
-	ready  chan struct{} // closed once Start has returned
+	spec    Spec
+	server  *http.Server
+	power   *os.File // a FIFO: the shutdown command writes its name and arguments
+	init    *exec.Cmd
+	done    chan struct{} // closed once init has ended
+	ending  atomic.Bool
+	ordered func(args []string) // its shutdown command was called: its name and arguments
+	orders  int                 // counts orders to power off, so that an older one knows that it was taken back
+	ready   chan struct{}       // closed once start has returned
 }
 
-// New is a machine to be started.
-func New(spec Spec) *Machine {
+// newMachine is a machine to be started.
+func newMachine(spec Spec) *Machine {
 	return &Machine{spec: spec, done: make(chan struct{}), ready: make(chan struct{})}
 }
 
-// Start runs the user data as a new machine's first boot does. Machines have mount, UTS and PID namespaces of their own, which take root to make and
+// start runs the user data as a new machine's first boot does. Machines have mount, UTS and PID namespaces of their own, which take root to make and
 // without which nothing is run: no boot script may switch off, or rename, the machine below. One whose start failed can be ended as well.
-func (m *Machine) Start() error {
+func (m *Machine) start(hasDir bool) error {
 	defer close(m.ready)
+	if !hasDir {
+		return nil
+	}
 	if err := m.furnish(); err != nil {
 		return err
 	}
@@ -78,7 +85,7 @@ func (m *Machine) setUp() error {
 		}
 		select {
 		case <-m.done:
-			return fmt.Errorf("the machine did not come up: %s", m.Console())
+			return fmt.Errorf("the machine did not come up: %s", m.console())
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
@@ -148,7 +155,7 @@ func (m *Machine) watch() {
 	m.init.Wait()
 	close(m.done)
 	if _, err := os.Stat(m.path("up")); err == nil && !m.ending.Load() {
-		m.spec.PowerOff([]string{"poweroff"})
+		m.ordered([]string{"poweroff"})
 	}
 }
 
@@ -173,7 +180,7 @@ func (m *Machine) endNamespace(grace time.Duration) {
 		m.init.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-m.done:
-		case <-m.spec.Closed:
+		case <-m.spec.closed:
 		case <-time.After(grace):
 		}
 	}
@@ -181,8 +188,11 @@ func (m *Machine) endNamespace(grace time.Duration) {
 	<-m.done
 }
 
-// Console returns the end of what the machine's first processes have printed.
-func (m *Machine) Console() string {
+// Dir is where its files are: console.log is one.
+func (m *Machine) Dir() string { return m.spec.Dir }
+
+// console returns the end of what the machine's first processes have printed.
+func (m *Machine) console() string {
 	text, err := os.ReadFile(m.path("console.log"))
 	if err != nil {
 		return ""
@@ -212,7 +222,7 @@ func (m *Machine) openPower() error {
 			}
 			for line := range strings.Lines(string(buf[:n])) {
 				if args := strings.Fields(line); len(args) > 0 {
-					m.spec.PowerOff(args)
+					m.ordered(args)
 				}
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ParseShutdown understands the words of shutdown(8): "-c", "-r", "now", "+N" minutes. The command's name comes first.
-func ParseShutdown(args []string) (delay time.Duration, cancel, reboot bool) {
+// parseShutdown understands the words of shutdown(8): "-c", "-r", "now", "+N" minutes. The command's name comes first.
+func parseShutdown(args []string) (delay time.Duration, cancel, reboot bool) {
 	for i, a := range args {
 		var minutes int
 		switch {

@@ -1,4 +1,4 @@
-package ec2
+package machines
 
 import (
 	"net/http"
@@ -9,24 +9,24 @@ import (
 
 // Call is one request that the cloud has got, whatever became of it.
 type Call struct {
-	Action string // "RunInstances"; "pricing:GetProducts"
+	Action string // "RunInstances"; "pricing:GetProducts"; of ARM "PUT virtualMachines"
 	At     time.Time
-	Form   url.Values // the parameters; of pricing, "Body" is the JSON
+	Form   url.Values // the parameters; "Body" is one in JSON
 	Agent  string     // User-Agent
 	Fault  FaultKind  // what was done to it by a test; "" nothing
 }
 
 // Calls returns all calls since the start or the last ResetCalls, oldest first.
-func (c *Cloud) Calls() []Call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.calls)
+func (f *Faults) Calls() []Call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.calls)
 }
 
 // Count returns the number of calls of an action; "" counts all.
-func (c *Cloud) Count(action string) int {
+func (f *Faults) Count(action string) int {
 	n := 0
-	for _, call := range c.Calls() {
+	for _, call := range f.Calls() {
 		if action == "" || call.Action == action {
 			n++
 		}
@@ -35,21 +35,21 @@ func (c *Cloud) Count(action string) int {
 }
 
 // ResetCalls forgets the calls so far.
-func (c *Cloud) ResetCalls() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls = nil
+func (f *Faults) ResetCalls() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = nil
 }
 
-// begin records a call and returns the fault that it meets, if any.
-func (c *Cloud) begin(r *http.Request, action string, form url.Values) *Fault {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// Begin records a call and returns the fault that it meets, if any.
+func (f *Faults) Begin(r *http.Request, action string, form url.Values) *Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	call := Call{Action: action, At: time.Now(), Form: form, Agent: r.UserAgent()}
-	fault := c.faults.take(action)
+	fault := f.take(action)
 	if fault != nil {
 		call.Fault = fault.Kind
 	}
-	c.calls = append(c.calls, call)
+	f.calls = append(f.calls, call)
 	return fault
 }

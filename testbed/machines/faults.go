@@ -1,8 +1,11 @@
-package ec2
+package machines
 
 import (
+	"iter"
+	"math"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -28,15 +31,6 @@ type Fault struct {
 	Status int    // with Refuse; the usual one where 0
 }
 
-func (f *Fault) refusal() error {
-	e := &apiError{f.Status, f.Code, f.Text}
-	if e.Status == 0 {
-		e.Status = statusOf(f.Code)
-	}
-	str(&e.Text, textOf(f.Code))
-	return e
-}
-
 // Pool names instances by what they are. An empty field is any.
 type Pool struct {
 	Type   string
@@ -44,8 +38,8 @@ type Pool struct {
 	Market string // "on-demand", "spot", "capacity-block"
 }
 
-func (p Pool) match(typ, zone, market string) bool {
-	return (p.Type == "" || p.Type == typ) && (p.Zone == "" || p.Zone == zone) && (p.Market == "" || p.Market == market)
+func (p Pool) match(q Pool) bool {
+	return (p.Type == "" || p.Type == q.Type) && (p.Zone == "" || p.Zone == q.Zone) && (p.Market == "" || p.Market == q.Market)
 }
 
 // Boot is how instances come up.
@@ -55,7 +49,10 @@ type Boot struct {
 	Die   float64       // this part of each launch, rounded up, ends as it boots: the last ones
 }
 
-type faults struct {
+// Faults is what goes wrong with a cloud, and the calls that it has got. The zero value is a good cloud.
+type Faults struct {
+	mu     sync.Mutex
+	calls  []Call
 	list   []*Fault
 	stock  []stockRule
 	quota  map[string]int // vCPUs by market
@@ -75,10 +72,9 @@ type bootRule struct {
 }
 
 // SetStock bounds how many instances of a pool can exist at one time: 0 is out of stock, less than 0 takes the bound away.
-func (c *Cloud) SetStock(p Pool, n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f := &c.faults
+func (f *Faults) SetStock(p Pool, n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.stock = slices.DeleteFunc(f.stock, func(r stockRule) bool { return r.pool == p })
 	if n >= 0 {
 		f.stock = append(f.stock, stockRule{p, n})
@@ -86,66 +82,66 @@ func (c *Cloud) SetStock(p Pool, n int) {
 }
 
 // SetQuota bounds the account's vCPUs in a market, "on-demand" or "spot"; less than 0 takes the bound away.
-func (c *Cloud) SetQuota(market string, vcpus int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.faults.quota == nil {
-		c.faults.quota = map[string]int{}
+func (f *Faults) SetQuota(market string, vcpus int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.quota == nil {
+		f.quota = map[string]int{}
 	}
-	c.faults.quota[market] = vcpus
+	f.quota[market] = vcpus
 	if vcpus < 0 {
-		delete(c.faults.quota, market)
+		delete(f.quota, market)
 	}
 }
 
 // SetRate lets an action ("" for all together) be called so often and answers RequestLimitExceeded to the rest. perSecond <= 0 takes the bound away.
-func (c *Cloud) SetRate(action string, perSecond float64, burst int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.faults.rates == nil {
-		c.faults.rates = map[string]*rate.Limiter{}
+func (f *Faults) SetRate(action string, perSecond float64, burst int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rates == nil {
+		f.rates = map[string]*rate.Limiter{}
 	}
-	c.faults.rates[action] = rate.NewLimiter(rate.Limit(perSecond), burst)
+	f.rates[action] = rate.NewLimiter(rate.Limit(perSecond), burst)
 	if perSecond <= 0 {
-		delete(c.faults.rates, action)
+		delete(f.rates, action)
 	}
 }
 
 // Deny takes the permission for some actions ("" for all, "pricing:GetProducts") from the credentials.
-func (c *Cloud) Deny(actions ...string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.faults.denied == nil {
-		c.faults.denied = map[string]bool{}
+func (f *Faults) Deny(actions ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.denied == nil {
+		f.denied = map[string]bool{}
 	}
 	for _, a := range actions {
-		c.faults.denied[a] = true
+		f.denied[a] = true
 	}
 }
 
 // Inject adds a fault. The first that fits a call is its fault.
-func (c *Cloud) Inject(f Fault) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.faults.list = append(c.faults.list, &f)
+func (f *Faults) Inject(fault Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, &fault)
 }
 
 // SetBoot says how instances of a pool come up from now on. The last rule that fits counts.
-func (c *Cloud) SetBoot(p Pool, b Boot) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.faults.boots = append(c.faults.boots, bootRule{p, b})
+func (f *Faults) SetBoot(p Pool, b Boot) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.boots = append(f.boots, bootRule{p, b})
 }
 
 // ClearFaults makes the cloud a good one again: stock, quota, rates, permissions and all.
-func (c *Cloud) ClearFaults() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.faults = faults{}
+func (f *Faults) ClearFaults() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list, f.stock, f.quota, f.rates, f.denied, f.boots = nil, nil, nil, nil, nil, nil
 }
 
 // take returns the fault of a call.
-func (f *faults) take(action string) *Fault {
+func (f *Faults) take(action string) *Fault {
 	for i, fault := range f.list {
 		if fault.Action != "" && fault.Action != action {
 			continue
@@ -161,28 +157,68 @@ func (f *faults) take(action string) *Fault {
 	return nil
 }
 
-// allow reports whether the rates let a call through.
-func (f *faults) allow(action string, now time.Time) bool {
+// Allow reports whether the rates let a call through.
+func (f *Faults) Allow(action string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, key := range []string{action, ""} {
-		if l := f.rates[key]; l != nil && !l.AllowN(now, 1) {
+		if l := f.rates[key]; l != nil && !l.Allow() {
 			return false
 		}
 	}
 	return true
 }
 
-func (f *faults) boot(typ, zone, market string) Boot {
+// Denied reports whether the credentials lack the permission for an action.
+func (f *Faults) Denied(action string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.denied[action] || f.denied[""]
+}
+
+// Quota is how many vCPUs the account may have in a market, if that is bounded.
+func (f *Faults) Quota(market string) (vcpus int, bounded bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	vcpus, bounded = f.quota[market]
+	return vcpus, bounded
+}
+
+// InStock is how many more instances of a pool there are beside those that live.
+func (f *Faults) InStock(p Pool, live iter.Seq[Pool]) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := math.MaxInt
+	for _, rule := range f.stock {
+		if !rule.pool.match(p) {
+			continue
+		}
+		left := rule.n
+		for other := range live {
+			if rule.pool.match(other) {
+				left--
+			}
+		}
+		n = min(n, max(0, left))
+	}
+	return n
+}
+
+// BootOf is how instances of a pool come up.
+func (f *Faults) BootOf(p Pool) Boot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	var out Boot
 	for _, r := range f.boots {
-		if r.pool.match(typ, zone, market) {
+		if r.pool.match(p) {
 			out = r.boot
 		}
 	}
 	return out
 }
 
-// cut ends the connection of a call whose request is lost, at once or when the caller gives up.
-func (f *Fault) cut(r *http.Request, closed <-chan struct{}) {
+// Cut ends the connection of a call whose request is lost, at once or when the caller gives up.
+func (f *Fault) Cut(r *http.Request, closed <-chan struct{}) {
 	switch {
 	case f == nil:
 	case f.Kind == Hang:
@@ -195,3 +231,13 @@ func (f *Fault) cut(r *http.Request, closed <-chan struct{}) {
 		panic(http.ErrAbortHandler)
 	}
 }
+
+// CutReply ends the connection of a call whose reply is lost.
+func (f *Fault) CutReply() {
+	if f != nil && f.Kind == LoseReply {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// Refuses reports whether the call is refused.
+func (f *Fault) Refuses() bool { return f != nil && f.Kind == Refuse }
