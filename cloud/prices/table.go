@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -106,4 +107,15 @@ var shapes = sync.OnceValue(func() map[[2]string]Shape {
 func ShapeOf(cloud, typ string) (Shape, bool) {
 	s, ok := shapes()[[2]string{cloud, typ}]
 	return s, ok
+}
+
+// Types are a cloud's types with accelerators, in order.
+func Types(cloud string) (types []string) {
+	for key := range shapes() {
+		if key[0] == cloud {
+			types = append(types, key[1])
+		}
+	}
+	slices.Sort(types)
+	return types
 }
