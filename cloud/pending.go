@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -12,7 +13,7 @@ import (
 
 // The waits between two questions after a request that the cloud has queued, and before one that could not be withdrawn is tried again.
 const (
-	pendingAgain  = 15 * time.Second
+	pendingAgain  = 15 * time.Second // unless it says itself
 	withdrawAgain = 10 * time.Second
 )
 
@@ -31,8 +32,12 @@ func (rt *renter) queued(g *gang, e *provider.Error) (again time.Duration) {
 	if left := g.Expires.Add(-rt.t.bootWithin(&g.Offering)); !rt.now().Before(left) || !g.Warm && !slices.ContainsFunc(g.machines, func(m *machine) bool { return len(m.runs) > 0 }) {
 		return 0
 	}
+	if e.Resume != g.Resume {
+		g.Resume = e.Resume
+		rt.put(g)
+	}
 	g.tellJobs(federation.ReasonCloudQueue, e.Text)
-	return max(e.After, pendingAgain)
+	return cmp.Or(e.After, pendingAgain)
 }
 
 // withdraw takes a gang's request back, and gives the gang up. If its machines were made at the last moment, the next listing finds them. false: it is to be tried again.

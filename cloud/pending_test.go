@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -20,6 +21,17 @@ func TestQueuedRequest(t *testing.T) {
 			t.Errorf("%s %s", j.State, j.Reason)
 		}
 		w.stop()
+		resumed, anew := 0, 0 // by the next daemon
+		w.cloud.Before = func(op string, r *provider.Request) error {
+			switch {
+			case op != "Create":
+			case r.Resume == "queued-"+r.Token:
+				resumed++
+			default:
+				anew++
+			}
+			return nil
+		}
 		time.Sleep(15 * time.Minute)
 		w.ready()
 		if err := w.driver.Cancel(context.Background(), federation.JobRef{ID: gone}, nil); err != nil {
@@ -35,6 +47,9 @@ func TestQueuedRequest(t *testing.T) {
 		}
 		if n := w.cloud.Calls("Withdraw", time.Time{}); n != 1 {
 			t.Errorf("%d withdrawn", n)
+		}
+		if resumed == 0 || anew != 0 {
+			t.Errorf("the next daemon resumed the requests in %d calls, and asked anew in %d", resumed, anew)
 		}
 	})
 }

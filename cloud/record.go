@@ -113,8 +113,9 @@ type gangRecord struct {
 	Expires  time.Time         `json:"expires"` // its machines must have said hello
 	State    gangState         `json:"state"`
 	Why      string            `json:"why,omitempty"`
-	Warm     bool              `json:"warm,omitempty"`  // it is of the pool's minimum: no job need wait for it
-	Lives    int               `json:"lives,omitempty"` // daemons that have taken it up while it was asked for
+	Warm     bool              `json:"warm,omitempty"`   // it is of the pool's minimum: no job need wait for it
+	Lives    int               `json:"lives,omitempty"`  // daemons that have taken it up while it was asked for
+	Resume   string            `json:"resume,omitempty"` // how the provider goes on with a request that the cloud has queued
 }
 
 // coolRecord is a refusal that is remembered.

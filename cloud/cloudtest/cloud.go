@@ -129,7 +129,7 @@ func (p *Provider) queue(token string) error {
 		return &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Text: "the request was withdrawn"}
 	}
 	if time.Since(at) < p.Queued {
-		return &provider.Error{Kind: provider.KindPending, Scope: provider.ScopeOffering, Text: "the request is queued", After: time.Minute}
+		return &provider.Error{Kind: provider.KindPending, Scope: provider.ScopeOffering, Text: "the request is queued", After: time.Minute, Resume: "queued-" + token}
 	}
 	return nil
 }

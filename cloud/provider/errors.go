@@ -40,7 +40,9 @@ type Error struct {
 	Code  string        // the cloud's own: "InsufficientInstanceCapacity"
 	Text  string        // the cloud's own sentence, without secrets
 	After time.Duration // how long the cloud asks to be left alone; 0: it did not say
-	Err   error         // what the SDK returned, if anything
+	// Resume, with KindPending, is how to go on with the request after a restart: the next Request of the gang carries it. It holds no credential. "": the token is enough.
+	Resume string
+	Err    error // what the SDK returned, if anything
 }
 
 func (e *Error) Error() string {

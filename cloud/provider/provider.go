@@ -109,6 +109,7 @@ type Request struct {
 	Names    []string      // host names, one for each machine
 	Near     bool          // put them near to each other (placement group)
 	Boot     agentapi.Boot // what they are started with
+	Resume   string        // Error.Resume of the last answer, by whichever daemon it was kept; no part of what makes requests equal
 }
 
 // InstanceState is the life of a machine in the cloud's eyes.
