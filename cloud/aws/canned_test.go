@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/federation"
 )
 
 // canned answers each action with the same words: for what the stand-in does not show.
@@ -75,9 +78,38 @@ func TestNewestSpotPrice(t *testing.T) {
 		return fmt.Sprintf("<item><instanceType>c7i.large</instanceType><productDescription>Linux/UNIX</productDescription><spotPrice>%s</spotPrice><timestamp>%s</timestamp><availabilityZone>us-east-2a</availabilityZone></item>", price, at)
 	}
 	p := canned(t, map[string]string{"DescribeSpotPriceHistory": "<spotPriceHistorySet>" + item("0.03", "2026-11-20T10:00:00.000Z") + item("0.04", "2026-11-21T10:00:00.000Z") + item("0.02", "2026-11-19T10:00:00.000Z") + item("cheap", "2026-11-22T10:00:00.000Z") + "</spotPriceHistorySet>"})
-	got, err := p.regions[0].askSpot(t.Context(), p, []string{"c7i.large"})
-	if q := got[[2]string{"c7i.large", "us-east-2a"}]; err != nil || q.usd != 0.04 {
+	p.now = func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
+	got, err := p.regions[0].askSpot(t.Context(), p, &catalog{}, []string{"c7i.large"})
+	if err != nil || len(got) != 1 || got[0].PerHour != 0.04 || got[0].Type != "c7i.large" || got[0].Zone != "us-east-2a" {
 		t.Errorf("%v, %v", got, err)
+	}
+	p.now = func() time.Time { return time.Date(2027, 11, 22, 12, 0, 0, 0, time.UTC) }
+	if got, err := p.regions[0].askSpot(t.Context(), p, &catalog{}, []string{"c7i.large"}); err != nil || len(got) != 0 {
+		t.Errorf("a year later: %v, %v", got, err)
+	}
+}
+
+// TestRefusedPrices: what EC2's lists say in the shape of their own documentation, and cannot be true, is not taken: the table's price stays.
+func TestRefusedPrices(t *testing.T) {
+	spot := func(zone, price string) string {
+		return fmt.Sprintf("<item><instanceType>p5.48xlarge</instanceType><productDescription>Linux/UNIX</productDescription><spotPrice>%s</spotPrice><timestamp>2026-11-21T10:00:00.000Z</timestamp><availabilityZone>%s</availabilityZone></item>", price, zone)
+	}
+	p := canned(t, map[string]string{"DescribeSpotPriceHistory": "<spotPriceHistorySet>" + spot("us-east-2a", "60.000000") + spot("us-east-2b", "0.000000") + spot("us-east-2c", "700.0") + spot("us-east-2d", "20.5") + "</spotPriceHistorySet>"})
+	p.now = func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
+	p.log = quiet
+	c := &catalog{}
+	p.regions[0].spot(t.Context(), p, c, []string{"p5.48xlarge"})
+	for zone, want := range map[string]federation.Dollars{"us-east-2a": 55.04, "us-east-2b": 55.04, "us-east-2c": 55.04, "us-east-2d": 20.5} {
+		if q, ok := p.catalogue.Price(c.spotKey("us-east-2", zone, "p5.48xlarge")); !ok || q.PerHour != want || q.Bound != (want == 55.04) {
+			t.Errorf("%s: %+v, want $%v", zone, q, want)
+		}
+	}
+	for usd, want := range map[federation.Dollars]federation.Dollars{700: 55.04, 0.00001: 55.04, 600: 55.04, 56: 56} {
+		p.learn([]prices.Price{{Key: listKey("us-east-2", "p5.48xlarge"), PerHour: usd, At: p.now(), From: fromList}})
+		if q, _ := p.catalogue.Price(listKey("us-east-2", "p5.48xlarge")); q.PerHour != want {
+			t.Errorf("listed at $%v: %+v, want $%v", usd, q, want)
+		}
+		p.catalogue, _ = prices.New(prices.Config{Now: p.now})
 	}
 }
 

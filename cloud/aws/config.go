@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
@@ -59,9 +60,10 @@ type Config struct {
 	Endpoint        string
 	PricingEndpoint string
 
-	HTTP   sdk.HTTPClient   // nil: the SDK's
-	Logger *slog.Logger     // nil: slog.Default()
-	Now    func() time.Time // nil: time.Now
+	Prices *prices.Catalogue // nil: one of its own, kept in memory
+	HTTP   sdk.HTTPClient    // nil: the SDK's
+	Logger *slog.Logger      // nil: slog.Default()
+	Now    func() time.Time  // nil: time.Now
 }
 
 // Region is one region to rent in.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -93,9 +94,15 @@ func TestMoto(t *testing.T) {
 	})
 	t.Run("SpotPricesThatCannotBe", func(t *testing.T) {
 		reset(t)
+		var warned strings.Builder
+		cfg := cfg
+		cfg.Logger = slog.New(slog.NewTextHandler(&warned, nil))
 		all, err := open(t, cfg).Offerings(t.Context())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !strings.Contains(warned.String(), `why="dated 2006-`) {
+			t.Errorf("no warning says why: %s", warned.String())
 		}
 		spots := 0
 		for _, o := range all {
@@ -103,7 +110,7 @@ func TestMoto(t *testing.T) {
 				continue
 			}
 			spots++
-			if o.Price < 0.01 || !strings.Contains(o.PriceFrom, "dated 2006-") {
+			if o.Price < 0.01 || !strings.Contains(o.PriceFrom, "table of 2026") {
 				t.Errorf("%s costs %v from %q", o.ID, o.Price, o.PriceFrom)
 			}
 			if strings.HasPrefix(o.ID, "p5") && (o.GPUs != 8 || o.GPUType != "h100" || o.Price < 5 || o.Price > 60) {

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/sbatch"
 )
@@ -46,10 +47,9 @@ func (r *regional) offerings(ctx context.Context, p *Provider) ([]provider.Offer
 	}
 	wanted := p.cfg.wanted(c.types)
 	names := slices.Sorted(maps.Keys(wanted))
-	list := p.prices.onDemand(ctx, r.Name, names)
-	spots := map[[2]string]quote{}
+	list := p.list.onDemand(ctx, r.Name, names)
 	if slices.ContainsFunc(slices.Collect(maps.Values(wanted)), func(t Type) bool { return slices.Contains(t.Markets, provider.Spot) }) {
-		spots = r.spot(ctx, p, names)
+		r.spot(ctx, p, c, names)
 	}
 	var all []provider.Offering
 	for _, name := range names {
@@ -58,7 +58,7 @@ func (r *regional) offerings(ctx context.Context, p *Provider) ([]provider.Offer
 			if !slices.Contains(info.SupportedUsageClasses, types.UsageClassType(market)) {
 				continue
 			}
-			all = append(all, p.inZones(r, c, &info, want, market, list[name], spots)...)
+			all = append(all, p.inZones(r, c, &info, want, market, list[name])...)
 		}
 	}
 	return append(all, p.reserved(r, c, reserved)...), nil
@@ -82,23 +82,26 @@ func (c *Config) wanted(known map[string]types.InstanceTypeInfo) map[string]Type
 }
 
 // inZones offers a type in each zone, and in any.
-func (p *Provider) inZones(r *regional, c *catalog, info *types.InstanceTypeInfo, want Type, market provider.Market, list quote, spots map[[2]string]quote) []provider.Offering {
+func (p *Provider) inZones(r *regional, c *catalog, info *types.InstanceTypeInfo, want Type, market provider.Market, list prices.Price) []provider.Offering {
 	if want.Price > 0 {
-		list = quote{want.Price, p.now(), "configuration"}
+		list = prices.Price{PerHour: want.Price, At: p.now(), From: "configuration"}
 	}
 	var all []provider.Offering
-	var dearest quote
+	var dearest prices.Price
 	typ := string(info.InstanceType)
 	for _, zone := range c.zones[typ] {
-		q, ok := list, list.usd > 0
+		q, ok := list, list.PerHour > 0
 		if market == provider.Spot {
-			q, ok = spotQuote(spots[[2]string{typ, zone}], typ, c.subnet[zone].zoneID, list, p.now())
+			if q, ok = p.catalogue.Price(c.spotKey(r.Name, zone, typ)); (!ok || q.Bound) && list.PerHour > 0 {
+				q, ok = list, true
+				q.From = "on-demand price, the most it can be, " + list.From
+			}
 		}
 		if !ok {
 			p.log.Warn("no price is known: the type is not offered (set its price)", "type", typ, "zone", zone, "market", market)
 			continue
 		}
-		if q.usd > dearest.usd {
+		if q.PerHour > dearest.PerHour {
 			dearest = q
 		}
 		all = append(all, p.offering(r, info, zone, market, q, want.Max))
@@ -111,7 +114,7 @@ func (p *Provider) inZones(r *regional, c *catalog, info *types.InstanceTypeInfo
 }
 
 // offering describes one kind of machine. zone "" is any of the region.
-func (p *Provider) offering(r *regional, info *types.InstanceTypeInfo, zone string, market provider.Market, q quote, most int) provider.Offering {
+func (p *Provider) offering(r *regional, info *types.InstanceTypeInfo, zone string, market provider.Market, q prices.Price, most int) provider.Offering {
 	typ := string(info.InstanceType)
 	where := zone
 	if where == "" {
@@ -119,7 +122,7 @@ func (p *Provider) offering(r *regional, info *types.InstanceTypeInfo, zone stri
 	}
 	o := provider.Offering{
 		ID: typ + "/" + where + "/" + string(market), Type: typ, Region: r.Name, Zone: zone, Market: market, Arch: arch(info), Max: most,
-		Quota: quotaOf(typ, market), Price: q.usd, PricedAt: q.at, PriceFrom: q.from, Boot: p.cfg.Boot, Features: []string{typ},
+		Quota: quotaOf(typ, market), Price: q.PerHour, PricedAt: q.At, PriceFrom: q.From, Boot: p.cfg.Boot, Features: []string{typ},
 	}
 	if info.VCpuInfo != nil {
 		o.CPUs = int(sdk.ToInt32(info.VCpuInfo.DefaultVCpus))

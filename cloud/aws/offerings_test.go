@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
 	"fsub/testbed/ec2"
 )
 
@@ -52,7 +51,7 @@ func TestOfferings(t *testing.T) {
 	}
 	o := find("c7i.large/us-east-2b/on-demand")
 	if o.CPUs != 2 || o.Mem != 3891 || o.GPUs != 0 || o.Arch != "x86_64" || o.Price != 0.08925 || o.Interrupts != 0 || o.Boot != time.Minute ||
-		o.MaxGang == 0 || o.Zone != "us-east-2b" || o.PriceFrom != "table of 2026-07-20 for us-east-1" || !slices.Equal(o.Features, []string{"c7i.large"}) {
+		o.MaxGang == 0 || o.Zone != "us-east-2b" || o.PriceFrom != "table of 2026-07-20 (karpenter-provider-aws v1.15.1) for us-east-1" || !slices.Equal(o.Features, []string{"c7i.large"}) {
 		t.Errorf("%+v", o)
 	}
 	if o := find("c7g.large/us-east-2a/on-demand"); o.Arch != "arm64" {
@@ -117,68 +116,8 @@ func TestAccelerators(t *testing.T) {
 	}
 }
 
-// TestTable: every row can be read and can be true.
-func TestTable(t *testing.T) {
-	for key, q := range table().onDemand {
-		if q.usd < 0.003 || q.usd > 500 || q.at.Year() < 2026 || !strings.Contains(key[0], ".") || !strings.Contains(key[1], "-") {
-			t.Errorf("%v costs %v as of %v", key, q.usd, q.at)
-		}
-	}
-	for key, q := range table().spot {
-		if q.usd < 0.003 || q.usd > 100 {
-			t.Errorf("%v costs %v", key, q.usd)
-		}
-	}
-	if n, m := len(table().onDemand), len(table().spot); n < 1300 || m < 70 {
-		t.Errorf("%d on-demand prices, %d spot prices", n, m)
-	}
-	for want, where := range map[federation.Dollars][2]string{0.8048: {"g6.xlarge", "us-east-1"}, 68.8: {"p5.48xlarge", "ap-northeast-1"}, 55.04: {"p5.48xlarge", "mars-north-1"}} {
-		if q, ok := listed(where[0], where[1]); !ok || q.usd != want {
-			t.Errorf("%v: %v, want %v", where, q, want)
-		}
-	}
-	if q, ok := listed("trn2.48xlarge", "us-east-2"); ok {
-		t.Errorf("a price that nobody has published: %v", q)
-	}
-	if _, err := readTable("type,place,ondemand,spot,as_of\nx.y,us-east-1,cheap,,2026\n"); err == nil {
-		t.Error("a price in words was taken")
-	}
-}
-
-// TestSpotQuote: what cannot be a price is not taken for one.
-func TestSpotQuote(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	base := quote{usd: 55.04, at: now, from: "price list"}
-	for _, c := range []struct {
-		what string
-		live quote
-		zone string
-		base quote
-		usd  federation.Dollars
-		from string
-		ok   bool
-	}{
-		{"good", quote{14, now.Add(-9 * time.Hour), "spot price history"}, "use2-az1", base, 14, "spot price history", true},
-		{"as moto has it", quote{0.00001, time.Date(2006, 1, 1, 0, 0, 0, 0, time.UTC), ""}, "use2-az1", base, 11.2543, "dated 2006-01-01", true},
-		{"too little", quote{0.5, now, ""}, "use2-az1", base, 11.2543, "$0.5 where on-demand is $55.04", true},
-		{"too little, and no table", quote{0.5, now, ""}, "nowhere", base, 55.04, "on-demand price, the most it can be", true},
-		{"too much", quote{99, now, ""}, "nowhere", base, 55.04, "$99 where", true},
-		{"nothing", quote{}, "nowhere", base, 55.04, "not known", true},
-		{"no list price, good", quote{14, now, "spot price history"}, "nowhere", quote{}, 14, "spot price history", true},
-		{"no list price, nonsense", quote{0.00001, now, ""}, "nowhere", quote{}, 0, "$1e-05", false},
-		{"not a number", quote{federation.Dollars(nan()), now, ""}, "nowhere", base, 55.04, "NaN", true},
-	} {
-		q, ok := spotQuote(c.live, "p5.48xlarge", c.zone, c.base, now)
-		if q.usd != c.usd || ok != c.ok || !strings.Contains(q.from, c.from) {
-			t.Errorf("%s: %+v %v, want %v from %q, %v", c.what, q, ok, c.usd, c.from, c.ok)
-		}
-	}
-}
-
-func nan() float64 { zero := 0.0; return zero / zero }
-
-// priceList stands in for the price list: it answers what a filter on instanceType asks.
-func priceList(t *testing.T, prices map[string]string, calls *atomic.Int32, status *atomic.Int32) string {
+// listServer stands in for the price list: it answers what a filter on instanceType asks.
+func listServer(t *testing.T, prices map[string]string, calls *atomic.Int32, status *atomic.Int32) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
 		body, _ := io.ReadAll(r.Body)
@@ -212,7 +151,7 @@ func TestPriceList(t *testing.T) {
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	cfg.Types = []Type{{Name: "c7i.large"}, {Name: "g6.xlarge"}}
 	var calls, status atomic.Int32
-	cfg.PricingEndpoint = priceList(t, map[string]string{"c7i.large": "0.1071000000"}, &calls, &status)
+	cfg.PricingEndpoint = listServer(t, map[string]string{"c7i.large": "0.1071000000"}, &calls, &status)
 	cfg.Logger = quiet
 	now := time.Now()
 	cfg.Now = func() time.Time { return now }
@@ -221,7 +160,7 @@ func TestPriceList(t *testing.T) {
 	if o := offer(t, p, a); o.Price != 0.1071 || o.PriceFrom != "price list" || !o.PricedAt.Equal(now) {
 		t.Errorf("%+v", o)
 	}
-	if o := offer(t, p, b); o.Price != 0.8048 || o.PriceFrom != "table of 2026-07-20 for us-east-1" {
+	if o := offer(t, p, b); o.Price != 0.8048 || o.PriceFrom != "table of 2026-07-20 (karpenter-provider-aws v1.15.1) for us-east-1" {
 		t.Errorf("what the list has not: %+v", o)
 	}
 	if n := calls.Load(); n != 2 {
@@ -295,7 +234,7 @@ func TestPriceListOfTheStandIn(t *testing.T) {
 	}
 	c.Deny("pricing:GetProducts")
 	cfg.Logger = quiet
-	if o := offer(t, open(t, cfg), "c7i.large/us-east-2a/on-demand"); o.Price != 0.08925 || o.PriceFrom != "table of 2026-07-20 for us-east-1" {
+	if o := offer(t, open(t, cfg), "c7i.large/us-east-2a/on-demand"); o.Price != 0.08925 || o.PriceFrom != "table of 2026-07-20 (karpenter-provider-aws v1.15.1) for us-east-1" {
 		t.Errorf("without permission: %+v", o)
 	}
 }

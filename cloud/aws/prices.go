@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/pricing/types"
 
+	"fsub/cloud/prices"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -23,18 +25,18 @@ const (
 	pricesBudget = 30 * time.Second
 )
 
-// prices asks AWS's price list, which only three regions have, and remembers.
-type prices struct {
+// priceList asks AWS's price list, which only three regions have. What it says the catalogue remembers.
+type priceList struct {
 	p       *Provider
 	clients map[string]*pricing.Client // by the region of the endpoint; nil: it is not asked
 
-	mu    sync.Mutex
-	known map[[2]string]quote // by type and region
-	rest  time.Time           // no call before that
+	mu   sync.Mutex
+	none map[prices.Key]time.Time // what the list does not have, and since when that is known
+	rest time.Time                // no call before that
 }
 
-func newPrices(p *Provider, base sdk.Config) *prices {
-	l := &prices{p: p, known: map[[2]string]quote{}}
+func newPriceList(p *Provider, base sdk.Config) *priceList {
+	l := &priceList{p: p, none: map[prices.Key]time.Time{}}
 	if p.cfg.Endpoint != "" && p.cfg.PricingEndpoint == "" {
 		return l
 	}
@@ -63,37 +65,52 @@ func endpoint(region string) string {
 
 // onDemand returns the on-demand prices of types in a region: from the price list where it answers,
 // else from the table. A type that neither has is missing.
-func (l *prices) onDemand(ctx context.Context, region string, names []string) map[string]quote {
+func (l *priceList) onDemand(ctx context.Context, region string, names []string) map[string]prices.Price {
 	ctx, cancel := context.WithTimeout(ctx, pricesBudget)
 	defer cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	found := make(map[string]quote, len(names))
+	found := make(map[string]prices.Price, len(names))
+	var learnt []prices.Price
 	for _, typ := range names {
-		if q, ok := l.live(ctx, region, typ); ok {
-			found[typ] = q
-		} else if q, ok := listed(typ, region); ok {
+		learnt = append(learnt, l.ask(ctx, region, typ)...)
+	}
+	l.p.learn(learnt)
+	for _, typ := range names {
+		if q, ok := l.p.catalogue.Price(listKey(region, typ)); ok {
 			found[typ] = q
 		}
 	}
 	return found
 }
 
-func (l *prices) live(ctx context.Context, region, typ string) (quote, bool) {
-	key, now := [2]string{typ, region}, l.p.now()
-	q, ok := l.known[key]
-	if ok && now.Sub(q.at) < pricesTTL || l.clients == nil || now.Before(l.rest) || strings.HasPrefix(region, "cn-") {
-		return q, ok && q.usd > 0
+const fromList = "price list"
+
+func listKey(region, typ string) prices.Key {
+	return prices.Key{Cloud: prices.AWS, Type: typ, Region: region, Market: provider.OnDemand}
+}
+
+// ask asks the list for a price, unless it has said it, or refused, lately.
+func (l *priceList) ask(ctx context.Context, region, typ string) []prices.Price {
+	key, now := listKey(region, typ), l.p.now()
+	if l.clients == nil || now.Before(l.rest) || strings.HasPrefix(region, "cn-") || now.Sub(l.none[key]) < pricesTTL {
+		return nil
+	}
+	if q, ok := l.p.catalogue.Price(key); ok && q.From == fromList && now.Sub(q.At) < pricesTTL {
+		return nil
 	}
 	usd, err := fetchPrice(ctx, l.clients[endpoint(region)], region, typ)
 	if err != nil {
 		l.rest = now.Add(pricesRest)
-		l.p.log.Warn("the price list does not answer: prices are from the table", "region", region, "err", refused(err))
-		return q, ok && q.usd > 0
+		l.p.log.Warn("the price list does not answer: prices are from before or from the table", "region", region, "err", refused(err))
+		return nil
 	}
-	q = quote{usd, now, "price list"}
-	l.known[key] = q // 0: the list has none either
-	return q, usd > 0
+	delete(l.none, key)
+	if usd == 0 {
+		l.none[key] = now
+		return nil
+	}
+	return []prices.Price{{Key: key, PerHour: usd, At: now, From: fromList}}
 }
 
 // fetchPrice returns what one machine costs per hour, 0 if the list has no such product.
@@ -161,4 +178,11 @@ func productPrice(text string) (float64, error) {
 		}
 	}
 	return 0, nil
+}
+
+// learn has the catalogue take in prices. Those that cannot be true are logged.
+func (p *Provider) learn(list []prices.Price) {
+	for _, r := range p.catalogue.Learn(list) {
+		p.log.Warn("a price is refused: the last good one stays", "type", r.Type, "region", r.Region, "zone", r.Zone, "market", r.Market, "why", r.Why)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"golang.org/x/sync/errgroup"
 
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 )
 
@@ -23,7 +24,9 @@ type Provider struct {
 	log     *slog.Logger
 	now     func() time.Time
 	regions []*regional
-	prices  *prices
+	list    *priceList
+	// catalogue keeps what lists have said.
+	catalogue *prices.Catalogue
 
 	mu    sync.Mutex
 	where map[provider.InstanceID]*regional // of machines seen in the last listing or made since
@@ -84,7 +87,12 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 		p.now = time.Now
 	}
 	p.log = p.log.With("site", cfg.Site)
-	p.prices = newPrices(p, base)
+	p.list = newPriceList(p, base)
+	if p.catalogue = cfg.Prices; p.catalogue == nil {
+		if p.catalogue, err = prices.New(prices.Config{Now: p.now, Logger: p.log}); err != nil {
+			return nil, err
+		}
+	}
 	for _, r := range cfg.Regions {
 		p.regions = append(p.regions, &regional{Region: r, ec2: client(base, r.Name, cfg.Endpoint)})
 	}

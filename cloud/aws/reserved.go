@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 )
 
@@ -56,7 +57,7 @@ func (p *Provider) reserved(r *regional, c *catalog, all []types.CapacityReserva
 		if res.ReservationType == types.CapacityReservationTypeCapacityBlock {
 			market = provider.Block
 		}
-		q := quote{0, p.now(), "paid for with " + id}
+		q := prices.Price{At: p.now(), From: "paid for with " + id}
 		o := p.offering(r, &info, zone, market, q, int(sdk.ToInt32(res.TotalInstanceCount)))
 		o.ID += "/" + id
 		o.Reservation = id

@@ -15,7 +15,7 @@ import (
 	"fsub/federation"
 )
 
-// Source is the price list of a cloud.
+// Source is the price list of a cloud. One that is Lazy() has what it knows learnt when its provider needs that, and is asked here only when somebody says so.
 type Source interface {
 	Name() string // "Azure's retail price list": unique in its catalogue
 	// Prices asks for all of the prices that are wanted. What it returns beside an error counts.
@@ -112,9 +112,9 @@ func (c *Catalogue) price(k Key) (Price, bool) {
 
 // own is the price of a market itself.
 func (c *Catalogue) own(k Key) (Price, bool) {
-	region := k
-	region.Zone = ""
-	for _, at := range []Key{k, region} {
+	region, zone := k, k
+	region.Zone, zone.Region = "", "" // the table has Amazon's zones without their regions
+	for _, at := range []Key{k, zone, region} {
 		if p, ok := c.one(at); ok {
 			p.Key = k
 			return p, true
@@ -188,6 +188,9 @@ func (c *Catalogue) Refresh(ctx context.Context, now bool) ([]Asked, error) {
 	var errs []error
 	changed := false
 	for _, s := range sources {
+		if lazy, ok := s.(interface{ Lazy() bool }); !now && ok && lazy.Lazy() {
+			continue
+		}
 		if !now && c.cfg.Now().Sub(c.lastTried(s.Name())) < c.cfg.Every {
 			continue
 		}

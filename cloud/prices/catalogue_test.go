@@ -159,3 +159,43 @@ func TestBadFile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAmazon: of most types the table has us-east-1 alone, and spot prices by zone.
+func TestAmazon(t *testing.T) {
+	if n := len(embedded()); n < 2000 {
+		t.Errorf("only %d prices in the tables", n)
+	}
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	c := open(t, Config{Now: func() time.Time { return now }})
+	spot := func(zone string) Key { return Key{AWS, "p5.48xlarge", "us-east-2", zone, provider.Spot} }
+	is := func(k Key, usd federation.Dollars, from string) {
+		t.Helper()
+		if p, ok := c.Price(k); !ok || p.PerHour != usd || !strings.Contains(p.From, from) {
+			t.Errorf("%+v: %+v, want $%v from %q", k, p, usd, from)
+		}
+	}
+	is(Key{AWS, "g6.xlarge", "us-east-1", "", provider.OnDemand}, 0.8048, "table of 2026-07-20 (karpenter-provider-aws v1.15.1)")
+	is(Key{AWS, "p5.48xlarge", "ap-northeast-1", "", provider.OnDemand}, 68.8, "skypilot-catalog")
+	is(Key{AWS, "p5.48xlarge", "mars-north-1", "", provider.OnDemand}, 55.04, "for us-east-1")
+	is(spot("use2-az1"), 11.2543, "table of 2026")
+	is(spot("nowhere"), 55.04, "on-demand price, the most it can be")
+	if p, ok := c.Price(Key{AWS, "trn2.48xlarge", "us-east-2", "", provider.OnDemand}); ok {
+		t.Errorf("a price that nobody has published: %+v", p)
+	}
+	for usd, good := range map[float64]bool{0.00001: false, 0.5: false, 99: false, 14: true} {
+		refused := c.Learn([]Price{{Key: spot("use2-az1"), PerHour: federation.Dollars(usd), At: now, From: "spot price history"}})
+		if (len(refused) == 0) != good {
+			t.Errorf("$%v: %+v", usd, refused)
+		}
+	}
+	is(spot("use2-az1"), 14, "spot price history")
+}
+
+// TestBadTable: a row that cannot be read names itself.
+func TestBadTable(t *testing.T) {
+	for _, row := range []string{"x.y,us-east-1,cheap,,s,2026", "x.y,us-east-1,0,,s,2026", "x.y,us-east-1,1,,s,today", "x.y,us-east-1,1,,s"} {
+		if err := (table{}).read(AWS, "type,place,ondemand,spot,source,as_of\n"+row+"\n"); err == nil {
+			t.Errorf("%q was taken", row)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,9 @@ import (
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
+
+//go:embed aws.csv
+var amazonCSV string
 
 //go:embed gcp.csv
 var googleCSV string
@@ -30,13 +34,16 @@ type table map[Key]Price
 // embedded reads the tables. That they can be read a test has shown.
 var embedded = sync.OnceValue(func() table {
 	t := table{}
-	for cloud, text := range map[string]string{Google: googleCSV, Azure: azureCSV} {
+	for cloud, text := range map[string]string{AWS: amazonCSV, Google: googleCSV, Azure: azureCSV} {
 		if err := t.read(cloud, text); err != nil {
 			panic(err)
 		}
 	}
 	return t
 })
+
+// zoneID is a place that is a zone, as Amazon's spot prices have it: names of zones differ between accounts.
+var zoneID = regexp.MustCompile(`^[a-z0-9]+-az\d+$`)
 
 // read adds the rows of one cloud: type, place, ondemand, spot, source, as_of.
 func (t table) read(cloud, text string) error {
@@ -58,6 +65,9 @@ func (t table) read(cloud, text string) error {
 				return errors.Join(fmt.Errorf("table of %s: %s in %s costs %q", cloud, row[0], row[1], text), err)
 			}
 			k := Key{Cloud: cloud, Type: row[0], Region: row[1], Market: market}
+			if cloud == AWS && zoneID.MatchString(row[1]) {
+				k.Region, k.Zone = "", row[1]
+			}
 			t[k] = Price{Key: k, PerHour: federation.Dollars(usd), At: at, From: "table of " + row[5] + " (" + row[4] + ")"}
 		}
 	}
