@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"fsub/topology"
 )
 
 // Same reports whether two observations say the same: everything but the time of the look.
@@ -13,7 +11,7 @@ func (o *Observation) Same(p *Observation) bool {
 	return o.Cluster == p.Cluster && o.Version == p.Version && o.Mode == p.Mode && o.OnlyUser == p.OnlyUser && o.SlurmUser == p.SlurmUser && o.NoSlurm == p.NoSlurm && o.Accounting == p.Accounting &&
 		o.PendingJobs == p.PendingJobs && o.MaxJobSeen == p.MaxJobSeen && slices.Equal(o.Lacks, p.Lacks) && slices.Equal(o.Warnings, p.Warnings) &&
 		slices.Equal(o.Licenses, p.Licenses) && by(o.Running, p.Running, sameRunning) && by(o.Waiting, p.Waiting, sameWaiting) && by(o.Nodes, p.Nodes, sameNode) &&
-		by(o.Partitions, p.Partitions, samePartition) && by(o.Reservations, p.Reservations, sameReservation) && by(o.Tree.Switches, p.Tree.Switches, sameSwitch) &&
+		by(o.Partitions, p.Partitions, samePartition) && by(o.Reservations, p.Reservations, sameReservation) && o.Tree.Same(p.Tree) &&
 		by(o.Accounts, p.Accounts, sameAccount) && (o.Associations == nil) == (p.Associations == nil) &&
 		maps.EqualFunc(o.Associations, p.Associations, func(a, b []Association) bool { return by(a, b, sameAssociation) })
 }
@@ -80,10 +78,6 @@ func samePartition(a, b *Partition) bool {
 func sameReservation(a, b *Reservation) bool {
 	return a.Name == b.Name && a.Maint == b.Maint && a.Start.Equal(b.Start) && a.End.Equal(b.End) && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.Users, b.Users) &&
 		slices.Equal(a.Accounts, b.Accounts)
-}
-
-func sameSwitch(a, b *topology.Switch) bool {
-	return a.Name == b.Name && a.Level == b.Level && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.Children, b.Children)
 }
 
 func sameAccount(a, b *Account) bool {

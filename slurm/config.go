@@ -40,8 +40,8 @@ type Config struct {
 
 	FirstID, LastID federation.JobID // the federated range; default that of package federation
 
-	// The REST API has no switch tree: it comes from Tree, or from TopologyFile, the output of "scontrol show topology",
-	// which is read again when it changes.
+	// The REST API has no switch tree: it comes from Tree, or from TopologyFile (a topology.conf or topology.yaml, or the output of
+	// "scontrol show topology"), which is read again when it changes.
 	Tree         topology.Tree
 	TopologyFile string
 

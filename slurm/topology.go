@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"fsub/topology"
+	"fsub/topology/conf"
 )
 
 // topologyFile gives the switch tree: a fixed one, or one from a file that is read again when it changes.
@@ -42,7 +43,7 @@ func (t *topologyFile) tree() (topology.Tree, error) {
 	if err != nil {
 		return t.last, fmt.Errorf("topology_file: %w", err)
 	}
-	tree, err := topology.ParseScontrol(string(text))
+	tree, err := conf.Parse(string(text))
 	if err != nil {
 		return t.last, fmt.Errorf("topology_file %s: %w", t.path, err)
 	}

@@ -1,162 +1,196 @@
 package topology
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
-// Index is a Tree prepared for questions about nodes that are known by number. It does not change.
-type Index struct {
-	leafOf []int32   // by node; the last leaf is for nodes that no switch names
-	leaves int       // how many leaves there are, that last one included
-	groups [][]int32 // leaves below each switch that has children, lowest switches first
+// Ask is what a gang wants of the wiring.
+type Ask struct {
+	Nodes      int
+	Leaves     int  // at most so many leaves; 0: any number
+	Segment    int  // that many nodes at a time must share a leaf; 0: one. Nodes is a multiple of it
+	Contiguous bool // nodes that follow each other by name. Only where there is no tree, as in Slurm
 }
 
-// Index numbers the nodes as they stand in names. A node that no leaf names is only near its like, unless the tree is
-// empty: then all nodes are under one leaf.
-func (t Tree) Index(names []string) *Index {
-	x := &Index{leafOf: make([]int32, len(names))}
-	number := make(map[string]int32, len(names))
-	leaf := make(map[string]int32)
-	leaves := int32(0)
-	for _, s := range t.Switches {
-		if len(s.Nodes) == 0 {
-			continue
-		}
-		leaf[s.Name] = leaves
-		for _, n := range s.Nodes {
-			number[n] = leaves
-		}
-		leaves++
-	}
-	x.leaves = int(leaves) + 1
-	for i, n := range names {
-		l, ok := number[n]
-		if !ok {
-			l = int32(x.leaves - 1)
-		}
-		x.leafOf[i] = l
-	}
-	x.groups = t.groups(leaf)
-	return x
+// Chooser picks nodes for gangs. It works in room of its own: use one for each goroutine.
+type Chooser struct {
+	x       *Index
+	count   []int // of free nodes, by leaf
+	order   []int32
+	now     []int32
+	best    []int32
+	found   []int32
+	byRank  []int32
+	effort  int
+	optimum int // of the leaves in best: nodes that they have beyond what is needed
 }
 
-// groups returns the leaves below every upper switch, lower levels first.
-func (t Tree) groups(leaf map[string]int32) [][]int32 {
-	at := make(map[string]*Switch, len(t.Switches))
-	var upper []*Switch
-	for i := range t.Switches {
-		at[t.Switches[i].Name] = &t.Switches[i]
-		if len(t.Switches[i].Children) > 0 {
-			upper = append(upper, &t.Switches[i])
-		}
-	}
-	slices.SortStableFunc(upper, func(a, b *Switch) int { return cmp.Compare(a.Level, b.Level) })
-	var groups [][]int32
-	for _, s := range upper {
-		seen := map[string]bool{s.Name: true}
-		var below []int32
-		for todo := slices.Clone(s.Children); len(todo) > 0; todo = todo[1:] {
-			c := todo[0]
-			if seen[c] || at[c] == nil {
-				continue
-			}
-			seen[c] = true
-			if l, ok := leaf[c]; ok {
-				below = append(below, l)
-			}
-			todo = append(todo, at[c].Children...)
-		}
-		slices.Sort(below)
-		groups = append(groups, below)
-	}
-	return groups
+// Chooser returns a Chooser.
+func (x *Index) Chooser() *Chooser {
+	return &Chooser{x: x, count: make([]int, x.leaves)}
 }
 
-// Leaf is the number of node i's leaf; Leaves is how many there are.
-func (x *Index) Leaf(i int32) int32 { return x.leafOf[i] }
-
-// Leaves is the number of leaves, counting one for the nodes that no switch names.
-func (x *Index) Leaves() int { return x.leaves }
-
-// Largest returns how many of the nodes hang on the k leaves that have most of them.
-func (x *Index) Largest(nodes []int32, k int) int {
-	count := make([]int, x.leaves)
-	for _, n := range nodes {
-		count[x.leafOf[n]]++
+// Choose picks nodes of those that are free and appends them to into, which is returned unchanged if they do not fit. Which, and in which
+// order of wishes: under one leaf; under the lowest switch; on few leaves; so that what stays free of those leaves is least, which leaves the
+// largest holes elsewhere. Nodes are taken from each leaf in the order given.
+//
+// That is what Slurm's topology/tree and topology/block do, but for ties and for the last wish, where they are greedy.
+func (c *Chooser) Choose(free []int32, a Ask, into []int32) ([]int32, Span, bool) {
+	if a.Nodes <= 0 || len(free) < a.Nodes {
+		return into, Span{}, false
 	}
-	slices.SortFunc(count, func(a, b int) int { return b - a })
-	sum := 0
-	for _, c := range count[:min(k, len(count))] {
-		sum += c
+	if a.Contiguous && len(c.x.upper) == 0 && c.x.leaves == 1 {
+		return c.run(free, a.Nodes, into)
 	}
-	return sum
-}
-
-// Choose picks n of the free nodes under at most maxLeaves leaves (0: any number), the best fit: the smallest leaf that has
-// enough; else the lowest switch under which they fit, and there the fewest leaves. It returns nil if they do not fit.
-// Nodes are taken from each leaf in the order given.
-func (x *Index) Choose(free []int32, n, maxLeaves int) []int32 {
-	if n <= 0 || len(free) < n {
-		return nil
-	}
-	count := make([]int, x.leaves)
+	clear(c.count)
 	for _, f := range free {
-		count[x.leafOf[f]]++
+		c.count[c.x.leafOf[f]]++
 	}
-	best := -1
-	for l, c := range count {
-		if c >= n && (best < 0 || c < count[best]) {
-			best = l
-		}
+	leaves, span, ok := c.Pick(c.count, a)
+	if !ok {
+		return into, span, false
 	}
-	if best >= 0 {
-		return x.take(free, n, []int32{int32(best)})
-	}
-	if maxLeaves == 0 {
-		maxLeaves = x.leaves
-	}
-	for _, g := range x.groups {
-		if leaves := fewest(g, count, n); leaves != nil && len(leaves) <= maxLeaves {
-			return x.take(free, n, leaves)
-		}
-	}
-	all := make([]int32, x.leaves)
-	for i := range all {
-		all[i] = int32(i)
-	}
-	if leaves := fewest(all, count, n); len(leaves) <= maxLeaves {
-		return x.take(free, n, leaves)
-	}
-	return nil
-}
-
-// fewest picks the fullest leaves of a group until they hold n nodes, the last one as small as will do; nil if all of
-// them do not.
-func fewest(group []int32, count []int, n int) []int32 {
-	order := slices.Clone(group)
-	slices.SortStableFunc(order, func(a, b int32) int { return count[b] - count[a] })
-	for i, l := range order {
-		if count[l] < n {
-			n -= count[l]
-			continue
-		}
-		for j := i; j < len(order) && count[order[j]] >= n; j++ {
-			order[i] = order[j]
-		}
-		return order[:i+1]
-	}
-	return nil
-}
-
-func (x *Index) take(free []int32, n int, leaves []int32) []int32 {
-	chosen := make([]int32, 0, n)
+	left := a.Nodes
 	for _, l := range leaves {
+		most := left // of this leaf
+		if a.Segment > 1 {
+			most = min(left, c.count[l]/a.Segment*a.Segment)
+		}
 		for _, f := range free {
-			if x.leafOf[f] == l && len(chosen) < n {
-				chosen = append(chosen, f)
+			if most > 0 && c.x.leafOf[f] == l {
+				into = append(into, f)
+				most, left = most-1, left-1
 			}
 		}
 	}
-	return chosen
+	return into, span, true
+}
+
+// Pick is Choose where only the number of free nodes under each leaf is known. It returns the leaves to take them from, in order: all that is
+// free of each but the last. They are valid until the next call.
+func (c *Chooser) Pick(count []int, a Ask) (leaves []int32, s Span, ok bool) {
+	segment := max(a.Segment, 1)
+	n := (a.Nodes + segment - 1) / segment
+	room := func(l int32) int { return count[l] / segment }
+	one := int32(-1)
+	for l := range int32(c.x.leaves) {
+		if room(l) >= n && (one < 0 || count[l] < count[one]) {
+			one = l
+		}
+	}
+	if one >= 0 {
+		c.found = append(c.found[:0], one)
+		return c.found, Span{Nodes: a.Nodes, Leaves: 1, Left: count[one] - a.Nodes}, true
+	}
+	most := a.Leaves
+	if most == 0 {
+		most = c.x.leaves
+	}
+	c.found = c.found[:0]
+	bestLeft, level := 0, 0
+	consider := func(group []int32, at int) {
+		if !c.fewest(group, count, segment, n) || len(c.best) > most {
+			return
+		}
+		if len(c.found) == 0 || len(c.best) < len(c.found) || len(c.best) == len(c.found) && c.optimum < bestLeft {
+			c.found, bestLeft, level = append(c.found[:0], c.best...), c.optimum, at
+		}
+	}
+	for i := 0; i < len(c.x.upper); {
+		at := c.x.upper[i].level
+		for ; i < len(c.x.upper) && c.x.upper[i].level == at; i++ {
+			consider(c.x.upper[i].leaves, at)
+		}
+		if len(c.found) > 0 {
+			return c.found, Span{Nodes: a.Nodes, Leaves: len(c.found), Level: level, Left: bestLeft}, true
+		}
+	}
+	c.order = c.order[:0]
+	for l := range int32(c.x.leaves) {
+		c.order = append(c.order, l)
+	}
+	consider(slices.Clone(c.order), c.x.top)
+	if len(c.found) > 0 {
+		return c.found, Span{Nodes: a.Nodes, Leaves: len(c.found), Level: level, Left: bestLeft, Apart: true}, true
+	}
+	return nil, Span{}, false
+}
+
+// effortOf bounds the search for the leaves with least to spare; beyond it the best so far is taken.
+const effortOf = 4096
+
+// fewest leaves in c.best the fewest leaves of a group that hold n units, and among such those with least to spare, fullest first; false
+// if all of them do not hold so many.
+func (c *Chooser) fewest(group []int32, count []int, unit, n int) bool {
+	c.order = c.order[:0]
+	for _, l := range group {
+		if count[l] >= unit {
+			c.order = append(c.order, l)
+		}
+	}
+	slices.SortStableFunc(c.order, func(a, b int32) int { return count[b]/unit - count[a]/unit })
+	k, sum := 0, 0
+	for ; k < len(c.order) && sum < n; k++ {
+		sum += count[c.order[k]] / unit
+	}
+	if sum < n {
+		return false
+	}
+	c.best = append(c.best[:0], c.order[:k]...)
+	c.optimum, c.effort, c.now = sum-n, 0, c.now[:0]
+	if c.optimum > 0 {
+		c.tighten(count, unit, 0, k, n)
+	}
+	return true
+}
+
+// tighten looks for k of the leaves from the i-th on that hold n units with less to spare than the best so far.
+func (c *Chooser) tighten(count []int, unit, i, k, n int) {
+	if k == 0 {
+		if n <= 0 && -n < c.optimum {
+			c.optimum, c.best = -n, append(c.best[:0], c.now...)
+		}
+		return
+	}
+	last := -1
+	for ; i+k <= len(c.order) && c.optimum > 0; i++ {
+		has := count[c.order[i]] / unit
+		if has*k < n {
+			return // the rest is not enough: the leaves are in order
+		}
+		if has == last {
+			continue // as the one before, which was tried in this place
+		}
+		least := has // of this leaf and the smallest of those behind it
+		for j := 1; j < k; j++ {
+			least += count[c.order[len(c.order)-j]] / unit
+		}
+		if c.effort++; c.effort > effortOf {
+			return
+		}
+		if last = has; least-n >= c.optimum {
+			continue
+		}
+		c.now = append(c.now, c.order[i])
+		c.tighten(count, unit, i+1, k-1, n-has)
+		c.now = c.now[:len(c.now)-1]
+	}
+}
+
+// run picks n nodes that follow each other, from the shortest run of free ones that is long enough.
+func (c *Chooser) run(free []int32, n int, into []int32) ([]int32, Span, bool) {
+	c.byRank = append(c.byRank[:0], free...)
+	rank := c.x.rank
+	slices.SortFunc(c.byRank, func(a, b int32) int { return int(rank[a]) - int(rank[b]) })
+	best, long := -1, 0
+	for i, j := 0, 1; i < len(c.byRank); i, j = j, j+1 {
+		for j < len(c.byRank) && rank[c.byRank[j]] == rank[c.byRank[j-1]]+1 {
+			j++
+		}
+		if j-i >= n && (best < 0 || j-i < long) {
+			best, long = i, j-i
+		}
+	}
+	if best < 0 {
+		return into, Span{}, false
+	}
+	return append(into, c.byRank[best:best+n]...), Span{Nodes: n, Leaves: 1, Left: long - n}, true
 }

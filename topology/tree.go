@@ -2,74 +2,181 @@ package topology
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"fsub/slurm/hostlist"
 )
 
-// ParseScontrol reads what "scontrol show topology" prints. It understands switch trees (24.11 to 26.05) and blocks, which
-// become leaves without a switch above: nodes of one block are close, two blocks are not. "No topology" gives the zero Tree.
-func ParseScontrol(text string) (Tree, error) {
-	return parseLines(text)
-}
-
-// ParseConf reads the text of a topology.conf: SwitchName lines with Nodes= or Switches=, or BlockName lines. Levels are
-// worked out from the children.
-func ParseConf(text string) (Tree, error) {
-	t, err := parseLines(text)
-	if err != nil {
-		return Tree{}, err
-	}
-	return t, t.setLevels()
-}
-
-func parseLines(text string) (Tree, error) {
+// Parse reads the text of a topology.conf, or what "scontrol show topology" prints (22.05 to 26.05): switches or blocks. A text without
+// either gives the zero Tree.
+func Parse(text string) (Tree, error) {
 	var t Tree
+	var blocks []block
 	in := bufio.NewScanner(strings.NewReader(text))
 	in.Buffer(nil, 16<<20)
 	for n := 1; in.Scan(); n++ {
-		line, _, _ := strings.Cut(in.Text(), "#")
-		sw, ok, err := parseSwitch(line)
+		text, _, _ := strings.Cut(in.Text(), "#")
+		l, err := parseLine(text)
 		if err != nil {
 			return Tree{}, fmt.Errorf("topology line %d: %w", n, err)
 		}
-		if ok {
-			t.Switches = append(t.Switches, sw)
+		if l.sizes != nil && (t.BlockSizes == nil || len(l.sizes) > 1) {
+			t.BlockSizes = l.sizes
+		}
+		switch {
+		case l.name == "":
+		case l.isBlock:
+			blocks = append(blocks, block{l.index, len(blocks), l.name, l.nodes})
+		default:
+			t.Switches = append(t.Switches, Switch{Name: l.name, Level: l.level, Nodes: l.nodes, Children: l.children})
 		}
 	}
-	return t, in.Err()
+	if err := in.Err(); err != nil {
+		return Tree{}, fmt.Errorf("topology: %w", err)
+	}
+	if len(blocks) > 0 {
+		sizes := append(t.BlockSizes, aggregates(text)...)
+		slices.Sort(sizes)
+		return OfBlocks(sortBlocks(blocks), slices.Compact(sizes)), nil
+	}
+	return OfSwitches(t.Switches)
 }
 
-// parseSwitch reads one line; ok is false for a line that declares neither a switch nor a block.
-func parseSwitch(line string) (sw Switch, ok bool, err error) {
-	var nodes string
-	for _, word := range strings.Fields(line) {
+// line is one line of a topology.conf, or of what scontrol prints.
+type line struct {
+	name, aggregated string
+	isBlock          bool
+	index, level     int // -1, 0: not said
+	nodes, children  []string
+	sizes            []int
+}
+
+func parseLine(text string) (l line, err error) {
+	l.index = -1
+	nodes := ""
+	for _, word := range strings.Fields(text) {
 		key, value, _ := strings.Cut(word, "=")
 		switch strings.ToLower(key) {
-		case "switchname", "blockname":
-			sw.Name = value
+		case "switchname":
+			l.name = value
+		case "blockname":
+			l.name, l.isBlock = value, true
+		case "aggregatedblock":
+			l.aggregated = value
+		case "blockindex":
+			l.index, err = strconv.Atoi(value)
+		case "blocksize", "blocksizes":
+			l.sizes, err = numbers(value)
 		case "level":
-			if sw.Level, err = strconv.Atoi(value); err != nil {
-				return sw, false, fmt.Errorf("bad Level %q", value)
-			}
+			l.level, err = strconv.Atoi(value)
 		case "nodes":
 			nodes = value
 		case "switches":
-			if sw.Children, err = hostlist.ExpandLoosely(value); err != nil {
-				return sw, false, err
+			l.children, err = hostlist.ExpandLoosely(value)
+		}
+		if err != nil {
+			return l, fmt.Errorf("invalid %s %q", key, value)
+		}
+	}
+	// For an upper switch scontrol also lists all nodes below it; those are its children's.
+	if len(l.children) == 0 && nodes != "" && nodes != "(null)" {
+		if l.nodes, err = hostlist.ExpandLoosely(nodes); err != nil {
+			return l, fmt.Errorf("invalid Nodes: %w", err)
+		}
+	}
+	if l.aggregated != "" {
+		l.sizes = nil
+	}
+	return l, nil
+}
+
+// aggregates are the sizes of the aggregated blocks that scontrol lists.
+func aggregates(text string) []int {
+	var sizes []int
+	for l := range strings.Lines(text) {
+		if !strings.HasPrefix(l, "AggregatedBlock=") {
+			continue
+		}
+		for _, word := range strings.Fields(l) {
+			if value, ok := strings.CutPrefix(word, "BlockSize="); ok {
+				if more, err := numbers(value); err == nil {
+					sizes = append(sizes, more...)
+				}
 			}
 		}
 	}
-	if sw.Name == "" {
-		return sw, false, nil
+	return sizes
+}
+
+func numbers(list string) ([]int, error) {
+	var all []int
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("invalid number %q", text)
+		}
+		all = append(all, n)
 	}
-	// For an upper switch scontrol also lists all nodes below it; those are its children's.
-	if len(sw.Children) == 0 && nodes != "" && nodes != "(null)" {
-		sw.Nodes, err = hostlist.ExpandLoosely(nodes)
+	return all, nil
+}
+
+// block is a base block; place is where it stands in the text.
+type block struct {
+	index, place int
+	name         string
+	nodes        []string
+}
+
+func sortBlocks(blocks []block) []Switch {
+	slices.SortFunc(blocks, func(a, b block) int { return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.place, b.place)) })
+	all := make([]Switch, len(blocks))
+	for i, b := range blocks {
+		all[i] = Switch{Name: b.name, Nodes: b.nodes}
 	}
-	return sw, true, err
+	return all
+}
+
+// OfBlocks is the tree of base blocks, in the order of their indices. sizes are BlockSizes; nil: that of the smallest block. An aggregated
+// block is as many base blocks, one after the other, as its size has the base block's.
+func OfBlocks(blocks []Switch, sizes []int) Tree {
+	if len(sizes) == 0 {
+		least := 0
+		for _, b := range blocks {
+			if least == 0 || len(b.Nodes) < least {
+				least = len(b.Nodes)
+			}
+		}
+		sizes = []int{max(least, 1)}
+	}
+	t := Tree{Switches: blocks, BlockSizes: sizes}
+	below, each := blocks, 1
+	for level, size := range sizes[1:] {
+		join := max(size/sizes[0]/each, 1)
+		if join == 1 {
+			continue
+		}
+		var above []Switch
+		for i := 0; i < len(below); i += join {
+			s := Switch{Name: fmt.Sprintf("block%d.%d", size, i/join), Level: level + 1}
+			for _, b := range below[i:min(i+join, len(below))] {
+				s.Children = append(s.Children, b.Name)
+			}
+			above = append(above, s)
+		}
+		t.Switches = append(t.Switches, above...)
+		below, each = above, each*join
+	}
+	return t
+}
+
+// OfSwitches is the tree of switches whose levels are not known yet.
+func OfSwitches(all []Switch) (Tree, error) {
+	t := Tree{Switches: all}
+	return t, t.setLevels()
 }
 
 // setLevels gives every switch one more than the highest of its children, leaves 0.
@@ -97,16 +204,4 @@ func (t *Tree) setLevels() error {
 			return fmt.Errorf("topology: switches form a loop")
 		}
 	}
-}
-
-// Leaf returns the name of the leaf switch that node hangs on, "" if no leaf names it.
-func (t Tree) Leaf(node string) string {
-	for _, s := range t.Switches {
-		for _, n := range s.Nodes {
-			if n == node {
-				return s.Name
-			}
-		}
-	}
-	return ""
 }

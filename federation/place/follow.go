@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"fsub/federation"
-	"fsub/topology"
 )
 
 // followed says in what a model differs from the one before it.
@@ -55,7 +54,7 @@ func sameConfiguration(a, b *federation.Observation) bool {
 	return len(a.Nodes) == len(b.Nodes) && slices.Equal(a.Lacks, b.Lacks) && a.OnlyUser == b.OnlyUser &&
 		slices.EqualFunc(a.Partitions, b.Partitions, samePartition) &&
 		slices.EqualFunc(a.Reservations, b.Reservations, sameReservation) &&
-		slices.EqualFunc(a.Tree.Switches, b.Tree.Switches, sameSwitch) && sameRightsSeen(a, b)
+		a.Tree.Same(b.Tree) && sameRightsSeen(a, b)
 }
 
 func samePartition(a, b federation.Partition) bool {
@@ -69,10 +68,6 @@ func samePartition(a, b federation.Partition) bool {
 func sameReservation(a, b federation.Reservation) bool {
 	return a.Name == b.Name && a.Start.Equal(b.Start) && a.End.Equal(b.End) && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.Users, b.Users) &&
 		slices.Equal(a.Accounts, b.Accounts)
-}
-
-func sameSwitch(a, b topology.Switch) bool {
-	return a.Name == b.Name && a.Level == b.Level && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.Children, b.Children)
 }
 
 // sameRightsSeen reports whether two observations give users the same rights.

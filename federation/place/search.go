@@ -1,6 +1,10 @@
 package place
 
-import "slices"
+import (
+	"slices"
+
+	"fsub/topology"
+)
 
 // cursor remembers which nodes do not fit one need in one pool. A plan only takes, so they never will in it.
 type cursor struct {
@@ -115,7 +119,8 @@ func (c *capacity) underLeaves(nodes []int32, f *fit) []int32 {
 		}
 		return nodes[:f.nodes]
 	}
-	return c.m.topo.Choose(nodes, f.nodes, f.leaves)
+	chosen, _, _ := c.m.topo.Chooser().Choose(nodes, topology.Ask{Nodes: f.nodes, Leaves: f.leaves}, nil)
+	return chosen
 }
 
 // startNow finds the nodes on which f can start at once, nil if it cannot. They are valid until the next call.

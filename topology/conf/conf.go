@@ -1,0 +1,95 @@
+// Package conf reads how a site is wired from the text of any file that says so: a topology.conf, a topology.yaml (25.05 and later), or
+// what "scontrol show topology" printed.
+package conf
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/goccy/go-yaml"
+
+	"fsub/slurm/hostlist"
+	"fsub/topology"
+)
+
+// entry is one topology of a topology.yaml.
+type entry struct {
+	Topology string `yaml:"topology"`
+	Default  bool   `yaml:"cluster_default"`
+	Flat     bool   `yaml:"flat"`
+	Tree     *struct {
+		Switches []struct {
+			Switch   string `yaml:"switch"`
+			Nodes    string `yaml:"nodes"`
+			Children string `yaml:"children"`
+		} `yaml:"switches"`
+	} `yaml:"tree"`
+	Block *struct {
+		Sizes  []int `yaml:"block_sizes"`
+		Blocks []struct {
+			Block string `yaml:"block"`
+			Nodes string `yaml:"nodes"`
+		} `yaml:"blocks"`
+	} `yaml:"block"`
+}
+
+// isYAML finds the first key of a topology.yaml.
+var isYAML = regexp.MustCompile(`(?m)^\s*-?\s*topology\s*:`)
+
+// Parse reads any of the formats. Of several topologies of a YAML file it takes the cluster's default, else the first.
+func Parse(text string) (topology.Tree, error) {
+	if !isYAML.MatchString(text) {
+		return topology.Parse(text)
+	}
+	var all []entry
+	if err := yaml.Unmarshal([]byte(text), &all); err != nil {
+		return topology.Tree{}, fmt.Errorf("topology.yaml: %w", err)
+	}
+	if len(all) == 0 {
+		return topology.Tree{}, nil
+	}
+	chosen := &all[0]
+	for i := range all {
+		if all[i].Default {
+			chosen = &all[i]
+			break
+		}
+	}
+	t, err := chosen.tree()
+	if err != nil {
+		return topology.Tree{}, fmt.Errorf("topology.yaml: %s: %w", chosen.Topology, err)
+	}
+	return t, nil
+}
+
+func (e *entry) tree() (topology.Tree, error) {
+	var all []topology.Switch
+	add := func(name, nodes, children string) error {
+		s := topology.Switch{Name: name}
+		var err error
+		if s.Nodes, err = hostlist.ExpandLoosely(nodes); err != nil {
+			return fmt.Errorf("nodes of %s: %w", name, err)
+		}
+		if s.Children, err = hostlist.ExpandLoosely(children); err != nil {
+			return fmt.Errorf("children of %s: %w", name, err)
+		}
+		all = append(all, s)
+		return nil
+	}
+	switch {
+	case e.Block != nil:
+		for _, b := range e.Block.Blocks {
+			if err := add(b.Block, b.Nodes, ""); err != nil {
+				return topology.Tree{}, err
+			}
+		}
+		return topology.OfBlocks(all, e.Block.Sizes), nil
+	case e.Tree != nil:
+		for _, s := range e.Tree.Switches {
+			if err := add(s.Switch, s.Nodes, s.Children); err != nil {
+				return topology.Tree{}, err
+			}
+		}
+	}
+	return topology.OfSwitches(all)
+}
