@@ -1,0 +1,256 @@
+package gcp
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/compute/apiv1/computepb"
+	"google.golang.org/protobuf/proto"
+
+	"fsub/cloud/provider"
+)
+
+// launch is all that a gang's request says, before it is put into Google's words.
+type launch struct {
+	r      *provider.Request
+	name   string // of the gang, and of what is made for it
+	note   string
+	policy string // placement or workload policy; "": none
+}
+
+// Create starts a gang by bulkInsert, or by a resize request for machines that are queued. The machines' order is that of Request.Names.
+func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.Instance, error) {
+	l, err := p.prepare(&r)
+	if err != nil {
+		return nil, err
+	}
+	p.left.begin(l.name, r.Near || l.flex())
+	defer p.left.end(l.name)
+	var made []provider.Instance
+	if l.flex() {
+		made, err = p.queue(ctx, l)
+	} else {
+		made, err = p.insert(ctx, l)
+	}
+	if err != nil {
+		err = without(refused(err), r.Boot.Token)
+		p.cleanUp(ctx, l, err)
+		return nil, err
+	}
+	return made, nil
+}
+
+var tokenForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
+// prepare checks a request.
+func (p *Provider) prepare(r *provider.Request) (*launch, error) {
+	o := &r.Offering
+	switch {
+	case !tokenForm.MatchString(r.Token) || r.Count < 1 || len(r.Names) != r.Count || slices.Contains(r.Names, ""):
+		return nil, invalid("a gang of %d with %d names and token %q", r.Count, len(r.Names), r.Token)
+	case r.Near && o.MaxGang == 0:
+		return nil, invalid("%s has no compact placement", o.Type)
+	case o.Region != p.cfg.Region:
+		return nil, invalid("region %s is not configured", o.Region)
+	case !typeForm.MatchString(o.Type) || !nameForm.MatchString(o.Zone):
+		return nil, invalid("there is no type %q in zone %q", o.Type, o.Zone)
+	}
+	l := &launch{r: r}
+	l.name = p.gangName(r.Token, l.flex())
+	if r.Near {
+		l.policy = l.name
+	}
+	var err error
+	l.note, err = p.note(r)
+	return l, err
+}
+
+// flex reports whether Google queues the request.
+func (l *launch) flex() bool { return l.r.Offering.Market == provider.Flex }
+
+// insert asks for the machines of a gang at once, all or none.
+func (p *Provider) insert(ctx context.Context, l *launch) ([]provider.Instance, error) {
+	if l.policy != "" {
+		if err := p.makePolicy(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	each := make(map[string]*computepb.BulkInsertInstanceResourcePerInstanceProperties, l.r.Count)
+	for i := range l.r.Count {
+		each[instanceName(l.name, i)] = &computepb.BulkInsertInstanceResourcePerInstanceProperties{}
+	}
+	n := proto.Int64(int64(l.r.Count))
+	op, err := p.api.instances.BulkInsert(ctx, &computepb.BulkInsertInstanceRequest{
+		Project: p.cfg.Project, Zone: l.r.Offering.Zone, RequestId: proto.String(p.requestID(l.r.Token)),
+		BulkInsertInstanceResourceResource: &computepb.BulkInsertInstanceResource{Count: n, MinCount: n, PerInstanceProperties: each, InstanceProperties: p.properties(l)},
+	}, once)
+	if err == nil {
+		err = p.done(ctx, op.Proto())
+	}
+	if isKind(err, provider.KindNotFound) {
+		e := *provider.AsError(refused(err)) // the type, the image or the network is not there
+		e.Kind = provider.KindInvalid
+		return nil, &e
+	}
+	if err != nil && !isKind(err, provider.KindConflict) {
+		return nil, err
+	}
+	return p.made(ctx, l, err)
+}
+
+// made returns the machines that an equal request has made, now or before. cause is an error that may mean that they exist.
+func (p *Provider) made(ctx context.Context, l *launch, cause error) ([]provider.Instance, error) {
+	made := make([]provider.Instance, l.r.Count)
+	for i := range made { // those that have ended and are not shown any more
+		name := instanceName(l.name, i)
+		made[i] = provider.Instance{ID: instanceID(l.r.Offering.Zone, name), Token: l.r.Token, Name: l.r.Names[i], Offering: l.r.Offering.ID, State: provider.InstanceEnded, Reason: "it has ended"}
+	}
+	there, other, said := 0, false, notes{}
+	it := p.api.instances.List(ctx, &computepb.ListInstancesRequest{
+		Project: p.cfg.Project, Zone: l.r.Offering.Zone, MaxResults: proto.Uint32(pageSize), Filter: proto.String(fmt.Sprintf("labels.%s = %q", labelGang, l.name)),
+	}, once)
+	err := each(it.Next, func(i *computepb.Instance) error {
+		_, at, ok := gangOf(i.GetName())
+		if other = other || said.read(i.GetDescription()).Request != requestHash(l.r) || !ok || at >= len(made); !other {
+			made[at] = said.instance(i)
+			there++
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case other:
+		return nil, &provider.Error{Kind: provider.KindConflict, Scope: provider.ScopeOffering, Text: "the token was used for another request"}
+	case there == 0 && cause != nil:
+		return nil, cause
+	case there == 0:
+		return nil, &provider.Error{Kind: provider.KindConflict, Scope: provider.ScopeOffering, Text: "the machines of this token have ended"}
+	}
+	return made, nil
+}
+
+// properties are what each machine of a gang is made with.
+func (p *Provider) properties(l *launch) *computepb.InstanceProperties {
+	o := &l.r.Offering
+	labels := map[string]string{labelFederation: labelValue(p.cfg.Federation), labelSite: labelValue(string(p.cfg.Site)), labelGang: l.name}
+	for k, v := range p.cfg.Labels {
+		labels[k] = v
+	}
+	props := &computepb.InstanceProperties{
+		Description: proto.String(l.note), MachineType: proto.String(o.Type), Labels: labels,
+		Disks: []*computepb.AttachedDisk{{Boot: proto.Bool(true), AutoDelete: proto.Bool(true), InitializeParams: p.disk(o, labels)}},
+		Metadata: &computepb.Metadata{Items: []*computepb.Items{
+			{Key: proto.String("startup-script"), Value: proto.String(l.r.Boot.Script())},
+			{Key: proto.String("block-project-ssh-keys"), Value: proto.String("true")},
+		}},
+		NetworkInterfaces: p.networks(l), Scheduling: p.scheduling(o),
+	}
+	if p.cfg.ServiceAccount != "" {
+		props.ServiceAccounts = []*computepb.ServiceAccount{{Email: proto.String(p.cfg.ServiceAccount), Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}}}
+	}
+	if o.Reservation != "" {
+		props.ReservationAffinity = &computepb.ReservationAffinity{
+			ConsumeReservationType: proto.String("SPECIFIC_RESERVATION"), Key: proto.String("compute.googleapis.com/reservation-name"), Values: []string{o.Reservation},
+		}
+	} else {
+		props.ReservationAffinity = &computepb.ReservationAffinity{ConsumeReservationType: proto.String("NO_RESERVATION")}
+	}
+	if l.policy != "" && !l.flex() { // an instance group has it itself
+		props.ResourcePolicies = []string{p.policyPath(l.policy)}
+	}
+	return props
+}
+
+// scheduling says how the machines are paid for. A machine that fails or whose host does is not started again: its job has gone on elsewhere by then.
+func (p *Provider) scheduling(o *provider.Offering) *computepb.Scheduling {
+	s := &computepb.Scheduling{AutomaticRestart: proto.Bool(false), OnHostMaintenance: proto.String("TERMINATE")}
+	switch o.Market {
+	case provider.Spot:
+		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("SPOT"), proto.String("DELETE")
+	case provider.Flex:
+		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("FLEX_START"), proto.String("DELETE")
+	case provider.Block:
+		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("RESERVATION_BOUND"), proto.String("DELETE")
+	}
+	return s
+}
+
+// hyper are the families that take no persistent disks.
+var hyper = []string{"a3-ultragpu-", "a4-", "a4x-", "c4-", "c4a-", "c4d-", "g4-", "n4-", "h4d-"}
+
+func (p *Provider) disk(o *provider.Offering, labels map[string]string) *computepb.AttachedDiskInitializeParams {
+	kind := p.cfg.DiskType
+	if kind == "" {
+		kind = "pd-balanced"
+		if slices.ContainsFunc(hyper, func(family string) bool { return strings.HasPrefix(o.Type, family) }) {
+			kind = "hyperdisk-balanced"
+		}
+	}
+	d := &computepb.AttachedDiskInitializeParams{SourceImage: proto.String(p.cfg.image(o.Arch, o.GPUs > 0)), DiskType: proto.String(kind), Labels: labels}
+	if p.cfg.DiskGiB > 0 {
+		d.DiskSizeGb = proto.Int64(int64(p.cfg.DiskGiB))
+	}
+	return d
+}
+
+func (p *Provider) networks(l *launch) []*computepb.NetworkInterface {
+	first := &computepb.NetworkInterface{}
+	switch {
+	case p.cfg.Subnetwork != "":
+		first.Subnetwork = proto.String(p.subnetPath(p.cfg.Subnetwork))
+	case strings.Contains(p.cfg.Network, "/"):
+		first.Network = proto.String(p.cfg.Network)
+	case p.cfg.Network != "":
+		first.Network = proto.String("projects/" + p.cfg.Project + "/global/networks/" + p.cfg.Network)
+	default:
+		first.Network = proto.String("projects/" + p.cfg.Project + "/global/networks/default")
+	}
+	if !p.cfg.NoAddress {
+		first.AccessConfigs = []*computepb.AccessConfig{{Name: proto.String("External NAT"), Type: proto.String("ONE_TO_ONE_NAT")}}
+	}
+	all := []*computepb.NetworkInterface{first}
+	if l.r.Near {
+		for _, name := range p.cfg.MoreSubnetworks {
+			all = append(all, &computepb.NetworkInterface{Subnetwork: proto.String(p.subnetPath(name)), NicType: proto.String("GVNIC")})
+		}
+	}
+	return all
+}
+
+func (p *Provider) subnetPath(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return "projects/" + p.cfg.Project + "/regions/" + p.cfg.Region + "/subnetworks/" + name
+}
+
+func (p *Provider) policyPath(name string) string {
+	return "projects/" + p.cfg.Project + "/regions/" + p.cfg.Region + "/resourcePolicies/" + name
+}
+
+// done waits until an operation has come to its end, and returns its error.
+func (p *Provider) done(ctx context.Context, op *computepb.Operation) (err error) {
+	for op.GetStatus() != computepb.Operation_DONE {
+		name := op.GetName()
+		switch {
+		case op.GetZone() != "":
+			op, err = p.api.zonal.Wait(ctx, &computepb.WaitZoneOperationRequest{Project: p.cfg.Project, Zone: base(op.GetZone()), Operation: name}, once)
+		case op.GetRegion() != "":
+			op, err = p.api.regional.Wait(ctx, &computepb.WaitRegionOperationRequest{Project: p.cfg.Project, Region: base(op.GetRegion()), Operation: name}, once)
+		default:
+			op, err = p.api.global.Wait(ctx, &computepb.WaitGlobalOperationRequest{Project: p.cfg.Project, Operation: name}, once)
+		}
+		if err != nil {
+			if e := provider.AsError(refused(err)); e.Kind != provider.KindThrottled && e.Kind != provider.KindUnavailable {
+				// Not to see how it goes proves nothing of how it goes.
+				return &provider.Error{Kind: provider.KindUnavailable, Scope: e.Scope, Code: e.Code, Text: "operation " + name + " cannot be read: " + e.Text, Err: err}
+			}
+			return err
+		}
+	}
+	return failed(op)
+}

@@ -1,0 +1,150 @@
+package gcp
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/cloud/provider"
+	"fsub/testbed/gce"
+	"fsub/testbed/machines"
+)
+
+// TestNearLeavesNothing: a placement policy goes with its gang, also where the daemon forgot it, and stays while machines use it.
+func TestNearLeavesNothing(t *testing.T) {
+	c, url := world(t, gce.Config{})
+	p := open(t, standIn(c, url))
+	now := time.Now()
+	p.now = func() time.Time { return now }
+	r := gang(offer(t, p, "g2-standard-4/us-central1-a/spot"), "g-1", 2)
+	r.Near = true
+	list := made(t, p, r)
+	look := func(p *Provider) {
+		t.Helper()
+		now = now.Add(3 * time.Minute)
+		if _, err := p.List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		look(p)
+	}
+	if c.Left() != 1 {
+		t.Fatalf("%d policies while the machines run", c.Left())
+	}
+	where, err := p.Topology(t.Context(), []provider.InstanceID{list[0].ID, list[1].ID})
+	wait(t, "they run", func() bool {
+		where, err = p.Topology(t.Context(), []provider.InstanceID{list[0].ID, list[1].ID})
+		return err != nil || len(where) == 2
+	})
+	if groups := where[list[0].ID]; err != nil || len(groups) != 4 || groups[0] != "us-central1-a-c1" || groups[1] != "b1" {
+		t.Errorf("topology %v, %v", where, err)
+	}
+	p = open(t, p.cfg)
+	p.now = func() time.Time { return now }
+	if err := p.Delete(t.Context(), []provider.InstanceID{list[0].ID, list[1].ID}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "nothing is left", func() bool { look(p); return c.Left() == 0 && c.Live() == 0 })
+}
+
+// TestSwitchedOff: a machine that has switched itself off, or whose host failed, is only stopped, and its disk is paid for: the listing deletes it.
+func TestSwitchedOff(t *testing.T) {
+	c, url := world(t, gce.Config{})
+	p := open(t, standIn(c, url))
+	list := made(t, p, gang(offer(t, p, "g2-standard-4/us-central1-a/on-demand"), "g-1", 2))
+	wait(t, "both run", func() bool { return c.Instances()[0].Status == "RUNNING" && c.Instances()[1].Status == "RUNNING" })
+	if err := c.Kill(string(list[0].ID)); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "it is gone", func() bool {
+		all, err := p.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range all {
+			if m.ID == list[0].ID && m.State != provider.InstanceEnding {
+				if m.State != provider.InstanceEnding {
+					t.Fatalf("a stopped machine is %+v", m)
+				}
+			}
+		}
+		return len(all) == 1
+	})
+	if c.Live() != 1 {
+		t.Errorf("%d live", c.Live())
+	}
+}
+
+// TestPreempted: a spot machine that is taken back goes by itself.
+func TestPreempted(t *testing.T) {
+	c, url := world(t, gce.Config{Lead: 20 * time.Millisecond})
+	p := open(t, standIn(c, url))
+	list := made(t, p, gang(offer(t, p, "g2-standard-4/us-central1-a/spot"), "g-1", 1))
+	wait(t, "it runs", func() bool { return c.Instances()[0].Status == "RUNNING" })
+	if err := c.Preempt(string(list[0].ID), 0); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "it is gone", func() bool {
+		all, err := p.List(t.Context())
+		return err == nil && len(all) == 0
+	})
+}
+
+// TestNoSecretInErrors: what Google echoes of a request is shown without the token that the machines start with.
+func TestNoSecretInErrors(t *testing.T) {
+	c, url := world(t, gce.Config{})
+	p := open(t, standIn(c, url))
+	r := gang(offer(t, p, "g2-standard-4/us-central1-a/on-demand"), "g-1", 1)
+	r.Boot.Token = "secret-of-the-gang"
+	c.Inject(machines.Fault{Action: "instances.bulkInsert", Kind: machines.Refuse, Status: 400, Code: "invalid", Text: "Invalid value for field 'resource.metadata': 'token=secret-of-the-gang'", Times: 1})
+	_, err := p.Create(t.Context(), r)
+	if kindOf(err) != provider.KindInvalid || strings.Contains(err.Error(), "secret") {
+		t.Errorf("%v", err)
+	}
+	e := provider.AsError(err)
+	for _, wrapped := range e.Unwrap() {
+		if strings.Contains(wrapped.Error(), "secret") {
+			t.Errorf("wrapped: %v", wrapped)
+		}
+	}
+}
+
+// TestWhatIsAsked: the request says what the configuration and the market want of it.
+func TestWhatIsAsked(t *testing.T) {
+	c, url := world(t, gce.Config{})
+	c.Reserve("us-central1-b", "calendar", "g2-standard-4", 2, "2026-12-01T00:00:00Z")
+	cfg := standIn(c, url)
+	cfg.Reservations, cfg.NoAddress, cfg.DiskGiB, cfg.Labels = []string{"calendar"}, true, 200, map[string]string{"team": "ml"}
+	cfg.Types = append(cfg.Types, Type{Name: "a4-*", Price: 120})
+	p := open(t, cfg)
+	for id, wants := range map[string][]string{
+		"g2-standard-4/us-central1-a/spot":           {`"provisioningModel":"SPOT"`, `"instanceTerminationAction":"DELETE"`, `"diskSizeGb":"200"`, `"team":"ml"`, `"NO_RESERVATION"`, "pd-balanced", "startup-script"},
+		"g2-standard-4/us-central1-b/block/calendar": {`"provisioningModel":"RESERVATION_BOUND"`, `"SPECIFIC_RESERVATION"`, `"calendar"`},
+		"a4-highgpu-8g/us-central1-b/on-demand":      {"hyperdisk-balanced", "with-nvidia"},
+		"g2-standard-4/us-central1-c/on-demand":      {`"automaticRestart":false`, `"minCount":"2"`, `"count":"2"`},
+	} {
+		c.ResetCalls()
+		made(t, p, gang(offer(t, p, id), "g-"+labelValue(id)[:20], 2))
+		for _, call := range c.Calls() {
+			body := strings.ReplaceAll(call.Form.Get("Body"), `": `, `":`)
+			if call.Action != "instances.bulkInsert" {
+				continue
+			}
+			for _, want := range wants {
+				if !strings.Contains(body, want) {
+					t.Errorf("%s: %s is not in %s", id, want, body)
+				}
+			}
+			if strings.Contains(body, "accessConfigs") {
+				t.Errorf("%s: a public address is asked for", id)
+			}
+		}
+	}
+	if o := offer(t, p, "g2-standard-4/us-central1-b/block/calendar"); !o.Until.Equal(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)) || o.Price != 0 || o.Max != 2 {
+		t.Errorf("%+v", o)
+	}
+	if o := offer(t, p, "a4-highgpu-8g/us-central1-b/on-demand"); o.GPUType != "b200" || o.GPUs != 8 || o.Price != 120 {
+		t.Errorf("%+v", o)
+	}
+}

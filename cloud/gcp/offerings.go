@@ -1,0 +1,201 @@
+package gcp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	compute "cloud.google.com/go/compute/apiv1"
+	"cloud.google.com/go/compute/apiv1/computepb"
+	"google.golang.org/protobuf/proto"
+
+	"fsub/cloud/prices"
+	"fsub/cloud/provider"
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// catalogTTL is how long machine types and zones are taken to stay as they are.
+const catalogTTL = 6 * time.Hour
+
+// compactMost is how many machines one compact placement policy takes.
+const compactMost = 1500
+
+// memory holds the machine types. Its mutex is held while they are fetched: others wait for the one answer.
+type memory struct {
+	mu   sync.Mutex
+	at   time.Time
+	last []*computepb.MachineType // that are wanted, in our zones
+}
+
+// Offerings are made from the machine types of the zones, by market. One without a known price is left out, and logged: it would seem to cost nothing.
+func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
+	reserved, err := p.reservations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	types, err := p.machineTypes(ctx, reserved)
+	if err != nil {
+		return nil, err
+	}
+	var all []provider.Offering
+	for _, t := range types {
+		want, ok := p.cfg.wanted(t.GetName())
+		if !ok {
+			continue // of a reservation alone
+		}
+		for _, market := range want.Markets {
+			q, ok := p.price(t.GetName(), base(t.GetZone()), market, want)
+			if !ok {
+				p.log.Warn("no price is known: the type is not offered (set its price)", "type", t.GetName(), "zone", base(t.GetZone()), "market", market)
+				continue
+			}
+			all = append(all, p.offering(t, market, q, want.Max))
+		}
+	}
+	all = append(all, p.reserved(types, reserved)...)
+	slices.SortFunc(all, func(a, b provider.Offering) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// quote is a price, and where it is from.
+type quote struct {
+	usd  federation.Dollars
+	at   time.Time
+	from string
+}
+
+func (p *Provider) price(typ, zone string, market provider.Market, want Type) (quote, bool) {
+	if want.Price > 0 && market != provider.Spot {
+		return quote{want.Price, p.now(), "configuration"}, true
+	}
+	q, ok := p.cfg.Prices.Price(prices.Key{Cloud: prices.Google, Type: typ, Region: p.cfg.Region, Zone: zone, Market: market})
+	if !ok && want.Price > 0 {
+		return quote{want.Price, p.now(), "on-demand price, the most it can be, configuration"}, true
+	}
+	return quote{q.PerHour, q.At, q.From}, ok
+}
+
+// machineTypes returns the types of our zones that are wanted or reserved: at most catalogTTL old, or the last ones if no newer ones can be had.
+func (p *Provider) machineTypes(ctx context.Context, reserved []*computepb.Reservation) ([]*computepb.MachineType, error) {
+	m := &p.kept
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last != nil && p.now().Sub(m.at) < catalogTTL {
+		return m.last, nil
+	}
+	found, err := p.learn(ctx, reserved)
+	if err != nil && m.last == nil {
+		return nil, err
+	}
+	if err != nil {
+		p.log.Warn("machine types are not known anew: the old ones are kept", "err", err)
+		return m.last, nil
+	}
+	m.last, m.at = found, p.now()
+	return found, nil
+}
+
+func (p *Provider) learn(ctx context.Context, reserved []*computepb.Reservation) ([]*computepb.MachineType, error) {
+	zones := p.cfg.Zones
+	if len(zones) == 0 {
+		region, err := p.api.regions.Get(ctx, &computepb.GetRegionRequest{Project: p.cfg.Project, Region: p.cfg.Region}, once)
+		if err != nil {
+			return nil, refused(err)
+		}
+		for _, z := range region.GetZones() {
+			zones = append(zones, base(z))
+		}
+	}
+	var patterns []string
+	for _, t := range p.cfg.Types {
+		patterns = append(patterns, strings.ReplaceAll(regexp.QuoteMeta(t.Name), `\*`, `.*`))
+	}
+	for _, r := range reserved {
+		patterns = append(patterns, regexp.QuoteMeta(base(r.GetSpecificReservation().GetInstanceProperties().GetMachineType())))
+	}
+	slices.Sort(patterns)
+	patterns = slices.Compact(patterns)
+	it := p.api.types.AggregatedList(ctx, &computepb.AggregatedListMachineTypesRequest{
+		Project: p.cfg.Project, MaxResults: proto.Uint32(pageSize), Filter: proto.String(fmt.Sprintf(`name eq "%s"`, strings.Join(patterns, "|"))),
+	}, once)
+	found := []*computepb.MachineType{}
+	err := each(it.Next, func(zone compute.MachineTypesScopedListPair) error {
+		if !slices.Contains(zones, base(zone.Key)) {
+			return nil
+		}
+		if err := unread(zone.Key, zone.Value.GetWarning()); err != nil {
+			return err
+		}
+		for _, t := range zone.Value.GetMachineTypes() {
+			if t.GetZone() == "" {
+				t.Zone = proto.String(base(zone.Key))
+			}
+			found = append(found, t)
+		}
+		return nil
+	})
+	for _, t := range p.cfg.Types {
+		if err == nil && !slices.ContainsFunc(found, func(m *computepb.MachineType) bool { want, _ := p.cfg.wanted(m.GetName()); return want.Name == t.Name }) {
+			p.log.Warn("the region has no such machine type", "region", p.cfg.Region, "type", t.Name)
+		}
+	}
+	return found, err
+}
+
+// offering describes one kind of machine.
+func (p *Provider) offering(t *computepb.MachineType, market provider.Market, q quote, most int) provider.Offering {
+	zone := base(t.GetZone())
+	o := provider.Offering{
+		ID: t.GetName() + "/" + zone + "/" + string(market), Type: t.GetName(), Region: p.cfg.Region, Zone: zone, Market: market, Max: most,
+		CPUs: int(t.GetGuestCpus()), Mem: sbatch.MemMiB(int64(t.GetMemoryMb()) * 95 / 100), // the kernel and firmware keep some
+		Arch: "x86_64", Features: []string{t.GetName()}, Price: q.usd, PricedAt: q.at, PriceFrom: q.from, Boot: p.cfg.Boot,
+	}
+	if t.GetArchitecture() == "ARM64" {
+		o.Arch = "arm64"
+	}
+	for _, a := range t.Accelerators {
+		name, memory := gpuName(a.GetGuestAcceleratorType())
+		o.GPUs, o.GPUType = o.GPUs+int(a.GetGuestAcceleratorCount()), name
+		if name == "a100" {
+			o.Features = append(o.Features, name+"-"+cmp.Or(memory, "40gb"))
+		}
+	}
+	switch market {
+	case provider.Spot:
+		o.Interrupts = p.cfg.SpotInterrupts
+		o.Features = append(o.Features, "spot")
+	case provider.Flex:
+		o.Queue = p.cfg.FlexQueue
+		o.Features = append(o.Features, "flex")
+	}
+	if compact(t.GetName()) {
+		if o.MaxGang = most; most == 0 {
+			o.MaxGang = compactMost
+		}
+	}
+	return o
+}
+
+// compact reports whether a type can have a compact placement policy: those that are made for jobs of several machines.
+func compact(typ string) bool {
+	family, _, _ := strings.Cut(typ, "-")
+	return slices.Contains([]string{"a2", "a3", "a4", "a4x", "g2", "g4", "c2", "c2d", "c3", "c3d", "c4", "c4d", "h3", "h4d"}, family)
+}
+
+// memorySuffix is what Google's names of GPUs end with: nvidia-h100-80gb.
+var memorySuffix = regexp.MustCompile(`-(\d+gb)$`)
+
+// gpuName is Google's name of a GPU as sites write it, and the memory that it names.
+func gpuName(s string) (name, memory string) {
+	name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(strings.ToLower(s), "nvidia-"), "tesla-"), "-vws")
+	if m := memorySuffix.FindStringSubmatch(name); m != nil {
+		name, memory = strings.TrimSuffix(name, m[0]), m[1]
+	}
+	return strings.TrimSuffix(name, "-mega"), memory
+}
