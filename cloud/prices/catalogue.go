@@ -162,7 +162,9 @@ func (c *Catalogue) Learn(list []Price) []Refused {
 			before = q.PerHour
 		}
 		if why := Check(&p, onDemand, before); why != "" {
-			refused = append(refused, Refused{p, why})
+			if !slices.ContainsFunc(refused, func(r Refused) bool { return r.Key == p.Key }) {
+				refused = append(refused, Refused{p, why})
+			}
 			continue
 		}
 		c.known[p.Key] = p
@@ -233,7 +235,7 @@ func (c *Catalogue) ask(ctx context.Context, s Source) error {
 	}
 	a.Tried, a.Err = at, ""
 	if len(list) > 0 || err == nil {
-		a.Prices, a.Refused = len(list)-len(refused), refused
+		a.Prices, a.Refused = c.learnt(list), refused
 	}
 	if err != nil {
 		a.Err = err.Error()
@@ -242,6 +244,21 @@ func (c *Catalogue) ask(ctx context.Context, s Source) error {
 	}
 	a.At = at
 	return nil
+}
+
+// learnt is how many of the prices are known now as they were said.
+func (c *Catalogue) learnt(list []Price) int {
+	good := map[Key]bool{}
+	for _, p := range list {
+		good[p.Key] = good[p.Key] || c.known[p.Key] == p
+	}
+	n := 0
+	for _, ok := range good {
+		if ok {
+			n++
+		}
+	}
+	return n
 }
 
 // Asked is how the sources have answered, by their names.

@@ -16,11 +16,18 @@ func client(h *http.Client, base string) *resty.Client {
 	if h != nil {
 		c = resty.NewWithClient(h)
 	}
-	return c.SetBaseURL(base).SetTimeout(time.Minute).SetRetryCount(2).SetRetryWaitTime(time.Second).SetRetryMaxWaitTime(time.Minute).
+	return c.SetLogger(quiet{}).SetBaseURL(base).SetTimeout(time.Minute).SetRetryCount(2).SetRetryWaitTime(time.Second).SetRetryMaxWaitTime(time.Minute).
 		AddRetryCondition(func(r *resty.Response, err error) bool {
 			return err == nil && (r.StatusCode() == http.StatusTooManyRequests || r.StatusCode() >= 500)
 		})
 }
+
+// quiet is a log that nobody reads: what went wrong is in the error.
+type quiet struct{}
+
+func (quiet) Errorf(string, ...any) {}
+func (quiet) Warnf(string, ...any)  {}
+func (quiet) Debugf(string, ...any) {}
 
 // answered is the error of an answer that is none.
 func answered(r *resty.Response, err error) error {
