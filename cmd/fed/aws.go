@@ -10,6 +10,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/aws"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
@@ -24,8 +25,10 @@ var awsKind = kind{
 		}
 		return s.AWS
 	},
-	open: func(ctx context.Context, c *Config, s *SiteConfig, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
-		p, err := aws.New(ctx, s.AWS.provider(s.Name, c.Federation, log))
+	open: func(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+		cfg := s.AWS.provider(s.Name, c.Federation, log)
+		cfg.Prices = cat
+		p, err := aws.New(ctx, cfg)
 		return p, aws.Boot(), err
 	},
 }

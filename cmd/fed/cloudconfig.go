@@ -160,11 +160,19 @@ func (s *SiteConfig) checkRented(agents *Agents) error {
 			return err
 		}
 	}
+	if s.Terms != nil {
+		if err := s.Terms.check(); err != nil {
+			return err
+		}
+	}
 	k := s.kind()
 	for _, other := range kinds() {
 		if other != k && other.section(s) != nil {
 			return fmt.Errorf("%s are for sites of these kinds; this one is %s", kindNames(" and "), s.Kind)
 		}
+	}
+	if k.here && s.Terms != nil {
+		return errors.New("terms: processes of this machine are on no contract; set their price")
 	}
 	own := k.section(s)
 	switch {

@@ -16,6 +16,7 @@ import (
 
 	"fsub/cloud"
 	"fsub/cloud/agentserver"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/federation/api/identity"
@@ -25,6 +26,7 @@ import (
 type clouds struct {
 	server    *agentserver.Server
 	key       []byte
+	prices    *prices.Catalogue
 	listeners []net.Listener
 	api       later
 	running   []federation.Runner
@@ -46,11 +48,11 @@ func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // openClouds opens the agent server if a site needs one, and returns nil if none does. Its keys are
 // made once and kept in the state directory.
-func openClouds(c *Config, log *slog.Logger, reg prometheus.Registerer) (_ *clouds, err error) {
+func openClouds(c *Config, cat *prices.Catalogue, log *slog.Logger, reg prometheus.Registerer) (_ *clouds, err error) {
 	if !c.rents() {
 		return nil, nil
 	}
-	cl := &clouds{logs: map[federation.SiteName]federation.LogReader{}}
+	cl := &clouds{prices: cat, logs: map[federation.SiteName]federation.LogReader{}}
 	defer func() {
 		if err != nil {
 			cl.close()
@@ -135,7 +137,7 @@ func (cl *clouds) close() {
 
 // open makes the driver of a rented site.
 func (cl *clouds) open(ctx context.Context, c *Config, s *SiteConfig, st federation.PoolStore, log *slog.Logger, reg prometheus.Registerer) (*cloud.Driver, error) {
-	p, boot, err := openProvider(ctx, c, s, log)
+	p, boot, err := openProvider(ctx, c, s, cl.prices, log)
 	if err != nil {
 		return nil, err
 	}

@@ -69,6 +69,8 @@ type Config struct {
 	Remote Remote `yaml:"remote,omitempty"`
 	// TLS listener for the agents on rented machines.
 	Agents Agents `yaml:"agents,omitempty"`
+	// Price lists of clouds that are asked.
+	PriceLists PriceLists `yaml:"price_lists,omitempty"`
 	// Slurm clusters and clouds that jobs may run at.
 	Sites []SiteConfig `yaml:"sites"`
 }
@@ -169,6 +171,8 @@ type SiteConfig struct {
 	Local *LocalConfig `yaml:"local,omitempty"`
 	// For kind aws: what to rent from Amazon.
 	AWS *AWSConfig `yaml:"aws,omitempty"`
+	// What a contract makes of the cloud's list prices.
+	Terms *TermsConfig `yaml:"terms,omitempty"`
 	// Container runtime of its machines, for jobs that ask for one as with pyxis: enroot, podman
 	// (with crun), any, none. Not set: what this machine has for kind local, none for others.
 	Containers container.Engine `yaml:"containers,omitempty"`
@@ -258,6 +262,7 @@ func (c *Config) resolve(dir string) {
 	abs(&c.Remote.Cert)
 	abs(&c.Remote.Key)
 	abs(&c.Agents.Binary)
+	abs(&c.PriceLists.GoogleKeyFile)
 	for i := range c.Sites {
 		abs(&c.Sites[i].KeyFile)
 		abs(&c.Sites[i].TokenFile)
@@ -296,7 +301,7 @@ func (c *Config) check() error {
 	if err := c.Priority.check(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check()); err != nil {
+	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.check()); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}
@@ -330,8 +335,8 @@ func (s *SiteConfig) check() error {
 	switch {
 	case s.Kind != "":
 		return fmt.Errorf("invalid kind %q: want %s, %s", s.Kind, kindSlurm, kindNames(" or "))
-	case len(s.Pools) > 0 || s.Timing != nil || slices.ContainsFunc(kinds(), func(k *kind) bool { return k.section(s) != nil }):
-		return fmt.Errorf("pools, timing, %[1]s are for sites of the kinds %[1]s", kindNames(" and "))
+	case len(s.Pools) > 0 || s.Timing != nil || s.Terms != nil || slices.ContainsFunc(kinds(), func(k *kind) bool { return k.section(s) != nil }):
+		return fmt.Errorf("pools, timing, terms, %[1]s are for sites of the kinds %[1]s", kindNames(" and "))
 	case s.URL == "":
 		return errors.New("url is missing: http://HOST:PORT or unix:/PATH of its slurmrestd")
 	case s.KeyFile == "" && s.TokenFile == "":

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 )
 
@@ -21,8 +22,9 @@ type kind struct {
 	// here: the machines are processes of this one. They see its files, no call leaves it, and
 	// while they are idle they cost nothing.
 	here bool
-	// open makes what rents the machines, and says what they need to be started.
-	open func(ctx context.Context, c *Config, s *SiteConfig, log *slog.Logger) (provider.Provider, agentapi.Boot, error)
+	// open makes what rents the machines, and says what they need to be started. The catalogue has
+	// the prices; a cloud with a price list of its own adds it there.
+	open func(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error)
 }
 
 // section is a kind's own section of a site's configuration.

@@ -13,6 +13,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/local"
 	"fsub/cloud/local/lan"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
@@ -92,7 +93,7 @@ func (l *LocalConfig) paths() []*string { return nil }
 
 // openLocal makes the pool of this machine. Its machines have their directories beside the daemon's
 // state, not in it: the users of jobs must get to their scripts there, and to nothing of the daemon's.
-func openLocal(_ context.Context, c *Config, s *SiteConfig, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+func openLocal(_ context.Context, c *Config, s *SiteConfig, _ *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	binary, err := findAgent(c)
 	if err != nil {
 		return nil, agentapi.Boot{}, err

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"fsub/cloud/prices"
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
@@ -38,6 +39,7 @@ type parts struct {
 	quota   *quota.Book
 	objects *blobs.Store // may be missing
 	carrier *staging.Stager
+	prices  *prices.Catalogue
 	remote  *remoteListener // may be missing
 	rented  *clouds         // may be missing
 	sites   []controller.Site
@@ -74,7 +76,10 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if p.remote, err = openRemote(c); err != nil {
 		return err
 	}
-	if p.rented, err = openClouds(c, p.log, p.reg); err != nil {
+	if p.prices, err = openPrices(c, p.log); err != nil {
+		return err
+	}
+	if p.rented, err = openClouds(c, p.prices, p.log, p.reg); err != nil {
 		return err
 	}
 	if p.sites, err = openSites(ctx, *c, p.rented, p.store, p.log, p.reg); err != nil {
@@ -132,7 +137,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 	return api.NewServer(api.Config{
 		Accounts: p.accounts(), FairShare: p.shares,
 		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Audit: p.store, Health: p.ctl.Health, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
-		Pools: pools, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: callBudgets(p.sites), OperationRate: c.operationRate, Logger: p.log, Registerer: p.reg,
+		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: callBudgets(p.sites), OperationRate: c.operationRate, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
 
@@ -161,6 +166,7 @@ func (p *parts) run(ctx context.Context, l net.Listener) error {
 		g.Go(func() error { return p.api.Serve(ctx, p.remote.listener) })
 	}
 	g.Go(func() error { return p.ledger.Run(ctx) })
+	g.Go(func() error { return p.prices.Follow(ctx) })
 	g.Go(func() error { return newCollector(&p.members, p.store, p.log).Run(ctx) })
 	if p.objects != nil {
 		if err := runBlobs(ctx, g, c, p.objects, p.carrier, p.store, p.log); err != nil {

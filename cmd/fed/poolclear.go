@@ -37,7 +37,7 @@ no daemon; stop the daemon first, or it will rent others. Machines also end by t
 				if !s.rented() || len(names) > 0 && !slices.Contains(names, string(s.Name)) {
 					continue
 				}
-				p, _, err := openProvider(cmd.Context(), &c, s, slog.New(slog.DiscardHandler))
+				p, _, err := openProvider(cmd.Context(), &c, s, nil, slog.New(slog.DiscardHandler))
 				if err != nil {
 					return err
 				}

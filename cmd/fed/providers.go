@@ -14,13 +14,14 @@ import (
 	"fsub/accounting"
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/sbatch"
 )
 
 // openProvider makes what rents the machines of a site, and says what they need to be started.
-func openProvider(ctx context.Context, c *Config, s *SiteConfig, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
-	p, boot, err := s.kind().open(ctx, c, s, log)
+func openProvider(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+	p, boot, err := s.kind().open(ctx, c, s, cat, log)
 	if err != nil {
 		return nil, boot, fmt.Errorf("site %s: %w", s.Name, err)
 	}
@@ -35,6 +36,9 @@ const cloudCalls = 5
 func wrapProvider(p provider.Provider, s *SiteConfig, log *slog.Logger, reg prometheus.Registerer) provider.Provider {
 	if s.here() { // no calls leave this machine
 		return p
+	}
+	if s.Terms != nil {
+		p = s.Terms.terms().Wrap(p, time.Now)
 	}
 	return provider.Wrap(p, provider.WrapConfig{Site: s.Name, RPS: cmp.Or(s.CallsPerSecond, cloudCalls), Burst: 2 * cloudCalls, Retries: 1, Timeout: cmp.Or(s.Timeout, 90*time.Second),
 		Registerer: reg, Logger: log})

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +57,7 @@ func TestFed(t *testing.T) {
 			"submit": submit,
 			"signal": signalJob,
 			"stale":  stale,
+			"lists":  priceLists,
 			"status": status,
 			"sitedrain": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(ts.Value(theSite{}).(*simsite.Site).NodeDrain(args[0], args[1]))
@@ -90,6 +93,11 @@ func startSite(env *testscript.Env) error {
 	go site.Serve(ctx, l)
 	env.Defer(func() { stop(); os.RemoveAll(dir) })
 	env.Setenv("DIR", dir)
+	lists, err := filepath.Abs("../../cloud/prices/lists/testdata")
+	if err != nil {
+		return err
+	}
+	env.Setenv("LISTDATA", lists)
 	env.Setenv("FSUB_SOCKET", filepath.Join(dir, "fed.sock"))
 	config := fmt.Sprintf("federation: test\nsocket: %s\nstate_dir: state\nsites:\n  - name: alpha\n    url: unix:%s\n    key_file: key\n    no_associations: true\n    prices: {gres/gpu: 2.5}\n",
 		filepath.Join(dir, "fed.sock"), filepath.Join(dir, "rest"))
@@ -145,6 +153,30 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	if !errors.As(err, &exit) || fmt.Sprint(exit.ExitCode()) != args[0] {
 		ts.Fatalf("%v, want exit status %s", err, args[0])
 	}
+}
+
+// priceLists serves what stands in for the price lists of Azure and Google at $LISTS, with the answers that package lists is tested with.
+func priceLists(ts *testscript.TestScript, _ bool, _ []string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page := "azure-1.json"
+		switch {
+		case strings.Contains(r.URL.RawQuery, "skip=1000"):
+			page = "azure-2.json"
+		case strings.Contains(r.URL.RawQuery, "CAE"):
+			page = "google-2.json"
+		case strings.HasSuffix(r.URL.Path, "/skus"):
+			page = "google-1.json"
+		}
+		data, err := os.ReadFile(filepath.Join(ts.Getenv("LISTDATA"), page))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(strings.ReplaceAll(string(data), "https://prices.azure.com:443", "http://"+r.Host)))
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv("LISTS", s.URL)
 }
 
 // stale PATH leaves a socket behind that nobody answers.

@@ -119,7 +119,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	known := health.Report{Rules: health.Rules(), Nodes: []health.NodeState{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Fails: []health.Fail{{At: time.Now()}}, Until: time.Now().Add(time.Hour)}},
 		Breakers: []health.Breaker{{Name: "lemon", Open: time.Now(), Why: "w"}}}
 	tree, _ := treeOfTwo(t)
-	d := startWith(t, api.Config{Accounts: tree, Books: sumsOf{}, CheckBooks: unequal{}, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
+	d := startWith(t, api.Config{Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
 		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
 			return []federation.SiteCheck{{Name: "clock", Result: federation.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
@@ -157,6 +157,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/steps/signal":      v1.StepSignal{Job: ids[0], Step: "0"},
 		"/fed/v1/site/{name}/state": v1.SetSiteState{State: federation.FedActive},
 		"/fed/v1/site/{name}/retry": nil,
+		"/fed/v1/offers/refresh":    nil,
 		"/fed/v1/accounts": v1.EditAccounts{Edits: []v1.AccountEdit{{Op: accounts.Modify, Kind: accounts.User, Account: "physics", Name: "alice",
 			Set: map[string]string{"Fairshare": "5"}}}, Why: "x"},
 		"/fed/v1/accounts/import":     v1.ImportAccounts{Site: "alpha", Replace: true},
@@ -285,4 +286,17 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			t.Error(fault)
 		}
 	}
+}
+
+// asked knows one price, and a list that has said a wrong one.
+type asked struct{}
+
+func (asked) Offers(v1.OfferQuery) ([]v1.Offer, error) {
+	return []v1.Offer{{Cloud: "aws", Type: "p5.48xlarge", Region: "us-east-1", Zone: "use1-az4", Market: "spot", Accelerator: "h100", Count: 8, CPUs: 192, MemGiB: 2048, Machines: 1, USD: 18, Total: 18,
+		PricedAt: time.Unix(1e9, 0).UTC(), From: "spot price history", Stale: true, Age: "3 d"}}, nil
+}
+
+func (asked) Refresh(context.Context) []v1.PriceList {
+	at := time.Unix(1e9, 0).UTC()
+	return []v1.PriceList{{Name: "Azure retail prices", At: &at, Prices: 3, Error: "gone", Refused: []v1.RefusedPrice{{Cloud: "azure", Type: "Standard_NC96ads_A100_v4", Region: "eastus", Zone: "1", Market: "on-demand", USD: 700, Why: "unknown"}}}}
 }

@@ -23,6 +23,7 @@ import (
 	"fsub/federation/api/jobs"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/nodes"
+	"fsub/federation/api/offers"
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/restd"
 	"fsub/federation/api/rules"
@@ -78,6 +79,7 @@ type Config struct {
 	Books      federation.Books      // nil: there is no ledger
 	CheckBooks books.Checker         // nil: nobody compares it with what sites say
 	Pools      Pools                 // of rented machines; nil: there are none
+	Prices     offers.Prices         // what clouds ask; nil: it is not known
 	Steps      federation.StepTeller // nil: no site tells of steps while they run
 	// Reboots are the sites that can reboot nodes.
 	Reboots map[federation.SiteName]federation.Rebooter
@@ -111,6 +113,7 @@ type Server struct {
 	watch    watch
 	events   eventStream
 	pools    rented
+	offers   offers.Offers
 	nodes    nodes.Nodes
 	audit    audit.Log
 	accounts *accountapi.Accounts
@@ -139,6 +142,7 @@ func NewServer(c Config) *Server {
 		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
 		pools:    rented{all: c.Pools, sites: all, now: c.Now},
+		offers:   offers.Offers{Prices: c.Prices},
 		watch:    watch{store: c.Store},
 		audit:    audit.Log{Store: c.Audit},
 		accounts: &c.Accounts,

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"fsub/cloud/provider"
+	v1 "fsub/federation/api/v1"
+)
+
+func newOffersCommand() *cobra.Command {
+	var c connection
+	var q v1.OfferQuery
+	var spot bool
+	cmd := &cobra.Command{
+		Use:   "offers",
+		Short: "What the clouds ask for machines with accelerators, the cheapest first",
+		Long: `Each line is one type of machine in one place and market. TOTAL is what so many accelerators cost per hour in all: MACHINES of them, or of
+TPUs chips. FROM says where the price is from, AGE how old it is; old? marks one that may have changed. A price that nobody knows is not listed.`,
+		Example: `  fed offers --gpu h100:8
+  fed offers --gpu h100:16 --spot --region 'us-*'
+  fed offers --tpu v5p:128
+  fed offers refresh`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if spot {
+				if q.Market != "" && q.Market != string(provider.Spot) {
+					return fmt.Errorf("--spot and --market %s exclude each other", q.Market)
+				}
+				q.Market = string(provider.Spot)
+			}
+			all, err := c.client().Offers(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), all)
+			}
+			if len(all) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "fed: no price is known of that; see: fed offers refresh")
+			}
+			t, flush := newWideTable(cmd.OutOrStdout())
+			t.row("CLOUD", "TYPE", "REGION", "ZONE", "MARKET", "ACCELERATOR", "MACHINES", "$/H", "TOTAL", "AGE", "FROM")
+			for i := range all {
+				t.row(offerRow(&all[i])...)
+			}
+			return flush()
+		},
+	}
+	c.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&q.GPU, "gpu", "", "kind of GPU, and how many in all: h100, h100:8")
+	f.StringVar(&q.TPU, "tpu", "", "generation of TPU, and how many chips: v5p, v5p:128")
+	f.StringVar(&q.Region, "region", "", "only this region or zone; may have *")
+	f.StringVar(&q.Cloud, "cloud", "", "only this cloud: aws, gcp or azure")
+	f.StringVar(&q.Market, "market", "", "only this market: on-demand, spot or flex")
+	f.BoolVar(&spot, "spot", false, "only the spot market")
+	f.IntVarP(&q.Limit, "limit", "n", 20, "how many lines at most; 0: all")
+	cmd.AddCommand(newOffersRefreshCommand())
+	return cmd
+}
+
+func offerRow(o *v1.Offer) []string {
+	age := o.Age
+	if o.Stale {
+		age += " old?"
+	}
+	usd := func(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) }
+	return []string{o.Cloud, o.Type, o.Region, o.Zone, o.Market, fmt.Sprintf("%s:%.3g", o.Accelerator, o.Count), strconv.Itoa(o.Machines), usd(o.USD), usd(o.Total), age, o.From}
+}
+
+func newOffersRefreshCommand() *cobra.Command {
+	var c connection
+	cmd := &cobra.Command{
+		Use:   "refresh",
+		Short: "Ask the clouds' price lists now; a price that cannot be true is refused, and the last good one stays",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			lists, err := c.client().RefreshOffers(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), lists)
+			}
+			if len(lists) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "fed: no price list is asked; the configuration names them (price_lists: ask)")
+			}
+			failed := false
+			for _, l := range lists {
+				if l.Error != "" {
+					failed = true
+					fmt.Fprintf(cmd.ErrOrStderr(), "fed: %s does not answer, and what was known stays: %s\n", l.Name, l.Error)
+					continue
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: %d prices\n", l.Name, l.Prices)
+				for _, r := range l.Refused {
+					fmt.Fprintf(cmd.ErrOrStderr(), "fed: warning: %s: %s %s in %s is refused: %s\n", l.Name, r.Type, r.Market, r.Region+r.Zone, r.Why)
+				}
+			}
+			if failed {
+				return exitError(1)
+			}
+			return nil
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,53 @@
+package v1
+
+import "time"
+
+// Offer is what a cloud asks for machines with accelerators: GET /fed/v1/offers, the cheapest first.
+type Offer struct {
+	Cloud       string    `json:"cloud"` // aws, gcp or azure
+	Type        string    `json:"type"`  // of a TPU "tpu-v5p": one chip
+	Region      string    `json:"region"`
+	Zone        string    `json:"zone,omitempty"`
+	Market      string    `json:"market"` // on-demand, spot or flex
+	Accelerator string    `json:"accelerator"`
+	Count       float64   `json:"count"` // of one machine
+	CPUs        int       `json:"cpus,omitempty"`
+	MemGiB      float64   `json:"mem_gib,omitempty"`
+	Machines    int       `json:"machines"`     // that are needed; of TPUs how many chips
+	USD         float64   `json:"usd_per_hour"` // of one machine
+	Total       float64   `json:"total_usd_per_hour"`
+	PricedAt    time.Time `json:"priced_at"`
+	From        string    `json:"from"`            // where the price is from
+	Stale       bool      `json:"stale,omitempty"` // it is so old that it may have changed
+	Age         string    `json:"age"`             // in words
+}
+
+// PriceList is how a price list has answered: POST /fed/v1/offers/refresh, for operators.
+type PriceList struct {
+	Name    string         `json:"name"`
+	At      *time.Time     `json:"at,omitempty"` // of the last answer
+	Prices  int            `json:"prices"`       // good ones of it
+	Refused []RefusedPrice `json:"refused,omitempty"`
+	Error   string         `json:"error,omitempty"` // why it does not answer
+}
+
+// RefusedPrice is one that cannot be true: the last good one stays.
+type RefusedPrice struct {
+	Cloud  string  `json:"cloud"`
+	Type   string  `json:"type"`
+	Region string  `json:"region"`
+	Zone   string  `json:"zone,omitempty"`
+	Market string  `json:"market"`
+	USD    float64 `json:"usd_per_hour"`
+	Why    string  `json:"why"`
+}
+
+// OfferQuery is what offers are asked for.
+type OfferQuery struct {
+	GPU    string // "h100:8"
+	TPU    string // "v5p:128", chips
+	Cloud  string
+	Region string // may have *
+	Market string
+	Limit  int // 0: all
+}
