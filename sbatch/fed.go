@@ -2,6 +2,7 @@ package sbatch
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ var fedOptions = [...]struct {
 	{"exclude-sites", placement, func(f *Fed, v string) string { return nameList(&f.NotSites, v) }},
 	{"accelerators", placement, setAccelerators},
 	{"max-cost", placement, setMaxCost},
+	{"traffic", placement, setTraffic},
 	{"stage-in", access, func(f *Fed, v string) string { return addStage(&f.StageIn, v) }},
 	{"stage-out", access, func(f *Fed, v string) string { return addStage(&f.StageOut, v) }},
 }
@@ -62,7 +64,7 @@ func (p *parser) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return p.exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--stage-in and --stage-out")
+			"--traffic, --stage-in and --stage-out")
 	case len(rest) > 0:
 		return p.errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -136,6 +138,17 @@ func setMaxCost(f *Fed, v string) (why string) {
 	return ""
 }
 
+// Traffics are the ways in which the nodes of a job may talk to each other.
+var Traffics = [...]string{"collective", "none", "point-to-point", "all-to-all"}
+
+func setTraffic(f *Fed, v string) (why string) {
+	if v = strings.ToLower(v); !slices.Contains(Traffics[:], v) {
+		return "want " + strings.Join(Traffics[:], ", ") + ", got " + strconv.Quote(v)
+	}
+	f.Traffic = v
+	return ""
+}
+
 // addStage takes FROM or "FROM -> TO". An arrow, since colons and equal signs are parts of URLs.
 func addStage(field *[]Stage, v string) (why string) {
 	from, to, arrow := strings.Cut(v, "->")
@@ -158,6 +171,7 @@ func (f *Fed) options(w *words) {
 	if f.MaxCost != 0 {
 		w.add("fed-max-cost", strconv.FormatFloat(f.MaxCost, 'g', -1, 64))
 	}
+	w.text("fed-traffic", f.Traffic)
 	for _, s := range f.StageIn {
 		w.add("fed-stage-in", s.String())
 	}

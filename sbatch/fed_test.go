@@ -53,6 +53,7 @@ func TestFedRefusals(t *testing.T) {
 		{"", "--fed-site=a", "sbatch: unrecognized option '--fed-site=a'"},
 		{"", "--f=a", "sbatch: unrecognized option '--f=a'"},
 		{"", "--fed-max-cost=x", `sbatch: error: Invalid --fed-max-cost specification: want US dollars above 0, such as 25.50, got "x"`},
+		{"", "--fed-traffic=gossip", `sbatch: error: Invalid --fed-traffic specification: want collective, none, point-to-point, all-to-all, got "gossip"`},
 		{"", "--fed-max-cost=-1", `sbatch: error: Invalid --fed-max-cost specification: want US dollars above 0, such as 25.50, got "-1"`},
 		{"", "--fed-sites=a,", `sbatch: error: Invalid --fed-sites specification: want names separated by commas, got "a,"`},
 		{"", "--fed-accelerators=a100:0", `sbatch: error: Invalid --fed-accelerators specification: want TYPE or TYPE:FACTOR with a factor above 0, such as a100:2, got "a100:0"`},

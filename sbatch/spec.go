@@ -93,6 +93,7 @@ type Fed struct {
 	// be among them.
 	Accelerators []string `json:"accelerators,omitempty"`
 	MaxCost      float64  `json:"max_cost,omitempty"` // US dollars for the whole job; 0: no bound
+	Traffic      string   `json:"traffic,omitempty"`  // one of [Traffics]: how the nodes talk to each other; "": not said
 	StageIn      []Stage  `json:"stage_in,omitempty"`
 	StageOut     []Stage  `json:"stage_out,omitempty"`
 }

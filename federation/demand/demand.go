@@ -42,6 +42,8 @@ type Demand struct {
 	SwitchesWait time.Duration // for how long the job waits for them; 0: as the site has it
 	Segment      int           // nodes of one block
 	Contiguous   bool
+	Alone        bool   // no other job on its leaves: --exclusive=topo
+	Traffic      string // see [topology.Traffic]; "": not said
 	Licenses     string
 
 	TimeLimit, TimeMin time.Duration // TimeLimit may be [sbatch.Unlimited]
@@ -109,6 +111,7 @@ func read(s *sbatch.Spec) *Demand {
 	d := &Demand{
 		MinNodes: s.MinNodes, MaxNodes: s.MaxNodes, Tasks: s.NTasks, TasksPerNode: s.NTasksPerNode, CPUsPerTask: s.CPUsPerTask,
 		Whole:    s.Exclusive == "exclusive" || s.Exclusive == "topo",
+		Alone:    s.Exclusive == "topo",
 		Features: s.Constraint, QOS: s.QOS, Reservation: s.Reservation, NodeList: s.NodeList, Exclude: s.Exclude,
 		Switches: s.Switches, SwitchesWait: s.SwitchesWait, TimeLimit: s.TimeLimit, TimeMin: s.TimeMin,
 	}
@@ -131,7 +134,7 @@ func read(s *sbatch.Spec) *Demand {
 		d.Clusters = names(s.Clusters)
 	}
 	if f := s.Fed; f != nil {
-		d.Sites, d.NotSites, d.MaxCost = f.Sites, f.NotSites, f.MaxCost
+		d.Sites, d.NotSites, d.MaxCost, d.Traffic = f.Sites, f.NotSites, f.MaxCost, f.Traffic
 	}
 	for _, o := range s.Plugin {
 		d.Plugins = append(d.Plugins, o.Name)
