@@ -76,6 +76,10 @@ const (
 	WhySwitches         Code = "switches"
 	WhyOneSwitchUp      Code = "one_switch_up"
 	WhySwitchesUp       Code = "switches_up"
+	WhySegmentOdd       Code = "segment_odd"
+	WhySegments         Code = "segments"
+	WhySegmentsUp       Code = "segments_up"
+	WhyContiguous       Code = "contiguous"
 	WhyNodesUp          Code = "nodes_up"
 	WhyNodeState        Code = "node_state"
 	WhyNodesToBeHad     Code = "nodes_to_be_had"
@@ -151,6 +155,10 @@ var sentences = map[Code]string{
 	WhySwitches:         "%s nodes under %s switches, the largest have %s",
 	WhyOneSwitchUp:      "%s nodes under one switch, largest leaf has %s up",
 	WhySwitchesUp:       "%s nodes under %s switches, the largest have %s up",
+	WhySegmentOdd:       "%s nodes are no multiple of --segment=%s",
+	WhySegments:         "%s nodes in segments of %s, its switches or blocks have room for %s segments",
+	WhySegmentsUp:       "%s nodes in segments of %s, its switches or blocks have nodes up for %s segments",
+	WhyContiguous:       "%s nodes that follow each other, it has no such row",
 	WhyNodesUp:          "%s, %s of %s are up",
 	WhyNodeState:        "node %s is %s",
 	WhyNodesToBeHad:     "%s, %s of %s can be had",

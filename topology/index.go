@@ -8,12 +8,12 @@ import (
 
 // Index is a Tree prepared for questions about nodes that are known by number. It does not change.
 type Index struct {
-	leafOf []int32 // by node; the last leaf is for nodes that no switch names
-	leaves int     // how many leaves there are, that last one included
-	size   []int   // nodes by leaf
-	upper  []upper // switches that have children, lowest first
-	top    int     // level of what joins leaves that no switch joins
-	rank   []int32 // by node: where it stands in the order of names
+	leafOf []int32   // by node; the last leaf is for nodes that no switch names
+	leaves int       // how many leaves there are, that last one included
+	nodes  [][]int32 // by leaf
+	upper  []upper   // switches that have children, lowest first
+	top    int       // level of what joins leaves that no switch joins
+	rank   []int32   // by node: where it stands in the order of names
 	blocks bool
 }
 
@@ -43,14 +43,14 @@ func (t Tree) Index(names []string) *Index {
 		leaves++
 	}
 	x.leaves = int(leaves) + 1
-	x.size = make([]int, x.leaves)
+	x.nodes = make([][]int32, x.leaves)
 	for i, n := range names {
 		l, ok := number[n]
 		if !ok {
 			l = int32(x.leaves - 1)
 		}
 		x.leafOf[i] = l
-		x.size[l]++
+		x.nodes[l] = append(x.nodes[l], int32(i))
 	}
 	x.upper = t.upper(leaf)
 	return x
@@ -94,8 +94,8 @@ func (x *Index) Leaf(i int32) int32 { return x.leafOf[i] }
 // Leaves is the number of leaves, counting one for the nodes that no switch names.
 func (x *Index) Leaves() int { return x.leaves }
 
-// Size is how many nodes a leaf has.
-func (x *Index) Size(leaf int32) int { return x.size[leaf] }
+// Nodes are the nodes of a leaf.
+func (x *Index) Nodes(leaf int32) []int32 { return x.nodes[leaf] }
 
 // Blocks says whether the leaves are blocks.
 func (x *Index) Blocks() bool { return x.blocks }

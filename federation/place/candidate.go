@@ -7,6 +7,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/demand"
+	"fsub/topology"
 )
 
 // stand is what a job takes in a pool and costs there by the hour: all that does not depend on its time limit. Candidates of several
@@ -24,7 +25,9 @@ type stand struct {
 	tie      uint64
 	tres     accounting.TRES
 	hourly   float64 // by the site's prices
-	wasteful bool    // nodes with GPUs for a job without: last among equals
+	traffic  topology.Traffic
+	ideal    []topology.Span // of each of fits: see model.ideal
+	wasteful bool            // nodes with GPUs for a job without: last among equals
 }
 
 // candidate is a pool that can run the jobs of a shape, with the part of its price that does not depend on when.
@@ -59,6 +62,7 @@ type offerKey struct {
 	run, fit, booting int32
 	free              bool
 	start, longest    int64
+	span              topology.Span
 	total             federation.Dollars
 }
 
@@ -75,6 +79,11 @@ func (w *World) newStand(v variant, st *siteState, g group) *stand {
 	}
 	s.tie = st.tie(s.pool, w.seed)
 	s.count(st)
+	s.traffic = s.ask.traffic(s.gpus)
+	s.ideal = make([]topology.Span, len(g.fits))
+	for i := range g.fits {
+		s.ideal[i] = st.model.ideal(&g, &g.fits[i])
+	}
 	s.wasteful = s.gpus == 0 && len(st.model.cells[s.cells[0]].gpus) > 0
 	return s
 }
@@ -97,6 +106,8 @@ type moment struct {
 	free  bool // the job can start now
 	wait  time.Duration
 	boot  boot
+	span  topology.Span      // of the nodes
+	slow  federation.Dollars // what that costs
 	total federation.Dollars
 	spots []spot // of the components, for a heterogeneous job
 }
@@ -116,13 +127,34 @@ func (c *candidate) moment(w *World) moment {
 		return at
 	}
 	for i := range c.fits {
-		if nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(w.now, c.limit)); nodes != nil {
-			at = moment{start: w.now, fit: i, nodes: nodes, free: true, boot: c.bootOn(nodes)}
+		nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(w.now, c.limit))
+		if nodes == nil {
+			continue
+		}
+		if at.now() {
+			if other := c.startsAt(w, i, nodes); other.total < at.total {
+				at = other
+			}
+			continue
+		}
+		at = c.startsAt(w, i, nodes)
+		if at.slow == 0 {
 			break
 		}
 	}
 	if !at.now() {
 		at.start, at.fit = c.later(free)
+		at.span = c.ideal[at.fit]
+		c.weigh(&at, w)
+	}
+	return at
+}
+
+// startsAt is a moment that is now, on some nodes.
+func (c *candidate) startsAt(w *World, fit int, nodes []int32) (at moment) {
+	at.start, at.fit, at.nodes, at.free, at.boot = w.now, fit, nodes, true, c.bootOn(nodes)
+	if c.fits[fit].nodes > 1 {
+		at.span = c.curs[fit].span
 	}
 	c.weigh(&at, w)
 	return at
@@ -160,6 +192,9 @@ func (c *candidate) commit(at *moment, w *World) {
 	free, f, end := c.site.capacity(), &c.fits[at.fit], endAt(w.now, c.limit)
 	for _, n := range at.nodes {
 		free.place(n, f, end)
+	}
+	if f.alone && free.m.tree {
+		free.fillLeaves(at.nodes, f, end)
 	}
 	c.pay(w.clock)
 }

@@ -1,6 +1,10 @@
 package place
 
-import "slices"
+import (
+	"slices"
+
+	"fsub/topology"
+)
 
 // capacity is what is free at one site. A plan starts from the model and only takes, so that a search can go on where the last one for
 // the same need stopped (see [cursor]). release gives everything back before the next plan.
@@ -33,6 +37,12 @@ type capacity struct {
 	old     map[fitKey]estimate
 	memory  memory
 	quiet   int64 // nothing that runs ends before
+
+	// See near.go.
+	chooser *topology.Chooser
+	gangs   map[gangKey]*gang
+	moved   []int32 // by leaf: the last move that took something of its nodes; nil: no gang has been looked for
+	moves   int32
 
 	gresAt []int32 // room for freeAt, readyPlain and earliest to work in
 	times  []int64
@@ -122,6 +132,8 @@ func (c *capacity) release(now int64, epoch int) {
 	clear(c.claims)
 	clear(c.reserve)
 	clear(c.old)
+	clear(c.gangs)
+	c.moved, c.moves = nil, 0
 	c.taken, c.placed, c.changes = c.taken[:0], c.placed[:0], 0
 	c.begin()
 }
@@ -139,7 +151,7 @@ func (c *capacity) restore(n int32) {
 
 // follow adopts a model that differs only in what is free on some nodes, and when. Nothing may be taken.
 func (c *capacity) follow(m *model, changed []int32) {
-	c.m = m
+	c.m, c.chooser = m, nil
 	c.memory.forget()
 	c.memory.begin()
 	for _, n := range changed {
@@ -250,6 +262,7 @@ func enough(free []int32, w *want) bool {
 // place takes what f needs from node n until end.
 func (c *capacity) place(n int32, f *fit, end int64) {
 	c.use(n)
+	c.move(n)
 	c.memory.step(step{f: f, nodes: uint64(n), from: c.now, to: end})
 	c.cpu[n] -= c.cpus(n, f)
 	c.mem[n] -= f.mem

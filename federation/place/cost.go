@@ -142,6 +142,10 @@ func (c *candidate) weigh(at *moment, w *World) {
 	}
 	at.boot.cost = c.bootCost(at, &w.policy)
 	at.total = c.fixed + c.waitCost(at.wait, &w.policy) + at.boot.cost
+	if c.parts == nil && c.fits[at.fit].nodes > 1 {
+		at.slow = c.slow(at.fit, at.span)
+		at.total += at.slow
+	}
 }
 
 func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
@@ -155,7 +159,7 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 		return c.offerParts(at, w)
 	}
 	m := c.site.model
-	key := offerKey{int32(w.run), int32(at.fit), int32(at.boot.nodes), at.free, at.start, at.boot.longest, at.total}
+	key := offerKey{int32(w.run), int32(at.fit), int32(at.boot.nodes), at.free, at.start, at.boot.longest, at.span, at.total}
 	if c.offered != nil && c.made == key {
 		return c.offered
 	}
@@ -171,7 +175,7 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 		run.Detail = c.runDetail(&c.fits[0])
 	}
 	terms := 1
-	for _, more := range [...]bool{c.risk > 0, at.boot.nodes > 0, at.wait > 0} {
+	for _, more := range [...]bool{at.slow > 0, c.risk > 0, at.boot.nodes > 0, at.wait > 0} {
 		if more {
 			terms++
 		}
@@ -179,6 +183,9 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	o.Terms = append(make([]federation.Term, 0, terms), run)
 	if r := c.rented(); r != nil {
 		o.Offering, o.MaxNodes, o.PerHour, o.Until = r.Offering, c.mostNodes(), c.perHour(1), c.until(w.clock)
+	}
+	if at.slow > 0 {
+		o.Terms = append(o.Terms, federation.Term{Name: "topology", Amount: at.slow, Detail: c.slowDetail(at)})
 	}
 	if c.risk > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "risk", Amount: c.risk, Detail: c.riskDetail(&w.policy)})

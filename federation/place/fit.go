@@ -20,6 +20,10 @@ type fit struct {
 	whole    bool // the nodes must be idle, and run nothing else then
 	leaves   int  // at most so many leaf switches; 0: any number
 
+	segment    int  // so many nodes at a time share a leaf; 0: one
+	alone      bool // no other job is on its leaves
+	contiguous bool // its nodes follow each other
+
 	reservation string
 	include     []int32
 	exclude     map[int32]bool
@@ -197,7 +201,8 @@ func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 		}
 		return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnNode, cpus, shape.CPUs)
 	}
-	f := fit{nodes: n, cpu: int32(cpus), whole: a.Whole || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches}
+	f := fit{nodes: n, cpu: int32(cpus), whole: a.Whole || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches,
+		segment: a.Segment, alone: a.Alone, contiguous: a.Contiguous}
 	if no := m.addWants(&f, a, shape, tasks); no != nil {
 		return fit{}, no
 	}

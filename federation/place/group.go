@@ -202,14 +202,8 @@ func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
 	if most := m.parts[g.pools[0]].MaxNodes; most > 0 && f.nodes > most {
 		return forGood(federation.ReasonPartitionNodes, federation.WhyNodesOfPool, nodesText(f.nodes), most)
 	}
-	if f.leaves > 0 && m.tree {
-		// Not for good: the job may run anywhere once its --switches has waited long enough.
-		if most := most(size.leaves, f.leaves); most < f.nodes {
-			return leafRefusal(f, most, federation.WhyOneSwitch, federation.WhySwitches)
-		}
-		if most := most(size.upLeaves, f.leaves); most < f.nodes {
-			return leafRefusal(f, most, federation.WhyOneSwitchUp, federation.WhySwitchesUp)
-		}
+	if no := m.wiringRefusal(f, size, func() []int32 { return m.nodesOf(g) }); no != nil {
+		return no
 	}
 	if size.up < f.nodes {
 		if no := m.rentalRefusal(g, f, size); no != nil {

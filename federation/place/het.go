@@ -191,7 +191,7 @@ func earliestOf(free *capacity, options []*candidate) (start int64, best spot) {
 // tightest picks, of the nodes on which f can start when the search begins, those with the least to spare, to leave room for what follows.
 // It is nil if there are not enough, or if f is particular about nodes.
 func (c *capacity) tightest(cur *cursor, f *fit, limit time.Duration) []int32 {
-	if len(f.include) > 0 || f.leaves > 0 && c.m.tree {
+	if len(f.include) > 0 || c.m.particular(f) {
 		return nil
 	}
 	type room struct{ n, gres, cpu int32 }
@@ -233,6 +233,7 @@ func (c *capacity) copyFrom(from int64) *capacity {
 	k.starts, k.begun = slices.Clone(c.starts), slices.Clone(c.begun)
 	k.memory = memory{}
 	k.gresAt, k.times, k.ready, k.taken = nil, nil, nil, nil
+	k.gangs, k.moved, k.chooser = nil, nil, nil
 	return &k
 }
 

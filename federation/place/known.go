@@ -127,13 +127,16 @@ type fitKey struct {
 	nodes       int
 	whole       bool
 	leaves      int
+	segment     int
+	alone, row  bool
 	reservation string
 	rest        string        // GRES and node lists
 	limit       time.Duration // left out while the site has no claims and no reservations
 }
 
 func keyOf(pool, pools int, f *fit) fitKey {
-	k := fitKey{pool: pool, pools: pools, cpu: f.cpu, mem: f.mem, nodes: f.nodes, whole: f.whole, leaves: f.leaves, reservation: f.reservation}
+	k := fitKey{pool: pool, pools: pools, cpu: f.cpu, mem: f.mem, nodes: f.nodes, whole: f.whole, leaves: f.leaves, segment: f.segment, alone: f.alone, row: f.contiguous,
+		reservation: f.reservation}
 	if len(f.gres) > 0 {
 		b := make([]byte, 0, 32)
 		for i := range f.gres {

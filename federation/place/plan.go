@@ -187,11 +187,11 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 	}
 	best, bestAt, first := f.best, f.at, f.n
 	for i, c := range sh.candidates[first:] {
-		if best != nil && c.fixed >= bestAt.total {
+		if best != nil && (c.fixed > bestAt.total || c.fixed == bestAt.total && bestAt.span.Left == 0) {
 			break
 		}
 		at := c.moment(w)
-		if best == nil || at.total < bestAt.total {
+		if best == nil || at.total < bestAt.total || at.total == bestAt.total && at.tidier(&bestAt) {
 			best, bestAt = c, at
 		}
 		if f.n == first+i && !at.now() && c.parts == nil && c.most == nil {
@@ -199,6 +199,11 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 		}
 	}
 	return best, bestAt
+}
+
+// tidier reports whether a gang leaves fewer nodes over on its leaves than where it costs the same: that keeps larger holes for others.
+func (at *moment) tidier(than *moment) bool {
+	return at.free && than.free && at.span.Left < than.span.Left
 }
 
 // full says how many of a shape's first candidates can start nothing more in this plan, and which of those is best. It holds until nodes are claimed.

@@ -9,10 +9,13 @@ import (
 // cursor remembers which nodes do not fit one need in one pool. A plan only takes, so they never will in it.
 type cursor struct {
 	cells []int32
-	at    [][]int32 // by cell, then by bucket from the lowest that will do: how many entries are done with
-	epoch int       // of the site's capacity
-	dead  bool      // nothing fits any more
-	found [1]int32  // the usual result, without an allocation
+	at    [][]int32     // by cell, then by bucket from the lowest that will do: how many entries are done with
+	epoch int           // of the site's capacity
+	dead  bool          // nothing fits any more
+	found [1]int32      // the usual result, without an allocation
+	span  topology.Span // of the last result
+	gang  *gang         // see capacity.gang
+	timed bool          // that one is for a job that ends in time
 }
 
 // place is where a search in a bucket of the i-th cell goes on; the bucket is counted from the lowest.
@@ -36,7 +39,7 @@ func (cur *cursor) moveTo(i, bucket int, k int32, s *cellState, lowest uint8) {
 
 // renew forgets what was seen in another plan.
 func (cur *cursor) renew(epoch int) {
-	cur.epoch, cur.dead = epoch, false
+	cur.epoch, cur.dead, cur.gang = epoch, false, nil
 	for _, at := range cur.at {
 		clear(at)
 	}
@@ -75,13 +78,13 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 		}
 	}
 	nodes := slices.Clone(f.include)
-	leaves := f.leaves > 0 && c.m.tree
+	wired := c.m.wired(f)
 	for i, cell := range cur.cells {
 		s, lowest := c.cell(cell), c.lowest(cell, f)
 		for b := lowest; b <= s.top; b++ {
 			from := int(cur.place(i, int(b-lowest)))
 			for k := from; k < len(s.buckets[b]); k++ {
-				if len(nodes) == f.nodes && !leaves {
+				if len(nodes) == f.nodes && !wired {
 					return nodes
 				}
 				n := s.buckets[b][k]
@@ -95,32 +98,14 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 			}
 		}
 	}
-	if leaves {
-		return c.underLeaves(nodes, f)
+	if wired {
+		nodes, cur.span = c.choose(nodes, f)
+		return nodes
 	}
 	if len(nodes) < f.nodes {
 		return nil
 	}
 	return nodes
-}
-
-// underLeaves picks f.nodes of the nodes that are close enough. The required ones come first; if they cannot be among them it is nil.
-func (c *capacity) underLeaves(nodes []int32, f *fit) []int32 {
-	if len(f.include) > 0 {
-		near := nodes[:0:0]
-		for _, n := range nodes {
-			if slices.ContainsFunc(f.include, func(i int32) bool { return c.m.topo.Leaf(i) == c.m.topo.Leaf(n) }) {
-				near = append(near, n)
-			}
-		}
-		nodes = near
-		if len(nodes) < f.nodes || c.m.topo.Largest(nodes[:f.nodes], f.leaves) < f.nodes {
-			return nil
-		}
-		return nodes[:f.nodes]
-	}
-	chosen, _, _ := c.m.topo.Chooser().Choose(nodes, topology.Ask{Nodes: f.nodes, Leaves: f.leaves}, nil)
-	return chosen
 }
 
 // startNow finds the nodes on which f can start at once, nil if it cannot. They are valid until the next call.
@@ -132,8 +117,13 @@ func (c *capacity) startNow(cur *cursor, f *fit, end int64) []int32 {
 		return nil
 	}
 	var nodes []int32
-	if f.nodes > 1 || len(f.include) > 0 {
-		nodes = c.many(cur, f, end)
+	if f.nodes > 1 || f.alone || len(f.include) > 0 {
+		cur.span = topology.Span{}
+		if c.m.tree && len(f.include) == 0 && c.starts == nil {
+			nodes = c.nearby(cur, f, end)
+		} else {
+			nodes = c.many(cur, f, end)
+		}
 	} else if n := c.one(cur, f, end); n >= 0 {
 		cur.found[0] = n
 		nodes = cur.found[:]

@@ -3,6 +3,7 @@ package place
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -215,7 +216,7 @@ type nodeTime struct {
 
 // search works out when and on which nodes f could start.
 func (c *capacity) search(cur *cursor, f *fit, limit time.Duration) (int64, []int32) {
-	if f.nodes == 1 && len(f.include) == 0 {
+	if f.nodes == 1 && len(f.include) == 0 && !c.m.wired(f) {
 		return c.earliestOne(cur, f, limit)
 	}
 	ready, begin := c.ready[:0], starter{c: c}
@@ -302,8 +303,11 @@ func (c *capacity) enoughAt(ready []nodeTime, f *fit) int64 {
 		}
 		start = max(start, ready[i].at)
 	}
-	if f.leaves == 0 || !c.m.tree {
+	if !c.m.particular(f) {
 		return max(start, ready[f.nodes-1].at)
+	}
+	if f.leaves == 0 || f.segment > 1 || f.alone {
+		return c.closeAt(ready, f, start)
 	}
 	count := make([]int, c.m.topo.Leaves())
 	for _, r := range ready {
@@ -316,6 +320,21 @@ func (c *capacity) enoughAt(ready []nodeTime, f *fit) int64 {
 		}
 	}
 	return never
+}
+
+// closeAt is when the first of the nodes that are ready are as close as f wants them.
+func (c *capacity) closeAt(ready []nodeTime, f *fit, start int64) int64 {
+	nodes := make([]int32, 0, len(ready))
+	for _, r := range ready {
+		if r.at != never {
+			nodes = append(nodes, r.n)
+		}
+	}
+	n := sort.Search(len(nodes)+1, func(n int) bool { found, _ := c.choose(nodes[:n], f); return found != nil })
+	if n > len(nodes) {
+		return never
+	}
+	return max(start, ready[n-1].at)
 }
 
 // most is the sum of the k largest counts.
@@ -340,8 +359,9 @@ func (c *capacity) nodesAt(ready []nodeTime, f *fit, start int64) []int32 {
 			nodes = append(nodes, ready[i].n)
 		}
 	}
-	if f.leaves > 0 && c.m.tree {
-		return c.underLeaves(nodes, f)
+	if c.m.wired(f) {
+		chosen, _ := c.choose(nodes, f)
+		return chosen
 	}
 	return nodes[:f.nodes]
 }
@@ -353,6 +373,7 @@ func (c *capacity) claim(nodes []int32, f *fit, from, to int64) {
 		c.use(n)
 		c.claims[n] = append(c.claims[n], claim{from, to, f})
 		c.marked[n] = true
+		c.move(n)
 	}
 	c.changes++
 }

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ import (
 //	waiting 7 [partition=main] [ours] [idle]
 //	reservation maint nodes=n1 from=1h to=2h users=bob
 //	switch leaf1 nodes=n[1-2] | switch spine children=leaf1,leaf2
+//	block b1 nodes=n[1-4] [size=4] ...
 //	user alice accounts=ml,bio qos=normal
 //	bound 12 -N1 ...
 type world struct {
@@ -131,6 +133,18 @@ func (w *world) line(t testing.TB, ws words) {
 			sw.Level = 1
 		}
 		site.Seen.Tree.Switches = append(site.Seen.Tree.Switches, sw)
+	case "block":
+		tree := &site.Seen.Tree
+		base := slices.DeleteFunc(slices.Clone(tree.Switches), func(s topology.Switch) bool { return s.Level > 0 })
+		sizes := tree.BlockSizes
+		if text := ws.value["size"]; text != "" {
+			sizes = nil
+			for _, n := range strings.Split(text, ",") {
+				size, _ := strconv.Atoi(n)
+				sizes = append(sizes, size)
+			}
+		}
+		*tree = topology.OfBlocks(append(base, topology.Switch{Name: ws2.plain[0], Nodes: hosts(t, ws.value["nodes"])}), sizes)
 	case "user":
 		if site.Seen.Associations == nil {
 			site.Seen.Associations = federation.Associations{}
@@ -364,12 +378,19 @@ func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
 	case "--exclude":
 		s.Exclude = value
 	case "--exclusive":
-		s.Exclusive = "exclusive"
+		s.Exclusive = cmp.Or(value, "exclusive")
+	case "--segment", "--contiguous":
+		m := sbatch.More{}
+		if s.More != nil {
+			m = *s.More
+		}
+		m.Segment, m.Contiguous = max(m.Segment, n), m.Contiguous || name == "--contiguous"
+		s.More = &m
 	case "--switches":
 		s.Switches = n
 	case "--clusters":
 		s.Clusters = value
-	case "--sites", "--not-sites", "--accelerators", "--max-cost", "--stage-out":
+	case "--sites", "--not-sites", "--accelerators", "--max-cost", "--stage-out", "--traffic":
 		w.ofFederation(t, s, name, value)
 	case "--work-dir":
 		s.WorkDir = value
@@ -400,6 +421,8 @@ func (w *world) ofFederation(t testing.TB, s *sbatch.Spec, name, value string) {
 		s.Fed.NotSites = strings.Split(value, ",")
 	case "--accelerators":
 		s.Fed.Accelerators = strings.Split(value, ",")
+	case "--traffic":
+		s.Fed.Traffic = value
 	case "--max-cost":
 		s.Fed.MaxCost = number64(t, value)
 	case "--stage-out":

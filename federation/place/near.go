@@ -1,0 +1,296 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"fsub/federation"
+	"fsub/topology"
+)
+
+// Where a site has told how its nodes are wired, a job of several nodes is counted with those that its scheduler would give it: see
+// [topology.Chooser]. That decides how far apart they are, and what that costs: the term "topology", which is how a job comes to
+// the site where it fits under one switch.
+
+// wired reports whether it matters which of the nodes that fit f gets.
+func (m *model) wired(f *fit) bool {
+	return m.tree && (f.nodes > 1 || f.alone) || f.contiguous && !m.tree && f.nodes > 1
+}
+
+// particular reports whether f is content only with nodes that are close in some way.
+func (m *model) particular(f *fit) bool {
+	return m.tree && (f.leaves > 0 || f.segment > 1 || f.alone) || f.contiguous && !m.tree && f.nodes > 1
+}
+
+func (f *fit) wiring() topology.Ask {
+	return topology.Ask{Nodes: f.nodes, Leaves: f.leaves, Segment: f.segment, Contiguous: f.contiguous}
+}
+
+// gang is the nodes on which one need fits now, by leaf. A plan only takes: so of a leaf nothing changes but where something was taken.
+type gang struct {
+	nodes [][]int32
+	count []int
+	seen  []int32 // by leaf: the last of the plan's moves that it knows of
+	at    int32   // of all leaves
+}
+
+// gangKey is equal for needs that have a gang in common.
+type gangKey struct {
+	fitKey
+	cells string
+}
+
+// nearby picks the nodes that a job of several gets now, nil if it cannot start.
+func (c *capacity) nearby(cur *cursor, f *fit, end int64) []int32 {
+	g := c.gang(cur, f, end)
+	count := g.count
+	if f.alone {
+		count = make([]int, len(g.count))
+		for l, n := range g.count {
+			if n > 0 && n == c.m.upIn(int32(l)) {
+				count[l] = n
+			}
+		}
+	}
+	leaves, span, ok := c.pick().Pick(count, f.wiring())
+	if !ok {
+		return nil
+	}
+	nodes := make([]int32, 0, f.nodes)
+	for _, l := range leaves {
+		left := min(f.nodes-len(nodes), count[l])
+		if f.segment > 1 {
+			left = min(left, count[l]/f.segment*f.segment)
+		}
+		nodes = append(nodes, g.nodes[l][:left]...)
+	}
+	cur.span = span
+	return nodes
+}
+
+// gang brings the list for a need up to date.
+func (c *capacity) gang(cur *cursor, f *fit, end int64) *gang {
+	timed := c.changes > 0 || c.m.reserved
+	if cur.gang == nil || timed && !cur.timed {
+		cur.gang, cur.timed = c.gangOf(cur, f, end, timed), timed
+	}
+	g := cur.gang
+	if g.at == c.moves {
+		return g
+	}
+	for l, moved := range c.moved {
+		if moved <= g.seen[l] {
+			continue
+		}
+		g.seen[l] = c.moves
+		g.nodes[l] = slices.DeleteFunc(g.nodes[l], func(n int32) bool { return !c.fitsNow(n, f, end) })
+		g.count[l] = len(g.nodes[l])
+	}
+	g.at = c.moves
+	return g
+}
+
+func (c *capacity) gangOf(cur *cursor, f *fit, end int64, timed bool) *gang {
+	one := *f
+	one.nodes, one.leaves = 0, 0
+	key := gangKey{fitKey: keyOf(0, 0, &one), cells: fmt.Sprint(cur.cells)}
+	if timed {
+		key.rest += strconv.FormatInt(end, 10)
+	}
+	if g := c.gangs[key]; g != nil {
+		return g
+	}
+	leaves := c.m.topo.Leaves()
+	if c.moved == nil {
+		c.moved, c.gangs = make([]int32, leaves), map[gangKey]*gang{}
+	}
+	g := &gang{nodes: make([][]int32, leaves), count: make([]int, leaves), seen: slices.Repeat([]int32{c.moves}, leaves), at: c.moves}
+	for _, cell := range cur.cells {
+		s := c.cell(cell)
+		for b := c.lowest(cell, f); b <= s.top; b++ {
+			for _, n := range s.buckets[b] {
+				if c.bucket[n] == b && c.fitsNow(n, f, end) {
+					l := c.m.topo.Leaf(n)
+					g.nodes[l] = append(g.nodes[l], n)
+					g.count[l]++
+				}
+			}
+		}
+	}
+	c.gangs[key] = g
+	return g
+}
+
+// move notes that something was taken of node n.
+func (c *capacity) move(n int32) {
+	if c.moved != nil {
+		c.moves++
+		c.moved[c.m.topo.Leaf(n)] = c.moves
+	}
+}
+
+// pick returns what picks leaves at the site.
+func (c *capacity) pick() *topology.Chooser {
+	if c.chooser == nil {
+		c.chooser = c.m.topo.Chooser()
+	}
+	return c.chooser
+}
+
+// choose picks f.nodes of some nodes, as close as f wants them; nil if they are not. The required ones are among them.
+func (c *capacity) choose(nodes []int32, f *fit) ([]int32, topology.Span) {
+	if f.alone {
+		nodes = c.wholeLeaves(nodes)
+	}
+	if len(f.include) > 0 {
+		if f.leaves > 0 {
+			near := nodes[:0:0]
+			for _, n := range nodes {
+				if slices.ContainsFunc(f.include, func(i int32) bool { return c.m.topo.Leaf(i) == c.m.topo.Leaf(n) }) {
+					near = append(near, n)
+				}
+			}
+			nodes = near
+		}
+		if len(nodes) < f.nodes || f.leaves > 0 && c.m.topo.Largest(nodes[:f.nodes], f.leaves) < f.nodes {
+			return nil, topology.Span{}
+		}
+		return nodes[:f.nodes], c.m.topo.Span(nodes[:f.nodes])
+	}
+	chosen, span, _ := c.pick().Choose(nodes, f.wiring(), nil)
+	return chosen, span
+}
+
+// wholeLeaves are those of some nodes whose leaves have no others that are up.
+func (c *capacity) wholeLeaves(nodes []int32) []int32 {
+	count := make([]int, c.m.topo.Leaves())
+	for _, n := range nodes {
+		count[c.m.topo.Leaf(n)]++
+	}
+	return slices.DeleteFunc(slices.Clone(nodes), func(n int32) bool { l := c.m.topo.Leaf(n); return count[l] < c.m.upIn(l) })
+}
+
+// upIn is how many nodes of a leaf are up.
+func (m *model) upIn(leaf int32) int {
+	up := 0
+	for _, n := range m.topo.Nodes(leaf) {
+		if m.up[n] {
+			up++
+		}
+	}
+	return up
+}
+
+// fillLeaves takes the rest of the leaves that a job has for itself.
+func (c *capacity) fillLeaves(nodes []int32, f *fit, end int64) {
+	for i, n := range nodes {
+		l := c.m.topo.Leaf(n)
+		if slices.ContainsFunc(nodes[:i], func(o int32) bool { return c.m.topo.Leaf(o) == l }) {
+			continue
+		}
+		for _, other := range c.m.topo.Nodes(l) {
+			if c.m.up[other] && c.m.cellOf[other] >= 0 && !slices.Contains(nodes, other) {
+				c.place(other, &fit{nodes: 1, cpu: c.cpu[other], mem: c.mem[other], whole: true}, end)
+			}
+		}
+	}
+}
+
+// ideal is how close to each other the nodes of f would be if its pools ran nothing else.
+func (m *model) ideal(g *group, f *fit) topology.Span {
+	span := topology.Span{Nodes: f.nodes, Leaves: 1}
+	if !m.tree || f.nodes < 2 {
+		return span
+	}
+	count := m.sizes[g.pools[0]].upLeaves
+	if len(g.pools) > 1 || f.exclude != nil || f.reservation != "" {
+		count = m.sizeOf(m.nodesOf(g), f).upLeaves
+	}
+	if _, best, ok := m.topo.Chooser().Pick(count, f.wiring()); ok {
+		return best
+	}
+	return span
+}
+
+// wiringRefusal tells whether the nodes of a group can be as close together as f wants them.
+func (m *model) wiringRefusal(f *fit, s size, nodes func() []int32) *refusal {
+	if f.leaves > 0 && m.tree {
+		// Not for good: the job may run anywhere once its --switches has waited long enough.
+		if most := most(s.leaves, f.leaves); most < f.nodes {
+			return leafRefusal(f, most, federation.WhyOneSwitch, federation.WhySwitches)
+		}
+		if most := most(s.upLeaves, f.leaves); most < f.nodes {
+			return leafRefusal(f, most, federation.WhyOneSwitchUp, federation.WhySwitchesUp)
+		}
+	}
+	if f.segment > 1 && m.tree {
+		if f.nodes%f.segment != 0 {
+			return forGood(federation.ReasonReqNodeNotAvail, federation.WhySegmentOdd, f.nodes, f.segment)
+		}
+		if have := segments(s.leaves, f.segment); have < f.nodes/f.segment {
+			return forGood(federation.ReasonReqNodeNotAvail, federation.WhySegments, f.nodes, f.segment, have)
+		}
+		if have := segments(s.upLeaves, f.segment); have < f.nodes/f.segment {
+			return forNow(federation.ReasonReqNodeNotAvail, federation.WhySegmentsUp, f.nodes, f.segment, have)
+		}
+	}
+	if f.contiguous && !m.tree && f.nodes > 1 {
+		all := nodes()
+		if _, _, ok := m.topo.Chooser().Choose(all, f.wiring(), nil); !ok {
+			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyContiguous, f.nodes)
+		}
+	}
+	return nil
+}
+
+func segments(count []int, size int) (n int) {
+	for _, c := range count {
+		n += c / size
+	}
+	return n
+}
+
+// slow is what the distance between a candidate's nodes costs: the share of the run by which they make it longer.
+func (c *candidate) slow(fit int, span topology.Span) federation.Dollars {
+	if c.fits[fit].nodes < 2 {
+		return 0
+	}
+	return c.cost * federation.Dollars(c.slower(fit, span)-1)
+}
+
+func (c *candidate) slower(fit int, span topology.Span) float64 {
+	span.Nodes = c.fits[fit].nodes
+	return c.traffic.Slower(span, c.fits[0].nodes)
+}
+
+// traffic is how the nodes of a job talk to each other. Where it does not say so, those of a gang with GPUs are assumed to train together.
+func (a *ask) traffic(gpus int) topology.Traffic {
+	if t, ok := topology.ParseTraffic(a.Traffic); ok {
+		return t
+	}
+	if gpus > 0 {
+		return topology.Collective
+	}
+	return topology.NoTraffic
+}
+
+// slowDetail is "4 nodes under 2 switches, 4 hops apart: 1.10 x as long".
+func (c *candidate) slowDetail(at *moment) string {
+	f, m := &c.fits[at.fit], c.site.model
+	text := nodesText(f.nodes)
+	if s := at.span; s.Leaves > 1 {
+		what := "switches"
+		if m.topo.Blocks() {
+			what = "blocks"
+		}
+		text += fmt.Sprintf(" under %d %s, %d hops apart", s.Leaves, what, s.Hops())
+		if s.Apart {
+			text += " at least"
+		}
+	}
+	if least := c.fits[0].nodes; f.nodes > least {
+		text += fmt.Sprintf(" instead of %d", least)
+	}
+	return fmt.Sprintf("%s: %.2f x as long (%s, assumed)", text, c.slower(at.fit, at.span), c.traffic)
+}
