@@ -112,6 +112,8 @@ type SiteJob struct {
 	SiteJobID uint32 // the site's number of it, the federated ID where the site is pinned; 0: not told
 	Key       string // "" where the record has none (accounting shows it only when the job ended)
 	State     State
+	// Completing: it is PENDING again, and the nodes of its last run are not done with that. Restarts may not count that run yet.
+	Completing bool
 	// FromAccounting: the site's controller does not hold the job; this is what accounting recorded. A State that has not
 	// Ended then means that the controller has lost the job: PENDING before it had started, RUNNING after.
 	FromAccounting bool

@@ -153,6 +153,7 @@ func plainJob(n name, id number, r *wire.Job) federation.SiteJob {
 		Submit: unix(r.SubmitTime.Value()), Limit: minutes(r.TimeLimit),
 		ExitStatus: waitStatus(r.ExitCode), Restarts: int(r.RestartCnt), Output: r.StdOut,
 	}
+	j.Completing = j.State == federation.Pending && r.State.Has(wire.FlagCompleting)
 	j.GPUs, j.GPUType = gpus(r.TRESAlloc)
 	j.Start, j.End = times(j.State, r.Nodes, r.StartTime.Value(), r.EndTime.Value())
 	if at := unix(r.SuspendTime.Value()); !at.IsZero() && !j.Start.IsZero() {

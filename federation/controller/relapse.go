@@ -13,7 +13,12 @@ import (
 // startLost reports whether a site shows an attempt as pending that it has shown as started.
 func (c *reports) startLost(j *job, sj federation.SiteJob) bool {
 	return j.whole == nil && j.att.State == federation.AttemptStarted && sj.Restarts <= j.att.Restarts &&
-		!sj.FromAccounting && !sj.State.Started() && !sj.State.Ended()
+		!sj.FromAccounting && !sj.State.Started() && !sj.State.Ended() && !sj.Completing
+}
+
+// queuedAgain reports whether a site has queued a job again that it has not counted a restart of yet.
+func (c *reports) queuedAgain(j *job, sj federation.SiteJob) bool {
+	return sj.Completing && j.whole == nil && j.att.State == federation.AttemptStarted && sj.Restarts <= j.att.Restarts
 }
 
 // begun notes that a job has started of which a site tells no more yet: if its controller forgets that, it counts.

@@ -43,6 +43,25 @@ func TestLostStartFollowsRequeueRules(t *testing.T) {
 	}
 }
 
+// A site that queues a job again shows it as pending while its nodes clean up, and counts the restart when they are done.
+func TestQueuedAgainWhileCompleting(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.wait(2 * time.Second)
+	b.cheap.start(id)
+	b.wait(2 * time.Second)
+	b.cheap.forgetStart(id)
+	b.cheap.jobs[id].Completing = true
+	b.wait(5 * time.Second)
+	b.want(id, federation.Running, "", "cheap")
+	b.cheap.jobs[id].Completing, b.cheap.jobs[id].Restarts = false, 1
+	b.wait(5 * time.Second)
+	b.want(id, federation.Pending, "", "cheap")
+	if j := b.job(id); j.Restarts != 1 || len(b.attempts(id)) != 1 {
+		t.Errorf("%d restarts, attempts %+v; want one restart where it is", j.Restarts, b.attempts(id))
+	}
+}
+
 // A daemon that was down for less time than a site remembers ended jobs need not wait so long before it believes that a job
 // is lost.
 func TestForgottenWhileDaemonWasDown(t *testing.T) {

@@ -63,6 +63,9 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 			c.components.report(s, k, component)
 		}
 	}
+	if c.queuedAgain(j, sj) { // it is told again when its nodes are done, and its restart is counted
+		return
+	}
 	if j.lostStart = c.startLost(j, sj); j.lostStart { // what was asked before it started may come late: look again
 		return
 	}
