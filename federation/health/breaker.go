@@ -85,14 +85,25 @@ func (e *Engine) drain(r *Rule, n *NodeState, f Finding, by []*Fail) []Finding {
 
 // victims are jobs that ended with their early deaths on a node that was to blame.
 func (n *NodeState) victims(since time.Time) (ids []federation.JobID) {
-	for _, f := range n.Fails {
-		if f.Ended && !f.Guilty && isEarly(f.Code) && f.At.After(n.Lived) && f.At.After(since.Add(-hour)) && !slices.Contains(ids, f.Job) {
-			ids = append(ids, f.Job)
+	add := func(at time.Time, job federation.JobID) {
+		if at.After(n.Lived) && at.After(since.Add(-hour)) {
+			ids = append(ids, job)
+		}
+	}
+	for _, d := range n.Died {
+		add(d.At, d.Job)
+	}
+	for i := range n.Fails {
+		if f := &n.Fails[i]; f.mayBeVictim() {
+			add(f.At, f.Job)
 		}
 	}
 	slices.Sort(ids)
-	return ids
+	return slices.Compact(ids)
 }
+
+// mayBeVictim reports whether a job that may run again has ended with this early death.
+func (f *Fail) mayBeVictim() bool { return f.Ended && !f.Guilty && isEarly(f.Code) }
 
 // deny says once of a node what is not done.
 func (e *Engine) deny(r *Rule, n *NodeState, f Finding, because string) []Finding {

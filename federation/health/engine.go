@@ -48,7 +48,14 @@ type NodeState struct {
 	Rule   string            `json:"rule,omitempty"`   // by which
 	Why    string            `json:"why,omitempty"`    // in words
 	Drain  string            `json:"drain,omitempty"`  // the rule that has drained it
+	Died   []death           `json:"died,omitempty"`   // of jobs that may run again, which Fails has no room for; none has lived there since
 	Denied string            `json:"denied,omitempty"` // a rule that would have drained it and may not
+}
+
+// death is the early death of a job that has ended with it.
+type death struct {
+	At  time.Time        `json:"at"`
+	Job federation.JobID `json:"job"`
 }
 
 // Fail is one failure of a job on a node, or one finding of a health check, which has no job.
@@ -251,14 +258,20 @@ func (e *Engine) failedOn(x Ended, v Verdict) (found []Finding) {
 	return found
 }
 
-// most bounds what is remembered of one node or job.
-const most = 32
+// What is remembered of one node or job.
+const (
+	most      = 32  // failures
+	mostDeath = 512 // early deaths beyond these
+)
 
 // note remembers a failure on a node. Those that were jobs' own, as far as is known, are not stored: they are many.
 func (e *Engine) note(id federation.NodeID, f Fail, stored bool) {
 	n := e.node(id)
 	n.Fails = append(n.Fails, f)
 	if len(n.Fails) > most {
+		if old := &n.Fails[0]; old.mayBeVictim() && old.At.After(n.Lived) {
+			n.Died = append(n.Died[max(0, len(n.Died)-mostDeath+1):], death{old.At, old.Job})
+		}
 		n.Fails = slices.Delete(n.Fails, 0, len(n.Fails)-most)
 	}
 	if stored {
@@ -300,7 +313,7 @@ func (e *Engine) livedOn(x Ended) (found []Finding) {
 			if len(n.Fails) > 0 && n.Fails[len(n.Fails)-1].At.After(n.Lived) {
 				e.touchNode(id)
 			}
-			n.Lived = x.At
+			n.Lived, n.Died = x.At, nil
 			found = append(found, e.acquit(id, x.At)...)
 		}
 	}

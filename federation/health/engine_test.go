@@ -100,6 +100,35 @@ func TestBlackHole(t *testing.T) {
 	}
 }
 
+// TestManyVictims: those that died first are named too when many have died there before it is proven that the node is to blame.
+func TestManyVictims(t *testing.T) {
+	e := NewEngine(Rules(), pool(20))
+	bad, now := nth(0), testTime
+	const ended = 100
+	for i := range ended { // like jobs, of which nothing tells that the node is to blame
+		now = now.Add(time.Second)
+		if v, _ := e.Ended(died(now, 100+i, "alice", "alice", bad)); v.Class != federation.ClassUser {
+			t.Fatalf("death %d: %+v", i, v)
+		}
+	}
+	var victims []federation.JobID
+	for i, user := range []string{"bob", "carol"} {
+		now = now.Add(time.Second)
+		e.Ended(died(now, 500+i, user, user, bad))
+		now = now.Add(10 * time.Minute)
+		_, found := e.Ended(lived(now, 500+i, user, user, nth(1)))
+		for _, f := range found {
+			victims = append(victims, f.Victims...)
+		}
+	}
+	if len(victims) != ended {
+		t.Errorf("%d victims, want %d: %v", len(victims), ended, victims)
+	}
+	if n := e.Node(bad); len(n.Fails) > most {
+		t.Errorf("%d failures are remembered", len(n.Fails))
+	}
+}
+
 // TestUsersFault: a job that fails at once is its user's failure if nothing says otherwise, however often that happens.
 func TestUsersFault(t *testing.T) {
 	e := NewEngine(Rules(), pool(20))

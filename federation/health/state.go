@@ -91,7 +91,7 @@ func (e *Engine) Forgive(id federation.NodeID, resumed time.Time) {
 	if n == nil || n.Drain == "" && !slices.ContainsFunc(n.Fails, func(f Fail) bool { return !f.At.After(resumed) }) {
 		return
 	}
-	n.Fails = slices.DeleteFunc(n.Fails, func(f Fail) bool { return !f.At.After(resumed) })
+	n.Fails, n.Died = slices.DeleteFunc(n.Fails, func(f Fail) bool { return !f.At.After(resumed) }), nil
 	n.Drain, n.Denied = "", ""
 	if len(n.Fails) == 0 {
 		delete(e.nodes, id)
