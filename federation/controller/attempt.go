@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"fsub/federation"
@@ -162,7 +163,8 @@ func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) 
 	c.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	c.event(j, "refused by %s: %v", s.Name, err)
-	no := federation.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: true}
+	remembered := errors.Is(err, federation.ErrConflict) && j.Attempt > 1 // for a while: it may have been there before
+	no := federation.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: !remembered}
 	j.leaveOut(no, c.now().Add(refusedFor))
 	if j.array != nil && reason != federation.ReasonRefused { // nor is it asked for the tasks that wait
 		j.array.leaveOut(no, c.now().Add(refusedFor))
@@ -186,15 +188,38 @@ func (c *attempts) limited(s *site, j *job, err error) {
 	c.queue.times.add(j, now.Add(limitedFor))
 }
 
-// leaveOut notes that a site is not to be asked again for a while.
+// leaveOut notes that a site is not to be asked again for a while. What is said of it already stays if it holds for longer.
 func (j *job) leaveOut(no federation.Rejection, until time.Time) {
-	refused := map[federation.SiteName]federation.Rejection{no.Site: no}
-	for site, earlier := range j.refused {
-		if site != no.Site {
-			refused[site] = earlier
+	if j.refusedUntil[no.Site].After(until) {
+		return
+	}
+	// placement has the old ones
+	refused, times := map[federation.SiteName]federation.Rejection{}, map[federation.SiteName]time.Time{}
+	maps.Copy(refused, j.refused)
+	maps.Copy(times, j.refusedUntil)
+	refused[no.Site], times[no.Site] = no, until
+	h := j.hinder()
+	h.refused, h.refusedUntil = refused, times
+}
+
+// askAgain has the sites asked again whose time has come, and returns when the next one's comes. changed: there were some.
+func (j *job) askAgain(now time.Time) (next time.Time, changed bool) {
+	left := map[federation.SiteName]federation.Rejection{}
+	for site, until := range j.refusedUntil {
+		if now.Before(until) {
+			left[site] = j.refused[site]
+			if next.IsZero() || until.Before(next) {
+				next = until
+			}
 		}
 	}
-	j.hinder().refused, j.refusedUntil = refused, until // the old ones are placement's
+	if changed = len(left) < len(j.refused); changed {
+		maps.DeleteFunc(j.refusedUntil, func(site federation.SiteName, _ time.Time) bool { _, ok := left[site]; return !ok })
+		if j.refused = left; len(left) == 0 {
+			j.refused = nil
+		}
+	}
+	return next, changed
 }
 
 // later sets the time of the next try after a call that proved nothing.

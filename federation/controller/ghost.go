@@ -45,11 +45,7 @@ func (c *Controller) flee(j *job, now time.Time) {
 		j.ghost = nil
 		return
 	}
-	until := now.Add(ghostLook)
-	if len(j.refused) > 0 {
-		until = later(until, j.refusedUntil)
-	}
-	j.leaveOut(federation.Rejection{Site: g.site, Reason: federation.ReasonForgotten, Why: federation.Because(federation.WhyGhost)}, until)
+	j.leaveOut(federation.Rejection{Site: g.site, Reason: federation.ReasonForgotten, Why: federation.Because(federation.WhyGhost)}, now.Add(ghostLook))
 }
 
 // gone reports whether the site has had the time to end the run, and the nodes where it may be have answered since.
@@ -72,16 +68,20 @@ func (g *ghost) gone(s *site, now time.Time) bool {
 	return true
 }
 
-// recallGhosts finds out, for a new daemon, whether the last run of a job that went back to the queue because it was forgotten may still live.
-func (c *Controller) recallGhosts(ctx context.Context, j *job) error {
-	if j.Reason != federation.ReasonForgotten {
+// recallLast finds out, for a new daemon, where a job that went back to the queue must not go yet: where its last run may still live, because it was
+// forgotten, or whence it was taken.
+func (c *Controller) recallLast(ctx context.Context, j *job) error {
+	if j.Attempt == 0 {
 		return nil
 	}
 	attempts, err := c.store.Attempts(ctx, j.ID)
 	if err != nil {
 		return err
 	}
-	if n := len(attempts); n > 0 && attempts[n-1].State == federation.AttemptForgotten {
+	for i := range attempts {
+		c.requests.recall(j, &attempts[i])
+	}
+	if n := len(attempts); n > 0 && j.Reason == federation.ReasonForgotten && attempts[n-1].State == federation.AttemptForgotten {
 		j.haunt(&attempts[n-1], attempts[n-1].Ended)
 	}
 	return nil

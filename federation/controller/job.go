@@ -73,7 +73,7 @@ type family struct {
 type hindered struct {
 	depends      dependency
 	refused      map[federation.SiteName]federation.Rejection // sites that are not asked again ...
-	refusedUntil time.Time                                    // ... before this
+	refusedUntil map[federation.SiteName]time.Time            // ... before this
 	ghost        *ghost                                       // a run of it that may still live; nil: none
 	asideUntil   time.Time                                    // placement failed over it and does not look at it before this
 }
@@ -145,7 +145,7 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 	for _, j := range loaded { // in order, as they are in the queue unless somebody has given them priorities
 		if !j.live() && j.Component == nil && (!j.spreads() || j.rest.Len() > 0) {
 			c.queue.add(j)
-			if err := c.recallGhosts(ctx, j); err != nil {
+			if err := c.recallLast(ctx, j); err != nil {
 				return fmt.Errorf("read the attempts of job %d: %w", j.ID, err)
 			}
 		}

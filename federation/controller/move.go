@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/health"
 )
 
 // moveAsked takes up a request to move a job: operators ask for it, and the controller itself where a site cannot run what it was given.
@@ -80,6 +81,8 @@ func (c *requests) putElsewhere(j *job, a *asked) {
 	}
 	c.event(j, "moved from %s: %s", from, whyMoved(&a.Request))
 	j.ExitStatus = 0
+	j.att.Class, j.att.Code = federation.ClassNone, health.CodeMoved
+	c.batch.attempt(j.att)
 	c.aside(j, a.Move, from)
 	c.asks.answer(a)
 	c.life.requeue(j, federation.ReasonPriority)
@@ -87,6 +90,19 @@ func (c *requests) putElsewhere(j *job, a *asked) {
 
 // movedFor is how long a job stays away from the site that it was moved from.
 const movedFor = 10 * time.Minute
+
+// recall keeps a job that waits, for a new daemon, from a site where an attempt at it was, for as long as the site remembers its ID, or it was moved away from there.
+func (c *requests) recall(j *job, a *federation.Attempt) {
+	switch {
+	case c.byName[a.Site] == nil || a.State != federation.AttemptEnded:
+	case a.Code == health.CodeMoved:
+		if until := a.Ended.Add(max(movedFor, c.t.MinJobAge)); c.now().Before(until) {
+			j.leaveOut(federation.Rejection{Site: a.Site, Reason: federation.ReasonMoved, Why: federation.Because(federation.WhyMovedFrom)}, until)
+		}
+	default:
+		c.avoid(j, a.Site, a.Ended.Add(c.t.MinJobAge))
+	}
+}
 
 // aside has a job that waits here placed where a request to move it says.
 func (c *requests) aside(j *job, m *federation.Relocation, from federation.SiteName) {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -33,6 +34,25 @@ func TestMoveOfAJobThatWaitsAtASite(t *testing.T) {
 	b.wait(3 * time.Second)
 	b.want(id, federation.Pending, "", "dear")
 	b.noRequests()
+}
+
+// A new daemon does not send it back either.
+func TestMoveOutlivesTheDaemon(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.wait(time.Second)
+	b.dear.refuses = fmt.Errorf("%w: it takes no jobs", federation.ErrCapacity)
+	b.request(move(id, federation.Relocation{From: "cheap", Why: "its nodes are down"}))
+	b.wait(3 * time.Second)
+	b.want(id, federation.Pending, federation.ReasonMoved, "")
+	b.restart()
+	b.wait(30 * time.Second)
+	b.want(id, federation.Pending, federation.ReasonMoved, "")
+	b.wait(11 * time.Minute)
+	b.want(id, federation.Pending, "", "") // cheap still remembers its ID: that is no reason to give it up
+	delete(b.cheap.jobs, id)
+	b.wait(11 * time.Minute)
+	b.want(id, federation.Pending, "", "cheap")
 }
 
 // The end is not proven while the site does not answer: the job stays where it is.

@@ -78,12 +78,14 @@ func (c *Controller) consider(j *job, now time.Time) {
 		return
 	}
 	c.flee(j, now)
-	if len(j.refused) > 0 && !now.Before(j.refusedUntil) {
-		j.refused = nil
-		c.arrays.withdraw(j)
-	}
 	if len(j.refused) > 0 {
-		c.queue.times.add(j, j.refusedUntil)
+		next, changed := j.askAgain(now)
+		if changed {
+			c.arrays.withdraw(j)
+		}
+		if !next.IsZero() {
+			c.queue.times.add(j, next)
+		}
 	}
 	if reason != "" || j.spreads() {
 		c.queue.world.DropJob(j.ID)

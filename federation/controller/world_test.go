@@ -262,8 +262,10 @@ func (h *history) walkJobs(now time.Time) (found []string) {
 			continue
 		}
 		rest := fmt.Sprintf("of priority %d, refused by %v", place.Priority(&j.Job), slices.Sorted(maps.Keys(j.refused)))
-		if len(j.refused) > 0 && !now.Before(j.refusedUntil) {
-			h.t.Fatalf("job %d is still refused", j.ID)
+		for site, until := range j.refusedUntil {
+			if !now.Before(until) {
+				h.t.Fatalf("job %d is still refused by %s", j.ID, site)
+			}
 		}
 		if !j.spreads() {
 			found = append(found, fmt.Sprintf("job %d %s", j.ID, rest))

@@ -36,6 +36,7 @@ const (
 	CodePeer       Code = "peer"        // another rank, or the way to it, was gone
 	CodeSlow       Code = "slow"        // like jobs run faster elsewhere; no failure
 
+	CodeMoved     Code = "moved"     // it was taken away to run at another site
 	CodeForgotten Code = "forgotten" // the site's controller has lost the job
 	CodeStorm     Code = "storm"     // many nodes of the site failed at once
 	CodeCapacity  Code = "capacity"  // the site could not start it
@@ -66,6 +67,7 @@ var codes = []struct {
 	{CodeNodeMemory, federation.ClassNode, "the node ran out of memory"},
 	{CodeLink, federation.ClassNode, "a network link"},
 	{CodePeer, federation.ClassNode, "another rank, or the way to it, was gone"},
+	{CodeMoved, federation.ClassNone, "it was moved to another site"},
 	{CodeForgotten, federation.ClassSite, "the site's controller lost it"},
 	{CodeStorm, federation.ClassSite, "many nodes of the site failed at once"},
 	{CodeCapacity, federation.ClassCapacity, "the site could not start it"},
