@@ -126,9 +126,13 @@ func (c *arrays) offerAnew(j *job) {
 
 // moved has the tasks of an array that wait considered again after others have been bound or have ended: its limit may allow more now, or less.
 func (c *arrays) moved(array *job) {
-	if array.Whole.Limit == 0 {
-		return
+	if array.Whole.Limit > 0 {
+		c.lookAll(array)
 	}
+}
+
+// lookAll has all tasks of an array that wait considered again.
+func (c *arrays) lookAll(array *job) {
 	c.queue.look(array)
 	for _, p := range array.taskJobs {
 		if p.queued {

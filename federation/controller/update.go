@@ -100,6 +100,7 @@ func (c *requests) changeHere(j *job, spec sbatch.Spec) {
 	depends := spec.Dependency != j.Spec.Dependency
 	if j.Whole != nil && spec.Array != "" {
 		j.Whole.Limit = federation.ArrayLimit(spec.Array)
+		c.arrays.lookAll(j)
 	}
 	j.SetSpec(spec)
 	if j.Whole != nil {
