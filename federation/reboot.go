@@ -12,6 +12,7 @@ type Rebooter interface {
 // RebootOrder says which nodes of a site are to reboot, and how.
 type RebootOrder struct {
 	Nodes     []string
+	Cancel    bool   // they are not to reboot after all; nothing else is said then
 	ASAP      bool   // no new job starts there before it
 	NextState string // RESUME or DOWN; "": as before
 	Reason    string // "": the node keeps the one that it has, or gets Slurm's

@@ -10,12 +10,15 @@ import (
 
 // RebootNodes implements [federation.Rebooter] by the configured command: no version of slurmrestd has a call for it.
 func (d *Driver) RebootNodes(ctx context.Context, o federation.RebootOrder) error {
-	list := hostlist.Compress(o.Nodes)
-	if len(d.cfg.NodeCommand) == 0 {
-		return fmt.Errorf("reboot %s at %s: %w: slurmrestd has no call for it: set node_command in the site's configuration, or run there: scontrol reboot %s",
-			list, d.cfg.Name, federation.ErrInvalid, list)
+	list, verb := hostlist.Compress(o.Nodes), "reboot"
+	if o.Cancel {
+		verb = "cancel_reboot"
 	}
-	words := []string{"reboot"}
+	if len(d.cfg.NodeCommand) == 0 {
+		return fmt.Errorf("%s %s at %s: %w: slurmrestd has no call for it: set node_command in the site's configuration, or run there: scontrol %s %s",
+			verb, list, d.cfg.Name, federation.ErrInvalid, verb, list)
+	}
+	words := []string{verb}
 	if o.ASAP {
 		words = append(words, "ASAP")
 	}
@@ -26,7 +29,7 @@ func (d *Driver) RebootNodes(ctx context.Context, o federation.RebootOrder) erro
 		words = append(words, "reason="+o.Reason)
 	}
 	if err := d.nodeCommand(ctx, append(words, list)...); err != nil {
-		return fmt.Errorf("reboot %s at %s: %w", list, d.cfg.Name, err)
+		return fmt.Errorf("%s %s at %s: %w", verb, list, d.cfg.Name, err)
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ func TestReboot(t *testing.T) {
 	d := open(program, "-M", "x")
 	for _, o := range []federation.RebootOrder{
 		{Nodes: []string{"n1", "n2", "n3"}},
+		{Nodes: []string{"n1", "n2"}, Cancel: true},
 		{Nodes: []string{"n1"}, ASAP: true, NextState: "RESUME", Reason: "fed:olga: new firmware"},
 	} {
 		if err := d.RebootNodes(t.Context(), o); err != nil {
@@ -44,7 +45,7 @@ func TestReboot(t *testing.T) {
 		t.Errorf("a program that is not there: %v", err)
 	}
 	told, _ := os.ReadFile(dir + "/told")
-	if want := "-M x reboot n[1-3]\n-M x reboot ASAP nextstate=RESUME reason=fed:olga: new firmware n1\n-M x reboot n9\n"; string(told) != want {
+	if want := "-M x reboot n[1-3]\n-M x cancel_reboot n[1-2]\n-M x reboot ASAP nextstate=RESUME reason=fed:olga: new firmware n1\n-M x reboot n9\n"; string(told) != want {
 		t.Errorf("told %q, want %q", told, want)
 	}
 }

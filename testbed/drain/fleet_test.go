@@ -18,8 +18,8 @@ import (
 	"fsub/testbed/bed"
 )
 
-// operators of the federation, none of whom is anything special at a site.
-var operators = []string{"alice", "bob", "carol", "dave"}
+// operators of the federation, none of whom is anything special at a site. bob is a user like others.
+var operators = []string{"alice", "carol", "dave"}
 
 // command runs one of our programs as a user, and returns what it wrote.
 func command(user string, args ...string) (string, error) {

@@ -69,6 +69,7 @@ const help = `scontrol [<OPTION>] [<COMMAND>]
      -V, --version  the version
 
     Valid <COMMAND> values are:
+     cancel_reboot <NodeList> take back reboots that have not begun; administrators only, where the site has a node_command
      errnumstr <ERRNO>        Slurm's sentence for an error number
      hold, uhold <job_list>   keep jobs from starting; IDs, or name=NAME
      listpids [<job_id>[.<step_id>] [<node>]]  your jobs' processes on the node where this is called

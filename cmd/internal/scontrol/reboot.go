@@ -1,11 +1,13 @@
 package scontrol
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"fsub/cmd/internal/show"
 	v1 "fsub/federation/api/v1"
+	"fsub/slurm/wire"
 )
 
 // reboot is "reboot [ASAP] [nextstate=RESUME|DOWN] [reason=TEXT] ALL|LIST". ALL are the nodes of all sites, or of those that --clusters names.
@@ -42,26 +44,53 @@ func (c *command) reboot(words []string) int {
 	case len(list) == 0:
 		return c.fail("Missing node list. Specify ALL|<NodeList>")
 	}
+	return c.orderReboot("scontrol_reboot_nodes error", "Permission denied", list[0], q)
+}
+
+// cancelReboot is "cancel_reboot LIST".
+func (c *command) cancelReboot(words []string) int {
+	switch {
+	case len(words) > 1:
+		return c.fail("too many arguments for keyword:cancel_reboot")
+	case len(words) == 0:
+		return c.fail("missing argument for keyword:cancel_reboot")
+	}
+	return c.orderReboot("slurm_update error", "Invalid user id", words[0], v1.RebootNodes{Cancel: true})
+}
+
+// orderReboot sends an order about the reboot of nodes. prefix is what errors begin with; denied is how others than administrators are refused.
+func (c *command) orderReboot(prefix, denied, list string, q v1.RebootNodes) int {
 	if c.some {
 		q.Where = []string{"site=" + strings.Join(c.sites, ",")}
 	}
-	switch all := strings.EqualFold(list[0], "ALL"); {
-	case !all && c.some && len(c.sites) == 1 && !strings.Contains(list[0], "/"):
-		q.Nodes = []string{c.sites[0] + "/" + list[0]}
+	switch all := strings.EqualFold(list, "ALL"); {
+	case !all && c.some && len(c.sites) == 1 && !strings.Contains(list, "/"):
+		q.Nodes = []string{c.sites[0] + "/" + list}
 	case !all:
-		q.Nodes = list
+		q.Nodes = []string{list}
 	case !c.some:
 		q.Where = []string{"site=*"}
 	}
 	var said v1.SetNodesResponse
 	if err := show.Post(c.caller, "/fed/v1/nodes/reboot", q, &said); err != nil {
-		return c.fail("scontrol_reboot_nodes error: %s", err)
+		if f, ok := errors.AsType[*show.Failure](err); ok && f.Number == wire.ErrAccess {
+			return c.fail("%s: %s", prefix, denied)
+		}
+		return c.fail("%s: %s", prefix, nodeError(err))
 	}
 	exit := 0
 	for _, n := range said.Nodes {
 		if n.Left {
-			exit = c.fail("%s", fmt.Sprintf("scontrol_reboot_nodes error: %s/%s: %s", n.Site, n.Name, n.Note))
+			exit = c.fail("%s", fmt.Sprintf("%s: %s/%s: %s", prefix, n.Site, n.Name, n.Note))
 		}
 	}
 	return exit
+}
+
+// nodeError is a refusal to do something to nodes, in Slurm's words where it has any.
+func nodeError(err error) string {
+	if f, ok := errors.AsType[*show.Failure](err); ok && f.Number == wire.ErrNodeName {
+		return "Invalid node name specified: " + f.Text
+	}
+	return err.Error()
 }

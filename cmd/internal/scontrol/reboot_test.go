@@ -26,7 +26,7 @@ func (r rebooter) RebootNodes(_ context.Context, o federation.RebootOrder) error
 	if r.err != nil {
 		return r.err
 	}
-	*r.told = append(*r.told, strings.TrimSpace(fmt.Sprintf("%s %v %v %s %s", r.name, o.Nodes, o.ASAP, o.NextState, o.Reason)))
+	*r.told = append(*r.told, strings.TrimSpace(fmt.Sprintf("%s%s %v %v %s %s", map[bool]string{true: "not "}[o.Cancel], r.name, o.Nodes, o.ASAP, o.NextState, o.Reason)))
 	return nil
 }
 
@@ -64,7 +64,11 @@ func TestReboot(t *testing.T) {
 		{"reboot beta/n1", wrong + "beta/n1: invalid request: slurmrestd has no call for it: set node_command\n", "", 1},
 		{"reboot gamma/g1", wrong + "gamma/g1: the site does not answer: nothing was done\n", "", 1},
 		{"reboot n1", wrong + "several sites have a node n1: write alpha/n1 or beta/n1\n", "", 1},
-		{"reboot zz", wrong + "no site has a node zz\n", "", 1},
+		{"reboot zz", wrong + "Invalid node name specified: no site has a node zz\n", "", 1},
+		{"cancel_reboot a1", "", "not alpha [a1] false", 0},
+		{"cancel_reboot", "missing argument for keyword:cancel_reboot\n", "", 1},
+		{"cancel_reboot a1 a2", "too many arguments for keyword:cancel_reboot\n", "", 1},
+		{"cancel_reboot a[1-2]", "", "not alpha [a1 a2] false", 0},
 		{"-M alpha reboot n1", "", "alpha [n1] false", 0},
 		{"-M alpha reboot ALL", "", "alpha [a1 a3 n1] false|alpha [a2] false", 0},
 	} {

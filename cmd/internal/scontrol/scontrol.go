@@ -102,6 +102,7 @@ func verbs() []verb {
 		{"ping", 3, 0, 0, (*command).ping},
 		{"quiet", 5, 0, 0, quietly},
 		{"quit", 4, 0, 0, quietly},
+		{"cancel_reboot", 3, 0, -1, (*command).cancelReboot},
 		{"reboot_nodes", 3, 0, -1, (*command).reboot},
 		{"release", 3, 1, -1, func(c *command, w []string) int { return c.holdJobs("release", w) }},
 		{"requeue", 3, 1, -1, func(c *command, w []string) int { return c.requeue("requeue", w) }},
@@ -167,7 +168,6 @@ func refusedVerb(word string) (string, bool) {
 		said  string
 	}{
 		{"abort", 5, "slurm_shutdown error: Invalid user id"},
-		{"cancel_reboot", 3, "slurm_update error: Invalid user id"},
 		{"create", 2, "slurm_create error: Invalid user id"},
 		{"delete", 2, "slurm_delete error: Invalid user id"},
 		{"fsdampeningfactor", 3, "slurm_set_fs_dampeningfactor error: Permission denied"},

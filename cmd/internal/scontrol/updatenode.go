@@ -55,7 +55,7 @@ func (c *command) updateNode(words []string) int {
 	}
 	var resp wire.NodesResponse
 	if err := show.Post(c.caller, wire.Slurm(restVersion, wire.PathNodes)+c.ofCluster(), body, &resp); err != nil {
-		return c.fail("slurm_update error: %s", err)
+		return c.fail("slurm_update error: %s", nodeError(err))
 	}
 	return 0
 }

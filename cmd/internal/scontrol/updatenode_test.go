@@ -41,7 +41,7 @@ func TestUpdateNode(t *testing.T) {
 		{"update nodename=beta/n1 state=drain reason=fan resumeafter=600", "", 0},
 		{"-M alpha update nodename=n1 state=drain reason=fan", "", 0},
 		{"update nodename=a1 state=down reason=fan", "slurm_update error: Requested operation not supported on this system\n", 1},
-		{"update nodename=zz state=drain reason=fan", "slurm_update error: no site has a node zz\n", 1},
+		{"update nodename=zz state=drain reason=fan", "slurm_update error: Invalid node name specified: no site has a node zz\n", 1},
 		{"update nodename=n2 state=resume", "slurm_update error: Invalid node state specified\n", 1},
 		{"update nodename=a1 state=undrain", "", 0},
 		{"update nodename=a1 state=undrain", "", 0},

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -22,6 +23,7 @@ import (
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
+	"fsub/slurm/wire"
 )
 
 // Nodes answers for the nodes of all sites.
@@ -228,7 +230,11 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 }
 
 func invalid(err error) error {
-	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: err.Error(), Alone: true}
+	e := &federation.SlurmError{Kind: federation.ErrInvalid, Text: err.Error(), Alone: true}
+	if _, ok := errors.AsType[unknownNode](err); ok {
+		e.Number = wire.ErrNodeName
+	}
+	return e
 }
 
 // whose names who has given a node its reason.

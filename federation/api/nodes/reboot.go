@@ -22,7 +22,7 @@ import (
 // rebootWait is how long a site may take to accept the reboot of its nodes.
 const rebootWait = 30 * time.Second
 
-// Reboot is POST /fed/v1/nodes/reboot. It is carried out at once, or not at all: a reboot is nothing to be repeated later.
+// Reboot is POST /fed/v1/nodes/reboot: has nodes reboot, or takes that back. It is carried out at once, or not at all: a reboot is nothing to be repeated later.
 func (s *Nodes) Reboot(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.RebootNodes
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<20)).Decode(&q); err != nil {
@@ -34,6 +34,8 @@ func (s *Nodes) Reboot(w http.ResponseWriter, r *http.Request, c identity.Caller
 		return invalid(fmt.Errorf("unknown next state %q: use RESUME or DOWN", q.NextState))
 	case len(q.Reason) > maxReason || strings.ContainsFunc(q.Reason, unicode.IsControl):
 		return invalid(fmt.Errorf("invalid reason: want one line of at most %d bytes", maxReason))
+	case q.Cancel && (q.ASAP || q.NextState != "" || q.Reason != ""):
+		return invalid(fmt.Errorf("to cancel a reboot takes nodes and nothing else"))
 	case len(q.Nodes) == 0 && len(q.Where) == 0:
 		return invalid(fmt.Errorf("no node is named: write SITE/HOSTLIST, or a condition"))
 	}
@@ -55,7 +57,7 @@ func (s *Nodes) Reboot(w http.ResponseWriter, r *http.Request, c identity.Caller
 	return answer.JSON(w, v1.SetNodesResponse{Nodes: out})
 }
 
-// reboot orders the reboot of nodes, site by site. What others have said of a node outlives it: their reason stays, and RESUME does not end
+// reboot orders the reboot of nodes, or takes that back, site by site. What others have said of a node outlives it: their reason stays, and RESUME does not end
 // their drain.
 func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes, chosen []member) ([]v1.NodeSet, error) {
 	type call struct {
@@ -64,6 +66,10 @@ func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 	}
 	var order []call
 	orders := map[call][]int{}
+	verb, after := "reboot", "REBOOT"
+	if q.Cancel {
+		verb, after = "cancel-reboot", ""
+	}
 	out := make([]v1.NodeSet, len(chosen))
 	var asked federation.Batch
 	for i := range chosen {
@@ -78,14 +84,16 @@ func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 		case others != "" && q.NextState == "RESUME":
 			out[i].Left, out[i].Note = true, others+": without nextstate=RESUME it reboots and stays so"
 		}
-		entry := federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: "reboot", Kind: federation.AuditNode, Object: m.id().String(),
-			Before: strings.Join(m.node.State, "+"), After: "REBOOT", Why: q.Reason, Result: out[i].Note}
+		entry := federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: verb, Kind: federation.AuditNode, Object: m.id().String(),
+			Before: strings.Join(m.node.State, "+"), After: after, Why: q.Reason, Result: out[i].Note}
 		asked.Audit = append(asked.Audit, entry)
 		if out[i].Left {
 			continue
 		}
-		asked.NodeEvents = append(asked.NodeEvents, federation.NodeEvent{Node: m.id(), At: entry.At, Who: c.Name, From: string(m.record.Wants(entry.At)), To: "REBOOT", Wanted: true, Why: q.Reason})
-		k := call{m.site.Name, others != ""}
+		if !q.Cancel {
+			asked.NodeEvents = append(asked.NodeEvents, federation.NodeEvent{Node: m.id(), At: entry.At, Who: c.Name, From: string(m.record.Wants(entry.At)), To: "REBOOT", Wanted: true, Why: q.Reason})
+		}
+		k := call{m.site.Name, others != "" && !q.Cancel}
 		if orders[k] == nil {
 			order = append(order, k)
 		}
@@ -96,7 +104,7 @@ func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 	}
 	var failed federation.Batch
 	for _, k := range order {
-		o := federation.RebootOrder{ASAP: q.ASAP, NextState: q.NextState}
+		o := federation.RebootOrder{Cancel: q.Cancel, ASAP: q.ASAP, NextState: q.NextState}
 		if q.Reason != "" && !k.plain {
 			o.Reason = (&federation.NodeRecord{Owner: c.Name, Reason: q.Reason}).Text(s.Mark)
 		}
@@ -113,7 +121,7 @@ func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 		}
 		for _, i := range orders[k] {
 			out[i].Left, out[i].Note = true, note
-			failed.Audit = append(failed.Audit, federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: "reboot", Kind: federation.AuditNode,
+			failed.Audit = append(failed.Audit, federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: verb, Kind: federation.AuditNode,
 				Object: chosen[i].id().String(), Why: q.Reason, Result: note})
 		}
 	}

@@ -133,6 +133,11 @@ func named(all []member, texts []string) ([]member, error) {
 	return out, nil
 }
 
+// unknownNode says of which node nobody knows.
+type unknownNode string
+
+func (e unknownNode) Error() string { return string(e) }
+
 // mark marks the nodes of a hostlist, of one site or, if site is "", of the only site that has them.
 func mark(all []member, byName map[string][]int, site, list string, wanted []bool) error {
 	if site != "" && list == "*" {
@@ -152,9 +157,9 @@ func mark(all []member, byName map[string][]int, site, list string, wanted []boo
 		}
 		switch {
 		case len(found) == 0 && site != "":
-			return fmt.Errorf("site %s has no node %s", site, name)
+			return unknownNode(fmt.Sprintf("site %s has no node %s", site, name))
 		case len(found) == 0:
-			return fmt.Errorf("no site has a node %s", name)
+			return unknownNode("no site has a node " + name)
 		case len(found) > 1:
 			var of []string
 			for _, i := range found {

@@ -88,6 +88,7 @@ type NodeSet struct {
 type RebootNodes struct {
 	Nodes     []string `json:"nodes,omitempty"`
 	Where     []string `json:"where,omitempty"`
+	Cancel    bool     `json:"cancel,omitempty"`     // they are not to reboot after all
 	ASAP      bool     `json:"asap,omitempty"`       // no new job starts there before it
 	NextState string   `json:"next_state,omitempty"` // RESUME or DOWN; else as before the reboot
 	Reason    string   `json:"reason,omitempty"`
