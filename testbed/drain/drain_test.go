@@ -3,7 +3,6 @@ package drain
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,22 +20,8 @@ var world suite.Suite
 
 var sites = []string{"alpha", "gamma", "delta"} // 24.11, 26.05, 22.05
 
-// scontrolAt has this program run scontrol in a site of a bed, as root: DIRECTORY:SITE.
-const scontrolAt = "FSUB_DRAIN_SCONTROL"
-
 func TestMain(m *testing.M) {
-	if at := os.Getenv(scontrolAt); at != "" {
-		dir, site, _ := strings.Cut(at, ":")
-		b, err := bed.New(bed.Options{Dir: dir})
-		if err == nil {
-			err = b.Exec(context.Background(), bed.Cmd{Site: site, Args: append([]string{"scontrol"}, os.Args[1:]...), Stdout: os.Stdout, Stderr: os.Stderr})
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	suite.Scontrol()
 	options := bed.Options{MinJobAge: 10 * time.Second, Nodes: nodes, Conf: []string{"RebootProgram=/bin/true"}}
 	if full {
 		nodes = 21
@@ -58,7 +43,7 @@ func start(ctx context.Context) error {
 			site := s.(map[string]any)
 			site["prices"] = map[string]any{"cpu": 0.01} // the same, so that jobs go where they start soonest
 			if site["name"] == "delta" {
-				site["node_command"] = []string{"/usr/bin/env", scontrolAt + "=" + world.Bed.Dir() + ":delta", os.Args[0]}
+				site["node_command"] = suite.NodeCommand(world.Bed, "delta")
 			}
 		}
 	})

@@ -26,6 +26,7 @@ const (
 	RerunBlindly             // not to be requeued, and yet submitted again: nothing that survived said that it had started
 	NumberTaken              // not to be requeued, and its last attempt never ran: its node refused it for a forgotten job of the same number at a mapped site
 	RerunUnseen              // its controller forgot the start, and started it again before anybody could ask: the record says nothing, or that it was too late
+	EndUnheard               // it came to its end, and its controller, which was killed about then, has not heard of that: it takes it for one that ran into its limit
 	Broken                   // anything else
 )
 
@@ -55,6 +56,8 @@ func Check(s *Submission, rec *client.JobRecord, runs []Run, kills []Kill) Verdi
 		return Verdict{NodeFailed, ""}
 	case state == federation.Cancelled && s.NoRequeue && len(runs) <= excuses && !rec.Job.Cancel && numberTaken(rec, kills):
 		return Verdict{NumberTaken, ""}
+	case state == federation.Timeout && endUnheard(runs, kills):
+		return Verdict{EndUnheard, ""}
 	case state != federation.Completed:
 		return Verdict{Broken, fmt.Sprintf("ended as %s (%s)", state, rec.Job.Reason)}
 	case !slices.ContainsFunc(runs, func(r Run) bool { return !r.End.IsZero() }):
@@ -82,6 +85,20 @@ func numberTaken(rec *client.JobRecord, kills []Kill) bool {
 	return a.SiteJobID != uint32(a.Job) && (a.Started.IsZero() || a.Ended.Sub(a.Started) <= time.Second) &&
 		slices.ContainsFunc(kills, func(k Kill) bool { return k.Site == a.Site && k.From.Before(a.Acked) })
 }
+
+// endUnheard reports whether the last run came to its end when its controller was dead, or could not save what it had heard.
+func endUnheard(runs []Run, kills []Kill) bool {
+	if len(runs) == 0 || runs[len(runs)-1].End.IsZero() {
+		return false
+	}
+	r := runs[len(runs)-1]
+	return slices.ContainsFunc(kills, func(k Kill) bool {
+		return k.Site == r.Site && k.From.Before(r.End.Add(saves)) && k.To.After(r.End.Add(-time.Second))
+	})
+}
+
+// saves is how long a controller may take to write down what it knows, and a node to tell it.
+const saves = 8 * time.Second
 
 // mismatch says what cannot be in any history, "" if all fits.
 func mismatch(s *Submission, rec *client.JobRecord, runs []Run, kills []Kill) string {

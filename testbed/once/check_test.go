@@ -78,6 +78,12 @@ func TestCheck(t *testing.T) {
 			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, kills: []Kill{{"alpha", at(3), at(4)}}},
 		"killed while it ran": {state: federation.Completed, want: RerunUnseen, attempts: []federation.Attempt{attempt("alpha", ended, true)},
 			runs: []Run{run("alpha", 0, 6), run("alpha", 5, 7), run("alpha", 12, 13)}, kills: []Kill{{"alpha", at(3), at(4)}, {"alpha", at(8), at(9)}}},
+		"its end was not heard": {state: federation.Timeout, want: EndUnheard,
+			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice[:1], kills: []Kill{{"alpha", at(3), at(4)}}},
+		"too long, and no controller was killed": {state: federation.Timeout, want: Broken,
+			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice[:1], kills: []Kill{{"alpha", at(30), at(31)}}},
+		"too long, and killed for that": {state: federation.Timeout, want: Broken,
+			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: []Run{run("alpha", 0, 0)}, kills: []Kill{{"alpha", at(3), at(4)}}},
 		"another site killed between the runs": {state: federation.Completed, want: Broken,
 			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, kills: []Kill{{"beta", at(3), at(4)}}},
 	} {

@@ -4,4 +4,6 @@
 // Between daemon and slurmrestd stands testbed/proxy, which loses requests and answers. A [Submission] is one job that
 // was asked for, with what its script has written down of its runs; [Check] compares that with the daemon's books. The
 // faults and their times are in the test.
+//
+// [TestCampaign] breaks everything at four sites, slurmrestd, slurmdbd, MariaDB, nodes and links too, under jobs of all kinds.
 package once

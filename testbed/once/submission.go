@@ -25,6 +25,12 @@ type Submission struct {
 	Duration  time.Duration
 	NoRequeue bool
 	Feature   string // node feature that it needs: binds it to one site; "" any
+	// Tasks, if not 0, make it an array of so many, of which AtOnce may run at the same time (0: all).
+	Tasks, AtOnce int
+	Task          int    // for one of its tasks: which
+	Nodes         int    // if not 0
+	Exclusive     bool   // its nodes are for it alone
+	GRES          string // of each node
 
 	ID federation.JobID // what was acknowledged; 0: no answer, it may have been accepted or not
 }
@@ -38,6 +44,18 @@ func (s *Submission) Request() v1.SubmitRequest {
 		no := false
 		spec.Requeue = &no
 	}
+	if s.Tasks > 0 {
+		if spec.Array = fmt.Sprintf("0-%d", s.Tasks-1); s.AtOnce > 0 {
+			spec.Array += fmt.Sprintf("%%%d", s.AtOnce)
+		}
+	}
+	if s.Nodes > 0 {
+		spec.MinNodes, spec.MaxNodes, spec.NTasks = s.Nodes, s.Nodes, s.Nodes
+	}
+	if s.Exclusive {
+		spec.Exclusive = "exclusive"
+	}
+	spec.GRES = s.GRES
 	return v1.SubmitRequest{Spec: spec, Payload: sbatch.Payload{
 		Script: s.script(), Environment: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + s.Home, "USER=" + s.User, "LANG=C.UTF-8"},
 	}}
@@ -45,7 +63,7 @@ func (s *Submission) Request() v1.SubmitRequest {
 
 // script writes down that it begins and that it ends, each with one append.
 func (s *Submission) script() string {
-	line := `echo "%s ${FSUB_JOB_ID:-$SLURM_JOB_ID} ${SLURM_RESTART_COUNT:-0} $SLURM_CLUSTER_NAME $SLURMD_NODENAME $(date +%%s.%%N)" >>` + s.runFile() + "\n"
+	line := `echo "%s ${FSUB_JOB_ID:-$SLURM_JOB_ID} ${SLURM_RESTART_COUNT:-0} $SLURM_CLUSTER_NAME $SLURMD_NODENAME ${SLURM_ARRAY_TASK_ID:--1} $(date +%%s.%%N)" >>` + s.runFile() + "\n"
 	return "#!/bin/sh\n" + fmt.Sprintf(line, "begin") + fmt.Sprintf("sleep %.2f\n", s.Duration.Seconds()) + fmt.Sprintf(line, "end")
 }
 
@@ -60,6 +78,7 @@ type Run struct {
 	Restart    int
 	Site       federation.SiteName
 	Node       string
+	Task       int // of an array; -1: it is none
 	Begin, End time.Time
 }
 
@@ -82,7 +101,7 @@ func (s *Submission) Runs() ([]Run, error) {
 		var what string
 		var r Run
 		var at string
-		if _, err := fmt.Sscan(line, &what, &r.ID, &r.Restart, &r.Site, &r.Node, &at); err != nil {
+		if _, err := fmt.Sscan(line, &what, &r.ID, &r.Restart, &r.Site, &r.Node, &r.Task, &at); err != nil {
 			return nil, fmt.Errorf("%s: %q: %w", s.runFile(), line, err)
 		}
 		when, err := parseTime(at)
@@ -94,9 +113,9 @@ func (s *Submission) Runs() ([]Run, error) {
 			runs = append(runs, r)
 			continue
 		}
-		// The end of the newest run on the same node that has none yet: a node runs no job twice at a time.
+		// The end of the newest run on the same node that has none yet: a node runs no task twice at a time.
 		i := len(runs) - 1
-		for i >= 0 && (runs[i].Node != r.Node || runs[i].Restart != r.Restart || !runs[i].End.IsZero()) {
+		for i >= 0 && (runs[i].Node != r.Node || runs[i].Task != r.Task || runs[i].Restart != r.Restart || !runs[i].End.IsZero()) {
 			i--
 		}
 		if i < 0 {

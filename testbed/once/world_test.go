@@ -25,6 +25,7 @@ import (
 	"fsub/testbed/daemon"
 	"fsub/testbed/program"
 	"fsub/testbed/proxy"
+	"fsub/testbed/suite"
 )
 
 // world is everything that the test starts: sites, proxies, the daemon, clients of two users.
@@ -37,6 +38,8 @@ type world struct {
 	users   []bed.User
 	clients []*http.Client // by user
 	seed    uint64
+	pace    time.Duration               // between submissions
+	model   func(*rand.Rand) Submission // what is submitted
 
 	daemonKills     atomic.Int64
 	drains          atomic.Int64 // nodes that Slurm drained
@@ -45,11 +48,15 @@ type world struct {
 }
 
 func newWorld(t *testing.T, set setting, seed uint64) *world {
-	w := &world{t: t, bed: newBed(t, set.sites), setting: set, proxies: map[string]*proxy.Proxy{}, seed: seed}
+	w := &world{t: t, bed: newBed(t, set.sites), setting: set, proxies: map[string]*proxy.Proxy{}, seed: seed, pace: 125 * time.Millisecond}
+	w.model = w.small
 	for i, site := range w.sites {
 		info, err := w.bed.Site(site)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if set.direct {
+			continue
 		}
 		p, err := proxy.New(info.RestURL, seed+uint64(i))
 		if err != nil {
@@ -77,7 +84,12 @@ func (w *world) makeDaemon() {
 		Edit: func(config map[string]any) {
 			for _, s := range config["sites"].([]any) {
 				site := s.(map[string]any)
-				site["url"] = w.proxies[site["name"].(string)].URL()
+				if p := w.proxies[site["name"].(string)]; p != nil {
+					site["url"] = p.URL()
+				}
+				if w.direct && site["name"] == "delta" { // whose slurmrestd cannot update nodes
+					site["node_command"] = suite.NodeCommand(w.bed, "delta")
+				}
 				delete(site, "prices") // equal sites: both are used
 				maps.Copy(site, w.config)
 			}
@@ -229,29 +241,33 @@ func between(rng *rand.Rand, a, b time.Duration) time.Duration {
 // submit gets n jobs acknowledged, by both users, at a pace that the sites can follow. It returns every submission that was
 // tried, also those that got no answer: they may have been accepted.
 func (w *world) submit(ctx context.Context, n int) []*Submission {
-	const pace = 125 * time.Millisecond
 	var mu sync.Mutex
 	var all []*Submission
 	var wg sync.WaitGroup
 	rng := w.rng(300)
 	for i := range n {
-		model := Submission{
-			Duration:  between(rng, 100*time.Millisecond, 2*time.Second),
-			NoRequeue: rng.IntN(2) == 0,
-			Feature:   w.features[rng.IntN(len(w.features))],
-		}
+		model := w.model(rng)
 		wg.Go(func() {
 			tried := w.untilAcknowledged(ctx, i, model)
 			mu.Lock()
 			all = append(all, tried...)
 			mu.Unlock()
 		})
-		if !sleep(ctx, pace) {
+		if !sleep(ctx, w.pace) {
 			break
 		}
 	}
 	wg.Wait()
 	return all
+}
+
+// small is a job of one task, that any site could run, or one alone.
+func (w *world) small(rng *rand.Rand) Submission {
+	return Submission{
+		Duration:  between(rng, 100*time.Millisecond, 2*time.Second),
+		NoRequeue: rng.IntN(2) == 0,
+		Feature:   w.features[rng.IntN(len(w.features))],
+	}
 }
 
 // untilAcknowledged submits one job until it has an ID. Each try has a token of its own.
