@@ -1,7 +1,10 @@
 package api_test
 
 import (
+	"context"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +92,43 @@ func TestOperationsKnowWhoMay(t *testing.T) {
 	entries, err := st.Audit(t.Context(), federation.AuditQuery{Kind: federation.AuditOperation})
 	if err != nil || len(entries) != 1 || entries[0].Who.User != "bob" || entries[0].Object != first.ID.String() || entries[0].After != "3 jobs" {
 		t.Errorf("audit %+v, %v", entries, err)
+	}
+}
+
+// slowReader takes its time to tell of operations.
+type slowReader struct{ *store.Store }
+
+func (s slowReader) Operations(ctx context.Context, open bool, limit int) ([]federation.Operation, error) {
+	out, err := s.Store.Operations(ctx, open, limit)
+	time.Sleep(20 * time.Millisecond)
+	return out, err
+}
+
+// The same command of one user, many times at once, is one operation.
+func TestSameCommandAtOnce(t *testing.T) {
+	st, err := store.Open(t.Context(), store.Config{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	d := startWith(t, api.Config{Store: slowReader{st}})
+	d.Controller.SetSites(testSites()...)
+	j := job(0, alice, federation.Pending)
+	if err := st.CreateJob(t.Context(), &j, &sbatch.Payload{Script: "#!/bin/sh\n"}); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	ids := make([]federation.OperationID, 16)
+	for i := range ids {
+		wg.Go(func() {
+			var out v1.Operation
+			as(t, alice, d.Socket, "POST", "/fed/v1/operations", v1.NewOperation{Verb: federation.RequestHold, Where: []string{"user=alice"}}, &out)
+			ids[i] = out.ID
+		})
+	}
+	wg.Wait()
+	if slices.Sort(ids); ids[0] == 0 || ids[0] != ids[len(ids)-1] {
+		t.Errorf("operations %v", ids)
 	}
 }
 

@@ -32,6 +32,7 @@ type Jobs struct {
 	Rate func(federation.SiteName) float64
 
 	waiting waiting
+	adding  sync.Mutex // of two that ask for the same at once, the second finds the first one's operation
 	once    sync.Once
 	wake    chan struct{}
 }

@@ -94,6 +94,10 @@ func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperatio
 	if q.Verb == federation.RequestMove {
 		op.Move = &federation.Relocation{To: q.To, Running: !q.Queued, Why: q.Why}
 	}
+	if !q.Preview {
+		s.adding.Lock()
+		defer s.adding.Unlock()
+	}
 	recent, err := s.Operations.Operations(ctx, false, listed)
 	if err != nil {
 		return nil, refusal.OfStore(err, refusal.NoContact)
