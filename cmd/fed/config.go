@@ -49,6 +49,8 @@ type Config struct {
 	MaxArray int `yaml:"max_array_size"`
 	// How long jobs that have ended stay in the database. 0: forever.
 	KeepEnded time.Duration `yaml:"keep_ended,omitempty"`
+	// How long the history of nodes and sites stays, and what the rules of health have said. 0: as long as keep_ended.
+	KeepHistory time.Duration `yaml:"keep_history,omitempty"`
 	// fed job asks before it does something to more jobs than that.
 	AskAbove int `yaml:"ask_above"`
 	// How long fed events goes back, within the last million changes. 0: a week.
@@ -295,8 +297,8 @@ func (c *Config) check() error {
 	if c.MaxArray < 1 || c.MaxArray > federation.MaxArrayIndex+1 || c.KeepEnded < 0 || c.KeepEnded > 0 && c.KeepEnded < c.MinJobAge {
 		return fmt.Errorf("max_array_size is from 1 to %d; keep_ended is 0 or not less than min_job_age", federation.MaxArrayIndex+1)
 	}
-	if c.KeepAudit < 0 || c.KeepEvents < 0 || c.AskAbove < 1 {
-		return errors.New("keep_audit and keep_events are not negative; ask_above is at least 1")
+	if c.KeepAudit < 0 || c.KeepEvents < 0 || c.KeepHistory < 0 || c.AskAbove < 1 {
+		return errors.New("keep_audit, keep_events and keep_history are not negative; ask_above is at least 1")
 	}
 	if err := c.Priority.check(); err != nil {
 		return err

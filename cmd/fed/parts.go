@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -175,6 +176,9 @@ func (p *parts) run(ctx context.Context, l net.Listener) error {
 	}
 	if c.KeepEnded > 0 {
 		g.Go(func() error { return purge(ctx, p.store.Purge, "jobs", c.KeepEnded, p.log) })
+	}
+	if keep := cmp.Or(c.KeepHistory, c.KeepEnded); keep > 0 {
+		g.Go(func() error { return purge(ctx, p.store.PurgeHistory, "history of nodes and sites", keep, p.log) })
 	}
 	if c.KeepAudit > 0 {
 		g.Go(func() error { return purge(ctx, p.store.PurgeAudit, "audit entries", c.KeepAudit, p.log) })

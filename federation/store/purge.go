@@ -18,7 +18,7 @@ const deleteEnded = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE NOT
 // and returns how many. Their IDs may be reused. A job with an attempt that is not final stays,
 // whatever its state. If Purge fails in the middle, what was deleted so far stays deleted, and is
 // counted. The records of rented pools that were closed before then go too, all but the machines:
-// they say what was paid; and so do operations that ended, the history of nodes and sites before then, and what rules of health have said.
+// they say what was paid; and so do operations that ended.
 func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 	total, err := s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
 		gone, err := t.numbers(deleteEnded, before, limit)
@@ -31,40 +31,27 @@ func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 	if err != nil {
 		return total, fmt.Errorf("delete jobs that ended before %s: %w", before.Format(time.DateTime), err)
 	}
-	_, err = s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
-		rows, err := t.exec(deleteClosedPool, before, limit)
-		return int(rows), err
-	})
-	if err != nil {
-		return total, fmt.Errorf("delete records of pools closed before %s: %w", before.Format(time.DateTime), err)
-	}
-	_, err = s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
-		rows, err := t.exec(deleteOperation, before, limit)
-		return int(rows), err
-	})
-	if err != nil {
-		return total, fmt.Errorf("delete operations that ended before %s: %w", before.Format(time.DateTime), err)
-	}
-	_, err = s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
-		rows, err := t.exec(deleteNodeEvents, before, limit)
-		return int(rows), err
-	})
-	if err != nil {
-		return total, fmt.Errorf("delete the history of nodes before %s: %w", before.Format(time.DateTime), err)
-	}
-	_, err = s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
-		rows, err := t.exec(oldFindings, before, limit)
-		return int(rows), err
-	})
-	if err != nil {
-		return total, fmt.Errorf("delete findings before %s: %w", before.Format(time.DateTime), err)
-	}
-	_, err = s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
-		rows, err := t.exec(deleteSiteEvents, before, limit)
-		return int(rows), err
-	})
-	if err != nil {
-		return total, fmt.Errorf("delete the history of sites before %s: %w", before.Format(time.DateTime), err)
+	_, err = s.purgeEach(ctx, before, []purged{{"records of pools closed", deleteClosedPool}, {"operations that ended", deleteOperation}})
+	return total, err
+}
+
+// PurgeHistory deletes what happened to nodes and sites before a time, and what the rules of health said then, and returns how many lines.
+func (s *Store) PurgeHistory(ctx context.Context, before time.Time) (int, error) {
+	return s.purgeEach(ctx, before, []purged{{"the history of nodes", deleteNodeEvents}, {"findings", oldFindings}, {"the history of sites", deleteSiteEvents}})
+}
+
+// purged is what a statement deletes, for people.
+type purged struct{ what, statement string }
+
+func (s *Store) purgeEach(ctx context.Context, before time.Time, all []purged) (total int, err error) {
+	for _, p := range all {
+		n, err := s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
+			rows, err := t.exec(p.statement, before, limit)
+			return int(rows), err
+		})
+		if total += n; err != nil {
+			return total, fmt.Errorf("delete %s before %s: %w", p.what, before.Format(time.DateTime), err)
+		}
 	}
 	return total, nil
 }
