@@ -48,11 +48,12 @@ func machineLoad() *agentapi.Load {
 
 // instance is the provider's ID of the machine.
 func (a *Agent) instance(ctx context.Context) (string, error) {
-	if a.cfg.Boot.Instance != "" || a.cfg.Boot.Metadata != "ec2" {
+	m := metadataOf(a.cfg.Boot.Metadata)
+	if a.cfg.Boot.Instance != "" || m == nil {
 		return a.cfg.Boot.Instance, nil
 	}
 	for wait := newBackoff(); ; {
-		id, err := newIMDS().get(ctx, "instance-id")
+		id, err := m.instance(ctx)
 		if err == nil {
 			return id, nil
 		}
@@ -64,13 +65,13 @@ func (a *Agent) instance(ctx context.Context) (string, error) {
 }
 
 // Addr returns the address at which the machines of the gang reach this one: the configured one,
-// the one that EC2 names, or the one from which it reaches the daemon.
+// the one that the cloud names, or the one from which it reaches the daemon.
 func Addr(ctx context.Context, b agentapi.Boot) string {
 	if b.Addr != "" {
 		return b.Addr
 	}
-	if b.Metadata == "ec2" {
-		if ip, err := newIMDS().get(ctx, "local-ipv4"); err == nil && net.ParseIP(ip) != nil {
+	if m := metadataOf(b.Metadata); m != nil {
+		if ip, err := m.addr(ctx); err == nil && net.ParseIP(ip) != nil {
 			return ip
 		}
 	}

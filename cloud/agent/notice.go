@@ -61,8 +61,8 @@ func noticeOf(where string) (look lookFunc, every time.Duration) {
 	if path, ok := strings.CutPrefix(where, "file:"); ok {
 		return func(context.Context) (*agentapi.Notice, error) { return noticeFile(path) }, 200 * time.Millisecond
 	}
-	if where == "ec2" {
-		return newIMDS().notice, time.Second
+	if m := metadataOf(where); m != nil {
+		return m.notice, time.Second
 	}
 	return nil, 0
 }

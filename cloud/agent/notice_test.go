@@ -257,3 +257,36 @@ func TestEC2(t *testing.T) {
 		t.Errorf("%d tokens were asked for", n)
 	}
 }
+
+func TestAzure(t *testing.T) {
+	var mu sync.Mutex
+	events := `{"DocumentIncarnation":1,"Events":[]}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		answer := map[string]string{
+			"/metadata/instance/compute?api-version=2021-02-01": `{"name":"fsub-0a1b_7"}`,
+			"/metadata/scheduledevents?api-version=2020-07-01":  events,
+		}[r.URL.String()]
+		if r.Header.Get("Metadata") != "true" || answer == "" {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		w.Write([]byte(answer))
+	}))
+	defer server.Close()
+	t.Setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", server.URL+"/")
+	d := newFakeServer(t)
+	d.metadata = "azure"
+	startAgent(t, d, func(c *Config) { c.Boot.Instance, c.Boot.Metadata = "", "azure" })
+	d.await("the machine", func() bool { return len(d.hellos) == 1 && d.hellos[0].Instance == "fsub-0a1b_7" })
+	mu.Lock()
+	events = `{"Events":[{"EventType":"Freeze","Resources":["FSUB-0A1B_7"],"NotBefore":"Thu, 05 Nov 2026 08:20:00 GMT"},
+		{"EventType":"Preempt","Resources":["another"],"NotBefore":"Thu, 05 Nov 2026 08:22:00 GMT"},
+		{"EventType":"Preempt","Resources":["FSUB-0A1B_7"],"NotBefore":"Thu, 05 Nov 2026 08:24:00 GMT"}]}`
+	mu.Unlock()
+	d.await("the end", func() bool { return len(d.notices) == 1 })
+	if n := d.notices[0]; n.Kind != agentapi.NoticePreempt || !n.At.Equal(time.Date(2026, 11, 5, 8, 24, 0, 0, time.UTC)) {
+		t.Errorf("%+v", n)
+	}
+}

@@ -33,7 +33,7 @@ type Welcome struct {
 	Session  string        `json:"session"` // the token of all further requests
 	Lease    time.Duration `json:"lease"`   // without an answer for so long the machine ends itself
 	PollWait time.Duration `json:"poll_wait"`
-	Metadata string        `json:"metadata,omitempty"` // where the provider announces the machine's end: "ec2"; "" nowhere
+	Metadata string        `json:"metadata,omitempty"` // where the provider announces the machine's end: as in [Boot]; "" nowhere
 }
 
 // Poll asks for orders. The server holds it for up to Welcome.PollWait while the orders are still
