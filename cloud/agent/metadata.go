@@ -27,6 +27,8 @@ func metadataOf(where string) metadata {
 		return newIMDS()
 	case "azure":
 		return newAzureIMDS()
+	case "gce":
+		return newGCE()
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type Boot struct {
 	Agent   string    // hex SHA-256 of the agent's binary, which is fetched below URL; "" where the machine has it
 	Path    string    // of the agent's binary where the machine has it
 	Lease   time.Duration
-	// Metadata is where the machine learns its own ID and its announced end: "ec2", "azure", "file:PATH" of
+	// Metadata is where the machine learns its own ID and its announced end: "ec2", "azure", "gce", "file:PATH" of
 	// a file that is there once the end is announced and holds a [Notice] in JSON, or "" where the
 	// provider passes them otherwise.
 	Metadata string
