@@ -33,7 +33,8 @@ sites:
 
 func TestCloudSiteErrors(t *testing.T) {
 	for _, k := range []struct{ site, says string }{
-		{"{name: a, kind: gcp}", `invalid kind "gcp": want slurm, local or aws`},
+		{"{name: a, kind: cray}", `invalid kind "cray": want slurm, ` + kindNames(" or ")},
+		{"{name: a, kind: gcp}", "gcp is missing: at least project, region"},
 		{"{name: a, kind: local, url: http://x}", "url: this is for Slurm clusters; the site's kind is local"},
 		{"{name: a, kind: local, pools: [{name: x}, {name: x}]}", "pools: there are two named x"},
 		{"{name: a, kind: local, pools: [{name: x, markets: [cheap]}]}", `pools[0]: invalid market "cheap"`},
@@ -59,8 +60,8 @@ func TestCloudSiteErrors(t *testing.T) {
 		{"{name: a, kind: local, prices: {cpu: -1}}", "prices: cpu costs -1"},
 		{"{name: a, kind: aws}", "aws is missing"},
 		{"{name: a, kind: aws, aws: {types: [g6.xlarge]}}", "set agents: listen"},
-		{"{name: a, kind: local, aws: {types: [g6.xlarge]}}", "local and aws are for sites of these kinds"},
-		{"{name: a, url: http://x, key_file: k, pools: [{name: x}]}", "pools, timing, local and aws are for sites of the kinds local and aws"},
+		{"{name: a, kind: local, aws: {types: [g6.xlarge]}}", kindNames(" and ") + " are for sites of these kinds"},
+		{"{name: a, url: http://x, key_file: k, pools: [{name: x}]}", "pools, timing, terms, " + kindNames(" and ") + " are for sites of the kinds " + kindNames(" and ")},
 	} {
 		_, err := parseConfig([]byte("sites: [" + k.site + "]"))
 		if err == nil || !strings.Contains(err.Error(), k.says) || strings.Contains(err.Error(), "\n") {

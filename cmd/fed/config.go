@@ -106,7 +106,7 @@ type Policy struct {
 type SiteConfig struct {
 	// Name of the site: letters, digits, ".", "_" and "-".
 	Name federation.SiteName `yaml:"name"`
-	// slurm (the default), local or aws.
+	// slurm (the default), local, aws or gcp.
 	Kind string `yaml:"kind,omitempty"`
 	// Address of slurmrestd: http://HOST:PORT or unix:/PATH.
 	URL string `yaml:"url,omitempty"`
@@ -173,6 +173,8 @@ type SiteConfig struct {
 	Local *LocalConfig `yaml:"local,omitempty"`
 	// For kind aws: what to rent from Amazon.
 	AWS *AWSConfig `yaml:"aws,omitempty"`
+	// For kind gcp: what to rent from Google Compute Engine.
+	GCP *GCPConfig `yaml:"gcp,omitempty"`
 	// What a contract makes of the cloud's list prices.
 	Terms *TermsConfig `yaml:"terms,omitempty"`
 	// Container runtime of its machines, for jobs that ask for one as with pyxis: enroot, podman

@@ -150,3 +150,18 @@ func match(pattern, path string) bool {
 	root, below := strings.CutSuffix(pattern, "/...")
 	return path == root || below && strings.HasPrefix(path, root+"/")
 }
+
+// TestWithoutClouds: with the tag nocloud, fed links no cloud's SDK.
+func TestWithoutClouds(t *testing.T) {
+	out, err := exec.Command("go", "list", "-tags", "nocloud,"+program.FedTags, "-deps", "fsub/cmd/fed").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for dep := range strings.Lines(string(out)) {
+		for _, sdk := range []string{"github.com/aws/", "github.com/Azure/", "cloud.google.com/", "google.golang.org/api/option", "google.golang.org/api/tpu", "fsub/cloud/aws", "fsub/cloud/gcp", "fsub/cloud/tpu", "fsub/cloud/azure"} {
+			if strings.HasPrefix(dep, sdk) {
+				t.Errorf("fed without clouds depends on %s", dep)
+			}
+		}
+	}
+}

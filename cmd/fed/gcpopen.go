@@ -1,0 +1,35 @@
+//go:build !nocloud
+
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/gcp"
+	"fsub/cloud/prices"
+	"fsub/cloud/provider"
+	"fsub/federation"
+)
+
+func openGCP(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+	cfg := s.GCP.provider(s.Name, c.Federation, log)
+	cfg.Prices = cat
+	p, err := gcp.New(ctx, cfg)
+	return p, gcp.Boot(), err
+}
+
+// provider is the section as the provider has it.
+func (g *GCPConfig) provider(site federation.SiteName, fed string, log *slog.Logger) gcp.Config {
+	out := gcp.Config{
+		Site: site, Federation: fed, Project: g.Project, Region: g.Region, Zones: g.Zones, Reservations: g.Reservations, Network: g.Network, Subnetwork: g.Subnetwork,
+		MoreSubnetworks: g.MoreSubnetworks, NoAddress: g.NoAddress, Images: g.Images, DiskGiB: g.DiskGiB, DiskType: g.DiskType, ServiceAccount: g.ServiceAccount,
+		Labels: g.Labels, SpotInterrupts: g.SpotInterrupts, Boot: g.Boot, FlexQueue: g.FlexQueue, FlexRun: g.FlexRun, CredentialsFile: g.CredentialsFile,
+		Endpoint: g.Endpoint, Logger: log,
+	}
+	for _, t := range g.Types {
+		out.Types = append(out.Types, gcp.Type{Name: t, Markets: googleKinds(g.Markets), Price: federation.Dollars(g.Prices[t])})
+	}
+	return out
+}

@@ -1,0 +1,23 @@
+//go:build nocloud
+
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"fsub/cloud/agentapi"
+	"fsub/cloud/prices"
+	"fsub/cloud/provider"
+)
+
+var errNoCloud = errors.New("this fed was built without clouds (-tags nocloud): build it without that tag")
+
+func openAWS(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+	return nil, agentapi.Boot{}, errNoCloud
+}
+
+func openGCP(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+	return nil, agentapi.Boot{}, errNoCloud
+}
