@@ -143,8 +143,8 @@ func ArrayStep(spec string) int {
 	return n
 }
 
-// FormatArray writes indices, which must rise, as Slurm writes an array: "0-3,7%2", or "0-12:2" if all are one step apart. A
-// list that spans ten or less is written out, as by Slurm.
+// FormatArray writes indices, which must rise, as Slurm writes an array: "0-3,7%2", or "0-12:2" if all are one step apart and
+// they are not few.
 func FormatArray(indices []int, limit int) string {
 	text := formatRanges(indices)
 	if limit > 0 {
@@ -154,11 +154,14 @@ func FormatArray(indices []int, limit int) string {
 }
 
 func formatRanges(indices []int) string {
-	if step := onlyStep(indices); step > 1 && indices[len(indices)-1]-indices[0] > 10 {
+	if step := onlyStep(indices); step > 1 && stepped(len(indices), indices[0], indices[len(indices)-1]) {
 		return fmt.Sprintf("%d-%d:%d", indices[0], indices[len(indices)-1], step)
 	}
 	return hostlist.Ranges(indices)
 }
+
+// stepped reports whether Slurm writes n tasks that are equally far apart with their step: shorter ones are written out (22.05 to 26.05).
+func stepped(n, first, last int) bool { return n > 5 && last-first > 10 }
 
 // onlyStep is the distance that all neighbours have, 0 if they differ or there are none.
 func onlyStep(indices []int) int {

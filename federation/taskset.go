@@ -112,7 +112,7 @@ func (s *TaskSet) All() iter.Seq[int] {
 func (s *TaskSet) Format(limit int) string {
 	var b strings.Builder
 	switch {
-	case len(s.spans) == 1 && s.spans[0].step > 1 && s.spans[0].hi-s.spans[0].lo > 10:
+	case len(s.spans) == 1 && s.spans[0].step > 1 && stepped(s.n, s.spans[0].lo, s.spans[0].hi):
 		r := s.spans[0]
 		b.WriteString(strconv.Itoa(r.lo) + "-" + strconv.Itoa(r.hi) + ":" + strconv.Itoa(r.step))
 	case len(s.spans) == 1 && s.spans[0].step == 1, s.continuous():
