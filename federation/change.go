@@ -18,6 +18,9 @@ func ChangedSpec(j *Job, changes []sbatch.Change, now time.Time) (sbatch.Spec, e
 			continue
 		case c.Option == "array-limit":
 			limit, err := strconv.Atoi(c.Value)
+			if err == nil && limit >= 0 && spec.Array == "" && j.Whole != nil { // all tasks are jobs of their own
+				continue
+			}
 			indices, arrayErr := ArrayIndices(spec.Array)
 			if err != nil || limit < 0 || arrayErr != nil {
 				return *j.Spec, &sbatch.ChangeError{Text: "scontrol: error: Invalid ArrayTaskThrottle value: " + c.Value}

@@ -122,6 +122,11 @@ func (c *requests) askSpread(j *job, r federation.Request) {
 		}
 		j.asWaiting(func() { c.changePriority(j, r) })
 	}
+	if r.Kind == federation.RequestUpdate {
+		if r.Change = c.changeLimit(j, r.Change); len(r.Change) == 0 {
+			return
+		}
+	}
 	indices := r.Tasks
 	if len(indices) == 0 {
 		indices = slices.Sorted(maps.Keys(j.taskJobs))

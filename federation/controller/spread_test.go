@@ -86,6 +86,32 @@ func TestSpreadArray(t *testing.T) {
 	}
 }
 
+// TestLimitOfSplitArray: the limit of an array can be changed when all of its tasks are jobs of their own, and tasks that it kept waiting start.
+func TestLimitOfSplitArray(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-3%1" })
+	b.rounds(4)
+	limit := func(n string) {
+		b.request(federation.Request{Job: id, Kind: federation.RequestUpdate, UID: 7001, Change: []sbatch.Change{{Option: "array-limit", Key: "ArrayTaskThrottle", Value: n}}})
+		b.rounds(6)
+	}
+	for _, kind := range []federation.RequestKind{federation.RequestHold, federation.RequestRelease} { // which splits them off
+		b.request(federation.Request{Job: id, Tasks: []int{1, 2, 3}, Kind: kind, UID: 7001})
+		b.rounds(4)
+	}
+	if j := b.job(id); j.Spec.Array != "" || b.live() != 1 {
+		t.Fatalf("%q waits, %d live: this shows nothing", j.Spec.Array, b.live())
+	}
+	for _, c := range []struct {
+		limit string
+		live  int
+	}{{"2", 2}, {"0", 4}} {
+		if limit(c.limit); b.live() != c.live || fmt.Sprint(b.job(id).Whole.Limit) != c.limit {
+			t.Errorf("limit %s: %d tasks live, want %d; the array says %d", c.limit, b.live(), c.live, b.job(id).Whole.Limit)
+		}
+	}
+}
+
 // What is asked of single tasks, or of all, reaches those that run, those that are bound and those that wait.
 func TestSpreadRequests(t *testing.T) {
 	b := newBench(t)

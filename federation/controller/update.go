@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func (c *requests) update(j *job, r federation.Request) {
 	switch {
 	case depends && j.Attempt > 0: // after a crash a job that was handed over once waits for no other any more
 		c.asks.refuse(j, a, fmt.Errorf("%w: its dependency was met", federation.ErrConflict))
-	case !j.live() || reflect.DeepEqual(spec, j.Spec):
+	case !j.live() || reflect.DeepEqual(spec, *j.Spec):
 		c.changeHere(j, spec)
 		c.asks.answer(a)
 	default:
@@ -62,6 +63,24 @@ func (c *requests) changePriority(j *job, r federation.Request) {
 			c.release(j, r)
 		}
 	}
+}
+
+// changeLimit changes how many tasks of an array may run at once, and returns the changes that are for the tasks.
+func (c *requests) changeLimit(j *job, changes []sbatch.Change) (rest []sbatch.Change) {
+	for _, ch := range changes {
+		if ch.Option != "array-limit" {
+			rest = append(rest, ch)
+			continue
+		}
+		j.Whole.Limit, _ = strconv.Atoi(ch.Value) // checked when it was asked for
+		c.batch.job(j)
+		for _, p := range j.taskJobs {
+			if p.queued {
+				c.queue.look(p)
+			}
+		}
+	}
+	return rest
 }
 
 // updateAt tells the site. before and after are copies: the controller goes on meanwhile.
