@@ -33,6 +33,9 @@ func TestSuspend(t *testing.T) {
 	array := job(20, federation.Running)
 	array.Site, array.Nodes, array.Spec.Array, array.Whole = "", "", "2", &federation.ArrayWhole{Count: 3, Max: 2, Step: 1, Spread: true}
 	jobs := []federation.Job{job(1, federation.Running), job(2, federation.Pending), job(3, federation.Completed), suspended, array}
+	waiting := job(21, federation.Pending)
+	waiting.Site, waiting.Nodes, waiting.Spec.Array, waiting.Whole = "", "", "3-5,9", &federation.ArrayWhole{Count: 4, Min: 3, Max: 9, Step: 1, Spread: true}
+	jobs = append(jobs, waiting)
 	for i := range 2 {
 		p := job(federation.JobID(30+i), federation.Running)
 		p.Part = &federation.ArrayPart{Array: 20, Index: i, Count: 3, Max: 2, Step: 1}
@@ -74,6 +77,7 @@ func TestSuspend(t *testing.T) {
 		{"suspend 20_9", "20_9: Invalid job id specified\n", 1},
 		{"requeue 20_2", "20_2: Job is pending execution\n", 1},
 		{"requeue 20_[0,2,9]", "20_0: No error\n20_2: Job is pending execution\n20_9: Invalid job id specified\n", 1},
+		{"requeue 21_4", "21_3-5,9: Job is pending execution\n", 1},
 		{"requeue 31", "", 0},
 	} {
 		if out, exit := scontrol(test.args); out != test.want || exit != test.exit {

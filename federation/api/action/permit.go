@@ -3,6 +3,7 @@ package action
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"sync"
 
 	"fsub/federation"
@@ -81,6 +82,9 @@ func newArrayTasks(job *federation.Job, known []federation.Task, parts map[int]*
 	return a
 }
 
+// spelledOut bounds the tasks that an answer names beside those that were asked for: Slurm's own MaxArraySize is as large.
+const spelledOut = 1001
+
 // permitTasks asks for each task whether kind may be done to it. What is to be asked of the controller speaks of tasks that are jobs by their own
 // numbers, as its answer waits for these; the rest is refused.
 func (s *Actions) permitTasks(c identity.Caller, kind federation.RequestKind, a *arrayTasks, tasks []int, req *v1.ActRequest) (ask []*request, refused *tasksError) {
@@ -90,6 +94,7 @@ func (s *Actions) permitTasks(c identity.Caller, kind federation.RequestKind, a 
 	permitWaiting := sync.OnceValue(func() error { return s.permitAct(c, kind, &waiting, req) })
 	refused = &tasksError{}
 	rest := &request{job: a.job}
+	var still error // why nothing can be done to those that wait
 	for _, t := range tasks {
 		var err error
 		_, known := a.ended[t]
@@ -98,6 +103,7 @@ func (s *Actions) permitTasks(c identity.Caller, kind federation.RequestKind, a 
 			err = s.permitAct(c, kind, a.parts[t], req)
 		case a.array.Has(t):
 			err = permitWaiting()
+			still = err
 		case known:
 			err = s.permitAct(c, kind, &gone, req)
 		default:
@@ -114,6 +120,13 @@ func (s *Actions) permitTasks(c identity.Caller, kind federation.RequestKind, a 
 	}
 	if len(rest.tasks) > 0 {
 		ask = append(ask, rest)
+	}
+	if still != nil && requeues(kind) && a.array.Len() <= spelledOut { // Slurm refuses their record, and names all that it stands for
+		for _, t := range a.array.Indices() {
+			if !slices.Contains(tasks, t) {
+				refused.add(t, still)
+			}
+		}
 	}
 	return ask, refused
 }

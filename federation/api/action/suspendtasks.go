@@ -10,6 +10,7 @@ import (
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/slurm/hostlist"
 )
 
 // unit is what a request about suspension is about: a job, or a task of an array.
@@ -190,7 +191,7 @@ func ResultsOf(err error) (list []v1.TaskResult) {
 		return nil
 	}
 	for _, g := range e.groups {
-		r := v1.TaskResult{Tasks: federation.FormatArray(g.tasks, 0)}
+		r := v1.TaskResult{Tasks: hostlist.Ranges(g.tasks)} // without steps, as Slurm writes them here
 		if g.err != nil {
 			w := refusal.OnWire(g.err)
 			r.Error = &w
