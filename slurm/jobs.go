@@ -75,6 +75,12 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 		if overtaken(mine[id], &j) {
 			next.unsee(id)
 		}
+		if !d.addEarlier(ctx, next, &j) {
+			next.unsee(id)
+			if j.State.Ended() {
+				continue
+			}
+		}
 		next.remember(&j)
 		news := next.noteWaiting(&j, report.At)
 		if told := next.noteEnd(&j); !told && (news || !slices.Contains(again, id)) {

@@ -38,11 +38,12 @@ type mark struct {
 	whole map[number]bool
 	// late are the jobs whose details were left to a later look, and how often.
 	late map[number]int
+	runs overlooked
 }
 
 // clone makes the next mark of m, with nothing seen yet.
 func (m *mark) clone() *mark {
-	return &mark{boot: m.boot, named: maps.Clone(m.named), strange: m.strange, seen: map[number]uint64{}, owner: copied(m.owner), ended: copied(m.ended), ends: copied(m.ends), waiting: copied(m.waiting), whole: copied(m.whole), late: map[number]int{}}
+	return &mark{boot: m.boot, named: maps.Clone(m.named), strange: m.strange, seen: map[number]uint64{}, owner: copied(m.owner), ended: copied(m.ended), ends: copied(m.ends), waiting: copied(m.waiting), whole: copied(m.whole), late: map[number]int{}, runs: m.runs.clone()}
 }
 
 // again is m with room for what is learned of the rows of a mapped site. Of strange records only those that are still there are kept.
@@ -183,5 +184,7 @@ func (m *mark) forget(known map[number]bool) {
 	maps.DeleteFunc(m.ends, func(id number, _ uint64) bool { return !known[id] })
 	maps.DeleteFunc(m.waiting, func(id number, _ waiting) bool { return !known[id] })
 	maps.DeleteFunc(m.whole, func(id number, _ bool) bool { return !known[id] })
+	maps.DeleteFunc(m.runs.known, func(id number, _ int) bool { return !known[id] })
+	maps.DeleteFunc(m.runs.tries, func(id number, _ int) bool { return !known[id] })
 	maps.DeleteFunc(m.ended, func(id number, _ map[int]federation.SiteTask) bool { return !known[id] })
 }

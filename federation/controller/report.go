@@ -257,7 +257,7 @@ func (c *reports) failedThere(s *site, j *job, sj *federation.SiteJob) {
 // that were handed over whole nothing is noted.
 func takeRuns(a *federation.Attempt, sj *federation.SiteJob, now time.Time) {
 	switch {
-	case len(sj.Earlier) > 0:
+	case len(sj.Earlier) >= max(len(a.Runs), 1):
 		a.Runs = slices.Clone(sj.Earlier)
 	case sj.Restarts > a.Restarts && !a.Started.IsZero() && len(sj.Tasks) == 0 && sj.PendingTasks == "":
 		if n := len(a.Runs); n > 0 && a.Runs[n-1].Started.Equal(a.Started) {
