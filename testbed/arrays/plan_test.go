@@ -28,8 +28,9 @@ type plan struct {
 	depend   []string // of the one that depends on it; nil: there is none
 	gates    map[string]bool
 	indices  []int
-	limit    int  // of tasks at once
-	limiting bool // all tasks end by themselves, under one limit
+	limit    int   // of tasks at once
+	limiting bool  // all tasks end by themselves, under one limit
+	named    []int // the tasks that the second array depends on one by one
 	steps    []string
 }
 
@@ -189,10 +190,13 @@ func (d *draw) dependent() []string {
 	if d.chance(40) {
 		array = "--array=" + d.array(1+d.IntN(5))
 	}
-	task := fmt.Sprintf("%%A_%d", d.indices[d.IntN(len(d.indices))])
-	other := fmt.Sprintf("%%A_%d", d.indices[d.IntN(len(d.indices))])
+	one, two := d.indices[d.IntN(len(d.indices))], d.indices[d.IntN(len(d.indices))]
+	task, other := fmt.Sprintf("%%A_%d", one), fmt.Sprintf("%%A_%d", two)
 	on := d.one("aftercorr:%A", "aftercorr:%A", "aftercorr:%A", "afterok:%A", "afterany:%A", "afternotok:%A", "after:%A", "afterok:"+task, "afterany:"+task,
 		"afternotok:"+task, "afterany:"+task+":"+other, "afterok:"+task+"?afternotok:"+other)
+	if strings.Contains(on, task) {
+		d.named = []int{one, two}
+	}
 	o := append([]string{array, "--dependency=" + on}, d.options("b")...)
 	if d.chance(30) {
 		o = append(o, "--kill-on-invalid-dep=yes")
@@ -200,23 +204,25 @@ func (d *draw) dependent() []string {
 	return o
 }
 
-// changeWaiting draws something that is done to tasks that are held.
+// changeWaiting draws something that is done to tasks that are held. None is cancelled that others depend on: Slurm forgets a task that is cancelled
+// while it waits, if others of its array go on, and lets run what depends on its success. Here that never runs, as it does not for a cancelled job.
 func (d *draw) changeWaiting() {
 	if len(d.waiting) == 0 {
 		return
 	}
 	i := d.waiting[d.IntN(len(d.waiting))]
-	drop := func(some []int) {
-		d.waiting = slices.DeleteFunc(d.waiting, func(i int) bool { return slices.Contains(some, i) })
+	cancel := func(format, names string, some []int) {
+		if !slices.ContainsFunc(some, func(i int) bool { return slices.Contains(d.named, i) }) {
+			d.say(format, names)
+			d.waiting = slices.DeleteFunc(d.waiting, func(i int) bool { return slices.Contains(some, i) })
+		}
 	}
 	switch d.IntN(13) {
 	case 0:
-		d.say("scancel %%A_%d", i)
-		drop([]int{i})
+		cancel("scancel %%A_%s", fmt.Sprint(i), []int{i})
 	case 1:
 		some := d.some(d.waiting, 3)
-		d.say("scancel %%A_[%s]", list(some))
-		drop(some)
+		cancel("scancel %%A_[%s]", list(some), some)
 	case 2:
 		d.say("scontrol update jobid=%%A_%d timelimit=%d", i, 5+d.IntN(10))
 	case 3:
@@ -231,8 +237,7 @@ func (d *draw) changeWaiting() {
 	case 7:
 		d.say("scontrol update jobid=%%A_[%s] nice=10", list(d.some(d.waiting, 3)))
 	case 8:
-		d.say("scancel -t PENDING %%A_%d", i)
-		drop([]int{i})
+		cancel("scancel -t PENDING %%A_%s", fmt.Sprint(i), []int{i})
 	case 9:
 		d.say("scancel -t RUNNING %%A")
 	case 10:

@@ -13,7 +13,7 @@ const again = `#!/bin/bash
 echo "task $SLURM_ARRAY_TASK_ID, run ${SLURM_RESTART_COUNT:-0}, number $SLURM_JOB_ID of $SLURM_ARRAY_JOB_ID"
 [ $SLURM_ARRAY_TASK_ID = 4 ] && [ ${SLURM_RESTART_COUNT:-0} -lt %d ] || exit 0
 if [ $((${SLURM_RESTART_COUNT:-0} %% 2)) = 0 ]; then scontrol requeue $SLURM_JOB_ID; else scontrol requeue ${SLURM_ARRAY_JOB_ID}_4; fi
-sleep 300
+exec sleep 300
 `
 
 var requeueLine = regexp.MustCompile(`(?m)^.*CANCELLED AT .*\*\*\*\n`)
@@ -23,6 +23,7 @@ var requeueLine = regexp.MustCompile(`(?m)^.*CANCELLED AT .*\*\*\*\n`)
 // leaves out runs of one attempt that its site has queued again by itself. Package rented does the same on rented machines.
 func TestTaskRequeuesItself(t *testing.T) {
 	world.Need(t)
+	t.Parallel()
 	times := 2
 	if os.Getenv("FSUB_FULL") != "" {
 		times = 10
@@ -31,6 +32,7 @@ func TestTaskRequeuesItself(t *testing.T) {
 		t.Run(site, func(t *testing.T) {
 			t.Parallel()
 			pr := newPair(t, site, &plan{script: fmt.Sprintf(again, times), indices: []int{3, 4, 5}})
+			defer pr.explain()
 			pr.submit("A", []string{"--array=3-5", "-t20", "--mem=50M", "--requeue", "--open-mode=append", "-oA%A-%a.log"}, "a.sh")
 			for range times {
 				pr.again("4")
@@ -42,6 +44,7 @@ func TestTaskRequeuesItself(t *testing.T) {
 				known = strings.Replace(columns, ",restarts", "", 1)
 			}
 			pr.compareAccounting("at the end", []string{"-X", "-P", "-o", known})
+			pr.compareAccounting("of all runs at the end", allRuns)
 			for _, s := range pr.sides {
 				s.checkLog(t, times)
 			}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,12 +21,16 @@ import (
 var world suite.Suite
 
 // minJobAge is how long ended jobs are remembered. A requeued task comes back to 24.11 after that: slurmrestd cannot requeue there.
-const minJobAge = 20 * time.Second
+const minJobAge = 10 * time.Second
 
 // sites are one of each Slurm version: 24.11, 26.05, 22.05. The last one is mapped: its jobs have numbers of their own.
 var sites = []string{"alpha", "gamma", "delta"}
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(100*atOnce)); err != nil {
+		panic(err)
+	}
 	world.Main(m, suite.Config{Name: "arrays", Sites: sites, Bed: bed.Options{MinJobAge: minJobAge}, Start: start})
 }
 
@@ -121,6 +127,25 @@ func (s *side) has(name string) bool {
 }
 
 func (s *side) remove(name string) { _ = os.Remove(filepath.Join(s.dir, name)) }
+
+// tell logs what is known of an array whose test has failed: its runs and its files, and of ours the histories of its tasks.
+func (s *side) tell(t *testing.T, letter string) {
+	id := s.ids[letter]
+	out := s.run(t, "sacct", "-X", "-D", "-P", "-j", id, "-o", "jobid,jobidraw,state,exitcode,nodelist,submit,start,end,reason")
+	t.Logf("%s: the runs of %s:\n%s%s", s.name, letter, out.stdout, out.stderr)
+	files, _ := filepath.Glob(filepath.Join(s.dir, "*"+id+"*"))
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		t.Logf("%s: %s:\n%s", s.name, filepath.Base(f), text)
+	}
+	if s.name != "fsub" {
+		return
+	}
+	var all bytes.Buffer
+	_ = world.Bed.Exec(context.Background(), bed.Cmd{Site: bed.Login, Args: []string{filepath.Join(world.Bin, "fed"), "job", "show", id + "_[0-99]"},
+		Env: []string{"FSUB_SOCKET=" + world.Daemon.Socket()}, Stdout: &all, Stderr: &all})
+	t.Logf("the tasks of %s:\n%s", letter, all.String())
+}
 
 // cancel ends what a test has left of an array.
 func (s *side) cancel(letter string) {
