@@ -94,6 +94,8 @@ func (s *side) files() []string {
 	return all
 }
 
+func (pr *pair) files() [2][]string { return [2][]string{pr.sides[0].files(), pr.sides[1].files()} }
+
 // numbersAgree reports the files whose name has other numbers than their task has said.
 func (s *side) numbersAgree() (bad []string) {
 	entries, _ := os.ReadDir(s.dir)
@@ -158,39 +160,50 @@ func oneByOne(line string) (lines []string) {
 	return lines
 }
 
-// waitsForTasks is what waits of an array by aftercorr. slurmctld makes each of its tasks a record of its own before they may start, but slurmdbd has one,
-// for all of them, until something happens to it, and for the last one from then on.
-var waitsForTasks = regexp.MustCompile(`^B NUMBER_.*\|PENDING\|None assigned\|`)
-
 // compareAccounting waits until sacct says the same of both.
 func (pr *pair) compareAccounting(when string, options []string) {
 	pr.t.Helper()
-	var real []string
-	pr.same("sacct "+strings.Join(options, " ")+" "+when, func(s *side) []string {
-		lines := s.accounting(pr, options)
-		if slices.ContainsFunc(pr.plan.depend, func(o string) bool { return strings.Contains(o, "aftercorr") }) {
-			lines = slices.DeleteFunc(lines, waitsForTasks.MatchString)
+	pr.same("sacct "+strings.Join(options, " ")+" "+when, func() (lines [2][]string) {
+		for i, s := range pr.sides {
+			lines[i] = s.accounting(pr, options)
 		}
-		if s.name == "sbatch" {
-			real = lines
-			return lines
+		// slurmctld tells slurmdbd of tasks that it has made records of their own (for they were changed, or wait each for a task of another array)
+		// only when they start or end. Where the two list other tasks as waiting, squeue alone compares those.
+		if !slices.Equal(waiting(lines[0]), waiting(lines[1])) {
+			for i := range lines {
+				lines[i] = slices.DeleteFunc(lines[i], func(l string) bool { return strings.Contains(l, "|PENDING|") })
+			}
 		}
 		// Slurm forgets tasks that were cancelled while they waited, if others of their array went on to wait. Here they have a line each.
-		return slices.DeleteFunc(lines, func(l string) bool {
-			return strings.Contains(l, "|CANCELLED by ") && strings.Contains(l, "|None assigned|") && !slices.Contains(real, l)
+		lines[1] = slices.DeleteFunc(lines[1], func(l string) bool {
+			return strings.Contains(l, "|CANCELLED by ") && strings.Contains(l, "|None assigned|") && !slices.Contains(lines[0], l)
 		})
+		return lines
 	})
 }
 
+var pending = regexp.MustCompile(`^(. )NUMBER_\[?([^]|]*)\]?\|.*\|PENDING\|`)
+
+// waiting are the tasks that lines of sacct list as waiting.
+func waiting(lines []string) (tasks []string) {
+	for _, l := range lines {
+		if m := pending.FindStringSubmatch(l); m != nil {
+			indices, _ := federation.ArrayIndices(m[2])
+			for _, i := range indices {
+				tasks = append(tasks, fmt.Sprint(m[1], i))
+			}
+		}
+	}
+	slices.Sort(tasks)
+	return tasks
+}
+
 // same waits until both sides say the same, and reports what they say if they do not.
-func (pr *pair) same(what string, of func(*side) []string) {
+func (pr *pair) same(what string, of func() [2][]string) {
 	pr.t.Helper()
 	var saids [2][]string
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
-		for i, s := range pr.sides {
-			saids[i] = of(s)
-		}
-		if slices.Equal(saids[0], saids[1]) {
+		if saids = of(); slices.Equal(saids[0], saids[1]) {
 			return
 		}
 	}
@@ -227,8 +240,8 @@ var allRuns = []string{"-X", "-D", "-P", "-o", "jobid,state,nodelist,exitcode,st
 
 // compare compares what is left when all has ended.
 func (pr *pair) compare() {
-	pr.same("environments", (*side).environments)
-	pr.same("output files", (*side).files)
+	pr.same("environments", func() [2][]string { return [2][]string{pr.sides[0].environments(), pr.sides[1].environments()} })
+	pr.same("output files", pr.files)
 	pr.compareAccounting("at the end", []string{"-X", "-P", "-o", columns})
 	pr.compareAccounting("of all runs at the end", allRuns)
 	pr.compareAccounting("of steps at the end", []string{"-P", "-o", "jobid,jobname,state,nodelist,exitcode,alloccpus,nnodes,ntasks"})
