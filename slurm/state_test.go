@@ -1,7 +1,9 @@
 package slurm
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	"fsub/federation"
 	"fsub/slurm/wire"
@@ -25,6 +27,30 @@ func TestState(t *testing.T) {
 	} {
 		if got := state(c.said); got != c.want {
 			t.Errorf("%v: %s, want %s", c.said, got, c.want)
+		}
+	}
+}
+
+// TestRequeuedAt2205: 22.05 has one word for a job that ends and for one that was requeued and whose nodes are not free. As measured: the latter says that
+// it starts now, and ends when its limit has passed.
+func TestRequeuedAt2205(t *testing.T) {
+	now := time.Unix(1795403685, 0)
+	for _, c := range []struct {
+		name string
+		said string
+		want federation.State
+	}{
+		{"requeued", `{"job_state":"COMPLETING","restart_cnt":1,"start_time":1795403685,"end_time":1795404885,"time_limit":20}`, federation.Pending},
+		{"cancelled", `{"job_state":"COMPLETING","restart_cnt":0,"start_time":1795403681,"end_time":1795403684,"time_limit":20}`, federation.Completing},
+		{"cancelled after a requeue", `{"job_state":"COMPLETING","restart_cnt":1,"start_time":1795403681,"end_time":1795403684,"time_limit":20}`, federation.Completing},
+		{"running", `{"job_state":"RUNNING","restart_cnt":1,"start_time":1795403681,"end_time":1795404881,"time_limit":20}`, federation.Running},
+	} {
+		var j job38
+		if err := json.Unmarshal([]byte(c.said), &j); err != nil {
+			t.Fatal(err)
+		}
+		if got := state(j.wire(now).State); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package slurm
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"fsub/slurm/wire"
 )
@@ -32,7 +33,7 @@ func decodeV38(body []byte, into any) error {
 	case *wire.JobsResponse:
 		return read38(body, into, &r.Reply, func(a *struct{ Jobs []job38 }) {
 			for i := range a.Jobs {
-				r.Jobs = append(r.Jobs, a.Jobs[i].wire())
+				r.Jobs = append(r.Jobs, a.Jobs[i].wire(time.Now()))
 			}
 		})
 	case *wire.NodesResponse:

@@ -3,6 +3,7 @@ package slurm
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"fsub/slurm/wire"
 )
@@ -27,8 +28,16 @@ type resources38 struct {
 	} `json:"allocated_nodes"`
 }
 
-func (j *job38) wire() wire.Job {
+// clockSkew is how far a site's clock may be behind ours. It is less than the shortest time limit.
+const clockSkew = 30 * time.Second
+
+// wire is j in the words of newer versions, as it is now.
+func (j *job38) wire(now time.Time) wire.Job {
 	out := j.Job
+	// The word for a requeued job whose nodes are not free yet is that for an ending one. It waits: its end is a guess, from now on and by its limit.
+	if len(out.State) == 1 && out.State.Has(wire.FlagCompleting) && j.RestartCnt > 0 && unix(j.EndTime.Value()).After(now.Add(clockSkew)) {
+		out.State = wire.Strings{wire.StatePending, wire.FlagCompleting}
+	}
 	out.ExitCode, out.DerivedExitCode = exit38(int64(j.ExitCode)), exit38(int64(j.DerivedExitCode))
 	out.TimeLimit = wire.Inf()
 	if j.TimeLimit != nil {
