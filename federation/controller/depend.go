@@ -76,8 +76,11 @@ func (d *dependency) taskReason(index int, now time.Time) federation.Reason {
 		if on != nil {
 			state = on.State
 		}
+		if on == nil && t.byTask.State.Ended() { // for a task that there never was all of the array stands, as in Slurm
+			state = t.byTask.ranAs()
+		}
 		switch {
-		case state == federation.Completed, on == nil && t.byTask.State.Ended(): // Slurm does not wait for a task that there never was
+		case state == federation.Completed:
 			if d.any {
 				return ""
 			}
@@ -93,6 +96,19 @@ func (d *dependency) taskReason(index int, now time.Time) federation.Reason {
 		}
 	}
 	return reason
+}
+
+// ranAs is COMPLETED if all tasks of an array that have started did so, and what waited of it was not cancelled at the end.
+func (j *job) ranAs() federation.State {
+	if j.Cancel {
+		return federation.Cancelled
+	}
+	for _, t := range j.tasks {
+		if !t.Start.IsZero() && t.State != federation.Completed {
+			return t.State
+		}
+	}
+	return federation.Completed
 }
 
 // settle brings the term in line with the job that it waits for.

@@ -227,6 +227,26 @@ func TestAfterCorrReason(t *testing.T) {
 	}
 }
 
+// TestAfterCorrOfNoTask: a task of whose index the other array has none waits for all of it, as if by afterok.
+func TestAfterCorrOfNoTask(t *testing.T) {
+	for _, c := range []struct {
+		one  federation.State
+		want int // tasks that run
+	}{{federation.Completed, 3}, {federation.Failed, 1}} {
+		b := newBench(t)
+		first := b.submit(func(s *sbatch.Spec) { s.Array = "0-1" })
+		b.rounds(2)
+		second := b.submit(func(s *sbatch.Spec) { s.Array, s.Dependency = "0-2", fmt.Sprintf("aftercorr:%d", first) })
+		b.tasks(first, federation.Completed, c.one)
+		for range 6 {
+			b.turn(wellDone)
+		}
+		if ran := b.partsOf(second); len(ran) != c.want {
+			t.Errorf("task 1 of the first is %s: %d tasks of the second ran, want %d", c.one, len(ran), c.want)
+		}
+	}
+}
+
 // With --kill-on-invalid-dep a task that can never start ends, and the others do not.
 func TestAfterCorrKills(t *testing.T) {
 	b := newBench(t)
