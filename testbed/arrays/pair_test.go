@@ -198,6 +198,7 @@ func (pr *pair) await(index, want string) {
 		deadline := time.Now().Add(patience)
 		for {
 			row = strings.TrimSpace(s.run(pr.t, "squeue", "-h", "-j", s.ids["A"]+"_"+index, "-o", "%t|%r").stdout)
+			row = strings.Replace(row, heldAgain, "JobHeldUser", 1)
 			if strings.HasPrefix(row, want) {
 				break
 			}

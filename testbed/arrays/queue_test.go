@@ -48,6 +48,9 @@ func (s *side) rows(t *testing.T, array string) []string {
 	return l.rows[array]
 }
 
+// heldAgain is what slurmctld says of a task that was requeued and held, until it has looked at it once more.
+const heldAgain = "job requeued in held state"
+
 // queue is what squeue shows of the tasks of both arrays that have not ended, in order. An array that is forgotten has none.
 func (s *side) queue(t *testing.T) []string {
 	var all []string
@@ -59,6 +62,7 @@ func (s *side) queue(t *testing.T) []string {
 			if letter == "B" { // here what waits of an array has one reason: that of those that may still start
 				row = strings.Replace(row, "DependencyNeverSatisfied", "Dependency", 1)
 			}
+			row = strings.Replace(row, heldAgain, "JobHeldUser", 1)
 			all = append(all, letter+"_"+row)
 		}
 	}
