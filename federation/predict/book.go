@@ -1,0 +1,219 @@
+package predict
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+const (
+	maxGroups = 200_000
+	passAgain = time.Minute
+)
+
+// Run is a run that has ended. Seconds are those that it would have taken on nodes of speed 1.
+type Run struct {
+	Keys    Keys
+	Start   time.Time
+	Seconds float32
+}
+
+// Live is a run that goes on.
+type Live struct {
+	Keys  Keys
+	Start time.Time
+	Lasts time.Duration // so far, on nodes of speed 1
+}
+
+// Forecast is how long a job is expected to run on nodes of speed 1.
+type Forecast struct {
+	P50, P90 time.Duration
+	Runs     int   // how many it stands on
+	Level    Level // of the narrowest group that has some of them
+}
+
+// Level is how much alike the runs are that a forecast stands on.
+type Level int
+
+// From narrow to wide.
+const (
+	SameNameAndSize Level = iota
+	SameName
+	SameShape
+	SameSize
+	SameUser
+	AnyUser
+	Any
+)
+
+func (l Level) String() string {
+	return [...]string{"runs of that name and size", "runs of that name", "runs of that shape", "runs of that size", "runs of the user", "runs of that size by anybody", "runs of anybody"}[l]
+}
+
+// anyKey is of the group that every run is in.
+var anyKey = Kind{}.Keys()[Any]
+
+// Book knows what ran. It is for one goroutine.
+type Book struct {
+	groups map[uint64]*group
+	ended  uint64 // runs
+	cache  map[asked]answer
+	pass   time.Time // when Pass was last called
+}
+
+type asked struct {
+	keys  Keys
+	limit time.Duration
+}
+
+type answer struct {
+	forecast Forecast
+	ok       bool
+	seen     uint64 // the user's last run that it stands on
+}
+
+// New returns an empty Book.
+func New() *Book { return &Book{groups: map[uint64]*group{}, cache: map[asked]answer{}} }
+
+// Ended adds a run that has come to its end.
+func (b *Book) Ended(r Run) {
+	if !(r.Seconds >= 0) {
+		return
+	}
+	b.ended++
+	for _, key := range r.Keys {
+		if key == 0 {
+			continue
+		}
+		g := b.of(key)
+		g.add(past{uint32(r.Start.Unix()), r.Seconds})
+		g.used = b.ended
+	}
+}
+
+// of returns a group, and makes it if it is not known yet.
+func (b *Book) of(key uint64) *group {
+	g := b.groups[key]
+	if g == nil {
+		b.makeRoom()
+		g = &group{used: b.ended}
+		b.groups[key] = g
+	}
+	return g
+}
+
+// makeRoom forgets the half of the groups that nothing was added to for longest, when there are too many.
+func (b *Book) makeRoom() {
+	if len(b.groups) < maxGroups {
+		return
+	}
+	used := make([]uint64, 0, len(b.groups))
+	for _, g := range b.groups {
+		used = append(used, g.used)
+	}
+	slices.Sort(used)
+	for key, g := range b.groups {
+		if g.used < used[len(used)/2] {
+			delete(b.groups, key)
+		}
+	}
+}
+
+// Started tells that a job runs now.
+func (b *Book) Started(keys Keys, at time.Time) {
+	for _, key := range keys {
+		if key != 0 {
+			g := b.of(key)
+			g.live = slices.Insert(g.live, 0, past{start: uint32(at.Unix())})
+			g.live = g.live[:min(len(g.live), keptLive)]
+		}
+	}
+}
+
+// Due reports whether Pass is to be called.
+func (b *Book) Due(now time.Time) bool { return now.Sub(b.pass) >= passAgain }
+
+// Pass tells all runs that go on now. It takes the place of what it was last told.
+func (b *Book) Pass(now time.Time, running []Live) {
+	b.pass = now
+	for _, g := range b.groups {
+		g.live = g.live[:0]
+	}
+	slices.SortStableFunc(running, func(a, c Live) int { return cmp.Compare(a.Lasts, c.Lasts) }) // newest first
+	for i := range running {
+		for _, key := range running[i].Keys {
+			if key == 0 {
+				continue
+			}
+			if g := b.of(key); len(g.live) < keptLive {
+				g.live = append(g.live, past{uint32(running[i].Start.Unix()), float32(running[i].Lasts.Seconds())})
+			}
+		}
+	}
+	clear(b.cache)
+}
+
+// Forecast returns how long a job is expected to run; limit is its time limit on nodes of speed 1, 0 if it has none. ok is false where nothing is known.
+// It takes in the user's own runs at once, and those of others when Pass was called.
+func (b *Book) Forecast(keys Keys, limit time.Duration) (f Forecast, ok bool) {
+	q := asked{keys, limit}
+	var seen uint64
+	for _, key := range keys[:SameUser+1] {
+		if g := b.groups[key]; g != nil {
+			seen = max(seen, g.used)
+		}
+	}
+	a, known := b.cache[q]
+	if !known || a.seen != seen {
+		a.forecast, a.ok = b.forecast(keys, limit)
+		a.seen = seen
+		if len(b.cache) >= maxGroups {
+			clear(b.cache)
+		}
+		b.cache[q] = a
+	}
+	return a.forecast, a.ok
+}
+
+func (b *Book) forecast(keys Keys, limit time.Duration) (f Forecast, ok bool) {
+	var median, upper []sample
+	leftMedian, leftUpper := 1.0, 1.0
+	for level, key := range keys {
+		g := b.groups[key]
+		if key == 0 || g == nil {
+			continue
+		}
+		if f.Runs == 0 {
+			f.Runs, f.Level = len(g.ended), Level(level)
+		}
+		median, leftMedian = g.gather(median, leftMedian, medianMass, &medianWeights, false)
+		upper, leftUpper = g.gather(upper, leftUpper, highMass, &highWeights, true)
+	}
+	if f.Runs == 0 {
+		return Forecast{}, false
+	}
+	p50, _ := quantile(median, .5)
+	p90, found := quantile(upper, high)
+	if !found { // the longest are still running
+		longest := b.longest()
+		if limit > 0 {
+			longest = max(longest, p90)
+		}
+		p90 = longest
+	}
+	f.P50, f.P90 = span(p50), span(max(p50, p90))
+	if limit > 0 {
+		f.P50, f.P90 = min(f.P50, limit), min(f.P90, limit)
+	}
+	return f, true
+}
+
+// longest is what few of all runs passed lately, in seconds.
+func (b *Book) longest() float64 {
+	g := b.groups[anyKey]
+	if g == nil {
+		return 0
+	}
+	all := slices.SortedFunc(slices.Values(g.ended), func(a, b past) int { return cmp.Compare(a.seconds, b.seconds) })
+	return float64(all[int(float64(len(all))*top)].seconds)
+}

@@ -1,0 +1,128 @@
+package predict
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	kept       = 128 // ended runs that a group remembers
+	keptLive   = 48  // runs that go on which it knows of, the newest
+	medianMass = 2   // half of the weight goes to a group with so many runs; for the p50
+	medianHalf = 10  // runs after which one counts half
+	highMass   = 20  // for the p90
+	highHalf   = 60
+	// high is the level that the p90 is read at: what runs now is like what ended lately, but not quite.
+	high = 0.925
+	// top is the share of all runs within the longest that are reckoned with where nothing else bounds a run.
+	top = 0.95
+)
+
+// group is what jobs that are alike did lately.
+type group struct {
+	ended []past // a ring
+	next  int    // where the next one goes
+	live  []past // that go on: how long they have lasted so far, newest first
+	used  uint64 // when it was last written, in runs
+}
+
+// past is when a run began, in seconds since 1970, and how many it lasted.
+type past struct {
+	start   uint32
+	seconds float32
+}
+
+func (g *group) add(r past) {
+	if len(g.ended) < kept {
+		g.ended = append(g.ended, r)
+		return
+	}
+	g.ended[g.next] = r
+	g.next = (g.next + 1) % kept
+}
+
+// sample is a run, or one that goes on and will last longer than that.
+type sample struct {
+	seconds, weight float64
+	longer          bool
+}
+
+var (
+	medianWeights = weights(medianHalf)
+	highWeights   = weights(highHalf)
+)
+
+func weights(half float64) (w [kept]float64) {
+	for i := range w {
+		w[i] = math.Exp2(-float64(i) / half)
+	}
+	return w
+}
+
+// gather appends the runs of a group to those of narrower ones, which have left it some of the weight, and returns what it leaves.
+func (g *group) gather(all []sample, left, mass float64, w *[kept]float64, live bool) ([]sample, float64) {
+	from, n := len(all), 0.0
+	add := func(i int, seconds float32, longer bool) {
+		all = append(all, sample{float64(seconds), w[i], longer})
+		n += w[i]
+	}
+	for i := range g.ended {
+		add(i, g.ended[(g.next+2*len(g.ended)-1-i)%len(g.ended)].seconds, false)
+	}
+	if live {
+		for i, r := range g.live {
+			newer := 0 // runs that have begun since
+			for _, e := range g.ended {
+				if e.start > r.start {
+					newer++
+				}
+			}
+			add(min(max(i, newer), kept-1), r.seconds, true)
+		}
+	}
+	if n == 0 {
+		return all, left
+	}
+	mine := left * n / (n + mass)
+	for i := from; i < len(all); i++ {
+		all[i].weight *= mine / n
+	}
+	return all, left - mine
+}
+
+// quantile is the time that a share of the runs does not pass. found is false if it is longer than any run that has ended.
+func quantile(all []sample, share float64) (seconds float64, found bool) {
+	slices.SortFunc(all, func(a, b sample) int {
+		if c := cmp.Compare(a.seconds, b.seconds); c != 0 || a.longer == b.longer {
+			return c
+		}
+		if a.longer {
+			return 1
+		}
+		return -1
+	})
+	risk := 0.0
+	for _, s := range all {
+		risk += s.weight
+	}
+	alive := 1.0
+	for _, s := range all {
+		if !s.longer && risk > 0 {
+			alive *= max(0, 1-s.weight/risk)
+			if alive <= 1-share+1e-9 {
+				return s.seconds, true
+			}
+		}
+		risk -= s.weight
+	}
+	if len(all) == 0 {
+		return 0, false
+	}
+	return all[len(all)-1].seconds, false
+}
+
+func span(seconds float64) time.Duration {
+	return time.Duration(min(seconds, math.MaxInt64/float64(2*time.Second)) * float64(time.Second))
+}
