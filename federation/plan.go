@@ -37,6 +37,8 @@ type Decision struct {
 	Offers []*Offer `json:"offers,omitempty"`
 	// Rejections are the pools (or whole sites: Partition empty) that cannot, and why.
 	Rejections []Rejection `json:"rejections,omitempty"`
+	// Expected is how long the job was expected to run; nil: a share of its time limit was reckoned with.
+	Expected *Expected `json:"expected,omitempty"`
 }
 
 // Offer is what running a job in a pool would come to.

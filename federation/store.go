@@ -151,9 +151,10 @@ type Batch struct {
 	Audit    []AuditEntry   // appended to the [AuditLog]; Seq is the store's to give
 	Health   []HealthRecord // written over what is there
 	Findings []HealthFinding
+	Lengths  []RunLength // of runs that have ended
 }
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done)+len(b.Moves)+len(b.Nodes)+len(b.NodeEvents)+len(b.SiteEvents)+len(b.Audit)+len(b.Health)+len(b.Findings) == 0
+	return len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done)+len(b.Moves)+len(b.Nodes)+len(b.NodeEvents)+len(b.SiteEvents)+len(b.Audit)+len(b.Health)+len(b.Findings)+len(b.Lengths) == 0
 }

@@ -22,6 +22,7 @@ import (
 	"fsub/federation/controller"
 	"fsub/federation/fairshare"
 	"fsub/federation/ledger"
+	"fsub/federation/predict"
 	"fsub/federation/quota"
 	"fsub/federation/staging"
 	"fsub/federation/staging/blobs"
@@ -37,6 +38,7 @@ type parts struct {
 	store   *store.Store
 	books   *accounts.Books
 	shares  *fairshare.Shares
+	runs    *predict.Book
 	quota   *quota.Book
 	objects *blobs.Store // may be missing
 	carrier *staging.Stager
@@ -70,6 +72,9 @@ func (p *parts) open(ctx context.Context) (err error) {
 		return err
 	}
 	p.shares.Late = p.quota.Late
+	if p.runs, err = predict.Open(ctx, p.store, c.policy().Share()); err != nil {
+		return err
+	}
 	if p.objects, err = openBlobs(ctx, c); err != nil {
 		return err
 	}
@@ -112,7 +117,7 @@ func (p *parts) newController() *controller.Controller {
 		stager = p.carrier
 	}
 	return controller.Open(controller.Config{
-		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.rules(), RerunEarly: c.Health.RerunEarly, Notify: c.Health.notifier(p.log),
+		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), Runs: p.runs, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.rules(), RerunEarly: c.Health.RerunEarly, Notify: c.Health.notifier(p.log),
 		MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
 		Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})

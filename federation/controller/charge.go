@@ -29,6 +29,7 @@ func (c charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge
 	c.price(s, j, a, &k)
 	j.Cost += k.Amount
 	c.batch.charge(k)
+	c.lasted(s, j, a, &k)
 	if c.cfg.FairShare != nil {
 		c.cfg.FairShare.Charge(&k)
 	}

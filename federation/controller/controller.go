@@ -20,6 +20,7 @@ import (
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
 	"fsub/federation/place"
+	"fsub/federation/predict"
 	"fsub/federation/quota"
 )
 
@@ -32,6 +33,7 @@ type Config struct {
 	Policy     place.Policy
 	Timing     Timing
 	Quota      *quota.Book       // limits of the account tree; nil: there are none
+	Runs       *predict.Book     // foretells how long jobs run; nil: a share of their time limits is reckoned with
 	FairShare  *fairshare.Shares // orders the queue; nil: --nice and the order of submission do
 	MaxRequeue int               // how often a job is requeued after failures that are not its own; 0: 5, negative: never
 	MaxArray   int               // one more than the highest index of an array's task; 0: as many as can be read

@@ -81,7 +81,7 @@ func (c *arrays) offerOnly(j *job, tasks []int) {
 		task := j.makeTaskJob(id, index)
 		o := &offered{array: j, task: &task}
 		j.offers, c.offered[id] = append(j.offers, o), o
-		c.queue.tell(place.Waiting{Job: &task, Refused: j.refused, Place: j.ID})
+		c.queue.tell(place.Waiting{Job: &task, Refused: j.refused, Place: j.ID, Expected: c.expected(&task)})
 	}
 	if len(j.offers) == 0 && len(tasks) > 0 {
 		c.ids.lack()

@@ -21,6 +21,7 @@ func (c *Controller) planJobs() {
 	began := time.Now()
 	c.tellSites()
 	c.queue.share(now)
+	c.passRuns(now)
 	for _, j := range c.queue.take(now) {
 		c.consider(j, now)
 	}
@@ -90,7 +91,7 @@ func (c *Controller) consider(j *job, now time.Time) {
 	if reason != "" || j.spreads() {
 		c.queue.world.DropJob(j.ID)
 	} else {
-		c.queue.tell(place.Waiting{Job: &j.Job, Refused: j.refused})
+		c.queue.tell(place.Waiting{Job: &j.Job, Refused: j.refused, Expected: c.expected(&j.Job)})
 	}
 	switch {
 	case reason != "":

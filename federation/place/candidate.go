@@ -6,7 +6,6 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
-	"fsub/federation/demand"
 	"fsub/topology"
 )
 
@@ -88,12 +87,12 @@ func (w *World) newStand(v variant, st *siteState, g group) *stand {
 	return s
 }
 
-func (w *World) newCandidate(s *stand, st *siteState, d *demand.Demand) *candidate {
+func (w *World) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
 	c := &candidate{stand: s, site: st, curs: make([]cursor, len(s.fits))}
 	for i := range s.fits {
 		c.curs[i].cells = s.cells
 	}
-	c.price(d, &w.policy)
+	c.price(sh, &w.policy)
 	c.priceRisk(&w.policy)
 	return c
 }

@@ -41,14 +41,14 @@ func (s *stand) count(st *siteState) {
 }
 
 // price fills in how long a job will run in the pool, and what that comes to.
-func (c *candidate) price(d *demand.Demand, p *Policy) {
+func (c *candidate) price(sh *shape, p *Policy) {
 	m := c.site.model
 	part := m.parts[c.pool]
-	c.limit = limitIn(d, part)
+	c.limit = limitIn(sh.like.Needs(), part)
 	if part.MaxTime > 0 && c.limit > part.MaxTime {
 		c.limit = part.MaxTime // --time-min lets it run shorter
 	}
-	c.run = expectedRun(c.limit, c.site.site.Speed[c.gpu], p)
+	c.run = expectedRun(c.limit, sh.expected, c.site.site.Speed[c.gpu], p)
 	c.cost = c.runCost(&m.pools[c.pool].Shape)
 }
 
@@ -62,17 +62,29 @@ func limitIn(d *demand.Demand, part *federation.Partition) time.Duration {
 	return sbatch.Unlimited
 }
 
-// expectedRun is how long a job with a limit is expected to run on nodes of some speed (0: not said, 1).
-func expectedRun(limit time.Duration, speed float64, p *Policy) time.Duration {
+// expectedRun is how long a job with a limit is expected to run on nodes of some speed (0: not said, 1): as jobs like it did, else for a share of its limit.
+func expectedRun(limit time.Duration, e *federation.Expected, speed float64, p *Policy) time.Duration {
 	if speed <= 0 {
 		speed = 1
 	}
 	run := p.DefaultRun
-	if limit != sbatch.Unlimited {
+	if e != nil {
+		run = likely(e)
+	} else if limit != sbatch.Unlimited {
 		run = time.Duration(float64(limit) * p.RunFraction)
 	}
 	run = time.Duration(min(float64(run)/speed, float64(365*24*time.Hour)))
 	return min(run, limit).Round(time.Second)
+}
+
+// likely is the time that jobs are reckoned to run of which that is expected. Those that differ by little are reckoned alike, so that they share a shape.
+func likely(e *federation.Expected) time.Duration {
+	return time.Duration(math.Exp2(float64(steps(e))/3) * float64(time.Second))
+}
+
+// steps is a time as steps of a cube root of two: 0 for a second or less.
+func steps(e *federation.Expected) int8 {
+	return int8(min(max(math.Round(3*math.Log2(e.P50.Seconds())), 0), 100))
 }
 
 // runDetail says how the run term came about: "4 x h100 x 0.50 h at $2.10/h".

@@ -78,6 +78,9 @@ func Explain(job *federation.Job, d federation.Decision) string {
 	if d.Early {
 		fmt.Fprintf(&b, "  it waits in the queue of %s itself, where jobs of others wait too\n", d.Offers[0].Site)
 	}
+	if e := d.Expected; e != nil {
+		fmt.Fprintf(&b, "  expected to run %s, and in nine of ten cases no longer than %s: %d %s\n", spanText(e.P50), spanText(e.P90), e.Runs, e.Of)
+	}
 	for i := 1; i < len(d.Offers); i++ {
 		label := "  then:   "
 		if i == 1 {

@@ -22,7 +22,7 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 	var failed []federation.Rejection
 	for i := range len(job.Spec.Het) + 1 {
 		one := componentOf(job, i)
-		sub := &shape{need: newNeed(&one, drop)}
+		sub := &shape{like: one, expected: sh.expected, need: newNeed(&one, drop)}
 		if i == 0 {
 			if no := demandRefusal(st.site, job); no != nil {
 				sh.reject(st.site.Name, "", "", no)

@@ -163,7 +163,7 @@ func (w *World) judgeJoined(sh *shape, st *siteState, job *federation.Job, part 
 	var best *candidate
 	for _, v := range sh.variants {
 		if g, ok := st.model.joined(v.ask, part, job.Spec.Reservation); ok {
-			c := w.newCandidate(w.newStand(v, st, g), st, job.Needs())
+			c := w.newCandidate(w.newStand(v, st, g), st, sh)
 			if costRefusal(job, c.bill()) == nil && (best == nil || c.fixed < best.fixed) {
 				best = c
 			}
@@ -191,7 +191,7 @@ func (w *World) poolCandidate(sh *shape, st *siteState, job *federation.Job, poo
 	for i, v := range sh.variants {
 		stand, no := w.standIn(sh, i, st, pool)
 		if no == nil {
-			c := w.newCandidate(stand, st, job.Needs())
+			c := w.newCandidate(stand, st, sh)
 			if no = costRefusal(job, c.bill()); no == nil {
 				no = c.rentRefusal(w.clock)
 			}

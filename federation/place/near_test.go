@@ -42,7 +42,7 @@ func TestNearbyIsFresh(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "alone") == 0 {
 				job.Spec.Exclusive = "topo"
 			}
-			candidates = append(candidates, w.shapeOfJob(job, nil).candidates...)
+			candidates = append(candidates, w.shapeOfJob(job, nil, nil).candidates...)
 		}
 		if len(candidates) == 0 {
 			return

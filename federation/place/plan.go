@@ -34,8 +34,8 @@ const (
 
 func (k fateKind) bound() bool { return k == binds || k == queues }
 
-func (f *fate) of(id federation.JobID) federation.Decision {
-	return federation.Decision{Job: id, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers, Rejections: f.rejections}
+func (f *fate) of(q *queued) federation.Decision {
+	return federation.Decision{Job: q.job.ID, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers, Rejections: f.rejections, Expected: q.expected}
 }
 
 // begin starts a new plan: it gives back all that the last one took, then lets the jobs that the sites already have hold nodes.
@@ -64,7 +64,7 @@ func (w *World) holdBound(st *siteState) {
 	}
 	for _, b := range st.held() {
 		w.look(b.Job)
-		sh := w.shapeOfJob(b.Job, nil)
+		sh := w.shapeOfJob(b.Job, nil, nil)
 		var best *candidate
 		var at moment
 		for _, c := range sh.candidates {
@@ -265,7 +265,7 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) []*federation.O
 func (w *World) Judge(job *federation.Job) federation.Decision {
 	w.read()
 	w.look(job)
-	sh := w.shapeOfJob(job, nil)
+	sh := w.shapeOfJob(job, nil, nil)
 	d := federation.Decision{Job: job.ID, Reason: federation.ReasonNone, Rejections: sh.rejections}
 	for _, c := range sh.candidates {
 		at := moment{start: w.now, free: true}

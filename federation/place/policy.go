@@ -58,6 +58,9 @@ func DefaultPolicy() Policy {
 	}
 }
 
+// Share is RunFraction or its default.
+func (p Policy) Share() float64 { return p.withDefaults().RunFraction }
+
 func (p Policy) withDefaults() Policy {
 	d := DefaultPolicy()
 	set(&p.RunFraction, d.RunFraction)

@@ -10,14 +10,15 @@ import (
 
 // queued is a job in the queue. There may be a million: it is kept small.
 type queued struct {
-	job     *federation.Job
-	turn    turn
-	shape   *shape // nil: not known yet
-	fate    *fate  // by the plan run
-	run     int32
-	account word // that it asks for; known with the shape
-	told    word // the reason that Decide has said; 0: none
-	refused bool // see World.refused
+	job      *federation.Job
+	turn     turn
+	shape    *shape // nil: not known yet
+	fate     *fate  // by the plan run
+	run      int32
+	account  word // that it asks for; known with the shape
+	told     word // the reason that Decide has said; 0: none
+	refused  bool // see World.refused
+	expected *federation.Expected
 }
 
 // word is the number of an account or a reason in a World, so that a job need not hold the word itself. 0: none, or not known.
@@ -51,17 +52,19 @@ type Waiting struct {
 	Refused map[federation.SiteName]federation.Rejection
 	// Place is the job in whose place it stands among those of its priority, as a task of an array stands in the array's; 0: its own.
 	Place federation.JobID
+	// Expected is how long it is expected to run; nil: a share of its time limit is reckoned with.
+	Expected *federation.Expected
 }
 
 // SetJob tells of a job in the queue that is new or has changed.
 func (w *World) SetJob(j Waiting) {
 	w.index()
-	q := &queued{job: j.Job, turn: w.rankOf(&j), refused: len(j.Refused) > 0}
+	q := &queued{job: j.Job, turn: w.rankOf(&j), refused: len(j.Refused) > 0, expected: j.Expected}
 	old := w.byID[j.Job.ID]
 	w.at.job = j.Job
 	if old != nil && !w.others && old.turn == q.turn && !old.refused && !q.refused && old.shape != nil && (old.job.Part == nil) == (j.Job.Part == nil) &&
-		old.account != 0 && old.account == w.number(j.Job.Spec.Account) && w.likeness(j.Job, nil) == old.shape {
-		old.job, old.told = j.Job, 0 // nothing that the plan depends on
+		old.account != 0 && old.account == w.number(j.Job.Spec.Account) && w.likeness(j.Job, j.Expected, nil) == old.shape {
+		old.job, old.told, old.expected = j.Job, 0, j.Expected // nothing that the plan depends on
 		w.news = append(w.news, old)
 		return
 	}

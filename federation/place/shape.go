@@ -4,8 +4,9 @@ import "fsub/federation"
 
 // shape is shared by all jobs with the same demand and the same rights: which pools can run them, and which cannot.
 type shape struct {
-	like federation.Job // any of them
-	drop bool           // they have waited long enough for their --switches
+	like     federation.Job       // any of them
+	expected *federation.Expected // how long they run; nil: a share of their limit is reckoned with
+	drop     bool                 // they have waited long enough for their --switches
 	// switches: they ask for --switches, so that how long they have waited matters.
 	switches bool
 	refused  map[federation.SiteName]federation.Rejection
@@ -85,32 +86,37 @@ type shapeKey struct {
 	class  int    // see class.go
 	apart  int    // see classApart
 	drop   bool   // of the switches
+	likely int8   // how long they are expected to run: see steps; -1: that is not known
 }
 
-func (w *World) keyOf(job *federation.Job, dropSwitches bool) shapeKey {
-	return shapeKey{demand: job.Needs().ID(), class: w.classOf(job), apart: w.classApart(job), drop: dropSwitches}
+func (w *World) keyOf(job *federation.Job, e *federation.Expected, dropSwitches bool) shapeKey {
+	k := shapeKey{demand: job.Needs().ID(), class: w.classOf(job), apart: w.classApart(job), drop: dropSwitches, likely: -1}
+	if e != nil {
+		k.likely = steps(e)
+	}
+	return k
 }
 
 // shapeOfJob returns the shape of a job, judged by the sites as they are. A job that some site has refused has one of its own.
-func (w *World) shapeOfJob(job *federation.Job, refused map[federation.SiteName]federation.Rejection) *shape {
-	sh := w.likeness(job, refused)
+func (w *World) shapeOfJob(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *shape {
+	sh := w.likeness(job, e, refused)
 	w.judge(sh)
 	return sh
 }
 
-func (w *World) likeness(job *federation.Job, refused map[federation.SiteName]federation.Rejection) *shape {
+func (w *World) likeness(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *shape {
 	drop := w.dropsSwitches(job)
 	if len(refused) > 0 {
-		return w.newShape(job, drop, refused)
+		return w.newShape(job, e, drop, refused)
 	}
-	key := w.keyOf(job, drop)
+	key := w.keyOf(job, e, drop)
 	near := &w.recent[key.hint()%uint(len(w.recent))]
 	if near.shape != nil && near.key == key {
 		return near.shape
 	}
 	sh, ok := w.shapes[key]
 	if !ok {
-		sh = w.newShape(job, drop, nil)
+		sh = w.newShape(job, e, drop, nil)
 		w.shapes[key] = sh
 	}
 	near.key, near.shape = key, sh
@@ -137,10 +143,10 @@ type recentShape struct {
 
 // hint is a cheap number that tells most shapes apart.
 func (k *shapeKey) hint() uint {
-	return uint(k.demand)*2654435761>>7 + uint(k.class)*29 + uint(k.apart)*53
+	return uint(k.demand)*2654435761>>7 + uint(k.class)*29 + uint(k.apart)*53 + uint(k.likely)*101
 }
 
-func (w *World) newShape(job *federation.Job, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
+func (w *World) newShape(job *federation.Job, e *federation.Expected, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
 	unlimited := *job.Spec
 	unlimited.TimeLimit, unlimited.TimeMin = 0, 0
 	if drop {
@@ -152,7 +158,7 @@ func (w *World) newShape(job *federation.Job, drop bool, refused map[federation.
 		n = newNeed(job, drop)
 		w.needs[key] = n
 	}
-	return &shape{like: *job, drop: drop, switches: job.Spec.Switches > 0, refused: refused, need: n}
+	return &shape{like: *job, expected: e, drop: drop, switches: job.Spec.Switches > 0, refused: refused, need: n}
 }
 
 func newNeed(job *federation.Job, drop bool) *need {

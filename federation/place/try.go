@@ -11,7 +11,7 @@ func (w *World) Try(job *federation.Job) federation.Trial {
 	w.begin()
 	w.stale = true // the next plan begins anew
 	w.look(job)
-	sh := w.shapeOfJob(job, nil)
+	sh := w.shapeOfJob(job, nil, nil)
 	t := federation.Trial{Decision: federation.Decision{Job: job.ID, Rejections: sh.rejections}}
 	best, at := w.best(sh)
 	if best == nil {

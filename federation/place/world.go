@@ -237,7 +237,7 @@ func (w *World) Plan() federation.Plan {
 	w.settle()
 	p := federation.Plan{Decisions: make([]federation.Decision, 0, w.looked)}
 	for q := range w.planned() {
-		p.Decisions = append(p.Decisions, q.fate.of(q.job.ID))
+		p.Decisions = append(p.Decisions, q.fate.of(q))
 	}
 	return p
 }
@@ -276,7 +276,7 @@ func (w *World) Decide() []federation.Decision {
 	w.news, w.acts, w.anew = nil, nil, false
 	out := make([]federation.Decision, len(all))
 	for i, q := range all {
-		out[i] = q.fate.of(q.job.ID)
+		out[i] = q.fate.of(q)
 		if q.told = q.fate.word; q.acts() {
 			w.acts = append(w.acts, q)
 		}
@@ -366,7 +366,7 @@ func (w *World) goOn(tell bool) {
 func (w *World) lookAt(q *queued) (took bool) {
 	w.look(q.job)
 	if q.shape == nil || q.shape.switches && q.shape.drop != w.dropsSwitches(q.job) {
-		q.shape, q.account = w.likeness(q.job, w.refusedBy(q)), w.number(q.job.Spec.Account)
+		q.shape, q.account = w.likeness(q.job, q.expected, w.refusedBy(q)), w.number(q.job.Spec.Account)
 	}
 	if q.shape.version != w.version || q.shape.clock != w.now {
 		w.judge(q.shape)

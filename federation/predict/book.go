@@ -2,8 +2,12 @@ package predict
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
+
+	"fsub/federation"
+	"fsub/federation/demand"
 )
 
 const (
@@ -25,39 +29,33 @@ type Live struct {
 	Lasts time.Duration // so far, on nodes of speed 1
 }
 
-// Forecast is how long a job is expected to run on nodes of speed 1.
-type Forecast struct {
-	P50, P90 time.Duration
-	Runs     int   // how many it stands on
-	Level    Level // of the narrowest group that has some of them
-}
+type level int
 
-// Level is how much alike the runs are that a forecast stands on.
-type Level int
-
-// From narrow to wide.
+// Levels of likeness, from narrow to wide.
 const (
-	SameNameAndSize Level = iota
-	SameName
-	SameShape
-	SameSize
-	SameUser
-	AnyUser
-	Any
+	sameNameAndSize level = iota
+	sameName
+	sameShape
+	sameSize
+	sameUser
+	anyUser
+	anyRun
 )
 
-func (l Level) String() string {
+func (l level) String() string {
 	return [...]string{"runs of that name and size", "runs of that name", "runs of that shape", "runs of that size", "runs of the user", "runs of that size by anybody", "runs of anybody"}[l]
 }
 
 // anyKey is of the group that every run is in.
-var anyKey = Kind{}.Keys()[Any]
+var anyKey = Kind{}.Keys()[anyRun]
 
 // Book knows what ran. It is for one goroutine.
 type Book struct {
+	share  float64
 	groups map[uint64]*group
 	ended  uint64 // runs
 	cache  map[asked]answer
+	sizes  map[*demand.Demand]sizes
 	pass   time.Time // when Pass was last called
 }
 
@@ -67,13 +65,32 @@ type asked struct {
 }
 
 type answer struct {
-	forecast Forecast
-	ok       bool
+	expected *federation.Expected
 	seen     uint64 // the user's last run that it stands on
 }
 
-// New returns an empty Book.
-func New() *Book { return &Book{groups: map[uint64]*group{}, cache: map[asked]answer{}} }
+// New returns an empty Book. Where little is known, a job is expected to run for a share of its time limit.
+func New(share float64) *Book {
+	return &Book{share: share, groups: map[uint64]*group{}, cache: map[asked]answer{}, sizes: map[*demand.Demand]sizes{}}
+}
+
+// keptRuns is how many runs are read when a daemon starts.
+const keptRuns = 100_000
+
+// Open returns a Book of the runs that a store has. See [New].
+func Open(ctx context.Context, store federation.RunStore, share float64) (*Book, error) {
+	b := New(share)
+	all, err := store.RunLengths(ctx, keptRuns)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		run := Run{Start: r.Start, Seconds: float32(r.Seconds)}
+		copy(run.Keys[:], r.Groups)
+		b.Ended(run)
+	}
+	return b, nil
+}
 
 // Ended adds a run that has come to its end.
 func (b *Book) Ended(r Run) {
@@ -153,44 +170,50 @@ func (b *Book) Pass(now time.Time, running []Live) {
 	clear(b.cache)
 }
 
-// Forecast returns how long a job is expected to run; limit is its time limit on nodes of speed 1, 0 if it has none. ok is false where nothing is known.
+// Expect returns how long a job is expected to run; limit is its time limit on nodes of speed 1, 0 if it has none. It is nil where nothing is known.
 // It takes in the user's own runs at once, and those of others when Pass was called.
-func (b *Book) Forecast(keys Keys, limit time.Duration) (f Forecast, ok bool) {
+func (b *Book) Expect(keys Keys, limit time.Duration) *federation.Expected {
 	q := asked{keys, limit}
 	var seen uint64
-	for _, key := range keys[:SameUser+1] {
+	for _, key := range keys[:sameUser+1] {
 		if g := b.groups[key]; g != nil {
 			seen = max(seen, g.used)
 		}
 	}
 	a, known := b.cache[q]
 	if !known || a.seen != seen {
-		a.forecast, a.ok = b.forecast(keys, limit)
-		a.seen = seen
+		a = answer{b.expect(keys, limit), seen}
 		if len(b.cache) >= maxGroups {
 			clear(b.cache)
 		}
 		b.cache[q] = a
 	}
-	return a.forecast, a.ok
+	return a.expected
 }
 
-func (b *Book) forecast(keys Keys, limit time.Duration) (f Forecast, ok bool) {
+func (b *Book) expect(keys Keys, limit time.Duration) *federation.Expected {
 	var median, upper []sample
+	var e federation.Expected
 	leftMedian, leftUpper := 1.0, 1.0
-	for level, key := range keys {
+	for l, key := range keys {
 		g := b.groups[key]
 		if key == 0 || g == nil {
 			continue
 		}
-		if f.Runs == 0 {
-			f.Runs, f.Level = len(g.ended), Level(level)
+		if e.Runs == 0 {
+			e.Runs, e.Of = len(g.ended), level(l).String()
 		}
 		median, leftMedian = g.gather(median, leftMedian, medianMass, &medianWeights, false)
 		upper, leftUpper = g.gather(upper, leftUpper, highMass, &highWeights, true)
 	}
-	if f.Runs == 0 {
-		return Forecast{}, false
+	if e.Runs == 0 {
+		return nil
+	}
+	if limit > 0 {
+		median = append(median, sample{b.share * limit.Seconds(), leftMedian, false})
+		if leftMedian > strange {
+			upper = append(upper, sample{limit.Seconds(), leftUpper, false})
+		}
 	}
 	p50, _ := quantile(median, .5)
 	p90, found := quantile(upper, high)
@@ -201,11 +224,11 @@ func (b *Book) forecast(keys Keys, limit time.Duration) (f Forecast, ok bool) {
 		}
 		p90 = longest
 	}
-	f.P50, f.P90 = span(p50), span(max(p50, p90))
+	e.P50, e.P90 = span(p50), span(max(p50, p90))
 	if limit > 0 {
-		f.P50, f.P90 = min(f.P50, limit), min(f.P90, limit)
+		e.P50, e.P90 = min(e.P50, limit), min(e.P90, limit)
 	}
-	return f, true
+	return &e
 }
 
 // longest is what few of all runs passed lately, in seconds.

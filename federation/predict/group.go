@@ -16,6 +16,8 @@ const (
 	highHalf   = 60
 	// high is the level that the p90 is read at: what runs now is like what ended lately, but not quite.
 	high = 0.925
+	// strange is the share of the p50's weight that must be left over for the time limit to have a say in the p90: few runs are known at all.
+	strange = 0.2
 	// top is the share of all runs within the longest that are reckoned with where nothing else bounds a run.
 	top = 0.95
 )

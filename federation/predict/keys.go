@@ -58,9 +58,20 @@ func masked(name string) string {
 	return b.String()
 }
 
-// KindOf is what is known of a job of the federation.
-func KindOf(j *federation.Job) Kind {
+// sizes are what a demand says of a job's size and shape.
+type sizes struct{ size, shape string }
+
+// Keys returns the groups of a job of the federation.
+func (b *Book) Keys(j *federation.Job) Keys {
 	d := j.Needs()
-	size := fmt.Sprint(d.MinNodes, d.MaxNodes, d.Tasks, d.TasksPerNode, d.CPUsPerTask, d.GRES)
-	return Kind{User: j.User, Name: j.Spec.Name, Size: size, Shape: fmt.Sprint(size, d.TimeLimit, d.Partitions, d.Features)}
+	z, ok := b.sizes[d]
+	if !ok {
+		z.size = fmt.Sprint(d.MinNodes, d.MaxNodes, d.Tasks, d.TasksPerNode, d.CPUsPerTask, d.GRES)
+		z.shape = fmt.Sprint(z.size, d.TimeLimit, d.Partitions, d.Features)
+		if len(b.sizes) >= maxGroups {
+			clear(b.sizes)
+		}
+		b.sizes[d] = z
+	}
+	return Kind{User: j.User, Name: j.Spec.Name, Size: z.size, Shape: z.shape}.Keys()
 }

@@ -64,6 +64,7 @@ func (s Suite) Run(t *testing.T) {
 		{"SiteStateIsTheLastSet", testSites},
 		{"NodesKeepTheLastWord", testNodes},
 		{"NodeHistoryIsKeptInOrder", testNodeEvents},
+		{"RunLengths", testRunLengths},
 		{"AuditLogIsAppendedTo", testAudit},
 		{"AuditIsWrittenWithItsChange", testAuditWhole},
 		{"OperationKeepsEveryField", testOperationFields},

@@ -1,0 +1,65 @@
+package controller
+
+import (
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/predict"
+	"fsub/sbatch"
+)
+
+// expected is how long a job is expected to run, from what jobs like it did; nil: that is not known.
+func (c *shared) expected(j *federation.Job) *federation.Expected {
+	b := c.cfg.Runs
+	if b == nil {
+		return nil
+	}
+	limit := j.Needs().TimeLimit
+	if limit == sbatch.Unlimited {
+		limit = 0
+	}
+	return b.Expect(b.Keys(j), limit)
+}
+
+// passRuns tells the forecasts what runs now, when that is due.
+func (c *Controller) passRuns(now time.Time) {
+	b := c.cfg.Runs
+	if b == nil || !b.Due(now) {
+		return
+	}
+	var running []predict.Live
+	for _, s := range c.sites {
+		for _, j := range s.jobs {
+			if a := j.att; a != nil && a.State == federation.AttemptStarted && !a.Started.IsZero() && j.whole == nil {
+				running = append(running, predict.Live{Keys: b.Keys(&j.Job), Start: a.Started, Lasts: atSpeed(elapsed(a.Started, now), s, a)})
+			}
+		}
+	}
+	b.Pass(now, running)
+}
+
+// lasted notes how long a run was. One that was cut short says nothing of how long it would have been.
+func (c charges) lasted(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
+	b := c.cfg.Runs
+	if b == nil || s == nil || k.From == federation.PriceNone || j.leader != nil {
+		return
+	}
+	switch k.State {
+	case federation.Completed, federation.Failed, federation.Timeout, federation.OutOfMemory, federation.Cancelled, federation.Deadline:
+	default:
+		return
+	}
+	r := predict.Run{Keys: b.Keys(&j.Job), Start: k.Start, Seconds: float32(atSpeed(elapsed(k.Start, k.End)-k.Suspended, s, a).Seconds())}
+	b.Ended(r)
+	c.batch.order.Lengths = append(c.batch.order.Lengths, federation.RunLength{Start: r.Start, Seconds: float64(r.Seconds), Groups: r.Keys[:]})
+}
+
+// atSpeed is how long a run of an attempt would have been on nodes of speed 1.
+func atSpeed(d time.Duration, s *site, a *federation.Attempt) time.Duration {
+	if len(a.Decision.Offers) > 0 {
+		if speed := s.Speed[a.Decision.Offers[0].GPUType]; speed > 0 {
+			return time.Duration(float64(d) * speed)
+		}
+	}
+	return d
+}

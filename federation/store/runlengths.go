@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"fsub/federation"
+)
+
+var _ federation.RunStore = (*Store)(nil)
+
+const (
+	insertRunLength  = "INSERT INTO run_lengths (start, seconds, groups) VALUES ($1, $2, $3)"
+	selectRunLengths = "SELECT start, seconds, groups FROM run_lengths ORDER BY seq"
+	deleteRunLengths = "DELETE FROM run_lengths WHERE seq <= (SELECT max(seq) FROM run_lengths) - $1"
+)
+
+func runLengthSteps(b *federation.Batch, steps []step) []step {
+	for i := range b.Lengths {
+		r := &b.Lengths[i]
+		groups := make([]byte, 0, 8*len(r.Groups))
+		for _, g := range r.Groups {
+			groups = binary.LittleEndian.AppendUint64(groups, g)
+		}
+		steps = append(steps, step{insertRunLength, []any{nanos(r.Start), r.Seconds, groups}, "length of a run", 0, federation.Change{}})
+	}
+	return steps
+}
+
+// RunLengths implements [federation.RunStore].
+func (s *Store) RunLengths(ctx context.Context, limit int) ([]federation.RunLength, error) {
+	err := s.writer.submit(ctx, func(t *tx) error {
+		_, err := t.exec(deleteRunLengths, int64(limit))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("delete old lengths of runs: %w", err)
+	}
+	all, err := query(ctx, s.readers, func(r *row) federation.RunLength {
+		l := federation.RunLength{Start: r.time(), Seconds: take[float64](r)}
+		for b := r.bytes(); len(b) >= 8; b = b[8:] {
+			l.Groups = append(l.Groups, binary.LittleEndian.Uint64(b))
+		}
+		return l
+	}, selectRunLengths)
+	if err != nil {
+		return nil, fmt.Errorf("read the lengths of runs: %w", err)
+	}
+	return all, nil
+}

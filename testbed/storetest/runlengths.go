@@ -1,0 +1,33 @@
+package storetest
+
+import (
+	"time"
+
+	"fsub/federation"
+)
+
+// testRunLengths: the newest lengths of runs come back in their order, and older ones are gone for good.
+func testRunLengths(e *env) {
+	s := e.open()
+	h, ok := s.(federation.RunStore)
+	if !ok {
+		e.Skip("this store keeps no lengths of runs")
+	}
+	var all []federation.RunLength
+	for i := range 5 {
+		all = append(all, federation.RunLength{Start: time.Unix(int64(1000+i), 0).UTC(), Seconds: 0.5 + float64(i), Groups: []uint64{uint64(i), 1 << 63, 7}})
+	}
+	e.must(s.Commit(ctx, &federation.Batch{Lengths: all[:2]}))
+	e.must(s.Commit(ctx, &federation.Batch{Lengths: all[2:]}))
+	e.must(s.Close())
+	s = e.open()
+	h = s.(federation.RunStore)
+	for _, limit := range []int{9, 3} {
+		got, err := h.RunLengths(ctx, limit)
+		e.must(err)
+		e.same("lengths", got, all[max(0, len(all)-limit):])
+	}
+	got, err := h.RunLengths(ctx, 9)
+	e.must(err)
+	e.same("lengths that are left", got, all[2:])
+}
