@@ -2,6 +2,7 @@ package federation
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"fsub/accounting/ledger"
@@ -74,11 +75,16 @@ const (
 
 // Accountant is a driver whose site keeps accounts of everybody's jobs.
 type Accountant interface {
-	// Accounts returns the runs of all users' jobs that the site's accounting has and that held something at a time from from until before until. Their ID
-	// says whether they are this federation's. Group.User is the user's name at the site; nothing is said of prices. A run may be told that ended a little
-	// outside. A site without accounting has none, ErrInvalid.
+	// Accounts returns the runs of all users' jobs that the site's accounting has, that held something, and that ended from from to until, both included.
+	// Their ID says whether they are this federation's. Group.User is the user's name at the site; nothing is said of prices. A site without accounting
+	// has none, ErrInvalid. An answer that is too long to be read is ErrTooLong: less time must be asked for.
 	Accounts(ctx context.Context, from, until time.Time) ([]SiteRun, error)
+	// Live returns the runs that have not ended, by the site's accounting.
+	Live(ctx context.Context) ([]SiteRun, error)
 }
+
+// ErrTooLong: a site's answer was longer than what is read of one.
+var ErrTooLong = errors.New("the response is too long")
 
 // SiteRun is a run as its site's accounting has it.
 type SiteRun struct {

@@ -1,10 +1,12 @@
 package slurm
 
 import (
-	"errors"
+	"context"
 	"io"
 	"net/http"
 	"sync"
+
+	"fsub/federation"
 )
 
 // wholeBody reads each response to its end before it hands it over, so that a connection which breaks meanwhile has failed like one that broke before; and
@@ -17,7 +19,7 @@ func (t wholeBody) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	text, err := readBody(resp.Body)
+	text, err := readBody(resp.Body, longest(r.Context()))
 	if err != nil {
 		return nil, err
 	}
@@ -46,9 +48,17 @@ var spare sync.Pool // of *[]byte
 // done gives back the memory of a body. Nobody looks at it any more.
 func done(text []byte) { spare.Put(&text) }
 
-var errTooLong = errors.New("the response is too long")
+// mostKey is the context key of how many bytes are read of an answer.
+type mostKey struct{}
 
-func readBody(r io.Reader) ([]byte, error) {
+func longest(ctx context.Context) int {
+	if n, ok := ctx.Value(mostKey{}).(int); ok {
+		return n
+	}
+	return maxAnswer
+}
+
+func readBody(r io.Reader, most int) ([]byte, error) {
 	var text []byte
 	if old, ok := spare.Get().(*[]byte); ok {
 		text = (*old)[:0]
@@ -60,8 +70,8 @@ func readBody(r io.Reader) ([]byte, error) {
 		n, err := r.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
 		switch {
-		case len(text) > maxAnswer:
-			return nil, errTooLong
+		case len(text) > most:
+			return nil, federation.ErrTooLong
 		case err == io.EOF:
 			return text, nil
 		case err != nil:

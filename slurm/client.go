@@ -48,6 +48,8 @@ type request struct {
 	as     string // user to name as the caller, if not the token's
 	// reduce leaves out of a response what is known already; nil: nothing is.
 	reduce func(body []byte) []byte
+	// most bounds the answer in bytes; 0: maxAnswer. A call with such a bound is not tried a second time: it is heavy for slurmrestd.
+	most int
 }
 
 // answer is any response shape of package wire.
@@ -113,7 +115,8 @@ const changePatience = 3
 // lost may have been acted on, and a site that hangs should not be waited for three times.
 func mayRetry(r *resty.Response, err error) bool {
 	var timeout net.Error
-	return err != nil && r != nil && r.Request.Method == http.MethodGet && !errors.Is(err, context.Canceled) &&
+	return err != nil && r != nil && r.Request.Method == http.MethodGet && r.Request.Context().Value(mostKey{}) == nil &&
+		!errors.Is(err, federation.ErrTooLong) && !errors.Is(err, context.Canceled) &&
 		!errors.Is(err, context.DeadlineExceeded) && (!errors.As(err, &timeout) || !timeout.Timeout())
 }
 
@@ -173,6 +176,9 @@ func (c *client) send(ctx context.Context, r request, path string) (status int, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	if r.most > 0 {
+		ctx = context.WithValue(ctx, mostKey{}, r.most)
+	}
 	req := c.http.R().SetContext(ctx).SetQueryParamsFromValues(r.query).SetHeader("Accept", "application/json")
 	if r.as != "" {
 		user = r.as
@@ -191,13 +197,16 @@ func (c *client) send(ctx context.Context, r request, path string) (status int, 
 		req.SetHeader("Content-Type", "application/json").SetBody(raw)
 	}
 	resp, err := req.Execute(r.method, path)
+	if errors.Is(err, federation.ErrTooLong) {
+		return 0, nil, fmt.Errorf("%w: %w", federation.ErrUnavailable, err)
+	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("%w: %v", federation.ErrUnavailable, err)
 	}
 	if b, ok := resp.RawBody().(*body); ok {
 		return resp.StatusCode(), b.text, nil
 	}
-	text, err = readBody(resp.RawBody())
+	text, err = readBody(resp.RawBody(), longest(ctx))
 	return resp.StatusCode(), text, err
 }
 

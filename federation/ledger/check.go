@@ -23,7 +23,7 @@ type Check struct {
 	Site        federation.SiteName
 	From, Until time.Time
 	Runs        int // that the site's accounting has, and that have ended
-	Live        int // that have not: they are booked when they end
+	Live        int // that have not, where sreport is compared: they are booked when they end
 	Compared    int // associations x TRES, with the site's accounting
 	Differences []Difference
 	// Report says how the site's sreport was compared: "" if no command is configured. ReportCompared is how many figures.
@@ -54,18 +54,14 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 		return nil, fmt.Errorf("%w: site %s keeps no accounts: what ran there is booked from the federation's own charges", federation.ErrInvalid, name)
 	}
 	out := &Check{Site: name, From: time.Unix(from*day, 0).UTC(), Until: time.Unix(until*day, 0).UTC()}
-	var runs []federation.SiteRun
-	for d := from; d < until; d++ { // one day is one question: the answer is bounded
-		some, err := r.Accounts.Accounts(ctx, time.Unix(d*day, 0), time.Unix((d+1)*day, 0))
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, some...)
+	runs, err := c.runsOf(ctx, r, out.From, out.Until)
+	if err != nil {
+		return nil, err
 	}
 	theirs, live, byID := map[figure]int64{}, map[figure]int64{}, map[ledger.ID]ledger.Entry{}
 	for i := range runs {
 		r.mu.Lock()
-		e := r.entry(&runs[i])
+		e := r.entry(c.Logger, &runs[i])
 		r.mu.Unlock()
 		if _, twice := byID[e.ID]; twice {
 			continue
@@ -99,6 +95,25 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 		}
 	}
 	return out, nil
+}
+
+// runsOf are the runs that held something in a span of time: they have ended in it or since, or run still. Those are asked for only where sreport, which
+// counts them, is compared.
+func (c *Collector) runsOf(ctx context.Context, r *reader, from, until time.Time) (runs []federation.SiteRun, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.Report) > 0 {
+		if runs, err = r.Accounts.Live(ctx); err != nil {
+			return nil, err
+		}
+	}
+	_, err = r.each(ctx, c, from, c.Now(), 0, func(_ time.Time, some []federation.SiteRun) error {
+		runs = append(runs, some...)
+		return nil
+	})
+	return slices.DeleteFunc(runs, func(run federation.SiteRun) bool {
+		return run.Start >= until.Unix() || run.End < from.Unix() || run.End == from.Unix() && run.Start < run.End
+	}), err
 }
 
 const day = 24 * 3600

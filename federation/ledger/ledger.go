@@ -92,7 +92,8 @@ func (c *Collector) Run(ctx context.Context) error {
 			return every(ctx, sitesEvery, func() {
 				err := c.Site(ctx, name)
 				switch {
-				case ctx.Err() != nil:
+				case ctx.Err() != nil, errors.Is(err, errResting):
+					return
 				case err != nil && !failing && !errors.Is(err, federation.ErrInvalid):
 					c.Logger.Warn("accounting of a site not read", "site", name, "err", err)
 				case err == nil && failing:

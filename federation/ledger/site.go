@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,17 +22,31 @@ type reader struct {
 	Site
 	names map[string]string // of users here, by their names there
 
-	mu       sync.Mutex // one reading at a time
-	prices   map[string]federation.Money
-	step     time.Duration // of time that is asked for at once
-	thorough time.Time     // when the last day was read again
-	marked   time.Time     // when the mark was written
+	mu     sync.Mutex // one reading at a time
+	pace   pace
+	priced map[string]priced // by what a site says of TRES
+	hours  map[int64]*hour   // of the last day, by their beginning
+	at     time.Time         // how far the accounting was read; the mark may lag
+	marked time.Time         // when the mark was written
 	// booked are hashes of what was booked lately, so that what is read again each time is not written again.
 	booked map[ledger.ID]uint64
 }
 
+type priced struct {
+	tres  string
+	price federation.Money
+}
+
+// hour is an hour of a site's accounting.
+type hour struct {
+	runs int       // that ended in it
+	read time.Time // when all of it was read again
+	part time.Time // how far it has been read in the present round, with so many runs
+	some int
+}
+
 func newReader(s Site) *reader {
-	r := &reader{Site: s, names: map[string]string{}, prices: map[string]federation.Money{}, step: firstStep, booked: map[ledger.ID]uint64{}}
+	r := &reader{Site: s, names: map[string]string{}, priced: map[string]priced{}, pace: pace{step: firstStep}, hours: map[int64]*hour{}, booked: map[ledger.ID]uint64{}}
 	for here, there := range s.Users {
 		if there.Name != "" {
 			r.names[there.Name] = here
@@ -42,14 +58,14 @@ func newReader(s Site) *reader {
 const (
 	// skew is how far the clocks of a site and of this machine may be apart, and how late a site's accounting may hear of an end.
 	skew = 10 * time.Minute
-	// A controller that could not reach slurmdbd tells it of ends hours later, and admins correct records. So the last day is read again now and then.
+	// A controller that could not reach slurmdbd tells it of ends hours later, and admins correct records. So the last day is read again, each hour of it
+	// when it is over and then every hour; one with many runs only once more, when it is a day old.
 	again      = 25 * time.Hour
 	againEvery = time.Hour
+	busyHour   = 5000
 
-	leastStep, firstStep, mostStep = 15 * time.Second, 5 * time.Minute, 24 * time.Hour
-	// slurmrestd holds a whole answer in memory, some MB for a run with its steps.
-	fewRuns, manyRuns = 300, 1000 // in one answer: more or less time is asked for then
-	mostBooked        = 200_000
+	turn       = 20 * time.Second // how long one reading may take before others have their turn
+	mostBooked = 200_000
 )
 
 func siteMark(name federation.SiteName) string { return "site/" + string(name) }
@@ -69,18 +85,77 @@ func (c *Collector) Site(ctx context.Context, name federation.SiteName) error {
 	now := c.Now()
 	from := now.Add(-c.History)
 	if seconds, _ := strconv.ParseInt(text, 10, 64); seconds > 0 {
-		from = time.Unix(seconds, 0).Add(-skew)
-		if now.Sub(r.thorough) > againEvery && now.Sub(from) < again {
-			from = now.Add(-again)
+		if from = time.Unix(seconds, 0); r.at.After(from) {
+			from = r.at
 		}
+		from = from.Add(-r.pace.overlap())
 	}
-	if err := c.read(ctx, r, from, now.Add(skew), true); err != nil {
+	if _, err := r.each(ctx, c, from, now, turn, func(end time.Time, runs []federation.SiteRun) error {
+		err := c.book(ctx, r, runs, map[string]string{siteMark(name): strconv.FormatInt(end.Unix(), 10)})
+		if err == nil && end.After(r.at) {
+			r.at = end
+		}
+		return err
+	}); err != nil {
 		return err
 	}
-	if now.Sub(from) >= again {
-		r.thorough = now
+	return c.rereadDay(ctx, r, now)
+}
+
+// rereadDay reads the hours of the last day again that are due, as many as there is time for.
+func (c *Collector) rereadDay(ctx context.Context, r *reader, now time.Time) error {
+	first := now.Add(-again).Truncate(time.Hour)
+	for at := range r.hours {
+		if at < first.Unix() {
+			delete(r.hours, at)
+		}
+	}
+	for h := first; !h.Add(time.Hour+skew).After(now) && !h.Add(time.Hour).After(r.at); h = h.Add(time.Hour) {
+		left, was, end := turn-c.Now().Sub(now), r.hour(h.Unix()), h.Add(time.Hour)
+		if left <= 0 {
+			return nil
+		}
+		if !was.due(end, now) {
+			continue
+		}
+		if was.part.IsZero() {
+			was.part = h
+		}
+		if _, err := r.each(ctx, c, was.part, end, left, func(to time.Time, runs []federation.SiteRun) error {
+			err := c.book(ctx, r, runs, nil)
+			if err == nil {
+				was.part, was.some = to, was.some+len(runs)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+		if !was.part.Before(end) {
+			*was = hour{runs: was.some, read: now}
+		}
 	}
 	return nil
+}
+
+func (r *reader) hour(at int64) *hour {
+	h := r.hours[at]
+	if h == nil {
+		h = &hour{}
+		r.hours[at] = h
+	}
+	return h
+}
+
+// due reports whether an hour that ended at end is to be read again.
+func (h *hour) due(end, now time.Time) bool {
+	switch {
+	case h.read.IsZero():
+		return true
+	case h.runs > busyHour:
+		day := end.Add(again - 2*time.Hour)
+		return !now.Before(day) && h.read.Before(day)
+	}
+	return now.Sub(h.read) > againEvery
 }
 
 // Again books what a site's accounting has of a span of time, whether it was read before or not.
@@ -91,40 +166,8 @@ func (c *Collector) Again(ctx context.Context, name federation.SiteName, from, u
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return c.read(ctx, r, from, until, false)
-}
-
-// read books what ended in a span of time, a part of it after the other. The mark moves with what is booked.
-func (c *Collector) read(ctx context.Context, r *reader, from, until time.Time, mark bool) error {
-	for from.Before(until) {
-		end := from.Add(r.step)
-		if end.After(until) {
-			end = until
-		}
-		runs, err := r.Accounts.Accounts(ctx, from, end)
-		if err != nil {
-			if r.step = max(min(r.step, end.Sub(from))/2, leastStep); end.Sub(from) > leastStep && ctx.Err() == nil && r.step < end.Sub(from) {
-				continue // perhaps the answer was too long
-			}
-			return err // the next time is tried with as little
-		}
-		switch {
-		case len(runs) > manyRuns:
-			r.step = max(r.step/2, leastStep)
-		case len(runs) < fewRuns:
-			r.step = min(2*r.step, mostStep)
-		}
-		done := min(end.Unix(), c.Now().Unix())
-		marks := map[string]string{}
-		if mark {
-			marks[siteMark(r.Name)] = strconv.FormatInt(done, 10)
-		}
-		if err := c.book(ctx, r, runs, marks); err != nil {
-			return err
-		}
-		from = end
-	}
-	return nil
+	_, err := r.each(ctx, c, from, until, 0, func(_ time.Time, runs []federation.SiteRun) error { return c.book(ctx, r, runs, nil) })
+	return err
 }
 
 var seed = maphash.MakeSeed()
@@ -137,7 +180,7 @@ func (c *Collector) book(ctx context.Context, r *reader, runs []federation.SiteR
 		if runs[i].Live {
 			continue
 		}
-		e := r.entry(&runs[i])
+		e := r.entry(c.Logger, &runs[i])
 		said := e
 		said.ReadAt = 0
 		sum := maphash.Comparable(seed, said)
@@ -153,7 +196,7 @@ func (c *Collector) book(ctx context.Context, r *reader, runs []federation.SiteR
 			return err
 		}
 	}
-	if len(entries) > 0 || c.Now().Sub(r.marked) > skew/2 { // at rest, not every look is worth a commit
+	if len(marks) > 0 && (len(entries) > 0 || c.Now().Sub(r.marked) > skew/2) { // at rest, not every look is worth a commit
 		if _, err := c.Books.Book(ctx, nil, marks); err != nil {
 			return err
 		}
@@ -167,21 +210,36 @@ func (c *Collector) book(ctx context.Context, r *reader, runs []federation.SiteR
 }
 
 // entry is a run of the site in the words of the federation, with the site's price.
-func (r *reader) entry(run *federation.SiteRun) ledger.Entry {
+func (r *reader) entry(log *slog.Logger, run *federation.SiteRun) ledger.Entry {
 	e := run.Entry
 	if here, ok := r.names[e.Group.User]; ok {
 		e.Group.User = here
 	}
-	price, ok := r.prices[e.TRES]
+	p, ok := r.priced[e.TRES]
 	if !ok {
-		if tres, err := accounting.ParseTRES(e.TRES); err == nil {
-			price = accounting.MoneyOf(accounting.PerHour(r.Prices, tres))
+		p.tres = e.TRES
+		tres, err := accounting.ParseTRES(e.TRES)
+		if err != nil { // one record must not keep others from being booked
+			p.tres, tres = readable(e.TRES)
+			log.Error("what a job held cannot be read in full: the rest of it is booked", "site", r.Name, "job", e.Number, "booked", p.tres, "err", err)
 		}
-		if len(r.prices) > 10_000 {
-			clear(r.prices)
+		p.price = accounting.MoneyOf(accounting.PerHour(r.Prices, tres))
+		if len(r.priced) > 10_000 {
+			clear(r.priced)
 		}
-		r.prices[e.TRES] = price
+		r.priced[e.TRES] = p
 	}
-	e.PerHour = price
+	e.TRES, e.PerHour = p.tres, p.price
 	return e
+}
+
+// readable are the items of a TRES text that can be read.
+func readable(text string) (string, accounting.TRES) {
+	all := accounting.TRES{}
+	for item := range strings.SplitSeq(text, ",") {
+		if one, err := accounting.ParseTRES(item); err == nil {
+			maps.Copy(all, one)
+		}
+	}
+	return all.String(), all
 }
