@@ -11,7 +11,8 @@ import (
 // Books keeps the ledger: an entry for each run of any job at any site, and their sums by day and month. Entries outlive their jobs.
 type Books interface {
 	// Book merges entries into the ledger, as [ledger.Merge] says, and adds what is new to the sums, all in one commit, and with it sets marks, if there
-	// are any. It returns how many entries were new or changed. What an entry said before it was changed is kept.
+	// are any. It returns how many entries were new or changed. What an entry said before it was changed is kept, and so is one that cannot be booked,
+	// with the reason ([ledger.Entry.Unfit]): the others are booked without it.
 	Book(ctx context.Context, entries []ledger.Entry, marks map[string]string) (int, error)
 	// BooksMark returns what a mark was last set to; "": it never was.
 	BooksMark(ctx context.Context, name string) (string, error)
@@ -77,8 +78,9 @@ const (
 type Accountant interface {
 	// Accounts returns the runs of all users' jobs that the site's accounting has, that held something, and that ended from from to until, both included.
 	// Their ID says whether they are this federation's. Group.User is the user's name at the site; nothing is said of prices. A site without accounting
-	// has none, ErrInvalid. An answer that is too long to be read is ErrTooLong: less time must be asked for.
-	Accounts(ctx context.Context, from, until time.Time) ([]SiteRun, error)
+	// has none, ErrInvalid. An answer that is too long to be read is ErrTooLong: less time must be asked for. Only with steps the answer says what CPUs
+	// and GPUs were used; such an answer costs the site many times as much.
+	Accounts(ctx context.Context, from, until time.Time, steps bool) ([]SiteRun, error)
 	// Live returns the runs that have not ended, by the site's accounting.
 	Live(ctx context.Context) ([]SiteRun, error)
 }

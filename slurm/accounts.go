@@ -3,6 +3,7 @@ package slurm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -22,26 +23,44 @@ const mostAccounts = 64 << 20
 
 var (
 	endedStates = []string{"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REQUEUED", "RESIZING", "REVOKED"}
+	endedOld    = endedStates[:9] // that the API of 22.05 can name
 	liveStates  = []string{"RUNNING", "SUSPENDED"}
 )
 
+// namedFor is how long a site of 22.05 that has too many waiting jobs is asked by states only.
+const namedFor = time.Hour
+
 // Accounts implements [federation.Accountant] with one call to slurmdbd. It names the states that a row ends in: slurmdbd then looks for ends in the window
-// only. Without states it would give everything that waits and runs too, in each answer. The API of 22.05 cannot name REQUEUED, so there it does.
-func (d *Driver) Accounts(ctx context.Context, from, until time.Time) ([]federation.SiteRun, error) {
-	runs, err := d.accounts(ctx, from, until, endedStates)
+// only. Without states it would give everything that waits and runs too, in each answer. The API of 22.05 cannot name REQUEUED, so there it does, until such
+// an answer is too long: then rows of 22.05 that were requeued are missed rather than slurmrestd filled.
+func (d *Driver) Accounts(ctx context.Context, from, until time.Time, steps bool) ([]federation.SiteRun, error) {
+	tr, err := d.accountsAPI(ctx)
+	if err != nil {
+		return nil, err
+	}
+	states := endedStates
+	switch {
+	case tr.old && (steps || d.c.now().Unix() < d.named.Load()):
+		states = endedOld
+	case tr.old:
+		states = nil
+	}
+	runs, err := d.accounts(ctx, from, until, states, steps)
+	if states == nil && errors.Is(err, federation.ErrTooLong) {
+		d.named.Store(d.c.now().Add(namedFor).Unix())
+		runs, err = d.accounts(ctx, from, until, endedOld, steps)
+	}
 	return slices.DeleteFunc(runs, func(r federation.SiteRun) bool { return r.Live || r.End < from.Unix() || r.End > until.Unix() }), err
 }
 
 // Live implements [federation.Accountant] with one call to slurmdbd.
 func (d *Driver) Live(ctx context.Context) ([]federation.SiteRun, error) {
 	now := d.c.now()
-	runs, err := d.accounts(ctx, now.Add(-time.Second), now, liveStates)
+	runs, err := d.accounts(ctx, now.Add(-time.Second), now, liveStates, false)
 	return slices.DeleteFunc(runs, func(r federation.SiteRun) bool { return !r.Live }), err
 }
 
-// accounts reads rows without their steps, which would be most of the answer. With any flag, slurmrestd of 24.11 and later leaves out the rows of runs that
-// were requeued, and cuts times to the window, unless two more flags tell it otherwise.
-func (d *Driver) accounts(ctx context.Context, from, until time.Time, states []string) ([]federation.SiteRun, error) {
+func (d *Driver) accountsAPI(ctx context.Context) (*translation, error) {
 	if d.cfg.NoAssociations {
 		return nil, fmt.Errorf("%w: site %s is configured to be without accounts", federation.ErrInvalid, d.cfg.Name)
 	}
@@ -49,13 +68,26 @@ func (d *Driver) accounts(ctx context.Context, from, until time.Time, states []s
 	if err != nil {
 		return nil, fmt.Errorf("accounts: %w", err)
 	}
+	return tr, nil
+}
+
+// accounts reads rows, all of them where no states are named. Their steps would be most of the answer. With any flag, slurmrestd of 24.11 and later leaves out
+// the rows of runs that were requeued, and cuts times to the window, unless two more flags tell it otherwise.
+func (d *Driver) accounts(ctx context.Context, from, until time.Time, states []string, steps bool) ([]federation.SiteRun, error) {
+	tr, err := d.accountsAPI(ctx)
+	if err != nil {
+		return nil, err
+	}
 	asked := d.c.now()
-	q := url.Values{"start_time": {"uts" + strconv.FormatInt(max(0, from.Unix()), 10)}, "end_time": {"uts" + strconv.FormatInt(until.Unix(), 10)}, "skip_steps": {"true"}}
+	q := url.Values{"start_time": {"uts" + strconv.FormatInt(max(0, from.Unix()), 10)}, "end_time": {"uts" + strconv.FormatInt(until.Unix(), 10)}}
+	if !steps {
+		q.Set("skip_steps", "true")
+	}
 	if !tr.old {
 		q.Set("show_duplicates", "true")
 		q.Set("disable_truncate_usage_time", "true")
 		q["state"] = states
-	} else if !slices.Contains(states, "REQUEUED") {
+	} else if len(states) > 0 {
 		q.Set("state", strings.Join(states, ","))
 	}
 	var a wire.DBJobsResponse

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"fsub/federation"
 )
@@ -31,6 +32,7 @@ type Driver struct {
 	defPart  string       // learned from a job that named no partition
 	remarks  remarks      // warnings of the site
 	topology topologyFile
+	named    atomic.Int64 // until when accounts of 22.05 are asked for by states only, in Unix seconds
 }
 
 var _ federation.Driver = (*Driver)(nil)

@@ -22,7 +22,10 @@ func drawEntry(t *rapid.T, source Source) Entry {
 	}
 	e.Suspended = rapid.Int64Range(0, e.Elapsed()).Draw(t, "suspended")
 	e.PerHour = accounting.Money(len(e.TRES)) * 777_777 // what a site's prices make of it
-	e.Fate = FateOf(e.State, 1, e.GPUUsed)
+	if len(e.TRES) > 30 {
+		e.Group.GPU = "h100"
+	}
+	e.Fate = FateOf(e.State, int64(len(e.Group.GPU)), e.GPUUsed)
 	if source == FromRun {
 		e.PerHour = accounting.Money(rapid.Int64Range(0, 1e8).Draw(t, "price"))
 		e.Rented, e.DearestPerHour = rapid.Bool().Draw(t, "rented"), 5e8

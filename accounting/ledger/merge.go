@@ -5,8 +5,8 @@ import (
 )
 
 // Merge is what the books say of a run of which they say old, once they have read n too, and whether that is anything new. Its result depends on what was
-// read, not on the order or on how often: the site's accounting says what was held and when, its later answer before the earlier one; the federation's own
-// charge says at which price and for whom, and stands for the rest until the site is heard.
+// read, not on the order or on how often: the site's accounting says what was held and when, its later answer before the earlier one; of what was used, the most
+// counts; the federation's own charge says at which price and for whom, and stands for the rest until the site is heard.
 func Merge(old, n Entry) (Entry, bool) {
 	job := n.Kind == SiteJob || n.Kind == OwnJob
 	if old.Source == 0 {
@@ -29,6 +29,7 @@ func Merge(old, n Entry) (Entry, bool) {
 	case old.Source&told != 0 && n.TRES == old.TRES: // the price of when it was booked first
 		said.PerHour = old.PerHour
 	}
+	said.measured(&old, &n)
 	switch {
 	case own.Source&FromRun != 0:
 		said = said.with(own)
@@ -44,6 +45,13 @@ func older(n, old *Entry) bool {
 		return n.ReadAt < old.ReadAt
 	}
 	return n.End < old.End || n.End == old.End && (n.TRES < old.TRES || n.TRES == old.TRES && n.Amount <= old.Amount)
+}
+
+// measured has the most that either knows of what was used: an answer without steps says nothing of it, and steps are only added.
+func (e *Entry) measured(a, b *Entry) {
+	if e.CPUUsed, e.GPUUsed = max(a.CPUUsed, b.CPUUsed), max(a.GPUUsed, b.GPUUsed); e.Kind == SiteJob || e.Kind == OwnJob {
+		e.Fate = FateOf(e.State, int64(len(e.Group.GPU)), e.GPUUsed)
+	}
 }
 
 // with is what a site's accounting and a charge of the same run say together.

@@ -59,6 +59,7 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 		return nil, err
 	}
 	theirs, live, byID := map[figure]int64{}, map[figure]int64{}, map[ledger.ID]ledger.Entry{}
+	var unfit []ledger.Entry
 	for i := range runs {
 		r.mu.Lock()
 		e := r.entry(c.Logger, &runs[i])
@@ -74,6 +75,10 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 		} else {
 			out.Runs++
 		}
+		if e.Unfit() != "" { // its figures would drown all others
+			unfit = append(unfit, e)
+			continue
+		}
 		if err := addRun(into, &e, from, until); err != nil {
 			return nil, err
 		}
@@ -84,6 +89,11 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 	}
 	out.Compared = len(theirs)
 	out.Differences = differ("sacct", ours, theirs, nil)
+	for i := range unfit {
+		e := &unfit[i]
+		out.Differences = append(out.Differences, Difference{With: "sacct", Account: e.Group.Account, User: e.Group.User, TRES: "elapsed", Theirs: e.Elapsed(),
+			Why: fmt.Sprintf("job %d cannot be booked and is set aside: %s", cmp.Or(e.Number, e.Job), e.Unfit())})
+	}
 	if len(out.Differences) > 0 {
 		if err := c.explain(ctx, out, runs, byID, from, until); err != nil {
 			return nil, err

@@ -250,8 +250,8 @@ func (c *Collector) entryOf(ctx context.Context, k *federation.Charge, j *federa
 	}
 	tres, err := accounting.ParseTRES(k.TRES)
 	if err != nil {
-		c.Logger.Error("a charge holds what nobody can read", "job", k.Job, "site", k.Site, "err", err)
-		e.TRES, tres = "", nil
+		e.TRES, tres = ledger.Readable(k.TRES)
+		c.Logger.Error("what a job held cannot be read in full: the rest of it is booked", "job", k.Job, "site", k.Site, "booked", e.TRES, "err", err)
 	}
 	e.Group.GPU = ledger.GPUType(tres)
 	e.Fate = ledger.FateOf(e.State, ledger.GPUs(tres), e.GPUUsed)

@@ -1,13 +1,16 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"iter"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"fsub/accounting/ledger"
 	"fsub/federation"
 )
 
@@ -17,8 +20,10 @@ const (
 	firstStep, leastStep, mostStep = 30 * time.Second, time.Second, time.Hour
 	fewRuns, goodRuns, manyRuns    = 300, 500, 1000 // in one answer: more time is asked for, what is aimed at, less
 	burst                          = 10 * manyRuns  // runs in one answer, if as many end as in the densest time of late
+	mostMeasured                   = 50             // runs with their steps in one answer
 	quick, slow                    = 3 * time.Second, 10 * time.Second
 	firstRest, longestRest         = 30 * time.Second, 15 * time.Minute
+	mostTooLong                    = 3 // answers for the least time that were too long, one after the other: that is no matter of time
 )
 
 // errResting: a site is left alone for a while, since it did not answer.
@@ -31,6 +36,7 @@ type pace struct {
 	rest  time.Duration
 	until time.Time // the site is left alone
 	told  bool      // that an answer was too long
+	long  int       // answers for the least time that were too long, one after the other
 	// A question about the time from hotFrom to hotTo failed. There, steps are hotStep, which grows slowly, whatever quiet time before it would suggest.
 	hotFrom, hotTo time.Time
 	hotStep        time.Duration
@@ -39,13 +45,13 @@ type pace struct {
 // answered adapts the step to an answer for a span of time.
 func (p *pace) answered(from, end time.Time, runs int, took time.Duration) {
 	span := end.Sub(from)
-	p.rest, p.until = 0, time.Time{}
+	p.rest, p.until, p.long = 0, time.Time{}, 0
 	p.peak = max(0.9*p.peak, float64(runs)/max(span, leastStep).Seconds())
 	hot := p.hot(from)
 	switch {
 	case runs > manyRuns:
 		p.step = min(span/2, span*goodRuns/time.Duration(runs))
-	case took > slow:
+	case took > slow && runs >= fewRuns: // with fewer it is not their number
 		p.step = span / 2
 	case hot && runs < fewRuns && took < quick:
 		p.step = p.hotStep + max(p.hotStep/4, leastStep)
@@ -110,7 +116,8 @@ func (p *pace) overlap() time.Duration {
 }
 
 // each asks a site for a span of time, one question after the other, and hands over each answer with the time that it is for. The caller holds r.mu. It stops
-// without an error, and says how far it came, when it has used up the time that it may take; 0: any.
+// without an error, and says how far it came, when it has used up the time that it may take; 0: any. Where that is bounded, nobody waits for the result: then
+// the site is left alone after each answer for as long as it took.
 func (r *reader) each(ctx context.Context, c *Collector, from, until time.Time, may time.Duration, take func(end time.Time, runs []federation.SiteRun) error) (time.Time, error) {
 	begun := c.Now()
 	for from.Before(until) {
@@ -122,32 +129,112 @@ func (r *reader) each(ctx context.Context, c *Collector, from, until time.Time, 
 			return from, nil
 		}
 		end := r.pace.end(from, until)
-		span := end.Sub(from)
-		runs, err := r.Accounts.Accounts(ctx, from, end)
+		runs, err := r.Accounts.Accounts(ctx, from, end, false)
+		took := c.Now().Sub(asked)
 		switch {
 		case errors.Is(err, federation.ErrTooLong):
-			level := slog.LevelDebug
-			if !r.pace.told || span <= leastStep {
-				level = slog.LevelWarn
+			again, err := r.tooLong(ctx, c, from, end)
+			if err != nil {
+				return from, err
 			}
-			r.pace.told = true
-			c.Logger.Log(ctx, level, "an answer of a site's accounting was too long: less time is asked for", "site", r.Name, "from", from.UTC(), "span", span)
-			if r.pace.less(from, end); span > leastStep {
+			if again {
 				continue
 			}
-			c.Logger.Error("runs that ended within a second are too many to be read: they are not booked", "site", r.Name, "from", from.UTC())
 		case err != nil && (ctx.Err() != nil || errors.Is(err, federation.ErrInvalid)):
 			return from, err
 		case err != nil:
 			r.pace.failed(from, end, c.Now())
 			return from, err
 		default:
-			r.pace.answered(from, end, len(runs), c.Now().Sub(asked))
+			r.pace.answered(from, end, len(runs), took)
 		}
 		if err := take(end, runs); err != nil {
 			return from, err
 		}
-		from = end
+		if from = end; may > 0 {
+			pause(ctx, min(took, slow))
+		}
 	}
 	return from, nil
+}
+
+// tooLong has less time asked for, if it can be less: then it returns true. A second that is too long is left out; several of them are a failure of the site.
+func (r *reader) tooLong(ctx context.Context, c *Collector, from, end time.Time) (again bool, err error) {
+	span := end.Sub(from)
+	if !r.pace.told {
+		r.pace.told = true
+		c.Logger.WarnContext(ctx, "an answer of a site's accounting was too long: less time is asked for", "site", r.Name, "from", from.UTC(), "span", span)
+	}
+	if r.pace.less(from, end); span > leastStep {
+		return true, nil
+	}
+	if r.pace.long++; r.pace.long >= mostTooLong {
+		r.pace.failed(from, end, c.Now())
+		return false, fmt.Errorf("site %s: %w: its accounting gives too much even for a second", r.Name, federation.ErrUnavailable)
+	}
+	c.Logger.Error("runs that ended within a second are too many to be read: they are not booked", "site", r.Name, "from", from.UTC())
+	return false, nil
+}
+
+// measure fills in what CPUs and GPUs were used by some of the runs of an answer. That takes their steps, which cost the site much: so it is asked for few
+// runs at once, and not for those that ended too densely. If the site does not tell, they are booked without.
+func (r *reader) measure(ctx context.Context, c *Collector, runs []federation.SiteRun, fresh []*ledger.Entry) {
+	byID := make(map[ledger.ID]*ledger.Entry, len(fresh))
+	for _, e := range fresh {
+		byID[e.ID] = e
+	}
+	for some := range windows(runs, mostMeasured) {
+		if !slices.ContainsFunc(some, func(run federation.SiteRun) bool { return byID[run.ID] != nil }) {
+			continue
+		}
+		asked := c.Now()
+		found, err := r.Accounts.Accounts(ctx, time.Unix(some[0].End, 0), time.Unix(some[len(some)-1].End, 0), true)
+		if err != nil {
+			c.Logger.Debug("what runs used is not read", "site", r.Name, "err", err)
+			return
+		}
+		for i := range found {
+			if e := byID[found[i].ID]; e != nil {
+				e.CPUUsed, e.GPUUsed = found[i].CPUUsed, found[i].GPUUsed
+				e.Fate = ledger.FateOf(e.State, int64(len(e.Group.GPU)), e.GPUUsed)
+			}
+		}
+		pause(ctx, min(c.Now().Sub(asked), slow))
+	}
+}
+
+// windows are the runs in the order of their ends, at most so many at once, and each with all that ended in the same second. More are left out.
+func windows(runs []federation.SiteRun, most int) iter.Seq[[]federation.SiteRun] {
+	runs = slices.Clone(runs)
+	slices.SortFunc(runs, func(a, b federation.SiteRun) int { return cmp.Compare(a.End, b.End) })
+	return func(yield func([]federation.SiteRun) bool) {
+		first := 0
+		for i := 0; i < len(runs); {
+			next := i + 1
+			for next < len(runs) && runs[next].End == runs[i].End {
+				next++
+			}
+			if next-first > most {
+				if i > first && !yield(runs[first:i]) {
+					return
+				}
+				if first = i; next-i > most {
+					first = next
+				}
+			}
+			i = next
+		}
+		if first < len(runs) {
+			yield(runs[first:])
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	if d > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(d):
+		}
+	}
 }

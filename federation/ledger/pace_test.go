@@ -3,9 +3,11 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	book "fsub/accounting/ledger"
 	"fsub/federation"
 )
 
@@ -108,6 +110,38 @@ func TestRestsAfterTimeouts(t *testing.T) {
 	}
 }
 
+// What runs used is read with few of them in an answer, and once.
+func TestMeasures(t *testing.T) {
+	f := newFixture(t)
+	for i := range 500 {
+		f.site.runs = append(f.site.runs, run(int64(i+1), now.Add(-time.Duration(2*i)*time.Second)))
+	}
+	f.read()
+	if got := f.total(); got.Runs != 500 || got.CPUUsed != 500*100 || f.site.measured > 50 {
+		t.Errorf("%d runs with steps in an answer, %+v", f.site.measured, got)
+	}
+	f.site.measured = 0
+	f.read()
+	if f.site.measured > 0 {
+		t.Error("steps were read again")
+	}
+	f.begin() // another daemon: answers without steps change nothing
+	f.site.fails = func(from, until time.Time) error { return nil }
+	f.read()
+	if got := f.total(); got.CPUUsed != 500*100 {
+		t.Errorf("read again by another daemon: %+v", got)
+	}
+}
+
+// A site whose answers are too long even for a second is left alone, not asked for each second of a month.
+func TestAlwaysTooLong(t *testing.T) {
+	f := newFixture(t)
+	f.site.fails = func(from, until time.Time) error { return federation.ErrTooLong }
+	if err := f.books.Site(t.Context(), "rhein"); !errors.Is(err, federation.ErrUnavailable) || f.site.asked > 20 {
+		t.Errorf("asked %d times: %v", f.site.asked, err)
+	}
+}
+
 // A text that cannot be read does not keep others from being booked.
 func TestUnreadableTRES(t *testing.T) {
 	f := newFixture(t)
@@ -117,5 +151,22 @@ func TestUnreadableTRES(t *testing.T) {
 	f.read()
 	if got := f.total(); got.Runs != 2 || got.CPU != 2*7200 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A run that cannot be true is set aside and named, and keeps no other from being booked.
+func TestImpossibleRun(t *testing.T) {
+	f := newFixture(t)
+	bad, huge := run(1, now.Add(-time.Hour)), run(2, now.Add(-time.Hour))
+	bad.Start, huge.TRES = 1, "cpu=2,mem=80000000000G"
+	f.site.runs = []federation.SiteRun{bad, huge, run(3, now.Add(-time.Hour))}
+	f.read()
+	if got := f.total(); got.Runs != 1 || got.CPU != 7200 {
+		t.Errorf("%+v", got)
+	}
+	today := book.DayOf(now.Unix())
+	c, err := f.books.Check(t.Context(), "rhein", today-1, today+1)
+	if err != nil || len(c.Differences) != 2 || !strings.Contains(c.Differences[0].Why+c.Differences[1].Why, "set aside: it ran for") {
+		t.Errorf("%+v, %v", c, err)
 	}
 }

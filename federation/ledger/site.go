@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -188,8 +187,16 @@ func (c *Collector) book(ctx context.Context, r *reader, runs []federation.SiteR
 			continue
 		}
 		sums[e.ID] = sum
+		if why := e.Unfit(); why != "" {
+			c.Logger.Error("a run cannot be booked and is set aside", "site", r.Name, "job", e.Number, "why", why)
+		}
 		entries = append(entries, e)
 	}
+	fresh := make([]*ledger.Entry, len(entries))
+	for i := range entries {
+		fresh[i] = &entries[i]
+	}
+	r.measure(ctx, c, runs, fresh)
 	slices.SortFunc(entries, func(a, b ledger.Entry) int { return a.ID.Compare(b.ID) })
 	for some := range slices.Chunk(entries, portion) {
 		if _, err := c.Books.Book(ctx, some, nil); err != nil {
@@ -220,7 +227,7 @@ func (r *reader) entry(log *slog.Logger, run *federation.SiteRun) ledger.Entry {
 		p.tres = e.TRES
 		tres, err := accounting.ParseTRES(e.TRES)
 		if err != nil { // one record must not keep others from being booked
-			p.tres, tres = readable(e.TRES)
+			p.tres, tres = ledger.Readable(e.TRES)
 			log.Error("what a job held cannot be read in full: the rest of it is booked", "site", r.Name, "job", e.Number, "booked", p.tres, "err", err)
 		}
 		p.price = accounting.MoneyOf(accounting.PerHour(r.Prices, tres))
@@ -231,15 +238,4 @@ func (r *reader) entry(log *slog.Logger, run *federation.SiteRun) ledger.Entry {
 	}
 	e.TRES, e.PerHour = p.tres, p.price
 	return e
-}
-
-// readable are the items of a TRES text that can be read.
-func readable(text string) (string, accounting.TRES) {
-	all := accounting.TRES{}
-	for item := range strings.SplitSeq(text, ",") {
-		if one, err := accounting.ParseTRES(item); err == nil {
-			maps.Copy(all, one)
-		}
-	}
-	return all.String(), all
 }
