@@ -59,7 +59,7 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 		return nil, err
 	}
 	theirs, live, byID := map[figure]int64{}, map[figure]int64{}, map[ledger.ID]ledger.Entry{}
-	var unfit []ledger.Entry
+	unfit := false
 	for i := range runs {
 		r.mu.Lock()
 		e := r.entry(c.Logger, &runs[i])
@@ -76,7 +76,7 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 			out.Runs++
 		}
 		if e.Unfit() != "" { // its figures would drown all others
-			unfit = append(unfit, e)
+			unfit = true
 			continue
 		}
 		if err := addRun(into, &e, from, until); err != nil {
@@ -89,12 +89,7 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 	}
 	out.Compared = len(theirs)
 	out.Differences = differ("sacct", ours, theirs, nil)
-	for i := range unfit {
-		e := &unfit[i]
-		out.Differences = append(out.Differences, Difference{With: "sacct", Account: e.Group.Account, User: e.Group.User, TRES: "elapsed", Theirs: e.Elapsed(),
-			Why: fmt.Sprintf("job %d cannot be booked and is set aside: %s", cmp.Or(e.Number, e.Job), e.Unfit())})
-	}
-	if len(out.Differences) > 0 {
+	if len(out.Differences) > 0 || unfit {
 		if err := c.explain(ctx, out, runs, byID, from, until); err != nil {
 			return nil, err
 		}
@@ -220,7 +215,11 @@ func (c *Collector) explain(ctx context.Context, out *Check, runs []federation.S
 	for i := range runs {
 		if id := runs[i].ID; !runs[i].Live && !booked[id] {
 			e := theirs[id]
-			name(&e, 0, e.Elapsed(), "not booked yet")
+			why := "not booked yet"
+			if cannot := e.Unfit(); cannot != "" {
+				why = "set aside, since it cannot be booked: " + cannot
+			}
+			name(&e, 0, e.Elapsed(), why)
 			booked[id] = true
 		}
 	}

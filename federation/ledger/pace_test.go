@@ -166,7 +166,7 @@ func TestImpossibleRun(t *testing.T) {
 	}
 	today := book.DayOf(now.Unix())
 	c, err := f.books.Check(t.Context(), "rhein", today-1, today+1)
-	if err != nil || len(c.Differences) != 2 || !strings.Contains(c.Differences[0].Why+c.Differences[1].Why, "set aside: it ran for") {
+	if err != nil || len(c.Differences) != 2 || !strings.Contains(c.Differences[0].Why+c.Differences[1].Why, "set aside, since it cannot be booked: it ran for") {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

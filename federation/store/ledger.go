@@ -145,10 +145,14 @@ type sumKey struct {
 
 // Book implements [federation.Books].
 func (s *Store) Book(ctx context.Context, entries []ledger.Entry, marks map[string]string) (int, error) {
+	entries, aside := fit(entries)
 	entries = together(entries)
 	var b *booking
 	err := s.writer.submit(ctx, func(t *tx) error {
 		b = &booking{t: t, known: &s.names, words: map[string]int64{}, groups: map[ledger.Group]int64{}, days: map[sumKey]*ledger.Sums{}, now: time.Now()}
+		if err := b.setAside(aside); err != nil {
+			return err
+		}
 		return b.run(entries, marks)
 	})
 	if err != nil {
@@ -156,6 +160,43 @@ func (s *Store) Book(ctx context.Context, entries []ledger.Entry, marks map[stri
 	}
 	s.names.add(b)
 	return b.changed, nil
+}
+
+// asideEntry is an entry that cannot be booked, as it is kept among what was booked before.
+type asideEntry struct {
+	ledger.Entry
+	Aside string // why
+}
+
+// fit tells entries that can be booked from those that cannot.
+func fit(entries []ledger.Entry) (good []ledger.Entry, aside []asideEntry) {
+	good = entries
+	for i := range entries {
+		why := entries[i].Unfit()
+		switch {
+		case why != "":
+			if len(aside) == 0 {
+				good = slices.Clone(entries[:i])
+			}
+			aside = append(aside, asideEntry{entries[i], why})
+		case len(aside) > 0:
+			good = append(good, entries[i])
+		}
+	}
+	return good, aside
+}
+
+func (b *booking) setAside(entries []asideEntry) error {
+	for i := range entries {
+		text, err := json.Marshal(&entries[i])
+		if err != nil {
+			return err
+		}
+		if _, err := b.t.exec(insertPast, nanos(b.now), string(text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // together merges what entries say of one run, and puts them in the ledger's order.
