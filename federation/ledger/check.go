@@ -112,14 +112,21 @@ func (c *Collector) runsOf(ctx context.Context, r *reader, from, until time.Time
 			return nil, err
 		}
 	}
-	_, err = r.each(ctx, c, from, c.Now(), 0, func(_ time.Time, some []federation.SiteRun) error {
+	now := c.Now()
+	to, err := r.each(ctx, c, from, now, mostChecking, func(_ time.Time, some []federation.SiteRun) error {
 		runs = append(runs, some...)
 		return nil
 	})
+	if err == nil && to.Before(now) {
+		err = fmt.Errorf("site %s: %w: its accounting is so slow that in %v it told only of the time until %s", r.Name, federation.ErrUnavailable, mostChecking, to.UTC().Format(time.DateTime))
+	}
 	return slices.DeleteFunc(runs, func(run federation.SiteRun) bool {
 		return run.Start >= until.Unix() || run.End < from.Unix() || run.End == from.Unix() && run.Start < run.End
 	}), err
 }
+
+// mostChecking is how long a site may take to tell all.
+const mostChecking = 10 * time.Minute
 
 const day = 24 * 3600
 

@@ -18,7 +18,7 @@ import (
 	"fsub/federation"
 )
 
-// Config is what a Collector is made of. All but Now is required.
+// Config is what a Collector is made of. All but Now and Rest is required.
 type Config struct {
 	Store  federation.Store
 	Books  federation.Books
@@ -28,6 +28,8 @@ type Config struct {
 	// History is how far back a site's accounting is read when it is read first.
 	History time.Duration
 	Now     func() time.Time // nil: time.Now
+	// Rest leaves a site alone after an answer that took so long; nil: for as long, 10 s at most.
+	Rest func(ctx context.Context, took time.Duration)
 }
 
 // Site is one member of the federation.
@@ -52,6 +54,9 @@ type Collector struct {
 func New(c Config) *Collector {
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Rest == nil {
+		c.Rest = rest
 	}
 	all := &Collector{Config: c, sites: map[federation.SiteName]*reader{}, ended: map[string]bool{}}
 	for _, s := range c.Sites {

@@ -21,7 +21,8 @@ const (
 	fewRuns, goodRuns, manyRuns    = 300, 500, 1000 // in one answer: more time is asked for, what is aimed at, less
 	burst                          = 10 * manyRuns  // runs in one answer, if as many end as in the densest time of late
 	mostMeasured                   = 50             // runs with their steps in one answer
-	quick, slow                    = 3 * time.Second, 10 * time.Second
+	slow                           = 10 * time.Second
+	slowStep                       = 10 * time.Minute // for which a site with few runs is asked at once, however slow it is: then it is slow with everything
 	firstRest, longestRest         = 30 * time.Second, 15 * time.Minute
 	mostTooLong                    = 3 // answers for the least time that were too long, one after the other: that is no matter of time
 )
@@ -48,20 +49,21 @@ func (p *pace) answered(from, end time.Time, runs int, took time.Duration) {
 	p.rest, p.until, p.long = 0, time.Time{}, 0
 	p.peak = max(0.9*p.peak, float64(runs)/max(span, leastStep).Seconds())
 	hot := p.hot(from)
+	more := runs < fewRuns && (took < slow || span < slowStep)
 	switch {
 	case runs > manyRuns:
 		p.step = min(span/2, span*goodRuns/time.Duration(runs))
 	case took > slow && runs >= fewRuns: // with fewer it is not their number
 		p.step = span / 2
-	case hot && runs < fewRuns && took < quick:
+	case hot && more:
 		p.step = p.hotStep + max(p.hotStep/4, leastStep)
 	case hot:
 		p.step = p.hotStep
-	case runs < fewRuns && took < quick:
+	case more:
 		p.step = max(p.step, min(2*p.step, 2*span)) // what was cut short at an end proves nothing of more
 	}
-	if p.peak > 0 {
-		p.step = min(p.step, time.Duration(burst/p.peak*float64(time.Second)))
+	if densest := p.peak * p.step.Seconds(); densest > burst { // the peak of a quiet site is next to nothing: never divide by it
+		p.step = time.Duration(burst / p.peak * float64(time.Second))
 	}
 	p.step = whole(p.step)
 	if hot {
@@ -116,8 +118,7 @@ func (p *pace) overlap() time.Duration {
 }
 
 // each asks a site for a span of time, one question after the other, and hands over each answer with the time that it is for. The caller holds r.mu. It stops
-// without an error, and says how far it came, when it has used up the time that it may take; 0: any. Where that is bounded, nobody waits for the result: then
-// the site is left alone after each answer for as long as it took.
+// without an error, and says how far it came, when it has used up the time that it may take; 0: any.
 func (r *reader) each(ctx context.Context, c *Collector, from, until time.Time, may time.Duration, take func(end time.Time, runs []federation.SiteRun) error) (time.Time, error) {
 	begun := c.Now()
 	for from.Before(until) {
@@ -131,6 +132,7 @@ func (r *reader) each(ctx context.Context, c *Collector, from, until time.Time, 
 		end := r.pace.end(from, until)
 		runs, err := r.Accounts.Accounts(ctx, from, end, false)
 		took := c.Now().Sub(asked)
+		r.took = took
 		switch {
 		case errors.Is(err, federation.ErrTooLong):
 			again, err := r.tooLong(ctx, c, from, end)
@@ -151,9 +153,7 @@ func (r *reader) each(ctx context.Context, c *Collector, from, until time.Time, 
 		if err := take(end, runs); err != nil {
 			return from, err
 		}
-		if from = end; may > 0 {
-			pause(ctx, min(took, slow))
-		}
+		from = end
 	}
 	return from, nil
 }
@@ -199,7 +199,7 @@ func (r *reader) measure(ctx context.Context, c *Collector, runs []federation.Si
 				e.Fate = ledger.FateOf(e.State, int64(len(e.Group.GPU)), e.GPUUsed)
 			}
 		}
-		pause(ctx, min(c.Now().Sub(asked), slow))
+		c.Rest(ctx, c.Now().Sub(asked))
 	}
 }
 
@@ -230,11 +230,12 @@ func windows(runs []federation.SiteRun, most int) iter.Seq[[]federation.SiteRun]
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	if d > 0 {
+// rest waits for as long as an answer took, so that a site is not busy with such questions for more than half of the time.
+func rest(ctx context.Context, took time.Duration) {
+	if took > 0 {
 		select {
 		case <-ctx.Done():
-		case <-time.After(d):
+		case <-time.After(min(took, slow)):
 		}
 	}
 }

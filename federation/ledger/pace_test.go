@@ -110,6 +110,26 @@ func TestRestsAfterTimeouts(t *testing.T) {
 	}
 }
 
+// A machine that is busy answers late, whatever it is asked. A month is asked for all the same, and not by the minute.
+func TestSlowSite(t *testing.T) {
+	f := newFixture(t)
+	f.site.runs = []federation.SiteRun{run(1, now.Add(-29*24*time.Hour)), run(2, now.Add(-time.Hour))}
+	f.site.fails = func(from, until time.Time) error { f.now = f.now.Add(4 * time.Second); return nil }
+	for range 400 {
+		f.read()
+		if f.total().Runs == 2 {
+			break
+		}
+	}
+	if got := f.total(); got.Runs != 2 || f.site.asked > 1000 {
+		t.Errorf("asked %d times: %+v", f.site.asked, got)
+	}
+	f.site.asked = 0
+	if c, err := f.books.Check(t.Context(), "rhein", book.DayOf(now.Unix())-3, book.DayOf(now.Unix())+1); err != nil || len(c.Differences) > 0 || f.site.asked > 200 {
+		t.Errorf("asked %d times: %+v, %v", f.site.asked, c, err)
+	}
+}
+
 // What runs used is read with few of them in an answer, and once.
 func TestMeasures(t *testing.T) {
 	f := newFixture(t)

@@ -23,6 +23,7 @@ type reader struct {
 
 	mu     sync.Mutex // one reading at a time
 	pace   pace
+	took   time.Duration     // the last answer
 	priced map[string]priced // by what a site says of TRES
 	hours  map[int64]*hour   // of the last day, by their beginning
 	at     time.Time         // how far the accounting was read; the mark may lag
@@ -94,6 +95,7 @@ func (c *Collector) Site(ctx context.Context, name federation.SiteName) error {
 		if err == nil && end.After(r.at) {
 			r.at = end
 		}
+		c.Rest(ctx, r.took)
 		return err
 	}); err != nil {
 		return err
@@ -125,6 +127,7 @@ func (c *Collector) rereadDay(ctx context.Context, r *reader, now time.Time) err
 			if err == nil {
 				was.part, was.some = to, was.some+len(runs)
 			}
+			c.Rest(ctx, r.took)
 			return err
 		}); err != nil {
 			return err
