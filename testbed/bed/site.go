@@ -50,12 +50,24 @@ type User struct {
 	Accounts []string // in Slurm's accounting; the first is the default
 }
 
-// Users of every bed, but for those that a site is Without.
+// Users of every bed, but for those that a site is Without. A program that wants more of them adds them before it makes a bed.
 var Users = []User{
 	{Name: "alice", UID: 7001, Accounts: []string{"physics"}},
 	{Name: "bob", UID: 7002, Accounts: []string{"vision"}},
 	{Name: "carol", UID: 7003, Accounts: []string{"vision", "physics"}},
 	{Name: "dave", UID: 7004, Accounts: []string{"physics"}},
+}
+
+// accountsOf are the accounts that users have, each once.
+func accountsOf(us []User) (all []string) {
+	for _, u := range us {
+		for _, a := range u.Accounts {
+			if !slices.Contains(all, a) {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
 }
 
 // restUser runs slurmrestd, which refuses root, SlurmUser and nobody.

@@ -177,7 +177,7 @@ func (b *Bed) addAccounts(ctx context.Context, s Site, holder procID) error {
 		fmt.Fprintf(&script, "sacctmgr -i -Q add "+format+" || [ $? = 1 ]\n", args...) // 1: it exists
 	}
 	add("cluster %s", s.Name)
-	add("account physics vision Cluster=%s", s.Name)
+	add("account %s Cluster=%s", strings.Join(accountsOf(s.Users()), " "), s.Name)
 	for _, u := range s.Users() {
 		add("user %s Account=%s DefaultAccount=%s Cluster=%s", u.Name, strings.Join(u.Accounts, ","), u.Accounts[0], s.Name)
 	}

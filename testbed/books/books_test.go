@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +26,8 @@ var (
 	sites = []string{"alpha", "gamma", "delta"} // 24.11, 26.05, 22.05
 )
 
+const rented = "rented" // a pool of machines that are processes here
+
 // sreportAt has this program run sreport in a site of a bed: DIRECTORY:SITE.
 const sreportAt = "FSUB_BOOKS_SREPORT"
 
@@ -41,18 +44,38 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	world.Main(m, suite.Config{Name: "books", Sites: sites, Bed: bed.Options{MinJobAge: 10 * time.Second}, Start: func(context.Context) error { return world.Programs("fsub", "fed") }})
+	if full {
+		crowd()
+	}
+	world.Main(m, suite.Config{Name: "books", Sites: sites, Bed: bed.Options{MinJobAge: 10 * time.Second}, Start: func(context.Context) error { return world.Programs("fsub", "fed", "fed-agent") }})
+}
+
+// full: with thousands of jobs of twenty users.
+var full = os.Getenv("FSUB_FULL") != ""
+
+// crowd has beds know twenty users in six accounts.
+func crowd() {
+	accounts := []string{"physics", "vision", "chemistry", "genomics", "climate", "language"}
+	for i := len(bed.Users); i < 20; i++ {
+		bed.Users = append(bed.Users, bed.User{Name: fmt.Sprintf("user%02d", i), UID: 7001 + i, Accounts: []string{accounts[i%6], accounts[(i+1)%6]}})
+	}
 }
 
 // jobs is how many are submitted at each site by its own sbatch, and by fsub. Arrays and requeues make more runs of them.
 func jobs() (there, here int) {
-	if os.Getenv("FSUB_FULL") != "" {
-		return 900, 300
+	if full {
+		return 800, 320
 	}
 	return 24, 12
 }
 
-const patience = 8 * time.Minute
+// patience is how long what must come about may take.
+func patience() time.Duration {
+	if full {
+		return 25 * time.Minute
+	}
+	return 8 * time.Minute
+}
 
 // story is what happens at one site.
 type story struct {
@@ -72,12 +95,12 @@ func (s *story) as(user string, args ...string) string {
 func (s *story) eventually(what string, done func() string) {
 	s.Helper()
 	last := ""
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Second) {
+	for deadline := time.Now().Add(patience()); time.Now().Before(deadline); time.Sleep(time.Second) {
 		if last = done(); last == "" {
 			return
 		}
 	}
-	s.Fatalf("%s: %s did not come true in %v: %s", s.site, what, patience, last)
+	s.Fatalf("%s: %s did not come true in %v: %s", s.site, what, patience(), last)
 }
 
 // state is a job's state in the site's queue.
@@ -89,60 +112,16 @@ func (s *story) state(id string) string {
 	return strings.TrimSpace(out)
 }
 
+// node is where a job runs, if it does.
+func (s *story) node(id string) string {
+	out, _ := world.Bed.Output(context.Background(), s.site, "", "squeue", "-h", "-t", "RUNNING", "-j", id, "-o", "%N")
+	return strings.TrimSpace(out)
+}
+
 // quiet waits until nothing is in the site's queue.
 func (s *story) quiet() {
 	s.Helper()
 	s.eventually("an empty queue", func() string { return s.as("", "squeue", "-h", "-o", "%i %T %r") })
-}
-
-// submitThere submits n jobs by the site's own sbatch, and does to them what users do.
-func (s *story) submitThere(n int) {
-	who := []struct{ user, account string }{{"alice", "physics"}, {"bob", "vision"}, {"carol", "vision"}, {"carol", "physics"}}
-	for i := range n {
-		w := who[i%len(who)]
-		sbatch := func(args ...string) string {
-			return s.as(w.user, append([]string{"sbatch", "--parsable", "-A", w.account, "-o", "/dev/null", "-t", "5", "-D", "/tmp"}, args...)...)
-		}
-		running := func(id string) {
-			s.eventually("job "+id+" running", func() string {
-				if st := s.state(id); st != "RUNNING" {
-					return "it is " + st
-				}
-				return ""
-			})
-		}
-		switch i % 7 {
-		case 0:
-			sbatch("-n2", "--wrap", "sleep 1")
-		case 1:
-			sbatch("--mem=100", "--wrap", "exit 3")
-		case 2:
-			sbatch("-a", "0-2", "--wrap", "sleep 1")
-		case 3:
-			sbatch("--gres=gpu:2", "--wrap", "sleep 2")
-		case 4:
-			id := sbatch("--wrap", "sleep 300")
-			running(id)
-			s.as(w.user, "scancel", id)
-		case 5:
-			id := sbatch("-N2", "--wrap", "sleep 300")
-			running(id)
-			s.as("", "scontrol", "requeue", id)
-			s.eventually("job "+id+" queued again", func() string {
-				if st := s.state(id); st != "PENDING" {
-					return "it is " + st
-				}
-				return ""
-			})
-			s.as(w.user, "scancel", id)
-		case 6:
-			id := sbatch("--wrap", "sleep 4")
-			running(id)
-			s.as("", "scontrol", "suspend", id)
-			time.Sleep(2 * time.Second)
-			s.as("", "scontrol", "resume", id)
-		}
-	}
 }
 
 // yesterday moves what slurmdbd has a day back, and has it rolled up.
@@ -211,7 +190,7 @@ func TestBooksAgreeWithSites(t *testing.T) {
 		}
 	}
 	each(func(s *story) {
-		s.submitThere(there)
+		s.submitThere(there, 0)
 		s.quiet()
 		time.Sleep(6 * time.Second) // until slurmdbd has it
 		s.yesterday()
@@ -222,6 +201,9 @@ func TestBooksAgreeWithSites(t *testing.T) {
 			site := s.(map[string]any)
 			site["report_command"] = []string{"/usr/bin/env", sreportAt + "=" + world.Bed.Dir() + ":" + fmt.Sprint(site["name"]), os.Args[0]}
 		}
+		config["agents"] = map[string]any{"listen": "127.0.0.1:0", "lease": "5m"}
+		config["sites"] = append(config["sites"].([]any), map[string]any{"name": rented, "kind": "local", "pools": []any{map[string]any{"name": "main", "default": true, "max": 2, "idle": "5s"}},
+			"local": map[string]any{"nodes": 2, "cpus": 8, "mem_mib": 16000, "gpus": 4, "gpu_type": "h100", "price": 3}})
 	})
 	if err == nil {
 		err = world.Daemon.AwaitSites(t.Context())
@@ -229,16 +211,18 @@ func TestBooksAgreeWithSites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	disturb(t) // while what was before is imported
 	submitHere(t, here)
 	disturb(t)
-	each(func(s *story) { s.submitThere(there / 3) })
+	each(func(s *story) { s.submitThere(there/3, 1) })
 	c := world.Daemon.Client()
 	defer c.Close()
 	each(func(s *story) { s.quiet() })
+	s := &story{t, "all sites"}
+	s.eventually("an empty queue here", func() string { return login(t, "squeue", "-h") })
 
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	day := func(n int) string { return today.AddDate(0, 0, n).Format(time.DateOnly) }
-	s := &story{t, "all sites"}
 	var found []v1.BooksCheck
 	s.eventually("books without a difference", func() string {
 		if found, err = c.CheckBooks(t.Context(), url.Values{"from": {day(-2)}, "until": {day(2)}}); err != nil {
@@ -256,6 +240,7 @@ func TestBooksAgreeWithSites(t *testing.T) {
 		}
 		return ""
 	})
+	found = slices.DeleteFunc(found, func(f v1.BooksCheck) bool { return f.Site == rented })
 	for _, f := range found {
 		t.Logf("%s: %d runs, %d figures compared with sacct", f.Site, f.Runs, f.Figures)
 		if f.Runs < there+here/len(sites) || f.Figures < 8 {
@@ -265,24 +250,65 @@ func TestBooksAgreeWithSites(t *testing.T) {
 	if found, err = c.CheckBooks(t.Context(), url.Values{"from": {day(-3)}, "until": {day(0)}}); err != nil {
 		t.Fatal(err)
 	}
+	found = slices.DeleteFunc(found, func(f v1.BooksCheck) bool { return f.Site == rented })
 	for _, f := range found {
 		t.Logf("%s: %d runs of the days before, %d figures compared with sreport", f.Site, f.Runs, f.ReportFigures)
 		if len(f.Differences) > 0 || f.ReportFigures < 8 {
 			t.Errorf("%s: %q, %d figures, %+v", f.Site, f.Report, f.ReportFigures, f.Differences)
 		}
 	}
-	each(func(s *story) { s.compareSacct(c, day(-3), day(2)) })
+	each(func(s *story) {
+		want, rows := s.sacct()
+		s.compare(c, want, rows, day(-3), day(2))
+	})
+	s.site = rented
+	want, rows := ourSacct(t)
+	s.compare(c, want, rows, day(-3), day(2))
 }
 
-// compareSacct compares the ledger with the site's sacct, which knows nothing of slurmrestd.
-func (s *story) compareSacct(c *client.Client, from, until string) {
-	want, rows := s.sacct()
+// login runs one of our commands.
+func login(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, said strings.Builder
+	err := world.Bed.Exec(t.Context(), bed.Cmd{Site: bed.Login, Args: args, Stdout: &out, Stderr: &said, Env: []string{"PATH=" + world.Bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.Daemon.Socket()}})
+	if err != nil {
+		return fmt.Sprintf("%v: %v: %s", args, err, said.String())
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// ourSacct adds up what our sacct says of the rented machines' jobs. It reads jobs and attempts, and knows nothing of the ledger.
+func ourSacct(t *testing.T) (map[string]int64, int) {
+	t.Helper()
+	out, rows := map[string]int64{}, 0
+	for line := range strings.Lines(login(t, "sacct", "-a", "-X", "-D", "-n", "-P", "-o", "Account,User,ElapsedRaw,AllocTRES,Cluster")) {
+		f := strings.Split(strings.TrimSpace(line), "|")
+		if len(f) != 5 || f[4] != rented || f[3] == "" {
+			continue
+		}
+		rows++
+		elapsed, err := strconv.ParseInt(f[2], 10, 64)
+		tres, err2 := accounting.ParseTRES(f[3])
+		if err = errors.Join(err, err2); err != nil {
+			t.Fatalf("our sacct printed %q: %v", line, err)
+		}
+		out[f[0]+"|"+f[1]+"|cpu"] += tres["cpu"] * elapsed
+		out[f[0]+"|"+f[1]+"|gpu"] += tres["gres/gpu"] * elapsed
+	}
+	return out, rows
+}
+
+// compare compares the ledger with what sacct's rows come to. A site's sacct knows nothing of slurmrestd.
+func (s *story) compare(c *client.Client, want map[string]int64, rows int, from, until string) {
 	sums, err := c.BookedSums(context.Background(), url.Values{"site": {s.site}, "by": {"account,user"}, "from": {from}, "until": {until}})
 	if err != nil {
 		s.Fatal(err)
 	}
 	got, runs := map[string]int64{}, int64(0)
 	for _, x := range sums {
+		if x.Runs == 0 && s.site == rented { // machines without a job
+			continue
+		}
 		got[strings.Join(x.Values, "|")+"|cpu"] += x.CPUSeconds
 		got[strings.Join(x.Values, "|")+"|gpu"] += x.GPUSeconds
 		runs += x.Runs
@@ -301,35 +327,11 @@ func (s *story) compareSacct(c *client.Client, from, until string) {
 	s.Logf("%s: %d runs, %d rows of sacct, %d figures", s.site, runs, rows, len(want))
 }
 
-// submitHere submits n jobs by fsub.
-func submitHere(t *testing.T, n int) {
-	users := []string{"alice", "bob", "carol"}
-	for i := range n {
-		args := []string{"fsub", "-t5", "-o", "/dev/null", "-D", "/tmp", "--fed-sites=" + sites[i%len(sites)]}
-		switch i / len(sites) % 4 {
-		case 0:
-			args = append(args, "--gres=gpu:1", "--wrap", "sleep 2")
-		case 1:
-			args = append(args, "-a", "1-3", "--wrap", "sleep 1")
-		case 2:
-			args = append(args, "--wrap", "exit 7")
-		case 3:
-			args = append(args, "-n3", "--wrap", "sleep 5")
-		}
-		var said strings.Builder
-		err := world.Bed.Exec(t.Context(), bed.Cmd{Site: bed.Login, User: users[i%7%3], Args: args, Stdout: &said, Stderr: &said,
-			Env: []string{"PATH=" + world.Bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.Daemon.Socket()}})
-		if err != nil {
-			t.Fatalf("%v: %v: %s", args, err, said.String())
-		}
-	}
-}
-
 // disturb kills what the import needs, at random, a few times.
 func disturb(t *testing.T) {
-	times := 2
-	if os.Getenv("FSUB_FULL") != "" {
-		times = 10
+	times := 1
+	if full {
+		times = 5
 	}
 	for range times {
 		time.Sleep(time.Duration(rand.IntN(3000)) * time.Millisecond)
