@@ -16,8 +16,8 @@ import (
 type Books struct {
 	// How far back the accounting of a site is read when it is read for the first time.
 	History time.Duration `yaml:"history,omitempty"`
-	// Read the accounting of Slurm sites too, so that jobs count that were submitted there. slurmrestd holds all jobs of an answer in memory, those that
-	// wait or run always among them: some MB for each with steps. So this is off at first, and not for sites with thousands of jobs at once.
+	// Read the accounting of Slurm sites too, so that jobs count that were submitted there. A site is asked for little at a time, and one thing after the
+	// other; where it is slow or does not answer, it is left alone for a while.
 	Sites bool `yaml:"sites,omitempty"`
 }
 
