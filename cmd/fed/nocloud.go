@@ -21,3 +21,7 @@ func openAWS(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Log
 func openGCP(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	return nil, agentapi.Boot{}, errNoCloud
 }
+
+func openTPU(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+	return nil, agentapi.Boot{}, errNoCloud
+}

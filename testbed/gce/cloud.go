@@ -133,6 +133,15 @@ var actions = map[string]action{
 	"globalOperations.wait":                     (*Cloud).waitOperation,
 }
 
+func init() {
+	for name, act := range map[string]action{
+		"acceleratorTypes.list": (*Cloud).listAcceleratorTypes, "nodes.list": (*Cloud).listNodes, "nodes.get": (*Cloud).getNode, "nodes.delete": (*Cloud).deleteNode,
+		"queuedResources.create": (*Cloud).createQueued, "queuedResources.get": (*Cloud).getQueued, "queuedResources.list": (*Cloud).listQueued, "queuedResources.delete": (*Cloud).deleteQueued,
+	} {
+		actions["projects.locations."+name] = act
+	}
+}
+
 // ServeHTTP answers one call.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 4<<20))
@@ -195,6 +204,9 @@ func (c *Cloud) answer(service *api, r *request, name string, body []byte, fault
 	}
 	if p := r.vars["project"]; p != "" && p != c.cfg.Project {
 		return nil, &refusal{http.StatusNotFound, "notFound", "The resource 'projects/" + p + "' was not found"}
+	}
+	if z := r.vars["locationsId"]; z != "" && (!slices.Contains(c.cfg.Zones, z) || r.vars["projectsId"] != c.cfg.Project) {
+		return nil, &refusal{http.StatusNotFound, "notFound", "Location " + z + " is not found or access is unauthorized."}
 	}
 	if z := r.vars["zone"]; z != "" && !slices.Contains(c.cfg.Zones, z) {
 		return nil, &refusal{http.StatusNotFound, "notFound", "The resource 'projects/" + c.cfg.Project + "/zones/" + z + "' was not found"}

@@ -21,6 +21,7 @@ type machine struct {
 	group      *group // nil: none
 	node       *node  // nil: no host of a TPU
 	worker     int    // of a TPU node
+	kind       string // accelerator type of a TPU's host
 	reserved   string // name of the reservation that it takes of
 	status     string
 	why        string
@@ -43,7 +44,7 @@ const (
 func (m *machine) alive() bool { return m.status == provisioning || m.status == running }
 
 func (m *machine) pool() machines.Pool {
-	p := machines.Pool{Zone: m.zone, Market: m.market}
+	p := machines.Pool{Zone: m.zone, Market: m.market, Type: m.kind}
 	if m.typ != nil {
 		p.Type = m.typ.Name
 	}

@@ -67,6 +67,11 @@ func (c *Cloud) facts(m *machine) map[string]string {
 	if m.preempted {
 		f["instance/preempted"] = "TRUE"
 	}
+	if m.node != nil {
+		f["instance/attributes/agent-worker-number"] = strconv.Itoa(m.worker)
+		f["instance/attributes/accelerator-type"] = m.kind
+		f["instance/attributes/tpu-env"] = fmt.Sprintf("ACCELERATOR_TYPE: '%s'\nNODE_ID: '%s'\nWORKER_ID: '%d'\nZONE: '%s'\n", m.kind, m.node.name, m.worker, m.zone)
+	}
 	for k, v := range m.attributes {
 		f["instance/attributes/"+k] = v
 	}

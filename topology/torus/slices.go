@@ -149,3 +149,6 @@ func (g *Generation) near(chips int) []Shape {
 	}
 	return near
 }
+
+// Feature names a slice as a feature of its hosts: "tpu-v5p-4x4x8". A job asks for one by it (--constraint).
+func (g *Generation) Feature(s Shape) string { return "tpu-" + g.Name + "-" + s.String() }
