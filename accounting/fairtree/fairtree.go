@@ -226,10 +226,10 @@ func (t *Tree) Usage(id ID) float64 { return t.all[id].usage }
 // NormUsage is the part of all usage that is the association's.
 func (t *Tree) NormUsage(id ID) float64 { return part(t.all[id].usage, t.all[Root].usage) }
 
-// EffectiveUsage is the part of its level's usage that is the association's; 1 for the root.
+// EffectiveUsage is the part of its level's usage that is the association's; 1 for the root, used or not.
 func (t *Tree) EffectiveUsage(id ID) float64 {
 	if id == Root {
-		return part(t.all[Root].usage, t.all[Root].usage)
+		return 1
 	}
 	return part(t.all[id].usage, t.all[t.all[id].fair].usage)
 }
