@@ -135,11 +135,11 @@ func TestCompare(t *testing.T) {
 		"add qos Name=high", "modify qos where Name=high set Priority=100 UsageFactor=2",
 		"modify account where Name=science Cluster=alpha set Fairshare=10",
 		"modify account where Name=science Cluster=alpha set MaxJobs=-1",
-		"add coordinator Account=science Names=carol", "remove coordinator Account=science Names=eve",
 		"add account Name=physics Cluster=alpha Parent=science GrpTRESMins=cpu=100,gres/gpu=6000",
 		"add account Name=vision Cluster=alpha Parent=root",
-		"add user Name=carol Account=science Cluster=alpha", "add user Name=alice Account=physics Cluster=alpha Fairshare=3",
-		"add user Name=alice Account=vision Cluster=alpha", "add user Name=bob Account=vision Cluster=alpha",
+		"add user Name=carol Account=science Cluster=alpha", "modify user where Name=carol Cluster=alpha set DefaultAccount=science", "add user Name=alice Account=physics Cluster=alpha Fairshare=3", "modify user where Name=alice Cluster=alpha set DefaultAccount=physics",
+		"add user Name=alice Account=vision Cluster=alpha", "add user Name=bob Account=vision Cluster=alpha", "modify user where Name=bob Cluster=alpha set DefaultAccount=vision",
+		"add coordinator Account=science Names=carol", "remove coordinator Account=science Names=eve",
 		"remove account where Name=ours Cluster=alpha",
 	}
 	if !slices.Equal(commands, want) {

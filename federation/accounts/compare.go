@@ -23,7 +23,7 @@ type Import struct {
 type Difference struct {
 	Key
 	What         What
-	Option       string // what differs: an option, Parent or Coordinators
+	Option       string // what differs: an option, Parent, Coordinators or DefaultAccount
 	Ours, Theirs string
 	// Commands are the words of sacctmgr that make the site agree; nil where that is left to people.
 	Commands [][]string
@@ -45,7 +45,7 @@ func (t *Tree) Compare(at *Import, drop func(Key) bool) []Difference {
 	for i := range at.Records {
 		theirs[at.Records[i].Key] = &at.Records[i]
 	}
-	var out []Difference
+	var out, last []Difference
 	ours := t.Records()
 	slices.SortStableFunc(ours, func(a, b *Record) int { return cmp.Compare(rank(a.Kind), rank(b.Kind)) })
 	for _, r := range ours {
@@ -55,9 +55,13 @@ func (t *Tree) Compare(at *Import, drop func(Key) bool) []Difference {
 		if o := theirs[r.Key]; o != nil {
 			out = append(out, differ(r, o, at)...)
 		} else if r.Key != AccountKey(Root) { // which every site has
-			out = append(out, missing(r, at)...)
+			out = append(out, missing(r, at))
+		}
+		if at.Limits && r.Kind == Account { // they may be users that the site is to have first
+			last = append(last, coordinators(r, theirs[r.Key])...)
 		}
 	}
+	out = append(out, last...)
 	var extra []Difference
 	for k := range theirs {
 		if t.all[k] != nil || k.Name == Root && k.Kind != QOS || k == QOSKey("normal") {
@@ -94,7 +98,7 @@ func words(k Key, cluster string, where bool) []string {
 	return out
 }
 
-func missing(r *Record, at *Import) []Difference {
+func missing(r *Record, at *Import) Difference {
 	add := append([]string{"add"}, words(r.Key, at.Cluster, false)...)
 	if r.Kind == Account {
 		add = append(add, "Parent="+r.Parent)
@@ -106,13 +110,13 @@ func missing(r *Record, at *Import) []Difference {
 		}
 	}
 	d := Difference{Key: r.Key, What: Missing, Ours: r.Text(), Commands: [][]string{append(add, set...)}}
+	if r.Default { // the site takes a user's first account for it
+		d.Commands = append(d.Commands, defaultAccount(r, at))
+	}
 	if r.Kind == QOS && len(set) > 0 { // add qos takes no options in older releases
 		d.Commands = [][]string{add, append(append([]string{"modify"}, words(r.Key, at.Cluster, true)...), append([]string{"set"}, set...)...)}
 	}
-	if at.Limits {
-		d.Commands = append(d.Commands, coordinators(r, nil)...)
-	}
-	return []Difference{d}
+	return d
 }
 
 func sent(option string, at *Import) bool {
@@ -145,10 +149,25 @@ func differ(r, o *Record, at *Import) []Difference {
 		}
 		add(name, ours, theirs, modify(name+"="+command(&Options[i], ours, theirs)))
 	}
-	if at.Limits && !slices.Equal(r.Coordinators, o.Coordinators) {
-		add("Coordinators", strings.Join(r.Coordinators, ","), strings.Join(o.Coordinators, ","), coordinators(r, o.Coordinators))
+	together(out, modify)
+	if r.Kind == User && r.Default && !o.Default {
+		add("DefaultAccount", r.Account, "", [][]string{defaultAccount(r, at)})
 	}
 	return out
+}
+
+func defaultAccount(r *Record, at *Import) []string {
+	return []string{"modify", "user", "where", "Name=" + r.Name, "Cluster=" + at.Cluster, "set", "DefaultAccount=" + r.Account}
+}
+
+// together has QOS and DefaultQOS changed by one command: sites refuse a default one that is not among the others.
+func together(all []Difference, modify func(set ...string) [][]string) {
+	qos := slices.IndexFunc(all, func(d Difference) bool { return d.Option == "QOS" })
+	byDefault := slices.IndexFunc(all, func(d Difference) bool { return d.Option == "DefaultQOS" })
+	if qos >= 0 && byDefault >= 0 {
+		all[qos].Commands = modify("QOS="+all[qos].Ours, "DefaultQOS="+all[byDefault].Ours)
+		all[byDefault].Commands = all[qos].Commands
+	}
 }
 
 // unset is what no value stands for.
@@ -181,7 +200,7 @@ func command(o *Option, ours, theirs string) string {
 		}
 		return strings.Join(list, ",")
 	case ours == "" && o.Name != "PreemptMode":
-		if o.form == count || o.form == span {
+		if o.form == count || o.form == span || o.Name == "Flags" {
 			return "-1"
 		}
 		return unset(o.Name, "")
@@ -191,21 +210,27 @@ func command(o *Option, ours, theirs string) string {
 	return ours
 }
 
-func coordinators(r *Record, theirs []string) (out [][]string) {
-	if r.Kind != Account {
-		return nil
+// coordinators is the difference between those of an account, if there is one. o may be nil.
+func coordinators(r, o *Record) []Difference {
+	var theirs []string
+	if o != nil {
+		theirs = o.Coordinators
 	}
+	d := Difference{Key: r.Key, What: Differs, Option: "Coordinators", Ours: strings.Join(r.Coordinators, ","), Theirs: strings.Join(theirs, ",")}
 	for _, user := range r.Coordinators {
 		if !slices.Contains(theirs, user) {
-			out = append(out, []string{"add", "coordinator", "Account=" + r.Name, "Names=" + user})
+			d.Commands = append(d.Commands, []string{"add", "coordinator", "Account=" + r.Name, "Names=" + user})
 		}
 	}
 	for _, user := range theirs {
 		if !slices.Contains(r.Coordinators, user) {
-			out = append(out, []string{"remove", "coordinator", "Account=" + r.Name, "Names=" + user})
+			d.Commands = append(d.Commands, []string{"remove", "coordinator", "Account=" + r.Name, "Names=" + user})
 		}
 	}
-	return out
+	if d.Ours == d.Theirs {
+		return nil
+	}
+	return []Difference{d}
 }
 
 // Take are the edits that bring what a site has into t. What both have with another value stays as it is here, and is among the differences, unless replace
@@ -236,7 +261,14 @@ func (t *Tree) Take(at *Import, site string, replace bool) (edits []Edit, left [
 			edits = append(edits, e)
 			continue
 		}
-		for _, d := range differ(have, r, at) {
+		if replace && r.Default && !have.Default {
+			edits = append(edits, Edit{Op: Modify, Key: r.Key, Default: true})
+		}
+		all := differ(have, r, at)
+		if at.Limits && r.Kind == Account {
+			all = append(all, coordinators(have, r)...)
+		}
+		for _, d := range all {
 			if !replace {
 				left = append(left, d)
 				continue
@@ -245,6 +277,8 @@ func (t *Tree) Take(at *Import, site string, replace bool) (edits []Edit, left [
 			switch d.Option {
 			case "Parent":
 				e.Parent = r.Parent
+			case "DefaultAccount": // where the site has it otherwise, it says so of another account
+				continue
 			case "Coordinators":
 				for _, c := range r.Coordinators {
 					if !slices.Contains(have.Coordinators, c) {
