@@ -271,7 +271,11 @@ func (s *Site) updateRecord(c Caller, j *job, d *wire.JobDesc) error {
 		j.begin = d.BeginTime.Number * int64(time.Second)
 	}
 	if d.Nice != nil {
+		if old := j.desc.Nice; old != nil {
+			j.prio += int64(*old)
+		}
 		j.prio -= int64(*d.Nice)
+		j.desc.Nice = d.Nice
 	}
 	if d.Priority.Set && d.Priority.Number > 0 {
 		if !s.operator(c) {
