@@ -13,6 +13,7 @@ type Abilities struct {
 	Requeue     Requeuer
 	Suspend     Suspender
 	Update      Updater
+	Ranker      Ranker
 	Notify      Notifier
 	Run         Runner
 	Measure     Measurer
@@ -78,6 +79,12 @@ type Suspender interface {
 // it, was changed.
 type Updater interface {
 	Update(ctx context.Context, ref JobRef, before, after *Job) error
+}
+
+// Ranker changes where a job that waits stands in its site's queue.
+type Ranker interface {
+	// SetNice gives a job a nice in place of the one that it has there: its priority falls by what that is more. ErrConflict: it does not wait any more.
+	SetNice(ctx context.Context, ref JobRef, nice int64) error
 }
 
 // Notifier is a driver that knows by itself when Jobs or Observe would tell something new. The controller then

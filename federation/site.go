@@ -161,6 +161,7 @@ type WaitingJob struct {
 	Ours  bool      // it was sent by this federation
 	Idle  bool      // it waits for something other than nodes: it is held, or a dependency, a time or a limit keeps it back
 	Start time.Time // when the site expects to start it; zero: it does not say
+	Nice  int64     // what its priority is lower by
 	// What it asks for, all together.
 	Nodes, CPUs int
 	GRES        []GRES // Total counts

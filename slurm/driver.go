@@ -39,7 +39,7 @@ var _ federation.Driver = (*Driver)(nil)
 
 // Abilities is asked by [federation.AbilitiesOf].
 func (d *Driver) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: d, Update: d, Measure: d, Nodes: d, Check: d, AccountTree: d, Reboot: d, Accounts: d, Limits: d.Limits, Calls: d.c.used}
+	return federation.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d, Nodes: d, Check: d, AccountTree: d, Reboot: d, Accounts: d, Limits: d.Limits, Calls: d.c.used}
 }
 
 // Open makes a Driver. It reads the secret files, so that a bad one is reported at once, but does

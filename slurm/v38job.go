@@ -40,6 +40,9 @@ func (j *job38) wire(now time.Time) wire.Job {
 	}
 	out.ExitCode, out.DerivedExitCode = exit38(int64(j.ExitCode)), exit38(int64(j.DerivedExitCode))
 	out.TimeLimit = wire.Inf()
+	if j.Nice != nil {
+		out.Nice = *j.Nice
+	}
 	if j.TimeLimit != nil {
 		out.TimeLimit = wire.Num(*j.TimeLimit)
 	}

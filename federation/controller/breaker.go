@@ -44,6 +44,8 @@ func outcome(value any) (err error, poll bool) {
 		return v.err, false
 	case answered:
 		return v.err, false
+	case ranked:
+		return v.err, false
 	}
 	return nil, false
 }

@@ -177,6 +177,9 @@ func withError(kind any, err error) any {
 	case nodesSet:
 		k.err = err
 		return k
+	case ranked:
+		k.err = err
+		return k
 	}
 	panic(fmt.Sprintf("no such call: %T", kind))
 }
@@ -216,6 +219,8 @@ func (c *Controller) takeResults() {
 			c.requests.takeAnswered(r.site, v)
 		case nodesSet:
 			c.nodes.takeSet(r.site, v)
+		case ranked:
+			c.order.take(r.site, v)
 		}
 	}
 }

@@ -122,6 +122,7 @@ type Controller struct {
 	stageOut   *stageOut
 	charges    charges
 	components *components
+	order      *siteOrder
 
 	queue    *queue // the jobs without a live attempt, and what placement knows of them
 	nextPlan time.Time
@@ -188,6 +189,7 @@ func (c *Controller) join() {
 	c.requests = newRequests(c.shared, c.life, others{inbox: c.inbox, queue: c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends,
 		components: c.components, strays: c.strays, view: &c.view})
 	c.arrays.tasks, c.reports.requests, c.reports.stageOut = c.requests, c.requests, c.stageOut
+	c.order = newSiteOrder(c.shared, c.queue.points)
 	c.standings = newStandings(c.shared, c.life, c.watch, c.stageOut)
 	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut, rules: c.rules}
 }
@@ -219,12 +221,13 @@ func (c *Controller) Run(ctx context.Context) error {
 //  3. carry out the requests as far as no site is needed
 //  4. look at the sites whose time has come
 //  5. compare sites, and their nodes, with what is wanted of them, and with what the rules of health say
-//  6. repair: attempts whose fate is unknown are looked up, what failed is repeated
-//  7. plan: bind jobs of the queue to sites
-//  8. write what is left of the arrays that tasks were taken from
-//  9. commit all of this
-//  10. make the calls that were decided
-//  11. publish the view
+//  6. have sites order our jobs as we do
+//  7. repair: attempts whose fate is unknown are looked up, what failed is repeated
+//  8. plan: bind jobs of the queue to sites
+//  9. write what is left of the arrays that tasks were taken from
+//  10. commit all of this
+//  11. make the calls that were decided
+//  12. publish the view
 func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	c.takeResults()
 	c.takeIn()
@@ -234,6 +237,7 @@ func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	c.rules.reconcile()
 	c.standings.reconcile(ctx)
 	c.nodes.reconcile()
+	c.order.reconcile()
 	c.repair()
 	c.planJobs()
 	c.arrays.writeShrunk()
