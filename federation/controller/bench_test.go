@@ -10,7 +10,9 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/demand"
+	"fsub/federation/fairshare"
 	"fsub/federation/place"
 	"fsub/federation/store"
 	"fsub/sbatch"
@@ -18,8 +20,12 @@ import (
 
 // What a round costs that something small has happened before, while many jobs wait for a hundred sites of a hundred nodes that are full. A plan
 // is made in each.
-func BenchmarkRound100K(b *testing.B) { benchRound(b, 100_000) }
-func BenchmarkRound1M(b *testing.B)   { benchRound(b, 1_000_000) }
+func BenchmarkRound100K(b *testing.B) { benchRound(b, 100_000, 0) }
+func BenchmarkRound1M(b *testing.B)   { benchRound(b, 1_000_000, 0) }
+
+// The same with fair-share among 2,000 users in 200 accounts. "ranked" is a round in which all are ranked anew.
+func BenchmarkFairRound100K(b *testing.B) { benchRound(b, 100_000, 200) }
+func BenchmarkFairRound1M(b *testing.B)   { benchRound(b, 1_000_000, 200) }
 
 // full is a site on whose nodes nothing else can start.
 type full struct{ fakeSite }
@@ -47,10 +53,11 @@ type benchTable struct {
 	sites []*full
 	ctl   *Controller
 	last  federation.JobID
+	users int
 }
 
-func benchRound(b *testing.B, jobs int) {
-	t := &benchTable{B: b, clock: time.Unix(1e9, 0)}
+func benchRound(b *testing.B, jobs, groups int) {
+	t := &benchTable{B: b, clock: time.Unix(1e9, 0), users: max(20, 10*groups)}
 	st, err := store.Open(b.Context(), store.Config{Path: filepath.Join(b.TempDir(), "x.db"), Volatile: true})
 	if err != nil {
 		b.Fatal(err)
@@ -64,6 +71,9 @@ func benchRound(b *testing.B, jobs int) {
 		cfg.Sites = append(cfg.Sites, Site{Name: federation.SiteName(fmt.Sprintf("s%02d", i)), Driver: s, Prices: accounting.Prices{"gres/gpu": 1 + float64(i)/100}, Backlog: -1})
 	}
 	cfg.Policy = place.DefaultPolicy()
+	if groups > 0 {
+		cfg.FairShare = t.fairShare(groups)
+	}
 	if t.ctl, err = New(b.Context(), cfg); err != nil {
 		b.Fatal(err)
 	}
@@ -111,10 +121,42 @@ func benchRound(b *testing.B, jobs int) {
 			}
 		}
 	})
+	if groups > 0 {
+		t.measure("ranked", func(i int) func() {
+			held := federation.Held{TRES: "cpu=4"}
+			cfg.FairShare.Add(fmt.Sprint("user", i%t.users), held, time.Duration(i)*time.Hour, 0, t.clock)
+			t.clock = cfg.FairShare.Due()
+			return nil
+		})
+	}
 	t.measure("whole", func(int) func() {
 		t.clock = t.clock.Add(10 * time.Second)
 		return nil
 	})
+}
+
+// fairShare has ten users in each account, who have used nothing to much.
+func (t *benchTable) fairShare(groups int) *fairshare.Shares {
+	books, err := accounts.Open(t.Context(), t.store, func() time.Time { return t.clock })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var edits []accounts.Edit
+	for i := range t.users {
+		account := fmt.Sprint("account", i%groups)
+		if i < groups {
+			edits = append(edits, accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey(account)})
+		}
+		edits = append(edits, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey(account, fmt.Sprint("user", i))})
+	}
+	if _, err := books.Edit(t.Context(), accounts.Editor{Operator: true}, edits, "", false); err != nil {
+		t.Fatal(err)
+	}
+	f := fairshare.New(fairshare.Default(), books)
+	for i := range t.users {
+		f.Add(fmt.Sprint("user", i), federation.Held{TRES: "cpu=4"}, time.Duration(i*i%977)*time.Hour, 0, t.clock)
+	}
+	return f
 }
 
 func (t *benchTable) submit(i int) federation.JobID {
@@ -134,7 +176,7 @@ func (t *benchTable) known(id federation.JobID, want bool) {
 // newJob is one of a few dozen kinds.
 func (t *benchTable) newJob(i int) federation.Job {
 	spec := &sbatch.Spec{Name: "x", GPUsPerNode: fmt.Sprint(1 + i%4), MinNodes: 1 + i%3, MaxNodes: 1 + i%3, TimeLimit: time.Duration(1+i%5) * time.Hour, WorkDir: "/"}
-	return federation.Job{User: fmt.Sprint("user", i%20), UID: 7001, State: federation.Pending, Reason: federation.ReasonPriority, Submit: t.clock, Spec: spec, Demand: demand.Of(spec)}
+	return federation.Job{User: fmt.Sprint("user", i%t.users), UID: 7001, State: federation.Pending, Reason: federation.ReasonPriority, Submit: t.clock, Spec: spec, Demand: demand.Of(spec)}
 }
 
 // wait gives a job a number that the store does not know.

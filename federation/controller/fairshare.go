@@ -22,8 +22,7 @@ func (q *queue) share(now time.Time) {
 			}
 		}
 	}
-	f.Pass(now, running)
-	if q.world.Len() > 0 {
+	if f.Pass(now, running) && q.world.Len() > 0 {
 		q.world.Reorder()
 	}
 }

@@ -6,6 +6,7 @@ package fairshare
 import (
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -64,12 +65,23 @@ type Shares struct {
 // standing is what a pass has found. It is not changed.
 type standing struct {
 	at      time.Time
+	ordered time.Time // when the queue's order was made by what holds now
 	tree    *accounts.Tree
 	factors map[accounts.Key]float64
 	late    map[accounts.Key]bool
 	qos     map[string]float64
 	rows    []Row
+	ranks   []rank // by the number of the association
 }
+
+// rank is what an association's jobs stand by.
+type rank struct {
+	factor float64
+	late   bool
+}
+
+// orderAgain is when the order is made anew though nothing has changed: jobs come to their highest age.
+const orderAgain = time.Hour
 
 // Row is how an association stands, as sshare shows it.
 type Row struct {
@@ -146,8 +158,9 @@ func (s *Shares) Add(user string, h federation.Held, d time.Duration, cost feder
 // Due is when the next pass is.
 func (s *Shares) Due() time.Time { return s.now.Load().at.Add(s.policy.Period) }
 
-// Pass works out how all stand now.
-func (s *Shares) Pass(now time.Time, running []Running) {
+// Pass works out how all stand now. It reports whether [Shares.Order] is another one for jobs that it has been asked of: Fair Tree's ranks
+// stay the same most of the time.
+func (s *Shares) Pass(now time.Time, running []Running) (changed bool) {
 	t := s.books.Tree()
 	if !s.at.IsZero() && now.After(s.at) {
 		factor := fairtree.DecayFactor(s.policy.HalfLife, now.Sub(s.at))
@@ -163,7 +176,29 @@ func (s *Shares) Pass(now time.Time, running []Running) {
 		used[Key(t, r.User, r.Account)] += s.amount(t, &r.Held, d, r.Price.For(d))
 	}
 	s.rank(t, used)
-	s.now.Store(s.standing(t, now))
+	last, st := s.now.Load(), s.standing(t, now)
+	st.ranks = make([]rank, len(s.places.who))
+	for k, i := range s.places.who {
+		st.ranks[i] = st.rank(k)
+	}
+	changed = last.tree != t || !maps.Equal(last.qos, st.qos) || now.Sub(last.ordered) >= orderAgain || len(last.ranks) > len(st.ranks) || !slices.Equal(last.ranks, st.ranks[:len(last.ranks)])
+	for k, i := range s.places.who { // new since then
+		changed = changed || int(i) >= len(last.ranks) && last.rank(k) != st.ranks[i]
+	}
+	if st.ordered = last.ordered; changed {
+		st.ordered = now
+	}
+	s.now.Store(st)
+	return changed
+}
+
+// rank is what the jobs of an association stand by.
+func (st *standing) rank(k accounts.Key) rank {
+	factor, known := st.factors[k]
+	if !known && st.tree.Get(accounts.AccountKey(k.Account)) != nil {
+		factor = 1 // new: nothing used
+	}
+	return rank{factor, st.late[k]}
 }
 
 // rank puts usage into the tree. The tree is made anew only if it has other members.
@@ -239,19 +274,21 @@ func (s *Shares) Points(j *federation.Job) int64 {
 		return int64(j.Priority) + int64(j.Top)
 	}
 	st := s.now.Load()
-	k := Key(st.tree, j.User, j.Spec.Account)
-	factor, known := st.factors[k]
-	if !known && st.tree.Get(accounts.AccountKey(k.Account)) != nil {
-		factor = 1 // new: nothing used
-	}
-	points := s.policy.Share * factor
-	if st.late[k] {
+	return s.points(j, st, st.rank(Key(st.tree, j.User, j.Spec.Account)), max(st.at.Sub(j.Submit), 0))
+}
+
+// points are those of a job that is of an age.
+func (s *Shares) points(j *federation.Job, st *standing, r rank, age time.Duration) int64 {
+	points := s.policy.Share * r.factor
+	if r.late {
 		points -= 1 << 32 // behind all others, whatever else counts
 	}
-	if waits := st.at.Sub(j.Submit); waits > 0 && s.policy.MaxAge > 0 {
-		points += s.policy.Age * math.Min(1, float64(waits)/float64(s.policy.MaxAge))
+	if s.policy.MaxAge > 0 {
+		points += s.policy.Age * math.Min(1, float64(age)/float64(s.policy.MaxAge))
 	}
-	points += s.policy.QOS * st.qos[strings.ToLower(j.Spec.QOS)]
+	if j.Spec.QOS != "" {
+		points += s.policy.QOS * st.qos[strings.ToLower(j.Spec.QOS)]
+	}
 	if s.policy.Size > 0 {
 		points += s.policy.Size * math.Min(1, float64(max(j.Needs().MinNodes, 1))/1000)
 	}
@@ -259,10 +296,23 @@ func (s *Shares) Points(j *federation.Job) int64 {
 }
 
 // Order is where a job stands in the queue: a higher one comes first. Of jobs with as many points those come first of which fewer of the same association
-// stand before them, so that nobody's ten thousand jobs stand before everybody else's.
+// stand before them, so that nobody's ten thousand jobs stand before everybody else's. A job's age is that at the time of the last pass that has changed
+// something, less than nothing if it came later: so what was said of others holds beside it.
 func (s *Shares) Order(j *federation.Job) int64 {
 	const most = 1 << 34
-	return min(max(s.Points(j), -most), most)<<28 - int64(s.places.of(Key(s.now.Load().tree, j.User, j.Spec.Account), j.ID))
+	st := s.now.Load()
+	seat := s.places.of(st.tree, j)
+	points := int64(j.Priority) + int64(j.Top)
+	if j.Priority == 0 {
+		var r rank
+		if int(seat.who) < len(st.ranks) {
+			r = st.ranks[seat.who]
+		} else {
+			r = st.rank(Key(st.tree, j.User, j.Spec.Account))
+		}
+		points = s.points(j, st, r, st.ordered.Sub(j.Submit))
+	}
+	return min(max(points, -most), most)<<28 - int64(seat.place)
 }
 
 // Bound tells that a job has left the queue for a site, Left that it has left it for another reason.

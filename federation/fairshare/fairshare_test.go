@@ -1,10 +1,13 @@
 package fairshare
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"fsub/federation"
 	"fsub/federation/accounts"
@@ -25,6 +28,19 @@ func tree(t testing.TB, edits ...accounts.Edit) books {
 		t.Fatal(err)
 	}
 	return books{next}
+}
+
+// growing is a tree that is edited.
+type growing struct{ t *accounts.Tree }
+
+func (g *growing) Tree() *accounts.Tree { return g.t }
+
+func (g *growing) edit(t *rapid.T, edits ...accounts.Edit) {
+	next, _, err := g.t.Apply(edits, accounts.Editor{Operator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.t = next
 }
 
 var start = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
@@ -150,6 +166,57 @@ func TestPoints(t *testing.T) {
 			t.Errorf("%s: %d points, want %d", name, got, c.want)
 		}
 	}
+}
+
+// What Order says of a job stays true until a pass says that it does not any more.
+func TestOrderHoldsUntilAPassHasChangedIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		empty, _ := accounts.New(nil)
+		b := &growing{empty}
+		var edits []accounts.Edit
+		for _, a := range []string{"physics", "vision"} {
+			edits = append(edits, accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey(a)})
+		}
+		users := []string{"alice", "bob", "carol", "dave", "zoe"}
+		for i, u := range users[:4] {
+			edits = append(edits, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey([]string{"physics", "vision"}[i%2], u)})
+		}
+		b.edit(t, edits...)
+		s := New(Policy{HalfLife: time.Hour, Period: time.Minute, Share: 1000, Age: 100, MaxAge: 10 * time.Hour}, b)
+		now, said := start, map[federation.JobID]int64{}
+		var jobs []*federation.Job
+		for i := range rapid.IntRange(1, 40).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(1, 20).Draw(t, "minutes")) * time.Minute)
+			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			case 0:
+				s.Add(rapid.SampledFrom(users).Draw(t, "user"), federation.Held{TRES: "cpu=1"}, time.Duration(rapid.IntRange(0, 90).Draw(t, "used"))*time.Minute, 0, now)
+			case 1:
+				if rapid.IntRange(0, 3).Draw(t, "edit") == 0 {
+					b.edit(t, accounts.Edit{Op: accounts.Modify, Key: accounts.AccountKey("vision"), Set: map[string]string{"Fairshare": fmt.Sprint(1 + i)}})
+				}
+			case 2, 3:
+				j := job(i+1, rapid.SampledFrom(users).Draw(t, "of"), "")
+				j.Submit = now
+				jobs = append(jobs, j)
+				said[j.ID] = s.Order(j)
+			}
+			changed := s.Pass(now, nil)
+			for _, j := range jobs {
+				got := s.Order(j)
+				if !changed && got != said[j.ID] {
+					t.Fatalf("job %d of %s stood at %d, now at %d, and the pass did not say so", j.ID, j.User, said[j.ID], got)
+				}
+				said[j.ID] = got
+			}
+			for _, x := range jobs { // in an hour somebody may come to the highest age, which is 10 points
+				for _, y := range jobs {
+					if a, b := s.Points(x), s.Points(y); a > b+11 && said[x.ID] < said[y.ID] {
+						t.Fatalf("job %d has %d points and job %d %d, and stands behind it", x.ID, a, y.ID, b)
+					}
+				}
+			}
+		}
+	})
 }
 
 func BenchmarkOrder(b *testing.B) {

@@ -8,29 +8,54 @@ import (
 // places number the jobs of each association by start-time fair queueing: a job comes one place behind the last of its association, but not before the
 // place that the queue has come to. A job keeps its place while it waits.
 type places struct {
-	byJob map[federation.JobID]uint32
+	byJob map[federation.JobID]seat
 	last  map[accounts.Key]uint32
 	now   uint32 // of the job bound last
+
+	who  map[accounts.Key]int32 // numbers of associations
+	tree *accounts.Tree         // in which the seats were looked up
+}
+
+// seat is a job's place, and the number of its association.
+type seat struct {
+	place uint32
+	who   int32 // -1: to be looked up
 }
 
 // lastPlace is the highest place; there are fewer than that many jobs in the life of a daemon, or order ends to be fair there.
 const lastPlace = 1<<28 - 1
 
 func newPlaces() places {
-	return places{byJob: map[federation.JobID]uint32{}, last: map[accounts.Key]uint32{}}
+	return places{byJob: map[federation.JobID]seat{}, last: map[accounts.Key]uint32{}, who: map[accounts.Key]int32{}}
 }
 
-func (p *places) of(k accounts.Key, id federation.JobID) uint32 {
-	if n, ok := p.byJob[id]; ok {
-		return n
+// of is a job's seat in a tree.
+func (p *places) of(t *accounts.Tree, j *federation.Job) seat {
+	if p.tree != t { // other accounts may be charged
+		p.tree = t
+		for id, s := range p.byJob {
+			p.byJob[id] = seat{s.place, -1}
+		}
 	}
-	n := min(max(p.now, p.last[k])+1, lastPlace)
-	p.byJob[id], p.last[k] = n, n
-	return n
+	s, ok := p.byJob[j.ID]
+	if ok && s.who >= 0 {
+		return s
+	}
+	k := Key(t, j.User, j.Spec.Account)
+	if !ok {
+		s.place = min(max(p.now, p.last[k])+1, lastPlace)
+		p.last[k] = s.place
+	}
+	if s.who, ok = p.who[k]; !ok {
+		s.who = int32(len(p.who))
+		p.who[k] = s.who
+	}
+	p.byJob[j.ID] = s
+	return s
 }
 
 func (p *places) bound(id federation.JobID) {
-	p.now = max(p.now, p.byJob[id])
+	p.now = max(p.now, p.byJob[id].place)
 	delete(p.byJob, id)
 }
 
