@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/api/apitest"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/fairshare"
 )
 
 // treeStore keeps an account tree in memory.
@@ -124,16 +127,84 @@ func TestCoordinatorsAndTheTree(t *testing.T) {
 func TestSyncReadsBack(t *testing.T) {
 	d, _, site := startWithTree(t)
 	var out v1.AccountDrift
-	if code := as(t, 0, d.Socket, "POST", "/fed/v1/accounts/sync", v1.SyncAccounts{Site: "alpha", DryRun: true}, &out); code != 200 || len(out.Differences) != 4 || len(site.told) != 0 {
+	if code := as(t, 0, d.Socket, "POST", "/fed/v1/accounts/sync", v1.SyncAccounts{Site: "alpha", DryRun: true}, &out); code != 200 || len(out.Differences) != 5 || len(site.told) != 0 {
 		t.Fatalf("dry run: status %d, %+v, told %q", code, out, site.told)
 	}
 	as(t, 0, d.Socket, "POST", "/fed/v1/accounts/sync", v1.SyncAccounts{Site: "alpha"}, &out)
-	if len(site.told) != 5 || out.Differences[0].Error == "" {
+	if len(site.told) != 7 || out.Differences[0].Error == "" {
 		t.Errorf("a site that does nothing: %q, %+v", site.told, out.Differences)
 	}
 	site.obeys, out = true, v1.AccountDrift{}
 	as(t, 0, d.Socket, "GET", "/fed/v1/accounts/drift", nil, &out)
 	if len(out.Differences) != 0 {
 		t.Errorf("drift of an equal site: %+v", out.Differences)
+	}
+}
+
+// What a lead may see and change, by each of the ways there are: of another account's people nothing, and each change is in the audit log.
+func TestTreeByEveryWay(t *testing.T) {
+	a, _ := treeOfTwo(t)
+	shares := fairshare.New(fairshare.Default(), a.Books)
+	now := time.Now()
+	shares.Add("alice", federation.Held{Account: "physics", TRES: "cpu=4"}, time.Hour, 0, now)
+	shares.Pass(now, nil)
+	d := apitest.Start(t, api.Config{Users: testUsers, Operators: []string{"olga"}, Coordinators: a.Books, Accounts: a, FairShare: shares, Federation: "fed"})
+	sites := testSites()
+	sites[0].Seen.Accounts = []federation.Account{{Name: "root"}, {Name: "physics", Parent: "root"}, {Name: "vision", Parent: "root"}}
+	sites[0].Seen.Associations = federation.Associations{"alice": {{Account: "physics"}}, "olga": {{Account: "vision"}}, "bob": {{Account: "vision"}}}
+	d.Controller.SetSites(sites...)
+	people := func(uid uint32, path string) string {
+		t.Helper()
+		var out map[string]any
+		if code := as(t, uid, d.Socket, "GET", path, nil, &out); code != 200 {
+			t.Fatalf("%s at %s: status %d", testUsers[uid], path, code)
+		}
+		delete(out, "meta") // names the caller
+		delete(out, "warnings")
+		var found []string
+		for _, name := range []string{"alice", "bob", "olga"} {
+			if text, _ := json.Marshal(out); strings.Contains(string(text), `"`+name+`"`) {
+				found = append(found, name)
+			}
+		}
+		return strings.Join(found, " ")
+	}
+	for _, path := range []string{"/fed/v1/associations", "/slurm/v0.0.42/shares", "/slurmdb/v0.0.42/associations", "/slurmdb/v0.0.42/users", "/slurmdb/v0.0.40/users", "/slurmdb/v0.0.42/user/olga"} {
+		for uid, want := range map[uint32]string{alice: "alice", bob: "alice", olga: "alice olga"} {
+			if strings.HasSuffix(path, "olga") {
+				want = strings.TrimPrefix(strings.TrimPrefix(want, "alice"), " ")
+			}
+			if got := people(uid, path); got != want {
+				t.Errorf("%s sees %q at %s, want %q", testUsers[uid], got, path, want)
+			}
+		}
+	}
+	for _, path := range []string{"/fed/v1/associations?cluster=alpha", "/slurm/v0.0.42/shares?cluster=alpha", "/slurmdb/v0.0.42/users?cluster=alpha"} {
+		for uid, want := range map[uint32]string{alice: "alice", bob: "alice bob", olga: "alice bob olga"} {
+			if got := people(uid, path); got != want {
+				t.Errorf("%s sees %q at %s, want %q", testUsers[uid], got, path, want)
+			}
+		}
+	}
+
+	var got struct {
+		Shares struct {
+			Shares []struct {
+				Name      string
+				Usage     int64
+				FairShare struct {
+					Factor struct{ Number float64 }
+					Level  struct{ Infinite bool }
+				}
+			}
+		}
+	}
+	as(t, 0, d.Socket, "GET", "/slurm/v0.0.42/shares", nil, &got)
+	seen := map[string]string{}
+	for _, s := range got.Shares.Shares {
+		seen[s.Name] = fmt.Sprint(s.Usage, s.FairShare.Factor.Number, s.FairShare.Level.Infinite)
+	}
+	if seen["alice"] != "14400 0.5 false" || seen["olga"] != "0 1 true" {
+		t.Errorf("shares: %v", seen)
 	}
 }

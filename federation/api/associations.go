@@ -16,8 +16,15 @@ import (
 // as one cluster, or all sites if there is none.
 func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	resp := v1.Associations{Reply: s.restd.Reply(r, c), Clusters: []v1.AccountingCluster{}, Associations: []v1.Association{}}
-	if b := s.accounts.Books; b != nil && !b.Tree().Empty() && r.URL.Query().Get("cluster") == "" {
-		s.ownAssociations(&resp, c)
+	if own := s.treeAssociations(c); own != nil && r.URL.Query().Get("cluster") == "" {
+		var nodes []federation.Node
+		for _, site := range s.lister.All() {
+			if site.Seen != nil {
+				nodes = append(nodes, site.Seen.Nodes...)
+			}
+		}
+		resp.Clusters = append(resp.Clusters, v1.AccountingCluster{Name: s.cfg.Federation, Version: s.cfg.Version, TRES: listing.KindsOf(nodes)})
+		resp.Associations = own
 		return answer.JSON(w, resp)
 	}
 	for _, site := range s.lister.SitesOf(r.URL.Query()) {
@@ -26,13 +33,20 @@ func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity
 		}
 		resp.Clusters = append(resp.Clusters, v1.AccountingCluster{Name: string(site.Name), Version: site.Seen.Version, TRES: listing.KindsOf(site.Seen.Nodes),
 			Enforced: site.Seen.Associations != nil})
-		resp.Associations = append(resp.Associations, s.lister.Associations(site)...)
+		for _, a := range s.lister.Associations(site) {
+			if s.accounts.Sees(c, a.Account, a.User) {
+				resp.Associations = append(resp.Associations, a)
+			}
+		}
 	}
 	return answer.JSON(w, resp)
 }
 
-// ownAssociations are those of the account tree, with what the caller may see of it.
-func (s *Server) ownAssociations(resp *v1.Associations, c identity.Caller) {
+// treeAssociations are those of the account tree, with what the caller may see of it; nil if there is no tree.
+func (s *Server) treeAssociations(c identity.Caller) []v1.Association {
+	if s.accounts.Books == nil || s.accounts.Books.Tree().Empty() {
+		return nil
+	}
 	standing := map[accounts.Key]*v1.ShareUsage{}
 	if s.cfg.FairShare != nil {
 		for _, row := range s.cfg.FairShare.Standing() {
@@ -40,15 +54,9 @@ func (s *Server) ownAssociations(resp *v1.Associations, c identity.Caller) {
 				LevelFS: v1.LevelFS(row.LevelFS)}
 		}
 	}
-	var nodes []federation.Node
-	for _, site := range s.lister.All() {
-		if site.Seen != nil {
-			nodes = append(nodes, site.Seen.Nodes...)
-		}
-	}
-	resp.Clusters = append(resp.Clusters, v1.AccountingCluster{Name: s.cfg.Federation, Version: s.cfg.Version, TRES: listing.KindsOf(nodes)})
+	var out []v1.Association
 	for i, r := range s.accounts.Books.Tree().Records() {
-		if r.Kind == accounts.QOS || r.Kind == accounts.User && r.Name != c.Name && c.Role < identity.RoleOperator && !c.Coordinates(r.Account) {
+		if r.Kind == accounts.QOS || r.Kind == accounts.User && !s.accounts.Sees(c, r.Account, r.Name) {
 			continue
 		}
 		a := v1.Association{Cluster: s.cfg.Federation, Account: r.Name, ParentAccount: r.Parent, ID: int64(1 + i), Shares: int64(r.Shares()), DefaultQOS: r.Set["DefaultQOS"],
@@ -62,6 +70,7 @@ func (s *Server) ownAssociations(resp *v1.Associations, c identity.Caller) {
 		if q := r.Set["QOS"]; q != "" {
 			a.QOS = strings.Split(q, ",")
 		}
-		resp.Associations = append(resp.Associations, a)
+		out = append(out, a)
 	}
+	return out
 }

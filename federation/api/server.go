@@ -162,7 +162,7 @@ func NewServer(c Config) *Server {
 	s.jobs = &jobs.Jobs{Store: c.Store, Operations: operations, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
 	s.restd = &restd.Server{
 		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, Nodes: &s.nodes, Bodies: s.bodies, Router: s.router, Users: who.Users, Now: c.Now,
-		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host,
+		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host, Tree: s.treeAssociations, Accounts: s.accounts,
 	}
 	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals, bodies: s.bodies}
 	s.events = eventStream{store: c.Store, users: who.Users, stopping: s.stopping}

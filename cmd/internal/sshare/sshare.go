@@ -1,6 +1,5 @@
-// Package sshare shows the accounts and users of all sites with their shares, as Slurm's sshare
-// does. What has been used, and the fair share that follows from it, the federation does not
-// compute: those columns are empty.
+// Package sshare shows the accounts and users of the account tree with their shares, what they have used and the fair share that follows from it, as
+// Slurm's sshare does. Of sites, and where there is no tree, only the shares are known: the other columns are empty.
 package sshare
 
 import (
@@ -152,7 +151,7 @@ func (o *options) shows(n assoc.Node, uid uint32) bool {
 }
 
 const help = `Usage: sshare [OPTIONS]
-Shows the accounts of the federation's sites, and the shares that their users have in them. What was used is not shown.
+Shows the accounts and users of the federation, their shares and what they have used; with -M those of sites, and of these the shares alone.
 
   -A, --accounts=LIST       only these accounts
   -a, --all                 all users

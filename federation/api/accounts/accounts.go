@@ -26,6 +26,12 @@ type Accounts struct {
 	Sites map[federation.SiteName]federation.AccountKeeper
 }
 
+// Sees reports whether a caller may know of a user's association, in the tree or at a site: it is his own or of an account that he coordinates, or he is
+// an operator. Of accounts without a user all know, and where there is no tree all know of all.
+func (s *Accounts) Sees(c identity.Caller, account, user string) bool {
+	return user == "" || user == c.Name || c.Role >= identity.RoleOperator || c.Coordinates(account) || s.Books == nil || s.Books.Tree().Empty()
+}
+
 var errNoBooks = &federation.SlurmError{Kind: federation.ErrInvalid, Text: "this daemon keeps no account tree", Alone: true}
 
 // List is GET /fed/v1/accounts. Of users, a caller sees himself and those of the accounts that he coordinates; an operator sees all.
@@ -39,7 +45,7 @@ func (s *Accounts) List(w http.ResponseWriter, r *http.Request, c identity.Calle
 	}
 	out := []v1.Account{}
 	for _, a := range tree.Records() {
-		if a.Kind == accounts.User && a.Name != c.Name && c.Role < identity.RoleOperator && !c.Coordinates(a.Account) {
+		if a.Kind == accounts.User && !s.Sees(c, a.Account, a.Name) {
 			continue
 		}
 		n := 0

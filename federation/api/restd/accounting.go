@@ -1,10 +1,14 @@
 package restd
 
 import (
+	"cmp"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
 	v1 "fsub/federation/api/v1"
@@ -12,8 +16,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// What the sites' accounting says, as the daemon last saw it. Every site is a cluster there. What the federation does not know of it,
-// such as limits and usage, has the value that says nothing.
+// The federation's account tree is one cluster, of the federation's name. Without a tree, and where a site is asked for, it is what the site's accounting says, as the
+// daemon last saw it; what the federation does not know of that, such as limits and usage, has the value that says nothing.
 
 // entry is one record of a listing; it gets the fields that it lacks from its shape.
 type entry map[string]any
@@ -33,26 +37,35 @@ func (s *Server) seen(r *http.Request) []*federation.Site {
 }
 
 // associated are the associations that a query selects. Those of accounts come before their users'.
-func (s *Server) associated(r *http.Request) []v1.Association {
+func (s *Server) associated(r *http.Request, c identity.Caller) []v1.Association {
 	q := r.URL.Query()
 	accounts, users, parts := listing.CSV(q, "account"), listing.CSV(q, "user"), listing.CSV(q, "partition")
-	var out []v1.Association
+	all, own := s.tree(r, c)
 	for _, site := range s.seen(r) {
-		for _, a := range s.Lister.Associations(site) {
-			if listing.OneOf(accounts, a.Account) && listing.OneOf(users, a.User) && listing.OneOf(parts, a.Partition) {
-				out = append(out, a)
-			}
+		if !own {
+			all = append(all, s.Lister.Associations(site)...)
 		}
 	}
-	return out
+	return slices.DeleteFunc(all, func(a v1.Association) bool {
+		return !s.Accounts.Sees(c, a.Account, a.User) || !listing.OneOf(accounts, a.Account) || !listing.OneOf(users, a.User) || !listing.OneOf(parts, a.Partition)
+	})
+}
+
+// tree are the associations of the account tree, if that is asked for and there is one.
+func (s *Server) tree(r *http.Request, c identity.Caller) (all []v1.Association, ok bool) {
+	if cluster := r.URL.Query().Get("cluster"); s.Tree == nil || cluster != "" && cluster != s.Cluster {
+		return nil, false
+	}
+	all = s.Tree(c)
+	return all, all != nil
 }
 
 // grouped are the associations by what of says, with the names in the order in which they are met; "" is left out. A path's name is the
 // only one that counts.
-func (s *Server) grouped(r *http.Request, of func(*v1.Association) []string) (names []string, by map[string][]v1.Association) {
+func (s *Server) grouped(r *http.Request, c identity.Caller, of func(*v1.Association) []string) (names []string, by map[string][]v1.Association) {
 	by = map[string][]v1.Association{}
 	only := r.PathValue("name")
-	for _, a := range s.associated(r) {
+	for _, a := range s.associated(r, c) {
 		for _, name := range of(&a) {
 			if name == "" || only != "" && name != only {
 				continue
@@ -69,7 +82,7 @@ func (s *Server) grouped(r *http.Request, of func(*v1.Association) []string) (na
 // associations is GET /associations and GET /association.
 func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	rep := s.Reply(r, c)
-	list := s.associated(r)
+	list := s.associated(r, c)
 	if len(list) > 1 && keyOf(r.Pattern) == "GET slurmdb/association" {
 		list = list[:1]
 	}
@@ -81,7 +94,7 @@ func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity
 
 // accounts is GET /accounts and GET /account/{name}.
 func (s *Server) accounts(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	names, by := s.grouped(r, func(a *v1.Association) []string { return []string{a.Account} })
+	names, by := s.grouped(r, c, func(a *v1.Association) []string { return []string{a.Account} })
 	list := []entry{}
 	for _, name := range names {
 		list = append(list, entry{"name": name, "description": name, "associations": by[name]})
@@ -91,7 +104,7 @@ func (s *Server) accounts(w http.ResponseWriter, r *http.Request, c identity.Cal
 
 // users is GET /users and GET /user/{name}.
 func (s *Server) users(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	names, by := s.grouped(r, func(a *v1.Association) []string { return []string{a.User} })
+	names, by := s.grouped(r, c, func(a *v1.Association) []string { return []string{a.User} })
 	slices.Sort(names)
 	list := []entry{}
 	for _, name := range names {
@@ -107,15 +120,56 @@ func (s *Server) users(w http.ResponseWriter, r *http.Request, c identity.Caller
 	return s.listed(w, r, c, "users", list)
 }
 
-// qos is GET /qos and GET /qos/{name}: those that associations name.
+// qos is GET /qos and GET /qos/{name}: those of the tree; without one, those that associations name.
 func (s *Server) qos(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	names, _ := s.grouped(r, func(a *v1.Association) []string { return a.QOS })
-	slices.Sort(names)
 	list := []entry{}
+	if _, own := s.tree(r, c); own {
+		for i, q := range s.Accounts.Books.Tree().QOS() {
+			if only := r.PathValue("name"); only == "" || only == q.Name {
+				list = append(list, qosEntry(1+i, q))
+			}
+		}
+		return s.listed(w, r, c, "qos", list)
+	}
+	names, _ := s.grouped(r, c, func(a *v1.Association) []string { return a.QOS })
+	slices.Sort(names)
 	for _, name := range names {
 		list = append(list, entry{"name": name, "description": name, "priority": 0, "usage_factor": 1, "preempt": entry{"mode": []string{"DISABLED"}}})
 	}
 	return s.listed(w, r, c, "qos", list)
+}
+
+// qosEntry is a QOS of the tree with its limits.
+func qosEntry(id int, q *accounts.Record) entry {
+	words := func(option string) []string {
+		return slices.DeleteFunc(strings.Split(q.Set[option], ","), func(w string) bool { return w == "" })
+	}
+	count := func(option string) any {
+		if n, ok := q.Count(option); ok {
+			return n
+		}
+		return nil
+	}
+	tres := func(option string) (list []entry) {
+		limits := q.TRES(option)
+		for _, full := range slices.Sorted(maps.Keys(limits)) {
+			kind, name, _ := strings.Cut(full, "/")
+			list = append(list, entry{"type": kind, "name": name, "count": limits[full]})
+		}
+		return list
+	}
+	priority, _ := q.Count("Priority")
+	grace, _ := q.Count("GraceTime")
+	return entry{
+		"id": id, "name": q.Name, "description": q.Name, "priority": priority, "usage_factor": q.UsageFactor(), "flags": words("Flags"),
+		"preempt": entry{"list": words("Preempt"), "mode": []string{strings.ToUpper(cmp.Or(q.Set["PreemptMode"], "disabled"))}},
+		"limits": entry{"grace_time": grace, "max": entry{
+			"active_jobs": entry{"count": count("GrpJobs")},
+			"jobs":        entry{"count": count("GrpSubmitJobs"), "active_jobs": entry{"per": entry{"user": count("MaxJobsPerUser"), "account": count("MaxJobsPerAccount")}}, "per": entry{"user": count("MaxSubmitJobsPerUser"), "account": count("MaxSubmitJobsPerAccount")}},
+			"tres":        entry{"total": tres("GrpTRES"), "per": entry{"user": tres("MaxTRESPerUser"), "account": tres("MaxTRESPerAccount"), "job": tres("MaxTRES")}, "minutes": entry{"total": tres("GrpTRESMins"), "per": entry{"job": tres("MaxTRESMins")}}},
+			"wall_clock":  entry{"per": entry{"job": count("MaxWall"), "qos": count("GrpWall")}},
+		}},
+	}
 }
 
 // clusters is GET /clusters and GET /cluster/{name}.
@@ -151,11 +205,11 @@ func (s *Server) tres(w http.ResponseWriter, r *http.Request, c identity.Caller)
 	return s.listed(w, r, c, "TRES", list)
 }
 
-// shares is GET /shares: who has how large a share of which account. The federation does not compute what has been used.
+// shares is GET /shares: who has how large a share of which account, and, of the tree, what was used and what follows from it.
 func (s *Server) shares(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	type place struct{ cluster, parent string }
 	sums := map[place]int64{} // of the shares below a parent
-	all := s.associated(r)
+	all := s.associated(r, c)
 	parent := func(a *v1.Association) string {
 		switch {
 		case a.User != "":
@@ -179,6 +233,14 @@ func (s *Server) shares(w http.ResponseWriter, r *http.Request, c identity.Calle
 		}
 		if a.User != "" {
 			e["name"], e["type"] = a.User, []string{"USER"}
+		}
+		if u := a.Usage; u != nil {
+			var level any = u.LevelFS
+			if u.LevelFS < 0 {
+				level = entry{"set": false, "infinite": true, "number": 0}
+			}
+			e["shares_normalized"], e["usage"], e["usage_normalized"], e["effective_usage"] = u.NormShares, int64(u.Raw), u.Norm, u.Effective
+			e["fairshare"] = entry{"factor": u.FairShare, "level": level}
 		}
 		list = append(list, e)
 	}

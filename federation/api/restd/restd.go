@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/accounts"
 	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
@@ -17,6 +18,7 @@ import (
 	"fsub/federation/api/nodes"
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
+	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
 
@@ -38,7 +40,10 @@ type Server struct {
 	Version string        // of Slurm
 	Cluster string        // the federation's name
 	Host    string        // this machine's name
-	marks   marks
+	// Tree are the associations of the account tree that a caller may see, as one cluster; nil: there is no tree.
+	Tree     func(identity.Caller) []v1.Association
+	Accounts *accounts.Accounts
+	marks    marks
 
 	openapi  func() []byte // the document, made when it is first asked for
 	counters counters
