@@ -20,12 +20,14 @@ import (
 func startDaemon(t *testing.T) {
 	t.Helper()
 	err := world.StartDaemon(t.Context(), func(config map[string]any) {
+		os.RemoveAll(config["state_dir"].(string))
 		for _, s := range config["sites"].([]any) {
 			site := s.(map[string]any)
 			site["account_command"] = []string{"/usr/bin/env", fmt.Sprintf("%s=%s:%v", sacctmgrAt, world.Bed.Dir(), site["name"]), killAfter + "=" + fuse(), os.Args[0]}
 		}
 	})
 	if err == nil {
+		t.Cleanup(world.Daemon.Stop)
 		err = world.Daemon.AwaitSites(t.Context())
 	}
 	if err != nil {
