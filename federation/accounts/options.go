@@ -71,7 +71,9 @@ var Options = []Option{
 	{Name: "MaxSubmitJobsPerAccount", Alias: []string{"MaxSubmitPA", "MaxSubmitJobsPA"}, Of: []Kind{QOS}, form: count},
 	{Name: "Budget", Of: []Kind{Account, User, QOS}, form: money, Local: true},
 	{Name: "BudgetTRESMins", Of: []Kind{Account, User, QOS}, form: tresOver, Local: true},
+	{Name: "BudgetWarn", Of: []Kind{Account, User, QOS}, form: count, Local: true},
 	{Name: "BudgetSoft", Of: []Kind{Account, User, QOS}, form: count, Local: true},
+	{Name: "BudgetEnd", Of: []Kind{Account, User, QOS}, form: count, Local: true},
 	{Name: "QOS", Alias: []string{"QosLevel"}, Of: both, form: names},
 	{Name: "DefaultQOS", Of: both},
 }

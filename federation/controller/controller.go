@@ -123,6 +123,7 @@ type Controller struct {
 	charges    charges
 	components *components
 	order      *siteOrder
+	budgets    *budgets
 
 	queue    *queue // the jobs without a live attempt, and what placement knows of them
 	nextPlan time.Time
@@ -189,7 +190,7 @@ func (c *Controller) join() {
 	c.requests = newRequests(c.shared, c.life, others{inbox: c.inbox, queue: c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends,
 		components: c.components, strays: c.strays, view: &c.view})
 	c.arrays.tasks, c.reports.requests, c.reports.stageOut = c.requests, c.requests, c.stageOut
-	c.order = newSiteOrder(c.shared, c.queue.points)
+	c.order, c.budgets = newSiteOrder(c.shared, c.queue.points), newBudgets(c.shared)
 	c.standings = newStandings(c.shared, c.life, c.watch, c.stageOut)
 	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut, rules: c.rules}
 }
@@ -221,7 +222,7 @@ func (c *Controller) Run(ctx context.Context) error {
 //  3. carry out the requests as far as no site is needed
 //  4. look at the sites whose time has come
 //  5. compare sites, and their nodes, with what is wanted of them, and with what the rules of health say
-//  6. have sites order our jobs as we do
+//  6. have sites order our jobs as we do, tell of budgets, and end what runs on one that is used up
 //  7. repair: attempts whose fate is unknown are looked up, what failed is repeated
 //  8. plan: bind jobs of the queue to sites
 //  9. write what is left of the arrays that tasks were taken from
@@ -238,6 +239,7 @@ func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	c.standings.reconcile(ctx)
 	c.nodes.reconcile()
 	c.order.reconcile()
+	c.budgets.reconcile(ctx)
 	c.repair()
 	c.planJobs()
 	c.arrays.writeShrunk()

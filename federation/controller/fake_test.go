@@ -34,6 +34,7 @@ type fakeSite struct {
 	cancelled []federation.JobID
 	held      []federation.JobID
 	released  []federation.JobID
+	signals   []federation.Signal
 }
 
 func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
@@ -115,7 +116,8 @@ func (f *fakeSite) Cancel(_ context.Context, ref federation.JobRef, _ []int) err
 	return nil
 }
 
-func (f *fakeSite) Signal(context.Context, federation.JobRef, []int, federation.Signal) error {
+func (f *fakeSite) Signal(_ context.Context, _ federation.JobRef, _ []int, sig federation.Signal) error {
+	f.signals = append(f.signals, sig)
 	return nil
 }
 func (f *fakeSite) Release(_ context.Context, ref federation.JobRef) error {

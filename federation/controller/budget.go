@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/health"
+	"fsub/federation/quota"
+)
+
+// budgets tells of budgets that are nearly or wholly used up, once in each of their periods, and ends what runs on one that is, where it is set to: the
+// job gets a signal to write its checkpoint, its own one of --signal or TERM, and is cancelled when its grace is over.
+type budgets struct {
+	*shared
+	next time.Time
+	told map[string]bool                // by earlier daemons too; nil: to be read
+	ends map[federation.JobID]time.Time // jobs that have got their signal, and when they are cancelled
+}
+
+func newBudgets(c *shared) *budgets {
+	return &budgets{shared: c, ends: map[federation.JobID]time.Time{}}
+}
+
+const verbBudget = "budget" // in the audit log
+
+func (c *budgets) reconcile(ctx context.Context) {
+	now := c.now()
+	if c.cfg.Quota == nil || now.Before(c.next) {
+		return
+	}
+	c.next = now.Add(quotaAgain)
+	if c.told == nil && !c.load(ctx) {
+		return
+	}
+	started := map[federation.JobID]time.Time{}
+	for _, s := range c.sites {
+		for id, j := range s.jobs {
+			if j.att.State == federation.AttemptStarted && !j.att.Started.IsZero() && !j.Cancel {
+				started[id] = j.att.Started
+			}
+		}
+	}
+	reached, over := c.cfg.Quota.Levels(now, started)
+	for i := range reached {
+		c.tell(&reached[i], now)
+	}
+	for id := range c.ends {
+		if _, still := over[id]; !still { // it has ended, or the budget is larger now
+			delete(c.ends, id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(over)) {
+		c.end(c.jobs[id], over[id], now)
+	}
+}
+
+// load reads what earlier daemons have told.
+func (c *budgets) load(ctx context.Context) bool {
+	log, ok := c.store.(federation.AuditLog)
+	if !ok {
+		c.told = map[string]bool{}
+		return true
+	}
+	acts, err := log.Audit(ctx, federation.AuditQuery{Verb: verbBudget, Since: c.now().AddDate(-1, 0, -1)})
+	if err != nil {
+		c.log.Warn("read which budgets were told of", "err", err)
+		return false
+	}
+	c.told = map[string]bool{}
+	for _, a := range acts {
+		c.told[string(a.Kind)+" "+a.Object+" "+a.After] = true
+	}
+	return true
+}
+
+// tell writes into the audit log that a level was reached, and notifies of it.
+func (c *budgets) tell(r *quota.Reached, now time.Time) {
+	object := r.Name
+	if r.Account != "" {
+		object = r.Account + "/" + r.Name
+	}
+	level := r.Option + " since " + r.Since.Format(time.DateOnly)
+	if name := string(r.Kind) + " " + object + " " + level; c.told[name] {
+		return
+	} else {
+		c.told[name] = true
+	}
+	c.batch.order.Audit = append(c.batch.order.Audit, federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: verbBudget, Kind: federation.AuditObject(r.Kind),
+		Object: object, After: level, Why: r.Text})
+	c.log.Warn("budget", "level", r.Option, "of", r.Key.String(), "why", r.Text)
+	if c.cfg.Notify != nil {
+		c.cfg.Notify(health.Finding{At: now.UTC(), Rule: r.Option, Act: health.ActNotify, Why: r.Text})
+	}
+}
+
+// end has a job that runs come to its end, by requests like an operator's.
+func (c *budgets) end(j *job, e quota.Ending, now time.Time) {
+	if j == nil || j.leader != nil {
+		return
+	}
+	at, told := c.ends[j.ID]
+	r := federation.Request{Job: j.ID, Operator: true, At: now.UTC()}
+	switch {
+	case !told && e.Grace > 0:
+		c.ends[j.ID] = now.Add(e.Grace)
+		r.Kind, r.Signal = federation.RequestSignal, federation.Signal{Name: "TERM", Full: true}
+		if own := j.Spec.Signal; own != nil {
+			r.Signal = federation.Signal{Name: own.Name, Batch: own.BatchOnly, Full: !own.BatchOnly}
+		}
+		c.event(j, "%s: signal %s, to be cancelled at %s", e.Text, r.Signal.Name, now.Add(e.Grace).UTC().Format(time.DateTime))
+		c.batch.request(r)
+	case !told || !now.Before(at):
+		c.ends[j.ID] = now.Add(time.Hour) // it is asked for until it has ended
+		r.Kind = federation.RequestCancel
+		c.event(j, "%s: cancelled", e.Text)
+		c.batch.request(r)
+	}
+}
