@@ -107,7 +107,7 @@ func (d *Driver) askSacctmgr(ctx context.Context, at *accounts.Import) error {
 			k := accounts.AccountKey(account)
 			r := accounts.Record{Key: k, Parent: parent, Coordinators: of[account].coordinators, Set: settings(at, k, associationOptions, f[4:])}
 			for option, value := range of[account].set {
-				if value != "" && value != account && account != accounts.Root { // sacctmgr takes the name for what is not said
+				if value != "" && value != account && (value != parent || option == "Description") && account != accounts.Root { // sacctmgr takes a name for what is not said
 					r.Set[option] = value
 				}
 			}

@@ -27,11 +27,11 @@ func ours(t testing.TB, user string, args ...string) string {
 // waiting is a job as the site's squeue has it.
 type waiting struct{ priority, nice int64 }
 
-func (p *place) waiting(id string) (waiting, string) {
-	out, err := world.Bed.Output(context.Background(), p.site, "", "squeue", "-h", "-j", id, "-t", "PD", "-o", "%Q %y")
+func (p *place) waiting(name string) (waiting, string) {
+	out, err := world.Bed.Output(context.Background(), p.site, "", "squeue", "-h", "-n", name, "-t", "PD", "-o", "%Q %y")
 	f := strings.Fields(out)
 	if err != nil || len(f) != 2 {
-		return waiting{}, fmt.Sprintf("job %s does not wait at %s: %v %q", id, p.site, err, out)
+		return waiting{}, fmt.Sprintf("%s does not wait at %s: %v %q; ", name, p.site, err, out)
 	}
 	a, _ := strconv.ParseInt(f[0], 10, 64)
 	b, _ := strconv.ParseInt(f[1], 10, 64)
@@ -75,11 +75,11 @@ func TestSiteFollowsOurOrder(t *testing.T) {
 				}
 				return ""
 			})
-			a := submit("alice", "--nice=7", "--wrap", "sleep 3")
-			b := submit("bob", "--wrap", "sleep 3")
+			a := submit("alice", "-Jours-alice", "--nice=7", "--wrap", "sleep 3")
+			b := submit("bob", "-Jours-bob", "--wrap", "sleep 3")
 			p.eventually("our order", func() string {
-				alice, no := p.waiting(a)
-				bob, no2 := p.waiting(b)
+				alice, no := p.waiting("ours-alice")
+				bob, no2 := p.waiting("ours-bob")
 				if no += no2; no != "" {
 					return no
 				}

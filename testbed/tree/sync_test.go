@@ -194,7 +194,7 @@ func TestSitesAgreeWithTheTree(t *testing.T) {
 	}
 	for _, p := range at {
 		t.Logf("%s: %s", p.site, must(t, "account", "sync", p.site, "--remove"))
-		if now := p.accounting(); strings.Contains(now, "lab2") || p == gamma && !strings.Contains(now, "theirs|bob") {
+		if now := p.accounting(); strings.Contains(now, "association: lab2") || p == gamma && !strings.Contains(now, "theirs|bob") {
 			t.Errorf("%s: sync --remove has left:\n%s", p.site, now)
 		}
 	}
