@@ -54,6 +54,8 @@ type Offer struct {
 	GPUType   string        `json:"gpu_type,omitempty"`
 	As        string        `json:"as,omitempty"`       // which of Spec.Fed.Accelerators it counts with; see place.Effective
 	Offering  string        `json:"offering,omitempty"` // what is to be rented for it; see [Rented]
+	Market    string        `json:"market,omitempty"`   // how that is paid for
+	Zone      string        `json:"zone,omitempty"`     // where it is
 	// Of rented nodes, what the job may hold of them: so many, by the hour for so much, until then. See [Claim].
 	MaxNodes int       `json:"max_nodes,omitempty"`
 	PerHour  Money     `json:"per_hour,omitempty"`

@@ -17,6 +17,13 @@ type Rented struct {
 	Interrupts float64
 	// Refused is why such a node cannot be had now, by the cloud's word or the pool's budget; nil: nobody has refused it. It is not a part of a pool's shape.
 	Refused *Refusal
+	// Market is how the node is paid for: "on-demand", "spot", "flex", "reserved", "block". "": not told.
+	Market string
+	Zone   string // where it is; "": any of a region
+	// Chance is how probable it is that such a node can be had when it is asked for, by what was had and refused lately. 0: nobody has asked, which counts as 1.
+	Chance float64
+	// Paid says with what the node is paid for already, where using it costs nothing more. "": it is not.
+	Paid string
 	// Until is when the node is taken away, as at the end of a capacity block: a job that may run for longer is not to be started on it. Zero: never.
 	Until time.Time
 }

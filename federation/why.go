@@ -90,6 +90,8 @@ const (
 	WhyPartsApart       Code = "components_apart"
 	WhyRunBefore        Code = "run_before"
 	WhyMovedFrom        Code = "moved_from"
+	WhyTakenThere       Code = "taken_there"
+	WhyAfterDeadline    Code = "after_deadline"
 	WhyMovedTo          Code = "moved_to"
 	WhyGhost            Code = "forgotten_run"
 
@@ -169,6 +171,8 @@ var sentences = map[Code]string{
 	WhyPartsApart:       "its components do not fit at one time",
 	WhyRunBefore:        "it remembers the run before under the same number until %s",
 	WhyMovedFrom:        "the job was moved away from it",
+	WhyTakenThere:       "spot machines of %s were taken from this job at %s",
+	WhyAfterDeadline:    "it would end at %s, after the deadline of %s",
 	WhyMovedTo:          "the job was moved to %s",
 	WhyGhost:            "its controller has forgotten a run of the job, which may still live on a node",
 
@@ -229,6 +233,16 @@ type Rejection struct {
 	Detail string `json:"detail,omitempty"`
 	// Never: not now and not later either, as the site is configured. A site that does not answer is never Never.
 	Never bool `json:"never,omitempty"`
+	// Parts: it is about these of what is rented there alone. It is never stored.
+	Parts []LeftOut `json:"-"`
+}
+
+// LeftOut is something rented that a job does not get for a while, and why.
+type LeftOut struct {
+	What   string // an offering, or a zone: then its spot machines are meant
+	Reason Reason
+	Why    *Why
+	Detail string
 }
 
 // Is reports whether r has this code. A rejection that an older version has stored is known by its sentence, where that is always the same.

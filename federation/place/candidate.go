@@ -42,6 +42,7 @@ type candidate struct {
 	cost  federation.Dollars // of that
 	risk  federation.Dollars // see rented.go
 	fixed federation.Dollars // both together: what it costs whenever it starts
+	luck  federation.Dollars // see ladder.go
 
 	most []federation.Money // what it may cost of each of the partition's allowances; nil: there are none
 
@@ -94,6 +95,7 @@ func (w *World) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
 	}
 	c.price(sh, &w.policy)
 	c.priceRisk(&w.policy)
+	c.priceLuck(&w.policy)
 	return c
 }
 

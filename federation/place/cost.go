@@ -90,7 +90,7 @@ func steps(e *federation.Expected) int8 {
 // runDetail says how the run term came about: "4 x h100 x 0.50 h at $2.10/h".
 func (c *candidate) runDetail(f *fit) string {
 	text := make([]byte, 0, 96)
-	if r := c.rented(); r != nil && r.PricePerHour > 0 {
+	if r := c.rented(); r != nil && (r.PricePerHour > 0 || r.Paid != "") {
 		return string(append(text, c.rentDetail(r, f)...))
 	}
 	prices, tres, before := c.site.site.Prices, c.tres, len(text)
@@ -153,7 +153,7 @@ func (c *candidate) weigh(at *moment, w *World) {
 		at.wait = time.Duration(at.start-w.now) * time.Second
 	}
 	at.boot.cost = c.bootCost(at, &w.policy)
-	at.total = c.fixed + c.waitCost(at.wait, &w.policy) + at.boot.cost
+	at.total = c.fixed + c.luck + c.waitCost(at.wait, &w.policy) + at.boot.cost
 	if c.parts == nil && c.fits[at.fit].nodes > 1 {
 		at.slow = c.slow(at.fit, at.span)
 		at.total += at.slow
@@ -187,13 +187,14 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 		run.Detail = c.runDetail(&c.fits[0])
 	}
 	terms := 1
-	for _, more := range [...]bool{at.slow > 0, c.risk > 0, at.boot.nodes > 0, at.wait > 0} {
+	for _, more := range [...]bool{at.slow > 0, c.risk > 0, c.luck > 0, at.boot.nodes > 0, at.wait > 0} {
 		if more {
 			terms++
 		}
 	}
 	o.Terms = append(make([]federation.Term, 0, terms), run)
 	if r := c.rented(); r != nil {
+		o.Market, o.Zone = r.Market, r.Zone
 		o.Offering, o.MaxNodes, o.PerHour, o.Until = r.Offering, c.mostNodes(), c.perHour(1), c.until(w.clock)
 	}
 	if at.slow > 0 {
@@ -201,6 +202,9 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	}
 	if c.risk > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "risk", Amount: c.risk, Detail: c.riskDetail(&w.policy)})
+	}
+	if c.luck > 0 {
+		o.Terms = append(o.Terms, federation.Term{Name: "tries", Amount: c.luck, Detail: c.luckDetail()})
 	}
 	c.setWait(o, at, w)
 	c.offered, c.made = o, key

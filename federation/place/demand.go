@@ -46,10 +46,13 @@ func lacked(obs *federation.Observation, spec *sbatch.Spec) string {
 // directory, and the owner of a heterogeneous job. 0: nothing.
 func (w *World) classApart(job *federation.Job) int {
 	s, bounded := job.Spec, job.Needs().MaxCost > 0
-	if !bounded && len(s.Het) == 0 && !w.apart {
+	if !bounded && len(s.Het) == 0 && !w.apart && s.Deadline.IsZero() {
 		return 0
 	}
 	b := make([]byte, 0, 128)
+	if !s.Deadline.IsZero() {
+		b = strconv.AppendInt(append(b, 'd'), s.Deadline.Unix(), 10)
+	}
 	if bounded {
 		b = strconv.AppendInt(b, int64(job.Cost), 10)
 		b = strconv.AppendInt(append(b, ' '), int64(taskCount(job)), 10)

@@ -11,6 +11,7 @@
 //   - demand.go, accelerator.go: what it asks of the federation: sites, cost, kinds of GPU that will do.
 //   - filter.go, group.go: which pools can run a job at all, or why not.
 //   - rented.go: what nodes of rented pools come to, and those that must start first; starts.go: how many may.
+//   - ladder.go: what of that is passed over: machines that are seldom to be had, that were taken from the job, or that are too late for it.
 //   - capacity.go: what is free, while a plan is being made and between plans; search.go: which nodes a job could have now; timeline.go: when
 //     enough will be free; known.go: what of that is remembered.
 //   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars.

@@ -45,7 +45,7 @@ func (w *World) judge(sh *shape) {
 }
 
 func (w *World) judgeAt(sh *shape, st *siteState) {
-	if r, ok := sh.refused[st.site.Name]; ok {
+	if r, ok := sh.refused[st.site.Name]; ok && len(r.Parts) == 0 {
 		r.Site, r.Partition, r.Pool = st.site.Name, "", ""
 		sh.rejections = append(sh.rejections, r)
 		return
@@ -186,6 +186,9 @@ func (w *World) judgeJoined(sh *shape, st *siteState, job *federation.Job, part 
 
 // poolCandidate is a pool with the job's cheapest variant there, or why none can run.
 func (w *World) poolCandidate(sh *shape, st *siteState, job *federation.Job, pool int) (*candidate, *refusal) {
+	if no := sh.leftOut(st, pool); no != nil {
+		return nil, no
+	}
 	var best *candidate
 	var nearest *refusal
 	for i, v := range sh.variants {

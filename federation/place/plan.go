@@ -186,12 +186,13 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 		*f = full{run: w.run, changes: w.changes}
 	}
 	best, bestAt, first := f.best, f.at, f.n
+	deadline := sh.like.Spec.Deadline
 	for i, c := range sh.candidates[first:] {
-		if best != nil && (c.fixed > bestAt.total || c.fixed == bestAt.total && bestAt.span.Left == 0) {
+		if best != nil && (c.fixed > bestAt.total || c.fixed == bestAt.total && bestAt.span.Left == 0) && best.inTime(&bestAt, w, deadline) {
 			break
 		}
 		at := c.moment(w)
-		if best == nil || at.total < bestAt.total || at.total == bestAt.total && at.tidier(&bestAt) {
+		if c.beats(&at, best, &bestAt, w, deadline) {
 			best, bestAt = c, at
 		}
 		if f.n == first+i && !at.now() && c.parts == nil && c.most == nil {
@@ -248,11 +249,12 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) []*federation.O
 		return sh.offers
 	}
 	offers := make([]*federation.Offer, 0, len(sh.candidates))
-	offers = append(offers, best.offer(at, w))
+	deadline := sh.like.Spec.Deadline
+	offers = append(offers, best.late(best.offer(at, w), at, w, deadline))
 	for _, c := range sh.candidates {
 		if c != best {
 			other := c.moment(w)
-			offers = append(offers, c.offer(&other, w))
+			offers = append(offers, c.late(c.offer(&other, w), &other, w, deadline))
 		}
 	}
 	slices.SortStableFunc(offers[1:], func(a, b *federation.Offer) int { return cmp.Compare(a.Total, b.Total) })

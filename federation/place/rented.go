@@ -18,7 +18,7 @@ import (
 //	       and hour: one node that is taken back ends the whole gang. Lost work is half the expected run, at most Policy.LostWork.
 //	boot = what waiting is worth for as long as the slowest node takes to start, and the price of each that must for its own start.
 //
-// Run, risk and the nodes' price in boot are expected to be billed: --max-cost bounds them.
+// A fourth is in ladder.go. Run, risk and the nodes' price in boot are expected to be billed: --max-cost bounds them.
 
 // rented is what a candidate's nodes are beyond Slurm nodes, nil if they are not rented.
 func (c *candidate) rented() *federation.Rented { return c.site.model.pools[c.pool].Shape.Rented }
@@ -58,7 +58,14 @@ func (c *candidate) rentDetail(r *federation.Rented, f *fit) string {
 			what = strconv.Itoa(f.nodes) + " x " + what
 		}
 	}
-	return fmt.Sprintf("%s x %s at $%s/h", what, hoursText(c.run), moneyText(float64(r.PricePerHour)))
+	text := fmt.Sprintf("%s x %s", what, hoursText(c.run))
+	if r.PricePerHour > 0 || r.Paid == "" {
+		text += " at $" + moneyText(float64(r.PricePerHour)) + "/h"
+	}
+	if r.Paid != "" {
+		text += ", " + r.Paid
+	}
+	return text
 }
 
 // priceRisk fills in what is expected to be lost, and with it what the candidate costs whenever it starts.

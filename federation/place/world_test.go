@@ -244,6 +244,13 @@ func rentedOf(t testing.TB, ws words) *federation.Rented {
 	if i := ws.value["interrupts"]; i != "" {
 		r.Interrupts = number64(t, i)
 	}
+	if c := ws.value["chance"]; c != "" {
+		r.Chance = number64(t, c)
+	}
+	if parts := strings.Split(offering, "/"); len(parts) == 3 { // type, zone, market
+		r.Zone, r.Market = parts[1], parts[2]
+	}
+	r.Paid = strings.ReplaceAll(ws.value["paid"], "_", " ")
 	return r
 }
 
