@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"maps"
 	"time"
 
 	"fsub/federation"
@@ -186,40 +185,6 @@ func (c *attempts) limited(s *site, j *job, err error) {
 	s.limit(federation.Limited{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS}, now.Add(limitedFor))
 	c.backToQueue(j, federation.ReasonSubmitLimit)
 	c.queue.times.add(j, now.Add(limitedFor))
-}
-
-// leaveOut notes that a site is not to be asked again for a while. What is said of it already stays if it holds for longer.
-func (j *job) leaveOut(no federation.Rejection, until time.Time) {
-	if j.refusedUntil[no.Site].After(until) {
-		return
-	}
-	// placement has the old ones
-	refused, times := map[federation.SiteName]federation.Rejection{}, map[federation.SiteName]time.Time{}
-	maps.Copy(refused, j.refused)
-	maps.Copy(times, j.refusedUntil)
-	refused[no.Site], times[no.Site] = no, until
-	h := j.hinder()
-	h.refused, h.refusedUntil = refused, times
-}
-
-// askAgain has the sites asked again whose time has come, and returns when the next one's comes. changed: there were some.
-func (j *job) askAgain(now time.Time) (next time.Time, changed bool) {
-	left := map[federation.SiteName]federation.Rejection{}
-	for site, until := range j.refusedUntil {
-		if now.Before(until) {
-			left[site] = j.refused[site]
-			if next.IsZero() || until.Before(next) {
-				next = until
-			}
-		}
-	}
-	if changed = len(left) < len(j.refused); changed {
-		maps.DeleteFunc(j.refusedUntil, func(site federation.SiteName, _ time.Time) bool { _, ok := left[site]; return !ok })
-		if j.refused = left; len(left) == 0 {
-			j.refused = nil
-		}
-	}
-	return next, changed
 }
 
 // later sets the time of the next try after a call that proved nothing.

@@ -72,8 +72,9 @@ type family struct {
 // hindered is what keeps a job from being bound, beside lack of room.
 type hindered struct {
 	depends      dependency
-	refused      map[federation.SiteName]federation.Rejection // sites that are not asked again ...
-	refusedUntil map[federation.SiteName]time.Time            // ... before this
+	leaves       []leaving                                    // what it is not given for a while
+	refused      map[federation.SiteName]federation.Rejection // the same, as placement is told of it
+	refusedUntil time.Time                                    // when the first of that has passed
 	ghost        *ghost                                       // a run of it that may still live; nil: none
 	asideUntil   time.Time                                    // placement failed over it and does not look at it before this
 }

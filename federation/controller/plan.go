@@ -79,14 +79,11 @@ func (c *Controller) consider(j *job, now time.Time) {
 		return
 	}
 	c.flee(j, now)
+	if j.comesBack(now) {
+		c.arrays.withdraw(j)
+	}
 	if len(j.refused) > 0 {
-		next, changed := j.askAgain(now)
-		if changed {
-			c.arrays.withdraw(j)
-		}
-		if !next.IsZero() {
-			c.queue.times.add(j, next)
-		}
+		c.queue.times.add(j, j.refusedUntil)
 	}
 	if reason != "" || j.spreads() {
 		c.queue.world.DropJob(j.ID)

@@ -157,6 +157,9 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 		if sj.State == federation.Failed && s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm { // which remembers the job of this ID, and takes no other
 			c.requests.avoid(j, s.Name, c.now().Add(c.t.MinJobAge))
 		}
+		if a.Class == federation.ClassPreempt {
+			j.leaveZone(c.now())
+		}
 		c.siteFailure(j, sj.State, sj.Reason)
 		c.holdBy(j, said)
 	default:
@@ -212,7 +215,7 @@ func (c *reports) returned(s *site, j *job, sj federation.SiteJob) {
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	c.finishAttempt(j, federation.AttemptWithdrawn, "given back: "+why)
 	c.event(j, "%s gave it back: %s", s.Name, why)
-	j.leaveOut(federation.Rejection{Site: s.Name, Reason: sj.Reason, Detail: sj.Detail}, c.now().Add(c.t.Observe/5))
+	j.leaveGivenBack(federation.Rejection{Site: s.Name, Reason: sj.Reason, Detail: sj.Detail}, c.now().Add(c.t.Observe/5))
 	s.nextObserve = c.now()
 	c.backToQueue(j, sj.Reason)
 }

@@ -60,7 +60,7 @@ func (c *requests) cannotRun(s *site, j *job) string {
 // elsewhere is a site other than the one where a job waits that could run it, "" if there is none.
 func (c *requests) elsewhere(j *job) federation.SiteName {
 	for _, o := range c.judge(j).Offers {
-		if o.Site != j.att.Site && !c.now().Before(j.refusedUntil[o.Site]) {
+		if o.Site != j.att.Site && !j.leavesSite(o.Site, c.now()) {
 			return o.Site
 		}
 	}

@@ -128,7 +128,8 @@ func (c *requests) changeHere(j *job, spec sbatch.Spec) {
 	c.batch.job(j)
 	c.batch.spec(j)
 	if j.hindered != &notHindered {
-		j.refused, j.refusedUntil, j.asideUntil = nil, nil, time.Time{}
+		j.hinder().leaves, j.asideUntil = nil, time.Time{}
+		j.tellLeaves()
 	}
 	if j.live() {
 		c.queue.world.Release(j.att.Site, j.ID) // what it holds there may be something else

@@ -262,9 +262,9 @@ func (h *history) walkJobs(now time.Time) (found []string) {
 			continue
 		}
 		rest := fmt.Sprintf("of priority %d, refused by %v", place.Priority(&j.Job), slices.Sorted(maps.Keys(j.refused)))
-		for site, until := range j.refusedUntil {
-			if !now.Before(until) {
-				h.t.Fatalf("job %d is still refused by %s", j.ID, site)
+		for _, l := range j.leaves {
+			if !now.Before(l.until) {
+				h.t.Fatalf("job %d is still refused by %s %s", j.ID, l.no.Site, l.what)
 			}
 		}
 		if !j.spreads() {

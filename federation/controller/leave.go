@@ -1,0 +1,139 @@
+package controller
+
+import (
+	"time"
+
+	"fsub/federation"
+)
+
+// leaving is a site, or something that is rented there, that a job is not given for a while.
+type leaving struct {
+	no    federation.Rejection
+	what  string // see federation.LeftOut; "": the whole site
+	until time.Time
+}
+
+// leaveOut notes that a site is not to be asked again for a while. What is said of it already stays if it holds for longer.
+func (j *job) leaveOut(no federation.Rejection, until time.Time) {
+	j.leave(leaving{no: no, until: until})
+}
+
+// leaveOutOf notes that a job is not to be given an offering of a site, or spot machines of a zone, for a while.
+func (j *job) leaveOutOf(what string, no federation.Rejection, until time.Time) {
+	j.leave(leaving{no: no, what: what, until: until})
+}
+
+func (j *job) leave(l leaving) {
+	h := j.hinder()
+	list := make([]leaving, 0, len(h.leaves)+1)
+	for _, earlier := range h.leaves {
+		if earlier.no.Site == l.no.Site && earlier.what == l.what && earlier.until.After(l.until) {
+			return
+		}
+		if earlier.no.Site != l.no.Site || earlier.what != l.what {
+			list = append(list, earlier)
+		}
+	}
+	h.leaves = append(list, l)
+	j.tellLeaves()
+}
+
+// comesBack forgets what has passed. It reports whether that is anything.
+func (j *job) comesBack(now time.Time) bool {
+	if len(j.leaves) == 0 || now.Before(j.refusedUntil) {
+		return false
+	}
+	var list []leaving
+	for _, l := range j.leaves {
+		if now.Before(l.until) {
+			list = append(list, l)
+		}
+	}
+	j.hinder().leaves = list
+	j.tellLeaves()
+	return true
+}
+
+// tellLeaves makes what placement is told, anew: what it was told before is its own.
+func (j *job) tellLeaves() {
+	h := j.hinder()
+	h.refused, h.refusedUntil = nil, time.Time{}
+	for _, l := range h.leaves {
+		if h.refusedUntil.IsZero() || l.until.Before(h.refusedUntil) {
+			h.refusedUntil = l.until
+		}
+		if h.refused == nil {
+			h.refused = map[federation.SiteName]federation.Rejection{}
+		}
+		r, known := h.refused[l.no.Site]
+		switch {
+		case l.what == "":
+			h.refused[l.no.Site] = l.no
+		case known && len(r.Parts) == 0: // the whole site is left out
+		default:
+			r.Site = l.no.Site
+			r.Parts = append(r.Parts, federation.LeftOut{What: l.what, Reason: l.no.Reason, Why: l.no.Why, Detail: l.no.Detail})
+			h.refused[l.no.Site] = r
+		}
+	}
+}
+
+// leavesSite reports whether the job is not given a site at all for now.
+func (j *job) leavesSite(name federation.SiteName, now time.Time) bool {
+	for _, l := range j.leaves {
+		if l.no.Site == name && l.what == "" && now.Before(l.until) {
+			return true
+		}
+	}
+	return false
+}
+
+// takenFor is how long a job gets no spot machine of a zone where one was taken from it: the next one would not live longer.
+const takenFor = 30 * time.Minute
+
+// rentedOf are what an attempt was to rent: one offer for each component.
+func rentedOf(a *federation.Attempt) []federation.Offer {
+	if len(a.Decision.Offers) == 0 {
+		return nil
+	}
+	o := a.Decision.Offers[0]
+	if len(o.Parts) > 0 {
+		return o.Parts
+	}
+	return []federation.Offer{*o}
+}
+
+// leaveZone keeps a job whose spot machines were taken away from their zone.
+func (j *job) leaveZone(now time.Time) {
+	for _, o := range rentedOf(j.att) {
+		if o.Market != "spot" {
+			continue
+		}
+		where := o.Zone
+		if where == "" {
+			where = o.Offering
+		}
+		j.leaveOutOf(where, federation.Rejection{Site: j.att.Site, Reason: federation.ReasonStockOut,
+			Why: federation.Because(federation.WhyTakenThere, where, now.UTC().Format("15:04Z"))}, now.Add(takenFor))
+	}
+}
+
+// leaveGivenBack keeps a job that a site has given back from what it could not have there: from that offering where the cloud has refused it, else from the whole
+// site. The site is seen anew before that has passed, and tells itself what it lacks.
+func (j *job) leaveGivenBack(no federation.Rejection, until time.Time) {
+	switch no.Reason {
+	case federation.ReasonStockOut, federation.ReasonQuota, federation.ReasonPrice, federation.ReasonBoot:
+		offers := rentedOf(j.att)
+		named := len(offers) > 0
+		for _, o := range offers {
+			named = named && o.Offering != ""
+		}
+		if named {
+			for _, o := range offers {
+				j.leaveOutOf(o.Offering, no, until)
+			}
+			return
+		}
+	}
+	j.leaveOut(no, until)
+}

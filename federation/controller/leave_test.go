@@ -1,0 +1,56 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"fsub/federation"
+)
+
+// TestLeaves: each thing that a job is not given comes back in its own time, and a whole site stands for all that is rented there.
+func TestLeaves(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	offer := func(id, zone, market string) *federation.Offer {
+		return &federation.Offer{Site: "aws", Offering: id, Zone: zone, Market: market}
+	}
+	spot := func() *job {
+		return &job{tried: &tried{att: &federation.Attempt{Site: "aws", Decision: federation.Decision{Offers: []*federation.Offer{offer("x/a/spot", "a", "spot")}}}}, hindered: &notHindered}
+	}
+	j := spot()
+	j.leaveZone(now)
+	j.leaveGivenBack(federation.Rejection{Site: "aws", Reason: federation.ReasonStockOut, Detail: "none left"}, now.Add(time.Second))
+	r := j.refused["aws"]
+	if len(r.Parts) != 2 || r.Parts[0].What != "a" || r.Parts[0].Why == nil || r.Parts[1].What != "x/a/spot" || r.Parts[1].Detail != "none left" || j.leavesSite("aws", now) || !j.refusedUntil.Equal(now.Add(time.Second)) {
+		t.Fatalf("%+v until %v", r, j.refusedUntil)
+	}
+	if j.comesBack(now) {
+		t.Error("too early")
+	}
+	if now = now.Add(time.Second); !j.comesBack(now) || len(j.refused["aws"].Parts) != 1 || j.refused["aws"].Parts[0].What != "a" {
+		t.Errorf("what it was given back for has passed, the zone has not: %+v", j.refused)
+	}
+	j.leaveZone(now.Add(time.Minute)) // again: it is left for longer, and is there once
+	j.leaveOut(federation.Rejection{Site: "aws", Reason: federation.ReasonRefused}, now.Add(time.Hour))
+	if r := j.refused["aws"]; len(r.Parts) != 0 || r.Reason != federation.ReasonRefused || !j.leavesSite("aws", now) || len(j.leaves) != 2 {
+		t.Errorf("%+v of %d", r, len(j.leaves))
+	}
+	if now = now.Add(2 * time.Hour); !j.comesBack(now) || j.refused != nil || j.leavesSite("aws", now) || j.comesBack(now) {
+		t.Errorf("all has passed: %+v", j.refused)
+	}
+	for reason, whole := range map[federation.Reason]bool{federation.ReasonBudget: true, federation.ReasonQuota: false, federation.ReasonPrice: false} {
+		j := spot()
+		j.leaveGivenBack(federation.Rejection{Site: "aws", Reason: reason}, now.Add(time.Second))
+		if j.leavesSite("aws", now) != whole {
+			t.Errorf("given back for %s: %+v", reason, j.refused)
+		}
+	}
+	j = spot()
+	j.att.Decision.Offers[0].Market = "on-demand"
+	if j.leaveZone(now); j.refused != nil {
+		t.Errorf("a machine on demand was taken by nobody's market: %+v", j.refused)
+	}
+	j.att.Decision.Offers[0] = &federation.Offer{Site: "aws", Parts: []federation.Offer{*offer("x/a/spot", "a", "spot"), *offer("y//spot", "", "spot")}}
+	if j.leaveZone(now); len(j.refused["aws"].Parts) != 2 || j.refused["aws"].Parts[1].What != "y//spot" {
+		t.Errorf("components: %+v", j.refused)
+	}
+}
