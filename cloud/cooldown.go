@@ -32,9 +32,12 @@ type cooldowns struct {
 	*base
 	queue waker
 	down  map[string]*coolDown // by what they are about
+	odds  map[string]*odds     // by offering
 }
 
-func newCooldowns(b *base) *cooldowns { return &cooldowns{base: b, down: map[string]*coolDown{}} }
+func newCooldowns(b *base) *cooldowns {
+	return &cooldowns{base: b, down: map[string]*coolDown{}, odds: map[string]*odds{}}
+}
 
 // forgive forgets a refusal: it can be had again.
 func (cs *cooldowns) forgive(key string) {
@@ -123,6 +126,7 @@ func (cs *cooldowns) answered(g *gang) {
 
 // callDone remembers what a call for a gang came to.
 func (cs *cooldowns) callDone(g *gang, e *provider.Error) {
+	cs.learn(&g.Offering, e)
 	keys := coolKeys(&g.Offering)
 	for _, key := range keys {
 		c := cs.down[key]
