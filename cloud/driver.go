@@ -47,7 +47,7 @@ var _ federation.Driver = (*Driver)(nil)
 
 // Abilities is asked by [federation.AbilitiesOf].
 func (d *Driver) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: d, Suspend: d, Update: d, Notify: d, Run: d, Measure: d, Steps: d, SignalStep: d, Pools: d, Nodes: d, Limits: d.Limits}
+	return federation.Abilities{Requeue: d, Suspend: d, Update: d, Notify: d, Run: d, Measure: d, Steps: d, SignalStep: d, Pools: d, Nodes: d, Check: d, Limits: d.Limits}
 }
 
 // New makes a driver. It calls nobody before Run.

@@ -48,6 +48,11 @@ type Topologist interface {
 	Topology(ctx context.Context, ids []InstanceID) (map[InstanceID][]string, error)
 }
 
+// Checker is a Provider that can try what it needs of its cloud: rights, networks, quotas. Nothing is changed by that.
+type Checker interface {
+	Check(ctx context.Context) []federation.SiteCheck
+}
+
 // InstanceID is the provider's name of a machine: "i-0abc...".
 type InstanceID string
 

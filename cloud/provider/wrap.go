@@ -101,6 +101,14 @@ func (w *wrapper) Delete(ctx context.Context, ids []InstanceID) error {
 	return err
 }
 
+// Check implements [Checker], for a Provider that does.
+func (w *wrapper) Check(ctx context.Context) []federation.SiteCheck {
+	if c, ok := w.p.(Checker); ok {
+		return c.Check(ctx)
+	}
+	return nil
+}
+
 func (t *topologist) Topology(ctx context.Context, ids []InstanceID) (map[InstanceID][]string, error) {
 	return call(ctx, t.wrapper, "topology", func(ctx context.Context) (map[InstanceID][]string, error) { return t.t.Topology(ctx, ids) })
 }
