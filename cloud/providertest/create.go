@@ -120,7 +120,7 @@ func createAtOnce(s *suite) {
 		wg.Go(func() {
 			var err error
 			if answers[i], err = s.Provider.Create(s.ctx, r); err != nil {
-				s.refused(err, provider.KindUnavailable, provider.KindThrottled)
+				s.refused(err, provider.KindUnavailable, provider.KindThrottled, provider.KindPending)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"errors"
+	"slices"
 
 	"fsub/cloud/provider"
 	"fsub/federation"
@@ -33,7 +34,7 @@ func faulty(f Fault, kind provider.ErrorKind) func(*suite) {
 		r := s.request(2)
 		mend := s.breakIt(f)
 		for range 2 {
-			made, err := s.Provider.Create(s.ctx, r)
+			made, err := s.answered(&r)
 			if err == nil {
 				s.Fatalf("%s: Create made %+v", f, made)
 			}
@@ -54,6 +55,21 @@ func faulty(f Fault, kind provider.ErrorKind) func(*suite) {
 		s.listed(next, 2)
 		s.listed(r, 0)
 	}
+}
+
+// answered is what a request comes to in the end, by the last answer.
+func (s *suite) answered(r *provider.Request) (made []provider.Instance, err error) {
+	s.Helper()
+	s.until("the cloud answers what it has queued", func() bool {
+		made, err = s.Provider.Create(s.ctx, *r)
+		if err == nil || provider.AsError(err).Kind != provider.KindPending {
+			return true
+		}
+		r.Resume = provider.AsError(err).Resume
+		return false
+	})
+	r.Resume = ""
+	return made, err
 }
 
 // faultsOfReads: a listing that was not to be had is no empty one.
@@ -105,4 +121,68 @@ func (s *suite) lose(r provider.Request) {
 		s.Fatal("the reply should have been lost")
 	}
 	s.refused(err, provider.KindUnavailable)
+}
+
+// offeringsOutOfStock: what is out of stock is offered all the same, at its price.
+func offeringsOutOfStock(s *suite) {
+	defer s.breakIt(StockOut)()
+	all, err := s.Provider.Offerings(s.ctx)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if !slices.ContainsFunc(all, func(o provider.Offering) bool { return o.ID == s.offer.ID && o.Price == s.offer.Price }) {
+		s.Errorf("%s is not offered while it is out of stock", s.offer.ID)
+	}
+}
+
+// queued: a request that the cloud has queued answers the same until its machines are there, and makes them once.
+func queued(s *suite) {
+	r := s.request(2)
+	mend := s.queue(&r)
+	s.queue(&r)
+	mend()
+	s.create(r)
+	s.listed(r, 2)
+}
+
+// queuedAndRestart: another daemon goes on with it, whether what resumes it was kept or not.
+func queuedAndRestart(s *suite) {
+	r := s.request(2)
+	mend := s.queue(&r)
+	s.restart()
+	s.queue(&r)
+	r.Resume = ""
+	mend()
+	s.create(r)
+	s.listed(r, 2)
+}
+
+// withdrawQueued: a request that was withdrawn makes no machines any more.
+func withdrawQueued(s *suite) {
+	r := s.request(2)
+	mend := s.queue(&r)
+	if err := s.Provider.Withdraw(s.ctx, r.Token); err != nil {
+		s.Fatal(err)
+	}
+	mend()
+	s.listed(r, 0)
+	next := s.request(1)
+	s.create(next)
+	s.listed(next, 1)
+	s.listed(r, 0)
+}
+
+// queue asks for a gang that the cloud queues.
+func (s *suite) queue(r *provider.Request) (mend func()) {
+	s.Helper()
+	mend = s.breakIt(Queued)
+	made, err := s.Provider.Create(s.ctx, *r)
+	if err == nil {
+		s.Fatalf("the request was to be queued, and made %+v", made)
+	}
+	s.refused(err, provider.KindPending)
+	if resume := provider.AsError(err).Resume; resume != "" {
+		r.Resume = resume
+	}
+	return mend
 }

@@ -27,6 +27,7 @@ const (
 	Throttled   Fault = "throttled"   // every call is one too many
 	Unavailable Fault = "unavailable" // every call is answered by an error that proves nothing, and nothing is done
 	LostReply   Fault = "lost-reply"  // the next Create is done, and its answer lost
+	Queued      Fault = "queued"      // what is asked for is queued, and not made before this is mended
 )
 
 // Harness is a cloud to be tested, with nothing in it.
@@ -42,6 +43,8 @@ type Harness struct {
 	Boot agentapi.Boot
 	// Offering is the ID of that which is rented; "": the cheapest of which four are to be had. It must be one whose machines can be near where the cloud has that.
 	Offering string
+	// Near: all machines are asked for near each other, where that is another way of making them.
+	Near bool
 	// Break makes things go wrong with machines of the offering until the function it returns is called. nil, or an error: it cannot.
 	Break func(t *testing.T, f Fault, o provider.Offering) (mend func(), err error)
 	// Unknown is the ID of a machine that the cloud has never had. "": "i-0123456789abcdef0".
@@ -97,6 +100,10 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"FaultThrottled", faulty(Throttled, provider.KindThrottled)},
 		{"FaultUnavailable", faulty(Unavailable, provider.KindUnavailable)},
 		{"FaultsOfReads", faultsOfReads},
+		{"OfferingsOutOfStock", offeringsOutOfStock},
+		{"Queued", queued},
+		{"QueuedAndRestart", queuedAndRestart},
+		{"WithdrawQueued", withdrawQueued},
 		{"LostReply", lostReply},
 		{"LostReplyAndRestart", lostReplyAndRestart},
 		{"WrapKeepsIt", wrapKeepsIt},
@@ -154,7 +161,7 @@ func (s *suite) restart() {
 // request is a new gang.
 func (s *suite) request(count int) provider.Request {
 	s.gangs++
-	r := provider.Request{Token: fmt.Sprintf("gang-%s-%d", strings.ToLower(s.Name()[strings.LastIndex(s.Name(), "/")+1:]), s.gangs), Site: s.Site, Offering: s.offer, Count: count, Boot: s.Boot}
+	r := provider.Request{Token: fmt.Sprintf("gang-%s-%d", strings.ToLower(s.Name()[strings.LastIndex(s.Name(), "/")+1:]), s.gangs), Site: s.Site, Offering: s.offer, Count: count, Near: s.Near, Boot: s.Boot}
 	for i := range count {
 		r.Names = append(r.Names, fmt.Sprintf("%s-pool-%d", s.Site, 10*s.gangs+i))
 	}
@@ -170,9 +177,11 @@ func (s *suite) create(r provider.Request) []provider.Instance {
 		if made, err = s.Provider.Create(s.ctx, r); err == nil {
 			return true
 		}
-		if provider.AsError(err).Kind != provider.KindPending {
+		e := provider.AsError(err)
+		if e.Kind != provider.KindPending {
 			s.Fatalf("Create(%s, %d machines): %v", r.Token, r.Count, err)
 		}
+		r.Resume = e.Resume
 		return false
 	})
 	s.isGang(r, made)
