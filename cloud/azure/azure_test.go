@@ -1,0 +1,316 @@
+package azure
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
+
+	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
+	"fsub/federation"
+	standin "fsub/testbed/azure"
+	"fsub/testbed/machines"
+)
+
+// world is a stand-in for Azure that runs until the test ends, and a configuration for it.
+func world(t *testing.T, cfg standin.Config) (*standin.Cloud, Config) {
+	t.Helper()
+	cfg.Page = 2
+	c := standin.New(cfg)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	url, err := c.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, Config{
+		Site: "azure", Federation: "test", Subscription: standin.Subscription, ResourceGroup: "fsub", Location: "eastus", Subnet: standin.Subnet,
+		Endpoint: url, Credential: Token(c.Token()), AnyZone: true,
+		Sizes: []Size{{Name: "Standard_*", Markets: []provider.Market{provider.OnDemand, provider.Spot}, Price: 1}},
+	}
+}
+
+func open(t *testing.T, cfg Config) *Provider {
+	t.Helper()
+	p, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestConformance holds Azure to what every provider keeps, in each of the ways in which machines are asked for.
+func TestConformance(t *testing.T) {
+	for name, how := range map[string]struct {
+		offering string
+		near     bool
+		unknown  provider.InstanceID
+	}{
+		"Zone":       {offering: "Standard_NC40ads_H100_v5/eastus-2/on-demand", unknown: "fsub-0123456789abcdef01234567_0a1b2c3d"},
+		"Spot":       {offering: "Standard_NV12ads_A10_v5/eastus/spot"},
+		"InfiniBand": {offering: "Standard_ND96isr_H100_v5/eastus/on-demand", near: true, unknown: "fsubib-0123456789abcdef01234567_9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			providertest.Run(t, func(t *testing.T) providertest.Harness {
+				c, cfg := world(t, standin.Config{})
+				stranger := cfg
+				stranger.Site = "other"
+				brief := func(t *testing.T) provider.Provider {
+					p := open(t, cfg)
+					p.wait = 3 * time.Second // that what is queued is told sooner
+					return p
+				}
+				return providertest.Harness{
+					Provider: brief(t), Site: "azure", Offering: how.offering, Near: how.near, Unknown: how.unknown,
+					Again:    brief,
+					Stranger: func(t *testing.T) provider.Provider { return open(t, stranger) },
+					Break:    func(t *testing.T, f providertest.Fault, o provider.Offering) (func(), error) { return breakIt(c, f, o) },
+				}
+			})
+		})
+	}
+}
+
+func breakIt(c *standin.Cloud, f providertest.Fault, o provider.Offering) (func(), error) {
+	switch f {
+	case providertest.StockOut:
+		c.SetStock(machines.Pool{Type: o.Type}, 1) // of a gang of two one is made
+	case providertest.Quota:
+		c.SetQuota(string(o.Market), o.CPUs-1)
+	case providertest.Denied:
+		c.Deny("")
+	case providertest.Throttled:
+		c.Inject(machines.Fault{Kind: machines.Refuse, Code: "TooManyRequests", Text: "The request is being throttled.", Status: http.StatusTooManyRequests})
+	case providertest.Unavailable:
+		c.Inject(machines.Fault{Kind: machines.LoseRequest})
+	case providertest.LostReply:
+		c.Inject(machines.Fault{Action: "PUT virtualMachineScaleSets", Kind: machines.LoseReply, Times: 1})
+	case providertest.Queued:
+		c.Hold(true)
+		return func() { c.Hold(false) }, nil
+	default:
+		return nil, errors.New("not known")
+	}
+	return c.ClearFaults, nil
+}
+
+func offer(t *testing.T, p *Provider, id string) provider.Offering {
+	t.Helper()
+	all, err := p.Offerings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(o provider.Offering) bool { return o.ID == id })
+	if i < 0 {
+		t.Fatalf("no offering %s among %d", id, len(all))
+	}
+	return all[i]
+}
+
+func asked(o provider.Offering, token string, count int) provider.Request {
+	r := provider.Request{Token: token, Site: "azure", Offering: o, Count: count, Boot: Boot()}
+	for i := range count {
+		r.Names = append(r.Names, "azure-"+string(rune('a'+i)))
+	}
+	return r
+}
+
+func wait(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within two minutes", what)
+		}
+	}
+}
+
+// TestResume: a request that takes long is gone on with by another Provider from what the first one's answer holds, and by one that has lost that. There is one gang.
+func TestResume(t *testing.T) {
+	c, cfg := world(t, standin.Config{Making: 700 * time.Millisecond})
+	p := open(t, cfg)
+	p.wait = 0
+	r := asked(offer(t, p, "Standard_D4s_v5/eastus/on-demand"), "long", 2)
+	_, err := p.Create(t.Context(), r)
+	e := provider.AsError(err)
+	if err == nil || e.Kind != provider.KindPending || e.Resume == "" || strings.Contains(e.Resume, c.Token()) {
+		t.Fatalf("%v, resumed by %q", err, e.Resume)
+	}
+	again := open(t, cfg)
+	again.wait = 0
+	lost := r
+	if _, err := again.Create(t.Context(), lost); provider.AsError(err).Kind != provider.KindPending {
+		t.Errorf("without its token: %v", err)
+	}
+	r.Resume = e.Resume
+	again.wait = time.Minute
+	made, err := again.Create(t.Context(), r)
+	if err != nil || len(made) != 2 || c.Sets() != 1 {
+		t.Fatalf("%v, %v, %d sets", made, err, c.Sets())
+	}
+	if n := c.Count("PUT virtualMachineScaleSets"); n != 2 {
+		t.Errorf("%d requests for a set", n)
+	}
+	r.Resume = "not JSON"
+	if same, err := p.Create(t.Context(), r); err != nil || len(same) != 2 || same[0].ID != made[0].ID || same[1].ID != made[1].ID {
+		t.Errorf("%v, %v", same, err)
+	}
+}
+
+// TestFailedSet: a set that could not be filled is told as what it was only when nothing of it is left, and Withdraw ends one whose asker has gone.
+func TestFailedSet(t *testing.T) {
+	c, cfg := world(t, standin.Config{Ending: 300 * time.Millisecond})
+	p := open(t, cfg)
+	p.wait = 0
+	c.SetStock(machines.Pool{Zone: "eastus-1"}, 3)
+	r := asked(offer(t, p, "Standard_D4s_v5/eastus-1/spot"), "half", 4)
+	var kinds []string
+	for {
+		_, err := p.Create(t.Context(), r)
+		e := provider.AsError(err)
+		kinds = append(kinds, string(e.Kind))
+		if e.Kind != provider.KindPending {
+			if e.Kind != provider.KindStockOut || e.Code != "ZonalAllocationFailed" || c.Live() != 0 || c.Sets() != 0 {
+				t.Fatalf("%v with %d machines and %d sets", e, c.Live(), c.Sets())
+			}
+			break
+		}
+		r.Resume = e.Resume
+		time.Sleep(50 * time.Millisecond)
+	}
+	if len(kinds) < 3 {
+		t.Errorf("%v", kinds)
+	}
+	r = asked(r.Offering, "gone", 4)
+	p.Create(t.Context(), r)
+	if err := p.Withdraw(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "nothing is left", func() bool { return c.Sets() == 0 && c.Live() == 0 })
+}
+
+// TestSweep: a set without machines stays as long as its token can come again, and is then deleted.
+func TestSweep(t *testing.T) {
+	c, cfg := world(t, standin.Config{})
+	now := time.Now()
+	cfg.Now = func() time.Time { return now }
+	p := open(t, cfg)
+	r := asked(offer(t, p, "Standard_D4s_v5/eastus/on-demand"), "short", 2)
+	made, err := p.Create(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Delete(t.Context(), []provider.InstanceID{made[0].ID, made[1].ID}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "no machines", func() bool { return c.Live() == 0 })
+	for _, left := range []int{1, 0} {
+		wait(t, "a listing without machines", func() bool {
+			all, err := p.List(t.Context())
+			return err == nil && len(all) == 0
+		})
+		wait(t, "the set", func() bool { return c.Sets() == left })
+		now = now.Add(createMost + remembered + time.Minute)
+	}
+}
+
+// TestOfferings: zones, prices, what the subscription may not have, InfiniBand and what is reserved.
+func TestOfferings(t *testing.T) {
+	ptrs := func(s ...string) (out []*string) {
+		for _, one := range s {
+			out = append(out, &one)
+		}
+		return out
+	}
+	reserved := &armcompute.CapacityReservation{
+		Name: ptr("h100s"), Location: ptr("eastus"), SKU: &armcompute.SKU{Name: ptr("Standard_ND96isr_H100_v5"), Capacity: ptr(int64(16))}, Zones: ptrs("1"),
+		Properties: &armcompute.CapacityReservationProperties{ProvisioningState: ptr("Succeeded"), ScheduleProfile: &armcompute.ScheduleProfile{Start: ptr("2026-11-01"), End: ptr("2026-11-15")}},
+	}
+	_, cfg := world(t, standin.Config{Reservations: map[string][]*armcompute.CapacityReservation{"group": {reserved}}})
+	cfg.Reservations, cfg.AnyZone = []string{"group", "none"}, false
+	cfg.Sizes = []Size{{Name: "Standard_N*", Markets: []provider.Market{provider.OnDemand, provider.Spot}}}
+	cfg.Now = func() time.Time { return time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC) }
+	all, err := open(t, cfg).Offerings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]provider.Offering{}
+	for _, o := range all {
+		got[o.ID] = o
+	}
+	if len(got) != 6+2+2+1 {
+		t.Errorf("%d offerings: %v", len(got), slices.Sorted(func(yield func(string) bool) {
+			for id := range got {
+				if !yield(id) {
+					return
+				}
+			}
+		}))
+	}
+	if o := got["Standard_NC40ads_H100_v5/eastus-3/spot"]; o.GPUType != "h100-nvl" || o.GPUs != 1 || o.Zone != "eastus-3" || o.Price <= 0 || o.Interrupts <= 0 || o.MaxGang != 0 {
+		t.Errorf("%+v", o)
+	}
+	if o := got["Standard_NV12ads_A10_v5/eastus/on-demand"]; o.GPUType != "a10-8gb" || o.Price != federation.Dollars(0.908) || o.PriceFrom == "" || o.Quota != "StandardNVADSA10v5Family" {
+		t.Errorf("%+v", o)
+	}
+	if o := got["Standard_ND96isr_H100_v5/eastus-1/block/group"]; o.Market != provider.Block || o.Price != 0 || o.Max != 16 || o.MaxGang != groupMost || !o.Until.Equal(time.Date(2026, 11, 14, 23, 30, 0, 0, time.UTC)) {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestRole: everything that is called is allowed.
+func TestRole(t *testing.T) {
+	for _, action := range []string{"virtualMachineScaleSets/write", "virtualMachines/delete", "skus/read", "networkInterfaces/read", "subnets/join/action"} {
+		if !strings.Contains(Role, action+`"`) {
+			t.Errorf("%s is not allowed", action)
+		}
+	}
+}
+
+// TestCheck: what is missing on the first day is named, with what to do.
+func TestCheck(t *testing.T) {
+	c, cfg := world(t, standin.Config{})
+	p := open(t, cfg)
+	results := func() map[string]federation.SiteCheck {
+		found := map[string]federation.SiteCheck{}
+		for _, k := range p.Check(t.Context()) {
+			found[k.Name] = k
+			if k.Result != federation.CheckOK && (k.Detail == "" || k.Advice == "") {
+				t.Errorf("%+v tells too little", k)
+			}
+		}
+		return found
+	}
+	got := results()
+	for name, want := range map[string]federation.CheckResult{
+		"list scale sets": federation.CheckOK, "make scale sets": federation.CheckOK, "delete scale sets": federation.CheckOK, "delete machines": federation.CheckOK,
+		"subnet": federation.CheckWarning, "read sizes": federation.CheckOK, "sizes": federation.CheckWarning, "quotas": federation.CheckOK,
+	} {
+		if got[name].Result != want {
+			t.Errorf("%s: %+v", name, got[name])
+		}
+	}
+	if !strings.Contains(got["sizes"].Detail, "Standard_ND96isr_H200_v5 (NotAvailableForSubscription)") {
+		t.Errorf("%+v", got["sizes"])
+	}
+	c.Deny("PUT virtualMachineScaleSets", "DELETE virtualMachines")
+	c.SetQuota("on-demand", 10)
+	p.cfg.Subnet = "net/none"
+	got = results()
+	for _, name := range []string{"make scale sets", "delete machines", "subnet"} {
+		if got[name].Result != federation.CheckFailed {
+			t.Errorf("%s: %+v", name, got[name])
+		}
+	}
+	if !strings.Contains(got["quotas"].Detail, "standardNDSH100v5Family: 10 left") || c.Sets() != 0 {
+		t.Errorf("%+v, %d sets", got["quotas"], c.Sets())
+	}
+}
