@@ -35,6 +35,7 @@ func TestCloudSiteErrors(t *testing.T) {
 	for _, k := range []struct{ site, says string }{
 		{"{name: a, kind: cray}", `invalid kind "cray": want slurm, ` + kindNames(" or ")},
 		{"{name: a, kind: gcp}", "gcp is missing: at least project, region"},
+		{"{name: a, kind: azure}", "azure is missing: at least subscription"},
 		{"{name: a, kind: local, url: http://x}", "url: this is for Slurm clusters; the site's kind is local"},
 		{"{name: a, kind: local, pools: [{name: x}, {name: x}]}", "pools: there are two named x"},
 		{"{name: a, kind: local, pools: [{name: x, markets: [cheap]}]}", `pools[0]: invalid market "cheap"`},
@@ -82,5 +83,25 @@ func TestEmbedded(t *testing.T) {
 	c, err := embedded()
 	if err != nil || len(c.Sites) != 1 || c.Sites[0].Kind != kindLocal {
 		t.Errorf("without a configuration: %+v, %v", c.Sites, err)
+	}
+}
+
+func TestAzureErrors(t *testing.T) {
+	for says, change := range map[string]func(*AzureConfig){
+		"subnet is missing":         func(a *AzureConfig) { a.Subnet = "" },
+		"sizes is missing":          func(a *AzureConfig) { a.Sizes = nil },
+		`invalid market "flex"`:     func(a *AzureConfig) { a.Markets = []string{"flex"} },
+		"endpoint needs":            func(a *AzureConfig) { a.Endpoint = "http://x" },
+		"Standard_D4s_v5 costs -1":  func(a *AzureConfig) { a.Prices = map[string]float64{"Standard_D4s_v5": -1} },
+		"boot and spot_interrupts ": func(a *AzureConfig) { a.SpotInterrupts = -1 },
+	} {
+		a := AzureConfig{Subscription: "s", ResourceGroup: "g", Location: "eastus", Subnet: "n/m", Sizes: []string{"Standard_D4s_v5"}}
+		if err := a.check(); err != nil {
+			t.Fatal(err)
+		}
+		change(&a)
+		if err := a.check(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
 	}
 }

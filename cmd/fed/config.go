@@ -106,7 +106,7 @@ type Policy struct {
 type SiteConfig struct {
 	// Name of the site: letters, digits, ".", "_" and "-".
 	Name federation.SiteName `yaml:"name"`
-	// slurm (the default), local, aws, gcp or tpu.
+	// slurm (the default), local, aws, gcp, tpu or azure.
 	Kind string `yaml:"kind,omitempty"`
 	// Address of slurmrestd: http://HOST:PORT or unix:/PATH.
 	URL string `yaml:"url,omitempty"`
@@ -177,6 +177,8 @@ type SiteConfig struct {
 	GCP *GCPConfig `yaml:"gcp,omitempty"`
 	// For kind tpu: which slices of Cloud TPU to rent from Google.
 	TPU *TPUConfig `yaml:"tpu,omitempty"`
+	// For kind azure: what to rent from Microsoft Azure.
+	Azure *AzureConfig `yaml:"azure,omitempty"`
 	// What a contract makes of the cloud's list prices.
 	Terms *TermsConfig `yaml:"terms,omitempty"`
 	// Container runtime of its machines, for jobs that ask for one as with pyxis: enroot, podman

@@ -11,7 +11,7 @@ import (
 
 // kinds are the clouds: the kinds of site whose machines are rented. A new one is a package with
 // its provider, a value here, and its section in SiteConfig.
-func kinds() []*kind { return []*kind{&localKind, &awsKind, &gcpKind, &tpuKind} }
+func kinds() []*kind { return []*kind{&localKind, &awsKind, &gcpKind, &tpuKind, &azureKind} }
 
 // kind is a kind of site whose machines are rented.
 type kind struct {

@@ -25,3 +25,7 @@ func openGCP(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Log
 func openTPU(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	return nil, agentapi.Boot{}, errNoCloud
 }
+
+func openAzure(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+	return nil, agentapi.Boot{}, errNoCloud
+}
