@@ -3,6 +3,7 @@ package rented
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,10 +51,15 @@ func (w *world) round() {
 // job runs once, on one gang, and no machine is left.
 func TestKilledAtEveryCall(t *testing.T) {
 	t.Parallel()
+	killedAtEveryCall(t, config{pool: "max: 4, idle: 1s"}, "RunInstances", "TerminateInstances")
+}
+
+// killedAtEveryCall does that with the calls of one cloud, of which one makes machines and another ends them.
+func killedAtEveryCall(t *testing.T, c config, makes, ends string) *world {
 	if testing.Short() {
 		t.Skip("takes minutes")
 	}
-	w := newWorld(t, config{pool: "max: 4, idle: 1s"})
+	w := newWorld(t, c)
 	counts := map[string]int{}
 	var mu sync.Mutex
 	w.watch(func(action string, after bool) {
@@ -69,7 +75,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 	mu.Lock()
 	calls := maps.Clone(counts)
 	mu.Unlock()
-	if calls["RunInstances"]+calls["CreateFleet"] == 0 || calls["TerminateInstances"] == 0 {
+	if calls[makes] == 0 || calls[ends] == 0 {
 		t.Fatalf("one round made the calls %v", calls)
 	}
 	var all []boundary
@@ -77,6 +83,9 @@ func TestKilledAtEveryCall(t *testing.T) {
 		n := calls[action]
 		if !changes(action) {
 			n = min(n, 3) // reading is the same each time
+			if c.kind != "" && os.Getenv("FSUB_FULL") == "" {
+				n = 0 // and the same for each cloud
+			}
 		}
 		for i := range n {
 			all = append(all, boundary{action, i + 1, false}, boundary{action, i + 1, true})
@@ -90,11 +99,12 @@ func TestKilledAtEveryCall(t *testing.T) {
 			w.killedAt(b)
 		})
 	}
+	return w
 }
 
 // changes reports whether an action changes anything.
 func changes(action string) bool {
-	return !strings.HasPrefix(action, "Describe") && action != "pricing"
+	return !strings.HasPrefix(action, "Describe") && !strings.HasPrefix(action, "GET-") && action != "pricing"
 }
 
 func (w *world) watch(f func(action string, after bool)) { w.hook.Store(&f) }
@@ -109,7 +119,7 @@ func (w *world) killedAt(b boundary) {
 	w.watch(func(action string, after bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		most = max(most, w.cloud.Live())
+		most = max(most, w.rents.Live())
 		if action != b.action || after != b.after || seen > b.n {
 			return
 		}

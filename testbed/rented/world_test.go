@@ -55,7 +55,8 @@ func testMain(m *testing.M) int {
 // world is a cloud, and a daemon that rents from it and can be killed at any time.
 type world struct {
 	t     *testing.T
-	cloud *ec2.Cloud
+	rents standIn
+	cloud *ec2.Cloud // nil: it is another
 	url   string
 	dir   string
 	work  string // where jobs are submitted and run
@@ -69,8 +70,16 @@ type world struct {
 	gone   chan struct{}
 }
 
+// standIn is what stands in for a cloud.
+type standIn interface {
+	http.Handler
+	Live() int // machines that are paid for
+	Close() error
+}
+
 // config is what a test wants to be otherwise.
 type config struct {
+	kind  string // of the site; "": aws
 	cloud ec2.Config
 	pool  string // keys of the pool: "max: 4, idle: 2s"
 	aws   string // further keys of aws
@@ -94,14 +103,15 @@ func newWorld(t *testing.T, c config) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.cloud.Process, c.cloud.Dir = true, filepath.Join(dir, "cloud")
-	if c.cloud.Types == nil {
-		c.cloud.Types = ec2.TypesNamed("g6.xlarge")
+	w := &world{t: t, dir: dir, work: filepath.Join(dir, "work"), port: freePort(t)}
+	section := w.azure
+	if c.kind == "" {
+		c.kind, section = "aws", w.aws
 	}
-	w := &world{t: t, cloud: ec2.New(c.cloud), dir: dir, work: filepath.Join(dir, "work"), port: freePort(t)}
+	text := section(&c)
 	t.Cleanup(func() {
 		w.stop()
-		if err := w.cloud.Close(); err != nil {
+		if err := w.rents.Close(); err != nil {
 			t.Errorf("the cloud does not close: %v", err)
 		}
 		if t.Failed() {
@@ -114,7 +124,6 @@ func newWorld(t *testing.T, c config) *world {
 	if err := os.Mkdir(w.work, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w.write("credentials", fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", w.cloud.AccessKey(), w.cloud.SecretKey()))
 	if c.pool == "" {
 		c.pool = "max: 4, idle: 2s"
 	}
@@ -123,15 +132,27 @@ socket: %[1]s/s
 state_dir: %[1]s/state
 agents: {listen: "127.0.0.1:%[2]s", lease: 1m}
 sites:
-- name: aws
-  kind: aws
-  aws: {region: %[3]s, endpoint: "%[4]s", credentials_file: %[1]s/credentials, types: [g6.xlarge], boot: 2s%[5]s}
+- name: %[3]s
+  kind: %[3]s
+  %[3]s: {%[4]s, endpoint: "%[5]s", credentials_file: %[1]s/credentials, boot: 2s}
   pools: [{name: main, %[6]s}]
   timing: {boot: 2m, list: 2s, list_soon: 500ms, list_lag: 2s, stray: 2s, margin: 1s, kill_wait: 2s%[7]s}
 %[8]s
 %[9]s
-`, dir, w.port, w.cloud.Region(), w.url, more(c.aws), c.pool, more(c.timing), indented(c.site), strings.Join(c.daemon, "\n")))
+`, dir, w.port, c.kind, text, w.url, c.pool, more(c.timing), indented(c.site), strings.Join(c.daemon, "\n")))
 	return w
+}
+
+// aws makes what stands in for Amazon, and returns the site's section.
+func (w *world) aws(c *config) string {
+	c.cloud.Process, c.cloud.Dir = true, filepath.Join(w.dir, "cloud")
+	if c.cloud.Types == nil {
+		c.cloud.Types = ec2.TypesNamed("g6.xlarge")
+	}
+	w.cloud = ec2.New(c.cloud)
+	w.rents = w.cloud
+	w.write("credentials", fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", w.cloud.AccessKey(), w.cloud.SecretKey()))
+	return fmt.Sprintf("region: %s, types: [g6.xlarge]%s", w.cloud.Region(), more(c.aws))
 }
 
 // more is text as further keys of a mapping.
@@ -161,13 +182,13 @@ func (w *world) write(name, text string) {
 func (w *world) call(rw http.ResponseWriter, r *http.Request) {
 	hook := w.hook.Load()
 	if hook == nil {
-		w.cloud.ServeHTTP(rw, r)
+		w.rents.ServeHTTP(rw, r)
 		return
 	}
 	body := new(bytes.Buffer)
 	body.ReadFrom(r.Body)
 	r.Body = readCloser{bytes.NewReader(body.Bytes())}
-	action := "pricing"
+	action := actionOf(r)
 	for pair := range strings.SplitSeq(body.String(), "&") {
 		if v, ok := strings.CutPrefix(pair, "Action="); ok {
 			action = v
@@ -175,7 +196,7 @@ func (w *world) call(rw http.ResponseWriter, r *http.Request) {
 	}
 	(*hook)(action, false)
 	answer := httptest.NewRecorder()
-	w.cloud.ServeHTTP(answer, r)
+	w.rents.ServeHTTP(answer, r)
 	(*hook)(action, true)
 	for k, v := range answer.Header() {
 		rw.Header()[k] = v
@@ -328,7 +349,7 @@ func (w *world) eventually(what string, patience time.Duration, check func() str
 func (w *world) noMachines(patience time.Duration) {
 	w.t.Helper()
 	w.eventually("all machines are given back", patience, func() string {
-		if n := w.cloud.Live(); n != 0 {
+		if n := w.rents.Live(); n != 0 {
 			return fmt.Sprintf("%d live", n)
 		}
 		return ""

@@ -21,8 +21,8 @@ type mask struct {
 
 // Nodes are called alpha1; rented ones by their site, pool and number.
 var (
-	listed = regexp.MustCompile(`\b((?:alpha|local|aws)[a-z0-9.-]*?)\[([0-9,-]+)\]`)
-	single = regexp.MustCompile(`\b(?:alpha|local-[a-z0-9.-]+?-|aws-[a-z0-9.-]+?-)\d+\b`)
+	listed = regexp.MustCompile(`\b((?:alpha|local|aws|azure)[a-z0-9.-]*?)\[([0-9,-]+)\]`)
+	single = regexp.MustCompile(`\b(?:alpha|local-[a-z0-9.-]+?-|(?:aws|azure)-[a-z0-9.-]+?-)\d+\b`)
 )
 
 func newMask(p place, dir, text string) *mask {

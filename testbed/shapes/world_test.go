@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/testbed/azure"
 	"fsub/testbed/bed"
 	"fsub/testbed/ec2"
 	"fsub/testbed/suite"
@@ -43,6 +44,12 @@ func start(ctx context.Context) error {
 			sites = append(sites, localSite())
 		case "aws":
 			site, err := awsSite(world.Dir)
+			if err != nil {
+				return err
+			}
+			sites = append(sites, site)
+		case "azure":
+			site, err := azureSite(world.Dir)
 			if err != nil {
 				return err
 			}
@@ -115,6 +122,24 @@ func awsSite(dir string) (site map[string]any, err error) {
 	aws := map[string]any{"region": cloud.Region(), "endpoint": url, "pricing_endpoint": url, "credentials_file": credentials, "types": []any{"g6.12xlarge"},
 		"markets": []any{"on-demand"}, "boot": "5s"}
 	return map[string]any{"name": "aws", "kind": "aws", "pools": []any{pool}, "aws": aws}, nil
+}
+
+// azureSite is the site at what stands in for Azure.
+func azureSite(dir string) (site map[string]any, err error) {
+	const size = "Standard_NC64as_T4_v3"
+	cloud := azure.New(azure.Config{Process: true, Dir: filepath.Join(dir, "azure"), Sizes: []azure.Size{{Name: size, Family: "Standard NCASv3_T4 Family", CPUs: 64, GPUs: 4, MemGiB: 440}}})
+	world.Defer(cloud.Close)
+	url, err := cloud.Start("")
+	if err != nil {
+		return nil, err
+	}
+	credentials := filepath.Join(dir, "azure.credentials")
+	if err := os.WriteFile(credentials, fmt.Appendf(nil, `{"appId": "fsub", "password": %q, "tenant": "test"}`, cloud.Token()), 0o600); err != nil {
+		return nil, err
+	}
+	section := map[string]any{"subscription": azure.Subscription, "resource_group": "fsub", "location": "eastus", "subnet": azure.Subnet, "endpoint": url,
+		"credentials_file": credentials, "sizes": []any{size}, "markets": []any{"on-demand"}, "boot": "5s"}
+	return map[string]any{"name": "azure", "kind": "azure", "pools": []any{pool}, "azure": section}, nil
 }
 
 // output is what a command said.
