@@ -2,6 +2,7 @@ package once
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -396,14 +397,15 @@ func (x *campaign) unanswered(ctx context.Context, subs []*Submission) {
 	c := x.daemon.Client()
 	defer c.Close()
 	jobs, err := c.Jobs(ctx, nil)
-	if err != nil {
+	ended, err2 := c.Jobs(ctx, []string{"state=ENDED"})
+	if err := errors.Join(err, err2); err != nil {
 		x.t.Fatal(err)
 	}
 	byToken := map[string]*Submission{}
 	for _, s := range subs {
 		byToken[s.Token] = s
 	}
-	for _, j := range jobs {
+	for _, j := range append(jobs, ended...) {
 		s := byToken[j.Name]
 		switch {
 		case s == nil:
