@@ -129,6 +129,50 @@ func TestManyVictims(t *testing.T) {
 	}
 }
 
+// TestSlow: a node on which jobs of two kinds take half as long again as on five others is suspected, and none of the others is. Jobs that did not complete, and
+// kinds that take so long everywhere, say nothing.
+func TestSlow(t *testing.T) {
+	e := NewEngine(Rules(), pool(40))
+	now, id, slow := testTime, 100, nth(0)
+	run := func(kind string, on federation.NodeID, ran time.Duration, state federation.State) (found []Finding) {
+		now, id = now.Add(time.Minute), id+1
+		x := lived(now, id, "alice", kind, on)
+		x.Ran, x.State = ran, state
+		_, found = e.Ended(x)
+		return found
+	}
+	for i := range 10 {
+		for _, kind := range []string{"train", "eval"} {
+			if found := run(kind, nth(1+i), 10*time.Minute, federation.Completed); len(found) > 0 {
+				t.Fatalf("%+v", found)
+			}
+		}
+	}
+	var all []Finding
+	for i := range 6 {
+		all = append(all, run("train", slow, 14*time.Minute, federation.Completed)...) // not half as long again
+		all = append(all, run("train", slow, time.Hour, federation.Timeout)...)
+		all = append(all, run("rare", slow, time.Hour, federation.Completed)...)
+		all = append(all, run("rare", nth(1+i%3), time.Minute, federation.Completed)...)
+	}
+	for range 6 { // one kind alone
+		all = append(all, run("eval", slow, 16*time.Minute, federation.Completed)...)
+	}
+	if len(all) > 0 || e.Suspected(slow, now) {
+		t.Fatalf("suspected too soon: %+v", all)
+	}
+	for i := range 10 {
+		run("train", nth(1+i), 10*time.Minute, federation.Completed)
+	}
+	found := run("train", slow, 16*time.Minute, federation.Completed)
+	if len(found) != 1 || found[0].Rule != "slow" || found[0].Act != ActSuspect || found[0].Node != slow || !e.Suspected(slow, now.Add(time.Hour)) || e.Suspected(slow, now.Add(5*time.Hour)) {
+		t.Fatalf("%+v", found)
+	}
+	if s := e.Suspects(now); len(s) != 1 {
+		t.Errorf("%d nodes are suspected", len(s))
+	}
+}
+
 // TestUsersFault: a job that fails at once is its user's failure if nothing says otherwise, however often that happens.
 func TestUsersFault(t *testing.T) {
 	e := NewEngine(Rules(), pool(20))
