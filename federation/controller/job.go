@@ -167,6 +167,9 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 		return fmt.Errorf("read what is planned at sites: %w", err)
 	}
 	c.standings.take(states)
+	if err := c.standings.recall(ctx); err != nil {
+		return fmt.Errorf("read the history of the sites: %w", err)
+	}
 	return c.nodes.load(ctx, true)
 }
 

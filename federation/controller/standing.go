@@ -247,6 +247,34 @@ func (r restored) condition(now time.Time) *federation.Condition {
 	return &federation.Condition{Name: federation.CondRestored, Since: r.at, Detail: r.detail}
 }
 
+// recall finds in the history of the sites, for a new daemon, which of them were put back to an older state a short time ago. Whatever else is wrong with
+// them shows again.
+func (c *standings) recall(ctx context.Context) error {
+	history, ok := c.store.(federation.SiteStore)
+	if !ok {
+		return nil
+	}
+	for _, s := range c.sites {
+		events, err := history.SiteEvents(ctx, s.Name, recalled)
+		if err != nil {
+			return err
+		}
+		for _, e := range slices.Backward(events) {
+			if e.From == string(federation.CondRestored) { // it is over
+				break
+			}
+			if e.To == string(federation.CondRestored) {
+				s.restored = restored{e.At, e.Why}
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// recalled is how many lines of a site's history are read for that.
+const recalled = 200
+
 // wentBack notes a sign that the controller of a site was put back to an older state.
 func (c *shared) wentBack(s *site, format string, args ...any) {
 	if s == nil {

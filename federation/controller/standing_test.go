@@ -142,6 +142,9 @@ func TestRestoredSite(t *testing.T) {
 	b.cheap.jobs[runs].State, b.cheap.jobs[runs].End = federation.Running, time.Time{}
 	b.wait(8 * time.Second)
 	b.wantConditions("cheap", federation.CondRestored)
+	b.restart()
+	b.wait(2 * time.Second)
+	b.wantConditions("cheap", federation.CondRestored)
 	if !b.cheap.jobs[runs].State.Ended() {
 		t.Error("the copy lives")
 	}
