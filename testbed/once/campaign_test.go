@@ -342,7 +342,7 @@ func (x *campaign) judgeAll(subs []*Submission, begun time.Time) {
 					} else if v.Kind != Broken {
 						falsely = append(falsely, fmt.Sprintf("job %d: %v, then %v: %v", rec.Job.ID, runs[i-1], runs[i], texts(rec)))
 					}
-					if runs[i].Restart == 0 && siteRepeats(runs[i-1:i+1], x.controllerKills) == 0 {
+					if _, blind := excusesOf(rec); runs[i].Restart == 0 && !blind && siteRepeats(runs[i-1:i+1], x.controllerKills) == 0 {
 						restartless++
 						x.t.Errorf("job %d: its second run has no SLURM_RESTART_COUNT: %v, then %v", rec.Job.ID, runs[i-1], runs[i])
 					}

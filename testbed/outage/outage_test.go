@@ -21,13 +21,20 @@ import (
 
 var world suite.Suite
 
+// full: two hundred jobs instead of forty.
+var full = os.Getenv("FSUB_FULL") != ""
+
 const (
 	lost  = "alpha" // 24.11
 	other = "gamma" // 26.05; the daemon has a token for it, and no key
 )
 
 func TestMain(m *testing.M) {
-	world.Main(m, suite.Config{Name: "outage", Sites: []string{lost, other}, Bed: bed.Options{MinJobAge: time.Minute}, Start: start})
+	options := bed.Options{MinJobAge: time.Minute}
+	if full {
+		options.Nodes = 20 // room for all that moves there
+	}
+	world.Main(m, suite.Config{Name: "outage", Sites: []string{lost, other}, Bed: options, Start: start})
 }
 
 func start(ctx context.Context) error {
@@ -145,7 +152,7 @@ func TestLost(t *testing.T) {
 	c := world.Daemon.Client()
 	defer c.Close()
 	n := 40
-	if os.Getenv("FSUB_FULL") != "" {
+	if full {
 		n = 200
 	}
 	dir := filepath.Join(world.Bed.Home("alice"), "lost")
@@ -203,7 +210,13 @@ func TestLost(t *testing.T) {
 		if len(waits) == n {
 			return ""
 		}
-		return fmt.Sprintf("%d of %d", len(waits), n)
+		states := map[string]int{}
+		for _, id := range ids {
+			if j := job(t, c, id); !moved[id] {
+				states[fmt.Sprintf("%s %s at %q", j.State, j.Reason, j.Site)]++
+			}
+		}
+		return fmt.Sprintf("%d of %d; the others are %v", len(waits), n, states)
 	})
 	slices.Sort(waits)
 	p95 := waits[len(waits)*95/100]
