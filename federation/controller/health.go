@@ -409,10 +409,8 @@ func (c *healthRules) avoid(s *site, sub *federation.Submission) {
 	for _, name := range c.engine.Avoid(sub.Job.ID, s.Name) {
 		avoid[name] = true
 	}
-	for _, n := range c.engine.Suspects(c.now()) {
-		if n.Node.Site == s.Name {
-			avoid[n.Node.Name] = true
-		}
+	for _, name := range c.engine.SuspectsAt(s.Name, c.now()) {
+		avoid[name] = true
 	}
 	if len(avoid) == 0 {
 		return

@@ -151,7 +151,7 @@ func (e *Engine) Reset(name string, now time.Time) (closed []string) {
 			}
 		}
 	}
-	for _, n := range e.nodes {
+	for _, n := range e.nodes.all {
 		if n.Denied != "" && len(closed) > 0 {
 			n.Denied = ""
 			e.touchNode(n.Node)
@@ -164,7 +164,7 @@ func (e *Engine) Reset(name string, now time.Time) (closed []string) {
 // storm reports whether so many nodes of a site fail jobs at once that the site is to blame: a fifth of them, but three, within ten minutes. Early
 // deaths are one only if they are those of several users, and nothing has lived at the site meanwhile.
 func (e *Engine) storm(x *Ended, code Code) bool {
-	since := x.At.Add(-10 * time.Minute)
+	since := x.At.Add(-stormSpan)
 	died := isEarly(code)
 	if died && e.lived[x.Site].After(since) {
 		return false
@@ -174,13 +174,10 @@ func (e *Engine) storm(x *Ended, code Code) bool {
 		nodes[name] = true
 		size = max(size, e.look(federation.NodeID{Site: x.Site, Name: name}).Site)
 	}
-	for id, n := range e.nodes {
-		if id.Site != x.Site {
-			continue
-		}
+	for n := range e.nodes.failing(x.Site, since) {
 		for i := len(n.Fails) - 1; i >= 0 && n.Fails[i].At.After(since); i-- {
 			if f := &n.Fails[i]; f.Job != 0 && f.Code != CodeSlow && !f.Guilty && isEarly(f.Code) == died {
-				nodes[id.Name], users[f.User] = true, true
+				nodes[n.Node.Name], users[f.User] = true, true
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 type Engine struct {
 	rules    []Rule
 	look     func(federation.NodeID) Standing
-	nodes    map[federation.NodeID]*NodeState
+	nodes    nodeBook
 	jobs     map[federation.JobID]*JobState
 	breakers map[string]*Breaker
 	likes    likes
@@ -35,7 +35,7 @@ type Standing struct {
 
 // NewEngine returns an engine that has seen nothing. look tells how a node stands now; it may know nothing of it.
 func NewEngine(rules []Rule, look func(federation.NodeID) Standing) *Engine {
-	return &Engine{rules: rules, look: look, nodes: map[federation.NodeID]*NodeState{}, jobs: map[federation.JobID]*JobState{}, breakers: map[string]*Breaker{},
+	return &Engine{rules: rules, look: look, nodes: newNodeBook(), jobs: map[federation.JobID]*JobState{}, breakers: map[string]*Breaker{},
 		likes: newLikes(), lived: map[federation.SiteName]time.Time{}, clear: map[string]time.Time{}}
 }
 
@@ -192,7 +192,7 @@ func (e *Engine) doubts(x *Ended) string {
 		return "it has died so on " + j.Fails[0].Node.String() + " too"
 	}
 	alike, since := 0, time.Time{}
-	if n := e.nodes[id]; n != nil {
+	if n := e.nodes.all[id]; n != nil {
 		for i := range n.Fails {
 			f := &n.Fails[i]
 			if f.Guilty || !f.At.After(n.Lived) || !f.At.After(x.At.Add(-hour)) || f.Job == 0 || f.Job == x.Job || !isEarly(f.Code) {
@@ -266,8 +266,9 @@ const (
 
 // note remembers a failure on a node. Those that were jobs' own, as far as is known, are not stored: they are many.
 func (e *Engine) note(id federation.NodeID, f Fail, stored bool) {
-	n := e.node(id)
+	n := e.nodes.of(id)
 	n.Fails = append(n.Fails, f)
+	e.nodes.failed(n)
 	if len(n.Fails) > most {
 		if old := &n.Fails[0]; old.mayBeVictim() && old.At.After(n.Lived) {
 			n.Died = append(n.Died[max(0, len(n.Died)-mostDeath+1):], death{old.At, old.Job})
@@ -279,18 +280,9 @@ func (e *Engine) note(id federation.NodeID, f Fail, stored bool) {
 	}
 }
 
-func (e *Engine) node(id federation.NodeID) *NodeState {
-	n := e.nodes[id]
-	if n == nil {
-		n = &NodeState{Node: id}
-		e.nodes[id] = n
-	}
-	return n
-}
-
 // mark changes what is remembered of a job's failures on a node.
 func (e *Engine) mark(id federation.NodeID, job federation.JobID, do func(*Fail)) {
-	n := e.nodes[id]
+	n := e.nodes.all[id]
 	if n == nil {
 		return
 	}
@@ -309,7 +301,7 @@ func (e *Engine) livedOn(x Ended) (found []Finding) {
 	for _, name := range x.Nodes {
 		id := federation.NodeID{Site: x.Site, Name: name}
 		on = append(on, id)
-		if n := e.nodes[id]; n != nil && !x.At.Before(n.Lived) {
+		if n := e.nodes.all[id]; n != nil && !x.At.Before(n.Lived) {
 			if len(n.Fails) > 0 && n.Fails[len(n.Fails)-1].At.After(n.Lived) {
 				e.touchNode(id)
 			}
@@ -341,7 +333,7 @@ func (e *Engine) livedOn(x Ended) (found []Finding) {
 
 // acquit ends a suspicion that no longer has enough behind it.
 func (e *Engine) acquit(id federation.NodeID, now time.Time) []Finding {
-	n := e.nodes[id]
+	n := e.nodes.all[id]
 	if n == nil || !now.Before(n.Until) {
 		return nil
 	}
@@ -392,7 +384,7 @@ func (e *Engine) applies(r *Rule, n *NodeState, now time.Time) (by []*Fail) {
 
 // judge tries the rules about nodes on one. What is worst comes first, and what is suspected or drained by a rule is not told again.
 func (e *Engine) judge(id federation.NodeID, now time.Time) (found []Finding) {
-	n := e.nodes[id]
+	n := e.nodes.all[id]
 	if n == nil || n.Drain != "" {
 		return nil
 	}
@@ -428,7 +420,7 @@ func (e *Engine) suspect(r *Rule, n *NodeState, f Finding) []Finding {
 	if f.At.Before(n.Until) || e.look(n.Node).Out {
 		return nil
 	}
-	if pool := e.look(n.Node); !e.maySuspect(pool, f.At) {
+	if pool := e.look(n.Node); !e.maySuspect(n.Node.Site, pool, f.At) {
 		f.Denied = fmt.Sprintf("as many nodes of %s as may be are suspected", pool.Pool)
 		if n.Denied == r.Name {
 			return nil
@@ -437,16 +429,17 @@ func (e *Engine) suspect(r *Rule, n *NodeState, f Finding) []Finding {
 		e.touchNode(n.Node)
 		return []Finding{f}
 	}
-	n.Until, n.Rule, n.Why, n.Denied = f.Until, r.Name, f.Why, ""
+	n.Rule, n.Why, n.Denied = r.Name, f.Why, ""
+	e.nodes.suspect(n, f.Until)
 	e.touchNode(n.Node)
 	return []Finding{f}
 }
 
 // maySuspect reports whether another node of a pool may be avoided: a tenth of it, but one, and never its only one.
-func (e *Engine) maySuspect(pool Standing, now time.Time) bool {
+func (e *Engine) maySuspect(site federation.SiteName, pool Standing, now time.Time) bool {
 	n := 0
-	for _, s := range e.nodes {
-		if now.Before(s.Until) && e.look(s.Node).Pool == pool.Pool {
+	for s := range e.nodes.suspectsAt(site, now) {
+		if e.look(s.Node).Pool == pool.Pool {
 			n++
 		}
 	}
@@ -483,7 +476,7 @@ func (e *Engine) judgeJob(id federation.JobID, now time.Time) []Finding {
 
 // othersLive reports whether others have lived on the node of a failure since shortly before.
 func (e *Engine) othersLive(f JobFail) bool {
-	n := e.nodes[f.Node]
+	n := e.nodes.all[f.Node]
 	return n != nil && n.Lived.After(f.At.Add(-time.Hour))
 }
 

@@ -21,7 +21,7 @@ type Check struct {
 func (e *Engine) Checked(id federation.NodeID, found []Check, now time.Time) (out []Finding) {
 	news := false
 	for _, c := range found {
-		if n := e.nodes[id]; n != nil && slices.ContainsFunc(n.Fails, func(f Fail) bool {
+		if n := e.nodes.all[id]; n != nil && slices.ContainsFunc(n.Fails, func(f Fail) bool {
 			return f.Code == c.Code && f.Text == c.Text && now.Sub(f.At) < hour
 		}) {
 			continue
@@ -35,26 +35,15 @@ func (e *Engine) Checked(id federation.NodeID, found []Check, now time.Time) (ou
 	return out
 }
 
-// Suspects are the nodes to be avoided now, in order. They share what they remember with the engine.
-func (e *Engine) Suspects(now time.Time) (out []NodeState) {
-	for _, n := range e.nodes {
-		if now.Before(n.Until) {
-			out = append(out, *n)
-		}
-	}
-	slices.SortFunc(out, compareNodes)
-	return out
-}
-
 // Suspected reports whether a node is to be avoided now.
 func (e *Engine) Suspected(id federation.NodeID, now time.Time) bool {
-	n := e.nodes[id]
+	n := e.nodes.all[id]
 	return n != nil && now.Before(n.Until)
 }
 
 // Nodes are all that something is remembered of, in order; copies.
 func (e *Engine) Nodes() (out []NodeState) {
-	for _, n := range e.nodes {
+	for _, n := range e.nodes.all {
 		c := *n
 		c.Fails = slices.Clone(n.Fails)
 		out = append(out, c)
@@ -68,7 +57,7 @@ func compareNodes(a, b NodeState) int {
 }
 
 // Node is what is remembered of a node, nil if it is nothing.
-func (e *Engine) Node(id federation.NodeID) *NodeState { return e.nodes[id] }
+func (e *Engine) Node(id federation.NodeID) *NodeState { return e.nodes.all[id] }
 
 // Job is what is remembered of a job, nil if it is nothing.
 func (e *Engine) Job(id federation.JobID) *JobState { return e.jobs[id] }
@@ -87,14 +76,14 @@ func (e *Engine) Avoid(id federation.JobID, site federation.SiteName) (names []s
 
 // Forgive forgets what was seen of a node before somebody resumed it, who answers for it.
 func (e *Engine) Forgive(id federation.NodeID, resumed time.Time) {
-	n := e.nodes[id]
+	n := e.nodes.all[id]
 	if n == nil || n.Drain == "" && !slices.ContainsFunc(n.Fails, func(f Fail) bool { return !f.At.After(resumed) }) {
 		return
 	}
 	n.Fails, n.Died = slices.DeleteFunc(n.Fails, func(f Fail) bool { return !f.At.After(resumed) }), nil
 	n.Drain, n.Denied = "", ""
 	if len(n.Fails) == 0 {
-		delete(e.nodes, id)
+		e.nodes.drop(id)
 	}
 	e.touchNode(id)
 }
@@ -109,23 +98,34 @@ func (e *Engine) Gone(id federation.JobID) {
 
 // Forget drops what is too old for every rule.
 func (e *Engine) Forget(now time.Time) {
-	for id, n := range e.nodes {
-		old := func(f Fail) bool { return now.Sub(f.At) > week }
+	for id, n := range e.nodes.all {
+		old := func(f Fail) bool { return now.Sub(f.At) > e.keeps(f.Code) }
 		if !slices.ContainsFunc(n.Fails, old) {
 			continue
 		}
 		n.Fails = slices.DeleteFunc(n.Fails, old)
 		e.touchNode(id)
 		if len(n.Fails) == 0 && n.Drain == "" && !now.Before(n.Until) {
-			delete(e.nodes, id)
+			e.nodes.drop(id)
 		}
 	}
+}
+
+// keeps is how long failures of a code count for any rule about nodes.
+func (e *Engine) keeps(c Code) time.Duration {
+	longest := hour
+	for i := range e.rules {
+		if r := &e.rules[i]; r.Nodes == 0 && r.counts(c) {
+			longest = max(longest, r.Within)
+		}
+	}
+	return longest
 }
 
 // Load takes in what was stored: what TakeChanged has named before.
 func (e *Engine) Load(nodes []NodeState, jobs []JobState, breakers []Breaker) {
 	for i := range nodes {
-		e.nodes[nodes[i].Node] = &nodes[i]
+		e.nodes.put(&nodes[i])
 	}
 	for i := range jobs {
 		e.jobs[jobs[i].Job] = &jobs[i]
