@@ -24,11 +24,13 @@ type healthRules struct {
 	nodes  *nodes
 	engine *health.Engine
 
-	pools   map[federation.SiteName]*poolIndex
-	extra   map[federation.NodeID]string // what nodes' health checks last said
-	next    time.Time                    // when the next suspicion ends, or what is old is forgotten
-	changed bool                         // since it was published
-	told    atomic.Pointer[health.Report]
+	pools      map[federation.SiteName]*poolIndex
+	extra      map[federation.NodeID]string // what nodes' health checks last said
+	next       time.Time                    // when the next suspicion ends
+	nextForget time.Time                    // when what is old is forgotten
+	changed    bool                         // since it was published
+	nextTell   time.Time                    // when it may be published again
+	told       atomic.Pointer[health.Report]
 }
 
 // poolIndex tells which pool a node is in.
@@ -370,34 +372,48 @@ func (c *healthRules) write() {
 // forgetEvery is how often what is too old is dropped.
 const forgetEvery = 10 * time.Minute
 
-// reconcile ends suspicions whose time has come, and publishes what there is.
+// reconcile ends suspicions whose time has come, forgets what is old, and publishes what there is.
 func (c *healthRules) reconcile() {
 	if now := c.now(); !now.Before(c.next) {
+		c.next = now.Add(forgetEvery)
+		for _, s := range c.sites {
+			over, next := c.engine.SuspicionsOver(s.Name, now)
+			if over {
+				c.nodes.show(s)
+				c.changed = true
+			}
+			if !next.IsZero() && next.Before(c.next) {
+				c.next = next
+			}
+		}
+	}
+	if now := c.now(); !now.Before(c.nextForget) {
+		c.nextForget = now.Add(forgetEvery)
 		for id := range c.engine.Jobs() {
 			if c.jobs[id] == nil && c.ended[id] == nil {
 				c.engine.Gone(id)
 			}
 		}
 		c.engine.Forget(now)
-		c.next = now.Add(forgetEvery)
-		for _, n := range c.engine.Suspects(now) {
-			if n.Until.Before(c.next) {
-				c.next = n.Until
-			}
-		}
-		for _, s := range c.sites {
-			c.nodes.show(s)
-		}
 		c.changed = true
 		c.write()
 	}
-	if c.changed {
-		c.changed = false
+	if now := c.now(); c.changed && !now.Before(c.nextTell) { // it is a copy of all that is remembered
+		c.changed, c.nextTell = false, now.Add(tellEvery)
 		c.told.Store(&health.Report{Rules: c.engine.Rules(), Nodes: c.engine.Nodes(), Breakers: c.engine.Breakers()})
 	}
 }
 
-func (c *healthRules) due(sooner func(time.Time)) { sooner(c.next) }
+// tellEvery is how often what the rules know is published.
+const tellEvery = time.Second
+
+func (c *healthRules) due(sooner func(time.Time)) {
+	sooner(c.next)
+	sooner(c.nextForget)
+	if c.changed {
+		sooner(c.nextTell)
+	}
+}
 
 // avoid has the site leave out nodes that are suspected, and those on which the job has failed before. It is asked for nothing that the partition could
 // not do without them, nor against the job's own word.

@@ -93,14 +93,29 @@ func (b *nodeBook) suspectsAt(site federation.SiteName, now time.Time) func(func
 		if s == nil {
 			return
 		}
-		for name, n := range s.suspects {
-			if !now.Before(n.Until) {
-				delete(s.suspects, name)
-			} else if !yield(n) {
+		for _, n := range s.suspects {
+			if now.Before(n.Until) && !yield(n) {
 				return
 			}
 		}
 	}
+}
+
+// SuspicionsOver reports whether suspicions of a site's nodes have ended since it was called last, and when the next one ends; zero: there is none.
+func (e *Engine) SuspicionsOver(site federation.SiteName, now time.Time) (some bool, next time.Time) {
+	s := e.nodes.sites[site]
+	if s == nil {
+		return false, next
+	}
+	for name, n := range s.suspects {
+		if !now.Before(n.Until) {
+			delete(s.suspects, name)
+			some = true
+		} else if next.IsZero() || n.Until.Before(next) {
+			next = n.Until
+		}
+	}
+	return some, next
 }
 
 // Suspects are the nodes to be avoided now, in order. They share what they remember with the engine.
