@@ -41,7 +41,10 @@ func (f *fleet) endOne(m *machine, why string) {
 }
 
 // gone takes in that a machine runs nothing any more, by the cloud's own word: what it had is over, and so is it.
-func (f *fleet) gone(m *machine, why string) {
+func (f *fleet) gone(m *machine, why string) { f.goneAt(m, why, time.Time{}) }
+
+// goneAt is the same where the cloud tells when it was, which is what it charges for.
+func (f *fleet) goneAt(m *machine, why string, at time.Time) {
 	if m.State == machineEnded {
 		return
 	}
@@ -53,9 +56,11 @@ func (f *fleet) gone(m *machine, why string) {
 	if booting {
 		f.bootFailed(m)
 	}
-	now := f.now()
-	m.settleBusy(now)
-	m.State, m.Ended = machineEnded, now
+	if now := f.now(); at.IsZero() || at.After(now) || at.Before(m.Created) {
+		at = now
+	}
+	m.settleBusy(at)
+	m.State, m.Ended = machineEnded, at.UTC()
 	if m.Why == "" {
 		m.Why = why
 	}

@@ -165,7 +165,7 @@ func (m *machine) give(r *run, k *member, now time.Time) {
 
 func (m *machine) settleBusy(now time.Time) {
 	if !m.BusyFrom.IsZero() {
-		m.Busy += now.Sub(m.BusyFrom)
+		m.Busy += max(now.Sub(m.BusyFrom), 0)
 		m.BusyFrom = time.Time{}
 	}
 }

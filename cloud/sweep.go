@@ -92,7 +92,7 @@ func (sw *sweeper) listedNow(began time.Time, list []provider.Instance) (soon bo
 		case m == nil:
 			soon = sw.strays.strayed(in, began) || soon
 		case in.State == provider.InstanceEnded:
-			sw.fleet.gone(m, cmp.Or(in.Reason, m.Why, endedUnsaid))
+			sw.fleet.goneAt(m, cmp.Or(in.Reason, m.Why, endedUnsaid), in.Ended)
 		default:
 			if m.Addr == "" {
 				m.Addr = in.Addr

@@ -197,6 +197,7 @@ func (p *Provider) endLocked(m *Machine, reason string) {
 		return
 	}
 	m.State, m.Reason, m.ended = provider.InstanceEnded, reason, time.Now()
+	m.Ended = m.ended
 	if m.agent != nil {
 		m.agent.killLocked()
 	}

@@ -138,4 +138,5 @@ type Instance struct {
 	Addr     string // IP address within the cloud; "" while it has none
 	GPUs     []int  // numbers that its GPUs have there, where it shares a host's with other machines; nil: from 0 up
 	Launched time.Time
+	Ended    time.Time // when the cloud stopped to charge for it, where it tells; zero: that is not known
 }
