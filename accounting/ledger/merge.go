@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"time"
 )
 
@@ -39,12 +40,17 @@ func Merge(old, n Entry) (Entry, bool) {
 	return said, said != old
 }
 
-// older reports whether n was read before what is there, or says nothing that is to be preferred to it. Answers of one moment have an order too.
+// older reports whether n was read before what is there, or says nothing that is to be preferred to it. Answers of one moment have an order too. The amount of
+// a job's run follows from the rest.
 func older(n, old *Entry) bool {
-	if n.ReadAt != old.ReadAt {
-		return n.ReadAt < old.ReadAt
+	a, b := &n.Group, &old.Group
+	order := cmp.Or(cmp.Compare(n.ReadAt, old.ReadAt), cmp.Compare(n.End, old.End), cmp.Compare(n.TRES, old.TRES), cmp.Compare(n.State, old.State), cmp.Compare(n.Start, old.Start),
+		cmp.Compare(n.Suspended, old.Suspended), cmp.Compare(n.Wait, old.Wait), cmp.Compare(n.Limit, old.Limit), cmp.Compare(n.Submit, old.Submit),
+		cmp.Compare(a.Account, b.Account), cmp.Compare(a.QOS, b.QOS), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Name, b.Name))
+	if order == 0 && n.Kind != SiteJob && n.Kind != OwnJob {
+		order = cmp.Compare(n.Amount, old.Amount)
 	}
-	return n.End < old.End || n.End == old.End && (n.TRES < old.TRES || n.TRES == old.TRES && n.Amount <= old.Amount)
+	return order <= 0
 }
 
 // measured has the most that either knows of what was used: an answer without steps says nothing of it, and steps are only added.
