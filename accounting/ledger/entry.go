@@ -96,10 +96,11 @@ const (
 	Drained                  // rented machines that were drained
 	Leaked                   // rented machines that nobody had asked for any more
 	Unused                   // rented machines that were ready and had no job
+	Settled                  // what a provider's bill says beyond what was estimated, and what it bills for other services
 )
 
 // Fates are all of them by name, in the order in which reports list them.
-var Fates = []string{"productive", "stopped", "failed", "lost", "idle", "gang_wait", "provisioning", "drained", "leaked", "unused"}
+var Fates = []string{"productive", "stopped", "failed", "lost", "idle", "gang_wait", "provisioning", "drained", "leaked", "unused", "billed"}
 
 func (f Fate) String() string { return Fates[f] }
 

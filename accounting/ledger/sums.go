@@ -113,6 +113,9 @@ func (e *Entry) whole(tres accounting.TRES) Sums {
 	}
 	if e.Kind == Machine || e.Kind == Billed {
 		s.Runs, s.Waited = 0, 0
+		if e.Kind == Billed {
+			s.Wall = 0
+		}
 		return s
 	}
 	if e.CPUUsed >= 0 {

@@ -13,8 +13,8 @@ import (
 )
 
 func newBooksCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "books", Short: "The ledger of what runs used and cost: compare it with the sites' own accounts"}
-	cmd.AddCommand(newBooksCheckCommand())
+	cmd := &cobra.Command{Use: "books", Short: "The ledger of what runs used and cost: compare it with the sites' own accounts, import bills"}
+	cmd.AddCommand(newBooksCheckCommand(), newImportBillCommand(), newBillsCommand())
 	return cmd
 }
 

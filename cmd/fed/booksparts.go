@@ -35,7 +35,7 @@ func newLedger(c *Config, sites []controller.Site, st *store.Store, log *slog.Lo
 		}
 		all = append(all, site)
 	}
-	return ledger.New(ledger.Config{Store: st, Books: st, Sites: all, Rented: newPoolBooks(sites, st, log), Logger: log, History: c.Books.History})
+	return ledger.New(ledger.Config{Store: st, Books: st, Sites: all, Rented: newPoolBooks(sites, st, log), BillStore: st, Logger: log, History: c.Books.History})
 }
 
 // checker tells the API what a check has found.
@@ -51,4 +51,28 @@ func (c checker) Check(ctx context.Context, site federation.SiteName, from, unti
 		out.Differences = append(out.Differences, v1.BooksDifference(d))
 	}
 	return out, nil
+}
+
+// ImportBill tells the API what an import came to.
+func (c checker) ImportBill(ctx context.Context, b *federation.Bill, reopen bool, entries ...federation.AuditEntry) (*v1.Bill, error) {
+	done, err := c.Collector.ImportBill(ctx, b, reopen, entries...)
+	if err != nil {
+		return nil, err
+	}
+	out := billOf(done)
+	return &out, nil
+}
+
+func (c checker) Bills(ctx context.Context) (out []v1.Bill, err error) {
+	all, err := c.Settlements(ctx)
+	for i := range all {
+		out = append(out, billOf(&all[i]))
+	}
+	return out, err
+}
+
+func billOf(s *ledger.Settlement) v1.Bill {
+	day := func(d int64) string { return time.Unix(d*24*3600, 0).UTC().Format(time.DateOnly) }
+	return v1.Bill{Site: s.Site, From: day(s.From), Until: day(s.Until), Closed: s.Closed, Format: s.Format, Rows: s.Rows, By: s.By, At: s.At, Machines: s.Machines, Others: s.Others,
+		SettledUntil: day(s.SettledUntil), Billed: s.Billed, Estimated: s.Estimated}
 }

@@ -119,7 +119,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	known := health.Report{Rules: health.Rules(), Nodes: []health.NodeState{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Fails: []health.Fail{{At: time.Now()}}, Until: time.Now().Add(time.Hour)}},
 		Breakers: []health.Breaker{{Name: "lemon", Open: time.Now(), Why: "w"}}}
 	tree, _ := treeOfTwo(t)
-	d := startWith(t, api.Config{Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
+	d := startWith(t, api.Config{Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
 		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
 			return []federation.SiteCheck{{Name: "clock", Result: federation.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
@@ -165,6 +165,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/nodes/reboot":        v1.RebootNodes{Nodes: []string{"alpha/*"}, ASAP: true},
 		"/fed/v1/site/{name}/test":    nil,
 		"/fed/v1/books/check":         nil,
+		"/fed/v1/books/bills":         v1.ImportBill{Site: "sky", From: "2026-11-01", Until: "2026-12-01", Format: "FOCUS", Lines: []v1.BillLine{{Day: "2026-11-02", Amount: 5}}},
 		"/fed/v1/sites":               v1.AddSite{Config: "name: new"},
 		"/fed/v1/maintenance":         v1.Maintenance{Site: "sky", From: now, To: now.Add(time.Hour), Reason: "x"},
 		"/fed/v1/nodes/state":         v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},

@@ -137,6 +137,8 @@ func (s *Server) fedRoutes() []route {
 		{"by", "site, account, user, qos, partition, gpu, name: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"},
 		{"site", "only these; may be repeated. So for all that by takes"}, {"account", ""}, {"user", ""}, {"qos", ""}, {"partition", ""}, {"gpu", ""}, {"name", ""}}...), s.books.Sums)
 	add("POST", "/fed/v1/books/check", forOperators, nil, []v1.BooksCheck{}, "Compare the ledger with what sites say", append(days, openapi.Param{"site", "these; may be repeated"}), s.books.Compare)
+	get("/fed/v1/books/bills", forOperators, []v1.Bill{}, "The bills of providers that were imported, beside what the ledger had estimated", nil, s.books.Bills)
+	add("POST", "/fed/v1/books/bills", forOperators, v1.ImportBill{}, v1.Bill{}, "Take a provider's bill for a site, in place of an earlier one of the same period", nil, s.books.Import)
 	get("/fed/v1/options", forAnybody, []v1.PluginOption{}, "Options that plugins of sites add to sbatch's", nil, s.getOptions)
 	get("/fed/v1/steps", forAnybody, []v1.Step{}, "The steps that run, where sites tell of them", query{{"job_id", "of these jobs, with commas"}}, s.steps.getSteps)
 	add("POST", "/fed/v1/steps/signal", forOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.steps.signalStep)

@@ -78,6 +78,7 @@ type Config struct {
 	Logs       federation.LogReader  // of jobs at sites that do not see their directory; nil: there are none
 	Books      federation.Books      // nil: there is no ledger
 	CheckBooks books.Checker         // nil: nobody compares it with what sites say
+	Bills      books.Biller          // nil: it takes no bills
 	Pools      Pools                 // of rented machines; nil: there are none
 	Prices     offers.Prices         // what clouds ask; nil: it is not known
 	Steps      federation.StepTeller // nil: no site tells of steps while they run
@@ -152,7 +153,7 @@ func NewServer(c Config) *Server {
 
 		stopping: make(chan struct{}),
 	}
-	s.books = books.Books{Books: c.Books, Check: c.CheckBooks, Sites: all, Now: c.Now}
+	s.books = books.Books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Sites: all, Now: c.Now}
 	s.host, _ = os.Hostname()
 	s.router = &answer.Router{
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,

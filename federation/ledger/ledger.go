@@ -25,6 +25,8 @@ type Config struct {
 	Sites  []Site
 	Logger *slog.Logger
 	Rented MachineTeller // nil: no machines are rented
+	// BillStore keeps what providers bill; nil: no bills are taken.
+	BillStore federation.BillStore
 	// History is how far back a site's accounting is read when it is read first.
 	History time.Duration
 	Now     func() time.Time // nil: time.Now
@@ -46,6 +48,7 @@ type Site struct {
 type Collector struct {
 	Config
 	sites map[federation.SiteName]*reader
+	bills *settling
 	ended map[string]bool // machines that were booked lately
 	mark  int64           // how far the log of changes was read: what is stored of it may lag where nothing was charged
 }
@@ -58,7 +61,7 @@ func New(c Config) *Collector {
 	if c.Rest == nil {
 		c.Rest = rest
 	}
-	all := &Collector{Config: c, sites: map[federation.SiteName]*reader{}, ended: map[string]bool{}}
+	all := &Collector{Config: c, sites: map[federation.SiteName]*reader{}, ended: map[string]bool{}, bills: &settling{}}
 	for _, s := range c.Sites {
 		all.sites[s.Name] = newReader(s)
 	}
@@ -88,6 +91,15 @@ func (c *Collector) Run(ctx context.Context) error {
 			}
 		})
 	})
+	if c.BillStore != nil {
+		g.Go(func() error {
+			return every(ctx, settleEvery, func() {
+				if err := c.Settle(ctx); err != nil && ctx.Err() == nil {
+					c.Logger.Warn("bills not settled", "err", err)
+				}
+			})
+		})
+	}
 	for name, r := range c.sites {
 		if r.Accounts == nil {
 			continue

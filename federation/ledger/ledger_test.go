@@ -72,7 +72,7 @@ func newFixture(t *testing.T) *fixture {
 
 // begin starts the collector, as a daemon does.
 func (f *fixture) begin() {
-	f.books = ledger.New(ledger.Config{Store: f.store, Books: f.store, Logger: slog.New(slog.DiscardHandler), History: 30 * 24 * time.Hour, Now: func() time.Time { return f.now }, Rest: func(context.Context, time.Duration) {},
+	f.books = ledger.New(ledger.Config{Store: f.store, Books: f.store, Logger: slog.New(slog.DiscardHandler), History: 30 * 24 * time.Hour, Now: func() time.Time { return f.now }, BillStore: f.store, Rest: func(context.Context, time.Duration) {},
 		Sites: []ledger.Site{{Name: "rhein", Accounts: f.site, Prices: accounting.Prices{"cpu": 1}, Users: map[string]federation.SiteUser{"alice": {Name: "al"}}}}})
 }
 

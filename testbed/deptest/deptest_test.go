@@ -28,6 +28,7 @@ var forbidden = []struct {
 	{"fsub/accounting", "fsub/federation", "money is arithmetic"},
 	{"fsub/accounting/ledger", "fsub/federation", "money is arithmetic"},
 	{"fsub/accounting/report", "github.com/...", "charts are linked by one leaf package"},
+	{"fsub/accounting/bill", "github.com/...", "Parquet is linked by one leaf package"},
 	{"fsub/federation/ledger", "fsub/slurm", "sites' accounts are read through their drivers"},
 	{"fsub/federation", "fsub/slurm", "the domain knows no site's language"},
 	{"fsub/federation", "fsub/federation/store", "the domain does no I/O"},

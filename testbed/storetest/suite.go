@@ -102,6 +102,7 @@ func (s Suite) Run(t *testing.T) {
 		{"PurgeLeavesMachines", testPoolPurge},
 		{"BooksSayTheSameInAnyOrder", testBooksOrder},
 		{"BooksAddUpInEveryGrouping", testBooksTotals},
+		{"BillsAreReplaced", testBills},
 		{"BehavesLikeTheModel", testModel},
 		{"PoolBehavesLikeTheModel", testPoolModel},
 		{"KillLosesNothingAcknowledged", testKill},

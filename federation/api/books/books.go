@@ -26,10 +26,11 @@ type Checker interface {
 
 // Books answers for the ledger.
 type Books struct {
-	Books federation.Books // nil: there is no ledger
-	Check Checker          // nil: sites are not asked
-	Sites func() []*federation.Site
-	Now   func() time.Time
+	Books  federation.Books // nil: there is no ledger
+	Check  Checker          // nil: sites are not asked
+	Biller Biller           // nil: bills are not taken
+	Sites  func() []*federation.Site
+	Now    func() time.Time
 }
 
 func invalid(format string, args ...any) error {

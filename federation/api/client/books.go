@@ -22,3 +22,18 @@ func (c *Client) CheckBooks(ctx context.Context, q url.Values) ([]v1.BooksCheck,
 	err := c.Do(ctx, "POST", "/fed/v1/books/check?"+q.Encode(), nil, &out)
 	return out, err
 }
+
+// Bills are the bills of providers that were imported; operators only.
+func (c *Client) Bills(ctx context.Context) ([]v1.Bill, error) {
+	out, err := get[[]v1.Bill](ctx, c, "/fed/v1/books/bills")
+	if err != nil {
+		return nil, err
+	}
+	return *out, nil
+}
+
+// ImportBill takes a provider's bill into the ledger; operators only.
+func (c *Client) ImportBill(ctx context.Context, b v1.ImportBill) (out v1.Bill, err error) {
+	err = c.Do(ctx, "POST", "/fed/v1/books/bills", b, &out)
+	return out, err
+}

@@ -79,3 +79,41 @@ type BooksDifference struct {
 	Theirs  int64  `json:"theirs"`
 	Why     string `json:"why,omitempty"`
 }
+
+// ImportBill is what a provider bills for a site in one billing period.
+type ImportBill struct {
+	Site   federation.SiteName `json:"site"`
+	From   string              `json:"from"`  // the period's first UTC day
+	Until  string              `json:"until"` // the day after its last
+	Told   int64               `json:"told"`  // seconds since 1970: until when it tells of usage
+	Closed bool                `json:"closed,omitempty"`
+	Reopen bool                `json:"reopen,omitempty"` // the period may be closed already
+	Format string              `json:"format"`
+	Rows   int                 `json:"rows"`
+	Lines  []BillLine          `json:"lines"`
+}
+
+// BillLine is what is billed for a day.
+type BillLine struct {
+	Day     string           `json:"day"`
+	Service string           `json:"service,omitempty"` // "": the machines of the site's pools
+	Amount  federation.Money `json:"amount"`
+}
+
+// Bill is a bill that was imported, and what the ledger had estimated.
+type Bill struct {
+	Site     federation.SiteName `json:"site"`
+	From     string              `json:"from"`
+	Until    string              `json:"until"`
+	Closed   bool                `json:"closed"`
+	Format   string              `json:"format"`
+	Rows     int                 `json:"rows"`
+	By       string              `json:"by"`
+	At       int64               `json:"at"`
+	Machines federation.Money    `json:"machines"` // billed for the machines of the site's pools
+	Others   federation.Money    `json:"others"`   // for other services
+	// The days before SettledUntil are billed in full: what was billed for their machines, and what the ledger had estimated.
+	SettledUntil string           `json:"settled_until"`
+	Billed       federation.Money `json:"billed"`
+	Estimated    federation.Money `json:"estimated"`
+}

@@ -1,0 +1,74 @@
+package books
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"fsub/accounting/ledger"
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/audit"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+)
+
+// Biller takes the bills of providers into the ledger.
+type Biller interface {
+	ImportBill(ctx context.Context, b *federation.Bill, reopen bool, entries ...federation.AuditEntry) (*v1.Bill, error)
+	Bills(ctx context.Context) ([]v1.Bill, error)
+}
+
+// Bills is GET /fed/v1/books/bills.
+func (b *Books) Bills(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	if b.Biller == nil {
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
+	}
+	all, err := b.Biller.Bills(r.Context())
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	return answer.JSON(w, append([]v1.Bill{}, all...))
+}
+
+// Import is POST /fed/v1/books/bills.
+func (b *Books) Import(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	if b.Biller == nil {
+		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
+	}
+	var in v1.ImportBill
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(&in); err != nil {
+		return invalid("the request cannot be read: %v", err)
+	}
+	bill := &federation.Bill{Site: in.Site, Told: in.Told, Closed: in.Closed, Format: in.Format, Rows: in.Rows, By: c.Name, At: b.Now().Unix()}
+	var err error
+	if bill.From, err = dayOf(in.From); err != nil {
+		return err
+	}
+	if bill.Until, err = dayOf(in.Until); err != nil {
+		return err
+	}
+	for _, l := range in.Lines {
+		d, err := dayOf(l.Day)
+		if err != nil {
+			return err
+		}
+		bill.Lines = append(bill.Lines, federation.BillLine{Day: d, Service: l.Service, Amount: l.Amount})
+	}
+	done, err := b.Biller.ImportBill(r.Context(), bill, in.Reopen, federation.AuditEntry{At: b.Now(), Who: audit.By(c), Verb: "import-bill", Kind: federation.AuditSite, Object: string(in.Site),
+		After: in.Format + " of " + in.From})
+	if err != nil {
+		return invalid("%v", err)
+	}
+	return answer.JSON(w, done)
+}
+
+func dayOf(text string) (int64, error) {
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return 0, invalid("invalid day %q: want YYYY-MM-DD", text)
+	}
+	return ledger.DayOf(t.Unix()), nil
+}
