@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -11,9 +12,10 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/testbed/bed"
 )
 
-// TestRequeueMany: 500 jobs that run at three sites are requeued by their nodes. The daemon is killed half-way, and with it the commands that asked; the same
+// TestRequeueMany: 500 jobs that run at three sites are requeued by their nodes. The commands and the daemon are killed half-way; the same
 // commands once more tell of the end. Each job runs again once, under its ID.
 func TestRequeueMany(t *testing.T) {
 	if !full {
@@ -60,20 +62,23 @@ func TestRequeueMany(t *testing.T) {
 	})
 	t.Logf("%d jobs run, %.0f s after the first was submitted", count, time.Since(began).Seconds())
 
-	requeue := func(told func(site, out string, err error)) {
+	requeue := func(ctx context.Context, told func(site, out string, err error)) {
 		var wg sync.WaitGroup
 		for _, site := range sites {
 			wg.Go(func() {
-				out, err := command("carol", "fed", "job", "requeue", "--where", fmt.Sprintf("node=%s/%s[1-%d]", site, site, nodes), "--where", "name=many", "--reason", "new driver", "--yes")
-				told(site, out, err)
+				var out bytes.Buffer
+				err := world.Bed.Exec(ctx, bed.Cmd{Site: bed.Login, User: "carol", Stdout: &out, Stderr: &out, Env: []string{"PATH=" + world.Bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.Daemon.Socket()},
+					Args: []string{"fed", "job", "requeue", "--where", fmt.Sprintf("node=%s/%s[1-%d]", site, site, nodes), "--where", "name=many", "--reason", "new driver", "--yes"}})
+				told(site, out.String(), err)
 			})
 		}
 		wg.Wait()
 	}
 	cut := make(chan struct{})
 	began = time.Now()
+	ctx, kill := context.WithCancel(t.Context())
 	go func() {
-		requeue(func(site, out string, err error) {
+		requeue(ctx, func(site, out string, err error) {
 			if err == nil {
 				t.Errorf("the command of %s came to its end before the daemon was killed: %s", site, out)
 			}
@@ -96,13 +101,14 @@ func TestRequeueMany(t *testing.T) {
 		return ""
 	})
 	world.Daemon.Kill()
+	kill()
 	<-cut
 	if err := world.Daemon.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	lines := 0
 	var mu sync.Mutex
-	requeue(func(site, out string, err error) {
+	requeue(t.Context(), func(site, out string, err error) {
 		if err != nil {
 			t.Errorf("%s: %v: %s", site, err, out)
 		}
