@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"fsub/sbatch/getopt"
+	"fsub/topology/torus"
 )
 
 // fedOptions are what is asked of the federation itself. On the command line they are --fed-NAME,
@@ -25,6 +26,7 @@ var fedOptions = [...]struct {
 	{"accelerators", placement, setAccelerators},
 	{"max-cost", placement, setMaxCost},
 	{"traffic", placement, setTraffic},
+	{"tpu-topology", placement, setTPUTopology},
 	{"stage-in", access, func(f *Fed, v string) string { return addStage(&f.StageIn, v) }},
 	{"stage-out", access, func(f *Fed, v string) string { return addStage(&f.StageOut, v) }},
 }
@@ -64,7 +66,7 @@ func (p *parser) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return p.exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --stage-in and --stage-out")
+			"--traffic, --tpu-topology, --stage-in and --stage-out")
 	case len(rest) > 0:
 		return p.errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -149,6 +151,16 @@ func setTraffic(f *Fed, v string) (why string) {
 	return ""
 }
 
+// setTPUTopology takes the size of a slice; whether there is such a one depends on the generation.
+func setTPUTopology(f *Fed, v string) (why string) {
+	s, err := torus.Parse(v)
+	if err != nil {
+		return err.Error()
+	}
+	f.TPUTopology = s.String()
+	return ""
+}
+
 // addStage takes FROM or "FROM -> TO". An arrow, since colons and equal signs are parts of URLs.
 func addStage(field *[]Stage, v string) (why string) {
 	from, to, arrow := strings.Cut(v, "->")
@@ -172,6 +184,7 @@ func (f *Fed) options(w *words) {
 		w.add("fed-max-cost", strconv.FormatFloat(f.MaxCost, 'g', -1, 64))
 	}
 	w.text("fed-traffic", f.Traffic)
+	w.text("fed-tpu-topology", f.TPUTopology)
 	for _, s := range f.StageIn {
 		w.add("fed-stage-in", s.String())
 	}

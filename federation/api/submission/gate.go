@@ -60,6 +60,11 @@ func (s *Gate) prepare(c identity.Caller, job *federation.Job, p *sbatch.Payload
 			sp.Nice = max(sp.Nice, 0)
 		}
 	}
+	for sp := range components(job.Spec) {
+		if err := onSlices(sp); err != nil {
+			return Clusters{}, err
+		}
+	}
 	if err := checkPayload(p); err != nil {
 		return Clusters{}, err
 	}
