@@ -74,10 +74,11 @@ func (a *agents) launchOf(r *run, i int) *agentapi.Launch {
 		spec.Het = nil
 		l.Groups = append(l.Groups, agentapi.Group{Job: l.Job + uint32(g), Spec: spec, Partition: j.Wants[g].Partition})
 	}
+	tpus := slicesOf(r)
 	for n, m := range r.machines {
 		k := &r.Members[n]
 		l.Groups[k.Group].Nodes = append(l.Groups[k.Group].Nodes, agentapi.Node{Name: m.Name, Addr: m.Addr, Steps: m.Steps, CPUs: k.CPUs, MemMiB: int64(k.Mem),
-			GPUs: m.devices(k.GPUs), GPUType: m.gang.Offering.GPUType, Tasks: k.Tasks, Whole: !m.pool.Shared})
+			GPUs: m.devices(k.GPUs), GPUType: m.gang.Offering.GPUType, Tasks: k.Tasks, Whole: !m.pool.Shared, TPU: tpus[m]})
 	}
 	return l
 }

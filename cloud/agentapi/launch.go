@@ -89,4 +89,13 @@ type Node struct {
 	GPUType string `json:"gpu_type,omitempty"`
 	Tasks   int    `json:"tasks"` // SLURM_TASKS_PER_NODE
 	Whole   bool   `json:"whole"` // the machine runs nothing else
+	TPU     *TPU   `json:"tpu,omitempty"`
+}
+
+// TPU is which host of which slice a machine is.
+type TPU struct {
+	Type     string `json:"type"`     // the slice's accelerator type: "v5p-256"
+	Topology string `json:"topology"` // its shape: "4x4x8"
+	Slice    int    `json:"slice"`    // of the job's, from 0 up
+	Worker   int    `json:"worker"`   // of the slice's hosts, as the cloud counts them
 }

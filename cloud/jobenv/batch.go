@@ -56,6 +56,10 @@ func Batch(l *agentapi.Launch, o Own) []string {
 	addArray(e, l)
 	addComponents(e, l)
 	addOwn(e, o)
+	for _, v := range TPU(l) {
+		name, value, _ := strings.Cut(v, "=")
+		e.set(name, value)
+	}
 	return e.vars
 }
 

@@ -192,6 +192,7 @@ func complete(r *run, n *wire.NodeLaunch, daemon []string) {
 	if r.Commands != "" {
 		own = append(own[:len(own):len(own)], "PATH="+replaceFolder(valueOf(env, "PATH"), valueOf(env, CommandsEnv), r.Commands))
 	}
+	own = append(own[:len(own):len(own)], jobenv.TPU(l)...)
 	common := override(env, own)
 	ranks := make([]int, len(n.Ranks)) // in the part
 	for i, rank := range n.Ranks {
