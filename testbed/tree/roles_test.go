@@ -54,7 +54,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("the audit log lacks %q:\n%s", want, log)
 		}
 	}
-	if n := strings.Count(must(t, "audit", "--json"), `"before"`); n < 5 {
+	if n := strings.Count(must(t, "audit", "--json"), `"before"`); n < 4 {
 		t.Errorf("%d entries of the audit log say what was before:\n%s", n, must(t, "audit", "--json"))
 	}
 }
