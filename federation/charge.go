@@ -84,3 +84,9 @@ type ChargeSum struct {
 type ChargeSummer interface {
 	ChargeSums(ctx context.Context, since time.Time, step time.Duration) ([]ChargeSum, error)
 }
+
+// DirectSummer is a store that sums up what the ledger has of jobs that were submitted at a site itself, by its users' names here. Runs count that ended
+// from from on and before until.
+type DirectSummer interface {
+	DirectSums(ctx context.Context, site SiteName, from, until time.Time, step time.Duration) ([]ChargeSum, error)
+}

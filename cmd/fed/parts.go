@@ -172,6 +172,9 @@ func (p *parts) run(ctx context.Context, l net.Listener) error {
 		g.Go(func() error { return p.api.Serve(ctx, p.remote.listener) })
 	}
 	g.Go(func() error { return p.ledger.Run(ctx) })
+	if c.Books.Sites {
+		g.Go(func() error { return directUse(ctx, &c.Priority, p.sites, p.store, p.shares, p.log) })
+	}
 	g.Go(func() error { return p.prices.Follow(ctx) })
 	g.Go(func() error { return newCollector(&p.members, p.store, p.log).Run(ctx) })
 	if p.objects != nil {

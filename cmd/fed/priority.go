@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/controller"
 	"fsub/federation/fairshare"
 	"fsub/federation/quota"
 )
@@ -90,4 +92,52 @@ func openQuota(ctx context.Context, p *Priority, books *accounts.Books, st feder
 		b.Add(k.User, federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}, k.Elapsed, k.Amount, k.End)
 	}
 	return b, nil
+}
+
+// directUse tells fair-share what jobs have used that were submitted at the sites themselves, as far as the ledger knows of them. What is older than a day is
+// read anew seldom.
+func directUse(ctx context.Context, p *Priority, sites []controller.Site, st federation.DirectSummer, shares *fairshare.Shares, log *slog.Logger) error {
+	const recent = 24 * time.Hour
+	since, step := time.Unix(0, 0), 24*time.Hour
+	var old []federation.ChargeSum
+	var cut, next time.Time
+	read := func(from, until time.Time) (all []federation.ChargeSum, err error) {
+		for i := range sites {
+			some, err := st.DirectSums(ctx, sites[i].Name, from, until, step)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
+		}
+		return all, nil
+	}
+	once := func(now time.Time) error {
+		if p.HalfLife > 0 {
+			since, step = now.Add(-12*p.HalfLife), max(p.HalfLife/168, time.Minute)
+		}
+		if !now.Before(next) {
+			all, err := read(since, now.Add(-recent))
+			if err != nil {
+				return err
+			}
+			old, cut, next = all, now.Add(-recent), now.Add(recent/4)
+		}
+		all, err := read(cut, now.Add(recent))
+		if err == nil {
+			shares.Direct(append(all, old...), now)
+		}
+		return err
+	}
+	t := time.NewTicker(max(p.Period, time.Second))
+	defer t.Stop()
+	for {
+		if err := once(time.Now()); err != nil && ctx.Err() == nil {
+			log.Warn("usage of jobs submitted at sites not read", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+	}
 }

@@ -59,7 +59,26 @@ type Shares struct {
 	// Late reports whether an association has come to a soft limit: then its jobs go last. nil: none does. It is asked at each pass.
 	Late func(now time.Time, association accounts.Key) bool
 
-	now atomic.Pointer[standing]
+	now    atomic.Pointer[standing]
+	direct atomic.Pointer[directUse]
+}
+
+// directUse is what jobs have used that were submitted at sites themselves, as of a time.
+type directUse struct {
+	used map[accounts.Key]float64
+	at   time.Time
+}
+
+// Direct tells what jobs have used that were submitted at sites themselves, in place of what was told before. It may be called from any goroutine.
+func (s *Shares) Direct(all []federation.ChargeSum, now time.Time) {
+	d := &directUse{used: map[accounts.Key]float64{}, at: now}
+	t := s.books.Tree()
+	for i := range all {
+		k := &all[i]
+		held := federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}
+		d.used[Key(t, k.User, k.Account)] += s.amount(t, &held, k.Elapsed, k.Amount) * fairtree.DecayFactor(s.policy.HalfLife, now.Sub(k.End))
+	}
+	s.direct.Store(d)
 }
 
 // standing is what a pass has found. It is not changed.
@@ -174,6 +193,12 @@ func (s *Shares) Pass(now time.Time, running []Running) (changed bool) {
 		r := &running[i]
 		d := now.Sub(r.Start)
 		used[Key(t, r.User, r.Account)] += s.amount(t, &r.Held, d, r.Price.For(d))
+	}
+	if d := s.direct.Load(); d != nil {
+		factor := fairtree.DecayFactor(s.policy.HalfLife, now.Sub(d.at))
+		for k, n := range d.used {
+			used[k] += n * factor
+		}
 	}
 	s.rank(t, used)
 	last, st := s.now.Load(), s.standing(t, now)

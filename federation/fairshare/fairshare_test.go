@@ -219,6 +219,28 @@ func TestOrderHoldsUntilAPassHasChangedIt(t *testing.T) {
 	})
 }
 
+// What users have submitted at sites themselves counts beside what they have run here, decays, and is told anew each time.
+func TestDirectSubmissionsCount(t *testing.T) {
+	b := tree(t, accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("physics")}, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")},
+		accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("physics", "bob")})
+	s := New(Policy{HalfLife: time.Hour, Period: time.Minute, Share: 1000}, b)
+	s.Add("alice", federation.Held{Account: "physics", TRES: "cpu=1"}, time.Hour, 0, start)
+	direct := []federation.ChargeSum{{User: "bob", Account: "physics", TRES: "cpu=4", Elapsed: time.Hour, End: start}}
+	s.Direct(direct, start)
+	s.Direct(direct, start.Add(time.Hour))
+	s.Pass(start.Add(2*time.Hour), nil)
+	used := map[string]float64{}
+	for _, r := range s.Standing() {
+		used[r.Name] = math.Round(r.Usage)
+	}
+	if used["alice"] != 900 || used["bob"] != 3602 && used["bob"] != 3601 && used["bob"] != 3600 {
+		t.Errorf("used: %v", used)
+	}
+	if s.Points(job(1, "alice", "physics")) <= s.Points(job(2, "bob", "physics")) {
+		t.Error("bob comes first")
+	}
+}
+
 func BenchmarkOrder(b *testing.B) {
 	s := New(Default(), tree(b))
 	s.Pass(start, nil)

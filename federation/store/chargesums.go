@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"fsub/accounting/ledger"
 	"fsub/federation"
 )
 
@@ -21,6 +22,25 @@ func (s *Store) ChargeSums(ctx context.Context, since time.Time, step time.Durat
 	}, selectChargeSums, int64(step), nanos(since))
 	if err != nil {
 		return nil, fmt.Errorf("sums of charges: %w", err)
+	}
+	return all, nil
+}
+
+const selectDirectSums = "SELECT g.user_name, g.account, g.qos, t.word, l.end_time / $1, SUM(l.end_time - l.start_time - l.suspended), SUM(l.amount) FROM ledger l " +
+	"JOIN ledger_words t ON t.id = l.tres JOIN ledger_groups g ON g.id = l.grp " +
+	"WHERE l.site = (SELECT id FROM ledger_words WHERE word = $2) AND l.end_time >= $3 AND l.end_time < $4 AND l.kind = $5 GROUP BY g.user_name, g.account, g.qos, t.word, l.end_time / $1"
+
+// DirectSums implements [federation.DirectSummer].
+func (s *Store) DirectSums(ctx context.Context, site federation.SiteName, from, until time.Time, step time.Duration) ([]federation.ChargeSum, error) {
+	seconds := max(int64(step/time.Second), 1)
+	all, err := query(ctx, s.readers, func(r *row) (k federation.ChargeSum) {
+		k.User, k.Account, k.QOS, k.TRES = r.word(), r.word(), r.word(), r.word()
+		k.End = time.Unix(r.int()*seconds+seconds/2, 0).UTC()
+		k.Elapsed, k.Amount = time.Duration(r.int())*time.Second, federation.Money(r.int())
+		return k
+	}, selectDirectSums, seconds, string(site), from.Unix(), until.Unix(), int64(ledger.SiteJob))
+	if err != nil {
+		return nil, fmt.Errorf("sums of jobs submitted at site %s: %w", site, err)
 	}
 	return all, nil
 }

@@ -2,8 +2,11 @@ package storetest
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"time"
 
+	book "fsub/accounting/ledger"
 	"fsub/federation"
 )
 
@@ -145,5 +148,37 @@ func testChargeSums(e *env) {
 		if got != want || amount != money || step == time.Hour && len(all) > 4 {
 			e.Errorf("in steps of %v: %v and %v in %d sums, want %v and %v", step, got, amount, len(all), want, money)
 		}
+	}
+}
+
+// testDirectSums: of the ledger only jobs that were submitted at the site itself are summed up, to the end of the time that is asked for.
+func testDirectSums(e *env) {
+	b := e.books(e.dir)
+	sums, ok := b.(federation.DirectSummer)
+	if !ok {
+		e.Skip("this store sums up no direct submissions")
+	}
+	all := someRuns(rand.New(rand.NewPCG(7, 7)), 300)
+	_, err := b.Book(ctx, all, nil)
+	e.must(err)
+	from, until := time.Unix(1.7e9+20*secondsOfDay, 0), time.Unix(1.7e9+60*secondsOfDay, 0)
+	want := map[string]time.Duration{}
+	e.must(b.BookedRuns(ctx, "elbe", 0, math.MaxInt64, func(x *book.Entry) error {
+		if x.Kind == book.SiteJob && x.End >= from.Unix() && x.End < until.Unix() {
+			want[x.Group.User+" "+x.Group.Account+" "+x.Group.QOS+" "+x.TRES] += time.Duration(x.Elapsed()-x.Suspended) * time.Second
+		}
+		return nil
+	}))
+	for _, step := range []time.Duration{time.Minute, 24 * time.Hour} {
+		found, err := sums.DirectSums(ctx, "elbe", from, until, step)
+		e.must(err)
+		got := map[string]time.Duration{}
+		for _, k := range found {
+			got[k.User+" "+k.Account+" "+k.QOS+" "+k.TRES] += k.Elapsed
+			if k.End.Before(from.Add(-step)) || k.End.After(until.Add(step)) {
+				e.Errorf("sum %+v", k)
+			}
+		}
+		e.same(fmt.Sprintf("in steps of %v", step), got, want)
 	}
 }

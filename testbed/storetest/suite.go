@@ -89,6 +89,7 @@ func (s Suite) Run(t *testing.T) {
 		{"ChargesSelects", testChargeQuery},
 		{"ChargesOutliveTheirJobs", testChargePurge},
 		{"ChargeSumsAreThoseOfTheCharges", testChargeSums},
+		{"DirectSumsAreOfDirectSubmissions", testDirectSums},
 		{"PoolKeepsEveryField", testPoolFields},
 		{"PoolIsWrittenOverInPlace", testPoolOver},
 		{"PoolRecordIsNamedBySiteKindAndID", testPoolNames},
