@@ -54,3 +54,20 @@ func TestRequeuedAt2205(t *testing.T) {
 		}
 	}
 }
+
+// TestSignalAt2205: 22.05 has one reason for a script that dies by a signal and for a node that could not start it.
+func TestSignalAt2205(t *testing.T) {
+	for said, want := range map[string]string{
+		`{"job_state":"FAILED","state_reason":"JobLaunchFailure","exit_code":9}`:   "RaisedSignal:9",
+		`{"job_state":"FAILED","state_reason":"JobLaunchFailure","exit_code":256}`: "JobLaunchFailure",
+		`{"job_state":"FAILED","state_reason":"NonZeroExitCode","exit_code":256}`:  "NonZeroExitCode",
+	} {
+		var j job38
+		if err := json.Unmarshal([]byte(said), &j); err != nil {
+			t.Fatal(err)
+		}
+		if got := j.wire(time.Now()).StateReason; got != want {
+			t.Errorf("%s: %s, want %s", said, got, want)
+		}
+	}
+}

@@ -2,9 +2,11 @@ package slurm
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
+	"fsub/federation"
 	"fsub/slurm/wire"
 )
 
@@ -39,6 +41,9 @@ func (j *job38) wire(now time.Time) wire.Job {
 		out.State = wire.Strings{wire.StatePending, wire.FlagCompleting}
 	}
 	out.ExitCode, out.DerivedExitCode = exit38(int64(j.ExitCode)), exit38(int64(j.DerivedExitCode))
+	if signal := out.ExitCode.Signal.ID.Value(); signal != 0 && out.StateReason == string(federation.ReasonLaunchFailure) {
+		out.StateReason = fmt.Sprintf("RaisedSignal:%d", signal) // newer versions have a word of their own for a script that dies by a signal
+	}
 	out.TimeLimit = wire.Inf()
 	if j.Nice != nil {
 		out.Nice = *j.Nice
