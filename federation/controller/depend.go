@@ -126,7 +126,7 @@ func (t *waitTerm) settle(on *job) {
 	switch t.Kind {
 	case federation.DependAfter: // once is enough: a requeue takes nothing back
 		if !t.met {
-			t.met = state.Started() || state.Ended()
+			t.met = (state.Started() || state.Ended()) && (t.Task >= 0 || !on.tasksWait())
 			t.from = start
 		}
 	case federation.DependAfterAny:
@@ -138,6 +138,19 @@ func (t *waitTerm) settle(on *job) {
 		t.met = state.Ended() && state != federation.Completed
 		t.never = state == federation.Completed
 	}
+}
+
+// tasksWait reports whether a task of an array has not started yet.
+func (j *job) tasksWait() bool {
+	if j.State.Ended() {
+		return false
+	}
+	for _, t := range j.tasks {
+		if t.State == federation.Pending {
+			return true
+		}
+	}
+	return j.rest.Len() > 0
 }
 
 // dependencies know which jobs wait for which.

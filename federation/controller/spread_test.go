@@ -247,6 +247,28 @@ func TestAfterCorrOfNoTask(t *testing.T) {
 	}
 }
 
+// TestAfterArray: what is to start after an array waits until each of its tasks has started.
+func TestAfterArray(t *testing.T) {
+	b := newBench(t)
+	first := b.submit(func(s *sbatch.Spec) { s.Array = "0-2%1" })
+	b.rounds(2)
+	second := b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("after:%d", first) })
+	for n := range 3 {
+		b.rounds(4)
+		if j := b.job(second); j.Attempt != 0 {
+			t.Fatalf("it is bound after %d tasks", n)
+		}
+		b.turn(wellDone) // one starts
+		if n < 2 {
+			b.turn(wellDone) // and ends
+		}
+	}
+	b.rounds(6)
+	if j := b.job(second); j.Attempt == 0 {
+		t.Errorf("it waits for %s when all tasks have started", j.Reason)
+	}
+}
+
 // With --kill-on-invalid-dep a task that can never start ends, and the others do not.
 func TestAfterCorrKills(t *testing.T) {
 	b := newBench(t)
