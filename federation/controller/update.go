@@ -73,7 +73,11 @@ func (c *requests) changeLimit(j *job, changes []sbatch.Change) (rest []sbatch.C
 			continue
 		}
 		j.Whole.Limit, _ = strconv.Atoi(ch.Value) // checked when it was asked for
+		if j.rest.Len() > 0 {
+			j.setArray(j.rest.Format(j.Whole.Limit))
+		}
 		c.batch.job(j)
+		c.arrays.offerAnew(j)
 		for _, p := range j.taskJobs {
 			if p.queued {
 				c.queue.look(p)
