@@ -40,7 +40,7 @@ func TestRandomArrays(t *testing.T) {
 				t.Parallel()
 				turn <- true
 				defer func() { <-turn }()
-				pr := newPair(t, site, newPlan(s))
+				pr := newPair(t, site, newPlan(s).at(site))
 				defer pr.explain()
 				if pr.carryOut(); !t.Failed() {
 					pr.compare()

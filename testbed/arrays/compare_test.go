@@ -29,7 +29,7 @@ var (
 func (s *side) masked(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, s.dir, "DIR"), "/usr/bin/sbatch ", "sbatch ")
 	text = aNode.ReplaceAllString(someNodes.ReplaceAllString(stamp.ReplaceAllString(text, "TIME"), "$1[#]"), "$1#")
-	return number.ReplaceAllString(text, "NUMBER")
+	return s.today(number.ReplaceAllString(text, "NUMBER"))
 }
 
 // except are variables of the environment whose value differs from one job to the next also if sbatch submits both.
@@ -84,6 +84,7 @@ func (s *side) files() []string {
 		text, _ := os.ReadFile(filepath.Join(s.dir, e.Name()))
 		// slurmrestd of 24.11 and 22.05 cannot requeue: there a run is cancelled, and the task is submitted again.
 		text = bytes.ReplaceAll(text, []byte(" DUE TO JOB REQUEUE ***"), []byte(" ***"))
+		text = bytes.ReplaceAll(text, []byte("Terminated\n"), nil) // said by a shell if the signal is late to it, and its child is gone before
 		info, err := e.Info()
 		if err != nil {
 			continue
@@ -128,7 +129,7 @@ func (s *side) accounting(pr *pair, options []string) []string {
 		if s.ids[letter] == "" {
 			continue
 		}
-		out := s.run(pr.t, append([]string{"sacct", "-n", "-j", s.ids[letter]}, options...)...)
+		out := s.run(pr.t, append([]string{"sacct", "-n", "-j", s.ids[letter]}, s.columns(options)...)...)
 		for line := range strings.Lines(out.stdout) {
 			all = append(all, oneByOne(letter+" "+s.masked(strings.TrimSpace(line)))...)
 		}
@@ -141,15 +142,15 @@ func (s *side) accounting(pr *pair, options []string) []string {
 }
 
 var (
-	cancelledRest = regexp.MustCompile(`^(. NUMBER_)\[([^]%]*)[^]]*\](\|.*CANCELLED.*)$`)
-	onlyOne       = regexp.MustCompile(`^(. NUMBER_)\[(\d+)(?:%\d+)?\](\|.*)$`)
+	rest    = regexp.MustCompile(`^(. NUMBER_)\[([^]%]*)[^]]*\](\|.*(?:CANCELLED|PENDING).*)$`)
+	onlyOne = regexp.MustCompile(`^(. NUMBER_)\[(\d+)(?:%\d+)?\](\|.*)$`)
 )
 
-// oneByOne writes tasks that were cancelled before they had started a line each. Slurm has one line for those that were the last of their array to wait,
+// oneByOne writes tasks that have not started a line each. Slurm has one line for those that were the last of their array to wait,
 // as they have the array's own record, and a line each for others; here tasks that were cancelled by themselves have a line each. One that is left to
 // wait has brackets or has none, as the others have started, or have been changed and so split off.
 func oneByOne(line string) (lines []string) {
-	m := cancelledRest.FindStringSubmatch(line)
+	m := rest.FindStringSubmatch(line)
 	if m == nil {
 		return []string{onlyOne.ReplaceAllString(line, "$1$2$3")}
 	}
@@ -169,33 +170,18 @@ func (pr *pair) compareAccounting(when string, options []string) {
 		}
 		// slurmctld tells slurmdbd of tasks that it has made records of their own (for they were changed, or wait each for a task of another array)
 		// only when they start or end. Where the two list other tasks as waiting, squeue alone compares those.
-		if !slices.Equal(waiting(lines[0]), waiting(lines[1])) {
+		begun := func(l string) bool { return !strings.Contains(l, "|PENDING|") }
+		if !slices.Equal(slices.DeleteFunc(slices.Clone(lines[0]), begun), slices.DeleteFunc(slices.Clone(lines[1]), begun)) {
 			for i := range lines {
-				lines[i] = slices.DeleteFunc(lines[i], func(l string) bool { return strings.Contains(l, "|PENDING|") })
+				lines[i] = slices.DeleteFunc(lines[i], func(l string) bool { return !begun(l) })
 			}
 		}
 		// Slurm forgets tasks that were cancelled while they waited, if others of their array went on to wait. Here they have a line each.
 		lines[1] = slices.DeleteFunc(lines[1], func(l string) bool {
-			return strings.Contains(l, "|CANCELLED by ") && strings.Contains(l, "|None assigned|") && !slices.Contains(lines[0], l)
+			return strings.Contains(l, "|CANCELLED") && strings.Contains(l, "|None assigned|") && !slices.Contains(lines[0], l)
 		})
 		return lines
 	})
-}
-
-var pending = regexp.MustCompile(`^(. )NUMBER_\[?([^]|]*)\]?\|.*\|PENDING\|`)
-
-// waiting are the tasks that lines of sacct list as waiting.
-func waiting(lines []string) (tasks []string) {
-	for _, l := range lines {
-		if m := pending.FindStringSubmatch(l); m != nil {
-			indices, _ := federation.ArrayIndices(m[2])
-			for _, i := range indices {
-				tasks = append(tasks, fmt.Sprint(m[1], i))
-			}
-		}
-	}
-	slices.Sort(tasks)
-	return tasks
 }
 
 // same waits until both sides say the same, and reports what they say if they do not.
@@ -247,6 +233,9 @@ func (pr *pair) compare() {
 	pr.compareAccounting("of steps at the end", []string{"-P", "-o", "jobid,jobname,state,nodelist,exitcode,alloccpus,nnodes,ntasks"})
 	for _, s := range pr.sides {
 		for _, bad := range s.numbersAgree() {
+			if s.site == "delta" { // the file has the federated number, and the task says the site's own
+				continue
+			}
 			pr.t.Errorf("%s: file %s", s.name, bad)
 		}
 		pr.checkLimit(s)
