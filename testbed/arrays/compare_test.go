@@ -138,7 +138,7 @@ func (s *side) accounting(pr *pair, options []string) []string {
 		}
 	}
 	sort.Strings(all)
-	return all
+	return slices.DeleteFunc(all, func(l string) bool { return s.site == "delta" && nameless.MatchString(l) })
 }
 
 var (
@@ -230,7 +230,9 @@ func (pr *pair) compare() {
 	pr.same("output files", pr.files)
 	pr.compareAccounting("at the end", []string{"-X", "-P", "-o", columns})
 	pr.compareAccounting("of all runs at the end", allRuns)
-	pr.compareAccounting("of steps at the end", []string{"-P", "-o", "jobid,jobname,state,nodelist,exitcode,alloccpus,nnodes,ntasks"})
+	if pr.sides[0].site != "delta" { // the API of 22.05 tells nothing of steps
+		pr.compareAccounting("of steps at the end", []string{"-P", "-o", "jobid,jobname,state,nodelist,exitcode,alloccpus,nnodes,ntasks"})
+	}
 	for _, s := range pr.sides {
 		for _, bad := range s.numbersAgree() {
 			if s.site == "delta" { // the file has the federated number, and the task says the site's own

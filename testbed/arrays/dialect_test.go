@@ -24,11 +24,15 @@ func (s *side) today(text string) string {
 			code, _ := strconv.Atoi(m[1:4])
 			return fmt.Sprintf("|%d:0", code-128)
 		})
+		text = strings.ReplaceAll(text, "slurm_suspend error:Invalid", "slurm_suspend error: Invalid")
 	case "delta": // 22.05 fails where there is nothing to do, after it has done the rest
 		text = nothing.ReplaceAllString(text, "")
 	}
 	return text
 }
+
+// nameless is a line of 22.05's sacct for tasks that were cancelled while they waited, and have no name any more.
+var nameless = regexp.MustCompile(`^. NUMBER\|.*\|CANCELLED`)
 
 // columns are options of sacct without the columns that differ at a site: 22.05 does not know restarts, and counts the CPUs of what never had any.
 func (s *side) columns(options []string) []string {
