@@ -46,7 +46,7 @@ func (s *side) columns(options []string) []string {
 	return append(slices.Clone(options[:last]), strings.Join(known, ","))
 }
 
-// at is a plan without what cannot be done at a site. The API of 22.05 changes no job that has started, its scontrol update knows no lists of tasks, and
+// at is a plan without what cannot be done at a site. The API of 22.05 changes no job that has started and signals no script alone, its scontrol update knows no lists of tasks, and
 // its scancel -t PENDING of one task cancels all of the array.
 func (p *plan) at(site string) *plan {
 	if site != "delta" {
@@ -55,7 +55,8 @@ func (p *plan) at(site string) *plan {
 	started := false
 	p.steps = slices.DeleteFunc(p.steps, func(step string) bool {
 		started = started || step == "settle"
-		return strings.HasPrefix(step, "scontrol update jobid=%A") && (started || strings.Contains(step, "[")) || strings.HasPrefix(step, "scancel -t PENDING %A_")
+		return strings.HasPrefix(step, "scontrol update jobid=%A") && (started || strings.Contains(step, "[")) ||
+			strings.HasPrefix(step, "scancel -t PENDING %A_") || strings.HasPrefix(step, "scancel -b")
 	})
 	return p
 }
