@@ -16,6 +16,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/testbed/ec2"
 )
@@ -232,7 +233,17 @@ func TestPriceListOfTheStandIn(t *testing.T) {
 	if o := offer(t, open(t, cfg), "c7i.large/us-east-2a/on-demand"); o.Price != 0.08925 || o.PriceFrom != "price list" {
 		t.Errorf("%+v", o)
 	}
+	p := open(t, cfg)
+	list, err := p.PriceSource().Prices(t.Context())
+	if err != nil || !slices.ContainsFunc(list, func(q prices.Price) bool {
+		return q.Key == prices.Key{Cloud: prices.AWS, Type: "c7i.large", Region: "us-east-2", Market: provider.OnDemand} && q.PerHour == 0.08925
+	}) || !slices.ContainsFunc(list, func(q prices.Price) bool { return q.Market == provider.Spot && q.Zone != "" }) {
+		t.Errorf("asked by a catalogue: %v, %v", list, err)
+	}
 	c.Deny("pricing:GetProducts")
+	if _, err := p.PriceSource().Prices(t.Context()); kindOf(err) != provider.KindDenied {
+		t.Errorf("without permission: %v", err)
+	}
 	cfg.Logger = quiet
 	if o := offer(t, open(t, cfg), "c7i.large/us-east-2a/on-demand"); o.Price != 0.08925 || o.PriceFrom != "table of 2026-07-20 (karpenter-provider-aws v1.15.1) for us-east-1" {
 		t.Errorf("without permission: %+v", o)
