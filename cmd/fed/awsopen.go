@@ -17,6 +17,9 @@ func openAWS(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogu
 	cfg := s.AWS.provider(s.Name, c.Federation, log)
 	cfg.Prices = cat
 	p, err := aws.New(ctx, cfg)
+	if err == nil && cat != nil {
+		cat.Add(p.PriceSource())
+	}
 	return p, aws.Boot(), err
 }
 

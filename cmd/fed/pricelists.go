@@ -21,7 +21,7 @@ import (
 )
 
 // PriceLists says which price lists of clouds are asked. Amazon's is asked by the sites that rent
-// there. What no list says comes from a dated table.
+// there, and Azure's where a site does. What no list says comes from a dated table.
 type PriceLists struct {
 	// Lists to ask: azure, gcp. Azure's needs no account, Google's a key.
 	Ask []string `yaml:"ask,omitempty"`
@@ -153,11 +153,10 @@ func openPrices(c *Config, log *slog.Logger) (*prices.Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range l.Ask {
-		if name == prices.Azure {
-			cat.Add(&lists.Azure{Regions: l.Regions, Endpoint: l.AzureEndpoint})
-			continue
-		}
+	if list := l.azure(c.Sites); list != nil {
+		cat.Add(list)
+	}
+	if slices.Contains(l.Ask, prices.Google) {
 		key, err := os.ReadFile(l.GoogleKeyFile)
 		if err == nil {
 			err = private(l.GoogleKeyFile)
@@ -168,6 +167,35 @@ func openPrices(c *Config, log *slog.Logger) (*prices.Catalogue, error) {
 		cat.Add(&lists.Google{Regions: l.Regions, Endpoint: l.GoogleEndpoint, Key: strings.TrimSpace(string(key))})
 	}
 	return cat, nil
+}
+
+// azure is Azure's list for what is asked for and for the sites that rent there; nil: nobody wants it.
+func (l *PriceLists) azure(sites []SiteConfig) *lists.Azure {
+	list := &lists.Azure{Endpoint: l.AzureEndpoint, Types: prices.Types(prices.Azure)}
+	asked := slices.Contains(l.Ask, prices.Azure)
+	if asked {
+		list.Regions = slices.Clone(l.Regions)
+	}
+	all := asked && len(l.Regions) == 0
+	for i := range sites {
+		a := sites[i].Azure
+		if a == nil || a.Endpoint != "" && l.AzureEndpoint == "" { // what stands in for Azure has no prices
+			continue
+		}
+		asked = true
+		if !all && !slices.Contains(list.Regions, a.Location) {
+			list.Regions = append(list.Regions, a.Location)
+		}
+		for _, size := range a.Sizes {
+			if !strings.Contains(size, "*") && !slices.Contains(list.Types, size) {
+				list.Types = append(list.Types, size)
+			}
+		}
+	}
+	if !asked {
+		return nil
+	}
+	return list
 }
 
 // priceBook tells of prices.

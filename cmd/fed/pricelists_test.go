@@ -1,0 +1,59 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"fsub/cloud/prices"
+)
+
+// TestAzureList: Azure's list is asked where somebody names it, and for what sites rent there.
+func TestAzureList(t *testing.T) {
+	site := SiteConfig{Azure: &AzureConfig{Location: "westus2", Sizes: []string{"Standard_D4s_v5", "Standard_NC*"}}}
+	for _, c := range []struct {
+		lists   PriceLists
+		sites   []SiteConfig
+		want    bool
+		regions []string
+	}{
+		{PriceLists{}, nil, false, nil},
+		{PriceLists{}, []SiteConfig{{Azure: &AzureConfig{Endpoint: "http://127.0.0.1:1"}}, {}}, false, nil},
+		{PriceLists{}, []SiteConfig{site}, true, []string{"westus2"}},
+		{PriceLists{Ask: []string{prices.Azure}}, []SiteConfig{site}, true, nil},
+		{PriceLists{Ask: []string{prices.Azure}, Regions: []string{"eastus"}}, []SiteConfig{site, site}, true, []string{"eastus", "westus2"}},
+		{PriceLists{Ask: []string{prices.Google}, Regions: []string{"us-central1"}}, nil, false, nil},
+	} {
+		got := c.lists.azure(c.sites)
+		if (got != nil) != c.want || got != nil && !slices.Equal(got.Regions, c.regions) {
+			t.Errorf("%+v: %+v", c.lists, got)
+		}
+		if got != nil && len(c.sites) > 0 && (!slices.Contains(got.Types, "Standard_D4s_v5") || slices.Contains(got.Types, "Standard_NC*")) {
+			t.Errorf("types are %v", got.Types)
+		}
+	}
+}
+
+// TestTermsOfAContract: what cannot be a contract is refused, and names itself.
+func TestTermsOfAContract(t *testing.T) {
+	good := TermsConfig{Discounts: []DiscountConfig{{Types: "p5.*", Markets: []string{"spot"}, Off: 0.5}}, DiskGiB: 73, DiskGiBMonth: 1,
+		Paid: []PaidConfig{{Name: "plan", Types: "p5.*", Machines: 2, Until: "2027-06-30"}}}
+	if err := good.check(); err != nil {
+		t.Fatal(err)
+	}
+	if out := good.terms(); out.Disk != 0.1 || out.Paid[0].Until.Year() != 2027 || out.Discounts[0].Off != 0.5 {
+		t.Errorf("%+v", out)
+	}
+	for want, bad := range map[string]TermsConfig{
+		"invalid off 1.5":         {Discounts: []DiscountConfig{{Off: 1.5}}},
+		`invalid market "cheap"`:  {Discounts: []DiscountConfig{{Off: 0.5, Markets: []string{"cheap"}}}},
+		"want a name":             {Paid: []PaidConfig{{Types: "p5.*", Machines: 1}}},
+		`invalid day "some day"`:  {Paid: []PaidConfig{{Name: "x", Types: "p5.*", Machines: 1, Until: "some day"}}},
+		"go together":             {DiskGiB: 5},
+		`types "[": syntax error`: {Discounts: []DiscountConfig{{Types: "[", Off: 0.5}}},
+	} {
+		if err := bad.check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", bad, err, want)
+		}
+	}
+}
