@@ -75,13 +75,6 @@ func (c *Catalogue) Add(s Source) {
 	c.cfg.Sources = append(c.cfg.Sources, s)
 }
 
-func (c *Catalogue) now() time.Time {
-	if c == nil {
-		return time.Now()
-	}
-	return c.cfg.Now()
-}
-
 // Price is what a machine costs by all that is known: what the cloud has said, of the zone or else of the region, or the table. The price of a spot machine that nobody
 // knows is the on-demand price, which it does not exceed, and says so ([Price].Bound). False: it is not known at all.
 func (c *Catalogue) Price(k Key) (Price, bool) {

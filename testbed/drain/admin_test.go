@@ -53,7 +53,7 @@ func TestWords(t *testing.T) {
 	})
 	s.eventually("the job of the site runs", func() string {
 		out, _ := world.Bed.Output(t.Context(), s.site, "", "squeue", "-h", "-o", "%T", "-j", theirJob)
-		return strings.Trim(strings.TrimSpace(out), "RUNING")
+		return strings.TrimPrefix(strings.TrimSpace(out), "RUNNING")
 	})
 	for _, line := range []string{
 		"alice: update nodename=NODE state=drain reason=fan",

@@ -9,8 +9,7 @@ import (
 // testRunLengths: the newest lengths of runs come back in their order, and older ones are gone for good.
 func testRunLengths(e *env) {
 	s := e.open()
-	h, ok := s.(federation.RunStore)
-	if !ok {
+	if _, ok := s.(federation.RunStore); !ok {
 		e.Skip("this store keeps no lengths of runs")
 	}
 	var all []federation.RunLength
@@ -21,7 +20,7 @@ func testRunLengths(e *env) {
 	e.must(s.Commit(ctx, &federation.Batch{Lengths: all[2:]}))
 	e.must(s.Close())
 	s = e.open()
-	h = s.(federation.RunStore)
+	h := s.(federation.RunStore)
 	for _, limit := range []int{9, 3} {
 		got, err := h.RunLengths(ctx, limit)
 		e.must(err)

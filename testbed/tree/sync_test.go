@@ -220,9 +220,10 @@ func TestSitesAgreeWithTheTree(t *testing.T) {
 			}
 			os.Remove(fuse())
 			world.Daemon.Kill()
-			if err := world.Daemon.Start(t.Context()); err == nil {
-				err = world.Daemon.AwaitSites(t.Context())
-			} else {
+			if err := world.Daemon.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := world.Daemon.AwaitSites(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			must(t, "account", "sync", p.site)
