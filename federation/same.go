@@ -62,7 +62,7 @@ func sameInfo(a, b *NodeInfo) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}
-	return a.Hostname == b.Hostname && a.Address == b.Address && a.Port == b.Port && a.Version == b.Version && a.Architecture == b.Architecture && a.System == b.System &&
+	return a.Hostname == b.Hostname && a.Place == b.Place && a.Address == b.Address && a.Port == b.Port && a.Version == b.Version && a.Architecture == b.Architecture && a.System == b.System &&
 		a.CPULoad == b.CPULoad && a.FreeMem == b.FreeMem && a.TmpDisk == b.TmpDisk && a.Weight == b.Weight && slices.Equal(a.Features, b.Features) &&
 		a.GRES == b.GRES && a.GRESUsed == b.GRESUsed && a.Comment == b.Comment && a.Extra == b.Extra && a.Reservation == b.Reservation &&
 		a.ReasonUser == b.ReasonUser && a.ReasonAt.Equal(b.ReasonAt) && a.Booted.Equal(b.Booted) && a.Started.Equal(b.Started) && a.LastBusy.Equal(b.LastBusy)

@@ -8,6 +8,7 @@ import (
 
 // NodeInfo is what a site says of a node that placement does not ask for: sinfo and scontrol show it.
 type NodeInfo struct {
+	Place                     string // the switches above it, the highest first, with colons between, where its record tells
 	Hostname, Address         string
 	Port                      int
 	Version                   string // of its slurmd

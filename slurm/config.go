@@ -41,7 +41,7 @@ type Config struct {
 	FirstID, LastID federation.JobID // the federated range; default that of package federation
 
 	// The REST API has no switch tree: it comes from Tree, or from TopologyFile (a topology.conf or topology.yaml, or the output of
-	// "scontrol show topology"), which is read again when it changes.
+	// "scontrol show topology"), which is read again when it changes, or from NodeCommand, which is asked for it every ten minutes.
 	Tree         topology.Tree
 	TopologyFile string
 
@@ -52,7 +52,7 @@ type Config struct {
 	NoAssociations bool
 
 	// NodeCommand is a program with its first arguments that does what scontrol does there: "update NodeName=LIST State=STATE Reason=TEXT" is
-	// added, or "reboot [ASAP] [nextstate=STATE] [reason=TEXT] LIST". It is for API versions that cannot update nodes, and for reboots, for which
+	// added, "reboot [ASAP] [nextstate=STATE] [reason=TEXT] LIST", or "show topology". It is for API versions that cannot update nodes, and for reboots, for which
 	// there is no call. Set, it is used in any case.
 	NodeCommand []string
 

@@ -31,7 +31,7 @@ type Driver struct {
 	boot     int64        // when the controller of a mapped site began to count, as that cache has it
 	defPart  string       // learned from a job that named no partition
 	remarks  remarks      // warnings of the site
-	topology topologyFile
+	wiring   *wiring
 	named    atomic.Int64 // until when accounts of 22.05 are asked for by states only, in Unix seconds
 }
 
@@ -56,7 +56,7 @@ func Open(cfg Config) (*Driver, error) {
 	d := &Driver{cfg: cfg, c: c, log: cfg.Logger.With("site", string(cfg.Name))}
 	d.unsure.begin = c.now()
 	d.lists.init()
-	if d.topology, err = openTopology(cfg); err != nil {
+	if d.wiring, err = openWiring(cfg); err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	return d, nil

@@ -82,11 +82,25 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 			o.PendingJobs++
 		}
 	}
-	if o.Tree, err = d.topology.tree(); err != nil {
+	if o.Tree, err = d.wiring.tree(ctx, d.c.now(), places(o.Nodes)); err != nil {
 		d.remarks.add(err.Error()) // the last good tree stays in use
 	}
 	o.Warnings = append(o.Warnings, d.warnings(o)...)
 	return o, nil
+}
+
+// places are where nodes say that they are, by name; nil if none does.
+func places(nodes []federation.Node) map[string]string {
+	var found map[string]string
+	for i := range nodes {
+		if info := nodes[i].Info; info != nil && info.Place != "" {
+			if found == nil {
+				found = map[string]string{}
+			}
+			found[nodes[i].Name] = info.Place
+		}
+	}
+	return found
 }
 
 // look makes all requests at the same time. If one part fails there is no observation.

@@ -12,6 +12,7 @@ import (
 // nodeInfo is what people look at of a node, beside what placement needs.
 func nodeInfo(n *wire.Node) *federation.NodeInfo {
 	return &federation.NodeInfo{
+		Place:    place(n),
 		Hostname: n.Hostname, Address: n.Address, Port: int(n.Port), Version: n.Version, Architecture: n.Architecture, System: n.OperatingSystem,
 		CPULoad: int(n.CPULoad), FreeMem: sbatch.MemMiB(n.FreeMem.Value()), TmpDisk: int(n.TemporaryDisk), Weight: int(n.Weight), Features: n.Features,
 		GRES: n.GRES, GRESUsed: n.GRESUsed, Comment: n.Comment, Extra: n.Extra, Reservation: n.Reservation,

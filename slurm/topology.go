@@ -1,52 +1,115 @@
 package slurm
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
+	"fsub/slurm/wire"
 	"fsub/topology"
 	"fsub/topology/conf"
 )
 
-// topologyFile gives the switch tree: a fixed one, or one from a file that is read again when it changes.
-type topologyFile struct {
-	path string
+// wiring finds out how the site's nodes are wired. The first of these that there is counts: a fixed tree; a file, which is read again when it
+// changes; "scontrol show topology" by NodeCommand; what the records of the nodes say of their place, which is only set for nodes that
+// are made with it (cloud and dynamic nodes, v0.0.43 and later).
+type wiring struct {
+	path    string
+	command []string
 
-	mu    *sync.Mutex
+	mu    sync.Mutex
 	last  topology.Tree
 	stamp string
+	asked time.Time // when the command was last run
 }
 
-func openTopology(cfg Config) (topologyFile, error) {
-	t := topologyFile{path: cfg.TopologyFile, last: cfg.Tree, mu: new(sync.Mutex)}
-	_, err := t.tree()
-	return t, err
-}
+// wiringAge is how old what scontrol said may be: it changes when nodes are built in.
+const wiringAge = 10 * time.Minute
 
-// tree returns the tree, on an error the last good one.
-func (t *topologyFile) tree() (topology.Tree, error) {
-	if t.path == "" {
-		return t.last, nil
+// wiringTime is how long scontrol may take.
+const wiringTime = 15 * time.Second
+
+func openWiring(cfg Config) (*wiring, error) {
+	w := &wiring{path: cfg.TopologyFile, last: cfg.Tree, command: cfg.NodeCommand}
+	if w.path == "" {
+		return w, nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	st, err := os.Stat(t.path)
+	err := w.readFile()
+	return w, err
+}
+
+// tree returns the tree, on an error the last good one. places is what the nodes' records say.
+func (w *wiring) tree(ctx context.Context, now time.Time, places map[string]string) (topology.Tree, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var err error
+	switch {
+	case w.path != "":
+		err = w.readFile()
+	case len(w.command) > 0 && (w.asked.IsZero() || now.Sub(w.asked) >= wiringAge):
+		w.asked = now
+		err = w.ask(ctx)
+	case len(w.command) == 0 && len(places) > 0:
+		if t := topology.FromPaths(places); !t.Same(w.last) {
+			w.last = t
+		}
+	}
+	return w.last, err
+}
+
+func (w *wiring) readFile() error {
+	st, err := os.Stat(w.path)
 	if err != nil {
-		return t.last, fmt.Errorf("topology_file: %w", err)
+		return fmt.Errorf("topology_file: %w", err)
 	}
 	stamp := fmt.Sprint(st.ModTime().UnixNano(), st.Size())
-	if stamp == t.stamp {
-		return t.last, nil
+	if stamp == w.stamp {
+		return nil
 	}
-	text, err := os.ReadFile(t.path)
+	text, err := os.ReadFile(w.path)
 	if err != nil {
-		return t.last, fmt.Errorf("topology_file: %w", err)
+		return fmt.Errorf("topology_file: %w", err)
 	}
-	tree, err := conf.Parse(string(text))
+	t, err := conf.Parse(string(text))
 	if err != nil {
-		return t.last, fmt.Errorf("topology_file %s: %w", t.path, err)
+		return fmt.Errorf("topology_file %s: %w", w.path, err)
 	}
-	t.last, t.stamp = tree, stamp
-	return tree, nil
+	w.last, w.stamp = t, stamp
+	return nil
+}
+
+func (w *wiring) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, wiringTime)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, w.command[0], slices.Concat(w.command[1:], []string{"show", "topology"})...).Output()
+	if err != nil {
+		var exit *exec.ExitError
+		said := ""
+		if errors.As(err, &exit) {
+			said, _, _ = strings.Cut(strings.TrimSpace(string(exit.Stderr)), "\n")
+		}
+		return fmt.Errorf("node_command show topology: %v %s", err, said)
+	}
+	t, err := topology.Parse(string(out))
+	if err != nil {
+		return fmt.Errorf("node_command show topology: %w", err)
+	}
+	if !t.Same(w.last) {
+		w.last = t
+	}
+	return nil
+}
+
+// place is where a node's record says that it is: the switches above it, or its block, in the first topology that it names
+// ("default:core:rack4,nvl:b7" is core:rack4).
+func place(n *wire.Node) string {
+	first, _, _ := strings.Cut(n.Topology, ",")
+	_, path, _ := strings.Cut(first, ":")
+	return path
 }

@@ -127,10 +127,10 @@ type SiteConfig struct {
 	Backlog int `yaml:"backlog,omitempty"`
 	// Partition of jobs that name none. slurmrestd of Slurm 24.11 does not say which it is.
 	Partition string `yaml:"default_partition,omitempty"`
-	// File with the switch tree: topology.conf, or what "scontrol show topology" prints.
+	// File that says how the nodes are wired: topology.conf, topology.yaml, or what "scontrol show topology" prints. Without it node_command is asked, and then the records of the nodes.
 	Topology string `yaml:"topology_file,omitempty"`
 	// Program, with its first arguments, that does what scontrol does at the site: "update NodeName=LIST
-	// State=DRAIN Reason=TEXT" is added, or "reboot [ASAP] [nextstate=STATE] [reason=TEXT] LIST". For sites
+	// State=DRAIN Reason=TEXT" is added, "reboot [ASAP] [nextstate=STATE] [reason=TEXT] LIST", or "show topology". For sites
 	// whose slurmrestd cannot drain nodes (Slurm 22.05), those where the user's token may not, and for
 	// reboots, for which slurmrestd has no call. Set, it is used in any case.
 	NodeCommand []string `yaml:"node_command,omitempty"`
