@@ -24,24 +24,18 @@ var listPrices = map[string]float64{
 // unknownList counts for an accelerator that nobody knows: that of the dearest single one. What has no price must not win by that.
 const unknownList = 17.80
 
-// Rates of what is no accelerator: Amazon's and Google's general machines have a core at $0.04 to $0.05 an hour with 4 GiB.
-const (
-	assumedCPU = 0.04 * assumedShare
-	assumedGiB = 0.004 * assumedShare
-)
+// assumedCPU is the rate of a core with its memory: Amazon's and Google's general machines have one with 4 GiB at $0.04 to $0.05.
+const assumedCPU = 0.04 * assumedShare
 
 // Assumed are the dollars per hour that an owned TRES is assumed to cost where nobody has set its price, by Slurm's name of it:
-// "gres/gpu:h100", "cpu", "mem" (a GiB). It is never 0 for an accelerator. known is false if the kind of accelerator is not in the table.
+// "gres/gpu:h100", "cpu". It is never 0 for an accelerator. known is false if the kind of accelerator is not in the table.
 func Assumed(name string) (rate float64, known bool) {
-	switch name {
-	case "cpu":
+	if name == "cpu" {
 		return assumedCPU, true
-	case "mem":
-		return assumedGiB, true
 	}
 	kind, ok := strings.CutPrefix(name, "gres/")
 	if !ok {
-		return 0, true // nodes cost what is in them
+		return 0, true // memory comes with CPUs, nodes cost what is in them
 	}
 	base, kind, _ := strings.Cut(kind, ":")
 	if base != "gpu" && base != "tpu" {
@@ -68,29 +62,32 @@ func Assumed(name string) (rate float64, known bool) {
 	return listPrices[best] * assumedShare, true
 }
 
-// AssumedPerHour is what some TRES are assumed to cost an hour; known is false if some of them is no accelerator of the table.
-func AssumedPerHour(t TRES) (perHour float64, known bool) {
-	known = true
-	typed := map[string]bool{}
-	for name := range t {
-		if base, _, ok := strings.Cut(name, ":"); ok {
-			typed[base] = true
-		}
+// Rate is what some TRES cost an hour, and how that is known.
+type Rate struct {
+	PerHour float64
+	Assumed bool // of some of them nobody says the price: see [Assumed]
+	Unknown bool // and of some of these not even the kind is known
+}
+
+// RateOf is what t comes to by the hour at a site's prices. An accelerator without a price costs what it is assumed to; so does all else
+// where nothing of t has a price. A price of nodes covers what is in them. A price that is set to 0 is 0.
+func RateOf(p Prices, t TRES) Rate {
+	r := Rate{PerHour: PerHour(p, t)}
+	if p.Priced("node") {
+		return r
 	}
-	for _, name := range slices.Sorted(maps.Keys(t)) {
-		if typed[name] { // counted under its type
+	names := slices.Sorted(maps.Keys(t)) // sums of floats depend on their order
+	bare := !slices.ContainsFunc(names, p.Priced)
+	for _, name := range names {
+		n := units(t, name)
+		rate, known := Assumed(name)
+		if n == 0 || rate == 0 || p.Priced(name) || !bare && !strings.HasPrefix(name, "gres/") {
 			continue
 		}
-		rate, ok := Assumed(name)
-		n := t[name]
-		amount := float64(n)
-		if name == "mem" {
-			amount /= 1024
-		}
-		perHour += rate * amount
-		known = known && (ok || n == 0)
+		r.PerHour += rate * n
+		r.Assumed, r.Unknown = true, r.Unknown || !known
 	}
-	return perHour, known
+	return r
 }
 
 // Priced reports whether prices say what one unit of a TRES costs, be it nothing.

@@ -23,7 +23,7 @@ type stand struct {
 	gpu      string // type of the GPUs
 	tie      uint64
 	tres     accounting.TRES
-	hourly   float64 // by the site's prices
+	rate     accounting.Rate
 	traffic  topology.Traffic
 	ideal    []topology.Span // of each of fits: see model.ideal
 	wasteful bool            // nodes with GPUs for a job without: last among equals

@@ -37,7 +37,7 @@ func (s *stand) count(st *siteState) {
 		}
 		s.tres[name] += n
 	}
-	s.hourly = accounting.PerHour(st.site.Prices, s.tres)
+	s.rate = accounting.RateOf(st.site.Prices, s.tres)
 }
 
 // price fills in how long a job will run in the pool, and what that comes to.
@@ -94,8 +94,12 @@ func (c *candidate) runDetail(f *fit) string {
 		return string(append(text, c.rentDetail(r, f)...))
 	}
 	prices, tres, before := c.site.site.Prices, c.tres, len(text)
+	bare := c.rate.Assumed && !slices.ContainsFunc([]string{"cpu", "mem", "node", "gres/gpu"}, prices.Priced)
 	priced := func(name string, n int64, what string) {
 		price := prices.Of(name)
+		if c.rate.Assumed && !prices.Priced(name) && (bare || strings.HasPrefix(name, "gres/")) {
+			price, _ = accounting.Assumed(name)
+		}
 		if price <= 0 || n <= 0 {
 			return
 		}
@@ -125,8 +129,13 @@ func (c *candidate) runDetail(f *fit) string {
 	priced("node", tres["node"], "")
 	priced("cpu", tres["cpu"], " cpu")
 	priced("mem", tres["mem"], "")
-	if len(text) == before {
-		text = append(text, sizeText(c, tres)+" x "+hoursText(c.run)+", no price set"...)
+	switch {
+	case c.rate.Unknown:
+		text = append(text, ", assumed "+accounting.AssumedAsOf+": no price set, and the kind is not known"...)
+	case c.rate.Assumed:
+		text = append(text, ", assumed "+accounting.AssumedAsOf+": no price set"...)
+	case len(text) == before:
+		text = append(text, sizeText(c, tres)+" x "+hoursText(c.run)+" at no price"...)
 	}
 	return string(text)
 }

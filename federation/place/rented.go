@@ -29,7 +29,7 @@ func (c *candidate) runCost(shape *federation.Node) federation.Dollars {
 		share := shareOf(shape, &c.fits[0])
 		return r.PricePerHour * federation.Dollars(share*float64(c.fits[0].nodes)*c.run.Hours())
 	}
-	return federation.Dollars(c.hourly * c.run.Hours())
+	return federation.Dollars(c.rate.PerHour * c.run.Hours())
 }
 
 // shareOf is the part of a node that f takes: the largest of its shares of CPUs, memory and GPUs.
@@ -169,6 +169,9 @@ func (c *candidate) bootPrice(seconds int64) federation.Dollars {
 // bill is what a job is expected to be billed at most: if every one of its nodes must start.
 func (c *candidate) bill() federation.Dollars {
 	m := c.site.model
+	if c.parts == nil && c.rate.Assumed && c.rented() == nil { // what is assumed is not billed
+		return 0
+	}
 	if c.parts != nil {
 		sum := federation.Dollars(0)
 		for _, options := range c.parts {
