@@ -27,6 +27,7 @@ var fedOptions = [...]struct {
 	{"max-cost", placement, setMaxCost},
 	{"traffic", placement, setTraffic},
 	{"tpu-topology", placement, setTPUTopology},
+	{"deadline-value", placement, setDeadlineValue},
 	{"stage-in", access, func(f *Fed, v string) string { return addStage(&f.StageIn, v) }},
 	{"stage-out", access, func(f *Fed, v string) string { return addStage(&f.StageOut, v) }},
 }
@@ -66,7 +67,7 @@ func (p *parser) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return p.exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --tpu-topology, --stage-in and --stage-out")
+			"--traffic, --tpu-topology, --deadline-value, --stage-in and --stage-out")
 	case len(rest) > 0:
 		return p.errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -131,12 +132,16 @@ func setAccelerators(f *Fed, v string) (why string) {
 	return ""
 }
 
-func setMaxCost(f *Fed, v string) (why string) {
+func setMaxCost(f *Fed, v string) (why string) { return dollars(&f.MaxCost, v) }
+
+func setDeadlineValue(f *Fed, v string) (why string) { return dollars(&f.DeadlineValue, v) }
+
+func dollars(field *float64, v string) (why string) {
 	n, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(n > 0) || math.IsInf(n, 0) {
 		return "want US dollars above 0, such as 25.50, got " + strconv.Quote(v)
 	}
-	f.MaxCost = n
+	*field = n
 	return ""
 }
 
@@ -185,6 +190,9 @@ func (f *Fed) options(w *words) {
 	}
 	w.text("fed-traffic", f.Traffic)
 	w.text("fed-tpu-topology", f.TPUTopology)
+	if f.DeadlineValue != 0 {
+		w.add("fed-deadline-value", strconv.FormatFloat(f.DeadlineValue, 'g', -1, 64))
+	}
 	for _, s := range f.StageIn {
 		w.add("fed-stage-in", s.String())
 	}

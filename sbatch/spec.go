@@ -95,9 +95,11 @@ type Fed struct {
 	MaxCost      float64  `json:"max_cost,omitempty"` // US dollars for the whole job; 0: no bound
 	Traffic      string   `json:"traffic,omitempty"`  // one of [Traffics]: how the nodes talk to each other; "": not said
 	// TPUTopology is the shape of the TPU slices that the job runs on: "4x4x8"; "": the best of their size.
-	TPUTopology string  `json:"tpu_topology,omitempty"`
-	StageIn     []Stage `json:"stage_in,omitempty"`
-	StageOut    []Stage `json:"stage_out,omitempty"`
+	TPUTopology string `json:"tpu_topology,omitempty"`
+	// DeadlineValue is what the result is worth, in US dollars, if the job ends before its --deadline; 0: not said.
+	DeadlineValue float64 `json:"deadline_value,omitempty"`
+	StageIn       []Stage `json:"stage_in,omitempty"`
+	StageOut      []Stage `json:"stage_out,omitempty"`
 }
 
 // Stage is one copy between the user's file system (or a blob store) and the job's working directory.

@@ -93,6 +93,8 @@ type Policy struct {
 	WaitJobHour float64 `yaml:"wait_job_hour"`
 	// Dollars that an hour of waiting costs, per GPU of the job.
 	WaitGPUHour float64 `yaml:"wait_gpu_hour"`
+	// How many times as much an hour of waiting costs for jobs of a QOS: {urgent: 3, standby: 0.2}. 1 for the others.
+	WaitQOS map[string]float64 `yaml:"wait_qos,omitempty"`
 	// Jobs that may wait at one site beyond what it can start now. Where jobs end within seconds, as many as end in four seconds may.
 	Backlog int `yaml:"backlog"`
 	// A job is bound to a site that can start it within this time; otherwise it waits in the
@@ -390,6 +392,11 @@ func (p *Policy) check() error {
 	for name, f := range map[string]float64{"run_fraction": p.RunFraction, "wait_job_hour": p.WaitJobHour, "wait_gpu_hour": p.WaitGPUHour} {
 		if !number(f) {
 			return fmt.Errorf("policy: %s is %v: it must be a number and not negative", name, f)
+		}
+	}
+	for qos, f := range p.WaitQOS {
+		if !number(f) {
+			return fmt.Errorf("policy: wait_qos: %s is %v: it must be a number and not negative", qos, f)
 		}
 	}
 	if p.Backlog < 0 || p.BindAhead < 0 || p.LostWork < 0 {

@@ -92,6 +92,7 @@ func (c *Config) policy() place.Policy {
 	p := place.DefaultPolicy()
 	p.RunFraction, p.Backlog, p.BindAhead, p.LostWork = c.Policy.RunFraction, c.Policy.Backlog, c.Policy.BindAhead, c.Policy.LostWork
 	p.WaitJobHour, p.WaitGPUHour = federation.Dollars(c.Policy.WaitJobHour), federation.Dollars(c.Policy.WaitGPUHour)
+	p.WaitQOS = c.Policy.WaitQOS
 	return p
 }
 

@@ -44,6 +44,9 @@ type candidate struct {
 	fixed federation.Dollars // both together: what it costs whenever it starts
 	luck  federation.Dollars // see ladder.go
 
+	urgency float64 // how many times the usual price its waiting has
+	due     due
+
 	most []federation.Money // what it may cost of each of the partition's allowances; nil: there are none
 
 	// What later found out, and when: it holds until another job claims nodes of the site.
@@ -89,7 +92,7 @@ func (w *World) newStand(v variant, st *siteState, g group) *stand {
 }
 
 func (w *World) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
-	c := &candidate{stand: s, site: st, curs: make([]cursor, len(s.fits))}
+	c := &candidate{stand: s, site: st, curs: make([]cursor, len(s.fits)), urgency: w.policy.urgency(sh.like.Needs().QOS), due: dueOf(&sh.like)}
 	for i := range s.fits {
 		c.curs[i].cells = s.cells
 	}
@@ -109,6 +112,7 @@ type moment struct {
 	boot  boot
 	span  topology.Span      // of the nodes
 	slow  federation.Dollars // what that costs
+	late  federation.Dollars // see due
 	total federation.Dollars
 	spots []spot // of the components, for a heterogeneous job
 }

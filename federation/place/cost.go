@@ -167,10 +167,19 @@ func (c *candidate) weigh(at *moment, w *World) {
 		at.slow = c.slow(at.fit, at.span)
 		at.total += at.slow
 	}
+	if c.due.value > 0 {
+		if at.late = 0; c.ends(at, w).After(c.due.at) {
+			at.late = c.due.value
+		}
+		at.total += at.late
+	}
 }
 
 func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
 	perHour := p.WaitJobHour + p.WaitGPUHour*federation.Dollars(c.gpus)
+	if c.parts == nil {
+		perHour *= federation.Dollars(c.urgency)
+	}
 	return federation.Dollars(wait.Hours()) * perHour
 }
 
@@ -196,7 +205,7 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 		run.Detail = c.runDetail(&c.fits[0])
 	}
 	terms := 1
-	for _, more := range [...]bool{at.slow > 0, c.risk > 0, c.luck > 0, at.boot.nodes > 0, at.wait > 0} {
+	for _, more := range [...]bool{at.slow > 0, at.late > 0, c.risk > 0, c.luck > 0, at.boot.nodes > 0, at.wait > 0} {
 		if more {
 			terms++
 		}
@@ -214,6 +223,9 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	}
 	if c.luck > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "tries", Amount: c.luck, Detail: c.luckDetail()})
+	}
+	if at.late > 0 {
+		o.Terms = append(o.Terms, federation.Term{Name: "late", Amount: at.late, Detail: c.lateDetail(at, w)})
 	}
 	c.setWait(o, at, w)
 	c.offered, c.made = o, key
@@ -234,8 +246,16 @@ func (c *candidate) setWait(o *federation.Offer, at *moment, w *World) {
 		o.Terms = append(o.Terms, federation.Term{Name: "boot", Amount: b.cost, Detail: b.text()})
 	}
 	if at.wait > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &w.policy), Detail: waitDetail(at) + c.maintenance(at, w)})
+		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &w.policy), Detail: waitDetail(at) + c.urgencyDetail() + c.maintenance(at, w)})
 	}
+}
+
+// urgencyDetail is "; QOS urgent: 3 x", where waiting has not the usual price.
+func (c *candidate) urgencyDetail() string {
+	if c.parts != nil || c.urgency == 1 {
+		return ""
+	}
+	return "; QOS " + c.ask.QOS + ": " + strconv.FormatFloat(c.urgency, 'g', 3, 64) + " x"
 }
 
 func waitDetail(at *moment) string {

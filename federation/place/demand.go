@@ -42,7 +42,7 @@ func lacked(obs *federation.Observation, spec *sbatch.Spec) string {
 	return ""
 }
 
-// classApart numbers what placement considers beside a job's demand and its rights: what it has cost so far, which sites cannot see its
+// classApart numbers what placement considers beside a job's demand and its rights: what it has cost so far, its deadline, which sites cannot see its
 // directory, and the owner of a heterogeneous job. 0: nothing.
 func (w *World) classApart(job *federation.Job) int {
 	s, bounded := job.Spec, job.Needs().MaxCost > 0

@@ -54,6 +54,9 @@ func (c *candidate) ends(at *moment, w *World) time.Time {
 	if c.cost > 0 {
 		wait += time.Duration(float64(c.risk/c.cost) * float64(c.run))
 	}
+	if c.cost > 0 {
+		wait += time.Duration(float64(at.slow/c.cost) * float64(c.run))
+	}
 	return w.clock.Add(wait + c.run)
 }
 

@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -66,7 +67,7 @@ func TestWorldMemory(t *testing.T) {
 }
 
 func TestPolicyDefaults(t *testing.T) {
-	if got := (Policy{}).withDefaults(); got != DefaultPolicy() {
+	if got := (Policy{}).withDefaults(); !reflect.DeepEqual(got, DefaultPolicy()) {
 		t.Errorf("the zero policy is %+v, the default %+v", got, DefaultPolicy())
 	}
 	none := Policy{Backlog: -1, WaitGPUHour: -1, WaitJobHour: -1}.withDefaults()

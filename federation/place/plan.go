@@ -186,7 +186,7 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 		*f = full{run: w.run, changes: w.changes}
 	}
 	best, bestAt, first := f.best, f.at, f.n
-	deadline := sh.like.Spec.Deadline
+	deadline := sh.deadline()
 	for i, c := range sh.candidates[first:] {
 		if best != nil && (c.fixed > bestAt.total || c.fixed == bestAt.total && bestAt.span.Left == 0) && best.inTime(&bestAt, w, deadline) {
 			break
@@ -249,7 +249,7 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) []*federation.O
 		return sh.offers
 	}
 	offers := make([]*federation.Offer, 0, len(sh.candidates))
-	deadline := sh.like.Spec.Deadline
+	deadline := sh.deadline()
 	offers = append(offers, best.late(best.offer(at, w), at, w, deadline))
 	for _, c := range sh.candidates {
 		if c != best {

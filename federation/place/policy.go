@@ -18,6 +18,8 @@ type Policy struct {
 	// value means nothing at all.
 	WaitJobHour federation.Dollars
 	WaitGPUHour federation.Dollars
+	// WaitQOS multiplies both for the jobs of a QOS; 1 for one that is not in it.
+	WaitQOS map[string]float64
 	// FarWait is counted where nothing says when enough will be free.
 	FarWait time.Duration
 	// SwitchesWait is how long after its submission a job's --switches binds if it does not say so itself, as

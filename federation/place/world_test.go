@@ -386,6 +386,8 @@ func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
 		s.Exclude = value
 	case "--exclusive":
 		s.Exclusive = cmp.Or(value, "exclusive")
+	case "--deadline":
+		s.Deadline = w.now.Add(span(t, value))
 	case "--segment", "--contiguous":
 		m := sbatch.More{}
 		if s.More != nil {
@@ -397,7 +399,7 @@ func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
 		s.Switches = n
 	case "--clusters":
 		s.Clusters = value
-	case "--sites", "--not-sites", "--accelerators", "--max-cost", "--stage-out", "--traffic":
+	case "--sites", "--not-sites", "--accelerators", "--max-cost", "--stage-out", "--traffic", "--deadline-value":
 		w.ofFederation(t, s, name, value)
 	case "--work-dir":
 		s.WorkDir = value
@@ -428,6 +430,8 @@ func (w *world) ofFederation(t testing.TB, s *sbatch.Spec, name, value string) {
 		s.Fed.NotSites = strings.Split(value, ",")
 	case "--accelerators":
 		s.Fed.Accelerators = strings.Split(value, ",")
+	case "--deadline-value":
+		s.Fed.DeadlineValue = number64(t, value)
 	case "--traffic":
 		s.Fed.Traffic = value
 	case "--max-cost":

@@ -98,6 +98,9 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 	if f.MaxCost < 0 || math.IsNaN(f.MaxCost) || math.IsInf(f.MaxCost, 0) {
 		return refuseAlone("the most that a job may cost is a number of dollars and not negative")
 	}
+	if f.DeadlineValue < 0 || math.IsNaN(f.DeadlineValue) || math.IsInf(f.DeadlineValue, 0) {
+		return refuseAlone("what a result is worth is a number of dollars and not negative")
+	}
 	if f.Traffic != "" && !slices.Contains(sbatch.Traffics[:], f.Traffic) {
 		return refuseAlone(fmt.Sprintf("traffic %.40q is not one of %s", f.Traffic, strings.Join(sbatch.Traffics[:], ", ")))
 	}
