@@ -331,6 +331,11 @@ func TestHoldReachesTheSite(t *testing.T) {
 	if len(b.cheap.held) != 1 {
 		t.Errorf("held at its site: %v", b.cheap.held)
 	}
+	b.cheap.jobs[id].Reason = federation.ReasonHeldAdmin // which is the federation, there
+	b.wait(2 * time.Second)
+	if j := b.job(id); j.Reason != federation.ReasonHeldUser {
+		t.Errorf("its user holds it, and it waits for %s", j.Reason)
+	}
 }
 
 func TestJudge(t *testing.T) {

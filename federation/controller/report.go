@@ -121,6 +121,9 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 			c.actAtSite(j, "hold", federation.Driver.Hold)
 		}
 		j.State, j.Reason, j.Start, j.Suspension = federation.Pending, sj.Reason, time.Time{}, federation.Suspension{}
+		if j.Held != federation.NotHeld { // the site says who holds it there, which is the federation
+			j.Reason = j.heldReason()
+		}
 		c.move(j, federation.AttemptSubmitted)
 	}
 	c.noteHeld(s, j, sj)
