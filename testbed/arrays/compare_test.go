@@ -73,6 +73,9 @@ func (s *side) environments() []string {
 // private are the files that are not the output of tasks.
 var private = regexp.MustCompile(`^(a\.sh|b\.sh|gate\..*|b?seen\..*|b?part\..*|log)$`)
 
+// childGone is said by a shell if a signal is late to it, and its child is gone before.
+var childGone = regexp.MustCompile(`(?m)^Terminated( +sleep \S+)?\n`)
+
 // files are the output files, with what is in them.
 func (s *side) files() []string {
 	entries, _ := os.ReadDir(s.dir)
@@ -84,7 +87,7 @@ func (s *side) files() []string {
 		text, _ := os.ReadFile(filepath.Join(s.dir, e.Name()))
 		// slurmrestd of 24.11 and 22.05 cannot requeue: there a run is cancelled, and the task is submitted again.
 		text = bytes.ReplaceAll(text, []byte(" DUE TO JOB REQUEUE ***"), []byte(" ***"))
-		text = bytes.ReplaceAll(text, []byte("Terminated\n"), nil) // said by a shell if the signal is late to it, and its child is gone before
+		text = childGone.ReplaceAll(text, nil)
 		info, err := e.Info()
 		if err != nil {
 			continue
