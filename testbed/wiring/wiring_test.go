@@ -233,7 +233,7 @@ func compare(t *testing.T, site, plugin string, rounds int) {
 			switch worse := ours.Worse(x.Span(theirs)); {
 			case worse == 0:
 				same++
-			case worse < 0: // 22.05 and 24.11 now and then take a switch more than they need
+			case worse < 0: // topology/tree now and then takes a switch more than it needs
 				t.Logf("%s %s: %d of %v: slurmctld takes %v, %+v; we say %+v", site, plugin, n, free, theirs, x.Span(theirs), ours)
 				closer++
 			default:
