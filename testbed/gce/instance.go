@@ -24,6 +24,7 @@ type machine struct {
 	kind       string // accelerator type of a TPU's host
 	reserved   string // name of the reservation that it takes of
 	status     string
+	deleted    bool // it goes as soon as it has stopped
 	why        string
 	addr       string
 	id         uint64
@@ -285,7 +286,7 @@ func (c *Cloud) stop(m *machine, grace time.Duration, why, then string) {
 	m.status, m.why = stopping, why
 	over := func() {
 		m.proc = nil
-		if m.status = then; then == "" {
+		if m.status = then; then == "" || m.deleted {
 			c.forget(m)
 		}
 	}
@@ -318,6 +319,7 @@ func (c *Cloud) deleteInstance(r *request) (doc, error) {
 
 // remove deletes a machine. The lock is held.
 func (c *Cloud) remove(m *machine, why string) {
+	m.deleted = true
 	if m.status == terminated {
 		m.status = "" // its processes are gone
 	}
