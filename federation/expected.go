@@ -10,7 +10,7 @@ type Expected struct {
 	P50  time.Duration `json:"p50"`  // half of such jobs run no longer
 	P90  time.Duration `json:"p90"`  // nine in ten run no longer
 	Runs int           `json:"runs"` // how many runs of the nearest kind it stands on
-	Of   string        `json:"of"`   // that kind: "runs of that name and size"
+	Of   string        `json:"of"`   // that kind: "of that name and size"
 }
 
 // RunLength is how long a run lasted, for later forecasts.

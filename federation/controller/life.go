@@ -129,7 +129,11 @@ func (c *life) siteFailure(j *job, state federation.State, reason federation.Rea
 		c.event(j, "not requeued: --no-requeue")
 		c.end(j, state, reason, c.now())
 	case state != federation.Preempted && c.failedTooOften(j):
-		c.event(j, "not requeued: it has failed so %d times already", c.cfg.MaxRequeue)
+		why := "max_requeue is 0"
+		if n := c.cfg.MaxRequeue; n > 0 {
+			why = fmt.Sprintf("it has failed so %d times already", n)
+		}
+		c.event(j, "not requeued: %s", why)
 		c.end(j, state, reason, c.now())
 	default:
 		j.Restarts++

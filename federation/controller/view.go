@@ -254,7 +254,7 @@ func (c *Controller) planFor(v *viewOfSites, j *federation.Job) (federation.Deci
 	var p federation.Plan
 	j = asTask(j)
 	err := c.ask(v, func(w *place.World) {
-		w.SetJob(place.Waiting{Job: j})
+		w.SetJob(place.Waiting{Job: j, Expected: c.expected(j)})
 		defer w.DropJob(j.ID)
 		p = w.Plan()
 	})

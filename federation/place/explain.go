@@ -79,7 +79,11 @@ func Explain(job *federation.Job, d federation.Decision) string {
 		fmt.Fprintf(&b, "  it waits in the queue of %s itself, where jobs of others wait too\n", d.Offers[0].Site)
 	}
 	if e := d.Expected; e != nil {
-		fmt.Fprintf(&b, "  expected to run %s, and in nine of ten cases no longer than %s: %d %s\n", spanText(e.P50), spanText(e.P90), e.Runs, e.Of)
+		runs := "runs"
+		if e.Runs == 1 {
+			runs = "run"
+		}
+		fmt.Fprintf(&b, "  expected to run %s, and in nine of ten cases no longer than %s: from %d %s %s\n", spanText(e.P50), spanText(e.P90), e.Runs, runs, e.Of)
 	}
 	for i := 1; i < len(d.Offers); i++ {
 		label := "  then:   "

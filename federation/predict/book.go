@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"fsub/federation"
@@ -43,14 +44,15 @@ const (
 )
 
 func (l level) String() string {
-	return [...]string{"runs of that name and size", "runs of that name", "runs of that shape", "runs of that size", "runs of the user", "runs of that size by anybody", "runs of anybody"}[l]
+	return [...]string{"of that name and size", "of that name", "of that shape", "of that size", "of the user", "of that size by anybody", "by anybody"}[l]
 }
 
 // anyKey is of the group that every run is in.
 var anyKey = Kind{}.Keys()[anyRun]
 
-// Book knows what ran. It is for one goroutine.
+// Book knows what ran. It may be used by several goroutines.
 type Book struct {
+	mu     sync.Mutex
 	share  float64
 	groups map[uint64]*group
 	ended  uint64 // runs
@@ -94,6 +96,8 @@ func Open(ctx context.Context, store federation.RunStore, share float64) (*Book,
 
 // Ended adds a run that has come to its end.
 func (b *Book) Ended(r Run) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if !(r.Seconds >= 0) {
 		return
 	}
@@ -138,6 +142,8 @@ func (b *Book) makeRoom() {
 
 // Started tells that a job runs now.
 func (b *Book) Started(keys Keys, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, key := range keys {
 		if key != 0 {
 			g := b.of(key)
@@ -148,10 +154,16 @@ func (b *Book) Started(keys Keys, at time.Time) {
 }
 
 // Due reports whether Pass is to be called.
-func (b *Book) Due(now time.Time) bool { return now.Sub(b.pass) >= passAgain }
+func (b *Book) Due(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return now.Sub(b.pass) >= passAgain
+}
 
 // Pass tells all runs that go on now. It takes the place of what it was last told.
 func (b *Book) Pass(now time.Time, running []Live) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.pass = now
 	for _, g := range b.groups {
 		g.live = g.live[:0]
@@ -173,6 +185,8 @@ func (b *Book) Pass(now time.Time, running []Live) {
 // Expect returns how long a job is expected to run; limit is its time limit on nodes of speed 1, 0 if it has none. It is nil where nothing is known.
 // It takes in the user's own runs at once, and those of others when Pass was called.
 func (b *Book) Expect(keys Keys, limit time.Duration) *federation.Expected {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	q := asked{keys, limit}
 	var seen uint64
 	for _, key := range keys[:sameUser+1] {

@@ -64,6 +64,8 @@ type sizes struct{ size, shape string }
 // Keys returns the groups of a job of the federation.
 func (b *Book) Keys(j *federation.Job) Keys {
 	d := j.Needs()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	z, ok := b.sizes[d]
 	if !ok {
 		z.size = fmt.Sprint(d.MinNodes, d.MaxNodes, d.Tasks, d.TasksPerNode, d.CPUsPerTask, d.GRES)

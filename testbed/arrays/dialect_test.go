@@ -32,7 +32,7 @@ func (s *side) today(text string) string {
 }
 
 // nameless is a line of 22.05's sacct for tasks that were cancelled while they waited, and have no name any more.
-var nameless = regexp.MustCompile(`^. NUMBER\|.*\|CANCELLED`)
+var nameless = regexp.MustCompile(`^. NUMBER\|(.*\|)?CANCELLED`)
 
 // columns are options of sacct without the columns that differ at a site: 22.05 does not know restarts, and counts the CPUs of what never had any.
 func (s *side) columns(options []string) []string {

@@ -116,6 +116,7 @@ func testChanges(e *env) {
 		Audit:      []federation.AuditEntry{{Verb: "drain"}},
 		Health:     []federation.HealthRecord{{Kind: federation.HealthCheck, Name: "alpha/n1", Data: []byte("[]")}},
 		Findings:   []federation.HealthFinding{finding},
+		Lengths:    []federation.RunLength{{Start: longAgo, Seconds: 1}}, // of which it tells nothing
 	}
 	b.Attempts[0].Site = "alpha"
 	for i, v := 0, reflect.ValueOf(b).Elem(); i < v.NumField(); i++ {

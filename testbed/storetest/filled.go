@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"fsub/federation"
 	"fsub/federation/demand"
 )
 
@@ -27,6 +28,9 @@ func fill(v reflect.Value, n *int, within []reflect.Type) {
 	}
 	if v.Type() == reflect.TypeFor[*demand.Demand]() {
 		return // it follows from the Spec
+	}
+	if v.Type() == reflect.TypeFor[[]federation.LeftOut]() {
+		return // it is not stored
 	}
 	switch v.Kind() {
 	case reflect.Bool:
