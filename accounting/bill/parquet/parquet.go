@@ -1,4 +1,4 @@
-// Package parquet reads bills that are Parquet files, and writes reports as such. It is apart since it links a large library.
+// Package parquet reads bills that are Parquet files. It is apart since it links a large library.
 package parquet
 
 import (
@@ -16,7 +16,7 @@ import (
 // Table is a Parquet file as a table of texts. Maps and lists are written as their values with commas.
 type Table struct {
 	file   *parquet.File
-	rows   *parquet.Reader
+	rows   parquet.Rows
 	names  []string
 	leaves []*parquet.Column // by column of the file
 	top    []int             // the column of the table that a leaf is of
@@ -31,7 +31,7 @@ func Open(r io.ReaderAt, size int64) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not a Parquet file that can be read: %w", err)
 	}
-	t := &Table{file: f, rows: parquet.NewReader(f)}
+	t := &Table{file: f, rows: parquet.MultiRowGroup(f.RowGroups()...).Rows()}
 	for i, c := range f.Root().Columns() {
 		t.names = append(t.names, c.Name())
 		t.leavesOf(c, i, "")
