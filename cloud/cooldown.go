@@ -185,7 +185,7 @@ func (cs *cooldowns) begin(key string, o *provider.Offering, e *provider.Error) 
 	case kindBoot:
 		base = time.Minute
 	case kindTaken:
-		base = cs.t.StockOut / 5
+		base = cs.t.StockOut / 100 // a job from which it was taken does not go back to its zone
 	case provider.KindInvalid, provider.KindNotFound:
 		base = time.Hour
 	default:

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
 	"fsub/federation"
@@ -116,6 +117,50 @@ func (j *job) leaveZone(now time.Time) {
 		j.leaveOutOf(where, federation.Rejection{Site: j.att.Site, Reason: federation.ReasonStockOut,
 			Why: federation.Because(federation.WhyTakenThere, where, now.UTC().Format("15:04Z"))}, now.Add(takenFor))
 	}
+}
+
+// takenAlone is how long that is where the job has nowhere else to go.
+const takenAlone = time.Minute
+
+// keepOne lets a job back to where its machines were taken longest ago, if that has happened everywhere that it can run.
+func (j *job) keepOne(offers []*federation.Offer, now time.Time) {
+	for len(offers) > 0 {
+		first, taken := -1, 0
+		for i, l := range j.leaves {
+			if l.no.Is(federation.WhyTakenThere) {
+				taken++
+				if first < 0 || l.until.Before(j.leaves[first].until) {
+					first = i
+				}
+			}
+		}
+		if taken == 0 || slices.ContainsFunc(offers, func(o *federation.Offer) bool { return !j.takenIn(o) }) {
+			return
+		}
+		h := j.hinder()
+		h.leaves = slices.Clone(h.leaves)
+		if taken == 1 {
+			if until := now.Add(takenAlone); until.Before(h.leaves[first].until) {
+				h.leaves[first].until = until
+			}
+			j.tellLeaves()
+			return
+		}
+		h.leaves = slices.Delete(h.leaves, first, first+1)
+		j.tellLeaves()
+	}
+}
+
+// takenIn reports whether spot machines were taken from the job where an offer is.
+func (j *job) takenIn(o *federation.Offer) bool {
+	for _, of := range append([]federation.Offer{*o}, o.Parts...) {
+		for _, l := range j.leaves {
+			if l.no.Is(federation.WhyTakenThere) && l.no.Site == of.Site && of.Market == "spot" && (l.what == of.Zone || l.what == of.Offering) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // leaveGivenBack keeps a job that a site has given back from what it could not have there: from that offering where the cloud has refused it, else from the whole
