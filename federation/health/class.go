@@ -138,6 +138,9 @@ func codeOf(e End) (code Code, doubtful bool) {
 		return CodeMemory, false
 	}
 	soon := e.Ran <= Early
+	if e.Exit&0x7f == ioExit {
+		return CodeExit, false
+	}
 	if e.Reason == federation.ReasonLaunchFailure || strings.HasPrefix(string(e.Reason), "launch_failed") {
 		return CodeLaunch, soon
 	}
@@ -192,3 +195,6 @@ func codeOfText(text string) Code {
 	}
 	return ""
 }
+
+// ioExit is what a job ends with whose output could not be opened, 0:53: the path is the job's own.
+const ioExit = 53
