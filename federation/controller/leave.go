@@ -119,11 +119,8 @@ func (j *job) leaveZone(now time.Time) {
 	}
 }
 
-// takenAlone is how long that is where the job has nowhere else to go.
-const takenAlone = time.Minute
-
 // keepOne lets a job back to where its machines were taken longest ago, if that has happened everywhere that it can run.
-func (j *job) keepOne(offers []*federation.Offer, now time.Time) {
+func (j *job) keepOne(offers []*federation.Offer) {
 	for len(offers) > 0 {
 		first, taken := -1, 0
 		for i, l := range j.leaves {
@@ -134,18 +131,11 @@ func (j *job) keepOne(offers []*federation.Offer, now time.Time) {
 				}
 			}
 		}
-		if taken == 0 || slices.ContainsFunc(offers, func(o *federation.Offer) bool { return !j.takenIn(o) }) {
+		if taken < 2 || slices.ContainsFunc(offers, func(o *federation.Offer) bool { return !j.takenIn(o) }) {
 			return
 		}
 		h := j.hinder()
 		h.leaves = slices.Clone(h.leaves)
-		if taken == 1 {
-			if until := now.Add(takenAlone); until.Before(h.leaves[first].until) {
-				h.leaves[first].until = until
-			}
-			j.tellLeaves()
-			return
-		}
 		h.leaves = slices.Delete(h.leaves, first, first+1)
 		j.tellLeaves()
 	}

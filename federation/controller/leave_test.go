@@ -47,19 +47,16 @@ func TestLeaves(t *testing.T) {
 	j = spot()
 	a, b, onDemand := offer("x/a/spot", "a", "spot"), offer("x/b/spot", "b", "spot"), offer("x/a/on-demand", "a", "on-demand")
 	j.leaveZone(now)
-	if j.keepOne([]*federation.Offer{a, b}, now); len(j.leaves) != 1 || !j.leaves[0].until.Equal(now.Add(takenFor)) {
+	if j.keepOne([]*federation.Offer{a, b}); len(j.leaves) != 1 || !j.leaves[0].until.Equal(now.Add(takenFor)) {
 		t.Errorf("there is another zone: %+v", j.leaves)
 	}
 	j.att.Decision.Offers[0] = b
 	j.leaveZone(now.Add(time.Minute))
-	if j.keepOne([]*federation.Offer{a, b, onDemand}, now); len(j.leaves) != 2 {
+	if j.keepOne([]*federation.Offer{a, b, onDemand}); len(j.leaves) != 2 {
 		t.Errorf("there are machines on demand: %+v", j.leaves)
 	}
-	if j.keepOne([]*federation.Offer{a, b}, now); len(j.leaves) != 1 || j.leaves[0].what != "b" || len(j.refused["aws"].Parts) != 1 {
+	if j.keepOne([]*federation.Offer{a, b}); len(j.leaves) != 1 || j.leaves[0].what != "b" || len(j.refused["aws"].Parts) != 1 {
 		t.Errorf("taken everywhere, and in a longest ago: %+v", j.leaves)
-	}
-	if j.keepOne([]*federation.Offer{b}, now); len(j.leaves) != 1 || !j.refusedUntil.Equal(now.Add(takenAlone)) {
-		t.Errorf("there is nothing else: %+v", j.leaves)
 	}
 	j = spot()
 	j.att.Decision.Offers[0].Market = "on-demand"
