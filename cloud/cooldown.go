@@ -53,9 +53,6 @@ const forgotten = time.Hour
 // kindBoot is a refusal of our own: machines of an offering were made and did not come up.
 const kindBoot provider.ErrorKind = "boot"
 
-// kindTaken is another: the cloud has just taken back a spot machine of an offering, and would do that again.
-const kindTaken provider.ErrorKind = "taken-back"
-
 // coolKeys are what an offering's refusals are remembered under, by scope.
 func coolKeys(o *provider.Offering) map[provider.Scope]string {
 	return map[provider.Scope]string{
@@ -80,7 +77,7 @@ func (cs *cooldowns) cooling(o *provider.Offering, g *gang) *coolDown {
 
 func reasonOf(k provider.ErrorKind) federation.Reason {
 	switch k {
-	case provider.KindStockOut, kindTaken:
+	case provider.KindStockOut:
 		return federation.ReasonStockOut
 	case provider.KindQuota:
 		return federation.ReasonQuota
@@ -133,8 +130,7 @@ func (cs *cooldowns) callDone(g *gang, e *provider.Error) {
 		if c != nil && c.probe == g {
 			c.probe = nil
 		}
-		if e == nil && c != nil && c.about(&g.Offering) && c.Kind != kindBoot && // that it can be created does not say that it comes up
-			(c.Kind != kindTaken || !cs.now().Before(c.Until)) { // nor does a call from before
+		if e == nil && c != nil && c.about(&g.Offering) && c.Kind != kindBoot { // that it can be created does not say that it comes up
 			cs.forgive(key)
 		}
 	}
@@ -184,18 +180,12 @@ func (cs *cooldowns) begin(key string, o *provider.Offering, e *provider.Error) 
 		base = 5 * time.Second
 	case kindBoot:
 		base = time.Minute
-	case kindTaken:
-		base = cs.t.StockOut / 100 // a job from which it was taken does not go back to its zone
 	case provider.KindInvalid, provider.KindNotFound:
 		base = time.Hour
 	default:
 		base = cs.t.StockOut
 	}
-	most := 10
-	if e.Kind == kindTaken {
-		most = 2 // it is no refusal: what is asked for may be had
-	}
-	wait := max(e.After, min(base<<min(c.Times, most), max(base, time.Hour)))
+	wait := max(e.After, min(base<<min(c.Times, 10), max(base, time.Hour)))
 	c.Times++
 	c.Until = now.Add(wait)
 	cs.put(c)

@@ -50,7 +50,7 @@ func (f *fleet) goneAt(m *machine, why string, at time.Time) {
 	}
 	booting := m.State == machineAsked || m.State == machineBooting
 	if m.taken(why) && m.Market == provider.Spot {
-		f.takenBack(m)
+		f.cool.takenBack(&m.gang.Offering)
 	}
 	f.runs.failMachine(m, why, m.taken(why))
 	if booting {
@@ -110,11 +110,6 @@ func (f *fleet) lateMachine(m *machine, now time.Time) {
 // bootFailed lets the offering of a machine that did not come up alone for a while.
 func (f *fleet) bootFailed(m *machine) {
 	f.cool.begin(coolKeys(&m.gang.Offering)[provider.ScopeOffering], &m.gang.Offering, &provider.Error{Kind: kindBoot, Text: m.Name + " did not come up"})
-}
-
-// takenBack lets the offering of a spot machine that the cloud has taken back alone for a while: another of it would not live longer.
-func (f *fleet) takenBack(m *machine) {
-	f.cool.begin(coolKeys(&m.gang.Offering)[provider.ScopeOffering], &m.gang.Offering, &provider.Error{Kind: kindTaken, Text: m.Name + " was taken back"})
 }
 
 // heard notes that a machine has been given an answer: its lease runs anew.

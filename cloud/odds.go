@@ -24,14 +24,23 @@ func (o *odds) fade(now time.Time) {
 	o.at = now
 }
 
-// learn takes in how a request went.
-func (cs *cooldowns) learn(of *provider.Offering, e *provider.Error) {
+// oddsOf are those of an offering, as they are now.
+func (cs *cooldowns) oddsOf(of *provider.Offering) *odds {
 	o := cs.odds[of.ID]
 	if o == nil {
 		o = &odds{at: cs.now()}
 		cs.odds[of.ID] = o
 	}
 	o.fade(cs.now())
+	return o
+}
+
+// takenBack notes that the cloud has taken back a spot machine. It counts as a refusal, and forbids nothing: another one may be had at once.
+func (cs *cooldowns) takenBack(of *provider.Offering) { cs.oddsOf(of).refused++ }
+
+// learn takes in how a request went.
+func (cs *cooldowns) learn(of *provider.Offering, e *provider.Error) {
+	o := cs.oddsOf(of)
 	switch {
 	case e == nil:
 		o.had++

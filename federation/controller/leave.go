@@ -2,6 +2,7 @@ package controller
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -119,26 +120,36 @@ func (j *job) leaveZone(now time.Time) {
 	}
 }
 
-// keepOne lets a job back to where its machines were taken longest ago, if that has happened everywhere that it can run.
-func (j *job) keepOne(offers []*federation.Offer) {
-	for len(offers) > 0 {
-		first, taken := -1, 0
+// keepOne lets a job back to where its machines were taken longest ago, if that has happened everywhere that it can run. What a cloud refuses for now is a place
+// where it can run too: it is waited for.
+func (j *job) keepOne(d federation.Decision) {
+	for {
+		first := -1
 		for i, l := range j.leaves {
-			if l.no.Is(federation.WhyTakenThere) {
-				taken++
-				if first < 0 || l.until.Before(j.leaves[first].until) {
-					first = i
-				}
+			if l.no.Is(federation.WhyTakenThere) && (first < 0 || l.until.Before(j.leaves[first].until)) {
+				first = i
 			}
 		}
-		if taken < 2 || slices.ContainsFunc(offers, func(o *federation.Offer) bool { return !j.takenIn(o) }) {
+		if first < 0 || slices.ContainsFunc(d.Offers, func(o *federation.Offer) bool { return !j.takenIn(o) }) || slices.ContainsFunc(d.Rejections, j.comesLater) {
 			return
 		}
 		h := j.hinder()
-		h.leaves = slices.Clone(h.leaves)
-		h.leaves = slices.Delete(h.leaves, first, first+1)
+		h.leaves = slices.Delete(slices.Clone(h.leaves), first, first+1)
 		j.tellLeaves()
 	}
+}
+
+// comesLater reports whether a rejection is of a rented pool that a cloud refuses for now, and where nothing was taken from the job.
+func (j *job) comesLater(r federation.Rejection) bool {
+	if r.Never || r.Pool == "" || !r.Is(federation.WhyNodesToBeHad) {
+		return false
+	}
+	for _, l := range j.leaves {
+		if l.no.Is(federation.WhyTakenThere) && l.no.Site == r.Site && (strings.HasSuffix(r.Pool, "/"+l.what) || strings.HasSuffix(r.Pool, "/"+l.what+"/spot")) {
+			return false
+		}
+	}
+	return true
 }
 
 // takenIn reports whether spot machines were taken from the job where an offer is.

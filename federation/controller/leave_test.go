@@ -47,16 +47,28 @@ func TestLeaves(t *testing.T) {
 	j = spot()
 	a, b, onDemand := offer("x/a/spot", "a", "spot"), offer("x/b/spot", "b", "spot"), offer("x/a/on-demand", "a", "on-demand")
 	j.leaveZone(now)
-	if j.keepOne([]*federation.Offer{a, b}); len(j.leaves) != 1 || !j.leaves[0].until.Equal(now.Add(takenFor)) {
+	among := func(offers ...*federation.Offer) federation.Decision { return federation.Decision{Offers: offers} }
+	if j.keepOne(among(a, b)); len(j.leaves) != 1 || !j.leaves[0].until.Equal(now.Add(takenFor)) {
 		t.Errorf("there is another zone: %+v", j.leaves)
 	}
 	j.att.Decision.Offers[0] = b
 	j.leaveZone(now.Add(time.Minute))
-	if j.keepOne([]*federation.Offer{a, b, onDemand}); len(j.leaves) != 2 {
+	if j.keepOne(among(a, b, onDemand)); len(j.leaves) != 2 {
 		t.Errorf("there are machines on demand: %+v", j.leaves)
 	}
-	if j.keepOne([]*federation.Offer{a, b}); len(j.leaves) != 1 || j.leaves[0].what != "b" || len(j.refused["aws"].Parts) != 1 {
+	dry := federation.Rejection{Site: "aws", Pool: "main/x/c/spot", Reason: federation.ReasonStockOut, Why: federation.Because(federation.WhyNodesToBeHad, "1", "0", "4")}
+	if j.keepOne(federation.Decision{Offers: []*federation.Offer{a, b}, Rejections: []federation.Rejection{dry}}); len(j.leaves) != 2 {
+		t.Errorf("the third zone is dry for now: %+v", j.leaves)
+	}
+	dry.Pool = "main/x/b/spot"
+	if j.keepOne(federation.Decision{Offers: []*federation.Offer{a}, Rejections: []federation.Rejection{dry}}); len(j.leaves) != 1 || j.leaves[0].what != "b" || len(j.refused["aws"].Parts) != 1 {
 		t.Errorf("taken everywhere, and in a longest ago: %+v", j.leaves)
+	}
+	if j.keepOne(among(a)); len(j.leaves) != 1 {
+		t.Errorf("nothing was taken in a: %+v", j.leaves)
+	}
+	if j.keepOne(among(b)); len(j.leaves) != 0 || j.refused != nil {
+		t.Errorf("there is b only: %+v", j.leaves)
 	}
 	j = spot()
 	j.att.Decision.Offers[0].Market = "on-demand"

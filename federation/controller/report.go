@@ -162,7 +162,7 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 		}
 		if a.Class == federation.ClassPreempt {
 			j.leaveZone(c.now())
-			j.keepOne(c.requests.judge(j).Offers)
+			j.keepOne(c.requests.judge(j))
 		}
 		c.siteFailure(j, sj.State, sj.Reason)
 		c.holdBy(j, said)
