@@ -29,14 +29,21 @@ func newJobCommand() *cobra.Command {
 }
 
 func newExplainCommand() *cobra.Command {
-	return newAboutCommand("explain", "Say why a job is where it is: what every site would have cost, or why it could not run there",
+	var all bool
+	cmd := newAboutCommand("explain", "Say why a job is where it is: what the sites would have cost, why it could not run there, and what would start it sooner",
 		func(ctx context.Context, c *client.Client, id federation.JobID) (any, func(io.Writer), error) {
 			e, err := c.Explain(ctx, id)
 			if err != nil {
 				return nil, nil, err
 			}
-			return e.Wire(), func(w io.Writer) { io.WriteString(w, place.Explain(&e.Job, e.Decision)) }, nil
+			text := place.Explain(&e.Job, e.Decision)
+			if !all {
+				text = place.Summarize(&e.Job, e.Decision, e.Sooner)
+			}
+			return e.Wire(), func(w io.Writer) { io.WriteString(w, text) }, nil
 		})
+	cmd.Flags().BoolVar(&all, "all", false, "every pool by itself, not grouped by site and reason")
+	return cmd
 }
 
 // newAboutCommand makes a command about the jobs that its argument names. ask reads what it prints of

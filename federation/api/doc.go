@@ -21,6 +21,8 @@ type Controller interface {
 	Judge(j *federation.Job) error
 	// Explain says what placement thinks of a job: when it was bound, or now if it waits.
 	Explain(j *federation.Job) federation.Decision
+	// Sooner tells what would have a waiting job start sooner.
+	Sooner(j *federation.Job) []federation.Sooner
 	// Try says when and where j would start if it were submitted now. It fails with what Judge says of a job that can run nowhere.
 	Try(j *federation.Job) (federation.Trial, error)
 	// Sites are the members of the federation as last seen, by name. The values are shared: do not change them.

@@ -120,7 +120,7 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ identity.C
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}
-	e := v1.Explanation{Job: v1.JobOf(&job), Decision: s.cfg.Controller.Explain(&job), Now: s.cfg.Now().UTC()}
+	e := v1.Explanation{Job: v1.JobOf(&job), Decision: s.cfg.Controller.Explain(&job), Sooner: s.cfg.Controller.Sooner(&job), Now: s.cfg.Now().UTC()}
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
 		e.Chosen = attempts[n-1].Decision.Offers[0]
 	}

@@ -3,6 +3,7 @@ package place
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -27,6 +28,10 @@ func TestTranscripts(t *testing.T) {
 				w.jobs = nil
 				w.read(t, d.Input)
 				return explainAll(w, Plan(w.snapshot(), w.policy))
+			case "summary": // as "fed explain" shows it
+				w.jobs = nil
+				w.read(t, d.Input)
+				return summarizeAll(w, Plan(w.snapshot(), w.policy))
 			case "policy":
 				d.MaybeScanArgs(t, "backlog", &w.policy.Backlog)
 				d.MaybeScanArgs(t, "reservations", &w.policy.Reservations)
@@ -38,6 +43,14 @@ func TestTranscripts(t *testing.T) {
 			return ""
 		})
 	})
+}
+
+func summarizeAll(w *world, p federation.Plan) string {
+	var b strings.Builder
+	for i, d := range p.Decisions {
+		b.WriteString(Summarize(w.jobs[i], d, SoonerOffers(&d)))
+	}
+	return b.String()
 }
 
 // A World reads each observation once.

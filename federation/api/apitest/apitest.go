@@ -152,6 +152,9 @@ func (c *Controller) Explain(*federation.Job) (d federation.Decision) {
 	return d
 }
 
+// Sooner implements api.Controller: nothing would.
+func (c *Controller) Sooner(*federation.Job) []federation.Sooner { return nil }
+
 // Done are the requests that were carried out.
 func (c *Controller) Done() (r []federation.Request) {
 	c.locked(func() { r = slices.Clone(c.done) })

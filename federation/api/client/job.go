@@ -20,6 +20,7 @@ type Explanation struct {
 	Job      federation.Job
 	Decision federation.Decision
 	Chosen   *federation.Offer // what the newest attempt was bound for; nil while the job waits
+	Sooner   []federation.Sooner
 	Now      time.Time
 }
 
@@ -44,9 +45,9 @@ func recordOf(w *v1.JobRecord) *JobRecord {
 
 // Wire is e as /fed/v1 has it.
 func (e *Explanation) Wire() *v1.Explanation {
-	return &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Now: e.Now}
+	return &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Sooner: e.Sooner, Now: e.Now}
 }
 
 func explanationOf(w *v1.Explanation) *Explanation {
-	return &Explanation{Job: w.Job.Domain(), Decision: w.Decision, Chosen: w.Chosen, Now: w.Now}
+	return &Explanation{Job: w.Job.Domain(), Decision: w.Decision, Chosen: w.Chosen, Sooner: w.Sooner, Now: w.Now}
 }

@@ -74,7 +74,9 @@ type Explanation struct {
 	Decision federation.Decision `json:"decision"`
 	// Chosen is what the newest attempt was bound for; nil while the job waits.
 	Chosen *federation.Offer `json:"chosen,omitempty"`
-	Now    time.Time         `json:"now"`
+	// Sooner is what would have a waiting job start sooner.
+	Sooner []federation.Sooner `json:"sooner,omitempty"`
+	Now    time.Time           `json:"now"`
 }
 
 // ActRequest asks that something be done with jobs. For operators Force skips nothing: rights come from the caller alone.
