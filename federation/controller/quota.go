@@ -62,6 +62,9 @@ func (c *shared) wants(j *federation.Job, o *federation.Offer) quota.Want {
 		}
 		tasks := max(d.Tasks, d.TasksPerNode*nodes, nodes)
 		w.TRES["node"] += int64(nodes)
+		if mem := d.Size(nodes).Mem; mem > 0 {
+			w.TRES["mem"] += int64(mem)
+		}
 		w.TRES["cpu"] += int64(max(tasks*max(d.CPUsPerTask, 1), nodes*d.MinCPUs, gpus*d.CPUsPerGPU))
 		if gpus > 0 {
 			w.TRES["gres/gpu"] += int64(gpus)

@@ -5,7 +5,6 @@
 package quota
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -78,14 +77,24 @@ func keysOf(t *accounts.Tree, user, account, qos string) []accounts.Key {
 		qos = defaultQOS(t, k)
 	}
 	if qos != "" {
-		keys = append(keys, accounts.QOSKey(strings.ToLower(qos)), ofUser(qos, k.Name))
+		keys = append(keys, accounts.QOSKey(strings.ToLower(qos)), ofUser(qos, k.Name), ofAccount(qos, k.Account))
 	}
 	return keys
 }
 
+// ofUser and ofAccount stand for what one user, or one account, has in a QOS. No name of an account has a slash.
 func ofUser(qos, user string) accounts.Key {
 	return accounts.Key{Kind: accounts.QOS, Account: user, Name: strings.ToLower(qos)}
 }
+
+func ofAccount(qos, account string) accounts.Key {
+	return accounts.Key{Kind: accounts.QOS, Account: inAccount + account, Name: strings.ToLower(qos)}
+}
+
+const inAccount = "account/"
+
+// wall is a TRES of which every job holds one: its seconds are what GrpWall is compared with.
+const wall = "wall"
 
 func defaultQOS(t *accounts.Tree, k accounts.Key) string {
 	if r := t.Get(k); r != nil && r.Set["DefaultQOS"] != "" {
@@ -130,6 +139,7 @@ func (b *Book) add(h *hold, sign int64) {
 			s.tres[name] += sign * n
 			s.seconds[name] += sign * n * int64(h.want.Longest/time.Second)
 		}
+		s.seconds[wall] += sign * int64(h.want.Longest/time.Second)
 		if s.jobs == 0 {
 			delete(b.held, k)
 		}
@@ -163,6 +173,7 @@ func (b *Book) Add(user string, h federation.Held, d time.Duration, cost federat
 			b.days[k][day] = u
 		}
 		u.cost += cost
+		b.slow[k][wall] += float64(seconds) * factor
 		for name, n := range tres {
 			u.seconds[name] += n * seconds
 			b.slow[k][name] += float64(n*seconds) * factor
@@ -212,121 +223,6 @@ func (b *Book) heldBy(k accounts.Key) *held {
 	return nothing
 }
 
-// Check says why a job must not be bound now; nil if it may. What is not known of the job yet, such as its cost before there is an offer, is not held
-// against it.
-func (b *Book) Check(now time.Time, w *Want) *Refusal {
-	t := b.books.Tree()
-	b.decay(now)
-	keys := keysOf(t, w.User, w.Account, w.QOS)
-	for _, k := range keys {
-		r := t.Get(k)
-		if k.Kind == accounts.QOS && k.Account != "" {
-			if no := b.perUser(t.Get(accounts.QOSKey(k.Name)), k, w); no != nil {
-				return no
-			}
-			continue
-		}
-		if r == nil {
-			continue
-		}
-		if no := b.checkRecord(now, r, w); no != nil {
-			return no
-		}
-	}
-	return b.maxJobs(t, keys, w)
-}
-
-// checkRecord compares with the limits of one record for all that it stands for.
-func (b *Book) checkRecord(now time.Time, r *accounts.Record, w *Want) *Refusal {
-	if len(r.Set) == 0 {
-		return nil
-	}
-	prefix, s := "Assoc", b.heldBy(r.Key)
-	if r.Kind == accounts.QOS {
-		prefix = "QOS"
-	}
-	if n, ok := r.Count("GrpJobs"); ok && s.jobs+1 > n {
-		return refuse(prefix+"GrpJobsLimit", "%s may run %d jobs", r.Key, n)
-	}
-	for name, n := range r.TRES("GrpTRES") {
-		if w.TRES[name] > 0 && s.tres[name]+w.TRES[name] > n {
-			return refuse(prefix+"Grp"+resource(name, ""), "%s may hold %s=%d, and holds %d", r.Key, name, n, s.tres[name])
-		}
-	}
-	for name, n := range r.TRES("MaxTRES") {
-		if w.TRES[name] > n {
-			return refuse(prefix+"Max"+resource(name, "PerJob"), "a job of %s may hold %s=%d", r.Key, name, n)
-		}
-	}
-	for name, n := range r.TRES("GrpTRESMins") {
-		if no := b.minutes(r, w, prefix, name, n, int64(b.slow[r.Key][name]), ""); no != nil {
-			return no
-		}
-	}
-	for _, budget := range r.Budgets() {
-		u := b.since(r.Key, dayOf(budget.Start(now)))
-		for name, n := range budget.TRESMins {
-			if no := b.minutes(r, w, prefix, name, n, u.seconds[name], " this "+budget.Period); no != nil {
-				return no
-			}
-		}
-		if budget.Money == 0 || budget.Money > 0 && w.Cost > 0 && u.cost+s.cost+w.Cost > budget.Money {
-			return refuse(string(federation.ReasonAccountBudget), "%s may spend $%s this %s: $%s is spent, and $%s reserved", r.Key, budget.Money.Text(2), budget.Period,
-				u.cost.Text(2), s.cost.Text(2))
-		}
-	}
-	return nil
-}
-
-// minutes compares the TRES-minutes that a job may come to with a limit.
-func (b *Book) minutes(r *accounts.Record, w *Want, prefix, name string, limit, seconds int64, when string) *Refusal {
-	wants := w.TRES[name]
-	if wants == 0 {
-		return nil
-	}
-	reserved := b.heldBy(r.Key).seconds[name]
-	left := limit*60 - seconds - reserved
-	if w.Longest > 0 && wants*int64(w.Longest/time.Second) <= left {
-		return nil
-	}
-	text := fmt.Sprintf("%s may use %d minutes of %s%s: %d are used, and %d reserved", r.Key, limit, name, when, seconds/60, reserved/60)
-	if w.Longest == 0 {
-		text += "; the job has no time limit: set --time"
-	}
-	return &Refusal{federation.Reason(prefix + "Grp" + resource(name, "Minutes")), text}
-}
-
-func (b *Book) perUser(r *accounts.Record, k accounts.Key, w *Want) *Refusal {
-	if r == nil {
-		return nil
-	}
-	s := b.heldBy(k)
-	if n, ok := r.Count("MaxJobsPerUser"); ok && s.jobs+1 > n {
-		return refuse("QOSMaxJobsPerUserLimit", "a user may run %d jobs of %s", n, r.Key)
-	}
-	for name, n := range r.TRES("MaxTRESPerUser") {
-		if w.TRES[name] > 0 && s.tres[name]+w.TRES[name] > n {
-			return refuse("QOSMax"+resource(name, "PerUser"), "a user may hold %s=%d in %s", name, n, r.Key)
-		}
-	}
-	return nil
-}
-
-// maxJobs is a user's in one account; what is not set for him is as the next account above has it.
-func (b *Book) maxJobs(t *accounts.Tree, keys []accounts.Key, w *Want) *Refusal {
-	for _, k := range keys {
-		if r := t.Get(k); r != nil && k.Kind != accounts.QOS {
-			if n, ok := r.Count("MaxJobs"); ok {
-				if b.heldBy(keys[0]).jobs+1 > n {
-					return refuse("AssocMaxJobsLimit", "%s may run %d jobs", keys[0], n)
-				}
-				return nil
-			}
-		}
-	}
-	return nil
-}
-
 // Late reports whether an association has come to the soft limit of a budget: its jobs go last.
 func (b *Book) Late(now time.Time, association accounts.Key) bool {
 	t := b.books.Tree()
@@ -353,30 +249,4 @@ func (b *Book) Late(now time.Time, association accounts.Key) bool {
 		}
 	}
 	return false
-}
-
-func refuse(reason, format string, args ...any) *Refusal {
-	return &Refusal{federation.Reason(reason), fmt.Sprintf(format, args...)}
-}
-
-// resource is a TRES in Slurm's words for reasons: AssocGrpCpuLimit, AssocGrpGRES, AssocGrpGRESMinutes, QOSMaxGRESPerUser.
-func resource(name, of string) string {
-	kind, _, _ := strings.Cut(name, "/")
-	word := map[string]string{"cpu": "Cpu", "mem": "Mem", "node": "Node", "gres": "GRES", "billing": "Billing", "license": "Lic", "energy": "Energy"}[kind]
-	if word == "" {
-		word = "Unknown"
-	}
-	switch {
-	case of == "Minutes" && kind == "cpu":
-		return "CPUMinutesLimit"
-	case of == "Minutes":
-		return word + "Minutes"
-	case of != "" && kind != "gres":
-		return word + of + "Limit"
-	case of != "":
-		return word + of
-	case kind == "cpu" || kind == "node" || kind == "mem":
-		return word + "Limit"
-	}
-	return word
 }

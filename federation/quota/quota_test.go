@@ -124,7 +124,9 @@ func TestCapsAreNeverPassed(t *testing.T) {
 func TestReasons(t *testing.T) {
 	b := tree(t, add(accounts.QOSKey("small"), "MaxTRESPerUser", "gres/gpu=2", "GrpTRESMins", "cpu=60"), add(accounts.QOSKey("one"), "MaxJobsPerUser", "0"),
 		add(accounts.AccountKey("physics"), "GrpTRESMins", "gres/gpu=600", "MaxTRES", "node=4", "MaxJobs", "3"), add(accounts.UserKey("physics", "alice"), "GrpTRES", "cpu=64"),
-		add(accounts.AccountKey("broke"), "Budget", "0/month"), add(accounts.UserKey("broke", "alice")))
+		add(accounts.AccountKey("broke"), "Budget", "0/month"), add(accounts.UserKey("broke", "alice")),
+		add(accounts.AccountKey("short"), "MaxWall", "60", "MaxTRESMins", "cpu=100,gres/gpu=60", "GrpTRESRunMins", "node=70", "GrpWall", "58"), add(accounts.UserKey("short", "alice")),
+		add(accounts.QOSKey("long"), "MaxWall", "600", "MaxTRESMins", "cpu=1000", "GrpWall", "900", "MaxTRESPerAccount", "mem=64G,gres/gpu=1", "MaxTRES", "mem=128G"))
 	for want, w := range map[federation.Reason]Want{
 		"":                             {TRES: accounting.TRES{"gres/gpu": 4, "cpu": 8}, Longest: time.Hour},
 		"AssocGrpGRESMinutes":          {TRES: accounting.TRES{"gres/gpu": 4}, Longest: 3 * time.Hour},
@@ -134,6 +136,15 @@ func TestReasons(t *testing.T) {
 		"QOSGrpCPUMinutesLimit":        {QOS: "small", TRES: accounting.TRES{"cpu": 2}, Longest: time.Hour},
 		"QOSMaxJobsPerUserLimit":       {QOS: "one", Longest: time.Hour},
 		federation.ReasonAccountBudget: {Account: "broke", Longest: time.Hour},
+
+		"AssocMaxWallDurationPerJobLimit": {Account: "short", QOS: "small", Longest: 2*time.Hour + killTime},
+		"AssocGrpWallLimit":               {Account: "short", Longest: time.Hour},
+		"AssocMaxCpuMinutesPerJobLimit":   {Account: "short", Longest: 50 * time.Minute, TRES: accounting.TRES{"cpu": 4}},
+		"AssocMaxGRESMinutesPerJob":       {Account: "short", QOS: "long", Longest: time.Hour, TRES: accounting.TRES{"cpu": 4, "gres/gpu": 2}},
+		"AssocGrpNodeRunMinutes":          {Account: "short", Longest: 50 * time.Minute, TRES: accounting.TRES{"node": 2}},
+		"QOSMaxWallDurationPerJobLimit":   {Account: "short", QOS: "long", Longest: 11 * time.Hour},
+		"MaxMemoryPerAccount":             {QOS: "long", Longest: time.Hour, TRES: accounting.TRES{"mem": 65 << 10}},
+		"QOSMaxMemoryPerJob":              {QOS: "long", Longest: time.Hour, TRES: accounting.TRES{"mem": 129 << 10}},
 	} {
 		book := New(b, 0)
 		w.User = "alice"

@@ -1,0 +1,305 @@
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/federation/accounts"
+)
+
+// A limit counts where it is first set, as in Slurm: in the job's QOS, else in the association. What an account may have as a group holds beside what the
+// accounts above it may; what one job of it may have holds for those below that set nothing else.
+
+// check is one job that is compared with the limits.
+type check struct {
+	*Book
+	now  time.Time
+	want *Want
+	keys []accounts.Key
+	tree *accounts.Tree
+	qos  *accounts.Record // nil: none that the tree has
+}
+
+// Check says why a job must not be bound now; nil if it may. What is not known of the job yet, such as its cost before there is an offer, is not held
+// against it.
+func (b *Book) Check(now time.Time, w *Want) *Refusal {
+	b.decay(now)
+	c := check{Book: b, now: now, want: w, tree: b.books.Tree()}
+	c.keys = keysOf(c.tree, w.User, w.Account, w.QOS)
+	for _, k := range c.keys {
+		if k.Kind == accounts.QOS && k.Account == "" {
+			c.qos = c.tree.Get(k)
+		}
+	}
+	if no := c.perJob(); no != nil { // which no time will change
+		return no
+	}
+	for _, k := range c.keys {
+		if k.Kind == accounts.QOS && k.Account != "" {
+			continue
+		}
+		if r := c.tree.Get(k); r != nil && len(r.Set) > 0 {
+			if no := c.group(r); no != nil {
+				return no
+			}
+		}
+	}
+	if no := c.within(); no != nil {
+		return no
+	}
+	return c.maxJobs()
+}
+
+// set reports whether the job's QOS sets a limit itself, so that an association's does not count. name is a TRES, "" if the limit is a number.
+func (c *check) set(r *accounts.Record, option, name string) bool {
+	if c.qos == nil || r == c.qos {
+		return false
+	}
+	if name == "" {
+		return c.qos.Set[option] != ""
+	}
+	_, ok := c.qos.TRES(option)[name]
+	return ok
+}
+
+// tres goes through a record's limits by TRES that count for the job, in order.
+func (c *check) tres(r *accounts.Record, option string) func(yield func(string, int64) bool) {
+	return func(yield func(string, int64) bool) {
+		limits := r.TRES(option)
+		for _, name := range slices.Sorted(maps.Keys(limits)) {
+			if c.want.TRES[name] > 0 && !c.set(r, option, name) && !yield(name, limits[name]) {
+				return
+			}
+		}
+	}
+}
+
+func prefixOf(r *accounts.Record) string {
+	if r.Kind == accounts.QOS {
+		return "QOS"
+	}
+	return "Assoc"
+}
+
+// group compares with the limits of a record for all that it stands for.
+func (c *check) group(r *accounts.Record) *Refusal {
+	prefix, s, w := prefixOf(r), c.heldBy(r.Key), c.want
+	if n, ok := r.Count("GrpJobs"); ok && !c.set(r, "GrpJobs", "") && s.jobs+1 > n {
+		return refuse(prefix+"GrpJobsLimit", "%s may run %d jobs", r.Key, n)
+	}
+	for name, n := range c.tres(r, "GrpTRES") {
+		if s.tres[name]+w.TRES[name] > n {
+			return refuse(prefix+"Grp"+resource(name, ""), "%s may hold %s=%d, and holds %d", r.Key, name, n, s.tres[name])
+		}
+	}
+	for name, n := range c.tres(r, "GrpTRESMins") {
+		if no := c.minutes(r, name, n, int64(c.slow[r.Key][name]), ""); no != nil {
+			return no
+		}
+	}
+	for name, n := range c.tres(r, "GrpTRESRunMins") {
+		if no := c.runMinutes(r, name, n); no != nil {
+			return no
+		}
+	}
+	if n, ok := r.Count("GrpWall"); ok && !c.set(r, "GrpWall", "") {
+		used := int64(c.slow[r.Key][wall])
+		if w.Longest == 0 || used+s.seconds[wall]+int64(w.Longest/time.Second) > n*60 {
+			return refuse(prefix+"GrpWallLimit", "%s may run for %d minutes: %d are used, and %d reserved%s", r.Key, n, used/60, s.seconds[wall]/60, c.noLimit())
+		}
+	}
+	return c.budgets(r, s)
+}
+
+func (c *check) budgets(r *accounts.Record, s *held) *Refusal {
+	w := c.want
+	for _, budget := range r.Budgets() {
+		u := c.since(r.Key, dayOf(budget.Start(c.now)))
+		for name, n := range budget.TRESMins {
+			if no := c.minutes(r, name, n, u.seconds[name], " this "+budget.Period); no != nil {
+				return no
+			}
+		}
+		if budget.Money == 0 || budget.Money > 0 && w.Cost > 0 && u.cost+s.cost+w.Cost > budget.Money {
+			return refuse(string(federation.ReasonAccountBudget), "%s may spend $%s this %s: $%s is spent, and $%s reserved", r.Key, budget.Money.Text(2), budget.Period,
+				u.cost.Text(2), s.cost.Text(2))
+		}
+	}
+	return nil
+}
+
+// minutes compares the TRES-minutes that a job may come to with a limit.
+func (c *check) minutes(r *accounts.Record, name string, limit, seconds int64, when string) *Refusal {
+	wants := c.want.TRES[name]
+	if wants == 0 {
+		return nil
+	}
+	reserved := c.heldBy(r.Key).seconds[name]
+	left := limit*60 - seconds - reserved
+	if c.want.Longest > 0 && wants*int64(c.want.Longest/time.Second) <= left {
+		return nil
+	}
+	return refuse(prefixOf(r)+"Grp"+resource(name, "Minutes"), "%s may use %d minutes of %s%s: %d are used, and %d reserved%s", r.Key, limit, name, when, seconds/60, reserved/60,
+		c.noLimit())
+}
+
+// runMinutes compares what the jobs that run may come to until their time limits. slurmctld takes away what they have run already; here it counts until they end.
+func (c *check) runMinutes(r *accounts.Record, name string, limit int64) *Refusal {
+	reserved := c.heldBy(r.Key).seconds[name]
+	if c.want.Longest > 0 && reserved+c.want.TRES[name]*int64(c.want.Longest/time.Second) <= limit*60 {
+		return nil
+	}
+	return refuse(prefixOf(r)+"Grp"+resource(name, "RunMinutes"), "what runs of %s may come to %d minutes of %s, and comes to %d%s", r.Key, limit, name, reserved/60, c.noLimit())
+}
+
+func (c *check) noLimit() string {
+	if c.want.Longest == 0 {
+		return "; the job has no time limit: set --time"
+	}
+	return ""
+}
+
+// within compares with what one user, and one account, may have in the job's QOS.
+func (c *check) within() *Refusal {
+	r := c.qos
+	if r == nil {
+		return nil
+	}
+	for _, k := range c.keys {
+		if k.Kind != accounts.QOS || k.Account == "" {
+			continue
+		}
+		s, who, per, jobs := c.heldBy(k), "a user", "PerUser", "QOSMaxJobsPerUserLimit"
+		if strings.HasPrefix(k.Account, inAccount) {
+			who, per, jobs = "an account", "PerAccount", "MaxJobsPerAccount"
+		}
+		if n, ok := r.Count("MaxJobs" + per); ok && s.jobs+1 > n {
+			return refuse(jobs, "%s may run %d jobs of %s", who, n, r.Key)
+		}
+		for name, n := range c.tres(r, "MaxTRES"+per) {
+			if s.tres[name]+c.want.TRES[name] <= n {
+				continue
+			}
+			word := "QOSMax" + resource(name, "PerUser")
+			if per == "PerAccount" {
+				word = "Max" + strings.TrimSuffix(resource(name, "PerAccount"), "Limit")
+			}
+			return refuse(word, "%s may hold %s=%d in %s, and holds %d", who, name, n, r.Key, s.tres[name])
+		}
+	}
+	return nil
+}
+
+// perJob compares with what a single job may have.
+func (c *check) perJob() *Refusal {
+	w := c.want
+	for _, r := range c.nearest("MaxTRES") {
+		for name, n := range c.tres(r.Record, "MaxTRES") {
+			if r.counts(name) && w.TRES[name] > n {
+				word := resource(name, "PerJob")
+				if r.Kind == accounts.QOS && strings.HasPrefix(word, "Mem") {
+					word = "MemoryPerJob"
+				}
+				return refuse(prefixOf(r.Record)+"Max"+word, "a job of %s may hold %s=%d", r.Key, name, n)
+			}
+		}
+	}
+	for _, r := range c.nearest("MaxTRESMins") {
+		for name, n := range c.tres(r.Record, "MaxTRESMins") {
+			if r.counts(name) && (w.Longest == 0 || w.TRES[name]*int64((w.Longest-killTime)/time.Second) > n*60) {
+				return refuse(prefixOf(r.Record)+"Max"+resource(name, "MinutesPerJob"), "a job of %s may use %d minutes of %s%s", r.Key, n, name, c.noLimit())
+			}
+		}
+	}
+	for _, r := range c.nearest("MaxWall") {
+		if n, ok := r.Count("MaxWall"); ok && (w.Longest == 0 || w.Longest-killTime > time.Duration(n)*time.Minute) {
+			return refuse(prefixOf(r.Record)+"MaxWallDurationPerJobLimit", "a job of %s may run for %d minutes%s", r.Key, n, c.noLimit())
+		}
+		break
+	}
+	return nil
+}
+
+// killTime is allowed for a job to end after its limit; it is part of [Want.Longest].
+const killTime = time.Minute
+
+// nearer is a record with a limit by TRES, and those before it, whose word counts first.
+type nearer struct {
+	*accounts.Record
+	before []accounting.TRES
+}
+
+func (r *nearer) counts(name string) bool {
+	return !slices.ContainsFunc(r.before, func(t accounting.TRES) bool { _, ok := t[name]; return ok })
+}
+
+// nearest are the records that set an option which holds for single jobs: the QOS, the association, the accounts from below.
+func (c *check) nearest(option string) (out []nearer) {
+	var before []accounting.TRES
+	take := func(r *accounts.Record) {
+		if r != nil && r.Set[option] != "" {
+			out = append(out, nearer{r, before})
+			before = append(slices.Clip(before), r.TRES(option))
+		}
+	}
+	take(c.qos)
+	for _, k := range c.keys {
+		if k.Kind != accounts.QOS {
+			take(c.tree.Get(k))
+		}
+	}
+	return out
+}
+
+// maxJobs is a user's in one account; what is not set for him is as the next account above has it.
+func (c *check) maxJobs() *Refusal {
+	for _, k := range c.keys {
+		if r := c.tree.Get(k); r != nil && k.Kind != accounts.QOS {
+			if n, ok := r.Count("MaxJobs"); ok {
+				if c.heldBy(c.keys[0]).jobs+1 > n {
+					return refuse("AssocMaxJobsLimit", "%s may run %d jobs", c.keys[0], n)
+				}
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func refuse(reason, format string, args ...any) *Refusal {
+	return &Refusal{federation.Reason(reason), fmt.Sprintf(format, args...)}
+}
+
+// resource is a TRES in Slurm's words for reasons: AssocGrpCpuLimit, AssocGrpGRES, AssocGrpGRESMinutes, QOSMaxGRESPerUser, AssocMaxCpuMinutesPerJobLimit.
+func resource(name, of string) string {
+	kind, _, _ := strings.Cut(name, "/")
+	word := map[string]string{"cpu": "Cpu", "mem": "Mem", "node": "Node", "gres": "GRES", "billing": "Billing", "license": "Lic", "energy": "Energy"}[kind]
+	if word == "" {
+		word = "Unknown"
+	}
+	switch of {
+	case "Minutes", "RunMinutes":
+		if kind == "cpu" {
+			return "CPU" + of + "Limit"
+		}
+		return word + of
+	case "":
+		if kind == "cpu" || kind == "node" || kind == "mem" {
+			return word + "Limit"
+		}
+		return word
+	case "PerUser", "PerAccount":
+		if kind == "mem" {
+			return "Memory" + of
+		}
+	}
+	if kind == "cpu" || kind == "node" && of != "MinutesPerJob" {
+		return word + of + "Limit"
+	}
+	return word + of
+}

@@ -1,0 +1,183 @@
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/federation/accounts"
+)
+
+// Random trees with random limits: whatever is submitted or ends, and however often the daemon starts anew, a job may start exactly if plain sums over the live
+// jobs say so.
+func TestLimitsOfRandomTreesHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pick := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(t, what) }
+		var edits []accounts.Edit
+		record := func(k accounts.Key, parent string, options ...string) {
+			e := add(k)
+			e.Parent = parent
+			for _, o := range options {
+				if rapid.Bool().Draw(t, o) {
+					e.Set[o] = fmt.Sprint(rapid.IntRange(0, 6).Draw(t, "jobs"))
+					if o == "GrpTRES" || o == "MaxTRES" || o == "MaxTRESPerUser" || o == "MaxTRESPerAccount" {
+						e.Set[o] = pick("TRES", "gres/gpu=", "cpu=9,gres/gpu=", "cpu=") + e.Set[o]
+					} else if o == "MaxWall" && e.Set[o] == "0" {
+						e.Set[o] = "7"
+					} else if o == "GrpTRESRunMins" {
+						e.Set[o] = "gres/gpu=" + e.Set[o] + "0"
+					}
+				}
+			}
+			edits = append(edits, e)
+		}
+		group := []string{"GrpJobs", "GrpTRES", "GrpTRESRunMins", "MaxTRES", "MaxWall"}
+		parents := []string{"root", "a", "a", "root"}
+		for i, name := range []string{"a", "b", "c", "d"} {
+			record(accounts.AccountKey(name), parents[i], append(group, "MaxJobs")...)
+			for _, user := range []string{"u", "v"} {
+				record(accounts.UserKey(name, user), "", append(group, "MaxJobs")...)
+			}
+		}
+		for _, q := range []string{"low", "high"} {
+			record(accounts.QOSKey(q), "", append(group, "MaxTRESPerUser", "MaxJobsPerUser", "MaxTRESPerAccount", "MaxJobsPerAccount")...)
+		}
+		b := tree(t, edits...)
+		live, next, book := map[federation.JobID]Want{}, federation.JobID(1), New(b, 0)
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0:
+				for _, id := range slices.Sorted(maps.Keys(live)) {
+					if rapid.Bool().Draw(t, "ends") {
+						book.Release(id)
+						delete(live, id)
+					}
+				}
+			case 1:
+				book = New(b, 0)
+				for id, w := range live {
+					book.Take(id, w)
+				}
+			default:
+				w := Want{User: pick("user", "u", "v"), Account: pick("account", "a", "b", "c", "d"), QOS: pick("QOS", "", "low", "high"),
+					TRES: accounting.TRES{"gres/gpu": int64(rapid.IntRange(0, 3).Draw(t, "GPUs")), "cpu": int64(rapid.IntRange(1, 4).Draw(t, "CPUs"))}, Longest: time.Duration(rapid.IntRange(2, 9).Draw(t, "minutes")) * time.Minute}
+				no, want := book.Check(start, &w), allowed(b.t, live, &w)
+				if (no == nil) != want {
+					t.Fatalf("%+v beside %+v: %+v, and by the sums it may start: %v", w, live, no, want)
+				}
+				if want {
+					book.Take(next, w)
+					live[next] = w
+				}
+				next++
+			}
+		}
+	})
+}
+
+// allowed says by plain sums over the live jobs whether one more may start.
+func allowed(tree *accounts.Tree, live map[federation.JobID]Want, w *Want) bool {
+	q := tree.Get(accounts.QOSKey(w.QOS))
+	byQOS := func(option, name string) bool {
+		if q == nil {
+			return false
+		}
+		_, ok := q.TRES(option)[name]
+		return ok || name == "" && q.Set[option] != ""
+	}
+	within := func(in func(*Want) bool, jobs int64, tres, mins accounting.TRES) bool {
+		n, sum, seconds := int64(0), accounting.TRES{}, accounting.TRES{}
+		for _, l := range append(slices.Collect(maps.Values(live)), *w) {
+			if in(&l) {
+				n++
+				for name, c := range l.TRES {
+					sum[name] += c
+					seconds[name] += c * int64(l.Longest/time.Second)
+				}
+			}
+		}
+		for name, most := range tres {
+			if w.TRES[name] > 0 && sum[name] > most {
+				return false
+			}
+		}
+		for name, most := range mins {
+			if w.TRES[name] > 0 && seconds[name] > most*60 {
+				return false
+			}
+		}
+		return n <= jobs
+	}
+	count := func(r *accounts.Record, option string) int64 {
+		if n, ok := r.Count(option); ok {
+			return n
+		}
+		return math.MaxInt64
+	}
+	if q != nil {
+		own := func(l *Want) bool { return l.QOS == w.QOS }
+		if !within(own, count(q, "GrpJobs"), q.TRES("GrpTRES"), q.TRES("GrpTRESRunMins")) ||
+			!within(func(l *Want) bool { return own(l) && l.User == w.User }, count(q, "MaxJobsPerUser"), q.TRES("MaxTRESPerUser"), nil) ||
+			!within(func(l *Want) bool { return own(l) && l.Account == w.Account }, count(q, "MaxJobsPerAccount"), q.TRES("MaxTRESPerAccount"), nil) {
+			return false
+		}
+	}
+	chain := []*accounts.Record{tree.Get(accounts.UserKey(w.Account, w.User))}
+	for a := range tree.Above(w.Account) {
+		chain = append(chain, a)
+	}
+	most, wallOf, jobs := accounting.TRES{}, int64(-1), int64(-1)
+	single := func(r *accounts.Record) {
+		for name, n := range r.TRES("MaxTRES") {
+			if _, set := most[name]; !set {
+				most[name] = n
+			}
+		}
+		if n, ok := r.Count("MaxWall"); ok && wallOf < 0 {
+			wallOf = n
+		}
+		if n, ok := r.Count("MaxJobs"); ok && jobs < 0 && r.Kind != accounts.QOS {
+			jobs = n
+		}
+	}
+	if q != nil {
+		single(q)
+	}
+	for _, r := range chain {
+		single(r)
+		tres, mins, n := r.TRES("GrpTRES"), r.TRES("GrpTRESRunMins"), count(r, "GrpJobs")
+		maps.DeleteFunc(tres, func(name string, _ int64) bool { return byQOS("GrpTRES", name) })
+		maps.DeleteFunc(mins, func(name string, _ int64) bool { return byQOS("GrpTRESRunMins", name) })
+		if byQOS("GrpJobs", "") {
+			n = math.MaxInt64
+		}
+		below := func(l *Want) bool {
+			if r.Kind == accounts.User {
+				return l.User == r.Name && l.Account == r.Account
+			}
+			for a := range tree.Above(l.Account) {
+				if a == r {
+					return true
+				}
+			}
+			return false
+		}
+		if !within(below, n, tres, mins) {
+			return false
+		}
+	}
+	for name, n := range most {
+		if w.TRES[name] > n {
+			return false
+		}
+	}
+	mine := func(l *Want) bool { return l.User == w.User && l.Account == w.Account }
+	return (wallOf < 0 || w.Longest-time.Minute <= time.Duration(wallOf)*time.Minute) && (jobs < 0 || within(mine, jobs, nil, nil))
+}
