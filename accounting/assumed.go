@@ -41,18 +41,8 @@ func Assumed(name string) (rate float64, known bool) {
 	if base != "gpu" && base != "tpu" {
 		return 0, true
 	}
-	kind = strings.ToLower(kind)
-	for _, prefix := range []string{"nvidia_", "nvidia-", "tesla_", "tesla-", "amd_", "tpu-"} {
-		kind = strings.TrimPrefix(kind, prefix)
-	}
-	kind = strings.ReplaceAll(kind, "_", "-")
-	// "a100-sxm4-80gb" is an a100-80gb, "h100-80gb-hbm3" an h100.
-	best := ""
-	for name := range listPrices {
-		if (kind == name || strings.HasPrefix(kind, name+"-")) && len(name) > len(best) {
-			best = name
-		}
-	}
+	kind = plainKind(kind)
+	best := listed(kind)
 	if best == "" {
 		return unknownList * assumedShare, false
 	}
@@ -61,6 +51,28 @@ func Assumed(name string) (rate float64, known bool) {
 	}
 	return listPrices[best] * assumedShare, true
 }
+
+// plainKind is a kind of accelerator as the table writes it: "h100-80gb-hbm3" for NVIDIA_H100_80GB_HBM3.
+func plainKind(kind string) string {
+	kind = strings.ToLower(kind)
+	for _, prefix := range []string{"nvidia_", "nvidia-", "tesla_", "tesla-", "amd_", "tpu-"} {
+		kind = strings.TrimPrefix(kind, prefix)
+	}
+	return strings.ReplaceAll(kind, "_", "-")
+}
+
+// listed is the longest name in the table that a plain kind begins with, "" if there is none: "a100-sxm4-80gb" is an a100, "h100-80gb-hbm3" an h100.
+func listed(kind string) (best string) {
+	for name := range listPrices {
+		if (kind == name || strings.HasPrefix(kind, name+"-")) && len(name) > len(best) {
+			best = name
+		}
+	}
+	return best
+}
+
+// Kind is the usual name of a kind of accelerator, "" if it is not known: "h100" for NVIDIA_H100_80GB_HBM3.
+func Kind(name string) string { return listed(plainKind(name)) }
 
 // Rate is what some TRES cost an hour, and how that is known.
 type Rate struct {

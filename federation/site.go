@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/accounting"
+	"fsub/accounting/power"
 	"fsub/sbatch"
 	"fsub/topology"
 )
@@ -218,6 +219,7 @@ type Site struct {
 	State   FedState
 	Prices  accounting.Prices
 	Speed   map[string]float64 // by GPU type ("" for CPU-only work): relative speed, 1 where absent
+	Power   *power.Rates       // what its electricity costs from this hour on; nil: not known. It is replaced, not changed
 	Backlog int                // jobs of ours that may wait at the site beyond what it can start now; 0: the default
 	// Ahead is how many jobs of ours may wait there because so many are expected to end before others could be sent after them: of short
 	// jobs more than the default Backlog. A Backlog that is set counts alone.

@@ -68,6 +68,7 @@ func (p *parts) addSite(ctx context.Context, yaml string, by federation.AuditEnt
 		return "", err
 	}
 	member := s.member(d)
+	p.power.joins(&member)
 	p.members.add(member)
 	p.ctl.Join(member)
 	return s.Name, nil

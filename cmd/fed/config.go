@@ -73,6 +73,8 @@ type Config struct {
 	Agents Agents `yaml:"agents,omitempty"`
 	// Price lists of clouds that are asked.
 	PriceLists PriceLists `yaml:"price_lists,omitempty"`
+	// Electricity of the sites and its carbon.
+	Power Power `yaml:"power,omitempty"`
 	// Slurm clusters and clouds that jobs may run at.
 	Sites []SiteConfig `yaml:"sites"`
 }
@@ -311,7 +313,7 @@ func (c *Config) check() error {
 	if err := c.Priority.check(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.check()); err != nil {
+	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.check(), c.Power.check()); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}

@@ -43,6 +43,7 @@ type parts struct {
 	objects *blobs.Store // may be missing
 	carrier *staging.Stager
 	prices  *prices.Catalogue
+	power   *powerFile
 	remote  *remoteListener // may be missing
 	rented  *clouds         // may be missing
 	sites   []controller.Site
@@ -90,6 +91,12 @@ func (p *parts) open(ctx context.Context) (err error) {
 	}
 	if p.sites, err = openSites(ctx, *c, p.rented, p.store, p.log, p.reg); err != nil {
 		return err
+	}
+	if p.power, err = openPower(c.Power, p.log); err != nil {
+		return err
+	}
+	for i := range p.sites {
+		p.power.joins(&p.sites[i])
 	}
 	p.members.all = slices.Clone(p.sites)
 	p.ctl = p.newController()

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/accounting"
+	"fsub/accounting/power"
 	"fsub/federation"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
@@ -62,6 +63,7 @@ type Site struct {
 	Driver  federation.Driver
 	Prices  accounting.Prices
 	Speed   map[string]float64
+	Power   func(now time.Time) *power.Rates // what its electricity costs from then on; nil: not known
 	Backlog int
 	Users   map[string]federation.SiteUser
 	// Lifts are the kinds of slurmctld's drains that are ended here once their cause is gone.

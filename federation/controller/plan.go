@@ -57,7 +57,7 @@ func (c *Controller) tellSites() {
 		if s.unread != nil && s.unread == s.Seen {
 			site.Seen = nil
 		}
-		if t := s.told; t == nil || t.Seen != site.Seen || t.State != site.State || t.Answering != site.Answering || t.Denied != site.Denied || t.Error != site.Error || t.Ahead != site.Ahead ||
+		if t := s.told; t == nil || t.Seen != site.Seen || t.State != site.State || t.Answering != site.Answering || t.Denied != site.Denied || t.Error != site.Error || t.Ahead != site.Ahead || t.Power != site.Power ||
 			!slices.Equal(t.Limited, site.Limited) {
 			s.told = &site
 			c.queue.world.SetSite(&site)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fsub/accounting/power"
 	"fsub/federation"
 	"fsub/federation/health"
 )
@@ -15,6 +16,7 @@ type site struct {
 	driver federation.Driver
 	can    federation.Abilities // of it
 	lifts  []health.Lift
+	power  func(now time.Time) *power.Rates
 	slots  chan struct{} // bounds the submissions that are under way at once
 
 	observing, polling      bool

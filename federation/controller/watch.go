@@ -75,7 +75,7 @@ func (c *watch) addSites() {
 }
 
 func (c *watch) newSite(sc *Site) *site {
-	s := &site{driver: sc.Driver, can: federation.AbilitiesOf(sc.Driver), lifts: sc.Lifts, slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
+	s := &site{driver: sc.Driver, power: sc.Power, can: federation.AbilitiesOf(sc.Driver), lifts: sc.Lifts, slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
 	s.Site = federation.Site{
 		Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed,
 		Backlog: sc.Backlog, Users: sc.Users, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),
@@ -131,6 +131,11 @@ func (c *watch) takeObserved(s *site, r observed) {
 			s.Seen = seen
 			s.Pools = place.Pools(s.Name, seen)
 			c.planDirty = true
+		}
+		if s.power != nil {
+			if rates := s.power(now); !rates.Equal(s.Power) {
+				s.Power, c.planDirty = rates, true
+			}
 		}
 	}
 	c.health(s)

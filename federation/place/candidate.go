@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/accounting"
+	"fsub/accounting/power"
 	"fsub/federation"
 	"fsub/topology"
 )
@@ -41,7 +42,8 @@ type candidate struct {
 	run   time.Duration      // expected
 	cost  federation.Dollars // of that
 	risk  federation.Dollars // see rented.go
-	fixed federation.Dollars // both together: what it costs whenever it starts
+	power power.Use          // see power.go
+	fixed federation.Dollars // all three together: what it costs whenever it starts
 	luck  federation.Dollars // see ladder.go
 
 	urgency float64 // how many times the usual price its waiting has
@@ -98,6 +100,7 @@ func (w *World) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
 	}
 	c.price(sh, &w.policy)
 	c.priceRisk(&w.policy)
+	c.pricePower(w.clock)
 	c.priceLuck(&w.policy)
 	return c
 }

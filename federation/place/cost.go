@@ -205,7 +205,7 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 		run.Detail = c.runDetail(&c.fits[0])
 	}
 	terms := 1
-	for _, more := range [...]bool{at.slow > 0, at.late > 0, c.risk > 0, c.luck > 0, at.boot.nodes > 0, at.wait > 0} {
+	for _, more := range [...]bool{at.slow > 0, at.late > 0, c.risk > 0, c.luck > 0, c.power.KWh > 0, at.boot.nodes > 0, at.wait > 0} {
 		if more {
 			terms++
 		}
@@ -220,6 +220,9 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	}
 	if c.risk > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "risk", Amount: c.risk, Detail: c.riskDetail(&w.policy)})
+	}
+	if t := c.powerTerm(); t != nil {
+		o.Terms = append(o.Terms, *t)
 	}
 	if c.luck > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "tries", Amount: c.luck, Detail: c.luckDetail()})

@@ -314,7 +314,7 @@ func (c *candidate) wide() bool { return c.parts != nil || c.fits[0].nodes > 1 }
 func (c *candidate) offerParts(at *moment, w *World) *federation.Offer {
 	o := &federation.Offer{Site: c.site.site.Name, Start: w.clock, Wait: at.wait, Total: at.total, GPUs: c.gpus, GPUType: c.gpu}
 	var names, details []string
-	run, risk := federation.Term{Name: "run"}, federation.Term{Name: "risk"}
+	run, risk, power := federation.Term{Name: "run"}, federation.Term{Name: "risk"}, federation.Term{Name: "power"}
 	for i, options := range c.parts {
 		one, fit := options[0], 0
 		if at.spots != nil {
@@ -326,6 +326,7 @@ func (c *candidate) offerParts(at *moment, w *World) *federation.Offer {
 		o.Run = max(o.Run, part.Run)
 		run.Amount += one.cost
 		risk.Amount += one.risk
+		power.Amount += one.powerCost()
 		name := part.Pool
 		if part.As != "" {
 			name += " as " + part.As
@@ -337,6 +338,9 @@ func (c *candidate) offerParts(at *moment, w *World) *federation.Offer {
 	o.Terms = []federation.Term{run}
 	if risk.Amount > 0 {
 		o.Terms = append(o.Terms, risk)
+	}
+	if power.Amount != 0 {
+		o.Terms = append(o.Terms, power)
 	}
 	c.setWait(o, at, w)
 	for i := range o.Parts {

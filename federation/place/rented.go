@@ -179,14 +179,15 @@ func (c *candidate) bill() federation.Dollars {
 		}
 		return sum
 	}
+	fixed := c.fixed - c.powerCost()
 	if m.boot == nil {
-		return c.fixed
+		return fixed
 	}
 	longest := int64(0)
 	for _, p := range c.pools {
 		longest = max(longest, m.longest[p])
 	}
-	return c.fixed + c.bootPrice(longest*int64(c.fits[0].nodes))
+	return fixed + c.bootPrice(longest*int64(c.fits[0].nodes))
 }
 
 // rentalRefusal is why too few nodes of a rented pool are up, where one of those that are not says so. It is never for good: a cloud that has no

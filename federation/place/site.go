@@ -105,7 +105,7 @@ func (st *siteState) running(id federation.JobID) int {
 // judgedAlike reports whether whoever judges jobs by a site sees no difference between two states of it, its observation apart.
 func judgedAlike(a, b *federation.Site) bool {
 	return a.State == b.State && a.Answering == b.Answering && a.Denied == b.Denied && a.Error == b.Error && (a.Seen == nil) == (b.Seen == nil) &&
-		maps.Equal(a.Prices, b.Prices) && maps.Equal(a.Speed, b.Speed)
+		maps.Equal(a.Prices, b.Prices) && maps.Equal(a.Speed, b.Speed) && a.Power.Equal(b.Power)
 }
 
 // sameRights reports whether two states of a site make the same of users and of the options that jobs ask for.

@@ -1,0 +1,37 @@
+package place
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"fsub/federation"
+)
+
+// pricePower adds what the electricity of the run and its carbon are reckoned to cost, where the operators have said what that is. Nobody is billed for it.
+// It is that of a run which starts now: sites are judged anew when the hour changes.
+func (c *candidate) pricePower(now time.Time) {
+	if p := c.site.site.Power; p != nil {
+		c.power = p.Of(c.tres, now, c.run)
+		c.fixed += c.powerCost()
+	}
+}
+
+func (c *candidate) powerCost() federation.Dollars { return federation.Dollars(c.power.Dollars) }
+
+// powerTerm is the term of an offer, nil if nothing is known of the site's electricity.
+func (c *candidate) powerTerm() *federation.Term {
+	p := c.site.site.Power
+	if p == nil || c.power.KWh == 0 {
+		return nil
+	}
+	short := func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+	text := short(c.power.KWh) + " kWh"
+	if c.power.Kg > 0 {
+		text += ", " + short(c.power.Kg) + " kg CO2"
+		if p.Tonne > 0 {
+			text += fmt.Sprintf(" at $%s/t", moneyText(p.Tonne))
+		}
+	}
+	return &federation.Term{Name: "power", Amount: c.powerCost(), Detail: text + ", " + p.Source}
+}
