@@ -13,7 +13,6 @@ import (
 
 	"fsub/accounting/report"
 	"fsub/accounting/report/page"
-	"fsub/federation"
 	"fsub/federation/api/client"
 )
 
@@ -86,57 +85,9 @@ func (o *reportOptions) spanFlags(cmd *cobra.Command) {
 	f.StringVar(&o.last, "last", "", `instead of --since: so many days, weeks or months until today: "30d", "4w", "12m"`)
 }
 
-// span are the days of the report: the first, and the one after the last.
-func (o *reportOptions) span(now time.Time) (from, until time.Time, err error) {
-	today := now.UTC().Truncate(24 * time.Hour)
-	from, until = today.AddDate(0, 0, 1-today.Day()), today.AddDate(0, 0, 1)
-	if o.last != "" {
-		var n int
-		var unit string
-		if _, err := fmt.Sscanf(o.last, "%d%s", &n, &unit); err != nil || n < 1 || o.since != "" {
-			return from, until, fmt.Errorf(`invalid --last %q: want a number with d, w or m, as in "30d", and no --since`, o.last)
-		}
-		switch unit {
-		case "d":
-			from = until.AddDate(0, 0, -n)
-		case "w":
-			from = until.AddDate(0, 0, -7*n)
-		case "m":
-			from = until.AddDate(0, -n, 0)
-		default:
-			return from, until, fmt.Errorf("invalid --last %q: want d, w or m after the number", o.last)
-		}
-	}
-	read := func(text, flag string, end bool) (time.Time, error) {
-		if t, err := time.Parse(time.DateOnly, text); err == nil {
-			if end {
-				t = t.AddDate(0, 0, 1)
-			}
-			return t, nil
-		}
-		t, err := time.Parse("2006-01", text)
-		if err != nil {
-			return t, fmt.Errorf("invalid %s %q: want YYYY-MM-DD or YYYY-MM", flag, text)
-		}
-		if end {
-			t = t.AddDate(0, 1, 0)
-		}
-		return t, nil
-	}
-	if o.since != "" {
-		if from, err = read(o.since, "--since", false); err != nil {
-			return from, until, err
-		}
-	}
-	if o.until != "" {
-		if until, err = read(o.until, "--until", true); err != nil {
-			return from, until, err
-		}
-	}
-	if !from.Before(until) {
-		return from, until, fmt.Errorf("the report's first day %s is after its last, %s", from.Format(time.DateOnly), until.AddDate(0, 0, -1).Format(time.DateOnly))
-	}
-	return from, until, nil
+// spec is what is asked for.
+func (o *reportOptions) spec(kind string) report.Spec {
+	return report.Spec{Kind: kind, By: o.by, Every: o.every, Since: o.since, Until: o.until, Last: o.last, Where: o.where}
 }
 
 func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
@@ -144,36 +95,10 @@ func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
 	if err != nil {
 		return err
 	}
-	q := report.Query{Kind: kind, Every: o.every, Now: time.Now()}
-	if q.From, q.Until, err = o.span(q.Now); err != nil {
+	spec := o.spec(kind)
+	q, ask, err := spec.Ask(time.Now())
+	if err != nil {
 		return err
-	}
-	for _, d := range o.by {
-		if d != "none" && d != "" {
-			q.By = append(q.By, strings.ToLower(d))
-		}
-	}
-	ask := url.Values{"by": {strings.Join(q.By, ",")}, "from": {q.From.Format(time.DateOnly)}, "until": {q.Until.Format(time.DateOnly)}}
-	switch {
-	case kind == "forecast":
-		if o.since != "" || o.until != "" || o.last != "" || o.every != "" {
-			return fmt.Errorf("fed report forecast is of this month: leave out --since, --until, --last and --every")
-		}
-		ask.Set("every", "day")
-		ask.Set("from", minTime(q.From, q.Now.UTC().AddDate(0, 0, -29)).Format(time.DateOnly))
-	case o.every == "week":
-		ask.Set("every", "day")
-	case o.every == "" || o.every == "day" || o.every == "month":
-		ask.Set("every", o.every)
-	default:
-		return fmt.Errorf("invalid --every %q: want day, week or month", o.every)
-	}
-	for _, w := range o.where {
-		key, values, ok := strings.Cut(w, "=")
-		if !ok || !slices.Contains(federation.Dimensions, federation.Dimension(key)) {
-			return fmt.Errorf("invalid --where %q: want KEY=VALUE with one of the keys of --by", w)
-		}
-		ask[key] = append(ask[key], strings.Split(values, ",")...)
 	}
 	lines, err := reportLines(cmd, o.client(), ask)
 	if err != nil {
@@ -196,13 +121,6 @@ func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
 		return f.Close()
 	}
 	return writeReport(out, t, format)
-}
-
-func minTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 func (o *reportOptions) formatOf() (string, error) {

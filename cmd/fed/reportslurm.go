@@ -33,8 +33,9 @@ func slurmReport(ctx context.Context, w io.Writer, o *reportOptions, args []stri
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	from, until := today.AddDate(0, 0, -1), today
 	if o.since != "" || o.until != "" || o.last != "" {
+		spec := o.spec("")
 		var err error
-		if from, until, err = o.span(time.Now()); err != nil {
+		if from, until, err = spec.Span(time.Now()); err != nil {
 			return err
 		}
 	}
