@@ -3,9 +3,13 @@ package report
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
+	"text/tabwriter"
 	"time"
 )
 
@@ -28,6 +32,82 @@ func (c Column) Write(v Value) string {
 		return (time.Duration(v) * time.Second).String()
 	}
 	return strconv.FormatFloat(v, 'f', 1, 64)
+}
+
+// Shown is the table without the columns that say nothing of any row, if it has many columns.
+func (t *Table) Shown() *Table {
+	shown := *t
+	var keep []int
+	for i := range t.Columns {
+		if i == 0 || len(t.Columns) < 8 || slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Numbers[i] != 0 && !math.IsNaN(r.Numbers[i]) }) {
+			keep = append(keep, i)
+		}
+	}
+	pick := func(r Row) Row {
+		out := Row{Keys: r.Keys}
+		for _, i := range keep[:min(len(keep), len(r.Numbers))] {
+			out.Numbers = append(out.Numbers, r.Numbers[i])
+		}
+		return out
+	}
+	shown.Columns, shown.Rows, shown.Total = nil, nil, pick(t.Total)
+	for _, i := range keep {
+		shown.Columns = append(shown.Columns, t.Columns[i])
+	}
+	for _, r := range t.Rows {
+		shown.Rows = append(shown.Rows, pick(r))
+	}
+	return &shown
+}
+
+// Lines are the table's words as people read them: its head, its rows, and its total if it has one and something is told apart.
+func (t *Table) Lines() [][]string {
+	t = t.Shown()
+	line := func(keys []string, numbers []Value) []string {
+		words := slices.Clone(keys)
+		for i, k := range words {
+			if k == "" {
+				words[i] = "-"
+			}
+		}
+		for i, v := range numbers {
+			words = append(words, t.Columns[i].Write(v))
+		}
+		return words
+	}
+	var head []string
+	for _, k := range t.Keys {
+		head = append(head, strings.ToUpper(k))
+	}
+	for _, c := range t.Columns {
+		head = append(head, strings.ToUpper(c.Name))
+	}
+	out := [][]string{head}
+	for _, r := range t.Rows {
+		out = append(out, line(r.Keys, r.Numbers))
+	}
+	if len(t.Keys) > 0 && t.Total.Numbers != nil {
+		total := make([]string, len(t.Keys))
+		total[0] = "total"
+		out = append(out, line(total, t.Total.Numbers))
+	}
+	return out
+}
+
+// Text writes the table with its columns one below the other, and what is to be known of it.
+func (t *Table) Text(w io.Writer) error {
+	fmt.Fprintf(w, "%s, %s\n", t.Title, t.Span)
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, words := range t.Lines() {
+		fmt.Fprintln(tab, strings.Join(words, "\t"))
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	for _, n := range t.Notes {
+		fmt.Fprintf(w, "\n%s\n", n)
+	}
+	return nil
 }
 
 // CSV writes the table with a head line, and numbers with all that is known of them: hours, dollars, percent, seconds.

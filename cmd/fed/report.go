@@ -5,14 +5,12 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"fsub/accounting/report"
-	"fsub/accounting/report/page"
+	"fsub/accounting/report/format"
 	"fsub/federation/api/client"
 )
 
@@ -55,7 +53,7 @@ operators see all. Days are UTC days.`,
 		f.StringSliceVar(&o.by, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name; several with commas, or none")
 		f.StringVar(&o.every, "every", "", "tell the time apart: day, week or month")
 		f.StringArrayVar(&o.where, "where", nil, "KEY=VALUE[,VALUE...]: only runs of which this is true; keys are those of --by")
-		f.StringVar(&o.format, "format", "", "table, csv, json or html (default: by the name of --output, else table)")
+		f.StringVar(&o.format, "format", "", "table, csv, json, parquet or html (default: by the name of --output, else table)")
 		f.StringVarP(&o.output, "output", "o", "", "write to this file")
 		cmd.AddCommand(one)
 	}
@@ -91,8 +89,7 @@ func (o *reportOptions) spec(kind string) report.Spec {
 }
 
 func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
-	format, err := o.formatOf()
-	if err != nil {
+	if _, err := o.formatOf(); err != nil {
 		return err
 	}
 	spec := o.spec(kind)
@@ -108,39 +105,36 @@ func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
-	if o.output != "" {
-		f, err := os.Create(o.output)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := writeReport(f, t, format); err != nil {
-			return err
-		}
-		return f.Close()
-	}
-	return writeReport(out, t, format)
+	return o.write(cmd.OutOrStdout(), t)
 }
 
 func (o *reportOptions) formatOf() (string, error) {
-	format := o.format
-	if format == "" && o.json {
-		format = "json"
+	if o.format == "" && o.json {
+		return "json", nil
 	}
-	if i := strings.LastIndexByte(o.output, '.'); format == "" && i >= 0 {
-		format = o.output[i+1:]
+	return format.Of(o.format, o.output)
+}
+
+// write writes a report to the file that was asked for, or else to out.
+func (o *reportOptions) write(out io.Writer, t *report.Table) error {
+	form, err := o.formatOf()
+	switch {
+	case err != nil:
+		return err
+	case o.output == "" && form == "table":
+		return printReport(out, t)
+	case o.output == "":
+		return format.Write(out, t, form)
 	}
-	switch format {
-	case "htm":
-		format = "html"
-	case "", "txt":
-		format = "table"
+	f, err := os.Create(o.output)
+	if err != nil {
+		return err
 	}
-	if !slices.Contains([]string{"table", "csv", "json", "html"}, format) {
-		return "", fmt.Errorf("unknown format %q: want --format table, csv, json or html", format)
+	defer f.Close()
+	if err := format.Write(f, t, form); err != nil {
+		return err
 	}
-	return format, nil
+	return f.Close()
 }
 
 func reportLines(cmd *cobra.Command, c *client.Client, ask url.Values) ([]report.Line, error) {
@@ -155,52 +149,12 @@ func reportLines(cmd *cobra.Command, c *client.Client, ask url.Values) ([]report
 	return lines, nil
 }
 
-func writeReport(w io.Writer, t *report.Table, format string) error {
-	switch format {
-	case "csv":
-		return t.CSV(w)
-	case "json":
-		return t.JSON(w)
-	case "html":
-		return page.Write(w, t)
-	}
-	return printReport(w, t)
-}
-
-// printReport prints a table. Columns that say nothing of any row are left out.
+// printReport prints a table.
 func printReport(w io.Writer, t *report.Table) error {
 	fmt.Fprintf(w, "%s, %s\n", t.Title, t.Span)
-	var shown []int
-	for i := range t.Columns {
-		if i == 0 || len(t.Columns) < 8 || slices.ContainsFunc(t.Rows, func(r report.Row) bool { return r.Numbers[i] > 0 }) {
-			shown = append(shown, i)
-		}
-	}
 	tab := newTable(w)
-	line := func(keys []string, cell func(i int) string) {
-		words := append([]string(nil), keys...)
-		for i, k := range words {
-			if k == "" {
-				words[i] = "-"
-			}
-		}
-		for _, i := range shown {
-			words = append(words, cell(i))
-		}
+	for _, words := range t.Lines() {
 		tab.row(words...)
-	}
-	head := make([]string, len(t.Keys))
-	for i, k := range t.Keys {
-		head[i] = strings.ToUpper(k)
-	}
-	line(head, func(i int) string { return strings.ToUpper(t.Columns[i].Name) })
-	for _, r := range t.Rows {
-		line(r.Keys, func(i int) string { return t.Columns[i].Write(r.Numbers[i]) })
-	}
-	if len(t.Keys) > 0 {
-		total := make([]string, len(t.Keys))
-		total[0] = "total"
-		line(total, func(i int) string { return t.Columns[i].Write(t.Total.Numbers[i]) })
 	}
 	return tab.flush()
 }

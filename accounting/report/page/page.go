@@ -26,29 +26,7 @@ func Write(w io.Writer, t *report.Table) error {
 	if err != nil {
 		return err
 	}
-	shown := *t // columns that say nothing of any row are left out
-	keep := func(i int) bool {
-		return i == 0 || len(t.Columns) < 8 || slices.ContainsFunc(t.Rows, func(r report.Row) bool { return r.Numbers[i] > 0 })
-	}
-	pick := func(from []report.Value) (out []report.Value) {
-		for i, v := range from {
-			if keep(i) {
-				out = append(out, v)
-			}
-		}
-		return out
-	}
-	shown.Columns, shown.Rows = nil, nil
-	for i, c := range t.Columns {
-		if keep(i) {
-			shown.Columns = append(shown.Columns, c)
-		}
-	}
-	for _, r := range t.Rows {
-		shown.Rows = append(shown.Rows, report.Row{Keys: r.Keys, Numbers: pick(r.Numbers)})
-	}
-	shown.Total.Numbers = pick(t.Total.Numbers)
-	_, err = io.WriteString(w, body(&shown, chart))
+	_, err = io.WriteString(w, body(t.Shown(), chart))
 	return err
 }
 
@@ -86,7 +64,7 @@ func body(t *report.Table, chart string) string {
 		b.WriteString("<tr><td class=\"key\">Nothing was booked in these days.</td></tr>\n")
 	}
 	b.WriteString("</tbody>\n")
-	if len(t.Rows) > 0 {
+	if len(t.Rows) > 0 && t.Total.Numbers != nil {
 		b.WriteString("<tfoot><tr>")
 		for i := range t.Keys {
 			fmt.Fprintf(&b, "<td class=\"key\">%s</td>", map[bool]string{true: "total"}[i == 0])
