@@ -30,6 +30,7 @@ const (
 	Money   Form = "dollars"
 	Percent Form = "percent"
 	Span    Form = "seconds"
+	Amount  Form = "amount" // in a unit that a key of its row names
 )
 
 // Column is one of a table. Its numbers are in the unit that its form names.

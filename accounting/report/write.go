@@ -24,7 +24,7 @@ func (c Column) Write(v Value) string {
 	switch c.Form {
 	case Count:
 		return strconv.FormatFloat(v, 'f', 0, 64)
-	case Money:
+	case Money, Amount:
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	case Percent:
 		return strconv.FormatFloat(v, 'f', 1, 64)
@@ -34,12 +34,12 @@ func (c Column) Write(v Value) string {
 	return strconv.FormatFloat(v, 'f', 1, 64)
 }
 
-// Shown is the table without the columns that say nothing of any row, if it has many columns.
+// Shown is the table without those parts of a whole that no row has.
 func (t *Table) Shown() *Table {
 	shown := *t
 	var keep []int
 	for i := range t.Columns {
-		if i == 0 || len(t.Columns) < 8 || slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Numbers[i] != 0 && !math.IsNaN(r.Numbers[i]) }) {
+		if i == 0 || !t.Stacked || slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Numbers[i] != 0 && !math.IsNaN(r.Numbers[i]) }) {
 			keep = append(keep, i)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"fsub/accounting/report"
 	"fsub/accounting/report/format"
 	"fsub/federation/api/client"
+	v1 "fsub/federation/api/v1"
 )
 
 // reportOptions are what fed report was told.
@@ -53,13 +54,41 @@ operators see all. Days are UTC days.`,
 		f.StringSliceVar(&o.by, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name; several with commas, or none")
 		f.StringVar(&o.every, "every", "", "tell the time apart: day, week or month")
 		f.StringArrayVar(&o.where, "where", nil, "KEY=VALUE[,VALUE...]: only runs of which this is true; keys are those of --by")
-		f.StringVar(&o.format, "format", "", "table, csv, json, parquet or html (default: by the name of --output, else table)")
-		f.StringVarP(&o.output, "output", "o", "", "write to this file")
+		o.formatFlags(one)
 		cmd.AddCommand(one)
 	}
-	cmd.AddCommand(newSlurmReportCommand("cluster", "AccountUtilizationByUser, UserUtilizationByAccount or Utilization, as sreport prints them"),
+	cmd.AddCommand(newBudgetReportCommand(), newSlurmReportCommand("cluster", "AccountUtilizationByUser, UserUtilizationByAccount or Utilization, as sreport prints them"),
 		newSlurmReportCommand("user", "TopUsage, as sreport prints it"))
 	return cmd
+}
+
+// newBudgetReportCommand tells how budgets stand, which the ledger does not know.
+func newBudgetReportCommand() *cobra.Command {
+	var o reportOptions
+	cmd := &cobra.Command{Use: "budget", Short: "What is used of the budgets of accounts, users and QOS, and how long the rest lasts", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := o.formatOf(); err != nil {
+				return err
+			}
+			all, err := o.client().Budgets(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if len(all) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), report.NoBudgets)
+			}
+			return o.write(cmd.OutOrStdout(), report.Budgets(time.Now(), budgetsOf(all)))
+		}}
+	o.flags(cmd)
+	o.formatFlags(cmd)
+	return cmd
+}
+
+func budgetsOf(all []v1.Budget) (out []report.Budget) {
+	for i := range all {
+		out = append(out, all[i].Report())
+	}
+	return out
 }
 
 func newSlurmReportCommand(word, short string) *cobra.Command {
@@ -81,6 +110,11 @@ func (o *reportOptions) spanFlags(cmd *cobra.Command) {
 	f.StringVar(&o.since, "since", "", "the first day, YYYY-MM-DD or YYYY-MM (default: the first of this month)")
 	f.StringVar(&o.until, "until", "", "the last day, YYYY-MM-DD or YYYY-MM (default: today)")
 	f.StringVar(&o.last, "last", "", `instead of --since: so many days, weeks or months until today: "30d", "4w", "12m"`)
+}
+
+func (o *reportOptions) formatFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.format, "format", "", "table, csv, json, parquet or html (default: by the name of --output, else table)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to this file")
 }
 
 // spec is what is asked for.

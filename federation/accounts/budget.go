@@ -74,3 +74,19 @@ func (b *Budget) Start(now time.Time) time.Time {
 	}
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
+
+// End is when the period that now is in will end.
+func (b *Budget) End(now time.Time) time.Time {
+	from := b.Start(now)
+	switch b.Period {
+	case "day":
+		return from.AddDate(0, 0, 1)
+	case "week":
+		return from.AddDate(0, 0, 7)
+	case "month":
+		return from.AddDate(0, 1, 0)
+	case "quarter":
+		return from.AddDate(0, 3, 0)
+	}
+	return from.AddDate(1, 0, 0)
+}

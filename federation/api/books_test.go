@@ -5,14 +5,17 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"fsub/accounting"
 	"fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/api"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/quota"
 )
 
 // sumsOf is a ledger that has one line, and keeps what it was asked last.
@@ -53,6 +56,29 @@ func (unequal) Check(_ context.Context, site federation.SiteName, from, until in
 		return nil, errors.New("slurmdbd is down")
 	}
 	return &v1.BooksCheck{Runs: int(until - from), Differences: []v1.BooksDifference{{With: "sacct", TRES: "cpu", Ours: 1}}}, nil
+}
+
+func standings() []quota.Standing {
+	return []quota.Standing{{Key: accounts.AccountKey("physics"), Period: "month", Limit: 1000, Used: 10}, {Key: accounts.UserKey("physics", "alice"), Of: "gres/gpu", Period: "week", Limit: 60},
+		{Key: accounts.AccountKey("vision"), Period: "year", Limit: 5}, {Key: accounts.QOSKey("high"), Period: "day", Limit: 5}}
+}
+
+// Budgets are seen by those whose they are, by coordinators of their accounts, and by operators.
+func TestBudgets(t *testing.T) {
+	d := startWith(t, api.Config{Books: sumsOf{}, Budgets: standings, Coordinators: leads{"bob": "physics"}})
+	for uid, want := range map[uint32]string{0: "physics alice vision high", alice: "alice", bob: "physics alice"} {
+		var all []v1.Budget
+		if code := as(t, uid, d.Socket, "GET", "/fed/v1/books/budgets", nil, &all); code != 200 {
+			t.Errorf("uid %d: status %d", uid, code)
+		}
+		var names []string
+		for _, b := range all {
+			names = append(names, b.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("uid %d sees %q, want %q", uid, got, want)
+		}
+	}
 }
 
 // A user asks for what is his own, operators for all; what makes no sense is refused in words.

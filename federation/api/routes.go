@@ -136,6 +136,7 @@ func (s *Server) fedRoutes() []route {
 	get("/fed/v1/books/sums", forAnybody, []v1.BookedSum{}, "Sums of the ledger. A user sees what is his own and what is of accounts that he coordinates, operators see all", append(days, query{
 		{"by", "site, account, user, qos, partition, gpu, name: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"},
 		{"site", "only these; may be repeated. So for all that by takes"}, {"account", ""}, {"user", ""}, {"qos", ""}, {"partition", ""}, {"gpu", ""}, {"name", ""}}...), s.books.Sums)
+	get("/fed/v1/books/budgets", forAnybody, []v1.Budget{}, "How the budgets of the account tree stand. Users see their own, coordinators those of their accounts", nil, s.books.BudgetList)
 	add("POST", "/fed/v1/books/check", forOperators, nil, []v1.BooksCheck{}, "Compare the ledger with what sites say", append(days, openapi.Param{"site", "these; may be repeated"}), s.books.Compare)
 	get("/fed/v1/books/bills", forOperators, []v1.Bill{}, "The bills of providers that were imported, beside what the ledger had estimated", nil, s.books.Bills)
 	add("POST", "/fed/v1/books/bills", forOperators, v1.ImportBill{}, v1.Bill{}, "Take a provider's bill for a site, in place of an earlier one of the same period", nil, s.books.Import)

@@ -31,6 +31,7 @@ import (
 	"fsub/federation/api/submission"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
+	"fsub/federation/quota"
 )
 
 // Config is what a Server is made of. Store and Controller are required.
@@ -70,18 +71,19 @@ type Config struct {
 	// Tokens say who calls over TLS; nil: nobody may.
 	Tokens *identity.Tokens
 
-	Logger     *slog.Logger          // nil: no logs
-	Registerer prometheus.Registerer // nil: no metrics
-	Gatherer   prometheus.Gatherer   // what /metrics shows; nil: Registerer, if it can
-	Now        func() time.Time      // nil: time.Now
-	Users      identity.Users        // nil: the system's user database
-	Logs       federation.LogReader  // of jobs at sites that do not see their directory; nil: there are none
-	Books      federation.Books      // nil: there is no ledger
-	CheckBooks books.Checker         // nil: nobody compares it with what sites say
-	Bills      books.Biller          // nil: it takes no bills
-	Pools      Pools                 // of rented machines; nil: there are none
-	Prices     offers.Prices         // what clouds ask; nil: it is not known
-	Steps      federation.StepTeller // nil: no site tells of steps while they run
+	Logger     *slog.Logger            // nil: no logs
+	Registerer prometheus.Registerer   // nil: no metrics
+	Gatherer   prometheus.Gatherer     // what /metrics shows; nil: Registerer, if it can
+	Now        func() time.Time        // nil: time.Now
+	Users      identity.Users          // nil: the system's user database
+	Logs       federation.LogReader    // of jobs at sites that do not see their directory; nil: there are none
+	Books      federation.Books        // nil: there is no ledger
+	CheckBooks books.Checker           // nil: nobody compares it with what sites say
+	Bills      books.Biller            // nil: it takes no bills
+	Budgets    func() []quota.Standing // nil: there are none
+	Pools      Pools                   // of rented machines; nil: there are none
+	Prices     offers.Prices           // what clouds ask; nil: it is not known
+	Steps      federation.StepTeller   // nil: no site tells of steps while they run
 	// Reboots are the sites that can reboot nodes.
 	Reboots map[federation.SiteName]federation.Rebooter
 	Places  federation.SiteStore // plans and history of sites; nil: there are none
@@ -153,7 +155,7 @@ func NewServer(c Config) *Server {
 
 		stopping: make(chan struct{}),
 	}
-	s.books = books.Books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Sites: all, Now: c.Now}
+	s.books = books.Books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Budgets: c.Budgets, Sites: all, Now: c.Now}
 	s.host, _ = os.Hostname()
 	s.router = &answer.Router{
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,

@@ -28,6 +28,7 @@ type Ending struct {
 func (b *Book) Levels(now time.Time, started map[federation.JobID]time.Time) (all []Reached, over map[federation.JobID]Ending) {
 	over = map[federation.JobID]Ending{}
 	running := b.running(now, started)
+	b.stand(now, running)
 	for _, r := range b.books.Tree().Records() {
 		for _, budget := range r.Budgets() {
 			since := budget.Start(now)

@@ -7,6 +7,7 @@ package quota
 import (
 	"math"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"fsub/accounting"
@@ -30,7 +31,7 @@ type Refusal struct {
 	Text   string
 }
 
-// Book is what is used, and what is reserved. It is for one goroutine.
+// Book is what is used, and what is reserved. It is for one goroutine, but for [Book.Standings].
 type Book struct {
 	books    interface{ Tree() *accounts.Tree }
 	halfLife time.Duration
@@ -40,6 +41,8 @@ type Book struct {
 	days  map[accounts.Key]map[int64]*used // by day since 1970, UTC: that in which runs have ended
 	slow  map[accounts.Key]map[string]float64
 	at    time.Time // of slow: TRES-seconds that decay
+
+	standings atomic.Pointer[[]Standing]
 }
 
 type hold struct {

@@ -17,6 +17,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/quota"
 )
 
 // Checker compares the ledger with the accounting of sites, for UTC days since 1970 from the first until before the last.
@@ -29,8 +30,10 @@ type Books struct {
 	Books  federation.Books // nil: there is no ledger
 	Check  Checker          // nil: sites are not asked
 	Biller Biller           // nil: bills are not taken
-	Sites  func() []*federation.Site
-	Now    func() time.Time
+	// Budgets tells how the budgets of the account tree stand; nil: there are none.
+	Budgets func() []quota.Standing
+	Sites   func() []*federation.Site
+	Now     func() time.Time
 }
 
 func invalid(format string, args ...any) error {

@@ -16,6 +16,15 @@ func (c *Client) BookedSums(ctx context.Context, q url.Values) ([]v1.BookedSum, 
 	return *out, nil
 }
 
+// Budgets tell how the budgets stand that the caller may see.
+func (c *Client) Budgets(ctx context.Context) ([]v1.Budget, error) {
+	out, err := get[[]v1.Budget](ctx, c, "/fed/v1/books/budgets")
+	if err != nil {
+		return nil, err
+	}
+	return *out, nil
+}
+
 // CheckBooks has the ledger compared with what sites say; operators only.
 func (c *Client) CheckBooks(ctx context.Context, q url.Values) ([]v1.BooksCheck, error) {
 	var out []v1.BooksCheck

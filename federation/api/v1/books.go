@@ -1,8 +1,12 @@
 package v1
 
 import (
+	"time"
+
 	"fsub/accounting/ledger"
+	"fsub/accounting/report"
 	"fsub/federation"
+	"fsub/federation/accounts"
 )
 
 // BookedSum is one line of the ledger's sums: what the runs of one value of each chosen dimension came to in one period.
@@ -49,6 +53,34 @@ func BookedSumOf(s *ledger.Sums) BookedSum {
 	return BookedSum{Runs: s.Runs, CPUSeconds: s.CPU, MemSeconds: s.Mem, NodeSeconds: s.Node, GPUSeconds: s.GPU, BillingSeconds: s.Billing, WallSeconds: s.Wall,
 		Amount: s.Amount, Dearest: s.Dearest, List: s.List, First: s.First, WaitSeconds: s.Waited, Waits: s.Waits[:], CPUUsed: s.CPUUsed, CPUOf: s.CPUOf,
 		GPUUsed: s.GPUUsed, GPUOf: s.GPUOf, LimitOf: s.LimitOf, LimitBy: s.LimitBy}
+}
+
+// Budget is how a budget of the account tree stands in its present period.
+type Budget struct {
+	Kind     accounts.Kind `json:"kind"`              // account, user or qos
+	Account  string        `json:"account,omitempty"` // of a user
+	Name     string        `json:"name"`
+	TRES     string        `json:"tres,omitempty"` // not set: amounts are dollars; else minutes of it
+	Period   string        `json:"period"`         // day, week, month, quarter or year
+	Since    time.Time     `json:"since"`
+	Until    time.Time     `json:"until"`
+	Limit    float64       `json:"limit"`
+	Used     float64       `json:"used"`     // by runs that have ended in the period
+	Running  float64       `json:"running"`  // what the others have come to so far
+	Reserved float64       `json:"reserved"` // the most that live jobs may come to
+	Daily    float64       `json:"daily"`    // what a day of the last four weeks came to
+}
+
+// Report is b as a report has it.
+func (b *Budget) Report() report.Budget {
+	of, unit := string(b.Kind)+" "+b.Name, "dollars"
+	if b.Kind == accounts.User {
+		of = accounts.UserKey(b.Account, b.Name).String()
+	}
+	if b.TRES != "" {
+		unit = b.TRES + " minutes"
+	}
+	return report.Budget{Of: of, Unit: unit, Period: b.Period, Since: b.Since, Until: b.Until, Limit: b.Limit, Used: b.Used, Running: b.Running, Reserved: b.Reserved, Daily: b.Daily}
 }
 
 // BooksCheck is what the ledger and a site's own accounting say of some UTC days.
