@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"fsub/federation"
@@ -90,6 +91,10 @@ type calls struct {
 	decided []call
 	results chan result
 	back    []result // for the next round
+
+	begun context.Context // of the calls that are under way; nil: none was made
+	end   context.CancelFunc
+	under sync.WaitGroup
 }
 
 func newCalls(inline bool, limit time.Duration, log *slog.Logger, m *metrics) *calls {
@@ -104,6 +109,10 @@ func (c *calls) add(s *site, kind any, run func(ctx context.Context) any) {
 func (c *calls) make(ctx context.Context) {
 	decided := c.decided
 	c.decided = nil
+	if c.begun == nil {
+		c.begun, c.end = context.WithCancel(ctx)
+	}
+	ctx = c.begun
 	for _, k := range decided {
 		if c.inline {
 			value := k.ready(ctx)
@@ -113,14 +122,25 @@ func (c *calls) make(ctx context.Context) {
 			c.back = append(c.back, result{k.site, value})
 			continue
 		}
-		go func() {
+		c.under.Go(func() {
 			r := result{site: k.site, value: c.run(ctx, k)}
 			select {
 			case c.results <- r:
 			case <-ctx.Done():
 			}
-		}()
+		})
 	}
+}
+
+// abandon ends the calls that are under way, and forgets them with those that were to be made.
+func (c *calls) abandon() {
+	if c.begun != nil {
+		c.end()
+		c.under.Wait()
+		c.begun = nil
+	}
+	c.take()
+	c.decided = nil
 }
 
 // run makes one call, within the time that a call may take. Submissions share a few slots of their site, so that a
@@ -201,6 +221,7 @@ func (c *calls) take() []result {
 // takeResults takes in everything that has come back since the last round.
 func (c *Controller) takeResults() {
 	for _, r := range c.calls.take() {
+		c.over = over{job: jobOf(r.value), site: r.site.Name}
 		c.watch.noteCall(r.site, r.value)
 		switch v := r.value.(type) {
 		case observed:
@@ -223,4 +244,22 @@ func (c *Controller) takeResults() {
 			c.order.take(r.site, v)
 		}
 	}
+	c.over = over{}
+}
+
+// jobOf is the job that a call is about; 0: none.
+func jobOf(kind any) federation.JobID {
+	switch k := kind.(type) {
+	case submitted:
+		return k.job
+	case lookedUp:
+		return k.job
+	case collected:
+		return k.job
+	case acted:
+		return k.job
+	case answered:
+		return k.job
+	}
+	return 0
 }

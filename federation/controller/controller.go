@@ -134,6 +134,8 @@ type Controller struct {
 
 	wake chan struct{}
 	view view
+
+	failed error // why it does nothing any more; nil: it works
 }
 
 // New returns a controller that has read the live jobs from the store. It makes no call to any site.
@@ -177,13 +179,13 @@ func (c *Controller) Load(ctx context.Context, also func([]federation.Job) error
 
 // join makes what the controller consists of known to each other.
 func (c *Controller) join() {
-	c.inbox = &inbox{shared: c.shared, taken: map[int64]bool{}}
+	c.inbox = &inbox{shared: c.shared, taken: map[int64]federation.JobID{}}
 	c.strays, c.charges, c.depends = newStrays(c.shared), charges{c.shared}, newDependencies(c.shared, c.queue)
 	c.life = &life{shared: c.shared, queue: c.queue, depends: c.depends, charges: c.charges}
 	c.reports = &reports{shared: c.shared, life: c.life, strays: c.strays}
 	c.nodes = newNodes(c.shared)
 	c.rules = newHealthRules(c.shared, c.nodes)
-	c.nodes.rules, c.reports.rules = c.rules, c.rules
+	c.nodes.rules, c.reports.rules, c.rules.told = c.rules, c.rules, &c.view.told
 	c.watch = newWatch(c.shared, c.reports, c.nodes, c.view.wanted)
 	c.arrays = newArrays(c.shared, c.queue, c.depends, c.life)
 	c.components = &components{shared: c.shared, charges: c.charges, owner: c.life}
@@ -197,7 +199,7 @@ func (c *Controller) join() {
 	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut, rules: c.rules}
 }
 
-// Run runs rounds until ctx is done: whenever a result comes in, the store was written to, a site has news, or a time has come.
+// Run runs rounds until ctx is done, or too many of them have panicked: whenever a result comes in, the store was written to, a site has news, or a time has come.
 func (c *Controller) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -213,6 +215,9 @@ func (c *Controller) Run(ctx context.Context) error {
 			c.calls.back = append(c.calls.back, r)
 		}
 		next := c.Round(ctx)
+		if c.failed != nil {
+			return c.failed
+		}
 		timer.Reset(max(next.Sub(c.now()), 0))
 	}
 }
@@ -231,7 +236,23 @@ func (c *Controller) Run(ctx context.Context) error {
 //  10. commit all of this
 //  11. make the calls that were decided
 //  12. publish the view
+//
+// What a round panics over is put aside (aside.go), and the controller has forgotten the round then.
 func (c *Controller) Round(ctx context.Context) (next time.Time) {
+	err := c.refresh(ctx)
+	if err == nil && !c.asides.stale {
+		err = c.guarded(func() {
+			c.round(ctx)
+			next = c.nextRound()
+		})
+	}
+	if c.failed = err; err != nil || c.asides.stale {
+		return c.now().Add(c.t.Retry)
+	}
+	return next
+}
+
+func (c *Controller) round(ctx context.Context) {
 	c.takeResults()
 	c.takeIn()
 	requests := c.readStore(ctx)
@@ -249,7 +270,6 @@ func (c *Controller) Round(ctx context.Context) (next time.Time) {
 		c.calls.make(ctx)
 	}
 	c.publish()
-	return c.nextRound()
 }
 
 // nextRound returns the earliest time at which something is due without any event from outside.
@@ -261,6 +281,7 @@ func (c *Controller) nextRound() time.Time {
 			next = t
 		}
 	}
+	sooner(c.asides.until)
 	c.watch.due(sooner)
 	c.nodes.due(sooner)
 	c.rules.due(sooner)

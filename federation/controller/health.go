@@ -27,7 +27,7 @@ type healthRules struct {
 	nextForget time.Time                    // when what is old is forgotten
 	changed    bool                         // since it was published
 	nextTell   time.Time                    // when it may be published again
-	told       atomic.Pointer[health.Report]
+	told       *atomic.Pointer[health.Report]
 }
 
 // poolIndex tells which pool a node is in.
@@ -345,7 +345,7 @@ func (c *healthRules) avoid(s *site, sub *federation.Submission) {
 
 // Health is what the rules of health know now.
 func (c *Controller) Health() *health.Report {
-	if r := c.rules.told.Load(); r != nil {
+	if r := c.view.told.Load(); r != nil {
 		return r
 	}
 	return &health.Report{}

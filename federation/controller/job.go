@@ -130,6 +130,7 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 	if err != nil {
 		return err
 	}
+	c.over = over{}
 	attempts, err := c.store.LiveAttempts(ctx)
 	if err != nil {
 		return fmt.Errorf("read the live attempts: %w", err)
@@ -182,6 +183,10 @@ func (c *Controller) loadJobs(ctx context.Context, also func([]federation.Job) e
 			}
 		}
 		for i := range jobs {
+			if c.asides.leavesOut(&jobs[i]) {
+				continue
+			}
+			c.over.job = jobs[i].ID
 			j, err := c.addJob(ctx, jobs[i])
 			if err != nil {
 				return err
@@ -250,6 +255,9 @@ func (c *Controller) loadTaskJobs(ctx context.Context) error {
 // attach gives a job its live attempt back after a restart.
 func (c *Controller) attach(a *federation.Attempt) {
 	j := c.jobs[a.Job]
+	if c.asides.has(a.Job) {
+		return
+	}
 	if j == nil {
 		// The job has ended and its attempt has not: the two are written together, so this is a defect. What the site
 		// still has of it is found as a stray.

@@ -22,6 +22,9 @@ type metrics struct {
 	plans       prometheus.Histogram
 	decisions   prometheus.Counter
 	faults      prometheus.Counter
+	panics      prometheus.Counter
+	asides      prometheus.Counter
+	dropped     prometheus.Counter
 	handedOver_ prometheus.Histogram
 	found_      *prometheus.CounterVec
 	breaker_    *prometheus.GaugeVec
@@ -40,12 +43,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		plans:       prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_plan_seconds", Help: "Time to plan.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10)}),
 		decisions:   prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_plan_decisions_total", Help: "Jobs that plans looked at."}),
 		faults:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_placement_faults_total", Help: "Panics of placement; the log has their stacks."}),
+		panics:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_controller_panics_total", Help: "Panics of rounds; the log has their stacks."}),
+		asides:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_jobs_put_aside_total", Help: "Jobs that the daemon could not go on with, and left alone for a while."}),
+		dropped:     prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_records_dropped_total", Help: "Records that the store can never take; the log has them."}),
 		handedOver_: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_handover_seconds", Help: "From acceptance of a job to the acknowledgement of its site.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}),
 		found_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_health_findings_total", Help: "What rules of health have said, by rule and action, and whether it was denied."}, []string{"rule", "action", "denied"}),
 		breaker_:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_health_breaker_open", Help: "1 if a breaker is open: nothing is drained automatically by its rule, or at its site."}, []string{"breaker"}),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.plans, m.decisions, m.faults, m.handedOver_, m.found_, m.breaker_)
+		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.plans, m.decisions, m.faults, m.panics, m.asides, m.dropped, m.handedOver_, m.found_, m.breaker_)
 	}
 	return m
 }

@@ -23,14 +23,18 @@ func (c *Controller) planJobs() {
 	c.queue.share(now)
 	c.passRuns(now)
 	for _, j := range c.queue.take(now) {
+		c.over.job = j.ID
 		c.consider(j, now)
 	}
+	c.over = over{}
 	if n := c.queue.world.Len(); n > 0 {
 		decisions := c.makePlan(now)
 		c.metrics.planned(time.Since(began), n)
 		for i := range decisions {
+			c.over.job = c.jobOfOffer(decisions[i].Job)
 			c.decide(&decisions[i])
 		}
+		c.over = over{}
 		c.arrays.planned(c.setReason)
 	}
 	gap := c.t.PlanGap
@@ -172,6 +176,14 @@ func (c *Controller) decide(d *federation.Decision) {
 		return
 	}
 	c.setReason(j, d.Reason)
+}
+
+// jobOfOffer is the job that a decision is about: of a task that waits in an array, the array.
+func (c *Controller) jobOfOffer(id federation.JobID) federation.JobID {
+	if o := c.arrays.offered[id]; o != nil {
+		return o.array.ID
+	}
+	return id
 }
 
 // mayBind reports whether a part may be bound: others of its array may have been, since the plan was begun.

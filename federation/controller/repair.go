@@ -19,6 +19,7 @@ func (c *attempts) repair() {
 	c.stageOut.again()
 	now := c.now()
 	for _, j := range c.attention() {
+		c.over = over{job: j.ID, site: j.att.Site}
 		s := c.byName[j.att.Site]
 		if s == nil || s.breaker.open || j.busy || now.Before(j.retry) {
 			continue
@@ -38,6 +39,7 @@ func (c *attempts) repair() {
 			c.tellHold(j)
 		}
 	}
+	c.over = over{}
 }
 
 // tellHold tells the site again whether the job is held: it did not answer when that changed.

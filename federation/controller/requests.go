@@ -47,9 +47,15 @@ func newRequests(c *shared, life jobLife, o others) *requests {
 // carryOutAll carries out what users asked for.
 func (c *requests) carryOutAll(requests []federation.Request) {
 	for _, r := range requests {
-		c.inbox.taken[r.Seq] = true
+		c.inbox.taken[r.Seq] = r.Job
+		if c.asides.has(r.Job) {
+			c.inbox.again(r.Seq) // when the job is taken up again
+			continue
+		}
+		c.over.job = r.Job
 		c.carryOut(r)
 	}
+	c.over = over{}
 }
 
 // carryOut does what a user asked for, as far as that needs no site; the rest becomes a call. Rights were checked

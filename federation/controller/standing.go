@@ -87,6 +87,7 @@ func (c *Controller) takeIn() {
 		if c.byName[joining[i].Name] != nil {
 			continue
 		}
+		c.cfg.Sites = append(c.cfg.Sites, joining[i])
 		s := c.watch.newSite(&joining[i])
 		c.watch.listenTo(s)
 		c.standings.enter(s)
@@ -127,6 +128,7 @@ func (c *standings) enter(s *site) {
 // no more jobs is.
 func (c *standings) reconcile(ctx context.Context) {
 	for _, s := range slices.Clone(c.sites) {
+		c.over = over{site: s.Name}
 		if !s.Lost.IsZero() {
 			c.giveUp(s)
 		}
@@ -140,6 +142,7 @@ func (c *standings) reconcile(ctx context.Context) {
 			c.remove(ctx, s)
 		}
 	}
+	c.over = over{}
 }
 
 // giveUp takes the jobs of a lost site away from it, as their requeue rules say. A job whose results are on the way here has ended.

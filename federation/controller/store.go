@@ -13,8 +13,8 @@ import (
 // inbox follows the store's log, which tells of all that others write.
 type inbox struct {
 	*shared
-	news  storeNews      // what was read last
-	taken map[int64]bool // requests that are taken up, and not yet durable as done
+	news  storeNews                  // what was read last
+	taken map[int64]federation.JobID // requests that are taken up, and not yet durable as done, and whose they are
 }
 
 // readAnyway is how often the store is read if nothing said that there is something new in it.
@@ -88,8 +88,9 @@ func (c *Controller) readStore(ctx context.Context) (open []federation.Request) 
 	}
 	n.requests = false
 	for _, r := range requests {
+		_, taken := c.inbox.taken[r.Seq]
 		switch {
-		case c.inbox.taken[r.Seq]:
+		case taken:
 		case r.Seq > n.newest && !n.anew:
 			n.requests = true
 		default:
@@ -175,7 +176,7 @@ func (n *storeNews) take(change *federation.Change) {
 // readJobs takes up the jobs that are new. One that has ended in a round which is not committed yet still looks
 // pending in the store: it is not new.
 func (c *Controller) readJobs(ctx context.Context, n storeNews) error {
-	known := func(id federation.JobID) bool { return c.jobs[id] != nil || c.ended[id] != nil }
+	known := func(id federation.JobID) bool { return c.jobs[id] != nil || c.ended[id] != nil || c.asides.has(id) }
 	q := federation.JobQuery{IDs: slices.DeleteFunc(n.jobs, known), Alone: true, States: []federation.State{federation.Pending}}
 	if len(q.IDs) == 0 && !n.anew {
 		return nil
@@ -202,23 +203,27 @@ func (c *Controller) readJobs(ctx context.Context, n storeNews) error {
 	return nil
 }
 
-// commit writes what the round has changed. If that fails, everything is kept for the next try, and no call is made.
+// commit writes what the round has changed. If that fails, everything is kept for the next try, and no call is made; but what could never be written is
+// put aside.
 func (c *Controller) commit(ctx context.Context) bool {
 	if c.batch.empty() {
 		return true
 	}
 	b := &c.batch.order
 	b.Moves = c.batch.moves()
-	if err := c.store.Commit(ctx, b); err != nil {
+	err := c.store.Commit(ctx, b)
+	switch {
+	case err == nil:
+		c.wrote(b)
+	case unwritable(err):
+		err = c.commitApart(ctx, b)
+	}
+	if err != nil {
 		c.log.Error("write to the store", "err", err, "jobs", len(b.Jobs), "attempts", len(b.Attempts))
 		return false
 	}
-	for _, seq := range b.Done {
-		delete(c.inbox.taken, seq)
-	}
-	c.view.settled(b.Done)
-	if len(b.Requests) > 0 {
-		c.Wake()
+	if c.asides.stale { // what was written is read again
+		return false
 	}
 	for j := range c.batch.jobs {
 		j.nowStored()
@@ -226,4 +231,15 @@ func (c *Controller) commit(ctx context.Context) bool {
 	c.batch = newPendingBatch()
 	clear(c.ended)
 	return true
+}
+
+// wrote notes what is done now that a batch is durable.
+func (c *Controller) wrote(b *federation.Batch) {
+	for _, seq := range b.Done {
+		delete(c.inbox.taken, seq)
+	}
+	c.view.settled(b.Done)
+	if len(b.Requests) > 0 {
+		c.Wake()
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/demand"
+	"fsub/federation/health"
 	"fsub/federation/place"
 	"fsub/sbatch"
 )
@@ -33,6 +34,7 @@ type view struct {
 	lookAt map[federation.SiteName]bool
 
 	refused refusals
+	told    atomic.Pointer[health.Report] // what the rules of health know
 }
 
 // viewOfSites are the sites at one time, with what has been judged by them.

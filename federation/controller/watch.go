@@ -80,6 +80,9 @@ func (c *watch) newSite(sc *Site) *site {
 		Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed,
 		Backlog: sc.Backlog, Users: sc.Users, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),
 	}
+	if err := c.asides.sites[sc.Name]; err != nil {
+		s.observeError, s.pollError, s.nextObserve, s.nextPoll, s.Error = err, err, c.asides.until, c.asides.until, err.Error()
+	}
 	return s
 }
 
@@ -94,6 +97,7 @@ func (c *watch) look() {
 		}
 	}
 	for _, s := range c.sites {
+		c.over = over{site: s.Name}
 		c.takeNews(s)
 		if !s.observing && !now.Before(s.nextObserve) {
 			s.observing = true
@@ -245,6 +249,7 @@ func (c *watch) takePolled(s *site, r polled) {
 	for _, sj := range r.report.Changed {
 		c.reports.takeReport(s, sj)
 	}
+	c.over = over{site: s.Name}
 	for _, id := range r.report.Begun {
 		c.reports.begun(s, id)
 	}

@@ -15,8 +15,8 @@ func (s *Store) Commit(ctx context.Context, b *federation.Batch) error {
 		return nil
 	}
 	steps, err := stepsOf(b)
-	if err != nil {
-		return fmt.Errorf("commit: %w", err)
+	if err != nil { // a value that has no form in the database
+		return fmt.Errorf("commit: %w: %w", federation.ErrInvalid, err)
 	}
 	err = s.writer.submit(ctx, func(t *tx) error {
 		for i := range steps {

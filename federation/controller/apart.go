@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"fsub/federation"
+)
+
+// unwritable reports whether a batch can never be written, however often it is tried: something in it is at fault, and not the store.
+func unwritable(err error) bool {
+	return errors.Is(err, federation.ErrNotFound) || errors.Is(err, federation.ErrConflict) || errors.Is(err, federation.ErrInvalid)
+}
+
+// unit is what of a batch is written together or not at all: all that is of one job, its array or its components; or one record of nothing of the kind.
+type unit struct {
+	job federation.JobID // 0: none
+	federation.Batch
+}
+
+// unitsOf divides a batch into its units. root tells with which job another is written, asked whose a request was.
+func unitsOf(b *federation.Batch, root func(federation.JobID) federation.JobID, asked func(seq int64) federation.JobID) []*unit {
+	var all []*unit
+	byJob := map[federation.JobID]*unit{}
+	of := func(id federation.JobID) *unit {
+		if id = root(id); byJob[id] == nil || id == 0 {
+			byJob[id] = &unit{job: id}
+			all = append(all, byJob[id])
+		}
+		return byJob[id]
+	}
+	each(b.Create, func(j *federation.Job) { u := of(j.ID); u.Create = append(u.Create, j) })
+	each(b.Jobs, func(j *federation.Job) { u := of(j.ID); u.Jobs = append(u.Jobs, j) })
+	each(b.Specs, func(j *federation.Job) { u := of(j.ID); u.Specs = append(u.Specs, j) })
+	each(b.Attempts, func(a *federation.Attempt) { u := of(a.Job); u.Attempts = append(u.Attempts, a) })
+	each(b.Tasks, func(t *federation.Task) { u := of(t.Job); u.Tasks = append(u.Tasks, t) })
+	each(b.Events, func(e federation.Event) { u := of(e.Job); u.Events = append(u.Events, e) })
+	each(b.Charges, func(k federation.Charge) { u := of(k.Job); u.Charges = append(u.Charges, k) })
+	each(b.Requests, func(r federation.Request) { u := of(r.Job); u.Requests = append(u.Requests, r) })
+	each(b.Done, func(seq int64) { u := of(asked(seq)); u.Done = append(u.Done, seq) })
+	each(b.Moves, func(m federation.Move) { u := of(m.Job); u.Moves = append(u.Moves, m) })
+	alone := func(one federation.Batch) { all = append(all, &unit{Batch: one}) }
+	each(b.Nodes, func(r federation.NodeRecord) { alone(federation.Batch{Nodes: []federation.NodeRecord{r}}) })
+	each(b.NodeEvents, func(e federation.NodeEvent) { alone(federation.Batch{NodeEvents: []federation.NodeEvent{e}}) })
+	each(b.SiteEvents, func(e federation.SiteEvent) { alone(federation.Batch{SiteEvents: []federation.SiteEvent{e}}) })
+	each(b.Audit, func(e federation.AuditEntry) { alone(federation.Batch{Audit: []federation.AuditEntry{e}}) })
+	each(b.Health, func(r federation.HealthRecord) { alone(federation.Batch{Health: []federation.HealthRecord{r}}) })
+	each(b.Findings, func(f federation.HealthFinding) { alone(federation.Batch{Findings: []federation.HealthFinding{f}}) })
+	each(b.Lengths, func(l federation.RunLength) { alone(federation.Batch{Lengths: []federation.RunLength{l}}) })
+	return all
+}
+
+func each[T any](all []T, do func(T)) {
+	for _, one := range all {
+		do(one)
+	}
+}
+
+// together joins units to a batch again.
+func together(units []*unit) *federation.Batch {
+	b := new(federation.Batch)
+	for _, u := range units {
+		b.Create = append(b.Create, u.Create...)
+		b.Jobs = append(b.Jobs, u.Jobs...)
+		b.Specs = append(b.Specs, u.Specs...)
+		b.Attempts = append(b.Attempts, u.Attempts...)
+		b.Tasks = append(b.Tasks, u.Tasks...)
+		b.Events = append(b.Events, u.Events...)
+		b.Charges = append(b.Charges, u.Charges...)
+		b.Requests = append(b.Requests, u.Requests...)
+		b.Done = append(b.Done, u.Done...)
+		b.Moves = append(b.Moves, u.Moves...)
+		b.Nodes = append(b.Nodes, u.Nodes...)
+		b.NodeEvents = append(b.NodeEvents, u.NodeEvents...)
+		b.SiteEvents = append(b.SiteEvents, u.SiteEvents...)
+		b.Audit = append(b.Audit, u.Audit...)
+		b.Health = append(b.Health, u.Health...)
+		b.Findings = append(b.Findings, u.Findings...)
+		b.Lengths = append(b.Lengths, u.Lengths...)
+	}
+	return b
+}
+
+// commitApart writes all of a batch but the units that the store can never take. A live job of one is put aside; what is of no live job is dropped, and
+// stands in the log. If the store fails on the way, what was not written yet is read again.
+func (c *Controller) commitApart(ctx context.Context, b *federation.Batch) error {
+	units := unitsOf(b, c.rootOf, func(seq int64) federation.JobID { return c.inbox.taken[seq] })
+	bad, err := c.halve(ctx, units)
+	if err != nil {
+		c.asides.stale = true
+		return err
+	}
+	for _, u := range bad {
+		if c.jobs[u.job] != nil || c.ended[u.job] != nil {
+			c.putJobAside(u.job, fmt.Errorf("its records cannot be written: %w", u.why))
+			continue
+		}
+		c.metrics.dropped.Inc()
+		c.log.Error("records dropped: the store can never take them", "job", u.job, "err", u.why, "records", fmt.Sprintf("%+v", together([]*unit{u.unit})))
+		for _, seq := range u.Done { // a request about a job that is gone is done
+			if err := c.store.Commit(ctx, &federation.Batch{Done: []int64{seq}}); err != nil {
+				c.log.Error("end a request", "seq", seq, "err", err)
+			}
+		}
+	}
+	return nil
+}
+
+// poisoned is a unit that the store can never take.
+type poisoned struct {
+	*unit
+	why error
+}
+
+// halve writes units, and tries each half of those that cannot be written together.
+func (c *Controller) halve(ctx context.Context, units []*unit) (bad []poisoned, err error) {
+	b := together(units)
+	switch err = c.store.Commit(ctx, b); {
+	case err == nil:
+		c.wrote(b)
+		return nil, nil
+	case !unwritable(err):
+		return nil, err
+	case len(units) == 1:
+		return []poisoned{{units[0], err}}, nil
+	}
+	for _, half := range [][]*unit{units[:len(units)/2], units[len(units)/2:]} {
+		more, err := c.halve(ctx, half)
+		bad = slices.Concat(bad, more)
+		if err != nil {
+			return bad, err
+		}
+	}
+	return bad, nil
+}
