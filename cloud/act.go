@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
@@ -14,15 +15,17 @@ func (d *Driver) act(ctx context.Context, ref federation.JobRef, f func(j *job, 
 	if err := d.isLoaded(ctx); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	j := d.jobs.byID[ref.ID]
-	if j != nil && ref.Key != "" && ref.Key != j.Key {
-		j = nil
-	}
-	err := f(j, j != nil && !j.End.IsZero())
-	d.queue.schedule()
-	batch := d.rec.Flush()
-	d.mu.Unlock()
+	var batch *records.Batch
+	var err error
+	d.locked(func() {
+		j := d.jobs.byID[ref.ID]
+		if j != nil && ref.Key != "" && ref.Key != j.Key {
+			j = nil
+		}
+		err = f(j, j != nil && !j.End.IsZero())
+		d.queue.schedule()
+		batch = d.rec.Flush()
+	})
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,13 @@ func newBase(cfg Config) *base {
 
 func (b *base) now() time.Time { return b.cfg.Now().UTC() }
 
+// locked calls f under the lock, which is free again also if f panics: who called it may have others go on then.
+func (b *base) locked(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f()
+}
+
 // put has an entity written with the open batch.
 func (b *base) put(e records.Entity) { b.rec.Put(e) }
 

@@ -6,11 +6,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
+	"runtime/debug"
 	"slices"
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/output"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
@@ -26,18 +28,21 @@ type agents struct {
 }
 
 // Hello implements Agents.
-func (a *agents) Hello(ctx context.Context, token string, h agentapi.Hello) (Let, error) {
+func (a *agents) Hello(ctx context.Context, token string, h agentapi.Hello) (_ Let, err error) {
 	if err := a.isLoaded(ctx); err != nil {
 		return Let{}, err
 	}
-	a.mu.Lock()
-	m, err := a.hello(token, h)
+	defer a.survive("", &err)
+	var m *machine
+	var batch *records.Batch
+	a.locked(func() {
+		if m, err = a.hello(token, h); err == nil {
+			batch = a.rec.Flush() // also where nothing has changed
+		}
+	})
 	if err != nil {
-		a.mu.Unlock()
 		return Let{}, err
 	}
-	batch := a.rec.Flush() // also where nothing has changed
-	a.mu.Unlock()
 	if err := a.rec.Durable(ctx, batch); err != nil {
 		return Let{}, err
 	}
@@ -94,28 +99,35 @@ func (a *agents) hello(token string, h agentapi.Hello) (*machine, error) {
 }
 
 // Poll implements Agents.
-func (a *agents) Poll(ctx context.Context, id MachineID, p agentapi.Poll) (agentapi.Orders, error) {
+func (a *agents) Poll(ctx context.Context, id MachineID, p agentapi.Poll) (_ agentapi.Orders, err error) {
 	if err := a.isLoaded(ctx); err != nil {
 		return agentapi.Orders{}, err
 	}
+	defer a.survive(id, &err)
 	for {
-		a.mu.Lock()
-		m, err := a.fleet.machine(id)
-		if err != nil {
-			a.mu.Unlock()
+		var orders agentapi.Orders
+		var launches map[string]*job
+		var changed chan struct{}
+		now := false
+		a.locked(func() {
+			var m *machine
+			if m, err = a.fleet.machine(id); err != nil {
+				return
+			}
+			m.polled = a.now()
+			m.carriedOut(&p)
+			changed = m.changed
+			orders, launches = a.orders(m, p)
+			if now = ctx.Err() != nil || orders.Version != p.Version || len(launches) > 0; now {
+				a.fleet.heard(m)
+			}
+		})
+		switch {
+		case err != nil:
 			return agentapi.Orders{}, err
-		}
-		m.polled = a.now()
-		m.carriedOut(&p)
-		changed := m.changed
-		orders, launches := a.orders(m, p)
-		now := ctx.Err() != nil || orders.Version != p.Version || len(launches) > 0
-		if now {
-			a.fleet.heard(m)
-			a.mu.Unlock()
+		case now:
 			return a.launch(ctx, orders, launches)
 		}
-		a.mu.Unlock()
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -123,6 +135,24 @@ func (a *agents) Poll(ctx context.Context, id MachineID, p agentapi.Poll) (agent
 			return agentapi.Orders{}, fmt.Errorf("the daemon ends: %w", federation.ErrUnavailable)
 		}
 	}
+}
+
+// survive is deferred around what a machine says or asks: a panic over that is told, and the machine is ended with what it has. To answer it again and again
+// would keep its job for ever.
+func (a *agents) survive(id MachineID, err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	a.log.Error("the driver panicked over an agent", "machine", id, "err", p, "stack", string(debug.Stack()))
+	*err = fmt.Errorf("%w: a defect of fed that stands in its log: %v", federation.ErrUnavailable, p)
+	a.locked(func() {
+		if m := a.fleet.machines[id]; m != nil {
+			a.fleet.failed(m, fmt.Sprintf("the daemon failed over what it said, a defect that stands in its log: %v", p))
+			a.queue.schedule()
+			a.rec.Flush()
+		}
+	})
 }
 
 // Owner implements Agents.

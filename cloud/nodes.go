@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/health"
 )
@@ -18,17 +19,18 @@ func (d *Driver) SetNodes(ctx context.Context, o federation.NodeOrder) (left map
 		return nil, err
 	}
 	do, left := health.Todo(seen.Nodes, o)
-	d.mu.Lock()
-	for _, name := range do[health.Drain] {
-		d.fleet.hold(name, o.Text)
-	}
-	for _, name := range slices.Concat(do[health.Undrain], do[health.Revive]) {
-		d.fleet.hold(name, "")
-	}
-	d.queue.schedule()
-	batch := d.rec.Flush()
-	d.news.nodes()
-	d.mu.Unlock()
+	var batch *records.Batch
+	d.locked(func() {
+		for _, name := range do[health.Drain] {
+			d.fleet.hold(name, o.Text)
+		}
+		for _, name := range slices.Concat(do[health.Undrain], do[health.Revive]) {
+			d.fleet.hold(name, "")
+		}
+		d.queue.schedule()
+		batch = d.rec.Flush()
+		d.news.nodes()
+	})
 	return left, d.rec.Durable(ctx, batch)
 }
 

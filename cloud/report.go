@@ -9,19 +9,31 @@ import (
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
 // Report implements Agents.
-func (a *agents) Report(ctx context.Context, id MachineID, rep agentapi.Report) error {
+func (a *agents) Report(ctx context.Context, id MachineID, rep agentapi.Report) (err error) {
 	if err := a.isLoaded(ctx); err != nil {
 		return err
 	}
-	a.mu.Lock()
+	defer a.survive(id, &err)
+	var batch *records.Batch
+	a.locked(func() {
+		batch, err = a.report(id, rep)
+	})
+	if err != nil {
+		return err
+	}
+	return a.rec.Durable(ctx, batch)
+}
+
+// report takes a report in, and returns the batch that makes it durable.
+func (a *agents) report(id MachineID, rep agentapi.Report) (*records.Batch, error) {
 	m, err := a.fleet.machine(id)
 	if err != nil {
-		a.mu.Unlock()
-		return err
+		return nil, err
 	}
 	a.fleet.heard(m)
 	for _, s := range rep.Runs {
@@ -37,9 +49,7 @@ func (a *agents) Report(ctx context.Context, id MachineID, rep agentapi.Report) 
 		a.fleet.failed(m, "it ends itself: "+rep.Ending)
 	}
 	a.queue.schedule()
-	batch := a.rec.Flush() // also where nothing has changed: an answer means that all is in the records
-	a.mu.Unlock()
-	return a.rec.Durable(ctx, batch)
+	return a.rec.Flush(), nil // also where nothing has changed: an answer means that all is in the records
 }
 
 // status takes in what an agent says of a run.

@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
@@ -11,10 +12,12 @@ func (d *Driver) Retry(ctx context.Context) ([]federation.Cooling, error) {
 	if err := d.isLoaded(ctx); err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	forgiven := d.cool.retry()
-	d.queue.schedule()
-	batch := d.rec.Flush()
-	d.mu.Unlock()
+	var forgiven []federation.Cooling
+	var batch *records.Batch
+	d.locked(func() {
+		forgiven = d.cool.retry()
+		d.queue.schedule()
+		batch = d.rec.Flush()
+	})
 	return forgiven, d.rec.Durable(ctx, batch)
 }
