@@ -44,6 +44,12 @@ const insertPayload = "INSERT INTO payloads (job_id, script, argv, environment) 
 
 // CreateJob implements [federation.Store]. IDs are given upwards through the range and then from its beginning again.
 func (s *Store) CreateJob(ctx context.Context, j *federation.Job, p *sbatch.Payload) error {
+	_, err := s.createOnce(ctx, j, p, "")
+	return err
+}
+
+// createOnce creates j, unless a job of its user's has the key already: then j gets that job's ID, and again is true.
+func (s *Store) createOnce(ctx context.Context, j *federation.Job, p *sbatch.Payload, key string) (again bool, err error) {
 	job := *j
 	if job.Spec == nil {
 		job.Spec = new(sbatch.Spec)
@@ -56,13 +62,20 @@ func (s *Store) CreateJob(ctx context.Context, j *federation.Job, p *sbatch.Payl
 	// All that can be done outside the writer is.
 	values, err := jobValues(&job)
 	if err != nil {
-		return fmt.Errorf("create job: %w", err)
+		return false, fmt.Errorf("create job: %w", err)
 	}
 	payload, err := payloadValues(p)
 	if err != nil {
-		return fmt.Errorf("create job: %w", err)
+		return false, fmt.Errorf("create job: %w", err)
 	}
 	err = s.writer.submit(ctx, func(t *tx) error {
+		if again = false; key != "" {
+			known, err := t.ofKey(job.UID, key)
+			if err != nil || known != 0 {
+				job.ID, again = known, err == nil
+				return err
+			}
+		}
 		if n := len(specOf(&job).Het); n > 0 {
 			if err := t.roomFor(n + 1); err != nil {
 				return err
@@ -71,13 +84,20 @@ func (s *Store) CreateJob(ctx context.Context, j *federation.Job, p *sbatch.Payl
 		if job.ID, job.Rev, err = t.createJob(values, payload); err != nil {
 			return err
 		}
+		if err := t.submitted(&job, payload, key); err != nil {
+			return err
+		}
 		return t.createComponents(&job)
 	})
 	if err != nil {
-		return fmt.Errorf("create job: %w", err)
+		return false, fmt.Errorf("create job: %w", err)
+	}
+	if again {
+		j.ID = job.ID
+		return true, nil
 	}
 	*j = job
-	return nil
+	return false, nil
 }
 
 // createJob sets the ID and Rev in values and stores the job.

@@ -11,8 +11,11 @@ import (
 // purgeAtOnce bounds the jobs that one transaction deletes, so that other writers do not wait for long.
 const purgeAtOnce = 200
 
-const deleteEnded = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE NOT live AND end_time > 0 AND end_time < $1 " +
-	"AND NOT EXISTS (SELECT 1 FROM attempts WHERE attempts.job_id = jobs.id AND attempts.live) ORDER BY end_time LIMIT $2) RETURNING id"
+const (
+	selectEnded = "SELECT id FROM jobs WHERE NOT live AND end_time > 0 AND end_time < $1 " +
+		"AND NOT EXISTS (SELECT 1 FROM attempts WHERE attempts.job_id = jobs.id AND attempts.live) ORDER BY end_time, id LIMIT $2"
+	deleteEnded = "DELETE FROM jobs WHERE id IN (" + selectEnded + ") RETURNING id"
+)
 
 // Purge deletes the jobs that ended before the given time, with everything that belongs to them,
 // and returns how many. Their IDs may be reused. A job with an attempt that is not final stays,
@@ -21,6 +24,9 @@ const deleteEnded = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE NOT
 // they say what was paid; and so do operations that ended.
 func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 	total, err := s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
+		if _, err := t.exec(releaseHolding, before, limit); err != nil {
+			return 0, err
+		}
 		gone, err := t.numbers(deleteEnded, before, limit)
 		for _, id := range gone {
 			t.note(federation.Change{Kind: federation.ChangeJob, How: federation.Gone, Job: federation.JobID(id)})

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"fsub/federation"
@@ -12,11 +13,16 @@ const (
 	insertRequest = "INSERT INTO requests (seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move) " +
 		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 	deleteRequest = "DELETE FROM requests WHERE seq = $1"
+	// A request like the newest that waits of its job is that one, and a second cancel is the first, whatever came between. A job that is
+	// asked twice for the same does it once.
+	sameRequest = "SELECT seq FROM requests WHERE job_id = $1 AND tasks = $2 AND kind = $3 AND uid = $4 AND operator = $5 AND signal = $6 " +
+		"AND change = $7 AND restarts = $8 AND move = $9 AND (kind = 'cancel' OR seq = (SELECT MAX(seq) FROM requests WHERE job_id = $1))"
+	requestsOfJob = "SELECT COUNT(*) FROM requests WHERE job_id = $1 AND tasks IN ('null', '[]')"
 	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move FROM requests ORDER BY seq"
 )
 
 // AddRequest implements [federation.Store]. The store assigns Seq; a zero At becomes now.
-// ErrNotFound: there is no such job. Numbers increase and are never reused.
+// ErrNotFound: there is no such job. ErrConflict: too many wait of it. Numbers increase and are never reused.
 func (s *Store) AddRequest(ctx context.Context, r federation.Request, audit ...federation.AuditEntry) (int64, error) {
 	args, err := requestValues(&r)
 	if err != nil {
@@ -24,6 +30,9 @@ func (s *Store) AddRequest(ctx context.Context, r federation.Request, audit ...f
 	}
 	var seq int64
 	err = s.writer.submit(ctx, func(t *tx) (err error) {
+		if seq, err = t.waiting(&r, args, s.requestsPerJob); err != nil || seq != 0 {
+			return err
+		}
 		if seq, err = t.addRequest(&r, args); err != nil {
 			return err
 		}
@@ -33,6 +42,22 @@ func (s *Store) AddRequest(ctx context.Context, r federation.Request, audit ...f
 		return 0, fmt.Errorf("%s job %d: %w", r.Kind, r.Job, err)
 	}
 	return seq, nil
+}
+
+// waiting is the number of a request that is the same as r, whose values args are, and not done yet; 0: there is none.
+func (t *tx) waiting(r *federation.Request, args []any, most int64) (int64, error) {
+	same, err := t.numbers(sameRequest, args[1], args[2], args[3], args[4], args[5], args[6], args[8], args[9], args[10])
+	if err != nil || len(same) > 0 {
+		return slices.Max(append(same, 0)), err
+	}
+	if len(r.Tasks) > 0 || r.Kind == federation.RequestCancel { // which always finds room: there is one of each caller
+		return 0, nil
+	}
+	n, err := t.numbers(requestsOfJob, args[1])
+	if err == nil && n[0] >= most {
+		err = fmt.Errorf("%w: %d requests wait to be carried out already", federation.ErrConflict, n[0])
+	}
+	return 0, err
 }
 
 // addRequest adds r, whose values args are, under the next number.

@@ -28,6 +28,9 @@ type Config struct {
 	// KeepFor bounds it too. Zero: a week.
 	KeepFor time.Duration
 
+	// RequestsPerJob bounds the requests of one job that wait to be carried out, but for cancels and those for tasks. Zero: 100.
+	RequestsPerJob int
+
 	// Volatile gives up durability for speed, for simulations: what was written survives the end of the process but
 	// not of the machine. With an empty Path the state is gone at Close.
 	Volatile bool
@@ -43,8 +46,10 @@ type Store struct {
 	readers *sql.DB
 	writer  *writer
 	specs   specs
-	names   names       // of the ledger
-	closers []io.Closer // in the order in which they are closed
+	names   names // of the ledger
+
+	requestsPerJob int64
+	closers        []io.Closer // in the order in which they are closed
 }
 
 var _ federation.Store = (*Store)(nil)
@@ -55,7 +60,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	s := &Store{}
+	s := &Store{requestsPerJob: int64(c.RequestsPerJob)}
 	if err := s.open(ctx, c); err != nil {
 		s.closeAll()
 		return nil, err
@@ -76,6 +81,9 @@ func (c *Config) complete() error {
 	}
 	if c.KeepChanges == 0 {
 		c.KeepChanges = keepChanges
+	}
+	if c.RequestsPerJob == 0 {
+		c.RequestsPerJob = 100
 	}
 	if c.FirstID > c.LastID {
 		return fmt.Errorf("store: range of job IDs: first %d is above last %d", c.FirstID, c.LastID)

@@ -256,6 +256,16 @@ func (m *machine) request(t *rapid.T) {
 		}
 		return
 	}
+	for _, old := range m.model.requests { // the same, and not done yet
+		same := r
+		same.Seq = old.Seq
+		if cmp.Equal(same, old, cmpopts.EquateEmpty()) {
+			if err != nil || seq != old.Seq {
+				t.Fatalf("request %d, the same as %d: %v", seq, old.Seq, err)
+			}
+			return
+		}
+	}
 	if err != nil || seq <= m.model.seq {
 		t.Fatalf("request %d after request %d: %v", seq, m.model.seq, err)
 	}

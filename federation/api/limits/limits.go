@@ -1,0 +1,185 @@
+// Package limits bounds what one user may take up of the daemon: jobs, what they keep in the store, submissions and changes per second, requests
+// that wait. [Users] is asked before anything is stored. Each bound is far above what people do, and what it refuses is refused in Slurm's words.
+package limits
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/time/rate"
+
+	"fsub/federation"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	"fsub/slurm/wire"
+)
+
+// Config has the bounds; zero: none. Administrators are bound by what all have together only.
+type Config struct {
+	Jobs    int   // of one user that have not ended
+	AllJobs int   // of all users
+	Payload int64 // bytes of one job's script, arguments and environment
+	Stored  int64 // bytes of all that one user's jobs keep in the store, ended ones too
+	Free    int64 // bytes of the store's file system that stay free: nobody submits below that
+	Dir     string
+
+	PerSecond float64 // submissions and --test-only of one user, in the long run
+	Burst     int     // and at once
+	Requests  int     // of one user that are not carried out yet: cancel, hold, update ...
+	// Actions and ActionBurst are PerSecond and Burst of those requests.
+	Actions     float64
+	ActionBurst int
+}
+
+// Users knows what each user takes up.
+type Users struct {
+	cfg   Config
+	store federation.Submitters
+	now   func() time.Time
+
+	mu   sync.Mutex
+	byID map[uint32]*user
+}
+
+// user is what is known of one.
+type user struct {
+	submissions, actions *rate.Limiter
+
+	mu    sync.Mutex
+	held  federation.Holding // when it was read, and what has come since: never less than there is
+	read  time.Time          // zero: never
+	fresh time.Time          // when it may be read again
+}
+
+// readAgain is how often at most the store is asked what a user at a bound holds.
+const readAgain = time.Second
+
+// New returns Users; with store nil only rates and sizes are bounded.
+func New(cfg Config, store federation.Submitters, now func() time.Time) *Users {
+	return &Users{cfg: cfg, store: store, now: now, byID: map[uint32]*user{}}
+}
+
+func (l *Users) user(uid uint32) *user {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.byID[uid]
+	if u == nil {
+		u = &user{submissions: limiter(l.cfg.PerSecond, l.cfg.Burst), actions: limiter(l.cfg.Actions, l.cfg.ActionBurst)}
+		l.byID[uid] = u
+	}
+	return u
+}
+
+func limiter(perSecond float64, burst int) *rate.Limiter {
+	if perSecond <= 0 {
+		return rate.NewLimiter(rate.Inf, 0)
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), max(burst, 1))
+}
+
+// Begin counts a submission of c's, or the question when a job would start, before anything is done for it. What is too much is refused with the
+// number on which sbatch waits a moment and tries again.
+func (l *Users) Begin(c identity.Caller) error {
+	if c.Role >= identity.RoleAdministrator || l.user(c.UID).submissions.AllowN(l.now(), 1) {
+		return nil
+	}
+	return tryAgain(fmt.Sprintf("%s submits more than %g jobs a second (limits: submissions_per_second); try again in a moment", c.Name, l.cfg.PerSecond))
+}
+
+// tryAgain is what sbatch answers by waiting and trying again.
+func tryAgain(detail string) error {
+	return &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable", Detail: detail}
+}
+
+// Submit asks whether a user's new job, with components records in the store and size bytes of payload, may be stored. c is who submits it.
+func (l *Users) Submit(ctx context.Context, c identity.Caller, uid uint32, components int, size int64) error {
+	if err := l.room(); err != nil {
+		return err
+	}
+	if most := l.cfg.Payload; most > 0 && size > most {
+		return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("the job's script, arguments and environment have %d bytes, at most %d are allowed (limits: payload_mib); "+
+			"submit with --export=NAME,... or read large data from a file", size, most))
+	}
+	if l.store == nil {
+		return nil
+	}
+	u := l.user(uid)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.read.IsZero() || l.refused(c, u, components, size) != nil && !l.now().Before(u.fresh) {
+		held, err := l.store.Holding(ctx, uid)
+		if err != nil {
+			return refusal.OfStore(err, refusal.NoContact)
+		}
+		u.held, u.read, u.fresh = held, l.now(), l.now().Add(readAgain)
+	}
+	if err := l.refused(c, u, components, size); err != nil {
+		return err
+	}
+	u.held.Jobs, u.held.All, u.held.Bytes = u.held.Jobs+components, u.held.All+components, u.held.Bytes+size
+	return nil
+}
+
+// refused is why a user may not have more; nil: he may.
+func (l *Users) refused(c identity.Caller, u *user, components int, size int64) error {
+	switch {
+	case l.cfg.AllJobs > 0 && u.held.All+components > l.cfg.AllJobs:
+		return tryAgain(fmt.Sprintf("%d jobs are in the queue, at most %d are allowed (limits: jobs)", u.held.All, l.cfg.AllJobs))
+	case c.Role >= identity.RoleAdministrator:
+		return nil
+	case l.cfg.Jobs > 0 && u.held.Jobs+components > l.cfg.Jobs:
+		return policy(fmt.Sprintf("you have %d jobs that have not ended, at most %d are allowed (limits: jobs_per_user); an array of many tasks is one until they start",
+			u.held.Jobs, l.cfg.Jobs))
+	case l.cfg.Stored > 0 && u.held.Bytes+size > l.cfg.Stored:
+		return policy(fmt.Sprintf("the scripts and environments of your jobs take %d MiB here, at most %d are allowed (limits: stored_mib_per_user); "+
+			"they are deleted some time after the jobs' end (keep_ended)", u.held.Bytes>>20, l.cfg.Stored>>20))
+	}
+	return nil
+}
+
+// policy is what slurmctld says at MaxSubmitJobs of an association.
+func policy(detail string) error {
+	return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrAccountingPolicy, Text: wire.Strerror(wire.ErrAccountingPolicy),
+		Said: "AssocMaxSubmitJobLimit", Detail: detail}
+}
+
+// room refuses everything once the disk is nearly full, while the daemon can still write what happens to the jobs that it has.
+func (l *Users) room() error {
+	if l.cfg.Dir == "" || l.cfg.Free <= 0 {
+		return nil
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(l.cfg.Dir, &st); err != nil {
+		return nil // the store will say what is wrong
+	}
+	if free := int64(st.Bavail) * st.Bsize; free < l.cfg.Free {
+		return tryAgain(strconv.FormatInt(free>>20, 10) + " MiB are free where the daemon keeps its database, too few for new jobs (limits: min_free_mib)")
+	}
+	return nil
+}
+
+// Ask counts n requests of c's to jobs, before any is stored.
+func (l *Users) Ask(ctx context.Context, c identity.Caller, n int) error {
+	if c.Role >= identity.RoleAdministrator || n == 0 {
+		return nil
+	}
+	if !l.user(c.UID).actions.AllowN(l.now(), n) {
+		return refusal.Detailed(refusal.TryLater, fmt.Sprintf("%s changes jobs more than %g times a second (limits: requests_per_second)", c.Name, l.cfg.Actions))
+	}
+	if l.store == nil || l.cfg.Requests <= 0 {
+		return nil
+	}
+	open, err := l.store.OpenRequests(ctx, c.UID)
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	if open+n > l.cfg.Requests {
+		return refusal.Detailed(refusal.TryLater, fmt.Sprintf("%d requests of %s wait to be carried out, at most %d are allowed (limits: requests_per_user)",
+			open, c.Name, l.cfg.Requests))
+	}
+	return nil
+}

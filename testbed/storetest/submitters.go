@@ -1,0 +1,118 @@
+package storetest
+
+import (
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// testSubmissionKeys: a submission that is repeated under its key is the same job; others' keys, and jobs without one, are others.
+func testSubmissionKeys(e *env) {
+	s, ok := e.open().(federation.Submitters)
+	if !ok {
+		e.Skip("this store knows no keys of submissions")
+	}
+	submit := func(uid uint32, key string) (federation.JobID, bool) {
+		e.Helper()
+		j := &federation.Job{User: "u", UID: uid, Spec: &sbatch.Spec{Name: "j"}}
+		again, err := s.CreateJobOnce(ctx, j, &sbatch.Payload{Script: "#!/bin/sh\n"}, key)
+		e.must(err)
+		return j.ID, again
+	}
+	first, again := submit(1, "k")
+	repeated, same := submit(1, "k")
+	if again || !same || first != repeated {
+		e.Errorf("jobs %d and %d of one key, known %t and %t", first, repeated, again, same)
+	}
+	for _, other := range []struct {
+		uid uint32
+		key string
+	}{{2, "k"}, {1, "l"}, {1, ""}, {1, ""}} {
+		if id, again := submit(other.uid, other.key); again || id == first {
+			e.Errorf("uid %d, key %q: job %d, known %t", other.uid, other.key, id, again)
+		}
+	}
+	id, err := s.JobOfKey(ctx, 1, "k")
+	e.must(err)
+	if id != first {
+		e.Errorf("the key is of job %d, want %d", id, first)
+	}
+	_, err = s.JobOfKey(ctx, 3, "k")
+	e.wants(err, federation.ErrNotFound)
+}
+
+// testHoldings: what a user's jobs take up is counted, and less once they are deleted.
+func testHoldings(e *env) {
+	open := e.open()
+	s, ok := open.(federation.Submitters)
+	if !ok {
+		e.Skip("this store does not count what users hold")
+	}
+	holds := func(uid uint32, want federation.Holding) {
+		e.Helper()
+		got, err := s.Holding(ctx, uid)
+		e.must(err)
+		e.same("held", got, want)
+	}
+	var jobs []*federation.Job
+	for _, uid := range []uint32{1, 1, 2} {
+		j := &federation.Job{User: "u", UID: uid, Spec: &sbatch.Spec{Name: "j"}}
+		e.must(open.CreateJob(ctx, j, &sbatch.Payload{Script: "12345", Argv: []string{"a"}, Environment: []string{"B=1"}}))
+		jobs = append(jobs, j)
+	}
+	holds(1, federation.Holding{Jobs: 2, All: 3, Bytes: 22})
+	holds(2, federation.Holding{Jobs: 1, All: 3, Bytes: 11})
+	holds(3, federation.Holding{All: 3})
+	end(e, open, jobs[0].ID)
+	holds(1, federation.Holding{Jobs: 1, All: 2, Bytes: 22})
+	if p, ok := open.(purger); ok {
+		purge(e, p, 1)
+		holds(1, federation.Holding{Jobs: 1, All: 2, Bytes: 11})
+	}
+}
+
+// testSameRequest: what is asked again before it is done is asked once, and one job has room for so many requests only.
+func testSameRequest(e *env) {
+	s := e.open()
+	j := e.create(s, "alice", "")
+	ask := func(r federation.Request) (int64, error) {
+		r.Job, r.UID, r.At = j.ID, 1, time.Now()
+		return s.AddRequest(ctx, r)
+	}
+	hold, release, cancel := federation.Request{Kind: federation.RequestHold}, federation.Request{Kind: federation.RequestRelease}, federation.Request{Kind: federation.RequestCancel}
+	var seqs []int64
+	for _, r := range []federation.Request{hold, hold, release, hold, cancel, release, cancel} {
+		seq, err := ask(r)
+		e.must(err)
+		seqs = append(seqs, seq)
+	}
+	if seqs[0] != seqs[1] || seqs[3] == seqs[0] || seqs[4] != seqs[6] {
+		e.Errorf("hold hold release hold cancel release cancel: %v", seqs)
+	}
+	var err error
+	for range 300 {
+		if _, err = ask(hold); err == nil {
+			_, err = ask(release)
+		}
+		if err != nil {
+			break
+		}
+	}
+	e.wants(err, federation.ErrConflict)
+	if _, err := ask(cancel); err != nil {
+		e.Errorf("a job whose requests are many cannot be cancelled: %v", err)
+	}
+	all, err := s.Requests(ctx)
+	e.must(err)
+	if len(all) > 101 {
+		e.Errorf("%d requests wait of one job", len(all))
+	}
+	if sub, ok := s.(federation.Submitters); ok {
+		n, err := sub.OpenRequests(ctx, 1)
+		e.must(err)
+		if n != len(all) {
+			e.Errorf("%d open requests are counted, want %d", n, len(all))
+		}
+	}
+}
