@@ -35,16 +35,37 @@ var fedOptions = [...]struct {
 // IDs of options that are not of the table: fedID + index in fedOptions, pluginID + index in Input.Plugins.
 const (
 	fedID    = 1000
+	keyID    = 1999
 	pluginID = 2000
 )
 
+// MaxKey bounds the key of a submission.
+const MaxKey = 128
+
+// ValidKey reports whether a submission may have the key: printable ASCII without blanks.
+func ValidKey(key string) bool {
+	return key != "" && len(key) <= MaxKey && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// giveKey takes the key of the submission. It is the command line's alone: a script, or an environment that jobs inherit, is there for many.
+func (p *parser) giveKey(v string, from source) error {
+	switch {
+	case from != fromArgs:
+		return p.errorLine(exitBadOption, "--fed-key names one submission: give it on the command line")
+	case !ValidKey(v):
+		return p.errorLine(exitBadOption, "Invalid --fed-key specification: want at most ", strconv.Itoa(MaxKey), " letters, digits and signs without blanks")
+	}
+	p.req.Key = v
+	return nil
+}
+
 // fedRows are the fed options as the command line has them.
 func fedRows() []getopt.Option {
-	rows := make([]getopt.Option, len(fedOptions))
+	rows := make([]getopt.Option, len(fedOptions), len(fedOptions)+1)
 	for i, o := range fedOptions {
 		rows[i] = getopt.Option{Name: "fed-" + o.name, Arg: getopt.RequiredArg, ID: fedID + i}
 	}
-	return rows
+	return append(rows, getopt.Option{Name: "fed-key", Arg: getopt.RequiredArg, ID: keyID})
 }
 
 // fedLineSet is for #FSUB lines.
@@ -60,6 +81,9 @@ var fedLineSet = sync.OnceValue(func() *getopt.Set {
 func (p *parser) fedLines(words []string) error {
 	found, rest, err := fedLineSet().Parse(words, getopt.StopAtFirst)
 	for _, f := range found {
+		if f.ID == keyID {
+			return p.giveKey(f.Value, fromScript)
+		}
 		if err := p.giveFed(f.ID-fedID, f.Value); err != nil {
 			return err
 		}

@@ -151,6 +151,7 @@ var headings = []struct {
 		{"fed-traffic", "kind", "how its nodes talk: collective, none, point-to-point, all-to-all"},
 		{"fed-tpu-topology", "AxB[xC]", "shape of the TPU slices that it runs on: 4x4x8"},
 		{"fed-stage-in", "from[->to]", "copy to the job's directory first: path, pattern or URL; may be repeated"},
+		{"fed-key", "text", "the same key again is the same job: for scripts that repeat a submission"},
 		{"fed-stage-out", "from[->to]", "copy back when the job has ended; may be repeated"},
 	}},
 	{"Help options:", []describedOption{
@@ -185,6 +186,9 @@ func helpText() string {
 			o := known[d.name]
 			if o == nil { // the federation's own
 				o = &option{name: d.name, arg: getopt.RequiredArg, env: strings.ReplaceAll("FSUB_"+strings.ToUpper(d.name[len("fed-"):]), "-", "_")}
+				if d.name == "fed-key" {
+					o.env = ""
+				}
 			}
 			b.WriteString(o.helpLine(d))
 		}

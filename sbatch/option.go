@@ -103,6 +103,11 @@ func (p *parser) apply(found []getopt.Found, from source) error {
 		case f.ID >= pluginID:
 			p.givePlugin(f.Name, f.Value)
 			continue
+		case f.ID == keyID:
+			if err := p.giveKey(f.Value, from); err != nil {
+				return err
+			}
+			continue
 		case f.ID >= fedID:
 			if err := p.giveFed(f.ID-fedID, f.Value); err != nil {
 				return err

@@ -57,6 +57,7 @@ type Request struct {
 	Wait     bool // until the job has ended
 	TestOnly bool // only ask where and when it would start
 	Verbose  int
+	Key      string // repeated under the same key, a submission makes no second job; "": none was given
 
 	ExitError int      // exit code if the submission fails: 1, or what SLURM_EXIT_ERROR says
 	Warnings  []string // lines for stderr that fail nothing

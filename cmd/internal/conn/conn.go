@@ -125,10 +125,15 @@ func (c *Conn) Close() {
 // Do sends one request and returns the whole answer with its HTTP status. body, if not nil, is sent as JSON.
 // Any error is an *Error; nothing is ever sent twice.
 func (c *Conn) Do(method, path string, body []byte) (status int, reply []byte, err error) {
+	return c.DoKeyed(method, path, "", body)
+}
+
+// DoKeyed is Do for a request that may be repeated under the same key: it is carried out once.
+func (c *Conn) DoKeyed(method, path, key string, body []byte) (status int, reply []byte, err error) {
 	if err := c.connect(); err != nil {
 		return 0, nil, err
 	}
-	if err := c.send(method, path, body); err != nil {
+	if err := c.send(method, path, key, body); err != nil {
 		c.Close()
 		return 0, nil, err
 	}
@@ -190,8 +195,11 @@ func (c *Conn) refused(err error) error {
 		"); nothing was submitted or changed; start it (fed serve) or set FSUB_SOCKET to its socket"}
 }
 
-func (c *Conn) send(method, path string, body []byte) error {
+func (c *Conn) send(method, path, key string, body []byte) error {
 	head := method + " " + path + " HTTP/1.1\r\nHost: fsub\r\n"
+	if key != "" {
+		head += "Idempotency-Key: " + key + "\r\n"
+	}
 	if c.job != "" && !strings.ContainsAny(c.job, "\r\n") {
 		head += "X-Fsub-Job: " + c.job + "\r\n"
 	}

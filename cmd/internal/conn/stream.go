@@ -13,7 +13,7 @@ func (c *Conn) Stream(path string) (status int, body io.ReadCloser, err error) {
 	if err := c.connect(); err != nil {
 		return 0, nil, err
 	}
-	if err := c.send("GET", path, nil); err != nil {
+	if err := c.send("GET", path, "", nil); err != nil {
 		c.Close()
 		return 0, nil, err
 	}

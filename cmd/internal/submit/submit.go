@@ -44,7 +44,7 @@ func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn) int {
 			"arguments and environments may have such bytes")
 		return req.ExitError
 	}
-	id, cluster, lines, ok := send(in.Host, req, c)
+	id, cluster, lines, ok := send(in.Host, req, c, func(line string) { say(stderr, line) })
 	say(stderr, lines...)
 	if !ok {
 		return req.ExitError
@@ -124,9 +124,9 @@ const failed = "sbatch: error: Batch job submission failed: "
 // send submits the job. If ok, id is the number of a durable job, or 0 because of --test-only.
 // lines are for stderr in any case; without ok they say why there is no job, or that it is not
 // known whether there is one.
-func send(host string, req *sbatch.Request, c *conn.Conn) (id, cluster string, lines []string, ok bool) {
-	body := appendSubmit(make([]byte, 0, roomFor(req)), host, req)
-	status, reply, err := c.Do("POST", "/fed/v1/job", body)
+func send(host string, req *sbatch.Request, c *conn.Conn, say func(line string)) (id, cluster string, lines []string, ok bool) {
+	s := sender{conn: c, key: req.Key, body: appendSubmit(make([]byte, 0, roomFor(req)), host, req), say: say}
+	status, reply, err := s.send()
 	if err != nil {
 		return "", "", failure(err), false
 	}
