@@ -48,7 +48,7 @@ type Config struct {
 	// One more than the highest array index, like MaxArraySize in slurm.conf.
 	MaxArray int `yaml:"max_array_size"`
 	// How long jobs that have ended stay in the database. 0: forever.
-	KeepEnded time.Duration `yaml:"keep_ended,omitempty"`
+	KeepEnded time.Duration `yaml:"keep_ended"`
 	// How long the history of nodes and sites stays, and what the rules of health have said. 0: as long as keep_ended.
 	KeepHistory time.Duration `yaml:"keep_history,omitempty"`
 	// fed job asks before it does something to more jobs than that.
@@ -57,6 +57,8 @@ type Config struct {
 	KeepEvents time.Duration `yaml:"keep_events,omitempty"`
 	// How long the audit log is kept. 0: forever.
 	KeepAudit time.Duration `yaml:"keep_audit,omitempty"`
+	// What one user may take up. docs/limits.md has all bounds, those too that cannot be set.
+	Limits Limits `yaml:"limits"`
 	// What the rules of health do by themselves with nodes and jobs: see fed health rules.
 	Health HealthConfig `yaml:"health,omitempty"`
 	// How placement weighs money against time.
@@ -203,6 +205,8 @@ func defaults() Config {
 		MaxRequeue: 5,
 		MaxArray:   1_000_001,
 		AskAbove:   20,
+		KeepEnded:  90 * 24 * time.Hour,
+		Limits:     defaultLimits(),
 		Blobs:      defaultBlobs(),
 		Agents:     defaultAgents(),
 		Books:      Books{History: 31 * 24 * time.Hour},
@@ -313,7 +317,7 @@ func (c *Config) check() error {
 	if err := c.Priority.check(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.check(), c.Power.check()); err != nil {
+	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.check(), c.Power.check()); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}

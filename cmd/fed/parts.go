@@ -58,7 +58,7 @@ type parts struct {
 func (p *parts) open(ctx context.Context) (err error) {
 	c := p.config
 	p.store, err = store.Open(ctx, store.Config{
-		Path: filepath.Join(c.StateDir, "fed.db"), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, KeepFor: c.KeepEvents, Logger: p.log, Metrics: p.reg,
+		Path: filepath.Join(c.StateDir, "fed.db"), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, KeepFor: c.KeepEvents, RequestsPerJob: c.Limits.RequestsPerJob, Logger: p.log, Metrics: p.reg,
 	})
 	if err != nil {
 		return err
@@ -148,6 +148,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 	}
 	pools := newPoolBooks(p.sites, p.store, p.log)
 	return api.NewServer(api.Config{
+		Limits:   c.Limits.api(c),
 		Accounts: p.accounts(), FairShare: p.shares,
 		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, Audit: p.store, Health: p.ctl.Health, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
 		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: callBudgets(p.sites), OperationRate: c.operationRate, Logger: p.log, Registerer: p.reg,

@@ -21,6 +21,7 @@ import (
 	"fsub/federation/api/books"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/jobs"
+	"fsub/federation/api/limits"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/nodes"
 	"fsub/federation/api/offers"
@@ -67,6 +68,9 @@ type Config struct {
 
 	// Calls are the budgets of calls of the sites that have one.
 	Calls map[federation.SiteName]func() (perSecond, used float64)
+
+	// Limits bound what one user may take up; zero: nothing does.
+	Limits limits.Config
 
 	// Tokens say who calls over TLS; nil: nobody may.
 	Tokens *identity.Tokens
@@ -138,11 +142,13 @@ func NewServer(c Config) *Server {
 		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Coordinators: c.Coordinators, Tokens: c.Tokens, Logger: c.Logger, Now: c.Now,
 	})
 	all := c.Controller.Sites
+	submitters, _ := c.Store.(federation.Submitters)
+	bounds := limits.New(c.Limits, submitters, c.Now)
 	s := &Server{
 		cfg: c, who: who, users: who.Users, started: c.Now(),
 		bodies:   answer.NewBodies(),
 		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation},
-		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation},
+		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds, Keys: submitters},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
 		pools:    rented{all: c.Pools, sites: all, now: c.Now},
 		offers:   offers.Offers{Prices: c.Prices},
@@ -160,7 +166,7 @@ func NewServer(c Config) *Server {
 	s.router = &answer.Router{
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,
 	}
-	s.actions = &action.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends}
+	s.actions = &action.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends, Limits: bounds}
 	operations, _ := c.Store.(federation.OperationStore)
 	s.jobs = &jobs.Jobs{Store: c.Store, Operations: operations, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
 	s.restd = &restd.Server{

@@ -11,6 +11,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -69,7 +70,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 		}
 		return answer.JSON(w, resp)
 	}
-	named, err := s.gate.Accept(r.Context(), c, job, &req.Payload)
+	named, err := s.gate.Accept(r.Context(), c, job, &req.Payload, r.Header.Get(submission.HeaderKey))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package action
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/limits"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
@@ -33,6 +35,7 @@ type Actions struct {
 	Now        func() time.Time
 	Keep       time.Duration // how long an ended job can be asked for
 	Suspends   map[federation.SiteName]bool
+	Limits     *limits.Users
 }
 
 // Controls is what actions ask of the controller: see Controller. One that refuses what it cannot do has a method Refusal, too.
@@ -52,6 +55,9 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 		if err := total.Add(len(ref.Tasks)); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.Limits.Ask(ctx, c, len(req.Jobs)); err != nil {
+		return nil, err
 	}
 	if kind == federation.RequestSuspend || kind == federation.RequestResume {
 		return s.suspend(ctx, c, kind, req.Jobs)
@@ -111,13 +117,21 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 					Operator: c.Role >= identity.RoleOperator && (kind != federation.RequestHold || c.UID != a.job.UID && !req.AsUser),
 				}
 				a.seq, a.err = s.Store.AddRequest(ctx, r, Audited(audit.By(c), a.job, &r)...)
-				a.err = refusal.OfStore(a.err, refusal.TimedOut)
+				a.err = storeError(a.err)
 			})
 		}
 	}
 	wg.Wait()
 	s.answer(ctx, asked, errs, fates)
 	return errs, nil
+}
+
+// storeError words why a request could not be stored.
+func storeError(err error) error {
+	if errors.Is(err, federation.ErrConflict) {
+		return refusal.Detailed(refusal.TryLater, err.Error())
+	}
+	return refusal.OfStore(err, refusal.TimedOut)
 }
 
 // request is what was asked of the controller for a reference.

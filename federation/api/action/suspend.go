@@ -50,7 +50,7 @@ func (s *Actions) suspend(ctx context.Context, c identity.Caller, kind federatio
 			wg.Go(func() {
 				defer func() { <-room }()
 				w.seq, w.err = s.Store.AddRequest(ctx, r, Audited(audit.By(c), u.job, &r)...)
-				w.err = refusal.OfStore(w.err, refusal.TimedOut)
+				w.err = storeError(w.err)
 			})
 		}
 	}

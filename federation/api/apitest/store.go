@@ -25,6 +25,7 @@ type Store struct {
 	attempts   map[federation.JobID][]federation.Attempt
 	events     map[federation.JobID][]federation.Event
 	requests   map[int64]federation.Request
+	keys       map[string]federation.JobID // of submissions
 	log        []federation.Commit
 	follows    int
 	sites      map[federation.SiteName]federation.SiteRecord
@@ -46,6 +47,7 @@ func NewStore() *Store {
 		attempts: map[federation.JobID][]federation.Attempt{},
 		events:   map[federation.JobID][]federation.Event{},
 		requests: map[int64]federation.Request{},
+		keys:     map[string]federation.JobID{},
 		sites:    map[federation.SiteName]federation.SiteRecord{},
 	}
 }

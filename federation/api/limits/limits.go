@@ -92,7 +92,7 @@ func (l *Users) Begin(c identity.Caller) error {
 
 // tryAgain is what sbatch answers by waiting and trying again.
 func tryAgain(detail string) error {
-	return &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable", Detail: detail}
+	return &federation.SlurmError{Kind: federation.ErrConflict, Number: 11, Text: "Resource temporarily unavailable", Detail: detail}
 }
 
 // Submit asks whether a user's new job, with components records in the store and size bytes of payload, may be stored. c is who submits it.

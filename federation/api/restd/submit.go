@@ -73,7 +73,7 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 		return err
 	}
 	job.Spec = &spec
-	named, err := s.Gate.Accept(r.Context(), c, job, &p)
+	named, err := s.Gate.Accept(r.Context(), c, job, &p, r.Header.Get(submission.HeaderKey))
 	if err != nil {
 		return err
 	}

@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/limits"
 	"fsub/federation/api/refusal"
 	"fsub/federation/demand"
 	"fsub/sbatch"
@@ -27,6 +29,8 @@ type Gate struct {
 	Controller Planner
 	Now        func() time.Time
 	Federation string // its name
+	Limits     *limits.Users
+	Keys       federation.Submitters // nil: submissions have no keys
 }
 
 // Planner is what a gate asks of the controller: see Controller.
@@ -38,8 +42,30 @@ type Planner interface {
 	Wake()
 }
 
-// Accept makes a durable job of what c asked for, or says in Slurm's words why not.
-func (s *Gate) Accept(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload) (Clusters, error) {
+// HeaderKey is the header with the key of a submission: the same key from the same user is the same job.
+const HeaderKey = "Idempotency-Key"
+
+// Accept makes a durable job of what c asked for, or says in Slurm's words why not. If the user has submitted a job under the key already, job
+// becomes that one, whatever the gate would say of it today. An empty key is none.
+func (s *Gate) Accept(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload, key string) (Clusters, error) {
+	if key != "" && !sbatch.ValidKey(key) {
+		return Clusters{}, refusal.BadBody(fmt.Sprintf("%s: want at most %d printable characters without blanks", HeaderKey, sbatch.MaxKey))
+	}
+	named, err := s.accept(ctx, c, job, p, key)
+	if err == nil || key == "" || s.Keys == nil {
+		return named, err
+	}
+	if id, unknown := s.Keys.JobOfKey(ctx, job.UID, key); unknown == nil {
+		job.ID = id
+		return Clusters{}, nil
+	}
+	return named, err
+}
+
+func (s *Gate) accept(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload, key string) (Clusters, error) {
+	if err := s.Limits.Begin(c); err != nil {
+		return Clusters{}, err
+	}
 	named, err := s.prepare(c, job, p)
 	if err != nil {
 		return named, err
@@ -47,9 +73,23 @@ func (s *Gate) Accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	if err := s.Allow(job); err != nil {
 		return named, err
 	}
+	if err := s.Limits.Submit(ctx, c, job.UID, 1+len(job.Spec.Het), sizeOf(p)); err != nil {
+		return named, err
+	}
 	s.pin(job)
 	named.Answer = cmp.Or(named.Answer, job.Spec.Clusters)
-	return named, s.create(ctx, job, p)
+	return named, s.create(ctx, job, p, key)
+}
+
+// sizeOf is what a payload takes in the store.
+func sizeOf(p *sbatch.Payload) int64 {
+	n := len(p.Script)
+	for _, list := range [...][]string{p.Argv, p.Environment} {
+		for _, text := range list {
+			n += len(text) + 1
+		}
+	}
+	return int64(n)
 }
 
 // prepare checks what c asked for, by itself, and brings it into the form that is stored.
@@ -90,7 +130,7 @@ func components(sp *sbatch.Spec) iter.Seq[*sbatch.Spec] {
 	}
 }
 
-func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payload) error {
+func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payload, key string) error {
 	job.State = federation.Pending
 	job.Submit = s.Now().UTC()
 	switch { // until the controller has looked at it
@@ -103,7 +143,13 @@ func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 	default:
 		job.Reason = federation.ReasonPriority
 	}
-	if err := s.Store.CreateJob(ctx, job, p); err != nil {
+	err := error(nil)
+	if s.Keys != nil {
+		_, err = s.Keys.CreateJobOnce(ctx, job, p, key)
+	} else {
+		err = s.Store.CreateJob(ctx, job, p)
+	}
+	if err != nil {
 		if errors.Is(err, federation.ErrConflict) {
 			// All IDs are in use: what slurmctld says when it has no number left.
 			full := &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable"}

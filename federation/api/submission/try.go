@@ -17,6 +17,9 @@ import (
 // Try is a submission with TestOnly: the sentence of sbatch --test-only, or the refusal that a submission would get. As slurmctld does
 // it uses up a job number.
 func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload) (resp v1.SubmitResponse, err error) {
+	if err := s.Limits.Begin(c); err != nil {
+		return resp, err
+	}
 	named, err := s.prepare(c, job, p)
 	if err != nil {
 		return resp, err

@@ -1,0 +1,77 @@
+package apitest
+
+import (
+	"context"
+	"fmt"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+var _ federation.Submitters = (*Store)(nil)
+
+// CreateJobOnce implements federation.Submitters.
+func (s *Store) CreateJobOnce(ctx context.Context, j *federation.Job, p *sbatch.Payload, key string) (again bool, err error) {
+	if id, err := s.JobOfKey(ctx, j.UID, key); err == nil {
+		j.ID = id
+		return true, nil
+	}
+	if err := s.CreateJob(ctx, j, p); err != nil {
+		return false, err
+	}
+	if key != "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.keys[keyOf(j.UID, key)] = j.ID
+	}
+	return false, nil
+}
+
+func keyOf(uid uint32, key string) string { return fmt.Sprint(uid, " ", key) }
+
+// JobOfKey implements federation.Submitters.
+func (s *Store) JobOfKey(_ context.Context, uid uint32, key string) (federation.JobID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id, ok := s.keys[keyOf(uid, key)]; ok {
+		return id, nil
+	}
+	return 0, federation.ErrNotFound
+}
+
+// Holding implements federation.Submitters.
+func (s *Store) Holding(_ context.Context, uid uint32) (h federation.Holding, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, j := range s.jobs {
+		if !j.State.Ended() {
+			h.All++
+		}
+		if j.UID != uid {
+			continue
+		}
+		if !j.State.Ended() {
+			h.Jobs++
+		}
+		p := s.payloads[id]
+		h.Bytes += int64(len(p.Script))
+		for _, list := range [...][]string{p.Argv, p.Environment} {
+			for _, text := range list {
+				h.Bytes += int64(len(text)) + 1
+			}
+		}
+	}
+	return h, s.fail
+}
+
+// OpenRequests implements federation.Submitters.
+func (s *Store) OpenRequests(_ context.Context, uid uint32) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.requests {
+		if r.UID == uid {
+			n++
+		}
+	}
+	return n, s.fail
+}
