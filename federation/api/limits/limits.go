@@ -104,7 +104,7 @@ func (l *Users) Submit(ctx context.Context, c identity.Caller, uid uint32, compo
 		return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("the job's script, arguments and environment have %d bytes, at most %d are allowed (limits: payload_mib); "+
 			"submit with --export=NAME,... or read large data from a file", size, most))
 	}
-	if l.store == nil {
+	if l.store == nil || l.cfg.Jobs <= 0 && l.cfg.AllJobs <= 0 && l.cfg.Stored <= 0 {
 		return nil
 	}
 	u := l.user(uid)
