@@ -14,6 +14,8 @@ type Snapshot struct {
 	Jobs []*Job
 	// Refused holds, for each job that some site has refused, those sites and why: they are not asked again.
 	Refused map[JobID]map[SiteName]Rejection
+	// Preempting is who may take whose place; nil: nobody may.
+	Preempting *Preempting
 }
 
 // Plan is what placement decided: one Decision for each job of the snapshot that it looked at, in the same order.
@@ -39,6 +41,8 @@ type Decision struct {
 	Rejections []Rejection `json:"rejections,omitempty"`
 	// Expected is how long the job was expected to run; nil: a share of its time limit was reckoned with.
 	Expected *Expected `json:"expected,omitempty"`
+	// Preempt are the jobs that make room for it where it is bound; nil: none.
+	Preempt *Preemption `json:"preempt,omitempty"`
 }
 
 // Offer is what running a job in a pool would come to.

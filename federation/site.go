@@ -248,6 +248,10 @@ type Site struct {
 
 	// Bound are the attempts of ours that live at the site and are not in Seen.Running yet: intended, or pending there.
 	Bound []Bound
+	// Ours are attempts of ours that Seen.Running shows, as far as they may have to make room for others.
+	Ours []*Job
+	// Preempt is who ends jobs there for others.
+	Preempt PreemptBy
 }
 
 // Limited are the jobs that a site does not take for now because a limit is reached: those of a user that ask for this account and QOS.
@@ -267,6 +271,7 @@ type Bound struct {
 	Units     int // 1; for an array the number of its tasks that are neither ended nor seen to run
 	Partition string
 	Since     time.Time
+	Preempt   *Preemption // of its attempt
 }
 
 // Pool is the like nodes of one partition of a site: same CPUs, memory, GRES and features.

@@ -28,6 +28,7 @@ var fedOptions = [...]struct {
 	{"traffic", placement, setTraffic},
 	{"tpu-topology", placement, setTPUTopology},
 	{"deadline-value", placement, setDeadlineValue},
+	{"checkpoint", display, setCheckpoint},
 	{"stage-in", access, func(f *Fed, v string) string { return addStage(&f.StageIn, v) }},
 	{"stage-out", access, func(f *Fed, v string) string { return addStage(&f.StageOut, v) }},
 }
@@ -91,7 +92,7 @@ func (p *parser) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return p.exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --tpu-topology, --deadline-value, --stage-in and --stage-out")
+			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --stage-in and --stage-out")
 	case len(rest) > 0:
 		return p.errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -160,6 +161,15 @@ func setMaxCost(f *Fed, v string) (why string) { return dollars(&f.MaxCost, v) }
 
 func setDeadlineValue(f *Fed, v string) (why string) { return dollars(&f.DeadlineValue, v) }
 
+func setCheckpoint(f *Fed, v string) (why string) {
+	d, ok := TimeLimit(v)
+	if !ok || d <= 0 || d == Unlimited {
+		return "want how often the job writes a checkpoint, as minutes, HH:MM:SS or D-HH:MM:SS, got " + strconv.Quote(v)
+	}
+	f.Checkpoint = d
+	return ""
+}
+
 func dollars(field *float64, v string) (why string) {
 	n, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(n > 0) || math.IsInf(n, 0) {
@@ -217,6 +227,7 @@ func (f *Fed) options(w *words) {
 	if f.DeadlineValue != 0 {
 		w.add("fed-deadline-value", strconv.FormatFloat(f.DeadlineValue, 'g', -1, 64))
 	}
+	w.limit("fed-checkpoint", f.Checkpoint)
 	for _, s := range f.StageIn {
 		w.add("fed-stage-in", s.String())
 	}

@@ -98,8 +98,10 @@ type Fed struct {
 	TPUTopology string `json:"tpu_topology,omitempty"`
 	// DeadlineValue is what the result is worth, in US dollars, if the job ends before its --deadline; 0: not said.
 	DeadlineValue float64 `json:"deadline_value,omitempty"`
-	StageIn       []Stage `json:"stage_in,omitempty"`
-	StageOut      []Stage `json:"stage_out,omitempty"`
+	// Checkpoint is how often the job writes a checkpoint, from its start; 0: not said.
+	Checkpoint time.Duration `json:"checkpoint,omitempty"`
+	StageIn    []Stage       `json:"stage_in,omitempty"`
+	StageOut   []Stage       `json:"stage_out,omitempty"`
 }
 
 // Stage is one copy between the user's file system (or a blob store) and the job's working directory.

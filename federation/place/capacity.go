@@ -3,6 +3,7 @@ package place
 import (
 	"slices"
 
+	"fsub/federation"
 	"fsub/topology"
 )
 
@@ -27,8 +28,9 @@ type capacity struct {
 	first  []int64 // by node: nothing is released on it before; a time in the past says nothing
 
 	claims  map[int32][]claim
-	marked  []bool // by node: has claims or blocks, so its future matters
-	changes int    // counts claims: estimates made before one are old
+	vacated map[federation.JobID]int64 // running jobs that make room for others, and when they have; see preempt.go
+	marked  []bool                     // by node: has claims or blocks, so its future matters
+	changes int                        // counts claims: estimates made before one are old
 
 	starts []int32 // by partition: how many of its idle nodes may still be taken into use; nil: all may
 	begun  []bool  // by node: counted there
@@ -130,6 +132,7 @@ func (c *capacity) release(now int64, epoch int) {
 		c.marked[n] = false
 	}
 	clear(c.claims)
+	clear(c.vacated)
 	clear(c.reserve)
 	clear(c.old)
 	clear(c.gangs)

@@ -68,6 +68,7 @@ type release struct {
 	at       int64
 	cpu, mem int32
 	rest     bool // of a job that is ending: see freeRest
+	job      federation.JobID
 	gres     []slotCount
 }
 
@@ -225,7 +226,7 @@ func (m *model) readRunning() {
 
 // releaseOf is what a running job gives back on node n.
 func (m *model) releaseOf(n int32, j *federation.RunningJob) release {
-	return release{at: j.End.Unix(), cpu: clamp(int64(j.CPUs)), mem: clamp(int64(j.Mem)), gres: m.held(n, j.GRES)}
+	return release{at: j.End.Unix(), job: j.Job, cpu: clamp(int64(j.CPUs)), mem: clamp(int64(j.Mem)), gres: m.held(n, j.GRES)}
 }
 
 // finishFrees adds what an ending job gives back to a node's releases, and sorts them.

@@ -22,6 +22,7 @@ type fate struct {
 	word       word // of the reason
 	offers     []*federation.Offer
 	rejections []federation.Rejection
+	preempt    *federation.Preemption
 }
 
 type fateKind uint8
@@ -35,7 +36,7 @@ const (
 func (k fateKind) bound() bool { return k == binds || k == queues }
 
 func (f *fate) of(q *queued) federation.Decision {
-	return federation.Decision{Job: q.job.ID, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers, Rejections: f.rejections, Expected: q.expected}
+	return federation.Decision{Job: q.job.ID, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers, Rejections: f.rejections, Expected: q.expected, Preempt: f.preempt}
 }
 
 // begin starts a new plan: it gives back all that the last one took, then lets the jobs that the sites already have hold nodes.
@@ -64,6 +65,9 @@ func (w *World) holdBound(st *siteState) {
 	}
 	for _, b := range st.held() {
 		w.look(b.Job)
+		if b.Preempt != nil {
+			st.vacateFor(b.Preempt)
+		}
 		sh := w.shapeOfJob(b.Job, nil, nil)
 		var best *candidate
 		var at moment
@@ -116,6 +120,9 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 		best.commit(&at, w)
 		return w.fate(sh, binds, "", offers), true
 	}
+	if f := w.preempt(q, best, &at); f != nil {
+		return f, true
+	}
 	free, shared := best.site.capacity(), best.shared()
 	busy := !shared && w.keepsBusy(best)
 	var early bool
@@ -149,7 +156,7 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 func (w *World) fate(sh *shape, kind fateKind, reason federation.Reason, offers []*federation.Offer) *fate {
 	l := sh.last
 	if l == nil || l.kind != kind || l.reason != reason || !sameSlice(l.offers, offers) {
-		l = &fate{kind, reason, w.number(string(reason)), offers, sh.rejections}
+		l = &fate{kind: kind, reason: reason, word: w.number(string(reason)), offers: offers, rejections: sh.rejections}
 		sh.last = l
 	}
 	return l

@@ -18,6 +18,7 @@ type queued struct {
 	account  word // that it asks for; known with the shape
 	told     word // the reason that Decide has said; 0: none
 	refused  bool // see World.refused
+	spent    bool // see Waiting.Spent
 	expected *federation.Expected
 }
 
@@ -52,6 +53,8 @@ type Waiting struct {
 	Refused map[federation.SiteName]federation.Rejection
 	// Place is the job in whose place it stands among those of its priority, as a task of an array stands in the array's; 0: its own.
 	Place federation.JobID
+	// Spent: others have made room for it lately, and do not once more.
+	Spent bool
 	// Expected is how long it is expected to run; nil: a share of its time limit is reckoned with.
 	Expected *federation.Expected
 }
@@ -59,10 +62,10 @@ type Waiting struct {
 // SetJob tells of a job in the queue that is new or has changed.
 func (w *World) SetJob(j Waiting) {
 	w.index()
-	q := &queued{job: j.Job, turn: w.rankOf(&j), refused: len(j.Refused) > 0, expected: j.Expected}
+	q := &queued{job: j.Job, turn: w.rankOf(&j), refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected}
 	old := w.byID[j.Job.ID]
 	w.at.job = j.Job
-	if old != nil && !w.others && old.turn == q.turn && !old.refused && !q.refused && old.shape != nil && (old.job.Part == nil) == (j.Job.Part == nil) &&
+	if old != nil && !w.others && old.turn == q.turn && !old.refused && !q.refused && old.spent == q.spent && old.shape != nil && (old.job.Part == nil) == (j.Job.Part == nil) &&
 		old.account != 0 && old.account == w.number(j.Job.Spec.Account) && w.likeness(j.Job, j.Expected, nil) == old.shape {
 		old.job, old.told, old.expected = j.Job, 0, j.Expected // nothing that the plan depends on
 		w.news = append(w.news, old)

@@ -33,6 +33,7 @@ type shape struct {
 	changes int
 	early   *candidate
 	full    full // see best
+	futile  int  // the plan in which nobody's end would help; see preempt.go
 }
 
 // need is shared by all shapes that differ only in time limits and rights.

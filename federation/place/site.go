@@ -23,6 +23,7 @@ type siteState struct {
 	runs    map[federation.JobID]int // see heldIn; of the observation that bound is made of
 	shown   []federation.Bound       // see World.Bound; nil: to be made
 	books   *capacity                // see capacity
+	herd    *herd                    // see World.herd
 	shared  []bool                   // by pool: others wait for its nodes; nil: for none
 
 	// What follows is about one plan.
@@ -112,4 +113,17 @@ func judgedAlike(a, b *federation.Site) bool {
 func sameRights(a, b *federation.Site) bool {
 	return maps.Equal(a.Users, b.Users) && slices.Equal(a.FileSystems, b.FileSystems) && (a.FileSystems == nil) == (b.FileSystems == nil) &&
 		slices.Equal(a.Options, b.Options) && slices.Equal(a.Limited, b.Limited)
+}
+
+// ours are the jobs that were claimed and that the observation which the plan is made of shows as running, and those that the site was told with.
+func (st *siteState) ours() []*federation.Job {
+	st.held()
+	out := slices.Clone(st.site.Ours)
+	for id, n := range st.runs {
+		if j := st.claims[id].Job; n > 0 && j != nil {
+			out = append(out, j)
+		}
+	}
+	slices.SortFunc(out, func(a, b *federation.Job) int { return cmp.Compare(a.ID, b.ID) })
+	return out
 }

@@ -31,7 +31,7 @@ func (c *capacity) freeAt(n int32, t int64) freeOn {
 	c.gresAt = append(c.gresAt[:0], c.gres[int(n)*stride:(int(n)+1)*stride]...)
 	free := freeOn{c.cpu[n], c.mem[n], c.gresAt}
 	for i := range c.m.frees[n] {
-		if r := &c.m.frees[n][i]; c.at(r.at) <= t {
+		if r := &c.m.frees[n][i]; c.ends(r) <= t {
 			free.cpu += r.cpu
 			free.mem += r.mem
 			for _, g := range r.gres {
@@ -111,7 +111,7 @@ func (c *capacity) readyAt(n int32, f *fit, from int64, limit time.Duration) int
 	}
 	times := append(c.times[:0], from)
 	for i := range c.m.frees[n] {
-		times = append(times, c.at(c.m.frees[n][i].at))
+		times = append(times, c.ends(&c.m.frees[n][i]))
 	}
 	for i := c.head[n]; i > 0; i = c.placed[i-1].next {
 		times = append(times, c.placed[i-1].end)
@@ -153,7 +153,7 @@ func (c *capacity) readyPlain(n int32, f *fit) int64 {
 	}
 	times := c.times[:0]
 	for i := range frees {
-		times = append(times, c.at(frees[i].at))
+		times = append(times, c.ends(&frees[i]))
 	}
 	for i := c.head[n]; i > 0; i = c.placed[i-1].next {
 		times = append(times, c.placed[i-1].end)

@@ -24,6 +24,8 @@ type World struct {
 	at       looking
 	watch    func(*federation.Job)
 
+	preempting *federation.Preempting // nil: nobody is preempted
+
 	sites   []*siteState // by name
 	version int          // counts changes of sites that matter to who can run where
 	apart   bool         // some site does not share the submit hosts' file systems
@@ -68,6 +70,7 @@ func newWorldOf(s *federation.Snapshot, p Policy) *World {
 	w := &World{policy: p.withDefaults(), seed: s.Seed, priority: Priority, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
 	w.forget(min(len(s.Jobs)+1, 512))
 	w.SetTime(s.Now)
+	w.preempting = s.Preempting
 	for _, site := range s.Sites {
 		w.SetSite(site)
 	}
@@ -201,11 +204,11 @@ func (w *World) Len() int { return w.queue.n }
 
 // Snapshot is what the World holds: Plan of it is its plan.
 func (w *World) Snapshot() federation.Snapshot {
-	s := federation.Snapshot{Now: w.clock, Seed: w.seed}
+	s := federation.Snapshot{Now: w.clock, Seed: w.seed, Preempting: w.preempting}
 	for _, st := range w.sites {
 		w.readSite(st)
 		site := *st.site
-		site.Bound = st.held()
+		site.Bound, site.Ours = st.held(), st.ours()
 		s.Sites = append(s.Sites, &site)
 	}
 	for q := range w.queue.all() {

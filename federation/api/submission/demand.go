@@ -101,6 +101,9 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 	if f.DeadlineValue < 0 || math.IsNaN(f.DeadlineValue) || math.IsInf(f.DeadlineValue, 0) {
 		return refuseAlone("what a result is worth is a number of dollars and not negative")
 	}
+	if f.Checkpoint < 0 {
+		return refuseAlone("the time between two checkpoints is not negative")
+	}
 	if f.Traffic != "" && !slices.Contains(sbatch.Traffics[:], f.Traffic) {
 		return refuseAlone(fmt.Sprintf("traffic %.40q is not one of %s", f.Traffic, strings.Join(sbatch.Traffics[:], ", ")))
 	}

@@ -1,0 +1,494 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"fsub/federation"
+)
+
+// A job whose QOS may preempt others need not wait for their end: where the nodes that it needs would be free without some jobs of ours of those QOS, these
+// are its victims, and it is bound to that one site. Those that lose the least work are taken first, by GPU that falls free; who turns out not to be needed is
+// spared. Nodes that a job before it in the queue holds in time are left alone. Heterogeneous jobs neither preempt nor are preempted, nor does anybody for
+// nodes that jobs of others wait for.
+
+// SetPreempting tells who may take whose place; nil: nobody may.
+func (w *World) SetPreempting(p *federation.Preempting) {
+	if w.preempting != p {
+		w.preempting, w.stale = p, true
+	}
+}
+
+// prey is a job of ours that runs at a site, and may have to make room.
+type prey struct {
+	job   *federation.Job
+	qos   string
+	mode  federation.PreemptMode
+	grace time.Duration
+	lost  time.Duration
+	loss  float64 // that, for all GPUs that it holds; of jobs without, for a hundredth of its CPUs
+	nodes []int32
+	held  *release // on each of them
+	taken bool     // somebody's victim
+}
+
+// herd is the prey at a site, in one plan.
+type herd struct {
+	run  int
+	prey []prey
+	head []int32 // by node: index+1 into refs of its first prey
+	refs []preyRef
+}
+
+type preyRef struct{ prey, next int32 }
+
+// qosOf is the QOS of a job as the rules name it.
+func (w *World) qosOf(j *federation.Job) string {
+	if w.preempting.Of != nil {
+		return w.preempting.Of(j)
+	}
+	return strings.ToLower(j.Spec.QOS)
+}
+
+// herd returns the prey at a site.
+func (w *World) herd(st *siteState) *herd {
+	if st.herd != nil && st.herd.run == w.run {
+		return st.herd
+	}
+	h := &herd{run: w.run}
+	st.herd = h
+	ours := func(id federation.JobID) *federation.Job { return st.claims[id].Job }
+	if len(st.site.Ours) > 0 {
+		byID := make(map[federation.JobID]*federation.Job, len(st.site.Ours))
+		for _, j := range st.site.Ours {
+			byID[j.ID] = j
+		}
+		ours = func(id federation.JobID) *federation.Job { return cmp.Or(st.claims[id].Job, byID[id]) }
+	}
+	free := st.capacity()
+	m := st.model
+	h.prey = make([]prey, 0, min(len(m.obs.Running), len(st.claims)+len(st.site.Ours)))
+	buf := make([]int32, 0, 2*cap(h.prey))
+	for i := range m.obs.Running {
+		r := &m.obs.Running[i]
+		j := ours(r.Job)
+		if j == nil || j.State != federation.Running || j.Cancel || j.Start.IsZero() || j.Component != nil || j.Spec == nil || len(j.Spec.Het) > 0 || free.vacated[r.Job] != 0 {
+			continue
+		}
+		qos := w.qosOf(j)
+		rules, ran := w.preempting.QOS[qos], w.clock.Sub(j.Start)
+		if rules.Mode == federation.PreemptOff || ran < rules.Exempt {
+			continue
+		}
+		p := prey{job: j, qos: qos, mode: rules.Mode, grace: rules.Grace, lost: lostWork(j, ran)}
+		gpus := 0
+		for _, g := range r.GRES {
+			if g.Name == "gpu" {
+				gpus += g.Used
+			}
+		}
+		from := len(buf)
+		for _, name := range r.Nodes {
+			if n, ok := m.nodeAt[name]; ok {
+				buf = append(buf, n)
+			}
+		}
+		if p.nodes = buf[from:len(buf):len(buf)]; len(p.nodes) == 0 {
+			continue
+		}
+		p.held = m.heldBy(p.nodes[0], r)
+		p.loss = p.lost.Hours() * float64(len(p.nodes)) * (float64(gpus) + float64(r.CPUs)/100)
+		h.prey = append(h.prey, p)
+	}
+	if len(h.prey) > 0 {
+		h.head, h.refs = make([]int32, len(m.up)), make([]preyRef, 0, len(buf))
+		for i := range h.prey {
+			for _, n := range h.prey[i].nodes {
+				h.refs = append(h.refs, preyRef{int32(i), h.head[n]})
+				h.head[n] = int32(len(h.refs))
+			}
+		}
+	}
+	return h
+}
+
+// heldBy is what a running job holds on node n.
+func (m *model) heldBy(n int32, r *federation.RunningJob) *release {
+	for i := range m.frees[n] {
+		if f := &m.frees[n][i]; f.job == r.Job {
+			return f
+		}
+	}
+	held := m.releaseOf(n, r) // it has no end
+	return &held
+}
+
+// lostWork is how much a job loses that is ended now: what it has done since its start or, if it says how often it writes one, since its last checkpoint.
+func lostWork(j *federation.Job, ran time.Duration) time.Duration {
+	ran = max(ran, 0)
+	if f := j.Spec.Fed; f != nil && f.Checkpoint > 0 {
+		return ran % f.Checkpoint
+	}
+	return ran
+}
+
+// hunt is the search for the victims of one job in one candidate.
+type hunt struct {
+	*herd
+	c    *capacity
+	f    *fit
+	over map[string]bool
+	need []nodeNeed // by nodes where the job could be
+	free freeOn     // see room
+}
+
+// nodeNeed is what it takes for the job to be on a node.
+type nodeNeed struct {
+	n       int32
+	first   bool // it asks for this node
+	share   float64
+	victims []int32
+}
+
+// room is what is free on node n now. It is valid until the next call.
+func (h *hunt) room(n int32) *freeOn {
+	c, stride := h.c, len(h.c.m.slots)
+	c.gresAt = append(c.gresAt[:0], c.gres[int(n)*stride:(int(n)+1)*stride]...)
+	h.free = freeOn{c.cpu[n], c.mem[n], c.gresAt}
+	return &h.free
+}
+
+// give adds what a job holds (sign 1), or takes it away (sign -1).
+func (f *freeOn) give(r *release, sign int32) {
+	f.cpu += sign * r.cpu
+	f.mem += sign * r.mem
+	for _, g := range r.gres {
+		f.gres[g.slot] += sign * g.count
+	}
+}
+
+// fits reports whether the job fits into what is free on node n. A job may hold more than the node's record shows.
+func (h *hunt) fits(n int32, free *freeOn) bool {
+	capped := freeOn{min(free.cpu, h.c.m.totalCPU[n]), min(free.mem, h.c.m.totalMem[n]), free.gres}
+	return h.c.fitsIn(n, &capped, h.f)
+}
+
+// look notes what it takes for the job to be on node n.
+func (h *hunt) look(n int32, buf []int32) []int32 {
+	c, f := h.c, h.f
+	if !c.m.up[n] || f.exclude[n] || c.marked[n] || c.starts != nil && !c.mayStart(n) {
+		return buf
+	}
+	from := len(buf)
+	for r := h.head[n]; r > 0; r = h.refs[r-1].next {
+		if i := h.refs[r-1].prey; h.over[h.prey[i].qos] && !h.prey[i].taken {
+			buf = append(buf, i)
+		}
+	}
+	all, chosen := buf[from:], 0
+	free := h.room(n)
+	if !h.fits(n, free) {
+		slices.SortFunc(all, h.compare)
+		for {
+			if chosen == len(all) {
+				return buf[:from]
+			}
+			free.give(h.prey[all[chosen]].held, 1)
+			if chosen++; h.fits(n, free) {
+				break
+			}
+		}
+		for k := chosen - 2; k >= 0; k-- { // who was taken before may not be needed beside who came later
+			one := h.prey[all[k]].held
+			if free.give(one, -1); h.fits(n, free) {
+				copy(all[k:chosen], all[k+1:chosen])
+				chosen--
+			} else {
+				free.give(one, 1)
+			}
+		}
+	}
+	need := nodeNeed{n: n, victims: all[:chosen:chosen], first: slices.Contains(f.include, n)}
+	for _, i := range need.victims {
+		need.share += h.prey[i].loss / float64(len(h.prey[i].nodes))
+	}
+	h.need = append(h.need, need)
+	return buf[:from+chosen]
+}
+
+// compare puts the prey first whose end loses less work for each GPU or CPU that falls free, of equal ones the youngest.
+func (h *hunt) compare(a, b int32) int {
+	p, q := &h.prey[a], &h.prey[b]
+	return cmp.Or(cmp.Compare(p.lost, q.lost), q.job.Start.Compare(p.job.Start), cmp.Compare(q.job.ID, p.job.ID))
+}
+
+// find returns who has to make room for the job, and where it would be then; nil if nobody's end would help.
+func (h *hunt) find(cells []int32) (victims, nodes []int32, loss float64) {
+	var buf []int32
+	for _, cell := range cells {
+		for _, n := range h.c.m.cells[cell].nodes {
+			buf = h.look(n, buf)
+		}
+	}
+	f := h.f
+	if len(h.need) < f.nodes {
+		return nil, nil, 0
+	}
+	slices.SortFunc(h.need, func(a, b nodeNeed) int {
+		switch {
+		case a.first && !b.first:
+			return -1
+		case b.first && !a.first:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.share, b.share), cmp.Compare(a.n, b.n))
+	})
+	for i := range f.include {
+		if !h.need[i].first {
+			return nil, nil, 0
+		}
+	}
+	list := make([]int32, len(h.need))
+	for i := range h.need {
+		list[i] = h.need[i].n
+	}
+	if nodes = h.pick(list); nodes == nil {
+		return nil, nil, 0
+	}
+	return h.spare(list, nodes)
+}
+
+// pick chooses the nodes of a list, those that stand first, as close as the job wants them; nil if there are none.
+func (h *hunt) pick(list []int32) []int32 {
+	if len(list) < h.f.nodes {
+		return nil
+	}
+	if !h.c.m.particular(h.f) {
+		return list[:h.f.nodes]
+	}
+	chosen, _ := h.c.choose(list, h.f)
+	if chosen == nil {
+		return nil
+	}
+	n := h.f.nodes + sort.Search(len(list)-h.f.nodes, func(n int) bool { // the fewest of the list among which there are enough
+		few, _ := h.c.choose(list[:h.f.nodes+n], h.f)
+		return few != nil
+	})
+	chosen, _ = h.c.choose(list[:n], h.f)
+	return chosen
+}
+
+// spare returns the victims on some nodes, without those that turn out not to be needed, and the nodes where the job would be then: one that has several nodes
+// may make room on another one of the list, too.
+func (h *hunt) spare(list, nodes []int32) (victims, at []int32, loss float64) {
+	chosen := make([]bool, len(h.prey))
+	for i := range h.need {
+		if !slices.Contains(nodes, h.need[i].n) {
+			continue
+		}
+		for _, v := range h.need[i].victims {
+			if !chosen[v] {
+				chosen[v] = true
+				victims = append(victims, v)
+			}
+		}
+	}
+	slices.SortFunc(victims, func(a, b int32) int { return cmp.Or(cmp.Compare(h.prey[b].loss, h.prey[a].loss), h.compare(b, a)) })
+	can := func(n int32) bool {
+		free := h.room(n)
+		for r := h.head[n]; r > 0; r = h.refs[r-1].next {
+			if i := h.refs[r-1].prey; chosen[i] {
+				free.give(h.prey[i].held, 1)
+			}
+		}
+		return h.fits(n, free)
+	}
+	room := slices.DeleteFunc(slices.Clone(list), func(n int32) bool { return !can(n) })
+	left := len(room)
+	free := make(map[int32]bool, left)
+	for _, n := range room {
+		free[n] = true
+	}
+	victims = slices.DeleteFunc(victims, func(v int32) bool {
+		chosen[v] = false
+		var gone []int32
+		for _, n := range h.prey[v].nodes {
+			if free[n] && !can(n) {
+				gone = append(gone, n)
+			}
+		}
+		if left-len(gone) >= h.f.nodes && (len(gone) == 0 || h.enough(room, free, gone)) {
+			for _, n := range gone {
+				delete(free, n)
+			}
+			left -= len(gone)
+			return true
+		}
+		chosen[v] = true
+		return false
+	})
+	for _, v := range victims {
+		loss += h.prey[v].loss
+	}
+	if len(victims) == 0 { // it could start now: something else keeps it
+		return nil, nil, 0
+	}
+	return victims, h.pick(slices.DeleteFunc(room, func(n int32) bool { return !free[n] })), loss
+}
+
+// enough reports whether the job has its nodes still when some are not free.
+func (h *hunt) enough(room []int32, free map[int32]bool, gone []int32) bool {
+	for _, n := range h.f.include {
+		if slices.Contains(gone, n) {
+			return false
+		}
+	}
+	return !h.c.m.particular(h.f) || h.pick(slices.DeleteFunc(slices.Clone(room), func(n int32) bool { return !free[n] || slices.Contains(gone, n) })) != nil
+}
+
+// prize is the best way to start a job by preemption.
+type prize struct {
+	c       *candidate
+	fit     int
+	herd    *herd
+	victims []int32
+	nodes   []int32
+	loss    float64
+	at      moment
+}
+
+// preempt lets others make room for a job that has to wait, where that is worth it: it reports what becomes of the job then, nil if it waits. at is how it waits
+// at the best candidate.
+func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
+	if w.preempting == nil || q.spent || w.soon(at.start) && !best.shared() {
+		return nil
+	}
+	qos := w.qosOf(q.job)
+	over := w.preempting.QOS[qos].Over
+	if len(over) == 0 || q.shape.futile == w.run {
+		return nil
+	}
+	var win *prize
+	for _, c := range q.shape.candidates {
+		by := c.site.site.Preempt
+		if c.parts != nil || by == federation.PreemptByNone || by != federation.PreemptBySite && c.shared() || c.fixed > at.total || !c.borne() {
+			continue
+		}
+		herd := w.herd(c.site)
+		if len(herd.prey) == 0 {
+			continue
+		}
+		for i := range c.fits {
+			if c.fits[i].alone || c.fits[i].reservation != "" {
+				continue
+			}
+			h := hunt{herd: herd, c: c.site.capacity(), f: &c.fits[i], over: over}
+			victims, nodes, loss := h.find(c.cells)
+			if victims == nil {
+				continue
+			}
+			p := &prize{c: c, fit: i, herd: herd, victims: victims, nodes: nodes, loss: loss}
+			p.at = moment{start: p.ends(w), fit: i, span: c.ideal[i]}
+			c.weigh(&p.at, w)
+			if p.at.total > at.total || p.at.start >= at.start || win != nil && cmp.Or(cmp.Compare(p.loss, win.loss), cmp.Compare(p.at.total, win.at.total)) >= 0 {
+				continue
+			}
+			win = p
+		}
+	}
+	if win == nil {
+		q.shape.futile = w.run
+		return nil
+	}
+	return w.seize(q, qos, win)
+}
+
+// ends is when the victims of a prize are gone.
+func (p *prize) ends(w *World) int64 {
+	end := w.now
+	for _, v := range p.victims {
+		end = max(end, w.now+int64(p.herd.prey[v].grace/time.Second))
+	}
+	return end + overdue
+}
+
+// seize has the victims make room, and holds the nodes for the job.
+func (w *World) seize(q *queued, qos string, p *prize) *fate {
+	st, free := p.c.site, p.c.site.capacity()
+	made := &federation.Preemption{At: w.clock.UTC(), By: st.site.Preempt, QOS: qos}
+	for _, v := range p.victims {
+		prey := &p.herd.prey[v]
+		prey.taken = true
+		made.Victims = append(made.Victims, federation.Victim{Job: prey.job.ID, Restarts: prey.job.Restarts, QOS: prey.qos, Mode: prey.mode, Grace: prey.grace, Lost: prey.lost})
+		free.vacate(prey.job.ID, prey.nodes, p.at.start)
+	}
+	slices.SortFunc(made.Victims, func(a, b federation.Victim) int { return cmp.Compare(a.Job, b.Job) })
+	free.claim(p.nodes, &p.c.fits[p.fit], p.at.start, endAt(p.at.start, p.c.limit))
+	p.c.pay(w.clock)
+	w.changes++
+	st.queueUp(q.job)
+	if p.c.wide() {
+		st.waiting++
+	}
+	kind := binds
+	if st.site.Preempt == federation.PreemptBySite {
+		kind = queues
+	}
+	return &fate{kind: kind, offers: w.offersOf(q.shape, p.c, &p.at), rejections: q.shape.rejections, preempt: made}
+}
+
+// vacate counts with the end of a running job at a time, if that is sooner than its limit.
+func (c *capacity) vacate(id federation.JobID, nodes []int32, at int64) {
+	if c.vacated == nil {
+		c.vacated = map[federation.JobID]int64{}
+	}
+	c.vacated[id] = at
+	c.memory.step(step{nodes: uint64(id), from: at})
+	for _, n := range nodes {
+		c.taken = append(c.taken, n)
+		c.first[n] = min(c.first[n], at)
+	}
+	c.changes++
+}
+
+// ends is when what a running job holds falls free, seen from now.
+func (c *capacity) ends(r *release) int64 {
+	at := c.at(r.at)
+	if len(c.vacated) > 0 && r.job != 0 {
+		if sooner, ok := c.vacated[r.job]; ok {
+			at = min(at, c.at(sooner))
+		}
+	}
+	return at
+}
+
+// vacateFor counts with the end of those who make room for a job that was bound, as far as they run still.
+func (st *siteState) vacateFor(p *federation.Preemption) {
+	if st.model == nil || len(p.Victims) == 0 {
+		return
+	}
+	free := st.capacity()
+	ends := p.Ends().Unix() + overdue
+	for i := range p.Victims {
+		v := &p.Victims[i]
+		if j := st.claims[v.Job].Job; j != nil && j.Restarts > v.Restarts {
+			continue // that run is over
+		}
+		var nodes []int32
+		for k := range st.model.obs.Running {
+			if r := &st.model.obs.Running[k]; r.Job == v.Job {
+				for _, name := range r.Nodes {
+					if n, ok := st.model.nodeAt[name]; ok {
+						nodes = append(nodes, n)
+					}
+				}
+			}
+		}
+		if nodes != nil {
+			free.vacate(v.Job, nodes, ends)
+		}
+	}
+}

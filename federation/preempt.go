@@ -1,0 +1,87 @@
+package federation
+
+import (
+	"fmt"
+	"time"
+)
+
+// Preempting is who may take whose place: the preemption rules of the QOS. It is not changed after it was made.
+type Preempting struct {
+	QOS map[string]PreemptQOS // by name, in lower case
+	// Of is the QOS that a job runs under, in lower case; nil: what it asks for.
+	Of func(*Job) string
+}
+
+// PreemptQOS are the rules of one QOS, with sacctmgr's names.
+type PreemptQOS struct {
+	Over   map[string]bool // Preempt: the QOS whose jobs may have to make room for jobs of this one
+	Mode   PreemptMode     // what becomes of its own jobs when they have to
+	Exempt time.Duration   // PreemptExemptTime: for so long after its start a job of it is left alone
+	Grace  time.Duration   // GraceTime: so long after its signal a job is ended
+}
+
+// PreemptMode is what becomes of a job that has to make room.
+type PreemptMode string
+
+const (
+	PreemptOff     PreemptMode = "off"
+	PreemptRequeue PreemptMode = "requeue" // it is queued again, in its old place; "" means this
+	PreemptCancel  PreemptMode = "cancel"  // it ends as PREEMPTED
+)
+
+// PreemptBy is who ends jobs at a site for others.
+type PreemptBy string
+
+const (
+	PreemptByUs   PreemptBy = "federation" // "" means this
+	PreemptBySite PreemptBy = "site"       // its slurmctld, which has preemption of its own: a job is only sent to wait there
+	PreemptByNone PreemptBy = "off"
+)
+
+// Preemption is what a job was bound with where others make room for it, all at the one site. It is decided once, and stored with the attempt.
+type Preemption struct {
+	At      time.Time `json:"at"`
+	By      PreemptBy `json:"by,omitempty"`
+	QOS     string    `json:"qos"` // of the job that they make room for
+	Victims []Victim  `json:"victims"`
+}
+
+// Victim is a job that has to make room.
+type Victim struct {
+	Job      JobID         `json:"job"`
+	Restarts int           `json:"restarts"` // what Job.Restarts was: once it is more, the run that was meant is over
+	QOS      string        `json:"qos"`
+	Mode     PreemptMode   `json:"mode,omitempty"`
+	Grace    time.Duration `json:"grace,omitempty"`
+	Lost     time.Duration `json:"lost"` // work since its start or its last checkpoint, when it was decided
+}
+
+// Ends is when the last of the victims is to be ended.
+func (p *Preemption) Ends() time.Time {
+	last := p.At
+	for i := range p.Victims {
+		if at := p.At.Add(p.Victims[i].Grace); at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// Text is p in words: "2 jobs make room: 30000003 (QOS low, 1h10m lost), 30000007 (QOS low, 5m lost)".
+func (p *Preemption) Text() string {
+	text := "1 job makes room: "
+	if n := len(p.Victims); n != 1 {
+		text = fmt.Sprintf("%d jobs make room: ", n)
+	}
+	for i := range p.Victims {
+		v := &p.Victims[i]
+		if i == 8 {
+			return text + fmt.Sprintf(" and %d more", len(p.Victims)-i)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s (QOS %s, %s lost)", v.Job, v.QOS, v.Lost.Round(time.Second))
+	}
+	return text
+}
