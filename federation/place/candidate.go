@@ -204,5 +204,6 @@ func (c *candidate) commit(at *moment, w *World) {
 	if f.alone && free.m.tree {
 		free.fillLeaves(at.nodes, f, end)
 	}
+	w.started(&spot{c, at.fit, at.nodes})
 	c.pay(w.clock)
 }

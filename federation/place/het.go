@@ -291,6 +291,7 @@ func (c *candidate) commitParts(at *moment, w *World) {
 		for _, n := range s.nodes {
 			free.place(n, &s.c.fits[s.fit], endAt(w.now, s.c.limit))
 		}
+		w.started(&s)
 	}
 	for part, costs := range spotsCost(at.spots, w.clock) {
 		c.site.bind(part, costs)

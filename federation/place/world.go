@@ -23,6 +23,7 @@ type World struct {
 	now      int64 // clock in Unix seconds
 	at       looking
 	watch    func(*federation.Job)
+	onStart  func(*federation.Job, federation.SiteName, federation.RunningJob)
 
 	preempting *federation.Preempting // nil: nobody is preempted
 
