@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/place"
+	"fsub/federation/replay"
+	"fsub/federation/replay/chart"
+	"fsub/federation/replay/trace"
+	"fsub/slurm/wire"
+)
+
+// simulation is what "fed sim" is asked for.
+type simulation struct {
+	c         connection
+	sites     []string
+	orders    []string
+	config    string
+	picture   string
+	history   bool
+	since     string
+	known     bool
+	seed      uint64
+	gap       time.Duration
+	shape     trace.Shape
+	byAccount bool
+	everyJob  string
+}
+
+func newSimCommand() *cobra.Command {
+	var s simulation
+	cmd := &cobra.Command{
+		Use:   "sim TRACE | --history",
+		Short: "Replay a trace, or the daemon's own history, through the planner in virtual time",
+		Long: `Replays jobs through the daemon's planner in virtual time and prints what became of them: waits, completion, cost, utilisation, fairness.
+TRACE is a file in the Standard Workload Format, what "sacct -a -X -P" prints, or CSV with a header; it may be compressed with gzip.
+The planner does not know how long jobs run: it learns from those that have ended, as in the daemon.
+
+The fleet is that of the daemon as it is, or what --site says: ` + replay.SiteSyntax,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
+	}
+	s.c.flags(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&s.sites, "site", nil, "a site of like nodes, as rhein=16x8:h100,price=2.10; may be repeated. Without any: the daemon's sites")
+	f.StringSliceVar(&s.orders, "order", []string{string(replay.FairShare)}, "fairshare, fifo or short (expected to take little first); several are compared")
+	f.StringVar(&s.config, "config", "", "take the policy from this configuration of a daemon")
+	f.StringVar(&s.picture, "picture", "", "draw into this file: the name's .svg and .png are written")
+	f.BoolVar(&s.history, "history", false, "the trace is what the daemon's jobs did")
+	f.StringVar(&s.since, "since", "", "with --history: jobs since this UTC day, YYYY-MM-DD; without it, of the last 30 days")
+	f.BoolVar(&s.known, "known", false, "the planner knows how long each job runs: what perfect forecasts would bring")
+	f.Uint64Var(&s.seed, "seed", 0, "decides between places that cost the same")
+	f.DurationVar(&s.gap, "gap", time.Second, "virtual time between two plans, at least")
+	f.IntVar(&s.shape.Max, "max", 0, "read so many jobs at most")
+	f.IntVar(&s.shape.GPUsPerNode, "gpus-per-node", 0, "of jobs for which the trace does not say how many nodes they had; 0: 8")
+	f.BoolVar(&s.shape.NoLimits, "no-limits", false, "leave out the trace's time limits")
+	f.BoolVar(&s.shape.Partitions, "partitions", false, "jobs keep the trace's partitions; else any will do")
+	f.BoolVar(&s.byAccount, "accounts", false, "print each account's figures too")
+	f.StringVar(&s.everyJob, "jobs", "", "write what became of each job into this CSV")
+	return cmd
+}
+
+func (s *simulation) run(cmd *cobra.Command, args []string) error {
+	if s.history == (len(args) == 1) {
+		return errors.New("want a TRACE or --history, and not both")
+	}
+	jobs, left, err := s.read(cmd.Context(), args)
+	if err != nil {
+		return err
+	}
+	if left > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d jobs that never ran are left out\n", left)
+	}
+	sites, err := s.fleet(cmd.Context())
+	if err != nil {
+		return err
+	}
+	policy := place.DefaultPolicy()
+	if s.config != "" {
+		c, err := readConfig(s.config)
+		if err != nil {
+			return err
+		}
+		policy = c.policy()
+	}
+	var all []chart.Replay
+	for _, order := range s.orders {
+		cfg := replay.Config{Sites: sites, Jobs: jobs, Policy: policy, Order: replay.Order(order), Seed: s.seed, Gap: s.gap, Oracle: s.known}
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		if isTerminal(cmd.ErrOrStderr()) {
+			cfg.Progress = func(now time.Time, ended int) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "\r%s: %s, %d of %d jobs have ended ", order, now.Format(time.DateOnly), ended, len(jobs))
+			}
+		}
+		r, err := replay.Run(cfg)
+		if err != nil {
+			return err
+		}
+		if cfg.Progress != nil {
+			fmt.Fprint(cmd.ErrOrStderr(), "\r\x1b[K")
+		}
+		all = append(all, chart.Replay{Name: order, Result: r, Summary: r.Summary()})
+	}
+	if err := s.print(cmd.OutOrStdout(), all); err != nil {
+		return err
+	}
+	if s.everyJob != "" {
+		if err := writeOutcomes(s.everyJob, all); err != nil {
+			return err
+		}
+	}
+	if s.picture != "" {
+		names, err := chart.Write(strings.TrimSuffix(strings.TrimSuffix(s.picture, ".svg"), ".png"), all)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "drawn: %s\n", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	fi, err := f.Stat()
+	return err == nil && fi.Mode()&os.ModeCharDevice != 0
+}
+
+func (s *simulation) read(ctx context.Context, args []string) ([]replay.Job, int, error) {
+	if !s.history {
+		return trace.Read(args[0], s.shape)
+	}
+	since := time.Now().UTC().AddDate(0, 0, -30)
+	if s.since != "" {
+		var err error
+		if since, err = time.Parse(time.DateOnly, s.since); err != nil {
+			return nil, 0, fmt.Errorf("invalid --since %q: want YYYY-MM-DD", s.since)
+		}
+	}
+	var out v1.AccountingResponse
+	q := url.Values{"start_time": {strconv.FormatInt(since.Unix(), 10)}, "skip_steps": {"true"}}
+	if err := s.c.client().Do(ctx, "GET", "/fed/v1/accounting?"+q.Encode(), nil, &out); err != nil {
+		return nil, 0, err
+	}
+	jobs, left, err := trace.From(strings.NewReader(asSacct(out.Jobs)), "the daemon's history", s.shape)
+	if errors.Is(err, replay.ErrNoJobs) {
+		err = fmt.Errorf("no job has run since %s; see --since", since.Format(time.DateOnly))
+	}
+	return jobs, left, err
+}
+
+// asSacct writes jobs as sacct does, as far as a replay needs.
+func asSacct(jobs []v1.AccountingJob) string {
+	var b strings.Builder
+	b.WriteString("JobIDRaw|JobName|User|Account|Partition|QOS|Submit|ElapsedRaw|TimelimitRaw|NNodes|AllocTRES\n")
+	clean := strings.NewReplacer("|", " ", "\n", " ")
+	for i := range jobs {
+		j := &jobs[i]
+		limit := ""
+		if j.Time.Limit.Set && !j.Time.Limit.Infinite {
+			limit = fmt.Sprint(int64(j.Time.Limit.Number))
+		}
+		fmt.Fprintf(&b, "%d|%s|%s|%s|%s|%s|%d|%d|%s|%d|%s\n", j.JobID, clean.Replace(j.Name), j.User, j.Account, j.Partition, j.QOS, j.Time.Submission, j.Time.Elapsed, limit,
+			j.AllocationNodes, tresText(j.TRES.Allocated))
+	}
+	return b.String()
+}
+
+func tresText(all []wire.TRES) string {
+	var parts []string
+	for _, t := range all {
+		name := t.Type
+		if t.Name != "" {
+			name += "/" + t.Name
+		}
+		parts = append(parts, fmt.Sprintf("%s=%d", name, t.Count))
+	}
+	return strings.Join(parts, ",")
+}
+
+// fleet is the sites that are simulated.
+func (s *simulation) fleet(ctx context.Context) (sites []*federation.Site, err error) {
+	for _, text := range s.sites {
+		site, err := replay.ParseSite(text)
+		if err != nil {
+			return nil, err
+		}
+		sites = append(sites, site)
+	}
+	if len(sites) > 0 {
+		return sites, nil
+	}
+	nodes, err := s.c.client().Nodes(ctx, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the daemon's sites: %w; name some by --site %s", err, replay.SiteSyntax)
+	}
+	return replay.SitesOf(nodes), nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"fsub/federation/replay/chart"
+)
+
+// print prints the figures of replays beside each other.
+func (s *simulation) print(w io.Writer, all []chart.Replay) error {
+	if s.c.json {
+		type named struct {
+			Order   string `json:"order"`
+			Figures any    `json:"figures"`
+		}
+		var out []named
+		for i := range all {
+			out = append(out, named{all[i].Name, all[i].Summary})
+		}
+		return printJSON(w, out)
+	}
+	t := newTable(w)
+	head := []string{""}
+	for i := range all {
+		head = append(head, all[i].Name)
+	}
+	t.row(head...)
+	row := func(name string, of func(*chart.Replay) string) {
+		cells := []string{name}
+		for i := range all {
+			cells = append(cells, of(&all[i]))
+		}
+		t.row(cells...)
+	}
+	span := func(name string, of func(*chart.Replay) time.Duration) {
+		row(name, func(r *chart.Replay) string { return strconv.FormatFloat(of(r).Seconds(), 'f', 0, 64) })
+	}
+	row("jobs", func(r *chart.Replay) string {
+		if r.Summary.Ended < r.Summary.Jobs {
+			return fmt.Sprintf("%d, %d never started", r.Summary.Jobs, r.Summary.Jobs-r.Summary.Ended)
+		}
+		return strconv.Itoa(r.Summary.Jobs)
+	})
+	span("mean completion, s", func(r *chart.Replay) time.Duration { return r.Summary.MeanTime })
+	span("mean wait, s", func(r *chart.Replay) time.Duration { return r.Summary.MeanWait })
+	span("wait p50, s", func(r *chart.Replay) time.Duration { return r.Summary.WaitP50 })
+	span("wait p90, s", func(r *chart.Replay) time.Duration { return r.Summary.WaitP90 })
+	span("wait p99, s", func(r *chart.Replay) time.Duration { return r.Summary.WaitP99 })
+	row("mean slow-down", func(r *chart.Replay) string { return fmt.Sprintf("%.2f", r.Summary.SlowDown) })
+	row("worst p99 slow-down of an account", func(r *chart.Replay) string {
+		worst, who := r.Summary.WorstP99(1)
+		return fmt.Sprintf("%.1f (%s)", worst, who)
+	})
+	row("fairness of slow-downs (Jain)", func(r *chart.Replay) string { return fmt.Sprintf("%.2f", r.Summary.Fairness) })
+	row("utilisation, %", func(r *chart.Replay) string { return fmt.Sprintf("%.1f", 100*r.Summary.Utilisation) })
+	row("GPU-hours", func(r *chart.Replay) string { return fmt.Sprintf("%.0f", r.Summary.GPUHours+r.Summary.RentedHours) })
+	row("  rented", func(r *chart.Replay) string { return fmt.Sprintf("%.0f", r.Summary.RentedHours) })
+	row("cost, $", func(r *chart.Replay) string { return fmt.Sprintf("%.2f", r.Summary.Cost) })
+	row("preemptions", func(r *chart.Replay) string { return strconv.Itoa(r.Summary.Preempted) })
+	row("plans", func(r *chart.Replay) string { return strconv.Itoa(r.Summary.Plans) })
+	row("a plan takes", func(r *chart.Replay) string { return r.Summary.PerPlan.Round(time.Microsecond).String() })
+	if err := t.flush(); err != nil {
+		return err
+	}
+	for i := range all {
+		if err := s.printAccounts(w, &all[i]); err != nil {
+			return err
+		}
+		for k := range all[i].Result.Jobs {
+			if o := &all[i].Result.Jobs[k]; o.End.IsZero() {
+				fmt.Fprintf(os.Stderr, "%s: job %d of the trace never started: %s\n", all[i].Name, k+1, o.Reason)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (s *simulation) printAccounts(w io.Writer, r *chart.Replay) error {
+	if !s.byAccount {
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s\n", r.Name)
+	t := newTable(w)
+	t.row("ACCOUNT", "JOBS", "GPU-HOURS", "COST", "MEAN WAIT", "SLOW-DOWN", "P99 SLOW-DOWN")
+	for _, a := range r.Summary.Accounts {
+		t.row(a.Account, strconv.Itoa(a.Jobs), fmt.Sprintf("%.0f", a.GPUHours), fmt.Sprintf("%.2f", a.Cost), a.MeanWait.Round(time.Second).String(), fmt.Sprintf("%.2f", a.SlowDown),
+			fmt.Sprintf("%.1f", a.SlowDownP99))
+	}
+	return t.flush()
+}
+
+// writeOutcomes writes one line for each job and replay.
+func writeOutcomes(name string, all []chart.Replay) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	w := csv.NewWriter(f)
+	w.Write([]string{"order", "job", "user", "account", "site", "pool", "gpus", "submit", "start", "end", "cost_usd", "reason"})
+	for i := range all {
+		for k := range all[i].Result.Jobs {
+			o := &all[i].Result.Jobs[k]
+			w.Write([]string{all[i].Name, o.Job.ID.String(), o.Job.User, o.Job.Spec.Account, string(o.Site), o.Pool, strconv.Itoa(o.GPUs), stamp(o.Submit), stamp(o.Start), stamp(o.End),
+				fmt.Sprintf("%.4f", o.Cost), string(o.Reason)})
+		}
+	}
+	w.Flush()
+	if err := w.Error(); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,362 @@
+package replay
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/demand"
+	"fsub/federation/place"
+)
+
+// Job is a job of a trace.
+type Job struct {
+	*federation.Job // its Submit says when it comes
+	// Run is how long it runs on nodes of speed 1, whatever its time limit. The planner does not know.
+	Run time.Duration
+}
+
+// Config is one replay.
+type Config struct {
+	Sites []*federation.Site // as they are at the beginning: what runs there goes on to its limit, or forever
+	Jobs  []Job              // in order of submission. They are not changed
+	// Policy is the planner's. Backlogs at sites are left out: a job is bound when it can start.
+	Policy place.Policy
+	Order  Order
+	Seed   uint64
+	// Gap is how much time passes between two plans at least. 0: a second.
+	Gap time.Duration
+	// Oracle tells the planner how long each job runs: what a policy would do with perfect forecasts.
+	Oracle bool
+	// Until ends the replay; zero: when all jobs have ended, or none can start any more.
+	Until time.Time
+	// At is when it begins; zero: with the first job.
+	At time.Time
+	// Progress, if set, is called now and then with the number of jobs that have ended.
+	Progress func(now time.Time, ended int)
+}
+
+// Outcome is what became of a job. Start is zero if it has not started, End if it has not ended.
+type Outcome struct {
+	Job        *federation.Job
+	Site       federation.SiteName
+	Pool       string
+	Submit     time.Time
+	Start, End time.Time
+	GPUs, CPUs int
+	Rented     bool
+	Cost       federation.Dollars // of what ran
+	Preempted  int
+	Reason     federation.Reason // why it waits still
+}
+
+// Result is a replay's.
+type Result struct {
+	Jobs    []Outcome // in the order of Config.Jobs
+	Samples []Sample  // how the fleet stood, at intervals
+	GPUs    int       // of the fleet that is owned
+	CPUs    int
+	// While jobs came: how long that was, and what of the owned fleet was in use.
+	Hours, GPUHours, CPUHours float64
+	Begin                     time.Time
+	End                       time.Time // of the last run
+	Plans                     int
+	Planner                   time.Duration // that planning took, of this machine's time
+}
+
+// Sample is how things stand at one time.
+type Sample struct {
+	At                 time.Time
+	Waiting, Running   int
+	GPUsUsed, CPUsUsed int // of the fleet that is owned
+	GPUsRented         int
+	GPUsWaiting        int
+}
+
+// ErrNoJobs: there is nothing to replay.
+var ErrNoJobs = errors.New("no jobs to replay")
+
+// run is a replay under way.
+type run struct {
+	cfg    Config
+	world  *place.World
+	fleet  *fleet
+	know   *forecasts
+	order  *ordering
+	now    time.Time
+	next   int // of the jobs that come
+	ends   ends
+	index  map[federation.JobID]int
+	wait   map[federation.JobID]bool
+	starts map[federation.JobID][]start // that the plan under way has made
+	res    Result
+	ended  int
+	gpus   int // that wait
+	sample time.Time
+	live   int
+}
+
+// start is what a job holds at a site.
+type start struct {
+	site federation.SiteName
+	held federation.RunningJob
+}
+
+// Run replays.
+func Run(cfg Config) (*Result, error) {
+	if len(cfg.Jobs) == 0 {
+		return nil, ErrNoJobs
+	}
+	if cfg.Gap <= 0 {
+		cfg.Gap = time.Second
+	}
+	r, err := newRun(cfg)
+	if err != nil {
+		return nil, err
+	}
+	r.goOn()
+	return &r.res, nil
+}
+
+func newRun(cfg Config) (*run, error) {
+	p := cfg.Policy
+	p.Backlog = -1
+	p.MaxLook, p.MaxBind = max(p.MaxLook, len(cfg.Jobs)), max(p.MaxBind, len(cfg.Jobs))
+	r := &run{cfg: cfg, world: place.NewWorld(p, cfg.Seed), index: map[federation.JobID]int{}, wait: map[federation.JobID]bool{}, starts: map[federation.JobID][]start{}}
+	r.now = cfg.At
+	if r.now.IsZero() {
+		r.now = cfg.Jobs[0].Submit
+	}
+	r.fleet = newFleet(cfg.Sites, r.now)
+	r.know = newForecasts(&cfg, r.now)
+	var err error
+	if r.order, err = newOrdering(&cfg, r.know); err != nil {
+		return nil, err
+	}
+	r.world.SetPriority(r.order.priority)
+	r.world.OnStart(func(j *federation.Job, site federation.SiteName, held federation.RunningJob) {
+		r.starts[j.ID] = append(r.starts[j.ID], start{site, held})
+	})
+	r.res = Result{Jobs: make([]Outcome, len(cfg.Jobs)), Begin: r.now, End: r.now}
+	r.res.GPUs, r.res.CPUs = r.fleet.size()
+	for i, j := range cfg.Jobs {
+		if _, twice := r.index[j.ID]; twice {
+			return nil, fmt.Errorf("job %d is there twice", j.ID)
+		}
+		if i > 0 && j.Submit.Before(cfg.Jobs[i-1].Submit) {
+			return nil, fmt.Errorf("job %d comes before the job that it stands behind", j.ID)
+		}
+		r.index[j.ID] = i
+		r.res.Jobs[i] = Outcome{Job: j.Job, Submit: j.Submit}
+	}
+	return r, nil
+}
+
+// goOn goes from one time at which something happens to the next, and plans then.
+func (r *run) goOn() {
+	for {
+		at, ok := r.nextTime()
+		if !ok || !r.cfg.Until.IsZero() && at.After(r.cfg.Until) {
+			return
+		}
+		r.pass(at)
+		changed := r.endAll()
+		changed = r.submitAll() || changed
+		r.takeSample()
+		if changed {
+			r.plan()
+		}
+	}
+}
+
+// pass lets time pass. Utilisation is that of the time in which jobs come.
+func (r *run) pass(at time.Time) {
+	if until := minTime(at, r.cfg.Jobs[len(r.cfg.Jobs)-1].Submit); until.After(r.now) {
+		d := until.Sub(r.now).Hours()
+		r.res.GPUHours += d * float64(r.fleet.used.gpus)
+		r.res.CPUHours += d * float64(r.fleet.used.cpus)
+		r.res.Hours += d
+	}
+	r.now = at
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// nextTime is when something happens next. What happens within a gap happens together, at its end.
+func (r *run) nextTime() (at time.Time, ok bool) {
+	if r.next < len(r.cfg.Jobs) {
+		at, ok = r.cfg.Jobs[r.next].Submit, true
+	}
+	if len(r.ends) > 0 && (!ok || r.ends[0].at.Before(at)) {
+		at, ok = r.ends[0].at, true
+	}
+	if over, is := r.fleet.overdue(); is && len(r.wait) > 0 && ok && over.Before(at) {
+		at = over
+	}
+	if first := r.now.Add(r.cfg.Gap); ok && r.res.Plans > 0 && at.Before(first) {
+		at = first
+	}
+	return at, ok
+}
+
+// endAll ends the runs whose time has come.
+func (r *run) endAll() (changed bool) {
+	for len(r.ends) > 0 && !r.ends[0].at.After(r.now) {
+		e := heap.Pop(&r.ends).(end)
+		r.live--
+		r.ended++
+		o := &r.res.Jobs[e.job]
+		for _, s := range e.held {
+			r.fleet.free(s, r.now)
+		}
+		r.know.ended(&r.cfg.Jobs[e.job], o)
+		r.order.ended(o)
+		if e.at.After(r.res.End) {
+			r.res.End = e.at
+		}
+		changed = true
+		if r.cfg.Progress != nil && r.ended%1000 == 0 {
+			r.cfg.Progress(r.now, r.ended)
+		}
+	}
+	r.fleet.passOverdue(r.now)
+	return changed
+}
+
+// submitAll has the jobs come whose time has.
+func (r *run) submitAll() (changed bool) {
+	for r.next < len(r.cfg.Jobs) && !r.cfg.Jobs[r.next].Submit.After(r.now) {
+		j := &r.cfg.Jobs[r.next]
+		r.next++
+		r.wait[j.ID] = true
+		r.gpus += gpusOf(j.Job)
+		r.world.SetJob(place.Waiting{Job: j.Job, Expected: r.know.expect(j)})
+		changed = true
+	}
+	return changed
+}
+
+// plan has the planner decide, and starts what it binds.
+func (r *run) plan() {
+	r.know.pass(r.now)
+	if r.order.pass(r.now) {
+		r.world.Reorder()
+	}
+	if len(r.wait) == 0 {
+		return
+	}
+	began := time.Now()
+	for _, s := range r.fleet.changed(r.now) {
+		r.world.SetSite(s)
+	}
+	r.world.SetTime(r.now)
+	clear(r.starts)
+	decisions := r.world.Decide()
+	r.res.Planner += time.Since(began)
+	r.res.Plans++
+	for i := range decisions {
+		d := &decisions[i]
+		switch held := r.starts[d.Job]; {
+		case !d.Bind:
+			r.res.Jobs[r.index[d.Job]].Reason = d.Reason
+		case len(held) > 0:
+			r.begin(d, held)
+		}
+	}
+}
+
+// begin starts a job.
+func (r *run) begin(d *federation.Decision, held []start) {
+	i := r.index[d.Job]
+	j, o := &r.cfg.Jobs[i], &r.res.Jobs[i]
+	offer := d.Offers[0]
+	delete(r.wait, d.Job)
+	r.gpus -= gpusOf(j.Job)
+	r.world.DropJob(d.Job)
+	o.Site, o.Pool, o.Reason = offer.Site, offer.Pool, ""
+	boot := r.fleet.boot(held)
+	o.Start = r.now.Add(boot)
+	lasts := r.fleet.lasts(offer, j.Run)
+	o.End = o.Start.Add(lasts)
+	o.GPUs, o.Rented = offer.GPUs, offer.Offering != ""
+	for k := range held {
+		h := &held[k].held
+		o.CPUs += h.CPUs * len(h.Nodes)
+		h.User, h.Account, h.QOS = j.User, j.Spec.Account, j.Spec.QOS
+		h.End = r.know.endOf(j, o.Start)
+		r.fleet.take(&held[k], r.now, o.Start)
+	}
+	o.Cost = costOf(offer, lasts+boot)
+	r.know.started(j, o.Start)
+	r.order.started(o)
+	heap.Push(&r.ends, end{o.End, i, slices.Clone(held)})
+	r.live++
+}
+
+// costOf is what a run comes to: its offer's price for the time that it was expected to run, for the time that it ran.
+func costOf(o *federation.Offer, lasts time.Duration) federation.Dollars {
+	if o.Run <= 0 || len(o.Terms) == 0 {
+		return 0
+	}
+	return o.Terms[0].Amount * federation.Dollars(lasts.Seconds()/o.Run.Seconds())
+}
+
+// sampleEvery is how far apart samples are at least.
+const sampleEvery = 10 * time.Minute
+
+func (r *run) takeSample() {
+	if r.now.Sub(r.sample) < sampleEvery {
+		return
+	}
+	r.sample = r.now
+	s := Sample{At: r.now, Waiting: len(r.wait), Running: r.live, GPUsWaiting: r.gpus, GPUsUsed: r.fleet.used.gpus, CPUsUsed: r.fleet.used.cpus, GPUsRented: r.fleet.used.rented}
+	r.res.Samples = append(r.res.Samples, s)
+}
+
+// end is when a run ends.
+type end struct {
+	at   time.Time
+	job  int
+	held []start
+}
+
+// ends is a heap.
+type ends []end
+
+func (e ends) Len() int { return len(e) }
+func (e ends) Less(i, j int) bool {
+	return cmp.Or(e[i].at.Compare(e[j].at), cmp.Compare(e[i].job, e[j].job)) < 0
+}
+func (e ends) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *ends) Push(x any)   { *e = append(*e, x.(end)) }
+func (e *ends) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// gpusOf is how many GPUs a job asks for.
+func gpusOf(j *federation.Job) (n int) {
+	d := j.Needs()
+	for _, g := range d.GRES {
+		switch {
+		case g.Name != "gpu":
+		case g.Per == demand.PerNode:
+			n += g.Count * max(d.MinNodes, 1)
+		case g.Per == demand.PerTask:
+			n += g.Count * max(d.Tasks, 1)
+		default:
+			n += g.Count
+		}
+	}
+	return n
+}

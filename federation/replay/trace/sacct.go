@@ -1,0 +1,124 @@
+package trace
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"fsub/accounting"
+	"fsub/sbatch"
+)
+
+// sacctLines reads what this prints, or more columns in any order:
+//
+//	sacct -a -X -P -S DATE -E DATE -o JobIDRaw,JobName,User,Account,Partition,QOS,Submit,Start,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,ReqTRES,AllocTRES,State
+func sacctLines(in *bufio.Reader) (func() (line, error), error) {
+	scan := bufio.NewScanner(in)
+	scan.Buffer(nil, 1<<20)
+	if !scan.Scan() {
+		return nil, io.ErrUnexpectedEOF
+	}
+	at := map[string]int{}
+	for i, name := range strings.Split(scan.Text(), "|") {
+		at[strings.ToLower(strings.TrimSpace(name))] = i
+	}
+	_, raw := at["elapsedraw"]
+	_, plain := at["elapsed"]
+	if _, ok := at["submit"]; !ok || !raw && !plain {
+		return nil, errors.New("no columns Submit and ElapsedRaw: run sacct -a -X -P -o JobIDRaw,JobName,User,Account,Partition,QOS,Submit,Start,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,AllocTRES,State")
+	}
+	return func() (line, error) {
+		for scan.Scan() {
+			if strings.TrimSpace(scan.Text()) == "" {
+				continue
+			}
+			row := strings.Split(scan.Text(), "|")
+			return sacctLine(func(names ...string) string {
+				for _, name := range names {
+					if i, ok := at[name]; ok && i < len(row) && row[i] != "" {
+						return row[i]
+					}
+				}
+				return ""
+			})
+		}
+		if err := scan.Err(); err != nil {
+			return line{}, err
+		}
+		return line{}, io.EOF
+	}, nil
+}
+
+func sacctLine(get func(...string) string) (l line, err error) {
+	if strings.Contains(get("jobidraw", "jobid"), ".") { // a step
+		return l, errSkip
+	}
+	if l.run, err = sacctSpan(get("elapsedraw"), get("elapsed"), time.Second); err != nil {
+		return l, fmt.Errorf("elapsed: %w", err)
+	}
+	if l.run <= 0 {
+		return l, errSkip
+	}
+	if l.submit, err = readTime(get("submit")); err != nil {
+		return l, fmt.Errorf("submit: %w", err)
+	}
+	if l.limit, err = sacctSpan(get("timelimitraw"), get("timelimit"), time.Minute); err != nil {
+		return l, fmt.Errorf("time limit: %w", err)
+	}
+	l.user, l.account, l.name, l.partition, l.qos = get("user"), get("account"), get("jobname"), get("partition"), get("qos")
+	tres, err := accounting.ParseTRES(get("alloctres", "reqtres"))
+	if err != nil {
+		return l, err
+	}
+	l.nodes, l.cpus = int(tres["node"]), int(tres["cpu"])
+	if n, err := strconv.Atoi(get("nnodes")); err == nil && l.nodes == 0 {
+		l.nodes = n
+	}
+	if n, err := strconv.Atoi(get("ncpus", "reqcpus")); err == nil && l.cpus == 0 {
+		l.cpus = n
+	}
+	l.mem = sbatch.MemMiB(tres["mem"]) / sbatch.MemMiB(max(l.nodes, 1))
+	l.gpus = int(tres["gres/gpu"])
+	for name, n := range tres {
+		if kind, is := strings.CutPrefix(name, "gres/gpu:"); is {
+			l.kind, l.gpus = kind, max(l.gpus, int(n))
+		}
+	}
+	return l, nil
+}
+
+// sacctSpan reads a number of units, or [D-]HH:MM:SS. Words like UNLIMITED and Partition_Limit are no limit.
+func sacctSpan(raw, text string, unit time.Duration) (time.Duration, error) {
+	if n, err := strconv.ParseInt(raw, 10, 64); err == nil {
+		return time.Duration(n) * unit, nil
+	}
+	if raw != "" || text == "" || strings.EqualFold(text, "UNLIMITED") || strings.EqualFold(text, "Partition_Limit") {
+		return 0, nil
+	}
+	days, clock, found := strings.Cut(text, "-")
+	if !found {
+		days, clock = "0", text
+	}
+	d, err := strconv.Atoi(days)
+	parts := strings.Split(clock, ":")
+	if err != nil || len(parts) != 3 {
+		return 0, fmt.Errorf("invalid time %q: want D-HH:MM:SS", text)
+	}
+	sum := 24 * d
+	for i, p := range parts {
+		n, err := strconv.Atoi(p)
+		if err != nil {
+			return 0, fmt.Errorf("invalid time %q: want D-HH:MM:SS", text)
+		}
+		if i == 0 {
+			sum += n
+		} else {
+			sum = 60*sum + n
+		}
+	}
+	return time.Duration(sum) * time.Second, nil
+}

@@ -1,0 +1,73 @@
+package trace
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// epoch is when a trace begins that does not say.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// swfLines reads the Standard Workload Format: 18 numbers in a line, -1 for what is not known, comments after ";".
+// https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
+func swfLines(in *bufio.Reader) func() (line, error) {
+	scan := bufio.NewScanner(in)
+	begin := epoch
+	return func() (line, error) {
+		for scan.Scan() {
+			text := strings.TrimSpace(scan.Text())
+			if comment, is := strings.CutPrefix(text, ";"); is {
+				if value, is := strings.CutPrefix(strings.TrimSpace(comment), "UnixStartTime:"); is {
+					if n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64); err == nil && n > 0 {
+						begin = time.Unix(n, 0).UTC()
+					}
+				}
+				continue
+			}
+			if text == "" {
+				continue
+			}
+			return swfLine(text, begin)
+		}
+		if err := scan.Err(); err != nil {
+			return line{}, err
+		}
+		return line{}, io.EOF
+	}
+}
+
+func swfLine(text string, begin time.Time) (l line, err error) {
+	fields := strings.Fields(text)
+	if len(fields) != 18 {
+		return l, fmt.Errorf("%d fields, want the 18 of the Standard Workload Format", len(fields))
+	}
+	var n [18]float64
+	for i, f := range fields {
+		if n[i], err = strconv.ParseFloat(f, 64); err != nil {
+			return l, fmt.Errorf("field %d: invalid number %q", i+1, f)
+		}
+	}
+	if n[3] <= 0 {
+		return l, errSkip
+	}
+	l = line{id: int64(n[0]), submit: begin.Add(seconds(n[1])), run: seconds(n[3]), cpus: int(max(n[7], n[4], 1))}
+	if n[8] > 0 {
+		l.limit = seconds(n[8])
+	}
+	if n[11] >= 0 {
+		l.user = fmt.Sprintf("user%d", int(n[11]))
+	}
+	if n[12] >= 0 {
+		l.account = fmt.Sprintf("group%d", int(n[12]))
+	}
+	if n[13] >= 0 {
+		l.name = fmt.Sprintf("app%d", int(n[13]))
+	}
+	return l, nil
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -1,0 +1,154 @@
+// Package trace reads traces of jobs for package replay: the Standard Workload Format of the Parallel Workloads Archive, what "sacct -P" prints, and CSV with
+// a header. [Read] finds out which it is; compressed files (gzip) are read as they are.
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/demand"
+	"fsub/federation/replay"
+	"fsub/sbatch"
+)
+
+// Shape is how a trace is read.
+type Shape struct {
+	// GPUsPerNode is how many GPUs of a job share a node, where the trace does not say how many nodes it had. 0: 8.
+	GPUsPerNode int
+	// Partitions: jobs keep the partitions that they asked for. Else any will do.
+	Partitions bool
+	// NoLimits: the trace's time limits are left out.
+	NoLimits bool
+	// Max is how many jobs are read; 0: all.
+	Max int
+}
+
+// line is one job as a trace tells it. What is zero is not told.
+type line struct {
+	id                  int64
+	submit              time.Time
+	run                 time.Duration
+	nodes, cpus, gpus   int
+	kind                string // of GPU
+	mem                 sbatch.MemMiB
+	user, account, name string
+	partition, qos      string
+	limit               time.Duration
+}
+
+// errSkip: a line is about something that has not run.
+var errSkip = errors.New("not a run")
+
+// Read reads the trace in a file, in order of submission. left is how many jobs were left out because they never ran.
+func Read(path string, s Shape) (jobs []replay.Job, left int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	return From(f, path, s)
+}
+
+// From reads a trace; name says whose errors are about.
+func From(r io.Reader, name string, s Shape) (jobs []replay.Job, left int, err error) {
+	in := bufio.NewReaderSize(r, 1<<16)
+	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", name, err)
+		}
+		in = bufio.NewReaderSize(z, 1<<16)
+	}
+	head, _ := in.Peek(4096)
+	first, _, _ := strings.Cut(strings.TrimLeft(string(head), "\n"), "\n")
+	next := swfLines(in)
+	switch {
+	case strings.Count(first, "|") >= 3:
+		next, err = sacctLines(in)
+	case strings.Contains(first, ",") && !strings.HasPrefix(first, ";"):
+		next, err = csvLines(in)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", name, err)
+	}
+	var lines []line
+	for n := 1; ; n++ {
+		l, err := next()
+		switch {
+		case err == io.EOF:
+			jobs, err := s.jobs(lines)
+			if err != nil {
+				return nil, left, fmt.Errorf("%s: %w", name, err)
+			}
+			return jobs, left, nil
+		case err == errSkip:
+			left++
+			continue
+		case err != nil:
+			return nil, left, fmt.Errorf("%s: job %d: %w", name, n, err)
+		}
+		if lines = append(lines, l); s.Max > 0 && len(lines) >= s.Max {
+			next = func() (line, error) { return line{}, io.EOF }
+		}
+	}
+}
+
+// jobs makes jobs of what was read. They get numbers of their own, in order of submission.
+func (s *Shape) jobs(lines []line) ([]replay.Job, error) {
+	if len(lines) == 0 {
+		return nil, replay.ErrNoJobs
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return a.submit.Compare(b.submit) })
+	out := make([]replay.Job, len(lines))
+	for i := range lines {
+		l := &lines[i]
+		out[i] = replay.Job{Job: s.job(l, federation.JobID(i+1)), Run: max(l.run, time.Second)}
+	}
+	return out, nil
+}
+
+func (s *Shape) job(l *line, id federation.JobID) *federation.Job {
+	spec := &sbatch.Spec{Name: l.name, Account: l.account, QOS: l.qos, MemPerNode: 1, TimeLimit: l.limit}
+	if s.NoLimits {
+		spec.TimeLimit = 0
+	}
+	if s.Partitions {
+		spec.Partition = l.partition
+	}
+	perNode := s.GPUsPerNode
+	if perNode <= 0 {
+		perNode = 8
+	}
+	nodes := max(l.nodes, 1)
+	if least := (l.gpus + perNode - 1) / perNode; nodes < least {
+		nodes = least
+	}
+	spec.MinNodes, spec.MaxNodes = nodes, nodes
+	if l.gpus > 0 {
+		spec.GPUsPerNode = fmt.Sprint((l.gpus + nodes - 1) / nodes)
+		if l.kind != "" {
+			spec.GPUsPerNode = l.kind + ":" + spec.GPUsPerNode
+		}
+	}
+	cpus := max(l.cpus, l.gpus, 1)
+	spec.NTasks, spec.NTasksPerNode, spec.CPUsPerTask = nodes, 1, (cpus+nodes-1)/nodes
+	if l.nodes == 0 && l.gpus == 0 { // processors, wherever they are
+		spec.MinNodes, spec.MaxNodes, spec.NTasks, spec.NTasksPerNode, spec.CPUsPerTask = 0, 0, cpus, 0, 1
+		spec.MemPerNode, spec.MemPerCPU = 0, 1
+	}
+	if l.mem > 0 {
+		spec.MemPerNode, spec.MemPerCPU = l.mem, 0
+	}
+	j := &federation.Job{ID: id, User: l.user, State: federation.Pending, Submit: l.submit, Spec: spec}
+	j.Demand = demand.Of(spec)
+	return j
+}
