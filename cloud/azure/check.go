@@ -40,7 +40,7 @@ func (p *Provider) Check(ctx context.Context) []federation.SiteCheck {
 // orNone is err as a provider's, and a harmless one for none.
 func orNone(err error) error {
 	if err == nil {
-		return invalid("")
+		return provider.Invalid("")
 	}
 	return refused(err)
 }

@@ -31,13 +31,13 @@ func (p *Provider) prepare(ctx context.Context, r *provider.Request) (string, *a
 	o := &r.Offering
 	switch {
 	case !tokenForm.MatchString(r.Token) || r.Count < 1 || len(r.Names) != r.Count || slices.Contains(r.Names, ""):
-		return "", nil, invalid("a gang of %d with %d names and token %q", r.Count, len(r.Names), r.Token)
+		return "", nil, provider.Invalid("a gang of %d with %d names and token %q", r.Count, len(r.Names), r.Token)
 	case o.Region != p.cfg.Location:
-		return "", nil, invalid("region %s is not configured", o.Region)
+		return "", nil, provider.Invalid("region %s is not configured", o.Region)
 	case r.Near && o.MaxGang == 0:
-		return "", nil, invalid("%s has no InfiniBand: its machines cannot be put near each other", o.Type)
+		return "", nil, provider.Invalid("%s has no InfiniBand: its machines cannot be put near each other", o.Type)
 	case r.Near && r.Count > o.MaxGang:
-		return "", nil, invalid("%d machines: a placement group of Azure has %d at most", r.Count, o.MaxGang)
+		return "", nil, provider.Invalid("%d machines: a placement group of Azure has %d at most", r.Count, o.MaxGang)
 	}
 	skus, err := p.known(ctx)
 	if err != nil {
@@ -45,11 +45,11 @@ func (p *Provider) prepare(ctx context.Context, r *provider.Request) (string, *a
 	}
 	size, ok := skus[o.Type]
 	if !ok || o.Zone != "" && !slices.Contains(size.zones, zoneNumber(o.Zone)) {
-		return "", nil, invalid("%s is not to be had in %s", o.Type, o.ID)
+		return "", nil, provider.Invalid("%s is not to be had in %s", o.Type, o.ID)
 	}
 	script := []byte(r.Boot.Script())
 	if len(script) > maxCustomData {
-		return "", nil, invalid("the boot script has %d bytes, and Azure takes %d", len(script), maxCustomData)
+		return "", nil, provider.Invalid("the boot script has %d bytes, and Azure takes %d", len(script), maxCustomData)
 	}
 	prefix := flexiblePrefix
 	if r.Near {

@@ -198,11 +198,6 @@ func spoken(re *azcore.ResponseError) (code, text string) {
 	return cmp.Or(e.Code, code), e.Message
 }
 
-// invalid is a request that this package itself refuses.
-func invalid(format string, args ...any) error {
-	return &provider.Error{Kind: provider.KindInvalid, Scope: provider.ScopeOffering, Text: fmt.Sprintf(format, args...)}
-}
-
 func conflict(format string, args ...any) error {
 	return &provider.Error{Kind: provider.KindConflict, Scope: provider.ScopeOffering, Text: fmt.Sprintf(format, args...)}
 }

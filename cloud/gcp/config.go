@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/google"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
@@ -123,7 +124,7 @@ func (c *Config) check() error {
 		}
 	}
 	for k, v := range c.Labels {
-		if !labelForm.MatchString(k) || strings.HasPrefix(k, "fsub-") || v != labelValue(v) {
+		if !labelForm.MatchString(k) || strings.HasPrefix(k, "fsub-") || v != google.LabelValue(v) {
 			return fmt.Errorf("gcp: label %s=%s: keys and values are up to 63 of small letters, digits, _ and -, and no key begins with fsub-", k, v)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/compute/apiv1/computepb"
 	"google.golang.org/protobuf/proto"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 )
 
@@ -36,7 +37,7 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.I
 		made, err = p.insert(ctx, l)
 	}
 	if err != nil {
-		err = without(refused(err), r.Boot.Token)
+		err = google.Without(refused(err), r.Boot.Token)
 		p.cleanUp(ctx, l, err)
 		return nil, err
 	}
@@ -50,13 +51,13 @@ func (p *Provider) prepare(r *provider.Request) (*launch, error) {
 	o := &r.Offering
 	switch {
 	case !tokenForm.MatchString(r.Token) || r.Count < 1 || len(r.Names) != r.Count || slices.Contains(r.Names, ""):
-		return nil, invalid("a gang of %d with %d names and token %q", r.Count, len(r.Names), r.Token)
+		return nil, provider.Invalid("a gang of %d with %d names and token %q", r.Count, len(r.Names), r.Token)
 	case r.Near && o.MaxGang == 0:
-		return nil, invalid("%s has no compact placement", o.Type)
+		return nil, provider.Invalid("%s has no compact placement", o.Type)
 	case o.Region != p.cfg.Region:
-		return nil, invalid("region %s is not configured", o.Region)
+		return nil, provider.Invalid("region %s is not configured", o.Region)
 	case !typeForm.MatchString(o.Type) || !nameForm.MatchString(o.Zone):
-		return nil, invalid("there is no type %q in zone %q", o.Type, o.Zone)
+		return nil, provider.Invalid("there is no type %q in zone %q", o.Type, o.Zone)
 	}
 	l := &launch{r: r}
 	l.name = p.gangName(r.Token, l.flex())
@@ -84,7 +85,7 @@ func (p *Provider) insert(ctx context.Context, l *launch) ([]provider.Instance, 
 	}
 	n := proto.Int64(int64(l.r.Count))
 	op, err := p.api.instances.BulkInsert(ctx, &computepb.BulkInsertInstanceRequest{
-		Project: p.cfg.Project, Zone: l.r.Offering.Zone, RequestId: proto.String(p.requestID(l.r.Token)),
+		Project: p.cfg.Project, Zone: l.r.Offering.Zone, RequestId: proto.String(google.RequestID(p.cfg.Federation, p.cfg.Site, l.r.Token)),
 		BulkInsertInstanceResourceResource: &computepb.BulkInsertInstanceResource{Count: n, MinCount: n, PerInstanceProperties: each, InstanceProperties: p.properties(l)},
 	}, once)
 	if err == nil {
@@ -136,7 +137,7 @@ func (p *Provider) made(ctx context.Context, l *launch, cause error) ([]provider
 // properties are what each machine of a gang is made with.
 func (p *Provider) properties(l *launch) *computepb.InstanceProperties {
 	o := &l.r.Offering
-	labels := map[string]string{labelFederation: labelValue(p.cfg.Federation), labelSite: labelValue(string(p.cfg.Site)), labelGang: l.name}
+	labels := map[string]string{google.LabelFederation: google.LabelValue(p.cfg.Federation), google.LabelSite: google.LabelValue(string(p.cfg.Site)), labelGang: l.name}
 	for k, v := range p.cfg.Labels {
 		labels[k] = v
 	}
@@ -238,9 +239,9 @@ func (p *Provider) done(ctx context.Context, op *computepb.Operation) (err error
 		name := op.GetName()
 		switch {
 		case op.GetZone() != "":
-			op, err = p.api.zonal.Wait(ctx, &computepb.WaitZoneOperationRequest{Project: p.cfg.Project, Zone: base(op.GetZone()), Operation: name}, once)
+			op, err = p.api.zonal.Wait(ctx, &computepb.WaitZoneOperationRequest{Project: p.cfg.Project, Zone: google.Base(op.GetZone()), Operation: name}, once)
 		case op.GetRegion() != "":
-			op, err = p.api.regional.Wait(ctx, &computepb.WaitRegionOperationRequest{Project: p.cfg.Project, Region: base(op.GetRegion()), Operation: name}, once)
+			op, err = p.api.regional.Wait(ctx, &computepb.WaitRegionOperationRequest{Project: p.cfg.Project, Region: google.Base(op.GetRegion()), Operation: name}, once)
 		default:
 			op, err = p.api.global.Wait(ctx, &computepb.WaitGlobalOperationRequest{Project: p.cfg.Project, Operation: name}, once)
 		}

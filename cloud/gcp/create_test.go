@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 	"fsub/testbed/gce"
 	"fsub/testbed/machines"
@@ -125,7 +126,7 @@ func TestWhatIsAsked(t *testing.T) {
 		"g2-standard-4/us-central1-c/on-demand":      {`"automaticRestart":false`, `"minCount":"2"`, `"count":"2"`},
 	} {
 		c.ResetCalls()
-		made(t, p, gang(offer(t, p, id), "g-"+labelValue(id)[:20], 2))
+		made(t, p, gang(offer(t, p, id), "g-"+google.LabelValue(id)[:20], 2))
 		for _, call := range c.Calls() {
 			body := strings.ReplaceAll(call.Form.Get("Body"), `": `, `":`)
 			if call.Action != "instances.bulkInsert" {

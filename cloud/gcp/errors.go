@@ -3,7 +3,6 @@ package gcp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -187,23 +186,7 @@ func retryAfter(h http.Header) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// invalid is a request that this package itself refuses.
-func invalid(format string, args ...any) error {
-	return &provider.Error{Kind: provider.KindInvalid, Scope: provider.ScopeOffering, Text: fmt.Sprintf(format, args...)}
-}
-
 // isKind reports whether err is a refusal of a kind.
 func isKind(err error, kind provider.ErrorKind) bool {
 	return err != nil && provider.AsError(refused(err)).Kind == kind
-}
-
-// without takes a secret out of what Google echoes of a request.
-func without(err error, secret string) error {
-	var e *provider.Error
-	if secret != "" && errors.As(err, &e) && strings.Contains(e.Error()+fmt.Sprint(e.Err), secret) {
-		clean := *e
-		clean.Text, clean.Err = strings.ReplaceAll(e.Text, secret, "..."), nil
-		return &clean
-	}
-	return err
 }

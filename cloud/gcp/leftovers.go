@@ -13,6 +13,7 @@ import (
 	"cloud.google.com/go/compute/apiv1/computepb"
 	"google.golang.org/protobuf/proto"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 )
 
@@ -158,7 +159,7 @@ func (p *Provider) leftGroups(ctx context.Context, filter string, add func(left)
 		}
 		for _, g := range zone.Value.GetInstanceGroupManagers() {
 			if p.isOurs(g.GetDescription()) {
-				where := base(g.GetZone())
+				where := google.Base(g.GetZone())
 				add(left{"group", g.GetName(), where, func() error { return p.dropGroup(ctx, where, g.GetName()) }})
 			}
 		}

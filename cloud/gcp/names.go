@@ -1,8 +1,6 @@
 package gcp
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,16 +10,13 @@ import (
 
 	"cloud.google.com/go/compute/apiv1/computepb"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 	"fsub/slurm/hostlist"
 )
 
-// The labels of all machines of ours.
-const (
-	labelFederation = "fsub-federation"
-	labelSite       = "fsub-site"
-	labelGang       = "fsub-gang" // the gang's name, without the machine's number
-)
+// labelGang is the label of a machine with its gang's name, without the machine's number.
+const labelGang = "fsub-gang"
 
 // What names of gangs begin with: one whose machines are in an instance group of its own is told by it.
 const (
@@ -29,35 +24,13 @@ const (
 	flexPrefix  = "fsubflex-"
 )
 
-// labelValue is s as a label can hold it: itself where it may, else a hash.
-func labelValue(s string) string {
-	bad := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_')
-	}
-	if len(s) <= 63 && !strings.ContainsFunc(s, bad) {
-		return s
-	}
-	return "h-" + hash(s)[:32]
-}
-
-func hash(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:])
-}
-
 // gangName names all that is made for one gang.
 func (p *Provider) gangName(token string, flex bool) string {
 	prefix := plainPrefix
 	if flex {
 		prefix = flexPrefix
 	}
-	return prefix + hash(p.cfg.Federation, string(p.cfg.Site), token)[:20]
-}
-
-// requestID is the ID of a gang's request, a UUID: asked again it is the same operation.
-func (p *Provider) requestID(token string) string {
-	h := hash("request", p.cfg.Federation, string(p.cfg.Site), token)
-	return h[:8] + "-" + h[8:12] + "-5" + h[13:16] + "-a" + h[17:20] + "-" + h[20:32]
+	return prefix + google.Hash(p.cfg.Federation, string(p.cfg.Site), token)[:20]
 }
 
 func instanceName(gang string, i int) string { return gang + "-" + strconv.Itoa(i) }
@@ -83,9 +56,6 @@ func place(id provider.InstanceID) (zone, name string, ok bool) {
 	return zone, name, ok && nameForm.MatchString(zone) && nameForm.MatchString(name)
 }
 
-// base is the last part of a URL or path.
-func base(url string) string { return url[strings.LastIndexByte(url, '/')+1:] }
-
 // note is what stands in the description of all that is made for a gang.
 type note struct {
 	Federation string `json:"federation"`
@@ -106,7 +76,7 @@ func (p *Provider) note(r *provider.Request) (string, error) {
 	}
 	text, err := json.Marshal(note{p.cfg.Federation, string(p.cfg.Site), r.Token, r.Offering.ID, names, requestHash(r)})
 	if err == nil && len(text) > maxDescription {
-		err = invalid("%d host names do not fit into a description: give machines of one gang names with numbers in a row", len(r.Names))
+		err = provider.Invalid("%d host names do not fit into a description: give machines of one gang names with numbers in a row", len(r.Names))
 	}
 	return string(text), err
 }
@@ -114,7 +84,7 @@ func (p *Provider) note(r *provider.Request) (string, error) {
 // requestHash is the same for equal requests, whatever the configuration says by then.
 func requestHash(r *provider.Request) string {
 	o := &r.Offering
-	return hash(r.Token, string(r.Site), o.ID, o.Type, o.Region, o.Zone, string(o.Market), o.Reservation, strconv.FormatBool(r.Near),
+	return google.Hash(r.Token, string(r.Site), o.ID, o.Type, o.Region, o.Zone, string(o.Market), o.Reservation, strconv.FormatBool(r.Near),
 		fmt.Sprintf("%d %q", r.Count, r.Names), string(r.Boot.Lines()))[:32]
 }
 
@@ -141,7 +111,7 @@ func (n notes) read(description string) *readNote {
 // instance is a machine as Google shows it.
 func (n notes) instance(i *computepb.Instance) provider.Instance {
 	said := n.read(i.GetDescription())
-	m := provider.Instance{ID: instanceID(base(i.GetZone()), i.GetName()), Token: said.Gang, Offering: said.Offering}
+	m := provider.Instance{ID: instanceID(google.Base(i.GetZone()), i.GetName()), Token: said.Gang, Offering: said.Offering}
 	if _, at, ok := gangOf(i.GetName()); ok && at < len(said.hosts) {
 		m.Name = said.hosts[at]
 	}

@@ -14,6 +14,7 @@ import (
 	"cloud.google.com/go/compute/apiv1/computepb"
 	"google.golang.org/protobuf/proto"
 
+	"fsub/cloud/google"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
@@ -50,9 +51,9 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 			continue // of a reservation alone
 		}
 		for _, market := range want.Markets {
-			q, ok := p.price(t.GetName(), base(t.GetZone()), market, want)
+			q, ok := p.price(t.GetName(), google.Base(t.GetZone()), market, want)
 			if !ok {
-				p.log.Warn("no price is known: the type is not offered (set its price)", "type", t.GetName(), "zone", base(t.GetZone()), "market", market)
+				p.log.Warn("no price is known: the type is not offered (set its price)", "type", t.GetName(), "zone", google.Base(t.GetZone()), "market", market)
 				continue
 			}
 			all = append(all, p.offering(t, market, q, want.Max))
@@ -109,7 +110,7 @@ func (p *Provider) learn(ctx context.Context, reserved []*computepb.Reservation)
 			return nil, refused(err)
 		}
 		for _, z := range region.GetZones() {
-			zones = append(zones, base(z))
+			zones = append(zones, google.Base(z))
 		}
 	}
 	var patterns []string
@@ -117,7 +118,7 @@ func (p *Provider) learn(ctx context.Context, reserved []*computepb.Reservation)
 		patterns = append(patterns, strings.ReplaceAll(regexp.QuoteMeta(t.Name), `\*`, `.*`))
 	}
 	for _, r := range reserved {
-		patterns = append(patterns, regexp.QuoteMeta(base(r.GetSpecificReservation().GetInstanceProperties().GetMachineType())))
+		patterns = append(patterns, regexp.QuoteMeta(google.Base(r.GetSpecificReservation().GetInstanceProperties().GetMachineType())))
 	}
 	slices.Sort(patterns)
 	patterns = slices.Compact(patterns)
@@ -126,7 +127,7 @@ func (p *Provider) learn(ctx context.Context, reserved []*computepb.Reservation)
 	}, once)
 	found := []*computepb.MachineType{}
 	err := each(it.Next, func(zone compute.MachineTypesScopedListPair) error {
-		if !slices.Contains(zones, base(zone.Key)) {
+		if !slices.Contains(zones, google.Base(zone.Key)) {
 			return nil
 		}
 		if err := unread(zone.Key, zone.Value.GetWarning()); err != nil {
@@ -134,7 +135,7 @@ func (p *Provider) learn(ctx context.Context, reserved []*computepb.Reservation)
 		}
 		for _, t := range zone.Value.GetMachineTypes() {
 			if t.GetZone() == "" {
-				t.Zone = proto.String(base(zone.Key))
+				t.Zone = proto.String(google.Base(zone.Key))
 			}
 			found = append(found, t)
 		}
@@ -150,7 +151,7 @@ func (p *Provider) learn(ctx context.Context, reserved []*computepb.Reservation)
 
 // offering describes one kind of machine.
 func (p *Provider) offering(t *computepb.MachineType, market provider.Market, q quote, most int) provider.Offering {
-	zone := base(t.GetZone())
+	zone := google.Base(t.GetZone())
 	o := provider.Offering{
 		ID: t.GetName() + "/" + zone + "/" + string(market), Type: t.GetName(), Region: p.cfg.Region, Zone: zone, Market: market, Max: most,
 		CPUs: int(t.GetGuestCpus()), Mem: sbatch.MemMiB(int64(t.GetMemoryMb()) * 95 / 100), // the kernel and firmware keep some

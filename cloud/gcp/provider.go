@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	compute "cloud.google.com/go/compute/apiv1"
 	"cloud.google.com/go/compute/apiv1/computepb"
 	"github.com/googleapis/gax-go/v2"
 	"google.golang.org/api/iterator"
-	"google.golang.org/api/option"
-	transport "google.golang.org/api/transport/http"
 	"google.golang.org/protobuf/proto"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 )
 
@@ -54,10 +52,12 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	opts, err := cfg.options(ctx)
+	account := google.Account{CredentialsFile: cfg.CredentialsFile, Endpoint: cfg.Endpoint, HTTP: cfg.HTTP}
+	client, err := account.Client(ctx, "https://www.googleapis.com/auth/compute")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("gcp: %w", err)
 	}
+	opts := account.Options(client)
 	p := &Provider{cfg: cfg, log: cfg.Logger, now: cfg.Now}
 	a := &p.api
 	for _, open := range []func() error{
@@ -87,30 +87,6 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 		}
 	}
 	return p, nil
-}
-
-// options are what all clients are made with: one HTTP client, with credentials unless something stands in.
-func (c *Config) options(ctx context.Context) ([]option.ClientOption, error) {
-	var opts []option.ClientOption
-	if c.Endpoint != "" {
-		opts = append(opts, option.WithEndpoint(c.Endpoint))
-	}
-	client := c.HTTP
-	if client == nil && c.Endpoint != "" {
-		client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
-	}
-	if client == nil {
-		auth := []option.ClientOption{option.WithScopes("https://www.googleapis.com/auth/compute")}
-		if c.CredentialsFile != "" {
-			auth = append(auth, option.WithAuthCredentialsFile(option.ServiceAccount, c.CredentialsFile))
-		}
-		made, _, err := transport.NewClient(ctx, auth...)
-		if err != nil {
-			return nil, fmt.Errorf("gcp: no credentials: name a file with a service account's key, or run the daemon where Google's own tools find one: %w", err)
-		}
-		client = made
-	}
-	return append(opts, option.WithHTTPClient(client)), nil
 }
 
 // once tries a call a single time: the callers of a Provider repeat.
@@ -145,7 +121,7 @@ func unread(scope string, w *computepb.Warning) error {
 
 // ours is the filter of what is this site's.
 func (p *Provider) ours() string {
-	return fmt.Sprintf("(labels.%s = %q) AND (labels.%s = %q)", labelFederation, labelValue(p.cfg.Federation), labelSite, labelValue(string(p.cfg.Site)))
+	return fmt.Sprintf("(labels.%s = %q) AND (labels.%s = %q)", google.LabelFederation, google.LabelValue(p.cfg.Federation), google.LabelSite, google.LabelValue(string(p.cfg.Site)))
 }
 
 // all lists this site's machines, with one call for each 500 of them.
@@ -198,7 +174,7 @@ func (p *Provider) Topology(ctx context.Context, ids []provider.InstanceID) (map
 		wanted[id] = true
 	}
 	err := p.all(ctx, func(i *computepb.Instance) error {
-		id := instanceID(base(i.GetZone()), i.GetName())
+		id := instanceID(google.Base(i.GetZone()), i.GetName())
 		at := i.GetResourceStatus().GetPhysicalHostTopology()
 		for _, group := range []string{at.GetCluster(), at.GetBlock(), at.GetSubblock(), at.GetHost()} {
 			if wanted[id] && group != "" {

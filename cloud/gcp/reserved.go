@@ -8,6 +8,7 @@ import (
 	compute "cloud.google.com/go/compute/apiv1"
 	"cloud.google.com/go/compute/apiv1/computepb"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 )
 
@@ -36,12 +37,12 @@ func (p *Provider) reservations(ctx context.Context) ([]*computepb.Reservation, 
 func (p *Provider) reserved(types []*computepb.MachineType, all []*computepb.Reservation) []provider.Offering {
 	var offers []provider.Offering
 	for _, r := range all {
-		name := base(r.GetSpecificReservation().GetInstanceProperties().GetMachineType())
+		name := google.Base(r.GetSpecificReservation().GetInstanceProperties().GetMachineType())
 		i := slices.IndexFunc(types, func(t *computepb.MachineType) bool {
-			return t.GetName() == name && base(t.GetZone()) == base(r.GetZone())
+			return t.GetName() == name && google.Base(t.GetZone()) == google.Base(r.GetZone())
 		})
 		if i < 0 {
-			p.log.Warn("the reservation is in none of our zones, or its type is not known: it is not offered", "reservation", r.GetName(), "zone", base(r.GetZone()), "type", name)
+			p.log.Warn("the reservation is in none of our zones, or its type is not known: it is not offered", "reservation", r.GetName(), "zone", google.Base(r.GetZone()), "type", name)
 			continue
 		}
 		market := provider.Reserved

@@ -74,3 +74,8 @@ func AsError(err error) *Error {
 	}
 	return &Error{Kind: KindUnavailable, Scope: ScopeCloud, Text: err.Error(), Err: err}
 }
+
+// Invalid is the refusal of a request that a provider does not even send.
+func Invalid(format string, args ...any) error {
+	return &Error{Kind: KindInvalid, Scope: ScopeOffering, Text: fmt.Sprintf(format, args...)}
+}

@@ -11,6 +11,7 @@ import (
 
 	tpuapi "google.golang.org/api/tpu/v2alpha1"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 )
 
@@ -32,13 +33,13 @@ func (p *Provider) prepare(r *provider.Request) (*launch, error) {
 	hosts := max(o.Hosts, 1)
 	switch {
 	case !tokenForm.MatchString(r.Token) || r.Count < 1 || len(r.Names) != r.Count || slices.Contains(r.Names, ""):
-		return nil, invalid("a gang of %d with %d names and token %q", r.Count, len(r.Names), r.Token)
+		return nil, provider.Invalid("a gang of %d with %d names and token %q", r.Count, len(r.Names), r.Token)
 	case r.Count%hosts != 0:
-		return nil, invalid("%d hosts are no whole number of slices of %d", r.Count, hosts)
+		return nil, provider.Invalid("%d hosts are no whole number of slices of %d", r.Count, hosts)
 	case r.Near:
-		return nil, invalid("the hosts of a slice are near to each other, and slices cannot be")
+		return nil, provider.Invalid("the hosts of a slice are near to each other, and slices cannot be")
 	case !slices.Contains(p.zones, o.Zone):
-		return nil, invalid("zone %q is not configured", o.Zone)
+		return nil, provider.Invalid("zone %q is not configured", o.Zone)
 	}
 	typ := o.Type
 	if parts := strings.SplitN(typ, "-", 3); len(parts) == 3 { // NAME-COUNT-TOPOLOGY
@@ -46,7 +47,7 @@ func (p *Provider) prepare(r *provider.Request) (*launch, error) {
 	}
 	s, err := parseSlice(typ)
 	if err != nil {
-		return nil, invalid("%v", err)
+		return nil, provider.Invalid("%v", err)
 	}
 	l := &launch{r: r, slice: s, count: r.Count / hosts, name: p.gangName(r.Token), parent: p.location(o.Zone)}
 	l.note, err = p.note(r)
@@ -63,7 +64,7 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.I
 	if err == nil {
 		return made, nil
 	}
-	err = without(refused(err), r.Boot.Token)
+	err = google.Without(refused(err), r.Boot.Token)
 	switch provider.AsError(err).Kind {
 	case provider.KindUnavailable, provider.KindThrottled, provider.KindConflict, provider.KindPending: // it may exist
 	default:
@@ -80,7 +81,7 @@ func (l *launch) queued() string { return l.parent + "/queuedResources/" + l.nam
 func (p *Provider) ask(ctx context.Context, l *launch) ([]provider.Instance, error) {
 	q, err := p.api.QueuedResources.Get(l.queued()).Context(ctx).Do()
 	if isKind(err, provider.KindNotFound) {
-		_, err = p.api.QueuedResources.Create(l.parent, p.queuedResource(l)).QueuedResourceId(l.name).RequestId(p.requestID(l.r.Token)).Context(ctx).Do()
+		_, err = p.api.QueuedResources.Create(l.parent, p.queuedResource(l)).QueuedResourceId(l.name).RequestId(google.RequestID(p.cfg.Federation, p.cfg.Site, l.r.Token)).Context(ctx).Do()
 		if isKind(err, provider.KindNotFound) { // the zone, the network or the runtime is not there
 			e := *provider.AsError(refused(err))
 			e.Kind = provider.KindInvalid
@@ -138,7 +139,7 @@ func (p *Provider) made(ctx context.Context, l *launch) ([]provider.Instance, er
 	hosts := max(l.r.Offering.Hosts, 1)
 	for i := range l.count {
 		name := nodeName(l.name, i, l.count)
-		at := slices.IndexFunc(nodes, func(n *tpuapi.Node) bool { return base(n.Name) == name })
+		at := slices.IndexFunc(nodes, func(n *tpuapi.Node) bool { return google.Base(n.Name) == name })
 		if at >= 0 {
 			list = append(list, hostsOf(nodes[at])...)
 			continue
@@ -161,7 +162,7 @@ func (p *Provider) queuedResource(l *launch) *tpuapi.QueuedResource {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[labelFederation], labels[labelSite] = labelValue(p.cfg.Federation), labelValue(string(p.cfg.Site))
+	labels[google.LabelFederation], labels[google.LabelSite] = google.LabelValue(p.cfg.Federation), google.LabelValue(string(p.cfg.Site))
 	runtime := p.cfg.Runtime[l.slice.gen.Name]
 	if runtime == "" {
 		runtime = runtimes[l.slice.gen.Name]

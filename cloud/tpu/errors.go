@@ -3,7 +3,6 @@ package tpu
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -78,23 +77,7 @@ func failed(s *tpuapi.Status) error {
 	return e
 }
 
-// invalid is a request that this package itself refuses.
-func invalid(format string, args ...any) error {
-	return &provider.Error{Kind: provider.KindInvalid, Scope: provider.ScopeOffering, Text: fmt.Sprintf(format, args...)}
-}
-
 // isKind reports whether err is a refusal of a kind.
 func isKind(err error, kind provider.ErrorKind) bool {
 	return err != nil && provider.AsError(refused(err)).Kind == kind
-}
-
-// without takes a secret out of what Google echoes of a request.
-func without(err error, secret string) error {
-	var e *provider.Error
-	if secret != "" && errors.As(err, &e) && strings.Contains(e.Error()+fmt.Sprint(e.Err), secret) {
-		clean := *e
-		clean.Text, clean.Err = strings.ReplaceAll(e.Text, secret, "..."), nil
-		return &clean
-	}
-	return err
 }

@@ -1,8 +1,6 @@
 package tpu
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,44 +9,17 @@ import (
 
 	tpuapi "google.golang.org/api/tpu/v2alpha1"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 	"fsub/slurm/hostlist"
-)
-
-// The labels of all nodes of ours.
-const (
-	labelFederation = "fsub-federation"
-	labelSite       = "fsub-site"
 )
 
 // prefix is what names of gangs begin with.
 const prefix = "fsubtpu-"
 
-func hash(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:])
-}
-
-// labelValue is s as a label can hold it: itself where it may, else a hash.
-func labelValue(s string) string {
-	bad := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_')
-	}
-	if len(s) <= 63 && !strings.ContainsFunc(s, bad) {
-		return s
-	}
-	return "h-" + hash(s)[:32]
-}
-
 // gangName names a gang's queued resource, and its node where it has one slice.
 func (p *Provider) gangName(token string) string {
-	return prefix + hash(p.cfg.Federation, string(p.cfg.Site), token)[:20]
-}
-
-// requestID is the ID of a gang's request, a UUID: asked again it is the same operation.
-func (p *Provider) requestID(token string) string {
-	h := hash("request", p.cfg.Federation, string(p.cfg.Site), token)
-	return h[:8] + "-" + h[8:12] + "-5" + h[13:16] + "-a" + h[17:20] + "-" + h[20:32]
+	return prefix + google.Hash(p.cfg.Federation, string(p.cfg.Site), token)[:20]
 }
 
 // nodeName is the node of the i-th of n slices.
@@ -86,9 +57,6 @@ func place(id provider.InstanceID) (zone, node string, ok bool) {
 	return parts[0], parts[1], true
 }
 
-// base is the last part of a name.
-func base(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
-
 // zoneOf is the location of a full name: projects/P/locations/ZONE/nodes/N.
 func zoneOf(name string) string {
 	parts := strings.Split(name, "/")
@@ -117,7 +85,7 @@ func (p *Provider) note(r *provider.Request) (string, error) {
 	}
 	text, err := json.Marshal(note{r.Token, r.Offering.ID, max(r.Offering.Hosts, 1), names, requestHash(r)})
 	if err == nil && len(text) > maxDescription {
-		err = invalid("%d host names do not fit into a description: give machines of one gang names with numbers in a row", len(r.Names))
+		err = provider.Invalid("%d host names do not fit into a description: give machines of one gang names with numbers in a row", len(r.Names))
 	}
 	return string(text), err
 }
@@ -125,7 +93,7 @@ func (p *Provider) note(r *provider.Request) (string, error) {
 // requestHash is the same for equal requests, whatever the configuration says by then.
 func requestHash(r *provider.Request) string {
 	o := &r.Offering
-	return hash(r.Token, string(r.Site), o.ID, o.Type, o.Zone, string(o.Market), o.Reservation, fmt.Sprintf("%d %q", r.Count, r.Names), string(r.Boot.Lines()))[:32]
+	return google.Hash(r.Token, string(r.Site), o.ID, o.Type, o.Zone, string(o.Market), o.Reservation, fmt.Sprintf("%d %q", r.Count, r.Names), string(r.Boot.Lines()))[:32]
 }
 
 func readNote(text string) (n note, hosts []string) {
@@ -139,7 +107,7 @@ func readNote(text string) (n note, hosts []string) {
 // hosts are the machines of a node as the API shows it.
 func hostsOf(n *tpuapi.Node) []provider.Instance {
 	said, names := readNote(n.Description)
-	zone, node := zoneOf(n.Name), base(n.Name)
+	zone, node := zoneOf(n.Name), google.Base(n.Name)
 	_, at, _ := gangOf(node)
 	list := make([]provider.Instance, max(said.Hosts, len(n.NetworkEndpoints), 1))
 	for w := range list {

@@ -4,16 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/api/option"
 	tpuapi "google.golang.org/api/tpu/v2alpha1"
-	transport "google.golang.org/api/transport/http"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 )
 
@@ -40,26 +38,12 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	client := cfg.HTTP
-	opts := []option.ClientOption{}
-	if cfg.Endpoint != "" {
-		opts = append(opts, option.WithEndpoint(cfg.Endpoint))
-		if client == nil {
-			client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
-		}
+	account := google.Account{CredentialsFile: cfg.CredentialsFile, Endpoint: cfg.Endpoint, HTTP: cfg.HTTP}
+	client, err := account.Client(ctx, tpuapi.CloudPlatformScope)
+	if err != nil {
+		return nil, fmt.Errorf("tpu: %w", err)
 	}
-	if client == nil {
-		auth := []option.ClientOption{option.WithScopes(tpuapi.CloudPlatformScope)}
-		if cfg.CredentialsFile != "" {
-			auth = append(auth, option.WithAuthCredentialsFile(option.ServiceAccount, cfg.CredentialsFile))
-		}
-		made, _, err := transport.NewClient(ctx, auth...)
-		if err != nil {
-			return nil, fmt.Errorf("tpu: no credentials: name a file with a service account's key, or run the daemon where Google's own tools find one: %w", err)
-		}
-		client = made
-	}
-	service, err := tpuapi.NewService(ctx, append(opts, option.WithHTTPClient(client))...)
+	service, err := tpuapi.NewService(ctx, account.Options(client)...)
 	if err != nil {
 		return nil, fmt.Errorf("tpu: %w", err)
 	}
@@ -72,7 +56,7 @@ func (p *Provider) location(zone string) string {
 
 // isOurs reports whether labels say that a node is this site's.
 func (p *Provider) isOurs(labels map[string]string) bool {
-	return labels[labelFederation] == labelValue(p.cfg.Federation) && labels[labelSite] == labelValue(string(p.cfg.Site))
+	return labels[google.LabelFederation] == google.LabelValue(p.cfg.Federation) && labels[google.LabelSite] == google.LabelValue(string(p.cfg.Site))
 }
 
 // nodes lists this site's nodes of a zone.
@@ -111,7 +95,7 @@ func (p *Provider) List(ctx context.Context) ([]provider.Instance, error) {
 				if n.State == "PREEMPTED" || n.State == "TERMINATED" || n.State == "STOPPED" || n.State == "HIDDEN" {
 					over = append(over, hosts[0].ID)
 				}
-				gang, _, _ := gangOf(base(n.Name))
+				gang, _, _ := gangOf(google.Base(n.Name))
 				live[zone+"/"+gang] = true
 			}
 			return err
@@ -138,7 +122,7 @@ func (p *Provider) sweep(ctx context.Context, live map[string]bool) {
 	for _, zone := range p.zones {
 		err := p.api.QueuedResources.List(p.location(zone)).PageSize(500).Pages(ctx, func(page *tpuapi.ListQueuedResourcesResponse) error {
 			for _, q := range page.QueuedResources {
-				key := zone + "/" + base(q.Name)
+				key := zone + "/" + google.Base(q.Name)
 				if q.State == nil || waits(q.State.State) || q.State.State == "DELETING" || live[key] || !p.isOurs(specOf(q).Labels) {
 					continue
 				}
@@ -238,7 +222,7 @@ func (p *Provider) Topology(ctx context.Context, ids []provider.InstanceID) (map
 			}
 			there[zone] = map[string]bool{}
 			for _, n := range nodes {
-				there[zone][base(n.Name)] = true
+				there[zone][google.Base(n.Name)] = true
 			}
 		}
 		if there[zone][node] {

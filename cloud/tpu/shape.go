@@ -137,7 +137,7 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 	for _, text := range p.cfg.Slices {
 		s, err := parseSlice(text)
 		if err != nil {
-			return nil, invalid("%v", err)
+			return nil, provider.Invalid("%v", err)
 		}
 		for _, zone := range p.cfg.Zones {
 			if !zones[zone][s.typ()] {

@@ -79,6 +79,7 @@ var forbidden = []struct {
 	{"fsub/cloud/provider", "fsub/cloud", "a provider does what it is asked, by whatever driver"},
 	{"fsub/cloud/aws", "fsub/cloud", "a provider knows its contract and no driver"},
 	{"fsub/cloud/gcp", "fsub/cloud", "a provider knows its contract and no driver"},
+	{"fsub/cloud/google", "fsub/cloud", "a provider knows its contract and no driver"},
 	{"fsub/cloud/tpu", "fsub/cloud", "a provider knows its contract and no driver"},
 	{"fsub/cloud/tpu", "fsub/federation/store", "a provider keeps nothing that must survive"},
 	{"fsub/cloud/azure", "fsub/cloud", "a provider knows its contract and no driver"},
