@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"time"
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
@@ -39,7 +40,7 @@ func (d *Driver) checkWayBack() []federation.SiteCheck {
 		return nil
 	}
 	k := federation.SiteCheck{Name: "way back", Result: federation.CheckOK, Advice: "from a machine in that network: curl -k URL must connect"}
-	boot, err := d.cfg.AgentServer.Boot(d.cfg.Site, "check", agentapi.Boot{})
+	boot, err := d.cfg.AgentServer.Boot(d.cfg.Site, "check", agentapi.Boot{Expires: time.Now().Add(time.Minute)})
 	at, bad := url.Parse(boot.URL)
 	switch {
 	case err != nil || bad != nil:
