@@ -3,11 +3,15 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
@@ -26,12 +30,38 @@ func (d *Driver) Check(ctx context.Context) (out []federation.SiteCheck) {
 		k.Result, k.Advice = federation.CheckFailed, "the daemon's log says what was left out, and why"
 	}
 	out = append(out, k)
+	out = append(out, checkPrices(offers, time.Now())...)
 	machines, err := d.cfg.Provider.List(ctx)
 	k = federation.SiteCheck{Name: "machines", Result: federation.CheckOK, Detail: fmt.Sprintf("%d are there", len(machines))}
 	if err != nil {
 		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), "no machine is started that could not be listed: mend this first"
 	}
 	return append(append(out, k), d.checkWayBack()...)
+}
+
+// checkPrices says from where prices are, and whether they are so old that placement goes by what is no longer true.
+func checkPrices(offers []provider.Offering, now time.Time) []federation.SiteCheck {
+	var old []prices.Price
+	from := map[string]bool{}
+	for _, o := range offers {
+		if o.PricedAt.IsZero() {
+			continue
+		}
+		from[o.PriceFrom] = true
+		if p := (prices.Price{Key: prices.Key{Type: o.Type, Market: o.Market}, At: o.PricedAt, From: o.PriceFrom}); p.Stale(now) {
+			old = append(old, p)
+		}
+	}
+	if len(from) == 0 {
+		return nil
+	}
+	k := federation.SiteCheck{Name: "prices", Result: federation.CheckOK, Detail: strings.Join(slices.Sorted(maps.Keys(from)), ", ")}
+	if len(old) > 0 {
+		first := slices.MinFunc(old, func(a, b prices.Price) int { return a.At.Compare(b.At) })
+		k.Result, k.Detail = federation.CheckWarning, fmt.Sprintf("%d of %d may have changed; the oldest: %s of %s ago (%s)", len(old), len(offers), first.Type, first.Age(now), first.From)
+		k.Advice = "have the daemon ask the cloud's price list (docs/prices.md); then: fed offers refresh"
+	}
+	return []federation.SiteCheck{k}
 }
 
 // checkWayBack looks at the address that machines are told.

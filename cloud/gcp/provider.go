@@ -30,6 +30,7 @@ type Provider struct {
 var (
 	_ provider.Provider   = (*Provider)(nil)
 	_ provider.Topologist = (*Provider)(nil)
+	_ provider.Checker    = (*Provider)(nil)
 )
 
 // clients are the SDK's, one for each collection of the API, over one HTTP client.
@@ -52,13 +53,12 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	account := google.Account{CredentialsFile: cfg.CredentialsFile, Endpoint: cfg.Endpoint, HTTP: cfg.HTTP}
-	client, err := account.Client(ctx, "https://www.googleapis.com/auth/compute")
+	p := &Provider{cfg: cfg, log: cfg.Logger, now: cfg.Now}
+	client, err := cfg.account().Client(ctx, "https://www.googleapis.com/auth/compute")
 	if err != nil {
 		return nil, fmt.Errorf("gcp: %w", err)
 	}
-	opts := account.Options(client)
-	p := &Provider{cfg: cfg, log: cfg.Logger, now: cfg.Now}
+	opts := cfg.account().Options(client)
 	a := &p.api
 	for _, open := range []func() error{
 		func() (err error) { a.instances, err = compute.NewInstancesRESTClient(ctx, opts...); return err },
@@ -87,6 +87,11 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 		}
 	}
 	return p, nil
+}
+
+// account is who asks Google.
+func (c *Config) account() *google.Account {
+	return &google.Account{CredentialsFile: c.CredentialsFile, Endpoint: c.Endpoint, HTTP: c.HTTP}
 }
 
 // once tries a call a single time: the callers of a Provider repeat.

@@ -1,6 +1,7 @@
 package tpu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -163,12 +164,8 @@ func (p *Provider) queuedResource(l *launch) *tpuapi.QueuedResource {
 		labels = map[string]string{}
 	}
 	labels[google.LabelFederation], labels[google.LabelSite] = google.LabelValue(p.cfg.Federation), google.LabelValue(string(p.cfg.Site))
-	runtime := p.cfg.Runtime[l.slice.gen.Name]
-	if runtime == "" {
-		runtime = runtimes[l.slice.gen.Name]
-	}
 	node := &tpuapi.Node{
-		Description: l.note, Labels: labels, RuntimeVersion: runtime, Metadata: map[string]string{"startup-script": l.r.Boot.Script()},
+		Description: l.note, Labels: labels, RuntimeVersion: p.runtime(l.slice.gen.Name), Metadata: map[string]string{"startup-script": l.r.Boot.Script()},
 		NetworkConfig: &tpuapi.NetworkConfig{EnableExternalIps: !p.cfg.NoAddress, Network: p.network(), Subnetwork: p.subnetwork(o.Region)},
 	}
 	if node.AcceleratorConfig = (&tpuapi.AcceleratorConfig{Type: configType[l.slice.gen.Name], Topology: l.slice.shape.String()}); l.slice.name() == l.slice.typ() {
@@ -193,6 +190,11 @@ func (p *Provider) queuedResource(l *launch) *tpuapi.QueuedResource {
 		q.Guaranteed = &tpuapi.Guaranteed{}
 	}
 	return q
+}
+
+// runtime is the version that hosts of a generation boot.
+func (p *Provider) runtime(generation string) string {
+	return cmp.Or(p.cfg.Runtime[generation], runtimes[generation])
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }

@@ -31,6 +31,7 @@ type Provider struct {
 var (
 	_ provider.Provider   = (*Provider)(nil)
 	_ provider.Topologist = (*Provider)(nil)
+	_ provider.Checker    = (*Provider)(nil)
 )
 
 // New makes a Provider. It calls nobody.
@@ -38,7 +39,7 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	account := google.Account{CredentialsFile: cfg.CredentialsFile, Endpoint: cfg.Endpoint, HTTP: cfg.HTTP}
+	account := cfg.account()
 	client, err := account.Client(ctx, tpuapi.CloudPlatformScope)
 	if err != nil {
 		return nil, fmt.Errorf("tpu: %w", err)
@@ -48,6 +49,11 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 		return nil, fmt.Errorf("tpu: %w", err)
 	}
 	return &Provider{cfg: cfg, log: cfg.Logger, now: cfg.Now, api: service.Projects.Locations, idle: map[string]bool{}, zones: slices.Clone(cfg.Zones)}, nil
+}
+
+// account is who asks Google.
+func (c *Config) account() *google.Account {
+	return &google.Account{CredentialsFile: c.CredentialsFile, Endpoint: c.Endpoint, HTTP: c.HTTP}
 }
 
 func (p *Provider) location(zone string) string {

@@ -73,6 +73,8 @@ type Cloud struct {
 	reserved   map[string]doc    // by "zone/name"
 	nodes      map[string]*node  // TPU nodes, by their full name
 	queued     map[string]*queuedTPU
+	fixed      map[string]doc  // what is only looked at, by action and name
+	withheld   map[string]bool // permissions
 }
 
 // New makes a cloud without machines. Close it.
@@ -81,7 +83,9 @@ func New(cfg Config) *Cloud {
 	c := &Cloud{
 		cfg: cfg, Host: machines.NewHost(cfg.Dir, cfg.Process, cfg.Log), machines: map[string]*machine{}, operations: map[string]*operation{}, requests: map[string]*operation{},
 		policies: map[string]doc{}, templates: map[string]doc{}, groups: map[string]*group{}, reserved: map[string]doc{}, nodes: map[string]*node{}, queued: map[string]*queuedTPU{},
+		withheld: map[string]bool{},
 	}
+	c.fixed = c.house()
 	c.Handler = c
 	return c
 }
@@ -106,36 +110,45 @@ type action func(*Cloud, *request) (doc, error)
 
 // actions is all that the stand-in can do.
 var actions = map[string]action{
-	"instances.bulkInsert":                      (*Cloud).bulkInsert,
-	"instances.aggregatedList":                  (*Cloud).aggregatedInstances,
-	"instances.list":                            (*Cloud).listInstances,
-	"instances.get":                             (*Cloud).getInstance,
-	"instances.delete":                          (*Cloud).deleteInstance,
-	"machineTypes.aggregatedList":               (*Cloud).aggregatedTypes,
-	"regions.get":                               (*Cloud).getRegion,
-	"reservations.aggregatedList":               (*Cloud).aggregatedReservations,
-	"resourcePolicies.insert":                   (*Cloud).insertPolicy,
-	"resourcePolicies.list":                     (*Cloud).listPolicies,
-	"resourcePolicies.delete":                   (*Cloud).deletePolicy,
-	"instanceTemplates.insert":                  (*Cloud).insertTemplate,
-	"instanceTemplates.list":                    (*Cloud).listTemplates,
-	"instanceTemplates.delete":                  (*Cloud).deleteTemplate,
-	"instanceGroupManagers.insert":              (*Cloud).insertGroup,
-	"instanceGroupManagers.aggregatedList":      (*Cloud).aggregatedGroups,
-	"instanceGroupManagers.delete":              (*Cloud).deleteGroup,
-	"instanceGroupManagers.deleteInstances":     (*Cloud).deleteGroupInstances,
-	"instanceGroupManagerResizeRequests.insert": (*Cloud).insertResize,
-	"instanceGroupManagerResizeRequests.get":    (*Cloud).getResize,
-	"instanceGroupManagerResizeRequests.list":   (*Cloud).listResizes,
-	"instanceGroupManagerResizeRequests.cancel": (*Cloud).cancelResize,
-	"zoneOperations.wait":                       (*Cloud).waitOperation,
-	"regionOperations.wait":                     (*Cloud).waitOperation,
-	"globalOperations.wait":                     (*Cloud).waitOperation,
+	"instances.bulkInsert":                        (*Cloud).bulkInsert,
+	"instances.aggregatedList":                    (*Cloud).aggregatedInstances,
+	"instances.list":                              (*Cloud).listInstances,
+	"instances.get":                               (*Cloud).getInstance,
+	"instances.delete":                            (*Cloud).deleteInstance,
+	"machineTypes.aggregatedList":                 (*Cloud).aggregatedTypes,
+	"regions.get":                                 (*Cloud).getRegion,
+	"reservations.aggregatedList":                 (*Cloud).aggregatedReservations,
+	"resourcePolicies.insert":                     (*Cloud).insertPolicy,
+	"resourcePolicies.list":                       (*Cloud).listPolicies,
+	"resourcePolicies.delete":                     (*Cloud).deletePolicy,
+	"instanceTemplates.insert":                    (*Cloud).insertTemplate,
+	"instanceTemplates.list":                      (*Cloud).listTemplates,
+	"instanceTemplates.delete":                    (*Cloud).deleteTemplate,
+	"instanceGroupManagers.insert":                (*Cloud).insertGroup,
+	"instanceGroupManagers.aggregatedList":        (*Cloud).aggregatedGroups,
+	"instanceGroupManagers.delete":                (*Cloud).deleteGroup,
+	"instanceGroupManagers.deleteInstances":       (*Cloud).deleteGroupInstances,
+	"instanceGroupManagerResizeRequests.insert":   (*Cloud).insertResize,
+	"instanceGroupManagerResizeRequests.get":      (*Cloud).getResize,
+	"instanceGroupManagerResizeRequests.list":     (*Cloud).listResizes,
+	"instanceGroupManagerResizeRequests.cancel":   (*Cloud).cancelResize,
+	"zoneOperations.wait":                         (*Cloud).waitOperation,
+	"regionOperations.wait":                       (*Cloud).waitOperation,
+	"globalOperations.wait":                       (*Cloud).waitOperation,
+	"projects.get":                                look("projects.get", ""),
+	"networks.get":                                look("networks.get", "network"),
+	"subnetworks.get":                             look("subnetworks.get", "subnetwork"),
+	"firewalls.list":                              look("firewalls.list", ""),
+	"routers.list":                                look("routers.list", ""),
+	"images.get":                                  (*Cloud).getImage,
+	"images.getFromFamily":                        (*Cloud).getImage,
+	"projects.testIamPermissions":                 (*Cloud).testPermissions,
+	"projects.serviceAccounts.testIamPermissions": (*Cloud).testPermissions,
 }
 
 func init() {
 	for name, act := range map[string]action{
-		"acceleratorTypes.list": (*Cloud).listAcceleratorTypes, "nodes.list": (*Cloud).listNodes, "nodes.get": (*Cloud).getNode, "nodes.delete": (*Cloud).deleteNode,
+		"acceleratorTypes.list": (*Cloud).listAcceleratorTypes, "runtimeVersions.list": (*Cloud).listRuntimes, "nodes.list": (*Cloud).listNodes, "nodes.get": (*Cloud).getNode, "nodes.delete": (*Cloud).deleteNode,
 		"queuedResources.create": (*Cloud).createQueued, "queuedResources.get": (*Cloud).getQueued, "queuedResources.list": (*Cloud).listQueued, "queuedResources.delete": (*Cloud).deleteQueued,
 	} {
 		actions["projects.locations."+name] = act
@@ -150,24 +163,21 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	time.Sleep(c.cfg.Latency)
-	service, from := computeAPI(), "compute."
-	if !strings.HasPrefix(r.URL.Path, "/compute/") {
-		service, from = tpuAPI(), "tpu."
-	}
-	m, vars := service.find(r)
+	service, from := serviceOf(r.URL.Path)
+	m, vars := service().find(r)
 	name := r.Method + " " + r.URL.Path
 	if m != nil {
 		name = strings.TrimPrefix(m.ID, from)
 	}
 	fault := c.Begin(r, name, url.Values{"Path": {r.URL.Path}, "Body": {string(body)}, "Query": {r.URL.RawQuery}})
 	fault.Cut(r, c.Done())
-	answer, err := c.answer(service, &request{Request: r, method: m, vars: vars, query: r.URL.Query()}, name, body, fault)
+	answer, err := c.answer(service(), &request{Request: r, method: m, vars: vars, query: r.URL.Query()}, name, body, fault)
 	fault.CutReply()
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	var no *refusal
 	if errors.As(err, &no) {
 		w.WriteHeader(no.status)
-		answer = no.doc(from == "tpu.")
+		answer = no.doc(from != "compute.")
 	} else if err != nil {
 		c.cfg.Log.Error("the stand-in fails", "action", name, "err", err)
 		w.WriteHeader(http.StatusInternalServerError)
@@ -202,7 +212,7 @@ func (c *Cloud) answer(service *api, r *request, name string, body []byte, fault
 			return nil, &refusal{http.StatusBadRequest, "invalid", "Invalid JSON payload received. " + err.Error()}
 		}
 	}
-	if p := r.vars["project"]; p != "" && p != c.cfg.Project {
+	if p := r.vars["project"]; p != "" && p != c.cfg.Project && !strings.HasPrefix(name, "images.") {
 		return nil, &refusal{http.StatusNotFound, "notFound", "The resource 'projects/" + p + "' was not found"}
 	}
 	if z := r.vars["locationsId"]; z != "" && (!slices.Contains(c.cfg.Zones, z) || r.vars["projectsId"] != c.cfg.Project) {

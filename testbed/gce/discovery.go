@@ -70,10 +70,28 @@ var moduleDir = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-var (
-	computeAPI = sync.OnceValue(func() *api { return load("compute/v1/compute-api.json") })
-	tpuAPI     = sync.OnceValue(func() *api { return load("tpu/v2alpha1/tpu-api.json") })
-)
+// services are those of Google's services that stand here, by the beginnings of their paths.
+var services = []struct {
+	path, name string
+	api        func() *api
+}{
+	{"/compute/", "compute.", document("compute/v1/compute-api.json")},
+	{"/v3/", "cloudresourcemanager.", document("cloudresourcemanager/v3/cloudresourcemanager-api.json")},
+	{"/v1/projects/", "iam.", document("iam/v1/iam-api.json")},
+	{"/", "tpu.", document("tpu/v2alpha1/tpu-api.json")},
+}
+
+func document(file string) func() *api { return sync.OnceValue(func() *api { return load(file) }) }
+
+// serviceOf is the service that a path belongs to, and what the names of its methods begin with.
+func serviceOf(path string) (api func() *api, name string) {
+	for _, s := range services {
+		if strings.HasPrefix(path, s.path) {
+			return s.api, s.name
+		}
+	}
+	return nil, "" // every path begins with /
+}
 
 // load reads a document. It panics where there is none: no test can go on.
 func load(file string) *api {

@@ -24,6 +24,17 @@ func TestGoogle(t *testing.T) {
 	t.Parallel()
 	w, cloud := newGoogle(t)
 	w.start()
+	for site, warned := range map[federation.SiteName][]string{"google": {"way back", "prices"}, "tpus": {"way back"}} { // they are told 127.0.0.1, and prices of a table
+		checks, err := w.client().TestSite(t.Context(), site)
+		if err != nil || len(checks) < 10 {
+			t.Errorf("test %s: %d checks, %v", site, len(checks), err)
+		}
+		for _, k := range checks {
+			if want := slices.Contains(warned, k.Name); (k.Result == federation.CheckWarning) != want || k.Result == federation.CheckFailed {
+				t.Errorf("%s: %+v", site, k)
+			}
+		}
+	}
 	gang := w.fsub(gangJob, "--gres=gpu:l4:1")
 	rec := w.await(gang, 90*time.Second)
 	if began := strings.Count(w.read(fmt.Sprintf("began-%d", gang)), "began"); rec.Job.State != federation.Completed || rec.Job.Site != "google" || began != 1 {
