@@ -35,6 +35,8 @@ type Config struct {
 	LogDir string
 	// LogReserve is how many bytes of LogDir's file system output leaves free: it may hold the daemon's books too, and any job can fill a disk; 1 GiB.
 	LogReserve uint64
+	// LogMost and LogUser bound what is kept of one stream of a run, and of one user's, in bytes. 0: no bound.
+	LogMost, LogUser int64
 	// Note is what operators are to know of the machines.
 	Note string
 	// SharesFiles: the machines see the users' files, so that output need not be sent.

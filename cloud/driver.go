@@ -71,7 +71,7 @@ func assemble(cfg Config) *Driver {
 	d := &Driver{base: b, jobs: newJobTable(b), fleet: newFleet(b), queue: newQueue(b), runs: &runs{base: b}, agents: &agents{base: b}, rent: &renter{base: b},
 		numbers: &numbers{base: b}, cool: newCooldowns(b), offers: newOffers(b), sweep: newSweeper(b), strays: newStrays(b), starts: &starts{base: b},
 		users:  userCache{users: cfg.Users, now: cfg.Now},
-		output: output.New(output.Config{Dir: cfg.LogDir, Reserve: cfg.LogReserve, Keep: cfg.Timing.Logs, Logger: cfg.Logger, Now: cfg.Now})}
+		output: output.New(output.Config{Dir: cfg.LogDir, Reserve: cfg.LogReserve, Most: cfg.LogMost, User: cfg.LogUser, Keep: cfg.Timing.Logs, Logger: cfg.Logger, Now: cfg.Now})}
 	b.rec = records.New(records.Config{Lock: &b.mu, Site: cfg.Site, Store: cfg.Store, Logger: cfg.Logger, Wrote: d.jobs.wrote})
 	d.jobs.pools = d.fleet
 	d.fleet.cool, d.fleet.strays, d.fleet.runs, d.fleet.sweep, d.fleet.queue = d.cool, d.strays, d.runs, d.sweep, d.queue

@@ -18,7 +18,11 @@ func (a *agents) Log(ctx context.Context, id MachineID, run, stream string, offs
 	}
 	a.mu.Lock()
 	m, err := a.fleet.machine(id)
+	uid := uint32(0) // of a run that is over it is on record: its files are there
 	if err == nil {
+		if r := m.runs[run]; r != nil {
+			uid = r.job.Job.UID
+		}
 		if _, over := m.over[run]; m.runs[run] == nil && !over || stream != "out" && stream != "err" {
 			err = fmt.Errorf("output %.10q of run %.60q is not one of machine %s: %w", stream, run, id, federation.ErrDenied)
 		}
@@ -31,7 +35,7 @@ func (a *agents) Log(ctx context.Context, id MachineID, run, stream string, offs
 		n, err := io.Copy(io.Discard, body)
 		return offset + n, err
 	}
-	size, err := a.output.Append(run+"."+stream, offset, body)
+	size, err := a.output.Append(run+"."+stream, uid, offset, body)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.fleet.heard(m)

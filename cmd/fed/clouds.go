@@ -148,6 +148,7 @@ func (cl *clouds) open(ctx context.Context, c *Config, s *SiteConfig, st federat
 	d, err := cloud.New(cloud.Config{
 		Note: noteOf(p), Mapped: mapped, Site: s.Name, Provider: wrapProvider(p, s, log, reg), Store: st, AgentServer: cl.server, Pools: s.pools(), Boot: boot, Secret: cl.key,
 		LogDir: filepath.Join(c.StateDir, "logs", string(s.Name)), SharesFiles: s.FileSystems == nil, OnlyUser: onlyUser(s), Logger: log, Registerer: reg,
+		LogMost: c.Limits.LogMiB << 20, LogUser: c.Limits.LogUserMiB << 20,
 		Timing: s.timing(c.Agents.Lease), Containers: s.containers(),
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ type Limits struct {
 	RequestsPerJob int `yaml:"requests_per_job"`
 	// Most MiB of output that is kept of one job on rented machines, each stream by itself. What it writes beyond that is thrown away.
 	LogMiB int64 `yaml:"log_mib"`
-	// Most MiB of output that is kept of one user's jobs on rented machines, of ended ones too.
+	// Most MiB of output that is kept of one user's jobs at one site of rented machines, of ended ones too.
 	LogUserMiB int64 `yaml:"log_mib_per_user"`
 	// Jobs of one user whose files are packed or unpacked at the same time, of 8 in all. Not 0.
 	StagesPerUser int `yaml:"stages_per_user"`
