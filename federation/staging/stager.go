@@ -28,34 +28,22 @@ type Config struct {
 	Output  func(j *federation.Job, t *federation.Task, stderr bool) string
 	Max     int64         // bytes of a job's files in each direction, for each directive on the way home
 	Life    time.Duration // of an address
+	PerUser int           // jobs of one user that are served at one time, of eight in all; three if zero
 	Logger  *slog.Logger
 }
 
 // Stager implements federation.Stager.
 type Stager struct {
 	cfg   Config
-	slots chan struct{} // bounds the copies at one time
+	slots *slots
 }
-
-// copies is how many jobs are served at one time.
-const copies = 8
 
 // New returns a Stager.
 func New(c Config) *Stager {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Stager{cfg: c, slots: make(chan struct{}, copies)}
-}
-
-// slot waits for room; call free when done.
-func (s *Stager) slot(ctx context.Context) (free func(), err error) {
-	select {
-	case s.slots <- struct{}{}:
-		return func() { <-s.slots }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return &Stager{cfg: c, slots: newSlots(c.PerUser)}
 }
 
 // Prepare implements federation.Stager.
@@ -68,7 +56,7 @@ func (s *Stager) Prepare(ctx context.Context, site federation.SiteName, sub fede
 	if err != nil {
 		return sub, s.tell(ctx, &sub, err)
 	}
-	free, err := s.slot(ctx)
+	free, err := s.slots.take(ctx, sub.Job.UID)
 	if err != nil {
 		return sub, err
 	}

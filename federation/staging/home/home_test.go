@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"fsub/federation"
 	"fsub/federation/staging"
@@ -181,3 +182,19 @@ func TestAChildThatLies(t *testing.T) {
 type countWriter int
 
 func (n *countWriter) Write(p []byte) (int, error) { *n += countWriter(len(p)); return len(p), nil }
+
+// TestStuckHelperIsEnded: a helper is its user's process, who may stop it; so may a file system that does not answer.
+func TestStuckHelperIsEnded(t *testing.T) {
+	u := staging.User{Name: "me", UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
+	stuck := home.Spawner{Command: []string{"/bin/sh", "-c", "kill -STOP $$"}, Stuck: 200 * time.Millisecond}
+	began := time.Now()
+	err := stuck.Write(t.Context(), u, "/dev/null", false, strings.NewReader("x"))
+	if !errors.Is(err, federation.ErrUnavailable) || !strings.Contains(err.Error(), "moved nothing") {
+		t.Errorf("%v after %s", err, time.Since(began))
+	}
+	// One that is slow and moves is left alone.
+	slow := home.Spawner{Command: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo 1; sleep 0.1; done"}, Stuck: 400 * time.Millisecond}
+	if _, err := slow.Unpack(t.Context(), u, "/", staging.Item{}, 1, strings.NewReader("x")); err != nil {
+		t.Errorf("slow: %v", err)
+	}
+}

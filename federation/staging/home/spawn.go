@@ -2,6 +2,7 @@ package home
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,8 @@ import (
 // Spawner implements staging.Files. Command starts a process that calls [Child]: this program, usually.
 type Spawner struct {
 	Command []string
+	// Stuck is how long a process may move no byte before it is ended; zero: five minutes.
+	Stuck time.Duration
 }
 
 // request is the first line that a child reads.
@@ -79,21 +82,27 @@ func (s Spawner) run(ctx context.Context, u staging.User, req request, in io.Rea
 	if in == nil {
 		in = strings.NewReader("")
 	}
+	var moved progress
+	outer := ctx
+	ctx, done := moved.watch(ctx, cmp.Or(s.Stuck, stuckAfter), u.Name)
+	defer done()
 	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred, Setsid: true} // it ends when the pipes do
 	source := &keepError{r: in}
-	cmd.Stdin = io.MultiReader(bytes.NewReader(append(line, '\n')), source)
-	cmd.Stdout = out
+	cmd.Stdin = moved.reader(io.MultiReader(bytes.NewReader(append(line, '\n')), source))
+	cmd.Stdout = moved.writer(out)
 	stderr := &tail{}
 	cmd.Stderr = stderr
 	cmd.WaitDelay = 5 * time.Second
 	err = cmd.Run()
 	var exit *exec.ExitError
 	switch {
+	case outer.Err() != nil:
+		return outer.Err()
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return context.Cause(ctx)
 	case source.err != nil:
 		return source.err
 	case errors.As(err, &exit):
