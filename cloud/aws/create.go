@@ -34,8 +34,8 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.I
 	if err != nil {
 		return nil, err
 	}
-	reg.left.begin(r.Token, r.Near || l.fleet())
-	defer reg.left.end(r.Token)
+	reg.left.Begin(r.Token, r.Near || l.fleet())
+	defer reg.left.End(r.Token)
 	if r.Near {
 		if err := reg.makeGroup(ctx, l); err != nil {
 			return nil, err

@@ -3,73 +3,19 @@ package aws
 import (
 	"context"
 	"errors"
-	"sync"
-	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"fsub/cloud/leftovers"
 	"fsub/cloud/provider"
 )
-
-// sweepEvery is the least time between two looks for placement groups and launch templates without
-// machines. One goes at the second look that finds it so: a machine may be missing from a listing
-// for some seconds after its start.
-const sweepEvery = 2 * time.Minute
-
-// leftovers is what a region may hold besides machines. After the start of the daemon, and whenever
-// a gang has made such a thing, List looks for them until none is left.
-type leftovers struct {
-	mu      sync.Mutex
-	busy    map[string]int // tokens of gangs that are being made
-	clear   bool           // nothing is left
-	at      time.Time      // of the last look
-	orphans map[string]bool
-}
-
-// begin says that the gang's things are needed, whatever the listing shows.
-func (l *leftovers) begin(token string, more bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.busy == nil {
-		l.busy = map[string]int{}
-	}
-	l.busy[token]++
-	if more {
-		l.clear = false
-	}
-}
-
-func (l *leftovers) end(token string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.busy[token]--; l.busy[token] == 0 {
-		delete(l.busy, token)
-	}
-}
-
-// due reports whether it is time for a look.
-func (l *leftovers) due(now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.clear || !l.at.IsZero() && now.Sub(l.at) < sweepEvery {
-		return false
-	}
-	l.at = now
-	return true
-}
-
-// left is one placement group or launch template.
-type left struct {
-	token, name string
-	drop        func() error
-}
 
 // sweep deletes what belongs to gangs without machines. It logs errors: the machines' listing is
 // valid without it.
 func (r *regional) sweep(ctx context.Context, p *Provider, listed []provider.Instance) {
-	if !r.left.due(p.now()) {
+	if !r.left.Due(p.now()) {
 		return
 	}
 	all, err := r.findLeft(ctx, p)
@@ -83,44 +29,23 @@ func (r *regional) sweep(ctx context.Context, p *Provider, listed []provider.Ins
 			live[m.Token] = true
 		}
 	}
-	for _, one := range r.left.orphaned(all, live) {
-		if err := one.drop(); err != nil {
-			p.log.Warn("what a gang has left cannot be deleted", "region", r.Name, "name", one.name, "err", err)
+	for _, one := range r.left.Orphaned(all, live) {
+		if err := one.Drop(); err != nil {
+			p.log.Warn("what a gang has left cannot be deleted", "region", r.Name, "name", one.Name, "err", err)
 		}
 	}
 }
 
-// orphaned returns those that were without machines at the last look and are so now, and remembers
-// for the next look.
-func (l *leftovers) orphaned(all []left, live map[string]bool) []left {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var twice []left
-	seen := map[string]bool{}
-	for _, one := range all {
-		if live[one.token] || l.busy[one.token] > 0 {
-			continue
-		}
-		if l.orphans[one.name] {
-			twice = append(twice, one)
-		}
-		seen[one.name] = true
-	}
-	l.orphans = seen
-	l.clear = len(all) == 0 && len(l.busy) == 0
-	return twice
-}
-
-func (r *regional) findLeft(ctx context.Context, p *Provider) ([]left, error) {
+func (r *regional) findLeft(ctx context.Context, p *Provider) ([]leftovers.Thing, error) {
 	ours := []filter{tagFilter(tagFederation, p.cfg.Federation), tagFilter(tagSite, string(p.cfg.Site))}
 	groups, err := r.ec2.DescribePlacementGroups(ctx, &ec2.DescribePlacementGroupsInput{Filters: ours})
 	if err != nil {
 		return nil, refused(err)
 	}
-	var all []left
+	var all []leftovers.Thing
 	for _, g := range groups.PlacementGroups {
 		name := sdk.ToString(g.GroupName)
-		all = append(all, left{tagMap(g.Tags)[tagGang], name, func() error { return r.dropGroup(ctx, name) }})
+		all = append(all, leftovers.Thing{Gang: tagMap(g.Tags)[tagGang], Name: name, Drop: func() error { return r.dropGroup(ctx, name) }})
 	}
 	for pages := ec2.NewDescribeLaunchTemplatesPaginator(r.ec2, &ec2.DescribeLaunchTemplatesInput{Filters: ours}); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
@@ -129,7 +54,7 @@ func (r *regional) findLeft(ctx context.Context, p *Provider) ([]left, error) {
 		}
 		for _, t := range page.LaunchTemplates {
 			name := sdk.ToString(t.LaunchTemplateName)
-			all = append(all, left{tagMap(t.Tags)[tagGang], name, func() error { r.dropTemplate(ctx, p, name); return nil }})
+			all = append(all, leftovers.Thing{Gang: tagMap(t.Tags)[tagGang], Name: name, Drop: func() error { r.dropTemplate(ctx, p, name); return nil }})
 		}
 	}
 	return all, nil

@@ -129,7 +129,7 @@ func leftIn(t *testing.T, p *Provider) []string {
 	}
 	names := map[string]bool{}
 	for _, one := range all {
-		names[one.name] = true
+		names[one.Name] = true
 	}
 	return slices.Sorted(maps.Keys(names))
 }
@@ -143,28 +143,5 @@ func TestNothingIsLeft(t *testing.T) {
 				newSweepWorld(t).run(zone, how)
 			})
 		}
-	}
-}
-
-// TestSweepSparesTheBusy: a gang that is being made has no machines yet, and its things stay.
-func TestSweepSparesTheBusy(t *testing.T) {
-	var l leftovers
-	all := []left{{token: "a", name: "ga"}, {token: "b", name: "gb"}, {token: "c", name: "gc"}}
-	live := map[string]bool{"c": true}
-	l.begin("b", true)
-	if got := l.orphaned(all, live); len(got) > 0 {
-		t.Errorf("gone at the first look: %v", got)
-	}
-	got := l.orphaned(all, live)
-	if len(got) != 1 || got[0].name != "ga" {
-		t.Errorf("gone at the second look: %v", got)
-	}
-	l.end("b")
-	l.orphaned(all[1:], live)
-	if got := l.orphaned(all[1:], live); len(got) != 1 || got[0].name != "gb" {
-		t.Errorf("gone when it is not made any more: %v", got)
-	}
-	if l.clear || len(l.orphaned(nil, nil)) > 0 || !l.clear {
-		t.Error("nothing is left only when nothing is")
 	}
 }

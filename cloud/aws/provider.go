@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"golang.org/x/sync/errgroup"
 
+	"fsub/cloud/leftovers"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 )
@@ -43,7 +44,7 @@ type regional struct {
 	ec2    *ec2.Client
 	memory memory
 	spots  spotPrices
-	left   leftovers
+	left   leftovers.Tracker
 }
 
 // New makes a Provider. It calls nobody, except the metadata service where no region is configured.

@@ -28,8 +28,8 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.I
 	if err != nil {
 		return nil, err
 	}
-	p.left.begin(l.name, r.Near || l.flex())
-	defer p.left.end(l.name)
+	p.left.Begin(l.name, r.Near || l.flex())
+	defer p.left.End(l.name)
 	var made []provider.Instance
 	if l.flex() {
 		made, err = p.queue(ctx, l)

@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/compute/apiv1/computepb"
 	"google.golang.org/protobuf/proto"
 
+	"fsub/cloud/leftovers"
 	"fsub/cloud/provider"
 )
 
@@ -115,16 +116,16 @@ func (p *Provider) makeQueue(ctx context.Context, l *launch) error {
 // Withdraw cancels a resize request that is queued, and deletes what was made for it. Its zone is found by its name.
 func (p *Provider) Withdraw(ctx context.Context, token string) error {
 	name := p.gangName(token, true)
-	var found []left
-	err := p.leftGroups(ctx, "name = "+name, func(one left) { found = append(found, one) })
+	var found []leftovers.Thing
+	err := p.leftGroups(ctx, "name = "+name, func(one leftovers.Thing) { found = append(found, one) })
 	for _, one := range found {
 		if err == nil {
-			err = p.cancel(ctx, one.zone, name)
+			err = p.cancel(ctx, one.Zone, name)
 		}
 		if err != nil {
 			break
 		}
-		if pending, listed := p.queued(ctx, one.zone, name); listed != nil || pending {
+		if pending, listed := p.queued(ctx, one.Zone, name); listed != nil || pending {
 			return errors.Join(listed, errIf(pending, &provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeOffering, Text: "the request is being made just now"}))
 		}
 	}

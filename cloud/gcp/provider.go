@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"fsub/cloud/google"
+	"fsub/cloud/leftovers"
 	"fsub/cloud/provider"
 )
 
@@ -24,7 +25,7 @@ type Provider struct {
 	now  func() time.Time
 	api  clients
 	kept memory
-	left leftovers
+	left leftovers.Tracker
 }
 
 var (
