@@ -64,6 +64,33 @@ func TestGoogle(t *testing.T) {
 	})
 }
 
+// TestGoogleCube: a job on two cubes of v5p, 4x4x8, has 32 hosts, each of which knows its place among them.
+func TestGoogleCube(t *testing.T) {
+	if os.Getenv("FSUB_FULL") == "" {
+		t.Skip("SKIPPED: starts 32 agents: set FSUB_FULL=1")
+	}
+	w, cloud := newGoogle(t)
+	w.start()
+	id := w.fsub("#!/bin/bash\n#SBATCH --gres=tpu:v5p:128 -t 10 -o tpu-%j\n#FSUB --tpu-topology=4x4x8\n" +
+		"srun -l bash -c 'echo $SLURM_NODEID $SLURM_NNODES $TPU_WORKER_ID $TPU_TOPOLOGY $TPU_ACCELERATOR_TYPE $(tr , \"\\n\" <<< $TPU_WORKER_HOSTNAMES | wc -l) ${MEGASCALE_NUM_SLICES-one}'\n")
+	rec := w.await(id, 5*time.Minute)
+	if rec.Job.State != federation.Completed || rec.Job.Site != "tpus" {
+		t.Fatalf("job %d is %s at %s (%s); history: %v", id, rec.Job.State, rec.Job.Site, rec.Job.Reason, rec.Events)
+	}
+	said := w.read(fmt.Sprintf("tpu-%d", id))
+	for i := range 32 {
+		if want := fmt.Sprintf("%2d: %d 32 %d 4x4x8 v5p-256 32 one\n", i, i, i); !strings.Contains(said, want) {
+			t.Errorf("host %d: no %q in\n%s", i, want, said)
+		}
+	}
+	w.eventually("all machines are given back", 60*time.Second, func() string {
+		if n, left := cloud.Live(), cloud.Left(); n != 0 || left != 0 {
+			return fmt.Sprintf("%d live, %d left", n, left)
+		}
+		return ""
+	})
+}
+
 // newGoogle is a world of two sites, machines and TPUs of one stand-in for Google. Its daemon is not started.
 func newGoogle(t *testing.T) (*world, *gce.Cloud) {
 	t.Helper()
@@ -110,8 +137,8 @@ sites:
   timing: %[4]s
 - name: tpus
   kind: tpu
-  tpu: {project: project-1, zones: [us-central1-b], slices: [v5litepod-16], markets: [spot], prices: {v5e: 1.2}, endpoint: "%[3]s", boot: 2s}
-  pools: [{name: tpu, max: 8, idle: 1s}]
+  tpu: {project: project-1, zones: [us-central1-b], slices: [v5litepod-16, v5p-256], markets: [spot], prices: {v5e: 1.2, v5p: 4.2}, endpoint: "%[3]s", boot: 2s}
+  pools: [{name: tpu, max: 32, idle: 1s}]
   timing: %[4]s
 `, dir, w.port, url, timing))
 	return w, cloud
