@@ -21,8 +21,8 @@ type mask struct {
 
 // Nodes are called alpha1; rented ones by their site, pool and number.
 var (
-	listed = regexp.MustCompile(`\b((?:alpha|local|aws|azure)[a-z0-9.-]*?)\[([0-9,-]+)\]`)
-	single = regexp.MustCompile(`\b(?:alpha|local-[a-z0-9.-]+?-|(?:aws|azure)-[a-z0-9.-]+?-)\d+\b`)
+	listed = regexp.MustCompile(`\b((?:alpha|local|aws|azure|gcp|tpu)[a-z0-9.-]*?)\[([0-9,-]+)\]`)
+	single = regexp.MustCompile(`\b(?:alpha|local-[a-z0-9.-]+?-|(?:aws|azure|gcp|tpu)-[a-z0-9.-]+?-)\d+\b`)
 )
 
 func newMask(p place, dir, text string) *mask {
@@ -177,6 +177,7 @@ func (m *mask) environment(s string) string {
 		name, value, ok := strings.Cut(line, "=")
 		v, known := variables[name]
 		switch {
+		case strings.HasPrefix(name, "TPU_"), strings.HasPrefix(name, "MEGASCALE_"): // what a TPU host has besides
 		case !ok || !known:
 			out = append(out, line)
 		case v.with == "GPUS":

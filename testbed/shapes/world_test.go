@@ -16,6 +16,7 @@ import (
 	"fsub/testbed/azure"
 	"fsub/testbed/bed"
 	"fsub/testbed/ec2"
+	"fsub/testbed/gce"
 	"fsub/testbed/suite"
 )
 
@@ -39,24 +40,15 @@ func start(ctx context.Context) error {
 	world.places = []place{{real, 0}, {real, 1}}
 	sites := []any{}
 	for name := range strings.SplitSeq(cmp.Or(os.Getenv("FSUB_SHAPES_AT"), "local,aws"), ",") {
-		switch name {
-		case "local":
-			sites = append(sites, localSite())
-		case "aws":
-			site, err := awsSite(world.Dir)
-			if err != nil {
-				return err
-			}
-			sites = append(sites, site)
-		case "azure":
-			site, err := azureSite(world.Dir)
-			if err != nil {
-				return err
-			}
-			sites = append(sites, site)
-		default:
-			continue
+		open := map[string]func(string) (map[string]any, error){"local": localSite, "aws": awsSite, "azure": azureSite, "gcp": gcpSite, "tpu": tpuSite}[name]
+		if open == nil {
+			return fmt.Errorf("FSUB_SHAPES_AT: invalid place %q: want local, aws, azure, gcp or tpu", name)
 		}
+		site, err := open(world.Dir)
+		if err != nil {
+			return err
+		}
+		sites = append(sites, site)
 		world.places = append(world.places, place{name, 0})
 	}
 	world.Defer(endMachines)
@@ -101,9 +93,9 @@ func edit(config map[string]any, sites []any) {
 // pool is like the real site's main partition.
 var pool = map[string]any{"name": "main", "default": true, "shared": true, "min": 0, "max": 4, "idle": "10m", "default_time": "1h", "max_time": "168h", "def_mem_per_cpu": 1000}
 
-func localSite() map[string]any {
+func localSite(string) (map[string]any, error) {
 	return map[string]any{"name": "local", "kind": "local", "pools": []any{pool},
-		"local": map[string]any{"nodes": 4, "cpus": 16, "mem_mib": 64000, "gpus": 4, "gpu_type": "h100"}}
+		"local": map[string]any{"nodes": 4, "cpus": 16, "mem_mib": 64000, "gpus": 4, "gpu_type": "h100"}}, nil
 }
 
 // awsSite is the site at what stands in for Amazon, whose instances are processes of this machine.
@@ -140,6 +132,30 @@ func azureSite(dir string) (site map[string]any, err error) {
 	section := map[string]any{"subscription": azure.Subscription, "resource_group": "fsub", "location": "eastus", "subnet": azure.Subnet, "endpoint": url,
 		"credentials_file": credentials, "sizes": []any{size}, "markets": []any{"on-demand"}, "boot": "5s"}
 	return map[string]any{"name": "azure", "kind": "azure", "pools": []any{pool}, "azure": section}, nil
+}
+
+// quad is a type of machine with four GPUs. Its name ends with a letter: where a node's number begins is seen.
+var quad = gce.Type{Name: "g2-quad", CPUs: 48, MemMiB: 196608, Accelerator: "nvidia-l4", GPUs: 4}
+
+// gcpSite is the site at what stands in for Google's Compute Engine.
+func gcpSite(dir string) (map[string]any, error) {
+	return googleSite(dir, "gcp", map[string]any{"region": "us-central1", "types": []any{quad.Name}, "prices": map[string]any{quad.Name: 4}})
+}
+
+// tpuSite is the site at what stands in for Cloud TPU. Its slices have one host each, so that a job of several nodes gets several slices.
+func tpuSite(dir string) (map[string]any, error) {
+	return googleSite(dir, "tpu", map[string]any{"zones": []any{"us-central1-a"}, "slices": []any{"v5litepod-4"}, "prices": map[string]any{"v5e": 1.2}})
+}
+
+func googleSite(dir, kind string, section map[string]any) (map[string]any, error) {
+	cloud := gce.New(gce.Config{Process: true, Dir: filepath.Join(dir, kind), Types: []gce.Type{quad}})
+	world.Defer(cloud.Close)
+	url, err := cloud.Start("")
+	if err != nil {
+		return nil, err
+	}
+	section["project"], section["endpoint"], section["markets"], section["boot"] = cloud.Project(), url, []any{"on-demand"}, "5s"
+	return map[string]any{"name": kind, "kind": kind, "pools": []any{pool}, kind: section}, nil
 }
 
 // output is what a command said.
