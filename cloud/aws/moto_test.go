@@ -36,7 +36,7 @@ func moto(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("moto_server")
 	if err != nil {
-		t.Skip("moto_server is not installed: the second stand-in is not asked")
+		t.Skip("SKIPPED: moto_server is not installed: the second stand-in is not asked")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -42,7 +42,7 @@ func createNear(s *suite) {
 	if s.offer.MaxGang == 0 {
 		_, err := s.Provider.Create(s.ctx, r)
 		if err == nil {
-			s.Skip("the cloud has no placement, and does not mind")
+			s.Skip("SKIPPED: the cloud has no placement, and does not mind")
 		}
 		s.refused(err, provider.KindInvalid)
 		return

@@ -18,11 +18,11 @@ var means = map[provider.ErrorKind]error{
 func (s *suite) breakIt(f Fault) (mend func()) {
 	s.Helper()
 	if s.Break == nil {
-		s.Skip("this cloud cannot be given faults")
+		s.Skip("SKIPPED: this cloud cannot be given faults")
 	}
 	mend, err := s.Break(s.T, f, s.offer)
 	if err != nil {
-		s.Skipf("this cloud cannot be given the fault %s: %v", f, err)
+		s.Skipf("SKIPPED: this cloud cannot be given the fault %s: %v", f, err)
 	}
 	return mend
 }

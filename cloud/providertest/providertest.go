@@ -111,7 +111,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t)
 			if why := h.Except[c.name]; why != "" {
-				t.Skip("this cloud is excepted: " + why)
+				t.Skip("SKIPPED: this cloud is excepted: " + why)
 			}
 			s := &suite{T: t, Harness: h, ctx: t.Context()}
 			s.defaults()
@@ -153,7 +153,7 @@ func (s *suite) defaults() {
 func (s *suite) restart() {
 	s.Helper()
 	if s.Again == nil {
-		s.Skip("the cloud cannot be opened a second time")
+		s.Skip("SKIPPED: the cloud cannot be opened a second time")
 	}
 	s.Provider = s.Again(s.T)
 }

@@ -60,7 +60,7 @@ func offeringsStayTheSame(s *suite) {
 
 func listForeign(s *suite) {
 	if s.Stranger == nil {
-		s.Skip("this cloud has one site only")
+		s.Skip("SKIPPED: this cloud has one site only")
 	}
 	r := s.request(1)
 	s.create(r)
@@ -150,7 +150,7 @@ func deleteAfterRestart(s *suite) {
 func topology(s *suite) {
 	p, ok := s.Provider.(provider.Topologist)
 	if !ok {
-		s.Skip("this cloud does not tell where machines are")
+		s.Skip("SKIPPED: this cloud does not tell where machines are")
 	}
 	r := s.request(2)
 	made := s.create(r)

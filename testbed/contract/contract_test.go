@@ -31,14 +31,14 @@ func TestSameContract(t *testing.T) {
 // comparePair compares what the two jobs of a call saw.
 func comparePair(t *testing.T, c *call, site string, pair [2]*job) {
 	if why := c.not[site]; why != "" {
-		t.Skip(why)
+		t.Skip("SKIPPED:", why)
 	}
 	if pair[0].said.code != 0 && pair[1].said.code == 0 {
 		t.Fatalf("sbatch refuses it: %s", pair[0].said.stderr)
 	}
 	want, got := awaitView(t, pair[0]), awaitView(t, pair[1])
 	if _, reason, refused := strings.Cut(got["stderr"], site+": its interface cannot carry "); refused && want["exit status"] == "0" {
-		t.Skip("not viable: " + reason)
+		t.Skip("SKIPPED: not viable: " + reason)
 	}
 	compare(t, site, want, got)
 }

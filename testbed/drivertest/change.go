@@ -64,7 +64,7 @@ func testUpdateUnknown(s *suite) {
 func testRequeue(s *suite) {
 	q := federation.AbilitiesOf(s.Driver).Requeue
 	if q == nil {
-		s.Skip("the driver has no Requeue")
+		s.Skip("SKIPPED: the driver has no Requeue")
 	}
 	id := s.run("sleep 300")
 	key := s.untilState(id, federation.Running).Key
@@ -95,7 +95,7 @@ func testRequeue(s *suite) {
 func testSuspend(s *suite) {
 	p := federation.AbilitiesOf(s.Driver).Suspend
 	if p == nil {
-		s.Skip("the driver has no Suspend")
+		s.Skip("SKIPPED: the driver has no Suspend")
 	}
 	must := func(what string, err error) {
 		s.Helper()

@@ -38,7 +38,7 @@ func TestRealDirectives(t *testing.T) {
 		t.Run(c.Source, func(t *testing.T) {
 			script := c.fitting(h.GPUType) + "true\n"
 			if regexp.MustCompile(`(?m)^#SBATCH\s+(hetjob|packjob)`).MatchString(script) {
-				t.Skip("several jobs: compared in testbed/contract and testbed/spine")
+				t.Skip("SKIPPED: several jobs: compared in testbed/contract and testbed/spine")
 			}
 			theirs, why := trySite(t, b, site, h.Dir, script)
 			ours, err := tryArgs(t, h, []string{"-H", "job.sh"})
@@ -47,7 +47,7 @@ func TestRealDirectives(t *testing.T) {
 				refused++
 				return
 			case notViable(err):
-				t.Skipf("not viable: %v", err)
+				t.Skipf("SKIPPED: not viable: %v", err)
 			case why != "":
 				t.Fatalf("sbatch refuses: %s; the driver submits it:\n%s", why, script)
 			case err != nil:

@@ -13,7 +13,7 @@ import (
 func (s *suite) needsKill() {
 	s.Helper()
 	if s.KillController == nil || s.StartController == nil {
-		s.Skip("the harness cannot kill the controller")
+		s.Skip("SKIPPED: the harness cannot kill the controller")
 	}
 }
 

@@ -23,7 +23,7 @@ func testLookupHeld(s *suite) {
 func (s *suite) forgotten(id federation.JobID) {
 	s.Helper()
 	if s.ForgetsAfter == 0 {
-		s.Skip("the site forgets ended jobs too late for a test")
+		s.Skip("SKIPPED: the site forgets ended jobs too late for a test")
 	}
 	s.eventually("the controller forgets the job", s.ForgetsAfter+s.Patience, func() string {
 		if s.report(nil).Known[id] {

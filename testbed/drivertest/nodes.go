@@ -34,7 +34,7 @@ func (s *suite) setNodes(o federation.NodeOrder) map[string]error {
 	s.Helper()
 	set := federation.AbilitiesOf(s.Driver).Nodes
 	if set == nil {
-		s.Skip("the driver has no Nodes")
+		s.Skip("SKIPPED: the driver has no Nodes")
 	}
 	before := s.observe()
 	left, err := set.SetNodes(s.ctx, o)

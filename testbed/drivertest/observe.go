@@ -100,7 +100,7 @@ func testObserveRunning(s *suite) {
 
 func testStranger(s *suite) {
 	if s.Stranger == nil {
-		s.Skip("the harness has no driver with bad credentials")
+		s.Skip("SKIPPED: the harness has no driver with bad credentials")
 	}
 	_, err := s.Stranger.Observe(s.ctx)
 	s.wants("Observe with credentials that the site refuses", err, federation.ErrDenied)

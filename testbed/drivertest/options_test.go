@@ -204,16 +204,16 @@ func TestSameOptions(t *testing.T) {
 			for _, line := range options {
 				t.Run(line, func(t *testing.T) {
 					if why := otherwise[site][line]; why != "" {
-						t.Skip(why)
+						t.Skip("SKIPPED:", why)
 					}
 					full := "-H " + strings.NewReplacer("%T", h.GPUType, "%N", site).Replace(line)
 					theirs, refused := trySbatch(t, b, site, full)
 					ours, err := tryDriver(t, h, full, "sleep 1")
 					switch {
 					case notViable(err):
-						t.Skipf("not viable: %v", err)
+						t.Skipf("SKIPPED: not viable: %v", err)
 					case unknownTo(site, refused):
-						t.Skipf("sbatch of the site knows nothing of it: %s", refused)
+						t.Skipf("SKIPPED: sbatch of the site knows nothing of it: %s", refused)
 					case refused != "" && err != nil:
 						return
 					case refused != "":

@@ -135,7 +135,7 @@ func bySbatch(t *testing.T, b *bed.Bed, site, line, script string) string {
 	args := append([]string{"sbatch", "--parsable"}, strings.Fields(line)...)
 	out, err := b.Output(context.Background(), site, "alice", append(args, "--wrap", script)...)
 	if err != nil && unknownTo(site, err.Error()+out) {
-		t.Skipf("sbatch of the site knows nothing of it: %v", err)
+		t.Skipf("SKIPPED: sbatch of the site knows nothing of it: %v", err)
 	}
 	if err != nil {
 		t.Fatalf("sbatch: %v: %s", err, out)
@@ -150,7 +150,7 @@ func byDriver(t *testing.T, h drivertest.Harness, line, script string) string {
 	t.Helper()
 	id, err := tryDriver(t, h, line, script)
 	if notViable(err) {
-		t.Skipf("not viable: %v", err)
+		t.Skipf("SKIPPED: not viable: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func testEndedAdopts(s *suite) {
 
 func testLostReply(s *suite) {
 	if s.LoseReply == nil {
-		s.Skip("the harness cannot lose a reply")
+		s.Skip("SKIPPED: the harness cannot lose a reply")
 	}
 	sub := s.job("sleep 1; echo ran", func(sub *federation.Submission) { sub.Job.Spec.OpenMode = "append" })
 	if _, err := s.Lossy.Observe(s.ctx); err != nil { // a driver may have to get to know its site first

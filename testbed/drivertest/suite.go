@@ -160,7 +160,7 @@ func (s *suite) absent(id federation.JobID) {
 func (s *suite) file(name string) string {
 	s.Helper()
 	if s.ReadFile == nil {
-		s.Skip("the harness has no ReadFile: scripts are not really run")
+		s.Skip("SKIPPED: the harness has no ReadFile: scripts are not really run")
 	}
 	var text string
 	s.eventually("file "+name, s.Patience, func() string {

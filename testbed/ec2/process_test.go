@@ -48,7 +48,7 @@ func read(t *testing.T, path string) string {
 
 func needCurl(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("no curl: a boot script cannot read metadata")
+		t.Skip("SKIPPED: no curl: a boot script cannot read metadata")
 	}
 }
 

@@ -42,11 +42,11 @@ var commands = []string{"sbatch", "squeue", "scancel", "sinfo", "sacct", "scontr
 func recorded(t *testing.T, file string) []line {
 	dir := os.Getenv("FSUB_ORACLE")
 	if dir == "" {
-		t.Skip("FSUB_ORACLE is not set: there are no recorded runs of real Slurm to compare with")
+		t.Skip("SKIPPED: FSUB_ORACLE is not set: there are no recorded runs of real Slurm to compare with")
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "cli_golden", file))
 	if err != nil {
-		t.Skip(err)
+		t.Skip("SKIPPED:", err)
 	}
 	var out []line
 	for text := range bytes.Lines(b) {

@@ -70,7 +70,7 @@ func newWorld(t *testing.T, n int) *world {
 	}
 	var err error
 	if w.location, err = time.LoadLocation(zone); err != nil {
-		t.Skip("this machine knows no time zones: ", err)
+		t.Skip("SKIPPED: this machine knows no time zones: ", err)
 	}
 	if w.home, err = os.MkdirTemp("", "alice"); err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func TestGoogleCube(t *testing.T) {
 func newGoogle(t *testing.T) (*world, *gce.Cloud) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("takes a minute")
+		t.Skip("SKIPPED: takes a minute")
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: only root can give machines namespaces of their own")
@@ -166,7 +166,7 @@ func (w *world) around(rw http.ResponseWriter, r *http.Request, cloud http.Handl
 // again. Each time the job runs once, and no machine and nothing else is left.
 func TestGoogleKilledAtEveryCall(t *testing.T) {
 	if os.Getenv("FSUB_FULL") == "" {
-		t.Skip("takes ten minutes: set FSUB_FULL=1")
+		t.Skip("SKIPPED: takes ten minutes: set FSUB_FULL=1")
 	}
 	tpu := strings.Replace(gangJob, "#SBATCH ", "#SBATCH --gres=tpu:v5e:16 ", 1)
 	tpu = strings.Replace(tpu, "-N 2 ", "", 1)

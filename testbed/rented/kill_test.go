@@ -57,7 +57,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 // killedAtEveryCall does that with the calls of one cloud, of which one makes machines and another ends them.
 func killedAtEveryCall(t *testing.T, c config, makes, ends string) *world {
 	if testing.Short() {
-		t.Skip("takes minutes")
+		t.Skip("SKIPPED: takes minutes")
 	}
 	w := newWorld(t, c)
 	counts := map[string]int{}

@@ -11,7 +11,7 @@ import (
 func testAccounts(e *env) {
 	s, ok := e.open().(accounts.Store)
 	if !ok {
-		e.Skip("this store keeps no account tree")
+		e.Skip("SKIPPED: this store keeps no account tree")
 	}
 	physics := accounts.Record{Key: accounts.AccountKey("physics"), Parent: "root", Coordinators: []string{"carol", "dave"}, Set: accounts.Settings{"Fairshare": "3"}, From: "alpha"}
 	alice := accounts.Record{Key: accounts.UserKey("physics", "alice"), Default: true, Set: accounts.Settings{"GrpTRES": "cpu=4"}}

@@ -13,7 +13,7 @@ func auditLog(e *env, s federation.Store) federation.AuditLog {
 	e.Helper()
 	a, ok := s.(federation.AuditLog)
 	if !ok {
-		e.Skip("this store keeps no audit log")
+		e.Skip("SKIPPED: this store keeps no audit log")
 	}
 	return a
 }

@@ -6,7 +6,7 @@ import "fsub/federation"
 func testBills(e *env) {
 	p, ok := e.open().(federation.BillStore)
 	if !ok {
-		e.Skip("this store keeps no bills")
+		e.Skip("SKIPPED: this store keeps no bills")
 	}
 	a, b, c := filled[federation.Bill](1), filled[federation.Bill](2), filled[federation.Bill](3)
 	a.Site, b.Site, c.Site = "sky", "sky", "other"

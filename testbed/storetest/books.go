@@ -21,7 +21,7 @@ func (e *env) books(dir string) federation.Books {
 	e.Cleanup(func() { s.Close() })
 	b, ok := s.(federation.Books)
 	if !ok {
-		e.Skip("this store keeps no ledger")
+		e.Skip("SKIPPED: this store keeps no ledger")
 	}
 	return b
 }

@@ -94,7 +94,7 @@ func testChargePurge(e *env) {
 	s := e.open()
 	p, ok := s.(purger)
 	if !ok {
-		e.Skip("this store deletes no jobs")
+		e.Skip("SKIPPED: this store deletes no jobs")
 	}
 	j := e.create(s, "alice", "")
 	end(e, s, j.ID)
@@ -116,7 +116,7 @@ func testChargeSums(e *env) {
 	s := e.open()
 	sums, ok := s.(federation.ChargeSummer)
 	if !ok {
-		e.Skip("this store sums up no charges")
+		e.Skip("SKIPPED: this store sums up no charges")
 	}
 	at := time.Unix(1_000_000, 0).UTC()
 	var b federation.Batch
@@ -156,7 +156,7 @@ func testDirectSums(e *env) {
 	b := e.books(e.dir)
 	sums, ok := b.(federation.DirectSummer)
 	if !ok {
-		e.Skip("this store sums up no direct submissions")
+		e.Skip("SKIPPED: this store sums up no direct submissions")
 	}
 	all := someRuns(rand.New(rand.NewPCG(7, 7)), 300)
 	_, err := b.Book(ctx, all, nil)

@@ -77,7 +77,7 @@ func testWrap(e *env) {
 	s := e.openRange(1, 10)
 	p, ok := s.(purger)
 	if !ok {
-		e.Skip("this store deletes no jobs")
+		e.Skip("SKIPPED: this store deletes no jobs")
 	}
 	for range 10 {
 		e.create(s, "alice", "")

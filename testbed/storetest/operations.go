@@ -12,7 +12,7 @@ func operations(e *env, s federation.Store) federation.OperationStore {
 	e.Helper()
 	o, ok := s.(federation.OperationStore)
 	if !ok {
-		e.Skip("this store keeps no operations")
+		e.Skip("SKIPPED: this store keeps no operations")
 	}
 	return o
 }

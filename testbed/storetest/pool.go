@@ -18,7 +18,7 @@ func pools(e *env, s federation.Store) federation.PoolStore {
 	e.Helper()
 	p, ok := s.(federation.PoolStore)
 	if !ok {
-		e.Skip("this store keeps no rented pools")
+		e.Skip("SKIPPED: this store keeps no rented pools")
 	}
 	return p
 }
@@ -303,7 +303,7 @@ func testPoolPurge(e *env) {
 	p := pools(e, s)
 	old, ok := s.(purger)
 	if !ok {
-		e.Skip("this store deletes nothing")
+		e.Skip("SKIPPED: this store deletes nothing")
 	}
 	ended, live := e.create(s, "alice", ""), e.create(s, "alice", "")
 	e.must(s.Commit(ctx, &federation.Batch{Attempts: []*federation.Attempt{

@@ -42,7 +42,7 @@ func testPurge(e *env) {
 	s := e.open()
 	p, ok := s.(purger)
 	if !ok {
-		e.Skip("this store deletes no jobs")
+		e.Skip("SKIPPED: this store deletes no jobs")
 	}
 	var jobs []*federation.Job
 	for range 6 {

@@ -10,7 +10,7 @@ import (
 func testRunLengths(e *env) {
 	s := e.open()
 	if _, ok := s.(federation.RunStore); !ok {
-		e.Skip("this store keeps no lengths of runs")
+		e.Skip("SKIPPED: this store keeps no lengths of runs")
 	}
 	var all []federation.RunLength
 	for i := range 5 {

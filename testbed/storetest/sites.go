@@ -11,7 +11,7 @@ func testSiteHistory(e *env) {
 	s := e.open()
 	p, ok := s.(federation.SiteStore)
 	if !ok {
-		e.Skip("this store keeps no history of sites")
+		e.Skip("SKIPPED: this store keeps no history of sites")
 	}
 	at := func(n int) time.Time { return longAgo.Add(time.Duration(n) * time.Minute) }
 	say := func(n int, r federation.SiteRecord) {
@@ -41,7 +41,7 @@ func testSiteHistory(e *env) {
 func testMaintenance(e *env) {
 	p, ok := e.open().(federation.SiteStore)
 	if !ok {
-		e.Skip("this store plans nothing at sites")
+		e.Skip("SKIPPED: this store plans nothing at sites")
 	}
 	a, b, over := filled[federation.Maintenance](1), filled[federation.Maintenance](2), filled[federation.Maintenance](3)
 	a.From, a.To = longAgo.Add(2*time.Hour), longAgo.Add(3*time.Hour)

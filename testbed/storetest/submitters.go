@@ -11,7 +11,7 @@ import (
 func testSubmissionKeys(e *env) {
 	s, ok := e.open().(federation.Submitters)
 	if !ok {
-		e.Skip("this store knows no keys of submissions")
+		e.Skip("SKIPPED: this store knows no keys of submissions")
 	}
 	submit := func(uid uint32, key string) (federation.JobID, bool) {
 		e.Helper()
@@ -47,7 +47,7 @@ func testHoldings(e *env) {
 	open := e.open()
 	s, ok := open.(federation.Submitters)
 	if !ok {
-		e.Skip("this store does not count what users hold")
+		e.Skip("SKIPPED: this store does not count what users hold")
 	}
 	holds := func(uid uint32, want federation.Holding) {
 		e.Helper()
