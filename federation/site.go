@@ -158,11 +158,12 @@ type RunningJob struct {
 
 // WaitingJob is one job that waits at a site.
 type WaitingJob struct {
-	Job   JobID     // as in RunningJob
-	Ours  bool      // it was sent by this federation
-	Idle  bool      // it waits for something other than nodes: it is held, or a dependency, a time or a limit keeps it back
-	Start time.Time // when the site expects to start it; zero: it does not say
-	Nice  int64     // what its priority is lower by
+	Job    JobID     // as in RunningJob
+	Ours   bool      // it was sent by this federation
+	Idle   bool      // it waits for something other than nodes: it is held, or a dependency, a time or a limit keeps it back
+	Start  time.Time // when the site expects to start it; zero: it does not say
+	Submit time.Time // zero: it does not say
+	Nice   int64     // what its priority is lower by
 	// What it asks for, all together.
 	Nodes, CPUs int
 	GRES        []GRES // Total counts
@@ -245,6 +246,9 @@ type Site struct {
 	Limited []Limited
 	// NodeNotes say why nodes are not as operators want them, by name: what the site has against it. It is not changed after it was made.
 	NodeNotes map[string]string
+
+	// Outlook foretells waits at the site; nil: only jobs of ours use it, or nothing is known. Another one takes its place when more has been seen.
+	Outlook Outlook
 
 	// Bound are the attempts of ours that live at the site and are not in Seen.Running yet: intended, or pending there.
 	Bound []Bound

@@ -208,7 +208,7 @@ func (d *Driver) holds(st standing, r *wire.Job) federation.RunningJob {
 
 // waits is what a job that waits asks for.
 func (d *Driver) waits(st standing, r *wire.Job) federation.WaitingJob {
-	j := federation.WaitingJob{Start: unix(r.StartTime.Value()), Nodes: int(r.NodeCount.Value()), CPUs: int(r.CPUs.Value()), Nice: r.Nice, Stake: stake(r)}
+	j := federation.WaitingJob{Start: unix(r.StartTime.Value()), Submit: unix(r.SubmitTime.Value()), Nodes: int(r.NodeCount.Value()), CPUs: int(r.CPUs.Value()), Nice: r.Nice, Stake: stake(r)}
 	j.Job, j.Ours = d.numberHere(st, r)
 	j.Idle = !slices.Contains(nodesWanted, r.StateReason)
 	if n, kind := gpus(r.TRESReq); n > 0 {

@@ -108,7 +108,7 @@ func stepsOf(b *federation.Batch) ([]step, error) {
 			Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, State: string(r.Kind), Who: fmt.Sprint(r.UID),
 		}})
 	}
-	return auditSteps(b.Audit, healthSteps(b, siteSteps(b, nodeSteps(b, runLengthSteps(b, steps))))), nil
+	return auditSteps(b.Audit, healthSteps(b, siteSteps(b, nodeSteps(b, runLengthSteps(b, pastWaitSteps(b, steps)))))), nil
 }
 
 func jobChange(j *federation.Job, how federation.ChangeHow) federation.Change {

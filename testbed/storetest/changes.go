@@ -117,6 +117,7 @@ func testChanges(e *env) {
 		Health:     []federation.HealthRecord{{Kind: federation.HealthCheck, Name: "alpha/n1", Data: []byte("[]")}},
 		Findings:   []federation.HealthFinding{finding},
 		Lengths:    []federation.RunLength{{Start: longAgo, Seconds: 1}}, // of which it tells nothing
+		Waits:      []federation.PastWait{{Site: "alpha", Since: longAgo, Seconds: 1}},
 	}
 	b.Attempts[0].Site = "alpha"
 	for i, v := 0, reflect.ValueOf(b).Elem(); i < v.NumField(); i++ {

@@ -68,6 +68,7 @@ func (s Suite) Run(t *testing.T) {
 		{"NodesKeepTheLastWord", testNodes},
 		{"NodeHistoryIsKeptInOrder", testNodeEvents},
 		{"RunLengths", testRunLengths},
+		{"PastWaits", testPastWaits},
 		{"AuditLogIsAppendedTo", testAudit},
 		{"AuditIsWrittenWithItsChange", testAuditWhole},
 		{"OperationKeepsEveryField", testOperationFields},

@@ -1,0 +1,53 @@
+package federation
+
+import (
+	"context"
+	"time"
+)
+
+// Outlook foretells how long jobs wait in the queue of a site that others use too, as things stand there at one time. It is not changed once it is
+// made, and may be used by several goroutines.
+type Outlook interface {
+	// Wait is how long a job waits that is submitted now; nil: nothing is known.
+	Wait(QueueAsk) *Foreseen
+	// Left is how much longer one of ours waits that has been waiting there; nil: nothing is known.
+	Left(JobID, QueueAsk) *Foreseen
+}
+
+// QueueAsk is what a site's queue sees of a job, in the site's names.
+type QueueAsk struct {
+	User, Account, Partition string
+	Nodes, CPUs, GPUs        int
+	Limit                    time.Duration
+}
+
+// Foreseen is how long a job is expected to wait at a site.
+type Foreseen struct {
+	P50    time.Duration `json:"p50"`              // half of such jobs wait no longer
+	P90    time.Duration `json:"p90"`              // nine in ten wait no longer
+	Starts int           `json:"starts"`           // how many starts there it stands on
+	Of     string        `json:"of"`               // which: "like it, with the queue as it is"
+	Unsure string        `json:"unsure,omitempty"` // why the p90 may not hold; "": it should
+}
+
+// Likely is the wait that is reckoned with.
+func (f *Foreseen) Likely() time.Duration {
+	if f.Unsure != "" {
+		return f.P90
+	}
+	return f.P50
+}
+
+// PastWait is how long a job waited at a site, for later forecasts.
+type PastWait struct {
+	Site    SiteName
+	Since   time.Time
+	Seconds float64
+	Traits  []uint32 // of the job, and of the queue when it came; see package predict
+}
+
+// WaitStore keeps waits.
+type WaitStore interface {
+	// PastWaits returns the newest ones of each site, oldest first, and forgets what is older than these.
+	PastWaits(ctx context.Context, ofEach int) ([]PastWait, error)
+}
