@@ -1,4 +1,4 @@
-// Package predict foretells how long jobs run, from what jobs like them did before. A forecast is a p50, which half of the jobs do not reach, and a p90,
+// Package predict foretells how long jobs run, and how long they wait at sites that others use too, from what jobs like them did before. A forecast is a p50, which half of the jobs do not reach, and a p90,
 // which one in ten passes; it says how much history it stands on.
 //
 // A job belongs to groups, from narrow to wide: the user's jobs of the same script, of the same name, of the same shape, of the same size, all of the
@@ -7,5 +7,9 @@
 // long (Kaplan and Meier, 1958): else short runs, which are the first to report, would speak for all of their batch. It follows how often runs have
 // passed it lately, so that about one in ten does.
 //
-// The rule was chosen by replaying public traces of five clusters; see predict_test.go for what it comes to on those at hand.
+// The rule was chosen by replaying public traces of five clusters; see predict_test.go for what it comes to on those at hand.//
+// Of sites that others use too it foretells how long jobs wait there ([Queue]). The p50 is of the waits of those jobs that were most like the one in question and
+// saw a queue most like the present one. The p90 is the largest of three: theirs; that of the jobs alike, those that wait still included; and a bound on that of
+// all jobs of that size and partition. Where the queue is longer than it has almost ever been, no p90 holds, and the forecast says that it is unsure.
+// wait_test.go has what that comes to on public traces.
 package predict

@@ -20,6 +20,7 @@ import (
 type job struct {
 	submit, wait, run, limit float64
 	keys                     Keys
+	ask                      federation.QueueAsk
 }
 
 func read(t *testing.T, name string, shape ...string) (out []job) {
@@ -60,6 +61,7 @@ func read(t *testing.T, name string, shape ...string) (out []job) {
 			sh += "/" + get(r, n)
 		}
 		p.keys = Kind{User: get(r, "user_or_team"), Size: size, Shape: sh}.Keys()
+		p.ask = federation.QueueAsk{User: get(r, "user_or_team"), Partition: get(r, "partition") + get(r, "queue"), CPUs: int(num(r, "cpus")), Nodes: int(num(r, "nodes")), Limit: time.Duration(p.limit) * time.Second}
 		out = append(out, p)
 	}
 	slices.SortStableFunc(out, func(a, b job) int { return int(math.Copysign(1, a.submit-b.submit)) })

@@ -1,0 +1,289 @@
+package predict
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"fsub/federation"
+)
+
+const (
+	nearest   = 30 // waits that a p50 is of
+	waitMass  = 6  // half of the weight goes to a group of so many waits
+	fewWaits  = 20 // below that the site's own word counts
+	fewInSize = 30 // below that the bound is of all sizes
+	fewWords  = 10
+	// z95 bounds a quantile with a certainty of 95 %.
+	z95 = 1.645
+	// otherPart is how far apart waits in two partitions are, otherUser those of two users; by sight and size they are as far apart as weights say.
+	otherPart, otherUser = 4, 1
+	// longQueue is the share of all jobs that came to a longer queue, below which the queue is said to build up.
+	longQueue  = 0.02
+	fewAtQueue = 5
+)
+
+var (
+	sightWeights = sight{jobsAhead: .5, workAhead: .5, workInAll: .3, cpusBusy: .3, ownAhead: 1, middleAge: 1, oldAge: 1, recentMiddle: 1}
+	waitWeights  = weights(30)
+	noAccount    = hashed("")
+)
+
+// outlook implements [federation.Outlook]: a [Queue] at one time.
+type outlook struct {
+	now   int64
+	past  []wait
+	scene *scene
+	open  []open
+	ours  map[federation.JobID]open
+	words []float32 // sorted
+
+	mu     sync.Mutex
+	cache  map[trait]*federation.Foreseen
+	bounds map[sizeIn]float64
+	parts  map[uint32][]int32 // of past, by partition; nil until it is asked for
+}
+
+type sizeIn struct {
+	part uint32
+	cpus float32
+}
+
+// Outlook is the queue as it is now.
+func (q *Queue) Outlook(now time.Time) federation.Outlook {
+	o := &outlook{now: now.Unix(), past: q.past[max(0, len(q.past)-keptWaits):], scene: q.scene(now.Unix()), words: slices.Sorted(slices.Values(q.words[max(0, len(q.words)-keptWords):])),
+		ours: map[federation.JobID]open{}, cache: map[trait]*federation.Foreseen{}, bounds: map[sizeIn]float64{}}
+	for id, p := range q.open {
+		o.ours[id] = *p
+		if !p.idle {
+			o.open = append(o.open, *p)
+		}
+	}
+	slices.SortFunc(o.open, func(a, b open) int { // the newest first
+		return cmp.Or(cmp.Compare(b.since, a.since), cmp.Compare(a.user, b.user), cmp.Compare(a.cpus, b.cpus), cmp.Compare(a.limit, b.limit))
+	})
+	return o
+}
+
+// Wait implements [federation.Outlook].
+func (o *outlook) Wait(a federation.QueueAsk) *federation.Foreseen {
+	t := traitOf(&a)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f, known := o.cache[t]
+	if !known {
+		f = o.wait(&t)
+		o.cache[t] = f
+	}
+	return f
+}
+
+func (o *outlook) wait(t *trait) *federation.Foreseen {
+	if len(o.past) < fewWaits {
+		return o.said(t)
+	}
+	like := o.nearest(t, 0)
+	f := &federation.Foreseen{Starts: len(o.past), Of: "from how the queue is, and how long such jobs waited", P50: span(like[len(like)/2]), Unsure: o.buildsUp(t)}
+	f.P90 = max(f.P50, span(like[len(like)*9/10]), span(o.mixed(t)), span(o.bound(t)))
+	return f
+}
+
+// said is what the site itself expects of those that wait already, where little is known: a job that comes now starts among them.
+func (o *outlook) said(t *trait) *federation.Foreseen {
+	p := o.scene.parts[t.part]
+	if p == nil || len(p.left) == 0 {
+		return nil
+	}
+	n := len(p.left)
+	return &federation.Foreseen{P50: time.Duration(p.left[n/2]) * time.Second, P90: time.Duration(p.left[n-1]) * time.Second, Starts: len(o.past), Of: "from when the site expects to start those that wait",
+		Unsure: "little has been seen of the queue"}
+}
+
+// nearest are the waits longer than a time, in order, of the jobs that were most like this one and saw a queue most like the present one.
+func (o *outlook) nearest(t *trait, longer float32) []float64 {
+	type near struct {
+		d       float32
+		seconds float32
+	}
+	see := o.scene.sight(t)
+	size := t.size()
+	found, worst := make([]near, 0, nearest), float32(math.Inf(1))
+waits:
+	for i := len(o.past) - 1; i >= 0; i-- {
+		w := &o.past[i]
+		if w.seconds < longer {
+			continue
+		}
+		var d float32
+		if w.part != t.part {
+			d += otherPart
+		}
+		if w.user != t.user {
+			d += otherUser
+		}
+		for k := range see {
+			if d += distance(see[k], w.queue[k]) * sightWeights[k]; d >= worst {
+				continue waits
+			}
+		}
+		for k := range size {
+			d += distance(size[k], w.size[k])
+		}
+		if d >= worst {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(found, d, func(n near, d float32) int { return cmp.Compare(n.d, d) })
+		if len(found) == nearest {
+			found = found[:nearest-1]
+		}
+		if found = slices.Insert(found, at, near{d, w.seconds}); len(found) == nearest {
+			worst = found[nearest-1].d
+		}
+	}
+	out := make([]float64, len(found))
+	for i := range found {
+		out[i] = float64(found[i].seconds)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// inPart are the waits in a partition.
+func (o *outlook) inPart(part uint32) []int32 {
+	if o.parts == nil {
+		o.parts = map[uint32][]int32{}
+		for i := range o.past {
+			o.parts[o.past[i].part] = append(o.parts[o.past[i].part], int32(i))
+		}
+	}
+	return o.parts[part]
+}
+
+func distance(a, b float32) float32 {
+	if a < b {
+		return b - a
+	}
+	return a - b
+}
+
+// alike reports at which levels two jobs are: the user's of that shape, of that size, all of the user's, of the account, of that size by anybody, all.
+func (t *trait) alike(u *trait) (levels [6]bool) {
+	size := t.cpus == u.cpus && t.nodes == u.nodes && t.gpus == u.gpus
+	user := t.user == u.user
+	return [6]bool{user && size && t.limit == u.limit && t.part == u.part, user && size, user, t.account == u.account && t.account != noAccount, size, true}
+}
+
+// mixed is the p90 of what happened to jobs alike, as [Book] mixes runs; those that wait still have waited at least so long.
+func (o *outlook) mixed(t *trait) float64 {
+	var of [6][]sample
+	for i := len(o.past) - 1; i >= 0; i-- {
+		w := &o.past[i]
+		all := true
+		for l, is := range w.alike(t) {
+			if is && len(of[l]) < kept {
+				of[l] = append(of[l], sample{float64(w.seconds), waitWeights[len(of[l])], false})
+			}
+			all = all && len(of[l]) == kept
+		}
+		if all || len(of[5]) == kept && len(o.past)-i > keptWaits/2 {
+			break
+		}
+	}
+	var live [6]int
+	for i := range o.open {
+		w := &o.open[i]
+		for l, is := range w.alike(t) {
+			if is && live[l] < keptLive {
+				of[l] = append(of[l], sample{float64(o.now - w.since), waitWeights[live[l]], true})
+				live[l]++
+			}
+		}
+	}
+	var all []sample
+	left := 1.0
+	for _, samples := range of {
+		n := 0.0
+		for _, s := range samples {
+			n += s.weight
+		}
+		if n == 0 {
+			continue
+		}
+		mine := left * n / (n + waitMass)
+		for _, s := range samples {
+			s.weight *= mine / n
+			all = append(all, s)
+		}
+		left -= mine
+	}
+	p90, _ := quantile(all, .9)
+	return p90
+}
+
+// bound is what the p90 of all waits of that size in that partition does not exceed, with a certainty of 95 % (a binomial bound, as QBETS has it).
+func (o *outlook) bound(t *trait) float64 {
+	key := sizeIn{t.part, t.cpus}
+	b, known := o.bounds[key]
+	if known {
+		return b
+	}
+	var size, part []float32
+	for _, i := range o.inPart(t.part) {
+		w := &o.past[i]
+		part = append(part, w.seconds)
+		if w.cpus == t.cpus {
+			size = append(size, w.seconds)
+		}
+	}
+	if len(size) < fewInSize {
+		size = part
+	}
+	if n := float64(len(size)); n > 0 {
+		slices.Sort(size)
+		b = float64(size[min(int(math.Ceil(.9*n+z95*math.Sqrt(n*.9*.1))), len(size)-1)])
+	}
+	o.bounds[key] = b
+	return b
+}
+
+// buildsUp says that more jobs wait in the job's partition than almost all earlier ones have found there; "" if not.
+func (o *outlook) buildsUp(t *trait) string {
+	p := o.scene.parts[t.part]
+	if p == nil || p.jobs < fewAtQueue {
+		return ""
+	}
+	longer, jobs, all := 0, logOf(p.jobs), o.inPart(t.part)
+	for _, i := range all {
+		if o.past[i].queue[jobsAhead] >= jobs {
+			longer++
+		}
+	}
+	if float64(longer) >= longQueue*float64(len(all)) {
+		return ""
+	}
+	return "the queue is longer than it has been"
+}
+
+// Left implements [federation.Outlook]. The site's own word counts where it has been seen to hold, corrected by what became of earlier ones.
+func (o *outlook) Left(id federation.JobID, a federation.QueueAsk) *federation.Foreseen {
+	t := traitOf(&a)
+	w, known := o.ours[id]
+	if !known {
+		return nil
+	}
+	if n := len(o.words); w.said > o.now && n >= fewWords {
+		left := float64(w.said - o.now)
+		return &federation.Foreseen{P50: span(left * float64(o.words[n/2])), P90: span(left * max(float64(o.words[n*9/10]), 1)), Starts: n, Of: "from when the site expects to start it, and how that held for others"}
+	}
+	age := float64(o.now - w.since)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	like := o.nearest(&t, float32(age))
+	if len(like) < nearest/3 {
+		// Of what has lasted for some time, half lasts as long again, and a tenth nine times (Gott, 1993).
+		return &federation.Foreseen{P50: span(age), P90: span(9 * age), Of: "from how long it has waited", Unsure: "few have waited so long"}
+	}
+	return &federation.Foreseen{P50: span(like[len(like)/2] - age), P90: span(like[len(like)*9/10] - age), Starts: len(like), Of: "from how long those waited that had waited as long", Unsure: o.buildsUp(&t)}
+}

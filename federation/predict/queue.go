@@ -1,0 +1,315 @@
+package predict
+
+import (
+	"hash/fnv"
+	"math"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+const (
+	// keptWaits is how many waits a site's forecasts stand on. Fewer are worse: queues have weeks of memory.
+	keptWaits = 10_000
+	// keptWords is how many of the site's own expectations are compared with what became of them.
+	keptWords = 200
+	// longestLimit stands for no time limit.
+	longestLimit = 30 * 24 * time.Hour
+)
+
+// Queue follows the queue of one site that others use too: who waits, who runs, and how long those waited that have started of late.
+type Queue struct {
+	site    federation.SiteName
+	past    []wait // oldest first; only ever added to, or replaced
+	open    map[federation.JobID]*open
+	running map[federation.JobID]float64 // CPUs
+	begun   bool                         // it has been looked at
+	words   []float32                    // actual / said, of what the site expected
+}
+
+// trait is what is known of a job in a queue.
+type trait struct {
+	user, account, part uint32 // hashed
+	nodes, gpus         uint32
+	cpus, limit         float32 // limit in seconds
+}
+
+// size is of CPUs, minutes of the limit and GPUs the logarithm.
+type size [3]float32
+
+func (t *trait) size() size {
+	return size{logOf(float64(t.cpus)), logOf(float64(t.limit) / 60), logOf(float64(t.gpus))}
+}
+
+// wait is one that is over.
+type wait struct {
+	trait
+	size    size
+	queue   sight
+	since   uint32
+	seconds float32
+}
+
+// open is one that goes on.
+type open struct {
+	trait
+	queue sight
+	since int64
+	said  int64 // when the site expects its start; 0: it does not say
+	first word
+	idle  bool
+	seen  bool // in this look
+}
+
+// word is what a site expected when it first did: a start, and when it said so.
+type word struct{ at, start int64 }
+
+// sight is what a queue looks like to a job that comes: logarithms of what matters.
+type sight [8]float32
+
+// What a sight consists of.
+const (
+	jobsAhead    = iota // that wait in its partition
+	workAhead           // CPU-hours of their limits
+	workInAll           // of all partitions
+	cpusBusy            // CPUs that run jobs
+	ownAhead            // of its user
+	middleAge           // minutes that half of those in its partition have waited
+	oldAge              // ... a tenth
+	recentMiddle        // minutes that half of the last starts in its partition had waited
+)
+
+// recentStarts is how many starts recentMiddle is of.
+const recentStarts = 20
+
+func hashed(s string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(s))
+	return h.Sum32()
+}
+
+func traitOf(a *federation.QueueAsk) trait {
+	limit := a.Limit
+	if limit <= 0 || limit == sbatch.Unlimited || limit > longestLimit {
+		limit = longestLimit
+	}
+	return trait{hashed(a.User), hashed(a.Account), hashed(a.Partition), uint32(a.Nodes), uint32(a.GPUs), float32(a.CPUs), float32(limit.Seconds())}
+}
+
+// work is in CPU-hours.
+func (t *trait) work() float64 { return float64(t.cpus) * float64(t.limit) / 3600 }
+
+func logOf(x float64) float32 { return float32(math.Log2(1 + max(x, 0))) }
+
+// NewQueue returns a Queue of a site of which nothing is known yet.
+func NewQueue(site federation.SiteName) *Queue {
+	return &Queue{site: site, open: map[federation.JobID]*open{}, running: map[federation.JobID]float64{}}
+}
+
+// Look takes in what the site says of its jobs. It returns the waits that have ended since the last look.
+func (q *Queue) Look(obs *federation.Observation) (ended []federation.PastWait) {
+	now := obs.At.Unix()
+	s := q.scene(now)
+	running := make(map[federation.JobID]float64, len(obs.Running))
+	for i := range obs.Running {
+		r := &obs.Running[i]
+		_, known := q.running[r.Job]
+		running[r.Job] = float64(r.CPUs * max(len(r.Nodes), 1))
+		if known {
+			continue
+		}
+		switch o := q.open[r.Job]; {
+		case o != nil:
+			ended = append(ended, q.started(o, now))
+			delete(q.open, r.Job)
+		case q.begun && len(r.Nodes) > 0: // it came and started between two looks
+			a := askOfRunning(r, obs.At)
+			o = &open{trait: traitOf(&a), since: now}
+			o.queue = s.sight(&o.trait)
+			ended = append(ended, q.started(o, now))
+		}
+	}
+	q.running = running
+	for i := range obs.Waiting {
+		q.stands(&obs.Waiting[i], s, now)
+	}
+	for id, o := range q.open { // cancelled, or its end came too soon to be seen to run
+		if !o.seen {
+			delete(q.open, id)
+		}
+		o.seen = false
+	}
+	q.begun = true
+	return ended
+}
+
+// stands takes in a job that waits.
+func (q *Queue) stands(w *federation.WaitingJob, s *scene, now int64) {
+	if _, begun := q.running[w.Job]; begun { // an array of which a task has started
+		return
+	}
+	o := q.open[w.Job]
+	if o == nil {
+		a := askOfWaiting(w)
+		o = &open{trait: traitOf(&a), since: now, idle: w.Idle}
+		if at := w.Submit.Unix(); !w.Submit.IsZero() && at < now && !w.Idle {
+			o.since = at
+		}
+		o.queue = s.sight(&o.trait)
+		q.open[w.Job] = o
+	}
+	if o.idle && !w.Idle { // only now it waits for nodes
+		o.since, o.queue = now, s.sight(&o.trait)
+	}
+	o.idle, o.seen, o.said = w.Idle, true, 0
+	if at := w.Start.Unix(); !w.Start.IsZero() && at > now {
+		o.said = at
+		if o.first.at == 0 {
+			o.first = word{now, at}
+		}
+	}
+}
+
+// started ends a wait.
+func (q *Queue) started(o *open, now int64) federation.PastWait {
+	w := wait{o.trait, o.trait.size(), o.queue, uint32(o.since), float32(max(now-o.since, 0))}
+	if o.idle {
+		w.seconds = 0
+	}
+	q.add(w)
+	if f := o.first; f.at > 0 && f.start-f.at >= 60 {
+		q.words = append(q.words, float32(now-f.at)/float32(f.start-f.at))
+		if len(q.words) > 2*keptWords {
+			q.words = slices.Clone(q.words[keptWords:])
+		}
+	}
+	return w.past(q.site)
+}
+
+func (q *Queue) add(w wait) {
+	q.past = append(q.past, w)
+	if len(q.past) > keptWaits+keptWaits/4 {
+		q.past = slices.Clone(q.past[len(q.past)-keptWaits:])
+	}
+}
+
+func askOfWaiting(w *federation.WaitingJob) federation.QueueAsk {
+	a := federation.QueueAsk{User: w.User, Account: w.Account, Partition: w.Partition, Nodes: w.Nodes, CPUs: w.CPUs, Limit: w.Limit}
+	for _, g := range w.GRES {
+		if g.Name == "gpu" {
+			a.GPUs += g.Total
+		}
+	}
+	return a
+}
+
+func askOfRunning(r *federation.RunningJob, now time.Time) federation.QueueAsk {
+	a := federation.QueueAsk{User: r.User, Account: r.Account, Partition: r.Partition, Nodes: len(r.Nodes), CPUs: r.CPUs * len(r.Nodes), Limit: r.Limit}
+	if a.Limit == 0 && !r.End.IsZero() {
+		a.Limit = r.End.Sub(now)
+	}
+	for _, g := range r.GRES {
+		if g.Name == "gpu" {
+			a.GPUs += g.Used * len(r.Nodes)
+		}
+	}
+	return a
+}
+
+// scene is a queue at one time, counted once for all jobs that look at it.
+type scene struct {
+	parts map[uint32]*partScene
+	work  float64
+	cpus  float64
+	own   map[uint32]int // by user
+}
+
+type partScene struct {
+	jobs, work             float64
+	ages                   []float64 // seconds; sorted
+	left                   []int64   // seconds until the starts that the site has said; sorted
+	middle, old, recentMid float32
+}
+
+func (q *Queue) scene(now int64) *scene {
+	s := &scene{parts: map[uint32]*partScene{}, own: map[uint32]int{}}
+	for _, o := range q.open {
+		if o.idle {
+			continue
+		}
+		p := s.part(o.part)
+		p.jobs++
+		p.work += o.work()
+		s.work += o.work()
+		p.ages = append(p.ages, float64(now-o.since))
+		if o.said > now {
+			p.left = append(p.left, o.said-now)
+		}
+		s.own[o.user]++
+	}
+	for _, c := range q.running {
+		s.cpus += c
+	}
+	recent := map[uint32][]float32{}
+	for i := len(q.past) - 1; i >= max(0, len(q.past)-50*recentStarts); i-- {
+		if w := &q.past[i]; len(recent[w.part]) < recentStarts {
+			recent[w.part] = append(recent[w.part], w.seconds)
+		}
+	}
+	for part, waits := range recent {
+		slices.Sort(waits)
+		s.part(part).recentMid = logOf(float64(waits[len(waits)/2]) / 60)
+	}
+	for _, p := range s.parts {
+		slices.Sort(p.ages)
+		slices.Sort(p.left)
+		if n := len(p.ages); n > 0 {
+			p.middle, p.old = logOf(p.ages[n/2]/60), logOf(p.ages[n*9/10]/60)
+		}
+	}
+	return s
+}
+
+func (s *scene) part(part uint32) *partScene {
+	p := s.parts[part]
+	if p == nil {
+		p = &partScene{}
+		s.parts[part] = p
+	}
+	return p
+}
+
+// sight is what a job would see that came now.
+func (s *scene) sight(t *trait) sight {
+	p := s.parts[t.part]
+	if p == nil {
+		p = &partScene{}
+	}
+	return sight{logOf(p.jobs), logOf(p.work), logOf(s.work), logOf(s.cpus), logOf(float64(s.own[t.user])), p.middle, p.old, p.recentMid}
+}
+
+// past is the wait as the store keeps it.
+func (w *wait) past(site federation.SiteName) federation.PastWait {
+	traits := []uint32{w.user, w.account, w.part, w.nodes, w.gpus, math.Float32bits(w.cpus), math.Float32bits(w.limit)}
+	for _, x := range w.queue {
+		traits = append(traits, math.Float32bits(x))
+	}
+	return federation.PastWait{Site: site, Since: time.Unix(int64(w.since), 0).UTC(), Seconds: float64(w.seconds), Traits: traits}
+}
+
+// waitOf reads what past wrote. It is false for what another version wrote.
+func waitOf(p *federation.PastWait) (w wait, ok bool) {
+	t := p.Traits
+	if len(t) != 7+len(w.queue) || p.Since.IsZero() {
+		return w, false
+	}
+	w.trait = trait{t[0], t[1], t[2], t[3], t[4], math.Float32frombits(t[5]), math.Float32frombits(t[6])}
+	w.size = w.trait.size()
+	for i := range w.queue {
+		w.queue[i] = math.Float32frombits(t[7+i])
+	}
+	w.since, w.seconds = uint32(p.Since.Unix()), float32(p.Seconds)
+	return w, true
+}
