@@ -52,7 +52,8 @@ type Offer struct {
 	Pool      string        `json:"pool"`
 	Start     time.Time     `json:"start"` // expected; not before the snapshot's time
 	Wait      time.Duration `json:"wait"`
-	Run       time.Duration `json:"run"` // expected run time
+	Foreseen  *Foreseen     `json:"foreseen,omitempty"` // where others wait too: what Wait was foretold from
+	Run       time.Duration `json:"run"`                // expected run time
 	Nodes     int           `json:"nodes"`
 	GPUs      int           `json:"gpus"`
 	GPUType   string        `json:"gpu_type,omitempty"`

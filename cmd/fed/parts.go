@@ -39,6 +39,7 @@ type parts struct {
 	books   *accounts.Books
 	shares  *fairshare.Shares
 	runs    *predict.Book
+	waits   predict.Waits
 	quota   *quota.Book
 	objects *blobs.Store // may be missing
 	carrier *staging.Stager
@@ -74,6 +75,9 @@ func (p *parts) open(ctx context.Context) (err error) {
 	}
 	p.shares.Late = p.quota.Late
 	if p.runs, err = predict.Open(ctx, p.store, c.policy().Share()); err != nil {
+		return err
+	}
+	if p.waits, err = predict.OpenWaits(ctx, p.store); err != nil {
 		return err
 	}
 	if p.objects, err = openBlobs(ctx, c); err != nil {
@@ -124,7 +128,7 @@ func (p *parts) newController() *controller.Controller {
 		stager = p.carrier
 	}
 	return controller.Open(controller.Config{
-		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), Runs: p.runs, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.rules(), RerunEarly: c.Health.RerunEarly, Notify: c.Health.notifier(p.log),
+		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), Runs: p.runs, Waits: p.waits, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.rules(), RerunEarly: c.Health.RerunEarly, Notify: c.Health.notifier(p.log),
 		MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
 		Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})

@@ -35,6 +35,7 @@ type Config struct {
 	Timing     Timing
 	Quota      *quota.Book       // limits of the account tree; nil: there are none
 	Runs       *predict.Book     // foretells how long jobs run; nil: a share of their time limits is reckoned with
+	Waits      predict.Waits     // foretells how long they wait at sites that others use too; nil: only what holds nodes is reckoned with
 	FairShare  *fairshare.Shares // orders the queue; nil: --nice and the order of submission do
 	MaxRequeue int               // how often a job is requeued after failures that are not its own; 0: 5, negative: never
 	MaxArray   int               // one more than the highest index of an array's task; 0: as many as can be read

@@ -57,11 +57,12 @@ func (c *Controller) tellSites() {
 	for _, s := range c.sites {
 		s.expire(c.now())
 		s.Ahead = s.pace.ahead(c.now())
+		c.foresee(s)
 		site := s.Site
 		if s.unread != nil && s.unread == s.Seen {
 			site.Seen = nil
 		}
-		if t := s.told; t == nil || t.Seen != site.Seen || t.State != site.State || t.Answering != site.Answering || t.Denied != site.Denied || t.Error != site.Error || t.Ahead != site.Ahead || t.Power != site.Power ||
+		if t := s.told; t == nil || t.Seen != site.Seen || t.State != site.State || t.Answering != site.Answering || t.Denied != site.Denied || t.Error != site.Error || t.Ahead != site.Ahead || t.Power != site.Power || t.Outlook != site.Outlook ||
 			!slices.Equal(t.Limited, site.Limited) {
 			s.told = &site
 			c.queue.world.SetSite(&site)

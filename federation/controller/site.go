@@ -36,6 +36,9 @@ type site struct {
 	jobs                    map[federation.JobID]*job // those with an attempt here that is not final
 	limitedUntil            []time.Time               // of each of Limited
 	pace                    pace
+	followed                *federation.Observation // by the forecasts of waits
+	outdated                bool                    // Outlook is older than that
+	foreseen                time.Time               // when Outlook was made
 }
 
 // limit has no more jobs like some sent to the site until a time.

@@ -58,6 +58,8 @@ type candidate struct {
 	startFit int
 	spots    []spot // where, for a heterogeneous job
 
+	queue *queueThere // see shared.go; nil: no waits are foretold there
+
 	offered *federation.Offer // the last one, and what it was made for
 	made    offerKey
 }
@@ -99,6 +101,7 @@ func (w *World) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
 		c.curs[i].cells = s.cells
 	}
 	c.price(sh, &w.policy)
+	c.queue = c.queueThere(&sh.like)
 	c.priceRisk(&w.policy)
 	c.pricePower(w.clock)
 	c.priceLuck(&w.policy)

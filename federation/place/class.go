@@ -55,6 +55,9 @@ func (w *World) rights(job *federation.Job) string {
 		if st.model == nil {
 			continue
 		}
+		if st.site.Outlook != nil { // how long a job waits there depends on its user
+			fmt.Fprintf(&b, "|%d %s", i, job.User)
+		}
 		limited, rooted := false, false // partitions ask for the account, for root
 		for p := range st.model.obs.Partitions {
 			part := &st.model.obs.Partitions[p]

@@ -156,6 +156,8 @@ func (c *candidate) weigh(at *moment, w *World) {
 	switch {
 	case at.free:
 		at.wait = 0
+	case c.foreseen() != nil:
+		at.wait = c.site.behind(c.queue.said.Likely())
 	case at.start == never:
 		at.wait = w.policy.FarWait
 	default:
@@ -239,7 +241,9 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 func (c *candidate) setWait(o *federation.Offer, at *moment, w *World) {
 	if !at.now() {
 		first := w.policy.FarWait
-		if at.start != never {
+		if f := c.foreseen(); f != nil {
+			first, o.Foreseen = at.wait, f
+		} else if at.start != never {
 			first = time.Duration(at.start-w.now) * time.Second
 		}
 		o.Start = w.clock.Add(first)
@@ -249,7 +253,7 @@ func (c *candidate) setWait(o *federation.Offer, at *moment, w *World) {
 		o.Terms = append(o.Terms, federation.Term{Name: "boot", Amount: b.cost, Detail: b.text()})
 	}
 	if at.wait > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &w.policy), Detail: waitDetail(at) + c.urgencyDetail() + c.maintenance(at, w)})
+		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &w.policy), Detail: c.waitDetail(at) + c.urgencyDetail() + c.maintenance(at, w)})
 	}
 }
 
@@ -261,8 +265,18 @@ func (c *candidate) urgencyDetail() string {
 	return "; QOS " + c.ask.QOS + ": " + strconv.FormatFloat(c.urgency, 'g', 3, 64) + " x"
 }
 
-func waitDetail(at *moment) string {
+func (c *candidate) waitDetail(at *moment) string {
 	text := spanText(at.wait)
+	if f := c.foreseen(); f != nil && !at.free {
+		text = spanText(f.P50) + ".." + spanText(f.P90) + " " + f.Of
+		if f.Unsure != "" {
+			text += "; unsure: " + f.Unsure
+		}
+		if at.wait > f.Likely() {
+			text += "; behind others of ours " + spanText(at.wait)
+		}
+		return text
+	}
 	if at.start == never {
 		text += ", no end in sight of what runs there"
 	}

@@ -168,7 +168,7 @@ func (d *deltas) drawSite() {
 	t := d.t
 	i := rapid.IntRange(0, len(d.sites)-1).Draw(t, "site")
 	site := *d.sites[i]
-	switch rapid.SampledFrom([]string{"look", "use", "use", "use", "state", "price", "answer", "limit"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"look", "use", "use", "use", "state", "price", "answer", "limit", "outlook"}).Draw(t, "what") {
 	case "look":
 		if site.Seen != nil {
 			obs := *site.Seen
@@ -185,6 +185,11 @@ func (d *deltas) drawSite() {
 		site.Limited = nil
 		if rapid.Bool().Draw(t, "reached") {
 			site.Limited = []federation.Limited{{User: rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "of"), Account: rapid.SampledFrom([]string{"", "ml"}).Draw(t, "account")}}
+		}
+	case "outlook":
+		site.Outlook = nil
+		if rapid.Bool().Draw(t, "foreseen") {
+			site.Outlook = &told{P50: time.Duration(rapid.IntRange(0, 90).Draw(t, "wait")) * time.Minute, P90: 2 * time.Hour}
 		}
 	case "answer":
 		site.Answering = rapid.Bool().Draw(t, "answers")

@@ -252,7 +252,7 @@ func endAt(start int64, limit time.Duration) int64 {
 // offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
 func (w *World) offersOf(sh *shape, best *candidate, at *moment) []*federation.Offer {
 	made := made{best, at.start, at.free, at.boot}
-	if sh.offers != nil && sh.made == made && best.parts == nil {
+	if sh.offers != nil && sh.made == made && best.parts == nil && best.queue == nil {
 		return sh.offers
 	}
 	offers := make([]*federation.Offer, 0, len(sh.candidates))

@@ -3,6 +3,7 @@ package place
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"fsub/federation"
 )
@@ -108,4 +109,64 @@ func (c *candidate) shared() bool {
 		}
 	}
 	return slices.ContainsFunc(c.pools, func(p int) bool { return c.site.shared[p] })
+}
+
+// queueThere is what a candidate knows of the queue of a site that others use too.
+type queueThere struct {
+	ask  federation.QueueAsk
+	from federation.Outlook
+	said *federation.Foreseen
+}
+
+// queueThere is what the site's queue sees of a job.
+func (c *candidate) queueThere(job *federation.Job) *queueThere {
+	st := c.site
+	if st.site.Outlook == nil || len(c.fits) == 0 {
+		return nil
+	}
+	return &queueThere{ask: federation.QueueAsk{User: userAt(st.site, job.User), Account: accessOf(st.site, job).account, Partition: st.model.pools[c.pool].Partition,
+		Nodes: c.fits[0].nodes, CPUs: int(c.tres["cpu"]), GPUs: c.gpus, Limit: c.limit}}
+}
+
+// foreseen is how long a job waits that the candidate cannot start now; nil: others do not wait there, or nothing is known.
+func (c *candidate) foreseen() *federation.Foreseen {
+	q := c.queue
+	if q == nil || !c.shared() {
+		return nil
+	}
+	if o := c.site.site.Outlook; q.from != o {
+		q.from, q.said = o, nil
+		if o != nil {
+			q.said = o.Wait(q.ask)
+		}
+	}
+	return q.said
+}
+
+// waiters are how many jobs an observation shows to wait for nodes.
+type waiters struct{ all, ours int }
+
+func waitersOf(m *model) (n waiters) {
+	if m == nil {
+		return n
+	}
+	for i := range m.obs.Waiting {
+		if j := &m.obs.Waiting[i]; !j.Idle {
+			n.all++
+			if j.Ours {
+				n.ours++
+			}
+		}
+	}
+	return n
+}
+
+// behind is a wait that was foretold, behind those jobs of ours as well that the site does not show yet. Where as many of ours wait as may, the next one waits here
+// for the start of one of them before.
+func (st *siteState) behind(wait time.Duration) time.Duration {
+	more := float64(max(st.backlog-st.crowd.ours, 0)) / float64(st.crowd.all+1)
+	if st.backlog >= st.limit {
+		more++
+	}
+	return time.Duration(min(float64(wait)*(1+more), float64(365*24*time.Hour)))
 }

@@ -129,6 +129,7 @@ func (w *World) SetSite(s *federation.Site) {
 		w.apart = slices.ContainsFunc(w.sites, func(st *siteState) bool { return st.site.FileSystems != nil })
 		w.others = true
 	}
+	w.stale = w.stale || old.Outlook != s.Outlook
 	if !alike || old.Backlog != s.Backlog || old.Ahead != s.Ahead || !slices.Equal(old.Bound, s.Bound) {
 		w.stale, st.bound = true, nil
 	}
@@ -433,6 +434,7 @@ func (w *World) readSite(st *siteState) {
 	if shared := sharedPools(next); !slices.Equal(shared, st.shared) {
 		st.shared, w.stale = shared, true
 	}
+	st.crowd = waitersOf(next)
 	if f.judged || next == nil {
 		w.version++
 		st.version, st.ties, st.timely, w.stale = w.version, nil, next.timely(), true

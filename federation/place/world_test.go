@@ -121,6 +121,8 @@ func (w *world) line(t testing.TB, ws words) {
 		number, _ := strconv.Atoi(ws2.plain[0])
 		j := federation.WaitingJob{Job: federation.JobID(number), Ours: ws.has("ours"), Idle: ws.has("idle"), Stake: federation.Stake{Partition: ws.value["partition"]}}
 		site.Seen.Waiting = append(site.Seen.Waiting, j)
+	case "foreseen":
+		site.Outlook = &told{P50: span(t, ws.value["p50"]), P90: span(t, ws.value["p90"]), Of: "as the test says", Unsure: ws.value["unsure"]}
 	case "reservation":
 		r := federation.Reservation{
 			Name: ws2.plain[0], Nodes: hosts(t, ws.value["nodes"]), Users: ws.list("users"), Accounts: ws.list("accounts"),
@@ -488,3 +490,13 @@ func explainAll(w *world, plan federation.Plan) string {
 	}
 	return b.String()
 }
+
+// told is a forecast that is the same for all jobs.
+type told federation.Foreseen
+
+func (f *told) Wait(federation.QueueAsk) *federation.Foreseen {
+	said := federation.Foreseen(*f)
+	return &said
+}
+
+func (f *told) Left(federation.JobID, federation.QueueAsk) *federation.Foreseen { return nil }

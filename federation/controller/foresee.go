@@ -1,0 +1,21 @@
+package controller
+
+import "time"
+
+// outlookEvery is how long a forecast of the waits at a site stands: placement plans anew with each.
+const outlookEvery = 10 * time.Second
+
+// foresee has the forecasts of waits follow what a site says of its queue.
+func (c *Controller) foresee(s *site) {
+	if c.cfg.Waits == nil || s.Seen == nil {
+		return
+	}
+	if s.Seen != s.followed {
+		s.followed, s.outdated = s.Seen, true
+		c.batch.order.Waits = append(c.batch.order.Waits, c.cfg.Waits.Look(s.Name, s.Seen)...)
+	}
+	q, now := c.cfg.Waits[s.Name], c.now()
+	if q != nil && s.outdated && (s.Outlook == nil || now.Sub(s.foreseen) >= outlookEvery) {
+		s.Outlook, s.foreseen, s.outdated = q.Outlook(now), now, false
+	}
+}
