@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
 	"fsub/federation/staging"
 	"fsub/federation/staging/blobs"
@@ -125,7 +126,7 @@ func runBlobs(ctx context.Context, g *errgroup.Group, c *Config, objects *blobs.
 		stop := context.AfterFunc(ctx, func() { srv.Close() })
 		g.Go(func() error {
 			defer stop()
-			if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := srv.Serve(identity.PerSource(l, fromOneAddress)); !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("blobs: %w", err)
 			}
 			return nil

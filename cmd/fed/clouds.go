@@ -107,7 +107,7 @@ func (cl *clouds) listenTLS(c *Config) (url, pin string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	cl.listeners = append(cl.listeners, tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}))
+	cl.listeners = append(cl.listeners, tls.NewListener(identity.PerSource(l, agentsAtOne), &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}))
 	address := c.Agents.Address
 	if address == "" {
 		address = l.Addr().String()

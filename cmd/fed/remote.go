@@ -88,10 +88,16 @@ func openRemote(c *Config) (*remoteListener, error) {
 	}
 	sum := sha256.Sum256(cert.Certificate[0])
 	return &remoteListener{
-		listener: tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}),
+		listener: tls.NewListener(identity.PerSource(l, fromOneAddress), &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}),
 		tokens:   tokens, address: address, fingerprint: hex.EncodeToString(sum[:]),
 	}, nil
 }
+
+// Connections that one address may have to a TCP listener at a time. Behind one may be all nodes of a site; agents keep theirs open.
+const (
+	fromOneAddress = 1024
+	agentsAtOne    = 16 << 10
+)
 
 // callers authenticates callers of the remote listener; nobody if there is none.
 func (d *remoteListener) callers() *identity.Tokens {

@@ -225,3 +225,38 @@ func TestSmallBodiesPassLargeOnesThatStall(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Large bodies of one user that stall do not hold up another's.
+func TestLargeBodiesPassThoseOfOthersThatStall(t *testing.T) {
+	d := start(t)
+	for range 20 {
+		c, err := net.Dial("unix", d.Socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST /fed/v1/job HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n{")
+	}
+	began := time.Now()
+	// More than what passes by without a share, and as bob.
+	if text, err := tryAs(bob, d.Socket, "POST", "/fed/v1/job", "large 1200000"); err != nil || !strings.HasPrefix(text, "200") && !strings.HasPrefix(text, "400") {
+		t.Errorf("%.200q, %v", text, err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// Requests of one user that are being answered leave room for those of others, and for what waits for something to happen.
+func TestRequestsInHandOfOneUser(t *testing.T) {
+	d := start(t)
+	id := d.Put(t, job(0, alice, federation.Running))[0]
+	for range 20 { // long polls
+		go tryAs(alice, d.Socket, "GET", fmt.Sprintf("/fed/v1/job/%d/wait", id), "")
+	}
+	for _, uid := range []uint32{alice, bob} {
+		if code := as(t, uid, d.Socket, "GET", "/slurm/v0.0.42/jobs", nil, nil); code != 200 {
+			t.Errorf("%s: status %d", testUsers[uid], code)
+		}
+	}
+}

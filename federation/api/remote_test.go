@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/answer"
@@ -20,7 +22,7 @@ import (
 // Over TLS the token decides, and makes nobody an operator; on the unix socket it decides nothing.
 func TestCallOverTLS(t *testing.T) {
 	tokens := identity.NewTokens([]byte("key"))
-	d := apitest.Start(t, api.Config{Tokens: tokens})
+	d := apitest.Start(t, api.Config{Tokens: tokens, Registerer: prometheus.NewRegistry()})
 	cert := httptest.NewTLSServer(nil)
 	defer cert.Close()
 	raw, err := net.Listen("tcp", "127.0.0.1:0")
@@ -66,6 +68,11 @@ func TestCallOverTLS(t *testing.T) {
 		}
 		if status, body := call("GET", path, "", c.header...); status != c.status || !strings.Contains(body, c.says) {
 			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	for _, header := range [][]string{nil, {"X-SLURM-USER-TOKEN", token}} {
+		if status, body := call("GET", "/metrics", "", header...); status != http.StatusNotFound {
+			t.Errorf("metrics over TLS: %d %.100s", status, body)
 		}
 	}
 	// A call from within somebody else's job has no site looked at.

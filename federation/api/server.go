@@ -165,6 +165,7 @@ func NewServer(c Config) *Server {
 	s.host, _ = os.Hostname()
 	s.router = &answer.Router{
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,
+		Long: map[string]bool{"GET /fed/v1/job/{id}/wait": true, "GET /fed/v1/events": true},
 	}
 	s.actions = &action.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends, Limits: bounds}
 	operations, _ := c.Store.(federation.OperationStore)
@@ -254,10 +255,21 @@ func (s *Server) routes() {
 	}
 	s.restd.Routes()
 	if s.cfg.Gatherer != nil {
-		s.router.Mux.Handle("GET /metrics", answer.MetricsHandler(s.cfg.Gatherer))
+		s.router.Mux.Handle("GET /metrics", onSocket(answer.MetricsHandler(s.cfg.Gatherer)))
 	}
 	s.router.Mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		answer.Refusal(w, http.StatusNotFound, refusal.NoRoute(r))
+	})
+}
+
+// onSocket answers on the unix socket only: whoever reaches it is a user of this machine.
+func onSocket(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS != nil {
+			answer.Refusal(w, http.StatusNotFound, refusal.NoRoute(r))
+			return
+		}
+		h.ServeHTTP(w, r)
 	})
 }
 

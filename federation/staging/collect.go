@@ -23,7 +23,7 @@ func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.A
 	if err != nil {
 		return nil, err
 	}
-	free, err := s.slots.take(ctx, j.UID)
+	free, err := s.slots.Take(ctx, j.UID)
 	if err != nil {
 		return nil, err
 	}

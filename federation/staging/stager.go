@@ -1,6 +1,7 @@
 package staging
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/share"
 	"fsub/sbatch"
 )
 
@@ -35,15 +37,21 @@ type Config struct {
 // Stager implements federation.Stager.
 type Stager struct {
 	cfg   Config
-	slots *slots
+	slots *share.Slots
 }
+
+// copies is how many jobs are served at one time; copiesOf is how many of one user's, unless the configuration says otherwise.
+const (
+	copies   = 8
+	copiesOf = 3
+)
 
 // New returns a Stager.
 func New(c Config) *Stager {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Stager{cfg: c, slots: newSlots(c.PerUser)}
+	return &Stager{cfg: c, slots: share.New(copies, cmp.Or(c.PerUser, copiesOf))}
 }
 
 // Prepare implements federation.Stager.
@@ -56,7 +64,7 @@ func (s *Stager) Prepare(ctx context.Context, site federation.SiteName, sub fede
 	if err != nil {
 		return sub, s.tell(ctx, &sub, err)
 	}
-	free, err := s.slots.take(ctx, sub.Job.UID)
+	free, err := s.slots.Take(ctx, sub.Job.UID)
 	if err != nil {
 		return sub, err
 	}

@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
+	"fsub/federation/share"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -18,41 +20,45 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // What one user may take up while bodies come in: time, and memory by the number of large ones.
 const (
-	bodyTime    = 30 * time.Second
 	largeBody   = 1 << 20
-	largeBodies = 16
+	largeBodies = 128
+	largeOfUser = 2
 )
+
+// bodyTime is how long a body of n bytes may take to come.
+func bodyTime(n int64) time.Duration {
+	if n < 0 { // it does not say
+		n = maxBody
+	}
+	const slowest = 512 << 10 // bytes per second
+	return 10*time.Second + time.Duration(n/slowest)*time.Second
+}
 
 // Bodies reads the bodies of requests.
 type Bodies struct {
-	large chan struct{} // bounds the large ones that are being read
+	large *share.Slots // those that are being read
 }
 
-func NewBodies() *Bodies { return &Bodies{large: make(chan struct{}, largeBodies)} }
+func NewBodies() *Bodies { return &Bodies{large: share.New(largeBodies, largeOfUser)} }
 
 // maxBody bounds a body: a script of sbatch.MaxScript with every byte escaped the usual way, and an environment.
 const maxBody = 32 << 20
 
-// Read reads all of a request's body into a buffer from the pool; put it back when nothing refers to it any more.
-func (s *Bodies) Read(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, error) {
+// Read reads all of the body of a request of c's into a buffer from the pool; put it back when nothing refers to it any more.
+func (s *Bodies) Read(r *http.Request, c identity.Caller) (*bytes.Buffer, error) {
 	if r.ContentLength > maxBody {
 		return nil, bodyTooLong()
 	}
 	if r.ContentLength < 0 || r.ContentLength > largeBody {
-		select {
-		case s.large <- struct{}{}:
-			defer func() { <-s.large }()
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
+		free, err := s.large.Take(r.Context(), c.UID)
+		if err != nil {
+			return nil, err
 		}
+		defer free()
 	}
-	// A caller that stops in the middle does not keep what it was given. Not every ResponseWriter can do it: tests'.
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTime))
 	b := buffers.Get().(*bytes.Buffer)
 	b.Reset()
 	n, err := b.ReadFrom(io.LimitReader(r.Body, maxBody+1))
-	_ = rc.SetReadDeadline(time.Time{})
 	switch {
 	case err != nil:
 		return nil, refusal.BadBody(err.Error())

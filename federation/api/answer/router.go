@@ -27,6 +27,10 @@ type Router struct {
 	Metrics *httpmetrics.Requests
 	Within  *Within
 	Log     *slog.Logger
+
+	// Long are the patterns of routes that may wait for something to happen. They take up no share of their user's.
+	Long   map[string]bool
+	inHand shares
 }
 
 // Handle adds a route: it identifies the caller, runs h, turns its error into an answer and counts.
@@ -45,7 +49,7 @@ func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 		c, err := s.Who.Caller(r)
 		if err == nil {
 			s.Within.wait(r, c)
-			err = s.guarded(h, w, r, c)
+			err = s.shared(h, w, r, c)
 		}
 		code := http.StatusOK
 		if err != nil {

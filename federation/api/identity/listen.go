@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,8 +41,11 @@ func (l *fairListener) Accept() (net.Conn, error) {
 			return c, nil // has no user, and is refused with the reason by the first request
 		}
 		cred, err := peerCred(u)
-		if err != nil || l.roles.of(Caller{UID: cred.Uid}) == RoleAdministrator {
+		if err != nil {
 			return c, nil
+		}
+		if l.roles.of(Caller{UID: cred.Uid}) == RoleAdministrator {
+			return &userConn{UnixConn: u, cred: cred, free: func() {}}, nil
 		}
 		if !l.take(cred.Uid) {
 			c.Close()
@@ -70,7 +74,7 @@ func (l *fairListener) release(uid uint32) {
 	}
 }
 
-// userConn is a counted connection.
+// userConn is a connection of a known user, counted unless that is an administrator.
 type userConn struct {
 	*net.UnixConn
 	cred *unix.Ucred
@@ -81,4 +85,84 @@ type userConn struct {
 func (c *userConn) Close() error {
 	c.free()
 	return c.UnixConn.Close()
+}
+
+// Write implements net.Conn. A reader that is too slow is cut off.
+func (c *userConn) Write(p []byte) (int, error) {
+	_ = c.SetWriteDeadline(time.Now().Add(patience(len(p))))
+	return c.UnixConn.Write(p)
+}
+
+// readerSlack is a variable for tests.
+var readerSlack = 20 * time.Second
+
+// patience is how long n bytes may take to be read: what is not read yet is held in memory.
+func patience(n int) time.Duration {
+	const slowest = 256 << 10 // bytes per second
+	return readerSlack + time.Duration(n/slowest)*time.Second
+}
+
+// PerSource bounds the connections that each address may have to l, a TCP listener, at a time, whoever calls: what is too much is closed before
+// anything is read. Readers that are too slow are cut off. It goes below TLS.
+func PerSource(l net.Listener, most int) net.Listener {
+	return &sourceListener{Listener: l, most: most, open: map[string]int{}}
+}
+
+type sourceListener struct {
+	net.Listener
+	most int
+	mu   sync.Mutex
+	open map[string]int // by address without port
+}
+
+// Accept implements net.Listener.
+func (l *sourceListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		host, _, err := net.SplitHostPort(c.RemoteAddr().String())
+		if err != nil || !l.take(host) {
+			c.Close()
+			continue
+		}
+		return &sourceConn{Conn: c, free: sync.OnceFunc(func() { l.release(host) })}, nil
+	}
+}
+
+func (l *sourceListener) take(host string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[host] >= l.most {
+		return false
+	}
+	l.open[host]++
+	return true
+}
+
+func (l *sourceListener) release(host string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[host]--; l.open[host] == 0 {
+		delete(l.open, host)
+	}
+}
+
+// sourceConn is a connection from a counted address.
+type sourceConn struct {
+	net.Conn
+	free func()
+}
+
+// Close implements net.Conn.
+func (c *sourceConn) Close() error {
+	c.free()
+	return c.Conn.Close()
+}
+
+// Write implements net.Conn, as userConn does.
+func (c *sourceConn) Write(p []byte) (int, error) {
+	_ = c.SetWriteDeadline(time.Now().Add(patience(len(p))))
+	return c.Conn.Write(p)
 }
