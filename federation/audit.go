@@ -45,6 +45,7 @@ const (
 	AuditQOS         AuditObject = "qos"
 	AuditRule        AuditObject = "rule"
 	AuditBooks       AuditObject = "books"
+	AuditReport      AuditObject = "report" // OWNER/NAME
 	AuditMaintenance AuditObject = "maintenance"
 	AuditOperation   AuditObject = "operation" // on many jobs at once
 )

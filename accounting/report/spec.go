@@ -11,6 +11,9 @@ import (
 // Dimensions are what reports tell apart.
 var Dimensions = []string{"site", "account", "user", "qos", "partition", "gpu", "name"}
 
+// Formats are those that reports are written in, of which this package knows some.
+var Formats = []string{"table", "csv", "json", "parquet", "html"}
+
 // Spec is a report as it is asked for, in the words of fed report.
 type Spec struct {
 	Kind  string   `json:"kind"`

@@ -65,6 +65,8 @@ type Config struct {
 	Policy Policy `yaml:"policy"`
 	// The ledger of what jobs used and cost.
 	Books Books `yaml:"books,omitempty"`
+	// Reports that are saved with a schedule.
+	Reports Reports `yaml:"reports,omitempty"`
 	// How the queue is ordered: Slurm's multifactor priority, over all sites.
 	Priority Priority `yaml:"priority"`
 	// Store that carries files to sites without the user's file system.
@@ -275,6 +277,8 @@ func (c *Config) resolve(dir string) {
 	}
 	abs(&c.Socket)
 	abs(&c.StateDir)
+	abs(&c.Reports.Directory)
+	abs(&c.Reports.Mail.PasswordFile)
 	abs(&c.Remote.Cert)
 	abs(&c.Remote.Key)
 	abs(&c.Agents.Binary)
@@ -317,7 +321,7 @@ func (c *Config) check() error {
 	if err := c.Priority.check(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.check(), c.Power.check()); err != nil {
+	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.check(), c.Power.check(), c.Reports.check()); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}

@@ -24,6 +24,7 @@ import (
 	"fsub/federation/ledger"
 	"fsub/federation/predict"
 	"fsub/federation/quota"
+	"fsub/federation/reports"
 	"fsub/federation/staging"
 	"fsub/federation/staging/blobs"
 	"fsub/federation/store"
@@ -52,6 +53,7 @@ type parts struct {
 	adding  sync.Mutex
 	ctl     *controller.Controller
 	ledger  *ledger.Collector
+	reports *reports.Runner
 	api     *api.Server
 }
 
@@ -105,9 +107,13 @@ func (p *parts) open(ctx context.Context) (err error) {
 	p.members.all = slices.Clone(p.sites)
 	p.ctl = p.newController()
 	p.ledger = newLedger(c, p.sites, p.store, p.log)
+	if p.reports, err = newReports(c, p.store, p.log); err != nil {
+		return err
+	}
 	if p.api, err = p.newAPI(); err != nil {
 		return err
 	}
+	p.reports.Make = p.api.Report
 	debug.SetGCPercent(garbageAtFirst)
 	return p.api.LoadQueue(ctx, p.ctl.Load)
 }
@@ -154,7 +160,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 	return api.NewServer(api.Config{
 		Limits:   c.Limits.api(c),
 		Accounts: p.accounts(), FairShare: p.shares,
-		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, Audit: p.store, Health: p.ctl.Health, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
+		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, Reports: p.reports, Audit: p.store, Health: p.ctl.Health, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
 		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: callBudgets(p.sites), OperationRate: c.operationRate, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
@@ -184,6 +190,7 @@ func (p *parts) run(ctx context.Context, l net.Listener) error {
 		g.Go(func() error { return p.api.Serve(ctx, p.remote.listener) })
 	}
 	g.Go(func() error { return p.ledger.Run(ctx) })
+	g.Go(func() error { return p.reports.Run(ctx) })
 	if c.Books.Sites {
 		g.Go(func() error { return directUse(ctx, &c.Priority, p.sites, p.store, p.shares, p.log) })
 	}

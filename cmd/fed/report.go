@@ -57,6 +57,7 @@ operators see all. Days are UTC days.`,
 		o.formatFlags(one)
 		cmd.AddCommand(one)
 	}
+	newSavedReportCommands(cmd)
 	cmd.AddCommand(newBudgetReportCommand(), newSlurmReportCommand("cluster", "AccountUtilizationByUser, UserUtilizationByAccount or Utilization, as sreport prints them"),
 		newSlurmReportCommand("user", "TopUsage, as sreport prints it"))
 	return cmd
@@ -178,7 +179,7 @@ func reportLines(cmd *cobra.Command, c *client.Client, ask url.Values) ([]report
 	}
 	lines := make([]report.Line, len(sums))
 	for i := range sums {
-		lines[i] = report.Line{Period: sums[i].Period, Values: sums[i].Values, Fate: sums[i].Fate, Sums: sums[i].Sums()}
+		lines[i] = sums[i].Line()
 	}
 	return lines, nil
 }

@@ -12,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"fsub/accounting/report"
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
+	"fsub/federation/reports"
 	"fsub/sbatch"
 )
 
@@ -119,11 +121,13 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	known := health.Report{Rules: health.Rules(), Nodes: []health.NodeState{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Fails: []health.Fail{{At: time.Now()}}, Until: time.Now().Add(time.Hour)}},
 		Breakers: []health.Breaker{{Name: "lemon", Open: time.Now(), Why: "w"}}}
 	tree, _ := treeOfTwo(t)
-	d := startWith(t, api.Config{Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
+	saved := savedReports(t)
+	d := startWith(t, api.Config{Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
 		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
 			return []federation.SiteCheck{{Name: "clock", Result: federation.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
 		AddSite: func(context.Context, string, federation.AuditEntry) (federation.SiteName, error) { return "new", nil }})
+	saved.Make = d.Server.Report
 	now := time.Now()
 	d.Store.AddMaintenance(t.Context(), &federation.Maintenance{Site: "sky", Nodes: "n1", From: now, To: now.Add(time.Hour), Reason: "x", By: "ann"})
 	d.Store.SetSiteState(t.Context(), federation.SiteRecord{Name: "sky", State: federation.FedDrain, Lost: now, By: "ann", At: now})
@@ -166,6 +170,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/site/{name}/test":    nil,
 		"/fed/v1/books/check":         nil,
 		"/fed/v1/books/bills":         v1.ImportBill{Site: "sky", From: "2026-11-01", Until: "2026-12-01", Format: "FOCUS", Lines: []v1.BillLine{{Day: "2026-11-02", Amount: 5}}},
+		"/fed/v1/reports":             v1.SavedReport{Name: "new", Report: "cost", Format: "csv", Mail: nil},
+		"/fed/v1/report/{name}/run":   nil,
 		"/fed/v1/sites":               v1.AddSite{Config: "name: new"},
 		"/fed/v1/maintenance":         v1.Maintenance{Site: "sky", From: now, To: now.Add(time.Hour), Reason: "x"},
 		"/fed/v1/nodes/state":         v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
@@ -239,6 +245,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 				of = "1"
 			}
 			name := strings.NewReplacer("{site}/{name}", "alpha/n1", "{id}", of, "{number}", "1", "{name}", "sky").Replace(path)
+			if strings.HasPrefix(path, "/fed/v1/report/") { // which one of them removes
+				saved.Store.SaveReport(t.Context(), &reports.Saved{Definition: reports.Definition{Owner: "root", Name: "sky", Spec: report.Spec{Kind: "budget"}, Format: "csv"}})
+			}
 			resp, answer := ask(strings.ToUpper(method), name+queries[path], body)
 			want, ok := op.Responses[fmt.Sprint(resp.StatusCode)]
 			if !ok {

@@ -137,6 +137,11 @@ func (s *Server) fedRoutes() []route {
 		{"by", "site, account, user, qos, partition, gpu, name: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"},
 		{"site", "only these; may be repeated. So for all that by takes"}, {"account", ""}, {"user", ""}, {"qos", ""}, {"partition", ""}, {"gpu", ""}, {"name", ""}}...), s.books.Sums)
 	get("/fed/v1/books/budgets", forAnybody, []v1.Budget{}, "How the budgets of the account tree stand. Users see their own, coordinators those of their accounts", nil, s.books.BudgetList)
+	get("/fed/v1/reports", forAnybody, []v1.SavedReport{}, "Reports that are made again and again; a user's own, an operator all", nil, s.reports.List)
+	add("POST", "/fed/v1/reports", forAnybody, v1.SavedReport{}, v1.SavedReport{}, "Save a report, in place of one of the same name", nil, s.reports.Save)
+	whose := query{{"user", "whose it is, for operators; not set: the caller's"}}
+	add("DELETE", "/fed/v1/report/{name}", forOwners, nil, struct{}{}, "Remove a saved report", whose, s.reports.Remove)
+	add("POST", "/fed/v1/report/{name}/run", forOwners, nil, v1.DeliveredReport{}, "Make and deliver a saved report now", whose, s.reports.Run)
 	add("POST", "/fed/v1/books/check", forOperators, nil, []v1.BooksCheck{}, "Compare the ledger with what sites say", append(days, openapi.Param{"site", "these; may be repeated"}), s.books.Compare)
 	get("/fed/v1/books/bills", forOperators, []v1.Bill{}, "The bills of providers that were imported, beside what the ledger had estimated", nil, s.books.Bills)
 	add("POST", "/fed/v1/books/bills", forOperators, v1.ImportBill{}, v1.Bill{}, "Take a provider's bill for a site, in place of an earlier one of the same period", nil, s.books.Import)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"fsub/accounting/report"
 	"fsub/federation"
 	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/api/action"
@@ -26,6 +28,7 @@ import (
 	"fsub/federation/api/nodes"
 	"fsub/federation/api/offers"
 	"fsub/federation/api/refusal"
+	reportapi "fsub/federation/api/reports"
 	"fsub/federation/api/restd"
 	"fsub/federation/api/rules"
 	"fsub/federation/api/sites"
@@ -33,6 +36,7 @@ import (
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
 	"fsub/federation/quota"
+	"fsub/federation/reports"
 )
 
 // Config is what a Server is made of. Store and Controller are required.
@@ -85,6 +89,7 @@ type Config struct {
 	CheckBooks books.Checker           // nil: nobody compares it with what sites say
 	Bills      books.Biller            // nil: it takes no bills
 	Budgets    func() []quota.Standing // nil: there are none
+	Reports    *reports.Runner         // makes those that are saved; nil: nothing is saved
 	Pools      Pools                   // of rented machines; nil: there are none
 	Prices     offers.Prices           // what clouds ask; nil: it is not known
 	Steps      federation.StepTeller   // nil: no site tells of steps while they run
@@ -128,6 +133,7 @@ type Server struct {
 	jobs     *jobs.Jobs
 	rules    rules.Rules
 	books    books.Books
+	reports  reportapi.Reports
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -162,6 +168,7 @@ func NewServer(c Config) *Server {
 		stopping: make(chan struct{}),
 	}
 	s.books = books.Books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Budgets: c.Budgets, Sites: all, Now: c.Now}
+	s.reports = reportapi.Reports{Runner: c.Reports, Now: c.Now}
 	s.host, _ = os.Hostname()
 	s.router = &answer.Router{
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,
@@ -180,6 +187,18 @@ func NewServer(c Config) *Server {
 	s.queue = queue{store: c.Store, view: s.lister.View, now: c.Now, keep: c.MinJobAge}
 	s.routes()
 	return s
+}
+
+// Report makes a saved report of what its owner may see now.
+func (s *Server) Report(ctx context.Context, d *reports.Definition, spec report.Spec, at time.Time) (*report.Table, error) {
+	c, err := s.who.User(d.UID)
+	if err != nil {
+		return nil, err
+	}
+	if c.Name != d.Owner {
+		return nil, fmt.Errorf("%w: uid %d, whose report it was as %s, is %s now", federation.ErrDenied, d.UID, d.Owner, c.Name)
+	}
+	return s.books.Report(ctx, c, spec, at)
 }
 
 func setDefaults(c *Config) {

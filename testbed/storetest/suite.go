@@ -108,6 +108,7 @@ func (s Suite) Run(t *testing.T) {
 		{"BooksSayTheSameInAnyOrder", testBooksOrder},
 		{"BooksAddUpInEveryGrouping", testBooksTotals},
 		{"BillsAreReplaced", testBills},
+		{"ReportsAreReplaced", testReports},
 		{"BehavesLikeTheModel", testModel},
 		{"PoolBehavesLikeTheModel", testPoolModel},
 		{"KillLosesNothingAcknowledged", testKill},

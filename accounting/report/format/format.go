@@ -12,12 +12,6 @@ import (
 	"fsub/accounting/report/parquet"
 )
 
-// Formats are all of them.
-var Formats = []string{"table", "csv", "json", "parquet", "html"}
-
-// MIME are their types of content.
-var MIME = map[string]string{"table": "text/plain; charset=utf-8", "csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet", "html": "text/html; charset=utf-8"}
-
 // Of is the format of that name, or else that which a file's name ends with: "table" if it ends with none.
 func Of(name, file string) (string, error) {
 	if i := strings.LastIndexByte(file, '.'); name == "" && i >= 0 {
@@ -29,7 +23,7 @@ func Of(name, file string) (string, error) {
 	case "", "txt":
 		name = "table"
 	}
-	if !slices.Contains(Formats, name) {
+	if !slices.Contains(report.Formats, name) {
 		return "", fmt.Errorf("unknown format %q: want table, csv, json, parquet or html", name)
 	}
 	return name, nil

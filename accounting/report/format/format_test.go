@@ -73,7 +73,7 @@ func TestTotalsOfAllGroupings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, form := range format.Formats {
+			for _, form := range report.Formats {
 				var b bytes.Buffer
 				if err := format.Write(&b, table, form); err != nil {
 					t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/accounting/ledger"
+	"fsub/accounting/report"
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
@@ -65,41 +66,52 @@ func monthText(month int64) string { return fmt.Sprintf("%04d-%02d", month/12, m
 
 // Sums is GET /fed/v1/books/sums. A user sees what is his own, and what is of the accounts that he coordinates; operators see all.
 func (b *Books) Sums(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	if b.Books == nil {
-		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
-	}
-	q := r.URL.Query()
-	s := federation.SumQuery{Where: map[federation.Dimension][]string{}}
-	var err error
-	if s.From, s.Until, err = b.span(q); err != nil {
-		return err
-	}
-	for name := range strings.SplitSeq(q.Get("by"), ",") {
-		if name == "" {
-			continue
-		}
-		d := federation.Dimension(name)
-		if !slices.Contains(federation.Dimensions, d) || slices.Contains(s.By, d) {
-			return invalid("invalid --by %q: want %s, each once", name, dimensions())
-		}
-		s.By = append(s.By, d)
-	}
-	switch s.Every = federation.Period(q.Get("every")); s.Every {
-	case federation.Altogether, federation.Daily, federation.Monthly:
-	default:
-		return invalid("invalid period %q: want day or month", s.Every)
-	}
-	for _, d := range federation.Dimensions {
-		if values, ok := q[string(d)]; ok {
-			s.Where[d] = values
-		}
-	}
-	if s.Within, err = b.scope(r.Context(), &s, c); err != nil {
-		return err
-	}
-	rows, err := b.Books.BookedSums(r.Context(), s)
+	out, err := b.sums(r.Context(), r.URL.Query(), c)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return err
+	}
+	return answer.JSON(w, out)
+}
+
+// Report makes a report of what a caller may see, as of a time.
+func (b *Books) Report(ctx context.Context, c identity.Caller, spec report.Spec, at time.Time) (*report.Table, error) {
+	if spec.Kind == "budget" {
+		var all []report.Budget
+		for _, s := range b.budgets(c) {
+			all = append(all, s.Report())
+		}
+		return report.Budgets(at, all), nil
+	}
+	q, ask, err := spec.Ask(at)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := b.sums(ctx, ask, c)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]report.Line, len(sums))
+	for i := range sums {
+		lines[i] = sums[i].Line()
+	}
+	return report.Make(q, lines)
+}
+
+// sums are what a caller may see of what a query asks for.
+func (b *Books) sums(ctx context.Context, q url.Values, c identity.Caller) ([]v1.BookedSum, error) {
+	if b.Books == nil {
+		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
+	}
+	s, err := b.question(q)
+	if err != nil {
+		return nil, err
+	}
+	if s.Within, err = b.scope(ctx, s, c); err != nil {
+		return nil, err
+	}
+	rows, err := b.Books.BookedSums(ctx, *s)
+	if err != nil {
+		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
 	out := make([]v1.BookedSum, 0, len(rows))
 	for i := range rows {
@@ -117,15 +129,37 @@ func (b *Books) Sums(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 		}
 		out = append(out, one)
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
-func dimensions() string {
-	var names []string
-	for _, d := range federation.Dimensions {
-		names = append(names, string(d))
+// question reads a query.
+func (b *Books) question(q url.Values) (*federation.SumQuery, error) {
+	s := &federation.SumQuery{Where: map[federation.Dimension][]string{}}
+	var err error
+	if s.From, s.Until, err = b.span(q); err != nil {
+		return nil, err
 	}
-	return strings.Join(names, ", ")
+	for name := range strings.SplitSeq(q.Get("by"), ",") {
+		if name == "" {
+			continue
+		}
+		d := federation.Dimension(name)
+		if !slices.Contains(federation.Dimensions, d) || slices.Contains(s.By, d) {
+			return nil, invalid("invalid --by %q: want %s, each once", name, strings.Join(report.Dimensions, ", "))
+		}
+		s.By = append(s.By, d)
+	}
+	switch s.Every = federation.Period(q.Get("every")); s.Every {
+	case federation.Altogether, federation.Daily, federation.Monthly:
+	default:
+		return nil, invalid("invalid period %q: want day or month", s.Every)
+	}
+	for _, d := range federation.Dimensions {
+		if values, ok := q[string(d)]; ok {
+			s.Where[d] = values
+		}
+	}
+	return s, nil
 }
 
 // scope is what c may see of what is asked for.

@@ -196,6 +196,17 @@ func (i *Identity) peer(ctx context.Context) (Caller, error) {
 	return c, nil
 }
 
+// User is a user of this machine as a caller, for what is done in the user's name later.
+func (i *Identity) User(uid uint32) (Caller, error) {
+	name, err := i.Users.UserName(uid)
+	if err != nil {
+		return Caller{}, noCaller(fmt.Sprintf("uid %d is not a user of this machine", uid))
+	}
+	c := Caller{Name: name, UID: uid, From: "daemon", coords: i.coords}
+	c.Role = i.roles.of(c)
+	return c, nil
+}
+
 // roles tells who is more than a user.
 type roles struct {
 	self      uint32

@@ -48,6 +48,11 @@ func (s *BookedSum) Sums() ledger.Sums {
 	return out
 }
 
+// Line is s as a report takes it.
+func (s *BookedSum) Line() report.Line {
+	return report.Line{Period: s.Period, Values: s.Values, Fate: s.Fate, Sums: s.Sums()}
+}
+
 // BookedSumOf writes sums.
 func BookedSumOf(s *ledger.Sums) BookedSum {
 	return BookedSum{Runs: s.Runs, CPUSeconds: s.CPU, MemSeconds: s.Mem, NodeSeconds: s.Node, GPUSeconds: s.GPU, BillingSeconds: s.Billing, WallSeconds: s.Wall,

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fsub/accounting/report"
+	v1 "fsub/federation/api/v1"
+)
+
+// newSavedReportCommands adds the verbs for reports that the daemon makes again and again.
+func newSavedReportCommands(parent *cobra.Command) {
+	parent.AddCommand(newSaveReportCommand(),
+		savedReportCommand("list", "Saved reports: yours; operators see all", cobra.NoArgs, func(cmd *cobra.Command, c *connection, _ string, _ []string) error {
+			all, err := c.client().SavedReports(cmd.Context())
+			switch {
+			case err != nil:
+				return err
+			case c.json:
+				return printJSON(cmd.OutOrStdout(), all)
+			}
+			return printSaved(cmd.OutOrStdout(), all)
+		}),
+		savedReportCommand("show NAME", "A saved report, and what became of it", cobra.ExactArgs(1), func(cmd *cobra.Command, c *connection, user string, args []string) error {
+			all, err := c.client().SavedReports(cmd.Context())
+			if err != nil {
+				return err
+			}
+			all = slices.DeleteFunc(all, func(s v1.SavedReport) bool { return s.Name != args[0] || user != "" && s.User != user })
+			switch {
+			case len(all) == 0:
+				return fmt.Errorf("there is no report %q that you may see; see: fed report list", args[0])
+			case c.json:
+				return printJSON(cmd.OutOrStdout(), all)
+			}
+			for i := range all {
+				showSaved(cmd.OutOrStdout(), &all[i])
+			}
+			return nil
+		}),
+		savedReportCommand("remove NAME", "Remove a saved report", cobra.ExactArgs(1), func(cmd *cobra.Command, c *connection, user string, args []string) error {
+			return c.client().RemoveReport(cmd.Context(), user, args[0])
+		}),
+		savedReportCommand("run NAME", "Make and deliver a saved report now, beside its schedule", cobra.ExactArgs(1), func(cmd *cobra.Command, c *connection, user string, args []string) error {
+			to, err := c.client().RunReport(cmd.Context(), user, args[0])
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), to)
+			}
+			return err
+		}))
+}
+
+func savedReportCommand(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *connection, user string, args []string) error) *cobra.Command {
+	var c connection
+	var user string
+	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error { return run(cmd, &c, user, args) }}
+	c.flags(cmd)
+	if use != "list" {
+		cmd.Flags().StringVar(&user, "user", "", "whose report, for operators (default: yours)")
+	}
+	return cmd
+}
+
+func newSaveReportCommand() *cobra.Command {
+	var c connection
+	var s v1.SavedReport
+	cmd := &cobra.Command{
+		Use:   "save NAME REPORT",
+		Short: "Have a report made again and again, and mailed or written into a file",
+		Long: `Have a report made again and again by the daemon, and mailed or written into a file. REPORT is one of ` + strings.Join(append(slices.Clone(report.Kinds), "budget"), ", ") + `.
+It is of the day, week or month that is over when it is sent, or of --last until then, and shows what you may see at that time. One of the same name is replaced.`,
+		Example: "  fed report save monthly cost --by user,gpu --send month --mail lead@example.org\n  fed report save waits wait --by partition --every day --last 4w --send week --at 07:30 --format csv",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.Name, s.Report = args[0], args[1]
+			done, err := c.client().SaveReport(cmd.Context(), s)
+			switch {
+			case err != nil:
+				return err
+			case c.json:
+				return printJSON(cmd.OutOrStdout(), done)
+			}
+			showSaved(cmd.OutOrStdout(), &done)
+			return nil
+		},
+	}
+	c.flags(cmd)
+	f := cmd.Flags()
+	f.StringSliceVar(&s.By, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name; several with commas, or none")
+	f.StringVar(&s.Every, "every", "", "tell the time apart: day, week or month")
+	f.StringVar(&s.Last, "last", "", `so many days, weeks or months: "30d", "4w", "12m" (default: the period that is over)`)
+	f.StringArrayVar(&s.Where, "where", nil, "KEY=VALUE[,VALUE...]: only runs of which this is true; keys are those of --by")
+	f.StringVar(&s.Format, "format", "html", "table, csv, json, parquet or html")
+	f.StringVar(&s.Send, "send", "", "day, week (on Mondays) or month (on its first day); without it, only by fed report run")
+	f.StringVar(&s.At, "at", "", "time of the day, HH:MM, UTC (default: 06:00)")
+	f.StringSliceVar(&s.Mail, "mail", nil, "addresses, with commas (default: it becomes a file)")
+	return cmd
+}
+
+func whenSent(s *v1.SavedReport) string {
+	if s.Send == "" {
+		return "by hand"
+	}
+	return s.Send + " " + s.At
+}
+
+func whereSent(s *v1.SavedReport) string {
+	if len(s.Mail) == 0 {
+		return "file"
+	}
+	return strings.Join(s.Mail, ",")
+}
+
+func momentText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}
+
+func printSaved(w io.Writer, all []v1.SavedReport) error {
+	t := newTable(w)
+	t.row("NAME", "USER", "REPORT", "FORMAT", "SEND", "TO", "SENT", "NEXT", "ERROR")
+	for i := range all {
+		s := &all[i]
+		t.row(s.Name, s.User, s.Report, s.Format, whenSent(s), whereSent(s), momentText(s.Sent), momentText(s.Next), s.Error)
+	}
+	return t.flush()
+}
+
+func showSaved(w io.Writer, s *v1.SavedReport) {
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%-7s %s\n", name, value)
+		}
+	}
+	line("name", s.Name)
+	line("user", s.User)
+	line("report", s.Report)
+	line("by", strings.Join(s.By, ","))
+	line("every", s.Every)
+	line("last", s.Last)
+	line("where", strings.Join(s.Where, " "))
+	line("format", s.Format)
+	line("send", whenSent(s))
+	line("to", whereSent(s))
+	line("sent", strings.TrimSpace(momentText(s.Sent)+" "+s.SentTo))
+	line("next", momentText(s.Next))
+	if s.Error != "" {
+		line("error", fmt.Sprintf("%s (%d tries)", s.Error, s.Tries))
+	}
+}

@@ -1,0 +1,156 @@
+// Package reports answers for reports that are made again and again: it lists, saves, removes and delivers them. [Reports] is all there is.
+package reports
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/audit"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/reports"
+)
+
+// Reports answers for saved reports.
+type Reports struct {
+	Runner *reports.Runner // nil: nothing is saved
+	Now    func() time.Time
+}
+
+// mostSaved bounds how many reports a user may have.
+const mostSaved = 50
+
+func refuse(kind error, format string, args ...any) error {
+	return &federation.SlurmError{Kind: kind, Text: fmt.Sprintf(format, args...), Alone: true}
+}
+
+// able refuses where nothing is saved. Who comes with a token, as from inside a job, may look only: what is saved acts with all rights of its owner.
+func (s *Reports) able(c identity.Caller, change bool) error {
+	switch {
+	case s.Runner == nil:
+		return refuse(federation.ErrNotFound, "this daemon saves no reports")
+	case change && c.From != "socket":
+		return refuse(federation.ErrDenied, "reports are saved, run and removed on the daemon's machine only")
+	}
+	return nil
+}
+
+// List is GET /fed/v1/reports: a user's own; an operator sees all.
+func (s *Reports) List(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	if err := s.able(c, false); err != nil {
+		return err
+	}
+	all, err := s.Runner.Store.SavedReports(r.Context())
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	out := []v1.SavedReport{}
+	for i := range all {
+		if one := &all[i]; one.Owner == c.Name || c.Role >= identity.RoleOperator {
+			out = append(out, s.shown(one))
+		}
+	}
+	return answer.JSON(w, out)
+}
+
+func (s *Reports) shown(one *reports.Saved) v1.SavedReport {
+	return v1.SavedReport{User: one.Owner, Name: one.Name, Report: one.Kind, By: one.By, Every: one.Every, Last: one.Last, Where: one.Spec.Where, Format: one.Format, Send: one.Send, At: one.At, Mail: one.To,
+		Saved: one.Made, Sent: one.Sent, SentTo: one.State.Where, Next: one.Next(s.Now()), Tries: one.Tries, Error: one.Error}
+}
+
+// Save is POST /fed/v1/reports.
+func (s *Reports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	if err := s.able(c, true); err != nil {
+		return err
+	}
+	var q v1.SavedReport
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&q); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	now := s.Now()
+	one := reports.Saved{Definition: reports.Definition{Owner: c.Name, UID: c.UID, Name: q.Name, Spec: q.Spec(), Format: q.Format, Send: q.Send, At: q.At, To: q.Mail, Made: now.UTC()}}
+	if err := one.Check(now, s.Runner.Domains, c.Role >= identity.RoleOperator); err != nil {
+		return refuse(federation.ErrInvalid, "%v", err)
+	}
+	if err := s.Runner.Able(&one.Definition); err != nil {
+		return refuse(federation.ErrInvalid, "%v", err)
+	}
+	all, err := s.Runner.Store.SavedReports(r.Context())
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	others := 0
+	for i := range all {
+		if all[i].Owner == c.Name && all[i].Name != q.Name {
+			others++
+		}
+	}
+	if others >= mostSaved {
+		return refuse(federation.ErrInvalid, "%d reports are saved already: a user may have %d; to remove one: fed report remove NAME", others, mostSaved)
+	}
+	one.For = one.Due(now)
+	if err := s.Runner.Store.SaveReport(r.Context(), &one, s.entry(c, "save", c.Name, &q)); err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	return answer.JSON(w, s.shown(&one))
+}
+
+func (s *Reports) entry(c identity.Caller, verb, owner string, q *v1.SavedReport) federation.AuditEntry {
+	return federation.AuditEntry{At: s.Now(), Who: audit.By(c), Verb: verb + "-report", Kind: federation.AuditReport, Object: owner + "/" + q.Name, After: q.Report}
+}
+
+// find is a report of the caller, or of the user that an operator names.
+func (s *Reports) find(r *http.Request, c identity.Caller) (*reports.Saved, error) {
+	if err := s.able(c, true); err != nil {
+		return nil, err
+	}
+	owner, name := r.URL.Query().Get("user"), r.PathValue("name")
+	if owner == "" {
+		owner = c.Name
+	}
+	if owner != c.Name && c.Role < identity.RoleOperator {
+		return nil, refuse(federation.ErrDenied, "reports of others are for operators")
+	}
+	all, err := s.Runner.Store.SavedReports(r.Context())
+	if err != nil {
+		return nil, refusal.OfStore(err, refusal.NoContact)
+	}
+	for i := range all {
+		if all[i].Owner == owner && all[i].Name == name {
+			return &all[i], nil
+		}
+	}
+	return nil, refuse(federation.ErrNotFound, "%s has no report %q; see: fed report list", owner, name)
+}
+
+// Remove is DELETE /fed/v1/report/{name}.
+func (s *Reports) Remove(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	one, err := s.find(r, c)
+	if err != nil {
+		return err
+	}
+	err = s.Runner.Store.RemoveReport(r.Context(), one.Owner, one.Name, s.entry(c, "remove", one.Owner, &v1.SavedReport{Name: one.Name}))
+	if err != nil && !errors.Is(err, federation.ErrNotFound) {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
+	return answer.JSON(w, struct{}{})
+}
+
+// Run is POST /fed/v1/report/{name}/run: it is delivered at once, beside its schedule.
+func (s *Reports) Run(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	one, err := s.find(r, c)
+	if err != nil {
+		return err
+	}
+	to, err := s.Runner.Deliver(r.Context(), one)
+	if err != nil {
+		return refuse(federation.ErrInvalid, "report %s is not delivered: %v", one.Name, err)
+	}
+	return answer.JSON(w, v1.DeliveredReport{To: to})
+}

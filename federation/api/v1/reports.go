@@ -1,0 +1,39 @@
+package v1
+
+import (
+	"time"
+
+	"fsub/accounting/report"
+)
+
+// SavedReport is a report that is made again and again. When it is saved, what is below Mail is not looked at, nor is User.
+type SavedReport struct {
+	User   string   `json:"user"` // whose it is: it shows what he may see when it is made
+	Name   string   `json:"name"`
+	Report string   `json:"report"`          // usage, cost ...: see docs/books.md
+	By     []string `json:"by,omitempty"`    // site, account, user, qos, partition, gpu, name
+	Every  string   `json:"every,omitempty"` // day, week or month
+	Last   string   `json:"last,omitempty"`  // "30d", "4w", "12m"; without it, of the day, week or month before it is sent
+	Where  []string `json:"where,omitempty"` // KEY=VALUE[,VALUE...]
+	Format string   `json:"format"`          // table, csv, json, parquet or html
+	Send   string   `json:"send,omitempty"`  // day, week or month; not set: when it is run
+	At     string   `json:"at,omitempty"`    // HH:MM, UTC
+	Mail   []string `json:"mail,omitempty"`  // addresses; none: it becomes a file
+
+	Saved  time.Time `json:"saved,omitzero"`
+	Sent   time.Time `json:"sent,omitzero"`     // last
+	SentTo string    `json:"sent_to,omitempty"` // addresses, or a file
+	Next   time.Time `json:"next,omitzero"`
+	Tries  int       `json:"tries,omitempty"` // that failed since
+	Error  string    `json:"error,omitempty"` // of the last of them
+}
+
+// Spec is what is asked for.
+func (s *SavedReport) Spec() report.Spec {
+	return report.Spec{Kind: s.Report, By: s.By, Every: s.Every, Last: s.Last, Where: s.Where}
+}
+
+// DeliveredReport says where a report was delivered.
+type DeliveredReport struct {
+	To string `json:"to"` // addresses, or a file
+}

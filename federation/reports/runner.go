@@ -1,0 +1,168 @@
+package reports
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"fsub/accounting/report"
+)
+
+// Message is a mail with one report.
+type Message struct {
+	ID      string // without brackets: one that is sent twice has the same
+	To      []string
+	Subject string
+	Text    string
+	File    string // name of what is attached
+	Content []byte
+}
+
+// Mailer sends mail. An error means that the mail server has not taken it, as far as is known.
+type Mailer interface {
+	Send(ctx context.Context, m *Message) error
+}
+
+// Config is what a Runner is made of.
+type Config struct {
+	Store Store
+	// Make makes a report of what its owner may see now.
+	Make func(ctx context.Context, d *Definition, s report.Spec, at time.Time) (*report.Table, error)
+	// Write writes a report in a format, and Ending is what names of files of it end with.
+	Write   func(w io.Writer, t *report.Table, format string) error
+	Ending  func(format string) string
+	Mail    Mailer   // nil: no mail is sent
+	Domains []string // that users may send mail to
+	Files   string   // directory of reports that are files; "": there are none
+	Host    string   // what IDs of messages end with
+	Logger  *slog.Logger
+	Now     func() time.Time // nil: time.Now
+}
+
+// Runner makes reports when they are due.
+type Runner struct {
+	Config
+	mu sync.Mutex // one delivery at a time
+}
+
+// New makes a Runner.
+func New(c Config) *Runner {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Runner{Config: c}
+}
+
+const (
+	lookEvery = 20 * time.Second
+	mostWait  = time.Hour // between two tries
+)
+
+// Run delivers what is due, until ctx ends.
+func (r *Runner) Run(ctx context.Context) error {
+	t := time.NewTicker(lookEvery)
+	defer t.Stop()
+	for {
+		if err := r.Once(ctx); err != nil && ctx.Err() == nil {
+			r.Logger.Warn("saved reports not looked at", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+	}
+}
+
+// Once delivers what is due now. Of moments that have passed while nobody looked only the last counts.
+//
+// That a report was delivered is written down after it: a file that is written twice is one file, and a mail that the mail server took in the moment in
+// which the daemon was killed is sent again under the same Message-ID.
+func (r *Runner) Once(ctx context.Context) error {
+	all, err := r.Store.SavedReports(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		s := &all[i]
+		due, now := s.Due(r.Now()), r.Now()
+		if !due.After(s.For) || s.Tries > 0 && now.Sub(s.Tried) < min(mostWait, time.Minute<<min(s.Tries, 10)) {
+			continue
+		}
+		where, err := r.deliver(ctx, &s.Definition, due, "")
+		if ctx.Err() != nil {
+			return nil
+		}
+		next := State{For: due, Sent: now, Where: where}
+		if err != nil {
+			r.Logger.Warn("saved report not delivered", "report", s.Name, "user", s.Owner, "err", err)
+			next = s.State
+			next.Tried, next.Error = now, err.Error()
+			next.Tries++
+		}
+		if err := r.Store.SetReportState(ctx, &s.Definition, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Deliver makes and delivers a report out of turn: that of the period which ended last. It says where it is.
+func (r *Runner) Deliver(ctx context.Context, s *Saved) (string, error) {
+	now := r.Now()
+	moment := s.Due(now)
+	if moment.IsZero() {
+		moment = now
+	}
+	where, err := r.deliver(ctx, &s.Definition, moment, fmt.Sprintf(".%d", now.UnixNano()))
+	if err != nil {
+		return "", err
+	}
+	next := s.State
+	next.Sent, next.Where, next.Error, next.Tries = now, where, "", 0
+	return where, r.Store.SetReportState(ctx, &s.Definition, next)
+}
+
+// Able says why a report can never be delivered here; nil if it can.
+func (r *Runner) Able(d *Definition) error {
+	switch {
+	case len(d.To) > 0 && r.Mail == nil:
+		return errors.New("this daemon sends no mail: set mail of reports in its configuration")
+	case len(d.To) == 0 && r.Files == "":
+		return errors.New("this daemon keeps no reports as files: name addresses with --mail, or set directory of reports in its configuration")
+	}
+	return nil
+}
+
+func (r *Runner) deliver(ctx context.Context, d *Definition, moment time.Time, again string) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.Able(d); err != nil {
+		return "", err
+	}
+	spec, at := d.Question(moment)
+	t, err := r.Make(ctx, d, spec, at)
+	if err != nil {
+		return "", err
+	}
+	var content, text bytes.Buffer
+	if err := r.Write(&content, t, d.Format); err != nil {
+		return "", err
+	}
+	file := d.Name + "-" + moment.UTC().Format(time.DateOnly) + "." + r.Ending(d.Format)
+	if len(d.To) == 0 {
+		return writeFile(r.Files, d.Owner, d.UID, file, content.Bytes())
+	}
+	if err := t.Text(&text); err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&text, "\n-- \nReport %s of %s. To end it: fed report remove %s\n", d.Name, d.Owner, d.Name)
+	m := &Message{ID: fmt.Sprintf("%s.%s.%d%s@%s", d.Name, d.Owner, moment.Unix(), again, r.Host), To: d.To, Subject: t.Title + ", " + t.Span, Text: text.String(), File: file, Content: content.Bytes()}
+	return strings.Join(d.To, ", "), r.Mail.Send(ctx, m)
+}
