@@ -38,7 +38,52 @@ func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
 		return total, fmt.Errorf("delete jobs that ended before %s: %w", before.Format(time.DateTime), err)
 	}
 	_, err = s.purgeEach(ctx, before, []purged{{"records of pools closed", deleteClosedPool}, {"operations that ended", deleteOperation}})
+	if err == nil {
+		err = s.shrink(ctx)
+	}
 	return total, err
+}
+
+// Pages without use that the file keeps for what comes next, and how many one transaction gives back to the file system.
+const (
+	keepPages   = 2048
+	shrinkPages = 512
+)
+
+// shrink gives space back that nothing uses any more. The file is cut when the WAL has been copied into it. A store that was made before this was possible
+// keeps its space, for what comes next.
+func (s *Store) shrink(ctx context.Context) error {
+	for {
+		left := int64(0)
+		err := s.writer.submit(ctx, func(t *tx) error {
+			free, _, err := t.number("PRAGMA freelist_count")
+			if left = free - keepPages; err != nil || left <= 0 {
+				return err
+			}
+			return t.vacuum(min(left, shrinkPages))
+		})
+		if err != nil {
+			return fmt.Errorf("give back what the store does not use: %w", err)
+		}
+		if left <= shrinkPages || !s.shrinks {
+			return nil
+		}
+	}
+}
+
+// vacuum gives pages back. The pragma does one with each step.
+func (t *tx) vacuum(pages int64) error {
+	rows, err := t.conn.QueryContext(context.Background(), fmt.Sprintf("PRAGMA incremental_vacuum(%d)", pages))
+	if err != nil {
+		return databaseError(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	if err := rows.Err(); err != nil {
+		return databaseError(err)
+	}
+	return nil
 }
 
 // PurgeHistory deletes what happened to nodes and sites before a time, and what the rules of health said then, and returns how many lines.

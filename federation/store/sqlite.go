@@ -104,7 +104,7 @@ func markNew(path string) error {
 		return openError(path, err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(fmt.Sprintf("PRAGMA page_size = %d; PRAGMA application_id = %d", pageSize, applicationID)); err != nil {
+	if _, err := db.Exec(fmt.Sprintf("PRAGMA page_size = %d; PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d", pageSize, applicationID)); err != nil {
 		return openError(path, err)
 	}
 	for _, dir := range []string{filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {

@@ -46,7 +46,9 @@ type Store struct {
 	readers *sql.DB
 	writer  *writer
 	specs   specs
-	names   names // of the ledger
+	names   names     // of the ledger
+	copied  time.Time // see Copied
+	shrinks bool      // its file can give space back
 
 	requestsPerJob int64
 	closers        []io.Closer // in the order in which they are closed
@@ -121,7 +123,7 @@ func (s *Store) open(ctx context.Context, c Config) error {
 	if _, err := conn.ExecContext(ctx, sqliteWriterSetup); err != nil {
 		return openError(c.Path, err)
 	}
-	if err := migrate(ctx, conn, c.Path, c.Logger); err != nil {
+	if err := migrate(ctx, conn, c); err != nil {
 		return err
 	}
 	w, err := startWriter(ctx, conn, c)
@@ -131,7 +133,7 @@ func (s *Store) open(ctx context.Context, c Config) error {
 	s.writer = w
 	s.readers = sqliteReaders(c.Path)
 	s.closers = append([]io.Closer{w, s.readers}, s.closers...)
-	return nil
+	return s.noteCopy(ctx, c.Logger)
 }
 
 // Close waits for the writes that are under way, refuses new ones and closes the database.
