@@ -92,6 +92,7 @@ const (
 	ReasonThrottled       Reason = "FedThrottled"     // the cloud wants fewer calls
 	ReasonBoot            Reason = "FedBoot"          // its machines start
 	ReasonFileSystem      Reason = "FedFileSystem"    // the job's working directory is not there, and nothing is copied
+	ReasonRestored        Reason = "FedRestored"      // the store was restored from a copy, and not all sites have said yet whether it has run since
 	ReasonFault           Reason = "FedFault"         // placement failed over it, which is a defect; it is tried again after a while
 )
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -61,7 +60,7 @@ type parts struct {
 func (p *parts) open(ctx context.Context) (err error) {
 	c := p.config
 	p.store, err = store.Open(ctx, store.Config{
-		Path: filepath.Join(c.StateDir, "fed.db"), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, KeepFor: c.KeepEvents, RequestsPerJob: c.Limits.RequestsPerJob, Logger: p.log, Metrics: p.reg,
+		Path: c.storePath(), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, KeepFor: c.KeepEvents, RequestsPerJob: c.Limits.RequestsPerJob, Logger: p.log, Metrics: p.reg,
 	})
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func (p *parts) newController() *controller.Controller {
 	}
 	return controller.Open(controller.Config{
 		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), Runs: p.runs, Waits: p.waits, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.rules(), RerunEarly: c.Health.RerunEarly, Notify: c.Health.notifier(p.log),
-		MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray,
+		MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray, Restored: p.store.Copied(), Compared: p.store.Compared,
 		Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})
 }

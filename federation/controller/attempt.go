@@ -16,12 +16,13 @@ const refusedFor = 10 * time.Minute
 type attempts struct {
 	*shared
 	*life
-	reports  *reports
-	requests *requests
-	strays   *strays
-	stageOut *stageOut
-	rules    *healthRules
-	claimed  int64 // number of the last claim
+	reports   *reports
+	requests  *requests
+	strays    *strays
+	stageOut  *stageOut
+	rules     *healthRules
+	comparing *comparing
+	claimed   int64 // number of the last claim
 }
 
 // bind writes the intent to run j where d.Offers[0] says. The submission itself follows the commit.

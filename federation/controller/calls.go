@@ -200,6 +200,9 @@ func withError(kind any, err error) any {
 	case ranked:
 		k.err = err
 		return k
+	case found:
+		k.err = err
+		return k
 	}
 	panic(fmt.Sprintf("no such call: %T", kind))
 }
@@ -242,6 +245,8 @@ func (c *Controller) takeResults() {
 			c.nodes.takeSet(r.site, v)
 		case ranked:
 			c.order.take(r.site, v)
+		case found:
+			c.comparing.take(r.site, v, c.attach)
 		}
 	}
 	c.over = over{}
@@ -259,6 +264,8 @@ func jobOf(kind any) federation.JobID {
 	case acted:
 		return k.job
 	case answered:
+		return k.job
+	case found:
 		return k.job
 	}
 	return 0

@@ -53,6 +53,10 @@ type Config struct {
 	RerunEarly bool
 	// Notify is told of drains, held jobs and breakers, from the controller's goroutine; nil: nobody is.
 	Notify func(health.Finding)
+	// Restored is when the copy was made that the store was restored from; zero: it was not. Jobs are then looked for at the sites before they are bound, and
+	// Compared is called when all were.
+	Restored time.Time
+	Compared func(context.Context) error
 	// Inline runs every call to a site at once, inside the round that decided it, one after another. Simulations use it:
 	// equal seeds give equal histories.
 	Inline bool
@@ -127,6 +131,7 @@ type Controller struct {
 	components *components
 	order      *siteOrder
 	budgets    *budgets
+	comparing  *comparing
 
 	queue    *queue // the jobs without a live attempt, and what placement knows of them
 	nextPlan time.Time
@@ -195,9 +200,10 @@ func (c *Controller) join() {
 	c.requests = newRequests(c.shared, c.life, others{inbox: c.inbox, queue: c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends,
 		components: c.components, strays: c.strays, view: &c.view})
 	c.arrays.tasks, c.reports.requests, c.reports.stageOut = c.requests, c.requests, c.stageOut
+	c.comparing = newComparing(c.shared, c.queue)
 	c.order, c.budgets = newSiteOrder(c.shared, c.queue.points), newBudgets(c.shared)
 	c.standings = newStandings(c.shared, c.life, c.watch, c.stageOut)
-	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut, rules: c.rules}
+	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut, rules: c.rules, comparing: c.comparing}
 }
 
 // Run runs rounds until ctx is done, or too many of them have panicked: whenever a result comes in, the store was written to, a site has news, or a time has come.
@@ -231,7 +237,7 @@ func (c *Controller) Run(ctx context.Context) error {
 //  4. look at the sites whose time has come
 //  5. compare sites, and their nodes, with what is wanted of them, and with what the rules of health say
 //  6. have sites order our jobs as we do, tell of budgets, and end what runs on one that is used up
-//  7. repair: attempts whose fate is unknown are looked up, what failed is repeated
+//  7. repair: attempts whose fate is unknown are looked up, what failed is repeated; after a restore, so are jobs that may have run since the copy
 //  8. plan: bind jobs of the queue to sites
 //  9. write what is left of the arrays that tasks were taken from
 //  10. commit all of this
@@ -265,6 +271,7 @@ func (c *Controller) round(ctx context.Context) {
 	c.order.reconcile()
 	c.budgets.reconcile(ctx)
 	c.repair()
+	c.comparing.reconcile(ctx)
 	c.planJobs()
 	c.arrays.writeShrunk()
 	if c.commit(ctx) {

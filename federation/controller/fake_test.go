@@ -144,6 +144,7 @@ func (f *fakeSite) end(id federation.JobID, s federation.State) {
 type bench struct {
 	t     *testing.T
 	clock time.Time
+	path  string
 	store *store.Store
 	cheap *fakeSite
 	dear  *fakeSite
@@ -152,14 +153,11 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	st, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "x.db"), Volatile: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.store = st
+	b.path = filepath.Join(t.TempDir(), "x.db")
+	b.open()
 	t.Cleanup(func() {
 		b.checkCharges()
-		st.Close()
+		b.store.Close()
 	})
 	site := func() *fakeSite {
 		return &fakeSite{now: b.now, nodes: 2, jobs: map[federation.JobID]*federation.SiteJob{}, books: map[federation.JobID]*federation.SiteJob{}}
@@ -170,12 +168,21 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
+func (b *bench) open() {
+	b.t.Helper()
+	st, err := store.Open(b.t.Context(), store.Config{Path: b.path, Volatile: true})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.store = st
+}
+
 func (b *bench) now() time.Time { return b.clock }
 
 // restart is a new daemon over the same store.
 func (b *bench) restart() {
 	b.t.Helper()
-	ctl, err := New(b.t.Context(), Config{Federation: "test", Store: b.store, Planned: b.store, Policy: place.DefaultPolicy(), Now: b.now, Inline: true, Sites: []Site{
+	ctl, err := New(b.t.Context(), Config{Federation: "test", Store: b.store, Planned: b.store, Policy: place.DefaultPolicy(), Now: b.now, Inline: true, Restored: b.store.Copied(), Compared: b.store.Compared, Sites: []Site{
 		{Name: "cheap", Driver: b.cheap, Prices: accounting.Prices{"gres/gpu": 1}},
 		{Name: "dear", Driver: b.dear, Prices: accounting.Prices{"gres/gpu": 3}},
 	}})

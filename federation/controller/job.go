@@ -168,6 +168,9 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 		return fmt.Errorf("read what is planned at sites: %w", err)
 	}
 	c.standings.take(states)
+	c.comparing.begin(func(j *job) {
+		c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true})
+	})
 	if err := c.standings.recall(ctx); err != nil {
 		return fmt.Errorf("read the history of the sites: %w", err)
 	}

@@ -121,6 +121,8 @@ func (c *Controller) blocked(j *job, now time.Time) federation.Reason {
 	case now.Before(j.Spec.Begin):
 		c.queue.times.add(j, j.Spec.Begin)
 		return federation.ReasonBeginTime
+	case c.comparing.holds(j):
+		return federation.ReasonRestored
 	case now.Before(j.asideUntil):
 		c.queue.times.add(j, j.asideUntil)
 		return federation.ReasonFault

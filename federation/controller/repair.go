@@ -116,6 +116,11 @@ func (c *attempts) again(j *job, s *site) {
 		c.backToQueue(j, federation.ReasonPriority)
 		return
 	}
+	if c.comparing.holds(j) { // a later attempt may have run elsewhere
+		c.finishAttempt(j, federation.AttemptWithdrawn, "not known there after a restore of the store")
+		c.backToQueue(j, federation.ReasonRestored)
+		return
+	}
 	c.event(j, "%s does not know it: submitted again", s.Name)
 	c.submit(j)
 }

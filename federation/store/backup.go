@@ -70,10 +70,20 @@ func copyTo(ctx context.Context, conn *sql.Conn, to string) error {
 	return syncDir(filepath.Dir(to))
 }
 
+// autoVacuum is SQLite's number for: incremental, when it is asked to.
+const autoVacuum = 2
+
 func setVersion(ctx context.Context, path string, minutes int64) error {
 	db := mustOpen(path, nil)
 	defer db.Close()
-	_, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", minutes))
+	var vacuum int
+	err := db.QueryRowContext(ctx, "PRAGMA auto_vacuum").Scan(&vacuum)
+	if err == nil && vacuum != autoVacuum { // a store that was made before it could give space back
+		_, err = db.ExecContext(ctx, fmt.Sprintf("PRAGMA auto_vacuum = %d; VACUUM", autoVacuum))
+	}
+	if err == nil {
+		_, err = db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", minutes))
+	}
 	return err
 }
 
@@ -231,7 +241,7 @@ func (s *Store) noteCopy(ctx context.Context, log *slog.Logger) error {
 	if err := s.readers.QueryRowContext(ctx, "PRAGMA auto_vacuum").Scan(&vacuum); err != nil {
 		return err
 	}
-	s.shrinks = vacuum == 2
+	s.shrinks = vacuum == autoVacuum
 	if version <= 0 {
 		return nil
 	}

@@ -167,6 +167,41 @@ func TestPurgeGivesSpaceBack(t *testing.T) {
 	}
 }
 
+// What was made without giving space back does so after it was restored from a copy.
+func TestCopyGivesSpaceBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fed.db")
+	open(t, store.Config{Path: path}).Close()
+	run := func(path, text string) (n int) {
+		db, err := sql.Open("sqlite3", "file:"+path)
+		if err == nil {
+			defer db.Close()
+			err = db.QueryRow(text).Scan(&n)
+		}
+		if err != nil && err != sql.ErrNoRows {
+			t.Fatal(err)
+		}
+		return n
+	}
+	db, err := sql.Open("sqlite3", "file:"+path)
+	if err == nil {
+		_, err = db.Exec("PRAGMA journal_mode = delete; PRAGMA auto_vacuum = 0; VACUUM")
+		db.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := run(path, "PRAGMA auto_vacuum"); n != 0 {
+		t.Fatalf("auto_vacuum is %d", n)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	if err := store.Backup(ctx, path, copied); err != nil {
+		t.Fatal(err)
+	}
+	if n := run(copied, "PRAGMA auto_vacuum"); n != 2 {
+		t.Errorf("auto_vacuum of the copy is %d", n)
+	}
+}
+
 // Before a migration there is a copy of what was there, which the old program can read; without room for it nothing is migrated.
 func TestCopyBeforeAMigration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fed.db")

@@ -1,0 +1,159 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"fsub/federation"
+)
+
+// A store that was restored from a copy does not know what its jobs have done since. The keys of their next attempts are known, for a key follows from the
+// job and the number of the attempt: every site is asked for them before the job is bound, and what is found is adopted as it would be after a crash between
+// intent and submission.
+
+// comparing looks for the live jobs of a restored store at the sites.
+type comparing struct {
+	*shared
+	queue *queue
+	open  map[federation.JobID]*compared // jobs that are not to be bound yet
+	asked int                            // calls that are under way
+}
+
+// compared is how far the sites have been asked for a job.
+type compared struct {
+	waits map[federation.SiteName]bool // asked, and not answered
+	clear map[federation.SiteName]bool // those that do not know it
+	retry time.Time
+}
+
+// Bounds: how many calls are made at once, and how many numbers after the last known attempt are looked for. An attempt that never reached its site leaves a gap.
+const (
+	compareAtOnce = 16
+	compareAhead  = 3
+)
+
+// found is what a site knows of a job's later attempts.
+type found struct {
+	job    federation.JobID
+	number int // of the newest that it knows; 0: none
+	err    error
+}
+
+func newComparing(c *shared, q *queue) *comparing {
+	return &comparing{shared: c, queue: q, open: map[federation.JobID]*compared{}}
+}
+
+// begin has all live jobs compared. Of an array that waits nobody can say which of its tasks have run: their jobs have IDs that the copy does not know. It is held.
+func (c *comparing) begin(hold func(*job)) {
+	if c.cfg.Restored.IsZero() {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
+		switch j := c.jobs[id]; {
+		case j.Component != nil:
+		case j.spreads():
+			if j.rest.Len() > 0 && j.Held != federation.HeldAdmin {
+				hold(j)
+				c.event(j, "held: the store was restored from a copy of %s, and tasks may have run since; look with sacct at the sites, then: scontrol release %d",
+					c.cfg.Restored.Format(time.RFC3339), j.ID)
+			}
+		default:
+			c.open[id] = &compared{waits: map[federation.SiteName]bool{}, clear: map[federation.SiteName]bool{}}
+		}
+	}
+	c.log.Warn("the store was restored: jobs are looked for at all sites before they start", "copied", c.cfg.Restored, "jobs", len(c.open))
+}
+
+// holds reports whether a job is not to be bound yet.
+func (c *comparing) holds(j *job) bool { return c.open[j.ID] != nil }
+
+// reconcile asks the sites for those that wait, and ends the comparison with the last of them.
+func (c *comparing) reconcile(ctx context.Context) {
+	if c.cfg.Restored.IsZero() {
+		return
+	}
+	now := c.now()
+	for _, id := range slices.Sorted(maps.Keys(c.open)) {
+		j, k := c.jobs[id], c.open[id]
+		if j == nil { // it has ended
+			delete(c.open, id)
+			continue
+		}
+		if j.live() || len(k.waits) > 0 || now.Before(k.retry) {
+			continue
+		}
+		if !slices.ContainsFunc(c.sites, func(s *site) bool { return !k.clear[s.Name] }) {
+			delete(c.open, id)
+			c.queue.look(j)
+			c.planDirty = true
+			continue
+		}
+		for _, s := range c.sites {
+			if !k.clear[s.Name] && c.asked < compareAtOnce && !s.breaker.open {
+				c.ask(j, k, s)
+			}
+		}
+	}
+	if len(c.open) == 0 {
+		if err := c.cfg.Compared(ctx); err != nil {
+			c.log.Error("note that the restored store was compared with the sites", "err", err)
+			return
+		}
+		c.cfg.Restored = time.Time{}
+		c.log.Info("the restored store was compared with the sites")
+	}
+}
+
+func (c *comparing) ask(j *job, k *compared, s *site) {
+	k.waits[s.Name] = true
+	c.asked++
+	kind, known, submitted := found{job: j.ID}, j.Job, j.Submit
+	c.calls.add(s, kind, func(ctx context.Context) any {
+		r := kind
+		for n := known.Attempt + compareAhead; n > known.Attempt; n-- {
+			key := federation.AttemptKey(c.cfg.Federation, &known, n)
+			at, err := s.driver.Lookup(ctx, federation.JobRef{ID: known.ID, Key: key, Submitted: submitted})
+			switch {
+			case err == nil && at.Key == key:
+				r.number = n
+				return r
+			case err != nil && !errors.Is(err, federation.ErrNotFound):
+				r.err = err
+				return r
+			}
+		}
+		return r
+	})
+}
+
+// take takes in what a site knows. What it has of the job becomes its attempt, of unknown fate.
+func (c *comparing) take(s *site, r found, attach func(*federation.Attempt)) {
+	c.asked--
+	j, k := c.jobs[r.job], c.open[r.job]
+	if j == nil || k == nil {
+		return
+	}
+	delete(k.waits, s.Name)
+	switch {
+	case r.err != nil:
+		k.retry = c.now().Add(c.t.RetryMax)
+		c.log.Warn("look for a job after a restore", "job", r.job, "site", s.Name, "err", r.err)
+	case r.number == 0:
+		k.clear[s.Name] = true
+	case j.live(): // another site was faster, and has a later attempt or an earlier one: what is over is known from its answer
+	default:
+		clear(k.clear) // later ones are looked for when this one is over
+		c.event(j, "found at %s, where it was started after the copy of %s", s.Name, c.cfg.Restored.Format(time.RFC3339))
+		a := &federation.Attempt{Job: j.ID, Number: r.number, Key: federation.AttemptKey(c.cfg.Federation, &j.Job, r.number), Site: s.Name, State: federation.AttemptIntended,
+			Created: j.Submit, Note: fmt.Sprintf("adopted after a restore of %s", c.cfg.Restored.Format(time.RFC3339))}
+		j.Attempt, j.Site = r.number, s.Name
+		c.queue.drop(j)
+		attach(a)
+		c.batch.job(j)
+		c.batch.attempt(a)
+	}
+}
