@@ -338,7 +338,7 @@ func TestReasonWhileThrottled(t *testing.T) {
 	})
 }
 
-// TestTakenBack: another spot machine of an offering can be had as soon as one was taken back, at worse odds.
+// TestTakenBack: another spot machine of an offering can be had as soon as one was taken back, at worse odds, which a restart of the daemon does not change.
 func TestTakenBack(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.cloud.Offers[0].Market = provider.Spot
@@ -357,12 +357,21 @@ func TestTakenBack(t *testing.T) {
 				}
 			}
 		}
-		obs, err := w.driver.Observe(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		chance := func() float64 {
+			obs, err := w.driver.Observe(t.Context())
+			if err != nil || obs.Nodes[0].Rented == nil {
+				t.Fatalf("%+v, %v", obs, err)
+			}
+			return obs.Nodes[0].Rented.Chance
 		}
-		if r := obs.Nodes[0].Rented; r == nil || r.Chance <= 0 || r.Chance >= 1 {
-			t.Errorf("one was taken back, and the odds are %+v", r)
+		before := chance()
+		if before <= 0 || before >= 1 {
+			t.Errorf("one was taken back, and the odds are %v", before)
+		}
+		w.stop()
+		w.ready()
+		if got := chance(); got != before {
+			t.Errorf("after a restart the odds are %v, before they were %v", got, before)
 		}
 	})
 }

@@ -31,7 +31,7 @@ func (d *Driver) load(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.numbers.free = numbers
-	for _, kind := range []federation.PoolKind{federation.PoolGang, federation.PoolMachine, federation.PoolJob, federation.PoolCool} {
+	for _, kind := range []federation.PoolKind{federation.PoolGang, federation.PoolMachine, federation.PoolJob, federation.PoolCool, federation.PoolOdds} {
 		for _, r := range records {
 			if r.Kind != kind {
 				continue
@@ -70,6 +70,8 @@ func (d *Driver) loadRecord(r federation.PoolRecord) error {
 		d.loadJob(j)
 	case federation.PoolCool:
 		return d.cool.load(r)
+	case federation.PoolOdds:
+		return d.cool.loadOdds(r)
 	}
 	return nil
 }

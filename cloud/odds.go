@@ -1,34 +1,60 @@
 package cloud
 
 import (
+	"encoding/json"
 	"math"
 	"time"
 
 	"fsub/cloud/provider"
+	"fsub/federation"
 )
 
 // odds are how requests for an offering went lately. What is past counts less and less.
 type odds struct {
-	had, refused float64 // requests, halved every oddsHalf
-	at           time.Time
+	oddsRecord
+	id string // of the offering
 }
 
-// oddsHalf is how long it takes until a request counts half: stocks change within hours.
-const oddsHalf = 30 * time.Minute
+// oddsRecord is what is written down of them.
+type oddsRecord struct {
+	Had     float64   `json:"had"` // requests, halved every oddsHalf
+	Refused float64   `json:"refused"`
+	At      time.Time `json:"at"`
+}
+
+// oddsHalf is how long it takes until a request counts half: stocks change within hours. After oddsKept it counts nothing.
+const (
+	oddsHalf = 30 * time.Minute
+	oddsKept = 8 * time.Hour
+)
+
+func (o *odds) Record() (federation.PoolRecord, any) {
+	return federation.PoolRecord{Kind: federation.PoolOdds, ID: o.id, Closed: o.At.Add(oddsKept)}, &o.oddsRecord
+}
+
+// loadOdds takes in what an earlier daemon has written down.
+func (cs *cooldowns) loadOdds(r federation.PoolRecord) error {
+	o := &odds{id: r.ID}
+	err := json.Unmarshal(r.Data, &o.oddsRecord)
+	if err == nil && cs.now().Sub(o.At) < oddsKept {
+		cs.odds[r.ID] = o
+	}
+	return err
+}
 
 // fade lets what is past count less.
 func (o *odds) fade(now time.Time) {
-	if f := math.Exp2(-float64(now.Sub(o.at)) / float64(oddsHalf)); f < 1 {
-		o.had, o.refused = o.had*f, o.refused*f
+	if f := math.Exp2(-float64(now.Sub(o.At)) / float64(oddsHalf)); f < 1 {
+		o.Had, o.Refused = o.Had*f, o.Refused*f
 	}
-	o.at = now
+	o.At = now
 }
 
 // oddsOf are those of an offering, as they are now.
 func (cs *cooldowns) oddsOf(of *provider.Offering) *odds {
 	o := cs.odds[of.ID]
 	if o == nil {
-		o = &odds{at: cs.now()}
+		o = &odds{id: of.ID, oddsRecord: oddsRecord{At: cs.now()}}
 		cs.odds[of.ID] = o
 	}
 	o.fade(cs.now())
@@ -36,17 +62,24 @@ func (cs *cooldowns) oddsOf(of *provider.Offering) *odds {
 }
 
 // takenBack notes that the cloud has taken back a spot machine. It counts as a refusal, and forbids nothing: another one may be had at once.
-func (cs *cooldowns) takenBack(of *provider.Offering) { cs.oddsOf(of).refused++ }
+func (cs *cooldowns) takenBack(of *provider.Offering) {
+	o := cs.oddsOf(of)
+	o.Refused++
+	cs.put(o)
+}
 
 // learn takes in how a request went.
 func (cs *cooldowns) learn(of *provider.Offering, e *provider.Error) {
 	o := cs.oddsOf(of)
 	switch {
 	case e == nil:
-		o.had++
+		o.Had++
 	case e.Kind == provider.KindStockOut:
-		o.refused++
+		o.Refused++
+	default:
+		return
 	}
+	cs.put(o)
 }
 
 // chance is how probable it is that an offering can be had, in tenths, so that it does not change with every look at the clock. 0: nobody has asked. Two requests that were
@@ -57,8 +90,8 @@ func (cs *cooldowns) chance(of *provider.Offering) float64 {
 		return 0
 	}
 	now := cs.now()
-	f := math.Exp2(-float64(now.Sub(o.at)) / float64(oddsHalf))
-	p := (o.had*f + 2) / ((o.had+o.refused)*f + 2)
+	f := math.Exp2(-float64(now.Sub(o.At)) / float64(oddsHalf))
+	p := (o.Had*f + 2) / ((o.Had+o.Refused)*f + 2)
 	return math.Ceil(p*10-1e-9) / 10
 }
 

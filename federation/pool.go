@@ -59,6 +59,7 @@ const (
 	PoolGang    PoolKind = "gang"    // machines that are asked for together
 	PoolMachine PoolKind = "machine" // with what it has cost
 	PoolCool    PoolKind = "cool"    // what the cloud has refused, by what that is about
+	PoolOdds    PoolKind = "odds"    // how requests for an offering went lately
 	PoolLife    PoolKind = "life"    // when daemons have started
 )
 
