@@ -321,7 +321,7 @@ func (c *Config) check() error {
 	if err := c.Priority.check(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.check(), c.Power.check(), c.Reports.check()); err != nil {
+	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.check(c.Sites), c.Power.check(), c.Reports.check()); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}

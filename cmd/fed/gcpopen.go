@@ -5,9 +5,11 @@ package main
 import (
 	"context"
 	"log/slog"
+	"net/http"
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/gcp"
+	"fsub/cloud/google"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
@@ -18,6 +20,11 @@ func openGCP(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogu
 	cfg.Prices = cat
 	p, err := gcp.New(ctx, cfg)
 	return p, gcp.Boot(), err
+}
+
+// googleClient is a client that proves to Google's price list who it is. It calls nobody.
+func googleClient(ctx context.Context, endpoint, credentials string) (*http.Client, error) {
+	return (&google.Account{Endpoint: endpoint, CredentialsFile: credentials}).Client(ctx, "https://www.googleapis.com/auth/cloud-billing.readonly")
 }
 
 // provider is the section as the provider has it.

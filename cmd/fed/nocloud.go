@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/prices"
@@ -29,3 +30,5 @@ func openTPU(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Log
 func openAzure(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	return nil, agentapi.Boot{}, errNoCloud
 }
+
+func googleClient(context.Context, string, string) (*http.Client, error) { return nil, errNoCloud }

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"fsub/cloud/prices"
-	"fsub/cloud/prices/lists"
 	"fsub/cloud/provider"
 	v1 "fsub/federation/api/v1"
 
@@ -21,15 +18,16 @@ import (
 )
 
 // PriceLists says which price lists of clouds are asked. Amazon's is asked by the sites that rent
-// there, and Azure's where a site does. What no list says comes from a dated table.
+// there, Azure's and Google's where a site does. What no list says comes from a dated table.
 type PriceLists struct {
-	// Lists to ask: azure, gcp. Azure's needs no account, Google's a key.
+	// Lists to ask beyond those of the sites: azure, gcp. Azure's needs no account, Google's a key.
 	Ask []string `yaml:"ask,omitempty"`
 	// How often.
 	Every time.Duration `yaml:"every,omitempty"`
 	// Regions whose prices are wanted: eastus, us-central1. Not set: all of them.
 	Regions []string `yaml:"regions,omitempty"`
-	// File with an API key of Google Cloud, which its billing catalog asks for.
+	// File with an API key of Google Cloud, which its billing catalog asks for. Not set: the
+	// credentials of a site of kind gcp or tpu.
 	GoogleKeyFile string `yaml:"google_key_file,omitempty"`
 	// URL that stands in for Azure's list, for tests.
 	AzureEndpoint string `yaml:"azure_endpoint,omitempty"`
@@ -42,7 +40,7 @@ func (l PriceLists) IsZero() bool {
 	return l.Ask == nil && l.Every == 0 && l.Regions == nil && l.GoogleKeyFile == "" && l.AzureEndpoint == "" && l.GoogleEndpoint == ""
 }
 
-func (l *PriceLists) check() error {
+func (l *PriceLists) check(sites []SiteConfig) error {
 	for _, name := range l.Ask {
 		if name != prices.Azure && name != prices.Google {
 			return fmt.Errorf("price_lists: ask: invalid list %q: want azure or gcp", name)
@@ -51,7 +49,7 @@ func (l *PriceLists) check() error {
 	switch {
 	case l.Every != 0 && l.Every < time.Minute:
 		return fmt.Errorf("price_lists: every: %s is less than a minute", l.Every)
-	case slices.Contains(l.Ask, prices.Google) && l.GoogleKeyFile == "":
+	case slices.Contains(l.Ask, prices.Google) && l.GoogleKeyFile == "" && !slices.ContainsFunc(sites, func(s SiteConfig) bool { return s.GCP != nil || s.TPU != nil }):
 		return errors.New("price_lists: google_key_file is missing: Google's billing catalog asks for an API key")
 	}
 	return nil
@@ -156,46 +154,14 @@ func openPrices(c *Config, log *slog.Logger) (*prices.Catalogue, error) {
 	if list := l.azure(c.Sites); list != nil {
 		cat.Add(list)
 	}
-	if slices.Contains(l.Ask, prices.Google) {
-		key, err := os.ReadFile(l.GoogleKeyFile)
-		if err == nil {
-			err = private(l.GoogleKeyFile)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("price_lists: google_key_file: %w", err)
-		}
-		cat.Add(&lists.Google{Regions: l.Regions, Endpoint: l.GoogleEndpoint, Key: strings.TrimSpace(string(key))})
+	list, err := l.google(c.Sites, log)
+	if err != nil {
+		return nil, err
+	}
+	if list != nil {
+		cat.Add(list)
 	}
 	return cat, nil
-}
-
-// azure is Azure's list for what is asked for and for the sites that rent there; nil: nobody wants it.
-func (l *PriceLists) azure(sites []SiteConfig) *lists.Azure {
-	list := &lists.Azure{Endpoint: l.AzureEndpoint, Types: prices.Types(prices.Azure)}
-	asked := slices.Contains(l.Ask, prices.Azure)
-	if asked {
-		list.Regions = slices.Clone(l.Regions)
-	}
-	all := asked && len(l.Regions) == 0
-	for i := range sites {
-		a := sites[i].Azure
-		if a == nil || a.Endpoint != "" && l.AzureEndpoint == "" { // what stands in for Azure has no prices
-			continue
-		}
-		asked = true
-		if !all && !slices.Contains(list.Regions, a.Location) {
-			list.Regions = append(list.Regions, a.Location)
-		}
-		for _, size := range a.Sizes {
-			if !strings.Contains(size, "*") && !slices.Contains(list.Types, size) {
-				list.Types = append(list.Types, size)
-			}
-		}
-	}
-	if !asked {
-		return nil
-	}
-	return list
 }
 
 // priceBook tells of prices.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +33,40 @@ func TestAzureList(t *testing.T) {
 		}
 		if got != nil && len(c.sites) > 0 && (!slices.Contains(got.Types, "Standard_D4s_v5") || slices.Contains(got.Types, "Standard_NC*")) {
 			t.Errorf("types are %v", got.Types)
+		}
+	}
+}
+
+// TestGoogleList: Google's list is asked where somebody names it with a key, and for what sites rent there with their credentials.
+func TestGoogleList(t *testing.T) {
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nonexistent")
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("k-1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gcp, tpu := SiteConfig{GCP: &GCPConfig{Region: "us-central1"}}, SiteConfig{TPU: &TPUConfig{Zones: []string{"us-east5-a", "us-east5-b", "us-central1-a"}}}
+	for _, c := range []struct {
+		lists   PriceLists
+		sites   []SiteConfig
+		want    string // the key, "client", or "" where it is not asked
+		regions []string
+	}{
+		{PriceLists{}, []SiteConfig{{}}, "", nil},
+		{PriceLists{}, []SiteConfig{gcp}, "", nil}, // there are no credentials
+		{PriceLists{}, []SiteConfig{{GCP: &GCPConfig{Region: "us-central1", Endpoint: "http://127.0.0.1:1"}}}, "", nil},
+		{PriceLists{GoogleEndpoint: "http://127.0.0.1:1"}, []SiteConfig{gcp, tpu}, "client", []string{"us-central1", "us-east5"}},
+		{PriceLists{GoogleKeyFile: key}, []SiteConfig{tpu}, "k-1", []string{"us-east5", "us-central1"}},
+		{PriceLists{GoogleKeyFile: key, Ask: []string{prices.Google}}, []SiteConfig{tpu}, "k-1", nil},
+	} {
+		list, err := c.lists.google(c.sites, slog.New(slog.DiscardHandler))
+		got := ""
+		if list != nil {
+			if got = list.Key; list.HTTP != nil {
+				got = "client"
+			}
+		}
+		if err != nil || got != c.want || list != nil && !slices.Equal(list.Regions, c.regions) {
+			t.Errorf("%+v: %+v, %v", c.lists, list, err)
 		}
 	}
 }
