@@ -60,6 +60,6 @@ federation: the daemon, the sites, and why a job went where it went.`,
 		SilenceUsage:  true,
 	}
 	cmd.CompletionOptions.HiddenDefaultCmd = true
-	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), newJobCommand(), newExplainCommand(), newSimCommand(), newEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newStoreCommand(), newDebugCommand())
+	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), newJobCommand(), newExplainCommand(), newSimCommand(), newWhatIfCommand(), newEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newStoreCommand(), newDebugCommand())
 	return cmd
 }

@@ -19,6 +19,7 @@ import (
 	"fsub/federation/replay"
 	"fsub/federation/replay/chart"
 	"fsub/federation/replay/trace"
+	"fsub/federation/whatif"
 	"fsub/slurm/wire"
 )
 
@@ -28,6 +29,7 @@ type simulation struct {
 	sites     []string
 	orders    []string
 	config    string
+	policy    []string
 	picture   string
 	history   bool
 	since     string
@@ -57,6 +59,7 @@ The fleet is that of the daemon as it is, or what --site says: ` + replay.SiteSy
 	f.StringArrayVar(&s.sites, "site", nil, "a site of like nodes, as rhein=16x8:h100,price=2.10; may be repeated. Without any: the daemon's sites")
 	f.StringSliceVar(&s.orders, "order", []string{string(replay.FairShare)}, "fairshare, fifo or short (expected to take little first); several are compared")
 	f.StringVar(&s.config, "config", "", "take the policy from this configuration of a daemon")
+	f.StringArrayVar(&s.policy, "policy", nil, "KEY=VALUE of the configuration's section policy, as wait_gpu_hour=3; may be repeated")
 	f.StringVar(&s.picture, "picture", "", "draw into this file: the name's .svg and .png are written")
 	f.BoolVar(&s.history, "history", false, "the trace is what the daemon's jobs did")
 	f.StringVar(&s.since, "since", "", "with --history: jobs since this UTC day, YYYY-MM-DD; without it, of the last 30 days")
@@ -94,6 +97,11 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		policy = c.policy()
+	}
+	for _, text := range s.policy {
+		if err := whatif.SetPolicy(&policy, text); err != nil {
+			return err
+		}
 	}
 	var all []chart.Replay
 	for _, order := range s.orders {

@@ -33,8 +33,10 @@ import (
 	"fsub/federation/api/rules"
 	"fsub/federation/api/sites"
 	"fsub/federation/api/submission"
+	"fsub/federation/api/whatif"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
+	"fsub/federation/place"
 	"fsub/federation/quota"
 	"fsub/federation/reports"
 )
@@ -103,6 +105,7 @@ type Config struct {
 	StepSignals map[federation.SiteName]federation.StepSignaller
 	// Suspends are the sites that can suspend jobs.
 	Suspends map[federation.SiteName]bool
+	Policy   place.Policy // for what-if
 }
 
 // Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted.
@@ -134,6 +137,7 @@ type Server struct {
 	rules    rules.Rules
 	books    books.Books
 	reports  reportapi.Reports
+	whatIf   whatif.WhatIf
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -169,6 +173,8 @@ func NewServer(c Config) *Server {
 	}
 	s.books = books.Books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Budgets: c.Budgets, Sites: all, Now: c.Now}
 	s.reports = reportapi.Reports{Runner: c.Reports, Now: c.Now}
+	s.whatIf.Foreseer, _ = c.Controller.(whatif.Foreseer)
+	s.whatIf.Policy = c.Policy
 	s.host, _ = os.Hostname()
 	s.router = &answer.Router{
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,

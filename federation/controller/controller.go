@@ -242,7 +242,7 @@ func (c *Controller) Run(ctx context.Context) error {
 //  9. write what is left of the arrays that tasks were taken from
 //  10. commit all of this
 //  11. make the calls that were decided
-//  12. publish the view
+//  12. publish the view, and tell those who forecast what the round has left
 //
 // What a round panics over is put aside (aside.go), and the controller has forgotten the round then.
 func (c *Controller) Round(ctx context.Context) (next time.Time) {
@@ -278,6 +278,7 @@ func (c *Controller) round(ctx context.Context) {
 		c.calls.make(ctx)
 	}
 	c.publish()
+	c.tellProspects()
 }
 
 // nextRound returns the earliest time at which something is due without any event from outside.

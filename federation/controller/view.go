@@ -33,6 +33,8 @@ type view struct {
 	done   chan struct{} // closed when there are more of them
 	lookAt map[federation.SiteName]bool
 
+	asking []prospectsAsked
+
 	refused refusals
 	told    atomic.Pointer[health.Report] // what the rules of health know
 }

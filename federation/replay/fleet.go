@@ -56,6 +56,14 @@ type held struct {
 	fixed bool // its end is its limit
 }
 
+// endsAt is when a run ends that there was at the beginning; zero: never.
+func (h *held) endsAt(expected map[federation.JobID]time.Time) time.Time {
+	if at, ok := expected[h.Job]; ok {
+		return at
+	}
+	return h.End
+}
+
 // idleNode is a rented node that is given back unless it gets a job before.
 type idleNode struct {
 	site *siteNow
@@ -71,7 +79,8 @@ func newFleet(sites []*federation.Site, now time.Time) *fleet {
 	for _, was := range sites {
 		site := *was
 		obs := *was.Seen
-		site.Seen, site.Bound = &obs, nil
+		obs.Waiting, obs.PendingJobs = nil, 0 // others are not simulated
+		site.Seen, site.Bound, site.Outlook = &obs, nil, nil
 		if site.Pools == nil {
 			site.Pools = place.Pools(site.Name, &obs)
 		}
@@ -190,7 +199,10 @@ func (f *fleet) free(h start, now time.Time) {
 	s.dirty = true
 	s.running = slices.DeleteFunc(s.running, func(r held) bool { return r.Job == h.held.Job && slices.Equal(r.Nodes, h.held.Nodes) })
 	for _, name := range h.held.Nodes {
-		i := s.at[name]
+		i, ok := s.at[name]
+		if !ok {
+			continue // it ran there at the beginning, on a node that is gone
+		}
 		s.jobs[i]--
 		s.use(i, &h.held, -1)
 		f.used.add(&s.nodes[i], &h.held, -1)
@@ -221,10 +233,10 @@ func (s *siteNow) use(i int, r *federation.RunningJob, sign int) {
 			state = "ALLOCATED"
 		}
 	}
-	n.State = []string{state}
-	if n.Rented != nil {
-		n.State = append(n.State, "CLOUD")
-	}
+	rest := slices.DeleteFunc(slices.Clone(n.State), func(s string) bool {
+		return s == "IDLE" || s == "MIXED" || s == "ALLOCATED" || s == "POWERED_DOWN"
+	})
+	n.State = append([]string{state}, rest...)
 }
 
 // overdue is when the first of what was to have ended by its forecast, or an idle rented node, is to be looked at again.

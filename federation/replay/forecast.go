@@ -14,17 +14,21 @@ import (
 type forecasts struct {
 	book    *predict.Book
 	oracle  bool
+	given   map[federation.JobID]*federation.Expected
 	running map[federation.JobID]predict.Live
 }
 
-func newForecasts(cfg *Config, now time.Time) *forecasts {
-	return &forecasts{book: predict.New(cfg.Policy.Share()), oracle: cfg.Oracle, running: map[federation.JobID]predict.Live{}}
+func newForecasts(cfg *Config) *forecasts {
+	return &forecasts{book: predict.New(cfg.Policy.Share()), oracle: cfg.Oracle, given: cfg.Expected, running: map[federation.JobID]predict.Live{}}
 }
 
 // expect is how long a job is expected to run; nil: nothing is known.
 func (f *forecasts) expect(j *Job) *federation.Expected {
 	if f.oracle {
 		return &federation.Expected{P50: j.Run, P90: j.Run, Runs: 1, Of: "itself"}
+	}
+	if f.given != nil {
+		return f.given[j.ID]
 	}
 	return f.book.Expect(f.book.Keys(j.Job), limitOf(j))
 }

@@ -25,9 +25,11 @@ const (
 	Short Order = "short"
 	// FairShare is the daemon's usual order: Slurm's multifactor priority.
 	FairShare Order = "fairshare"
+	// Given is the order of Config.Jobs.
+	Given Order = "given"
 )
 
-// Orders are all of them.
+// Orders are those to choose from.
 var Orders = []Order{FIFO, Short, FairShare}
 
 // aging is by how much of its expected GPU-time a job stands back.
@@ -38,7 +40,7 @@ type ordering struct {
 	order    Order
 	know     *forecasts
 	jobs     map[federation.JobID]*Job
-	fixed    map[federation.JobID]int64 // of Short
+	fixed    map[federation.JobID]int64 // of Short and Given
 	shares   *fairshare.Shares
 	running  map[federation.JobID]fairshare.Running
 	passedAt time.Time
@@ -55,6 +57,11 @@ func newOrdering(cfg *Config, know *forecasts) (*ordering, error) {
 	case "":
 		o.order = FIFO
 	case FIFO:
+	case Given:
+		o.fixed = make(map[federation.JobID]int64, len(cfg.Jobs))
+		for i := range cfg.Jobs {
+			o.fixed[cfg.Jobs[i].ID] = -int64(i)
+		}
 	case Short:
 		o.jobs, o.fixed = make(map[federation.JobID]*Job, len(cfg.Jobs)), map[federation.JobID]int64{}
 		for i := range cfg.Jobs {
@@ -83,6 +90,8 @@ func (o *ordering) priority(j *federation.Job) int64 {
 			o.fixed[j.ID] = p
 		}
 		return p
+	case Given:
+		return o.fixed[j.ID]
 	case FairShare:
 		return o.shares.Order(j)
 	}
@@ -99,7 +108,7 @@ func stands(j *Job, know *forecasts) float64 {
 	if size == 0 {
 		size = math.Max(1, float64(j.Needs().Tasks*max(j.Needs().CPUsPerTask, 1))/16)
 	}
-	likely := e.P50.Seconds()
+	likely := math.Sqrt(e.P50.Seconds() * e.P90.Seconds()) // half of the jobs are over by the one, but the few long ones take most of the time
 	return float64(j.Submit.Unix()) + aging*likely*size
 }
 

@@ -34,8 +34,16 @@ type Config struct {
 	Oracle bool
 	// Until ends the replay; zero: when all jobs have ended, or none can start any more.
 	Until time.Time
-	// At is when it begins; zero: with the first job.
+	// At is when it begins; zero: with the first job. Jobs that were submitted before wait then.
 	At time.Time
+	// Ends are when what runs at the beginning ends; what is not there runs to its limit, or forever.
+	Ends map[federation.SiteName]map[federation.JobID]time.Time
+	// Expected is what the planner reckons with instead of forecasts of its own.
+	Expected map[federation.JobID]*federation.Expected
+	// Refused are sites that have refused a job.
+	Refused map[federation.JobID]map[federation.SiteName]federation.Rejection
+	// Done, when closed, ends the replay as Until does.
+	Done <-chan struct{}
 	// Progress, if set, is called now and then with the number of jobs that have ended.
 	Progress func(now time.Time, ended int)
 }
@@ -132,7 +140,14 @@ func newRun(cfg Config) (*run, error) {
 		r.now = cfg.Jobs[0].Submit
 	}
 	r.fleet = newFleet(cfg.Sites, r.now)
-	r.know = newForecasts(&cfg, r.now)
+	r.know = newForecasts(&cfg)
+	for _, s := range r.fleet.sites {
+		for _, h := range s.running {
+			if at := h.endsAt(cfg.Ends[s.site.Name]); !at.IsZero() {
+				heap.Push(&r.ends, end{at, atTheBeginning, []start{{s.site.Name, h.RunningJob}}})
+			}
+		}
+	}
 	var err error
 	if r.order, err = newOrdering(&cfg, r.know); err != nil {
 		return nil, err
@@ -147,7 +162,7 @@ func newRun(cfg Config) (*run, error) {
 		if _, twice := r.index[j.ID]; twice {
 			return nil, fmt.Errorf("job %d is there twice", j.ID)
 		}
-		if i > 0 && j.Submit.Before(cfg.Jobs[i-1].Submit) {
+		if i > 0 && cfg.Order != Given && j.Submit.Before(cfg.Jobs[i-1].Submit) {
 			return nil, fmt.Errorf("job %d comes before the job that it stands behind", j.ID)
 		}
 		r.index[j.ID] = i
@@ -160,6 +175,11 @@ func newRun(cfg Config) (*run, error) {
 func (r *run) goOn() {
 	for {
 		at, ok := r.nextTime()
+		select {
+		case <-r.cfg.Done:
+			return
+		default:
+		}
 		if !ok || !r.cfg.Until.IsZero() && at.After(r.cfg.Until) {
 			return
 		}
@@ -202,6 +222,9 @@ func (r *run) nextTime() (at time.Time, ok bool) {
 	if over, is := r.fleet.overdue(); is && len(r.wait) > 0 && ok && over.Before(at) {
 		at = over
 	}
+	if ok && at.Before(r.now) {
+		at = r.now
+	}
 	if first := r.now.Add(r.cfg.Gap); ok && r.res.Plans > 0 && at.Before(first) {
 		at = first
 	}
@@ -212,18 +235,21 @@ func (r *run) nextTime() (at time.Time, ok bool) {
 func (r *run) endAll() (changed bool) {
 	for len(r.ends) > 0 && !r.ends[0].at.After(r.now) {
 		e := heap.Pop(&r.ends).(end)
-		r.live--
-		r.ended++
-		o := &r.res.Jobs[e.job]
 		for _, s := range e.held {
 			r.fleet.free(s, r.now)
 		}
+		changed = true
+		if e.job == atTheBeginning {
+			continue
+		}
+		r.live--
+		r.ended++
+		o := &r.res.Jobs[e.job]
 		r.know.ended(&r.cfg.Jobs[e.job], o)
 		r.order.ended(o)
 		if e.at.After(r.res.End) {
 			r.res.End = e.at
 		}
-		changed = true
 		if r.cfg.Progress != nil && r.ended%1000 == 0 {
 			r.cfg.Progress(r.now, r.ended)
 		}
@@ -239,7 +265,7 @@ func (r *run) submitAll() (changed bool) {
 		r.next++
 		r.wait[j.ID] = true
 		r.gpus += gpusOf(j.Job)
-		r.world.SetJob(place.Waiting{Job: j.Job, Expected: r.know.expect(j)})
+		r.world.SetJob(place.Waiting{Job: j.Job, Expected: r.know.expect(j), Refused: r.cfg.Refused[j.ID]})
 		changed = true
 	}
 	return changed
@@ -328,6 +354,9 @@ type end struct {
 	job  int
 	held []start
 }
+
+// atTheBeginning stands for the number of a job that ran at the beginning.
+const atTheBeginning = -1
 
 // ends is a heap.
 type ends []end

@@ -155,6 +155,12 @@ func (c *Controller) Explain(*federation.Job) (d federation.Decision) {
 // Sooner implements api.Controller: nothing would.
 func (c *Controller) Sooner(*federation.Job) []federation.Sooner { return nil }
 
+// Prospects are of one job that a limit keeps back.
+func (c *Controller) Prospects(context.Context, int) (*federation.Prospects, error) {
+	job := &federation.Job{ID: 17, User: "alice", Spec: &sbatch.Spec{Account: "proj", Name: "train"}}
+	return &federation.Prospects{Now: time.Now(), Sites: c.Sites(), Waiting: []federation.Prospect{{Job: job, Limited: true, Reason: "AssocGrpGRES"}}}, nil
+}
+
 // Done are the requests that were carried out.
 func (c *Controller) Done() (r []federation.Request) {
 	c.locked(func() { r = slices.Clone(c.done) })

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/replay"
+)
+
+func newWhatIfCommand() *cobra.Command {
+	var c connection
+	var q v1.WhatIf
+	var lines int
+	cmd := &cobra.Command{
+		Use:   "what-if",
+		Short: "Tell what would become of the jobs that wait if a site were drained, nodes added, a price or a policy changed",
+		Long: `Plays the queue forward in virtual time twice, as things are and with the difference, by the daemon's own planner, and prints which jobs would start sooner, later or
+elsewhere, and what that costs. Nothing is changed. Jobs are reckoned to run as long as half of those like them; jobs that are submitted later are not known.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(q.Drain)+len(q.Resume)+len(q.Add)+len(q.Site)+len(q.Price)+len(q.Policy)+len(q.Lift) == 0 {
+				return errors.New("say what would be different: --drain, --resume, --add, --site, --price, --policy or --lift")
+			}
+			a, err := c.client().WhatIf(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), a)
+			}
+			return showWhatIf(cmd.OutOrStdout(), &a, lines)
+		},
+	}
+	c.flags(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&q.Drain, "drain", nil, "SITE, or SITE/HOSTLIST: takes no more jobs; may be repeated, as all of these")
+	f.StringArrayVar(&q.Resume, "resume", nil, "SITE, or SITE/HOSTLIST: takes jobs again")
+	f.StringArrayVar(&q.Add, "add", nil, "SITE=N, or SITE/PARTITION=N: so many nodes more, like the first there")
+	f.StringArrayVar(&q.Site, "site", nil, "a site more: "+replay.SiteSyntax)
+	f.StringArrayVar(&q.Price, "price", nil, "SITE:TRES=DOLLARS by the hour, as rhein:gres/gpu:h100=1.80")
+	f.StringArrayVar(&q.Policy, "policy", nil, "KEY=VALUE of the configuration's section policy, as wait_gpu_hour=3")
+	f.StringArrayVar(&q.Lift, "lift", nil, "an account whose limits would not count")
+	f.IntVar(&q.Jobs, "jobs", 0, "look at the first so many jobs of the queue; 0: 2000")
+	f.IntVar(&q.Hours, "hours", 0, "look so far ahead; 0: 720")
+	f.IntVarP(&lines, "lines", "n", 30, "print so many jobs; 0: all")
+	return cmd
+}
+
+func showWhatIf(w io.Writer, a *v1.WhatIfAnswer, lines int) error {
+	sooner, later, elsewhere := 0, 0, 0
+	for i := range a.Changes {
+		switch d := moved(&a.Changes[i], a.Until); {
+		case d < 0:
+			sooner++
+		case d > 0:
+			later++
+		default:
+			elsewhere++
+		}
+	}
+	fmt.Fprintf(w, "%d jobs that wait: %d would start sooner, %d later, %d at the same time elsewhere, %d as they do now\n", a.Jobs, sooner, later, elsewhere, a.Jobs-len(a.Changes))
+	if a.More > 0 {
+		fmt.Fprintf(w, "%d more wait behind these; see --jobs\n", a.More)
+	}
+	span := func(s float64) string { return time.Duration(s * float64(time.Second)).Round(time.Second).String() }
+	fmt.Fprintf(w, "mean wait from now: %s -> %s\n", span(a.MeanWaitBefore), span(a.MeanWaitAfter))
+	fmt.Fprintf(w, "cost of these jobs: $%.2f -> $%.2f\n", a.CostBefore, a.CostAfter)
+	if a.StartBefore != a.StartAfter {
+		fmt.Fprintf(w, "jobs that start by %s: %d -> %d\n", a.Until.Format("2006-01-02"), a.StartBefore, a.StartAfter)
+	}
+	if len(a.Changes) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := newTable(w)
+	t.row("JOB", "NAME", "USER", "ACCOUNT", "NOW AT", "STARTS IN", "THEN AT", "STARTS IN", "COST NOW", "THEN")
+	shown := a.Changes
+	if lines > 0 && len(shown) > lines {
+		shown = shown[:lines]
+	}
+	for i := range shown {
+		c := &shown[i]
+		t.row(c.Job.String(), c.Name, c.User, c.Account, string(c.Before.Site), startsIn(&c.Before, a.Now), string(c.After.Site), startsIn(&c.After, a.Now), costText(&c.Before), costText(&c.After))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if n := len(a.Changes) - len(shown); n > 0 {
+		fmt.Fprintf(w, "and %s more; see -n\n", strconv.Itoa(n))
+	}
+	return nil
+}
+
+// moved is by how much a job starts later.
+func moved(c *v1.WhatIfChange, until time.Time) time.Duration {
+	at := func(f *v1.WhatIfFate) time.Time {
+		if f.Start == nil {
+			return until
+		}
+		return *f.Start
+	}
+	return at(&c.After).Sub(at(&c.Before))
+}
+
+func startsIn(f *v1.WhatIfFate, now time.Time) string {
+	if f.Start == nil {
+		return "never (" + string(f.Reason) + ")"
+	}
+	return f.Start.Sub(now).Round(time.Second).String()
+}
+
+func costText(f *v1.WhatIfFate) string {
+	if f.Start == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", f.Cost)
+}

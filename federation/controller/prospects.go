@@ -1,0 +1,108 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/place"
+)
+
+// prospectsAsked is somebody who waits for Prospects.
+type prospectsAsked struct {
+	most int
+	to   chan<- *federation.Prospects
+}
+
+// Prospects returns the federation as it is, with the first jobs of the queue, at most so many. It waits for the round under way.
+func (c *Controller) Prospects(ctx context.Context, most int) (*federation.Prospects, error) {
+	to := make(chan *federation.Prospects, 1)
+	c.view.mu.Lock()
+	c.view.asking = append(c.view.asking, prospectsAsked{most, to})
+	c.view.mu.Unlock()
+	c.Wake()
+	select {
+	case o := <-to:
+		return o, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// tellProspects answers those who have asked.
+func (c *Controller) tellProspects() {
+	c.view.mu.Lock()
+	asked := c.view.asking
+	c.view.asking = nil
+	c.view.mu.Unlock()
+	for _, a := range asked {
+		a.to <- c.prospects(a.most)
+	}
+}
+
+func (c *Controller) prospects(most int) *federation.Prospects {
+	now := c.now()
+	o := &federation.Prospects{Now: now, Ends: map[federation.SiteName]map[federation.JobID]time.Time{}}
+	for _, s := range c.sites {
+		site := s.Site
+		site.Bound = nil
+		o.Sites = append(o.Sites, &site)
+		o.Ends[s.Name] = map[federation.JobID]time.Time{}
+		sent := c.queue.world.Bound(s.Name)
+		for _, b := range sent[:min(len(sent), most-len(o.Waiting))] {
+			job := *b.Job
+			o.Waiting = append(o.Waiting, federation.Prospect{Job: &job, Expected: c.expected(&job), At: s.Name})
+		}
+		for _, j := range s.jobs {
+			if a := j.att; a != nil && a.State == federation.AttemptStarted && !a.Started.IsZero() {
+				o.Ends[s.Name][numberAt(j)] = c.likelyEnd(j, now)
+			}
+		}
+	}
+	for _, w := range c.queue.world.Waiting(most - len(o.Waiting)) {
+		o.Waiting = append(o.Waiting, federation.Prospect{Job: w.Job, Expected: w.Expected, Refused: w.Refused})
+	}
+	o.More = max(0, c.queue.world.Len()-len(o.Waiting))
+	var limited []federation.Prospect
+	for _, j := range c.jobs {
+		if j.queued && !j.live() && isLimit(j.Reason) && len(limited) < most {
+			job := j.Job
+			limited = append(limited, federation.Prospect{Job: &job, Expected: c.expected(&job), Limited: true, Reason: j.Reason})
+		}
+	}
+	slices.SortFunc(limited, func(a, b federation.Prospect) int {
+		if place.Priority(a.Job) != place.Priority(b.Job) {
+			return int(place.Priority(b.Job) - place.Priority(a.Job))
+		}
+		return int(a.Job.ID) - int(b.Job.ID)
+	})
+	o.Waiting = append(o.Waiting, limited...)
+	return o
+}
+
+// isLimit reports whether a reason is that of a limit of the account tree.
+func isLimit(r federation.Reason) bool {
+	return r != federation.ReasonSubmitLimit && (strings.HasPrefix(string(r), "Assoc") || strings.HasPrefix(string(r), "QOS"))
+}
+
+// numberAt is what a job's site calls it.
+func numberAt(j *job) federation.JobID {
+	if j.att.SiteJobID != 0 {
+		return federation.JobID(j.att.SiteJobID)
+	}
+	return j.ID
+}
+
+// likelyEnd is when a run is expected to have ended: as jobs like it, or, if it runs for longer than half of them, after half as long again.
+func (c *Controller) likelyEnd(j *job, now time.Time) time.Time {
+	ran := now.Sub(j.att.Started)
+	lasts := time.Duration(0)
+	if e := c.expected(&j.Job); e != nil {
+		lasts = e.P50
+	} else if l := j.Needs().TimeLimit; l > 0 {
+		lasts = time.Duration(float64(l) * c.cfg.Policy.Share())
+	}
+	return j.att.Started.Add(max(lasts, ran+ran/2, time.Minute))
+}

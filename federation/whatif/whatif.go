@@ -1,0 +1,163 @@
+// Package whatif compares what becomes of the jobs that wait as things are with what would become of them if something were different: the same planner over an
+// [Edit] of the same [federation.Prospects], both played forward in virtual time (package replay) with the run times that are expected. [Compare] is all there is.
+package whatif
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/place"
+	"fsub/federation/replay"
+)
+
+// Change is what an edit means for one job.
+type Change struct {
+	Job           *federation.Job
+	Before, After Fate
+}
+
+// Fate is where and when a job starts, and what its run is expected to cost. Start is zero if it does not start within the horizon.
+type Fate struct {
+	Site   federation.SiteName
+	Pool   string
+	Start  time.Time
+	End    time.Time
+	Cost   federation.Dollars
+	Reason federation.Reason // why it does not
+}
+
+// Answer is what an edit means.
+type Answer struct {
+	Now     time.Time
+	Until   time.Time // how far it was played
+	Jobs    int       // that were looked at
+	More    int       // that wait behind these and were not
+	Changes []Change  // of jobs that start at another time or elsewhere; those that it matters to most first
+	// Of the jobs that start both ways.
+	MeanWaitBefore, MeanWaitAfter time.Duration
+	CostBefore, CostAfter         federation.Dollars
+	StartBefore, StartAfter       int // how many start within the horizon
+}
+
+// ErrTooMuch: there was no time to play it to its end.
+var ErrTooMuch = errors.New("too much to work out in the time there is: ask about fewer jobs (--jobs), or a nearer horizon")
+
+// Compare plays them forward with and without an edit, for a horizon at most. done ends it before with ErrTooMuch.
+func Compare(o *federation.Prospects, e Edit, policy place.Policy, horizon time.Duration, done <-chan struct{}) (*Answer, error) {
+	edited, changed, err := e.apply(o, policy)
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{Now: o.Now, Until: o.Now.Add(horizon), More: o.More}
+	before, err := play(o, policy, nil, horizon, done)
+	if err != nil {
+		return nil, err
+	}
+	after, err := play(edited, changed, e.lifted(), horizon, done)
+	if err != nil {
+		return nil, err
+	}
+	jobs := map[federation.JobID]*federation.Job{}
+	for i := range o.Waiting {
+		jobs[o.Waiting[i].Job.ID] = o.Waiting[i].Job
+	}
+	a.compare(jobs, before, after)
+	return a, nil
+}
+
+// play plays them forward.
+func play(o *federation.Prospects, p place.Policy, lifted map[string]bool, horizon time.Duration, done <-chan struct{}) (map[federation.JobID]Fate, error) {
+	cfg := replay.Config{
+		Sites: o.Sites, Policy: p, Order: replay.Given, At: o.Now, Until: o.Now.Add(horizon), Ends: o.Ends, Done: done,
+		Expected: map[federation.JobID]*federation.Expected{}, Refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{},
+	}
+	cfg.Sites = slices.DeleteFunc(slices.Clone(cfg.Sites), func(s *federation.Site) bool { return s.Seen == nil }) // nothing is known of what is there
+	fates := map[federation.JobID]Fate{}
+	for i := range o.Waiting {
+		w := &o.Waiting[i]
+		if w.Limited && !lifted[w.Job.Spec.Account] {
+			fates[w.Job.ID] = Fate{Reason: w.Reason}
+			continue
+		}
+		job := *w.Job
+		job.Submit = o.Now
+		cfg.Jobs = append(cfg.Jobs, replay.Job{Job: &job, Run: lasts(w, &p)})
+		cfg.Expected[job.ID], cfg.Refused[job.ID] = w.Expected, w.Refused
+	}
+	if len(cfg.Jobs) == 0 {
+		return fates, nil
+	}
+	r, err := replay.Run(cfg)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-done:
+		return nil, ErrTooMuch
+	default:
+	}
+	for i := range r.Jobs {
+		j := &r.Jobs[i]
+		fates[j.Job.ID] = Fate{Site: j.Site, Pool: j.Pool, Start: j.Start, End: j.End, Cost: j.Cost, Reason: j.Reason}
+	}
+	return fates, nil
+}
+
+// lasts is how long a job is played to run.
+func lasts(w *federation.Prospect, p *place.Policy) time.Duration {
+	if w.Expected != nil {
+		return max(w.Expected.P50, time.Second)
+	}
+	if l := w.Job.Needs().TimeLimit; l > 0 && l < 365*24*time.Hour {
+		return max(time.Duration(float64(l)*p.Share()), time.Second)
+	}
+	return place.DefaultPolicy().DefaultRun
+}
+
+// small is a difference of starts that does not matter.
+const small = time.Minute
+
+func (a *Answer) compare(jobs map[federation.JobID]*federation.Job, before, after map[federation.JobID]Fate) {
+	var waitBefore, waitAfter time.Duration
+	both := 0
+	for id, b := range before {
+		f := after[id]
+		a.Jobs++
+		if !b.Start.IsZero() {
+			a.StartBefore++
+		}
+		if !f.Start.IsZero() {
+			a.StartAfter++
+		}
+		if !b.Start.IsZero() && !f.Start.IsZero() {
+			both++
+			waitBefore += b.Start.Sub(a.Now)
+			waitAfter += f.Start.Sub(a.Now)
+			a.CostBefore += b.Cost
+			a.CostAfter += f.Cost
+		}
+		if b.Start.IsZero() != f.Start.IsZero() || b.Site != f.Site || b.Start.Sub(f.Start).Abs() >= small {
+			a.Changes = append(a.Changes, Change{Job: jobs[id], Before: b, After: f})
+		}
+	}
+	if both > 0 {
+		a.MeanWaitBefore, a.MeanWaitAfter = waitBefore/time.Duration(both), waitAfter/time.Duration(both)
+	}
+	slices.SortFunc(a.Changes, func(x, y Change) int {
+		return cmp.Or(cmp.Compare(a.matter(&y), a.matter(&x)), cmp.Compare(x.Job.ID, y.Job.ID))
+	})
+}
+
+// matter is by how much a change moves a job's start. One that does not start any more, or starts now, has it moved beyond the horizon.
+func (a *Answer) matter(c *Change) time.Duration {
+	start := func(f *Fate) time.Time {
+		if f.Start.IsZero() {
+			return a.Until
+		}
+		return f.Start
+	}
+	return start(&c.Before).Sub(start(&c.After)).Abs()
+}
