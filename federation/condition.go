@@ -27,12 +27,14 @@ const (
 	CondRestored ConditionName = "RESTORED"
 	// CondNodesSilent: at least half of its nodes do not respond.
 	CondNodesSilent ConditionName = "NODES_SILENT"
+	// CondTokenExpires: it takes the token, which will expire soon.
+	CondTokenExpires ConditionName = "TOKEN_EXPIRES"
 	// CondNoAccounting: the controller answers and slurmdbd does not.
 	CondNoAccounting ConditionName = "NO_ACCOUNTING"
 )
 
 // ConditionNames are all names, the worst first.
-var ConditionNames = []ConditionName{CondLost, CondReturned, CondNotSeen, CondTokenRefused, CondNoAnswer, CondRestored, CondNodesSilent, CondNoAccounting}
+var ConditionNames = []ConditionName{CondLost, CondReturned, CondNotSeen, CondTokenRefused, CondNoAnswer, CondRestored, CondNodesSilent, CondTokenExpires, CondNoAccounting}
 
 // Advice says what a condition means for jobs, and what an operator may do.
 func (n ConditionName) Advice() string {
@@ -51,6 +53,8 @@ func (n ConditionName) Advice() string {
 		return "old copies of jobs are ended and forgotten jobs are sent again; when the site is as it should be, run: fed site resume SITE"
 	case CondNodesSilent:
 		return "a network or a power supply rather than the nodes; jobs go to the others meanwhile"
+	case CondTokenExpires:
+		return "nothing is wrong yet; put a new token into the file, which is read at once, or set key_file or token_command"
 	case CondNoAccounting:
 		return "jobs run on; the fate of lost ones, their usage and new accounts wait for slurmdbd"
 	}

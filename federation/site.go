@@ -70,6 +70,7 @@ type Observation struct {
 	Lacks []string
 
 	MaxJobSeen uint32   // highest job number of the site's own counter in sight: it must stay below the federated range
+	Credential string   // when what the site knows us by will expire, if that is soon and nothing renews it; "": it will not
 	Warnings   []string // what the operator should know: an API field ignored, a range too near
 }
 

@@ -58,14 +58,14 @@ type answer interface{ Head() *wire.Reply }
 func newClient(cfg Config) (*client, error) {
 	c := &client{
 		cfg:    cfg,
-		tokens: &tokens{user: cfg.User, key: cfg.KeyFile, file: cfg.TokenFile},
+		tokens: &tokens{user: cfg.User, key: cfg.KeyFile, file: cfg.TokenFile, command: cfg.TokenCommand},
 		budget: rate.NewLimiter(rate.Limit(cfg.RPS), cfg.Burst),
 		now:    time.Now,
 	}
 	if c.tokens.user == "" && cfg.KeyFile != "" {
 		c.tokens.user = "slurm"
 	}
-	if _, _, err := c.tokens.get(c.now()); err != nil {
+	if _, _, err := c.tokens.get(c.now()); err != nil && len(cfg.TokenCommand) == 0 { // what a command needs may come up later
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	base, transport := endpoint(cfg)
@@ -257,6 +257,7 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 
 // refusedToken is the error for credentials that the site does not take.
 func (c *client) refusedToken(text string) error {
+	c.tokens.refused(c.now())
 	return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrAuth, Text: text, Detail: fmt.Sprintf(
 		"the site refuses the %s: it must fit the cluster's jwt_key, name a user whom the controller knows, and not be expired (are the clocks equal?)", c.tokens.describe())}
 }

@@ -23,6 +23,8 @@ type Config struct {
 	User      string
 	KeyFile   string
 	TokenFile string
+	// TokenCommand is a program with its arguments that prints a token, as "scontrol token" does. It is run again before the token expires, and when the site refuses it.
+	TokenCommand []string
 
 	// Mode is how the site carries job IDs: Pinned, Mapped, or "" for what the token is found to allow. A site is mapped in any case if its API
 	// version cannot carry a job ID. With a token of neither SlurmUser nor root it runs jobs of the token's user only.
@@ -72,8 +74,8 @@ func (c Config) withDefaults() (Config, error) {
 	if !strings.HasPrefix(c.URL, "unix:/") && !strings.HasPrefix(c.URL, "http://") && !strings.HasPrefix(c.URL, "https://") {
 		return c, fmt.Errorf("site %s: url %q: write http://HOST:PORT, https://HOST:PORT or unix:/PATH", c.Name, c.URL)
 	}
-	if c.KeyFile != "" && c.TokenFile != "" {
-		return c, fmt.Errorf("site %s: set key_file or token_file, not both", c.Name)
+	if c.KeyFile != "" && c.TokenFile != "" || len(c.TokenCommand) > 0 && c.KeyFile+c.TokenFile != "" {
+		return c, fmt.Errorf("site %s: set key_file, token_file or token_command, not both", c.Name)
 	}
 	if c.FirstID == 0 {
 		c.FirstID = federation.FirstJobID

@@ -85,6 +85,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if o.Tree, err = d.wiring.tree(ctx, d.c.now(), places(o.Nodes)); err != nil {
 		d.remarks.add(err.Error()) // the last good tree stays in use
 	}
+	o.Credential = d.c.tokens.expires(d.c.now())
 	o.Warnings = append(o.Warnings, d.warnings(o)...)
 	return o, nil
 }

@@ -1,12 +1,16 @@
 package slurm
 
 import (
+	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -18,26 +22,48 @@ import (
 // left, so that a clock that is off by some minutes does no harm.
 const tokenLife = time.Hour
 
-// tokens gives the token for each call: made from a key, or read from a file. It rereads the file when that changes.
+// Bounds of a token that a command makes: how long it may take, and when it is run again after it has failed.
+const (
+	commandTime  = 20 * time.Second
+	commandAgain = 30 * time.Second
+)
+
+// tokens gives the token for each call: made from a key, read from a file, or printed by a command. It rereads the file when that changes, and runs the
+// command again when less than half of the token's life is left, or the site has refused the token.
 type tokens struct {
-	user string // "" until a token file has named it
-	key  string // path
-	file string // path
+	user    string // "" until a token has named it
+	key     string // path
+	file    string // path
+	command []string
 
 	mu     sync.Mutex
 	token  string
-	until  time.Time // of a token made by us
+	until  time.Time // when it expires, if it says so
+	since  time.Time // when it was made, or first seen
+	again  time.Time // no run of the command before this
+	failed error     // why the command's last run made none
 	stamp  string    // of the file that token comes from
 	secret []byte
 }
 
 // get returns the user's name and a token, both "" where none is configured.
 func (t *tokens) get(now time.Time) (user, token string, err error) {
-	if t.key == "" && t.file == "" {
+	if t.key == "" && t.file == "" && len(t.command) == 0 {
 		return "", "", nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.command) > 0 {
+		if t.stale(now) && !now.Before(t.again) {
+			if t.failed = t.run(now); t.failed != nil {
+				t.again = now.Add(commandAgain)
+			}
+		}
+		if t.token == "" || t.failed != nil && !t.until.IsZero() && !now.Before(t.until) {
+			return "", "", t.failed
+		}
+		return t.user, t.token, nil
+	}
 	content, changed, err := t.read()
 	if err != nil {
 		return "", "", err
@@ -47,13 +73,13 @@ func (t *tokens) get(now time.Time) (user, token string, err error) {
 			t.secret, t.until = content, time.Time{}
 		}
 		if t.until.Sub(now) < tokenLife/2 {
-			t.until = now.Add(tokenLife)
+			t.until, t.since = now.Add(tokenLife), now
 			t.token = sign(t.secret, t.user, now, t.until)
 		}
 		return t.user, t.token, nil
 	}
 	if changed {
-		if err := t.take(string(content)); err != nil {
+		if err := t.take(string(content), now); err != nil {
 			return "", "", err
 		}
 	}
@@ -85,21 +111,87 @@ func (t *tokens) read() (content []byte, changed bool, err error) {
 	return content, true, nil
 }
 
-// take keeps the token of a file, which may be as "scontrol token" prints it, and learns from it whose it is.
-func (t *tokens) take(content string) error {
+// stale reports whether a new token is to be made: there is none, less than half of its life is left, or it does not say when it expires and is old.
+func (t *tokens) stale(now time.Time) bool {
+	switch {
+	case t.token == "":
+		return true
+	case t.until.IsZero():
+		return now.Sub(t.since) > tokenLife/2
+	}
+	return t.until.Sub(now) < t.until.Sub(t.since)/2
+}
+
+// run has the command make a token.
+func (t *tokens) run(now time.Time) error {
+	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, t.command[0], t.command[1:]...)
+	cmd.WaitDelay = time.Second
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err == nil {
+		err = t.take(string(out), now)
+	}
+	if err == nil && !t.until.IsZero() && !now.Before(t.until) {
+		err = fmt.Errorf("it printed a token that expired at %s", t.until.UTC().Format(time.RFC3339))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: token_command %s: %w: %.200s", federation.ErrUnavailable, t.command[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return nil
+}
+
+// refused notes that the site does not take the token: a command makes another one.
+func (t *tokens) refused(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.command) > 0 && now.Sub(t.since) > commandAgain {
+		t.token = ""
+	}
+}
+
+// expires says when the token does, if that is soon and nothing renews it; "" otherwise. Soon is a quarter of its life, and a week at most.
+func (t *tokens) expires(now time.Time) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.until.IsZero() || t.key != "" {
+		return ""
+	}
+	at := t.until.UTC().Format(time.RFC3339)
+	switch left := t.until.Sub(now); {
+	case len(t.command) > 0 && t.failed != nil:
+		return fmt.Sprintf("the token expires at %s, and no new one can be made: %v", at, t.failed)
+	case t.file != "" && left < min(t.until.Sub(t.since)/4, 7*24*time.Hour):
+		return fmt.Sprintf("the token in %s expires at %s", t.file, at)
+	}
+	return ""
+}
+
+// take keeps a token, which may be as "scontrol token" prints it, and learns from it whose it is and when it expires.
+func (t *tokens) take(content string, now time.Time) error {
 	token := strings.TrimPrefix(strings.TrimSpace(content), "SLURM_JWT=")
 	parts := strings.Split(token, ".")
+	if len(parts) != 3 && t.file == "" {
+		return errors.New("it printed no token; want what scontrol token prints")
+	}
 	if len(parts) != 3 {
 		return fmt.Errorf("%w: %s holds no token; run: scontrol token username=slurm lifespan=... >%s", federation.ErrDenied, t.file, t.file)
 	}
 	var claims struct {
 		Sun      string `json:"sun"`
 		Username string `json:"username"`
+		Issued   int64  `json:"iat"`
 	}
 	if raw, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil {
 		_ = json.Unmarshal(raw, &claims) // the site judges the token; we only want the name
 	}
-	t.token = token
+	t.token, t.since = token, now
+	t.until, _ = expiry(token)
+	if issued := time.Unix(claims.Issued, 0); claims.Issued > 0 && issued.Before(now) {
+		t.since = issued
+	}
 	switch {
 	case t.user != "":
 	case claims.Sun != "":
@@ -124,8 +216,10 @@ func (t *tokens) describe() string {
 		return "token of " + t.user + " made from " + t.key
 	case t.file != "":
 		return "token in " + t.file
+	case len(t.command) > 0:
+		return "token that " + t.command[0] + " makes"
 	}
-	return "no token (neither key_file nor token_file is set)"
+	return "no token (key_file, token_file and token_command are not set)"
 }
 
 // sign makes a token as "scontrol token" does: HS256, claims exp, iat, sun.

@@ -122,3 +122,63 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// A command makes tokens: again when half of one's life is over, and when the site refuses it; a command that fails does no harm while the old one is good.
+func TestTokenCommand(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	put := func(user string, until time.Time) string {
+		token := sign([]byte("k"), user, now, until)
+		if err := os.WriteFile(dir+"/token", []byte("SLURM_JWT="+token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	src := &tokens{command: []string{"cat", dir + "/token"}}
+	if _, _, err := src.get(now); !errors.Is(err, federation.ErrUnavailable) || !strings.Contains(err.Error(), "No such file") {
+		t.Errorf("a command that fails: %v", err)
+	}
+	now = now.Add(commandAgain)
+	first := put("slurm", now.Add(10*time.Minute))
+	if user, got, err := src.get(now); err != nil || got != first || user != "slurm" {
+		t.Fatalf("%s %q, %v", user, got, err)
+	}
+	second := put("slurm", now.Add(20*time.Minute))
+	if _, got, _ := src.get(now.Add(4 * time.Minute)); got != first {
+		t.Error("a token that is good for long is made anew")
+	}
+	now = now.Add(6 * time.Minute)
+	if _, got, _ := src.get(now); got != second {
+		t.Error("a token of which less than half is left is used on")
+	}
+	third := put("slurm", now.Add(20*time.Minute))
+	now = now.Add(time.Minute)
+	if src.refused(now); src.token != "" {
+		t.Error("a refused token is used on")
+	}
+	if _, got, _ := src.get(now); got != third {
+		t.Error("after a refusal no new one is made")
+	}
+	os.Remove(dir + "/token")
+	now = now.Add(15 * time.Minute)
+	if _, got, err := src.get(now); err != nil || got != third || !strings.Contains(src.expires(now), "no new one can be made") {
+		t.Errorf("while the old one is good: %v, %q", err, src.expires(now))
+	}
+	if _, _, err := src.get(now.Add(10 * time.Minute)); err == nil {
+		t.Error("a token that has expired is used on")
+	}
+}
+
+// The end of a token in a file is told before it comes, in the same words until then.
+func TestExpiryIsForeseen(t *testing.T) {
+	now := time.Now()
+	src := &tokens{file: secret(t, sign([]byte("k"), "slurm", now, now.Add(30*24*time.Hour)))}
+	src.get(now)
+	if said := src.expires(now.Add(20 * 24 * time.Hour)); said != "" {
+		t.Errorf("ten days before: %q", said)
+	}
+	week, day := src.expires(now.Add(24*24*time.Hour)), src.expires(now.Add(29*24*time.Hour))
+	if week == "" || week != day || !strings.Contains(week, src.file) {
+		t.Errorf("six days before %q, a day before %q", week, day)
+	}
+}

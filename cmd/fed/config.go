@@ -125,8 +125,11 @@ type SiteConfig struct {
 	Mode federation.Mode `yaml:"mode,omitempty"`
 	// File with the jwt_hs256 key of the cluster, mode 0600; tokens are made from it. This or token_file.
 	KeyFile string `yaml:"key_file,omitempty"`
-	// File with a token, as "scontrol token" prints it.
+	// File with a token, as "scontrol token" prints it. It is read again when it changes.
 	TokenFile string `yaml:"token_file,omitempty"`
+	// Program, with its arguments, that prints a token as "scontrol token" does. It is run again when half of the token's life is over, and when the site
+	// refuses the token: so tokens may be short-lived, and their key stays at the site. Instead of the two files.
+	TokenCommand []string `yaml:"token_command,omitempty"`
 	// Dollars per hour of one unit, by TRES: gres/gpu:h100, gres/gpu, cpu, mem (GiB), node.
 	Prices accounting.Prices `yaml:"prices,omitempty"`
 	// Relative speed by GPU type, 1 if not set: a job runs half as long on GPUs with 2.
@@ -359,10 +362,10 @@ func (s *SiteConfig) check() error {
 		return fmt.Errorf("pools, timing, terms, %[1]s are for sites of the kinds %[1]s", kindNames(" and "))
 	case s.URL == "":
 		return errors.New("url is missing: http://HOST:PORT or unix:/PATH of its slurmrestd")
-	case s.KeyFile == "" && s.TokenFile == "":
-		return errors.New("key_file or token_file is missing: the key that its slurmctld checks tokens with, or a token")
-	case s.KeyFile != "" && s.TokenFile != "":
-		return errors.New("key_file and token_file exclude each other")
+	case s.KeyFile == "" && s.TokenFile == "" && len(s.TokenCommand) == 0:
+		return errors.New("key_file, token_file or token_command is missing: the key that its slurmctld checks tokens with, a token, or what makes one")
+	case s.KeyFile != "" && s.TokenFile != "" || len(s.TokenCommand) > 0 && s.KeyFile+s.TokenFile != "":
+		return errors.New("key_file, token_file and token_command exclude each other")
 	case s.Commands != "" && !filepath.IsAbs(s.Commands):
 		return fmt.Errorf("commands: invalid path %q: want an absolute path on the site's nodes", s.Commands)
 	case s.Daemon != "" && s.Commands == "":

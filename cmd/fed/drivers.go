@@ -67,7 +67,7 @@ func (s *SiteConfig) member(d federation.Driver) controller.Site {
 // openSite reads the site's key and makes its driver. It speaks to nobody.
 func openSite(c Config, s SiteConfig, log *slog.Logger) (federation.Driver, error) {
 	d, err := slurm.Open(slurm.Config{
-		Name: s.Name, URL: s.URL, User: s.User, Mode: s.Mode, KeyFile: s.KeyFile, TokenFile: s.TokenFile, Timeout: s.Timeout,
+		Name: s.Name, URL: s.URL, User: s.User, Mode: s.Mode, KeyFile: s.KeyFile, TokenFile: s.TokenFile, TokenCommand: s.TokenCommand, Timeout: s.Timeout,
 		RPS: s.CallsPerSecond, Burst: int(max(s.CallsPerSecond, 1)), DefaultPartition: s.Partition, Federation: c.Federation, FirstID: c.JobIDs.First, LastID: c.JobIDs.Last,
 		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, AccountCommand: s.AccountCommand, NoAssociations: s.NoAssociations, Logger: log,
 	})

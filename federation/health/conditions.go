@@ -41,6 +41,9 @@ func SiteConditions(s *federation.Site, returned time.Time, restored *federation
 		if silent, all := silentNodes(o); silent > 1 && 2*silent >= all {
 			add(federation.CondNodesSilent, time.Time{}, fmt.Sprintf("%d of %d nodes do not respond", silent, all))
 		}
+		if o.Credential != "" {
+			add(federation.CondTokenExpires, time.Time{}, o.Credential)
+		}
 		if o.Accounting != "" {
 			add(federation.CondNoAccounting, time.Time{}, o.Accounting)
 		}
