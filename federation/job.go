@@ -121,6 +121,17 @@ func (j *Job) Task() Task {
 		Start: j.Start, End: j.End, ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, Cancel: j.Cancel, CancelBy: j.CancelBy}
 }
 
+// Group is the array or heterogeneous job that the job is a part of; 0: none.
+func (j *Job) Group() JobID {
+	switch {
+	case j.Part != nil:
+		return j.Part.Array
+	case j.Component != nil:
+		return j.Component.Leader
+	}
+	return 0
+}
+
 // PayloadOf is the job that the script and environment of j are stored with: its array, if it is a part of one.
 func (j *Job) PayloadOf() JobID {
 	if j.Part != nil {

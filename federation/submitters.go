@@ -13,11 +13,16 @@ type Submitters interface {
 	CreateJobOnce(ctx context.Context, j *Job, p *sbatch.Payload, key string) (again bool, err error)
 	// JobOfKey returns the job that a user submitted under a key; ErrNotFound if there is none.
 	JobOfKey(ctx context.Context, uid uint32, key string) (JobID, error)
+	// KeyOf returns the key that a job was submitted under; ErrNotFound if it has none.
+	KeyOf(ctx context.Context, id JobID) (string, error)
 	// Holding returns what the jobs of a user take up.
 	Holding(ctx context.Context, uid uint32) (Holding, error)
 	// OpenRequests counts the requests of a user that are not done yet.
 	OpenRequests(ctx context.Context, uid uint32) (int, error)
 }
+
+// KeyInside begins the keys of what is submitted from inside a job.
+func KeyInside(id JobID) string { return "in:" + id.String() + "/" }
 
 // Holding is what the jobs of a user, and of all, take up in the store.
 type Holding struct {

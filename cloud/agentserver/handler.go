@@ -175,13 +175,20 @@ func (s *Server) within(w http.ResponseWriter, r *http.Request, m cloud.MachineI
 	for _, h := range []string{"Authorization", "X-Slurm-User-Name", "X-Slurm-User-Token"} {
 		in.Header.Del(h)
 	}
-	in.Header.Set("X-SLURM-USER-TOKEN", s.cfg.Token(user, s.cfg.Now().Add(commandLife)))
+	in.Header.Set("X-SLURM-USER-TOKEN", s.cfg.Token(user, jobOf(r.PathValue("run")), s.cfg.Now().Add(commandLife)))
 	// Without TLS the API asks the kernel who calls, since it expects a unix socket. That would be the agent.
 	if in.TLS == nil {
 		in.TLS = &tls.ConnectionState{}
 	}
 	s.cfg.API.ServeHTTP(w, in)
 	return nil
+}
+
+// jobOf is the job that a run is of: its name begins with the number.
+func jobOf(run string) uint32 {
+	number, _, _ := strings.Cut(run, "-")
+	n, _ := strconv.ParseUint(number, 10, 32)
+	return uint32(n)
 }
 
 // stripRun removes PathJob and the run from a request's path.

@@ -25,7 +25,7 @@ type Config struct {
 	// API is the federation's. It gets the requests of the commands inside jobs, each with a token of the
 	// run's owner in X-SLURM-USER-TOKEN, made by Token. nil: such requests are refused.
 	API   http.Handler
-	Token func(user string, until time.Time) string
+	Token func(user string, job uint32, until time.Time) string
 
 	// Agent is the path of the agent's binary, for machines that do not have it. "": none is served.
 	Agent string

@@ -113,7 +113,7 @@ func newWorld(t *testing.T) *world {
 	})
 	var err error
 	w.Server, err = New(Config{
-		Key: bytes.Repeat([]byte{7}, 32), API: api, Token: func(user string, until time.Time) string { return user + until.Sub(w.now).String() },
+		Key: bytes.Repeat([]byte{7}, 32), API: api, Token: func(user string, _ uint32, until time.Time) string { return user + until.Sub(w.now).String() },
 		Agent: agent, URL: "https://door:1", Pin: "PIN", Socket: "/run/door", Lease: time.Minute, PollWait: 50 * time.Millisecond,
 		Now:    func() time.Time { return w.now },
 		Logger: slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),

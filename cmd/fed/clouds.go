@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -80,7 +81,7 @@ func openClouds(c *Config, cat *prices.Catalogue, log *slog.Logger, reg promethe
 		return nil, err
 	}
 	cl.listeners = append(cl.listeners, l)
-	dc := agentserver.Config{Key: cl.key, API: &cl.api, Token: tokens.Make, Agent: binary, Socket: socket, Lease: c.Agents.Lease, Logger: log, Registerer: reg}
+	dc := agentserver.Config{Key: cl.key, API: &cl.api, Token: inRun(tokens), Agent: binary, Socket: socket, Lease: c.Agents.Lease, Logger: log, Registerer: reg}
 	if c.Agents.Listen != "" {
 		if dc.URL, dc.Pin, err = cl.listenTLS(c); err != nil {
 			return nil, err
@@ -113,6 +114,13 @@ func (cl *clouds) listenTLS(c *Config) (url, pin string, err error) {
 		address = l.Addr().String()
 	}
 	return "https://" + address, pin, nil
+}
+
+// inRun makes tokens for the commands inside a job on a rented machine.
+func inRun(tokens *identity.Tokens) func(user string, job uint32, until time.Time) string {
+	return func(user string, job uint32, until time.Time) string {
+		return tokens.MakeFor(user, &identity.JobClaim{Job: job}, until)
+	}
 }
 
 // serve lets agents in and runs the sites until ctx ends. It returns at once.

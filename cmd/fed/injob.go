@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/sbatch"
 )
 
 // tokenBeyond is how long a token in a job's environment is valid beyond the job's time limit: jobs
-// wait, and may be requeued.
+// wait, and may be requeued. It ends with its job in any case, which the daemon looks up at each call.
 const tokenBeyond = 30 * 24 * time.Hour
 
 // inJob gives jobs what the commands inside them need: at sites that have the commands they come
@@ -70,7 +71,7 @@ func (in *inJob) Environment(site federation.SiteName, j *federation.Job, env []
 		} else {
 			until = until.AddDate(1, 0, 0)
 		}
-		env = append(env, "FSUB_TOKEN="+in.remote.tokens.Make(j.User, until))
+		env = append(env, "FSUB_TOKEN="+in.remote.tokens.MakeFor(j.User, &identity.JobClaim{Job: uint32(j.ID), Attempt: j.Attempt, Site: string(site)}, until))
 	}
 	return env
 }

@@ -97,7 +97,7 @@ func (s *logs) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
 	if l.job, err = s.store.Job(r.Context(), id); err != nil {
 		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
-	if !c.Owns(l.job.UID) {
+	if !c.Owns(l.job.UID) || !c.Reaches(uint32(l.job.ID), uint32(l.job.Group())) {
 		return nil, refusal.NotYourJob
 	}
 	if text := r.FormValue("task"); text != "" {

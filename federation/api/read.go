@@ -137,7 +137,7 @@ func (s *Server) getPayload(w http.ResponseWriter, r *http.Request, c identity.C
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}
-	if !c.Owns(job.UID) {
+	if !c.Owns(job.UID) || !c.Reaches(uint32(job.ID), uint32(job.Group())) {
 		return refusal.NotYourJob
 	}
 	p, err := s.cfg.Store.Payload(r.Context(), job.PayloadOf())

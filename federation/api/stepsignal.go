@@ -55,7 +55,7 @@ func (s *steps) sendToStep(ctx context.Context, c identity.Caller, job *federati
 	}
 	site := s.signals[job.Site]
 	switch {
-	case !c.Owns(job.UID):
+	case !c.Owns(job.UID) || !c.Reaches(uint32(job.ID), uint32(job.Group())):
 		return refusal.NotYourJob
 	case job.State.Ended() || job.Site == "":
 		return refusal.InvalidJobID

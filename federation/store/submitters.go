@@ -10,6 +10,7 @@ import (
 
 const (
 	selectKey     = "SELECT job_id FROM submission_keys WHERE uid = $1 AND key = $2"
+	selectKeyOf   = "SELECT key FROM submission_keys WHERE job_id = $1"
 	insertKey     = "INSERT INTO submission_keys (uid, key, job_id) VALUES ($1, $2, $3)"
 	addHolding    = "INSERT INTO holdings (uid, bytes) VALUES ($1, $2) ON CONFLICT (uid) DO UPDATE SET bytes = bytes + excluded.bytes"
 	selectHolding = "SELECT (SELECT COUNT(*) FROM jobs WHERE live AND uid = $1), (SELECT COUNT(*) FROM jobs WHERE live), " +
@@ -38,6 +39,11 @@ func (s *Store) JobOfKey(ctx context.Context, uid uint32, key string) (federatio
 		return 0, fmt.Errorf("job of key %q: %w", key, err)
 	}
 	return federation.JobID(ids[0]), nil
+}
+
+// KeyOf implements [federation.Submitters].
+func (s *Store) KeyOf(ctx context.Context, id federation.JobID) (string, error) {
+	return one(ctx, s, (*row).text, id, selectKeyOf)
 }
 
 // Holding implements [federation.Submitters].

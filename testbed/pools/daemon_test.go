@@ -95,7 +95,7 @@ func (w *world) start() {
 func (w *world) openServer() (*agentserver.Server, net.Listener) {
 	w.t.Helper()
 	c := agentserver.Config{Key: w.key, Socket: filepath.Join(w.dir, "door.sock"), Lease: w.opts.timing.Lease, PollWait: w.opts.timing.PollWait, Logger: w.log,
-		Token: func(user string, _ time.Time) string { return "token of " + user },
+		Token: func(user string, _ uint32, _ time.Time) string { return "token of " + user },
 		API: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if h := w.api.Load(); h != nil {
 				(*h).ServeHTTP(rw, r)

@@ -175,7 +175,7 @@ func (s *site) openServer(log *slog.Logger) (*agentserver.Server, net.Listener) 
 	}
 	_, s.port, _ = net.SplitHostPort(l.Addr().String())
 	d, err := agentserver.New(agentserver.Config{Key: s.key, Agent: filepath.Join(scratch, "fed-agent"), URL: "https://127.0.0.1:" + s.port, Pin: pin, Lease: quick.Lease, PollWait: quick.PollWait, Logger: log,
-		API: http.NotFoundHandler(), Token: func(user string, _ time.Time) string { return "token of " + user }})
+		API: http.NotFoundHandler(), Token: func(user string, _ uint32, _ time.Time) string { return "token of " + user }})
 	if err != nil {
 		s.t.Fatal(err)
 	}

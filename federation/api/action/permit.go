@@ -15,7 +15,7 @@ import (
 
 // mayAct reports whether c may act on job: it is his own, he coordinates its account, or he is an operator.
 func mayAct(c identity.Caller, job *federation.Job) bool {
-	return c.MayActFor(job.UID, job.User, AccountOf(job))
+	return c.MayActFor(job.UID, job.User, AccountOf(job)) && c.Reaches(uint32(job.ID), uint32(job.Group()))
 }
 
 // AccountOf is the account that a job runs under, or asks for; "": its user's default one.

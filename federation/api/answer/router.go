@@ -48,6 +48,9 @@ func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 		began := time.Now()
 		c, err := s.Who.Caller(r)
 		if err == nil {
+			c, err = s.Within.inside(r, c)
+		}
+		if err == nil {
 			s.Within.wait(r, c)
 			err = s.shared(h, w, r, c)
 		}

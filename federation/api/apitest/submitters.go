@@ -3,6 +3,7 @@ package apitest
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -37,6 +38,19 @@ func (s *Store) JobOfKey(_ context.Context, uid uint32, key string) (federation.
 		return id, nil
 	}
 	return 0, federation.ErrNotFound
+}
+
+// KeyOf implements federation.Submitters.
+func (s *Store) KeyOf(_ context.Context, id federation.JobID) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, of := range s.keys {
+		if of == id {
+			_, key, _ = strings.Cut(key, " ")
+			return key, nil
+		}
+	}
+	return "", federation.ErrNotFound
 }
 
 // Holding implements federation.Submitters.

@@ -48,6 +48,10 @@ type Caller struct {
 	GID  uint32 // the effective group of the process
 	Role Role
 	From string // how the call came: socket or TLS
+	// Claim is the job that the caller's token was made for; nil: it is no job's. Who answers sets Reach, which says what of its user's jobs it may
+	// act on: itself, and those that were submitted from inside it. nil: whatever its user may.
+	Claim *JobClaim
+	Reach func(job uint32) bool
 
 	coords Coordinators // nil: the caller coordinates nothing
 }
@@ -73,6 +77,12 @@ func (r Role) String() string {
 
 // Owns reports whether c may act on what belongs to uid.
 func (c Caller) Owns(uid uint32) bool { return c.UID == uid || c.Role >= RoleOperator }
+
+// Reaches reports whether c, if it calls from inside a job with that job's token, may act on a job, of which whole is the array or heterogeneous job
+// that it is a part of, 0 for none.
+func (c Caller) Reaches(job, whole uint32) bool {
+	return c.Reach == nil || c.Reach(job) || whole != 0 && c.Reach(whole)
+}
 
 // Coordinators knows who coordinates which account of the federation's tree.
 type Coordinators interface {

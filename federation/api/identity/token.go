@@ -24,8 +24,11 @@ type Tokens struct {
 func NewTokens(key []byte) *Tokens { return &Tokens{key: key, now: time.Now} }
 
 // Make returns a token for a user that is good until the given time.
-func (t *Tokens) Make(user string, until time.Time) string {
-	claims, err := json.Marshal(claims{Expires: until.Unix(), Issued: t.now().Unix(), User: user})
+func (t *Tokens) Make(user string, until time.Time) string { return t.MakeFor(user, nil, until) }
+
+// MakeFor is Make for the commands inside a job: the token ends with the job, and does what a job needs and nothing else.
+func (t *Tokens) MakeFor(user string, job *JobClaim, until time.Time) string {
+	claims, err := json.Marshal(claims{Expires: until.Unix(), Issued: t.now().Unix(), User: user, Job: job})
 	if err != nil {
 		panic(err) // numbers and a string
 	}
@@ -37,9 +40,17 @@ func (t *Tokens) Make(user string, until time.Time) string {
 const tokenHead = `{"alg":"HS256","typ":"JWT"}`
 
 type claims struct {
-	Expires int64  `json:"exp"`
-	Issued  int64  `json:"iat"`
-	User    string `json:"sun"`
+	Expires int64     `json:"exp"`
+	Issued  int64     `json:"iat"`
+	User    string    `json:"sun"`
+	Job     *JobClaim `json:"fsub_job,omitempty"`
+}
+
+// JobClaim names the job that a token was made for: its number in the federation, the attempt that has brought it to a site, and the site.
+type JobClaim struct {
+	Job     uint32 `json:"id"`
+	Attempt int    `json:"attempt,omitempty"` // 0: any
+	Site    string `json:"site,omitempty"`    // "": any
 }
 
 func (t *Tokens) mac(text string) []byte {
@@ -50,27 +61,33 @@ func (t *Tokens) mac(text string) []byte {
 
 var errBadToken = errors.New("the token was not made by this daemon")
 
-// User returns whose token it is. Only what Make has made is taken: no other algorithm, and nothing that has expired.
+// User returns whose token it is.
 func (t *Tokens) User(token string) (string, error) {
+	c, err := t.read(token)
+	return c.User, err
+}
+
+// read reads a token. Only what Make has made is taken: no other algorithm, and nothing that has expired.
+func (t *Tokens) read(token string) (claims, error) {
 	cut := strings.LastIndexByte(token, '.')
 	if cut < 0 {
-		return "", errBadToken
+		return claims{}, errBadToken
 	}
 	enc := base64.RawURLEncoding
 	mac, err := enc.DecodeString(token[cut+1:])
 	head, body, _ := strings.Cut(token[:cut], ".")
 	if err != nil || head != enc.EncodeToString([]byte(tokenHead)) || !hmac.Equal(mac, t.mac(token[:cut])) {
-		return "", errBadToken
+		return claims{}, errBadToken
 	}
 	var c claims
 	text, err := enc.DecodeString(body)
 	if err := errors.Join(err, json.Unmarshal(text, &c)); err != nil || c.User == "" {
-		return "", errBadToken
+		return claims{}, errBadToken
 	}
 	if t.now().Unix() >= c.Expires {
-		return "", fmt.Errorf("the token has expired at %s", time.Unix(c.Expires, 0).UTC().Format(time.DateTime))
+		return claims{}, fmt.Errorf("the token has expired at %s", time.Unix(c.Expires, 0).UTC().Format(time.DateTime))
 	}
-	return c.User, nil
+	return c, nil
 }
 
 // NoCallerError is why it cannot be told who calls.
@@ -79,6 +96,9 @@ type NoCallerError struct{ why string }
 func (e NoCallerError) Error() string { return "cannot tell who calls: " + e.why }
 
 func noCaller(why string) error { return NoCallerError{why} }
+
+// NoCaller is an error that says why it cannot be told who calls.
+func NoCaller(why string) error { return NoCallerError{why} }
 
 // Caller is who sent a request: by the kernel's word on a unix socket, by a token over TCP. Whoever comes with a token is a user
 // and no more: tokens lie in the environment of jobs.
@@ -93,10 +113,11 @@ func (i *Identity) Caller(r *http.Request) (Caller, error) {
 	if token == "" {
 		return Caller{}, noCaller("a call over TCP needs a token in X-SLURM-USER-TOKEN; jobs find one in FSUB_TOKEN")
 	}
-	user, err := i.tokens.User(token)
+	claims, err := i.tokens.read(token)
 	if err != nil {
 		return Caller{}, noCaller(err.Error())
 	}
+	user := claims.User
 	if claimed := r.Header.Get("X-SLURM-USER-NAME"); claimed != "" && claimed != user {
 		return Caller{}, noCaller(fmt.Sprintf("the token is %s's, not %s's", user, claimed))
 	}
@@ -104,5 +125,5 @@ func (i *Identity) Caller(r *http.Request) (Caller, error) {
 	if err != nil {
 		return Caller{}, noCaller(fmt.Sprintf("%s is not a user of this machine", user))
 	}
-	return Caller{Name: user, UID: uid, GID: gid, From: "TLS"}, nil
+	return Caller{Name: user, UID: uid, GID: gid, From: "TLS", Claim: claims.Job}, nil
 }

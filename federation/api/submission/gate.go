@@ -5,6 +5,7 @@ package submission
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
@@ -50,6 +51,9 @@ const HeaderKey = "Idempotency-Key"
 func (s *Gate) Accept(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload, key string) (Clusters, error) {
 	if key != "" && !sbatch.ValidKey(key) {
 		return Clusters{}, refusal.BadBody(fmt.Sprintf("%s: want at most %d printable characters without blanks", HeaderKey, sbatch.MaxKey))
+	}
+	if c.Claim != nil {
+		key = federation.KeyInside(federation.JobID(c.Claim.Job)) + cmp.Or(key, rand.Text())
 	}
 	named, err := s.accept(ctx, c, job, p, key)
 	if err == nil || key == "" || s.Keys == nil {
