@@ -106,6 +106,8 @@ type Policy struct {
 	// A job is bound to a site that can start it within this time; otherwise it waits in the
 	// federation's queue. Where jobs of others wait too, it is bound at once and waits in the site's own queue.
 	BindAhead time.Duration `yaml:"bind_ahead"`
+	// Dollars that it must save for a job that waits at a site to be moved to another one that starts it sooner. -1: no job is moved for that.
+	MoveMargin float64 `yaml:"move_margin"`
 	// The most work that a job loses when a spot machine is taken back: the time between two checkpoints.
 	LostWork time.Duration `yaml:"lost_work"`
 }
@@ -217,7 +219,7 @@ func defaults() Config {
 		Books:      Books{History: 31 * 24 * time.Hour},
 		Priority:   defaultPriority(),
 		Policy: Policy{RunFraction: p.RunFraction, WaitJobHour: float64(p.WaitJobHour), WaitGPUHour: float64(p.WaitGPUHour),
-			Backlog: p.Backlog, BindAhead: p.BindAhead, LostWork: p.LostWork},
+			Backlog: p.Backlog, BindAhead: p.BindAhead, MoveMargin: float64(p.MoveMargin), LostWork: p.LostWork},
 	}
 }
 
@@ -411,6 +413,9 @@ func (p *Policy) check() error {
 		if !number(f) {
 			return fmt.Errorf("policy: wait_qos: %s is %v: it must be a number and not negative", qos, f)
 		}
+	}
+	if p.MoveMargin != -1 && !number(p.MoveMargin) {
+		return fmt.Errorf("policy: move_margin is %v: it must be a number of dollars, or -1 so that no job is moved", p.MoveMargin)
 	}
 	if p.Backlog < 0 || p.BindAhead < 0 || p.LostWork < 0 {
 		return errors.New("policy: backlog, bind_ahead and lost_work are not negative")

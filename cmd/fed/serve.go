@@ -93,6 +93,10 @@ func (c *Config) policy() place.Policy {
 	p.RunFraction, p.Backlog, p.BindAhead, p.LostWork = c.Policy.RunFraction, c.Policy.Backlog, c.Policy.BindAhead, c.Policy.LostWork
 	p.WaitJobHour, p.WaitGPUHour = federation.Dollars(c.Policy.WaitJobHour), federation.Dollars(c.Policy.WaitGPUHour)
 	p.WaitQOS = c.Policy.WaitQOS
+	p.MoveMargin = federation.Dollars(c.Policy.MoveMargin)
+	if c.Policy.MoveMargin == 0 { // any saving will do; in place.Policy it stands for the default
+		p.MoveMargin = 1e-6
+	}
 	return p
 }
 

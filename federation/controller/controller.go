@@ -89,6 +89,7 @@ type Timing struct {
 	MinJobAge  time.Duration // how long a site's controller remembers ended jobs, at least [60s]
 	PlanAgain  time.Duration // plan without a cause after so long, for waits and limits pass [5s]
 	PlanGap    time.Duration // between two plans, at least [5ms]
+	MoveAfter  time.Duration // a job that waits at a site that others use is not moved before [10min]
 	CancelEach time.Duration // a cancellation is repeated until the end is seen [3s]
 }
 
@@ -108,6 +109,7 @@ func (t Timing) withDefaults() Timing {
 	set(&t.PlanAgain, 5*time.Second)
 	set(&t.PlanGap, 5*time.Millisecond)
 	set(&t.CancelEach, 3*time.Second)
+	set(&t.MoveAfter, 10*time.Minute)
 	return t
 }
 
@@ -133,10 +135,11 @@ type Controller struct {
 	budgets    *budgets
 	comparing  *comparing
 
-	queue    *queue // the jobs without a live attempt, and what placement knows of them
-	nextPlan time.Time
-	lastPlan time.Time
-	clock    time.Time // that placement was told last
+	queue     *queue // the jobs without a live attempt, and what placement knows of them
+	nextPlan  time.Time
+	lastPlan  time.Time
+	nextMoves time.Time
+	clock     time.Time // that placement was told last
 
 	wake chan struct{}
 	view view
@@ -238,7 +241,7 @@ func (c *Controller) Run(ctx context.Context) error {
 //  5. compare sites, and their nodes, with what is wanted of them, and with what the rules of health say
 //  6. have sites order our jobs as we do, tell of budgets, and end what runs on one that is used up
 //  7. repair: attempts whose fate is unknown are looked up, what failed is repeated; after a restore, so are jobs that may have run since the copy
-//  8. plan: bind jobs of the queue to sites
+//  8. plan: bind jobs of the queue to sites, and have those that wait at a site leave it for a better one
 //  9. write what is left of the arrays that tasks were taken from
 //  10. commit all of this
 //  11. make the calls that were decided
@@ -273,6 +276,7 @@ func (c *Controller) round(ctx context.Context) {
 	c.repair()
 	c.comparing.reconcile(ctx)
 	c.planJobs()
+	c.moveSooner()
 	c.arrays.writeShrunk()
 	if c.commit(ctx) {
 		c.calls.make(ctx)

@@ -142,13 +142,14 @@ func (f *fakeSite) end(id federation.JobID, s federation.State) {
 
 // bench is a controller over two fake sites, "cheap" and "dear", in a time of its own.
 type bench struct {
-	t     *testing.T
-	clock time.Time
-	path  string
-	store *store.Store
-	cheap *fakeSite
-	dear  *fakeSite
-	ctl   *Controller
+	t      *testing.T
+	clock  time.Time
+	path   string
+	store  *store.Store
+	cheap  *fakeSite
+	dear   *fakeSite
+	ctl    *Controller
+	margin federation.Dollars // see place.Policy.MoveMargin
 }
 
 func newBench(t *testing.T) *bench {
@@ -182,7 +183,9 @@ func (b *bench) now() time.Time { return b.clock }
 // restart is a new daemon over the same store.
 func (b *bench) restart() {
 	b.t.Helper()
-	ctl, err := New(b.t.Context(), Config{Federation: "test", Store: b.store, Planned: b.store, Policy: place.DefaultPolicy(), Now: b.now, Inline: true, Restored: b.store.Copied(), Compared: b.store.Compared, Sites: []Site{
+	policy := place.DefaultPolicy()
+	policy.MoveMargin = cmp.Or(b.margin, policy.MoveMargin)
+	ctl, err := New(b.t.Context(), Config{Federation: "test", Store: b.store, Planned: b.store, Policy: policy, Now: b.now, Inline: true, Restored: b.store.Copied(), Compared: b.store.Compared, Sites: []Site{
 		{Name: "cheap", Driver: b.cheap, Prices: accounting.Prices{"gres/gpu": 1}},
 		{Name: "dear", Driver: b.dear, Prices: accounting.Prices{"gres/gpu": 3}},
 	}})

@@ -36,6 +36,9 @@ type Policy struct {
 	// by the limits of what runs there, or because so many jobs run that enough of them are expected to end. Where others wait too it need not be soon.
 	BindAhead time.Duration
 
+	// MoveMargin is how many dollars it must save for a job that waits at a site to leave it for another one. A negative value: no job leaves.
+	MoveMargin federation.Dollars
+
 	// MaxLook and MaxBind bound the jobs that one plan looks at and binds.
 	MaxLook, MaxBind int
 	// Reservations is how many waiting jobs may hold nodes in time, in each pool.
@@ -54,6 +57,7 @@ func DefaultPolicy() Policy {
 		LostWork:     30 * time.Minute,
 		Backlog:      8,
 		BindAhead:    2 * time.Minute,
+		MoveMargin:   0.10,
 		MaxLook:      100_000,
 		MaxBind:      100_000,
 		Reservations: 8,
@@ -77,6 +81,9 @@ func (p Policy) withDefaults() Policy {
 	setOrNone(&p.WaitJobHour, d.WaitJobHour)
 	setOrNone(&p.WaitGPUHour, d.WaitGPUHour)
 	setOrNone(&p.Backlog, d.Backlog)
+	if p.MoveMargin == 0 {
+		p.MoveMargin = d.MoveMargin
+	}
 	return p
 }
 

@@ -1,0 +1,95 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/federation/place"
+)
+
+const (
+	// mostAttempts is how many attempts a job has at most of which the last was not the choice of a user or an operator: then it stays where it waits.
+	mostAttempts = 4
+	// moveLooks bounds the jobs that are looked at in one go.
+	moveLooks = 100
+)
+
+// moveSooner has jobs that wait at sites which others use too move to where they would start sooner by more than the policy's margin. A job is left alone for
+// Timing.MoveAfter after each attempt was made, twice as long after every further one. The move itself is a request like an operator's.
+func (c *Controller) moveSooner() {
+	now := c.now()
+	if c.cfg.Policy.MoveMargin < 0 || now.Before(c.nextMoves) || c.requests.moving() && now.Before(c.nextMoves.Add(time.Minute)) {
+		return
+	}
+	c.nextMoves = now.Add(outlookEvery)
+	looks := moveLooks
+	for _, s := range c.sites {
+		if s.Outlook == nil || !s.Answering {
+			continue
+		}
+		for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+			j := s.jobs[id]
+			if looks == 0 {
+				return
+			}
+			if !c.mayMove(j, now) {
+				continue
+			}
+			looks--
+			left := s.Outlook.Left(j.ID, c.asksAt(s, j))
+			if left == nil || left.P50 < c.t.MoveAfter/10 {
+				continue
+			}
+			var b *place.Better
+			if f := c.queue.world.Guard(func() {
+				b = c.queue.world.Better(place.Waiting{Job: &j.Job, Refused: j.refused, Expected: c.expected(&j.Job)}, s.Name, j.att.Partition, left)
+			}); f != nil {
+				c.log.Error("placement failed", "job", j.ID, "err", f)
+				return
+			}
+			if b != nil {
+				c.requests.moveAway(j, fmt.Sprintf("%s would start it within %s (p90), %s in %s (p50, %s); that saves $%s", b.Site, b.P90.Round(time.Second), s.Name, left.P50.Round(time.Second), left.Of,
+					accounting.MoneyOf(float64(b.Saves)).Text(2)))
+			}
+		}
+	}
+}
+
+// moving reports whether any job is being moved: what it will take elsewhere is not known to placement yet.
+func (c *requests) moving() bool {
+	for _, a := range c.asks.open {
+		if a.Kind == federation.RequestMove {
+			return true
+		}
+	}
+	return false
+}
+
+// mayMove reports whether a job waits at a site for nodes alone, and has done so for long enough.
+func (c *Controller) mayMove(j *job, now time.Time) bool {
+	a := j.att
+	if j.State != federation.Pending || a == nil || a.State != federation.AttemptSubmitted || j.inFlight() || j.Cancel || j.Held != federation.NotHeld || j.whole != nil || j.leader != nil || len(j.Spec.Het) > 0 ||
+		a.Number >= mostAttempts || c.requests.moves(j) {
+		return false
+	}
+	return now.Sub(a.Created) >= c.t.MoveAfter<<(a.Number-1)
+}
+
+// asksAt is what the queue of the site where a job waits sees of it.
+func (c *Controller) asksAt(s *site, j *job) federation.QueueAsk {
+	q := federation.QueueAsk{User: s.user(&j.Job).Name, Account: j.Account, Partition: j.att.Partition, Limit: j.Needs().TimeLimit}
+	if len(j.att.Decision.Offers) > 0 {
+		o := j.att.Decision.Offers[0]
+		q.Nodes, q.GPUs = o.Nodes, o.GPUs
+	}
+	for i := range s.Seen.Waiting {
+		if w := &s.Seen.Waiting[i]; w.Job == j.ID {
+			q.Nodes, q.CPUs, q.Limit = w.Nodes, w.CPUs, w.Limit
+		}
+	}
+	return q
+}
