@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/health"
 	"fsub/testbed/simsite"
 )
 
@@ -20,6 +21,9 @@ func (w *world) checkStep(ctx context.Context) error {
 	for _, s := range w.sites {
 		for _, r := range s.Active() {
 			id := w.jobOf(&r)
+			if w.cfg.Crowd != nil && r.Key == "" { // not one of ours
+				continue
+			}
 			if other, twice := alive[id]; twice && r.Array == 0 {
 				return fmt.Errorf("job %d runs twice at once: %s and %s %s", id, other, s.Name(), r.Key)
 			}
@@ -98,6 +102,9 @@ func (w *world) checkJob(ctx context.Context, j *federation.Job) error {
 	for i := range attempts {
 		if err := w.checkAttempt(ctx, j, &attempts[i], &attempts[i] == last, byKey[attempts[i].Key]); err != nil {
 			return err
+		}
+		if attempts[i].Code == health.CodeMoved {
+			w.report.Moved++
 		}
 		delete(byKey, attempts[i].Key)
 	}

@@ -12,6 +12,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/controller"
 	"fsub/federation/place"
+	"fsub/federation/predict"
 	"fsub/federation/store"
 	"fsub/sbatch"
 	"fsub/testbed/simsite"
@@ -38,6 +39,9 @@ type Config struct {
 	Requeue time.Duration
 	// Chances of what may go wrong with one request to a site.
 	Loss Loss
+
+	// Crowd gives the sites jobs that are not ours, when they have been made; then waits are foretold there, as many of ours wait there as there are, and they may move.
+	Crowd func(sites []*simsite.Site) error
 
 	Limit  time.Duration // of virtual time; a history that takes longer has lost something
 	Logger *slog.Logger
@@ -70,6 +74,7 @@ type Report struct {
 	Lost                 int // requests and replies
 	Asked                int // requeues by users
 	Charges              int // runs that were charged for
+	Moved                int // attempts that were ended because their jobs would start sooner elsewhere
 	Rounds               int
 	Virtual              time.Duration
 }
@@ -164,6 +169,11 @@ func (w *world) build(ctx context.Context) error {
 		w.sites = append(w.sites, site)
 		w.wrapped = append(w.wrapped, controller.Site{Name: federation.SiteName(c.Name), Driver: &lossy{Driver: d, w: w}, Prices: s.Prices})
 	}
+	if w.cfg.Crowd != nil {
+		if err := w.cfg.Crowd(w.sites); err != nil {
+			return err
+		}
+	}
 	w.nextSubmit = w.clock.Now()
 	w.nextKill, w.nextDBD = w.draw(w.cfg.Controller), w.draw(w.cfg.Accounting)
 	return w.boot(ctx)
@@ -181,9 +191,13 @@ func (w *world) boot(ctx context.Context) error {
 		s.Driver = &mortalDriver{Driver: s.Driver, life: w.life}
 		sites[i] = s
 	}
+	policy, waits := place.DefaultPolicy(), predict.Waits(nil)
+	if w.cfg.Crowd != nil {
+		policy.Backlog, waits = 2*w.cfg.Jobs, predict.Waits{} // no user has more than half of it
+	}
 	var err error
 	w.ctl, err = controller.New(ctx, controller.Config{
-		Federation: "sim", Store: &mortalStore{Store: w.store, life: w.life}, Sites: sites, Policy: place.DefaultPolicy(),
+		Federation: "sim", Store: &mortalStore{Store: w.store, life: w.life}, Sites: sites, Policy: policy, Waits: waits,
 		Logger: w.cfg.Logger, Now: w.clock.Now, Inline: true, MaxRequeue: 1000,
 	})
 	if errors.Is(err, errDead) {
