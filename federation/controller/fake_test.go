@@ -126,6 +126,9 @@ func (f *fakeSite) Release(_ context.Context, ref federation.JobRef) error {
 }
 func (f *fakeSite) Hold(_ context.Context, ref federation.JobRef) error {
 	f.held = append(f.held, ref.ID)
+	if j := f.jobs[ref.ID]; j != nil && j.State.Ended() {
+		return fmt.Errorf("%w: it is no longer pending", federation.ErrConflict)
+	}
 	return nil
 }
 

@@ -36,6 +36,20 @@ func TestMoveOfAJobThatWaitsAtASite(t *testing.T) {
 	b.noRequests()
 }
 
+// The site has cancelled the job, and the daemon was killed before it knew: it asks again, and must not take the refusal to hold what has ended for that of a
+// job that runs. The job was lost by that.
+func TestMoveIsAskedForAgain(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.wait(time.Second)
+	b.request(move(id, federation.Relocation{From: "cheap", Why: "its nodes are down"}))
+	b.cheap.end(id, federation.Cancelled)
+	b.restart()
+	b.wait(3 * time.Second)
+	b.want(id, federation.Pending, "", "dear")
+	b.noRequests()
+}
+
 // A new daemon does not send it back either.
 func TestMoveOutlivesTheDaemon(t *testing.T) {
 	b := newBench(t)
