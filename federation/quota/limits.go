@@ -216,11 +216,11 @@ func (c *check) perJob() *Refusal {
 			}
 		}
 	}
-	for _, r := range c.nearest("MaxWall") {
+	if setters := c.nearest("MaxWall"); len(setters) > 0 {
+		r := setters[0]
 		if n, ok := r.Count("MaxWall"); ok && (w.Longest == 0 || w.Longest-killTime > time.Duration(n)*time.Minute) {
 			return refuse(prefixOf(r.Record)+"MaxWallDurationPerJobLimit", "a job of %s may run for %d minutes%s", r.Key, n, c.noLimit())
 		}
-		break
 	}
 	return nil
 }

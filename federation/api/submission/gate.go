@@ -147,7 +147,7 @@ func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 	default:
 		job.Reason = federation.ReasonPriority
 	}
-	err := error(nil)
+	var err error
 	if s.Keys != nil {
 		_, err = s.Keys.CreateJobOnce(ctx, job, p, key)
 	} else {
