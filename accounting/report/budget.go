@@ -22,7 +22,7 @@ const NoBudgets = "No budget is set, or none that you may see. To set one: fed a
 // Budgets is a report of budgets, in their order.
 func Budgets(now time.Time, all []Budget) *Table {
 	now = now.UTC()
-	t := &Table{Title: "Budgets", Span: now.Format("2006-01-02 15:04"), Keys: []string{"budget", "period", "since", "unit"}, Columns: budgetColumns,
+	t := &Table{Title: "Budgets", Span: now.Format("2006-01-02 15:04 UTC"), Named: 2, Keys: []string{"budget", "unit", "period", "since"}, Columns: budgetColumns,
 		Notes: []string{"Used is what runs came to that have ended in the period, running what the others have come to so far. Reserved is the most that live jobs may come to: a job starts only if it fits into what is left.",
 			"At end adds the average day of the last four weeks for each day that is left of the period; lasts says how many days the rest is good for at that pace. " +
 				"The federation's own runs count, not those that were submitted at a site itself."}}
@@ -35,7 +35,7 @@ func Budgets(now time.Time, all []Budget) *Table {
 		if b.Daily > 0 {
 			lasts = max(0, b.Limit-sum) / b.Daily
 		}
-		t.Rows = append(t.Rows, Row{Keys: []string{b.Of, b.Period, b.Since.Format(time.DateOnly), b.Unit},
+		t.Rows = append(t.Rows, Row{Keys: []string{b.Of, b.Unit, b.Period, b.Since.Format(time.DateOnly)},
 			Numbers: []Value{percent, b.Used, b.Running, b.Reserved, max(0, b.Limit-b.Used-b.Reserved), b.Limit, sum + b.Daily*max(0, b.Until.Sub(now).Hours()/24), lasts}})
 	}
 	if len(all) == 0 {

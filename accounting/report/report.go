@@ -59,6 +59,9 @@ type Table struct {
 	Notes   []string
 	// Stacked: the columns from the second on are parts of a whole, for a chart.
 	Stacked bool
+	// Drawn are the columns of a chart, side by side; none: the first that says anything. Named is how many keys name a row there; 0: all.
+	Drawn []int
+	Named int
 }
 
 // Query says what a report is to be of.
@@ -77,6 +80,7 @@ type kind struct {
 	numbers func(s *sums, all *sums) []Value
 	notes   []string
 	stacked bool
+	drawn   []int
 }
 
 // sums is what a row sums up, and what of it had which fate.
@@ -148,9 +152,9 @@ var kinds = map[string]*kind{
 		notes: []string{"Of 100 GPU hours that were paid: productive are those of runs that completed. Stopped runs hit their limit or were cancelled: what they had saved counts, and nobody tells how much that is. " +
 			"Lost work is to be done again from the last checkpoint on; all of the run counts as lost here.",
 			"Where nobody held GPUs the hours are those of CPUs."}},
-	"forecast": {title: "Forecast", columns: []Column{{"so_far", Money}, {"a_day", Money}, {"at_end_of_month", Money}, {"at_least", Money}, {"at_most", Money}},
+	"forecast": {title: "Forecast", drawn: []int{0, 2}, columns: []Column{{"so_far", Money}, {"a_day", Money}, {"at_end_of_month", Money}, {"at_least", Money}, {"at_most", Money}},
 		notes: []string{"What each day of the last four weeks came to, on average, is added for each day that is left of the month. At least and at most leave room for twice the standard deviation of days."}},
-	"savings": {title: "Savings", columns: []Column{{"as_run", Money}, {"dearest_pool", Money}, {"list_price", Money}, {"first_fit", Money}, {"saved_to_dearest", Money}, {"saved_to_first_fit", Money}},
+	"savings": {title: "Savings", drawn: []int{0, 1, 2, 3}, columns: []Column{{"as_run", Money}, {"dearest_pool", Money}, {"list_price", Money}, {"first_fit", Money}, {"saved_to_dearest", Money}, {"saved_to_first_fit", Money}},
 		numbers: func(s, _ *sums) []Value {
 			a, d, l, f := s.Amount.Dollars(), s.Dearest.Dollars(), s.List.Dollars(), s.First.Dollars()
 			return []Value{a, d, l, f, d - a, f - a}
@@ -191,15 +195,14 @@ func Make(q Query, lines []Line) (*Table, error) {
 	if k == nil {
 		return nil, fmt.Errorf("unknown report %q: want %s", q.Kind, strings.Join(Kinds, ", "))
 	}
-	t := &Table{Title: k.title, Columns: k.columns, Notes: slices.Clone(k.notes), Stacked: k.stacked}
-	if len(q.By) > 0 {
-		t.Title += " by " + strings.Join(q.By, ", ")
-	}
-	t.Span = q.From.Format(time.DateOnly) + " to " + q.Until.AddDate(0, 0, -1).Format(time.DateOnly)
+	t := &Table{Title: k.title, Columns: k.columns, Notes: slices.Clone(k.notes), Stacked: k.stacked, Drawn: k.drawn}
+	t.Span = q.From.Format(time.DateOnly) + " to " + q.Until.AddDate(0, 0, -1).Format(time.DateOnly) + ", UTC days"
 	if q.Every != "" && q.Kind != "forecast" {
 		t.Keys = append(t.Keys, q.Every)
 	}
-	t.Keys = append(t.Keys, q.By...)
+	if t.Keys = append(t.Keys, q.By...); len(t.Keys) > 0 {
+		t.Title += " by " + strings.Join(t.Keys, ", ")
+	}
 	rows, all := map[string]*sums{}, newSums()
 	keys := map[string][]string{}
 	for i := range lines {

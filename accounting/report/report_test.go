@@ -123,6 +123,9 @@ func TestForms(t *testing.T) {
 			if len(lines) > 0 && !strings.Contains(page, "<svg") || strings.Contains(page, "<script") || strings.Contains(page, "https://") {
 				t.Errorf("%s: the page has no chart, or needs something from elsewhere", kind)
 			}
+			if kind == "goodput" && len(lines) > 0 && (!strings.Contains(page, ">100<") || !strings.Contains(page, ">0<")) {
+				t.Error("the axis of shares is not from 0 to 100")
+			}
 			if dir := os.Getenv("FSUB_REPORT_PAGES"); dir != "" && lines != nil {
 				if err := os.WriteFile(dir+"/"+kind+".html", html.Bytes(), 0o644); err != nil {
 					t.Fatal(err)

@@ -29,7 +29,14 @@ func (c Column) Write(v Value) string {
 	case Percent:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	case Span:
-		return (time.Duration(v) * time.Second).String()
+		text := (time.Duration(v) * time.Second).String()
+		if strings.HasSuffix(text, "m0s") {
+			text = strings.TrimSuffix(text, "0s")
+		}
+		if strings.HasSuffix(text, "h0m") {
+			text = strings.TrimSuffix(text, "0m")
+		}
+		return text
 	}
 	return strconv.FormatFloat(v, 'f', 1, 64)
 }

@@ -148,7 +148,7 @@ func TestOnceAPeriod(t *testing.T) {
 	for _, m := range w.mail.sent {
 		ids[m.ID] = true
 	}
-	if first := w.mail.sent[0]; len(ids) != 4 || first.Subject != "Cost by user, 2026-11-23 to 2026-11-29" || first.File != "cost-2026-11-30.csv" || !strings.HasPrefix(string(first.Content), "user,cost,") ||
+	if first := w.mail.sent[0]; len(ids) != 4 || first.Subject != "Cost by user, 2026-11-23 to 2026-11-29, UTC days" || first.File != "cost-2026-11-30.csv" || !strings.HasPrefix(string(first.Content), "user,cost,") ||
 		!strings.Contains(first.Text, "fed report remove cost") {
 		t.Errorf("%d IDs; %+v", len(ids), first)
 	}

@@ -162,7 +162,7 @@ func sumsOf(t *rapid.T, form string, text []byte, table *report.Table) (sums []f
 				rows++
 			}
 			for i, c := range cells {
-				add(at(table, shown.Columns[i].Name), c[1])
+				add(at(table, shown.Columns[i].Name), strings.ReplaceAll(c[1], ",", ""))
 			}
 		}
 		rounded = 0.05
