@@ -41,6 +41,10 @@ func (s *Sums) Fields() []*int64 {
 	return out
 }
 
+// SumNames are the names of all of them, in the same order.
+var SumNames = []string{"runs", "cpu", "mem", "node", "gpu", "billing", "wall", "amount", "dearest", "list", "first", "waited", "cpu_used", "cpu_of", "gpu_used", "gpu_of", "limit_of", "limit_by",
+	"wait0", "wait1", "wait2", "wait3", "wait4", "wait5", "wait6"}
+
 // Add adds o, or takes it away with sign -1.
 func (s *Sums) Add(o *Sums, sign int64) {
 	from := o.Fields()

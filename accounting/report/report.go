@@ -81,13 +81,14 @@ type kind struct {
 	notes   []string
 	stacked bool
 	drawn   []int
+	needs   []string // which sums its numbers are made of: see [ledger.SumNames]
 }
 
 // sums is what a row sums up, and what of it had which fate.
 type sums struct {
 	ledger.Sums
-	gpus, cpus [16]float64 // hours by fate
-	days       map[string]float64
+	*fates                    // of reports of what became of runs
+	days   map[string]float64 // dollars, of forecasts
 }
 
 // Kinds are the names of all reports.
@@ -109,33 +110,38 @@ func mean(a, b float64) Value {
 	return a / b
 }
 
+func words(text string) []string { return strings.Fields(text) }
+
 var kinds = map[string]*kind{
-	"usage": {title: "Usage", columns: []Column{{"gpu_hours", Hours}, {"cpu_hours", Hours}, {"node_hours", Hours}, {"mem_gib_hours", Hours}, {"runs", Count}},
+	"usage": {needs: words("gpu cpu node mem runs"), title: "Usage", columns: []Column{{"gpu_hours", Hours}, {"cpu_hours", Hours}, {"node_hours", Hours}, {"mem_gib_hours", Hours}, {"runs", Count}},
 		numbers: func(s, _ *sums) []Value {
 			return []Value{hours(s.GPU), hours(s.CPU), hours(s.Node), hours(s.Mem) / 1024, float64(s.Runs)}
 		}},
-	"cost": {title: "Cost", columns: []Column{{"cost", Money}, {"share", Percent}, {"gpu_hours", Hours}, {"per_gpu_hour", Money}, {"runs", Count}},
+	"cost": {needs: words("amount gpu runs"), title: "Cost", columns: []Column{{"cost", Money}, {"share", Percent}, {"gpu_hours", Hours}, {"per_gpu_hour", Money}, {"runs", Count}},
 		numbers: func(s, all *sums) []Value {
 			return []Value{s.Amount.Dollars(), part(s.Amount.Dollars(), all.Amount.Dollars()), hours(s.GPU), mean(s.Amount.Dollars(), hours(s.GPU)), float64(s.Runs)}
 		}},
-	"efficiency": {title: "Efficiency", columns: []Column{{"gpu_used", Percent}, {"cpu_used", Percent}, {"time_limit_used", Percent}, {"cpu_measured", Percent}, {"gpu_measured", Percent}, {"gpu_hours", Hours}, {"cpu_hours", Hours}},
+	"efficiency": {needs: words("gpu_used gpu_of cpu_used cpu_of limit_by limit_of cpu gpu"), title: "Efficiency", columns: []Column{{"gpu_used", Percent}, {"cpu_used", Percent}, {"time_limit_used", Percent}, {"cpu_measured", Percent}, {"gpu_measured", Percent}, {"gpu_hours", Hours}, {"cpu_hours", Hours}},
 		numbers: func(s, _ *sums) []Value {
 			return []Value{part(float64(s.GPUUsed), float64(s.GPUOf)), part(float64(s.CPUUsed), float64(s.CPUOf)), part(float64(s.LimitBy), float64(s.LimitOf)),
 				part(float64(s.CPUOf), float64(s.CPU)), part(float64(s.GPUOf), float64(s.GPU)), hours(s.GPU), hours(s.CPU)}
 		},
 		notes: []string{"Used is of the runs of which it was measured; measured says how much of the allocated time those are."}},
-	"wait": {title: "Waiting", columns: []Column{{"mean_wait", Span}, {"half_within", Span}, {"nine_tenths_within", Span}, {"runs", Count}},
+	"wait": {needs: words("waited runs wait0 wait1 wait2 wait3 wait4 wait5 wait6"), title: "Waiting", columns: []Column{{"mean_wait", Span}, {"half_within", Span}, {"nine_tenths_within", Span}, {"runs", Count}},
 		numbers: func(s, _ *sums) []Value {
 			return []Value{mean(float64(s.Waited), float64(s.Runs)), within(&s.Sums, 0.5), within(&s.Sums, 0.9), float64(s.Runs)}
 		},
 		notes: []string{"Waiting is from when a job could have started until it did. Within is the upper bound of a class: 1 and 10 minutes, 1, 6 and 24 hours, 7 days."}},
-	"fairness": {title: "Fairness", columns: []Column{{"gpu_share", Percent}, {"cpu_share", Percent}, {"cost_share", Percent}, {"run_share", Percent}, {"mean_wait", Span}},
+	"fairness": {needs: words("gpu cpu amount runs waited"), title: "Fairness", columns: []Column{{"gpu_share", Percent}, {"cpu_share", Percent}, {"cost_share", Percent}, {"run_share", Percent}, {"mean_wait", Span}},
 		numbers: func(s, all *sums) []Value {
 			return []Value{part(float64(s.GPU), float64(all.GPU)), part(float64(s.CPU), float64(all.CPU)), part(float64(s.Amount), float64(all.Amount)), part(float64(s.Runs), float64(all.Runs)),
 				mean(float64(s.Waited), float64(s.Runs))}
 		}},
-	"goodput": {title: "Goodput", stacked: true, columns: goodputColumns(),
+	"goodput": {needs: words("gpu cpu"), title: "Goodput", stacked: true, columns: goodputColumns(),
 		numbers: func(s, all *sums) []Value {
+			if s.fates == nil {
+				s.fates = &fates{}
+			}
 			paid, total := s.gpus, 0.0
 			if all.GPU == 0 {
 				paid = s.cpus
@@ -152,9 +158,9 @@ var kinds = map[string]*kind{
 		notes: []string{"Of 100 GPU hours that were paid: productive are those of runs that completed. Stopped runs hit their limit or were cancelled: what they had saved counts, and nobody tells how much that is. " +
 			"Lost work is to be done again from the last checkpoint on; all of the run counts as lost here.",
 			"Where nobody held GPUs the hours are those of CPUs."}},
-	"forecast": {title: "Forecast", drawn: []int{0, 2}, columns: []Column{{"so_far", Money}, {"a_day", Money}, {"at_end_of_month", Money}, {"at_least", Money}, {"at_most", Money}},
+	"forecast": {needs: words("amount"), title: "Forecast", drawn: []int{0, 2}, columns: []Column{{"so_far", Money}, {"a_day", Money}, {"at_end_of_month", Money}, {"at_least", Money}, {"at_most", Money}},
 		notes: []string{"What each day of the last four weeks came to, on average, is added for each day that is left of the month. At least and at most leave room for twice the standard deviation of days."}},
-	"savings": {title: "Savings", drawn: []int{0, 1, 2, 3}, columns: []Column{{"as_run", Money}, {"dearest_pool", Money}, {"list_price", Money}, {"first_fit", Money}, {"saved_to_dearest", Money}, {"saved_to_first_fit", Money}},
+	"savings": {needs: words("amount dearest list first"), title: "Savings", drawn: []int{0, 1, 2, 3}, columns: []Column{{"as_run", Money}, {"dearest_pool", Money}, {"list_price", Money}, {"first_fit", Money}, {"saved_to_dearest", Money}, {"saved_to_first_fit", Money}},
 		numbers: func(s, _ *sums) []Value {
 			a, d, l, f := s.Amount.Dollars(), s.Dearest.Dollars(), s.List.Dollars(), s.First.Dollars()
 			return []Value{a, d, l, f, d - a, f - a}
@@ -191,54 +197,92 @@ func within(s *ledger.Sums, of float64) Value {
 
 // Make makes a report of lines.
 func Make(q Query, lines []Line) (*Table, error) {
+	m, err := NewMaker(q)
+	if err != nil {
+		return nil, err
+	}
+	for i := range lines {
+		m.Add(&lines[i])
+	}
+	return m.Table(), nil
+}
+
+// Maker makes a report of lines that come one after the other, in any order.
+type Maker struct {
+	q    Query
+	kind *kind
+	keys []string
+	rows map[string]*made
+	all  *sums
+}
+
+type made struct {
+	keys []string
+	sums
+}
+
+// NewMaker begins a report.
+func NewMaker(q Query) (*Maker, error) {
 	k := kinds[q.Kind]
 	if k == nil {
 		return nil, fmt.Errorf("unknown report %q: want %s", q.Kind, strings.Join(Kinds, ", "))
 	}
-	t := &Table{Title: k.title, Columns: k.columns, Notes: slices.Clone(k.notes), Stacked: k.stacked, Drawn: k.drawn}
+	m := &Maker{q: q, kind: k, rows: map[string]*made{}, all: &sums{}}
+	if m.timed() {
+		m.keys = append(m.keys, q.Every)
+	}
+	m.keys = append(m.keys, q.By...)
+	return m, nil
+}
+
+// timed reports whether rows are of periods.
+func (m *Maker) timed() bool { return m.q.Every != "" && m.q.Kind != "forecast" }
+
+// Add adds a line.
+func (m *Maker) Add(l *Line) {
+	key := make([]string, 0, len(m.keys))
+	if m.timed() {
+		key = append(key, period(m.q.Every, l.Period))
+	}
+	key = append(key, l.Values...)
+	name := strings.Join(key, "\x00")
+	row := m.rows[name]
+	if row == nil {
+		row = &made{keys: key}
+		m.rows[name] = row
+	}
+	row.add(l, m.kind)
+	m.all.add(l, m.kind)
+}
+
+// Table is the report of what was added.
+func (m *Maker) Table() *Table {
+	q, k := &m.q, m.kind
+	t := &Table{Title: k.title, Keys: m.keys, Columns: k.columns, Notes: slices.Clone(k.notes), Stacked: k.stacked, Drawn: k.drawn}
 	t.Span = q.From.Format(time.DateOnly) + " to " + q.Until.AddDate(0, 0, -1).Format(time.DateOnly) + ", UTC days"
-	if q.Every != "" && q.Kind != "forecast" {
-		t.Keys = append(t.Keys, q.Every)
-	}
-	if t.Keys = append(t.Keys, q.By...); len(t.Keys) > 0 {
+	if len(t.Keys) > 0 {
 		t.Title += " by " + strings.Join(t.Keys, ", ")
-	}
-	rows, all := map[string]*sums{}, newSums()
-	keys := map[string][]string{}
-	for i := range lines {
-		l := &lines[i]
-		key := make([]string, 0, len(t.Keys))
-		if len(t.Keys) > len(q.By) {
-			key = append(key, period(q.Every, l.Period))
-		}
-		key = append(key, l.Values...)
-		name := strings.Join(key, "\x00")
-		if rows[name] == nil {
-			rows[name], keys[name] = newSums(), key
-		}
-		rows[name].add(l)
-		all.add(l)
 	}
 	numbers := k.numbers
 	if q.Kind == "forecast" {
 		numbers = func(s, _ *sums) []Value { return forecast(s, q.Now) }
 	}
-	for name, s := range rows {
-		t.Rows = append(t.Rows, Row{keys[name], numbers(s, all)})
+	for _, r := range m.rows {
+		t.Rows = append(t.Rows, Row{r.keys, numbers(&r.sums, m.all)})
 	}
 	slices.SortFunc(t.Rows, func(a, b Row) int {
-		if len(t.Keys) > len(q.By) {
+		if m.timed() {
 			if c := cmp.Compare(a.Keys[0], b.Keys[0]); c != 0 {
 				return c
 			}
 		}
 		return cmp.Or(-cmp.Compare(zero(a.Numbers[0]), zero(b.Numbers[0])), slices.Compare(a.Keys, b.Keys))
 	})
-	t.Total = Row{Numbers: numbers(all, all)}
+	t.Total = Row{Numbers: numbers(m.all, m.all)}
 	if q.Kind == "fairness" && len(t.Rows) > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Jain's index of the cost shares is %.2f: 1 is equal shares, %.2f all for one.", jain(t.Rows, 2), 1/float64(len(t.Rows))))
 	}
-	return t, nil
+	return t
 }
 
 func zero(v Value) Value {
@@ -248,14 +292,25 @@ func zero(v Value) Value {
 	return v
 }
 
-func newSums() *sums { return &sums{days: map[string]float64{}} }
+// fates are hours by what became of them.
+type fates struct{ gpus, cpus [16]float64 }
 
-func (s *sums) add(l *Line) {
+func (s *sums) add(l *Line, k *kind) {
 	s.Sums.Add(&l.Sums, 1)
-	fate := max(0, slices.Index(ledger.Fates, l.Fate))
-	s.gpus[fate] += hours(l.GPU)
-	s.cpus[fate] += hours(l.CPU)
-	s.days[l.Period] += l.Amount.Dollars()
+	switch {
+	case k.stacked:
+		if s.fates == nil {
+			s.fates = &fates{}
+		}
+		fate := max(0, slices.Index(ledger.Fates, l.Fate))
+		s.gpus[fate] += hours(l.GPU)
+		s.cpus[fate] += hours(l.CPU)
+	case k.numbers == nil:
+		if s.days == nil {
+			s.days = map[string]float64{}
+		}
+		s.days[l.Period] += l.Amount.Dollars()
+	}
 }
 
 // period is the period of a line: of a week, its Monday.

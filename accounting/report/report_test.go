@@ -3,8 +3,10 @@ package report_test
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,5 +137,34 @@ func TestForms(t *testing.T) {
 	}
 	if _, err := report.Make(report.Query{Kind: "x"}, nil); err == nil || !strings.Contains(err.Error(), "want usage") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A report asks the ledger for all sums that it is made of.
+func TestNeeds(t *testing.T) {
+	full := line("ml", "h100", "productive", 60)
+	for i, v := range full.Fields() {
+		*v = int64(i+1) * 1_000_000_007
+	}
+	for _, kind := range report.Kinds {
+		spec := report.Spec{Kind: kind, By: []string{"account"}}
+		q, ask, err := spec.Ask(day("2026-11-19"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := full
+		for i, v := range asked.Fields() {
+			if !slices.Contains(strings.Split(ask.Get("sums"), ","), ledger.SumNames[i]) {
+				*v = 0
+			}
+		}
+		want, _ := report.Make(q, []report.Line{full})
+		got, err := report.Make(q, []report.Line{asked})
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %v\n%v, of all sums %v", kind, err, got, want)
+		}
+	}
+	if all := new(ledger.Sums).Fields(); len(all) != len(ledger.SumNames) {
+		t.Errorf("%d names of %d sums", len(ledger.SumNames), len(all))
 	}
 }

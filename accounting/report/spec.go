@@ -91,6 +91,9 @@ func (s *Spec) Ask(now time.Time) (Query, url.Values, error) {
 		}
 	}
 	ask.Set("by", strings.Join(q.By, ","))
+	if k := kinds[s.Kind]; k != nil {
+		ask.Set("sums", strings.Join(k.needs, ","))
+	}
 	ask.Set("from", q.From.Format(time.DateOnly))
 	ask.Set("until", q.Until.Format(time.DateOnly))
 	switch {

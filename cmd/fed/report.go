@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"fsub/accounting/report"
 	"fsub/accounting/report/format"
-	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -132,15 +130,17 @@ func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
 	if err != nil {
 		return err
 	}
-	lines, err := reportLines(cmd, o.client(), ask)
+	m, err := report.NewMaker(q)
 	if err != nil {
 		return err
 	}
-	t, err := report.Make(q, lines)
-	if err != nil {
+	if err := o.client().EachBookedSum(cmd.Context(), ask, func(s *v1.BookedSum) {
+		l := s.Line()
+		m.Add(&l)
+	}); err != nil {
 		return err
 	}
-	return o.write(cmd.OutOrStdout(), t)
+	return o.write(cmd.OutOrStdout(), m.Table())
 }
 
 func (o *reportOptions) formatOf() (string, error) {
@@ -170,18 +170,6 @@ func (o *reportOptions) write(out io.Writer, t *report.Table) error {
 		return err
 	}
 	return f.Close()
-}
-
-func reportLines(cmd *cobra.Command, c *client.Client, ask url.Values) ([]report.Line, error) {
-	sums, err := c.BookedSums(cmd.Context(), ask)
-	if err != nil {
-		return nil, err
-	}
-	lines := make([]report.Line, len(sums))
-	for i := range sums {
-		lines[i] = sums[i].Line()
-	}
-	return lines, nil
 }
 
 // printReport prints a table.

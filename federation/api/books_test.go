@@ -35,6 +35,16 @@ func (s sumsOf) BookedSums(_ context.Context, q federation.SumQuery) ([]federati
 	return []federation.SumRow{row}, nil
 }
 
+func (s sumsOf) EachSum(ctx context.Context, q federation.SumQuery, take func(*federation.SumRow) error) error {
+	all, err := s.BookedSums(ctx, q)
+	for i := range all {
+		if err == nil {
+			err = take(&all[i])
+		}
+	}
+	return err
+}
+
 // leads are coordinators, each of one account.
 type leads map[string]string
 

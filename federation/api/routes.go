@@ -134,7 +134,7 @@ func (s *Server) fedRoutes() []route {
 	add("POST", "/fed/v1/health/check", forOperators, v1.HealthCheck{}, struct{}{}, "Tell what a node's health check has found", nil, s.rules.Check)
 	days := query{{"from", "the first UTC day, YYYY-MM-DD; without it, the first of this month"}, {"until", "the day after the last; without it, tomorrow"}}
 	get("/fed/v1/books/sums", forAnybody, []v1.BookedSum{}, "Sums of the ledger. A user sees what is his own and what is of accounts that he coordinates, operators see all", append(days, query{
-		{"by", "site, account, user, qos, partition, gpu, name: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"},
+		{"by", "site, account, user, qos, partition, gpu, name: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"}, {"sums", "which numbers are wanted, with commas: cpu, gpu, amount ...; the others are 0. Not set: all"},
 		{"site", "only these; may be repeated. So for all that by takes"}, {"account", ""}, {"user", ""}, {"qos", ""}, {"partition", ""}, {"gpu", ""}, {"name", ""}}...), s.books.Sums)
 	get("/fed/v1/books/budgets", forAnybody, []v1.Budget{}, "How the budgets of the account tree stand. Users see their own, coordinators those of their accounts", nil, s.books.BudgetList)
 	get("/fed/v1/reports", forAnybody, []v1.SavedReport{}, "Reports that are made again and again; a user's own, an operator all", nil, s.reports.List)

@@ -62,30 +62,68 @@ var sumColumn = map[federation.Dimension]string{
 	federation.ByPartition: "g.part", federation.ByGPU: "g.gpu", federation.ByName: "g.name",
 }
 
-// BookedSums implements [federation.Books]. Whole months are read from their own sums, unless days are to be told apart.
+// BookedSums implements [federation.Books].
 func (s *Store) BookedSums(ctx context.Context, q federation.SumQuery) ([]federation.SumRow, error) {
 	var out gathered[federation.SumRow]
+	err := s.EachSum(ctx, q, func(r *federation.SumRow) error {
+		out.add(*r)
+		return nil
+	})
+	return out.list(), err
+}
+
+// EachSum implements [federation.Books]. Whole months are read from their own sums, unless days are to be told apart.
+func (s *Store) EachSum(ctx context.Context, q federation.SumQuery, take func(*federation.SumRow) error) error {
+	var failed error
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	for _, p := range pieces(q.From, q.Until, q.Every) {
 		text, args, err := selectSums(q, p)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		err = queryInto(ctx, s.readers, func(r *row) {
-			row := federation.SumRow{Period: r.int(), Fate: ledger.Fate(r.int()), Values: make([]string, 0, len(q.By))}
+			if failed != nil {
+				return
+			}
+			one := federation.SumRow{Period: r.int(), Fate: ledger.Fate(r.int()), Values: make([]string, 0, len(q.By))}
 			for range q.By {
-				row.Values = append(row.Values, r.word())
+				one.Values = append(one.Values, r.word())
 			}
-			for _, v := range row.Fields() {
-				*v = r.int()
+			all := one.Fields()
+			for _, i := range numbersOf(q) {
+				*all[i] = r.int()
 			}
-			out.add(row)
+			if r.err == nil {
+				if failed = take(&one); failed != nil {
+					cancel()
+				}
+			}
 		}, text, args...)
+		if failed != nil {
+			return failed
+		}
 		if err != nil {
-			return nil, fmt.Errorf("sums of the ledger: %w", err)
+			return fmt.Errorf("sums of the ledger: %w", err)
 		}
 	}
-	return out.list(), nil
+	return nil
 }
+
+// numbersOf are the places among the fields of sums of those that q asks for.
+func numbersOf(q federation.SumQuery) []int {
+	if len(q.Sums) > 0 {
+		return q.Sums
+	}
+	return allNumbers
+}
+
+var allNumbers = func() (all []int) {
+	for i := range sumWidth {
+		all = append(all, i)
+	}
+	return all
+}()
 
 // piece is a part of a span of time, and the table that has it.
 type piece struct {
@@ -99,8 +137,12 @@ func pieces(from, until int64, every federation.Period) []piece {
 	if from >= until {
 		return nil
 	}
-	if every == federation.Daily {
-		return []piece{{"ledger_days", from, until, "t.period"}}
+	if every == federation.Daily { // a month at a time: sorting years at once takes twice as long, and a lot of memory
+		var out []piece
+		for m := ledger.MonthOf(from); m <= ledger.MonthOf(until-1); m++ {
+			out = append(out, piece{"ledger_days", max(from, ledger.FirstDay(m)), min(until, ledger.FirstDay(m+1)), "t.period"})
+		}
+		return out
 	}
 	label := func(month int64) string {
 		if every == federation.Monthly {
@@ -146,8 +188,12 @@ func selectSums(q federation.SumQuery, p piece) (string, []any, error) {
 		}
 		columns = append(columns, c)
 	}
-	for c := range strings.SplitSeq(sumColumns, ", ") {
-		sums = append(sums, "SUM(t."+c+")")
+	names := strings.Split(sumColumns, ", ")
+	for _, i := range numbersOf(q) {
+		if i < 0 || i >= len(names) {
+			return "", nil, fmt.Errorf("%w: sums have no number %d", federation.ErrInvalid, i)
+		}
+		sums = append(sums, "SUM(t."+names[i]+")")
 	}
 	w := where{}
 	w.and("t.period >= %s", p.from)

@@ -2,18 +2,52 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
 	"net/url"
 
 	v1 "fsub/federation/api/v1"
 )
 
 // BookedSums are sums of the ledger: see GET /fed/v1/books/sums for the query.
-func (c *Client) BookedSums(ctx context.Context, q url.Values) ([]v1.BookedSum, error) {
-	out, err := get[[]v1.BookedSum](ctx, c, "/fed/v1/books/sums?"+q.Encode())
+func (c *Client) BookedSums(ctx context.Context, q url.Values) (out []v1.BookedSum, err error) {
+	err = c.EachBookedSum(ctx, q, func(s *v1.BookedSum) { out = append(out, *s) })
+	return out, err
+}
+
+// EachBookedSum calls take with each of the same as it comes: there may be half a million.
+func (c *Client) EachBookedSum(ctx context.Context, q url.Values, take func(*v1.BookedSum)) error {
+	const path = "/fed/v1/books/sums"
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://fsub"+path+"?"+q.Encode(), nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return *out, nil
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.noAnswer(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 400 {
+		b, _ := io.ReadAll(resp.Body)
+		return refusal("GET", path, resp.StatusCode, b)
+	}
+	lines := json.NewDecoder(resp.Body)
+	if _, err = lines.Token(); err == nil {
+		for lines.More() && err == nil {
+			var s v1.BookedSum
+			if err = lines.Decode(&s); err == nil {
+				take(&s)
+			}
+		}
+	}
+	if err == nil {
+		_, err = lines.Token()
+	}
+	if err != nil {
+		return c.noAnswer(ctx, err)
+	}
+	return nil
 }
 
 // Budgets tell how the budgets stand that the caller may see.

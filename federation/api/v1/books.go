@@ -9,34 +9,35 @@ import (
 	"fsub/federation/accounts"
 )
 
-// BookedSum is one line of the ledger's sums: what the runs of one value of each chosen dimension came to in one period.
+// BookedSum is one line of the ledger's sums: what the runs of one value of each chosen dimension came to in one period. Numbers that are
+// 0 are left out.
 type BookedSum struct {
 	Period string   `json:"period,omitempty"` // the UTC day, "2026-11-22", or month, "2026-11"
 	Values []string `json:"values,omitempty"` // of the dimensions that were asked for, in their order
 	Fate   string   `json:"fate"`             // what became of it: see docs/books.md
-	Runs   int64    `json:"runs"`             // that ended
+	Runs   int64    `json:"runs,omitempty"`   // that ended
 	// Seconds of TRES that were allocated; memory in MiB-seconds.
-	CPUSeconds     int64 `json:"cpu_seconds"`
-	MemSeconds     int64 `json:"mem_seconds"`
-	NodeSeconds    int64 `json:"node_seconds"`
-	GPUSeconds     int64 `json:"gpu_seconds"`
-	BillingSeconds int64 `json:"billing_seconds"`
-	WallSeconds    int64 `json:"wall_seconds"`
+	CPUSeconds     int64 `json:"cpu_seconds,omitempty"`
+	MemSeconds     int64 `json:"mem_seconds,omitempty"`
+	NodeSeconds    int64 `json:"node_seconds,omitempty"`
+	GPUSeconds     int64 `json:"gpu_seconds,omitempty"`
+	BillingSeconds int64 `json:"billing_seconds,omitempty"`
+	WallSeconds    int64 `json:"wall_seconds,omitempty"`
 	// What it came to, and what it would have come to in the dearest pool, at list price and in the first pool.
-	Amount  federation.Money `json:"amount"`
-	Dearest federation.Money `json:"dearest"`
-	List    federation.Money `json:"list"`
-	First   federation.Money `json:"first"`
+	Amount  federation.Money `json:"amount,omitzero"`
+	Dearest federation.Money `json:"dearest,omitzero"`
+	List    federation.Money `json:"list,omitzero"`
+	First   federation.Money `json:"first,omitzero"`
 
-	WaitSeconds int64   `json:"wait_seconds"` // of all runs
-	Waits       []int64 `json:"waits"`        // runs that waited up to 1 and 10 minutes, 1, 6 and 24 hours, 7 days, longer
+	WaitSeconds int64   `json:"wait_seconds,omitempty"` // of all runs
+	Waits       []int64 `json:"waits,omitempty"`        // runs that waited up to 1 and 10 minutes, 1, 6 and 24 hours, 7 days, longer
 	// Used and Of: what was used of what was allocated, of those runs of which it was measured.
-	CPUUsed int64 `json:"cpu_used"`
-	CPUOf   int64 `json:"cpu_of"`
-	GPUUsed int64 `json:"gpu_used"`
-	GPUOf   int64 `json:"gpu_of"`
-	LimitOf int64 `json:"limit_of"` // seconds of time limits
-	LimitBy int64 `json:"limit_by"` // seconds that those runs took
+	CPUUsed int64 `json:"cpu_used,omitempty"`
+	CPUOf   int64 `json:"cpu_of,omitempty"`
+	GPUUsed int64 `json:"gpu_used,omitempty"`
+	GPUOf   int64 `json:"gpu_of,omitempty"`
+	LimitOf int64 `json:"limit_of,omitempty"` // seconds of time limits
+	LimitBy int64 `json:"limit_by,omitempty"` // seconds that those runs took
 }
 
 // Sums are the numbers of s.
@@ -55,9 +56,13 @@ func (s *BookedSum) Line() report.Line {
 
 // BookedSumOf writes sums.
 func BookedSumOf(s *ledger.Sums) BookedSum {
-	return BookedSum{Runs: s.Runs, CPUSeconds: s.CPU, MemSeconds: s.Mem, NodeSeconds: s.Node, GPUSeconds: s.GPU, BillingSeconds: s.Billing, WallSeconds: s.Wall,
-		Amount: s.Amount, Dearest: s.Dearest, List: s.List, First: s.First, WaitSeconds: s.Waited, Waits: s.Waits[:], CPUUsed: s.CPUUsed, CPUOf: s.CPUOf,
+	out := BookedSum{Runs: s.Runs, CPUSeconds: s.CPU, MemSeconds: s.Mem, NodeSeconds: s.Node, GPUSeconds: s.GPU, BillingSeconds: s.Billing, WallSeconds: s.Wall,
+		Amount: s.Amount, Dearest: s.Dearest, List: s.List, First: s.First, WaitSeconds: s.Waited, CPUUsed: s.CPUUsed, CPUOf: s.CPUOf,
 		GPUUsed: s.GPUUsed, GPUOf: s.GPUOf, LimitOf: s.LimitOf, LimitBy: s.LimitBy}
+	if s.Waits != [ledger.Buckets]int64{} {
+		out.Waits = s.Waits[:]
+	}
+	return out
 }
 
 // Budget is how a budget of the account tree stands in its present period.
