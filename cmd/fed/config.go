@@ -138,6 +138,9 @@ type SiteConfig struct {
 	Speed map[string]float64 `yaml:"speed,omitempty"`
 	// Jobs that may wait at the site beyond what it can start now, however short they are. That of policy if not set.
 	Backlog int `yaml:"backlog,omitempty"`
+	// Who ends jobs there for others, as the QOS of the account tree allow it: federation, off, or site, whose slurmctld preempts by itself
+	// (PreemptType=preempt/qos).
+	Preempt federation.PreemptBy `yaml:"preempt,omitempty"`
 	// Partition of jobs that name none. slurmrestd of Slurm 24.11 does not say which it is.
 	Partition string `yaml:"default_partition,omitempty"`
 	// File that says how the nodes are wired: topology.conf, topology.yaml, or what "scontrol show topology" prints. Without it node_command is asked, and then the records of the nodes.
@@ -392,6 +395,11 @@ func (s *SiteConfig) checkCommon() error {
 	}
 	if !number(s.CallsPerSecond) || s.Timeout < 0 || s.Backlog < 0 {
 		return errors.New("calls_per_second, timeout and backlog are positive numbers")
+	}
+	switch s.Preempt {
+	case "", federation.PreemptByUs, federation.PreemptBySite, federation.PreemptByNone:
+	default:
+		return fmt.Errorf("preempt: %q: want federation, site or off", s.Preempt)
 	}
 	if err := s.checkUsers(); err != nil {
 		return err

@@ -50,6 +50,7 @@ var Options = []Option{
 	{Name: "UsageFactor", Of: []Kind{QOS}, form: factor},
 	{Name: "Preempt", Of: []Kind{QOS}, form: names},
 	{Name: "PreemptMode", Of: []Kind{QOS}},
+	{Name: "PreemptExemptTime", Of: []Kind{QOS}, form: span, Local: true},
 	{Name: "GraceTime", Of: []Kind{QOS}, form: count},
 	{Name: "Flags", Of: []Kind{QOS}, form: names},
 	{Name: "GrpJobs", Of: []Kind{Account, User, QOS}, form: count},

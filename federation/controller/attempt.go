@@ -56,6 +56,8 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	c.batch.job(j)
 	c.components.follow(j)
 	c.batch.attempt(j.att)
+	c.notePreemption(j)
+	c.sayPreempting(j)
 	c.submit(j)
 	c.metrics.bound(s.Name)
 	c.log.Info("job bound", "job", j.ID, "site", o.Site, "pool", o.Pool, "attempt", number, "dollars", float64(o.Total))

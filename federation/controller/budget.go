@@ -106,10 +106,7 @@ func (c *budgets) end(j *job, e quota.Ending, now time.Time) {
 	switch {
 	case !told && e.Grace > 0:
 		c.ends[j.ID] = now.Add(e.Grace)
-		r.Kind, r.Signal = federation.RequestSignal, federation.Signal{Name: "TERM", Full: true}
-		if own := j.Spec.Signal; own != nil {
-			r.Signal = federation.Signal{Name: own.Name, Batch: own.BatchOnly, Full: !own.BatchOnly}
-		}
+		r.Kind, r.Signal = federation.RequestSignal, endSignal(j)
 		c.event(j, "%s: signal %s, to be cancelled at %s", e.Text, r.Signal.Name, now.Add(e.Grace).UTC().Format(time.DateTime))
 		c.batch.request(r)
 	case !told || !now.Before(at):

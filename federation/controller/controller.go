@@ -70,6 +70,7 @@ type Site struct {
 	Speed   map[string]float64
 	Power   func(now time.Time) *power.Rates // what its electricity costs from then on; nil: not known
 	Backlog int
+	Preempt federation.PreemptBy // who ends jobs there for others
 	Users   map[string]federation.SiteUser
 	// Lifts are the kinds of slurmctld's drains that are ended here once their cause is gone.
 	Lifts []health.Lift
@@ -134,6 +135,7 @@ type Controller struct {
 	order      *siteOrder
 	budgets    *budgets
 	comparing  *comparing
+	preempts   *preempts
 
 	queue     *queue // the jobs without a live attempt, and what placement knows of them
 	nextPlan  time.Time
@@ -204,7 +206,7 @@ func (c *Controller) join() {
 		components: c.components, strays: c.strays, view: &c.view})
 	c.arrays.tasks, c.reports.requests, c.reports.stageOut = c.requests, c.requests, c.stageOut
 	c.comparing = newComparing(c.shared, c.queue)
-	c.order, c.budgets = newSiteOrder(c.shared, c.queue.points), newBudgets(c.shared)
+	c.order, c.budgets, c.preempts = newSiteOrder(c.shared, c.queue.points), newBudgets(c.shared), &preempts{shared: c.shared}
 	c.standings = newStandings(c.shared, c.life, c.watch, c.stageOut)
 	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut, rules: c.rules, comparing: c.comparing}
 }
@@ -239,7 +241,7 @@ func (c *Controller) Run(ctx context.Context) error {
 //  3. carry out the requests as far as no site is needed
 //  4. look at the sites whose time has come
 //  5. compare sites, and their nodes, with what is wanted of them, and with what the rules of health say
-//  6. have sites order our jobs as we do, tell of budgets, and end what runs on one that is used up
+//  6. have sites order our jobs as we do, tell of budgets, end what runs on one that is used up, and have jobs make room for others
 //  7. repair: attempts whose fate is unknown are looked up, what failed is repeated; after a restore, so are jobs that may have run since the copy
 //  8. plan: bind jobs of the queue to sites, and have those that wait at a site leave it for a better one
 //  9. write what is left of the arrays that tasks were taken from
@@ -273,6 +275,7 @@ func (c *Controller) round(ctx context.Context) {
 	c.nodes.reconcile()
 	c.order.reconcile()
 	c.budgets.reconcile(ctx)
+	c.preempts.reconcile()
 	c.repair()
 	c.comparing.reconcile(ctx)
 	c.planJobs()
@@ -298,6 +301,7 @@ func (c *Controller) nextRound() time.Time {
 	c.watch.due(sooner)
 	c.nodes.due(sooner)
 	c.rules.due(sooner)
+	c.preempts.due(sooner)
 	if c.planDirty && c.watch.looked {
 		sooner(c.nextPlan)
 	}

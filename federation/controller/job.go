@@ -270,6 +270,7 @@ func (c *Controller) attach(a *federation.Attempt) {
 	j.try().att = a
 	j.unsure = a.State == federation.AttemptIntended
 	c.reserve(j)
+	c.notePreemption(j)
 	s := c.byName[a.Site]
 	if s == nil {
 		c.log.Error("attempt at a site that is not configured; it keeps the job until the site is back", "job", a.Job, "site", a.Site)

@@ -21,6 +21,9 @@ func (c *Controller) planJobs() {
 	began := time.Now()
 	c.tellSites()
 	c.queue.share(now)
+	if c.cfg.Quota != nil {
+		c.queue.world.SetPreempting(c.cfg.Quota.Preempting())
+	}
 	c.passRuns(now)
 	for _, j := range c.queue.take(now) {
 		c.over.job = j.ID
@@ -93,7 +96,11 @@ func (c *Controller) consider(j *job, now time.Time) {
 	if reason != "" || j.spreads() {
 		c.queue.world.DropJob(j.ID)
 	} else {
-		c.queue.tell(place.Waiting{Job: &j.Job, Refused: j.refused, Expected: c.expected(&j.Job)})
+		until, spent := j.spent(now)
+		if spent {
+			c.queue.times.add(j, until)
+		}
+		c.queue.tell(place.Waiting{Job: &j.Job, Refused: j.refused, Expected: c.expected(&j.Job), Spent: spent})
 	}
 	switch {
 	case reason != "":

@@ -103,7 +103,7 @@ func (q *queue) claim(j *job) {
 		q.times.add(j, j.asideUntil)
 		return
 	}
-	q.world.Claim(j.att.Site, federation.Bound{Job: &j.Job, Units: j.units(), Partition: j.att.Partition, Since: j.att.Created})
+	q.world.Claim(j.att.Site, federation.Bound{Job: &j.Job, Units: j.units(), Partition: j.att.Partition, Since: j.att.Created, Preempt: j.att.Decision.Preempt})
 }
 
 // times are when jobs are to be looked at. Of each job the next time counts.

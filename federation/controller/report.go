@@ -137,7 +137,10 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	if c.stageOut.begin(s, j, sj) {
 		return
 	}
-	a := j.att
+	a, victim := j.att, j.isVictim()
+	if c.requests.asks.open[j.ID] == nil {
+		sj.State = c.endedAsVictim(j, sj.State)
+	}
 	a.Final, a.ExitStatus, a.Started, a.Ended = sj.State, sj.ExitStatus, sj.Start, sj.End
 	verdict, said := c.rules.attemptEnded(s, j, &sj)
 	a.Class, a.Code = verdict.Class, verdict.Code
@@ -151,6 +154,8 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	switch {
 	case c.requests.asks.takesBack(j, &sj):
 		c.requests.putBack(j)
+	case j.Cancel && sj.State != federation.Completed && victim && j.CancelBy == 0:
+		c.end(j, federation.Preempted, sj.Reason, sj.End)
 	case j.Cancel && sj.State != federation.Completed:
 		c.end(j, federation.Cancelled, sj.Reason, sj.End)
 	case sj.State == federation.Cancelled:
@@ -238,6 +243,9 @@ func (c *reports) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
 	if sj.Restarts > a.Restarts {
 		j.Restarts += sj.Restarts - a.Restarts
 		a.Restarts = sj.Restarts
+		if j.isVictim() {
+			a.Class, a.Code = federation.ClassNone, ""
+		}
 		c.event(j, "requeued by %s", s.Name)
 		if c.requests.asks.open[j.ID] == nil && j.whole == nil {
 			c.failedThere(s, j, sj)

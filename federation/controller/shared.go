@@ -25,6 +25,8 @@ type shared struct {
 	jobs   map[federation.JobID]*job // every job that has not ended
 	ended  map[federation.JobID]*job // those of which the store does not know it yet
 
+	seizing seizing // see preempts
+
 	over   over // what the round is at work on
 	asides *aside
 
@@ -37,7 +39,7 @@ type shared struct {
 
 func newShared(cfg Config) *shared {
 	s := &shared{cfg: cfg, t: cfg.Timing.withDefaults(), log: cfg.Logger, now: cfg.Now, store: cfg.Store, metrics: newMetrics(cfg.Registerer),
-		byName: map[federation.SiteName]*site{}, jobs: map[federation.JobID]*job{}, ended: map[federation.JobID]*job{}, batch: newPendingBatch(), asides: newAside(), planDirty: true}
+		byName: map[federation.SiteName]*site{}, jobs: map[federation.JobID]*job{}, ended: map[federation.JobID]*job{}, batch: newPendingBatch(), asides: newAside(), planDirty: true, seizing: newSeizing()}
 	s.calls = newCalls(cfg.Inline, s.t.Call, s.log, s.metrics)
 	return s
 }

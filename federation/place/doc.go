@@ -17,6 +17,7 @@
 //   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars.
 //   - shared.go: sites that others use too, where jobs wait in the site's own queue.
 //   - plan.go: jobs in order of priority; shape.go, class.go: what jobs that ask for the same share; judge.go: where they can run.
+//   - preempt.go: jobs that make room for others.
 //   - het.go: the components of a heterogeneous job, which start together.
 //   - adapt.go: what a site is sent where it was offered something else than the job names; try.go: one job, only to tell.
 //   - fault.go: a panic in any of this, with the job that brought it to light.

@@ -75,6 +75,9 @@ func Explain(job *federation.Job, d federation.Decision) string {
 		fmt.Fprintf(&b, "waits (%s)", d.Reason)
 	}
 	b.WriteByte('\n')
+	if d.Preempt != nil {
+		fmt.Fprintf(&b, "  %s\n", d.Preempt.Text())
+	}
 	if d.Early {
 		fmt.Fprintf(&b, "  it waits in the queue of %s itself, where jobs of others wait too\n", d.Offers[0].Site)
 	}

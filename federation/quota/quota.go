@@ -42,6 +42,9 @@ type Book struct {
 	slow  map[accounts.Key]map[string]float64
 	at    time.Time // of slow: TRES-seconds that decay
 
+	rules   *federation.Preempting // see Preempting
+	rulesOf *accounts.Tree
+
 	standings atomic.Pointer[[]Standing]
 }
 

@@ -53,6 +53,9 @@ func (w *world) checkStep(ctx context.Context) error {
 
 // checkAll compares the books with what really ran.
 func (w *world) checkAll(ctx context.Context) error {
+	if err := w.checkPreemption(ctx); err != nil {
+		return err
+	}
 	for _, id := range w.acked {
 		j, err := w.store.Job(ctx, id)
 		if err != nil {
@@ -96,6 +99,8 @@ func (w *world) checkJob(ctx context.Context, j *federation.Job) error {
 		}
 	case j.State == federation.NodeFail && j.Spec.Requeue != nil && runs > 0 && siteFailed(last):
 		// It may not be requeued and its controller lost it, or lost its end: the record says so.
+	case j.State == federation.Preempted && j.Spec.Requeue != nil && w.asked[j.ID] > 0:
+		// It may not be requeued, and had to make room.
 	default:
 		return w.wrong(ctx, j, "should have completed")
 	}

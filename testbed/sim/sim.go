@@ -37,6 +37,8 @@ type Config struct {
 	Accounting time.Duration // of a site's slurmdbd, which is back after some time
 	// Mean time between a user's requeues of jobs that run; 0: none.
 	Requeue time.Duration
+	// Preempt: there are jobs of two QOS, and those of one make room for those of the other.
+	Preempt bool
 	// Chances of what may go wrong with one request to a site.
 	Loss Loss
 
@@ -73,6 +75,7 @@ type Report struct {
 	Kills                int // of slurmctlds
 	Lost                 int // requests and replies
 	Asked                int // requeues by users
+	Seized               int // attempts that others had to make room for
 	Charges              int // runs that were charged for
 	Moved                int // attempts that were ended because their jobs would start sooner elsewhere
 	Rounds               int
@@ -195,10 +198,13 @@ func (w *world) boot(ctx context.Context) error {
 	if w.cfg.Crowd != nil {
 		policy.Backlog, waits = 2*w.cfg.Jobs, predict.Waits{} // no user has more than half of it
 	}
-	var err error
+	book, err := w.preemption()
+	if err != nil {
+		return err
+	}
 	w.ctl, err = controller.New(ctx, controller.Config{
 		Federation: "sim", Store: &mortalStore{Store: w.store, life: w.life}, Sites: sites, Policy: policy, Waits: waits,
-		Logger: w.cfg.Logger, Now: w.clock.Now, Inline: true, MaxRequeue: 1000,
+		Logger: w.cfg.Logger, Now: w.clock.Now, Inline: true, MaxRequeue: 1000, Quota: book,
 	})
 	if errors.Is(err, errDead) {
 		w.report.Crashes++
@@ -290,6 +296,7 @@ func (w *world) drawSpec() sbatch.Spec {
 		no := false
 		s.Requeue = &no
 	}
+	w.rank(&s)
 	return s
 }
 

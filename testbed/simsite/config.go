@@ -86,7 +86,8 @@ type UserConfig struct {
 	// Accounts are the user's associations; the first is the default one. None: the user may not run where
 	// associations are enforced.
 	Accounts []string
-	Admin    string // "None" (default), "Operator" or "Administrator"
+	QOS      []string // beside normal
+	Admin    string   // "None" (default), "Operator" or "Administrator"
 }
 
 func (c *Config) setDefaults() error {

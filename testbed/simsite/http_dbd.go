@@ -139,7 +139,7 @@ func (s *Site) getDBAssociations(c *call) {
 		}
 		for i, acct := range u.Accounts {
 			id++
-			w := wire.Association{Account: acct, Cluster: s.cfg.Name, ID: wire.Int(id), IsDefault: i == 0, QOS: wire.Strings{"normal"},
+			w := wire.Association{Account: acct, Cluster: s.cfg.Name, ID: wire.Int(id), IsDefault: i == 0, QOS: append(wire.Strings{"normal"}, u.QOS...),
 				SharesRaw: 1, User: u.Name}
 			a.Associations = append(a.Associations, w)
 		}
