@@ -72,7 +72,11 @@ func (r *run) makeUser() error {
 
 // makeUserIn makes the user on a machine that is alone.
 func (r *run) makeUserIn(etc string) error {
-	fit, left, err := fitGroups(etc, r.l.User)
+	as, err := apart(etc, r.l.User, !r.l.Stream)
+	if err != nil {
+		return err
+	}
+	fit, left, err := fitGroups(etc, as)
 	if err != nil {
 		return err
 	}

@@ -77,6 +77,9 @@ func makeUser(etc string, u agentapi.User, alone bool) error {
 	return os.Chown(home, int(u.UID), int(u.GID))
 }
 
+// firstUser is the number below which accounts are the system's and the same everywhere.
+const firstUser = 100
+
 // cure is what an operator does about a user whom a machine cannot have.
 const cure = "map the user to another with the site's users"
 
@@ -85,7 +88,7 @@ const cure = "map the user to another with the site's users"
 // itself, all accounts that makeUser did not make are the image's, and none of their names is
 // allowed: the image may let them become root.
 func clash(passwd string, u agentapi.User, alone bool) error {
-	const system, fixed = 1000, 100 // numbers below are those of systems' accounts; below fixed they are the same everywhere
+	const system = 1000 // numbers below are those of systems' accounts
 	text, err := os.ReadFile(passwd)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -104,7 +107,7 @@ func clash(passwd string, u agentapi.User, alone bool) error {
 			return fmt.Errorf("%s has user ID %d on this machine, as an account of its system, and is to have %d: %s", u.Name, uid, u.UID, cure)
 		case sameName && !sameID && alone && !(len(f) > 4 && f[4] == f[0]):
 			return fmt.Errorf("%s has user ID %d on this machine, as an account of its image, and is to have %d: %s", u.Name, uid, u.UID, cure)
-		case sameID && !sameName && uid < fixed:
+		case sameID && !sameName && uid < firstUser:
 			return fmt.Errorf("user ID %d is %s's on this machine, an account of its system: %s", uid, f[0], cure)
 		}
 	}

@@ -147,3 +147,44 @@ func TestMakeUserInMounts(t *testing.T) {
 		t.Errorf("the host's own accounts are no image's: %v", err)
 	}
 }
+
+// TestNobodyOwnsWhatTheImageHas: a user whose number an account of the image has gets another where no file system is shared, the same each time, and is
+// refused elsewhere.
+func TestNobodyOwnsWhatTheImageHas(t *testing.T) {
+	const passwd = "root:x:0:0::/root:/bin/sh\nsshd:x:998:998::/:/bin/false\nec2-user:x:1000:1000:EC2 Default User:/home/ec2-user:/bin/bash\n"
+	for _, c := range []struct {
+		user     agentapi.User
+		uid, gid uint32
+	}{
+		{agentapi.User{Name: "alice", UID: 1000, GID: 1000}, 1000 + renumbered, 1000 + renumbered},
+		{agentapi.User{Name: "alice", UID: 1000, GID: 5000}, 1000 + renumbered, 5000},
+		{agentapi.User{Name: "bob", UID: 998, GID: 5000}, 998 + renumbered, 5000},
+		{agentapi.User{Name: "carol", UID: 5000, GID: 5000}, 5000, 5000},
+		{agentapi.User{Name: "ec2-user", UID: 1000, GID: 1000}, 1000, 1000},
+	} {
+		for _, stream := range []bool{true, false} {
+			etc := t.TempDir()
+			if err := os.WriteFile(filepath.Join(etc, "passwd"), []byte(passwd), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			c.user.Home = etc
+			for range 2 {
+				r := &run{a: &Agent{log: slog.New(slog.DiscardHandler)}, l: &agentapi.Launch{User: c.user, Stream: stream}}
+				err := r.makeUserIn(etc)
+				if moved := c.uid != c.user.UID; moved && !stream {
+					if err == nil || !strings.Contains(err.Error(), "an account of its image") {
+						t.Errorf("%+v on a shared file system: %v", c.user, err)
+					}
+					continue
+				}
+				if err != nil || r.l.User.UID != c.uid || r.l.User.GID != c.gid {
+					t.Errorf("%s (%d:%d) became %d:%d, want %d:%d (%v)", c.user.Name, c.user.UID, c.user.GID, r.l.User.UID, r.l.User.GID, c.uid, c.gid, err)
+				}
+			}
+			text, err := os.ReadFile(filepath.Join(etc, "passwd"))
+			if err != nil || strings.Count(string(text), ":x:1000:") > 1 {
+				t.Errorf("passwd: %q, %v", text, err)
+			}
+		}
+	}
+}
