@@ -5,7 +5,7 @@
 //
 // What lies in the store, below a prefix of each attempt (prefixOf):
 //
-//	in.tar            slurm_script, stdin, and work/...: what the job starts with
+//	in.TRY.tar        slurm_script, stdin, and work/...: what the job starts with
 //	urls.N            signed addresses for a block of an array's tasks; "task name address" in each line
 //	TASK/out.K err.K  a piece of the output: it grows, and the next one begins where it is full (pieceStart)
 //	TASK/state        how many bytes of output count, and how the script ended

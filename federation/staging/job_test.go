@@ -285,7 +285,7 @@ func TestOtherTools(t *testing.T) {
 // tools makes a directory of what the wrapper needs, with only one of the three that fetch.
 func tools(t *testing.T, fetch string) string {
 	dir := t.TempDir()
-	for _, name := range strings.Fields("cat sleep tail head wc mktemp mkdir rm tar readlink dirname uname env true sh " + fetch) {
+	for _, name := range strings.Fields("cat sleep tail head wc mktemp mkdir rm tar readlink dirname uname env true sh sha256sum " + fetch) {
 		path, err := exec.LookPath(name)
 		if name == "python3" { // not a shim that needs more of its environment
 			path, err = "/usr/bin/python3", nil
@@ -301,4 +301,38 @@ func tools(t *testing.T, fetch string) string {
 		}
 	}
 	return dir
+}
+
+// TestChangedOnTheWay: a node runs nothing of an archive that is not the one that was sent; and a second try does not spoil the first, which may have
+// reached the site.
+func TestChangedOnTheWay(t *testing.T) {
+	w := newWorld(t)
+	j, a := w.job("#!/bin/sh\necho mine\n", nil)
+	first := w.prepare(j, a)
+	w.payload.Script = "#!/bin/sh\necho others\n"
+	second := w.prepare(j, a)
+	if status := w.start(first, 4294967294).wait(); status != "0" {
+		t.Errorf("the first try, after the second: %s", status)
+	}
+	w.collect(j, a, federation.SiteJob{})
+	if text := w.read("out.txt"); text != "mine\n" {
+		t.Errorf("the first try, after the second: %q", text)
+	}
+	var keys []string
+	if err := w.store.List(t.Context(), "", func(key string, _ time.Time) error {
+		if strings.HasSuffix(key, ".tar") {
+			keys = append(keys, key)
+		}
+		return nil
+	}); err != nil || len(keys) != 2 {
+		t.Fatalf("archives %v, %v", keys, err)
+	}
+	for _, key := range keys {
+		if err := w.store.Put(t.Context(), key, strings.NewReader("#!/bin/sh\necho evil\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status := w.start(second, 4294967294).wait(); status == "0" {
+		t.Error("a changed archive is run")
+	}
 }

@@ -15,8 +15,8 @@ import (
 	"fsub/federation"
 )
 
-// pack writes what the job starts with into the store: the user's script as it is, standard input, and the staged files.
-func (s *Stager) pack(ctx context.Context, sub *federation.Submission, plan Plan, key string) error {
+// pack writes what the job starts with into the store: the user's script as it is, standard input, and the staged files. It returns the archive's SHA-256.
+func (s *Stager) pack(ctx context.Context, sub *federation.Submission, plan Plan, key string) (sum string, err error) {
 	spec := sub.Job.Spec
 	items := make([]Item, 0, len(plan.In)+1)
 	for _, it := range plan.In {
@@ -28,21 +28,22 @@ func (s *Stager) pack(ctx context.Context, sub *federation.Submission, plan Plan
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, w := io.Pipe()
+	hash := sha256.New()
 	packed := make(chan error, 1)
 	go func() {
-		err := s.writeArchive(ctx, w, sub, items)
+		err := s.writeArchive(ctx, io.MultiWriter(w, hash), sub, items)
 		packed <- err
 		w.CloseWithError(err) // nil is the end of the file
 	}()
-	err := s.cfg.Objects.Put(ctx, key, r)
+	err = s.cfg.Objects.Put(ctx, key, r)
 	r.CloseWithError(errors.New("the store takes no more"))
 	if packErr := <-packed; packErr != nil && (errors.Is(packErr, federation.ErrInvalid) || errors.Is(packErr, federation.ErrDenied)) {
-		return packErr
+		return "", packErr
 	}
 	if err != nil {
-		return fmt.Errorf("write to the store: %w", err)
+		return "", fmt.Errorf("write to the store: %w", err)
 	}
-	return nil
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // inWork is a stage-in item as the archive has it: below work/.

@@ -3,6 +3,7 @@ package staging
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"path"
@@ -70,11 +71,14 @@ func (s *Stager) Prepare(ctx context.Context, site federation.SiteName, sub fede
 	}
 	defer free()
 	prefix := prefixOf(sub.Key)
-	if err := s.pack(ctx, &sub, plan, prefix+"in.tar"); err != nil {
+	// Each try has an archive and addresses of its own: one of before may have reached the site, and its wrapper knows what it has to find.
+	try := strings.ToLower(rand.Text()[:8])
+	sum, err := s.pack(ctx, &sub, plan, archiveOf(prefix, try))
+	if err != nil {
 		return sub, s.tell(ctx, &sub, err)
 	}
 	two := s.twoFiles(sub.Job)
-	blocks, err := s.sign(ctx, prefix, spec.Array, two, len(plan.Out))
+	blocks, err := s.sign(ctx, prefix, try, spec.Array, two, len(plan.Out))
 	if err != nil {
 		return sub, fmt.Errorf("addresses in the store: %w", err)
 	}
@@ -82,7 +86,7 @@ func (s *Stager) Prepare(ctx context.Context, site federation.SiteName, sub fede
 	if scratch == "" {
 		scratch = "/tmp"
 	}
-	w := Wrapper{Scratch: scratch, Blocks: blocks, Array: spec.Array != "", TwoFiles: two, Max: s.cfg.Max, PutHeader: strings.Join(s.cfg.Objects.PutHeaders(), ""), Plan: plan}
+	w := Wrapper{Scratch: scratch, Blocks: blocks, Sum: sum, Array: spec.Array != "", TwoFiles: two, Max: s.cfg.Max, PutHeader: strings.Join(s.cfg.Objects.PutHeaders(), ""), Plan: plan}
 	return rewritten(sub, w), nil
 }
 
@@ -127,12 +131,12 @@ func tasksOf(array string) ([]int, error) {
 }
 
 // sign writes the objects of addresses and returns their own addresses.
-func (s *Stager) sign(ctx context.Context, prefix, array string, two bool, outs int) (map[int]string, error) {
+func (s *Stager) sign(ctx context.Context, prefix, try, array string, two bool, outs int) (map[int]string, error) {
 	tasks, err := tasksOf(array)
 	if err != nil {
 		return nil, err
 	}
-	fetch, err := s.cfg.Objects.Sign(ctx, "GET", prefix+"in.tar", s.cfg.Life)
+	fetch, err := s.cfg.Objects.Sign(ctx, "GET", archiveOf(prefix, try), s.cfg.Life)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +157,7 @@ func (s *Stager) sign(ctx context.Context, prefix, array string, two bool, outs 
 	}
 	blocks := map[int]string{}
 	for n, b := range text {
-		key := prefix + "urls." + strconv.Itoa(n)
+		key := prefix + "urls." + try + "." + strconv.Itoa(n)
 		if err := s.cfg.Objects.Put(ctx, key, strings.NewReader(b.String())); err != nil {
 			return nil, err
 		}
@@ -163,6 +167,8 @@ func (s *Stager) sign(ctx context.Context, prefix, array string, two bool, outs 
 	}
 	return blocks, nil
 }
+
+func archiveOf(prefix, try string) string { return prefix + "in." + try + ".tar" }
 
 // names are the objects that one task may write.
 func names(two bool, outs int) []string {

@@ -16,6 +16,7 @@ var wrapperBody string
 type Wrapper struct {
 	Scratch   string         // directory of the nodes in which the job's own is made
 	Blocks    map[int]string // addresses of the objects of addresses, by number of the block
+	Sum       string         // SHA-256 of the archive that the job starts with, in hex
 	Array     bool           // it runs as tasks of an array
 	TwoFiles  bool           // standard error has a file of its own
 	Max       int64          // bytes of each archive that is sent back
@@ -23,15 +24,15 @@ type Wrapper struct {
 	Plan      Plan
 }
 
-// Text is the script. It needs a POSIX shell, tar, and one of curl, python3 and wget.
+// Text is the script. It needs a POSIX shell, tar, sha256sum, and one of curl, python3 and wget.
 func (w Wrapper) Text() string {
 	var b strings.Builder
 	header := w.PutHeader
 	if header == "" { // a command line needs one; this one changes nothing
 		header = "Accept: */*"
 	}
-	fmt.Fprintf(&b, "#!/bin/sh\n_fsub_scratch=%s _fsub_array=%d _fsub_two=%d _fsub_max=%d _fsub_first=%d _fsub_pieces=%d _fsub_header=%s\n",
-		quote(w.Scratch), bit(w.Array), bit(w.TwoFiles), w.Max, firstPiece, pieces, quote(header))
+	fmt.Fprintf(&b, "#!/bin/sh\n_fsub_scratch=%s _fsub_array=%d _fsub_two=%d _fsub_max=%d _fsub_first=%d _fsub_pieces=%d _fsub_header=%s _fsub_sum=%s\n",
+		quote(w.Scratch), bit(w.Array), bit(w.TwoFiles), w.Max, firstPiece, pieces, quote(header), quote(w.Sum))
 	b.WriteString("_fsub_block() {\n")
 	if !w.Array {
 		fmt.Fprintf(&b, "\techo %s\n", quote(w.Blocks[0]))

@@ -200,6 +200,9 @@ if ! _fsub_try _fsub_get "$(_fsub_block)" "$_fsub_dir/urls"; then
 fi
 _fsub_report _fsub_put_soft # an earlier run of this attempt counts no more
 _fsub_try _fsub_get "$(_fsub_url in.tar)" "$_fsub_dir/in.tar" || _fsub_fail "stage-in: the job's files could not be fetched: $(_fsub_trouble)"
+# What came may have come in clear text: it is what the daemon wrote, or nothing of it is run.
+_fsub_got=$(PATH=$_fsub_bin sha256sum <"$_fsub_dir/in.tar" 2>"$_fsub_dir/trouble") || _fsub_fail "stage-in: the job's files could not be checked: $(_fsub_trouble)"
+[ "${_fsub_got%% *}" = "$_fsub_sum" ] || _fsub_fail "stage-in: the job's files are not those that were sent: somebody has changed them on the way"
 PATH=$_fsub_bin tar -xf "$_fsub_dir/in.tar" -C "$_fsub_dir" 2>"$_fsub_dir/trouble" || _fsub_fail "stage-in: the job's files could not be unpacked: $(_fsub_trouble)"
 PATH=$_fsub_bin rm -f "$_fsub_dir/in.tar"
 _fsub_in
