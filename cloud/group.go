@@ -27,9 +27,19 @@ func (ng *nodeGroup) shape() layout.Node {
 	return layout.Node{CPUs: o.CPUs, Mem: o.Mem, GPUs: o.GPUs, GPUType: o.GPUType, GRES: o.GRES}
 }
 
-// features are what --constraint can ask for.
+// features are what --constraint can ask for: those of the offering and the pool, and of a cloud's machines the market, the region and the zone.
 func (ng *nodeGroup) features() []string {
-	return append(slices.Clone(ng.offering.Features), ng.pool.Features...)
+	o := &ng.offering
+	list := slices.Concat(o.Features, ng.pool.Features)
+	if !ng.pool.fleet.cfg.Boot.PowerOff { // machines of this one
+		return list
+	}
+	for _, f := range []string{string(o.Market), o.Region, o.Zone} {
+		if f != "" && !slices.Contains(list, f) {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // hosts is how many machines come and go together.
