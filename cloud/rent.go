@@ -167,8 +167,10 @@ func (rt *renter) made(g *gang, list []provider.Instance) {
 			in = list[i]
 		}
 		m.Instance, m.Addr, m.Devices, m.Created, m.State = in.ID, in.Addr, in.GPUs, now, machineBooting
-		if !in.Launched.IsZero() && in.Launched.After(g.Asked) && in.Launched.Before(now) {
-			m.Created = in.Launched.UTC()
+		if !in.Launched.IsZero() && in.Launched.Before(now) { // some clouds tell whole seconds: it was not before it was asked for
+			if m.Created = in.Launched.UTC(); m.Created.Before(g.Asked) {
+				m.Created = g.Asked
+			}
 		}
 		m.idle = now
 		if len(m.runs) > 0 {
