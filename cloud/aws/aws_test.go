@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -124,39 +123,4 @@ func breakIt(c *ec2.Cloud, f providertest.Fault, o provider.Offering) (func(), e
 		return nil, errors.New("not known")
 	}
 	return c.ClearFaults, nil
-}
-
-// wait waits for what must come true.
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within two minutes", what)
-		}
-	}
-}
-
-func offer(t *testing.T, p *Provider, id string) provider.Offering {
-	t.Helper()
-	all, err := p.Offerings(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(all, func(o provider.Offering) bool { return o.ID == id })
-	if i < 0 {
-		var ids []string
-		for _, o := range all {
-			ids = append(ids, o.ID)
-		}
-		t.Fatalf("no offering %s among %v", id, ids)
-	}
-	return all[i]
-}
-
-func kindOf(err error) provider.ErrorKind {
-	var e *provider.Error
-	if errors.As(err, &e) {
-		return e.Kind
-	}
-	return ""
 }

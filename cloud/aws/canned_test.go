@@ -11,6 +11,7 @@ import (
 
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/federation"
 )
 
@@ -152,22 +153,22 @@ func TestHalfAFleet(t *testing.T) {
 		"DescribeInstances":  "<reservationSet/>",
 	}
 	r := gang(provider.Offering{ID: "c7i.large/us-east-2/on-demand", Type: "c7i.large", Region: "us-east-2", Market: provider.OnDemand, Arch: "x86_64"}, "g", 3)
-	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != provider.KindStockOut {
+	if _, err := canned(t, answers).Create(t.Context(), r); providertest.KindOf(err) != provider.KindStockOut {
 		t.Errorf("half a fleet that could be ended: %v", err)
 	}
 	delete(answers, "TerminateInstances")
-	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != provider.KindUnavailable {
+	if _, err := canned(t, answers).Create(t.Context(), r); providertest.KindOf(err) != provider.KindUnavailable {
 		t.Errorf("half a fleet that lives on: %v", err)
 	}
 	for code, want := range map[string]provider.ErrorKind{"InsufficientInstanceCapacity": provider.KindStockOut, "UnfulfillableCapacity": provider.KindStockOut, "MaxSpotInstanceCountExceeded": provider.KindQuota,
 		"UnauthorizedOperation": provider.KindDenied, "RequestLimitExceeded": provider.KindThrottled, "Client.InvalidParameterValue": provider.KindInvalid, "InternalError": provider.KindUnavailable} {
 		answers["CreateFleet"] = "<fleetId>f</fleetId><fleetInstanceSet/><errorSet><item><errorCode>" + code + "</errorCode><errorMessage>words</errorMessage></item></errorSet>"
-		if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != want {
+		if _, err := canned(t, answers).Create(t.Context(), r); providertest.KindOf(err) != want {
 			t.Errorf("a fleet that fails with %s and status 200: %v", code, err)
 		}
 	}
 	answers["CreateFleet"] = "<fleetId>f</fleetId><fleetInstanceSet/><errorSet/>"
-	if _, err := canned(t, answers).Create(t.Context(), r); kindOf(err) != provider.KindUnavailable {
+	if _, err := canned(t, answers).Create(t.Context(), r); providertest.KindOf(err) != provider.KindUnavailable {
 		t.Errorf("a fleet that says nothing: %v", err)
 	}
 }

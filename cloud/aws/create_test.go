@@ -12,6 +12,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
 )
 
@@ -63,7 +64,7 @@ func TestRunInstances(t *testing.T) {
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	cfg.Tags, cfg.KeyName, cfg.InstanceProfile, cfg.VolumeGiB, cfg.RootDevice = map[string]string{"cost-center": "42/b"}, "", "fsub-node", 200, "/dev/xvda"
 	p := open(t, cfg)
-	r := gang(offer(t, p, "c7i.large/us-east-2a/spot"), "job-1-1", 3)
+	r := gang(providertest.Offer(t, p, "c7i.large/us-east-2a/spot"), "job-1-1", 3)
 	made, err := p.Create(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -110,13 +111,13 @@ func TestRunInstances(t *testing.T) {
 func TestTriesOnce(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	p := open(t, standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey())))
-	r := gang(offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)
+	r := gang(providertest.Offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)
 	for code, kind := range map[string]provider.ErrorKind{
 		"InsufficientInstanceCapacity": provider.KindStockOut, "RequestLimitExceeded": provider.KindThrottled, "InternalError": provider.KindUnavailable,
 	} {
 		c.ResetCalls()
 		c.Inject(ec2.Fault{Kind: ec2.Refuse, Code: code})
-		if _, err := p.Create(t.Context(), r); kindOf(err) != kind {
+		if _, err := p.Create(t.Context(), r); providertest.KindOf(err) != kind {
 			t.Errorf("%s: %v", code, err)
 		}
 		if _, err := p.List(t.Context()); err == nil {
@@ -139,7 +140,7 @@ func TestImages(t *testing.T) {
 	cfg.Images = map[string]string{"x86_64": "ami-00000000000000001", "arm64": "amazon/ours-*", "x86_64/gpu": "amazon/ours-2"}
 	p := open(t, cfg)
 	for id, want := range map[string]string{"c7i.large": "ami-00000000000000001", "c7g.large": "ami-00000000000000003", "g6.xlarge": "ami-00000000000000002"} {
-		if _, err := p.Create(t.Context(), gang(offer(t, p, id+"/us-east-2a/on-demand"), "g-"+strings.ReplaceAll(id, ".", "-"), 1)); err != nil {
+		if _, err := p.Create(t.Context(), gang(providertest.Offer(t, p, id+"/us-east-2a/on-demand"), "g-"+strings.ReplaceAll(id, ".", "-"), 1)); err != nil {
 			t.Errorf("%s: %v", id, err)
 			continue
 		}
@@ -150,12 +151,12 @@ func TestImages(t *testing.T) {
 	}
 	cfg.Images = map[string]string{"x86_64": "amazon/theirs-*"}
 	p = open(t, cfg)
-	if _, err := p.Create(t.Context(), gang(offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)); kindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "amazon/theirs-*") {
+	if _, err := p.Create(t.Context(), gang(providertest.Offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)); providertest.KindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "amazon/theirs-*") {
 		t.Errorf("an image that is not there: %v", err)
 	}
 	cfg.Images = nil
 	p = open(t, cfg)
-	if _, err := p.Create(t.Context(), gang(offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)); kindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "/dev/xvda") {
+	if _, err := p.Create(t.Context(), gang(providertest.Offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)); providertest.KindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "/dev/xvda") {
 		t.Errorf("a volume without its name: %v", err)
 	}
 }
@@ -167,7 +168,7 @@ func TestSameRequestInOtherWords(t *testing.T) {
 		cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 		cfg.AnyZone = true
 		p := open(t, cfg)
-		r := gang(offer(t, p, "c7i.large/"+zone+"/on-demand"), "g", 3)
+		r := gang(providertest.Offer(t, p, "c7i.large/"+zone+"/on-demand"), "g", 3)
 		made, err := p.Create(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)

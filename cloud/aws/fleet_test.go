@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
 )
 
@@ -17,7 +18,7 @@ func TestFleet(t *testing.T) {
 	p := open(t, cfg)
 	c.SetStock(ec2.Pool{Zone: "us-east-2a"}, 1) // not enough for the gang
 	c.SetStock(ec2.Pool{Zone: "us-east-2b"}, 0)
-	r := gang(offer(t, p, "c7i.large/us-east-2/spot"), "f-1", 3)
+	r := gang(providertest.Offer(t, p, "c7i.large/us-east-2/spot"), "f-1", 3)
 	made, err := p.Create(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func TestFleetWithoutNames(t *testing.T) {
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	cfg.AnyZone, cfg.Logger = true, quiet
 	p := open(t, cfg)
-	o := offer(t, p, "c7i.large/us-east-2/on-demand")
+	o := providertest.Offer(t, p, "c7i.large/us-east-2/on-demand")
 	c.Deny("CreateTags")
 	made, err := p.Create(t.Context(), gang(o, "f-1", 2))
 	if err != nil || made[1].Name != "aws-pool-8" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
 )
 
@@ -55,7 +56,7 @@ func (w *sweepWorld) run(zone, how string) {
 	if !strings.HasSuffix(zone, "a") {
 		action = "CreateFleet"
 	}
-	r := gang(offer(w.T, w.p, "c7i.large/"+zone+"/on-demand"), "near-1", 2)
+	r := gang(providertest.Offer(w.T, w.p, "c7i.large/"+zone+"/on-demand"), "near-1", 2)
 	r.Near = true
 	switch how {
 	case "refused":
@@ -86,8 +87,8 @@ func (w *sweepWorld) run(zone, how string) {
 		if err := w.p.Delete(w.Context(), idsOf(made)); err != nil {
 			w.Fatal(err)
 		}
-		wait(w.T, "all ended", func() bool { return w.c.Live() == 0 })
-		wait(w.T, "all shown as ended", func() bool { w.list(); return allEnded(w.T, w.p) })
+		providertest.Wait(w.T, "all ended", func() bool { return w.c.Live() == 0 })
+		providertest.Wait(w.T, "all shown as ended", func() bool { w.list(); return allEnded(w.T, w.p) })
 	}
 	if how == "refused" {
 		if got := leftIn(w.T, w.p); len(got) > 0 {

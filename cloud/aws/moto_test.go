@@ -126,7 +126,7 @@ func TestMoto(t *testing.T) {
 		any := cfg
 		any.AnyZone = true
 		p := open(t, any)
-		made, err := p.Create(t.Context(), gang(offer(t, p, "c7i.large/us-east-1/spot"), "fleet", 3))
+		made, err := p.Create(t.Context(), gang(providertest.Offer(t, p, "c7i.large/us-east-1/spot"), "fleet", 3))
 		if err != nil || len(made) != 3 {
 			t.Fatalf("%v, %v", made, err)
 		}

@@ -8,6 +8,7 @@ import (
 	sdkec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
 )
 
@@ -17,7 +18,7 @@ func TestNear(t *testing.T) {
 	cfg.Types = append(cfg.Types, Type{Name: "p5.48xlarge"})
 	cfg.Regions[0].SecurityGroups = []string{group(t, c, url)}
 	p := open(t, cfg)
-	r := gang(offer(t, p, "p5.48xlarge/us-east-2a/on-demand"), "near-1", 2)
+	r := gang(providertest.Offer(t, p, "p5.48xlarge/us-east-2a/on-demand"), "near-1", 2)
 	r.Near = true
 	if _, err := p.Create(t.Context(), r); err != nil {
 		t.Fatal(err)

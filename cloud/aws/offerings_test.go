@@ -18,6 +18,7 @@ import (
 
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
 )
 
@@ -158,10 +159,10 @@ func TestPriceList(t *testing.T) {
 	cfg.Now = func() time.Time { return now }
 	p := open(t, cfg)
 	const a, b = "c7i.large/us-east-2a/on-demand", "g6.xlarge/us-east-2a/on-demand"
-	if o := offer(t, p, a); o.Price != 0.1071 || o.PriceFrom != "price list" || !o.PricedAt.Equal(now) {
+	if o := providertest.Offer(t, p, a); o.Price != 0.1071 || o.PriceFrom != "price list" || !o.PricedAt.Equal(now) {
 		t.Errorf("%+v", o)
 	}
-	if o := offer(t, p, b); o.Price != 0.8048 || o.PriceFrom != "table of 2026-07-20 (karpenter-provider-aws v1.15.1) for us-east-1" {
+	if o := providertest.Offer(t, p, b); o.Price != 0.8048 || o.PriceFrom != "table of 2026-07-20 (karpenter-provider-aws v1.15.1) for us-east-1" {
 		t.Errorf("what the list has not: %+v", o)
 	}
 	if n := calls.Load(); n != 2 {
@@ -169,17 +170,17 @@ func TestPriceList(t *testing.T) {
 	}
 	now = now.Add(pricesTTL)
 	status.Store(400)
-	if o := offer(t, p, a); o.Price != 0.1071 {
+	if o := providertest.Offer(t, p, a); o.Price != 0.1071 {
 		t.Errorf("when the list is closed: %+v", o)
 	}
 	now = now.Add(pricesRest - time.Second)
-	offer(t, p, a)
+	providertest.Offer(t, p, a)
 	if n := calls.Load(); n != 3 {
 		t.Errorf("%d calls: a list that is closed is asked once an hour", n)
 	}
 	now = now.Add(time.Second)
 	status.Store(0)
-	offer(t, p, a)
+	providertest.Offer(t, p, a)
 	if n := calls.Load(); n != 5 {
 		t.Errorf("%d calls after the hour", n)
 	}
@@ -211,7 +212,7 @@ func TestOldCatalog(t *testing.T) {
 	if err != nil || len(second) != len(first) {
 		t.Errorf("%d offerings, and %d when EC2 refuses: %v", len(first), len(second), err)
 	}
-	if _, err := open(t, cfg).Offerings(t.Context()); kindOf(err) != provider.KindDenied {
+	if _, err := open(t, cfg).Offerings(t.Context()); providertest.KindOf(err) != provider.KindDenied {
 		t.Errorf("without permission: %v", err)
 	}
 }
@@ -220,7 +221,7 @@ func TestNoSubnet(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	cfg.Regions[0].Zones = []string{"us-east-2z"}
-	if _, err := open(t, cfg).Offerings(t.Context()); kindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "create-default-vpc") {
+	if _, err := open(t, cfg).Offerings(t.Context()); providertest.KindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "create-default-vpc") {
 		t.Errorf("a region without subnets: %v", err)
 	}
 }
@@ -230,7 +231,7 @@ func TestPriceListOfTheStandIn(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	cfg.PricingEndpoint = url
-	if o := offer(t, open(t, cfg), "c7i.large/us-east-2a/on-demand"); o.Price != 0.08925 || o.PriceFrom != "price list" {
+	if o := providertest.Offer(t, open(t, cfg), "c7i.large/us-east-2a/on-demand"); o.Price != 0.08925 || o.PriceFrom != "price list" {
 		t.Errorf("%+v", o)
 	}
 	p := open(t, cfg)
@@ -241,11 +242,11 @@ func TestPriceListOfTheStandIn(t *testing.T) {
 		t.Errorf("asked by a catalogue: %v, %v", list, err)
 	}
 	c.Deny("pricing:GetProducts")
-	if _, err := p.PriceSource().Prices(t.Context()); kindOf(err) != provider.KindDenied {
+	if _, err := p.PriceSource().Prices(t.Context()); providertest.KindOf(err) != provider.KindDenied {
 		t.Errorf("without permission: %v", err)
 	}
 	cfg.Logger = quiet
-	if o := offer(t, open(t, cfg), "c7i.large/us-east-2a/on-demand"); o.Price != 0.08925 || o.PriceFrom != "table of 2026-07-20 (karpenter-provider-aws v1.15.1) for us-east-1" {
+	if o := providertest.Offer(t, open(t, cfg), "c7i.large/us-east-2a/on-demand"); o.Price != 0.08925 || o.PriceFrom != "table of 2026-07-20 (karpenter-provider-aws v1.15.1) for us-east-1" {
 		t.Errorf("without permission: %+v", o)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
 )
 
@@ -20,7 +21,7 @@ func TestPolicy(t *testing.T) {
 	cfg.Now = func() time.Time { return now }
 	p := open(t, cfg)
 	for _, id := range []string{"c7i.large/us-east-2a/spot", "c7i.large/us-east-2/on-demand"} {
-		r := gang(offer(t, p, id), "g"+strings.ReplaceAll(id[9:], "/", "-"), 2)
+		r := gang(providertest.Offer(t, p, id), "g"+strings.ReplaceAll(id[9:], "/", "-"), 2)
 		r.Near = true
 		made, err := p.Create(t.Context(), r)
 		if err != nil {
@@ -33,7 +34,7 @@ func TestPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wait(t, "all ended", func() bool { return c.Live() == 0 })
+	providertest.Wait(t, "all ended", func() bool { return c.Live() == 0 })
 	for range 3 {
 		now = now.Add(2 * time.Minute)
 		if _, err := p.List(t.Context()); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
 )
 
@@ -31,7 +32,7 @@ func anyOrder(t *testing.T, dice *rand.Rand) {
 		switch dice.IntN(8) {
 		case 0, 1: // a new gang
 			zone := []string{"us-east-2a", "us-east-2b", "us-east-2"}[dice.IntN(3)]
-			r := gang(offer(t, w.p, "c7i.large/"+zone+"/on-demand"), fmt.Sprint("g-", step), 1+dice.IntN(4))
+			r := gang(providertest.Offer(t, w.p, "c7i.large/"+zone+"/on-demand"), fmt.Sprint("g-", step), 1+dice.IntN(4))
 			r.Near = dice.IntN(2) == 0
 			gangs[r.Token] = &r
 			w.p.Create(t.Context(), r)
@@ -95,7 +96,7 @@ func pick(dice *rand.Rand, gangs map[string]*provider.Request) *provider.Request
 // finish ends all that the listing shows, as a sweeper does, and looks for what is left.
 func (w *sweepWorld) finish(ended map[string]bool) {
 	w.Helper()
-	wait(w.T, "all machines ended", func() bool {
+	providertest.Wait(w.T, "all machines ended", func() bool {
 		all, err := w.p.List(w.Context())
 		if err != nil {
 			w.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
 )
 
@@ -31,7 +32,7 @@ func TestReservations(t *testing.T) {
 		"p5.48xlarge/us-east-2a/block/" + block: {target: block, "InstanceMarketOptions.MarketType": "capacity-block"},
 		"c7i.large/us-east-2b/reserved/" + kept: {target: kept, "InstanceMarketOptions.MarketType": ""},
 	} {
-		o := offer(t, p, id)
+		o := providertest.Offer(t, p, id)
 		token := "g-" + o.Reservation
 		if _, err := p.Create(t.Context(), gang(o, token, 2)); err != nil {
 			t.Errorf("%s: %v", id, err)
@@ -39,7 +40,7 @@ func TestReservations(t *testing.T) {
 		}
 		wants(t, last(t, c, "RunInstances"), want)
 		// It is full now: that is a stock-out of this offering.
-		if _, err := p.Create(t.Context(), gang(o, token+"-more", 1)); kindOf(err) != provider.KindStockOut {
+		if _, err := p.Create(t.Context(), gang(o, token+"-more", 1)); providertest.KindOf(err) != provider.KindStockOut {
 			t.Errorf("one more of %s: %v", id, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestFiveThousand(t *testing.T) {
 	c, url := world(t, ec2.Config{Gone: time.Millisecond})
 	p := open(t, standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey())))
-	o := offer(t, p, "c7i.large/us-east-2a/on-demand")
+	o := providertest.Offer(t, p, "c7i.large/us-east-2a/on-demand")
 	for i := range 10 {
 		if _, err := p.Create(t.Context(), gang(o, fmt.Sprint("g-", i), 500)); err != nil {
 			t.Fatal(err)
@@ -136,7 +137,7 @@ func TestDeleteAmongBad(t *testing.T) {
 			for i := range 300 {
 				ids = append(ids, provider.InstanceID(id(i)))
 			}
-			if err := p.Delete(t.Context(), ids); kindOf(err) != c.kind {
+			if err := p.Delete(t.Context(), ids); providertest.KindOf(err) != c.kind {
 				t.Errorf("%v", err)
 			}
 			for i := range 300 {
@@ -176,7 +177,7 @@ func TestRegions(t *testing.T) {
 	p := both()
 	var ids []provider.InstanceID
 	for i, id := range []string{"c7i.large/us-east-2a/on-demand", "c7i.large/us-west-2b/on-demand"} {
-		made, err := p.Create(t.Context(), gang(offer(t, p, id), fmt.Sprint("g-", i), 2))
+		made, err := p.Create(t.Context(), gang(providertest.Offer(t, p, id), fmt.Sprint("g-", i), 2))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +187,7 @@ func TestRegions(t *testing.T) {
 		t.Fatalf("%v, %v; %d and %d live", all, err, east.Live(), west.Live())
 	}
 	west.Deny("DescribeInstances")
-	if all, err := p.List(t.Context()); kindOf(err) != provider.KindDenied {
+	if all, err := p.List(t.Context()); providertest.KindOf(err) != provider.KindDenied {
 		t.Errorf("a listing without one region: %v, %v", all, err)
 	}
 	west.ClearFaults()
@@ -201,9 +202,9 @@ func TestRegions(t *testing.T) {
 	if err := both().Delete(t.Context(), []provider.InstanceID{ids[1], ids[3]}); err != nil || east.Live() != 0 || west.Live() != 0 {
 		t.Errorf("after a restart: %v; %d and %d live", err, east.Live(), west.Live())
 	}
-	o := offer(t, p, "c7i.large/us-west-2b/on-demand")
+	o := providertest.Offer(t, p, "c7i.large/us-west-2b/on-demand")
 	o.Region = "eu-north-1"
-	if _, err := p.Create(t.Context(), gang(o, "g-9", 1)); kindOf(err) != provider.KindInvalid {
+	if _, err := p.Create(t.Context(), gang(o, "g-9", 1)); providertest.KindOf(err) != provider.KindInvalid {
 		t.Errorf("a region that is not configured: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
 )
 
@@ -23,7 +24,7 @@ func TestSecrets(t *testing.T) {
 	p := open(t, cfg)
 	var said []string
 	for i, id := range []string{"c7i.large/us-east-2a/on-demand", "c7i.large/us-east-2/spot"} {
-		r := gang(offer(t, p, id), fmt.Sprint("g", i), 2)
+		r := gang(providertest.Offer(t, p, id), fmt.Sprint("g", i), 2)
 		made, err := p.Create(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +41,7 @@ func TestSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := open(t, cfg).List(t.Context())
-	if kindOf(err) != provider.KindDenied {
+	if providertest.KindOf(err) != provider.KindDenied {
 		t.Errorf("with a wrong secret: %v", err)
 	}
 	said = append(said, fmt.Sprintf("%v\n%#v", err, err))

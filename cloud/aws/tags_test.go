@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 )
 
 func TestManyNames(t *testing.T) {
@@ -44,7 +45,7 @@ func TestManyNames(t *testing.T) {
 	for i := range 3000 {
 		r.Names = append(r.Names, fmt.Sprintf("n%d", 3*i))
 	}
-	if _, err := p.gangTags(&r); kindOf(err) != provider.KindInvalid {
+	if _, err := p.gangTags(&r); providertest.KindOf(err) != provider.KindInvalid {
 		t.Errorf("more names than tags hold: %v", err)
 	}
 }

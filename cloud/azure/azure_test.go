@@ -104,19 +104,6 @@ func breakIt(c *standin.Cloud, f providertest.Fault, o provider.Offering) (func(
 	return c.ClearFaults, nil
 }
 
-func offer(t *testing.T, p *Provider, id string) provider.Offering {
-	t.Helper()
-	all, err := p.Offerings(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(all, func(o provider.Offering) bool { return o.ID == id })
-	if i < 0 {
-		t.Fatalf("no offering %s among %d", id, len(all))
-	}
-	return all[i]
-}
-
 func asked(o provider.Offering, token string, count int) provider.Request {
 	r := provider.Request{Token: token, Site: "azure", Offering: o, Count: count, Boot: Boot()}
 	for i := range count {
@@ -125,21 +112,12 @@ func asked(o provider.Offering, token string, count int) provider.Request {
 	return r
 }
 
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within two minutes", what)
-		}
-	}
-}
-
 // TestResume: a request that takes long is gone on with by another Provider from what the first one's answer holds, and by one that has lost that. There is one gang.
 func TestResume(t *testing.T) {
 	c, cfg := world(t, standin.Config{Making: 700 * time.Millisecond})
 	p := open(t, cfg)
 	p.wait = 0
-	r := asked(offer(t, p, "Standard_D4s_v5/eastus/on-demand"), "long", 2)
+	r := asked(providertest.Offer(t, p, "Standard_D4s_v5/eastus/on-demand"), "long", 2)
 	_, err := p.Create(t.Context(), r)
 	e := provider.AsError(err)
 	if err == nil || e.Kind != provider.KindPending || e.Resume == "" || strings.Contains(e.Resume, c.Token()) {
@@ -172,7 +150,7 @@ func TestFailedSet(t *testing.T) {
 	p := open(t, cfg)
 	p.wait = 0
 	c.SetStock(machines.Pool{Zone: "eastus-1"}, 3)
-	r := asked(offer(t, p, "Standard_D4s_v5/eastus-1/spot"), "half", 4)
+	r := asked(providertest.Offer(t, p, "Standard_D4s_v5/eastus-1/spot"), "half", 4)
 	var kinds []string
 	for {
 		_, err := p.Create(t.Context(), r)
@@ -195,7 +173,7 @@ func TestFailedSet(t *testing.T) {
 	if err := p.Withdraw(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "nothing is left", func() bool { return c.Sets() == 0 && c.Live() == 0 })
+	providertest.Wait(t, "nothing is left", func() bool { return c.Sets() == 0 && c.Live() == 0 })
 }
 
 // TestSweep: a set without machines stays as long as its token can come again, and is then deleted.
@@ -204,7 +182,7 @@ func TestSweep(t *testing.T) {
 	now := time.Now()
 	cfg.Now = func() time.Time { return now }
 	p := open(t, cfg)
-	r := asked(offer(t, p, "Standard_D4s_v5/eastus/on-demand"), "short", 2)
+	r := asked(providertest.Offer(t, p, "Standard_D4s_v5/eastus/on-demand"), "short", 2)
 	made, err := p.Create(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -212,13 +190,13 @@ func TestSweep(t *testing.T) {
 	if err := p.Delete(t.Context(), []provider.InstanceID{made[0].ID, made[1].ID}); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "no machines", func() bool { return c.Live() == 0 })
+	providertest.Wait(t, "no machines", func() bool { return c.Live() == 0 })
 	for _, left := range []int{1, 0} {
-		wait(t, "a listing without machines", func() bool {
+		providertest.Wait(t, "a listing without machines", func() bool {
 			all, err := p.List(t.Context())
 			return err == nil && len(all) == 0
 		})
-		wait(t, "the set", func() bool { return c.Sets() == left })
+		providertest.Wait(t, "the set", func() bool { return c.Sets() == left })
 		now = now.Add(createMost + remembered + time.Minute)
 	}
 }
@@ -275,7 +253,7 @@ func TestRole(t *testing.T) {
 	cfg.Now = func() time.Time { return now }
 	p := open(t, cfg)
 	for i, id := range []string{"Standard_D4s_v5/eastus/spot", "Standard_ND96isr_H100_v5/eastus/on-demand"} {
-		r := asked(offer(t, p, id), "role-"+string(rune('a'+i)), 2)
+		r := asked(providertest.Offer(t, p, id), "role-"+string(rune('a'+i)), 2)
 		r.Near = i == 1
 		made, err := p.Create(t.Context(), r)
 		if err != nil {
@@ -288,9 +266,9 @@ func TestRole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wait(t, "no machines", func() bool { return c.Live() == 0 })
+	providertest.Wait(t, "no machines", func() bool { return c.Live() == 0 })
 	c.SetStock(machines.Pool{}, 0)
-	r := asked(offer(t, p, "Standard_D4s_v5/eastus/spot"), "role-none", 1)
+	r := asked(providertest.Offer(t, p, "Standard_D4s_v5/eastus/spot"), "role-none", 1)
 	c.Inject(machines.Fault{Action: "GET locations/operations", Kind: machines.Refuse, Code: "InternalServerError", Times: 1})
 	for range 2 { // the set is found as it failed
 		p.Create(t.Context(), r)

@@ -8,6 +8,7 @@ import (
 
 	"fsub/cloud/google"
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/federation"
 	"fsub/testbed/gce"
 	"fsub/testbed/machines"
@@ -98,10 +99,10 @@ func TestRole(t *testing.T) {
 	p := open(t, cfg)
 	checked(t, p)
 	for i, m := range []provider.Market{provider.OnDemand, provider.Flex} {
-		r := gang(offer(t, p, "g2-standard-4/us-central1-a/"+string(m)), "role-"+string(rune('a'+i)), 2)
+		r := gang(providertest.Offer(t, p, "g2-standard-4/us-central1-a/"+string(m)), "role-"+string(rune('a'+i)), 2)
 		r.Near = true
 		var made []provider.Instance
-		wait(t, "machines", func() bool {
+		providertest.Wait(t, "machines", func() bool {
 			var err error
 			made, err = p.Create(t.Context(), r)
 			return err == nil
@@ -110,13 +111,13 @@ func TestRole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	queued := gang(offer(t, p, "g2-standard-4/us-central1-a/flex"), "role-w", 2)
+	queued := gang(providertest.Offer(t, p, "g2-standard-4/us-central1-a/flex"), "role-w", 2)
 	p.Create(t.Context(), queued)
 	if err := p.Withdraw(t.Context(), queued.Token); err != nil {
 		t.Fatal(err)
 	}
 	looks := time.Duration(0)
-	wait(t, "nothing is left", func() bool {
+	providertest.Wait(t, "nothing is left", func() bool {
 		looks++
 		p.now = func() time.Time { return time.Now().Add(looks * time.Hour) }
 		_, err := p.List(t.Context())

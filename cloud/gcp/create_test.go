@@ -7,6 +7,7 @@ import (
 
 	"fsub/cloud/google"
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/testbed/gce"
 	"fsub/testbed/machines"
 )
@@ -17,7 +18,7 @@ func TestNearLeavesNothing(t *testing.T) {
 	p := open(t, standIn(c, url))
 	now := time.Now()
 	p.now = func() time.Time { return now }
-	r := gang(offer(t, p, "g2-standard-4/us-central1-a/spot"), "g-1", 2)
+	r := gang(providertest.Offer(t, p, "g2-standard-4/us-central1-a/spot"), "g-1", 2)
 	r.Near = true
 	list := made(t, p, r)
 	look := func(p *Provider) {
@@ -34,7 +35,7 @@ func TestNearLeavesNothing(t *testing.T) {
 		t.Fatalf("%d policies while the machines run", c.Left())
 	}
 	where, err := p.Topology(t.Context(), []provider.InstanceID{list[0].ID, list[1].ID})
-	wait(t, "they run", func() bool {
+	providertest.Wait(t, "they run", func() bool {
 		where, err = p.Topology(t.Context(), []provider.InstanceID{list[0].ID, list[1].ID})
 		return err != nil || len(where) == 2
 	})
@@ -46,19 +47,19 @@ func TestNearLeavesNothing(t *testing.T) {
 	if err := p.Delete(t.Context(), []provider.InstanceID{list[0].ID, list[1].ID}); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "nothing is left", func() bool { look(p); return c.Left() == 0 && c.Live() == 0 })
+	providertest.Wait(t, "nothing is left", func() bool { look(p); return c.Left() == 0 && c.Live() == 0 })
 }
 
 // TestSwitchedOff: a machine that has switched itself off, or whose host failed, is only stopped, and its disk is paid for: the listing deletes it.
 func TestSwitchedOff(t *testing.T) {
 	c, url := world(t, gce.Config{})
 	p := open(t, standIn(c, url))
-	list := made(t, p, gang(offer(t, p, "g2-standard-4/us-central1-a/on-demand"), "g-1", 2))
-	wait(t, "both run", func() bool { return c.Instances()[0].Status == "RUNNING" && c.Instances()[1].Status == "RUNNING" })
+	list := made(t, p, gang(providertest.Offer(t, p, "g2-standard-4/us-central1-a/on-demand"), "g-1", 2))
+	providertest.Wait(t, "both run", func() bool { return c.Instances()[0].Status == "RUNNING" && c.Instances()[1].Status == "RUNNING" })
 	if err := c.Kill(string(list[0].ID)); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "it is gone", func() bool {
+	providertest.Wait(t, "it is gone", func() bool {
 		all, err := p.List(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -81,12 +82,12 @@ func TestSwitchedOff(t *testing.T) {
 func TestPreempted(t *testing.T) {
 	c, url := world(t, gce.Config{Lead: 20 * time.Millisecond})
 	p := open(t, standIn(c, url))
-	list := made(t, p, gang(offer(t, p, "g2-standard-4/us-central1-a/spot"), "g-1", 1))
-	wait(t, "it runs", func() bool { return c.Instances()[0].Status == "RUNNING" })
+	list := made(t, p, gang(providertest.Offer(t, p, "g2-standard-4/us-central1-a/spot"), "g-1", 1))
+	providertest.Wait(t, "it runs", func() bool { return c.Instances()[0].Status == "RUNNING" })
 	if err := c.Preempt(string(list[0].ID), 0); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "it is gone", func() bool {
+	providertest.Wait(t, "it is gone", func() bool {
 		all, err := p.List(t.Context())
 		return err == nil && len(all) == 0
 	})
@@ -96,11 +97,11 @@ func TestPreempted(t *testing.T) {
 func TestNoSecretInErrors(t *testing.T) {
 	c, url := world(t, gce.Config{})
 	p := open(t, standIn(c, url))
-	r := gang(offer(t, p, "g2-standard-4/us-central1-a/on-demand"), "g-1", 1)
+	r := gang(providertest.Offer(t, p, "g2-standard-4/us-central1-a/on-demand"), "g-1", 1)
 	r.Boot.Token = "secret-of-the-gang"
 	c.Inject(machines.Fault{Action: "instances.bulkInsert", Kind: machines.Refuse, Status: 400, Code: "invalid", Text: "Invalid value for field 'resource.metadata': 'token=secret-of-the-gang'", Times: 1})
 	_, err := p.Create(t.Context(), r)
-	if kindOf(err) != provider.KindInvalid || strings.Contains(err.Error(), "secret") {
+	if providertest.KindOf(err) != provider.KindInvalid || strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
 	}
 	e := provider.AsError(err)
@@ -126,7 +127,7 @@ func TestWhatIsAsked(t *testing.T) {
 		"g2-standard-4/us-central1-c/on-demand":      {`"automaticRestart":false`, `"minCount":"2"`, `"count":"2"`},
 	} {
 		c.ResetCalls()
-		made(t, p, gang(offer(t, p, id), "g-"+google.LabelValue(id)[:20], 2))
+		made(t, p, gang(providertest.Offer(t, p, id), "g-"+google.LabelValue(id)[:20], 2))
 		for _, call := range c.Calls() {
 			body := strings.ReplaceAll(call.Form.Get("Body"), `": `, `":`)
 			if call.Action != "instances.bulkInsert" {
@@ -142,10 +143,10 @@ func TestWhatIsAsked(t *testing.T) {
 			}
 		}
 	}
-	if o := offer(t, p, "g2-standard-4/us-central1-b/block/calendar"); !o.Until.Equal(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)) || o.Price != 0 || o.Max != 2 {
+	if o := providertest.Offer(t, p, "g2-standard-4/us-central1-b/block/calendar"); !o.Until.Equal(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)) || o.Price != 0 || o.Max != 2 {
 		t.Errorf("%+v", o)
 	}
-	if o := offer(t, p, "a4-highgpu-8g/us-central1-b/on-demand"); o.GPUType != "b200" || o.GPUs != 8 || o.Price != 120 {
+	if o := providertest.Offer(t, p, "a4-highgpu-8g/us-central1-b/on-demand"); o.GPUType != "b200" || o.GPUs != 8 || o.Price != 120 {
 		t.Errorf("%+v", o)
 	}
 }

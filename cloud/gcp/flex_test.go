@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
+	"fsub/cloud/providertest"
 	"fsub/testbed/gce"
 	"fsub/testbed/machines"
 )
@@ -13,9 +14,9 @@ import (
 func made(t *testing.T, p *Provider, r provider.Request) []provider.Instance {
 	t.Helper()
 	var list []provider.Instance
-	wait(t, r.Token+" is made", func() bool {
+	providertest.Wait(t, r.Token+" is made", func() bool {
 		var err error
-		if list, err = p.Create(t.Context(), r); err != nil && kindOf(err) != provider.KindPending && kindOf(err) != provider.KindUnavailable {
+		if list, err = p.Create(t.Context(), r); err != nil && providertest.KindOf(err) != provider.KindPending && providertest.KindOf(err) != provider.KindUnavailable {
 			t.Fatal(err)
 		}
 		return err == nil
@@ -26,7 +27,7 @@ func made(t *testing.T, p *Provider, r provider.Request) []provider.Instance {
 func flex(t *testing.T, cfg gce.Config) (*gce.Cloud, *Provider, provider.Offering) {
 	c, url := world(t, cfg)
 	p := open(t, standIn(c, url))
-	return c, p, offer(t, p, "g2-standard-4/us-central1-c/flex")
+	return c, p, providertest.Offer(t, p, "g2-standard-4/us-central1-c/flex")
 }
 
 // TestFlexWaits: what is out of stock is queued, each look is one call, and the machines come when there is stock, to a daemon that remembers nothing too.
@@ -35,13 +36,13 @@ func TestFlexWaits(t *testing.T) {
 	c.SetStock(machines.Pool{Type: o.Type}, 1)
 	r := gang(o, "g-1", 2)
 	for range 3 {
-		if _, err := p.Create(t.Context(), r); kindOf(err) != provider.KindPending {
+		if _, err := p.Create(t.Context(), r); providertest.KindOf(err) != provider.KindPending {
 			t.Fatalf("out of stock: %v", err)
 		}
 		time.Sleep(60 * time.Millisecond)
 	}
 	c.ResetCalls()
-	if _, err := p.Create(t.Context(), r); kindOf(err) != provider.KindPending || c.Count("") != 1 {
+	if _, err := p.Create(t.Context(), r); providertest.KindOf(err) != provider.KindPending || c.Count("") != 1 {
 		t.Errorf("a look at a queued request: %v, %d calls", err, c.Count(""))
 	}
 	if c.Live() != 0 {
@@ -61,7 +62,7 @@ func TestFlexWithdrawn(t *testing.T) {
 	p.now = func() time.Time { return now }
 	c.SetStock(machines.Pool{Type: o.Type}, 0)
 	r := gang(o, "g-1", 2)
-	if _, err := p.Create(t.Context(), r); kindOf(err) != provider.KindPending {
+	if _, err := p.Create(t.Context(), r); providertest.KindOf(err) != provider.KindPending {
 		t.Fatal(err)
 	}
 	now = now.Add(time.Hour)
@@ -84,10 +85,10 @@ func TestFlexWithdrawn(t *testing.T) {
 	if c.Live() != 0 {
 		t.Errorf("a request that was withdrawn made %d machines", c.Live())
 	}
-	if _, err := p.Create(t.Context(), r); kindOf(err) != provider.KindConflict {
+	if _, err := p.Create(t.Context(), r); providertest.KindOf(err) != provider.KindConflict {
 		t.Errorf("asked again: %v", err)
 	}
-	wait(t, "nothing is left", func() bool {
+	providertest.Wait(t, "nothing is left", func() bool {
 		now = now.Add(5 * time.Minute)
 		if _, err := p.List(t.Context()); err != nil {
 			t.Fatal(err)
@@ -118,7 +119,7 @@ func TestFlexConflict(t *testing.T) {
 	r := gang(o, "g-1", 2)
 	made(t, p, r)
 	other := gang(o, "g-1", 3)
-	if _, err := p.Create(t.Context(), other); kindOf(err) != provider.KindConflict || c.Live() != 2 {
+	if _, err := p.Create(t.Context(), other); providertest.KindOf(err) != provider.KindConflict || c.Live() != 2 {
 		t.Errorf("the token with another count: %v; %d live", err, c.Live())
 	}
 }
@@ -127,12 +128,12 @@ func TestFlexQuota(t *testing.T) {
 	c, p, o := flex(t, gce.Config{})
 	c.SetQuota("flex", o.CPUs)
 	var err error
-	wait(t, "the request fails", func() bool {
+	providertest.Wait(t, "the request fails", func() bool {
 		_, err = p.Create(t.Context(), gang(o, "g-1", 2))
-		return kindOf(err) != provider.KindPending
+		return providertest.KindOf(err) != provider.KindPending
 	})
-	if kindOf(err) != provider.KindQuota || c.Live() != 0 {
+	if providertest.KindOf(err) != provider.KindQuota || c.Live() != 0 {
 		t.Errorf("%v; %d live", err, c.Live())
 	}
-	wait(t, "what was made for it is gone", func() bool { return c.Left() == 0 })
+	providertest.Wait(t, "what was made for it is gone", func() bool { return c.Left() == 0 })
 }

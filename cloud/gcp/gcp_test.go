@@ -3,9 +3,7 @@ package gcp
 import (
 	"errors"
 	"os"
-	"slices"
 	"testing"
-	"time"
 
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
@@ -110,32 +108,6 @@ func breakIt(c *gce.Cloud, f providertest.Fault, o provider.Offering) (func(), e
 	return c.ClearFaults, nil
 }
 
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within two minutes", what)
-		}
-	}
-}
-
-func offer(t *testing.T, p *Provider, id string) provider.Offering {
-	t.Helper()
-	all, err := p.Offerings(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(all, func(o provider.Offering) bool { return o.ID == id })
-	if i < 0 {
-		var ids []string
-		for _, o := range all {
-			ids = append(ids, o.ID)
-		}
-		t.Fatalf("no offering %s among %v", id, ids)
-	}
-	return all[i]
-}
-
 // gang is a request for n machines.
 func gang(o provider.Offering, token string, n int) provider.Request {
 	r := provider.Request{Token: token, Site: "google", Offering: o, Count: n, Boot: Boot()}
@@ -144,11 +116,4 @@ func gang(o provider.Offering, token string, n int) provider.Request {
 		r.Names = append(r.Names, token+"-"+string(rune('a'+i)))
 	}
 	return r
-}
-
-func kindOf(err error) provider.ErrorKind {
-	if err == nil {
-		return ""
-	}
-	return provider.AsError(err).Kind
 }

@@ -93,32 +93,6 @@ func breakIt(c *gce.Cloud, f providertest.Fault) (func(), error) {
 	return c.ClearFaults, nil
 }
 
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within two minutes", what)
-		}
-	}
-}
-
-func offer(t *testing.T, p *Provider, id string) provider.Offering {
-	t.Helper()
-	all, err := p.Offerings(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(all, func(o provider.Offering) bool { return o.ID == id })
-	if i < 0 {
-		var ids []string
-		for _, o := range all {
-			ids = append(ids, o.ID)
-		}
-		t.Fatalf("no offering %s among %v", id, ids)
-	}
-	return all[i]
-}
-
 // gang is a request for n machines.
 func gang(o provider.Offering, token string, n int) provider.Request {
 	r := provider.Request{Token: token, Site: "tpus", Offering: o, Count: n, Boot: Boot()}
@@ -129,20 +103,13 @@ func gang(o provider.Offering, token string, n int) provider.Request {
 	return r
 }
 
-func kindOf(err error) provider.ErrorKind {
-	if err == nil {
-		return ""
-	}
-	return provider.AsError(err).Kind
-}
-
 // made asks for a gang until it is there.
 func made(t *testing.T, p *Provider, r provider.Request) []provider.Instance {
 	t.Helper()
 	var list []provider.Instance
-	wait(t, r.Token+" is made", func() bool {
+	providertest.Wait(t, r.Token+" is made", func() bool {
 		var err error
-		if list, err = p.Create(t.Context(), r); err != nil && kindOf(err) != provider.KindPending && kindOf(err) != provider.KindUnavailable {
+		if list, err = p.Create(t.Context(), r); err != nil && providertest.KindOf(err) != provider.KindPending && providertest.KindOf(err) != provider.KindUnavailable {
 			t.Fatal(err)
 		}
 		return err == nil
@@ -154,7 +121,7 @@ func made(t *testing.T, p *Provider, r provider.Request) []provider.Instance {
 func TestSlices(t *testing.T) {
 	c, cfg := world(t, gce.Config{})
 	p := open(t, cfg)
-	v5e := offer(t, p, "v5litepod-16/us-central1-a/spot")
+	v5e := providertest.Offer(t, p, "v5litepod-16/us-central1-a/spot")
 	if v5e.Hosts != 4 || v5e.GRES[0].Count != 4 || v5e.CPUs != 112 || !slices.Contains(v5e.Features, "tpu-v5e-4x4") {
 		t.Errorf("%+v", v5e)
 	}
@@ -165,14 +132,14 @@ func TestSlices(t *testing.T) {
 			t.Errorf("machine %d: %+v", i, m)
 		}
 	}
-	v5p := offer(t, p, "v5p-256/us-central1-b/on-demand")
+	v5p := providertest.Offer(t, p, "v5p-256/us-central1-b/on-demand")
 	if v5p.Hosts != 32 || v5p.Price != 4*4.2 || !slices.Contains(v5p.Features, "tpu-v5p-4x4x8") {
 		t.Errorf("%+v", v5p)
 	}
 	if list := made(t, p, gang(v5p, "cube", 32)); len(list) != 32 || c.Live() != 40 {
 		t.Errorf("%d hosts, %d live", len(list), c.Live())
 	}
-	if _, err := p.Create(t.Context(), gang(v5e, "half", 6)); kindOf(err) != provider.KindInvalid {
+	if _, err := p.Create(t.Context(), gang(v5e, "half", 6)); providertest.KindOf(err) != provider.KindInvalid {
 		t.Errorf("a slice and a half: %v", err)
 	}
 	where, err := p.Topology(t.Context(), []provider.InstanceID{list[0].ID, list[3].ID, list[4].ID})
@@ -182,7 +149,7 @@ func TestSlices(t *testing.T) {
 	if err := p.Delete(t.Context(), []provider.InstanceID{list[5].ID}); err != nil { // one host: its slice goes, and no other
 		t.Fatal(err)
 	}
-	wait(t, "the slice is gone", func() bool { return c.Live() == 36 })
+	providertest.Wait(t, "the slice is gone", func() bool { return c.Live() == 36 })
 }
 
 // TestShapes: what does not exist is refused with the nearest that does, and another shape than the best of its size is asked for by its topology.
@@ -195,8 +162,8 @@ func TestShapes(t *testing.T) {
 	c, cfg := world(t, gce.Config{})
 	cfg.Slices = []string{"v5p:4x4x16", "v5p:4x8x8"}
 	p := open(t, cfg)
-	made(t, p, gang(offer(t, p, "v5p-512-4x4x16/us-central1-a/on-demand"), "long", 64))
-	made(t, p, gang(offer(t, p, "v5p-512/us-central1-a/on-demand"), "square", 64))
+	made(t, p, gang(providertest.Offer(t, p, "v5p-512-4x4x16/us-central1-a/on-demand"), "long", 64))
+	made(t, p, gang(providertest.Offer(t, p, "v5p-512/us-central1-a/on-demand"), "square", 64))
 	var bodies []string
 	for _, call := range c.Calls() {
 		if strings.HasSuffix(call.Action, "queuedResources.create") {
@@ -214,9 +181,9 @@ func TestStockOut(t *testing.T) {
 	cfg.Queue = time.Second
 	p := open(t, cfg)
 	c.SetStock(machines.Pool{Type: "v5litepod-16"}, 4)
-	r := gang(offer(t, p, "v5litepod-16/us-central1-a/spot"), "g-1", 8)
+	r := gang(providertest.Offer(t, p, "v5litepod-16/us-central1-a/spot"), "g-1", 8)
 	var err error
-	wait(t, "it waits", func() bool {
+	providertest.Wait(t, "it waits", func() bool {
 		_, err = p.Create(t.Context(), r)
 		return strings.Contains(fmt.Sprint(err), "WAITING_FOR_RESOURCES by SERVICE")
 	})
@@ -224,9 +191,9 @@ func TestStockOut(t *testing.T) {
 	if p.Create(t.Context(), r); c.Count("") != 1 || c.Live() != 0 {
 		t.Errorf("a look took %d calls; %d live", c.Count(""), c.Live())
 	}
-	wait(t, "it has failed", func() bool {
+	providertest.Wait(t, "it has failed", func() bool {
 		_, err = p.Create(t.Context(), r)
-		return kindOf(err) != provider.KindPending
+		return providertest.KindOf(err) != provider.KindPending
 	})
 	if e := provider.AsError(err); e.Kind != provider.KindStockOut || e.Scope != provider.ScopeOffering || e.Code != "8" {
 		t.Errorf("%+v", e)
@@ -241,11 +208,11 @@ func TestQuota(t *testing.T) {
 	p := open(t, cfg)
 	c.SetQuota("spot", 3)
 	var err error
-	wait(t, "it has failed", func() bool {
-		_, err = p.Create(t.Context(), gang(offer(t, p, "v5litepod-16/us-central1-a/spot"), "g-1", 4))
-		return kindOf(err) != provider.KindPending
+	providertest.Wait(t, "it has failed", func() bool {
+		_, err = p.Create(t.Context(), gang(providertest.Offer(t, p, "v5litepod-16/us-central1-a/spot"), "g-1", 4))
+		return providertest.KindOf(err) != provider.KindPending
 	})
-	if kindOf(err) != provider.KindQuota || c.Left() != 0 {
+	if providertest.KindOf(err) != provider.KindQuota || c.Left() != 0 {
 		t.Errorf("%v; %d left", err, c.Left())
 	}
 }
@@ -255,8 +222,8 @@ func TestWithdrawn(t *testing.T) {
 	c, cfg := world(t, gce.Config{})
 	p := open(t, cfg)
 	c.SetStock(machines.Pool{}, 0)
-	r := gang(offer(t, p, "v5litepod-4/us-central1-b/flex"), "g-1", 2)
-	if _, err := p.Create(t.Context(), r); kindOf(err) != provider.KindPending {
+	r := gang(providertest.Offer(t, p, "v5litepod-4/us-central1-b/flex"), "g-1", 2)
+	if _, err := p.Create(t.Context(), r); providertest.KindOf(err) != provider.KindPending {
 		t.Fatal(err)
 	}
 	p = open(t, cfg)
@@ -265,7 +232,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 	c.ClearFaults()
 	time.Sleep(150 * time.Millisecond)
-	if _, err := p.Create(t.Context(), r); kindOf(err) != provider.KindConflict || c.Live() != 0 || c.Left() != 0 {
+	if _, err := p.Create(t.Context(), r); providertest.KindOf(err) != provider.KindConflict || c.Live() != 0 || c.Left() != 0 {
 		t.Errorf("asked again: %v; %d live, %d left", err, c.Live(), c.Left())
 	}
 }
@@ -276,7 +243,7 @@ func TestLostReplies(t *testing.T) {
 		t.Run(action, func(t *testing.T) {
 			c, cfg := world(t, gce.Config{})
 			p := open(t, cfg)
-			r := gang(offer(t, p, "v5litepod-4/us-central1-a/spot"), "g-1", 2)
+			r := gang(providertest.Offer(t, p, "v5litepod-4/us-central1-a/spot"), "g-1", 2)
 			c.Inject(machines.Fault{Action: "projects.locations." + action, Kind: machines.LoseReply, Times: 1})
 			p.Create(t.Context(), r)
 			p = open(t, cfg)
@@ -290,9 +257,9 @@ func TestLostReplies(t *testing.T) {
 func TestConflict(t *testing.T) {
 	c, cfg := world(t, gce.Config{})
 	p := open(t, cfg)
-	o := offer(t, p, "v5litepod-4/us-central1-a/spot")
+	o := providertest.Offer(t, p, "v5litepod-4/us-central1-a/spot")
 	made(t, p, gang(o, "g-1", 2))
-	if _, err := p.Create(t.Context(), gang(o, "g-1", 3)); kindOf(err) != provider.KindConflict || c.Live() != 2 {
+	if _, err := p.Create(t.Context(), gang(o, "g-1", 3)); providertest.KindOf(err) != provider.KindConflict || c.Live() != 2 {
 		t.Errorf("the token with another count: %v; %d live", err, c.Live())
 	}
 }
@@ -301,13 +268,13 @@ func TestConflict(t *testing.T) {
 func TestPreempted(t *testing.T) {
 	c, cfg := world(t, gce.Config{Lead: 10 * time.Millisecond})
 	p := open(t, cfg)
-	list := made(t, p, gang(offer(t, p, "v5litepod-16/us-central1-a/spot"), "g-1", 4))
-	wait(t, "it runs", func() bool { return c.Instances()[3].Status == "RUNNING" })
+	list := made(t, p, gang(providertest.Offer(t, p, "v5litepod-16/us-central1-a/spot"), "g-1", 4))
+	providertest.Wait(t, "it runs", func() bool { return c.Instances()[3].Status == "RUNNING" })
 	if err := c.Preempt(c.Instances()[1].ID, 0); err != nil {
 		t.Fatal(err)
 	}
 	said := map[string]int{}
-	wait(t, "nothing is left", func() bool {
+	providertest.Wait(t, "nothing is left", func() bool {
 		all, err := p.List(t.Context())
 		if err != nil {
 			t.Fatal(err)
