@@ -129,6 +129,11 @@ func TestTestOnly(t *testing.T) {
 	if status != 200 || got.JobID != 0 || !want.MatchString(got.Message) {
 		t.Errorf("%d %+v", status, got)
 	}
+	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Nodes: 3, Total: 2.5,
+		Foreseen: &federation.Foreseen{P50: time.Hour, P90: 3 * time.Hour, Unsure: "it is Monday"}}}})
+	if _, got = try(func(*sbatch.Spec) {}); got.Place != "alpha main/h100, $2.50 in all; starts in 1h0m0s, and in nine of ten cases within 3h0m0s (unsure: it is Monday)" {
+		t.Errorf("the place is told as %q", got.Place)
+	}
 	_, got = try(func(s *sbatch.Spec) { s.Het = []sbatch.Spec{{}} })
 	if want := " using 6 processors on n[1-3]"; !strings.HasSuffix(got.Message, want) {
 		t.Errorf("%+v, want %s", got, want)

@@ -29,8 +29,10 @@ func (main Main) Run(args, env []string, stdout, stderr io.Writer) (exit int) {
 // Named is the command called name; nil if there is none. srun and salloc are those that give way to a site's own.
 func Named(name string) Main {
 	switch name {
-	case "fsub", "fsub-remote", "sbatch":
+	case "fsub", "fsub-remote":
 		return submit.Main
+	case "sbatch":
+		return submit.Sbatch
 	case "squeue":
 		return squeue.Main
 	case "scancel":

@@ -33,7 +33,7 @@ func TestBigScriptIsCopiedTwice(t *testing.T) {
 	var before, after runtime.MemStats
 	var out bytes.Buffer
 	runtime.ReadMemStats(&before)
-	code := run(in, &out, io.Discard, c)
+	code := run(in, &out, io.Discard, c, false)
 	runtime.ReadMemStats(&after)
 	if code != 0 || out.String() != "Submitted batch job 7\n" {
 		t.Fatalf("exit %d, %q", code, out.String())

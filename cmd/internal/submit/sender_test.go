@@ -90,7 +90,7 @@ func TestKeysOfTheCommandLine(t *testing.T) {
 	}
 	in.Args = []string{script}
 	var out, said bytes.Buffer
-	if code := run(in, &out, &said, conn.New("/nowhere", 0)); code == 0 || !strings.Contains(said.String(), "give it on the command line") {
+	if code := run(in, &out, &said, conn.New("/nowhere", 0), false); code == 0 || !strings.Contains(said.String(), "give it on the command line") {
 		t.Errorf("in a script: exit %d, %q", code, said.String())
 	}
 }
@@ -104,7 +104,7 @@ func submitTo(t *testing.T, socket string, args ...string) (out, said string, co
 	c := conn.New(socket, 0)
 	defer c.Close()
 	var stdout, stderr bytes.Buffer
-	code = run(in, &stdout, &stderr, c)
+	code = run(in, &stdout, &stderr, c, false)
 	return stdout.String(), stderr.String(), code
 }
 

@@ -17,17 +17,27 @@ import (
 	"fsub/sbatch"
 )
 
-// Main runs the command; it returns the exit code.
+// Main runs fsub; it returns the exit code.
 func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
+	return called(args, env, stdout, stderr, c, true)
+}
+
+// Sbatch runs sbatch, which says nothing that Slurm's does not.
+func Sbatch(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
+	return called(args, env, stdout, stderr, c, false)
+}
+
+func called(args, env []string, stdout, stderr io.Writer, c *conn.Conn, more bool) int {
 	in, err := caller(args, env)
 	if err != nil {
 		say(stderr, "sbatch: error: "+err.Error())
 		return 1
 	}
-	return run(in, stdout, stderr, c)
+	return run(in, stdout, stderr, c, more)
 }
 
-func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn) int {
+// run submits a job. more: what sbatch has no word for is told, too.
+func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn, more bool) int {
 	req, err := parse(in, c)
 	if err != nil {
 		var exit *sbatch.Exit
@@ -44,7 +54,7 @@ func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn) int {
 			"arguments and environments may have such bytes")
 		return req.ExitError
 	}
-	id, cluster, lines, ok := send(in.Host, req, c, func(line string) { say(stderr, line) })
+	id, cluster, lines, ok := send(in.Host, req, c, more, func(line string) { say(stderr, line) })
 	say(stderr, lines...)
 	if !ok {
 		return req.ExitError
@@ -124,7 +134,7 @@ const failed = "sbatch: error: Batch job submission failed: "
 // send submits the job. If ok, id is the number of a durable job, or 0 because of --test-only.
 // lines are for stderr in any case; without ok they say why there is no job, or that it is not
 // known whether there is one.
-func send(host string, req *sbatch.Request, c *conn.Conn, say func(line string)) (id, cluster string, lines []string, ok bool) {
+func send(host string, req *sbatch.Request, c *conn.Conn, more bool, say func(line string)) (id, cluster string, lines []string, ok bool) {
 	s := sender{conn: c, key: req.Key, body: appendSubmit(make([]byte, 0, roomFor(req)), host, req), say: say}
 	status, reply, err := s.send()
 	if err != nil {
@@ -142,6 +152,9 @@ func send(host string, req *sbatch.Request, c *conn.Conn, say func(line string))
 	case err == nil && req.TestOnly && resp.Message != "":
 		if !req.Quiet {
 			lines = append(lines, "sbatch: "+resp.Message)
+			if more && resp.Place != "" {
+				lines = append(lines, "fsub: "+resp.Place)
+			}
 		}
 		return "", "", lines, true
 	case err == nil && resp.JobID != 0 && !req.TestOnly:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
@@ -39,7 +40,7 @@ func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, 
 	if err != nil {
 		return resp, refusal.OfStore(err, refusal.TimedOut)
 	}
-	return v1.SubmitResponse{Message: trialText(ids[0], &t, len(job.Spec.Het) > 0), Warnings: named.Warnings}, nil
+	return v1.SubmitResponse{Message: trialText(ids[0], &t, len(job.Spec.Het) > 0), Place: trialMore(&t), Warnings: named.Warnings}, nil
 }
 
 // trialText is what sbatch 24.11 prints after "sbatch: ". Of a heterogeneous job it leaves the partition out.
@@ -50,6 +51,22 @@ func trialText(id federation.JobID, t *federation.Trial, het bool) string {
 		return text + nodes
 	}
 	return text + fmt.Sprintf("nodes %s in partition %s", nodes, t.Partition)
+}
+
+// trialMore is what sbatch does not tell: the site, what the job would come to there, and where others wait too, how long it would wait.
+func trialMore(t *federation.Trial) string {
+	if len(t.Decision.Offers) == 0 {
+		return ""
+	}
+	o := t.Decision.Offers[0]
+	text := fmt.Sprintf("%s %s, $%.2f in all", o.Site, o.Pool, float64(o.Total))
+	if f := o.Foreseen; f != nil {
+		text += fmt.Sprintf("; starts in %s, and in nine of ten cases within %s", f.P50.Round(time.Second), f.P90.Round(time.Second))
+		if f.Unsure != "" {
+			text += " (unsure: " + f.Unsure + ")"
+		}
+	}
+	return text
 }
 
 // nowhereNow is the refusal of a job that may run one day, while nothing says when. Where the sites that are seen can never run it that is

@@ -43,6 +43,8 @@ type SubmitResponse struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Message is the answer to TestOnly, and JobID is 0 then: "Job N to start at ..." with the time in the daemon's zone.
 	Message string `json:"message,omitempty"`
+	// Place is what Message does not tell: the site, what the job would come to there, and how long it would wait.
+	Place string `json:"place,omitempty"`
 }
 
 // Error is why something was refused. Text is Slurm's sentence where Slurm has one: what follows
