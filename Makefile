@@ -26,7 +26,7 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 endif
 
-.PHONY: build setup setup-build demo test test-changed test-full race lint bench install testbed-up testbed-down testbed-status fuzz clean
+.PHONY: build setup setup-build demo test test-changed test-full race lint bench bench-place install testbed-up testbed-down testbed-status fuzz clean
 
 build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static), bin/fed, and bin/bed, which is not installed
 	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent, bin/fed and bin/bed"
@@ -75,6 +75,9 @@ fuzz: setup ## each fuzz target for FUZZTIME
 
 bench: setup build ## ratios against sbatch and slurmrestd, each pair in one run
 	@testbed/bench/bench.sh
+
+bench-place: setup-build ## the planner: speed, topology and public traces, into the tables of docs/planner.md; BENCHPLACE="-only speed" for some
+	$(GO) run -trimpath ./testbed/benchplace $(BENCHPLACE)
 
 lint: setup ## gofmt, go vet, staticcheck, govulncheck
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt these: $$out"; exit 1; fi

@@ -1,0 +1,91 @@
+// Program benchplace measures the planner and writes the tables of docs/planner.md, each with its date and commit: speed, topology, and a public trace
+// replayed. What takes long or needs much memory, or a trace that is not there, is left as it was, and said.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// section is one table of the page.
+type section struct {
+	name string
+	make func() (string, error)
+}
+
+// errSkipped: a section stays as it is.
+var errSkipped = errors.New("left as it was")
+
+func main() {
+	page := flag.String("page", "docs/planner.md", "the page")
+	only := flag.String("only", "", "these sections, with commas: speed, large, growth, topology, philly. Not set: all")
+	pictures := flag.String("pictures", "docs/pictures", "folder of the pictures")
+	flag.Parse()
+	sections := []section{
+		{"speed", func() (string, error) { return speed("Wave10000|GPUMix10000|^BenchmarkWorld", speedNames) }},
+		{"large", large},
+		{"growth", func() (string, error) { return speed("Growth", growthNames) }},
+		{"topology", func() (string, error) { return speed("Racks|Preempt", topologyNames) }},
+		{"philly", func() (string, error) { return philly(*pictures) }},
+	}
+	wanted := strings.Split(*only, ",")
+	failed := false
+	for _, s := range sections {
+		if *only != "" && !slices.Contains(wanted, s.name) {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "%s ...\n", s.name)
+		text, err := s.make()
+		if err == nil {
+			err = replace(*page, s.name, stampLine()+"\n\n"+text)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", s.name, err)
+			failed = failed || !errors.Is(err, errSkipped)
+		}
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// replace puts a text between the marks of a section of the page.
+func replace(page, name, text string) error {
+	old, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	begin, end := fmt.Sprintf("<!-- %s -->\n", name), fmt.Sprintf("<!-- end of %s -->\n", name)
+	before, rest, ok := strings.Cut(string(old), begin)
+	_, after, found := strings.Cut(rest, end)
+	if !ok || !found {
+		return fmt.Errorf("%s has no section %s", page, name)
+	}
+	return os.WriteFile(page, []byte(before+begin+text+end+after), 0o644)
+}
+
+// stampLine says when, of what and on what a table was made.
+func stampLine() string {
+	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		commit = []byte("?")
+	}
+	return fmt.Sprintf("%s, commit %s, %d CPUs (%s), load before %s.", time.Now().UTC().Format(time.DateOnly), bytes.TrimSpace(commit), runtime.NumCPU(), runtime.GOARCH, load())
+}
+
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "not known"
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	return first
+}
