@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"fsub/accounting"
 	"fsub/accounting/ledger"
 	"fsub/federation"
 )
@@ -66,67 +64,6 @@ func lists(width, n int) string {
 	return strings.Join(rows, ", ")
 }
 
-// names are the numbers of words and groups that the ledger has. Only what is committed is in there.
-type names struct {
-	mu     sync.Mutex
-	words  map[string]int64
-	groups map[ledger.Group]int64
-	tres   map[string]accounting.TRES
-}
-
-// maxNames bounds each of them: 20 MB.
-const maxNames = 100_000
-
-// add takes over what a transaction that is committed has numbered.
-func (n *names) add(b *booking) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.words == nil || len(n.words)+len(b.words) > maxNames {
-		n.words = map[string]int64{}
-	}
-	if n.groups == nil || len(n.groups)+len(b.groups) > maxNames {
-		n.groups = map[ledger.Group]int64{}
-	}
-	for w, id := range b.words {
-		n.words[w] = id
-	}
-	for g, id := range b.groups {
-		n.groups[g] = id
-	}
-}
-
-func (n *names) word(w string) (int64, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	id, ok := n.words[w]
-	return id, ok
-}
-
-func (n *names) group(g *ledger.Group) (int64, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	id, ok := n.groups[*g]
-	return id, ok
-}
-
-// parsed is a TRES text as numbers, which nobody changes.
-func (n *names) parsed(text string) (accounting.TRES, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if t, ok := n.tres[text]; ok {
-		return t, nil
-	}
-	t, err := accounting.ParseTRES(text)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", federation.ErrInvalid, err)
-	}
-	if n.tres == nil || len(n.tres) > maxNames {
-		n.tres = map[string]accounting.TRES{}
-	}
-	n.tres[text] = t
-	return t, nil
-}
-
 // booking is one call of Book in its transaction.
 type booking struct {
 	t       *tx
@@ -160,43 +97,6 @@ func (s *Store) Book(ctx context.Context, entries []ledger.Entry, marks map[stri
 	}
 	s.names.add(b)
 	return b.changed, nil
-}
-
-// asideEntry is an entry that cannot be booked, as it is kept among what was booked before.
-type asideEntry struct {
-	ledger.Entry
-	Aside string // why
-}
-
-// fit tells entries that can be booked from those that cannot.
-func fit(entries []ledger.Entry) (good []ledger.Entry, aside []asideEntry) {
-	good = entries
-	for i := range entries {
-		why := entries[i].Unfit()
-		switch {
-		case why != "":
-			if len(aside) == 0 {
-				good = slices.Clone(entries[:i])
-			}
-			aside = append(aside, asideEntry{entries[i], why})
-		case len(aside) > 0:
-			good = append(good, entries[i])
-		}
-	}
-	return good, aside
-}
-
-func (b *booking) setAside(entries []asideEntry) error {
-	for i := range entries {
-		text, err := json.Marshal(&entries[i])
-		if err != nil {
-			return err
-		}
-		if _, err := b.t.exec(insertPast, nanos(b.now), string(text)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // together merges what entries say of one run, and puts them in the ledger's order.
@@ -372,117 +272,6 @@ func number(b bool) int64 {
 		return 1
 	}
 	return 0
-}
-
-func (b *booking) word(w string) (int64, error) {
-	if id, ok := b.words[w]; ok {
-		return id, nil
-	}
-	if id, ok := b.known.word(w); ok {
-		b.words[w] = id
-		return id, nil
-	}
-	id, err := b.number("SELECT id FROM ledger_words WHERE word = $1", "INSERT INTO ledger_words (word) VALUES ($1) RETURNING id", w)
-	b.words[w] = id
-	return id, err
-}
-
-func (b *booking) group(g *ledger.Group) (int64, error) {
-	if id, ok := b.groups[*g]; ok {
-		return id, nil
-	}
-	if id, ok := b.known.group(g); ok {
-		b.groups[*g] = id
-		return id, nil
-	}
-	id, err := b.number("SELECT id FROM ledger_groups WHERE (site, account, user_name, qos, part, gpu, name) = ($1, $2, $3, $4, $5, $6, $7)",
-		"INSERT INTO ledger_groups (site, account, user_name, qos, part, gpu, name) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
-		g.Site, g.Account, g.User, g.QOS, g.Partition, g.GPU, g.Name)
-	b.groups[*g] = id
-	return id, err
-}
-
-// number is the number of something, which it gets if it has none.
-func (b *booking) number(find, insert string, args ...any) (int64, error) {
-	id, found, err := b.t.number(find, args...)
-	if err == nil && !found {
-		id, _, err = b.t.number(insert, args...)
-	}
-	return id, err
-}
-
-// sum adds an entry to the sums, or takes it away.
-func (b *booking) sum(e *ledger.Entry, sign int64) error {
-	tres, err := b.known.parsed(e.TRES)
-	if err != nil {
-		return err
-	}
-	group, err := b.group(&e.Group)
-	if err != nil {
-		return err
-	}
-	e.Days(tres, func(day int64, part ledger.Sums) {
-		k := sumKey{day, group, e.Fate}
-		if b.days[k] == nil {
-			b.days[k] = &ledger.Sums{}
-		}
-		b.days[k].Add(&part, sign)
-	})
-	return nil
-}
-
-// writeSums adds what was booked to the sums of days and of months.
-func (b *booking) writeSums() error {
-	months := make(map[sumKey]*ledger.Sums, len(b.days))
-	for k, s := range b.days {
-		k.period = ledger.MonthOf(k.period)
-		if months[k] == nil {
-			months[k] = &ledger.Sums{}
-		}
-		months[k].Add(s, 1)
-	}
-	if err := b.addSums(b.days, addDay, addManyDays); err != nil {
-		return err
-	}
-	return b.addSums(months, addMonth, addManyMonths)
-}
-
-func (b *booking) addSums(sums map[sumKey]*ledger.Sums, one, many string) error {
-	keys := make([]sumKey, 0, len(sums))
-	for k, s := range sums {
-		if !s.Zero() {
-			keys = append(keys, k)
-		}
-	}
-	slices.SortFunc(keys, func(a, b sumKey) int {
-		return cmp.Or(cmp.Compare(a.period, b.period), cmp.Compare(a.group, b.group), cmp.Compare(a.fate, b.fate))
-	})
-	args := make([]any, 0, rowsAtOnce*(3+sumWidth))
-	write := func(keys []sumKey, text string) error {
-		args = args[:0]
-		for _, k := range keys {
-			args = append(args, k.period, k.group, int64(k.fate))
-			for _, v := range sums[k].Fields() {
-				args = append(args, *v)
-			}
-		}
-		_, err := b.t.exec(text, args...)
-		return err
-	}
-	for some := range slices.Chunk(keys, rowsAtOnce) {
-		if len(some) == rowsAtOnce {
-			if err := write(some, many); err != nil {
-				return err
-			}
-			continue
-		}
-		for i := range some {
-			if err := write(some[i:i+1], one); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // BooksMark implements [federation.Books].
