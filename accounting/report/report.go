@@ -293,7 +293,7 @@ func zero(v Value) Value {
 }
 
 // fates are hours by what became of them.
-type fates struct{ gpus, cpus [16]float64 }
+type fates struct{ gpus, cpus [ledger.Settled + 1]float64 }
 
 func (s *sums) add(l *Line, k *kind) {
 	s.Sums.Add(&l.Sums, 1)
