@@ -24,6 +24,10 @@ import (
 type Config struct {
 	Site       federation.SiteName
 	Federation string // the tag by which our machines are known from others': not empty
+	// Installation is a tag of the daemon's own, by which it knows its machines from those of another one with the same names; "": there is no other.
+	Installation string
+	// Arches are the architectures that there is an agent for ("x86_64", "arm64"); none: all.
+	Arches []string
 
 	Regions []Region // none: the region of the environment, the shared configuration or the metadata service
 	Types   []Type   // at least one, or Reservations
@@ -39,7 +43,7 @@ type Config struct {
 	// may hold * and the newest that fits is taken ("self/slurm-*"). Default: Amazon Linux 2023,
 	// and AWS's deep learning base image for GPUs.
 	Images     map[string]string
-	VolumeGiB  int    // of the root volume (gp3); 0: as the image has it
+	VolumeGiB  int    // of the root volume (gp3); 0: as the image has it, and 100 for the default images
 	RootDevice string // the root volume's name; needed with VolumeGiB where the image is "resolve:ssm:..."
 	// InstanceProfile is the name or ARN of the machines' rights in AWS, and so of every job on
 	// them: the metadata service gives its keys to anybody who asks. "": none. KeyName is an SSH
@@ -103,6 +107,12 @@ var defaultImages = map[string]string{
 	"x86_64/gpu": "resolve:ssm:/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-amazon-linux-2023/latest/ami-id",
 	"arm64/gpu":  "resolve:ssm:/aws/service/deeplearning/ami/arm64/base-oss-nvidia-driver-gpu-amazon-linux-2023/latest/ami-id",
 }
+
+// The default images are Amazon Linux. Its root volume has 8 GiB, and its /tmp is in memory: too little for jobs.
+const (
+	defaultRoot      = "/dev/xvda"
+	defaultVolumeGiB = 100 // more than the deep learning image itself has
+)
 
 // tagKey is what the metadata service can show of a tag: it would refuse the launch for another.
 var tagKey = regexp.MustCompile(`^[A-Za-z0-9+\-=.,_:@]{1,128}$`)
@@ -172,12 +182,9 @@ func (c *Config) checkImages() error {
 	return nil
 }
 
-// load makes the SDK's configuration. Nothing is retried: the callers of a Provider do that, and
-// EC2 says InsufficientInstanceCapacity with status 500, which the SDK's own retryer would send three times.
+// load makes the SDK's configuration. Credentials are fetched with the SDK's own retries: one hiccup of STS is not to deny the cloud.
 func (c *Config) load(ctx context.Context) (sdk.Config, error) {
-	opts := []func(*config.LoadOptions) error{
-		config.WithRetryer(func() sdk.Retryer { return sdk.NopRetryer{} }),
-	}
+	var opts []func(*config.LoadOptions) error
 	if c.Profile != "" {
 		opts = append(opts, config.WithSharedConfigProfile(c.Profile))
 	}

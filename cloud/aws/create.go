@@ -34,9 +34,9 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.I
 	if err != nil {
 		return nil, err
 	}
-	reg.left.Begin(r.Token, r.Near || l.fleet())
+	reg.left.Begin(r.Token, l.group != "" || l.fleet())
 	defer reg.left.End(r.Token)
-	if r.Near {
+	if l.group != "" {
 		if err := reg.makeGroup(ctx, l); err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (p *Provider) prepare(ctx context.Context, r *provider.Request) (*regional,
 	if l.image, err = reg.imageFor(ctx, p, o.Arch, o.GPUs > 0); err != nil {
 		return nil, nil, err
 	}
-	if p.cfg.VolumeGiB > 0 && l.image.root == "" {
+	if l.image.gib > 0 && l.image.root == "" {
 		return nil, nil, invalid("a volume of %d GiB is asked for, and the name of the image's root volume is not known: set the root device (/dev/xvda for Amazon Linux, /dev/sda1 for Ubuntu)", p.cfg.VolumeGiB)
 	}
 	if l.tags, err = p.gangTags(r); err != nil {
@@ -100,7 +100,7 @@ func (p *Provider) prepare(ctx context.Context, r *provider.Request) (*regional,
 	if l.userData, err = userData(r.Boot); err != nil {
 		return nil, nil, err
 	}
-	if r.Near {
+	if r.Near && o.Market != provider.Block { // the machines of a block are near to each other without a group
 		l.group = p.resourceName(r.Token)
 	}
 	return reg, l, nil
@@ -167,9 +167,9 @@ func (p *Provider) runInput(reg *regional, l *launch) *ec2.RunInstancesInput {
 	} else if profile != "" {
 		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: sdk.String(profile)}
 	}
-	if p.cfg.VolumeGiB > 0 {
+	if l.image.gib > 0 {
 		in.BlockDeviceMappings = []types.BlockDeviceMapping{{DeviceName: sdk.String(l.image.root), Ebs: &types.EbsBlockDevice{
-			VolumeSize: sdk.Int32(int32(p.cfg.VolumeGiB)), VolumeType: types.VolumeTypeGp3, DeleteOnTermination: sdk.Bool(true),
+			VolumeSize: sdk.Int32(int32(l.image.gib)), VolumeType: types.VolumeTypeGp3, DeleteOnTermination: sdk.Bool(true),
 		}}}
 	}
 	if l.group != "" {

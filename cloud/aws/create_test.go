@@ -154,7 +154,7 @@ func TestImages(t *testing.T) {
 	if _, err := p.Create(t.Context(), gang(providertest.Offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)); providertest.KindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "amazon/theirs-*") {
 		t.Errorf("an image that is not there: %v", err)
 	}
-	cfg.Images = nil
+	cfg.Images = map[string]string{"x86_64": "resolve:ssm:/ours/image"}
 	p = open(t, cfg)
 	if _, err := p.Create(t.Context(), gang(providertest.Offer(t, p, "c7i.large/us-east-2a/on-demand"), "g", 1)); providertest.KindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "/dev/xvda") {
 		t.Errorf("a volume without its name: %v", err)

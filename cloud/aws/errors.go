@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 
@@ -195,10 +197,19 @@ func refused(err error) error {
 	text := scrub(err.Error())
 	m := unavailable
 	if strings.Contains(text, "get identity:") || strings.Contains(text, "failed to refresh cached credentials") {
-		// Nothing was sent: there is nothing to sign with.
+		// Nothing was sent: there is nothing to sign with. Where that is the network's fault, or the service's that gives credentials, it passes.
 		m, text = denied, "no credentials: "+text
+		if passes(err, status) {
+			m = unavailable
+		}
 	}
 	return &provider.Error{Kind: m.kind, Scope: m.scope, Text: text, After: retryAfter(resp), Err: sanitized(err)}
+}
+
+// passes reports whether a failure is the network's or a server's, and not what was asked.
+func passes(err error, status int) bool {
+	var network net.Error
+	return status >= 500 || errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // invalid is a request that this package itself refuses.

@@ -16,6 +16,7 @@ import (
 type image struct {
 	id   string // "ami-...", or "resolve:ssm:..." that EC2 itself resolves
 	root string // name of the root volume; "" where it is not known
+	gib  int    // of the root volume; 0: as the image has it
 }
 
 // imageSpec is one value of Config.Images, read.
@@ -36,10 +37,21 @@ func parseImage(s string) (imageSpec, error) {
 
 // imageFor returns what a type's machines boot.
 func (r *regional) imageFor(ctx context.Context, p *Provider, arch string, gpu bool) (image, error) {
-	spec, err := parseImage(p.cfg.imageText(&r.Region, arch, gpu))
+	text := p.cfg.imageText(&r.Region, arch, gpu)
+	spec, err := parseImage(text)
 	if err != nil {
 		return image{}, err
 	}
+	if text == defaultImages[arch] || text == defaultImages[arch+"/gpu"] {
+		return image{spec.id, cmp.Or(p.cfg.RootDevice, defaultRoot), cmp.Or(p.cfg.VolumeGiB, defaultVolumeGiB)}, nil
+	}
+	found, err := r.namedImage(ctx, p, spec, arch)
+	found.gib = p.cfg.VolumeGiB
+	return found, err
+}
+
+// namedImage returns an image that the configuration names.
+func (r *regional) namedImage(ctx context.Context, p *Provider, spec imageSpec, arch string) (image, error) {
 	if strings.HasPrefix(spec.id, "resolve:") || spec.id != "" && p.cfg.VolumeGiB == 0 {
 		return image{id: spec.id, root: p.cfg.RootDevice}, nil
 	}

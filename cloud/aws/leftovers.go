@@ -44,6 +44,9 @@ func (r *regional) findLeft(ctx context.Context, p *Provider) ([]leftovers.Thing
 	}
 	var all []leftovers.Thing
 	for _, g := range groups.PlacementGroups {
+		if p.others(g.Tags) {
+			continue
+		}
 		name := sdk.ToString(g.GroupName)
 		all = append(all, leftovers.Thing{Gang: tagMap(g.Tags)[tagGang], Name: name, Drop: func() error { return r.dropGroup(ctx, name) }})
 	}
@@ -53,6 +56,9 @@ func (r *regional) findLeft(ctx context.Context, p *Provider) ([]leftovers.Thing
 			return nil, refused(err)
 		}
 		for _, t := range page.LaunchTemplates {
+			if p.others(t.Tags) {
+				continue
+			}
 			name := sdk.ToString(t.LaunchTemplateName)
 			all = append(all, leftovers.Thing{Gang: tagMap(t.Tags)[tagGang], Name: name, Drop: func() error { r.dropTemplate(ctx, p, name); return nil }})
 		}

@@ -68,6 +68,9 @@ func (r *regional) offerings(ctx context.Context, p *Provider) ([]provider.Offer
 func (c *Config) wanted(known map[string]types.InstanceTypeInfo) map[string]Type {
 	wanted := map[string]Type{}
 	for name := range known {
+		if info := known[name]; len(c.Arches) > 0 && !slices.Contains(c.Arches, arch(&info)) {
+			continue // it could not run the agent
+		}
 		for _, t := range c.Types {
 			if ok, _ := path.Match(t.Name, name); ok {
 				if len(t.Markets) == 0 {

@@ -43,6 +43,7 @@ func newPriceList(p *Provider, base sdk.Config) *priceList {
 	l.clients = map[string]*pricing.Client{}
 	for _, r := range []string{"us-east-1", "eu-central-1", "ap-south-1"} {
 		l.clients[r] = pricing.NewFromConfig(base, func(o *pricing.Options) {
+			o.Retryer = sdk.NopRetryer{}
 			o.Region = r
 			if p.cfg.PricingEndpoint != "" {
 				o.BaseEndpoint = sdk.String(p.cfg.PricingEndpoint)

@@ -103,6 +103,9 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 func client(base sdk.Config, region, endpoint string) *ec2.Client {
 	return ec2.NewFromConfig(base, func(o *ec2.Options) {
 		o.Region = region
+		// Nothing is retried here: the callers of a Provider do that, and EC2 says InsufficientInstanceCapacity with status 500, which the SDK's own
+		// retryer would send three times.
+		o.Retryer = sdk.NopRetryer{}
 		if endpoint != "" {
 			o.BaseEndpoint = sdk.String(endpoint)
 		}
@@ -148,6 +151,9 @@ func (p *Provider) find(ctx context.Context, r *regional, filters ...filter) ([]
 		}
 		for _, res := range page.Reservations {
 			for i := range res.Instances {
+				if p.others(res.Instances[i].Tags) {
+					continue
+				}
 				found = append(found, names.instance(&res.Instances[i]))
 			}
 		}

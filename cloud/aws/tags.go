@@ -22,6 +22,7 @@ const (
 	tagPrefix     = "fsub-"
 	tagFederation = "fsub-federation"
 	tagSite       = "fsub-site"
+	tagInstalled  = "fsub-installation"
 	tagGang       = "fsub-gang"     // Request.Token
 	tagOffering   = "fsub-offering" // Offering.ID
 	tagRequest    = "fsub-request"  // hash of the Request
@@ -49,7 +50,16 @@ func (p *Provider) ourTags() map[string]string {
 	}
 	tags[tagFederation] = p.cfg.Federation
 	tags[tagSite] = string(p.cfg.Site)
+	if p.cfg.Installation != "" {
+		tags[tagInstalled] = p.cfg.Installation
+	}
 	return tags
+}
+
+// others reports whether something with our names is another daemon's. What an older version made has no such tag.
+func (p *Provider) others(tags []types.Tag) bool {
+	owner := tagMap(tags)[tagInstalled]
+	return owner != "" && p.cfg.Installation != "" && owner != p.cfg.Installation
 }
 
 // gangTags are on the machines of a gang.

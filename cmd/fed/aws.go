@@ -35,7 +35,7 @@ type AWSConfig struct {
 	Subnets []string `yaml:"subnets,omitempty"`
 	// IDs of security groups. Not set: the VPC's default one.
 	SecurityGroups []string `yaml:"security_groups,omitempty"`
-	// Instance types: g6.xlarge, or with a star g6.*.
+	// Instance types: g6.xlarge, or with a star g6.*. Those of an architecture that agents.binary is not for are left out.
 	Types []string `yaml:"types"`
 	// Markets to rent in. on-demand and spot if not set.
 	Markets []string `yaml:"markets,omitempty"`
@@ -49,7 +49,7 @@ type AWSConfig struct {
 	// OWNER/NAME* for the newest that matches. Not set: Amazon Linux 2023, and AWS's deep learning
 	// base image for GPUs.
 	Images map[string]string `yaml:"images,omitempty"`
-	// Size of the root volume. Not set: that of the image.
+	// Size of the root volume. Not set: that of the image, and 100 for the default images, whose own is 8.
 	VolumeGiB int `yaml:"volume_gib,omitempty"`
 	// Name or ARN of the instance profile. Every job on the machines can use its credentials.
 	InstanceProfile string `yaml:"instance_profile,omitempty"`

@@ -4,7 +4,12 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/aws"
@@ -16,11 +21,39 @@ import (
 func openAWS(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	cfg := s.AWS.provider(s.Name, c.Federation, log)
 	cfg.Prices = cat
+	key, err := os.ReadFile(filepath.Join(c.StateDir, "agents.key")) // made before
+	if err != nil {
+		return nil, agentapi.Boot{}, err
+	}
+	cfg.Installation = fmt.Sprintf("%x", sha256.Sum256(append([]byte("installation"), key...)))[:16]
+	if cfg.Arches, err = agentArches(c); err != nil {
+		return nil, agentapi.Boot{}, err
+	}
 	p, err := aws.New(ctx, cfg)
 	if err == nil && cat != nil {
 		cat.Add(p.PriceSource())
 	}
 	return p, aws.Boot(), err
+}
+
+// agentArches are the architectures, in Amazon's words, that the agent's program is for.
+func agentArches(c *Config) ([]string, error) {
+	path, err := findAgent(c)
+	if err != nil {
+		return nil, err
+	}
+	program, err := elf.Open(path)
+	if err != nil {
+		return nil, nil // a script, which knows its way
+	}
+	defer program.Close()
+	switch program.Machine {
+	case elf.EM_X86_64:
+		return []string{"x86_64"}, nil
+	case elf.EM_AARCH64:
+		return []string{"arm64"}, nil
+	}
+	return nil, fmt.Errorf("%s is for %s: machines of EC2 are x86_64 or arm64", path, program.Machine)
 }
 
 // provider is the section as the provider has it.

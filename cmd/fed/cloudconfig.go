@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"fsub/cloud/provider"
@@ -42,6 +44,16 @@ func (a *Agents) check() error {
 		return errors.New("agents: listen is missing: HOST:PORT")
 	case a.Lease < 10*time.Second:
 		return fmt.Errorf("agents: lease: %s is less than 10s: a busy minute of the daemon would end jobs", a.Lease)
+	}
+	return nil
+}
+
+// reachable checks that machines of a cloud can make something of the address: this machine's short name means nothing to their name servers.
+func (a *Agents) reachable() error {
+	host, _, _ := net.SplitHostPort(cmp.Or(a.Address, a.Listen))
+	ip := net.ParseIP(host)
+	if host == "" || host == "localhost" || ip == nil && !strings.Contains(host, ".") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+		return fmt.Errorf("agents: address: machines of a cloud cannot reach %q: give an IP address or a name that is known there, with its domain", host)
 	}
 	return nil
 }
@@ -180,6 +192,8 @@ func (s *SiteConfig) checkRented(agents *Agents) error {
 		return errors.New(k.missing)
 	case !k.here && agents.Listen == "":
 		return errors.New("its machines could not reach the daemon: set agents: listen, HOST:PORT")
+	case s.AWS != nil && s.AWS.Endpoint == "" && agents.reachable() != nil:
+		return agents.reachable()
 	case own != nil:
 		return own.check()
 	}

@@ -8,7 +8,7 @@ import (
 
 func TestCloudSites(t *testing.T) {
 	c, err := parseConfig([]byte(`
-agents: {listen: "0.0.0.0:6831", address: "login1:6831"}
+agents: {listen: "0.0.0.0:6831", address: "login1.example.org:6831"}
 sites:
   - name: here
     kind: local
@@ -102,6 +102,19 @@ func TestAzureErrors(t *testing.T) {
 		change(&a)
 		if err := a.check(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
+
+// What machines of a cloud are told is something that they can resolve and reach.
+func TestAgentsAddressIsReachable(t *testing.T) {
+	for address, ok := range map[string]bool{"login1": false, "localhost": false, "127.0.0.1": false, "0.0.0.0": false, "[::]": false, "10.0.0.1": true, "fed.example.org": true} {
+		_, err := parseConfig([]byte(`
+agents: {listen: "0.0.0.0:6831", address: "` + address + `:6831"}
+sites: [{name: aws, kind: aws, aws: {region: us-east-2, types: [g6.xlarge]}, pools: [{name: x}]}]
+`))
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
 		}
 	}
 }
