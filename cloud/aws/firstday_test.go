@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -13,6 +14,7 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
+	"fsub/federation"
 	"fsub/testbed/ec2"
 )
 
@@ -136,5 +138,36 @@ func TestHiccupOfCredentials(t *testing.T) {
 	}
 	if o := client(cfg, "us-east-2", "").Options(); o.Retryer.MaxAttempts() != 1 {
 		t.Errorf("EC2 is asked %d times", o.Retryer.MaxAttempts())
+	}
+}
+
+// fed site test asks for a dry run of each kind of machine, and starts none.
+func TestCheck(t *testing.T) {
+	c, url := world(t, ec2.Config{})
+	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
+	failed := func(cfg Config) (n int, text string) {
+		for _, k := range open(t, cfg).Check(t.Context()) {
+			if text += fmt.Sprintln(k); k.Result != federation.CheckOK {
+				n++
+			}
+			if k.Result == federation.CheckFailed && k.Advice == "" {
+				t.Errorf("%s: no advice", k.Name)
+			}
+		}
+		return n, text
+	}
+	if n, text := failed(cfg); n > 0 || !strings.Contains(text, "start c7i.large/us-east-2a/spot") {
+		t.Errorf("%d failed:\n%s", n, text)
+	}
+	if c.Live() != 0 {
+		t.Errorf("%d machines were started", c.Live())
+	}
+	cfg.InstanceProfile = "nobody"
+	if n, text := failed(cfg); n == 0 || !strings.Contains(text, "nobody") {
+		t.Errorf("a profile that is not there:\n%s", text)
+	}
+	cfg.CredentialsFile = credentials(t, c.AccessKey(), "wrong")
+	if n, text := failed(cfg); n != 1 || !strings.Contains(text, "credentials") {
+		t.Errorf("wrong credentials:\n%s", text)
 	}
 }
