@@ -49,6 +49,7 @@ func unitsOf(b *federation.Batch, root func(federation.JobID) federation.JobID, 
 	each(b.Health, func(r federation.HealthRecord) { alone(federation.Batch{Health: []federation.HealthRecord{r}}) })
 	each(b.Findings, func(f federation.HealthFinding) { alone(federation.Batch{Findings: []federation.HealthFinding{f}}) })
 	each(b.Lengths, func(l federation.RunLength) { alone(federation.Batch{Lengths: []federation.RunLength{l}}) })
+	each(b.Waits, func(w federation.PastWait) { alone(federation.Batch{Waits: []federation.PastWait{w}}) })
 	return all
 }
 
@@ -79,6 +80,7 @@ func together(units []*unit) *federation.Batch {
 		b.Health = append(b.Health, u.Health...)
 		b.Findings = append(b.Findings, u.Findings...)
 		b.Lengths = append(b.Lengths, u.Lengths...)
+		b.Waits = append(b.Waits, u.Waits...)
 	}
 	return b
 }
