@@ -147,7 +147,9 @@ func addLine(p *plot.Plot, name string, i int, xy plotter.XYs) error {
 	}
 	l.Color, l.Width = colourOf(i), vg.Points(1.6)
 	p.Add(l)
-	p.Legend.Add(name, l)
+	if name != "" {
+		p.Legend.Add(name, l)
+	}
 	return nil
 }
 
@@ -198,7 +200,7 @@ func bars(all []Replay, title, label string, of func(*Replay) float64) (*plot.Pl
 		p.Y.Max = 1
 	}
 	p.X.Min, p.X.Max = -0.7, float64(len(all))-0.3
-	p.NominalX(names...)
+	nominal(p, names)
 	values := plotter.XYLabels{}
 	for i := range all {
 		v := of(&all[i])
@@ -241,7 +243,6 @@ func utilisation(all []Replay) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "In use, and (dotted) waited for", "days", "% of the fleet's GPUs or CPUs"
 	p.Y.Min, p.Y.Max = 0, 150
-	p.Legend.Top = true
 	p.Add(plotter.NewGrid())
 	const slicesOfTime = 150
 	for i := range all {
@@ -271,7 +272,7 @@ func utilisation(all []Replay) (*plot.Plot, error) {
 				waits = append(waits, plotter.XY{X: x, Y: math.Min(m.waits/m.n, p.Y.Max)})
 			}
 		}
-		if err := addLine(p, all[i].Name, i, used); err != nil {
+		if err := addLine(p, "", i, used); err != nil { // named in the panels beside it
 			return nil, err
 		}
 		l, err := plotter.NewLine(waits)
@@ -290,7 +291,6 @@ func fairness(all []Replay) (*plot.Plot, error) {
 	p.Title.Text, p.Y.Label.Text = "p99 slow-down by account (largest first, log)", "times as long as it ran"
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.Y.Min, p.Y.Max = 1, 10
-	p.Legend.Top = true
 	if len(all) == 0 {
 		return p, nil
 	}
@@ -318,12 +318,16 @@ func fairness(all []Replay) (*plot.Plot, error) {
 		line.Color, points.Color, points.Shape, points.Radius = colourOf(i), colourOf(i), draw.CircleGlyph{}, vg.Points(3)
 		line.Width = vg.Points(0.8)
 		p.Add(line, points)
-		p.Legend.Add(all[i].Name, line, points)
 	}
 	for i, n := range names {
 		names[i] = strings.TrimSpace(n[:min(len(n), 8)])
 	}
-	p.NominalX(names...)
-	p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/5, draw.XRight, draw.YCenter
+	nominal(p, names)
 	return p, nil
+}
+
+// nominal names what stands along the axis, aslant: names may be long.
+func nominal(p *plot.Plot, names []string) {
+	p.NominalX(names...)
+	p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/6, draw.XRight, draw.YCenter
 }
