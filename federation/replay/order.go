@@ -37,13 +37,12 @@ const aging = 4
 
 // ordering gives jobs their priority.
 type ordering struct {
-	order    Order
-	know     *forecasts
-	jobs     map[federation.JobID]*Job
-	fixed    map[federation.JobID]int64 // of Short and Given
-	shares   *fairshare.Shares
-	running  map[federation.JobID]fairshare.Running
-	passedAt time.Time
+	order   Order
+	know    *forecasts
+	jobs    map[federation.JobID]*Job
+	fixed   map[federation.JobID]int64 // of Short and Given
+	shares  *fairshare.Shares
+	running map[federation.JobID]fairshare.Running
 }
 
 // everybody is an account tree without accounts: all users are alike.
