@@ -22,8 +22,8 @@ func (w *World) SetPreempting(p *federation.Preempting) {
 	}
 }
 
-// prey is a job of ours that runs at a site, and may have to make room.
-type prey struct {
+// preemptible is a job of ours that runs at a site, and may have to make room.
+type preemptible struct {
 	job   *federation.Job
 	qos   string
 	mode  federation.PreemptMode
@@ -35,15 +35,16 @@ type prey struct {
 	taken bool     // somebody's victim
 }
 
-// herd is the prey at a site, in one plan.
-type herd struct {
+// preemptibles are those at a site, in one plan.
+type preemptibles struct {
 	run  int
-	prey []prey
-	head []int32 // by node: index+1 into refs of its first prey
-	refs []preyRef
+	jobs []preemptible
+	head []int32 // by node: index+1 into refs of the first job that holds it
+	refs []heldNode
 }
 
-type preyRef struct{ prey, next int32 }
+// heldNode is an index into jobs, and index+1 of the next that holds the same node.
+type heldNode struct{ job, next int32 }
 
 // qosOf is the QOS of a job as the rules name it.
 func (w *World) qosOf(j *federation.Job) string {
@@ -53,13 +54,13 @@ func (w *World) qosOf(j *federation.Job) string {
 	return strings.ToLower(j.Spec.QOS)
 }
 
-// herd returns the prey at a site.
-func (w *World) herd(st *siteState) *herd {
-	if st.herd != nil && st.herd.run == w.run {
-		return st.herd
+// preemptibles returns the jobs at a site that may have to make room.
+func (w *World) preemptibles(st *siteState) *preemptibles {
+	if st.preemptibles != nil && st.preemptibles.run == w.run {
+		return st.preemptibles
 	}
-	h := &herd{run: w.run}
-	st.herd = h
+	h := &preemptibles{run: w.run}
+	st.preemptibles = h
 	ours := func(id federation.JobID) *federation.Job { return st.claims[id].Job }
 	if len(st.site.Ours) > 0 {
 		byID := make(map[federation.JobID]*federation.Job, len(st.site.Ours))
@@ -70,8 +71,8 @@ func (w *World) herd(st *siteState) *herd {
 	}
 	free := st.capacity()
 	m := st.model
-	h.prey = make([]prey, 0, min(len(m.obs.Running), len(st.claims)+len(st.site.Ours)))
-	buf := make([]int32, 0, 2*cap(h.prey))
+	h.jobs = make([]preemptible, 0, min(len(m.obs.Running), len(st.claims)+len(st.site.Ours)))
+	buf := make([]int32, 0, 2*cap(h.jobs))
 	for i := range m.obs.Running {
 		r := &m.obs.Running[i]
 		j := ours(r.Job)
@@ -83,7 +84,7 @@ func (w *World) herd(st *siteState) *herd {
 		if rules.Mode == federation.PreemptOff || ran < rules.Exempt {
 			continue
 		}
-		p := prey{job: j, qos: qos, mode: rules.Mode, grace: rules.Grace, lost: lostWork(j, ran)}
+		p := preemptible{job: j, qos: qos, mode: rules.Mode, grace: rules.Grace, lost: lostWork(j, ran)}
 		gpus := 0
 		for _, g := range r.GRES {
 			if g.Name == "gpu" {
@@ -101,13 +102,13 @@ func (w *World) herd(st *siteState) *herd {
 		}
 		p.held = m.heldBy(p.nodes[0], r)
 		p.loss = p.lost.Hours() * float64(len(p.nodes)) * (float64(gpus) + float64(r.CPUs)/100)
-		h.prey = append(h.prey, p)
+		h.jobs = append(h.jobs, p)
 	}
-	if len(h.prey) > 0 {
-		h.head, h.refs = make([]int32, len(m.up)), make([]preyRef, 0, len(buf))
-		for i := range h.prey {
-			for _, n := range h.prey[i].nodes {
-				h.refs = append(h.refs, preyRef{int32(i), h.head[n]})
+	if len(h.jobs) > 0 {
+		h.head, h.refs = make([]int32, len(m.up)), make([]heldNode, 0, len(buf))
+		for i := range h.jobs {
+			for _, n := range h.jobs[i].nodes {
+				h.refs = append(h.refs, heldNode{int32(i), h.head[n]})
 				h.head[n] = int32(len(h.refs))
 			}
 		}
@@ -135,9 +136,9 @@ func lostWork(j *federation.Job, ran time.Duration) time.Duration {
 	return ran
 }
 
-// hunt is the search for the victims of one job in one candidate.
-type hunt struct {
-	*herd
+// victimSearch is the search for the victims of one job in one candidate.
+type victimSearch struct {
+	*preemptibles
 	c    *capacity
 	f    *fit
 	over map[string]bool
@@ -154,7 +155,7 @@ type nodeNeed struct {
 }
 
 // room is what is free on node n now. It is valid until the next call.
-func (h *hunt) room(n int32) *freeOn {
+func (h *victimSearch) room(n int32) *freeOn {
 	c, stride := h.c, len(h.c.m.slots)
 	c.gresAt = append(c.gresAt[:0], c.gres[int(n)*stride:(int(n)+1)*stride]...)
 	h.free = freeOn{c.cpu[n], c.mem[n], c.gresAt}
@@ -171,20 +172,20 @@ func (f *freeOn) give(r *release, sign int32) {
 }
 
 // fits reports whether the job fits into what is free on node n. A job may hold more than the node's record shows.
-func (h *hunt) fits(n int32, free *freeOn) bool {
+func (h *victimSearch) fits(n int32, free *freeOn) bool {
 	capped := freeOn{min(free.cpu, h.c.m.totalCPU[n]), min(free.mem, h.c.m.totalMem[n]), free.gres}
 	return h.c.fitsIn(n, &capped, h.f)
 }
 
 // look notes what it takes for the job to be on node n.
-func (h *hunt) look(n int32, buf []int32) []int32 {
+func (h *victimSearch) look(n int32, buf []int32) []int32 {
 	c, f := h.c, h.f
 	if !c.m.up[n] || f.exclude[n] || c.marked[n] || c.starts != nil && !c.mayStart(n) {
 		return buf
 	}
 	from := len(buf)
 	for r := h.head[n]; r > 0; r = h.refs[r-1].next {
-		if i := h.refs[r-1].prey; h.over[h.prey[i].qos] && !h.prey[i].taken {
+		if i := h.refs[r-1].job; h.over[h.jobs[i].qos] && !h.jobs[i].taken {
 			buf = append(buf, i)
 		}
 	}
@@ -196,13 +197,13 @@ func (h *hunt) look(n int32, buf []int32) []int32 {
 			if chosen == len(all) {
 				return buf[:from]
 			}
-			free.give(h.prey[all[chosen]].held, 1)
+			free.give(h.jobs[all[chosen]].held, 1)
 			if chosen++; h.fits(n, free) {
 				break
 			}
 		}
 		for k := chosen - 2; k >= 0; k-- { // who was taken before may not be needed beside who came later
-			one := h.prey[all[k]].held
+			one := h.jobs[all[k]].held
 			if free.give(one, -1); h.fits(n, free) {
 				copy(all[k:chosen], all[k+1:chosen])
 				chosen--
@@ -213,20 +214,20 @@ func (h *hunt) look(n int32, buf []int32) []int32 {
 	}
 	need := nodeNeed{n: n, victims: all[:chosen:chosen], first: slices.Contains(f.include, n)}
 	for _, i := range need.victims {
-		need.share += h.prey[i].loss / float64(len(h.prey[i].nodes))
+		need.share += h.jobs[i].loss / float64(len(h.jobs[i].nodes))
 	}
 	h.need = append(h.need, need)
 	return buf[:from+chosen]
 }
 
-// compare puts the prey first whose end loses less work for each GPU or CPU that falls free, of equal ones the youngest.
-func (h *hunt) compare(a, b int32) int {
-	p, q := &h.prey[a], &h.prey[b]
+// compare puts the job first whose end loses less work for each GPU or CPU that falls free, of equal ones the youngest.
+func (h *victimSearch) compare(a, b int32) int {
+	p, q := &h.jobs[a], &h.jobs[b]
 	return cmp.Or(cmp.Compare(p.lost, q.lost), q.job.Start.Compare(p.job.Start), cmp.Compare(q.job.ID, p.job.ID))
 }
 
 // find returns who has to make room for the job, and where it would be then; nil if nobody's end would help.
-func (h *hunt) find(cells []int32) (victims, nodes []int32, loss float64) {
+func (h *victimSearch) find(cells []int32) (victims, nodes []int32, loss float64) {
 	var buf []int32
 	for _, cell := range cells {
 		for _, n := range h.c.m.cells[cell].nodes {
@@ -262,7 +263,7 @@ func (h *hunt) find(cells []int32) (victims, nodes []int32, loss float64) {
 }
 
 // pick chooses the nodes of a list, those that stand first, as close as the job wants them; nil if there are none.
-func (h *hunt) pick(list []int32) []int32 {
+func (h *victimSearch) pick(list []int32) []int32 {
 	if len(list) < h.f.nodes {
 		return nil
 	}
@@ -283,8 +284,8 @@ func (h *hunt) pick(list []int32) []int32 {
 
 // spare returns the victims on some nodes, without those that turn out not to be needed, and the nodes where the job would be then: one that has several nodes
 // may make room on another one of the list, too.
-func (h *hunt) spare(list, nodes []int32) (victims, at []int32, loss float64) {
-	chosen := make([]bool, len(h.prey))
+func (h *victimSearch) spare(list, nodes []int32) (victims, at []int32, loss float64) {
+	chosen := make([]bool, len(h.jobs))
 	for i := range h.need {
 		if !slices.Contains(nodes, h.need[i].n) {
 			continue
@@ -296,12 +297,12 @@ func (h *hunt) spare(list, nodes []int32) (victims, at []int32, loss float64) {
 			}
 		}
 	}
-	slices.SortFunc(victims, func(a, b int32) int { return cmp.Or(cmp.Compare(h.prey[b].loss, h.prey[a].loss), h.compare(b, a)) })
+	slices.SortFunc(victims, func(a, b int32) int { return cmp.Or(cmp.Compare(h.jobs[b].loss, h.jobs[a].loss), h.compare(b, a)) })
 	can := func(n int32) bool {
 		free := h.room(n)
 		for r := h.head[n]; r > 0; r = h.refs[r-1].next {
-			if i := h.refs[r-1].prey; chosen[i] {
-				free.give(h.prey[i].held, 1)
+			if i := h.refs[r-1].job; chosen[i] {
+				free.give(h.jobs[i].held, 1)
 			}
 		}
 		return h.fits(n, free)
@@ -315,7 +316,7 @@ func (h *hunt) spare(list, nodes []int32) (victims, at []int32, loss float64) {
 	victims = slices.DeleteFunc(victims, func(v int32) bool {
 		chosen[v] = false
 		var gone []int32
-		for _, n := range h.prey[v].nodes {
+		for _, n := range h.jobs[v].nodes {
 			if free[n] && !can(n) {
 				gone = append(gone, n)
 			}
@@ -331,7 +332,7 @@ func (h *hunt) spare(list, nodes []int32) (victims, at []int32, loss float64) {
 		return false
 	})
 	for _, v := range victims {
-		loss += h.prey[v].loss
+		loss += h.jobs[v].loss
 	}
 	if len(victims) == 0 { // it could start now: something else keeps it
 		return nil, nil, 0
@@ -340,7 +341,7 @@ func (h *hunt) spare(list, nodes []int32) (victims, at []int32, loss float64) {
 }
 
 // enough reports whether the job has its nodes still when some are not free.
-func (h *hunt) enough(room []int32, free map[int32]bool, gone []int32) bool {
+func (h *victimSearch) enough(room []int32, free map[int32]bool, gone []int32) bool {
 	for _, n := range h.f.include {
 		if slices.Contains(gone, n) {
 			return false
@@ -349,11 +350,11 @@ func (h *hunt) enough(room []int32, free map[int32]bool, gone []int32) bool {
 	return !h.c.m.particular(h.f) || h.pick(slices.DeleteFunc(slices.Clone(room), func(n int32) bool { return !free[n] || slices.Contains(gone, n) })) != nil
 }
 
-// prize is the best way to start a job by preemption.
-type prize struct {
+// takeover is the best way to start a job by preemption.
+type takeover struct {
 	c       *candidate
 	fit     int
-	herd    *herd
+	there   *preemptibles
 	victims []int32
 	nodes   []int32
 	loss    float64
@@ -371,26 +372,26 @@ func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
 	if len(over) == 0 || q.shape.futile == w.run {
 		return nil
 	}
-	var win *prize
+	var win *takeover
 	for _, c := range q.shape.candidates {
 		by := c.site.site.Preempt
 		if c.parts != nil || by == federation.PreemptByNone || by != federation.PreemptBySite && c.shared() || c.fixed > at.total || !c.borne() {
 			continue
 		}
-		herd := w.herd(c.site)
-		if len(herd.prey) == 0 {
+		there := w.preemptibles(c.site)
+		if len(there.jobs) == 0 {
 			continue
 		}
 		for i := range c.fits {
 			if c.fits[i].alone || c.fits[i].reservation != "" {
 				continue
 			}
-			h := hunt{herd: herd, c: c.site.capacity(), f: &c.fits[i], over: over}
+			h := victimSearch{preemptibles: there, c: c.site.capacity(), f: &c.fits[i], over: over}
 			victims, nodes, loss := h.find(c.cells)
 			if victims == nil {
 				continue
 			}
-			p := &prize{c: c, fit: i, herd: herd, victims: victims, nodes: nodes, loss: loss}
+			p := &takeover{c: c, fit: i, there: there, victims: victims, nodes: nodes, loss: loss}
 			p.at = moment{start: p.ends(w), fit: i, span: c.ideal[i]}
 			c.weigh(&p.at, w)
 			if p.at.total > at.total || p.at.start >= at.start || win != nil && cmp.Or(cmp.Compare(p.loss, win.loss), cmp.Compare(p.at.total, win.at.total)) >= 0 {
@@ -406,24 +407,24 @@ func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
 	return w.seize(q, qos, win)
 }
 
-// ends is when the victims of a prize are gone.
-func (p *prize) ends(w *World) int64 {
+// ends is when the victims of a takeover are gone.
+func (p *takeover) ends(w *World) int64 {
 	end := w.now
 	for _, v := range p.victims {
-		end = max(end, w.now+int64(p.herd.prey[v].grace/time.Second))
+		end = max(end, w.now+int64(p.there.jobs[v].grace/time.Second))
 	}
 	return end + overdue
 }
 
 // seize has the victims make room, and holds the nodes for the job.
-func (w *World) seize(q *queued, qos string, p *prize) *fate {
+func (w *World) seize(q *queued, qos string, p *takeover) *fate {
 	st, free := p.c.site, p.c.site.capacity()
 	made := &federation.Preemption{At: w.clock.UTC(), By: st.site.Preempt, QOS: qos}
-	for _, v := range p.victims {
-		prey := &p.herd.prey[v]
-		prey.taken = true
-		made.Victims = append(made.Victims, federation.Victim{Job: prey.job.ID, Restarts: prey.job.Restarts, QOS: prey.qos, Mode: prey.mode, Grace: prey.grace, Lost: prey.lost})
-		free.vacate(prey.job.ID, prey.nodes, p.at.start)
+	for _, at := range p.victims {
+		v := &p.there.jobs[at]
+		v.taken = true
+		made.Victims = append(made.Victims, federation.Victim{Job: v.job.ID, Restarts: v.job.Restarts, QOS: v.qos, Mode: v.mode, Grace: v.grace, Lost: v.lost})
+		free.vacate(v.job.ID, v.nodes, p.at.start)
 	}
 	slices.SortFunc(made.Victims, func(a, b federation.Victim) int { return cmp.Compare(a.Job, b.Job) })
 	free.claim(p.nodes, &p.c.fits[p.fit], p.at.start, endAt(p.at.start, p.c.limit))

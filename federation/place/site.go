@@ -12,20 +12,20 @@ import (
 
 // siteState is a site in a [World].
 type siteState struct {
-	site    *federation.Site
-	model   *model                  // nil: never seen
-	read    *federation.Observation // that model was made of
-	version int                     // of the World's sites when this one last changed for those who judge it
-	timely  bool                    // what it can run depends on the time
-	ties    []uint64                // by pool: settles which comes first of two that cost the same
-	claims  map[federation.JobID]federation.Bound
-	bound   []federation.Bound       // what holdBound goes through; nil: to be made
-	runs    map[federation.JobID]int // see heldIn; of the observation that bound is made of
-	shown   []federation.Bound       // see World.Bound; nil: to be made
-	books   *capacity                // see capacity
-	herd    *herd                    // see World.herd
-	shared  []bool                   // by pool: others wait for its nodes; nil: for none
-	crowd   waiters                  // see behind
+	site         *federation.Site
+	model        *model                  // nil: never seen
+	read         *federation.Observation // that model was made of
+	version      int                     // of the World's sites when this one last changed for those who judge it
+	timely       bool                    // what it can run depends on the time
+	ties         []uint64                // by pool: settles which comes first of two that cost the same
+	claims       map[federation.JobID]federation.Bound
+	bound        []federation.Bound       // what holdBound goes through; nil: to be made
+	runs         map[federation.JobID]int // see heldIn; of the observation that bound is made of
+	shown        []federation.Bound       // see World.Bound; nil: to be made
+	books        *capacity                // see capacity
+	preemptibles *preemptibles            // see World.preemptibles
+	shared       []bool                   // by pool: others wait for its nodes; nil: for none
+	crowd        waiters                  // see behind
 
 	// What follows is about one plan.
 	run     int
