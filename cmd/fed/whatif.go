@@ -69,8 +69,10 @@ func showWhatIf(w io.Writer, a *v1.WhatIfAnswer, lines int) error {
 		fmt.Fprintf(w, "%d more wait behind these; see --jobs\n", a.More)
 	}
 	span := func(s float64) string { return time.Duration(s * float64(time.Second)).Round(time.Second).String() }
-	fmt.Fprintf(w, "mean wait from now: %s -> %s\n", span(a.MeanWaitBefore), span(a.MeanWaitAfter))
-	fmt.Fprintf(w, "cost of these jobs: $%.2f -> $%.2f\n", a.CostBefore, a.CostAfter)
+	if a.StartBefore > 0 && a.StartAfter > 0 {
+		fmt.Fprintf(w, "mean wait from now: %s -> %s\n", span(a.MeanWaitBefore), span(a.MeanWaitAfter))
+		fmt.Fprintf(w, "cost of these jobs: $%.2f -> $%.2f\n", a.CostBefore, a.CostAfter)
+	}
 	if a.StartBefore != a.StartAfter {
 		fmt.Fprintf(w, "jobs that start by %s: %d -> %d\n", a.Until.Format("2006-01-02"), a.StartBefore, a.StartAfter)
 	}

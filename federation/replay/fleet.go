@@ -42,6 +42,7 @@ func (u *inUse) add(n *federation.Node, r *federation.RunningJob, sign int) {
 type siteNow struct {
 	site    *federation.Site
 	nodes   []federation.Node
+	parts   []federation.Partition
 	at      map[string]int // by name
 	running []held
 	dirty   bool
@@ -84,7 +85,7 @@ func newFleet(sites []*federation.Site, now time.Time) *fleet {
 		if site.Pools == nil {
 			site.Pools = place.Pools(site.Name, &obs)
 		}
-		s := &siteNow{site: &site, nodes: slices.Clone(obs.Nodes), at: map[string]int{}, dirty: true, down: make([]*federation.Rented, len(obs.Nodes)), jobs: make([]int, len(obs.Nodes))}
+		s := &siteNow{site: &site, nodes: slices.Clone(obs.Nodes), parts: obs.Partitions, at: map[string]int{}, dirty: true, down: make([]*federation.Rented, len(obs.Nodes)), jobs: make([]int, len(obs.Nodes))}
 		for i := range s.nodes {
 			n := &s.nodes[i]
 			n.GRES = slices.Clone(n.GRES)
@@ -140,7 +141,7 @@ func (f *fleet) changed(now time.Time) (out []*federation.Site) {
 		s.dirty = false
 		next, obs := *s.site, *s.site.Seen
 		obs.At = now
-		obs.Nodes = slices.Clone(s.nodes)
+		obs.Nodes, obs.Partitions = slices.Clone(s.nodes), s.parts
 		obs.Running = make([]federation.RunningJob, len(s.running))
 		for i := range s.running {
 			obs.Running[i] = s.running[i].RunningJob
@@ -187,7 +188,9 @@ func (f *fleet) take(h *start, now, begin time.Time) {
 			s.nodes[i].Rented = &up
 			f.idle = slices.DeleteFunc(f.idle, func(n idleNode) bool { return n.site == s && n.node == i })
 		}
-		s.jobs[i]++
+		if s.jobs[i]++; s.jobs[i] == 1 {
+			s.mayStart(&s.nodes[i], -1)
+		}
 		s.use(i, &h.held, 1)
 		f.used.add(&s.nodes[i], &h.held, 1)
 	}
@@ -203,11 +206,24 @@ func (f *fleet) free(h start, now time.Time) {
 		if !ok {
 			continue // it ran there at the beginning, on a node that is gone
 		}
-		s.jobs[i]--
+		if s.jobs[i]--; s.jobs[i] == 0 {
+			s.mayStart(&s.nodes[i], 1)
+		}
 		s.use(i, &h.held, -1)
 		f.used.add(&s.nodes[i], &h.held, -1)
 		if s.jobs[i] == 0 && s.down[i] != nil {
 			f.idle = append(f.idle, idleNode{s, i, now.Add(keepIdle)})
+		}
+	}
+}
+
+// mayStart counts a node that has fallen idle (1) among those that may be taken into use, or one that is idle no more (-1).
+func (s *siteNow) mayStart(n *federation.Node, sign int) {
+	for i := range s.parts {
+		if most := s.parts[i].MaxStarts; most != nil && slices.Contains(n.Partitions, s.parts[i].Name) {
+			s.parts = slices.Clone(s.parts) // what was told is not changed
+			now := max(*most+sign, 0)
+			s.parts[i].MaxStarts = &now
 		}
 	}
 }

@@ -3,6 +3,7 @@ package replay_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,31 @@ func TestRented(t *testing.T) {
 	}
 	if s := r.Summary(); s.RentedHours != 0.5 {
 		t.Errorf("%v GPU-hours rented", s.RentedHours)
+	}
+}
+
+// TestPoolInUse: where all that a pool may have runs something, the next job gets a node when that ends.
+func TestPoolInUse(t *testing.T) {
+	all := sites(t, "cloud=2x1,price=3,rented=2m")
+	begin := time.Unix(1_600_000_000, 0)
+	obs, none := *all[0].Seen, 0
+	obs.Partitions = slices.Clone(obs.Partitions)
+	obs.Partitions[0].MaxStarts = &none
+	obs.Nodes = slices.Clone(obs.Nodes)
+	for i := range obs.Nodes {
+		n := &obs.Nodes[i]
+		n.State, n.CPUsUsed, n.GRES = []string{"ALLOCATED", "CLOUD"}, n.CPUs, []federation.GRES{{Name: "gpu", Total: 1, Used: 1}}
+		obs.Running = append(obs.Running, federation.RunningJob{Job: federation.JobID(7 + i), Nodes: []string{n.Name}, CPUs: n.CPUs, GRES: []federation.GRES{{Name: "gpu", Used: 1}}, End: begin.Add(time.Duration(i+1) * time.Hour)})
+	}
+	all[0].Seen, all[0].Pools = &obs, nil
+	list := jobs(t, "submit_time_s,duration_s,gpus\n0,600,1\n0,7200,1\n0,600,1\n")
+	r := run(t, replay.Config{Sites: all, Jobs: list, Policy: place.DefaultPolicy(), At: begin})
+	var got []time.Duration
+	for i := range r.Jobs {
+		got = append(got, r.Jobs[i].Start.Sub(begin).Round(10*time.Minute))
+	}
+	if want := []time.Duration{time.Hour, 70 * time.Minute, 2 * time.Hour}; !reflect.DeepEqual(got, want) {
+		t.Errorf("jobs start after %v, want %v", got, want)
 	}
 }
 

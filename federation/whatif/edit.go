@@ -182,6 +182,10 @@ func addNodes(sites []*federation.Site, text string) error {
 		obs.Nodes = append(obs.Nodes, node)
 		part.Nodes = append(part.Nodes, node.Name)
 	}
+	if part.MaxStarts != nil {
+		most := *part.MaxStarts + n
+		part.MaxStarts = &most
+	}
 	obs.Partitions[i] = part
 	slices.SortFunc(obs.Nodes, func(a, b federation.Node) int { return strings.Compare(a.Name, b.Name) })
 	s.Seen, s.Pools = &obs, place.Pools(s.Name, &obs)
